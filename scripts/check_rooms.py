@@ -39,7 +39,7 @@ MAY_INCLUDE = {
     'session': 'cli/options event resolve/stacks source source/inject '
                'stages stat trace util util/io',
     'source': 'event trace util util/table',
-    'source/agent': 'api event proc source source/inject source/launch util util/table',
+    'source/agent': 'api event proc source source/inject source/launch util util/table util/io',
     'source/bpf': 'event proc source source/discover source/launch source/muted source/probe util util/table',
     'source/counters': 'source util util/io',
     'source/discover': 'api proc source util util/io util/table',

@@ -109,6 +109,30 @@ case_privileges_reading() {
 	"$CUDATRACE" replay --format nsys-sqlite -o "$T/db" "$r" 2> "$T/err" || fail "$(cat "$T/err")"
 }
 
+# The counters' helper has what it needs; what reads and prints what it says has nothing.
+case_privileges_counters() {
+	local G=$STANDIN/gpu
+	LD_LIBRARY_PATH=$G confined counters --cupti "$G" -n 4
+	LD_LIBRARY_PATH=$G confined counters --cupti "$G" -n 4 --format csv
+}
+
+# Without probes there is less to keep: SYS_PTRACE, DAC_READ_SEARCH, KILL.
+case_privileges_cupti() {
+	local have ct
+	have=$((0x$(sed -n 's/^CapEff:\s*//p' /proc/self/status)))
+	mkfifo "$T/in"
+	"${BACKGROUND[@]}" "$CUDATRACE" --source cupti -o /dev/null -- sh -c "sed -n -E 's/^(CapEff|NoNewPrivs):\s*/\1 /p' /proc/self/status; cat" \
+		< "$T/in" > "$T/out" 2> "$T/err" &
+	ct=$!
+	exec 3> "$T/in"
+	wait_for 10 grep -q '^NoNewPrivs' "$T/out"
+	wait_for 10 all_threads_have "$ct" CapPrm "$(printf '%016x' $((have & (1 << 19 | 1 << 2 | 1 << 5))))"
+	expect "no new privileges" "$(sed -n 's/^NoNewPrivs:\s*//p' "/proc/$ct/status")" 1
+	exec 3>&-
+	wait "$ct" || true
+	expect "the program's own" "$(tr '\n' ' ' < "$T/out")" "CapEff $(printf '%016x' "$have") NoNewPrivs 0 "
+}
+
 # The file may be one that only its owner may read, in a folder that only its owner may enter; and so may be the output's.
 case_privileges_reading_of_others() {
 	local r=$T/theirs/r format

@@ -37,7 +37,7 @@ case_unprobed_storm() {
 
 # Of the first process of a library that nobody knew, in a trace of the whole machine, something is missing: every place says so.
 case_unprobed_is_said() {
-	local what='1 process (ran up to [0-9.]+ ms|ended) before its calls were seen'
+	local command what='1 process (ran up to [0-9.]+ ms|ended) before its calls were seen'
 	copy_library "$T/library"
 	"${BACKGROUND[@]}" "$CUDATRACE" record -v -o "$T/r.ctrace" --comm late -e cudaStreamQuery > "$T/ct.out" 2> "$T/err" < /dev/null &
 	CT=$!
@@ -55,6 +55,10 @@ case_unprobed_is_said() {
 	says ", 0 lost; $what"
 	ct replay --format json "$T/r.ctrace"
 	tail -n 1 "$T/out" | grep -q -E '"unprobed":\{"processes":1,"ended":[01],"max_ns":[0-9]+,"at_least":false\}' || fail "$(tail -n 1 "$T/out")"
+	for command in stat mem advise; do
+		ct "$command" "$([ "$command" = advise ] && echo --format=json || echo --json)" "$T/r.ctrace"
+		grep -q -E '"unprobed":\{"processes":1,"ended":[01],"max_ns":[0-9]+,"at_least":false\}' "$T/out" || fail "$command: $(tail -n 3 "$T/out")"
+	done
 	# it is the process's own
 	ct replay --strict --comm other "$T/r.ctrace"
 	ok_rc

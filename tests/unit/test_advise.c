@@ -1001,7 +1001,8 @@ static void golden_end(const char *name, enum advise_format format, const char *
 		.format = format, .rules = rules, .min_cost_ns = min_cost_ns, .fail = true
 	};
 	struct sink_end end = { .reason = "finished",
-				.losses = { .lost = { [CT_LOSS_RING] = 3 } },
+				.losses = { .unprobed = { 3, 1, 2500000, true },
+					    .lost = { [CT_LOSS_RING] = 3 } },
 				.muted = muted ? names : NULL,
 				.muted_calls = muted ? sampled : (struct muted_sum){ 0 } };
 	struct sink_opts opts = {

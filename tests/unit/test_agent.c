@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -766,6 +767,44 @@ static void crowd(const struct sockaddr_un *addr)
 	CHECK(!c.live && !c.started && !c.ended && !c.failed);
 }
 
+/* Somebody waits, and no descriptor is left: that is no reason to wake up again and again. When
+ * there is one again he is let in. */
+static void no_descriptors(const struct sockaddr_un *addr)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), all[512], n = 0;
+	struct rlimit before, few;
+	struct pollfd p = { .events = POLLIN };
+	struct agent_counts c;
+
+	source_agent.fds(&src, &p.fd, 1);
+	CHECK(!getrlimit(RLIMIT_NOFILE, &before));
+	few = (struct rlimit){ 256, before.rlim_max };
+	CHECK(!setrlimit(RLIMIT_NOFILE, &few));
+	while (n < 512 && (all[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+		n++;
+	CHECK(!connect(fd, (const struct sockaddr *)addr, sizeof(*addr)));
+	CHECK(poll(&p, 1, 0) == 1);
+	CHECK(!source_agent.drain(&src, emit_any, NULL));
+	CHECK(!poll(&p, 1, 0));
+	CHECK(!source_agent.drain(&src, emit_any, NULL));
+	CHECK(!poll(&p, 1, 0));
+	while (n > 0)
+		close(all[--n]);
+	CHECK(!setrlimit(RLIMIT_NOFILE, &before));
+	CHECK(!source_agent.drain(&src, emit_any, NULL));
+	agent_counts(&src, &c);
+	CHECK(c.live == 1);
+	/* and the next one wakes us */
+	close(fd);
+	CHECK(!source_agent.drain(&src, emit_any, NULL));
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	CHECK(!connect(fd, (const struct sockaddr *)addr, sizeof(*addr)));
+	CHECK(poll(&p, 1, 0) == 1);
+	CHECK(!source_agent.drain(&src, emit_any, NULL));
+	close(fd);
+	CHECK(!source_agent.drain(&src, emit_any, NULL));
+}
+
 #define FOREIGN 500
 
 /* Another user's process that does not descend from us: connects, and is hung up on without
@@ -900,6 +939,7 @@ static void test_stranger(void)
 	} while (answer < 0 && errno == EAGAIN && tries++ < 10000);
 	CHECK((!answer || (answer < 0 && errno != EAGAIN)) && !seen);
 	crowd(&addr);
+	no_descriptors(&addr);
 	foreigners(&addr);
 	source_agent.losses(&src, &l);
 	CHECK(!l.received);

@@ -203,6 +203,27 @@ static void test_layouts(void)
 }
 #endif
 
+/* What a spreadsheet would take as a formula. */
+static void test_formulas(void)
+{
+	const uint32_t ids[] = { 1, 2, 3, 4, 5 };
+	const double values[] = { -1, 2, 3, 4, 5 };
+	char *text;
+
+	begin(COUNTERS_CSV);
+	CHECK(!metric(1, "=1+1", 4, "%"));
+	CHECK(!metric(2, "@x", 2, "W"));
+	CHECK(!metric(3, "-x", 2, "W"));
+	CHECK(!metric(4, "+x", 2, "W"));
+	CHECK(!metric(5, "x=y", 3, "W"));
+	CHECK(sample(0, 2000000000, 5, ids, values, 0) == 1);
+	text = finish();
+	CHECK_TEXT(
+		"time [s],gpu,'=1+1 [%],'@x [W],'-x [W],'+x [W],x=y [W]\n1.000000,0,-1,2,3,4,5\n",
+		text);
+	free(text);
+}
+
 int main(void)
 {
 	int fd = mkstemp(path);
@@ -211,6 +232,7 @@ int main(void)
 		abort();
 	close(fd);
 	RUN(test_units);
+	RUN(test_formulas);
 	RUN(test_hostile);
 #ifdef HAVE_CUPTI
 	RUN(test_layouts);

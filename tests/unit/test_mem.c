@@ -1238,9 +1238,16 @@ static void test_losses(void)
 		free(text);
 		text = told_with(&(struct mem_options){ .top = 10, .json = true }, tries[i].what,
 				 &losses, &leaks);
+		CHECK(!strstr(text, "unprobed"));
 		CHECK(leaks == tries[i].leaks);
 		CHECK(strstr(text, leaks == MEM_STATUS_NOT_KNOWN ? "\"leaks_known\":false"
 								 : "\"leaks_known\":true"));
+		free(text);
+		losses.unprobed = (struct unprobed_sum){ 3, 1, 2500000, true };
+		text = told_with(&(struct mem_options){ .top = 10, .json = true }, tries[i].what,
+				 &losses, &leaks);
+		CHECK(strstr(text, ",\"unprobed\":{\"processes\":3,\"ended\":1,\"max_ns\":2500000,"
+				   "\"at_least\":true},"));
 		free(text);
 	}
 }

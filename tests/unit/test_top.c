@@ -714,6 +714,7 @@ static void test_batch(void)
 	batch_json(&out, &s, m, &head);
 	batch_text(&out, &s, m, &head);
 	head.no_queries = true;
+	head.unprobed = (struct unprobed_sum){ 3, 1, 2500000, false };
 	batch_json(&out, &s, m, &head);
 	batch_text(&out, &s, m, &head);
 	CHECK(!out_close(&out));

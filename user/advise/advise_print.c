@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../format/json_text.h"
 #include "advise_print.h"
 #include "rule.h"
 
@@ -387,21 +388,24 @@ static void json_muted(struct out *o, const struct advise_print *p)
 
 void advise_print_json(struct out *o, const struct advise_print *p)
 {
+	char unprobed[JSON_UNPROBED_MAX] = "";
 	struct advise_totals t;
 	bool any = false;
 
 	advise_totals(p->advice, &t);
+	if (p->losses)
+		json_unprobed(unprobed, sizeof(unprobed), &p->losses->unprobed);
 	out_str(o, "{\"type\":\"advice\"");
 	member(o, "version", p->version ? p->version : "");
 	member(o, "title", p->title ? p->title : "");
 	out_fmt(o,
 		",\"calls\":%llu,\"work\":%llu,\"processes\":%u,\"span_ns\":%llu,\"lost\":%llu,"
-		"\"not_looked_at\":%llu,"
+		"\"not_looked_at\":%llu%s,"
 		"\"findings\":[",
 		(unsigned long long)t.calls, (unsigned long long)t.work, t.processes,
 		(unsigned long long)t.span_ns,
 		(unsigned long long)(p->losses ? losses_total(p->losses) : 0),
-		(unsigned long long)t.no_room);
+		(unsigned long long)t.no_room, unprobed);
 	for (size_t i = 0; i < p->n; i++) {
 		out_str(o, i ? ",\n" : "\n");
 		json_finding(o, p, &p->findings[i]);

@@ -197,7 +197,9 @@ static void csv_head(struct counters_print *p)
 {
 	out_str(p->out, "time [s],gpu");
 	for (uint32_t i = 0; i < p->ncolumns; i++)
-		out_fmt(p->out, ",%s [%s]", p->columns[i].name, p->columns[i].unit);
+		/* a spreadsheet would take it as a formula */
+		out_fmt(p->out, ",%s%s [%s]", strchr("=+-@", *p->columns[i].name) ? "'" : "",
+			p->columns[i].name, p->columns[i].unit);
 	out_char(p->out, '\n');
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* json_text.c - see json_text.h. All strings are untrusted bytes. */
+#include <stdio.h>
+
 #include "json_text.h"
 
 #define NAME_MAX_BYTES 65536
@@ -82,4 +84,16 @@ void json_stack(struct text *t, const struct sink_opts *o, const struct stack *s
 	if (s->flags & CT_STACK_BROKEN)
 		text_str(t, "\"broken\"");
 	text_str(t, "]");
+}
+
+size_t json_unprobed(char *buf, size_t size, const struct unprobed_sum *u)
+{
+	*buf = '\0';
+	if (!unprobed_any(u))
+		return 0;
+	return (size_t)snprintf(
+		buf, size,
+		",\"unprobed\":{\"processes\":%llu,\"ended\":%llu,\"max_ns\":%llu,\"at_least\":%s}",
+		(unsigned long long)u->processes, (unsigned long long)u->ended,
+		(unsigned long long)u->longest_ns, u->more ? "true" : "false");
 }

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "../format/json_text.h"
 #include "../util/text.h"
 #include "mem_print.h"
 
@@ -241,6 +242,7 @@ static void sites(struct out *o, struct text *t, const struct ledger *l)
 
 void mem_print_json(struct out *o, const struct ledger *l, const struct mem_about *a)
 {
+	char unprobed[JSON_UNPROBED_MAX] = "";
 	struct text t = { 0 };
 
 	text_str(&t, "{\"type\":\"memory\",\"version\":");
@@ -248,6 +250,9 @@ void mem_print_json(struct out *o, const struct ledger *l, const struct mem_abou
 	member_text(&t, "title", a->title);
 	member_text(&t, "reason", a->end ? a->end->reason : NULL);
 	member(&t, "lost", a->end ? losses_total(&a->end->losses) : 0);
+	if (a->end)
+		json_unprobed(unprobed, sizeof(unprobed), &a->end->losses.unprobed);
+	text_str(&t, unprobed);
 	member(&t, "not_in_book", l->no_room);
 	member(&t, "not_in_rows", l->no_row + sites_no_room(l->sites));
 	text_str(&t, mem_missing(l, a) ? ",\"leaks_known\":false" : ",\"leaks_known\":true");

@@ -23,7 +23,6 @@
 
 #define LIMIT_MS 1000		/* for one read; a page of a disk comes within a few */
 #define AGAIN_NS 30000000000ULL /* so long a process that held a read up is left alone */
-#define TOLD_MAX 8		/* processes that are told of */
 #define MAPS_MAX (64u << 20)	/* bytes of /proc/PID/maps that are read */
 
 /* What a process is reached by. Used by a worker while a read is under way, and the worker's for
@@ -252,9 +251,7 @@ static int reach_again(struct target *t)
 
 static void tell(struct target *t, const char *what)
 {
-	static unsigned int told;
-
-	if (!t->told && told++ < TOLD_MAX)
+	if (!t->told)
 		msg_warn("process %d: its %s could not be read within %u ms; its page or file may "
 			 "not be served: cudatrace continues without them and tries again after %u "
 			 "s",

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "../format/json_text.h"
 #include "stat_print.h"
 
 static void string(struct out *o, const char *s, size_t n)
@@ -209,6 +210,7 @@ static void counters(struct out *o, const struct gauges *g)
 
 void print_json(struct out *o, const struct report *r, const struct print_about *a)
 {
+	char unprobed[JSON_UNPROBED_MAX];
 	out_str(o, "{\"schema\":\"cudatrace-stat\",\"version\":1,\"cudatrace\":");
 	string(o, a->version, strlen(a->version));
 	if (a->title) {
@@ -249,6 +251,8 @@ void print_json(struct out *o, const struct report *r, const struct print_about 
 			out_fmt(o, "%s\"%s\":%llu", any++ ? "," : "", loss_name((enum ct_loss)i),
 				(unsigned long long)a->end->losses.lost[i]);
 	out_char(o, '}');
+	json_unprobed(unprobed, sizeof(unprobed), &a->end->losses.unprobed);
+	out_str(o, unprobed);
 	if (a->end->losses.refused)
 		out_fmt(o, ",\n\"refused_files\":%llu", (unsigned long long)a->end->losses.refused);
 	out_str(o, "}\n");

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "../format/json_text.h"
 #include "../util/text.h"
 #include "batch.h"
 #include "columns.h"
@@ -108,11 +109,15 @@ static void head_json(struct out *out, const struct top_model *m, const struct d
 void batch_json(struct out *out, struct top_screen *s, struct top_model *m,
 		const struct draw_head *h)
 {
+	char unprobed[JSON_UNPROBED_MAX];
+
 	head_json(out, m, h, "top_machine");
 	if (h->host)
 		put_name(out, "host", h->host);
 	out_fmt(out, ",\"processes\":%u", m->nprocs);
 	sums_json(out, m, &m->period);
+	json_unprobed(unprobed, sizeof(unprobed), &h->unprobed);
+	out_str(out, unprobed);
 	out_fmt(out, ",\"lost\":%" PRIu64 ",\"no_room\":%" PRIu64 ",\"own_percent\":%.3f", h->lost,
 		m->no_room, h->own_percent);
 	if (h->cost_percent >= 0)

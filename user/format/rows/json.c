@@ -426,14 +426,8 @@ static void end_line(struct json *j, struct row *w, const struct sink_end *end)
 		w->p = put_u64(put_lit(w->p, "\":"), l->lost[i]);
 		*w->p++ = i + 1 < CT_LOSS_END ? ',' : '}';
 	}
-	if (unprobed_any(&l->unprobed)) {
-		w->p = put_u64(put_lit(w->p, ",\"unprobed\":{\"processes\":"),
-			       l->unprobed.processes);
-		w->p = put_u64(put_lit(w->p, ",\"ended\":"), l->unprobed.ended);
-		w->p = put_u64(put_lit(w->p, ",\"max_ns\":"), l->unprobed.longest_ns);
-		w->p = put_str(put_lit(w->p, ",\"at_least\":"),
-			       l->unprobed.more ? "true}" : "false}");
-	}
+	row_room(w, JSON_UNPROBED_MAX + JSON_ROOM);
+	w->p += json_unprobed(w->p, JSON_UNPROBED_MAX, &l->unprobed);
 	if (l->refused)
 		w->p = put_u64(put_lit(w->p, ",\"refused_files\":"), l->refused);
 	w->p = put_lit(w->p, ",\"muted\":[");

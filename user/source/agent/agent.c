@@ -16,6 +16,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "../../util/io/caps.h"
 #include "../../util/table/array.h"
 #include "../../util/msg.h"
 #include "../../util/now.h"
@@ -40,6 +41,7 @@ struct agent_source {
 	const struct capture_plan *plan;
 	bool calls; /* the agents have the calls too: there is no other source */
 	int epoll;
+	bool deaf; /* the door is not waited at */
 	struct agent_door door;
 	/* CUDA_INJECTION64_PATH=..., CUDATRACE_AGENT=..., NVTX_INJECTION64_PATH=... or NULL */
 	char *vars[3];
@@ -282,6 +284,22 @@ void agent_counts(const struct source *s, struct agent_counts *out)
 	out->live = (unsigned int)a->npeers;
 }
 
+/* Whoever waits while no descriptor is left would wake us all the time: until there is one it is
+ * looked for with each drain, and not waited for. */
+static void mind_the_door(struct agent_source *a)
+{
+	if (a->door.no_room == a->deaf || a->door.fd < 0)
+		return;
+	if (a->door.no_room) {
+		msg_warn("an agent waits to be let in, and no descriptor is left: raise the limit "
+			 "of open files (`ulimit -n`)");
+		epoll_ctl(a->epoll, EPOLL_CTL_DEL, a->door.fd, NULL);
+		a->deaf = true;
+	} else if (!add_fd(a, a->door.fd)) {
+		a->deaf = false;
+	}
+}
+
 static void accept_all(struct agent_source *a)
 {
 	struct agent_guest g;
@@ -293,16 +311,50 @@ static void accept_all(struct agent_source *a)
 							   .key = a->door.key,
 							   .neighbour = g.neighbour });
 	a->counts.strangers = a->door.strangers;
+	mind_the_door(a);
 }
 
 /* ---- the source's functions ---- */
 
+/*
+ * As the only source there are no probes: what is left to do is to look at the processes, to end
+ * them, and, with -p, to put the agent into them. The program was forked before, with the
+ * privileges that it is to have.
+ */
+static void give_up(const struct capture_plan *plan)
+{
+	uint64_t keep = CAPS_BIT(CAP_SYS_PTRACE) | CAPS_BIT(CAP_DAC_READ_SEARCH) |
+			CAPS_BIT(CAP_KILL);
+	int err;
+
+	/* without it the kernel lets us look at the program only while we have all that it has */
+	if (!(caps_effective() & CAPS_BIT(CAP_SYS_PTRACE)))
+		return;
+	if (plan->opens_files || !plan->cmd)
+		keep |= CAPS_BIT(CAP_DAC_OVERRIDE) | CAPS_BIT(CAP_FOWNER);
+	/* the seccomp filter of a process is read with it; into its namespaces go the agent's files */
+	if (!plan->cmd)
+		keep |= CAPS_BIT(CAP_SYS_ADMIN) | CAPS_BIT(CAP_SYS_CHROOT) | CAPS_BIT(CAP_CHOWN) |
+			CAPS_BIT(CAP_SETUID) | CAPS_BIT(CAP_SETGID);
+	if (plan->counters_interval_ns)
+		keep |= CAPS_BIT(CAP_SYS_ADMIN);
+	err = caps_keep(keep);
+	if (!err)
+		err = caps_no_new();
+	if (err)
+		msg_verb("capabilities cannot be given up: %s", strerror(-err));
+}
+
 static int open_source(struct source *s, const struct capture_plan *plan)
 {
 	struct agent_source *a = s->priv;
+	int err;
 
 	a->plan = plan;
-	return a->calls && plan->cmd ? agent_child_open(&a->cmd, plan) : 0;
+	err = a->calls && plan->cmd ? agent_child_open(&a->cmd, plan) : 0;
+	if (!err && a->calls)
+		give_up(plan);
+	return err;
 }
 
 /* Into each process of -p. One that cannot have it is said to; all of them, and there is nothing

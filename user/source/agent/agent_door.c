@@ -115,6 +115,8 @@ int agent_door_accept(struct agent_door *d, struct agent_guest *g)
 	enum agent_kin kin;
 
 	g->fd = d->fd < 0 ? -1 : accept4(d->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	d->no_room = g->fd < 0 &&
+		     (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM);
 	if (g->fd < 0)
 		return 0;
 	if (getsockopt(g->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))

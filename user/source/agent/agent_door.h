@@ -19,6 +19,7 @@ struct agent_door {
 	uint64_t strangers; /* that were shut out */
 	pid_t stranger;	    /* the first one */
 	uid_t stranger_uid;
+	bool no_room; /* somebody waits, and there is no descriptor left */
 };
 
 struct agent_guest {

@@ -177,6 +177,18 @@ static const int network[] = {
 	SYS_getsockopt, SYS_getsockname, SYS_getpeername, SYS_shutdown,
 };
 
+static const int child[] = {
+	SYS_sendto,
+	SYS_recvfrom,
+	SYS_sendmsg,
+	SYS_recvmsg,
+	SYS_shutdown,
+	SYS_kill,
+#ifdef SYS_pidfd_send_signal
+	SYS_pidfd_send_signal,
+#endif
+};
+
 #define MAX_INSNS 512
 
 struct program {
@@ -232,6 +244,8 @@ static void make(struct program *p, unsigned what)
 		allow(p, files, ARRAY_LEN(files));
 	if (what & CONFINE_NETWORK)
 		allow(p, network, ARRAY_LEN(network));
+	if (what & CONFINE_CHILD)
+		allow(p, child, ARRAY_LEN(child));
 	allow_if(p, SYS_openat, 2, writes, 0, EPERM);
 #ifdef SYS_open
 	allow_if(p, SYS_open, 1, writes, 0, EPERM);

@@ -9,6 +9,7 @@
 /* What is allowed beside reading files, and writing to those that are open. */
 #define CONFINE_FILES 1	  /* making, renaming and removing files */
 #define CONFINE_NETWORK 2 /* connections to others */
+#define CONFINE_CHILD 4	  /* what is said to a child that runs already, and its end */
 
 /*
  * From here on this process executes no program and calls of the kernel what the list in
