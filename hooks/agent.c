@@ -28,8 +28,9 @@
 #include "talk.h"
 
 #define CONNECT_MS 1000
-#define LOOK_MS 1000	  /* how often the hooks are looked at */
-#define LOADER_COOKIE ~0u /* of _dl_debug_state */
+#define LOOK_MS 1000	      /* how often the hooks are looked at */
+#define LOADER_COOKIE ~0u     /* of the loader's function */
+#define NAME_COOKIE (~0u - 1) /* of those that rename threads */
 
 enum state { IDLE, STARTING, RUNNING };
 
@@ -109,12 +110,19 @@ static bool entry(struct hook_frame *f, const struct hook_regs *r)
 		on_loader();
 		return false;
 	}
+	if (f->id == NAME_COOKIE) {
+		capture_renames();
+		return true;
+	}
 	return capture_enters(f, r, f->id);
 }
 
 static void leave(struct hook_frame *f, __u64 result)
 {
-	capture_leaves(f, result);
+	if (f->id == NAME_COOKIE)
+		capture_renamed();
+	else
+		capture_leaves(f, result);
 }
 
 static const struct hook_ops ops = { .entry = entry, .leave = leave };
@@ -177,6 +185,22 @@ static void hook_loader(void)
 			 "process %d: the dynamic loader has no hook (%s): libraries that are "
 			 "loaded later are found once a second",
 			 (int)own_pid, hook_result_text(result));
+}
+
+/* A thread's name may change in them. Without these hooks its first name stays. */
+static void hook_names(void)
+{
+	static const char *const names[] = { "prctl", "pthread_setname_np" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct hook_spec spec = { .address =
+						  (__u64)(uintptr_t)dlsym(RTLD_DEFAULT, names[i]),
+					  .id = NAME_COOKIE };
+		enum hook_result result;
+
+		if (spec.address)
+			engine_install(&spec, 1, &result);
+	}
 }
 
 static void take_specs(size_t size)
@@ -293,6 +317,7 @@ static int enter(void)
 		finish(err);
 	} else {
 		hook_loader();
+		hook_names();
 		__atomic_store_n(&state, RUNNING, __ATOMIC_RELEASE);
 	}
 	return err;

@@ -14,6 +14,7 @@
 #include "capture.h"
 
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,7 +34,8 @@ static struct hooks_area *area; /* NULL: there has been none */
 static size_t area_bytes;
 static __u32 threads_max, flags;
 static __u64 ring_bytes, min_ticks, generation;
-static __u32 hint; /* where a free block may be */
+static __u32 hint;    /* where a free block may be */
+static __u32 renames; /* of threads, so far */
 /* 1 in the process that the area belongs to: the page is all zeros in a forked child, however it
  * was forked */
 static __u32 dead;
@@ -129,7 +131,6 @@ static void put(struct hooks_thread *t, const struct ct_hdr *h, __u64 size)
 	ring_copy(to, h, size);
 	to->size = (__u16)size;
 	ring_commit(t, ring_bytes, tag_at);
-	ring_add(&t->sent, 1);
 }
 
 /* As is_sent() and send_call() of bpf/state.bpf.h have it. */
@@ -220,11 +221,28 @@ static struct hooks_thread *take_block(void)
 							__ATOMIC_RELEASE, __ATOMIC_RELAXED))
 				break;
 		t->depth = 0;
+		t->renames = __atomic_load_n(&renames, __ATOMIC_RELAXED);
 		__atomic_store_n(&t->tid, (__u32)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0),
 				 __ATOMIC_RELEASE);
 		return t;
 	}
 	return NULL;
+}
+
+/* Before the thread's first call, and before the first after a thread was renamed. */
+static void tell_name(struct hooks_thread *t)
+{
+	struct ct_thread_name n;
+
+	t->renames = __atomic_load_n(&renames, __ATOMIC_RELAXED);
+	n.h.kind = CT_THREAD_NAME;
+	n.h.flags = 0;
+	n.h.lost = 0;
+	n.h.pid = (__u32)own_pid;
+	n.h.tid = t->tid;
+	n.h.start_ns = n.h.end_ns = now();
+	if (!sys_call(SYS_prctl, PR_GET_NAME, (long)n.comm, 0, 0, 0, 0))
+		put(t, &n.h, sizeof(n));
 }
 
 static struct hooks_thread *thread_get(void)
@@ -244,6 +262,8 @@ static struct hooks_thread *thread_get(void)
 	self_generation = generation;
 	if (!t)
 		__atomic_fetch_add(&area->no_block, 1, __ATOMIC_RELAXED);
+	else if (t->tid != (__u32)own_pid)
+		tell_name(t);
 	return t;
 }
 
@@ -373,6 +393,8 @@ bool capture_enters(struct hook_frame *e, const struct hook_regs *r, __u64 cooki
 	if (!*alive || area->phase != CT_PHASE_RUNNING || func >= CT_MAX_FUNCS)
 		return false;
 	t = thread_get();
+	if (t && t->renames != __atomic_load_n(&renames, __ATOMIC_RELAXED))
+		tell_name(t);
 	return t && enters(t, e, r, cookie, &specs[func]);
 }
 
@@ -499,6 +521,22 @@ void capture_close(void)
 void capture_forget(void)
 {
 	capture_close();
+}
+
+void capture_renames(void)
+{
+	__atomic_fetch_add(&renames, 1, __ATOMIC_RELAXED);
+}
+
+/* The leader's name is the process's, which other threads' rows have too. */
+void capture_renamed(void)
+{
+	struct hooks_thread *t = NULL;
+
+	if (*alive && area->phase == CT_PHASE_RUNNING)
+		t = thread_get();
+	if (t)
+		tell_name(t);
 }
 
 bool capture_is_open(void)

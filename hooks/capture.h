@@ -27,6 +27,9 @@ void capture_spec(unsigned int row, const struct ct_spec *);
 void capture_close(void);
 /* In a forked child: the area is the parent's. */
 void capture_forget(void);
+/* A thread of the process is about to be given another name; the caller may have been. */
+void capture_renames(void);
+void capture_renamed(void);
 /* Are calls recorded? */
 bool capture_is_open(void);
 

@@ -151,12 +151,13 @@ struct hooks_call {
 struct hooks_thread {
 	/* written by the thread, and no other */
 	__u64 head; /* bytes ever taken of the ring */
-	__u64 sent; /* calls' records that are, or will be, in the ring */
 	__u64 lost; /* those that found no room */
 	__u64 folded, filtered, deep;
 	__u32 tid;
 	__u32 depth;
 	__u64 forgets;
+	__u32 renames; /* the process's, when the thread's name was told last */
+	__u32 pad0;
 	__u64 pad[8];
 	/* written by the user side, and no other */
 	__u64 tail; /* bytes ever read */

@@ -95,8 +95,6 @@ int hooks_batch_emit(struct hooks_batch *b, emit_fn emit, void *ctx)
 struct block {
 	uint64_t tail, lost, received;
 	uint64_t stuck_ns; /* since when an entry is not complete; 0: none is */
-	uint32_t tid;	   /* as the process has it; 0: not known */
-	bool named;
 };
 struct hooks_ring {
 	struct hooks_ring_opts o;
@@ -209,7 +207,8 @@ void hooks_ring_counts(const struct hooks_ring *r, struct hooks_ring_counts *out
 
 static bool allowed(const struct ct_hdr *h)
 {
-	return (h->kind == CT_CALL || h->kind == CT_ENTER || h->kind == CT_MORE) &&
+	return (h->kind == CT_CALL || h->kind == CT_ENTER || h->kind == CT_MORE ||
+		h->kind == CT_THREAD_NAME) &&
 	       !(h->flags & CT_F_BEFORE);
 }
 
@@ -229,8 +228,10 @@ static void own(struct hooks_ring *r, struct ct_hdr *h, uint64_t now)
 	h->tid = agent_tids_find(r->o.tids, h->tid);
 	h->lost = 0;
 	h->flags &= CT_F_UNFINISHED | CT_F_NO_RETURN | CT_F_PER_THREAD | CT_F_HIDDEN;
-	if (h->kind == CT_MORE)
+	if (h->kind != CT_CALL && h->kind != CT_ENTER)
 		h->flags = 0;
+	if (h->kind == CT_THREAD_NAME)
+		((struct ct_thread_name *)h)->comm[CT_COMM_LEN - 1] = '\0';
 }
 
 /* Checks a copy, whose size is known to be that of the memory, and adds it. */
@@ -243,29 +244,6 @@ static int take(struct hooks_ring *r, struct ct_hdr *h, uint16_t size, uint16_t 
 	own(r, h, now);
 	h->lost = lost;
 	return hooks_batch_add(batch, h);
-}
-
-static int name_thread(struct hooks_ring *r, struct block *b, uint32_t tid, uint64_t at_ns,
-		       struct hooks_batch *batch)
-{
-	struct ct_thread_name n = { .h = { .size = sizeof(n), .kind = CT_THREAD_NAME } };
-	char path[64];
-	FILE *f;
-
-	b->named = true;
-	n.h.pid = (uint32_t)r->o.pid;
-	n.h.tid = agent_tids_find(r->o.tids, tid);
-	n.h.start_ns = n.h.end_ns = at_ns;
-	if (!n.h.tid || n.h.tid == n.h.pid)
-		return 0;
-	snprintf(path, sizeof(path), "/proc/%d/task/%u/comm", (int)r->o.pid, n.h.tid);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	if (fgets(n.comm, sizeof(n.comm), f))
-		n.comm[strcspn(n.comm, "\n")] = '\0';
-	fclose(f);
-	return hooks_batch_add(batch, &n.h);
 }
 
 /* What was lost since the last record rides in the next one's header. */
@@ -339,19 +317,11 @@ static int read_block(struct hooks_ring *r, uint32_t i, struct hooks_batch *batc
 			return -EBADMSG;
 		memcpy(copy.bytes, ring + at + 8, size);
 		b->tail += hooks_entry_bytes(size);
-		if (!b->named || b->tid != copy.h.tid) {
-			uint64_t ns = r->o.clock ? hooks_clock_ns(r->o.clock, copy.h.start_ns) : 0;
-
-			b->tid = copy.h.tid;
-			err = name_thread(r, b, b->tid, ns < now ? ns : now, batch);
-			if (err)
-				return err;
-		}
 		lost = take_lost(r, t, b);
 		err = take(r, &copy.h, size, lost, now, batch);
 		if (err)
 			return err;
-		r->received += copy.h.kind != CT_MORE;
+		r->received += copy.h.kind == CT_CALL || copy.h.kind == CT_ENTER;
 		r->safe_ns = copy.h.end_ns;
 	}
 	__atomic_store_n(&t->tail, b->tail, __ATOMIC_RELEASE);
@@ -465,7 +435,6 @@ int hooks_ring_sweep(struct hooks_ring *r, struct hooks_batch *batch)
 			err = hooks_ring_inflight(r, CT_F_UNFINISHED, 0, now, (int)i, batch);
 		t->depth = 0;
 		t->tid = 0;
-		r->blocks[i].named = false;
 		__atomic_store_n(&t->owner, HOOKS_FREE, __ATOMIC_RELEASE);
 	}
 	if (err == -EBADMSG)
