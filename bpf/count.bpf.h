@@ -249,7 +249,7 @@ static __always_inline void add_time(struct ct_sums *n, __u64 ns)
 	high += before + low < before;
 	if (high)
 		__sync_fetch_and_add(&n->squares[1], high);
-	raise(&n->min_ns, ~ns);
+	raise(&n->min_not, ~ns);
 	raise(&n->max_ns, ns);
 }
 
@@ -540,7 +540,7 @@ static __noinline int count_memory(struct thread *t, struct frame *f, struct ct_
 	spec = &specs[f->rec.func & (CT_MAX_FUNCS - 1)];
 	addr = f->data[spec->memory_word & (CT_MAX_WORDS - 1)];
 	if (spec->memory_how == CT_MEMORY_FREES) {
-		__sync_fetch_and_add(&n->threads, !f->frees && addr);
+		__sync_fetch_and_add(&n->unsized, !f->frees && addr);
 		__sync_fetch_and_add(&n->bytes, f->frees ? f->freed_bytes : 0);
 		f->frees = false;
 		return 0;
@@ -555,12 +555,12 @@ static __noinline int count_memory(struct thread *t, struct frame *f, struct ct_
 	/* given back by what is not seen: with its context, with its device, or in a call that
 	 * was lost */
 	if (had)
-		__sync_fetch_and_add(&n->shared, *had);
+		__sync_fetch_and_add(&n->unheld_bytes, *had);
 	if (addr && !bpf_map_update_elem(&held, &key, &bytes, BPF_ANY))
 		return 0;
 	if (bytes) {
-		__sync_fetch_and_add(&n->threads, 1);
-		__sync_fetch_and_add(&n->shared, bytes);
+		__sync_fetch_and_add(&n->unheld, 1);
+		__sync_fetch_and_add(&n->unheld_bytes, bytes);
 	}
 	return 0;
 }
@@ -671,12 +671,12 @@ __noinline int count_call(struct thread *t, struct frame *f, __u32 func, bool fa
 		if (config.hist)
 			count_duration(n, func, ns);
 	} else {
-		__sync_fetch_and_add(&n->timed, 1);
+		__sync_fetch_and_add(&n->untimed, 1);
 	}
 	add_call(n, &key, &c, spec, failed);
 	if (f->before) {
 		__sync_fetch_and_add(&n->calls, f->before);
-		__sync_fetch_and_add(&n->timed, f->before);
+		__sync_fetch_and_add(&n->untimed, f->before);
 	}
 	if (config.memory && f->frees && (failed || !timed))
 		free_failed(t, f, n);

@@ -957,22 +957,37 @@ struct ct_tally_key {
 #define CT_BY_REST (~0ULL)
 struct ct_sums {
 	__u64 calls, failed;
-	/* of the calls, those whose duration is known: the next five are theirs. In the map:
-	 * those whose is not, where any is */
-	__u64 timed;
-	__u64 ns, min_ns, max_ns;
+	union {
+		__u64 timed;   /* calls whose duration is known: the next four are theirs */
+		__u64 untimed; /* in the map: calls whose duration is not known */
+	};
+	__u64 ns;
+	union {
+		__u64 min_ns;
+		__u64 min_not; /* in the map: the complement of it */
+	};
+	__u64 max_ns;
 	__u64 squares[2]; /* sum of ns * ns: low and high word */
-	/* of calls with a size in one word; of calls that free, of what is known to have been
-	 * taken */
-	__u64 bytes;
-	/* of launches; of calls that free, those of unknown size; that take memory, those that
-	 * found no room in `held` */
-	__u64 threads;
-	/* of launches, bytes of dynamic shared memory; of calls that take memory, bytes that are
-	 * not, or no more, in `held` */
-	__u64 shared;
+	union {
+		struct {
+			/* of calls with a size in one word; of calls that free, of what is known to
+			 * have been taken */
+			__u64 bytes;
+			union {
+				__u64 threads; /* of launches */
+				__u64 unsized; /* calls that free what is of unknown size */
+				__u64 unheld; /* calls that take memory and found no room in `held` */
+			};
+		};
+		__u64 asked[2]; /* CT_BY_SIZE: the sums of the two sizes */
+	};
+	union {
+		__u64 shared;	    /* of launches: bytes of dynamic shared memory */
+		__u64 unheld_bytes; /* of calls that take memory: not, or no more, in `held` */
+	};
 	__u64 hist; /* in the map: the place in `hists`, + 1; 0: none, and in records */
 };
+_Static_assert(sizeof(struct ct_sums) == 12 * 8, "recordings have it");
 
 /*
  * Durations by size: 8 buckets an octave, so that a bucket's ends are 1/8 apart. Below 16 ns a

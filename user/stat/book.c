@@ -439,8 +439,11 @@ void book_memory_add(struct book_memory *m, uint16_t func, const struct ct_sums 
 		return;
 	m->calls += n->calls;
 	/* unsigned: what a file says of bytes is any number */
-	*held = (int64_t)((uint64_t)*held + (sign > 0 ? n->bytes - n->shared : -n->bytes));
-	*(sign > 0 ? &m->forgotten : &m->unknown) += n->threads;
+	*held = (int64_t)((uint64_t)*held + (sign > 0 ? n->bytes - n->unheld_bytes : -n->bytes));
+	if (sign > 0)
+		m->forgotten += n->unheld;
+	else
+		m->unknown += n->unsized;
 }
 
 /*
@@ -452,7 +455,7 @@ static void add_freed(struct book *b, struct ct_sums *n, const struct ct_call *c
 {
 	if (h && h->before && c->h.start_ns < h->taken_ns) {
 		n->bytes += h->before;
-		b->entries[h->by].n.shared -= h->before;
+		b->entries[h->by].n.unheld_bytes -= h->before;
 		h->before = 0;
 		if (!h->is_held)
 			keyed_remove(&b->held, h);
@@ -462,7 +465,7 @@ static void add_freed(struct book *b, struct ct_sums *n, const struct ct_call *c
 		if (!h->before || c->h.end_ns - h->taken_ns > FREE_MAX_NS)
 			keyed_remove(&b->held, h);
 	} else {
-		n->threads++;
+		n->unsized++;
 	}
 }
 
@@ -471,12 +474,12 @@ static void add_taken(struct book *b, struct book_entry *e, const struct ct_call
 		      uint64_t bytes)
 {
 	if (!h) {
-		e->n.threads++;
-		e->n.shared += bytes;
+		e->n.unheld++;
+		e->n.unheld_bytes += bytes;
 		return;
 	}
 	if (h->is_held) {
-		e->n.shared += h->bytes;
+		e->n.unheld_bytes += h->bytes;
 		h->before = h->bytes;
 		h->by = (uint32_t)(e - b->entries);
 		h->taken_ns = c->h.end_ns;

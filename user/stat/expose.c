@@ -405,9 +405,10 @@ static uint64_t add_memory(struct expose *x, struct expose_process *p, struct en
 	api_memory_sign(t->func, &host);
 	held = host ? &p->host_bytes : &p->device_bytes;
 	if (x->signs[t->func] > 0)
-		bytes -= (int64_t)more(&e->lost_bytes, t->sums.shared);
+		bytes -= (int64_t)more(&e->lost_bytes, t->sums.unheld_bytes);
 	*held += x->signs[t->func] * bytes;
-	return more(&e->n.odd, t->sums.threads);
+	/* what found no room when it was taken, or is of unknown size when it is given back */
+	return more(&e->n.odd, x->signs[t->func] > 0 ? t->sums.unheld : t->sums.unsized);
 }
 
 static void add_sums(struct expose *x, struct group *g, struct expose_process *p, struct entry *e,
@@ -480,8 +481,8 @@ static int add_size_row(struct group *g, int of, uint64_t sum, uint32_t *last, c
 
 static int add_sizes(struct group *g, struct entry *e, const struct ct_tally *t)
 {
-	uint64_t first = more(&e->n.calls, t->sums.bytes),
-		 second = more(&e->n.failed, t->sums.threads);
+	uint64_t first = more(&e->n.calls, t->sums.asked[0]),
+		 second = more(&e->n.failed, t->sums.asked[1]);
 	int err;
 
 	if (t->nbuckets != 2 * CT_SIZE_BUCKETS)

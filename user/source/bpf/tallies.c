@@ -372,13 +372,13 @@ static int emit_sums(struct tallies *t, uint32_t at, uint64_t now, emit_fn emit,
 		return 0;
 	memory = t->memory ? api_memory_sign(key.func, &(bool){ false }) : 0;
 	begin(t, &rec, &key, now);
-	t->crowded += memory > 0 ? sums.threads : 0;
+	t->crowded += memory > 0 ? sums.unheld : 0;
 	t->counted[key.func / 64] |= 1ULL << (key.func % 64);
 	rec.t.h.tid = key.how == CT_BY_THREAD ? (uint32_t)key.by : 0;
 	rec.t.sums = sums;
 	/* the kernel side keeps the fewer of the two, and the least as its complement */
-	rec.t.sums.timed = t->timed && sums.calls > sums.timed ? sums.calls - sums.timed : 0;
-	rec.t.sums.min_ns = rec.t.sums.timed ? ~sums.min_ns : 0;
+	rec.t.sums.timed = t->timed && sums.calls > sums.untimed ? sums.calls - sums.untimed : 0;
+	rec.t.sums.min_ns = rec.t.sums.timed ? ~sums.min_not : 0;
 	rec.t.sums.hist = 0;
 	if (t->sampler)
 		rec.t.unseen = sampler_unseen(t->sampler, at);
@@ -424,8 +424,8 @@ static int emit_size(struct tallies *t, const struct ct_tally_key *key, const st
 
 	begin(t, &rec, key, now);
 	rec.t.how = CT_BY_SIZE;
-	rec.t.sums.bytes = s->sum[0];
-	rec.t.sums.threads = s->sum[1];
+	rec.t.sums.asked[0] = s->sum[0];
+	rec.t.sums.asked[1] = s->sum[1];
 	rec.t.nbuckets = 2 * CT_SIZE_BUCKETS;
 	rec.t.h.size = (uint16_t)(sizeof(rec.t) + sizeof(s->n) + sizeof(s->n) % 8);
 	memset(rec.room + sizeof(rec.t), 0, sizeof(s->n) + 8);
