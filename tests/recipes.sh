@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# recipes.sh - follows three recipes of docs/HOWTO.md in a copy of the tree: a function, a library (a domain), a kind of
-# record. git counts the files that each touches, apart from tests; then the copy is built, with what is built here, and what
+# recipes.sh - follows four recipes of docs/HOWTO.md in a copy of the tree: a function, a library (a domain), a kind of
+# record, an output format. git counts the files that each touches, apart from tests; then the copy is built, with what is built here, and what
 # was added has to be traced, shown in every format, filtered and stored. What is added lies in tests/recipes/. Needs root and
 # ./cudatrace. Prints `ok NAME` or `not ok NAME: why` for each test.
 set -uo pipefail
@@ -104,6 +104,12 @@ sed -i 's/^\tcase CT_OVERHEAD: .*/&\n\tcase CT_RECIPE:\n\t\tfield_add_u(\&at, "s
 	user/event/device_fields.c
 touches kind bpf/cudatrace.h user/event/kinds.def user/event/device_fields.c
 
+# ---- an output format: a file and a row --------------------------------------------------------------------------
+
+cp "$pieces/names.c" user/format/rows/names.c
+echo 'S(names, ".names", SINKS_EXPORT)' >> user/format/sinks.def
+touches format user/format/rows/names.c user/format/sinks.def
+
 # ---- build -------------------------------------------------------------------------------------------------------
 
 export CCACHE_BASEDIR=$tmp/tree CCACHE_NOHASHDIR=1
@@ -193,4 +199,11 @@ for format in $("$ct" --complete export --to ''); do
 	same "kind-stops-no-$format" 0 $?
 done
 has kind-in-csv "$tmp/kind.csv" '(^|,)recipe,'
+
+# ---- the format is written ---------------------------------------------------------------------------------------
+
+traced --format names
+same format-live "call toyOpen" "$(grep toyOpen "$tmp/rows")"
+same format-exported "call toySend call toySend" "$(grep toySend "$tmp/out.names" | tr '\n' ' ' | sed 's/ $//')"
+same format-of-a-kind "recipe recipe" "$(grep recipe "$tmp/kind.names" | tr '\n' ' ' | sed 's/ $//')"
 exit $failed

@@ -784,6 +784,48 @@ static void test_marks(void)
 		}
 }
 
+/* A library's row holds together, and with its functions' rows. */
+static void test_domains(void)
+{
+	for (int d = 0; d < API_DOMAIN_END; d++) {
+		const struct api_domain_row *row = &api_domains[d];
+		int version = 0;
+
+		CHECK(!strcmp(api_domain_names[d], row->name));
+		CHECK_EQ(d, api_domain_find(row->name, strlen(row->name)));
+		/* -e takes both */
+		CHECK(api_class_parse(row->name) < 0);
+		CHECK(strspn(row->name, "abcdefghijklmnopqrstuvwxyz_") == strlen(row->name));
+		CHECK(row->title && row->product && row->library && row->symbols[0]);
+		CHECK(!row->linked == !row->linked_title);
+		for (int i = 0; i < API_DOMAIN_SINCE && row->since[i].symbol; i++) {
+			int func = api_next(row->since[i].symbol, -1);
+
+			CHECK(func >= 0 && api_funcs[func].domain == d);
+			CHECK(row->since[i].version >= version);
+			version = row->since[i].version;
+		}
+	}
+	for (int i = 0; i < api_nfuncs; i++) {
+		const struct api_domain_row *row = &api_domains[api_funcs[i].domain];
+		bool begins = false;
+
+		for (int k = 0; k < API_DOMAIN_SYMBOLS && row->symbols[k]; k++)
+			begins |= !strncmp(api_funcs[i].name, row->symbols[k],
+					   strlen(row->symbols[k]));
+		if (!begins)
+			printf("  %s\n", api_funcs[i].name);
+		CHECK(begins);
+	}
+	CHECK_EQ(API_RUNTIME, api_domain_of_file("/usr/lib/libcudart.so.13"));
+	CHECK_EQ(API_RUNTIME, api_domain_of_file("libcudart-0a1b.so.12"));
+	CHECK_EQ(API_DRIVER, api_domain_of_file("/x/libcuda.so.1"));
+	CHECK_EQ(API_DOMAIN_END, api_domain_of_file("/libcuda.so.1/libc.so.6"));
+	CHECK_EQ(11000, api_domain_version(API_RUNTIME, "libcudart.so.11.0"));
+	CHECK_EQ(0, api_domain_version(API_RUNTIME, "libcudart.so.x"));
+	CHECK_EQ(0, api_domain_version(API_DRIVER, "libcuda.so.1"));
+}
+
 /* A row says in which direction it copies where no argument does, as its name has it. */
 static void test_ways(void)
 {
@@ -894,6 +936,7 @@ int main(void)
 	RUN(test_sizes);
 	RUN(test_errors);
 	RUN(test_reported);
+	RUN(test_domains);
 	RUN(test_traits);
 	RUN(test_marks);
 	RUN(test_ways);

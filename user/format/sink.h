@@ -161,10 +161,10 @@ struct sink {
 	int status; /* set by close(): the exit status if nothing else went wrong; 0: any */
 };
 
-extern const struct sink_ops sink_table, sink_json, sink_count, sink_folded, sink_flame, sink_csv,
-	sink_speedscope, sink_html, sink_cupti, sink_stat, sink_trace, sink_serve, sink_mem,
-	sink_advise, sink_top;
-/* What other programs read. */
-extern const struct sink_ops sink_perfetto, sink_chrome, sink_nsys, sink_otlp, sink_otlp_json;
+/* Those of sinks.def, and those that options beside --format ask for. */
+#define S(id, suffix, flags) extern const struct sink_ops sink_##id;
+#include "sinks.def"
+#undef S
+extern const struct sink_ops sink_count, sink_trace, sink_otlp;
 
 #endif

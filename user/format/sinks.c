@@ -6,29 +6,9 @@
 #include "sinks.h"
 
 static const struct sinks_row rows[] = {
-	{ &sink_table, ".txt", SINKS_ROWS | SINKS_COUNTERS | SINKS_TEXT | SINKS_NO_PLACES },
-	{ &sink_json, ".jsonl", SINKS_ROWS | SINKS_EXPORT | SINKS_COUNTERS },
-	{ &sink_folded, ".folded", SINKS_FOLDS | SINKS_EVERY_CALL | SINKS_EXPORT },
-	{ &sink_flame, ".flame.html", SINKS_FOLDS | SINKS_WHOLE | SINKS_EVERY_CALL | SINKS_EXPORT },
-	{ &sink_speedscope, ".speedscope.json",
-	  SINKS_FOLDS | SINKS_WHOLE | SINKS_EVERY_CALL | SINKS_EXPORT },
-	{ &sink_html, ".html", SINKS_WHOLE | SINKS_BINARY | SINKS_EXPORT | SINKS_COUNTERS },
-	{ &sink_csv, ".csv", SINKS_WHOLE | SINKS_EXPORT | SINKS_COUNTERS },
-	{ &sink_cupti, ".cupti.txt", SINKS_NESTED | SINKS_EXPORT },
-	{ &sink_perfetto, ".pftrace",
-	  SINKS_WHOLE | SINKS_BINARY | SINKS_EXPORT | SINKS_INFO | SINKS_COUNTERS |
-		  SINKS_READABLE },
-	{ &sink_chrome, ".pt.trace.json",
-	  SINKS_WHOLE | SINKS_BINARY | SINKS_SPLITS | SINKS_EXPORT | SINKS_INFO | SINKS_COUNTERS },
-	{ &sink_nsys, ".sqlite", SINKS_WHOLE | SINKS_BINARY | SINKS_PATH | SINKS_EXPORT },
-	{ &sink_otlp_json, ".otlp.jsonl", SINKS_EXPORT | SINKS_SPANS },
-	{ &sink_serve, ".prom",
-	  SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_DEFINITIONS | SINKS_INFO |
-		  SINKS_DAEMON },
-	{ &sink_mem, ".txt", SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_MEMORY | SINKS_TEXT },
-	{ &sink_stat, ".txt", SINKS_COUNTS | SINKS_COMMAND | SINKS_TEXT },
-	{ &sink_top, ".txt", SINKS_COUNTS | SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_LIVE },
-	{ &sink_advise, ".txt", SINKS_COMMAND | SINKS_EVERY_CALL | SINKS_TEXT },
+#define S(id, suffix, flags) { &sink_##id, suffix, flags },
+#include "sinks.def"
+#undef S
 };
 
 const struct sinks_row *sinks_at(unsigned int i)
