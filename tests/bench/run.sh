@@ -87,6 +87,9 @@ entry_alone() { # FUNCTION: the floor of --no-return
 		"$(median <"$tmp/b")" "$(ratio "$(median <"$tmp/b")" "$(median <"$tmp/a")")"
 }
 
+echo "== what a hook adds to a call, without a reader (docs/hooks.md; goals: count 5 ns, record 30 ns)"
+"$out/bench/hooks" "$lib" cudaGetDevice "$rounds" "$calls"
+
 echo "== cost to the target, $rounds interleaved rounds of $calls calls, $(basename "$lib")"
 cost "cudaGetDevice, table to a file" 1.25 cudaGetDevice --keep-chatty
 cost "cudaMemcpy, table to a file" 1.25 cudaMemcpy

@@ -301,7 +301,7 @@ static void test_under_fire(void)
 {
 	void *functions[] = { (void *)victim_add, (void *)victim_tail, (void *)victim_call,
 			      (void *)victim_recurse };
-	int cycles = all ? 20000 : 1000;
+	int cycles = all ? 5000 : 1000;
 	unsigned char before[4][16];
 	struct hook_leftover left;
 	pthread_t t[CALLERS];
