@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What each command costs a PyTorch training step: stat, top, serve, a trace of launches, a trace of everything.
+"""What each way of tracing costs a PyTorch training step, beside torch.profiler.
 
-    step_cost.py CUDATRACE [SECONDS]
+    step_cost.py CUDATRACE [--seconds S] [--rounds N] [--only NAME,NAME...] [--hooks] [--table] [--fake LIBCUDART]
 
-One process trains a small transformer. In each round every command is attached to it in turn by -p and taken off again, with
-steps that nothing traces at the begin and at the end of the round. Each time three medians are taken, each of 30 steps. The
-ratio is that to the untraced median of the same round, so that a machine that gets slower or faster does not count. Prints for
-each command the median of all, the median ratio, and the quartiles and ends of the ratios. Rounds go on until there are 24
-medians of each, or until SECONDS (420) have passed; a line says how many there were.
+One process trains a small transformer. In each round every way of tracing is attached to it in turn by -p and taken off again, with
+steps that nothing traces at the begin, in the middle and at the end of the round. Each time three samples are taken, each of 20 steps:
+the median of these steps, and their mean. The ratios are those to the untraced samples of the same round, so that a machine that gets
+slower or faster does not count. A median says what a usual step takes; a mean has the steps in it that fell into a window of --duty or
+--max-cost too, and is what these are judged by. Prints for each way the median of the steps, the median ratio of the medians with its
+quartiles and ends, and the ratio of the means over all rounds with the quartiles over rounds. Rounds go on until there are 21 samples
+of each, or until S (540) seconds have passed; a line says how many there were.
 
-A goal that is missed is said, and the exit status is then 1.
+--hooks: with --source=hooks too. --table prints rows for docs/benchmarks.md. --fake: the steps are made of calls of the stand-in's library, to try this script without a
+GPU; its figures say nothing. A goal that is missed is said, and the exit status is then 1.
 """
+import argparse
+import ctypes
 import os
 import signal
 import statistics
@@ -19,37 +24,78 @@ import sys
 import tempfile
 import time
 
-import torch
+SETTLE_S = 3.0    # what is called too often is noticed, counted for a second, and its probes are taken off
+ADJUST_S = 8.0    # --max-cost finds its duty
+ROUNDS, SAMPLES, STEPS = 7, 3, 20
+READY_S, END_S = 30, 20
 
-SETTLE_S = 3.0  # what is called too often is noticed, counted for a second, and its probes are taken off
-ROUNDS, MEDIANS, STEPS = 8, 3, 30
-
-ct = os.path.abspath(sys.argv[1])
-limit_s = float(sys.argv[2]) if len(sys.argv) > 2 else 420
+parser = argparse.ArgumentParser(usage=__doc__)
+parser.add_argument("cudatrace")
+parser.add_argument("--seconds", type=float, default=540)
+parser.add_argument("--only")
+parser.add_argument("--hooks", action="store_true")
+parser.add_argument("--table", action="store_true")
+parser.add_argument("--fake")
+parser.add_argument("--rounds", type=int, default=ROUNDS)
+opts = parser.parse_args()
+ct = os.path.abspath(opts.cudatrace)
 tmp = tempfile.mkdtemp(prefix="step_cost.")
 began = time.monotonic()
 
-torch.manual_seed(0)
-model = torch.nn.Sequential(*[torch.nn.TransformerEncoderLayer(256, 4, 512, batch_first=True) for _ in range(4)]).cuda()
-opt = torch.optim.AdamW(model.parameters(), lr=1e-3)
-x = torch.randn(16, 64, 256, device="cuda")
+
+def torch_step():
+    """A training step of PyTorch, the name of the machine, and a profiler."""
+    import torch
+
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(*[torch.nn.TransformerEncoderLayer(256, 4, 512, batch_first=True) for _ in range(8)]).cuda()
+    opt = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    x = torch.randn(16, 64, 256, device="cuda")
+
+    def step():
+        opt.zero_grad(set_to_none=True)
+        model(x).square().mean().backward()
+        opt.step()
+        torch.cuda.synchronize()
+
+    def profiler():
+        return torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA])
+
+    return step, f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}", profiler
 
 
-def step():
-    opt.zero_grad(set_to_none=True)
-    model(x).square().mean().backward()
-    opt.step()
-    torch.cuda.synchronize()
+def fake_step():
+    """Calls of the stand-in, as many as in a small step."""
+    class Dim3(ctypes.Structure):
+        _fields_ = [("x", ctypes.c_uint), ("y", ctypes.c_uint), ("z", ctypes.c_uint)]
+
+    cudart = ctypes.CDLL(opts.fake)
+    one = Dim3(1, 1, 1)
+    cudart.cudaLaunchKernel.argtypes = [ctypes.c_void_p, Dim3, Dim3, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
+    kernel = ctypes.cast(cudart.cudaFree, ctypes.c_void_p)
+    device = ctypes.c_int()
+
+    def step():
+        for _ in range(500):
+            cudart.cudaGetDevice(ctypes.byref(device))
+            cudart.cudaLaunchKernel(kernel, one, one, None, 0, None)
+        cudart.cudaDeviceSynchronize()
+
+    return step, "the stand-in", None
 
 
-def medians(out):
-    for _ in range(MEDIANS):
+step, machine, profiler = fake_step() if opts.fake else torch_step()
+
+
+def sample(out):
+    """Appends SAMPLES pairs: median and mean of the steps, in ms."""
+    for _ in range(SAMPLES):
         took = []
         for _ in range(STEPS):
             begin = time.perf_counter()
             step()
             took.append((time.perf_counter() - begin) * 1e3)
-        out.append(statistics.median(took))
+        out.append((statistics.median(took), statistics.fmean(took)))
 
 
 def train(seconds):
@@ -58,72 +104,140 @@ def train(seconds):
         step()
 
 
-def traced(name, args, out):
-    """Attaches `args`, takes the medians, detaches. Returns the last line of what cudatrace said."""
-    err = os.path.join(tmp, "err")
-    with open(err, "w") as f, open(os.path.join(tmp, "out"), "w") as o:
-        p = subprocess.Popen([ct] + args + ["-v", "-p", str(os.getpid())], stdout=o, stderr=f)
-    deadline = time.monotonic() + 30
-    while "ready" not in open(err).read():
-        if p.poll() is not None or time.monotonic() > deadline:
-            p.kill()
-            sys.exit(f"{name}: cudatrace did not become ready:\n{open(err).read()}")
-        train(0.02)
-    train(SETTLE_S)
-    medians(out)
+def said(path):
+    with open(path, errors="replace") as f:
+        return f.read()
+
+
+def end(p, name):
     p.send_signal(signal.SIGINT)
     try:
-        p.wait(20)
+        p.wait(END_S)
     except subprocess.TimeoutExpired:
         p.kill()
-        sys.exit(f"{name}: cudatrace did not end within 20 s of SIGINT")
-    lines = open(err).read().strip().splitlines()
+        p.wait()
+        sys.exit(f"{name}: cudatrace did not end within {END_S} s of SIGINT")
+
+
+def traced(name, args, settle_s, out):
+    """Attaches, takes the samples, detaches. Returns the last line of what cudatrace said."""
+    err = os.path.join(tmp, "err")
+    with open(err, "w") as f, open(os.path.join(tmp, "out"), "w") as o:
+        p = subprocess.Popen([ct] + args + ["-v", "-p", str(os.getpid())], stdin=subprocess.DEVNULL, stdout=o, stderr=f)
+    try:
+        deadline = time.monotonic() + READY_S
+        while "cudatrace: ready" not in said(err):
+            if p.poll() is not None or time.monotonic() > deadline:
+                sys.exit(f"{name}: cudatrace did not become ready:\n{said(err)}")
+            train(0.02)
+        train(settle_s)
+        sample(out)
+        if p.poll() is not None:
+            sys.exit(f"{name}: cudatrace ended by itself:\n{said(err)}")
+        end(p, name)
+    finally:
+        if p.poll() is None:
+            p.kill()
+            p.wait()
+    lines = said(err).strip().splitlines()
     return lines[-1] if lines else ""
 
 
-rows = os.path.join(tmp, "rows")
-# name, arguments, the ratio that is to be reached (None: none is set)
-ways = [
-    ("stat", ["stat", "-o", rows], 1.3),
-    ("top", ["top", "--batch", "-i", "1", "-o", rows], 1.15),
-    ("serve", ["serve", "--listen", "127.0.0.1:19411"], 1.15),
-    ("-e launch", ["-e", "launch", "-o", rows], None),
-    ("a trace of everything", ["-o", rows], None),
-]
+def profiled(out):
+    with profiler():
+        train(0.5)
+        sample(out)
+    return "torch.profiler, CUDA activity alone"
 
-train(5)
-times = {name: [] for name in ["no tracer"] + [w[0] for w in ways] + ["after detach"]}
-ratios = {name: [] for name in times}
+
+rows = os.path.join(tmp, "rows")
+serve = ["serve", "--listen", f"unix:{tmp}/metrics.sock"]
+# name, arguments, how long it settles, goal of the mean ratio (None: none is set)
+WAYS = [
+    ("trace of everything", ["-o", rows], SETTLE_S, None),
+    ("-e launch", ["-e", "launch", "-o", rows], 1.0, None),
+    ("stat", ["stat", "-o", rows], SETTLE_S, None),
+    ("top", ["top", "--batch", "-i", "1", "-o", rows], 1.0, None),
+    ("serve --max-cost off", serve + ["--max-cost", "off"], 1.0, None),
+    ("serve --duty 1/20", serve + ["--duty", "1/20"], SETTLE_S, None),
+    ("serve --max-cost 1%", serve + ["--max-cost", "1%"], ADJUST_S, 1.01),
+    ("device (--gpu)", ["--gpu", "-o", rows], 1.0, None),
+    ("torch.profiler", None, 0, None),
+    ("hooks", ["--source=hooks", "-o", rows], 1.0, 1.05),
+    ("hooks, -e launch", ["--source=hooks", "-e", "launch", "-o", rows], 1.0, 1.005),
+    ("hooks, stat", ["stat", "--source=hooks", "-o", rows], 1.0, 1.02),
+]
+BARE, AFTER = "no tracer", "after detach"
+
+
+def wanted(way):
+    name, args = way[0], way[1]
+    if opts.only and name not in opts.only.split(","):
+        return False
+    if args is None:
+        return profiler is not None
+    return opts.hooks or "--source=hooks" not in args
+
+
+ways = [w for w in WAYS if wanted(w)]
+if not ways:
+    sys.exit("no way of tracing is left")
+train(1 if opts.fake else 5)
+samples = {name: [] for name in [BARE] + [w[0] for w in ways] + [AFTER]}
+median_ratios = {name: [] for name in samples}
+mean_ratios = {name: [] for name in samples}
 last = {}
 rounds = 0
-while rounds < ROUNDS:
+while rounds < opts.rounds:
     round_began = time.monotonic()
-    now = {name: [] for name in times}
-    medians(now["no tracer"])
-    for name, args, _ in ways:
-        last[name] = traced(name, args, now[name])
+    now = {name: [] for name in samples}
+    sample(now[BARE])
+    for i, (name, args, settle_s, _) in enumerate(ways):
+        last[name] = traced(name, args, settle_s, now[name]) if args else profiled(now[name])
+        if i == len(ways) // 2:
+            train(0.3)
+            sample(now[BARE])
     train(0.3)
-    medians(now["after detach"])
-    bare = statistics.median(now["no tracer"])
+    sample(now[AFTER])
+    bare_median = statistics.median(m for m, _ in now[BARE])
+    bare_mean = statistics.fmean(m for _, m in now[BARE])
     for name, took in now.items():
-        times[name] += took
-        ratios[name] += [t / bare for t in took]
+        samples[name] += took
+        median_ratios[name] += [m / bare_median for m, _ in took]
+        mean_ratios[name].append(statistics.fmean(m for _, m in took) / bare_mean)
     rounds += 1
-    if time.monotonic() - began + (time.monotonic() - round_began) > limit_s:
+    if time.monotonic() - began + (time.monotonic() - round_began) > opts.seconds:
         break
 
-print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}: {rounds} rounds, {rounds * MEDIANS} medians of each, "
-      f"{time.monotonic() - began:.0f} s")
-print(f"{'':24}{'step':>10}{'ratio':>8}   quartiles    ends")
+
+def quartiles(values):
+    return statistics.quantiles(values, n=4) if len(values) > 1 else values * 3
+
+
+print(f"{machine}: {rounds} rounds, {rounds * SAMPLES} samples of {STEPS} steps of each way, {time.monotonic() - began:.0f} s")
+if opts.table:
+    print("| | step, median | ratio of medians | quartiles; ends | ratio of means | quartiles over rounds |\n|---|---|---|---|---|---|")
+else:
+    print(f"{'':24}{'step':>10}   {'medians':8}quartiles   ends          means    quartiles")
 missed = 0
-goals = {name: goal for name, _, goal in ways}
-for name, took in times.items():
-    r = sorted(ratios[name])
-    low, mid, high = statistics.quantiles(r, n=4) if len(r) > 1 else (r[0], r[0], r[0])
+goals = {w[0]: w[3] for w in ways}
+for name, took in samples.items():
+    r = sorted(median_ratios[name])
+    low, mid, high = quartiles(r)
+    mean_low, _, mean_high = quartiles(mean_ratios[name])
+    mean = statistics.fmean(mean_ratios[name])
+    ms = statistics.median(m for m, _ in took)
     goal = goals.get(name)
-    verdict = "" if not goal else f"   goal x{goal}: {'reached' if mid <= goal else 'MISSED'}"
-    missed += bool(goal) and mid > goal
-    print(f"{name:24}{statistics.median(took):7.2f} ms   x{mid:.2f}   {low:.2f}-{high:.2f}   {r[0]:.2f}-{r[-1]:.2f}{verdict}")
+    verdict = "" if not goal else f"   goal x{goal}: {'reached' if mean <= goal else 'MISSED'}"
+    missed += bool(goal) and mean > goal
+    if opts.table:
+        print(f"| {name} | {ms:.2f} ms | x{mid:.3f} | {low:.3f} to {high:.3f}; {r[0]:.3f} to {r[-1]:.3f} | x{mean:.3f} | "
+              f"{mean_low:.3f} to {mean_high:.3f} |")
+    else:
+        print(f"{name:24}{ms:7.2f} ms   x{mid:.3f}  {low:.3f}-{high:.3f}  {r[0]:.3f}-{r[-1]:.3f}   x{mean:.3f}  "
+              f"{mean_low:.3f}-{mean_high:.3f}{verdict}")
+if rounds * SAMPLES < 20:
+    print(f"fewer than 20 samples of each: the time of {opts.seconds:.0f} s was over")
 for name, line in last.items():
     print(f"{name}: {line}")
-sys.exit(1 if missed else 0)
+sys.exit(1 if missed and not opts.fake else 0)

@@ -163,6 +163,7 @@ static void plan_duty(struct capture_plan *c, const struct opts *o)
 		return;
 	c->duty = o->duty;
 	c->max_cost = o->max_cost;
+	c->max_cost_optional = o->max_cost_ours;
 	if (c->duty <= 0 && c->max_cost <= 0)
 		return;
 	/* top and serve want each call unless they are told otherwise */

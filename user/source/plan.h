@@ -42,6 +42,8 @@ struct capture_plan {
 	/* with count: what the probes may cost, of the CPU time of the traced processes, 0 to 1;
 	 * 0: there is no limit */
 	double max_cost;
+	/* of max_cost: where probes of the kind cannot come and go, all goes on without it */
+	bool max_cost_optional;
 	/* with one of the two: rows whose probes may go, beside those of class query */
 	uint64_t on_duty[PLAN_WORDS];
 

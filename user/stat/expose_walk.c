@@ -172,7 +172,8 @@ static void walk_sums(struct walk *w)
 		qsort(order, w->x->series.n, sizeof(*order), by_labels);
 	for (size_t f = 0; order && f < ARRAY_LEN(families); f++)
 		if ((w->x->opts.memory || !families[f].frees) &&
-		    (w->x->any_estimated || !families[f].estimates))
+		    (w->x->any_estimated || w->about->losses->probes.told ||
+		     !families[f].estimates))
 			walk_family(w, &families[f], order, w->x->series.n);
 	free(order);
 }
@@ -598,10 +599,14 @@ static void walk_self(struct walk *w)
 		one(w, &probes[2], c->duty);
 		one(w, &probes[3], c->functions);
 	}
-	if (c->told && c->cost >= 0)
-		one(w, &probes[4], c->cost);
-	if (c->told && c->max_cost > 0)
-		one(w, &probes[5], c->max_cost);
+	if (c->told) {
+		begin(w, &probes[4]);
+		if (c->cost >= 0)
+			put(w, &(struct expose_point){ .value = c->cost });
+		begin(w, &probes[5]);
+		if (c->max_cost > 0)
+			put(w, &(struct expose_point){ .value = c->max_cost });
+	}
 	begin(w, &build);
 	label(&p, "version", w->x->opts.version);
 	put(w, &p);

@@ -323,7 +323,7 @@ static const struct option_row before[] = {
 	{ 0, "max-cost", "SHARE", OTHER(set_max_cost), OPTS_STAT | OPTS_TOP | OPTS_SERVE, NULL,
 	  "what the probes may cost, of the CPU time of the programs, 0.1% to 50%: where they cost\n"
 	  "more, functions that are called often are put on duty (--duty), for as long as that allows;\n"
-	  "off: no limit",
+	  "off: no limit; of serve 1% unless --duty is given",
 	  RULES(EXCLUDES("keep-chatty failed min-size FILE", NULL)) },
 	{ 0, "queries", NULL, FLAG(queries), OPTS_SERVE | OPTS_TOP, NULL,
 	  "count the calls of class query too (cudaGetDevice and its like);\n"

@@ -48,7 +48,8 @@ struct opts {
 	/* stat, top, serve: for how much of the time frequently called functions are probed, and
 	 * what all probes may cost, of the CPU time of the programs: 0 to 1; 0: not given */
 	double duty, max_cost;
-	bool max_cost_off; /* --max-cost=off */
+	bool max_cost_off;  /* --max-cost=off */
+	bool max_cost_ours; /* nobody gave it: where probes cannot go for a while there is none */
 	/* serve, top: class query too, which they leave out unless -e says what to count */
 	bool queries;
 	enum opts_stack stack; /* how the user stack of each call is taken */

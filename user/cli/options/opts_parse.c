@@ -11,7 +11,8 @@
 #include "../../util/msg.h"
 #include "../../util/parse.h"
 
-#define LONG_ONLY 256 /* what getopt_long() returns for a row: this and its index */
+#define SERVE_MAX_COST 0.01 /* of the CPU time of the programs: what is always on */
+#define LONG_ONLY 256	    /* what getopt_long() returns for a row: this and its index */
 
 /* getopt's view of the rows; returns the number of long options. */
 static void getopt_tables(enum opts_cmd cmd, struct option *longs, char *shorts)
@@ -331,6 +332,11 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	if (cmd & (OPTS_SERVE | OPTS_TOP) && !o->events_given && !o->queries &&
 	    select_add(&o->select, "!query", msg, sizeof(msg)))
 		return -EINVAL;
+	if (cmd & OPTS_SERVE && !o->max_cost_off && o->max_cost <= 0 && o->duty <= 0 &&
+	    o->source == OPTS_SOURCE_PROBES) {
+		o->max_cost = SERVE_MAX_COST;
+		o->max_cost_ours = true;
+	}
 	if (select_finish(&o->select, o->domain, msg, sizeof(msg))) {
 		msg_error("%s", msg);
 		return -EINVAL;

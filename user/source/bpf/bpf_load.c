@@ -127,6 +127,11 @@ static bool samples(const struct bpf_source *b)
 {
 	const struct capture_plan *plan = b->plan;
 
+	if (plan->max_cost_optional && b->kind != ATTACH_SESSION && b->kind != ATTACH_MULTI) {
+		msg_note("what the probes cost has no limit here: it takes probes that come and go "
+			 "quickly, which the kernel has from 6.6 on");
+		return false;
+	}
 	for (int i = 0;
 	     i < api_nfuncs && !plan->keep_chatty && !plan->failed_only && b->kind != ATTACH_PERF;
 	     i++)

@@ -21,6 +21,8 @@
 
 /* between two looks for counted functions that are called too often */
 #define LOOK_NS 200000000ULL
+#define LOOK_MAX_NS 5000000000ULL
+#define LOOK_ENTRIES 10000     /* so many sums more make it so much longer */
 #define TELL_NS 10000000000ULL /* between two records of one function and process */
 #define TOLD_MAX 65536
 
@@ -43,9 +45,9 @@ struct bpf_muted {
 	struct sampler *sampler;
 	struct chatty *chatty;
 	struct keyed told;
-	uint64_t looked_ns, told_ns;
-	bool counts; /* all calls are counted: CT_TALLY tells */
-	bool duty;   /* probes are on for a part of the time, by the plan */
+	uint64_t looked_ns, look_ns, told_ns; /* look_ns: how long the look is about */
+	bool counts;			      /* all calls are counted: CT_TALLY tells */
+	bool duty; /* probes are on for a part of the time, by the plan */
 	bool told_over;
 	bool told_last;
 };
@@ -180,6 +182,24 @@ static void notice(void *ctx, uint32_t pid, uint32_t func, uint64_t calls, uint6
 		 m->counts ? "counts" : "shows");
 }
 
+/* A look goes through all sums: where there are many of them, it comes seldom. */
+static uint64_t look_every(const struct bpf_source *b)
+{
+	uint64_t ns = LOOK_NS + __atomic_load_n(&b->skel->bss->entries_used, __ATOMIC_RELAXED) *
+					LOOK_NS / LOOK_ENTRIES;
+
+	return ns < LOOK_MAX_NS ? ns : LOOK_MAX_NS;
+}
+
+/* Calls of a longer time than the usual one are told as if they were of that. */
+static void notice_counted(void *ctx, uint32_t pid, uint32_t func, uint64_t calls, uint64_t now)
+{
+	const struct bpf_muted *m = ((const struct bpf_source *)ctx)->muting;
+	double usual = m->look_ns > 2 * LOOK_NS ? (double)LOOK_NS / (double)m->look_ns : 1;
+
+	notice(ctx, pid, func, (uint64_t)((double)calls * usual), now);
+}
+
 void bpf_muted_call(struct bpf_source *b, const struct ct_call *c)
 {
 	if (b->muting && !b->stopped)
@@ -297,13 +317,14 @@ int bpf_muted_step(struct bpf_source *b, emit_fn emit, void *ctx)
 		return !m->counts && sampler_any(m->sampler) ? tell_all(b, emit, ctx) : 0;
 	}
 	now = now_ns();
-	if (m->counts && now - m->looked_ns >= LOOK_NS) {
+	if (m->counts && now - m->looked_ns >= look_every(b)) {
+		m->look_ns = m->looked_ns ? now - m->looked_ns : LOOK_NS;
 		m->looked_ns = now;
 		sampler_cost(m->sampler);
 		tell_over(b);
 		if (m->duty && sampler_rate(m->sampler))
 			chatty_least(m->chatty, sampler_rate(m->sampler));
-		sampler_look(m->sampler, notice, b);
+		sampler_look(m->sampler, notice_counted, b);
 	}
 	sampler_step(m->sampler);
 	if (m->counts || !sampler_any(m->sampler) || now - m->told_ns < TELL_NS)
