@@ -8,7 +8,7 @@
 #include "../api/traits.h"
 #include "../event/device.h"
 #include "../event/muted.h"
-#include "../util/table/array.h"
+#include "../util/hash.h"
 #include "../util/text.h"
 #include "../stat/report.h"
 #include "state.h"
@@ -31,7 +31,8 @@ struct top_model *model_open(uint64_t now_ns, size_t max)
 		model_close(m);
 		return NULL;
 	}
-	m->state->max = max ? max : ENTRIES_MAX;
+	keyed_open_of(&m->state->procs, struct top_kept, key, PROCS_MAX);
+	keyed_open_of(&m->state->entries, struct top_entry, key, max ? max : ENTRIES_MAX);
 	m->state->last_end_ns = now_ns;
 	return m;
 }
@@ -43,15 +44,13 @@ void model_close(struct top_model *m)
 	if (!m)
 		return;
 	s = m->state;
-	for (size_t i = 0; s && i < s->nentries; i++)
-		free(s->entries[i].name);
-	for (size_t i = 0; s && i < s->nprocs; i++)
-		free(s->procs[i]);
+	for (size_t i = 0; s && i < s->entries.n; i++)
+		free(top_entry_at(s, i)->name);
+	for (size_t i = 0; s && i < s->procs.n; i++)
+		free(top_proc_at(s, i));
 	if (s) {
-		free(s->entries);
-		free(s->procs);
-		free(s->by_entry.slots);
-		free(s->by_proc.slots);
+		keyed_close(&s->entries);
+		keyed_close(&s->procs);
 	}
 	free(s);
 	free(m->gpus);
@@ -60,154 +59,45 @@ void model_close(struct top_model *m)
 
 /* ---- finding ---- */
 
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-	h = (h ^ v) * 0x9e3779b97f4a7c15ULL;
-	return h ^ h >> 29;
-}
-
-static uint64_t hash_proc(uint32_t pid, uint32_t start)
-{
-	return mix(mix(0, pid), start);
-}
-
-static uint64_t hash_entry(const struct top_entry *e)
-{
-	return mix(mix(hash_proc(e->proc->pid, e->proc->start), e->by),
-		   (uint64_t)e->func << 16 | e->sub << 8 | e->how);
-}
-
-static uint64_t hash_bytes(const char *s)
-{
-	uint64_t h = 0xcbf29ce484222325ULL;
-
-	while (*s)
-		h = (h ^ (unsigned char)*s++) * 0x100000001b3ULL;
-	return h;
-}
-
-static void index_put(struct top_index *x, uint64_t hash, size_t number)
-{
-	while (x->slots[hash & (x->nslots - 1)])
-		hash++;
-	x->slots[hash & (x->nslots - 1)] = (uint32_t)number + 1;
-}
-
-/* Makes the index anew for n numbers, with room for as many more. */
-static int index_size(struct top_index *x, size_t n)
-{
-	size_t slots = 256;
-	uint32_t *more;
-
-	while (slots < n * 4)
-		slots *= 2;
-	if (slots == x->nslots) {
-		memset(x->slots, 0, slots * sizeof(*x->slots));
-		return 0;
-	}
-	more = calloc(slots, sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	free(x->slots);
-	x->slots = more;
-	x->nslots = slots;
-	return 0;
-}
-
-static int index_procs(struct top_state *s)
-{
-	if (index_size(&s->by_proc, s->nprocs + 1))
-		return -ENOMEM;
-	for (size_t i = 0; i < s->nprocs; i++)
-		index_put(&s->by_proc, hash_proc(s->procs[i]->pid, s->procs[i]->start), i);
-	return 0;
-}
-
-static int index_entries(struct top_state *s)
-{
-	if (index_size(&s->by_entry, s->nentries + 1))
-		return -ENOMEM;
-	for (size_t i = 0; i < s->nentries; i++)
-		index_put(&s->by_entry, hash_entry(&s->entries[i]), i);
-	return 0;
-}
-
 static struct top_proc *proc_find(const struct top_state *s, uint32_t pid, uint32_t start)
 {
-	uint64_t at = hash_proc(pid, start);
+	const struct top_kept want = { .key = { pid, start } };
+	const struct top_kept *k = keyed_look(&s->procs, &want.key);
 
-	for (; s->by_proc.nslots && s->by_proc.slots[at & (s->by_proc.nslots - 1)]; at++) {
-		struct top_proc *p = s->procs[s->by_proc.slots[at & (s->by_proc.nslots - 1)] - 1];
-
-		if (p->pid == pid && p->start == start)
-			return p;
-	}
-	return NULL;
+	return k ? k->proc : NULL;
 }
 
 /* The process, made when it is new. NULL: there is no room. */
 static struct top_proc *proc_get(struct top_state *s, uint32_t pid, uint32_t start)
 {
+	const struct top_kept want = { .key = { pid, start } };
 	struct top_proc *p = s->last;
+	struct top_kept *k;
 
 	if (p && p->pid == pid && p->start == start)
 		return p;
 	p = s->last = proc_find(s, pid, start);
-	if (p || s->nprocs >= PROCS_MAX)
+	if (p)
 		return p;
 	p = calloc(1, sizeof(*p));
-	if (!p || !array_room(s->procs, s->nprocs)) {
+	k = p ? keyed_get(&s->procs, &want.key, &(bool){ false }) : NULL;
+	if (!k) {
 		free(p);
 		return NULL;
 	}
 	*p = (struct top_proc){ .pid = pid, .start = start, .shown_pid = pid };
-	s->procs[s->nprocs++] = p;
-	if (s->nprocs * 2 > s->by_proc.nslots) {
-		if (index_procs(s)) {
-			s->nprocs--;
-			free(p);
-			return NULL;
-		}
-	} else {
-		index_put(&s->by_proc, hash_proc(pid, start), s->nprocs - 1);
-	}
-	return p;
-}
-
-static bool is_entry(const struct top_entry *e, const struct top_entry *want)
-{
-	return e->proc == want->proc && e->by == want->by && e->func == want->func &&
-	       e->sub == want->sub && e->how == want->how;
+	return k->proc = p;
 }
 
 static struct top_entry *entry_get(struct top_state *s, const struct top_entry *want)
 {
-	struct top_entry *e;
-	uint64_t hash;
+	struct top_entry *e = s->next < s->entries.n ? top_entry_at(s, s->next) : NULL;
 
-	if (s->next < s->nentries && is_entry(&s->entries[s->next], want))
-		return &s->entries[s->next++];
-	hash = hash_entry(want);
-	for (uint64_t at = hash;
-	     s->by_entry.nslots && s->by_entry.slots[at & (s->by_entry.nslots - 1)]; at++) {
-		e = &s->entries[s->by_entry.slots[at & (s->by_entry.nslots - 1)] - 1];
-		if (!is_entry(e, want))
-			continue;
-		s->next = (size_t)(e - s->entries) + 1;
-		return e;
-	}
-	if (s->nentries >= s->max || !array_room(s->entries, s->nentries))
-		return NULL;
-	e = &s->entries[s->nentries++];
-	*e = *want;
-	if (s->nentries * 2 > s->by_entry.nslots) {
-		if (index_entries(s)) {
-			s->nentries--;
-			return NULL;
-		}
-	} else {
-		index_put(&s->by_entry, hash, s->nentries - 1);
-	}
+	if (!e || memcmp(&e->key, &want->key, sizeof(e->key)))
+		e = keyed_look(&s->entries, &want->key);
+	if (!e)
+		return keyed_get(&s->entries, &want->key, &(bool){ false });
+	s->next = (size_t)(e - top_entry_at(s, 0)) + 1;
 	return e;
 }
 
@@ -311,12 +201,10 @@ static int tally(struct top_model *m, const struct event *ev)
 	const struct api_func *f = &api_funcs[t->func];
 	struct top_state *s = m->state;
 	struct top_proc *p = proc_get(s, t->h.pid, t->start);
-	struct top_entry want = { .proc = p,
-				  .by = t->by,
-				  .func = t->func,
-				  .sub = t->sub,
-				  .how = t->how },
-			 *e;
+	const struct top_entry want = {
+		.key = { .proc = p, .by = t->by, .func = t->func, .sub = t->sub, .how = t->how }
+	};
+	struct top_entry *e;
 	enum report_way way = report_way_of_call(t->func, t->sub);
 	struct top_sums d = { 0 };
 	struct ct_sums n, all;
@@ -380,7 +268,8 @@ static int device_work(struct top_model *m, const struct event *ev)
 {
 	const struct ct_work *w = (const struct ct_work *)ev->rec;
 	struct top_proc *p = proc_of(m, ev);
-	struct top_entry want = { .proc = p, .func = CT_NO_FUNC, .how = TOP_DEVICE }, *e = NULL;
+	struct top_entry want = { .key = { .proc = p, .func = CT_NO_FUNC, .how = TOP_DEVICE } },
+			 *e = NULL;
 	struct top_sums d = { 0 };
 
 	if (!p)
@@ -396,7 +285,7 @@ static int device_work(struct top_model *m, const struct event *ev)
 		}
 	}
 	if (w->h.kind == CT_KERNEL && ev->kernel) {
-		want.by = hash_bytes(ev->kernel->full);
+		want.key.by = hash_bytes(ev->kernel->full, strlen(ev->kernel->full));
 		e = entry_get(m->state, &want);
 		if (e && !e->name) {
 			e->name = kernel_label(ev, 0);
@@ -536,27 +425,24 @@ void model_begin(struct top_model *m)
 /* Ended processes that were shown are forgotten, and what they had with them. */
 static void forget(struct top_state *s)
 {
-	size_t n = 0;
+	struct top_entry *e;
+	struct top_kept *k;
 
-	for (size_t i = 0; i < s->nentries; i++) {
-		if (s->entries[i].proc->going)
-			free(s->entries[i].name);
-		else
-			s->entries[n++] = s->entries[i];
+	keyed_each(&s->entries, e)
+	{
+		if (!e->key.proc->going)
+			continue;
+		free(e->name);
+		keyed_remove(&s->entries, e);
 	}
-	s->nentries = n;
-	n = 0;
-	for (size_t i = 0; i < s->nprocs; i++) {
-		if (s->procs[i]->going)
-			free(s->procs[i]);
-		else
-			s->procs[n++] = s->procs[i];
+	keyed_each(&s->procs, k)
+	{
+		if (!k->proc->going)
+			continue;
+		free(k->proc);
+		keyed_remove(&s->procs, k);
 	}
-	s->nprocs = n;
 	s->last = NULL;
-	/* it never grows here, so there is memory */
-	index_procs(s);
-	index_entries(s);
 }
 
 static void settle(struct top_sums *adding, struct top_sums *period, struct top_sums *total)
@@ -571,12 +457,12 @@ void model_end(struct top_model *m, uint64_t now_ns)
 	struct top_state *s = m->state;
 	bool any = false;
 
-	for (size_t i = 0; i < s->nprocs; i++)
-		any |= s->procs[i]->going;
+	for (size_t i = 0; i < s->procs.n; i++)
+		any |= top_proc_at(s, i)->going;
 	if (any)
 		forget(s);
-	for (size_t i = 0; i < s->nprocs; i++) {
-		struct top_proc *p = s->procs[i];
+	for (size_t i = 0; i < s->procs.n; i++) {
+		struct top_proc *p = top_proc_at(s, i);
 
 		settle(&p->adding, &p->period, &p->total);
 		/* a reading that brought something, but nothing of this one */
@@ -584,10 +470,13 @@ void model_end(struct top_model *m, uint64_t now_ns)
 			p->ended = true;
 		p->going = p->ended;
 	}
-	for (size_t i = 0; i < s->nentries; i++)
-		settle(&s->entries[i].adding, &s->entries[i].period, &s->entries[i].total);
+	for (size_t i = 0; i < s->entries.n; i++) {
+		struct top_entry *e = top_entry_at(s, i);
+
+		settle(&e->adding, &e->period, &e->total);
+	}
 	settle(&s->adding, &m->period, &m->total);
-	m->nprocs = (unsigned int)s->nprocs;
+	m->nprocs = (unsigned int)s->procs.n;
 	m->no_room = s->no_room;
 	m->interval_ns = now_ns > s->last_end_ns ? now_ns - s->last_end_ns : 1;
 	s->last_end_ns = now_ns;

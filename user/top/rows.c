@@ -22,12 +22,12 @@ static struct top_row row_of(const struct top_proc *p)
 
 static bool belongs(const struct top_entry *e, const struct top_query *q)
 {
-	if (e->proc->pid != q->pid || e->proc->start != q->start)
+	if (e->key.proc->pid != q->pid || e->key.proc->start != q->start)
 		return false;
 	switch (q->view) {
-	case TOP_FUNCTIONS: return e->how != TOP_DEVICE;
+	case TOP_FUNCTIONS: return e->key.how != TOP_DEVICE;
 	case TOP_KERNELS: return e->name != NULL;
-	case TOP_THREADS: return e->how == CT_BY_THREAD;
+	case TOP_THREADS: return e->key.how == CT_BY_THREAD;
 	default: return false;
 	}
 }
@@ -37,7 +37,7 @@ static int compare_func(const void *a, const void *b)
 	const struct top_entry *x = *(const struct top_entry *const *)a,
 			       *y = *(const struct top_entry *const *)b;
 
-	return (int)x->func - (int)y->func;
+	return (int)x->key.func - (int)y->key.func;
 }
 
 static int compare_name(const void *a, const void *b)
@@ -51,7 +51,7 @@ static int compare_by(const void *a, const void *b)
 	const struct top_entry *x = *(const struct top_entry *const *)a,
 			       *y = *(const struct top_entry *const *)b;
 
-	return x->by < y->by ? -1 : x->by > y->by;
+	return x->key.by < y->key.by ? -1 : x->key.by > y->key.by;
 }
 
 static int (*const groups[TOP_VIEW_END])(const void *, const void *) = {
@@ -62,14 +62,14 @@ static int (*const groups[TOP_VIEW_END])(const void *, const void *) = {
 
 static struct top_row row_of_entry(const struct top_entry *e, enum top_view view)
 {
-	struct top_row r = { .pid = e->proc->pid,
-			     .start = e->proc->start,
-			     .ended = e->proc->ended };
+	struct top_row r = { .pid = e->key.proc->pid,
+			     .start = e->key.proc->start,
+			     .ended = e->key.proc->ended };
 
-	r.id = view == TOP_FUNCTIONS ? e->func : view == TOP_THREADS ? (uint32_t)e->by : 0;
-	r.label = view == TOP_FUNCTIONS ? api_funcs[e->func].name
+	r.id = view == TOP_FUNCTIONS ? e->key.func : view == TOP_THREADS ? (uint32_t)e->key.by : 0;
+	r.label = view == TOP_FUNCTIONS ? api_funcs[e->key.func].name
 		  : view == TOP_KERNELS ? e->name
-					: e->proc->label;
+					: e->key.proc->label;
 	return r;
 }
 
@@ -79,14 +79,14 @@ static long part_rows(const struct top_state *s, const struct top_query *q, stru
 	size_t n = 0, out = 0;
 	struct top_row *more;
 
-	for (size_t i = 0; i < s->nentries; i++) {
-		if (!belongs(&s->entries[i], q))
+	for (size_t i = 0; i < s->entries.n; i++) {
+		if (!belongs(top_entry_at(s, i), q))
 			continue;
 		if (!array_room(parts, n)) {
 			free(parts);
 			return -ENOMEM;
 		}
-		parts[n++] = &s->entries[i];
+		parts[n++] = top_entry_at(s, i);
 	}
 	more = n ? realloc(*rows, n * sizeof(*more)) : *rows;
 	if (n && !more) {
@@ -108,14 +108,14 @@ static long part_rows(const struct top_state *s, const struct top_query *q, stru
 
 static long process_rows(const struct top_state *s, struct top_row **rows)
 {
-	struct top_row *more = s->nprocs ? realloc(*rows, s->nprocs * sizeof(*more)) : *rows;
+	struct top_row *more = s->procs.n ? realloc(*rows, s->procs.n * sizeof(*more)) : *rows;
 
-	if (s->nprocs && !more)
+	if (s->procs.n && !more)
 		return -ENOMEM;
 	*rows = more;
-	for (size_t i = 0; i < s->nprocs; i++)
-		more[i] = row_of(s->procs[i]);
-	return (long)s->nprocs;
+	for (size_t i = 0; i < s->procs.n; i++)
+		more[i] = row_of(top_proc_at(s, i));
+	return (long)s->procs.n;
 }
 
 /* ---- order ---- */

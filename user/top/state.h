@@ -4,6 +4,7 @@
 #define CT_TOP_STATE_H
 
 #include "model.h"
+#include "../util/table/keyed.h"
 
 /* struct top_entry's how: what a device did of kernel `by`, the hash of its name */
 #define TOP_DEVICE 0xff
@@ -23,10 +24,13 @@ struct top_proc {
 };
 
 struct top_entry {
-	struct top_proc *proc;
-	uint64_t by;
-	uint16_t func;
-	uint8_t sub, how;
+	struct {
+		struct top_proc *proc;
+		uint64_t by;
+		uint16_t func;
+		uint8_t sub, how;
+		uint32_t pad;
+	} key;
 	char *name;		 /* of a kernel, safe to print; NULL: none */
 	struct ct_sums last;	 /* calls, failed, ns and bytes of the last reading */
 	bool estimated;		 /* in part, at some reading */
@@ -34,18 +38,16 @@ struct top_entry {
 	struct top_sums adding, period, total;
 };
 
-/* Numbers by hash: open addressing, a power of two, 0 is free. */
-struct top_index {
-	uint32_t *slots; /* number + 1 */
-	size_t nslots;
+struct top_kept {
+	struct {
+		uint32_t pid, start;
+	} key;
+	struct top_proc *proc;
 };
 
 struct top_state {
-	struct top_proc **procs;
-	size_t nprocs;
-	struct top_entry *entries;
-	size_t nentries, max;
-	struct top_index by_proc, by_entry;
+	struct keyed procs;	 /* struct top_kept */
+	struct keyed entries;	 /* struct top_entry */
 	size_t next;		 /* entry: counts come in the same order at each reading */
 	struct top_proc *last;	 /* that a count was of; NULL: none */
 	uint64_t round, tallies; /* refreshes; counts that this one brought */
@@ -54,5 +56,15 @@ struct top_state {
 	struct top_sums adding;
 	bool dirty; /* something was added since the last refresh's end */
 };
+
+static inline struct top_proc *top_proc_at(const struct top_state *s, size_t i)
+{
+	return ((const struct top_kept *)keyed_at(&s->procs, i))->proc;
+}
+
+static inline struct top_entry *top_entry_at(const struct top_state *s, size_t i)
+{
+	return keyed_at(&s->entries, i);
+}
 
 #endif
