@@ -5,11 +5,13 @@
 # Needs root, ./cudatrace and the programs of `make cases-progs`. Prints `ok NAME`, `not ok NAME: why` or `skip NAME: why`
 # for each case, with the seconds that it took, and at last `N passed, N failed, N skipped`; the status is 1 when one failed. -l lists
 # the cases. --short leaves out those that take long: `# long` stands behind their names.
+# SOURCE=hooks runs them by hooks in the place of probes, but for those that unsuited-hooks names.
 set -uo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/lib.sh disable=SC1091
 . "$here/../lib.sh"
+[ "${SOURCE:-}" != hooks ] || export CUDATRACE=$here/with-hooks
 for file in "$here"/[a-z]*.sh; do
 	[ "$file" = "$here/run.sh" ] && continue
 	# shellcheck disable=SC1090
@@ -62,9 +64,24 @@ wanted() {
 	return 1
 }
 
+# Why a case cannot be run by the source that is asked for; false: it can.
+unsuited() {
+	local glob why
+	[ "${SOURCE:-}" = hooks ] || return 1
+	while read -r glob why; do
+		# shellcheck disable=SC2053
+		[[ $glob != '#' && $1 = $glob ]] && echo "$why" && return 0
+	done < "$here/unsuited-hooks"
+	return 1
+}
+
 passed=0 failed=0 skipped=0
 for name in "${names[@]}"; do
 	wanted "$name" "$@" || continue
+	if why=$(unsuited "$name"); then
+		echo "skip $name: not by hooks: $why" && skipped=$((skipped + 1))
+		continue
+	fi
 	dir=$(mktemp -d "${TMPDIR:-/tmp}/cudatrace-case.XXXXXX")
 	chmod 755 "$dir"
 	began=${EPOCHREALTIME/./}

@@ -425,6 +425,10 @@ static int attach_all(struct hooks_source *h)
 	wait_for_hooks(h);
 	for (int i = 0; i < h->npeers; i++)
 		in += hooks_peer_ran(h->peers[i]);
+	for (int i = 0; i < h->npeers; i++)
+		if (hooks_peer_ran(h->peers[i]) && !hooks_peer_on(h->peers[i]))
+			msg_note("process %d has not loaded CUDA yet: waiting for it",
+				 (int)hooks_peer_pid(h->peers[i]));
 	return in ? 0 : -ECHILD;
 }
 

@@ -95,6 +95,11 @@ int hooks_batch_emit(struct hooks_batch *b, emit_fn emit, void *ctx)
 struct block {
 	uint64_t tail, lost, received;
 	uint64_t stuck_ns; /* since when an entry is not complete; 0: none is */
+	/* begins of calls that were shown while they lasted: they stay what they were, whatever
+	 * the clock has been found to do since */
+	struct {
+		uint64_t ticks, ns;
+	} told[CT_MAX_FRAMES];
 };
 struct hooks_ring {
 	struct hooks_ring_opts o;
@@ -213,10 +218,15 @@ static bool allowed(const struct ct_hdr *h)
 }
 
 /* Its ids and times as ours, and nothing in it that only we may say. */
-static void own(struct hooks_ring *r, struct ct_hdr *h, uint64_t now)
+static void own(struct hooks_ring *r, const struct block *b, struct ct_hdr *h, uint64_t now)
 {
 	if (r->o.clock) {
-		h->start_ns = hooks_clock_ns(r->o.clock, h->start_ns);
+		uint64_t ticks = h->start_ns;
+
+		h->start_ns = hooks_clock_ns(r->o.clock, ticks);
+		for (int i = 0; i < CT_MAX_FRAMES; i++)
+			if (b->told[i].ticks == ticks && ticks)
+				h->start_ns = b->told[i].ns;
 		h->end_ns = hooks_clock_ns(r->o.clock, h->end_ns);
 	}
 	/* what came while this was at work is later than when it began */
@@ -235,13 +245,13 @@ static void own(struct hooks_ring *r, struct ct_hdr *h, uint64_t now)
 }
 
 /* Checks a copy, whose size is known to be that of the memory, and adds it. */
-static int take(struct hooks_ring *r, struct ct_hdr *h, uint16_t size, uint16_t lost, uint64_t now,
-		struct hooks_batch *batch)
+static int take(struct hooks_ring *r, const struct block *b, struct ct_hdr *h, uint16_t size,
+		uint16_t lost, uint64_t now, struct hooks_batch *batch)
 {
 	h->size = size;
 	if (!allowed(h) || record_check(h, size))
 		return -EBADMSG;
-	own(r, h, now);
+	own(r, b, h, now);
 	h->lost = lost;
 	return hooks_batch_add(batch, h);
 }
@@ -318,7 +328,7 @@ static int read_block(struct hooks_ring *r, uint32_t i, struct hooks_batch *batc
 		memcpy(copy.bytes, ring + at + 8, size);
 		b->tail += hooks_entry_bytes(size);
 		lost = take_lost(r, t, b);
-		err = take(r, &copy.h, size, lost, now, batch);
+		err = take(r, b, &copy.h, size, lost, now, batch);
 		if (err)
 			return err;
 		r->received += copy.h.kind == CT_CALL || copy.h.kind == CT_ENTER;
@@ -344,8 +354,9 @@ int hooks_ring_read(struct hooks_ring *r, struct hooks_batch *batch, bool last)
 
 /* ---- calls under way ---- */
 
-static int inflight_of(struct hooks_ring *r, const struct hooks_thread *t, uint16_t with,
-		       uint64_t min_age_ns, uint64_t end_ns, struct hooks_batch *batch)
+static int inflight_of(struct hooks_ring *r, struct block *b, const struct hooks_thread *t,
+		       uint16_t with, uint64_t min_age_ns, uint64_t end_ns,
+		       struct hooks_batch *batch)
 {
 	uint32_t depth = __atomic_load_n(&t->depth, __ATOMIC_ACQUIRE);
 	uint64_t now = now_ns();
@@ -354,6 +365,7 @@ static int inflight_of(struct hooks_ring *r, const struct hooks_thread *t, uint1
 	for (uint32_t i = 0; i < depth && i < CT_MAX_FRAMES && err != -ENOMEM; i++) {
 		struct hooks_call f;
 		struct ct_call *c = &f.rec;
+		uint64_t ticks;
 
 		memcpy(&f, &t->calls[i], sizeof(f));
 		if (!f.owed || f.len > CT_DATA_MAX || f.len % 8)
@@ -366,7 +378,10 @@ static int inflight_of(struct hooks_ring *r, const struct hooks_thread *t, uint1
 		c->h.size = (uint16_t)(sizeof(*c) + f.len);
 		if (record_check(&c->h, c->h.size))
 			continue;
-		own(r, &c->h, now);
+		ticks = c->h.start_ns;
+		own(r, b, &c->h, now);
+		b->told[i].ticks = ticks;
+		b->told[i].ns = c->h.start_ns;
 		c->h.flags |= with;
 		c->h.end_ns = end_ns > c->h.start_ns ? end_ns : c->h.start_ns;
 		if (c->h.end_ns - c->h.start_ns < min_age_ns)
@@ -386,7 +401,7 @@ int hooks_ring_inflight(struct hooks_ring *r, uint16_t with, uint64_t min_age_ns
 
 		if ((thread < 0 || (uint32_t)thread == i) &&
 		    __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE) == HOOKS_USED)
-			err = inflight_of(r, t, with, min_age_ns, end_ns, batch);
+			err = inflight_of(r, &r->blocks[i], t, with, min_age_ns, end_ns, batch);
 	}
 	return err;
 }

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * fuzz_hooks.c - hooks that talk nonsense, and an area of memory that makes none. The input's first
+ * half is a list of messages, each with its type and its length before it: heads are made right and a
+ * greeting goes first. The second half is written into the first blocks of the area, in pieces, each
+ * with its place before it; some of them are announced as entries.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../../user/source/agent/agent_tids.h"
+#include "../../user/source/hooks/hooks_peer.h"
+#include "../../user/util/now.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define MESSAGES_MAX 32
+#define RING_BYTES 65536u
+#define THREADS 4
+
+/* What the rest of the program relies on, whatever the hooks say. */
+static int emit(void *ctx, const struct ct_hdr *rec)
+{
+	(void)ctx;
+	if (record_check(rec, rec->size) || rec->pid != (uint32_t)getpid() ||
+	    rec->start_ns > rec->end_ns)
+		abort();
+	return 0;
+}
+
+static size_t put(int fd, const uint8_t *data, size_t size)
+{
+	static char msg[HOOKS_MSG_MAX];
+	struct hooks_head h = { .type = data[0] & 7 };
+	size_t len = data[1] | (size_t)data[2] << 8;
+
+	len = len < size - 3 ? len : size - 3;
+	len = len < sizeof(msg) - sizeof(h) ? len : sizeof(msg) - sizeof(h);
+	h.size = (uint32_t)(sizeof(h) + len);
+	memcpy(msg, &h, sizeof(h));
+	memcpy(msg + sizeof(h), data + 3, len);
+	send(fd, msg, h.size, MSG_NOSIGNAL | MSG_DONTWAIT);
+	return size - 3 - len;
+}
+
+static void talk(const uint8_t *data, size_t size)
+{
+	static struct capture_plan plan = { .ring_bytes = 1 << 18 };
+	struct hooks_files *files = hooks_files_open(&plan);
+	struct hooks_hello h = { .h = { .type = HOOKS_HELLO, .size = sizeof(h) },
+				 .magic = HOOKS_MAGIC,
+				 .version = HOOKS_VERSION,
+				 .pid = (uint32_t)getpid() };
+	struct hooks_peer_opts o = { .pid = getpid(), .plan = &plan, .files = files };
+	struct hooks_peer *p;
+	size_t left = size;
+	int fds[2];
+
+	if (!files || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds))
+		abort();
+	p = hooks_peer_open(fds[0], &o);
+	if (!p || send(fds[1], &h, sizeof(h), MSG_NOSIGNAL) < 0)
+		abort();
+	for (int i = 0; i < MESSAGES_MAX && left > 3; i++)
+		left = put(fds[1], data + (size - left), left);
+	for (int i = 0; i < 4; i++)
+		hooks_peer_drain(p);
+	hooks_peer_close(p);
+	close(fds[1]);
+	hooks_files_close(files);
+}
+
+/* Pieces of at most 255 bytes at places of 8 bytes; the first byte's low bit makes an entry of one. */
+static void scribble(char *area, const uint8_t *data, size_t size)
+{
+	size_t most = hooks_area_bytes(2, RING_BYTES);
+
+	while (size > 5) {
+		size_t at = ((size_t)data[1] << 8 | data[2]) * 8 % (most - 512), n = data[3];
+
+		n = n < size - 5 ? n : size - 5;
+		if (data[0] & 1) {
+			struct hooks_thread *t = hooks_block(area, data[4] & 1, RING_BYTES);
+			uint64_t place = at % (RING_BYTES - 512);
+			uint64_t tag = data[0] & 2 ? hooks_skip(place) : hooks_tag(place);
+
+			t->owner = HOOKS_USED;
+			t->head = place + 4096;
+			memcpy(hooks_ring(t) + place, &tag, 8);
+			memcpy(hooks_ring(t) + place + 8, data + 5, n);
+			((struct hooks_area *)area)->blocks = 2;
+		} else {
+			memcpy(area + at, data + 5, n);
+		}
+		data += 5 + n;
+		size -= 5 + n;
+	}
+}
+
+static void read_area(const uint8_t *data, size_t size)
+{
+	pid_t inner;
+	struct agent_tids *tids = agent_tids_open(getpid(), &inner);
+	struct hooks_batch *b = hooks_batch_open();
+	struct hooks_ring_opts o = {
+		.threads = THREADS, .ring_bytes = RING_BYTES, .pid = getpid(), .tids = tids
+	};
+	struct hooks_ring_counts counts;
+	struct hooks_ring *r;
+	char *area;
+	int fd;
+
+	r = hooks_ring_open(&o, &fd);
+	if (!tids || !b || !r)
+		abort();
+	area = mmap(NULL, hooks_area_bytes(THREADS, RING_BYTES), PROT_READ | PROT_WRITE, MAP_SHARED,
+		    fd, 0);
+	if (area == MAP_FAILED)
+		abort();
+	scribble(area, data, size);
+	hooks_ring_read(r, b, false);
+	hooks_ring_read(r, b, true);
+	hooks_ring_inflight(r, CT_F_UNFINISHED, 0, now_ns(), -1, b);
+	hooks_ring_returning(r, 1000000);
+	hooks_ring_sweep(r, b);
+	hooks_ring_counts(r, &counts);
+	hooks_batch_emit(b, emit, NULL);
+	hooks_batch_close(b);
+	hooks_ring_close(r);
+	munmap(area, hooks_area_bytes(THREADS, RING_BYTES));
+	close(fd);
+	agent_tids_close(tids);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	talk(data, size / 2);
+	read_area(data + size / 2, size - size / 2);
+	return 0;
+}
