@@ -64,7 +64,7 @@ static void send(const struct ct_context *rec, unsigned int flags)
 	queue_commit(r);
 }
 
-void contexts_record(const struct ct_context *rec)
+void contexts_keep(const struct ct_context *rec)
 {
 	uint32_t i;
 

@@ -325,7 +325,7 @@ static void context(const struct cupti_context *c)
 
 	if (agent.cupti.version >= CUPTI_12_8 && *((const uint8_t *)c + CUPTI_CONTEXT_GREEN_AT))
 		r.parent = u32_at(c, CUPTI_CONTEXT_PARENT_AT);
-	contexts_record(&r);
+	contexts_keep(&r);
 }
 
 static void stream(const struct cupti_stream *s)

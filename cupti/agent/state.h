@@ -125,7 +125,7 @@ int activity_time(uint64_t *ns);
 /* ---- contexts.c ---- */
 void contexts_reset(void); /* in a forked child: its lock */
 /* sends it, with its handle if that is known; its times are those of its head */
-void contexts_record(const struct ct_context *);
+void contexts_keep(const struct ct_context *);
 void contexts_handle(const void *context, uint32_t id); /* from a callback */
 
 /* ---- names.c ---- */
