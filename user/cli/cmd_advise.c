@@ -22,7 +22,7 @@ const struct command command_advise = {
 		 "       cudatrace advise [OPTIONS] -p PID -d SEC     of processes that run already\n"
 		 "       cudatrace advise [OPTIONS] -- CMD [ARG...]   start a program and look at all it does\n",
 	.about = "\nPrints what a program could do better, by rules, with the evidence, the cost and what to do, the most costly first.\n"
-		 "Recordings tell most when they were made with --gpu and -k.\n",
+		 "Recordings made with --gpu and -k give the most findings.\n",
 	.after = "\nExamples:\n"
 		 "  cudatrace record --gpu -k -o app.ctrace -- ./app && cudatrace advise app.ctrace\n"
 		 "  cudatrace advise --gpu -k -p 1234 -d 10\n"

@@ -261,7 +261,7 @@ const struct command command_compare = {
 	.options = &options,
 	.usage = "Usage: cudatrace compare [OPTIONS] BASE NEW...\n"
 		 "       cudatrace check [OPTIONS] BASE NEW...     the same\n",
-	.about = "\nSays what changed from BASE to NEW, files of 'cudatrace stat --save' or recordings, and whether that is more than noise\n"
+	.about = "\nPrints what changed from BASE to NEW, files of 'cudatrace stat --save' or recordings, and whether that is more than noise\n"
 		 "where the files hold several runs (--runs). Several NEW: each against BASE.\n",
 	.after = "\nExamples:\n"
 		 "  cudatrace stat --runs 10 --save base.json -- ./app\n"

@@ -190,7 +190,7 @@ const struct command command_counters = {
 		 "  cudatrace counters -i 1ms --metrics sm,dram,l2_hit\n"
 		 "  cudatrace counters --metrics default,sm__inst_executed_realtime.sum.per_second\n"
 		 "  cudatrace counters --metrics help --chip GH100\n"
-		 "\nA value that cannot be true, as one over 100 %, has a ? behind it. Exit status: 0; 1 after an error, 2 for a wrong\n"
+		 "\nA value that cannot be true, such as one over 100 %, is followed by a ?. Exit status: 0; 1 after an error, 2 for a wrong\n"
 		 "command line.\n",
 };
 /* clang-format on */

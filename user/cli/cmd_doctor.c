@@ -347,7 +347,7 @@ static int cmd_doctor(const struct opts *o)
 const struct command command_doctor = {
 	.run = cmd_doctor,
 	.usage = "Usage: cudatrace doctor [OPTIONS]\n",
-	.about = "\nSays what this kernel and these privileges allow, and, for a process, which CUDA libraries it has, which functions\n"
+	.about = "\nPrints what this kernel and these privileges allow, and, for a process, which CUDA libraries it has, which functions\n"
 		 "can be traced, by what route, and what cannot be seen and why.\n",
 };
 /* clang-format on */

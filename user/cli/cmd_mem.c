@@ -16,7 +16,7 @@ const struct command command_mem = {
 		 "       cudatrace mem [OPTIONS] -p PID[,PID...]   processes that run already\n"
 		 "       cudatrace mem [OPTIONS] -- CMD [ARG...]   start a program and book from its first call\n"
 		 "       cudatrace mem [OPTIONS] FILE              of a recording\n",
-	.about = "\nKeeps a book of the memory that programs have from CUDA: what is held and what was held at most, by process, device,\n"
+	.about = "\nKeeps account of the memory that programs have from CUDA: what is held and what was held at most, by process, device,\n"
 		 "kind and call site; what was never freed; frees that went wrong; who held what when memory ran out.\n",
 	.after = "\nExamples:\n"
 		 "  cudatrace mem -- ./app\n"

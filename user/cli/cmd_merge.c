@@ -104,7 +104,7 @@ static int cmd_merge(const struct opts *o)
 const struct command command_merge = {
 	.run = cmd_merge,
 	.usage = "Usage: cudatrace merge -o FILE A B...\n",
-	.about = "\nMakes one recording of several: of the ranks of a job, or of several hosts, whose times are brought to the clock of the\n"
-		 "first by what each says of its own; how well that can be known is printed.\n",
+	.about = "\nMerges several recordings into one: of the ranks of a job, or of several hosts, whose times are converted to the clock\n"
+		 "of the first one, as far as each recording knows its own clocks; the accuracy is printed.\n",
 };
 /* clang-format on */

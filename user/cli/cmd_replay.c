@@ -21,7 +21,7 @@ int cmd_replay(const struct opts *o)
 const struct command command_replay = {
 	.run = cmd_replay,
 	.usage = "Usage: cudatrace replay [OPTIONS] FILE\n",
-	.about = "\nPrints a recording as the trace itself would have been printed with the same options. Stacks, calls inside calls and\n"
+	.about = "\nPrints a recording as the trace would have been printed with the same options. Stacks, calls inside calls and\n"
 		 "entries are there when they were recorded: with -k, --nested, --enter-exit.\n",
 	.after = "\nExamples:\n"
 		 "  cudatrace replay app.ctrace\n"

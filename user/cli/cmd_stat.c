@@ -40,7 +40,7 @@ const struct command command_stat = {
 		 "       cudatrace stat [OPTIONS] -p PID[,PID...]   processes that run already\n"
 		 "       cudatrace stat [OPTIONS] -- CMD [ARG...]   start a program and count from its first call\n"
 		 "       cudatrace stat [OPTIONS] FILE              what a recording's calls came to\n",
-	.about = "\nCounts calls in the kernel, where nothing crosses to cudatrace call by call, and prints at the end what they came to:\n"
+	.about = "\nCounts calls in the kernel, without an event for each call, and prints the sums at the end:\n"
 		 "calls, failures, times, bytes by function; bytes by direction; launches; the time spent waiting.\n",
 	.after = "\nExamples:\n"
 		 "  cudatrace stat -p 1234 -d 10\n"

@@ -10,7 +10,7 @@ const struct command command_top = {
 	.about = "\nShows what the processes of this machine, or those chosen, ask of their GPUs, live: calls, launches and bytes a\n"
 		 "second, the share of time in the API and in waits, failures. Calls are counted in the kernel, where nothing crosses to\n"
 		 "cudatrace call by call. Enter: a process's functions, k: its kernels, t: its threads, ?: all keys, q: end.\n"
-		 "Queries (cudaGetDevice and its like) are not counted, unless --queries or -e asks for them.\n",
+		 "Queries (cudaGetDevice and similar) are not counted, unless --queries or -e asks for them.\n",
 	.after = "\nExamples:\n"
 		 "  cudatrace top\n"
 		 "  cudatrace top --counters -i 2\n"

@@ -274,7 +274,7 @@ static const struct option_row before[] = {
 	{ 'p', "pid", "PID", OTHER(set_pid), LIVE | OPTS_SERVE | OPTS_TOP | OPTS_STUCK, NULL,
 	  "processes that run already; a comma list, repeatable; ends when the last of them does",
 	  RULES(EXCLUDES("CMD", "-p traces processes that run already and CMD starts one: give one of the two")) },
-	{ 'f', "follow", NULL, FLAG(follow), LIVE, NULL, "with -p: their children too; with CMD that is so unless --no-follow says otherwise" },
+	{ 'f', "follow", NULL, FLAG(follow), LIVE, NULL, "with -p: their children too; with CMD always, unless --no-follow is given" },
 	{ 0, "no-follow", NULL, FLAG(no_follow), LIVE, NULL, "with CMD: without its children" },
 	{ 'f', "follow", NULL, FLAG(follow), OPTS_SERVE | OPTS_TOP, NULL, "with -p: their children too" },
 	{ 't', "thread", "TID", COUNT(tid, 1, INT32_MAX, "thread id", "give a number, as 'ps -T' shows it"), ONE_BY_ONE | OPTS_EXPORT, NULL, "one thread only",
@@ -294,26 +294,26 @@ static const struct option_row before[] = {
 	{ .type = HEADING(), .name = "What to show", .cmds = TRACES | OPTS_SERVE | OPTS_TOP },
 	{ 0, "over", "TIME", DURATION(over_ns, MILLI, OPTION_MAX, SECOND, "time", "give seconds, or 500ms, 2m"), OPTS_STUCK, "1s", "threads that are inside a call for longer than this: 5, 500ms, 2m" },
 	{ 0, "watch", NULL, FLAG(watch), OPTS_STUCK, NULL,
-	  "look again every second, until SIGINT; print what is new, and what has gone on" },
+	  "look again every second, until SIGINT; print new ones, and those that have returned" },
 	{ 'e', "events", "LIST", OTHER(set_events, .offer = OPTION_OFFER_CLASSES), CHOOSES | OPTS_SERVE | OPTS_TOP | OPTS_LIST | OPTS_EXPORT, NULL,
 	  "classes, libraries, names and globs, separated by commas; !WORD takes out; repeatable\n"
 	  "'default' is everything but internal, 'all' is everything\n"
 	  "a list that begins with ! takes out of default\n"
-	  "'none' is no call: with --gpu or --counters, only what the devices do" },
+	  "'none' selects no call: with --gpu or --counters, only what the devices do" },
 	{ 0, "failed", NULL, FLAG(failed), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that failed",
 	  RULES(EXCLUDES("gpu", "--failed shows calls alone, and nothing of what the GPU does: leave out --gpu")) },
 	{ 0, "min-duration", "TIME", DURATION(min_duration_ns, 0, OPTION_MAX, 0, "duration", DURATION_ADVICE "2s"), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that took at least this long: 1ms, 50us" },
 	{ 0, "min-size", "SIZE", SIZE(min_size_bytes, 0, OPTION_MAX, "give bytes, or 1MB (10^6), 1MiB (2^20)"), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL,
 	  "calls that move or allocate at least this much: 1MB (10^6), 1MiB or 1M (2^20)" },
 	{ 0, "unfinished", "TIME", DURATION(unfinished_ns, 1, OPTION_MAX, SECOND, "time to wait", "give seconds, or 500ms, 2m"), OPTS_TRACE | OPTS_RECORD, NULL,
-	  "calls that have not returned after so long (5, 500ms) too, at once; and again when they do" },
+	  "also calls that have not returned after this long (5, 500ms); and again when they do" },
 	{ 0, "nested", NULL, FLAG(nested), OPTS_TRACE | OPTS_RECORD | OPTS_REPLAY, NULL,
 	  "driver calls made inside runtime calls too, indented below them" },
 	{ 0, "enter-exit", NULL, FLAG(enter_exit), OPTS_TRACE | OPTS_RECORD | OPTS_REPLAY, NULL, "two rows a call: arguments at its entry; outputs, result and duration at its return",
 	  RULES(EXCLUDES("failed", "--enter-exit prints calls before their results are known: leave out --failed"),
 		EXCLUDES("min-duration", "--enter-exit prints calls before their durations are known: leave out --min-duration")) },
 	{ 0, "keep-chatty", NULL, FLAG(keep_chatty), LIVE & CHOOSES & ~OPTS_ADVISE, NULL,
-	  "each call of a query (cudaGetDevice and its like) that is called very often:\n"
+	  "each call of a query (cudaGetDevice and similar) that is called very often:\n"
 	  "without this its calls are counted in short windows, and their number is an estimate" },
 	{ 0, "duty", "SHARE", OTHER(set_duty), OPTS_STAT | OPTS_TOP | OPTS_SERVE, NULL,
 	  "functions that are called more than 1000 times a second have their probes for this share\n"
@@ -326,7 +326,7 @@ static const struct option_row before[] = {
 	  "off: no limit; of serve 1% unless --duty is given",
 	  RULES(EXCLUDES("keep-chatty failed min-size FILE", NULL)) },
 	{ 0, "queries", NULL, FLAG(queries), OPTS_SERVE | OPTS_TOP, NULL,
-	  "count the calls of class query too (cudaGetDevice and its like);\n"
+	  "count the calls of class query too (cudaGetDevice and similar);\n"
 	  "without this they are not probed: their probes can double the time of a training step",
 	  RULES(EXCLUDES("events", "-e says which functions are counted: add 'query' to its list, and leave out --queries")) },
 
@@ -440,12 +440,12 @@ static const struct option_row before[] = {
 	{ 0, "otlp", "URL", CHECKED(otlp, check_otlp), ROWS | OPTS_RECORD, NULL,
 	  "push spans to an OpenTelemetry collector too, as http://127.0.0.1:4318; env: where\n"
 	  "OTEL_EXPORTER_OTLP_ENDPOINT says" },
-	{ 0, "otlp-min", "TIME", DURATION(otlp_min_ns, 0, OPTION_MAX, 0, "duration", DURATION_ADVICE "0s"), ROWS | OPTS_RECORD, "100us", "calls and device work shorter than this are no spans" },
+	{ 0, "otlp-min", "TIME", DURATION(otlp_min_ns, 0, OPTION_MAX, 0, "duration", DURATION_ADVICE "0s"), ROWS | OPTS_RECORD, "100us", "calls and device work shorter than this make no spans" },
 	{ 0, "otlp-wait", "TIME", DURATION(otlp_wait_ns, 0, 24 * HOUR, SECOND, "time to wait", "give seconds, or 500ms, 2m"), (ROWS | OPTS_RECORD) & LIVE, "2s",
 	  "at the end, for a collector that takes no spans: seconds, or 500ms, 2m",
 	  RULES(NEEDS("otlp", "--otlp-wait is the time that a collector is waited for: give --otlp URL")) },
 	{ 0, "otlp-wait", "TIME", DURATION(otlp_wait_ns, 0, 24 * HOUR, SECOND, "time to wait", "give seconds, or 500ms, 2m"), OPTS_REPLAY, "60s",
-	  "for a collector that takes no spans: 10, 5m; what it has not got then is lost,\nand the exit status is 1",
+	  "how long to wait for a collector that takes no spans: 10, 5m; what is not sent then is lost,\nand the exit status is 1",
 	  RULES(NEEDS("otlp", "--otlp-wait is the time that a collector is waited for: give --otlp URL")) },
 	{ 0, "color", "WHEN", ENUM(color, "auto", "always", "never"), ROWS | OPTS_TOP, "auto", "auto, always or never" },
 
@@ -461,7 +461,7 @@ static const struct option_row before[] = {
 
 	{ 0, "save", "FILE", TEXT(save), OPTS_STAT, NULL,
 	  "the sums as JSON in FILE too, for 'cudatrace compare'; with -A added to what is there,\nas one run more" },
-	{ 0, "runs", "N", COUNT(runs, 1, 1000, "runs", NULL), OPTS_STAT, NULL, "run CMD so often, and print and save each run by itself",
+	{ 0, "runs", "N", COUNT(runs, 1, 1000, "runs", NULL), OPTS_STAT, NULL, "run CMD this many times; print and save each run by itself",
 	  RULES(NEEDS("CMD", "--runs says how often CMD is run: give a CMD after --")) },
 	{ .type = HEADING(), .name = "What to print", .cmds = OPTS_MEM },
 
@@ -499,18 +499,18 @@ static const struct option_row before[] = {
 static const struct option_row after[] = {
 	{ 0, "driver", NULL, OTHER(set_mem_driver), OPTS_MEM, NULL,
 	  "what the driver counts for each process too (by NVML), ten times a second: what of it is\nnot in the book" },
-	{ .type = HEADING(), .name = "From when until when", .cmds = TRACES },
+	{ .type = HEADING(), .name = "Start and end", .cmds = TRACES },
 	{ 0, "from", "TIME", DURATION(from_ns, 0, OPTION_MAX, SECOND, "time after the recording's begin", "give seconds, or 500ms, 2m"), STORED | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "what began after this time of the recording: 10, 500ms, 2m" },
 	{ 0, "until", "TIME", DURATION(to_ns, 1, OPTION_MAX, SECOND, "time after the recording's begin", "give seconds, or 500ms, 2m"), STORED | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "what began before this time of the recording" },
 	{ 0, "to", "TIME", DURATION(to_ns, 1, OPTION_MAX, SECOND, "time after the recording's begin", "give seconds, or 500ms, 2m"), OPTS_REPLAY | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "the same as --until" },
-	{ 0, "delay", "TIME", DURATION(delay_ns, 1, OPTION_MAX, SECOND, "time to wait", "give seconds, or 500ms, 2m"), LIVE & CHOOSES & ~OPTS_STAT, NULL, "show nothing until so much time has passed" },
+	{ 0, "delay", "TIME", DURATION(delay_ns, 1, OPTION_MAX, SECOND, "time to wait", "give seconds, or 500ms, 2m"), LIVE & CHOOSES & ~OPTS_STAT, NULL, "show nothing until this much time has passed" },
 	{ 0, "start-on", "WHAT", CHECKED(start_on, window_check, .offer = OPTION_OFFER_WINDOW), LIVE & CHOOSES & ~OPTS_STAT, NULL,
 	  "show nothing until WHAT: cudaProfilerStart (any function or GLOB), GLOB:N (its Nth call),\n"
 	  "or signal (SIGUSR1)",
 	  RULES(EXCLUDES("delay", "--delay and --start-on both say when it begins: give one of the two")) },
 	{ 0, "stop-on", "WHAT", CHECKED(stop_on, window_check, .offer = OPTION_OFFER_WINDOW), LIVE & CHOOSES & ~OPTS_STAT, NULL,
-	  "stop at WHAT: likewise, signal is SIGUSR2; goes on at the next --start-on, if that can be" },
-	{ 'd', "duration", "TIME", DURATION(duration_ns, 1, OPTION_MAX, SECOND, "time to trace for", "give seconds, or 500ms, 2m"), LIVE | OPTS_COUNTERS | OPTS_TOP, NULL, "stop after so many seconds (also 1.5, 500ms, 2m)" },
+	  "stop at WHAT: likewise, signal is SIGUSR2; continues at the next --start-on, if one can come" },
+	{ 'd', "duration", "TIME", DURATION(duration_ns, 1, OPTION_MAX, SECOND, "time to trace for", "give seconds, or 500ms, 2m"), LIVE | OPTS_COUNTERS | OPTS_TOP, NULL, "stop after this many seconds (also 1.5, 500ms, 2m)" },
 	{ 'n', "count", "N", COUNT(count, 1, OPTION_MAX, "rows", NULL), ONE_BY_ONE | OPTS_COUNTERS, NULL, "stop after N rows" },
 
 	{ .type = HEADING(), .name = "How to trace", .cmds = TRACES | OPTS_SERVE | OPTS_TOP },
@@ -532,7 +532,7 @@ static const struct option_row after[] = {
 
 	{ .type = HEADING(), .name = "Other", .cmds = ALL },
 	{ 'v', "verbose", NULL, TIMES(verbose), ALL, NULL,
-	  "say more; twice: libbpf's words too" },
+	  "print more; twice: libbpf's messages too" },
 	{ 'V', "version", NULL, FLAG(version), ALL, NULL, "print the version" },
 	{ 'h', "help", NULL, FLAG(help), ALL, NULL, "print this text" },
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * contexts.h - the context tracker: on which device, context and stream a call works, as far as records report it: calls that
+ * contexts.h - the context tracker: on which device, context and stream a call works, as far as
+ * records report it: calls that
  * say which device or context is a thread's current one, and the agent's CT_CONTEXT and
  * CT_STREAM, which give handles their numbers.
  */
