@@ -43,6 +43,7 @@ for build in "${builds[@]}"; do
 	tried "$build" "$out/test_engine-$build" "${rounds[@]}"
 done
 tried unwind "$out/test_unwind" "${rounds[@]}"
+tried uprobes tests/hooks/uprobes.py "$out/beside" "$out/libvictims-gcc-O2-fp.so"
 tried insn "$out/test_insn" "$([ "${1:-}" = --all ] && echo 1000000 || echo 100000)"
 
 # All functions of a library on and off under callers: of 1000 so many can be hooked at the least.
