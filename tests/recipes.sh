@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# recipes.sh - follows four recipes of docs/HOWTO.md in a copy of the tree: a function, a library (a domain), a kind of
-# record, an output format. git counts the files that each touches, apart from tests; then the copy is built, with what is built here, and what
+# recipes.sh - follows five recipes of docs/HOWTO.md in a copy of the tree: a function, a library (a domain), a kind of
+# record, an output format, a subcommand. git counts the files that each touches, apart from tests; then the copy is built, with what is built here, and what
 # was added has to be traced, shown in every format, filtered and stored. What is added lies in tests/recipes/. Needs root and
 # ./cudatrace. Prints `ok NAME` or `not ok NAME: why` for each test.
 set -uo pipefail
@@ -110,6 +110,13 @@ cp "$pieces/names.c" user/format/rows/names.c
 echo 'S(names, ".names", SINKS_EXPORT)' >> user/format/sinks.def
 touches format user/format/rows/names.c user/format/sinks.def
 
+# ---- a subcommand: a row and a file ------------------------------------------------------------------------------
+
+sed -i '$s/$/ \\/' user/cli/options/commands.def
+printf '\tX(arg, RECIPE, recipe, 0, "", "what a recipe makes")\n' >> user/cli/options/commands.def
+cp "$pieces/cmd_recipe.c" user/cli/cmd_recipe.c
+touches subcommand user/cli/options/commands.def user/cli/cmd_recipe.c
+
 # ---- build -------------------------------------------------------------------------------------------------------
 
 export CCACHE_BASEDIR=$tmp/tree CCACHE_NOHASHDIR=1
@@ -136,6 +143,17 @@ traced() {
 traced --format json
 has function-traced "$tmp/rows" '"domain":"runtime","api":"cudaRecipe","args":\{"device":3,"size":4096\}'
 has function-listed <("$ct" list cudaRecipe) '^runtime +device +cudaRecipe\(device, size\)'
+
+# ---- the subcommand runs, and is where commands and options are listed -------------------------------------------
+
+same subcommand-runs made "$("$ct" recipe)"
+same subcommand-option $'made\nmade' "$("$ct" recipe --times 2)"
+has subcommand-wrong-value <("$ct" recipe --times 10 2>&1) "'10' is no number of times; give 1 to 9"
+has subcommand-in-help <("$ct" --help) '^ +cudatrace recipe +what a recipe makes'
+has subcommand-own-help <("$ct" recipe --help) '^ +--times N +how often it is said \[1\]'
+has subcommand-completed <("$ct" --complete rec) '^recipe$'
+has subcommand-option-completed <("$ct" --complete recipe --t) '^--times$'
+has subcommand-misspelled <("$ct" recipy 2>&1) 'did you mean recipe'
 
 # ---- the library is traced, chosen, shown in every format, and survives a recording ------------------------------
 
