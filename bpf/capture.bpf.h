@@ -23,7 +23,7 @@ __noinline int send_unfinished(struct thread *t, struct frame *f, __u64 now)
 	/* of a sampled one the probe may have been taken off before the return */
 	if (is_shown(f) && !f->sampled)
 		COUNT(unfinished);
-	if (is_counted(f) && !config.failed_only)
+	if (is_counted(f) && !config.filter.failed_only)
 		count_call(t, f, f->rec.func, false, false);
 	if (!f->sampled)
 		send_call(t, f);
@@ -250,8 +250,8 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 	f->len = nwords * 8;
 	if (spec->more & CT_S_FORGETS)
 		__sync_fetch_and_add(&forgets, 1);
-	if (config.min_size_bytes && (flags & CT_S_MATCH_SIZE) &&
-	    f->data[spec->size_word & (CT_MAX_WORDS - 1)] < config.min_size_bytes) {
+	if (config.filter.min_size_bytes && (flags & CT_S_MATCH_SIZE) &&
+	    f->data[spec->size_word & (CT_MAX_WORDS - 1)] < config.filter.min_size_bytes) {
 		f->sp = sp;
 		f->ip = 0;
 		COUNT(filtered);
@@ -378,8 +378,9 @@ static __always_inline int leave(struct pt_regs *ctx)
 	ret = f->rec.ret;
 	failed = (spec->flags & CT_S_ERROR) && ret;
 	bad = failed && !((spec->flags & CT_S_NOT_READY) && ret == NOT_READY);
-	wanted = !(config.failed_only && !bad) &&
-		 !(config.min_duration_ns && now - f->rec.h.start_ns < config.min_duration_ns);
+	wanted = !(config.filter.failed_only && !bad) &&
+		 !(config.filter.min_duration_ns &&
+		   now - f->rec.h.start_ns < config.filter.min_duration_ns);
 	if (wanted && is_counted(f))
 		count_call(t, f, func, bad, true);
 	if (f->sampled) {

@@ -688,8 +688,9 @@ __noinline int count_call(struct thread *t, struct frame *f, __u32 func, bool fa
 /* Is it enough for all calls to be counted at their entry? Known when the program is loaded. */
 static __always_inline bool counts_entries(void)
 {
-	return config.count && config.no_return && !config.cgroup_id && !config.min_size_bytes &&
-	       !config.failed_only && !config.min_duration_ns && !config.enter && !config.stacks;
+	return config.count && config.no_return && !config.cgroup_id &&
+	       !config.filter.min_size_bytes && !config.filter.failed_only &&
+	       !config.filter.min_duration_ns && !config.enter && !config.stacks;
 }
 
 /*

@@ -816,6 +816,13 @@ enum ct_phase {
 	CT_PHASE_CLOSED = 3,  /* nothing: what has not returned is unfinished */
 };
 
+/* Which completed calls are wanted: an option sets a member, the plan and recordings' filter carry
+ * it, the kernel side looks at it. Zero: no such filter. */
+struct ct_filter {
+	__u64 min_duration_ns, min_size_bytes;
+	__u32 failed_only, pad;
+};
+
 /* What the run is about: read-only to the programs, so that the verifier drops what is not wanted. */
 struct ct_config {
 	__u8 filter_pids; /* only the processes in the map `pids` */
@@ -823,9 +830,8 @@ struct ct_config {
 	__u8 enter;	  /* CT_ENTER records too */
 	__u8 nested;	  /* calls inside calls too */
 	__u8 no_return;	  /* entry probes only */
-	__u8 failed_only;
-	__u8 by_address; /* no cookies: the function is found by its address */
-	__u8 pad3;
+	__u8 by_address;  /* no cookies: the function is found by its address */
+	__u8 pad3[2];
 	__u8 stop_on_map;    /* ct_dl_state sends SIGURG */
 	__u8 stacks;	     /* some rows have CT_S_STACK */
 	__u8 frame_pointers; /* stacks by bpf_get_stack */
@@ -843,7 +849,7 @@ struct ct_config {
 	/* what processes ran last, and when they ended, is remembered: the map `images` */
 	__u8 images;
 	__u32 entries; /* that the map of that name has room for */
-	__u64 min_duration_ns, min_size_bytes;
+	struct ct_filter filter;
 	__u64 cgroup_id; /* 0: off */
 	__u32 ns_inum;	 /* the tracer's pid namespace */
 	/* of `entries`, that one process may have for kinds told apart by `by`; 0: all */
@@ -1232,7 +1238,8 @@ CT_ASSERT_SIZE(struct ct_sizes, 352);
 CT_ASSERT_SIZE(struct ct_estimated, 24);
 CT_ASSERT_SIZE(struct ct_muted, 96);
 CT_ASSERT_SIZE(struct ct_tally, 176);
-CT_ASSERT_SIZE(struct ct_config, 56);
+CT_ASSERT_SIZE(struct ct_filter, 24);
+CT_ASSERT_SIZE(struct ct_config, 64);
 CT_ASSERT_SIZE(struct ct_look, 8);
 CT_ASSERT_SIZE(struct ct_image, 40);
 CT_ASSERT_SIZE(struct ct_load, 32);

@@ -355,8 +355,8 @@ static bool enters(struct hooks_thread *t, const struct hook_frame *e, const str
 	copy_words(f, r, spec->nwords);
 	if (spec->more & CT_S_FORGETS)
 		ring_add(&t->forgets, 1);
-	if (config.min_size_bytes && spec->flags & CT_S_MATCH_SIZE &&
-	    f->data[spec->size_word & (CT_MAX_WORDS - 1)] < config.min_size_bytes) {
+	if (config.filter.min_size_bytes && spec->flags & CT_S_MATCH_SIZE &&
+	    f->data[spec->size_word & (CT_MAX_WORDS - 1)] < config.filter.min_size_bytes) {
 		t->depth = d;
 		ring_add(&t->filtered, 1);
 		return false;
@@ -402,7 +402,7 @@ static bool is_wanted(const struct hooks_call *f, const struct ct_spec *spec, bo
 {
 	bool bad = failed && !(spec->flags & CT_S_NOT_READY && (__u32)f->rec.ret == NOT_READY);
 
-	return !(config.failed_only && !bad) &&
+	return !(config.filter.failed_only && !bad) &&
 	       !(min_ticks && f->rec.h.end_ns - f->rec.h.start_ns < min_ticks);
 }
 

@@ -106,7 +106,7 @@ static void set_up(struct ct_config config)
 	struct hooks_start s = { .version = HOOKS_VERSION,
 				 .threads = o.threads,
 				 .ring_bytes = o.ring_bytes,
-				 .min_ticks = config.min_duration_ns,
+				 .min_ticks = config.filter.min_duration_ns,
 				 .config = config };
 	int rows[] = { row_malloc, row_free, row_driver, row_get, row_sync }, fd;
 
@@ -238,7 +238,7 @@ static void test_filters(void)
 	struct hooks_ring_counts c;
 	struct seen s = { 0 };
 
-	set_up((struct ct_config){ .failed_only = 1 });
+	set_up((struct ct_config){ .filter.failed_only = 1 });
 	call(row_sync, 1, 0, 0, 0);
 	call(row_sync, 2, 0, 0, 700);
 	read_all(&s, false);
@@ -247,14 +247,14 @@ static void test_filters(void)
 	CHECK_EQ(1, c.filtered);
 	tear_down();
 	s = (struct seen){ 0 };
-	set_up((struct ct_config){ .min_size_bytes = 4096 });
+	set_up((struct ct_config){ .filter.min_size_bytes = 4096 });
 	call(row_malloc, 1, 0, 4095, 0);
 	call(row_malloc, 2, 0, 4096, 0);
 	read_all(&s, false);
 	CHECK_EQ(1, s.calls);
 	tear_down();
 	s = (struct seen){ 0 };
-	set_up((struct ct_config){ .min_duration_ns = 3600000000000ULL });
+	set_up((struct ct_config){ .filter.min_duration_ns = 3600000000000ULL });
 	call(row_sync, 1, 0, 0, 0);
 	read_all(&s, false);
 	CHECK_EQ(0, s.calls);

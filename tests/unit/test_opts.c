@@ -166,12 +166,12 @@ static void test_values(void)
 	CHECK(o.npids == 3);
 	CHECK(good("-d 1.5") && o.duration_ns == 1500000000);
 	CHECK(good("-d 500ms") && o.duration_ns == 500000000);
-	CHECK(good("--min-duration 1ms") && o.min_duration_ns == 1000000);
-	CHECK(good("--min-duration=2.5us") && o.min_duration_ns == 2500);
-	CHECK(good("--min-size 1MB") && o.min_size_bytes == 1000000);
-	CHECK(good("--min-size 1MiB") && o.min_size_bytes == 1048576);
-	CHECK(good("--min-size 1.5K") && o.min_size_bytes == 1536);
-	CHECK(good("--min-size 4096") && o.min_size_bytes == 4096);
+	CHECK(good("--min-duration 1ms") && o.filter.min_duration_ns == 1000000);
+	CHECK(good("--min-duration=2.5us") && o.filter.min_duration_ns == 2500);
+	CHECK(good("--min-size 1MB") && o.filter.min_size_bytes == 1000000);
+	CHECK(good("--min-size 1MiB") && o.filter.min_size_bytes == 1048576);
+	CHECK(good("--min-size 1.5K") && o.filter.min_size_bytes == 1536);
+	CHECK(good("--min-size 4096") && o.filter.min_size_bytes == 4096);
 	CHECK(good("--ring-size 3MiB") && o.ring_bytes == 4u << 20);
 	CHECK(good("-p 1 -n 5 -fcv --strict") && o.count == 5 && o.follow && o.counts_only &&
 	      o.verbose == 1 && o.strict);

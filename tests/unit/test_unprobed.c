@@ -209,7 +209,7 @@ static void filtered(void)
 				 .comm = "train" };
 	const struct event ev = { .rec = &u.h };
 	const pid_t seven = 7, eight = 8;
-	struct filter f = { .failed_only = true, .comm_glob = "tr*" };
+	struct filter f = { .calls.failed_only = true, .comm_glob = "tr*" };
 
 	CHECK(filter_match(&f, &ev));
 	f.comm_glob = "serve";

@@ -226,13 +226,11 @@ const struct stack *stack_table_get(struct stack_table *, uint32_t id);
 
 /* ---- the filter (event/filter.c): what the user asked to see ---- */
 struct filter {
-	const uint64_t *shown; /* bitmap over the rows of api_funcs; NULL: all */
-	bool failed_only;
-	int64_t min_duration_ns; /* 0: off */
-	int64_t min_size_bytes;	 /* 0: off; functions without a size are not shown then */
-	const char *comm_glob;	 /* NULL: off; fnmatch(3) on the process's name */
-	uint32_t tid;		 /* 0: off (initial namespace) */
-	const pid_t *pids;	 /* as users see them; npids 0: all */
+	const uint64_t *shown;	/* bitmap over the rows of api_funcs; NULL: all */
+	struct ct_filter calls; /* with a least size, functions without one are not shown */
+	const char *comm_glob;	/* NULL: off; fnmatch(3) on the process's name */
+	uint32_t tid;		/* 0: off (initial namespace) */
+	const pid_t *pids;	/* as users see them; npids 0: all */
 	int npids;
 	/* of device work, and of calls of which it is known, what concerns this device */
 	bool one_device;

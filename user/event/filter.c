@@ -22,12 +22,13 @@ static bool call_matches(const struct filter *f, const struct ct_call *c)
 		return false;
 	if (f->tid && c->h.tid != f->tid)
 		return false;
-	if (f->failed_only && done && !api_failed(c))
+	if (f->calls.failed_only && done && !api_failed(c))
 		return false;
-	if (f->min_duration_ns && done &&
-	    (int64_t)(c->h.end_ns - c->h.start_ns) < f->min_duration_ns)
+	if (f->calls.min_duration_ns && done &&
+	    (int64_t)(c->h.end_ns - c->h.start_ns) < (int64_t)f->calls.min_duration_ns)
 		return false;
-	if (f->min_size_bytes && api_size(c, API_ARCH_HERE) < f->min_size_bytes)
+	if (f->calls.min_size_bytes &&
+	    api_size(c, API_ARCH_HERE) < (int64_t)f->calls.min_size_bytes)
 		return false;
 	return true;
 }
@@ -36,10 +37,11 @@ static bool call_matches(const struct filter *f, const struct ct_call *c)
  * result mean is not known. */
 static bool foreign_matches(const struct filter *f, const struct ct_foreign *c)
 {
-	if (!f->foreign || c->h.flags & CT_F_HIDDEN || f->failed_only || f->min_size_bytes ||
-	    (c->depth && !f->nested) || (f->tid && c->h.tid != f->tid))
+	if (!f->foreign || c->h.flags & CT_F_HIDDEN || f->calls.failed_only ||
+	    f->calls.min_size_bytes || (c->depth && !f->nested) || (f->tid && c->h.tid != f->tid))
 		return false;
-	return !f->min_duration_ns || (int64_t)(c->h.end_ns - c->h.start_ns) >= f->min_duration_ns;
+	return !f->calls.min_duration_ns ||
+	       (int64_t)(c->h.end_ns - c->h.start_ns) >= (int64_t)f->calls.min_duration_ns;
 }
 
 /* Calls that were not recorded one by one: which of them took how long, or failed, is not known. */
@@ -47,7 +49,7 @@ static bool muted_matches(const struct filter *f, const struct ct_muted *m)
 {
 	int func = muted_func(m);
 
-	if (f->failed_only || f->min_size_bytes || (f->tid && m->h.tid != f->tid))
+	if (f->calls.failed_only || f->calls.min_size_bytes || (f->tid && m->h.tid != f->tid))
 		return false;
 	return func < 0 ? f->foreign : !f->shown || f->shown[func / 64] >> (func % 64) & 1;
 }
@@ -85,13 +87,14 @@ static int64_t work_size(const struct ct_hdr *h)
  * not fail. */
 static bool work_matches(const struct filter *f, const struct ct_hdr *h)
 {
-	if (f->failed_only)
+	if (f->calls.failed_only)
 		return false;
 	if (f->tid && h->tid != f->tid)
 		return false;
-	if (f->min_duration_ns && (int64_t)(h->end_ns - h->start_ns) < f->min_duration_ns)
+	if (f->calls.min_duration_ns &&
+	    (int64_t)(h->end_ns - h->start_ns) < (int64_t)f->calls.min_duration_ns)
 		return false;
-	return !f->min_size_bytes || work_size(h) >= f->min_size_bytes;
+	return !f->calls.min_size_bytes || work_size(h) >= (int64_t)f->calls.min_size_bytes;
 }
 
 /* A hidden call that a later one's device or context is known by. */
@@ -115,8 +118,8 @@ bool filter_match(const struct filter *f, const struct event *ev)
 	case CT_CLOCK: return true;
 	case CT_UNPROBED: return unprobed_matches(f, (const struct ct_unprobed *)h);
 	case CT_COUNTER: /* of the device as a whole, or of a process */
-		return !f->failed_only && (!h->pid || f->by_process);
-	case CT_EVENT: return !f->failed_only;
+		return !f->calls.failed_only && (!h->pid || f->by_process);
+	case CT_EVENT: return !f->calls.failed_only;
 	case CT_NAME:
 	case CT_FRAME:
 	case CT_STACK:

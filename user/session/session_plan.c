@@ -114,7 +114,7 @@ bool session_plan_places(const struct opts *o)
 
 	/* what the kernel side drops by its duration or success does not tell; without calls
 	 * there is none to be placed */
-	if (o->no_return || o->failed || o->min_duration_ns || o->select.none)
+	if (o->no_return || o->filter.failed_only || o->filter.min_duration_ns || o->select.none)
 		return false;
 	return o->record || shown || (o->format->flags & SINKS_COUNTS && o->by == BOOK_BY_DEVICE);
 }
@@ -175,27 +175,37 @@ static void plan_duty(struct capture_plan *c, const struct opts *o)
 			plan_add(c->on_duty, i);
 }
 
-int session_plan(struct session_plan *p, const struct opts *o, const struct window *window)
+/* Which processes and threads. */
+static int plan_whom(struct session_plan *p, const struct opts *o)
 {
-	uint8_t by = o->kernels ? BOOK_BY_KERNEL : o->by;
 	struct capture_plan *c = &p->capture;
-	struct sink_wants wants = opts_wants(o);
-	int err;
+	int err = o->replay ? 0 : plan_pids(p, o);
 
-	memset(p, 0, sizeof(*p));
-	err = o->replay ? 0 : plan_pids(p, o);
 	if (!err && !o->replay)
 		err = plan_tid(p, o);
 	if (!err && o->cgroup)
 		err = cgroup_id(o->cgroup, &c->cgroup_id);
-	if (err)
-		return err;
+	c->one_thread = o->tid != 0;
+	c->follow = o->cmd ? !o->no_follow : o->follow;
+	c->cmd = o->cmd;
+	c->user = o->user;
+	c->env = (char *const *)o->env;
+	c->library = o->library;
+	return err;
+}
+
+/* Which functions are probed, shown, and awaited. */
+static void plan_functions(struct session_plan *p, const struct opts *o, uint8_t by,
+			   const struct window *window)
+{
+	struct capture_plan *c = &p->capture;
+
 	memcpy(c->shown, o->select.shown, sizeof(c->shown));
 	memcpy(c->capture, o->select.shown, sizeof(c->capture));
 	memcpy(c->named, o->select.named, sizeof(c->named));
-	/* A function taken out of -e takes the calls of the library below that are made inside it along: it is probed,
-	 * so that they fold into it. Not the queries: they are taken out for what their probes
-	 * cost. */
+	/* A function taken out of -e takes the calls of the library below that are made inside it
+	 * along: it is probed, so that they fold into it. Not the queries: they are taken out for
+	 * what their probes cost. */
 	for (int i = 0; i < api_nfuncs && o->domain == API_DOMAIN_END && !o->nested; i++)
 		if (plan_has(o->select.removed, i) &&
 		    takes_along(&api_domains[api_funcs[i].domain]) &&
@@ -210,16 +220,11 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 		window_rows(window, c->named);
 		window_rows(window, c->awaited);
 	}
-	c->counters_interval_ns = o->counters ? o->interval_ns : 0;
-	c->counters_metrics = o->metrics;
-	c->counters_optional = o->format->flags & SINKS_DAEMON;
-	c->cupti = o->cupti;
-	c->opens_files = o->record || o->save || wants.files[0] ||
-			 (o->output && o->format->flags & (SINKS_PATH | SINKS_SPLITS));
-	c->follow = o->cmd ? !o->no_follow : o->follow;
-	c->cmd = o->cmd;
-	c->user = o->user;
-	c->env = (char *const *)o->env;
+}
+
+/* What is recorded of each call, and of which. */
+static void plan_calls(struct capture_plan *c, const struct opts *o, const struct window *window)
+{
 	c->stack = o->stack == OPTS_STACK_DWARF ? PLAN_STACK_COPY
 		   : o->stack == OPTS_STACK_FP	? PLAN_STACK_ADDRESSES
 						: PLAN_STACK_NONE;
@@ -227,35 +232,49 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 	c->enter = o->enter_exit;
 	c->nested = o->nested;
 	c->no_return = o->no_return;
-	c->failed_only = o->failed;
-	c->min_duration_ns = o->min_duration_ns;
+	c->filter = o->filter;
 	/* this one is applied to what is awaited too */
-	c->min_size_bytes = window ? 0 : o->min_size_bytes;
+	if (window)
+		c->filter.min_size_bytes = 0;
 	/* failures would be missing */
-	c->keep_chatty = o->keep_chatty || o->failed || o->counts_only ||
+	c->keep_chatty = o->keep_chatty || o->filter.failed_only || o->counts_only ||
 			 o->format->flags & SINKS_EVERY_CALL;
-	c->one_thread = o->tid != 0;
+	c->calls_by_agent = o->source == OPTS_SOURCE_CUPTI;
+	c->ring_bytes = ring_bytes(o);
+	c->probe_kind = o->probe_kind;
+}
+
+/* What the kernel side adds up instead of sending it. */
+static void plan_counts(struct capture_plan *c, const struct opts *o, uint8_t by)
+{
+	unsigned int flags = o->format->flags;
+
 	/* which device a call works on is told by the calls before it, one by one; a size need
 	 * not be in one word */
-	c->count = o->format->flags & SINKS_COUNTS && !o->min_size_bytes && by != BOOK_BY_DEVICE &&
+	c->count = flags & SINKS_COUNTS && !o->filter.min_size_bytes && by != BOOK_BY_DEVICE &&
 		   !o->replay && o->source == OPTS_SOURCE_PROBES;
 	plan_duty(c, o);
-	c->count_by = o->format->flags & SINKS_LIVE ? CT_BY_ASKED : count_by(by);
+	c->count_by = flags & SINKS_LIVE ? CT_BY_ASKED : count_by(by);
 	/* a map of histograms does not hold those of ten thousand processes */
-	if (!o->no_return && (o->hist || !(o->format->flags & (SINKS_DAEMON | SINKS_LIVE))))
-		c->hist = o->format->flags & SINKS_DAEMON ? CT_HIST_BY_FUNCTION : CT_HIST_BY_KEY;
-	c->sizes = o->format->flags & SINKS_DAEMON;
+	if (!o->no_return && (o->hist || !(flags & (SINKS_DAEMON | SINKS_LIVE))))
+		c->hist = flags & SINKS_DAEMON ? CT_HIST_BY_FUNCTION : CT_HIST_BY_KEY;
+	c->sizes = flags & SINKS_DAEMON;
 	/* every allocation is seen, and whether it succeeded */
-	c->memory = c->count && !o->no_return && !o->failed && !o->min_duration_ns;
+	c->memory = c->count && !o->no_return && !o->filter.failed_only &&
+		    !o->filter.min_duration_ns;
 	/* ten thousand processes of forty functions each, where any process may come */
 	c->tallies_max = o->processes ? (uint32_t)o->processes * FUNCTIONS_EACH
-			 : !o->cmd && !o->npids && !(o->format->flags & SINKS_LIVE) ? 1 << 19
-										    : 0;
+			 : !o->cmd && !o->npids && !(flags & SINKS_LIVE) ? 1 << 19
+									 : 0;
 	/* of many processes none is to take the room of all, by kernels of its own making */
-	c->tallies_each = o->format->flags & SINKS_DAEMON && c->tallies_max
+	c->tallies_each = flags & SINKS_DAEMON && c->tallies_max
 				  ? c->tallies_max / ENTRIES_SHARE + ENTRIES_LEAST
 				  : 0;
-	c->calls_by_agent = o->source == OPTS_SOURCE_CUPTI;
+}
+
+/* What the devices do. */
+static void plan_devices(struct capture_plan *c, const struct opts *o)
+{
 	c->device = (struct plan_device){
 		.kinds = o->gpu ? o->gpu_kinds : 0,
 		.graphs = o->gpu_graph,
@@ -264,30 +283,60 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 		.buffers = o->gpu_buffers,
 		.cupti = o->cupti,
 	};
-	c->library = o->library;
+	c->counters_interval_ns = o->counters ? o->interval_ns : 0;
+	c->counters_metrics = o->metrics;
+	c->counters_optional = o->format->flags & SINKS_DAEMON;
+	c->cupti = o->cupti;
+}
+
+/* The recording that is read, and files that are written. */
+static void plan_files(struct capture_plan *c, const struct opts *o)
+{
+	struct sink_wants wants = opts_wants(o);
+
 	c->file = o->file;
 	c->file_fd = o->file_fd;
 	c->from_ns = o->from_ns;
 	c->to_ns = o->to_ns ? o->to_ns : UINT64_MAX;
-	c->ring_bytes = ring_bytes(o);
-	c->probe_kind = o->probe_kind;
+	c->opens_files = o->record || o->save || wants.files[0] ||
+			 (o->output && o->format->flags & (SINKS_PATH | SINKS_SPLITS));
+}
+
+/* What is shown of the records that come. */
+static void plan_filter(struct session_plan *p, const struct opts *o)
+{
 	p->filter = (struct filter){
-		.shown = c->shown,
-		.failed_only = o->failed,
-		.min_duration_ns = (int64_t)o->min_duration_ns,
-		.min_size_bytes = (int64_t)o->min_size_bytes,
+		.shown = p->capture.shown,
+		.calls = o->filter,
 		.comm_glob = o->comm,
 		.tid = (uint32_t)o->tid,
 		.one_device = o->one_device,
 		.device = o->device,
 		.nested = o->nested,
 		.by_process = o->record || o->format->flags & SINKS_MEMORY,
-		.counted = c->count,
+		.counted = p->capture.count,
 		.pids = o->replay ? o->pids : NULL,
 		.npids = o->replay ? o->npids : 0,
 		.foreign = !o->events_given && o->domain == API_DOMAIN_END,
 		.stores = o->record,
 		.definitions = o->record || o->format->flags & SINKS_DEFINITIONS,
 	};
+}
+
+int session_plan(struct session_plan *p, const struct opts *o, const struct window *window)
+{
+	uint8_t by = o->kernels ? BOOK_BY_KERNEL : o->by;
+	int err;
+
+	memset(p, 0, sizeof(*p));
+	err = plan_whom(p, o);
+	if (err)
+		return err;
+	plan_functions(p, o, by, window);
+	plan_calls(&p->capture, o, window);
+	plan_counts(&p->capture, o, by);
+	plan_devices(&p->capture, o);
+	plan_files(&p->capture, o);
+	plan_filter(p, o);
 	return 0;
 }

@@ -79,16 +79,18 @@ static void fill_opts(struct session *s)
 		.web_config = o->web_config,
 		.kernels = (unsigned int)o->kernels,
 		.tallies_max = s->plan.capture.tallies_max,
-		.memory = s->plan.capture.count ? s->plan.capture.memory
-						: !o->no_return && !o->failed &&
-							  !o->min_duration_ns && !o->min_size_bytes,
+		.memory = s->plan.capture.count
+				  ? s->plan.capture.memory
+				  : !o->no_return && !o->filter.failed_only &&
+					    !o->filter.min_duration_ns && !o->filter.min_size_bytes,
 		.counters_ns = o->counters ? o->interval_ns : 0,
 		.otlp_interval_ns = o->otlp_interval_ns,
 		.by = o->by,
 		.hist = o->hist,
 		.no_queries = !session_plan_queries(&s->plan),
-		.every_call = !o->events_given && !o->failed && !o->min_size_bytes &&
-			      !o->min_duration_ns && o->domain == API_DOMAIN_END,
+		.every_call = !o->events_given && !o->filter.failed_only &&
+			      !o->filter.min_size_bytes && !o->filter.min_duration_ns &&
+			      o->domain == API_DOMAIN_END,
 		.save = o->save,
 		.append = o->append,
 		.weight = o->weight,

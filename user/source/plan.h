@@ -60,13 +60,11 @@ struct capture_plan {
 	/* the user stack of every shown call; with `threads` only of those that pending() hands
 	 * out */
 	enum plan_stack stack;
-	bool python;	  /* with stack: Python frames too */
-	bool enter;	  /* entry records too */
-	bool nested;	  /* calls inside calls too */
-	bool no_return;	  /* entry probes only */
-	bool failed_only; /* may be applied in the kernel */
-	uint64_t min_duration_ns;
-	uint64_t min_size_bytes;
+	bool python;		 /* with stack: Python frames too */
+	bool enter;		 /* entry records too */
+	bool nested;		 /* calls inside calls too */
+	bool no_return;		 /* entry probes only */
+	struct ct_filter filter; /* may be applied in the kernel */
 	/* calls are counted in the kernel (tallies()) and not sent, but for those that name
 	 * kernels */
 	bool count;

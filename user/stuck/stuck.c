@@ -420,7 +420,7 @@ static int open_plan(struct stuck *s)
 	c->keep_chatty = true;
 	c->threads = true;
 	c->stack = PLAN_STACK_COPY;
-	c->min_duration_ns = s->o->over_ns;
+	c->filter.min_duration_ns = s->o->over_ns;
 	return 0;
 }
 

@@ -300,10 +300,10 @@ static const struct option_row before[] = {
 	  "'default' is everything but internal, 'all' is everything\n"
 	  "a list that begins with ! takes out of default\n"
 	  "'none' selects no call: with --gpu or --counters, only what the devices do" },
-	{ 0, "failed", NULL, FLAG(failed), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that failed",
+	{ 0, "failed", NULL, FLAG(filter.failed_only), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that failed",
 	  RULES(EXCLUDES("gpu", "--failed shows calls alone, and nothing of what the GPU does: leave out --gpu")) },
-	{ 0, "min-duration", "TIME", DURATION(min_duration_ns, 0, OPTION_MAX, 0, "duration", DURATION_ADVICE "2s"), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that took at least this long: 1ms, 50us" },
-	{ 0, "min-size", "SIZE", SIZE(min_size_bytes, 0, OPTION_MAX, "give bytes, or 1MB (10^6), 1MiB (2^20)"), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL,
+	{ 0, "min-duration", "TIME", DURATION(filter.min_duration_ns, 0, OPTION_MAX, 0, "duration", DURATION_ADVICE "2s"), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that took at least this long: 1ms, 50us" },
+	{ 0, "min-size", "SIZE", SIZE(filter.min_size_bytes, 0, OPTION_MAX, "give bytes, or 1MB (10^6), 1MiB (2^20)"), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL,
 	  "calls that move or allocate at least this much: 1MB (10^6), 1MiB or 1M (2^20)" },
 	{ 0, "unfinished", "TIME", DURATION(unfinished_ns, 1, OPTION_MAX, SECOND, "time to wait", "give seconds, or 500ms, 2m"), OPTS_TRACE | OPTS_RECORD, NULL,
 	  "also calls that have not returned after this long (5, 500ms); and again when they do" },

@@ -36,8 +36,7 @@ struct opts {
 	/* what to show */
 	struct selection select;
 	bool events_given;
-	bool failed;
-	uint64_t min_duration_ns, min_size_bytes;
+	struct ct_filter filter;
 	uint64_t unfinished_ns; /* show a call that has not returned for so long; 0: off */
 	uint64_t over_ns;	/* stuck: inside a call for so long */
 	bool watch;		/* stuck: again and again */

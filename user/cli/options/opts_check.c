@@ -212,7 +212,8 @@ static int of_top(const struct line *l)
 static int of_stat(const struct line *l)
 {
 	const struct opts *o = l->o;
-	bool passes = !o->replay && (o->failed || o->min_duration_ns || o->no_return);
+	bool passes = !o->replay &&
+		      (o->filter.failed_only || o->filter.min_duration_ns || o->no_return);
 	const struct rule rules[] = {
 		{ o->source == OPTS_SOURCE_HOOKS, o->by == BOOK_BY_CGROUP,
 		  "--source=hooks knows no cgroups: leave out --by cgroup" },
@@ -400,10 +401,10 @@ static int of_forms(const struct line *l)
 		  "--format %s writes a file: give -o FILE" },
 		{ trace && !o->gpu, o->weight == SINK_WEIGHT_GPU,
 		  "--weight gpu is the time of what the GPU does: give --gpu" },
-		{ folds && o->failed, o->weight == SINK_WEIGHT_GPU,
+		{ folds && o->filter.failed_only, o->weight == SINK_WEIGHT_GPU,
 		  "--weight gpu is the time of what the GPU does, and calls that fail have it do "
 		  "nothing: leave out --failed" },
-		{ folds && o->failed, o->weight == SINK_WEIGHT_BYTES,
+		{ folds && o->filter.failed_only, o->weight == SINK_WEIGHT_BYTES,
 		  "--weight bytes leaves out calls that failed: leave out --failed" },
 		{ o->mangled && !o->stack && !o->export, o->format->flags & SINKS_READABLE,
 		  "--mangled is about stacks with --format %s: give -k, or leave it out" },

@@ -129,7 +129,7 @@ static int put_start(struct agent_peer *p)
 		.clock = d->clock,
 		.buffer_bytes = d->buffer_bytes,
 		.buffers = d->buffers,
-		.min_duration_ns = p->plan->min_duration_ns,
+		.min_duration_ns = p->plan->filter.min_duration_ns,
 	};
 	int err = put(p, &s, sizeof(s));
 

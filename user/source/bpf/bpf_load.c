@@ -132,8 +132,8 @@ static bool samples(const struct bpf_source *b)
 			 "quickly, which the kernel has from 6.6 on");
 		return false;
 	}
-	for (int i = 0;
-	     i < api_nfuncs && !plan->keep_chatty && !plan->failed_only && b->kind != ATTACH_PERF;
+	for (int i = 0; i < api_nfuncs && !plan->keep_chatty && !plan->filter.failed_only &&
+			b->kind != ATTACH_PERF;
 	     i++)
 		if ((api_funcs[i].class == API_QUERY || plan_has(plan->on_duty, i)) &&
 		    plan_has(plan->shown, i) && !plan_has(plan->named, i))
@@ -151,12 +151,10 @@ static void configure(struct bpf_source *b)
 	config->enter = plan->enter;
 	config->nested = plan->nested;
 	config->no_return = plan->no_return;
-	config->failed_only = plan->failed_only;
 	config->stacks = plan->stack != PLAN_STACK_NONE;
 	config->frame_pointers = plan->stack == PLAN_STACK_ADDRESSES;
 	config->python = plan->stack && plan->python;
-	config->min_duration_ns = plan->min_duration_ns;
-	config->min_size_bytes = plan->min_size_bytes;
+	config->filter = plan->filter;
 	config->cgroup_id = plan->cgroup_id;
 	config->by_address = b->kind == ATTACH_TRACEFS;
 	config->count = plan->count;

@@ -121,9 +121,7 @@ static struct ct_config config_of(const struct capture_plan *plan)
 		.enter = plan->enter,
 		.nested = plan->nested,
 		.no_return = plan->no_return,
-		.failed_only = plan->failed_only,
-		.min_duration_ns = plan->min_duration_ns,
-		.min_size_bytes = plan->min_size_bytes,
+		.filter = plan->filter,
 	};
 }
 
@@ -159,8 +157,9 @@ static int put_start(struct hooks_peer *p)
 		.flags = p->o.clock ? HOOKS_S_TSC : 0,
 		.threads = o.threads,
 		.ring_bytes = o.ring_bytes,
-		.min_ticks = p->o.clock ? hooks_clock_ticks(p->o.clock, plan->min_duration_ns)
-					: plan->min_duration_ns,
+		.min_ticks = p->o.clock
+				     ? hooks_clock_ticks(p->o.clock, plan->filter.min_duration_ns)
+				     : plan->filter.min_duration_ns,
 		.config = config_of(plan),
 	};
 	int fd, err;

@@ -151,7 +151,7 @@ struct sampler *sampler_open(const struct capture_plan *plan, const struct sampl
 		s->may[i] = (api_funcs[i].class == API_QUERY || plan_has(plan->on_duty, i)) &&
 			    plan_has(plan->shown, i) && !plan_has(plan->named, i) &&
 			    !plan_has(plan->awaited, i) && !plan->keep_chatty &&
-			    !plan->failed_only && !(api_funcs[i].flags & CT_S_ALWAYS);
+			    !plan->filter.failed_only && !(api_funcs[i].flags & CT_S_ALWAYS);
 	}
 	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (s->timer >= 0)
