@@ -219,6 +219,7 @@ main() {
 			[ -x "$other" ] && suite "$(basename "$(dirname "$other")")" 900 "$other"
 		done
 		suite hostile 400 tests/export/hostile.py --seeds 2 --seconds 8
+		suite attack 600 tests/hostile/attack.py
 		if build build-fuzz 900 fuzz-programs fuzz-seeds; then
 			suite fuzz 1500 tests/fuzz/run.sh 60
 		fi
