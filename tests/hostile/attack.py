@@ -159,11 +159,11 @@ def test_tls():
 
 def test_web_config():
     good = b"tls_server_config:\n  cert_file: c\n  key_file: k\nbasic_auth_users:\n  a: $2y$10$abcdefghijklmnopqrstuuqflPDzB6gcMhKa1rZqKiun2YGL5sa2u\n"
-    n = times(150)
+    n = times(30)
     for _ in range(n):
         with open(f"{T}/web.yml", "wb") as f:
             f.write(rng.choice((b"", b"[" * 5000, b"&a [*a]\n", b"a: &a [1]\nb: *a\n")) + mutated(good))
-        check("refused", run("serve", "--listen", "127.0.0.1:0", "--web-config", f"{T}/web.yml").returncode == 1)
+        check("refused", run("serve", "--listen", "192.0.2.1:1", "--web-config", f"{T}/web.yml").returncode == 1)
     return f"{n} files for --web-config"
 
 
