@@ -336,7 +336,7 @@ time.sleep(60)' > "$T/zombie" &
 	parent=$!
 	wait_for 10 test -s "$T/zombie"
 	zombie=$(cat "$T/zombie")
-	not_a_process "$zombie" "process $zombie has ended, and is there only until its parent, process $parent, asks how (a zombie); see 'ps' for those that run"
+	not_a_process "$zombie" "process $zombie has ended, and is a zombie until its parent, process $parent, collects its status; see 'ps' for those that run"
 }
 
 case_pid_nobody() {

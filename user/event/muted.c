@@ -165,6 +165,13 @@ const char *muted_number(char *buf, size_t size, uint64_t number, const struct c
 	return buf;
 }
 
+const char *muted_failures(char *buf, size_t size, uint64_t failed, const struct ct_estimated *e)
+{
+	snprintf(buf, size, "%s%llu", failed && muted_unseen(e) ? ">=" : "",
+		 (unsigned long long)failed);
+	return buf;
+}
+
 const char *muted_margin(char *buf, size_t size, uint64_t number, const struct ct_estimated *e)
 {
 	double percent = number ? 100.0 * (double)muted_error(e) / (double)number : 0;

@@ -52,6 +52,9 @@ bool muted_is_floor(uint64_t number, const struct ct_estimated *);
 uint64_t muted_at_least(uint64_t number, const struct ct_estimated *);
 /* "288500", "~288500" or ">=670960". Returns buf. */
 const char *muted_number(char *buf, size_t size, uint64_t number, const struct ct_estimated *);
+/* So many calls failed. Failures are not estimated: of calls that nothing counted they are not known,
+ * and the number then begins with ">=". */
+const char *muted_failures(char *buf, size_t size, uint64_t failed, const struct ct_estimated *);
 /* What follows the number, " ±2 %" or " (at most 153206119)"; "" when it is exact. Returns buf. */
 const char *muted_margin(char *buf, size_t size, uint64_t number, const struct ct_estimated *);
 /* A clause of it: "~288500 ±2 % calls of cudaGetDevice, cuCtxGetDevice"; where no name is known

@@ -109,14 +109,11 @@ static void total(struct out *o, const struct ct_sums *n, const struct ct_estima
 	out_fmt(o, " %10s %11s", text, mark);
 }
 
-/* Failures are not estimated: of calls that nothing counted they are not known. */
 static void failed(struct out *o, uint64_t n, const struct ct_estimated *unseen)
 {
 	char text[32];
 
-	snprintf(text, sizeof(text), "%s%llu", n && muted_unseen(unseen) ? ">=" : "",
-		 (unsigned long long)n);
-	out_fmt(o, " %7s", text);
+	out_fmt(o, " %7s", muted_failures(text, sizeof(text), n, unseen));
 }
 
 static void line(struct out *o, const struct report_row *row, enum report_section s)

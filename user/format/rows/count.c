@@ -95,17 +95,16 @@ static int by_time(const void *pa, const void *pb)
 
 static void print_line(struct out *o, const struct line *l, uint64_t all_ns)
 {
-	char calls[32], margin[96];
+	char calls[32], errors[32], margin[96];
 	double percent = all_ns ? 100.0 * (double)l->n.ns / (double)all_ns : 0.0;
 
 	muted_margin(margin, sizeof(margin), l->n.calls, &l->n.unseen);
 	out_fmt(o, "%6.2f %11.6f %11.0f ", percent, (double)l->n.ns / 1e9,
 		l->n.calls ? (double)l->n.ns / 1e3 / (double)l->n.calls : 0.0);
 	out_fmt(o, "%9s ", muted_number(calls, sizeof(calls), l->n.calls, &l->n.unseen));
-	if (l->n.errors)
-		out_fmt(o, "%9llu ", (unsigned long long)l->n.errors);
-	else
-		out_fmt(o, "%9s ", "");
+	out_fmt(o, "%9s ",
+		l->n.errors ? muted_failures(errors, sizeof(errors), l->n.errors, &l->n.unseen)
+			    : "");
 	out_fmt(o, "%s%s%s\n", l->name, *margin ? "  calls" : "", margin);
 }
 
