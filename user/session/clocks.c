@@ -5,8 +5,8 @@
 #include "clocks.h"
 #include "../util/now.h"
 
-/* The others are read between two readings of CLOCK_MONOTONIC; of some tries the closest one is
- * taken. */
+/* Reads the other clocks between two readings of CLOCK_MONOTONIC. It does so several times and
+ * keeps the try in which the two readings are closest. */
 void clocks_read(struct ct_clock *c)
 {
 	*c = (struct ct_clock){ .h = { .size = sizeof(*c), .kind = CT_CLOCK },

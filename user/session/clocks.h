@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* clocks.h - the clocks, read together: how times of records become times of day, here and in
- * other tools. */
+/* clocks.h - reads all clocks at one instant, so that cudatrace and other tools can convert the
+ * times of records to times of day. */
 #ifndef CT_CLOCKS_H
 #define CT_CLOCKS_H
 

@@ -9,7 +9,7 @@
 
 struct inject_frames {
 	struct objects *objects;
-	struct space *space; /* of one process at a time */
+	struct space *space; /* holds one process at a time */
 	pid_t pid;
 	struct unwind_regs regs[UNWIND_MAX];
 };

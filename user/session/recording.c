@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* recording.c - see recording.h: the file's name, its head (where, when, what was asked for),
- * and when memory is written. */
+/* recording.c - see recording.h. Makes the file's name and its head (the host, the time, the
+ * options), and says when the records kept in memory are written. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 #define ARGS_MAX (64 << 10)
 
-/* %p, %h, %q{VAR}, %%. */
+/* Replaces %p, %h, %q{VAR} and %% in the name of the file. */
 static char *expand(const char *pattern)
 {
 	char host[HOST_NAME_BYTES], name[128], *path = NULL;
@@ -54,7 +54,7 @@ static char *expand(const char *pattern)
 	return path;
 }
 
-/* One line of the head: a newline within would make two of it. */
+/* Writes one line of the head. A newline in the value would make two lines of it. */
 static void line(FILE *f, const char *key, const char *value)
 {
 	fprintf(f, "%s ", key);
@@ -73,8 +73,8 @@ static void gpu_line(void *ctx, const char *text)
 	line(ctx, "gpu", text);
 }
 
-/* How far the system clock may be off, as the kernel was told by whoever sets it; 0: nobody sets
- * it. */
+/* How far the system clock may be off: the program that sets the clock told the kernel. 0: no
+ * program sets it. */
 static uint64_t clock_error_ns(void)
 {
 	struct timex t = { 0 };
@@ -110,7 +110,7 @@ static char *make_head(const struct opts *o, const struct sink_opts *s)
 	number(f, "whole", o->cmd != NULL);
 	number(f, "work", o->gpu);
 	line(f, "traced", opts_title(o, text, sizeof(text)));
-	/* a reader takes a head of 256 KiB at most */
+	/* a reader accepts a head of at most 256 KiB */
 	for (int i = 0; o->argv && o->argv[i] && ftell(f) < ARGS_MAX; i++) {
 		if (strlen(o->argv[i]) < ARGS_MAX)
 			line(f, "arg", o->argv[i]);

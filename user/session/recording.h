@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* recording.h - what the options say about the file of `cudatrace record`, as the recording sink
- * wants it. */
+/* recording.h - turns the options about the file of `cudatrace record` into what the recording sink
+ * needs. */
 #ifndef CT_RECORDING_H
 #define CT_RECORDING_H
 

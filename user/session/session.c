@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session.c - see session.h. All is opened (session_open.c, session_sinks.c, session_plan.c),
- * the loop runs (session_loop.c) and feeds the stages (session_feed.c), the end is told
- * (session_end.c); here is the order of it, and the exit status.
+ * session.c - see session.h. Everything is opened (session_open.c, session_sinks.c,
+ * session_plan.c), the loop runs (session_loop.c) and feeds the stages (session_feed.c), and the
+ * end is reported (session_end.c). This file has the order of these steps, and the exit status.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,8 @@ static int exit_status(const struct session *s)
 {
 	int status = s->cmd_status;
 
-	/* to hand over a recording is what was asked for; beside a trace it is not */
+	/* delivering a stored recording is the command's whole purpose, so its failure counts;
+	 * during a live trace it does not */
 	if (s->error || (s->o->replay && s->undelivered))
 		return 1;
 	if (s->o->strict && (losses_total(&s->losses) || s->losses.refused ||
@@ -30,7 +31,7 @@ static int exit_status(const struct session *s)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* The last one. */
+/* Whether the last session was interrupted. */
 static bool interrupted;
 
 bool session_interrupted(void)
@@ -77,7 +78,7 @@ out:
 	recording_close(&s->recording);
 	window_close(s->window);
 	loop_close(s->loop);
-	signals_close(); /* until here one signal more does not end us midway */
+	signals_close(); /* up to here, one more signal does not end us halfway */
 	free(s);
 	return status;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session.h - one trace from beginning to end: options become a capture plan, sources make
- * records of it, the stages (stages.h) pass them on, sinks print them.
+ * session.h - runs one trace from beginning to end. The options become a capture plan, the sources
+ * make records according to it, the stages (stages.h) pass the records on, and the sinks print
+ * them.
  */
 #ifndef CT_SESSION_H
 #define CT_SESSION_H
@@ -11,11 +12,11 @@
 
 #define SESSION_SOURCES 4
 
-/* Runs until the targets of the first source end, or -d, -n, a signal or the output's end stops
- * it. The first source has the calls; the others add to them. Returns the exit status of
- * cudatrace. */
+/* Runs until the targets of the first source have ended, or until -d, -n, a signal or a closed
+ * output stops it. The first source delivers the calls; the others add records to them. Returns the
+ * exit status of cudatrace. */
 int session_run(const struct opts *, const struct source_ops *const *, int nsources);
-/* Was the last one ended by a signal to cudatrace? */
+/* Whether a signal to cudatrace ended the last session. */
 bool session_interrupted(void);
 
 #endif

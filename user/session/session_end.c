@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_end.c - inside the session: the sources have stopped; what is still on the way, what
- * was lost, the sinks' ends, and the line that says how much it was. Waits for nothing but the
- * sources' rest.
+ * session_end.c - inside the session: what happens after the sources have stopped. It feeds the
+ * records that are still on the way, gathers the losses, ends the sinks, and prints the line of
+ * totals. It waits for nothing except the last records of the sources.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -36,13 +36,14 @@ const char *session_reason(enum session_reason reason)
 	return words[reason];
 }
 
-/* It has ended because what was asked for is there: not a row more. */
+/* Whether the session ended because the requested number of rows or bytes was reached: no further
+ * row may be shown. */
 static bool is_enough(const struct session *s)
 {
 	return s->reason == SESSION_COUNT || s->reason == SESSION_SIZE;
 }
 
-/* What is still on the way when the sources have stopped. */
+/* Feeds what is still on the way after the sources have stopped. */
 static void last_drain(struct session *s)
 {
 	bool enough = is_enough(s) || out_error(&s->out);
@@ -57,7 +58,7 @@ static void last_drain(struct session *s)
 		join_stopped(s->stages.join, session_first(s)->ops->stopped(session_first(s)));
 	if (enough)
 		return;
-	/* one drain need not be all */
+	/* one drain may not take all records */
 	do {
 		before = s->losses.received;
 		err = session_feed_all(s);
@@ -74,18 +75,20 @@ static void last_drain(struct session *s)
 	}
 	if (err == -ECANCELED)
 		s->reason = session_enough(s);
-	/* that of the output is told when it is closed */
+	/* an error of the output is reported when the output is closed */
 	else if (err < 0 && !s->error && !out_error(&s->out))
 		s->error = err;
 }
 
-/* The counters of the kernel side and of this one, and the gaps that no record carried. */
+/* Gathers the counters of lost records from the kernel side and from this side, and the losses that
+ * no record has reported. */
 static void gather_losses(struct session *s)
 {
 	struct losses all;
 
 	session_feed_losses(s, &all);
-	losses_add(&s->told[CT_LOSS_TAIL], all.lost[CT_LOSS_TAIL]); /* join has told of them */
+	/* join has already reported these */
+	losses_add(&s->told[CT_LOSS_TAIL], all.lost[CT_LOSS_TAIL]);
 	all.received = s->losses.received;
 	all.counted = s->losses.counted;
 	for (int i = 0; i < CT_LOSS_END; i++) {
@@ -98,7 +101,7 @@ static void gather_losses(struct session *s)
 	s->losses = all;
 }
 
-/* What devices did, if anything. Returns the bytes written. */
+/* Writes how much device work was shown, if any. Returns the bytes written. */
 static size_t say_work(const struct session *s, char *text, size_t size)
 {
 	struct join_counts c;
@@ -117,7 +120,7 @@ static size_t say_work(const struct session *s, char *text, size_t size)
 	return n;
 }
 
-/* The calls that have no rows of their own, and of which functions they are. Returns the bytes
+/* Writes how many calls have no rows of their own, and of which functions. Returns the bytes
  * written. */
 static size_t say_muted(const struct muted_sum *m, const char *const *names, char *text,
 			size_t size)
@@ -135,7 +138,7 @@ static size_t say_muted(const struct muted_sum *m, const char *const *names, cha
 	return n;
 }
 
-/* What was there and could not be had. */
+/* Reports what existed and could not be recorded. */
 static void say_missing(const struct session *s)
 {
 	struct resolve_totals t;
@@ -201,8 +204,8 @@ static void say_totals(const struct session *s, const char *const *muted)
 			 (unsigned long long)l->untold);
 }
 
-/* Programs that gave work to a device, of which no agent told. Where an agent could not come, or
- * why it left, was said already. */
+/* Reports programs that gave work to a device although no agent recorded that work. If an agent
+ * could not be added, or left, the reason was already reported. */
 static void say_unheard(struct session *s)
 {
 	const uint32_t work = AGENT_KERNEL | AGENT_MEMCPY | AGENT_MEMSET;
@@ -217,7 +220,7 @@ static void say_unheard(struct session *s)
 		 (unsigned long long)c.unheard, c.unheard == 1 ? "" : "es", c.one_unheard);
 }
 
-/* The rows say it themselves; of a recording that is shown it is no news. */
+/* Reports how CMD ended. Not needed where the rows show it, nor for a stored recording. */
 static void say_program(struct session *s, const int *status)
 {
 	bool rows = s->o->format->flags & SINKS_ROWS && !s->o->record && !s->o->counts_only;
@@ -264,7 +267,7 @@ static void close_sinks(struct session *s)
 			   s->o->format->flags & SINKS_PATH;
 		int e = s->sinks[i].ops->close(&s->sinks[i], &end);
 
-		/* of its own file a sink says by itself what became of it */
+		/* a sink reports by itself what happened to its own file */
 		if (e && (own || e == -ENOMEM)) {
 			s->error = s->error ? s->error : e;
 			s->said |= own && s->error == e;
@@ -279,7 +282,7 @@ static void close_sinks(struct session *s)
 	say_unheard(s);
 	msg_rest();
 	say_program(s, end.program);
-	/* how many did not arrive is not known */
+	/* how many records did not arrive is not known */
 	if (!err && !unwritten && !s->unstarted)
 		say_totals(s, end.muted);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_feed.c - inside the session: what the sources have goes into the stages, one source
- * after the other, the calls first: what others say about a call comes after it. Gaps get their
- * place in the rows, time is told, what comes is counted. A feed is left after a time slice, or
- * for a signal, so that these are seen while a target calls in a tight loop. Does not wait,
- * decides nothing about the end, and knows sources only by source_ops.
+ * session_feed.c - inside the session: feeds the records of the sources into the stages, one source
+ * after the other. The source of the calls comes first, because what other sources say about a call
+ * must come after it. It also puts losses at their place among the rows, feeds clock records, and
+ * counts the records. A feed pauses after a time slice, or when a signal arrives, so that signals
+ * and timers are handled while a target makes calls in a tight loop. This file does not wait, does
+ * not decide when the session ends, and knows sources only through source_ops.
  */
 #include <errno.h>
 #include <poll.h>
@@ -16,7 +17,7 @@
 #include "signals.h"
 #include "../util/now.h"
 
-/* for the sources beside the first to hand in what they have once all is over */
+/* how long the sources other than the first have to deliver their last records */
 #define REST_NS 10000000000ULL
 
 int session_feed_lost(struct session *s, enum ct_loss cause, uint64_t count, uint64_t until_ns)
@@ -35,7 +36,7 @@ int session_feed_lost(struct session *s, enum ct_loss cause, uint64_t count, uin
 	return stages_show(&s->stages, &lost.h);
 }
 
-/* Every 1024 records: has this drain had its time? */
+/* Checks once in 1024 records whether the time slice of this drain is over. */
 static bool slice_over(struct session *s)
 {
 	if (s->ending || s->losses.received % 1024)
@@ -43,7 +44,7 @@ static bool slice_over(struct session *s)
 	return clock_ns(CLOCK_MONOTONIC_COARSE) > s->slice_end_ns;
 }
 
-/* The first stage: what the source hands in. */
+/* The first stage: takes a record from the source. */
 static int take(void *ctx, const struct ct_hdr *rec)
 {
 	struct session *s = ctx;
@@ -74,7 +75,7 @@ int session_feed_all(struct session *s)
 {
 	int done = 0;
 
-	/* after a pause the next drain begins with the calls again */
+	/* after a pause, the next drain starts with the calls again */
 	s->paused = false;
 	for (int i = 0; i < s->nsources && !s->paused; i++) {
 		struct source *src = &s->sources[i];
@@ -113,8 +114,8 @@ int session_feed_time(struct session *s, uint64_t now)
 	if (!session_first(s)->ops->recorded && now - s->clock_ns >= CLOCKS_EVERY_NS) {
 		struct ct_clock c = s->began;
 
-		/* the first record is the reading that the sinks' times of day come from: both
-		 * say the same */
+		/* the first clock record is the same reading that the sinks compute times of day
+		 * from, so that both agree */
 		if (s->clock_ns || s->ending)
 			clocks_read(&c);
 		s->clock_ns = now;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_inside.h - what the parts of the session share: its state, and what each part does for
- * the others. For session*.c alone.
+ * session_inside.h - what the parts of the session share: its state, and the functions that each
+ * part has for the others. Only session*.c include it.
  */
 #ifndef CT_SESSION_INSIDE_H
 #define CT_SESSION_INSIDE_H
@@ -15,13 +15,14 @@
 #include "../stages/stages.h"
 
 #define SESSION_SINKS 3
-#define SESSION_FDS 16 /* of one source */
+#define SESSION_FDS 16 /* per source */
 
-/* Why a session is over; session_reason() has the words that outputs and recordings say. */
+/* Why a session is over. session_reason() returns the words for it that outputs and recordings
+ * use. */
 enum session_reason {
 	SESSION_RUNS,
 	SESSION_FINISHED, /* the targets of the first source have ended */
-	SESSION_STOPPED,  /* what --stop-on waits for has come */
+	SESSION_STOPPED,  /* the event that --stop-on waits for has happened */
 	SESSION_INTERRUPTED,
 	SESSION_DURATION,
 	SESSION_COUNT,
@@ -34,58 +35,62 @@ enum session_reason {
 
 struct session {
 	const struct opts *o;
-	/* the first has the calls, and CMD; the others add to them */
+	/* the first delivers the calls and runs CMD; the others add to the calls */
 	struct source sources[SESSION_SOURCES];
 	int nsources, nopened;
 	struct session_plan plan;
-	struct window *window; /* NULL: all is shown */
+	struct window *window; /* NULL: everything is shown */
 	struct stages stages;
-	/* for an agent that comes into a process that runs; NULL: none is to */
+	/* used to add an agent to a running process; NULL: no agent will be added */
 	struct inject_frames *frames;
 
-	/* sinks, and what they write to or read */
+	/* the sinks, and what they write to or read */
 	struct out out;
 	struct sink sinks[SESSION_SINKS];
 	int nsinks;
 	struct sink_opts sink_opts;
-	struct sink_live live; /* top's */
+	struct sink_live live; /* used by the sink of top */
 	struct sink_wants wants;
-	uint64_t undelivered; /* spans that --otlp could not hand over */
+	uint64_t undelivered; /* spans that --otlp could not deliver */
 	struct recording recording;
 	char title[512];
 	char host[256], boot[64];
-	/* the clocks at the begin: zero of all times of the sinks, and the first record of the
-	 * clocks */
+	/* the clocks at the beginning of the session: the sinks count all times from here, and it
+	 * is the first clock record */
 	struct ct_clock began;
 
 	/* the loop */
 	struct loop *loop;
 	struct loop_watch *stream, *tick, *limit, *look;
 	bool stream_paused;
-	bool inner;	 /* the source was asked for inner launches */
+	bool inner;	 /* the source was asked for nested launches */
 	bool terminated; /* SIGTERM was passed on */
 	uint64_t sigint_ns, last_record_ns;
 
 	/* records */
 	struct pending pending;
-	struct losses losses; /* received; at the end all of it */
-	/* of losses.counted, what ended processes left: no later reading has it */
+	struct losses losses; /* the losses received so far; at the end, all losses */
+	/* the part of losses.counted from processes that have ended: no later reading contains
+	 * it */
 	uint64_t counted_ended;
-	/* of counted calls, beside losses.counted; likewise */
+	/* estimates of counted calls, in addition to losses.counted: of running and of ended
+	 * processes */
 	struct ct_estimated muted_now, muted_ended;
-	uint64_t told[CT_LOSS_END]; /* of the losses, how many have their place in the rows */
-	uint64_t clock_ns;	    /* when the clocks were last read */
-	uint64_t last_end_ns;	    /* of the latest record */
-	uint64_t slice_end_ns;	    /* when a feed is to be left */
-	bool paused;		    /* a feed is to be left, though there is more */
-	bool ending;		    /* the last drain: no more pauses */
+	/* how many of the losses were already reported among the rows */
+	uint64_t told[CT_LOSS_END];
+	uint64_t clock_ns;     /* when the clocks were last read */
+	uint64_t last_end_ns;  /* the end of the latest record */
+	uint64_t slice_end_ns; /* when the current feed must pause */
+	/* the current feed must pause although there are more records */
+	bool paused;
+	bool ending; /* this is the last drain: it does not pause */
 
 	/* how it ends */
 	enum session_reason reason;
-	int error;	/* -errno of source or output */
-	bool said;	/* the error was told by whoever met it */
-	bool unstarted; /* the source of the calls did not start: there is nothing to sum up */
-	int cmd_status; /* of wait(2); -1: CMD has not ended */
+	int error;	/* -errno of a source or of the output */
+	bool said;	/* the part that met the error has already reported it */
+	bool unstarted; /* the source of the calls did not start, so there is no summary */
+	int cmd_status; /* as wait(2) returns it; -1: CMD has not ended */
 };
 
 static inline struct source *session_first(struct session *s)
@@ -95,54 +100,56 @@ static inline struct source *session_first(struct session *s)
 
 /* ---- session_open.c: the window, the plan, stages, loop, sources and sinks ---- */
 
-/* Returns 0, or -errno after one message; what has been opened by then is closed by the caller. */
+/* Returns 0, or -errno after one message. The caller closes what has been opened by then. */
 int session_open(struct session *);
 
 /* ---- session_sinks.c ---- */
 
-/* Opens what the sinks write to. One that opens its file by itself leaves it shut: nothing is
- * ever put into it then. */
+/* Opens the output that the sinks write to. If a sink opens its files itself, this output stays
+ * closed and nothing is ever written to it. */
 int session_sinks_output(struct session *);
-/* Chooses the sinks and opens them; the sources are open. Both return 0, or -errno after one
- * message. */
+/* Chooses the sinks and opens them. The sources must be open already. Both functions return 0, or
+ * -errno after one message. */
 int session_sinks_open(struct session *);
 
 /* ---- session_loop.c ---- */
 
-/* The loop and what it says of signals. Returns 0 or -ENOMEM. */
+/* Opens the loop and the handling of signals. Returns 0 or -ENOMEM. */
 int session_loop_open(struct session *);
-/* What sinks may ask for while the session runs. */
+/* Sets the functions that sinks may call while the session runs. */
 void session_loop_hooks(struct session *, struct sink_opts *);
-/* Enough is there, by -n or --max-size. */
+/* Whether the limit of -n or --max-size is reached, and which one. */
 enum session_reason session_enough(const struct session *);
-/* Starts the sources, and waits until it is over: then `reason` is set, or -errno is returned. */
+/* Starts the sources and waits until the session is over. Then `reason` is set and 0 is returned,
+ * or -errno is returned. */
 int session_loop_run(struct session *);
 
 /* ---- session_feed.c: the sources' records into the stages ---- */
 
-/* What all sources have, until a pause is due: then `paused` is set, and there may be more. 1:
- * there will be no more calls; 0, or -errno. */
+/* Feeds what all sources have ready. If a pause is due before that, it sets `paused`: there may be
+ * more records. Returns 1 if there will be no more calls, else 0, or -errno. */
 int session_feed_all(struct session *);
-/* What a source that adds to the calls still hands in once it has been told to stop. Returns 0
- * or -errno. */
+/* Feeds what a source that adds to the calls still delivers after it was told to stop. Returns 0 or
+ * -errno. */
 int session_feed_rest(struct session *, struct source *);
-/* The calls that have not returned yet and were not shown before. Returns 0 or -errno. */
+/* Feeds the calls that have not returned yet and were not shown before. Returns 0 or -errno. */
 int session_feed_pending(struct session *);
-/* The counts of all calls so far. Returns 0 or -errno. */
+/* Feeds the counters of all calls so far. Returns 0 or -errno. */
 int session_feed_tallies(struct session *);
-/* Time goes on: the clocks are told of, and sinks do what they do by time. A stored trace has
- * the clocks of its own. */
+/* Called as time passes: feeds a clock record when one is due, and lets the sinks do what they do
+ * at fixed intervals. A stored trace has its own clock records. */
 int session_feed_time(struct session *, uint64_t now_ns);
-/* A gap, where it happened. Returns 0 or -errno. */
+/* Feeds a record of lost records at the place where they were lost. Returns 0 or -errno. */
 int session_feed_lost(struct session *, enum ct_loss, uint64_t count, uint64_t until_ns);
-/* What the sources have lost so far, and the rows shown. */
+/* Fills in what the sources have lost so far, and the number of rows shown. */
 void session_feed_losses(struct session *, struct losses *);
 
 /* ---- session_end.c ---- */
 
 const char *session_reason(enum session_reason);
 
-/* The last records, the sinks' ends, the line of totals; sets `error` and `losses`. */
+/* Feeds the last records, ends the sinks, and prints the line of totals. Sets `error` and
+ * `losses`. */
 void session_end(struct session *);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_loop.c - inside the session: the loop waits on the sources' descriptors, on signals
- * and on timers, and says when the session is over, and why. The ring buffer's wake-ups are
- * batched, so a timer drains what is too little for one, every 20 ms while something comes,
- * every 100 ms when nothing does. Knows nothing of records (session_feed.c) and prints nothing.
+ * session_loop.c - inside the session: the loop waits on the sources' descriptors, on signals and
+ * on timers, and decides when and why the session is over. The ring buffer wakes the loop only for
+ * a batch of records, so a timer drains smaller amounts: every 20 ms while records arrive, every
+ * 100 ms while none do. This file knows nothing of records (session_feed.c does) and prints
+ * nothing.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,13 +15,14 @@
 #include "signals.h"
 #include "../util/now.h"
 
-#define TICK_NS 20000000ULL /* also the longest that a drain may take */
+#define TICK_NS 20000000ULL /* also the longest time that one drain may take */
 #define IDLE_TICK_NS 100000000ULL
 #define IDLE_AFTER_NS 1000000000ULL
-/* less than this in one drain: leave the stream's descriptor alone until the next tick */
+/* if one drain takes fewer records than this, the stream's descriptor is ignored until the next
+ * tick */
 #define FEW_RECORDS 512
-#define TWICE_NS 1000000000ULL /* a second SIGINT within this detaches */
-#define GRACE_NS 1000000000ULL /* after SIGTERM, for CMD to end */
+#define TWICE_NS 1000000000ULL /* a second SIGINT within this time detaches */
+#define GRACE_NS 1000000000ULL /* how long CMD has to end after SIGTERM */
 
 static void finish(struct session *s, enum session_reason reason, int error)
 {
@@ -36,13 +38,13 @@ enum session_reason session_enough(const struct session *s)
 	return s->o->max_bytes && !s->o->count ? SESSION_SIZE : SESSION_COUNT;
 }
 
-/* What an error of the stages or the source means for the session. */
+/* Decides what an error of the stages or of a source means for the session. */
 static void end_by(struct session *s, int err)
 {
 	if (err == -ECANCELED)
 		finish(s, session_enough(s), 0);
 	else if (out_error(&s->out) == -EPIPE)
-		/* a reader that has seen enough, as head(1) has: no error */
+		/* the reader has seen enough, as head(1) does: this is no error */
 		finish(s, SESSION_OUTPUT_CLOSED, 0);
 	else if (out_error(&s->out))
 		finish(s, SESSION_OUTPUT_ERROR, out_error(&s->out));
@@ -50,8 +52,8 @@ static void end_by(struct session *s, int err)
 		finish(s, SESSION_ERROR, err);
 }
 
-/* Kernels that nothing else names are named by the driver's launches inside: these are captured
- * as long as it takes. */
+/* Some kernels can be named only by the driver's launch that is nested in the runtime's launch.
+ * Nested launches are captured as long as such a kernel has no name. */
 static void want_inner(struct session *s)
 {
 	bool want = resolve_wants_inner(s->stages.resolve);
@@ -69,7 +71,7 @@ static void drain(struct session *s)
 	int err;
 
 	if (s->reason)
-		return; /* it is over: after -n not one row more */
+		return; /* the session is over: after -n, no further row may be shown */
 	s->slice_end_ns = now + TICK_NS;
 	err = session_feed_all(s);
 	if (s->losses.received != before)
@@ -111,9 +113,9 @@ static void drain(struct session *s)
 			       now - s->last_record_ns < IDLE_AFTER_NS ? TICK_NS : IDLE_TICK_NS);
 }
 
-/* ---- what it waits on ---- */
+/* ---- what the loop waits on ---- */
 
-/* --unfinished: which calls have not returned for so long? */
+/* For --unfinished: shows the calls that have not returned for the given time. */
 static void on_look(void *ctx)
 {
 	struct session *s = ctx;
@@ -144,9 +146,9 @@ static void on_tick(void *ctx)
 }
 
 /*
- * The stream's descriptor stays readable while there is anything in the ring: a target that
- * makes a call every few microseconds would wake the tracer for each. So after a small harvest
- * it is left alone until the next tick.
+ * The stream's descriptor stays readable while there is anything in the ring buffer: a target that
+ * makes a call every few microseconds would wake the tracer for each call. So after a drain that
+ * took few records, the descriptor is ignored until the next tick.
  */
 static void on_stream(void *ctx)
 {
@@ -182,7 +184,8 @@ static void on_sigint(struct session *s, const struct signals_got *got)
 		return;
 	}
 	s->sigint_ns = now;
-	/* one typed at the terminal has reached CMD already: it is in the same process group */
+	/* a SIGINT typed at the terminal has already reached CMD, which is in the same process
+	 * group */
 	if (!got->from_kernel && session_first(s)->ops->signal)
 		session_first(s)->ops->signal(session_first(s), SIGINT);
 }
@@ -192,8 +195,9 @@ static void on_grace(void *ctx)
 	finish(ctx, SESSION_INTERRUPTED, 0);
 }
 
-/* SIGTERM, SIGHUP: whoever sends it means the whole of `cudatrace -- CMD`. The program gets the
- * signal and a second to clean up; then, or at a second signal, the trace ends whatever it does. */
+/* Handles SIGTERM and SIGHUP. They are meant for all of `cudatrace -- CMD`: the program gets the
+ * signal and has one second to clean up. After that, or at a second signal, the trace ends even if
+ * the program still runs. */
 static void on_sigterm(struct session *s, const struct signals_got *got)
 {
 	struct loop_watch *grace = NULL;
@@ -209,12 +213,13 @@ static void on_sigterm(struct session *s, const struct signals_got *got)
 	loop_timer_set(grace, GRACE_NS);
 }
 
-/* SIGUSR1 and SIGUSR2: begin and end of what is shown; the flight recorder's time to write. */
+/* Handles SIGUSR1 and SIGUSR2: they begin and end the window, or tell the flight recorder to
+ * write. */
 static void on_sigusr(struct session *s, int sig)
 {
 	int err = 0;
 
-	drain(s); /* what happened before it */
+	drain(s); /* takes what happened before the signal */
 	if (s->window)
 		window_signal(s->window, sig == SIGUSR1, clock_ns(CLOCK_MONOTONIC));
 	for (int i = 0; i < s->nsinks && sig == SIGUSR2 && !err; i++)
@@ -238,13 +243,15 @@ static void on_signals(void *ctx)
 		else if (got.sig == SIGINT)
 			on_sigint(s, &got);
 		else if (got.sig == SIGHUP && s->o->format->flags & SINKS_DAEMON)
-			/* there is nothing to read again: files are found as they are mapped */
+			/* SIGHUP has no configuration to read again: files are found when they are
+			 * mapped */
 			continue;
 		else
 			on_sigterm(s, &got);
 	}
 	if (s->reason == SESSION_INTERRUPTED)
-		signals_pending = 1; /* out: do not wait for a stalled reader any more */
+		/* tells the output not to wait for a stalled reader any more */
+		signals_pending = 1;
 }
 
 /* ---- what sinks may ask for ---- */
@@ -318,7 +325,7 @@ int session_loop_open(struct session *s)
 	return 0;
 }
 
-/* The loop waits on what the source has. */
+/* Makes the loop wait on the descriptors of the source. */
 static int watch(struct session *s, struct source *src)
 {
 	int fds[SESSION_FDS], n = src->ops->fds(src, fds, SESSION_FDS);
@@ -360,7 +367,7 @@ int session_loop_run(struct session *s)
 		end_by(s, err);
 		return 0;
 	}
-	/* whoever waits for the trace to begin sees the head now */
+	/* flushes, so that a reader who waits for the trace to begin sees the head now */
 	if (out_flush(&s->out)) {
 		end_by(s, out_error(&s->out));
 		return 0;

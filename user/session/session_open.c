@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_open.c - inside the session: what the options ask for is opened: the window, the plan,
- * the output, the stages, the loop, the sources and the sinks, in that order. Nothing runs
- * before all of it stands.
+ * session_open.c - inside the session: opens what the options ask for: the window, the plan, the
+ * output, the stages, the loop, the sources and the sinks, in that order. Nothing runs before all
+ * of them are open.
  */
 #include <errno.h>
 #include <string.h>
@@ -26,7 +26,8 @@ static uint64_t count_forgets(void *ctx)
 	return session_first(s)->ops->forgets(session_first(s));
 }
 
-/* Files for other programs, and what is pushed to them, say of a process more than its name. */
+/* Files for other programs, and data that is pushed to them, describe a process by more than its
+ * name. */
 static bool wants_info(const struct opts *o)
 {
 	return !o->replay && (o->otlp || (o->format->flags & SINKS_EXPORT &&
@@ -36,13 +37,13 @@ static bool wants_info(const struct opts *o)
 static int open_stages(struct session *s)
 {
 	struct resolve_opts opts = {
-		/* what is stored was resolved when it was recorded */
+		/* a stored trace was resolved when it was recorded */
 		.names = s->plan.names && !s->o->replay,
 		.stacks = s->plan.capture.stack != PLAN_STACK_NONE && !s->o->replay,
 		.info = s->o->record ||
 			((wants_info(s->o) || s->o->format->flags & SINKS_INFO) && !s->o->replay),
 		.absent = !s->o->replay,
-		/* entry probes alone tell of the outer launch first */
+		/* only entry probes report the outer launch before the nested one */
 		.inner = session_first(s)->ops->inner && !s->o->no_return,
 		.recent = session_first(s)->ops->recent ? recent : NULL,
 		.forgets = session_first(s)->ops->forgets ? count_forgets : NULL,
@@ -78,7 +79,8 @@ static int open_sources(struct session *s)
 	return err;
 }
 
-/* What calls tell of devices and contexts is believed where every call that changes them is there. */
+/* Tells join whether it may trust what the calls say about devices and contexts. It may if every
+ * call that changes them is captured. */
 static void tell_join(struct session *s)
 {
 	bool places = session_plan_places(s->o);
@@ -91,8 +93,8 @@ static void tell_join(struct session *s)
 	}
 	if (places)
 		join_places(s->stages.join);
-	/* only of a program that was started here, and its children, no call is missed; what is
-	 * read from a later time on lacks some */
+	/* no call is missed only for a program that was started here, and for its children; a trace
+	 * that begins later lacks some calls */
 	if (s->o->replay ? was.whole && !s->plan.capture.from_ns : s->o->cmd != NULL)
 		join_whole(s->stages.join);
 	if (s->plan.capture.count || s->o->select.none)
@@ -121,7 +123,7 @@ int session_open(struct session *s)
 		msg_error("tracing cannot be started: %s", strerror(-err));
 	if (err)
 		return err;
-	/* nothing is read of a recording before, and the command of -o runs */
+	/* nothing of a recording is read before this point, and the command of -o already runs */
 	if (s->o->replay)
 		confine((s->plan.capture.opens_files ? CONFINE_FILES : 0) |
 			(s->o->otlp ? CONFINE_NETWORK : 0));
@@ -132,7 +134,7 @@ int session_open(struct session *s)
 		confine_drop();
 	tell_join(s);
 	err = session_sinks_open(s);
-	/* some formats make files, or give them their names, until their end */
+	/* some formats create or rename files until they end */
 	if (!err && s->o->replay && !(s->o->format->flags & (SINKS_PATH | SINKS_SPLITS)))
 		confine_drop();
 	return err;

@@ -11,14 +11,14 @@
 #include "../util/msg.h"
 
 #define RING_BYTES (16u << 20)
-#define RING_STACK_BYTES (64u << 20) /* 100 ms of 200 000 stacks a second of 3 KiB */
-/* with stacks, no more than this part of the memory that there is, where that is more than
+#define RING_STACK_BYTES (64u << 20) /* holds 100 ms of 200 000 stacks a second, at 3 KiB each */
+/* with stacks, the ring takes at most this part of the machine's memory, if that is more than
  * RING_BYTES */
 #define RING_SHARE 32
-/* of the counts' entries, a part that one process may have for its kernels */
+/* one process may use at most 1/ENTRIES_SHARE of the counters' entries for its kernels */
 #define ENTRIES_SHARE 16
 #define ENTRIES_LEAST 100
-#define FUNCTIONS_EACH 40 /* entries of counts for each process that serve is to have room for */
+#define FUNCTIONS_EACH 40 /* counter entries for each process of `serve` */
 
 static int plan_pids(struct session_plan *p, const struct opts *o)
 {
@@ -66,8 +66,9 @@ static int plan_tid(struct session_plan *p, const struct opts *o)
 }
 
 /*
- * Calls that teach kernels' names are captured, not shown, when one is shown that has a kernel.
- * The driver's launches name those that a program registered before the trace began.
+ * If a function that uses a kernel is shown, the calls that teach kernels' names are captured too,
+ * but not shown. The driver's launches name the kernels that a program registered before the trace
+ * began.
  */
 static void plan_names(struct session_plan *p, const struct opts *o, uint8_t by)
 {
@@ -88,13 +89,13 @@ static void plan_names(struct session_plan *p, const struct opts *o, uint8_t by)
 			plan_add(c->capture, i);
 }
 
-/* Do its calls call another library that folds into them? */
+/* Whether calls of this domain call another library whose calls are folded into them. */
 static bool takes_along(const struct api_domain_row *d)
 {
 	return d->folds && !d->below;
 }
 
-/* What is done to memory, all of it. */
+/* For sinks about memory: captures and shows all calls that allocate or free memory. */
 static void plan_memory(struct session_plan *p, const struct opts *o)
 {
 	struct capture_plan *c = &p->capture;
@@ -112,8 +113,8 @@ bool session_plan_places(const struct opts *o)
 	bool shown = !o->counts_only &&
 		     !(o->format->flags & (SINKS_FOLDS | SINKS_COUNTS | SINKS_NO_PLACES));
 
-	/* what the kernel side drops by its duration or success does not tell; without calls
-	 * there is none to be placed */
+	/* calls that the kernel side drops by duration or success do not say which device they set;
+	 * without calls there is nothing to place */
 	if (o->no_return || o->filter.failed_only || o->filter.min_duration_ns || o->select.none)
 		return false;
 	return o->record || shown || (o->format->flags & SINKS_COUNTS && o->by == BOOK_BY_DEVICE);
@@ -127,7 +128,7 @@ bool session_plan_queries(const struct session_plan *p)
 	return false;
 }
 
-/* What the kernel side tells calls apart by, beside process and function. */
+/* What the kernel side counts calls by, in addition to process and function. */
 static uint8_t count_by(uint8_t by)
 {
 	switch (by) {
@@ -152,8 +153,9 @@ static uint32_t ring_bytes(const struct opts *o)
 }
 
 /*
- * Functions that may be probed for a part of the time: not those that do something to memory,
- * which is known of all or of none, and not those that wait, whose calls outlast windows.
+ * Chooses the functions that may be probed for a part of the time only. Functions that allocate or
+ * free memory are not among them, because memory can be followed only if all their calls are seen.
+ * Functions that wait are not either, because their calls last longer than a window.
  */
 static void plan_duty(struct capture_plan *c, const struct opts *o)
 {
@@ -166,7 +168,7 @@ static void plan_duty(struct capture_plan *c, const struct opts *o)
 	c->max_cost_optional = o->max_cost_ours;
 	if (c->duty <= 0 && c->max_cost <= 0)
 		return;
-	/* top and serve want each call unless they are told otherwise */
+	/* top and serve count every call unless an option says otherwise */
 	c->keep_chatty = false;
 	api_remembering(memory);
 	for (int i = 0; i < api_nfuncs; i++)
@@ -175,7 +177,7 @@ static void plan_duty(struct capture_plan *c, const struct opts *o)
 			plan_add(c->on_duty, i);
 }
 
-/* Which processes and threads. */
+/* Plans which processes and threads are traced. */
 static int plan_whom(struct session_plan *p, const struct opts *o)
 {
 	struct capture_plan *c = &p->capture;
@@ -194,7 +196,7 @@ static int plan_whom(struct session_plan *p, const struct opts *o)
 	return err;
 }
 
-/* Which functions are probed, shown, and awaited. */
+/* Plans which functions are probed, which are shown, and which begin or end the window. */
 static void plan_functions(struct session_plan *p, const struct opts *o, uint8_t by,
 			   const struct window *window)
 {
@@ -203,9 +205,9 @@ static void plan_functions(struct session_plan *p, const struct opts *o, uint8_t
 	memcpy(c->shown, o->select.shown, sizeof(c->shown));
 	memcpy(c->capture, o->select.shown, sizeof(c->capture));
 	memcpy(c->named, o->select.named, sizeof(c->named));
-	/* A function taken out of -e takes the calls of the library below that are made inside it
-	 * along: it is probed, so that they fold into it. Not the queries: they are taken out for
-	 * what their probes cost. */
+	/* A function that is excluded with -e also excludes the calls that it makes to the library
+	 * below: it is still probed, so that those calls are folded into it. Queries are an
+	 * exception: they are excluded because their probes are costly. */
 	for (int i = 0; i < api_nfuncs && o->domain == API_DOMAIN_END && !o->nested; i++)
 		if (plan_has(o->select.removed, i) &&
 		    takes_along(&api_domains[api_funcs[i].domain]) &&
@@ -222,7 +224,7 @@ static void plan_functions(struct session_plan *p, const struct opts *o, uint8_t
 	}
 }
 
-/* What is recorded of each call, and of which. */
+/* Plans which calls are recorded, and what is recorded of each. */
 static void plan_calls(struct capture_plan *c, const struct opts *o, const struct window *window)
 {
 	c->stack = o->stack == OPTS_STACK_DWARF ? PLAN_STACK_COPY
@@ -233,10 +235,10 @@ static void plan_calls(struct capture_plan *c, const struct opts *o, const struc
 	c->nested = o->nested;
 	c->no_return = o->no_return;
 	c->filter = o->filter;
-	/* this one is applied to what is awaited too */
+	/* this filter applies also to the calls that begin or end the window */
 	if (window)
 		c->filter.min_size_bytes = 0;
-	/* failures would be missing */
+	/* otherwise failed calls would be missing */
 	c->keep_chatty = o->keep_chatty || o->filter.failed_only || o->counts_only ||
 			 o->format->flags & SINKS_EVERY_CALL;
 	c->calls_by_agent = o->source == OPTS_SOURCE_CUPTI;
@@ -244,35 +246,37 @@ static void plan_calls(struct capture_plan *c, const struct opts *o, const struc
 	c->probe_kind = o->probe_kind;
 }
 
-/* What the kernel side adds up instead of sending it. */
+/* Plans what the kernel side counts instead of sending records. */
 static void plan_counts(struct capture_plan *c, const struct opts *o, uint8_t by)
 {
 	unsigned int flags = o->format->flags;
 
-	/* which device a call works on is told by the calls before it, one by one; a size need
-	 * not be in one word */
+	/* the device of a call follows from the single calls before it; a size may take more than
+	 * one word */
 	c->count = flags & SINKS_COUNTS && !o->filter.min_size_bytes && by != BOOK_BY_DEVICE &&
 		   !o->replay && o->source == OPTS_SOURCE_PROBES;
 	plan_duty(c, o);
 	c->count_by = flags & SINKS_LIVE ? CT_BY_ASKED : count_by(by);
-	/* a map of histograms does not hold those of ten thousand processes */
+	/* a map of histograms has no room for ten thousand processes */
 	if (!o->no_return && (o->hist || !(flags & (SINKS_DAEMON | SINKS_LIVE))))
 		c->hist = flags & SINKS_DAEMON ? CT_HIST_BY_FUNCTION : CT_HIST_BY_KEY;
 	c->sizes = flags & SINKS_DAEMON;
-	/* every allocation is seen, and whether it succeeded */
+	/* holds only if every allocation is seen, and whether it succeeded */
 	c->memory = c->count && !o->no_return && !o->filter.failed_only &&
 		    !o->filter.min_duration_ns;
-	/* ten thousand processes of forty functions each, where any process may come */
+	/* room for about ten thousand processes of forty functions each, if any process may be
+	 * traced */
 	c->tallies_max = o->processes ? (uint32_t)o->processes * FUNCTIONS_EACH
 			 : !o->cmd && !o->npids && !(flags & SINKS_LIVE) ? 1 << 19
 									 : 0;
-	/* of many processes none is to take the room of all, by kernels of its own making */
+	/* among many processes, no single one may use up all entries with the kernels that it
+	 * makes */
 	c->tallies_each = flags & SINKS_DAEMON && c->tallies_max
 				  ? c->tallies_max / ENTRIES_SHARE + ENTRIES_LEAST
 				  : 0;
 }
 
-/* What the devices do. */
+/* Plans what is recorded of the devices' work. */
 static void plan_devices(struct capture_plan *c, const struct opts *o)
 {
 	c->device = (struct plan_device){
@@ -289,7 +293,7 @@ static void plan_devices(struct capture_plan *c, const struct opts *o)
 	c->cupti = o->cupti;
 }
 
-/* The recording that is read, and files that are written. */
+/* Plans which recording is read and which files are written. */
 static void plan_files(struct capture_plan *c, const struct opts *o)
 {
 	struct sink_wants wants = opts_wants(o);
@@ -302,7 +306,7 @@ static void plan_files(struct capture_plan *c, const struct opts *o)
 			 (o->output && o->format->flags & (SINKS_PATH | SINKS_SPLITS));
 }
 
-/* What is shown of the records that come. */
+/* Sets the filter: which of the records are shown. */
 static void plan_filter(struct session_plan *p, const struct opts *o)
 {
 	p->filter = (struct filter){

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* session_plan.h - the options as the sources (capture plan) and the filter see them. */
+/* session_plan.h - turns the options into the capture plan of the sources and the filter. */
 #ifndef CT_SESSION_PLAN_H
 #define CT_SESSION_PLAN_H
 
@@ -10,18 +10,18 @@
 struct session_plan {
 	struct capture_plan capture;
 	struct filter filter;
-	bool names;	 /* some rows are about kernels */
-	pid_t tid_owner; /* the process of -t */
+	bool names;	 /* some of the functions that are shown use kernels */
+	pid_t tid_owner; /* the process that the thread of -t belongs to */
 };
 
-/* Do sinks show on which device calls work? Then the calls that say so are captured, which must
- * be all of them. */
+/* Whether sinks show on which device a call works. Then all calls that set the device must be
+ * captured. */
 bool session_plan_places(const struct opts *);
-/* Is any function of class query to be shown? */
+/* Whether any function of class query is shown. */
 bool session_plan_queries(const struct session_plan *);
-/* window may be NULL. Also checks that what the options name exists: processes, the thread, the
- * cgroup. The plan points into the options and into itself: it must not be copied. Returns 0, or
- * -errno after one message. */
+/* Makes the plan. window may be NULL. Also checks that the processes, the thread and the cgroup
+ * that the options name exist. The plan has pointers into the options and into itself: it must not
+ * be copied. Returns 0, or -errno after one message. */
 int session_plan(struct session_plan *, const struct opts *, const struct window *);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_sinks.c - inside the session: which sinks there are, where they write, and the options
- * as they see them: what session_plan.c is for the sources. Knows sinks only by sink_ops.
+ * session_sinks.c - inside the session: chooses the sinks, opens what they write to, and makes
+ * their options. It does for the sinks what session_plan.c does for the sources. Knows sinks only
+ * through sink_ops.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,11 +33,11 @@ int session_sinks_output(struct session *s)
 	int err;
 
 	s->out.fd = -1;
-	/* a recording has files of its own */
+	/* a recording has its own files */
 	if (o->record || (!o->counts_only && (o->format->flags & SINKS_PATH || splits)))
 		return 0;
-	/* a program's own output goes to standard output, and rows do not mix with it: as strace
-	 * has it */
+	/* the program's own output goes to standard output, and rows do not mix with it, as with
+	 * strace */
 	err = out_open_output(&s->out, o->output, o->append,
 			      o->cmd ? STDERR_FILENO : STDOUT_FILENO);
 	if (err)
@@ -49,8 +50,8 @@ int session_sinks_output(struct session *s)
 	return 0;
 }
 
-/* All that sinks see of the user's wishes, and when and where the trace is; of a stored one,
- * when and where it was. */
+/* Fills in all that sinks see of the user's options, and the time and host of the trace. For a
+ * stored trace these are the time and host of its recording. */
 static void fill_opts(struct session *s)
 {
 	const struct source_ops *ops = session_first(s)->ops;
@@ -130,7 +131,7 @@ int session_sinks_open(struct session *s)
 	clocks_read(&s->began);
 	s->last_record_ns = s->last_end_ns = s->began.h.start_ns;
 	fill_opts(s);
-	/* first, so that a wrong address is told before anything is written */
+	/* opened first, so that a wrong address is reported before anything is written */
 	if (o->otlp && !(o->format->flags & SINKS_DAEMON))
 		ops[n++] = &sink_otlp;
 	if (o->record) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * signals.c - see signals.h: a handler that writes to a pipe. libevent's own signal events do
- * not tell where a signal came from, and a SIGINT typed at the terminal must not be passed on to
- * a program that got it already. Without SA_RESTART, so that a write that blocks on a stalled
- * reader wakes up.
+ * signals.c - see signals.h. The handler writes to a pipe. libevent's own signal events do not say
+ * where a signal came from, and a SIGINT typed at the terminal must not be passed on to a program
+ * that already got it. SA_RESTART is not set, so that a signal interrupts a write that is blocked
+ * by a stalled reader.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@ static volatile int last;
 
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
-	/* one byte each, so that a write is whole or not at all */
+	/* one byte for each signal, so that a write is never partial */
 	unsigned char byte = (unsigned char)(sig | (info->si_code > 0 ? 0x80 : 0));
 	int saved = errno;
 
@@ -30,7 +30,7 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 	else if (sig != SIGCHLD && !signals_pending)
 		signals_pending = 1;
 	if (write(pipe_fds[1], &byte, 1) < 0) {
-		/* the pipe is full: there is plenty to be read already */
+		/* the pipe is full: enough signals are waiting to be read */
 	}
 	errno = saved;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* signals.h - signals as readable bytes for the loop, with their origin. */
+/* signals.h - delivers signals to the loop as bytes on a descriptor, and says where each one came
+ * from. */
 #ifndef CT_SIGNALS_H
 #define CT_SIGNALS_H
 
@@ -9,24 +10,26 @@
 
 struct signals_got {
 	int sig;
-	/* typed at the terminal, where the whole process group gets it; else sent by kill(2) */
+	/* true: the signal was typed at the terminal, so the whole process group got it. false: it
+	 * was sent by kill(2). */
 	bool from_kernel;
 };
 
-/* something is to be read: long work should come to a pause; 2: to its end */
+/* 1: a signal is waiting to be read, and long work should pause; 2: long work should end */
 extern volatile int signals_pending;
 
-/* Catches SIGINT, SIGTERM, SIGHUP (unless ignored, as nohup has it) and SIGCHLD, and survives
- * SIGPIPE and SIGXFSZ, of which write(2) tells. Handlers, not masks or SIG_IGN: a program that
- * is started from here begins with the usual dispositions. Returns the descriptor to wait on, or
- * -errno. */
+/* Catches SIGINT, SIGTERM, SIGHUP (unless it is ignored, as under nohup) and SIGCHLD. SIGPIPE and
+ * SIGXFSZ do not end the program: write(2) returns their error. It installs handlers, not masks or
+ * SIG_IGN, so that a program started from here begins with the usual dispositions. Returns the
+ * descriptor to wait on, or -errno. */
 int signals_open(void);
-/* Another one: SIGUSR1, SIGUSR2. Without this they end the tracer, as is their way. */
+/* Catches one more signal: SIGUSR1 or SIGUSR2. Without this they end the tracer, as is their
+ * default. */
 void signals_add(int sig);
-/* From here on nobody asks for the next one: a signal that ends the tracer is added to
- * signals_pending, up to 2. */
+/* Call this when nobody calls signals_next() any more. From then on each signal that ends the
+ * tracer adds 1 to signals_pending, up to 2. */
 void signals_last(void);
-/* The next one; false when there is none. Clears signals_pending. */
+/* Takes the next signal; false when there is none. Clears signals_pending. */
 bool signals_next(struct signals_got *);
 void signals_close(void);
 
