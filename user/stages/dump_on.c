@@ -13,7 +13,7 @@ static int add_word(struct dump_on *d, const char *word)
 {
 	int n = 0;
 
-	/* a signal has it written whatever else does */
+	/* a signal makes it write in any case, whatever the list says */
 	if (!strcmp(word, "signal"))
 		return 0;
 	if (!strcmp(word, "failed")) {

@@ -2,9 +2,9 @@
 /*
  * nest.c - see nest.h.
  *
- * Each thread that is inside a call has a heap buffer of whole records. The number of threads
- * and the bytes of each are bounded, because both come from outside: whoever exceeds them gets
- * its rows in the order of completion. Knows the wire; no sink, no source.
+ * Each thread that is inside a call has a heap buffer of whole records. The number of threads and
+ * the bytes of each are bounded, because the target controls both: a thread beyond these limits
+ * gets its rows in the order of completion. Knows the wire format; knows no sink and no source.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "../util/table/array.h"
 
 #define SLOTS 4096	   /* a power of two; threads that hold records at one time */
-#define PROBES 16	   /* slots that a thread may end up in */
+#define PROBES 16	   /* slots that are tried for one thread */
 #define HOLD_MAX (1 << 20) /* bytes held for one thread */
 
 struct held {
@@ -26,10 +26,10 @@ struct held {
 	char *buf;
 };
 
-/* An event in a buffer. */
+/* An event in a buffer; the next one follows it. */
 struct kept {
 	uint32_t number, device, context, stream;
-	struct ct_hdr rec; /* as long as its size says */
+	struct ct_hdr rec; /* its length is rec.size */
 };
 #define KEPT_HEAD offsetof(struct kept, rec)
 
@@ -63,7 +63,8 @@ void nest_close(struct nest *n)
 	free(n);
 }
 
-/* The thread's slot; with `make`, a free one when it has none yet. NULL: none. */
+/* Finds the thread's slot. With `make` it takes a free slot for a thread that has none. NULL: there
+ * is none. */
 static struct held *slot_of(struct nest *n, uint32_t tid, bool make)
 {
 	uint32_t at = tid * 2654435761u >> 16;
@@ -91,7 +92,7 @@ static int depth_of(const struct ct_hdr *h)
 	return h->kind == CT_CALL || h->kind == CT_ENTER ? ((const struct ct_call *)h)->depth : 0;
 }
 
-/* By time of entry; of two at one moment the outer first. */
+/* Orders by time of entry; if two are equal, the outer call comes first. */
 static int by_entry(const void *pa, const void *pb)
 {
 	const struct ct_hdr *a = &(*(const struct kept *const *)pa)->rec,
@@ -113,7 +114,7 @@ static int hand_on(struct nest *n, const struct kept *k)
 	return n->next(n->ctx, &ev);
 }
 
-/* Hands on what the slot holds and frees it. */
+/* Passes on what the slot holds and frees the slot. */
 static int release(struct nest *n, struct held *h)
 {
 	size_t count = 0, at = 0;
@@ -162,7 +163,7 @@ int nest_record(struct nest *n, struct event *ev)
 	struct held *h;
 	int err;
 
-	/* what is held may be about the kernel that goes by another name from here on */
+	/* the events that are held may be about a kernel whose name changes here */
 	if (rec->kind == CT_NAME && n->nheld && !((const struct ct_name *)rec)->len) {
 		err = nest_flush(n, UINT64_MAX);
 		if (err)

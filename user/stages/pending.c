@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* pending.c - which calls under way were shown already. See pending.h. What an asking does not
- * tell of has returned. */
+/* pending.c - see pending.h. A call that the source does not report any more has returned. */
 #include <stdlib.h>
 
 #include "pending.h"

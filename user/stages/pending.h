@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pending.h - which calls that have not returned were shown already (--unfinished). The source
- * tells of each at every asking; a call is shown once.
+ * pending.h - remembers which calls that have not returned were already shown (--unfinished). The
+ * source reports all of them each time it is asked; each call is shown once.
  */
 #ifndef CT_PENDING_H
 #define CT_PENDING_H
@@ -14,13 +14,13 @@ struct pending_call {
 };
 
 struct pending {
-	struct pending_call *now, *before; /* of this asking, and of the one before */
+	struct pending_call *now, *before; /* the calls reported this time, and the time before */
 	int nnow, nbefore;
 };
 
 void pending_begin(struct pending *);
-/* True when this call was not told of before. False without memory, too: better a row less than
- * one each time. */
+/* Returns true if this call was not reported the time before. Returns false also when there is no
+ * memory: one missing row is better than one row each time. */
 bool pending_is_new(struct pending *, const struct ct_call *);
 void pending_close(struct pending *);
 

@@ -8,7 +8,7 @@
 #include "../event/kernel_counters.h"
 #include "stages.h"
 
-/* The names and stacks that belong to an event. */
+/* Adds the names and stacks that belong to an event. */
 static void add_parts(struct stages *st, struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
@@ -40,7 +40,7 @@ static void add_parts(struct stages *st, struct event *ev)
 	}
 }
 
-/* The GPU that it speaks of. */
+/* Returns the GPU that the record refers to. */
 static const struct gpu *gpu_of(struct stages *st, const struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
@@ -59,8 +59,9 @@ static const struct gpu *gpu_of(struct stages *st, const struct event *ev)
 					   : gpu_table_find(st->gpus, ev->proc, ev->device);
 }
 
-/* A call that is not within the window: a recording has it all the same, hidden, where it says
- * what later ones work on; the filter knows which. False: it is not to be looked at further. */
+/* Handles a call outside the window. A recording stores it in any case, marked as hidden, if it
+ * says which device or context later calls work on: the filter knows which calls do. Returns false
+ * if the call is not processed further. */
 static bool outside(struct stages *st, struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
@@ -135,7 +136,7 @@ int stages_show(struct stages *st, const struct ct_hdr *rec)
 	return show(st, &ev);
 }
 
-/* Whether a call gets a number. */
+/* Decides whether a call gets a number. */
 static bool is_shown(void *ctx, const struct ct_hdr *call)
 {
 	struct stages *st = ctx;
@@ -149,8 +150,8 @@ static bool is_shown(void *ctx, const struct ct_hdr *call)
 	return ev.proc && filter_match(st->filter, &ev);
 }
 
-/* What join hands on. A call that has not returned yet is shown at once: its children may be
- * long in coming. */
+/* Takes what join passes on. A call that has not returned yet is shown at once, because its nested
+ * calls may take long. */
 static int joined(void *ctx, struct event *ev)
 {
 	struct stages *st = ctx;
@@ -165,7 +166,8 @@ static int resolved(void *ctx, const struct ct_hdr *rec)
 	struct stages *st = ctx;
 	int err;
 
-	/* from a recording, or made by resolve: stages_record() leaves both for here */
+	/* the record comes from a recording, or resolve made it: stages_record() leaves both cases
+	 * to this function */
 	if (rec->kind == CT_PROCESS_INFO) {
 		err = process_table_record(st->procs, rec);
 		if (err)
@@ -221,14 +223,15 @@ int stages_record(struct stages *st, const struct ct_hdr *rec)
 {
 	int err;
 
-	/* what is held is of the program that was there before, under its name and with its kernels */
+	/* the events that are held belong to the previous program, with its name and its kernels */
 	err = join_process(st->join, rec);
 	if (!err && st->nest && (rec->kind == CT_EXEC || rec->kind == CT_PROCESS))
 		err = nest_flush(st->nest, UINT64_MAX);
 	if (err)
 		return err;
 	thread_table_record(st->threads, rec);
-	/* each record is entered once: what a process is, when resolve hands it on or makes it */
+	/* each record is entered once; the description of a process is entered when resolve passes
+	 * it on or makes it */
 	err = rec->kind == CT_PROCESS_INFO ? 0 : process_table_record(st->procs, rec);
 	if (!err)
 		err = resolve_record(st->resolve, rec);

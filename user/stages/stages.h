@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stages.h - what a record passes through: process table -> resolve -> join -> nest -> names and
- * stacks -> window -> filter -> sinks.
+ * stages.h - the stages that a record passes through: process table -> resolve -> join -> nest ->
+ * names and stacks -> window -> filter -> sinks.
  */
 #ifndef CT_STAGES_H
 #define CT_STAGES_H
@@ -25,32 +25,34 @@ struct stages {
 	struct kernel_counters_table *counters;
 	struct gpu_table *gpus;
 	const struct filter *filter;
-	struct window *window; /* NULL: all of it; the session's */
-	/* calls are shown when they return alone, though there are records of their entries */
+	struct window *window; /* NULL: everything is shown; owned by the session */
+	/* calls are shown only when they return, although there are records of their entries */
 	bool no_entries;
-	bool no_stacks; /* calls are shown without theirs, though they have them */
-	/* a call that a window leaves out */
+	bool no_stacks; /* calls are shown without their stacks, even if they have them */
+	/* the copy of a call that is outside the window, marked as hidden */
 	uint64_t hidden[(sizeof(struct ct_call) + CT_DATA_MAX + 8) / 8];
 	struct sink *sinks;
 	int nsinks;
-	uint64_t shown;		      /* rows */
-	uint64_t work;		      /* of them, what devices did */
-	struct muted_sum muted;	      /* calls without rows of their own that passed the filter */
+	uint64_t shown; /* rows shown */
+	uint64_t work;	/* how many of these are device work */
+	/* calls that have no rows of their own and passed the filter */
+	struct muted_sum muted;
 	struct unprobed_sum unprobed; /* processes that passed the filter */
 	uint64_t most;		      /* rows to show at most; 0: no limit */
 };
 
-/* filter and sinks stay the caller's. Returns 0 or -ENOMEM; stages_close() is safe then. */
+/* The caller keeps the ownership of filter and sinks. Returns 0 or -ENOMEM; stages_close() is safe
+ * in both cases. */
 int stages_open(struct stages *, const struct resolve_opts *, bool nest, const struct filter *,
 		struct sink *sinks, uint64_t most);
 void stages_close(struct stages *);
 
-/* A record from the source. Returns 0 or -errno; -ECANCELED: `most` rows were shown. */
+/* Takes a record from the source. Returns 0 or -errno; -ECANCELED: `most` rows were shown. */
 int stages_record(struct stages *, const struct ct_hdr *);
-/* A record for the last stage alone: one that the session made. */
+/* Takes a record that the session made, for the last stage only. */
 int stages_show(struct stages *, const struct ct_hdr *);
-/* Shows what has been held back long enough; UINT64_MAX: all. now_ns (CLOCK_MONOTONIC): what
- * ended before has come. */
+/* Shows what has been held long enough at now_ns (CLOCK_MONOTONIC; UINT64_MAX: everything). All
+ * records of what ended before now_ns must have been taken. */
 int stages_flush(struct stages *, uint64_t now_ns);
 
 #endif

@@ -2,10 +2,11 @@
 /*
  * window.c - see window.h.
  *
- * Records come when a call completes, so the window opens at the end of the call that begins it:
- * whatever begins later completes later, and nothing that belongs to it has been passed over.
- * The two calls themselves are within. Device work belongs to the time of the call that asked
- * for it and may come long after the window has closed; so the stretches so far are remembered.
+ * A call's record comes when the call completes. So the window opens at the end of the call that
+ * begins it: what begins later also completes later, and no record that belongs to the window has
+ * been skipped by then. The two calls that begin and end the window are within it. Device work
+ * belongs to the time of the call that asked for it, and its record may come long after the window
+ * has closed; so the times of past windows are remembered.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,12 +20,12 @@
 #include "../util/parse.h"
 #include "window.h"
 
-#define STRETCHES 256 /* remembered; of older ones device work is no longer awaited */
+#define STRETCHES 256 /* past windows that are remembered; device work of older ones is not shown */
 
-/* What begins or ends it. */
+/* What begins or ends the window. */
 struct trigger {
 	bool given, signal;
-	uint64_t nth; /* the Nth call only; 0: each */
+	uint64_t nth; /* only the Nth call; 0: each call */
 	uint64_t seen;
 	uint64_t rows[PLAN_WORDS];
 };
@@ -36,9 +37,9 @@ struct window {
 	struct {
 		uint64_t from_ns, to_ns;
 	} past[STRETCHES];
-	unsigned int npast; /* ever */
-	uint64_t from_ns;   /* of the open one */
-	/* starts of the calls that began and ended the last one */
+	unsigned int npast; /* number of windows since the beginning */
+	uint64_t from_ns;   /* when the open window began */
+	/* start times and threads of the calls that began and ended the latest window */
 	uint64_t begin_ns, begin_tid, end_ns, end_tid;
 };
 
@@ -136,7 +137,7 @@ static void close_at(struct window *w, uint64_t ns)
 	w->open = false;
 	w->past[w->npast % STRETCHES].from_ns = w->from_ns;
 	w->past[w->npast++ % STRETCHES].to_ns = ns;
-	/* only what can come again begins it again */
+	/* only a trigger that can fire again begins another window */
 	w->over = !w->start.given || w->start.nth;
 }
 
@@ -158,7 +159,8 @@ void window_call(struct window *w, const struct ct_call *c)
 {
 	bool start, stop;
 
-	/* those that the program makes: a driver call inside a runtime call is not its */
+	/* only calls that the program itself makes: a driver call nested in a runtime call is not
+	 * one of them */
 	if (c->h.kind != CT_CALL || c->h.flags & CT_F_PENDING || c->depth)
 		return;
 	start = fires(&w->start, c);
@@ -207,7 +209,7 @@ bool window_has(const struct window *w, const struct ct_hdr *h)
 		return true;
 	if (trace_shape(h->kind) == TRACE_SHAPE_WORK && work->call_ns)
 		return time_within(w, work->call_ns);
-	/* the two calls that begin and end it */
+	/* the two calls that begin and end the window */
 	if (h->kind == CT_CALL && ((h->start_ns == w->begin_ns && h->tid == w->begin_tid) ||
 				   (h->start_ns == w->end_ns && h->tid == w->end_tid)))
 		return true;

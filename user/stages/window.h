@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * window.h - the stretch of a trace that is shown: from a time, a call or a signal on until
- * another (--delay, --start-on, --stop-on). What records teach is learnt outside of it too.
- * Knows records, no source and no sink.
+ * window.h - the window: the part of a trace that is shown. It begins at a time, a call or a
+ * signal, and ends at a call or a signal (--delay, --start-on, --stop-on). cudatrace learns from
+ * records outside the window too. Knows records; knows no source and no sink.
  */
 #ifndef CT_WINDOW_H
 #define CT_WINDOW_H
@@ -16,29 +16,31 @@ struct window_opts {
 	const char *start_on, *stop_on; /* "signal", a function or GLOB, GLOB:N; NULL: none */
 };
 
-/* Is `text` what option `name` (--start-on or --stop-on) may have? 0, or -EINVAL after one message. */
+/* Checks `text`, the value of option `name` (--start-on or --stop-on). Returns 0, or -EINVAL after
+ * one message. */
 int window_check(const char *name, const char *text);
-/* Returns 0 with *w NULL when all is to be shown; -errno after one message. */
+/* Returns 0, and *w is NULL if everything is shown; or -errno after one message. */
 int window_open(struct window **w, const struct window_opts *);
 void window_close(struct window *);
 
-/* The rows whose calls begin or end it: to be captured, whatever else is. */
+/* Adds to `set` the functions whose calls begin or end the window: they must be captured in any
+ * case. */
 void window_rows(const struct window *, uint64_t *set);
-/* Signals are waited for. */
+/* Whether a signal begins or ends the window. */
 bool window_wants_signals(const struct window *);
 
-/* Time begins here: --delay is counted from it. */
+/* The trace begins: --delay is counted from now_ns. */
 void window_begin(struct window *, uint64_t now_ns);
-/* A call, before it is decided on: it may begin or end the window. */
+/* Takes a call, before window_has() is asked about it: it may begin or end the window. */
 void window_call(struct window *, const struct ct_call *);
-/* SIGUSR1 (start) or SIGUSR2. */
+/* Takes a signal: SIGUSR1 (`start` is true) or SIGUSR2. */
 void window_signal(struct window *, bool start, uint64_t now_ns);
 
-/* Is the record within? Definitions and losses always are. */
+/* Whether the record is within the window. Definitions and losses always are. */
 bool window_has(const struct window *, const struct ct_hdr *);
-/* It has begun, whether or not it has ended. */
+/* The window has begun, and may have ended since. */
 bool window_begun(const struct window *);
-/* It has ended and cannot begin again. */
+/* The window has ended and cannot begin again. */
 bool window_over(const struct window *);
 
 #endif
