@@ -50,8 +50,8 @@ uint64_t align_time(const struct align *from, const struct align *to, uint64_t a
 {
 	uint64_t realtime = at_ns + align_offset(from, at_ns), guess;
 
-	/* the offset at a time that is not known yet: it changes so slowly that a second look is
-	 * the last word */
+	/* the offset must be taken at a time that is not known yet; it changes so slowly that a
+	 * second guess is exact enough */
 	guess = realtime - align_offset(to, to->n ? to->clocks[0].at_ns : 0);
 	guess = realtime - align_offset(to, guess);
 	return realtime - align_offset(to, guess);

@@ -8,13 +8,13 @@
 #include "decode.h"
 
 #define COLUMN_MAX (1u << 20)
-#define PAD 8 /* bytes behind a column that may be read and mean nothing */
+#define PAD 8 /* bytes behind a column that may be read; their values are not used */
 
 struct slot {
 	struct trace_slot def;
 	enum trace_shape shape;
 	struct trace_func *func; /* NULL: none */
-	uint32_t words;		 /* where its record's words are in `words` */
+	uint32_t words;		 /* where the words of its latest record are in `words` */
 	uint32_t nwords;
 };
 
@@ -131,7 +131,7 @@ static inline size_t left(const struct decoder *d, enum trace_column c)
 	return (size_t)(d->col[c].end - d->col[c].at);
 }
 
-/* n bytes of a column as a number, n <= 8. False: there are not so many. */
+/* Reads n bytes of a column as a number, n <= 8. False: the column has fewer bytes left. */
 static inline bool get(struct decoder *d, enum trace_column c, unsigned int n, uint64_t *v)
 {
 	if (left(d, c) < n)
@@ -232,7 +232,7 @@ static bool new_slot(struct decoder *d)
 	return true;
 }
 
-/* A time of n bytes, whose lowest two have columns of their own. */
+/* Reads a time of n bytes. Its two lowest bytes have their own columns. */
 static inline bool get_time(struct decoder *d, unsigned int n, enum trace_column low, uint64_t *v)
 {
 	uint64_t part;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * defs.c - see defs.h. A chained hash of copies of the newest record of each thing: (kind,
- * process, id).
+ * defs.c - see defs.h. A hash table with chains, which holds a copy of the newest record for each
+ * (kind, process, id).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 struct def {
 	struct def *next;
 	uint64_t id;
-	bool exited; /* of a process */
+	bool exited; /* for a process: it has exited */
 	union {
 		struct ct_hdr h;
 		struct ct_process process;
@@ -51,7 +51,7 @@ static size_t bytes_of(const struct def *e)
 	return offsetof(struct def, room) + e->h.size;
 }
 
-/* Drops what `which` says. */
+/* Drops the entries that `which` selects. */
 static void sweep(struct defs *d, bool (*which)(const struct def *, uint64_t), uint64_t arg)
 {
 	for (size_t i = 0; i < d->nbuckets; i++) {
@@ -98,7 +98,7 @@ static void grow(struct defs *d)
 		return;
 	buckets = calloc(nold * 2, sizeof(*buckets));
 	if (!buckets)
-		return; /* longer chains, then */
+		return; /* without memory the chains just get longer */
 	d->buckets = buckets;
 	d->nbuckets = nold * 2;
 	for (size_t i = 0; i < nold; i++) {
@@ -134,8 +134,9 @@ static bool is_no_process(const struct def *e, uint64_t arg)
 	return e->h.kind != CT_PROCESS;
 }
 
-/* The older half of frames and stacks goes first: ids are not used for long. Programs that make
- * streams without end, and what only a file made to harm has, lose those next. */
+/* Makes room. It first drops the older half of the frames and stacks, because their ids are not
+ * used for long. If that is not enough, it drops definitions that only a program that creates
+ * streams without end, or a malicious file, has in such numbers. */
 static void make_room(struct defs *d)
 {
 	bool (*const rest[])(const struct def *, uint64_t) = { is_name, is_stream, is_no_process,
@@ -173,7 +174,7 @@ static void forget(struct defs *d, struct def **at)
 	free(e);
 }
 
-/* Keeps a copy under `kind`, which need not be the record's own. */
+/* Keeps a copy under `kind`, which may differ from the record's own kind. */
 static int keep(struct defs *d, const struct ct_hdr *h, uint16_t kind, uint32_t pid, uint64_t id)
 {
 	struct def *e;
@@ -200,7 +201,8 @@ static bool of_process(const struct def *e, uint64_t pid)
 	return e->h.pid == pid;
 }
 
-/* A process that begins, or becomes another program, has nothing of what went by its number before. */
+/* A process that begins or becomes another program has none of the definitions that were known
+ * under its pid before. */
 static int process(struct defs *d, const struct ct_process *p)
 {
 	const struct def *e = *slot_of(d, CT_PROCESS, p->h.pid, 0);
@@ -212,7 +214,7 @@ static int process(struct defs *d, const struct ct_process *p)
 	return keep(d, &p->h, CT_PROCESS, p->h.pid, 0);
 }
 
-/* Until it says who it is, a child is what its parent was. */
+/* A child has the description of its parent until its own record comes. */
 static int fork_of(struct defs *d, const struct ct_fork *f)
 {
 	const struct def *e = *slot_of(d, CT_PROCESS, f->h.pid, 0);
@@ -229,7 +231,7 @@ static int fork_of(struct defs *d, const struct ct_fork *f)
 	return keep(d, &child.h, CT_PROCESS, f->child_pid, 0);
 }
 
-/* The leader's name is the process's. */
+/* The name of the main thread is the name of the process. */
 static int thread_name(struct defs *d, const struct ct_thread_name *n)
 {
 	struct def *e = n->h.tid == n->h.pid ? *slot_of(d, CT_PROCESS, n->h.pid, 0) : NULL;
@@ -257,7 +259,7 @@ int defs_record(struct defs *d, const struct ct_hdr *h)
 	case CT_THREAD_NAME: return thread_name(d, (const struct ct_thread_name *)h);
 	case CT_DEVICE: return keep(d, h, h->kind, h->pid, ((const struct ct_device *)h)->id);
 	case CT_CONTEXT:
-		/* one that is told again does not take the place of the first, which is shown */
+		/* a repeated definition does not replace the first one, which is shown */
 		return keep(d, h, h->kind, h->pid,
 			    ((const struct ct_context *)h)->id | (uint64_t)(h->flags & CT_F_HIDDEN)
 									 << 32);
@@ -294,7 +296,7 @@ int defs_write(struct defs *d, emit_fn emit, void *ctx)
 			next = e->next;
 			if (!e->exited)
 				continue;
-			sweep(d, of_process, e->h.pid); /* frees e and perhaps `next` */
+			sweep(d, of_process, e->h.pid); /* this frees e, and perhaps `next` */
 			next = d->buckets[i];
 		}
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * defs.h - definitions that records taught so far, as they stand: what a file needs at its
- * beginning so that it can be read without the one before it. Bounded; knows no file.
+ * defs.h - keeps the definitions that records have taught so far, in their latest form. A file
+ * needs them at its beginning so that it can be read without the file before it. Its memory is
+ * bounded. Knows no file.
  */
 #ifndef CT_TRACE_DEFS_H
 #define CT_TRACE_DEFS_H
@@ -14,9 +15,10 @@ void defs_close(struct defs *);
 
 /* Learns from a definition; other records are ignored. Returns 0 or -ENOMEM. */
 int defs_record(struct defs *, const struct ct_hdr *);
-/* Hands out all of them, those first that others refer to, and forgets processes that have
- * exited. Returns 0 or emit's. */
+/* Emits all definitions, and emits a definition before those that refer to it. Then forgets the
+ * processes that have exited. Returns 0 or the error of emit. */
 int defs_write(struct defs *, emit_fn emit, void *ctx);
-uint64_t defs_dropped(const struct defs *); /* for want of room: frames, stacks, names */
+/* frames, stacks and names dropped because there was no room */
+uint64_t defs_dropped(const struct defs *);
 
 #endif

@@ -2,10 +2,11 @@
 /*
  * encode.c - see encode.h and format.h.
  *
- * A call of a loop is like the one before: the same thread, function, sizes and mostly the same
- * words; so is a kernel that runs again and again. What is the same is in its slot; what differs
- * goes by kind into columns, which compress far better than rows. Low bytes of times are noise
- * and have columns of their own, so that they do not spoil the rest.
+ * A call in a loop is like the one before: the same thread, function and sizes, and mostly the same
+ * words. So is a kernel that runs again and again. What is the same is kept in a slot. What differs
+ * goes into a column for its kind of value, because columns compress far better than rows. The low
+ * bytes of times are noise. They have their own columns, so that the other columns still compress
+ * well.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,23 +16,24 @@
 #include "encode.h"
 #include "funcs.h"
 
-/* Of a column: one record more, and what is not looked at for CHECK_EVERY records. */
+/* Room at the end of a column: for one more record, and for the records until the next check
+ * (CHECK_EVERY). */
 #define ROOM (ENCODE_FULL + (128u << 10))
 #define CHECK_EVERY 64
 #define HASH_SIZE (TRACE_SLOTS_MAX * 2)
-#define SMALL 48 /* a column of so few bytes is not worth a frame */
+#define SMALL 48 /* a column with fewer bytes than this is stored without compression */
 
 struct slot {
 	uint64_t key[4];
 	uint32_t lane;
-	uint32_t words; /* where its record's words are in `words` */
+	uint32_t words; /* where the words of its latest record are in `words` */
 };
 
 struct lane {
 	struct trace_lane def;
-	uint32_t stream;  /* what tells lanes of one thread apart */
-	uint64_t end_ns;  /* of its last record */
-	uint64_t work[2]; /* the words 1 and 2 of its last device work */
+	uint32_t stream;  /* distinguishes the lanes of one thread */
+	uint64_t end_ns;  /* the end of its latest record */
+	uint64_t work[2]; /* the words 1 and 2 of its latest device work */
 };
 
 struct encoder {
@@ -48,16 +50,16 @@ struct encoder {
 	uint32_t nlanes;
 	uint16_t funcs[CT_MAX_FUNCS]; /* number + 1 */
 	uint32_t nfuncs;
-	uint64_t *words; /* TRACE_SLOTS_MAX records' at most */
+	uint64_t *words; /* the words of at most TRACE_SLOTS_MAX records */
 	uint32_t nwords;
 
 	uint64_t last_end, first_ns, last_ns;
 	uint32_t records, calls, since_check;
 	bool definitions;
-	struct numbers *numbers; /* NULL: not ours to say */
+	struct numbers *numbers; /* NULL: this encoder does not store the numbers of calls */
 };
 
-/* The next block begins. */
+/* Begins the next block. */
 static void reset(struct encoder *e)
 {
 	memcpy(e->at, e->col, sizeof(e->at));
@@ -116,7 +118,7 @@ void encode_numbers(struct encoder *e, struct numbers *n)
 
 /* ---- steps ---- */
 
-/* Eight bytes are written and n of them count: every column has room behind its end. */
+/* Writes eight bytes, of which n count: every column has room behind its end. */
 static inline void put(struct encoder *e, enum trace_column c, uint64_t v, unsigned int n)
 {
 	memcpy(e->at[c], &v, sizeof(v));
@@ -149,7 +151,8 @@ static inline uint64_t mix(uint64_t v)
 	return v ^ v >> 32;
 }
 
-/* The lane whose times a new slot's go on from. */
+/* Finds or makes the lane of a record: its times are stored relative to the lane's previous
+ * record. */
 static uint32_t lane_of(struct encoder *e, const struct ct_hdr *h, uint32_t stream)
 {
 	uint32_t at = (uint32_t)mix(((uint64_t)h->pid << 32 | h->tid) ^ mix(stream)) %
@@ -194,8 +197,8 @@ static uint64_t text_key(const struct ct_marker *m)
 	return key;
 }
 
-/* What records of one slot share. What is beyond the head, the kind and the function only makes
- * the words more alike. */
+/* Makes the key that the records of one slot share. Besides the head, the kind and the function it
+ * has values that only make the words of a slot more alike. */
 static void slot_key(const struct ct_hdr *h, enum trace_shape shape, uint64_t key[4])
 {
 	const struct ct_work *w = (const struct ct_work *)h;
@@ -334,7 +337,7 @@ static void put_slot(struct encoder *e, const struct ct_hdr *h, enum trace_shape
 	put_words(e, words, before, (h->size - (uint32_t)sizeof(*h)) / 8);
 }
 
-/* Before compression. */
+/* The size of the block before compression. */
 static size_t raw_bytes(const struct encoder *e)
 {
 	size_t sum = 0;
@@ -350,7 +353,7 @@ static bool full(const struct encoder *e)
 	       e->nlanes >= TRACE_LANES_MAX - CHECK_EVERY;
 }
 
-/* Which records have a slot: those that come in numbers and are like each other. */
+/* Whether a record has a slot: records do that are frequent and like each other. */
 static bool has_slot(const struct ct_hdr *h, enum trace_shape shape)
 {
 	if (h->size > TRACE_SLOT_MAX)
@@ -358,7 +361,7 @@ static bool has_slot(const struct ct_hdr *h, enum trace_shape shape)
 	return shape != TRACE_SHAPE_OTHER || kind_is(h->kind, KIND_SLOT);
 }
 
-/* Its row is one that a file can have. */
+/* Whether the record's row is one that a file can have. */
 static bool good_func(const struct ct_hdr *h, enum trace_shape shape)
 {
 	if (shape == TRACE_SHAPE_CALL)
@@ -408,8 +411,8 @@ int encode_record(struct encoder *e, const struct ct_hdr *h)
 
 size_t encode_most(const struct encoder *e, size_t record_bytes)
 {
-	/* a column that does not get smaller is stored as it is; a first record of its kind has
-	 * its slot, its lane and its function beside it */
+	/* a column that compression does not make smaller is stored as it is; the first record of a
+	 * kind also stores its slot, its lane and its function */
 	return 1 + COL_END * 8 + raw_bytes(e) + 2 * record_bytes + 512;
 }
 

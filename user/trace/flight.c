@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* flight.c - see flight.h: a queue of compressed blocks, each with its definitions beside it for
- * the day when it is dropped. */
+/* flight.c - see flight.h: a queue of compressed blocks. Each block has a copy of its definitions,
+ * which is needed when the block is dropped. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 
 struct kept {
 	struct kept *next;
-	struct trace_block b; /* sums */
-	char *defs;	      /* its definitions, one after the other */
+	struct trace_block b; /* the block's head, with its counts and times */
+	char *defs;	      /* its definitions, stored one after the other */
 	size_t defs_len;
 	char body[];
 };
@@ -22,10 +22,10 @@ struct kept {
 struct ring_buf {
 	uint64_t last_ns, max_bytes, bytes, crowded;
 	struct encoder *encoder;
-	struct defs *defs; /* of what was dropped */
+	struct defs *defs; /* the definitions of the dropped blocks */
 	struct numbers *numbers;
 	struct kept *first, **end;
-	char *now; /* definitions of the block begun */
+	char *now; /* the definitions of the current block */
 	size_t now_len, now_cap;
 };
 

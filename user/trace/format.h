@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * format.h - what a recording looks like on disk; docs/trace-format.md says it in words.
+ * format.h - the layout of a recording on disk. docs/trace-format.md describes it in words.
  *
- * TRACE_MAGIC, then blocks to the end of the file, each a struct trace_block and `len` bytes of
- * body. Little-endian. Numbers of types, keys and columns are append-only. Nothing in a file may
- * be trusted: sums are checked before anything is used, and lengths all the same, since whoever
- * made the file can make its sums.
+ * A file has TRACE_MAGIC, then blocks up to its end. A block is a struct trace_block and `len`
+ * bytes of body. All numbers are little-endian. New types, keys and columns get new numbers;
+ * existing numbers never change. A reader must trust nothing in a file: it checks the checksums
+ * before it uses anything, and checks the lengths too, because whoever made a malicious file can
+ * also make correct checksums.
  */
 #ifndef CT_TRACE_FORMAT_H
 #define CT_TRACE_FORMAT_H
@@ -21,14 +22,15 @@
 #define TRACE_BODY_MAX (8u << 20)
 
 enum trace_block_type {
-	TRACE_HEAD = 1, /* lines "key value": where and when; the first block */
+	TRACE_HEAD = 1, /* lines "key value" about the host and the time; the first block */
 	TRACE_DATA = 2, /* records: see encode.h */
 	TRACE_END = 3,	/* lines "key value": how it ended, what was lost */
-	/* struct trace_index_entry for each block before it, then struct trace_tail; the last
+	/* a struct trace_index_entry for each block before it, then struct trace_tail; the last
 	 * block */
 	TRACE_INDEX = 4,
 };
-/* holds definitions, which later blocks may need: read whatever time is asked for */
+/* the block has definitions, which later blocks may need: it is read whatever time range the user
+ * asks for */
 #define TRACE_F_DEFINITIONS 0x1
 
 struct trace_block {
@@ -38,12 +40,13 @@ struct trace_block {
 	__u16 pad;
 	__u32 len;	/* of the body */
 	__u32 body_crc; /* CRC-32 (zlib's) of the body */
-	__u64 seq;	/* 0 for the first block, then one more each */
-	/* of its records, the earliest begin and the latest end; first > last: it has no times */
+	__u64 seq;	/* 0 for the first block, 1 for the second, and so on */
+	/* the earliest begin and the latest end of its records; first > last: its records have no
+	 * times */
 	__u64 first_ns, last_ns;
-	__u32 records, calls; /* all records; of these CT_CALL */
+	__u32 records, calls; /* number of all records, and of those that are CT_CALL */
 	__u32 pad2;
-	__u32 head_crc; /* of all that is before this */
+	__u32 head_crc; /* of all fields before this one */
 };
 
 struct trace_index_entry {
@@ -69,59 +72,64 @@ _Static_assert(sizeof(struct trace_tail) == 16, "size of struct trace_tail");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a recording is little-endian");
 
 /*
- * The body of a TRACE_DATA block: one byte, the number of columns; for each two __u32, its length
- * and the number of bytes that it is stored in; then the columns, each one zstd frame, or as it is
- * where both numbers are the same.
+ * The body of a TRACE_DATA block begins with one byte, the number of columns. Then come two __u32
+ * for each column: its length, and the number of bytes that it is stored in. Then come the columns.
+ * Each is one zstd frame, or is not compressed if both numbers are the same.
  *
- * COL_OP has one varint for each step: TRACE_OP_* or TRACE_OP_SLOT + the number of a slot. A
- * slot is what records of one kind in one lane have in common (a function's calls in a thread, a
- * kernel's runs on a stream); a record is told as what differs from the one before in its slot.
- * Nothing refers to another block.
+ * COL_OP has one varint for each step: TRACE_OP_*, or TRACE_OP_SLOT + the number of a slot. A slot
+ * holds what the records of one kind in one lane have in common (a function's calls in a thread, a
+ * kernel's runs on a stream). A record is stored as the difference from the record before it in its
+ * slot. Nothing refers to another block.
  */
 enum trace_column {
 	COL_OP,
-	COL_TIMES, /* a byte for each: bytes of the gap << 4 | bytes of the duration */
-	COL_GAP0,  /* begin minus the end of the lane's record before, zigzag: its lowest byte */
-	COL_GAP1,  /* the next */
-	COL_DUR0,  /* end minus begin: its lowest byte */
+	COL_TIMES, /* one byte for each record: bytes of the gap << 4 | bytes of the duration */
+	/* the gap: begin minus the end of the lane's previous record, in zigzag form; its lowest
+	 * byte */
+	COL_GAP0,
+	COL_GAP1, /* its second byte */
+	COL_DUR0, /* the duration: end minus begin; its lowest byte */
 	COL_DUR1,
-	COL_TIMEX, /* the rest of both */
-	COL_MASK,  /* a bit for each word behind the head: it differs */
-	/* a byte for each that does: bytes in COL_DATA; below 8: of the zigzag difference, 8:
-	 * the word */
+	COL_TIMEX, /* the other bytes of gap and duration */
+	COL_MASK,  /* one bit for each word behind the head; 1: the word differs */
+	/* one byte for each word that differs: how many bytes it has in COL_DATA. Below 8, these
+	 * are the difference in zigzag form; 8: they are the word itself. */
 	COL_LEN,
 	COL_DATA,
-	COL_OTHER, /* whole records, lanes, functions, slots, in the order of their steps */
+	COL_OTHER, /* whole records, lanes, functions and slots, in the order of their steps */
 	COL_END
 };
 
 enum trace_op {
-	TRACE_OP_RECORD = 0, /* a record as it is in COL_OTHER */
-	TRACE_OP_LANE = 1,   /* struct trace_lane: the next number */
-	TRACE_OP_FUNC = 2,   /* struct trace_func_def and its strings: the next number */
-	TRACE_OP_NEW = 3,    /* struct trace_slot: the next number */
+	TRACE_OP_RECORD = 0, /* a whole record, which is in COL_OTHER */
+	TRACE_OP_LANE = 1,   /* defines a lane (struct trace_lane); it gets the next number */
+	/* defines a function (struct trace_func_def and its strings); it gets the next number */
+	TRACE_OP_FUNC = 2,
+	TRACE_OP_NEW = 3, /* defines a slot (struct trace_slot); it gets the next number */
 	TRACE_OP_SLOT = 4
 };
 
-/* What follows each other in time: a thread, or a stream's work that one thread asked for. */
+/* Records that follow each other in time: those of a thread, or a stream's work that one thread
+ * asked for. */
 struct trace_lane {
 	__u32 pid, tid;
 };
 
-/* A function as the file knows it: what its calls' words and reads mean follows from its row,
- * and `layout` tells whether the reader's row reads the same. */
+/* A function as the file names it. The meaning of the words and reads of its calls depends on its
+ * row; `layout` tells whether the reader's row has the same meaning. */
 struct trace_func_def {
 	__u64 layout; /* funcs_layout() */
-	__u16 since;  /* of the row: tells two signatures of one name apart */
+	__u16 since;  /* `since` of the row: distinguishes two signatures of one name */
 	__u8 domain_len, class_len;
 	__u8 name_len, pad[3];
-	/* then the strings: domain, class, name */
+	/* the strings follow: domain, class, name */
 };
 
 #define TRACE_NO_FUNC 0xffff
 struct trace_slot {
-	__u16 lane, func;	      /* numbers within the block; func TRACE_NO_FUNC: none */
-	__u16 kind, flags, size, pad; /* of hdr; hdr.lost is 0 */
+	/* numbers within the block; func is TRACE_NO_FUNC if there is none */
+	__u16 lane, func;
+	__u16 kind, flags, size, pad; /* fields of the record's head; hdr.lost is 0 */
 };
 _Static_assert(sizeof(struct trace_func_def) == 16, "size of struct trace_func_def");
 _Static_assert(sizeof(struct trace_lane) == 8, "size of struct trace_lane");
@@ -129,18 +137,19 @@ _Static_assert(sizeof(struct trace_slot) == 12, "size of struct trace_slot");
 
 #define TRACE_LANES_MAX 4096 /* in one block */
 #define TRACE_SLOTS_MAX 8192
-/* Bytes of a record that has a slot; larger ones are whole. */
+/* The largest size of a record that has a slot; larger records are stored whole. */
 #define TRACE_SLOT_MAX (sizeof(struct ct_call) + CT_DATA_MAX + 8)
 #define TRACE_WORDS_MAX ((TRACE_SLOT_MAX - sizeof(struct ct_hdr)) / 8) /* behind the head */
 
-/* How the words behind the head are told. */
+/* How the words behind the head are stored. */
 enum trace_shape {
-	TRACE_SHAPE_OTHER, /* as they are */
-	/* word 0 has the row in its low half: 0 in the file, the slot's func says it */
+	TRACE_SHAPE_OTHER, /* as they are in the record */
+	/* the low half of word 0 is the row. It is 0 in the file, because the slot has the
+	 * function. */
 	TRACE_SHAPE_CALL,
-	/* Word 5 likewise. Word 1 has its halves exchanged, so that the correlation is low, and
-	 * differs, as word 2 (call_ns) does, from that of the lane's record before, not of the
-	 * slot's. */
+	/* The low half of word 5 is the row, likewise. The halves of word 1 are exchanged, so that
+	 * the correlation id is in the low half. Words 1 and 2 (call_ns) are stored as differences
+	 * from the lane's previous device work, not from the slot's. */
 	TRACE_SHAPE_WORK,
 };
 
@@ -151,8 +160,8 @@ static inline enum trace_shape trace_shape(uint16_t kind)
 					  : TRACE_SHAPE_OTHER;
 }
 
-/* Records without which later ones cannot be understood. One of a kind that is not known may be
- * one. */
+/* Whether later records may refer to a record of this kind. A record of an unknown kind may be such
+ * a definition. */
 static inline bool trace_is_definition(uint16_t kind)
 {
 	return kind >= CT_KIND_END || kind_is(kind, KIND_DEFINITION);

@@ -8,7 +8,7 @@
 struct funcs {
 	int n;
 	struct trace_func *all[FUNCS_MAX];
-	uint64_t layouts[CT_MAX_FUNCS]; /* of the rows; 0: not computed */
+	uint64_t layouts[CT_MAX_FUNCS]; /* funcs_layout() of each row; 0: not computed yet */
 };
 
 struct funcs *funcs_open(void)
@@ -75,8 +75,8 @@ size_t funcs_define(int row, void *out)
 	return (size_t)(at + def.name_len - (char *)out);
 }
 
-/* The row of this version. Of several that fit the one of the same age, or none: a wrong row is
- * worse than none. */
+/* Finds the row of this version. If several rows fit, it takes the one with the same `since`, or
+ * none: a wrong row is worse than none. */
 static void find(struct funcs *f, struct trace_func *t)
 {
 	int found = -1, nfound = 0;

@@ -2,10 +2,10 @@
 /*
  * merge.c - see merge.h.
  *
- * Inputs of one boot of one host share clock and process ids. Processes of other hosts get
- * numbers beyond any real one: pid + host << 22 (PID_MAX_LIMIT); users see the old one, which is
- * their ns_pid. Ids of frames, stacks and metrics are per recording and numbered anew; GPUs of
- * the machine are per host.
+ * Inputs of one boot of one host share their clock and process ids. Processes of other hosts get
+ * numbers above any real pid: pid + (host << 22) (PID_MAX_LIMIT). Users see the old number, which
+ * becomes the ns_pid. Each recording has its own ids of frames, stacks and metrics, so they are
+ * numbered anew. Each host has its own GPUs.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,12 +17,13 @@
 #include "merge.h"
 #include "reader.h"
 
-#define METRICS_MAX 4096 /* what is read with a larger number has no name (event/metrics.c) */
+/* metrics with a larger number have no name when they are read (event/metrics.c) */
+#define METRICS_MAX 4096
 
-/* A record that was written. */
+/* A record that was already written. */
 struct written {
 	uint64_t sum;
-	uint64_t input; /* the index of the one that it was of */
+	uint64_t input; /* the index of the input that it came from */
 };
 
 struct input {
@@ -30,16 +31,18 @@ struct input {
 	struct reader *reader;
 	struct align *align;
 	uint64_t start_ns, clock_error_ns;
-	unsigned int group;	   /* of inputs of the same boot */
+	unsigned int group;	   /* the same for inputs of the same boot */
 	const struct ct_hdr *next; /* NULL: it has ended */
 	uint64_t key_ns;
-	unsigned int part; /* of files that one recorder wrote one after the other; 0: of none */
-	const struct input *before; /* the part before it: read to its end first; NULL: none */
-	/* by id modulo the size, as whoever makes the ids keeps them */
+	/* number among the files that one recorder wrote one after the other; 0: not such a file */
+	unsigned int part;
+	/* the part before this one, which must be read to its end first; NULL: none */
+	const struct input *before;
+	/* indexed by id modulo the size, as in the code that makes the ids */
 	struct id {
 		uint32_t old, new;
 	} * frames, *stacks;
-	uint32_t metrics[METRICS_MAX]; /* the new number; 0: not told */
+	uint32_t metrics[METRICS_MAX]; /* the new number; 0: not defined yet */
 };
 
 struct merge {
@@ -47,10 +50,10 @@ struct merge {
 	int n;
 	unsigned int ngroups;
 	uint32_t next_frame, next_stack, nmetrics;
-	uint64_t metrics[METRICS_MAX]; /* a sum of the name, unit and source of each */
+	uint64_t metrics[METRICS_MAX]; /* a checksum of the name, unit and source of each metric */
 	uint64_t lost, same;
-	/* written, the newest, and those before: when the first is full it takes the place of
-	 * the second. Not open: no two inputs are of one boot */
+	/* two sets of written records: the newest, and those before. When the first is full, it
+	 * replaces the second. They are not open if no two inputs are of one boot. */
 	struct keyed written[2];
 	struct numbers *numbers;
 	union {
@@ -108,7 +111,7 @@ void merge_close(struct merge *m)
 
 /* ---- inputs ---- */
 
-/* The clocks of the whole recording: blocks without definitions are passed over. */
+/* Reads the clock records of the whole recording. Blocks without definitions are skipped. */
 static int read_clocks(struct input *in)
 {
 	const struct ct_hdr *h;
@@ -181,7 +184,7 @@ int merge_add(struct merge *m, const char *path)
 	return 0;
 }
 
-/* On the clock of the first input. */
+/* Converts a time to the clock of the first input. */
 static uint64_t placed(const struct merge *m, const struct input *in, uint64_t at_ns)
 {
 	return in->group && at_ns ? align_time(in->align, m->inputs[0]->align, at_ns) : at_ns;
@@ -206,7 +209,7 @@ void merge_placed(const struct merge *m, int i, struct merge_placed *out)
 	out->unsynced = !in->clock_error_ns || !first->clock_error_ns;
 }
 
-/* How many inputs' heads have a number under this key. */
+/* Returns how many inputs have a number under this key in their head. */
 static int said_by(const struct merge *m, const char *key)
 {
 	int n = 0;
@@ -285,8 +288,8 @@ static uint32_t find_id(const struct id *ids, uint32_t size, uint32_t old)
 	return ids[old % size].old == old ? ids[old % size].new : 0;
 }
 
-/* What is the same in several recordings has one number, so that each of them is one that a
- * reader keeps the name of. */
+/* A metric that is the same in several recordings gets one number, so that the numbers stay within
+ * what a reader can keep names for. */
 static uint32_t define_metric(struct merge *m, struct input *in, const struct ct_metric *r)
 {
 	uint64_t sum = 0xcbf29ce484222325ULL ^ r->source ^ (uint64_t)r->name_len << 32;
@@ -310,7 +313,7 @@ static uint32_t find_metric(const struct input *in, uint32_t id)
 	return id < METRICS_MAX ? in->metrics[id] : METRICS_MAX;
 }
 
-/* Of calls and of device work: times and the stack's id. */
+/* Converts the times and the stack's id of calls and of device work. */
 static void place_work(struct merge *m, const struct input *in)
 {
 	m->work.call_ns = placed(m, in, m->work.call_ns);
@@ -333,7 +336,7 @@ static void place_call(struct merge *m, const struct input *in)
 	memcpy((char *)m->room + m->h.size - sizeof(id), &id, sizeof(id));
 }
 
-/* The host and its boot go into what is known of a process. */
+/* Adds the host and its boot to the description of a process. */
 static void put_host(struct merge *m, const struct input *in)
 {
 	size_t used = (size_t)m->info.exe_len + m->info.cmdline_len + m->info.container_len +
@@ -350,7 +353,8 @@ static void put_host(struct merge *m, const struct input *in)
 	m->h.size = (uint16_t)((sizeof(m->info) + used + n + 7) & ~(size_t)7);
 }
 
-/* The record in hand as the result has it. False: it has none. */
+/* Converts the current record to what the result contains. False: the result does not contain
+ * it. */
 static bool place(struct merge *m, struct input *in)
 {
 	uint32_t pid = m->h.pid;
@@ -367,7 +371,7 @@ static bool place(struct merge *m, struct input *in)
 	switch (m->h.kind) {
 	case CT_CALL:
 	case CT_ENTER: place_call(m, in); break;
-	case CT_CLOCK: /* there is one clock now */ return !in->group;
+	case CT_CLOCK: /* the result has only one clock */ return !in->group;
 	case CT_PROCESS:
 	case CT_EXEC:
 		if (!m->process.ns_pid)
@@ -423,8 +427,8 @@ static uint64_t add_bytes(uint64_t sum, const void *p, size_t n)
 	return sum;
 }
 
-/* Of all that a record says but what each recording numbers by itself: stacks, and the losses
- * before it. */
+/* Returns a checksum of everything in a record, except the stack's id and the count of losses
+ * before it, which are specific to each recording. */
 static uint64_t sum_of(struct merge *m, const struct input *in, const struct ct_hdr *h)
 {
 	uint64_t sum = 0xcbf29ce484222325ULL ^ in->group;
@@ -442,8 +446,8 @@ static uint64_t sum_of(struct merge *m, const struct input *in, const struct ct_
 	return sum ? sum : 1;
 }
 
-/* Has another input of this boot had the record? If not, it is remembered. Without memory for
- * that, it has not. */
+/* Whether another input of this boot had the same record. If not, the record is remembered. If
+ * there is no memory, the answer is no. */
 static bool was_written(struct merge *m, const struct input *in, uint64_t index,
 			const struct ct_hdr *h)
 {
@@ -470,7 +474,7 @@ static bool was_written(struct merge *m, const struct input *in, uint64_t index,
 
 /* ---- all of it ---- */
 
-/* The next record of an input. Its place in the order is never before that of the one before it. */
+/* Reads the next record of an input. It is never ordered before the input's previous record. */
 static int advance(struct merge *m, struct input *in)
 {
 	int n = reader_next(in->reader, &in->next);
@@ -502,7 +506,7 @@ static int write_next(struct merge *m, struct input *in, uint64_t index, struct 
 		err = writer_record(w, &m->h);
 	if (err || (h->kind != CT_PROCESS && h->kind != CT_EXEC))
 		return err;
-	/* where it ran, should nothing else be known of it */
+	/* says on which host the process ran, in case nothing else describes it */
 	m->info = (struct ct_process_info){
 		.h = m->h, .rank = CT_UNKNOWN, .world_size = CT_UNKNOWN, .local_rank = CT_UNKNOWN
 	};
@@ -512,7 +516,7 @@ static int write_next(struct merge *m, struct input *in, uint64_t index, struct 
 	return writer_record(w, &m->h);
 }
 
-/* Is it the file of an input before it once more? */
+/* Whether this input is the same file as an input before it. */
 static bool is_again(const struct merge *m, int i)
 {
 	const struct input *in = m->inputs[i];
@@ -528,7 +532,7 @@ static char *end_text(const struct merge *m)
 {
 	static const char *const sums[] = { "calls",	  "folded",   "filtered",     "sent",
 					    "unfinished", "received", "refused_files" };
-	const size_t always = ARRAY_LEN(sums) - 1; /* the others where there are any */
+	const size_t always = ARRAY_LEN(sums) - 1; /* the other keys only if they have a value */
 	uint64_t first_ns = UINT64_MAX, last_ns = 0;
 	char *text = NULL, key[64];
 	size_t len;
@@ -571,8 +575,8 @@ static char *end_text(const struct merge *m)
 	return text;
 }
 
-/* Files of one recorder, of which each goes on where the one before it ends: there is no order
- * but theirs. */
+/* Finds the files that one recorder wrote one after the other. Each continues where the one before
+ * it ends, so they must be read in this order. */
 static void find_parts(struct merge *m)
 {
 	for (int i = 0; i < m->n; i++) {
@@ -589,7 +593,8 @@ static void find_parts(struct merge *m)
 	}
 }
 
-/* Has a part before it still records? If not, its own are not before theirs. */
+/* Whether a part before this one still has records. If none has, this input's records are ordered
+ * after those of the earlier parts. */
 static bool waits(struct input *in)
 {
 	for (const struct input *b = in->before; b; b = b->before) {
@@ -601,7 +606,7 @@ static bool waits(struct input *in)
 	return false;
 }
 
-/* The input whose record is the next one; -1: all have ended. */
+/* Returns the input that has the next record; -1: all inputs have ended. */
 static int next_input(struct merge *m)
 {
 	int least = -1;
@@ -617,7 +622,7 @@ static int next_input(struct merge *m)
 	return least;
 }
 
-/* Only of one boot can two inputs have the same record. */
+/* Only two inputs of one boot can have the same record. */
 static bool any_same_boot(const struct merge *m)
 {
 	return m->ngroups < (unsigned int)m->n;

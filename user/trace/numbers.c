@@ -8,8 +8,9 @@
 
 struct counted {
 	uint32_t pid;
-	uint32_t number; /* of its last call */
-	/* the beginning after which its number was said, or was 0; 0: it is to be said */
+	uint32_t number; /* the number of its latest call */
+	/* the count of numbers_begin() calls after which its number was stored, or was 0; 0: it
+	 * must be stored */
 	uint64_t said;
 	uint64_t start_boottime_ns; /* 0: not known */
 	bool exited;
@@ -53,7 +54,7 @@ static void drop_exited(struct numbers *n)
 	}
 }
 
-/* NULL: there is no room. */
+/* Finds or adds a process. NULL: there is no room. */
 static struct counted *process_of(struct numbers *n, uint32_t pid)
 {
 	struct counted *p;
@@ -70,7 +71,7 @@ static struct counted *process_of(struct numbers *n, uint32_t pid)
 	return p;
 }
 
-/* As join takes it for another process. */
+/* Starts to count anew where join takes the process for another one. */
 static void learn(struct counted *p, const struct ct_process *r)
 {
 	bool other = p->start_boottime_ns && r->start_boottime_ns

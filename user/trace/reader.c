@@ -2,10 +2,10 @@
 /*
  * reader.c - see reader.h.
  *
- * The file is walked by the heads of its blocks; each has a sum of its own, so that a damaged
- * body is passed over and what was in it is known in number. Where a head is damaged the next
- * one is searched for byte by byte. The index is looked at when a time is asked for: it tells
- * which blocks need not be read. Nothing in it is believed beyond that.
+ * The reader goes through the file by the heads of its blocks. Each head has its own checksum. So a
+ * damaged body can be skipped, and the number of records in it is known. If a head is damaged, the
+ * next one is searched for byte by byte. The index is used only when a time range is asked for: it
+ * tells which blocks need not be read. It is trusted for nothing else.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,27 +21,28 @@
 #include "reader.h"
 
 #define SEARCH 65536
-#define TEXT_MAX (256u << 10) /* of head and end */
+#define TEXT_MAX (256u << 10) /* bytes of the head's and the end's text */
 
 struct reader {
 	int fd;
-	uint64_t size, at; /* of the file; of the next block */
-	uint64_t first_at; /* behind the head */
-	uint64_t seq;	   /* that the next block should have */
+	uint64_t size, at; /* size of the file; place of the next block */
+	uint64_t first_at; /* the place of the first block behind the head */
+	uint64_t seq;	   /* the sequence number that the next block should have */
 	char *head, *end;
 	char *body;
 	size_t body_cap;
 	uint64_t from_ns, to_ns;
 	struct funcs *funcs;
 	struct decoder *decoder;
-	uint64_t index_at, index_n; /* of its entries; 0: there is none, or it is not to be used */
-	uint64_t window_first;	    /* the entries in hand */
+	/* place and number of the index's entries; 0: there is no index, or it must not be used */
+	uint64_t index_at, index_n;
+	uint64_t window_first; /* the first of the index entries that are in memory */
 	uint32_t window_n;
 	struct trace_index_entry window[256];
 	bool head_damaged, in_block, done;
 	uint64_t block_left; /* records of this block that have not been handed out */
-	uint64_t last_ns;    /* latest end handed out */
-	struct ct_lost lost; /* to be told before anything else; count 0: nothing */
+	uint64_t last_ns;    /* the latest end of the returned records */
+	struct ct_lost lost; /* must be returned before any other record; count 0: nothing */
 	struct reader_stats stats;
 	union {
 		struct ct_foreign foreign;
@@ -49,7 +50,7 @@ struct reader {
 	};
 };
 
-/* Exactly n bytes. 0, -ENODATA: there are not so many, or -errno. */
+/* Reads exactly n bytes. Returns 0, -ENODATA if the file has fewer, or -errno. */
 static int read_at(const struct reader *r, uint64_t at, void *to, size_t n)
 {
 	char *p = to;
@@ -62,7 +63,7 @@ static int read_at(const struct reader *r, uint64_t at, void *to, size_t n)
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
-			return got ? -errno : -ENODATA; /* it was made shorter meanwhile */
+			return got ? -errno : -ENODATA; /* the file was made shorter meanwhile */
 		p += got;
 		at += (uint64_t)got;
 		n -= (size_t)got;
@@ -77,7 +78,8 @@ static bool good_head(const struct trace_block *b)
 		       (uint32_t)crc32(0, (const void *)b, offsetof(struct trace_block, head_crc));
 }
 
-/* 0, -ENODATA: the file ends in it, -EBADMSG: its sum is wrong, or -errno. */
+/* Returns 0, -ENODATA if the file ends within the body, -EBADMSG if its checksum is wrong, or
+ * -errno. */
 static int read_body(struct reader *r, uint64_t at, const struct trace_block *b)
 {
 	int err;
@@ -102,7 +104,8 @@ static char *keep_text(const struct reader *r, uint32_t len)
 	return len > TEXT_MAX ? NULL : strndup(r->body, len);
 }
 
-/* What is damaged in the head is known to be: the records behind it are read all the same. */
+/* Reads the head. If the head is damaged, this is noted, and the records behind it are read all the
+ * same. */
 static int open_head(struct reader *r)
 {
 	char magic[TRACE_MAGIC_LEN];
@@ -131,7 +134,7 @@ static int open_head(struct reader *r)
 	return r->head ? 0 : -ENOMEM;
 }
 
-/* The index, if the file ends with one whose sum is right: it may make us pass over blocks. */
+/* Looks for an index whose checksum is right at the end of the file. It may let us skip blocks. */
 static void look_for_index(struct reader *r)
 {
 	static const char magic[8] = TRACE_TAIL_MAGIC;
@@ -303,7 +306,7 @@ uint64_t reader_number(const char *text, const char *key)
 
 /* ---- blocks ---- */
 
-/* Something is missing here: at least one record, `count` if that is known. */
+/* Reports that something is missing here: at least one record, or `count` if that is known. */
 static void tell_lost(struct reader *r, uint64_t count, uint64_t until_ns)
 {
 	uint64_t before = r->lost.count;
@@ -320,7 +323,8 @@ static void tell_lost(struct reader *r, uint64_t count, uint64_t until_ns)
 	r->lost.h.end_ns = until_ns > r->last_ns && until_ns != UINT64_MAX ? until_ns : r->last_ns;
 }
 
-/* The next block's head at or after `at`. Returns its place; the file's size: there is none. */
+/* Finds the next block's head at or after `at`. Returns its place, or the file's size if there is
+ * none. */
 static int search(struct reader *r, uint64_t at, uint64_t *found)
 {
 	static const uint32_t magic = TRACE_BLOCK_MAGIC;
@@ -352,7 +356,7 @@ static int search(struct reader *r, uint64_t at, uint64_t *found)
 	return err == -ENODATA ? 0 : err;
 }
 
-/* A damaged head at r->at, or the file's end within one. */
+/* Skips a damaged head at r->at. The file may also end within that head. */
 static int over_damage(struct reader *r)
 {
 	uint64_t next;
@@ -371,7 +375,8 @@ static int over_damage(struct reader *r)
 	return 0;
 }
 
-/* Has a block nothing of the time that is asked for, and nothing that others need? */
+/* Whether a block can be skipped: it has nothing from the requested time, and nothing that other
+ * blocks need. */
 static bool passed_over(const struct reader *r, uint8_t type, uint8_t flags, uint64_t first_ns,
 			uint64_t last_ns)
 {
@@ -379,7 +384,7 @@ static bool passed_over(const struct reader *r, uint8_t type, uint8_t flags, uin
 	       (last_ns < r->from_ns || first_ns > r->to_ns);
 }
 
-/* What the index says of the block with a number; NULL: nothing. */
+/* Returns the index entry of the block with this number; NULL: there is none. */
 static const struct trace_index_entry *entry_of(struct reader *r, uint64_t seq)
 {
 	if (seq >= r->index_n)
@@ -398,7 +403,7 @@ static const struct trace_index_entry *entry_of(struct reader *r, uint64_t seq)
 	return &r->window[seq - r->window_first];
 }
 
-/* Goes past blocks without looking at them, as long as the index agrees with where we are. */
+/* Skips blocks without reading them, as long as the index agrees with the current place. */
 static void skip_by_index(struct reader *r)
 {
 	const struct trace_index_entry *e;
@@ -412,13 +417,13 @@ static void skip_by_index(struct reader *r)
 	}
 }
 
-/* The block behind a good head at r->at. Sets in_block when there are records in it. */
+/* Takes the block behind a valid head at r->at. Sets in_block if the block has records. */
 static int take_block(struct reader *r, const struct trace_block *b)
 {
 	uint64_t at = r->at;
 	int err;
 
-	/* what lay between was passed over as damage; how many records it had is not known */
+	/* what lay between was skipped as damage; its number of records is not known */
 	if (b->seq > r->seq)
 		tell_lost(r, 0, b->first_ns);
 	msg_debug(MSG_TRACE, "block %llu read: at byte %llu, type %u, %u records, %u bytes",
@@ -472,7 +477,7 @@ static int next_block(struct reader *r)
 	err = read_at(r, r->at, &b, sizeof(b));
 	if (err && err != -ENODATA)
 		return err;
-	/* one that stands before its place was not written there */
+	/* a block that comes before its place was not written there */
 	if (err || !good_head(&b) || b.seq < r->seq)
 		return over_damage(r);
 	return take_block(r, &b);
@@ -480,7 +485,7 @@ static int next_block(struct reader *r)
 
 /* ---- records ---- */
 
-/* A call of a function that has no row here. */
+/* Converts a call of a function that has no row in this version. */
 static const struct ct_hdr *foreign(struct reader *r, const struct ct_call *c,
 				    const struct trace_func *f)
 {
@@ -508,7 +513,7 @@ static const struct ct_hdr *foreign(struct reader *r, const struct ct_call *c,
 	return &o->h;
 }
 
-/* The next of this block. 1, 0: there is no more of it. */
+/* Reads the next record of this block. Returns 1, or 0 if there are no more. */
 static int from_block(struct reader *r, const struct ct_hdr **rec)
 {
 	struct trace_func *func;
@@ -548,7 +553,8 @@ int reader_next(struct reader *r, const struct ct_hdr **rec)
 	for (;;) {
 		if (r->in_block && from_block(r, rec))
 			return 1;
-		/* a loss within a block is told after it: the record in hand must not be overtaken */
+		/* a loss within a block is reported after the current record, which must come
+		 * first */
 		if (r->lost.count && !r->in_block)
 			break;
 		if (r->done)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * reader.h - reads a recording back: block after block, and from the next whole one on where
- * bytes are damaged. What it hands out has passed record_check(); what it could not read it
- * counts and tells as CT_LOST records. Bounded memory, whatever the file says. Knows no source
- * and no sink.
+ * reader.h - reads a recording, block after block. Where bytes are damaged, it continues with the
+ * next whole block. The records that it returns have passed record_check(). What it could not read
+ * is counted, and reported as CT_LOST records. Its memory is bounded, whatever the file contains.
+ * Knows no source and no sink.
  */
 #ifndef CT_TRACE_READER_H
 #define CT_TRACE_READER_H
@@ -12,52 +12,53 @@
 
 struct reader;
 
-/* Opens `path` and reads its head. Returns 0; -errno; -ENODATA: it is empty or cut off within
- * the head; -EBADMSG: it is no recording, or its head is damaged; -EPROTONOSUPPORT: of a format
- * that is newer than this program. */
+/* Opens `path` and reads its head. Returns 0 or -errno. -ENODATA: the file is empty or cut off
+ * within the head; -EBADMSG: it is not a recording, or its head is damaged; -EPROTONOSUPPORT: its
+ * format is newer than this program. */
 int reader_open(struct reader **, const char *path);
-/* The same of an open file, whose position is not used; the descriptor stays the caller's. Once
- * privileges are given up a path may not be opened again. */
+/* The same for an open file, whose position is not used. The caller still owns the descriptor. This
+ * is needed because after privileges are dropped, the path may not be opened again. */
 int reader_open_fd(struct reader **, int fd);
 int reader_fd(const struct reader *);
 void reader_close(struct reader *);
-/* what such an error means, for a message: "cannot read FILE: ..." */
+/* Returns what such an error means, for a message: "cannot read FILE: ..." */
 const char *reader_error(int err);
 
-/* The head's lines, NUL-terminated, and the end's; NULL: the end was not met (yet), or is not
- * there. */
+/* Return the lines of the head, NUL-terminated, and those of the end block. NULL: the end block was
+ * not read yet, or there is none. */
 const char *reader_head(const struct reader *);
 const char *reader_end(const struct reader *);
-/* The value of the line "key value" in such a text, copied to buf as UTF-8 that can be shown
- * (utf8_plain). NULL: no such line. */
+/* Finds the line "key value" in such a text, and copies the value to buf as UTF-8 that can be shown
+ * (utf8_plain). NULL: there is no such line. */
 const char *reader_value(const char *text, const char *key, char *buf, size_t size);
-/* the same as a number; 0: no such line */
+/* The same, as a number; 0: there is no such line. */
 uint64_t reader_number(const char *text, const char *key);
 
-/* From now on, blocks that lie outside of this time and hold no definitions are passed over.
- * Their records are not. */
+/* From now on, blocks that are outside this time and have no definitions are skipped. Single
+ * records outside this time are not skipped. */
 void reader_range(struct reader *, uint64_t from_ns, uint64_t to_ns);
 
-/* The next record, valid until the next call. Returns 1, 0 at the end, or -errno (the file
- * cannot be read, no memory). */
+/* Reads the next record, valid until the next call. Returns 1, or 0 at the end, or -errno (the file
+ * cannot be read, or no memory). */
 int reader_next(struct reader *, const struct ct_hdr **rec);
 
-/* From the first record again. */
+/* Starts again at the first record. */
 void reader_rewind(struct reader *);
 
 struct reader_stats {
-	uint64_t bytes;			      /* of the file */
-	uint64_t blocks;		      /* of records, read or passed over */
-	uint64_t records;		      /* handed out */
-	uint64_t damaged;		      /* stretches that could not be read */
-	uint64_t damaged_bytes, lost_records; /* in these; records as far as that is known */
-	/* records that were no such thing, though the block's sum was right */
+	uint64_t bytes;	  /* of the file */
+	uint64_t blocks;  /* blocks of records, read or skipped */
+	uint64_t records; /* returned by reader_next() */
+	uint64_t damaged; /* number of places that could not be read */
+	/* bytes and records in these places; the records as far as they are known */
+	uint64_t damaged_bytes, lost_records;
+	/* records that were not valid, although the block's checksum was right */
 	uint64_t malformed;
-	uint64_t cut_bytes; /* at the end, after the last whole block */
-	bool ended;	    /* it has its end: whoever wrote it was not killed */
+	uint64_t cut_bytes; /* bytes at the end of the file, after the last whole block */
+	bool ended;	    /* the file has its end block: the recorder was not killed */
 	bool indexed;
 };
 void reader_stats(const struct reader *, struct reader_stats *);
-struct funcs *reader_funcs(struct reader *); /* as far as they have been met */
+struct funcs *reader_funcs(struct reader *); /* the functions read so far */
 
 #endif

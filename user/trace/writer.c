@@ -2,8 +2,8 @@
 /*
  * writer.c - see writer.h.
  *
- * A block goes out by one writev, so that a tracer that is killed leaves whole blocks and at
- * most a part of the last one. When the disk is full that part is cut off again: the file ends
+ * A block is written by one writev. So a tracer that is killed leaves whole blocks, and at most a
+ * part of the last one. When the disk is full, that part is cut off again, so that the file ends
  * with a whole block.
  */
 #include <errno.h>
@@ -25,7 +25,7 @@
 #include "writer.h"
 #include "../util/table/array.h"
 
-/* a longer file is read without one */
+/* a file with more blocks is read without an index */
 #define INDEX_MAX (TRACE_BODY_MAX / sizeof(struct trace_index_entry) - 1)
 
 struct writer {
@@ -47,7 +47,7 @@ static int fail(struct writer *w, int err)
 	return w->error;
 }
 
-/* Some of it, or -1 and errno. */
+/* Writes some of the bytes. Returns their number, or -1 and errno. */
 static ssize_t write_some(struct writer *w, const struct iovec *iov, int n)
 {
 	int err;
@@ -62,7 +62,7 @@ static ssize_t write_some(struct writer *w, const struct iovec *iov, int n)
 	return -1;
 }
 
-/* All of it, or an error; then what was written of it is taken back. */
+/* Writes all of the bytes. On an error, the part that was written is removed again. */
 static int write_all(struct writer *w, struct iovec *iov, int n)
 {
 	uint64_t done = 0;
@@ -114,7 +114,8 @@ static void remember(struct writer *w, const struct trace_block *b)
 	};
 }
 
-/* The sums of *b are set; the rest is filled in here. */
+/* Writes a block. The caller has set the counts and times of *b; this function fills in the
+ * rest. */
 static int put_block(struct writer *w, struct trace_block *b, const void *body, uint32_t len)
 {
 	struct iovec iov[2] = { { b, sizeof(*b) }, { (void *)body, len } };
@@ -145,8 +146,8 @@ static int put_text(struct writer *w, enum trace_block_type type, const char *te
 	return put_block(w, &b, text, (uint32_t)(n < TRACE_BODY_MAX ? n : TRACE_BODY_MAX));
 }
 
-/* Does somebody else write to the file that is there? It would go on under another name, unknown
- * to whoever waits for it. */
+/* Whether another recorder writes to the existing file. If we renamed it, that recorder would go on
+ * writing under a name that nobody expects. */
 static bool is_written(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -157,14 +158,14 @@ static bool is_written(const char *path)
 	return busy;
 }
 
-/* What is there goes out of the way. */
+/* Renames the existing file. */
 static int keep_old(const char *path)
 {
 	char real[PATH_MAX], old[PATH_MAX + 8];
 	struct stat st;
 
 	if (!realpath(path, real) || stat(real, &st) || !S_ISREG(st.st_mode))
-		/* nothing that could be kept; opening says what is wrong, if something is */
+		/* there is nothing to keep; opening the file reports an error, if there is one */
 		return 0;
 	if (is_written(real))
 		return -EBUSY;
@@ -179,7 +180,7 @@ static int open_file(struct writer *w, const char *path)
 	int err, there = safe_open(path, O_PATH | O_CLOEXEC, 0);
 	struct stat st;
 
-	/* somebody else's link is not followed for the old file either */
+	/* a symbolic link that belongs to somebody else is not followed for the old file either */
 	if (there == -EACCES)
 		return there;
 	if (there >= 0)
@@ -187,8 +188,8 @@ static int open_file(struct writer *w, const char *path)
 	err = keep_old(path);
 	if (err)
 		return err;
-	/* not waiting for somebody who reads a pipe; for its owner alone, as perf.data is: it
-	 * has what programs hand to CUDA */
+	/* does not wait for a reader of a pipe. The file is for its owner only, as perf.data is,
+	 * because it has the data that programs pass to CUDA. */
 	w->fd = safe_open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
 	if (w->fd < 0)
 		return w->fd;
@@ -296,7 +297,7 @@ int writer_end(struct writer *w, const char *text)
 	bytes = w->nindex * sizeof(*w->index);
 	body = malloc(bytes + sizeof(tail));
 	if (!body)
-		return 0; /* it is read without one */
+		return 0; /* the file is read without an index */
 	tail.offset = w->offset;
 	memcpy(body, w->index, bytes);
 	memcpy(body + bytes, &tail, sizeof(tail));
