@@ -2,12 +2,12 @@
 /*
  * elf_read.c - the parts of an ELF file, read with bounded copies.
  *
- * The file is untrusted and may change while it is read. It is therefore never mapped (a truncated
- * mapping is a SIGBUS), and nothing is looked at twice: each piece is copied with pread(2), checked
- * against the size of the file, and used from the copy. A large symbol table is walked with little
- * memory: what is needed of its symbols is kept, then the string table passes by in pieces of 4
- * MiB. libtorch_cuda.so has 200 000 symbols and 60 MB of names, so comparing the first letters
- * comes before everything else.
+ * The file is untrusted and may change while it is read. It is therefore never mapped (reading a
+ * mapping of a truncated file raises SIGBUS), and nothing is read from the file twice: each piece
+ * is copied with pread(2), checked against the size of the file, and used from the copy. A large
+ * symbol table is walked with little memory: the needed parts of its symbols are kept, then the
+ * string table is read in pieces of 4 MiB. libtorch_cuda.so has 200 000 symbols and 60 MB of names,
+ * so the first letters of a name are compared before anything else is done.
  *
  * Knows ELF and nothing of CUDA.
  */
@@ -21,13 +21,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Bounds of what a sane file has; above them a file is taken for corrupt, so that none can tie
- * the tracer up. */
+/* Limits that no sane file exceeds. A file above them is treated as corrupt, so that no file can
+ * keep the tracer busy. */
 #define MAX_PHDRS 1024
 #define MAX_SHDRS (1 << 20)
 #define STR_CHUNK (4ULL << 20)
 #define SYM_CHUNK 4096
-/* symbols at a time, so that memory is bounded whatever the table's size; sane files have fewer */
+/* symbols that are handled at a time, so that memory is bounded whatever the table's size; sane
+ * files have fewer */
 #define BATCH (1 << 20)
 
 #if defined(__aarch64__)
@@ -210,7 +211,7 @@ static int in_time(const struct elf_file *f)
 	return f->until_ns && now_ns() > f->until_ns ? -ETIME : 0;
 }
 
-/* What a symbol needs until its name comes by. */
+/* What is kept of a symbol until its name is read. */
 struct want {
 	uint64_t value, size;
 	uint32_t name;
@@ -218,8 +219,8 @@ struct want {
 	bool defined;
 };
 
-/* Keeps those of `left` symbols at `off` that are of the wanted types. Everything else is
- * dropped at once. */
+/* Reads `left` symbols at `off`, and keeps those of the wanted types. Everything else is dropped at
+ * once. */
 static int collect(const struct elf_file *f, uint64_t off, uint64_t left, uint64_t strsz,
 		   uint32_t types, struct want **out, size_t *nout)
 {
@@ -265,8 +266,8 @@ static int collect(const struct elf_file *f, uint64_t off, uint64_t left, uint64
 	return 0;
 }
 
-/* The symbols in the order in which their names pass by: order[first[c]] to order[first[c + 1]]
- * are those of piece c. */
+/* Sorts the symbols by the order in which their names are read: order[first[c]] to order[first[c +
+ * 1]] are those of piece c. */
 static int by_chunk(const struct want *w, size_t n, uint32_t nchunks, uint32_t **order,
 		    uint32_t **first)
 {
@@ -277,8 +278,8 @@ static int by_chunk(const struct want *w, size_t n, uint32_t nchunks, uint32_t *
 		free(at);
 		return -ENOMEM;
 	}
-	/* at[c + 2] counts piece c; its sum at[c + 1] is where c begins and, once all have been
-	 * placed, where c ends */
+	/* at[c + 2] counts the symbols of piece c; the running sum at[c + 1] is where c begins, and
+	 * after all have been placed it is where c ends */
 	for (size_t i = 0; i < n; i++)
 		at[w[i].name / STR_CHUNK + 2]++;
 	for (uint32_t c = 2; c < nchunks + 2; c++)
@@ -290,7 +291,7 @@ static int by_chunk(const struct want *w, size_t n, uint32_t nchunks, uint32_t *
 	return 0;
 }
 
-/* Which symbols are wanted, and by whom. */
+/* Which symbols are wanted, and the function that takes them. */
 struct query {
 	uint32_t types;		   /* 1 << STT_ */
 	const char *const *begins; /* NULL: all */
@@ -308,8 +309,8 @@ static bool wanted(const struct query *q, const char *name)
 	return false;
 }
 
-/* The names pass by in pieces; a piece overlaps the next by the longest name, and zero bytes end
- * the last. */
+/* Reads the names in pieces. A piece overlaps the next by the length of the longest name, and zero
+ * bytes follow the last piece. */
 static int names(const struct elf_file *f, const Elf64_Shdr *strs, const struct want *w, size_t n,
 		 const struct query *q)
 {
@@ -379,7 +380,8 @@ static int table(const struct elf_file *f, const Elf64_Shdr *sh, const struct qu
 	return err;
 }
 
-/* gABI: one table of each type. A file that claims a thousand is not worth a thousand reads. */
+/* Finds the first table of a type. The gABI allows one table of each type, so a file that claims a
+ * thousand does not cause a thousand reads. */
 static int first_table(const struct elf_file *f, uint32_t sh_type, const struct query *q)
 {
 	for (uint32_t i = 0; i < f->nshdr; i++)

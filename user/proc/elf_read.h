@@ -11,7 +11,9 @@
 
 struct elf_file {
 	int fd;
-	uint64_t size; /* of the file when it was opened; reads past a later end fail */
+	/* size of the file when it was opened; if the file has become shorter, reads past its end
+	 * fail */
+	uint64_t size;
 	Elf64_Ehdr ehdr;
 	Elf64_Phdr *phdr;
 	int nphdr;
@@ -19,22 +21,22 @@ struct elf_file {
 	uint32_t nshdr;
 	char *shstr; /* names of the sections, NUL-terminated; NULL: none */
 	uint64_t shstr_len;
-	/* CLOCK_MONOTONIC; may be set once it is open: walks of symbol tables end by then with
-	 * -ETIME. 0: they take as long as they do. */
+	/* CLOCK_MONOTONIC. The caller may set it after the file is open: walks of symbol tables
+	 * then stop at this time with -ETIME. 0: no limit. */
 	uint64_t until_ns;
 };
 
-/* Above these a symbol table is not walked (-EFBIG). */
+/* A symbol table above these limits is not walked (-EFBIG). */
 #define ELF_SYMBOLS_MAX (4 << 20)
 #define ELF_STRINGS_MAX (512ULL << 20)
 
-/* bytes of a symbol's name with its NUL; of a longer one the beginning is seen */
+/* bytes of a symbol's name with its NUL; only the beginning of a longer name is seen */
 #define ELF_NAME_MAX 16384
 
 /* A symbol as elf_symbols() hands it out. `name` is valid during the call. */
 struct elf_sym {
 	const char *name;
-	uint64_t name_at; /* where it lies in the file */
+	uint64_t name_at; /* where the name is in the file */
 	uint64_t value;
 	uint64_t size; /* 0: not known */
 	uint8_t type;  /* STT_ */
@@ -48,8 +50,8 @@ int elf_file_open(struct elf_file *, int fd);
 void elf_file_close(struct elf_file *);
 
 /* Calls fn for the FUNC and NOTYPE symbols of the symbol table of type `sh_type` (SHT_DYNSYM,
- * SHT_SYMTAB) whose names begin with one of `begins`, a list that NULL ends. fn's negative return
- * stops. Returns 0 or -errno: -EFBIG when there are too many, -ETIME. */
+ * SHT_SYMTAB) whose names begin with one of `begins`, a list that NULL ends. A negative return of
+ * fn stops the walk. Returns 0 or -errno: -EFBIG if there are too many symbols, -ETIME. */
 int elf_symbols(const struct elf_file *, uint32_t sh_type, const char *const *begins, elf_sym_fn fn,
 		void *ctx);
 /* The same for OBJECT and NOTYPE symbols. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * filed.c - see filed.h. Files are read in blocks, which are kept by the version of their file:
- * the names of a library's 20 000 kernels lie in some 2 MiB. A file stays open for some seconds,
- * because a process that registers kernels may end at any moment.
+ * filed.c - see filed.h. Files are read in blocks. The blocks are kept, each with the version of
+ * its file: the names of a library's 20 000 kernels are within about 2 MiB. A file stays open for
+ * some seconds, because a process that registers kernels may end at any moment.
  */
 #include <errno.h>
 #include <limits.h>
@@ -20,7 +20,7 @@
 
 #define LIMIT_MS 1000
 #define FILES 16
-#define IDLE_NS 10000000000ULL /* so long a file stays open that is not read */
+#define IDLE_NS 10000000000ULL /* how long a file stays open after it was last read */
 #define BLOCK (64u << 10)
 #define BLOCKS 64 /* a power of two */
 #define ZFS_MAGIC 0x2fc12fc1
@@ -29,8 +29,8 @@
 #define UDF_SUPER_MAGIC 0x15013346
 #endif
 
-/* Which file, and with what in it: while these are the same the file holds the same. Without
- * padding. */
+/* Identifies a file and its contents: while these fields are equal, the contents are the same. The
+ * struct has no padding. */
 struct version {
 	uint64_t dev, ino, size, ctime_sec;
 	uint32_t ctime_nsec, magic;
@@ -38,7 +38,7 @@ struct version {
 
 struct file {
 	struct version version;
-	int fd; /* -1: a free place */
+	int fd; /* -1: this place is free */
 	uint64_t used_ns;
 };
 
@@ -49,7 +49,7 @@ struct block_key {
 
 struct block {
 	struct block_key key;
-	char *bytes; /* NULL: a free place */
+	char *bytes; /* NULL: this place is free */
 	size_t len;
 };
 
@@ -98,7 +98,7 @@ void filed_close(struct filed *f)
 	free(f);
 }
 
-/* Does the kernel itself answer for the file system's files, from a disk or from memory? */
+/* Whether the kernel itself serves the files of this file system, from a disk or from memory. */
 static bool is_local(uint32_t magic)
 {
 	static const uint32_t local[] = {
@@ -115,7 +115,7 @@ static bool is_local(uint32_t magic)
 
 /* ---- a file ---- */
 
-/* A read by a worker, of a descriptor that is the worker's if it is left behind. */
+/* A read that a worker does. If the worker is abandoned, it owns the descriptor. */
 struct reading {
 	struct bounded_job job;
 	struct version version;
@@ -134,7 +134,8 @@ static bool is_version(int fd, const struct version *v)
 	    (uint64_t)st.st_ctim.tv_nsec != v->ctime_nsec || (uint64_t)st.st_size != v->size ||
 	    fstatfs(fd, &fs))
 		return false;
-	/* overlayfs has numbers of its own, and the times and the size of the file that it shows */
+	/* overlayfs has its own inode numbers; the times and the size are those of the file
+	 * below */
 	return (uint32_t)fs.f_type == OVERLAYFS_SUPER_MAGIC ||
 	       ((uint32_t)fs.f_type == v->magic && st.st_ino == v->ino);
 }
@@ -149,7 +150,7 @@ static void reading_run(struct bounded_job *job)
 	r->result = pread(r->fd, r->bytes, BLOCK, (off_t)r->offset);
 	if (r->result < 0)
 		r->result = -errno;
-	/* what was read is of that version if the file has not changed since */
+	/* what was read belongs to that version if the file has not changed since */
 	else if (!is_version(r->fd, &r->version))
 		r->result = -ESTALE;
 }
@@ -162,7 +163,7 @@ static void reading_drop(struct bounded_job *job)
 	free(r);
 }
 
-/* Reads one block. The descriptor is gone after -ETIMEDOUT. */
+/* Reads one block. After -ETIMEDOUT the caller no longer owns the descriptor. */
 static ssize_t read_fd(int fd, const struct version *v, uint32_t owner, uint64_t offset,
 		       char *bytes)
 {
@@ -194,7 +195,8 @@ static struct file *find_file(struct filed *f, const struct version *v)
 	return NULL;
 }
 
-/* A place for one more; of full ones the file goes that was not needed for the longest time. */
+/* Returns a place for one more file. If all are used, the file that has not been used for the
+ * longest time is closed. */
 static struct file *free_file(struct filed *f)
 {
 	struct file *oldest = &f->files[0];
@@ -211,8 +213,8 @@ static struct file *free_file(struct filed *f)
 
 /* ---- blocks of files ---- */
 
-/* The mapping that the record tells of, if it is still there; another mapping of the same file
- * does too. */
+/* Finds the mapping that the record refers to, if it still exists. Another mapping of the same file
+ * is also accepted. */
 static const struct target_map *find_map(struct target *t, const struct ct_absent *a)
 {
 	const struct target_map *m = target_map_at(t, a->address), *maps;
@@ -227,7 +229,7 @@ static const struct target_map *find_map(struct target *t, const struct ct_absen
 	return NULL;
 }
 
-/* Reads it of a file that was just opened, which stays open if it is the right one. */
+/* Reads from a file that was just opened. The file stays open if it is the right one. */
 static ssize_t read_opened(struct filed *f, int fd, uint32_t owner, const struct block_key *k,
 			   char *bytes)
 {
@@ -252,7 +254,8 @@ static ssize_t read_mapped(struct filed *f, struct target *t, const struct ct_ab
 	return m ? read_opened(f, target_open_map(t, m), target_uid(t), k, bytes) : -ESTALE;
 }
 
-/* What a process unmaps or ends with may have its name yet. */
+/* Reads from the file by its name: after the process has unmapped it or ended, the file may still
+ * have its name. */
 static ssize_t read_named(struct filed *f, struct target *t, const struct block_key *k, char *bytes)
 {
 	char name[PATH_MAX];
@@ -280,13 +283,13 @@ static ssize_t read_block(struct filed *f, struct target *t, const struct ct_abs
 		return n;
 	}
 	n = t ? read_mapped(f, t, a, k, bytes) : -ESTALE;
-	/* the mappings as they were read last may be older than the record */
+	/* the mappings that were read last may be older than the record */
 	if (n == -ESTALE && t)
 		n = target_refresh(t) < 0 ? -ESTALE : read_mapped(f, t, a, k, bytes);
 	return n == -ESTALE ? read_named(f, t, k, bytes) : n;
 }
 
-/* The block of the file that holds the byte at `offset`. */
+/* Finds or reads the block of the file that holds the byte at `offset`. */
 static int block_at(struct filed *f, struct target *t, const struct ct_absent *a, uint64_t offset,
 		    struct block **out)
 {
@@ -307,7 +310,7 @@ static int block_at(struct filed *f, struct target *t, const struct ct_absent *a
 		b->bytes = malloc(BLOCK);
 	if (!b->bytes)
 		return -ENOMEM;
-	memset(&b->key, 0xff, sizeof(b->key)); /* of no file */
+	memset(&b->key, 0xff, sizeof(b->key)); /* the block belongs to no file */
 	n = read_block(f, t, a, &k, b->bytes);
 	if (n < 0)
 		return (int)n;

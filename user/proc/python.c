@@ -3,10 +3,10 @@
  * python.c - see python.h: finds the interpreter and learns its layout. The walk is in
  * python_walk.c.
  *
- * All hangs on one variable of the interpreter, _PyRuntime, and on its version, which is
- * another, Py_Version (since 3.11). Both are exported by python and by libpython.so, since
- * extension modules are linked against them. 3.13 has a section for _PyRuntime, so that it is
- * found in a stripped program, and begins it with the offsets of what debuggers look for.
+ * Two variables of the interpreter are needed: _PyRuntime, and Py_Version (since 3.11) for its
+ * version. Both python and libpython.so export them, because extension modules are linked against
+ * them. 3.13 has a section for _PyRuntime, so that it can be found in a stripped program, and
+ * _PyRuntime begins with the offsets that debuggers need.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "python.h"
 
 #define MAJOR_MINOR(version) ((version) >> 16)
-/* release level in PY_VERSION_HEX: a, b, c, f; the layout is frozen from c on */
+/* release level in PY_VERSION_HEX: a, b, c, f; the layout does not change from c on */
 #define CANDIDATE 0xc
 
 /* From the headers of 3.11.2 and 3.11.7; tests/unit/test_python.c compares with those of the
@@ -121,10 +121,10 @@ struct debug_offsets {
 	} unicode;
 };
 
-/* ---- what the interpreter says of itself ---- */
+/* ---- what the interpreter says about itself ---- */
 
-/* Takes an offset of a field of `bytes` bytes over if it lies below `limit`; 0 of what follows
- * is wrong when one does not. */
+/* Stores the offset of a field of `bytes` bytes in *to. Returns whether the field lies below
+ * `limit`. */
 static bool take(uint16_t *to, uint64_t offset, uint64_t bytes, uint64_t limit)
 {
 	*to = (uint16_t)offset;
@@ -166,8 +166,8 @@ static bool from_debug_offsets(struct ct_python *p, const struct debug_offsets *
 	p->cframe_frame = CT_PY_NONE;
 	p->frame_entry = CT_PY_NONE;
 	p->owner_shim = 3; /* internal/pycore_frame.h: FRAME_OWNED_BY_CSTACK */
-	/* The check is made of the words that the pointers lie in: else they are not where this
-	 * program looks. */
+	/* A code object's check is computed from the words that begin at code_check. The pointers
+	 * must lie in these words, else they are not where this program looks. */
 	good &= p->code_filename >= p->code_check && p->code_qualname >= p->code_check &&
 		p->code_filename < p->code_linetable && p->code_qualname < p->code_linetable &&
 		!((p->code_filename - p->code_check) % 8) &&
@@ -186,9 +186,9 @@ static int refuse(const char **why, uint32_t version, const char *what)
 	return -ENOTSUP;
 }
 
-/* What the file has at an address as linked. Versions and offsets are constants: they are there
- * before the loader has mapped all of the file, and whatever the process did to its memory
- * since. */
+/* Reads what the file has at a linked address. Versions and offsets are constants. So they can be
+ * read before the loader has mapped all of the file, and do not depend on what the process has done
+ * to its memory since. */
 static int read_linked(const struct elf_file *f, uint64_t addr, void *buf, size_t len)
 {
 	for (int i = 0; i < f->nphdr; i++) {
@@ -204,7 +204,7 @@ static int read_linked(const struct elf_file *f, uint64_t addr, void *buf, size_
 	return -ENOENT;
 }
 
-/* runtime: as linked. */
+/* runtime: its linked address. */
 static int layout_of(const struct elf_file *f, uint64_t runtime, uint32_t version,
 		     struct ct_python *out, const char **why)
 {
@@ -234,9 +234,9 @@ static int layout_of(const struct elf_file *f, uint64_t runtime, uint32_t versio
 	return 0;
 }
 
-/* Does the first thread of the first interpreter say that it belongs there? Before the
- * interpreter has begun there is none, and while the file is being mapped other bytes are in its
- * place. */
+/* Whether the first thread of the first interpreter points back to that interpreter. Before the
+ * interpreter has started there is no thread, and while the file is being mapped there are other
+ * bytes in its place. */
 static int layout_holds(struct target *t, const struct ct_python *p, const char **why)
 {
 	const struct target_map *m = target_map_at(t, p->runtime);
@@ -245,7 +245,7 @@ static int layout_holds(struct target *t, const struct ct_python *p, const char 
 
 	if (!m || !m->write)
 		return 0;
-	/* a thread that ends meanwhile is not a wrong layout: look again */
+	/* if a thread ends meanwhile, that does not mean a wrong layout: look again */
 	for (int i = 0; i < 5; i++) {
 		if (i)
 			usleep(1000);
@@ -266,10 +266,10 @@ static int layout_holds(struct target *t, const struct ct_python *p, const char 
 	return refuse(why, p->version, "keeps its threads in a way of its own");
 }
 
-/* ---- which file it is in ---- */
+/* ---- which file the interpreter is in ---- */
 
 struct found {
-	uint64_t runtime, version; /* as they are linked; 0: not there */
+	uint64_t runtime, version; /* their linked addresses; 0: not there */
 };
 
 static int on_variable(void *ctx, const struct elf_sym *sym)
@@ -283,7 +283,8 @@ static int on_variable(void *ctx, const struct elf_sym *sym)
 	return 0;
 }
 
-/* Where the file's segment that a mapping is of would begin, were the file linked to lie at 0. */
+/* Computes the difference between the addresses in the process and the linked ones, from a mapping
+ * of one of the file's segments. */
 static bool bias_of(const struct elf_file *f, const struct target_map *m, uint64_t *bias)
 {
 	for (int i = 0; i < f->nphdr; i++) {
@@ -298,7 +299,7 @@ static bool bias_of(const struct elf_file *f, const struct target_map *m, uint64
 	return false;
 }
 
-/* Finds the variables. named: the file's name says that it is Python, so it is worth a full search. */
+/* Finds the variables. named: the file's name is Python's, so a full search is worth its cost. */
 static void find_variables(const struct elf_file *file, bool named, struct found *f)
 {
 	static const char *const begins[] = { "_PyRuntime", "Py_Version", NULL };
@@ -327,7 +328,7 @@ static int version_of(const struct elf_file *file, const struct found *f, uint32
 	return 0;
 }
 
-/* The interpreter in one mapped file. */
+/* Looks for the interpreter in one mapped file. */
 static int look_into(struct target *t, const struct target_map *m, bool named,
 		     struct ct_python *out, const char **why)
 {
@@ -382,7 +383,8 @@ int python_find(struct target *t, struct ct_python *out, const char **why)
 		if (!maps[i].exec || !maps[i].ino || maps[i].path[0] != '/')
 			continue;
 		if (!program)
-			program = &maps[i]; /* programs lie below what they load */
+			/* a program lies at lower addresses than the libraries that it loads */
+			program = &maps[i];
 		if (!named_python(maps[i].path))
 			continue;
 		err = look_into(t, &maps[i], true, out, why);

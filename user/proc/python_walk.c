@@ -3,7 +3,7 @@
  * python_walk.c - the frames and code objects of a Python process, read from its memory. See
  * python.h.
  *
- * bpf/python.bpf.h does the same at the moment of a call; what it sends looks the same.
+ * bpf/python.bpf.h does the same at the moment of a call, and sends records of the same form.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,9 +14,9 @@
 
 #define MAX_INTERPS 64
 #define MAX_THREADS 4096
-#define MAX_STEPS (2 * CT_PY_MAX) /* frames of the walk with the interpreter's own */
+#define MAX_STEPS (2 * CT_PY_MAX) /* frames of one walk, including the interpreter's own */
 
-/* The thread's number as the program itself sees it: the last of "NSpid:\t123\t7". */
+/* Returns the thread's number as the program itself sees it: the last one of "NSpid:\t123\t7". */
 static uint64_t own_tid(struct target *t, pid_t tid)
 {
 	char path[64], line[512];
@@ -54,8 +54,9 @@ static int current_frame(struct target *t, const struct ct_python *p, uint64_t t
 }
 
 /*
- * The innermost frame of a thread; 0: it has none. With several interpreters a thread may have a
- * state in each: the newest interpreter, which comes first, in which it has frames.
+ * Finds the innermost frame of a thread; 0: it has none. With several interpreters a thread may
+ * have a state in each of them. Then the newest interpreter in which the thread has frames is used;
+ * the newest comes first.
  */
 static int find_frame(struct target *t, const struct ct_python *p, uint64_t tid, uint64_t *frame)
 {
@@ -97,7 +98,7 @@ static bool offsets_fit(const struct ct_python *p)
 	       (p->frame_entry < CT_PY_FRAME_BYTES || p->frame_entry == CT_PY_NONE);
 }
 
-/* One frame with code. Returns 0 or an error. */
+/* Adds one frame that has code. Returns 0 or an error. */
 static int take_frame(struct target *t, const struct ct_python *p, const uint8_t *raw,
 		      struct ct_py_frame *f)
 {
@@ -118,7 +119,7 @@ int python_walk(struct target *t, const struct ct_python *p, pid_t tid, struct c
 		int max, bool *cut)
 {
 	uint8_t raw[CT_PY_FRAME_BYTES];
-	bool entered = true; /* the frame before was its evaluation loop's outermost */
+	bool entered = true; /* the previous frame was the outermost one of its evaluation loop */
 	uint64_t frame;
 	int n = 0, err;
 
@@ -154,8 +155,8 @@ int python_walk(struct target *t, const struct ct_python *p, pid_t tid, struct c
 
 /* ---- code objects ---- */
 
-/* A PyUnicode's characters, at most max bytes; *kind as struct ct_py_code has it. Returns their
- * number in bytes. */
+/* Reads the characters of a PyUnicode, at most max bytes; *kind is as in struct ct_py_code. Returns
+ * their number in bytes. */
 static ssize_t read_str(struct target *t, const struct ct_python *p, uint64_t addr, char *buf,
 			size_t max, uint8_t *kind)
 {
@@ -223,7 +224,7 @@ int python_read_code(struct target *t, const struct ct_python *p, uint64_t code,
 	c->file_len = (uint16_t)n;
 	at += (n + 7) & ~7;
 	table = word_at((uint8_t *)words, p->code_linetable - p->code_check);
-	/* a table that cannot be read costs the line, not the name */
+	/* if the table cannot be read, only the line is missing, not the name */
 	err = read_word(t, table + p->bytes_size, &len);
 	if (!err) {
 		len = len < CT_PY_TABLE ? len : CT_PY_TABLE;
@@ -233,7 +234,7 @@ int python_read_code(struct target *t, const struct ct_python *p, uint64_t code,
 		c->table_len = (uint16_t)len;
 		at += (len + 7) & ~7ULL;
 	}
-	/* and nothing of what lay there before between the pieces */
+	/* clears the gaps between the pieces, so that no old bytes stay there */
 	memset(c->bytes + c->name_len, 0, -c->name_len & 7);
 	memset(c->bytes + ((c->name_len + 7) & ~7) + c->file_len, 0, -c->file_len & 7);
 	memset(c->bytes + at - (-c->table_len & 7), 0, -c->table_len & 7);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* target.c - see target.h. Knows /proc; knows no record and no format of file. */
+/* target.c - see target.h. Knows /proc; knows no record and no file format. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -21,24 +21,25 @@
 #include "../util/now.h"
 #include "target.h"
 
-#define LIMIT_MS 1000		/* for one read; a page of a disk comes within a few */
-#define AGAIN_NS 30000000000ULL /* so long a process that held a read up is left alone */
+#define LIMIT_MS 1000		/* time limit of one read; a page from a disk takes a few ms */
+#define AGAIN_NS 30000000000ULL /* how long a process is not read after it blocked a read */
 #define MAPS_MAX (64u << 20)	/* bytes of /proc/PID/maps that are read */
 
-/* What a process is reached by. Used by a worker while a read is under way, and the worker's for
- * good when that takes too long. */
+/* The descriptors that a process is read through. A worker uses them during a read, and owns them
+ * for good if the read takes too long. */
 struct reach {
-	int dir, mem, root; /* of /proc/PID; -1: not opened yet */
-	/* /proc/TID of a thread in place of the main one, which has ended; -1: not needed */
+	int dir, mem, root; /* descriptors of /proc/PID and of files in it; -1: not opened yet */
+	/* /proc/TID of a thread that is used instead of the main thread, which has ended; -1: not
+	 * needed */
 	int thread;
 };
 
 struct target {
-	struct reach *in; /* NULL: a worker was left behind with it */
+	struct reach *in; /* NULL: an abandoned worker owns it */
 	pid_t pid;
 	uint32_t uid;	   /* the process's effective user; BOUNDED_NOBODY: not known */
 	uint64_t ticks;	   /* when it began; 0: not known */
-	uint64_t again_ns; /* with no reach: when to try it again */
+	uint64_t again_ns; /* while there is no reach: when to try again */
 	bool told;
 	struct target_map *maps;
 	int nmaps;
@@ -47,22 +48,24 @@ struct target {
 	bool mapped;
 };
 
-/* Something to be done by a worker. Its operation fills in result and, where it reads, buf. */
+/* A task for a worker. Its operation fills in result, and buf if it reads. */
 struct errand {
 	struct bounded_job job;
 	void (*op)(struct errand *);
 	struct reach *in;
 	const char *what; /* for messages */
 	uint64_t addr;
-	size_t len; /* of buf, or what was read of a text */
-	char *buf;  /* with a text that the operation allocates, or allocated with the errand */
+	size_t len; /* size of buf, or bytes read of a text */
+	/* either the operation allocates it for a text, or it is allocated together with the
+	 * errand */
+	char *buf;
 	ssize_t result;
 	bool opens;		  /* the result is a descriptor */
 	uint64_t start, end, ino; /* of a mapping */
 	char path[];		  /* or the name of a file in /proc/PID */
 };
 
-/* When the process began, in clock ticks of boottime; 0: not to be had. */
+/* Returns when the process began, in clock ticks of boottime; 0: cannot be read. */
 static uint64_t start_ticks(int dir)
 {
 	char buf[1024], *at;
@@ -76,7 +79,7 @@ static uint64_t start_ticks(int dir)
 	if (n <= 0)
 		return 0;
 	buf[n] = '\0';
-	at = strrchr(buf, ')'); /* the name may hold anything */
+	at = strrchr(buf, ')'); /* the name may contain anything, so the last ')' is searched */
 	for (field = 2; at && field < 22; field++)
 		at = strchr(at + 1, ' ');
 	return at ? strtoull(at, NULL, 10) : 0;
@@ -97,7 +100,7 @@ static void reach_close(struct reach *in)
 	free(in);
 }
 
-/* Does not wait for anything of the process's. */
+/* Opens the reach. It waits for nothing that the process controls. */
 static int reach_open(struct reach **out, pid_t pid)
 {
 	struct reach *in = malloc(sizeof(*in));
@@ -151,8 +154,8 @@ int target_open(struct target **out, pid_t pid, uint64_t start_boottime_ns)
 	}
 	t->ticks = start_ticks(t->in->dir);
 	t->uid = effective_uid(t->in->dir);
-	/* stat is in our time namespace, boottime in the initial one: a tick's difference is no
-	 * other process */
+	/* stat is in our time namespace, boottime in the initial one: a difference of one tick does
+	 * not mean another process */
 	if (start_boottime_ns) {
 		uint64_t want = start_boottime_ns / (1000000000 / hz);
 
@@ -210,7 +213,7 @@ static void errand_drop(struct bounded_job *job)
 	errand_free(e);
 }
 
-/* One with a buffer of size bytes, and a name or path. NULL: no memory. */
+/* Makes an errand with a buffer of `size` bytes and a name or path. NULL: no memory. */
 static struct errand *errand_make(void (*op)(struct errand *), const char *what, size_t size,
 				  const char *path)
 {
@@ -231,8 +234,8 @@ static struct errand *errand_make(void (*op)(struct errand *), const char *what,
 	return e;
 }
 
-/* A process that held a worker up is left alone for a while, then it is reached anew, if it is
- * still that process. */
+/* A process that blocked a worker is not read for a while. Then it is opened again, if it is still
+ * the same process. */
 static int reach_again(struct target *t)
 {
 	int err;
@@ -259,7 +262,8 @@ static void tell(struct target *t, const char *what)
 	t->told = true;
 }
 
-/* Has it done. Returns 0: the errand's result holds. Otherwise -errno, and the errand is gone. */
+/* Lets a worker do the errand. Returns 0 if the errand's result is valid. Otherwise returns -errno,
+ * and the caller no longer owns the errand. */
 static int send_out(struct target *t, struct errand *e)
 {
 	const char *what = e ? e->what : "";
@@ -281,7 +285,7 @@ static int send_out(struct target *t, struct errand *e)
 	return err;
 }
 
-/* ...of which the result alone is wanted. */
+/* The same, for an errand of which only the result is needed. */
 static ssize_t send_for_result(struct target *t, struct errand *e)
 {
 	ssize_t result;
@@ -342,7 +346,7 @@ ssize_t target_exe(struct target *t, char *buf, size_t size)
 
 /* ---- a process without its main thread ---- */
 
-/* The directory that shows the process's memory and files. */
+/* Returns the directory through which the process's memory and files can be read. */
 static int live(const struct reach *t)
 {
 	return t->thread >= 0 ? t->thread : t->dir;
@@ -370,7 +374,7 @@ static int open_thread(const struct reach *t, const char *tid)
 	snprintf(path, sizeof(path), "/proc/%.16s", tid);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	snprintf(path, sizeof(path), "task/%.16s", tid);
-	/* whoever has the number now is one of this process's threads */
+	/* checks that the number still belongs to a thread of this process */
 	if (fd >= 0 && (faccessat(t->dir, path, F_OK, 0) || !shows_memory(fd))) {
 		close(fd);
 		fd = -1;
@@ -378,8 +382,9 @@ static int open_thread(const struct reach *t, const char *tid)
 	return fd;
 }
 
-/* A process keeps its memory when its main thread ends, but shows none of it under its own
- * number. True: what has just failed may succeed now. */
+/* When the main thread of a process ends, the process keeps its memory, but it cannot be read under
+ * the process's own number. Looks for another thread. True: what has just failed may succeed
+ * now. */
 static bool find_thread(struct reach *t)
 {
 	int fd, found = -1;
@@ -428,7 +433,8 @@ static ssize_t read_some(struct reach *t, uint64_t addr, void *buf, size_t len)
 		return errno == EIO || errno == EOVERFLOW ? -EFAULT : -errno;
 	if (n)
 		return n;
-	/* nothing there, or none any more: the process ended or exec'd; or its main thread ended */
+	/* there is no memory, or none any more: the process ended or exec'd, or its main thread
+	 * ended */
 	if (!opened)
 		return -ESRCH;
 	if (t->mem >= 0)
@@ -476,7 +482,7 @@ static void read_string(struct errand *e)
 	size_t have = 0, size = e->len;
 
 	while (have < size - 1) {
-		/* page by page: the string may end just before what is not mapped */
+		/* page by page: the string may end just before an unmapped page */
 		size_t room = size - 1 - have, page = 4096 - ((e->addr + have) & 4095);
 		ssize_t n =
 			read_some(e->in, e->addr + have, e->buf + have, room < page ? room : page);
@@ -661,7 +667,7 @@ int target_refresh(struct target *t)
 		if (parse_line(line, &maps[n]))
 			n++;
 	}
-	/* both have their newlines replaced by now */
+	/* the newlines of both texts have already been replaced */
 	changed = changed || memcmp(keep, t->text, len);
 	free(t->maps);
 	free(t->text);
@@ -715,13 +721,13 @@ static int open_below(int root, const char *path, int flags)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* Opens what a link in map_files leads to, if that is a regular file. */
+/* Opens the file that a link in map_files leads to, if it is a regular file. */
 static int open_link(int dir, const char *name)
 {
 	struct stat st;
 	int fd = openat(dir, name, O_PATH | O_CLOEXEC);
 
-	/* not O_RDONLY at once: opening a device or a FIFO may do something or wait */
+	/* not opened with O_RDONLY at once: opening a device or a FIFO may have effects or wait */
 	if (fd < 0)
 		return -errno;
 	if (!fstat(fd, &st) && !S_ISREG(st.st_mode)) {
@@ -735,7 +741,7 @@ static int open_link(int dir, const char *name)
 
 static int open_root(struct reach *in)
 {
-	/* O_PATH: nobody is asked */
+	/* O_PATH: this does not ask a file server */
 	if (in->root < 0)
 		in->root = openat(live(in), "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (in->root < 0 && errno == ENOENT && find_thread(in))
@@ -753,8 +759,8 @@ static int open_mapped(struct errand *e)
 	fd = open_link(live(e->in), name);
 	if (fd == -ENOENT && find_thread(e->in))
 		fd = open_link(live(e->in), name);
-	/* without CAP_CHECKPOINT_RESTORE: by its path below the process's root, if that is still
-	 * the same file */
+	/* without CAP_CHECKPOINT_RESTORE, open it by its path below the process's root, if it is
+	 * still the same file */
 	if ((fd == -EPERM || fd == -EACCES) && e->path[0] == '/' && open_root(e->in) >= 0) {
 		fd = open_below(e->in->root, e->path, O_RDONLY | O_NONBLOCK);
 		if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_ino != e->ino)) {
@@ -800,13 +806,13 @@ static void open_path(struct errand *e)
 	struct statfs fs;
 	char name[32];
 
-	/* the process is gone: perhaps its root was ours */
+	/* the process is gone: perhaps it had the same root as we have */
 	if (fd == -ESRCH || fd == -ENOENT)
 		fd = open(e->path, O_PATH | O_CLOEXEC);
 	e->result = fd < 0 ? -ENOENT : -EREMOTE;
 	if (fd < 0)
 		return;
-	/* asked before it is opened: to open a device may do something */
+	/* checked before it is opened, because opening a device may have effects */
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && !fstatfs(fd, &fs) &&
 	    fs.f_type != FUSE_SUPER_MAGIC)
@@ -838,7 +844,7 @@ static void open_root_errand(struct errand *e)
 
 int target_root(struct target *t)
 {
-	/* found before, or to be had without looking for a thread */
+	/* it was found before, or can be had without looking for a thread */
 	if (t->in && t->in->root >= 0)
 		return t->in->root;
 	return (int)send_for_result(t, errand_make(open_root_errand, "root", 0, ""));
