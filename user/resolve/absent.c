@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * absent.c - see absent.h. A call's spec says what each of its reads is; a read whose pointer
- * lies in memory that is itself missing is not made up for.
+ * absent.c - see absent.h. A call's capture spec says what each of its reads is. If the pointer of
+ * a read is itself in missing memory, the read is not completed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,10 +10,10 @@
 #include "../proc/filed.h"
 #include "absent.h"
 
-#define KEPT 256 /* reads, of all threads */
+#define KEPT 256 /* reads that are kept, of all threads together */
 
 struct kept {
-	uint64_t used; /* by the clock; 0: free */
+	uint64_t used; /* when it was last used, by the use counter; 0: free */
 	struct ct_absent a;
 };
 
@@ -92,7 +92,7 @@ void absent_add(struct absent *ab, struct target *t, const struct ct_absent *a)
 	ab->nused += !k->used;
 	k->used = ++ab->clock;
 	k->a = *a;
-	/* now: until the call's record comes the program may have ended, or unmapped it */
+	/* read now: before the call's record comes, the program may end or unmap the file */
 	filed_read(ab->filed, t, a, 0, &byte, 1);
 }
 
@@ -112,7 +112,7 @@ bool absent_has(struct absent *ab, const struct ct_call *c)
 
 /* ---- one read ---- */
 
-/* A word that a read refers to. False: it is not one of the call's own. */
+/* Gets the word that a read refers to. False: it is not one of the call's own words. */
 static bool word_of(const struct ct_call *c, uint8_t from, uint64_t *word)
 {
 	if (from >= c->nwords)
@@ -121,7 +121,8 @@ static bool word_of(const struct ct_call *c, uint8_t from, uint64_t *word)
 	return true;
 }
 
-/* The string goes on behind what the record has: its bytes from number `offset` on, as pieces. */
+/* Sends the part of the string that the record does not have, as pieces that begin at byte
+ * `offset`. */
 static int send_pieces(struct absent *ab, const struct ct_call *c, int read, const char *text,
 		       uint32_t len, uint32_t offset)
 {
@@ -149,7 +150,7 @@ static int send_pieces(struct absent *ab, const struct ct_call *c, int read, con
 	return err;
 }
 
-/* A string whose beginning is in the record: the rest. */
+/* Reads the rest of a string whose beginning is in the record. */
 static bool fill_rest(struct absent *ab, struct target *t, const struct ct_call *c,
 		      const struct ct_absent *a, const struct ct_read *r)
 {
@@ -167,8 +168,8 @@ static bool fill_rest(struct absent *ab, struct target *t, const struct ct_call 
 	return !send_pieces(ab, c, a->read, ab->text, (uint32_t)len, (uint32_t)offset);
 }
 
-/* Puts the read's bytes, as the kernel side would have, to `out`, where there is room for
- * `room`. Returns how many; 0: none. */
+/* Writes the read's bytes to `out`, as the kernel side would have done; `out` has `room` bytes.
+ * Returns the number of bytes; 0: none. */
 static size_t fill(struct absent *ab, struct target *t, const struct ct_call *c,
 		   const struct ct_absent *a, const struct ct_spec *spec, char *out, size_t room)
 {
@@ -195,7 +196,7 @@ static size_t fill(struct absent *ab, struct target *t, const struct ct_call *c,
 		size_t whole = strnlen(ab->text, (size_t)n);
 
 		if (whole == (size_t)n && whole < len)
-			return 0; /* it does not end within the mapping: that was no string */
+			return 0; /* it does not end within the mapping, so it is not a string */
 		head = whole < len ? whole + 1 : len | CT_STR_CUT;
 		if (whole >= len && whole < (size_t)n && spec->more & CT_S_WHOLE_NAME &&
 		    send_pieces(ab, c, a->read, ab->text + len - 1, (uint32_t)(whole - len + 1),
@@ -219,7 +220,7 @@ static size_t fill(struct absent *ab, struct target *t, const struct ct_call *c,
 
 /* ---- the call ---- */
 
-/* Bytes that a read takes in a record that was checked. */
+/* Returns how many bytes a read takes in a checked record. */
 static size_t read_bytes(const struct ct_read *r, const char *at)
 {
 	uint64_t head;
@@ -253,7 +254,7 @@ const struct ct_call *absent_fill(struct absent *ab, struct target *t, const str
 		if (k && n) {
 			done = fill_rest(ab, t, c, &k->a, &spec.reads[i]);
 		} else if (k) {
-			/* what comes after it must find room too */
+			/* what comes after it needs room too */
 			n = fill(ab, t, c, &k->a, &spec, to,
 				 (size_t)(ab->room + sizeof(*c) + CT_DATA_MAX - to - (end - from)));
 			to += n;

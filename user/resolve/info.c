@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * info.c - see info.h. All of it is the process's own word: lengths are checked, and sinks take
- * the texts for what they are, bytes.
+ * info.c - see info.h. The process itself controls all of this data: lengths are checked, and sinks
+ * treat the texts as untrusted bytes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "info.h"
 
 #define ENVIRON_MAX (256u << 10)
-#define CMDLINE_MAX 2048 /* more arguments than that are left out */
+#define CMDLINE_MAX 2048 /* bytes of arguments; the rest is left out */
 #define EXE_MAX 1024
 
 union info {
@@ -19,7 +19,7 @@ union info {
 		  INFO_POD + 8];
 };
 
-/* The number that one of the variables has, the first named first. CT_UNKNOWN: none. */
+/* Returns the number in the first of these variables that has one. CT_UNKNOWN: none has. */
 static uint32_t variable(const char *environ, size_t len, const char *const *names)
 {
 	for (; *names; names++) {
@@ -36,7 +36,7 @@ static uint32_t variable(const char *environ, size_t len, const char *const *nam
 	return CT_UNKNOWN;
 }
 
-/* torchrun's and its like; Open MPI's; Slurm's. */
+/* Reads the rank from the variables of torchrun and similar launchers, of Open MPI, or of Slurm. */
 static void ranks(struct target *t, struct ct_process_info *i)
 {
 	static const char *const rank[] = { "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
@@ -61,8 +61,8 @@ static bool is_hex(char c)
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-/* docker-ID.scope, cri-containerd-ID.scope, kubepods-podUID.slice, /docker/ID,
- * /kubepods/podUID/ID. systemd has _ for -. */
+/* Forms: docker-ID.scope, cri-containerd-ID.scope, kubepods-podUID.slice, /docker/ID,
+ * /kubepods/podUID/ID. systemd writes _ for -. */
 void info_container(const char *cgroup, char container[INFO_CONTAINER], char pod[INFO_POD])
 {
 	container[0] = pod[0] = '\0';
@@ -72,7 +72,7 @@ void info_container(const char *cgroup, char container[INFO_CONTAINER], char pod
 		if (is_hex(*p) && (p == cgroup || !is_hex(p[-1]))) {
 			while (is_hex(p[n]))
 				n++;
-			/* of several the innermost */
+			/* of several ids, the innermost one */
 			if (n == INFO_CONTAINER - 1) {
 				memcpy(container, p, n);
 				container[n] = '\0';
@@ -112,7 +112,7 @@ int info_of_process(struct target *t, const struct ct_hdr *rec, emit_fn emit, vo
 	i->exe_len = (uint16_t)(n > 0 ? n : 0);
 	at += i->exe_len;
 	n = target_proc(t, "cmdline", at, CMDLINE_MAX);
-	/* each argument ends with a NUL, the last one too */
+	/* each argument ends with a NUL, including the last one */
 	i->cmdline_len = (uint16_t)(n > 0 ? n - !at[n - 1] : 0);
 	at += i->cmdline_len;
 	i->container_len = (uint16_t)strlen(container);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * resolve.c - see resolve.h. Which record goes to whom: what calls teach of names (names), names of
- * what ran before the trace (known), stacks (stacks); and the processes that these read, each
- * opened once.
+ * resolve.c - see resolve.h. Passes each record to the parts that need it: to what learns names
+ * from calls (names), to what finds names of programs that ran before the trace (known), and to the
+ * stacks (stacks). It also keeps the processes that these parts read, each opened once.
  *
- * The process is read when its records are looked at, up to some milliseconds after the call.
- * That code was unloaded in between is known by two numbers: how many unloading calls have
- * begun, as the source counts them, and how many have come by as records. While they are the
- * same nothing is being unloaded.
+ * The process is read when its records are handled, which is up to some milliseconds after the
+ * call. Two counters show whether code was unloaded in between: how many unloading calls have
+ * begun, as the source counts them, and how many of them have arrived as records. While they are
+ * equal, nothing is being unloaded.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,21 +21,23 @@
 #include "stacks/stacks.h"
 #include "targets.h"
 
-#define LATE_NS 1000000000ULL /* a record of before a loss that has not come by then was lost */
+/* a record from before a loss that has not come within this time was lost */
+#define LATE_NS 1000000000ULL
 
 struct resolve {
 	struct resolve_opts opts;
 	emit_fn out;
 	void *ctx;
 	struct targets *targets;
-	struct names *names;	/* NULL: not wanted */
-	struct known *known;	/* NULL: not wanted */
-	struct stacks *stacks;	/* NULL: not wanted */
-	struct absent *absent;	/* NULL: not wanted */
-	uint64_t now_ns;	/* of the newest record */
-	uint64_t unloads;	/* calls that unload kernels, so far */
-	uint64_t lost_ns;	/* when records were lost; 0: none, or that is dealt with */
-	uint64_t begun_at_loss; /* what the source had counted then */
+	struct names *names;   /* NULL: not wanted */
+	struct known *known;   /* NULL: not wanted */
+	struct stacks *stacks; /* NULL: not wanted */
+	struct absent *absent; /* NULL: not wanted */
+	uint64_t now_ns;       /* time of the newest record */
+	uint64_t unloads;      /* number of calls that unload kernels, so far */
+	/* when records were lost; 0: none were, or the loss has been handled */
+	uint64_t lost_ns;
+	uint64_t begun_at_loss; /* the source's count of begun unloading calls at that time */
 	union {
 		struct ct_call call;
 		char room[sizeof(struct ct_call) + CT_DATA_MAX + 8];
@@ -129,7 +131,7 @@ void resolve_close(struct resolve *r)
 	free(r);
 }
 
-/* Records were lost. Was one among them that takes names away? */
+/* Handles a loss of records: finds out whether a call that unloads kernels was among them. */
 static int after_loss(struct resolve *r, const struct ct_hdr *rec)
 {
 	uint64_t begun;
@@ -160,14 +162,14 @@ static void count_unload(struct resolve *r, const struct ct_call *c)
 	    !api_forgets(c->func))
 		return;
 	r->unloads++;
-	/* one that was taken for lost has come after all */
+	/* a record that was counted as lost has come after all */
 	begun = r->opts.forgets ? r->opts.forgets(r->opts.forgets_ctx) : r->unloads;
 	if (r->unloads > begun)
 		r->unloads = begun;
 	known_unloads(r->known, r->unloads);
 }
 
-/* A call and, where it has a stack, its id. */
+/* Passes on a call, with the id of its stack if it has one. */
 static int pass_call(struct resolve *r, const struct ct_call *c)
 {
 	struct target *t = NULL;
@@ -239,7 +241,7 @@ int resolve_record(struct resolve *r, const struct ct_hdr *h)
 			count_unload(r, (const struct ct_call *)h);
 		break;
 	case CT_PROCESS:
-		/* another process under the number of one that ended */
+		/* another process has the number of one that ended */
 		if (!targets_same(r->targets, (const struct ct_process *)h))
 			targets_drop(r->targets, h->pid);
 		process(r, h);

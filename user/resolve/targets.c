@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* targets.c - see targets.h. At most MOST are open: the one that was not needed for the longest
- * time makes room. */
+ * time is closed to make room. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "targets.h"
 
 #define MOST 256
-#define AGAIN_NS 1000000000ULL	/* so long a process that could not be opened is left alone */
-#define EXITED_NS 2000000000ULL /* so long an ended process stays open */
+/* how long until a process that could not be opened is tried again */
+#define AGAIN_NS 1000000000ULL
+#define EXITED_NS 2000000000ULL /* how long a process stays open after it ended */
 
 struct slot {
 	uint32_t pid;
 	struct target *target; /* NULL: it could not be opened */
-	uint64_t until_ns;     /* of a failure, or of a process that ended; 0: for ever */
+	/* how long a failure, or a process that ended, is kept; 0: for ever */
+	uint64_t until_ns;
 	uint64_t used, start_boottime_ns;
 };
 
@@ -96,7 +98,7 @@ struct target *targets_get(struct targets *t, uint32_t pid, uint64_t now_ns)
 	}
 	if (i >= 0)
 		drop(t, i);
-	/* Whoever is not known by its start may be anybody under this number. */
+	/* If the start time is not known, any process may have this number. */
 	p = process_table_find(t->procs, pid);
 	if (!p || !p->start_boottime_ns || !p->shown_pid)
 		return NULL;

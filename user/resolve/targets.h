@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * targets.h - inside the resolve room: the processes that are being read, each opened once, when
- * it is first needed.
+ * targets.h - inside the resolve room: keeps the processes that are being read. Each is opened
+ * once, when it is first needed.
  */
 #ifndef CT_TARGETS_H
 #define CT_TARGETS_H
@@ -10,19 +10,21 @@
 #include "../proc/target.h"
 
 struct targets;
-/* procs is asked for numbers and start times. closing() is told before a target is closed. NULL:
- * no memory. */
+/* procs is used to look up numbers and start times. closing() is called before a target is closed.
+ * NULL: no memory. */
 struct targets *targets_open(struct process_table *procs, void (*closing)(void *ctx, uint32_t pid),
 			     void *ctx);
 void targets_close(struct targets *); /* takes NULL; closing() is not called */
-/* The process; NULL: it is gone, or not to be read. now_ns: the newest record's time. Valid
- * until the next call. */
+/* Returns the process. NULL: it is gone, or it must not be read. now_ns: the time of the newest
+ * record. Valid until the next call. */
 struct target *targets_get(struct targets *, uint32_t pid, uint64_t now_ns);
-/* Is the one that is open under the number, if any, the process that the record tells of? */
+/* Whether the process that is open under the number, if any, is the one that the record
+ * describes. */
 bool targets_same(struct targets *, const struct ct_process *);
-/* It became another program, or its number another process's: what is open is the old one. */
+/* Call this when the process became another program, or its number was reused: what is open is the
+ * old one. */
 void targets_drop(struct targets *, uint32_t pid);
-/* It ended: it is closed when its last records are through. */
+/* Call this when the process ended: it is closed after its last records were handled. */
 void targets_exited(struct targets *, uint32_t pid, uint64_t now_ns);
 
 #endif

@@ -109,7 +109,7 @@ static int cubin(const void *data, size_t len, fatbin_fn fn, void *ctx)
 	if (ehdr.e_ident[EI_CLASS] != ELFCLASS64)
 		return -ENOTSUP;
 	if (!ehdr.e_shoff || !ehdr.e_shnum)
-		return -ENOTSUP; /* no sections: what it holds cannot be told */
+		return -ENOTSUP; /* no sections: the contents cannot be determined */
 	if (ehdr.e_shentsize != sizeof(Elf64_Shdr) ||
 	    !inside(len, ehdr.e_shoff, (uint64_t)ehdr.e_shnum * sizeof(Elf64_Shdr)))
 		return -EBADMSG;
@@ -140,7 +140,7 @@ static bool is_part(char c)
 	       c == '_' || c == '$' || c == '%';
 }
 
-/* Past white space, comments and strings; `end` when there is nothing else. */
+/* Skips white space, comments and strings. Returns `end` if there is nothing else. */
 static const char *skip(const char *s, const char *end)
 {
 	while (s < end) {
@@ -193,7 +193,8 @@ int fatbin_ptx(const char *text, size_t len, fatbin_fn fn, void *ctx)
 		if (err)
 			return err;
 	}
-	return version ? 0 : -EBADMSG; /* every PTX begins with one; what has none is no PTX */
+	/* every PTX text begins with .version; a text without it is not PTX */
+	return version ? 0 : -EBADMSG;
 }
 
 /* ---- the container ---- */
@@ -204,8 +205,8 @@ static int payload(uint16_t kind, const uint8_t *p, size_t len, fatbin_fn fn, vo
 				  : fatbin_ptx((const char *)p, len, fn, ctx);
 }
 
-/* LZ4 and zstd say what they made; a payload that becomes larger or smaller than announced is
- * damaged. */
+/* LZ4 and zstd return the size of their output; if it differs from the announced size, the payload
+ * is damaged. */
 static int compressed(uint16_t kind, bool lz4, const uint8_t *p, size_t len, uint64_t want,
 		      uint64_t *budget, fatbin_fn fn, void *ctx)
 {
@@ -234,7 +235,7 @@ static int compressed(uint16_t kind, bool lz4, const uint8_t *p, size_t len, uin
 	return err;
 }
 
-/* One entry at p. Returns its size in *size. */
+/* Reads one entry at p. Stores its size in *size. */
 static int entry_at(const uint8_t *p, size_t len, uint64_t *size, uint64_t *budget, fatbin_fn fn,
 		    void *ctx)
 {

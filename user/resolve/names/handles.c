@@ -127,12 +127,12 @@ void pool_put(struct pool *p, struct pool_name *x)
 /* ---- handles ---- */
 
 #define FIRST_SLOTS 64		  /* a power of two */
-#define MAX_SLOTS (1 << 20)	  /* of one process: three quarters of them can be used */
+#define MAX_SLOTS (1 << 20)	  /* slots of one process: three quarters of them can be used */
 #define GONE_SLOTS 512		  /* a power of two */
-#define GONE_MAX (GONE_SLOTS / 2) /* owners that are gone; then their handles are cleared away */
+#define GONE_MAX (GONE_SLOTS / 2) /* when this many owners are gone, their handles are removed */
 
 struct table {
-	uint32_t refs; /* processes that share it */
+	uint32_t refs; /* number of processes that share the table */
 	uint32_t nslots, used;
 	struct handle *slots;
 };
@@ -242,7 +242,7 @@ static struct gone *gone_slot(const struct handles *h, uint64_t owner)
 	return &h->gone[i];
 }
 
-/* Was it learned after what it belongs to was last unloaded? */
+/* Whether the handle was learned after its owner was last unloaded. */
 static bool alive(const struct handles *h, const struct handle *e)
 {
 	if (e->flags & HANDLE_IN_CONTEXT && e->learned_ns < h->context_ended_ns)
@@ -254,13 +254,14 @@ static bool alive(const struct handles *h, const struct handle *e)
 
 		return !g || !g->owner || e->learned_ns >= g->from_ns;
 	}
-	/* Nobody knows what it belongs to: any may have been it. */
+	/* Its owner is not known: any unloading may have been its owner's. */
 	if (e->learned_ns < h->runtime_unloaded_ns)
 		return false;
 	return e->flags & HANDLE_RUNTIME || e->learned_ns >= h->driver_unloaded_ns;
 }
 
-/* Moves what is known and not gone into a table of its own, with room for one more. */
+/* Moves the handles that are not gone into a new table, which is not shared and has room for one
+ * more. */
 static int rebuild(struct handles *h)
 {
 	uint32_t n = 0, nslots = FIRST_SLOTS;
@@ -296,7 +297,7 @@ const struct handle *handles_find(struct handles *h, uint64_t handle)
 	return e->flags && (e->name || e->flags & HANDLE_PART) && alive(h, e) ? e : NULL;
 }
 
-/* Too much is known: better nothing than what may be out of date. */
+/* There are too many handles: forgetting all is better than keeping what may be out of date. */
 static int start_anew(struct handles *h)
 {
 	struct table *t = table_open(FIRST_SLOTS);

@@ -4,23 +4,26 @@
 
 #include "inner.h"
 
-#define THREADS 1024		/* a power of two */
-#define WANTED_NS 2000000000ULL /* after the last launch of a kernel without a name */
-#define SETTLE_NS 200000000ULL	/* until the source captures them */
+#define THREADS 1024 /* a power of two */
+/* how long they are wanted after the last launch of a kernel without a name */
+#define WANTED_NS 2000000000ULL
+#define SETTLE_NS 200000000ULL /* time that the source needs to begin capturing them */
 #define TRIES 3
-#define ASKED 0x80 /* in *tries: this kernel is among those that inner launches are wanted for */
+#define ASKED 0x80 /* flag in *tries: nested launches are wanted for this kernel */
 
 struct last {
 	uint32_t pid, tid; /* tid 0: none */
 	bool many;
-	uint64_t start_ns, handle; /* of the first since the thread's outermost call */
+	/* of the first nested launch in the thread's current outermost call */
+	uint64_t start_ns, handle;
 };
 
 struct inner {
-	uint64_t wanted_ns;	      /* until when */
-	uint64_t since_ns;	      /* since when without a break */
-	struct last threads[THREADS]; /* two threads may fall on one: then neither learns */
-	unsigned int asking;	      /* kernels that they are wanted for */
+	uint64_t wanted_ns; /* until when nested launches are wanted */
+	uint64_t since_ns;  /* since when they have been wanted without a break */
+	/* two threads may share an entry: then neither learns anything */
+	struct last threads[THREADS];
+	unsigned int asking; /* number of kernels that they are wanted for */
 };
 
 struct inner *inner_open(void)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * known.c - see known.h. What is kept of each process, and in which order the sources of names are
- * asked.
+ * known.c - see known.h. This file keeps what is known of each process, and asks the sources of
+ * names in a fixed order.
  *
- * A name must be that of the kernel which the handle meant when the call was made, and we look
- * later. Three things could have happened since: the code was unloaded and its addresses used
- * again, the process exec'd, or it ended and its number was used again. For the first there is
- * forgets(): it counts the calls that unload code at their entry, so while it is what it was,
- * and all of those calls have come by, nothing was unloaded in between; it is asked before and
- * after. For the others the struct target pins the address space. Once it is gone nothing is
- * read any more.
+ * A name must be the name of the kernel that the handle meant when the call was made, but it is
+ * looked up later. Three things could have happened since: the code was unloaded and its addresses
+ * were used again, the process exec'd, or it ended and its number was used again. forgets() detects
+ * the first: it counts the calls that unload code, at their entry. It is called before and after
+ * the look-up. If it has not changed, and the records of all those calls have arrived, nothing was
+ * unloaded in between. The struct target excludes the other two, because it refers to one address
+ * space. When that is gone, nothing more is read.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,9 +26,9 @@
 #define MAX_PROCS 256
 #define MAX_MODULES 1024 /* files with device code in one process */
 #define REREAD_NS 50000000ULL
-#define MISS_NS 1000000000ULL /* so long a handle that was not found is not looked for again */
+#define MISS_NS 1000000000ULL /* how long a handle that was not found is not looked up again */
 #define MISSES 256
-#define RANGE_GAP 4096	 /* variables nearer than this are read together */
+#define RANGE_GAP 4096	 /* variables closer together than this are read in one piece */
 #define RANGE_MAX 262144 /* bytes of one read */
 #define RANGES_MAX 4096	 /* reads for one file in one process */
 
@@ -36,7 +36,7 @@
 struct module {
 	struct file *file;
 	uint64_t dev, ino, bias;
-	uint64_t *values; /* of the variables that hold handles; NULL: not read yet */
+	uint64_t *values; /* values of the variables that hold handles; NULL: not read yet */
 };
 
 struct miss {
@@ -45,13 +45,14 @@ struct miss {
 
 struct known_process {
 	uint32_t pid;
-	const struct target *target; /* as it was; another one is another process */
+	/* the target at the last look-up; a different one means a different process */
+	const struct target *target;
 	uint64_t used, maps_hash, maps_ns, values_ns, forgets;
 	bool mapped;
 	struct module *modules;
 	int nmodules;
 	struct driver *driver;
-	bool looked; /* the modules are all there */
+	bool looked; /* the modules have been opened */
 	struct miss misses[MISSES];
 };
 
@@ -166,7 +167,7 @@ static uint64_t mix(uint64_t h, uint64_t v)
 	return (h ^ v) * 0x9e3779b97f4a7c15ULL + (h >> 29);
 }
 
-/* Of the executable mappings alone: a heap that grows changes nothing here. */
+/* Hashes only the executable mappings: a growing heap does not change the hash. */
 static uint64_t hash_maps(const struct target_map *maps, int n)
 {
 	uint64_t h = 1;
@@ -200,7 +201,7 @@ static void add_module(struct known *k, struct known_process *p, struct target *
 	f->refs++;
 }
 
-/* Brings what is known of the mappings up to date. Returns 0 or -errno: the process is gone. */
+/* Updates what is known of the mappings. Returns 0, or -errno if the process is gone. */
 static int refresh(struct known *k, struct known_process *p, struct target *t, uint64_t now)
 {
 	const struct target_map *maps;
@@ -226,8 +227,8 @@ static int refresh(struct known *k, struct known_process *p, struct target *t, u
 	return 0;
 }
 
-/* Opens what is mapped, once for each set of mappings, and not before it is needed: it takes
- * longer than some processes live. */
+/* Opens the mapped files, once for each set of mappings and only when they are needed, because this
+ * takes longer than some processes live. */
 static void look_at_modules(struct known *k, struct known_process *p, struct target *t)
 {
 	const struct target_map *maps;
@@ -253,9 +254,9 @@ static void miss(struct known_process *p, uint64_t handle, uint64_t now)
 
 /* ---- host stubs ---- */
 
-/* Whether a file's only kernel is that of any host stub in it. A program with fixed addresses
- * passes its own entry for a function of another file, so there it must be the only kernel of
- * all files. */
+/* Returns the file's only kernel, if it must be the kernel of any host stub in the file. A program
+ * with fixed addresses may pass its own entry for a function of another file. So in such a program
+ * it must be the only kernel of all files. */
 static const char *only_kernel(struct known *k, const struct known_process *p,
 			       const struct module *own, uint32_t *len)
 {
@@ -289,8 +290,8 @@ static const char *find_stub(struct known *k, struct known_process *p, struct ta
 	char byte;
 	size_t n;
 
-	/* the mappings are those of the program that runs now, the memory is that of the one
-	 * which was opened */
+	/* the mappings belong to the program that runs now, the memory to the one that was
+	 * opened */
 	if (!gone && target_read(t, handle, &byte, 1))
 		return NULL;
 	for (int i = 0; i < p->nmodules && !own; i++)
@@ -305,8 +306,8 @@ static const char *find_stub(struct known *k, struct known_process *p, struct ta
 		*len = (uint32_t)n;
 		return k->name;
 	}
-	/* a file with symbols for its functions has one for this; where they were ambiguous,
-	 * code decides nothing */
+	/* a file with symbols for its functions has one for this function; if the symbols were
+	 * ambiguous, the device code cannot decide */
 	if (!known_elf_index(own->file->elf) && known_elf_handles(own->file->elf))
 		return NULL;
 	*source = CT_NAME_FATBIN;
@@ -315,7 +316,8 @@ static const char *find_stub(struct known *k, struct known_process *p, struct ta
 
 /* ---- handles ---- */
 
-/* The values of one file's variables, in few big reads: they lie close to each other in .bss. */
+/* Reads the values of one file's variables with few large reads, because the variables are close
+ * together in .bss. */
 static int read_values(struct module *mod, struct target *t, uint8_t *buf)
 {
 	struct known_elf *e = mod->file->elf;
@@ -362,8 +364,8 @@ static int read_all_values(struct known_process *p, struct target *t, uint64_t n
 	return err;
 }
 
-/* The kernel of the variables that hold this handle, in k->name. Returns its length; 0: none, or
- * they do not agree. */
+/* Finds the kernel of the variables that hold this handle, and stores it in k->name. Returns the
+ * name's length; 0: there is none, or the variables do not agree. */
 static size_t name_of_value(struct known *k, const struct known_process *p, uint64_t handle,
 			    bool *sure)
 {
@@ -393,15 +395,16 @@ static size_t name_of_value(struct known *k, const struct known_process *p, uint
 	return len;
 }
 
-/* Whether all that has begun to unload code has come by; *count for the second look. */
+/* Whether the records of all calls that began to unload code have arrived. *count is kept for the
+ * second check. */
 static bool settled(const struct known *k, uint64_t *count)
 {
 	*count = k->forgets ? k->forgets(k->forgets_ctx) : 0;
 	return !k->forgets || *count == k->unloads;
 }
 
-/* A handle that is no address of code: what the variables say and what the driver's memory says,
- * and whether they agree. */
+/* Finds the name of a handle that is not an address of code: from the variables and from the
+ * driver's memory, and checks whether the two agree. */
 static const char *find_handle(struct known *k, struct known_process *p, struct target *t,
 			       uint64_t handle, uint64_t now, bool gone, bool *fresh,
 			       enum ct_name_source *source, uint32_t *len)
@@ -413,8 +416,8 @@ static const char *find_handle(struct known *k, struct known_process *p, struct 
 
 	if (!k->forgets)
 		return NULL;
-	/* The driver's word first: to index the symbols of large files takes longer than some
-	 * processes live. */
+	/* The driver's memory is read first, because indexing the symbols of large files takes
+	 * longer than some processes live. */
 	if (!gone && p->driver && !driver_is_refuted(p->driver))
 		said = driver_read_name(t, handle, k->other, sizeof(k->other));
 	said = said < 0 ? 0 : said;
@@ -423,8 +426,8 @@ static const char *find_handle(struct known *k, struct known_process *p, struct 
 	if (!gone && (!p->values_ns || now - p->values_ns > REREAD_NS) &&
 	    read_all_values(p, t, now) == -ESRCH && !*fresh)
 		return NULL;
-	/* The process may have gone on to unload its code, or to end, while its files were
-	 * looked at: then they decide nothing. */
+	/* The process may have unloaded its code, or ended, while its files were read: then the
+	 * files cannot decide. */
 	if (*fresh && (!settled(k, &after) || after != before))
 		n = 0;
 	else
@@ -437,7 +440,7 @@ static const char *find_handle(struct known *k, struct known_process *p, struct 
 		if (sure && match != STUB_SPELLING)
 			driver_pair(p->driver, match == STUB_SAME);
 		if (match == STUB_OTHER && trusted)
-			return NULL; /* which of the two is not what it was, there is no telling */
+			return NULL; /* it is not known which of the two has changed */
 		said = match == STUB_SPELLING && trusted ? said : 0;
 	}
 	if (!n && !said)
@@ -463,8 +466,8 @@ const char *known_find(struct known *k, struct target *t, uint32_t pid, uint64_t
 	if (!p || missed(p, handle, now) || !settled(k, &before))
 		return NULL;
 	if (!p->mapped || !k->forgets || p->forgets != before || now - p->maps_ns > REREAD_NS) {
-		/* of a process that has ended, what was read before still tells what its last
-		 * calls meant */
+		/* after a process has ended, what was read before still names the kernels of its
+		 * last calls */
 		gone = refresh(k, p, t, now) < 0;
 		if (gone && (!p->mapped || !k->forgets || p->forgets != before)) {
 			miss(p, handle, now);
@@ -510,11 +513,12 @@ void known_teach(struct known *k, struct target *t, uint32_t pid, uint64_t handl
 		return;
 	said = driver_read_name(t, handle, k->other, sizeof(k->other));
 	if (said <= 0 || !settled(k, &after) || after != before)
-		/* nothing that looks like a name: no name will be taken from there either */
+		/* the memory has nothing that looks like a name, so no name will be taken from
+		 * there */
 		return;
 	memcpy(k->name, name, len);
 	k->name[len] = '\0';
-	/* a name that was cut on its way to us says nothing */
+	/* a name that was cut cannot be compared */
 	if ((size_t)said > len && !memcmp(k->other, k->name, len))
 		return;
 	match = stub_compare(k->name, k->other);

@@ -8,7 +8,7 @@
 #include "known_code.h"
 
 #define MAX_CONTAINER (256u << 20) /* bytes of one fat binary */
-/* bytes looked through for fat binaries where there are no section headers */
+/* bytes searched for fat binaries if there are no section headers */
 #define MAX_SCAN (512ULL << 20)
 #define MAX_PLAIN (1ULL << 30) /* bytes of a file's device code, decompressed */
 #define SCAN_CHUNK (1u << 20)
@@ -18,7 +18,7 @@ static bool is_device_section(const char *name)
 	return !strcmp(name, ".nv_fatbin") || !strcmp(name, "__nv_relfatbin");
 }
 
-/* A fat binary's head at p: the magic, version 1, a header of 16 bytes. */
+/* Whether there is a fat binary's head at p: the magic, version 1, a header of 16 bytes. */
 static bool is_container(const uint8_t *p)
 {
 	static const uint8_t head[8] = { 0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0 };
@@ -28,7 +28,8 @@ static bool is_container(const uint8_t *p)
 
 typedef int (*place_fn)(const struct elf_file *, uint64_t at, uint64_t len, void *ctx);
 
-/* Without section headers: every place in a segment that looks like the beginning of a fat binary. */
+/* Without section headers: visits every place in a segment that looks like the beginning of a fat
+ * binary. */
 static int scan_segments(const struct elf_file *f, place_fn fn, void *ctx)
 {
 	uint64_t budget = MAX_SCAN;
@@ -118,8 +119,8 @@ static int on_kernel(void *ctx, const char *name)
 	return 0;
 }
 
-/* One fat binary after the other, so that a file with thousands is not read beyond the second
- * kernel. */
+/* Reads one fat binary after the other, so that a file with thousands is not read further than its
+ * second kernel. */
 static int count_at(const struct elf_file *f, uint64_t at, uint64_t len, void *ctx)
 {
 	struct count *c = ctx;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* known_code.h - the device code in an ELF file of the host: where it is, and whether it holds a
- * single kernel. */
+/* known_code.h - finds the device code in an ELF file of the host, and whether it has only one
+ * kernel. */
 #ifndef CT_KNOWN_CODE_H
 #define CT_KNOWN_CODE_H
 

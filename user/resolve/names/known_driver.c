@@ -10,8 +10,8 @@
 #include "stub.h"
 
 #define MAX_DRIVERS 16
-#define NAME_AT 8      /* bytes behind a handle */
-#define PAIRS_FIRST 32 /* certain pairs that are all compared */
+#define NAME_AT 8      /* the pointer to the name is this many bytes behind a handle */
+#define PAIRS_FIRST 32 /* the first certain pairs, which are all compared */
 
 /* Releases (their first number) on which it was measured: CUfunction from modules and from
  * libraries, CUkernel, cudaKernel_t; 64-bit Linux. */
@@ -62,7 +62,7 @@ static bool was_measured(const char *version)
 	unsigned long v = strtoul(version, &end, 10);
 
 	if (end == version || *end != '.')
-		return false; /* "libcuda.so.1": some other name for it */
+		return false; /* "libcuda.so.1" has no version in it */
 	for (size_t i = 0; i < ARRAY_LEN(measured); i++)
 		if (measured[i] == v)
 			return true;

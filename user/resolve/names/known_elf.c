@@ -2,8 +2,8 @@
 /*
  * known_elf.c - see known_elf.h.
  *
- * The index keeps addresses, hashes and places of names; a name is read from the file again when
- * it is wanted, and believed only if it still has its hash. libtorch_cuda.so has 21 495 handles
+ * The index keeps addresses, hashes and places of names. A name is read from the file again when it
+ * is needed, and is used only if its hash is still the same. libtorch_cuda.so has 21 495 handles
  * and 200 000 functions: the index takes 6 MB of memory and the names would take 60.
  */
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "stub.h"
 #include "../../util/table/array.h"
 
-/* Bounds; what is beyond them has no names. */
+/* Limits; a file that exceeds them has no names. */
 #define MAX_FUNCS (2u << 20)
 #define MAX_HANDLES (256u << 10)
 #define MAX_STUBS (1u << 20)
@@ -25,12 +25,12 @@
 #define NOT_ASKED (-1000000)
 
 struct func {
-	uint64_t addr, hash; /* of the name as stub_plain() has it */
+	uint64_t addr, hash; /* address, and hash of the name that stub_plain() makes */
 	uint64_t name_at;
 };
 
 struct var {
-	uint64_t addr, hash; /* of the whole symbol */
+	uint64_t addr, hash; /* address, and hash of the whole symbol */
 	uint64_t name_at;
 };
 
@@ -41,10 +41,10 @@ struct known_elf {
 	struct func *funcs; /* by address */
 	struct var *vars;   /* by address */
 	uint64_t *names;    /* the functions' hashes, sorted */
-	/* hashes of the kernels that have a stub of nvcc's, sorted, each once */
+	/* hashes of the kernels that have a stub from nvcc, sorted, without duplicates */
 	uint64_t *stubs;
 	uint32_t nfuncs, nvars, nstubs;
-	int kernels; /* known_elf_kernels()'s answer, or NOT_ASKED */
+	int kernels; /* result of known_elf_kernels(), or NOT_ASKED */
 	char *kernel;
 };
 
@@ -142,7 +142,7 @@ struct build {
 	char name[CT_NAME_MAX];
 };
 
-/* Room for one more element. */
+/* Makes room for one more element. */
 #define room_for(array, n, max) ((n) >= (max) ? -E2BIG : array_room(array, n) ? 0 : -ENOMEM)
 
 static int add_stub(struct build *b, size_t len)
@@ -190,8 +190,8 @@ static int on_symbol(void *ctx, const struct elf_sym *sym)
 		return 0;
 	if (sym->type == STT_OBJECT)
 		return sym->defined ? on_object(b, sym, len) : 0;
-	/* an undefined function with an address is the fixed program's own entry for it, which
-	 * is what it passes */
+	/* an undefined function with an address is the entry that a program with fixed addresses
+	 * has for it; the program passes this address */
 	n = stub_of_any(sym->name, len, b->name, sizeof(b->name));
 	if (n)
 		return add_stub(b, n);
@@ -249,14 +249,14 @@ int known_elf_index(struct known_elf *e)
 	if (!b)
 		return -ENOMEM;
 	b->e = e;
-	/* .symtab has all that .dynsym has */
+	/* .symtab has all symbols of .dynsym */
 	err = elf_has_section(&e->file, SHT_SYMTAB)
 		      ? elf_symbols_of(&e->file, SHT_SYMTAB, types, on_symbol, b)
 		      : elf_symbols_of(&e->file, SHT_DYNSYM, types, on_symbol, b);
 	free(b);
 	if (!err)
 		err = sort_index(e);
-	/* half an index would take what is ambiguous for certain */
+	/* with half an index, an ambiguous name would look certain */
 	if (err)
 		e->nfuncs = e->nvars = e->nstubs = 0;
 	else if (!e->nfuncs && !e->nvars)
@@ -268,7 +268,7 @@ int known_elf_index(struct known_elf *e)
 
 /* ---- names ---- */
 
-/* Reads a symbol's name anew. Returns its length; 0: it cannot be read. */
+/* Reads a symbol's name again. Returns its length; 0: it cannot be read. */
 static size_t name_at(const struct known_elf *e, uint64_t at, char *buf)
 {
 	size_t have = 0;
@@ -306,7 +306,7 @@ static bool has_func(const struct known_elf *e, const char *name, size_t len)
 	return in_set(e->names, e->nfuncs, name, len);
 }
 
-/* The first element with at least that address. */
+/* Returns the first element with at least this address. */
 static uint32_t lower(const void *array, uint32_t n, size_t size, uint64_t addr)
 {
 	uint32_t lo = 0, hi = n;
@@ -322,8 +322,8 @@ static uint32_t lower(const void *array, uint32_t n, size_t size, uint64_t addr)
 	return lo;
 }
 
-/* What one symbol at the address of a host function says. *stub: nvcc made a stub for a kernel
- * of that name. */
+/* Finds the kernel's name from one symbol at the address of a host function. *stub: nvcc made a
+ * stub for a kernel of that name. */
 static size_t func_kernel(const struct known_elf *e, const struct func *f, char *out, bool *stub)
 {
 	char symbol[ELF_NAME_MAX];
@@ -343,7 +343,7 @@ static size_t func_kernel(const struct known_elf *e, const struct func *f, char 
 		*stub = true;
 		return n;
 	}
-	/* extern "C", or a name that only the host has: that of a template over an extended lambda */
+	/* extern "C", or a name that exists only on the host: a template with an extended lambda */
 	memcpy(out, symbol, len + 1);
 	return len;
 }
@@ -356,8 +356,8 @@ size_t known_elf_stub(struct known_elf *e, uint64_t addr, char *out, size_t size
 
 	if (known_elf_index(e))
 		return 0;
-	/* several symbols at one address: aliases, or functions that the linker found to be the
-	 * same */
+	/* several symbols at one address: aliases, or functions that the linker merged because they
+	 * are equal */
 	for (uint32_t i = lower(e->funcs, e->nfuncs, sizeof(*e->funcs), addr);
 	     i < e->nfuncs && e->funcs[i].addr == addr; i++) {
 		bool stub;
@@ -402,8 +402,8 @@ size_t known_elf_handle(struct known_elf *e, uint32_t i, char *out, size_t size,
 	n = stub_of_handle(symbol, len, out, size);
 	if (!n || !stub_is_name(out, n))
 		return 0;
-	/* The stub's name is mangled also where the kernel's is not, being extern "C"; the host
-	 * function tells. */
+	/* The stub's name is mangled even if the kernel's is not, because it is extern "C". The
+	 * host function's symbol shows which case it is. */
 	cpp = has_func(e, out, n);
 	nc = stub_extern_c(out, n, c, sizeof(c));
 	if (nc && has_func(e, c, nc)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * known_elf.h - what one ELF file says of the kernels that were compiled into it: by the symbols
- * of the host's side, and by its device code. Built once for a file and shared by all processes
- * that map it. Knows no process.
+ * known_elf.h - finds out which kernels were compiled into one ELF file, from the symbols of the
+ * host code and from the device code. This is done once for a file, and all processes that map the
+ * file share the result. Knows no process.
  */
 #ifndef CT_KNOWN_ELF_H
 #define CT_KNOWN_ELF_H
@@ -19,7 +19,7 @@ struct known_elf_facts {
 	uint32_t nstubs, nhandles;
 };
 
-/* Reads the headers, no symbols yet. Takes the descriptor over, also on failure. Returns 0,
+/* Reads the headers, but no symbols yet. Takes over the descriptor, even on failure. Returns 0,
  * -ENOEXEC, -EBADMSG, -EIO or -ENOMEM. */
 int known_elf_open(struct known_elf **, int fd);
 void known_elf_close(struct known_elf *); /* takes NULL */
@@ -29,26 +29,27 @@ bool known_elf_is_fixed(const struct known_elf *);
 /* Reads the symbols, once. Returns 0, or why there are none: -ENOENT (stripped), -E2BIG,
  * -EBADMSG, -EIO, -ENOMEM. */
 int known_elf_index(struct known_elf *);
-/* counts are 0 before the index is there */
+/* the counts are 0 before known_elf_index() */
 void known_elf_facts(const struct known_elf *, struct known_elf_facts *);
 
-/* What is to be added to the file's addresses where `map`, an executable mapping of it, is;
- * false: it is no such. */
+/* Returns in *bias what must be added to the file's addresses in a process that has the executable
+ * mapping `map` of it. False: `map` is not such a mapping. */
 bool known_elf_bias(const struct known_elf *, const struct target_map *map, uint64_t *bias);
 
-/* The kernel of the host function at an address of the file. Copies the name, returns its
+/* Finds the kernel of the host function at an address of the file. Copies the name and returns its
  * length; 0: not known, or several names are possible. */
 size_t known_elf_stub(struct known_elf *, uint64_t addr, char *out, size_t size);
 
 /* The variables that hold handles, by address. */
 uint32_t known_elf_handles(const struct known_elf *);
 uint64_t known_elf_handle_addr(const struct known_elf *, uint32_t i);
-/* The kernel whose handle it holds, as above. *sure: the device's code calls it so too, not only
- * the host's. Where the kernel may or may not be extern "C" there is no telling: 0. */
+/* Finds the kernel whose handle variable `i` holds, as above. *sure: the device code has this name
+ * too, not only the host code. Returns 0 also if it cannot be determined whether the kernel is
+ * extern "C". */
 size_t known_elf_handle(struct known_elf *, uint32_t i, char *out, size_t size, bool *sure);
 
-/* How many kernels the device code holds: 0, 1 (the name is in `out`, "" where it does not fit)
- * or 2, which stands for more; or -errno when not all of it can be understood. */
+/* Returns how many kernels the device code has: 0, 1 (the name is in `out`, "" if it does not fit)
+ * or 2 for more; or -errno if not all of it can be understood. */
 int known_elf_kernels(struct known_elf *, char *out, size_t size);
 
 #endif

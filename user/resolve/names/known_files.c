@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* known_files.c - see known_files.h. A file that changed is another file: its size and time of
- * change are of its identity. */
+/* known_files.c - see known_files.h. A file that has changed is another file: its size and time of
+ * change are part of its identity. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 
 #include "known_files.h"
 
-#define MAX_FILES 8192	   /* files looked at */
+#define MAX_FILES 8192	   /* files that are remembered */
 #define MAX_CODE_FILES 128 /* files kept open */
 
 struct file_table {
@@ -46,7 +46,7 @@ static bool file_evict(struct file_table *t, bool code)
 	return oldest >= 0;
 }
 
-/* Looks at a file that was not seen before. Takes the descriptor over. */
+/* Reads a file that was not seen before. Takes over the descriptor. */
 static struct file *file_add(struct file_table *t, const struct stat *st, int fd)
 {
 	struct file *f = calloc(1, sizeof(*f));

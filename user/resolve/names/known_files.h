@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * known_files.h - the files that were looked at for kernels, by their identity, shared by all
- * processes that map them. What is in them is known_elf.h's.
+ * known_files.h - keeps the files that were searched for kernels, by their identity. All processes
+ * that map a file share it. known_elf.h has what is in a file.
  */
 #ifndef CT_KNOWN_FILES_H
 #define CT_KNOWN_FILES_H
@@ -10,8 +10,8 @@
 
 struct file_table;
 
-/* A file. `elf` is there only where it matters: with device code, or a program with fixed
- * addresses. Owned by the table; as long as `refs` is not 0 it stays. */
+/* A file. It has `elf` only if that is needed: if the file has device code, or is a program with
+ * fixed addresses. The table owns the file, and keeps it as long as `refs` is not 0. */
 struct file {
 	uint64_t dev, ino, size;
 	int64_t mtime_ns;
@@ -22,7 +22,7 @@ struct file {
 
 struct file_table *file_table_open(void); /* NULL: no memory */
 void file_table_close(struct file_table *);
-/* The file behind a mapping; NULL: it cannot be opened, or there are too many. */
+/* Returns the file behind a mapping. NULL: it cannot be opened, or there are too many. */
 struct file *file_table_find(struct file_table *, struct target *, const struct target_map *);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* known_survey.c - what `cudatrace doctor -p` says of the names of a process's kernels: see
- * known.h. */
+/* known_survey.c - finds out what `cudatrace doctor -p` reports about the names of a process's
+ * kernels: see known.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,11 +2,11 @@
 /*
  * names.c - see names.h.
  *
- * Of each process two things are kept: which kernel each handle is (handles.h: all 20 000 that a
- * library registers), and which handles were told of, by a CT_NAME record (the few hundred that
- * are launched). A launch of a kernel whose name was told costs one probe of the second table.
- * Whatever changes a told handle's meaning takes the name back at once, so that those who learn
- * from CT_NAME records never have an old one.
+ * Two tables are kept for each process: which kernel each handle means (handles.h: all 20 000 that
+ * a library registers), and which handles were reported by a CT_NAME record (the few hundred that
+ * are launched). A launch of a kernel whose name was reported costs one look-up in the second
+ * table. If the meaning of a reported handle changes, its name is withdrawn at once, so that later
+ * stages never use an old name.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,24 +21,26 @@
 #define POOL_BYTES ((size_t)128 << 20)
 #define CHAINS 256     /* a power of two */
 #define FIRST_TOLD 16  /* a power of two */
-#define TOLD_MAX 65536 /* handles of one process; then all are told anew */
-/* of an ended process's names: its last records may be on the way */
+#define TOLD_MAX 65536 /* reported handles of one process; beyond that, all are reported again */
+/* how long the names of an ended process are kept, because its last records may still be on the
+ * way */
 #define EXITED_NS 5000000000ULL
-#define TEACH_MAX 64 /* pairs that one process is calibrated with */
+/* pairs of handle and name of one process that are compared with the driver's memory */
+#define TEACH_MAX 64
 
 /* A handle that a call was about. */
 struct told {
 	uint64_t handle;	/* 0: a free slot */
-	struct pool_name *name; /* NULL: nothing is told of it */
+	struct pool_name *name; /* NULL: no name was reported */
 	uint8_t source;
-	uint8_t tries; /* inner launches that did not help */
+	uint8_t tries; /* number of nested launches that did not help */
 };
 
 struct names_process {
-	struct names_process *next; /* in its chain */
+	struct names_process *next; /* the next process in its hash chain */
 	uint32_t pid;
 	uint64_t start_boottime_ns; /* 0: not known */
-	uint64_t exited_ns;	    /* 0: it has not */
+	uint64_t exited_ns;	    /* 0: it has not ended */
 	struct handles *handles;
 	struct told *told;
 	uint32_t ntold, told_slots;
@@ -53,7 +55,7 @@ struct names {
 	struct inner *inner; /* NULL: not wanted */
 	struct names_process *chains[CHAINS], *last;
 	uint32_t nexited;
-	uint64_t now_ns; /* of the newest record */
+	uint64_t now_ns; /* time of the newest record */
 	uint64_t launches, named;
 	bool warned;
 	union {
@@ -130,7 +132,7 @@ static struct names_process *proc_find(struct names *n, uint32_t pid)
 	return p;
 }
 
-/* The process; made if it is new. NULL: no memory. */
+/* Returns the process, and adds it if it is new. NULL: no memory. */
 static struct names_process *proc_get(struct names *n, uint32_t pid)
 {
 	struct names_process *p = proc_find(n, pid);
@@ -186,7 +188,7 @@ static void sweep_exited(struct names *n)
 	}
 }
 
-/* ---- telling ---- */
+/* ---- reporting names ---- */
 
 static struct told *told_slot(struct told *slots, uint32_t nslots, uint64_t handle)
 {
@@ -222,7 +224,7 @@ static int emit(struct names *n, uint32_t pid, uint64_t at_ns, uint64_t handle,
 	return n->ops.out(n->ctx, &r->h);
 }
 
-/* The handle names nothing any more, for those who were told. */
+/* Withdraws the name that was reported for a handle. */
 static int take_back(struct names *n, struct names_process *p, struct told *t, uint64_t at_ns)
 {
 	if (!t->name)
@@ -242,7 +244,7 @@ static int take_all_back(struct names *n, struct names_process *p, uint64_t at_n
 	return err;
 }
 
-/* The slot of a handle that a call is about. NULL: no memory. */
+/* Returns the slot of a handle that a call is about. NULL: no memory. */
 static struct told *told_get(struct names *n, struct names_process *p, uint64_t handle,
 			     uint64_t at_ns, int *err)
 {
@@ -276,7 +278,7 @@ static struct told *told_get(struct names *n, struct names_process *p, uint64_t 
 	return t;
 }
 
-/* Takes back what was told and holds no longer. */
+/* Withdraws reported names that are not valid any more. */
 static int check_told(struct names *n, struct names_process *p, uint64_t at_ns)
 {
 	int err = 0;
@@ -293,7 +295,8 @@ static int check_told(struct names *n, struct names_process *p, uint64_t at_ns)
 
 /* ---- learning ---- */
 
-/* The handle has this name from now on (NULL: an unknown one). A reference goes along. */
+/* The handle has this name from now on (NULL: an unknown name). Takes over the reference to the
+ * name. */
 static int learn(struct names *n, struct names_process *p, struct handle *h)
 {
 	struct told *t = p->told ? told_slot(p->told, p->told_slots, h->handle) : NULL;
@@ -328,7 +331,7 @@ static struct pool_name *intern(struct names *n, const char *name, uint32_t len,
 	return x;
 }
 
-/* What a driver's handle is called is what the driver's own memory can be tried with. */
+/* The name of a driver's handle is used to check the driver's own memory. */
 static void teach(struct names *n, struct names_process *p, const struct handle *h)
 {
 	if (!n->ops.teach || !h->name || h->name->cut || h->flags & HANDLE_RUNTIME ||
@@ -353,7 +356,8 @@ static int learn_name(struct names *n, struct names_process *p, const struct ct_
 	h->name = name ? intern(n, name, len, cut) : NULL;
 	h->source = CT_NAME_REGISTERED;
 	h->owner = part && part->flags & HANDLE_PART ? part->owner : l->owner;
-	/* asked for its name: what it belongs to is known from when it was looked up */
+	/* a call asked for the handle's name: the handle's owner is known from the call that looked
+	 * it up */
 	if (!l->owner && old) {
 		h->owner = old->owner;
 		h->flags = old->flags;
@@ -364,7 +368,7 @@ static int learn_name(struct names *n, struct names_process *p, const struct ct_
 	return err;
 }
 
-/* Asks for the name of a handle that nothing has taught, and keeps the answer. NULL: not known. */
+/* Asks for the name of a handle that no call has taught, and keeps the answer. NULL: not known. */
 static const struct handle *ask(struct names *n, struct names_process *p, uint64_t handle,
 				bool driver, uint64_t at_ns, int *err)
 {
@@ -384,8 +388,8 @@ static const struct handle *ask(struct names *n, struct names_process *p, uint64
 	if (!h.name)
 		return NULL;
 	h.source = (uint8_t)source;
-	/* the driver describes it: it may also be of a library that was loaded by the driver's
-	 * own functions */
+	/* the driver's memory describes the handle: it may also belong to a library that the
+	 * driver's own functions loaded */
 	if (source == CT_NAME_DRIVER)
 		h.flags &= (uint8_t)~HANDLE_RUNTIME;
 	*err = learn(n, p, &h);
@@ -414,7 +418,8 @@ static int learn_same(struct names *n, struct names_process *p, const struct api
 	return err;
 }
 
-/* Are the function's handles of kernels the driver's own, or addresses in the program? */
+/* Whether the function's handles of kernels are the driver's own; else they are addresses in the
+ * program. */
 static bool is_drivers(const struct api_func *f)
 {
 	return !api_domains[f->domain].host_stubs;
@@ -469,7 +474,8 @@ int names_doubt(struct names *n, uint64_t at_ns)
 
 /* ---- the kernels that calls are about ---- */
 
-/* A runtime launch of a kernel that nothing names: is the driver's launch inside it known? */
+/* For a runtime launch of a kernel that has no name: uses the name of the driver's launch that is
+ * nested in it. */
 static const struct handle *learn_inner(struct names *n, struct names_process *p, struct told *t,
 					const struct ct_call *c, int *err)
 {
@@ -538,7 +544,8 @@ static int call(struct names *n, const struct ct_call *c)
 		    api_domains[api_funcs[c->func].domain].below &&
 		    api_funcs[c->func].class == API_LAUNCH)
 			inner_saw(n->inner, c, handle);
-		/* what says the name itself, 20 000 times in a row, need not be told it */
+		/* a call that itself has the name, which may come 20 000 times in a row, needs no
+		 * CT_NAME */
 		if (!(c->h.flags & CT_F_HIDDEN) && !api_says_name(c->func))
 			err = tell(n, c, handle);
 	}
@@ -547,7 +554,7 @@ static int call(struct names *n, const struct ct_call *c)
 	return err;
 }
 
-/* A kernel whose launches were counted where they were made. */
+/* Handles a kernel whose launches were counted in the kernel side. */
 static int tallied(struct names *n, const struct ct_tally *t)
 {
 	struct ct_call c = {

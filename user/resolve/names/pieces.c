@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pieces.c - see pieces.h. The number of strings under way is bounded: each thread has one,
- * since the pieces of a string and its call follow each other in a thread; of too many threads
- * the one that was quiet longest loses its pieces.
+ * pieces.c - see pieces.h. The number of incomplete strings is bounded. Each thread has one,
+ * because the pieces of a string and its call follow each other in a thread. If there are too many
+ * threads, the one that was inactive longest loses its pieces.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +13,12 @@
 
 struct string {
 	uint32_t pid, tid;
-	uint64_t used; /* by the clock; 0: free */
+	uint64_t used; /* when it was last used, by the use counter; 0: free */
 	uint16_t func;
 	uint8_t read;
 	bool whole;	/* the last piece came */
 	uint32_t first; /* offset of the first piece in the string */
-	uint32_t len;	/* of the pieces so far, without a gap */
+	uint32_t len;	/* length of the pieces so far, without a gap */
 	char *bytes;	/* CT_NAME_MAX */
 };
 
@@ -57,7 +57,7 @@ static void drop(struct pieces *p, struct string *s)
 	s->used = 0;
 }
 
-/* The thread's string, begun anew at this piece. NULL: no memory. */
+/* Begins the thread's string anew with this piece. NULL: no memory. */
 static struct string *begin(struct pieces *p, const struct ct_more *m)
 {
 	struct string *s = find(p, m->h.pid, m->h.tid);
@@ -104,7 +104,7 @@ void pieces_add(struct pieces *p, const struct ct_more *m)
 			return;
 	}
 	if (s->whole || m->offset != s->first + s->len)
-		return; /* one is missing: what is behind the gap is of no use */
+		return; /* a piece is missing: what comes after the gap cannot be used */
 	s->used = ++p->clock;
 	s->whole = m->last;
 	if (n > CT_NAME_MAX - s->len) {

@@ -36,7 +36,8 @@ static size_t copy(char *out, size_t size, const char *s, size_t len)
 	return len;
 }
 
-/* A length and so many characters: "4name". Returns the identifier, its length in *n, or NULL. */
+/* Reads a length and that many characters: "4name". Returns the identifier, with its length in *n,
+ * or NULL. */
 static const char *source_name(const char *s, const char *end, size_t *n)
 {
 	size_t v = 0;
@@ -54,14 +55,14 @@ static const char *source_name(const char *s, const char *end, size_t *n)
 	return s;
 }
 
-/* The identifier of nvcc's stub at `s`: "__device_stub_" and the kernel's mangled name. */
+/* Reads the identifier of nvcc's stub at `s`: "__device_stub_" and the kernel's mangled name. */
 static size_t kernel_in(const char *s, const char *end, const char **rest, char *out, size_t size)
 {
 	size_t n;
 	const char *id = source_name(s, end, &n);
 
-	/* clang's has its kernel's C++ name after the prefix, which could only be mistaken for
-	 * this if it began so */
+	/* clang's stub has the kernel's C++ name after the prefix; it could be confused with nvcc's
+	 * only if that name began like a mangled one */
 	if (!id || n < STUB_LEN + 2 || memcmp(id, STUB, STUB_LEN) || id[STUB_LEN] != 'Z' ||
 	    !(is_digit(id[STUB_LEN + 1]) || strchr("NLS", id[STUB_LEN + 1])))
 		return 0;
@@ -81,8 +82,8 @@ size_t stub_of_handle(const char *symbol, size_t len, char *out, size_t size)
 	n = kernel_in(symbol, end, &rest, out, size);
 	if (!n)
 		return 0;
-	/* the last such ending; behind it only what compilers append to make a local symbol
-	 * unique: ".lto_priv.0" */
+	/* the last such ending; only a suffix that compilers append to make a local symbol unique
+	 * may follow it: ".lto_priv.0" */
 	for (at = end - HANDLE_LEN; at >= rest; at--)
 		if (!memcmp(at, HANDLE, HANDLE_LEN))
 			return at + HANDLE_LEN == end || at[HANDLE_LEN] == '.' ? n : 0;
@@ -198,11 +199,12 @@ enum stub_match stub_compare(const char *from_symbol, const char *device)
 
 	if (ls == ld && !memcmp(from_symbol, device, ls))
 		return STUB_SAME;
-	/* static kernels of separately compiled device code have their file's mark before their
-	 * name */
+	/* in separately compiled device code, the names of static kernels have a prefix that
+	 * identifies their file */
 	if (has_prefix(device, ld, rdc) && ld > ls && !memcmp(device + ld - ls, from_symbol, ls))
 		return STUB_SPELLING;
-	/* extended lambdas have other names on the host: the same up to there is all that is known */
+	/* extended lambdas have other names on the host, so only the part before the lambda can be
+	 * compared */
 	for (size_t i = 0; i < ARRAY_LEN(lambdas) && !lambda; i++)
 		lambda = strstr(from_symbol, lambdas[i]);
 	n = lambda ? (size_t)(lambda - from_symbol) : 0;
