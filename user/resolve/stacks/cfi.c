@@ -8,7 +8,7 @@
 #include "cfi.h"
 
 #define FIRST_SLOTS 64 /* a power of two */
-#define ROWS_MAX 16384 /* rows of one object; above, all are forgotten */
+#define ROWS_MAX 16384 /* rows of one object; if there are more, all are dropped */
 #define OPS_MAX 64     /* operations of a row's expressions */
 
 struct slot {
@@ -51,7 +51,7 @@ void cfi_close(struct cfi_rows *r)
 
 /* ---- from libdw's form to rows ---- */
 
-/* Branches name bytes of the encoded expression: find the operation that stands there. */
+/* Branches refer to bytes of the encoded expression: finds the operation at that place. */
 static int branch_to(const Dwarf_Op *ops, size_t n, size_t at)
 {
 	/* number is the signed 16-bit distance from the end of the operation, which is 3 bytes long */
@@ -64,7 +64,7 @@ static int branch_to(const Dwarf_Op *ops, size_t n, size_t at)
 	return want > ops[n - 1].offset ? (int)n : -1;
 }
 
-/* Copies an expression behind those that the row has. */
+/* Appends an expression to those that the row has. */
 static bool keep_ops(struct cfi_row *row, struct cfi_rule *rule, const Dwarf_Op *ops, size_t n)
 {
 	struct cfi_op *more;
@@ -243,7 +243,8 @@ const struct cfi_row *cfi_find(struct object *o, uint64_t address)
 	slot->used = true;
 	r->used++;
 	slot->row = ask(r->eh, address - r->eh_bias);
-	/* .debug_frame only where .eh_frame says nothing: it costs a look for separate debug files */
+	/* .debug_frame is used only if .eh_frame has nothing, because it makes libdwfl search for
+	 * separate debug files */
 	if (!slot->row && mod && object_has_dwarf(o)) {
 		if (!r->debug)
 			r->debug = dwfl_module_dwarf_cfi(mod, &r->debug_bias);

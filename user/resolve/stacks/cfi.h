@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cfi.h - call frame information: how a function's caller is found from a place in it, as .eh_frame
- * or .debug_frame says.
+ * cfi.h - call frame information: how to find a function's caller from an address in the function,
+ * according to .eh_frame or .debug_frame.
  *
- * libdw interprets the tables; what it finds for an address is kept as a row, so that the next
- * stack through that address costs a look-up. Knows objects; knows no process and no stack.
+ * libdw interprets the tables. Its result for an address is kept as a row, so that the next stack
+ * with that address needs only a look-up. Knows objects; knows no process and no stack.
  */
 #ifndef CT_CFI_H
 #define CT_CFI_H
 
 #include "object.h"
 
-/* Numbers of registers as DWARF has them for the architecture. */
+/* DWARF's register numbers for the architecture. */
 #if defined(__aarch64__)
 #define CFI_REGS 33
 #define CFI_SP 31
@@ -23,7 +23,7 @@
 #endif
 
 enum cfi_how {
-	CFI_UNDEFINED, /* cannot be known; of the return address: there is no caller */
+	CFI_UNDEFINED, /* the value cannot be known; for the return address: there is no caller */
 	CFI_SAME,
 	CFI_SAVED,	/* at CFA + offset */
 	CFI_VALUE,	/* is CFA + offset */
@@ -36,7 +36,7 @@ enum cfi_how {
 struct cfi_op {
 	uint8_t op; /* DW_OP_ */
 	uint64_t arg, arg2;
-	int to; /* of a branch: the index that it goes to */
+	int to; /* for a branch: the index of the operation that it goes to */
 };
 
 struct cfi_rule {
@@ -46,14 +46,14 @@ struct cfi_rule {
 };
 
 struct cfi_row {
-	bool signal; /* the frame of a signal: its caller was interrupted, it did not call */
+	bool signal; /* the frame of a signal: its caller did not make a call, it was interrupted */
 	uint8_t ra;  /* the column of the return address */
 	uint16_t nops;
 	struct cfi_rule cfa, regs[CFI_REGS];
 	struct cfi_op *ops;
 };
 
-/* The row for an address in an object; NULL: there is none. Valid until the next call for the
+/* Finds the row for an address in an object; NULL: there is none. Valid until the next call for the
  * same object. */
 const struct cfi_row *cfi_find(struct object *, uint64_t address);
 void cfi_close(struct cfi_rows *); /* takes NULL */

@@ -15,12 +15,12 @@ struct frames {
 	emit_fn out;
 	void *ctx;
 	int err;
-	/* A place's value: first | count << 32 | evaluates << 48. */
+	/* The value that is kept for a place: first | count << 32 | evaluates << 48. */
 	struct memo *places;
-	/* A stack's value: id | its smallest frame id << 32. */
+	/* The value that is kept for a stack: id | its smallest frame id << 32. */
 	struct memo *stacks;
-	uint32_t next_frame, next_stack;     /* ids to come */
-	uint32_t oldest_frame, oldest_stack; /* below, all are forgotten */
+	uint32_t next_frame, next_stack;     /* the next ids to assign */
+	uint32_t oldest_frame, oldest_stack; /* all smaller ids are forgotten */
 	uint32_t last_stack, last_smallest;  /* the stack that was found or made last */
 	_Alignas(8) char rec[sizeof(struct ct_frame) + FUNCTION_MAX + 2 * PATH_LEN_MAX];
 	_Alignas(8) char stack[sizeof(struct ct_stack) + FRAMES_MAX * sizeof(uint32_t)];
@@ -80,9 +80,9 @@ static bool old_stack(void *ctx, uint64_t value)
 	return (uint32_t)value < f->oldest_stack || value >> 32 < f->oldest_frame;
 }
 
-/* A stack that leaves no room for frames makes them forgotten, and with them the stacks that
- * have them. Keys that lead to a stack are more than stacks: the same frames come about with
- * several mappings. */
+/* Forgets old frames if a stack might not find enough room, and with them the stacks that have
+ * these frames. There are more keys than stacks, because the same frames can come from several
+ * mappings. */
 void frames_room(struct frames *f)
 {
 	bool frames = f->next_frame - f->oldest_frame + FRAMES_MAX > STACK_TABLE_FRAMES;
@@ -113,7 +113,8 @@ static uint16_t put(char **at, const char *s, size_t max)
 	return (uint16_t)len;
 }
 
-/* Without the symbol's version: "memcpy@@GLIBC_2.14". No compiler's mangling has an @. */
+/* Writes the function's name without the symbol's version: "memcpy@@GLIBC_2.14". No compiler uses @
+ * in mangled names. */
 static uint16_t put_function(char **at, const char *s, uint8_t kind)
 {
 	size_t len = s && kind != CT_FRAME_PYTHON ? strcspn(s, "@") : FUNCTION_MAX;
@@ -140,7 +141,7 @@ static uint32_t send(struct frames *f, const struct ct_frame *head, const char *
 	return rec->id;
 }
 
-/* "_PyEval_EvalFrameDefault", and what compilers split off of it. */
+/* Whether it is "_PyEval_EvalFrameDefault", or a part that a compiler split off from it. */
 static bool evaluates(const char *function)
 {
 	static const char name[] = "_PyEval_EvalFrameDefault";

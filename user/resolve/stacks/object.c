@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * object.c - see object.h. A Dwfl of its own for each file, with the one module at bias 0.
+ * object.c - see object.h. Each file has its own Dwfl, with one module at bias 0.
  *
  * Files are read, not mapped (ELF_C_READ): a file that shrinks under a mapping would end us by
- * SIGBUS. Separate debug files libdwfl maps itself, so only those that nobody but root can
- * shrink are given to it. The ELF header and the program headers are checked by elf_read.c
- * first, and the sections by this file, so that libelf sees no nonsense there.
+ * SIGBUS. libdwfl itself maps separate debug files, so it gets only those that nobody except root
+ * can shrink. The ELF header and the program headers are checked by elf_read.c first, and the
+ * sections by this file, so that libelf gets no invalid values from them.
  */
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
@@ -29,9 +29,9 @@
 #include "packed.h"
 #include "symbols.h"
 
-#define IDLE_MAX 256	    /* objects of no living process that are kept */
+#define IDLE_MAX 256	    /* objects that are kept although no living process uses them */
 #define IMAGE_MAX (1 << 20) /* bytes of a vdso */
-/* bytes of debug sections; what has more is not symbolised to lines */
+/* bytes of debug sections; a file with more gets no source lines */
 #define DWARF_MAX (2ULL << 30)
 #define PAGE_MASK_BYTES 4095ULL
 
@@ -39,9 +39,9 @@ struct object {
 	struct objects *home;
 	struct object *next;
 	uint32_t serial, refs;
-	uint64_t used; /* when the last reference went, for the order of eviction */
+	uint64_t used; /* when the last reference was dropped, for the order of eviction */
 	struct stat st;
-	int fd; /* -1: an image */
+	int fd; /* -1: it is an image */
 	void *image;
 	size_t image_len;
 	char *path;
@@ -267,7 +267,7 @@ bool object_has_dwarf(struct object *o)
 
 /* ---- headers ---- */
 
-/* False: this is no file to look into. */
+/* Checks the headers. False: the file must not be read further. */
 static bool check(struct object *o)
 {
 	int err;
@@ -276,7 +276,8 @@ static bool check(struct object *o)
 		return !o->bad;
 	o->checked = true;
 	if (o->image) {
-		/* elf_read.c reads descriptors; the kernel's own image gets one for a moment */
+		/* elf_read.c reads from descriptors; the kernel's own image gets one for a
+		 * moment */
 		int fd = memfd_create("image", MFD_CLOEXEC);
 
 		if (fd < 0 || write(fd, o->image, o->image_len) != (ssize_t)o->image_len)
@@ -319,8 +320,8 @@ bool object_address(struct object *o, uint64_t file_offset, uint64_t *address)
 		const Elf64_Phdr *p = &o->elf.phdr[i];
 		uint64_t begin = p->p_offset & ~PAGE_MASK_BYTES;
 
-		/* whole pages are mapped, so that code may be asked for before the segment's
-		 * first byte */
+		/* whole pages are mapped, so code before the segment's first byte may be
+		 * requested */
 		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || file_offset < begin)
 			continue;
 		if (file_offset - begin >= p->p_filesz + (p->p_offset - begin))
@@ -351,7 +352,7 @@ bool object_read(struct object *o, uint64_t address, void *buf, size_t len)
 
 /* ---- libdwfl ---- */
 
-/* Takes the mini debug information's name away, so that libdwfl does not find it. */
+/* Removes the name of the mini debug information's section, so that libdwfl does not find it. */
 static void hide_symbols(const struct elf_file *f, Elf *elf)
 {
 	for (uint32_t i = 0; i < f->nshdr; i++) {
@@ -386,11 +387,12 @@ static int find_elf(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_A
 			o, "its mini debug information is damaged, or unpacks to more than 64 MiB");
 		hide_symbols(&o->elf, *elf);
 	}
-	/* libdwfl closes the descriptor that it is given; ours stays */
+	/* libdwfl closes the descriptor that it gets, so it gets a copy of ours */
 	return fcntl(o->fd, F_DUPFD_CLOEXEC, 0);
 }
 
-/* A file below a root, following links inside of it only. -1: none that may be used. */
+/* Opens a file below a root directory, and follows only links that stay below it. -1: there is no
+ * file that may be used. */
 static int open_debug(int root, const char *path, const struct stat *not_this)
 {
 	struct open_how how = { .flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC,
@@ -416,7 +418,8 @@ static int open_debug(int root, const char *path, const struct stat *not_this)
 	return -1;
 }
 
-/* By build id, then by .gnu_debuglink beside the file, in .debug and below /usr/lib/debug. */
+/* Searches by build id, then by .gnu_debuglink: beside the file, in .debug, and below
+ * /usr/lib/debug. */
 static int find_below(struct object *o, int root, Dwfl_Module *mod, const char *link, bool *by_id)
 {
 	const unsigned char *id;
@@ -497,7 +500,8 @@ static const Dwfl_Callbacks callbacks = {
 	.section_address = dwfl_offline_section_address,
 };
 
-/* libdwfl puts the first segment at the module's beginning: reported there, nothing moves. */
+/* libdwfl puts the first segment at the module's beginning. If the module is reported at that
+ * address, no address changes. */
 static Dwfl_Module *report(struct object *o)
 {
 	uint64_t begin = UINT64_MAX, end = 0;

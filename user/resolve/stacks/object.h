@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * object.h - the files that processes have mapped, opened once each for all processes: what the
- * unwinder and the symboliser read them with.
+ * object.h - the files that processes have mapped. Each is opened once for all processes. The
+ * unwinder and the symboliser read the files through this.
  *
- * Everything about an object is in the addresses that it was linked for, so it is worked out
- * once and holds for every process, wherever the file is mapped. Knows files; knows no process
- * and no record. What a file holds is untrusted.
+ * All addresses of an object are the linked ones. So everything about it is computed once and is
+ * valid for every process, wherever the file is mapped. Knows files; knows no process and no
+ * record. The contents of a file are untrusted.
  */
 #ifndef CT_OBJECT_H
 #define CT_OBJECT_H
@@ -19,13 +19,14 @@ struct cfi_rows;
 struct symbol_index;
 
 struct objects *objects_open(void);   /* NULL: no memory */
-void objects_close(struct objects *); /* all spaces that use them are closed before */
+void objects_close(struct objects *); /* close all spaces that use them first */
 
-/* The object of an open file, with a reference. `path` is what users see: the same file under
- * two paths is two objects. The descriptor is consumed. NULL: no regular file, or no memory. */
+/* Returns the object of an open file, with a reference. `path` is what users see: the same file
+ * under two paths is two objects. Takes over the descriptor. NULL: not a regular file, or no
+ * memory. */
 struct object *objects_file(struct objects *, int fd, const char *path);
 bool object_changed(const struct object *); /* the file was written since it was opened */
-/* The object of an image in memory: the vdso, which is no file. The bytes are copied. */
+/* Returns the object of an image in memory: the vdso, which is not a file. The bytes are copied. */
 struct object *objects_image(struct objects *, const void *bytes, size_t len, const char *path);
 struct object *object_keep(struct object *);
 void object_release(struct object *); /* takes NULL */
@@ -33,25 +34,26 @@ void object_release(struct object *); /* takes NULL */
 uint32_t object_serial(const struct object *); /* from 1 on; never reused */
 const char *object_path(const struct object *);
 
-/* The linked address of a byte of the file's code. False: it is in no executable segment, or
- * this is no ELF file. */
+/* Finds the linked address of a byte of the file's code. False: it is in no executable segment, or
+ * this is not an ELF file. */
 bool object_address(struct object *, uint64_t file_offset, uint64_t *address);
-/* Copies code, by its linked address, out of the file. */
+/* Copies code from the file, by its linked address. */
 bool object_read(struct object *, uint64_t address, void *buf, size_t len);
 
-/* libdwfl's module, at bias 0: addresses are the linked ones. NULL: the file cannot be read
- * (said once). */
+/* Returns libdwfl's module, at bias 0: addresses are the linked ones. NULL: the file cannot be read
+ * (reported once). */
 struct Dwfl_Module *object_module(struct object *);
-/* The file is damaged: one warning, and `why` is the first reason. */
+/* Reports that the file is damaged. Only the first call warns, with its reason `why`. */
 void object_complain(struct object *, const char *why);
-/* The root of the process that is being looked at: where separate debug files are searched
- * first; -1: none. */
+/* Sets the root directory of the current process: separate debug files are searched there first;
+ * -1: none. */
 void objects_set_root(struct objects *, int root);
-/* No parsing of this object's DWARF from here on: it could not be read. */
+/* From now on this object's DWARF is not parsed, because it could not be read. */
 void object_drop_dwarf(struct object *);
 bool object_has_dwarf(struct object *);
 
-/* What cfi.c and symbols.c keep with an object. Freed with the functions that are given. */
+/* What cfi.c and symbols.c keep with an object. It is freed with cfi_close() and
+ * symbols_close(). */
 struct cfi_rows **object_rows(struct object *);
 struct symbol_index **object_symbols(struct object *);
 

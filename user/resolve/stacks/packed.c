@@ -8,9 +8,9 @@
 
 #include "packed.h"
 
-/* times that debug sections grow at most; DWARF grows three times or so */
+/* how many times larger debug sections may become; DWARF becomes about three times larger */
 #define GROWS_MAX 64
-#define GROWS_FREE (1ULL << 20)	       /* bytes that are no matter */
+#define GROWS_FREE (1ULL << 20)	       /* a size in bytes that is always accepted */
 #define SYMBOLS_PACKED_MAX (16u << 20) /* bytes of .gnu_debugdata */
 #define SYMBOLS_PLAIN_MAX (64u << 20)
 #define LZMA_MEMORY_MAX (128ULL << 20)
@@ -38,7 +38,7 @@ uint64_t packed_dwarf_bytes(const struct elf_file *f)
 
 		if (sh->sh_type == SHT_NOBITS)
 			continue;
-		/* the form of before 2015, which has its size where libdw alone looks for it */
+		/* the format from before 2015, whose size field only libdw reads */
 		if (!strncmp(name, ".zdebug_", 8))
 			return UINT64_MAX;
 		if (strncmp(name, ".debug_", 7))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * python_stack.c - see python_stack.h. A hash table with an end: when it is full, what was learned
- * first goes first.
+ * python_stack.c - see python_stack.h. A hash table of limited size: when it is full, the oldest
+ * entries are dropped first.
  *
- * Knows two formats of CPython's, both from its documentation: the characters of a str (PEP 393)
- * and the location table of a code object (Objects/locations.md in 3.11, the C API's
- * PyCode_Addr2Line() gives the same lines). Opens no process.
+ * Knows two formats of CPython, both from its documentation: the characters of a str (PEP 393) and
+ * the location table of a code object (Objects/locations.md in 3.11, the C API's PyCode_Addr2Line()
+ * gives the same lines). Opens no process.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,13 +18,13 @@
 #define MAX_BYTES (64u << 20)
 
 struct code {
-	struct code *next; /* of the same bucket */
+	struct code *next; /* the next one in the same bucket */
 	struct code *newer, *older;
 	uint64_t code, check;
 	uint32_t pid, first_line;
 	uint32_t bytes;			 /* that this takes */
 	uint32_t file, table, table_len; /* where they begin in text[]; the name begins at 0 */
-	bool cut;			 /* the table goes on */
+	bool cut;			 /* the table is not complete */
 	char text[];
 };
 
@@ -32,7 +32,7 @@ struct python {
 	struct code *buckets[BUCKETS];
 	struct code *newest, *oldest;
 	uint32_t count, bytes;
-	uint32_t held[1024]; /* codes of the processes whose number is this one modulo 1024 */
+	uint32_t held[1024]; /* number of code objects of the processes with this pid modulo 1024 */
 };
 
 struct python *python_open(void)
@@ -49,7 +49,7 @@ static struct code **bucket_of(struct python *p, uint32_t pid, uint64_t code, ui
 
 _Static_assert(BUCKETS == 1 << 14, "bucket_of() takes the upper 14 bits");
 
-/* The pointer that leads to the entry, or to NULL. */
+/* Returns the pointer that points to the entry, or to NULL. */
 static struct code **find(struct python *p, uint32_t pid, uint64_t code, uint64_t check)
 {
 	struct code **at = bucket_of(p, pid, code, check);
@@ -124,7 +124,7 @@ static size_t put_char(char *to, uint32_t c)
 	return 4;
 }
 
-/* What decode() writes at most: a character of one byte makes two, or three for a NUL. */
+/* The maximum that decode() writes: a character of one byte becomes two bytes, a NUL three. */
 #define UTF8_MAX(len) (3 * (size_t)(len) + 1)
 
 /* Writes the string and its NUL; returns the bytes written. */
@@ -196,7 +196,7 @@ int python_code(struct python *p, const struct ct_py_code *r)
 		return -ENOMEM;
 	at = find(p, c->pid, c->code, c->check);
 	if (*at)
-		/* it may be another with the same check after all: the later one counts */
+		/* it may be another code object with the same check: the later one replaces it */
 		forget(p, *at);
 	while (p->oldest && (p->count >= MAX_CODES || p->bytes + c->bytes > MAX_BYTES))
 		forget(p, p->oldest);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * python_stack.h - code objects of Python, as CT_PY_CODE tells of them, and what a frame's
- * function, file and line are.
+ * python_stack.h - keeps the code objects of Python that CT_PY_CODE records describe, and finds a
+ * frame's function, file and line.
  *
- * Of frames whose code object is not known (its record was lost, or forgotten for want of room)
- * python_read_code() (user/proc/python.h) can still make the record while the process lives:
- * teach it and ask again.
+ * If the code object of a frame is not known (its record was lost, or was dropped because there was
+ * no room), python_read_code() (user/proc/python.h) can still make the record while the process
+ * lives. Pass that record to python_code() and ask again.
  */
 #ifndef CT_RESOLVE_PYTHON_H
 #define CT_RESOLVE_PYTHON_H
@@ -30,7 +30,7 @@ void python_close(struct python *); /* takes NULL */
 int python_code(struct python *, const struct ct_py_code *);
 /* The process ended, or became another program. */
 void python_drop(struct python *, uint32_t pid);
-/* Where a frame of process `pid` is. False: its code object is not known, or it is a shim
+/* Finds where a frame of process `pid` is. False: its code object is not known, or it is a shim
  * (CT_PY_SHIM). */
 bool python_frame(struct python *, uint32_t pid, const struct ct_py_frame *,
 		  struct python_place *out);

@@ -106,7 +106,7 @@ static struct object *open_image(struct space *s, struct target *t, const struct
 	return o;
 }
 
-/* What a mapping is. A file that was open in the last snapshot is not opened again. */
+/* Finds out what a mapping is. A file that was open in the last snapshot is not opened again. */
 static void describe(struct space *s, struct target *t, const struct target_map *m, struct map *out)
 {
 	const struct map *old = map_at(s, m->start);
@@ -121,7 +121,7 @@ static void describe(struct space *s, struct target *t, const struct target_map 
 		return;
 	same = old && old->object && old->start == m->start && old->offset == m->offset &&
 	       old->dev == m->dev && old->ino == m->ino;
-	/* the same file may have been written anew since, with no other number */
+	/* the same file may have been rewritten since, with the same inode number */
 	if (same && m->ino && !object_changed(old->object)) {
 		out->object = object_keep(old->object);
 	} else if (m->ino) {

@@ -2,9 +2,9 @@
 /*
  * stacks.c - see stacks.h.
  *
- * A stack is unwound for every call: with the rows of call frame information at hand (cfi.c)
- * that costs less than it would to see whether the 16 KiB are those of an earlier call, and
- * cannot be wrong. What is costly, the names and lines of the addresses, is looked up once.
+ * A stack is unwound for every call: with the kept rows of call frame information (cfi.c) this
+ * costs less than to compare the 16 KiB with those of an earlier call, and it cannot be wrong. The
+ * names and lines of the addresses are costly, so they are looked up once.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,24 +23,24 @@
 #define WAYS 8
 
 struct owner {
-	struct owner *next; /* in the bucket */
+	struct owner *next; /* the next one in the bucket */
 	uint32_t pid;
 	bool exited;
 	uint64_t used;
 	struct space *space;
-	bool looked;		 /* for an interpreter */
+	bool looked;		 /* the process was searched for an interpreter */
 	struct ct_python python; /* runtime 0: there is none */
 };
 
-/* What is known of the stack of one call. Once resolved only its id: the call's entry and its
- * return are two records. */
+/* What is known of the stack of one call. After it is resolved, only its id is kept, because the
+ * call's entry and its return are two records. */
 struct raw {
 	uint32_t pid, tid;
 	uint64_t start_ns;
 	uint64_t used; /* 0: free */
 	bool done;
 	uint32_t id;
-	struct ct_user_stack *native; /* NULL: none came */
+	struct ct_user_stack *native; /* NULL: no native stack came */
 	struct ct_py_frame *python;
 	uint32_t npython;
 	bool python_cut;
@@ -137,7 +137,7 @@ static void drop_owner(struct stacks *s, struct owner **slot)
 	s->nowners--;
 }
 
-/* The one that ended, or was of no use, for longest. */
+/* Drops the process that ended, or was last used, the longest time ago. */
 static void make_room(struct stacks *s)
 {
 	struct owner **worst = NULL;
@@ -178,8 +178,8 @@ static struct space *space_of(struct stacks *s, struct target *t, uint32_t pid)
 		o = owner_add(s, pid, space_open(s->objects));
 	if (!o)
 		return NULL;
-	/* a stack that comes after the end of its process's number is one of the next process
-	 * under it */
+	/* a stack that comes after its process has ended belongs to the next process with the same
+	 * number */
 	if (o->exited && t && !space_refresh(o->space, t))
 		o->exited = false;
 	o->used = ++s->clock;
@@ -279,7 +279,8 @@ static int keep_python(struct stacks *s, const struct ct_py_stack *ps)
 	r = raw_find(s, &ps->h, true);
 	if (r->done)
 		return 0;
-	/* pieces come in order; where one is missing the frames behind it cannot be put anywhere */
+	/* pieces come in order; if one is missing, the place of the frames behind it is not
+	 * known */
 	r->python_cut |= ps->cut || ps->first != r->npython;
 	if (ps->first != r->npython || ps->n > CT_PY_MAX - r->npython || !ps->n)
 		return 0;
@@ -311,7 +312,7 @@ struct join {
 	struct space *space;
 	struct target *target;
 	uint32_t n, next_python;
-	bool incomplete; /* something could not be looked up that may be known later */
+	bool incomplete; /* something could not be looked up now, but may be known later */
 };
 
 static void add(struct join *j, uint32_t id)
@@ -320,7 +321,7 @@ static void add(struct join *j, uint32_t id)
 		j->s->ids[j->n++] = id;
 }
 
-/* The code object's record was lost, or forgotten: reads it from the process. */
+/* Reads a code object from the process, because its record was lost or forgotten. */
 static bool learn_code(struct join *j, uint64_t code)
 {
 	struct owner *o = *owner_slot(j->s, j->r->pid);
@@ -353,9 +354,10 @@ static void add_python(struct join *j, const struct ct_py_frame *f)
 }
 
 /*
- * The Python frames that one evaluation loop runs: up to and with the one that C called. A loop
- * that has left its last frame (what a frame held is destroyed at its end, by code that may be
- * Python's again) has a shim alone, which is none of the program's. Returns how many were added.
+ * Adds the Python frames that one evaluation loop runs, up to and including the one that C called.
+ * When a frame ends, the objects that it held are destroyed, which may run Python code again. At
+ * that moment the loop has left its last frame and has only a shim, which is not a frame of the
+ * program. Returns how many frames were added.
  */
 static uint32_t add_run(struct join *j)
 {
@@ -388,7 +390,7 @@ static void add_native(struct join *j, const struct unwind_frame *f)
 		add(j, place.first + i);
 }
 
-/* What the addresses come from: equal keys give equal stacks. */
+/* Makes a key of everything that the addresses depend on: equal keys give equal stacks. */
 static struct memo_key key_of(const struct stacks *s, const struct raw *r,
 			      const struct space *space, int n, uint32_t flags)
 {
@@ -431,7 +433,7 @@ static uint32_t resolve(struct stacks *s, struct target *t, const struct raw *r,
 		return id;
 	for (int i = 0; i < n; i++)
 		add_native(&j, &s->native[i]);
-	/* native frames end too early for them: Python's are as true without */
+	/* the native frames end too early for these; the Python frames are valid without them */
 	while (j.next_python < r->npython)
 		add_run(&j);
 	if (!j.n)
