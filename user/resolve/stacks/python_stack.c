@@ -22,7 +22,7 @@ struct code {
 	struct code *newer, *older;
 	uint64_t code, check;
 	uint32_t pid, first_line;
-	uint32_t bytes;			 /* that this takes */
+	uint32_t bytes;			 /* memory that this entry takes */
 	uint32_t file, table, table_len; /* where they begin in text[]; the name begins at 0 */
 	bool cut;			 /* the table is not complete */
 	char text[];

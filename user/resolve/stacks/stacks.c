@@ -137,7 +137,7 @@ static void drop_owner(struct stacks *s, struct owner **slot)
 	s->nowners--;
 }
 
-/* Drops the process that ended, or was last used, the longest time ago. */
+/* Drops a process that has ended, or else any: the one that was not used for the longest time. */
 static void make_room(struct stacks *s)
 {
 	struct owner **worst = NULL;

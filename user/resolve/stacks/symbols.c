@@ -13,16 +13,17 @@
 #include "symbols.h"
 
 #define SYMBOLS_INDEX_MAX (4 << 20) /* 128 MiB of index; the largest libraries have a million */
-/* symbols before an address that are looked at for one that is big enough */
+/* how many symbols before an address are checked for one that is large enough to contain it */
 #define BACK_MAX 64
-#define SIZELESS_MAX 0x10000 /* bytes that a symbol without a size is believed to stand for */
+#define SIZELESS_MAX 0x10000 /* assumed size in bytes of a symbol without a size */
 #define NAME_LEN_MAX 16384
-#define STRING_TABLES_MAX 16 /* of one file; linkers make three */
+#define STRING_TABLES_MAX 16 /* string tables of one file; linkers make three */
 
 struct symbol {
 	uint64_t address, size;
 	const char *name;
-	uint8_t rank; /* of several at one address the highest is shown */
+	/* of several symbols at one address, the one with the highest rank is shown */
+	uint8_t rank;
 };
 
 struct symbol_index {
@@ -50,7 +51,7 @@ static int by_address(const void *a, const void *b)
 		return x->address < y->address ? -1 : 1;
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
-	/* any order that is the same each time */
+	/* any order will do that is the same each time */
 	return -strcmp(x->name, y->name);
 }
 
@@ -63,7 +64,7 @@ static uint8_t rank_of(const GElf_Sym *sym, const char *name)
 			 (bind == STB_GLOBAL ? 2 : bind != STB_LOCAL) * 2 + !strchr(name, '@'));
 }
 
-/* The string tables of one file, as libelf has them in memory. */
+/* The string tables of one file, as libelf keeps them in memory. */
 struct string_tables {
 	Elf *elf;
 	Elf_Data *tables[STRING_TABLES_MAX];
@@ -87,8 +88,8 @@ static void string_tables_of(struct string_tables *t, Elf *elf)
 }
 
 /*
- * Does the name end inside the string table that it lies in? libdwfl checks only where a name
- * begins: the last one of a table without a final NUL goes on into whatever lies behind it.
+ * Whether the name ends inside its string table. libdwfl checks only where a name begins: if a
+ * table has no final NUL, its last name continues into the memory behind the table.
  */
 static bool name_ends(const struct string_tables *t, const char *name)
 {
@@ -159,8 +160,8 @@ static struct symbol_index *index_of(struct object *o)
 	return *home;
 }
 
-/* The nearest symbol before an address that holds it; without a size, if no other one comes
- * between. */
+/* Finds the nearest symbol before an address that contains it. A symbol without a size is used only
+ * if no other symbol is between. */
 static const struct symbol *lookup(const struct symbol_index *x, uint64_t address)
 {
 	const struct symbol *sizeless = NULL;
@@ -199,7 +200,7 @@ bool symbols_function(struct object *o, uint64_t address, bool exact, struct sym
 
 /* ---- DWARF ---- */
 
-/* libdw hands a string out wherever it lies: one in the entry itself may have no end. The
+/* libdw returns a string wherever it is stored. A string in the entry itself may have no end. The
  * sections of strings were checked by sound(). */
 static const char *string_of(const struct symbol_index *x, Dwarf_Die *die, unsigned int what)
 {
@@ -223,7 +224,7 @@ static const char *die_name(const struct symbol_index *x, Dwarf_Die *die)
 	return name ? name : string_of(x, die, DW_AT_name);
 }
 
-/* Where an inlined function was called. */
+/* Finds where an inlined function was called. */
 static void call_place(Dwarf_Die *cu, Dwarf_Die *die, struct symbols_place *p)
 {
 	Dwarf_Files *files;
@@ -240,8 +241,9 @@ static void call_place(Dwarf_Die *cu, Dwarf_Die *die, struct symbols_place *p)
 		p->line = (uint32_t)v;
 }
 
-/* The chain of inlined functions at pc: out[0] has the line already. Returns the number of
- * places, or -1 when the DWARF there is damaged: libdw then leaks what it had. */
+/* Finds the chain of inlined functions at pc; out[0] already has the line. Returns the number of
+ * places, or -1 if the DWARF there is damaged: then libdw leaks the memory that it had
+ * allocated. */
 static int inlined(const struct symbol_index *x, Dwarf_Die *cu, Dwarf_Addr pc,
 		   struct symbols_place *out, int max)
 {
@@ -257,8 +259,8 @@ static int inlined(const struct symbol_index *x, Dwarf_Die *cu, Dwarf_Addr pc,
 		    tag == DW_TAG_entry_point)
 			found = i;
 	}
-	/* getscopes goes on where an inlined function was written; the scopes that hold its code
-	 * are asked for anew */
+	/* getscopes continues with the scopes where an inlined function was defined; another call
+	 * gets the scopes that contain its code */
 	if (found >= 0)
 		naround = dwarf_getscopes_die(&scopes[found], &around);
 	for (int i = 0; i < naround && at < max - 1; i++) {
@@ -300,7 +302,8 @@ static Elf_Data *section(Elf *elf, const char *want)
 	return NULL;
 }
 
-/* libdw trusts the last string of a section to have an end. By now the sections are unpacked. */
+/* Checks that the last string of each section has an end, which libdw does not check. The sections
+ * are unpacked at this point. */
 static bool sound(Dwarf *dwarf)
 {
 	static const char *const names[] = { ".debug_str", ".debug_line_str" };
@@ -314,7 +317,7 @@ static bool sound(Dwarf *dwarf)
 	return true;
 }
 
-/* The module, if it has DWARF that can be read. */
+/* Returns the module if it has DWARF that can be read. */
 static Dwfl_Module *dwarf_of(struct object *o, struct symbol_index *x)
 {
 	Dwfl_Module *mod = object_has_dwarf(o) ? object_module(o) : NULL;
@@ -361,8 +364,8 @@ int symbols_find(struct object *o, uint64_t address, bool exact, struct symbols_
 	if (!mod)
 		return 1;
 	cu = dwfl_module_addrdie(mod, lookup_at, &bias);
-	/* libdwfl takes what lies between two pieces of a unit, like the C library's _start, for
-	 * the unit's own */
+	/* libdwfl assumes that code between two pieces of a unit belongs to that unit; this is
+	 * wrong, for example, for the C library's _start */
 	if (cu && !dwarf_haspc(cu, lookup_at - bias))
 		return 1;
 	line = dwfl_module_getsrc(mod, lookup_at);

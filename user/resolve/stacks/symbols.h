@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * symbols.h - from an address in an object to the function, the functions inlined there, and the
- * lines of source.
+ * symbols.h - finds, for an address in an object, the function, the functions inlined there, and
+ * the source lines.
  *
- * Knows objects; knows no process, no stack and no record. Everything that is handed out is
- * untrusted bytes of the file.
+ * Knows objects; knows no process, no stack and no record. All returned strings are untrusted bytes
+ * of the file.
  */
 #ifndef CT_SYMBOLS_H
 #define CT_SYMBOLS_H
 
 #include "object.h"
 
-#define SYMBOLS_MAX 32 /* functions inlined into each other at one place, and the one around them */
+/* functions inlined into each other at one place, including the outermost one */
+#define SYMBOLS_MAX 32
 
-/* Addresses are the object's. `exact`: the address is where a frame is; else it is a return
- * address, and what is looked up is the call before it. Offsets are of the address itself.
+/* Addresses are the object's linked ones. `exact`: the address is where a frame is; else it is a
+ * return address, and the call before it is looked up. Offsets are those of the address itself.
  * Strings live as long as the object. */
 struct symbols_function {
 	const char *name;
@@ -25,14 +26,14 @@ struct symbols_place {
 	const char *function; /* NULL: not known */
 	const char *file;     /* NULL: not known */
 	uint32_t line;	      /* 0: not known */
-	uint64_t offset;      /* in the function; of an inlined one: 0 */
-	bool inlined;	      /* into the next place */
+	uint64_t offset;      /* offset in the function; 0 for an inlined one */
+	bool inlined;	      /* it is inlined into the next place */
 };
 
-/* The function by the symbol tables. False: there is none. */
+/* Finds the function in the symbol tables. False: there is none. */
 bool symbols_function(struct object *, uint64_t address, bool exact, struct symbols_function *);
-/* All that is known of an address, innermost first. Returns the number of places, from 1 on (max
- * is at least 1). */
+/* Finds everything that is known of an address, innermost first. Returns the number of places,
+ * which is at least 1 (max is at least 1). */
 int symbols_find(struct object *, uint64_t address, bool exact, struct symbols_place *out, int max);
 
 void symbols_close(struct symbol_index *); /* takes NULL */

@@ -8,11 +8,11 @@
 #include "symbols.h"
 #include "unwind.h"
 
-#define WINDOW 16384	/* bytes read of a live stack at once */
+#define WINDOW 16384	/* bytes of a live stack that are read at once */
 #define WINDOWS_MAX 256 /* reads of one stack */
-/* a stack pointer that is further off belongs to no thread's stack */
+/* a stack pointer further away than this does not belong to the thread's stack */
 #define STACK_FAR (1ULL << 30)
-#define OPS_STEPS 1000 /* operations done for one expression */
+#define OPS_STEPS 1000 /* operations executed for one expression */
 #define OPS_DEPTH 64
 
 #if defined(__aarch64__)
@@ -25,22 +25,23 @@ static const uint8_t callee_saved[5] = { 3, 12, 13, 14, 15 }; /* rbx, r12 to r15
 
 struct walk {
 	struct space *space;
-	/* memory that was not copied is read from here; NULL: it cannot be had */
+	/* memory that was not copied is read from here; NULL: it cannot be read */
 	struct target *live;
-	struct target *target; /* for its mappings; may be NULL */
+	struct target *target; /* used to read its mappings; may be NULL */
 	const uint8_t *bytes;
 	uint64_t start, len; /* of the copy */
 	uint64_t sp_first;
-	bool cut;    /* the stack goes on behind the copy */
-	bool beyond; /* something there was asked for */
+	bool cut;    /* the stack continues behind the copy */
+	bool beyond; /* something behind the copy was needed */
 	const struct ct_saved *saved;
 	int nsaved, nwindows;
-	uint8_t *window; /* WINDOW bytes; with `live` */
+	uint8_t *window; /* WINDOW bytes; used with `live` */
 	/* the current frame */
 	uint64_t r[CFI_REGS], ip;
-	uint64_t known; /* bit: the register's value is known */
+	uint64_t known; /* one bit for each register: its value is known */
 	bool exact;
-	struct unwind_regs *full; /* where the frames' registers go; NULL: nowhere */
+	/* the frames' registers are stored here; NULL: they are not needed */
+	struct unwind_regs *full;
 };
 
 /* ---- memory ---- */
@@ -52,7 +53,7 @@ static bool window_at(struct walk *w, uint64_t addr)
 	if (w->nwindows++ >= WINDOWS_MAX)
 		return false;
 	if (end <= addr) {
-		/* stacks grow downwards: the snapshot may be older than this page */
+		/* stacks grow downwards: this page may be newer than the snapshot */
 		if (w->nwindows == 1 && !space_refresh(w->space, w->live))
 			end = space_end(w->space, addr);
 		if (end <= addr)
@@ -167,7 +168,7 @@ static void push_reg(struct walk *w, struct values *s, uint64_t reg, uint64_t of
 		push(s, w->r[reg] + offset);
 }
 
-/* Operations that are neither arithmetic on two values nor branches. */
+/* Executes operations that are neither arithmetic on two values nor branches. */
 static void simple(struct walk *w, struct values *s, const struct cfi_op *op, uint64_t cfa)
 {
 	uint64_t a, b, c;
@@ -251,11 +252,11 @@ static bool evaluate(struct walk *w, const struct cfi_row *row, const struct cfi
 enum step {
 	STEP_ON,     /* the caller is the current frame now */
 	STEP_END,    /* this was the outermost one */
-	STEP_BROKEN, /* it has a caller, which cannot be found */
+	STEP_BROKEN, /* it has a caller that cannot be found */
 	STEP_NO_CFI,
 };
 
-/* A register's value in the caller. */
+/* Computes a register's value in the caller. */
 static bool caller_reg(struct walk *w, const struct cfi_row *row, int reg, uint64_t cfa,
 		       uint64_t *out)
 {
@@ -288,7 +289,8 @@ static enum step step_cfi(struct walk *w, const struct cfi_row *row, int depth)
 	}
 	if (row->regs[row->ra].how == CFI_UNDEFINED)
 		return STEP_END;
-	/* A caller's frame lies further up; only a signal may have come on a stack of its own. */
+	/* A caller's frame is at a higher address; only a signal handler may run on another
+	 * stack. */
 	if (!row->signal && (cfa < w->r[CFI_SP] || (cfa == w->r[CFI_SP] && depth)))
 		return STEP_BROKEN;
 	for (int reg = 0; reg < CFI_REGS; reg++) {
@@ -310,9 +312,9 @@ static enum step step_cfi(struct walk *w, const struct cfi_row *row, int depth)
 }
 
 #if defined(__x86_64__)
-/* Whether the instruction before a return address is a call, by its possible encodings: e8, and
- * ff /2 with every form of operand, whose length its ModRM and SIB bytes give. Code that cannot
- * be read gets the benefit of the doubt. */
+/* Whether the instruction before a return address is a call. It checks the possible encodings: e8,
+ * and ff /2 with every form of operand, whose length follows from its ModRM and SIB bytes. If the
+ * code cannot be read, the answer is yes. */
 static bool after_call(struct walk *w, uint64_t ip)
 {
 	struct space_place p = space_find(w->space, w->target, ip - 1);
@@ -355,8 +357,8 @@ static bool after_call(struct walk *w, uint64_t ip)
 }
 #endif
 
-/* The kernel puts a signal's frame below what was interrupted, and its address for the handler's
- * return. */
+/* Whether ip is in a signal's frame. The kernel puts this frame below the interrupted one, and sets
+ * the handler's return address to it. */
 static bool is_signal(struct walk *w, uint64_t ip)
 {
 	struct space_place p = space_find(w->space, w->target, ip - 1);
@@ -365,7 +367,8 @@ static bool is_signal(struct walk *w, uint64_t ip)
 	return row && row->signal;
 }
 
-/* By frame pointer, where no table tells: code made at run time, hand-written assembler. */
+/* Finds the caller by the frame pointer, if no table describes the code: code made at run time, or
+ * hand-written assembler. */
 static enum step step_pointer(struct walk *w)
 {
 	uint64_t bp = w->r[CFI_BP], caller_bp, ip;
@@ -385,7 +388,8 @@ static enum step step_pointer(struct walk *w)
 	return STEP_ON;
 }
 
-/* Where threads and programs begin, for libraries whose beginnings have no tables that say so. */
+/* Whether a thread or program begins here. Needed for libraries whose tables do not mark these
+ * functions as outermost. */
 static bool is_beginning(struct walk *w, const struct space_place *p)
 {
 	static const char *const names[] = { "_start", "clone",	   "__clone",
@@ -400,8 +404,8 @@ static bool is_beginning(struct walk *w, const struct space_place *p)
 	return false;
 }
 
-/* A word that points to no code is no frame. Of a process that is gone the mappings may not be
- * all known. */
+/* A word that does not point to code is not a frame. If the process is gone, not all of its
+ * mappings may be known. */
 static bool is_code(const struct walk *w, enum space_kind kind)
 {
 	return kind == SPACE_CODE || kind == SPACE_OBJECT ||
@@ -417,8 +421,8 @@ static struct space_place place_of(struct walk *w)
 	return p;
 }
 
-/* A return address that is still the trampoline's: on x86-64 its place was known and this does
- * not happen. */
+/* Replaces a return address that is still the trampoline's. On x86-64 its place was known, so this
+ * does not happen there. */
 static void repair(struct walk *w, int *used)
 {
 	if (w->nsaved <= *used || space_find(w->space, NULL, w->ip).kind != SPACE_UPROBES)
@@ -454,7 +458,7 @@ static int walk(struct walk *w, struct unwind_frame *out, int max, uint32_t *fla
 
 		repair(w, &repaired);
 		p = place_of(w);
-		/* the first one is the caller by what the kernel says */
+		/* the kernel says that the first one is the caller */
 		if (n && !is_code(w, p.kind)) {
 			*flags |= CT_STACK_BROKEN;
 			return n;
@@ -463,8 +467,8 @@ static int walk(struct walk *w, struct unwind_frame *out, int max, uint32_t *fla
 		if (w->full)
 			get_regs(w, &w->full[n - 1]);
 		row = p.kind == SPACE_OBJECT ? cfi_find(p.object, p.address - !w->exact) : NULL;
-		/* the handler returns to the first byte of the signal's frame, which no call
-		 * precedes */
+		/* the handler returns to the first byte of the signal's frame, and there is no call
+		 * before it */
 		if (row && row->signal)
 			out[n - 1].exact = true;
 		step = row		     ? step_cfi(w, row, n - 1)
@@ -499,7 +503,7 @@ static void set_regs(struct walk *w, uint64_t ip, uint64_t sp, uint64_t bp, cons
 	}
 }
 
-/* Frame pointers: the kernel has walked already. */
+/* Takes the addresses that the kernel has found by frame pointers. */
 static int addresses(struct space *space, struct target *t, const struct ct_user_stack *us,
 		     struct unwind_frame *out, int max, uint32_t *flags)
 {
@@ -513,7 +517,7 @@ static int addresses(struct space *space, struct target *t, const struct ct_user
 	for (uint32_t i = 0; i < us->len / 8 && n < max; i++) {
 		memcpy(&w.ip, us->bytes + 8 * i, 8);
 		repair(&w, &repaired);
-		/* where code without frame pointers was, something else follows */
+		/* after code without frame pointers, the next word may be something else */
 		if (n && !is_code(&w, place_of(&w).kind)) {
 			*flags |= w.ip ? CT_STACK_BROKEN : 0;
 			return n;
