@@ -33,7 +33,7 @@ struct elf_file {
 /* bytes of a symbol's name with its NUL; only the beginning of a longer name is seen */
 #define ELF_NAME_MAX 16384
 
-/* A symbol as elf_symbols() hands it out. `name` is valid during the call. */
+/* A symbol as elf_symbols() passes it to fn. `name` is valid during the call. */
 struct elf_sym {
 	const char *name;
 	uint64_t name_at; /* where the name is in the file */

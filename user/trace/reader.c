@@ -40,7 +40,7 @@ struct reader {
 	uint32_t window_n;
 	struct trace_index_entry window[256];
 	bool head_damaged, in_block, done;
-	uint64_t block_left; /* records of this block that have not been handed out */
+	uint64_t block_left; /* records of this block that have not been returned yet */
 	uint64_t last_ns;    /* the latest end of the returned records */
 	struct ct_lost lost; /* must be returned before any other record; count 0: nothing */
 	struct reader_stats stats;

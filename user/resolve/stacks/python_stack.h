@@ -25,7 +25,7 @@ struct python;
 
 struct python *python_open(void);   /* NULL: no memory */
 void python_close(struct python *); /* takes NULL */
-/* Learns a code object of process h.pid. The record may hold anything. Returns 0, -EBADMSG or
+/* Learns a code object of process h.pid. The record is untrusted. Returns 0, -EBADMSG or
  * -ENOMEM. */
 int python_code(struct python *, const struct ct_py_code *);
 /* The process ended, or became another program. */

@@ -357,8 +357,8 @@ static bool after_call(struct walk *w, uint64_t ip)
 }
 #endif
 
-/* Whether ip is in a signal's frame. The kernel puts this frame below the interrupted one, and sets
- * the handler's return address to it. */
+/* Whether ip is in a signal's frame. The kernel puts this frame below the interrupted one, and
+ * makes the handler return into it. */
 static bool is_signal(struct walk *w, uint64_t ip)
 {
 	struct space_place p = space_find(w->space, w->target, ip - 1);
