@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * device.h - the words for what the device did, and the fields of its records.
+ * device.h - the words for device work, and the fields of its records.
  */
 #ifndef CT_DEVICE_H
 #define CT_DEVICE_H
@@ -21,7 +21,7 @@ const char *device_event_type(uint32_t);
 #define DEVICE_FIELDS_MIN 32
 int device_fields(const struct event *, struct field *out, int max);
 
-/* ---- the names of metrics (event/metrics.c), as CT_METRIC records tell them ---- */
+/* ---- the names of metrics (event/metrics.c), from CT_METRIC records ---- */
 struct metric {
 	const char *name, *unit; /* printable ASCII, at most 127 bytes */
 	uint32_t id, source;	 /* enum ct_metric_source */

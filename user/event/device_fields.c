@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * device_fields.c - the fields of device work, and the words for what CUPTI gives numbers to.
- * What has no label is for JSON and not for the table. Knows no format.
+ * device_fields.c - the fields of device work, and the words for CUPTI's numbers. A field without a
+ * label is for JSON only: the table does not show it. Knows no format.
  */
 #include "device.h"
 #include "kernel_counters.h"
@@ -83,21 +83,22 @@ static void add_word(struct field **at, const char *name, const struct xlat *x, 
 	field_add_u(at, name, FIELD_WORD, value)->xlat = x;
 }
 
-/* A number that CUPTI gives; nothing when it is not known. */
+/* Adds a number that CUPTI gives; adds nothing when it is not known. */
 static void add_number(struct field **at, const char *name, uint32_t n)
 {
 	if (n != CT_UNKNOWN)
 		field_add_u(at, name, FIELD_UINT, n);
 }
 
-/* A device as its host's machine numbers it: in merged recordings the host's number lies above. */
+/* Adds a device by the number that its machine gives it. In merged recordings the upper bits are
+ * the number of the host. */
 static void add_machine_device(struct field **at, const struct ct_hdr *h, uint32_t n)
 {
 	add_number(at, "device",
 		   h->pid || n == CT_UNKNOWN ? n : n & ((1u << DEVICE_HOST_SHIFT) - 1));
 }
 
-/* Of what only JSON has; nothing when it is 0. */
+/* Adds a field that only JSON shows; adds nothing when the value is 0. */
 static void add_more(struct field **at, const char *name, enum field_type type, uint64_t v)
 {
 	if (v)
@@ -114,7 +115,7 @@ static void add_bytes(struct field **at, const char *name, const char *label, ui
 	field_add_u(at, name, FIELD_SIZE, bytes)->label = label;
 }
 
-/* How many bytes a second. */
+/* Adds the rate in bytes per second. */
 static void add_rate(struct field **at, const struct ct_hdr *h, uint64_t bytes)
 {
 	uint64_t ns = h->end_ns - h->start_ns;
@@ -123,7 +124,7 @@ static void add_rate(struct field **at, const struct ct_hdr *h, uint64_t bytes)
 		field_add(at, "bandwidth", FIELD_RATE)->f = (double)bytes * 1e9 / (double)ns;
 }
 
-/* What all device work has: where it was, and which call it came from. */
+/* Adds the fields that all device work has: where it ran, and which call caused it. */
 static void add_work(struct field **at, const struct event *ev)
 {
 	const struct ct_work *w = (const struct ct_work *)ev->rec;
@@ -288,7 +289,7 @@ static bool is_among(const struct field *f, const struct field *end, const char 
 	return false;
 }
 
-/* Each metric that is known, once, as far as there is room; a sample that cannot be true has no
+/* Adds each known metric once, as long as there is room. A sample that cannot be true gets no
  * value. */
 static void counter_fields(struct field **at, const struct event *ev, int max)
 {

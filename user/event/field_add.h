@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * field_add.h - inside event: appending fields to a list. The caller has seen to the room.
+ * field_add.h - inside event: appending fields to a list. The caller makes sure that there is room.
  */
 #ifndef CT_FIELD_ADD_H
 #define CT_FIELD_ADD_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fields.c - the fields of any record, kind by kind, so that a format is written once and a kind
- * is one row set here. Knows no format.
+ * fields.c - the fields of any record, kind by kind, so that each format is written once and a new
+ * kind is added only here. Knows no format.
  */
 #include <string.h>
 

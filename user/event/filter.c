@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * filter.c - what the user asked to see. The kernel side applies what it can of the same
- * questions; the answers here are the ones that count, and all there is for a source that
- * filters nothing. Knows no sink and no source.
+ * filter.c - what the user asked to see. The kernel side applies the part of the filter that it
+ * can. The decision here is the one that counts, and it is the only one for a source that filters
+ * nothing. Knows no sink and no source.
  */
 #include <fnmatch.h>
 
@@ -33,8 +33,8 @@ static bool call_matches(const struct filter *f, const struct ct_call *c)
 	return true;
 }
 
-/* A call of a function that is not known here: it is in no class, and what its arguments and its
- * result mean is not known. */
+/* A call of a function that is not known here: it is in no class, and the meaning of its
+ * arguments and its result is not known. */
 static bool foreign_matches(const struct filter *f, const struct ct_foreign *c)
 {
 	if (!f->foreign || c->h.flags & CT_F_HIDDEN || f->calls.failed_only ||
@@ -44,7 +44,8 @@ static bool foreign_matches(const struct filter *f, const struct ct_foreign *c)
 	       (int64_t)(c->h.end_ns - c->h.start_ns) >= (int64_t)f->calls.min_duration_ns;
 }
 
-/* Calls that were not recorded one by one: which of them took how long, or failed, is not known. */
+/* Calls that were not recorded one by one: it is not known how long each of them took, or which
+ * of them failed. */
 static bool muted_matches(const struct filter *f, const struct ct_muted *m)
 {
 	int func = muted_func(m);
@@ -54,7 +55,7 @@ static bool muted_matches(const struct filter *f, const struct ct_muted *m)
 	return func < 0 ? f->foreign : !f->shown || f->shown[func / 64] >> (func % 64) & 1;
 }
 
-/* Neither its thread nor what it called is known. */
+/* Neither its thread nor the called functions are known. */
 static bool unprobed_matches(const struct filter *f, const struct ct_unprobed *u)
 {
 	bool ours = !f->npids || !u->ns_pid;
@@ -83,8 +84,8 @@ static int64_t work_size(const struct ct_hdr *h)
 	}
 }
 
-/* What the device did is shown whatever functions -e names: it was asked for by --gpu. It does
- * not fail. */
+/* Device work is shown whichever functions -e names, because the user asked for it with --gpu.
+ * Device work does not fail. */
 static bool work_matches(const struct filter *f, const struct ct_hdr *h)
 {
 	if (f->calls.failed_only)
@@ -97,7 +98,7 @@ static bool work_matches(const struct filter *f, const struct ct_hdr *h)
 	return !f->calls.min_size_bytes || work_size(h) >= (int64_t)f->calls.min_size_bytes;
 }
 
-/* A hidden call that a later one's device or context is known by. */
+/* A hidden call that says which device or context later calls use. */
 static bool places(const struct ct_hdr *h)
 {
 	struct api_place place;
@@ -117,7 +118,7 @@ bool filter_match(const struct filter *f, const struct event *ev)
 	case CT_METRIC:
 	case CT_CLOCK: return true;
 	case CT_UNPROBED: return unprobed_matches(f, (const struct ct_unprobed *)h);
-	case CT_COUNTER: /* of the device as a whole, or of a process */
+	case CT_COUNTER: /* a sample of the device as a whole, or of one process */
 		return !f->calls.failed_only && (!h->pid || f->by_process);
 	case CT_EVENT: return !f->calls.failed_only;
 	case CT_NAME:
@@ -137,7 +138,7 @@ bool filter_match(const struct filter *f, const struct event *ev)
 		if (!muted_matches(f, (const struct ct_muted *)h))
 			return false;
 		break;
-	case CT_CONTEXT: /* told again, with its handle: what calls know it by */
+	case CT_CONTEXT: /* reported again with its handle, by which calls refer to it */
 		if (h->flags & CT_F_HIDDEN && !f->stores)
 			return false;
 		break;

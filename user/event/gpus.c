@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gpus.c - see gpus.h. A list of GPUs, and a hash from what processes call them to places in it.
- * A GPU whose UUID is not known is told apart by its host and its number there.
+ * gpus.c - see gpus.h. A list of GPUs, and a hash from the numbers that processes use to places in
+ * the list. A GPU whose UUID is not known is identified by its host and its number there.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ static bool is_known(const uint8_t uuid[16])
 	return memcmp(uuid, none, sizeof(none)) != 0;
 }
 
-/* The number that its owner gives it, if it is free; else one that nobody has. */
+/* The number that its owner gives it, if that is free; otherwise a number that no GPU has. */
 static uint32_t number_for(const struct gpu_table *t, uint32_t wanted)
 {
 	uint32_t most = 0;
@@ -73,7 +73,7 @@ static uint32_t number_for(const struct gpu_table *t, uint32_t wanted)
 	return taken ? most : wanted;
 }
 
-/* The place of a GPU, which may be new. GPUS_MAX: there is no room. */
+/* Finds the place of a GPU, or adds the GPU. GPUS_MAX: there is no room. */
 static uint32_t place_of(struct gpu_table *t, uint32_t host, uint32_t device,
 			 const uint8_t uuid[16])
 {

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gpus.h - which GPU of a trace a process's device is. A process numbers its devices by itself:
- * device 0 of two processes may be two GPUs, of one host or of two, and device 1 of one may be
- * device 0 of the other. The UUID tells. Every output that speaks of a GPU across processes
- * takes its number from here.
+ * gpus.h - finds the GPU that a device number of a process means. A process numbers its devices by
+ * itself: device 0 of two processes may be two GPUs, of one host or of two, and device 1 of one may
+ * be device 0 of the other. The UUID identifies a GPU. Every output that refers to a GPU across
+ * processes takes the GPU's number from here.
  */
 #ifndef CT_GPUS_H
 #define CT_GPUS_H
 
 #include "event.h"
 
-#define GPUS_MAX 1024 /* of a trace; what is beyond has no number */
+#define GPUS_MAX 1024 /* GPUs in a trace; further ones get no number */
 
 struct gpu {
-	/* in this trace, from 0 on: the number that a process or the machine gives it, where no
-	 * other GPU has that */
+	/* number in this trace, from 0: the number that a process or the machine gives it, if no
+	 * other GPU has that number */
 	uint32_t number;
-	/* process_host() of whoever told of it first, and what that calls it */
+	/* process_host() of the first one that reported it, and the number that it uses */
 	uint32_t host, device;
 	uint8_t uuid[16];
 	char text[48]; /* "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f"; "": its UUID is not known */
@@ -27,16 +27,17 @@ struct gpu_table *gpu_table_open(void); /* NULL: no memory */
 void gpu_table_close(struct gpu_table *);
 /* Learns from CT_DEVICE, of a process or of the machine (pid 0); other records are ignored. */
 void gpu_table_record(struct gpu_table *, const struct process *, const struct ct_hdr *);
-/* The GPU that a process calls `device`; NULL: it was not told, or is CT_UNKNOWN. Owned by the
- * table, as long as that lives. */
+/* The GPU that a process calls `device`; NULL: it was not reported, or `device` is CT_UNKNOWN.
+ * The table owns it; it is valid as long as the table. */
 const struct gpu *gpu_table_find(const struct gpu_table *, const struct process *, uint32_t device);
-/* The same by process_unique(). */
+/* The same as gpu_table_find(), by process_unique(). */
 const struct gpu *gpu_table_named(const struct gpu_table *, uint32_t process, uint32_t device);
-/* The same of device work, which is sure to have one: without a CT_DEVICE it is the device of
- * that number of its host. NULL: too many, or CT_UNKNOWN. */
+/* The same for device work, which always ran on a GPU: without a CT_DEVICE record it is the
+ * device with that number on its host. NULL: there are too many GPUs, or the device is
+ * CT_UNKNOWN. */
 const struct gpu *gpu_table_worked(struct gpu_table *, const struct process *, uint32_t device);
-/* The GPU that the machine gives this number: that of a CT_DEVICE, CT_COUNTER or CT_EVENT with
- * pid 0. NULL: not told. */
+/* The GPU to which the machine gives this number, as in a CT_DEVICE, CT_COUNTER or CT_EVENT
+ * record with pid 0. NULL: not reported. */
 const struct gpu *gpu_table_machine(const struct gpu_table *, uint32_t device);
 
 /* "GPU-00010203-0405-..." */

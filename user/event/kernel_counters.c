@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* kernel_counters.c - see kernel_counters.h. Knows records alone. */
+/* kernel_counters.c - see kernel_counters.h. Knows only records. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,11 +8,12 @@
 #include "kernel_counters.h"
 
 #define GPUS_MAX 64
-#define VALUE_MAX 1e18 /* of a share in percent; no sum of them is infinite */
+#define VALUE_MAX 1e18 /* largest accepted share in percent, so that no sum of shares is infinite */
 #define METRICS_MAX 1024
 #define ORDINALS_MAX 4096 /* (process, device) pairs remembered, the newest */
 #define SAMPLES_MIN 256
-#define SAMPLES_MAX 65536 /* of one device, the newest: a minute at 1 ms; a power of two */
+/* the newest ones of one device, enough for a minute at 1 ms; a power of two */
+#define SAMPLES_MAX 65536
 
 static const char *const names[KERNEL_COUNTER_END] = { "sm", "dram", "l2_hit" };
 static const char *const labels[KERNEL_COUNTER_END] = { "device_sm", "device_dram",
@@ -23,16 +24,17 @@ struct sample {
 	float percent[KERNEL_COUNTER_END]; /* NAN: not known */
 };
 
-/* A device as the machine numbers it; its samples in a ring, in the order of their ends. */
+/* A device, by the machine's number, with a ring of its samples in the order of their ends. */
 struct gpu {
 	bool known;
 	uint8_t uuid[16];
 	struct sample *ring;
 	uint32_t cap;
-	uint64_t first, next; /* positions, ever growing: [first, next) are there */
+	/* positions that only grow: the samples [first, next) are in the ring */
+	uint64_t first, next;
 };
 
-/* A device as a process numbers it. */
+/* A device, by a process's number. */
 struct ordinal {
 	uint32_t pid, id;
 	uint8_t uuid[16];
@@ -40,7 +42,7 @@ struct ordinal {
 
 struct kernel_counters_table {
 	struct gpu gpus[GPUS_MAX];
-	/* 1 + enum kernel_counter, by the metric's id; 0: none of ours */
+	/* by the metric's id: 1 + enum kernel_counter; 0: a metric that is not used here */
 	uint8_t roles[METRICS_MAX];
 	struct ordinal *ordinals;
 	uint32_t nordinals, next_ordinal;
@@ -101,7 +103,8 @@ static int learn_device(struct kernel_counters_table *t, const struct ct_device 
 	return 0;
 }
 
-/* Process ids are used again. Places are not given back: pid 0 matches no one. */
+/* Process ids are reused, so the process's entries must go. Their places are not freed: they get
+ * pid 0, which matches no process. */
 static void forget(struct kernel_counters_table *t, uint32_t pid)
 {
 	for (uint32_t i = 0; i < t->nordinals; i++)
@@ -131,7 +134,7 @@ static void learn_metric(struct kernel_counters_table *t, const struct ct_metric
 			t->roles[m->id] = (uint8_t)(i + 1);
 }
 
-/* Room for one more; where there is none, the oldest makes it. */
+/* Makes room for one more sample; if the ring is full, the oldest sample is dropped. */
 static int grow(struct gpu *g)
 {
 	uint32_t cap = g->cap ? g->cap * 2 : SAMPLES_MIN;
@@ -182,8 +185,8 @@ static int learn_sample(struct kernel_counters_table *t, const struct ct_counter
 	if (!any || c->device >= GPUS_MAX || s.end_ns <= s.start_ns)
 		return 0;
 	g = &t->gpus[c->device];
-	/* In order, as the search needs them. A source hands them out so; what comes late is not
-	 * worth a sort. */
+	/* The search needs the samples in order. A source hands them out in order; a late sample
+	 * is ignored, because it is not worth a sort. */
 	if (g->next > g->first && s.end_ns <= at(g, g->next - 1)->end_ns)
 		return 0;
 	err = grow(g);
@@ -199,7 +202,7 @@ int kernel_counters_record(struct kernel_counters_table *t, const struct ct_hdr 
 	case CT_METRIC: learn_metric(t, (const struct ct_metric *)rec); return 0;
 	case CT_COUNTER:
 		if (rec->pid)
-			return 0; /* what a process has of a device */
+			return 0; /* a process's share of a device */
 		return learn_sample(t, (const struct ct_counter *)rec);
 	case CT_EXIT:
 	case CT_EXEC: forget(t, rec->pid); return 0;
@@ -278,7 +281,7 @@ int kernel_counters_fields(const struct kernel_counters *k, struct field *out, i
 		memset(&out[n], 0, sizeof(out[n]));
 		out[n].name = out[n].label = labels[m];
 		out[n].type = FIELD_FLOAT;
-		/* more digits than the samples are good for help nobody */
+		/* round to the precision of the samples */
 		out[n++].f = round(k->percent[m] * 10) / 10;
 	}
 	return n;

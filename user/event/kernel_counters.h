@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * kernel_counters.h - what the hardware counters said while a kernel ran: the samples of its device
- * that lie inside it, joined by the device's UUID and by time. They are the device's as a whole:
- * what ran beside the kernel is in them.
+ * kernel_counters.h - the values of the hardware counters while a kernel ran: the samples of its
+ * device between its start and its end, joined by the device's UUID and by time. The samples are of
+ * the whole device, so they include what ran beside the kernel.
  *
- * Call kernel_counters_record() with every record, in the order in which the session merges
- * them, and kernel_counters_of() for a kernel when its own record comes: the samples inside it
- * end before it does, and so came before it.
+ * Call kernel_counters_record() with every record, in the order in which the session merges them,
+ * and kernel_counters_of() for a kernel when its own record comes: the samples inside it end before
+ * the kernel does, so their records have come before.
  */
 #ifndef CT_KERNEL_COUNTERS_H
 #define CT_KERNEL_COUNTERS_H
@@ -22,8 +22,9 @@ enum kernel_counter {
 
 struct kernel_counters {
 	double percent[KERNEL_COUNTER_END]; /* means over time */
-	bool known[KERNEL_COUNTER_END];	    /* false: no sample had it, or none that can be true */
-	uint32_t samples;		    /* inside the kernel, at least 1 */
+	/* false: no sample had a value, or no value that can be true */
+	bool known[KERNEL_COUNTER_END];
+	uint32_t samples; /* number of samples inside the kernel, at least 1 */
 };
 
 struct kernel_counters_table;
@@ -37,8 +38,8 @@ int kernel_counters_record(struct kernel_counters_table *, const struct ct_hdr *
 const struct kernel_counters *kernel_counters_of(struct kernel_counters_table *,
 						 const struct ct_kernel *);
 
-/* The same as fields, for the end of a kernel's: "device_sm", "device_dram", "device_l2_hit"
- * (percent). Returns their number, at most KERNEL_COUNTER_END; 0 for NULL. */
+/* Writes them as fields, to be appended to the fields of a kernel: "device_sm", "device_dram",
+ * "device_l2_hit" (percent). Returns their number, at most KERNEL_COUNTER_END; 0 for NULL. */
 int kernel_counters_fields(const struct kernel_counters *, struct field *out, int max);
 
 #endif

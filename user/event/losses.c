@@ -6,7 +6,9 @@
 
 static const struct {
 	const char *name, *text;
-	bool spares_sums; /* what is lost is not a call or a device record, or is not ours to see */
+	/* this loss does not affect sums: no call or device record is lost, or none that was
+	 * ours to see */
+	bool spares_sums;
 } causes[CT_LOSS_END] = {
 	[CT_LOSS_RING] = { "ring_full", "ring buffer full (raise --ring-size)" },
 	[CT_LOSS_DEPTH] = { "too_deep", "calls nested too deeply" },
@@ -44,7 +46,7 @@ uint64_t losses_total(const struct losses *l)
 {
 	uint64_t n = 0;
 
-	/* An orphan return is the end of a call that was never ours. */
+	/* An orphan return is the end of a call that was never traced. */
 	for (int i = 0; i < CT_LOSS_END; i++)
 		if (i != CT_LOSS_ORPHAN)
 			losses_add(&n, l->lost[i]);
@@ -66,7 +68,7 @@ void unprobed_add(struct unprobed_sum *sum, const struct ct_unprobed *u)
 	losses_add(&sum->processes, u->processes);
 	losses_add(&sum->ended, u->ended);
 	sum->more |= u->more != 0;
-	/* of one that ended, when it did is not known */
+	/* when a process that ended did so is not known */
 	if ((u->ended < u->processes || !u->processes) &&
 	    u->h.end_ns - u->h.start_ns > sum->longest_ns)
 		sum->longest_ns = u->h.end_ns - u->h.start_ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * metrics.c - the names of metrics, by the numbers that CT_METRIC records give them.
+ * metrics.c - the names of metrics, found by their numbers in CT_METRIC records.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "../util/msg.h"
 #include "device.h"
 
-#define METRICS_MAX 4096 /* numbers beyond have no name */
+#define METRICS_MAX 4096 /* metrics with a higher number have no name */
 #define TEXT_MAX 127	 /* bytes of a name or unit */
 
 struct metric_table {
@@ -33,7 +33,8 @@ void metric_table_close(struct metric_table *t)
 	free(t);
 }
 
-/* Names become keys and labels: what has no place there becomes '?'. Returns the end. */
+/* Names become keys and labels, so a character that is not allowed there becomes '?'. Returns
+ * the end of the text. */
 static char *put_clean(char *p, const char *s, size_t n)
 {
 	for (size_t i = 0; i < n && i < TEXT_MAX && s[i]; i++)
@@ -72,7 +73,7 @@ int metric_table_record(struct metric_table *t, const struct ct_hdr *h)
 	unit = put_clean(text, r->text, r->name_len);
 	put_clean(unit, r->text + r->name_len, r->unit_len);
 	if (!*text) {
-		free(text); /* a name that nobody could ask for */
+		free(text); /* nobody could ask for this name */
 		return 0;
 	}
 	free((char *)t->metrics[r->id].name);

@@ -5,7 +5,8 @@
 
 #include "muted.h"
 
-#define LIMIT ((int64_t)1 << 60) /* a file may claim any number: sums stay within a word */
+/* a file may contain any number: with this limit sums do not overflow */
+#define LIMIT ((int64_t)1 << 60)
 
 int muted_func(const struct ct_muted *m)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * names.c - the names of kernels, as CT_NAME records tell them: {process, handle} -> name.
+ * names.c - the names of kernels, from CT_NAME records: {process, handle} -> name.
  *
- * One hash of handles, asked for every launch that is shown, and one of texts: a name that eight
- * processes use is kept and demangled once. Names outlive their process, whose last calls may
- * still be on the way, until a new program takes the process's number or room is needed. Room is
- * bounded: names of processes that ended go first, then those that were not asked for longest.
- * Never looks at a process: a replayed trace gives the same names.
+ * There is one hash of handles, which is searched for every launch that is shown, and one of texts:
+ * a name that eight processes use is kept and demangled once. Names outlive their process, since
+ * its last calls may still be on the way, until a new program has the process's number or room is
+ * needed. Room is bounded: names of processes that ended are dropped first, then the names that
+ * were not asked for longest. Never looks at a process: a replayed trace gives the same names.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ struct text {
 	uint32_t hash, refs;
 	size_t bytes;
 	bool cut;
-	char *full, *brief; /* NULL: the same as mangled; the same as full */
+	char *full, *brief; /* full NULL: the same as mangled; brief NULL: the same as full */
 	char mangled[];
 };
 
@@ -35,11 +35,11 @@ struct entry {
 	struct text *text; /* NULL: a free slot */
 	uint64_t handle;
 	uint32_t pid;
-	uint32_t used; /* when it was asked for, by the table's clock */
+	uint32_t used; /* when it was last asked for, by the table's clock */
 	uint8_t source;
 };
 
-/* A process that names are known of. */
+/* A process of which names are known. */
 struct owner {
 	uint32_t pid;
 	bool exited, named;
@@ -52,8 +52,10 @@ struct name_table {
 	struct text **chains;
 	uint32_t nchains, ntexts;
 	struct keyed owners; /* of struct owner */
-	bool said, crowded;  /* that names were forgotten: of too many processes; too many */
-	size_t bytes;	     /* of texts */
+	/* messages that were printed: names were forgotten because there were too many processes
+	 * (said) or too many names (crowded) */
+	bool said, crowded;
+	size_t bytes; /* of texts */
 	uint32_t clock;
 	const struct entry *last;
 	struct kernel_name answer; /* of `last` */
@@ -151,7 +153,7 @@ static struct text *text_make(const char *name, size_t len, bool cut)
 		return NULL;
 	memcpy(x->mangled, name, len);
 	x->cut = cut;
-	/* half a mangled name cannot be read */
+	/* part of a mangled name cannot be demangled */
 	x->full = cut ? NULL : demangle_full(x->mangled);
 	x->brief = cut || !x->full ? NULL : demangle_brief(x->full);
 	x->bytes = sizeof(*x) + len + 1 + (x->full ? strlen(x->full) + 1 : 0) +
@@ -159,7 +161,7 @@ static struct text *text_make(const char *name, size_t len, bool cut)
 	return x;
 }
 
-/* The text of a name, with a reference for the caller. NULL: no memory. */
+/* Finds or adds the text of a name, and takes a reference for the caller. NULL: no memory. */
 static struct text *text_get(struct name_table *t, const char *name, size_t len, bool cut)
 {
 	uint32_t hash = hash_text(name, len);
@@ -244,7 +246,7 @@ static int rebuild(struct name_table *t, uint32_t nslots,
 	return 0;
 }
 
-/* Frees a slot: the entries behind it that would no longer be found move up. */
+/* Frees a slot: entries after it that would no longer be found are moved. */
 static void drop_slot(struct name_table *t, struct entry *e)
 {
 	uint32_t hole = (uint32_t)(e - t->slots), mask = t->nslots - 1;
@@ -309,7 +311,7 @@ static bool of_nobody(const struct name_table *t, const struct entry *e, uint32_
 	return false;
 }
 
-/* More processes live than there is room for: begins anew. */
+/* More processes live than there is room for: forgets everything and starts again. */
 static bool forget_all(struct name_table *t)
 {
 	if (!t->said)
@@ -324,7 +326,7 @@ static bool forget_all(struct name_table *t)
 	return true;
 }
 
-/* The process, which may be new. NULL: no memory. */
+/* Finds or adds a process. NULL: no memory. */
 static struct owner *owner_get(struct name_table *t, uint32_t pid)
 {
 	struct owner *o = owner_of(t, pid);
@@ -338,7 +340,7 @@ static struct owner *owner_get(struct name_table *t, uint32_t pid)
 	return keyed_get(&t->owners, &pid, &made);
 }
 
-/* The process has become another one. */
+/* Forgets a process that has become another one. */
 static int forget_process(struct name_table *t, struct owner *o)
 {
 	bool named = o->named;
@@ -413,7 +415,7 @@ static int learn(struct name_table *t, const struct ct_name *n)
 	return room(t) > BYTES_MAX ? make_room(t) : 0;
 }
 
-/* A process began, or was told of again, or became another program. */
+/* A process began, was reported again, or became another program. */
 static int process_record(struct name_table *t, const struct ct_process *p)
 {
 	struct owner *o = owner_get(t, p->h.pid);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * process.c - the process table: which process a record belongs to, as other records told of it.
+ * process.c - the process table: the process that a record belongs to, as other records described
+ * it.
  *
  * The last answer is remembered, since records come in runs of one process. Processes that exited
  * stay (their last records may still be on the way) until they are half of all; then they are
- * swept. There is room for so many that live at a time; a file
- * may claim more, which are then shown by their numbers alone, and that is said once. Never
- * looks at /proc: a replayed trace gives the same table.
+ * swept. There is room for as many processes as can live at a time. A file may claim more: those
+ * are then shown only by their numbers, and one message says so. Never looks at /proc: a replayed
+ * trace gives the same table.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,10 +21,10 @@
 #define PROCESSES_MAX 65536
 #define INFO_MAX ((size_t)32 << 20) /* bytes of paths and command lines */
 #define UNIQUE_END (1u << 24)
-/* processes whose numbers are remembered, those that have ended too: some 10 MiB */
+/* processes whose numbers are remembered, including ended ones: about 10 MiB */
 #define NUMBERS_MAX (1 << 17)
 
-/* A process that was handed out, for whoever asks for it again after it has been swept. */
+/* The number that a process was given, kept for a process that is asked for again after a sweep. */
 struct given {
 	struct {
 		uint64_t start;
@@ -49,7 +50,7 @@ struct process_table {
 	struct keyed all; /* struct kept_process */
 	uint32_t nexited;
 	struct process *last;
-	struct process other; /* whoever there is no room for */
+	struct process other; /* stands for every process for which there is no room */
 	struct keyed given, seen;
 	uint32_t made_up; /* numbers so far */
 	size_t info_bytes;
@@ -108,7 +109,8 @@ void process_table_close(struct process_table *t)
 	free(t);
 }
 
-/* Makes room for one more: when half are exited, they go. -ENOSPC: too many live. */
+/* Makes room for one more: if half of the processes have exited, removes those. -ENOSPC: too
+ * many are alive. */
 static int make_room(struct process_table *t)
 {
 	struct kept_process *k;
@@ -164,7 +166,8 @@ static struct process *find(struct process_table *t, uint32_t pid)
 	return t->last = k->process = set_unknown(p, pid);
 }
 
-/* How many processes had the number, this one included. 0: there is no room to remember that. */
+/* How many processes have had the number, including this one. 0: there is no room to remember
+ * it. */
 static uint32_t times(struct process_table *t, uint32_t shown, uint32_t host)
 {
 	struct seen want = { .key = { shown, host } }, *s;
@@ -174,7 +177,8 @@ static uint32_t times(struct process_table *t, uint32_t shown, uint32_t host)
 	return s ? ++s->times : 0;
 }
 
-/* Where there is no room to remember more, or no more numbers, it is the one that users see. */
+/* Gives a process its unique number. If there is no room to remember more, or no number is left,
+ * it is the number that users see. */
 static void give_number(struct process_table *t, struct process *p)
 {
 	struct given want = { .key = { p->start_boottime_ns, p->pid, p->shown_pid } }, *g;
@@ -216,7 +220,7 @@ static void set_exited(struct process_table *t, struct process *p, bool exited)
 
 static void learn(struct process_table *t, struct process *p, const struct ct_process *r)
 {
-	/* as join and numbers take it for another process */
+	/* join and the unique numbers then treat it as another process */
 	bool other = p->start_boottime_ns && r->start_boottime_ns
 			     ? p->start_boottime_ns != r->start_boottime_ns
 			     : p->exited;
@@ -284,7 +288,8 @@ static int learn_info(struct process_table *t, struct process *p, const struct c
 	return 0;
 }
 
-/* Until it says who it is, a child is what its parent was: fork(2) copies the name. */
+/* Until a record describes it, a child has the properties of its parent: fork(2) copies the
+ * name. */
 static int forked(struct process_table *t, const struct process *from, const struct ct_fork *f)
 {
 	struct process parent = *from, *child = find(t, f->child_pid);

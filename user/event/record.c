@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * record.c - checks a record before anything looks at it: sizes, the words and the pieces of memory
- * that it announces.
+ * record.c - checks a record before any other code looks at it: its sizes, and the words and pieces
+ * of memory that it announces.
  *
- * What a call record holds depends on its function's capture spec, so the specs are compiled
- * here once each, at the first record of a function. Knows the wire and the specs; knows no
- * source.
+ * The content of a call record depends on its function's capture spec. So this file compiles each
+ * spec once, at the first record of the function. Knows the wire and the specs; knows no source.
  */
 #include <errno.h>
 #include <string.h>
@@ -43,7 +42,7 @@ static const struct layout *layout_of(unsigned int func)
 	return l;
 }
 
-/* Bytes that read i takes at `at`, of which `left` remain; 0: malformed. */
+/* Number of bytes that read i occupies at `at`, where `left` bytes remain; 0: malformed. */
 static size_t read_bytes(const struct layout *l, int i, const char *at, size_t left)
 {
 	uint64_t head;
@@ -78,7 +77,7 @@ static int check_call(const struct ct_call *c)
 	l = layout_of(c->func);
 	if (l->bad || c->nwords > CT_MAX_WORDS || c->got >> l->nreads)
 		return -EBADMSG;
-	/* Of a call that began before the trace nothing is known but that it is under way. */
+	/* Of a call that began before the trace, only that it is under way is known. */
 	if (c->nwords < l->nwords && !(c->h.flags & CT_F_BEFORE && !c->nwords && !c->got))
 		return -EBADMSG;
 	left = c->h.size - sizeof(*c) - stack_id;
@@ -102,7 +101,7 @@ static int check_call(const struct ct_call *c)
 	return 0;
 }
 
-/* A record of a fixed part and `bytes` that it announces. */
+/* Checks a record that consists of a fixed part and `bytes` that it announces. */
 static int check_tail(const struct ct_hdr *h, size_t fixed, size_t bytes)
 {
 	return fixed + bytes <= h->size ? 0 : -EBADMSG;
@@ -196,7 +195,7 @@ static int check_foreign(const struct ct_foreign *f)
 	return check_tail(&f->h, sizeof(*f), f->nwords * 8u + f->name_len + f->domain_len);
 }
 
-/* Its numbers may be any: whoever adds them up stays within a word. */
+/* The numbers may have any value: the code that adds them up must avoid overflow. */
 static int check_muted(const struct ct_muted *m)
 {
 	return check_tail(&m->h, sizeof(*m), (size_t)m->domain_len + m->name_len);
@@ -247,8 +246,8 @@ int record_check(const void *rec, size_t avail)
 
 	if (avail < sizeof(*h) || h->size > avail || h->size < sizeof(*h) || h->size % 8)
 		return -EBADMSG;
-	/* Kinds are append-only: one that is not known here has at least the head, and sinks
-	 * pass it over. */
+	/* Kinds are append-only: a record of a kind that is not known here has at least the
+	 * head, and sinks skip it. */
 	if (h->kind >= CT_KIND_END)
 		return 0;
 	if (h->size < record_kinds[h->kind].fixed)

@@ -49,7 +49,7 @@ static void set(struct selection *s, int func, bool in, bool named)
 	}
 }
 
-/* What "default" is. */
+/* True for the functions that "default" means. */
 static bool is_usual(const struct api_func *f)
 {
 	return f->class != API_INTERNAL && !api_domains[f->domain].not_usual;
@@ -79,7 +79,7 @@ static int unknown(const char *word, char *msg, size_t size)
 	parse_nearest_add(&near, word, "default");
 	parse_nearest_add(&near, word, "none");
 	for (int i = 0; i < api_nfuncs; i++) {
-		/* people type names without _vN: offer them so */
+		/* people type names without _vN, so suggest them without it */
 		bool cut = without_version(api_funcs[i].name, base, sizeof(base));
 
 		parse_nearest_add(&near, word, cut ? base : api_funcs[i].name);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stacks.c - the table of stacks: what the id at a call's end stands for, as CT_FRAME and CT_STACK
- * records told.
+ * stacks.c - the table of stacks: the stack that the id at the end of a call's record means, from
+ * CT_FRAME and CT_STACK records.
  *
- * Ids are given in order, so each table is a window on the newest ones. Half as many again as
- * STACK_TABLE_STACKS and STACK_TABLE_FRAMES are kept before the oldest go. A stack goes with the
- * first of its frames that goes. Records may come from a file: no id, length or string in them
- * is believed, and where they take more memory than those of any program, the oldest go sooner,
- * which is said once.
+ * Ids are assigned in order, so each table is a window on the newest ones. Each table holds up to
+ * one and a half times STACK_TABLE_STACKS or STACK_TABLE_FRAMES entries before the oldest are
+ * dropped. A stack is dropped together with the first of its frames that is dropped. Records may
+ * come from a file: no id, length or string in them is trusted. If they take more memory than those
+ * of any real program, the oldest are dropped sooner, and one message says so.
  */
 #include <libiberty/demangle.h>
 #include <setjmp.h>
@@ -19,20 +19,20 @@
 #include "../util/msg.h"
 #include "event.h"
 
-#define DEMANGLED_MAX 16384 /* bytes; a name that would take more is shown as it is */
+#define DEMANGLED_MAX 16384 /* bytes; a name that would need more is shown mangled */
 #define MANGLED_MAX 4096
 #define FRAMES_BYTES ((size_t)192 << 20)
 #define STACKS_BYTES ((size_t)64 << 20)
 
-/* The newest `n` of what has ids from `base` on; a gap is a NULL. */
+/* The newest `n` entries, with ids from `base` on; a NULL is a gap. */
 struct window {
 	struct kept **at;
 	uint32_t base, n;
 	size_t cap;
-	size_t bytes; /* of all of them */
+	size_t bytes; /* size of all entries */
 };
 
-/* What each begins with. */
+/* The head of each entry. */
 struct kept {
 	size_t bytes;
 };
@@ -104,8 +104,9 @@ static void window_shrink(struct window *w, uint32_t keep)
 		memmove(w->at, w->at + drop, w->n * sizeof(*w->at));
 }
 
-/* Takes `what` for an id. An id that is not the next one is a file's own way: a small gap stays
- * a gap, everything else begins anew. -EEXIST: it is known already. */
+/* Stores `what` under an id; on success the window owns it. Only a file has an id that is not
+ * the next one: a small gap is kept as a gap, any other id starts the window again. -EEXIST: the
+ * id is already known. */
 static int window_put(struct window *w, uint32_t id, struct kept *what, uint32_t limit)
 {
 	if (window_find(w, id))
@@ -123,7 +124,8 @@ static int window_put(struct window *w, uint32_t id, struct kept *what, uint32_t
 	return 0;
 }
 
-/* Is more kept than there is room for? Then as many of the newest as are to remain; else all. */
+/* The number of the newest entries that are to remain: fewer than there are if more is kept than
+ * there is room for, otherwise all. */
 static uint32_t window_room(struct stack_table *t, const struct window *w, uint32_t limit,
 			    size_t bytes)
 {
@@ -157,7 +159,7 @@ static void demangled(const char *piece, size_t len, void *ctx)
 	struct demangling *d = ctx;
 
 	if (len >= DEMANGLED_MAX - d->len)
-		longjmp(d->enough, 1); /* a short name can stand for an endless one */
+		longjmp(d->enough, 1); /* a short mangled name can expand to an endless one */
 	memcpy(d->buf + d->len, piece, len);
 	d->len += len;
 }
@@ -183,8 +185,8 @@ static char *demangle(const char *name)
 	return out;
 }
 
-/* What compilers add to the name of a function that they have split, cloned or made local, as
- * .constprop.0, .isra.0.part.1, .cold or .llvm.1234, goes: nobody wrote it in the source. */
+/* Removes the suffixes that compilers add to the name of a function that they have split, cloned
+ * or made local (.constprop.0, .isra.0.part.1, .cold, .llvm.1234): they are not in the source. */
 static void cut_suffixes(char *name)
 {
 	static const char *const words[] = { ".constprop", ".isra",	  ".part", ".cold",
@@ -255,7 +257,7 @@ static struct kept_frame *make_frame(const struct ct_frame *r)
 	return k;
 }
 
-/* Frames go, and with them the stacks that have them. */
+/* Drops the oldest frames, and the stacks that contain them. */
 static void shrink_frames(struct stack_table *t, uint32_t keep)
 {
 	window_shrink(&t->frames, keep);
@@ -280,7 +282,8 @@ static int learn_frame(struct stack_table *t, const struct ct_frame *r)
 	k = make_frame(r);
 	if (!k)
 		return -ENOMEM;
-	/* a file that begins anew takes its stacks along: they point into the frames */
+	/* when a file starts its ids again, its stacks are dropped too: they point into the
+	 * frames */
 	if (t->frames.n &&
 	    (r->id < t->frames.base || r->id - t->frames.base >= STACK_TABLE_FRAMES / 2 * 3))
 		window_clear(&t->stacks);

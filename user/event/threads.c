@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * threads.c - the names of threads, as CT_THREAD_NAME records told them.
+ * threads.c - the names of threads, from CT_THREAD_NAME records.
  *
- * A name is told once, before the thread's first call, and threads end without a word: a long
- * trace sees more of them than can be kept. There are two generations of names. When the younger
- * one is full the older one is dropped and the younger takes its place; a name that is asked for
- * moves to the younger one. Never looks at /proc: a replayed trace gives the same names.
+ * A name is reported once, before the thread's first call, and no record reports the end of a
+ * thread. So a long trace sees more threads than can be kept. There are two generations of names.
+ * When the younger one is full the older one is dropped and the younger takes its place; a name
+ * that is asked for moves to the younger one. Never looks at /proc: a replayed trace gives the same
+ * names.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "../util/table/keyed.h"
 #include "event.h"
 
-#define NAMES_MAX 65536 /* of a generation */
+#define NAMES_MAX 65536 /* names in a generation */
 
 struct named_thread {
 	struct {

@@ -2,12 +2,12 @@
 /*
  * contexts.c - see contexts.h.
  *
- * One hash of small facts: of a thread what is current there, of a context or stream its
- * numbers. A fact that is not there is not known, and nothing is guessed: a thread of which
- * nothing was told may have any device, but in a process of which all calls since its beginning
- * came: there it has the runtime's default for calls of the runtime, device 0 and its own
- * context. When there are too many facts all are forgotten. Knows no function: what a call says
- * follows from its row (api_place).
+ * One hash of small facts: what is current in a thread, and the numbers of a context or stream. A
+ * fact that is not in the hash is not known, and nothing is guessed: a thread of which nothing was
+ * reported may have any device. The exception is a process all of whose calls since its beginning
+ * came: there such a thread has the runtime's default for calls of the runtime, which is device 0
+ * and its own context. When there are too many facts, all are forgotten. Knows no function: what a
+ * call says follows from its row (api_place).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,17 +25,17 @@ struct fact {
 	uint64_t key; /* a tid, a handle, a number */
 	uint32_t pid;
 	uint8_t what; /* enum what */
-	bool made;    /* CONTEXT: by the program; otherwise it may be the device's own */
+	bool made;    /* CONTEXT: the program created it; otherwise it may be the device's own */
 	bool primary; /* THREAD: the context is the device's own, as after cudaSetDevice */
 	uint8_t nbelow;
-	/* THREAD: what is current is known since then; BEGAN: all calls came since then; void in
-	 * another one */
+	/* THREAD: the epoch in which the current context became known; BEGAN: all calls came
+	 * since that epoch. In another epoch the fact is not valid */
 	uint32_t epoch;
-	/* Numbers; CT_UNKNOWN: not known. THREAD: context, where neither handle nor primary tell
-	 * it. DEVICE: context, of its only one; stream is 0 once there was one */
+	/* Numbers; CT_UNKNOWN: not known. THREAD: context is set only if neither handle nor
+	 * primary gives it. DEVICE: context is its only context; stream is 0 once it had one */
 	uint32_t device, context, stream;
 	uint64_t handle;  /* THREAD: of the current context; 0: not known */
-	uint64_t gone_ns; /* CONTEXT: when one with this handle was destroyed; 0: none was */
+	uint64_t gone_ns; /* CONTEXT: when a context with this handle was destroyed; 0: none was */
 	uint64_t below[BELOW];
 };
 
@@ -92,7 +92,8 @@ static struct fact *find(const struct contexts *w, uint32_t pid, enum what what,
 	return f->what ? f : NULL;
 }
 
-/* Into a table of so many slots, without the facts of one process (0: none). */
+/* Moves the facts into a table with this many slots, without the facts of one process (0: moves
+ * all). */
 static int rebuild(struct contexts *w, uint32_t slots, uint32_t but)
 {
 	struct fact *facts = calloc(slots, sizeof(*facts));
@@ -114,7 +115,7 @@ static int rebuild(struct contexts *w, uint32_t slots, uint32_t but)
 	return 0;
 }
 
-/* NULL: no memory. Other facts found before are void after it. */
+/* Finds or adds a fact. NULL: no memory. Pointers to other facts are not valid after it. */
 static struct fact *get(struct contexts *w, uint32_t pid, enum what what, uint64_t key)
 {
 	struct fact *f = find(w, pid, what, key);
@@ -147,7 +148,7 @@ void contexts_forget(struct contexts *w, uint32_t pid)
 
 	for (uint32_t i = 0; i < w->slots && !any; i++)
 		any = w->facts[i].what && w->facts[i].pid == pid;
-	/* without memory for it, everything is forgotten */
+	/* if there is no memory for that, everything is forgotten */
 	if (any && rebuild(w, w->slots, pid)) {
 		memset(w->facts, 0, w->slots * sizeof(*w->facts));
 		w->n = 0;
@@ -163,7 +164,8 @@ static void set_current(struct fact *t, uint64_t handle)
 	t->handle = handle;
 }
 
-/* NULL: no memory. Of a thread of which nothing is known any more, nothing. */
+/* Finds or adds the fact of a thread. If what was known is no longer valid, the fact is empty.
+ * NULL: no memory. */
 static struct fact *thread_of(struct contexts *w, uint32_t pid, uint32_t tid)
 {
 	struct fact *t = get(w, pid, THREAD, tid);
@@ -221,7 +223,7 @@ static void push(struct fact *t, uint64_t handle)
 	set_current(t, handle);
 }
 
-/* What is current is the device, or the context, `value`. */
+/* The current device or context is `value`. */
 static int told(struct contexts *w, const struct ct_call *c, const struct api_place *place)
 {
 	struct fact *t = thread_of(w, c->h.pid, c->h.tid), *context;
@@ -248,8 +250,8 @@ static int told(struct contexts *w, const struct ct_call *c, const struct api_pl
 	return 0;
 }
 
-/* The thread's device lost its context. Of several it is not known which, nor of which device
- * when that is not known. */
+/* The thread's device lost its context. If the device has several, it is not known which one; if
+ * the device is not known, all may be affected. */
 static void ended(struct contexts *w, const struct ct_call *c)
 {
 	const struct fact *t = known_thread(w, c->h.pid, c->h.tid);
@@ -334,14 +336,14 @@ static int learn_context(struct contexts *w, const struct ct_context *r)
 
 	if (!f)
 		return -ENOMEM;
-	known = f->device == r->device; /* told again */
+	known = f->device == r->device; /* reported again */
 	f->device = r->device;
 	f->stream = r->null_stream;
 	if (r->handle) {
 		f = get(w, r->h.pid, CONTEXT, r->handle);
 		if (!f)
 			return -ENOMEM;
-		/* it may come late, when the handle is another context's */
+		/* the record may come late, when the handle already belongs to another context */
 		if (r->h.start_ns >= f->gone_ns) {
 			f->device = r->device != CT_UNKNOWN ? r->device : f->device;
 			f->context = r->id;
@@ -352,7 +354,7 @@ static int learn_context(struct contexts *w, const struct ct_context *r)
 	f = get(w, r->h.pid, DEVICE, r->device);
 	if (!f)
 		return -ENOMEM;
-	/* of two contexts of a device it is not known which is its own */
+	/* if a device has two contexts, it is not known which one is its own */
 	f->context = f->context == CT_UNKNOWN && f->stream == CT_UNKNOWN ? r->id : CT_UNKNOWN;
 	f->stream = 0;
 	return 0;
@@ -399,9 +401,9 @@ int contexts_record(struct contexts *w, const struct ct_hdr *h)
 
 /* ---- answers ---- */
 
-/* Of a thread that has chosen no device: the runtime's default. What the driver is called for
- * inside a call is called by the runtime as well; a thread that calls the driver alone has no
- * device. */
+/* For a thread that has chosen no device: the runtime's default. A nested call of the driver is
+ * made by the runtime, so the default holds for it too. A thread that calls only the driver has
+ * no device. */
 static void find_default(const struct contexts *w, const struct ct_call *c, struct event *ev)
 {
 	const struct fact *f = find(w, c->h.pid, BEGAN, 0);
@@ -415,7 +417,7 @@ static void find_default(const struct contexts *w, const struct ct_call *c, stru
 		ev->context = f->context;
 }
 
-/* Device and context that are current in a thread. */
+/* Finds the device and context that are current in a thread. */
 static void find_current(const struct contexts *w, const struct ct_call *c, struct event *ev)
 {
 	const struct fact *t = known_thread(w, c->h.pid, c->h.tid), *f = NULL;

@@ -2,11 +2,11 @@
 /*
  * join.c - see join.h.
  *
- * Records come in any order: a copy's may be there before the copying call has returned, a cause
- * some tenths of a second after its call. Work that finds everything goes on at once. The rest
- * waits in one of a few queues, each with a longer delay than the one before, so that looking
- * again costs little however much waits. All that is remembered and held is bounded. Knows the
- * wire; no source, no sink.
+ * Records come in any order: the record of a copy may come before the copying call has returned, a
+ * cause some tenths of a second after its call. Work whose cause and call are known is handed on at
+ * once. The rest waits in one of a few queues, each with a longer delay than the one before, so
+ * that looking again costs little however much work waits. All memory is bounded. Knows the wire;
+ * no source, no sink.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 #define HELD_MAX ((size_t)64 << 20) /* bytes of work held */
 #define STEPS 6
 
-/* How long work waits in each queue: JOIN_HOLD_NS in all. */
+/* How long work waits in each queue; the sum is JOIN_HOLD_NS. */
 static const uint64_t step_ns[STEPS] = { 20000000,  40000000,  80000000,
 					 160000000, 320000000, 380000000 };
 
@@ -36,15 +36,15 @@ struct queue {
 	struct held *head, *tail;
 };
 
-/* What was found out about the cause of work. */
+/* What is known about the cause of device work. */
 struct found {
 	struct cause cause;
 	uint32_t number, stack;
 	bool any;   /* there is a cause */
-	bool final; /* nothing better will come */
+	bool final; /* no better answer will come */
 	bool inferred;
-	bool before;	   /* of the program that the process was before */
-	uint64_t until_ns; /* waiting is vain from then on; 0: not known */
+	bool before;	   /* the cause belongs to the program that the process ran before */
+	uint64_t until_ns; /* waiting is useless from then on; 0: not known */
 };
 
 struct join {
@@ -58,19 +58,20 @@ struct join {
 	struct queue queues[STEPS];
 	size_t held_bytes;
 	uint64_t now_ns; /* of the last flush; 0: there was none */
-	/* no call was seen to begin from then on; UINT64_MAX: calls are still seen */
+	/* calls that began from then on were not seen; UINT64_MAX: calls are still seen */
 	uint64_t stopped_ns;
 	struct join_counts counts;
 	uint64_t causing[CT_MAX_FUNCS / 64]; /* rows whose calls are remembered */
 	uint8_t expects[CT_MAX_FUNCS];	     /* by row: JOIN_EXPECTS_* */
-	unsigned int ntails;		     /* processes whose tail is to be counted */
+	unsigned int ntails;		     /* number of processes whose tail is to be counted */
 	union {
 		struct ct_work work;
 		uint64_t room[UINT16_MAX / 8 + 1];
-	} copy; /* of the work that is handed on */
+	} copy; /* copy of the record of the work that is handed on */
 };
 
-/* Functions of these classes are known to cause device work; others are when a CT_CAUSE names one. */
+/* Functions of these classes are known to cause device work. Another function is known to when a
+ * CT_CAUSE names it. */
 static bool class_causes(uint8_t class)
 {
 	switch (class) {
@@ -84,15 +85,15 @@ static bool class_causes(uint8_t class)
 	}
 }
 
-/* What kinds of device records a call of the row is sure to have. */
+/* The kinds of device records that a call of the row always has. */
 static uint8_t row_expects(const struct api_func *f, int row)
 {
 	if (f->flags & API_GRAPH_LAUNCH)
-		return JOIN_EXPECTS_KERNEL; /* for all that its nodes are */
+		return JOIN_EXPECTS_KERNEL; /* whatever its nodes are */
 	if (f->flags & API_NO_RECORD)
 		return 0;
 	switch (f->class) {
-	case API_LAUNCH: /* the old ones, in several calls, have no stream: see expects() */
+	case API_LAUNCH: /* old launches, made of several calls, have no stream: see expects() */
 		return api_has_kernel(row) ? JOIN_EXPECTS_KERNEL : 0;
 	case API_COPY: return JOIN_EXPECTS_COPY;
 	case API_SET: return JOIN_EXPECTS_SET;
@@ -142,7 +143,7 @@ static struct held *queue_pop(struct queue *q)
 
 static void queue_push(struct queue *q, struct held *h)
 {
-	/* the first of a queue is the first to be looked at again */
+	/* the first of a queue is the next one to be looked at again */
 	INVARIANT(!q->tail || q->tail->due_ns <= h->due_ns);
 	h->next = NULL;
 	*(q->tail ? &q->tail->next : &q->head) = h;
@@ -202,7 +203,8 @@ size_t join_bytes(const struct join *j)
 
 /* ---- looking for the cause ---- */
 
-/* The end of a call that is not shown is not stored, so that it is not known here either. */
+/* The end of a call that is not shown is not stored, so live tracing does not use it here
+ * either. */
 static void found_call(struct found *f, uint32_t tid, const struct join_call *c)
 {
 	f->any = true;
@@ -249,7 +251,8 @@ static void look_correlated(struct join *j, uint32_t process, const struct ct_wo
 	f->final = j->opts.no_calls || whole;
 }
 
-/* Does the work say that its correlation id is not to be trusted, or has a graph's work none? */
+/* True if the record says that its correlation id cannot be trusted, or if it is a graph's work
+ * without one. */
 static bool is_inferred(const struct ct_work *w)
 {
 	return w->h.flags & CT_F_INFERRED ||
@@ -285,7 +288,7 @@ static void look(struct join *j, const struct ct_work *w, struct found *f)
 
 /* ---- handing on ---- */
 
-/* Work without a call, of a process whose calls without work are to be counted. */
+/* Notes work without a call, of a process whose calls without work are to be counted. */
 static void lone(struct join *j, const struct ct_work *w)
 {
 	struct join_proc *p = join_procs_get(j->procs, w->h.pid);
@@ -300,7 +303,7 @@ static int hand_on(struct join *j, const struct ct_work *w, const struct found *
 	struct event ev = { .rec = &copy->h, .context = w->context, .stream = w->stream };
 
 	memcpy(copy, w, w->h.size);
-	/* of a wait CUPTI says the context alone */
+	/* for a wait CUPTI reports only the context */
 	if (w->device == CT_UNKNOWN)
 		copy->device = contexts_device_of(j->contexts, w->h.pid, w->context);
 	ev.device = copy->device;
@@ -330,7 +333,7 @@ static int hand_on(struct join *j, const struct ct_work *w, const struct found *
 	else
 		msg_debug(MSG_JOIN, "process %u: %s %u goes on without a call", w->h.pid,
 			  record_kinds[w->h.kind].json, w->correlation);
-	/* a kernel runs where its thread is, a copy anywhere */
+	/* a kernel runs on the current device of its thread, but a copy may run on any device */
 	if (w->h.kind == CT_KERNEL && j->opts.places && f->any && !f->inferred && !f->before) {
 		int err =
 			contexts_worked(j->contexts, w->h.pid, f->cause.tid, w->device, w->context);
@@ -355,7 +358,7 @@ static int let_go(struct join *j, struct held *h)
 	return err;
 }
 
-/* Room for what comes: what has waited longest goes on as it is. */
+/* Makes room for new work: the work that has waited longest is handed on as it is. */
 static int make_room(struct join *j)
 {
 	for (int i = STEPS - 1; i >= 0; i--)
@@ -411,7 +414,7 @@ static uint32_t stack_of(const struct ct_call *c)
 	return (uint32_t)id;
 }
 
-/* What kinds of device records this call will have; 0: perhaps none. */
+/* The kinds of device records that this call will have; 0: perhaps none. */
 static uint8_t expects(const struct join *j, const struct join_proc *p, const struct ct_call *c)
 {
 	uint8_t kinds = c->func < CT_MAX_FUNCS ? j->expects[c->func] : 0;
@@ -491,7 +494,7 @@ static int cause(struct join *j, const struct ct_cause *c)
 
 /* ---- what did not come ---- */
 
-/* Counts the tail of a process, and tells of it. */
+/* Counts the tail of a process, and reports it in a record. */
 static int count_tail(struct join *j, struct join_proc *p)
 {
 	const struct join_tail t = p->tail;
@@ -539,7 +542,8 @@ static int tail(struct join *j, const struct ct_tail *r)
 	return err;
 }
 
-/* What a file says of calls that are not in it, or were passed over. A number is never given twice. */
+/* Handles what a file says about calls that are not in it, or that were skipped. No number is
+ * assigned twice. */
 static int number(struct join *j, const struct ct_number *n)
 {
 	struct join_proc *p = j->opts.stored ? join_procs_get(j->procs, n->h.pid) : NULL;
@@ -553,7 +557,7 @@ static int number(struct join *j, const struct ct_number *n)
 
 /* ---- records ---- */
 
-/* Hands on what is held of a process. */
+/* Hands on the held work of a process. */
 static int flush_process(struct join *j, uint32_t pid)
 {
 	int err = 0;
@@ -587,7 +591,7 @@ int join_process(struct join *j, const struct ct_hdr *h)
 								       : 0;
 }
 
-/* Of what a process asked, and was heard to do. */
+/* Notes whether a process made calls that have device records, and whether any came from it. */
 static void note(struct join *j, const struct ct_hdr *h)
 {
 	const struct ct_tally *t = (const struct ct_tally *)h;
@@ -621,8 +625,8 @@ static int pass(struct join *j, const struct ct_hdr *h)
 	return j->next(j->ctx, &ev);
 }
 
-/* Records of processes: what is held is of the program that was there before, and what is known
- * ends with it. */
+/* Handles records of processes. Held work belongs to the program that ran before, and what is
+ * known about that program ends with it. */
 static int process(struct join *j, const struct ct_hdr *h)
 {
 	struct join_proc *p = join_procs_get(j->procs, h->pid);
@@ -648,7 +652,7 @@ static int process(struct join *j, const struct ct_hdr *h)
 	return pass(j, h);
 }
 
-/* Among records that were lost may be calls that changed what is current. */
+/* True if the lost records may include calls that changed a thread's current device or context. */
 static bool lost_calls(const struct ct_hdr *h)
 {
 	uint32_t cause = h->kind == CT_LOST ? ((const struct ct_lost *)h)->cause : CT_LOSS_END;
@@ -675,14 +679,15 @@ int join_record(struct join *j, const struct ct_hdr *h)
 	}
 }
 
-/* The first flush: only now is it known since when work has waited. */
+/* The first flush: only now is it known when the waiting of held work began. */
 static void begin_waiting(struct join *j, uint64_t now_ns)
 {
 	for (struct held *h = j->queues[0].head; h; h = h->next)
 		h->due_ns = now_ns + step_ns[0];
 }
 
-/* Looks again for the first of a queue: it goes on, or into the next queue. */
+/* Looks again for the cause of the first work of a queue: the work is handed on, or moves into
+ * the next queue. */
 static int look_again(struct join *j, int step, uint64_t now_ns)
 {
 	struct held *h = queue_pop(&j->queues[step]);
@@ -710,7 +715,7 @@ int join_flush(struct join *j, uint64_t now_ns)
 		while (j->queues[i].head && j->queues[i].head->due_ns <= now_ns && !err)
 			err = look_again(j, i, now_ns);
 	}
-	/* the work that was on the way has found its calls by then */
+	/* by then the work that was on the way has been joined to its calls */
 	while (!err && j->ntails &&
 	       (p = join_procs_due(j->procs, now_ns, JOIN_HOLD_NS + JOIN_CALL_NS)))
 		err = count_tail(j, p);

@@ -2,20 +2,22 @@
 /*
  * join.h - gives device work the call that caused it, and calls their numbers.
  *
- * Device work carries CUPTI's correlation id. A CT_CAUSE says at which time which thread was inside
- * the call with that id; the call's own record, whoever made it, is the one of that thread which
- * was under way then. Of calls inside calls the outermost counts. Work whose cause or call has not
- * come yet is held, at most JOIN_HOLD_NS, then goes on without.
+ * Device work carries CUPTI's correlation id. A CT_CAUSE record says which thread was inside the
+ * call with that id, and when. The call's own record is the record of that thread's call that was
+ * under way at that time, whoever made the record. Of nested calls, the outermost counts. Work
+ * whose cause or call has not come yet is held for at most JOIN_HOLD_NS and is then handed on
+ * without it.
  *
- * The call goes into a copy of the work's record (h.tid, call_ns, func, stack), so that a stored
- * trace needs no causes: work that comes with a call_ns is looked up by it and never held.
+ * join writes the call into a copy of the work's record (h.tid, call_ns, func, stack), so that a
+ * stored trace needs no causes. For work that comes with a call_ns, the call is found by call_ns,
+ * and the work is never held.
  *
- * Of a process whose agent was gone before its end (CT_TAIL) the calls are counted whose device
- * record has not come: a CT_LOST with CT_LOSS_TAIL says how many, as soon as all that was on the
- * way is there.
+ * If a process's agent was gone before the process ended (CT_TAIL), join counts the calls whose
+ * device record has not come. A CT_LOST record with CT_LOSS_TAIL reports the number, as soon as all
+ * records that were on the way have arrived.
  *
- * Calls are numbered in the order in which their records come: those that are shown, of a stored
- * trace those that were when it was recorded.
+ * Calls that are shown are numbered in the order in which their records come. In a stored trace
+ * these are the calls that were shown when it was recorded.
  */
 #ifndef CT_JOIN_H
 #define CT_JOIN_H
@@ -23,63 +25,63 @@
 #include "../event.h"
 
 #define JOIN_HOLD_NS 1000000000ULL
-/* Work whose cause is known waits no longer for its call than until this long after the cause's
- * end. */
+/* Work whose cause is known waits for its call until this long after the end of the cause. */
 #define JOIN_CALL_NS 250000000ULL
 
 struct join_opts {
-	bool no_calls; /* no records of calls come: the cause is what CT_CAUSE tells */
-	/* every call that changes a thread's device or context comes (api_placing): only then do
-	 * they tell it */
+	bool no_calls; /* no records of calls come: the cause is known from CT_CAUSE only */
+	/* every call that changes a thread's device or context comes (api_placing): only then
+	 * are calls used to find the device */
 	bool places;
-	/* with places: of a process that becomes another program (CT_EXEC) every call from then
-	 * on comes */
+	/* with places: after a process becomes another program (CT_EXEC), every call of it comes */
 	bool whole;
-	/* all records come from a file: nothing is waited for, and calls that are not hidden
-	 * were numbered */
+	/* all records come from a file: join waits for nothing, and the calls that are not
+	 * hidden already have their numbers */
 	bool stored;
-	/* Is this call to be shown, and so to be numbered? NULL: all are. */
+	/* Returns true if this call is to be shown, and so to be numbered. NULL: all calls are. */
 	bool (*shown)(void *ctx, const struct ct_hdr *call);
 	void *ctx;
 };
 
-/* Kernels, copies, sets and graphs that were handed on. */
+/* Numbers of kernels, copies, sets and graphs that were handed on. */
 struct join_counts {
 	uint64_t matched, unmatched; /* with a cause, without */
-	uint64_t inferred;	     /* of the matched: by process, stream and time alone */
-	/* calls whose device record had not come by the end of their process: told by CT_LOST
+	/* those of the matched that were matched only by process, stream and time */
+	uint64_t inferred;
+	/* calls whose device record had not come by the end of their process, from CT_LOST
 	 * records */
 	uint64_t tail;
-	/* processes whose calls have device records, but of which nothing came that an agent
-	 * tells */
+	/* processes whose calls should have device records, but from which no record of an agent
+	 * came */
 	uint64_t unheard;
 	uint32_t one_unheard; /* one of them */
 };
 
 struct join;
-/* next: gets rec, cause, number, device, context and stream. NULL: no memory. */
+/* next: its event has rec, cause, number, device, context and stream set. Returns NULL if there
+ * is no memory. */
 struct join *join_open(const struct join_opts *, event_fn next, void *ctx);
-/* what is still held is dropped: flush first */
+/* drops what is still held: call join_flush() first */
 void join_close(struct join *);
-void join_no_calls(struct join *); /* these set the options of their names */
+void join_no_calls(struct join *); /* these set the option of the same name */
 void join_places(struct join *);
 void join_whole(struct join *);
 void join_stored(struct join *);
-/* Calls that began at or after this moment (CLOCK_MONOTONIC, ns) have no records: work that was
- * caused later is not given to a call before it whose end is not known. */
+/* Calls that began at or after this moment (CLOCK_MONOTONIC, ns) have no records. So work that
+ * was caused later is not joined to an earlier call whose end is not known. */
 void join_stopped(struct join *, uint64_t stopped_ns);
 
-/* Hands on what is held of a process when this record says that it has become another one:
- * before anybody else hears so. */
+/* If this record says that the process has become another one, hands on what is held of the
+ * process. Call it before any other stage gets the record. */
 int join_process(struct join *, const struct ct_hdr *);
 /* Takes one checked record. Returns 0 or next()'s error. */
 int join_record(struct join *, const struct ct_hdr *);
-/* Looks again for what is held. now_ns (CLOCK_MONOTONIC): calls that ended before it have come.
- * UINT64_MAX: nothing more comes at all, and everything is handed on. */
+/* Looks again for the causes of held work. now_ns (CLOCK_MONOTONIC): all calls that ended before
+ * it have come. UINT64_MAX: no more records come, and everything is handed on. */
 int join_flush(struct join *, uint64_t now_ns);
 
 void join_counts(const struct join *, struct join_counts *);
-/* Bytes that are remembered and held, for tests. */
+/* Bytes of memory in use for what is remembered and held, for tests. */
 size_t join_bytes(const struct join *);
 
 #endif

@@ -2,10 +2,10 @@
 /*
  * join_calls.c - see join_calls.h.
  *
- * A ring for each thread, sorted by the calls' ends, which is nearly the order in which they
- * come. Rings grow with what a thread does, up to a bound for all; beyond it the thread that has
- * called nothing for longest is forgotten, and a thread that is alone with it forgets its own
- * oldest calls. Knows no record.
+ * There is a ring for each thread, sorted by the calls' ends, which is nearly the order in which
+ * they come. Rings grow with the number of calls, up to a bound for all rings together. Beyond it
+ * the thread whose latest call is the oldest is forgotten; if there is only one thread, its own
+ * oldest calls are forgotten. Knows no record.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,12 +15,13 @@
 
 #define CHAINS 4096    /* a power of two */
 #define FIRST_CALLS 16 /* a power of two, as all sizes of rings are */
-/* calls that one which comes late is put before; more is rubbish, and may lie anywhere */
+/* a late call is moved before at most this many calls; a call that would need more moves is
+ * garbage, and its place does not matter */
 #define MOVES_MAX 4096
 
 struct thread {
 	struct thread *next;	      /* in its chain */
-	struct thread *older, *newer; /* by its latest call */
+	struct thread *older, *newer; /* in the order of the threads' latest calls */
 	uint32_t process, tid;
 	uint32_t cap, first, n;
 	struct join_call *ring;
@@ -29,8 +30,8 @@ struct thread {
 struct join_calls {
 	struct thread *chains[CHAINS];
 	struct thread *oldest, *newest;
-	struct thread *last;	 /* asked for last */
-	uint32_t nthreads, room; /* of all rings, in calls */
+	struct thread *last;	 /* the thread that was asked for last */
+	uint32_t nthreads, room; /* room: of all rings together, in calls */
 };
 
 struct join_calls *join_calls_open(void)
@@ -117,7 +118,7 @@ static struct join_call *call_at(const struct thread *t, uint32_t i)
 	return &t->ring[(t->first + i) & (t->cap - 1)];
 }
 
-/* Room for one more: a larger ring, or the oldest call's. */
+/* Makes room for one more call: in a larger ring, or in the place of the oldest call. */
 static int make_room(struct join_calls *j, struct thread *t)
 {
 	uint32_t cap = t->cap ? t->cap * 2 : FIRST_CALLS;
@@ -211,7 +212,8 @@ const struct join_call *join_calls_at(struct join_calls *j, uint32_t process, ui
 	if (!t)
 		return NULL;
 	first = first_ending(t, at_ns);
-	/* inner calls end before outer ones; what the program called does not overlap */
+	/* nested calls end before the outer ones; calls made by the program itself do not
+	 * overlap */
 	for (i = first; i < t->n; i++) {
 		struct join_call *c = call_at(t, i);
 
@@ -262,7 +264,7 @@ void join_calls_worked(struct join_calls *j, uint32_t process, uint32_t tid, uin
 		c->worked = true;
 }
 
-/* Of one thread. */
+/* The same for one thread. */
 static uint64_t tail_of(const struct thread *t, uint8_t expects, uint64_t from_ns, uint64_t to_ns)
 {
 	uint64_t n = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * join_calls.h - inside join: the recent calls of each thread, found by a moment at which they
- * were under way.
+ * join_calls.h - inside join: the recent calls of each thread. A call is found by a moment at which
+ * it was under way.
  */
 #ifndef CT_JOIN_CALLS_H
 #define CT_JOIN_CALLS_H
@@ -11,7 +11,7 @@
 #define JOIN_CALLS_MAX (1u << 20) /* calls remembered, of all threads */
 #define JOIN_THREADS_MAX (1u << 16)
 
-/* What is remembered of a call. */
+/* What is remembered about a call. */
 struct join_call {
 	uint64_t start_ns, end_ns;
 	uint32_t number, stack; /* 0: none */
@@ -26,30 +26,32 @@ enum { JOIN_EXPECTS_KERNEL = 1, JOIN_EXPECTS_COPY = 2, JOIN_EXPECTS_SET = 4 };
 struct join_calls;
 struct join_calls *join_calls_open(void); /* NULL: no memory */
 void join_calls_close(struct join_calls *);
-/* `process` tells processes with the same pid apart. Returns 0 or -ENOMEM. */
+/* `process` distinguishes processes with the same pid. Returns 0 or -ENOMEM. */
 int join_calls_add(struct join_calls *, uint32_t process, uint32_t tid, const struct join_call *);
-/* A moment in a thread's life. */
+/* A moment, and the thread that is meant. */
 struct join_moment {
 	uint64_t at_ns;
 	/* each call that began before it has a record: one with an open end lasts until the next
 	 * one's start */
 	bool seen;
 };
-/* The outermost call, of shown ones if there are any, that was under way then; *whole: no other
- * can be, as the one that the program made is there. worked: all that were under way have a
- * device record. NULL: none. Valid until the next add. */
+/* Finds the outermost call that was under way then, or the outermost shown one if there is any.
+ * *whole: no other call can be the one, because the call that the program itself made was found.
+ * worked: all calls that were under way have a device record. NULL: none. Valid until the next
+ * add. */
 const struct join_call *join_calls_at(struct join_calls *, uint32_t process, uint32_t tid,
 				      const struct join_moment *, bool worked, bool *whole);
-/* The call of a row that began exactly then. */
+/* Finds the call of a row that began exactly then. */
 const struct join_call *join_calls_begun(struct join_calls *, uint32_t process, uint32_t tid,
 					 uint64_t start_ns, uint16_t func);
-/* The same call has a device record. */
+/* Notes that the same call has a device record. */
 void join_calls_worked(struct join_calls *, uint32_t process, uint32_t tid, uint64_t start_ns,
 		       uint16_t func);
 /*
- * How many calls of a process that expect device records of these kinds, and began and ended in
- * a stretch of time, have none. Of each thread only those that began at most JOIN_TAIL_NS before
- * its latest that has one: an earlier one's will never come.
+ * Counts the calls of a process that expect device records of these kinds, began and ended in a
+ * stretch of time, and have no device record. For each thread it counts only calls that began at
+ * most JOIN_TAIL_NS before its latest call with a device record: the records of earlier calls will
+ * never come.
  */
 #define JOIN_TAIL_NS 1000000000ULL
 uint64_t join_calls_tail(const struct join_calls *, uint32_t process, uint8_t expects,

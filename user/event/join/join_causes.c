@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * join_causes.c - see join_causes.h. A ring of the newest, which grows up to a bound, and a hash
- * with chains over it.
+ * join_causes.c - see join_causes.h. A ring of the newest causes, which grows up to a bound, and a
+ * hash with chains over it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ void join_causes_close(struct join_causes *j)
 	free(j);
 }
 
-/* Ids come in order: those of one time are kept close together. */
+/* Ids come in order: this hash keeps ids of the same time close together. */
 static uint32_t *chain_of(const struct join_causes *j, uint32_t process, uint32_t correlation)
 {
 	uint32_t h = (correlation >> 8 ^ process * 0x9e3779b9u) * 2654435761u;
@@ -80,7 +80,7 @@ static int grow(struct join_causes *j)
 		return -ENOMEM;
 	free(j->chains);
 	j->chains = chains;
-	/* not full before: places 0..n are in the order of age */
+	/* the ring was not full before: places 0..n are in the order of age */
 	j->at = j->n;
 	j->cap = cap;
 	for (uint32_t i = 0; i < j->n; i++)

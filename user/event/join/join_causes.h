@@ -19,8 +19,9 @@ struct join_cause {
 struct join_causes;
 struct join_causes *join_causes_open(void); /* NULL: no memory */
 void join_causes_close(struct join_causes *);
-/* Of two causes with one id in one thread that overlap, a runtime call and the driver call
- * inside, the outer stays; otherwise the id was used anew. Returns 0 or -ENOMEM. */
+/* If two causes of one thread with the same id overlap (a runtime call and the driver call
+ * inside it), the outer one is kept. If they do not overlap, the id was reused. Returns 0 or
+ * -ENOMEM. */
 int join_causes_add(struct join_causes *, uint32_t process, const struct ct_cause *);
 /* NULL: not known. Valid until the next add. */
 const struct join_cause *join_causes_find(const struct join_causes *, uint32_t process,

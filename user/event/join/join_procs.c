@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * join_procs.c - see join_procs.h. An open-addressed hash by pid; the exited stay, as their last
- * work may still be on the way, until room is needed.
+ * join_procs.c - see join_procs.h. An open-addressed hash by pid. Processes that exited stay until
+ * room is needed, because their last work may still be on the way.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ struct join_procs {
 	struct join_proc *slots;
 	struct join_proc *last;
 	uint32_t nslots, n, ids;
-	uint64_t unheard; /* of those that are not in the slots any more */
+	uint64_t unheard; /* unheard processes that are no longer in the slots */
 	uint32_t one_unheard;
 };
 
@@ -52,7 +52,7 @@ static struct join_proc *slot_of(struct join_proc *slots, uint32_t nslots, uint3
 	return &slots[i];
 }
 
-/* It is forgotten. */
+/* Call it when a process is forgotten. */
 static void count_unheard(struct join_procs *j, const struct join_proc *p)
 {
 	if (!p->asked || p->heard)
@@ -71,7 +71,8 @@ uint64_t join_procs_unheard(const struct join_procs *j, uint32_t *first)
 	return sum.unheard;
 }
 
-/* Makes room for one more: leaves the exited out, and doubles when the living alone fill a quarter. */
+/* Makes room for one more: drops the exited processes, and doubles the table if the living ones
+ * alone fill a quarter of it. */
 static bool make_room(struct join_procs *j)
 {
 	uint32_t living = 0, nslots = j->nslots;
@@ -103,7 +104,7 @@ static bool make_room(struct join_procs *j)
 	return true;
 }
 
-/* pid 0, which has no slot, is as good as any other. */
+/* pid 0, which marks a free slot, gets a number like any other. */
 struct join_proc *join_procs_get(struct join_procs *j, uint32_t pid)
 {
 	struct join_proc *p;
@@ -124,8 +125,8 @@ struct join_proc *join_procs_get(struct join_procs *j, uint32_t pid)
 	return j->last = p;
 }
 
-/* A later file of the same recorder tells of a process that has ended once more: its last
- * records may be there. */
+/* A later file of the same recorder reports a process that has ended once more, because its last
+ * records may be in that file. */
 static bool is_other(const struct join_proc *p, const struct ct_process *r)
 {
 	return p->start_boottime_ns && r->start_boottime_ns
