@@ -20,7 +20,7 @@ const char *about_kind(uint16_t kind)
 
 /* ---- names ---- */
 
-/* NULL: the kind's own word says it. */
+/* NULL: the word for the kind is enough. */
 static const char *work_name(const struct ct_hdr *h)
 {
 	switch (h->kind) {
@@ -34,7 +34,7 @@ static const char *work_name(const struct ct_hdr *h)
 	return about_kind(h->kind);
 }
 
-/* "memcpy HtoD", "sync stream": two words, of which the second may say nothing. */
+/* "memcpy HtoD", "sync stream": two words; the second is left out if it is "unknown". */
 static void two_words(struct text *t, const char *first, const char *second)
 {
 	text_str(t, first);
@@ -124,7 +124,7 @@ static void put_number(struct text *t, const struct field *f)
 	case FIELD_FLOAT:
 		end = isfinite(f->f) ? put_double(end, f->f, f->single) : put_lit(end, "?");
 		break;
-	case FIELD_RATE: /* bytes by time: a quotient, of which nine digits are more than enough */
+	case FIELD_RATE: /* bytes divided by time: nine digits are more than enough */
 		end += snprintf(num, sizeof(num), "%.9g", f->f);
 		break;
 	case FIELD_DIM3:
@@ -210,7 +210,7 @@ void about_fields(struct text *t, const struct field *f, int n)
 			continue;
 		}
 		if (f->absent && f->out)
-			continue; /* nothing is known of it */
+			continue; /* its value is not known */
 		text_str(t, first ? "" : ", ");
 		first = false;
 		if (!list[open] && f->name) {

@@ -65,8 +65,8 @@ bool inuse_call(struct inuse *u, const struct event *ev, uint32_t *device, int64
 		u->dropped++;
 		return false;
 	}
-	/* not new: the driver's call inside the runtime's told of it already, or its return was
-	 * not seen */
+	/* not new: the nested driver call inside the runtime's call was counted already, or its
+	 * free was not seen */
 	if (made)
 		p->device = ev->device;
 	*device = p->device;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * inuse.h - device memory in use, from the calls that take it and give it back, joined by
- * address. Memory that was taken before the trace is not known, and its return changes nothing.
- * Knows no format.
+ * inuse.h - device memory in use, from the calls that take it and give it back, joined by address.
+ * Memory that was taken before the trace is not known, so giving it back changes nothing. Knows no
+ * format.
  */
 #ifndef CT_INUSE_H
 #define CT_INUSE_H
@@ -13,12 +13,12 @@ struct inuse;
 struct inuse *inuse_open(void); /* NULL: no memory */
 void inuse_close(struct inuse *);
 
-/* Looks at a call's record. True: memory of `device` (CT_UNKNOWN: not known) changed by *delta
- * bytes. */
+/* Handles a call's record. True: the memory in use on `device` (CT_UNKNOWN: not known) changed
+ * by *delta bytes. */
 bool inuse_call(struct inuse *, const struct event *, uint32_t *device, int64_t *delta);
-/* Forgets what a process had, when it has ended or runs another program. */
+/* Forgets the memory of a process, when it has ended or runs another program. */
 void inuse_forget(struct inuse *, uint32_t pid);
-/* Allocations that were not counted because there were too many at a time. */
+/* Number of allocations that were not counted because there were too many at a time. */
 uint64_t inuse_dropped(const struct inuse *);
 
 #endif

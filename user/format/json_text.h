@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* json_text.h - the members that a JSON line has of a kernel and of a stack, as docs/schema.json
- * describes them. */
+/* json_text.h - the members of a JSON line that describe a kernel and a stack, as
+ * docs/schema.json defines them. */
 #ifndef CT_JSON_TEXT_H
 #define CT_JSON_TEXT_H
 

@@ -2,9 +2,9 @@
 /*
  * order.c - see order.h.
  *
- * Texts are held and not events, because an event's names, its process and its stack are those
- * of the moment at which it came. The rows are a binary heap: the earliest one is the first. Of
- * rows with the same place the one that came first goes first.
+ * Texts are held instead of events, because an event's names, process and stack are valid only at
+ * the moment at which it comes. The rows are a binary heap: the earliest one is the first. Of rows
+ * with the same place, the one that came first is handed on first.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ struct order {
 	uint64_t nth;	    /* rows so far */
 	uint64_t call_ns;   /* place of the latest call */
 	uint64_t handed_ns; /* place of the latest row that was handed on */
-	bool overfull;	    /* rows had to go on before their time */
+	bool overfull;	    /* rows had to be handed on too early */
 	bool told;
 };
 
@@ -103,7 +103,7 @@ static struct held pop(struct order *o)
 
 /* ---- rows ---- */
 
-/* A recording's rows are expected to be in order: of those that cannot be it is said once. */
+/* The rows of a recording are expected to be in order. One message says that some cannot be. */
 static void tell_late(struct order *o, const struct held *h)
 {
 	if (!o->opts->recorded || !o->overfull || o->told || h->place_ns >= o->handed_ns)

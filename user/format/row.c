@@ -2,7 +2,7 @@
 /* row.c - see row.h. */
 #include "row.h"
 
-/* Where a row goes for which there is no memory. Nobody reads it. */
+/* A row for which there is no memory is written here. Nobody reads it. */
 static char nowhere[ROW_ROOM];
 
 void row_begin_text(struct row *w, struct text *t)

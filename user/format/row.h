@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * row.h - a cursor into an output buffer for one row: the sinks write at w.p, and ask for room
- * before anything whose length comes from outside. Rows may span flushes of the buffer. A row
- * can be written to a text too, for what is to be changed before it goes out. Knows no format.
+ * before they write anything whose length comes from outside. Rows may span flushes of the buffer.
+ * A row can also be written to a text, if it is to be changed before it goes out. Knows no format.
  */
 #ifndef CT_ROW_H
 #define CT_ROW_H
@@ -26,10 +26,11 @@ static inline void row_begin(struct row *w, struct out *out)
 	w->end = w->p + ROW_ROOM;
 }
 
-/* Adds to the text. Without memory the text is `bad` and what is written goes nowhere. */
+/* Makes the row append to the text. If there is no memory, the text is `bad` and the written
+ * bytes are dropped. */
 void row_begin_text(struct row *, struct text *);
 
-/* What is written so far is part of the output. */
+/* Makes what is written so far part of the output. */
 static inline void row_commit(struct row *w)
 {
 	if (w->out)
@@ -47,7 +48,8 @@ static inline void row_again(struct row *w)
 		row_begin_text(w, w->text);
 }
 
-/* Room for n more bytes, n <= ROW_ROOM. Pointers into the row from before are void after it. */
+/* Makes room for n more bytes, n <= ROW_ROOM. Earlier pointers into the row are not valid after
+ * it. */
 static inline void row_room(struct row *w, size_t n)
 {
 	if (__builtin_expect((size_t)(w->end - w->p) >= n, 1))
@@ -55,7 +57,7 @@ static inline void row_room(struct row *w, size_t n)
 	row_again(w);
 }
 
-/* Bytes of any number. */
+/* Writes any number of bytes. */
 static inline void row_mem(struct row *w, const void *s, size_t n)
 {
 	if (!n)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* table_text.c - see table_text.h. Everything printed here is of the target's making: untrusted
- * bytes. */
+/* table_text.c - see table_text.h. All text printed here comes from the target: untrusted bytes. */
 #include "table_text.h"
 
 #define NAME_MAX_BYTES 16384
-#define FUNCTION_MAX_BYTES 512 /* of a function's name, where names are not asked for in full */
+#define FUNCTION_MAX_BYTES 512 /* bytes of a function's name, unless full names are asked for */
 #define PATH_MAX_BYTES 4096
 #define INDENT "             "
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * table_text.h - what the table prints of a kernel and of a stack:
+ * table_text.h - how the table prints a kernel and a stack:
  *
  *   vecAdd(float const*, float const*, float*, int)
  *
@@ -18,7 +18,7 @@
 
 /* Appends the kernel's name, escaped. */
 void table_kernel(struct text *, const struct sink_opts *, const struct kernel_name *);
-/* Appends a line for each frame, and one when the stack is not whole. */
+/* Appends a line for each frame, and one more if the stack is not complete. */
 void table_stack(struct text *, const struct sink_opts *, const struct stack *);
 
 #endif

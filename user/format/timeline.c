@@ -2,10 +2,10 @@
 /*
  * timeline.c - see timeline.h.
  *
- * Time is cut from time to time: what is over at the cut is handed on, track by track, those
- * first that arrows come from. On a track that is the beginning of what is held, sorted by
- * start, up to the first span that is not over at the cut; all of it is ended there, for what
- * begins later begins after it or has no place on the lane any more.
+ * From time to time the timeline is cut: everything that is over at the cut is handed on, track by
+ * track. Tracks from which arrows start come first. The spans of a track are sorted by start, and
+ * those before the first span that is not over at the cut are handed on. All of them are also ended
+ * at the cut: a later span begins after it or no longer fits on the lane.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #define TRACKS_MAX (128u << 10)
 #define SMALL 4096 /* bytes that a track may keep allocated for nothing */
 
-/* An arrow with targets that are held. */
+/* An arrow some of whose targets are held. */
 struct arrow {
 	uint64_t id;
 	uint32_t targets;
@@ -50,7 +50,7 @@ struct timeline {
 
 /* ---- arrows ---- */
 
-/* A target is held. */
+/* Notes that a target is held. */
 static int arrow_add(struct timeline *t, uint64_t id)
 {
 	struct arrow *a = keyed_get(&t->arrows, &id, &(bool){ false });
@@ -61,7 +61,7 @@ static int arrow_add(struct timeline *t, uint64_t id)
 	return 0;
 }
 
-/* A target goes. True: with its arrow. */
+/* Notes that a target is handed on. True: its arrow is drawn. */
 static bool arrow_end(struct timeline *t, uint64_t id)
 {
 	struct arrow *a = keyed_look(&t->arrows, &id);
@@ -72,7 +72,7 @@ static bool arrow_end(struct timeline *t, uint64_t id)
 	return begun;
 }
 
-/* Does the span go with its arrow? */
+/* True if the span is handed on with its arrow. */
 static bool arrow_of(struct timeline *t, const struct timeline_span *s)
 {
 	struct arrow *a;
@@ -121,8 +121,8 @@ struct timeline_track *timeline_track(struct timeline *t, const struct timeline_
 	kept = keyed_look(&t->tracks, key);
 	if (kept)
 		return t->last = kept->track;
-	/* so many threads have come and gone that they take too much memory: those that live are
-	 * made anew */
+	/* so many threads have come and gone that their tracks take too much memory: forget all;
+	 * living threads get new tracks */
 	if (t->tracks.n >= TRACKS_MAX) {
 		if (timeline_flush(t))
 			return NULL;
@@ -164,9 +164,8 @@ static int set_room(struct timeline *t, struct timeline_track *tr, uint32_t cap,
 
 /* ---- handing on ---- */
 
-/* Outer spans first: by begin, then the longer one, then the one that called the other, then the
- * one that came first.
- */
+/* Outer spans first: by begin; then the longer one; then the one that called the other; then the
+ * one that came first. */
 static int by_begin(const void *pa, const void *pb)
 {
 	const struct timeline_span *a = pa, *b = pb;
@@ -197,7 +196,7 @@ static int end_until(struct timeline *t, struct timeline_track *tr, int lane, ui
 	return 0;
 }
 
-/* A lane more; NULL: there may be no more. */
+/* Adds a lane; NULL: the track has the most that it may have. */
 static struct timeline_lane *add_lane(struct timeline *t, struct timeline_track *tr)
 {
 	if (tr->nlanes == TIMELINE_LANES)
@@ -248,7 +247,7 @@ static int place(struct timeline *t, struct timeline_track *tr, const struct tim
 	return err;
 }
 
-/* Forgets the first n spans; what they took is given back when it is much. */
+/* Forgets the first n spans; their memory is freed if it is much. */
 static void forget(struct timeline *t, struct timeline_track *tr, uint32_t n)
 {
 	size_t from = SIZE_MAX, room, left;
@@ -256,7 +255,7 @@ static void forget(struct timeline *t, struct timeline_track *tr, uint32_t n)
 
 	tr->nspans -= n;
 	memmove(tr->spans, tr->spans + n, tr->nspans * sizeof(*tr->spans));
-	/* bytes lie in the order of arrival, which is nearly that of time */
+	/* bytes are stored in the order of arrival, which is nearly the order of time */
 	for (uint32_t i = 0; i < tr->nspans; i++)
 		if (tr->spans[i].at < from)
 			from = tr->spans[i].at;
@@ -273,7 +272,7 @@ static void forget(struct timeline *t, struct timeline_track *tr, uint32_t n)
 	set_room(t, tr, cap, room);
 }
 
-/* Hands on of one track what is over at `cut_ns`. */
+/* Hands on the spans of one track that are over at `cut_ns`. */
 static int hand_on(struct timeline *t, struct timeline_track *tr, uint64_t cut_ns)
 {
 	uint32_t i = 0;
@@ -312,7 +311,7 @@ static int cut(struct timeline *t, uint64_t cut_ns)
 	return err;
 }
 
-/* Too much is held: it is held for a shorter time. */
+/* Too much is held: shortens the time for which spans are held. */
 static int cut_more(struct timeline *t)
 {
 	uint64_t hold = TIMELINE_HOLD_NS;
@@ -324,7 +323,7 @@ static int cut_more(struct timeline *t)
 		if (hold <= 1000)
 			break;
 	}
-	/* many tracks that keep a little each */
+	/* there may be many tracks that each keep a little */
 	for (size_t i = 0; i < t->tracks.n && t->held > TIMELINE_HOLD_BYTES / 2; i++)
 		if (!track_at(t, i)->nspans)
 			set_room(t, track_at(t, i), 0, 0);
@@ -380,7 +379,7 @@ int timeline_add(struct timeline *t, struct timeline_track *tr, const struct tim
 	s->at = tr->len;
 	if (s->end_ns < s->start_ns)
 		s->end_ns = s->start_ns;
-	/* what takes no time would have to end after its begin at the same moment */
+	/* a span without a duration would have to end at the moment of its begin, after it */
 	if (s->end_ns == s->start_ns && s->what == TIMELINE_SPAN)
 		s->what = TIMELINE_INSTANT;
 	memcpy(tr->bytes + tr->len, bytes, span->len);

@@ -21,7 +21,7 @@ void tracks_free(struct tracks *t)
 	keyed_close(&t->all);
 }
 
-/* Which track that is; false: none. */
+/* Fills in the key of the event's track; false: it has none. */
 static bool key_of(struct track *k, const struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
@@ -51,7 +51,7 @@ static bool key_of(struct track *k, const struct event *ev)
 	return true;
 }
 
-/* What is known of a process comes after its first record. */
+/* Updates the text about the process, which becomes known after its first record. */
 static void keep_whom(struct track *k, const struct process *p)
 {
 	struct text whom = { 0 };

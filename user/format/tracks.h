@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tracks.h - where on a timeline a record belongs: a thread, a stream, a device. Tracks are
- * numbered from 0 on in the order in which they are met. Knows no format.
+ * tracks.h - finds the track of a timeline to which a record belongs: a thread, a stream, a device.
+ * Tracks are numbered from 0 in the order in which they are found. Knows no format.
  */
 #ifndef CT_TRACKS_H
 #define CT_TRACKS_H
@@ -14,34 +14,34 @@
 #define TRACKS_NONE UINT32_MAX
 
 enum track_kind {
-	TRACK_MARKERS,	/* of a thread: NVTX */
-	TRACK_THREAD,	/* its calls */
-	TRACK_OVERHEAD, /* what the driver did on it */
+	TRACK_MARKERS,	/* NVTX ranges and marks of a thread */
+	TRACK_THREAD,	/* calls of a thread */
+	TRACK_OVERHEAD, /* overhead of the driver on a thread */
 	TRACK_STREAM,	/* work of a stream: kernels, copies, sets, graphs */
 	TRACK_WAITS,	/* synchronizations of a stream or a context */
-	TRACK_MEMORY,	/* a device's memory taken and given back, and moved */
-	TRACK_EVENTS,	/* of a device as the machine numbers it */
+	TRACK_MEMORY,	/* memory of a device that is taken, given back and moved */
+	TRACK_EVENTS,	/* events of a device, by the machine's number */
 };
 struct track {
 	struct {
 		uint32_t kind; /* enum track_kind */
-		uint32_t pid;  /* process_unique(); 0: of no process */
+		uint32_t pid;  /* process_unique(); 0: the track belongs to no process */
 		/* thread id as shown; the GPU's number in the trace and the stream
 		 * (CT_UNKNOWN: not known) */
 		uint32_t first, second;
 	} key;
 	uint32_t shown_pid;
 	char comm[CT_COMM_LEN];
-	/* of what belongs to a thread that is not its process's leader; "": not known */
+	/* name of the thread, if it is not its process's leader; "": not known */
 	char thread[CT_COMM_LEN];
-	char whom[80]; /* what about_whom() says */
+	char whom[80]; /* text from about_whom() */
 	bool whom_known;
 };
 
 struct tracks {
 	struct keyed all; /* struct track, by their numbers */
-	uint32_t last;	  /* found last */
-	uint64_t no_room; /* records */
+	uint32_t last;	  /* the track that was found last */
+	uint64_t no_room; /* number of records for which there was no room */
 };
 static inline const struct track *tracks_at(const struct tracks *t, uint32_t i)
 {
@@ -50,11 +50,11 @@ static inline const struct track *tracks_at(const struct tracks *t, uint32_t i)
 
 void tracks_init(struct tracks *);
 void tracks_free(struct tracks *);
-/* TRACKS_NONE: it has no place on a timeline, or there is no room. */
+/* Returns TRACKS_NONE if the record has no place on a timeline, or if there is no room. */
 uint32_t tracks_find(struct tracks *, const struct event *);
 /* "thread 12345", "GPU 0, stream 7" */
 void tracks_name(struct text *, const struct track *);
-/* "train (12345)", "train (12345 on node-b)"; of no process "" */
+/* "train (12345)", "train (12345 on node-b)"; "" if it belongs to no process */
 void tracks_process(struct text *, const struct track *);
 
 #endif

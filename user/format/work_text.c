@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* work_text.c - see work_text.h. The words are Kineto's where it has some: programs that read
- * its traces go by them. */
+/* work_text.c - see work_text.h. The words are Kineto's if it has one for the case, because
+ * programs that read its traces depend on them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

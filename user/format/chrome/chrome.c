@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * chrome.c - Chrome's trace format in the conventions of Kineto, PyTorch's profiler: what
+ * chrome.c - Chrome's trace format with the conventions of Kineto, PyTorch's profiler, which
  * TensorBoard, Holistic Trace Analysis and many scripts read. Device work has the device as its pid
  * and the stream as its tid.
  *
- * The format asks for no order, so calls are written as they come. Device work passes the
- * timeline, since slices of one tid must lie within each other: what overlaps goes to another
- * tid, and args.stream keeps the stream. An arrow is written with its device work, when both its
- * ends are known. The order of the members of the file is ours: devices come last, for they are
- * told of as it goes.
+ * The format asks for no order, so calls are written as they come. Device work passes through the
+ * timeline, since slices of one tid must be nested: a slice that overlaps another goes to another
+ * tid, and args.stream keeps the stream. An arrow is written with its device work, when both ends
+ * of the arrow are known. We choose the order of the file's members: devices come last, because
+ * they are reported during the trace.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -41,8 +41,8 @@ static struct timeline_track *track_of(struct chrome *c, enum track_kind kind,
 	return timeline_track(c->timeline, &key);
 }
 
-/* The process, told of when it is new or has a new name; its `own` is its number in the file,
- * from 1 on. */
+/* The process, which is written to the file when it is new or has a new name. Its `own` is its
+ * number in the file, from 1. */
 static struct timeline_track *process_of(struct chrome *c, struct chrome_file *f,
 					 const struct process *p)
 {
@@ -61,7 +61,7 @@ static struct timeline_track *process_of(struct chrome *c, struct chrome_file *f
 	if (!tr->introduced || strncmp(tr->name, p->comm, CT_COMM_LEN)) {
 		memset(tr->name, 0, sizeof(tr->name));
 		memcpy(tr->name, p->comm, strnlen(p->comm, CT_COMM_LEN));
-		/* where the pid alone does not tell which process it is */
+		/* if the pid alone does not identify the process */
 		about_whom(&who, p);
 		if (who.len && !who.bad)
 			snprintf(label, sizeof(label), "CPU, %u%.*s", p->shown_pid,
@@ -75,13 +75,14 @@ static struct timeline_track *process_of(struct chrome *c, struct chrome_file *f
 	return tr;
 }
 
-/* Numbers of calls are a process's own: in a file of several they are kept apart above 32 bits. */
+/* Each process numbers its calls from 1. In a file of several processes the process's number in
+ * the bits above 32 keeps them distinct. */
 static uint64_t correlation_of(const struct timeline_track *process, uint32_t number)
 {
 	return number ? (process->own - 1) << 32 | number : 0;
 }
 
-/* A thread's id, told of when it is new or has a new name. */
+/* A thread's id. The thread is written to the file when it is new or has a new name. */
 static uint32_t thread_of(struct chrome *c, struct chrome_file *f, const struct process *p,
 			  uint32_t tid)
 {
@@ -106,8 +107,8 @@ static bool tid_is_taken(const struct chrome_file *f, uint32_t pid, uint32_t tid
 	return keyed_find(&f->tids, &(struct chrome_tid){ pid, tid });
 }
 
-/* A tid on a device: the stream's number when nobody has it yet. Without room to remember it,
- * one that nobody gets again. */
+/* Assigns a tid on a device: the stream's number if it is free. If there is no room to remember
+ * it, a number that is not used again. */
 static uint32_t take_tid(struct chrome_file *f, uint32_t pid, uint32_t stream)
 {
 	bool made;
@@ -119,7 +120,7 @@ static uint32_t take_tid(struct chrome_file *f, uint32_t pid, uint32_t stream)
 		       : f->next_tid++;
 }
 
-/* Where what is not known of a device or a stream goes. */
+/* The number that stands for a device or stream that is not known. */
 static uint32_t known(uint32_t id)
 {
 	return id == CT_UNKNOWN ? CHROME_NO_GPU : id;
@@ -131,7 +132,7 @@ static uint32_t gpu_number(const struct event *ev)
 	return ev->gpu ? ev->gpu->number : ev->device;
 }
 
-/* The tid of a lane, told of when it is new. */
+/* The tid of a lane, which is written to the file when it is new. */
 static uint32_t lane_tid(struct chrome *c, struct chrome_file *f, struct timeline_track *tr,
 			 struct timeline_lane *l, int lane)
 {
@@ -164,13 +165,13 @@ static uint32_t lane_tid(struct chrome *c, struct chrome_file *f, struct timelin
 	return tid;
 }
 
-/* What is remembered of device work beside its body, before it. */
+/* What is remembered of device work in front of its body. */
 struct arrow {
 	uint64_t call_ns, correlation;
-	uint32_t pid, tid; /* as shown */
+	uint32_t pid, tid; /* as written to the file */
 };
 
-/* Whether this is the first arrow of a call. Without room to remember it, it is taken for one. */
+/* True if this is the first arrow of a call, and also if there is no room to remember that. */
 static bool begins_arrow(struct chrome_file *f, uint64_t correlation)
 {
 	uint64_t key = correlation / CHROME_BEGUN, bit = 1ULL << correlation % 64, *word;
@@ -187,8 +188,8 @@ static bool begins_arrow(struct chrome_file *f, uint64_t correlation)
 	return true;
 }
 
-/* An arrow from a call to a piece of its device work. All arrows of a call share their begin,
- * which readers want to see once. */
+/* Writes an arrow from a call to a piece of its device work. All arrows of a call share their
+ * begin, which readers expect only once. */
 static void put_arrow(struct chrome *c, struct chrome_file *f, const struct arrow *a, uint32_t pid,
 		      uint32_t tid, uint64_t ns)
 {
@@ -288,7 +289,7 @@ static int add_call(struct chrome *c, struct chrome_file *f, const struct event 
 	if (!inuse_call(c->inuse, ev, &device, &delta))
 		return 1;
 	tr = track_of(c, T_IN_USE, ev->proc, device, chrome_pid(ev->proc));
-	/* which GPU that is may be told after the first call */
+	/* the GPU may be reported only after the first call */
 	gpu = gpu_table_find(ev->gpus, ev->proc, device);
 	if (tr)
 		tr->own = gpu ? gpu->number : device;
@@ -296,7 +297,7 @@ static int add_call(struct chrome *c, struct chrome_file *f, const struct event 
 	return err ? err : 1;
 }
 
-/* A stored call of a function that this version does not know: its name and its time. */
+/* Writes a stored call of a function that this version does not know: its name and its time. */
 static int add_foreign(struct chrome *c, struct chrome_file *f, const struct event *ev)
 {
 	const struct ct_foreign *g = (const struct ct_foreign *)ev->rec;
@@ -348,8 +349,8 @@ static int add_work(struct chrome *c, struct chrome_file *f, const struct event 
 	return err ? err : 1;
 }
 
-/* A range that was started and ended by its number, perhaps in two threads: these overlap as
- * they like. */
+/* Writes a range that was started and ended by its number, perhaps in two threads. Such ranges
+ * may overlap in any way. */
 static int add_range(struct chrome *c, struct chrome_file *f, const struct event *ev)
 {
 	uint32_t pid = chrome_pid(ev->proc), tid = thread_of(c, f, ev->proc, ev->rec->tid);
@@ -366,7 +367,7 @@ static int add_range(struct chrome *c, struct chrome_file *f, const struct event
 	return 0;
 }
 
-/* A step as PyTorch's profiler annotates it. */
+/* True for a step, as PyTorch's profiler annotates it. */
 static bool is_step(const struct ct_marker *m)
 {
 	static const char begin[] = "ProfilerStep#";
@@ -374,7 +375,7 @@ static bool is_step(const struct ct_marker *m)
 	return m->text_len >= sizeof(begin) - 1 && !memcmp(m->text, begin, sizeof(begin) - 1);
 }
 
-/* What belongs to a thread and is no call: overhead, NVTX. */
+/* Writes what belongs to a thread and is not a call: overhead, NVTX. */
 static int add_other(struct chrome *c, struct chrome_file *f, const struct event *ev)
 {
 	bool marker = ev->rec->kind == CT_MARKER;
@@ -395,7 +396,8 @@ static int add_other(struct chrome *c, struct chrome_file *f, const struct event
 		return -ENOMEM;
 	if (marker && ((const struct ct_marker *)ev->rec)->what == CT_MARKER_START_END)
 		return add_range(c, f, ev);
-	/* overhead is the driver's or CUPTI's own: in a thread's row it would overlap the calls */
+	/* overhead belongs to the driver or to CUPTI: in a thread's row it would overlap the
+	 * calls */
 	tid = marker ? thread_of(c, f, ev->proc, ev->rec->tid) : CHROME_OTHER_TID;
 	chrome_slice(c, f, chrome_pid(ev->proc), tid, ev->rec->start_ns, ev->rec->end_ns, c->body.s,
 		     c->body.len);
@@ -425,7 +427,7 @@ static void add_counter(struct chrome *c, struct chrome_file *f, const struct ev
 	}
 }
 
-/* A mark over everything: what was lost, what befell a device. */
+/* Writes a global mark: what was lost, or what happened to a device. */
 static void add_mark(struct chrome *c, struct chrome_file *f, const struct event *ev,
 		     const char *category, const char *name)
 {
@@ -442,8 +444,8 @@ static void add_mark(struct chrome *c, struct chrome_file *f, const struct event
 	chrome_event_end(c);
 }
 
-/* How often a function was called whose calls have no slices: a mark in its process, at the end
- * of the stretch of time that the numbers are of. */
+/* Writes how often a function was called whose calls have no slices: a mark in its process, at
+ * the end of the time that the numbers cover. */
 static int add_muted(struct chrome *c, struct chrome_file *f, const struct event *ev)
 {
 	const struct ct_muted *m = (const struct ct_muted *)ev->rec;
@@ -466,7 +468,7 @@ static int add_muted(struct chrome *c, struct chrome_file *f, const struct event
 	return 0;
 }
 
-/* What concerns no process in particular stands in every file. */
+/* Writes an event that belongs to no process into every file. */
 static void add_global(struct chrome *c, const struct event *ev)
 {
 	for (uint32_t i = 0; i < c->nfiles; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* chrome.h - inside the chrome sink: its state, the events of a file, and what they say. */
+/* chrome.h - inside the chrome sink: its state, the events of a file, and their contents. */
 #ifndef CT_CHROME_H
 #define CT_CHROME_H
 
@@ -12,15 +12,18 @@
 #include "../timeline.h"
 #include "../work_text.h"
 
-#define CHROME_FILES_MAX 128	 /* each takes some 600 KiB when it is compressed */
-#define CHROME_OTHER_TID 1000000 /* of what has no stream's number to itself */
+#define CHROME_FILES_MAX 128 /* each takes some 600 KiB when it is compressed */
+/* first tid of device work that does not have the stream's number as its tid */
+#define CHROME_OTHER_TID 1000000
 #define CHROME_TIDS_MAX 65536
-#define CHROME_SMALL_PIDS 64 /* as many GPUs as a host or a few have: other pids stay as they are */
+/* more than the GPUs of a host or a few: pids from here on stay as they are */
+#define CHROME_SMALL_PIDS 64
 #define CHROME_PIDS_MOVED (1u << 24)
 #define CHROME_NO_GPU (CHROME_OTHER_TID - 1) /* pid of device work whose device is not known */
 
-/* A process's pid in the files. Device work has the number of its GPU as pid, and pid 1 of a
- * container is no GPU: such pids are moved to where no process of Linux is. */
+/* A process's pid in the files. Device work has the number of its GPU as pid, so that a small
+ * pid, like pid 1 of a container, would look like a GPU. Such pids are moved to numbers that no
+ * process of Linux has. */
 static inline uint32_t chrome_pid(const struct process *p)
 {
 	uint32_t pid = process_unique(p);
@@ -32,8 +35,8 @@ struct chrome_tid {
 	uint32_t pid, tid;
 };
 
-/* Which of so many calls, one after the other by their correlation, have an arrow that begins at
- * them. */
+/* For CHROME_BEGUN calls with consecutive correlation ids: which of them have an arrow that
+ * begins at them. */
 #define CHROME_BEGUN 32768
 #define CHROME_BEGUN_PAGES 4096 /* 16 MiB in a file */
 struct chrome_begun {
@@ -41,18 +44,19 @@ struct chrome_begun {
 	uint64_t bits[CHROME_BEGUN / 64];
 };
 
-/* A file of the format: all processes, or one of them. */
+/* A file of the format, for all processes or for one of them. */
 struct chrome_file {
-	struct out own, *out; /* out: where to; `own` when the sink made the file */
+	struct out own, *out; /* out: where the file is written; `own` if the sink made the file */
 	uint32_t pid;	      /* 0: all processes */
-	uint64_t start;	      /* of the process */
-	uint32_t processes;   /* met so far: their numbers keep correlation ids apart */
-	struct keyed tids;    /* of struct chrome_tid: taken on devices */
-	struct keyed arrows;  /* of struct chrome_begun */
+	uint64_t start;	      /* start of the process */
+	/* number of processes so far: their numbers keep correlation ids distinct */
+	uint32_t processes;
+	struct keyed tids;   /* of struct chrome_tid: the tids in use on devices */
+	struct keyed arrows; /* of struct chrome_begun */
 	uint32_t next_tid;
 	struct keyed leaders;	    /* of struct chrome_tid: the main threads of its processes */
 	uint64_t first_ns, last_ns; /* of all slices; last_ns 0: there is none */
-	bool steps; /* the program itself has annotated its steps, as PyTorch's profiler does */
+	bool steps; /* the program itself annotates its steps, as PyTorch's profiler does */
 	bool begun; /* an event was written */
 };
 
@@ -63,38 +67,38 @@ struct chrome {
 	struct work_metrics *metrics;
 	struct chrome_devices *devices;
 	struct row row;
-	struct text body; /* of the event that is made */
+	struct text body; /* of the current event */
 	struct chrome_file *files;
 	uint32_t nfiles;
 	bool split;		    /* a file for each process */
-	const struct process *proc; /* of the event that is made */
-	const char *thread;	    /* likewise; NULL: not known */
+	const struct process *proc; /* of the current event */
+	const char *thread;	    /* of the current event; NULL: not known */
 	uint64_t no_time, no_file, ranges;
-	int error; /* of a file of our own */
+	int error; /* first error of a file that the sink made */
 };
 
-/* ---- chrome_file.c: files and what stands in them ---- */
+/* ---- chrome_file.c: files and their contents ---- */
 
-/* A file more, for a process or (NULL) for all. Returns 0 or -errno. */
+/* Adds a file, for a process or (NULL) for all. Returns 0 or -errno. */
 int chrome_file_add(struct chrome *, const struct process *);
-/* The file of a process; NULL: there can be no more of them. */
+/* The file of a process; NULL: there can be no more files. */
 struct chrome_file *chrome_file_of(struct chrome *, uint32_t pid, uint64_t start);
 void chrome_file_end(struct chrome *, struct chrome_file *, const char *reason);
-/* An event in c->row, up to its time: {"ph":"X","pid":1,"tid":2,"ts":3.000 */
+/* Begins an event in c->row, up to its time: {"ph":"X","pid":1,"tid":2,"ts":3.000 */
 void chrome_event_begin(struct chrome *, struct chrome_file *, char phase, uint32_t pid,
 			uint32_t tid, uint64_t ns);
 void chrome_event_end(struct chrome *);
 /* body: the other members. */
 void chrome_slice(struct chrome *, struct chrome_file *, uint32_t pid, uint32_t tid,
 		  uint64_t start_ns, uint64_t end_ns, const char *body, size_t len);
-/* What a process or thread is called. */
+/* Writes the name of a process or thread. */
 void chrome_meta(struct chrome *, struct chrome_file *, uint32_t pid, uint32_t tid,
 		 const char *what, const char *key, const char *text);
 
-/* ---- chrome_body.c: what events say ---- */
+/* ---- chrome_body.c: the contents of events ---- */
 
-/* The args of a call or of device work: "\"name\":...,\"cat\":...,\"args\":{...}". correlation
- * 0: none. */
+/* Writes name, category and args of a call or of device work:
+ * "\"name\":...,\"cat\":...,\"args\":{...}". correlation 0: none. */
 void chrome_call_body(struct row *, const struct sink_opts *, const struct event *,
 		      uint64_t correlation);
 void chrome_work_body(struct row *, const struct sink_opts *, const struct chrome_devices *,

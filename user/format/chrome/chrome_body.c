@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* chrome_body.c - what an event of the chrome format says, as Kineto says it. See chrome.h. */
+/* chrome_body.c - the contents of an event of the chrome format, in Kineto's form. See chrome.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,8 +22,8 @@ char *chrome_us(char *p, int64_t ns)
 	return put_3digits(p, (unsigned int)(v % 1000));
 }
 
-/* A string of any length, cut where it is very long, in pieces that fit: json_string() keeps
- * 2048 bytes. */
+/* Writes a string in pieces that fit, because json_string() keeps only 2048 bytes. A very long
+ * string is cut. */
 static void put_name(struct row *w, const char *s, size_t n)
 {
 	if (n > NAME_BYTES)
@@ -82,8 +82,8 @@ static void put_stack(struct row *w, const struct sink_opts *o, const struct sta
 	*w->p++ = ']';
 }
 
-/* A call's own arguments lie one deeper: `stream` and `device` mean those of device work to the
- * programs that read this. */
+/* A call's own arguments are nested one level deeper, because programs that read this take
+ * `stream` and `device` for those of device work. */
 void chrome_call_body(struct row *w, const struct sink_opts *o, const struct event *ev,
 		      uint64_t correlation)
 {
@@ -111,13 +111,13 @@ void chrome_call_body(struct row *w, const struct sink_opts *o, const struct eve
 	*w->p++ = '}';
 }
 
-/* -1 stands for what is not known, as in Kineto's own files. */
+/* -1 means not known, as in Kineto's own files. */
 static char *put_id(char *p, uint32_t id)
 {
 	return id == CT_UNKNOWN ? put_lit(p, "-1") : put_u64(p, id);
 }
 
-/* The context, stream and correlation that all device work has. */
+/* Writes the context, stream and correlation that all device work has. */
 static void put_place(struct row *w, const struct event *ev, uint64_t correlation)
 {
 	const struct ct_work *work = (const struct ct_work *)ev->rec;

@@ -39,7 +39,7 @@ void chrome_devices_close(struct chrome_devices *t)
 
 static struct device *find(const struct chrome_devices *t, uint32_t pid, uint32_t id)
 {
-	/* the newest first: a process id comes again */
+	/* search the newest first, because a process id can be reused */
 	for (uint32_t i = t->n; i--;)
 		if (t->devices[i].d.id == id && t->devices[i].d.h.pid == pid)
 			return &t->devices[i];
@@ -124,9 +124,9 @@ static uint64_t round_up(uint64_t v, uint64_t to)
 }
 
 /*
- * Blocks that fit on a multiprocessor at a time. Registers are given to a warp by 256, shared
- * memory to a block by 128 bytes, of which the system takes 1 KiB from compute capability 8.0 on
- * (CUDA's occupancy calculator).
+ * Number of blocks that fit on a multiprocessor at a time. The hardware allocates registers to a
+ * warp in units of 256 and shared memory to a block in units of 128 bytes; the system uses 1 KiB of
+ * each block's shared memory from compute capability 8.0 on (CUDA's occupancy calculator).
  */
 static uint64_t fitting_blocks(const struct ct_device *d, const struct ct_kernel *k, uint64_t warps)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * chrome_device.h - inside the chrome sink: the devices that were told of, as Kineto's
- * deviceProperties has them, and what follows from them for a kernel: blocks and warps for each
- * multiprocessor, occupancy.
+ * chrome_device.h - inside the chrome sink: the reported devices, in the form of Kineto's
+ * deviceProperties, and what follows from them for a kernel: blocks and warps per multiprocessor,
+ * and occupancy.
  */
 #ifndef CT_CHROME_DEVICE_H
 #define CT_CHROME_DEVICE_H
@@ -15,11 +15,12 @@ struct chrome_devices *chrome_devices_open(void); /* NULL: no memory */
 void chrome_devices_close(struct chrome_devices *);
 /* Learns a device of a process from the event of its CT_DEVICE. Returns 0 or -ENOMEM. */
 int chrome_devices_record(struct chrome_devices *, const struct event *);
-/* The objects of a JSON list, separated by commas: of process `pid` (0: of all), each GPU once. */
+/* Writes the objects of a JSON list, separated by commas: the devices of process `pid` (0: of
+ * all processes), each GPU once. */
 void chrome_devices_put(const struct chrome_devices *, uint32_t pid, struct row *);
 
 struct chrome_load {
-	double blocks, warps; /* for each multiprocessor */
+	double blocks, warps; /* per multiprocessor */
 	int occupancy;	      /* percent, estimated */
 };
 /* False: the device is not known. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * chrome_file.c - the files of the chrome sink: one for all processes or one for each, their
- * beginning and end, the frame of an event. See chrome.h. Knows no kind.
+ * beginning and end, and the common members of an event. See chrome.h. Knows no kind.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "chrome.h"
 #include "../rows/json_fields.h"
 
-/* The template with the process's id in the place of %p. */
+/* Writes the template, with the process's id in place of %p. */
 static void file_path(const char *template, uint32_t pid, char *path, size_t size)
 {
 	const char *at = strstr(template, "%p");
@@ -19,9 +19,8 @@ static void file_path(const char *template, uint32_t pid, char *path, size_t siz
 	snprintf(path, size, "%.*s%u%s", (int)(at - template), template, pid, at + 2);
 }
 
-/* distributedInfo says which process of a job the file is of: its launcher, as torchrun, told it
- * so in its environment.
- */
+/* distributedInfo says which process of a job the file describes. The process's launcher, for
+ * example torchrun, set that in its environment. */
 static void put_head(struct chrome *c, struct chrome_file *f, const struct process *proc)
 {
 	const struct process_info *info = proc ? proc->info : NULL;
@@ -45,8 +44,8 @@ static void put_head(struct chrome *c, struct chrome_file *f, const struct proce
 	row_end(w);
 }
 
-/* TensorBoard and HTA divide a trace into the profiler's steps. Where nothing tells of these,
- * the whole trace is one: without any, TensorBoard's overview adds up to nonsense. */
+/* TensorBoard and HTA divide a trace into the profiler's steps. If no steps are known, the whole
+ * trace is one step: without any step, the sums in TensorBoard's overview are wrong. */
 static void put_step(struct chrome *c, struct chrome_file *f)
 {
 	static const char body[] =
@@ -111,7 +110,7 @@ int chrome_file_add(struct chrome *c, const struct process *proc)
 	return 0;
 }
 
-/* The file of a process; NULL: there can be no more of them. */
+/* The file of a process; NULL: there can be no more files. */
 struct chrome_file *chrome_file_of(struct chrome *c, uint32_t pid, uint64_t start)
 {
 	int err;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * html.c - a timeline as one page that needs no network: timeline.html, with the data in the place
- * of its mark.
+ * html.c - a timeline as one page that needs no network: timeline.html, with the data in place of a
+ * mark in it.
  *
- * Records are written as they come, RECORDS of them in a block of columns; what is said of each
- * when it is clicked, in blocks of its own, which the page unpacks when they are asked for. What is
- * known at the end alone, names, tracks, stacks, comes last, as one JSON object. So that memory is
- * bounded by the names and stacks, not by the records. The layout of a block is told in
- * docs/exports-html.md.
+ * Records are written as they come, in blocks of columns with RECORDS records each. The details
+ * that the page shows when a record is clicked are in separate blocks, which the page unpacks only
+ * when they are needed. What is known only at the end (names, tracks, stacks) comes last, as one
+ * JSON object. So the memory needed depends on the names and stacks, not on the records.
+ * docs/exports-html.md describes the layout of a block.
  *
  * Every name comes from the traced programs: '<' is written as an escape, and the page shows
  * names as text only.
@@ -34,8 +34,8 @@
 #define MARK "@DATA@"
 #define RECORDS 32768		/* in a block */
 #define DETAILS 4096		/* records in a block of details at most */
-#define DETAIL_BYTES (1u << 20) /* of a block of details, before it is packed, about */
-#define RECORDS_MAX 8000000u	/* a page with more is nothing that a browser opens */
+#define DETAIL_BYTES (1u << 20) /* approximate size of a block of details before it is packed */
+#define RECORDS_MAX 8000000u	/* a browser cannot open a page with more */
 #define NAMES_BYTES (32u << 20)
 #define STACKS_BYTES (64u << 20)
 #define SERIES_MAX 4096
@@ -51,7 +51,7 @@ __asm__(".section .rodata\n"
 	".previous\n");
 extern const char timeline_page_begin[], timeline_page_end[];
 
-/* As the page knows them. */
+/* The numbers that the page uses. */
 enum {
 	HTML_CALL,
 	HTML_KERNEL,
@@ -82,18 +82,19 @@ enum column {
 	COLUMNS
 };
 
-/* A line of values: of a metric of a device, or the memory in use of a process. */
+/* A series of values: a metric of a device, or the memory in use by a process. */
 struct series {
 	uint32_t device;     /* the GPU's number in the trace */
-	uint32_t name, unit; /* of `names` */
-	uint32_t pid;	     /* process_unique() of whose memory in use it is; 0: a metric */
+	uint32_t name, unit; /* numbers in `names` */
+	/* process_unique() of the process whose memory in use it is; 0: a metric */
+	uint32_t pid;
 	int64_t in_use_bytes;
 };
 
 struct html {
 	struct text columns[COLUMNS];
 	uint32_t in_block;
-	/* base: start of the first record; last: of the one before, since it */
+	/* base: start of the first record; last: start of the previous record, relative to base */
 	uint64_t base_ns, last_ns, records, left_out;
 	uint32_t last_number;
 	struct text detail; /* the block */
@@ -134,7 +135,7 @@ static uint32_t name_of(struct html *t, const struct sink_opts *o, const struct 
 	return at;
 }
 
-/* STRINGS_NONE: no room. */
+/* Returns STRINGS_NONE if there is no room. */
 static uint32_t stack_of(struct html *t, const struct sink_opts *o, const struct stack *stack)
 {
 	uint32_t slot = stack->id & (STACK_CACHE - 1);
@@ -160,7 +161,7 @@ static uint32_t add_name(struct html *t, const char *s)
 	return at;
 }
 
-/* SERIES_MAX: no room. Metric 0 is the memory in use. */
+/* Returns SERIES_MAX if there is no room. Metric 0 is the memory in use. */
 static uint32_t series_of(struct html *t, const struct event *ev, uint32_t device, uint32_t metric)
 {
 	const struct metric *m = metric && ev->metrics ? metric_table_find(ev->metrics, metric)
@@ -227,7 +228,7 @@ static int flush_block(struct html *t, struct out *out)
 	return err;
 }
 
-/* What a slice is besides its name and details. */
+/* The members of a slice other than its name and details. */
 struct slice {
 	int kind;
 	uint32_t track, name, number;
@@ -296,7 +297,7 @@ static int kind_of(const struct ct_hdr *h)
 	return -1;
 }
 
-/* A value at a time; where there is no room for the series it is left out. */
+/* Writes a value at a time; it is left out if there is no room for the series. */
 static int put_point(struct html *t, struct out *out, uint32_t series, uint64_t at_ns, double value)
 {
 	struct slice s = { .kind = HTML_COUNTER,
@@ -330,7 +331,7 @@ static int put_counter(struct html *t, struct out *out, const struct event *ev)
 	return err ? err : c->n > 0;
 }
 
-/* The memory of a device that a process has, after a call that took or gave back some. */
+/* Writes how much device memory a process holds, after a call that took or gave back some. */
 static int put_in_use(struct html *t, struct out *out, const struct event *ev)
 {
 	const struct gpu *gpu;
@@ -347,7 +348,7 @@ static int put_in_use(struct html *t, struct out *out, const struct event *ev)
 	return put_point(t, out, at, ev->rec->end_ns, (double)t->series[at].in_use_bytes);
 }
 
-/* What a process had is nobody's when it has ended or is another program. */
+/* Sets the memory in use to 0 when a process has ended or become another program. */
 static int end_in_use(struct html *t, struct out *out, const struct event *ev)
 {
 	int err = 0;
@@ -572,7 +573,7 @@ static void put_end(struct html *t, const struct sink_opts *o, const struct sink
 	put_string(t, o->title ? o->title : "");
 	t->w.p = put_u64(put_lit(t->w.p, ",\"records\":"), t->records);
 	t->w.p = put_u64(put_lit(t->w.p, ",\"left_out\":"), t->left_out);
-	/* as strings: they have more digits than a script's numbers keep */
+	/* as strings: they have more digits than a number of JavaScript can keep */
 	t->w.p = put_u64(put_lit(t->w.p, ",\"base_ns\":\""), t->base_ns);
 	t->w.p = put_u64(put_lit(t->w.p, "\",\"realtime_offset_ns\":\""), o->realtime_offset_ns);
 	t->w.p = put_lit(t->w.p, "\",\"reason\":");

@@ -43,7 +43,7 @@ static void call_details(struct text *d, const struct sink_opts *o, const struct
 	}
 }
 
-/* A line for each field; a struct or a list on one. */
+/* Writes a line for each field; a struct or a list is on one line. */
 static void field_details(struct text *d, const struct sink_opts *o, const struct event *ev)
 {
 	struct field f[EVENT_MAX_FIELDS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* html_details.h - what the timeline page says of a record that is clicked, beside its name,
- * place and time. */
+/* html_details.h - the details of a record that the timeline page shows when it is clicked, in
+ * addition to its name, place and time. */
 #ifndef CT_HTML_DETAILS_H
 #define CT_HTML_DETAILS_H
 

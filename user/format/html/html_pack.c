@@ -7,7 +7,7 @@
 
 #include "html_pack.h"
 
-#define LEVEL 5 /* 9 takes three times as long for 2 % */
+#define LEVEL 5 /* level 9 takes three times as long and saves only 2 % */
 #define MOST (256u << 20)
 
 void pack_u64(struct text *t, uint64_t v)

@@ -10,9 +10,10 @@
 #include "../../util/io/out.h"
 #include "../../util/text.h"
 
-/* 7 bits a byte, the lowest first, the highest bit: there is more. */
+/* Appends a number, 7 bits in each byte, the lowest first; the highest bit says that more bytes
+ * follow. */
 void pack_u64(struct text *, uint64_t);
-/* The same of a number that may be negative: 0, -1, 1, -2, ... */
+/* The same for a number that may be negative, in the order 0, -1, 1, -2, ... */
 void pack_i64(struct text *, int64_t);
 void pack_f64(struct text *, double); /* 8 bytes, little end first */
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * nsys.c - a SQLite database with the tables of an Nsight Systems export, for the many scripts that
- * query these.
+ * query such exports.
  *
- * One transaction of prepared inserts without a journal, into a new file beside the one that was
- * asked for, whose place it takes when all is written: a reader never sees half a database, and
- * what stood there before stays until then. Memory does not grow with the rows: SQLite's page
- * cache is bounded, texts are in the database (nsys_strings.c). Times are relative to the
- * session's start; globalTid is pid << 24 | tid, where the pid is the process's unique number
- * (event.h); correlationId is the number of the call.
+ * All rows are prepared inserts in one transaction without a journal, into a new file beside the
+ * requested one. The new file replaces the requested one when everything is written: a reader never
+ * sees half a database, and an old file stays until then. Memory does not grow with the rows:
+ * SQLite's page cache is bounded, and texts are in the database (nsys_strings.c). Times are
+ * relative to the session's start; globalTid is pid << 24 | tid, where the pid is the process's
+ * unique number (event.h); correlationId is the number of the call.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,20 +25,22 @@
 #include "nsys.h"
 
 #define SCHEMA_VERSION "3.24.14"
-/* stack ids with a bit: 16 MiB; later ones are inserted again and ignored */
+/* stack ids that have a bit: 16 MiB; stacks with higher ids are inserted again, which SQLite
+ * ignores */
 #define STACK_BITS (1u << 27)
 #define RESULT_UNKNOWN (-1) /* no error of CUDA's is negative */
 
 /* ---- the file ---- */
 
-/* A file to replace, through symbolic links; a device or a pipe is none. Returns 0 or -errno
- * after a message. */
+/* Finds the file to replace, through symbolic links. A device or a pipe cannot be replaced.
+ * Returns 0 or -errno after a message. */
 static int find_path(struct nsys *n, const char *path)
 {
 	struct stat st;
 
 	if (stat(path, &st) < 0) {
-		n->path = strdup(path); /* not there yet, or told when it cannot be made */
+		/* the file does not exist yet; if it cannot be made, that is reported then */
+		n->path = strdup(path);
 		return n->path ? 0 : -ENOMEM;
 	}
 	if (!S_ISREG(st.st_mode)) {
@@ -51,7 +53,7 @@ static int find_path(struct nsys *n, const char *path)
 	return n->path ? 0 : -errno;
 }
 
-/* A new file next to the one that is wanted, so that rename(2) can put it there. */
+/* Makes a new file next to the requested one, so that rename(2) can replace that. */
 static int make_file(struct nsys *n, const char *path)
 {
 	mode_t mask = umask(077);
@@ -73,7 +75,7 @@ static int make_file(struct nsys *n, const char *path)
 		n->tmp = NULL;
 		return err;
 	}
-	/* as any output has it: the umask of whoever started us decides */
+	/* the mode of any output: it follows the umask of the user who started us */
 	if (fchmod(fd, 0666 & ~mask))
 		msg_verb("%s: %s", n->tmp, strerror(errno));
 	close(fd);
@@ -94,7 +96,7 @@ static int open_db(struct nsys *n)
 	return rc ? nsys_fail(&n->d, rc) : nsys_schema(&n->d, how && how->all_tables);
 }
 
-/* On the disk before it takes the place of the old one. */
+/* Puts the file in place of the old one, after its data is on the disk. */
 static int put_in_place(struct nsys *n)
 {
 	int fd = open(n->tmp, O_RDONLY | O_CLOEXEC), err = 0;
@@ -108,7 +110,7 @@ static int put_in_place(struct nsys *n)
 	return err;
 }
 
-/* ---- what is said once ---- */
+/* ---- messages that are printed once ---- */
 
 static void meta(struct nsys *n, enum nsys_table t, const char *name, const char *value)
 {
@@ -176,8 +178,8 @@ static int lost(struct nsys *n, const struct ct_lost *l)
 	return nsys_diagnostic(n, nsys_time(n, l->h.end_ns), 2, text, NULL);
 }
 
-/* How often a function was called whose calls have no rows. What was estimated too high before
- * is taken back by a negative number. */
+/* Writes how often a function was called whose calls have no rows. A negative number corrects an
+ * earlier estimate that was too high. */
 static int muted(struct nsys *n, const struct event *ev)
 {
 	const struct ct_muted *m = (const struct ct_muted *)ev->rec;
@@ -218,7 +220,8 @@ static int rename_process(struct nsys *n, int64_t rowid, const struct process *p
 	return rc ? nsys_fail(&n->d, rc) : n->d.error;
 }
 
-/* Where it ran, once that is known. In a recording of one host its head says it. */
+/* Writes where the process ran, once that is known. In a recording of one host, the head of the
+ * recording says it. */
 static int place_process(struct nsys *n, int64_t rowid, const struct process *p)
 {
 	const struct process_info *i = p->info;
@@ -243,7 +246,7 @@ static int place_process(struct nsys *n, int64_t rowid, const struct process *p)
 	return n->d.error;
 }
 
-/* Its row, at the first record with it; at CT_EXEC its new name. */
+/* Writes the row of a process at its first record, and its new name at CT_EXEC. */
 static int process(struct nsys *n, const struct process *p, bool changed)
 {
 	bool is_new;
@@ -271,7 +274,7 @@ static int process(struct nsys *n, const struct process *p, bool changed)
 	*rowid = sqlite3_last_insert_rowid(n->d.db);
 	if (place_process(n, *rowid, p))
 		return n->d.error;
-	/* of the leader, which has the process's name */
+	/* name of the leader, which is the name of the process */
 	name = nsys_string(n->strings, p->comm, strnlen(p->comm, CT_COMM_LEN));
 	r = nsys_begin(&n->d, NSYS_THREADS);
 	nsys_i(&r, name);
@@ -283,7 +286,7 @@ static int process(struct nsys *n, const struct process *p, bool changed)
 	return n->d.error;
 }
 
-/* The row of a thread that is not its process's leader; with a new name the same row. */
+/* Writes the row of a thread that is not its process's leader. A new name changes the same row. */
 static int thread(struct nsys *n, const struct process *p, const struct ct_thread_name *t)
 {
 	bool is_new;
@@ -342,7 +345,7 @@ static int stack(struct nsys *n, const struct stack *s)
 {
 	if (s->id < STACK_BITS) {
 		if (!n->stacks)
-			/* pages that are not written to take no memory */
+			/* pages that are never written take no memory */
 			n->stacks = calloc(1, STACK_BITS / 8);
 		if (!n->stacks)
 			return nsys_fail(&n->d, SQLITE_NOMEM);
@@ -424,7 +427,7 @@ static int nsys_event(struct sink *s, const struct event *ev)
 		rows = nsys_device(n, ev);
 	if (rows == 1 && ev->rec->pid && ev->rec->pid != ~0u && process(n, ev->proc, false))
 		return n->d.error;
-	/* what happened counts as a row, not what is only told of a device or a process */
+	/* only what happened counts as a row, not a description of a device or a process */
 	return rows < 0 ? rows : rows && kind_is(kind, KIND_TIMED);
 }
 
@@ -474,7 +477,7 @@ static int nsys_open(struct sink *s, const struct sink_opts *opts)
 	err = err ? err : n->d.error;
 	if (err) {
 		discard(n);
-		return err == -ENOMEM ? err : -EINVAL; /* the rest was told */
+		return err == -ENOMEM ? err : -EINVAL; /* the other errors were reported */
 	}
 	s->priv = n;
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nsys.h - inside the nsys-sqlite output: the tables of the database, its strings, and what a
- * row is bound to.
+ * nsys.h - inside the nsys-sqlite output: the tables of the database, its strings, and the binding
+ * of a row's values.
  */
 #ifndef CT_NSYS_H
 #define CT_NSYS_H
@@ -49,17 +49,18 @@ enum nsys_table {
 struct nsys_db {
 	sqlite3 *db;
 	sqlite3_stmt *insert[NSYS_TABLES]; /* made at the first row */
-	bool all_tables;		   /* they were made at the beginning */
+	bool all_tables;		   /* all tables were made at the beginning */
 	int error; /* -errno of the first failure; from then on nothing is written */
 };
 
-/* The tables that are there even without rows (all_tables: every one), and the enums. Returns 0
- * or -errno. */
+/* Makes the tables that exist even without rows (all_tables: every table), and the enums.
+ * Returns 0 or -errno. */
 int nsys_schema(struct nsys_db *, bool all_tables);
-/* The first failure of SQLite: says what and returns the sticky -errno. */
+/* Reports the first failure of SQLite in a message. Returns the sticky -errno. */
 int nsys_fail(struct nsys_db *, int rc);
 
-/* A row: its columns in the order of the table, then nsys_end(). What is not bound is NULL. */
+/* A row: bind its columns in the order of the table, then call nsys_end(). Columns that are not
+ * bound are NULL. */
 struct nsys_row {
 	struct nsys_db *d;
 	sqlite3_stmt *stmt; /* NULL: an earlier failure */
@@ -83,7 +84,7 @@ static inline void nsys_opt(struct nsys_row *r, bool known, int64_t v)
 	if (known)
 		sqlite3_bind_int64(r->stmt, r->at, v);
 }
-/* The text must live until nsys_end(). It becomes valid UTF-8: what is not, U+FFFD. */
+/* The text must live until nsys_end(). It is stored as valid UTF-8: invalid bytes become U+FFFD. */
 void nsys_text(struct nsys_row *, const char *s, size_t n);
 
 /* ---- the strings (nsys_strings.c): StringIds, where each text stands once ---- */
@@ -96,10 +97,10 @@ int64_t nsys_string(struct nsys_strings *, const char *s, size_t n);
 
 /* ---- names (nsys_names.c) ---- */
 
-/* A function's name as CUPTI's callback ids have it: cudaLaunchKernel_v7000. */
+/* A function's name in the form of CUPTI's callback ids: cudaLaunchKernel_v7000. */
 const char *nsys_api_name(int row, bool per_thread);
-/* The function's own name in a demangled one, without type, namespaces, template arguments and
- * parameters. Returns its length; *from: where it begins. */
+/* Finds the function's own name in a demangled name, without type, namespaces, template
+ * arguments and parameters. Returns its length; *from is its beginning. */
 size_t nsys_base_name(const char *full, const char **from);
 
 /* ---- keys that were seen: numbers, each with a value ---- */
@@ -108,7 +109,8 @@ struct nsys_seen {
 	uint64_t key;
 	int64_t value;
 };
-/* The value's place; *is_new when the key was not there (its value is 0). NULL: no memory. */
+/* Returns the place of the key's value. *is_new is true if the key was not there; its value is
+ * then 0. NULL: no memory. */
 static inline int64_t *nsys_seen(struct keyed *k, uint64_t key, bool *is_new)
 {
 	struct nsys_seen *s;
@@ -119,27 +121,29 @@ static inline int64_t *nsys_seen(struct keyed *k, uint64_t key, bool *is_new)
 	return s ? &s->value : NULL;
 }
 
-/* ---- the output as a whole (nsys.c), and what the devices did (nsys_device.c) ---- */
+/* ---- the output as a whole (nsys.c), and device work (nsys_device.c) ---- */
 
 struct nsys_options {
-	bool all_tables; /* those without rows too */
+	bool all_tables; /* make tables without rows too */
 };
 
 struct nsys {
 	struct nsys_db d;
 	const struct sink_opts *opts;
 	struct nsys_strings *strings;
-	int64_t start_ns; /* of the session: the zero of all times */
+	int64_t start_ns; /* start of the session: all times count from it */
 	char *path, *tmp;
 	struct nsys_name {
-		int64_t id[2]; /* by itself, of its per-thread twin; 0: not made yet */
+		/* id of the function's name, and of the name of its per-thread twin; 0: not made
+		 * yet */
+		int64_t id[2];
 	} names[CT_MAX_FUNCS];
-	/* process_unique() + 1 -> rowid in PROCESSES, negative until it has all that is known */
+	/* process_unique() + 1 -> rowid in PROCESSES; negative until the row is complete */
 	struct keyed processes;
-	/* globalTid + 1, of those that have a row in ThreadNames beside the leaders */
+	/* globalTid + 1 of the threads, other than leaders, that have a row in ThreadNames */
 	struct keyed threads;
 	struct keyed gpus; /* number + 1: those in TARGET_INFO_GPU */
-	/* of streams: process_unique() << 32 | context, + 1 -> their number, from 1 on */
+	/* contexts of streams: process_unique() << 32 | context, + 1 -> their number, from 1 */
 	struct keyed contexts;
 	/* number of the context << 32 | stream -> rowid in TARGET_INFO_CUDA_STREAM */
 	struct keyed streams;
@@ -163,13 +167,15 @@ static inline int64_t nsys_time(const struct nsys *n, uint64_t ns)
 	return (int64_t)(ns - (uint64_t)n->start_ns);
 }
 
-/* Rows of device work and of what speaks of devices. Returns 1, 0 for a kind that it does not
- * know, or -errno. */
+/* Writes the rows of device work and of other records about devices. Returns 1, 0 for a kind
+ * that it does not know, or -errno. */
 int nsys_device(struct nsys *, const struct event *);
-/* The event's call as a range of NVTX, in a domain of this name; text: its name, of StringIds. */
+/* Writes the event's call as an NVTX range, in a domain of this name; text: id of its name in
+ * StringIds. */
 int nsys_range(struct nsys *, const struct event *, int64_t start, int64_t text,
 	       const char *domain);
-/* A row of DIAGNOSTIC_EVENT. severity: 1 information, 2 warning, 3 error; proc may be NULL. */
+/* Writes a row of DIAGNOSTIC_EVENT. severity: 1 information, 2 warning, 3 error; proc may be
+ * NULL. */
 int nsys_diagnostic(struct nsys *, int64_t at_ns, int severity, const char *text,
 		    const struct process *proc);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nsys_device.c - what the devices did, as rows of nsys's tables. deviceId, cudaId and gpuId are
- * the GPU's number in the trace, so that every join by any of them finds the one that is meant:
- * processes may call two GPUs by one number. What a process calls it is
- * TARGET_INFO_CUDA_DEVICE.ordinal. Numbers of contexts and streams are those of the process, as
- * in nsys. Kinds of memory are CUPTI's less one, with unknown last.
+ * nsys_device.c - device work, as rows of nsys's tables. deviceId, cudaId and gpuId are the GPU's
+ * number in the trace, so that every join by any of them finds the right GPU: two processes may use
+ * one number for two GPUs. The process's own number of a GPU is TARGET_INFO_CUDA_DEVICE.ordinal.
+ * Numbers of contexts and streams are those of the process, as in nsys. Kinds of memory are CUPTI's
+ * numbers minus one, with unknown last.
  */
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static int64_t known_id(uint32_t id)
 	return id == CT_UNKNOWN ? NOT_KNOWN : (int64_t)id;
 }
 
-/* The number of what a process calls `device`. */
+/* The number of the GPU that a process calls `device`. */
 static int64_t device_id(const struct event *ev, uint32_t device)
 {
 	const struct gpu *g = device == ev->device && ev->gpu
@@ -39,7 +39,7 @@ static int64_t device_id(const struct event *ev, uint32_t device)
 	return g ? (int64_t)g->number : known_id(device);
 }
 
-/* The head that all tables of device work have. */
+/* Begins a row with the columns that all tables of device work have first. */
 static struct nsys_row work_row(struct nsys *n, const struct event *ev, enum nsys_table t)
 {
 	const struct ct_work *w = (const struct ct_work *)ev->rec;
@@ -188,8 +188,8 @@ static int memory(struct nsys *n, const struct event *ev)
 	return nsys_end(&r);
 }
 
-/* CUpti_ActivityUnifiedMemoryCounterKind: bytes moved become copies, faults rows of their own;
- * others have no table. */
+/* CUpti_ActivityUnifiedMemoryCounterKind: moved bytes become copies, faults become separate
+ * rows, and the other kinds have no table. */
 static int managed(struct nsys *n, const struct event *ev)
 {
 	const struct ct_managed *m = (const struct ct_managed *)ev->rec;
@@ -255,8 +255,8 @@ static int overhead(struct nsys *n, const struct event *ev)
 	return nsys_end(&r);
 }
 
-/* A domain's name is in a row of its own, one in each process: reports find it by domainId and
- * process, and read `text`. */
+/* Writes a domain's name as a separate row, one for each process: reports find it by domainId
+ * and process, and read `text`. */
 static void nvtx_domain(struct nsys *n, const struct event *ev, int64_t domain, const char *name,
 			size_t len)
 {
@@ -283,7 +283,8 @@ static void nvtx_domain(struct nsys *n, const struct event *ev, int64_t domain, 
 	nsys_end(&r);
 }
 
-/* A call of a library that nsys has no table for: a range of a domain of its name. */
+/* Writes a call of a library for which nsys has no table, as a range in a domain with the
+ * library's name. */
 int nsys_range(struct nsys *n, const struct event *ev, int64_t start, int64_t text,
 	       const char *domain)
 {
@@ -401,7 +402,7 @@ static int context(struct nsys *n, const struct event *ev)
 	return nsys_end(&r);
 }
 
-/* A stream that has its row is told of again, when more is known of it: that comes into the same
+/* A stream that has a row already is reported again when more is known about it: updates that
  * row. */
 static int stream_again(struct nsys *n, const struct ct_stream *s, int64_t rowid)
 {
@@ -448,7 +449,7 @@ static int stream(struct nsys *n, const struct event *ev)
 	return err;
 }
 
-/* What befell a device: an XID and the like. */
+/* Writes what happened to a device: an XID and the like. */
 static int befell(struct nsys *n, const struct event *ev)
 {
 	static const char *const types[] = { "event", "XID", "ECC error", "clocks held back",

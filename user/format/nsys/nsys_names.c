@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* nsys_names.c - names as nsys has them: API functions with the suffix of CUPTI's callback id,
- * kernels by base name. */
+/* nsys_names.c - names in the form that nsys uses: API functions with the suffix of CUPTI's
+ * callback id, kernels by base name. */
 #include <string.h>
 
 #include "nsys.h"
@@ -21,7 +21,7 @@ const char *nsys_api_name(int row, bool per_thread)
 	const struct api_func *f = &api_funcs[row];
 	const char *name = f->name;
 
-	/* of several the newest that the row's versions have */
+	/* if there are several, the newest one of the row's versions */
 	for (size_t i = 0; i < ARRAY_LEN(cbids); i++)
 		if (!strcmp(cbids[i].row, f->name) &&
 		    (name == f->name || !f->until || cbids[i].version < f->until * 10))
@@ -32,7 +32,8 @@ const char *nsys_api_name(int row, bool per_thread)
 
 /* ---- kernels ---- */
 
-/* After the bracket that closes the one at p; the end of the text when there is none. */
+/* Returns the place after the bracket that closes the one at p, or the end of the text if there
+ * is none. */
 static const char *past(const char *p)
 {
 	int depth = 0;
@@ -51,7 +52,7 @@ size_t nsys_base_name(const char *full, const char **from)
 	const char *begin = full, *end = NULL, *p = full;
 
 	*from = full;
-	/* operators have brackets of their own, and no kernel is one */
+	/* names of operators contain brackets, and no kernel is an operator */
 	if (strstr(full, "operator"))
 		return strlen(full);
 	while (*p) {
@@ -67,7 +68,8 @@ size_t nsys_base_name(const char *full, const char **from)
 			begin = ++p;
 			end = NULL;
 		} else if (*p == '<' || *p == '(' || *p == '{' || *p == '[') {
-			/* template arguments, parameters; or a place as (anonymous namespace):: */
+			/* template arguments or parameters; or a part of the scope like
+			 * (anonymous namespace):: */
 			if (!end && p > begin)
 				end = p;
 			else if (end && *p == '(' && *end == '<')

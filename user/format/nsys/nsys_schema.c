@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nsys_schema.c - the tables of an nsys export (schema 3.24.14), the enums' rows, and rows by
- * prepared statements.
+ * nsys_schema.c - the tables of an nsys export (schema 3.24.14), the rows of the enums, and the
+ * writing of rows with prepared statements.
  *
- * Columns that only newer or only older readers know are there for both. As in nsys's own
- * exports there are no indexes. Knows no event.
+ * Both the columns that only newer readers know and those that only older readers know are written.
+ * As in nsys's own exports, there are no indexes. Knows no event.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -83,7 +83,7 @@ static const struct {
 			     true },
 	[NSYS_GPU_FAULT] = { "CUDA_UM_GPU_PAGE_FAULT_EVENTS",
 			     "start I!,end I!,globalPid I!,deviceId I!,address I!,numberOfPageFaults I!,faultAccessType I", true },
-	/* these never have rows: of calls and graphs there is the call alone */
+	/* these never have rows: for events and graphs there is only the call */
 	[NSYS_CUDA_EVENT] = { "CUPTI_ACTIVITY_KIND_CUDA_EVENT",
 			      "timestamp I,deviceId I!,contextId I!,streamId I!,correlationId I,globalPid I,eventId I!,eventSyncId I",
 			      true },

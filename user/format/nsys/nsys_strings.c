@@ -2,11 +2,11 @@
 /*
  * nsys_strings.c - StringIds: each text once, since queries group by its id.
  *
- * No util/strings, since the texts themselves are in the database alone. Memory has 16 bytes for
- * each: a hash and the id, and what has the hash is read back and compared, for texts come from
- * the target and may be made to collide. A small cache in front of it, with the texts, answers
- * for what repeats. Beyond STRINGS_MAX texts a new one gets a row each time it comes; that is
- * said at the end.
+ * It does not use util/strings, since the texts themselves are only in the database. In memory each
+ * text has 16 bytes: a hash and the id. A text with the same hash is read back and compared,
+ * because texts come from the target, which may construct collisions. A small cache of texts is
+ * searched first, for texts that repeat. Beyond STRINGS_MAX texts, a new text gets a row each time
+ * it comes; a message says so at the end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "../../util/text.h"
 
 #define CACHE 2048	    /* a power of two */
-#define CACHE_TEXT 1024	    /* bytes of a text that is cached at most: 2 MiB in all */
+#define CACHE_TEXT 1024	    /* longest text, in bytes, that is cached: 2 MiB in all */
 #define STRINGS_MAX 2000000 /* 64 MiB of hashes and ids */
 
 struct cached {
@@ -33,7 +33,7 @@ struct nsys_strings {
 	struct cached cache[CACHE];
 	sqlite3_stmt *find;
 	int64_t last;
-	uint64_t again; /* rows of texts that may have been there */
+	uint64_t again; /* rows of texts that may have had a row already */
 };
 
 struct nsys_strings *nsys_strings_open(struct nsys_db *d)
@@ -68,7 +68,8 @@ static uint64_t hash_of(const char *s, size_t n)
 	return h ? h : 1;
 }
 
-/* Is the text with this id that one? Compared as it is stored: with what is no UTF-8 replaced. */
+/* True if the stored text with this id is the same. Compares the stored form, in which invalid
+ * UTF-8 is replaced. */
 static bool is_text(struct nsys_strings *s, int64_t id, const char *text, size_t n)
 {
 	bool same = false;
@@ -97,7 +98,7 @@ static int64_t add(struct nsys_strings *s, const char *text, size_t n)
 
 static int64_t find_or_add(struct nsys_strings *s, uint64_t hash, const char *text, size_t n)
 {
-	/* a hash that another text has: the next one */
+	/* another text has this hash: try the next one */
 	for (; s->seen.n < STRINGS_MAX; hash = hash + 1 ? hash + 1 : 1) {
 		bool is_new;
 		int64_t *id = nsys_seen(&s->seen, hash, &is_new);
