@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * abi.c - which word an argument is in, and what memory is to be read, for x86-64 System V and
- * AAPCS64.
+ * abi.c - finds the word that holds an argument, and the memory that is to be read, for x86-64
+ * System V and AAPCS64.
  *
  * words[] of a record begins with the argument registers (6 on x86-64, 8 on aarch64); the stack's
  * 8-byte words follow.
@@ -156,7 +156,7 @@ static void read_list(const struct api_func *f, const struct api_arg *a, struct 
 	r->count_from = f->args[w->count].dir == API_IN ? count->word : CT_FROM_READ | count->read;
 }
 
-/* Is there memory to read for this argument, and when? 0: none. */
+/* Says when there is memory to read for this argument. 0: there is none. */
 static int when_read(const struct api_arg *a, enum api_arch arch)
 {
 	if (a->dir != API_IN)
@@ -204,13 +204,13 @@ static void plan_size(const struct api_func *f, struct abi_plan *p)
 		p->spec.flags |= CT_S_MATCH_SIZE;
 }
 
-/* Does the enum say in which direction a copy goes? */
+/* True if the enum says the direction of a copy. */
 static bool is_copy_kind(const struct api_arg *a)
 {
 	return a->type == FIELD_ENUM && a->xlat && !strcmp(a->xlat->id, "memcpy_kind");
 }
 
-/* What counting in the kernel tells calls apart by. */
+/* Plans by what the kernel side separates calls when it counts them. */
 static void plan_count(const struct api_func *f, struct abi_plan *p)
 {
 	struct ct_spec *s = &p->spec;
@@ -244,8 +244,8 @@ static void plan_count(const struct api_func *f, struct abi_plan *p)
 		s->more |= CT_S_COPIES;
 }
 
-/* Memory whose size one word says, or that a call gives back: what counting in the kernel knows
- * what is freed by. */
+/* Plans how the kernel side follows memory when it counts calls: it knows allocations whose size
+ * is in one word, and frees. */
 static void plan_memory(const struct api_func *f, struct abi_plan *p)
 {
 	struct ct_spec *s = &p->spec;
@@ -259,7 +259,7 @@ static void plan_memory(const struct api_func *f, struct abi_plan *p)
 			     (a->space == API_SPACE_DEVICE || a->space == API_SPACE_HOST ||
 			      a->space == API_SPACE_REGISTERED || a->space == API_SPACE_HANDLE);
 
-		/* what a graph's node takes or frees comes with the graph's launch */
+		/* memory of a graph's node is allocated or freed at the graph's launch */
 		if ((!takes && !frees) || a->layout || p->args[i].word == ABI_NONE ||
 		    f->class != API_MEMORY)
 			continue;
@@ -277,7 +277,7 @@ static void add_spot(struct abi_plan *p, struct abi_spot spot)
 		p->spots[p->nspots++] = spot;
 }
 
-/* The handles of kernels in a struct that was read, and its stream. */
+/* Plans where the kernels' handles and the stream are in a struct that is read. */
 static void struct_spots(struct abi_plan *p, const struct api_struct *s, struct abi_spot at,
 			 uint8_t type)
 {
@@ -303,8 +303,8 @@ static void struct_spots(struct abi_plan *p, const struct api_struct *s, struct 
 	}
 }
 
-/* Where the kernel is that a call is about: in the first argument that has one, an output only
- * when no input has. */
+/* Plans where the handle of the call's kernel is: in the first argument that has one; an output
+ * is used only if no input has one. */
 static void plan_kernel(const struct api_func *f, struct abi_plan *p)
 {
 	for (int out = 0; out < 2; out++) {
@@ -325,7 +325,7 @@ static void plan_kernel(const struct api_func *f, struct abi_plan *p)
 	}
 }
 
-/* The first input that is a stream. */
+/* Plans where the stream is: the first input that is a stream. */
 static void plan_stream(const struct api_func *f, struct abi_plan *p)
 {
 	for (int i = 0; i < f->nargs && !p->has_stream; i++) {

@@ -12,14 +12,14 @@
 #define ABI_NONE 0xff
 
 struct abi_arg {
-	uint8_t word;  /* index of its (first) word; ABI_NONE: passed where it cannot be seen */
-	uint8_t read;  /* index of the read with what it points to; ABI_NONE: none */
+	uint8_t word;  /* index of its (first) word; ABI_NONE: passed where it is not captured */
+	uint8_t read;  /* index of the read that holds what it points to; ABI_NONE: none */
 	uint8_t read2; /* of the list or string that this read points to; ABI_NONE: none */
 	uint8_t count; /* a list: index of the argument with its length; ABI_NONE: no list */
 	uint8_t by;    /* a union: index of the argument that selects its member; ABI_NONE: none */
 };
 
-/* A place that a kernel's handle may be in. */
+/* A place where a kernel's handle may be. */
 struct abi_spot {
 	uint8_t word; /* the handle itself; ABI_NONE: in a read */
 	uint8_t read;
@@ -44,8 +44,10 @@ struct abi_plan {
 	struct abi_spot spots[ABI_SPOTS];
 	struct abi_spot stream; /* with has_stream: where the stream's handle is */
 	struct abi_lesson lesson;
-	bool places; /* changes what is current: of use to others, whether shown or not */
-	/* index of the argument that says what is current, and of its device; ABI_NONE: none */
+	/* changes the current device or context: other calls need it, whether it is shown or not */
+	bool places;
+	/* index of the argument that says which device or context is current, and of the
+	 * argument with its device; ABI_NONE: none */
 	uint8_t place, place_of;
 };
 
@@ -59,8 +61,8 @@ struct abi_reads {
 	bool cut[CT_MAX_READS];		 /* there was more */
 };
 
-/* Finds the reads in a record. A record that passed record_check() yields all that it announces;
- * any other yields what lies within its size. */
+/* Finds the reads in a record. A record that passed record_check() has all reads that it
+ * announces; for any other record only the reads within its size are found. */
 void abi_reads_find(const struct ct_call *, const struct abi_plan *, struct abi_reads *);
 /* The 8 bytes at a spot in a read; 0: not there. */
 uint64_t abi_in_read(const struct abi_spot *, const struct abi_reads *);

@@ -3,8 +3,8 @@
  * api.c - finding rows by name and version, the names of classes, and what a return
  * value means.
  *
- * A symbol table of a large library is looked up name by name: most names are refused by their
- * first letters, the rest by one probe of a hash table that is made at the first use.
+ * All names of a large library's symbol table are looked up: most are rejected by their first
+ * letters, the others by one probe of a hash table that is made at the first use.
  */
 #include "api.h"
 #include "xlat.h"
@@ -76,8 +76,8 @@ int api_next(const char *name, int prev)
 	return prev + 1 < api_nfuncs && same_name(prev + 1, name, len) ? prev + 1 : -1;
 }
 
-/* Of the rows of one name the one for this version; the newest when none is or when the version
- * is not known. */
+/* Finds the row for this version among the rows of one name. Returns the newest one if there is
+ * none, or if the version is not known. */
 static int row_for_version(int row, int version)
 {
 	const char *name = api_funcs[row].name;

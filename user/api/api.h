@@ -2,11 +2,11 @@
 /*
  * api.h - what CUDA's functions are: the table of functions and everything that follows from a row.
  *
- * domains.def names the libraries. runtime.def and the like hold one row per function (and per changed signature), xlat.def the
- * enums, flags and error names, struct.def the layouts of the structs that are decoded. A row names
- * its arguments in the order of CUDA's header. From it follow the symbols to attach, the capture
- * spec of the kernel side, the class filter, and the names and types in every sink. Nothing else in
- * the project names a function.
+ * domains.def names the libraries. runtime.def and the like hold one row per function (and per
+ * changed signature), xlat.def the enums, flags and error names, struct.def the layouts of the
+ * structs that are decoded. A row names its arguments in the order of CUDA's header. From it follow
+ * the symbols to attach, the capture spec of the kernel side, the class filter, and the names and
+ * types in every sink. No other code in the project names a function.
  *
  * This room knows CUDA's interface and the two ABIs (x86-64 System V, AAPCS64); it knows no
  * source, no sink and no process.
@@ -51,84 +51,88 @@ enum api_ret {
 /* A row's flags beyond those of CT_S_*. */
 /* returns a struct in memory, whose address x86-64 passes as a hidden first word */
 #define API_SRET 0x100
-#define API_ENTRY_ONLY 0x200   /* its arguments tell everything: no return probe */
-#define API_ENDS_CONTEXT 0x400 /* what was looked up in a context names nothing any more */
+#define API_ENTRY_ONLY 0x200   /* its arguments say everything: it needs no return probe */
+#define API_ENDS_CONTEXT 0x400 /* handles that were looked up in a context are no longer valid */
 #define API_GRAPH_LAUNCH 0x800 /* begins the work of a graph */
-/* what a context had is given back: that of the argument DESTROYED, or the device's own */
+/* frees what a context had: the context in the argument marked DESTROYED, or the device's own */
 #define API_FREES_ALL 0x1000
-#define API_NO_RECORD 0x2000 /* of a class that copies, but no record of the device's tells of it */
-#define API_BEGINS_CAPTURE 0x4000 /* from here on the thread's calls make a graph and no work... */
-#define API_ENDS_CAPTURE 0x8000	  /* ...until here */
-/* the error that it returns is one of an earlier call: it did not fail itself */
+#define API_NO_RECORD 0x2000 /* of a class that copies, but the device makes no record of it */
+/* from this call on the thread's calls make a graph and no device work... */
+#define API_BEGINS_CAPTURE 0x4000
+#define API_ENDS_CAPTURE 0x8000 /* ...until this call */
+/* the error that it returns belongs to an earlier call: the call itself did not fail */
 #define API_REPORTS_ERROR 0x10000
-/* The direction of a copy that no argument says, as of cuMemcpyHtoD: API_WAY_UNTOLD less the
- * direction. */
+/* The direction of a copy if no argument says it, as for cuMemcpyHtoD. Stored as API_WAY_UNTOLD
+ * minus the direction. */
 #define API_WAY_SHIFT 17
 #define API_WAY_MASK (7u << API_WAY_SHIFT)
-/* What traits.h makes traits of. */
-#define API_ASYNC 0x100000    /* copies, sets, takes or frees in the order of a stream */
-#define API_LINEAR 0x200000   /* a copy whose first two arguments are where to and where from */
-#define API_LAUNCHES 0x400000 /* a kernel */
-#define API_CREATES 0x800000  /* an event or a stream, by the class */
+/* Flags from which traits.h makes traits. */
+#define API_ASYNC 0x100000    /* copies, sets, allocates or frees in the order of a stream */
+#define API_LINEAR 0x200000   /* a copy whose first two arguments are destination and source */
+#define API_LAUNCHES 0x400000 /* launches a kernel */
+#define API_CREATES 0x800000  /* creates an event or a stream, depending on the class */
 #define API_DESTROYS 0x1000000
 #define API_POLLS 0x2000000   /* asks whether a stream or an event is done */
-#define API_RECORDS 0x4000000 /* an event */
-#define API_LOADS 0x8000000   /* device code */
+#define API_RECORDS 0x4000000 /* records an event */
+#define API_LOADS 0x8000000   /* loads device code */
 #define API_WAITS_STREAM 0x10000000
 #define API_WAITS_EVENT 0x20000000
 #define API_WAITS_DEVICE 0x40000000
 
-/* How an argument is passed: decides its word(s). */
+/* How an argument is passed. This decides in which word or words it is. */
 enum api_abi {
 	API_ABI_WORD, /* one integer register or stack word */
 	/* an aggregate of 9..16 bytes (dim3): two registers, or both words on the stack */
 	API_ABI_PAIR,
 	API_ABI_MEMORY, /* a larger aggregate: x86-64: on the stack; aarch64: a pointer to a copy */
-	API_ABI_FLOAT,	/* a floating-point register: its value cannot be seen */
+	API_ABI_FLOAT,	/* a floating-point register: its value is not captured */
 };
 
 enum api_dir { API_IN, API_OUT, API_INOUT };
 
-/* What an argument says about kernels' names, or about device memory. `of` names the argument
- * that it speaks of. */
+/* What an argument says about kernels' names, or about device memory. `of` names the argument to
+ * which the role refers. */
 enum api_role {
 	API_ROLE_NONE,
 	API_ROLE_NAMES, /* a string: the name of the kernel whose handle is in `of` */
-	/* a handle of the kernel that `of` is a handle of; on a module: it belongs to the
+	/* another handle of the kernel whose handle is `of`; on a module: it belongs to the
 	 * library `of` */
 	API_ROLE_SAME_AS,
 	API_ROLE_OWNER,	  /* the fat binary, module or library that the row's kernel belongs to */
-	API_ROLE_UNLOADS, /* its kernels are gone after the call */
-	/* memory, of the argument's kind and space: an output, or an input where the program
-	 * says the place. In a struct: its member ptr or dptr */
-	API_ROLE_ALLOCATES, /* of the call's size, is had after the call */
-	/* is gone after the call; with a size, all that was had from there on over so many bytes */
+	API_ROLE_UNLOADS, /* its kernels no longer exist after the call */
+	/* memory of the argument's kind and space: an output, or an input if the program chooses
+	 * the place. In a struct: the member ptr or dptr */
+	API_ROLE_ALLOCATES, /* memory of the call's size is allocated by the call */
+	/* memory is freed by the call; with a size, all memory in that many bytes from this
+	 * address */
 	API_ROLE_FREES,
-	API_ROLE_BACKS, /* the handle of the physical memory that an address gets */
-	/* an output: one more handle of the physical memory at the address in `of` */
+	API_ROLE_BACKS, /* the handle of the physical memory that is mapped at an address */
+	/* an output: another handle of the physical memory at the address in `of` */
 	API_ROLE_RETAINS,
 	API_ROLE_PITCH, /* an output: bytes from one row to the next */
-	/* which device (an int) or context (a pointer) is the thread's current one */
-	/* this one is after the call: set by it (inputs), or told by it (outputs) */
+	/* says which device (an int) or context (a pointer) is the thread's current one */
+	/* this one is current after the call, which set it (inputs) or reported it (outputs) */
 	API_ROLE_CURRENT,
-	/* this context is; the one before comes back when it is popped. `of`: its device */
+	/* this context becomes current; when it is popped the one before becomes current again.
+	 * `of`: its device */
 	API_ROLE_PUSHED,
-	API_ROLE_POPPED,     /* this context no longer is */
+	API_ROLE_POPPED,     /* this context is no longer current */
 	API_ROLE_CONTEXT_OF, /* a context of the device `of` */
-	API_ROLE_DESTROYED,  /* this context is no more */
+	API_ROLE_DESTROYED,  /* this context no longer exists */
 };
 
 struct api_struct; /* the layout of a struct, from struct.def */
 
 struct api_arg {
 	const char *name; /* as CUDA's header names it */
-	/* as the table prints it (cudaMemcpy's `count` is `size`); often the same string */
+	/* the name that the table prints (cudaMemcpy's `count` is `size`); often the same string */
 	const char *label;
-	/* enum field_type: of the value, or of what an output pointer points to */
+	/* enum field_type of the value, or of what an output pointer points to */
 	uint8_t type;
 	uint8_t abi; /* enum api_abi */
 	uint8_t dir; /* API_OUT, API_INOUT: a pointer to the value, read at return */
-	/* bytes of the value: 1, 2, 4, 8; of an aggregate or of a list's element its size */
+	/* size of the value in bytes: 1, 2, 4, 8; or the size of an aggregate or of a list's
+	 * element */
 	uint16_t width;
 	bool is_signed;
 	/* API_IN: a pointer to the value (string, struct, array), read at entry */
@@ -136,13 +140,13 @@ struct api_arg {
 	/* API_UNIT_*: what the argument says about the call's size in bytes; 0: nothing */
 	uint8_t unit;
 	uint8_t role; /* enum api_role */
-	/* with a role of memory: enum api_memory_kind, enum api_memory_space */
+	/* for roles that concern memory: enum api_memory_kind, enum api_memory_space */
 	uint8_t memory, space;
 	bool in_context; /* a handle that lives no longer than a context */
 	uint16_t max;	 /* bytes read at most, for strings and lists; otherwise 0 */
 	/* a list: the name of the argument with the number of its elements; otherwise NULL */
 	const char *count;
-	/* with a role: the name of the argument that it speaks of; otherwise NULL */
+	/* with a role: the name of the argument to which the role refers; otherwise NULL */
 	const char *of;
 	/* a union: the name of the argument that selects its member; otherwise NULL */
 	const char *by;
@@ -151,9 +155,9 @@ struct api_arg {
 };
 
 /*
- * struct api_arg's `unit`. The size of a call is the product of the values of all arguments with
- * a unit, each times its unit (cuMemsetD32's N counts words of 4 bytes). A list with a unit adds
- * up, a struct computes its own size.
+ * struct api_arg's `unit`. The size of a call is the product of the values of all arguments with a
+ * unit, each multiplied by its unit (cuMemsetD32's N counts words of 4 bytes). The elements of a
+ * list with a unit are added up, and a struct computes its own size.
  */
 #define API_UNIT_MASK 0x3f	  /* bytes per count */
 #define API_UNIT_ZERO_IS_ONE 0x41 /* a height or depth of 0 means that there is no such dimension */
@@ -163,9 +167,11 @@ struct api_arg {
 struct api_func {
 	const char *name; /* the symbol, without _ptsz/_ptds, with _vN */
 	uint8_t domain, class, ret, nargs;
-	/* CT_S_CALLBACK, CT_S_INTERNAL, CT_S_ALWAYS, CT_S_NOT_READY, API_SRET and on */
+	/* CT_S_CALLBACK, CT_S_INTERNAL, CT_S_ALWAYS, CT_S_NOT_READY, and API_SRET and the flags
+	 * below it */
 	uint32_t flags;
-	/* CUDA version / 10 (1180, 1300): first and first no longer; 0: no bound */
+	/* CUDA version / 10 (1180, 1300): the first version with this row, and the first one
+	 * without it; 0: no bound */
 	uint16_t since, until;
 	const struct api_arg *args;
 };
@@ -199,25 +205,25 @@ int api_class_parse(const char *name);	    /* the class, or -1 */
  * -E2BIG when a row needs more than the wire allows (a unit test runs it over every row). */
 int api_spec(int func, enum api_arch arch, bool shown, struct ct_spec *out);
 
-/* Where the words of a call's record are in the parameters that a CUPTI callback gets
+/* Where the words of a call's record are found in the parameters that a CUPTI callback gets
  * (api/params.c). */
-/* the place's own address */
+/* the address of the place itself */
 enum api_param_how { API_PARAM_ZERO = 0, API_PARAM_SIGN = 1, API_PARAM_ADDRESS = 2 };
 struct api_param {
 	uint16_t off;
-	uint8_t width; /* bytes, extended with zeros or by the sign; 0: cannot be had */
+	uint8_t width; /* bytes, extended with zeros or by the sign; 0: the word is not available */
 	uint8_t how;   /* enum api_param_how */
 };
-/* words[CT_MAX_WORDS]; *kernel: the word with the handle of the kernel that a call is about, -1:
- * none. Returns 0 or -errno. */
+/* Fills in words[CT_MAX_WORDS]. *kernel: the word with the handle of the kernel that a call is
+ * about; -1: none. Returns 0 or -errno. */
 int api_params(int func, enum api_arch arch, struct api_param *words, int *kernel);
 
 /* The name of an error code that a row returns: "cudaErrorInvalidValue"; NULL when the headers know
  * no such code. */
 const char *api_error_name(unsigned int func, int64_t code);
 
-/* True when the call's return value says that it failed. An answer of NotReady where that is one
- * is no failure, nor is the error of an earlier call that cudaGetLastError reports. An
+/* True when the call's return value says that it failed. NotReady is no failure for rows whose
+ * answer it is, and neither is the error of an earlier call that cudaGetLastError reports. An
  * unfinished call and one without a return value did not fail. */
 bool api_failed(const struct ct_call *);
 
@@ -237,10 +243,11 @@ enum api_way {
  * only if the row has such an argument. API_WAY_UNTOLD: the row does not copy, or the direction
  * is not known. */
 enum api_way api_way(unsigned int func, uint32_t kind);
-enum api_way api_call_way(const struct ct_call *); /* the same, the kind from the call's words */
+/* the same, with the kind from the call's words */
+enum api_way api_call_way(const struct ct_call *);
 
-/* Bytes that the call moves or allocates, computed where it takes several arguments (width *
- * height); -1 when the function has no size. */
+/* Number of bytes that the call moves or allocates, computed if it depends on several arguments
+ * (width * height); -1 if the function has no size. */
 int64_t api_size(const struct ct_call *, enum api_arch);
 
 /* Memory by what it is... */
@@ -248,21 +255,21 @@ enum api_memory_kind {
 	API_MEM_DEVICE,
 	API_MEM_MANAGED,
 	API_MEM_ARRAY,
-	API_MEM_POOL,	  /* in the order of a stream */
-	API_MEM_GRAPH,	  /* by a graph's node */
-	API_MEM_PHYSICAL, /* without an address of its own: cuMemCreate's */
-	/* pinned memory of the host, the driver's and the program's own */
+	API_MEM_POOL,	  /* allocated in the order of a stream */
+	API_MEM_GRAPH,	  /* allocated by a graph's node */
+	API_MEM_PHYSICAL, /* physical memory without an address of its own, from cuMemCreate */
+	/* pinned memory of the host, allocated by the driver or by the program itself */
 	API_MEM_HOST,
 	API_MEM_REGISTERED,
 	/* these hold no memory by themselves */
-	API_MEM_IMPORTED, /* another process's */
-	/* addresses, and those of them behind which there is memory */
+	API_MEM_IMPORTED, /* memory of another process */
+	/* reserved addresses, and addresses with memory mapped behind them */
 	API_MEM_RESERVED,
 	API_MEM_MAPPED,
 	API_MEM_END
 };
 const char *api_memory_name(enum api_memory_kind); /* "device" */
-/* ...and by how it is found again: the same number may name something else in another space. */
+/* ...and by how it is identified: the same number may mean something else in another space. */
 enum api_memory_space {
 	API_SPACE_DEVICE,
 	API_SPACE_HOST,
@@ -278,33 +285,34 @@ enum api_memory_what {
 	API_MEMORY_NONE,
 	API_MEMORY_TAKEN,
 	API_MEMORY_FREED,
-	API_MEMORY_RETAINED,  /* `address` is one more handle of what is at the address `of` */
-	API_MEMORY_NOT_TAKEN, /* the call failed: address is 0, bytes what it asked for */
-	API_MEMORY_NOT_FREED, /* likewise; address is what it was to free */
-	/* all that belongs to a context is gone: `of`, a context's handle; 0: the current
-	 * device's */
+	API_MEMORY_RETAINED,  /* `address` is another handle of the memory at the address `of` */
+	API_MEMORY_NOT_TAKEN, /* the call failed: address is 0, bytes is what it asked for */
+	API_MEMORY_NOT_FREED, /* the call failed: address is what it should have freed */
+	/* everything that belongs to a context is gone: `of` is the context's handle; 0: the
+	 * current device's */
 	API_MEMORY_ENDED,
 };
 struct api_memory {
 	uint8_t what;	     /* enum api_memory_what */
-	uint8_t kind, space; /* FREED: the space alone is known */
-	uint32_t device;     /* that the call itself names; CT_UNKNOWN: none */
-	/* bytes: 0 where they are not known; FREED: of what is unmapped, else 0 */
+	uint8_t kind, space; /* FREED: only the space is known */
+	uint32_t device;     /* the device that the call itself names; CT_UNKNOWN: none */
+	/* bytes: 0 if not known; FREED: size of what is unmapped, otherwise 0 */
 	uint64_t address, bytes;
 	uint64_t of; /* MAPPED: the handle of the memory behind it */
 };
 /* What a call did to memory. Returns `what`. A call that did not return did nothing. */
 enum api_memory_what api_memory(const struct ct_call *, enum api_arch, struct api_memory *);
-/* What counting in the kernel knows of a row's calls: 1: they take memory, -1: they give it back
- * (ct_spec.memory_how), 0: neither. *host: of the host, pinned. */
+/* What the kernel side knows about a row's calls when it counts them: 1: they allocate memory,
+ * -1: they free it (ct_spec.memory_how), 0: neither. *host: it is pinned memory of the host. */
 int api_memory_sign(unsigned int func, bool *host);
 /* Adds the rows whose calls do something to memory to a bitmap over the rows. */
 void api_remembering(uint64_t *set);
 
-/* The kernel that a call is about: the value of its first argument of type FIELD_FUNC, in a
- * struct too, inputs before outputs. False: it has none, it is NULL, or it could not be read. */
+/* The kernel that a call is about: the value of its first argument of type FIELD_FUNC, also in a
+ * struct, inputs before outputs. False: it has none, it is NULL, or it could not be read. */
 bool api_kernel(const struct ct_call *, enum api_arch, uint64_t *handle);
-/* Can calls of the row be about a kernel? Does an argument say its name? Do they unload kernels? */
+/* These return true if calls of the row can be about a kernel, if an argument says its name, and
+ * if they unload kernels. */
 bool api_has_kernel(int func);
 bool api_says_name(int func);
 bool api_forgets(int func);
@@ -312,8 +320,9 @@ bool api_forgets(int func);
 /* What a call teaches about the names of kernels. */
 enum api_lesson_kind {
 	API_LESSON_NONE,
-	API_LESSON_NAME,	  /* `handle` is the kernel `name`, which belongs to `owner` */
-	API_LESSON_SAME,	  /* `handle` is the kernel that `of` is a handle of */
+	API_LESSON_NAME, /* `handle` is the kernel `name`, which belongs to `owner` */
+	/* `handle` is another handle of the kernel whose handle is `of` */
+	API_LESSON_SAME,
 	API_LESSON_PART,	  /* what belongs to `handle` belongs to the library `of` */
 	API_LESSON_UNLOADED,	  /* what belongs to `owner` is gone */
 	API_LESSON_CONTEXT_ENDED, /* what was looked up in a context is gone */
@@ -321,7 +330,7 @@ enum api_lesson_kind {
 struct api_lesson {
 	uint8_t kind;	 /* enum api_lesson_kind */
 	bool in_context; /* NAME, SAME: `handle` lives no longer than a context */
-	/* NAME: there was more; it may have come as CT_MORE pieces of the read `read` */
+	/* NAME: the name was cut; the rest may have come as CT_MORE pieces of the read `read` */
 	bool cut;
 	uint8_t read;
 	uint32_t len; /* of name */
@@ -331,7 +340,7 @@ struct api_lesson {
 };
 /* Returns the kind. A call that failed, or whose outputs are not there, teaches nothing. */
 enum api_lesson_kind api_lesson(const struct ct_call *, enum api_arch, struct api_lesson *);
-/* Adds the rows whose calls teach to a bitmap over the rows. */
+/* Adds the rows whose calls teach names to a bitmap over the rows. */
 void api_teaching(uint64_t *set);
 
 /* What a call says about a thread's current device or context. */
@@ -339,27 +348,27 @@ enum api_place_kind {
 	API_PLACE_NONE,
 	API_PLACE_SET,	     /* `value` is the current device or context from now on */
 	API_PLACE_TOLD,	     /* `value` is the current device or context */
-	API_PLACE_PUSHED,    /* so is the context `value`, until it is popped */
+	API_PLACE_PUSHED,    /* the context `value` is current until it is popped */
 	API_PLACE_POPPED,    /* the context `value` was popped */
 	API_PLACE_CONTEXT,   /* the context `value` is on `device` */
 	API_PLACE_DESTROYED, /* the context `value` is gone */
-	API_PLACE_ENDED,     /* contexts are gone: which is not known */
+	API_PLACE_ENDED,     /* contexts are gone, but it is not known which */
 	API_PLACE_LOST,	     /* what is current may have changed: the call's end was not seen */
 };
 struct api_place {
 	uint8_t kind;	 /* enum api_place_kind */
-	bool is_device;	 /* SET, TOLD: of value */
-	uint64_t value;	 /* a device's number, or a context's handle; 0 may be one that is NULL */
-	uint32_t device; /* PUSHED, CONTEXT: that the context is on; CT_UNKNOWN: not known */
+	bool is_device;	 /* SET, TOLD: `value` is a device */
+	uint64_t value;	 /* a device's number, or a context's handle; 0 may mean the context NULL */
+	uint32_t device; /* PUSHED, CONTEXT: device of the context; CT_UNKNOWN: not known */
 };
 /* Returns the kind. A call that failed or has not returned yet says nothing. */
 enum api_place_kind api_place(const struct ct_call *, enum api_arch, struct api_place *);
 /* Adds the rows that change a thread's current device or context to a bitmap over the rows. */
 void api_placing(uint64_t *set);
-/* Are calls of the row given a stream, as an argument or in a struct? */
+/* True if calls of the row get a stream, as an argument or in a struct. */
 bool api_takes_stream(int func);
-/* The stream that a call is given, as an argument or in a struct. False: none, or it could not
- * be read. */
+/* The stream that a call gets, as an argument or in a struct. False: none, or it could not be
+ * read. */
 bool api_stream(const struct ct_call *, enum api_arch, uint64_t *handle);
 
 /*

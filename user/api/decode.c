@@ -4,8 +4,8 @@
  * then the return value.
  *
  * It runs for every row that is printed: no allocation, no search, strings stay in the record. A
- * record whose lengths were checked may still hold anything: every value is taken as it is, and
- * every index is bounded here again.
+ * record whose lengths were checked may still contain any values: every value is used as it is, and
+ * every index is checked again here.
  */
 #include "abi.h"
 #include "layout.h"
@@ -15,7 +15,7 @@
 
 struct decoder {
 	struct field *out;
-	int n, max; /* fields written; room, less one for each struct or list that is open */
+	int n, max; /* n: fields written; max: room, minus one for each open struct or list */
 	const struct ct_call *call;
 	const struct api_func *f;
 	const struct abi_plan *plan;
@@ -205,8 +205,8 @@ static void add_member(struct decoder *d, const struct label *l, const struct ap
 static void add_struct(struct decoder *d, const struct label *l, const struct api_struct *s,
 		       const uint8_t *p, uint32_t len, uint32_t selector, const struct api_arg *top)
 {
-	/* A value whose width another argument selects is no struct: the member goes by the
-	 * argument's name. */
+	/* A value whose width another argument selects is not shown as a struct: the member gets
+	 * the argument's name. */
 	bool flat = top && top->by && s->nested, none = flat;
 
 	if (len < s->used) {
@@ -282,7 +282,7 @@ static void add_list(struct decoder *d, const struct label *l, const struct api_
 	close_group(d);
 }
 
-/* What an argument's pointer leads to. */
+/* Adds what an argument's pointer points to. */
 static void add_read(struct decoder *d, const struct label *l, const struct api_arg *a,
 		     const struct abi_arg *w)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * field.h - one named, typed value of a record. The only thing that output formats need to know.
+ * field.h - one named, typed value of a record. Output formats need to know nothing else.
  */
 #ifndef CT_FIELD_H
 #define CT_FIELD_H
@@ -22,8 +22,9 @@ enum field_type {
 	FIELD_STR,     /* str, str_len, cut */
 	FIELD_BYTES,   /* str, str_len: raw bytes (uuid, ipc handle); printed as hex */
 	FIELD_ERROR,   /* i, an error code; xlat names it */
-	FIELD_UNKNOWN, /* a value that cannot be seen (a float argument): printed as ? */
-	/* i, named by xlat in a word of our own; a number without a name is printed as such */
+	FIELD_UNKNOWN, /* a value that is not captured (a float argument): printed as ? */
+	/* i, named by xlat with a word of this project; a number without a name is printed as a
+	 * number */
 	FIELD_WORD,
 	FIELD_DURATION, /* nanoseconds: u */
 	FIELD_RATE,	/* bytes a second: f */
@@ -47,7 +48,7 @@ struct xlat {
 
 /* The name of a value in full, or NULL. Binary search. */
 const char *xlat_name(const struct xlat *, int64_t value);
-/* What is left of a full name without the prefix. */
+/* A full name without the prefix. */
 const char *xlat_short(const struct xlat *, const char *name);
 
 struct field {
@@ -59,7 +60,7 @@ struct field {
 			      pointer that is in u; outputs are left out of the table and null in JSON */
 	bool is_list; /* FIELD_OPEN */
 	bool cut;     /* there was more than was captured (strings, lists) */
-	bool single;  /* FIELD_FLOAT: of 4 bytes where it came from */
+	bool single;  /* FIELD_FLOAT: the value had 4 bytes */
 	uint32_t str_len;
 	const struct xlat *xlat;
 	union {

@@ -15,7 +15,7 @@
 
 struct api_member {
 	const char *name;
-	/* the header's spelling, where `name` has that of other structs; otherwise NULL */
+	/* the header's spelling, if `name` has the spelling of other structs; otherwise NULL */
 	const char *spelled;
 	uint16_t off;
 	uint16_t width; /* bytes of one value; of a nested struct its size */
@@ -39,18 +39,18 @@ enum { LAYOUT_SIZE_NONE, LAYOUT_SIZE_PRODUCT, LAYOUT_SIZE_TEXEL, LAYOUT_SIZE_ARR
 struct api_struct {
 	const char *name; /* the type in CUDA's headers */
 	uint16_t size;	  /* sizeof */
-	/* bytes up to the end of the last member that is decoded: what is read */
+	/* bytes up to the end of the last decoded member: only these are read */
 	uint16_t used;
 	uint8_t nmembers;
 	uint8_t size_rule; /* LAYOUT_SIZE_*: how its size in bytes is computed */
 	bool nested;	   /* no type of its own: an unnamed struct inside another */
-	/* offset of the 32-bit selector of `cases`; -1: the one of the struct around, or an
+	/* offset of the 32-bit selector of `cases`; -1: the outer struct's selector, or an
 	 * argument */
 	int16_t selector;
 	const struct api_member *members;
 };
 
-/* Makes every layout known by its name: extern const struct api_struct layout_cudaPos, ... */
+/* Declares every layout by its name: extern const struct api_struct layout_cudaPos, ... */
 #define STRUCT(T, ...) extern const struct api_struct layout_##T;
 #define STRUCT_BY(T, ...) extern const struct api_struct layout_##T;
 #define NESTED(T, ...) extern const struct api_struct layout_##T;
@@ -59,7 +59,7 @@ struct api_struct {
 #undef STRUCT_BY
 #undef NESTED
 
-/* all of them, in the order of struct.def; NULL at the end */
+/* all layouts, in the order of struct.def; NULL at the end */
 extern const struct api_struct *const api_structs[];
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * lesson.c - which kernel a call is about, and what it teaches about the names of kernels: which
- * handle has which name, which handles are the same kernel, which are gone. Follows the roles that
- * the rows give to arguments.
+ * lesson.c - finds the kernel that a call is about, and what the call teaches about the names of
+ * kernels: the name of a handle, handles of the same kernel, and handles that are no longer valid.
+ * It follows the roles that the rows give to arguments.
  *
- * api_kernel() runs for each launch, several times: where the handle is was found out when the
- * row's plan was made.
+ * api_kernel() runs several times for each launch, so the place of the handle is found once, when
+ * the row's plan is made.
  */
 #include "abi.h"
 
@@ -105,8 +105,8 @@ static void find_name(const struct abi_arg *w, const struct abi_reads *reads, st
 	l->cut = reads->cut[l->read];
 }
 
-/* Has the call done what it does? Outputs are only there then; what a call may have unloaded
- * counts as gone anyway. */
+/* True if the call did its work: only then are outputs there. What a call may have unloaded
+ * counts as gone in any case. */
 static bool teaches_handles(const struct ct_call *c, const struct api_func *f)
 {
 	if (f->flags & API_ENTRY_ONLY)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* memory.c - what a call did to memory: took, gave back, could not have. By the roles that the
- * rows give to arguments. */
+/* memory.c - what a call did to memory: it took some, gave some back, or could not get any. This
+ * follows from the roles that the rows give to arguments. */
 #include "abi.h"
 #include "layout.h"
 
 #include <string.h>
 
-/* The argument that says what is taken or freed, plus one; 0: not looked for yet; ABI_NONE:
- * there is none. */
+/* By row: the index of the argument that says what is taken or freed, plus one; 0: not searched
+ * for yet; ABI_NONE: there is none. */
 static uint8_t spots[CT_MAX_FUNCS];
 
-/* As cudaMemLocationType and CUmemLocationType number them. */
+/* The numbers of cudaMemLocationType and CUmemLocationType. */
 #define LOCATION_DEVICE 1
 
 static uint8_t find_role(const struct api_func *f, enum api_role role)
@@ -47,8 +47,8 @@ const char *api_memory_name(enum api_memory_kind kind)
 	return kind < API_MEM_END ? names[kind] : "unknown";
 }
 
-/* A member of a struct by its name in CUDA's header, nested ones too; its offset, -1: there is
- * none. */
+/* Finds a member of a struct, also a nested one, by its name in CUDA's header. Returns its
+ * offset; -1: there is none. */
 static int member_at(const struct api_struct *s, const char *name, int deep)
 {
 	for (int i = 0; i < s->nmembers; i++) {
@@ -104,7 +104,8 @@ static uint64_t value(const struct call *k, int arg)
 	return pointed(k, arg, 0, sizeof(v), &v) ? v : 0;
 }
 
-/* Where an argument says what a row of the memory is padded to, that is what it takes. */
+/* The size of the memory. If an argument says to how many bytes a row is padded, the padded rows
+ * count. */
 static uint64_t padded(const struct call *k, int spot, uint64_t bytes)
 {
 	const struct api_struct *layout = k->f->args[spot].layout;
@@ -126,8 +127,8 @@ static uint64_t padded(const struct call *k, int spot, uint64_t bytes)
 	return __builtin_mul_overflow(bytes / width, pitch, &all) ? bytes : all;
 }
 
-/* The place that a struct among the arguments asks for. Memory that is not on a device is the
- * host's. */
+/* Finds the place that a struct among the arguments asks for. Memory that is not on a device is
+ * on the host. */
 static void place(const struct call *k, struct api_memory *m)
 {
 	uint32_t location[2]; /* type, number */
@@ -159,7 +160,7 @@ static void taken(const struct call *k, int spot, struct api_memory *m)
 	if (backs != ABI_NONE)
 		m->of = value(k, backs);
 	if (!m->address)
-		/* nothing was asked for, or what came could not be read */
+		/* nothing was asked for, or the result could not be read */
 		m->what = API_MEMORY_NONE;
 }
 
@@ -170,7 +171,7 @@ static void freed(const struct call *k, int spot, struct api_memory *m)
 	m->address = value(k, spot);
 	m->bytes = bytes > 0 ? (uint64_t)bytes : 0;
 	if (!m->address)
-		m->what = API_MEMORY_NONE; /* to free nothing is allowed */
+		m->what = API_MEMORY_NONE; /* freeing nothing (NULL) is allowed */
 }
 
 static enum api_memory_what ended(const struct ct_call *c, enum api_arch arch, struct api_memory *m)

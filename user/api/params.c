@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * params.c - where the words of a call's record are in the parameters that CUPTI's callbacks
- * get: a struct with the function's arguments as members in the order of the header
+ * params.c - finds the words of a call's record in the parameters that CUPTI's callbacks get: a
+ * struct with the function's arguments as members in the order of the header
  * (generated_cuda_runtime_api_meta.h), laid out as C lays it out. Follows the same plan as the
- * capture spec, so the records of both sources are alike. tests/params.py compares the offsets
- * with the real headers.
+ * capture spec, so the records of both sources are alike. tests/params.py compares the offsets with
+ * the real headers.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "abi.h"
 
-/* How an argument is passed in memory: its size and alignment. */
+/* The size and alignment of an argument that is passed in memory. */
 static void size_of(const struct api_arg *a, unsigned int *size, unsigned int *align)
 {
 	if (a->abi == API_ABI_WORD && (a->dir != API_IN || a->deref)) {
@@ -22,7 +22,7 @@ static void size_of(const struct api_arg *a, unsigned int *size, unsigned int *a
 	if (a->abi == API_ABI_PAIR)
 		*align = 4; /* dim3 */
 	else if (a->abi == API_ABI_MEMORY)
-		/* handles for other processes are arrays of bytes, the rest begins with a size
+		/* handles for other processes are arrays of bytes; all others begin with a size
 		 * or a pointer */
 		*align = a->type == FIELD_BYTES ? 1 : 8;
 	else if (a->layout)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * place.c - which stream a call is given, and what it says about the thread's current device and
- * context. Follows the roles that the rows give to arguments.
+ * place.c - finds the stream that a call gets, and what the call says about the thread's current
+ * device and context. Follows the roles that the rows give to arguments.
  */
 #include "abi.h"
 

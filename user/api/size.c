@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * size.c - how many bytes a call moves or allocates: the product of the arguments that the row
- * marks with a unit.
+ * size.c - computes how many bytes a call moves or allocates: the product of the arguments that the
+ * row marks with a unit.
  */
 #include "abi.h"
 #include "layout.h"
@@ -28,8 +28,8 @@ static void times(uint64_t *size, uint64_t v, uint8_t unit)
 		*size = INT64_MAX;
 }
 
-/* Bytes of one channel of a CUarray_format (cuda.h); the block-compressed and multi-planar ones
- * have none. */
+/* Bytes of one channel of a CUarray_format (cuda.h); the block-compressed and multi-planar
+ * formats have none. */
 static int format_bytes(uint64_t format)
 {
 	switch (format) {

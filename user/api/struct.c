@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * struct.c - the layouts of struct.def as data. Each M_ macro is one decoded member: its name
- * and offset in the header's struct, then what its kind needs. Modifiers may follow:
+ * struct.c - the layouts of struct.def as data. Each M_ macro is one decoded member: its name and
+ * offset in the header's struct, then the values that its kind needs. Modifiers may follow:
  * CASES(mask), UNIT(n), ZERO_IS_ONE, VOIDS_SIZE.
  */
 #include "layout.h"

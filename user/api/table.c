@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * table.c - the rows of runtime.def and driver.def as data. Each argument macro says how a value is
- * passed, how wide it is, whether a pointer is followed, when, and what is found there.
- * scripts/check_api.py compares what comes of it with CUDA's headers.
+ * passed, how wide it is, whether and when a pointer is followed, and what it points to.
+ * scripts/check_api.py compares the result with CUDA's headers.
  *
  *   IN       a value; FUNC, STREAM, ENUM and the like say how it is shown
  *   OUT_     a pointer to a value that the call writes, read at return
  *   INOUT_   the same, but the call reads it too; shown as it is at return
  *   LIST_    a pointer to elements; the argument named as its count says how many
  *
- * An argument is called what CUDA's header calls it. Where headers spell a name in two ways (flags,
- * Flags), all rows have the same one, because readers of JSON such as DuckDB take names that differ
- * in case only for one column. tests/unit/test_api.c says which clash.
+ * An argument has the name that CUDA's header gives it. If headers spell a name in two ways (flags,
+ * Flags), all rows use the same one, because readers of JSON such as DuckDB treat names that differ
+ * only in case as one column. tests/unit/test_api.c lists the ones that clash.
  *
  * Modifiers may follow any of them: AS(label), HIDE, UNIT(n), ZERO_IS_ONE, BY(arg). What a call
  * teaches about kernels' names: NAMES(handle), SAME_AS(handle), OWNER, UNLOADS, IN_CONTEXT (enum
@@ -49,7 +49,7 @@
 #define NAME(n, ...)		ARG(n, FIELD_STR, 8, .deref = true, .max = 248, ##__VA_ARGS__)
 
 /* structs: behind a pointer, and by value in one register, in memory, or in memory and not
- * looked at */
+ * decoded */
 #define STRUCT(n, T, ...)	ARG(n, FIELD_OPEN, 8, .deref = true, .layout = &layout_##T, ##__VA_ARGS__)
 #define BYTES(n, w, ...)	ARG(n, FIELD_BYTES, w, .deref = true, ##__VA_ARGS__)
 #define IN_U64(n, ...)		ARG(n, FIELD_UINT, 8, .deref = true, ##__VA_ARGS__)
@@ -174,7 +174,7 @@
 #define PTOP WAY(PTOP)
 #define BY_ADDRESS WAY(BY_ADDRESS)
 
-/* A modifier's second word on a member is meant: AS() over the label that ARG gave. */
+/* A modifier may set a member a second time on purpose: AS() replaces the label that ARG set. */
 #ifdef __clang__
 #pragma clang diagnostic ignored "-Winitializer-overrides"
 #else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* traits.c - see traits.h. The traits of all rows are made once, when the first is asked for. */
+/* traits.c - see traits.h. The traits of all rows are computed once, at the first request. */
 #include "traits.h"
 
 static uint32_t traits[CT_MAX_FUNCS];
@@ -10,7 +10,7 @@ static bool on_host(const struct api_arg *a)
 	return a->space == API_SPACE_HOST || a->space == API_SPACE_REGISTERED;
 }
 
-/* Memory that one allocation holds, whichever kind. */
+/* True for memory of any kind that one allocation holds. */
 static bool holds(const struct api_arg *a)
 {
 	if (a->role == API_ROLE_ALLOCATES)
@@ -61,7 +61,8 @@ static uint32_t of_class(const struct api_func *f)
 static uint32_t of_flags(const struct api_func *f)
 {
 	static const struct {
-		uint32_t flag, trait, of_stream; /* of_stream: where the row's class is STREAM */
+		/* of_stream: the trait if the row's class is STREAM */
+		uint32_t flag, trait, of_stream;
 	} rows[] = {
 		{ API_GRAPH_LAUNCH, TR_GRAPH | TR_CHECKED, 0 },
 		{ API_ASYNC, TR_ASYNC, 0 },

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * traits.h - what calls of a function do, as those ask who add calls up or judge them. All of it
- * follows from the function's row: its class, its flags, the marks of its arguments. Nobody else
- * tells functions apart by their names.
+ * traits.h - what calls of a function do, for the code that adds calls up or judges them. All of it
+ * follows from the function's row: its class, its flags, the marks of its arguments. No other code
+ * distinguishes functions by their names.
  */
 #ifndef CT_TRAITS_H
 #define CT_TRAITS_H
@@ -11,33 +11,35 @@
 
 #define TR_COPY 0x1   /* copies, and the device has a record of it */
 #define TR_SET 0x2    /* sets memory */
-#define TR_LAUNCH 0x4 /* of a kernel */
+#define TR_LAUNCH 0x4 /* launch of a kernel */
 #define TR_GRAPH 0x8  /* launch of a graph */
 #define TR_ASYNC 0x10 /* copies, sets, takes or frees in the order of a stream */
 #define TR_SYNC 0x20  /* waits for the device */
-#define TR_ALLOC 0x40 /* of device memory or pinned host memory, not ordered by a stream */
+/* allocation of device memory or pinned host memory, not ordered by a stream */
+#define TR_ALLOC 0x40
 #define TR_FREE 0x80
 #define TR_EVENT_CREATE 0x100
 #define TR_EVENT_DESTROY 0x200
 #define TR_STREAM_CREATE 0x400
 #define TR_STREAM_DESTROY 0x800
 #define TR_POLL 0x1000	   /* asks whether something is done */
-#define TR_LOAD 0x2000	   /* of device code */
+#define TR_LOAD 0x2000	   /* load of device code */
 #define TR_ERROR 0x4000	   /* asks for the last error */
-#define TR_MEMORY 0x8000   /* device memory that api_memory() tells of */
-#define TR_LINEAR 0x10000  /* a copy whose first words are where to and where from */
-#define TR_CHECKED 0x20000 /* of a class whose failures are told */
+#define TR_MEMORY 0x8000   /* changes device memory, as api_memory() reports it */
+#define TR_LINEAR 0x10000  /* a copy whose first words are destination and source */
+#define TR_CHECKED 0x20000 /* of a class whose failures are reported */
 #define TR_PINS 0x40000	   /* makes the program's own host memory pinned */
-#define TR_RECORD 0x80000  /* of an event */
+#define TR_RECORD 0x80000  /* record of an event */
 /* TR_SYNC: what it waits for */
 #define TR_WAIT_STREAM 0x100000
 #define TR_WAIT_EVENT 0x200000
 #define TR_WAIT_DEVICE 0x400000
-/* Takes and gives back memory, ordered by a stream or not: what holds memory by itself, so neither
- * addresses nor other processes' memory nor the program's own that is made pinned. */
+/* Takes or gives back memory, ordered by a stream or not. Only what holds memory itself counts:
+ * not addresses, not the memory of other processes, and not the program's own memory that is
+ * made pinned. */
 #define TR_TAKES 0x800000
 #define TR_GIVES 0x1000000
-#define TR_MOVE 0x2000000 /* of class copy: prefetches too */
+#define TR_MOVE 0x2000000 /* of class copy, including prefetches */
 #define TR_WORK (TR_COPY | TR_SET | TR_LAUNCH | TR_GRAPH)
 
 /* Any of TR_*; func must be a row. The caller must be the only thread that uses the api room. */
