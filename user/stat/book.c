@@ -9,7 +9,7 @@
 #include "../util/table/array.h"
 #include "../util/table/kept.h"
 
-#define HISTS_MAX 65536 /* of a kibibyte and a bit each */
+#define HISTS_MAX 65536 /* slightly more than 1 KiB each */
 #define NAMES_MAX 65536
 #define NAMES_BYTES ((size_t)32 << 20)
 #define HELD_MAX (1 << 20) /* allocations of recordings */
@@ -28,15 +28,16 @@ struct held {
 	} key;
 	uint64_t bytes;
 	uint64_t taken_ns; /* when the call that took it had returned */
-	/* bytes that were held at the address then; their free may still be under way. 0: none */
+	/* bytes that were held at the address at that time; their free may still be under way.
+	 * 0: none */
 	uint64_t before;
-	uint32_t by;  /* the entry that counts those as given back unseen */
+	uint32_t by;  /* the entry that counts those bytes as freed by an unseen call */
 	bool is_held; /* false: `before` is all that is known of the address */
 };
-/* a free that was under way when its address was given out returns within this time */
+/* a free that was under way when its address was reused returns within this time */
 #define FREE_MAX_NS 1000000000ULL
 
-/* A process that was told of. */
+/* A process that was reported. */
 struct known {
 	struct {
 		uint32_t pid, start;
@@ -103,8 +104,8 @@ void book_close(struct book *b)
 
 /* ---- names ---- */
 
-/* The book's own copy of a name; NULL: no memory, or too many. Those that are known go on when
- * there are too many. */
+/* The book's own copy of a name; NULL: no memory, or too many names. Known names are still found
+ * when there are too many. */
 static const char *intern(struct book *b, const char *name)
 {
 	struct book_index *x = b->index;
@@ -132,7 +133,7 @@ static struct key key_of(const struct book_entry *e)
 			     .sub = e->sub };
 }
 
-/* The entry like `want`, made when there is none yet. NULL: there is no room. */
+/* Finds or makes the entry with the key of `want`. NULL: there is no room. */
 static struct book_entry *entry_get(struct book *b, const struct book_entry *want)
 {
 	const struct key k = key_of(want);
@@ -211,7 +212,7 @@ static void add_bytes(struct book *b, struct book_entry *e, uint64_t bytes)
 		b->index->nsizes += e->sizes != NULL;
 	}
 	if (!e->sizes)
-		return; /* the total is there */
+		return; /* the total is kept already */
 	e->sizes->n.calls++;
 	add_value(&e->sizes->n, &e->sizes->hist, bytes);
 }
@@ -346,8 +347,8 @@ static int no_room(struct book *b, uint64_t n)
 	return 1;
 }
 
-/* What calls of a function are told apart by with BOOK_BY_STREAM. c: the call; NULL: it was
- * counted, and `word` is what was found. */
+/* The value by which BOOK_BY_STREAM separates calls of a function. c: the call; NULL: it was
+ * counted in the kernel, and `word` is the value found there. */
 static uint64_t by_stream(const struct ct_call *c, uint16_t func, const struct ct_spec *spec,
 			  uint64_t word)
 {
@@ -358,7 +359,7 @@ static uint64_t by_stream(const struct ct_call *c, uint16_t func, const struct c
 	return c && api_stream(c, API_ARCH_HERE, &word) ? word : BOOK_STREAM_UNKNOWN;
 }
 
-/* The kernel side's sums are of all calls so far, process by process. */
+/* Takes the kernel side's sums, which cover all calls so far, process by process. */
 static int tally(struct book *b, const struct event *ev)
 {
 	const struct ct_tally *t = (const struct ct_tally *)ev->rec;
@@ -375,7 +376,7 @@ static int tally(struct book *b, const struct event *ev)
 
 	if (b->by == BOOK_BY_STREAM && !api_spec(t->func, API_ARCH_HERE, true, &spec))
 		want.by = by_stream(NULL, t->func, &spec, t->by);
-	/* two handles of one kernel are two sums */
+	/* the kernel side has two sums for two handles of one kernel */
 	if (b->by == BOOK_BY_KERNEL && ev->kernel)
 		want.name = intern(b, ev->kernel->full);
 	want.shown_pid = ev->proc->shown_pid;
@@ -395,7 +396,7 @@ static int tally(struct book *b, const struct event *ev)
 	return 1;
 }
 
-/* Where a record's call tells calls apart, the same as the kernel side does. */
+/* The word of a record's call by which calls are separated, as the kernel side does it. */
 static uint64_t word_at(const struct ct_call *c, uint8_t word)
 {
 	return word < c->nwords ? c->words[word] : 0;
@@ -438,7 +439,7 @@ void book_memory_add(struct book_memory *m, uint16_t func, const struct ct_sums 
 	if (!sign)
 		return;
 	m->calls += n->calls;
-	/* unsigned: what a file says of bytes is any number */
+	/* unsigned, because a file may contain any number of bytes */
 	*held = (int64_t)((uint64_t)*held + (sign > 0 ? n->bytes - n->unheld_bytes : -n->bytes));
 	if (sign > 0)
 		m->forgotten += n->unheld;
@@ -448,8 +449,8 @@ void book_memory_add(struct book_memory *m, uint16_t func, const struct ct_sums 
 
 /*
  * Records come in the order in which calls returned: one thread's free may come after another
- * thread's allocation that was given the same address. So a free that began before that
- * allocation returned is of what was held there before.
+ * thread's allocation that was given the same address. So a free that began before that allocation
+ * returned frees what was held there before.
  */
 static void add_freed(struct book *b, struct ct_sums *n, const struct ct_call *c, struct held *h)
 {
@@ -469,7 +470,8 @@ static void add_freed(struct book *b, struct ct_sums *n, const struct ct_call *c
 	}
 }
 
-/* An address that is given out while it is held: a free was not seen, or not yet. */
+/* Handles an address that is returned by an allocation while it is held: its free was not seen,
+ * or not yet. */
 static void add_taken(struct book *b, struct book_entry *e, const struct ct_call *c, struct held *h,
 		      uint64_t bytes)
 {
@@ -488,7 +490,8 @@ static void add_taken(struct book *b, struct book_entry *e, const struct ct_call
 	h->is_held = true;
 }
 
-/* What a call takes or frees: the same sums as the kernel side's (count_memory in bpf/count.bpf.h). */
+/* Adds what a call takes or frees: the same sums as the kernel side makes (count_memory in
+ * bpf/count.bpf.h). */
 static void add_memory(struct book *b, struct book_entry *e, const struct event *ev,
 		       const struct ct_spec *spec)
 {
@@ -545,8 +548,7 @@ static int call(struct book *b, const struct event *ev)
 	return 1;
 }
 
-/* Calls that have no records of their own. Of which stream, device or kernel they were is not
- * known. */
+/* Adds calls that have no records of their own. Their stream, device and kernel are not known. */
 static int muted(struct book *b, const struct event *ev)
 {
 	const struct ct_muted *m = (const struct ct_muted *)ev->rec;
@@ -564,7 +566,7 @@ static int muted(struct book *b, const struct event *ev)
 	if (!e)
 		return no_room(b, m->counted);
 	muted_add(&e->muted, m);
-	return 0; /* the totals say these calls apart */
+	return 0; /* the totals report these calls separately */
 }
 
 struct ct_sums book_all(const struct book_entry *e)
@@ -575,8 +577,7 @@ struct ct_sums book_all(const struct book_entry *e)
 					    .ns = e->muted.ns };
 	uint64_t unseen = muted_unseen(&e->muted.unseen);
 
-	/* of records that are not there the squares are not known: they are taken to be like the
-	 * others */
+	/* the squares of missing records are not known: they are assumed to be like the others */
 	if (more.timed) {
 		long double mean = (long double)more.ns / (long double)more.timed;
 
@@ -600,7 +601,7 @@ struct ct_sums book_all(const struct book_entry *e)
 		all.squares[0] = muted_whole(squares -
 					     (long double)all.squares[1] * 18446744073709551616.0L);
 	}
-	/* of memory that is taken and given back each call is counted */
+	/* calls that take and free memory are each counted */
 	if (unseen && all.calls) {
 		long double k = 1 + (long double)unseen / (long double)all.calls;
 

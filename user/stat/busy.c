@@ -32,7 +32,7 @@ static void add_gap(struct busy_device *d, uint64_t start_ns, uint64_t end_ns)
 	d->gaps[at].end_ns = end_ns;
 }
 
-/* What of start..end lies in gaps was not busy so far. */
+/* Adds the part of start..end that lies in gaps, which was not busy so far. */
 static void fill_gaps(struct busy_device *d, uint64_t start_ns, uint64_t end_ns)
 {
 	for (unsigned int i = 0; i < BUSY_GAPS; i++) {
@@ -42,7 +42,7 @@ static void fill_gaps(struct busy_device *d, uint64_t start_ns, uint64_t end_ns)
 		if (begin >= end)
 			continue;
 		d->ns += end - begin;
-		/* of what is left of it on both sides one stays here */
+		/* if gaps are left on both sides, one of them stays in this place */
 		d->gaps[i].end_ns = begin;
 		if (begin == from) {
 			d->gaps[i].start_ns = end;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * busy.h - for how long at least one kernel ran on a device: the union of the times that records
- * tell, which need not come in order. A device is a GPU of the trace (pid 0), or one as its
- * process numbers it. Knows no record.
+ * busy.h - for how long at least one kernel ran on a device: the union of the times in records,
+ * which need not come in order. A device is a GPU of the trace (pid 0), or a device by its
+ * process's number. Knows no record.
  */
 #ifndef CT_BUSY_H
 #define CT_BUSY_H
@@ -14,10 +14,11 @@
 
 struct busy_device {
 	uint32_t pid, device;
-	uint64_t ns, last_ns; /* busy; until when all is known but the gaps */
+	/* ns: time busy; last_ns: until then everything is known except in the gaps */
+	uint64_t ns, last_ns;
 	struct {
 		uint64_t start_ns, end_ns;
-	} gaps[BUSY_GAPS]; /* the newest ones, in which nothing has run so far */
+	} gaps[BUSY_GAPS]; /* the newest gaps, in which nothing has run so far */
 	unsigned int newest;
 };
 
@@ -28,7 +29,7 @@ struct busy {
 };
 
 void busy_add(struct busy *, uint32_t pid, uint32_t device, uint64_t start_ns, uint64_t end_ns);
-uint64_t busy_ns(const struct busy *); /* of all devices together */
+uint64_t busy_ns(const struct busy *); /* the sum over all devices */
 void busy_close(struct busy *);
 
 #endif

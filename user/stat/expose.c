@@ -2,10 +2,9 @@
 /*
  * expose.c - see expose.h: adds up.
  *
- * The kernel side hands in whole sums for each process, function and direction, again and again.
- * What has come to them since the last reading is added to the series of what the process is
- * now: so a series never goes backwards, whoever ends, begins under an old number, or becomes
- * another program.
+ * The kernel side hands in its sums for each process, function and direction again and again. The
+ * increase since the last reading is added to the series of the process's present kind. So a series
+ * never decreases, even if a process ends, reuses an old number, or becomes another program.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +21,7 @@
 #define KERNELS_KNOWN 8192
 #define HANDLES_MAX 65536
 #define LABEL_MAX 256
-/* a kind of process of which none has lived for so long may make room for another */
+/* a kind of process without a living process for this long may be replaced by another kind */
 #define IDLE_NS 300000000000ULL
 
 struct entry {
@@ -33,10 +32,11 @@ struct entry {
 		uint32_t pad;
 		uint64_t by;
 	} key;
-	struct expose_sums n; /* as last read; of sizes: calls and failed are the two sums */
-	uint64_t lost_bytes;  /* of what takes memory: not, or no more, remembered */
-	bool estimated;	      /* in part, at some reading: its sums do not become less */
-	uint32_t *sizes;      /* 2 * CT_SIZE_BUCKETS; NULL: none */
+	struct expose_sums n; /* as last read; for sizes, `calls` and `failed` hold the two sums */
+	uint64_t lost_bytes;  /* bytes taken that are not remembered, or no longer */
+	/* part of it was an estimate at some reading: its sums must not decrease */
+	bool estimated;
+	uint32_t *sizes; /* 2 * CT_SIZE_BUCKETS; NULL: none */
 };
 
 struct handle {
@@ -123,9 +123,10 @@ void expose_close(struct expose *x)
 	free(x);
 }
 
-/* ---- what a process is ---- */
+/* ---- kinds of processes ---- */
 
-/* A label's value: whatever is not printable ASCII becomes '?'. NULL: "", or no memory. */
+/* Makes the value of a label: each byte that is not printable ASCII becomes '?'. NULL: the value
+ * is "", or there is no memory. */
 static char *value_of(const char *s)
 {
 	size_t n = s ? strnlen(s, LABEL_MAX) : 0;
@@ -153,7 +154,8 @@ static void drop_series(struct keyed *k, uint32_t group, bool kernels)
 	}
 }
 
-/* A free place, or that of a kind of process that has long been gone; NULL: there is none. */
+/* Finds a free place, or the place of a kind of process that has been gone for long. NULL: there
+ * is none. */
 static struct group *free_group(struct expose *x)
 {
 	struct group *oldest = NULL;
@@ -175,7 +177,7 @@ static struct group *free_group(struct expose *x)
 	return oldest;
 }
 
-/* The kind of a process; "other" when there are too many, or there is no memory. */
+/* Finds the kind of a process: "other" if there are too many, or if there is no memory. */
 static struct group *group_of(struct expose *x, const struct process *p)
 {
 	const struct process_info *info = p->info;
@@ -206,7 +208,7 @@ out:
 	return g;
 }
 
-/* The process that is meant may be one that has ended, and its number another's by now. */
+/* False if the process that is meant has ended and its number now belongs to another one. */
 static bool is_the_process(const struct process *p, uint32_t start)
 {
 	return (uint32_t)(p->start_boottime_ns >> 10) == start;
@@ -235,7 +237,7 @@ static void leave_group(struct expose *x, struct expose_process *p)
 	p->group = 0;
 }
 
-/* It says who it is, or became another program. */
+/* A process reported its properties, or became another program: finds its kind again. */
 static void look_again(struct expose *x, const struct event *ev)
 {
 	struct expose_process want = { .key = { ev->rec->pid,
@@ -245,7 +247,7 @@ static void look_again(struct expose *x, const struct event *ev)
 	if (!p)
 		return;
 	leave_group(x, p);
-	/* what the program before it held is given back, by no call */
+	/* the memory that the program before it held is freed without a call */
 	if (ev->rec->kind == CT_EXEC)
 		p->device_bytes = p->host_bytes = 0;
 }
@@ -265,7 +267,8 @@ static uint32_t kernel_named(struct expose *x, const char *name)
 	return k ? (uint32_t)(((char *)k - x->kernels.items) / (ptrdiff_t)x->kernels.size) + 1 : 0;
 }
 
-/* Names are forgotten when a process ends; its last counts come after that. */
+/* The names of a process are forgotten when it ends, but its last counters come after that, so
+ * they are kept here. */
 static void name(struct expose *x, const struct event *ev)
 {
 	const struct ct_name *n = (const struct ct_name *)ev->rec;
@@ -323,9 +326,9 @@ static void free_slot(struct expose *x, uint32_t slot)
 	}
 }
 
-/* The one with the most calls of the others takes the place of the one with the fewest, if it
- * has twice as many: names do not come and go with each reading. What was counted before stays
- * where it was counted. */
+/* The kernel with the most calls among "other" replaces the named one with the fewest if it has
+ * twice as many calls, so that names do not change with each reading. Calls that were counted
+ * before stay in the series where they were counted. */
 static void rank_kernels(struct expose *x)
 {
 	uint32_t least = UINT32_MAX;
@@ -385,7 +388,7 @@ void expose_begin(struct expose *x, uint64_t now_ns)
 		rank_kernels(x);
 }
 
-/* What has come to it. An entry that was made anew begins at zero. */
+/* The increase of a counter. An entry that was made again begins at zero. */
 static uint64_t more(uint64_t *last, uint64_t now)
 {
 	uint64_t n = now >= *last ? now - *last : now;
@@ -407,7 +410,8 @@ static uint64_t add_memory(struct expose *x, struct expose_process *p, struct en
 	if (x->signs[t->func] > 0)
 		bytes -= (int64_t)more(&e->lost_bytes, t->sums.unheld_bytes);
 	*held += x->signs[t->func] * bytes;
-	/* what found no room when it was taken, or is of unknown size when it is given back */
+	/* memory for which there was no room when it was taken, or whose size is not known when
+	 * it is freed */
 	return more(&e->n.odd, x->signs[t->func] > 0 ? t->sums.unheld : t->sums.unsized);
 }
 
@@ -437,7 +441,7 @@ static void add_sums(struct expose *x, struct group *g, struct expose_process *p
 		.ns = more(&e->n.ns, all.ns),
 		.bytes = more(&e->n.bytes, all.bytes),
 		.estimated = unseen > e->n.estimated ? unseen - e->n.estimated : 0,
-		.error = error - e->n.error, /* it may become less: the sum wraps */
+		.error = error - e->n.error, /* it may decrease: the sum wraps around */
 	};
 	e->n.estimated += n.estimated;
 	e->n.error = error;
@@ -500,7 +504,7 @@ static int add_sizes(struct group *g, struct entry *e, const struct ct_tally *t)
 				  t->hist + CT_SIZE_BUCKETS);
 }
 
-/* Of all processes together, by function. */
+/* Adds durations, by function, for all processes together. */
 static int durations(struct expose *x, const struct ct_tally *t)
 {
 	struct ct_hist *last = x->hist_last[t->func];
@@ -520,7 +524,7 @@ static int durations(struct expose *x, const struct ct_tally *t)
 	return 0;
 }
 
-/* Nothing will be added to it. */
+/* Drops an entry to which nothing more will be added. */
 static void drop_entry(struct expose *x, struct expose_process *p, struct entry *e)
 {
 	free(e->sizes);

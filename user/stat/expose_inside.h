@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * expose_inside.h - between expose.c, which adds up, and expose_walk.c, which makes points of it.
+ * expose_inside.h - shared by expose.c, which adds up, and expose_walk.c, which makes points from
+ * the sums.
  */
 #ifndef CT_EXPOSE_INSIDE_H
 #define CT_EXPOSE_INSIDE_H
@@ -16,9 +17,10 @@ enum sizes_of { OF_GRID, OF_BLOCK, OF_COPIES, SIZES_OF = OF_COPIES + API_WAY_END
 
 struct expose_sums {
 	uint64_t calls, failed, ns, bytes;
-	/* frees of unknown size, allocations that found no room to be remembered in */
+	/* frees of unknown size, or allocations that could not be remembered, because there was
+	 * no room */
 	uint64_t odd;
-	/* of the calls, those that nothing counted, and by how much they may be wrong at 95 % */
+	/* the estimated part of the calls, and by how much it may be wrong at 95 % confidence */
 	uint64_t estimated, error;
 };
 
@@ -26,9 +28,9 @@ struct expose_process {
 	struct {
 		uint32_t tgid, start;
 	} key;
-	uint32_t group;			  /* + 1; 0: to be found out */
-	uint32_t entries;		  /* that it has */
-	int64_t device_bytes, host_bytes; /* memory that it holds, as far as is known */
+	uint32_t group;			  /* + 1; 0: not determined yet */
+	uint32_t entries;		  /* number of its entries */
+	int64_t device_bytes, host_bytes; /* memory that it holds, as far as it is known */
 };
 
 struct expose_sizes {
@@ -39,10 +41,10 @@ struct expose_sizes {
 struct group {
 	/* printable ASCII; NULL: not known; process NULL: the place is free */
 	char *process, *container, *pod;
-	uint32_t procs; /* that live and are of this kind */
+	uint32_t procs; /* number of living processes of this kind */
 	uint64_t changed_ns;
 	struct expose_sizes *sizes[SIZES_OF]; /* NULL: none yet */
-	uint64_t other_kernels; /* launches of those without a name of their own here */
+	uint64_t other_kernels;		      /* launches of kernels that are not shown by name */
 };
 
 struct series {
@@ -54,9 +56,9 @@ struct series {
 };
 
 struct kernel {
-	char name[KERNEL_NAME]; /* printable ASCII, zeros behind it */
+	char name[KERNEL_NAME]; /* printable ASCII, filled up with zeros */
 	uint64_t calls;
-	uint32_t slot; /* + 1; 0: it is one of the others */
+	uint32_t slot; /* + 1; 0: it is counted as "other" */
 };
 
 struct kernel_series {
@@ -81,13 +83,14 @@ struct device {
 struct expose {
 	struct expose_opts opts;
 	struct group *groups; /* opts.groups, then "other" */
-	struct keyed procs;   /* struct expose_process: of which something was counted */
-	struct keyed entries; /* struct entry: the kernel side's, as they were last read */
-	size_t next;	      /* of these: they come in the same order at each reading */
-	struct keyed series;  /* struct series */
-	uint64_t no_room;     /* calls that found no place among these */
+	struct keyed procs;   /* struct expose_process: processes with calls that were counted */
+	struct keyed entries; /* struct entry: entries of the kernel side, as they were last read */
+	/* place of the next entry: they come in the same order at each reading */
+	size_t next;
+	struct keyed series; /* struct series */
+	uint64_t no_room;    /* calls for which there was no series */
 	uint64_t now_ns;
-	/* durations by class; what they were by function when last read */
+	/* durations by class; their values by function at the last reading */
 	uint64_t hist[API_CLASS_END][CT_HIST_BUCKETS], hist_ns[API_CLASS_END];
 	struct ct_hist *hist_last[CT_MAX_FUNCS];
 	bool any_hist;

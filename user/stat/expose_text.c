@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * expose_text.c - see expose.h: Prometheus' text format 0.0.4 and OpenMetrics 1.0.0, and which
- * of them is asked for.
+ * expose_text.c - see expose.h: Prometheus' text format 0.0.4 and OpenMetrics 1.0.0, and the choice
+ * between them.
  */
 #include <math.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static bool is_word(const char *s, const char *end, const char *word)
 	return (size_t)(end - s) == strlen(word) && !strncasecmp(s, word, (size_t)(end - s));
 }
 
-/* Thousandths of a q-value, 0 to 1000; what is none: 0. */
+/* Thousandths of a q-value, 0 to 1000; 0 if it is not a valid one. */
 static int quality(const char *s, const char *end)
 {
 	int q = 0, digits = 0;
@@ -78,7 +78,7 @@ static struct range range_of(const char *s, const char *end)
 
 		if (stop - at > 2 && (*at == 'q' || *at == 'Q') && at[1] == '=')
 			r.q = quality(at + 2, stop);
-		/* a version of OpenMetrics that is not written here */
+		/* a version of OpenMetrics that is not supported here */
 		if (r.open && r.specific == 3 && stop - at > 8 && !strncasecmp(at, "version=", 8))
 			good = is_word(at + 8, stop, "1.0.0") ||
 			       is_word(at + 8, stop, "\"1.0.0\"") || is_word(at + 8, stop, "0.0.1");
@@ -89,8 +89,8 @@ static struct range range_of(const char *s, const char *end)
 	return r;
 }
 
-/* The more specific range says how much a format is wanted. The text format where both are
- * wanted alike. */
+/* The most specific range gives the weight of a format. If both formats have the same weight, it
+ * is the text format. */
 enum expose_format expose_wants(const char *accept)
 {
 	int q[2] = { 0, 0 }, how[2] = { 0, 0 };
@@ -125,7 +125,8 @@ struct text_walk {
 	enum expose_format format;
 };
 
-/* In OpenMetrics a counter's family has no _total, its samples have; before, both have. */
+/* In OpenMetrics a counter's family is named without _total and its samples with it; in the
+ * older format both have it. */
 static void head(const struct text_walk *t, const struct expose_family *f)
 {
 	static const char *const kinds[] = { "counter", "gauge", "histogram" };
@@ -159,7 +160,7 @@ static void labels(struct out *o, const struct expose_point *p, const char *le)
 	out_char(o, '}');
 }
 
-/* As Go's client writes it, which OpenMetrics demands: 1.0, 0.001024, 1.048576e+06. */
+/* The form of Go's client, which OpenMetrics requires: 1.0, 0.001024, 1.048576e+06. */
 static const char *bound(double v, char *buf, size_t size)
 {
 	char e[40];

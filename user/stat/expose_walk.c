@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * expose_walk.c - see expose.h: what is exposed, family by family. families.def lists the sums
- * over calls; the others are here.
+ * expose_walk.c - see expose.h: the exposed metrics, family by family. families.def lists the sums
+ * over calls; the other families are here.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@ static const struct family {
 	enum sum sum;
 	enum label label;
 	uint32_t traits;
-	bool frees;	/* only where it is known what is freed */
-	bool estimates; /* only where numbers are estimates, and of those alone */
+	bool frees;	/* shown only if it is known what is freed */
+	bool estimates; /* shown only if some numbers are estimates, and only for those */
 } families[] = {
 #define FAMILY(name, otel, unit, ucum, sum, label, traits, help) \
 	{ { EXPOSE_COUNTER, #name, otel, unit, ucum, help }, sum, label, traits, false, false },
@@ -112,8 +112,7 @@ static int by_labels(const void *pa, const void *pb)
 	return a->key.way < b->key.way ? -1 : a->key.way > b->key.way;
 }
 
-/* One series for each that is told apart by the family's label: neighbours with the same labels
- * are added up. */
+/* One series for each value of the family's label: neighbours with the same labels are added up. */
 static void put_sums(struct walk *w, const struct family *f, const struct series *s, double *sums,
 		     bool *any)
 {
@@ -178,7 +177,7 @@ static void walk_sums(struct walk *w)
 	free(order);
 }
 
-/* What the processes of a kind hold together. */
+/* The memory that the processes of a kind hold together. */
 static void walk_memory(struct walk *w)
 {
 	static const struct expose_family f = {
@@ -252,7 +251,8 @@ static void walk_kernels(struct walk *w)
 
 /* ---- histograms ---- */
 
-/* Buckets up to 2^first, 2^(first + step)... 2^last of one that has a bucket for each power of two. */
+/* Writes buckets up to 2^first, 2^(first + step)... 2^last, from a histogram that has a bucket
+ * for each power of two. */
 static void put_sizes(struct walk *w, struct expose_point *p, const struct expose_sizes *s,
 		      int first, int last, int step)
 {
@@ -323,7 +323,8 @@ static void walk_sizes(struct walk *w)
 	}
 }
 
-/* Buckets up to powers of two, of which the counts know the exact ends: from 1 us to 8 s or so. */
+/* Buckets up to powers of two, at which the counters' buckets end exactly: from 1 us to about 8
+ * s. */
 static void walk_durations(struct walk *w)
 {
 	static const struct expose_family f = { EXPOSE_HISTOGRAM,
@@ -360,7 +361,7 @@ static void walk_durations(struct walk *w)
 
 /* ---- devices ---- */
 
-/* The labels by which dcgm-exporter tells GPUs apart. `room` is for them. */
+/* The labels by which dcgm-exporter identifies GPUs. `room` holds them. */
 static struct expose_point point_of_device(const struct expose *x, const struct device *d,
 					   char room[2][24])
 {
@@ -399,12 +400,12 @@ static const double *value(const struct device *d, const char *name)
 	return NULL;
 }
 
-/* In OpenTelemetry's names where it has one. */
+/* Uses OpenTelemetry's name if it has one. */
 static void walk_devices(struct walk *w)
 {
 	static const struct {
 		struct expose_family f;
-		const char *metric; /* NULL: what the device has */
+		const char *metric; /* NULL: a property of the device */
 		double scale;
 	} known[] = {
 		{ { EXPOSE_GAUGE, "hw_gpu_utilization_ratio", "hw.gpu.utilization", "ratio", "1",

@@ -9,9 +9,9 @@
 #include "../event/gpus.h"
 #include "gauges.h"
 
-#define VALUE_MAX 1e100 /* no sum of what a file may have of them is infinite */
+#define VALUE_MAX 1e100 /* so that no sum of values from a file is infinite */
 
-/* The gauge of a device and metric, made in its place when there is none yet. NULL: no room. */
+/* Finds the gauge of a device and metric, or inserts it in order. NULL: no room. */
 static struct gauge *gauge_of(struct gauges *g, uint32_t device, uint32_t metric)
 {
 	size_t at = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gauges.h - what the hardware counters of devices came to over the run: of each metric the mean
- * over time, least and most. Knows CT_COUNTER and the names of metrics.
+ * gauges.h - the values of the devices' hardware counters over the run: for each metric the mean
+ * over time, the minimum and the maximum. Knows CT_COUNTER and the names of metrics.
  */
 #ifndef CT_GAUGES_H
 #define CT_GAUGES_H
@@ -17,7 +17,8 @@ struct gauge {
 	double sum, ns; /* value times nanoseconds */
 	double least, most;
 	uint64_t samples;
-	uint64_t suspect; /* that cannot be true, and are not in the others */
+	/* number of samples that cannot be true; the other members do not include them */
+	uint64_t suspect;
 };
 
 struct gauges {
@@ -26,7 +27,7 @@ struct gauges {
 	uint64_t no_room;
 };
 
-/* Returns 1 when it counted, 0 when it is no sample, or -ENOMEM. */
+/* Returns 1 if it was counted, 0 if it is not a sample, or -ENOMEM. */
 int gauges_event(struct gauges *, const struct event *);
 static inline double gauge_mean(const struct gauge *g)
 {

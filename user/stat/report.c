@@ -46,7 +46,7 @@ const char *report_way_name(enum report_way w)
 	return names[w];
 }
 
-/* ---- which way bytes go ---- */
+/* ---- directions of copies ---- */
 
 static enum report_way way_of_device(uint8_t kind)
 {
@@ -139,8 +139,8 @@ static void add_launch(struct report *r, const struct book_entry *e)
 
 /* ---- rows ---- */
 
-/* The names that processes and threads had last: what was added before they changed goes by them
- * too. */
+/* The last names of processes and threads. They are also used for what was added before a name
+ * changed. */
 struct whose {
 	struct {
 		uint64_t by; /* the thread; NO_THREAD: the process */
@@ -374,7 +374,7 @@ static int order(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* By what the label is made of. */
+/* Orders entries by the parts of which the label is made. */
 static int by_row(const void *pa, const void *pb, void *ctx)
 {
 	const struct book *book = ctx;
@@ -391,7 +391,7 @@ static int by_row(const void *pa, const void *pb, void *ctx)
 		d = order((uintptr_t)a->name, (uintptr_t)b->name);
 	if (!d && (by == BOOK_BY_PROCESS || by == BOOK_BY_THREAD || by == BOOK_BY_STREAM))
 		d = order((uint64_t)a->pid << 32 | a->start, (uint64_t)b->pid << 32 | b->start);
-	/* two handles of a kernel that has a name are one */
+	/* two handles of a kernel with a name are one kernel */
 	if (!d && by != BOOK_BY_FUNCTION && by != BOOK_BY_PROCESS &&
 	    !(by == BOOK_BY_KERNEL && a->name))
 		d = order(a->by, b->by);
@@ -403,7 +403,7 @@ static bool has_calls(const struct book_entry *e)
 	return e->n.calls || muted_calls(&e->muted) || muted_error(&e->muted.unseen);
 }
 
-/* The entries of a section, those of a row beside each other. NULL: no memory. */
+/* The entries of a section, sorted so that those of one row are neighbours. NULL: no memory. */
 static uint32_t *sort_section(const struct book *b, enum report_section s, size_t *n)
 {
 	uint32_t *list;
@@ -458,8 +458,9 @@ static int make_rows(struct report *r, const struct book *b, const struct keyed 
 	return r->rows[s] ? err : -ENOMEM;
 }
 
-/* A histogram of a part of the calls, as when there was no room for those of others, says
- * nothing of all. The kernel side adds to a call's sums a moment before its histogram. */
+/* Drops a histogram that covers only a part of the calls (for example because there was no room
+ * for others): it says nothing about all calls. The kernel side adds to a call's sums a moment
+ * before its histogram. */
 static void drop_partial(struct report_row *row)
 {
 	uint64_t n = 0;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * report.h - a book's answers as tables of rows: what stat prints, saves and compares. Knows no
- * format.
+ * report.h - a book as tables of rows, which stat prints, saves and compares. Knows no format.
  */
 #ifndef CT_REPORT_H
 #define CT_REPORT_H
@@ -20,24 +19,26 @@ const char *report_section_name(enum report_section);  /* "runtime", as JSON has
 const char *report_section_title(enum report_section); /* "Runtime API calls" */
 
 struct report_row {
-	/* function, kernel, direction; before it whom it concerns, when told apart. Safe to
-	 * print */
+	/* function, kernel or direction; before it the process, thread and so on, if they are
+	 * separated. Safe to print */
 	struct text label;
-	struct ct_sums n;	    /* what is an estimate included */
-	struct ct_estimated unseen; /* that part of the calls; all zero: none is */
-	/* of the calls whose time is known, those with a record or a count of their own */
+	struct ct_sums n;	    /* including estimates */
+	struct ct_estimated unseen; /* the estimated part of the calls; all zero: there is none */
+	/* among the calls whose time is known: those that were each recorded or counted */
 	uint64_t recorded;
 	uint64_t median_ns, p90_ns, p99_ns; /* 0: not known */
-	double share;	      /* of the section's time; of its calls when no times are known */
+	/* share of the section's time, or of its calls if no times are known */
+	double share;
 	struct ct_hist *hist; /* NULL: none. Owned by the report */
-	/* of copies and memsets on a device; NULL: none. Owned by the report */
+	/* for copies and memsets on a device; NULL: none. Owned by the report */
 	struct book_sizes *sizes;
 	uint64_t median_bytes;
 	struct book_shape shape; /* of a kernel */
 	uint8_t what;		 /* enum book_what */
 };
 
-/* Where bytes went. From the device's records where there are some, else from the calls. */
+/* The directions of copied bytes. They come from the device's records if there are any,
+ * otherwise from the calls. */
 enum report_way {
 	REPORT_HTOD,
 	REPORT_DTOH,
@@ -51,46 +52,50 @@ enum report_way {
 const char *report_way_name(enum report_way); /* "HtoD" */
 /* The row of the table of traffic that a direction belongs to. */
 enum report_way report_way_of(enum api_way);
-/* Where a counted call of this function and sub (CT_SUB_*) moves bytes; REPORT_WAY_END: it
- * copies none. */
+/* The direction in which a counted call of this function and sub (CT_SUB_*) copies bytes;
+ * REPORT_WAY_END: it copies none. */
 enum report_way report_way_of_call(uint16_t func, uint8_t sub);
 struct report_traffic {
-	uint64_t copies, bytes, ns; /* ns: on the device; 0 with calls alone */
-	struct ct_estimated unseen; /* of the copies, what is an estimate */
+	uint64_t copies, bytes, ns; /* ns: time on the device; 0 if only calls are known */
+	struct ct_estimated unseen; /* the estimated part of the copies */
 };
 
 struct report {
 	struct report_row *rows[REPORT_SECTION_END];
 	size_t nrows[REPORT_SECTION_END];
 	struct ct_sums totals[REPORT_SECTION_END];
-	struct ct_estimated unseen[REPORT_SECTION_END]; /* of the totals, what is an estimate */
+	struct ct_estimated unseen[REPORT_SECTION_END]; /* the estimated part of the totals */
 	struct report_traffic traffic[REPORT_WAY_END];
-	bool device;		     /* there are device records */
-	uint64_t span_ns;	     /* from the first thing seen to the last */
-	bool timed;		     /* of some calls how long they took is known */
-	uint64_t busy_ns;	     /* at least one kernel ran: of all devices together */
-	size_t ndevices;	     /* that kernels ran on, told apart by process */
+	bool device;	  /* there are device records */
+	uint64_t span_ns; /* from the first thing seen to the last */
+	bool timed;	  /* the durations of some calls are known */
+	/* time in which at least one kernel ran, summed over all devices */
+	uint64_t busy_ns;
+	/* number of devices that ran kernels, counted separately for each process */
+	size_t ndevices;
 	const struct gauges *gauges; /* the book's */
 	/* launches */
 	uint64_t launches, graph_launches, threads, shared_bytes, on_streams;
 	struct ct_estimated launches_unseen, graphs_unseen; /* of them, what is an estimate */
-	/* of copies and memsets: asynchronous calls */
+	/* calls that copy or set memory, and the asynchronous ones among them */
 	uint64_t moves, moves_async;
 	struct book_memory memory;
 };
 
-/* What the book holds now. NULL: no memory. Rows are sorted by time, those without times by calls. */
+/* Makes a report from the present contents of the book. NULL: no memory. Rows are sorted by
+ * time, or by calls if they have no times. */
 struct report *report_make(const struct book *);
 void report_free(struct report *);
 
-/* How many threads of a multiprocessor's can be active with this kernel, as a share of the most
- * it holds; -1: not known. By the rules of CUDA's occupancy calculator for compute capability
+/* The number of threads that can be active on a multiprocessor with this kernel, as a share of
+ * its maximum; -1: not known. By the rules of CUDA's occupancy calculator for compute capability
  * 7.0 and newer, with all of the multiprocessor's memory that can be shared memory given to it:
  * limits of registers, shared memory, blocks and warps. */
 struct ct_device;
 double report_occupancy(const struct book_shape *, const struct ct_device *);
 
-/* All calls of CUDA's own libraries: of those whose calls fold, so that no time is in it twice. */
+/* Adds up all calls of CUDA's own libraries, that is, of those whose nested calls fold, so that
+ * no time is counted twice. */
 void report_calls(const struct report *, struct ct_sums *all, struct ct_estimated *unseen);
 
 #endif

@@ -6,24 +6,24 @@
 #include "../format/sink.h"
 #include "report.h"
 
-/* What stands beside the sums. */
+/* What is printed in addition to the sums. */
 struct print_about {
-	const char *title;   /* what was looked at; untrusted bytes; NULL: not known */
+	const char *title;   /* what was traced; untrusted bytes; NULL: not known */
 	const char *version; /* of cudatrace */
 	bool hist;	     /* with histograms */
 	bool color, utf8;
 	const struct sink_end *end;
 	const struct ct_device *device; /* the first one; NULL: not known */
-	uint64_t peak_bytes;		/* of device memory held; 0: not known */
-	bool memory;			/* what was freed is known by what was taken */
-	bool gpu;			/* devices were asked, even if nothing came of it */
+	uint64_t peak_bytes;		/* largest amount of device memory held; 0: not known */
+	bool memory;			/* freed sizes are known from the allocations */
+	bool gpu;			/* device work was requested, even if none came */
 };
 
-/* What the probes cost the programs at the least: their hits times what an empty pair of probes
- * costs; 0: not known. */
+/* Estimated minimum cost of the probes in the programs: the number of hits times the cost of an
+ * empty pair of probes; 0: not known. */
 double print_own_cost_ns(const struct print_about *, uint64_t *hits);
 
-/* The share of the run in which at least one kernel ran, of all devices the mean. Only with
+/* The share of the run in which at least one kernel ran, as the mean over all devices. Only with
  * r->ndevices and r->span_ns. */
 double print_kernel_utilization(const struct report *);
 

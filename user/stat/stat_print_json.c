@@ -25,7 +25,7 @@ static void string(struct out *o, const char *s, size_t n)
 	out_char(o, '"');
 }
 
-/* Times that are not known, as of calls without return probes, are left out. */
+/* Times that are not known (for example of calls without return probes) are left out. */
 static void sums(struct out *o, const struct ct_sums *n)
 {
 	out_fmt(o, "\"calls\":%llu,\"failed\":%llu", (unsigned long long)n->calls,
@@ -39,8 +39,9 @@ static void sums(struct out *o, const struct ct_sums *n)
 	out_fmt(o, ",\"bytes\":%llu", (unsigned long long)n->bytes);
 }
 
-/* Of the calls, how many are an estimate, and by how much that may be wrong at 95 %; how many
- * there were at least, where that is all that is told. Nothing where each was counted. */
+/* Writes the estimated part of the calls and by how much it may be wrong at 95 % confidence, or
+ * only the minimum number if text output shows only that. Writes nothing if each call was
+ * counted. */
 static void estimate(struct out *o, uint64_t calls, const struct ct_estimated *e)
 {
 	if (!muted_unseen(e) && !muted_error(e))
@@ -96,7 +97,7 @@ static void number(struct out *o, const char *key, uint64_t v)
 	out_fmt(o, ",\"%s\":%llu", key, (unsigned long long)v);
 }
 
-/* What devices did. With --gpu it is there when nothing came of it. */
+/* Writes values from device work. With --gpu they are there even if no device work came. */
 static void derived_device(struct out *o, const struct report *r)
 {
 	uint64_t bytes = 0, ns = 0;
@@ -114,8 +115,8 @@ static void derived_device(struct out *o, const struct report *r)
 		out_fmt(o, ",\"memory_efficiency\":%.6f", (double)bytes / (double)ns);
 }
 
-/* For how much of the time probes were on at last, and what they cost, of the CPU time of the
- * programs. */
+/* Writes the latest share of the time for which probes were attached, and their cost as a share
+ * of the programs' CPU time. */
 static void duty(struct out *o, const struct probe_cost *c)
 {
 	out_fmt(o, ",\"duty\":%.6f,\"functions_on_duty\":%u,\"probe_cost_ns\":%llu,\"cpu_ns\":%llu",
@@ -126,7 +127,7 @@ static void duty(struct out *o, const struct probe_cost *c)
 		out_fmt(o, ",\"max_cost\":%.6f", c->max_cost);
 }
 
-/* Numbers that compare may be asked about; docs/stat.md defines each. */
+/* Writes the derived numbers that compare can use; docs/stat.md defines each. */
 static void derived(struct out *o, const struct report *r, const struct print_about *a)
 {
 	struct ct_estimated unseen;
@@ -261,7 +262,7 @@ void print_json(struct out *o, const struct report *r, const struct print_about 
 static void quoted(struct out *o, const char *s, size_t n)
 {
 	out_char(o, '"');
-	/* no formula for a spreadsheet, see sink/csv.c */
+	/* a spreadsheet must not take it as a formula, see csv.c */
 	if (n && memchr("=+-@\t\r", *s, 6))
 		out_char(o, '\'');
 	for (size_t i = 0; i < n; i++) {

@@ -25,7 +25,7 @@ static void column(struct out *o, double ns, bool known)
 	out_fmt(o, " %9s", known ? print_duration(text, sizeof(text), ns) : "-");
 }
 
-/* A bar of at most BAR columns; what is there at all is seen. */
+/* Writes a bar of at most BAR columns; any value above 0 is visible. */
 #define BAR 40
 static void bar(struct out *o, uint64_t n, uint64_t most, bool utf8)
 {
@@ -77,7 +77,7 @@ static void histograms(struct out *o, const struct report *r, enum report_sectio
 {
 	bool any = false;
 
-	/* those of the calls that wait are among those of their API */
+	/* the calls that wait are already counted with their API */
 	for (size_t i = 0; i < r->nrows[s] && s != REPORT_SYNC; i++) {
 		if (!r->rows[s][i].hist)
 			continue;
@@ -311,7 +311,7 @@ static void memory(struct out *o, const struct book_memory *m)
 	out_char(o, '\n');
 }
 
-/* For how much of the time probes were on, and what that cost. */
+/* Writes for how much of the time probes were attached, and their cost. */
 static void duty(struct out *o, const struct probe_cost *c)
 {
 	if (!c->told)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* stat_sink.c - what all came to, printed at the end: the sink behind `cudatrace stat`. The sums
- * are the stat room's. */
+/* stat_sink.c - prints the sums at the end: the sink behind `cudatrace stat`. The other files of
+ * this room make the sums. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +13,14 @@
 
 struct stat_sink {
 	struct book *book;
-	struct ct_device *device; /* the first that a record told of */
+	struct ct_device *device; /* the first device that a record reported */
 	/* memory held; NULL: calls are left out, and the sum would be wrong */
 	struct ledger *ledger;
 	struct out saved; /* with opts->save */
 };
 
-/* Can whoever reads the output show blocks? By the variables alone: a static program has no
- * locales to ask. */
+/* True if the reader of the output can show block characters. Decided by the environment
+ * variables only: a static program has no locales. */
 static bool is_utf8(void)
 {
 	static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
@@ -45,14 +45,13 @@ static int stat_open(struct sink *s, const struct sink_opts *opts)
 	if (!st)
 		return -ENOMEM;
 	st->saved.fd = -1;
-	/* what is there stays until there is something to put in its place */
+	/* the old file stays until there is something to replace it */
 	err = opts->save ? out_open(&st->saved, opts->save, true) : 0;
 	if (err) {
 		msg_error("cannot write to %s: %s", opts->save, strerror(-err));
 		return -EINVAL;
 	}
-	/* the kernel side's sums come with histograms if it made some; of records they are made
-	 * here */
+	/* the kernel side's sums have histograms if it made some; for records they are made here */
 	st->book =
 		book_open((enum book_by)opts->by, true,
 			  !opts->recorded && opts->tallies_max > BOOK_MAX ? opts->tallies_max : 0);
@@ -78,14 +77,14 @@ static int stat_event(struct sink *s, const struct event *ev)
 
 	if (ev->rec->kind == CT_DEVICE)
 		return keep_device(st, ev->rec);
-	/* calls that are counted in the kernel tell nothing of memory: then CT_MEMORY alone
-	 * does, with --gpu=memory */
+	/* calls that are counted in the kernel do not report memory: then only CT_MEMORY does,
+	 * with --gpu=memory */
 	if (st->ledger && ledger_event(st->ledger, ev) < 0)
 		return -ENOMEM;
 	return book_event(st->book, ev);
 }
 
-/* The file of --save, which what is printed does not depend on. */
+/* Writes the file of --save. The printed output does not depend on it. */
 static int save(struct stat_sink *st, const struct sink_opts *o, const struct report *r,
 		const struct print_about *about)
 {
