@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* curve.c - see curve.h. Changes are appended as they come and added up when the room is used. */
+/* curve.c - see curve.h. Changes are appended as they come, and added up when the room is used
+ * up. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 
 #define CAP (1u << 18)
 #define FIRST_WIDTH_NS 100000
-#define COARSEST 64 /* buckets in use: fewer say nothing */
+#define COARSEST 64 /* number of buckets in use: fewer buckets show nothing useful */
 
 int curve_init(struct curve *c, uint64_t start_ns, uint32_t cap)
 {
@@ -44,7 +45,7 @@ static int by_series(const void *a, const void *b)
 	return x->bucket < y->bucket ? -1 : x->bucket > y->bucket;
 }
 
-/* One point for each series and bucket. */
+/* Adds up the points, so that there is one for each series and bucket. */
 static void merge(struct curve *c, int (*order)(const void *, const void *))
 {
 	uint32_t n = 0;
@@ -69,7 +70,7 @@ static void merge(struct curve *c, int (*order)(const void *, const void *))
 	c->n = n;
 }
 
-/* Steps of twice the time. */
+/* Makes each step twice as long. */
 static void widen(struct curve *c)
 {
 	c->width_ns *= 2;
@@ -97,7 +98,7 @@ static void make_room(struct curve *c)
 	for (uint32_t i = 0; i < c->n; i++)
 		c->points[i].series %= CURVE_WHERES;
 	merge(c, by_bucket);
-	/* so many buckets are fewer than there is room for */
+	/* this many buckets need less than the room there is */
 	while (c->n > c->cap / 4 * 3) {
 		widen(c);
 		merge(c, by_bucket);
@@ -128,8 +129,8 @@ void curve_add(struct curve *c, uint64_t at_ns, uint32_t series, int64_t delta)
 }
 
 /*
- * What came and went within one bucket adds up to nothing, and a series of which that is all
- * would not be seen: it goes one bucket later. Returns the last bucket that is used.
+ * What came and went within one bucket adds up to 0, and a series with nothing else would not be
+ * visible. So it is shown to end one bucket later. Returns the last bucket that is used.
  */
 static uint32_t show_short_ones(struct curve *c)
 {
@@ -157,7 +158,7 @@ uint32_t curve_finish(struct curve *c)
 
 	n = last >= n ? last + 1 : n;
 	merge(c, by_series);
-	/* where nothing moved it stays what it was: what all series have then */
+	/* if nothing changed, it stays as before: the sum of all series */
 	for (int w = 0; w < CURVE_WHERES; w++) {
 		int64_t change[CURVE_BUCKETS] = { 0 }, now = 0;
 

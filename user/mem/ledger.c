@@ -4,12 +4,12 @@
  *
  * Records come in the order in which calls returned. One thread's free may return after another
  * thread's allocation that was given the same address: so a free whose call began before the
- * allocation at its address had returned is of what was there before. And an address that is given
- * out while it is held says that a free was not seen.
+ * allocation at its address had returned frees what was there before. And if an address is
+ * allocated while it is held, a free was not seen.
  *
  * Physical memory (cuMemCreate) lives as long as one of its handles or mappings does, and a
- * handle's number may come again before that: the memory has a number of its own, and handles
- * and mappings refer to it.
+ * handle's number may be reused before that. So the memory has a number of its own, to which
+ * handles and mappings refer.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 
 #define SPACE_PHYSICAL 0x80 /* by its own number */
 
-/* Both APIs number it the same. */
+/* Both APIs use the same number. */
 #define UNLOADING 4 /* the driver or the runtime is being shut down */
 
 static enum ledger_where where_of(uint8_t kind)
@@ -116,7 +116,7 @@ static void add_to(struct ledger *l, const struct ledger_row *key, const struct 
 	}
 }
 
-/* In all rows that it belongs to. */
+/* Adds it to all rows to which it belongs. */
 static void sum(struct ledger *l, const struct live_entry *e, enum why why, uint64_t at_ns)
 {
 	struct ledger_row k = { .by = LEDGER_BY_KIND,
@@ -159,7 +159,7 @@ static void remove_entry(struct ledger *l, struct live_entry *e, enum why why, u
 	live_remove(&l->live, e);
 }
 
-/* Some handles or mappings less of physical memory. */
+/* Removes handles or mappings of physical memory. */
 static void unref(struct ledger *l, uint32_t process, uint64_t number, uint32_t n, uint64_t at_ns)
 {
 	struct live_entry *memory = number ? live_find(&l->live, process, SPACE_PHYSICAL, number)
@@ -195,7 +195,7 @@ static void not_freed(struct ledger *l, const struct ledger_trouble *t, const st
 	struct live_entry *e = live_find(&l->live, t->process, m->space, t->address);
 
 	if ((int32_t)t->c->ret == UNLOADING) {
-		/* the program frees, too late to be heard */
+		/* the program freed it, but too late for the call to be seen */
 		if (e && m->space != API_SPACE_HANDLE)
 			remove_freed(l, e, t);
 		return;
@@ -228,8 +228,7 @@ static struct live_entry *enter(struct ledger *l, const struct live_entry *from)
 	struct live_entry *e = live_find(&l->live, from->process, from->space, from->address);
 
 	if (e) {
-		/* it was given back: by a call that has not returned yet, or by one that was not
-		 * seen */
+		/* it was freed: by a call that has not returned yet, or by one that was not seen */
 		l->processes[from->process].unfreed_n++;
 		if (from->space == API_SPACE_HANDLE || from->space == API_SPACE_MAPPED)
 			unref(l, from->process, e->of,
@@ -248,8 +247,8 @@ static struct live_entry *enter(struct ledger *l, const struct live_entry *from)
 	return e;
 }
 
-/* The device that a call works on. A thread that has chosen none has the first one: known of a
- * program that was seen from its beginning, and of the runtime alone. */
+/* The device that a call works on. A thread that has chosen none uses the first one: that is
+ * known only for a program that was seen from its beginning, and only for the runtime. */
 static uint16_t device_of(const struct ledger_process *p, const struct event *ev,
 			  const struct api_memory *m)
 {
@@ -304,7 +303,7 @@ static void take(struct ledger *l, const struct event *ev, const struct ledger_t
 	enter(l, &e);
 }
 
-/* One more handle of the memory that is mapped at an address. */
+/* Adds a handle of the memory that is mapped at an address. */
 static void retain(struct ledger *l, const struct ledger_trouble *t, const struct api_memory *m)
 {
 	struct live_entry *mapping = live_find(&l->live, t->process, API_SPACE_MAPPED, m->of),
@@ -335,12 +334,12 @@ static void retain(struct ledger *l, const struct ledger_trouble *t, const struc
 static void unseen(struct ledger *l, const struct ledger_trouble *t)
 {
 	l->processes[t->process].unseen_n++;
-	/* what was taken before the trace is freed in it, as it must be */
+	/* memory that was taken before the trace is freed during the trace, which is correct */
 	if (l->processes[t->process].from_start)
 		ledger_fault(l, LEDGER_UNSEEN, t, API_MEM_END, 0, 0);
 }
 
-/* All mappings from an address on, over so many bytes. */
+/* Removes all mappings in a number of bytes from an address. */
 static void unmap(struct ledger *l, const struct ledger_trouble *t, uint64_t bytes)
 {
 	uint64_t at = t->address, end;
@@ -384,7 +383,7 @@ static void give_back(struct ledger *l, const struct ledger_trouble *t, const st
 		return;
 	}
 	if (t->c->h.start_ns < e->taken_ns) {
-		/* of what was at the address before: that free is seen after all */
+		/* this frees what was at the address before: its free is seen after all */
 		l->processes[t->process].unfreed_n -= l->processes[t->process].unfreed_n > 0;
 		return;
 	}
@@ -422,7 +421,7 @@ static void leak(struct ledger *l, const struct live_entry *e, enum ledger_end e
 		r->bytes = UINT64_MAX;
 }
 
-/* What goes with a context: not addresses, nor memory that is had by handles. */
+/* True for what ends with a context: not addresses, and not memory that handles refer to. */
 static bool in_context(const struct live_entry *e, const struct api_memory *m, uint16_t device)
 {
 	switch (e->space) {
@@ -437,7 +436,7 @@ static bool in_context(const struct live_entry *e, const struct api_memory *m, u
 	}
 }
 
-/* What a process has left when it ends, or what its context had (m). */
+/* Handles what a process still holds when it ends, or what its context held (m). */
 static void sweep(struct ledger *l, uint32_t process, enum ledger_end end,
 		  const struct api_memory *m, uint16_t device, uint64_t at_ns)
 {
@@ -505,7 +504,7 @@ static int call(struct ledger *l, const struct event *ev)
 	return 1;
 }
 
-/* As the driver tells it, of a process whose calls are not seen. */
+/* Handles memory as the driver reports it, for a process whose calls are not seen. */
 static int memory(struct ledger *l, const struct event *ev)
 {
 	const struct ct_memory *r = (const struct ct_memory *)ev->rec;
@@ -547,7 +546,8 @@ static int memory(struct ledger *l, const struct event *ev)
 	return 1;
 }
 
-/* What the driver says a process has of a device. Processes may come by the number that users see. */
+/* Handles the memory of a device that a process uses, as the driver reports it. The pid may be
+ * the one that users see. */
 static int driver(struct ledger *l, const struct event *ev)
 {
 	const struct ct_counter *r = (const struct ct_counter *)ev->rec;
@@ -584,7 +584,7 @@ static int process(struct ledger *l, const struct event *ev)
 	const struct ct_process *r = (const struct ct_process *)ev->rec;
 	uint32_t at = ledger_process_find(l, r->h.pid);
 
-	/* the same number, another process: the end of the one before was lost */
+	/* the same pid, but another process: the end of the one before was lost */
 	if (at != UINT32_MAX &&
 	    (r->h.kind == CT_EXEC || (l->processes[at].start_boottime_ns && r->start_boottime_ns &&
 				      l->processes[at].start_boottime_ns != r->start_boottime_ns)))

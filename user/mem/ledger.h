@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ledger.h - who holds memory: the book of what calls took and gave back, by process, device, kind
- * and call site, with what was the most at a time, and what is wrong: leaks, memory freed twice or
- * by a wrong call, memory that there was none of. What mem answers from. Knows records and rows; no
+ * ledger.h - who holds memory: a book of what calls took and gave back, by process, device, kind
+ * and call site, with the peaks and the errors: leaks, memory freed twice or by a wrong call,
+ * allocations that failed for want of memory. mem answers from it. Knows records and rows; no
  * source, no format.
  *
- * A call is booked once: calls inside others are not given to it. Where calls of a process are
- * seen they are believed, and CT_MEMORY records, which tell of the same, only of other
- * processes. All memory is bounded, and what finds no room counted.
+ * A call is booked once: nested calls are not handed to the ledger. If calls of a process are seen,
+ * the ledger uses them; CT_MEMORY records, which report the same, are used only for other
+ * processes. All memory is bounded, and what finds no room is counted.
  */
 #ifndef CT_LEDGER_H
 #define CT_LEDGER_H
@@ -16,7 +16,7 @@
 #include "live.h"
 #include "mem_sites.h"
 
-/* the last holds no memory by itself */
+/* the last one holds no memory itself */
 enum ledger_where { LEDGER_DEVICE, LEDGER_HOST, LEDGER_ADDRESSES, LEDGER_WHERE_END };
 
 enum ledger_by {
@@ -29,7 +29,7 @@ enum ledger_by {
 	LEDGER_LEAK
 };
 
-/* Why nobody can free it any more. */
+/* Why nobody can free the memory any more. */
 enum ledger_end { LEDGER_EXITED, LEDGER_EXECED, LEDGER_CONTEXT, LEDGER_REPLACED };
 
 struct ledger_row {
@@ -40,10 +40,10 @@ struct ledger_row {
 	uint32_t site;		 /* BY_STACK, LEAK */
 	const char *library;	 /* BY_LIBRARY; NULL: not known */
 	uint64_t bytes, n;	 /* held now; LEAK: leaked */
-	uint64_t peak, peak_ns;	 /* the most bytes at a time, and when first */
-	/* of all that was taken: bytes, allocations; how many were given back */
+	uint64_t peak, peak_ns;	 /* the most bytes at a time, and when that was first reached */
+	/* totals: bytes taken, allocations, frees */
 	uint64_t taken, taken_n, freed_n;
-	uint64_t marked;       /* bytes at the last ledger_mark() */
+	uint64_t marked;       /* bytes held at the last ledger_mark() */
 	uint64_t addresses[3]; /* LEAK: of the first ones */
 	uint64_t first_ns;     /* LEAK: when the first was taken */
 };
@@ -53,20 +53,21 @@ struct ledger_process {
 	uint64_t start_boottime_ns; /* 0: not known */
 	char comm[CT_COMM_LEN];
 	bool used;	 /* the place is taken */
-	bool from_start; /* seen from its beginning: what it holds is all here */
-	bool had;	 /* did anything to memory */
+	bool from_start; /* seen from its beginning: all that it holds is in the book */
+	bool had;	 /* it took or gave back memory */
 	bool by_calls;	 /* its calls are seen */
 	bool ended;
-	int status;	 /* with ended: as wait(2) has it */
-	uint64_t live_n; /* entries of the table that are its own */
+	int status;	 /* with ended: the status as in wait(2) */
+	uint64_t live_n; /* number of its entries in the table */
 	uint64_t leaked, leaked_n;
-	uint64_t unseen_n;  /* frees of what was not seen taken */
-	uint64_t unfreed_n; /* addresses that were given out again without a free that was seen */
-	/* failing frees: again, in another way than taken, of nothing known, others */
+	uint64_t unseen_n;  /* frees of memory whose allocation was not seen */
+	uint64_t unfreed_n; /* addresses that were allocated again although no free was seen */
+	/* failed frees: freed twice, freed by a call that does not match the allocation, nothing
+	 * known at the address, others */
 	uint64_t doubles_n, wrong_n, invalid_n, failed_frees_n;
-	uint64_t oom_n, failed_n; /* failing allocations: for want of memory, for another reason */
-	uint64_t driver_of[8];	  /* by device, of the machine's first ones */
-	/* as the driver tells: of the process as a whole, on all devices; 0: not known */
+	uint64_t oom_n, failed_n; /* failed allocations: for want of memory, for another reason */
+	uint64_t driver_of[8];	  /* memory by device, for the first devices of the machine */
+	/* as the driver reports it for the whole process, on all devices; 0: not known */
 	uint64_t driver_bytes, driver_peak;
 };
 
@@ -74,18 +75,18 @@ struct ledger_process {
 enum ledger_fault_what { LEDGER_DOUBLE, LEDGER_WRONG, LEDGER_INVALID, LEDGER_UNSEEN };
 struct ledger_fault {
 	uint8_t what;					/* enum ledger_fault_what */
-	uint8_t kind;					/* WRONG, DOUBLE: of the memory */
-	uint32_t process, site, taken_site, freed_site; /* the latter two 0: not known */
-	uint64_t address, n, at_ns;			/* of the first of n */
+	uint8_t kind;					/* WRONG, DOUBLE: kind of the memory */
+	uint32_t process, site, taken_site, freed_site; /* taken_site, freed_site: 0: not known */
+	uint64_t address, n, at_ns;			/* address and time of the first of n */
 };
-#define LEDGER_FAULTS 64 /* told apart; more are counted in their processes alone */
+#define LEDGER_FAULTS 64 /* kept separately; more are counted only in their processes */
 
 #define LEDGER_HOLDERS 5
 struct ledger_oom {
 	uint32_t process, site;
 	uint16_t device;
 	uint8_t kind;
-	/* held by the process then: on devices, on the host */
+	/* held by the process at that time: held on devices, host on the host */
 	uint64_t at_ns, asked, held, held_n, host;
 	uint32_t nholders;
 	struct {
@@ -93,11 +94,11 @@ struct ledger_oom {
 		uint64_t bytes, n;
 	} holders[LEDGER_HOLDERS]; /* the largest first */
 };
-#define LEDGER_OOMS 16 /* kept; more are counted in their processes alone */
+#define LEDGER_OOMS 16 /* kept; more are counted only in their processes */
 
 struct ledger_opts {
 	uint32_t live_max, rows_max; /* 0: as many as there is room for by default */
-	void (*oom)(void *ctx, const struct ledger_oom *); /* at once; NULL: nobody wants to know */
+	void (*oom)(void *ctx, const struct ledger_oom *); /* called at once; NULL: not wanted */
 	/* `bytes` more (or less) are held by a call site */
 	void (*moved)(void *ctx, uint64_t at_ns, uint32_t process, uint32_t site, enum ledger_where,
 		      int64_t bytes);
@@ -117,25 +118,25 @@ struct ledger {
 	struct ledger_oom ooms[LEDGER_OOMS];
 	uint32_t nooms;
 	uint64_t first_ns, last_ns; /* of what was seen; 0: nothing */
-	/* what started later was seen from its beginning; 0: not known */
+	/* a process that started later was seen from its beginning; 0: not known */
 	uint64_t began_boottime_ns;
 	/* allocations that are not in the book, because too much is held at a time */
 	uint64_t no_room;
-	uint64_t no_row; /* changes that are not in a row of theirs */
+	uint64_t no_row; /* changes for which there was no row */
 	struct ledger_index *index;
 };
 
 /* NULL: no memory. */
 struct ledger *ledger_open(const struct ledger_opts *);
 void ledger_close(struct ledger *);
-/* Returns 1 when the event did something to memory, 0 when not, or -ENOMEM. */
+/* Returns 1 if the event changed memory, 0 if not, or -ENOMEM. */
 int ledger_event(struct ledger *, const struct event *);
 /* The row of all memory of a kind of place; never NULL. */
 const struct ledger_row *ledger_all(const struct ledger *, enum ledger_where);
 /* NULL: it had none */
 const struct ledger_row *ledger_of_process(const struct ledger *, uint32_t process,
 					   enum ledger_where);
-/* From now on `marked` of each row is what it has now. */
+/* Sets `marked` of each row to what it holds now. */
 void ledger_mark(struct ledger *);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ledger_faults.c - what goes wrong in a ledger: frees that are told apart by their call sites,
- * and memory that there is none of. */
+/* ledger_faults.c - what goes wrong in a ledger: wrong frees, kept by their call sites, and
+ * allocations that fail for want of memory. */
 #include <string.h>
 
 #include "ledger_rows.h"

@@ -5,7 +5,7 @@
 
 #include "ledger.h"
 
-/* What was freed lately, by address: that it is freed again is seen by this. */
+/* What was freed recently, by address: it shows that memory is freed twice. */
 #define FREED_SLOTS (1u << 15)
 struct ledger_freed {
 	uint64_t address; /* 0: none */
@@ -16,7 +16,7 @@ struct ledger_freed {
 struct ledger_index {
 	struct keyed rows, pids;
 	uint32_t free_process; /* where to look for a place first */
-	/* of physical memory: handles are used again while the memory is still mapped */
+	/* the number of physical memory: handles are reused while the memory is still mapped */
 	uint64_t serial;
 	struct ledger_freed freed[FREED_SLOTS];
 };
@@ -24,27 +24,28 @@ struct ledger_index {
 int ledger_index_open(struct ledger *);
 void ledger_index_close(struct ledger *);
 
-/* A row by its key (by, where, kind, end, device, process, site, library), made if need be.
- * NULL: no room; counted. */
+/* Finds or makes a row by its key (by, where, kind, end, device, process, site, library). NULL:
+ * no room, which is counted. */
 struct ledger_row *ledger_row(struct ledger *, const struct ledger_row *key);
 const struct ledger_row *ledger_row_find(const struct ledger *, const struct ledger_row *key);
-/* The process that has a pid now, made if need be; UINT32_MAX: no room. */
+/* Finds or makes the process that has a pid now; UINT32_MAX: no room. */
 uint32_t ledger_process(struct ledger *, const struct process *);
 uint32_t ledger_process_find(const struct ledger *, uint32_t pid); /* UINT32_MAX: none */
-/* Its pid belongs to another one from now on. A process that never had anything is forgotten. */
+/* From now on its pid belongs to another process. A process that never held anything is
+ * forgotten. */
 void ledger_process_drop(struct ledger *, uint32_t process);
 
 struct ledger_freed *ledger_freed_slot(struct ledger *, uint32_t process, uint8_t space,
 				       uint64_t address);
 
-/* A call that is looked at. */
+/* The call that is being handled. */
 struct ledger_trouble {
 	const struct ct_call *c;
 	uint32_t process, site;
 	uint64_t address;
 };
-/* A free that went wrong. kind: of the memory; sites: where it was taken and freed before, 0:
- * not known. */
+/* Notes a free that went wrong. kind: kind of the memory; sites: where it was taken and freed
+ * before, 0: not known. */
 void ledger_fault(struct ledger *, enum ledger_fault_what, const struct ledger_trouble *,
 		  uint8_t kind, uint32_t taken_site, uint32_t freed_site);
 /* An allocation that failed. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * live.h - what is held now: allocations by process, space and address, so that a million take
- * less than 100 MiB. Knows no event and no format.
+ * live.h - what is held now: allocations by process, space and address. A million of them take less
+ * than 100 MiB. Knows no event and no format.
  */
 #ifndef CT_LIVE_H
 #define CT_LIVE_H
@@ -17,8 +17,8 @@ struct live_entry {
 	uint8_t pad[3];
 	uint64_t bytes;
 	uint64_t taken_ns; /* when the call that took it returned */
-	/* the context that it belongs to, 0: the device's own; MAPPED and a handle: the memory's
-	 * number */
+	/* the context to which it belongs, 0: the device's own; for MAPPED and a handle: the
+	 * memory's number */
 	uint64_t of;
 	uint32_t site;
 	uint16_t device; /* LIVE_NO_DEVICE: not known */
@@ -42,8 +42,8 @@ struct live_entry *live_find(const struct live *, uint32_t process, uint8_t spac
 struct live_entry *live_add(struct live *, uint32_t process, uint8_t space, uint64_t address);
 void live_remove(struct live *, struct live_entry *);
 /* The first entry at or after place *at, and moves *at behind it; NULL: there is none. After
- * live_remove() of it set *at back by one: what comes later may have moved there. */
+ * live_remove() of the entry, set *at back by one, because a later entry may have moved there. */
 struct live_entry *live_next(const struct live *, uint32_t *at);
-size_t live_bytes(const struct live *); /* for tests: what holds the bound */
+size_t live_bytes(const struct live *); /* for tests: the memory that is bounded */
 
 #endif

@@ -13,8 +13,8 @@ struct mem_options {
 	uint8_t by;   /* enum ledger_by, the only table; LEDGER_BY_ALL: the usual ones */
 	uint32_t top; /* rows of a table */
 	bool json;
-	bool leak_check;   /* leaks are an exit status */
-	uint64_t watch_ns; /* show growth each time so much has passed; 0: off */
+	bool leak_check;   /* leaks change the exit status */
+	uint64_t watch_ns; /* interval at which growth is shown; 0: off */
 	const char *html;  /* path of the picture; NULL: none */
 };
 

@@ -32,7 +32,7 @@ struct series {
 	uint64_t peak;
 };
 
-/* In JSON a '<' is in strings alone. */
+/* In JSON a '<' occurs only in strings. */
 static void flush(struct out *o, struct text *t)
 {
 	size_t from = 0;
@@ -62,8 +62,8 @@ static void string_of(struct text *t, struct text *raw)
 	raw->len = 0;
 }
 
-/* What a series holds from the end of a bucket on; less than nothing where frees came before
- * what they free. */
+/* What a series holds from the end of a bucket on. The sum is negative if frees came before
+ * their allocations. */
 static uint64_t held(int64_t v)
 {
 	return v > 0 ? (uint64_t)v : 0;
@@ -114,7 +114,7 @@ static void one(struct out *o, struct text *t, const struct ledger *l, const str
 	text_free(&raw);
 }
 
-/* All that has no place of its own, added up. */
+/* Writes the sum of all series without a line of their own. */
 static void rest(struct out *o, struct text *t, const struct curve *c, const struct series *s,
 		 uint32_t n, uint32_t where, uint32_t sites)
 {

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* mem_page.h - memory over time by call site as one page that needs no network: mem_page.html,
- * with the data in the place of its mark. */
+ * with the data in place of a mark in it. */
 #ifndef CT_MEM_PAGE_H
 #define CT_MEM_PAGE_H
 
 #include "curve.h"
 #include "mem_print.h"
 
-#define MEM_PAGE_SERIES 60 /* told apart on each of devices and host; the rest is one */
+/* separate series for devices, and as many for the host; the rest is one series */
+#define MEM_PAGE_SERIES 60
 
-/* What a series of the curve is: a call site, on devices or on the host. */
+/* The number of a series of the curve: a call site, on devices or on the host. */
 static inline uint32_t mem_page_series(uint32_t site, enum ledger_where where)
 {
 	return site * CURVE_WHERES + (uint32_t)where;
 }
-/* Writes it; finishes the curve. Returns 0 or -errno. */
+/* Writes the page; finishes the curve. Returns 0 or -errno. */
 int mem_page_write(struct out *, const struct ledger *, struct curve *, const struct mem_about *);
 
 #endif

@@ -40,7 +40,7 @@ void mem_frame_text(struct text *t, const struct site_frame *f, bool whole, mem_
 		put(t, f->function, MEM_NAME_BYTES);
 	else
 		text_hex(t, f->address);
-	/* two places of a function without lines are told apart by that */
+	/* this distinguishes two places of a function without line numbers */
 	if (!whole && f->function && !f->line && f->offset) {
 		text_str(t, "+");
 		text_hex(t, f->offset);
@@ -58,7 +58,7 @@ void mem_frame_text(struct text *t, const struct site_frame *f, bool whole, mem_
 	}
 }
 
-/* The program's frames, from an index on; nframes: there are no more. */
+/* Finds the program's next frame from an index on; nframes: there are no more. */
 static uint32_t own_frame(const struct site *s, uint32_t i)
 {
 	while (i < s->nframes && s->frames[i].interpreter)
@@ -160,7 +160,7 @@ static void tell_apart(struct label *labels, size_t n, bool last, mem_put_fn put
 	}
 }
 
-/* One round over all labels. Returns whether any were alike. */
+/* Makes one round over all labels. Returns true if any were equal. */
 static bool round_of(struct label *labels, size_t n, bool last, mem_put_fn put)
 {
 	bool any = false;

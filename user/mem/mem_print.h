@@ -26,22 +26,22 @@ void mem_print_watch(struct out *, const struct ledger *, const struct mem_about
 void mem_print_watch_json(struct out *, const struct ledger *, const struct mem_about *,
 			  uint64_t now_ns);
 
-/* Number of records that were lost, and of allocations that the book had no room for: with any
- * it is not known what was leaked. */
+/* Number of records that were lost, and of allocations that the book had no room for: if there
+ * are any, it is not known what was leaked. */
 uint64_t mem_missing(const struct ledger *, const struct mem_about *);
 
-/* Inside: the rows of a kind, the largest first: by what they had at most, of leaks by what they
- * are. The caller frees; NULL: there are none, or no memory. */
+/* Used inside the room: the rows of a kind, the largest first: by their peak, or, for leaks, by
+ * their size. The caller frees; NULL: there are none, or no memory. */
 const struct ledger_row **mem_rows(const struct ledger *, enum ledger_by, uint32_t *n);
-/* How a name is put into a text: text_plain(), or as it is. */
+/* The function that puts a name into a text: text_plain(), or one that does not change it. */
 typedef void (*mem_put_fn)(struct text *, const char *s, size_t max);
 #define MEM_NAME_BYTES 120
 /* A frame: "fill at app.c:12", or with the whole path "fill /src/app.c:12". */
 void mem_frame_text(struct text *, const struct site_frame *, bool whole, mem_put_fn);
-/* A call site in one line: the code that made the call, and the Python code that it was made for. */
+/* A call site in one line: the code that made the call, and the Python code that led to it. */
 void mem_site_text(struct text *, const struct site *, mem_put_fn);
-/* The same of n sites that are shown together, into out[0] to out[n - 1]: where two of them
- * would read alike, a caller by which they differ follows. */
+/* The same for n sites that are shown together, into out[0] to out[n - 1]: if two of them have
+ * the same text, a caller by which they differ is added. */
 void mem_site_texts(const struct sites *, const uint32_t *numbers, size_t n, struct text *out,
 		    mem_put_fn);
 const char *mem_where_name(enum ledger_where);	    /* "device" */

@@ -45,7 +45,7 @@ static void device(struct text *t, uint16_t d)
 		member(t, "device", d);
 }
 
-/* What is in the text goes out, so that it stays small. */
+/* Writes the text out, so that it stays small. */
 static void flush(struct out *o, struct text *t)
 {
 	out_mem(o, t->s, t->len);

@@ -34,7 +34,7 @@ static double seconds(const struct mem_about *a, uint64_t at_ns)
 	return at_ns > a->start_ns ? (double)(at_ns - a->start_ns) / 1e9 : 0;
 }
 
-/* Untrusted bytes, as a terminal may see them. */
+/* Writes untrusted bytes in a form that is safe for a terminal. */
 static void plain(struct out *o, const char *s)
 {
 	struct text t = { 0 };
@@ -70,7 +70,7 @@ static void site_line(struct out *o, const struct ledger *l, uint32_t number)
 	text_free(&t);
 }
 
-/* Those of an interpreter are left out, unless there are no others. */
+/* Frames of an interpreter are left out, unless there are no others. */
 static void stack_lines(struct out *o, const struct ledger *l, uint32_t number)
 {
 	const struct site *s = sites_get(l->sites, number);
@@ -299,7 +299,8 @@ static void faults(struct out *o, const struct ledger *l, const struct mem_about
 	uint64_t shown = 0, all = 0;
 
 	for (uint32_t i = 0; i < l->nfaults; i++) {
-		/* what was taken before the trace is freed in it, as it must be */
+		/* memory that was taken before the trace is freed during the trace, which is
+		 * correct */
 		if (l->faults[i].what == LEDGER_UNSEEN &&
 		    !l->processes[l->faults[i].process].from_start)
 			continue;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mem_sink.c - who holds memory: the sink behind `cudatrace mem`. The book is the mem room's.
- * Growth is shown by the clock, of a recording by its own. Knows no source.
+ * mem_sink.c - who holds memory: the sink behind `cudatrace mem`. The ledger does the counting.
+ * Growth is shown by the clock; for a recording, by the recording's clock. Knows no source.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ struct mem_sink {
 	bool draws;
 };
 
-/* At once, where people read; a JSON object has it in its place. */
+/* Prints it at once in text output; in JSON it is a member of the object. */
 static void on_oom(void *ctx, const struct ledger_oom *m)
 {
 	struct mem_sink *s = ctx;
@@ -97,7 +97,8 @@ static int mem_open(struct sink *s, const struct sink_opts *opts)
 	return m->ledger ? 0 : -ENOMEM;
 }
 
-/* All looks that are due until then. Of a long silence in a recording one is enough. */
+/* Shows growth at each interval that is due by now_ns. For a long pause in a recording, once is
+ * enough. */
 static void look(struct mem_sink *m, uint64_t now_ns)
 {
 	const struct mem_options *how = m->how;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mem_sites.c - see mem_sites.h. A small table remembers which site the latest ids of stacks
- * are; behind it the sites by a hash of what their frames say.
+ * mem_sites.c - see mem_sites.h. A small table remembers the sites of the latest ids of stacks;
+ * behind it is a table of the sites by a hash of their frames' content.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +20,8 @@ struct chunk {
 	char bytes[CHUNK];
 };
 
-/* Which site that is: 64 bits of hash are believed. Two stacks that share them would share a line
- * of a report. */
+/* The site with this content. A hash of 64 bits is trusted: two stacks with the same hash would
+ * share a line of a report. */
 struct by_content {
 	uint64_t hash;
 	uint32_t site;
@@ -108,7 +108,7 @@ static uint64_t mix_text(uint64_t h, const char *s)
 	return h ^ h >> 29;
 }
 
-/* A text of our own; NULL: there was none, or (*full) no room. */
+/* Keeps a copy of a text; NULL: there was no text, or (*full) no room. */
 static const char *keep(struct sites *s, const char *t, bool *full)
 {
 	char **place = t ? kept_place(&s->texts, t) : NULL;
@@ -161,7 +161,7 @@ static bool is_interpreter(const struct site_frame *f)
 	return false;
 }
 
-/* Which frames are the program's. */
+/* Marks the frames that are the program's. */
 static void tell_own(struct site *to, struct site_frame *frames)
 {
 	for (uint32_t i = 0; i < to->nframes; i++)

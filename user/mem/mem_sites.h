@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mem_sites.h - call sites: the stacks that memory was taken from, each kept once, by what it
- * says and not by its id: the table of stacks forgets old ones, and the same stack may come back
- * under another id. Without stacks a site is the function called. Memory is bounded: what finds
- * no room is the site 0. Knows events; no format, and nothing of memory.
+ * mem_sites.h - call sites: the stacks of calls that took memory. Each is kept once, by its content
+ * and not by its id, because the table of stacks forgets old ones, and the same stack may come back
+ * with another id. Without stacks a site is the called function. Memory is bounded: a stack for
+ * which there is no room gets site 0. Knows events; no format, and nothing of memory.
  */
 #ifndef CT_MEM_SITES_H
 #define CT_MEM_SITES_H
@@ -18,7 +18,8 @@ struct site {
 	/* the file whose code called it, without its directory; NULL: not known */
 	const char *library;
 	uint32_t nframes;
-	/* the innermost frame that is the program's own: not an interpreter's; < nframes, or 0 */
+	/* index of the innermost frame of the program itself, not of an interpreter; < nframes,
+	 * or 0 */
 	uint32_t first;
 	bool cut; /* the stack goes on */
 	const struct site_frame *frames;
@@ -30,7 +31,8 @@ struct site_frame {
 	uint64_t offset;  /* in the function */
 	uint32_t line;	  /* 0: not known */
 	uint8_t kind;	  /* enum ct_frame_kind */
-	/* of a language, or of its way to call C: the program's code is around it */
+	/* frame of a language's interpreter, or of its interface to C: the program's code is in
+	 * the frames around it */
 	bool interpreter;
 };
 
@@ -41,10 +43,10 @@ void sites_close(struct sites *);
 /* The site of a call with its stack, or of device work (func CT_NO_FUNC: not known). 0: none, or
  * there is no room for it. */
 uint32_t sites_of(struct sites *, unsigned int func, const struct stack *);
-/* i < sites_n(). Site 0 has no function and no frames. Valid until the next sites_of(); its
- * strings and frames until sites_close(). */
+/* i < sites_n(). Site 0 has no function and no frames. The result is valid until the next
+ * sites_of(), its strings and frames until sites_close(). */
 const struct site *sites_get(const struct sites *, uint32_t i);
 uint32_t sites_n(const struct sites *);
-uint64_t sites_no_room(const struct sites *); /* how often a new one found none */
+uint64_t sites_no_room(const struct sites *); /* how often there was no room for a new site */
 
 #endif
