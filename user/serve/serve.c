@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * serve.c - answers Prometheus, and pushes the same as OTLP: GET /metrics gives what was counted
- * until then. The sink behind `cudatrace serve`. Nothing is read between two scrapes, but for
- * now and then, so that what ended processes left is taken off the kernel's counts even if
- * nobody asks. Knows no source.
+ * serve.c - answers Prometheus, and pushes the same data as OTLP: GET /metrics returns the counters
+ * at that moment. The sink behind `cudatrace serve`. Between two scrapes the counters are read only
+ * rarely, so that the entries of ended processes are removed from the kernel's counters even if no
+ * client asks. Knows no source.
  */
 #include <errno.h>
 #include <event2/event.h>
@@ -22,7 +22,7 @@
 #include "serve_http.h"
 #include "../format/sink.h"
 
-#define PUSH_LAST_NS 2000000000ULL /* at the end, for a collector that takes nothing */
+#define PUSH_LAST_NS 2000000000ULL /* at the end, for a collector that accepts nothing */
 #define RETIRE_S 30
 
 struct serve {
@@ -34,8 +34,8 @@ struct serve {
 	uint64_t start_realtime_ns;
 	uint64_t scrapes;
 	double scrape_s, start_s;
-	int error; /* of the last reading */
-	/* losses when /readyz was asked last; and as told on stderr */
+	int error; /* error of the last reading */
+	/* losses when /readyz was last requested; and as reported on stderr */
 	uint64_t lost_before;
 	bool told_full;
 };
@@ -79,7 +79,7 @@ static int count(struct serve *s)
 
 /* ---- pages ---- */
 
-/* The text in a file of its own. -errno. */
+/* Makes a file with the text. Returns -errno on failure. */
 static int make_text(struct serve *s, enum expose_format format, size_t *len)
 {
 	struct losses losses;
@@ -122,8 +122,7 @@ static void on_metrics(void *ctx, struct evhttp_request *req, const char *accept
 	s->scrape_s += clock_s(CLOCK_MONOTONIC) - began;
 }
 
-/* A line for each thing that is not as it should be. Returns how many of them keep it from
- * counting. */
+/* Writes a line for each problem. Returns how many of them prevent counting. */
 static int troubles(struct serve *s, bool ready, char *text, size_t size)
 {
 	struct losses l;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * serve_auth.c - see serve_auth.h. What was found is kept by a keyed hash of the credentials and
- * of what they were compared with, never the password. Right ones and wrong ones are kept apart:
- * who tries many passwords does not push out one that is right. An unknown user's password is
- * compared with a hash of the highest cost that there is, so that it takes as long.
+ * serve_auth.c - see serve_auth.h. Results are kept under a keyed hash of the credentials and of
+ * what they were compared with; the password is never kept. Right and wrong ones are kept
+ * separately: a client that tries many passwords cannot push out a right one. An unknown user's
+ * password is compared with the hash of the highest cost among the users, so that it takes as long
+ * as a known user's.
  */
 #include <crypt.h>
 #include <errno.h>
@@ -32,7 +33,7 @@
 
 #define WAITING_MAX 64
 #define WAITING_OF_PEER 8
-#define KEPT 128 /* of right ones, and of wrong ones */
+#define KEPT 128 /* number of right ones kept, and of wrong ones */
 #define CREDENTIALS_MAX 512
 #define KEY_BYTES 32
 #define NICE 10
@@ -61,11 +62,11 @@ struct serve_auth {
 	unsigned char secret[KEY_BYTES];
 	struct found right[KEPT], wrong[KEPT];
 	unsigned right_at, wrong_at;
-	struct ask *asks[WAITING_MAX]; /* all that are not answered */
+	struct ask *asks[WAITING_MAX]; /* all questions without an answer */
 	int nasks;
 	struct event *came;
-	int fd; /* written to when one has been checked */
-	/* between us and the thread */
+	int fd; /* written to when a password has been checked */
+	/* protects what the thread and we share */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	struct ask *todo, **todo_end, *checked;
@@ -110,7 +111,7 @@ static void *check(void *arg)
 		a->next = s->checked;
 		s->checked = a;
 		if (write(s->fd, &one, sizeof(one)) < 0) {
-			/* it is full of ones: it will be read */
+			/* the counter is full: it will be read anyway */
 		}
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -120,14 +121,14 @@ static void *check(void *arg)
 	return NULL;
 }
 
-/* When the first password is to be checked: by then privileges have been given up. */
+/* Starts the thread at the first password to be checked: by then privileges have been dropped. */
 static bool start(struct serve_auth *s)
 {
 	s->running = s->running || !thread_start(&s->thread, "ct-passwords", 0, check, s);
 	return s->running;
 }
 
-/* ---- what was found ---- */
+/* ---- results ---- */
 
 static bool is_kept(const struct found *all, const unsigned char *key)
 {
@@ -209,7 +210,7 @@ static bool decode(const char *header, char *out, size_t size)
 	return !header[strspn(header, "=")];
 }
 
-/* Of the secret, the hash, and what was given; each ends with a NUL. */
+/* The key is made of the secret, the hash and the given credentials; each ends with a NUL. */
 static bool key_of(const struct serve_auth *s, const char *hash, const char *name,
 		   const char *password, unsigned char *key)
 {

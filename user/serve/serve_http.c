@@ -2,15 +2,17 @@
 /*
  * serve_http.c - see serve_http.h.
  *
- * Anybody who reaches the port may connect as often as he likes, and say his request a byte at a
- * time, or say nothing. So there are never more than CONNECTIONS_MAX connections, of one peer no
- * more than PEER_MAX; and since whoever comes is let in, there is always a place for a scrape: the
- * one that has been without a whole request for longest goes, of the peer that has the most. What
- * is being answered is left alone while it is read. A connection on which no request is complete
- * within PATIENCE_S is shut in any case.
+ * Anybody who reaches the port may connect any number of times, send a request one byte at a time,
+ * or send nothing. So there are never more than CONNECTIONS_MAX connections, and no more than
+ * PEER_MAX of one peer. A new connection is always accepted, so that there is always a place for a
+ * scrape: to make room, the server closes a connection of the peer that has the most, the one that
+ * has been without a complete request for longest. A connection that is being answered stays open
+ * while the client reads. A connection on which no request is complete within PATIENCE_S is closed
+ * in any case.
  *
- * libevent's server says of no connection that it begins or ends. So each one's bufferevent is
- * made here, and held: when the server has freed it, its callbacks are gone.
+ * libevent's server does not report the begin or end of a connection. So this file makes each
+ * connection's bufferevent and holds a reference: when the server has freed it, its callbacks are
+ * gone.
  */
 #include <errno.h>
 #include <event2/buffer.h>
@@ -35,16 +37,16 @@
 #include "serve_tls.h"
 #include "serve_web.h"
 
-#define TIMEOUT_S 10  /* without a byte */
-#define PATIENCE_S 30 /* for a whole request */
+#define TIMEOUT_S 10  /* time without a byte */
+#define PATIENCE_S 30 /* time for a complete request */
 #define HANDSHAKE_S 10
 #define HEADERS_MAX 16384
 #define CONNECTIONS_MAX 256
-#define PEER_MAX 128 /* of one address, or of one user of a Unix socket */
-#define ROOM 64	     /* that are accepted before it is looked who they are */
+#define PEER_MAX 128 /* connections of one address, or of one user of a Unix socket */
+#define ROOM 64	     /* connections that are accepted before their peers are determined */
 #define LOOK_S 2
 #define UNAUTHORIZED 401 /* libevent has no name for it */
-#define BACKLOG 4096	 /* of a Unix socket, whose clients do not wait */
+#define BACKLOG 4096	 /* for a Unix socket, whose clients do not wait */
 
 /* Who connected: an IPv4 address, the network (64 bits) of an IPv6 one, a user. */
 struct peer {
@@ -55,9 +57,9 @@ struct peer {
 struct connection {
 	struct bufferevent *bev; /* held */
 	struct peer peer;
-	uint64_t since_ns; /* of its beginning, or its last whole request */
-	size_t unsent;	   /* of an answer, when it was looked at last... */
-	uint64_t moved_ns; /* ...and when that was less than before */
+	uint64_t since_ns; /* time of its begin, or of its last complete request */
+	size_t unsent;	   /* bytes of an answer that were not sent at the last look... */
+	uint64_t moved_ns; /* ...and when that number last decreased */
 	bool shut;
 };
 
@@ -68,14 +70,14 @@ struct serve_http {
 	struct event_base *base;
 	const struct serve_page *pages;
 	void *ctx;
-	struct serve_web *web; /* NULL: whoever comes is answered, without TLS */
+	struct serve_web *web; /* NULL: everybody is answered, without TLS */
 	struct serve_auth *auth;
 	uint64_t denied;
 	struct connection all[CONNECTIONS_MAX + ROOM];
 	int n;
-	int fresh;	/* the last ones, of whom it is not known who they are */
-	bool closed;	/* nobody is let in until then */
-	uint64_t shut;	/* connections, to make room */
+	int fresh;	/* number of connections, the last ones, whose peers are not known yet */
+	bool closed;	/* no connection is accepted until then */
+	uint64_t shut;	/* connections that were closed to make room */
 	char path[108]; /* of the socket in the file system; "": there is none */
 };
 
@@ -127,7 +129,7 @@ static bool is_same(const struct peer *a, const struct peer *b)
 	return a->family == b->family && !memcmp(a->bytes, b->bytes, sizeof(a->bytes));
 }
 
-/* The server has let go of it. */
+/* True if the server has freed the connection. */
 static bool has_ended(const struct connection *c)
 {
 	bufferevent_data_cb in = NULL, out = NULL;
@@ -163,7 +165,7 @@ static void sweep(struct serve_http *s)
 	s->n = n;
 }
 
-/* The server finds it at its end, and frees it. */
+/* Ends a connection: the server finds that it has ended, and frees it. */
 static void shut(struct connection *c)
 {
 	int fd = bufferevent_getfd(c->bev);
@@ -173,7 +175,8 @@ static void shut(struct connection *c)
 	c->shut = true;
 }
 
-/* When was it last of use? What is being sent, and taken, is of use now. */
+/* When the connection was last useful. It is useful now if an answer is being sent and the
+ * client reads it. */
 static uint64_t used_ns(struct connection *c)
 {
 	size_t unsent = evbuffer_get_length(bufferevent_get_output(c->bev));
@@ -195,7 +198,8 @@ static int count_of(const struct serve_http *s, const struct peer *p)
 	return n;
 }
 
-/* Of this peer's (NULL: of whoever has the most) the one that has been of no use for longest. */
+/* Closes the connection of this peer (NULL: of the peer that has the most) that has not been
+ * useful for longest. */
 static void shut_one(struct serve_http *s, const struct peer *p)
 {
 	struct connection *worst = NULL;
@@ -254,7 +258,7 @@ static void on_settle(evutil_socket_t unused, short what, void *ctx)
 	s->fresh = 0;
 	while (open_count(s) > CONNECTIONS_MAX)
 		shut_one(s, NULL);
-	/* those that were shut are here until the server has seen it, which is soon */
+	/* closed connections are still here until the server notices, which is soon */
 	if (s->n < CONNECTIONS_MAX + ROOM / 2)
 		open_door(s);
 	else
@@ -303,12 +307,12 @@ static struct bufferevent *on_accept(struct event_base *base, void *ctx)
 	}
 	if (s->n == CONNECTIONS_MAX + ROOM)
 		shut_door(s);
-	/* when the server has taken it, in this round of the loop */
+	/* runs when the server has taken the connection, in this round of the loop */
 	event_active(s->settle, EV_TIMEOUT, 0);
 	return bev;
 }
 
-/* No descriptor is left, or the like: to try again at once would be a busy loop. */
+/* For example, no descriptor is left: to try again at once would be a busy loop. */
 static void on_accept_error(struct evconnlistener *listener, void *ctx)
 {
 	(void)listener;
@@ -350,7 +354,7 @@ static void answer_as(struct serve_http *s, struct evhttp_request *req, enum aut
 						: "too many passwords are being checked\n");
 }
 
-/* It is known now whether a password was right. The client may be gone. */
+/* Called when it is known whether a password was right. The client may be gone. */
 static void on_verdict(void *ctx, void *asked, enum auth_verdict verdict)
 {
 	if (evhttp_request_get_connection(asked))
@@ -421,8 +425,8 @@ void serve_http_answer_fd(struct evhttp_request *req, const char *type, int fd, 
 #define UNIX "unix:"
 #define UNIX_MODE 0660
 
-/* "unix:PATH" or "unix:PATH,mode=0666". False: it is no such thing. *err: 0, or -EINVAL after
- * one message. */
+/* "unix:PATH" or "unix:PATH,mode=0666". Returns false if it is neither. *err: 0, or -EINVAL
+ * after one message. */
 static bool parse_unix(const char *where, struct sockaddr_un *addr, unsigned int *mode, int *err)
 {
 	const char *path = where + strlen(UNIX), *comma = strstr(where, ",mode=");
@@ -496,8 +500,8 @@ int serve_http_check(const char *where)
 						     : parse(where, addr, sizeof(addr), &port);
 }
 
-/* A socket that nobody listens at any more, as of one that was killed, is taken away; anything
- * else stays. */
+/* Removes a socket on which no process listens any more, for example because its process was
+ * killed; anything else stays. */
 static void take_away_dead(const struct sockaddr_un *addr)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -510,7 +514,8 @@ static void take_away_dead(const struct sockaddr_un *addr)
 		close(fd);
 }
 
-/* The socket has its mode from the beginning: by its path another file could be meant. -errno. */
+/* Gives the socket its mode from the beginning: a later change by its path could affect another
+ * file. Returns -errno. */
 static int bind_unix(struct serve_http *s, const struct sockaddr_un *addr, unsigned int mode)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err;

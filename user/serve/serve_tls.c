@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * serve_tls.c - see serve_tls.h. The files are read once, by a descriptor whose owner and mode
- * were looked at, and given to OpenSSL as bytes. No session is resumed and nothing is
- * renegotiated: each connection shows its certificate.
+ * serve_tls.c - see serve_tls.h. The files are read once, through a descriptor whose owner and mode
+ * were checked, and given to OpenSSL as bytes. No session is resumed and nothing is renegotiated:
+ * each connection shows its certificate.
  */
 #include <event2/bufferevent.h>
 #include <event2/bufferevent_ssl.h>
@@ -16,7 +16,7 @@
 #include "serve_tls.h"
 #include "web_config.h"
 
-/* A key is written or read by no one but its owner, and read by its group at most. */
+/* Only the owner of a key may read and write it; its group may at most read it. */
 #define KEY_REFUSED 037
 #define PUBLIC_REFUSED 022
 
@@ -72,7 +72,8 @@ static int use_chain(SSL_CTX *ctx, const char *path, char *why)
 	if (!bio)
 		return -1;
 	while (ok && (cert = PEM_read_bio_X509(bio, NULL, no_password, NULL))) {
-		/* the context takes one of the chain over, and not the first */
+		/* the context takes ownership of the chain's certificates, but not of the first
+		 * one */
 		ok = n++ ? (int)SSL_CTX_add_extra_chain_cert(ctx, cert)
 			 : SSL_CTX_use_certificate(ctx, cert);
 		if (n == 1 || !ok)

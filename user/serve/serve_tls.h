@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * serve_tls.h - inside serve: what OpenSSL makes of a web configuration. Knows no HTTP.
+ * serve_tls.h - inside serve: TLS by OpenSSL, from a web configuration. Knows no HTTP.
  */
 #ifndef CT_SERVE_TLS_H
 #define CT_SERVE_TLS_H
@@ -11,11 +11,12 @@ struct ssl_ctx_st;
 struct ssl_st;
 struct web_config;
 
-/* NULL with a sentence in why (WEB_WHY_MAX bytes). To be given back with serve_tls_close(). */
+/* Returns NULL with a sentence in why (WEB_WHY_MAX bytes). Free it with serve_tls_close(). */
 struct ssl_ctx_st *serve_tls_open(const struct web_config *, char *why);
 void serve_tls_close(struct ssl_ctx_st *);
-/* What has no descriptor yet, and speaks TLS with whoever connects. Whoever frees it closes the
- * descriptor before, and calls serve_tls_free() for what serve_tls_of() said. NULL: no memory. */
+/* Makes a bufferevent that has no descriptor yet and speaks TLS with the client. To free it,
+ * first close the descriptor, and call serve_tls_free() for the result of serve_tls_of(). NULL:
+ * no memory. */
 struct bufferevent *serve_tls_accept(struct ssl_ctx_st *, struct event_base *);
 /* NULL: it speaks no TLS. */
 struct ssl_st *serve_tls_of(struct bufferevent *);

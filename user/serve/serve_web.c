@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * serve_web.c - see serve_web.h. Connections that are open keep what they began with.
+ * serve_web.c - see serve_web.h. Open connections keep the configuration with which they began.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 #define FILES 4
 
-/* What shows that a file is another one, or was written to. All 0: it is not there. Compared as
+/* Shows whether a file was replaced or written to. All 0: the file does not exist. Compared as
  * bytes: there is no padding. */
 struct mark {
 	dev_t dev;
@@ -60,7 +60,8 @@ static int load(struct serve_web *w, char *why)
 
 	if (err)
 		return err;
-	/* a file that is being written, or was emptied by mistake, opens no door */
+	/* a file that is being written, or was emptied by mistake, must not remove the
+	 * protection */
 	if ((w->config.tls && !c.tls) || (w->config.nusers && !c.nusers)) {
 		snprintf(why, WEB_WHY_MAX,
 			 "%s has no %s any more; to take that away, start cudatrace again", w->path,
@@ -87,7 +88,8 @@ static int load(struct serve_web *w, char *why)
 	return 0;
 }
 
-/* Twice: what changes before the second time is in it, what changes later has another mark. */
+/* Reads twice: a change before the second read is included, and a later change gives another
+ * mark. */
 static int load_marked(struct serve_web *w, char *why)
 {
 	int err = load(w, why);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * web_config.c - see web_config.h. Of YAML's forms those are taken that such files have: mappings
- * of scalars. What is not known is refused: a key that is misspelt must not leave a door open.
+ * web_config.c - see web_config.h. It accepts only the forms of YAML that such files have: mappings
+ * of scalars. An unknown key is an error, because a misspelt key must not leave the server open.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 #define HASH_LEN 60
 #define COST_MIN 4
-#define COST_MAX 16 /* some seconds a check */
+#define COST_MAX 16 /* a check takes some seconds */
 #define SALT_AT 7   /* behind "$2b$10$" */
 #define SCALAR_MAX 4096
 
@@ -123,7 +123,7 @@ static char *scalar(struct reading *r, const char *of)
 	return strdup(text);
 }
 
-/* Behind a key: does a mapping begin? 0: it does; 1: there is nothing, as in "key:". */
+/* Checks what follows a key. 0: a mapping begins; 1: there is nothing, as in "key:". */
 static int begins(struct reading *r, const char *of)
 {
 	int err = next(r);

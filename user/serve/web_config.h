@@ -16,10 +16,10 @@
 
 enum web_client_auth {
 	WEB_CLIENT_NONE,
-	WEB_CLIENT_REQUEST,	    /* asked for, and not verified */
-	WEB_CLIENT_REQUIRE_ANY,	    /* needed, and not verified */
+	WEB_CLIENT_REQUEST,	    /* requested, and not verified */
+	WEB_CLIENT_REQUIRE_ANY,	    /* required, and not verified */
 	WEB_CLIENT_VERIFY_IF_GIVEN, /* verified if there is one */
-	WEB_CLIENT_VERIFY,	    /* needed and verified */
+	WEB_CLIENT_VERIFY,	    /* required and verified */
 };
 
 struct web_user {
@@ -33,11 +33,11 @@ struct web_config {
 	enum web_client_auth client_auth;
 	bool tls13_only;
 	struct web_user users[WEB_USERS_MAX];
-	int nusers; /* 0: whoever comes is answered */
+	int nusers; /* 0: everybody is answered */
 };
 
-/* Reads and checks it. 0, or -EINVAL with a sentence in why (WEB_WHY_MAX bytes). Nothing has to
- * be closed then. */
+/* Reads and checks it. 0, or -EINVAL with a sentence in why (WEB_WHY_MAX bytes). After an error
+ * there is nothing to close. */
 int web_config_read(struct web_config *, const char *path, char *why);
 void web_config_close(struct web_config *);
 
