@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * recording_sink.c - the sink that stores: every event goes into a recording (user/trace), so
- * that replay gives other sinks what they would have got. Three ways: one file; files of a size,
- * the oldest dropped; the last seconds in memory, written when something happens (the flight
- * recorder). Knows no source and no format of text.
+ * recording_sink.c - the sink that stores: every event goes into a recording (user/trace), so that
+ * replay gives other sinks the same events. There are three modes: one file; several files of
+ * limited size, of which the oldest are dropped; the last seconds in memory, written when a
+ * condition is met (the flight recorder). Knows no source and no format of text.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@
  * disk. */
 #define DUMPS_MAX 10
 #define RING_BYTES (256ULL << 20)
-/* more than any block has: so far from --max-size nothing need be reckoned */
+/* more than any block has: farther than this from --max-size nothing need be calculated */
 #define FAR_BYTES (1u << 20)
 #define SMALL_BLOCK (4u << 10) /* a file with less room than for this is full */
 
@@ -197,7 +197,7 @@ static int dump(struct trace_sink *t, const char *why)
 
 /* ---- events ---- */
 
-/* Does a call make the flight recorder write? */
+/* True if the call makes the flight recorder write. */
 static bool triggers(struct trace_sink *t, const struct event *ev)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
@@ -343,7 +343,7 @@ static int trace_open(struct sink *s, const struct sink_opts *opts)
 		return -ENOMEM;
 	if (!t->ring)
 		err = open_writer(t, t->file->path);
-	return err ? -EINVAL : 0; /* what it was has been said */
+	return err ? -EINVAL : 0; /* the reason has been reported */
 }
 
 /* As replay_losses() and replay_recorded() read it. */

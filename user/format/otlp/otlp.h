@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * otlp.h - inside the OTLP outputs: what a span is, its two encodings, the spans that events make,
- * and their sending; metrics.
+ * otlp.h - inside the OTLP outputs: spans, their two encodings, the making of spans from events,
+ * the sending; metrics.
  *
  *   events -> otlp_spans (traces, parents, attributes) -> otlp_encode (protobuf or JSON) ->
  *   requests -> a file, or otlp_send
@@ -14,7 +14,7 @@
 
 /* ---- encodings (otlp_encode.c) ---- */
 
-/* Attributes are written one by one, then what has them takes them. */
+/* Attributes are written one by one; then the span or resource to which they belong takes them. */
 struct otlp_enc {
 	bool json;
 	bool of_resource; /* the next attributes are a resource's, not a span's */
@@ -34,7 +34,7 @@ struct otlp_span {
 	uint64_t start_ns, end_ns;  /* since the epoch */
 	const struct otlp_id *link; /* NULL: none */
 	bool failed;
-	const char *message; /* of a failure; NULL: none */
+	const char *message; /* message of a failure; NULL: none */
 };
 /* Adds the span with the attributes so far to a list of spans. */
 void otlp_put_span(struct otlp_enc *, const struct otlp_span *, struct text *spans);
@@ -43,7 +43,8 @@ void otlp_put_resource(struct otlp_enc *, struct text *resource);
 /* A whole ExportTraceServiceRequest: spans of one resource. */
 void otlp_put_request(bool json, const struct text *resource, const struct text *spans,
 		      const char *version, struct text *out);
-/* What a collector answers: how many spans it rejected, and its words ("" if none, cut to size). */
+/* Reads a collector's answer: how many spans it rejected, and its message ("" if none, cut to
+ * size). */
 void otlp_get_response(bool json, const char *body, size_t len, uint64_t *rejected, char *words,
 		       size_t size);
 
@@ -52,23 +53,23 @@ void otlp_get_response(bool json, const char *body, size_t len, uint64_t *reject
 #define OTLP_HEADERS 32
 
 struct otlp_config {
-	char *host, *path; /* where to; the path with its query */
+	char *host, *path; /* destination; the path includes the query */
 	uint16_t port;
 	char *authority; /* the Host header */
 	bool json, gzip;
 	uint32_t timeout_ms;
-	const char *things; /* what is sent, for messages: "spans" */
+	const char *things; /* name of what is sent, for messages: "spans" */
 	struct otlp_header {
 		char *name, *value;
 	} headers[OTLP_HEADERS];
 	int nheaders;
 };
-/* `url`: an address, or "env": that of OTEL_EXPORTER_OTLP_*ENDPOINT. Returns 0, or -EINVAL after
- * a message. */
+/* `url`: an address, or "env" for the address in OTEL_EXPORTER_OTLP_*ENDPOINT. Returns 0, or
+ * -EINVAL after a message. */
 enum otlp_signal { OTLP_TRACES, OTLP_METRICS };
 int otlp_config_open(struct otlp_config *, const char *url, enum otlp_signal);
-/* The same for the command line alone, before anything is done: what the variables say is not
- * looked at. */
+/* Checks only the command line's address, before anything else is done: it does not read the
+ * variables. */
 int otlp_config_check(const char *url);
 void otlp_config_close(struct otlp_config *);
 /* Resource attributes that the environment gives: OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES.
@@ -87,28 +88,32 @@ typedef void (*otlp_request_fn)(void *ctx, struct text *request, uint64_t n);
 struct otlp_spans *otlp_spans_open(const struct sink_opts *, bool json, bool random_ids,
 				   otlp_request_fn, void *ctx);
 void otlp_spans_close(struct otlp_spans *);
-/* Is the event one that becomes a span? Cheap, and changes nothing. */
+/* True if the event becomes a span. Cheap, and changes nothing. */
 bool otlp_spans_wants(const struct otlp_spans *, const struct event *);
-/* Returns the number of spans made of it. */
+/* Makes spans of the event. Returns their number. */
 int otlp_spans_event(struct otlp_spans *, const struct event *);
-/* Requests for what has been collected; `all`: the roots of the traces too: the end. */
+/* Makes requests of the collected spans. `all`: at the end, with the roots of the traces. */
 void otlp_spans_flush(struct otlp_spans *, bool all);
-/* What could not be made for want of memory or because there are too many processes. */
+/* Number of spans that could not be made for want of memory or because there are too many
+ * processes. */
 uint64_t otlp_spans_dropped(const struct otlp_spans *);
 
 /* ---- sending (otlp_send.c) ---- */
 
 struct otlp_totals {
-	uint64_t sent, rejected; /* accepted by the collector; not, by its own words */
-	/* dropped: no room in the queue; the collector answered with an error; never delivered */
+	/* accepted by the collector; rejected, as the collector reported */
+	uint64_t sent, rejected;
+	/* dropped spans: there was no room in the queue (full), the collector answered with an
+	 * error (refused), or they were never delivered (failed) */
 	uint64_t full, refused, failed;
 	char last[160]; /* the last thing that went wrong; "": none */
 };
-/* How long a collector that takes nothing is waited for. */
+/* How long to wait for a collector that accepts nothing. */
 struct otlp_wait {
 	uint64_t ns;
-	bool stored; /* what is sent is not live: it waits while it goes on, not only at the end */
-	/* not 0: somebody asks for the end: what failed is not tried again; NULL: nobody does */
+	bool stored; /* the data is not live: sending may wait at any time, not only at the end */
+	/* not 0: the end was requested, and failed requests are not tried again; NULL: never
+	 * requested */
 	const volatile int *stop;
 };
 struct otlp_send;
@@ -118,14 +123,16 @@ struct otlp_send *otlp_send_open(struct otlp_config *, const struct otlp_wait *,
 				 const char *version, void (*flush)(void *ctx), void *ctx);
 /* Queues a request; takes its text. */
 void otlp_send_put(struct otlp_send *, struct text *request, uint64_t n);
-/* Is there room for more? What is stored waits until there is, as struct otlp_wait says. */
+/* True if there is room for more. Data that is not live waits until there is room, within struct
+ * otlp_wait. */
 bool otlp_send_has_room(struct otlp_send *);
-/* Sends what is queued, as long as struct otlp_wait and a bound of a few seconds for what is
- * live allow, and ends the thread. False: it could not be ended, and what it may still look at
- * must stay. */
+/* Sends what is queued, as long as struct otlp_wait allows (for live data also at most a few
+ * seconds), and ends the thread. False: the thread could not be ended, and the memory that it
+ * may still use must stay. */
 bool otlp_send_close(struct otlp_send *, struct otlp_totals *);
 
-/* The closing message. skipped: what did not even reach the queue. Returns what did not arrive. */
+/* Prints the closing message. skipped: number that did not even reach the queue. Returns the
+ * number that did not arrive. */
 uint64_t otlp_say(const struct otlp_totals *, const char *things, uint64_t skipped);
 
 /* ---- metrics (otlp_metrics.c) ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * otlp_attrs.c - attributes, under the names that go-cupti's tags had, so that what reads these
- * goes on to. Arguments of calls are found by their names in CUDA's headers. Knows no function
+ * otlp_attrs.c - attributes, with the names of go-cupti's tags, so that programs that read those
+ * tags still work. Arguments of calls are found by their names in CUDA's headers. Knows no function
  * and no encoding.
  */
 #include <stdio.h>

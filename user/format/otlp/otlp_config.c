@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * otlp_config.c - where to send spans and how: the address of the command line, and the
- * environment variables that every OpenTelemetry exporter reads. One for traces alone
- * (OTEL_EXPORTER_OTLP_TRACES_X) goes before the one for all signals.
+ * otlp_config.c - where to send spans and how: the address of the command line, and the environment
+ * variables that every OpenTelemetry exporter reads. A variable for traces only
+ * (OTEL_EXPORTER_OTLP_TRACES_X) takes precedence over the one for all signals.
  */
 #include <errno.h>
 #include <event2/http.h>

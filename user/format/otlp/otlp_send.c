@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * otlp_send.c - requests to a collector, from a thread of its own: the tracing never waits for a
+ * otlp_send.c - requests to a collector, from a separate thread, so that tracing never waits for a
  * network.
  *
- * Requests wait in a queue of bounded size; what finds no room is dropped and counted. One is
- * under way at a time, by libevent's HTTP client. What may go better later (no connection, no
- * answer in time, 429, 502, 503, 504) is tried again, after a time that doubles and has some
- * chance in it, or the one that the collector asks for by Retry-After; any other refusal drops
- * the request. At the end of a trace what is queued has LAST_NS, or only the patience of struct
- * otlp_wait once a try has failed. What is not live can wait: a recording is sent as long as the
- * collector takes anything, and only a collector that takes nothing for that long is given up. A
- * thread that is stuck in a name lookup is left behind.
+ * Requests wait in a queue of bounded size; requests for which there is no room are dropped and
+ * counted. One request is sent at a time, with libevent's HTTP client. After a failure that may be
+ * temporary (no connection, no answer in time, 429, 502, 503, 504) the request is tried again,
+ * after a time that doubles and is partly random, or after the time that the collector sets with
+ * Retry-After. Any other refusal drops the request. At the end of a trace the queue has LAST_NS to
+ * be sent, or only the time of struct otlp_wait once a try has failed. Data that is not live can
+ * wait: a recording is sent as long as the collector accepts anything, and sending stops only if
+ * the collector accepts nothing for the time of struct otlp_wait. A thread that is stuck in a name
+ * lookup is abandoned.
  */
 #include <errno.h>
 #include <event2/buffer.h>
@@ -38,9 +39,10 @@
 #define LONGEST_WAIT_MS 30000
 #define LONGEST_RETRY_AFTER_S 300
 #define LAST_NS 5000000000ULL
-#define TRIES 12 /* of one request: some minutes; what is not live is bounded by time alone */
+/* tries of one request: some minutes; for data that is not live only the time is limited */
+#define TRIES 12
 #define RESPONSE_BYTES 65536
-/* a thread that does not end so long after its time is left behind */
+/* a thread that does not end within this time after its limit is abandoned */
 #define STUCK_NS 1000000000ULL
 
 struct job {
@@ -60,12 +62,12 @@ struct otlp_send {
 
 	pthread_t thread;
 	int wake;	      /* eventfd: something is queued, or the end */
-	pthread_mutex_t lock; /* of all below up to `done` */
+	pthread_mutex_t lock; /* protects all members below up to `done` */
 	struct job *head, **tail;
 	size_t bytes;
 	struct otlp_totals totals;
 	bool ending, done;
-	/* CLOCK_MONOTONIC: when the end began; when a request was done with last; the first
+	/* CLOCK_MONOTONIC: when the end began; when the last request was finished; the first
 	 * failed try since then, 0: none */
 	uint64_t ending_ns, settled_ns, failing_ns;
 
@@ -94,8 +96,8 @@ static bool is_stopped(const struct otlp_send *s)
 	return s->patience.stop && *s->patience.stop;
 }
 
-/* What is not live waits for a collector that takes nothing as long as it has patience, and
- * nobody asks for the end. */
+/* Data that is not live waits for a collector that accepts nothing, within the time of struct
+ * otlp_wait and until the end is requested. */
 bool otlp_send_has_room(struct otlp_send *s)
 {
 	static const struct timespec moment = { .tv_nsec = 5000000 };
@@ -112,13 +114,13 @@ bool otlp_send_has_room(struct otlp_send *s)
 	}
 }
 
-/* Until when what is left may take, under the lock; CLOCK_MONOTONIC. */
+/* The time until which the rest may be sent (CLOCK_MONOTONIC). The caller holds the lock. */
 static uint64_t last_moment(const struct otlp_send *s)
 {
 	uint64_t failing_ns = s->failing_ns > s->ending_ns ? s->failing_ns : s->ending_ns;
 	uint64_t last_ns = s->ending_ns + (s->patience.ns > LAST_NS ? s->patience.ns : LAST_NS);
 
-	/* nobody is waited for any more; a collector that takes what comes has its few seconds */
+	/* no more waiting; a collector that accepts requests still has its few seconds */
 	if (s->patience.stored && is_stopped(s))
 		return s->ending_ns + (s->failing_ns ? 0 : LAST_NS);
 	if (s->patience.stored) {
@@ -172,7 +174,7 @@ static struct job *take(struct otlp_send *s)
 	return j;
 }
 
-/* ---- what becomes of a request ---- */
+/* ---- outcomes of a request ---- */
 
 enum outcome { ACCEPTED, REFUSED, FAILED };
 
@@ -185,7 +187,7 @@ static void remember(struct otlp_send *s, const char *what)
 		msg_warn("--otlp: %s:%u: %s", s->config.host, s->config.port, what);
 }
 
-/* Counts it and is done with it. */
+/* Counts the outcome of the request and frees it. */
 static void settle(struct otlp_send *s, enum outcome outcome, uint64_t rejected, const char *what)
 {
 	struct job *j = s->job;
@@ -406,7 +408,7 @@ static void post(struct otlp_send *s)
 
 /* ---- the thread ---- */
 
-/* The next request, if none is under way; at the end, out. */
+/* Starts the next request if none is under way; at the end, leaves the loop. */
 static void go_on(struct otlp_send *s)
 {
 	bool over;
@@ -550,7 +552,7 @@ struct otlp_send *otlp_send_open(struct otlp_config *config, const struct otlp_w
 	return NULL;
 }
 
-/* What the queue still holds is not going to be sent any more. */
+/* Counts what the queue still holds as not sent. */
 static void count_rest(struct otlp_send *s)
 {
 	for (struct job *j = s->head; j; j = j->next)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * otlp_spans.c - which spans events make, and which traces these are in.
+ * otlp_spans.c - makes spans from events, and assigns them to traces.
  *
- * Each process has a trace at a time. Its root is a span with the process's name, over all that
- * is in it; below it the calls of the threshold or longer, below these the work of the devices.
- * As no viewer opens a million spans, a trace ends after SPANS_MAX spans or TRACE_NS, and the
- * root of the next one has a link to it. Work comes later than its call and belongs to the
- * call's trace, which is found by the call's number; ids are made of numbers too, so that
- * nothing has to be kept for each call. A call that is shorter than the threshold gets its span
- * when its work is not. Knows no protocol.
+ * Each process has one trace at a time. Its root is a span with the process's name, which covers
+ * everything in the trace. Below it are the calls that last at least the threshold, and below these
+ * their device work. As no viewer opens a million spans, a trace ends after SPANS_MAX spans or
+ * TRACE_NS, and the root of the next one has a link to it. Work comes later than its call and
+ * belongs to the call's trace, which is found by the call's number. Ids are made from numbers too,
+ * so that nothing has to be kept for each call. A call that is shorter than the threshold gets a
+ * span if its work is not shorter. Knows no protocol.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -303,8 +303,8 @@ static void grow(struct trace *t, uint64_t start_ns, uint64_t end_ns)
 	t->end_ns = end_ns > t->end_ns ? end_ns : t->end_ns;
 }
 
-/* Marks that the call has its span. Returns whether it had. What was pushed out by a later one
- * has had it. */
+/* Marks that the call has its span. Returns whether it had one before. A call that a later one
+ * replaced counts as having one. */
 static bool had_span(struct otlp_process *p, uint32_t number)
 {
 	uint32_t *at;

@@ -8,8 +8,7 @@
 #include "../timeline.h"
 #include "../work_text.h"
 
-/* What lies on a track; the rows of perfetto_track.c say what it is called and below which other
- * it stands. */
+/* The kinds of tracks; the rows of perfetto_track.c give their names and parents. */
 enum track_kind {
 	T_NONE,
 	T_PROCESS,
@@ -60,7 +59,8 @@ struct timeline_key perfetto_track_key(enum track_kind, const struct process *pr
 /* The track, known to the reader of the trace. NULL: no memory. */
 struct timeline_track *perfetto_track(struct perfetto *, enum track_kind,
 				      const struct process *proc, uint32_t a, uint32_t b);
-/* Tells of a track that is not told of yet, or again to say more of it. Returns 0 or -ENOMEM. */
+/* Writes the description of a track that has none yet, or a new one that says more. Returns 0 or
+ * -ENOMEM. */
 int perfetto_track_tell(struct perfetto *, struct timeline_track *, const char *description);
 /* The uuid of one of its lanes. */
 uint64_t perfetto_track_lane(struct perfetto *, struct timeline_track *, struct timeline_lane *,

@@ -12,7 +12,7 @@
 #include "../sink.h"
 #include "../../util/text.h"
 
-/* What is sent once, by its field number in InternedData. */
+/* Kinds of strings that are sent once, by their field number in InternedData. */
 enum perfetto_dict {
 	PERFETTO_CATEGORIES = 1,
 	PERFETTO_NAMES = 2,
@@ -64,8 +64,8 @@ struct perfetto_track {
 /* 0 or -ENOMEM; close is safe then */
 int perfetto_write_open(struct perfetto_writer *, struct out *);
 void perfetto_write_close(struct perfetto_writer *);
-/* The first packet: nothing that was sent before counts. Also in the middle, when too much is
- * remembered. */
+/* Writes the first packet, after which nothing that was sent before is valid. Also used in the
+ * middle of a trace, when too much is remembered. */
 void perfetto_write_state(struct perfetto_writer *, bool first);
 void perfetto_write_clocks(struct perfetto_writer *, uint64_t monotonic_ns, uint64_t boottime_ns,
 			   uint64_t realtime_ns);
@@ -75,10 +75,11 @@ void perfetto_write_event(struct perfetto_writer *, enum perfetto_type, uint64_t
 			  uint64_t flow, bool ends, const char *body, size_t len);
 void perfetto_write_count(struct perfetto_writer *, uint64_t ns, uint64_t uuid, int64_t value);
 void perfetto_write_double(struct perfetto_writer *, uint64_t ns, uint64_t uuid, double value);
-/* Writes what was interned and not written yet: before any event whose body has it. */
+/* Writes what was interned and not written yet. Call it before writing any event whose body
+ * refers to it. */
 void perfetto_write_interned(struct perfetto_writer *);
-/* So much is remembered that it is time for perfetto_write_state(); no body that was made before
- * may be written after it. */
+/* True if so much is remembered that perfetto_write_state() should be called. After that call,
+ * no body that was made before it may be written. */
 bool perfetto_write_is_full(const struct perfetto_writer *);
 
 /* The number of a string of untrusted bytes; 0: no memory. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * table_groups.h - rows that are the same but for the thread become one: a training job has
- * hundreds of threads that wait at the same place. Rows are held back until all have come. Knows
- * no event.
+ * table_groups.h - rows that differ only in the thread become one row: a training job has hundreds
+ * of threads that wait at the same place. Rows are held back until all have come. Knows no event.
  */
 #ifndef CT_TABLE_GROUPS_H
 #define CT_TABLE_GROUPS_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fold.h - calls added up by process, stack and function: a tree of frames, from the process at the
- * root's children to the call, and for a launch to the kernel. Or device work, by the stack of the
- * call that caused it. What the folded, flame and speedscope sinks print. Knows none of them.
+ * fold.h - calls added up by process, stack and function: a tree of frames. The root's children are
+ * the processes, and the leaves are the calls, or, for launches, the kernels. Or device work, by
+ * the stack of the call that caused it. The folded, flame and speedscope sinks print it; it knows
+ * none of them.
  *
  * Memory is bounded: what finds no room any more is added to the line "[other]".
  */
@@ -25,8 +26,8 @@ enum fold_kind {
 	FOLD_KIND_END
 };
 
-/* What a frame says. Safe to print: well-formed UTF-8 that a terminal shows as it is, no ';' and
- * no newline. Never empty. Valid until the next event. */
+/* The text of a frame. Safe to print: well-formed UTF-8 that a terminal shows as it is, no ';'
+ * and no newline. Never empty. Valid until the next event. */
 struct fold_name {
 	const char *text;
 	/* with `places`: the source file; else, and where it is not known, NULL */
@@ -39,12 +40,12 @@ struct fold_name {
 struct fold_node {
 	uint32_t parent, child, next; /* child: the first one; next: of the same parent */
 	uint32_t name;
-	uint64_t self; /* weight of what ends here: calls, ns or bytes */
+	uint64_t self; /* weight of the calls or the work that end here: calls, ns or bytes */
 };
 
 struct fold {
 	const struct sink_opts *opts;
-	/* tell frames apart by source file and line too; to be set before the first event */
+	/* separate frames by source file and line too; set it before the first event */
 	bool places;
 	struct fold_node *nodes;
 	uint32_t nnodes;
@@ -64,8 +65,7 @@ struct fold_name fold_name(const struct fold *, uint32_t i);
 /* Returns 1 when the event is counted: a call, or with SINK_WEIGHT_GPU device work that took
  * time. 0 when not. */
 int fold_event(struct fold *, const struct event *);
-/* To be called once when all events are in: sorts every node's children by name. Returns 0 or
- * -ENOMEM. */
+/* Call it once, after all events: sorts every node's children by name. Returns 0 or -ENOMEM. */
 int fold_finish(struct fold *);
 /* The node after `at` in the order parents first, and its depth, which is kept in *depth (the
  * root's is 0). 0: that was all. */
