@@ -52,7 +52,7 @@ static int value_is(void *ctx, struct timeline_track *tr, struct timeline_lane *
 	double v;
 
 	if (perfetto_track_kind(&tr->key) == T_IN_USE) {
-		/* a late change counts from now on, so that what follows is true */
+		/* a late change counts from now on, so that later values are correct */
 		memcpy(&delta, bytes, sizeof(delta));
 		tr->sum = (int64_t)((uint64_t)tr->sum + (uint64_t)delta);
 		perfetto_write_count(&pf->w, l->last_ns, tr->own, tr->sum);
@@ -138,7 +138,8 @@ static int add_call(struct perfetto *pf, const struct event *ev)
 	char *p;
 	int err;
 
-	/* it comes again when it has returned; of one that began before the trace there is no time */
+	/* it comes again when it has returned; for a call that began before the trace, the time
+	 * is not known */
 	if (c->h.flags & (CT_F_PENDING | CT_F_BEFORE))
 		return 0;
 	if (c->h.flags & CT_F_NO_RETURN) {
@@ -382,7 +383,7 @@ static int perfetto_event(struct sink *s, const struct event *ev)
 	pf->proc = ev->proc;
 	pf->gpus = ev->gpus;
 	pf->thread = ev->thread;
-	/* what is held names strings by numbers that are about to be given anew */
+	/* held events refer to strings by numbers that are about to be reassigned */
 	if (perfetto_write_is_full(&pf->w)) {
 		err = timeline_flush(pf->timeline);
 		if (err)

@@ -6,8 +6,8 @@
  *   ------ ----------- ----------- --------- --------- ----------------
  *    97.13    0.001124         112        10           cudaMalloc
  *
- * What devices did has a table of its own below: its time is the devices', and passes beside the
- * calls'. Knows no function by name.
+ * Device work has a separate table below: its time is the devices' time, which passes in parallel
+ * to the calls' time. Knows no function by name.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -7,10 +7,10 @@
  *   call,1234018000,112400,12345,12345,train,cudaLaunchKernel,17,...
  *   kernel,1234120000,8960,12345,,train,"vecAdd(float const*, int)",17,...
  *
- * Quoted as RFC 4180 has it; a text that a spreadsheet would take as a formula gets a ' before
- * it (docs/exports.md). Lines end in a newline alone. A cell without a value is empty. Columns
- * are only ever added at the end. A sample of several metrics is a row for each of them. Calls
- * that were counted in windows have no rows: a row of type muted says how many there were.
+ * Cells are quoted as in RFC 4180; a text that a spreadsheet would take as a formula gets a '
+ * before it (docs/exports.md). Lines end in a newline alone. A cell without a value is empty.
+ * Columns are only ever added at the end. A sample of several metrics is a row for each of them.
+ * Calls that were counted in windows have no rows: a row of type muted says how many there were.
  */
 #include <errno.h>
 #include <math.h>
@@ -257,7 +257,8 @@ static void put_flags(struct csv *c, const struct ct_hdr *h)
 	put_cell(c, FLAGS);
 }
 
-/* What tells the process and the GPU from others that have the same numbers; ends the row. */
+/* Writes what distinguishes the process and the GPU from others with the same numbers; ends the
+ * row. */
 static void put_identity(struct csv *c, const struct sink_opts *o, const struct event *ev)
 {
 	const struct process_info *i = ev->rec->pid ? ev->proc->info : NULL;
@@ -369,8 +370,8 @@ static void put_sample(struct csv *c, const struct sink_opts *o, const struct ev
 	put_identity(c, o, ev);
 }
 
-/* The calls of a stretch that have no rows of their own. What was estimated too high before is
- * taken back by a negative number. */
+/* Writes the calls of a period that have no rows of their own. A negative number corrects an
+ * earlier estimate that was too high. */
 static void put_muted(struct csv *c, const struct ct_muted *m)
 {
 	struct muted_sum sum = { 0 };

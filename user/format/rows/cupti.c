@@ -10,9 +10,9 @@
  *   MEMCPY HtoD [ 22500 - 23012 ] device 0, context 1, stream 7, correlation 1/1
  *   KERNEL "vecAdd(...)" [ 32058 - 35224 ] device 0, context 1, stream 7, correlation 2
  *
- * Times are nanoseconds since the trace began. Devices and contexts come first: what calls there
- * are before the first device work is kept back until that comes. Lines of another process than
- * the one before follow a PROCESS line. Knows no function by name.
+ * Times are nanoseconds since the trace began. Devices and contexts come first: calls before the
+ * first device work are held back until device work comes. Lines of another process than the one
+ * before follow a PROCESS line. Knows no function by name.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -225,7 +225,7 @@ static int put_work(struct sink *s, const struct event *ev)
 	return 1;
 }
 
-/* What is no work of the program's. Returns 1 when a line came of it. */
+/* Writes device records that are not the program's work. Returns 1 if it wrote a line. */
 static int put_other(struct sink *s, const struct ct_hdr *h)
 {
 	const struct ct_overhead *over = (const struct ct_overhead *)h;

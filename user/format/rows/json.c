@@ -59,9 +59,9 @@ static char *put_known_text(char *p, const char *key, const char *s)
 	return n ? put_char(escape_json(put_str(p, key), s, n), '"') : p;
 }
 
-/* Beside the pid, which others may have had: the process's number in the trace where it is
- * another, its pid in the initial namespace where that is another, its rank, and in merged
- * recordings where it ran. */
+/* Writes what identifies the process besides its pid, which others may have had: its number in
+ * the trace and its pid in the initial namespace, if they differ from the pid, its rank, and in
+ * merged recordings its host. */
 static char *put_whom(char *p, const struct process *proc)
 {
 	const struct process_info *i = proc->info;
@@ -218,7 +218,7 @@ static char *put_gpu(char *p, const struct event *ev)
 		       : p;
 }
 
-/* On what a call works, and its number, which the device work that comes of it has too. */
+/* Writes what a call works on, and its number, which its device work has too. */
 static char *put_place(char *p, const struct event *ev)
 {
 	p = put_known(p, ",\"device\":", ev->device);

@@ -196,8 +196,8 @@ static void put_call_columns(struct table *t, const struct sink_opts *o, const s
 /* ---- rows ---- */
 
 /*
- * The argument that the kernel's name stands for: the first input that is a function and not
- * null. NULL: none. `bare`: the name comes first and without a label, as what is launched does.
+ * The argument that the kernel's name replaces: the first input that is a function and not null.
+ * NULL: none. `bare`: the name comes first and without a label, as what is launched does.
  */
 static const struct field *kernel_field(const struct ct_call *c, const struct field *f, int n,
 					bool *bare)
@@ -256,8 +256,8 @@ struct named {
 	bool bare;
 };
 
-/* What of a call a row has: with --enter-exit the entry row has the inputs, and the other one
- * what is known at the return. */
+/* The part of a call that a row shows: with --enter-exit the entry row has the inputs, and the
+ * other row what is known at the return. */
 enum part { PART_ALL, PART_INPUTS, PART_OUTPUTS };
 
 /* Arguments and outputs, separated by commas. An output that is not there, and what the table
@@ -325,7 +325,7 @@ static void put_result(struct table *t, const struct sink_opts *o, const struct 
 		w->p = put_lit(w->p, PLAIN);
 }
 
-/* May device rows come of it? */
+/* True if a call of the function may cause device rows. */
 static bool makes_work(uint16_t func)
 {
 	switch (api_funcs[func].class) {
@@ -460,7 +460,7 @@ static void foreign_row(struct table *t, const struct sink_opts *o, const struct
 			f->h.end_ns - f->h.start_ns);
 }
 
-/* What stands under EVENT for what a device did; NULL: the table does not show this kind. */
+/* The text under EVENT for device work; NULL: the table does not show this kind. */
 static const char *device_what(const struct ct_hdr *h, char *buf, size_t size)
 {
 	if (!kind_is(h->kind, KIND_DEVICE))
@@ -473,7 +473,7 @@ static const char *device_what(const struct ct_hdr *h, char *buf, size_t size)
 	return buf;
 }
 
-/* What a device did: TIME is its start there. */
+/* Writes device work: TIME is its start on the device. */
 static void device_row(struct table *t, const struct sink_opts *o, const struct event *ev,
 		       const char *what)
 {
@@ -523,8 +523,9 @@ static void put_row(struct table *t, const struct sink *s, const struct event *e
 	*t->w.p++ = '\n';
 }
 
-/* A thread that is inside a call: one row for all of a process that are at the same place, where
- * nothing but the thread and the time differs. What stands before and behind these is the key. */
+/* Holds the row of a thread that is inside a call: all threads of a process that are at the same
+ * place share one row, if only the thread and the time differ. The text before and after these
+ * two is the key. */
 static int hold_row(struct table *t, const struct sink *s, const struct event *ev)
 {
 	const struct proc_text *proc = proc_text(t, ev->proc);

@@ -3,8 +3,8 @@
  * fold.c - see fold.h.
  *
  * Names are kept once; a node is found by its parent and its name in a hash of all nodes. Stacks
- * repeat: where the last call of a process, stack, function and kernel ended is remembered in a
- * table of places, so that it costs no walk.
+ * repeat: a table of places remembers the node where the last call of a process, stack, function
+ * and kernel ended, so that no walk is needed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -299,7 +299,7 @@ static uint32_t walk(struct fold *f, const struct place *key, const struct stack
 	return at;
 }
 
-/* What a call is weighed as: the call and, of a launch, its kernel. */
+/* Sets in the key what ends a call's stack: the call and, for a launch, its kernel. */
 static void call_ends(struct fold *f, const struct event *ev, struct place *key)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
@@ -313,7 +313,7 @@ static void call_ends(struct fold *f, const struct event *ev, struct place *key)
 		key->func = NONE;
 }
 
-/* What device work is weighed as: the call that caused it, and the work. */
+/* Sets in the key what ends device work's stack: the call that caused it, and the work. */
 static void work_ends(struct fold *f, const struct event *ev, struct place *key)
 {
 	bool known = ev->cause && ev->cause->func < api_nfuncs;
@@ -481,7 +481,7 @@ int fold_finish(struct fold *f)
 
 	if (!list)
 		return -ENOMEM;
-	/* what a graph took is what its nodes took, where these are known */
+	/* a graph's time is the time of its nodes, if these are known */
 	for (uint32_t i = 0; i < f->nnodes && f->index->graph && f->index->graph_nodes; i++)
 		if (f->nodes[i].name == f->index->graph)
 			f->nodes[i].self = 0;

@@ -3,11 +3,11 @@
  * speedscope.c - a file for speedscope (https://www.speedscope.app/file-format-schema.json),
  * written at the end.
  *
- * When calls have stacks: one profile of type "sampled", in which each distinct stack is a
- * sample with its weight, the call and for a launch the kernel below the frames; frames have
- * file and line. When none has: a profile of type "evented" for each thread and each stream, in
- * which every call and every piece of device work stands at its time. Which of the two it is to
- * be is known at the end alone, so that both are kept until the first stack comes.
+ * When calls have stacks: one profile of type "sampled", in which each distinct stack is a sample
+ * with its weight, the call and for a launch the kernel below the frames; frames have file and
+ * line. When none has: a profile of type "evented" for each thread and each stream, in which every
+ * call and every piece of device work stands at its time. Which of the two is written is known only
+ * at the end, so both are kept until the first stack comes.
  */
 #include <errno.h>
 #include <stdio.h>
