@@ -55,12 +55,12 @@ static __noinline int sweep(struct thread *t, __u64 sp)
 	return 0;
 }
 
-/* How the call that is being entered stands to the frame on top. */
+/* The relation between the call that is being entered and the frame on top. */
 enum stand {
-	STAND_INSIDE, /* of the frame's call: made by it, or tail-called */
-	STAND_AGAIN,  /* it is the frame's call, seen by a second link */
+	STAND_INSIDE, /* the frame's call made it, by a call or by a tail call */
+	STAND_AGAIN,  /* it is the frame's own call, seen again by a second link */
 	STAND_APART,  /* on another stack, while the frame's call is under way */
-	STAND_BEHIND, /* the frame's call is over, though nobody saw it return */
+	STAND_BEHIND, /* the frame's call has ended, but no probe saw it return */
 };
 
 static __always_inline enum stand stand_of(struct pt_regs *ctx, const struct frame *f, __u64 sp,
@@ -72,10 +72,11 @@ static __always_inline enum stand stand_of(struct pt_regs *ctx, const struct fra
 	if (frame_on_signal && !on_signal)
 		return STAND_BEHIND;
 	/*
-	 * While a file's links are being replaced both are on the same function, and the newer
-	 * one's program runs first (consumer_add() in kernel/events/uprobes.c adds at the head).
-	 * An older one's frame under a newer entry is of a call whose return went with its link.
-	 * Links by address have no generation: but then no return probe is set yet.
+	 * While a file's links are being replaced, the old and the new link are on the same
+	 * function, and the new link's program runs first (consumer_add() in
+	 * kernel/events/uprobes.c adds at the head). If a frame of an older link is below an entry
+	 * of a newer one, its return probe was removed with its link. Links by address have no
+	 * generation, but they have no return probe at this point.
 	 */
 	if (f->sp == sp && f->ip == PT_REGS_IP(ctx) &&
 	    (f->cookie > cookie || (config.by_address && !replaced_at(sp))))
@@ -86,13 +87,13 @@ static __always_inline enum stand stand_of(struct pt_regs *ctx, const struct fra
 		return STAND_APART;
 	if (f->sp >= sp)
 		return STAND_INSIDE;
-	/* above a call that is under way, for all that is known: jumped over it, or on the stack
-	 * of a coroutine */
+	/* possibly above a call that is still under way: it jumped over that call, or it is on the
+	 * stack of a coroutine */
 	return on_two_stacks(f->sp, sp) ? STAND_APART : STAND_BEHIND;
 }
 
-/* Drops the frames of calls that are over, until one is on top that the new call has to do with.
- * Returns how it stands to that one; STAND_BEHIND: none is left. */
+/* Drops the frames of calls that have ended, until the top frame is related to the new call.
+ * Returns the relation; STAND_BEHIND: no frame is left. */
 static __noinline int settle(struct pt_regs *ctx, struct thread *t, __u64 cookie)
 {
 	__u64 sp = ENTRY_SP(ctx);
@@ -117,9 +118,9 @@ static __noinline int settle(struct pt_regs *ctx, struct thread *t, __u64 cookie
 }
 
 /*
- * The top frame is not that of the call which returns to sp. Drops what is above that call's
- * frame: calls that were jumped over, and those without a return probe. Nothing is dropped when
- * the call is one that was folded and has no frame.
+ * For when the top frame does not belong to the call that returns to sp. Drops the frames above
+ * that call's frame: calls that were jumped over, and calls without a return probe. If the call was
+ * folded and has no frame, nothing is dropped.
  */
 static __noinline int settle_return(struct thread *t, __u64 sp)
 {
@@ -147,7 +148,7 @@ static __noinline int settle_return(struct thread *t, __u64 sp)
 	return 0;
 }
 
-/* What the caller's frames are unwound from. */
+/* Saves the registers from which the caller's frames are unwound. */
 static __always_inline void keep_registers(struct pt_regs *ctx, struct thread *t, struct frame *f,
 					   __u32 d, __u64 sp)
 {
@@ -166,13 +167,13 @@ static __always_inline void keep_registers(struct pt_regs *ctx, struct thread *t
 	f->bp = ctx->regs[29];
 	__builtin_memcpy(f->regs, &ctx->regs[19], sizeof(f->regs));
 #endif
-	/* a tail call finds the pending return probe's trampoline in its place */
+	/* at a tail call, the pending return probe's trampoline is in its place */
 	outer = &t->frames[(d - 1) & (CT_MAX_FRAMES - 1)];
 	if (d && outer->sp == sp)
 		f->ip_to = outer->ip_to;
 }
 
-/* A frame for a call without a return probe: what it calls is inside it all the same. */
+/* A frame for a call without a return probe: its nested calls must be recognized too. */
 static __always_inline void keep_apart(struct pt_regs *ctx, struct thread *t, struct frame *f,
 				       __u32 d)
 {
@@ -280,12 +281,12 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 	f->rec.ret = 0;
 	if (config.stacks)
 		keep_registers(ctx, t, f, d, sp);
-	/* what is counted alone needs no memory of the program's */
+	/* a call that is only counted needs no memory of the program */
 	if (spec->nentry && !f->sampled && !(config.count && !(flags & (CT_S_ALWAYS | CT_S_INNER))))
 		do_reads_whole(f, func, CT_AT_ENTRY, spec->more);
 	entry_only = config.no_return || apart || (flags & CT_S_CALLBACK) ||
 		     (spec->more & CT_S_ENTRY_ONLY);
-	/* nor its time, where that is all there will be of it */
+	/* and no time, if counting is all that is done with it */
 	if (!(config.count && config.no_return) || flags & (CT_S_ALWAYS | CT_S_INNER))
 		f->rec.h.start_ns = f->rec.h.end_ns = bpf_ktime_get_ns();
 	if (entry_only && !f->sampled && config.stacks && (spec->more & CT_S_STACK) &&
@@ -323,8 +324,8 @@ static __always_inline void count_orphan(void)
 		COUNT(lost[CT_LOSS_ORPHAN]);
 }
 
-/* The frame is told by the stack pointer alone: of functions that tail-call each other, which
- * share it, the kernel runs the return handlers newest first. */
+/* The frame is found by the stack pointer alone. Functions that tail-call each other share it, and
+ * the kernel runs their return handlers newest first. */
 static __always_inline int leave(struct pt_regs *ctx)
 {
 	__u64 sp = RETURN_SP(ctx), now = bpf_ktime_get_ns();
@@ -338,16 +339,16 @@ static __always_inline int leave(struct pt_regs *ctx)
 	if (phase != CT_PHASE_RUNNING && phase != CT_PHASE_CLOSING)
 		return 0;
 	if (!t) {
-		/* Not traced, or a call that began before the attach. */
+		/* The process is not traced, or the call began before the probes were attached. */
 		if (!config.filter_pids && !config.cgroup_id)
 			count_orphan();
 		return 0;
 	}
 	d = t->depth - 1;
 	if (d >= CT_MAX_FRAMES) {
-		/* A frame with ip 0 is done with; where the entry cannot call its return off,
-		 * its return may follow, or a second one: of a tail call, or of a link that is
-		 * being replaced. */
+		/* A frame with ip 0 is finished. If the entry could not cancel the return probe,
+		 * its return may still come, or a second one: from a tail call, or from a link that
+		 * is being replaced. */
 		f = &t->frames[0];
 		if (t->id && (f->sp != sp || f->ip))
 			count_orphan();
@@ -371,7 +372,7 @@ static __always_inline int leave(struct pt_regs *ctx)
 	t->depth = d;
 	f->ip = 0;
 	if (!take(f))
-		return 0; /* its record was sent at its entry, or when tracing stopped */
+		return 0; /* its record was already sent, at its entry or when tracing stopped */
 	spec = &specs[func];
 	f->rec.ret = PT_REGS_RC(ctx);
 	f->rec.h.end_ns = now;
@@ -388,7 +389,7 @@ static __always_inline int leave(struct pt_regs *ctx)
 			COUNT(filtered);
 		return 0;
 	}
-	/* what names kernels is needed whatever is shown */
+	/* calls that name kernels are needed whatever is shown */
 	if (!(spec->flags & CT_S_ALWAYS)) {
 		if (!wanted)
 			COUNT(filtered);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * count.bpf.h - calls that are counted and not sent: nothing crosses to user space until it
- * asks. One set of sums for all CPUs, with atomic adds: a map per CPU would not fit a machine of
- * 128. An entry is made at the first call of its kind.
+ * count.bpf.h - calls that are counted and not sent. User space reads the sums when it wants them;
+ * no per-call event is sent. All CPUs share one set of sums and use atomic adds, because a per-CPU
+ * map would be too large on a machine with 128 CPUs. The first call with a new key creates the
+ * key's entry.
  */
 #ifndef CT_COUNT_BPF_H
 #define CT_COUNT_BPF_H
 
-/* The sums, one after the other: user space has them mapped and reads them without asking... */
+/* The sums, as an array: user space maps it and reads it without a system call. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -16,7 +17,7 @@ struct {
 	__type(value, struct ct_entry);
 } entries SEC(".maps");
 
-/* ...and where they are. */
+/* The index in `entries` of each key. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -24,20 +25,20 @@ struct {
 	__type(value, __u32);
 } tallies SEC(".maps");
 
-/* Places in `entries` that are free again: a ring that user space fills (`freed_given`) and we
- * take from. Before that those are taken that were never used. */
+/* A ring of the indices in `entries` that are free again: user space adds to it (`freed_given`),
+ * and the kernel side takes from it. Entries that were never used are taken first. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, __u64); /* as wide as an array's elements are in any case */
+	__type(value, __u64); /* an array's elements are 8 bytes wide in any case */
 } freed SEC(".maps");
 __u64 entries_used, freed_given, freed_taken;
 __u64 entry_spare[4];
 
-/* How many entries a process has for kinds that are told apart by `by`: as many as a program
- * likes, since it names its kernels. */
+/* How many entries each process has whose key has a `by`. This needs a limit: a program may have
+ * any number of kernels. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -45,12 +46,13 @@ struct {
 	__type(value, __u32);
 } shares SEC(".maps");
 
-/* Where the entry of a process and function was found last: only a hint, the entry's key decides. */
+/* The last index found for a process and function. It is only a hint: the key in the entry is
+ * compared. */
 #define HINTS 4096
 __u32 hints[HINTS];
 
-/* By the place that struct ct_sums says, or, CT_HIST_BY_FUNCTION, by the function's row: no
- * second search for each call. */
+/* The index is in struct ct_sums, or it is the function's row (CT_HIST_BY_FUNCTION), so a call
+ * needs no second lookup. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -65,8 +67,8 @@ struct {
 	__type(value, struct ct_sizes);
 } sizes SEC(".maps");
 
-/* Memory that was taken by a counted call and not given back: what a call that frees does not
- * say is looked up here. */
+/* Memory that a counted call allocated and that is not freed yet. A call that frees does not say
+ * the size, so it is looked up here. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -74,18 +76,20 @@ struct {
 	__type(value, __u64); /* bytes */
 } held SEC(".maps");
 
-/* Places in `hists` that are free: user space hands them out (`given`), we take them in turn.
- * What two CPUs that made the same entry at once have too many waits in `hist_spare`, + 1. */
+/* Free indices in `hists`: user space gives them (`given`), and the kernel side takes them in
+ * order. If two CPUs make the same entry at once, the index that is left over is kept in
+ * `hist_spare`, + 1. */
 __u32 hist_places[CT_HISTS_MAX];
 __u64 hists_given, hists_taken;
 __u64 hist_spare[4];
 
-/* What an entry begins as: not on the stack, of which a call's whole chain has 512 bytes. */
+/* The initial value of an entry. It is not on the stack, because all functions of a call chain
+ * share 512 bytes of stack. */
 const struct ct_sizes no_sizes;
 
 volatile __u32 count_by_now; /* enum ct_by; with CT_BY_ASKED */
 
-/* ---- what sampling is told from ---- */
+/* ---- what sampling is estimated from ---- */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -107,8 +111,9 @@ static __noinline int count_progress(__u32 tgid, __u32 start)
 	return 0;
 }
 
-/* Which functions are called inside of which, and about how often: where the outer one's probe
- * goes, so must theirs, or their calls would look as if the program had made them. */
+/* Which functions are called inside which other functions, and about how often. If the outer
+ * function's probe is detached, theirs must be too, or their calls would look as if the program had
+ * made them. */
 struct ct_inside inside[CT_MAX_FUNCS][CT_INSIDE_MAX];
 
 /* Not static: the verifier checks it once. */
@@ -127,8 +132,8 @@ __noinline int note_inside(__u32 outer, __u32 func)
 		list[i].calls++;
 		return 0;
 	}
-	/* the first call of a program starts the driver, which fills the list: the last place
-	 * goes to who calls more often */
+	/* a program's first call starts the driver, whose calls fill the list: a function that is
+	 * called more often takes the last place */
 	list += CT_INSIDE_MAX - 1;
 	if (list->calls)
 		list->calls--;
@@ -203,7 +208,7 @@ static __always_inline __u64 by_of(const struct call *c, const volatile struct c
 	return 0;
 }
 
-/* What a launch's grid (0) or block (1) multiplies to. */
+/* The product of the three sizes of a launch's grid (which 0) or block (which 1). */
 static __always_inline __u64 volume_of(const struct call *c, const volatile struct ct_spec *spec,
 				       __u32 which)
 {
@@ -220,8 +225,8 @@ static __always_inline __u64 volume_of(const struct call *c, const volatile stru
 	return (__u64)(__u32)word_at(c, at) * (__u32)word_at(c, at + 1) * (__u32)word_at(c, at + 2);
 }
 
-/* The least (kept as its complement, so that an entry may begin as zeros) and the most: other
- * CPUs may be at it too. */
+/* Updates the minimum (stored as its complement, so that an entry can start with zeros) and the
+ * maximum. Other CPUs may do the same at this moment. */
 static __always_inline void raise(__u64 *most, __u64 v)
 {
 	for (int i = 0; i < 4; i++) {
@@ -259,7 +264,7 @@ static __always_inline void count_duration(const struct ct_sums *n, __u32 func, 
 	      b = ct_hist_bucket(ns);
 	struct ct_hist *h = bpf_map_lookup_elem(&hists, &place);
 
-	/* without: the sums are there, and say how many calls have no place in the histogram */
+	/* without a histogram the sums are still kept, and say how many calls are missing in it */
 	if (h && b < CT_HIST_BUCKETS)
 		__sync_fetch_and_add(&h->n[b], 1);
 }
@@ -283,7 +288,7 @@ static __always_inline void put_spare(__u64 *spare, __u64 place)
 			return;
 }
 
-/* The number of the next one that was given; ~0: there is none. */
+/* The sequence number of the next given item, or ~0 if there is none. */
 static __always_inline __u64 take_next(__u64 *taken, __u64 *given)
 {
 	for (int i = 0; i < 8; i++) {
@@ -297,7 +302,7 @@ static __always_inline __u64 take_next(__u64 *taken, __u64 *given)
 	return ~0ULL;
 }
 
-/* A place in `hists`, + 1; 0: there is none. */
+/* Takes an index in `hists`: returns it + 1, or 0 if none is free. */
 static __always_inline __u64 take_hist(void)
 {
 	__u64 place = take_spare(hist_spare), n;
@@ -308,7 +313,7 @@ static __always_inline __u64 take_hist(void)
 	return n == ~0ULL ? 0 : hist_places[n & (CT_HISTS_MAX - 1)] + 1;
 }
 
-/* A place in `entries`, + 1; 0: there is none. */
+/* Takes an index in `entries`: returns it + 1, or 0 if none is free. */
 static __always_inline __u64 take_entry(void)
 {
 	__u64 place = take_spare(entry_spare), n, *slot;
@@ -328,7 +333,8 @@ static __always_inline __u64 take_entry(void)
 	return n < config.entries ? n + 1 : 0;
 }
 
-/* A process has one entry more. One for whom there is no room in `shares` has no limit of its own. */
+/* Counts one more entry for a process. A process that does not fit into `shares` has no limit of
+ * its own. */
 static __always_inline void add_share(const struct ct_tally_key *key)
 {
 	struct ct_progress_key whose = { key->tgid, key->start };
@@ -348,7 +354,7 @@ static __always_inline bool has_its_share(const struct ct_tally_key *key)
 	return n && *(volatile __u32 *)n >= config.entries_each;
 }
 
-/* Makes the entry of a key, if there is room and nobody else has at the same moment. */
+/* Makes the entry of a key, if there is room and no other CPU has made it at the same moment. */
 static __noinline int make_entry(const struct ct_tally_key *key)
 {
 	struct ct_entry *e;
@@ -387,7 +393,7 @@ static __always_inline struct ct_sums *entry_at(__u32 at, const struct ct_tally_
 	return want[0] == have[0] && want[1] == have[1] && want[2] == have[2] ? &e->n : NULL;
 }
 
-/* The sums of a call's kind, if there are any. */
+/* The sums for a call's key, if there are any. */
 static __always_inline struct ct_sums *find_entry(const struct ct_tally_key *key)
 {
 	__u32 *hint = &hints[(key->tgid * 67 + key->func) & (HINTS - 1)], *at;
@@ -460,7 +466,7 @@ static __noinline int count_sizes(const struct ct_tally_key *key, __u64 first, _
 	return 0;
 }
 
-/* What a launch or a copy asks for. The key becomes that of the sizes. */
+/* Counts the sizes that a launch or a copy asks for. The key is changed into the one of `sizes`. */
 static __always_inline void count_asked(struct ct_tally_key *key, const struct call *c,
 					const volatile struct ct_spec *spec)
 {
@@ -484,9 +490,9 @@ static __always_inline struct ct_held_key held_key(const struct thread *t,
 }
 
 /*
- * A call that frees begins: what it frees is taken out of `held` now. Before the call returns,
- * another thread may have been given the address, and that thread's entry must not be mistaken
- * for this one.
+ * At the entry of a call that frees, the memory is removed from `held`. Before the call returns,
+ * another thread may already get the same address, and that thread's entry must not be confused
+ * with this one.
  */
 static __noinline int free_begins(const struct thread *t, struct frame *f)
 {
@@ -507,9 +513,9 @@ static __noinline int free_begins(const struct thread *t, struct frame *f)
 	return 0;
 }
 
-/* The call failed, or was left without a return, or there is no room for its sums (n NULL): what
- * it was to free is held as before. If the address was given out in the meantime, it was freed
- * all the same. */
+/* The call failed, did not return, or there is no room for its sums (n NULL): its memory is put
+ * back into `held`. If the address was allocated again in the meantime, the memory was in fact
+ * freed. */
 static __noinline int free_failed(const struct thread *t, struct frame *f, struct ct_sums *n)
 {
 	const volatile struct ct_spec *spec;
@@ -519,7 +525,8 @@ static __noinline int free_failed(const struct thread *t, struct frame *f, struc
 	if (!t || !f || !f->frees)
 		return 0;
 	f->frees = false;
-	bytes = f->freed_bytes; /* old verifiers want what is put into a map on the stack */
+	/* old verifiers require that a value put into a map lies on the stack */
+	bytes = f->freed_bytes;
 	spec = &specs[f->rec.func & (CT_MAX_FUNCS - 1)];
 	key = held_key(t, spec, f->data[spec->memory_word & (CT_MAX_WORDS - 1)]);
 	if (bpf_map_update_elem(&held, &key, &bytes, BPF_NOEXIST) == -EEXIST && n)
@@ -527,8 +534,8 @@ static __noinline int free_failed(const struct thread *t, struct frame *f, struc
 	return 0;
 }
 
-/* Memory that a call took or gave back. What cannot be remembered, or was not, is counted too:
- * see struct ct_sums. */
+/* Counts memory that a call allocated or freed. Memory that does not fit into `held`, or is not in
+ * it, is counted too: see struct ct_sums. */
 static __noinline int count_memory(struct thread *t, struct frame *f, struct ct_sums *n)
 {
 	const volatile struct ct_spec *spec;
@@ -552,8 +559,8 @@ static __noinline int count_memory(struct thread *t, struct frame *f, struct ct_
 		addr = 0;
 	key = held_key(t, spec, addr);
 	had = addr ? bpf_map_lookup_elem(&held, &key) : NULL;
-	/* given back by what is not seen: with its context, with its device, or in a call that
-	 * was lost */
+	/* the memory was freed without a call that we saw: with its context, with its device, or in
+	 * a call that was lost */
 	if (had)
 		__sync_fetch_and_add(&n->unheld_bytes, *had);
 	if (addr && !bpf_map_update_elem(&held, &key, &bytes, BPF_ANY))
@@ -565,8 +572,8 @@ static __noinline int count_memory(struct thread *t, struct frame *f, struct ct_
 	return 0;
 }
 
-/* The sums of a call's kind, made at the first one; of one more kind than is the process's
- * share, those of all such kinds. NULL: there is no room. */
+/* The sums for a call's key, created at the first call. If the process has used its share of
+ * entries, the sums of CT_BY_REST. NULL: there is no room. */
 static __always_inline struct ct_sums *entry_of(struct ct_tally_key *key)
 {
 	struct ct_sums *n = find_entry(key);
@@ -598,7 +605,7 @@ static __always_inline void key_of(struct ct_tally_key *key, const struct call *
 	key->by = by_of(c, spec, how);
 }
 
-/* The call itself and what it asks for. */
+/* Counts the call itself and the sizes that it asks for. */
 static __always_inline void add_call(struct ct_sums *n, struct ct_tally_key *key,
 				     const struct call *c, const volatile struct ct_spec *spec,
 				     bool failed)
@@ -617,9 +624,9 @@ static __always_inline void add_call(struct ct_sums *n, struct ct_tally_key *key
 }
 
 /*
- * May a call that is inside of no other, as far as frames say, be inside of one that began while
- * its probe was off? Returns whether it is to be passed over; *before: how many that were passed
- * over are to be counted with it.
+ * For a call that is not nested according to the frames: may it still be inside a call that began
+ * while that function's probe was off? Returns true if the call is to be ignored. *before: how many
+ * ignored calls are to be counted together with this one.
  */
 static __always_inline bool is_unsure(struct thread *t, __u8 state, __u8 *before)
 {
@@ -643,9 +650,8 @@ static __always_inline bool is_unsure(struct thread *t, __u8 state, __u8 *before
 	return false;
 }
 
-/* Counts a call when it is over, or, `timed` false, when all is known of it that will be. Not
- * static: the verifier checks it once in each program, and not again at each place that calls
- * it. */
+/* Counts a call when it has returned, or (`timed` false) when no more will be known about it. Not
+ * static, so that the verifier checks it once per program and not at each place that calls it. */
 __noinline int count_call(struct thread *t, struct frame *f, __u32 func, bool failed, bool timed)
 {
 	const volatile struct ct_spec *spec = &specs[func & (CT_MAX_FUNCS - 1)];
@@ -685,7 +691,7 @@ __noinline int count_call(struct thread *t, struct frame *f, __u32 func, bool fa
 	return 0;
 }
 
-/* Is it enough for all calls to be counted at their entry? Known when the program is loaded. */
+/* Can all calls be counted at their entry? The answer is constant when the program is loaded. */
 static __always_inline bool counts_entries(void)
 {
 	return config.count && config.no_return && !config.cgroup_id &&
@@ -694,14 +700,14 @@ static __always_inline bool counts_entries(void)
 }
 
 /*
- * --no-return, where all that is asked is in the registers and on the stack: without the
- * thread's store. 0: the call is of a kind that has no entry yet, or needs more than to be
- * counted. That there is an entry says that its process is to be traced and was announced.
+ * For --no-return, if all needed data is in the registers and on the stack: counts without the
+ * thread's store. Returns 0 if the call's key has no entry yet, or the call needs more than
+ * counting. If there is an entry, its process is traced and was announced.
  */
 static __noinline int count_entry(struct pt_regs *ctx, __u32 func)
 {
-	/* by itself, for a stack of its own: old verifiers add up what is on all that can be
-	 * under way at a time */
+	/* a separate function with its own stack, because old verifiers add up the stacks of all
+	 * functions that can be active at the same time */
 	const volatile struct ct_spec *spec = &specs[func & (CT_MAX_FUNCS - 1)];
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct call c = { .tgid = task->tgid,
@@ -727,7 +733,7 @@ static __noinline int count_entry(struct pt_regs *ctx, __u32 func)
 	add_call(n, &key, &c, spec, false);
 	if (config.samples && sampling && !sampled[func & (CT_MAX_FUNCS - 1)])
 		count_progress(c.tgid, c.start);
-	return 1; /* without times, as all are: `timed` is not needed to say so */
+	return 1; /* no call has times here, so `timed` need not be counted */
 }
 
 #endif

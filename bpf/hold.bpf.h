@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
  * hold.bpf.h - a thread that has just loaded a library waits for a moment, so that the library has
- * its probes before its code runs. For processes that run already: one that is started here is
- * stopped by its tracer (ct_dl_state), which costs it nothing.
+ * its probes before its code runs. This is for processes that already run. A program that cudatrace
+ * starts is stopped by its tracer (ct_dl_state) instead, which costs it nothing.
  *
- * A uprobe's program cannot sleep until somebody answers: it looks again and again, for HOLD_NS
- * at most, and no more when the time that all threads waited comes to HOLD_ALL_NS, or when
- * nobody answered the last time. It is loaded as one that may sleep where the kernel has such
- * (bpf_load.c says why), and does not. User space looks at what processes have mapped, and then
- * says up to which question it has done so.
+ * A uprobe's program cannot sleep until user space answers. It polls for at most HOLD_NS. It stops
+ * doing so when all threads together have waited HOLD_ALL_NS, or when the last question was not
+ * answered. It is loaded as a sleepable program if the kernel has these (bpf_load.c says why), but
+ * it does not sleep. User space looks at what processes have mapped, and then writes the number of
+ * the last question that it has answered.
  */
 #ifndef CT_HOLD_BPF_H
 #define CT_HOLD_BPF_H
 
 #define HOLD_NS 100000000ULL
 #define HOLD_ALL_NS 1000000000ULL
-#define HOLD_STEPS (1 << 23) /* more than there can be in that time */
+#define HOLD_STEPS (1 << 23) /* more steps than can happen in that time */
 
-/* The questions, for user space to wake up by. */
+/* The questions, which wake user space up. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096); /* a page */
 } looks SEC(".maps");
 
-/* By tgid. Only of traced processes. */
+/* By tgid; only traced processes. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
@@ -31,9 +31,9 @@ struct {
 	__type(value, struct ct_load);
 } loads SEC(".maps");
 
-__u64 looks_asked;  /* how often it was asked for */
-__u64 looks_done;   /* the last question that was answered; written by user space */
-__u64 held_ns;	    /* that all threads have waited */
+__u64 looks_asked;  /* number of questions so far */
+__u64 looks_done;   /* the last answered question; written by user space */
+__u64 held_ns;	    /* total time that all threads have waited */
 __u64 held_in_vain; /* looks_done + 1 when a thread gave up; 0: none has */
 
 static __always_inline void ask(struct task_struct *task, bool anew)
@@ -52,9 +52,9 @@ static __always_inline bool is_answered(__u64 question)
 	return *(volatile __u64 *)&looks_done >= question;
 }
 
-/* It does not sleep: a page that is never served would hold up every tracer of the machine. On a
- * kernel without preemption whoever answers may need this very processor: then the thread waits
- * in vain, once. */
+/* It does not sleep: if a page were never served, every tracer of the machine would have to wait.
+ * On a kernel without preemption the process that answers may need this processor. Then the thread
+ * waits in vain, but only once. */
 static long hold_step(__u32 i, struct hold *h)
 {
 	return is_answered(h->question) || bpf_ktime_get_ns() > h->until_ns;

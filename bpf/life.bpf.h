@@ -67,7 +67,7 @@ static __always_inline void note_image(struct task_struct *task, bool ended)
 	bpf_map_update_elem(&images, &ns_pid, &image, BPF_ANY);
 }
 
-/* Sends what the thread is still inside of. */
+/* Sends the calls that the thread is still inside. */
 static __always_inline void abandon(struct task_struct *task)
 {
 	struct thread *t = bpf_task_storage_get(&threads, task, 0, 0);
@@ -92,14 +92,15 @@ int BPF_PROG(ct_exec, struct task_struct *task, int old_pid)
 		bpf_map_delete_elem(&loads, &tgid);
 	if (config.python)
 		python_gone(tgid);
-	/* the thread has taken the place of the first one, which links for single processes are
-	 * bound to */
+	/* this thread has replaced the process's first thread, to which per-process links are
+	 * bound */
 	if (config.hold && (__u32)old_pid != tgid && bpf_map_lookup_elem(&pids, &tgid))
 		ask(task, true);
 	if (!bpf_map_lookup_elem(&procs, &tgid) &&
 	    !(config.filter_pids && bpf_map_lookup_elem(&pids, &tgid)))
 		return 0;
-	/* counted at their entry alone, calls look no more whether their process was announced */
+	/* calls that are only counted at their entry do not check later whether their process was
+	 * announced */
 	if (!counts_entries())
 		bpf_map_delete_elem(&procs, &tgid);
 	if (phase == CT_PHASE_RUNNING && send_process(task, CT_EXEC))
@@ -107,8 +108,8 @@ int BPF_PROG(ct_exec, struct task_struct *task, int old_pid)
 	return 0;
 }
 
-/* A thread whose name was told has another one: prctl(PR_SET_NAME), /proc/PID/task/TID/comm. The
- * name that exec gives comes with CT_EXEC. */
+/* A thread whose name was reported has a new one: from prctl(PR_SET_NAME) or
+ * /proc/PID/task/TID/comm. The name that exec sets comes with CT_EXEC. */
 SEC("tp_btf/task_rename")
 int BPF_PROG(ct_rename, struct task_struct *task, const char *comm)
 {
@@ -145,7 +146,8 @@ int BPF_PROG(ct_gone, struct task_struct *task)
 		note_image(task, true);
 	if (config.python)
 		python_gone(tgid);
-	/* Threads that end together all find that none is left: the one that deletes speaks. */
+	/* When several threads end together, each of them finds that no thread is left. Only the
+	 * thread that deletes the map entry sends the record. */
 	known = !bpf_map_delete_elem(&procs, &tgid);
 	if (config.filter_pids)
 		known = !bpf_map_delete_elem(&pids, &tgid);

@@ -57,8 +57,9 @@ static __always_inline long send_thread_name(struct task_struct *task, const cha
 	return send(&n.h, sizeof(n), false, BPF_RB_NO_WAKEUP);
 }
 
-/* Sends CT_PROCESS at the first call of a process, and CT_THREAD_NAME at that of a thread.
- * Marked as sent only when they were. Not static: the verifier checks it once. */
+/* Sends CT_PROCESS at the first call of a process, and CT_THREAD_NAME at the first call of a
+ * thread. A record that did not fit is tried again at the next call. Not static, so that the
+ * verifier checks it once. */
 __noinline int announce(struct thread *t)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -74,7 +75,7 @@ __noinline int announce(struct thread *t)
 			return 0;
 		bpf_map_update_elem(&procs, &tgid, &start, BPF_ANY);
 	}
-	/* the leader's name is the process's */
+	/* the leader's name comes with CT_PROCESS */
 	if ((__u32)BPF_CORE_READ(task, pid) != tgid && send_thread_name(task, task->comm))
 		return 0;
 	t->start = start >> 10;
@@ -82,8 +83,8 @@ __noinline int announce(struct thread *t)
 	return 0;
 }
 
-/* Is the current task below the wanted cgroup? Asked once for each thread, and again when it is
- * in another one. */
+/* Is the current task below the wanted cgroup? This is checked once per thread, and again when the
+ * thread is in another cgroup. */
 static __noinline int in_cgroup(void)
 {
 	__u64 id;

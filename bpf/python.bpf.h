@@ -168,8 +168,8 @@ static __always_inline void py_fill(const struct ct_python *p, struct py_thread 
 	}
 }
 
-/* Sends a code object that was not sent before. When no buffer is free, or the ring is full, the
- * next call does. */
+/* Sends a code object if it was not sent before. If no buffer is free, or the ring is full, the
+ * next call sends it. */
 static __noinline int py_send_code(struct py_thread *t, const struct ct_python *p, __u64 code,
 				   __u64 check)
 {
@@ -245,9 +245,9 @@ static __always_inline __u8 py_raw_byte(struct py_thread *t, __u32 at)
 	return t->raw[at];
 }
 
-/* What bpf_loop() hands on: pointers and nothing else. A kernel before 6.7 verifies the function
- * with what lies on the stack at the first turn, and throws away the code that is not for that
- * turn; what changes lies in the map. */
+/* The context of bpf_loop(). It holds only pointers: a kernel before 6.7 verifies the function with
+ * the stack values of the first turn, and removes code that this turn does not reach. Values that
+ * change are kept in the map. */
 struct py_walk {
 	struct py_thread *t;
 	const struct ct_python *p;
@@ -278,7 +278,8 @@ static long py_step(__u32 i, struct py_walk *w)
 		t->entered = 1;
 		return 0;
 	}
-	/* A full piece goes only now: the flags of its last frame were not known until then. */
+	/* A full piece is sent only now, because the flags of its last frame were not known
+	 * before. */
 	if (t->n >= CT_PY_PIECE) {
 		if (t->taken + t->n >= CT_PY_MAX) {
 			t->cut = 1;
@@ -329,8 +330,8 @@ static __always_inline __u64 py_innermost(const struct ct_python *p, __u64 state
 	return frame;
 }
 
-/* Is there a living state of this thread at the address? A number alone may stand in freed
- * memory: what comes before the state in the interpreter's list must lead to it too. */
+/* Is there a living state of this thread at the address? Freed memory may still hold the thread's
+ * number, so the previous state in the interpreter's list must also point to it. */
 static __always_inline bool py_is_state(const struct ct_python *p, __u64 state, __u64 tid)
 {
 	__u64 before;
@@ -344,8 +345,8 @@ static __always_inline bool py_is_state(const struct ct_python *p, __u64 state, 
 	return py_word(before + p->interp_threads_head) == state;
 }
 
-/* The next thread state of the lists. With several interpreters a thread may have a state in
- * each: the newest interpreter in which it has frames comes first. */
+/* The next thread state of the lists. A thread may have a state in each of several interpreters:
+ * the newest interpreter in which it has frames is tried first. */
 static long py_look(__u32 i, struct py_walk *w)
 {
 	struct py_thread *t = w->t;
@@ -388,8 +389,8 @@ static __noinline int py_find(struct py_thread *t, const struct ct_python *p)
 		if (t->frame)
 			return 0;
 	}
-	/* Threads that never ran Python make calls too: they are not searched for each time. A
-	 * new state is put at the head of its list. */
+	/* Threads that never ran Python also make calls. They are not searched for at each call:
+	 * CPython puts a new state at the head of its list. */
 	now = bpf_ktime_get_ns();
 	head = py_word(t->interp + p->interp_threads_head);
 	if (one && head == t->absent_head && now < t->absent_ns)
@@ -436,7 +437,8 @@ static __noinline int python_stack(__u64 start_ns)
 		COUNT(lost[CT_LOSS_STACK]);
 		return 0;
 	}
-	if (w.t->generation != p->generation) { /* the first call, or another program since */
+	/* the process's first call, or its first after exec */
+	if (w.t->generation != p->generation) {
 		w.t->generation = p->generation;
 		w.t->own_tid = py_own_tid();
 		w.t->state = w.t->absent_ns = 0;

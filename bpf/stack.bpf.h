@@ -56,8 +56,8 @@ static __noinline __u64 stack_bytes(struct thread *t, __u64 sp)
 	return sp < t->stack_end ? t->stack_end - sp : 0;
 }
 
-/* Fills the head of the record for the call in frame number d. Not static: the verifier checks
- * it once, and not for each size of stack. */
+/* Fills the head of the record for the call in frame number d. Not static, so that the verifier
+ * checks it once and not for each size of stack. */
 __noinline int stack_head(struct ct_user_stack *s, struct thread *t, struct frame *f, __u32 d,
 			  __u64 now)
 {
@@ -87,9 +87,9 @@ __noinline int stack_head(struct ct_user_stack *s, struct thread *t, struct fram
 }
 
 /*
- * Copies the stack piece by piece, where not all of it is resident: a page that lies within a
- * large array of some frame may never have been touched. A piece that cannot be read is zeros,
- * as a page that was never written would be. A piece lies in one page. `room` is a constant.
+ * Copies the stack piece by piece, for when not all of it is resident: a page inside a large array
+ * of a frame may never have been touched. A piece that cannot be read becomes zeros, like a page
+ * that was never written. A piece does not cross a page border. `room` is a constant.
  */
 #define STACK_PIECE 128
 #define COPY_PIECES(bytes, room)                                                           \
@@ -103,7 +103,7 @@ __noinline int stack_head(struct ct_user_stack *s, struct thread *t, struct fram
 				break;                                                     \
 			bpf_probe_read_user((bytes) + at, STACK_PIECE, (void *)(sp + at)); \
 		}                                                                          \
-		/* what is left of the room, word by word */                               \
+		/* the rest of the room, word by word */                                   \
 		for (i = 0; i < STACK_PIECE / 8; i++) {                                    \
 			at = first + ((room) / STACK_PIECE - 1) * STACK_PIECE + i * 8;     \
 			if (at >= len || at > (room)-8)                                    \
@@ -112,8 +112,8 @@ __noinline int stack_head(struct ct_user_stack *s, struct thread *t, struct fram
 		}                                                                          \
 	} while (0)
 
-/* A copy of up to `room` bytes. A reservation is of a constant size: a stack takes the smallest
- * class that it fits into. */
+/* A copy of up to `room` bytes. The size of a ring reservation must be constant, so a stack uses
+ * the smallest size class that it fits into. */
 #define SEND_COPY(room)                                                             \
 	do {                                                                        \
 		struct {                                                            \
@@ -135,7 +135,7 @@ __noinline int stack_head(struct ct_user_stack *s, struct thread *t, struct fram
 		} else {                                                            \
 			if (bpf_probe_read_user(r->bytes, len, (void *)sp)) {       \
 				COPY_PIECES(r->bytes, room);                        \
-				/* perhaps it is another stack than it seemed */    \
+				/* perhaps the thread is on another stack now */    \
 				t->stack_end = 0;                                   \
 			}                                                           \
 			r->s.len = len;                                             \

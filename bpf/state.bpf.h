@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * state.bpf.h - what the kernel side keeps: the run's configuration, the thread's in-flight
- * stack, the maps, the counters; and how a record is sent. Knows no program.
+ * state.bpf.h - the data of the kernel side: the run's configuration, each thread's stack of calls
+ * in flight, the maps, the counters; and how a record is sent. Knows no BPF program.
  */
 #ifndef CT_STATE_BPF_H
 #define CT_STATE_BPF_H
@@ -11,7 +11,8 @@
 #define MAX_PID_NS_LEVEL 32 /* <linux/pid_namespace.h> */
 #define EEXIST 17
 #define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY */
-/* records of one thread, the first included: who calls may be asked for names before it is gone */
+/* user space is woken at every so many records of one thread, and at its first, so that it can read
+ * names from the process before the process ends */
 #define WAKE_EVERY 1024
 
 #if defined(__TARGET_ARCH_x86)
@@ -35,12 +36,11 @@
 const volatile struct ct_config config;
 const volatile struct ct_spec specs[CT_MAX_FUNCS];
 __u8 sampled[CT_MAX_FUNCS]; /* enum ct_sampled */
-bool sampling;		    /* one of them is not CT_SAMPLED_NO */
-/* how often probes were put on again for a while, ever: written by user space before `sampled`
- * says so */
+bool sampling;		    /* true if any of them is not CT_SAMPLED_NO */
+/* number of windows so far; user space writes it before it changes `sampled` */
 __u32 window;
-bool want_inner;  /* rows with CT_S_INNER are captured inside other calls too */
-__u64 forgets;	  /* entries of calls that unload kernels, ever */
+bool want_inner;  /* rows with CT_S_INNER are also captured inside other calls */
+__u64 forgets;	  /* entries of calls that unload kernels, since the begin */
 __u32 phase;	  /* enum ct_phase */
 __u64 stopped_ns; /* from CT_PHASE_CLOSING on: when user space stopped tracing */
 
@@ -49,42 +49,44 @@ enum owed { OWED_NOT, OWED, OWED_BY_LAST_LOOK };
 
 struct frame {
 	__u64 sp, ip, cookie;
-	/* with config.stacks: the true return address, which a pending return probe hides... */
+	/* with config.stacks: the true return address, which a pending return probe hides */
 	__u64 ip_to;
-	__u64 bp, regs[SAVED_REGS]; /* ...and the caller's callee-saved registers */
-	/* where the string goes on that a read cut off last, of which cut_len bytes were read */
+	__u64 bp, regs[SAVED_REGS]; /* with config.stacks: the caller's callee-saved registers */
+	/* the address where the last cut string continues; cut_len bytes of it were read */
 	__u64 cut_at;
 	__u32 cut_len, cut_read;
-	/* 0, or, of a call without a return probe, the return address that its return slot holds */
+	/* for a call without a return probe: the return address on its stack; else 0 */
 	__u64 returns_to;
 	__u32 owed;	   /* enum owed */
 	__u32 interrupted; /* a signal was delivered to the thread while this call was under way */
 	__u32 len;	   /* bytes used of data[] */
 	__u8 spec_flags;
 	__u8 sampled;	   /* enum ct_sampled, at its entry: COUNTED: counted and not sent */
-	bool frees;	   /* what it frees was taken out of `held` at its entry... */
-	__u8 before;	   /* so many calls before it are counted with it */
-	__u64 freed_bytes; /* ...and is so many bytes */
+	bool frees;	   /* the memory that it frees was removed from `held` at its entry */
+	__u8 before;	   /* how many earlier calls are counted together with it */
+	__u64 freed_bytes; /* the size of that memory, bytes */
 	struct ct_call rec;
 	/* continues rec.words; the slack is for the verifier */
 	__u64 data[(CT_DATA_MAX + CT_READ_MAX) / 8];
 };
 
 struct thread {
-	/* as bpf_get_current_pid_tgid() has it; 0: the process filter has not let it pass (yet) */
+	/* as bpf_get_current_pid_tgid() returns it; 0: the process filter has not accepted it
+	 * (yet) */
 	__u64 id;
 	__u32 depth;
-	__u32 sent;	/* records; wraps */
-	__u32 start;	/* tells processes of one number apart; known once it is announced */
+	__u32 sent; /* records; wraps */
+	/* differs between processes that had the same pid; known once the process is announced */
+	__u32 start;
 	bool announced; /* its CT_PROCESS record was sent */
 	/* calls of functions that are CT_SAMPLED_INSIDE, since the last one that was COUNTED;
 	 * CT_UNSURE_MAX at most */
 	__u8 unsure;
-	/* the last one in which the thread was known to be inside of no call that a probe had
-	 * not seen begin */
+	/* the last window in which the thread was certainly not inside a call whose entry no probe
+	 * saw */
 	__u32 window;
-	__u64 cgroup_id; /* with config.cgroup_id: where the thread was when it was let pass */
-	/* of the mapping that the thread's stack was last seen in; 0: not known */
+	__u64 cgroup_id; /* with config.cgroup_id: the thread's cgroup when it was accepted */
+	/* the mapping in which the thread's stack was last seen; 0: not known */
 	__u64 stack_start, stack_end;
 	struct frame frames[CT_MAX_FRAMES];
 };
@@ -125,8 +127,8 @@ struct {
 	__type(value, struct ct_counters);
 } counters SEC(".maps");
 
-/* Kernels without cookies: the function at a place in a file, filled by user space as files are
- * attached... */
+/* For kernels without cookies: the function at a place in a file. User space fills this map when it
+ * attaches files. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -135,8 +137,8 @@ struct {
 	__type(value, __u64);
 } by_offset SEC(".maps");
 
-/* ...and the answers for the addresses seen so far, made stale by a new `gen` whenever a mapping
- * may have changed. */
+/* The functions found for the addresses seen so far. A new `gen` makes them invalid whenever a
+ * mapping may have changed. */
 struct at_address {
 	__u32 tgid, gen;
 	__u64 ip;
@@ -156,8 +158,8 @@ static __always_inline struct ct_counters *cpu_counters(void)
 	return bpf_map_lookup_elem(&counters, &zero);
 }
 
-/* Keeps the compiler from reasoning away, or folding into something the verifier cannot follow,
- * an upper bound. */
+/* Keeps the compiler from removing an upper bound, or from changing it into code that the verifier
+ * cannot follow. */
 #define BOUND(x, max)                \
 	do {                         \
 		barrier_var(x);      \
@@ -165,7 +167,7 @@ static __always_inline struct ct_counters *cpu_counters(void)
 			(x) = (max); \
 	} while (0)
 
-/* Programs run with migration off but may be preempted: hence the atomic. */
+/* The add is atomic because programs cannot migrate to another CPU but may be preempted. */
 #define COUNT(field)                                         \
 	do {                                                 \
 		struct ct_counters *_c = cpu_counters();     \
@@ -175,10 +177,10 @@ static __always_inline struct ct_counters *cpu_counters(void)
 
 /* ---- sending ---- */
 
-__u64 lost_unsent; /* records that found no room and that no record's hdr.lost has told of yet */
+__u64 lost_unsent; /* records that did not fit, and that no record's hdr.lost has reported yet */
 
-/* The loss since the last record, to ride in the next one's header. Read for every record,
- * written only when something is lost. */
+/* The number of records lost since the last sent one, for the header of the next one. It is read
+ * for every record, but written only when something was lost. */
 static __always_inline __u16 take_lost(void)
 {
 	__u64 unsent = lost_unsent;
@@ -209,8 +211,8 @@ static __always_inline long send(struct ct_hdr *h, __u32 size, bool call, __u64 
 	return err;
 }
 
-/* Rows that name kernels go to user space whatever the user asked for; the driver's launches
- * inside others on demand. */
+/* Calls of rows that name kernels are sent whatever the user asked for. The driver's launches
+ * inside other calls are sent on demand. */
 static __always_inline bool is_sent(const struct frame *f)
 {
 	return f->spec_flags & (CT_S_SHOWN | CT_S_ALWAYS) ||
@@ -223,7 +225,7 @@ static __always_inline void send_call(struct thread *t, struct frame *f)
 
 	if (len > CT_DATA_MAX || !is_sent(f) ||
 	    (config.count && !(f->spec_flags & (CT_S_ALWAYS | CT_S_INNER))))
-		return; /* there only so that the calls inside it fold, or to be counted */
+		return; /* the frame is only kept so that calls inside it fold, or to be counted */
 	send(&f->rec.h, sizeof(f->rec) + len, true,
 	     t->sent++ % WAKE_EVERY ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP);
 }
