@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * agent.c - the life of the hooks in a process that is not ours: where to connect, what is hooked,
- * and the end. It never prints, never exits, never waits in the program's threads without a limit, and
- * does nothing in a forked child.
+ * agent.c - runs the hooks in a process that is not ours: it finds where to connect, hooks the
+ * functions, and removes the hooks at the end. It never prints, never exits, never waits in the
+ * program's threads without a limit, and does nothing in a forked child.
  *
- * It comes in one of two ways. LD_PRELOAD: its constructor runs before those of all other libraries
- * (-z initfirst), so that no call is missed, and puts the hooks on before it returns.
- * cudatrace_hooks_start() is called by who injected the library, on a borrowed thread: it only makes the
- * agent's thread. That thread hooks what is mapped later, looks at the hooks once a second, and takes
- * them off when it is told to or when its peer is gone.
+ * It is loaded in one of two ways. LD_PRELOAD: its constructor runs before those of all other
+ * libraries (-z initfirst), so that no call is missed, and puts the hooks on before it returns. The
+ * injector of the library calls cudatrace_hooks_start() on a borrowed thread: it only makes the
+ * agent's thread. That thread hooks what is mapped later, looks at the hooks once a second, and
+ * removes them when the peer says so or is gone.
  */
 #include "../cupti/agent/compat.h"
 
@@ -36,7 +36,7 @@ enum state { IDLE, STARTING, RUNNING };
 
 static int state = IDLE;
 static char how[512];
-static __u32 answers; /* lists of functions that were dealt with, ever; a futex */
+static __u32 answers; /* number of lists of functions handled so far; a futex */
 static bool opened, loader_hooked;
 static pid_t own_pid;
 
@@ -45,8 +45,8 @@ int cudatrace_hooks_start(const char *text);
 /* ---- what the dynamic loader has mapped ---- */
 
 /*
- * How many objects are loaded, as the loader itself counts them: the second word of _rtld_global in
- * all versions of glibc. Believed only where it agrees with the list that debuggers read.
+ * How many objects are loaded, from the loader's own count: the second word of _rtld_global in all
+ * versions of glibc. It is used only if it agrees with the list that debuggers read.
  */
 static const unsigned int *loaded;
 static unsigned int loaded_last;
@@ -90,7 +90,7 @@ static bool has_mapped(void)
 
 /* ---- on the program's threads ---- */
 
-/* The loader may have mapped something that has not run yet: its hooks first. */
+/* The loader may have mapped code that has not run yet. It must get its hooks before it runs. */
 static void on_loader(void)
 {
 	__u32 had = __atomic_load_n(&answers, __ATOMIC_ACQUIRE);
@@ -187,7 +187,8 @@ static void hook_loader(void)
 			 (int)own_pid, hook_result_text(result));
 }
 
-/* A thread's name may change in them. Without these hooks its first name stays. */
+/* Functions that may change a thread's name. Without these hooks the thread keeps its first name in
+ * the trace. */
 static void hook_names(void)
 {
 	static const char *const names[] = { "prctl", "pthread_setname_np" };
@@ -363,7 +364,8 @@ static void *thread_main(void *begins)
 	return NULL;
 }
 
-/* A thread that no signal of the program's finds. begins: it connects too. */
+/* Makes a thread that blocks all signals, so that none of the program's signals reaches it. begins:
+ * the thread also connects. */
 static int make_thread(bool begins)
 {
 	sigset_t all, old;

@@ -2,14 +2,14 @@
 /*
  * capture.c - see capture.h.
  *
- * The calls under way of a thread lie in its block of the area, where the user side sees them: it
- * can tell of those that have not returned, also after the process was killed. A signal may come
- * between any two instructions and its handler make calls, so a place for a call is taken before it
- * is filled. Built without vector registers, and calls nothing of libc: the program's registers are
- * in place.
+ * The calls under way of a thread lie in its block of the area, where the user side sees them, so
+ * it can report those that have not returned, even after the process was killed. A signal may come
+ * between any two instructions, and its handler may make calls, so a place for a call is taken
+ * before it is filled. Built without vector registers, and calls nothing of libc, because the
+ * registers hold the program's values.
  *
- * The program's memory is read by a system call, which fails where a load would crash; only what
- * CUDA itself has just written, in words, is loaded.
+ * The program's memory is read with a system call, which fails where a load would crash. Only words
+ * that CUDA itself has just written are loaded directly.
  */
 #include "capture.h"
 
@@ -24,8 +24,8 @@
 
 #define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY */
 #define PAGE 4096
-/* Where the area is asked for: it must not lie where the jumps of functions land, which is within
- * 2 GiB of the libraries. */
+/* The wanted address of the area. The area must not lie where the functions' jumps land, which is
+ * within 2 GiB of the libraries. */
 #define FAR_AWAY ((void *)0x200000000000)
 
 static struct ct_spec specs[CT_MAX_FUNCS];
@@ -67,8 +67,8 @@ static int read_memory(void *to, __u64 n, __u64 from)
 	       (long)n;
 }
 
-/* A string with its NUL, at most n bytes: in pieces that end at a page's end, since the next page
- * may not be there. What is longer is cut, and ends with a NUL all the same. */
+/* Reads a string with its NUL, at most n bytes, in pieces that end at a page's end, because the
+ * next page may not be mapped. A longer string is cut, and still ends with a NUL. */
 static long read_string(char *to, __u64 n, __u64 from)
 {
 	__u64 len = 0;
@@ -133,7 +133,7 @@ static void put(struct hooks_thread *t, const struct ct_hdr *h, __u64 size)
 	ring_commit(t, ring_bytes, tag_at);
 }
 
-/* As is_sent() and send_call() of bpf/state.bpf.h have it. */
+/* The same rules as is_sent() and send_call() of bpf/state.bpf.h. */
 static void send_call(struct hooks_thread *t, const struct hooks_call *f)
 {
 	if (!(f->spec_flags & (CT_S_SHOWN | CT_S_ALWAYS) ||
@@ -152,14 +152,15 @@ static void send_unfinished(struct hooks_thread *t, struct hooks_call *f, __u64 
 	send_call(t, f);
 }
 
-/* What a string read cut off, in pieces. They are made in the thread's block: there is little stack. */
+/* Sends the rest of a cut string, in pieces. They are made in the thread's block, because the stack
+ * is small. */
 static void send_more(struct hooks_thread *t, const struct hooks_call *f)
 {
 	struct ct_more *m = (struct ct_more *)t->more;
 	__u64 ptr = f->cut_at;
 	__u32 offset = f->cut_len;
 
-	/* the handler of a signal that came while this was at work here */
+	/* a signal handler that interrupted this code */
 	if (t->more_used)
 		return;
 	t->more_used = 1;
@@ -204,7 +205,7 @@ static struct hooks_thread *take_block(void)
 {
 	__u32 from = __atomic_load_n(&hint, __ATOMIC_RELAXED);
 
-	/* those that were given back first: their memory is there */
+	/* blocks that were given back are taken first: their memory is already present */
 	if (from >= threads_max)
 		from = 0;
 	for (__u32 n = 0; n < threads_max; n++) {
@@ -252,7 +253,7 @@ static struct hooks_thread *thread_get(void)
 	if (self && self_generation == generation)
 		return self;
 	t = take_block();
-	/* in a signal's handler, which came in between, the thread has got one */
+	/* a signal handler that ran in between has already taken one for the thread */
 	if (t && self && self_generation == generation) {
 		t->tid = 0;
 		__atomic_store_n(&t->owner, HOOKS_FREE, __ATOMIC_RELEASE);
@@ -276,14 +277,14 @@ static bool is_under_way(const struct hooks_call *f)
 	return frame->number == f->number && hook_is_under_way(frame);
 }
 
-/* Drops the calls that are over though nobody saw them return. What is left on top has to do with
- * the one that is entered, at sp. */
+/* Drops calls that have ended without a return that we saw. Then the top call is related to the one
+ * that is entered, at sp. */
 static void settle(struct hooks_thread *t, __u64 sp)
 {
 	while (t->depth && t->depth <= CT_MAX_FRAMES) {
 		struct hooks_call *f = &t->calls[t->depth - 1];
 
-		/* one that is being filled, by who was interrupted */
+		/* a call that interrupted code was filling in */
 		if (!f->number || (f->sp >= sp && is_under_way(f)))
 			return;
 		t->depth--;
@@ -344,7 +345,8 @@ static bool enters(struct hooks_thread *t, const struct hook_frame *e, const str
 			return false;
 		}
 	}
-	/* the place first: what comes in between uses the next one, and gives it back */
+	/* take the place first: a signal handler that comes in between uses the next one, and gives
+	 * it back */
 	d = t->depth;
 	f = &t->calls[d];
 	f->number = 0;
@@ -411,7 +413,7 @@ static void leaves(struct hooks_thread *t, struct hooks_call *f)
 	const struct ct_spec *spec = &specs[f->rec.func & (CT_MAX_FUNCS - 1)];
 	bool failed = spec->flags & CT_S_ERROR && (__u32)f->rec.ret;
 
-	/* what names kernels is needed whatever is shown */
+	/* calls that name kernels are needed whatever is shown */
 	if (!(spec->flags & CT_S_ALWAYS) && !is_wanted(f, spec, failed)) {
 		ring_add(&t->filtered, 1);
 		return;
@@ -438,7 +440,7 @@ void capture_leaves(struct hook_frame *e, __u64 result)
 	}
 	if (!d || d > CT_MAX_FRAMES)
 		return;
-	/* what was begun inside and did not return was jumped over */
+	/* calls that began inside and did not return were jumped over */
 	for (__u32 above = t->depth; above > d; above--)
 		send_unfinished(t, &t->calls[above - 1], end);
 	if (f->owed) {
@@ -487,7 +489,7 @@ int capture_open(int fd, const struct hooks_start *s)
 		return -EINVAL;
 	if (make_alive())
 		return -ENOMEM;
-	/* over the one of an earlier attach, which a thread may still be writing to */
+	/* replaces the area of an earlier attach, to which a thread may still be writing */
 	at = mmap(fixed ? area : FAR_AWAY, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | fixed, fd,
 		  0);
 	if (at == MAP_FAILED)
@@ -513,7 +515,8 @@ void capture_close(void)
 	if (!area)
 		return;
 	*alive = 0;
-	/* the shared memory goes; what a thread still writes goes into pages of nobody's */
+	/* the shared memory is unmapped; a thread that still writes writes into private pages that
+	 * nobody reads */
 	mmap(area, area_bytes, PROT_READ | PROT_WRITE,
 	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
@@ -528,7 +531,7 @@ void capture_renames(void)
 	__atomic_fetch_add(&renames, 1, __ATOMIC_RELAXED);
 }
 
-/* The leader's name is the process's, which other threads' rows have too. */
+/* The leader's name is also the process's name, which the rows of other threads show too. */
 void capture_renamed(void)
 {
 	struct hooks_thread *t = NULL;

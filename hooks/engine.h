@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * engine.h - puts hooks on functions of the process that it is linked into, and takes them off,
- * while threads call these functions. docs/hooks.md has the method and why it is safe. It knows no
- * record, no ring, no socket and no function of CUDA.
+ * while threads call these functions. docs/hooks.md describes the method and why it is safe. The
+ * engine knows no record, no ring, no socket and no function of CUDA.
  *
- * At each call of a hooked function entry() is called, and, if it wants so, leave() when the call
- * returns. Both run on the program's thread, with the program's vector registers in place and at
- * any place of the program: in signal handlers, between vfork and exec, on the small stack of a
- * coroutine, with any lock of the program held. So they, and all that they call,
+ * At each call of a hooked function the engine calls entry(), and, if entry() asked for it, leave()
+ * when the call returns. Both run on the program's thread, with the program's values in the vector
+ * registers, and at any place of the program: in signal handlers, between vfork and exec, on the
+ * small stack of a coroutine, with any lock of the program held. So they, and all functions that
+ * they call,
  *   - are compiled with -mgeneral-regs-only (HOOKS_CFLAGS of hooks/Makefile.inc), and call no
  *     function of the C library, not even memcpy: it may use vector registers;
  *   - take no lock, allocate nothing, use less than 1 KiB of stack, and do not throw;
  *   - may be interrupted at each instruction by a signal whose handler makes hooked calls: entry()
- *     and leave() then run for these, with other frames, before the interrupted one goes on.
+ *     and leave() then run for these calls, with other frames, before the interrupted one
+ *     continues.
  *
  * engine_open(), _install(), _remove(), _check() and _close() are for one thread at a time (a
- * thread of the agent's): they take no lock for each other. They may allocate and use the C library.
+ * thread of the agent), because they take no locks. They may allocate and use the C library.
  */
 #ifndef CT_HOOKS_ENGINE_H
 #define CT_HOOKS_ENGINE_H
@@ -37,7 +39,7 @@
 struct hook_regs {
 	__u64 args[HOOK_ARGS]; /* integer argument registers, in the order of the ABI */
 	__u64 rax;	       /* x86-64: al is the number of vector registers of a variadic call */
-	__u64 ra; /* x86-64: this word is the one on the stack; arguments there follow it */
+	__u64 ra; /* x86-64: this word is on the stack, and the stack arguments follow it */
 };
 static inline const __u64 *hook_stack_args(const struct hook_regs *r)
 {
@@ -45,18 +47,22 @@ static inline const __u64 *hook_stack_args(const struct hook_regs *r)
 }
 
 /*
- * A call under way, from entry() to leave(). It is the thread's; it is used again for another call
- * once leave() has returned, or the call was left without a return (longjmp, exception).
+ * A call under way, from entry() to leave(). The frame belongs to the thread. It is reused for
+ * another call after leave() has returned, or after the call was left without a return (longjmp,
+ * exception).
  */
 #define HOOK_DATA 10
 struct hook_frame {
-	__u64 state;  /* the engine's */
-	__u64 ra;     /* the engine's: where the call returns to, which may be code of ours */
-	__u64 sp;     /* of the caller as the function sees it: it points to the return address */
-	__u64 ip;     /* the return address in the program, whatever stands on the stack */
-	__u32 id;     /* of the function, as given to engine_install() */
-	__u32 flags;  /* HOOK_* as given to engine_install() */
-	__u64 number; /* of the call in this thread, from 1 on: tells two uses of a frame apart */
+	__u64 state; /* the engine's */
+	/* the engine's: the address where the call returns to, which may be in our code */
+	__u64 ra;
+	/* the stack pointer at the function's entry: it points to the return address */
+	__u64 sp;
+	__u64 ip;    /* the return address in the program, even if the stack holds another one */
+	__u32 id;    /* of the function, as given to engine_install() */
+	__u32 flags; /* HOOK_* as given to engine_install() */
+	/* number of the call in this thread, from 1 on; differs between two uses of a frame */
+	__u64 number;
 	__u64 data[HOOK_DATA]; /* the consumer's; undefined at entry() */
 };
 
@@ -69,30 +75,30 @@ struct hook_thread {
 };
 
 struct hook_ops {
-	/* Returns whether leave() is wanted; for a function with HOOK_ENTRY_ONLY the answer does not
-	 * count. The registers are to be read only. If it returns false the frame is not used further. */
+	/* Returns whether leave() is wanted; ignored for a function with HOOK_ENTRY_ONLY. It must
+	 * not change the registers. If it returns false, the frame is not used any more. */
 	bool (*entry)(struct hook_frame *, const struct hook_regs *);
-	/* result: rax (x0); what its upper bits hold beyond the function's type is undefined. */
+	/* result: rax (x0). If the function's type is narrower, the upper bits are undefined. */
 	void (*leave)(struct hook_frame *, __u64 result);
 	/*
-	 * The call will not come to leave(): it was jumped over (by longjmp, an exception, the end
-	 * of the thread in pthread_exit), or the hooks were taken off while it was under way. In the
-	 * first case it is called on the thread, as entry() is, when a later hooked call or return finds
-	 * it out, or never; in the second, by engine_remove() on the thread that calls this, while the
-	 * call goes on. May be NULL.
+	 * leave() will not be called for this call. Either the call was jumped over (by longjmp, an
+	 * exception, or pthread_exit): then left() is called on the same thread, as entry() is,
+	 * when a later hooked call or return detects it, or never. Or the hooks were taken off
+	 * while the call was under way: then engine_remove() calls left() on its own thread, while
+	 * the call continues. May be NULL.
 	 */
 	void (*left)(struct hook_frame *);
 	/* At a thread's first hooked call, on this thread, before entry(). May be NULL. */
 	void (*begin)(struct hook_thread *);
-	/* The thread is gone, or, in engine_close(), is not looked at any more. On another thread, as
-	 * entry() is or in engine_check(). May be NULL. */
+	/* The thread has ended, or engine_close() stops watching it. Called on another thread,
+	 * either as entry() is or in engine_check(). May be NULL. */
 	void (*ended)(struct hook_thread *);
 };
 
-/* Entry alone: the return address is not touched. */
+/* Only entry() is called: the return address is not changed. */
 #define HOOK_ENTRY_ONLY 0x1
-/* Neither entry() nor leave(): one is added to hook_thread.counts[id], if id is below HOOK_COUNTS
- * and the thread has counts. */
+/* Neither entry() nor leave() is called: the engine adds 1 to hook_thread.counts[id], if id is
+ * below HOOK_COUNTS and the thread has counts. */
 #define HOOK_COUNT 0x2
 #define HOOK_COUNTS 2048
 
@@ -101,100 +107,112 @@ struct hook_spec {
 	__u64 size;    /* of the function in bytes; 0: not known */
 	__u32 id;      /* the consumer's, handed to it in the frame */
 	__u32 flags;   /* HOOK_* */
-	/* The first bytes as the file has them: where memory differs, somebody else has written
-	 * there. nfile: 0 (not known) to 16. */
+	/* The function's first bytes in the file. If the bytes in memory differ, another program
+	 * has changed them. nfile: 0 (not known) to 16. */
 	__u8 nfile;
 	__u8 file[16];
 	__u8 pad[7];
 };
 
-/* What became of a function. */
+/* The result of hooking a function. */
 enum hook_result {
-	HOOK_ON = 0,	 /* it is hooked; also if it was before, with the new id and flags */
-	HOOK_NO_MEMORY,	 /* none to be had, or HOOK_FUNCS reached */
+	/* it is hooked; if it was hooked before, it now has the new id and flags */
+	HOOK_ON = 0,
+	HOOK_NO_MEMORY,	 /* no memory, or already HOOK_FUNCS functions */
 	HOOK_NOT_CODE,	 /* no executable mapping there */
 	HOOK_DIFFERS,	 /* the bytes are not those of the file */
-	HOOK_BREAKPOINT, /* int3: a uprobe or a debugger has been there before */
+	HOOK_BREAKPOINT, /* there is already an int3 of a uprobe or a debugger */
 	HOOK_UNKNOWN,	 /* the first instruction is not understood */
 	HOOK_BRANCH,	 /* the first instruction is a jump, a call or a return */
 	HOOK_FAR,	 /* the first instruction is relative to %rip, and no room is near enough */
 	HOOK_SHORT,	 /* the function has less than five bytes */
 	HOOK_LOOP,	 /* the function jumps to its own first instruction */
-	HOOK_ZONE,	 /* where the jump would land, something else is mapped */
-	HOOK_SHADOW,	 /* shadow stacks (CET) are in use: for all functions */
+	HOOK_ZONE,	 /* something else is mapped where the jump would land */
+	HOOK_SHADOW,	 /* shadow stacks (CET) are in use; then no function can be hooked */
 	HOOK_NO_WRITE,	 /* the process may not write to its code through /proc/self/mem */
 	HOOK_RESULTS
 };
-/* A sentence's end, as "something else is mapped where its jump would land". */
+/* The text of a result, to end a sentence with: "something else is mapped where its jump would
+ * land". */
 const char *hook_result_text(enum hook_result);
 
-/* Before all else; ops stay the caller's and are used until engine_close(). 0 or -errno:
+/* Call this first. The caller keeps ops, which are used until engine_close(). Returns 0 or -errno;
  * -ENOTSUP: shadow stacks are in use, or this processor is not supported. */
 int engine_open(const struct hook_ops *);
 
 /*
- * Puts hooks on n functions: results[i] says what became of specs[i]. From its return on, each
- * call that begins is seen, on all cores. Nobody is stopped, and a thread may be anywhere in the
- * functions meanwhile. May be called again, for more functions or the same ones. Returns the number
- * that are on, or -errno if it could not even begin.
+ * Puts hooks on n functions; results[i] is the result for specs[i]. After it has returned, each new
+ * call is seen, on all cores. No thread is stopped, and threads may be anywhere in the functions
+ * meanwhile. May be called again, for more functions or the same ones. Returns the number of hooked
+ * functions, or -errno if it could not start.
  */
 int engine_install(const struct hook_spec *specs, unsigned int n, enum hook_result *results);
 
-/* Takes single functions off (by address). A call under way comes to leave() all the same. */
+/* Takes the hooks off single functions (by address). leave() is still called for calls under
+ * way. */
 int engine_uninstall(const __u64 *addresses, unsigned int n);
 
 /*
- * Takes all hooks off: the bytes are the original ones again, nobody's return address is ours any
- * more if it could be put back, and entry(), leave() are called no more once it has returned, but
- * for threads that are inside of them at this moment. Calls under way come to left().
+ * Takes all hooks off: restores the original bytes, and restores the return addresses where
+ * possible. After it has returned, entry() and leave() are not called any more, but a thread may
+ * still be inside one of them at that moment. left() is called for the calls under way.
  */
 struct hook_leftover {
-	__u32 foreign;	  /* functions whose first byte is another tracer's now: left as they are */
-	__u32 gone;	  /* functions whose library was unmapped meanwhile */
-	__u32 put_back;	  /* return addresses put back */
-	__u32 inside;	  /* calls under way whose return address could not be put back: they return
-			 * through the engine, which must stay mapped */
-	__u64 kept_bytes; /* of memory that stays mapped: a thread may stand in it for as long as it
-			   * is not scheduled. The next engine_install() uses it again. */
+	/* functions whose first byte now belongs to another tracer: they are not changed */
+	__u32 foreign;
+	__u32 gone;	/* functions whose library was unmapped in the meantime */
+	__u32 put_back; /* restored return addresses */
+	/* calls under way whose return address could not be restored: they return through the
+	 * engine, which must stay mapped */
+	__u32 inside;
+	/* bytes of memory that stay mapped, because a thread that is not scheduled may have stopped
+	 * there. The next engine_install() uses them again. */
+	__u64 kept_bytes;
 };
 int engine_remove(struct hook_leftover *);
 
 /*
- * Once a second: looks at the first byte of each hooked function. Another tracer's uprobe that
- * came and went has put the file's byte back, and the hook off: it is put on again and counted. Makes
- * room for new threads, and takes back that of threads that are gone.
+ * Call this once a second. It looks at the first byte of each hooked function. If another tracer's
+ * uprobe was there and is gone, it has restored the file's byte and so removed the hook: the hook
+ * is put on again and counted. It also makes room for new threads, and frees the room of ended
+ * threads.
  */
 struct hook_state {
-	__u32 on;      /* functions whose hook is in place */
-	__u32 foreign; /* that have another tracer's int3 in its place now: their calls are not seen */
-	__u32 rewritten; /* times that a hook was put on again, since engine_open() */
+	__u32 on; /* functions whose hook is in place */
+	/* functions that now have another tracer's int3 instead: their calls are not seen */
+	__u32 foreign;
+	__u32 rewritten; /* how often a hook was put on again since engine_open() */
 	__u32 gone;	 /* functions whose library was unmapped */
-	__u32 threads;	 /* that have made hooked calls, and are not known to have ended */
-	__u64 no_thread; /* calls not recorded, of threads beyond HOOK_THREADS, since engine_open() */
-	__u64 too_deep; /* calls not recorded, beyond HOOK_DEPTH */
+	__u32 threads;	 /* threads that have made hooked calls, and are not known to have ended */
+	/* calls not recorded since engine_open(), because there were more than HOOK_THREADS
+	 * threads */
+	__u64 no_thread;
+	__u64 too_deep; /* calls not recorded, because they were nested deeper than HOOK_DEPTH */
 	__u64 left;	/* calls found to have been jumped over */
 };
 int engine_check(struct hook_state *);
 
-/* Removes the hooks if that was not done. What is mapped stays. */
+/* Removes the hooks if that was not done yet. The engine's memory stays mapped. */
 void engine_close(void);
 
 /* ---- for entry(), leave(), and others on the program's threads ---- */
 
-/* Is this call still under way: its return address on the stack is ours? Of a frame of this thread. */
+/* Is this call still under way, that is: is its return address on the stack still ours? For frames
+ * of this thread. */
 bool hook_is_under_way(const struct hook_frame *);
 
-/* The hooked call that this one was made from, as far as the stack tells: the latest of this
- * thread that is under way and lies further up the stack, or, the same place, has jumped to this
- * function as its last act. NULL: there is none. A signal handler's call lies inside the one that
- * the signal interrupted; a coroutine's on a lower stack inside that of a higher one. */
+/* The hooked call from which this one was made, as far as the stack shows: the latest call of this
+ * thread that is under way and is further up the stack, or is at the same place and made this one
+ * by a tail call. NULL: there is none. A signal handler's call counts as inside the interrupted
+ * call. A coroutine's call on a lower stack counts as inside a call on a higher one. */
 struct hook_frame *hook_outer(const struct hook_frame *);
 
-/* The caller's thread. NULL: it has made no hooked call yet. Costs a load or two. */
+/* The calling thread's struct. NULL: the thread has made no hooked call yet. Costs one or two
+ * loads. */
 struct hook_thread *hook_self(void);
 
-/* Calls that the caller itself makes in between are not seen: for the agent's own threads, and for
- * what calls the program's functions from inside. They nest. */
+/* Calls that the thread makes between enter and leave are not seen. For the agent's own threads,
+ * and for code of ours that calls the program's functions. They nest. */
 void hook_guard_enter(void);
 void hook_guard_leave(void);
 

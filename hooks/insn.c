@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * insn.c - lengths by the opcode maps of the Intel manual, volume 2, appendix A. Left out, that is
- * refused: what reads or pops the return address, changes the flow, faults by design, or has not
- * been seen at the begin of a function (VEX, EVEX, strings, segments, the x87).
+ * insn.c - lengths by the opcode maps of the Intel manual, volume 2, appendix A. These instructions
+ * are refused: those that read or pop the return address, change the control flow, fault by design,
+ * or were never seen at the begin of a function (VEX, EVEX, strings, segments, the x87).
  */
 #include "insn.h"
 
@@ -150,7 +150,7 @@ static enum form form_two(__u8 op, bool word, bool f2, bool f3)
 	}
 }
 
-/* The groups' members that are refused, or go on elsewhere. */
+/* The members of instruction groups that are refused, or that continue at another address. */
 static enum insn_kind group_kind(bool two, __u8 op, __u8 reg, bool memory)
 {
 	if (two)

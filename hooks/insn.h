@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * insn.h - as much of x86-64's instructions as moving a function's first one takes: its length, and
- * what in it depends on where it stands. It knows the instructions that compilers begin functions
- * with; everything else is refused, not guessed. tests/hooks/test_insn.c compares it with Zydis.
+ * insn.h - what must be known of an x86-64 instruction to move a function's first one: its length,
+ * and which part of it depends on its address. It knows the instructions that compilers begin
+ * functions with; everything else is refused, not guessed. tests/hooks/test_insn.c compares it with
+ * Zydis.
  */
 #ifndef CT_HOOKS_INSN_H
 #define CT_HOOKS_INSN_H
@@ -12,20 +13,22 @@
 
 enum insn_kind {
 	INSN_UNKNOWN = 0, /* refused; len is not valid */
-	INSN_PLAIN,	  /* does the same wherever it stands, and goes on behind itself */
-	INSN_RELATIVE,	  /* as INSN_PLAIN once the 4 bytes at disp_at are corrected */
-	INSN_BRANCH,	  /* may go on elsewhere */
-	INSN_END,	  /* never goes on behind itself: ret, jmp */
-	INSN_TRAP,	  /* int3 */
+	/* does the same at any address, and continues with the next instruction */
+	INSN_PLAIN,
+	INSN_RELATIVE, /* as INSN_PLAIN once the 4 bytes at disp_at are corrected */
+	INSN_BRANCH,   /* may go on elsewhere */
+	INSN_END,      /* never goes on behind itself: ret, jmp */
+	INSN_TRAP,     /* int3 */
 };
 
 struct insn {
 	enum insn_kind kind;
 	__u8 len;
 	__u8 disp_at; /* of INSN_RELATIVE: a displacement from the instruction's end */
-	bool pushes; /* push of a register, or endbr64: nothing jumps back to it inside a function */
-	/* The bits of a REX prefix that is the first byte, which mean nothing to the instruction:
-	 * with any of them changed it is the same one. 0: there is no such prefix or bit. */
+	/* push of a register, or endbr64: no jump inside a function leads back to it */
+	bool pushes;
+	/* If the first byte is a REX prefix: those of its bits that the instruction ignores, so
+	 * that they can be changed. 0: there is no such prefix or bit. */
 	__u8 rex_free;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * jump.h - the jump at a function's begin: what it is made of on this processor, and the one byte
- * (aarch64: one instruction) that is written. For the agent's own thread.
+ * jump.h - the jump at a function's begin: its parts on this processor, and the one byte (aarch64:
+ * one instruction) that is written. For the agent's own thread.
  */
 #ifndef CT_HOOKS_JUMP_H
 #define CT_HOOKS_JUMP_H
@@ -11,10 +11,10 @@
 
 struct jump {
 	__u64 at; /* where it is written: the function's first byte, or behind its endbr64 */
-	__u64 go; /* code that does the first instruction and goes on behind it */
+	__u64 go; /* code that executes the first instruction and then continues after it */
 	__u8 was[16];
-	/* x86-64: the fifth byte while the hook is on. It may be spelled in another way that means
-	 * the same, so that the jump lands elsewhere. */
+	/* x86-64: the fifth byte while the hook is on. It may be another encoding with the same
+	 * meaning, so that the jump lands elsewhere. */
 	__u8 spelled;
 	__u8 begins; /* x86-64: bit i: an instruction begins at the byte i */
 	bool spares; /* jump_spare() has something to do */
@@ -22,12 +22,14 @@ struct jump {
 };
 
 void jump_begin(const struct text_maps *);
-/* Makes all but the jump itself: its pad leads to hooks_entry with the number n. */
+/* Makes everything except the jump itself: the pad, which leads to hooks_entry with the number
+ * n. */
 enum hook_result jump_make(struct jump *, const struct hook_spec *, unsigned int n);
-/* Room that helps and need not be: after all of a list have been made, since it would take that of
- * their pads. */
+/* Makes extra pads, which help but are not required. Called after all jumps of a list are made,
+ * because it could take the room of their pads. */
 void jump_spare(struct jump *);
-/* Writes it, or what was there, where nobody else has written: 0; 1: somebody has (*found); -errno. */
+/* Writes the jump's byte, or the original one, unless another program has changed it. Returns 0; 1:
+ * it was changed (the byte is in *found); or -errno. */
 int jump_write(const struct jump *, bool on, __u8 *found);
 /* The first byte while it is on. */
 __u8 jump_byte(void);

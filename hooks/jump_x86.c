@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * jump_x86.c - the punned jump. Of a function's first five bytes only the first is changed, to e9: a
- * jump whose displacement is the four bytes that follow, as they are. It lands about where they say,
- * and there we have a pad. All instructions behind the first one stay what and where they are, so
- * that it does not matter where a thread is while the byte changes.
+ * jump_x86.c - the punned jump. Of a function's first five bytes only the first is changed, to e9:
+ * a jump whose displacement is the four bytes that follow, as they are. The jump lands near the
+ * place that these bytes give, and there we put a pad. All instructions after the first one stay
+ * unchanged and in place, so it does not matter where a thread is while the byte changes.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@
 #define JMP 0xe9
 #define INT3 0xcc
 #define SCAN_MAX 4096
-#define GO_AT 32 /* in the function's slot: behind mov $n, %r11d; jmp *hooks_entry */
+#define GO_AT 32 /* offset in the function's slot, after mov $n, %r11d; jmp *hooks_entry */
 
 void jump_begin(const struct text_maps *maps)
 {
@@ -43,7 +43,8 @@ static __u64 landing(__u64 at, const __u8 *bytes, unsigned int changed, __u8 to)
 	return at + 5 + (__u64)(__s64)displacement;
 }
 
-/* Where instructions begin in the first five bytes, as bits; what the fifth byte may be changed to. */
+/* Finds where instructions begin in the first five bytes (as bits), and the other value that the
+ * fifth byte may have. */
 struct first_five {
 	unsigned int begins;
 	__u8 rex_free;
@@ -74,7 +75,8 @@ static struct first_five look_at(const __u8 *bytes, unsigned int first_len)
 	return five;
 }
 
-/* A jump of the function's own to its first byte would count as a call. What looks like one counts. */
+/* A jump inside the function to its first byte would be counted as a call. Bytes that only look
+ * like such a jump are treated as one. */
 static bool jumps_to_begin(__u64 at, const struct hook_spec *spec)
 {
 	__u8 code[SCAN_MAX];
@@ -113,8 +115,8 @@ static unsigned int put_jump_far(__u8 *code, __u64 to)
 	return 14;
 }
 
-/* The function's slot: from its begin on the way to hooks_entry, from GO_AT on its first instruction
- * and the way on. */
+/* The function's slot: it begins with the jump to hooks_entry; at GO_AT are the function's first
+ * instruction and the jump back. */
 static bool write_slot(__u64 slot, __u64 at, const __u8 *bytes, const struct insn *first,
 		       unsigned int number)
 {
@@ -152,9 +154,9 @@ static bool write_pad(__u64 pad, __u64 slot)
 }
 
 /*
- * A debugger or a uprobe may put an int3 over an instruction within the five bytes, behind the
- * first. It changes the displacement: pads where the jump lands then lead to the same place, and
- * the program comes to the int3 all the same. As far as there is room.
+ * A debugger or a uprobe may put an int3 on an instruction within the five bytes, after the first.
+ * This changes the displacement. Pads at the places where the jump lands then lead to the same
+ * slot, and the program still reaches the int3. Done only where there is room.
  */
 static void write_spare_pads(const struct jump *j, const __u8 *bytes, unsigned int begins,
 			     __u64 slot)
@@ -199,7 +201,7 @@ static enum hook_result make_at(struct jump *j, __u64 at, const __u8 *bytes,
 	}
 	if (!pad)
 		return HOOK_ZONE;
-	/* What must be within reach, and what better is. */
+	/* The addresses that must be within reach, and those that should be. */
 	near[n++] = pad;
 	if (first.kind == INSN_RELATIVE) {
 		__s32 displacement;
@@ -214,7 +216,7 @@ static enum hook_result make_at(struct jump *j, __u64 at, const __u8 *bytes,
 		slot = pads_slot(near, n);
 	if (!slot)
 		return first.kind == INSN_RELATIVE ? HOOK_FAR : HOOK_ZONE;
-	/* One that was moved has its first byte as it is in the program: bytes, not spelled. */
+	/* For a moved instruction this is its first byte in the program (bytes, not spelled). */
 	if (!write_slot(slot, at, bytes, &first, number) || !write_pad(pad, slot))
 		return HOOK_NO_WRITE;
 	j->at = at;
@@ -252,7 +254,7 @@ enum hook_result jump_make(struct jump *j, const struct hook_spec *spec, unsigne
 	if (memcmp(bytes, spec->file, nfile))
 		return bytes[0] == INT3 ? HOOK_BREAKPOINT : HOOK_DIFFERS;
 	result = make_at(j, spec->address, bytes, spec, n);
-	/* Behind endbr64 there is a second chance. */
+	/* If the function begins with endbr64, the jump can also be put after it. */
 	if (result == HOOK_ZONE && !memcmp(bytes, endbr64, 4) && (!spec->size || spec->size >= 9) &&
 	    !text_read(spec->address + 4, bytes, 16))
 		result = make_at(j, spec->address + 4, bytes, spec, n);
@@ -264,7 +266,8 @@ int jump_write(const struct jump *j, bool on, __u8 *found)
 	int err = 0;
 	__u8 other;
 
-	/* The other spelling first, and last: both mean the same. */
+	/* The other spelling is written before the jump and removed after it; both spellings mean
+	 * the same. */
 	if (on && j->spelled != j->was[4]) {
 		err = text_swap(j->at + 4, j->was[4], j->spelled, found);
 		if (err == 1 && *found == j->spelled)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ring.h - how a thread writes entries into its ring (wire.h). Room is taken by one instruction, so
- * that a signal may come between any two, and its handler write entries too; the tag is written last.
- * No libc, no vector registers.
+ * ring.h - how a thread writes entries into its ring (wire.h). Room is taken with one instruction,
+ * so a signal may come between any two instructions, and its handler may write entries too. The tag
+ * is written last. No libc, no vector registers.
  */
 #ifndef CT_HOOKS_RING_H
 #define CT_HOOKS_RING_H
 
 #include "wire.h"
 
-/* One instruction, and no lock: whoever else changes the word is a signal handler of this thread. */
+/* One instruction without a lock prefix: only a signal handler of this thread may also change the
+ * word. */
 static inline int ring_swap(__u64 *word, __u64 *was, __u64 to)
 {
 #if defined(__x86_64__)

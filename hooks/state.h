@@ -4,7 +4,7 @@
  *
  * A thread's frames are a stack in its area. hooks_top, a thread-local word, points to the first
  * free one; its low 12 bits are 0 where there is none: no area yet (0), or all frames in use (the
- * end of the page). GUARD_BIT: the thread's calls are not to be seen.
+ * end of the page). GUARD_BIT: the thread's calls must not be recorded.
  *
  * frame.state says what may be done with it:
  *	HOOK_BUSY	the engine is at it: free, or in entry() or leave(). Only the code that is
@@ -23,14 +23,14 @@
 #include "layout.h"
 
 #define HOOK_BUSY (~0ULL)
-#define HOOK_LEFT 0x80000000u /* in frame.flags: left() was called, or is being */
+#define HOOK_LEFT 0x80000000u /* in frame.flags: left() has been called, or is running */
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
-/* Nothing is moved across it by the compiler: a signal handler, or another core after a membarrier,
- * sees what stands before it first. (On aarch64 the handler does too.) */
+/* The compiler moves nothing across it: a signal handler, or another core after a membarrier, sees
+ * the writes before it first. (On aarch64 this holds for the handler too.) */
 #define barrier() __asm__ volatile("" ::: "memory")
 
-/* What the code at a hook needs of a function. */
+/* The data about a function that the code at a hook needs. */
 struct hot {
 	__u64 go; /* the code that does as the function does */
 	__u32 id, flags;
@@ -40,10 +40,11 @@ _Static_assert(offsetof(struct hot, id) == HOT_ID && offsetof(struct hot, flags)
 	       "the assembler's view");
 extern struct hot engine_hot[HOOK_FUNCS];
 
-/* A page of its own that fork() wipes: the child records nothing into what is its parent's. */
+/* A separate page that fork() sets to zero, so that the child writes no records into its parent's
+ * memory. */
 struct live {
 	__u32 on;   /* hooks act; 0: they do nothing but go on */
-	__u32 here; /* this is the process that has opened the engine */
+	__u32 here; /* 1 in the process that opened the engine */
 };
 extern struct live *engine_live;
 extern const struct hook_ops *engine_ops;
@@ -75,7 +76,7 @@ static inline struct area *area_of(const struct hook_frame *f)
 {
 	return (struct area *)((uintptr_t)f & ~(uintptr_t)(HOOK_PAGE - 1));
 }
-/* What stands on the stack in place of the return address. */
+/* The word that replaces the return address on the stack. */
 static inline __u64 frame_mark(const struct hook_frame *f)
 {
 	return (__u64)(uintptr_t)f - HOOK_PAGE + STUB_BACK;
@@ -92,12 +93,14 @@ static inline struct hook_frame *frame_marked(__u64 word)
 }
 
 /* threads.c: areas for threads. threads_get() is for any thread, at any place. */
-struct area *threads_get(void);	  /* the caller's, cleared; NULL: there is none */
-int threads_open(void);		  /* 0 or -errno; also in a forked child */
-void threads_top_up(void);	  /* makes some areas ready */
-void threads_drop_gone(void);	  /* takes back those of threads that are gone */
-unsigned int threads_used(void);  /* areas from 0 on that may have or have had a thread */
-bool threads_has(unsigned int i); /* this one has, or its frames may still be returned to */
+struct area *threads_get(void); /* the caller's, cleared; NULL: there is none */
+int threads_open(void);		/* 0 or -errno; also in a forked child */
+void threads_top_up(void);	/* makes some areas ready */
+void threads_drop_gone(void);	/* frees the areas of threads that have ended */
+/* number of areas, from 0 on, that may have or have had a thread */
+unsigned int threads_used(void);
+/* this area has a thread, or calls may still return through its frames */
+bool threads_has(unsigned int i);
 unsigned int threads_count(void);
 void threads_end(void); /* tells the consumer that no thread is looked at any more */
 
@@ -107,9 +110,11 @@ extern struct call_losses {
 } call_losses;
 bool call_readable(__u64 address);
 bool call_claim_left(struct hook_frame *);
-/* The kernel's page of return probes, where another tracer's replaced return addresses point; 0: none */
+/* The kernel's page for return probes, to which return addresses point that another tracer
+ * replaced; 0: none */
 extern __u64 call_probes_lo, call_probes_hi;
-extern bool call_wants_probes; /* a word was seen that may point there: look again */
+/* a word was seen that may point there, so the mappings must be read again */
+extern bool call_wants_probes;
 
 /* entry_*.S */
 void hooks_entry(void) __attribute__((visibility("hidden")));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wire.h - what the hooks in a process and the user side say to each other: messages over a
- * SOCK_SEQPACKET socket, and the area of shared memory that the records of calls are written to.
- * docs/hooks.md tells it in order.
+ * wire.h - the protocol between the hooks in a process and the user side: messages over a
+ * SOCK_SEQPACKET socket, and the area of shared memory to which the records of calls are written.
+ * docs/hooks.md describes it in order.
  *
  *	agent:	HELLO
  *	user:	START (with the area's descriptor)  SPECS...  FUNCS...
@@ -13,16 +13,16 @@
  *	user:	STOP (or hangs up)
  *	agent:	BYE
  *
- * The user side makes the area, of a size that is sealed: who truncated it would crash who reads it.
- * Nothing in it and no message is believed by the user side. Text that tells the agent where to
- * connect is that of cupti/agent/agent.h.
+ * The user side makes the area and seals its size, because a process that truncates shared memory
+ * makes its readers crash. The user side trusts neither the area nor any message. The text that
+ * tells the agent where to connect is described in cupti/agent/agent.h.
  *
  * The area: a struct hooks_area, and from HOOKS_AREA_HEAD on a block for each thread that makes
- * calls: a struct hooks_thread, padded to HOOKS_BLOCK_HEAD bytes, and its ring. A ring holds entries:
- * 8 bytes of tag, then a record of bpf/cudatrace.h. The tag is made of the entry's place in the
- * stream (hooks_tag()), and is written last: what a place held in an earlier round is not taken for a
- * record. An entry does not wrap around: a tag of its own, hooks_skip(), says that the next one is
- * at the ring's begin.
+ * calls: a struct hooks_thread, padded to HOOKS_BLOCK_HEAD bytes, and its ring. A ring holds
+ * entries: 8 bytes of tag, then a record of bpf/cudatrace.h. The tag is computed from the entry's
+ * place in the stream (hooks_tag()) and is written last, so that old bytes from an earlier round
+ * are not mistaken for a record. An entry does not wrap around: a special tag, hooks_skip(), says
+ * that the next entry is at the ring's begin.
  */
 #ifndef CT_HOOKS_WIRE_H
 #define CT_HOOKS_WIRE_H
@@ -38,8 +38,8 @@
 #define HOOKS_VERSION 1
 #define HOOKS_KEY 32	     /* hex digits */
 #define HOOKS_MSG_MAX 65536  /* bytes of a message */
-#define HOOKS_WAIT_MS 5000   /* either side waits so long for the other's beginning */
-#define HOOKS_MAPPED_MS 2000 /* a thread that maps a library waits so long for its hooks */
+#define HOOKS_WAIT_MS 5000   /* how long each side waits for the other's first message */
+#define HOOKS_MAPPED_MS 2000 /* how long a thread that maps a library waits for its hooks */
 #define HOOKS_FUNCS_MAX 8192
 #define HOOKS_THREADS_MAX 4096
 
@@ -56,7 +56,7 @@ enum hooks_type {
 };
 
 struct hooks_head {
-	__u32 size; /* of the whole message: that of the packet */
+	__u32 size; /* of the whole message; equal to the packet's size */
 	__u16 type; /* enum hooks_type */
 	__u16 pad;
 };
@@ -64,20 +64,21 @@ struct hooks_head {
 struct hooks_hello {
 	struct hooks_head h;
 	__u32 magic, version;
-	char key[HOOKS_KEY]; /* zero over an inherited socket */
+	char key[HOOKS_KEY]; /* zero if the socket was inherited */
 	__u32 pid;	     /* in its own pid namespace */
 	__u32 flags;	     /* HOOKS_H_* */
 };
-#define HOOKS_H_MEMORY 0x1 /* it may read its own memory by system call */
+#define HOOKS_H_MEMORY 0x1 /* it may read its own memory with a system call */
 
-#define HOOKS_S_TSC 0x1 /* times are those of the processor's counter; the user side converts */
+/* times are in ticks of the processor's counter; the user side converts them */
+#define HOOKS_S_TSC 0x1
 struct hooks_start {
 	struct hooks_head h;
 	__u32 version;
 	__u32 flags;	  /* HOOKS_S_* */
 	__u32 threads;	  /* blocks in the area */
 	__u32 ring_bytes; /* of each ring, a power of two */
-	__u64 min_ticks;  /* calls that take less are not recorded, in the clock's unit */
+	__u64 min_ticks;  /* shorter calls are not recorded; in the unit of the clock */
 	struct ct_config config;
 };
 
@@ -98,17 +99,18 @@ struct hooks_func {
 	__u32 cookie; /* CT_COOKIE() */
 	__u32 flags;  /* HOOKS_F_* */
 	__u32 size;   /* of the function in bytes; 0: not known */
-	/* the first bytes as the file has them: nfile of them */
+	/* the function's first bytes in the file; nfile of them are valid */
 	__u8 nfile;
 	__u8 pad[3];
 	__u8 file[16];
 };
 
-/* What became of the functions of a message, in its order: enum hook_result (engine.h). */
+/* The result for each function of a message, in the message's order: enum hook_result
+ * (engine.h). */
 struct hooks_installed {
 	struct hooks_head h;
 	__u32 n;
-	__u32 on; /* in all */
+	__u32 on; /* hooked functions in all */
 	__s32 err[];
 };
 
@@ -133,11 +135,12 @@ struct hooks_bye {
 
 enum hooks_owner { HOOKS_FREE = 0, HOOKS_USED = 1 };
 
-/* A call under way, and what its record will have. */
+/* A call under way, and the data for its record. */
 struct hooks_call {
 	__u64 sp, ip;
 	__u64 cookie;
-	__u64 number; /* the engine's, which tells it from others of its thread; 0: it is being filled */
+	/* the engine's number of the call in its thread; 0: this struct is being filled */
+	__u64 number;
 	__u64 frame; /* the engine's address of it */
 	__u64 cut_at;
 	__u32 cut_len, cut_read;
@@ -151,12 +154,12 @@ struct hooks_call {
 struct hooks_thread {
 	/* written by the thread, and no other */
 	__u64 head; /* bytes ever taken of the ring */
-	__u64 lost; /* those that found no room */
+	__u64 lost; /* records that did not fit */
 	__u64 folded, filtered, deep;
 	__u32 tid;
 	__u32 depth;
 	__u64 forgets;
-	__u32 renames; /* the process's, when the thread's name was told last */
+	__u32 renames; /* the process's count of renames when the thread's name was last sent */
 	__u32 pad0;
 	__u64 pad[8];
 	/* written by the user side, and no other */
@@ -171,8 +174,8 @@ struct hooks_thread {
 
 struct hooks_area {
 	__u32 phase;  /* enum ct_phase, from the user side */
-	__u32 inner;  /* the driver's launches inside others are wanted */
-	__u32 blocks; /* so many, from the first on, have ever been taken */
+	__u32 inner;  /* the driver's launches inside other calls are wanted */
+	__u32 blocks; /* how many blocks, from the first on, have ever been taken */
 	__u32 pad;
 	__u64 no_block; /* calls that found no block */
 };
@@ -183,7 +186,7 @@ static inline __u64 hooks_entry_bytes(__u64 record)
 	return 8 + ((record + 7) & ~7ULL);
 }
 
-/* A number that hardly any memory holds by chance, another one for each place. */
+/* A number that memory hardly ever holds by chance; different for each place. */
 static inline __u64 hooks_tag(__u64 at)
 {
 	return (at + 0x9e3779b97f4a7c15ULL) * 0xbf58476d1ce4e5b9ULL;
@@ -228,7 +231,7 @@ static inline size_t hooks_fixed(unsigned int type)
 	}
 }
 
-/* Is what was received (n bytes) one message with all that it announces? Its type, or -1. */
+/* Checks that the n received bytes are one complete message. Returns its type, or -1. */
 static inline int hooks_msg_check(const void *msg, size_t n)
 {
 	const char *at = (const char *)msg;
