@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * plan.h - the capture plan: all that sources see of what the user asked for.
+ * plan.h - the capture plan: everything that sources know about the user's options.
  *
  * The session joins the user's filter with the needs of the stages and the sink into one plan.
  */
@@ -20,7 +20,8 @@ enum plan_stack {
 	PLAN_STACK_ADDRESSES, /* what frame pointers lead to */
 };
 
-/* What the agent in the target is to tell of the device (cupti/agent/agent.h names the bits). */
+/* What the agent in the target must report about the device (cupti/agent/agent.h names the
+ * bits). */
 struct plan_device {
 	uint32_t kinds;			/* enum agent_kind; 0: nothing */
 	bool graphs;			/* whole graphs instead of their nodes */
@@ -33,24 +34,29 @@ struct plan_device {
 struct capture_plan {
 	uint64_t capture[PLAN_WORDS]; /* rows to attach */
 	uint64_t shown[PLAN_WORDS];   /* rows the user asked for; a subset of capture */
-	/* rows whose calls somebody waits for: past all filters; a subset of capture */
+	/* rows whose calls a part of cudatrace waits for: no filter applies to them; a subset of
+	 * capture */
 	uint64_t awaited[PLAN_WORDS];
 	uint64_t named[PLAN_WORDS]; /* rows that -e names one by one: never muted */
-	/* with count: functions that are called often have their probes for a part of the time
-	 * alone, 0 to 1; 0: only very frequent ones of class query, as the sampler sees fit */
+	/* with count: the share of the time, 0 to 1, in which functions that are called often have
+	 * their probes. 0: the sampler decides, and only for very frequent functions of class
+	 * query */
 	double duty;
-	/* with count: what the probes may cost, of the CPU time of the traced processes, 0 to 1;
-	 * 0: there is no limit */
+	/* with count: the maximum cost of the probes, as a share of the CPU time of the traced
+	 * processes, 0 to 1; 0: there is no limit */
 	double max_cost;
-	/* of max_cost: where probes of the kind cannot come and go, all goes on without it */
+	/* about max_cost: if this kind of probe cannot be switched on and off, tracing continues
+	 * without the limit */
 	bool max_cost_optional;
-	/* with one of the two: rows whose probes may go, beside those of class query */
+	/* with duty or max_cost: rows whose probes may be switched off, in addition to those of
+	 * class query */
 	uint64_t on_duty[PLAN_WORDS];
 
 	/* as the user gave them (the tracer's own namespace); npids 0: the whole machine */
 	const pid_t *pids;
 	int npids;
-	bool follow;	    /* children of the traced processes too, those of cmd included */
+	/* also trace children of the traced processes, including those of cmd */
+	bool follow;
 	uint64_t cgroup_id; /* 0: off; the cgroup and all below it */
 	char *const *cmd;   /* a program to start; NULL: none */
 	const char *user;   /* run cmd as this user; NULL: as we are */
@@ -65,40 +71,44 @@ struct capture_plan {
 	bool nested;		 /* calls inside calls too */
 	bool no_return;		 /* entry probes only */
 	struct ct_filter filter; /* may be applied in the kernel */
-	/* calls are counted in the kernel (tallies()) and not sent, but for those that name
+	/* calls are counted in the kernel (tallies()) and not sent, except calls that name
 	 * kernels */
 	bool count;
 	uint8_t count_by; /* enum ct_by */
 	uint8_t hist;	  /* with count: histograms of durations too: enum ct_hist_by */
 	bool sizes;	  /* with count: histograms of what launches and copies ask for */
-	bool memory;	  /* with count: what calls free, by what they took */
-	/* of them, that one process may have for kinds told apart by kernel, thread...; 0: all */
+	/* with count: the size that calls free, from the calls that allocated it */
+	bool memory;
+	/* how many entries one process may use for keys with a kernel, a thread and so on; 0:
+	 * all */
 	uint32_t tallies_each;
 	/* entries that the counts may take, a tenth of them `sizes`; 0: a default */
 	uint32_t tallies_max;
-	bool threads;	  /* threads() will be asked for, and what completes does not matter */
+	bool threads;	  /* threads() will be called, and completed calls do not matter */
 	bool keep_chatty; /* capture each call, however often a function is called */
-	bool one_thread;  /* of one thread alone calls are shown */
+	bool one_thread;  /* calls of only one thread are shown */
 
 	struct plan_device device;
-	/* The frames of a thread by which the agent is to come into a process that runs
-	 * (inject.h); NULL: they are not known. */
+	/* Finds the frames of a thread through which the agent is injected into a process that
+	 * already runs (inject.h); NULL: they cannot be found. */
 	int (*frames)(void *ctx, struct target *, const struct inject_thread *, uint64_t *ips,
 		      int max, uint64_t *lost_sp);
 	void *frames_ctx;
-	bool calls_by_agent; /* no kernel side: the agents have the calls too */
+	bool calls_by_agent; /* there is no kernel side: the agents also record the calls */
 	const char *file;    /* replay: the recording */
-	int file_fd;	     /* replay: of it, where it is open already; 0: it is not */
-	/* replay: of it, this time after its begin; to_ns UINT64_MAX: to the end */
+	/* replay: the recording's descriptor if it is already open; 0: it is not open */
+	int file_fd;
+	/* replay: the part of the recording to read, from its begin; to_ns UINT64_MAX: to the
+	 * end */
 	uint64_t from_ns, to_ns;
 
 	uint64_t counters_interval_ns; /* of the counters' samples; 0: no counters */
 	const char *counters_metrics;  /* a comma list; NULL: the usual ones */
 	/* libcupti, or its directory; NULL: the best that is found */
 	const char *cupti;
-	bool counters_optional; /* without them all goes on, after one message */
+	bool counters_optional; /* if there are no counters, tracing continues after one message */
 
-	/* sinks write files that are not open yet, maybe in folders of other users */
+	/* sinks write files that are not open yet, which may be in folders of other users */
 	bool opens_files;
 	const char *library; /* probe this file only; NULL: whatever is mapped */
 	uint32_t ring_bytes; /* a power of two */

@@ -12,8 +12,7 @@
 struct source;
 struct snapshot;
 
-/* How a stored trace was: its own begin, length and end, which a sink shows in the place of this
- * run's. */
+/* A stored trace's own begin, length and end, which a sink shows instead of those of this run. */
 struct source_recorded {
 	uint64_t start_ns;	     /* CLOCK_MONOTONIC of its host */
 	uint64_t realtime_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC then */
@@ -22,16 +21,16 @@ struct source_recorded {
 	const char *reason;	 /* why it ended: "finished", "killed"... */
 	const char *host, *boot; /* its name and its boot id; NULL: not known, or several */
 	int program; /* wait(2) status of the program that was started, if it had ended; else -1 */
-	bool gpu;    /* what devices did was recorded */
+	bool gpu;    /* device work was recorded */
 	bool whole;  /* the program was started by the recorder: no call of it was missed */
 	bool places; /* every call that changes a thread's device or context was captured */
 };
 
 struct source_ops {
 	const char *name;
-	/* May be NULL. Before any source of the session opens: what this one needs in the plan,
-	 * as variables in the program's environment. Returns 0 or -errno after one message.
-	 * close() follows if it set priv. */
+	/* May be NULL. Called before any source of the session opens: adds to the plan what this
+	 * source needs, for example variables in the program's environment. Returns 0 or -errno
+	 * after one message. close() follows if it set priv. */
 	int (*prepare)(struct source *, struct capture_plan *);
 	/* Prepares the source; the program of plan->cmd is started but has not run an
 	 * instruction of its own. Returns 0 or -errno after one message. */
@@ -39,14 +38,14 @@ struct source_ops {
 	/* From here on records may come; a started program runs. Returns 0 or -errno after one
 	 * message. */
 	int (*start)(struct source *);
-	/* What the loop waits on: readable means drain(). The first is the record stream's own,
-	 * which the loop also looks at by a timer and leaves alone in between when little comes.
+	/* The descriptors that the loop waits on; when one is readable, call drain(). The first is
+	 * the record stream's. When few records come, the loop checks that one by a timer only.
 	 * Returns the number of descriptors. */
 	int (*fds)(struct source *, int *fd, int max);
-	/* Hands out what is there, or a good part of it: records that have passed
-	 * record_check(), with hdr.lost as it came (the session makes the gap's CT_LOST of it).
-	 * Returns 0 idle or paused, 1 finished (all targets ended), or -errno (also emit's: after
-	 * it the record counts as consumed). */
+	/* Hands out the records that are ready, or a good part of them. They have passed
+	 * record_check(), and hdr.lost is unchanged (the session makes a CT_LOST from it). Returns
+	 * 0 idle or paused, 1 finished (all targets ended), or -errno (also emit's: after it the
+	 * record counts as consumed). */
 	int (*drain)(struct source *, emit_fn, void *ctx);
 	/* Stop making records (detach); what is already there can still be drained. A source
 	 * that is not the session's first is drained until it says 1, at most for some seconds. */
@@ -61,36 +60,36 @@ struct source_ops {
 	uint64_t (*stopped)(struct source *);
 	/* Sends a signal to the program of plan->cmd. */
 	void (*signal)(struct source *, int sig);
-	/* Hands out the calls that have not returned for min_age_ns, with CT_F_PENDING: each
-	 * anew at each asking. Returns 0 or -errno. */
+	/* Hands out the calls that have not returned for min_age_ns, with CT_F_PENDING. Each call
+	 * of pending() hands out all of them again. Returns 0 or -errno. */
 	int (*pending)(struct source *, uint64_t min_age_ns, emit_fn, void *ctx);
-	/* Where the threads of the processes are that have CUDA's code mapped (plan->threads).
-	 * Returns 0 or -errno; snapshot_free() in any case. */
+	/* Reports where the threads are in the processes that have mapped CUDA's code
+	 * (plan->threads). Returns 0 or -errno; snapshot_free() in any case. */
 	int (*threads)(struct source *, struct snapshot *);
 	/* Hands out what the kernel side has counted so far (plan->count) as CT_TALLY records,
 	 * one for each entry; those of a process that has ended for the last time, with
 	 * CT_F_LAST. Returns 0 or -errno. */
 	int (*tallies)(struct source *, emit_fn, void *ctx);
-	/* From now on counts are told apart by this (enum ct_by); with the plan's count_by
-	 * CT_BY_ASKED. */
+	/* From now on the counters are kept by this key (enum ct_by). Only if the plan's count_by
+	 * is CT_BY_ASKED. */
 	void (*count_by)(struct source *, uint8_t by);
-	/* From now on, the driver's launches inside runtime launches too (as hidden records), or
-	 * no more. */
+	/* Turns on or off, from now on, records of the driver's launches inside runtime launches
+	 * (as hidden records). */
 	void (*inner)(struct source *, bool on);
-	/* How many calls that unload kernels have begun, ever. */
+	/* The number of calls that unload kernels that have begun so far. */
 	uint64_t (*forgets)(struct source *);
 	/* As discover_recent(); NULL: it knows no files. */
 	bool (*recent)(struct source *, uint64_t ino, char *name, size_t size);
 	/* Names of the functions muted so far, NULL-terminated; owned by the source, valid until
 	 * close. */
 	const char *const *(*muted)(struct source *);
-	/* Of a stored trace: from open() on the begin, once drain() returned 1 the rest. NULL:
-	 * what it makes happens now. */
+	/* For a stored trace: the begin is valid after open(), the rest after drain() returned 1.
+	 * NULL: the source's records happen now. */
 	void (*recorded)(struct source *, struct source_recorded *);
-	/* Of a stored trace: all that drain() has not handed out yet has its place
-	 * (event_place_ns) at this moment or later. The first asking may take as long as reading
-	 * the trace; it ends early once *stop is not 0, and the next one begins anew. NULL, or
-	 * 0: not known. */
+	/* For a stored trace: all records that drain() has not handed out yet have their place
+	 * (event_place_ns) at this moment or later. The first call may take as long as reading the
+	 * trace. It ends early when *stop is not 0, and the next call starts again. NULL, or 0: not
+	 * known. */
 	uint64_t (*settled)(struct source *, const volatile int *stop);
 	void (*close)(struct source *); /* safe after a failed open */
 };
@@ -98,8 +97,8 @@ struct source_ops {
 struct source {
 	const struct source_ops *ops;
 	void *priv;
-	/* Set while a drain is to return soon, though there is more: time is to be told, or a
-	 * signal has come. drain() looks between two records. NULL: never. */
+	/* True while a drain must return soon although more records are ready: the session must
+	 * handle the time or a signal. drain() checks it between two records. NULL: never. */
 	const bool *paused;
 };
 

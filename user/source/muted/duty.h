@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * duty.h - for how much of the time the probes of frequently called functions are on: as --duty
- * says, or as little as --max-cost needs. Compares what the probes cost (hits times the measured
- * cost of an empty pair) with the CPU time of the traced processes. Numbers in, numbers out:
- * knows no probe, no process and no clock.
+ * duty.h - decides for which share of the time the probes of frequently called functions are on:
+ * the share that --duty gives, or the share that keeps the cost below --max-cost. Compares the cost
+ * of the probes (hits times the measured cost of an empty pair) with the CPU time of the traced
+ * processes. It only computes: it knows no probe, no process and no clock.
  */
 #ifndef CT_DUTY_H
 #define CT_DUTY_H
@@ -24,7 +24,7 @@
 /* what one window costs a process for each function: the kernel writes a breakpoint into its
  * memory and takes it out again (docs/stat.md has what was measured) */
 #define DUTY_SWITCH_NS 30000ULL
-/* a duty stays for so many windows at least: with fewer nothing is known of their variance */
+/* a duty is used for at least so many windows: with fewer, their variance is unknown */
 #define DUTY_WINDOWS 8
 #define DUTY_LOOK_NS 1000000000ULL
 #define DUTY_RATE_LEAST 50 /* calls a second: rarer functions keep their probes */
@@ -39,7 +39,7 @@ struct duty_seen {
 	uint64_t on_ns;	       /* for how long probes were on for them */
 	uint64_t windows;      /* their number */
 	uint64_t switched;     /* windows of functions in processes: breakpoints set and unset */
-	uint64_t sampled_from; /* since when probes have gone at all; 0: none has */
+	uint64_t sampled_from; /* when the first probes were taken off; 0: never */
 };
 
 struct duty {
@@ -58,15 +58,16 @@ struct duty {
 
 /* duty, max_cost: as in struct capture_plan. rate: the first one. */
 void duty_open(struct duty *, double duty, double max_cost, uint64_t pair_ns, uint64_t rate);
-/* Looks at what the probes cost since the last look. Returns the duty that is to be used, which
- * differs from `now` when it should be changed (duty_set()). */
+/* Computes the cost of the probes since the last look. Returns the duty to use. If it differs from
+ * `now`, call duty_set(). */
 double duty_look(struct duty *, const struct duty_seen *);
-/* What to begin with when functions go on duty: by what all probes cost at the last look. */
+/* The first duty when functions begin to be sampled, from the cost of all probes at the last
+ * look. */
 double duty_first(const struct duty *);
 void duty_set(struct duty *, double duty, uint64_t windows);
 
 uint64_t duty_window_ns(const struct duty *);
-/* The time that probes come and go in is part of the duty. */
+/* The time in which probes are attached and detached is part of the duty. */
 uint64_t duty_stretch_ns(const struct duty *, const struct duty_seen *);
 /* What the probes have cost since tracing began, ns. */
 double duty_cost_ns(const struct duty *, const struct duty_seen *);

@@ -2,10 +2,10 @@
 /*
  * sampler.c - see sampler.h.
  *
- * A window is open while the kernel side's `sampled` says so for a function; the probes are
- * there before it opens and go after it closes, so that its length is known to the microsecond.
- * Of each entry of the kernel side's counts, and of each pair of process and function, sums over
- * the windows are kept, not the windows.
+ * A window is open while the kernel side's `sampled` says so for a function. The probes are
+ * attached before it opens and detached after it closes, so that its length is known to the
+ * microsecond. For each entry of the kernel side's counters, and for each pair of process and
+ * function, only sums over the windows are kept.
  */
 #include <errno.h>
 #include <math.h>
@@ -25,28 +25,29 @@
 #include "estimator.h"
 #include "sampler.h"
 
-/* each next one is twice as long, until it is as long as the duty says */
+/* the first stretch; each next one is twice as long, until it has the length for the duty */
 #define FIRST_STRETCH_NS 62500000ULL
 #define PAIRS_MAX 65536
-#define PRUNE_NS 60000000000ULL /* what is kept of a process is dropped so long after its end */
+#define PRUNE_NS 60000000000ULL /* how long after its end the data of a process is dropped */
 #define BATCH 256
-/* a function is called inside of another one when so many calls of it were */
+/* so many nested calls are needed to treat a function as called inside another one */
 #define INSIDE_MIN 100
-#define PACE_DOUBT 1.25	     /* at the end so much more may have worked */
-#define PACE_NS 5000000ULL   /* a shorter time does not tell how many threads work */
+#define PACE_DOUBT 1.25	     /* the factor by which more threads may have worked at the end */
+#define PACE_NS 5000000ULL   /* a shorter time does not show how many threads work */
 #define CHECK_NS 50000000ULL /* between two looks whether a function was counted for long enough */
 
-/* What is kept of an entry of the counts, by its place. */
+/* The data for an entry of the kernel's counters, by its index. */
 struct place {
 	struct ct_tally_key key;
-	uint64_t last;		      /* calls when they were read last */
-	uint64_t last_timed, last_ns; /* likewise those whose duration is known, and its sum */
-	uint64_t begun;		      /* calls when each began to be counted */
-	double rate; /* calls per ns of work while each was counted; 0: not known */
+	uint64_t last; /* number of calls at the last read */
+	/* likewise the calls whose duration is known, and the sum of their durations */
+	uint64_t last_timed, last_ns;
+	uint64_t begun; /* number of calls when counting of each call began */
+	double rate;	/* calls per ns of work while each was counted; 0: not known */
 	uint64_t work_begun;
 	double x, xx, xr, xw;
-	struct ct_estimated banked; /* of the time before the duty was last changed */
-	uint64_t hits;		    /* calls when the cost was last looked at */
+	struct ct_estimated banked; /* the estimate for the time before the duty was last changed */
+	uint64_t hits;		    /* number of calls at the last look at the cost */
 };
 
 /* A process and a function. */
@@ -56,33 +57,34 @@ struct pair {
 	} key;
 	uint32_t n;
 	double r, rr, w, ww;
-	uint64_t refs_begun, work_begun; /* when the function's probes went */
-	/* of a process that has ended: what it worked, and may have */
+	uint64_t refs_begun, work_begun; /* values when the function's probes were taken off */
+	/* for a process that has ended: the work that it did, and the most that it may have done */
 	uint64_t refs_end, work_end, work_most, ended_ns;
 	bool ended;
 };
 
-/* A process. What it works is its CPU time, or, where that cannot be had, and with a duty, time:
- * readings of CPU time are late by a tick, which is much of a window. */
+/* A process. Its work is its CPU time. If that cannot be read, or with a duty, it is elapsed time,
+ * because readings of CPU time are late by a tick, which is a large part of a window. */
 struct runner {
 	struct ct_progress_key key;
 	uint64_t born_ns, cpu;	  /* when it was first seen; its CPU time when that was read last */
 	uint64_t refs, refs_open; /* calls of other functions, now and when the window was opened */
 	uint64_t work, work_open, work_at_ns; /* likewise; and when that was read */
-	/* how much it worked in a time, at most: the number of threads that work at once */
+	/* its maximum work per time: the number of threads that work at once */
 	double pace;
-	double hits, windows; /* of probes in all windows, and how much it worked in them */
+	double hits, windows; /* probe hits in all windows, and the work done in them */
 	/* of the calls counted there those whose duration is known, and its sum */
 	double timed, spent;
 	uint64_t ended_ns;
 	bool ended;
-	bool looked; /* what its calls cost is counted from the first look on, as its CPU time is */
+	/* the cost of its calls is counted from the first look on, like its CPU time */
+	bool looked;
 };
 
 struct function {
-	/* since when each call is counted, since when the probes are off; 0: they are not */
+	/* when counting of each call began, and when the probes were taken off; 0: not yet */
 	uint64_t counted_ns, off_ns;
-	uint64_t noticed_work; /* of the process that called it too often, then */
+	uint64_t noticed_work; /* the work, at that time, of the process that called it too often */
 	uint32_t noticed_pid, n;
 };
 
@@ -100,9 +102,9 @@ struct sampler {
 	struct keyed pairs, processes;
 	struct duty duty;
 	struct duty_seen seen;
-	double duty_next; /* what the duty will be once the open window is closed */
-	/* calls that were folded: when the window was opened, in all windows; at the last look
-	 * all, and those of the windows */
+	double duty_next; /* the duty to use after the open window is closed */
+	/* numbers of folded calls: when the window was opened, and in all windows; at the last
+	 * look: all, and those in windows */
 	uint64_t folded_open, folded_in, folded, folded_sampled;
 	uint64_t pair_ns, tick_ns, random;
 	int timer;
@@ -239,7 +241,7 @@ static uint64_t calls_at(const struct sampler *s, size_t at)
 	return ((const volatile struct ct_entry *)&s->m.entries[at])->n.calls;
 }
 
-/* What was counted of an entry since it was read last. */
+/* What was counted for an entry since the last read. */
 struct counted {
 	double calls, timed, ns;
 };
@@ -257,7 +259,7 @@ static struct counted count_since(const struct sampler *s, size_t at, struct pla
 	return c;
 }
 
-/* What a process has worked so far. A process of another pid namespace is measured by time. */
+/* The work of a process so far. A process of another pid namespace is measured by elapsed time. */
 static uint64_t work_of(uint32_t pid)
 {
 	struct timespec ts;
@@ -282,7 +284,7 @@ static struct runner *runner_get(struct sampler *s, uint32_t tgid, uint32_t star
 	return r;
 }
 
-/* What a process that runs has worked; 0: that cannot be told. */
+/* The work of a running process; 0: it cannot be read. */
 static uint64_t work_now(struct sampler *s, struct runner *r)
 {
 	uint64_t cpu = r->ended ? 0 : work_of(r->key.tgid);
@@ -294,7 +296,7 @@ static uint64_t work_now(struct sampler *s, struct runner *r)
 	return cpu && s->by_time ? now_ns() - r->born_ns : cpu;
 }
 
-/* What each process has worked. One that has ended keeps what it had. */
+/* Reads the work of each process. A process that has ended keeps its last value. */
 static void read_work(struct sampler *s, bool opening)
 {
 	for (size_t i = 0, n = used_entries(s); i < n; i++) {
@@ -326,7 +328,7 @@ static void read_work(struct sampler *s, bool opening)
 	s->read_ns = now_ns();
 }
 
-/* How many calls of other functions each process has made, and what it has worked. */
+/* Reads how many calls of other functions each process has made, and its work. */
 static void read_progress(struct sampler *s, bool opening)
 {
 	struct ct_progress_key keys[BATCH], in = { 0 }, out = { 0 };
@@ -412,7 +414,8 @@ void sampler_look(struct sampler *s, sampler_calls_fn fn, void *ctx)
 	}
 }
 
-/* The probes of these go. What is called inside of them, and may, goes with them. */
+/* Takes the probes of these functions off, and those of sampled functions that are called inside
+ * them. */
 static void add_inside(struct sampler *s, uint64_t *funcs)
 {
 	for (int f = 0; f < api_nfuncs && f < CT_MAX_FUNCS; f++) {
@@ -455,7 +458,7 @@ static void append_off(struct sampler *s, int func, uint64_t *left)
 	s->off[s->noff++] = (uint16_t)func;
 }
 
-/* These join those that are off. */
+/* Adds these to the functions that are off. */
 static void order_off(struct sampler *s, const uint64_t *funcs)
 {
 	uint64_t left[PLAN_WORDS];
@@ -469,16 +472,16 @@ static void order_off(struct sampler *s, const uint64_t *funcs)
 			append_off(s, f, left);
 }
 
-/* While the calls of an outer function are not followed, those inside of it look as if the
- * program had made them: the inner functions are closed before the outer one and opened behind
- * it, and nothing else is done in between. */
+/* While the calls of an outer function are not seen, calls inside it look as if the program had
+ * made them. So the inner functions are closed before the outer one and opened after it, and
+ * nothing else is done in between. */
 static void close_all(struct sampler *s)
 {
 	for (int i = 0; i < s->noff; i++)
 		set_state(s, s->off[i], CT_SAMPLED_OFF);
 }
 
-/* Is it called inside of another one that is off? */
+/* Is it called inside another function that is off? */
 static bool is_inside(const struct sampler *s, uint16_t func)
 {
 	for (int i = 0; i < s->noff; i++)
@@ -521,7 +524,7 @@ static void begin_off(struct sampler *s, uint32_t func, uint64_t now)
 	begin_pairs(s, func);
 }
 
-/* Was each of its calls counted for long enough? */
+/* Was each of its calls counted for a long enough time? */
 static bool is_counted_out(const struct sampler *s, const struct function *f, uint64_t now)
 {
 	uint64_t work = s->by_time ? 0 : work_of(f->noticed_pid);
@@ -532,8 +535,8 @@ static bool is_counted_out(const struct sampler *s, const struct function *f, ui
 	       now - f->counted_ns >= SAMPLER_COUNT_MAX_NS;
 }
 
-/* Is something called inside of it whose probe has to stay? Its calls would then look as if the
- * program had made them. */
+/* Does it call a function whose probe must stay? The calls of that function would then look as if
+ * the program had made them. */
 static bool must_stay(const struct sampler *s, uint32_t func)
 {
 	for (int i = 0; i < CT_INSIDE_MAX; i++) {
@@ -559,13 +562,13 @@ static uint64_t first_stretch(const struct sampler *s)
 	return first < most ? first : most;
 }
 
-/* Has so many windows that what they say can stand by itself? */
+/* Are there so many windows that they are enough for an estimate? */
 static bool can_bank(const struct pair *p)
 {
 	return p && !p->ended && p->n >= DUTY_WINDOWS;
 }
 
-/* Calls per ns in the windows; where they say nothing, what was known before. */
+/* Calls per ns in the windows, or, if the windows do not show it, the earlier rate. */
 static double rate_of(const struct sampler *s, const struct place *p, const struct pair *key)
 {
 	const struct pair *pair = keyed_find(&s->pairs, &key->key);
@@ -574,9 +577,9 @@ static double rate_of(const struct sampler *s, const struct place *p, const stru
 }
 
 /*
- * Windows of two duties do not mix: a busy stretch has less of them than a quiet one, since the
- * duty follows the cost. So what is estimated until now stands, and the windows begin anew;
- * those of a process that has few of them go on.
+ * Windows of different duties must not be mixed: a busy stretch has fewer of them than a quiet one,
+ * because the duty follows the cost. So the estimate until now is fixed, and new windows begin. If
+ * a process has only few windows, they are continued.
  */
 static void bank(struct sampler *s)
 {
@@ -699,7 +702,7 @@ static void open_window(struct sampler *s)
 	open_all(s);
 }
 
-/* What the window saw of each process, and how much of it beside. */
+/* Adds what the window showed for each process, and the process's other activity in it. */
 static void take_pairs(struct sampler *s)
 {
 	for (size_t i = 0; i < s->processes.n; i++) {
@@ -935,7 +938,8 @@ void sampler_ended(struct sampler *s, uint32_t pid, uint64_t at_ns)
 		p->ended = true;
 		p->ended_ns = at_ns;
 		p->refs_end = process ? process->refs : p->refs_begun;
-		/* its clock is gone: it may have worked until it ended, with all its threads */
+		/* its clock can no longer be read: all its threads may have worked until it
+		 * ended */
 		p->work_end = p->work_most = process ? process->work : p->work_begun;
 		if (process && s->by_time && at_ns > process->born_ns)
 			p->work_end = p->work_most = at_ns - process->born_ns;
