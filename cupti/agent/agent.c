@@ -24,16 +24,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* the program waits so long at most for a place in the line at the socket */
+/* how long the program waits at most for a place in the socket's backlog */
 #define CONNECT_MS 1000
 #define CONNECT_AGAIN_MS 20
 #define FLUSH_MS 50	  /* how often CUPTI is asked for what is complete */
 #define IDLE_FLUSH_MS 100 /* when nothing has come for a second */
 #define IDLE_NS 1000000000ULL
 #define MEASURE_NS 1000000000ULL
-#define FINALIZE_MS 3000 /* for a call of the program's, or of ours, to end CUPTI */
-#define OWN_CALL_MS 50	 /* after this the agent makes a call itself */
-/* the program's exit waits so long at most for the last records to be sent */
+/* how long to wait for a call, of the program or ours, in which CUPTI can be ended */
+#define FINALIZE_MS 3000
+#define OWN_CALL_MS 50 /* after this the agent makes a call itself */
+/* how long the program's exit waits at most for the last records to be sent */
 #define EXIT_MS 2000
 
 int InitializeInjection(void);
@@ -86,7 +87,8 @@ void agent_wake(void)
 
 /* ---- the end ---- */
 
-/* A call, so that there is an API exit for cuptiFinalize even if the program never makes another. */
+/* Makes a call, so that there is an API exit for cuptiFinalize even if the program makes no
+ * more. */
 static void own_call(void)
 {
 	void *lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
@@ -151,7 +153,8 @@ static int leave(void)
 	link_send(500);
 	err = finalize();
 	if (err) {
-		/* what can be done without it: no records of calls, no callbacks, no subscriber */
+		/* the steps that need no cuptiFinalize: no records of calls, no callbacks, no
+		 * subscriber */
 		calls_disable();
 		for (int d = CUPTI_DRIVER; d <= CUPTI_STATE; d++)
 			agent.cupti.cuptiEnableDomain(0, agent.subscriber, d);
@@ -193,7 +196,8 @@ static void tell_fatal(void)
 		 agent.pid, agent.fatal_text);
 }
 
-/* The program is in exit(): what CUPTI has, whatever state it is in, and no more. */
+/* The program is in exit(): takes the records that CUPTI has, finished or not, and does nothing
+ * else. */
 static void last_words(void)
 {
 	if (atomic_load(&agent.fatal))
@@ -274,7 +278,7 @@ static void name_thread(void)
 	prctl(PR_SET_NAME, "cudatrace-agent");
 }
 
-/* From here on all is the agent's thread's. Returns when the agent is idle again. */
+/* From here on only the agent's thread works. Returns when the agent is idle again. */
 static void live(void)
 {
 	int err;
@@ -290,7 +294,8 @@ static void live(void)
 	finish(err);
 }
 
-/* Greets, and is told what is wanted. none: there is no CUPTI, for this reason. 0 or -errno. */
+/* Sends HELLO, and receives what is wanted. none: -errno if there is no CUPTI, for the reason
+ * `why`; else 0. Returns 0 or -errno. */
 static int greet(int none, const char *why)
 {
 	int err = link_hello(&how);
@@ -320,7 +325,8 @@ static int begin(void)
 	none = library_find(&agent.cupti, how.cupti, why, sizeof(why));
 	agent.faults = faults_of(agent.cupti.version);
 	err = greet(none, why);
-	/* shut out before a word was said, as when too many are at the door: once more */
+	/* the connection was closed before the first message, for example because of too many
+	 * peers: try again */
 	while (err == -EPIPE && how.fd < 0 && clock_now() + CONNECT_AGAIN_MS * 1000000ULL < until) {
 		link_close();
 		usleep(CONNECT_AGAIN_MS * 1000);
@@ -352,7 +358,8 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-/* A thread that no signal of the program's finds. arg: whether it begins too. */
+/* A thread that blocks all signals, so that none of the program's signals reaches it. arg: whether
+ * it also begins. */
 static int make_thread(bool begins)
 {
 	sigset_t all, old;
@@ -388,7 +395,7 @@ static void in_child(void)
 	atomic_store(&agent.state, IDLE);
 }
 
-/* What both ways in have in common. 0: the state is STARTING, and ours. */
+/* The common part of both ways to start. Returns 0: the state is STARTING, and we own it. */
 static int enter(const char *text)
 {
 	int idle = IDLE, err;

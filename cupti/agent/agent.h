@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * agent.h - what the agent in the target and the user side say to each other, over a SOCK_SEQPACKET
+ * agent.h - the protocol between the agent in the target and the user side, over a SOCK_SEQPACKET
  * socket.
  *
- * Every message is one packet: a head, then what its type has. Lengths are checked by whoever
- * receives: no field of a message is believed before agent_msg_check() has said that it is there.
- * Records are those of bpf/cudatrace.h, with pids and tids as the target's own pid namespace has
- * them; the user side translates.
+ * Every message is one packet: a head, then the members of its type. The receiver checks the
+ * lengths: it uses no field of a message before agent_msg_check() has found the message complete.
+ * Records are those of bpf/cudatrace.h, with pids and tids of the target's own pid namespace; the
+ * user side translates them.
  *
  *         agent:  HELLO  NAMES...                         which CUPTI; what its callback ids are
  *                 called
@@ -38,7 +38,7 @@
 #define AGENT_VERSION 1
 #define AGENT_KEY 32	     /* hex digits */
 #define AGENT_MSG_MAX 65536  /* bytes of a message */
-#define AGENT_WAIT_MS 5000   /* either side waits so long for the other's beginning */
+#define AGENT_WAIT_MS 5000   /* how long each side waits for the other's first message */
 #define AGENT_FUNCS_MAX 8192 /* callback ids told at most, in each direction */
 #define AGENT_PARAMS_MAX 512 /* bytes of the parameters of a call */
 
@@ -64,7 +64,7 @@ struct agent_head {
 struct agent_hello {
 	struct agent_head h;
 	__u32 magic, version;
-	char key[AGENT_KEY];  /* as CUDATRACE_AGENT has it; zero over an inherited socket */
+	char key[AGENT_KEY];  /* the key in CUDATRACE_AGENT; zero if the socket was inherited */
 	__u32 pid;	      /* in its own pid namespace */
 	__u32 cupti_version;  /* of cuptiGetVersion(); 0: there is none, and a SAY says why */
 	__u32 driver_version; /* of cuDriverGetVersion(); 0: not known */
@@ -91,7 +91,8 @@ struct agent_name {
 };
 
 /* What the agent does with a function. */
-#define AGENT_F_CAUSE 0x1      /* device work refers to it: its correlation is wanted */
+/* device work refers to calls of it: their correlation ids are wanted */
+#define AGENT_F_CAUSE 0x1
 #define AGENT_F_CALL 0x2       /* calls of it are recorded */
 #define AGENT_F_PER_THREAD 0x4 /* the _ptsz/_ptds twin */
 /* it unloads code: afterwards CUPTI's names of that code's kernels may be gone */
@@ -101,10 +102,11 @@ struct agent_func {
 	__u8 domain;
 	__u8 flags; /* AGENT_F_* */
 	__u16 row;
-	__u16 size; /* of this entry, with what follows: with AGENT_F_CALL a struct agent_call */
+	/* of this entry, with the struct agent_call that follows if AGENT_F_CALL is set */
+	__u16 size;
 };
-/* Where word i of a call's record is in the parameters that CUPTI's callback gets: a struct with
- * the arguments in the order of CUDA's header. */
+/* The place of word i of a call's record in the parameters that CUPTI's callback gets. They are a
+ * struct with the arguments in the order of CUDA's header. */
 struct agent_word {
 	__u16 off;
 	__u8 width; /* bytes; 0: the word cannot be had, and is 0 */
@@ -118,7 +120,7 @@ enum agent_word_how {
 struct agent_call {
 	struct ct_spec spec;
 	struct agent_word words[CT_MAX_WORDS];
-	/* the word with the handle of the kernel that it is about; CT_COUNT_NONE: none */
+	/* index of the word with the kernel's handle; CT_COUNT_NONE: no word has one */
 	__u32 kernel;
 };
 
@@ -163,10 +165,10 @@ struct agent_start {
 
 struct agent_started {
 	struct agent_head h;
-	__s32 err;   /* 0: records may come; -errno: none will, and a SAY has said why */
+	__s32 err;   /* 0: records may come; -errno: no records will come, and a SAY has said why */
 	__u32 clock; /* enum agent_clock: which is used */
 	__u32 kinds; /* those that this CUPTI and driver could give */
-	/* of the table of known faults, those that this version has (cupti/agent/faults.h) */
+	/* the known faults that this version has (cupti/agent/faults.h) */
 	__u32 faults;
 };
 
@@ -180,11 +182,11 @@ struct agent_say {
 
 struct agent_bye {
 	struct agent_head h;
-	/* 0; -EIO: CUPTI met a fatal error; -ETIMEDOUT: it could not be ended in time */
+	/* 0; -EIO: CUPTI reported a fatal error; -ETIMEDOUT: CUPTI could not be ended in time */
 	__s32 err;
 	__u32 finalized;       /* cuptiFinalize was called and succeeded */
 	__u64 records, unsent; /* sent; found no room, as was told by CT_LOST */
-	/* waited to be sent until there was no more time: nothing else tells of them */
+	/* records that could not be sent in time: they are reported only here */
 	__u64 left;
 };
 
@@ -205,9 +207,9 @@ static inline size_t agent_fixed(unsigned int type)
 	}
 }
 
-/* Is what was received (n bytes) one message whose fixed part and announced texts are all there?
- * The entries of lists and the records are for agent_name_at(), agent_func_at() and
- * record_check(). Returns its type, or -1. */
+/* Checks that the n received bytes are one message with its complete fixed part and announced
+ * texts. Entries of lists and records are checked by agent_name_at(), agent_func_at() and
+ * record_check(). Returns the type, or -1. */
 static inline int agent_msg_check(const void *msg, size_t n)
 {
 	struct agent_head h;
@@ -233,8 +235,8 @@ static inline int agent_msg_check(const void *msg, size_t n)
 	return h.type;
 }
 
-/* The entry of a list at *at (bytes into the message), which then is that of the next; NULL:
- * there is none whole. */
+/* Returns the entry of a list at *at (offset in the message), and moves *at to the next one. NULL:
+ * there is no complete entry. */
 static inline const struct agent_name *agent_name_at(const void *msg, size_t n, size_t *at)
 {
 	const struct agent_name *e = (const struct agent_name *)((const char *)msg + *at);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * calls.c - CUPTI's callbacks, on the program's threads: what is made there is written into the
- * queue, and nothing waits.
+ * calls.c - CUPTI's callbacks, on the program's threads: records are written into the queue, and
+ * nothing waits.
  *
  * Correlations (where CUPTI has no selective API records, and with calls): a CT_CAUSE at a
  * call's exit. Calls: the record that the kernel side would make of the same call, from CUPTI's
@@ -38,7 +38,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool have_key;
 static __thread struct frames *frames;
 
-/* A kernel's handle with the name that CUPTI gave it, as it was told last. */
+/* A kernel's handle, and the name from CUPTI that was last reported for it. */
 #define HANDLES 4096 /* a power of two */
 static struct {
 	_Atomic uint64_t handle;
@@ -215,8 +215,8 @@ static void send_call(const struct frame *f, const struct func *fn, unsigned int
 	queue_commit(r);
 }
 
-/* The name of the kernel that a call is about, where CUPTI tells it: once for a handle, until
- * another name is told. */
+/* Sends the name of the call's kernel if CUPTI gives it: once per handle, and again when the name
+ * is another one. */
 static void tell_kernel(const struct frame *f, const struct agent_call *call, const char *symbol)
 {
 	uint64_t handle, name, mixed;
@@ -247,7 +247,7 @@ static void tell_kernel(const struct frame *f, const struct agent_call *call, co
 	atomic_store(&handles[at].name, mixed);
 }
 
-/* How many calls there are around a new one; -1: it is folded into them. */
+/* The number of calls that a new one is inside of; -1: it is folded into them. */
 static int depth_of(const struct frames *fs, const struct func *fn)
 {
 	const struct frame *top = fs->n ? &fs->at[fs->n - 1] : NULL;
@@ -343,7 +343,7 @@ static void call_leaves(const struct func *fn, int domain, uint32_t cbid,
 
 	if (!fs)
 		return;
-	/* what was begun inside and not ended was jumped over */
+	/* calls that began inside and did not end were jumped over */
 	for (at = fs->n; at > 0; at--)
 		if (fs->at[at - 1].cbid == cbid && fs->at[at - 1].domain == domain)
 			break;
@@ -483,12 +483,12 @@ void calls_callback(void *user, int domain, uint32_t cbid, const void *data)
 	if (life == IDLE || !data || !agent.pid)
 		return;
 	callback(domain, cbid, data, life);
-	/* a read of the program's memory that fails is nothing that it should see */
+	/* the program must not see that a read of its memory failed */
 	errno = saved;
 }
 
-/* Do CUPTI's own records tell of the calls? In a program that runs already they do not come
- * (seen with CUPTI 13.0). */
+/* Do CUPTI's own records report the calls? In a program that already runs they do not come (seen
+ * with CUPTI 13.0). */
 static bool has_records(void)
 {
 	return agent.early && !(agent.faults & FAULT_API) &&

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * clock.c - device times on CLOCK_MONOTONIC. Two ways: CUPTI asks our clock (exact, but some
- * versions then give kernels without times), or its own clock is left alone and its distance is
- * measured: it is read between two readings of ours, a hundred times, the closest pair counts;
- * again every second, because CUPTI's own clock is CLOCK_REALTIME, which is slewed and set. A
- * time is moved by the distance measured last before it.
+ * clock.c - device times on CLOCK_MONOTONIC. There are two ways. Either CUPTI calls our clock: this
+ * is exact, but some versions then give kernels without times. Or CUPTI keeps its own clock, and
+ * the difference is measured: CUPTI's clock is read between two readings of ours, a hundred times,
+ * and the closest pair is used. This is repeated every second, because CUPTI's own clock is
+ * CLOCK_REALTIME, which is slewed and set. A time is corrected by the last difference measured
+ * before it.
  */
 #include "state.h"
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * contexts.c - which number CUPTI gives to the context that the program knows by its handle. Its
- * records of contexts have the number alone, its callbacks both; whichever comes first, the
- * CT_CONTEXT with both is sent: as the record itself, or, where that went before, as one more
- * that is hidden (the same context is not shown twice).
+ * contexts.c - finds the number that CUPTI gives to a context that the program knows by its handle.
+ * CUPTI's records of contexts have only the number, its callbacks have both. In either order a
+ * CT_CONTEXT with both is sent: as the record itself, or, if the record was sent earlier, as a
+ * second, hidden one (so that the context is not shown twice).
  */
 #include "state.h"
 
 #include <pthread.h>
 
-#define CONTEXTS 64 /* remembered; a program that has more has most of them without their handles */
-#define TOLD 64	    /* a power of two */
+/* contexts that are remembered; if a program has more, most of them are reported without handle */
+#define CONTEXTS 64
+#define TOLD 64 /* a power of two */
 
 static struct {
 	uint64_t handle;       /* 0: not known */
@@ -73,7 +74,7 @@ void contexts_keep(const struct ct_context *rec)
 	contexts[i].rec = *rec;
 	contexts[i].rec.h.size = sizeof(*rec);
 	contexts[i].rec.handle = contexts[i].handle;
-	/* its time is that of the handle: by then another context may have it */
+	/* its time is that of the handle, because the handle may belong to another context later */
 	if (contexts[i].handle)
 		contexts[i].rec.h.start_ns = contexts[i].rec.h.end_ns = contexts[i].handle_ns;
 	send(&contexts[i].rec, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cupti.h - what the agent uses of CUPTI, declared here so that building needs none of NVIDIA's
- * headers.
+ * cupti.h - the parts of CUPTI that the agent uses, declared here so that the build needs none of
+ * NVIDIA's headers.
  *
  * Records are read by the prefix that CUPTI 11.8 to 13 have in common: newer versions only add
  * at the end. Numbers and offsets are those of cupti_activity.h and cupti_callbacks.h;
@@ -256,8 +256,8 @@ typedef void (*cupti_complete_v2)(uint8_t *buffer, size_t size, size_t valid, vo
 typedef uint64_t (*cupti_clock)(void);
 
 /*
- * The functions, found by dlsym. F: must be there; O: may be missing (an older CUPTI), and then
- * is NULL.
+ * The functions, found by dlsym. F: required; O: may be missing in an older CUPTI, and is then
+ * NULL.
  */
 #define CUPTI_FUNCS(F, O)                                                                       \
 	F(cuptiGetVersion, (uint32_t * version))                                                \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * device.c - what is enabled in CUPTI, and its buffers. CUPTI asks for empty buffers and gives
- * full ones back on a thread of its own, or inside a flush; they come from a pool. When all are
- * with CUPTI it gets one that is thrown away when it comes back, its records counted, since some
- * versions crash without an answer.
+ * device.c - what is enabled in CUPTI, and its buffers. CUPTI asks for empty buffers and gives full
+ * ones back on a thread of its own, or inside a flush; they come from a pool. When CUPTI holds all
+ * of them, it gets an extra buffer, because some versions crash without one. That buffer is thrown
+ * away when it comes back, and its records are counted.
  */
 #include "state.h"
 
@@ -20,7 +20,7 @@ static struct {
 	bool out;    /* with CUPTI */
 } pool[POOL_MAX];
 static uint8_t *discard;
-/* how often CUPTI holds it: more than once, and what is in it cannot be told */
+/* how many times CUPTI holds it at once: if more than once, its content is not usable */
 static _Atomic int discards;
 static size_t buffer_bytes;
 static uint32_t nbuffers;
@@ -168,8 +168,7 @@ static void say_holder(const char *name)
 		 agent.pid, name && *name ? " named " : "", name ? name : "");
 }
 
-/* Somebody else holds CUPTI. With those who allow it, it can be shared; the others are named at
- * least. */
+/* Another profiler uses CUPTI. If it allows sharing, CUPTI is shared; else a message names it. */
 static bool share(char *holder, size_t size)
 {
 	const struct cupti *c = &agent.cupti;
@@ -195,7 +194,7 @@ static bool share(char *holder, size_t size)
 	return true;
 }
 
-/* First of all: if somebody else holds CUPTI nothing of it is touched. */
+/* This comes first: if another profiler uses CUPTI, nothing of CUPTI is changed. */
 static int subscribe(void)
 {
 	const struct cupti *c = &agent.cupti;
@@ -247,7 +246,7 @@ void device_reset(void)
  * some, for its next attach. */
 void device_rest(void)
 {
-	/* where CUPTI was not ended a buffer may come back at any time */
+	/* if CUPTI was not ended, a buffer may come back at any time */
 	pthread_mutex_lock(&records_lock);
 	records_reset();
 	pthread_mutex_unlock(&records_lock);
@@ -353,7 +352,8 @@ int device_enable(void)
 
 void device_disable(void)
 {
-	/* where this can deadlock cuptiFinalize does it, unless that cannot be called either */
+	/* if this can deadlock, cuptiFinalize does it instead, unless that cannot be called
+	 * either */
 	if (agent.faults & FAULT_DISABLE && !(agent.faults & FAULT_FINALIZE))
 		return;
 	for (size_t i = NKINDS; i-- > 0;)
@@ -365,7 +365,8 @@ void device_disable(void)
 
 void device_flush(bool all)
 {
-	/* of all subscribers: what another one's buffers hold unfinished must stay there */
+	/* this affects all subscribers: unfinished records in another one's buffers must stay
+	 * there */
 	if (agent.want.kinds && agent.cupti.cuptiActivityFlushAll)
 		agent.cupti.cuptiActivityFlushAll(all && !agent.shared);
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * library.c - which libcupti: the one that the process has loaded; the one that the user named; the
- * one beside the process's cudart, or in the Python packages around it; the one beside the driver's
- * library; the toolkit's; the loader's. Its major version is never newer than the driver's, and
- * that of the process's cudart comes first. It is not unloaded again: others may use it by then.
+ * library.c - chooses a libcupti. The order is: the one that the process has loaded; the one that
+ * the user named; the one beside the process's cudart, or in the Python packages around it; the one
+ * beside the driver's library; the toolkit's; the loader's. Its major version is never newer than
+ * the driver's, and the version of the process's cudart is preferred. It is never unloaded, because
+ * other code may use it by then.
  *
- * A libcupti calls its driver by tables of functions that the driver keeps for NVIDIA's tools.
- * Beside a libcuda that is not NVIDIA's it calls what is not there, and the program dies: CUPTI
- * 13.0 jumps to address 0 inside cuptiSubscribe where cuGetExportTable returns success and no
- * table. So the driver is looked at before any function of a libcupti is called that needs it
+ * A libcupti calls its driver by tables of functions that the driver keeps for NVIDIA's tools. With
+ * a libcuda that is not NVIDIA's it calls functions that do not exist, and the program crashes:
+ * CUPTI 13.0 jumps to address 0 inside cuptiSubscribe if cuGetExportTable returns success and no
+ * table. So the driver is checked before any libcupti function that needs it is called
  * (fits_driver).
  */
 #include "state.h"
@@ -29,7 +30,7 @@ struct found {
 	char cupti[512]; /* loaded already */
 	char dirs[DIRS][512];
 	int ndirs;
-	int cudart; /* its major version; 0: none is mapped, or its name does not tell */
+	int cudart; /* its major version; 0: none is mapped, or the name does not contain it */
 	/* the folder of the process's libcuda, with a slash at its end; "": not known */
 	char driver[512];
 };
@@ -46,8 +47,8 @@ const char *library_error(int result)
 	return number;
 }
 
-/* Libraries of tools that use CUPTI, or the place that it uses. The last is in every PyTorch: it
- * says the least. */
+/* Libraries of tools that use CUPTI, or the hook that CUPTI uses. The last one is in every PyTorch,
+ * so it proves the least. */
 static const struct {
 	const char *library, *tool;
 } tools[] = {
@@ -200,9 +201,9 @@ static bool has_device(void)
 }
 
 /*
- * Has the process's driver what a libcupti needs? One in the driver's own folder came with it.
- * Else the driver is asked for a table that no driver has: NVIDIA's refuses. That question is a
- * call that a trace would show, so it comes last.
+ * Does the process's driver have what a libcupti needs? A libcupti in the driver's own folder came
+ * with the driver and fits. Else the driver is asked for a table that no driver has: NVIDIA's
+ * driver refuses. A trace would show that call, so this check comes last.
  */
 static bool fits_driver(const struct found *f, const char *cupti)
 {
@@ -311,8 +312,9 @@ static int find(struct cupti *c, const char *wanted, char *why, size_t size)
 	if (*f->driver)
 		add_dir(f, f->driver, strlen(f->driver), "");
 	toolkit(f);
-	/* In a program that runs the question would be a call in its trace. With CUDA started
-	 * there, its driver is no older than its cudart, and a libcupti that is loaded fits. */
+	/* In a program that already runs, the question would be a call in its trace. CUDA has
+	 * started there, so the driver is not older than the cudart, and a libcupti that is loaded
+	 * fits. */
 	if (agent.early || (!f->cupti[0] && (*wanted || f->cudart < OLDEST)))
 		c->driver = driver_version();
 	newest = c->driver ? (int)(c->driver / 1000) : f->cudart >= OLDEST ? f->cudart : NEWEST;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * link.c - the socket to cudatrace: see agent.h for what is said on it. Nothing here ever waits
- * without a limit, and a peer that does not keep to the protocol is left. Used by one thread at
- * a time: the one that starts the agent, then the agent's.
+ * without a limit, and the connection to a peer that breaks the protocol is closed. Used by one
+ * thread at a time: the one that starts the agent, then the agent's.
  */
 #include "state.h"
 #include "held.h"
@@ -90,8 +90,9 @@ int link_parse(const char *text, struct how *how)
 	return 0;
 }
 
-/* A connected socket, or -errno. Waits in the kernel's line for a place in the backlog, at most
- * until then: whoever comes later, as a crowd that wants to keep us out, stands behind us. */
+/* Returns a connected socket, or -errno. Waits, at most until the given time, in the kernel's queue
+ * for a place in the backlog. Peers that come later, also many that want to keep us out, are behind
+ * us in this queue. */
 static int connect_to(const struct how *how, uint64_t until)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -163,7 +164,7 @@ int link_fd(void)
 
 /* ---- sending ---- */
 
-/* Waits until the peer has room, or something is to be read or it is gone. */
+/* Waits until the peer has room, a message can be read, or the peer is gone. */
 static void wait_room(int fd, int wait_ms)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
@@ -384,7 +385,8 @@ static int get(int wait_ms, size_t *size)
 	return -EPIPE;
 }
 
-/* Nothing is read beyond a call's record, nor beyond the longest parameters that any function has. */
+/* Checks that nothing is read beyond a call's record, nor beyond the longest parameters of any
+ * function. */
 static bool is_sane(const struct agent_call *call)
 {
 	if (call->spec.nwords > CT_MAX_WORDS || call->spec.nreads > CT_MAX_READS ||
@@ -417,8 +419,8 @@ static int take_funcs(size_t size, bool *last)
 		f->flags = e->flags & (uint8_t)~AGENT_F_CALL;
 		if (!(e->flags & AGENT_F_CALL))
 			continue;
-		/* looked at before it is put where a call of an earlier attach, held up inside a
-		 * callback, may still read it */
+		/* it is checked before it is stored, because a call of an earlier attach may still
+		 * be inside a callback and read it */
 		memcpy(&call, e + 1, sizeof(call));
 		if (!is_sane(&call))
 			return -EPROTO;
@@ -476,7 +478,7 @@ int link_asked(void)
 	ssize_t n;
 	int fd;
 
-	/* not into `batch`, which may hold what is not sent yet */
+	/* not into `batch`, which may hold records that are not sent yet */
 	while ((fd = link_fd()) >= 0) {
 		n = recv(fd, packet, sizeof(packet), MSG_DONTWAIT);
 		if (n < 0 && errno == EINTR)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * names.c - kernels' names become handles: a number with CT_HANDLE_DEVICE, sent with the name once
- * in an attach. Names are compared, not only their addresses: the same address may be another
- * name's later. A handle means the same name for the life of the process. What does not fit into
- * the table gets no name.
+ * in an attach. Names are compared, not only their addresses, because the same address may hold
+ * another name later. A handle means the same name for the life of the process. A kernel that does
+ * not fit into the table gets no name.
  *
  * The record of a kernel points to a name that may live no longer than the kernel's code. When a
  * call begins that unloads code, CUPTI is made to give out the records that it has, and their
@@ -30,8 +30,8 @@ struct name {
 	char *text;
 };
 
-/* Held over no call of CUPTI's. It is what makes a name's record come before the first that uses
- * it. */
+/* Never held during a call of CUPTI. It ensures that a name's record comes before the first record
+ * that uses it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct name *names;
 static uint32_t *slots; /* number + 1 */
@@ -41,7 +41,7 @@ static size_t bytes;
 static uint64_t ends_ns[EPOCHS]; /* of epoch i: at i % EPOCHS */
 static uint32_t epoch;		 /* which one lasts; the first is 0 */
 static uint32_t unloading;	 /* calls under way that unload code */
-/* What was copied from an address, and for kernels of which epochs. */
+/* The name copied from an address, and the epochs whose kernels it is for. */
 static struct {
 	const char *address;
 	uint32_t number; /* of its name */
@@ -135,7 +135,7 @@ uint64_t names_handle(const char *name)
 	return handle;
 }
 
-/* The epoch of a moment; -1: longer ago than is remembered. */
+/* The epoch of a moment; -1: too long ago, it is not kept any more. */
 static int64_t epoch_of(uint64_t ns)
 {
 	uint32_t e = epoch;

@@ -3,9 +3,9 @@
  * queue.c - see queue.h.
  *
  * `head` counts the bytes ever reserved, `tail` those taken. A record is preceded by 16 bytes: a
- * word that says that it is committed, which is its position mixed with a key, so that nothing
- * left from the round before can look like it, and its length. A record that does not fit before
- * the end of the memory is preceded by a piece that only fills.
+ * word that says that it is committed, which is its position mixed with a key, so that no old bytes
+ * from an earlier round can look like it, and its length. A record that does not fit before the end
+ * of the memory is preceded by a piece that only fills.
  */
 #include "compat.h"
 
@@ -63,7 +63,7 @@ void *queue_reserve(size_t n)
 	pos = atomic_load_explicit(&head, memory_order_relaxed);
 	do {
 		room = QUEUE_BYTES - (pos & (QUEUE_BYTES - 1));
-		/* what is left at the end must hold the head of a piece */
+		/* the rest at the end must have room for the head of a piece */
 		fill = room < size || (room - size && room - size < sizeof(*p)) ? room : 0;
 		if (pos + fill + size - atomic_load_explicit(&tail, memory_order_acquire) >
 		    QUEUE_BYTES) {
@@ -82,7 +82,7 @@ void *queue_reserve(size_t n)
 	p->len = (uint32_t)((n + 7) & ~(size_t)7);
 	p->size = (uint32_t)size;
 	memset(p + 1, 0, p->len);
-	/* the position, for the commit; not yet what says ready */
+	/* stores the position for the commit; the record is not marked as ready yet */
 	atomic_store_explicit(&p->ready, pos, memory_order_relaxed);
 	return p + 1;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * records.c - CUPTI's activity records become those of the wire. Reads no more of a record than
- * CUPTI 11.8 has, and what came later by version. Times are checked: a device record without one
- * that can be true is sent all the same, marked, and counted.
+ * records.c - CUPTI's activity records become those of the wire. Reads only the members of a record
+ * that CUPTI 11.8 has; later members are read according to the version. Times are checked: a device
+ * record without a plausible time is still sent, but marked and counted.
  */
 #include "state.h"
 
@@ -55,8 +55,8 @@ static void *work(unsigned int kind, size_t n, uint64_t start, uint64_t end, uin
 	return w;
 }
 
-/* The correlation of what may belong to a graph: 0 where it is not to be trusted, so that thread
- * and time decide. */
+/* The correlation id of work that may belong to a graph: 0 if it is not reliable, so that the call
+ * is found by thread and time. */
 static uint32_t correlation(uint32_t id, uint32_t graph_id)
 {
 	if (graph_id)

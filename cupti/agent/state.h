@@ -44,11 +44,11 @@ struct agent {
 	_Atomic int finalize_err;
 	uint32_t pid;
 	_Atomic int attached; /* how often, in this process */
-	bool early;	      /* the driver is being started: there is nothing yet to be dumped */
+	bool early;	      /* the driver is being started: CUPTI has nothing to give out yet */
 	struct cupti cupti;
 	uint32_t faults;
 	void *subscriber;
-	/* with another profiler's: its settings are not ours, and CUPTI is not ours to end */
+	/* CUPTI is shared with another profiler: we must not change its settings, nor end CUPTI */
 	bool shared;
 	struct agent_start want;
 	uint32_t clock;	       /* enum agent_clock: which is used */
@@ -74,7 +74,7 @@ struct how {
 	char path[108], key[AGENT_KEY], cupti[512];
 };
 int link_parse(const char *text, struct how *);
-/* 0 or -errno, by then (clock_now()); takes how->fd over */
+/* Returns 0 or -errno, before that time (clock_now()). Takes ownership of how->fd */
 int link_connect(struct how *, uint64_t until_ns);
 void link_close(void);
 void link_forget(void); /* in a forked child */
@@ -84,8 +84,8 @@ int link_hello(const struct how *);
 int link_begin(void); /* receives what is wanted into `agent`; 0 or -errno */
 int link_started(int err);
 void link_say(enum agent_level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Sends what the queue has, waiting for room at most wait_ms in all. 0: all; -EAGAIN: not all;
- * -errno: the peer is gone. */
+/* Sends the queue's records, and waits for room at most wait_ms in all. Returns 0: all were sent;
+ * -EAGAIN: not all; -errno: the peer is gone. */
 int link_send(int wait_ms);
 int link_asked(void); /* 1: to stop (or the peer is gone) */
 void link_bye(int err, int wait_ms);
@@ -95,11 +95,11 @@ void link_bye(int err, int wait_ms);
 int library_find(struct cupti *, const char *wanted, char *why, size_t size);
 const char *library_error(int result);
 void library_reset(void); /* in a forked child */
-/* a profiler that the process has loaded; "": none that is known */
+/* the name of a profiler that the process has loaded; "": no known one */
 void library_tool(char *name, size_t size);
 
 /* ---- device.c, records.c ---- */
-int device_enable(void); /* subscribes before all else; 0, or -errno after a link_say() */
+int device_enable(void); /* subscribes first; returns 0, or -errno after a link_say() */
 void device_disable(void);
 void device_flush(bool all);
 void device_rest(void);	     /* gives its memory back */
@@ -134,14 +134,16 @@ void names_begin(void);			 /* of an attach */
 uint64_t names_handle(const char *name); /* 0: none; sends its CT_NAME before the first use */
 /* the same of a kernel's record; 0 also where the name may be gone */
 uint64_t names_of_record(const char *name, uint64_t start_ns);
-/* A call that unloads code begins (what CUPTI has is given out first), and has ended. */
+/* A call that unloads code begins (first CUPTI gives out the records that it has), and has
+ * ended. */
 void names_unloading(void);
 void names_unloaded(void);
 
 /* ---- clock.c ---- */
 uint64_t clock_now(void); /* for CUPTI: CLOCK_MONOTONIC */
 void clock_measure(void); /* the distance of CUPTI's own clock, if that is what is used */
-/* the same, once, at the first records: earlier ones may have been taken before it was right */
+/* the same, once, at the first records, because earlier measurements may have been made before the
+ * clock was right */
 void clock_settle(void);
 void clock_reset(void);
 uint64_t clock_ns(uint64_t cupti_ns); /* on CLOCK_MONOTONIC */
@@ -149,7 +151,7 @@ uint64_t clock_ns(uint64_t cupti_ns); /* on CLOCK_MONOTONIC */
 /* ---- calls.c ---- */
 void calls_callback(void *user, int domain, uint32_t cbid, const void *data);
 int calls_enable(void);
-/* records of calls, where CUPTI is not ended: it would go on to make them */
+/* disables records of calls, for when CUPTI is not ended and would continue to make them */
 void calls_disable(void);
 void calls_forget(void);
 

@@ -27,16 +27,16 @@
 /* ---- sending (counters_send.c) ---- */
 
 void send_open(int fd);
-/* A record, whole; it goes with the next send_flush(). From any thread. Never blocks: what finds
- * no room is counted and told of later by a CT_LOST. */
+/* Queues a complete record for the next send_flush(). From any thread. Never blocks: records that
+ * do not fit are counted and reported later with a CT_LOST. */
 void send_record(const void *rec);
 void send_flush(void);
-/* The same for what later records refer to: waits for room, a second at most. */
+/* The same for definitions, to which later records refer: waits for room, at most one second. */
 void send_definition(const void *rec);
 /* A message for people, one sentence. Waits for room, a second at most. */
 void send_text(enum counters_level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void send_kind(enum counters_kind);
-/* `n` samples were not had at all; the next send_record() tells of them. */
+/* `n` samples were lost; the next send_record() reports them. */
 void send_lost(uint64_t n, enum ct_loss);
 /* False once cudatrace is gone: there is nobody to sample for. */
 bool send_alive(void);
@@ -81,7 +81,7 @@ extern const int metric_nrows;
 struct wanted {
 	const struct metric_row *row; /* NULL: one of CUPTI's own, by its name */
 	const char *name;
-	/* by its name: it is an error when CUPTI has it and the hardware has no room for it */
+	/* the user named it: it is an error if CUPTI has it but the hardware has no room for it */
 	bool asked;
 };
 extern struct wanted wanted[COUNTERS_METRICS];
@@ -134,12 +134,11 @@ void sample_send(union sample *);
 /* Loads and starts NVML. False after an error was sent. */
 bool nvml_open(void);
 int nvml_devices(struct device *, int max);
-/* CUDA's version as the driver has it: 13000. 0: not known. */
+/* CUDA's version from the driver, for example 13000. 0: not known. */
 int nvml_cuda_version(void);
-/* Whether NVML tells of wanted[i] on this device; then its CT_METRIC is sent. */
+/* Returns whether NVML has wanted[i] on this device; if so, sends its CT_METRIC. */
 void nvml_announce(struct device *, int i);
-/* Adds what NVML can tell of the metrics that were asked for and nobody else gives; every 100 ms
- * at most. */
+/* Adds the wanted metrics that only NVML gives; at most every 100 ms. */
 void nvml_add(struct device *, union sample *);
 /* Events of all devices, in a thread of their own, until the process ends. */
 void nvml_events(const struct device *, int n);
@@ -158,12 +157,12 @@ int gpm_failed(const struct device *); /* how often in a row */
 const char *pm_load(const char *path, int cuda_version);
 /* CUDA's ordinals of the devices, by UUID. */
 void pm_ordinals(struct device *, int n);
-/* Starts sampling: d->pm is there, or *why says why not. False when what was asked for by name
- * cannot be had: an error was sent. */
+/* Starts sampling and sets d->pm, or *why says why not. Returns false if a metric that the user
+ * named is not available: an error was sent. */
 bool pm_open(struct device *, uint64_t interval_ns, const char **why);
 /* Sends the CT_METRIC of wanted[i], which PM sampling gives. */
 void pm_announce(struct device *, int i);
-/* From here on there are samples. False: there are none, which was told of, and d->pm is NULL. */
+/* From here on there are samples. False: there are none, a message was sent, and d->pm is NULL. */
 bool pm_start(struct device *);
 void pm_close(struct device *);
 /* Sends what was sampled since the last call; the NVML values go with the last. d->pm is NULL

@@ -21,8 +21,9 @@
 #include "counters.h"
 #include "counters_cupti.h"
 
-#define PERIOD_MAX_NS (100 * NS_PER_MS) /* of the hardware; longer intervals are made of several */
-#define SAMPLE_BYTES 16384		/* of the hardware buffer at most for one sample */
+/* the hardware's longest interval; longer ones are combined from several */
+#define PERIOD_MAX_NS (100 * NS_PER_MS)
+#define SAMPLE_BYTES 16384 /* of the hardware buffer at most for one sample */
 #define BUFFER_MIN (8u << 20)
 #define BUFFER_MAX (256u << 20)
 #define BUFFER_NS (2 * NS_PER_S)   /* what the buffer should hold */
@@ -217,8 +218,8 @@ static const char *choose(struct pm *p, const struct wanted *w, size_t *passes)
 	return NULL;
 }
 
-/* What of the wanted metrics the hardware samples in one pass. False: one that was asked for by
- * name does not fit. */
+/* Chooses the wanted metrics that the hardware can sample in one pass. False: a metric that the
+ * user named does not fit. */
 static bool choose_all(struct device *d, struct pm *p)
 {
 	for (int i = 0; i < nwanted; i++) {
@@ -381,7 +382,7 @@ static void pm_free(struct pm *p)
 	free(p);
 }
 
-/* Which raw counters this device has; a driver that says nothing has all of the chip's. */
+/* The raw counters that this device has; if the driver does not say, all of the chip's. */
 static int availability(struct pm *p, const struct device *d)
 {
 	struct pm_availability a = { .size = SIZE(struct pm_availability, image),
@@ -475,7 +476,7 @@ void pm_close(struct device *d)
 
 /* ---- decoding ---- */
 
-/* What to take from CUPTI's times to have CLOCK_MONOTONIC. */
+/* The difference to subtract from CUPTI's times to get CLOCK_MONOTONIC. */
 static int64_t offset_of(struct pm *p, const struct device *d, uint64_t at)
 {
 	uint64_t error, now = clock_ns(CLOCK_MONOTONIC);
@@ -585,7 +586,7 @@ static bool one(struct pm *p, const struct device *d, size_t index, union sample
 	return true;
 }
 
-/* PM sampling is over for this device; who calls finds another way. */
+/* Ends PM sampling for this device; the caller must use another source. */
 static void give_up(struct device *d, const char *what, int err)
 {
 	send_text(COUNTERS_WARN, "GPU %u: no more samples by CUPTI PM sampling: %s", d->index,
@@ -595,7 +596,7 @@ static void give_up(struct device *d, const char *what, int err)
 	d->given = 0;
 }
 
-/* The hardware buffer overflowed: nothing comes of it any more. */
+/* The hardware buffer overflowed: it gives no more samples. */
 static void restart(struct device *d)
 {
 	struct pm *p = d->pm;
@@ -671,7 +672,7 @@ void pm_drain(struct device *d)
 		restart(d);
 }
 
-/* What cudatrace's names are on a chip, as far as they fit one pass together. */
+/* CUPTI's names for cudatrace's metrics on a chip, for those that fit into one pass together. */
 static void help_rows(const char *chip)
 {
 	struct pm *p = calloc(1, sizeof(*p));
