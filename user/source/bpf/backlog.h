@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * backlog.h - the way from the ring buffer to whoever handles its records, and the memory in
- * which they wait when that takes long: a sink whose disk or reader stalls, the resolving of a
- * stack that was not seen before. A thread moves what waits in the ring to a bounded queue; when
- * that is full too the ring fills, and what is lost is counted as ever.
+ * backlog.h - passes records from the ring buffer to the code that handles them, and stores them
+ * while that code is slow: when a sink's disk or reader stalls, or a new stack must be resolved. A
+ * thread moves what waits in the ring to a bounded queue; when that is full too the ring fills, and
+ * what is lost is counted as ever.
  */
 #ifndef CT_BACKLOG_H
 #define CT_BACKLOG_H
@@ -16,10 +16,10 @@ struct backlog;
 
 /* When the thread takes records off the ring. */
 enum backlog_when {
-	/* when the ring is a quarter full: whoever reads it is late. Records that come in time
-	 * are copied once */
+	/* when the ring is a quarter full, because its reader is late. Records that are read in
+	 * time are copied only once */
 	BACKLOG_LATE,
-	/* always: records so large that a ring is full before anybody knows that they come */
+	/* always, for records so large that the ring could be full before the reader notices */
 	BACKLOG_EARLY,
 };
 

@@ -57,7 +57,7 @@ struct bpf_source {
 	/* processes whose loader could not be probed: the latest of them */
 	pid_t ld_so_fails[BPF_LD_SO_FAILS];
 	unsigned int nld_so_fails;
-	/* the questions of threads that have loaded a library; zeroed: none is held */
+	/* the questions of threads that have loaded a library; zeroed: no thread is held */
 	struct ring looks;
 
 	/* the program that was started here */
@@ -135,8 +135,8 @@ void bpf_probe_anew(struct bpf_source *, pid_t pid);
 int bpf_loader_open(struct bpf_source *); /* returns 0 or -errno */
 /* Probes _dl_debug_state of the dynamic loader that the process (our namespace) maps. */
 void bpf_loader_watch(struct bpf_source *, pid_t pid);
-/* Up to which question what processes have mapped is about to be looked at; and when that is
- * done, the answer. */
+/* The first returns the last question before processes' mappings are examined; the second answers
+ * up to it after that. */
 uint64_t bpf_loader_asked(struct bpf_source *);
 void bpf_loader_answer(struct bpf_source *, uint64_t asked);
 void bpf_loader_close(struct bpf_source *); /* takes the probes off; may be called twice */
@@ -170,13 +170,14 @@ int bpf_drain(struct bpf_source *, emit_fn, void *ctx);
 int bpf_drain_pending(struct bpf_source *, uint64_t min_age_ns, emit_fn, void *ctx);
 int bpf_drain_tallies(struct bpf_source *, emit_fn, void *ctx);
 void bpf_drain_losses(struct bpf_source *, struct losses *);
-/* ctx is the source. A process (our namespace) maps other files than before: a record says so
- * behind what was sent till now. */
+/* ctx is the source. The mapped files of a process (our namespace) have changed: a record that says
+ * so is placed after the records sent so far. */
 void bpf_drain_mapped(void *ctx, pid_t pid);
-/* A thread waits for what was sent till now to be dealt with. */
+/* A thread waits until the records sent so far have been handled. */
 void bpf_drain_held(struct bpf_source *);
-/* Ends the capture of calls. Those under way get a short time to return; the rest is taken as
- * unfinished at the moment of stopping, and bpf_drain() hands it out after what is in the ring. */
+/* Ends the capture of calls. Calls under way get a short time to return. The others count as
+ * unfinished at the moment of stopping, and bpf_drain() hands them out after the records in the
+ * ring. */
 void bpf_drain_last(struct bpf_source *);
 void bpf_drain_close(struct bpf_source *);
 

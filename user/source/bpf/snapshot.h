@@ -4,8 +4,8 @@
  * their registers and the stack that they use. Nothing is put into a process and nothing in it
  * notices: no signal, no EINTR.
  *
- * Whether a thread is inside a call that our probes saw begin can be told for that very moment: see
- * calls.
+ * For that moment it is also known whether a thread is inside a call whose entry our probes saw:
+ * see calls.
  *
  * Two ways to a thread. One that is off the CPU has its registers in the kernel, where the
  * iterator ct_threads reads them; what is then read of its memory is good if it has not run
@@ -39,12 +39,14 @@ struct snapshot_process {
 	size_t ncode;
 };
 
-/* A thread that may be in CUDA's code: an address in it stands in its registers or on its stack. */
+/* A thread that may be in CUDA's code, because its registers or its stack hold an address in that
+ * code. */
 struct snapshot_thread {
 	const struct snapshot_process *process;
 	uint32_t tid;	 /* initial namespace */
 	pid_t shown_tid; /* ours */
-	/* it could not be looked at: of what is below only begun_ns, calls and saved are known */
+	/* the thread could not be read: of the members below only begun_ns, calls and saved are
+	 * known */
 	bool missed;
 	bool sampled;	   /* by a perf event; else it was off the CPU */
 	uint64_t switches; /* not sampled: as long as it keeps them it is where it was */
@@ -55,7 +57,7 @@ struct snapshot_thread {
 	/* of the calls that a probe of ours saw begin, the last one not inside another such, and
 	 * those under way inside it: the caller's stack pointer after the return; 0: none */
 	uint64_t begun_ns, calls[CT_MAX_FRAMES];
-	/* return addresses that anybody's return probe replaced, outermost first */
+	/* return addresses that return probes of any tracer replaced, outermost first */
 	struct ct_saved saved[CT_MAX_FRAMES];
 	int nsaved;
 };

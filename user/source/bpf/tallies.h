@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tallies.h - inside the bpf source: reads what the kernel side counts, and makes room when
- * processes end.
+ * tallies.h - inside the bpf source: reads the kernel side's counters, and frees the entries of
+ * processes that have ended.
  */
 #ifndef CT_TALLIES_H
 #define CT_TALLIES_H
@@ -32,16 +32,18 @@ void tallies_close(struct tallies *);
 /* The kernel side's entries, mapped; owned by the tallies. */
 const struct ct_entry *tallies_entries(const struct tallies *);
 struct sampler;
-/* Who knows how many calls of a function nothing counted; stays the caller's. */
+/* The sampler, which estimates how many calls of a function nothing counted; the caller keeps
+ * it. */
 void tallies_sampler(struct tallies *, struct sampler *);
-/* Process pid has ended at this time (CLOCK_MONOTONIC): what it left goes after the next reading. */
+/* Process pid has ended at this time (CLOCK_MONOTONIC): its entries are freed after the next
+ * reading. */
 void tallies_ended(struct tallies *, uint32_t pid, uint64_t at_ns);
 /* Of two processes of one number: had the one whose key says `start` begun when the other one
  * ended? Told by the low 42 bits of nanoseconds, so of processes that ran for less than 36
  * minutes. */
 bool tallies_is_older(uint32_t start, uint64_t ended_boottime_ns);
-/* Some ends may not have been told of: the next reading asks which of the processes still run.
- * tasks: rows of ct_tasks; valid during that reading only. */
+/* Some ends of processes may not have been reported: the next reading checks which processes still
+ * run. tasks: rows of ct_tasks; valid during that reading only. */
 typedef ssize_t (*tallies_tasks_fn)(void *ctx, void **tasks);
 void tallies_sweep(struct tallies *, tallies_tasks_fn, void *ctx);
 /* Hands out every entry. Returns 0 or -errno (emit's too). */

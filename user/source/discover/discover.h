@@ -49,22 +49,22 @@ struct discover_ops {
 	 * Attach now: the process may be stopped and waiting. Return 0 or -errno; after -EMFILE
 	 * the file is refused, behind gone(). */
 	int (*found)(void *ctx, struct probe_file *, pid_t pid);
-	/* How many descriptors the file takes, at the most, or has taken: asked before found()
-	 * and behind it. */
+	/* The number of descriptors that the file needs at most, or has taken: called before and
+	 * after found(). */
 	unsigned (*cost)(void *ctx, const struct probe_file *);
 	/* Descriptors that gone() has not freed yet. */
 	unsigned (*closing)(void *ctx);
-	/* The file is forgotten: nobody maps it any more. rewritten: there is something else in
-	 * it now, and no probe of the old content may be left when this returns. */
+	/* The file is forgotten, because no process maps it any more. rewritten: its content has
+	 * changed, and no probe of the old content may be left when this returns. */
 	void (*gone)(void *ctx, struct probe_file *, bool rewritten);
-	/* A process maps other files than before: told once its new files have been looked at.
-	 * pid is in our namespace. */
+	/* The mapped files of a process have changed. Called after its new files have been
+	 * examined. pid is in our namespace. */
 	void (*mapped)(void *ctx, pid_t pid);
 };
 
-/* A process (in our namespace) mapped a file at from_ns that got its probes at to_ns only. Or
- * nobody could look at the file, whose name is that of a library of CUDA's. pid 0: there may
- * have been such processes, which are not known. */
+/* A process (in our namespace) mapped a file at from_ns, and the file got its probes only at to_ns.
+ * Or the file could not be examined, and has the name of one of CUDA's libraries. pid 0: there may
+ * have been such processes, but they are not known. */
 typedef void (*discover_unprobed_fn)(void *ctx, pid_t pid, uint64_t from_ns, uint64_t to_ns);
 
 struct discover;
@@ -100,23 +100,23 @@ int discover_add_pid(struct discover *, pid_t pid);
  * still free; 0: no limit. */
 void discover_limit(struct discover *, unsigned descriptors);
 
-/* Whom to tell of processes that map a file before it has its probes, likewise; from
- * discover_begin() on, what was mapped before that counting from then, and with those that
- * discover_end() still knows of. Times are CLOCK_MONOTONIC. */
+/* Sets the callback for processes that map a file before it has its probes. It is called from
+ * discover_begin() on; files that were mapped earlier count from that time. discover_end() reports
+ * the remaining ones. Times are CLOCK_MONOTONIC. */
 void discover_on_unprobed(struct discover *, discover_unprobed_fn);
 void discover_begin(struct discover *, uint64_t at_ns);
 void discover_end(struct discover *, uint64_t at_ns);
 
-/* Files are to stay open: links are made again when nobody maps them. */
+/* Keeps files open, because links are made again when no process maps the files. */
 void discover_keep_open(struct discover *);
 
 /* All files that are held now. */
 int discover_files(struct discover *, struct probe_file ***files);
-/* How many files were found ever that are worth probing and were refused, because their users
- * had too many. */
+/* The number of files so far that were worth probing but were refused, because their users had too
+ * many. */
 uint64_t discover_refused(const struct discover *);
-/* The name of a file that was mapped for execution lately, as the process sees it, by its
- * inode's number, which another file may have too. False: none is remembered. */
+/* Finds the name of a recently mapped executable file, as the process sees it, by its inode number
+ * (another file may have the same number). False: no such file is remembered. */
 bool discover_recent(struct discover *, uint64_t ino, char *name, size_t size);
 void discover_close(struct discover *);
 

@@ -89,9 +89,9 @@ uint64_t files_generation(const struct stat *);
 
 /* ---- held.c: whose the files are, and how long they are held ---- */
 
-/* Takes the descriptors for a file, of its user's share; where that is used up, of the files
- * that this user has and nobody maps any more. False: the file is refused, which is counted, and
- * said once for each user. */
+/* Takes the descriptors for a file from its user's share. If the share is used up, takes them from
+ * files of this user that no process maps any more. False: the file is refused; this is counted,
+ * and reported once per user. */
 bool files_charge(struct files *, struct probe_file *, struct cached_file *, unsigned want);
 /* May there be room for it? */
 bool files_room(const struct files *, uint32_t uid, unsigned want);
@@ -112,10 +112,10 @@ void files_rewritten(struct files *, struct probe_file *);
 bool files_compare(struct files *, struct probe_file *, const struct ct_vma *, uint64_t generation);
 struct probe_file *files_marked(const struct files *, int mark);
 
-/* Has a file lost the mapping by which it was known? Then all mappings are to be listed between
- * files_sweep() and files_swept(), to files_sweep_vma(); what was not met is not mapped any
- * more, and is let go unless it is likely to be mapped again. Returns how many files have been
- * found to be mapped no more. */
+/* Has a file lost the mapping by which it was known? Then the caller passes all mappings to
+ * files_sweep_vma(), between files_sweep() and files_swept(). A file that was not among them is not
+ * mapped any more, and is let go unless it is likely to be mapped again. Returns the number of
+ * files that are not mapped any more. */
 bool files_lost(const struct files *);
 void files_sweep(struct files *);
 int files_sweep_vma(void *ctx, const struct ct_vma *); /* ctx: the struct files */

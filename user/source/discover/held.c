@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * held.c - inside discover: whose the files are that have probes, and how long they are held. A
- * probe keeps its file from being freed, the memory of a memfd with it, and takes descriptors: so a
- * file is let go when nobody maps it any more, unless it is installed, or has a name under which it
- * may be mapped again: of these each user keeps a few. What a user may hold in all is bounded
+ * held.c - inside discover: which user the files with probes belong to, and how long they are held.
+ * A probe keeps its file from being freed, the memory of a memfd with it, and takes descriptors: so
+ * a file is let go when nobody maps it any more, unless it is installed, or has a name under which
+ * it may be mapped again: of these each user keeps a few. What a user may hold in all is bounded
  * (shares.h).
  *
  * Also: what becomes of a file that was rewritten in place.
@@ -108,7 +108,7 @@ uint64_t files_code(int fd, const struct elf_scan *scan)
 
 /* ---- whose ---- */
 
-/* The real one: who owns /proc/PID is root for any program that wants it so (PR_SET_DUMPABLE). */
+/* The real user: a program can make root the owner of its /proc/PID (PR_SET_DUMPABLE). */
 uint32_t files_uid(struct files *f, pid_t pid)
 {
 	char status[4096];
@@ -199,7 +199,7 @@ bool files_charge(struct files *f, struct probe_file *p, struct cached_file *v, 
 	return true;
 }
 
-/* Who is met with the file pays for it: the one that was charged may be gone. */
+/* The user found with the file now is charged for it, because the earlier one may be gone. */
 static void charge_anew(struct files *f, struct probe_file *p, uint32_t uid)
 {
 	if (p->uid == uid || shares_take(&f->shares, uid, p->descriptors))

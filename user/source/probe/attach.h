@@ -30,19 +30,20 @@ int attach_file(struct attach *, struct probe_file *f, pid_t pid);
 /* How many descriptors the file takes at most once it is attached for this many processes (0:
  * for all): links, and those that replace some of them for a moment. */
 unsigned attach_cost(const struct attach *, const struct probe_file *f, int npids);
-/* The links are closed, and the file is forgotten. now: they are closed when this returns; else
- * soon. */
+/* Closes the links and forgets the file. now: the links are closed when this returns; else soon
+ * after. */
 void attach_release(struct attach *, struct probe_file *f, bool now);
 
-/* Makes the links for this process again: the kernel knows the process by its first thread,
- * which is another one since a thread that was not the first ran another program. Returns 0 or
+/* Makes the links for this process again. The kernel identifies the process by its first thread,
+ * and that thread is a new one after a thread other than the first called exec. Returns 0 or
  * -errno. */
 int attach_anew(struct attach *, struct probe_file *f, pid_t pid);
 
 /* Takes functions of class QUERY (a bitmap) off all files, now and to come, re-linking only that
  * group. Returns the number of probes taken off. */
 int attach_off(struct attach *, const uint64_t *funcs);
-/* Can what was taken off come back for a short time? Only where links are made and closed cheaply. */
+/* Can removed probes be put on again for a short time? Only if links are cheap to make and
+ * close. */
 bool attach_windows(const struct attach *);
 /* Puts all that was taken off on again, and takes it off. Open returns 0 or -errno, with nothing
  * changed. */
