@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * advise.h - what a trace says its program could do better: rules look at calls and device work as
- * they come and say at the end what they found, what it costs and what to do. docs/advice.md has
- * each rule's condition and what its cost means.
+ * advise.h - what a program could do better: rules look at the calls and device work of a trace as
+ * they come, and report at the end what they found, what it costs and what to do. docs/advice.md
+ * has each rule's condition and what its cost means.
  *
- * Knows events; no source, no option, no format but that of its own findings (print.h). Memory
- * is bounded: what finds no room is counted (struct advise_totals).
+ * Knows events; no source, no option, no format except that of its own findings (print.h).
+ * Memory is bounded: whatever finds no room is counted (struct advise_totals).
  */
 #ifndef CT_ADVISE_H
 #define CT_ADVISE_H
@@ -16,9 +16,9 @@
 enum advise_severity { ADVISE_NOTE, ADVISE_WARNING, ADVISE_SERIOUS };
 const char *advise_severity_name(enum advise_severity); /* "note", "warning", "serious" */
 
-/* What a rule cannot do without. */
+/* What a rule needs from the trace. */
 #define ADVISE_CALLS 0x1  /* calls with their durations */
-#define ADVISE_DEVICE 0x2 /* what the device did, with the device's times */
+#define ADVISE_DEVICE 0x2 /* device work, with the device's times */
 
 /* The words of a rule; what it looks for is in rules.c. */
 struct advise_rule {
@@ -30,17 +30,17 @@ struct advise_rule {
 };
 enum advise_format { ADVISE_TEXT, ADVISE_JSON, ADVISE_MARKDOWN };
 
-/* What `cudatrace advise` can be asked for: advise_sink.c has the rows. */
+/* The options of `cudatrace advise`: advise_sink.c has their rows. */
 struct advise_options {
 	enum advise_format format;
 	const char *rules; /* names, separated by commas; NULL: all */
 	uint64_t min_cost_ns;
-	bool fail; /* findings are a failure */
+	bool fail; /* findings make the exit status 1 */
 };
 
 /* The rules in order; NULL after the last. */
 const struct advise_rule *advise_rule_at(unsigned int i);
-/* Checks a list of names, separated by commas. Returns NULL, or the first word that is none;
+/* Checks a list of names, separated by commas. Returns NULL, or the first word that is not a name;
  * *len: its length. */
 const char *advise_rules_bad(const char *list, size_t *len);
 
@@ -59,8 +59,8 @@ struct advise_finding {
 	uint32_t pid; /* as users see it */
 	struct text comm;
 	struct text evidence;	    /* sentences */
-	uint64_t n, cost_ns, bytes; /* bytes 0: it is not about any */
-	double share; /* of cost_ns in the time from the process's first call or work to its last */
+	uint64_t n, cost_ns, bytes; /* bytes 0: the finding is not about bytes */
+	double share; /* cost_ns / time from the process's first call or work to its last */
 	struct advise_place places[ADVISE_PLACES]; /* the most costly first */
 	unsigned int nplaces;
 };
@@ -68,17 +68,17 @@ struct advise_finding {
 struct advise_totals {
 	uint64_t calls, work; /* looked at */
 	unsigned int processes, rules;
-	unsigned int have; /* ADVISE_* that were there */
-	/* events of processes or threads that found no room; they were not looked at */
+	unsigned int have; /* ADVISE_* that the trace had */
+	/* events that were ignored, because their process or thread found no room */
 	uint64_t no_room;
-	uint64_t span_ns; /* of the process that was longest under way */
+	uint64_t span_ns; /* of the process that was seen for longest */
 };
 
 struct advice;
 /* rules: names of those wanted, separated by commas; NULL: all. NULL: no memory. */
 struct advice *advise_open(const char *rules);
 void advise_close(struct advice *);
-/* Returns 1 when it is of a kind that is looked at, 0 when not, or -ENOMEM. */
+/* Returns 1 if rules look at this kind of event, 0 if not, or -ENOMEM. */
 int advise_event(struct advice *, const struct event *);
 /* Functions of which not all calls were seen, NULL-terminated; may be NULL. Before advise_finish(). */
 void advise_muted(struct advice *, const char *const *names);
@@ -86,7 +86,7 @@ void advise_muted(struct advice *, const char *const *names);
  * their cost. They are valid until advise_close(). NULL: no memory. */
 const struct advise_finding *advise_finish(struct advice *, uint64_t min_cost_ns, size_t *n);
 void advise_totals(const struct advice *, struct advise_totals *);
-/* Was the rule among those wanted? Had it what it needs? */
+/* Was the rule selected? Did the trace have what it needs? */
 bool advise_wanted(const struct advice *, const struct advise_rule *);
 bool advise_checked(const struct advice *, const struct advise_rule *);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * advise_sites.h - where what a rule counts was called from: by function and stack, bounded; and
- * the texts of stacks, which outlive the table that they come from.
+ * advise_sites.h - the call sites of the calls that a rule counts, by function and stack, in
+ * bounded memory; and the texts of stacks, which outlive the table that they come from.
  */
 #ifndef CT_ADVISE_SITES_H
 #define CT_ADVISE_SITES_H
@@ -9,8 +9,8 @@
 #include "../event/event.h"
 #include "../util/text.h"
 
-#define SITES_MAX 128	/* of one rule and process; the rest is one more */
-#define STACKS_MAX 8192 /* told apart in all */
+#define SITES_MAX 128	/* of one rule and process; all others share one more */
+#define STACKS_MAX 8192 /* different stacks, in all */
 #define STACK_FRAMES 12 /* of each, from the innermost on */
 
 struct site {
@@ -31,8 +31,8 @@ struct hits {
 	struct site others;
 };
 
-/* Adds `one` (its n, ns, bytes) to its site; the site's own name is made of `name` when it is
- * new. Returns 0 or -ENOMEM. */
+/* Adds `one` (its n, ns, bytes) to its site; a new site gets a copy of `name` as
+ * its own name. Returns 0 or -ENOMEM. */
 int hits_add(struct hits *, const struct site *one, const char *name);
 void hits_free(struct hits *);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rule.h - inside advise: what the rules share. A rule is a file in rules/, whose last lines are
- * the words for people, what it wants to see, and three small functions, and a word in rules.def.
- * It keeps a state of its own for each process; what several rules need of a process or thread is
- * kept here.
+ * rule.h - inside advise: what the rules share. A rule is a word in rules.def and a file in
+ * rules/, whose last lines are its texts, the records that it wants to see, and three small
+ * functions. It has its own state for each process; what several rules need to know of a process
+ * or thread is kept here.
  */
 #ifndef CT_RULE_H
 #define CT_RULE_H
@@ -18,10 +18,11 @@
 #define PROCS_MAX 128
 #define THREADS_MAX 32768
 #define DEVICES_MAX 16 /* of a process */
-/* A copy to the host of no more than that is a value that is read, not data that is moved. */
+/* A copy to the host of at most this size counts as a value that is read, not as data moved. */
 #define READBACK_BYTES 256
-#define GAP_NS 1000000ULL	/* a device that is idle for so long: gpu-gaps' */
-#define STEADY_NS 3000000000ULL /* after a process's first call: what is loaded later is late */
+#define GAP_NS 1000000ULL /* a device that is idle for so long: rule gpu-gaps */
+/* after a process's first call: code that is loaded later than this is late */
+#define STEADY_NS 3000000000ULL
 
 struct proc_device {
 	uint32_t id;
@@ -44,12 +45,12 @@ struct advise_process {
 struct thread {
 	uint32_t proc, tid;
 	/* wait: the work given since the last wait; the wait whose end is to be compared with
-	 * the next work's */
+	 * the end of the next work */
 	uint64_t work, wait_serial, wait_end_ns;
 	struct site wait;
 	uint8_t wait_what;    /* enum wait_what */
 	bool waited, small;   /* small: the last work was a copy to the host */
-	uint32_t wait_device; /* of the last wait: what for */
+	uint32_t wait_device; /* what the last wait was for */
 	uint16_t wait_func;
 	uint64_t wait_word;
 	uint64_t small_bytes;
@@ -81,11 +82,11 @@ struct rule {
 	struct advise_rule words;
 	uint64_t kinds;	     /* bit k: records of kind k */
 	uint32_t traits;     /* of calls: those that have any of these */
-	uint8_t least, most; /* enum advise_severity: what the share makes of it is kept between */
+	uint8_t least, most; /* enum advise_severity: bounds of the severity */
 	size_t state_bytes;
 	int (*event)(void *state, const struct seen *); /* 0 or -ENOMEM */
 	void (*end)(void *state, struct advice *, struct advise_process *);
-	void (*free)(void *state); /* NULL: nothing beside its bytes */
+	void (*free)(void *state); /* NULL: the state owns no other memory */
 };
 #define KIND(k) (1ULL << (k))
 
@@ -95,7 +96,7 @@ struct rule {
 extern const struct rule *const rules[];
 extern const unsigned int nrules;
 
-/* For rules whose state begins with `struct hits`, and has nothing else to give back. */
+/* For rules whose state begins with `struct hits`, and owns no other memory. */
 void rule_free_hits(void *state);
 /* A new finding, whose numbers the rule fills in. NULL: no memory. */
 struct advise_finding *rule_finding(struct advice *, const struct rule *, struct advise_process *);
@@ -103,32 +104,32 @@ struct advise_finding *rule_finding(struct advice *, const struct rule *, struct
 struct advise_finding *rule_finding_of(struct advice *, const struct rule *,
 				       struct advise_process *, const struct hits *);
 void rule_say(struct text *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* "1.234 ms", "4.0 KiB", in one of a few buffers that take turns. */
+/* "1.234 ms", "4.0 KiB", in one of a few buffers, which are used in turn. */
 const char *rule_time(double ns);
 const char *rule_bytes(double bytes);
 
-/* The site of an event. handle: what tells sites of the same call apart, 0. */
+/* The site of an event. handle: tells sites of the same call apart; 0: none. */
 struct site rule_site(const struct seen *, uint64_t handle);
 /* Adds one at the event's own site. */
 int rule_hit(struct hits *, const struct seen *, uint64_t cost_ns, uint64_t bytes);
 /* Were calls that ask for the last error left out of the trace? */
 bool advise_errors_muted(const struct advice *);
-/* The device's facts, as a CT_DEVICE told; NULL: not known. */
+/* The device's properties, from its CT_DEVICE; NULL: not known. */
 const struct ct_device *advise_device(const struct advice *, uint32_t pid, uint32_t id);
 
-/* Calls that took long, of all processes, for what the host did meanwhile. */
+/* Long calls of all processes, to say what the host did in gaps of the device. */
 struct long_call {
 	uint64_t start_ns, ns;
 	uint32_t type; /* of an overhead; 0: a call */
 	uint16_t func, proc;
 };
-/* all zero; NULL: no memory, which is remembered */
+/* All zero. NULL: no memory; the failure is remembered. */
 struct advise_finding *advise_finding_new(struct advice *);
-/* May so many more struct spans be kept? Then they are counted. */
+/* True if n more struct spans may be kept; they are then counted. */
 bool advise_may_keep_spans(struct advice *, unsigned int n);
 /* The same for slots of live allocations. */
 bool advise_may_keep_live(struct advice *, unsigned int n);
-/* By their starts, once all events have come. */
+/* Sorted by start; valid once all events have come. */
 const struct long_call *advise_long_calls(struct advice *, size_t *n, uint64_t *least_ns);
 struct site_stacks;
 struct site_stacks *advise_stacks(struct advice *);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * spans.h - when something was busy, of intervals that come almost in order: a bounded number of
- * spans, with what of each was really busy. Gaps shorter than the quantum are inside of spans.
+ * spans.h - computes when something was busy, from intervals that come almost in order: a bounded
+ * number of spans, each with its busy time. Gaps shorter than the quantum are inside spans.
  * Knows no record.
  */
 #ifndef CT_SPANS_H
@@ -24,15 +24,15 @@ struct spans {
 	struct span *raw, *at; /* at: in order, disjoint, once settled */
 	uint32_t nraw, n;
 	uint64_t quantum_ns;
-	/* intervals that came too late for their place: what lies before the last span is not
+	/* intervals that came too late for their place: their part before the last span is not
 	 * counted */
 	uint64_t late;
 	bool disorder;
 };
 
-/* Returns 0 or -ENOMEM. An interval that ends before it starts is none. */
+/* Returns 0 or -ENOMEM. An interval that ends before it starts is ignored. */
 int spans_add(struct spans *, uint64_t start_ns, uint64_t end_ns, uint16_t kind, uint32_t tag);
-/* Puts all that came into at[]. Returns 0 or -ENOMEM. */
+/* Puts all intervals into at[]. Returns 0 or -ENOMEM. */
 int spans_settle(struct spans *);
 void spans_free(struct spans *);
 
