@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * compare.h - one saved file against another: the summary, the rows that changed, and what the
- * conditions say; and all that as text, markdown, JSON or JUnit's XML. Knows no command.
+ * compare.h - one saved file against another: the summary, the rows that changed, and the
+ * results of the conditions; printed as text, markdown, JSON or JUnit's XML. Knows no command.
  */
 #ifndef CT_COMPARE_H
 #define CT_COMPARE_H
@@ -18,11 +18,11 @@ struct compare {
 	const struct saved *base, *now;
 	struct judge_change *keys; /* all that saved_key() knows, in its order */
 	size_t nkeys;
-	struct compare_row *rows; /* what changed most, by time; of many the first COMPARE_ROWS */
-	size_t nrows, nothers;	  /* others: that changed too */
+	struct compare_row *rows; /* what changed most, by time; at most COMPARE_ROWS */
+	size_t nrows, nothers;	  /* nothers: further rows that changed */
 	struct judge_results results;
-	size_t regressions; /* conditions of which a row is hit */
-	size_t unknown;	    /* conditions that nothing could be told about */
+	size_t regressions; /* conditions that are true for a row */
+	size_t unknown;	    /* conditions that could not be decided */
 };
 #define COMPARE_ROWS 1000
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * judge.h - what two saved files differ in, and the conditions that a user fails a change by:
+ * judge.h - the differences of two saved files, and the user's conditions for a failure:
  * 'cudaMalloc.calls>+10%'. Knows no format and no file.
  */
 #ifndef CT_JUDGE_H
@@ -44,7 +44,7 @@ struct judge_side {
 	/* by how much it may be wrong, at 95 %, because a part of it is an estimate; 0: each
 	 * call was counted */
 	double error;
-	size_t n; /* runs that know it */
+	size_t n; /* runs that have the number */
 };
 
 /* One number of one row, on both sides. */
@@ -54,14 +54,14 @@ struct judge_change {
 	enum saved_field field;
 	enum saved_unit unit;
 	struct judge_side base, now;
-	/* of the medians, as a share of BASE's; INFINITY: from nothing to something; NAN: not
-	 * known */
+	/* of the medians, as a share of BASE's; INFINITY: BASE's is 0 and the other is not; NAN:
+	 * not known */
 	double change;
-	/* the chance of such a rise, such a fall by noise alone; NAN: too few runs to tell */
+	/* the chance that noise alone causes such a rise, such a fall; NAN: too few runs */
 	double p_more, p_less;
 };
 
-/* Runs of each side that a test of noise needs: with less the thresholds alone decide. */
+/* Runs of each side that a test of noise needs: with fewer the thresholds alone decide. */
 #define JUDGE_RUNS_MIN 4
 /* 0, or -ENOMEM. */
 int judge_change(struct judge_change *, const struct saved *base, const struct saved *now,
@@ -71,12 +71,12 @@ int judge_change(struct judge_change *, const struct saved *base, const struct s
 struct judge_result {
 	const struct judge_expr *expr;
 	struct judge_change c;
-	double p;      /* of what the expression asks; NAN: not tested */
+	double p;      /* in the direction that the expression asks about; NAN: not tested */
 	bool beyond;   /* the threshold */
-	bool noise;    /* beyond it, and yet not to be told from noise */
-	bool hit;      /* it is true: a regression */
+	bool noise;    /* beyond it, but not more than noise */
+	bool hit;      /* the expression is true: a regression */
 	bool estimate; /* a side's number is an estimate, in part */
-	/* a side does not have the number, or an estimate is not good enough to tell */
+	/* a side does not have the number, or an estimate is not good enough to decide */
 	bool unknown;
 };
 struct judge_results {
@@ -84,12 +84,12 @@ struct judge_results {
 	size_t n;
 	double level;
 	size_t tested;
-	/* for the number of tests, by Holm's method; false: there were too few runs for it */
+	/* corrected for the number of tests, by Holm's method; false: too few runs for that */
 	bool corrected;
 };
 /*
  * All expressions against all rows that they match. An expression about a row that neither side
- * has gives a result that is unknown. The chance of one false alarm or more among those that are
+ * has gives a result that is unknown. The chance of at least one false alarm among those that are
  * tested is `level`. Returns 0 or -ENOMEM. judge_results_free() in any case.
  */
 int judge_all(struct judge_results *, const struct judge_expr *, size_t nexprs,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * saved.h - what `stat --save` wrote, read again: one JSON object for each run of a program, all
+ * saved.h - reads what `stat --save` wrote: one JSON object for each run of a program, all
  * runs side by side. The files are untrusted: their size, depth and number of rows are bounded.
  * Knows no comparison.
  */
@@ -30,7 +30,7 @@ enum saved_unit {
 	SAVED_UNIT_GBS
 };
 
-/* Of a row. A summary's key has SAVED_VALUE alone. */
+/* The numbers of a row. A key of the summary has only SAVED_VALUE. */
 enum saved_field {
 	SAVED_VALUE,
 	SAVED_CALLS,
@@ -46,7 +46,7 @@ enum saved_field {
 	SAVED_BYTES,
 	SAVED_OCCUPANCY,
 	SAVED_BANDWIDTH,
-	/* by how much `calls` may be wrong, at 95 %, where a part of them is an estimate */
+	/* by how much `calls` may be wrong, at 95 %, if a part of them is an estimate */
 	SAVED_ERROR,
 	SAVED_FIELD_END
 };
@@ -69,7 +69,7 @@ struct saved {
 	size_t nruns;
 	struct saved_row *rows; /* by section and name */
 	size_t nrows;
-	bool device;   /* every run has what devices did */
+	bool device;   /* every run has device work */
 	uint64_t lost; /* of all runs */
 	struct saved_room *room;
 };
@@ -81,8 +81,8 @@ void saved_close(struct saved *);
 
 /* NULL: no run has it. */
 const struct saved_row *saved_find(const struct saved *, enum saved_section, const char *name);
-/* The numbers of a field, one for each run that knows it, into v (of nruns). `row` NULL: what
- * never happened: no calls, and no time in them. Returns how many. */
+/* The numbers of a field, one for each run that knows it, into v (of nruns). `row` NULL:
+ * nothing was called: 0 calls, and no time in them. Returns how many. */
 size_t saved_values(const struct saved *, const struct saved_row *row, enum saved_section,
 		    enum saved_field, double *v);
 
