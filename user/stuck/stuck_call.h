@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stuck_call.h - which call of CUDA a thread is inside, told from its stack alone: for calls that
- * no probe saw begin.
+ * stuck_call.h - finds the call of CUDA that a thread is inside from its stack alone: for calls
+ * whose begin no probe saw.
  *
  * Two signs make a call certain, both between a frame and its caller as an unwinder found them:
- * the frame's code is a function of the table; or the caller's return address stands behind a
- * call instruction whose target is one, which then has passed control on by a jump. What no
- * unwinder vouches for, because it lost its way, is a guess and says so. Knows no way of
- * unwinding, and reads no memory itself. What it is given is untrusted.
+ * the frame's code is a function of the table; or the caller's return address is behind a
+ * call instruction whose target is such a function, which has then passed control on by a jump.
+ * If the unwinder could not find the frames, the result is a guess and marked as one. Knows no way
+ * of unwinding, and reads no memory itself. Its input is untrusted.
  */
 #ifndef CT_STUCK_CALL_H
 #define CT_STUCK_CALL_H
@@ -17,7 +17,7 @@
 /* A frame, innermost first. */
 struct stuck_frame {
 	uint64_t ip, sp;
-	bool exact; /* ip is where the frame is; else a return address: the call stands before it */
+	bool exact; /* ip is where the frame is; else a return address: the call is before it */
 };
 
 struct stuck_call {
@@ -35,13 +35,13 @@ struct stuck_call {
 typedef int (*stuck_read_fn)(void *ctx, uint64_t addr, void *buf, size_t len);
 
 /* The outermost call that the frames show. Calls of functions that call the program back do not
- * count: what the thread does is the program's. Functions of class internal count when there is
- * nothing else. */
+ * count: the thread executes the program's code then. Functions of class internal count if there is
+ * no other call. */
 bool stuck_call_of_frames(struct stuck_call *, const struct snapshot_process *,
 			  const struct stuck_frame *, int n, stuck_read_fn, void *ctx);
 
-/* The same by a look at the words of a stack from address sp on, for what an unwinder did not
- * get to. */
+/* The same from the words of a stack from address sp on, for the part that an unwinder did not
+ * reach. */
 bool stuck_call_by_scan(struct stuck_call *, const struct snapshot_process *, uint64_t sp,
 			const uint8_t *stack, size_t len, stuck_read_fn, void *ctx);
 
