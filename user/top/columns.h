@@ -11,8 +11,8 @@ struct column {
 	unsigned int width; /* with the space before it */
 	unsigned int views; /* bit for each enum top_view */
 	enum top_sort sort; /* that it is the key of; TOP_SORT_END: none */
-	int drop;	    /* the higher, the earlier it gives way where the terminal is narrow */
-	bool device;	    /* known with device records only: gives way first without them */
+	int drop;    /* columns with a higher number are dropped first on a narrow terminal */
+	bool device; /* known only with device records: dropped first without them */
 	void (*put)(const struct top_model *, const struct top_row *, char *buf, size_t size);
 };
 #define COLUMNS_MAX 16

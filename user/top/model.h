@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * model.h - what `top` shows: of each process, and of its functions, kernels and threads, what was
+ * model.h - what `top` shows: for each process, and its functions, kernels and threads, what was
  * added since the last refresh. Knows records; no terminal, no key and no source.
  *
  * The kernel side's counts are of all calls so far, so what is shown is the difference of two
- * readings: a refresh is model_begin(), a CT_TALLY for each count there is, model_end(). One
- * that was missed makes the next one's period longer. What devices did comes between refreshes
- * and belongs to the period under way. A process that has ended is shown once more, in the
- * period in which it did. Memory is bounded: what found no room is counted in `no_room`.
+ * readings: a refresh is model_begin(), a CT_TALLY for each count there is, model_end(). If
+ * one is missed, the next one's period is longer. Device work comes between refreshes and belongs
+ * to the current period. A process that has ended is shown once more, in the period in which it
+ * ended. Memory is bounded: counts that found no room are in `no_room`.
  */
 #ifndef CT_TOP_MODEL_H
 #define CT_TOP_MODEL_H
@@ -54,7 +54,7 @@ struct top_row {
 	 * call */
 	const char *label;
 	struct top_sums period, total;
-	/* device memory taken less what was given back since the trace began, bytes */
+	/* device memory allocated minus freed since the trace began, bytes */
 	int64_t memory;
 	bool has_memory; /* that is known */
 	bool ended;
@@ -73,8 +73,8 @@ struct top_model {
 	struct top_sums period, total; /* of all processes */
 	unsigned int nprocs;	       /* that are shown */
 	uint64_t no_room;	       /* counts that found no room, at the last refresh */
-	bool device;		       /* what devices did was told at least once */
-	/* counts tell what memory was taken and given back (sink_opts.memory) */
+	bool device;		       /* device work was reported at least once */
+	/* counts include memory that was allocated and freed (sink_opts.memory) */
 	bool count_memory;
 	struct top_gpu *gpus;
 	unsigned int ngpus;

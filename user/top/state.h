@@ -14,9 +14,9 @@ struct top_proc {
 	char comm[CT_COMM_LEN];
 	char label[64];
 	struct top_sums adding, period, total;
-	int64_t memory;	  /* taken less given back since the trace began */
-	bool has_memory;  /* something was told of it */
-	bool told_memory; /* by device records, which know of every kind: counts say nothing more */
+	int64_t memory;	  /* allocated minus freed since the trace began */
+	bool has_memory;  /* something is known of it */
+	bool told_memory; /* known from device records, which have every kind: counts are ignored */
 	uint64_t busy_until_ns;
 	uint64_t round; /* of its last CT_TALLY; 0: none */
 	bool ended;	/* nothing will be added */
