@@ -9,7 +9,7 @@
 int cmd_trace(const struct opts *);
 int cmd_replay(const struct opts *);
 
-/* Whether a command would write over what it reads: true after one message. `out` NULL: standard
+/* True, after one message, if a command would overwrite its input. `out` NULL: standard
  * output. */
 bool cmd_overwrites(const char *in, const char *out);
 
