@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hash.h - a hash of bytes for tables in memory: whoever may choose the bytes may make two of
- * them collide, so what has the hash is compared too. Not the same on machines of another byte
+ * hash.h - a hash of bytes for tables in memory: somebody who can choose the bytes can make two of
+ * them collide, so the bytes themselves are compared too. Not the same on machines of another byte
  * order: never to be stored.
  */
 #ifndef CT_HASH_H

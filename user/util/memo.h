@@ -2,8 +2,8 @@
 /*
  * memo.h - remembers a number for a key of any length, of which only a hash is kept.
  *
- * 128 bits under a secret of the run: that two keys meet by chance, or by what a hostile program
- * chose, is not to be expected. Knows nothing of what the keys are.
+ * The hash has 128 bits and uses a secret of the run, so two keys do not have the same hash in
+ * practice, even if a hostile program chooses them. Knows nothing of what the keys are.
  */
 #ifndef CT_MEMO_H
 #define CT_MEMO_H

@@ -26,9 +26,9 @@ void text_hex(struct text *, uint64_t); /* with 0x */
 void text_free(struct text *);
 
 /*
- * Bytes of a name, as they may reach a terminal: what is no UTF-8 and what a terminal does not
- * show as a glyph becomes an octal escape of its bytes, a backslash is doubled. Of more than
- * `max` bytes the first ones and "...".
+ * Bytes of a name, as they may reach a terminal: invalid UTF-8 and characters that a terminal
+ * does not show as a glyph become octal escapes of their bytes, a backslash is doubled. Of more
+ * than `max` bytes the first ones and "...".
  */
 void text_plain(struct text *, const char *s, size_t max);
 /* A JSON string with its quotes; see escape_json(). Of more than `max` bytes the first ones. */
@@ -37,7 +37,7 @@ void text_json(struct text *, const char *s, size_t max);
 /* n bytes as well-formed UTF-8, for programs that refuse anything else: what is none becomes
  * U+FFFD, the rest stays as it is. */
 void text_utf8(struct text *, const char *s, size_t n);
-/* Are they that as they are? */
+/* True if the bytes are well-formed UTF-8. */
 bool text_is_utf8(const char *s, size_t n);
 
 /* The letters and escapes of a JSON string without its quotes: what is no UTF-8 becomes U+FFFD,
@@ -50,9 +50,9 @@ char *escape_json(char *p, const char *s, size_t n);
 size_t text_cut(const char *s, size_t n);
 
 /*
- * A store of finished texts by key. Two keys may want the same place, then the later one has it;
- * beyond some megabytes it begins afresh. `check` tells things of the same key apart (NULL: the
- * key says all).
+ * A store of finished texts by key. If two keys need the same place, the later one gets it;
+ * beyond some megabytes the store begins again, empty. `check` tells things of the same key
+ * apart (NULL: the key is enough).
  */
 struct texts;
 /* A key for a thing at an address: with its text as `check`, for another may come to lie there. */

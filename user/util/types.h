@@ -17,8 +17,8 @@
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 /*
- * What always holds, whatever a program or a file says. The build with sanitizers (`make
- * sanitized`) checks it and aborts; others do not evaluate it.
+ * A condition that is always true, whatever a program or a file contains. The build with
+ * sanitizers (`make sanitized`) checks it and aborts; others do not evaluate it.
  */
 #if defined(__SANITIZE_ADDRESS__)
 #define CT_CHECKED 1
