@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* advise.c - see advise.h: hands events to the rules that want them, and makes their findings a
- * list. */
+/* advise.c - see advise.h: passes events to the rules that want them, and makes a list of their
+ * findings. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,7 +135,7 @@ static void forget_short(struct advice *a)
 	while (a->nlong > LONG_CALLS_MAX / 2) {
 		size_t n = 0;
 
-		/* hostile times may all be as long as can be */
+		/* a hostile trace may have only calls of the greatest length */
 		a->long_ns = a->long_ns >> 62 ? UINT64_MAX : a->long_ns * 2;
 		for (size_t i = 0; i < a->nlong; i++)
 			if (a->long_calls[i].ns >= a->long_ns)
@@ -262,7 +262,7 @@ struct site_stacks *advise_stacks(struct advice *a)
 
 /* ---- events ---- */
 
-/* False: there is nothing to learn from it. */
+/* False: no rule can use it. */
 static bool look_at_call(struct seen *s)
 {
 	const struct ct_call *c = (const struct ct_call *)s->h;
@@ -293,7 +293,7 @@ static void look_at_time(struct advise_process *p, const struct ct_hdr *h)
 		p->last_ns = h->end_ns;
 }
 
-/* What is kept for all rules. */
+/* The state that is kept for all rules. */
 static int look(struct advice *a, struct seen *s)
 {
 	struct advise_process *p = s->p;
@@ -349,7 +349,7 @@ static int to_rules(struct advice *a, const struct seen *s)
 	return 0;
 }
 
-/* What the next call of a thread or process is compared with, once all rules have seen this one. */
+/* Stores what the next call of a thread or process is compared with. All rules saw this one. */
 static void after_call(const struct seen *s)
 {
 	struct thread *t = s->t;
@@ -450,7 +450,7 @@ static void weigh(struct advise_finding *f)
 	by_share = f->share >= 0.1    ? ADVISE_SERIOUS
 		   : f->share >= 0.01 ? ADVISE_WARNING
 				      : ADVISE_NOTE;
-	/* the rule may have said that it is no less */
+	/* the rule may have set a lower bound */
 	if (f->severity < by_share)
 		f->severity = by_share;
 	if (f->severity < r->least)
@@ -485,7 +485,7 @@ const struct advise_finding *advise_finish(struct advice *a, uint64_t min_cost_n
 		weigh(&a->findings[i]);
 	if (a->nfindings)
 		qsort(a->findings, a->nfindings, sizeof(*a->findings), by_finding);
-	/* those of no time come last, and are kept */
+	/* findings without a time come last, and are kept */
 	for (size_t i = 0; i < a->nfindings; i++) {
 		struct advise_finding f = a->findings[i];
 
