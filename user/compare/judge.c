@@ -73,7 +73,7 @@ static int parse_number(struct judge_expr *e, const char *at, char *msg, size_t 
 	double factor;
 	char *end;
 
-	/* strtod() knows more than numbers: inf, nan, 0x */
+	/* strtod() also accepts inf, nan and 0x */
 	if (!strspn(at + sign, "0123456789.") ||
 	    strspn(at + sign, "0123456789.xX") != strspn(at + sign, "0123456789."))
 		return BAD("'%s': a number is missing at the end, as +10%%, 5ms or 0", e->text);
@@ -168,7 +168,7 @@ static int parse_function(struct judge_expr *e, char *subject, char *msg, size_t
 		   parse_nearest_text(&near, text, sizeof(text)));
 }
 
-/* What stands before the operator. A kernel's name may have dots, brackets and operators itself. */
+/* The part before the operator. A kernel's name may have dots, brackets and operators itself. */
 static int parse_metric(struct judge_expr *e, char *metric, char *msg, size_t size)
 {
 	char *paren = strchr(metric, '('), *close = strrchr(metric, ')'), *dot;
@@ -279,8 +279,8 @@ static void side(struct judge_side *s, const double *v, size_t n)
 	}
 }
 
-/* By how much a number may be wrong because a part of its calls is an estimate: that of the run
- * with the most. 0: each was counted. */
+/* By how much a number may be wrong because a part of its calls is an estimate: the largest value
+ * of all runs. 0: each call was counted. */
 static double error_of(const struct saved *s, enum saved_section section, const char *name,
 		       enum saved_field field, double median)
 {
@@ -348,7 +348,7 @@ static bool compare(enum judge_op op, double a, double b)
 	}
 }
 
-/* A bound is one of every run: the worst of NEW's tells. */
+/* A bound holds for every run: the worst run of NEW decides. */
 static bool beyond_value(const struct judge_expr *e, const struct judge_side *now)
 {
 	if (e->op == JUDGE_EQUAL)
@@ -359,8 +359,8 @@ static bool beyond_value(const struct judge_expr *e, const struct judge_side *no
 	       (e->op == JUDGE_NOT_EQUAL && now->least != e->number);
 }
 
-/* Is the condition met or not depending on where in their intervals the estimates are? Then
- * nothing can be said. */
+/* True if the result depends on where in their intervals the true numbers are. Then the condition
+ * cannot be decided. */
 static bool rests_on_estimate(struct judge_result *r)
 {
 	const struct judge_expr *e = r->expr;
@@ -375,7 +375,7 @@ static bool rests_on_estimate(struct judge_result *r)
 		       now = n->median;
 		bool is;
 
-		/* a bound is one of every run */
+		/* a bound holds for every run */
 		if (e->how == JUDGE_VALUE && e->op != JUDGE_EQUAL && e->op != JUDGE_NOT_EQUAL)
 			now = e->op == JUDGE_LESS || e->op == JUDGE_LESS_EQUAL ? n->least : n->most;
 		now = fmax(now + (i & 2 ? n->error : -n->error), 0);
@@ -388,7 +388,7 @@ static bool rests_on_estimate(struct judge_result *r)
 		least = fmin(least, v);
 		most = fmax(most, v);
 	}
-	/* equal at no end, and perhaps in between */
+	/* not equal at either end, but possibly in between */
 	if ((e->op == JUDGE_EQUAL || e->op == JUDGE_NOT_EQUAL) && least < e->number &&
 	    e->number < most)
 		met = unmet = true;
@@ -415,8 +415,8 @@ static void judge(struct judge_result *r)
 	r->beyond = compare(e->op,
 			    e->how == JUDGE_PERCENT ? c->change : c->now.median - c->base.median,
 			    e->number);
-	/* Several runs show by themselves how much their numbers scatter, but not what is
-	 * between a lower bound and the number that it is one of. */
+	/* Several runs show by themselves how much their numbers vary, but not how far a lower
+	 * bound is from its true number. */
 	if (isnan(c->p_more) || c->base.error > c->base.median || c->now.error > c->now.median)
 		r->unknown = rests_on_estimate(r);
 	if (isnan(c->p_more) || r->unknown || e->op == JUDGE_EQUAL)
@@ -526,7 +526,7 @@ static int judge_one(struct judge_results *all, const struct judge_expr *e,
 			  e->name);
 }
 
-/* A name that nothing has may be mistyped. */
+/* A name that matches nothing may be mistyped. */
 static bool may_be_missing(const struct judge_expr *e)
 {
 	return e->sections & SAVED_ALL_CALLS && known_function(e->name);
