@@ -4,9 +4,9 @@
  *
  * The source is opened as for a trace, but no call that returns sooner than o->over_ns leaves
  * the kernel. One look comes as soon as the probes are on, the next when o->over_ns have passed:
- * what both saw is reported, the longest first. If a thread could not be decided about, a few
- * more looks follow; if it still cannot, it is named. With --watch a look follows every second,
- * and a row says what is new.
+ * calls that both looks saw are reported, the longest first. If a thread could not be decided
+ * about, a few more looks follow; if it still cannot, it is named. With --watch a look follows every
+ * second, and a row says what is new.
  */
 #include "stuck.h"
 #include "../util/now.h"
@@ -53,10 +53,10 @@ struct stuck {
 	uint64_t started_ns, looked_ns; /* the end of the last look */
 	int looks;
 	int nstuck, nprocs, nundecided; /* at the last look */
-	int again;			/* looks that were taken for want of a decision */
+	int again;			/* looks that were taken because of undecided threads */
 	bool over;
 	bool interrupted;
-	bool said; /* the error was told by whoever met it */
+	bool said; /* the error was reported where it happened */
 	int error; /* -errno */
 };
 
@@ -75,7 +75,7 @@ static int record(void *ctx, const struct ct_hdr *rec)
 	return stages_record(&((struct stuck *)ctx)->stages, rec);
 }
 
-/* Tells of the process, unless the source has. */
+/* Announces the process, unless the source did. */
 static int introduce(struct stuck *s, const struct ct_process *about)
 {
 	const struct process *p;
@@ -88,7 +88,7 @@ static int introduce(struct stuck *s, const struct ct_process *about)
 	return p->start_boottime_ns == about->start_boottime_ns ? 0 : record(s, &about->h);
 }
 
-/* Tells the name of a thread that is not its process's leader, whose name that process has. */
+/* Announces the name of a thread, except the main thread, whose name is the process's. */
 static int name_thread(struct stuck *s, uint32_t pid, uint32_t tid, uint32_t shown_tid)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
@@ -125,7 +125,7 @@ static uint64_t age_ns(const struct stuck_row *r)
 						       : 0;
 }
 
-/* The longest first; those of which only a least time is known stand for that. */
+/* The longest first; if only a lower bound of the time is known, it is used. */
 static int by_age(const void *a, const void *b)
 {
 	const struct stuck_row *x = *(struct stuck_row *const *)a,
@@ -136,7 +136,7 @@ static int by_age(const void *a, const void *b)
 	return x->call->h.tid < y->call->h.tid ? -1 : x->call->h.tid > y->call->h.tid;
 }
 
-/* A call that is no more where it was, and of which no probe tells how it went. */
+/* A call that is no longer on the thread's stack, and whose end no probe saw. */
 static int show_gone(struct stuck *s, struct stuck_row *r)
 {
 	bool alive = r->shown_tid && !syscall(SYS_tgkill, r->shown_pid, r->shown_tid, 0);
@@ -162,7 +162,7 @@ static int count_processes(struct stuck_row *const *rows, int n)
 	return procs;
 }
 
-/* One that was inside none at an earlier look is not inside one for so long. */
+/* A thread that was inside no call at an earlier look has not been inside one for so long. */
 static bool is_undecided(const struct stuck *s, const struct stuck_undecided *u)
 {
 	return u->at_ns - u->since_ns >= s->o->over_ns;
@@ -208,7 +208,7 @@ static int show_undecided(struct stuck *s, const struct stuck_undecided *u)
 	return err ? err : record(s, &r.e.h);
 }
 
-/* With --watch each look that leaves some undecided says so at its end only, in the sum. */
+/* With --watch a look with undecided threads reports them only in its last line. */
 static int report_undecided(struct stuck *s)
 {
 	const struct stuck_undecided *list;
@@ -293,7 +293,7 @@ static void say_sum(struct stuck *s)
 
 /* ---- the loop ---- */
 
-/* A call that has returned is news if its row was shown. Others may still teach names. */
+/* A call that has returned is reported if its row was shown. Others may still teach names. */
 static int take(void *ctx, const struct ct_hdr *rec)
 {
 	union {
@@ -412,7 +412,7 @@ static int open_plan(struct stuck *s)
 
 	if (err)
 		return err;
-	/* every function: a thread hangs where it hangs */
+	/* every function: a thread may hang in any of them */
 	for (int i = 0; i < api_nfuncs; i++) {
 		plan_add(c->capture, i);
 		plan_add(c->shown, i);

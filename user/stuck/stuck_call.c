@@ -8,8 +8,8 @@
 
 #define JUMPS_MAX 3 /* followed from a call's target: a linker's stub, a wrapper that is a jump */
 
-/* The function of the table whose code holds an address; of one whose size is not known its
- * first byte alone. */
+/* The function of the table whose code contains an address; if the function's size is not known,
+ * only its first byte counts. */
 static const struct snapshot_func *func_at(const struct snapshot_process *p, uint64_t addr)
 {
 	size_t lo = 0, hi = p->nfuncs;
@@ -47,7 +47,7 @@ static uint64_t relative(uint64_t from, const uint8_t *disp)
 	return from + (uint64_t)(int64_t)d;
 }
 
-/* The target of the call whose return address is `ret`, where the instruction itself says it: e8
+/* The target of the call whose return address is `ret`, if the instruction contains it: e8
  * rel32, ff 15 [rip + disp32]. */
 static bool call_target(uint64_t ret, stuck_read_fn read, void *ctx, uint64_t *target)
 {
@@ -61,7 +61,7 @@ static bool call_target(uint64_t ret, stuck_read_fn read, void *ctx, uint64_t *t
 	return b[1] == 0xe8;
 }
 
-/* Where the code at an address does nothing but jump: [endbr64] [bnd] jmp *[rip + disp32], or
+/* The jump's target, if the code at an address only jumps: [endbr64] [bnd] jmp *[rip + disp32], or
  * jmp rel32. */
 static bool jump_target(uint64_t addr, stuck_read_fn read, void *ctx, uint64_t *target)
 {
@@ -174,7 +174,7 @@ static void take(struct stuck_call *c, const struct snapshot_func *f, int caller
 	};
 }
 
-/* How good a find is: 0 none, 1 of class internal, 2 a call. */
+/* The quality of a match: 0 none, 1 of class internal, 2 a call. */
 static int worth(const struct snapshot_func *f)
 {
 	if (!f || api_funcs[f->func].flags & CT_S_CALLBACK)
@@ -209,9 +209,9 @@ bool stuck_call_of_frames(struct stuck_call *out, const struct snapshot_process 
 }
 
 /*
- * A word is taken for the return address of a call into CUDA where the instruction before it
- * calls a function of the table (then the call is its frame's owner), or where it lies in such a
- * function behind any call.
+ * A word counts as the return address of a call into CUDA if the instruction before it calls a
+ * function of the table (then the call is its frame's owner), or if it lies in such a function
+ * behind any call.
  */
 bool stuck_call_by_scan(struct stuck_call *out, const struct snapshot_process *p, uint64_t sp,
 			const uint8_t *stack, size_t len, stuck_read_fn read, void *ctx)

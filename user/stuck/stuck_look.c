@@ -117,8 +117,8 @@ static void free_inflights(struct inflights *in)
 	*in = (struct inflights){ 0 };
 }
 
-/* Did a probe see the call begin that the thread's stack shows? Where the frame is not known,
- * any call is taken for it. */
+/* True if a probe saw the begin of the call that the thread's stack shows. If the frame is not
+ * known, any call of the thread is assumed to be it. */
 static bool began_since(const struct snapshot_thread *t, const struct stuck_call *c)
 {
 	for (int i = 0; i < CT_MAX_FRAMES; i++)
@@ -149,7 +149,7 @@ static void describe(struct stuck_row *r, const struct snapshot_thread *t)
 	r->shown_tid = t->shown_tid;
 }
 
-/* ---- threads that nothing is certain of ---- */
+/* ---- undecided threads ---- */
 
 static const struct stuck_undecided *undecided_of(const struct stuck_undecided *list, size_t n,
 						  uint32_t tid)
@@ -160,8 +160,8 @@ static const struct stuck_undecided *undecided_of(const struct stuck_undecided *
 	return NULL;
 }
 
-/* No probe has seen the thread begin a call, so that it may be inside one that is older; or it
- * was seen there, and may still be. */
+/* No probe has seen the thread begin a call, so it may be inside an older one; or an earlier look
+ * saw it inside one, and it may still be there. */
 static int add_undecided(struct stuck_look *l, const struct snapshot_thread *t,
 			 const struct stuck_row *row, const struct earlier *before, uint64_t now)
 {
@@ -188,7 +188,7 @@ static int add_undecided(struct stuck_look *l, const struct snapshot_thread *t,
 	return 0;
 }
 
-/* Those that a probe saw begin the call that they are inside of are not undecided. */
+/* A thread is not undecided if a probe saw the begin of the call that it is inside. */
 static void drop_decided(struct stuck_look *l)
 {
 	size_t n = 0;
@@ -210,7 +210,7 @@ int stuck_look_undecided(const struct stuck_look *l, const struct stuck_undecide
 
 /* ---- what the stacks show ---- */
 
-/* A call that began before. since_ns: it lasts since then at the least. */
+/* A call that began before. since_ns: it began then or earlier. */
 static int add_before(struct stuck_look *l, const struct snapshot_thread *t,
 		      const struct stuck_call *c, const struct ct_user_stack *stack,
 		      const struct stuck_row *old, uint64_t since_ns, uint64_t now)
@@ -250,7 +250,7 @@ static int add_before(struct stuck_look *l, const struct snapshot_thread *t,
 	return 0;
 }
 
-/* A row of the last look goes on as it was. */
+/* Keeps a row of the last look unchanged. */
 static int keep_row(struct stuck_look *l, struct stuck_row *old, uint64_t now)
 {
 	struct stuck_row *r = array_add(l->rows, l->nrows);
@@ -273,7 +273,7 @@ static struct stuck_row *same_call(struct stuck_row *old, const struct stuck_cal
 	return old && is_before(old) && old->call->func == c->func && old->sp == c->sp ? old : NULL;
 }
 
-/* The call of one thread that no probe saw begin. */
+/* The call of one thread whose begin no probe saw. */
 static int from_stack(struct stuck_look *l, const struct snapshot_thread *t,
 		      const struct earlier *before, uint64_t now)
 {
@@ -301,7 +301,7 @@ static int from_stack(struct stuck_look *l, const struct snapshot_thread *t,
 	if (found <= 0 || began_since(t, &c))
 		return 0;
 	same = same_call(o, &c);
-	/* what began before the probes were there began before the look that could not decide */
+	/* the call began before the probes, so also before the look that could not decide */
 	return add_before(l, t, &c, &stack, same,
 			  same ? same->call->h.start_ns
 			  : u  ? u->since_ns
@@ -319,8 +319,8 @@ static int from_stacks(struct stuck_look *l, const struct snapshot *snap,
 	return err;
 }
 
-/* Of two calls that a thread is inside of, the one around the other; class internal only for
- * want of another. */
+/* Of two calls that a thread is inside, the outer one; one of class internal only if there is no
+ * other. */
 static bool outweighs(const struct ct_call *a, const struct ct_call *b)
 {
 	bool a_internal = api_funcs[a->func].class == API_INTERNAL,
@@ -329,7 +329,7 @@ static bool outweighs(const struct ct_call *a, const struct ct_call *b)
 	return a_internal != b_internal ? b_internal : a->h.start_ns < b->h.start_ns;
 }
 
-/* The calls that a probe saw begin, of threads that are not inside of an older one. */
+/* The calls whose begin a probe saw, of threads that are not inside an older one. */
 static int from_store(struct stuck_look *l, const struct snapshot *snap, struct inflights *in,
 		      struct stuck_row *old, size_t nold, uint64_t now)
 {
@@ -351,7 +351,7 @@ static int from_store(struct stuck_look *l, const struct snapshot *snap, struct 
 		f->call = NULL;
 		f->stack = NULL;
 		r->call->h.end_ns = now;
-		/* whatever it was to the source, here it is the thread's call */
+		/* the flags of the source do not matter: here it is the thread's call */
 		r->call->h.flags &= (uint16_t)~CT_F_HIDDEN;
 		o = row_of(old, nold, r->call->h.tid);
 		r->shown = o && o->shown && !is_before(o) &&
@@ -367,7 +367,7 @@ static int from_store(struct stuck_look *l, const struct snapshot *snap, struct 
 	return 0;
 }
 
-/* What the last look had and this one has not. */
+/* The rows that the last look had and this one does not have. */
 static int add_gone(struct stuck_look *l, struct stuck_row *old, size_t nold, uint64_t now)
 {
 	size_t n = l->nrows;
