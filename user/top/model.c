@@ -142,7 +142,7 @@ static void safe(char *buf, size_t size, const char *from, size_t max)
 	text_free(&t);
 }
 
-/* A process may be another program by now; but a number's new owner says nothing of the one before. */
+/* A process may have executed another program; a new process with its pid changes nothing here. */
 static void name_proc(struct top_proc *p, const struct process *of)
 {
 	bool same = (uint32_t)(of->start_boottime_ns >> 10) == p->start;
@@ -168,7 +168,7 @@ static char *kernel_label(const struct event *ev, uint64_t handle)
 	return strdup(buf);
 }
 
-/* What the reading has beyond the last one. Less than before: the kernel side began anew. */
+/* What this reading has more than the last one. If it is less: the kernel side began anew. */
 static struct ct_sums since_last(const struct ct_sums *now, const struct ct_sums *last)
 {
 	struct ct_sums d = *now;
@@ -182,7 +182,7 @@ static struct ct_sums since_last(const struct ct_sums *now, const struct ct_sums
 	return d;
 }
 
-/* Of a device, by the counts: what came since the last reading. */
+/* Device work, from the counts: what came since the last reading. */
 static void count_memory(struct top_proc *p, uint16_t func, const struct ct_sums *last,
 			 const struct ct_sums *now)
 {
@@ -297,8 +297,8 @@ static int device_work(struct top_model *m, const struct event *ev)
 	return 1;
 }
 
-/* What was taken before the trace began is not known of: given back, it counts as less than
- * nothing. */
+/* Memory that was allocated before the trace began is not known: when it is freed, the sum may
+ * fall below zero. */
 static int memory(struct top_model *m, const struct event *ev)
 {
 	const struct ct_memory *r = (const struct ct_memory *)ev->rec;
@@ -320,7 +320,7 @@ static int memory(struct top_model *m, const struct event *ev)
 	return 1;
 }
 
-/* What the one before held is given back, by no call. */
+/* The memory of the program before is freed, without a call. */
 static void new_program(struct top_model *m, const struct event *ev)
 {
 	struct top_proc *p =
@@ -422,7 +422,7 @@ void model_begin(struct top_model *m)
 	m->state->no_room = 0;
 }
 
-/* Ended processes that were shown are forgotten, and what they had with them. */
+/* Forgets ended processes that were shown, with all that they had. */
 static void forget(struct top_state *s)
 {
 	struct top_entry *e;
@@ -465,7 +465,7 @@ void model_end(struct top_model *m, uint64_t now_ns)
 		struct top_proc *p = top_proc_at(s, i);
 
 		settle(&p->adding, &p->period, &p->total);
-		/* a reading that brought something, but nothing of this one */
+		/* the reading had counts, but none of this one */
 		if (p->round && s->tallies && p->round != s->round)
 			p->ended = true;
 		p->going = p->ended;

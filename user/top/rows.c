@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* rows.c - see model.h: what the model keeps as rows, sorted and filtered. */
+/* rows.c - see model.h: makes sorted and filtered rows of what the model keeps. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,8 +136,8 @@ static uint64_t key_of(const struct top_row *r, enum top_sort sort)
 	}
 }
 
-/* Rows that are equal in what they are sorted by stay where they are from one refresh to the
- * next: by number, then by name. */
+/* Rows with equal sort keys keep their order from one refresh to the next: by number, then by
+ * name. */
 static int compare_rows(const void *a, const void *b, void *ctx)
 {
 	const struct top_row *x = a, *y = b;
