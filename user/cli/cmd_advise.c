@@ -7,7 +7,7 @@ static int cmd_advise(const struct opts *o)
 {
 	struct opts all = *o;
 
-	/* what was recorded, stacks, is wanted; live they cost something, and are taken when
+	/* stacks that were recorded are used; live they cost time, and are taken only when
 	 * asked for */
 	if (o->replay)
 		all.stack = OPTS_STACK_DWARF;

@@ -52,7 +52,7 @@ static const struct option_row rows[] = {
 /* clang-format on */
 static const struct option_set options = OPTION_SET(rows);
 
-/* Without --fail-if: what is there of these must not grow by more. */
+/* Without --fail-if: those of these numbers that the files have must not grow by more. */
 static const char *const usual[] = { "total_api_time>+5%", "sync_time>+5%", "kernel_time>+5%",
 				     "failed_calls>+0", NULL };
 
@@ -115,7 +115,7 @@ static int load(struct comparison *c, const struct opts *o, const char *path, in
 	return err;
 }
 
-/* All of them, and then nothing is opened any more with privileges. */
+/* Opens all files; after that nothing is opened with privileges. */
 static int open_files(int *fds, const struct opts *o)
 {
 	for (int i = 0; i < o->nargs; i++) {
@@ -151,7 +151,7 @@ static int parse(struct comparison *c, const char *const *texts)
 	return c->exprs ? 0 : -ENOMEM;
 }
 
-/* Of the usual conditions those that all files have the numbers for. */
+/* The usual conditions for which all files have the numbers. */
 static void drop_unknown(struct comparison *c)
 {
 	size_t kept = 0;
@@ -191,7 +191,7 @@ static int compare_all(struct comparison *c, const struct opts *o, const int *fd
 	return err;
 }
 
-/* 0, 1: a regression, 2: a condition that nothing can be told about is no condition. */
+/* 0; 1: a regression; 2: a condition that cannot be decided. */
 static int status_of(const struct comparison *c)
 {
 	int status = 0;

@@ -42,8 +42,8 @@ static int cmd_export(const struct opts *o)
 		status = 2;
 		goto out;
 	}
-	/* what was recorded, stacks and calls inside calls, is what is wanted of a file; a sum
-	 * would have the latter twice */
+	/* a file gets all that was recorded, also stacks and calls inside calls; a sum would
+	 * count the latter twice */
 	all.stack = OPTS_STACK_DWARF;
 	all.nested = !(o->format->flags & SINKS_FOLDS);
 	status = session_run(&all, sources, 1);

@@ -203,7 +203,7 @@ static int take(struct info *in, const struct ct_hdr *h)
 		in->unknown_kinds++;
 	if (process_table_record(in->procs, h))
 		return -ENOMEM;
-	/* stored for what it says about others' devices */
+	/* stored because it determines the devices of other calls */
 	if (h->kind == CT_CALL && h->flags & CT_F_HIDDEN) {
 		in->kinds[CT_CALL]--;
 		return 0;
