@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# docs.sh - what is written in several places says the same: --help (the rows of options) is compared with the manual page
-# and with the completions of bash, zsh and fish, in both directions. Each of these must be free of syntax errors, as far as
-# their programs are installed. Prints `ok`, `not ok` and `skip` lines.
+# docs.sh - checks that several places say the same: --help (the rows of options) is compared with the manual page
+# and with the completions of bash, zsh and fish, in both directions. Each of these must be free of syntax errors; a check is
+# skipped if its program is not installed. Prints `ok`, `not ok` and `skip` lines.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 export LC_ALL=C

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # recipes.sh - follows five recipes of docs/HOWTO.md in a copy of the tree: a function, a library (a domain), a kind of
-# record, an output format, a subcommand. git counts the files that each touches, apart from tests; then the copy is built, with what is built here, and what
-# was added has to be traced, shown in every format, filtered and stored. What is added lies in tests/recipes/. Needs root and
+# record, an output format, a subcommand. git counts the files that each touches, apart from tests; then the copy is built, reusing what is built here, and the
+# additions have to be traced, shown in every format, filtered and stored. The additions are in tests/recipes/. Needs root and
 # ./cudatrace. Prints `ok NAME` or `not ok NAME: why` for each test.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1

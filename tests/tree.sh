@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# tree.sh - builds a copy of the tree, without what git ignores, with clang: what is in git suffices to build, clang has no
-# warning where gcc has none, and a build leaves nothing that git would show. Prints `ok`, `not ok` and `skip` lines.
+# tree.sh - builds a copy of the tree, without what git ignores, with clang: the files in git are enough to build, clang gives
+# no warnings, and a build leaves no files that git would show. Prints `ok`, `not ok` and `skip` lines.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# wheels.sh - fetches older CUDA runtimes (libcudart 11.8, 12.1, 12.8) out of NVIDIA's Python wheels into
-# $OUTPUT/wheels/VERSION, for the cases that probe them. Does nothing for those that are there already; without network
+# wheels.sh - fetches older CUDA runtimes (libcudart 11.8, 12.1, 12.8) from NVIDIA's Python wheels into
+# $OUTPUT/wheels/VERSION, for the cases that probe them. Skips those that are there already; without network
 # or pip it says so, and the cases are skipped.
 set -uo pipefail
 
