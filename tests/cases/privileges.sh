@@ -121,7 +121,7 @@ case_privileges_cupti() {
 	local have ct
 	have=$((0x$(sed -n 's/^CapEff:\s*//p' /proc/self/status)))
 	mkfifo "$T/in"
-	"${BACKGROUND[@]}" "$CUDATRACE" --source cupti -o /dev/null -- sh -c "sed -n -E 's/^(CapEff|NoNewPrivs):\s*/\1 /p' /proc/self/status; cat" \
+	"${BACKGROUND[@]}" "$CUDATRACE" --source=cupti -o /dev/null -- sh -c "sed -n -E 's/^(CapEff|NoNewPrivs):\s*/\1 /p' /proc/self/status; cat" \
 		< "$T/in" > "$T/out" 2> "$T/err" &
 	ct=$!
 	exec 3> "$T/in"
