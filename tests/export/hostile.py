@@ -210,7 +210,7 @@ TABLES = [
     ("callers", 300000, ["stat", "--by", "process"], "calls are not in the tables: there are too many different ones", 640),
     ("handles-long", 20000, ["replay"], "names of kernels take more than 64 MiB: the least recently used are forgotten", 128),
     ("kernels-long", 8000, ["stat"], "there are too many names of kernels: some launches and kernels are counted without a name", 128),
-    ("stacks-long", 30000, ["replay", "-k"], "stacks take more than 256 MiB: the oldest are forgotten, and calls that refer to them later are"
+    ("stacks-long", 30000, ["replay", "-k"], "stacks take more than 256 MiB: the oldest are forgotten, and later calls that refer to them are"
      " shown without", 320),
     ("metrics", 20000, ["stat"], "metrics with numbers from 4096 on are not known: their values are left out", 64),
 ]

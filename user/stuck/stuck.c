@@ -307,8 +307,10 @@ static int take(void *ctx, const struct ct_hdr *rec)
 	if (rec->kind != CT_CALL)
 		return record(s, rec);
 	r = s->o->watch ? stuck_look_returned(s->look, (const struct ct_call *)rec) : NULL;
-	if (r && r->shown)
+	if (r && r->shown) {
+		r->shown = false; /* this record is the last that is shown of the call */
 		return record(s, rec);
+	}
 	if (rec->size > sizeof(hidden))
 		return 0;
 	memcpy(&hidden, rec, rec->size);
@@ -373,6 +375,9 @@ static void on_next(void *ctx)
 	}
 	n = stuck_look_now(s->look, &rows);
 	s->looked_ns = clock_ns(CLOCK_MONOTONIC);
+	/* a call that returned while the look was made is gone, and its record is here now */
+	if (n >= 0)
+		drain(s);
 	if (n >= 0 && s->looks && !s->o->watch && count_undecided(s) && s->again++ < AGAIN_MAX) {
 		loop_timer_set(s->next, AGAIN_NS);
 		return;

@@ -441,10 +441,14 @@ int stuck_look_now(struct stuck_look *l, struct stuck_row **rows)
 
 struct stuck_row *stuck_look_returned(struct stuck_look *l, const struct ct_call *c)
 {
-	struct stuck_row *r = row_of(l->rows, l->nrows, c->h.tid);
+	for (size_t i = 0; i < l->nrows; i++) {
+		struct stuck_row *r = &l->rows[i];
 
-	if (!r || is_before(r) || r->call->func != c->func || r->call->h.start_ns != c->h.start_ns)
-		return NULL;
-	r->gone = true;
-	return r;
+		if (!r->call || r->call->h.tid != c->h.tid || is_before(r) ||
+		    r->call->func != c->func || r->call->h.start_ns != c->h.start_ns)
+			continue;
+		r->gone = true;
+		return r;
+	}
+	return NULL;
 }
