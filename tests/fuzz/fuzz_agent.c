@@ -60,6 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct capture_plan plan;
 	struct agent_totals totals = { .records = 0 };
+	const bool paused = false;
 	struct agent_peer *p;
 	size_t left = size;
 	int fds[2], err;
@@ -77,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int waited = 0; agent_peer_state(p) != PEER_ENDED && waited < WAIT_MS; waited += 10) {
 		struct pollfd pfd = { .fd = agent_peer_fd(p), .events = POLLIN };
 
-		err = agent_peer_drain(p, &totals, emit, NULL);
+		err = agent_peer_drain(p, &totals, &paused, emit, NULL);
 		if (err < 0)
 			abort();
 		if (!err && agent_peer_state(p) != PEER_ENDED)

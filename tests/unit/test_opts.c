@@ -781,7 +781,9 @@ static void try_set(const char *name, const char *val, const char *want)
 	close(fd);
 	got = unit_read(path);
 	unlink(path);
-	snprintf(text, sizeof(text), want ? "cudatrace: error: --%s%s\n" : "", name, want);
+	text[0] = '\0';
+	if (want)
+		snprintf(text, sizeof(text), "cudatrace: error: --%s%s\n", name, want);
 	CHECK_TEXT(text, got);
 	CHECK(!err == !want);
 	free(got);
