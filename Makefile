@@ -19,8 +19,8 @@ HARDENING ?= -fstack-protector-strong -D_FORTIFY_SOURCE=2 -fPIE
 HARDENING_LD ?= -Wl,-z,relro,-z,now
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-missing-field-initializers -Werror
 # A record ends with an array without a length, and is a member of what gives it its room: GNU C.
-CLANG    := $(findstring clang,$(shell $(CC) --version 2> /dev/null))
-WARN     += $(if $(CLANG),-Wno-gnu-variable-sized-type-not-at-end)
+CC_CLANG := $(findstring clang,$(shell $(CC) --version 2> /dev/null))
+WARN     += $(if $(CC_CLANG),-Wno-gnu-variable-sized-type-not-at-end)
 CT_CPPFLAGS := -D_GNU_SOURCE -DCT_VERSION='"$(VERSION)"' -I$(OUTPUT)
 CT_CFLAGS := -std=gnu11 $(WARN) $(HARDENING) -pthread
 LDLIBS   := -lbpf -ldw -lelf -lz -llzma -liberty -lzstd -llz4 -lsqlite3 -ljson-c -lncursesw -ltinfo -levent_extra -levent_openssl -levent_core -lssl -lcrypto -lyaml -lcrypt -lm -pthread
