@@ -21,31 +21,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define FILE_PLACE "FILE"
 #define ARGS_MAX 12
 
-static const struct run {
-	enum opts_cmd opts;
-	int (*command)(const struct opts *);
-	const char *args[ARGS_MAX];
-} runs[] = {
-	{ OPTS_REPLAY, cmd_replay, { "replay", "-o", "/dev/null", FILE_PLACE } },
-	{ OPTS_REPLAY,
-	  cmd_replay,
-	  { "replay", "--format", "json", "--enter-exit", "--nested", "-o", "/dev/null",
-	    FILE_PLACE } },
-	{ OPTS_REPLAY, cmd_replay, { "replay", "-c", "-o", "/dev/null", FILE_PLACE } },
-	{ OPTS_EXPORT, cmd_export, { "export", "--to", "chrome", "-o", "/dev/null", FILE_PLACE } },
-	{ OPTS_EXPORT, cmd_export, { "export", "--to", "perfetto", "-o", "/dev/null", FILE_PLACE } },
-	{ OPTS_EXPORT, cmd_export, { "export", "--to", "html", "-o", "/dev/null", FILE_PLACE } },
-	{ OPTS_EXPORT, cmd_export, { "export", "--to", "folded", "-o", "/dev/null", FILE_PLACE } },
-	{ OPTS_EXPORT,
-	  cmd_export,
-	  { "export", "--to", "speedscope", "-o", "/dev/null", FILE_PLACE } },
-	{ OPTS_EXPORT,
-	  cmd_export,
-	  { "export", "--to", "otlp-json", "-o", "/dev/null", FILE_PLACE } },
-	{ OPTS_STAT, cmd_stat, { "stat", "--format", "json", "-o", "/dev/null", FILE_PLACE } },
-	{ OPTS_STAT, cmd_stat, { "stat", "-o", "/dev/null", FILE_PLACE } },
-	{ OPTS_MEM, cmd_mem, { "mem", "-o", "/dev/null", FILE_PLACE } },
-	{ OPTS_ADVISE, cmd_advise, { "advise", "-o", "/dev/null", FILE_PLACE } },
+static const char *const runs[][ARGS_MAX] = {
+	{ "replay", "-o", "/dev/null", FILE_PLACE },
+	{ "replay", "--format", "json", "--enter-exit", "--nested", "-o", "/dev/null", FILE_PLACE },
+	{ "replay", "-c", "-o", "/dev/null", FILE_PLACE },
+	{ "export", "--to", "chrome", "-o", "/dev/null", FILE_PLACE },
+	{ "export", "--to", "perfetto", "-o", "/dev/null", FILE_PLACE },
+	{ "export", "--to", "html", "-o", "/dev/null", FILE_PLACE },
+	{ "export", "--to", "folded", "-o", "/dev/null", FILE_PLACE },
+	{ "export", "--to", "speedscope", "-o", "/dev/null", FILE_PLACE },
+	{ "export", "--to", "otlp-json", "-o", "/dev/null", FILE_PLACE },
+	{ "stat", "--format", "json", "-o", "/dev/null", FILE_PLACE },
+	{ "stat", "-o", "/dev/null", FILE_PLACE },
+	{ "mem", "-o", "/dev/null", FILE_PLACE },
+	{ "advise", "-o", "/dev/null", FILE_PLACE },
 };
 
 static void put(int fd, const void *bytes, size_t len)
@@ -88,21 +77,25 @@ static int recording(const uint8_t *body, size_t len)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct run *run;
+	const struct command_row *command;
+	const char *const *run;
 	char path[32], *argv[ARGS_MAX + 1] = { NULL };
 	struct opts opts;
 	int fd, argc = 0;
 
 	if (size < 2 || size > TRACE_BODY_MAX)
 		return -1;
-	run = &runs[data[0] % ARRAY_LEN(runs)];
+	run = runs[data[0] % ARRAY_LEN(runs)];
+	command = command_named(run[0]);
+	if (!command)
+		abort();
 	fd = recording(data + 1, size - 1);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	for (; argc < ARGS_MAX && run->args[argc]; argc++)
-		argv[argc] = strcmp(run->args[argc], FILE_PLACE) ? (char *)run->args[argc] : path;
-	if (opts_parse(&opts, run->opts, argc, argv))
+	for (; argc < ARGS_MAX && run[argc]; argc++)
+		argv[argc] = strcmp(run[argc], FILE_PLACE) ? (char *)run[argc] : path;
+	if (opts_parse(&opts, command->bit, argc, argv))
 		abort(); /* a command line of ours is wrong */
-	run->command(&opts);
+	command->command->run(&opts);
 	opts_free(&opts);
 	close(fd);
 	return 0;
