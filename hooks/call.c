@@ -36,7 +36,7 @@ static void count(__u64 *what)
  * one: it is allowed in about any sandbox, and changes nothing. */
 bool call_readable(__u64 address)
 {
-	return address && raw_call(SYS_rt_sigprocmask, -1, (long)address, 0, 8, 0, 0) != -EFAULT;
+	return address && sys_call(SYS_rt_sigprocmask, -1, (long)address, 0, 8, 0, 0) != -EFAULT;
 }
 
 static bool same_page(__u64 a, __u64 b)

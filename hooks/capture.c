@@ -117,20 +117,21 @@ static int read_bytes(const struct ct_read *r, void *to, __u64 n, __u64 from)
 
 /* ---- sending ---- */
 
-static void put(struct hooks_thread *t, const struct ct_hdr *h, __u64 size)
+/* False: there is no room. Only a call is then counted as lost: what names something is sent again,
+ * or is missing as it would be on the kernel side. */
+static bool put(struct hooks_thread *t, const struct ct_hdr *h, __u64 size)
 {
 	struct ct_hdr *to;
 	__u64 tag_at;
 
 	size = (size + 7) & ~7ULL;
 	to = ring_take(t, ring_bytes, size, &tag_at);
-	if (!to) {
-		ring_add(&t->lost, 1);
-		return;
-	}
+	if (!to)
+		return false;
 	ring_copy(to, h, size);
 	to->size = (__u16)size;
 	ring_commit(t, ring_bytes, tag_at);
+	return true;
 }
 
 /* The same rules as is_sent() and send_call() of bpf/state.bpf.h. */
@@ -139,7 +140,8 @@ static void send_call(struct hooks_thread *t, const struct hooks_call *f)
 	if (!(f->spec_flags & (CT_S_SHOWN | CT_S_ALWAYS) ||
 	      (f->rec.depth && f->spec_flags & CT_S_INNER)))
 		return;
-	put(t, &f->rec.h, sizeof(f->rec) + f->len);
+	if (!put(t, &f->rec.h, sizeof(f->rec) + f->len))
+		ring_add(&t->lost, 1);
 }
 
 static void send_unfinished(struct hooks_thread *t, struct hooks_call *f, __u64 end)
@@ -242,8 +244,8 @@ static void tell_name(struct hooks_thread *t)
 	n.h.pid = (__u32)own_pid;
 	n.h.tid = t->tid;
 	n.h.start_ns = n.h.end_ns = now();
-	if (!sys_call(SYS_prctl, PR_GET_NAME, (long)n.comm, 0, 0, 0, 0))
-		put(t, &n.h, sizeof(n));
+	if (!sys_call(SYS_prctl, PR_GET_NAME, (long)n.comm, 0, 0, 0, 0) && !put(t, &n.h, sizeof(n)))
+		t->renames--; /* again before the next call */
 }
 
 static struct hooks_thread *thread_get(void)

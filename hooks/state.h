@@ -21,6 +21,7 @@
 
 #include "engine.h"
 #include "layout.h"
+#include "sys.h"
 
 #define HOOK_BUSY (~0ULL)
 #define HOOK_LEFT 0x80000000u /* in frame.flags: left() has been called, or is running */
@@ -119,33 +120,5 @@ extern bool call_wants_probes;
 /* entry_*.S */
 void hooks_entry(void) __attribute__((visibility("hidden")));
 void hooks_return(void) __attribute__((visibility("hidden")));
-
-/* System calls without the C library: no errno, no point of cancellation. */
-#if defined(__x86_64__)
-static inline long raw_call(long nr, long a, long b, long c, long d, long e, long f)
-{
-	register long r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
-	long ret;
-
-	__asm__ volatile("syscall"
-			 : "=a"(ret)
-			 : "0"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
-	return ret;
-}
-#else
-static inline long raw_call(long nr, long a, long b, long c, long d, long e, long f)
-{
-	register long x8 __asm__("x8") = nr, x0 __asm__("x0") = a, x1 __asm__("x1") = b;
-	register long x2 __asm__("x2") = c, x3 __asm__("x3") = d, x4 __asm__("x4") = e;
-	register long x5 __asm__("x5") = f;
-
-	__asm__ volatile("svc 0"
-			 : "+r"(x0)
-			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
-			 : "memory");
-	return x0;
-}
-#endif
 
 #endif

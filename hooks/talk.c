@@ -4,16 +4,11 @@
 
 #include "talk.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/socket.h>
-#include <sys/un.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "../cupti/agent/held.h"
+#include "../cupti/agent/meet.h"
 #include "sys.h"
 
 static struct held held = { .fd = -1 };
@@ -21,99 +16,23 @@ static char key[HOOKS_KEY];
 static char message[HOOKS_MSG_MAX];
 static int mapped_fd = -1; /* the socket, where talk_mapped() may use it */
 
-static __u64 now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (__u64)ts.tv_sec * 1000 + (__u64)ts.tv_nsec / 1000000;
-}
-
-/* ---- the words of the text ---- */
-
-static int hex(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* The value of `name` in the text, unescaped. Its length; 0: it is not there; -EINVAL: it does not
- * fit. */
-static int word(const char *text, const char *name, char *out, size_t size)
-{
-	size_t len = strlen(name), n = 0;
-
-	for (const char *at = text; at; at = strchr(at, ' ') ? strchr(at, ' ') + 1 : NULL) {
-		if (strncmp(at, name, len) || at[len] != '=')
-			continue;
-		for (at += len + 1; *at && *at != ' '; at++) {
-			char c = *at;
-
-			if (c == '%') {
-				if (hex(at[1]) < 0 || hex(at[2]) < 0)
-					return -EINVAL;
-				c = (char)(hex(at[1]) << 4 | hex(at[2]));
-				at += 2;
-			}
-			if (!c || n + 1 >= size)
-				return -EINVAL;
-			out[n++] = c;
-		}
-		break;
-	}
-	out[n] = '\0';
-	return (int)n;
-}
-
-static int inherited(const char *number, int n)
-{
-	socklen_t len = sizeof(int);
-	int fd = 0, type = 0;
-
-	for (int i = 0; i < n; i++) {
-		if (number[i] < '0' || number[i] > '9' || i > 8)
-			return -EINVAL;
-		fd = fd * 10 + number[i] - '0';
-	}
-	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) || type != SOCK_SEQPACKET)
-		return -EPROTO; /* not what was agreed: not ours to close */
-	return fd;
-}
-
-/* Waits in the kernel's line for a place in the backlog. */
-static int connect_to(const char *path, int wait_ms)
-{
-	struct timeval wait = { .tv_sec = wait_ms / 1000, .tv_usec = wait_ms % 1000 * 1000L };
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), err;
-
-	if (fd < 0)
-		return -errno;
-	memcpy(addr.sun_path, path, strlen(path) + 1); /* word() has seen that it fits */
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
-	if (!connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
-		return fd;
-	err = -errno;
-	close(fd);
-	return err;
-}
-
 int talk_connect(const char *text, int wait_ms)
 {
-	char number[16], path[108], hexkey[HOOKS_KEY + 1];
-	int n, fd;
+	char path[108], hexkey[HOOKS_KEY + 1];
+	int fd;
 
 	memset(key, 0, sizeof(key));
 	if (strncmp(text, "v1 ", 3))
 		return -EPROTO;
-	n = word(text, "fd", number, sizeof(number));
-	if (n > 0) {
-		fd = inherited(number, n);
-	} else {
-		if (word(text, "path", path, sizeof(path)) <= 0 ||
-		    word(text, "key", hexkey, sizeof(hexkey)) != HOOKS_KEY)
+	fd = meet_fd(text);
+	if (fd >= 0 && !meet_is_ours(fd))
+		return -EPROTO;
+	if (fd == -ENOENT) {
+		if (meet_word(text, "path", path, sizeof(path)) <= 0 ||
+		    meet_word(text, "key", hexkey, sizeof(hexkey)) != HOOKS_KEY)
 			return -EINVAL;
 		memcpy(key, hexkey, HOOKS_KEY);
-		fd = connect_to(path, wait_ms);
+		fd = meet_connect(path, meet_now() + (uint64_t)wait_ms * 1000000);
 	}
 	if (fd < 0)
 		return fd;
@@ -142,23 +61,7 @@ int talk_fd(void)
 
 int talk_put(const void *msg, size_t n, int wait_ms)
 {
-	__u64 until = now_ms() + (__u64)wait_ms;
-	int fd;
-
-	while ((fd = talk_fd()) >= 0) {
-		struct pollfd p = { .fd = fd, .events = POLLOUT };
-
-		if (send(fd, msg, n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)n)
-			return 0;
-		if (errno == EINTR)
-			continue;
-		if (errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS)
-			return -EPIPE;
-		if (now_ms() >= until)
-			return -EAGAIN;
-		poll(&p, 1, 20);
-	}
-	return -EPIPE;
+	return meet_put(&held, msg, n, wait_ms);
 }
 
 void talk_say(enum hooks_level level, const char *fmt, ...)
@@ -244,23 +147,23 @@ static ssize_t receive(int from, int *fd)
 
 int talk_get(int wait_ms, size_t *size, int *fd)
 {
-	__u64 until = now_ms() + (__u64)wait_ms;
+	uint64_t until = meet_now() + (uint64_t)wait_ms * 1000000;
 	int from;
 
 	*fd = -1;
 	while ((from = talk_fd()) >= 0) {
 		struct pollfd p = { .fd = from, .events = POLLIN };
 		ssize_t n = receive(from, fd);
-		__u64 now;
+		uint64_t now;
 		int type;
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-			now = now_ms();
+			now = meet_now();
 			if (now >= until)
 				return 0;
-			poll(&p, 1, (int)(until - now));
+			poll(&p, 1, (int)((until - now) / 1000000) + 1);
 			continue;
 		}
 		type = n <= 0 ? -1 : hooks_msg_check(message, (size_t)n);

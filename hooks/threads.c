@@ -43,7 +43,7 @@ static uintptr_t self(void)
 static int thread_id(void)
 {
 	return tid_at ? *(volatile int *)(self() + (uintptr_t)tid_at)
-		      : (int)raw_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+		      : (int)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }
 
 unsigned int threads_used(void)
@@ -132,7 +132,7 @@ static void write_stub(char *at)
 static bool map(unsigned int i)
 {
 	char *code = hooks_region + (size_t)i * HOOK_AREA;
-	long got = raw_call(SYS_mmap, (long)code, HOOK_AREA, PROT_READ | PROT_WRITE,
+	long got = sys_call(SYS_mmap, (long)code, HOOK_AREA, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 
 	if (got != (long)code)
@@ -143,7 +143,7 @@ static bool map(unsigned int i)
 #if !defined(__x86_64__)
 	__builtin___clear_cache(code, code + HOOK_PAGE);
 #endif
-	return !raw_call(SYS_mprotect, (long)code, HOOK_PAGE, PROT_READ | PROT_EXEC, 0, 0, 0);
+	return !sys_call(SYS_mprotect, (long)code, HOOK_PAGE, PROT_READ | PROT_EXEC, 0, 0, 0);
 }
 
 /* A new area, locked; HOOK_AREAS: there is none. */
@@ -165,7 +165,7 @@ static unsigned int map_another(void)
 
 static bool is_alive(int tid)
 {
-	return raw_call(SYS_tgkill, process, tid, 0, 0, 0, 0) != -ESRCH;
+	return sys_call(SYS_tgkill, process, tid, 0, 0, 0, 0) != -ESRCH;
 }
 
 static void end(unsigned int i)
@@ -229,7 +229,7 @@ struct area *threads_get(void)
 	if (refused && --refused)
 		return NULL;
 	/* A child of vfork() that is told by its own number would have it in its parent's area. */
-	if (!tid_at && raw_call(SYS_getpid, 0, 0, 0, 0, 0, 0) != process)
+	if (!tid_at && sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0) != process)
 		return NULL;
 	for (i = 0; i < n; i++)
 		if (__atomic_load_n(&owners[i], __ATOMIC_ACQUIRE) == me && take(i, me, LOCKED))
@@ -279,7 +279,7 @@ int threads_open(void)
 	tid_at = 0;
 #if defined(__x86_64__) && defined(__GLIBC__)
 	/* struct pthread.tid since 2.4; looked at, not trusted */
-	if (*(volatile int *)(self() + 720) == (int)raw_call(SYS_gettid, 0, 0, 0, 0, 0, 0))
+	if (*(volatile int *)(self() + 720) == (int)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0))
 		tid_at = 720;
 #endif
 	if (before && before != now)

@@ -5,14 +5,13 @@
  * thread at a time: the one that starts the agent, then the agent's.
  */
 #include "state.h"
-#include "held.h"
+#include "meet.h"
 
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define HOLES 64	     /* ids in a row without a name: there are no more */
@@ -26,103 +25,29 @@ static bool gone;
 
 /* ---- the words of CUDATRACE_AGENT ---- */
 
-static int hex(char c)
-{
-	return c >= '0' && c <= '9'   ? c - '0'
-	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
-	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
-				      : -1;
-}
-
-/* The value of `name` in the text, unescaped. Returns its length, 0 when it is not there,
- * -EINVAL when it does not fit. */
-static int word(const char *text, const char *name, char *out, size_t size)
-{
-	size_t len = strlen(name), n = 0;
-
-	for (const char *at = text; at; at = strchr(at, ' ') ? strchr(at, ' ') + 1 : NULL) {
-		if (strncmp(at, name, len) || at[len] != '=')
-			continue;
-		for (at += len + 1; *at && *at != ' '; at++) {
-			char c = *at;
-
-			if (c == '%') {
-				if (hex(at[1]) < 0 || hex(at[2]) < 0)
-					return -EINVAL;
-				c = (char)(hex(at[1]) << 4 | hex(at[2]));
-				at += 2;
-			}
-			if (!c || n + 1 >= size)
-				return -EINVAL;
-			out[n++] = c;
-		}
-		break;
-	}
-	out[n] = '\0';
-	return (int)n;
-}
-
 int link_parse(const char *text, struct how *how)
 {
-	char number[16], key[AGENT_KEY + 1];
-	int n;
+	char key[AGENT_KEY + 1];
 
 	memset(how, 0, sizeof(*how));
 	how->fd = -1;
 	if (strncmp(text, "v1 ", 3))
 		return -EPROTO;
-	if (word(text, "cupti", how->cupti, sizeof(how->cupti)) < 0)
+	if (meet_word(text, "cupti", how->cupti, sizeof(how->cupti)) < 0)
 		return -EINVAL;
-	n = word(text, "fd", number, sizeof(number));
-	if (n > 0) {
-		how->fd = 0;
-		for (int i = 0; i < n; i++) {
-			if (number[i] < '0' || number[i] > '9' || i > 8)
-				return -EINVAL;
-			how->fd = how->fd * 10 + number[i] - '0';
-		}
-		return 0;
-	}
-	if (word(text, "path", how->path, sizeof(how->path)) <= 0 ||
-	    word(text, "key", key, sizeof(key)) != AGENT_KEY)
+	how->fd = meet_fd(text);
+	if (how->fd != -ENOENT)
+		return how->fd < 0 ? how->fd : 0;
+	if (meet_word(text, "path", how->path, sizeof(how->path)) <= 0 ||
+	    meet_word(text, "key", key, sizeof(key)) != AGENT_KEY)
 		return -EINVAL;
 	memcpy(how->key, key, AGENT_KEY);
 	return 0;
 }
 
-/* Returns a connected socket, or -errno. Waits, at most until the given time, in the kernel's queue
- * for a place in the backlog. Peers that come later, also many that want to keep us out, are behind
- * us in this queue. */
-static int connect_to(const struct how *how, uint64_t until)
-{
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), err = fd < 0 ? -errno : 0;
-
-	memcpy(addr.sun_path, how->path, sizeof(addr.sun_path));
-	addr.sun_path[sizeof(addr.sun_path) - 1] = '\0';
-	while (!err) {
-		uint64_t now = clock_now(), left_us = now < until ? (until - now) / 1000 : 0;
-		struct timeval wait = { .tv_sec = (time_t)(left_us / 1000000),
-					.tv_usec = (suseconds_t)(left_us % 1000000) };
-
-		if (!left_us)
-			err = -EAGAIN;
-		else if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)))
-			err = -errno;
-		else if (!connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
-			break;
-		else if (errno != EAGAIN && errno != EINTR)
-			err = -errno; /* nobody listens there any more */
-	}
-	if (err && fd >= 0)
-		close(fd);
-	return err ? err : fd;
-}
-
 int link_connect(struct how *how, uint64_t until_ns)
 {
-	int bytes = SEND_BYTES, type = 0, fd;
-	socklen_t len = sizeof(type);
+	int bytes = SEND_BYTES, fd;
 
 	gone = false;
 	sent = pending = 0;
@@ -132,10 +57,10 @@ int link_connect(struct how *how, uint64_t until_ns)
 		return -ENOMEM;
 	if (how->fd >= 0) {
 		fd = how->fd;
-		if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) || type != SOCK_SEQPACKET)
-			return -EPROTO; /* not what was agreed: not ours to close */
+		if (!meet_is_ours(fd))
+			return -EPROTO;
 	} else {
-		fd = connect_to(how, until_ns);
+		fd = meet_connect(how->path, until_ns);
 		if (fd < 0)
 			return fd;
 	}
@@ -164,34 +89,13 @@ int link_fd(void)
 
 /* ---- sending ---- */
 
-/* Waits until the peer has room, a message can be read, or the peer is gone. */
-static void wait_room(int fd, int wait_ms)
-{
-	struct pollfd p = { .fd = fd, .events = POLLOUT };
-
-	poll(&p, 1, wait_ms);
-}
-
-/* One packet, waiting at most wait_ms. 0, -EAGAIN, or -errno: the peer is gone. */
+/* One packet, waiting at most wait_ms. 0, -EAGAIN, or -EPIPE: the peer is gone. */
 static int put(const void *msg, size_t n, int wait_ms)
 {
-	uint64_t until = clock_now() + (uint64_t)wait_ms * 1000000;
-	int fd;
+	int err = link_fd() < 0 ? -EPIPE : meet_put(&held, msg, n, wait_ms);
 
-	while ((fd = link_fd()) >= 0) {
-		if (send(fd, msg, n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)n)
-			return 0;
-		if (errno == EINTR)
-			continue;
-		if (errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS) {
-			gone = true;
-			return -EPIPE;
-		}
-		if (clock_now() >= until)
-			return -EAGAIN;
-		wait_room(fd, wait_ms < 20 ? wait_ms : 20);
-	}
-	return -EPIPE;
+	gone = gone || err == -EPIPE;
+	return err;
 }
 
 void link_say(enum agent_level level, const char *fmt, ...)
