@@ -21,7 +21,7 @@ MAY_INCLUDE = {
     'cli/options': 'event format format/otlp serve stages stat top util util/option',
     'compare': 'api util util/io util/table',
     'event': 'api util util/table',
-    'event/join': 'event util',
+    'event/join': 'event util util/table',
     'format': 'event trace util util/io util/table',
     'format/chrome': 'event format format/rows util util/table',
     'format/html': 'event format util util/io',
@@ -34,7 +34,7 @@ MAY_INCLUDE = {
     'proc': 'util util/io util/table',
     'resolve': 'event proc resolve/names resolve/stacks util',
     'resolve/names': 'event proc util util/table',
-    'resolve/stacks': 'event proc util',
+    'resolve/stacks': 'event proc util util/table',
     'serve': 'format format/otlp stat util',
     'session': 'cli/options event resolve/stacks source source/inject '
                'stages stat trace util util/io',

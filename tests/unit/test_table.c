@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_table.c - the tables of user/util/table. */
 #include "../../user/util/table/array.h"
+#include "../../user/util/table/chains.h"
 #include "../../user/util/table/keyed.h"
 #include "unit.h"
 
@@ -88,9 +89,65 @@ static void test_keyed(void)
 	keyed_close(&k);
 }
 
+struct thing {
+	struct chain_link link;
+	uint32_t key;
+};
+
+static struct thing *thing_of(const struct chains *c, uint32_t key)
+{
+	struct chain_link *at = chains_find(c, key / 4);
+
+	while (at && ((struct thing *)at)->key != key)
+		at = chains_again(at);
+	return (struct thing *)at;
+}
+
+/* Against a plain array: four keys have the same hash, the hashes are in few chains. */
+static void test_chains(void)
+{
+	static bool want[4096];
+	static struct thing things[ARRAY_LEN(want)];
+	struct chains c = { 0 };
+	unsigned int seed = 2;
+	size_t n = 0, seen = 0, odd = 0;
+
+	CHECK(!thing_of(&c, 7));
+	for (int i = 0; i < 200000; i++) {
+		uint32_t key = (uint32_t)rand_r(&seed) % ARRAY_LEN(want);
+		struct thing *it = thing_of(&c, key);
+
+		if (it != (want[key] ? &things[key] : NULL))
+			abort();
+		if (it && rand_r(&seed) % 2) {
+			chains_remove(&c, &it->link);
+			n--;
+		} else if (!it) {
+			things[key].key = key;
+			CHECK(!chains_add(&c, &things[key].link, key / 4));
+			n++;
+		} else {
+			continue;
+		}
+		want[key] = !want[key];
+	}
+	CHECK(c.n == n);
+	chains_each(&c, link) seen += want[((struct thing *)link)->key];
+	CHECK_EQ(seen, n);
+	/* what is looked at may be taken out */
+	chains_each(&c, link) if (((struct thing *)link)->key % 2) chains_remove(&c, link);
+	chains_each(&c, link) odd += ((struct thing *)link)->key % 2;
+	CHECK_EQ(odd, 0);
+	for (uint32_t key = 0; key < ARRAY_LEN(want); key++)
+		if (thing_of(&c, key) != (want[key] && key % 2 == 0 ? &things[key] : NULL))
+			abort();
+	chains_close(&c);
+}
+
 int main(void)
 {
 	test_array();
 	test_keyed();
+	test_chains();
 	return unit_end();
 }

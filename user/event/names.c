@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../util/hash.h"
+#include "../util/table/chains.h"
 #include "../util/table/keyed.h"
 #include "../util/msg.h"
 #include "../util/demangle.h"
@@ -23,8 +25,8 @@
 
 /* A name, for all handles of all processes that have it. */
 struct text {
-	struct text *next; /* in its chain */
-	uint32_t hash, refs;
+	struct chain_link link;
+	uint32_t refs;
 	size_t bytes;
 	bool cut;
 	char *full, *brief; /* full NULL: the same as mangled; brief NULL: the same as full */
@@ -49,8 +51,7 @@ struct owner {
 struct name_table {
 	struct entry *slots;
 	uint32_t nslots, used;
-	struct text **chains;
-	uint32_t nchains, ntexts;
+	struct chains texts; /* of struct text */
 	struct keyed owners; /* of struct owner */
 	/* messages that were printed: names were forgotten because there were too many processes
 	 * (said) or too many names (crowded) */
@@ -80,10 +81,9 @@ struct name_table *name_table_open(void)
 	if (!t)
 		return NULL;
 	keyed_open(&t->owners, sizeof(struct owner), sizeof(uint32_t), OWNERS_MAX);
-	t->nslots = t->nchains = FIRST_SLOTS;
+	t->nslots = FIRST_SLOTS;
 	t->slots = calloc(t->nslots, sizeof(*t->slots));
-	t->chains = calloc(t->nchains, sizeof(*t->chains));
-	if (!t->slots || !t->chains) {
+	if (!t->slots) {
 		name_table_close(t);
 		return NULL;
 	}
@@ -101,49 +101,14 @@ void name_table_close(struct name_table *t)
 {
 	if (!t)
 		return;
-	for (uint32_t i = 0; t->chains && i < t->nchains; i++) {
-		struct text *next;
-
-		for (struct text *x = t->chains[i]; x; x = next) {
-			next = x->next;
-			text_free(x);
-		}
-	}
-	free(t->chains);
+	chains_each(&t->texts, link) text_free((struct text *)link);
+	chains_close(&t->texts);
 	free(t->slots);
 	keyed_close(&t->owners);
 	free(t);
 }
 
 /* ---- texts ---- */
-
-static uint32_t hash_text(const char *s, size_t len)
-{
-	uint32_t h = 2166136261u;
-
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ (uint8_t)s[i]) * 16777619u;
-	return h ^ h >> 15;
-}
-
-static void grow_chains(struct name_table *t)
-{
-	uint32_t n = t->nchains * 2;
-	struct text **chains = calloc(n, sizeof(*chains)), *next;
-
-	if (!chains)
-		return;
-	for (uint32_t i = 0; i < t->nchains; i++) {
-		for (struct text *x = t->chains[i]; x; x = next) {
-			next = x->next;
-			x->next = chains[x->hash & (n - 1)];
-			chains[x->hash & (n - 1)] = x;
-		}
-	}
-	free(t->chains);
-	t->chains = chains;
-	t->nchains = n;
-}
 
 static struct text *text_make(const char *name, size_t len, bool cut)
 {
@@ -164,21 +129,22 @@ static struct text *text_make(const char *name, size_t len, bool cut)
 /* Finds or adds the text of a name, and takes a reference for the caller. NULL: no memory. */
 static struct text *text_get(struct name_table *t, const char *name, size_t len, bool cut)
 {
-	uint32_t hash = hash_text(name, len);
-	struct text *x = t->chains[hash & (t->nchains - 1)];
+	uint64_t hash = hash_bytes(name, len);
+	struct chain_link *at = chains_find(&t->texts, hash);
+	struct text *x = NULL;
 
-	while (x && (x->hash != hash || x->cut != cut || strncmp(x->mangled, name, len) ||
-		     x->mangled[len]))
-		x = x->next;
+	for (; at && !x; at = chains_again(at)) {
+		x = (struct text *)at;
+		if (x->cut != cut || strncmp(x->mangled, name, len) || x->mangled[len])
+			x = NULL;
+	}
 	if (!x) {
 		x = text_make(name, len, cut);
-		if (!x)
+		if (!x || chains_add(&t->texts, &x->link, hash)) {
+			if (x)
+				text_free(x);
 			return NULL;
-		if (t->ntexts++ >= t->nchains)
-			grow_chains(t);
-		x->hash = hash;
-		x->next = t->chains[hash & (t->nchains - 1)];
-		t->chains[hash & (t->nchains - 1)] = x;
+		}
 		t->bytes += x->bytes;
 	}
 	x->refs++;
@@ -187,15 +153,10 @@ static struct text *text_get(struct name_table *t, const char *name, size_t len,
 
 static void text_put(struct name_table *t, struct text *x)
 {
-	struct text **at = &t->chains[x->hash & (t->nchains - 1)];
-
 	if (--x->refs)
 		return;
-	while (*at != x)
-		at = &(*at)->next;
-	*at = x->next;
+	chains_remove(&t->texts, &x->link);
 	t->bytes -= x->bytes;
-	t->ntexts--;
 	text_free(x);
 }
 

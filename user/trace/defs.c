@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * defs.c - see defs.h. A hash table with chains, which holds a copy of the newest record for each
- * (kind, process, id).
+ * defs.c - see defs.h. A hash holds a copy of the newest record for each (kind, process, id).
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../util/hash.h"
 #include "../util/msg.h"
+#include "../util/table/chains.h"
 #include "defs.h"
 
 #define BYTES_MAX (64u << 20)
-#define FIRST_BUCKETS 1024
 
 struct def {
-	struct def *next;
+	struct chain_link link;
 	uint64_t id;
 	bool exited; /* for a process: it has exited */
 	union {
@@ -25,25 +25,15 @@ struct def {
 };
 
 struct defs {
-	struct def **buckets;
-	size_t nbuckets, n, bytes;
+	struct chains kept; /* of struct def */
+	size_t bytes;
 	uint64_t dropped;
 	bool said;
 };
 
 struct defs *defs_open(void)
 {
-	struct defs *d = calloc(1, sizeof(*d));
-
-	if (!d)
-		return NULL;
-	d->nbuckets = FIRST_BUCKETS;
-	d->buckets = calloc(d->nbuckets, sizeof(*d->buckets));
-	if (!d->buckets) {
-		free(d);
-		return NULL;
-	}
-	return d;
+	return calloc(1, sizeof(struct defs));
 }
 
 static size_t bytes_of(const struct def *e)
@@ -51,64 +41,52 @@ static size_t bytes_of(const struct def *e)
 	return offsetof(struct def, room) + e->h.size;
 }
 
+static void drop(struct defs *d, struct def *e)
+{
+	if (!e)
+		return;
+	chains_remove(&d->kept, &e->link);
+	d->bytes -= bytes_of(e);
+	free(e);
+}
+
 /* Drops the entries that `which` selects. */
 static void sweep(struct defs *d, bool (*which)(const struct def *, uint64_t), uint64_t arg)
 {
-	for (size_t i = 0; i < d->nbuckets; i++) {
-		for (struct def **at = &d->buckets[i]; *at;) {
-			struct def *e = *at;
+	chains_each(&d->kept, link) if (which((struct def *)link, arg)) drop(d, (struct def *)link);
+}
 
-			if (which && !which(e, arg)) {
-				at = &e->next;
-				continue;
-			}
-			*at = e->next;
-			d->bytes -= bytes_of(e);
-			d->n--;
-			free(e);
-		}
-	}
+static bool any(const struct def *e, uint64_t arg)
+{
+	(void)e, (void)arg;
+	return true;
 }
 
 void defs_close(struct defs *d)
 {
 	if (!d)
 		return;
-	sweep(d, NULL, 0);
-	free(d->buckets);
+	sweep(d, any, 0);
+	chains_close(&d->kept);
 	free(d);
 }
 
-static struct def **slot_of(struct defs *d, uint16_t kind, uint32_t pid, uint64_t id)
+static uint64_t hash_of(uint16_t kind, uint32_t pid, uint64_t id)
 {
-	uint64_t h = (id ^ (uint64_t)pid << 32 ^ (uint64_t)kind << 20) * 0x9e3779b97f4a7c15ULL;
-	struct def **at = &d->buckets[(h ^ h >> 32) & (d->nbuckets - 1)];
-
-	while (*at && !((*at)->id == id && (*at)->h.pid == pid && (*at)->h.kind == kind))
-		at = &(*at)->next;
-	return at;
+	return hash_bytes((uint64_t[]){ (uint64_t)kind << 32 | pid, id }, 2 * sizeof(uint64_t));
 }
 
-static void grow(struct defs *d)
+static struct def *find(const struct defs *d, uint16_t kind, uint32_t pid, uint64_t id)
 {
-	struct def **old = d->buckets, **buckets;
-	size_t nold = d->nbuckets;
+	struct chain_link *at = chains_find(&d->kept, hash_of(kind, pid, id));
 
-	if (d->n < d->nbuckets)
-		return;
-	buckets = calloc(nold * 2, sizeof(*buckets));
-	if (!buckets)
-		return; /* without memory the chains just get longer */
-	d->buckets = buckets;
-	d->nbuckets = nold * 2;
-	for (size_t i = 0; i < nold; i++) {
-		for (struct def *e = old[i], *next; e; e = next) {
-			next = e->next;
-			e->next = NULL;
-			*slot_of(d, e->h.kind, e->h.pid, e->id) = e;
-		}
+	for (; at; at = chains_again(at)) {
+		struct def *e = (struct def *)at;
+
+		if (e->id == id && e->h.pid == pid && e->h.kind == kind)
+			return e;
 	}
-	free(old);
+	return NULL;
 }
 
 static bool old_stack(const struct def *e, uint64_t id)
@@ -140,21 +118,24 @@ static bool is_no_process(const struct def *e, uint64_t arg)
 static void make_room(struct defs *d)
 {
 	bool (*const rest[])(const struct def *, uint64_t) = { is_name, is_stream, is_no_process,
-							       NULL };
-	size_t before = d->n;
+							       any };
+	size_t before = d->kept.n;
 	uint64_t newest = 0;
 
 	if (d->bytes <= BYTES_MAX)
 		return;
-	for (size_t i = 0; i < d->nbuckets; i++)
-		for (const struct def *e = d->buckets[i]; e; e = e->next)
-			if (e->h.kind == CT_FRAME && e->id > newest)
-				newest = e->id;
+	chains_each(&d->kept, link)
+	{
+		const struct def *e = (struct def *)link;
+
+		if (e->h.kind == CT_FRAME && e->id > newest)
+			newest = e->id;
+	}
 	for (uint64_t part = 2; part <= 8 && d->bytes > BYTES_MAX / 4 * 3; part *= 2)
 		sweep(d, old_stack, newest - newest / part);
 	for (size_t i = 0; i < ARRAY_LEN(rest) && d->bytes > BYTES_MAX / 4 * 3; i++)
 		sweep(d, rest[i], 0);
-	d->dropped += before - d->n;
+	d->dropped += before - d->kept.n;
 	if (!d->said)
 		msg_warn("definitions take more than %u MiB: in files begun later, some calls have "
 			 "no names of kernels or no stacks",
@@ -162,25 +143,12 @@ static void make_room(struct defs *d)
 	d->said = true;
 }
 
-static void forget(struct defs *d, struct def **at)
-{
-	struct def *e = *at;
-
-	if (!e)
-		return;
-	*at = e->next;
-	d->bytes -= bytes_of(e);
-	d->n--;
-	free(e);
-}
-
 /* Keeps a copy under `kind`, which may differ from the record's own kind. */
 static int keep(struct defs *d, const struct ct_hdr *h, uint16_t kind, uint32_t pid, uint64_t id)
 {
 	struct def *e;
 
-	forget(d, slot_of(d, kind, pid, id));
-	grow(d);
+	drop(d, find(d, kind, pid, id));
 	e = malloc(offsetof(struct def, room) + h->size + sizeof(e->process));
 	if (!e)
 		return -ENOMEM;
@@ -189,9 +157,11 @@ static int keep(struct defs *d, const struct ct_hdr *h, uint16_t kind, uint32_t 
 	e->id = id;
 	e->h.kind = kind;
 	e->h.pid = pid;
-	*slot_of(d, kind, pid, id) = e;
+	if (chains_add(&d->kept, &e->link, hash_of(kind, pid, id))) {
+		free(e);
+		return -ENOMEM;
+	}
 	d->bytes += bytes_of(e);
-	d->n++;
 	make_room(d);
 	return 0;
 }
@@ -205,7 +175,7 @@ static bool of_process(const struct def *e, uint64_t pid)
  * under its pid before. */
 static int process(struct defs *d, const struct ct_process *p)
 {
-	const struct def *e = *slot_of(d, CT_PROCESS, p->h.pid, 0);
+	const struct def *e = find(d, CT_PROCESS, p->h.pid, 0);
 	bool same = e && p->h.kind == CT_PROCESS &&
 		    e->process.start_boottime_ns == p->start_boottime_ns;
 
@@ -217,7 +187,7 @@ static int process(struct defs *d, const struct ct_process *p)
 /* A child has the description of its parent until its own record comes. */
 static int fork_of(struct defs *d, const struct ct_fork *f)
 {
-	const struct def *e = *slot_of(d, CT_PROCESS, f->h.pid, 0);
+	const struct def *e = find(d, CT_PROCESS, f->h.pid, 0);
 	struct ct_process child;
 
 	if (!e || e->h.size < sizeof(child))
@@ -234,7 +204,7 @@ static int fork_of(struct defs *d, const struct ct_fork *f)
 /* The name of the main thread is the name of the process. */
 static int thread_name(struct defs *d, const struct ct_thread_name *n)
 {
-	struct def *e = n->h.tid == n->h.pid ? *slot_of(d, CT_PROCESS, n->h.pid, 0) : NULL;
+	struct def *e = n->h.tid == n->h.pid ? find(d, CT_PROCESS, n->h.pid, 0) : NULL;
 
 	if (!e || e->h.size < sizeof(e->process))
 		return keep(d, &n->h, n->h.kind, n->h.pid, n->h.tid);
@@ -251,7 +221,7 @@ int defs_record(struct defs *d, const struct ct_hdr *h)
 	case CT_EXEC: return process(d, (const struct ct_process *)h);
 	case CT_FORK: return fork_of(d, (const struct ct_fork *)h);
 	case CT_EXIT:
-		e = *slot_of(d, CT_PROCESS, h->pid, 0);
+		e = find(d, CT_PROCESS, h->pid, 0);
 		if (e)
 			e->exited = true;
 		return 0;
@@ -273,10 +243,30 @@ int defs_record(struct defs *d, const struct ct_hdr *h)
 	case CT_NAME:
 		if (((const struct ct_name *)h)->len)
 			return keep(d, h, h->kind, h->pid, ((const struct ct_name *)h)->handle);
-		forget(d, slot_of(d, h->kind, h->pid, ((const struct ct_name *)h)->handle));
+		drop(d, find(d, h->kind, h->pid, ((const struct ct_name *)h)->handle));
 		return 0;
 	default: return 0;
 	}
+}
+
+/* What was defined by processes that have exited, and by nobody else since. */
+static bool of_exited(const struct def *e, uint64_t defs)
+{
+	const struct def *p = find((const struct defs *)(uintptr_t)defs, CT_PROCESS, e->h.pid, 0);
+
+	return p && p->exited && e != p;
+}
+
+static bool is_exited(const struct def *e, uint64_t arg)
+{
+	(void)arg;
+	return e->exited;
+}
+
+static void forget_exited(struct defs *d)
+{
+	sweep(d, of_exited, (uintptr_t)d);
+	sweep(d, is_exited, 0);
 }
 
 int defs_write(struct defs *d, emit_fn emit, void *ctx)
@@ -286,20 +276,16 @@ int defs_write(struct defs *d, emit_fn emit, void *ctx)
 					  CT_FRAME,   CT_STACK };
 	int err = 0;
 
-	for (size_t k = 0; k < ARRAY_LEN(order); k++)
-		for (size_t i = 0; i < d->nbuckets; i++)
-			for (const struct def *e = d->buckets[i]; e && !err; e = e->next)
-				if (e->h.kind == order[k])
-					err = emit(ctx, &e->h);
-	for (size_t i = 0; i < d->nbuckets; i++) {
-		for (const struct def *e = d->buckets[i], *next; e; e = next) {
-			next = e->next;
-			if (!e->exited)
-				continue;
-			sweep(d, of_process, e->h.pid); /* this frees e, and perhaps `next` */
-			next = d->buckets[i];
+	for (size_t k = 0; k < ARRAY_LEN(order); k++) {
+		chains_each(&d->kept, link)
+		{
+			const struct def *e = (struct def *)link;
+
+			if (e->h.kind == order[k] && !err)
+				err = emit(ctx, &e->h);
 		}
 	}
+	forget_exited(d);
 	return err;
 }
 

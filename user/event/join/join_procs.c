@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * join_procs.c - see join_procs.h. An open-addressed hash by pid. Processes that exited stay until
- * room is needed, because their last work may still be on the way.
+ * join_procs.c - see join_procs.h. Processes that exited stay until room is needed, because their
+ * last work may still be on the way.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../util/table/keyed.h"
 #include "join_procs.h"
 
-#define FIRST_SLOTS 64	 /* a power of two */
-#define SLOTS_MAX 131072 /* half of them are used: beyond, all are forgotten */
+#define FIRST_MAX 32	/* processes before those that exited are dropped for the first time */
+#define PROCS_MAX 65536 /* beyond, all are forgotten */
 
 struct join_procs {
-	struct join_proc *slots;
+	struct keyed procs; /* of struct join_proc, by pid */
 	struct join_proc *last;
-	uint32_t nslots, n, ids;
-	uint64_t unheard; /* unheard processes that are no longer in the slots */
+	uint32_t max, ids;
+	uint64_t unheard; /* unheard processes that were forgotten */
 	uint32_t one_unheard;
 };
 
@@ -25,31 +26,20 @@ struct join_procs *join_procs_open(void)
 
 	if (!j)
 		return NULL;
-	j->nslots = FIRST_SLOTS;
-	j->slots = calloc(j->nslots, sizeof(*j->slots));
-	if (j->slots)
-		return j;
-	free(j);
-	return NULL;
+	keyed_open_of(&j->procs, struct join_proc, pid, PROCS_MAX);
+	j->max = FIRST_MAX;
+	return j;
 }
 
 void join_procs_close(struct join_procs *j)
 {
+	struct join_proc *p;
+
 	if (!j)
 		return;
-	for (uint32_t i = 0; i < j->nslots; i++)
-		free(j->slots[i].launches);
-	free(j->slots);
+	keyed_each(&j->procs, p) free(p->launches);
+	keyed_close(&j->procs);
 	free(j);
-}
-
-static struct join_proc *slot_of(struct join_proc *slots, uint32_t nslots, uint32_t pid)
-{
-	uint32_t i = (pid * 2654435761u >> 8) & (nslots - 1);
-
-	while (slots[i].pid && slots[i].pid != pid)
-		i = (i + 1) & (nslots - 1);
-	return &slots[i];
 }
 
 /* Call it when a process is forgotten. */
@@ -64,63 +54,49 @@ static void count_unheard(struct join_procs *j, const struct join_proc *p)
 uint64_t join_procs_unheard(const struct join_procs *j, uint32_t *first)
 {
 	struct join_procs sum = { .unheard = j->unheard, .one_unheard = j->one_unheard };
+	const struct join_proc *p;
 
-	for (uint32_t i = 0; i < j->nslots; i++)
-		count_unheard(&sum, &j->slots[i]);
+	keyed_each(&j->procs, p) count_unheard(&sum, p);
 	*first = sum.one_unheard;
 	return sum.unheard;
 }
 
-/* Makes room for one more: drops the exited processes, and doubles the table if the living ones
- * alone fill a quarter of it. */
-static bool make_room(struct join_procs *j)
+static void forget(struct join_procs *j, struct join_proc *p)
 {
-	uint32_t living = 0, nslots = j->nslots;
-	struct join_proc *slots;
-
-	for (uint32_t i = 0; i < j->nslots; i++)
-		living += j->slots[i].pid && (!j->slots[i].exited || j->slots[i].tail.pending);
-	while (living >= nslots / 4 && nslots < SLOTS_MAX)
-		nslots *= 2;
-	slots = calloc(nslots, sizeof(*slots));
-	if (!slots)
-		return false;
-	j->n = 0;
-	for (uint32_t i = 0; i < j->nslots; i++) {
-		struct join_proc *p = &j->slots[i];
-
-		if (p->pid && (!p->exited || p->tail.pending) && living < nslots / 2) {
-			*slot_of(slots, nslots, p->pid) = *p;
-			j->n++;
-		} else {
-			count_unheard(j, p);
-			free(p->launches);
-		}
-	}
-	free(j->slots);
-	j->slots = slots;
-	j->nslots = nslots;
-	j->last = NULL;
-	return true;
+	count_unheard(j, p);
+	free(p->launches);
+	keyed_remove(&j->procs, p);
 }
 
-/* pid 0, which marks a free slot, gets a number like any other. */
-struct join_proc *join_procs_get(struct join_procs *j, uint32_t pid)
+/* Makes room for one more: drops the exited processes, and all where there are too many that live.
+ * The next time is when there are at least twice as many as live now. */
+static void make_room(struct join_procs *j)
 {
 	struct join_proc *p;
 
-	pid = pid ? pid : UINT32_MAX;
+	keyed_each(&j->procs, p) if (p->exited && !p->tail.pending) forget(j, p);
+	while (j->procs.n >= j->max / 2 && j->max < PROCS_MAX)
+		j->max *= 2;
+	if (j->procs.n >= j->max)
+		keyed_each(&j->procs, p) forget(j, p);
+	j->last = NULL;
+}
+
+struct join_proc *join_procs_get(struct join_procs *j, uint32_t pid)
+{
+	struct join_proc *p;
+	bool made;
+
 	if (j->last && j->last->pid == pid)
 		return j->last;
-	p = slot_of(j->slots, j->nslots, pid);
-	if (!p->pid) {
-		if (j->n >= j->nslots / 2) {
-			if (!make_room(j))
-				return NULL;
-			p = slot_of(j->slots, j->nslots, pid);
-		}
-		*p = (struct join_proc){ .pid = pid, .id = ++j->ids };
-		j->n++;
+	p = keyed_find(&j->procs, &pid);
+	if (!p) {
+		if (j->procs.n >= j->max)
+			make_room(j);
+		p = keyed_get(&j->procs, &pid, &made);
+		if (!p)
+			return NULL;
+		p->id = ++j->ids;
 	}
 	return j->last = p;
 }
@@ -184,10 +160,11 @@ bool join_procs_captures(const struct join_proc *p, uint32_t tid)
 
 struct join_proc *join_procs_due(struct join_procs *j, uint64_t now_ns, uint64_t wait_ns)
 {
-	for (uint32_t i = 0; i < j->nslots; i++) {
-		struct join_proc *p = &j->slots[i];
+	struct join_proc *p;
 
-		if (!p->pid || !p->tail.pending)
+	keyed_each(&j->procs, p)
+	{
+		if (!p->tail.pending)
 			continue;
 		if (!p->tail.due_ns && now_ns != UINT64_MAX)
 			p->tail.due_ns = now_ns + wait_ns;
@@ -224,5 +201,5 @@ const struct join_launch *join_procs_launched(const struct join_proc *p, const s
 
 size_t join_procs_bytes(const struct join_procs *j)
 {
-	return j->nslots * sizeof(*j->slots) + j->n * JOIN_LAUNCHES * sizeof(struct join_launch);
+	return keyed_bytes(&j->procs) + j->procs.n * JOIN_LAUNCHES * sizeof(struct join_launch);
 }

@@ -31,7 +31,7 @@ struct join_tail {
 #define JOIN_CAPTURES 8 /* threads of a process that are remembered while they capture graphs */
 
 struct join_proc {
-	uint32_t pid; /* 0: free */
+	uint32_t pid;
 	/* never reused: an exec changes it, and another process with the same pid gets another
 	 * one */
 	uint32_t id;

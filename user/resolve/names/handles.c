@@ -9,11 +9,8 @@
 
 /* ---- names ---- */
 
-#define FIRST_CHAINS 1024 /* a power of two */
-
 struct pool {
-	struct pool_name **chains;
-	uint32_t nchains, n;
+	struct chains names; /* of struct pool_name */
 	size_t bytes, max_bytes;
 };
 
@@ -21,15 +18,8 @@ struct pool *pool_open(size_t max_bytes)
 {
 	struct pool *p = calloc(1, sizeof(*p));
 
-	if (!p)
-		return NULL;
-	p->max_bytes = max_bytes;
-	p->nchains = FIRST_CHAINS;
-	p->chains = calloc(p->nchains, sizeof(struct pool_name *));
-	if (!p->chains) {
-		free(p);
-		return NULL;
-	}
+	if (p)
+		p->max_bytes = max_bytes;
 	return p;
 }
 
@@ -37,35 +27,9 @@ void pool_close(struct pool *p)
 {
 	if (!p)
 		return;
-	for (uint32_t i = 0; i < p->nchains; i++) {
-		struct pool_name *next;
-
-		for (struct pool_name *x = p->chains[i]; x; x = next) {
-			next = x->next;
-			free(x);
-		}
-	}
-	free(p->chains);
+	chains_each(&p->names, link) free(link);
+	chains_close(&p->names);
 	free(p);
-}
-
-static void grow_chains(struct pool *p)
-{
-	uint32_t n = p->nchains * 2;
-	struct pool_name **chains = calloc(n, sizeof(struct pool_name *)), *next;
-
-	if (!chains)
-		return;
-	for (uint32_t i = 0; i < p->nchains; i++) {
-		for (struct pool_name *x = p->chains[i]; x; x = next) {
-			next = x->next;
-			x->next = chains[x->hash & (n - 1)];
-			chains[x->hash & (n - 1)] = x;
-		}
-	}
-	free(p->chains);
-	p->chains = chains;
-	p->nchains = n;
 }
 
 static size_t name_bytes(uint32_t len)
@@ -73,31 +37,40 @@ static size_t name_bytes(uint32_t len)
 	return sizeof(struct pool_name) + len + 1;
 }
 
+static struct pool_name *name_make(struct pool *p, const char *text, uint32_t len, bool cut,
+				   uint64_t hash)
+{
+	struct pool_name *x;
+
+	if (p->bytes + name_bytes(len) > p->max_bytes)
+		return NULL;
+	x = calloc(1, name_bytes(len));
+	if (!x || chains_add(&p->names, &x->link, hash)) {
+		free(x);
+		return NULL;
+	}
+	memcpy(x->text, text, len);
+	x->len = len;
+	x->cut = cut;
+	p->bytes += name_bytes(len);
+	return x;
+}
+
 struct pool_name *pool_get(struct pool *p, const char *text, uint32_t len, bool cut)
 {
-	uint32_t hash = (uint32_t)hash_bytes(text, len);
-	struct pool_name *x = p->chains[hash & (p->nchains - 1)];
+	uint64_t hash = hash_bytes(text, len);
+	struct chain_link *at = chains_find(&p->names, hash);
+	struct pool_name *x = NULL;
 
-	while (x &&
-	       (x->hash != hash || x->len != len || x->cut != cut || memcmp(x->text, text, len)))
-		x = x->next;
-	if (!x) {
-		if (p->bytes + name_bytes(len) > p->max_bytes)
-			return NULL;
-		x = calloc(1, name_bytes(len));
-		if (!x)
-			return NULL;
-		memcpy(x->text, text, len);
-		x->len = len;
-		x->hash = hash;
-		x->cut = cut;
-		if (p->n++ >= p->nchains)
-			grow_chains(p);
-		x->next = p->chains[hash & (p->nchains - 1)];
-		p->chains[hash & (p->nchains - 1)] = x;
-		p->bytes += name_bytes(len);
+	for (; at && !x; at = chains_again(at)) {
+		x = (struct pool_name *)at;
+		if (x->len != len || x->cut != cut || memcmp(x->text, text, len))
+			x = NULL;
 	}
-	x->refs++;
+	if (!x)
+		x = name_make(p, text, len, cut, hash);
+	if (x)
+		x->refs++;
 	return x;
 }
 
@@ -110,17 +83,11 @@ struct pool_name *pool_ref(struct pool_name *x)
 
 void pool_put(struct pool *p, struct pool_name *x)
 {
-	struct pool_name **at;
-
 	INVARIANT(!x || x->refs);
 	if (!x || --x->refs)
 		return;
-	at = &p->chains[x->hash & (p->nchains - 1)];
-	while (*at != x)
-		at = &(*at)->next;
-	*at = x->next;
+	chains_remove(&p->names, &x->link);
 	p->bytes -= name_bytes(x->len);
-	p->n--;
 	free(x);
 }
 

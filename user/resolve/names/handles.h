@@ -12,12 +12,13 @@
 #ifndef CT_HANDLES_H
 #define CT_HANDLES_H
 
+#include "../../util/table/chains.h"
 #include "../../util/types.h"
 
 /* ---- names, one copy of each ---- */
 struct pool_name {
-	struct pool_name *next;
-	uint32_t hash, refs, len;
+	struct chain_link link;
+	uint32_t refs, len;
 	bool cut;
 	char text[]; /* NUL-terminated, without NUL inside */
 };

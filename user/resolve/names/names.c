@@ -13,15 +13,15 @@
 #include <string.h>
 
 #include "../../util/msg.h"
+#include "../../util/table/keyed.h"
 #include "handles.h"
 #include "inner.h"
 #include "names.h"
 #include "pieces.h"
 
 #define POOL_BYTES ((size_t)128 << 20)
-#define CHAINS 256     /* a power of two */
-#define FIRST_TOLD 16  /* a power of two */
-#define TOLD_MAX 65536 /* reported handles of one process; beyond that, all are reported again */
+#define REPORTED_MAX \
+	65536 /* reported handles of one process; beyond that, all are reported again */
 /* how long the names of an ended process are kept, because its last records may still be on the
  * way */
 #define EXITED_NS 5000000000ULL
@@ -29,21 +29,20 @@
 #define TEACH_MAX 64
 
 /* A handle that a call was about. */
-struct told {
-	uint64_t handle;	/* 0: a free slot */
+struct reported {
+	uint64_t handle;
 	struct pool_name *name; /* NULL: no name was reported */
 	uint8_t source;
 	uint8_t tries; /* number of nested launches that did not help */
 };
 
 struct names_process {
-	struct names_process *next; /* the next process in its hash chain */
+	struct chain_link link; /* the hash is the pid */
 	uint32_t pid;
 	uint64_t start_boottime_ns; /* 0: not known */
 	uint64_t exited_ns;	    /* 0: it has not ended */
 	struct handles *handles;
-	struct told *told;
-	uint32_t ntold, told_slots;
+	struct keyed reported; /* of struct reported */
 	uint32_t taught;
 };
 
@@ -52,8 +51,9 @@ struct names {
 	void *ctx;
 	struct pool *pool;
 	struct pieces *pieces;
-	struct inner *inner; /* NULL: not wanted */
-	struct names_process *chains[CHAINS], *last;
+	struct inner *inner;	 /* NULL: not wanted */
+	struct chains processes; /* of struct names_process */
+	struct names_process *last;
 	uint32_t nexited;
 	uint64_t now_ns; /* time of the newest record */
 	uint64_t launches, named;
@@ -85,18 +85,17 @@ struct names *names_open(const struct names_ops *ops, void *ctx, bool inner)
 
 /* ---- processes ---- */
 
-static void clear_told(struct names *n, struct names_process *p)
+static void clear_reported(struct names *n, struct names_process *p)
 {
-	for (uint32_t i = 0; i < p->told_slots; i++)
-		pool_put(n->pool, p->told[i].name);
-	free(p->told);
-	p->told = NULL;
-	p->ntold = p->told_slots = 0;
+	struct reported *t;
+
+	keyed_each(&p->reported, t) pool_put(n->pool, t->name);
+	keyed_close(&p->reported);
 }
 
 static void proc_free(struct names *n, struct names_process *p)
 {
-	clear_told(n, p);
+	clear_reported(n, p);
 	handles_close(p->handles);
 	free(p);
 }
@@ -105,14 +104,8 @@ void names_close(struct names *n)
 {
 	if (!n)
 		return;
-	for (int i = 0; i < CHAINS; i++) {
-		struct names_process *next;
-
-		for (struct names_process *p = n->chains[i]; p; p = next) {
-			next = p->next;
-			proc_free(n, p);
-		}
-	}
+	chains_each(&n->processes, link) proc_free(n, (struct names_process *)link);
+	chains_close(&n->processes);
 	inner_close(n->inner);
 	pieces_close(n->pieces);
 	pool_close(n->pool);
@@ -125,8 +118,7 @@ static struct names_process *proc_find(struct names *n, uint32_t pid)
 
 	if (p && p->pid == pid)
 		return p;
-	for (p = n->chains[pid % CHAINS]; p && p->pid != pid; p = p->next)
-		;
+	p = (struct names_process *)chains_find(&n->processes, pid);
 	if (p)
 		n->last = p;
 	return p;
@@ -143,27 +135,22 @@ static struct names_process *proc_get(struct names *n, uint32_t pid)
 	if (!p)
 		return NULL;
 	p->handles = handles_open(n->pool);
-	if (!p->handles) {
+	if (!p->handles || chains_add(&n->processes, &p->link, pid)) {
+		handles_close(p->handles);
 		free(p);
 		return NULL;
 	}
 	p->pid = pid;
-	p->next = n->chains[pid % CHAINS];
-	n->chains[pid % CHAINS] = p;
+	keyed_open_of(&p->reported, struct reported, handle, REPORTED_MAX);
 	n->last = p;
 	return p;
 }
 
-static void proc_drop(struct names *n, uint32_t pid)
+static void proc_drop(struct names *n, struct names_process *p)
 {
-	struct names_process **at = &n->chains[pid % CHAINS], *p;
-
-	while (*at && (*at)->pid != pid)
-		at = &(*at)->next;
-	p = *at;
 	if (!p)
 		return;
-	*at = p->next;
+	chains_remove(&n->processes, &p->link);
 	n->last = NULL;
 	n->nexited -= p->exited_ns != 0;
 	proc_free(n, p);
@@ -172,32 +159,18 @@ static void proc_drop(struct names *n, uint32_t pid)
 /* Drops the processes that ended a while ago. */
 static void sweep_exited(struct names *n)
 {
-	for (int i = 0; i < CHAINS && n->nexited; i++) {
-		struct names_process **at = &n->chains[i], *p;
+	if (!n->nexited)
+		return;
+	chains_each(&n->processes, link)
+	{
+		struct names_process *p = (struct names_process *)link;
 
-		while ((p = *at)) {
-			if (!p->exited_ns || p->exited_ns + EXITED_NS > n->now_ns) {
-				at = &p->next;
-				continue;
-			}
-			*at = p->next;
-			n->last = NULL;
-			n->nexited--;
-			proc_free(n, p);
-		}
+		if (p->exited_ns && p->exited_ns + EXITED_NS <= n->now_ns)
+			proc_drop(n, p);
 	}
 }
 
 /* ---- reporting names ---- */
-
-static struct told *told_slot(struct told *slots, uint32_t nslots, uint64_t handle)
-{
-	uint32_t i = (uint32_t)(handle * 0x9e3779b97f4a7c15ULL >> 32) & (nslots - 1);
-
-	while (slots[i].handle && slots[i].handle != handle)
-		i = (i + 1) & (nslots - 1);
-	return &slots[i];
-}
 
 static int emit(struct names *n, uint32_t pid, uint64_t at_ns, uint64_t handle,
 		const struct pool_name *name, uint8_t source)
@@ -225,7 +198,7 @@ static int emit(struct names *n, uint32_t pid, uint64_t at_ns, uint64_t handle,
 }
 
 /* Withdraws the name that was reported for a handle. */
-static int take_back(struct names *n, struct names_process *p, struct told *t, uint64_t at_ns)
+static int take_back(struct names *n, struct names_process *p, struct reported *t, uint64_t at_ns)
 {
 	if (!t->name)
 		return 0;
@@ -236,59 +209,51 @@ static int take_back(struct names *n, struct names_process *p, struct told *t, u
 
 static int take_all_back(struct names *n, struct names_process *p, uint64_t at_ns)
 {
+	struct reported *t;
 	int err = 0;
 
-	for (uint32_t i = 0; i < p->told_slots && !err; i++)
-		if (p->told[i].handle)
-			err = take_back(n, p, &p->told[i], at_ns);
+	keyed_each(&p->reported, t)
+	{
+		err = take_back(n, p, t, at_ns);
+		if (err)
+			break;
+	}
 	return err;
 }
 
-/* Returns the slot of a handle that a call is about. NULL: no memory. */
-static struct told *told_get(struct names *n, struct names_process *p, uint64_t handle,
-			     uint64_t at_ns, int *err)
+/* What was reported of a handle that a call is about. NULL: no memory. */
+static struct reported *reported_get(struct names *n, struct names_process *p, uint64_t handle,
+				     uint64_t at_ns, int *err)
 {
-	struct told *t = p->told ? told_slot(p->told, p->told_slots, handle) : NULL, *slots;
-	uint32_t nslots;
+	struct reported *t = keyed_find(&p->reported, &handle);
 
 	*err = 0;
-	if (t && t->handle)
+	if (t)
 		return t;
-	if (p->ntold >= TOLD_MAX) {
+	if (p->reported.n >= REPORTED_MAX) {
 		*err = take_all_back(n, p, at_ns);
-		clear_told(n, p);
+		clear_reported(n, p);
 	}
-	if (p->ntold >= p->told_slots / 2) {
-		nslots = p->told_slots ? p->told_slots * 2 : FIRST_TOLD;
-		slots = calloc(nslots, sizeof(*slots));
-		if (!slots) {
-			*err = -ENOMEM;
-			return NULL;
-		}
-		for (uint32_t i = 0; i < p->told_slots; i++)
-			if (p->told[i].handle)
-				*told_slot(slots, nslots, p->told[i].handle) = p->told[i];
-		free(p->told);
-		p->told = slots;
-		p->told_slots = nslots;
-	}
-	t = told_slot(p->told, p->told_slots, handle);
-	t->handle = handle;
-	p->ntold++;
+	t = keyed_get(&p->reported, &handle, &(bool){ false });
+	if (!t)
+		*err = -ENOMEM;
 	return t;
 }
 
 /* Withdraws reported names that are not valid any more. */
-static int check_told(struct names *n, struct names_process *p, uint64_t at_ns)
+static int check_reported(struct names *n, struct names_process *p, uint64_t at_ns)
 {
+	struct reported *t;
 	int err = 0;
 
-	for (uint32_t i = 0; i < p->told_slots && !err; i++) {
-		struct told *t = &p->told[i];
+	keyed_each(&p->reported, t)
+	{
 		const struct handle *h = t->name ? handles_find(p->handles, t->handle) : NULL;
 
 		if (t->name && (!h || h->name != t->name))
 			err = take_back(n, p, t, at_ns);
+		if (err)
+			break;
 	}
 	return err;
 }
@@ -299,12 +264,12 @@ static int check_told(struct names *n, struct names_process *p, uint64_t at_ns)
  * name. */
 static int learn(struct names *n, struct names_process *p, struct handle *h)
 {
-	struct told *t = p->told ? told_slot(p->told, p->told_slots, h->handle) : NULL;
+	struct reported *t = keyed_find(&p->reported, &h->handle);
 	int err = 0, e;
 
-	if (t && t->handle && t->name != h->name)
+	if (t && t->name != h->name)
 		err = take_back(n, p, t, h->learned_ns);
-	if (t && t->handle)
+	if (t)
 		t->tries = 0;
 	if (!h->name && !(h->flags & HANDLE_PART) && !handles_find(p->handles, h->handle))
 		return err;
@@ -315,7 +280,7 @@ static int learn(struct names *n, struct names_process *p, struct handle *h)
 				 "forgotten",
 				 p->pid);
 		n->warned = true;
-		e = check_told(n, p, h->learned_ns);
+		e = check_reported(n, p, h->learned_ns);
 	}
 	return err ? err : e;
 }
@@ -454,20 +419,22 @@ static int learn_call(struct names *n, const struct ct_call *c)
 	}
 	if (n->ops.forget)
 		n->ops.forget(n->ctx, p->pid);
-	return err ? err : check_told(n, p, c->h.start_ns);
+	return err ? err : check_reported(n, p, c->h.start_ns);
 }
 
 int names_doubt(struct names *n, uint64_t at_ns)
 {
 	int err = 0;
 
-	for (int i = 0; i < CHAINS; i++) {
-		for (struct names_process *p = n->chains[i]; p && !err; p = p->next) {
-			handles_doubt(p->handles, at_ns);
-			if (n->ops.forget)
-				n->ops.forget(n->ctx, p->pid);
-			err = check_told(n, p, at_ns);
-		}
+	chains_each(&n->processes, link)
+	{
+		struct names_process *p = (struct names_process *)link;
+
+		handles_doubt(p->handles, at_ns);
+		if (n->ops.forget)
+			n->ops.forget(n->ctx, p->pid);
+		if (!err)
+			err = check_reported(n, p, at_ns);
 	}
 	return err;
 }
@@ -476,8 +443,8 @@ int names_doubt(struct names *n, uint64_t at_ns)
 
 /* For a runtime launch of a kernel that has no name: uses the name of the driver's launch that is
  * nested in it. */
-static const struct handle *learn_inner(struct names *n, struct names_process *p, struct told *t,
-					const struct ct_call *c, int *err)
+static const struct handle *learn_inner(struct names *n, struct names_process *p,
+					struct reported *t, const struct ct_call *c, int *err)
 {
 	const struct handle *in;
 	struct handle h = { .handle = t->handle,
@@ -501,20 +468,20 @@ static const struct handle *learn_inner(struct names *n, struct names_process *p
 	return *err ? NULL : handles_find(p->handles, h.handle);
 }
 
-static int tell(struct names *n, const struct ct_call *c, uint64_t handle)
+static int report(struct names *n, const struct ct_call *c, uint64_t handle)
 {
 	const struct api_func *f = &api_funcs[c->func];
 	bool driver = is_drivers(f), launch = f->class == API_LAUNCH && c->h.kind == CT_CALL &&
 					      !(c->h.flags & CT_F_PENDING);
 	struct names_process *p = proc_get(n, c->h.pid);
 	const struct handle *h;
-	struct told *t;
+	struct reported *t;
 	int err;
 
 	if (!p)
 		return -ENOMEM;
 	n->launches += launch;
-	t = told_get(n, p, handle, c->h.start_ns, &err);
+	t = reported_get(n, p, handle, c->h.start_ns, &err);
 	if (!t || err)
 		return err;
 	if (t->name) {
@@ -547,7 +514,7 @@ static int call(struct names *n, const struct ct_call *c)
 		/* a call that itself has the name, which may come 20 000 times in a row, needs no
 		 * CT_NAME */
 		if (!(c->h.flags & CT_F_HIDDEN) && !api_says_name(c->func))
-			err = tell(n, c, handle);
+			err = report(n, c, handle);
 	}
 	if (n->inner && !c->depth && c->h.kind == CT_CALL)
 		inner_done(n->inner, c);
@@ -566,7 +533,7 @@ static int tallied(struct names *n, const struct ct_tally *t)
 		.func = t->func,
 	};
 
-	return t->how == CT_BY_KERNEL && t->by ? tell(n, &c, t->by) : 0;
+	return t->how == CT_BY_KERNEL && t->by ? report(n, &c, t->by) : 0;
 }
 
 /* ---- records ---- */
@@ -577,7 +544,7 @@ static int process(struct names *n, const struct ct_process *r)
 
 	if (p && (r->h.kind == CT_EXEC || p->exited_ns ||
 		  (p->start_boottime_ns && p->start_boottime_ns != r->start_boottime_ns))) {
-		proc_drop(n, r->h.pid);
+		proc_drop(n, proc_find(n, r->h.pid));
 		if (n->ops.forget)
 			n->ops.forget(n->ctx, r->h.pid);
 		p = NULL;
@@ -599,7 +566,7 @@ static int forked(struct names *n, const struct ct_fork *r)
 
 	if (r->child_pid == r->h.pid)
 		return 0;
-	proc_drop(n, r->child_pid);
+	proc_drop(n, proc_find(n, r->child_pid));
 	if (!parent || parent->exited_ns)
 		return 0;
 	handles = handles_fork(parent->handles);

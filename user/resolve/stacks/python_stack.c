@@ -11,14 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../util/hash.h"
+#include "../../util/table/chains.h"
 #include "python_stack.h"
 
-#define BUCKETS 16384
 #define MAX_CODES 65536
 #define MAX_BYTES (64u << 20)
 
 struct code {
-	struct code *next; /* the next one in the same bucket */
+	struct chain_link link;
 	struct code *newer, *older;
 	uint64_t code, check;
 	uint32_t pid, first_line;
@@ -29,9 +30,9 @@ struct code {
 };
 
 struct python {
-	struct code *buckets[BUCKETS];
+	struct chains codes; /* of struct code */
 	struct code *newest, *oldest;
-	uint32_t count, bytes;
+	uint32_t bytes;
 	uint32_t held[1024]; /* number of code objects of the processes with this pid modulo 1024 */
 };
 
@@ -40,35 +41,30 @@ struct python *python_open(void)
 	return calloc(1, sizeof(struct python));
 }
 
-static struct code **bucket_of(struct python *p, uint32_t pid, uint64_t code, uint64_t check)
+static uint64_t hash_of(uint32_t pid, uint64_t code, uint64_t check)
 {
-	uint64_t h = (code ^ check ^ (uint64_t)pid << 32) * 0x9e3779b97f4a7c15ULL;
-
-	return &p->buckets[h >> 50];
+	return hash_bytes((uint64_t[]){ pid, code, check }, 3 * sizeof(uint64_t));
 }
 
-_Static_assert(BUCKETS == 1 << 14, "bucket_of() takes the upper 14 bits");
-
-/* Returns the pointer that points to the entry, or to NULL. */
-static struct code **find(struct python *p, uint32_t pid, uint64_t code, uint64_t check)
+/* NULL: it is not known. */
+static struct code *find(const struct python *p, uint32_t pid, uint64_t code, uint64_t check)
 {
-	struct code **at = bucket_of(p, pid, code, check);
+	struct chain_link *at = chains_find(&p->codes, hash_of(pid, code, check));
 
-	while (*at && ((*at)->code != code || (*at)->check != check || (*at)->pid != pid))
-		at = &(*at)->next;
-	return at;
+	for (; at; at = chains_again(at)) {
+		struct code *c = (struct code *)at;
+
+		if (c->code == code && c->check == check && c->pid == pid)
+			return c;
+	}
+	return NULL;
 }
 
 static void forget(struct python *p, struct code *c)
 {
-	struct code **at = bucket_of(p, c->pid, c->code, c->check);
-
-	while (*at != c)
-		at = &(*at)->next;
-	*at = c->next;
+	chains_remove(&p->codes, &c->link);
 	*(c->newer ? &c->newer->older : &p->newest) = c->older;
 	*(c->older ? &c->older->newer : &p->oldest) = c->newer;
-	p->count--;
 	p->bytes -= c->bytes;
 	p->held[c->pid % ARRAY_LEN(p->held)]--;
 	free(c);
@@ -76,8 +72,11 @@ static void forget(struct python *p, struct code *c)
 
 void python_close(struct python *p)
 {
-	while (p && p->oldest)
+	if (!p)
+		return;
+	while (p->oldest)
 		forget(p, p->oldest);
+	chains_close(&p->codes);
 	free(p);
 }
 
@@ -185,7 +184,7 @@ static struct code *code_new(const struct ct_py_code *r)
 
 int python_code(struct python *p, const struct ct_py_code *r)
 {
-	struct code *c, **at;
+	struct code *c, *old;
 
 	if (r->h.size < sizeof(*r) || !kind_is_known(r->name_kind) ||
 	    !kind_is_known(r->file_kind) ||
@@ -194,19 +193,19 @@ int python_code(struct python *p, const struct ct_py_code *r)
 	c = code_new(r);
 	if (!c)
 		return -ENOMEM;
-	at = find(p, c->pid, c->code, c->check);
-	if (*at)
+	old = find(p, c->pid, c->code, c->check);
+	if (old)
 		/* it may be another code object with the same check: the later one replaces it */
-		forget(p, *at);
-	while (p->oldest && (p->count >= MAX_CODES || p->bytes + c->bytes > MAX_BYTES))
+		forget(p, old);
+	while (p->oldest && (p->codes.n >= MAX_CODES || p->bytes + c->bytes > MAX_BYTES))
 		forget(p, p->oldest);
-	at = bucket_of(p, c->pid, c->code, c->check);
-	c->next = *at;
-	*at = c;
+	if (chains_add(&p->codes, &c->link, hash_of(c->pid, c->code, c->check))) {
+		free(c);
+		return -ENOMEM;
+	}
 	c->older = p->newest;
 	*(p->newest ? &p->newest->newer : &p->oldest) = c;
 	p->newest = c;
-	p->count++;
 	p->bytes += c->bytes;
 	p->held[c->pid % ARRAY_LEN(p->held)]++;
 	return 0;
@@ -271,7 +270,7 @@ static bool line_at(const uint8_t *at, const uint8_t *end, uint32_t first_line, 
 bool python_frame(struct python *p, uint32_t pid, const struct ct_py_frame *f,
 		  struct python_place *out)
 {
-	const struct code *c = f->flags & CT_PY_SHIM ? NULL : *find(p, pid, f->code, f->check);
+	const struct code *c = f->flags & CT_PY_SHIM ? NULL : find(p, pid, f->code, f->check);
 	const uint8_t *table;
 
 	if (!c)

@@ -16,14 +16,14 @@
 #include "stacks.h"
 #include "unwind.h"
 #include "../../util/msg.h"
+#include "../../util/table/chains.h"
 
 #define SPACES_MAX 1024 /* processes whose mappings are kept */
-#define BUCKETS 1024
-#define SETS 128 /* raw stacks that wait for their calls: SETS times WAYS, by thread */
+#define SETS 128	/* raw stacks that wait for their calls: SETS times WAYS, by thread */
 #define WAYS 8
 
 struct owner {
-	struct owner *next; /* the next one in the bucket */
+	struct chain_link link;
 	uint32_t pid;
 	bool exited;
 	uint64_t used;
@@ -50,8 +50,7 @@ struct stacks {
 	struct objects *objects;
 	struct frames *frames;
 	struct python *python;
-	struct owner *buckets[BUCKETS];
-	uint32_t nowners;
+	struct chains owners; /* of struct owner; the hash is the pid */
 	struct raw raws[SETS][WAYS];
 	uint64_t clock, resolved, broken;
 	struct unwind_frame native[UNWIND_MAX];
@@ -83,20 +82,23 @@ static void raw_clear(struct raw *r)
 	r->npython = 0;
 }
 
+static void drop_owner(struct stacks *s, struct owner *o)
+{
+	if (!o)
+		return;
+	chains_remove(&s->owners, &o->link);
+	space_close(o->space);
+	free(o);
+}
+
 void stacks_close(struct stacks *s)
 {
 	if (!s)
 		return;
 	for (int i = 0; i < SETS * WAYS; i++)
 		raw_clear(&s->raws[i / WAYS][i % WAYS]);
-	for (int i = 0; i < BUCKETS; i++)
-		while (s->buckets[i]) {
-			struct owner *o = s->buckets[i];
-
-			s->buckets[i] = o->next;
-			space_close(o->space);
-			free(o);
-		}
+	chains_each(&s->owners, link) drop_owner(s, (struct owner *)link);
+	chains_close(&s->owners);
 	python_close(s->python);
 	frames_close(s->frames);
 	objects_close(s->objects);
@@ -116,63 +118,47 @@ void stacks_totals(const struct stacks *s, uint64_t *resolved, uint64_t *broken)
 
 /* ---- processes ---- */
 
-static struct owner **owner_slot(struct stacks *s, uint32_t pid)
+static struct owner *owner_of(const struct stacks *s, uint32_t pid)
 {
-	struct owner **p = &s->buckets[pid % BUCKETS];
-
-	while (*p && (*p)->pid != pid)
-		p = &(*p)->next;
-	return p;
-}
-
-static void drop_owner(struct stacks *s, struct owner **slot)
-{
-	struct owner *o = *slot;
-
-	if (!o)
-		return;
-	*slot = o->next;
-	space_close(o->space);
-	free(o);
-	s->nowners--;
+	return (struct owner *)chains_find(&s->owners, pid);
 }
 
 /* Drops a process that has ended, or else any: the one that was not used for the longest time. */
 static void make_room(struct stacks *s)
 {
-	struct owner **worst = NULL;
+	struct owner *worst = NULL;
 
-	for (int i = 0; i < BUCKETS; i++)
-		for (struct owner **p = &s->buckets[i]; *p; p = &(*p)->next)
-			if (!worst || (*p)->exited > (*worst)->exited ||
-			    ((*p)->exited == (*worst)->exited && (*p)->used < (*worst)->used))
-				worst = p;
-	if (worst)
-		drop_owner(s, worst);
+	chains_each(&s->owners, link)
+	{
+		struct owner *o = (struct owner *)link;
+
+		if (!worst || o->exited > worst->exited ||
+		    (o->exited == worst->exited && o->used < worst->used))
+			worst = o;
+	}
+	drop_owner(s, worst);
 }
 
 static struct owner *owner_add(struct stacks *s, uint32_t pid, struct space *space)
 {
 	struct owner *o = space ? calloc(1, sizeof(*o)) : NULL;
 
-	if (!o) {
+	if (s->owners.n >= SPACES_MAX)
+		make_room(s);
+	if (!o || chains_add(&s->owners, &o->link, pid)) {
 		space_close(space);
+		free(o);
 		return NULL;
 	}
-	if (s->nowners >= SPACES_MAX)
-		make_room(s);
 	o->pid = pid;
 	o->space = space;
 	o->used = ++s->clock;
-	o->next = s->buckets[pid % BUCKETS];
-	s->buckets[pid % BUCKETS] = o;
-	s->nowners++;
 	return o;
 }
 
 static struct space *space_of(struct stacks *s, struct target *t, uint32_t pid)
 {
-	struct owner *o = *owner_slot(s, pid);
+	struct owner *o = owner_of(s, pid);
 
 	if (!o)
 		o = owner_add(s, pid, space_open(s->objects));
@@ -196,34 +182,32 @@ static void look_again(struct stacks *s, struct target *t, uint32_t pid)
 
 void stacks_process(struct stacks *s, struct target *t, const struct ct_hdr *h)
 {
-	struct owner **slot = owner_slot(s, h->pid);
+	struct owner *o = owner_of(s, h->pid);
 	uint32_t child;
 
 	switch (h->kind) {
 	case CT_PROCESS:
-		if (*slot && !(*slot)->exited)
+		if (o && !o->exited)
 			break;
-		drop_owner(s, slot);
+		drop_owner(s, o);
 		look_again(s, t, h->pid);
 		break;
 	case CT_EXEC:
-		drop_owner(s, slot);
+		drop_owner(s, o);
 		python_drop(s->python, h->pid);
 		look_again(s, t, h->pid);
 		break;
 	case CT_EXIT:
-		if (*slot)
-			(*slot)->exited = true;
+		if (o)
+			o->exited = true;
 		python_drop(s->python, h->pid);
 		break;
 	case CT_FORK:
 		child = ((const struct ct_fork *)h)->child_pid;
-		if (!*slot || child == h->pid)
+		if (!o || child == h->pid)
 			break;
-		drop_owner(s, owner_slot(s, child));
-		slot = owner_slot(s, h->pid);
-		if (*slot)
-			owner_add(s, child, space_copy((*slot)->space));
+		drop_owner(s, owner_of(s, child));
+		owner_add(s, child, space_copy(o->space));
 		break;
 	case CT_MAP: look_again(s, t, h->pid); break;
 	}
@@ -324,7 +308,7 @@ static void add(struct join *j, uint32_t id)
 /* Reads a code object from the process, because its record was lost or forgotten. */
 static bool learn_code(struct join *j, uint64_t code)
 {
-	struct owner *o = *owner_slot(j->s, j->r->pid);
+	struct owner *o = owner_of(j->s, j->r->pid);
 	_Alignas(8) char rec[PYTHON_CODE_BYTES];
 
 	if (!j->target || !o)
