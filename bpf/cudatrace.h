@@ -208,7 +208,7 @@ struct ct_fork {
 
 struct ct_exit {
 	struct ct_hdr h;
-	__s32 status; /* as wait(2) returns it */
+	__s32 status; /* as wait(2) returns it; -1: not known */
 	__u32 pad;
 };
 

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * agent.c - runs the hooks in a process that is not ours: it finds where to connect, hooks the
- * functions, and removes the hooks at the end. It never prints, never exits, never waits in the
- * program's threads without a limit, and does nothing in a forked child.
+ * functions, and removes the hooks at the end. It never prints, never exits, and never waits in the
+ * program's threads without a limit.
  *
  * It is loaded in one of two ways. LD_PRELOAD: its constructor runs before those of all other
  * libraries (-z initfirst), so that no call is missed, and puts the hooks on before it returns. The
  * injector of the library calls cudatrace_hooks_start() on a borrowed thread: it only makes the
  * agent's thread. That thread hooks what is mapped later, looks at the hooks once a second, and
  * removes them when the peer says so or is gone.
+ *
+ * A forked child has its parent's hooks, which do nothing there. If children are traced, it connects
+ * anew before fork() returns, over a socket that it sends to its parent's peer, and gets an area and
+ * a thread of its own.
  */
 #include "../cupti/agent/compat.h"
 
@@ -29,6 +33,7 @@
 
 #define CONNECT_MS 1000
 #define LOOK_MS 1000	      /* how often the hooks are looked at */
+#define FORK_NAPS 20000	      /* of 50 us: how long fork() waits for a change to end */
 #define LOADER_COOKIE ~0u     /* of the loader's function */
 #define NAME_COOKIE (~0u - 1) /* of those that rename threads */
 
@@ -38,9 +43,43 @@ static int state = IDLE;
 static char how[512];
 static __u32 answers; /* number of lists of functions handled so far; a futex */
 static bool opened, loader_hooked;
+static bool follows; /* forked children are to have hooks */
 static pid_t own_pid;
 
 int cudatrace_hooks_start(const char *text);
+
+/* ---- one at a time ---- */
+
+/*
+ * The engine is being changed, or a thread is in fork(): the child must not find the engine half
+ * changed. Not a mutex of libc, whose owner a child is not.
+ */
+static int changing;
+static __thread bool may_change __attribute__((tls_model("initial-exec"))); /* a thread in fork() */
+/* In a child of vfork(), which has its parent's memory (vfork_x86.S). */
+__thread int hooks_in_vfork __attribute__((tls_model("initial-exec"), visibility("hidden")));
+static __thread __u32 forker __attribute__((tls_model("initial-exec")));
+
+static bool try_change(void)
+{
+	return !__atomic_exchange_n(&changing, 1, __ATOMIC_ACQUIRE);
+}
+
+static void change_ends(void)
+{
+	__atomic_store_n(&changing, 0, __ATOMIC_RELEASE);
+}
+
+static void nap(void)
+{
+	sys_call(SYS_nanosleep, (long)&(struct timespec){ .tv_nsec = 50000 }, 0, 0, 0, 0, 0);
+}
+
+static void change_begins(void)
+{
+	while (!try_change())
+		nap();
+}
 
 /* ---- what the dynamic loader has mapped ---- */
 
@@ -106,6 +145,8 @@ static void on_loader(void)
 
 static bool entry(struct hook_frame *f, const struct hook_regs *r)
 {
+	if (hooks_in_vfork)
+		return false;
 	if (f->id == LOADER_COOKIE) {
 		on_loader();
 		return false;
@@ -166,21 +207,45 @@ static int hook_list(size_t size)
 	return on;
 }
 
+/* Functions of libc. They are looked up once: a forked child does not ask the loader. */
+struct own_hook {
+	const char *name;
+	__u32 id, flags;
+	__u64 address;
+	bool looked;
+};
+
+static enum hook_result hook_own(struct own_hook *o)
+{
+	enum hook_result result = HOOK_NOT_CODE;
+	struct hook_spec spec = { .id = o->id, .flags = o->flags };
+
+	if (!o->looked)
+		o->address = (__u64)(uintptr_t)dlsym(RTLD_DEFAULT, o->name);
+	o->looked = true;
+	spec.address = o->address;
+	if (spec.address && engine_install(&spec, 1, &result) < 0)
+		result = HOOK_NO_MEMORY;
+	return result;
+}
+
 /*
  * dlopen() calls this function of libc to run the constructors of what it has mapped. (The one that
  * is there for debuggers, r_brk, is a single ret, which cannot be hooked.)
  */
 static void hook_loader(void)
 {
-	struct hook_spec spec = { .address = (__u64)(uintptr_t)dlsym(RTLD_DEFAULT,
-								     "_dl_catch_exception"),
-				  .id = LOADER_COOKIE,
-				  .flags = HOOK_ENTRY_ONLY };
-	enum hook_result result = HOOK_NOT_CODE;
+	static struct own_hook loader = { .name = "_dl_catch_exception",
+					  .id = LOADER_COOKIE,
+					  .flags = HOOK_ENTRY_ONLY };
+	bool first = !loader.looked;
+	enum hook_result result;
 
-	find_loaded();
-	loader_hooked = spec.address && engine_install(&spec, 1, &result) >= 0 && result == HOOK_ON;
-	if (!loader_hooked)
+	if (first)
+		find_loaded();
+	result = hook_own(&loader);
+	loader_hooked = result == HOOK_ON;
+	if (!loader_hooked && first)
 		talk_say(HOOKS_VERB,
 			 "process %d: the dynamic loader has no hook (%s): libraries that are "
 			 "loaded later are found once a second",
@@ -191,17 +256,11 @@ static void hook_loader(void)
  * the trace. */
 static void hook_names(void)
 {
-	static const char *const names[] = { "prctl", "pthread_setname_np" };
+	static struct own_hook names[] = { { .name = "prctl", .id = NAME_COOKIE },
+					   { .name = "pthread_setname_np", .id = NAME_COOKIE } };
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		struct hook_spec spec = { .address =
-						  (__u64)(uintptr_t)dlsym(RTLD_DEFAULT, names[i]),
-					  .id = NAME_COOKIE };
-		enum hook_result result;
-
-		if (spec.address)
-			engine_install(&spec, 1, &result);
-	}
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		hook_own(&names[i]);
 }
 
 static void take_specs(size_t size)
@@ -234,6 +293,7 @@ static int take_start(size_t size, int fd)
 		return -EPROTO;
 	memcpy(&s, talk_message(), sizeof(s));
 	err = s.version != HOOKS_VERSION ? -EPROTO : capture_open(fd, &s);
+	follows = s.flags & HOOKS_S_FOLLOW;
 	if (err)
 		talk_say(HOOKS_ERROR, "process %d: no room for the calls' records: %s",
 			 (int)own_pid, strerror(-err));
@@ -249,21 +309,25 @@ static int begin(void)
 
 	while (!err) {
 		int type = talk_get(HOOKS_WAIT_MS, &size, &fd);
+		bool last = false;
 
+		change_begins();
 		if (type == HOOKS_START && !started) {
 			err = take_start(size, fd);
 			started = true;
 		} else if (type == HOOKS_SPECS && started) {
 			take_specs(size);
 		} else if (type == HOOKS_FUNCS && started) {
+			last = is_last();
 			err = hook_list(size);
-			if (is_last())
-				break;
 		} else {
 			err = type < 0 ? type : type ? -EPROTO : -ETIMEDOUT;
 		}
+		change_ends();
 		if (fd >= 0)
 			close(fd);
+		if (last)
+			break;
 	}
 	return err;
 }
@@ -278,10 +342,13 @@ static void finish(int err)
 {
 	struct hook_leftover left = { 0 };
 
+	change_begins();
+	follows = false;
 	capture_close();
 	answered();
 	if (opened)
 		engine_remove(&left);
+	change_ends();
 	if (left.inside)
 		talk_say(HOOKS_VERB,
 			 "process %d: %u calls under way return through what stays mapped",
@@ -291,20 +358,25 @@ static void finish(int err)
 	__atomic_store_n(&state, IDLE, __ATOMIC_RELEASE);
 }
 
-/* Connects, and puts the first hooks on. 0: they are on. */
+static int open_engine(void)
+{
+	int err = 0;
+
+	change_begins();
+	if (!opened)
+		err = engine_open(&ops);
+	opened = !err;
+	change_ends();
+	return err;
+}
+
+/* The socket is connected: puts the first hooks on. 0: they are on. */
 static int enter(void)
 {
-	int err = talk_connect(how, CONNECT_MS);
+	int err = talk_hello();
 
-	if (err) {
-		__atomic_store_n(&state, IDLE, __ATOMIC_RELEASE);
-		return err;
-	}
-	err = talk_hello();
-	if (!err && !opened) {
-		err = engine_open(&ops);
-		opened = !err;
-	}
+	if (!err)
+		err = open_engine();
 	if (err && err != -EPIPE)
 		talk_say(HOOKS_ERROR,
 			 err == -ENOTSUP
@@ -317,39 +389,63 @@ static int enter(void)
 	if (err) {
 		finish(err);
 	} else {
+		change_begins();
 		hook_loader();
 		hook_names();
+		change_ends();
 		__atomic_store_n(&state, RUNNING, __ATOMIC_RELEASE);
 	}
 	return err;
 }
 
+static int connect_and_enter(void)
+{
+	int err = talk_connect(how, CONNECT_MS);
+
+	if (!err)
+		return enter();
+	__atomic_store_n(&state, IDLE, __ATOMIC_RELEASE);
+	return err;
+}
+
 /* ---- the thread ---- */
+
+/* Returns false at the end. */
+static bool step(int type, size_t size)
+{
+	struct hook_state s;
+
+	if (type == HOOKS_FUNCS) {
+		bool last = is_last();
+
+		if (hook_list(size))
+			return false;
+		if (last)
+			answered();
+		return true;
+	}
+	if (type)
+		return false;
+	engine_check(&s);
+	if (!loader_hooked && has_mapped())
+		talk_mapped();
+	return true;
+}
 
 static void live(void)
 {
-	struct hook_state s;
+	bool on = true;
 	size_t size;
-	int fd, type;
+	int fd;
 
-	for (;;) {
-		type = talk_get(LOOK_MS, &size, &fd);
+	while (on) {
+		int type = talk_get(LOOK_MS, &size, &fd);
+
 		if (fd >= 0)
 			close(fd);
-		if (type == HOOKS_FUNCS) {
-			bool last = is_last();
-
-			if (hook_list(size))
-				break;
-			if (last)
-				answered();
-			continue;
-		}
-		if (type)
-			break;
-		engine_check(&s);
-		if (!loader_hooked && has_mapped())
-			talk_mapped();
+		change_begins();
+		on = step(type, size);
+		change_ends();
 	}
 	finish(0);
 }
@@ -358,7 +454,7 @@ static void *thread_main(void *begins)
 {
 	prctl(PR_SET_NAME, "cudatrace-hooks");
 	hook_guard_enter();
-	if (begins && enter())
+	if (begins && connect_and_enter())
 		return NULL;
 	live();
 	return NULL;
@@ -381,11 +477,69 @@ static int make_thread(bool begins)
 	return -err;
 }
 
+/* ---- fork ---- */
+
+static void before_fork(void)
+{
+	__u64 naps = 0;
+
+	while (!(may_change = try_change()) && naps++ < FORK_NAPS)
+		nap();
+	forker = (__u32)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+static void after_fork(void)
+{
+	if (may_change)
+		change_ends();
+	may_change = false;
+}
+
+/* No handler of the program's runs meanwhile, so none forks again. */
+static void begin_anew(void)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	state = STARTING;
+	err = talk_child(forker);
+	if (err)
+		state = IDLE;
+	else if (!enter() && make_thread(false))
+		finish(-EAGAIN);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+/* The hooks do nothing here until they have an area that is not the parent's. */
 static void in_child(void)
 {
+	bool whole = may_change, anew = follows;
+	int saved = errno;
+
+	may_change = false;
+	change_ends();
 	capture_forget();
-	talk_forget();
-	state = IDLE;
+	opened = follows = false;
+	/* where the engine was half changed, nothing is ever hooked again */
+	state = whole ? IDLE : STARTING;
+	own_pid = getpid();
+	if (whole && anew)
+		begin_anew();
+	else
+		talk_close();
+	errno = saved;
+}
+
+/* What else there is for fork() in a library of malloc() is called after ours before the fork, and
+ * before ours in the child, where we need malloc(): it is made known first, at its first use. */
+static void follow_forks(void)
+{
+	void *volatile first = malloc(1);
+
+	free(first);
+	pthread_atfork(before_fork, after_fork, in_child);
 }
 
 /* 0: the state is STARTING, and ours. */
@@ -401,7 +555,7 @@ static int claim(const char *text)
 	strcpy(how, text);
 	if (own_pid != getpid()) {
 		if (!own_pid)
-			pthread_atfork(NULL, NULL, in_child);
+			follow_forks();
 		own_pid = getpid();
 	}
 	return 0;
@@ -428,7 +582,7 @@ __attribute__((constructor)) static void born(int argc, char **argv, char **envp
 	for (; envp && *envp; envp++) {
 		if (strncmp(*envp, name, sizeof(name) - 1))
 			continue;
-		if (!claim(*envp + sizeof(name) - 1) && !enter() && make_thread(false))
+		if (!claim(*envp + sizeof(name) - 1) && !connect_and_enter() && make_thread(false))
 			finish(-EAGAIN);
 		return;
 	}

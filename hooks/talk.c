@@ -11,10 +11,18 @@
 #include "../cupti/agent/meet.h"
 #include "sys.h"
 
+#define CHILD_NS 1000000000ULL /* how long a forked child waits for room in its parent's socket */
+
 static struct held held = { .fd = -1 };
 static char key[HOOKS_KEY];
 static char message[HOOKS_MSG_MAX];
 static int mapped_fd = -1; /* the socket, where talk_mapped() may use it */
+
+static void take(int fd)
+{
+	held_take(&held, fd);
+	__atomic_store_n(&mapped_fd, fd, __ATOMIC_RELEASE);
+}
 
 int talk_connect(const char *text, int wait_ms)
 {
@@ -36,8 +44,7 @@ int talk_connect(const char *text, int wait_ms)
 	}
 	if (fd < 0)
 		return fd;
-	held_take(&held, fd);
-	__atomic_store_n(&mapped_fd, fd, __ATOMIC_RELEASE);
+	take(fd);
 	return 0;
 }
 
@@ -47,9 +54,61 @@ void talk_close(void)
 	held_close(&held);
 }
 
-void talk_forget(void)
+/* Sends a message with a descriptor to the peer of the process that forked. */
+static int put_child(int to, const struct hooks_child *msg, int fd)
 {
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)),
+				.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS } };
+	struct iovec io = { (void *)msg, sizeof(*msg) };
+	struct msghdr m = { .msg_iov = &io,
+			    .msg_iovlen = 1,
+			    .msg_control = &control,
+			    .msg_controllen = sizeof(control) };
+	uint64_t until = meet_now() + CHILD_NS;
+
+	memcpy(CMSG_DATA(&control.head), &fd, sizeof(int));
+	for (;;) {
+		struct pollfd p = { .fd = to, .events = POLLOUT };
+
+		if (sendmsg(to, &m, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof(*msg))
+			return 0;
+		if ((errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK) ||
+		    meet_now() > until)
+			return -EPIPE;
+		poll(&p, 1, 20);
+	}
+}
+
+int talk_child(__u32 parent_tid)
+{
+	struct hooks_child msg = { .h = { .size = sizeof(msg), .type = HOOKS_CHILD },
+				   .tid = parent_tid,
+				   .ns = meet_now() };
+	int to = held_fd(&held), pair[2] = { -1, -1 }, err = -EPIPE;
+
+	if (to >= 0) {
+		err = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) ? -errno : 0;
+		if (!err)
+			err = put_child(to, &msg, pair[1]);
+		else
+			talk_say(HOOKS_WARN,
+				 "process %d has no socket for its hooks (%s): its calls are not "
+				 "shown",
+				 (int)getpid(), strerror(-err));
+	}
 	talk_close();
+	if (pair[1] >= 0)
+		close(pair[1]);
+	memset(key, 0, sizeof(key));
+	if (!err)
+		take(pair[0]);
+	else if (pair[0] >= 0)
+		close(pair[0]);
+	return err;
 }
 
 int talk_fd(void)

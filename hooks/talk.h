@@ -12,8 +12,9 @@
 /* "v1 path=PATH key=HEX" or "v1 fd=N". 0 or -errno. */
 int talk_connect(const char *text, int wait_ms);
 void talk_close(void);
-/* In a forked child: the socket is the parent's. */
-void talk_forget(void);
+/* In a forked child, whose socket is the parent's: closes it, after a socket of the child's own was
+ * sent over it. parent_tid: the thread that forked. 0, and the child is connected; or -errno. */
+int talk_child(__u32 parent_tid);
 int talk_fd(void); /* -1: the peer is gone */
 
 int talk_put(const void *msg, size_t n, int wait_ms);

@@ -10,6 +10,8 @@
  *	agent:	MAPPED					files were mapped: the thread waits for the answer
  *	user:	FUNCS...
  *	agent:	INSTALLED
+ *	child:	CHILD (with a socket)			a forked child, over its parent's socket; over the
+ *							one that it sends, all of this begins anew
  *	user:	STOP (or hangs up)
  *	agent:	BYE
  *
@@ -49,6 +51,7 @@ enum hooks_type {
 	HOOKS_SAY = 3,	     /* struct hooks_say */
 	HOOKS_MAPPED = 4,    /* struct hooks_head alone */
 	HOOKS_BYE = 5,	     /* struct hooks_bye */
+	HOOKS_CHILD = 6,     /* struct hooks_child, with a descriptor */
 	HOOKS_START = 16,    /* struct hooks_start, with a descriptor */
 	HOOKS_SPECS = 17,    /* struct hooks_list of struct hooks_spec */
 	HOOKS_FUNCS = 18,    /* struct hooks_list of struct hooks_func */
@@ -72,6 +75,8 @@ struct hooks_hello {
 
 /* times are in ticks of the processor's counter; the user side converts them */
 #define HOOKS_S_TSC 0x1
+/* children that are forked get hooks of their own */
+#define HOOKS_S_FOLLOW 0x2
 struct hooks_start {
 	struct hooks_head h;
 	__u32 version;
@@ -126,6 +131,14 @@ struct hooks_bye {
 	struct hooks_head h;
 	__s32 err;
 	__u32 kept; /* bytes of code that stay mapped in the process */
+};
+
+/* From a forked child: it sends one end of a new socketpair. */
+struct hooks_child {
+	struct hooks_head h;
+	__u32 tid; /* the parent's thread that called fork(2), in the parent's pid namespace */
+	__u32 pad;
+	__u64 ns; /* CLOCK_MONOTONIC, in the child, right after the fork */
 };
 
 /* ---- the area ---- */
@@ -223,6 +236,7 @@ static inline size_t hooks_fixed(unsigned int type)
 	case HOOKS_SAY: return sizeof(struct hooks_say);
 	case HOOKS_MAPPED: return sizeof(struct hooks_head);
 	case HOOKS_BYE: return sizeof(struct hooks_bye);
+	case HOOKS_CHILD: return sizeof(struct hooks_child);
 	case HOOKS_START: return sizeof(struct hooks_start);
 	case HOOKS_SPECS: return sizeof(struct hooks_list);
 	case HOOKS_FUNCS: return sizeof(struct hooks_list);
@@ -278,6 +292,7 @@ CT_ASSERT_SIZE(struct hooks_func, 40);
 CT_ASSERT_SIZE(struct hooks_installed, 16);
 CT_ASSERT_SIZE(struct hooks_say, 12);
 CT_ASSERT_SIZE(struct hooks_bye, 16);
+CT_ASSERT_SIZE(struct hooks_child, 24);
 _Static_assert(sizeof(struct hooks_thread) <= HOOKS_BLOCK_HEAD, "a thread's block");
 _Static_assert(offsetof(struct hooks_thread, tail) % 64 == 0, "a line of the cache of its own");
 

@@ -88,6 +88,60 @@ case_hooks_without_root() {
 	diff -u "$T/want" "$T/got" > "$T/diff" || fail "$(grep '^[-+][^-+]' "$T/diff" | head -n 6)"
 }
 
+# per_process FILE: "PID CALLS" of each process, from rows or from the log of prog/family.c; children of vfork() by their word.
+per_process() {
+	awk '/cudaStreamQuery/ { n[$3]++ } /^[0-9]+ [0-9]+$/ { n[$1] += $2 } END { for (p in n) print p, n[p] }' "$1" | sort -n
+}
+
+# Children of every kind have their calls, and no process has those of another; what a child of vfork() calls is not recorded.
+case_hooks_children() {
+	local seed
+	with_hooks
+	for seed in 1 2 3 4 5 6 7 8; do
+		rm -f "$T/log"
+		ct --source=hooks -o "$T/rows" -- "$BIN/family" "$T/log" "$seed" 2
+		ok_rc
+		per_process "$T/log" > "$T/want"
+		per_process "$T/rows" > "$T/got"
+		diff -u "$T/want" "$T/got" > "$T/diff" || fail "seed $seed: $(grep '^[-+][^-+]' "$T/diff" | head -n 6); $(tail -n 2 "$T/err")"
+		says ', 0 lost'
+		cat "$T/log" >> "$T/logs"
+	done
+	grep -q ' vfork' "$T/logs" || fail "no child of vfork() has made calls"
+	[ "$(wc -l < "$T/logs")" -gt 30 ] || fail "only $(wc -l < "$T/logs") lives"
+}
+
+# The same for a process that runs: with -f alone.
+case_hooks_children_attached() {
+	with_hooks
+	target a fork 7 9
+	attach --source=hooks -f -p "$PID_a"
+	go a
+	stop a
+	finish
+	ok_rc
+	expect_rows cudaStreamQuery 16
+	expect_rows cudaStreamQuery 7 "\"pid\":$PID_a,"
+	target b fork 7 9
+	attach --source=hooks -p "$PID_b"
+	go b
+	stop b
+	finish
+	ok_rc
+	expect_rows cudaStreamQuery 7
+}
+
+# CMD alone, and what it becomes.
+case_hooks_no_follow() {
+	with_hooks
+	ct_json --source=hooks --no-follow -- "$CALLS" fork 7 9
+	ok_rc
+	expect_rows cudaStreamQuery 7
+	ct_json --source=hooks --no-follow -- sh -c "'$CALLS' queries 5; exec '$CALLS' queries 3"
+	ok_rc
+	expect_rows cudaStreamQuery 3
+}
+
 # A program that runs: rows from the attach on, twice; the code is what it was afterwards.
 case_hooks_attach() {
 	local pid before after

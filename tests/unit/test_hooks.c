@@ -712,6 +712,74 @@ static int row(const char *symbol)
 	return found;
 }
 
+/* ---- processes ---- */
+
+static int see_life(void *ctx, const struct ct_hdr *h)
+{
+	struct ct_hdr **at = ctx;
+
+	CHECK(!record_check(h, h->size));
+	memcpy(*at, h, h->size);
+	*at = (struct ct_hdr *)((char *)*at + h->size);
+	return 0;
+}
+
+/* A child that has ended, before and after its parent has waited for it. */
+static void test_life(void)
+{
+	struct hooks_batch *b = hooks_batch_open();
+	struct hooks_life me, l;
+	struct {
+		struct ct_fork fork;
+		struct ct_process exec;
+		struct ct_exit exit;
+	} seen;
+	void *at = &seen;
+	int go[2], status;
+	char c = 0;
+	pid_t pid;
+
+	CHECK(!pipe(go));
+	pid = fork();
+	if (!pid) {
+		close(go[1]);
+		_exit(read(go[0], &c, 1) ? 9 : 7);
+	}
+	close(go[0]);
+	hooks_life_open(&me, getpid());
+	hooks_life_open(&l, pid);
+	CHECK(!hooks_life_gone(&l));
+	CHECK(hooks_life_is_kin(&me, pid, geteuid()));
+	CHECK(hooks_life_is_kin(&me, pid, geteuid() + 1)); /* its parent is told by the kernel */
+	CHECK(!hooks_life_is_kin(&me, 1, geteuid() + 1));
+	CHECK(!hooks_life_is_kin(&me, 0, geteuid()));
+	/* a program whose last records come late is another one before they are handed out */
+	CHECK(!hooks_life_tell(b, CT_EXEC, pid, 50));
+	CHECK(!hooks_life_fork(b, getpid(), 0, pid, 40));
+	close(go[1]);
+	CHECK(!waitid(P_PID, (id_t)pid, &(siginfo_t){ 0 }, WEXITED | WNOWAIT));
+	CHECK(hooks_life_gone(&l));
+	CHECK_EQ(7 << 8, hooks_life_status(&l));
+	CHECK(!hooks_life_exit(b, pid, hooks_life_status(&l), 60));
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK(hooks_life_gone(&l));
+	status = hooks_life_status(&l);
+	CHECK(status == 7 << 8 || status == HOOKS_STATUS_UNKNOWN);
+	CHECK(!hooks_life_tell(b, CT_PROCESS, pid, 70)); /* it is gone: nothing to tell */
+	CHECK(!hooks_batch_emit(b, see_life, &at));
+	CHECK(at == &seen + 1);
+	CHECK_EQ(CT_FORK, seen.fork.h.kind);
+	CHECK_EQ(getpid(), seen.fork.h.pid);
+	CHECK_EQ(pid, seen.fork.child_pid);
+	CHECK_EQ(CT_EXEC, seen.exec.h.kind);
+	CHECK_EQ(50, seen.exec.h.start_ns);
+	CHECK_EQ(getpid(), seen.exec.ppid);
+	CHECK_EQ(7 << 8, seen.exit.status);
+	hooks_life_close(&l);
+	hooks_life_close(&me);
+	hooks_batch_close(b);
+}
+
 int main(void)
 {
 	pid_t inner;
@@ -739,6 +807,7 @@ int main(void)
 	RUN(test_messages);
 	RUN(test_peers);
 	RUN(test_clock);
+	RUN(test_life);
 	agent_tids_close(tids);
 	return unit_end();
 }

@@ -130,9 +130,10 @@ static int needs(const struct line *l)
 		  "--no-follow is about the children of CMD: give a CMD after --" },
 		{ o->no_follow, is_given(l, "follow"),
 		  "-f asks for the children of CMD and --no-follow for none: give one of the two" },
-		{ o->no_follow, o->gpu || o->source != OPTS_SOURCE_PROBES,
-		  "--no-follow is about probes, and the agent is in CMD's children too: leave it "
-		  "out, or --gpu and --source" },
+		{ o->no_follow, o->gpu || o->source == OPTS_SOURCE_CUPTI,
+		  "--no-follow is about probes and hooks, and the agent is in CMD's children too: "
+		  "leave "
+		  "it out, or --gpu and --source=cupti" },
 		{ is_given(l, "interval"), !o->counters && !rests,
 		  "-i says how often the counters are read: give --counters" },
 		{ is_given(l, "chip"), !help,
@@ -303,9 +304,6 @@ static int of_sources(const struct line *l)
 		  "--source=hooks takes no stacks yet: leave one of the two out" },
 		{ by_hooks, o->library || o->cgroup,
 		  "--library and --cgroup are about probes: leave them out, or --source=hooks" },
-		{ by_hooks, is_given(l, "follow"),
-		  "--source=hooks sees CMD's children by itself, and those of -p not at all: leave "
-		  "out -f" },
 		{ by_hooks, o->keep_chatty,
 		  "--source=hooks mutes nothing: leave out --keep-chatty" },
 		{ by_hooks, is_given(l, "probe-kind"),

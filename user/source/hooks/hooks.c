@@ -19,7 +19,6 @@
 #include "../../util/table/array.h"
 #include "../agent/agent_child.h"
 #include "../agent/agent_door.h"
-#include "../agent/agent_process.h"
 #include "../host.h"
 #include "../inject/inject.h"
 #include "hooks.h"
@@ -30,7 +29,12 @@
 #define ACCEPT_MAX 64
 #define HELLO_NS (2 * HOOKS_WAIT_MS * 1000000ULL)
 #define INJECT_MS 5000
-#define READY_MS 10000 /* for the hooks of a process that runs to be on */
+#define READY_MS 10000		/* for the hooks of a process that runs to be on */
+#define CHILD_NS 10000000000ULL /* a child's message is younger */
+#define CHILDREN_MAX 64		/* of one process in one drain */
+/* For how long it is waited for the end of a process whose connection has ended, or for the end of
+ * a connection whose process has. A child that it forked may still have to say something. */
+#define END_NS 1000000000ULL
 #define BYE_NS 2000000000ULL
 /* After the stop, calls that began a short time before are waited for: at most so long, as the
  * kernel side has it. */
@@ -203,9 +207,51 @@ static void accept_all(struct hooks_source *h)
 {
 	struct agent_guest g;
 
-	for (int i = 0; i < ACCEPT_MAX && agent_door_accept(&h->door, &g); i++)
-		if (g.fd >= 0)
+	for (int i = 0; i < ACCEPT_MAX && agent_door_accept(&h->door, &g); i++) {
+		if (g.fd < 0)
+			continue;
+		if (h->plan->follow || g.pid == h->cmd.child.pid)
 			add_peer(h, g.fd, g.pid, h->door.key);
+		else
+			close(g.fd);
+	}
+}
+
+/* A process has forked: its child sends the other end of a socketpair that it has made. */
+static int take_child(struct hooks_source *h, struct hooks_peer *parent,
+		      const struct hooks_birth *b)
+{
+	const struct hooks_life *l = hooks_peer_life(parent);
+	struct ucred cred = { 0 };
+	socklen_t len = sizeof(cred);
+	uint64_t now = now_ns(), ns = b->ns < now && now - b->ns < CHILD_NS ? b->ns : now;
+	int err;
+
+	if (getsockopt(b->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) || !h->plan->follow ||
+	    h->stopped_ns || !hooks_life_is_kin(l, cred.pid, cred.uid)) {
+		close(b->fd);
+		return 0;
+	}
+	err = hooks_life_fork(h->batch, hooks_peer_pid(parent), b->tid, cred.pid, ns);
+	if (err)
+		close(b->fd);
+	else
+		add_peer(h, b->fd, cred.pid, NULL);
+	return err;
+}
+
+/* What a process says, and what its children that it forked say. 0 or -ENOMEM. */
+static int drain_peer(struct hooks_source *h, struct hooks_peer *p)
+{
+	struct hooks_birth b;
+	int err = 0;
+
+	hooks_peer_drain(p);
+	for (int i = 0; i < CHILDREN_MAX && !err && hooks_peer_birth(p, &b); i++) {
+		err = take_child(h, p, &b);
+		hooks_peer_drain(p);
+	}
+	return err;
 }
 
 /* All that a process has left, and that it has ended. */
@@ -236,23 +282,60 @@ static void drop(struct hooks_source *h, int i)
 	h->peers[i] = h->peers[--h->npeers];
 }
 
-/* Deals with what the processes say. 0 or -errno of emit. */
-static int drain_peers(struct hooks_source *h, emit_fn emit, void *ctx)
+/* The connection of the program that ran in this process before (exec). */
+static struct hooks_peer *former(const struct hooks_source *h, const struct hooks_peer *p)
+{
+	for (int i = 0; i < h->npeers; i++)
+		if (h->peers[i] != p && hooks_peer_pid(h->peers[i]) == hooks_peer_pid(p) &&
+		    hooks_peer_opened_ns(h->peers[i]) < hooks_peer_opened_ns(p))
+			return h->peers[i];
+	return NULL;
+}
+
+static int announce(struct hooks_source *h, struct hooks_peer *p)
+{
+	struct hooks_life *l = hooks_peer_life(p);
+
+	h->started++;
+	hooks_peer_announced(p);
+	if (hooks_peer_ring(p))
+		hooks_ring_inner(hooks_peer_ring(p), h->inner);
+	return hooks_life_tell(h->batch, l->other ? CT_EXEC : CT_PROCESS, l->pid,
+			       hooks_peer_opened_ns(p));
+}
+
+/* The process or its connection has ended. */
+static void note_end(struct hooks_peer *p)
+{
+	struct hooks_life *l = hooks_peer_life(p);
+
+	if (hooks_peer_state(p) == HOOKS_PEER_ENDED) {
+		if (!l->ended_ns)
+			l->ended_ns = now_ns();
+	} else if (hooks_life_gone(l) && now_ns() - l->gone_ns > END_NS) {
+		hooks_peer_gone(p);
+	}
+}
+
+/* Deals with what the processes say. 0 or -ENOMEM. */
+static int drain_peers(struct hooks_source *h)
 {
 	accept_all(h);
 	for (int i = h->npeers - 1; i >= 0; i--) {
-		struct hooks_peer *p = h->peers[i];
-		int err = 0;
+		struct hooks_peer *p = h->peers[i], *old = former(h, p);
+		int err = drain_peer(h, p);
 
-		hooks_peer_drain(p);
-		if (hooks_peer_announce(p)) {
-			h->started++;
-			if (hooks_peer_ring(p))
-				hooks_ring_inner(hooks_peer_ring(p), h->inner);
-			err = agent_process_tell(hooks_peer_pid(p), emit, ctx);
+		if (old) {
+			/* its last records go before what the new program is */
+			hooks_peer_gone(old);
+			hooks_peer_life(old)->replaced = true;
+			hooks_peer_life(p)->other = true;
+		} else if (!err && hooks_peer_unannounced(p)) {
+			err = announce(h, p);
 		}
 		if (err)
 			return err;
+		note_end(p);
 		if (hooks_peer_state(p) == HOOKS_PEER_HELLO &&
 		    now_ns() - hooks_peer_opened_ns(p) > HELLO_NS) {
 			msg_warn("process %d: its hooks say nothing: they are left alone, and its "
@@ -266,6 +349,35 @@ static int drain_peers(struct hooks_source *h, emit_fn emit, void *ctx)
 
 /* ---- records ---- */
 
+/* How it ended. For CMD only who has waited for it knows. */
+static int add_exit(struct hooks_source *h, const struct hooks_life *l)
+{
+	int status = hooks_life_status(l);
+
+	if (l->pid == h->cmd.child.pid && agent_child_ended(&h->cmd))
+		status = h->cmd.status;
+	return hooks_life_exit(h->batch, l->pid, status, now_ns());
+}
+
+/* The connection has ended. 0: it is dropped; 1: it stays for now; or -ENOMEM. */
+static int end_peer(struct hooks_source *h, int i)
+{
+	struct hooks_peer *p = h->peers[i];
+	struct hooks_life *l = hooks_peer_life(p);
+	bool gone = hooks_life_gone(l);
+	int err;
+
+	if (!gone && !l->replaced && !h->stopped_ns && !hooks_peer_bye(p) &&
+	    now_ns() - l->ended_ns < END_NS)
+		return 1;
+	err = last_of(h, p);
+	if (!err && gone && !l->replaced)
+		err = add_exit(h, l);
+	if (!err)
+		drop(h, i);
+	return err;
+}
+
 static int gather(struct hooks_source *h)
 {
 	int err = 0;
@@ -277,11 +389,11 @@ static int gather(struct hooks_source *h)
 		struct hooks_ring *r = hooks_peer_ring(p);
 
 		if (hooks_peer_state(p) == HOOKS_PEER_ENDED) {
-			err = last_of(h, p);
-			if (!err)
-				drop(h, i);
+			err = end_peer(h, i);
 			continue;
 		}
+		if (hooks_peer_unannounced(p))
+			continue;
 		err = r ? hooks_ring_read(r, h->batch, false) : 0;
 		if (err >= 0 && r && !h->stopped_ns)
 			err = hooks_ring_sweep(r, h->batch);
@@ -354,7 +466,7 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 	/* what an earlier call left */
 	err = emit_batch(s, emit, ctx);
 	if (!err)
-		err = drain_peers(h, emit, ctx);
+		err = drain_peers(h);
 	if (err)
 		return err < 0 ? err : 0;
 	/* asked before reading: what the last process wrote is then there */
@@ -408,7 +520,7 @@ static void wait_for_hooks(struct hooks_source *h)
 
 		waiting = false;
 		for (int i = 0; i < h->npeers; i++) {
-			hooks_peer_drain(h->peers[i]);
+			drain_peer(h, h->peers[i]);
 			waiting |= hooks_peer_state(h->peers[i]) < HOOKS_PEER_RUNNING;
 		}
 		if (waiting)
@@ -494,7 +606,7 @@ static void wait_for_byes(struct hooks_source *h)
 
 		waiting = false;
 		for (int i = 0; i < h->npeers; i++) {
-			hooks_peer_drain(h->peers[i]);
+			drain_peer(h, h->peers[i]);
 			waiting |= hooks_peer_state(h->peers[i]) != HOOKS_PEER_ENDED;
 		}
 		if (waiting)

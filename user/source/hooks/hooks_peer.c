@@ -31,6 +31,9 @@ struct hooks_peer {
 	uint64_t opened_ns;
 	int says, lists, waiting; /* lists that it has not answered */
 	unsigned int on, refused[RESULTS];
+	struct hooks_birth birth; /* fd -1: none */
+	bool bye;
+	struct hooks_life life;
 	char msg[HOOKS_MSG_MAX];
 	size_t size;
 };
@@ -44,10 +47,12 @@ struct hooks_peer *hooks_peer_open(int fd, const struct hooks_peer_opts *o)
 		return NULL;
 	}
 	p->fd = fd;
+	p->birth.fd = -1;
 	p->o = *o;
 	p->opened_ns = now_ns();
 	if (o->key)
 		memcpy(p->key, o->key, sizeof(p->key));
+	hooks_life_open(&p->life, o->pid);
 	p->tids = agent_tids_open(o->pid, &p->inner);
 	p->mapped = hooks_mapped_open();
 	if (p->tids && p->mapped)
@@ -62,6 +67,9 @@ void hooks_peer_close(struct hooks_peer *p)
 		return;
 	if (p->fd >= 0)
 		close(p->fd);
+	if (p->birth.fd >= 0)
+		close(p->birth.fd);
+	hooks_life_close(&p->life);
 	agent_tids_close(p->tids);
 	hooks_mapped_close(p->mapped);
 	hooks_ring_close(p->ring);
@@ -154,7 +162,7 @@ static int put_start(struct hooks_peer *p)
 	struct hooks_start s = {
 		.h = { .size = sizeof(s), .type = HOOKS_START },
 		.version = HOOKS_VERSION,
-		.flags = p->o.clock ? HOOKS_S_TSC : 0,
+		.flags = (p->o.clock ? HOOKS_S_TSC : 0u) | (plan->follow ? HOOKS_S_FOLLOW : 0u),
 		.threads = o.threads,
 		.ring_bytes = o.ring_bytes,
 		.min_ticks = p->o.clock
@@ -303,6 +311,26 @@ static void say(struct hooks_peer *p)
 		msg_error("%s", text);
 }
 
+/* The descriptor that came with the message, if it is what a child sends. */
+static void child(struct hooks_peer *p, int fd)
+{
+	struct hooks_child c;
+	int type = 0, domain = 0;
+	socklen_t len = sizeof(int);
+
+	memcpy(&c, p->msg, sizeof(c));
+	if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) || type != SOCK_SEQPACKET ||
+	    getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) || domain != AF_UNIX) {
+		if (fd >= 0)
+			close(fd);
+		mistrust(p, "a child without a socket");
+		return;
+	}
+	p->birth.fd = fd;
+	p->birth.tid = agent_tids_find(p->tids, c.tid);
+	p->birth.ns = c.ns;
+}
+
 static void bye(struct hooks_peer *p)
 {
 	struct hooks_bye b;
@@ -313,16 +341,33 @@ static void bye(struct hooks_peer *p)
 	if (!p->ran && !p->told)
 		msg_warn("process %d: its hooks could not be put on: its calls are not shown",
 			 (int)p->o.pid);
+	p->bye = true;
 	p->state = HOOKS_PEER_ENDED;
 }
 
-static bool receive(struct hooks_peer *p)
+/* *fd: a descriptor that came with it, the caller's; else -1. */
+static bool receive(struct hooks_peer *p, int *fd)
 {
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec io = { p->msg, sizeof(p->msg) };
+	struct msghdr m = { .msg_iov = &io,
+			    .msg_iovlen = 1,
+			    .msg_control = &control,
+			    .msg_controllen = sizeof(control) };
+	struct cmsghdr *c;
 	ssize_t n;
 
+	*fd = -1;
 	do
-		n = recv(p->fd, p->msg, sizeof(p->msg), MSG_DONTWAIT | MSG_TRUNC);
+		n = recvmsg(p->fd, &m, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
+	c = n < 0 ? NULL : CMSG_FIRSTHDR(&m);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(fd, CMSG_DATA(c), sizeof(int));
 	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 		return false;
 	if (n <= 0) {
@@ -335,11 +380,17 @@ static bool receive(struct hooks_peer *p)
 
 void hooks_peer_drain(struct hooks_peer *p)
 {
-	for (int i = 0; i < MESSAGES && p->state != HOOKS_PEER_ENDED && receive(p); i++) {
+	int fd;
+
+	for (int i = 0;
+	     i < MESSAGES && p->state != HOOKS_PEER_ENDED && p->birth.fd < 0 && receive(p, &fd);
+	     i++) {
 		int type = p->size > HOOKS_MSG_MAX ? -1 : hooks_msg_check(p->msg, p->size);
 
 		if (type != HOOKS_HELLO && type != HOOKS_SAY && p->state == HOOKS_PEER_HELLO)
 			type = -1;
+		if (type != HOOKS_CHILD && fd >= 0)
+			close(fd);
 		switch (type) {
 		case HOOKS_HELLO:
 			hello(p);
@@ -353,10 +404,35 @@ void hooks_peer_drain(struct hooks_peer *p)
 			if (++p->waiting > MAPPED_MAX || put_funcs(p))
 				mistrust(p, "too much that was mapped");
 			break;
+		case HOOKS_CHILD: child(p, fd); break;
 		case HOOKS_BYE: bye(p); break;
 		default: mistrust(p, "a message");
 		}
 	}
+}
+
+bool hooks_peer_birth(struct hooks_peer *p, struct hooks_birth *out)
+{
+	if (p->birth.fd < 0)
+		return false;
+	*out = p->birth;
+	p->birth.fd = -1;
+	return true;
+}
+
+void hooks_peer_gone(struct hooks_peer *p)
+{
+	p->state = HOOKS_PEER_ENDED;
+}
+
+struct hooks_life *hooks_peer_life(struct hooks_peer *p)
+{
+	return &p->life;
+}
+
+bool hooks_peer_bye(const struct hooks_peer *p)
+{
+	return p->bye;
 }
 
 int hooks_peer_fd(const struct hooks_peer *p)
@@ -384,12 +460,14 @@ bool hooks_peer_ran(const struct hooks_peer *p)
 	return p->ran;
 }
 
-bool hooks_peer_announce(struct hooks_peer *p)
+bool hooks_peer_unannounced(const struct hooks_peer *p)
 {
-	bool now = !p->announced && p->state > HOOKS_PEER_HELLO;
+	return !p->announced && p->state > HOOKS_PEER_HELLO;
+}
 
-	p->announced |= now;
-	return now;
+void hooks_peer_announced(struct hooks_peer *p)
+{
+	p->announced = true;
 }
 
 struct hooks_ring *hooks_peer_ring(const struct hooks_peer *p)

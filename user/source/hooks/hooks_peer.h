@@ -8,6 +8,7 @@
 
 #include "../source.h"
 #include "hooks_funcs.h"
+#include "hooks_life.h"
 #include "hooks_ring.h"
 
 struct hooks_peer;
@@ -19,6 +20,13 @@ struct hooks_peer_opts {
 	struct hooks_files *files;
 	struct hooks_clock *clock; /* NULL: the counter cannot be used */
 	bool closing;		   /* nothing is to be recorded any more */
+};
+
+/* A forked child of the process that wants hooks of its own. */
+struct hooks_birth {
+	int fd;	      /* the taker's */
+	uint32_t tid; /* of the parent's thread; 0: not known */
+	uint64_t ns;  /* when, as the child says */
 };
 
 enum hooks_peer_state {
@@ -36,15 +44,23 @@ pid_t hooks_peer_pid(const struct hooks_peer *);
 enum hooks_peer_state hooks_peer_state(const struct hooks_peer *);
 uint64_t hooks_peer_opened_ns(const struct hooks_peer *);
 bool hooks_peer_ran(const struct hooks_peer *); /* its hooks have been on */
-/* Once, after it has greeted: what process it is is to be told now. */
-bool hooks_peer_announce(struct hooks_peer *);
+/* It has greeted, and what process it is has not been told yet. */
+bool hooks_peer_unannounced(const struct hooks_peer *);
+void hooks_peer_announced(struct hooks_peer *);
+struct hooks_life *hooks_peer_life(struct hooks_peer *);
 /* NULL: it has none yet */
 struct hooks_ring *hooks_peer_ring(const struct hooks_peer *);
 /* Functions that are hooked. */
 unsigned int hooks_peer_on(const struct hooks_peer *);
 
-/* Deals with what it has said. */
+/* Deals with what it has said, until hooks_peer_birth() has something. */
 void hooks_peer_drain(struct hooks_peer *);
+/* Once for each child; after each call there may be more to be drained. */
+bool hooks_peer_birth(struct hooks_peer *, struct hooks_birth *);
+/* The process is gone, whoever else still holds its socket. */
+void hooks_peer_gone(struct hooks_peer *);
+/* It has taken its hooks off. */
+bool hooks_peer_bye(const struct hooks_peer *);
 /* Asks it to take the hooks off. */
 void hooks_peer_stop(struct hooks_peer *);
 
