@@ -3,7 +3,7 @@
 # test.sh - installs what is missing, builds, runs the suites and adds up: scripts/test.sh [--all] [--again]. Needs root. Asks nothing.
 #
 # Without an option it runs what checks the program itself, but for the cases that take long. --all, which CI uses, adds these,
-# the same unit tests under the sanitizers, the cases with the second kind of probes, pushes to an OpenTelemetry collector, another kernel in a virtual machine, browsers and
+# the same unit tests under the sanitizers, the commands of README and the guides, the cases with the second kind of probes, pushes to an OpenTelemetry collector, another kernel in a virtual machine, browsers and
 # other programs that read our files, hostile recordings, clang-tidy, and two copies of the tree: the recipes of docs/HOWTO.md followed in one, a build
 # by clang of the other.
 #
@@ -259,6 +259,7 @@ main() {
 		for other in tests/export/run.sh tests/flame/run.sh tests/timeline/run.sh tests/memory/run.sh tests/top/run.sh tests/bpftrace/run.sh tests/vm/run.sh; do
 			[ -x "$other" ] && suite "$(basename "$(dirname "$other")")" 900 "$other"
 		done
+		suite tutorial 900 tests/tutorial.py
 		suite hostile 400 tests/export/hostile.py --seeds 2 --seconds 8
 		suite attack 600 tests/hostile/attack.py
 		if build build-fuzz 900 fuzz-programs fuzz-seeds; then
