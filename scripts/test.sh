@@ -4,7 +4,7 @@
 #
 # Without an option it runs what checks the program itself, but for the cases that take long. --all, which CI uses, adds these,
 # the same unit tests under the sanitizers, the commands of README and the guides, the cases with the second kind of probes, pushes to an OpenTelemetry collector, another kernel in a virtual machine, browsers and
-# other programs that read our files, hostile recordings, clang-tidy, and two copies of the tree: the recipes of docs/HOWTO.md followed in one, a build
+# other programs that read our files, programs at random with a diary, hostile recordings, clang-tidy, and two copies of the tree: the recipes of docs/HOWTO.md followed in one, a build
 # by clang of the other.
 #
 # --again, which CI uses too: a suite in which something failed is run once more at the end, when nothing else of this run is
@@ -260,6 +260,7 @@ main() {
 			[ -x "$other" ] && suite "$(basename "$(dirname "$other")")" 900 "$other"
 		done
 		suite tutorial 900 tests/tutorial.py
+		suite diary 500 tests/diary/run.py --fixed
 		suite hostile 400 tests/export/hostile.py --seeds 2 --seconds 8
 		suite attack 600 tests/hostile/attack.py
 		if build build-fuzz 900 fuzz-programs fuzz-seeds; then
