@@ -284,143 +284,108 @@ void advise_print_markdown(struct out *o, const struct advise_print *p)
 
 /* ---- JSON ---- */
 
-static void string(struct out *o, const char *s, size_t n)
-{
-	struct text t = { .s = NULL };
-	char *copy = NULL;
-
-	/* what is safe for a terminal is so here; the text's own marks are not */
-	n = s ? n : 0;
-	text_mem(&t, s ? s : "", n);
-	text_mem(&t, "", 1);
-	copy = t.bad ? NULL : t.s;
-	if (copy) {
-		struct text json = { .s = NULL };
-
-		text_json(&json, copy, n);
-		for (size_t done = 0; done < json.len; done += 4096)
-			out_mem(o, json.s + done, json.len - done < 4096 ? json.len - done : 4096);
-		text_free(&json);
-	} else {
-		out_str(o, "\"\"");
-	}
-	text_free(&t);
-}
-
-static void member(struct out *o, const char *name, const char *value)
-{
-	out_fmt(o, ",\"%s\":", name);
-	string(o, value, strlen(value));
-}
-
-static void json_place(struct out *o, const struct advise_print *p, const struct advise_place *at)
+static void json_place(struct json *j, const struct advise_print *p, const struct advise_place *at)
 {
 	const char *s = at->stack.s;
 	size_t left = at->stack.len;
 
-	out_str(o, "{\"name\":");
-	string(o, at->name.s, at->name.len);
-	out_fmt(o,
-		",\"count\":%llu,\"cost_ns\":%llu,\"bytes\":%llu,\"longest_at_ns\":%lld,\"longest_"
-		"ns\":%llu,"
-		"\"stack\":[",
-		(unsigned long long)at->n, (unsigned long long)at->cost_ns,
-		(unsigned long long)at->bytes, (long long)(at->at_ns - p->start_ns),
-		(unsigned long long)at->took_ns);
+	json_open_object(j, NULL);
+	json_put_bytes(j, "name", at->name.s, at->name.len);
+	json_put_u64(j, "count", at->n);
+	json_put_u64(j, "cost_ns", at->cost_ns);
+	json_put_u64(j, "bytes", at->bytes);
+	json_put_i64(j, "longest_at_ns", (int64_t)(at->at_ns - p->start_ns));
+	json_put_u64(j, "longest_ns", at->took_ns);
+	json_open_array(j, "stack");
 	while (left) {
 		const char *end = memchr(s, '\n', left);
 		size_t n = end ? (size_t)(end - s) : left;
 
-		string(o, s, n);
+		json_put_bytes(j, NULL, s, n);
 		left -= n + (end != NULL);
 		s += n + (end != NULL);
-		if (left)
-			out_char(o, ',');
 	}
-	out_str(o, "]}");
+	json_end(j);
+	json_end(j);
 }
 
-static void json_finding(struct out *o, const struct advise_print *p,
+static void json_finding(struct json *j, const struct advise_print *p,
 			 const struct advise_finding *f)
 {
-	out_str(o, "{\"rule\":");
-	string(o, f->rule->name, strlen(f->rule->name));
-	member(o, "title", f->rule->title);
-	member(o, "severity", advise_severity_name(f->severity));
-	out_fmt(o, ",\"pid\":%u,\"comm\":", f->pid);
-	string(o, f->comm.s, f->comm.len);
-	out_fmt(o, ",\"count\":%llu,\"cost_ns\":%llu,\"share\":%.6f,\"bytes\":%llu,\"evidence\":",
-		(unsigned long long)f->n, (unsigned long long)f->cost_ns, f->share,
-		(unsigned long long)f->bytes);
-	string(o, f->evidence.s, f->evidence.len);
-	member(o, "cost", f->rule->cost);
-	member(o, "todo", f->rule->todo);
-	out_str(o, ",\"places\":[");
-	for (unsigned int k = 0; k < f->nplaces; k++) {
-		out_str(o, k ? "," : "");
-		json_place(o, p, &f->places[k]);
-	}
-	out_str(o, "]}");
+	json_open_object(j, NULL);
+	json_put_str(j, "rule", f->rule->name);
+	json_put_str(j, "title", f->rule->title);
+	json_put_str(j, "severity", advise_severity_name(f->severity));
+	json_put_u64(j, "pid", f->pid);
+	json_put_bytes(j, "comm", f->comm.s, f->comm.len);
+	json_put_u64(j, "count", f->n);
+	json_put_u64(j, "cost_ns", f->cost_ns);
+	json_put_real(j, "share", 6, f->share);
+	json_put_u64(j, "bytes", f->bytes);
+	json_put_bytes(j, "evidence", f->evidence.s, f->evidence.len);
+	json_put_str(j, "cost", f->rule->cost);
+	json_put_str(j, "todo", f->rule->todo);
+	json_open_array(j, "places");
+	for (unsigned int k = 0; k < f->nplaces; k++)
+		json_place(j, p, &f->places[k]);
+	json_end(j);
+	json_end(j);
 }
 
 /* Calls that were counted in windows and not looked at one by one; nothing where there were none. */
-static void json_muted(struct out *o, const struct advise_print *p)
+static void json_muted(struct json *j, const struct advise_print *p)
 {
 	const struct ct_estimated *e = p->muted_calls ? &p->muted_calls->unseen : NULL;
 	uint64_t calls = e ? muted_calls(p->muted_calls) : 0;
 
 	if (p->muted && p->muted[0]) {
-		out_str(o, ",\"muted\":[");
-		for (int i = 0; p->muted[i]; i++) {
-			out_str(o, i ? "," : "");
-			string(o, p->muted[i], strlen(p->muted[i]));
-		}
-		out_char(o, ']');
+		json_open_array(j, "muted");
+		for (int i = 0; p->muted[i]; i++)
+			json_put_str(j, NULL, p->muted[i]);
+		json_end(j);
 	}
 	if (!calls && (!e || !muted_error(e)))
 		return;
-	out_fmt(o, ",\"muted_calls\":%llu,\"estimated\":%llu,\"error\":%llu",
-		(unsigned long long)calls, (unsigned long long)muted_unseen(e),
-		(unsigned long long)muted_error(e));
+	json_put_u64(j, "muted_calls", calls);
+	json_put_u64(j, "estimated", muted_unseen(e));
+	json_put_u64(j, "error", muted_error(e));
 	if (muted_is_floor(calls, e))
-		out_fmt(o, ",\"at_least\":%llu", (unsigned long long)muted_at_least(calls, e));
+		json_put_u64(j, "at_least", muted_at_least(calls, e));
 }
 
 void advise_print_json(struct out *o, const struct advise_print *p)
 {
-	char unprobed[JSON_UNPROBED_MAX] = "";
+	struct json j = json_to(o);
 	struct advise_totals t;
-	bool any = false;
 
 	advise_totals(p->advice, &t);
+	json_open_object(&j, NULL);
+	json_put_str(&j, "type", "advice");
+	json_put_str(&j, "version", p->version ? p->version : "");
+	json_put_str(&j, "title", p->title ? p->title : "");
+	json_put_u64(&j, "calls", t.calls);
+	json_put_u64(&j, "work", t.work);
+	json_put_u64(&j, "processes", t.processes);
+	json_put_u64(&j, "span_ns", t.span_ns);
+	json_put_u64(&j, "lost", p->losses ? losses_total(p->losses) : 0);
+	json_put_u64(&j, "not_looked_at", t.no_room);
 	if (p->losses)
-		json_unprobed(unprobed, sizeof(unprobed), &p->losses->unprobed);
-	out_str(o, "{\"type\":\"advice\"");
-	member(o, "version", p->version ? p->version : "");
-	member(o, "title", p->title ? p->title : "");
-	out_fmt(o,
-		",\"calls\":%llu,\"work\":%llu,\"processes\":%u,\"span_ns\":%llu,\"lost\":%llu,"
-		"\"not_looked_at\":%llu%s,"
-		"\"findings\":[",
-		(unsigned long long)t.calls, (unsigned long long)t.work, t.processes,
-		(unsigned long long)t.span_ns,
-		(unsigned long long)(p->losses ? losses_total(p->losses) : 0),
-		(unsigned long long)t.no_room, unprobed);
+		json_unprobed_member(&j, &p->losses->unprobed);
+	json_open_array(&j, "findings");
 	for (size_t i = 0; i < p->n; i++) {
-		out_str(o, i ? ",\n" : "\n");
-		json_finding(o, p, &p->findings[i]);
+		json_line(&j, "");
+		json_finding(&j, p, &p->findings[i]);
 	}
-	out_char(o, ']');
-	json_muted(o, p);
-	out_str(o, ",\"not_checked\":[");
+	json_end(&j);
+	json_muted(&j, p);
+	json_open_array(&j, "not_checked");
 	for (unsigned int i = 0; advise_rule_at(i); i++) {
 		const struct advise_rule *r = advise_rule_at(i);
 
-		if (!advise_wanted(p->advice, r) || advise_checked(p->advice, r))
-			continue;
-		out_str(o, any ? "," : "");
-		string(o, r->name, strlen(r->name));
-		any = true;
+		if (advise_wanted(p->advice, r) && !advise_checked(p->advice, r))
+			json_put_str(&j, NULL, r->name);
 	}
-	out_str(o, "]}\n");
+	json_end(&j);
+	json_end(&j);
+	out_char(o, '\n');
 }

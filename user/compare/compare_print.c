@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../util/io/json.h"
 #include "../util/text.h"
 #include "../util/units.h"
 #include "compare.h"
@@ -292,107 +293,100 @@ static void markdown_one(struct out *o, const struct compare *c, size_t nexprs)
 
 /* ---- JSON ---- */
 
-static void json_string(struct out *o, const char *s)
+static void json_change(struct json *j, const char *key, const struct judge_change *c)
 {
-	struct text t = { 0 };
-
-	text_json(&t, s, NAME_MAX_BYTES);
-	if (t.bad)
-		out_str(o, "\"\"");
-	else
-		out_mem(o, t.s, t.len);
-	text_free(&t);
+	json_open_object(j, key);
+	json_put_digits(j, "base", 12, c->base.median);
+	json_put_digits(j, "new", 12, c->now.median);
+	json_put_digits(j, "change", 12, c->change);
+	json_put_digits(j, "base_noise", 12, c->base.spread);
+	json_put_digits(j, "new_noise", 12, c->now.spread);
+	json_put_digits(j, "p", 12, either_way(c));
+	json_end(j);
 }
 
-static void json_number(struct out *o, const char *key, double v)
+static void json_file(struct json *j, const char *key, const struct saved *s)
 {
-	if (isfinite(v))
-		out_fmt(o, "\"%s\":%.12g", key, v);
-	else
-		out_fmt(o, "\"%s\":null", key);
+	json_open_object(j, key);
+	json_put_str(j, "file", s->path);
+	json_put_u64(j, "runs", s->nruns);
+	json_put_u64(j, "lost", s->lost);
+	json_end(j);
 }
 
-static void json_change(struct out *o, const struct judge_change *c)
-{
-	out_char(o, '{');
-	json_number(o, "base", c->base.median);
-	out_char(o, ',');
-	json_number(o, "new", c->now.median);
-	out_char(o, ',');
-	json_number(o, "change", c->change);
-	out_char(o, ',');
-	json_number(o, "base_noise", c->base.spread);
-	out_char(o, ',');
-	json_number(o, "new_noise", c->now.spread);
-	out_char(o, ',');
-	json_number(o, "p", either_way(c));
-	out_char(o, '}');
-}
-
-static void json_file(struct out *o, const struct saved *s)
-{
-	out_str(o, "{\"file\":");
-	json_string(o, s->path);
-	out_fmt(o, ",\"runs\":%zu,\"lost\":%llu}", s->nruns, (unsigned long long)s->lost);
-}
-
-static void json_checks(struct out *o, const struct compare *c)
+static void json_condition(struct json *j, const struct judge_result *r)
 {
 	static const char *const words[] = { "pass", "fail", "noise", "unknown" };
 
-	out_str(o, ",\n\"conditions\":[");
-	for (size_t i = 0; i < c->results.n; i++) {
-		const struct judge_result *r = &c->results.r[i];
-
-		out_str(o, i ? ",\n {\"expression\":" : "\n {\"expression\":");
-		json_string(o, r->expr->text);
-		out_fmt(o, ",\"section\":\"%s\",\"name\":", saved_section_name(r->c.section));
-		json_string(o, r->c.name);
-		out_fmt(o, ",\"field\":\"%s\",", saved_field_name(r->c.field));
-		json_number(o, "base", r->c.base.median);
-		out_char(o, ',');
-		json_number(o, "new", r->c.now.median);
-		out_char(o, ',');
-		json_number(o, "change", r->c.change);
-		out_char(o, ',');
-		json_number(o, "p", r->p);
-		out_fmt(o, ",\"result\":\"%s\"%s}",
-			words[r->unknown ? 3
-			      : r->hit	 ? 1
-			      : r->noise ? 2
-					 : 0],
-			r->unknown && r->estimate ? ",\"estimate\":true" : "");
-	}
-	out_char(o, ']');
+	json_line(j, " ");
+	json_open_object(j, NULL);
+	json_put_str(j, "expression", r->expr->text);
+	json_put_str(j, "section", saved_section_name(r->c.section));
+	json_put_str(j, "name", r->c.name);
+	json_put_str(j, "field", saved_field_name(r->c.field));
+	json_put_digits(j, "base", 12, r->c.base.median);
+	json_put_digits(j, "new", 12, r->c.now.median);
+	json_put_digits(j, "change", 12, r->c.change);
+	json_put_digits(j, "p", 12, r->p);
+	json_put_str(j, "result", words[r->unknown ? 3 : r->hit ? 1 : r->noise ? 2 : 0]);
+	if (r->unknown && r->estimate)
+		json_put_bool(j, "estimate", true);
+	json_end(j);
 }
 
-static void json_one(struct out *o, const struct compare *c)
+static void json_one(struct json *j, const struct compare *c)
 {
-	out_str(o, "{\"base\":");
-	json_file(o, c->base);
-	out_str(o, ",\"new\":");
-	json_file(o, c->now);
-	out_fmt(o, ",\"regressions\":%zu,\"tested\":%s,\"corrected\":%s,\n\"metrics\":{",
-		c->regressions, c->results.tested ? "true" : "false",
-		c->results.tested && c->results.corrected ? "true" : "false");
+	json_line(j, "");
+	json_open_object(j, NULL);
+	json_file(j, "base", c->base);
+	json_file(j, "new", c->now);
+	json_put_u64(j, "regressions", c->regressions);
+	json_put_bool(j, "tested", c->results.tested);
+	json_put_bool(j, "corrected", c->results.tested && c->results.corrected);
+	json_line(j, "");
+	json_open_object(j, "metrics");
 	for (size_t i = 0; i < c->nkeys; i++) {
-		out_fmt(o, "%s\n \"%s\":", i ? "," : "", c->keys[i].name);
-		json_change(o, &c->keys[i]);
+		json_line(j, " ");
+		json_change(j, c->keys[i].name, &c->keys[i]);
 	}
-	out_str(o, "},\n\"rows\":[");
+	json_end(j);
+	json_line(j, "");
+	json_open_array(j, "rows");
 	for (size_t i = 0; i < c->nrows; i++) {
-		out_fmt(o, "%s\n {\"section\":\"%s\",\"name\":", i ? "," : "",
-			saved_section_name(c->rows[i].time.section));
-		json_string(o, c->rows[i].time.name);
-		out_str(o, ",\"calls\":");
-		json_change(o, &c->rows[i].calls);
-		out_str(o, ",\"time\":");
-		json_change(o, &c->rows[i].time);
-		out_char(o, '}');
+		json_line(j, " ");
+		json_open_object(j, NULL);
+		json_put_str(j, "section", saved_section_name(c->rows[i].time.section));
+		json_put_str(j, "name", c->rows[i].time.name);
+		json_change(j, "calls", &c->rows[i].calls);
+		json_change(j, "time", &c->rows[i].time);
+		json_end(j);
 	}
-	out_fmt(o, "],\n\"rows_left_out\":%zu", c->nothers);
-	json_checks(o, c);
-	out_char(o, '}');
+	json_end(j);
+	json_line(j, "");
+	json_put_u64(j, "rows_left_out", c->nothers);
+	json_line(j, "");
+	json_open_array(j, "conditions");
+	for (size_t i = 0; i < c->results.n; i++)
+		json_condition(j, &c->results.r[i]);
+	json_end(j);
+	json_end(j);
+}
+
+static void print_as_json(struct out *o, const struct compare *c, size_t n, const char *version)
+{
+	struct json j = json_to(o);
+
+	json_open_object(&j, NULL);
+	json_put_str(&j, "schema", "cudatrace-compare");
+	json_put_u64(&j, "version", 1);
+	json_put_str(&j, "cudatrace", version);
+	json_put_digits(&j, "level", 6, n ? c[0].results.level : 0);
+	json_open_array(&j, "comparisons");
+	for (size_t i = 0; i < n; i++)
+		json_one(&j, &c[i]);
+	json_end(&j);
+	json_end(&j);
+	out_char(o, '\n');
 }
 
 /* ---- JUnit ---- */
@@ -486,20 +480,15 @@ void compare_print(struct out *o, enum compare_format format, const struct compa
 		return;
 	}
 	if (format == COMPARE_JSON) {
-		out_str(o, "{\"schema\":\"cudatrace-compare\",\"version\":1,\"cudatrace\":");
-		json_string(o, version);
-		out_fmt(o, ",\"level\":%g,\"comparisons\":[\n", n ? c[0].results.level : 0);
+		print_as_json(o, c, n, version);
+		return;
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (i)
-			out_str(o, format == COMPARE_JSON ? ",\n" : "\n");
-		if (format == COMPARE_JSON)
-			json_one(o, &c[i]);
-		else if (format == COMPARE_MARKDOWN)
+			out_char(o, '\n');
+		if (format == COMPARE_MARKDOWN)
 			markdown_one(o, &c[i], nexprs);
 		else
 			print_one(o, &c[i], nexprs);
 	}
-	if (format == COMPARE_JSON)
-		out_str(o, "]}\n");
 }

@@ -97,3 +97,15 @@ size_t json_unprobed(char *buf, size_t size, const struct unprobed_sum *u)
 		(unsigned long long)u->processes, (unsigned long long)u->ended,
 		(unsigned long long)u->longest_ns, u->more ? "true" : "false");
 }
+
+void json_unprobed_member(struct json *j, const struct unprobed_sum *u)
+{
+	if (!unprobed_any(u))
+		return;
+	json_open_object(j, "unprobed");
+	json_put_u64(j, "processes", u->processes);
+	json_put_u64(j, "ended", u->ended);
+	json_put_u64(j, "max_ns", u->longest_ns);
+	json_put_bool(j, "at_least", u->more);
+	json_end(j);
+}

@@ -5,6 +5,7 @@
 #define CT_JSON_TEXT_H
 
 #include "sink.h"
+#include "../util/io/json.h"
 #include "../util/text.h"
 
 /* ,"kernel":"...","kernel_mangled":"...","kernel_source":"registered" */
@@ -13,6 +14,8 @@ void json_kernel(struct text *, const struct kernel_name *);
  * Returns its length. */
 #define JSON_UNPROBED_MAX 160
 size_t json_unprobed(char *, size_t size, const struct unprobed_sum *);
+/* The same member, by a writer. */
+void json_unprobed_member(struct json *, const struct unprobed_sum *);
 /* ,"stack":[{...}],"stack_flags":["cut"] */
 void json_stack(struct text *, const struct sink_opts *, const struct stack *);
 

@@ -6,57 +6,21 @@
 #include <stdlib.h>
 
 #include "../format/json_text.h"
-#include "../util/text.h"
 #include "mem_print.h"
 
-static void member(struct text *t, const char *name, uint64_t v)
-{
-	text_str(t, ",\"");
-	text_str(t, name);
-	text_str(t, "\":");
-	text_u64(t, v);
-}
-
-static void member_text(struct text *t, const char *name, const char *s)
-{
-	text_str(t, ",\"");
-	text_str(t, name);
-	text_str(t, "\":");
-	if (s)
-		text_json(t, s, 4096);
-	else
-		text_str(t, "null");
-}
-
-static void member_hex(struct text *t, const char *name, uint64_t v)
-{
-	text_str(t, ",\"");
-	text_str(t, name);
-	text_str(t, "\":\"");
-	text_hex(t, v);
-	text_str(t, "\"");
-}
-
-static void device(struct text *t, uint16_t d)
+static void device(struct json *j, uint16_t d)
 {
 	if (d == LIVE_NO_DEVICE)
-		member_text(t, "device", NULL);
+		json_put_null(j, "device");
 	else
-		member(t, "device", d);
+		json_put_u64(j, "device", d);
 }
 
-/* Writes the text out, so that it stays small. */
-static void flush(struct out *o, struct text *t)
+static void head(struct json *j, const struct ledger *l, uint32_t process)
 {
-	out_mem(o, t->s, t->len);
-	t->len = 0;
-}
-
-static void head(struct text *t, const struct ledger *l, uint32_t process)
-{
-	text_str(t, "{\"pid\":");
-	text_u64(t, l->processes[process].shown_pid);
-	member_text(t, "comm", l->processes[process].comm);
+	json_open_object(j, NULL);
+	json_put_u64(j, "pid", l->processes[process].shown_pid);
+	json_put_str(j, "comm", l->processes[process].comm);
 }
 
 static uint64_t since(const struct mem_about *a, uint64_t at_ns)
@@ -64,211 +28,207 @@ static uint64_t since(const struct mem_about *a, uint64_t at_ns)
 	return at_ns > a->start_ns ? at_ns - a->start_ns : 0;
 }
 
-static void row(struct text *t, const struct ledger *l, const struct mem_about *a,
+static void row(struct json *j, const struct ledger *l, const struct mem_about *a,
 		const struct ledger_row *r)
 {
 	if (r->by == LEDGER_BY_ALL)
-		text_str(t, "{\"pid\":null");
+		json_open_object(j, NULL), json_put_null(j, "pid");
 	else
-		head(t, l, r->process);
-	member_text(t, "where", mem_where_name((enum ledger_where)r->where));
+		head(j, l, r->process);
+	json_put_str(j, "where", mem_where_name((enum ledger_where)r->where));
 	if (r->by == LEDGER_BY_DEVICE || r->by == LEDGER_LEAK)
-		device(t, r->device);
+		device(j, r->device);
 	if (r->by == LEDGER_BY_KIND || r->by == LEDGER_LEAK)
-		member_text(t, "kind", api_memory_name((enum api_memory_kind)r->kind));
+		json_put_str(j, "kind", api_memory_name((enum api_memory_kind)r->kind));
 	if (r->by == LEDGER_BY_STACK || r->by == LEDGER_LEAK)
-		member(t, "site", r->site);
+		json_put_u64(j, "site", r->site);
 	if (r->by == LEDGER_BY_LIBRARY)
-		member_text(t, "library", r->library);
+		json_put_str(j, "library", r->library);
 	if (r->by == LEDGER_LEAK) {
-		member(t, "bytes", r->bytes);
-		member(t, "allocations", r->n);
-		member_text(t, "until", mem_end_name((enum ledger_end)r->end));
-		member(t, "taken_ns", since(a, r->first_ns));
-		text_str(t, ",\"addresses\":[");
+		json_put_u64(j, "bytes", r->bytes);
+		json_put_u64(j, "allocations", r->n);
+		json_put_str(j, "until", mem_end_name((enum ledger_end)r->end));
+		json_put_u64(j, "taken_ns", since(a, r->first_ns));
+		json_open_array(j, "addresses");
 		for (uint64_t i = 0; i < r->n && i < ARRAY_LEN(r->addresses) && r->addresses[i];
-		     i++) {
-			text_str(t, i ? ",\"" : "\"");
-			text_hex(t, r->addresses[i]);
-			text_str(t, "\"");
-		}
-		text_str(t, "]");
+		     i++)
+			json_put_hex(j, NULL, r->addresses[i]);
+		json_end(j);
 	} else {
-		member(t, "in_use", r->bytes);
-		member(t, "live", r->n);
-		member(t, "peak", r->peak);
-		member(t, "peak_ns", r->peak ? since(a, r->peak_ns) : 0);
-		member(t, "taken", r->taken);
-		member(t, "allocations", r->taken_n);
-		member(t, "frees", r->freed_n);
+		json_put_u64(j, "in_use", r->bytes);
+		json_put_u64(j, "live", r->n);
+		json_put_u64(j, "peak", r->peak);
+		json_put_u64(j, "peak_ns", r->peak ? since(a, r->peak_ns) : 0);
+		json_put_u64(j, "taken", r->taken);
+		json_put_u64(j, "allocations", r->taken_n);
+		json_put_u64(j, "frees", r->freed_n);
 	}
-	text_str(t, "}");
+	json_end(j);
 }
 
-static void rows(struct out *o, struct text *t, const struct ledger *l, const struct mem_about *a,
+static void rows(struct json *j, const struct ledger *l, const struct mem_about *a,
 		 enum ledger_by by, const char *name)
 {
 	const struct ledger_row **list;
 	uint32_t n;
 
 	list = mem_rows(l, by, &n);
-	text_str(t, ",\n\"");
-	text_str(t, name);
-	text_str(t, "\":[");
+	json_line(j, "");
+	json_open_array(j, name);
 	for (uint32_t i = 0; i < n; i++) {
-		text_str(t, i ? ",\n " : "\n ");
-		row(t, l, a, list[i]);
-		flush(o, t);
+		json_line(j, " ");
+		row(j, l, a, list[i]);
 	}
-	text_str(t, "]");
+	json_end(j);
 	free(list);
 }
 
-static void processes(struct out *o, struct text *t, const struct ledger *l)
+static void processes(struct json *j, const struct ledger *l)
 {
-	bool first = true;
-
-	text_str(t, ",\n\"processes\":[");
+	json_line(j, "");
+	json_open_array(j, "processes");
 	for (uint32_t i = 0; i < l->nprocesses; i++) {
 		const struct ledger_process *p = &l->processes[i];
 
 		if (!p->used || !p->had)
 			continue;
-		text_str(t, first ? "\n " : ",\n ");
-		first = false;
-		head(t, l, i);
-		text_str(t, p->from_start ? ",\"from_start\":true" : ",\"from_start\":false");
-		text_str(t, p->ended ? ",\"ended\":true" : ",\"ended\":false");
-		member(t, "leaked", p->leaked);
-		member(t, "leaked_allocations", p->leaked_n);
-		member(t, "out_of_memory", p->oom_n);
-		member(t, "failed_allocations", p->failed_n);
-		member(t, "double_frees", p->doubles_n);
-		member(t, "wrong_frees", p->wrong_n);
-		member(t, "invalid_frees", p->invalid_n);
-		member(t, "failed_frees", p->failed_frees_n);
-		member(t, "unseen_allocations", p->unseen_n);
-		member(t, "unseen_frees", p->unfreed_n);
-		member(t, "driver_bytes", p->driver_bytes);
-		member(t, "driver_peak", p->driver_peak);
-		text_str(t, "}");
-		flush(o, t);
+		json_line(j, " ");
+		head(j, l, i);
+		json_put_bool(j, "from_start", p->from_start);
+		json_put_bool(j, "ended", p->ended);
+		json_put_u64(j, "leaked", p->leaked);
+		json_put_u64(j, "leaked_allocations", p->leaked_n);
+		json_put_u64(j, "out_of_memory", p->oom_n);
+		json_put_u64(j, "failed_allocations", p->failed_n);
+		json_put_u64(j, "double_frees", p->doubles_n);
+		json_put_u64(j, "wrong_frees", p->wrong_n);
+		json_put_u64(j, "invalid_frees", p->invalid_n);
+		json_put_u64(j, "failed_frees", p->failed_frees_n);
+		json_put_u64(j, "unseen_allocations", p->unseen_n);
+		json_put_u64(j, "unseen_frees", p->unfreed_n);
+		json_put_u64(j, "driver_bytes", p->driver_bytes);
+		json_put_u64(j, "driver_peak", p->driver_peak);
+		json_end(j);
 	}
-	text_str(t, "]");
+	json_end(j);
 }
 
-static void faults(struct out *o, struct text *t, const struct ledger *l, const struct mem_about *a)
+static void faults(struct json *j, const struct ledger *l, const struct mem_about *a)
 {
-	text_str(t, ",\n\"faults\":[");
+	json_line(j, "");
+	json_open_array(j, "faults");
 	for (uint32_t i = 0; i < l->nfaults; i++) {
 		const struct ledger_fault *f = &l->faults[i];
 
-		text_str(t, i ? ",\n " : "\n ");
-		head(t, l, f->process);
-		member_text(t, "what", mem_fault_name((enum ledger_fault_what)f->what));
-		member_hex(t, "address", f->address);
-		member(t, "count", f->n);
-		member(t, "at_ns", since(a, f->at_ns));
-		member(t, "site", f->site);
-		member(t, "taken_site", f->taken_site);
-		member(t, "freed_site", f->freed_site);
-		text_str(t, "}");
-		flush(o, t);
+		json_line(j, " ");
+		head(j, l, f->process);
+		json_put_str(j, "what", mem_fault_name((enum ledger_fault_what)f->what));
+		json_put_hex(j, "address", f->address);
+		json_put_u64(j, "count", f->n);
+		json_put_u64(j, "at_ns", since(a, f->at_ns));
+		json_put_u64(j, "site", f->site);
+		json_put_u64(j, "taken_site", f->taken_site);
+		json_put_u64(j, "freed_site", f->freed_site);
+		json_end(j);
 	}
-	text_str(t, "],\n\"out_of_memory\":[");
+	json_end(j);
+	json_line(j, "");
+	json_open_array(j, "out_of_memory");
 	for (uint32_t i = 0; i < l->nooms; i++) {
 		const struct ledger_oom *m = &l->ooms[i];
 
-		text_str(t, i ? ",\n " : "\n ");
-		head(t, l, m->process);
-		member(t, "at_ns", since(a, m->at_ns));
-		member(t, "asked", m->asked);
-		member_text(t, "kind", api_memory_name((enum api_memory_kind)m->kind));
-		device(t, m->device);
-		member(t, "held", m->held);
-		member(t, "held_allocations", m->held_n);
-		member(t, "held_host", m->host);
-		member(t, "site", m->site);
-		text_str(t, ",\"holders\":[");
+		json_line(j, " ");
+		head(j, l, m->process);
+		json_put_u64(j, "at_ns", since(a, m->at_ns));
+		json_put_u64(j, "asked", m->asked);
+		json_put_str(j, "kind", api_memory_name((enum api_memory_kind)m->kind));
+		device(j, m->device);
+		json_put_u64(j, "held", m->held);
+		json_put_u64(j, "held_allocations", m->held_n);
+		json_put_u64(j, "held_host", m->host);
+		json_put_u64(j, "site", m->site);
+		json_open_array(j, "holders");
 		for (uint32_t h = 0; h < m->nholders; h++) {
-			text_str(t, h ? ",{\"site\":" : "{\"site\":");
-			text_u64(t, m->holders[h].site);
-			member(t, "bytes", m->holders[h].bytes);
-			member(t, "allocations", m->holders[h].n);
-			text_str(t, "}");
+			json_open_object(j, NULL);
+			json_put_u64(j, "site", m->holders[h].site);
+			json_put_u64(j, "bytes", m->holders[h].bytes);
+			json_put_u64(j, "allocations", m->holders[h].n);
+			json_end(j);
 		}
-		text_str(t, "]}");
-		flush(o, t);
+		json_end(j);
+		json_end(j);
 	}
-	text_str(t, "]");
+	json_end(j);
 }
 
-static void frame(struct text *t, const struct site_frame *f)
+static void frame(struct json *j, const struct site_frame *f)
 {
 	static const char *const kinds[] = { "native", "inlined", "python", "unknown" };
 
-	text_str(t, "{\"kind\":\"");
-	text_str(t, kinds[f->kind <= CT_FRAME_UNKNOWN ? f->kind : CT_FRAME_UNKNOWN]);
-	text_str(t, "\"");
-	member_text(t, "function", f->function);
-	member_text(t, "file", f->file);
-	member(t, "line", f->line);
-	member_text(t, "object", f->object);
-	member_hex(t, "address", f->address);
-	text_str(t, "}");
+	json_open_object(j, NULL);
+	json_put_str(j, "kind", kinds[f->kind <= CT_FRAME_UNKNOWN ? f->kind : CT_FRAME_UNKNOWN]);
+	json_put_str(j, "function", f->function);
+	json_put_str(j, "file", f->file);
+	json_put_u64(j, "line", f->line);
+	json_put_str(j, "object", f->object);
+	json_put_hex(j, "address", f->address);
+	json_end(j);
 }
 
-static void sites(struct out *o, struct text *t, const struct ledger *l)
+static void sites(struct json *j, const struct ledger *l)
 {
-	text_str(t, ",\n\"sites\":[");
+	json_line(j, "");
+	json_open_array(j, "sites");
 	for (uint32_t i = 0; i < sites_n(l->sites); i++) {
 		const struct site *s = sites_get(l->sites, i);
 
-		text_str(t, i ? ",\n {\"site\":" : "\n {\"site\":");
-		text_u64(t, i);
-		member_text(t, "api", s->func);
-		member_text(t, "library", s->library);
-		text_str(t, s->cut ? ",\"cut\":true,\"stack\":[" : ",\"cut\":false,\"stack\":[");
-		for (uint32_t f = 0; f < s->nframes; f++) {
-			if (f)
-				text_str(t, ",");
-			frame(t, &s->frames[f]);
-		}
-		text_str(t, "]}");
-		flush(o, t);
+		json_line(j, " ");
+		json_open_object(j, NULL);
+		json_put_u64(j, "site", i);
+		json_put_str(j, "api", s->func);
+		json_put_str(j, "library", s->library);
+		json_put_bool(j, "cut", s->cut);
+		json_open_array(j, "stack");
+		for (uint32_t f = 0; f < s->nframes; f++)
+			frame(j, &s->frames[f]);
+		json_end(j);
+		json_end(j);
 	}
-	text_str(t, "]");
+	json_end(j);
+}
+
+static void all_rows(struct json *j, const struct ledger *l, const struct mem_about *a)
+{
+	rows(j, l, a, LEDGER_BY_ALL, "all");
+	rows(j, l, a, LEDGER_BY_PROCESS, "by_process");
+	rows(j, l, a, LEDGER_BY_DEVICE, "by_device");
+	rows(j, l, a, LEDGER_BY_KIND, "by_kind");
+	rows(j, l, a, LEDGER_BY_STACK, "by_stack");
+	rows(j, l, a, LEDGER_BY_LIBRARY, "by_library");
+	rows(j, l, a, LEDGER_LEAK, "leaks");
 }
 
 void mem_print_json(struct out *o, const struct ledger *l, const struct mem_about *a)
 {
-	char unprobed[JSON_UNPROBED_MAX] = "";
-	struct text t = { 0 };
+	struct json j = json_to(o);
 
-	text_str(&t, "{\"type\":\"memory\",\"version\":");
-	text_json(&t, a->version ? a->version : "", 64);
-	member_text(&t, "title", a->title);
-	member_text(&t, "reason", a->end ? a->end->reason : NULL);
-	member(&t, "lost", a->end ? losses_total(&a->end->losses) : 0);
+	json_open_object(&j, NULL);
+	json_put_str(&j, "type", "memory");
+	json_put_str(&j, "version", a->version ? a->version : "");
+	json_put_str(&j, "title", a->title);
+	json_put_str(&j, "reason", a->end ? a->end->reason : NULL);
+	json_put_u64(&j, "lost", a->end ? losses_total(&a->end->losses) : 0);
 	if (a->end)
-		json_unprobed(unprobed, sizeof(unprobed), &a->end->losses.unprobed);
-	text_str(&t, unprobed);
-	member(&t, "not_in_book", l->no_room);
-	member(&t, "not_in_rows", l->no_row + sites_no_room(l->sites));
-	text_str(&t, mem_missing(l, a) ? ",\"leaks_known\":false" : ",\"leaks_known\":true");
-	processes(o, &t, l);
-	rows(o, &t, l, a, LEDGER_BY_ALL, "all");
-	rows(o, &t, l, a, LEDGER_BY_PROCESS, "by_process");
-	rows(o, &t, l, a, LEDGER_BY_DEVICE, "by_device");
-	rows(o, &t, l, a, LEDGER_BY_KIND, "by_kind");
-	rows(o, &t, l, a, LEDGER_BY_STACK, "by_stack");
-	rows(o, &t, l, a, LEDGER_BY_LIBRARY, "by_library");
-	rows(o, &t, l, a, LEDGER_LEAK, "leaks");
-	faults(o, &t, l, a);
-	sites(o, &t, l);
-	text_str(&t, "}\n");
-	flush(o, &t);
-	text_free(&t);
+		json_unprobed_member(&j, &a->end->losses.unprobed);
+	json_put_u64(&j, "not_in_book", l->no_room);
+	json_put_u64(&j, "not_in_rows", l->no_row + sites_no_room(l->sites));
+	json_put_bool(&j, "leaks_known", !mem_missing(l, a));
+	processes(&j, l);
+	all_rows(&j, l, a);
+	faults(&j, l, a);
+	sites(&j, l);
+	json_end(&j);
+	out_char(o, '\n');
 }
 
 /* A line for each interval. */
@@ -276,39 +236,35 @@ void mem_print_watch_json(struct out *o, const struct ledger *l, const struct me
 			  uint64_t now_ns)
 {
 	const struct ledger_row **list;
-	struct text t = { 0 };
-	bool first = true;
+	struct json j = json_to(o);
 	uint32_t n;
 
-	text_str(&t, "{\"type\":\"watch\",\"at_ns\":");
-	text_u64(&t, since(a, now_ns));
-	text_str(&t, ",\"by_process\":[");
+	json_open_object(&j, NULL);
+	json_put_str(&j, "type", "watch");
+	json_put_u64(&j, "at_ns", since(a, now_ns));
+	json_open_array(&j, "by_process");
 	list = mem_rows(l, LEDGER_BY_PROCESS, &n);
 	for (uint32_t i = 0; i < n; i++) {
 		if (!list[i]->bytes && !list[i]->marked)
 			continue;
-		if (!first)
-			text_str(&t, ",");
-		first = false;
-		head(&t, l, list[i]->process);
-		member_text(&t, "where", mem_where_name((enum ledger_where)list[i]->where));
-		member(&t, "in_use", list[i]->bytes);
-		member(&t, "peak", list[i]->peak);
-		member(&t, "before", list[i]->marked);
-		text_str(&t, "}");
-		flush(o, &t);
+		head(&j, l, list[i]->process);
+		json_put_str(&j, "where", mem_where_name((enum ledger_where)list[i]->where));
+		json_put_u64(&j, "in_use", list[i]->bytes);
+		json_put_u64(&j, "peak", list[i]->peak);
+		json_put_u64(&j, "before", list[i]->marked);
+		json_end(&j);
 	}
 	free(list);
-	text_str(&t, "],\"driver\":[");
-	for (uint32_t i = 0, any = 0; i < l->nprocesses; i++) {
+	json_end(&j);
+	json_open_array(&j, "driver");
+	for (uint32_t i = 0; i < l->nprocesses; i++) {
 		if (!l->processes[i].used || l->processes[i].ended || !l->processes[i].driver_bytes)
 			continue;
-		text_str(&t, any++ ? "," : "");
-		head(&t, l, i);
-		member(&t, "bytes", l->processes[i].driver_bytes);
-		text_str(&t, "}");
+		head(&j, l, i);
+		json_put_u64(&j, "bytes", l->processes[i].driver_bytes);
+		json_end(&j);
 	}
-	text_str(&t, "]}\n");
-	flush(o, &t);
-	text_free(&t);
+	json_end(&j);
+	json_end(&j);
+	out_char(o, '\n');
 }

@@ -9,96 +9,84 @@
 #include "../format/json_text.h"
 #include "stat_print.h"
 
-static void string(struct out *o, const char *s, size_t n)
-{
-	static const size_t piece = 4096;
-
-	out_char(o, '"');
-	for (size_t at = 0; at < n; at += piece) {
-		size_t len = n - at <= piece ? n - at : text_cut(s + at, piece);
-		char *p = out_reserve(o, piece * 6);
-
-		out_commit(o, (size_t)(escape_json(p, s + at, len) - p));
-		if (len < piece && at + len < n)
-			at -= piece - len;
-	}
-	out_char(o, '"');
-}
-
 /* Times that are not known (for example of calls without return probes) are left out. */
-static void sums(struct out *o, const struct ct_sums *n)
+static void sums(struct json *j, const struct ct_sums *n)
 {
-	out_fmt(o, "\"calls\":%llu,\"failed\":%llu", (unsigned long long)n->calls,
-		(unsigned long long)n->failed);
-	if (n->timed)
-		out_fmt(o,
-			",\"total_ns\":%llu,\"avg_ns\":%.1f,\"min_ns\":%llu,\"max_ns\":%llu,"
-			"\"stddev_ns\":%.1f",
-			(unsigned long long)n->ns, book_mean_ns(n), (unsigned long long)n->min_ns,
-			(unsigned long long)n->max_ns, book_deviation_ns(n));
-	out_fmt(o, ",\"bytes\":%llu", (unsigned long long)n->bytes);
+	json_put_u64(j, "calls", n->calls);
+	json_put_u64(j, "failed", n->failed);
+	if (n->timed) {
+		json_put_u64(j, "total_ns", n->ns);
+		json_put_real(j, "avg_ns", 1, book_mean_ns(n));
+		json_put_u64(j, "min_ns", n->min_ns);
+		json_put_u64(j, "max_ns", n->max_ns);
+		json_put_real(j, "stddev_ns", 1, book_deviation_ns(n));
+	}
+	json_put_u64(j, "bytes", n->bytes);
 }
 
 /* Writes the estimated part of the calls and by how much it may be wrong at 95 % confidence, or
  * only the minimum number if text output shows only that. Writes nothing if each call was
  * counted. */
-static void estimate(struct out *o, uint64_t calls, const struct ct_estimated *e)
+static void estimate(struct json *j, uint64_t calls, const struct ct_estimated *e)
 {
 	if (!muted_unseen(e) && !muted_error(e))
 		return;
-	out_fmt(o, ",\"estimated\":%llu,\"error\":%llu", (unsigned long long)muted_unseen(e),
-		(unsigned long long)muted_error(e));
+	json_put_u64(j, "estimated", muted_unseen(e));
+	json_put_u64(j, "error", muted_error(e));
 	if (muted_is_floor(calls, e))
-		out_fmt(o, ",\"at_least\":%llu", (unsigned long long)muted_at_least(calls, e));
+		json_put_u64(j, "at_least", muted_at_least(calls, e));
 }
 
-static void row(struct out *o, const struct report_row *r, const struct print_about *a)
+static void sizes(struct json *j, const struct report_row *r)
+{
+	json_put_real(j, "avg_bytes", 1, book_mean_ns(&r->sizes->n));
+	json_put_u64(j, "median_bytes", r->median_bytes);
+	json_put_u64(j, "min_bytes", r->sizes->n.min_ns);
+	json_put_u64(j, "max_bytes", r->sizes->n.max_ns);
+	json_put_real(j, "stddev_bytes", 1, book_deviation_ns(&r->sizes->n));
+}
+
+static void histogram(struct json *j, const struct report_row *r)
+{
+	json_open_array(j, "histogram");
+	for (int i = 0; i < CT_HIST_BUCKETS; i++) {
+		if (!r->hist->n[i])
+			continue;
+		json_open_array(j, NULL);
+		json_put_u64(j, NULL, book_bucket_ns((uint32_t)i));
+		json_put_u64(j, NULL, r->hist->n[i]);
+		json_end(j);
+	}
+	json_end(j);
+}
+
+static void row(struct json *j, const struct report_row *r, const struct print_about *a)
 {
 	double share = a->device && r->what == BOOK_KERNEL ? report_occupancy(&r->shape, a->device)
 							   : -1;
 
-	out_str(o, "{\"name\":");
-	string(o, r->label.s, r->label.len);
-	out_char(o, ',');
-	sums(o, &r->n);
-	estimate(o, r->n.calls, &r->unseen);
-	out_fmt(o, ",\"share\":%.6f", r->share);
-	if (r->hist)
-		out_fmt(o, ",\"median_ns\":%llu,\"p90_ns\":%llu,\"p99_ns\":%llu",
-			(unsigned long long)r->median_ns, (unsigned long long)r->p90_ns,
-			(unsigned long long)r->p99_ns);
-	if (r->sizes)
-		out_fmt(o,
-			",\"avg_bytes\":%.1f,\"median_bytes\":%llu,\"min_bytes\":%llu,\"max_"
-			"bytes\":%llu,\"stddev_bytes\":%.1f",
-			book_mean_ns(&r->sizes->n), (unsigned long long)r->median_bytes,
-			(unsigned long long)r->sizes->n.min_ns,
-			(unsigned long long)r->sizes->n.max_ns, book_deviation_ns(&r->sizes->n));
-	if (share >= 0)
-		out_fmt(o, ",\"occupancy\":%.4f", share);
-	if (a->hist && r->hist) {
-		bool any = false;
-
-		out_str(o, ",\"histogram\":[");
-		for (int i = 0; i < CT_HIST_BUCKETS; i++) {
-			if (!r->hist->n[i])
-				continue;
-			out_fmt(o, "%s[%llu,%u]", any ? "," : "",
-				(unsigned long long)book_bucket_ns((uint32_t)i), r->hist->n[i]);
-			any = true;
-		}
-		out_char(o, ']');
+	json_line(j, " ");
+	json_open_object(j, NULL);
+	json_put_bytes(j, "name", r->label.s, r->label.len);
+	sums(j, &r->n);
+	estimate(j, r->n.calls, &r->unseen);
+	json_put_real(j, "share", 6, r->share);
+	if (r->hist) {
+		json_put_u64(j, "median_ns", r->median_ns);
+		json_put_u64(j, "p90_ns", r->p90_ns);
+		json_put_u64(j, "p99_ns", r->p99_ns);
 	}
-	out_char(o, '}');
-}
-
-static void number(struct out *o, const char *key, uint64_t v)
-{
-	out_fmt(o, ",\"%s\":%llu", key, (unsigned long long)v);
+	if (r->sizes)
+		sizes(j, r);
+	if (share >= 0)
+		json_put_real(j, "occupancy", 4, share);
+	if (a->hist && r->hist)
+		histogram(j, r);
+	json_end(j);
 }
 
 /* Writes values from device work. With --gpu they are there even if no device work came. */
-static void derived_device(struct out *o, const struct report *r)
+static void derived_device(struct json *j, const struct report *r)
 {
 	uint64_t bytes = 0, ns = 0;
 
@@ -106,29 +94,31 @@ static void derived_device(struct out *o, const struct report *r)
 		bytes += r->traffic[w].bytes;
 		ns += r->traffic[w].ns;
 	}
-	number(o, "kernel_time", r->totals[REPORT_KERNELS].ns);
-	number(o, "copy_time", r->totals[REPORT_COPIES].ns);
+	json_put_u64(j, "kernel_time", r->totals[REPORT_KERNELS].ns);
+	json_put_u64(j, "copy_time", r->totals[REPORT_COPIES].ns);
 	if (r->span_ns)
-		out_fmt(o, ",\"kernel_utilization\":%.6f",
-			r->ndevices ? print_kernel_utilization(r) : 0);
+		json_put_real(j, "kernel_utilization", 6,
+			      r->ndevices ? print_kernel_utilization(r) : 0);
 	if (ns)
-		out_fmt(o, ",\"memory_efficiency\":%.6f", (double)bytes / (double)ns);
+		json_put_real(j, "memory_efficiency", 6, (double)bytes / (double)ns);
 }
 
 /* Writes the latest share of the time for which probes were attached, and their cost as a share
  * of the programs' CPU time. */
-static void duty(struct out *o, const struct probe_cost *c)
+static void duty(struct json *j, const struct probe_cost *c)
 {
-	out_fmt(o, ",\"duty\":%.6f,\"functions_on_duty\":%u,\"probe_cost_ns\":%llu,\"cpu_ns\":%llu",
-		c->duty, c->functions, (unsigned long long)c->ns, (unsigned long long)c->cpu_ns);
+	json_put_real(j, "duty", 6, c->duty);
+	json_put_u64(j, "functions_on_duty", c->functions);
+	json_put_u64(j, "probe_cost_ns", c->ns);
+	json_put_u64(j, "cpu_ns", c->cpu_ns);
 	if (c->cost >= 0)
-		out_fmt(o, ",\"cost\":%.6f", c->cost);
+		json_put_real(j, "cost", 6, c->cost);
 	if (c->max_cost > 0)
-		out_fmt(o, ",\"max_cost\":%.6f", c->max_cost);
+		json_put_real(j, "max_cost", 6, c->max_cost);
 }
 
 /* Writes the derived numbers that compare can use; docs/stat.md defines each. */
-static void derived(struct out *o, const struct report *r, const struct print_about *a)
+static void derived(struct json *j, const struct report *r, const struct print_about *a)
 {
 	struct ct_estimated unseen;
 	struct ct_sums calls;
@@ -138,125 +128,136 @@ static void derived(struct out *o, const struct report *r, const struct print_ab
 	report_calls(r, &calls, &unseen);
 	for (int w = 0; w < REPORT_WAY_END; w++)
 		bytes += r->traffic[w].bytes;
-	out_fmt(o, "\"summary\":{\"span_ns\":%llu", (unsigned long long)r->span_ns);
+	json_open_object(j, "summary");
+	json_put_u64(j, "span_ns", r->span_ns);
 	if (r->timed || !calls.calls) {
-		number(o, "total_api_time", calls.ns);
-		number(o, "sync_time", r->totals[REPORT_SYNC].ns);
+		json_put_u64(j, "total_api_time", calls.ns);
+		json_put_u64(j, "sync_time", r->totals[REPORT_SYNC].ns);
 	}
-	number(o, "total_api_calls", calls.calls);
-	estimate(o, calls.calls, &unseen);
-	number(o, "failed_calls", calls.failed);
-	number(o, "launches", r->launches);
+	json_put_u64(j, "total_api_calls", calls.calls);
+	estimate(j, calls.calls, &unseen);
+	json_put_u64(j, "failed_calls", calls.failed);
+	json_put_u64(j, "launches", r->launches);
 	if (muted_unseen(&r->launches_unseen) || muted_error(&r->launches_unseen)) {
-		number(o, "launches_estimated", muted_unseen(&r->launches_unseen));
-		number(o, "launches_error", muted_error(&r->launches_unseen));
+		json_put_u64(j, "launches_estimated", muted_unseen(&r->launches_unseen));
+		json_put_u64(j, "launches_error", muted_error(&r->launches_unseen));
 	}
-	number(o, "graph_launches", r->graph_launches);
-	number(o, "launch_threads", r->threads);
-	number(o, "stream_launches", r->on_streams);
-	number(o, "moves", r->moves);
-	number(o, "async_moves", r->moves_async);
-	number(o, "bytes_moved", bytes);
+	json_put_u64(j, "graph_launches", r->graph_launches);
+	json_put_u64(j, "launch_threads", r->threads);
+	json_put_u64(j, "stream_launches", r->on_streams);
+	json_put_u64(j, "moves", r->moves);
+	json_put_u64(j, "async_moves", r->moves_async);
+	json_put_u64(j, "bytes_moved", bytes);
 	if (r->device || a->gpu)
-		derived_device(o, r);
+		derived_device(j, r);
 	if (a->peak_bytes)
-		number(o, "peak_bytes", a->peak_bytes);
+		json_put_u64(j, "peak_bytes", a->peak_bytes);
 	if (cost > 0) {
-		number(o, "probe_hits", hits);
-		out_fmt(o, ",\"own_cost_ns\":%.0f", cost);
+		json_put_u64(j, "probe_hits", hits);
+		json_put_real(j, "own_cost_ns", 0, cost);
 	}
 	if (a->end->losses.probes.told)
-		duty(o, &a->end->losses.probes);
-	out_char(o, '}');
+		duty(j, &a->end->losses.probes);
+	json_end(j);
 }
 
-static void memory(struct out *o, const struct book_memory *m)
+static void memory(struct json *j, const struct book_memory *m)
 {
-	out_fmt(o,
-		",\n\"memory\":{\"device_held_bytes\":%lld,\"host_held_bytes\":%lld,\"frees_of_"
-		"unknown_size\":%llu,\"allocations_without_room\":%llu}",
-		(long long)m->device_bytes, (long long)m->host_bytes,
-		(unsigned long long)m->unknown, (unsigned long long)m->forgotten);
+	json_line(j, "");
+	json_open_object(j, "memory");
+	json_put_i64(j, "device_held_bytes", m->device_bytes);
+	json_put_i64(j, "host_held_bytes", m->host_bytes);
+	json_put_u64(j, "frees_of_unknown_size", m->unknown);
+	json_put_u64(j, "allocations_without_room", m->forgotten);
+	json_end(j);
 }
 
-static void counters(struct out *o, const struct gauges *g)
+static void counters(struct json *j, const struct gauges *g)
 {
-	bool any = false;
-
-	out_str(o, ",\n\"counters\":[");
+	json_line(j, "");
+	json_open_array(j, "counters");
 	for (size_t i = 0; i < g->n; i++) {
 		const struct gauge *k = &g->list[i];
 
 		if (!k->samples)
 			continue;
-		out_fmt(o, "%s{\"device\":%u,", any ? ",\n " : "\n ", k->device);
+		json_line(j, " ");
+		json_open_object(j, NULL);
+		json_put_u64(j, "device", k->device);
 		if (*k->uuid)
-			out_fmt(o, "\"gpu_uuid\":\"%s\",", k->uuid);
-		out_str(o, "\"name\":");
-		string(o, k->name, strlen(k->name));
-		out_str(o, ",\"unit\":");
-		string(o, k->unit, strlen(k->unit));
-		out_fmt(o, ",\"samples\":%llu,\"suspect\":%llu,\"avg\":",
-			(unsigned long long)k->samples, (unsigned long long)k->suspect);
-		out_double(o, gauge_mean(k));
-		out_str(o, ",\"min\":");
-		out_double(o, k->least);
-		out_str(o, ",\"max\":");
-		out_double(o, k->most);
-		out_char(o, '}');
-		any = true;
+			json_put_str(j, "gpu_uuid", k->uuid);
+		json_put_str(j, "name", k->name);
+		json_put_str(j, "unit", k->unit);
+		json_put_u64(j, "samples", k->samples);
+		json_put_u64(j, "suspect", k->suspect);
+		json_put_double(j, "avg", gauge_mean(k));
+		json_put_double(j, "min", k->least);
+		json_put_double(j, "max", k->most);
+		json_end(j);
 	}
-	out_char(o, ']');
+	json_end(j);
 }
 
-void print_json(struct out *o, const struct report *r, const struct print_about *a)
+static void traffic(struct json *j, const struct report *r)
 {
-	char unprobed[JSON_UNPROBED_MAX];
-	out_str(o, "{\"schema\":\"cudatrace-stat\",\"version\":1,\"cudatrace\":");
-	string(o, a->version, strlen(a->version));
-	if (a->title) {
-		out_str(o, ",\"title\":");
-		string(o, a->title, strlen(a->title));
-	}
-	out_char(o, ',');
-	derived(o, r, a);
-	for (int s = 0; s < REPORT_SECTION_END; s++) {
-		out_fmt(o, ",\n\"%s\":[", report_section_name((enum report_section)s));
-		for (size_t i = 0; i < r->nrows[s]; i++) {
-			out_str(o, i ? ",\n " : "\n ");
-			row(o, &r->rows[s][i], a);
-		}
-		out_char(o, ']');
-	}
-	out_str(o, ",\n\"traffic\":[");
-	for (int w = 0, any = 0; w < REPORT_WAY_END; w++) {
+	json_line(j, "");
+	json_open_array(j, "traffic");
+	for (int w = 0; w < REPORT_WAY_END; w++) {
 		const struct report_traffic *t = &r->traffic[w];
 
 		if (!t->copies)
 			continue;
-		out_fmt(o,
-			"%s{\"direction\":\"%s\",\"count\":%llu,\"bytes\":%llu,\"device_ns\":%llu",
-			any++ ? "," : "", report_way_name((enum report_way)w),
-			(unsigned long long)t->copies, (unsigned long long)t->bytes,
-			(unsigned long long)t->ns);
-		estimate(o, t->copies, &t->unseen);
-		out_char(o, '}');
+		json_open_object(j, NULL);
+		json_put_str(j, "direction", report_way_name((enum report_way)w));
+		json_put_u64(j, "count", t->copies);
+		json_put_u64(j, "bytes", t->bytes);
+		json_put_u64(j, "device_ns", t->ns);
+		estimate(j, t->copies, &t->unseen);
+		json_end(j);
 	}
-	out_char(o, ']');
+	json_end(j);
+}
+
+static void lost(struct json *j, const struct losses *l)
+{
+	json_line(j, "");
+	json_open_object(j, "lost");
+	for (int i = 0; i < CT_LOSS_END; i++)
+		if (l->lost[i])
+			json_put_u64(j, loss_name((enum ct_loss)i), l->lost[i]);
+	json_end(j);
+	json_unprobed_member(j, &l->unprobed);
+	if (!l->refused)
+		return;
+	json_line(j, "");
+	json_put_u64(j, "refused_files", l->refused);
+}
+
+void print_json(struct out *o, const struct report *r, const struct print_about *a)
+{
+	struct json j = json_to(o);
+
+	json_open_object(&j, NULL);
+	json_put_str(&j, "schema", "cudatrace-stat");
+	json_put_u64(&j, "version", 1);
+	json_put_str(&j, "cudatrace", a->version);
+	if (a->title)
+		json_put_str(&j, "title", a->title);
+	derived(&j, r, a);
+	for (int s = 0; s < REPORT_SECTION_END; s++) {
+		json_line(&j, "");
+		json_open_array(&j, report_section_name((enum report_section)s));
+		for (size_t i = 0; i < r->nrows[s]; i++)
+			row(&j, &r->rows[s][i], a);
+		json_end(&j);
+	}
+	traffic(&j, r);
 	if (a->memory && r->memory.calls)
-		memory(o, &r->memory);
-	counters(o, r->gauges);
-	out_str(o, ",\n\"lost\":{");
-	for (int i = 0, any = 0; i < CT_LOSS_END; i++)
-		if (a->end->losses.lost[i])
-			out_fmt(o, "%s\"%s\":%llu", any++ ? "," : "", loss_name((enum ct_loss)i),
-				(unsigned long long)a->end->losses.lost[i]);
-	out_char(o, '}');
-	json_unprobed(unprobed, sizeof(unprobed), &a->end->losses.unprobed);
-	out_str(o, unprobed);
-	if (a->end->losses.refused)
-		out_fmt(o, ",\n\"refused_files\":%llu", (unsigned long long)a->end->losses.refused);
-	out_str(o, "}\n");
+		memory(&j, &r->memory);
+	counters(&j, r->gauges);
+	lost(&j, &a->end->losses);
+	json_end(&j);
+	out_char(o, '\n');
 }
 
 static void quoted(struct out *o, const char *s, size_t n)

@@ -68,97 +68,112 @@ void batch_text(struct out *out, struct top_screen *s, struct top_model *m,
 
 /* ---- JSON ---- */
 
-static void put_name(struct out *out, const char *key, const char *name)
+static void sums_json(struct json *j, const struct top_model *m, const struct top_sums *p)
 {
-	struct text t = { 0 };
-
-	text_json(&t, name, 4096);
-	out_fmt(out, ",\"%s\":", key);
-	out_mem(out, t.s, t.len);
-	text_free(&t);
-}
-
-static void sums_json(struct out *out, const struct top_model *m, const struct top_sums *p)
-{
-	out_fmt(out,
-		",\"calls\":%" PRIu64 ",\"failed\":%" PRIu64 ",\"launches\":%" PRIu64
-		",\"api_ns\":%" PRIu64 ",\"sync_ns\":%" PRIu64 ",\"htod_bytes\":%" PRIu64
-		",\"dtoh_bytes\":%" PRIu64
-		",\"calls_per_s\":%.3f,\"launches_per_s\":%.3f,\"api_percent\":%.3f"
-		",\"sync_percent\":%.3f",
-		p->calls, p->failed, p->launches, p->api_ns, p->sync_ns, p->htod, p->dtoh,
-		model_rate(m, p->calls), model_rate(m, p->launches), model_percent(m, p->api_ns),
-		model_percent(m, p->sync_ns));
+	json_put_u64(j, "calls", p->calls);
+	json_put_u64(j, "failed", p->failed);
+	json_put_u64(j, "launches", p->launches);
+	json_put_u64(j, "api_ns", p->api_ns);
+	json_put_u64(j, "sync_ns", p->sync_ns);
+	json_put_u64(j, "htod_bytes", p->htod);
+	json_put_u64(j, "dtoh_bytes", p->dtoh);
+	json_put_real(j, "calls_per_s", 3, model_rate(m, p->calls));
+	json_put_real(j, "launches_per_s", 3, model_rate(m, p->launches));
+	json_put_real(j, "api_percent", 3, model_percent(m, p->api_ns));
+	json_put_real(j, "sync_percent", 3, model_percent(m, p->sync_ns));
 	if (p->estimated)
-		out_fmt(out, ",\"estimated\":%" PRIu64, p->estimated);
-	if (m->device)
-		out_fmt(out, ",\"gpu_ns\":%" PRIu64 ",\"gpu_busy_ns\":%" PRIu64, p->gpu_ns,
-			p->busy_ns);
+		json_put_u64(j, "estimated", p->estimated);
+	if (m->device) {
+		json_put_u64(j, "gpu_ns", p->gpu_ns);
+		json_put_u64(j, "gpu_busy_ns", p->busy_ns);
+	}
 }
 
-static void head_json(struct out *out, const struct top_model *m, const struct draw_head *h,
+/* Each thing is an object on a line of its own. */
+static void head_json(struct json *j, const struct top_model *m, const struct draw_head *h,
 		      const char *type)
 {
 	char now[32];
 
 	iso_time(now, sizeof(now), h->realtime_s);
-	out_fmt(out, "{\"type\":\"%s\",\"time\":\"%s\",\"interval_ns\":%" PRIu64, type, now,
-		m->interval_ns);
+	json_open_object(j, NULL);
+	json_put_str(j, "type", type);
+	json_put_str(j, "time", now);
+	json_put_u64(j, "interval_ns", m->interval_ns);
+}
+
+static void end_json(struct json *j)
+{
+	json_end(j);
+	out_char(j->out, '\n');
+}
+
+static void machine_json(struct json *j, const struct top_model *m, const struct draw_head *h)
+{
+	head_json(j, m, h, "top_machine");
+	if (h->host)
+		json_put_str(j, "host", h->host);
+	json_put_u64(j, "processes", m->nprocs);
+	sums_json(j, m, &m->period);
+	json_unprobed_member(j, &h->unprobed);
+	json_put_u64(j, "lost", h->lost);
+	json_put_u64(j, "no_room", m->no_room);
+	json_put_real(j, "own_percent", 3, h->own_percent);
+	if (h->cost_percent >= 0) {
+		json_put_real(j, "cost_percent_at_least", 3, h->cost_percent);
+		json_put_u64(j, "probe_ns", h->probe_ns);
+	}
+	if (h->no_queries)
+		json_put_bool(j, "queries_counted", false);
+	if (h->probes.told) {
+		json_put_real(j, "duty", 6, h->probes.duty);
+		json_put_u64(j, "functions_on_duty", h->probes.functions);
+	}
+	if (h->probes.told && h->probes.cost >= 0)
+		json_put_real(j, "cost", 6, h->probes.cost);
+	if (h->probes.told && h->probes.max_cost > 0)
+		json_put_real(j, "max_cost", 6, h->probes.max_cost);
+	end_json(j);
+}
+
+static void gpu_json(struct json *j, const struct top_model *m, const struct draw_head *h,
+		     const struct top_gpu *g)
+{
+	head_json(j, m, h, "top_gpu");
+	json_put_u64(j, "gpu", g->index);
+	json_put_str(j, "name", g->name);
+	if (g->util >= 0)
+		json_put_real(j, "percent", 3, g->util);
+	if (g->memory >= 0)
+		json_put_real(j, "memory_bytes", 0, g->memory);
+	if (g->memory_bytes)
+		json_put_u64(j, "memory_total_bytes", g->memory_bytes);
+	if (g->power >= 0)
+		json_put_real(j, "power_w", 1, g->power);
+	if (g->suspect)
+		json_put_bool(j, "suspect", true);
+	end_json(j);
 }
 
 void batch_json(struct out *out, struct top_screen *s, struct top_model *m,
 		const struct draw_head *h)
 {
-	char unprobed[JSON_UNPROBED_MAX];
+	struct json j = json_to(out);
 
-	head_json(out, m, h, "top_machine");
-	if (h->host)
-		put_name(out, "host", h->host);
-	out_fmt(out, ",\"processes\":%u", m->nprocs);
-	sums_json(out, m, &m->period);
-	json_unprobed(unprobed, sizeof(unprobed), &h->unprobed);
-	out_str(out, unprobed);
-	out_fmt(out, ",\"lost\":%" PRIu64 ",\"no_room\":%" PRIu64 ",\"own_percent\":%.3f", h->lost,
-		m->no_room, h->own_percent);
-	if (h->cost_percent >= 0)
-		out_fmt(out, ",\"cost_percent_at_least\":%.3f,\"probe_ns\":%" PRIu64,
-			h->cost_percent, h->probe_ns);
-	if (h->no_queries)
-		out_str(out, ",\"queries_counted\":false");
-	if (h->probes.told)
-		out_fmt(out, ",\"duty\":%.6f,\"functions_on_duty\":%u", h->probes.duty,
-			h->probes.functions);
-	if (h->probes.told && h->probes.cost >= 0)
-		out_fmt(out, ",\"cost\":%.6f", h->probes.cost);
-	if (h->probes.told && h->probes.max_cost > 0)
-		out_fmt(out, ",\"max_cost\":%.6f", h->probes.max_cost);
-	out_str(out, "}\n");
-	for (unsigned int i = 0; i < m->ngpus; i++) {
-		const struct top_gpu *g = &m->gpus[i];
-
-		head_json(out, m, h, "top_gpu");
-		out_fmt(out, ",\"gpu\":%u", g->index);
-		put_name(out, "name", g->name);
-		if (g->util >= 0)
-			out_fmt(out, ",\"percent\":%.3f", g->util);
-		if (g->memory >= 0)
-			out_fmt(out, ",\"memory_bytes\":%.0f", g->memory);
-		if (g->memory_bytes)
-			out_fmt(out, ",\"memory_total_bytes\":%" PRIu64, g->memory_bytes);
-		if (g->power >= 0)
-			out_fmt(out, ",\"power_w\":%.1f", g->power);
-		out_str(out, g->suspect ? ",\"suspect\":true}\n" : "}\n");
-	}
+	machine_json(&j, m, h);
+	for (unsigned int i = 0; i < m->ngpus; i++)
+		gpu_json(&j, m, h, &m->gpus[i]);
 	for (long r = 0; r < s->nrows; r++) {
-		head_json(out, m, h, "top_process");
-		out_fmt(out, ",\"pid\":%u", s->rows[r].id);
-		put_name(out, "comm", s->rows[r].label);
-		sums_json(out, m, &s->rows[r].period);
-		out_fmt(out, ",\"calls_total\":%" PRIu64, s->rows[r].total.calls);
+		head_json(&j, m, h, "top_process");
+		json_put_u64(&j, "pid", s->rows[r].id);
+		json_put_str(&j, "comm", s->rows[r].label);
+		sums_json(&j, m, &s->rows[r].period);
+		json_put_u64(&j, "calls_total", s->rows[r].total.calls);
 		if (s->rows[r].total.estimated || s->rows[r].total.error)
-			out_fmt(out, ",\"calls_total_error\":%" PRIu64, s->rows[r].total.error);
+			json_put_u64(&j, "calls_total_error", s->rows[r].total.error);
 		if (s->rows[r].has_memory)
-			out_fmt(out, ",\"memory_change_bytes\":%" PRId64, s->rows[r].memory);
-		out_fmt(out, ",\"ended\":%s}\n", s->rows[r].ended ? "true" : "false");
+			json_put_i64(&j, "memory_change_bytes", s->rows[r].memory);
+		json_put_bool(&j, "ended", s->rows[r].ended);
+		end_json(&j);
 	}
 }

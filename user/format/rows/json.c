@@ -42,7 +42,7 @@ struct func_text {
 	size_t len;
 };
 
-struct json {
+struct json_sink {
 	struct row w;
 	uint64_t rows[CT_KIND_END];
 	struct proc_text procs[PROC_CACHE];
@@ -76,7 +76,7 @@ static char *put_whom(char *p, const struct process *proc)
 	return put_known_text(p, ",\"boot\":\"", i ? i->boot : NULL);
 }
 
-static const struct proc_text *proc_text(struct json *j, const struct process *proc)
+static const struct proc_text *proc_text(struct json_sink *j, const struct process *proc)
 {
 	struct proc_text *t = &j->procs[proc->pid & (PROC_CACHE - 1)];
 	uint32_t rank = proc->info ? proc->info->rank : CT_UNKNOWN;
@@ -100,7 +100,7 @@ static const struct proc_text *proc_text(struct json *j, const struct process *p
 	return t;
 }
 
-static const struct func_text *func_text(struct json *j, unsigned int func)
+static const struct func_text *func_text(struct json_sink *j, unsigned int func)
 {
 	static const struct func_text none = { (char *)",\"args\":{", 9 };
 	struct func_text *t = &j->funcs[func];
@@ -120,7 +120,7 @@ static const struct func_text *func_text(struct json *j, unsigned int func)
 }
 
 /* {"type":"call","ts_ns":1,"dur_ns":2,"pid":3,"tid":4,"comm":"x" */
-static void put_head(struct json *j, const char *type, const struct event *ev, bool dur)
+static void put_head(struct json_sink *j, const char *type, const struct event *ev, bool dur)
 {
 	const struct proc_text *t = proc_text(j, ev->proc);
 	char *p = j->w.p;
@@ -171,7 +171,7 @@ static void put_cut(struct row *w, const struct field *f, int n)
 		*w->p++ = ']';
 }
 
-static void put_kernel(struct json *j, const struct kernel_name *k)
+static void put_kernel(struct json_sink *j, const struct kernel_name *k)
 {
 	uint64_t key = texts_key(k, k->source << 1 | k->cut);
 	const struct text *text = texts_find(j->kernels, key, k->mangled);
@@ -188,7 +188,7 @@ static void put_kernel(struct json *j, const struct kernel_name *k)
 		row_mem(&j->w, text->s, text->len);
 }
 
-static void put_stack(struct json *j, const struct sink_opts *o, const struct stack *stack)
+static void put_stack(struct json_sink *j, const struct sink_opts *o, const struct stack *stack)
 {
 	const struct text *text = texts_find(j->stacks, stack->id, NULL);
 	struct text *made;
@@ -228,7 +228,7 @@ static char *put_place(char *p, const struct event *ev)
 	return ev->number ? put_u64(put_lit(p, ",\"correlation\":"), ev->number) : p;
 }
 
-static void call_line(struct json *j, const struct sink_opts *o, const struct event *ev)
+static void call_line(struct json_sink *j, const struct sink_opts *o, const struct event *ev)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	const struct func_text *t = func_text(j, c->func);
@@ -276,7 +276,7 @@ static void call_line(struct json *j, const struct sink_opts *o, const struct ev
 }
 
 /* Any record but a call. */
-static void other_line(struct json *j, const struct sink_opts *o, const struct event *ev,
+static void other_line(struct json_sink *j, const struct sink_opts *o, const struct event *ev,
 		       const char *type)
 {
 	uint16_t kind = ev->rec->kind;
@@ -308,7 +308,7 @@ static void other_line(struct json *j, const struct sink_opts *o, const struct e
 }
 
 /* A stored call of a function that this version does not know: its words, and nothing made of them. */
-static void foreign_line(struct json *j, const struct event *ev)
+static void foreign_line(struct json_sink *j, const struct event *ev)
 {
 	const struct ct_foreign *f = (const struct ct_foreign *)ev->rec;
 	const char *name = (const char *)&f->words[f->nwords];
@@ -333,7 +333,7 @@ static void foreign_line(struct json *j, const struct event *ev)
 }
 
 /* Calls that have no lines of their own. Numbers are of this stretch, and add up. */
-static void muted_line(struct json *j, const struct event *ev)
+static void muted_line(struct json_sink *j, const struct event *ev)
 {
 	const struct ct_muted *m = (const struct ct_muted *)ev->rec;
 	struct row *w = &j->w;
@@ -357,7 +357,7 @@ static void muted_line(struct json *j, const struct event *ev)
 
 static int json_event(struct sink *s, const struct event *ev)
 {
-	struct json *j = s->priv;
+	struct json_sink *j = s->priv;
 	uint16_t kind = ev->rec->kind;
 	bool call = kind_is(kind, KIND_CALL);
 	int err;
@@ -387,7 +387,7 @@ static int json_event(struct sink *s, const struct event *ev)
 
 static int json_open(struct sink *s, const struct sink_opts *opts)
 {
-	struct json *j = calloc(1, sizeof(*j));
+	struct json_sink *j = calloc(1, sizeof(*j));
 
 	s->opts = opts;
 	s->priv = j;
@@ -400,10 +400,10 @@ static int json_open(struct sink *s, const struct sink_opts *opts)
 
 static int json_tick(struct sink *s, uint64_t now_ns)
 {
-	return order_tick(((struct json *)s->priv)->order, now_ns);
+	return order_tick(((struct json_sink *)s->priv)->order, now_ns);
 }
 
-static void end_line(struct json *j, struct row *w, const struct sink_end *end)
+static void end_line(struct json_sink *j, struct row *w, const struct sink_end *end)
 {
 	const struct losses *l = &end->losses;
 	char how[32];
@@ -462,7 +462,7 @@ static void end_line(struct json *j, struct row *w, const struct sink_end *end)
 
 static int json_close(struct sink *s, const struct sink_end *end)
 {
-	struct json *j = s->priv;
+	struct json_sink *j = s->priv;
 
 	if (!j)
 		return 0;
