@@ -7,6 +7,8 @@ CC      ?= gcc
 ARCH    := $(shell uname -m)
 BPFARCH := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(ARCH)))
 VERSION := 0.1.0
+# What --version says of the source. Without a repository (a copy of the files) nothing is known.
+COMMIT  ?= $(if $(wildcard .git),$(shell GIT_OPTIONAL_LOCKS=0 git -c safe.directory='*' describe --always --dirty --abbrev=12 --exclude='*' 2> /dev/null))
 DESTDIR ?=
 PREFIX  ?= /usr/local
 
@@ -42,7 +44,8 @@ help:
 	@echo 'make demo            a trace of the sample program (as root)'
 	@echo 'make standin         libcudart and libcuda that need no GPU'
 	@echo 'make format          lays the C files out as .clang-format has it'
-	@echo 'make install         to $$(DESTDIR)$$(PREFIX), /usr/local by default'
+	@echo 'make install         to $$(DESTDIR)$$(PREFIX), /usr/local by default; make uninstall removes it'
+	@echo 'make dist            .output/dist: a release: tarball, .deb, .rpm, container image, Python wheel'
 
 include cupti/agent/Makefile.inc
 include hooks/Makefile.inc
@@ -62,7 +65,7 @@ static: $(OUTPUT)/static/cudatrace
 $(OUTPUT)/static/cudatrace: $(OBJS)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -static-pie $(HARDENING_LD) $(LDFLAGS) -o $@ $^ $(LDLIBS_STATIC) 2>$@.log || { cat $@.log; exit 1; }
+	$(Q)$(CC) $(CFLAGS) -static-pie $(HARDENING_LD) $(LDFLAGS) -Wl,-t,-t -o $@ $^ $(LDLIBS_STATIC) 2>$@.log > $@.inputs || { cat $@.log; exit 1; }
 
 $(OUTPUT)/%.o: %.c
 	$(call say,CC,$<)
@@ -70,6 +73,11 @@ $(OUTPUT)/%.o: %.c
 	$(Q)$(CC) $(CT_CPPFLAGS) $(CPPFLAGS) $(CT_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(patsubst %.c,$(OUTPUT)/%.o,$(wildcard user/source/bpf/bpf*.c)): $(SKEL)
+$(OUTPUT)/user/source/built.o: CT_CPPFLAGS += -DCT_COMMIT='"$(COMMIT)"'
+$(OUTPUT)/user/source/built.o: $(OUTPUT)/commit
+$(OUTPUT)/commit: FORCE
+	$(Q)mkdir -p $(@D)
+	$(Q)echo '$(VERSION) $(COMMIT)' | cmp -s - $@ || echo '$(VERSION) $(COMMIT)' > $@
 $(OUTPUT)/user/cli/cmd_schema.o: docs/schema.json
 $(OUTPUT)/user/format/stacks/flame.o: user/format/stacks/flame.html
 $(OUTPUT)/user/source/counters/counters_image.o: $(COUNTERS)
@@ -171,19 +179,42 @@ format:
 demo:
 	$(Q)scripts/demo.sh
 
+# What is installed, and as what below PREFIX: uninstall removes the same. The pages keep their places, so that the links between them
+# lead to files.
+PROGRAM ?= cudatrace
+PAGES := README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE scripts/cuda_events.sh scripts/cuda_events.bt \
+	$(sort $(wildcard docs/*.md docs/*.py docs/*.json docs/internals/*.md docs/pictures/* deploy/*))
+INSTALLED := docs/cudatrace.1:share/man/man1/cudatrace.1 \
+	scripts/completions/cudatrace.bash:share/bash-completion/completions/cudatrace \
+	scripts/completions/_cudatrace:share/zsh/site-functions/_cudatrace \
+	scripts/completions/cudatrace.fish:share/fish/vendor_completions.d/cudatrace.fish \
+	$(foreach page,$(PAGES),$(page):share/doc/cudatrace/$(page))
+
 # Most commands need no root: bin, not sbin, where 0.1.0 put it and where it would be found first.
-install: cudatrace
-	install -D -m 0755 cudatrace $(DESTDIR)$(PREFIX)/bin/cudatrace
+install: $(PROGRAM)
+	install -D -m 0755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/cudatrace
 	rm -f $(DESTDIR)$(PREFIX)/sbin/cudatrace
-	install -D -m 0644 docs/cudatrace.1 $(DESTDIR)$(PREFIX)/share/man/man1/cudatrace.1
-	install -D -m 0644 scripts/completions/cudatrace.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/cudatrace
-	install -D -m 0644 scripts/completions/_cudatrace $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_cudatrace
-	install -D -m 0644 scripts/completions/cudatrace.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/cudatrace.fish
+	$(Q)for file in $(INSTALLED); do \
+		install -D -m 0644 "$${file%%:*}" "$(DESTDIR)$(PREFIX)/$${file#*:}" || exit 1; \
+	done
+
+# Folders that only cudatrace has go too; those that others may have files in stay.
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/cudatrace
+	$(Q)for file in $(INSTALLED); do rm -f "$(DESTDIR)$(PREFIX)/$${file#*:}" || exit 1; done
+	$(Q)for folder in docs/internals docs/pictures docs deploy scripts ''; do \
+		[ ! -d "$(DESTDIR)$(PREFIX)/share/doc/cudatrace/$$folder" ] || \
+			rmdir --ignore-fail-on-non-empty "$(DESTDIR)$(PREFIX)/share/doc/cudatrace/$$folder"; \
+	done
+
+# A release as it would be published, in .output/dist; nothing is fetched. docs/releases.md says what each file is.
+dist: $(OUTPUT)/static/cudatrace
+	$(Q)scripts/dist/dist.sh $(VERSION) $< $(OUTPUT)/dist
 
 clean:
 	$(Q)rm -rf $(OUTPUT) cudatrace cuda_events_test
 
 -include $(OBJS:.o=.d) $(UNIT_SRCS:%.c=$(OUTPUT)/%.d) $(wildcard $(OUTPUT)/tests/bench/*.d)
-.PHONY: all help format static unit unit-programs sanitized bench bench-programs bpf-arm64 check-api test demo install clean
+.PHONY: all help format static unit unit-programs sanitized bench bench-programs bpf-arm64 check-api test demo install uninstall dist clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -5,7 +5,7 @@
 #   build   a compiler, clang for the BPF programs, libbpf, libelf, libdw, libiberty, zlib, xz, zstd, lz4, libevent, openssl,
 #           libyaml, libcrypt, sqlite, json-c
 #   test    that, and what scripts/test.sh uses (the default)
-#   all     that, and what scripts/test.sh --all uses: a virtual machine, a browser, other shells
+#   all     that, and what scripts/test.sh --all uses: a virtual machine, a browser, other shells, makers of packages
 #
 # What is there is recognised by its command or its header, however it came here: when nothing is missing nothing is
 # done, without network and without root. apt (Debian, Ubuntu) is what the tests run with; dnf (Fedora) is a best effort.
@@ -17,7 +17,8 @@ die() {
 	exit 1
 }
 
-# What shows that it is there | apt's name | dnf's name. What ends in .h is a header, the rest is a command.
+# What shows that it is there | apt's name | dnf's name. What ends in .h is a header, import:NAME a module of the system's Python, the
+# rest is a command.
 build="
 gcc gcc gcc
 clang clang clang
@@ -68,6 +69,10 @@ tmux tmux tmux
 zsh zsh zsh
 fish fish fish
 libclang_rt.fuzzer libclang-rt-dev compiler-rt
+rpmbuild rpm rpm-build
+buildah buildah buildah
+import:ensurepip python3-venv python3
+import:yaml python3-yaml python3-pyyaml
 "
 
 case ${1:-test} in
@@ -82,6 +87,7 @@ found() {
 	case $1 in
 	stdio.h) echo '#include <stdio.h>' | ${CC:-gcc} -E -x c - > /dev/null 2>&1 ;;
 	libclang_rt.*) compgen -G "$(clang -print-resource-dir)/lib/linux/$1*.a" > /dev/null ;;
+	import:*) /usr/bin/python3 -c "import ${1#*:}" 2> /dev/null ;;
 	*.h) [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ] ;;
 	*) command -v "$1" > /dev/null ;;
 	esac

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "../source/built.h"
 #include "../source/probe/links.h"
 #include "../util/io/bounded.h"
 #include "../util/io/roomy.h"
@@ -47,16 +48,19 @@ static void say_unknown(const char *word)
 /* --help and --version: the only options that do something by themselves. */
 static int print_text(const struct opts *o, enum opts_cmd cmd)
 {
+	char text[512];
 	struct out out;
 
 	if (out_open(&out, NULL, false)) {
 		msg_error("cannot write to standard output");
 		return 1;
 	}
-	if (o->help)
+	if (o->help) {
 		opts_help(&out, cmd);
-	else
-		out_str(&out, "cudatrace " CT_VERSION "\n");
+	} else {
+		built_text(text, sizeof(text));
+		out_str(&out, text);
+	}
 	return cmd_finish(&out);
 }
 
