@@ -135,6 +135,11 @@ static void on_loader(void)
 	__u32 had = __atomic_load_n(&answers, __ATOMIC_ACQUIRE);
 	struct timespec wait = { .tv_sec = HOOKS_MAPPED_MS / 1000 };
 
+	/* here before anything is mapped, too */
+	if (capture_is_open() && try_change()) {
+		engine_reserve();
+		change_ends();
+	}
 	if (!has_mapped() || !capture_is_open() || talk_mapped())
 		return;
 	while (__atomic_load_n(&answers, __ATOMIC_ACQUIRE) == had && capture_is_open())
@@ -392,6 +397,7 @@ static int enter(void)
 		change_begins();
 		hook_loader();
 		hook_names();
+		engine_reserve();
 		change_ends();
 		__atomic_store_n(&state, RUNNING, __ATOMIC_RELEASE);
 	}

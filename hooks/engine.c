@@ -382,6 +382,7 @@ int engine_remove(struct hook_leftover *left)
 	for (unsigned int i = threads_used(); i-- > 0;)
 		if (threads_has(i))
 			put_back_thread(area_frames(area_at(i)), &maps, left);
+	jump_release();
 	left->kept_bytes = jump_bytes() + (__u64)threads_used() * HOOK_AREA;
 	text_maps_free(&maps);
 	return 0;

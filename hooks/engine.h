@@ -148,6 +148,13 @@ int engine_open(const struct hook_ops *);
  */
 int engine_install(const struct hook_spec *specs, unsigned int n, enum hook_result *results);
 
+/*
+ * Keeps address space free where the jumps of libraries will land that are mapped from now on, until
+ * engine_remove(); not in a process whose address space is limited. Some system calls, usually two.
+ * For any one thread at a time, at any place that entry() may run at.
+ */
+void engine_reserve(void);
+
 /* Takes the hooks off single functions (by address). leave() is still called for calls under
  * way. */
 int engine_uninstall(const __u64 *addresses, unsigned int n);

@@ -27,6 +27,10 @@ int engine_uninstall(const __u64 *addresses, unsigned int n)
 	return -ENOTSUP;
 }
 
+void engine_reserve(void)
+{
+}
+
 int engine_remove(struct hook_leftover *left)
 {
 	*left = (struct hook_leftover){ 0 };

@@ -33,6 +33,7 @@ void jump_spare(struct jump *);
 int jump_write(const struct jump *, bool on, __u8 *found);
 /* The first byte while it is on. */
 __u8 jump_byte(void);
-__u64 jump_bytes(void); /* of memory mapped for all of them */
+__u64 jump_bytes(void);	 /* of memory mapped for all of them */
+void jump_release(void); /* what engine_reserve() has kept free */
 
 #endif

@@ -32,6 +32,11 @@ __u64 jump_bytes(void)
 	return pads_bytes();
 }
 
+void jump_release(void)
+{
+	pads_release();
+}
+
 static __u64 landing(__u64 at, const __u8 *bytes, unsigned int changed, __u8 to)
 {
 	__s32 displacement;

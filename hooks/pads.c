@@ -8,7 +8,9 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "engine.h"
 #include "pads.h"
+#include "sys.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -27,6 +29,20 @@ struct chunk {
 	__u64 address;
 	unsigned int used; /* slots */
 };
+
+/*
+ * Address space that is kept free. The kernel maps downward, so what is mapped next lies below it,
+ * and most jumps land 1.0 to 1.4 GiB above their function. There is nothing in it: it takes no
+ * memory.
+ */
+#define RESERVE_BYTES (1536ULL << 20)
+#define RESERVES 16
+#define PROBE_BYTES (64ULL << 20)
+#define WITHIN (512ULL << 20) /* below a reserve, the next library has room in it */
+static struct {
+	__u64 lo, hi;
+} reserves[RESERVES];
+static unsigned int nreserves;
 
 static struct page **pages; /* by address */
 static unsigned int npages, pages_room;
@@ -69,6 +85,99 @@ static bool map_at(__u64 address, __u64 bytes)
 	return false;
 }
 
+/* ---- reserves ---- */
+
+static __u64 map_nothing(__u64 bytes)
+{
+	long at = sys_call(SYS_mmap, 0, (long)bytes, PROT_NONE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return at > -4096 && at < 0 ? 0 : (__u64)at;
+}
+
+static void unmap(__u64 lo, __u64 hi)
+{
+	if (hi > lo)
+		sys_call(SYS_munmap, (long)lo, (long)(hi - lo), 0, 0, 0, 0);
+}
+
+/* Will the next mapping lie a short way below a reserve? */
+static bool is_covered(void)
+{
+	__u64 at = map_nothing(PROBE_BYTES);
+
+	if (!at)
+		return true; /* nothing can be done */
+	unmap(at, at + PROBE_BYTES);
+	for (unsigned int i = 0; i < nreserves; i++)
+		if (at < reserves[i].lo && reserves[i].lo - at <= WITHIN)
+			return true;
+	return false;
+}
+
+/* The program may have been given a limit, which it has for itself. */
+static bool is_limited(void)
+{
+	struct rlimit limit;
+
+	return sys_call(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit, 0, 0) ||
+	       limit.rlim_cur != RLIM_INFINITY;
+}
+
+/* The kernel aligns what is large, and a small library would go into the hole above it, from where
+ * its jumps land above the reserve. Returns the new end. */
+static __u64 grow_up(__u64 lo, __u64 hi)
+{
+	for (__u64 by = 1 << 20; by >= PAGE; by /= 2)
+		if (sys_call(SYS_mremap, (long)lo, (long)(hi - lo), (long)(hi - lo + by), 0, 0,
+			     0) == (long)lo)
+			hi += by;
+	return hi;
+}
+
+void engine_reserve(void)
+{
+	__u64 at;
+
+	if (nreserves == RESERVES || is_limited() || is_covered())
+		return;
+	at = map_nothing(RESERVE_BYTES);
+	if (!at)
+		return;
+	reserves[nreserves].lo = at;
+	reserves[nreserves].hi = grow_up(at, at + RESERVE_BYTES);
+	nreserves++;
+	if (is_covered())
+		return;
+	nreserves--;
+	unmap(at, reserves[nreserves].hi);
+}
+
+static bool map_reserved(__u64 address)
+{
+	for (unsigned int i = 0; i < nreserves; i++)
+		if (address >= reserves[i].lo && address + PAGE <= reserves[i].hi)
+			return mmap((void *)address, PAGE, PROT_READ | PROT_EXEC,
+				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+				    0) == (void *)address;
+	return false;
+}
+
+void pads_release(void)
+{
+	for (unsigned int i = 0; i < nreserves; i++) {
+		__u64 from = reserves[i].lo;
+
+		for (unsigned int k = 0; k < npages; k++)
+			if (pages[k]->address >= from && pages[k]->address < reserves[i].hi) {
+				unmap(from, pages[k]->address);
+				from = pages[k]->address + PAGE;
+			}
+		unmap(from, reserves[i].hi);
+	}
+	nreserves = 0;
+}
+
 static bool grow(void *list, unsigned int n, unsigned int *room, size_t size)
 {
 	void *more;
@@ -103,7 +212,7 @@ static struct page *page_get(__u64 address)
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return NULL;
-	if (!map_at(address, PAGE)) {
+	if (!map_reserved(address) && !map_at(address, PAGE)) {
 		free(p);
 		return NULL;
 	}

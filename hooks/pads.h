@@ -21,6 +21,8 @@ void pads_avoid(const struct text_maps *);
 bool pads_take(__u64 address);
 /* CHUNK_SLOT bytes that 32-bit displacements reach from all of the n addresses; 0: there is no room. */
 __u64 pads_slot(const __u64 *near, unsigned int n);
+/* Unmaps what engine_reserve() has mapped, but for the pads that were made in it. */
+void pads_release(void);
 /* Bytes mapped. */
 __u64 pads_bytes(void);
 /* Is the code within reach of a displacement that ends at `end`? */

@@ -78,6 +78,20 @@ case_hooks_same_rows() {
 	same_rows sample -- "$SAMPLE"
 }
 
+# Two GiB of other things lie above each library, where its jumps land: room is kept free for them before it is mapped.
+case_hooks_crowded() {
+	local fill="+ 2000"
+	with_hooks
+	# shellcheck disable=SC2086 # words
+	same_rows crowded -- "$BIN/late" $fill "$STANDIN/12/libcudart.so.12" 20 $fill "$STANDIN/libcudart.so.13" 7
+	[ "$(grep -c cudaStreamQuery "$T/hooks.crowded")" = 27 ] || fail "rows: $(grep -c cudaStreamQuery "$T/hooks.crowded")"
+	! grep -q 'no hooks' "$T/err" || fail "$(grep 'no hooks' "$T/err")"
+	# a program that has a limit of its own keeps it for itself
+	ct --source=hooks -o "$T/rows" -- sh -c "ulimit -v 600000 && exec '$BIN/late' '$STANDIN/libcudart.so.13' 9"
+	ok_rc
+	expect "rows of a limited program" "$(grep -c cudaStreamQuery "$T/rows")" 9
+}
+
 # Without root, without BPF, and with a seccomp filter that knows neither.
 case_hooks_without_root() {
 	with_hooks

@@ -2,19 +2,37 @@
 /*
  * late.c - a program that is linked with nothing of CUDA: `late PATH N [PATH N...]` loads each
  * library when it is already running and calls its cudaStreamQuery N times at once. Prints the
- * last result of each.
+ * last result of each. A PATH of "+" maps N MiB, as large libraries would.
  */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* In pieces, so that small holes are filled too. */
+static void fill(long mib)
+{
+	for (long n = mib * 8; n > 0; n--)
+		if (mmap(NULL, 128 << 10, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			 -1, 0) == MAP_FAILED)
+			exit(1);
+}
 
 int main(int argc, char **argv)
 {
 	for (int i = 1; i + 1 < argc; i += 2) {
-		void *lib = dlopen(argv[i], RTLD_NOW | RTLD_LOCAL);
-		int (*query)(void *) = lib ? (int (*)(void *))dlsym(lib, "cudaStreamQuery") : NULL;
+		int (*query)(void *) = NULL;
 		int result = -1;
+		void *lib;
 
+		if (!strcmp(argv[i], "+")) {
+			fill(atol(argv[i + 1]));
+			continue;
+		}
+		lib = dlopen(argv[i], RTLD_NOW | RTLD_LOCAL);
+		if (lib)
+			query = (int (*)(void *))dlsym(lib, "cudaStreamQuery");
 		if (!query) {
 			fprintf(stderr, "late: %s\n", dlerror());
 			return 127;

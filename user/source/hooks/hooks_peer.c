@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #define MESSAGES 64	 /* of one drain */
 #define SEND_MS 1000
 #define RESULTS 16
+#define LIMIT_PART 8 /* one part of so many of a limited address space */
 
 struct hooks_peer {
 	int fd;
@@ -151,10 +153,21 @@ static int put_funcs(struct hooks_peer *p)
 	return 0;
 }
 
+/* Blocks in its area: fewer in a process whose address space is limited, which it needs itself. */
+static uint32_t blocks(const struct hooks_peer *p)
+{
+	uint64_t n = HOOKS_THREADS_MAX;
+	struct rlimit l;
+
+	if (!prlimit(p->o.pid, RLIMIT_AS, NULL, &l) && l.rlim_cur != RLIM_INFINITY)
+		n = l.rlim_cur / LIMIT_PART / hooks_block_bytes(ring_bytes(p->o.plan));
+	return n > HOOKS_THREADS_MAX ? HOOKS_THREADS_MAX : n ? (uint32_t)n : 1;
+}
+
 static int put_start(struct hooks_peer *p)
 {
 	const struct capture_plan *plan = p->o.plan;
-	struct hooks_ring_opts o = { .threads = HOOKS_THREADS_MAX,
+	struct hooks_ring_opts o = { .threads = blocks(p),
 				     .ring_bytes = ring_bytes(plan),
 				     .pid = p->o.pid,
 				     .tids = p->tids,
