@@ -16,7 +16,7 @@ MAY_INCLUDE = {
     'advise': 'api event format stat util util/table util/option',
     'advise/rules': 'advise util/table',
     'api': 'util',
-    'cli': 'cli/options compare event proc resolve/names session source '
+    'cli': 'cli/options compare event nccl proc resolve/names session source '
            'source/agent source/counters source/discover source/hooks source/inject source/probe stuck trace util util/io util/option util/table',
     'cli/options': 'event format format/otlp serve stages stat top util util/option',
     'compare': 'api util util/io util/table',
@@ -31,6 +31,7 @@ MAY_INCLUDE = {
     'format/rows': 'api event format util util/io util/table',
     'format/stacks': 'format util util/table',
     'mem': 'event format util util/table util/option',
+    'nccl': 'proc util util/io util/table',
     'proc': 'util util/io util/table',
     'resolve': 'event proc resolve/names resolve/stacks util',
     'resolve/names': 'event proc util util/table',
@@ -50,7 +51,7 @@ MAY_INCLUDE = {
     'source/probe': 'api source source/discover util util/io util/table',
     'stages': 'event event/join format resolve source trace util util/table',
     'stat': 'api event format mem util util/io util/table',
-    'stuck': 'api cli/options event proc resolve/stacks '
+    'stuck': 'api cli/options event nccl proc resolve/stacks '
              'session source source/bpf stages util util/io util/table',
     'top': 'api event format stat util util/io util/table',
     'trace': 'event util util/io util/table',

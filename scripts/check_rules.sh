@@ -20,19 +20,19 @@ rule() {
 mapfile -t all < <(find user -name '*.[ch]')
 mapfile -t not_source < <(find user -name '*.[ch]' -not -path 'user/source/*')
 mapfile -t not_proc < <(find user -name '*.[ch]' -not -path 'user/source/*' -not -path 'user/proc/*' -not -path 'user/resolve/*')
-mapfile -t not_resolve < <(find user -name '*.[ch]' -not -path 'user/resolve/*')
-mapfile -t not_json < <(find user -name '*.[ch]' -not -path 'user/compare/*' -not -path 'user/format/otlp/*')
+mapfile -t not_debug < <(find user -name '*.[ch]' -not -path 'user/resolve/*' -not -path 'user/proc/*')
+mapfile -t not_json < <(find user -name '*.[ch]' -not -path 'user/compare/*' -not -path 'user/format/otlp/*' -not -path 'user/nccl/*')
 mapfile -t not_serve < <(find user -name '*.[ch]' -not -path 'user/serve/*')
 # Commands and what they print with, and outputs.
 mapfile -t quiet < <(find user -name '*.[ch]' -not -path 'user/format/*' -not -path 'user/util/*' -not -name '*_sink.c' -not -path 'user/serve/*' -not -path 'user/cli/*')
 mapfile -t not_main < <(find user -name '*.[ch]' -not -name main.c -not -name launch_child.c -not -name counters_child.c -not -name out_command.c)
 
 scripts/check_rooms.py || failed=1
-rule "json-c stays in compare and otlp" '#include <json-c/' "${not_json[@]}"
+rule "json-c stays in compare, otlp and nccl" '#include <json-c/' "${not_json[@]}"
 rule "OpenSSL and libyaml stay in serve" '#include <(openssl/|yaml\.h|crypt\.h)' "${not_serve[@]}"
 rule "libbpf stays in source" '#include <bpf/' "${not_source[@]}"
 rule "ELF and /proc stay in source, proc and resolve" '#include <(libelf|gelf|elf)\.h>|"/proc' "${not_proc[@]}"
-rule "libdw stays in resolve" '#include <(elfutils/|dwarf)' "${not_resolve[@]}"
+rule "libdw stays in resolve and proc" '#include <(elfutils/|dwarf)' "${not_debug[@]}"
 rule "vmlinux.h stays in BPF programs" '#include .*vmlinux\.h' "${all[@]}"
 rule "only commands and sinks write to stdout" '\b(printf|puts|putchar)\(|fprintf\(stdout' "${quiet[@]}"
 rule "only main exits" '\b_?exit\(' "${not_main[@]}"

@@ -53,6 +53,9 @@ compare --fail-if nonsense R R            | --fail-if       | 'nonsense'
 check --level 2 R R                       | --level         | give one such as 0.05
 compare -o R R R                          | R               | give another name
 folded --format json -- true              | --format        | leave out 'folded'
+stuck --merge                             | --merge       | needs files
+stuck --merge -p 1 a.json                 | --merge       | leave the other options out
+stuck a.json                              | 'a.json'      | see 'cudatrace stuck --help'
 stuck --format csv                        | --format        | give --format table or json
 -p x                                      | -p              | give numbers
 -t x                                      | -t              | give a number

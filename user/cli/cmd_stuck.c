@@ -1,11 +1,72 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* cmd_stuck.c - `cudatrace stuck`: which CUDA call each thread sits in, and since when. */
+/*
+ * cmd_stuck.c - `cudatrace stuck`: which CUDA call each thread sits in, and since when; which rank
+ * of a job the others wait for. With --merge the same of several machines, without privileges.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "cmd.h"
+#include "../nccl/nccl_job.h"
 #include "../source/probe/priv.h"
 #include "../stuck/stuck.h"
+#include "../util/io/confine.h"
+#include "../util/msg.h"
+
+static int read_answers(struct nccl_job *j, const struct opts *o)
+{
+	int err = 0;
+
+	for (int i = 0; i < o->nargs && !err; i++) {
+		int fd = open(o->args[i], O_RDONLY | O_CLOEXEC);
+
+		if (fd < 0) {
+			err = -errno;
+			msg_error("%s cannot be opened: %s", o->args[i], strerror(-err));
+			break;
+		}
+		err = nccl_job_read(j, fd, o->args[i]);
+		close(fd);
+	}
+	nccl_job_sort(j);
+	return err;
+}
+
+static int merge(const struct opts *o)
+{
+	struct nccl_job job = { .merged = true };
+	struct out out;
+	size_t absent;
+	int err;
+
+	for (int i = 0; i < o->nargs; i++)
+		if (cmd_overwrites(o->args[i], o->output))
+			return 2;
+	if (out_open_output(&out, o->output, false, STDOUT_FILENO))
+		return 1;
+	confine(CONFINE_FILES);
+	confine_drop();
+	err = read_answers(&job, o);
+	absent = err ? 0 : nccl_job_absent(&job);
+	if (!err && o->format->flags & SINKS_TEXT) {
+		nccl_job_print(&job, &out);
+		if (job.nunknown)
+			out_fmt(&out, "%zu process%s whose rank could not be told\n", job.nunknown,
+				job.nunknown == 1 ? "" : "es");
+		out_fmt(&out, "%zu rank%s absent\n", absent, absent == 1 ? "" : "s");
+	} else if (!err) {
+		nccl_job_json(&job, &out);
+	}
+	nccl_job_free(&job);
+	return cmd_finish(&out) || err ? 1 : absent ? STUCK_SOME : 0;
+}
 
 static int cmd_stuck(const struct opts *o)
 {
+	if (o->merge)
+		return merge(o);
 	if (priv_check(true))
 		return 1;
 	return stuck_run(o, &source_bpf);
@@ -14,15 +75,19 @@ static int cmd_stuck(const struct opts *o)
 /* clang-format off */
 const struct command command_stuck = {
 	.run = cmd_stuck,
-	.usage = "Usage: cudatrace stuck [OPTIONS]\n",
+	.usage = "Usage: cudatrace stuck [OPTIONS]\n"
+		 "       cudatrace stuck --merge [OPTIONS] A.json B.json...\n",
 	.about = "\nPrints the threads that are inside a CUDA call for longer than a second, or --over: which call, since when, its\n"
 		 "arguments and the stack that led to it. A call that began before cudatrace is found on the thread's stack: FOR is\n"
-		 "then a lower bound, as >1.0s, and the arguments are not known. No thread is stopped for it.\n",
+		 "then a lower bound, as >1.0s, and the arguments are not known. No thread is stopped for it.\n"
+		 "Of jobs that use NCCL it tells which rank has not begun the collective that others wait in, and what its threads are at.\n",
 	.after = "\nExamples:\n"
 		 "  cudatrace stuck                               of every process of this machine\n"
 		 "  cudatrace stuck -p 1234 --over 10s\n"
 		 "  cudatrace stuck -p 1234 --watch               until SIGINT: what hangs, and when it goes on\n"
-		 "\nExit status: 4 when there are such threads (with --watch: at the last look), 5 when none is known but some thread could\n"
+		 "  cudatrace stuck --format json -o $(hostname).json    on each machine of a job, and then\n"
+		 "  cudatrace stuck --merge a.json b.json         which ranks are absent in all of it\n"
+		 "\nExit status: 4 when there are such threads (with --watch: at the last look) or absent ranks, 5 when none is known but some thread could\n"
 		 "not be examined, 0 when there are none, 1 after an error, 2 for a wrong command line.\n",
 };
 /* clang-format on */

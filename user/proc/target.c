@@ -554,6 +554,122 @@ int target_is_as_in_file(struct target *t, uint64_t addr, size_t len)
 	return (int)send_for_result(t, e);
 }
 
+/* ---- search ---- */
+
+#define SEARCH_NS (LIMIT_MS * 1000000ULL / 4) /* time of one errand */
+#define SEARCH_PAGES 512		      /* looked at together */
+
+struct search {
+	struct errand *e;
+	uint64_t word, page;
+	int pagemap, max, n;
+	uint64_t *found;
+	char *buf;
+};
+
+/* Notes the places of the word in memory that was copied from an address. False: there is no more
+ * room; the search goes on behind the last place. */
+static bool note_words(struct search *s, uint64_t addr, size_t len)
+{
+	for (size_t i = 0; i + 8 <= len; i += 8) {
+		if (memcmp(s->buf + i, &s->word, 8))
+			continue;
+		s->found[s->n++] = addr + i;
+		if (s->n == s->max) {
+			s->e->addr = addr + i + 8;
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Searches the resident ones of some pages. A page that cannot be read is passed over: it has gone
+ * meanwhile, or is of a device. */
+static bool search_pages(struct search *s, uint64_t first, size_t n)
+{
+	uint64_t entries[SEARCH_PAGES];
+	ssize_t got = pread(s->pagemap, entries, n * 8, (off_t)(first * 8));
+
+	n = got > 0 ? (size_t)got / 8 : 0;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t begin = (first + i) * s->page, from;
+		size_t run = 0;
+		ssize_t have;
+
+		while (i + run < n && entries[i + run] >> 63)
+			run++;
+		if (!run)
+			continue;
+		have = read_some(s->e->in, begin, s->buf, run * s->page);
+		i += run - 1;
+		from = s->e->addr > begin ? s->e->addr - begin : 0;
+		if (have <= 0 || from >= (uint64_t)have)
+			continue;
+		if (from)
+			memset(s->buf, 0, from);
+		if (begin + (uint64_t)have > s->e->end)
+			have = (ssize_t)(s->e->end - begin);
+		if (!note_words(s, begin, (size_t)have))
+			return false;
+	}
+	return true;
+}
+
+/* e->buf has the word and, afterwards, what was found; e->addr is where it has come to. */
+static void search_memory(struct errand *e)
+{
+	uint64_t until_ns = now_ns() + SEARCH_NS;
+	struct search s = {
+		.e = e,
+		.page = (uint64_t)sysconf(_SC_PAGESIZE),
+		.pagemap = openat(live(e->in), "pagemap", O_RDONLY | O_CLOEXEC),
+		.max = (int)(e->len / 8),
+		.found = (uint64_t *)(void *)e->buf,
+	};
+
+	memcpy(&s.word, e->buf, 8);
+	s.buf = malloc(SEARCH_PAGES * s.page);
+	e->result = s.pagemap < 0 ? -errno : s.buf ? 0 : -ENOMEM;
+	while (!e->result && e->addr < e->end && now_ns() < until_ns) {
+		uint64_t first = e->addr / s.page, last = (e->end - 1) / s.page,
+			 n = last - first + 1 < SEARCH_PAGES ? last - first + 1 : SEARCH_PAGES;
+
+		if (!search_pages(&s, first, n))
+			break;
+		e->addr = (first + n) * s.page;
+	}
+	if (e->addr > e->end)
+		e->addr = e->end;
+	if (!e->result)
+		e->result = s.n;
+	if (s.pagemap >= 0)
+		close(s.pagemap);
+	free(s.buf);
+}
+
+int target_find_word(struct target *t, uint64_t *at, uint64_t end, uint64_t word, uint64_t *found,
+		     int max)
+{
+	struct errand *e = errand_make(search_memory, "memory", (size_t)max * 8, "");
+	int err;
+
+	if (e) {
+		e->addr = *at;
+		e->end = end;
+		memcpy(e->buf, &word, 8);
+	}
+	err = send_out(t, e);
+	if (err)
+		return err;
+	err = (int)e->result;
+	if (err >= 0) {
+		*at = e->addr;
+		memcpy(found, e->buf, (size_t)err * 8);
+	}
+	errand_free(e);
+	return err;
+}
+
 /* ---- mappings ---- */
 
 static int read_text(struct reach *t, char **text, size_t *len)

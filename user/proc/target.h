@@ -49,6 +49,15 @@ ssize_t target_read_string(struct target *, uint64_t addr, char *buf, size_t siz
  * written to or swapped out. Returns 1, 0, or -errno. */
 int target_is_as_in_file(struct target *, uint64_t addr, size_t len);
 
+/*
+ * Searches the memory from *at to end for a word at an address that is a multiple of 8. Only pages
+ * that are resident are read. It stops after a fraction of a second or when there is no more room
+ * in `found`, and moves *at to where it has come: the caller goes on from there as long as it
+ * likes. Returns how many addresses it found, or -errno as target_read().
+ */
+int target_find_word(struct target *, uint64_t *at, uint64_t end, uint64_t word, uint64_t *found,
+		     int max);
+
 /* Returns the mappings, sorted by address, as the last target_refresh() read them (the first call
  * does a refresh). Returns their number or -errno. They are valid until the next refresh or
  * close. */

@@ -26,6 +26,7 @@
 #include "../source/host.h"
 #include "../stages/stages.h"
 #include "stuck_look.h"
+#include "stuck_nccl.h"
 #include "stuck_python.h"
 #include "../util/msg.h"
 
@@ -47,12 +48,15 @@ struct stuck {
 	struct filter filter; /* lets everything pass */
 	struct stages stages;
 	struct stuck_look *look;
+	struct stuck_nccl *nccl;
+	struct nccl_job job; /* the communicators, after the last look */
 	struct loop *loop;
 	struct loop_watch *tick, *next;
 	struct losses losses;
 	uint64_t started_ns, looked_ns; /* the end of the last look */
 	int looks;
 	int nstuck, nprocs, nundecided; /* at the last look */
+	size_t nabsent;			/* ranks that others wait for */
 	int again;			/* looks that were taken because of undecided threads */
 	bool over;
 	bool interrupted;
@@ -291,6 +295,30 @@ static void say_sum(struct stuck *s)
 	out_fmt(&s->out, "\n");
 }
 
+/* ---- communicators ---- */
+
+/* What the last look showed of them; `rows` are the threads that it found. */
+static int keep_job(struct stuck *s, const struct stuck_row *rows, size_t n)
+{
+	int err;
+
+	nccl_job_free(&s->job);
+	err = stuck_nccl_job(s->nccl, s->o->over_ns, rows, n, !s->o->no_python, &s->job);
+	s->nabsent = nccl_job_absent(&s->job);
+	return err;
+}
+
+static void show_job(struct stuck *s)
+{
+	bool json = !(s->o->format->flags & SINKS_TEXT);
+
+	if (json)
+		nccl_job_json(&s->job, &s->out);
+	else
+		nccl_job_print(&s->job, &s->out);
+	stuck_nccl_unknown(s->nccl, json, &s->out);
+}
+
 /* ---- the loop ---- */
 
 /* A call that has returned is reported if its row was shown. Others may still teach names. */
@@ -374,6 +402,8 @@ static void on_next(void *ctx)
 		return;
 	}
 	n = stuck_look_now(s->look, &rows);
+	if (n >= 0 && stuck_nccl_look(s->nccl))
+		n = -ENOMEM;
 	s->looked_ns = clock_ns(CLOCK_MONOTONIC);
 	/* a call that returned while the look was made is gone, and its record is here now */
 	if (n >= 0)
@@ -382,6 +412,8 @@ static void on_next(void *ctx)
 		loop_timer_set(s->next, AGAIN_NS);
 		return;
 	}
+	if (n >= 0 && s->looks && keep_job(s, rows, (size_t)n))
+		n = -ENOMEM;
 	if (n >= 0 && s->looks)
 		n = report(s, rows, n);
 	if (n < 0) {
@@ -501,7 +533,8 @@ static int open_all(struct stuck *s)
 		goto no_memory;
 	s->tick = loop_timer(s->loop, on_tick, s);
 	s->next = loop_timer(s->loop, on_next, s);
-	if (!s->tick || !s->next || stuck_look_open(&s->look, &s->source))
+	s->nccl = stuck_nccl_open(s->o->pids, s->o->npids);
+	if (!s->tick || !s->next || !s->nccl || stuck_look_open(&s->look, &s->source))
 		goto no_memory;
 	err = s->source.ops->open(&s->source, &s->plan.capture);
 	return err ? err : open_sink(s);
@@ -544,6 +577,8 @@ static int close_all(struct stuck *s, int err)
 		s->losses.shown = s->stages.shown;
 		end.losses = s->losses;
 		end.uptime_ns = clock_ns(CLOCK_MONOTONIC) - s->started_ns;
+		if (!err && (!s->interrupted || s->o->watch))
+			show_job(s);
 		if (!err && s->o->format->flags & SINKS_TEXT && (!s->interrupted || s->o->watch))
 			say_sum(s);
 		s->sink.ops->close(&s->sink, &end);
@@ -572,10 +607,12 @@ int stuck_run(const struct opts *o, const struct source_ops *ops)
 		msg_error("interrupted before the second look: give a shorter --over");
 		err = -EINTR;
 	}
-	err = err ? 1 : s->nstuck ? STUCK_SOME : s->nundecided ? STUCK_UNDECIDED : 0;
+	err = err ? 1 : s->nstuck || s->nabsent ? STUCK_SOME : s->nundecided ? STUCK_UNDECIDED : 0;
 	s->source.ops->close(&s->source);
 	signals_close();
 	stuck_look_close(s->look);
+	nccl_job_free(&s->job);
+	stuck_nccl_close(s->nccl);
 	stages_close(&s->stages);
 	loop_close(s->loop);
 	free(s);

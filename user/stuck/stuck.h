@@ -6,7 +6,8 @@
 #include "../cli/options/opts.h"
 #include "../source/source.h"
 
-#define STUCK_SOME 4	  /* the exit status when some thread is inside a call for so long */
+#define STUCK_SOME \
+	4 /* the exit status when some thread is inside a call for so long, or a rank absent */
 #define STUCK_UNDECIDED 5 /* when none is known to be, but it cannot be told of some thread */
 
 /* Prints the threads that are inside a CUDA call for o->over_ns, once or, with o->watch, until

@@ -295,6 +295,10 @@ static const struct option_row before[] = {
 	{ 0, "over", "TIME", DURATION(over_ns, MILLI, OPTION_MAX, SECOND, "time", "give seconds, or 500ms, 2m"), OPTS_STUCK, "1s", "threads that are inside a call for longer than this: 5, 500ms, 2m" },
 	{ 0, "watch", NULL, FLAG(watch), OPTS_STUCK, NULL,
 	  "look again every second, until SIGINT; print new ones, and those that have returned" },
+	{ 0, "merge", NULL, FLAG(merge), OPTS_STUCK, NULL,
+	  "look at nothing: put together what 'stuck --format json' printed on several machines, from the files A B...",
+	  RULES(EXCLUDES("pid library over watch no-python mangled full-names ring-size probe-kind",
+			 "--merge reads files and looks at no process: leave the other options out")) },
 	{ 'e', "events", "LIST", OTHER(set_events, .offer = OPTION_OFFER_CLASSES), CHOOSES | OPTS_SERVE | OPTS_TOP | OPTS_LIST | OPTS_EXPORT, NULL,
 	  "classes, libraries, names and globs, separated by commas; !WORD takes out; repeatable\n"
 	  "'default' is everything but internal, 'all' is everything\n"

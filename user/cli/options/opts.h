@@ -40,6 +40,7 @@ struct opts {
 	uint64_t unfinished_ns; /* show a call that has not returned for so long; 0: off */
 	uint64_t over_ns;	/* stuck: inside a call for so long */
 	bool watch;		/* stuck: again and again */
+	bool merge;		/* stuck: the answers of several machines, from files */
 	const char *comm;
 	bool one_device; /* export: only what concerns the device `device` */
 	uint32_t device;

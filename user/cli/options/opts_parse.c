@@ -221,6 +221,11 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		msg_error("'cudatrace stuck' prints rows: give --format table or json");
 		return -EINVAL;
 	}
+	if (cmd == OPTS_STUCK && o->merge && !o->nargs) {
+		msg_error("--merge needs files: what 'cudatrace stuck --format json' printed on "
+			  "each machine");
+		return -EINVAL;
+	}
 	if (o->replay || cmd & (OPTS_INFO | OPTS_MERGE))
 		return files(o, cmd);
 	if (cmd == OPTS_COMPARE) {
@@ -234,7 +239,7 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		msg_error("--hist counts durations of all processes together: leave out --comm");
 		return -EINVAL;
 	}
-	if (cmd != OPTS_LIST && o->nargs) {
+	if (cmd != OPTS_LIST && !o->merge && o->nargs) {
 		msg_error("'%s' is one word too many; see 'cudatrace%s --help'", argv[optind],
 			  command_typed(cmd));
 		return -EINVAL;

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154,SC2153,SC2034
+# nccl.sh - cases about communicators of NCCL: which rank the others wait for.
+
+# job NAME MODE RANKS [FIRST LAST]: starts prog/ranks.c, whose waits hang; RANK_0 and so on are its processes. LIBRARY=no-list:
+# with that build of the stand-in's libnccl.
+job() {
+	local name=$1 rank pid fd
+	shift
+	mkfifo "$T/$name.in" "$T/$name.wait"
+	LD_LIBRARY_PATH=$STANDIN${LIBRARY:+/$LIBRARY} STANDIN_WAIT="cuStreamSynchronize:$T/$name.wait" \
+		"$BIN/ranks" "$1" "$2" "${3:-0}" "${4:-$(($2 - 1))}" "$T" < "$T/$name.in" > "$T/$name.out" &
+	declare -g "PID_$name=$!"
+	exec {fd}> "$T/$name.in"
+	declare -g "FD_$name=$fd"
+	wait_for 10 grep -q '^ready' "$T/$name.out"
+	while read -r rank pid; do
+		[ "$rank" = ready ] || declare -g "RANK_$rank=$pid"
+		[ "$rank" = ready ] || [ "$1" = turn ] || [ "$1-$rank" = "absent-$(($2 - 1))" ] || wait_for 10 in_wait "$pid"
+	done < "$T/$name.out"
+}
+
+# job_ends NAME
+job_ends() {
+	local fd=FD_$1 pid=PID_$1
+	eval "exec ${!fd}>&-"
+	wait_for 10 ended "${!pid}"
+}
+
+# The lines about communicators, with what differs from run to run left out.
+communicators() {
+	sed -n '/^communicator /,$p' "$T/out" | sed "s/0x[0-9a-f]*/HASH/; s/$RANK_0/PID_0/g; s/$RANK_1/PID_1/g; s/${RANK_2:-none}/PID_2/g; s/${RANK_3:-none}/PID_3/g; s/ sleeps.*/ SLEEPS/"
+}
+
+ABSENT="communicator HASH of 4 ranks: rank 3 has not arrived
+  AllReduce #4: rank 3 has not begun it (the last was #3), ranks 0-2 have
+  rank 0: ranks, PID PID_0
+    thread PID_0 (ranks) is inside cudaStreamSynchronize
+  rank 1: ranks, PID PID_1
+    thread PID_1 (ranks) is inside cudaStreamSynchronize
+  rank 2: ranks, PID PID_2
+    thread PID_2 (ranks) is inside cudaStreamSynchronize
+  rank 3, absent: ranks, PID PID_3
+    thread PID_3 (ranks) SLEEPS
+3 threads of 3 processes inside CUDA calls for more than 300ms"
+
+four() { echo "-p $RANK_0 -p $RANK_1 -p $RANK_2 -p $RANK_3"; }
+
+# Four ranks that were there before: one sleeps.
+case_nccl_absent() {
+	job a absent 4
+	# shellcheck disable=SC2046
+	ct stuck $(four) --over 0.3
+	ok_rc 4
+	expect "communicators" "$(communicators)" "$ABSENT"
+	job_ends a
+}
+
+# A library without a list of communicators: the memory is searched.
+case_nccl_search() {
+	LIBRARY=no-list job a absent 4
+	# shellcheck disable=SC2046
+	ct stuck -v $(four) --over 0.3
+	ok_rc 4
+	says 'found by a search of its memory'
+	expect "communicators" "$(communicators)" "$ABSENT"
+	job_ends a
+}
+
+# -p names the rank that is absent: the others are found on the machine.
+case_nccl_of_one() {
+	job a absent 4
+	ct stuck -p "$RANK_3" --over 0.3
+	ok_rc 4
+	expect "what is absent" "$(communicators | head -n 2)" "$(head -n 2 <<< "$ABSENT")"
+	expect "last line" "$(tail -n 1 "$T/out")" "no thread inside a CUDA call for more than 300ms"
+	job_ends a
+}
+
+# Without debug information nothing is guessed.
+case_nccl_unknown() {
+	LIBRARY=no-debug job a absent 2
+	ct stuck -p "$RANK_0" -p "$RANK_1" --over 0.3
+	ok_rc 4
+	! grep -q '^communicator' "$T/out" || fail "a guess: $(cat "$T/out")"
+	grep -q "^ranks, PID $RANK_1, rank ?: .*/no-debug/libnccl.so.2: the library has no debug information" "$T/out" ||
+		fail "no reason: $(cat "$T/out")"
+	ct stuck -p "$RANK_1" --over 0.3 --format json
+	ok_rc 0
+	expect "its line" "$(grep '"type":"communicator"' "$T/out" | grep -c "\"pid\":$RANK_1,.*\"unknown\":\"the library has no debug")" 1
+	! grep -q '"rank":' "$T/out" || fail "a rank: $(cat "$T/out")"
+	python3 tests/unit/check_json.py "$T/out" > "$T/check" || fail "JSON: $(cat "$T/check")"
+	job_ends a
+}
+
+# All ranks have arrived: nobody is absent, and the last collective is named.
+case_nccl_same() {
+	job a same 2
+	ct stuck -p "$RANK_0" -p "$RANK_1" --over 0.3
+	ok_rc 4
+	expect "the communicator" "$(communicators | head -n 1)" \
+		"communicator HASH of 2 ranks: all ranks have begun the same collectives, the last: Broadcast #1, AllReduce #4"
+	job_ends a
+}
+
+# Ranks that call different collectives.
+case_nccl_differ() {
+	job a differ 2
+	ct stuck -p "$RANK_0" -p "$RANK_1" --over 0.3
+	ok_rc 4
+	expect "what is said" "$(communicators | sed -n 1,4p)" "communicator HASH of 2 ranks: ranks 0-1 have not arrived
+  Broadcast #2: rank 0 has not begun it (the last was #1), rank 1 has
+  AllReduce #4: rank 1 has not begun it (the last was #3), rank 0 has
+  the ranks do not call the same collectives: each of some ranks has begun one that another has not"
+	job_ends a
+}
+
+# Ranks that go on are not compared, though one look sees them at different collectives.
+case_nccl_goes_on() {
+	job a turn 4
+	# shellcheck disable=SC2046
+	ct stuck $(four) --over 1
+	ok_rc 0
+	! grep -q '^communicator' "$T/out" || fail "a job that goes on is reported: $(cat "$T/out")"
+	# shellcheck disable=SC2046
+	ct stuck $(four) --over 1 --format json
+	ok_rc 0
+	expect "ranks that went on" "$(grep -c '"type":"communicator".*"still_ns":0,' "$T/out")" 4
+	job_ends a
+}
+
+# Two answers put together, each of one half of the ranks; then one alone.
+case_nccl_merge() {
+	job a absent 4 0 1
+	job b absent 4 2 3
+	ct stuck -p "$RANK_0" -p "$RANK_1" --over 0.3 --format json
+	ok_rc 4
+	python3 tests/unit/check_json.py "$T/out" > "$T/check" || fail "JSON: $(cat "$T/check")"
+	grep -v "\"type\":\"communicator\".*\"rank\":[23]," "$T/out" > "$T/a.json"
+	sed -n "s/\"host\":\"[^\"]*\"/\"host\":\"other\"/; /\"type\":\"communicator\".*\"rank\":[23],/p" "$T/out" > "$T/b.json"
+	expect "ranks" "$(grep -c '"type":"communicator"' "$T/a.json") $(grep -c '' "$T/b.json")" "2 2"
+	ct stuck --merge "$T/a.json" "$T/b.json"
+	ok_rc 4
+	expect "what is absent" "$(communicators | head -n 2)" "$(head -n 2 <<< "$ABSENT")"
+	expect "where" "$(grep -c 'rank 3, absent: ranks, PID [0-9]*, on other' "$T/out")" 1
+	expect "last line" "$(tail -n 1 "$T/out")" "1 rank absent"
+	ct stuck --merge "$T/a.json"
+	ok_rc 4
+	grep -q '^  ranks 2-3 have not been seen: in none of the files' "$T/out" || fail "ranks that no file has: $(cat "$T/out")"
+	ct stuck --merge --format json "$T/b.json" "$T/a.json" "$T/b.json"
+	ok_rc 4
+	expect "each rank once" "$(grep -c '' "$T/out")" 4
+	job_ends b # it has the other one's standard input open too
+	job_ends a
+}
+
+case_nccl_merge_refuses() {
+	local name
+	echo '{"type":"communicator","pid":1}' > "$T/no-hash"
+	echo 'no JSON' > "$T/text"
+	: > "$T/empty"
+	for name in no-hash text; do
+		ct stuck --merge "$T/$name"
+		ok_rc 1
+		says "$T/$name: line 1 is damaged, or not what 'cudatrace stuck --format json' writes"
+	done
+	ct stuck --merge "$T/empty"
+	ok_rc 1
+	says "$T/empty: nothing in it is of 'cudatrace stuck --format json'"
+	ct stuck --merge "$T/missing"
+	ok_rc 1
+	says "$T/missing cannot be opened"
+}
+
+# The Python stacks of the rank that is absent.
+case_nccl_python() {
+	local rank pid
+	python3 -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2> /dev/null ||
+		skip "no Python from 3.11 to 3.13"
+	cat > "$T/rank.py" <<- 'END'
+		import ctypes, sys, time
+		rank, nccl = int(sys.argv[1]), ctypes.CDLL(sys.argv[2])
+		class Id(ctypes.Structure):
+		    _fields_ = [("internal", ctypes.c_char * 128)]
+		comm = ctypes.c_void_p()
+		nccl.ncclCommInitRank(ctypes.byref(comm), 2, Id(sys.argv[3].encode()), rank)
+		def load_batch():
+		    print("ready", flush=True)
+		    time.sleep(1000)
+		if not rank:
+		    nccl.ncclAllReduce(None, None, ctypes.c_size_t(1), 7, 0, comm, None)
+		load_batch()
+	END
+	for rank in 0 1; do
+		python3 "$T/rank.py" $rank "$STANDIN/libnccl.so.2" "$T" > "$T/$rank.out" &
+		declare "PID_$rank=$!"
+	done
+	for rank in 0 1; do
+		pid=PID_$rank
+		wait_for 10 grep -q ready "$T/$rank.out"
+		wait_for 10 grep -q nanosleep "/proc/${!pid}/wchan"
+	done
+	ct stuck -p "$PID_0" --over 0.3
+	ok_rc 4
+	expect "the absent rank's stack" "$(sed -n '/^  rank 1, absent/,$p' "$T/out" | sed -n 's/^ *\([^ ]*\) (.*rank.py:\([0-9]*\)) \[python\]$/\1:\2/p' | tr '\n' ' ')" \
+		"load_batch:9 <module>:12 "
+	kill "$PID_0" "$PID_1"
+	wait_for 5 ended "$PID_0"
+	wait_for 5 ended "$PID_1"
+}

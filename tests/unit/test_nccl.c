@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_nccl.c - communicators of NCCL: where debug information says that they have their members
+ * (that of this very program, and of a real libnccl where one is installed), what is read of them
+ * from memory that is damaged or hostile, who is absent, and the files of `stuck --merge`.
+ */
+#include "../../user/nccl/nccl_group.h"
+#include "../../user/proc/target.h"
+#include "../../user/util/now.h"
+#include "unit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define SECONDS 1000000000ULL
+
+typedef enum {
+	ncclFuncBroadcast,
+	ncclFuncReduce,
+	ncclFuncAllGather,
+	ncclFuncReduceScatter,
+	ncclFuncAllReduce,
+	ncclFuncSendRecv,
+	ncclNumFuncs
+} ncclFunc_t;
+
+/* As a libnccl has it; in this program's debug information. */
+struct ncclComm {
+	uint64_t startMagic;
+	char channels[3000];
+	struct {
+		int rank; /* must not be taken for the one below */
+	} shared;
+	uint64_t commHash;
+	const volatile int32_t rank;
+	int nRanks, cudaDev;
+	unsigned int flag : 1;
+	struct ncclComm *next;
+	double bandwidth[2][3];
+	char tail[900];
+	uint64_t seqNumber[ncclFuncSendRecv];
+	ncclFunc_t last;
+	uint64_t endMagic;
+};
+
+static struct ncclComm comms[3]; /* of processes that are made up */
+
+static void make_comm(struct ncclComm *c, int rank, int nranks, uint64_t reduces)
+{
+	memset(c, 0, sizeof(*c));
+	c->startMagic = c->endMagic = NCCL_MAGIC;
+	c->commHash = 0xabcdef;
+	*(int32_t *)(uintptr_t)&c->rank = rank;
+	c->nRanks = nranks;
+	c->cudaDev = 7;
+	c->seqNumber[ncclFuncAllReduce] = reduces;
+	c->seqNumber[ncclFuncBroadcast] = 1;
+}
+
+/* ---- layouts ---- */
+
+static void own_layout(struct nccl_layout *l)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	CHECK_EQ(0, nccl_layout_read(l, fd, now_ns() + 60 * SECONDS));
+	close(fd);
+}
+
+static void test_layout(void)
+{
+	static const struct {
+		enum nccl_member_of_comm which;
+		uint64_t offset;
+		uint32_t size, n;
+	} want[] = {
+		{ NCCL_START_MAGIC, 0, 8, 1 },
+		{ NCCL_END_MAGIC, offsetof(struct ncclComm, endMagic), 8, 1 },
+		{ NCCL_HASH, offsetof(struct ncclComm, commHash), 8, 1 },
+		{ NCCL_RANK, offsetof(struct ncclComm, rank), 4, 1 },
+		{ NCCL_NRANKS, offsetof(struct ncclComm, nRanks), 4, 1 },
+		{ NCCL_DEVICE, offsetof(struct ncclComm, cudaDev), 4, 1 },
+		{ NCCL_SEQ, offsetof(struct ncclComm, seqNumber), 8, 5 },
+	};
+	struct nccl_layout l;
+
+	own_layout(&l);
+	CHECK_EQ(sizeof(struct ncclComm), l.bytes);
+	for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+		const struct dwarf_member *m = &l.members[want[i].which];
+
+		CASE_ROW("%s", m->name);
+		CHECK(m->known);
+		CHECK_EQ(want[i].offset, m->offset);
+		CHECK_EQ(want[i].size, m->size);
+		CHECK_EQ(want[i].n, m->n);
+	}
+	CHECK_TEXT("Broadcast", l.kinds[0]);
+	CHECK_TEXT("AllReduce", l.kinds[4]);
+	CHECK_TEXT("", l.kinds[6]); /* ncclNumFuncs */
+}
+
+/* Members of other types than those that can be read are not there. */
+static void test_layout_types(void)
+{
+	struct dwarf_member m[] = { { .name = "flag" },	    { .name = "bandwidth" },
+				    { .name = "shared" },   { .name = "nothing" },
+				    { .name = "channels" }, { .name = "next" },
+				    { .name = "last" } };
+	struct dwarf_wanted want = { .structure = "ncclComm", .members = m, .nmembers = 7 };
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	CHECK_EQ(0, dwarf_layout(fd, &want, now_ns() + 60 * SECONDS));
+	for (int i = 0; i < 4; i++) {
+		CASE_ROW("%s", m[i].name);
+		CHECK(!m[i].known);
+		CHECK_EQ(0, m[i].size);
+	}
+	CASE_ROW("the others");
+	CHECK_EQ(3000, m[4].n);
+	CHECK_EQ(8, m[5].size);
+	CHECK_EQ(offsetof(struct ncclComm, last), m[6].offset);
+	want.structure = "thereIsNoSuchStruct";
+	CHECK_EQ(-ENOENT, dwarf_layout(fd, &want, now_ns() + 60 * SECONDS));
+	CHECK_EQ(-ETIME, dwarf_layout(fd, &want, 0));
+	close(fd);
+	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	CHECK(dwarf_layout(fd, &want, now_ns() + 60 * SECONDS) < 0);
+	close(fd);
+}
+
+/* Offsets of NCCL 2.28.9 for CUDA 13, as a debugger shows them in that file. */
+static void test_real_layout(void)
+{
+	static const uint8_t id[] = { 0x9f, 0xcf, 0x74, 0xd9, 0x3a, 0x8c, 0x36, 0x05, 0xbf, 0x77,
+				      0x18, 0xf5, 0x94, 0xd0, 0xa2, 0x43, 0x66, 0xe3, 0x85, 0x36 };
+	uint8_t head[4096];
+	struct nccl_layout l;
+	glob_t g;
+	int fd;
+
+	if (glob("/usr/local/cuda*/lib*/libnccl.so.2", 0, NULL, &g)) {
+		printf("skipped: no libnccl.so.2 in a CUDA toolkit\n");
+		return;
+	}
+	fd = open(g.gl_pathv[0], O_RDONLY | O_CLOEXEC);
+	globfree(&g);
+	if (fd < 0 || pread(fd, head, sizeof(head), 0) != sizeof(head) ||
+	    !memmem(head, sizeof(head), id, sizeof(id))) {
+		printf("skipped: libnccl.so.2 is of another release\n");
+		close(fd);
+		return;
+	}
+	CHECK_EQ(0, nccl_layout_read(&l, fd, now_ns() + 60 * SECONDS));
+	close(fd);
+	CHECK_EQ(0, l.members[NCCL_START_MAGIC].offset);
+	CHECK_EQ(0x1044c8, l.members[NCCL_HASH].offset);
+	CHECK_EQ(0x1044d0, l.members[NCCL_RANK].offset);
+	CHECK_EQ(0x1044d4, l.members[NCCL_NRANKS].offset);
+	CHECK_EQ(0x106a10, l.members[NCCL_SEQ].offset);
+	CHECK_EQ(5, l.members[NCCL_SEQ].n);
+	CHECK_EQ(1082968, l.bytes);
+	CHECK_TEXT("ReduceScatter", l.kinds[3]);
+	CHECK_EQ(0xb72dc48, l.list);
+	CHECK_EQ(0xb72dc44, l.nlist);
+}
+
+/* ---- memory ---- */
+
+static int read_own(void *ctx, uint64_t addr, void *buf, size_t len)
+{
+	const struct {
+		const char *begin, *end;
+	} *range = ctx;
+	const char *at = (const char *)(uintptr_t)addr;
+
+	if (at < range->begin || at > range->end || len > (size_t)(range->end - at))
+		return -EFAULT;
+	memcpy(buf, at, len);
+	return 0;
+}
+
+struct range {
+	const char *begin, *end;
+};
+
+static void test_comm(void)
+{
+	struct range all = { (char *)comms, (char *)(comms + 3) };
+	struct nccl_layout l;
+	struct nccl_comm c;
+
+	own_layout(&l);
+	make_comm(&comms[0], 2, 4, 1042);
+	CHECK_EQ(0, nccl_comm_read(&l, (uintptr_t)comms, read_own, &all, &c));
+	CHECK_EQ(0xabcdef, c.hash);
+	CHECK_EQ(2, c.rank);
+	CHECK_EQ(4, c.nranks);
+	CHECK_EQ(7, c.device);
+	CHECK_EQ(5, c.ncounts);
+	CHECK_TEXT("AllReduce", c.counts[4].kind);
+	CHECK_EQ(1042, c.counts[4].n);
+}
+
+/* A wrong number is never shown: where a word is not what it must be, nothing or "not known" is. */
+static void test_hostile_comm(void)
+{
+	struct range all = { (char *)comms, (char *)(comms + 1) }, cut = all;
+	struct nccl_layout l, other;
+	struct nccl_comm c;
+
+	own_layout(&l);
+	make_comm(&comms[0], 2, 4, 1042);
+	comms[0].startMagic++;
+	CHECK_EQ(-EINVAL, nccl_comm_read(&l, (uintptr_t)comms, read_own, &all, &c));
+	make_comm(&comms[0], 2, 4, 1042);
+	comms[0].endMagic = 0;
+	CHECK_EQ(-EINVAL, nccl_comm_read(&l, (uintptr_t)comms, read_own, &all, &c));
+	make_comm(&comms[0], 4, 4, 1042); /* no rank of four */
+	CHECK_EQ(0, nccl_comm_read(&l, (uintptr_t)comms, read_own, &all, &c));
+	CHECK_EQ(-1, c.rank);
+	CHECK_EQ(-1, c.nranks);
+	make_comm(&comms[0], -1, 4, 1042);
+	CHECK_EQ(0, nccl_comm_read(&l, (uintptr_t)comms, read_own, &all, &c));
+	CHECK_EQ(-1, c.rank);
+	make_comm(&comms[0], 2, INT32_MAX, 1042);
+	CHECK_EQ(0, nccl_comm_read(&l, (uintptr_t)comms, read_own, &all, &c));
+	CHECK_EQ(-1, c.rank);
+	make_comm(&comms[0], 2, 4, 1042);
+	CHECK_EQ(-EINVAL, nccl_comm_read(&l, (uintptr_t)comms + 4, read_own, &all, &c));
+	CHECK_EQ(-EFAULT, nccl_comm_read(&l, UINT64_MAX - 7, read_own, &all, &c));
+	cut.end -= 16;
+	CHECK_EQ(-EFAULT, nccl_comm_read(&l, (uintptr_t)comms, read_own, &cut, &c));
+	/* another release's layout: its end is elsewhere */
+	other = l;
+	other.members[NCCL_END_MAGIC].offset -= 8;
+	CHECK_EQ(-EINVAL, nccl_comm_read(&other, (uintptr_t)comms, read_own, &all, &c));
+	comms[0].commHash = 0;
+	CHECK_EQ(-EINVAL, nccl_comm_read(&l, (uintptr_t)comms, read_own, &all, &c));
+}
+
+static struct {
+	uint64_t before;
+	uint64_t *list;
+	int32_t n;
+	uint64_t items[4];
+} listed;
+
+static void test_list(void)
+{
+	static const struct {
+		int32_t n;
+		int want;
+	} rows[] = { { 3, 3 }, { 0, 0 }, { -1, 0 }, { 5, 4 }, { 65537, 0 }, { INT32_MIN, 0 } };
+	struct range all = { (char *)&listed, (char *)(&listed + 1) };
+	struct nccl_layout l = { .list = offsetof(typeof(listed), list),
+				 .nlist = offsetof(typeof(listed), n) };
+	uint64_t list[4];
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CASE_ROW("%d", rows[i].n);
+		listed.list = listed.items;
+		listed.n = rows[i].n;
+		CHECK_EQ(rows[i].want,
+			 nccl_list_read(&l, (uintptr_t)&listed, read_own, &all, list, 4));
+	}
+	CASE_ROW("a list elsewhere");
+	listed.n = 3;
+	listed.list = (uint64_t *)64;
+	CHECK_EQ(-EFAULT, nccl_list_read(&l, (uintptr_t)&listed, read_own, &all, list, 4));
+	listed.list = NULL;
+	CHECK_EQ(0, nccl_list_read(&l, (uintptr_t)&listed, read_own, &all, list, 4));
+	l.list = 0;
+	CHECK_EQ(0, nccl_list_read(&l, 0, read_own, &all, list, 4));
+}
+
+/* The search of a process's memory: of our own. */
+static void test_search(void)
+{
+	size_t len = 8u << 20;
+	uint64_t word = 0x1122334455667788ULL ^ (uint64_t)getpid(), found[3], at;
+	char *mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t begin = (uintptr_t)mem, end = begin + len;
+	struct target *t;
+	int n, steps = 0;
+
+	CHECK_EQ(0, target_open(&t, getpid(), 0));
+	memcpy(mem + 8, &word, 8);
+	memcpy(mem + (3u << 20), &word, 8);
+	memcpy(mem + (5u << 20) + 4, &word, 8); /* not where a word lies */
+	memcpy(mem + len - 8, &word, 8);
+	for (at = begin, n = 0; at < end && steps++ < 1000;) {
+		int more = target_find_word(t, &at, end, word, found, 1);
+
+		if (!CHECK(more >= 0 && more <= 1))
+			break;
+		if (more && n < 3)
+			CHECK_EQ(begin + (n == 0 ? 8 : n == 1 ? 3u << 20 : len - 8), found[0]);
+		n += more;
+	}
+	CHECK_EQ(3, n);
+	at = begin + 16;
+	CHECK_EQ(1, target_find_word(t, &at, begin + (3u << 20) + 8, word, found, 3));
+	at = begin + 16;
+	CHECK_EQ(0, target_find_word(t, &at, begin + (3u << 20), word, found, 3));
+	CHECK_EQ(begin + (3u << 20), at);
+	/* what was not touched stays so */
+	munmap(mem, len);
+	at = begin;
+	CHECK_EQ(0, target_find_word(t, &at, end, word, found, 3));
+	target_close(t);
+}
+
+/* ---- who is absent ---- */
+
+static struct nccl_member *add(struct nccl_job *j, int rank, int nranks, uint64_t reduces,
+			       uint64_t broadcasts)
+{
+	struct nccl_member *m = nccl_job_add(j);
+
+	m->hash = 0x8f31;
+	m->rank = rank;
+	m->nranks = nranks;
+	m->pid = 100 + (uint32_t)rank;
+	m->still_ns = SECONDS;
+	strcpy(m->comm, "python3");
+	m->ncounts = 2;
+	m->counts[0] = (struct nccl_count){ "Broadcast", broadcasts };
+	m->counts[1] = (struct nccl_count){ "AllReduce", reduces };
+	return m;
+}
+
+static char *printed(const struct nccl_job *j, bool json)
+{
+	int fd = memfd_create("out", MFD_CLOEXEC);
+	char path[32];
+	struct out o;
+
+	CHECK_EQ(0, out_open_fd(&o, fd, "out"));
+	if (json)
+		nccl_job_json(j, &o);
+	else
+		nccl_job_print(j, &o);
+	out_close(&o);
+	snprintf(path, sizeof(path), "/dev/fd/%d", fd);
+	lseek(fd, 0, SEEK_SET);
+	{
+		char *text = unit_read(path);
+
+		close(fd);
+		return text;
+	}
+}
+
+static void check_printed(const struct nccl_job *j, const char *want)
+{
+	char *text = printed(j, false);
+
+	CHECK_TEXT(want, text);
+	free(text);
+}
+
+static void test_absent(void)
+{
+	struct nccl_job j = { 0 };
+
+	add(&j, 3, 4, 1041, 1);
+	add(&j, 1, 4, 1043, 1);
+	add(&j, 0, 4, 1043, 1);
+	add(&j, 2, 4, 1043, 1);
+	nccl_job_sort(&j);
+	CHECK_EQ(1, nccl_job_absent(&j));
+	check_printed(&j,
+		      "communicator 0x8f31 of 4 ranks: rank 3 has not arrived\n"
+		      "  AllReduce #1042: rank 3 has not begun it (the last was #1041), ranks 0-2 "
+		      "have\n"
+		      "  rank 0: python3, PID 100\n"
+		      "  rank 1: python3, PID 101\n"
+		      "  rank 2: python3, PID 102\n"
+		      "  rank 3, absent: python3, PID 103\n");
+	/* one that goes on: they are not compared */
+	j.members[1].still_ns = 0;
+	CHECK_EQ(0, nccl_job_absent(&j));
+	check_printed(&j, "");
+	/* nor when they do not agree how many they are */
+	j.members[1].still_ns = SECONDS;
+	j.members[1].nranks = 5;
+	CHECK_EQ(0, nccl_job_absent(&j));
+	/* nor when one does not know its rank */
+	j.members[1].nranks = 4;
+	j.members[1].rank = j.members[1].nranks = -1;
+	nccl_job_sort(&j);
+	CHECK_EQ(0, nccl_job_absent(&j));
+	check_printed(&j, "");
+	nccl_job_free(&j);
+}
+
+/* Ranks at several places, some of which have begun none, and one that was not seen. */
+static void test_absent_several(void)
+{
+	struct nccl_job j = { .merged = true };
+
+	add(&j, 0, 6, 9, 1);
+	add(&j, 1, 6, 8, 1);
+	add(&j, 2, 6, 0, 1);
+	add(&j, 3, 6, 8, 1);
+	add(&j, 5, 6, 9, 1);
+	nccl_job_sort(&j);
+	CHECK_EQ(4, nccl_job_absent(&j));
+	check_printed(
+		&j,
+		"communicator 0x8f31 of 6 ranks: ranks 1-3 have not arrived\n"
+		"  AllReduce #1: rank 2 has not begun it, nor any before, ranks 0-1,3,5 have\n"
+		"  AllReduce #9: ranks 1,3 have not begun it (the last was #8), ranks 0,5 have\n"
+		"  rank 4 has not been seen: in none of the files\n"
+		"  rank 0: python3, PID 100\n"
+		"  rank 1, absent: python3, PID 101\n"
+		"  rank 2, absent: python3, PID 102\n"
+		"  rank 3, absent: python3, PID 103\n"
+		"  rank 5: python3, PID 105\n");
+	nccl_job_free(&j);
+}
+
+/* ---- files ---- */
+
+static int read_text(struct nccl_job *j, const char *text)
+{
+	int fd = memfd_create("in", MFD_CLOEXEC), err;
+
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		abort();
+	lseek(fd, 0, SEEK_SET);
+	err = nccl_job_read(j, fd, "in");
+	close(fd);
+	return err;
+}
+
+/* What is printed is read again as it was. */
+static void test_round_trip(void)
+{
+	struct nccl_job j = { 0 }, again = { 0 };
+	struct nccl_member *m = add(&j, 1, 2, UINT64_MAX, 0);
+	char *first, *second;
+
+	m->hash = UINT64_MAX;
+	m->device = 3;
+	strcpy(m->comm, "a\"\\\x01z");
+	strcpy(m->host, "node-1");
+	m->threads = calloc(1, sizeof(*m->threads));
+	m->nthreads = 1;
+	m->threads->tid = UINT32_MAX;
+	strcpy(m->threads->name, "main");
+	strcpy(m->threads->state, "sleeps");
+	strcpy(m->threads->inside, "cudaStreamSynchronize");
+	m->threads->frames = calloc(2, sizeof(char *));
+	m->threads->frames[0] = strdup("f (\xc3\xa9.py:1)");
+	m->threads->frames[1] = strdup("g");
+	m->threads->nframes = 2;
+	first = printed(&j, true);
+	CHECK_EQ(0, read_text(&again, first));
+	second = printed(&again, true);
+	CHECK_TEXT(first, second);
+	free(first);
+	free(second);
+	nccl_job_free(&j);
+	nccl_job_free(&again);
+}
+
+#define LINE(rest) "{\"type\":\"communicator\"," rest "}\n"
+
+static void test_hostile_files(void)
+{
+	static const struct {
+		const char *text;
+		int want;
+		size_t n;
+	} rows[] = {
+		{ "", -ENOENT, 0 },
+		{ "\n", -EBADMSG, 0 },
+		{ "{\"type\":\"process\"}\n", 0, 0 },
+		{ LINE("\"pid\":1"), -EBADMSG, 0 },
+		{ LINE("\"hash\":\"0x0\",\"pid\":1"), -EBADMSG, 0 },
+		{ LINE("\"hash\":\"8f31\",\"pid\":1"), -EBADMSG, 0 },
+		{ LINE("\"hash\":\"0x8f31z\",\"pid\":1"), -EBADMSG, 0 },
+		{ LINE("\"hash\":7,\"pid\":1"), -EBADMSG, 0 },
+		{ LINE("\"hash\":\"0x8f31\",\"pid\":-1"), -EBADMSG, 0 },
+		{ LINE("\"hash\":\"0x8f31\",\"pid\":4294967296"), -EBADMSG, 0 },
+		{ LINE("\"hash\":\"0x8f31\",\"pid\":1"), 0, 1 },
+		{ LINE("\"hash\":\"0x8f31\",\"pid\":1,\"rank\":7,\"ranks\":4"), 0, 1 },
+		{ LINE("\"hash\":\"0x8f31\",\"pid\":1,\"rank\":7,\"ranks\":99999999"), 0, 1 },
+		{ LINE("\"hash\":\"0x8f31\",\"pid\":1,\"begun\":[1],\"threads\":{}"), 0, 1 },
+		{ LINE("\"hash\":\"0x8f31\",\"pid\":1,\"threads\":[1,{\"tid\":\"2\"},{\"tid\":2,"
+		       "\"python\":[3,null]}]"),
+		  0, 1 },
+		{ LINE("\"hash\":\"0x8f31\",\"pid\":1,\"x\":[[[[[[[[[[]]]]]]]]]]"), -EBADMSG, 0 },
+		{ LINE("\"pid\":1,\"unknown\":\"no reason\""), 0, 0 },
+		{ "{\"type\":\"communicator\",\"hash\":\"0x1\",", -EBADMSG, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct nccl_job j = { .merged = true };
+
+		CASE_ROW("%zu", i);
+		CHECK_EQ(rows[i].want, read_text(&j, rows[i].text));
+		CHECK_EQ(rows[i].n, j.n);
+		for (size_t k = 0; k < j.n; k++)
+			CHECK_EQ(-1, j.members[k].rank);
+		nccl_job_sort(&j);
+		CHECK_EQ(0, nccl_job_absent(&j));
+		nccl_job_free(&j);
+	}
+}
+
+/* A line that is too long, or of too many parts, is not taken apart. */
+static void test_large_lines(void)
+{
+	size_t len = 3u << 20;
+	char *text = malloc(len + 1);
+	struct nccl_job j = { 0 };
+
+	memset(text, ' ', len);
+	memcpy(text, "{\"type\":\"communicator\",\"x\":\"", 28);
+	text[len] = '\0';
+	CHECK_EQ(-EBADMSG, read_text(&j, text));
+	strcpy(text, "{\"type\":\"communicator\",\"hash\":\"0x1\",\"pid\":1,\"x\":[{}");
+	for (int i = 0; i < 20000; i++)
+		strcat(text + 40 + i * 3, ",{}");
+	strcat(text + 60000, "]}\n");
+	CHECK_EQ(-EBADMSG, read_text(&j, text));
+	CHECK_EQ(0, j.n);
+	free(text);
+}
+
+int main(void)
+{
+	RUN(test_layout);
+	RUN(test_layout_types);
+	RUN(test_real_layout);
+	RUN(test_comm);
+	RUN(test_hostile_comm);
+	RUN(test_list);
+	RUN(test_search);
+	RUN(test_absent);
+	RUN(test_absent_several);
+	RUN(test_round_trip);
+	RUN(test_hostile_files);
+	RUN(test_large_lines);
+	return unit_end();
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nccl_job.h - the ranks of communicators put together, of the processes of one machine or of the
+ * answers of several: which rank has not begun a collective that others wait in.
+ *
+ * NCCL counts the collectives that were begun with a communicator, by kind. Ranks whose counts did
+ * not change between two looks are compared: where one has a lower count than the others, it has
+ * not arrived. Knows no process; what it is given is untrusted.
+ */
+#ifndef CT_NCCL_JOB_H
+#define CT_NCCL_JOB_H
+
+#include "../util/io/out.h"
+#include "nccl_comm.h"
+
+#define NCCL_HOST_BYTES 64
+#define NCCL_THREADS_MAX 64 /* of a process, that are kept */
+#define NCCL_FRAMES_MAX 64  /* of a thread's stack */
+
+struct nccl_thread {
+	uint32_t tid;
+	char name[16];
+	char state[12];	 /* "sleeps", "runs"; "": not known */
+	char wait[32];	 /* where in the kernel it sleeps, "" is not known */
+	char inside[64]; /* the function of CUDA that it is inside of, "": none is known */
+	char **frames;	 /* of Python, innermost first: "Trainer.step (train.py:12)" */
+	int nframes;
+};
+
+/* A process as a rank of a communicator. */
+struct nccl_member {
+	uint64_t hash;
+	int rank, nranks, device; /* -1: not known */
+	char host[NCCL_HOST_BYTES], boot[NCCL_HOST_BYTES];
+	uint32_t pid;
+	char comm[16];
+	uint64_t ts_ns;	   /* CLOCK_MONOTONIC of its machine, at the last look */
+	uint64_t still_ns; /* for so long its counts have not changed; 0: they have */
+	int ncounts;
+	struct nccl_count counts[NCCL_KINDS];
+	struct nccl_thread *threads;
+	int nthreads;
+};
+
+struct nccl_job {
+	struct nccl_member *members; /* after nccl_job_sort(): by communicator and rank */
+	size_t n;
+	bool merged;	 /* of several answers: a rank that is not there is in none of them */
+	size_t nunknown; /* processes in the answers whose communicators could not be read */
+};
+
+#define NCCL_MEMBERS_MAX 65536
+
+/* A new member, zeroed. NULL: there is no memory, or there are too many. */
+struct nccl_member *nccl_job_add(struct nccl_job *);
+void nccl_job_free(struct nccl_job *);
+void nccl_threads_free(struct nccl_thread *, int n);
+
+/* Sorts the members. Of several that are the same rank of the same process only the one that was
+ * looked at last stays. */
+void nccl_job_sort(struct nccl_job *);
+
+/* How many members have not begun a collective that other ranks have; after nccl_job_sort(). With
+ * `merged`, plus the ranks that are in none of the answers. */
+size_t nccl_job_absent(const struct nccl_job *);
+/* Prints the communicators whose ranks wait for each other, for people. Returns how many. */
+int nccl_job_print(const struct nccl_job *, struct out *);
+/* Prints a line of JSON for each member. */
+void nccl_job_json(const struct nccl_job *, struct out *);
+
+/* Reads what `stuck --format json` printed, from a file that is untrusted, and adds its members.
+ * `name` is for messages. Returns 0, or -errno after one message. */
+int nccl_job_read(struct nccl_job *, int fd, const char *name);
+
+#endif

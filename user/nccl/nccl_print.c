@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* nccl_print.c - what was found of communicators, for people and as JSON: see nccl_job.h. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "../util/text.h"
+#include "nccl_group.h"
+
+#define RANGES_MAX 16	 /* of a list of ranks */
+#define BEHIND_MAX 8	 /* lines about one kind of collective */
+#define MEMBERS_SHOWN 64 /* of a communicator, that are named one by one */
+#define FRAME_MAX 512	 /* bytes of a frame */
+
+static void put_name(struct out *o, const char *s, size_t max)
+{
+	out_plain(o, s, strnlen(s, max));
+}
+
+/* ---- lists of ranks ---- */
+
+/* Chooses ranks. */
+typedef bool (*choose_fn)(const struct nccl_group *, int rank, const void *arg);
+
+/* The members with ranks begin behind those without. */
+static const struct nccl_member *of_rank(const struct nccl_group *g, int rank)
+{
+	size_t lo = 0, hi = g->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (g->members[mid].rank < rank)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < g->n && g->members[lo].rank == rank ? &g->members[lo] : NULL;
+}
+
+/* "rank 3 has", "ranks 0-2,5 have". Returns how many there are. */
+static int put_ranks(struct out *o, const struct nccl_group *g, choose_fn choose, const void *arg)
+{
+	int all = 0, ranges = 0;
+
+	for (int r = 0; r < g->nranks; r++)
+		all += choose(g, r, arg);
+	out_str(o, all == 1 ? "rank " : "ranks ");
+	for (int r = 0; r < g->nranks; r++) {
+		int end = r;
+
+		if (!choose(g, r, arg))
+			continue;
+		while (end + 1 < g->nranks && choose(g, end + 1, arg))
+			end++;
+		if (ranges == RANGES_MAX) {
+			out_str(o, " and others");
+			break;
+		}
+		out_fmt(o, "%s%d", ranges++ ? "," : "", r);
+		if (end > r)
+			out_fmt(o, "-%d", end);
+		r = end;
+	}
+	out_str(o, all == 1 ? " has" : " have");
+	return all;
+}
+
+struct beyond {
+	struct nccl_kind kind;
+	uint64_t n;
+};
+
+static bool has_begun(const struct nccl_group *g, int rank, const void *arg)
+{
+	const struct nccl_member *m = of_rank(g, rank);
+	const struct beyond *b = arg;
+	uint64_t n;
+
+	return m && nccl_group_count(m, &b->kind, &n) && n > b->n;
+}
+
+static bool is_at(const struct nccl_group *g, int rank, const void *arg)
+{
+	const struct nccl_member *m = of_rank(g, rank);
+	const struct beyond *b = arg;
+	uint64_t n;
+
+	return m && nccl_group_count(m, &b->kind, &n) && n == b->n;
+}
+
+static bool is_absent(const struct nccl_group *g, int rank, const void *arg)
+{
+	const struct nccl_member *m = of_rank(g, rank);
+
+	(void)arg;
+	return m && nccl_group_lags(g, m);
+}
+
+static bool is_unseen(const struct nccl_group *g, int rank, const void *arg)
+{
+	(void)arg;
+	return !of_rank(g, rank);
+}
+
+/* ---- for people ---- */
+
+/* The lowest count above `after` of a kind, below its highest. */
+static bool next_behind(const struct nccl_group *g, const struct nccl_kind *k, bool first,
+			uint64_t after, uint64_t *out)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < g->n; i++) {
+		uint64_t n;
+
+		if (!nccl_group_count(&g->members[i], k, &n) || n >= k->most ||
+		    (!first && n <= after) || (found && n >= *out))
+			continue;
+		*out = n;
+		found = true;
+	}
+	return found;
+}
+
+/* A line for each count that ranks are behind with. */
+static void put_kind(struct out *o, const struct nccl_group *g, const struct nccl_kind *k)
+{
+	struct beyond b = { .kind = *k };
+
+	for (int i = 0; i < BEHIND_MAX && next_behind(g, k, !i, b.n, &b.n); i++) {
+		out_str(o, "  ");
+		put_name(o, k->name, NCCL_KIND_BYTES);
+		out_fmt(o, " #%" PRIu64 ": ", b.n + 1);
+		put_ranks(o, g, is_at, &b);
+		if (b.n)
+			out_fmt(o, " not begun it (the last was #%" PRIu64 "), ", b.n);
+		else
+			out_str(o, " not begun it, nor any before, ");
+		put_ranks(o, g, has_begun, &b);
+		out_char(o, '\n');
+	}
+}
+
+/* Two ranks of which each has begun a collective that the other has not: they do not call the same
+ * ones. */
+static bool differ(const struct nccl_group *g, const struct nccl_kind *a, const struct nccl_kind *b)
+{
+	bool ahead = false, behind = false;
+
+	for (size_t m = 0; m < g->n; m++) {
+		uint64_t na, nb;
+
+		if (!nccl_group_count(&g->members[m], a, &na) ||
+		    !nccl_group_count(&g->members[m], b, &nb))
+			continue;
+		ahead |= na == a->most && nb < b->most;
+		behind |= na < a->most && nb == b->most;
+	}
+	return ahead && behind;
+}
+
+static bool disagree(const struct nccl_group *g)
+{
+	for (int i = 0; i < g->nkinds; i++)
+		for (int k = i + 1; k < g->nkinds; k++)
+			if (differ(g, &g->kinds[i], &g->kinds[k]))
+				return true;
+	return false;
+}
+
+static void put_thread(struct out *o, const struct nccl_thread *t, bool frames)
+{
+	out_fmt(o, "    thread %u (", t->tid);
+	put_name(o, t->name, sizeof(t->name));
+	out_char(o, ')');
+	if (t->inside[0]) {
+		out_str(o, " is inside ");
+		put_name(o, t->inside, sizeof(t->inside));
+	} else if (t->state[0]) {
+		out_char(o, ' ');
+		put_name(o, t->state, sizeof(t->state));
+		if (t->wait[0]) {
+			out_str(o, " in ");
+			put_name(o, t->wait, sizeof(t->wait));
+		}
+	}
+	out_char(o, '\n');
+	for (int i = 0; frames && i < t->nframes; i++) {
+		out_str(o, "        ");
+		put_name(o, t->frames[i], FRAME_MAX);
+		out_str(o, " [python]\n");
+	}
+}
+
+/* An absent rank's threads with their stacks; of another the threads that are inside CUDA. */
+static void put_member(struct out *o, const struct nccl_group *g, const struct nccl_member *m,
+		       bool merged)
+{
+	bool absent = nccl_group_lags(g, m);
+
+	out_fmt(o, "  rank %d%s: ", m->rank, absent ? ", absent" : "");
+	put_name(o, m->comm, sizeof(m->comm));
+	out_fmt(o, ", PID %u", m->pid);
+	if (merged && m->host[0]) {
+		out_str(o, ", on ");
+		put_name(o, m->host, sizeof(m->host));
+	}
+	out_char(o, '\n');
+	for (int i = 0; i < m->nthreads; i++)
+		if (absent || m->threads[i].inside[0])
+			put_thread(o, &m->threads[i], absent);
+}
+
+static bool is_inside(const struct nccl_group *g)
+{
+	for (size_t i = 0; i < g->n; i++)
+		for (int k = 0; k < g->members[i].nthreads; k++)
+			if (g->members[i].threads[k].inside[0])
+				return true;
+	return false;
+}
+
+/* The last collectives that all ranks have begun. */
+static void put_last(struct out *o, const struct nccl_group *g)
+{
+	int shown = 0;
+
+	for (int i = 0; i < g->nkinds; i++)
+		if (g->kinds[i].most) {
+			out_str(o, shown++ ? ", " : "");
+			put_name(o, g->kinds[i].name, NCCL_KIND_BYTES);
+			out_fmt(o, " #%" PRIu64, g->kinds[i].most);
+		}
+	if (!shown)
+		out_str(o, "none");
+}
+
+static void put_group(struct out *o, const struct nccl_group *g, bool merged, size_t absent)
+{
+	bool unseen = g->nseen < (size_t)g->nranks;
+
+	out_fmt(o, "communicator 0x%" PRIx64 " of %d ranks: ", g->members[0].hash, g->nranks);
+	if (absent) {
+		put_ranks(o, g, is_absent, NULL);
+		out_str(o, " not arrived");
+	} else {
+		out_str(o, unseen ? "the ranks that were seen have begun the same collectives, "
+				    "the last: "
+				  : "all ranks have begun the same collectives, the last: ");
+		put_last(o, g);
+	}
+	out_char(o, '\n');
+	for (int i = 0; i < g->nkinds; i++)
+		put_kind(o, g, &g->kinds[i]);
+	if (disagree(g))
+		out_str(o, "  the ranks do not call the same collectives: each of some ranks has "
+			   "begun one that another has not\n");
+	if (unseen) {
+		out_str(o, "  ");
+		put_ranks(o, g, is_unseen, NULL);
+		out_str(o, merged ? " not been seen: in none of the files\n"
+				  : " not been seen on this machine (stuck --merge puts the "
+				    "answers of several machines together)\n");
+	}
+	for (size_t i = 0; i < g->n && i < MEMBERS_SHOWN; i++)
+		if (absent || g->members[i].nthreads)
+			put_member(o, g, &g->members[i], merged);
+	if (g->n > MEMBERS_SHOWN)
+		out_fmt(o, "  and %zu others\n", g->n - MEMBERS_SHOWN);
+}
+
+int nccl_job_print(const struct nccl_job *j, struct out *o)
+{
+	struct nccl_group g;
+	int shown = 0;
+
+	for (size_t at = 0; at < j->n;) {
+		size_t absent = 0;
+
+		at = nccl_group_next(j, at, &g);
+		for (size_t i = 0; i < g.n; i++)
+			absent += nccl_group_lags(&g, &g.members[i]);
+		if (!g.still && j->merged) {
+			out_fmt(o,
+				"communicator 0x%" PRIx64
+				": its ranks cannot be compared: they went "
+				"on between the looks, or do not agree how many they are\n",
+				g.members[0].hash);
+			shown++;
+		}
+		if (!g.still ||
+		    !(absent || (j->merged && g.nseen < (size_t)g.nranks) || is_inside(&g)))
+			continue;
+		put_group(o, &g, j->merged, absent);
+		shown++;
+	}
+	return shown;
+}
+
+/* ---- JSON ---- */
+
+static void put_text(struct text *t, const char *key, const char *s, size_t max)
+{
+	text_str(t, ",\"");
+	text_str(t, key);
+	text_str(t, "\":");
+	text_json(t, s, max);
+}
+
+static void put_number(struct text *t, const char *key, uint64_t v)
+{
+	text_str(t, ",\"");
+	text_str(t, key);
+	text_str(t, "\":");
+	text_u64(t, v);
+}
+
+static void json_thread(struct text *t, const struct nccl_thread *th)
+{
+	text_str(t, "{\"tid\":");
+	text_u64(t, th->tid);
+	put_text(t, "name", th->name, sizeof(th->name));
+	if (th->state[0])
+		put_text(t, "state", th->state, sizeof(th->state));
+	if (th->wait[0])
+		put_text(t, "wait", th->wait, sizeof(th->wait));
+	if (th->inside[0])
+		put_text(t, "inside", th->inside, sizeof(th->inside));
+	if (th->nframes)
+		text_str(t, ",\"python\":[");
+	for (int i = 0; i < th->nframes; i++) {
+		text_str(t, i ? "," : "");
+		text_json(t, th->frames[i], FRAME_MAX);
+	}
+	text_str(t, th->nframes ? "]}" : "}");
+}
+
+static void json_member(struct text *t, const struct nccl_member *m)
+{
+	text_str(t, "{\"type\":\"communicator\",\"ts_ns\":");
+	text_u64(t, m->ts_ns);
+	put_number(t, "pid", m->pid);
+	put_text(t, "comm", m->comm, sizeof(m->comm));
+	put_text(t, "host", m->host, sizeof(m->host));
+	put_text(t, "boot", m->boot, sizeof(m->boot));
+	text_str(t, ",\"hash\":\"");
+	text_hex(t, m->hash);
+	text_str(t, "\"");
+	if (m->rank >= 0)
+		put_number(t, "rank", (uint64_t)m->rank);
+	if (m->nranks >= 0)
+		put_number(t, "ranks", (uint64_t)m->nranks);
+	if (m->device >= 0)
+		put_number(t, "device", (uint64_t)m->device);
+	put_number(t, "still_ns", m->still_ns);
+	text_str(t, ",\"begun\":{");
+	for (int i = 0; i < m->ncounts; i++) {
+		text_str(t, i ? "," : "");
+		text_json(t, m->counts[i].kind, sizeof(m->counts[i].kind));
+		text_str(t, ":");
+		text_u64(t, m->counts[i].n);
+	}
+	text_str(t, "},\"threads\":[");
+	for (int i = 0; i < m->nthreads; i++) {
+		text_str(t, i ? "," : "");
+		json_thread(t, &m->threads[i]);
+	}
+	text_str(t, "]}\n");
+}
+
+void nccl_job_json(const struct nccl_job *j, struct out *o)
+{
+	for (size_t i = 0; i < j->n; i++) {
+		struct text t = { 0 };
+
+		json_member(&t, &j->members[i]);
+		if (!t.bad)
+			out_mem(o, t.s, t.len);
+		text_free(&t);
+	}
+}
