@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_table.c - the tables of user/util/table. */
+#include <unistd.h>
+#include <sys/wait.h>
+
+#include "../../user/util/hash.h"
 #include "../../user/util/table/array.h"
 #include "../../user/util/table/chains.h"
 #include "../../user/util/table/keyed.h"
@@ -144,8 +148,63 @@ static void test_chains(void)
 	chains_close(&c);
 }
 
-int main(void)
+/* What somebody could choose to collide if there were no secret: words that differ in their high
+ * bits alone, and texts of two words whose second word takes back what the first one changed. */
+static unsigned int slots_of_words(unsigned int mask)
 {
+	bool used[256] = { false };
+	unsigned int n = 0;
+
+	for (uint64_t i = 0; i < ARRAY_LEN(used); i++) {
+		uint64_t word = i << 56 | 42, at = keyed_hash(&word, sizeof(word)) & mask;
+
+		n += !used[at];
+		used[at] = true;
+	}
+	return n;
+}
+
+static void test_hash(void)
+{
+	uint64_t first[2] = { 1, 2 }, other[2] = { 1 | 1ULL << 63, 2 ^ (1ULL << 63 | 1ULL << 34) };
+	uint64_t mine = hash_bytes("name", 4), theirs = 0;
+	int ends[2], status = -1;
+	pid_t pid;
+
+	CHECK(hash_bytes("name", 4) == mine && hash_bytes("name", 3) != mine);
+	CHECK(hash_bytes("a", 1) != hash_bytes("a\0", 2));
+	hash_fix_key();
+	for (int i = 0; i < 100; i++) {
+		hash_key[0] += 0x123456789;
+		hash_key[1] += 0xabcdef02468ULL;
+		CHECK(hash_bytes(first, 16) != hash_bytes(other, 16));
+		CHECK(keyed_hash(first, 16) != keyed_hash(other, 16));
+		/* 256 in 256 slots: by chance some 160 are taken */
+		CHECK(slots_of_words(255) > 80);
+	}
+	/* another run has another secret */
+	CHECK(!pipe(ends));
+	pid = fork();
+	if (!pid) {
+		dup2(ends[1], 1);
+		execl("/proc/self/exe", "test_table", "hash", NULL);
+		_exit(1);
+	}
+	CHECK(read(ends[0], &theirs, sizeof(theirs)) == sizeof(theirs) && theirs != mine);
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
+	hash_fix_key();
+	mine = hash_bytes("name", 4);
+	hash_fix_key();
+	CHECK(hash_bytes("name", 4) == mine);
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t hash = hash_bytes("name", 4);
+
+	if (argc > 1 && !strcmp(argv[1], "hash"))
+		return write(1, &hash, sizeof(hash)) != sizeof(hash);
+	test_hash();
 	test_array();
 	test_keyed();
 	test_chains();

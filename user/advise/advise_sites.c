@@ -5,15 +5,15 @@
 #include <string.h>
 
 #include "advise_sites.h"
+#include "../util/hash.h"
 #include "../util/table/array.h"
 
 #define NAME_MAX_BYTES 256
 
 static uint32_t hash_of(const struct site *s)
 {
-	uint64_t h = (s->handle ^ (uint64_t)s->stack << 20 ^ s->func) * 0x9e3779b97f4a7c15ULL;
-
-	return (uint32_t)(h >> 40);
+	return (uint32_t)hash_word(hash_word(hash_key[0], s->handle),
+				   (uint64_t)s->stack << 32 | s->func);
 }
 
 static void add(struct site *to, const struct site *one)

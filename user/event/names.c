@@ -164,9 +164,7 @@ static void text_put(struct name_table *t, struct text *x)
 
 static uint32_t hash_handle(uint32_t pid, uint64_t handle)
 {
-	uint64_t h = (handle ^ (uint64_t)pid << 40) * 0x9e3779b97f4a7c15ULL;
-
-	return (uint32_t)(h >> 32);
+	return (uint32_t)hash_word(hash_word(hash_key[0], handle), pid);
 }
 
 /* The slot of a handle, or the free one where it belongs. The table is never full. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../util/hash.h"
 #include "../util/table/array.h"
 #include "../util/table/kept.h"
 #include "mem_sites.h"
@@ -96,16 +97,12 @@ static void *room(struct sites *s, size_t n)
 
 static uint64_t mix(uint64_t h, uint64_t v)
 {
-	h = (h ^ v) * 0x9e3779b97f4a7c15ULL;
-	return h ^ h >> 32;
+	return hash_word(h, v);
 }
 
 static uint64_t mix_text(uint64_t h, const char *s)
 {
-	h = mix(h, s ? 1 : 2);
-	for (; s && *s; s++)
-		h = (h ^ (uint8_t)*s) * 0x100000001b3ULL;
-	return h ^ h >> 29;
+	return mix(h, s ? hash_bytes(s, strlen(s)) : 2);
 }
 
 /* Keeps a copy of a text; NULL: there was no text, or (*full) no room. */

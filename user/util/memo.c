@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
+#include "hash.h"
 #include "memo.h"
 
 #define FIRST_SLOTS 256 /* a power of two */
@@ -19,31 +19,16 @@ struct memo {
 	uint32_t nslots, used;
 };
 
-static uint64_t secret[2];
-
-static uint64_t mix(uint64_t x, uint64_t y)
-{
-	unsigned __int128 p = (unsigned __int128)x * y;
-
-	return (uint64_t)p ^ (uint64_t)(p >> 64);
-}
-
 void memo_add(struct memo_key *k, uint64_t word)
 {
-	k->a = mix(k->a ^ word, secret[0]) + word;
-	k->b = mix(k->b + word, secret[1]) ^ (word << 32 | word >> 32);
+	k->a = hash_word(k->a, word) + word;
+	k->b = hash_word(k->b + word, hash_key[0]) ^ (word << 32 | word >> 32);
 }
 
 struct memo_key memo_begin(uint64_t kind)
 {
-	struct memo_key k = { 0x243f6a8885a308d3ull, 0x13198a2e03707344ull };
+	struct memo_key k = { hash_key[0], hash_key[1] };
 
-	if (!secret[0]) {
-		if (getrandom(secret, sizeof(secret), GRND_NONBLOCK) != sizeof(secret))
-			secret[0] = 0x9e3779b97f4a7c15ull ^ (uint64_t)(uintptr_t)&k;
-		secret[0] |= 1ull << 63 | 1;
-		secret[1] |= 1ull << 62 | 1;
-	}
 	memo_add(&k, kind);
 	return k;
 }

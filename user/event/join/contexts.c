@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../util/hash.h"
 #include "contexts.h"
 
 #define FIRST_FACTS 256	     /* a power of two */
@@ -76,8 +77,8 @@ size_t contexts_bytes(const struct contexts *w)
 static struct fact *slot_of(struct fact *facts, uint32_t slots, uint32_t pid, enum what what,
 			    uint64_t key)
 {
-	uint64_t h = (key ^ (uint64_t)pid << 32 ^ (uint64_t)what << 29) * 0x9e3779b97f4a7c15ULL;
-	uint32_t i = (uint32_t)(h >> 40) & (slots - 1);
+	uint64_t h = hash_word(hash_word(hash_key[0], key), (uint64_t)pid << 32 | what);
+	uint32_t i = (uint32_t)h & (slots - 1);
 
 	while (facts[i].what &&
 	       (facts[i].key != key || facts[i].pid != pid || facts[i].what != what))

@@ -118,7 +118,7 @@ struct handles {
 
 static uint32_t hash_handle(uint64_t handle)
 {
-	return (uint32_t)(handle * 0x9e3779b97f4a7c15ULL >> 32);
+	return (uint32_t)hash_number(handle);
 }
 
 static struct table *table_open(uint32_t nslots)

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "../hash.h"
 #include "../types.h"
 
 struct keyed {
@@ -49,10 +50,11 @@ size_t keyed_bytes(const struct keyed *);
 
 /* ---- for keys that are looked up for each record: the key's size is known to the compiler ---- */
 
+/* Not the same in each run: hash.h. */
 static inline uint64_t keyed_hash(const void *key, size_t key_size)
 {
 	const unsigned char *at = key;
-	uint64_t h = 0x9e3779b97f4a7c15ULL, word;
+	uint64_t h = hash_key[0], word;
 
 	for (size_t left = key_size; left; at += 8) {
 		size_t n = left < 8 ? left : 8;
@@ -60,10 +62,9 @@ static inline uint64_t keyed_hash(const void *key, size_t key_size)
 		word = 0;
 		memcpy(&word, at, n);
 		left -= n;
-		h = (h ^ word) * 0xff51afd7ed558ccdULL;
-		h ^= h >> 32;
+		h = hash_word(h, word);
 	}
-	return h;
+	return hash_word(h, hash_key[0]);
 }
 
 static inline __attribute__((always_inline)) void *keyed_look_for(const struct keyed *k,
