@@ -35,7 +35,7 @@ MAY_INCLUDE = {
     'proc': 'util util/io util/table',
     'resolve': 'event proc resolve/names resolve/stacks util',
     'resolve/names': 'event proc util util/table',
-    'resolve/stacks': 'event proc util util/table',
+    'resolve/stacks': 'event proc util util/io util/table',
     'serve': 'format format/otlp stat util',
     'session': 'cli/options event resolve/stacks source source/inject '
                'stages stat trace util util/io',

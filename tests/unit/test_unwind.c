@@ -3,15 +3,20 @@
  * test_unwind.c - stacks of real programs, built as programs are (-O2, no frame pointers),
  * unwound and named from outside; then the same with every kind of damage.
  */
+#include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "../../user/resolve/stacks/cfi.h"
 #include "../../user/resolve/stacks/symbols.h"
 #include "../../user/resolve/stacks/unwind.h"
+#include "../../user/util/io/bounded.h"
 #include "shots.h"
 
 static uint8_t buf[SHOTS_RECORD_MAX] __attribute__((aligned(8)));
@@ -70,7 +75,7 @@ static struct glass glass_open(const char *build, const char *shape, int n, int 
 	g.space = space_open(g.objects);
 	CHECK(shots_next(&g.shots, &shot));
 	CHECK(!target_open(&g.target, g.shots.pid, 0));
-	objects_set_root(g.objects, target_root(g.target));
+	objects_set_process(g.objects, target_root(g.target), target_uid(g.target));
 	return g;
 }
 
@@ -823,6 +828,91 @@ static void test_speed(void)
 	glass_close(&g);
 }
 
+/* ---- files that take long ---- */
+
+static int hold[2]; /* a pipe: who is held waits until something is written */
+static _Atomic int tasks;
+
+static void hold_first(void)
+{
+	char c;
+
+	if (!atomic_fetch_add(&tasks, 1) && read(hold[0], &c, 1) != 1)
+		abort();
+}
+
+static struct object *own_object(struct objects *objects, const char *path)
+{
+	return objects_file(objects, open("/proc/self/exe", O_RDONLY | O_CLOEXEC), path);
+}
+
+/* The linked address of this function. */
+static uint64_t own_address(void)
+{
+	uint64_t at = (uint64_t)(uintptr_t)own_address;
+	Dl_info info;
+
+	if (!dladdr((void *)(uintptr_t)at, &info))
+		return 0;
+	return ((const Elf64_Ehdr *)info.dli_fbase)->e_type == ET_DYN
+		       ? at - (uint64_t)(uintptr_t)info.dli_fbase
+		       : at;
+}
+
+/* A reader that does not come to its end holds up neither us nor others, and is believed later. */
+static void test_lent(void)
+{
+	struct objects *objects = objects_open();
+	struct object *slow, *other, *gone;
+	struct symbols_place places[SYMBOLS_MAX] = { 0 };
+	struct symbols_function f = { 0 };
+	uint64_t address = own_address(), unused;
+	struct bounded_counts counts;
+	int n;
+
+	CHECK(!pipe(hold));
+	objects_impatient(objects);
+	objects_set_process(objects, -1, 1);
+	slow = own_object(objects, "slow");
+	other = own_object(objects, "other");
+	atomic_store(&tasks, 0);
+	objects_begins = hold_first;
+	CHECK(symbols_find(slow, address, true, places, SYMBOLS_MAX) == 0);
+	CHECK(object_lent(slow) && objects_missed(objects) && !objects_missed(objects));
+	CHECK(!symbols_function(slow, address, true, &f) && !cfi_find(slow, address));
+	CHECK(!object_address(slow, address, &unused) && !object_read(slow, 0, places, 8));
+	CHECK(objects_missed(objects));
+	/* nobody touches what the worker has, and it is the worker's to free */
+	gone = own_object(objects, "gone");
+	objects_set_process(objects, -1, 2);
+	while (!symbols_find(other, address, true, places, SYMBOLS_MAX))
+		sched_yield();
+	CHECK(!object_lent(other) && object_lent(slow));
+	CHECK(write(hold[1], "x", 1) == 1);
+	while (object_lent(slow))
+		sched_yield();
+	/* what is begun with nothing left of the allowance is done, too */
+	objects_set_process(objects, -1, 1);
+	while (!(n = symbols_find(slow, address, true, places, SYMBOLS_MAX)))
+		sched_yield();
+	CHECK(n > 0 && places[0].function && !strcmp(places[0].function, "own_address"));
+	/* closed while it is lent */
+	atomic_store(&tasks, 0);
+	CHECK(symbols_find(gone, address, true, places, SYMBOLS_MAX) == 0 && object_lent(gone));
+	object_release(gone);
+	object_release(slow);
+	object_release(other);
+	objects_close(objects);
+	CHECK(write(hold[1], "x", 1) == 1);
+	do {
+		sched_yield();
+		bounded_counts(&counts);
+	} while (counts.held);
+	objects_begins = NULL;
+	close(hold[0]);
+	close(hold[1]);
+}
+
 int main(void)
 {
 	char cmd[64];
@@ -866,5 +956,6 @@ int main(void)
 	RUN(test_damaged_file, "debug4", 300);
 	snprintf(cmd, sizeof(cmd), "rm -r %s", shots_dir);
 	CHECK(system(cmd) == 0);
+	RUN(test_lent);
 	return unit_end();
 }

@@ -17,6 +17,9 @@ struct resolve_opts {
 	bool names;
 	bool stacks;
 	bool info; /* what each process is: CT_PROCESS_INFO */
+	/* processes that the user did not choose are traced too: each user's files may delay the
+	 * main loop only for a share of its time */
+	bool impatient;
 	/* the source is live: what the reads of calls did not find in memory is read from files */
 	bool absent;
 	/* the source can capture nested launches on demand: the caller asks

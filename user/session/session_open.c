@@ -43,6 +43,7 @@ static int open_stages(struct session *s)
 		.info = s->o->record ||
 			((wants_info(s->o) || s->o->format->flags & SINKS_INFO) && !s->o->replay),
 		.absent = !s->o->replay,
+		.impatient = !s->plan.capture.npids && !s->plan.capture.cmd,
 		/* only entry probes report the outer launch before the nested one */
 		.inner = session_first(s)->ops->inner && !s->o->no_return,
 		.recent = session_first(s)->ops->recent ? recent : NULL,

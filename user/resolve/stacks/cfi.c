@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../util/hash.h"
 #include "cfi.h"
 
 #define FIRST_SLOTS 64 /* a power of two */
@@ -180,7 +181,7 @@ static struct cfi_row *ask(Dwarf_CFI *cfi, uint64_t address)
 
 static struct slot *slot_of(struct slot *slots, uint32_t nslots, uint64_t address)
 {
-	uint32_t i = (uint32_t)((address * 0x9e3779b97f4a7c15ull) >> 32) & (nslots - 1);
+	uint32_t i = (uint32_t)hash_number(address) & (nslots - 1);
 
 	while (slots[i].used && slots[i].address != address)
 		i = (i + 1) & (nslots - 1);
@@ -217,38 +218,52 @@ static void look(struct cfi_rows *r, Dwfl_Module *mod)
 		r->eh = dwfl_module_eh_cfi(mod, &r->eh_bias);
 }
 
-const struct cfi_row *cfi_find(struct object *o, uint64_t address)
+struct question {
+	uint64_t address;
+};
+
+/* Asks libdw, and keeps the answer. */
+static void find(struct object *o, void *args)
 {
+	const struct question *q = args;
 	struct cfi_rows **home = object_rows(o), *r = *home;
-	Dwfl_Module *mod;
+	Dwfl_Module *mod = object_module(o);
+	struct cfi_row *row;
 	struct slot *slot;
 
-	if (!r) {
+	if (!r)
 		r = *home = calloc(1, sizeof(*r));
-		if (!r)
-			return NULL;
-	}
-	if (r->nslots) {
-		slot = slot_of(r->slots, r->nslots, address);
-		if (slot->used)
-			return slot->row;
-	}
-	mod = object_module(o);
+	if (!r || !make_room(r))
+		return;
 	if (!r->looked)
 		look(r, mod);
-	if (!make_room(r))
-		return NULL;
-	slot = slot_of(r->slots, r->nslots, address);
-	slot->address = address;
-	slot->used = true;
-	r->used++;
-	slot->row = ask(r->eh, address - r->eh_bias);
+	row = ask(r->eh, q->address - r->eh_bias);
 	/* .debug_frame is used only if .eh_frame has nothing, because it makes libdwfl search for
 	 * separate debug files */
-	if (!slot->row && mod && object_has_dwarf(o)) {
+	if (!row && mod && object_has_dwarf(o)) {
 		if (!r->debug)
 			r->debug = dwfl_module_dwarf_cfi(mod, &r->debug_bias);
-		slot->row = ask(r->debug, address - r->debug_bias);
+		row = ask(r->debug, q->address - r->debug_bias);
 	}
-	return slot->row;
+	slot = slot_of(r->slots, r->nslots, q->address);
+	*slot = (struct slot){ .address = q->address, .row = row, .used = true };
+	r->used++;
+}
+
+static const struct slot *kept(struct object *o, uint64_t address)
+{
+	const struct cfi_rows *r = *object_rows(o);
+	const struct slot *slot = r && r->nslots ? slot_of(r->slots, r->nslots, address) : NULL;
+
+	return slot && slot->used ? slot : NULL;
+}
+
+const struct cfi_row *cfi_find(struct object *o, uint64_t address)
+{
+	struct question q = { address };
+	const struct slot *slot = object_lent(o) ? NULL : kept(o, address);
+
+	if (!slot && object_do(o, find, &q, sizeof(q)))
+		slot = kept(o, address);
+	return slot ? slot->row : NULL;
 }

@@ -53,7 +53,7 @@ struct cfi_row {
 	struct cfi_op *ops;
 };
 
-/* Finds the row for an address in an object; NULL: there is none. Valid until the next call for the
+/* Finds the row for an address in an object; NULL: there is none, or the object is lent. Valid until the next call for the
  * same object. */
 const struct cfi_row *cfi_find(struct object *, uint64_t address);
 void cfi_close(struct cfi_rows *); /* takes NULL */

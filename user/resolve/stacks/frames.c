@@ -9,7 +9,7 @@
 #define FUNCTION_MAX 16384
 #define PATH_LEN_MAX 4096
 
-enum { KEY_PLACE = 1, KEY_UNKNOWN, KEY_PYTHON, KEY_CODE, KEY_STACK };
+enum { KEY_PLACE = 1, KEY_UNKNOWN, KEY_PYTHON, KEY_CODE, KEY_STACK, KEY_BARE };
 
 struct frames {
 	emit_fn out;
@@ -150,6 +150,22 @@ static bool evaluates(const char *function)
 	       (!function[sizeof(name) - 1] || function[sizeof(name) - 1] == '.');
 }
 
+/* The frame of a place whose object is lent. */
+static struct frames_place bare(struct frames *f, struct object *o, uint64_t address)
+{
+	struct ct_frame head = { .address = address, .kind = CT_FRAME_NATIVE };
+	struct memo_key key = memo_begin(KEY_BARE);
+	uint64_t value;
+
+	memo_add(&key, object_serial(o));
+	memo_add(&key, address);
+	if (!memo_find(f->places, key, &value)) {
+		value = send(f, &head, NULL, NULL, object_path(o));
+		memo_put(f->places, key, value);
+	}
+	return (struct frames_place){ .first = (uint32_t)value, .count = 1 };
+}
+
 struct frames_place frames_native(struct frames *f, struct object *o, uint64_t address, bool exact)
 {
 	struct memo_key key = memo_begin(KEY_PLACE);
@@ -167,6 +183,8 @@ struct frames_place frames_native(struct frames *f, struct object *o, uint64_t a
 		return p;
 	}
 	n = symbols_find(o, address, exact, places, SYMBOLS_MAX);
+	if (!n)
+		return bare(f, o, address);
 	for (int i = 0; i < n; i++) {
 		struct ct_frame head = { .address = address,
 					 .offset = places[i].offset,

@@ -11,7 +11,9 @@
 #include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,11 +21,16 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "../../proc/elf_read.h"
+#include "../../util/io/allowance.h"
+#include "../../util/io/bounded.h"
 #include "../../util/msg.h"
+#include "../../util/now.h"
 #include "cfi.h"
 #include "object.h"
 #include "packed.h"
@@ -34,13 +41,34 @@
 /* bytes of debug sections; a file with more gets no source lines */
 #define DWARF_MAX (2ULL << 30)
 #define PAGE_MASK_BYTES 4095ULL
+/* how long the main loop waits for one task, in ms: of files of processes that the user chose */
+#define PATIENT_MS 10000
+#define ALLOWANCE_NS 2000000000ULL /* and of other users' files, for each user at once */
+#define LENT_MAX 2 /* objects of one owner that workers keep; others are not begun */
+
+/* Whose an object is. */
+enum lease {
+	LEASE_OURS,
+	LEASE_LENT,   /* a worker's that took too long; it gives the object back when it is done */
+	LEASE_ORPHAN, /* nobody wants it back: the worker frees it */
+};
 
 struct object {
+	struct bounded_job job;
+	void (*task)(struct object *, void *args);
+	void *args;
+	size_t args_room;
+	_Atomic int lease;
+	uint32_t owner;	  /* for whom it is read */
+	int root;	  /* of the process, during a task; -1: none */
+	const char *why;  /* what is to be reported when the task is over; NULL: nothing */
+	bool large, slow; /* to be reported; was reported */
+	/* while it is lent, only home, next, serial, refs, used, st and path may be used */
 	struct objects *home;
 	struct object *next;
 	uint32_t serial, refs;
 	uint64_t used; /* when the last reference was dropped, for the order of eviction */
-	struct stat st;
+	struct statx st;
 	int fd; /* -1: it is an image */
 	void *image;
 	size_t image_len;
@@ -57,7 +85,10 @@ struct objects {
 	struct object *first;
 	uint32_t serial, nidle;
 	uint64_t clock;
-	int root;
+	int root; /* the target's */
+	uint32_t owner;
+	bool impatient, missed;
+	struct allowance allowance;
 };
 
 struct objects *objects_open(void)
@@ -68,7 +99,14 @@ struct objects *objects_open(void)
 		return NULL;
 	elf_version(EV_CURRENT);
 	o->root = -1;
+	o->owner = BOUNDED_NOBODY;
+	o->allowance.max_ns = ALLOWANCE_NS;
 	return o;
+}
+
+void objects_impatient(struct objects *home)
+{
+	home->impatient = true;
 }
 
 static void object_free(struct object *o)
@@ -81,9 +119,21 @@ static void object_free(struct object *o)
 		elf_file_close(&o->elf);
 	if (o->fd >= 0)
 		close(o->fd);
+	if (o->root >= 0)
+		close(o->root);
 	free(o->image);
 	free(o->path);
+	free(o->args);
 	free(o);
+}
+
+/* Frees it, or has the worker do so that has it. */
+static void let_go(struct object *o)
+{
+	int lent = LEASE_LENT;
+
+	if (!atomic_compare_exchange_strong(&o->lease, &lent, LEASE_ORPHAN))
+		object_free(o);
 }
 
 void objects_close(struct objects *home)
@@ -94,14 +144,23 @@ void objects_close(struct objects *home)
 		struct object *o = home->first;
 
 		home->first = o->next;
-		object_free(o);
+		let_go(o);
 	}
 	free(home);
 }
 
-void objects_set_root(struct objects *home, int root)
+void objects_set_process(struct objects *home, int root, uint32_t owner)
 {
 	home->root = root;
+	home->owner = owner;
+}
+
+bool objects_missed(struct objects *home)
+{
+	bool missed = home->missed;
+
+	home->missed = false;
+	return missed;
 }
 
 struct object *object_keep(struct object *o)
@@ -124,7 +183,7 @@ static void evict(struct objects *home)
 	o = *oldest;
 	*oldest = o->next;
 	home->nidle--;
-	object_free(o);
+	let_go(o);
 }
 
 void object_release(struct object *o)
@@ -136,10 +195,19 @@ void object_release(struct object *o)
 		evict(o->home);
 }
 
-static bool same_file(const struct stat *a, const struct stat *b)
+/* What this machine knows of the file, without asking a server. */
+static int look(int fd, struct statx *st)
 {
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+		     STATX_TYPE | STATX_INO | STATX_SIZE | STATX_MTIME, st);
+}
+
+static bool same_file(const struct statx *a, const struct statx *b)
+{
+	return a->stx_dev_major == b->stx_dev_major && a->stx_dev_minor == b->stx_dev_minor &&
+	       a->stx_ino == b->stx_ino && a->stx_size == b->stx_size &&
+	       a->stx_mtime.tv_sec == b->stx_mtime.tv_sec &&
+	       a->stx_mtime.tv_nsec == b->stx_mtime.tv_nsec;
 }
 
 static struct object *object_new(struct objects *home, const char *path)
@@ -157,7 +225,7 @@ static struct object *object_new(struct objects *home, const char *path)
 		free(o);
 		return NULL;
 	}
-	o->fd = -1;
+	o->fd = o->root = -1;
 	o->home = home;
 	o->serial = ++home->serial;
 	o->refs = 1;
@@ -176,9 +244,9 @@ static bool same_path(const struct object *o, const char *path)
 struct object *objects_file(struct objects *home, int fd, const char *path)
 {
 	struct object *o;
-	struct stat st;
+	struct statx st;
 
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+	if (look(fd, &st) || !S_ISREG(st.stx_mode)) {
 		close(fd);
 		return NULL;
 	}
@@ -199,9 +267,14 @@ struct object *objects_file(struct objects *home, int fd, const char *path)
 
 bool object_changed(const struct object *o)
 {
-	struct stat st;
+	struct statx st;
 
-	return o->fd >= 0 && (fstat(o->fd, &st) || !same_file(&o->st, &st));
+	return o->fd >= 0 && (look(o->fd, &st) || !same_file(&o->st, &st));
+}
+
+bool object_lent(const struct object *o)
+{
+	return atomic_load(&o->lease) != LEASE_OURS;
 }
 
 struct object *objects_image(struct objects *home, const void *bytes, size_t len, const char *path)
@@ -252,7 +325,7 @@ void object_complain(struct object *o, const char *why)
 	if (o->complained)
 		return;
 	o->complained = true;
-	msg_warn("%s: %s: functions of this file may be shown without their names", o->path, why);
+	o->why = why;
 }
 
 void object_drop_dwarf(struct object *o)
@@ -263,6 +336,121 @@ void object_drop_dwarf(struct object *o)
 bool object_has_dwarf(struct object *o)
 {
 	return !o->no_dwarf;
+}
+
+/* ---- tasks ---- */
+
+void (*objects_begins)(void);
+
+static void run(struct bounded_job *job)
+{
+	struct object *o = (struct object *)job;
+
+	if (objects_begins)
+		objects_begins();
+	o->task(o, o->args);
+}
+
+static void give_back(struct bounded_job *job)
+{
+	struct object *o = (struct object *)job;
+	int lent = LEASE_LENT;
+
+	if (o->root >= 0)
+		close(o->root);
+	o->root = -1;
+	if (!atomic_compare_exchange_strong(&o->lease, &lent, LEASE_OURS))
+		object_free(o);
+}
+
+/* Says what tasks have left to be said; workers say nothing. */
+static void say(struct object *o)
+{
+	if (o->large)
+		msg_note("%s has more than 2 GiB of debug information, or it is compressed in a "
+			 "way that no linker uses: it is not read",
+			 o->path);
+	o->large = false;
+	if (o->why)
+		msg_warn("%s: %s: functions of this file may be shown without their names", o->path,
+			 o->why);
+	o->why = NULL;
+}
+
+static bool has_too_many(const struct objects *home)
+{
+	int n = 0;
+
+	for (const struct object *o = home->first; o; o = o->next)
+		n += object_lent(o) && o->owner == home->owner;
+	return n >= LENT_MAX;
+}
+
+/* Has a worker do the task. Returns as bounded_run(). */
+static int lend(struct object *o)
+{
+	struct objects *home = o->home;
+	uint64_t *left = allowance_of(&home->allowance, home->owner), began = now_ns();
+	uint64_t wait_ms = home->impatient ? *left / 1000000 : PATIENT_MS;
+	int err;
+
+	o->owner = home->owner;
+	o->job = (struct bounded_job){ .run = run, .drop = give_back, .later = true };
+	/* debug files are searched in the process's root, which is its own */
+	o->root = home->root >= 0 ? fcntl(home->root, F_DUPFD_CLOEXEC, 0) : -1;
+	atomic_store(&o->lease, LEASE_LENT);
+	err = bounded_run(&o->job, o->owner, (unsigned int)wait_ms);
+	allowance_take(left, began);
+	if (err == -ETIMEDOUT) {
+		if (!o->slow)
+			msg_verb("%s takes long to be read: until that is done, stacks have no "
+				 "functions of it",
+				 o->path);
+		o->slow = true;
+		return err;
+	}
+	if (o->root >= 0)
+		close(o->root);
+	o->root = -1;
+	atomic_store(&o->lease, LEASE_OURS);
+	return err;
+}
+
+static bool room_for(struct object *o, size_t size)
+{
+	void *more = size > o->args_room ? realloc(o->args, size) : o->args;
+
+	if (!more)
+		return false;
+	o->args = more;
+	o->args_room = size > o->args_room ? size : o->args_room;
+	return true;
+}
+
+bool object_do(struct object *o, void (*task)(struct object *, void *args), void *args, size_t size)
+{
+	int err = -ENOMEM;
+
+	if (object_lent(o) || (o->fd >= 0 && has_too_many(o->home))) {
+		o->home->missed = true;
+		return false;
+	}
+	say(o); /* it may have been given back */
+	o->task = task;
+	/* an image is in our memory, and small */
+	if (o->fd >= 0 && room_for(o, size)) {
+		memcpy(o->args, args, size);
+		err = lend(o);
+	}
+	if (!err)
+		memcpy(args, o->args, size);
+	else if (err == -ENOMEM)
+		task(o, args);
+	o->home->missed |= err && err != -ENOMEM;
+	/* while it is lent nothing of it is ours */
+	if (err != -ETIMEDOUT)
+		say(o);
+	return !err || err == -ENOMEM;
 }
 
 /* ---- headers ---- */
@@ -304,17 +492,32 @@ static bool check(struct object *o)
 		return false;
 	}
 	if (o->fd >= 0 && packed_dwarf_bytes(&o->elf) >= DWARF_MAX) {
-		msg_note("%s has more than 2 GiB of debug information, or it is compressed in a "
-			 "way that no linker uses: it is not read",
-			 o->path);
+		o->large = true;
 		o->no_dwarf = true;
 	}
 	return true;
 }
 
+static void check_it(struct object *o, void *args)
+{
+	(void)args;
+	check(o);
+}
+
+static bool is_good(struct object *o)
+{
+	char none = 0;
+
+	if (object_lent(o)) {
+		o->home->missed = true;
+		return false;
+	}
+	return (o->checked || object_do(o, check_it, &none, sizeof(none))) && !o->bad;
+}
+
 bool object_address(struct object *o, uint64_t file_offset, uint64_t *address)
 {
-	if (!check(o))
+	if (!is_good(o))
 		return false;
 	for (int i = 0; i < o->elf.nphdr; i++) {
 		const Elf64_Phdr *p = &o->elf.phdr[i];
@@ -332,22 +535,36 @@ bool object_address(struct object *o, uint64_t file_offset, uint64_t *address)
 	return false;
 }
 
+struct code {
+	uint64_t address, len;
+	bool good;
+	uint8_t bytes[OBJECT_READ_MAX];
+};
+
+static void read_code(struct object *o, void *args)
+{
+	struct code *c = args;
+	uint64_t offset = check(o) ? elf_code_offset(&o->elf, c->address) : 0;
+
+	c->good = false;
+	if (!offset)
+		return;
+	if (!o->image) {
+		c->good = pread(o->fd, c->bytes, c->len, (off_t)offset) == (ssize_t)c->len;
+	} else if (offset <= o->image_len && c->len <= o->image_len - offset) {
+		memcpy(c->bytes, (char *)o->image + offset, c->len);
+		c->good = true;
+	}
+}
+
 bool object_read(struct object *o, uint64_t address, void *buf, size_t len)
 {
-	uint64_t offset;
+	struct code c = { .address = address, .len = len };
 
-	if (!check(o))
+	if (len > sizeof(c.bytes) || !object_do(o, read_code, &c, sizeof(c)) || !c.good)
 		return false;
-	offset = elf_code_offset(&o->elf, address);
-	if (!offset)
-		return false;
-	if (o->image) {
-		if (offset > o->image_len || len > o->image_len - offset)
-			return false;
-		memcpy(buf, (char *)o->image + offset, len);
-		return true;
-	}
-	return pread(o->fd, buf, len, (off_t)offset) == (ssize_t)len;
+	memcpy(buf, c.bytes, len);
+	return true;
 }
 
 /* ---- libdwfl ---- */
@@ -393,19 +610,23 @@ static int find_elf(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_A
 
 /* Opens a file below a root directory, and follows only links that stay below it. -1: there is no
  * file that may be used. */
-static int open_debug(int root, const char *path, const struct stat *not_this)
+static int open_debug(int root, const char *path, const struct statx *not_this)
 {
 	struct open_how how = { .flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC,
 				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 	struct elf_file f;
+	struct statfs fs;
 	struct stat st;
 	bool good;
 
 	if (fd < 0)
 		return -1;
-	good = !fstat(fd, &st) && S_ISREG(st.st_mode) &&
-	       (st.st_dev != not_this->st_dev || st.st_ino != not_this->st_ino) &&
+	/* who serves a FUSE file says whose it is, and may shorten it while it is mapped */
+	good = !fstat(fd, &st) && S_ISREG(st.st_mode) && !fstatfs(fd, &fs) &&
+	       fs.f_type != FUSE_SUPER_MAGIC &&
+	       (st.st_dev != makedev(not_this->stx_dev_major, not_this->stx_dev_minor) ||
+		st.st_ino != not_this->stx_ino) &&
 	       (!st.st_uid || st.st_uid == geteuid()) && !(st.st_mode & (S_IWGRP | S_IWOTH));
 	if (good) {
 		good = !elf_file_open(&f, fd) && packed_dwarf_bytes(&f) < DWARF_MAX &&
@@ -475,7 +696,7 @@ static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *name, D
 
 	*debug_file = NULL;
 	for (int i = 0; i < 2 && fd < 0; i++) {
-		int root = i ? ours : o->home->root;
+		int root = i ? ours : o->root;
 		bool by_id;
 
 		fd = root >= 0 ? find_below(o, root, mod, link, &by_id) : -1;

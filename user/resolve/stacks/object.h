@@ -18,14 +18,33 @@ struct object;
 struct cfi_rows;
 struct symbol_index;
 
+/*
+ * A file may be large beyond measure, be made so that it takes long to be read, or lie on a server
+ * that does not answer. So a worker reads it (util/io/bounded.h), for whom the main loop waits for
+ * a limited time. If that is not enough, the worker keeps the object until it is done: meanwhile
+ * the object is lent, and everything that is asked of it has the answer "not known".
+ */
+
 struct objects *objects_open(void);   /* NULL: no memory */
 void objects_close(struct objects *); /* close all spaces that use them first */
+/* The files are not only those of processes that the user chose. Then each user's files have only
+ * an allowance of the main loop's time (util/io/allowance.h). */
+void objects_impatient(struct objects *);
+/* For whom files are read from now on: a user's number (see bounded_run()). And the root directory
+ * of the process: separate debug files are searched there first; -1: none. */
+void objects_set_process(struct objects *, int root, uint32_t owner);
+/* Whether something was not known since the last call because an object is lent. */
+bool objects_missed(struct objects *);
 
 /* Returns the object of an open file, with a reference. `path` is what users see: the same file
  * under two paths is two objects. Takes over the descriptor. NULL: not a regular file, or no
  * memory. */
 struct object *objects_file(struct objects *, int fd, const char *path);
-bool object_changed(const struct object *); /* the file was written since it was opened */
+/* Whether the file was written since it was opened, as far as this machine knows: a file server is
+ * not asked. */
+bool object_changed(const struct object *);
+/* Whether a worker that took too long has it. */
+bool object_lent(const struct object *);
 /* Returns the object of an image in memory: the vdso, which is not a file. The bytes are copied. */
 struct object *objects_image(struct objects *, const void *bytes, size_t len, const char *path);
 struct object *object_keep(struct object *);
@@ -37,17 +56,28 @@ const char *object_path(const struct object *);
 /* Finds the linked address of a byte of the file's code. False: it is in no executable segment, or
  * this is not an ELF file. */
 bool object_address(struct object *, uint64_t file_offset, uint64_t *address);
-/* Copies code from the file, by its linked address. */
+/* Copies code from the file, by its linked address; at most OBJECT_READ_MAX bytes. */
+#define OBJECT_READ_MAX 64
 bool object_read(struct object *, uint64_t address, void *buf, size_t len);
+
+/*
+ * Runs a task that reads the file or what is kept with it, with `args`, which are `size` bytes that
+ * contain no pointer to memory of the caller. True: it ran, and what it changed in args is there.
+ * False: a worker has the object; objects_missed() says so.
+ *
+ * The functions below are for tasks only.
+ */
+bool object_do(struct object *, void (*task)(struct object *, void *args), void *args, size_t size);
+
+/* A worker calls it when it begins a task. NULL, except in tests. */
+extern void (*objects_begins)(void);
 
 /* Returns libdwfl's module, at bias 0: addresses are the linked ones. NULL: the file cannot be read
  * (reported once). */
 struct Dwfl_Module *object_module(struct object *);
-/* Reports that the file is damaged. Only the first call warns, with its reason `why`. */
+/* Reports that the file is damaged, when the task is over. Only the first call warns, with its
+ * reason `why`, a text that stays. */
 void object_complain(struct object *, const char *why);
-/* Sets the root directory of the current process: separate debug files are searched there first;
- * -1: none. */
-void objects_set_root(struct objects *, int root);
 /* From now on this object's DWARF is not parsed, because it could not be read. */
 void object_drop_dwarf(struct object *);
 bool object_has_dwarf(struct object *);

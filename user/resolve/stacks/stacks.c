@@ -15,6 +15,7 @@
 #include "python_stack.h"
 #include "stacks.h"
 #include "unwind.h"
+#include "../../util/io/bounded.h"
 #include "../../util/msg.h"
 #include "../../util/table/chains.h"
 
@@ -57,7 +58,7 @@ struct stacks {
 	uint32_t ids[FRAMES_MAX];
 };
 
-struct stacks *stacks_open(emit_fn out, void *ctx)
+struct stacks *stacks_open(emit_fn out, void *ctx, bool impatient)
 {
 	struct stacks *s = calloc(1, sizeof(*s));
 
@@ -70,6 +71,8 @@ struct stacks *stacks_open(emit_fn out, void *ctx)
 		stacks_close(s);
 		return NULL;
 	}
+	if (impatient)
+		objects_impatient(s->objects);
 	return s;
 }
 
@@ -398,7 +401,9 @@ static uint32_t resolve(struct stacks *s, struct target *t, const struct raw *r,
 	struct memo_key key;
 	int n = 0;
 
-	objects_set_root(s->objects, t ? target_root(t) : -1);
+	objects_set_process(s->objects, t ? target_root(t) : -1,
+			    t ? target_uid(t) : BOUNDED_NOBODY);
+	objects_missed(s->objects);
 	if (j.space && t)
 		space_settle(j.space, t);
 	if (r->native && j.space)
@@ -423,7 +428,8 @@ static uint32_t resolve(struct stacks *s, struct target *t, const struct raw *r,
 	if (!j.n)
 		return 0;
 	id = frames_stack(s->frames, r->pid, time_ns, flags, s->ids, j.n);
-	if (!j.incomplete)
+	/* an object is read by a worker: it may be known later */
+	if (!objects_missed(s->objects) && !j.incomplete)
 		frames_remember(s->frames, key, id);
 	return id;
 }

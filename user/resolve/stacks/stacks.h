@@ -11,8 +11,9 @@
 
 struct stacks;
 
-/* out gets CT_FRAME and CT_STACK records. NULL: no memory. */
-struct stacks *stacks_open(emit_fn out, void *ctx);
+/* out gets CT_FRAME and CT_STACK records. impatient: as objects_impatient() has it. NULL: no
+ * memory. */
+struct stacks *stacks_open(emit_fn out, void *ctx, bool impatient);
 void stacks_close(struct stacks *); /* takes NULL */
 
 /* Keeps a raw record for its call (the same pid, tid and start_ns): CT_USER_STACK, CT_PY_STACK,

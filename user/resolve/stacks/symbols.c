@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../util/now.h"
 #include "symbols.h"
 
 #define SYMBOLS_INDEX_MAX (4 << 20) /* 128 MiB of index; the largest libraries have a million */
@@ -17,11 +18,14 @@
 #define BACK_MAX 64
 #define SIZELESS_MAX 0x10000 /* assumed size in bytes of a symbol without a size */
 #define NAME_LEN_MAX 16384
-#define STRING_TABLES_MAX 16 /* string tables of one file; linkers make three */
+#define COMPARED_MAX 128       /* bytes of two names that are compared */
+#define INDEX_NS 5000000000ULL /* a table that takes longer to be read has no names */
+#define STRING_TABLES_MAX 16   /* string tables of one file; linkers make three */
 
 struct symbol {
 	uint64_t address, size;
 	const char *name;
+	uint32_t number; /* in the table */
 	/* of several symbols at one address, the one with the highest rank is shown */
 	uint8_t rank;
 };
@@ -46,13 +50,16 @@ void symbols_close(struct symbol_index *x)
 static int by_address(const void *a, const void *b)
 {
 	const struct symbol *x = a, *y = b;
+	int order;
 
 	if (x->address != y->address)
 		return x->address < y->address ? -1 : 1;
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
-	/* any order will do that is the same each time */
-	return -strcmp(x->name, y->name);
+	/* Any order will do that is the same each time. Names may be long, and the same for millions
+	 * of symbols. */
+	order = -strncmp(x->name, y->name, COMPARED_MAX);
+	return order ? order : x->number < y->number ? 1 : -1;
 }
 
 static uint8_t rank_of(const GElf_Sym *sym, const char *name)
@@ -104,11 +111,14 @@ static bool name_ends(const struct string_tables *t, const char *name)
 	return false;
 }
 
-static void read_index(struct symbol_index *x, Dwfl_Module *mod)
+static void read_index(struct object *o, struct symbol_index *x, Dwfl_Module *mod)
 {
+	uint64_t until_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + INDEX_NS;
 	int n = dwfl_module_getsymtab(mod);
 	struct string_tables strings = { 0 };
 
+	if (n > SYMBOLS_INDEX_MAX)
+		object_complain(o, "it has more symbols than cudatrace reads");
 	if (n <= 0 || n > SYMBOLS_INDEX_MAX)
 		return;
 	x->symbols = malloc((size_t)n * sizeof(*x->symbols));
@@ -121,6 +131,10 @@ static void read_index(struct symbol_index *x, Dwfl_Module *mod)
 			dwfl_module_getsym_info(mod, i, &sym, &address, &shndx, &elf, NULL);
 		uint8_t type;
 
+		if (!(i & 4095) && clock_ns(CLOCK_THREAD_CPUTIME_ID) > until_ns) {
+			object_complain(o, "its symbols take too long to be read");
+			break;
+		}
 		if (!name)
 			continue;
 		if (elf != strings.elf)
@@ -138,6 +152,7 @@ static void read_index(struct symbol_index *x, Dwfl_Module *mod)
 		x->symbols[x->n++] = (struct symbol){ .address = address,
 						      .size = sym.st_size,
 						      .name = name,
+						      .number = (uint32_t)i,
 						      .rank = rank_of(&sym, name) };
 	}
 	if (x->n)
@@ -156,7 +171,7 @@ static struct symbol_index *index_of(struct object *o)
 		return NULL;
 	mod = object_module(o);
 	if (mod)
-		read_index(*home, mod);
+		read_index(o, *home, mod);
 	return *home;
 }
 
@@ -186,9 +201,9 @@ static const struct symbol *lookup(const struct symbol_index *x, uint64_t addres
 	return sizeless;
 }
 
-bool symbols_function(struct object *o, uint64_t address, bool exact, struct symbols_function *out)
+static bool function_of(const struct symbol_index *x, uint64_t address, bool exact,
+			struct symbols_function *out)
 {
-	const struct symbol_index *x = index_of(o);
 	const struct symbol *s = x ? lookup(x, address - !exact) : NULL;
 
 	if (!s)
@@ -196,6 +211,22 @@ bool symbols_function(struct object *o, uint64_t address, bool exact, struct sym
 	out->name = s->name;
 	out->offset = address - s->address;
 	return true;
+}
+
+static void make_index(struct object *o, void *args)
+{
+	(void)args;
+	index_of(o);
+}
+
+bool symbols_function(struct object *o, uint64_t address, bool exact, struct symbols_function *out)
+{
+	char none = 0;
+
+	if (object_lent(o) ||
+	    (!*object_symbols(o) && !object_do(o, make_index, &none, sizeof(none))))
+		return false;
+	return function_of(*object_symbols(o), address, exact, out);
 }
 
 /* ---- DWARF ---- */
@@ -344,7 +375,7 @@ static Dwfl_Module *dwarf_of(struct object *o, struct symbol_index *x)
 	return NULL;
 }
 
-int symbols_find(struct object *o, uint64_t address, bool exact, struct symbols_place *out, int max)
+static int find(struct object *o, uint64_t address, bool exact, struct symbols_place *out, int max)
 {
 	struct symbol_index *x = index_of(o);
 	uint64_t lookup_at = address - !exact;
@@ -356,7 +387,7 @@ int symbols_find(struct object *o, uint64_t address, bool exact, struct symbols_
 	int n = 0;
 
 	memset(&out[0], 0, sizeof(out[0]));
-	if (symbols_function(o, address, exact, &f)) {
+	if (function_of(x, address, exact, &f)) {
 		out[0].function = f.name;
 		out[0].offset = f.offset;
 	}
@@ -379,4 +410,35 @@ int symbols_find(struct object *o, uint64_t address, bool exact, struct symbols_
 	object_complain(o, "its debug information is damaged");
 	object_drop_dwarf(o);
 	return 1;
+}
+
+struct question {
+	uint64_t address;
+	bool exact;
+	int n, max;
+	struct symbols_place places[SYMBOLS_MAX];
+};
+
+static void ask(struct object *o, void *args)
+{
+	struct question *q = args;
+
+	q->n = find(o, q->address, q->exact, q->places, q->max);
+	/* the names are in memory when the main loop reads them, also those that libdwfl has mapped
+	 * from a file */
+	for (int i = 0; i < q->n; i++)
+		if (q->places[i].file && strnlen(q->places[i].file, NAME_LEN_MAX) == NAME_LEN_MAX)
+			q->places[i].file = NULL;
+}
+
+int symbols_find(struct object *o, uint64_t address, bool exact, struct symbols_place *out, int max)
+{
+	struct question q = { .address = address,
+			      .exact = exact,
+			      .max = max < SYMBOLS_MAX ? max : SYMBOLS_MAX };
+
+	if (!object_do(o, ask, &q, sizeof(q)))
+		return 0;
+	memcpy(out, q.places, (size_t)q.n * sizeof(*out));
+	return q.n;
 }

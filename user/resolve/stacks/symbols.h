@@ -30,10 +30,10 @@ struct symbols_place {
 	bool inlined;	      /* it is inlined into the next place */
 };
 
-/* Finds the function in the symbol tables. False: there is none. */
+/* Finds the function in the symbol tables. False: there is none, or the object is lent. */
 bool symbols_function(struct object *, uint64_t address, bool exact, struct symbols_function *);
 /* Finds everything that is known of an address, innermost first. Returns the number of places,
- * which is at least 1 (max is at least 1). */
+ * which is at least 1 (max is at least 1); 0: the object is lent. */
 int symbols_find(struct object *, uint64_t address, bool exact, struct symbols_place *out, int max);
 
 void symbols_close(struct symbol_index *); /* takes NULL */

@@ -471,6 +471,11 @@ static int walk(struct walk *w, struct unwind_frame *out, int max, uint32_t *fla
 		 * before it */
 		if (row && row->signal)
 			out[n - 1].exact = true;
+		/* what describes the frame cannot be read now */
+		if (!row && p.object && object_lent(p.object)) {
+			*flags |= CT_STACK_BROKEN;
+			return n;
+		}
 		step = row		     ? step_cfi(w, row, n - 1)
 		       : is_beginning(w, &p) ? STEP_END
 					     : step_pointer(w);

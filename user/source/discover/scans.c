@@ -12,12 +12,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "../../util/io/allowance.h"
 #include "../../util/now.h"
 
-/* What one owner's files may hold the main loop up: so much at once, and a twentieth of the time. */
+/* What one owner's files may hold the main loop up at once. */
 #define WAIT_MAX_NS 1000000000ULL
-#define WAIT_SHARE 20
-#define OWNERS 64
 /* where no worker can be had */
 #define INLINE_NS 50000000ULL
 
@@ -31,10 +30,7 @@ struct scans {
 	int fd;
 	bool generous;
 	struct scan_job *taken; /* off the list, in its order */
-	struct {
-		uint32_t owner;
-		uint64_t left_ns, at_ns;
-	} owners[OWNERS];
+	struct allowance allowance;
 };
 
 static void put(struct scans *s)
@@ -57,6 +53,7 @@ struct scans *scans_open(bool generous)
 	}
 	s->refs = 1;
 	s->generous = generous;
+	s->allowance.max_ns = WAIT_MAX_NS;
 	return s;
 }
 
@@ -134,44 +131,18 @@ void scan_job_free(struct scan_job *j)
 	free(j);
 }
 
-/* ---- shares of time ---- */
-
-/* The owner's account, with what has come to it since; of many owners the one that was here
- * longest ago makes room. */
-static uint64_t *share_of(struct scans *s, uint32_t owner)
-{
-	uint64_t now = now_ns();
-	int oldest = 0;
-
-	for (int i = 0; i < OWNERS; i++) {
-		uint64_t *left = &s->owners[i].left_ns;
-
-		if (s->owners[i].at_ns && s->owners[i].owner == owner) {
-			*left += (now - s->owners[i].at_ns) / WAIT_SHARE;
-			*left = *left < WAIT_MAX_NS ? *left : WAIT_MAX_NS;
-			s->owners[i].at_ns = now;
-			return left;
-		}
-		if (s->owners[i].at_ns < s->owners[oldest].at_ns)
-			oldest = i;
-	}
-	s->owners[oldest].owner = owner;
-	s->owners[oldest].at_ns = now;
-	s->owners[oldest].left_ns = WAIT_MAX_NS;
-	return &s->owners[oldest].left_ns;
-}
+/* ---- searching ---- */
 
 int scans_run(struct scans *s, struct scan_job *j, uint32_t owner)
 {
-	uint64_t *left = share_of(s, owner), began = now_ns(), took;
+	uint64_t *left = allowance_of(&s->allowance, owner), began = now_ns();
 	uint64_t wait_ns = s->generous ? WAIT_MAX_NS : *left;
 	int err;
 
 	j->home = s;
 	atomic_fetch_add(&s->refs, 1);
 	err = bounded_run(&j->job, owner, (unsigned int)(wait_ns / 1000000));
-	took = now_ns() - began;
-	*left = took < *left ? *left - took : 0;
+	allowance_take(left, began);
 	if (err == -ETIMEDOUT)
 		return -EINPROGRESS;
 	atomic_fetch_sub(&s->refs, 1);

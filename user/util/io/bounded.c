@@ -28,8 +28,11 @@
 
 #include "../now.h"
 #include "../thread.h"
+#include "roomy.h"
 
-#define STACK_BYTES (1u << 20) /* touched as far as it is needed */
+/* touched as far as it is needed; the guard is larger than what a function puts on the stack */
+#define GUARD_BYTES (1u << 20)
+#define STACK_BYTES (GUARD_BYTES + ROOMY_BYTES)
 #define HOST_BYTES (256u << 10)
 
 enum state {
@@ -175,7 +178,7 @@ static struct worker *worker_make(void)
 		free(w);
 		return NULL;
 	}
-	mprotect(w->stack, 4096, PROT_NONE);
+	mprotect(w->stack, GUARD_BYTES, PROT_NONE);
 	if (thread_start(&w->host, "ct-reader", HOST_BYTES, host, w)) {
 		munmap(w->stack, STACK_BYTES);
 		free(w);

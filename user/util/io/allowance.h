@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * allowance.h - how long the main loop may wait on behalf of each owner (a user's number): so much
+ * at once, and a twentieth of the time in the long run. Knows no domain.
+ */
+#ifndef CT_ALLOWANCE_H
+#define CT_ALLOWANCE_H
+
+#include "../types.h"
+
+#define ALLOWANCE_SHARE 20 /* one part in so many of the time */
+#define ALLOWANCE_OWNERS 64
+
+/* Zeroed: nobody has waited yet. */
+struct allowance {
+	uint64_t max_ns; /* at once; set by the user of this struct */
+	struct {
+		uint32_t owner;
+		uint64_t left_ns, at_ns;
+	} owners[ALLOWANCE_OWNERS];
+};
+
+/* What is left of an owner's allowance, in ns. The caller subtracts the time that it waited. If
+ * there are too many owners, the one who was here longest ago is forgotten. Valid until the next
+ * call. */
+uint64_t *allowance_of(struct allowance *, uint32_t owner);
+/* Subtracts the time since began_ns (CLOCK_MONOTONIC) from what allowance_of() returned. */
+void allowance_take(uint64_t *left_ns, uint64_t began_ns);
+
+#endif
