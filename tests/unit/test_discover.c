@@ -615,6 +615,74 @@ static void test_cache(void)
 	close(fd);
 }
 
+/* ---- processes whose mappings cannot be listed ---- */
+
+static int release[2]; /* a pipe: who is held waits until its other end is closed */
+static _Atomic pid_t held_pid;
+
+static void hold_listing(pid_t pid)
+{
+	char c;
+
+	if ((!pid || pid == held_pid) && read(release[0], &c, 1) < 0)
+		abort();
+}
+
+static pid_t idle_child(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	return pid;
+}
+
+static int count_mappings(void *ctx, const struct ct_vma *v)
+{
+	const pid_t *pids = ((void **)ctx)[0];
+	int *n = ((void **)ctx)[1];
+
+	n[0] += (pid_t)v->pid == pids[0];
+	n[1] += (pid_t)v->pid == pids[1];
+	return 0;
+}
+
+/* A process that holds the lock of its mappings, or has too many of them, is left out; others are
+ * listed. Without a limit this test does not end. */
+static void test_unlisted(void)
+{
+	pid_t pids[2] = { idle_child(), idle_child() };
+	const pid_t *unlisted;
+	int n[2] = { 0, 0 };
+	void *ctx[] = { pids, n };
+	bool there = false;
+
+	CHECK(!pipe(release));
+	held_pid = pids[0];
+	maps_begins = hold_listing;
+	CHECK_EQ(-EAGAIN, maps_read(-1, pids[0], count_mappings, ctx));
+	CHECK(maps_read(-1, pids[1], count_mappings, ctx) > 0);
+	CHECK(!n[0] && n[1] > 0);
+	/* not even asked again */
+	CHECK_EQ(-EAGAIN, maps_read(-1, pids[0], count_mappings, ctx));
+	/* the pass over all is held too: each is listed by itself */
+	n[1] = 0;
+	CHECK_EQ(-EAGAIN, maps_read(-1, 0, count_mappings, ctx));
+	CHECK(!n[0] && n[1] > 0);
+	for (int i = maps_unlisted(&unlisted); i-- > 0;)
+		there |= unlisted[i] == pids[0];
+	CHECK(there);
+	close(release[1]);
+	maps_begins = NULL;
+	for (int i = 0; i < 2; i++) {
+		kill(pids[i], SIGKILL);
+		waitpid(pids[i], NULL, 0);
+	}
+	close(release[0]);
+}
+
 int main(void)
 {
 	char cmd[300];
@@ -640,5 +708,6 @@ int main(void)
 	RUN(test_cache);
 	snprintf(cmd, sizeof(cmd), "rm -r %s", dir);
 	CHECK(system(cmd) == 0);
+	RUN(test_unlisted);
 	return unit_end();
 }

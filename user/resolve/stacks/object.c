@@ -44,6 +44,7 @@
 /* how long the main loop waits for one task, in ms: of files of processes that the user chose */
 #define PATIENT_MS 10000
 #define ALLOWANCE_NS 2000000000ULL /* and of other users' files, for each user at once */
+#define ALLOWANCE_PART 20	   /* and of the time */
 #define LENT_MAX 2 /* objects of one owner that workers keep; others are not begun */
 
 /* Whose an object is. */
@@ -101,6 +102,7 @@ struct objects *objects_open(void)
 	o->root = -1;
 	o->owner = BOUNDED_NOBODY;
 	o->allowance.max_ns = ALLOWANCE_NS;
+	o->allowance.part = ALLOWANCE_PART;
 	return o;
 }
 

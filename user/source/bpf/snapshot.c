@@ -112,12 +112,13 @@ static int gather_processes(struct snapshot *s, const struct snapshot_from *from
 	struct gather g = { .snap = s, .from = from };
 	int n = from->npids ? 0 : maps_read(from->maps_fd, 0, on_map, &g);
 
-	for (int i = 0; i < from->npids && n >= 0; i++)
+	/* a process that cannot be listed now is left out */
+	for (int i = 0; i < from->npids && (n >= 0 || n == -EAGAIN); i++)
 		n = maps_read(from->maps_fd, from->pids[i], on_map, &g);
 	for (size_t i = 0; i < s->nprocs; i++)
 		qsort(s->procs[i].funcs, s->procs[i].nfuncs, sizeof(*s->procs[i].funcs),
 		      by_address);
-	return n < 0 ? n : 0;
+	return n < 0 && n != -EAGAIN ? n : 0;
 }
 
 /* ---- threads ---- */

@@ -456,6 +456,9 @@ static void note_handled(struct discover *d, const struct pending *p)
 
 static bool is_judged(struct discover *d, const struct pending *p)
 {
+	for (int i = 0; i < d->files.nlater; i++)
+		if (!d->files.later[i] || d->files.later[i] == p->pid)
+			return false;
 	if (p->real_ino ? files_scanning(&d->files, p->real_dev, p->real_ino)
 			: files_scanning(&d->files, p->dev, p->ino))
 		return false;
@@ -528,8 +531,12 @@ static int look_whether_mapped(struct discover *d)
 	if (files_lost(&d->files)) {
 		files_sweep(&d->files);
 		err = list_watched(d, files_sweep_vma, &d->files);
-		/* others map them: that may be so each time */
-		if (!err && !files_swept(&d->files))
+		if (err == -EAGAIN) {
+			/* somebody's mappings are not known: nothing is let go */
+			err = 0;
+			every_ns = d->tick_every_ns * 2 < TICK_MAX_NS ? d->tick_every_ns * 2
+								      : TICK_MAX_NS;
+		} else if (!err && !files_swept(&d->files))
 			every_ns = d->tick_every_ns * 2 < TICK_MAX_NS ? d->tick_every_ns * 2
 								      : TICK_MAX_NS;
 	}
@@ -644,7 +651,7 @@ static void arm_tick(struct discover *d)
 	struct itimerspec next = { 0 };
 	uint64_t at;
 
-	d->tick_ns = now_ns() + (d->nwriting ? TICK_NS : d->tick_every_ns);
+	d->tick_ns = now_ns() + (d->nwriting || d->files.nlater ? TICK_NS : d->tick_every_ns);
 	at = d->tick_ns + 1000000; /* so that it is time when the clock says so */
 	next.it_value = (struct timespec){ .tv_sec = (time_t)(at / 1000000000),
 					   .tv_nsec = (long)(at % 1000000000) };
@@ -653,7 +660,7 @@ static void arm_tick(struct discover *d)
 		if (d->tick_fd < 0 || wait_for(d, d->tick_fd))
 			return;
 	}
-	d->armed = d->files.n || d->nwriting;
+	d->armed = d->files.n || d->nwriting || d->files.nlater;
 	/* to set it makes it not readable */
 	timerfd_settime(d->tick_fd, TFD_TIMER_ABSTIME, d->armed ? &next : &(struct itimerspec){ 0 },
 			NULL);
@@ -661,7 +668,7 @@ static void arm_tick(struct discover *d)
 
 static int arm_if_needed(struct discover *d, int err)
 {
-	if (!d->armed && (d->files.n || d->nwriting))
+	if (!d->armed && (d->files.n || d->nwriting || d->files.nlater))
 		arm_tick(d);
 	return err ? err : d->files.n;
 }
@@ -697,6 +704,19 @@ static int take_scanned(struct discover *d)
 	return n < 0 ? n : 0;
 }
 
+/* Processes that took too long, or whose user had no time left. */
+static int scan_later(struct discover *d)
+{
+	pid_t pids[FILES_LATER];
+	int n = d->files.nlater, err = 0;
+
+	memcpy(pids, d->files.later, sizeof(pids));
+	d->files.nlater = 0;
+	for (int i = 0; i < n && !err; i++)
+		err = pids[i] || d->whole ? files_scan(&d->files, pids[i]) : 0;
+	return err;
+}
+
 /* By the clock, and whenever something is drained. */
 static int tick(struct discover *d)
 {
@@ -707,6 +727,8 @@ static int tick(struct discover *d)
 	err = take_scanned(d);
 	if (!err && now >= d->tick_ns) {
 		err = look_whether_mapped(d);
+		if (!err && d->files.nlater)
+			err = scan_later(d);
 		arm_tick(d);
 	}
 	forget_handled(d);
@@ -798,6 +820,7 @@ int discover_open(struct discover **out, const struct capture_plan *plan, int ma
 	}
 	open_rewrites(d);
 	d->files.scans = scans_open(!d->whole || plan->library);
+	maps_impatient(d->whole && !plan->library);
 	if (d->files.scans)
 		wait_for(d, scans_fd(d->files.scans));
 	*out = d;

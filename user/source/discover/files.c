@@ -143,7 +143,9 @@ static int on_vma(void *ctx, const struct ct_vma *vma)
 		return err;
 	if (!err)
 		gen = files_generation(&st);
-	else if (err != -EPERM && err != -EACCES)
+	else if (err == -EAGAIN)
+		files_later(f, (pid_t)vma->pid);
+	if (err && err != -EPERM && err != -EACCES)
 		/* gone with its process, or replaced: another process that maps it will be asked */
 		return 0;
 	if (v->checked_ns &&
@@ -388,6 +390,12 @@ static int examine(struct files *f, struct candidate *c)
 		c->fd = maps_open(&c->vma);
 	if (c->fd == -EINVAL || c->fd == -EPERM || c->fd == -EACCES)
 		return 0; /* a device, or not for us */
+	if (c->fd == -EAGAIN) {
+		if (known)
+			known->checked_ns = 0;
+		files_later(f, (pid_t)c->vma.pid);
+		return 0;
+	}
 	if (c->fd < 0) {
 		struct cached_file *v = file_cache_get(&f->cache, c->vma.dev, c->vma.ino);
 
@@ -434,7 +442,8 @@ int files_list(struct files *f, pid_t pid, maps_fn fn, void *ctx)
 {
 	int n = maps_read(f->prog_fd, pid, fn, ctx);
 
-	if (n < 0 && n != -ENOMEM && n != -EMFILE && n != -ENFILE && f->prog_fd >= 0) {
+	if (n < 0 && n != -EAGAIN && n != -ENOMEM && n != -EMFILE && n != -ENFILE &&
+	    f->prog_fd >= 0) {
 		msg_verb("mappings cannot be listed by BPF iterator (%s): reading /proc instead",
 			 strerror(-n));
 		f->prog_fd = -1;
@@ -443,11 +452,30 @@ int files_list(struct files *f, pid_t pid, maps_fn fn, void *ctx)
 	return n;
 }
 
+void files_later(struct files *f, pid_t pid)
+{
+	for (int i = 0; i < f->nlater; i++)
+		if (f->later[i] == pid)
+			return;
+	if (f->nlater == FILES_LATER)
+		f->later[f->nlater = 0] = 0;
+	f->later[f->nlater++] = pid;
+}
+
 void files_next_round(struct files *f)
 {
 	if (!++f->round)
 		f->round = 1;
 	f->again = false;
+}
+
+static void list_later(struct files *f, pid_t pid)
+{
+	const pid_t *pids = &pid;
+	int n = pid ? 1 : maps_unlisted(&pids);
+
+	for (int i = 0; i < n; i++)
+		files_later(f, pids[i]);
 }
 
 int files_scan(struct files *f, pid_t pid)
@@ -458,7 +486,9 @@ int files_scan(struct files *f, pid_t pid)
 		files_next_round(f);
 		n = files_list(f, pid, on_vma, f);
 		err = examine_all(f);
-		if (n < 0)
+		if (n == -EAGAIN)
+			list_later(f, pid);
+		else if (n < 0)
 			err = n;
 	} while (!err && f->again && ++tries < SCAN_AGAIN);
 	file_cache_trim(&f->cache);

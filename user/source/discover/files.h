@@ -17,6 +17,8 @@ struct scans;
 
 #define FILES_WARNED 8
 
+#define FILES_LATER 64
+
 struct files {
 	/* set by the owner */
 	const uint64_t *capture;
@@ -42,7 +44,11 @@ struct files {
 	uint32_t round, sweep;
 	bool again;	/* a process vanished with a file half looked at */
 	bool postponed; /* a file was left alone, as others of its user take long */
-	pid_t uid_pid;	/* whose uid was asked for last, in this round */
+	/* processes that are to be scanned later, as they or others of their users take long; 0:
+	 * all */
+	pid_t later[FILES_LATER];
+	int nlater;
+	pid_t uid_pid; /* whose uid was asked for last, in this round */
 	uint32_t uid, uid_round;
 	struct candidate *cands;
 	size_t ncands;
@@ -50,6 +56,9 @@ struct files {
 
 /* Looks at the files that a process (0: every process) has mapped. Returns 0 or -errno. */
 int files_scan(struct files *, pid_t pid);
+
+/* Notes that the process has to be scanned again. */
+void files_later(struct files *, pid_t pid);
 
 /* Takes in the files whose search took long. none() is told of those that have nothing to probe.
  * Returns their number or -errno. */

@@ -10,6 +10,12 @@
  *
  * A process whose main thread has ended keeps its memory but shows none of it under its own
  * number: any other thread's number is as good.
+ *
+ * A process may hold the lock of its mappings for as long as it likes, have a million of them, or
+ * thousands of threads that the iterator visits one after the other; a file may lie on a server
+ * that does not answer. So workers list mappings and open files (util/io/bounded.h), and the main
+ * loop waits for them as long as the process's user has an allowance. If the pass over all
+ * processes takes too long, each process is listed by itself for a while.
  */
 #include "maps.h"
 
@@ -24,8 +30,47 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "../../util/io/allowance.h"
+#include "../../util/io/bounded.h"
+#include "../../util/msg.h"
+#include "../../util/now.h"
+#include "../../util/table/array.h"
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+
+#define LIMIT_MS 1000	/* for one process, or one file */
+#define WHOLE_MS 3000	/* for all processes in one pass */
+#define PLENTY_MS 10000 /* a worker that is abandoned gives up then */
+#define APART_NS \
+	60000000000ULL /* how long there is no pass over all after one that took too long */
+#define AGAIN_NS 10000000000ULL	 /* how long a process is left alone that took too long */
+#define PROCESS_MAX (128u << 10) /* mappings of one process */
+#define WHOLE_MAX (1u << 20)	 /* of all */
+#define SHARE 4 /* the part of the main loop's time that one user's processes get */
+#define BLOCKED 64
+/* threads that are asked in place of the main one; those that have ended are not listed */
+#define OTHERS_MAX 8
+
+static struct {
+	bool impatient;
+	uint64_t apart_ns; /* until then there is no pass over all */
+	struct allowance allowance;
+	struct {
+		pid_t pid;
+		uint64_t until_ns;
+	} blocked[BLOCKED]; /* a ring */
+	unsigned int nblocked;
+	pid_t unlisted[MAPS_UNLISTED]; /* by the last pass over all */
+	int nunlisted;
+} limits;
+
+void (*maps_begins)(pid_t pid);
+
+void maps_impatient(bool impatient)
+{
+	limits.impatient = impatient;
+}
 
 uint64_t maps_dev(dev_t dev)
 {
@@ -52,7 +97,7 @@ static int iter_open(int prog_fd, pid_t pid)
 	return fd < 0 ? err : fd;
 }
 
-static int read_iter(int prog_fd, pid_t pid, maps_fn fn, void *ctx)
+static int read_iter(int prog_fd, pid_t pid, uint64_t until_ns, maps_fn fn, void *ctx)
 {
 	struct ct_vma *buf = malloc(512 * sizeof(*buf));
 	size_t have = 0;
@@ -67,6 +112,10 @@ static int read_iter(int prog_fd, pid_t pid, maps_fn fn, void *ctx)
 		size_t i, whole;
 
 		n = read(fd, (char *)buf + have, 512 * sizeof(*buf) - have);
+		if (now_ns() > until_ns) {
+			err = -ETIME;
+			break;
+		}
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
 		if (n < 0)
@@ -151,29 +200,69 @@ static int read_lines(const char *path, pid_t pid, line_fn fn, void *ctx)
 	return err < 0 ? err : count;
 }
 
+/* Whether the main thread of a process has ended: others may be left. */
+static bool leader_ended(pid_t pid)
+{
+	char path[32], buf[512], *at;
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, buf, sizeof(buf) - 1);
+		close(fd);
+	}
+	buf[n > 0 ? n : 0] = 0;
+	at = strrchr(buf, ')');
+	return at && at[1] == ' ' && (at[2] == 'Z' || at[2] == 'X');
+}
+
+/* Calls fn with the numbers of some other threads of a process whose main thread has ended, until
+ * it answers other than 0, which is returned. */
+static int each_other(pid_t pid, int (*fn)(void *ctx, pid_t tid), void *ctx)
+{
+	struct dirent *e;
+	char path[32];
+	int r = 0;
+	DIR *dir;
+
+	if (!leader_ended(pid))
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	for (int n = 0; dir && !r && n < OTHERS_MAX && (e = readdir(dir));)
+		if (isdigit((unsigned char)e->d_name[0]) && atoi(e->d_name) != pid) {
+			r = fn(ctx, atoi(e->d_name));
+			n++;
+		}
+	if (dir)
+		closedir(dir);
+	return r;
+}
+
+struct reading {
+	pid_t pid;
+	line_fn fn;
+	void *ctx;
+};
+
+static int read_task(void *ctx, pid_t tid)
+{
+	const struct reading *r = ctx;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", tid);
+	return read_lines(path, r->pid, r->fn, r->ctx);
+}
+
 /* The lines of a process; of another of its threads when the main one has ended. */
 static int read_process(pid_t pid, line_fn fn, void *ctx)
 {
-	char path[64];
-	struct dirent *e;
-	DIR *dir;
-	int n;
+	struct reading r = { pid, fn, ctx };
+	int n = read_task(&r, pid);
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	n = read_lines(path, pid, fn, ctx);
-	if (n)
-		return n;
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	dir = opendir(path);
-	while (dir && !n && (e = readdir(dir))) {
-		if (!isdigit((unsigned char)e->d_name[0]) || atoi(e->d_name) == pid)
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/maps", atoi(e->d_name));
-		n = read_lines(path, pid, fn, ctx);
-	}
-	if (dir)
-		closedir(dir);
-	return n;
+	return n ? n : each_other(pid, read_task, &r);
 }
 
 struct outlet {
@@ -210,44 +299,242 @@ static int read_proc(pid_t pid, maps_fn fn, void *ctx)
 	return n;
 }
 
-int maps_read(int prog_fd, pid_t pid, maps_fn fn, void *ctx)
-{
-	int n = prog_fd >= 0 ? read_iter(prog_fd, pid, fn, ctx) : read_proc(pid, fn, ctx);
+/* ---- for a limited time ---- */
 
+/* The real user of a process. `memory`: has it any, as far as that can be told? */
+static uint32_t owner_of(pid_t pid, bool *memory)
+{
+	char path[32], buf[4096], *at;
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, buf, sizeof(buf) - 1);
+		close(fd);
+	}
+	buf[n > 0 ? n : 0] = 0;
+	at = strstr(buf, "\nThreads:");
+	*memory = n > 0 && (strstr(buf, "\nVmSize:") || (at && atoi(at + 9) > 1));
+	at = strstr(buf, "\nUid:");
+	return at ? (uint32_t)strtoul(at + 5, NULL, 10) : BOUNDED_NOBODY;
+}
+
+/* When a process that took too long may be tried again; 0: it did not. */
+static uint64_t blocked_until(pid_t pid)
+{
+	uint64_t until_ns = 0;
+
+	for (unsigned int i = 0; i < BLOCKED; i++)
+		if (pid && limits.blocked[i].pid == pid && limits.blocked[i].until_ns > until_ns)
+			until_ns = limits.blocked[i].until_ns;
+	return until_ns;
+}
+
+static void note_blocked(pid_t pid, const char *what)
+{
+	unsigned int i = limits.nblocked++ % BLOCKED;
+
+	if (!pid)
+		return;
+	limits.blocked[i].pid = pid;
+	limits.blocked[i].until_ns = now_ns() + AGAIN_NS;
+	msg_warn("process %d: %s took too long: cudatrace goes on without, and tries again later",
+		 pid, what);
+}
+
+/* Has a worker do the job, for a process of this owner. Returns as bounded_run(), and -EAGAIN: the
+ * owner has had his share of time, or the process took too long a short while ago. */
+static int run_for(struct bounded_job *job, pid_t pid, uint32_t owner, const char *what)
+{
+	uint64_t *left, began = now_ns(), wait_ms = pid ? LIMIT_MS : WHOLE_MS;
+	uint64_t blocked_ns = blocked_until(pid);
+	/* root, and whoever runs us, is trusted not to do so on purpose */
+	bool trusted = !limits.impatient || !pid || (!blocked_ns && (!owner || owner == geteuid()));
+	int err;
+
+	limits.allowance.max_ns = LIMIT_MS * 1000000ULL;
+	limits.allowance.part = SHARE;
+	left = allowance_of(&limits.allowance, owner);
+	if (!trusted && *left / 1000000 < wait_ms)
+		wait_ms = *left / 1000000;
+	if (!wait_ms || began < blocked_ns)
+		return -EAGAIN;
+	err = bounded_run(job, owner, (unsigned int)wait_ms);
+	if (pid)
+		allowance_take(left, began);
+	if (err == -ETIMEDOUT)
+		note_blocked(pid, what);
+	return err;
+}
+
+struct listing {
+	struct bounded_job job;
+	int prog_fd;
+	pid_t pid;
+	uint64_t until_ns;
+	struct ct_vma *vmas;
+	size_t n, max;
+	int result;
+};
+
+static void listing_free(struct listing *l)
+{
+	if (l->prog_fd >= 0)
+		close(l->prog_fd);
+	free(l->vmas);
+	free(l);
+}
+
+static void listing_drop(struct bounded_job *job)
+{
+	listing_free((struct listing *)job);
+}
+
+static int collect(void *ctx, const struct ct_vma *v)
+{
+	struct listing *l = ctx;
+
+	if (l->n >= l->max)
+		return -E2BIG;
+	if (!(l->n & 1023) && now_ns() > l->until_ns)
+		return -ETIME;
+	if (!array_room(l->vmas, l->n))
+		return -ENOMEM;
+	l->vmas[l->n++] = *v;
+	return 0;
+}
+
+static void listing_run(struct bounded_job *job)
+{
+	struct listing *l = (struct listing *)job;
+	bool iter = l->prog_fd >= 0;
+
+	if (maps_begins)
+		maps_begins(l->pid);
+	l->result = iter ? read_iter(l->prog_fd, l->pid, l->until_ns, collect, l)
+			 : read_proc(l->pid, collect, l);
 	/* The iterator may walk main threads only: look again at a process that seems to have
 	 * nothing mapped. */
-	return !n && pid && prog_fd >= 0 ? read_proc(pid, fn, ctx) : n;
+	if (!l->result && l->pid && iter)
+		l->result = read_proc(l->pid, collect, l);
+}
+
+static struct listing *listing_new(int prog_fd, pid_t pid)
+{
+	struct listing *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->job = (struct bounded_job){ .run = listing_run, .drop = listing_drop };
+	l->prog_fd = prog_fd >= 0 ? fcntl(prog_fd, F_DUPFD_CLOEXEC, 0) : -1;
+	l->pid = pid;
+	l->max = pid ? PROCESS_MAX : WHOLE_MAX;
+	l->until_ns = now_ns() + PLENTY_MS * 1000000ULL;
+	return l;
+}
+
+/* Lists one process, or all in one pass. */
+static int read_pass(int prog_fd, pid_t pid, uint32_t owner, maps_fn fn, void *ctx)
+{
+	struct listing *l = listing_new(prog_fd, pid);
+	int err = l ? run_for(&l->job, pid, owner, "to list its mappings") : -ENOMEM, n;
+
+	if (err == -ENOMEM && l)
+		listing_run(&l->job); /* there is no worker */
+	else if (err) {
+		if (l && err != -ETIMEDOUT)
+			listing_free(l);
+		return err == -ENOMEM ? err : -EAGAIN;
+	}
+	n = l->result;
+	/* the beginning of a list that is too long is better than nothing */
+	if (n == -E2BIG || n == -ETIME)
+		n = pid ? (int)l->n : -EAGAIN;
+	for (size_t i = 0; n >= 0 && i < l->n; i++) {
+		err = fn(ctx, &l->vmas[i]);
+		n = err < 0 ? err : n;
+	}
+	listing_free(l);
+	return n;
+}
+
+static int read_each(int prog_fd, maps_fn fn, void *ctx)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *e;
+	int n = 0, one;
+	bool memory;
+
+	limits.nunlisted = 0;
+	if (!dir)
+		return -errno;
+	while (n >= 0 && (e = readdir(dir))) {
+		pid_t pid = isdigit((unsigned char)e->d_name[0]) ? atoi(e->d_name) : 0;
+		uint32_t owner = pid ? owner_of(pid, &memory) : 0;
+
+		if (!pid || !memory)
+			continue;
+		one = read_pass(prog_fd, pid, owner, fn, ctx);
+		if (one == -EAGAIN)
+			limits.unlisted[limits.nunlisted++ % MAPS_UNLISTED] = pid;
+		n = one == -EAGAIN ? n : one < 0 ? one : n + one;
+	}
+	closedir(dir);
+	return n < 0 || !limits.nunlisted ? n : -EAGAIN;
+}
+
+int maps_unlisted(const pid_t **pids)
+{
+	*pids = limits.unlisted;
+	return limits.nunlisted < MAPS_UNLISTED ? limits.nunlisted : MAPS_UNLISTED;
+}
+
+int maps_read(int prog_fd, pid_t pid, maps_fn fn, void *ctx)
+{
+	bool memory;
+	int n;
+
+	if (pid)
+		return read_pass(prog_fd, pid, owner_of(pid, &memory), fn, ctx);
+	n = now_ns() < limits.apart_ns ? -EAGAIN : read_pass(prog_fd, 0, BOUNDED_NOBODY, fn, ctx);
+	if (n != -EAGAIN)
+		return n;
+	if (now_ns() >= limits.apart_ns)
+		msg_verb("to list the mappings of all processes at once takes too long: they are "
+			 "listed one by one");
+	limits.apart_ns = now_ns() >= limits.apart_ns ? now_ns() + APART_NS : limits.apart_ns;
+	return read_each(prog_fd, fn, ctx);
 }
 
 /* ---- the file behind a mapping ---- */
+
+struct link {
+	const struct ct_vma *v;
+	char *path;
+	size_t len;
+};
+
+static int try_link(void *ctx, pid_t tid)
+{
+	const struct link *l = ctx;
+	struct stat st;
+
+	snprintf(l->path, l->len, "/proc/%d/map_files/%llx-%llx", tid,
+		 (unsigned long long)l->v->start, (unsigned long long)l->v->end);
+	return !lstat(l->path, &st) || errno == EPERM || errno == EACCES;
+}
 
 /* The number under which /proc shows the mapping: the process's, or another thread's when the
  * main one has ended. */
 static void link_path(const struct ct_vma *v, char *path, size_t len)
 {
-	char task[64], other[128];
-	struct dirent *e;
-	struct stat st;
-	DIR *dir;
+	struct link l = { v, path, len };
 
-	snprintf(path, len, "/proc/%u/map_files/%llx-%llx", v->pid, (unsigned long long)v->start,
-		 (unsigned long long)v->end);
-	if (!lstat(path, &st) || errno == EPERM || errno == EACCES)
-		return;
-	snprintf(task, sizeof(task), "/proc/%u/task", v->pid);
-	dir = opendir(task);
-	while (dir && (e = readdir(dir))) {
-		if (!isdigit((unsigned char)e->d_name[0]))
-			continue;
-		snprintf(other, sizeof(other), "/proc/%d/map_files/%llx-%llx", atoi(e->d_name),
+	if (!try_link(&l, (pid_t)v->pid) && !each_other((pid_t)v->pid, try_link, &l))
+		snprintf(path, len, "/proc/%u/map_files/%llx-%llx", v->pid,
 			 (unsigned long long)v->start, (unsigned long long)v->end);
-		if (!lstat(other, &st)) {
-			snprintf(path, len, "%s", other);
-			break;
-		}
-	}
-	if (dir)
-		closedir(dir);
 }
 
 struct named {
@@ -289,16 +576,95 @@ static int path_by_name(const struct ct_vma *v, char *path, size_t len, struct s
 	return st->st_ino == n.vma.ino && maps_dev(st->st_dev) == n.vma.dev ? 0 : -ENOENT;
 }
 
-int maps_stat(const struct ct_vma *v, struct stat *st)
+/* What a worker does about a file. */
+struct errand {
+	struct bounded_job job;
+	struct ct_vma vma;
+	int fd, err;
+	struct stat st;
+	char name[PATH_MAX];
+};
+
+static void errand_drop(struct bounded_job *job)
 {
+	struct errand *e = (struct errand *)job;
+
+	if (e->fd >= 0)
+		close(e->fd);
+	free(e);
+}
+
+/* Returns the errand when it is done, or NULL, with the reason in *err. */
+static struct errand *send_out(const struct ct_vma *v, void (*run)(struct bounded_job *), int *err)
+{
+	struct errand *e = calloc(1, sizeof(*e));
+	bool memory;
+
+	*err = -ENOMEM;
+	if (!e)
+		return NULL;
+	e->job = (struct bounded_job){ .run = run, .drop = errand_drop };
+	e->vma = *v;
+	e->fd = -1;
+	*err = run_for(&e->job, (pid_t)v->pid, owner_of((pid_t)v->pid, &memory),
+		       "to open a file that it has mapped");
+	if (*err == -ENOMEM) {
+		run(&e->job);
+		*err = 0;
+	}
+	if (!*err)
+		return e;
+	if (*err != -ETIMEDOUT)
+		free(e);
+	*err = -EAGAIN;
+	return NULL;
+}
+
+static void stat_by_name(struct bounded_job *job)
+{
+	struct errand *e = (struct errand *)job;
 	char path[PATH_MAX + 64];
 
-	link_path(v, path, sizeof(path));
-	if (!stat(path, st))
-		return 0;
-	if (errno != EPERM && errno != EACCES)
+	e->err = path_by_name(&e->vma, path, sizeof(path), &e->st);
+}
+
+/* What this machine knows of a file: a server is not asked. */
+static int stat_unasked(const char *path, struct stat *st)
+{
+	struct statx x;
+
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &x))
 		return -errno;
-	return path_by_name(v, path, sizeof(path), st);
+	*st = (struct stat){
+		.st_dev = makedev(x.stx_dev_major, x.stx_dev_minor),
+		.st_ino = x.stx_ino,
+		.st_mode = x.stx_mode,
+		.st_nlink = x.stx_nlink,
+		.st_uid = x.stx_uid,
+		.st_size = (off_t)x.stx_size,
+		.st_mtim = { x.stx_mtime.tv_sec, x.stx_mtime.tv_nsec },
+		.st_ctim = { x.stx_ctime.tv_sec, x.stx_ctime.tv_nsec },
+	};
+	return 0;
+}
+
+int maps_stat(const struct ct_vma *v, struct stat *st)
+{
+	char path[160];
+	struct errand *e;
+	int err;
+
+	link_path(v, path, sizeof(path));
+	err = stat_unasked(path, st);
+	if (err != -EPERM && err != -EACCES)
+		return err;
+	e = send_out(v, stat_by_name, &err);
+	if (!e)
+		return err;
+	err = e->err;
+	*st = e->st;
+	free(e);
+	return err;
 }
 
 bool maps_there(const struct ct_vma *v)
@@ -310,7 +676,7 @@ bool maps_there(const struct ct_vma *v)
 	return !lstat(path, &st) || (errno != ENOENT && errno != ESRCH);
 }
 
-int maps_open(const struct ct_vma *v)
+static int open_now(const struct ct_vma *v)
 {
 	char path[PATH_MAX + 64];
 	struct stat st;
@@ -337,17 +703,46 @@ int maps_open(const struct ct_vma *v)
 	return fd;
 }
 
+static void open_it(struct bounded_job *job)
+{
+	struct errand *e = (struct errand *)job;
+
+	e->fd = open_now(&e->vma);
+}
+
+int maps_open(const struct ct_vma *v)
+{
+	struct errand *e;
+	int err, fd;
+
+	e = send_out(v, open_it, &err);
+	if (!e)
+		return err;
+	fd = e->fd;
+	free(e);
+	return fd;
+}
+
+static void name_it(struct bounded_job *job)
+{
+	struct errand *e = (struct errand *)job;
+	struct named named = { .start = e->vma.start, .path = e->name, .len = sizeof(e->name) };
+
+	read_process((pid_t)e->vma.pid, find_name, &named);
+}
+
 void maps_name(const struct ct_vma *v, char *buf, size_t len)
 {
+	struct errand *e;
 	char path[160];
 	ssize_t n;
+	int err;
 
 	link_path(v, path, sizeof(path));
 	n = readlink(path, buf, len - 1);
 	buf[n < 0 ? 0 : n] = 0;
-	if (n < 0) {
-		struct named named = { .start = v->start, .path = buf, .len = len };
-
-		read_process(v->pid, find_name, &named);
-	}
+	e = n < 0 ? send_out(v, name_it, &err) : NULL;
+	if (e)
+		snprintf(buf, len, "%s", e->name);
+	free(e);
 }

@@ -17,6 +17,7 @@
 
 /* What one owner's files may hold the main loop up at once. */
 #define WAIT_MAX_NS 1000000000ULL
+#define WAIT_PART 20 /* and of the time */
 /* where no worker can be had */
 #define INLINE_NS 50000000ULL
 
@@ -54,6 +55,7 @@ struct scans *scans_open(bool generous)
 	s->refs = 1;
 	s->generous = generous;
 	s->allowance.max_ns = WAIT_MAX_NS;
+	s->allowance.part = WAIT_PART;
 	return s;
 }
 

@@ -13,7 +13,7 @@ uint64_t *allowance_of(struct allowance *a, uint32_t owner)
 		uint64_t *left = &a->owners[i].left_ns;
 
 		if (a->owners[i].at_ns && a->owners[i].owner == owner) {
-			*left += (now - a->owners[i].at_ns) / ALLOWANCE_SHARE;
+			*left += (now - a->owners[i].at_ns) / a->part;
 			*left = *left < a->max_ns ? *left : a->max_ns;
 			a->owners[i].at_ns = now;
 			return left;

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * allowance.h - how long the main loop may wait on behalf of each owner (a user's number): so much
- * at once, and a twentieth of the time in the long run. Knows no domain.
+ * at once, and a part of the time in the long run. Knows no domain.
  */
 #ifndef CT_ALLOWANCE_H
 #define CT_ALLOWANCE_H
 
 #include "../types.h"
 
-#define ALLOWANCE_SHARE 20 /* one part in so many of the time */
 #define ALLOWANCE_OWNERS 64
 
 /* Zeroed: nobody has waited yet. */
 struct allowance {
-	uint64_t max_ns; /* at once; set by the user of this struct */
+	/* Set by the user of this struct: how long at once, and which part of the time (20: a
+	 * twentieth). */
+	uint64_t max_ns;
+	unsigned int part;
 	struct {
 		uint32_t owner;
 		uint64_t left_ns, at_ns;
