@@ -269,6 +269,36 @@ static void forget_exited(struct defs *d)
 	sweep(d, is_exited, 0);
 }
 
+static int by_number(const void *a, const void *b)
+{
+	const struct def *x = *(const struct def *const *)a, *y = *(const struct def *const *)b;
+
+	if (x->h.pid != y->h.pid)
+		return x->h.pid < y->h.pid ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Writes those of one kind, in an order that is the same in each run. */
+static int write_kind(const struct defs *d, uint16_t kind, emit_fn emit, void *ctx)
+{
+	const struct def **some = malloc((d->kept.n + 1) * sizeof(*some));
+	size_t n = 0;
+	int err = 0;
+
+	if (!some)
+		return -ENOMEM;
+	chains_each(&d->kept, link)
+	{
+		if (((const struct def *)link)->h.kind == kind)
+			some[n++] = (const struct def *)link;
+	}
+	qsort(some, n, sizeof(*some), by_number);
+	for (size_t i = 0; i < n && !err; i++)
+		err = emit(ctx, &some[i]->h);
+	free(some);
+	return err;
+}
+
 int defs_write(struct defs *d, emit_fn emit, void *ctx)
 {
 	static const uint16_t order[] = { CT_PROCESS, CT_PROCESS_INFO, CT_THREAD_NAME, CT_DEVICE,
@@ -276,15 +306,8 @@ int defs_write(struct defs *d, emit_fn emit, void *ctx)
 					  CT_FRAME,   CT_STACK };
 	int err = 0;
 
-	for (size_t k = 0; k < ARRAY_LEN(order); k++) {
-		chains_each(&d->kept, link)
-		{
-			const struct def *e = (struct def *)link;
-
-			if (e->h.kind == order[k] && !err)
-				err = emit(ctx, &e->h);
-		}
-	}
+	for (size_t k = 0; k < ARRAY_LEN(order) && !err; k++)
+		err = write_kind(d, order[k], emit, ctx);
 	forget_exited(d);
 	return err;
 }
