@@ -27,7 +27,7 @@
 #include <zlib.h>
 
 #include "../../proc/elf_read.h"
-#include "../../util/io/allowance.h"
+#include "../../util/allowance.h"
 #include "../../util/io/bounded.h"
 #include "../../util/msg.h"
 #include "../../util/now.h"

@@ -28,7 +28,7 @@ struct symbol_index;
 struct objects *objects_open(void);   /* NULL: no memory */
 void objects_close(struct objects *); /* close all spaces that use them first */
 /* The files are not only those of processes that the user chose. Then each user's files have only
- * an allowance of the main loop's time (util/io/allowance.h). */
+ * an allowance of the main loop's time (util/allowance.h). */
 void objects_impatient(struct objects *);
 /* For whom files are read from now on: a user's number (see bounded_run()). And the root directory
  * of the process: separate debug files are searched there first; -1: none. */

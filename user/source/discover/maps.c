@@ -30,7 +30,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "../../util/io/allowance.h"
+#include "../../util/allowance.h"
 #include "../../util/io/bounded.h"
 #include "../../util/msg.h"
 #include "../../util/now.h"

@@ -12,7 +12,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "../../util/io/allowance.h"
+#include "../../util/allowance.h"
 #include "../../util/now.h"
 
 /* What one owner's files may hold the main loop up at once. */

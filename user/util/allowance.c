@@ -2,7 +2,7 @@
 /* allowance.c - see allowance.h. */
 #include "allowance.h"
 
-#include "../now.h"
+#include "now.h"
 
 uint64_t *allowance_of(struct allowance *a, uint32_t owner)
 {

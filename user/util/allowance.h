@@ -6,7 +6,7 @@
 #ifndef CT_ALLOWANCE_H
 #define CT_ALLOWANCE_H
 
-#include "../types.h"
+#include "types.h"
 
 #define ALLOWANCE_OWNERS 64
 
