@@ -11,7 +11,7 @@
 #define CT_FRAMES_H
 
 #include "../../event/event.h"
-#include "../../util/memo.h"
+#include "../../util/table/memo.h"
 #include "object.h"
 
 #define FRAMES_MAX 4096 /* frames of one stack, including inlined and Python ones */

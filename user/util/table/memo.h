@@ -8,7 +8,7 @@
 #ifndef CT_MEMO_H
 #define CT_MEMO_H
 
-#include "types.h"
+#include "../types.h"
 
 struct memo_key {
 	uint64_t a, b;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hash.h"
+#include "../hash.h"
 #include "memo.h"
 
 #define FIRST_SLOTS 256 /* a power of two */
