@@ -9,15 +9,13 @@ wrong_lines() {
 	cat << 'END'
 nonsense                                  | 'nonsense'      | write -- before it
 stt                                       | 'stt'           | did you mean stat
-./app                                     | './app'         | write -- before it
 -p 1 stat                                 | 'stat'          | a command, which comes first: cudatrace stat
 -f check                                  | 'check'         | a command, which comes first: cudatrace check
 --                                        | --              | write one
 stat --                                   | --              | write one
-./app x                                   | './app'         | write -- before it
 --cou                                     | --cou           | may be one of --counters
 record -o                                 | -o              | needs a value (FILE)
--Z                                        | -Z              | see 'cudatrace --help'
+-j                                        | -j              | see 'cudatrace --help'
 list --nonsense                           | --nonsense      | see 'cudatrace list --help'
 schema word                               | 'word'          | see 'cudatrace schema --help'
 doctor word                               | 'word'          | see 'cudatrace doctor --help'
@@ -58,7 +56,7 @@ stuck --merge -p 1 a.json                 | --merge       | leave the other opti
 stuck a.json                              | 'a.json'      | see 'cudatrace stuck --help'
 stuck --format csv                        | --format        | give --format table or json
 -p x                                      | -p              | give numbers
--t x                                      | -t              | give a number
+-L x                                      | -L              | give a number
 --start-on cudaMaloc -- true              | --start-on      | 'cudatrace list'
 record --stop-on cudaMalloc:x -- true     | --stop-on       | give GLOB:N
 advise --start-on cudaMalloc:0 -- true    | --start-on      | give GLOB:N
@@ -95,7 +93,7 @@ mem -f                                    | -f              | give one of them
 serve -f                                  | -f              | give -p PID
 top -f --batch                            | -f              | give -p PID
 -f --cgroup /x                            | -f              | give one of them
--f -t 1                                   | -t              | leave out -f
+-f -L 1                                   | -L              | leave out -f
 --no-follow                               | --no-follow     | give a CMD
 stat --no-follow -p 1                     | --no-follow     | give a CMD
 -f --no-follow -- true                    | --no-follow     | give one of the two
@@ -173,6 +171,46 @@ stat --json -- true                       | -o              | give -o FILE
 mem --json -- true                        | -o              | give -o FILE
 advise --format markdown -- true          | -o              | give -o FILE
 END
+	habit_lines
+}
+
+# What fingers type because strace, perf and nsys have it, and what does not fit here: the sentence names ours.
+habit_lines() {
+	cat << 'END'
+-ff -p 1                                  | -ff             | give -f
+-ttt -- true                              | -ttt            | give -t
+-t 77                                     | -t              | give -L 77
+-t77                                      | -t              | give -L 77
+record -t 77 -- true                      | -t              | give -L TID
+-t cuda,nvtx ./app                        | --trace         | --gpu=kernel
+-r -- true                                | -r              | give --time us
+-T -- true                                | -T              | leave out -T
+-cT -- true                               | -T              | leave out -T
+-y -- true                                | -y              | leave out -y
+-z -- true                                | -z              | -Z (--failed)
+-s 100 -- true                            | -s              | leave out -s
+stat -S calls -- true                     | -S              | 'cudatrace stat'
+-w -- true                                | -w              | leave out -w
+-P /x -- true                             | -P              | --library PATH
+-a -d 1                                   | -a              | leave out -a
+record -g -- true                         | -g              | taken with -k
+record --call-graph dwarf -- true         | --call-graph    | --stack=dwarf
+replay --sort time R                      | --sort          | 'cudatrace top' has it
+record --trace=cuda,nvtx ./app            | --trace         | --gpu=kernel
+--stats=true ./app                        | --stats         | 'cudatrace stat'
+--capture-range=cudaProfilerApi ./app     | --capture-range | --start-on cudaProfilerStart
+--force-overwrite=true ./app              | --force-overwrite | FILE.old
+record --cuda-memory-usage=true ./app     | --cuda-memory-usage | 'cudatrace mem'
+-p python3                                | 'python3'       | --comm for processes of a name
+-e status=successful -- true              | status=successful | -e status=failed
+serve -e status=failed                    | status=failed   | leave it out
+-q -v -- true                             | -q              | give one of the two
+profile ./app                             | 'profile'       | cudatrace record
+report R                                  | 'report'        | cudatrace stat FILE
+attach 1                                  | 'attach'        | cudatrace -p PID
+help nonsense                             | 'nonsense'      | write -- before it
+help stt                                  | 'stt'           | did you mean stat
+END
 }
 
 # What contradicts, or leaves nothing of what another option asks for.
@@ -180,7 +218,7 @@ against_lines() {
 	cat << 'END'
 -p 1 -- true                              | -p              | give one of the two
 stat -p 1 -- true                         | -p              | give one of the two
--t 1 -- true                              | -t              | give one of the two
+-L 1 -- true                              | -L              | give one of the two
 -c -C -- true                             | -C              | give one of the two
 -c --format json -- true                  | -c              | leave out
 -c --enter-exit -- true                   | -c              | leave out
@@ -346,7 +384,70 @@ case_pid_nobody() {
 	not_a_process 4194303 "there is no process 4194303; see 'ps' for those that are"
 }
 
-# The id of a thread: -t where there is one.
+# What fingers type because strace, perf and nsys have it, and what does the same here: each line is such a command line and ours.
+same_lines() {
+	cat << 'END'
+./app                                     | -- ./app
+-e trace=memory ./app                     | -e memory -- ./app
+-e trace=!query -- ./app                  | -e !query -- ./app
+-e status=failed ./app                    | --failed -- ./app
+-e memory -e status=failed ./app          | -e memory --failed -- ./app
+-Z ./app                                  | --failed -- ./app
+-t -n 1 ./app                             | --time iso -n 1 -- ./app
+-tt -n 1 ./app                            | --time iso -n 1 -- ./app
+-k -e cudaSetDevice ./app                 | -k -e cudaSetDevice -- ./app
+folded -o - ./app                         | folded -o - -- ./app
+replay                                    | replay cudatrace.ctrace
+replay -e memory                          | replay -e memory cudatrace.ctrace
+info                                      | info cudatrace.ctrace
+export --to csv -o -                      | export --to csv -o - cudatrace.ctrace
+help                                      | --help
+help stat                                 | stat --help
+help check                                | compare --help
+END
+}
+
+# What a command line prints, without what differs from run to run.
+printed() {
+	(cd "$T/here" && timeout 120 "$CUDATRACE" "$@" 2>&1 < /dev/null) |
+		sed -E 's/^[0-9TZ:.-]+ +app/TIME app/; s/\b(pid |app +)[0-9]+/\1PID/; s/0x[0-9a-f]{6,}/ADDR/g; s/ms=[0-9.]+/ms=N/; s/[0-9.]+(ns|us|ms|s)\b/DUR/g'
+}
+
+case_habits_same() {
+	local theirs ours line
+	mkdir "$T/here"
+	cp "$SAMPLE" "$T/here/app"
+	export LD_LIBRARY_PATH=$STANDIN
+	(cd "$T/here" && "$CUDATRACE" record -q ./app > /dev/null) || fail "record -q ./app failed"
+	[ -s "$T/here/cudatrace.ctrace" ] || fail "record wrote nothing"
+	set -f
+	while read -r line; do
+		theirs=${line%%|*} ours=${line##*|}
+		# shellcheck disable=SC2086
+		printed $theirs | sort > "$T/theirs"
+		# shellcheck disable=SC2086
+		printed $ours | sort > "$T/ours"
+		[ -s "$T/ours" ] || fail "$ours printed nothing"
+		expect "what $theirs prints" "$(cat "$T/theirs")" "$(cat "$T/ours")"
+	done < <(same_lines)
+}
+
+# -q leaves the rows and the program's own words, and -h fits a terminal of 24 lines.
+case_habits_brief() {
+	local command
+	ct -q -o "$T/rows" -- "$CALLS" queries 1
+	ok_rc
+	expect "messages" "$(cat "$T/err")" ""
+	"$CUDATRACE" -h > "$T/h"
+	[ "$(wc -l < "$T/h")" -le 24 ] || fail "-h has $(wc -l < "$T/h") lines"
+	for command in $(sed -nE 's/^       cudatrace ([a-z]+) .*/\1/p' "$T/h"); do
+		"$CUDATRACE" "$command" -h > "$T/hc"
+		[ "$(wc -l < "$T/hc")" -le 24 ] || fail "$command -h has $(wc -l < "$T/hc") lines"
+		grep -q -- "All options: cudatrace $command --help" "$T/hc" || fail "$command -h: no last line"
+	done
+}
+
+# The id of a thread: -L where there is one.
 case_pid_of_a_thread() {
 	local tid pid command
 	python3 -c '
@@ -361,7 +462,7 @@ print(t.native_id, flush=True)' > "$T/tid" &
 		# shellcheck disable=SC2086
 		ct $command -p "$tid"
 		ok_rc 1
-		expect "sentence of $command" "$(cat "$T/err")" "cudatrace: error: $tid is a thread of process $pid: give -p $pid -t $tid"
+		expect "sentence of $command" "$(cat "$T/err")" "cudatrace: error: $tid is a thread of process $pid: give -p $pid -L $tid"
 	done
 	for command in stat mem stuck doctor serve "top --batch"; do
 		# shellcheck disable=SC2086

@@ -142,7 +142,7 @@ case_cgroup_left() {
 
 case_thread_option() {
 	target a threads 4 50 27
-	attach -t "$PID_a"
+	attach -L "$PID_a"
 	go a
 	stop a
 	finish

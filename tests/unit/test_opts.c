@@ -182,10 +182,11 @@ static void test_values(void)
 	CHECK(o.cmd && !strcmp(o.cmd[0], "./app") && !strcmp(o.cmd[3], "--strict") && !o.strict &&
 	      !o.npids);
 	CHECK(o.env && !strcmp(o.env[0], "A=1") && !strcmp(o.env[1], "B") && !o.env[2]);
-	CHECK(good("-t 7") && o.tid == 7);
+	CHECK(good("-L 7") && o.tid == 7);
 	CHECK(good("--probe-kind tracefs") && !strcmp(o.probe_kind, "tracefs"));
 	CHECK(good("--enter-exit --nested --keep-chatty --comm py* --cgroup /x --library /y -C"));
-	CHECK(good("-h") && o.help);
+	CHECK(good("-h") && o.help && o.brief);
+	CHECK(good("--help") && o.help && !o.brief);
 	CHECK(good("-V") && o.version);
 	CHECK(!parse(OPTS_LIST, "cuda*") && o.nargs == 1);
 	CHECK(parse(OPTS_SCHEMA, "-p 1"));
@@ -196,10 +197,11 @@ static void test_errors(void)
 {
 	char text[512], names[256];
 
-	bad("-p x", "-p: 'x' is not a process id; give numbers, separated by commas");
+	bad("-p x", "-p: 'x' is not a process id; give numbers, separated by commas, or --comm "
+		    "for processes of a name");
 	bad("--pid=0", "--pid: '0' is not a process id; give numbers, separated by commas");
 	bad("-p 1;2", "-p: '1;2' is not a process id; give numbers, separated by commas");
-	bad("-t -1", "-t: '-1' is no thread id; give a number, as 'ps -T' shows it");
+	bad("-L -1", "-L: '-1' is no thread id; give a number, as 'ps -T' shows it");
 	bad("-p", "-p needs a value (PID); see 'cudatrace --help'");
 	bad("--pid", "--pid needs a value (PID); see 'cudatrace --help'");
 	bad("--graph graph", "--graph is about what the GPU does: give --gpu");
@@ -223,14 +225,16 @@ static void test_errors(void)
 	bad("-n 0", "-n: '0' is no number of rows; give 1 or more");
 	bad("--ring-size 1K", "--ring-size: '1K' is no size; give one from 64KiB to 1GiB");
 	bad("-E =x -- a", "-E: '=x' names no variable; give VAR=VAL to set it, VAR to remove it");
-	bad("./app", "what is './app'? To start a program, write -- before it: cudatrace [OPTIONS] "
-		     "-- ./app");
+	CHECK(good("-k ./app -p 7") && o.cmd && !strcmp(o.cmd[2], "7") && !o.npids);
+	CHECK(!parse(OPTS_STAT, "./app") && o.replay && !o.cmd);
+	bad("app", "what is 'app'? To start a program, write -- before it: cudatrace [OPTIONS] "
+		   "-- app");
 	bad("--", "-- without a command to start after it: write one, or leave out --");
 
 	bad("-p 1 -- a",
 	    "-p traces processes that run already and CMD starts one: give one of the two");
-	bad("-t 1 -- a",
-	    "-t traces a thread that runs already and CMD starts a program: give one of the two");
+	bad("-L 1 -- a",
+	    "-L traces a thread that runs already and CMD starts a program: give one of the two");
 	bad("-u x", "-u says as whom CMD runs: give a CMD after --");
 	bad("-E x", "-E changes CMD's environment: give a CMD after --");
 	bad("-A", "-A adds to the FILE of -o: give -o FILE");
@@ -390,7 +394,8 @@ static void test_stacks(void)
 	CHECK(strstr(said, "cudatrace: error: 'cudatrace folded' adds up stacks: give --format "
 			   "folded, flame"));
 	CHECK(!folded("-c") && strstr(said, "there is no option -c"));
-	CHECK(!folded("./app") && strstr(said, "cudatrace folded [OPTIONS] -- ./app"));
+	CHECK(!folded("app") && strstr(said, "cudatrace folded [OPTIONS] -- app"));
+	CHECK(folded("-o x ./app") && o.cmd && !strcmp(o.cmd[0], "./app"));
 }
 
 /* Where it goes: what is for programs never onto the standard output that a program started by
@@ -652,7 +657,7 @@ static void test_every_option(enum opts_cmd cmd)
 	const struct option_row *any, *r;
 
 	CHECK(refused(cmd, "--nonsense-option", "--nonsense-option"));
-	CHECK(refused(cmd, "-Z", "-Z"));
+	CHECK(refused(cmd, "-j", "-j"));
 	for (int i = -1; (any = opts_next((enum opts_cmd)ALL, &i));) {
 		snprintf(word, sizeof(word), "--%s", any->name);
 		r = row_of(cmd, any->name);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "options/habits.h"
 #include "../source/built.h"
 #include "../source/probe/links.h"
 #include "../util/io/bounded.h"
@@ -30,15 +31,15 @@ static void say_unknown(const char *word)
 	struct parse_nearest near = { .n = 0 };
 	char text[128], all[256];
 
+	if (habits_command(word)) {
+		msg_error("%s", habits_command(word));
+		return;
+	}
 	for (unsigned int i = 1; command_at(i); i++)
 		parse_nearest_add(&near, word, command_at(i)->name);
 	if (near.n)
 		msg_error("there is no command '%s'%s", word,
 			  parse_nearest_text(&near, text, sizeof(text)));
-	else if (strchr(word, '/'))
-		msg_error("there is no command '%s'; to start a program, write -- before it: "
-			  "cudatrace -- %s",
-			  word, word);
 	else
 		msg_error("there is no command '%s' (%s); to start a program, write -- before it: "
 			  "cudatrace -- %s",
@@ -55,7 +56,9 @@ static int print_text(const struct opts *o, enum opts_cmd cmd)
 		msg_error("cannot write to standard output");
 		return 1;
 	}
-	if (o->help) {
+	if (o->help && o->brief) {
+		opts_help_brief(&out, cmd);
+	} else if (o->help) {
 		opts_help(&out, cmd);
 	} else {
 		built_text(text, sizeof(text));
@@ -76,6 +79,18 @@ static int complete(const char *const *words, int n)
 	return cmd_finish(&out);
 }
 
+/* `cudatrace help [COMMAND]` is `cudatrace [COMMAND] --help`. Returns the exit status. */
+static int help(const char *word)
+{
+	const struct command_row *command = word ? command_named(word) : command_at(0);
+	const struct opts opts = { .help = true };
+
+	if (command)
+		return print_text(&opts, command->bit);
+	say_unknown(word);
+	return 2;
+}
+
 static int run(int argc, char **argv)
 {
 	const struct command_row *command = command_at(0);
@@ -88,7 +103,10 @@ static int run(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	if (argc > 1 && !strcmp(argv[1], "--complete"))
 		return complete((const char *const *)(argv + 2), argc - 2);
-	if (argc > 1 && argv[1][0] != '-') {
+	if (argc > 1 && argc < 4 && !strcmp(argv[1], "help"))
+		return help(argv[2]);
+	/* a word with a slash begins a program's command line, any other one is a command of ours */
+	if (argc > 1 && argv[1][0] != '-' && !strchr(argv[1], '/')) {
 		command = command_named(argv[1]);
 		if (!command) {
 			say_unknown(argv[1]);
@@ -101,6 +119,7 @@ static int run(int argc, char **argv)
 		return 2;
 	if (!opts_parse(&opts, command->bit, argc, argv)) {
 		msg_verbose = opts.verbose;
+		msg_quiet = opts.quiet;
 		status = opts.help || opts.version ? print_text(&opts, command->bit)
 						   : command->command->run(&opts);
 	}

@@ -196,7 +196,11 @@ static void say_totals(const struct session *s, const char *const *muted)
 	}
 	if (n < sizeof(text))
 		say_muted(&s->stages.muted, muted, text + n, sizeof(text) - n);
-	msg_note("%s", text);
+	/* what is missing is said whatever the user does not want to read */
+	if (msg_quiet && (losses_total(l) || l->refused || unprobed_any(&l->unprobed)))
+		msg_warn("%s", text);
+	else
+		msg_note("%s", text);
 	say_missing(s);
 	if (l->untold)
 		msg_warn("%llu forks, execs or ends of processes found no room in the ring buffer: "

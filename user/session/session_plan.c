@@ -41,12 +41,12 @@ static int plan_tid(struct session_plan *p, const struct opts *o)
 	if (!o->tid)
 		return 0;
 	if (!host_initial_pid_ns()) {
-		msg_error("-t: thread ids of a pid namespace are not translated; run cudatrace "
+		msg_error("-L: thread ids of a pid namespace are not translated; run cudatrace "
 			  "outside of the container");
 		return -EINVAL;
 	}
 	if (host_task(o->tid, &task)) {
-		msg_error("-t: there is no thread %d; see 'ps -T'", (int)o->tid);
+		msg_error("-L: there is no thread %d; see 'ps -T'", (int)o->tid);
 		return -ESRCH;
 	}
 	if (pids_check(task.tgid, true))
@@ -55,7 +55,7 @@ static int plan_tid(struct session_plan *p, const struct opts *o)
 		if (o->pids[i] == task.tgid)
 			return 0;
 	if (o->npids) {
-		msg_error("-t: thread %d belongs to process %d, which -p does not name",
+		msg_error("-L: thread %d belongs to process %d, which -p does not name",
 			  (int)o->tid, (int)task.tgid);
 		return -EINVAL;
 	}

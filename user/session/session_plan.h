@@ -11,7 +11,7 @@ struct session_plan {
 	struct capture_plan capture;
 	struct filter filter;
 	bool names;	 /* some of the functions that are shown use kernels */
-	pid_t tid_owner; /* the process that the thread of -t belongs to */
+	pid_t tid_owner; /* the process that the thread of -L belongs to */
 };
 
 /* Whether sinks show on which device a call works. Then all calls that set the device must be

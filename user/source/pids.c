@@ -64,7 +64,7 @@ int pids_check(pid_t pid, bool threads)
 	state = host_status_line(text, "State");
 	tgid = number(text, "Tgid");
 	if (tgid != pid && threads)
-		msg_error("%d is a thread of process %ld: give -p %ld -t %d", (int)pid, tgid, tgid,
+		msg_error("%d is a thread of process %ld: give -p %ld -L %d", (int)pid, tgid, tgid,
 			  (int)pid);
 	else if (tgid != pid)
 		msg_error("%d is a thread of process %ld: give -p %ld", (int)pid, tgid, tgid);

@@ -7,7 +7,7 @@
 
 /*
  * 0, or -ESRCH after one message: there is none, it has ended, it is a kernel thread, or it is a
- * thread of a process. threads: a thread can be asked for by -t.
+ * thread of a process. threads: a thread can be asked for by -L.
  */
 int pids_check(pid_t pid, bool threads);
 

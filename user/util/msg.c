@@ -35,6 +35,7 @@ static struct kind {
 static int nkinds;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the kinds */
 
+bool msg_quiet;
 int msg_verbose;
 bool msg_unlimited;
 void (*msg_taker)(const char *text);
@@ -180,6 +181,8 @@ void msg_note(const char *fmt, ...)
 {
 	va_list ap;
 
+	if (msg_quiet)
+		return;
 	va_start(ap, fmt);
 	say("", fmt, ap);
 	va_end(ap);

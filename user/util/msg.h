@@ -13,6 +13,7 @@
 
 #define MSG_AT_ONCE 20
 
+extern bool msg_quiet;	/* -q: errors and warnings only */
 extern int msg_verbose; /* -v: 1; -vv: 2 (libbpf's own words too) */
 /* every message is said, whatever its rate: for tests that read them all */
 extern bool msg_unlimited;

@@ -4,6 +4,7 @@
  * is). To add one: a member of struct opts and a row; docs/HOWTO.md. What one sink or one
  * command alone has is in its own file. Knows no source and no sink.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +58,12 @@ static int set_pid(void *options, const char *name, const char *val)
 
 		snprintf(word, sizeof(word), "%.*s", (int)(n < 15 ? n : 15), at);
 		if (parse_u64(word, 1, INT32_MAX, &pid)) {
-			msg_error("%s: '%s' is not a process id; give numbers, separated by commas",
+			msg_error(o->command & (TRACES | OPTS_SERVE | OPTS_TOP) &&
+						  (isalpha((unsigned char)*word) || *word == '_')
+					  ? "%s: '%s' is not a process id; give numbers, separated "
+					    "by commas, or --comm for processes of a name"
+					  : "%s: '%s' is not a process id; give numbers, separated "
+					    "by commas",
 				  name, word);
 			return -EINVAL;
 		}
@@ -121,11 +127,14 @@ static int set_max_cost(void *options, const char *name, const char *val)
 
 static int set_events(void *options, const char *name, const char *val)
 {
+	static const char trace[] = "trace="; /* as strace has it */
 	struct opts *o = options;
 	char msg[512];
 
 	(void)name;
 	o->events_given = true;
+	if (!strncmp(val, trace, strlen(trace)))
+		val += strlen(trace);
 	if (!select_add(&o->select, val, msg, sizeof(msg)))
 		return 0;
 	msg_error("%s", msg);
@@ -277,9 +286,9 @@ static const struct option_row before[] = {
 	{ 'f', "follow", NULL, FLAG(follow), LIVE, NULL, "with -p: their children too; with CMD always, unless --no-follow is given" },
 	{ 0, "no-follow", NULL, FLAG(no_follow), LIVE, NULL, "with CMD: without its children" },
 	{ 'f', "follow", NULL, FLAG(follow), OPTS_SERVE | OPTS_TOP, NULL, "with -p: their children too" },
-	{ 't', "thread", "TID", COUNT(tid, 1, INT32_MAX, "thread id", "give a number, as 'ps -T' shows it"), ONE_BY_ONE | OPTS_EXPORT, NULL, "one thread only",
-	  RULES(EXCLUDES("CMD", "-t traces a thread that runs already and CMD starts a program: give one of the two"),
-		EXCLUDES("follow", "-t traces a thread alone: leave out -f")) },
+	{ 'L', "thread", "TID", COUNT(tid, 1, INT32_MAX, "thread id", "give a number, as 'ps -T' shows it"), ONE_BY_ONE | OPTS_EXPORT, NULL, "one thread only",
+	  RULES(EXCLUDES("CMD", "-L traces a thread that runs already and CMD starts a program: give one of the two"),
+		EXCLUDES("follow", "-L traces a thread alone: leave out -f")) },
 	{ 0, "cgroup", "PATH", TEXT(cgroup), LIVE | OPTS_SERVE | OPTS_TOP, NULL,
 	  "processes of this cgroup (v2) and of those below it; PATH may begin at the cgroup root" },
 	{ 0, "comm", "GLOB", TEXT(comm), TRACES | OPTS_SERVE | OPTS_TOP | OPTS_EXPORT, NULL, "processes of this name" },
@@ -304,7 +313,7 @@ static const struct option_row before[] = {
 	  "'default' is everything but internal, 'all' is everything\n"
 	  "a list that begins with ! takes out of default\n"
 	  "'none' selects no call: with --gpu or --counters, only what the devices do" },
-	{ 0, "failed", NULL, FLAG(filter.failed_only), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that failed",
+	{ 'Z', "failed", NULL, FLAG(filter.failed_only), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that failed",
 	  RULES(EXCLUDES("gpu", "--failed shows calls alone, and nothing of what the GPU does: leave out --gpu")) },
 	{ 0, "min-duration", "TIME", DURATION(filter.min_duration_ns, 0, OPTION_MAX, 0, "duration", DURATION_ADVICE "2s"), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that took at least this long: 1ms, 50us" },
 	{ 0, "min-size", "SIZE", SIZE(filter.min_size_bytes, 0, OPTION_MAX, "give bytes, or 1MB (10^6), 1MiB (2^20)"), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL,
@@ -430,6 +439,7 @@ static const struct option_row before[] = {
 	  "microseconds), bytes (that they move or allocate), or gpu (the time, in nanoseconds, of\n"
 	  "what the device did for them)" },
 	{ 0, "time", "UNIT", ENUM(time, "ms", "us", "iso"), ROWS, "ms", "ms or us since the start, or iso: the time of day (UTC)" },
+	{ 't', "time-of-day", NULL, CONST(time, SINK_TIME_ISO), ROWS, NULL, "the same as --time iso" },
 	{ 0, "tid", NULL, FLAG(tid_column), PRINTS | OPTS_EXPORT, NULL,
 	  "a column with the thread; in folded, flame and speedscope a frame for each thread" },
 	{ 'c', "count-only", NULL, FLAG(counts_only), ROWS, NULL, "no rows: counts and times by function at the end",
@@ -537,8 +547,10 @@ static const struct option_row after[] = {
 	{ .type = HEADING(), .name = "Other", .cmds = ALL },
 	{ 'v', "verbose", NULL, TIMES(verbose), ALL, NULL,
 	  "print more; twice: libbpf's messages too" },
+	{ 'q', "quiet", NULL, FLAG(quiet), ALL, NULL, "no messages but errors and warnings",
+	  RULES(EXCLUDES("verbose", "-q prints fewer messages and -v more: give one of the two")) },
 	{ 'V', "version", NULL, FLAG(version), ALL, NULL, "print the version" },
-	{ 'h', "help", NULL, FLAG(help), ALL, NULL, "print this text" },
+	{ 'h', "help", NULL, FLAG(help), ALL, NULL, "print this text; -h: the most used options" },
 };
 /* clang-format on */
 

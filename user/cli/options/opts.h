@@ -119,6 +119,7 @@ struct opts {
 	uint32_t ring_bytes; /* 0: as much as what is traced needs */
 	const char *probe_kind;
 	int verbose;
+	bool quiet;
 
 	/* what sinks and the command have for themselves: opts_own() */
 	struct {
@@ -129,6 +130,7 @@ struct opts {
 
 	char *const *argv;	 /* the command line as it was given */
 	bool help, version;	 /* print that and do nothing else */
+	bool brief;		 /* help: -h */
 	const char *const *args; /* list: what stands after the options */
 	int nargs;
 };
@@ -156,7 +158,8 @@ const char *opts_title(const struct opts *, char *buf, size_t size);
  */
 void opts_complete(struct out *, const char *const *words, int n);
 
-/* The help text of a command. */
+/* The help text of a command; the brief one has at most 24 lines. */
 void opts_help(struct out *, enum opts_cmd);
+void opts_help_brief(struct out *, enum opts_cmd);
 
 #endif

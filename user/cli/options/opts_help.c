@@ -6,8 +6,10 @@
 #include "opts_rows.h"
 
 #define HELP_COLUMN 28
+#define BRIEF_LINES 24 /* of -h: a terminal */
 
-static void help_row(struct out *out, const struct option_row *r)
+/* brief: the first line of what it does */
+static void help_row(struct out *out, const struct option_row *r, bool brief)
 {
 	const char *line = r->help;
 	char head[64];
@@ -28,18 +30,22 @@ static void help_row(struct out *out, const struct option_row *r)
 
 		out_mem(out, line, len);
 		line += len;
+		if (brief) {
+			out_str(out, *line ? " ..." : "");
+			break;
+		}
 		if (*line) {
 			line++;
 			out_fmt(out, "\n%*s", HELP_COLUMN, "");
 		}
 	}
-	if (r->def)
+	if (r->def && !brief)
 		out_fmt(out, " [%s]", r->def);
 	out_char(out, '\n');
 }
 
 /* A line for each command: what `cudatrace --help` begins with. */
-static void help_commands(struct out *out)
+static void help_commands(struct out *out, bool brief)
 {
 	char words[96];
 
@@ -48,7 +54,7 @@ static void help_commands(struct out *out)
 
 		snprintf(words, sizeof(words), "%s%s%s", r->name, *r->words ? " " : "", r->words);
 		out_fmt(out, "       cudatrace %-30s %s\n", words, r->does);
-		if (!r->command->also)
+		if (!r->command->also || brief)
 			continue;
 		snprintf(words, sizeof(words), "%s %s", r->command->also, r->words);
 		out_fmt(out, "       cudatrace %-30s the same\n", words);
@@ -65,10 +71,51 @@ static void help_rows(struct out *out, enum opts_cmd cmd)
 		if (!(r->cmds & (int)cmd))
 			continue;
 		if (r->row->type.kind != OPTION_HEADING)
-			help_row(out, r->row);
+			help_row(out, r->row, false);
 		else if (cmd & TRACES)
 			out_fmt(out, "\n%s:\n", r->row->name);
 	}
+}
+
+static int lines(const char *text)
+{
+	int n = 0;
+
+	for (; *text; text++)
+		n += *text == '\n';
+	return n;
+}
+
+/* Options with a letter, as far as there is room for them. */
+static void brief_rows(struct out *out, enum opts_cmd cmd, int room)
+{
+	const struct option_row *r;
+
+	for (int i = -1; room > 0 && (r = opts_next(cmd, &i));) {
+		bool wide = strlen(r->name) + (r->arg ? strlen(r->arg) : 0) + 10 >= HELP_COLUMN;
+
+		if (!r->letter || strchr("hVv", r->letter) || room < 1 + wide)
+			continue;
+		help_row(out, r, true);
+		room -= 1 + wide;
+	}
+}
+
+void opts_help_brief(struct out *out, enum opts_cmd cmd)
+{
+	const struct command_row *c = command_of(cmd);
+
+	out_str(out, c->command->usage);
+	if (c == command_at(0)) {
+		help_commands(out, true);
+		out_str(out,
+			"\nAll options: cudatrace --help. Of a command: cudatrace help COMMAND\n");
+		return;
+	}
+	out_str(out, c->command->about);
+	out_char(out, '\n');
+	brief_rows(out, cmd, BRIEF_LINES - 3 - lines(c->command->usage) - lines(c->command->about));
+	out_fmt(out, "\nAll options: cudatrace%s --help\n", command_typed(cmd));
 }
 
 void opts_help(struct out *out, enum opts_cmd cmd)
@@ -77,7 +124,7 @@ void opts_help(struct out *out, enum opts_cmd cmd)
 
 	out_str(out, c->command->usage);
 	if (c == command_at(0))
-		help_commands(out);
+		help_commands(out, false);
 	out_str(out, c->command->about);
 	help_rows(out, cmd);
 	if (c->command->after)

@@ -6,13 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "habits.h"
 #include "opts_rows.h"
 #include "../../util/msg.h"
 #include "../../util/parse.h"
 
-#define SERVE_MAX_COST 0.01 /* of the CPU time of the programs: what is always on */
-#define LONG_ONLY 256	    /* what getopt_long() returns for a row: this and its index */
+#define SERVE_MAX_COST 0.01	     /* of the CPU time of the programs: what is always on */
+#define RECORDING "cudatrace.ctrace" /* what record writes by default */
+#define LONG_ONLY 256		     /* what getopt_long() returns for a row: this and its index */
 
 /* getopt's view of the rows; returns the number of long options. */
 static void getopt_tables(enum opts_cmd cmd, struct option *longs, char *shorts)
@@ -97,6 +100,19 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 			  spelled(r, word, name, sizeof(name)), r->arg, command_typed(cmd));
 		return -EINVAL;
 	}
+	if (strncmp(word, "--", 2) && word[1] == 't' && word[2] >= '0' && word[2] <= '9') {
+		msg_error("-t prints the time of day; give -L %s for one thread", word + 2);
+		return -EINVAL;
+	}
+	if (strncmp(word, "--", 2) && optopt == 't' && index_of(cmd, 'L') >= 0) {
+		msg_error("there is no option -t here; give -L TID for one thread");
+		return -EINVAL;
+	}
+	snprintf(name, sizeof(name), "-%c", optopt);
+	if (habits_option(strncmp(word, "--", 2) ? name : word)) {
+		msg_error("%s", habits_option(strncmp(word, "--", 2) ? name : word));
+		return -EINVAL;
+	}
 	if (strncmp(word, "--", 2)) {
 		msg_error("there is no option -%c; see 'cudatrace%s --help'", optopt,
 			  command_typed(cmd));
@@ -127,16 +143,17 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 	return -EINVAL;
 }
 
-/* The words of the commands that read recordings. */
+/* The words of the commands that read recordings; without one, what record wrote here. */
 static int files(struct opts *o, enum opts_cmd cmd)
 {
 	char known[256];
+	bool usual = !o->nargs && cmd & (STORED | OPTS_INFO) && !access(RECORDING, F_OK);
 
 	if (cmd != OPTS_MERGE && o->nargs > 1 && o->args[1][0] == '-') {
 		msg_error("'%s' comes after the recording: write options before it", o->args[1]);
 		return -EINVAL;
 	}
-	if (cmd != OPTS_MERGE && o->nargs != 1) {
+	if (cmd != OPTS_MERGE && o->nargs != 1 && !usual) {
 		msg_error(o->nargs ? "'%s' is one word too many; give one recording"
 				   : "give a recording: what 'cudatrace record' wrote",
 			  o->nargs ? o->args[1] : "");
@@ -151,7 +168,7 @@ static int files(struct opts *o, enum opts_cmd cmd)
 			  sinks_names(SINKS_EXPORT, known, sizeof(known)));
 		return -EINVAL;
 	}
-	o->file = o->args[0];
+	o->file = usual ? RECORDING : o->args[0];
 	return 0;
 }
 
@@ -173,6 +190,20 @@ static const char *takes_value(enum opts_cmd cmd, const char *word)
 	return NULL;
 }
 
+/* `-t 1234`, `-t cuda,nvtx`: what strace's -t is here has no value. True after one message. */
+static bool not_a_thread(const char *option, const char *word)
+{
+	bool thread = word[strspn(word, "0123456789")] == '\0';
+
+	if (strcmp(option, "-t") || (!thread && !strchr(word, ',') && strcmp(word, "cuda")))
+		return false;
+	if (thread)
+		msg_error("-t prints the time of day; give -L %s for one thread", word);
+	else
+		msg_error("%s", habits_option("--trace"));
+	return true;
+}
+
 /* What is left after the options: CMD after --, or the words of a command that takes any. */
 static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 {
@@ -188,6 +219,10 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 				  argv[optind], argv[optind]);
 			return -EINVAL;
 		}
+		/* a word with a slash begins CMD, where it cannot be a recording */
+		dashes |= optind < argc && !(cmd & EITHER) && strchr(argv[optind], '/');
+		if (optind < argc && !dashes && not_a_thread(argv[optind - 1], argv[optind]))
+			return -EINVAL;
 		if (optind < argc && !dashes && takes_value(cmd, argv[optind - 1])) {
 			msg_error("'%s' belongs to no option: write --%s=%s, or to start a program "
 				  "-- before it",
@@ -291,6 +326,55 @@ static void *options_of(struct opts *o, int i)
 	return set ? opts_own(o, set) : o;
 }
 
+/* Takes note that an option was given in the words of another one. Returns its place; -1: the
+ * command does not have it. */
+static int gives(enum opts_cmd cmd, unsigned char *given, const char *name)
+{
+	const struct option_row *r;
+
+	for (int i = -1; (r = opts_next(cmd, &i));) {
+		if (strcmp(r->name, name))
+			continue;
+		given[i] = OPTS_BY_NAME;
+		return i;
+	}
+	return -1;
+}
+
+/* `-e status=failed` is --failed. Returns 0, or -EINVAL after one message. */
+static int by_status(struct opts *o, unsigned char *given, const char *status)
+{
+	int i;
+
+	if (strcmp(status, "failed") && strcmp(status, "unsuccessful") != 0) {
+		msg_error("-e status=%s: only calls that failed can be asked for: -e status=failed",
+			  status);
+		return -EINVAL;
+	}
+	i = gives(o->command, given, "failed");
+	if (i < 0) {
+		msg_error("-e status=%s: 'cudatrace%s' has no --failed: leave it out", status,
+			  command_typed(o->command));
+		return -EINVAL;
+	}
+	return option_set(opts_row_at(i)->row, options_of(o, i), "--failed", NULL);
+}
+
+/* One option into its struct. Returns 0, or -EINVAL after one message. */
+static int take(struct opts *o, int i, const char *name, unsigned char *given)
+{
+	static const char status[] = "status=";
+	const struct option_row *r = opts_row_at(i)->row;
+
+	if (!strcmp(r->name, "events") && !strncmp(optarg, status, strlen(status)))
+		return by_status(o, given, optarg + strlen(status));
+	given[i] = name[1] == '-' ? OPTS_BY_NAME : OPTS_BY_LETTER;
+	o->brief |= r->letter == 'h' && name[1] != '-';
+	if (!strcmp(r->name, "time-of-day"))
+		gives(o->command, given, "time");
+	return option_set(r, options_of(o, i), name, optarg);
+}
+
 int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 {
 	char shorts[OPTS_ROWS_MAX * 2 + 3], name[64], msg[512];
@@ -326,8 +410,11 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		i = index_of(cmd, c);
 		r = opts_row_at(i)->row;
 		spelled(r, argv[at], name, sizeof(name));
-		given[i] = name[1] == '-' ? OPTS_BY_NAME : OPTS_BY_LETTER;
-		if (option_set(r, options_of(o, i), name, optarg))
+		if (!r->arg && habits_option(argv[at])) {
+			msg_error("%s", habits_option(argv[at]));
+			return -EINVAL;
+		}
+		if (take(o, i, name, given))
 			return -EINVAL;
 	}
 	if (o->help || o->version)

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * habits.h - words that fingers type because strace, perf or nsys have them, and that mean nothing
+ * here, or something else: what to give instead. Knows no option's row.
+ */
+#ifndef CT_HABITS_H
+#define CT_HABITS_H
+
+/* One sentence about an option, as it was typed ("-T", "--stats=true"), which no row has; NULL:
+ * nothing is known of it. */
+const char *habits_option(const char *word);
+/* One sentence about a word that is a command of another tool; NULL: nothing is known of it. */
+const char *habits_command(const char *word);
+
+#endif
