@@ -45,7 +45,7 @@ MAY_INCLUDE = {
     'source/counters': 'source util util/io',
     'source/discover': 'api proc source util util/io util/table',
     'source/hooks': 'api event source source/agent source/discover source/inject util util/table',
-    'source/inject': 'proc source util util/table',
+    'source/inject': 'proc source util util/io util/table',
     'source/launch': 'util util/io util/table',
     'source/muted': 'event source util util/table',
     'source/probe': 'api source source/discover util util/io util/table',

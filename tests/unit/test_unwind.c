@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -828,6 +829,53 @@ static void test_speed(void)
 	glass_close(&g);
 }
 
+/* ---- debug files that are none ---- */
+
+static _Atomic int opened;
+
+/* Waits until somebody opens the pipe for reading. */
+static void *wait_for_reader(void *path)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	atomic_store(&opened, 1);
+	close(fd);
+	return NULL;
+}
+
+/* Where the file names its debug file there is a link to a pipe: it stands for a device, which to
+ * open may have effects. */
+static void test_debug_pipe(void)
+{
+	static const char build[] =
+		"cd %s && echo 'int main(void) { return 0; }' | gcc -g -Wl,--build-id=none -o "
+		"linked "
+		"-x c - && objcopy --only-keep-debug linked linked.debug && objcopy --strip-all "
+		"--add-gnu-debuglink=linked.debug linked && rm linked.debug && mkfifo pipe && "
+		"ln -s pipe linked.debug";
+	char path[512], pipe_path[512], cmd[1024];
+	struct symbols_place places[SYMBOLS_MAX] = { 0 };
+	struct objects *objects = objects_open();
+	pthread_t waits;
+	struct object *o;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/linked", shots_dir);
+	snprintf(pipe_path, sizeof(pipe_path), "%s/pipe", shots_dir);
+	snprintf(cmd, sizeof(cmd), build, shots_dir);
+	CHECK(system(cmd) == 0);
+	CHECK(!pthread_create(&waits, NULL, wait_for_reader, pipe_path));
+	o = objects_file(objects, open(path, O_RDONLY | O_CLOEXEC), path);
+	CHECK(symbols_find(o, 0x1000, true, places, SYMBOLS_MAX) == 1 && !places[0].line);
+	usleep(50000); /* for the waiting thread to say so, if somebody opened it */
+	CHECK(!atomic_load(&opened));
+	fd = open(pipe_path, O_RDONLY | O_CLOEXEC);
+	pthread_join(waits, NULL);
+	close(fd);
+	object_release(o);
+	objects_close(objects);
+}
+
 /* ---- files that take long ---- */
 
 static int hold[2]; /* a pipe: who is held waits until something is written */
@@ -954,6 +1002,7 @@ int main(void)
 	RUN(test_damaged_file, "pie", 300);
 	RUN(test_damaged_file, "debug", 600);
 	RUN(test_damaged_file, "debug4", 300);
+	RUN(test_debug_pipe);
 	snprintf(cmd, sizeof(cmd), "rm -r %s", shots_dir);
 	CHECK(system(cmd) == 0);
 	RUN(test_lent);

@@ -614,14 +614,22 @@ static int find_elf(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_A
  * file that may be used. */
 static int open_debug(int root, const char *path, const struct statx *not_this)
 {
-	struct open_how how = { .flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC,
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
 				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
-	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	int at = (int)syscall(SYS_openat2, root, path, &how, sizeof(how)), fd;
+	char name[32];
 	struct elf_file f;
 	struct statfs fs;
 	struct stat st;
 	bool good;
 
+	if (at < 0)
+		return -1;
+	/* Checked before it is opened: a link may lead to a device, and to open one may have
+	 * effects; a watchdog restarts the machine. */
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", at);
+	fd = !fstat(at, &st) && S_ISREG(st.st_mode) ? open(name, O_RDONLY | O_CLOEXEC) : -1;
+	close(at);
 	if (fd < 0)
 		return -1;
 	/* who serves a FUSE file says whose it is, and may shorten it while it is mapped */

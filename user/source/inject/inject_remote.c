@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../util/io/bounded.h"
 #include "inject_remote.h"
 
 #ifndef PTRACE_GETSIGMASK
@@ -32,6 +33,7 @@
 #endif
 
 #define SYSCALL_LIMIT_MS 2000
+#define WRITE_LIMIT_MS 1000
 #define CLOSE_LIMIT_NS 2000000000ull
 #define SPINS 40 /* looks at a thread before we sleep between them */
 /* a function that works on, and waits for no lock, is given so many times its limit */
@@ -190,15 +192,50 @@ int inject_remote_begin(struct inject_remote *r)
 	return r->home && r->code.ret ? inject_remote_arm(r, r->home) : 0;
 }
 
+/* Bytes that a worker writes to the thread's memory. */
+struct writing {
+	struct bounded_job job;
+	pid_t tid;
+	uint64_t addr;
+	size_t len;
+	int err;
+	uint8_t bytes[];
+};
+
+static void write_bytes(struct bounded_job *job)
+{
+	struct writing *w = (struct writing *)job;
+	struct iovec from = { .iov_base = w->bytes, .iov_len = w->len };
+	struct iovec to = { .iov_base = (void *)w->addr, .iov_len = w->len };
+	ssize_t n = process_vm_writev(w->tid, &from, 1, &to, 1, 0);
+
+	w->err = n < 0 ? -errno : (size_t)n == w->len ? 0 : -EFAULT;
+}
+
+static void write_drop(struct bounded_job *job)
+{
+	free(job);
+}
+
+/* The page may be one that the program serves itself, and never does. */
 int inject_remote_write(struct inject_remote *r, uint64_t addr, const void *bytes, size_t len)
 {
-	struct iovec from = { .iov_base = (void *)bytes, .iov_len = len };
-	struct iovec to = { .iov_base = (void *)addr, .iov_len = len };
-	ssize_t n = process_vm_writev(r->tid, &from, 1, &to, 1, 0);
+	struct writing *w = malloc(sizeof(*w) + len);
+	int err;
 
-	if (n < 0)
-		return -errno;
-	return (size_t)n == len ? 0 : -EFAULT;
+	if (!w)
+		return -ENOMEM;
+	*w = (struct writing){ .job = { .run = write_bytes, .drop = write_drop },
+			       .tid = r->tid,
+			       .addr = addr,
+			       .len = len };
+	memcpy(w->bytes, bytes, len);
+	err = bounded_run(&w->job, BOUNDED_NOBODY, WRITE_LIMIT_MS);
+	if (err == -ETIMEDOUT)
+		return err;
+	err = err ? err : w->err;
+	free(w);
+	return err;
 }
 
 int inject_remote_arm(struct inject_remote *r, uint64_t top)
