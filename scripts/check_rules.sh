@@ -98,7 +98,7 @@ described() {
 	local -a all_rooms
 	mapfile -t all_rooms < <(cut -d'|' -f2 <<< "$rooms" | words)
 	{
-		find bpf deploy docs hooks scripts tests vmlinux -maxdepth 0 -type d
+		find bpf deploy docs hooks python scripts tests vmlinux -maxdepth 0 -type d
 		find cupti user -mindepth 1 -type d
 	} | while read -r path; do
 		for room in "${all_rooms[@]}"; do
@@ -141,7 +141,7 @@ opened() {
 	done < <(find user bpf cupti hooks -name '*.[ch]')
 }
 # The top level has these and no others; what git ignores does not count.
-TOP='CHANGELOG.md CONTRIBUTING.md LICENSE Makefile README.md SECURITY.md bpf cuda_events_test.c cupti deploy docs hooks scripts tests user vmlinux'
+TOP='CHANGELOG.md CONTRIBUTING.md LICENSE Makefile README.md SECURITY.md bpf cuda_events_test.c cupti deploy docs hooks python scripts tests user vmlinux'
 top_level() {
 	local name
 	for name in *; do

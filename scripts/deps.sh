@@ -73,6 +73,7 @@ rpmbuild rpm rpm-build
 buildah buildah buildah
 import:ensurepip python3-venv python3
 import:yaml python3-yaml python3-pyyaml
+import:pytest python3-pytest python3-pytest
 "
 
 case ${1:-test} in

@@ -4,7 +4,7 @@
 #
 # Without an option it runs what checks the program itself, but for the cases that take long. --all, which CI uses, adds these,
 # the same unit tests under the sanitizers, the commands of README and the guides, the cases with the second kind of probes, pushes to an OpenTelemetry collector, another kernel in a virtual machine, browsers and
-# other programs that read our files, programs at random with a diary, hostile recordings, the files of a release, clang-tidy, and two copies of the tree: the recipes of docs/HOWTO.md followed in one, a build
+# other programs that read our files, programs at random with a diary, hostile recordings, the files of a release, the Python package, clang-tidy, and two copies of the tree: the recipes of docs/HOWTO.md followed in one, a build
 # by clang of the other.
 #
 # --again, which CI uses too: a suite in which something failed is run once more at the end, when nothing else of this run is
@@ -267,6 +267,7 @@ main() {
 			suite fuzz 1500 tests/fuzz/run.sh 60
 		fi
 		suite dist 900 tests/dist.sh
+		suite python 300 tests/python/run.py
 		suite recipes 900 tests/recipes.sh
 		# Last, for it compiles everything a second time.
 		suite tree 900 tests/tree.sh

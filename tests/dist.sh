@@ -149,6 +149,9 @@ if $python -m venv "$tmp/venv" > "$tmp/log" 2>&1; then
 	same wheel-runs "$said" "$("$tmp/venv/bin/cudatrace" --version 2>&1)"
 	check wheel-replays "$tmp/venv/bin/cudatrace" replay tests/traces/two.ctrace
 	same wheel-version "$version" "$("$tmp/venv/bin/python" -c 'import importlib.metadata as m; print(m.version("cudatrace"))' 2>&1)"
+	# its module runs its own program
+	same wheel-module "36 $tmp/venv/bin/cudatrace" "$(env -u CUDATRACE "$tmp/venv/bin/python" -c \
+		'import cudatrace; print(len(cudatrace.read("tests/traces/two.ctrace").calls), cudatrace.find_program())' 2>&1)"
 	check wheel-removes "${pip[@]}" uninstall -y cudatrace
 	same wheel-leaves "" "$(find "$tmp/venv" -name '*cudatrace*')"
 else

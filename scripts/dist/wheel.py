@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """wheel.py - the Python wheel: scripts/dist/wheel.py PROGRAM VERSION LICENCES FOLDER
 
-Writes FOLDER/cudatrace-VERSION-py3-none-TAG.whl, with the program as its script. The tag promises a C library of 2.17 or later;
+Writes FOLDER/cudatrace-VERSION-py3-none-TAG.whl, with the package python/cudatrace, and the program as its script. The tag promises a C library of 2.17 or later;
 the program is static and needs none. All times in the file are SOURCE_DATE_EPOCH, so the same input gives the same bytes.
 """
 import base64
@@ -23,10 +23,19 @@ License: BSD-2-Clause
 Requires-Python: >=3.8
 Classifier: Operating System :: POSIX :: Linux
 Classifier: Topic :: System :: Monitoring
+Classifier: Framework :: Pytest
+Provides-Extra: pandas
+Requires-Dist: pandas; extra == 'pandas'
+Provides-Extra: arrow
+Requires-Dist: pyarrow; extra == 'arrow'
 Description-Content-Type: text/markdown
 
 `cudatrace` prints the calls that programs make to CUDA, from outside, without a change of the program. This package has the program,
-linked statically. The licences of what is linked into it are in the folder `licences` of the package's `.dist-info`.
+linked statically, and the module `cudatrace`, which reads recordings, records the process that it is in, and gives tests the fixture
+`cuda_calls` (pytest). The licences of what is linked into it are in the folder `licences` of the package's `.dist-info`.
+'''
+ENTRY_POINTS = '''[pytest11]
+cudatrace = cudatrace.pytest_plugin
 '''
 WHEEL = '''Wheel-Version: 1.0
 Generator: cudatrace make dist
@@ -43,11 +52,16 @@ def contents(program, version, licences, tag):
         with open(path, 'rb') as f:
             return f.read()
 
+    package = os.path.join(ROOT, 'python', 'cudatrace')
+    for name in sorted(os.listdir(package)):
+        if name.endswith('.py') or name == 'py.typed':
+            yield 'cudatrace/' + name, read(os.path.join(package, name)), 0o644
     yield 'cudatrace-%s.data/scripts/cudatrace' % version, read(program), 0o755
     for name in sorted(os.listdir(licences)):
         yield info + 'licences/' + name, read(os.path.join(licences, name)), 0o644
     yield info + 'licences/LICENSE', read(os.path.join(ROOT, 'LICENSE')), 0o644
     yield info + 'METADATA', (METADATA % version).encode(), 0o644
+    yield info + 'entry_points.txt', ENTRY_POINTS.encode(), 0o644
     yield info + 'WHEEL', (WHEEL % tag).encode(), 0o644
 
 

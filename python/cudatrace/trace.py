@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""trace.py - reads a recording, by the program's JSON."""
+import json
+import os
+import subprocess
+import tempfile
+from typing import Any, Dict, List, Type, Union
+
+from . import program
+from .page import Page
+from .rows import Call, Copy, Device, Event, Kernel, Process, Range, Row, Set, Table
+
+
+class Trace:
+    """A recording in memory. Each table is a Table of records; times are nanoseconds, sizes are bytes."""
+
+    def __init__(self, path: str, lines: List[Dict[str, Any]], messages: str) -> None:
+        self.path = path
+        #: What the program said about the recording, for example that it has no end.
+        self.messages = messages
+        #: The last line: how the recording ended (`reason`), and what was lost.
+        self.end: Dict[str, Any] = next((line for line in lines if line['type'] == 'end'), {})
+        self._lines = lines
+
+    def _table(self, kind: Type[Row], word: str) -> 'Table[Row]':
+        return Table(kind, (kind.of(line) for line in self._lines if line['type'] == word))
+
+    @property
+    def calls(self) -> 'Table[Call]':
+        """Calls of CUDA's functions."""
+        return self._table(Call, 'call')
+
+    @property
+    def kernels(self) -> 'Table[Kernel]':
+        """Kernels that ran (of a recording that was made with --gpu)."""
+        return self._table(Kernel, 'kernel')
+
+    @property
+    def copies(self) -> 'Table[Copy]':
+        """Copies that devices made (--gpu)."""
+        return self._table(Copy, 'memcpy')
+
+    @property
+    def sets(self) -> 'Table[Set]':
+        """Memory that devices set (--gpu)."""
+        return self._table(Set, 'memset')
+
+    @property
+    def ranges(self) -> 'Table[Range]':
+        """Ranges and marks of NVTX (--gpu=nvtx)."""
+        return self._table(Range, 'marker')
+
+    @property
+    def processes(self) -> 'Table[Process]':
+        """Processes that made calls."""
+        return self._table(Process, 'process')
+
+    @property
+    def devices(self) -> 'Table[Device]':
+        """GPUs."""
+        return self._table(Device, 'device')
+
+    @property
+    def lost(self) -> int:
+        """How many records are missing."""
+        return sum(line['count'] for line in self._lines if line['type'] == 'lost')
+
+    def events(self, word: str) -> 'Table[Event]':
+        """Records of any type that `cudatrace schema` has, with what it has in `raw`."""
+        return self._table(Event, word)
+
+    def _export(self, *options: str) -> Page:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, 'page.html')
+            program.run('export', *options, '-o', path, self.path)
+            with open(path, encoding='utf-8') as f:
+                return Page(f.read())
+
+    def timeline(self) -> Page:
+        """The timeline page; a notebook shows it inline."""
+        return self._export('--to', 'html')
+
+    def flame(self, weight: str = 'calls') -> Page:
+        """The flame graph of a recording with stacks (-k). weight: calls, time, bytes or gpu."""
+        return self._export('--to', 'flame', '--weight', weight)
+
+    def stat(self) -> str:
+        """The table of `cudatrace stat`: sums by function, kernel and copy."""
+        return program.run('stat', self.path).stdout
+
+    def __repr__(self) -> str:
+        return '<Trace %s: %d calls, %d kernels, %d lost>' % (self.path, len(self.calls), len(self.kernels), self.lost)
+
+
+def read(path: 'Union[str, os.PathLike[str]]') -> Trace:
+    """Reads a recording into memory. Raises CudatraceError, with the program's message, if it cannot be read."""
+    name = os.fspath(path)
+    with tempfile.TemporaryFile('w+', encoding='utf-8', errors='replace') as said:
+        # a path that begins with - is no option
+        command = [program.find_program(), 'replay', '--format', 'json', '-o', '-', os.path.abspath(name)]
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said, encoding='utf-8',
+                              errors='surrogateescape') as child:
+            assert child.stdout is not None
+            lines = [json.loads(line) for line in child.stdout]
+        said.seek(0)
+        messages = said.read()
+    if child.returncode:
+        raise program.CudatraceError(program.message(messages))
+    return Trace(os.path.abspath(name), lines, messages)
