@@ -167,95 +167,17 @@ static __always_inline void copy_words(struct pt_regs *ctx, __u64 *words, __u32 
 	}
 }
 
-/* What is known of a call when it is counted. */
-struct call {
-	const __u64 *words;
-	__u32 tgid, tid;
-	__u32 start; /* of the process, as in struct ct_tally_key */
-};
-
-static __always_inline __u64 word_at(const struct call *c, __u8 word)
-{
-	return word < CT_MAX_WORDS ? c->words[word & (CT_MAX_WORDS - 1)] : 0;
-}
-
-static __always_inline __u8 sub_of(const struct call *c, const volatile struct ct_spec *spec)
-{
-	__u8 sub = 0;
-
-	if (spec->kind_word < CT_MAX_WORDS)
-		sub = word_at(c, spec->kind_word) & CT_SUB_KIND;
-	/* 0, 1 and 2 are the default streams */
-	if (spec->stream_word < CT_MAX_WORDS && word_at(c, spec->stream_word) > 2)
-		sub |= CT_SUB_STREAM;
-	return sub;
-}
+#define SUMS_ADD(word, n) ((void)__sync_fetch_and_add(word, n))
+#define SUMS_ADD32(word, n) SUMS_ADD(word, n)
+#define SUMS_FETCH_ADD(word, n) __sync_fetch_and_add(word, n)
+#define SUMS_SWAP(word, was, to) (__sync_val_compare_and_swap(word, was, to) == (was))
+#define SUMS_CGROUP() bpf_get_current_cgroup_id()
+#define SUMS_SPEC const volatile
+#include "sums.h"
 
 static __always_inline __u8 how_now(void)
 {
 	return config.count_by == CT_BY_ASKED ? (__u8)count_by_now : config.count_by;
-}
-
-static __always_inline __u64 by_of(const struct call *c, const volatile struct ct_spec *spec,
-				   __u8 how)
-{
-	switch (how) {
-	case CT_BY_THREAD: return c->tid;
-	case CT_BY_KERNEL: return word_at(c, spec->func_word);
-	case CT_BY_STREAM: return word_at(c, spec->stream_word);
-	case CT_BY_CGROUP: return bpf_get_current_cgroup_id();
-	}
-	return 0;
-}
-
-/* The product of the three sizes of a launch's grid (which 0) or block (which 1). */
-static __always_inline __u64 volume_of(const struct call *c, const volatile struct ct_spec *spec,
-				       __u32 which)
-{
-	__u32 at = spec->grid_word;
-
-	if (at > CT_MAX_WORDS - 6)
-		return 0;
-	if (spec->grid_how == CT_GRID_DIM3) {
-		at += which * 2;
-		return (__u64)(__u32)word_at(c, at) * (word_at(c, at) >> 32) *
-		       (__u32)word_at(c, at + 1);
-	}
-	at += which * 3;
-	return (__u64)(__u32)word_at(c, at) * (__u32)word_at(c, at + 1) * (__u32)word_at(c, at + 2);
-}
-
-/* Updates the minimum (stored as its complement, so that an entry can start with zeros) and the
- * maximum. Other CPUs may do the same at this moment. */
-static __always_inline void raise(__u64 *most, __u64 v)
-{
-	for (int i = 0; i < 4; i++) {
-		__u64 seen = *(volatile __u64 *)most;
-
-		if (v <= seen || __sync_val_compare_and_swap(most, seen, v) == seen)
-			return;
-	}
-}
-
-static __always_inline void add_time(struct ct_sums *n, __u64 ns)
-{
-	__u64 low = ns * ns, high = 0, before;
-
-	if (ns >> 32) { /* over 4 s: the square has two words */
-		__u64 upper = ns >> 32, lower = ns & 0xffffffff, cross = upper * lower;
-
-		low = lower * lower;
-		high = upper * upper + (cross >> 31);
-		high += low + (cross << 33) < low;
-		low += cross << 33;
-	}
-	__sync_fetch_and_add(&n->ns, ns);
-	before = __sync_fetch_and_add(&n->squares[0], low);
-	high += before + low < before;
-	if (high)
-		__sync_fetch_and_add(&n->squares[1], high);
-	raise(&n->min_not, ~ns);
-	raise(&n->max_ns, ns);
 }
 
 static __always_inline void count_duration(const struct ct_sums *n, __u32 func, __u64 ns)
@@ -408,42 +330,6 @@ static __always_inline struct ct_sums *find_entry(const struct ct_tally_key *key
 	return entry_at(*at, key);
 }
 
-static __always_inline __u32 log2_u64(__u64 v)
-{
-	__u32 n = 0;
-
-	if (v >> 32) {
-		n += 32;
-		v >>= 32;
-	}
-	if (v >> 16) {
-		n += 16;
-		v >>= 16;
-	}
-	if (v >> 8) {
-		n += 8;
-		v >>= 8;
-	}
-	if (v >> 4) {
-		n += 4;
-		v >>= 4;
-	}
-	if (v >> 2) {
-		n += 2;
-		v >>= 2;
-	}
-	return n + (__u32)(v >> 1);
-}
-
-static __always_inline void add_size(struct ct_sizes *s, __u32 row, __u64 v)
-{
-	__u32 b = v > 1 ? log2_u64(v - 1) + 1 : 0;
-
-	__sync_fetch_and_add(&s->sum[row], v);
-	b = b < CT_SIZE_BUCKETS ? b : CT_SIZE_BUCKETS - 1;
-	__sync_fetch_and_add(&s->n[row][b], 1);
-}
-
 /* One value for copies, two for launches. */
 static __noinline int count_sizes(const struct ct_tally_key *key, __u64 first, __u64 second)
 {
@@ -591,38 +477,6 @@ static __always_inline struct ct_sums *entry_of(struct ct_tally_key *key)
 	return find_entry(key);
 }
 
-static __always_inline void key_of(struct ct_tally_key *key, const struct call *c, __u32 func,
-				   const volatile struct ct_spec *spec)
-{
-	__u8 how = how_now();
-
-	__builtin_memset(key, 0, sizeof(*key));
-	key->tgid = c->tgid;
-	key->start = c->start;
-	key->func = func;
-	key->sub = sub_of(c, spec);
-	key->how = how;
-	key->by = by_of(c, spec, how);
-}
-
-/* Counts the call itself and the sizes that it asks for. */
-static __always_inline void add_call(struct ct_sums *n, struct ct_tally_key *key,
-				     const struct call *c, const volatile struct ct_spec *spec,
-				     bool failed)
-{
-	__sync_fetch_and_add(&n->calls, 1);
-	if (failed)
-		__sync_fetch_and_add(&n->failed, 1);
-	if (spec->flags & CT_S_MATCH_SIZE && !failed)
-		__sync_fetch_and_add(&n->bytes, word_at(c, spec->size_word));
-	if (spec->grid_how) {
-		__sync_fetch_and_add(&n->threads, volume_of(c, spec, 0) * volume_of(c, spec, 1));
-		__sync_fetch_and_add(&n->shared, word_at(c, spec->shared_word));
-	}
-	if (config.sizes && !failed)
-		count_asked(key, c, spec);
-}
-
 /*
  * For a call that is not nested according to the frames: may it still be inside a call that began
  * while that function's probe was off? Returns true if the call is to be ignored. *before: how many
@@ -662,7 +516,7 @@ __noinline int count_call(struct thread *t, struct frame *f, __u32 func, bool fa
 	if (!t || !f)
 		return 0;
 	c = (struct call){ .words = f->data, .tgid = t->id >> 32, .tid = t->id, .start = t->start };
-	key_of(&key, &c, func, spec);
+	key_of(&key, &c, func, spec, how_now());
 	n = entry_of(&key);
 	if (!n) {
 		COUNT(lost[CT_LOSS_TALLY]);
@@ -679,7 +533,9 @@ __noinline int count_call(struct thread *t, struct frame *f, __u32 func, bool fa
 	} else {
 		__sync_fetch_and_add(&n->untimed, 1);
 	}
-	add_call(n, &key, &c, spec, failed);
+	add_call(n, &c, spec, failed);
+	if (config.sizes && !failed)
+		count_asked(&key, &c, spec);
 	if (f->before) {
 		__sync_fetch_and_add(&n->calls, f->before);
 		__sync_fetch_and_add(&n->untimed, f->before);
@@ -726,11 +582,13 @@ static __noinline int count_entry(struct pt_regs *ctx, __u32 func)
 		return 1;
 	copy_words(ctx, words, nwords, ENTRY_SP(ctx));
 	c.words = words;
-	key_of(&key, &c, func, spec);
+	key_of(&key, &c, func, spec, how_now());
 	n = find_entry(&key);
 	if (!n)
 		return 0;
-	add_call(n, &key, &c, spec, false);
+	add_call(n, &c, spec, false);
+	if (config.sizes)
+		count_asked(&key, &c, spec);
 	if (config.samples && sampling && !sampled[func & (CT_MAX_FUNCS - 1)])
 		count_progress(c.tgid, c.start);
 	return 1; /* no call has times here, so `timed` need not be counted */

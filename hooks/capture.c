@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "counts.h"
 #include "ring.h"
 #include "sys.h"
 
@@ -138,10 +139,22 @@ static bool put(struct hooks_thread *t, const struct ct_hdr *h, __u64 size)
 static void send_call(struct hooks_thread *t, const struct hooks_call *f)
 {
 	if (!(f->spec_flags & (CT_S_SHOWN | CT_S_ALWAYS) ||
-	      (f->rec.depth && f->spec_flags & CT_S_INNER)))
+	      (f->rec.depth && f->spec_flags & CT_S_INNER)) ||
+	    (config.count && !(f->spec_flags & (CT_S_ALWAYS | CT_S_INNER))))
 		return;
 	if (!put(t, &f->rec.h, sizeof(f->rec) + f->len))
 		ring_add(&t->lost, 1);
+}
+
+/* Is the call one of those that are counted in place of being sent? */
+static bool is_counted(const struct hooks_call *f)
+{
+	return config.count && f->spec_flags & CT_S_SHOWN && !(f->rec.h.flags & CT_F_HIDDEN);
+}
+
+static const struct ct_spec *spec_of(const struct hooks_call *f)
+{
+	return &specs[f->rec.func & (CT_MAX_FUNCS - 1)];
 }
 
 static void send_unfinished(struct hooks_thread *t, struct hooks_call *f, __u64 end)
@@ -151,6 +164,11 @@ static void send_unfinished(struct hooks_thread *t, struct hooks_call *f, __u64 
 	f->owed = 0;
 	f->rec.h.flags |= CT_F_UNFINISHED;
 	f->rec.h.end_ns = end > f->rec.h.start_ns ? end : f->rec.h.start_ns;
+	if (is_counted(f)) {
+		ring_add(&t->unfinished, 1);
+		if (!config.filter.failed_only)
+			counts_call(t, f, spec_of(f), false, false);
+	}
 	send_call(t, f);
 }
 
@@ -224,6 +242,8 @@ static struct hooks_thread *take_block(void)
 							__ATOMIC_RELEASE, __ATOMIC_RELAXED))
 				break;
 		t->depth = 0;
+		if (config.count)
+			counts_begin(t, i);
 		t->renames = __atomic_load_n(&renames, __ATOMIC_RELAXED);
 		__atomic_store_n(&t->tid, (__u32)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0),
 				 __ATOMIC_RELEASE);
@@ -321,6 +341,35 @@ static void fill(struct hooks_thread *t, struct hooks_call *f, __u64 cookie,
 	f->rec.depth = (__u8)depth;
 	f->rec.got = 0;
 	f->rec.ret = 0;
+	f->frees = 0;
+}
+
+/* The part of a call's entry in which the program's memory is read, and a record may be sent. A call
+ * that is only counted needs neither. Returns whether its return is wanted. */
+static bool enters_on(struct hooks_thread *t, struct hooks_call *f, const struct ct_spec *spec)
+{
+	bool counts = config.count && !(spec->flags & (CT_S_ALWAYS | CT_S_INNER));
+
+	if (!counts || !config.no_return)
+		f->rec.h.start_ns = f->rec.h.end_ns = now();
+	if (spec->nentry && !counts)
+		reads_whole(t, f, CT_AT_ENTRY);
+	if (config.enter) {
+		f->rec.h.kind = CT_ENTER;
+		send_call(t, f);
+		f->rec.h.kind = CT_CALL;
+	}
+	if (config.no_return || spec->flags & CT_S_CALLBACK || spec->more & CT_S_ENTRY_ONLY) {
+		f->rec.h.flags |= CT_F_NO_RETURN;
+		if (is_counted(f))
+			counts_call(t, f, spec, false, false);
+		if (!config.enter)
+			send_call(t, f);
+		return false;
+	}
+	if (config.memory && spec->memory_how == CT_MEMORY_FREES && !f->rec.depth && is_counted(f))
+		counts_free_begins(f, spec);
+	return true;
 }
 
 /* The same steps as enter() of bpf/capture.bpf.h. */
@@ -329,7 +378,6 @@ static bool enters(struct hooks_thread *t, const struct hook_frame *e, const str
 {
 	__u32 depth = 0, d;
 	struct hooks_call *f;
-	bool entry_only;
 
 	if (t->depth) {
 		settle(t, e->sp);
@@ -366,20 +414,7 @@ static bool enters(struct hooks_thread *t, const struct hook_frame *e, const str
 		return false;
 	}
 	fill(t, f, cookie, spec, depth);
-	f->rec.h.start_ns = f->rec.h.end_ns = now();
-	if (spec->nentry)
-		reads_whole(t, f, CT_AT_ENTRY);
-	entry_only = config.no_return || spec->flags & CT_S_CALLBACK ||
-		     spec->more & CT_S_ENTRY_ONLY;
-	if (config.enter) {
-		f->rec.h.kind = CT_ENTER;
-		send_call(t, f);
-		f->rec.h.kind = CT_CALL;
-	}
-	if (entry_only) {
-		f->rec.h.flags |= CT_F_NO_RETURN;
-		if (!config.enter)
-			send_call(t, f);
+	if (!enters_on(t, f, spec)) {
 		t->depth = d;
 		return false;
 	}
@@ -402,23 +437,27 @@ bool capture_enters(struct hook_frame *e, const struct hook_regs *r, __u64 cooki
 	return t && enters(t, e, r, cookie, &specs[func]);
 }
 
-static bool is_wanted(const struct hooks_call *f, const struct ct_spec *spec, bool failed)
+static bool is_wanted(const struct hooks_call *f, bool bad)
 {
-	bool bad = failed && !(spec->flags & CT_S_NOT_READY && (__u32)f->rec.ret == NOT_READY);
-
 	return !(config.filter.failed_only && !bad) &&
 	       !(min_ticks && f->rec.h.end_ns - f->rec.h.start_ns < min_ticks);
 }
 
 static void leaves(struct hooks_thread *t, struct hooks_call *f)
 {
-	const struct ct_spec *spec = &specs[f->rec.func & (CT_MAX_FUNCS - 1)];
+	const struct ct_spec *spec = spec_of(f);
 	bool failed = spec->flags & CT_S_ERROR && (__u32)f->rec.ret;
+	bool bad = failed && !(spec->flags & CT_S_NOT_READY && (__u32)f->rec.ret == NOT_READY);
+	bool wanted = is_wanted(f, bad);
 
+	if (wanted && is_counted(f))
+		counts_call(t, f, spec, bad, true);
 	/* calls that name kernels are needed whatever is shown */
-	if (!(spec->flags & CT_S_ALWAYS) && !is_wanted(f, spec, failed)) {
-		ring_add(&t->filtered, 1);
-		return;
+	if (!(spec->flags & CT_S_ALWAYS)) {
+		if (!wanted)
+			ring_add(&t->filtered, 1);
+		if (!wanted || config.count)
+			return;
 	}
 	if (!failed && spec->nreads > spec->nentry)
 		reads_whole(t, f, CT_AT_RETURN);
@@ -482,12 +521,13 @@ static int make_alive(void)
 
 int capture_open(int fd, const struct hooks_start *s)
 {
-	size_t bytes = hooks_area_bytes(s->threads, s->ring_bytes);
+	size_t bytes = hooks_area_bytes(s->threads, s->ring_bytes, s->cells);
 	int fixed = area && area_bytes >= bytes ? MAP_FIXED : 0;
 	void *at;
 
 	if (!s->threads || s->threads > HOOKS_THREADS_MAX || s->ring_bytes < PAGE ||
-	    s->ring_bytes & (s->ring_bytes - 1))
+	    s->ring_bytes & (s->ring_bytes - 1) || s->cells > HOOKS_CELLS ||
+	    s->cells % HOOKS_CHUNK || !s->cells != !s->config.count)
 		return -EINVAL;
 	if (make_alive())
 		return -ENOMEM;
@@ -496,6 +536,8 @@ int capture_open(int fd, const struct hooks_start *s)
 		  0);
 	if (at == MAP_FAILED)
 		return -errno;
+	/* much of it is never touched: a core dump would make all of it */
+	madvise(at, bytes, MADV_DONTDUMP);
 	area = at;
 	if (!fixed)
 		area_bytes = bytes;
@@ -507,6 +549,8 @@ int capture_open(int fd, const struct hooks_start *s)
 	own_pid = getpid();
 	hint = 0;
 	memset(specs, 0, sizeof(specs));
+	if (config.count && counts_open(area, s, &config))
+		return -ENOMEM;
 	generation++;
 	__atomic_store_n(alive, 1, __ATOMIC_RELEASE);
 	return 0;

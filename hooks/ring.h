@@ -35,6 +35,25 @@ static inline void ring_add(__u64 *word, __u64 n)
 #endif
 }
 
+static inline void ring_add32(__u32 *word, __u32 n)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("addl %1, %0" : "+m"(*word) : "er"(n) : "memory", "cc");
+#else
+	__atomic_fetch_add(word, n, __ATOMIC_RELAXED);
+#endif
+}
+
+static inline __u64 ring_fetch_add(__u64 *word, __u64 n)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("xaddq %0, %1" : "+r"(n), "+m"(*word) : : "memory", "cc");
+	return n;
+#else
+	return __atomic_fetch_add(word, n, __ATOMIC_RELAXED);
+#endif
+}
+
 static inline void ring_copy(void *to, const void *from, __u64 bytes)
 {
 #if defined(__x86_64__)

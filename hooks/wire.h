@@ -25,6 +25,12 @@
  * place in the stream (hooks_tag()) and is written last, so that old bytes from an earlier round
  * are not mistaken for a record. An entry does not wrap around: a special tag, hooks_skip(), says
  * that the next entry is at the ring's begin.
+ *
+ * If calls are counted (config.count), three arrays follow the blocks: for each block HOOKS_LISTS
+ * words, the cells, and for each cell a struct hooks_extra. A cell is a struct ct_entry, as the
+ * kernel side has it. It belongs to the thread that took it, so no two threads write to one cache
+ * line; the user side adds up the cells of one key. A list is an index of a cell + 1, and the cell's
+ * `pad` is the next one. A cell whose key has no process (tgid) is not complete.
  */
 #ifndef CT_HOOKS_WIRE_H
 #define CT_HOOKS_WIRE_H
@@ -37,13 +43,17 @@
 
 #define HOOKS_ENV "CUDATRACE_HOOKS"
 #define HOOKS_MAGIC 0x6b686463u /* "cdhk" */
-#define HOOKS_VERSION 1
+#define HOOKS_VERSION 2
 #define HOOKS_KEY 32	     /* hex digits */
 #define HOOKS_MSG_MAX 65536  /* bytes of a message */
 #define HOOKS_WAIT_MS 5000   /* how long each side waits for the other's first message */
 #define HOOKS_MAPPED_MS 2000 /* how long a thread that maps a library waits for its hooks */
 #define HOOKS_FUNCS_MAX 8192
 #define HOOKS_THREADS_MAX 4096
+#define HOOKS_CELLS (1u << 18)	    /* of an area in which calls are counted */
+#define HOOKS_CELLS_EACH (1u << 16) /* of them, one thread's at most */
+#define HOOKS_CHUNK 16u		    /* cells that a thread takes at a time */
+#define HOOKS_LISTS 1024u	    /* a thread's lists of cells */
 
 enum hooks_type {
 	HOOKS_HELLO = 1,     /* struct hooks_hello */
@@ -85,6 +95,8 @@ struct hooks_start {
 	__u32 ring_bytes; /* of each ring, a power of two */
 	__u64 min_ticks;  /* shorter calls are not recorded; in the unit of the clock */
 	struct ct_config config;
+	__u32 cells; /* in the area; 0: nothing is counted there */
+	__u32 pad;
 };
 
 #define HOOKS_LAST 0x1 /* no more messages of this list follow */
@@ -157,9 +169,12 @@ struct hooks_call {
 	__u64 frame; /* the engine's address of it */
 	__u64 cut_at;
 	__u32 cut_len, cut_read;
-	__u32 owed; /* its record is still to be written */
+	__u32 owed; /* its record is still to be written, or it is still to be counted */
 	__u32 len;  /* bytes used of data[] */
-	__u8 spec_flags, pad[7];
+	__u8 spec_flags;
+	__u8 frees; /* it is a free of freed_bytes, which are not held any more */
+	__u8 pad[6];
+	__u64 freed_bytes;
 	struct ct_call rec;
 	__u64 data[CT_DATA_MAX / 8]; /* continues rec.words */
 };
@@ -173,8 +188,13 @@ struct hooks_thread {
 	__u32 depth;
 	__u64 forgets;
 	__u32 renames; /* the process's count of renames when the thread's name was last sent */
-	__u32 pad0;
-	__u64 pad[8];
+	__u32 cells;   /* that it has taken */
+	/* the next one of its chunk of cells, and the chunk's end << 32 */
+	__u64 chunk;
+	__u64 no_cell;	  /* calls that found no cell */
+	__u64 lists;	  /* the process's address of its lists */
+	__u64 unfinished; /* counted calls that did not return */
+	__u64 pad[4];
 	/* written by the user side, and no other */
 	__u64 tail; /* bytes ever read */
 	__u64 pad2[15];
@@ -186,11 +206,22 @@ struct hooks_thread {
 };
 
 struct hooks_area {
-	__u32 phase;  /* enum ct_phase, from the user side */
-	__u32 inner;  /* the driver's launches inside other calls are wanted */
-	__u32 blocks; /* how many blocks, from the first on, have ever been taken */
-	__u32 pad;
+	__u32 phase;	/* enum ct_phase, from the user side */
+	__u32 inner;	/* the driver's launches inside other calls are wanted */
+	__u32 blocks;	/* how many blocks, from the first on, have ever been taken */
+	__u32 count_by; /* enum ct_by, from the user side: for CT_BY_ASKED */
 	__u64 no_block; /* calls that found no block */
+	/* from the user side: nanoseconds in a tick of the clock, << 32 */
+	__u64 tick_ns;
+	__u64 pad[4];
+	__u32 cells; /* how many cells, from the first on, have ever been taken */
+	__u32 pad2[15];
+};
+
+/* What belongs to a cell in addition: of a key of CT_BY_SIZE the sizes, else the durations. */
+union hooks_extra {
+	struct ct_hist hist;
+	struct ct_sizes sizes;
 };
 
 /* Bytes of an entry: tag and record. */
@@ -213,9 +244,30 @@ static inline size_t hooks_block_bytes(__u32 ring_bytes)
 {
 	return HOOKS_BLOCK_HEAD + (size_t)ring_bytes;
 }
-static inline size_t hooks_area_bytes(__u32 threads, __u32 ring_bytes)
+static inline size_t hooks_blocks_end(__u32 threads, __u32 ring_bytes)
 {
 	return HOOKS_AREA_HEAD + threads * hooks_block_bytes(ring_bytes);
+}
+static inline size_t hooks_area_bytes(__u32 threads, __u32 ring_bytes, __u32 cells)
+{
+	size_t each = sizeof(struct ct_entry) + sizeof(union hooks_extra);
+
+	return hooks_blocks_end(threads, ring_bytes) +
+	       (cells ? threads * HOOKS_LISTS * sizeof(__u64) + cells * each : 0);
+}
+/* The lists of block i, and the first cell; only in an area with cells. */
+static inline __u64 *hooks_lists(void *area, __u32 i, __u32 threads, __u32 ring_bytes)
+{
+	return (__u64 *)((char *)area + hooks_blocks_end(threads, ring_bytes)) +
+	       (size_t)i * HOOKS_LISTS;
+}
+static inline struct ct_entry *hooks_cells(void *area, __u32 threads, __u32 ring_bytes)
+{
+	return (struct ct_entry *)hooks_lists(area, threads, threads, ring_bytes);
+}
+static inline union hooks_extra *hooks_extras(struct ct_entry *cells, __u32 n)
+{
+	return (union hooks_extra *)(cells + n);
 }
 static inline struct hooks_thread *hooks_block(void *area, __u32 i, __u32 ring_bytes)
 {
@@ -285,7 +337,7 @@ static inline int hooks_msg_check(const void *msg, size_t n)
 
 CT_ASSERT_SIZE(struct hooks_head, 8);
 CT_ASSERT_SIZE(struct hooks_hello, 56);
-CT_ASSERT_SIZE(struct hooks_start, 96);
+CT_ASSERT_SIZE(struct hooks_start, 104);
 CT_ASSERT_SIZE(struct hooks_list, 16);
 CT_ASSERT_SIZE(struct hooks_spec, 96);
 CT_ASSERT_SIZE(struct hooks_func, 40);
@@ -295,5 +347,6 @@ CT_ASSERT_SIZE(struct hooks_bye, 16);
 CT_ASSERT_SIZE(struct hooks_child, 24);
 _Static_assert(sizeof(struct hooks_thread) <= HOOKS_BLOCK_HEAD, "a thread's block");
 _Static_assert(offsetof(struct hooks_thread, tail) % 64 == 0, "a line of the cache of its own");
+_Static_assert(offsetof(struct hooks_area, cells) == 64, "a line of the cache of its own");
 
 #endif

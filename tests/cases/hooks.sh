@@ -92,6 +92,63 @@ case_hooks_crowded() {
 	expect "rows of a limited program" "$(grep -c cudaStreamQuery "$T/rows")" 9
 }
 
+# sums_of FILE: what stat has counted, without times. Addresses and thread ids differ between two runs.
+sums_of() {
+	python3 - "$1" <<- 'E'
+		import json, re, sys
+		d = json.load(open(sys.argv[1]))
+		for s in ("runtime", "driver"):
+		    for row in sorted((re.sub("^[^ ]+ [0-9/]+ |0x[0-9a-f]{5,}", "", r["name"]), r["calls"], r["failed"], r["bytes"], r.get("max_bytes"),
+		                       "total_ns" in r, "p99_ns" in r) for r in d[s]):
+		        print(s, *row)
+		t = d["summary"]
+		print(d.get("memory"), d["lost"], [t.get(k) for k in ("total_api_calls", "failed_calls", "launches", "launch_threads",
+		      "stream_launches", "moves", "async_moves", "bytes_moved")])
+	E
+}
+
+# same_sums LABEL OPTIONS... -- PROGRAM...: of stat by both sources, exactly.
+same_sums() {
+	local label=$1
+	shift
+	ABORT_OK=1 ct stat --json -o "$T/probes.json" "$@"
+	local status=$rc
+	cp "$T/err" "$T/probes.err"
+	ABORT_OK=1 ct stat --source=hooks --json -o "$T/hooks.json" "$@"
+	expect "status of $label" "$rc" "$status"
+	expect "totals of $label" "$(tail -n 1 "$T/err")" "$(tail -n 1 "$T/probes.err")"
+	expect "$label" "$(sums_of "$T/hooks.json")" "$(sums_of "$T/probes.json")"
+}
+
+# Calls that are counted inside the program: the sums of both sources are the same.
+case_hooks_same_sums() {
+	with_hooks
+	same_sums mix -- "$CALLS" mix 200 20 0
+	same_sums only_failing --failed -- "$CALLS" failing 20 7
+	same_sums sizes -- "$CALLS" sizes 10 999 1000 5000
+	same_sums no_return --no-return -- "$CALLS" mix 200 20 0
+	same_sums longjmp -- "$CALLS" longjmp 5
+	same_sums by_stream --by stream -- "$BIN/kinds" 300
+	same_sums by_kernel --by kernel -- "$BIN/launches" 100
+	same_sums memory --hist -- "$BIN/memory" threads
+	same_sums memory_faults -- "$BIN/memory" faults
+	same_sums sample -- "$SAMPLE"
+}
+
+# The child of a program that forks does not write into what its parent counts, whether it is traced or not.
+case_hooks_sums_after_fork() {
+	local child
+	with_hooks
+	ct stat --source=hooks --no-follow --json -o "$T/stat.json" -- "$CALLS" fork 30 12
+	ok_rc
+	expect "the parent's calls" "$(stat_of cudaStreamQuery calls)" 30
+	ct stat --source=hooks --by process --json -o "$T/stat.json" -- "$CALLS" fork 30 12
+	ok_rc
+	child=$(sed -n 's/^child //p' "$T/out")
+	expect "the child's calls" "$(stat_of "calls $child  cudaStreamQuery" calls)" 12
+	says '^cudatrace: 42 calls, 0 lost$'
+}
+
 # Without root, without BPF, and with a seccomp filter that knows neither.
 case_hooks_without_root() {
 	with_hooks

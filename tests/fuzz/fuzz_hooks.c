@@ -2,8 +2,8 @@
 /*
  * fuzz_hooks.c - hooks that talk nonsense, and an area of memory that makes none. The input's first
  * half is a list of messages, each with its type and its length before it: heads are made right and a
- * greeting goes first. The second half is written into the first blocks of the area, in pieces, each
- * with its place before it; some of them are announced as entries.
+ * greeting goes first. The second half is written into the first blocks of the area and into its
+ * cells, in pieces, each with its place before it; some of them are announced as entries.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../../user/source/agent/agent_tids.h"
+#include "../../user/source/hooks/hooks_counts.h"
 #include "../../user/source/hooks/hooks_peer.h"
 #include "../../user/util/now.h"
 
@@ -19,6 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define MESSAGES_MAX 32
 #define RING_BYTES 65536u
 #define THREADS 4
+#define CELLS 64u
 
 /* What the rest of the program relies on, whatever the hooks say. */
 static int emit(void *ctx, const struct ct_hdr *rec)
@@ -75,7 +77,8 @@ static void talk(const uint8_t *data, size_t size)
 /* Pieces of at most 255 bytes at places of 8 bytes; the first byte's low bit makes an entry of one. */
 static void scribble(char *area, const uint8_t *data, size_t size)
 {
-	size_t most = hooks_area_bytes(2, RING_BYTES);
+	size_t most = hooks_area_bytes(2, RING_BYTES, 0);
+	char *cells = (char *)hooks_cells((void *)area, THREADS, RING_BYTES);
 
 	while (size > 5) {
 		size_t at = ((size_t)data[1] << 8 | data[2]) * 8 % (most - 512), n = data[3];
@@ -91,6 +94,9 @@ static void scribble(char *area, const uint8_t *data, size_t size)
 			memcpy(hooks_ring(t) + place, &tag, 8);
 			memcpy(hooks_ring(t) + place + 8, data + 5, n);
 			((struct hooks_area *)area)->blocks = 2;
+		} else if (data[0] & 4) {
+			((struct hooks_area *)area)->cells = data[4];
+			memcpy(cells + at % (CELLS * sizeof(struct ct_entry)), data + 5, n);
 		} else {
 			memcpy(area + at, data + 5, n);
 		}
@@ -104,19 +110,25 @@ static void read_area(const uint8_t *data, size_t size)
 	pid_t inner;
 	struct agent_tids *tids = agent_tids_open(getpid(), &inner);
 	struct hooks_batch *b = hooks_batch_open();
-	struct hooks_ring_opts o = {
-		.threads = THREADS, .ring_bytes = RING_BYTES, .pid = getpid(), .tids = tids
-	};
+	struct hooks_ring_opts o = { .threads = THREADS,
+				     .ring_bytes = RING_BYTES,
+				     .cells = CELLS,
+				     .pid = getpid(),
+				     .tids = tids };
+	struct capture_plan plan = { .count = true, .sizes = true, .hist = CT_HIST_BY_KEY };
+	struct hooks_counts *sums;
 	struct hooks_ring_counts counts;
 	struct hooks_ring *r;
 	char *area;
 	int fd;
 
 	r = hooks_ring_open(&o, &fd);
-	if (!tids || !b || !r)
+	memset(plan.capture, 0xff, sizeof(plan.capture));
+	sums = hooks_counts_open(&plan);
+	if (!tids || !b || !r || !sums)
 		abort();
-	area = mmap(NULL, hooks_area_bytes(THREADS, RING_BYTES), PROT_READ | PROT_WRITE, MAP_SHARED,
-		    fd, 0);
+	area = mmap(NULL, hooks_area_bytes(THREADS, RING_BYTES, CELLS), PROT_READ | PROT_WRITE,
+		    MAP_SHARED, fd, 0);
 	if (area == MAP_FAILED)
 		abort();
 	scribble(area, data, size);
@@ -124,12 +136,17 @@ static void read_area(const uint8_t *data, size_t size)
 	hooks_ring_read(r, b, true);
 	hooks_ring_inflight(r, CT_F_UNFINISHED, 0, now_ns(), -1, b);
 	hooks_ring_returning(r, 1000000);
-	hooks_ring_sweep(r, b);
+	hooks_ring_sweep(r, b, b);
 	hooks_ring_counts(r, &counts);
 	hooks_batch_emit(b, emit, NULL);
+	hooks_counts_begin(sums);
+	hooks_counts_add(sums, r, 1);
+	hooks_counts_keep(sums, r, 2);
+	hooks_counts_emit(sums, emit, NULL);
+	hooks_counts_close(sums);
 	hooks_batch_close(b);
 	hooks_ring_close(r);
-	munmap(area, hooks_area_bytes(THREADS, RING_BYTES));
+	munmap(area, hooks_area_bytes(THREADS, RING_BYTES, CELLS));
 	close(fd);
 	agent_tids_close(tids);
 }

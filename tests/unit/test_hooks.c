@@ -373,7 +373,7 @@ static void test_many_threads(void)
 	hooks_ring_counts(ring, &c);
 	CHECK_EQ(64, s.calls);
 	CHECK_EQ(2, c.no_block);
-	CHECK_EQ(0, hooks_ring_sweep(ring, b));
+	CHECK_EQ(0, hooks_ring_sweep(ring, b, b));
 	hooks_batch_close(b);
 	run_threads(10);
 	read_all(&s, false);
@@ -480,7 +480,7 @@ static struct hooks_thread *block(uint32_t i, size_t *bytes, char **area)
 	FILE *f = fopen("/proc/self/maps", "re");
 	unsigned long start, end;
 
-	*bytes = hooks_area_bytes(64, RING_BYTES);
+	*bytes = hooks_area_bytes(64, RING_BYTES, 0);
 	/* the reader's own mapping: any of the two */
 	while (f && !found && fgets(line, sizeof(line), f))
 		if (strstr(line, "cudatrace-hooks") && sscanf(line, "%lx-%lx", &start, &end) == 2)
@@ -525,7 +525,7 @@ static void test_hostile_area(void)
 		hooks_ring_read(ring, b, round % 3 == 0);
 		hooks_ring_inflight(ring, CT_F_UNFINISHED, 0, now_ns(), -1, b);
 		hooks_ring_returning(ring, 1000);
-		hooks_ring_sweep(ring, b);
+		hooks_ring_sweep(ring, b, b);
 		hooks_ring_counts(ring, &c);
 		hooks_batch_emit(b, see, &s);
 		CHECK(s.valid);
@@ -618,7 +618,7 @@ static void test_peers(void)
 	} rows[] = {
 		{ "well", HOOKS_MAGIC, HOOKS_VERSION, 0, '0', 0, HOOKS_PEER_HOOKING },
 		{ "magic", 1, HOOKS_VERSION, 0, '0', 0, HOOKS_PEER_ENDED },
-		{ "version", HOOKS_MAGIC, 2, 0, '0', 0, HOOKS_PEER_ENDED },
+		{ "version", HOOKS_MAGIC, HOOKS_VERSION + 1, 0, '0', 0, HOOKS_PEER_ENDED },
 		{ "pid", HOOKS_MAGIC, HOOKS_VERSION, 1, '0', 0, HOOKS_PEER_ENDED },
 		{ "key", HOOKS_MAGIC, HOOKS_VERSION, 0, '1', 0, HOOKS_PEER_ENDED },
 		{ "again", HOOKS_MAGIC, HOOKS_VERSION, 0, '0', HOOKS_HELLO, HOOKS_PEER_ENDED },

@@ -246,7 +246,7 @@ static void plan_calls(struct capture_plan *c, const struct opts *o, const struc
 	c->probe_kind = o->probe_kind;
 }
 
-/* Plans what the kernel side counts instead of sending records. */
+/* Plans what is counted where calls are seen, instead of sending records. */
 static void plan_counts(struct capture_plan *c, const struct opts *o, uint8_t by)
 {
 	unsigned int flags = o->format->flags;
@@ -254,7 +254,7 @@ static void plan_counts(struct capture_plan *c, const struct opts *o, uint8_t by
 	/* the device of a call follows from the single calls before it; a size may take more than
 	 * one word */
 	c->count = flags & SINKS_COUNTS && !o->filter.min_size_bytes && by != BOOK_BY_DEVICE &&
-		   !o->replay && o->source == OPTS_SOURCE_PROBES;
+		   !o->replay && o->source != OPTS_SOURCE_CUPTI;
 	plan_duty(c, o);
 	c->count_by = flags & SINKS_LIVE ? CT_BY_ASKED : count_by(by);
 	/* a map of histograms has no room for ten thousand processes */

@@ -9,8 +9,9 @@
 #include "agent_process.h"
 #include "../host.h"
 
-/* Field 22 of /proc/PID/stat, in ticks since boot. The name before it may hold anything. */
-static uint64_t start_boottime_ns(pid_t pid)
+/* Field 22 of /proc/PID/stat, in ticks since boot. The name before it may hold anything. Field 3 is
+ * the state: of a zombie nothing is left but its status. */
+uint64_t agent_process_started_ns(pid_t pid)
 {
 	char path[64], text[1024], *at;
 	unsigned long long ticks = 0;
@@ -26,6 +27,8 @@ static uint64_t start_boottime_ns(pid_t pid)
 	fclose(f);
 	text[n] = '\0';
 	at = strrchr(text, ')');
+	if (at && strlen(at) > 2 && (at[2] == 'Z' || at[2] == 'X'))
+		return 0;
 	for (int field = 3; at && field <= 22; field++) {
 		at = strchr(at, ' ');
 		if (at && field == 22)
@@ -59,7 +62,7 @@ int agent_process_tell(pid_t pid, emit_fn emit, void *ctx)
 		return 0;
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	p.h.start_ns = p.h.end_ns = (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-	p.start_boottime_ns = start_boottime_ns(pid);
+	p.start_boottime_ns = agent_process_started_ns(pid);
 	p.uid = number(text, "Uid");
 	p.gid = number(text, "Gid");
 	p.ppid = number(text, "PPid");

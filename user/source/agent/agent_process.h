@@ -8,5 +8,7 @@
 /* Hands out a CT_PROCESS of what /proc says of it. Returns emit's value; 0 when the process is
  * gone. */
 int agent_process_tell(pid_t pid, emit_fn, void *ctx);
+/* When the process began (CLOCK_BOOTTIME), as that record has it. 0: it has ended. */
+uint64_t agent_process_started_ns(pid_t pid);
 
 #endif

@@ -22,6 +22,7 @@
 #include "../host.h"
 #include "../inject/inject.h"
 #include "hooks.h"
+#include "hooks_counts.h"
 #include "hooks_image.h"
 #include "hooks_peer.h"
 
@@ -54,6 +55,10 @@ struct hooks_source {
 	struct hooks_files *files;
 	struct hooks_clock *clock;
 	struct hooks_batch *batch;
+	/* calls are counted; the calls under way that are to be added; NULL: they are not */
+	struct hooks_counts *counts;
+	struct hooks_batch *unfinished_calls;
+	uint8_t count_by;
 	struct hooks_ring_counts gone; /* of processes that have ended */
 	uint64_t calls, unfinished, stopped_ns;
 	unsigned int started;
@@ -142,7 +147,12 @@ static int prepare(struct source *s, struct capture_plan *plan)
 	h->batch = hooks_batch_open();
 	if (hooks_clock_usable())
 		h->clock = hooks_clock_open();
-	if (h->epoll < 0 || !h->files || !h->batch)
+	if (plan->count) {
+		h->counts = hooks_counts_open(plan);
+		h->unfinished_calls = hooks_batch_open();
+	}
+	if (h->epoll < 0 || !h->files || !h->batch ||
+	    (plan->count && (!h->counts || !h->unfinished_calls)))
 		return -ENOMEM;
 	return plan->cmd ? open_door(h, plan) : 0;
 }
@@ -166,6 +176,8 @@ static void add_counts(struct hooks_ring_counts *to, const struct hooks_ring_cou
 	to->filtered += c->filtered;
 	to->deep += c->deep;
 	to->no_block += c->no_block;
+	to->no_cell += c->no_cell;
+	to->unfinished += c->unfinished;
 	to->forgets += c->forgets;
 }
 
@@ -176,7 +188,8 @@ static int add_peer(struct hooks_source *h, int fd, pid_t pid, const char *key)
 				     .plan = h->plan,
 				     .files = h->files,
 				     .clock = h->clock,
-				     .closing = h->stopped_ns != 0 };
+				     .closing = h->stopped_ns != 0,
+				     .count_by = h->count_by };
 	struct hooks_peer *p;
 	int err;
 
@@ -254,6 +267,35 @@ static int drain_peer(struct hooks_source *h, struct hooks_peer *p)
 	return err;
 }
 
+/* Where calls under way go, as records that did not return. */
+static struct hooks_batch *for_unfinished(struct hooks_source *h)
+{
+	return h->counts ? h->unfinished_calls : h->batch;
+}
+
+struct unfinished {
+	struct hooks_source *h;
+	uint64_t boottime_ns;
+};
+
+static int count_one(void *ctx, const struct ct_hdr *rec)
+{
+	const struct unfinished *u = ctx;
+
+	u->h->unfinished += !(rec->flags & CT_F_HIDDEN);
+	hooks_counts_unfinished(u->h->counts, (const struct ct_call *)rec, u->boottime_ns);
+	return 0;
+}
+
+/* Calls of a process that did not return are counted, where calls are. */
+static void count_unfinished(struct hooks_source *h, const struct hooks_peer *p)
+{
+	struct unfinished u = { h, hooks_peer_started_ns(p) };
+
+	if (h->counts)
+		hooks_batch_emit(h->unfinished_calls, count_one, &u);
+}
+
 /* All that a process has left, and that it has ended. */
 static int last_of(struct hooks_source *h, struct hooks_peer *p)
 {
@@ -270,7 +312,10 @@ static int last_of(struct hooks_source *h, struct hooks_peer *p)
 	if (err == 1)
 		return 1; /* it is asked again when the batch has been handed out */
 	if (err != -ENOMEM && !h->stopped_ns)
-		err = hooks_ring_inflight(r, CT_F_UNFINISHED, 0, end, -1, h->batch);
+		err = hooks_ring_inflight(r, CT_F_UNFINISHED, 0, end, -1, for_unfinished(h));
+	count_unfinished(h, p);
+	if (h->counts)
+		hooks_counts_keep(h->counts, r, hooks_peer_started_ns(p));
 	hooks_ring_counts(r, &c);
 	add_counts(&h->gone, &c);
 	return err == -ENOMEM ? err : 0;
@@ -395,8 +440,12 @@ static int gather(struct hooks_source *h)
 		if (hooks_peer_unannounced(p))
 			continue;
 		err = r ? hooks_ring_read(r, h->batch, false) : 0;
-		if (err >= 0 && r && !h->stopped_ns)
-			err = hooks_ring_sweep(r, h->batch);
+		if (r)
+			hooks_ring_tick(r);
+		if (err >= 0 && r && !h->stopped_ns) {
+			err = hooks_ring_sweep(r, h->batch, for_unfinished(h));
+			count_unfinished(h, p);
+		}
 		if (err == -EBADMSG) {
 			msg_warn(
 				"process %d: the records of its hooks make no sense: they are left "
@@ -422,8 +471,9 @@ static int pass(void *ctx, const struct ct_hdr *rec)
 	int err;
 
 	p->h->calls += rec->kind == CT_CALL || rec->kind == CT_ENTER;
+	/* where calls are counted, these are too */
 	p->h->unfinished += rec->kind == CT_CALL && rec->flags & CT_F_UNFINISHED &&
-			    !(rec->flags & CT_F_HIDDEN);
+			    !(rec->flags & CT_F_HIDDEN) && !p->h->counts;
 	err = p->emit(p->ctx, rec);
 	return err ? err : source_paused(p->paused);
 }
@@ -629,9 +679,11 @@ static void stop(struct source *s)
 	set_phase(h, CT_PHASE_CLOSED);
 	/* before the hooks are taken off: what has not returned is unfinished */
 	for (int i = 0; i < h->npeers; i++)
-		if (hooks_peer_ring(h->peers[i]))
+		if (hooks_peer_ring(h->peers[i])) {
 			hooks_ring_inflight(hooks_peer_ring(h->peers[i]), CT_F_UNFINISHED, 0,
-					    h->stopped_ns, -1, h->batch);
+					    h->stopped_ns, -1, for_unfinished(h));
+			count_unfinished(h, h->peers[i]);
+		}
 	for (int i = 0; i < h->npeers; i++)
 		hooks_peer_stop(h->peers[i]);
 	wait_for_byes(h);
@@ -665,9 +717,11 @@ static void losses(struct source *s, struct losses *l)
 	losses_add(&l->lost[CT_LOSS_DEPTH], c.deep);
 	losses_add(&l->lost[CT_LOSS_STORAGE], c.no_block);
 	losses_add(&l->lost[CT_LOSS_READ], c.malformed);
+	if (h->counts)
+		losses_add(&l->lost[CT_LOSS_TALLY], c.no_cell + hooks_counts_lost(h->counts));
 	l->folded += c.folded;
 	l->filtered += c.filtered;
-	l->unfinished += h->unfinished;
+	l->unfinished += h->unfinished + c.unfinished;
 	l->received += h->calls;
 	l->sent += h->calls;
 	l->calls += h->calls + c.lost;
@@ -716,6 +770,30 @@ static void inner(struct source *s, bool on)
 			hooks_ring_inner(hooks_peer_ring(h->peers[i]), on);
 }
 
+static int tallies(struct source *s, emit_fn emit, void *ctx)
+{
+	struct hooks_source *h = s->priv;
+
+	if (!h->counts)
+		return 0;
+	hooks_counts_begin(h->counts);
+	for (int i = 0; i < h->npeers; i++)
+		if (hooks_peer_ring(h->peers[i]))
+			hooks_counts_add(h->counts, hooks_peer_ring(h->peers[i]),
+					 hooks_peer_started_ns(h->peers[i]));
+	return hooks_counts_emit(h->counts, emit, ctx);
+}
+
+static void count_by(struct source *s, uint8_t by)
+{
+	struct hooks_source *h = s->priv;
+
+	h->count_by = by;
+	for (int i = 0; i < h->npeers; i++)
+		if (hooks_peer_ring(h->peers[i]))
+			hooks_ring_count_by(hooks_peer_ring(h->peers[i]), by);
+}
+
 static uint64_t forgets(struct source *s)
 {
 	struct hooks_ring_counts c;
@@ -741,6 +819,8 @@ static void close_source(struct source *s)
 	hooks_files_close(h->files);
 	hooks_clock_close(h->clock);
 	hooks_batch_close(h->batch);
+	hooks_batch_close(h->unfinished_calls);
+	hooks_counts_close(h->counts);
 	free(h->vars[0]);
 	free(h->vars[1]);
 	free(h->env);
@@ -761,6 +841,8 @@ const struct source_ops source_hooks = {
 	.stopped = stopped,
 	.signal = pass_signal,
 	.pending = pending,
+	.tallies = tallies,
+	.count_by = count_by,
 	.inner = inner,
 	.forgets = forgets,
 	.close = close_source,

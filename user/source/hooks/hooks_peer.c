@@ -10,6 +10,7 @@
 
 #include "../../util/msg.h"
 #include "../../util/now.h"
+#include "../agent/agent_process.h"
 #include "../agent/agent_tids.h"
 #include "hooks_peer.h"
 
@@ -30,7 +31,7 @@ struct hooks_peer {
 	struct agent_tids *tids;
 	struct hooks_mapped *mapped;
 	struct hooks_ring *ring;
-	uint64_t opened_ns;
+	uint64_t opened_ns, started_ns;
 	int says, lists, waiting; /* lists that it has not answered */
 	unsigned int on, refused[RESULTS];
 	struct hooks_birth birth; /* fd -1: none */
@@ -52,6 +53,7 @@ struct hooks_peer *hooks_peer_open(int fd, const struct hooks_peer_opts *o)
 	p->birth.fd = -1;
 	p->o = *o;
 	p->opened_ns = now_ns();
+	p->started_ns = agent_process_started_ns(o->pid);
 	if (o->key)
 		memcpy(p->key, o->key, sizeof(p->key));
 	hooks_life_open(&p->life, o->pid);
@@ -131,6 +133,11 @@ static struct ct_config config_of(const struct capture_plan *plan)
 		.enter = plan->enter,
 		.nested = plan->nested,
 		.no_return = plan->no_return,
+		.count = plan->count,
+		.count_by = plan->count_by,
+		.hist = plan->hist,
+		.sizes = plan->sizes,
+		.memory = plan->memory,
 		.filter = plan->filter,
 	};
 }
@@ -169,6 +176,7 @@ static int put_start(struct hooks_peer *p)
 	const struct capture_plan *plan = p->o.plan;
 	struct hooks_ring_opts o = { .threads = blocks(p),
 				     .ring_bytes = ring_bytes(plan),
+				     .cells = plan->count ? HOOKS_CELLS : 0,
 				     .pid = p->o.pid,
 				     .tids = p->tids,
 				     .clock = p->o.clock };
@@ -182,12 +190,14 @@ static int put_start(struct hooks_peer *p)
 				     ? hooks_clock_ticks(p->o.clock, plan->filter.min_duration_ns)
 				     : plan->filter.min_duration_ns,
 		.config = config_of(plan),
+		.cells = o.cells,
 	};
 	int fd, err;
 
 	p->ring = hooks_ring_open(&o, &fd);
 	if (!p->ring)
 		return fd;
+	hooks_ring_count_by(p->ring, p->o.count_by);
 	hooks_ring_phase(p->ring, p->o.closing ? CT_PHASE_CLOSED : CT_PHASE_RUNNING);
 	err = put_with(p, &s, sizeof(s), fd);
 	close(fd);
@@ -466,6 +476,11 @@ enum hooks_peer_state hooks_peer_state(const struct hooks_peer *p)
 uint64_t hooks_peer_opened_ns(const struct hooks_peer *p)
 {
 	return p->opened_ns;
+}
+
+uint64_t hooks_peer_started_ns(const struct hooks_peer *p)
+{
+	return p->started_ns;
 }
 
 bool hooks_peer_ran(const struct hooks_peer *p)

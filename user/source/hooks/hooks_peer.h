@@ -20,6 +20,7 @@ struct hooks_peer_opts {
 	struct hooks_files *files;
 	struct hooks_clock *clock; /* NULL: the counter cannot be used */
 	bool closing;		   /* nothing is to be recorded any more */
+	uint8_t count_by;	   /* enum ct_by, where the plan says CT_BY_ASKED */
 };
 
 /* A forked child of the process that wants hooks of its own. */
@@ -43,6 +44,8 @@ int hooks_peer_fd(const struct hooks_peer *);
 pid_t hooks_peer_pid(const struct hooks_peer *);
 enum hooks_peer_state hooks_peer_state(const struct hooks_peer *);
 uint64_t hooks_peer_opened_ns(const struct hooks_peer *);
+/* When the process began (CLOCK_BOOTTIME). */
+uint64_t hooks_peer_started_ns(const struct hooks_peer *);
 bool hooks_peer_ran(const struct hooks_peer *); /* its hooks have been on */
 /* It has greeted, and what process it is has not been told yet. */
 bool hooks_peer_unannounced(const struct hooks_peer *);

@@ -134,7 +134,7 @@ struct hooks_ring *hooks_ring_open(const struct hooks_ring_opts *o, int *fd)
 	if (!r)
 		return NULL;
 	r->o = *o;
-	r->bytes = hooks_area_bytes(o->threads, o->ring_bytes);
+	r->bytes = hooks_area_bytes(o->threads, o->ring_bytes, o->cells);
 	r->blocks = calloc(o->threads, sizeof(*r->blocks));
 	r->area = MAP_FAILED;
 	*fd = r->blocks ? make_area(r->bytes) : -ENOMEM;
@@ -150,7 +150,17 @@ struct hooks_ring *hooks_ring_open(const struct hooks_ring_opts *o, int *fd)
 		hooks_ring_close(r);
 		return NULL;
 	}
+	hooks_ring_tick(r);
 	return r;
+}
+
+void hooks_ring_tick(struct hooks_ring *r)
+{
+	uint64_t second = r->o.clock ? hooks_clock_ticks(r->o.clock, 1000000000) : 0;
+	uint64_t tick = second ? (uint64_t)(((unsigned __int128)1000000000 << 32) / second)
+			       : 1ULL << 32;
+
+	__atomic_store_n(&r->area->tick_ns, tick, __ATOMIC_RELAXED);
 }
 
 void hooks_ring_close(struct hooks_ring *r)
@@ -171,6 +181,16 @@ void hooks_ring_phase(struct hooks_ring *r, enum ct_phase phase)
 void hooks_ring_inner(struct hooks_ring *r, bool on)
 {
 	__atomic_store_n(&r->area->inner, on, __ATOMIC_RELAXED);
+}
+
+void hooks_ring_count_by(struct hooks_ring *r, uint8_t by)
+{
+	__atomic_store_n(&r->area->count_by, by, __ATOMIC_RELAXED);
+}
+
+pid_t hooks_ring_pid(const struct hooks_ring *r)
+{
+	return r->o.pid;
 }
 
 static uint32_t used_blocks(const struct hooks_ring *r)
@@ -204,7 +224,31 @@ void hooks_ring_counts(const struct hooks_ring *r, struct hooks_ring_counts *out
 		out->folded += load(&t->folded);
 		out->filtered += load(&t->filtered);
 		out->deep += load(&t->deep);
+		out->no_cell += load(&t->no_cell);
+		out->unfinished += load(&t->unfinished);
 		out->forgets += load(&t->forgets);
+	}
+}
+
+void hooks_ring_cells(struct hooks_ring *r, hooks_cell_fn fn, void *ctx)
+{
+	struct ct_entry *cells = hooks_cells(r->area, r->o.threads, r->o.ring_bytes);
+	uint32_t n = __atomic_load_n(&r->area->cells, __ATOMIC_ACQUIRE);
+
+	for (uint32_t i = 0; i < n && i < r->o.cells; i++) {
+		struct ct_entry e;
+
+		if (!__atomic_load_n(&cells[i].key.tgid, __ATOMIC_ACQUIRE))
+			continue;
+		memcpy(&e, &cells[i], sizeof(e));
+		e.key.tgid = (uint32_t)r->o.pid;
+		memset(e.key.pad, 0, sizeof(e.key.pad));
+		if (e.key.how == CT_BY_THREAD) {
+			uint32_t tid = agent_tids_find(r->o.tids, (uint32_t)e.key.by);
+
+			e.key.by = tid ? tid : (uint32_t)e.key.by;
+		}
+		fn(ctx, &e, &hooks_extras(cells, r->o.cells)[i]);
 	}
 }
 
@@ -426,7 +470,7 @@ int hooks_ring_returning(struct hooks_ring *r, uint64_t age_ns)
 	return n;
 }
 
-int hooks_ring_sweep(struct hooks_ring *r, struct hooks_batch *batch)
+int hooks_ring_sweep(struct hooks_ring *r, struct hooks_batch *batch, struct hooks_batch *under_way)
 {
 	uint64_t now = now_ns();
 	int err = 0;
@@ -447,7 +491,7 @@ int hooks_ring_sweep(struct hooks_ring *r, struct hooks_batch *batch)
 			continue;
 		err = read_block(r, i, batch, true);
 		if (!err)
-			err = hooks_ring_inflight(r, CT_F_UNFINISHED, 0, now, (int)i, batch);
+			err = hooks_ring_inflight(r, CT_F_UNFINISHED, 0, now, (int)i, under_way);
 		t->depth = 0;
 		t->tid = 0;
 		__atomic_store_n(&t->owner, HOOKS_FREE, __ATOMIC_RELEASE);

@@ -26,6 +26,7 @@ int hooks_batch_emit(struct hooks_batch *, emit_fn, void *ctx);
 
 struct hooks_ring_opts {
 	uint32_t threads, ring_bytes;
+	uint32_t cells; /* 0: nothing is counted there */
 	pid_t pid;
 	struct agent_tids *tids;
 	const struct hooks_clock *clock; /* NULL: times are ns already */
@@ -35,19 +36,28 @@ struct hooks_ring *hooks_ring_open(const struct hooks_ring_opts *, int *fd);
 void hooks_ring_close(struct hooks_ring *);
 
 struct hooks_ring_counts {
-	uint64_t received, lost, malformed, folded, filtered, deep, no_block, forgets;
+	uint64_t received, lost, malformed, folded, filtered, deep, no_block, no_cell, forgets;
+	uint64_t unfinished; /* counted calls that did not return */
 };
 void hooks_ring_counts(const struct hooks_ring *, struct hooks_ring_counts *);
 
 void hooks_ring_phase(struct hooks_ring *, enum ct_phase);
 void hooks_ring_inner(struct hooks_ring *, bool on);
+/* Tells the process how long a tick of the clock is; to be called now and then. */
+void hooks_ring_tick(struct hooks_ring *);
+void hooks_ring_count_by(struct hooks_ring *, uint8_t by); /* enum ct_by */
+pid_t hooks_ring_pid(const struct hooks_ring *);
+/* Calls fn for each cell of the area, with ids as ours. What it gets is a copy of the cell; `more`
+ * still changes. */
+typedef void (*hooks_cell_fn)(void *ctx, const struct ct_entry *, const union hooks_extra *more);
+void hooks_ring_cells(struct hooks_ring *, hooks_cell_fn fn, void *ctx);
 
 /* Moves what is there into the batch, at most until that is full. last: nobody writes any more.
  * 0; 1: there is more; -EBADMSG: the area makes no sense, and is not to be read again; -ENOMEM. */
 int hooks_ring_read(struct hooks_ring *, struct hooks_batch *, bool last);
 /* Gives back the blocks of threads that have ended, at most once a second; their calls under way
- * become records. */
-int hooks_ring_sweep(struct hooks_ring *, struct hooks_batch *);
+ * become records in a batch of their own, which may be the same one. */
+int hooks_ring_sweep(struct hooks_ring *, struct hooks_batch *, struct hooks_batch *under_way);
 /* The calls under way, as records with these flags that end at end_ns: those of at least min_age_ns.
  * thread: one block; -1: all. */
 int hooks_ring_inflight(struct hooks_ring *, uint16_t with, uint64_t min_age_ns, uint64_t end_ns,

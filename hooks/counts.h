@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * counts.h - counts calls in cells of shared memory (wire.h), in place of recording them: the same
+ * sums as those of the kernel side (bpf/count.bpf.h, bpf/sums.h). Each thread has cells of its own.
+ * The functions are called under the rules of the engine's entry() and leave().
+ */
+#ifndef CT_HOOKS_COUNTS_H
+#define CT_HOOKS_COUNTS_H
+
+#include <stdbool.h>
+
+#include "wire.h"
+
+/* What calls are counted in. The caller keeps area and config until the next counts_open(). 0 or
+ * -errno. */
+int counts_open(struct hooks_area *area, const struct hooks_start *, const struct ct_config *);
+/* The thread has taken block i. */
+void counts_begin(struct hooks_thread *t, __u32 i);
+
+/* Counts a call that has returned, or (timed false) of which no more will be known. Its times are
+ * ticks. */
+void counts_call(struct hooks_thread *, struct hooks_call *, const struct ct_spec *, bool failed,
+		 bool timed);
+/* At the entry of a call that frees: its memory is not held any more, because another thread may be
+ * given the same address before this call returns. */
+void counts_free_begins(struct hooks_call *, const struct ct_spec *);
+
+#endif

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hooks_counts.c - see hooks_counts.h. An area is another user's: a key that makes no sense is left
+ * out, and all numbers may be anything.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../../util/now.h"
+#include "../../util/table/keyed.h"
+#include "../agent/agent_process.h"
+#include "hooks_counts.h"
+
+#define KEYS_MAX 65536
+#define PROCESSES_MAX 65536
+
+#define SUMS_ADD(word, n) ((void)(*(word) += (n)))
+#define SUMS_ADD32(word, n) SUMS_ADD(word, n)
+#define SUMS_FETCH_ADD(word, n) ((*(word) += (n)) - (n))
+#define SUMS_SWAP(word, was, to) (*(word) == (was) && ((*(word) = (to)), true))
+#define SUMS_CGROUP() 0
+#define SUMS_SPEC const
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+#include "../../../bpf/sums.h"
+
+/* The sums of a key; `more` is there if the plan wants histograms or sizes. */
+struct item {
+	struct ct_tally_key key;
+	struct ct_sums n;
+	union hooks_extra more[];
+};
+
+struct whose {
+	uint32_t tgid, start;
+	uint64_t round; /* the last reading in which it had an area */
+	uint64_t asked; /* the last reading in which it was looked whether it still runs */
+	bool ended;
+};
+
+struct hooks_counts {
+	const struct capture_plan *plan;
+	uint8_t hist; /* enum ct_hist_by */
+	bool more;
+	uint64_t since_ns, round;
+	/* what was kept, and the sums of this reading, with that */
+	struct keyed kept, now, processes;
+	uint64_t lost_kept, lost_now;
+	/* CT_HIST_BY_FUNCTION: of processes that were handed out for the last time */
+	struct ct_hist *hists;
+};
+
+struct hooks_counts *hooks_counts_open(const struct capture_plan *plan)
+{
+	struct hooks_counts *c = calloc(1, sizeof(*c));
+	size_t size = sizeof(struct item), max = plan->tallies_max ? plan->tallies_max : KEYS_MAX;
+
+	if (!c)
+		return NULL;
+	c->plan = plan;
+	c->hist = plan->hist;
+	c->more = plan->hist || plan->sizes;
+	c->since_ns = now_ns();
+	size += c->more ? sizeof(union hooks_extra) : 0;
+	keyed_open(&c->kept, size, sizeof(struct ct_tally_key), max);
+	keyed_open(&c->now, size, sizeof(struct ct_tally_key), max);
+	keyed_open(&c->processes, sizeof(struct whose), offsetof(struct whose, round),
+		   PROCESSES_MAX);
+	if (c->hist == CT_HIST_BY_FUNCTION)
+		c->hists = calloc((size_t)api_nfuncs, sizeof(*c->hists));
+	if (c->hist != CT_HIST_BY_FUNCTION || c->hists)
+		return c;
+	hooks_counts_close(c);
+	return NULL;
+}
+
+void hooks_counts_close(struct hooks_counts *c)
+{
+	if (!c)
+		return;
+	keyed_close(&c->kept);
+	keyed_close(&c->now);
+	keyed_close(&c->processes);
+	free(c->hists);
+	free(c);
+}
+
+/* ---- adding up ---- */
+
+static void add_hist(struct ct_hist *to, const struct ct_hist *h)
+{
+	for (int i = 0; i < CT_HIST_BUCKETS; i++)
+		to->n[i] += h->n[i];
+}
+
+static void add_sizes(struct ct_sizes *to, const struct ct_sizes *s)
+{
+	for (int which = 0; which < 2; which++) {
+		to->sum[which] += s->sum[which];
+		for (int i = 0; i < CT_SIZE_BUCKETS; i++)
+			to->n[which][i] += s->n[which][i];
+	}
+}
+
+static void add_sums(struct ct_sums *to, const struct ct_sums *n)
+{
+	to->calls += n->calls;
+	to->failed += n->failed;
+	to->untimed += n->untimed;
+	to->ns += n->ns;
+	to->squares[0] += n->squares[0];
+	to->squares[1] += n->squares[1] + (to->squares[0] < n->squares[0]);
+	to->min_not = n->min_not > to->min_not ? n->min_not : to->min_not;
+	to->max_ns = n->max_ns > to->max_ns ? n->max_ns : to->max_ns;
+	to->bytes += n->bytes;
+	to->threads += n->threads;
+	to->shared += n->shared;
+}
+
+static struct item *item_of(struct hooks_counts *c, struct keyed *table,
+			    const struct ct_tally_key *key, uint64_t calls)
+{
+	bool made;
+	struct item *i = keyed_get(table, key, &made);
+
+	if (!i)
+		*(table == &c->kept ? &c->lost_kept : &c->lost_now) += calls;
+	return i;
+}
+
+static void add_item(struct hooks_counts *c, struct keyed *table, const struct ct_tally_key *key,
+		     const struct ct_sums *n, const union hooks_extra *more)
+{
+	struct item *i = item_of(c, table, key, n->calls);
+
+	if (!i)
+		return;
+	add_sums(&i->n, n);
+	if (more && key->how == CT_BY_SIZE)
+		add_sizes(&i->more->sizes, &more->sizes);
+	else if (more)
+		add_hist(&i->more->hist, &more->hist);
+}
+
+static bool makes_sense(const struct hooks_counts *c, const struct ct_tally_key *key)
+{
+	if (key->how == CT_BY_SIZE)
+		return c->plan->sizes && key->func < api_nfuncs &&
+		       (key->by == CT_OF_LAUNCHES || key->by == CT_OF_COPIES);
+	return key->func < api_nfuncs && plan_has(c->plan->capture, key->func) &&
+	       key->how <= CT_BY_STREAM;
+}
+
+struct adding {
+	struct hooks_counts *c;
+	struct keyed *table;
+	uint32_t start;
+};
+
+static void add_cell(void *ctx, const struct ct_entry *e, const union hooks_extra *more)
+{
+	struct adding *a = ctx;
+	struct ct_tally_key key = e->key;
+
+	key.start = a->start;
+	if (makes_sense(a->c, &key))
+		add_item(a->c, a->table, &key, &e->n, a->c->more ? more : NULL);
+}
+
+static uint32_t start_of(uint64_t boottime_ns)
+{
+	return (uint32_t)(boottime_ns >> 10);
+}
+
+static struct whose *process_of(struct hooks_counts *c, uint32_t tgid, uint32_t start)
+{
+	struct whose want = { .tgid = tgid, .start = start };
+	bool made;
+
+	return keyed_get(&c->processes, &want, &made);
+}
+
+static void add_area(struct hooks_counts *c, struct keyed *table, struct hooks_ring *r,
+		     uint64_t boottime_ns)
+{
+	struct adding a = { c, table, start_of(boottime_ns) };
+
+	hooks_ring_cells(r, add_cell, &a);
+}
+
+void hooks_counts_keep(struct hooks_counts *c, struct hooks_ring *r, uint64_t boottime_ns)
+{
+	add_area(c, &c->kept, r, boottime_ns);
+}
+
+void hooks_counts_unfinished(struct hooks_counts *c, const struct ct_call *call,
+			     uint64_t boottime_ns)
+{
+	struct call what = { .words = call->words,
+			     .tgid = call->h.pid,
+			     .tid = call->h.tid,
+			     .start = start_of(boottime_ns) };
+	uint64_t words[CT_MAX_WORDS] = { 0 };
+	struct ct_tally_key key;
+	struct ct_spec spec;
+	struct item *i;
+
+	if (!plan_has(c->plan->shown, call->func) || call->h.flags & CT_F_HIDDEN ||
+	    c->plan->filter.failed_only || api_spec(call->func, API_ARCH_HERE, true, &spec))
+		return;
+	memcpy(words, call->words, call->nwords * sizeof(words[0]));
+	what.words = (const __u64 *)words;
+	key_of(&key, &what, call->func, &spec,
+	       c->plan->count_by == CT_BY_ASKED ? CT_BY_FUNCTION : c->plan->count_by);
+	i = item_of(c, &c->kept, &key, 1);
+	if (!i)
+		return;
+	i->n.untimed++;
+	add_call(&i->n, &what, &spec, false);
+}
+
+/* ---- a reading ---- */
+
+void hooks_counts_begin(struct hooks_counts *c)
+{
+	struct item *i;
+
+	c->round++;
+	c->lost_now = c->lost_kept;
+	keyed_clear(&c->now);
+	keyed_each(&c->kept, i) add_item(c, &c->now, &i->key, &i->n, c->more ? i->more : NULL);
+}
+
+void hooks_counts_add(struct hooks_counts *c, struct hooks_ring *r, uint64_t boottime_ns)
+{
+	struct whose *w = process_of(c, (uint32_t)hooks_ring_pid(r), start_of(boottime_ns));
+
+	if (w)
+		w->round = c->round;
+	add_area(c, &c->now, r, boottime_ns);
+}
+
+/* It has no area any more, and does not run: by exec(2) it may get another area. */
+static bool has_ended(struct hooks_counts *c, const struct ct_tally_key *key)
+{
+	struct whose *w = process_of(c, key->tgid, key->start);
+
+	if (!w || w->round == c->round)
+		return false;
+	if (w->asked != c->round)
+		w->ended = start_of(agent_process_started_ns((pid_t)key->tgid)) != key->start;
+	w->asked = c->round;
+	return w->ended;
+}
+
+union tally_room {
+	struct ct_tally t;
+	char room[sizeof(struct ct_tally) + sizeof(struct ct_hist)];
+};
+
+static void begin_record(const struct hooks_counts *c, union tally_room *rec,
+			 const struct ct_tally_key *key, uint64_t now)
+{
+	memset(&rec->t, 0, sizeof(rec->t));
+	rec->t.h.kind = CT_TALLY;
+	rec->t.h.size = sizeof(rec->t);
+	rec->t.h.pid = key->tgid;
+	rec->t.h.start_ns = c->since_ns;
+	rec->t.h.end_ns = now;
+	rec->t.func = key->func;
+	rec->t.sub = key->sub;
+	rec->t.how = key->how;
+	rec->t.start = key->start;
+	rec->t.by = key->by;
+}
+
+static void put_hist(union tally_room *rec, const struct ct_hist *h)
+{
+	memcpy(rec->room + sizeof(rec->t), h, sizeof(*h));
+	rec->t.nbuckets = CT_HIST_BUCKETS;
+	rec->t.h.size = (uint16_t)(sizeof(rec->t) + sizeof(*h));
+}
+
+static void put_sizes(union tally_room *rec, const struct ct_sizes *s)
+{
+	memset(rec->room + sizeof(rec->t), 0, sizeof(s->n) + 8);
+	memcpy(rec->room + sizeof(rec->t), s->n, sizeof(s->n));
+	rec->t.sums.asked[0] = s->sum[0];
+	rec->t.sums.asked[1] = s->sum[1];
+	rec->t.nbuckets = 2 * CT_SIZE_BUCKETS;
+	rec->t.h.size = (uint16_t)(sizeof(rec->t) + sizeof(s->n) + sizeof(s->n) % 8);
+}
+
+static int emit_item(struct hooks_counts *c, const struct item *i, uint64_t now, emit_fn emit,
+		     void *ctx)
+{
+	bool timed = !c->plan->no_return && i->n.calls > i->n.untimed, sizes;
+	union tally_room rec;
+
+	sizes = i->key.how == CT_BY_SIZE;
+	if (!i->n.calls && !sizes)
+		return 0;
+	begin_record(c, &rec, &i->key, now);
+	rec.t.h.flags = has_ended(c, &i->key) ? CT_F_LAST : 0;
+	if (sizes) {
+		put_sizes(&rec, &i->more->sizes);
+		return emit(ctx, &rec.t.h);
+	}
+	rec.t.h.tid = i->key.how == CT_BY_THREAD ? (uint32_t)i->key.by : 0;
+	rec.t.sums = i->n;
+	/* cells have the fewer of the two, and the least as its complement */
+	rec.t.sums.timed = timed ? i->n.calls - i->n.untimed : 0;
+	rec.t.sums.min_ns = timed ? ~i->n.min_not : 0;
+	rec.t.sums.hist = 0;
+	if (c->hist == CT_HIST_BY_KEY)
+		put_hist(&rec, &i->more->hist);
+	return emit(ctx, &rec.t.h);
+}
+
+/* Those of all processes together. */
+static int emit_hists(struct hooks_counts *c, uint64_t now, emit_fn emit, void *ctx)
+{
+	struct ct_hist *all = calloc((size_t)api_nfuncs, sizeof(*all));
+	struct item *i;
+	int err = 0;
+
+	if (!all)
+		return -ENOMEM;
+	memcpy(all, c->hists, (size_t)api_nfuncs * sizeof(*all));
+	keyed_each(&c->now, i) if (i->key.how != CT_BY_SIZE)
+		add_hist(&all[i->key.func], &i->more->hist);
+	for (uint32_t func = 0; func < (uint32_t)api_nfuncs && !err; func++) {
+		struct ct_tally_key key = { .func = (uint16_t)func };
+		static const struct ct_hist none;
+		union tally_room rec;
+
+		if (!memcmp(&all[func], &none, sizeof(none)))
+			continue;
+		begin_record(c, &rec, &key, now);
+		put_hist(&rec, &all[func]);
+		err = emit(ctx, &rec.t.h);
+	}
+	free(all);
+	return err;
+}
+
+/* What was handed out for the last time. */
+static void forget_ended(struct hooks_counts *c)
+{
+	struct whose *w;
+	struct item *i;
+
+	keyed_each(&c->kept, i)
+	{
+		if (!has_ended(c, &i->key))
+			continue;
+		if (c->hists && i->key.how != CT_BY_SIZE)
+			add_hist(&c->hists[i->key.func], &i->more->hist);
+		keyed_remove(&c->kept, i);
+	}
+	keyed_each(&c->processes, w) if (w->round != c->round && (w->ended || w->asked != c->round))
+		keyed_remove(&c->processes, w);
+}
+
+int hooks_counts_emit(struct hooks_counts *c, emit_fn emit, void *ctx)
+{
+	uint64_t now = now_ns();
+	int err = 0;
+
+	/* sizes first: a process is done with when its last sums have come */
+	for (int sizes = 1; sizes >= 0; sizes--)
+		for (size_t n = 0; n < c->now.n && !err; n++) {
+			const struct item *i = keyed_at(&c->now, n);
+
+			if ((i->key.how == CT_BY_SIZE) == sizes)
+				err = emit_item(c, i, now, emit, ctx);
+		}
+	if (!err && c->hist == CT_HIST_BY_FUNCTION)
+		err = emit_hists(c, now, emit, ctx);
+	if (!err)
+		forget_ended(c);
+	return err;
+}
+
+uint64_t hooks_counts_lost(const struct hooks_counts *c)
+{
+	return c->lost_now > c->lost_kept ? c->lost_now : c->lost_kept;
+}
