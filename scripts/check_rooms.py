@@ -50,7 +50,7 @@ MAY_INCLUDE = {
     'source/muted': 'event source util util/table',
     'source/probe': 'api source source/discover util util/io util/table',
     'stages': 'event event/join format resolve source trace util util/table',
-    'stat': 'api event format mem util util/io util/table',
+    'stat': 'api event format mem util util/io util/option util/table',
     'stuck': 'api cli/options event nccl proc resolve/stacks '
              'session source source/bpf stages util util/io util/table',
     'top': 'api event format stat util util/io util/table',

@@ -189,13 +189,13 @@ record -t 77 -- true                      | -t              | give -L TID
 -y -- true                                | -y              | leave out -y
 -z -- true                                | -z              | -Z (--failed)
 -s 100 -- true                            | -s              | leave out -s
-stat -S calls -- true                     | -S              | 'cudatrace stat'
+stat -S calls -- true                     | -S              | give --sort
 -w -- true                                | -w              | leave out -w
 -P /x -- true                             | -P              | --library PATH
 -a -d 1                                   | -a              | leave out -a
 record -g -- true                         | -g              | taken with -k
 record --call-graph dwarf -- true         | --call-graph    | --stack=dwarf
-replay --sort time R                      | --sort          | 'cudatrace top' has it
+replay --sort time R                      | --sort          | 'cudatrace stat' and
 record --trace=cuda,nvtx ./app            | --trace         | --gpu=kernel
 --stats=true ./app                        | --stats         | 'cudatrace stat'
 --capture-range=cudaProfilerApi ./app     | --capture-range | --start-on cudaProfilerStart
@@ -204,6 +204,8 @@ record --cuda-memory-usage=true ./app     | --cuda-memory-usage | 'cudatrace mem
 -p python3                                | 'python3'       | --comm for processes of a name
 -e status=successful -- true              | status=successful | -e status=failed
 serve -e status=failed                    | status=failed   | leave it out
+stat --top 3 --json -o x -- true           | --top           | leave it out
+stat --sort size -- true                  | --sort          | is not one of time
 -q -v -- true                             | -q              | give one of the two
 profile ./app                             | 'profile'       | cudatrace record
 report R                                  | 'report'        | cudatrace stat FILE

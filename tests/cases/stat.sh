@@ -283,6 +283,29 @@ print(len(d["comparisons"]), all(k in d["comparisons"][1]["metrics"] for k in ("
 }
 
 # A baseline is there until there is another one to put in its place.
+# The rows of the sample program: names and numbers of calls, of the runtime's table.
+stat_names() {
+	"$CUDATRACE" stat "$@" "$T/sample.ctrace" 2> "$T/err" | sed -n '2,/^$/p' | awk '/us|ms|ns| s/ && $NF != "total" { print $NF }'
+}
+
+case_stat_sort_and_top() {
+	local key
+	ct record -o "$T/sample.ctrace" -- "$SAMPLE"
+	ok_rc
+	stat_names --sort name > "$T/names"
+	[ "$(wc -l < "$T/names")" -gt 20 ] || fail "only $(wc -l < "$T/names") rows"
+	expect "names" "$(cat "$T/names")" "$(LC_ALL=C sort "$T/names")"
+	expect "the most calls" "$(stat_names --sort calls | head -n 1)" "cudaMalloc"
+	expect "failures" "$(stat_names --sort failed | head -n 2 | sort | tr '\n' ' ')" "cudaMalloc cudaSetDevice "
+	for key in time calls failed avg max bytes; do
+		expect "rows by $key" "$(stat_names --sort "$key" | sort)" "$(sort "$T/names")"
+	done
+	expect "the first rows" "$(stat_names --sort name --top 3)" "$(head -n 3 "$T/names")"
+	"$CUDATRACE" stat --top 3 "$T/sample.ctrace" > "$T/top" 2> "$T/err"
+	grep -q "\.\.\.  and $(($(wc -l < "$T/names") - 3)) more$" "$T/top" || fail "no line about the others: $(head -n 8 "$T/top")"
+	grep -q ' 44 .*total$' "$T/top" || fail "the total is not that of all rows: $(head -n 8 "$T/top")"
+}
+
 case_stat_save_keeps_the_old() {
 	echo baseline > "$T/a.json"
 	ct stat --save "$T/a.json" -o /dev/null -- /no/such/program

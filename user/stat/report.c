@@ -539,6 +539,37 @@ struct report *report_make(const struct book *b)
 	return r;
 }
 
+static double order_key(const struct report_row *row, enum report_order order)
+{
+	switch (order) {
+	case REPORT_BY_CALLS: return (double)row->n.calls;
+	case REPORT_BY_FAILED: return (double)row->n.failed;
+	case REPORT_BY_AVG: return book_mean_ns(&row->n);
+	case REPORT_BY_MAX: return (double)row->n.max_ns;
+	case REPORT_BY_BYTES: return (double)row->n.bytes;
+	case REPORT_BY_TIME:
+	case REPORT_BY_NAME: break;
+	}
+	return 0;
+}
+
+static int by_order(const void *pa, const void *pb, void *ctx)
+{
+	enum report_order order = *(const enum report_order *)ctx;
+	double a = order_key(pa, order), b = order_key(pb, order);
+
+	if (order == REPORT_BY_NAME)
+		return by_label(pa, pb);
+	return a < b ? 1 : a > b ? -1 : by_time(pa, pb);
+}
+
+void report_sort(struct report *r, enum report_order order)
+{
+	for (int s = 0; s < REPORT_SECTION_END; s++)
+		if (r->nrows[s])
+			qsort_r(r->rows[s], r->nrows[s], sizeof(*r->rows[s]), by_order, &order);
+}
+
 void report_free(struct report *r)
 {
 	if (!r)

@@ -85,6 +85,17 @@ struct report {
 /* Makes a report from the present contents of the book. NULL: no memory. Rows are sorted by
  * time, or by calls if they have no times. */
 struct report *report_make(const struct book *);
+/* By what rows are sorted, the most first; names in the order of the alphabet. */
+enum report_order {
+	REPORT_BY_TIME,
+	REPORT_BY_CALLS,
+	REPORT_BY_FAILED,
+	REPORT_BY_AVG,
+	REPORT_BY_MAX,
+	REPORT_BY_BYTES,
+	REPORT_BY_NAME
+};
+void report_sort(struct report *, enum report_order);
 void report_free(struct report *);
 
 /* The number of threads that can be active on a multiprocessor with this kernel, as a share of

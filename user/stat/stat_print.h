@@ -11,6 +11,7 @@ struct print_about {
 	const char *title;   /* what was traced; untrusted bytes; NULL: not known */
 	const char *version; /* of cudatrace */
 	bool hist;	     /* with histograms */
+	uint64_t top;	     /* rows of a section, of the text; 0: all */
 	bool color, utf8;
 	const struct sink_end *end;
 	const struct ct_device *device; /* the first one; NULL: not known */

@@ -142,8 +142,10 @@ static void line(struct out *o, const struct report_row *row, enum report_sectio
 	out_char(o, '\n');
 }
 
-static void section(struct out *o, const struct report *r, enum report_section s)
+/* top: how many of its rows; 0: all. The total is always that of all rows. */
+static void section(struct out *o, const struct report *r, enum report_section s, uint64_t top)
 {
+	size_t n = top && top < r->nrows[s] ? top : r->nrows[s];
 	const struct ct_sums *all = &r->totals[s];
 	char margin[96];
 
@@ -160,8 +162,10 @@ static void section(struct out *o, const struct report *r, enum report_section s
 	if (!on_device(s))
 		out_fmt(o, " %10s", "Bytes");
 	out_str(o, s == REPORT_COPIES ? "  Operation\n" : "  Name\n");
-	for (size_t i = 0; i < r->nrows[s]; i++)
+	for (size_t i = 0; i < n; i++)
 		line(o, &r->rows[s][i], s);
+	if (n < r->nrows[s])
+		out_fmt(o, " %6s %10s %11s  and %zu more\n", "", "", "...", r->nrows[s] - n);
 	if (r->nrows[s] > 1) {
 		muted_margin(margin, sizeof(margin), all->calls, &r->unseen[s]);
 		out_fmt(o, " %6s", "");
@@ -415,7 +419,7 @@ double print_kernel_utilization(const struct report *r)
 void print_text(struct out *o, const struct report *r, const struct print_about *a)
 {
 	for (int s = 0; s < REPORT_SECTION_END; s++) {
-		section(o, r, (enum report_section)s);
+		section(o, r, (enum report_section)s, a->top);
 		if (s == REPORT_COPIES)
 			sizes(o, r);
 	}

@@ -9,7 +9,13 @@
 #include "../mem/ledger.h"
 #include "stat_print.h"
 #include "../util/msg.h"
+#include "../util/option/option.h"
 #include "../format/sink.h"
+
+struct stat_options {
+	uint8_t sort; /* enum report_order */
+	uint64_t top; /* 0: all rows */
+};
 
 struct stat_sink {
 	struct book *book;
@@ -36,6 +42,7 @@ static bool is_utf8(void)
 
 static int stat_open(struct sink *s, const struct sink_opts *opts)
 {
+	const struct stat_options *how = opts->own;
 	struct stat_sink *st = calloc(1, sizeof(*st));
 
 	int err;
@@ -45,6 +52,11 @@ static int stat_open(struct sink *s, const struct sink_opts *opts)
 	if (!st)
 		return -ENOMEM;
 	st->saved.fd = -1;
+	if (how && how->top && opts->stat != SINK_STAT_TEXT) {
+		msg_error("--top is about the tables for people: leave it out, JSON and CSV have "
+			  "all rows");
+		return -EINVAL;
+	}
 	/* the old file stays until there is something to replace it */
 	err = opts->save ? out_open(&st->saved, opts->save, true) : 0;
 	if (err) {
@@ -111,10 +123,12 @@ static int save(struct stat_sink *st, const struct sink_opts *o, const struct re
 static int stat_close(struct sink *s, const struct sink_end *end)
 {
 	const struct sink_opts *o = s->opts;
+	const struct stat_options *how = o->own;
 	struct stat_sink *st = s->priv;
 	struct print_about about = { .title = o->title,
 				     .version = o->version,
 				     .hist = o->hist,
+				     .top = how ? how->top : 0,
 				     .color = o->color,
 				     .gpu = o->gpu,
 				     .memory = o->memory,
@@ -129,6 +143,8 @@ static int stat_close(struct sink *s, const struct sink_end *end)
 	if (st->ledger)
 		about.peak_bytes = ledger_all(st->ledger, LEDGER_DEVICE)->peak;
 	r = st->book ? report_make(st->book) : NULL;
+	if (r && how && how->sort != REPORT_BY_TIME)
+		report_sort(r, (enum report_order)how->sort);
 	if (!r)
 		err = -ENOMEM;
 	else if (o->stat == SINK_STAT_JSON)
@@ -154,10 +170,22 @@ static int stat_close(struct sink *s, const struct sink_end *end)
 	return err ? err : o->out->error;
 }
 
+#define OPTION_STRUCT struct stat_options
+/* clang-format off */
+static const struct option_row rows[] = {
+	{ 0, "sort", "KEY", ENUM(sort, "time", "calls", "failed", "avg", "max", "bytes", "name"), 0, "time",
+	  "rows by time, calls, failed, avg, max, bytes or name" },
+	{ 0, "top", "N", COUNT(top, 1, 1000000, "rows", NULL), 0, NULL, "so many rows of a table; the total is that of all",
+	  RULES(EXCLUDES("json csv", "--top is about the tables for people: leave it out, JSON and CSV have all rows")) },
+};
+/* clang-format on */
+static const struct option_set options = OPTION_SET(rows);
+
 const struct sink_ops sink_stat = {
 	.name = "stat",
 	.help = "tables of what calls and device work came to, at the end",
 	.open = stat_open,
 	.event = stat_event,
 	.close = stat_close,
+	.options = &options,
 };

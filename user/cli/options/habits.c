@@ -22,14 +22,14 @@ static const struct habit options[] = {
 	{ "-yy", "-yy: kernels and errors are printed by their names: leave out -yy" },
 	{ "-z", "-z: there is no filter for calls that succeeded; -Z (--failed) shows those that failed" },
 	{ "-s", "-s: the length of strings cannot be set: leave out -s" },
-	{ "-S", "-S: 'cudatrace stat' prints functions by their time, the most first" },
+	{ "-S", "-S: give --sort, which 'cudatrace stat' has" },
 	{ "-w", "-w: times are those of the clock, not of the CPU: leave out -w" },
 	{ "-P", "-P: calls have no paths; --library PATH traces the functions of one file" },
 	/* perf */
 	{ "-a", "-a: every process of the machine is traced unless -p PID or a CMD is given: leave out -a" },
 	{ "-g", "-g: stacks are taken with -k (--stack=fp: by frame pointers)" },
 	{ "--call-graph", "--call-graph: stacks are taken with --stack=dwarf or --stack=fp" },
-	{ "--sort", "--sort: 'cudatrace top' has it; 'cudatrace stat' prints the most time first, and --by says what is told apart" },
+	{ "--sort", "there is no option --sort here; 'cudatrace stat' and 'cudatrace top' have it" },
 	/* nsys */
 	{ "--trace", "--trace: calls of CUDA are traced anyway; -e selects some, and --gpu=kernel,memcpy,memset,nvtx adds ranges of NVTX" },
 	{ "--stats", "--stats: -C prints sums after the rows, 'cudatrace stat' prints sums alone" },
