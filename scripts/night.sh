@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# night.sh - what takes too long for every change: scripts/night.sh [HOURS]. Needs root, and what `scripts/deps.sh all` installs.
+#
+# In HOURS (8; a fraction may be given, as 0.5) it runs programs at random with a diary, each time with seeds that nobody has run, for a
+# third; each fuzz target for a third together; the soak for a third; and once the older kernel in its virtual machine. Seeds that
+# fail are made smaller, and their commands printed. All that a suite prints is in .output/night. Prints `ok` and `not ok` lines, at
+# last `N passed, N failed, N skipped`; the status is 1 when anything failed.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+LOGS=.output/night
+budget=$(awk -v h="${1:-8}" 'BEGIN { printf "%d", h * 3600 }')
+if [ "$budget" -lt 60 ] || [ $# -gt 1 ]; then
+	echo "usage: scripts/night.sh [HOURS]: a minute at least" >&2
+	exit 2
+fi
+if [ "$(id -u)" != 0 ]; then
+	echo "not ok night: the tests load BPF programs: run them as root"
+	exit 1
+fi
+third=$((budget / 3))
+mkdir -p "$LOGS"
+rm -f "$LOGS"/*.log
+
+if ! make -j "$(nproc)" cudatrace static standin cases-progs fuzz-programs fuzz-seeds > "$LOGS/build.log" 2>&1; then
+	echo "not ok night: the build failed; the end of $LOGS/build.log:"
+	tail -n 5 "$LOGS/build.log"
+	exit 1
+fi
+
+# Seeds that follow from the time, so that each night has others; by every way, with as many threads and calls as they say.
+diary() {
+	local first until=$((SECONDS + third))
+	first=$(($(date +%s) * 1000))
+	while [ $SECONDS -lt $until ]; do
+		tests/diary/run.py --seeds "$first..$((first + 4))" --threads $((first / 5 % 12 + 1)) --calls $((first / 60 % 400 + 20))
+		first=$((first + 5))
+	done
+	return 0
+}
+
+diary > "$LOGS/diary.log" 2>&1
+tests/fuzz/run.sh $((third / 5 + 1)) > "$LOGS/fuzz.log" 2>&1
+scripts/soak.sh "$third" "$LOGS/soak" > "$LOGS/soak.log" 2>&1
+tests/vm/run.sh > "$LOGS/vm.log" 2>&1
+for name in diary fuzz soak vm; do
+	if ! grep -qE '^(ok|not ok|skip) ' "$LOGS/$name.log"; then
+		echo "not ok $name: no result" >> "$LOGS/$name.log"
+	fi
+	echo "$name: $(grep -c '^ok ' "$LOGS/$name.log") passed, $(grep -c '^not ok ' "$LOGS/$name.log") failed"
+	grep -E '^(not ok|skip) ' "$LOGS/$name.log" | sed 's/^/    /'
+done
+passed=$(cat "$LOGS"/*.log | grep -c '^ok ')
+failed=$(cat "$LOGS"/*.log | grep -c '^not ok ')
+echo "$passed passed, $failed failed, $(cat "$LOGS"/*.log | grep -c '^skip ') skipped"
+[ "$failed" = 0 ]
