@@ -14,7 +14,7 @@ seconds=${1:-60}
 programs=.output/fuzzed
 kept=.output/fuzz
 failed=0
-[ $# -gt 0 ] || set -- trace elf agent saved hooks
+[ $# -gt 0 ] || set -- trace elf agent saved hooks nccl
 for target; do
 	program=$programs/fuzz_$target
 	if [ ! -x "$program" ]; then

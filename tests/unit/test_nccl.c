@@ -496,6 +496,7 @@ static void test_hostile_files(void)
 		       "\"python\":[3,null]}]"),
 		  0, 1 },
 		{ LINE("\"hash\":\"0x8f31\",\"pid\":1,\"x\":[[[[[[[[[[]]]]]]]]]]"), -EBADMSG, 0 },
+		{ LINE("\"hash\":\"0x8f31\",\"pid\":1,\"begun\":{\"a\\\"b\":1,\"\":2}"), 0, 1 },
 		{ LINE("\"pid\":1,\"unknown\":\"no reason\""), 0, 0 },
 		{ "{\"type\":\"communicator\",\"hash\":\"0x1\",", -EBADMSG, 0 },
 	};
@@ -506,8 +507,10 @@ static void test_hostile_files(void)
 		CASE_ROW("%zu", i);
 		CHECK_EQ(rows[i].want, read_text(&j, rows[i].text));
 		CHECK_EQ(rows[i].n, j.n);
-		for (size_t k = 0; k < j.n; k++)
+		for (size_t k = 0; k < j.n; k++) {
 			CHECK_EQ(-1, j.members[k].rank);
+			CHECK_EQ(0, j.members[k].ncounts);
+		}
 		nccl_job_sort(&j);
 		CHECK_EQ(0, nccl_job_absent(&j));
 		nccl_job_free(&j);

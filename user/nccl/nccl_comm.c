@@ -2,6 +2,7 @@
 /* nccl_comm.c - see nccl_comm.h. */
 #include "nccl_comm.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -45,6 +46,15 @@ static void drop_unusable(struct nccl_layout *l)
 		l->members[NCCL_SEQ].known = false;
 }
 
+bool nccl_is_kind(const char *name)
+{
+	size_t n = 0;
+
+	while (isalnum((unsigned char)name[n]))
+		n++;
+	return n && n < NCCL_KIND_BYTES && !name[n];
+}
+
 /* "ncclFuncAllReduce" is shown as "AllReduce". */
 static void name_kinds(struct nccl_layout *l, char (*names)[DWARF_NAME_BYTES])
 {
@@ -53,7 +63,7 @@ static void name_kinds(struct nccl_layout *l, char (*names)[DWARF_NAME_BYTES])
 	for (int i = 0; i < NCCL_KINDS; i++) {
 		const char *name = names[i] + sizeof(begin) - 1;
 
-		if (!strncmp(names[i], begin, sizeof(begin) - 1) && strlen(name) < NCCL_KIND_BYTES)
+		if (!strncmp(names[i], begin, sizeof(begin) - 1) && nccl_is_kind(name))
 			strcpy(l->kinds[i], name);
 	}
 }

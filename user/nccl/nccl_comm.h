@@ -27,6 +27,9 @@ enum nccl_member_of_comm {
 	NCCL_MEMBER_END
 };
 
+/* Is it the name of a kind of collective, of letters and digits that fit? */
+bool nccl_is_kind(const char *name);
+
 struct nccl_layout {
 	uint64_t bytes;				      /* of the struct */
 	struct dwarf_member members[NCCL_MEMBER_END]; /* names are constants */

@@ -74,8 +74,7 @@ static void get_counts(struct json_object *in, struct nccl_member *m)
 	{
 		struct nccl_count *c = &m->counts[m->ncounts];
 
-		if (m->ncounts == NCCL_KINDS || strlen(kind) >= sizeof(c->kind) ||
-		    !as_number(n, &c->n))
+		if (m->ncounts == NCCL_KINDS || !nccl_is_kind(kind) || !as_number(n, &c->n))
 			continue;
 		strcpy(c->kind, kind);
 		m->ncounts++;

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../util/text.h"
+#include "../util/io/json.h"
 #include "nccl_group.h"
 
 #define RANGES_MAX 16	 /* of a list of ranks */
@@ -299,83 +299,66 @@ int nccl_job_print(const struct nccl_job *j, struct out *o)
 
 /* ---- JSON ---- */
 
-static void put_text(struct text *t, const char *key, const char *s, size_t max)
+static void put_known(struct json *j, const char *key, const char *s, size_t max)
 {
-	text_str(t, ",\"");
-	text_str(t, key);
-	text_str(t, "\":");
-	text_json(t, s, max);
+	if (s[0])
+		json_put_bytes(j, key, s, strnlen(s, max));
 }
 
-static void put_number(struct text *t, const char *key, uint64_t v)
+static void json_thread(struct json *j, const struct nccl_thread *t)
 {
-	text_str(t, ",\"");
-	text_str(t, key);
-	text_str(t, "\":");
-	text_u64(t, v);
-}
-
-static void json_thread(struct text *t, const struct nccl_thread *th)
-{
-	text_str(t, "{\"tid\":");
-	text_u64(t, th->tid);
-	put_text(t, "name", th->name, sizeof(th->name));
-	if (th->state[0])
-		put_text(t, "state", th->state, sizeof(th->state));
-	if (th->wait[0])
-		put_text(t, "wait", th->wait, sizeof(th->wait));
-	if (th->inside[0])
-		put_text(t, "inside", th->inside, sizeof(th->inside));
-	if (th->nframes)
-		text_str(t, ",\"python\":[");
-	for (int i = 0; i < th->nframes; i++) {
-		text_str(t, i ? "," : "");
-		text_json(t, th->frames[i], FRAME_MAX);
+	json_open_object(j, NULL);
+	json_put_u64(j, "tid", t->tid);
+	json_put_bytes(j, "name", t->name, strnlen(t->name, sizeof(t->name)));
+	put_known(j, "state", t->state, sizeof(t->state));
+	put_known(j, "wait", t->wait, sizeof(t->wait));
+	put_known(j, "inside", t->inside, sizeof(t->inside));
+	if (t->nframes) {
+		json_open_array(j, "python");
+		for (int i = 0; i < t->nframes; i++)
+			json_put_bytes(j, NULL, t->frames[i], strnlen(t->frames[i], FRAME_MAX));
+		json_end(j);
 	}
-	text_str(t, th->nframes ? "]}" : "}");
+	json_end(j);
 }
 
-static void json_member(struct text *t, const struct nccl_member *m)
+static void put_rank(struct json *j, const char *key, int n)
 {
-	text_str(t, "{\"type\":\"communicator\",\"ts_ns\":");
-	text_u64(t, m->ts_ns);
-	put_number(t, "pid", m->pid);
-	put_text(t, "comm", m->comm, sizeof(m->comm));
-	put_text(t, "host", m->host, sizeof(m->host));
-	put_text(t, "boot", m->boot, sizeof(m->boot));
-	text_str(t, ",\"hash\":\"");
-	text_hex(t, m->hash);
-	text_str(t, "\"");
-	if (m->rank >= 0)
-		put_number(t, "rank", (uint64_t)m->rank);
-	if (m->nranks >= 0)
-		put_number(t, "ranks", (uint64_t)m->nranks);
-	if (m->device >= 0)
-		put_number(t, "device", (uint64_t)m->device);
-	put_number(t, "still_ns", m->still_ns);
-	text_str(t, ",\"begun\":{");
-	for (int i = 0; i < m->ncounts; i++) {
-		text_str(t, i ? "," : "");
-		text_json(t, m->counts[i].kind, sizeof(m->counts[i].kind));
-		text_str(t, ":");
-		text_u64(t, m->counts[i].n);
-	}
-	text_str(t, "},\"threads\":[");
-	for (int i = 0; i < m->nthreads; i++) {
-		text_str(t, i ? "," : "");
-		json_thread(t, &m->threads[i]);
-	}
-	text_str(t, "]}\n");
+	if (n >= 0)
+		json_put_u64(j, key, (uint64_t)n);
 }
 
-void nccl_job_json(const struct nccl_job *j, struct out *o)
+static void json_member(struct json *j, const struct nccl_member *m)
 {
-	for (size_t i = 0; i < j->n; i++) {
-		struct text t = { 0 };
+	json_open_object(j, NULL);
+	json_put_str(j, "type", "communicator");
+	json_put_u64(j, "ts_ns", m->ts_ns);
+	json_put_u64(j, "pid", m->pid);
+	json_put_bytes(j, "comm", m->comm, strnlen(m->comm, sizeof(m->comm)));
+	json_put_str(j, "host", m->host);
+	json_put_str(j, "boot", m->boot);
+	json_put_hex(j, "hash", m->hash);
+	put_rank(j, "rank", m->rank);
+	put_rank(j, "ranks", m->nranks);
+	put_rank(j, "device", m->device);
+	json_put_u64(j, "still_ns", m->still_ns);
+	json_open_object(j, "begun");
+	for (int i = 0; i < m->ncounts; i++)
+		json_put_u64(j, m->counts[i].kind, m->counts[i].n);
+	json_end(j);
+	json_open_array(j, "threads");
+	for (int i = 0; i < m->nthreads; i++)
+		json_thread(j, &m->threads[i]);
+	json_end(j);
+	json_end(j);
+	out_char(j->out, '\n');
+}
 
-		json_member(&t, &j->members[i]);
-		if (!t.bad)
-			out_mem(o, t.s, t.len);
-		text_free(&t);
+void nccl_job_json(const struct nccl_job *job, struct out *o)
+{
+	for (size_t i = 0; i < job->n; i++) {
+		struct json j = json_to(o);
+
+		json_member(&j, &job->members[i]);
 	}
 }

@@ -12,10 +12,10 @@
 #include "../nccl/nccl_find.h"
 #include "../proc/running.h"
 #include "../source/host.h"
+#include "../util/io/json.h"
 #include "../util/msg.h"
 #include "../util/now.h"
 #include "../util/table/array.h"
-#include "../util/text.h"
 
 #define SEARCH_AGAIN_NS 10000000000ULL /* until processes are searched again */
 #define SEARCH_NS 20000000000ULL       /* time of one search of all processes */
@@ -296,29 +296,19 @@ static void text_unknown(const struct nccl_process *p, struct out *o)
 static void json_unknown(const struct stuck_nccl *s, const struct nccl_process *p, struct out *o)
 {
 	char host[NCCL_HOST_BYTES], boot[NCCL_HOST_BYTES];
-	const struct {
-		const char *key, *value;
-	} texts[] = { { "comm", p->comm },
-		      { "host", host_name(host, sizeof(host)) },
-		      { "boot", host_boot_id(boot, sizeof(boot)) },
-		      { "library", p->library },
-		      { "unknown", p->why ? p->why : "not all of its memory was searched" } };
-	struct text t = { 0 };
+	struct json j = json_to(o);
 
-	text_str(&t, "{\"type\":\"communicator\",\"ts_ns\":");
-	text_u64(&t, s->looked_ns);
-	text_str(&t, ",\"pid\":");
-	text_u64(&t, (uint64_t)p->pid);
-	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-		text_str(&t, ",\"");
-		text_str(&t, texts[i].key);
-		text_str(&t, "\":");
-		text_json(&t, texts[i].value, 256);
-	}
-	text_str(&t, "}\n");
-	if (!t.bad)
-		out_mem(o, t.s, t.len);
-	text_free(&t);
+	json_open_object(&j, NULL);
+	json_put_str(&j, "type", "communicator");
+	json_put_u64(&j, "ts_ns", s->looked_ns);
+	json_put_u64(&j, "pid", (uint64_t)p->pid);
+	json_put_str(&j, "comm", p->comm);
+	json_put_str(&j, "host", host_name(host, sizeof(host)));
+	json_put_str(&j, "boot", host_boot_id(boot, sizeof(boot)));
+	json_put_str(&j, "library", p->library);
+	json_put_str(&j, "unknown", p->why ? p->why : "not all of its memory was searched");
+	json_end(&j);
+	out_char(o, '\n');
 }
 
 void stuck_nccl_unknown(const struct stuck_nccl *s, bool json, struct out *o)
