@@ -22,10 +22,10 @@ def find_program() -> str:
         path = os.path.join(folder, 'cudatrace')
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return path
-    path = shutil.which('cudatrace')
-    if not path:
+    found = shutil.which('cudatrace')
+    if not found:
         raise CudatraceError('there is no program cudatrace: install it, or name it in the environment variable CUDATRACE')
-    return path
+    return found
 
 
 def message(stderr: str) -> str:

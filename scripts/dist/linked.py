@@ -110,7 +110,9 @@ def sbom(program, version, commit, found):
         'licenseConcluded': 'NOASSERTION', 'licenseInfoInFiles': ['NOASSERTION'], 'copyrightText': 'NOASSERTION',
     }
     listed, relations = [own], [
-        ('SPDXRef-DOCUMENT', 'DESCRIBES', 'SPDXRef-cudatrace'), ('SPDXRef-cudatrace', 'CONTAINS', 'SPDXRef-program')]
+        ('SPDXRef-DOCUMENT', 'DESCRIBES', 'SPDXRef-cudatrace'), ('SPDXRef-DOCUMENT', 'DESCRIBES', 'SPDXRef-program'),
+        # not CONTAINS: SPDX allows that only for a package whose files are all listed
+        ('SPDXRef-program', 'GENERATED_FROM', 'SPDXRef-cudatrace')]
     for package, (pkg_version, source, source_version, arch) in found.items():
         spdx_id = 'SPDXRef-' + re.sub('[^A-Za-z0-9.-]', '-', package)
         listed.append({

@@ -29,7 +29,8 @@ def need(condition, text):
 # ---- SPDX: what its specification requires of each part (version 2.3, clauses 6, 7, 8, 11) ------------------------------
 
 ID = r'SPDXRef-[A-Za-z0-9.-]+'
-RELATIONS = {'DESCRIBES', 'CONTAINS', 'STATIC_LINK'}
+# No CONTAINS: it is allowed only for a package whose files are all listed (filesAnalyzed).
+RELATIONS = {'DESCRIBES', 'GENERATED_FROM', 'STATIC_LINK'}
 
 
 def has(what, name, /, **members):
