@@ -19,6 +19,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <linux/futex.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -36,6 +37,8 @@
 #define FORK_NAPS 20000	      /* of 50 us: how long fork() waits for a change to end */
 #define LOADER_COOKIE ~0u     /* of the loader's function */
 #define NAME_COOKIE (~0u - 1) /* of those that rename threads */
+#define PRCTL_COOKIE (~0u - 2)
+#define SYSCALL_COOKIE (~0u - 3)
 
 enum state { IDLE, STARTING, RUNNING };
 
@@ -129,6 +132,25 @@ static bool has_mapped(void)
 
 /* ---- on the program's threads ---- */
 
+static __u32 agent_tid;	   /* of the agent's thread; 0: there is none */
+static bool all_sandboxed; /* and it is to end before its system calls are restricted */
+
+/* Ends the agent's thread, which takes the hooks off before. Waits until it is gone, at most as
+ * long as for the hooks of a library. */
+static void end_thread(void)
+{
+	__u32 tid = __atomic_load_n(&agent_tid, __ATOMIC_ACQUIRE);
+
+	__atomic_store_n(&all_sandboxed, true, __ATOMIC_RELEASE);
+	if (!tid || talk_hang_up())
+		return;
+	for (int i = 0; i < HOOKS_MAPPED_MS * 10; i++) {
+		if (sys_call(SYS_tgkill, own_pid, tid, 0, 0, 0, 0) == -ESRCH)
+			return;
+		nap();
+	}
+}
+
 /* The loader may have mapped code that has not run yet. It must get its hooks before it runs. */
 static void on_loader(void)
 {
@@ -148,6 +170,28 @@ static void on_loader(void)
 			return;
 }
 
+/*
+ * Another function of libc than the loader's. Returns whether its return is wanted: it renames the
+ * thread. A filter that comes by prctl(2), or without TSYNC, is for the calling thread alone; the
+ * agent's own thread cannot go on under one.
+ */
+static bool on_other(__u32 cookie, const struct hook_regs *r)
+{
+	bool names = cookie == NAME_COOKIE ||
+		     (cookie == PRCTL_COOKIE && (int)r->args[0] == PR_SET_NAME);
+
+	if (names)
+		capture_renames();
+	if ((cookie == PRCTL_COOKIE && (int)r->args[0] == PR_SET_SECCOMP) ||
+	    (cookie == SYSCALL_COOKIE && r->args[0] == SYS_seccomp &&
+	     r->args[1] == SECCOMP_SET_MODE_FILTER)) {
+		capture_sandboxed();
+		if (cookie == SYSCALL_COOKIE && r->args[2] & SECCOMP_FILTER_FLAG_TSYNC)
+			end_thread();
+	}
+	return names;
+}
+
 static bool entry(struct hook_frame *f, const struct hook_regs *r)
 {
 	if (hooks_in_vfork)
@@ -156,16 +200,14 @@ static bool entry(struct hook_frame *f, const struct hook_regs *r)
 		on_loader();
 		return false;
 	}
-	if (f->id == NAME_COOKIE) {
-		capture_renames();
-		return true;
-	}
+	if (f->id >= SYSCALL_COOKIE)
+		return on_other(f->id, r);
 	return capture_enters(f, r, f->id);
 }
 
 static void leave(struct hook_frame *f, __u64 result)
 {
-	if (f->id == NAME_COOKIE)
+	if (f->id >= SYSCALL_COOKIE)
 		capture_renamed();
 	else
 		capture_leaves(f, result);
@@ -257,12 +299,15 @@ static void hook_loader(void)
 			 (int)own_pid, hook_result_text(result));
 }
 
-/* Functions that may change a thread's name. Without these hooks the thread keeps its first name in
- * the trace. */
+/* Functions that may change a thread's name, without whose hooks it keeps its first one in the
+ * trace, and those by which a program restricts its system calls. */
 static void hook_names(void)
 {
-	static struct own_hook names[] = { { .name = "prctl", .id = NAME_COOKIE },
-					   { .name = "pthread_setname_np", .id = NAME_COOKIE } };
+	static struct own_hook names[] = {
+		{ .name = "prctl", .id = PRCTL_COOKIE },
+		{ .name = "pthread_setname_np", .id = NAME_COOKIE },
+		{ .name = "syscall", .id = SYSCALL_COOKIE, .flags = HOOK_ENTRY_ONLY },
+	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		hook_own(&names[i]);
@@ -358,6 +403,11 @@ static void finish(int err)
 		talk_say(HOOKS_VERB,
 			 "process %d: %u calls under way return through what stays mapped",
 			 (int)own_pid, left.inside);
+	if (all_sandboxed)
+		talk_say(HOOKS_WARN,
+			 "process %d restricts the system calls of all its threads (seccomp): its "
+			 "hooks were taken off before, and its calls are not shown from here on",
+			 (int)own_pid);
 	talk_bye(err, (__u32)left.kept_bytes);
 	talk_close();
 	__atomic_store_n(&state, IDLE, __ATOMIC_RELEASE);
@@ -458,8 +508,10 @@ static void live(void)
 
 static void *thread_main(void *begins)
 {
-	prctl(PR_SET_NAME, "cudatrace-hooks");
 	hook_guard_enter();
+	prctl(PR_SET_NAME, "cudatrace-hooks");
+	__atomic_store_n(&agent_tid, (__u32)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0),
+			 __ATOMIC_RELEASE);
 	if (begins && connect_and_enter())
 		return NULL;
 	live();
@@ -521,13 +573,14 @@ static void begin_anew(void)
 /* The hooks do nothing here until they have an area that is not the parent's. */
 static void in_child(void)
 {
-	bool whole = may_change, anew = follows;
+	bool whole = may_change, anew = follows && !capture_is_sandboxed();
 	int saved = errno;
 
 	may_change = false;
 	change_ends();
 	capture_forget();
 	opened = follows = false;
+	agent_tid = 0;
 	/* where the engine was half changed, nothing is ever hooked again */
 	state = whole ? IDLE : STARTING;
 	own_pid = getpid();

@@ -35,8 +35,9 @@ static struct hooks_area *area; /* NULL: there has been none */
 static size_t area_bytes;
 static __u32 threads_max, flags;
 static __u64 ring_bytes, min_ticks, generation;
-static __u32 hint;    /* where a free block may be */
-static __u32 renames; /* of threads, so far */
+static __u32 hint;     /* where a free block may be */
+static __u32 renames;  /* of threads, so far */
+static bool sandboxed; /* a system call may kill the program */
 /* 1 in the process that the area belongs to: the page is all zeros in a forked child, however it
  * was forked */
 static __u32 dead;
@@ -64,6 +65,8 @@ static int read_memory(void *to, __u64 n, __u64 from)
 {
 	struct iovec here = { to, n }, there = { (void *)from, n };
 
+	if (sandboxed)
+		return -1;
 	return sys_call(SYS_process_vm_readv, own_pid, (long)&here, 1, (long)&there, 1, 0) !=
 	       (long)n;
 }
@@ -258,6 +261,8 @@ static void tell_name(struct hooks_thread *t)
 	struct ct_thread_name n;
 
 	t->renames = __atomic_load_n(&renames, __ATOMIC_RELAXED);
+	if (sandboxed)
+		return;
 	n.h.kind = CT_THREAD_NAME;
 	n.h.flags = 0;
 	n.h.lost = 0;
@@ -274,7 +279,7 @@ static struct hooks_thread *thread_get(void)
 
 	if (self && self_generation == generation)
 		return self;
-	t = take_block();
+	t = sandboxed ? NULL : take_block();
 	/* a signal handler that ran in between has already taken one for the thread */
 	if (t && self && self_generation == generation) {
 		t->tid = 0;
@@ -570,6 +575,16 @@ void capture_close(void)
 void capture_forget(void)
 {
 	capture_close();
+}
+
+void capture_sandboxed(void)
+{
+	__atomic_store_n(&sandboxed, true, __ATOMIC_SEQ_CST);
+}
+
+bool capture_is_sandboxed(void)
+{
+	return __atomic_load_n(&sandboxed, __ATOMIC_RELAXED);
 }
 
 void capture_renames(void)

@@ -30,6 +30,10 @@ void capture_forget(void);
 /* A thread of the process is about to get a new name, or the calling thread has just got one. */
 void capture_renames(void);
 void capture_renamed(void);
+/* The program is about to restrict its system calls (seccomp): from here on no hook makes one. What
+ * needs one is missing: texts behind pointers, names of threads, the calls of new threads. */
+void capture_sandboxed(void);
+bool capture_is_sandboxed(void);
 /* Are calls recorded? */
 bool capture_is_open(void);
 

@@ -177,6 +177,13 @@ int talk_mapped(void)
 		       : -EAGAIN;
 }
 
+int talk_hang_up(void)
+{
+	int fd = __atomic_load_n(&mapped_fd, __ATOMIC_ACQUIRE);
+
+	return fd < 0 ? -EPIPE : (int)sys_call(SYS_shutdown, fd, SHUT_RD, 0, 0, 0, 0);
+}
+
 /* ---- receiving ---- */
 
 const void *talk_message(void)

@@ -24,6 +24,10 @@ void talk_bye(int err, __u32 kept);
 /* On a thread of the program's, without libc: something was mapped. 0 or -errno. */
 int talk_mapped(void);
 
+/* On a thread of the program's, without libc: the thread that reads is told that the peer is gone.
+ * 0 or -errno. */
+int talk_hang_up(void);
+
 /* The next message, at talk_message(), and a descriptor that came with it (-1: none; the caller's).
  * Its type; 0: none within the time; -errno: the peer is gone, or talks nonsense. */
 int talk_get(int wait_ms, size_t *size, int *fd);

@@ -149,6 +149,24 @@ case_hooks_sums_after_fork() {
 	says '^cudatrace: 42 calls, 0 lost$'
 }
 
+# A program that lets through four system calls, and is killed at others: none comes from the hooks. Where the filter is for all threads,
+# the hooks are taken off before.
+case_hooks_sandboxed() {
+	with_hooks
+	for how in '' 0 1; do
+		# shellcheck disable=SC2086 # nothing, or a word
+		ct --source=hooks -o "$T/rows" -- "$CALLS" seccomp 20 $how
+		ok_rc
+		expect "the program, seccomp $how" "$(cat "$T/out")" survived
+		if [ "$how" = 1 ]; then
+			expect "rows, seccomp $how" "$(grep -c cudaStreamQuery "$T/rows")" 1
+			says 'restricts the system calls of all its threads'
+		else
+			expect "rows, seccomp $how" "$(grep -c cudaStreamQuery "$T/rows")" 21
+		fi
+	done
+}
+
 # Without root, without BPF, and with a seccomp filter that knows neither.
 case_hooks_without_root() {
 	with_hooks

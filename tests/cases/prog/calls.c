@@ -487,7 +487,8 @@ static void mode_inner(void)
 
 /* ---- a sandbox ---- */
 
-/* Kills on any system call but those that follow: on uretprobe(2) and uprobe(2), too. */
+/* N [FLAGS]: kills on any system call but those that follow: on uretprobe(2) and uprobe(2), too. With
+ * FLAGS (1: all threads) the filter comes by seccomp(2), else by prctl(2). */
 static void mode_seccomp(void)
 {
 	struct sock_filter filter[] = {
@@ -503,7 +504,8 @@ static void mode_seccomp(void)
 
 	queries(1); /* loads the driver while it still may */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog)) {
+	    (nargs > 1 ? syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, (long)arg(1), &prog)
+		       : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))) {
 		perror("seccomp");
 		exit(1);
 	}
