@@ -40,7 +40,7 @@
 #include <bpf/libbpf.h>
 
 #define LIMIT_MS 1000	/* for one process, or one file */
-#define WHOLE_MS 3000	/* for all processes in one pass */
+#define WHOLE_MS 1000	/* for all processes in one pass */
 #define PLENTY_MS 10000 /* a worker that is abandoned gives up then */
 #define APART_NS \
 	60000000000ULL /* how long there is no pass over all after one that took too long */
