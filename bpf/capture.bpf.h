@@ -200,6 +200,8 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 		return 1;
 	spec = &specs[func];
 	flags = spec->flags;
+	if (config.layers && spec->layer)
+		return enter_layer(ctx, func);
 	if (counts_entries() && count_entry(ctx, func))
 		return 1;
 	t = thread_get();
@@ -344,6 +346,8 @@ static __always_inline int leave(struct pt_regs *ctx)
 			count_orphan();
 		return 0;
 	}
+	if (config.layers && leave_layer(t, sp, PT_REGS_RC(ctx)))
+		return 0;
 	d = t->depth - 1;
 	if (d >= CT_MAX_FRAMES) {
 		/* A frame with ip 0 is finished. If the entry could not cancel the return probe,

@@ -32,6 +32,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #include "stack.bpf.h"
 #include "count.bpf.h"
 #include "frames.bpf.h"
+#include "scopes.bpf.h"
 #include "capture.bpf.h"
 #include "hold.bpf.h"
 #include "life.bpf.h"

@@ -91,6 +91,13 @@ enum ct_kind {
 	CT_ABSENT = 40,
 	/* struct ct_unprobed: a process had mapped CUDA's code before that code had its probes */
 	CT_UNPROBED = 41,
+	/* struct ct_scope: a scope begins; a definition while the scope is open */
+	CT_SCOPE_BEGIN = 42,
+	CT_SCOPE_END = 43, /* struct ct_scope: it has ended, or it is a mark */
+	/* struct ct_call with CT_F_SCOPE: a call of a function of a layer, at its entry or at its
+	 * return; the scopes stage consumes both, never stored */
+	CT_LAYER_BEGIN = 44,
+	CT_LAYER_END = 45,
 	CT_KIND_END
 };
 
@@ -112,6 +119,8 @@ enum ct_kind {
 #define CT_F_BY_SCAN 0x0080
 /* captured for names and handles of other calls; the user did not ask for it */
 #define CT_F_HIDDEN 0x0008
+/* a word about scopes follows the reads. It is the last word, or the one before the stack's id */
+#define CT_F_SCOPE 0x0100
 
 struct ct_hdr {
 	__u16 size;  /* of the whole record, a multiple of 8 */
@@ -147,6 +156,47 @@ struct ct_call {
 	__u64 words[];
 };
 #define CT_STR_CUT (1ULL << 32)
+
+/* The scopes that a thread has open are numbered by the source, from 1 on in each thread. The word
+ * about scopes of CT_LAYER_BEGIN and CT_LAYER_END has the number of the scope that begins or ends in
+ * its low half (0: none does), and that of the innermost scope around it in its high half. */
+#define CT_SCOPE_NONE 0u     /* there is none */
+#define CT_SCOPE_UNKNOWN ~0u /* there is one, but it is not known which */
+
+/* Append-only. */
+enum ct_scope_kind { CT_SCOPE_RANGE = 1, CT_SCOPE_MARK = 2, CT_SCOPE_KIND_END };
+#define CT_SCOPE_CUT 0x1	/* the name is longer than what was read */
+#define CT_SCOPE_UNNAMED 0x2	/* the name could not be read */
+#define CT_SCOPE_UNFINISHED 0x4 /* its end was not seen: the trace, the thread or the call ended */
+#define CT_SCOPE_ANY_THREAD 0x8 /* it belongs to no thread's stack of scopes: a start/end range */
+#define CT_SCOPE_UNPAIRED 0x10	/* the start of a range whose end cannot be told from others */
+/* NVTX's numbers. */
+enum ct_payload {
+	CT_PAYLOAD_NONE = 0,
+	CT_PAYLOAD_U64 = 1,
+	CT_PAYLOAD_I64 = 2,
+	CT_PAYLOAD_DOUBLE = 3,
+	CT_PAYLOAD_U32 = 4,
+	CT_PAYLOAD_I32 = 5,
+	CT_PAYLOAD_FLOAT = 6
+};
+struct ct_scope {
+	struct ct_hdr h; /* CT_SCOPE_BEGIN: the begin alone. h.flags: CT_F_HIDDEN or 0 */
+	__u32 id;	 /* from 1 on in each process, not reused within a trace */
+	__u32 parent;	 /* id; CT_SCOPE_NONE; CT_SCOPE_UNKNOWN */
+	__u32 category;
+	__u32 color;   /* ARGB; 0: none */
+	__u64 payload; /* its bits */
+	/* of the texts in text[], which follow each other: the name; the program's own domain of
+	 * names, "" if it is the default one; the name of the category; the layer: "nvtx" */
+	__u16 text_len, domain_len, category_len, layer_len;
+	__u8 kind;	   /* enum ct_scope_kind */
+	__u8 flags;	   /* CT_SCOPE_CUT and on */
+	__u8 depth;	   /* scopes of the thread that it is inside of */
+	__u8 payload_type; /* enum ct_payload */
+	__u8 pad[4];
+	char text[];
+};
 
 struct ct_process {
 	struct ct_hdr h;
@@ -808,8 +858,19 @@ struct ct_spec {
 	__u8 memory_word; /* the address, or where the address is written */
 	/* the address space: the same address in another space is other memory; never 0 */
 	__u8 memory_space;
-	__u8 pad;
+	__u8 layer; /* enum ct_layer, and CT_LAYER_DOMAIN; 0: not a function of a layer */
 };
+/* What a call of a function of a layer does to the scopes of its thread. */
+enum ct_layer {
+	CT_LAYER_PUSH = 1,  /* opens a scope: one record, at the entry */
+	CT_LAYER_POP = 2,   /* closes the innermost one that was pushed: one record */
+	CT_LAYER_NOTE = 3,  /* nothing: one record, at the entry */
+	CT_LAYER_AFTER = 4, /* nothing: one record, at the return, with the result */
+	CT_LAYER_CALL = 5,  /* is a scope: two records */
+};
+#define CT_LAYER_HOW(layer) ((layer)&0x7f)
+/* the first word says in which of the program's domains a scope is pushed or popped */
+#define CT_LAYER_DOMAIN 0x80
 enum ct_grid {
 	/* four words: x and y together, then z; first of the grid, then of the block */
 	CT_GRID_DIM3 = 1,
@@ -858,7 +919,8 @@ struct ct_config {
 	__u8 nested;	  /* also record nested calls */
 	__u8 no_return;	  /* entry probes only */
 	__u8 by_address;  /* the kernel has no cookies: the function is found by its address */
-	__u8 pad3[2];
+	__u8 layers;	  /* some rows have a layer */
+	__u8 pad3;
 	__u8 stop_on_map;    /* ct_dl_state sends SIGURG when files were mapped */
 	__u8 stacks;	     /* some rows have CT_S_STACK */
 	__u8 frame_pointers; /* stacks are taken with bpf_get_stack */
@@ -1225,12 +1287,15 @@ struct ct_counters {
 	 * are not sent again */
 	__u64 untold;
 	__u64 beyond; /* calls that were counted as CT_BY_REST */
+	/* scopes inside so many others that there was no room; ends of scopes that were not begun */
+	__u64 scopes_dropped, scopes_unbegun;
 	__u64 lost[CT_LOSS_END];
 };
 
 #define CT_ASSERT_SIZE(type, n) _Static_assert(sizeof(type) == (n), "size of " #type)
 CT_ASSERT_SIZE(struct ct_hdr, 32);
 CT_ASSERT_SIZE(struct ct_call, 48);
+CT_ASSERT_SIZE(struct ct_scope, 72);
 CT_ASSERT_SIZE(struct ct_process, 80);
 CT_ASSERT_SIZE(struct ct_thread_name, 48);
 CT_ASSERT_SIZE(struct ct_process_info, 56);

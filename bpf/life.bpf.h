@@ -72,6 +72,7 @@ static __always_inline void abandon(struct task_struct *task)
 {
 	struct thread *t = bpf_task_storage_get(&threads, task, 0, 0);
 
+	forget_scopes(task);
 	if (!t)
 		return;
 	sweep(t, ~0ULL);

@@ -75,7 +75,8 @@ int main(void)
 	       FIELD_FLAGS, FIELD_BOOL, FIELD_FLOAT, FIELD_DIM3, FIELD_STR, FIELD_BYTES,
 	       FIELD_UNKNOWN, FIELD_OPEN);
 	for (int i = 0; i < api_nfuncs; i++)
-		put_func(&api_funcs[i]);
+		if (!api_funcs[i].layer) /* CUDA's headers do not have them */
+			put_func(&api_funcs[i]);
 	for (int i = 0; api_structs[i]; i++)
 		put_struct(api_structs[i]);
 	for (int i = 0; xlat_all[i]; i++)

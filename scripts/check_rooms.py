@@ -15,13 +15,15 @@ MOST_FILES = 25
 MAY_INCLUDE = {
     'advise': 'api event format stat util util/table util/option',
     'advise/rules': 'advise util/table',
-    'api': 'util',
+    'api': 'api/layers util',
+    'api/layers': '',
     'cli': 'cli/options compare event nccl proc resolve/names session source '
            'source/agent source/counters source/discover source/hooks source/inject source/probe stuck trace util util/io util/option util/table',
     'cli/options': 'event format format/otlp serve stages stat top util util/option',
     'compare': 'api util util/io util/table',
     'event': 'api util util/table',
     'event/join': 'event util util/table',
+    'event/scopes': 'event util/table',
     'format': 'event trace util util/io util/table',
     'format/chrome': 'event format format/rows util util/table',
     'format/html': 'event format util util/io',
@@ -49,7 +51,7 @@ MAY_INCLUDE = {
     'source/launch': 'util util/io util/table',
     'source/muted': 'event source util util/table',
     'source/probe': 'api source source/discover util util/io util/table',
-    'stages': 'event event/join format resolve source trace util util/table',
+    'stages': 'event event/join event/scopes format resolve source trace util util/table',
     'stat': 'api event format mem util util/io util/option util/table',
     'stuck': 'api cli/options event nccl proc resolve/stacks '
              'session source source/bpf stages util util/io util/table',

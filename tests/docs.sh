@@ -52,7 +52,7 @@ help=$("$ct" --help) || not_ok help "$ct --help fails"
 want=$(options)
 commands=$(sed -nE 's/^       cudatrace ([a-z]+) .*/\1/p' <<< "$help")
 any=$(options && for c in $commands; do options "$c"; done) # of all commands
-classes=$(sed -nE 's/^(Classes|Libraries): //p' <<< "$help" | tr ' ' '\n')
+classes=$(sed -nE 's/^(Classes|Libraries|Of what --layers records): //p' <<< "$help" | tr ' ' '\n')
 
 # the words of -e that are no class, as --help quotes them: 'default'
 lists=$(sed -n '/^  -e, --events /,/^  *--/p' <<< "$help" | grep -oE "'[a-z]+'" | tr -d "'")

@@ -77,6 +77,19 @@ golden() {
 	no_events
 }
 
+# scopes KIND OPTIONS...: a program's ranges and marks, with the programs for them in the kernel side.
+scopes() {
+	kind=$1
+	shift
+	STANDIN_NVTX_TOOL=1 $CT -v "$@" --format json --layers nvtx -o $T/out -- .output/cases/ranges rich > $T/prog 2> $T/err ||
+		echo "status $?: $(tail -n 2 $T/err)"
+	grep -q " probed by [0-9]* $kind links" $T/err || echo "not by $kind: $(grep ' probed by ' $T/err)"
+	equal ranges "$(grep -c '"type":"range"' $T/out)" 5
+	equal marks "$(grep -c '"type":"mark"' $T/out)" 1
+	equal copies "$(rows cudaMemcpy)" 1
+	equal "ranges with a registered name" "$(grep -c '"type":"range".*"name":"registered","domain":"mine"' $T/out)" 1
+}
+
 # exact KIND OPTIONS...: each call of the program has its row, and nothing was lost.
 exact() {
 	kind=$1
@@ -276,6 +289,7 @@ case $(uname -r) in
 esac
 check "golden $best" golden $best
 check "exact $best" exact $best
+check "scopes $best" scopes $best
 [ $best = tracefs ] || check "exact tracefs" exact tracefs --probe-kind tracefs
 check counted counted
 check threads threads
@@ -286,6 +300,7 @@ check killed killed
 [ ! -e /usr/bin/python3 ] || check python python
 # A few functions only: each of these links takes long to close.
 check "exact perf" exact perf --probe-kind perf -e 'cudaMalloc,cudaFree,cudaMemcpy,cudaMemset'
+check "scopes perf" scopes perf --probe-kind perf -e cudaMemcpy,range,mark
 check doctor doctor
 chmod 1777 $T
 if [ $best = tracefs ] && [ -e /usr/bin/setpriv ]; then

@@ -122,7 +122,7 @@ install -D "$(command -v busybox)" "$ROOT/bin/busybox"
 install -D .output/static/cudatrace "$ROOT/cudatrace"
 install -D "$VM/test_links" "$ROOT/test_links"
 copy cuda_events_test .output/cases/calls .output/cases/calls-static .output/cases/stuck tests/vm/guest.sh .output/standin/libcuda.so.1 \
-	.output/standin/libcudart.so.13
+	.output/standin/libcudart.so.13 .output/cases/ranges .output/standin/libnvToolsExt.so.1
 copy_python
 [ ! -x /usr/bin/setpriv ] || copy /usr/bin/setpriv
 # A user other than root runs some of it.

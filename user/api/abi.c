@@ -35,7 +35,7 @@ static void assign_words(const struct api_func *f, enum api_arch arch, struct ab
 		const struct api_arg *a = &f->args[i];
 		int n = 1;
 
-		if (a->abi == API_ABI_FLOAT) {
+		if (a->abi == API_ABI_FLOAT || a->text_at) {
 			p->args[i].word = ABI_NONE;
 			continue;
 		}
@@ -99,6 +99,23 @@ static struct ct_read *add_read(struct abi_plan *p, int when, int kind, uint8_t 
 static int bytes_of(const struct api_arg *a)
 {
 	return a->layout ? a->layout->used : a->width;
+}
+
+/* Reads a text whose address is in what another argument, before it, points to. */
+static void read_text(const struct api_func *f, const struct api_arg *a, struct abi_arg *w,
+		      struct abi_plan *p)
+{
+	uint8_t of = find_arg(f, a->of);
+	struct ct_read *r;
+
+	if (of == ABI_NONE || p->args[of].read == ABI_NONE) {
+		p->err = -EINVAL;
+		return;
+	}
+	w->read = p->spec.nreads;
+	r = add_read(p, CT_AT_ENTRY, CT_READ_STR, CT_FROM_READ | p->args[of].read, a->max);
+	if (r)
+		r->off = a->text_at;
 }
 
 /* Reads a value, a struct or a string, and what it points to in turn. */
@@ -176,7 +193,9 @@ static void plan_reads(const struct api_func *f, enum api_arch arch, struct abi_
 
 			if (when_read(a, arch) != when || (a->count != NULL) != lists)
 				continue;
-			if (lists)
+			if (a->text_at)
+				read_text(f, a, &p->args[i], p);
+			else if (lists)
 				read_list(f, a, &p->args[i], p, when);
 			else
 				read_value(a, &p->args[i], p, when);
@@ -390,6 +409,26 @@ static void plan_lesson(const struct api_func *f, struct abi_plan *p)
 		p->spec.flags |= CT_S_INNER;
 }
 
+/* Plans what the kernel side does with the scopes of the calling thread. */
+static void plan_layer(const struct api_func *f, struct abi_plan *p)
+{
+	static const uint8_t how[] = {
+		[API_LAYER_NONE] = 0,
+		[API_LAYER_PUSH] = CT_LAYER_PUSH,
+		[API_LAYER_POP] = CT_LAYER_POP,
+		[API_LAYER_START] = CT_LAYER_AFTER,
+		[API_LAYER_END] = CT_LAYER_NOTE,
+		[API_LAYER_MARK] = CT_LAYER_NOTE,
+		[API_LAYER_DOMAIN] = CT_LAYER_AFTER,
+		[API_LAYER_STRING] = CT_LAYER_AFTER,
+		[API_LAYER_CATEGORY] = CT_LAYER_NOTE,
+	};
+
+	p->spec.layer = how[f->layer];
+	if (p->spec.layer && f->nargs && !strcmp(f->args[0].name, "domain"))
+		p->spec.layer |= CT_LAYER_DOMAIN;
+}
+
 static void make_plan(const struct api_func *f, enum api_arch arch, struct abi_plan *p)
 {
 	size_t total;
@@ -418,6 +457,7 @@ static void make_plan(const struct api_func *f, enum api_arch arch, struct abi_p
 	plan_stream(f, p);
 	plan_place(f, p);
 	plan_lesson(f, p);
+	plan_layer(f, p);
 	total = p->spec.nwords * 8u;
 	for (int i = 0; i < p->spec.nreads; i++)
 		total += (p->spec.reads[i].kind == CT_READ_BYTES ? 0 : 8) +

@@ -35,6 +35,8 @@ enum api_class {
 	API_PEER,
 	API_TEXTURE,
 	API_PROFILER,
+	API_RANGE,
+	API_MARK,
 	API_INTERNAL,
 	API_CLASS_END
 };
@@ -144,6 +146,9 @@ struct api_arg {
 	uint8_t memory, space;
 	bool in_context; /* a handle that lives no longer than a context */
 	uint16_t max;	 /* bytes read at most, for strings and lists; otherwise 0 */
+	/* not passed itself: a string whose address is at this offset of what the argument `of`
+	 * points to; 0: passed as any other */
+	uint16_t text_at;
 	/* a list: the name of the argument with the number of its elements; otherwise NULL */
 	const char *count;
 	/* with a role: the name of the argument to which the role refers; otherwise NULL */
@@ -174,6 +179,21 @@ struct api_func {
 	 * without it; 0: no bound */
 	uint16_t since, until;
 	const struct api_arg *args;
+	uint8_t layer; /* enum api_layer */
+};
+
+/* What calls of a function of a layer say about scopes (docs/internals/scopes.md). Its arguments
+ * say the rest, by their names: `message` or `name`, `domain`, `id`, `category`, `eventAttrib`. */
+enum api_layer {
+	API_LAYER_NONE,	    /* no function of a layer */
+	API_LAYER_PUSH,	    /* opens a range inside the thread's others */
+	API_LAYER_POP,	    /* closes the innermost one */
+	API_LAYER_START,    /* opens a range, whose id it returns */
+	API_LAYER_END,	    /* closes the range `id` */
+	API_LAYER_MARK,	    /* an instant */
+	API_LAYER_DOMAIN,   /* returns a domain's handle */
+	API_LAYER_STRING,   /* returns the handle of a text */
+	API_LAYER_CATEGORY, /* names a category */
 };
 
 extern const struct api_func api_funcs[];
@@ -200,6 +220,11 @@ int api_next(const char *name, int prev);
 
 const char *api_class_name(enum api_class); /* "memory" */
 int api_class_parse(const char *name);	    /* the class, or -1 */
+/* Do the functions of this class belong to layers? */
+static inline bool api_class_of_layers(enum api_class class)
+{
+	return class == API_RANGE || class == API_MARK;
+}
 
 /* Compiles a row into what the kernel side needs. `shown`: the user asked for it. Returns 0, or
  * -E2BIG when a row needs more than the wire allows (a unit test runs it over every row). */

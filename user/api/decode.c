@@ -319,7 +319,7 @@ static void add_input(struct decoder *d, const struct api_arg *a, const struct a
 	int nwords = d->call->nwords;
 	uint32_t dim[3];
 
-	if (w->word == ABI_NONE) {
+	if (w->word == ABI_NONE && w->read == ABI_NONE) {
 		add(d, &l, FIELD_UNKNOWN);
 	} else if (w->read != ABI_NONE) {
 		add_read(d, &l, a, w);

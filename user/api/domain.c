@@ -21,6 +21,13 @@ const char *const api_domain_names[] = {
 	NULL
 };
 
+const char *const api_layer_names[] = {
+#define DOMAIN(id, word, ...) word,
+#include "layers/layers.def"
+#undef DOMAIN
+	NULL
+};
+
 const char *api_domain_name(enum api_domain domain)
 {
 	return domain < API_DOMAIN_END ? api_domains[domain].name : "?";

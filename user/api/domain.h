@@ -14,6 +14,8 @@ enum api_domain {
 #undef DOMAIN
 	API_DOMAIN_END
 };
+/* The first row of layers.def. */
+#define API_FIRST_LAYER API_NVTX
 
 #define API_DOMAIN_FILES 4
 #define API_DOMAIN_SYMBOLS 4
@@ -60,6 +62,9 @@ struct api_domain_row {
 	bool first_device; /* a thread that has chosen no device works on the first one */
 	bool host_stubs;   /* its handles of kernels are addresses in the program */
 	bool not_usual;	   /* traced only where -e or --domain names it */
+	/* a row of layers.def: its calls say what a program's work is for. They are scopes and
+	 * no calls, and recorded only where --layers names it (docs/internals/scopes.md) */
+	bool layer;
 	/* names and numbers of its calls elsewhere: Chrome's category (NULL: the name); nsys'
 	 * event class; CUPTI's callback domain (0: none) */
 	const char *category;
@@ -70,6 +75,8 @@ struct api_domain_row {
 extern const struct api_domain_row api_domains[API_DOMAIN_END];
 /* their names, and NULL at the end */
 extern const char *const api_domain_names[];
+/* those of layers, and NULL at the end */
+extern const char *const api_layer_names[];
 
 const char *api_domain_name(enum api_domain); /* "runtime" */
 /* Finds a library by name; API_DOMAIN_END: none has this name. */

@@ -109,6 +109,12 @@
 #define INOUT_ENUM(n, x, ...)	INOUT(n, FIELD_ENUM, 4, .is_signed = true, .xlat = &xlat_##x, ##__VA_ARGS__)
 #define INOUT_STRUCT(n, T, ...)	INOUT(n, FIELD_OPEN, 8, .layout = &layout_##T, ##__VA_ARGS__)
 
+/* of layers: what describes a range, and in it the address of a text; a text of wchar_t, of which
+ * so much is read */
+#define ATTRIB(n, ...)		ARG(n, FIELD_BYTES, 48, .deref = true, ##__VA_ARGS__)
+#define TEXT_IN(n, a, at, ...)	ARG(n, FIELD_STR, 8, .deref = true, .max = 128, .of = #a, .text_at = at, ##__VA_ARGS__)
+#define WSTR(n, ...)		ARG(n, FIELD_BYTES, 128, .deref = true, ##__VA_ARGS__)
+
 /* modifiers */
 #define AS(l) .label = #l
 #define HIDE .label = ""
@@ -141,6 +147,10 @@
 #define API(s, c, r, ...)		  ROW(s, c, r, 0, 0, 0, ##__VA_ARGS__)
 #define API_F(s, c, r, f, ...)		  ROW(s, c, r, f, 0, 0, ##__VA_ARGS__)
 #define API_V(s, c, r, from, to, ...)	  ROW(s, c, r, 0, from, to, ##__VA_ARGS__)
+#define LAYER(s, c, r, what, f, ...) \
+	{ #s, DOMAIN_HERE, API_##c, API_RET_##r, NARGS(__VA_ARGS__), f, 0, 0, \
+	  (const struct api_arg[]){ __VA_ARGS__ }, API_LAYER_##what },
+#define LAYER_0(s, c, r, what, f) { #s, DOMAIN_HERE, API_##c, API_RET_##r, 0, f, 0, 0, NULL, API_LAYER_##what },
 #define API_FV(s, c, r, f, from, to, ...) ROW(s, c, r, f, from, to, ##__VA_ARGS__)
 /* clang-format on */
 

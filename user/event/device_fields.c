@@ -281,6 +281,75 @@ static void marker_fields(struct field **at, const struct ct_marker *m)
 	add_more(at, "color", FIELD_PTR, m->color);
 }
 
+WORDS(scope_kinds, { CT_SCOPE_RANGE, "range" }, { CT_SCOPE_MARK, "mark" })
+
+const char *scope_word(const struct ct_scope *s)
+{
+	const char *word = xlat_name(&scope_kinds, s->kind);
+
+	return word ? word : "scope";
+}
+
+static void payload_field(struct field **at, const struct ct_scope *s)
+{
+	struct field *f;
+	float single;
+	uint32_t low = (uint32_t)s->payload;
+
+	switch (s->payload_type) {
+	case CT_PAYLOAD_U64:
+	case CT_PAYLOAD_U32: field_add_u(at, "payload", FIELD_UINT, s->payload); break;
+	case CT_PAYLOAD_I64: field_add(at, "payload", FIELD_INT)->i = (int64_t)s->payload; break;
+	case CT_PAYLOAD_I32: field_add(at, "payload", FIELD_INT)->i = (int32_t)low; break;
+	case CT_PAYLOAD_DOUBLE:
+		f = field_add(at, "payload", FIELD_FLOAT);
+		memcpy(&f->f, &s->payload, sizeof(f->f));
+		break;
+	case CT_PAYLOAD_FLOAT:
+		f = field_add(at, "payload", FIELD_FLOAT);
+		memcpy(&single, &low, sizeof(single));
+		f->f = single;
+		f->single = true;
+		break;
+	}
+}
+
+static void scope_fields(struct field **at, const struct ct_scope *s)
+{
+	const char *text = s->text, *domain = text + s->text_len,
+		   *category = domain + s->domain_len, *layer = category + s->category_len;
+	struct field *f = field_add_str(at, "name", text, strnlen(text, s->text_len));
+
+	f->absent = f->out = s->flags & CT_SCOPE_UNNAMED;
+	f->cut = s->flags & CT_SCOPE_CUT;
+	f->label = "";
+	if (s->domain_len)
+		field_add_str(at, "domain", domain, strnlen(domain, s->domain_len));
+	if (s->category_len)
+		field_add_str(at, "category_name", category, strnlen(category, s->category_len))
+			->label = "category";
+	if (s->category) {
+		f = field_add_u(at, "category", FIELD_UINT, s->category);
+		if (s->category_len)
+			f->label = "";
+	}
+	payload_field(at, s);
+	if (s->color)
+		field_add_u(at, "color", FIELD_PTR, s->color)->label = "";
+	field_add_str(at, "layer", layer, strnlen(layer, s->layer_len))->label = "";
+	field_add_u(at, "id", FIELD_UINT, s->id)->label = "";
+	if (s->parent == CT_SCOPE_UNKNOWN)
+		field_add_u(at, "parent_unknown", FIELD_BOOL, 1)->label = "";
+	else if (s->parent)
+		field_add_u(at, "parent", FIELD_UINT, s->parent)->label = "";
+	if (s->flags & CT_SCOPE_ANY_THREAD)
+		field_add_u(at, "any_thread", FIELD_BOOL, 1)->label = "";
+	if (s->flags & CT_SCOPE_UNPAIRED)
+		field_add_u(at, "unpaired", FIELD_BOOL, 1)->label = "";
+	if (s->flags & CT_SCOPE_UNFINISHED)
+		field_add_u(at, "unfinished", FIELD_BOOL, 1)->label = "";
+}
+
 static bool is_among(const struct field *f, const struct field *end, const char *name)
 {
 	for (; f < end; f++)
@@ -408,6 +477,8 @@ int device_fields(const struct event *ev, struct field *out, int max)
 	case CT_MEMORY: memory_fields(&at, ev); break;
 	case CT_MANAGED: managed_fields(&at, ev); break;
 	case CT_MARKER: marker_fields(&at, (const struct ct_marker *)h); break;
+	case CT_SCOPE_BEGIN:
+	case CT_SCOPE_END: scope_fields(&at, (const struct ct_scope *)h); break;
 	case CT_COUNTER: counter_fields(&at, ev, max); break;
 	case CT_EVENT: event_record_fields(&at, (const struct ct_event *)h); break;
 	case CT_CLOCK: clock_fields(&at, (const struct ct_clock *)h); break;

@@ -169,6 +169,9 @@ typedef int (*event_fn)(void *ctx, struct event *ev);
  * fields. */
 int event_fields(const struct event *, struct field *out, int max);
 
+/* What a scope is: "range", "mark". */
+const char *scope_word(const struct ct_scope *);
+
 /* Checks one record that claims to be at `rec` with `avail` bytes: its size, that its kind's
  * fixed part and all announced words and reads fit. Returns 0, or -EBADMSG. Nothing may look at
  * a record that was not checked. */
@@ -245,6 +248,8 @@ struct filter {
 	bool one_device;
 	uint32_t device;
 	bool nested; /* show calls inside calls */
+	/* scopes that are shown: bits 1 << enum ct_scope_kind */
+	uint32_t scopes;
 	/* show stored calls of functions that this version does not know */
 	bool foreign;
 	bool by_process; /* also show samples of one process's share of a device */
@@ -302,6 +307,9 @@ struct losses {
 	/* calls that the kernel side counted without their kernel, thread and so on; each
 	 * process's share of them is stored with the process */
 	uint64_t beyond;
+	/* scopes that were not followed, because too many were open at a time; ends of ranges
+	 * whose begins were not seen */
+	uint64_t scopes_dropped, scopes_unbegun;
 	uint64_t received; /* records that arrived */
 	uint64_t shown;	   /* rows that the sink printed */
 	uint64_t counted;  /* calls that the kernel side counted and did not send */

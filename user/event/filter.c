@@ -98,6 +98,14 @@ static bool work_matches(const struct filter *f, const struct ct_hdr *h)
 	return !f->calls.min_size_bytes || work_size(h) >= (int64_t)f->calls.min_size_bytes;
 }
 
+/* A scope has ended. It is no call: it has no size and does not fail. */
+static bool scope_matches(const struct filter *f, const struct ct_scope *s)
+{
+	if (f->stores)
+		return true;
+	return !(s->h.flags & CT_F_HIDDEN) && f->scopes >> s->kind & 1 && work_matches(f, &s->h);
+}
+
 /* A hidden call that says which device or context later calls use. */
 static bool places(const struct ct_hdr *h)
 {
@@ -121,6 +129,11 @@ bool filter_match(const struct filter *f, const struct event *ev)
 	case CT_COUNTER: /* a sample of the device as a whole, or of one process */
 		return !f->calls.failed_only && (!h->pid || f->by_process);
 	case CT_EVENT: return !f->calls.failed_only;
+	case CT_SCOPE_END:
+		if (!scope_matches(f, (const struct ct_scope *)h))
+			return false;
+		break;
+	case CT_SCOPE_BEGIN:
 	case CT_NAME:
 	case CT_FRAME:
 	case CT_STACK:

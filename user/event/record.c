@@ -69,7 +69,8 @@ static int check_call(const struct ct_call *c)
 	const char *at;
 	size_t left;
 
-	size_t stack_id = c->h.flags & CT_F_STACK ? 8 : 0; /* the last word */
+	/* the last words */
+	size_t stack_id = (c->h.flags & CT_F_STACK ? 8 : 0) + (c->h.flags & CT_F_SCOPE ? 8 : 0);
 
 	if (c->h.size < sizeof(*c) + stack_id || c->h.size > sizeof(*c) + CT_DATA_MAX + stack_id ||
 	    c->func >= api_nfuncs || c->func >= CT_MAX_FUNCS)
@@ -223,6 +224,22 @@ static int check_marker(const struct ct_marker *m)
 	return check_tail(&m->h, sizeof(*m), (size_t)m->text_len + m->domain_len);
 }
 
+/* A call of a function of a layer: it has a word about scopes. */
+static int check_layer(const struct ct_call *c)
+{
+	int err = check_call(c);
+
+	return err || (c->h.flags & CT_F_SCOPE && api_funcs[c->func].layer) ? err : -EBADMSG;
+}
+
+static int check_scope(const struct ct_scope *s)
+{
+	if (s->kind >= CT_SCOPE_KIND_END || !s->kind || s->h.end_ns < s->h.start_ns)
+		return -EBADMSG;
+	return check_tail(&s->h, sizeof(*s),
+			  (size_t)s->text_len + s->domain_len + s->category_len + s->layer_len);
+}
+
 static int check_metric(const struct ct_metric *m)
 {
 	return check_tail(&m->h, sizeof(*m), (size_t)m->name_len + m->unit_len);
@@ -274,6 +291,10 @@ int record_check(const void *rec, size_t avail)
 	case CT_STACK: return check_stack(rec);
 	case CT_CAUSE: return good_func(((const struct ct_cause *)rec)->func) ? 0 : -EBADMSG;
 	case CT_MARKER: return check_marker(rec);
+	case CT_SCOPE_BEGIN:
+	case CT_SCOPE_END: return check_scope(rec);
+	case CT_LAYER_BEGIN:
+	case CT_LAYER_END: return check_layer(rec);
 	case CT_METRIC: return check_metric(rec);
 	case CT_COUNTER:
 		return check_tail(h, sizeof(struct ct_counter),

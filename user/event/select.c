@@ -106,8 +106,9 @@ static int add_none(struct selection *s, bool in, char *msg, size_t size)
 
 static int add_word(struct selection *s, const char *word, char *msg, size_t size)
 {
-	bool in = *word != '!', glob, hit = false;
+	bool in = *word != '!', glob, hit = false, calls = false;
 	enum api_domain domain;
+	uint32_t layers = 0;
 	int class;
 
 	if (!in)
@@ -144,12 +145,18 @@ static int add_word(struct selection *s, const char *word, char *msg, size_t siz
 		if (!match)
 			continue;
 		hit = true;
+		if (f->layer)
+			layers |= 1u << (f->domain - API_FIRST_LAYER);
+		else
+			calls = true;
 		set(s, i, in, named);
 		if (in)
 			s->removed[i / 64] &= ~(1ULL << (i % 64));
 		else
 			s->removed[i / 64] |= 1ULL << (i % 64);
 	}
+	if (!calls && in)
+		s->layers |= layers;
 	if (hit)
 		return 0;
 	if (!glob)
@@ -203,4 +210,21 @@ int select_finish(struct selection *s, enum api_domain domain, char *msg, size_t
 	snprintf(msg, size, "-e%s leaves no function to trace; see 'cudatrace list'",
 		 domain != API_DOMAIN_END ? " together with --domain" : "");
 	return -EINVAL;
+}
+
+uint32_t select_scopes(struct selection *s)
+{
+	static const uint8_t kinds[API_CLASS_END] = {
+		[API_RANGE] = CT_SCOPE_RANGE,
+		[API_MARK] = CT_SCOPE_MARK,
+	};
+	uint32_t scopes = 0;
+
+	for (int i = 0; i < api_nfuncs; i++) {
+		if (!api_funcs[i].layer || !(s->shown[i / 64] >> (i % 64) & 1))
+			continue;
+		scopes |= 1u << kinds[api_funcs[i].class];
+		set(s, i, false, false);
+	}
+	return scopes;
 }

@@ -14,6 +14,9 @@ struct selection {
 	bool any; /* the user gave a list; until then the selection is empty */
 	/* the user gave "none": the selection is empty and stays empty */
 	bool none;
+	/* layers that a word is about which means nothing else: bits 1 << (domain -
+	 * API_FIRST_LAYER) */
+	uint32_t layers;
 };
 
 /*
@@ -28,6 +31,11 @@ int select_add(struct selection *, const char *list, char *msg, size_t size);
  * API_DOMAIN_END for all. Returns 0, or -EINVAL with one sentence in msg if nothing is left
  * although "none" was not given. */
 int select_finish(struct selection *, enum api_domain domain, char *msg, size_t size);
+
+/* Takes the functions of layers out of the selection: their calls are no calls, and --layers says
+ * which are recorded. Returns the kinds of scopes that are to be shown: bits 1 << enum
+ * ct_scope_kind. */
+uint32_t select_scopes(struct selection *);
 
 /* True when `glob` (or plain name) means this row: its name, or its name without _vN. */
 bool select_glob(const char *glob, const struct api_func *);

@@ -67,6 +67,11 @@ void about_name(struct text *t, const struct sink_opts *o, const struct event *e
 		about_text(t, (const char *)&foreign->words[foreign->nwords], foreign->name_len);
 		return;
 	case CT_MARKER: about_text(t, m->text, m->text_len); return;
+	case CT_SCOPE_BEGIN:
+	case CT_SCOPE_END:
+		about_text(t, ((const struct ct_scope *)h)->text,
+			   ((const struct ct_scope *)h)->text_len);
+		return;
 	case CT_MUTED: about_text(t, muted->text + muted->domain_len, muted->name_len); return;
 	case CT_LOST:
 		text_str(t, loss_name((enum ct_loss)((const struct ct_lost *)h)->cause));

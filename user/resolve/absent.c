@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * absent.c - see absent.h. A call's capture spec says what each of its reads is. If the pointer of
- * a read is itself in missing memory, the read is not completed.
+ * a read is in an earlier read that is missing too, it is not completed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -112,12 +112,26 @@ bool absent_has(struct absent *ab, const struct ct_call *c)
 
 /* ---- one read ---- */
 
-/* Gets the word that a read refers to. False: it is not one of the call's own words. */
-static bool word_of(const struct ct_call *c, uint8_t from, uint64_t *word)
+/* A call's record, and where its reads are in it; NULL: not there. */
+struct reads {
+	const struct ct_call *call;
+	const char *at[CT_MAX_READS];
+};
+
+/* Gets the word that a read refers to: one of the call's own, or in an earlier read. */
+static bool word_of(const struct reads *in, uint8_t from, uint16_t off, uint64_t *word)
 {
-	if (from >= c->nwords)
+	unsigned int read = from & ~CT_FROM_READ;
+
+	if (from & CT_FROM_READ) {
+		if (read >= CT_MAX_READS || !in->at[read])
+			return false;
+		memcpy(word, in->at[read] + off, sizeof(*word));
+		return true;
+	}
+	if (from >= in->call->nwords)
 		return false;
-	*word = c->words[from];
+	*word = in->call->words[from];
 	return true;
 }
 
@@ -151,26 +165,27 @@ static int send_pieces(struct absent *ab, const struct ct_call *c, int read, con
 }
 
 /* Reads the rest of a string whose beginning is in the record. */
-static bool fill_rest(struct absent *ab, struct target *t, const struct ct_call *c,
+static bool fill_rest(struct absent *ab, struct target *t, const struct reads *in,
 		      const struct ct_absent *a, const struct ct_read *r)
 {
 	uint64_t start, offset;
 	ssize_t n;
 	size_t len;
 
-	if (!word_of(c, r->from, &start) || a->address <= start || a->address - start > CT_NAME_MAX)
+	if (!word_of(in, r->from, r->off, &start) || a->address <= start ||
+	    a->address - start > CT_NAME_MAX)
 		return false;
 	offset = a->address - start;
 	n = filed_read(ab->filed, t, a, 0, ab->text, CT_NAME_MAX);
 	len = n > 0 ? strnlen(ab->text, (size_t)n) : 0;
 	if (n <= 0 || len == (size_t)n)
 		return false;
-	return !send_pieces(ab, c, a->read, ab->text, (uint32_t)len, (uint32_t)offset);
+	return !send_pieces(ab, in->call, a->read, ab->text, (uint32_t)len, (uint32_t)offset);
 }
 
 /* Writes the read's bytes to `out`, as the kernel side would have done; `out` has `room` bytes.
  * Returns the number of bytes; 0: none. */
-static size_t fill(struct absent *ab, struct target *t, const struct ct_call *c,
+static size_t fill(struct absent *ab, struct target *t, const struct reads *in,
 		   const struct ct_absent *a, const struct ct_spec *spec, char *out, size_t room)
 {
 	const struct ct_read *r = &spec->reads[a->read];
@@ -178,10 +193,10 @@ static size_t fill(struct absent *ab, struct target *t, const struct ct_call *c,
 	size_t len = r->len, padded;
 	ssize_t n;
 
-	if (!word_of(c, r->from, &start) || start != a->address || len > CT_READ_MAX)
+	if (!word_of(in, r->from, r->off, &start) || start != a->address || len > CT_READ_MAX)
 		return 0;
 	if (r->kind == CT_READ_ARRAY) {
-		if (!word_of(c, r->count_from, &count))
+		if (!word_of(in, r->count_from, r->count_off, &count))
 			return 0;
 		count = (uint32_t)count * (uint64_t)r->elem;
 		len = count < len ? count : len;
@@ -199,8 +214,8 @@ static size_t fill(struct absent *ab, struct target *t, const struct ct_call *c,
 			return 0; /* it does not end within the mapping, so it is not a string */
 		head = whole < len ? whole + 1 : len | CT_STR_CUT;
 		if (whole >= len && whole < (size_t)n && spec->more & CT_S_WHOLE_NAME &&
-		    send_pieces(ab, c, a->read, ab->text + len - 1, (uint32_t)(whole - len + 1),
-				(uint32_t)len - 1))
+		    send_pieces(ab, in->call, a->read, ab->text + len - 1,
+				(uint32_t)(whole - len + 1), (uint32_t)len - 1))
 			return 0;
 		len = whole < len ? whole + 1 : len;
 		padded = (len + 7) & ~(size_t)7;
@@ -233,8 +248,9 @@ static size_t read_bytes(const struct ct_read *r, const char *at)
 
 const struct ct_call *absent_fill(struct absent *ab, struct target *t, const struct ct_call *c)
 {
-	bool last = c->h.kind == CT_CALL && !(c->h.flags & CT_F_PENDING), any = false;
+	bool last = c->h.kind != CT_ENTER && !(c->h.flags & CT_F_PENDING), any = false;
 	const char *from = (const char *)&c->words[c->nwords], *end = (const char *)c + c->h.size;
+	struct reads in = { .call = c };
 	struct ct_spec spec = { 0 };
 	char *to;
 
@@ -249,14 +265,16 @@ const struct ct_call *absent_fill(struct absent *ab, struct target *t, const str
 		bool done = false;
 
 		memcpy(to, from, n);
+		in.at[i] = n ? to : NULL;
 		from += n;
 		to += n;
 		if (k && n) {
-			done = fill_rest(ab, t, c, &k->a, &spec.reads[i]);
+			done = fill_rest(ab, t, &in, &k->a, &spec.reads[i]);
 		} else if (k) {
 			/* what comes after it needs room too */
-			n = fill(ab, t, c, &k->a, &spec, to,
+			n = fill(ab, t, &in, &k->a, &spec, to,
 				 (size_t)(ab->room + sizeof(*c) + CT_DATA_MAX - to - (end - from)));
+			in.at[i] = n ? to : NULL;
 			to += n;
 			done = n != 0;
 			any = any || done;
@@ -271,6 +289,9 @@ const struct ct_call *absent_fill(struct absent *ab, struct target *t, const str
 	}
 	if (!any)
 		return c;
+	/* the word about scopes */
+	memcpy(to, from, (size_t)(end - from));
+	to += end - from;
 	ab->call.h.size = (uint16_t)(to - ab->room);
 	return &ab->call;
 }

@@ -231,6 +231,13 @@ int resolve_record(struct resolve *r, const struct ct_hdr *h)
 					      h)
 			      : 0;
 		return e == -EBADMSG ? err : e ? e : err;
+	case CT_LAYER_BEGIN:
+	case CT_LAYER_END:
+		if (r->absent && absent_has(r->absent, (const struct ct_call *)h))
+			h = &absent_fill(r->absent, targets_get(r->targets, h->pid, r->now_ns),
+					 (const struct ct_call *)h)
+				     ->h;
+		break;
 	case CT_CALL:
 	case CT_ENTER:
 		if (r->absent && absent_has(r->absent, (const struct ct_call *)h))

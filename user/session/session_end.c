@@ -66,6 +66,8 @@ static void last_drain(struct session *s)
 	for (int i = 1; i < s->nsources && err >= 0; i++)
 		err = session_feed_rest(s, &s->sources[i]);
 	if (err >= 0)
+		err = stages_end_scopes(&s->stages, clock_ns(CLOCK_MONOTONIC));
+	if (err >= 0)
 		err = stages_flush(&s->stages, UINT64_MAX);
 	if (err >= 0 && s->plan.capture.count && session_first(s)->ops->tallies)
 		err = session_feed_tallies(s);
@@ -162,7 +164,7 @@ static void say_totals(const struct session *s, const char *const *muted)
 	const struct losses *l = &s->losses;
 	bool counts = s->plan.capture.count;
 	uint64_t shown = counts ? l->counted + muted_unseen(&s->muted_now)
-				: l->shown - s->stages.work;
+				: l->shown - s->stages.work - s->stages.nscopes;
 	const struct ct_estimated none = { 0 }, *unseen = counts ? &s->muted_now : &none;
 	char text[2048], number[32], margin[96];
 	size_t n;
@@ -172,6 +174,10 @@ static void say_totals(const struct session *s, const char *const *muted)
 		muted_margin(margin, sizeof(margin), shown, unseen),
 		s->o->enter_exit ? (shown == 1 ? "row" : "rows") : (shown == 1 ? "call" : "calls"));
 	n += say_work(s, text + n, sizeof(text) - n);
+	if (s->stages.nscopes)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %llu scope%s",
+				      (unsigned long long)s->stages.nscopes,
+				      s->stages.nscopes == 1 ? "" : "s");
 	if (l->unfinished && n < sizeof(text))
 		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %llu unfinished",
 				      (unsigned long long)l->unfinished);
@@ -202,6 +208,13 @@ static void say_totals(const struct session *s, const char *const *muted)
 	else
 		msg_note("%s", text);
 	say_missing(s);
+	if (l->scopes_dropped)
+		msg_warn("%llu scopes were not followed: too many were open at a time, and calls "
+			 "in them are shown without their scope",
+			 (unsigned long long)l->scopes_dropped);
+	if (l->scopes_unbegun)
+		msg_note("%llu ranges ended that had begun before the trace: they are not shown",
+			 (unsigned long long)l->scopes_unbegun);
 	if (l->untold)
 		msg_warn("%llu forks, execs or ends of processes found no room in the ring buffer: "
 			 "rows may show a process's old name (raise --ring-size)",

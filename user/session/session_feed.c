@@ -159,5 +159,6 @@ void session_feed_losses(struct session *s, struct losses *l)
 	join_counts(s->stages.join, &c);
 	losses_add(&l->lost[CT_LOSS_TAIL], c.tail);
 	l->unprobed = s->stages.unprobed;
+	l->scopes_dropped += scopes_dropped(s->stages.scopes);
 	l->shown = s->stages.shown;
 }

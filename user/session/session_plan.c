@@ -213,6 +213,9 @@ static void plan_functions(struct session_plan *p, const struct opts *o, uint8_t
 		    takes_along(&api_domains[api_funcs[i].domain]) &&
 		    api_funcs[i].class != API_QUERY && api_funcs[i].class != API_INTERNAL)
 			plan_add(c->capture, i);
+	for (int i = 0; i < api_nfuncs; i++)
+		if (api_funcs[i].layer && o->layers >> (api_funcs[i].domain - API_FIRST_LAYER) & 1)
+			plan_add(c->capture, i);
 	plan_names(p, o, by);
 	plan_memory(p, o);
 	if (session_plan_places(o))
@@ -317,6 +320,7 @@ static void plan_filter(struct session_plan *p, const struct opts *o)
 		.one_device = o->one_device,
 		.device = o->device,
 		.nested = o->nested,
+		.scopes = o->scopes,
 		.by_process = o->record || o->format->flags & SINKS_MEMORY,
 		.counted = p->capture.count,
 		.pids = o->replay ? o->pids : NULL,

@@ -59,15 +59,16 @@ static const struct gpu *gpu_of(struct stages *st, const struct event *ev)
 					   : gpu_table_find(st->gpus, ev->proc, ev->device);
 }
 
-/* Handles a call outside the window. A recording stores it in any case, marked as hidden, if it
- * says which device or context later calls work on: the filter knows which calls do. Returns false
- * if the call is not processed further. */
+/* Handles a call or a scope outside the window. A recording stores a call in any case, marked as
+ * hidden, if it says which device or context later calls work on: the filter knows which calls do.
+ * It stores each scope. Returns false if the record is not processed further. */
 static bool outside(struct stages *st, struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
 	struct ct_hdr *copy;
 
-	if (!st->filter->stores || h->kind != CT_CALL || h->size > sizeof(st->hidden))
+	if (!st->filter->stores || (h->kind != CT_CALL && h->kind != CT_SCOPE_END) ||
+	    h->size > sizeof(st->hidden))
 		return false;
 	copy = memcpy(st->hidden, h, h->size);
 	copy->flags |= CT_F_HIDDEN;
@@ -103,6 +104,9 @@ static int show(void *ctx, struct event *ev)
 	ev->gpu = gpu_of(st, ev);
 	if (st->window && !window_has(st->window, rec) && !outside(st, ev))
 		return 0;
+	if (rec->kind == CT_SCOPE_END && st->filter->stores &&
+	    !(st->filter->scopes >> ((const struct ct_scope *)rec)->kind & 1) && !outside(st, ev))
+		return 0;
 	if (rec->kind == CT_ENTER && st->no_entries)
 		return 0;
 	if (!filter_match(st->filter, ev) || !filter_match_device(st->filter, ev))
@@ -123,7 +127,10 @@ static int show(void *ctx, struct event *ev)
 	if (rec->flags & CT_F_HIDDEN && rec->kind == CT_CALL)
 		return 0;
 	st->shown += (uint64_t)rows;
-	st->work += kind_is(rec->kind, KIND_DEVICE) ? (uint64_t)rows : 0;
+	if (rec->kind == CT_SCOPE_END)
+		st->nscopes += (uint64_t)rows;
+	else if (kind_is(rec->kind, KIND_DEVICE))
+		st->work += (uint64_t)rows;
 	return st->most && rows && st->shown >= st->most ? -ECANCELED : 0;
 }
 
@@ -173,9 +180,20 @@ static int resolved(void *ctx, const struct ct_hdr *rec)
 		if (err)
 			return err;
 	}
+	if (rec->kind == CT_LAYER_BEGIN || rec->kind == CT_LAYER_END)
+		return scopes_record(st->scopes, rec);
+	err = scopes_record(st->scopes, rec);
+	if (err)
+		return err;
 	if (st->window && rec->kind == CT_CALL)
 		window_call(st->window, (const struct ct_call *)rec);
 	return join_record(st->join, rec);
+}
+
+/* Takes what the scopes stage makes. */
+static int scoped(void *ctx, const struct ct_hdr *rec)
+{
+	return join_record(((struct stages *)ctx)->join, rec);
 }
 
 int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest,
@@ -190,6 +208,7 @@ int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest
 	st->metrics = metric_table_open();
 	st->counters = kernel_counters_open();
 	st->gpus = gpu_table_open();
+	st->scopes = scopes_open(scoped, st);
 	if (nest)
 		st->nest = nest_open(show, st);
 	st->join = join_open(&join, joined, st);
@@ -199,7 +218,7 @@ int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest
 	st->sinks = sinks;
 	st->most = most;
 	return st->resolve && st->join && st->names && st->stacks && st->metrics && st->counters &&
-			       st->gpus && (st->nest || !nest)
+			       st->gpus && st->scopes && (st->nest || !nest)
 		       ? 0
 		       : -ENOMEM;
 }
@@ -208,6 +227,7 @@ void stages_close(struct stages *st)
 {
 	resolve_close(st->resolve);
 	nest_close(st->nest);
+	scopes_close(st->scopes);
 	join_close(st->join);
 	kernel_counters_close(st->counters);
 	gpu_table_close(st->gpus);
@@ -236,6 +256,11 @@ int stages_record(struct stages *st, const struct ct_hdr *rec)
 	if (!err)
 		err = resolve_record(st->resolve, rec);
 	return err;
+}
+
+int stages_end_scopes(struct stages *st, uint64_t now_ns)
+{
+	return scopes_flush(st->scopes, now_ns);
 }
 
 int stages_flush(struct stages *st, uint64_t now_ns)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stages.h - the stages that a record passes through: process table -> resolve -> join -> nest ->
- * names and stacks -> window -> filter -> sinks.
+ * stages.h - the stages that a record passes through: process table -> resolve -> scopes -> join ->
+ * nest -> names and stacks -> window -> filter -> sinks.
  */
 #ifndef CT_STAGES_H
 #define CT_STAGES_H
 
 #include "../event/muted.h"
 #include "../event/join/join.h"
+#include "../event/scopes/scopes.h"
 #include "nest.h"
 #include "../resolve/resolve.h"
 #include "../format/sink.h"
@@ -24,6 +25,7 @@ struct stages {
 	struct metric_table *metrics;
 	struct kernel_counters_table *counters;
 	struct gpu_table *gpus;
+	struct scopes *scopes;
 	const struct filter *filter;
 	struct window *window; /* NULL: everything is shown; owned by the session */
 	/* calls are shown only when they return, although there are records of their entries */
@@ -33,8 +35,9 @@ struct stages {
 	uint64_t hidden[(sizeof(struct ct_call) + CT_DATA_MAX + 8) / 8];
 	struct sink *sinks;
 	int nsinks;
-	uint64_t shown; /* rows shown */
-	uint64_t work;	/* how many of these are device work */
+	uint64_t shown;	  /* rows shown */
+	uint64_t work;	  /* how many of these are device work */
+	uint64_t nscopes; /* how many are scopes */
 	/* calls that have no rows of their own and passed the filter */
 	struct muted_sum muted;
 	struct unprobed_sum unprobed; /* processes that passed the filter */
@@ -51,6 +54,8 @@ void stages_close(struct stages *);
 int stages_record(struct stages *, const struct ct_hdr *);
 /* Takes a record that the session made, for the last stage only. */
 int stages_show(struct stages *, const struct ct_hdr *);
+/* The source has stopped: ends the scopes that are still open, as unfinished. */
+int stages_end_scopes(struct stages *, uint64_t now_ns);
 /* Shows what has been held long enough at now_ns (CLOCK_MONOTONIC; UINT64_MAX: everything). All
  * records of what ended before now_ns must have been taken. */
 int stages_flush(struct stages *, uint64_t now_ns);

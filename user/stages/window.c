@@ -205,6 +205,8 @@ bool window_has(const struct window *w, const struct ct_hdr *h)
 {
 	const struct ct_work *work = (const struct ct_work *)h;
 
+	if (h->kind == CT_SCOPE_END)
+		return time_within(w, h->start_ns);
 	if (trace_is_definition(h->kind) || h->kind == CT_LOST || h->kind == CT_UNPROBED)
 		return true;
 	if (trace_shape(h->kind) == TRACE_SHAPE_WORK && work->call_ns)

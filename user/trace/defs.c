@@ -103,7 +103,8 @@ static bool is_name(const struct def *e, uint64_t arg)
 static bool is_stream(const struct def *e, uint64_t arg)
 {
 	(void)arg;
-	return e->h.kind == CT_STREAM || e->h.kind == CT_CONTEXT || e->h.kind == CT_THREAD_NAME;
+	return e->h.kind == CT_STREAM || e->h.kind == CT_CONTEXT || e->h.kind == CT_THREAD_NAME ||
+	       e->h.kind == CT_SCOPE_BEGIN;
 }
 
 static bool is_no_process(const struct def *e, uint64_t arg)
@@ -237,6 +238,10 @@ int defs_record(struct defs *d, const struct ct_hdr *h)
 		return keep(d, h, h->kind, h->pid,
 			    ((const struct ct_stream *)h)->id |
 				    (uint64_t)((const struct ct_stream *)h)->context << 32);
+	case CT_SCOPE_BEGIN: return keep(d, h, h->kind, h->pid, ((const struct ct_scope *)h)->id);
+	case CT_SCOPE_END:
+		drop(d, find(d, CT_SCOPE_BEGIN, h->pid, ((const struct ct_scope *)h)->id));
+		return 0;
 	case CT_METRIC: return keep(d, h, h->kind, h->pid, ((const struct ct_metric *)h)->id);
 	case CT_FRAME: return keep(d, h, h->kind, h->pid, ((const struct ct_frame *)h)->id);
 	case CT_STACK: return keep(d, h, h->kind, h->pid, ((const struct ct_stack *)h)->id);
@@ -303,7 +308,7 @@ int defs_write(struct defs *d, emit_fn emit, void *ctx)
 {
 	static const uint16_t order[] = { CT_PROCESS, CT_PROCESS_INFO, CT_THREAD_NAME, CT_DEVICE,
 					  CT_CONTEXT, CT_STREAM,       CT_METRIC,      CT_NAME,
-					  CT_FRAME,   CT_STACK };
+					  CT_FRAME,   CT_STACK,	       CT_SCOPE_BEGIN };
 	int err = 0;
 
 	for (size_t k = 0; k < ARRAY_LEN(order) && !err; k++)

@@ -313,6 +313,10 @@ static const struct option_row before[] = {
 	  "'default' is everything but internal, 'all' is everything\n"
 	  "a list that begins with ! takes out of default\n"
 	  "'none' selects no call: with --gpu or --counters, only what the devices do" },
+	{ 0, "layers", "LIST", LIST_OF(layers, "layer", api_layer_names), OPTS_TRACE | OPTS_RECORD, NULL,
+	  "what the program says of its work too: nvtx, its ranges and marks (libnvToolsExt)",
+	  RULES(EXCLUDES("no-return", "--no-return sees no returns, and --layers needs them: give one of the two"),
+		EXCLUDES("source", "--layers records with probes alone: leave out --source")) },
 	{ 'Z', "failed", NULL, FLAG(filter.failed_only), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that failed",
 	  RULES(EXCLUDES("gpu", "--failed shows calls alone, and nothing of what the GPU does: leave out --gpu")) },
 	{ 0, "min-duration", "TIME", DURATION(filter.min_duration_ns, 0, OPTION_MAX, 0, "duration", DURATION_ADVICE "2s"), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that took at least this long: 1ms, 50us" },

@@ -36,6 +36,9 @@ struct opts {
 	/* what to show */
 	struct selection select;
 	bool events_given;
+	/* layers that are recorded: bits 1 << (domain - API_FIRST_LAYER) */
+	uint32_t layers;
+	uint32_t scopes; /* that are shown: bits 1 << enum ct_scope_kind */
 	struct ct_filter filter;
 	uint64_t unfinished_ns; /* show a call that has not returned for so long; 0: off */
 	uint64_t over_ns;	/* stuck: inside a call for so long */

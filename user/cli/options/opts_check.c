@@ -111,6 +111,22 @@ static int of_rows_given(const struct line *l)
 	return err;
 }
 
+/* ---- layers ---- */
+
+/* What -e names must be recorded. */
+static int of_layers(const struct line *l)
+{
+	const struct opts *o = l->o;
+	uint32_t missing = o->select.layers & ~o->layers;
+
+	if (o->replay || o->export || o->command == OPTS_LIST || !missing)
+		return 0;
+	msg_error("-e names what is no call of CUDA and is recorded with --layers %s alone, by "
+		  "cudatrace and cudatrace record",
+		  api_layer_names[__builtin_ctz(missing)]);
+	return -EINVAL;
+}
+
 /* ---- options that belong to another one ---- */
 
 static int needs(const struct line *l)
@@ -463,6 +479,8 @@ int opts_check(const struct opts *o, const unsigned char *given)
 
 	if (!err)
 		err = of_rows_given(&l);
+	if (!err)
+		err = of_layers(&l);
 	if (!err)
 		err = needs(&l);
 	if (!err)

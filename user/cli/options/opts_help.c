@@ -133,9 +133,17 @@ void opts_help(struct out *out, enum opts_cmd cmd)
 		return; /* no -e */
 	out_str(out, "\nClasses:");
 	for (int class = 0; class < API_CLASS_END; class ++)
-		out_fmt(out, " %s", api_class_name((enum api_class) class));
+		if (!api_class_of_layers((enum api_class) class))
+			out_fmt(out, " %s", api_class_name((enum api_class) class));
 	out_str(out, "\nLibraries:");
 	for (int i = 0; i < API_DOMAIN_END; i++)
-		out_fmt(out, " %s", api_domain_names[i]);
+		if (!api_domains[i].layer)
+			out_fmt(out, " %s", api_domain_names[i]);
+	out_str(out, "\nOf what --layers records:");
+	for (int class = 0; class < API_CLASS_END; class ++)
+		if (api_class_of_layers((enum api_class) class))
+			out_fmt(out, " %s", api_class_name((enum api_class) class));
+	for (int i = 0; api_layer_names[i]; i++)
+		out_fmt(out, " %s", api_layer_names[i]);
 	out_char(out, '\n');
 }

@@ -433,6 +433,8 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		msg_error("%s", msg);
 		return -EINVAL;
 	}
+	if (cmd != OPTS_LIST)
+		o->scopes = select_scopes(&o->select);
 	conclude(o, given);
 	if (rest(o, cmd, argc, argv) || opts_check(o, given))
 		return -EINVAL;

@@ -331,7 +331,9 @@ static void put_head(struct csv *c, const struct event *ev)
 	bool work = kind_is(h->kind, KIND_WORK);
 
 	c->at = TYPE;
-	put_word(c, TYPE, about_kind(h->kind));
+	put_word(c, TYPE,
+		 h->kind == CT_SCOPE_END ? scope_word((const struct ct_scope *)h)
+					 : about_kind(h->kind));
 	put_num(c, START, h->start_ns);
 	if (!(about_is_call(h) && h->flags & (CT_F_NO_RETURN | CT_F_BEFORE)) &&
 	    !(work && h->flags & CT_F_NO_TIME))

@@ -372,7 +372,9 @@ static int json_event(struct sink *s, const struct event *ev)
 	else if (kind == CT_MUTED)
 		muted_line(j, ev);
 	else
-		other_line(j, s->opts, ev, kind_json(kind));
+		other_line(j, s->opts, ev,
+			   kind == CT_SCOPE_END ? scope_word((const struct ct_scope *)ev->rec)
+						: kind_json(kind));
 	row_room(&j->w, 2);
 	j->w.p = put_lit(j->w.p, "}\n");
 	err = order_end(j->order, &j->w, ev->rec);
@@ -428,6 +430,10 @@ static void end_line(struct json_sink *j, struct row *w, const struct sink_end *
 	}
 	row_room(w, JSON_UNPROBED_MAX + JSON_ROOM);
 	w->p += json_unprobed(w->p, JSON_UNPROBED_MAX, &l->unprobed);
+	if (l->scopes_dropped)
+		w->p = put_u64(put_lit(w->p, ",\"scopes_dropped\":"), l->scopes_dropped);
+	if (l->scopes_unbegun)
+		w->p = put_u64(put_lit(w->p, ",\"scopes_unbegun\":"), l->scopes_unbegun);
 	if (l->refused)
 		w->p = put_u64(put_lit(w->p, ",\"refused_files\":"), l->refused);
 	w->p = put_lit(w->p, ",\"muted\":[");

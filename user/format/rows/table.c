@@ -465,6 +465,8 @@ static const char *device_what(const struct ct_hdr *h, char *buf, size_t size)
 {
 	if (!kind_is(h->kind, KIND_DEVICE))
 		return NULL;
+	if (h->kind == CT_SCOPE_END)
+		return scope_word((const struct ct_scope *)h);
 	if (h->kind == CT_COPY)
 		snprintf(buf, size, "[memcpy %s]",
 			 device_copy_kind(((const struct ct_copy *)h)->kind));
@@ -497,6 +499,37 @@ static void device_row(struct table *t, const struct sink_opts *o, const struct 
 					h->end_ns - h->start_ns);
 }
 
+/* Writes a scope that has ended: TIME is its begin. */
+static void scope_row(struct table *t, const struct sink_opts *o, const struct event *ev)
+{
+	const struct ct_scope *s = (const struct ct_scope *)ev->rec;
+	struct field f[EVENT_MAX_FIELDS];
+	int n = event_fields(ev, f, EVENT_MAX_FIELDS);
+	struct text name = { 0 };
+	struct named none = { NULL };
+
+	put_columns(t, o, ev, s->h.start_ns, scope_word(s), s->depth);
+	if (s->flags & CT_SCOPE_UNNAMED)
+		text_str(&name, "?");
+	about_text(&name, s->text, s->text_len);
+	if (!name.bad)
+		row_mem(&t->w, name.s, name.len);
+	text_free(&name);
+	row_room(&t->w, FIELD_ROOM);
+	if (s->flags & CT_SCOPE_CUT)
+		t->w.p = put_lit(t->w.p, "...");
+	t->w.p = put_lit(t->w.p, ", ");
+	if (!put_fields(&t->w, f, n, &none, false, PART_ALL))
+		t->w.p -= 2;
+	row_room(&t->w, FIELD_ROOM);
+	if (s->flags & CT_SCOPE_UNPAIRED)
+		t->w.p = put_lit(t->w.p, ", the start of a range whose end is not known");
+	else if (s->flags & CT_SCOPE_UNFINISHED)
+		t->w.p = put_lit(t->w.p, ", <unfinished ...>");
+	else if (s->kind != CT_SCOPE_MARK)
+		t->w.p = table_duration(put_lit(t->w.p, ", "), s->h.end_ns - s->h.start_ns);
+}
+
 /* The row of any kind that the table shows, with its end of line. device: device_what(). */
 static void put_row(struct table *t, const struct sink *s, const struct event *ev,
 		    const char *device)
@@ -508,6 +541,8 @@ static void put_row(struct table *t, const struct sink *s, const struct event *e
 		before_row(t, s->opts, ev);
 	} else if (call) {
 		call_row(t, s->opts, ev);
+	} else if (h->kind == CT_SCOPE_END) {
+		scope_row(t, s->opts, ev);
 	} else if (device) {
 		device_row(t, s->opts, ev, device);
 	} else if (h->kind == CT_FOREIGN) {

@@ -103,6 +103,10 @@ static int set_specs(struct bpf_source *b)
 				  api_funcs[i].name);
 			return err;
 		}
+		if (api_funcs[i].layer) {
+			b->skel->rodata->config.layers = 1;
+			continue;
+		}
 		if (plan_has(plan->awaited, i))
 			b->skel->rodata->specs[i].flags |= CT_S_ALWAYS;
 		/* what is only counted is not read */

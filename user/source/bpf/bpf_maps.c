@@ -224,6 +224,8 @@ void bpf_maps_counters(int map_fd, struct losses *l)
 		l->unfinished += c[i].unfinished;
 		l->untold += c[i].untold;
 		l->beyond += c[i].beyond;
+		l->scopes_dropped += c[i].scopes_dropped;
+		l->scopes_unbegun += c[i].scopes_unbegun;
 		for (j = 0; j < CT_LOSS_END; j++)
 			l->lost[j] += c[i].lost[j];
 	}

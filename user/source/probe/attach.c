@@ -163,6 +163,12 @@ static enum attach_kind kind_for(const struct attach *a, const struct probe_file
 	return ATTACH_MULTI;
 }
 
+/* Functions that are not worth a descriptor for each of their probes. */
+static bool is_left_out(int func)
+{
+	return api_funcs[func].class == API_INTERNAL && !api_funcs[func].layer;
+}
+
 /* Must be spared a return probe. A session's entry program sees to that itself. */
 static bool wants_no_return(enum attach_kind kind, const struct elf_probe *p)
 {
@@ -193,7 +199,7 @@ static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool 
 		if (may_go(a, p) != query || wants_no_return(g.kind, p) != calls_back ||
 		    plan_has(a->muted, p->func) != window)
 			continue;
-		if (a->kind == ATTACH_PERF && (query || api_funcs[p->func].class == API_INTERNAL))
+		if (a->kind == ATTACH_PERF && (query || is_left_out(p->func)))
 			continue;
 		/* One bad offset fails a whole link, or never fires. */
 		can = p->offset ? elf_can_probe(f->fd, p->offset) : 0;
@@ -258,8 +264,7 @@ unsigned attach_cost(const struct attach *a, const struct probe_file *f, int npi
 	for (int i = 0; i < f->scan.nprobes; i++) {
 		const struct elf_probe *p = &f->scan.probes[i];
 
-		if (a->kind == ATTACH_PERF &&
-		    (p->query || api_funcs[p->func].class == API_INTERNAL))
+		if (a->kind == ATTACH_PERF && (p->query || is_left_out(p->func)))
 			continue;
 		probes[may_go(a, p)][wants_no_return(kind, p)]++;
 	}

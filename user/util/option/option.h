@@ -177,6 +177,10 @@ struct option_set {
 		.kind = OPTION_LIST, OPTION_MEMBER(m), .what = (word), .alone = (without), \
 		.words = OPTION_WORDS(__VA_ARGS__)                                         \
 	}
+#define LIST_OF(m, word, list)                                                         \
+	{                                                                              \
+		.kind = OPTION_LIST, OPTION_MEMBER(m), .what = (word), .words = (list) \
+	}
 #define OTHER(fn, ...)                                         \
 	{                                                      \
 		.kind = OPTION_OTHER, .set = (fn), __VA_ARGS__ \

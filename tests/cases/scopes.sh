@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154
+# scopes.sh - cases about layers: NVTX's ranges and marks of a program, beside its calls.
+
+RANGES=$BIN/ranges
+
+# scoped: a line for each scope in $T/out: type, name, and the name of its parent.
+scoped() {
+	python3 - "$T/out" << 'EOF'
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1], encoding='utf-8')]
+scopes = [r for r in rows if r['type'] in ('range', 'mark')]
+names = {r['id']: r['name'] for r in scopes}
+for r in scopes:
+    more = [f'{k}={r[k]}' for k in ('domain', 'category_name', 'category', 'payload', 'color', 'any_thread', 'unpaired', 'unfinished') if k in r]
+    parent = '?' if r.get('parent_unknown') else names.get(r.get('parent'), '-')
+    sys.stdout.buffer.write(' '.join(map(str, [r['type'], r['name'], 'in', parent, *more])).encode() + b'\n')
+EOF
+}
+
+# expect_scopes: they are what is on stdin.
+expect_scopes() {
+	scoped > "$T/got"
+	diff - "$T/got" > "$T/diff" || fail "scopes differ: $(head -n 6 "$T/diff")"
+}
+
+# calls_of FILE: its calls without times, durations, addresses and processes.
+calls_of() {
+	grep '"type":"call"' "$1" | sed -E 's/"(ts_ns|dur_ns|pid|tid)":[0-9]+//g; s/0x[0-9a-f]+/0x/g'
+}
+
+case_scopes_nested() {
+	ct_json --layers nvtx -- "$RANGES" nested 1
+	ok_rc
+	no_loss
+	expect_scopes <<- 'EOF'
+	range forward in step
+	mark half in backward
+	range backward in step
+	range step in -
+	EOF
+}
+
+case_scopes_table() {
+	ct_rows --layers nvtx -e range,mark -- "$RANGES" nested 1
+	ok_rc
+	sed -E 's/^[0-9.]+ +ranges +[0-9]+ +//; s/[0-9.]+(ns|us|ms)$/DUR/' "$T/out" > "$T/got"
+	diff - "$T/got" > "$T/diff" <<- 'EOF' || fail "rows differ: $(head -n 6 "$T/diff")"
+	TIME(ms)   PROCESS         PID        EVENT                DETAILS
+	range                forward, DUR
+	mark                 half
+	range                backward, DUR
+	range                step, DUR
+	EOF
+	says '0 calls, 4 scopes, 0 lost'
+}
+
+# The calls are the same with layers and without, and have the same numbers.
+case_scopes_leave_calls() {
+	ct_json -- "$RANGES" nested 3
+	calls_of "$T/out" > "$T/without"
+	ct_json --layers nvtx -- "$RANGES" nested 3
+	calls_of "$T/out" > "$T/with"
+	expect "calls" "$(wc -l < "$T/with")" 11
+	grep -q '"correlation":11' "$T/with" || fail "calls have no numbers"
+	diff "$T/without" "$T/with" > "$T/diff" || fail "calls differ: $(head -n 4 "$T/diff")"
+}
+
+# Domains, registered texts, categories, payloads, ranges of any thread, wide texts.
+case_scopes_rich() {
+	STANDIN_NVTX_TOOL=1 ct_json --layers nvtx -- "$RANGES" rich
+	ok_rc
+	no_loss
+	expect_scopes <<- 'EOF'
+	range registered in payload domain=mine category_name=optimizer category=7
+	range wide é in registered
+	range payload in - category_name=loader category=7 payload=12345 color=0xff00ff00
+	range first in - any_thread=True
+	range second in - domain=mine payload=2.5 any_thread=True
+	mark marked in - payload=-3
+	EOF
+}
+
+# Without a tool libnvToolsExt returns no handles and no ids: what they meant is not known.
+case_scopes_without_handles() {
+	ct_json --layers nvtx -- "$RANGES" rich
+	ok_rc
+	expect_scopes <<- 'EOF'
+	range wide é in None
+	range None in payload category_name=optimizer category=7
+	range payload in - category_name=optimizer category=7 payload=12345 color=0xff00ff00
+	mark first in - unpaired=True
+	mark second in - payload=2.5 unpaired=True
+	mark marked in - payload=-3
+	EOF
+}
+
+# 64 in each other are followed; those beyond are counted, and close nothing.
+case_scopes_deep() {
+	ct_json --layers nvtx -- "$RANGES" deep 70
+	ok_rc
+	expect "ranges" "$(grep -c '"type":"range"' "$T/out")" 64
+	expect "dropped" "$(grep -o '"scopes_dropped":[0-9]*' "$T/out")" '"scopes_dropped":6'
+	expect "the first" "$(scoped | head -n 1)" 'range level 64 in level 63'
+	expect "the last" "$(scoped | tail -n 1)" 'range level 1 in -'
+	says '6 scopes were not followed'
+}
+
+case_scopes_end_without_begin() {
+	ct_json --layers nvtx -- "$RANGES" pops
+	ok_rc
+	expect "ranges" "$(grep -c '"type":"range"' "$T/out")" 3
+	expect "ends" "$(grep -o '"scopes_unbegun":[0-9]*' "$T/out")" '"scopes_unbegun":2'
+	! scoped | grep -q unfinished || fail "a range is unfinished"
+}
+
+case_scopes_open() {
+	ct_json --layers nvtx -- "$RANGES" open
+	ok_rc
+	expect_scopes <<< 'range never in - unfinished=True'
+}
+
+# Names that were not in memory at the call come from the file.
+case_scopes_absent() {
+	STANDIN_NVTX_TOOL=1 ct_json --layers nvtx -- "$RANGES" absent
+	ok_rc
+	expect_scopes <<- 'EOF'
+	mark untouched 2 in untouched 1
+	range untouched 1 in untouched 0
+	range untouched 0 in -
+	range untouched 3 in - any_thread=True
+	EOF
+}
+
+# A program that runs already: the range that had begun before is not known, and is in no row.
+case_scopes_attached() {
+	local pid fd
+	mkfifo "$T/in"
+	"$RANGES" wait < "$T/in" > "$T/prog.out" 2> /dev/null &
+	pid=$!
+	exec {fd}> "$T/in"
+	wait_for 10 grep -q ready "$T/prog.out"
+	attach --layers nvtx -p "$pid"
+	printf 'xxq' >&"$fd"
+	wait "$pid"
+	wait "$CT" || fail "status $?"
+	expect "steps" "$(scoped | grep -c '^range step in -$')" 2
+	expect "ranges" "$(grep -c '"type":"range"' "$T/out")" 6
+	expect "ends" "$(grep -o '"scopes_unbegun":[0-9]*' "$T/out")" '"scopes_unbegun":1'
+}
+
+# A recording has all scopes; a replay shows those that were asked for.
+case_scopes_recorded() {
+	STANDIN_NVTX_TOOL=1 ct record -o "$T/r.ctr" -e cudaMalloc --layers nvtx -- "$RANGES" rich
+	ok_rc
+	ct replay "$T/r.ctr" --format json
+	scoped > "$T/got"
+	[ ! -s "$T/got" ] || fail "shown, and -e did not name them: $(head -n 1 "$T/got")"
+	STANDIN_NVTX_TOOL=1 ct record -o "$T/r.ctr" --layers nvtx -- "$RANGES" rich
+	ok_rc
+	ct replay "$T/r.ctr" --format json
+	ok_rc
+	scoped > "$T/got"
+	STANDIN_NVTX_TOOL=1 ct_json --layers nvtx -- "$RANGES" rich
+	scoped > "$T/want"
+	expect "scopes" "$(wc -l < "$T/want")" 6
+	diff "$T/want" "$T/got" > "$T/diff" || fail "differs: $(head -n 4 "$T/diff")"
+	ct replay "$T/r.ctr" -e mark --format json
+	expect_scopes <<< 'mark marked in - payload=-3'
+}
+
+case_scopes_wrong_lines() {
+	ct -e range -- "$RANGES" nested 1
+	ok_rc 2
+	says 'recorded with --layers nvtx'
+	ct --layers nothing -- "$RANGES" nested 1
+	ok_rc 2
+	says 'no kind of layer; give nvtx'
+	ct --layers nvtx --no-return -- "$RANGES" nested 1
+	ok_rc 2
+	says 'give one of the two'
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* test_scopes.c - the scopes stage: ids, parents, what is lost, and what is open in rotated files. */
+#include <string.h>
+
+#include "../../user/event/scopes/scopes.h"
+#include "../../user/trace/defs.h"
+#include "unit.h"
+
+static char log_text[8192];
+
+/* "+1 outer<0", "-1 outer", with the flags of an end behind it. */
+static int heard(void *ctx, const struct ct_hdr *h)
+{
+	const struct ct_scope *s = (const struct ct_scope *)h;
+	size_t n = strlen(log_text);
+
+	(void)ctx;
+	CHECK(!record_check(h, h->size));
+	if (h->kind == CT_SCOPE_BEGIN)
+		snprintf(log_text + n, sizeof(log_text) - n, "+%u %.*s<%d ", s->id, s->text_len,
+			 s->text, (int)s->parent);
+	else
+		snprintf(log_text + n, sizeof(log_text) - n, "-%u%s ", s->id,
+			 s->flags & CT_SCOPE_UNFINISHED ? "!" : "");
+	return 0;
+}
+
+static struct {
+	struct ct_call c;
+	uint64_t room[64];
+} call;
+
+/* A call of a function with one text, at time ns. */
+static const struct ct_hdr *say(uint16_t kind, const char *func, const char *text, uint32_t serial,
+				uint32_t parent, uint64_t ns)
+{
+	uint64_t *at = call.room;
+	int row = api_lookup(func, 0, &(bool){ false });
+
+	CHECK(row >= 0);
+	memset(&call, 0, sizeof(call));
+	call.c.h = (struct ct_hdr){ .kind = kind, .flags = CT_F_SCOPE, .pid = 10, .tid = 11 };
+	call.c.h.start_ns = call.c.h.end_ns = ns;
+	call.c.func = (uint16_t)row;
+	call.c.nwords = api_funcs[row].nargs;
+	at += call.c.nwords;
+	if (text) {
+		call.c.got = 1;
+		*at++ = strlen(text) + 1;
+		memcpy(at, text, strlen(text));
+		at += strlen(text) / 8 + 1;
+	}
+	*at++ = serial | (uint64_t)parent << 32;
+	call.c.h.size = (uint16_t)((char *)at - (char *)&call);
+	CHECK(!record_check(&call, call.c.h.size));
+	return &call.c.h;
+}
+
+static void push(struct scopes *s, const char *text, uint32_t serial, uint32_t parent, uint64_t ns)
+{
+	CHECK(!scopes_record(s, say(CT_LAYER_BEGIN, "nvtxRangePushA", text, serial, parent, ns)));
+}
+
+static void pop(struct scopes *s, uint32_t serial, uint32_t parent, uint64_t ns)
+{
+	CHECK(!scopes_record(s, say(CT_LAYER_END, "nvtxRangePop", NULL, serial, parent, ns)));
+}
+
+static struct scopes *begin(void)
+{
+	struct scopes *s = scopes_open(heard, NULL);
+
+	CHECK(s);
+	log_text[0] = '\0';
+	return s;
+}
+
+static void test_nested(void)
+{
+	struct scopes *s = begin();
+
+	push(s, "outer", 1, 0, 10);
+	push(s, "inner", 2, 1, 20);
+	pop(s, 2, 1, 30);
+	pop(s, 1, 0, 40);
+	push(s, "next", 3, 0, 50);
+	CHECK_TEXT("+1 outer<0 +2 inner<1 -2 -1 +3 next<0 ", log_text);
+	CHECK(!scopes_flush(s, 60));
+	CHECK_TEXT("+1 outer<0 +2 inner<1 -2 -1 +3 next<0 -3! ", log_text);
+	scopes_close(s);
+}
+
+/* The records of a begin, of an end: what is around them is right all the same. */
+static void test_lost(void)
+{
+	struct scopes *s = begin();
+
+	push(s, "outer", 1, 0, 10);
+	/* 2 begins, and its record is lost */
+	push(s, "child", 3, 2, 30);
+	pop(s, 3, 2, 40);
+	pop(s, 2, 1, 50);
+	push(s, "second", 4, 1, 60);
+	/* its end is lost: the next one begins beside it */
+	push(s, "third", 5, 1, 80);
+	pop(s, 5, 1, 90);
+	pop(s, 1, 0, 95);
+	CHECK_TEXT("+1 outer<0 +2 child<-1 -2 +3 second<1 -3! +4 third<1 -4 -1 ", log_text);
+	scopes_close(s);
+}
+
+/* The thread's number is used again by another one, which begins to count anew. */
+static void test_reused(void)
+{
+	struct scopes *s = begin();
+
+	push(s, "old", 1, 0, 10);
+	push(s, "older", 2, 1, 20);
+	push(s, "new", 1, 0, 30);
+	CHECK_TEXT("+1 old<0 +2 older<1 -2! -1! +3 new<0 ", log_text);
+	scopes_close(s);
+}
+
+static void test_too_deep(void)
+{
+	struct scopes *s = begin();
+
+	push(s, "inside", 65, CT_SCOPE_UNKNOWN, 10);
+	CHECK_TEXT("+1 inside<-1 ", log_text);
+	scopes_close(s);
+}
+
+static void test_exit(void)
+{
+	struct ct_exit e = { .h = { .size = sizeof(e), .kind = CT_EXIT, .pid = 10, .tid = 10 } };
+	struct scopes *s = begin();
+
+	push(s, "open", 1, 0, 10);
+	e.h.start_ns = e.h.end_ns = 20;
+	CHECK(!scopes_record(s, &e.h));
+	push(s, "again", 1, 0, 30);
+	CHECK_TEXT("+1 open<0 -1! +2 again<0 ", log_text);
+	scopes_close(s);
+}
+
+static void test_mark(void)
+{
+	struct scopes *s = begin();
+
+	push(s, "outer", 1, 0, 10);
+	CHECK(!scopes_record(s, say(CT_LAYER_BEGIN, "nvtxMarkA", "here", 0, 1, 20)));
+	CHECK_TEXT("+1 outer<0 +2 here<1 -2 ", log_text);
+	scopes_close(s);
+}
+
+/* A record that says more than it has is none. */
+static void test_checked(void)
+{
+	struct ct_scope bad = { .h = { .size = sizeof(bad), .kind = CT_SCOPE_END },
+				.kind = CT_SCOPE_RANGE };
+	struct ct_hdr *h = (struct ct_hdr *)say(CT_LAYER_BEGIN, "nvtxRangePushA", "a", 1, 0, 1);
+
+	CHECK(!record_check(&bad, sizeof(bad)));
+	bad.text_len = 1;
+	CHECK(record_check(&bad, sizeof(bad)));
+	bad.text_len = 0;
+	bad.kind = CT_SCOPE_KIND_END;
+	CHECK(record_check(&bad, sizeof(bad)));
+	h->flags = 0;
+	CHECK(record_check(h, h->size));
+}
+
+static int kept(void *ctx, const struct ct_hdr *h)
+{
+	CHECK(h->kind == CT_SCOPE_BEGIN);
+	*(uint32_t *)ctx = *(uint32_t *)ctx * 10 + ((const struct ct_scope *)h)->id;
+	return 0;
+}
+
+/* A file that is begun later repeats those that are open, and no others. */
+static void test_repeated(void)
+{
+	struct ct_scope r = { .h = { .size = sizeof(r), .kind = CT_SCOPE_BEGIN, .pid = 10 },
+			      .kind = CT_SCOPE_RANGE };
+	struct defs *d = defs_open();
+	uint32_t ids = 0;
+
+	for (r.id = 1; r.id <= 3; r.id++)
+		CHECK(!defs_record(d, &r.h));
+	r.h.kind = CT_SCOPE_END;
+	for (r.id = 1; r.id <= 3; r.id += 2)
+		CHECK(!defs_record(d, &r.h));
+	CHECK(!defs_write(d, kept, &ids));
+	CHECK_EQ(ids, 2);
+	defs_close(d);
+}
+
+int main(void)
+{
+	RUN(test_nested);
+	RUN(test_lost);
+	RUN(test_reused);
+	RUN(test_too_deep);
+	RUN(test_exit);
+	RUN(test_mark);
+	RUN(test_checked);
+	RUN(test_repeated);
+	return unit_end();
+}

@@ -1,0 +1,590 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * scopes.c - see scopes.h.
+ *
+ * The source numbers the scopes of a thread, and says with each record which one is innermost. So a
+ * lost record is noticed: a scope with a higher number than the innermost one is no longer open,
+ * and one that is not known here has no name, and its children have an unknown parent.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../util/table/array.h"
+#include "../../util/table/keyed.h"
+#include "scopes.h"
+
+#define PROCESSES_MAX 131072
+#define THREADS_MAX 65536 /* that have a scope open */
+#define OPEN_MAX 256	  /* of one thread */
+#define NAMES_MAX 65536	  /* domains, texts and categories that were registered */
+#define RANGES_MAX 65536  /* started and not ended */
+#define TEXT_MAX 256	  /* bytes of a name, of a domain's and of a category's */
+#define WIDE_BYTES 4	  /* of a wchar_t */
+
+struct open {
+	uint32_t serial;
+	struct ct_scope *rec;
+};
+
+struct proc {
+	uint32_t pid;
+	uint32_t next_id;
+};
+
+struct thread {
+	uint32_t pid, tid;
+	struct open *open; /* the innermost one is the last */
+	uint32_t n;
+};
+
+/* What a handle means. */
+struct name {
+	uint32_t pid;
+	uint32_t what; /* enum api_layer */
+	uint64_t domain, handle;
+	char *text;
+};
+
+struct range {
+	uint64_t pid, id;
+	struct ct_scope *rec;
+};
+
+struct scopes {
+	emit_fn out;
+	void *ctx;
+	struct keyed procs, threads, names, ranges;
+	uint64_t dropped;
+	union {
+		struct ct_scope scope;
+		char room[sizeof(struct ct_scope) + 4 * TEXT_MAX];
+	};
+};
+
+/* What a call of a layer's function says. */
+struct said {
+	uint64_t domain, id, string;
+	uint32_t category, color;
+	uint64_t payload;
+	uint8_t payload_type;
+	bool cut, known; /* known: text[] is the name */
+	char text[TEXT_MAX];
+};
+
+struct scopes *scopes_open(emit_fn out, void *ctx)
+{
+	struct scopes *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->out = out;
+	s->ctx = ctx;
+	keyed_open_of(&s->procs, struct proc, pid, PROCESSES_MAX);
+	keyed_open_of(&s->threads, struct thread, tid, THREADS_MAX);
+	keyed_open_of(&s->names, struct name, handle, NAMES_MAX);
+	keyed_open_of(&s->ranges, struct range, id, RANGES_MAX);
+	return s;
+}
+
+static void free_thread(struct scopes *s, struct thread *t)
+{
+	for (uint32_t i = 0; i < t->n; i++)
+		free(t->open[i].rec);
+	free(t->open);
+	keyed_remove(&s->threads, t);
+}
+
+static void free_name(struct scopes *s, struct name *n)
+{
+	free(n->text);
+	keyed_remove(&s->names, n);
+}
+
+static void free_range(struct scopes *s, struct range *r)
+{
+	free(r->rec);
+	keyed_remove(&s->ranges, r);
+}
+
+void scopes_close(struct scopes *s)
+{
+	struct thread *t;
+	struct name *n;
+	struct range *r;
+
+	if (!s)
+		return;
+	keyed_each(&s->threads, t) free_thread(s, t);
+	keyed_each(&s->names, n) free_name(s, n);
+	keyed_each(&s->ranges, r) free_range(s, r);
+	keyed_close(&s->procs);
+	keyed_close(&s->threads);
+	keyed_close(&s->names);
+	keyed_close(&s->ranges);
+	free(s);
+}
+
+uint64_t scopes_dropped(const struct scopes *s)
+{
+	return s->dropped;
+}
+
+/* ---- what a call says ---- */
+
+/* UTF-8 of a text of wchar_t. What is no character becomes '?'. */
+static void from_wide(struct said *said, const char *bytes, uint32_t len)
+{
+	uint32_t code, n = 0, at;
+
+	for (at = 0; at + WIDE_BYTES <= len && n + 4 < sizeof(said->text); at += WIDE_BYTES) {
+		memcpy(&code, bytes + at, sizeof(code));
+		if (!code)
+			break;
+		if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+			code = '?';
+		if (code < 0x80) {
+			said->text[n++] = (char)code;
+			continue;
+		}
+		if (code >= 0x10000) {
+			said->text[n++] = (char)(0xf0 | code >> 18);
+			said->text[n++] = (char)(0x80 | (code >> 12 & 0x3f));
+		} else if (code >= 0x800) {
+			said->text[n++] = (char)(0xe0 | code >> 12);
+		}
+		if (code >= 0x800)
+			said->text[n++] = (char)(0x80 | (code >> 6 & 0x3f));
+		else
+			said->text[n++] = (char)(0xc0 | code >> 6);
+		said->text[n++] = (char)(0x80 | (code & 0x3f));
+	}
+	said->text[n] = '\0';
+	said->cut = at + WIDE_BYTES > len;
+	said->known = true;
+}
+
+static void from_text(struct said *said, const struct field *f)
+{
+	uint32_t n = f->str_len < sizeof(said->text) ? f->str_len : sizeof(said->text) - 1;
+
+	memcpy(said->text, f->str, n);
+	said->text[n] = '\0';
+	said->cut = f->cut || n < f->str_len;
+	said->known = true;
+}
+
+/* nvtxEventAttributes_t, version 2 or later. */
+enum { ATTRIB_COLOR_ARGB = 1, ATTRIB_ASCII = 1, ATTRIB_UNICODE = 2, ATTRIB_REGISTERED = 3 };
+struct attrib {
+	uint16_t version, size;
+	uint32_t category;
+	uint32_t color_type, color;
+	uint32_t payload_type, reserved;
+	uint64_t payload;
+	uint32_t message_type, pad;
+	uint64_t message;
+};
+_Static_assert(sizeof(struct attrib) == 48, "as NVTX has it");
+
+/* Returns the type of its message. */
+static uint32_t from_attrib(struct said *said, const struct field *f)
+{
+	struct attrib a;
+
+	if (f->str_len < sizeof(a))
+		return 0;
+	memcpy(&a, f->str, sizeof(a));
+	if (a.size < sizeof(a))
+		return 0;
+	said->category = a.category;
+	said->color = a.color_type == ATTRIB_COLOR_ARGB ? a.color : 0;
+	said->payload_type = a.payload_type <= CT_PAYLOAD_FLOAT ? (uint8_t)a.payload_type : 0;
+	said->payload = said->payload_type ? a.payload : 0;
+	if (said->payload_type >= CT_PAYLOAD_U32)
+		said->payload &= 0xffffffff;
+	if (a.message_type == ATTRIB_REGISTERED)
+		said->string = a.message;
+	return a.message_type;
+}
+
+static bool is_text(const struct field *arg)
+{
+	return !strcmp(arg->name, "message") || !strcmp(arg->name, "name") ||
+	       !strcmp(arg->name, "string");
+}
+
+/* The arguments by the names that their rows give them. */
+static void hear(const struct ct_call *c, struct said *said)
+{
+	struct field args[EVENT_MAX_FIELDS];
+	int n = api_decode(c, API_ARCH_HERE, args, EVENT_MAX_FIELDS);
+	uint32_t message = ATTRIB_ASCII;
+
+	memset(said, 0, sizeof(*said));
+	for (int i = 0; i < n; i++) {
+		const struct field *arg = &args[i];
+
+		if (arg->absent || !arg->name)
+			continue;
+		if (!strcmp(arg->name, "domain"))
+			said->domain = arg->u;
+		else if (!strcmp(arg->name, "id"))
+			said->id = arg->u;
+		else if (!strcmp(arg->name, "category"))
+			said->category = (uint32_t)arg->u;
+		else if (!strcmp(arg->name, "eventAttrib"))
+			message = from_attrib(said, arg);
+		else if (is_text(arg) && arg->type == FIELD_BYTES)
+			from_wide(said, arg->str, arg->str_len);
+		else if (is_text(arg) && arg->type == FIELD_STR && message == ATTRIB_ASCII)
+			from_text(said, arg);
+	}
+}
+
+/* ---- names ---- */
+
+static const char *name_of(const struct scopes *s, uint32_t pid, uint32_t what, uint64_t domain,
+			   uint64_t handle)
+{
+	struct name key = { .pid = pid, .what = what, .domain = domain, .handle = handle };
+	const struct name *n = keyed_find(&s->names, &key);
+
+	return n ? n->text : NULL;
+}
+
+static int learn(struct scopes *s, uint32_t pid, uint32_t what, uint64_t handle,
+		 const struct said *said)
+{
+	struct name key = { .pid = pid, .what = what, .domain = said->domain, .handle = handle };
+	struct name *n;
+	char *text;
+	bool made;
+
+	if (what == API_LAYER_DOMAIN)
+		key.domain = 0;
+	if (!said->known || (!handle && what != API_LAYER_CATEGORY))
+		return 0;
+	n = keyed_get(&s->names, &key, &made);
+	if (!n) {
+		s->dropped++;
+		return 0;
+	}
+	text = strdup(said->text);
+	if (!text) {
+		if (made)
+			keyed_remove(&s->names, n);
+		return -ENOMEM;
+	}
+	free(n->text);
+	n->text = text;
+	return 0;
+}
+
+/* ---- records ---- */
+
+static uint16_t add_text(struct ct_scope *r, const char *text)
+{
+	size_t n = text ? strlen(text) : 0;
+
+	if (n >= TEXT_MAX)
+		n = TEXT_MAX - 1;
+	memcpy((char *)r + r->h.size, text ? text : "", n);
+	r->h.size = (uint16_t)(r->h.size + n);
+	return (uint16_t)n;
+}
+
+/* Makes the record of a scope that begins. */
+static struct ct_scope *make(struct scopes *s, const struct ct_call *c, uint8_t kind,
+			     struct said *said)
+{
+	struct proc *p = keyed_get(&s->procs, &c->h.pid, &(bool){ false });
+	struct ct_scope *r = &s->scope;
+	const char *text = said->known ? said->text : NULL, *domain = NULL;
+
+	if (!p) {
+		s->dropped++;
+		return NULL;
+	}
+	memset(s->room, 0, sizeof(s->room));
+	r->h = c->h;
+	r->h.kind = CT_SCOPE_BEGIN;
+	r->h.size = sizeof(*r);
+	r->h.flags = 0;
+	r->h.lost = 0;
+	r->h.end_ns = r->h.start_ns;
+	r->id = ++p->next_id;
+	r->kind = kind;
+	r->category = said->category;
+	r->color = said->color;
+	r->payload = said->payload;
+	r->payload_type = said->payload_type;
+	if (said->string)
+		text = name_of(s, c->h.pid, API_LAYER_STRING, said->domain, said->string);
+	r->flags = (text ? 0 : CT_SCOPE_UNNAMED) | (said->cut ? CT_SCOPE_CUT : 0);
+	if (said->domain) {
+		domain = name_of(s, c->h.pid, API_LAYER_DOMAIN, 0, said->domain);
+		domain = domain ? domain : "?";
+	}
+	r->text_len = add_text(r, text);
+	r->domain_len = add_text(r, domain);
+	r->category_len = add_text(r, said->category ? name_of(s, c->h.pid, API_LAYER_CATEGORY,
+							       said->domain, said->category)
+						     : NULL);
+	r->layer_len = add_text(r, api_domain_name(api_funcs[c->func].domain));
+	r->h.size = (uint16_t)((r->h.size + 7u) & ~7u);
+	return r;
+}
+
+static struct ct_scope *copy_of(const struct ct_scope *r)
+{
+	struct ct_scope *copy = malloc(r->h.size);
+
+	return copy ? memcpy(copy, r, r->h.size) : NULL;
+}
+
+static int end(struct scopes *s, struct ct_scope *r, uint64_t ns, uint8_t flags)
+{
+	r->h.kind = CT_SCOPE_END;
+	r->h.end_ns = ns > r->h.start_ns ? ns : r->h.start_ns;
+	r->flags |= flags;
+	return s->out(s->ctx, &r->h);
+}
+
+/* Begins and ends at once. */
+static int instant(struct scopes *s, const struct ct_scope *r)
+{
+	struct ct_scope *copy = copy_of(r);
+	int err = copy ? s->out(s->ctx, &copy->h) : -ENOMEM;
+
+	if (!err)
+		err = end(s, copy, copy->h.start_ns, 0);
+	free(copy);
+	return err;
+}
+
+/* ---- the scopes of a thread ---- */
+
+static struct thread *thread_of(struct scopes *s, const struct ct_hdr *h, bool make)
+{
+	struct thread key = { .pid = h->pid, .tid = h->tid };
+
+	return make ? keyed_get(&s->threads, &key, &(bool){ false })
+		    : keyed_find(&s->threads, &key);
+}
+
+/* Takes the scope at a place out of the list, and ends it. */
+static int end_at(struct scopes *s, struct thread *t, uint32_t i, uint64_t ns, uint8_t flags)
+{
+	struct ct_scope *r = t->open[i].rec;
+	int err;
+
+	memmove(&t->open[i], &t->open[i + 1], (t->n - i - 1) * sizeof(*t->open));
+	t->n--;
+	err = end(s, r, ns, flags);
+	free(r);
+	return err;
+}
+
+/* Ends those whose end was not seen: they are inside the one that is innermost now. */
+static int end_inside(struct scopes *s, struct thread *t, uint32_t innermost, uint64_t ns)
+{
+	int err = 0;
+
+	while (t->n && t->open[t->n - 1].serial > innermost && !err)
+		err = end_at(s, t, t->n - 1, ns, CT_SCOPE_UNFINISHED);
+	return err;
+}
+
+/* The parent of what begins now. */
+static void place(struct ct_scope *r, const struct thread *t, uint32_t parent)
+{
+	r->parent = parent ? CT_SCOPE_UNKNOWN : CT_SCOPE_NONE;
+	r->depth = t->n < UINT8_MAX ? (uint8_t)t->n : UINT8_MAX;
+	for (uint32_t i = t->n; i && r->parent == CT_SCOPE_UNKNOWN; i--)
+		if (t->open[i - 1].serial == parent)
+			r->parent = t->open[i - 1].rec->id;
+}
+
+static void drop_empty(struct scopes *s, struct thread *t)
+{
+	if (!t->n)
+		free_thread(s, t);
+}
+
+static int begin(struct scopes *s, const struct ct_call *c, uint32_t serial, uint32_t parent,
+		 uint8_t kind)
+{
+	struct thread *t = thread_of(s, &c->h, true);
+	struct ct_scope *r;
+	struct said said;
+	struct open *o;
+	int err;
+
+	if (!t) {
+		s->dropped++;
+		return 0;
+	}
+	err = parent == CT_SCOPE_UNKNOWN ? 0 : end_inside(s, t, parent, c->h.start_ns);
+	if (err)
+		return err;
+	hear(c, &said);
+	r = make(s, c, kind, &said);
+	if (r)
+		place(r, t, parent);
+	if (r && !serial) {
+		err = instant(s, r);
+	} else if (r && t->n >= OPEN_MAX) {
+		s->dropped++;
+	} else if (r) {
+		r = copy_of(r);
+		o = r ? array_add(t->open, t->n) : NULL;
+		if (!o) {
+			free(r);
+			return -ENOMEM;
+		}
+		o->serial = serial;
+		o->rec = r;
+		err = s->out(s->ctx, &r->h);
+	}
+	drop_empty(s, t);
+	return err;
+}
+
+static int pop(struct scopes *s, const struct ct_call *c, uint32_t serial)
+{
+	struct thread *t = thread_of(s, &c->h, false);
+	int err = 0;
+
+	for (uint32_t i = t ? t->n : 0; i; i--) {
+		if (t->open[i - 1].serial != serial)
+			continue;
+		err = end_at(s, t, i - 1, c->h.end_ns, 0);
+		break;
+	}
+	if (t)
+		drop_empty(s, t);
+	return err;
+}
+
+/* ---- ranges that are started and ended, in any thread ---- */
+
+static int start(struct scopes *s, const struct ct_call *c)
+{
+	struct range key = { .pid = c->h.pid, .id = (uint64_t)c->ret }, *r = NULL;
+	struct ct_scope *rec;
+	struct said said;
+	bool made;
+	int err = 0;
+
+	hear(c, &said);
+	rec = make(s, c, key.id ? CT_SCOPE_RANGE : CT_SCOPE_MARK, &said);
+	if (!rec)
+		return 0;
+	rec->flags |= key.id ? CT_SCOPE_ANY_THREAD : CT_SCOPE_UNPAIRED;
+	if (!key.id)
+		return instant(s, rec);
+	rec = copy_of(rec);
+	r = rec ? keyed_get(&s->ranges, &key, &made) : NULL;
+	if (!r) {
+		s->dropped++;
+		free(rec);
+		return rec ? 0 : -ENOMEM;
+	}
+	if (!made)
+		err = end(s, r->rec, c->h.start_ns, CT_SCOPE_UNFINISHED);
+	free(r->rec);
+	r->rec = rec;
+	return err ? err : s->out(s->ctx, &rec->h);
+}
+
+static int stop(struct scopes *s, const struct ct_call *c)
+{
+	struct range key = { .pid = c->h.pid }, *r;
+	struct said said;
+	int err;
+
+	hear(c, &said);
+	key.id = said.id;
+	r = keyed_find(&s->ranges, &key);
+	if (!r)
+		return 0;
+	err = end(s, r->rec, c->h.start_ns, 0);
+	free_range(s, r);
+	return err;
+}
+
+/* ---- all of them ---- */
+
+static int layer(struct scopes *s, const struct ct_call *c)
+{
+	const struct api_func *f = &api_funcs[c->func];
+	uint64_t word = 0;
+	struct said said;
+
+	memcpy(&word, (const char *)c + c->h.size - sizeof(word), sizeof(word));
+	switch (f->layer) {
+	case API_LAYER_PUSH:
+		return begin(s, c, (uint32_t)word, (uint32_t)(word >> 32), CT_SCOPE_RANGE);
+	case API_LAYER_MARK: return begin(s, c, 0, (uint32_t)(word >> 32), CT_SCOPE_MARK);
+	case API_LAYER_POP: return pop(s, c, (uint32_t)word);
+	case API_LAYER_START: return start(s, c);
+	case API_LAYER_END: return stop(s, c);
+	case API_LAYER_DOMAIN:
+	case API_LAYER_STRING:
+		hear(c, &said);
+		return learn(s, c->h.pid, f->layer, (uint64_t)c->ret, &said);
+	case API_LAYER_CATEGORY:
+		hear(c, &said);
+		return learn(s, c->h.pid, f->layer, said.category, &said);
+	default: return 0;
+	}
+}
+
+/* The process has ended, or runs another program. */
+static int over(struct scopes *s, uint32_t pid, uint64_t ns)
+{
+	struct thread *t;
+	struct range *r;
+	struct name *n;
+	int err = 0;
+
+	keyed_each(&s->threads, t)
+	{
+		if (t->pid != pid && pid)
+			continue;
+		while (t->n && !err)
+			err = end_at(s, t, t->n - 1, ns, CT_SCOPE_UNFINISHED);
+		free_thread(s, t);
+	}
+	keyed_each(&s->ranges, r)
+	{
+		if (r->pid != pid && pid)
+			continue;
+		if (!err)
+			err = end(s, r->rec, ns, CT_SCOPE_UNFINISHED);
+		free_range(s, r);
+	}
+	keyed_each(&s->names, n)
+	{
+		if (n->pid == pid)
+			free_name(s, n);
+	}
+	return err;
+}
+
+int scopes_record(struct scopes *s, const struct ct_hdr *h)
+{
+	switch (h->kind) {
+	case CT_LAYER_BEGIN:
+	case CT_LAYER_END: return layer(s, (const struct ct_call *)h);
+	case CT_EXEC:
+	case CT_EXIT: return s->procs.n ? over(s, h->pid, h->end_ns) : 0;
+	default: return 0;
+	}
+}
+
+int scopes_flush(struct scopes *s, uint64_t now_ns)
+{
+	return over(s, 0, now_ns);
+}
