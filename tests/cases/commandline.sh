@@ -25,7 +25,7 @@ serve -- true                             | 'true'          | see 'cudatrace ser
 top -- true                               | 'true'          | see 'cudatrace top --help'
 stuck -- true                             | 'true'          | see 'cudatrace stuck --help'
 list -e nonsense                          | 'nonsense'      | see 'cudatrace list'
-list --domain gpu                         | --domain        | is not one of runtime or driver
+list --domain gpu                         | --domain        | is not one of runtime, driver or nvtx
 info                                      | recording       | what 'cudatrace record' wrote
 info R R                                  | 'R'             | give one recording
 replay                                    | recording       | what 'cudatrace record' wrote
@@ -442,6 +442,7 @@ case_habits_brief() {
 	expect "messages" "$(cat "$T/err")" ""
 	"$CUDATRACE" -h > "$T/h"
 	[ "$(wc -l < "$T/h")" -le 24 ] || fail "-h has $(wc -l < "$T/h") lines"
+	# shellcheck disable=SC2013 # words
 	for command in $(sed -nE 's/^       cudatrace ([a-z]+) .*/\1/p' "$T/h"); do
 		"$CUDATRACE" "$command" -h > "$T/hc"
 		[ "$(wc -l < "$T/hc")" -le 24 ] || fail "$command -h has $(wc -l < "$T/hc") lines"

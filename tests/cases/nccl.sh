@@ -32,7 +32,7 @@ communicators() {
 	sed -n '/^communicator /,$p' "$T/out" | sed "s/0x[0-9a-f]*/HASH/; s/$RANK_0/PID_0/g; s/$RANK_1/PID_1/g; s/${RANK_2:-none}/PID_2/g; s/${RANK_3:-none}/PID_3/g; s/ sleeps.*/ SLEEPS/"
 }
 
-ABSENT="communicator HASH of 4 ranks: rank 3 has not arrived
+NOT_ARRIVED="communicator HASH of 4 ranks: rank 3 has not arrived
   AllReduce #4: rank 3 has not begun it (the last was #3), ranks 0-2 have
   rank 0: ranks, PID PID_0
     thread PID_0 (ranks) is inside cudaStreamSynchronize
@@ -52,7 +52,7 @@ case_nccl_absent() {
 	# shellcheck disable=SC2046
 	ct stuck $(four) --over 0.3
 	ok_rc 4
-	expect "communicators" "$(communicators)" "$ABSENT"
+	expect "communicators" "$(communicators)" "$NOT_ARRIVED"
 	job_ends a
 }
 
@@ -63,7 +63,7 @@ case_nccl_search() {
 	ct stuck -v $(four) --over 0.3
 	ok_rc 4
 	says 'found by a search of its memory'
-	expect "communicators" "$(communicators)" "$ABSENT"
+	expect "communicators" "$(communicators)" "$NOT_ARRIVED"
 	job_ends a
 }
 
@@ -72,7 +72,7 @@ case_nccl_of_one() {
 	job a absent 4
 	ct stuck -p "$RANK_3" --over 0.3
 	ok_rc 4
-	expect "what is absent" "$(communicators | head -n 2)" "$(head -n 2 <<< "$ABSENT")"
+	expect "what is absent" "$(communicators | head -n 2)" "$(head -n 2 <<< "$NOT_ARRIVED")"
 	expect "last line" "$(tail -n 1 "$T/out")" "no thread inside a CUDA call for more than 300ms"
 	job_ends a
 }
@@ -141,7 +141,7 @@ case_nccl_merge() {
 	expect "ranks" "$(grep -c '"type":"communicator"' "$T/a.json") $(grep -c '' "$T/b.json")" "2 2"
 	ct stuck --merge "$T/a.json" "$T/b.json"
 	ok_rc 4
-	expect "what is absent" "$(communicators | head -n 2)" "$(head -n 2 <<< "$ABSENT")"
+	expect "what is absent" "$(communicators | head -n 2)" "$(head -n 2 <<< "$NOT_ARRIVED")"
 	expect "where" "$(grep -c 'rank 3, absent: ranks, PID [0-9]*, on other' "$T/out")" 1
 	expect "last line" "$(tail -n 1 "$T/out")" "1 rank absent"
 	ct stuck --merge "$T/a.json"

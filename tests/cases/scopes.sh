@@ -170,6 +170,9 @@ case_scopes_recorded() {
 }
 
 case_scopes_wrong_lines() {
+	ct --domain nvtx -- "$RANGES" nested 1
+	ok_rc 2
+	says '--domain names what is no call of CUDA'
 	ct -e range -- "$RANGES" nested 1
 	ok_rc 2
 	says 'recorded with --layers nvtx'

@@ -121,7 +121,8 @@ static int of_layers(const struct line *l)
 
 	if (o->replay || o->export || o->command == OPTS_LIST || !missing)
 		return 0;
-	msg_error("-e names what is no call of CUDA and is recorded with --layers %s alone, by "
+	msg_error("-e or --domain names what is no call of CUDA and is recorded with --layers %s "
+		  "alone, by "
 		  "cudatrace and cudatrace record",
 		  api_layer_names[__builtin_ctz(missing)]);
 	return -EINVAL;
