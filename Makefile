@@ -184,7 +184,11 @@ demo:
 PROGRAM ?= cudatrace
 PAGES := README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE scripts/cuda_events.sh scripts/cuda_events.bt \
 	$(sort $(wildcard docs/*.md docs/*.py docs/*.json docs/internals/*.md docs/pictures/* deploy/*))
+# A page for each command, from the rows of its --help; what runs without a word has the large page.
+COMMANDS := $(filter-out trace,$(shell sed -n 's/^\tX.arg, [A-Z]*, \([a-z]*\),.*/\1/p' user/cli/options/commands.def))
+COMMAND_PAGES := $(COMMANDS:%=$(OUTPUT)/man/cudatrace-%.1)
 INSTALLED := docs/cudatrace.1:share/man/man1/cudatrace.1 \
+	$(foreach page,$(COMMAND_PAGES),$(page):share/man/man1/$(notdir $(page))) \
 	scripts/completions/cudatrace.bash:share/bash-completion/completions/cudatrace \
 	scripts/completions/_cudatrace:share/zsh/site-functions/_cudatrace \
 	scripts/completions/cudatrace.fish:share/fish/vendor_completions.d/cudatrace.fish \
@@ -192,6 +196,7 @@ INSTALLED := docs/cudatrace.1:share/man/man1/cudatrace.1 \
 
 # Most commands need no root: bin, not sbin, where 0.1.0 put it and where it would be found first.
 install: $(PROGRAM)
+	$(Q)scripts/gen_man.sh $(PROGRAM) $(OUTPUT)/man
 	install -D -m 0755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/cudatrace
 	rm -f $(DESTDIR)$(PREFIX)/sbin/cudatrace
 	$(Q)for file in $(INSTALLED); do \

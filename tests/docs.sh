@@ -71,6 +71,25 @@ same man-classes "$classes" "$(sed -n '/^The classes:/,/^\.It /p' "$page" | sed 
 same man-lists "$lists" "$(sed -n '/^\.It Fl e ,/,/^The classes:/p' "$page" | sed -nE 's/^\.Cm ([a-z]+)$/\1/p')"
 same man-commands "$commands" "$(sed -nE 's/^\.It Cm ([a-z]+).*/\1/p' "$page")"
 
+# The pages of the commands are made of --help: each has its options, and all of its words.
+pages=$(mktemp -d) || exit 1
+trap 'rm -rf "$pages"' EXIT
+scripts/gen_man.sh "$ct" "$pages" || not_ok man-pages "scripts/gen_man.sh fails"
+made=$(grep -vx check <<< "$commands")
+same man-pages "$made" "$(cd "$pages" && printf '%s\n' * | sed -E 's/^cudatrace-(.*)\.1$/\1/')"
+for command in $made; do
+	syntax "man-lint-$command" mandoc -T lint -W warning "$pages/cudatrace-$command.1"
+	same "man-options-$command" "$(options "$command")" "$(grep '^\.It ' "$pages/cudatrace-$command.1" | grep -oE 'Fl -?[A-Za-z][a-z-]*' | sed 's/^Fl /-/')"
+	command -v mandoc > /dev/null || continue
+	lost=$(comm -23 <("$ct" "$command" --help | sed -E 's/^(Usage|Options|Examples)://' | tr -s ' \t' '\n' | sed -E 's/:$//' | sort -u) \
+		<(mandoc -T ascii -O width=300 "$pages/cudatrace-$command.1" | col -bx | tr -s ' \t' '\n' | sed -E 's/:$//' | sort -u))
+	if [ -z "$lost" ]; then
+		echo "ok man-words-$command"
+	else
+		not_ok "man-words-$command" "words of --help that the page has not: $(tr '\n' ' ' <<< "$lost")"
+	fi
+done
+
 syntax bash-syntax bash -n "$bash"
 # complete WORDS...: what bash offers for the last of them.
 complete_words() {

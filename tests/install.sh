@@ -33,11 +33,16 @@ for prefix in /usr/local /usr; do
 	fi
 	pages=$(printf 'share/doc/cudatrace/%s\n' README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE \
 		scripts/cuda_events.sh scripts/cuda_events.bt docs/*.md docs/*.py docs/*.json docs/internals/*.md docs/pictures/* deploy/*)
+	commands=$(./cudatrace --help | sed -nE 's|^       cudatrace ([a-z]+) .*|\1|p' | grep -vx check)
 	want="bin/cudatrace
 share/bash-completion/completions/cudatrace
 $(sort <<< "$pages")
 share/fish/vendor_completions.d/cudatrace.fish
-share/man/man1/cudatrace.1
+$({
+		echo share/man/man1/cudatrace.1
+		# shellcheck disable=SC2086 # words
+		printf 'share/man/man1/cudatrace-%s.1\n' $commands
+	} | sort)
 share/zsh/site-functions/_cudatrace"
 	got=$(cd "$root" && find . -type f | sed 's|^\./||' | sort)
 	check "install-$prefix-files" "installed: ${got//$'\n'/ }" test "$got" = "$want"
