@@ -71,6 +71,7 @@ static void frames(int fd)
 	struct objects *objects = objects_open();
 	struct object *o = objects ? objects_file(objects, fd, "/fuzz") : NULL;
 
+	objects_in_place = true;
 	for (int i = 0; o && i < LOOKS; i++) {
 		struct symbols_place places[SYMBOLS_MAX];
 		uint64_t address;

@@ -626,6 +626,7 @@ static int ask(int fd, const char *path, uint64_t begin, uint64_t end)
 	struct object *o = objects_file(objects, fd, path);
 	int named = 0;
 
+	objects_in_place = true;
 	for (uint64_t at = begin; o && at < end; at += 1 + (end - begin) / 40) {
 		struct symbols_place places[SYMBOLS_MAX];
 		uint64_t address;
@@ -647,6 +648,7 @@ static int ask(int fd, const char *path, uint64_t begin, uint64_t end)
 	}
 	object_release(o);
 	objects_close(objects);
+	objects_in_place = false;
 	return named;
 }
 

@@ -343,6 +343,7 @@ bool object_has_dwarf(struct object *o)
 /* ---- tasks ---- */
 
 void (*objects_begins)(void);
+bool objects_in_place;
 
 static void run(struct bounded_job *job)
 {
@@ -440,7 +441,7 @@ bool object_do(struct object *o, void (*task)(struct object *, void *args), void
 	say(o); /* it may have been given back */
 	o->task = task;
 	/* an image is in our memory, and small */
-	if (o->fd >= 0 && room_for(o, size)) {
+	if (o->fd >= 0 && !objects_in_place && room_for(o, size)) {
 		memcpy(o->args, args, size);
 		err = lend(o);
 	}

@@ -71,6 +71,8 @@ bool object_do(struct object *, void (*task)(struct object *, void *args), void 
 
 /* A worker calls it when it begins a task. NULL, except in tests. */
 extern void (*objects_begins)(void);
+/* Tasks are run without a worker, so that a crash is seen: for tests and fuzzing of damaged files. */
+extern bool objects_in_place;
 
 /* Returns libdwfl's module, at bias 0: addresses are the linked ones. NULL: the file cannot be read
  * (reported once). */
