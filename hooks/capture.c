@@ -20,14 +20,13 @@
 #include <unistd.h>
 
 #include "counts.h"
+#include "reach.h"
 #include "ring.h"
 #include "sys.h"
 
 #define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY */
 #define PAGE 4096
-/* The wanted address of the area. The area must not lie where the functions' jumps land, which is
- * within 2 GiB of the libraries. */
-#define FAR_AWAY ((void *)0x200000000000)
+#define LOOK_AT 64 /* blocks, before another one is made accessible */
 
 static struct ct_spec specs[CT_MAX_FUNCS];
 static struct ct_config config;
@@ -46,6 +45,8 @@ static pid_t own_pid;
 
 static __thread struct hooks_thread *self __attribute__((tls_model("initial-exec")));
 static __thread __u64 self_generation __attribute__((tls_model("initial-exec")));
+/* the bytes of its ring, which may be other than those of the next area's rings */
+static __thread __u64 self_ring __attribute__((tls_model("initial-exec")));
 
 static __u64 now(void)
 {
@@ -125,16 +126,16 @@ static int read_bytes(const struct ct_read *r, void *to, __u64 n, __u64 from)
  * or is missing as it would be on the kernel side. */
 static bool put(struct hooks_thread *t, const struct ct_hdr *h, __u64 size)
 {
+	__u64 ring = self_ring, tag_at;
 	struct ct_hdr *to;
-	__u64 tag_at;
 
 	size = (size + 7) & ~7ULL;
-	to = ring_take(t, ring_bytes, size, &tag_at);
+	to = ring_take(t, ring, size, &tag_at);
 	if (!to)
 		return false;
 	ring_copy(to, h, size);
 	to->size = (__u16)size;
-	ring_commit(t, ring_bytes, tag_at);
+	ring_commit(t, ring, tag_at);
 	return true;
 }
 
@@ -224,16 +225,14 @@ static void reads_whole(struct hooks_thread *t, struct hooks_call *f, __u32 when
 
 /* ---- threads ---- */
 
-static struct hooks_thread *take_block(void)
+/* One of so many blocks, of which some are looked at. */
+static struct hooks_thread *take_one_of(__u32 blocks, __u32 from, __u32 look_at)
 {
-	__u32 from = __atomic_load_n(&hint, __ATOMIC_RELAXED);
+	__u32 ring = (__u32)ring_bytes;
 
-	/* blocks that were given back are taken first: their memory is already present */
-	if (from >= threads_max)
-		from = 0;
-	for (__u32 n = 0; n < threads_max; n++) {
-		__u32 i = (from + n) % threads_max, none = HOOKS_FREE;
-		struct hooks_thread *t = hooks_block(area, i, (__u32)ring_bytes);
+	for (__u32 n = 0; n < look_at && n < blocks; n++) {
+		__u32 i = (from + n) % blocks, none = HOOKS_FREE;
+		struct hooks_thread *t = hooks_block(area, i, ring);
 
 		if (__atomic_load_n(&t->owner, __ATOMIC_RELAXED) != HOOKS_FREE ||
 		    !__atomic_compare_exchange_n(&t->owner, &none, HOOKS_USED, 0, __ATOMIC_ACQ_REL,
@@ -253,6 +252,23 @@ static struct hooks_thread *take_block(void)
 		return t;
 	}
 	return NULL;
+}
+
+/* Blocks that were given back are taken first, where they are soon found: their memory is already
+ * present. */
+static struct hooks_thread *take_block(void)
+{
+	__u32 n = reach_blocks(), from = __atomic_load_n(&hint, __ATOMIC_RELAXED);
+	struct hooks_thread *t;
+
+	for (;;) {
+		t = take_one_of(n, from, LOOK_AT);
+		if (t)
+			return t;
+		if (reach_more_blocks(n + 1))
+			return take_one_of(n, 0, n);
+		from = n++;
+	}
 }
 
 /* Before the thread's first call, and before the first after a thread was renamed. */
@@ -286,6 +302,7 @@ static struct hooks_thread *thread_get(void)
 		__atomic_store_n(&t->owner, HOOKS_FREE, __ATOMIC_RELEASE);
 		return self;
 	}
+	self_ring = ring_bytes;
 	self = t;
 	self_generation = generation;
 	if (!t)
@@ -527,8 +544,9 @@ static int make_alive(void)
 int capture_open(int fd, const struct hooks_start *s)
 {
 	size_t bytes = hooks_area_bytes(s->threads, s->ring_bytes, s->cells);
-	int fixed = area && area_bytes >= bytes ? MAP_FIXED : 0;
+	bool fixed = area && area_bytes >= bytes;
 	void *at;
+	int err;
 
 	if (!s->threads || s->threads > HOOKS_THREADS_MAX || s->ring_bytes < PAGE ||
 	    s->ring_bytes & (s->ring_bytes - 1) || s->cells > HOOKS_CELLS ||
@@ -537,12 +555,17 @@ int capture_open(int fd, const struct hooks_start *s)
 	if (make_alive())
 		return -ENOMEM;
 	/* replaces the area of an earlier attach, to which a thread may still be writing */
-	at = mmap(fixed ? area : FAR_AWAY, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | fixed, fd,
-		  0);
+	at = reach_map(fixed ? area : NULL, bytes, fd);
 	if (at == MAP_FAILED)
 		return -errno;
 	/* much of it is never touched: a core dump would make all of it */
 	madvise(at, bytes, MADV_DONTDUMP);
+	err = reach_begin(at, s);
+	if (err) {
+		if (!fixed)
+			munmap(at, bytes);
+		return err;
+	}
 	area = at;
 	if (!fixed)
 		area_bytes = bytes;
@@ -568,8 +591,7 @@ void capture_close(void)
 	*alive = 0;
 	/* the shared memory is unmapped; a thread that still writes writes into private pages that
 	 * nobody reads */
-	mmap(area, area_bytes, PROT_READ | PROT_WRITE,
-	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	reach_map(area, area_bytes, -1);
 }
 
 void capture_forget(void)
@@ -579,6 +601,7 @@ void capture_forget(void)
 
 void capture_sandboxed(void)
 {
+	reach_ahead();
 	__atomic_store_n(&sandboxed, true, __ATOMIC_SEQ_CST);
 }
 

@@ -6,6 +6,7 @@
 #include "counts.h"
 
 #include "held.h"
+#include "reach.h"
 #include "ring.h"
 
 static struct hooks_area *area;
@@ -59,7 +60,7 @@ static __u32 take_cell(struct hooks_thread *t)
 		if (__atomic_load_n(&area->cells, __ATOMIC_RELAXED) > ncells - HOOKS_CHUNK)
 			return ncells;
 		n = __atomic_fetch_add(&area->cells, HOOKS_CHUNK, __ATOMIC_RELAXED);
-		if (n > ncells - HOOKS_CHUNK)
+		if (n > ncells - HOOKS_CHUNK || reach_more_cells(n + HOOKS_CHUNK))
 			return ncells;
 		/* if a signal's handler has just taken a chunk too, this one stays unused */
 		if (ring_swap(&t->chunk, &was, n | (__u64)(n + HOOKS_CHUNK) << 32))
@@ -76,7 +77,7 @@ static struct ct_entry *make_cell(struct hooks_thread *t, __u64 *list,
 	struct ct_entry *e;
 	__u64 head;
 
-	if (i >= ncells)
+	if (i >= reach_cells())
 		return NULL;
 	e = &cells[i];
 	e->key.start = key->start;
@@ -97,9 +98,9 @@ static inline struct ct_entry *cell_of(struct hooks_thread *t, const struct ct_t
 {
 	const __u64 *want = (const __u64 *)key;
 	__u64 hash = (want[1] ^ want[2] << 13) * 0x9e3779b97f4a7c15ULL;
-	__u64 *list = (__u64 *)t->lists + (hash >> 54);
+	__u64 *list = (__u64 *)t->lists + (hash >> 54), reached = reach_cells();
 
-	for (__u64 i = *list; i && i <= ncells; i = cells[i - 1].pad) {
+	for (__u64 i = *list; i && i <= reached; i = cells[i - 1].pad) {
 		const __u64 *have = (const __u64 *)&cells[i - 1].key;
 
 		if (have[1] == want[1] && have[2] == want[2])

@@ -167,6 +167,33 @@ case_hooks_sandboxed() {
 	done
 }
 
+# A program that locks its memory does not get all of the shared memory made present, be it for records or for counts; not even where
+# that is attached to it later, or after it was attached to another time.
+case_hooks_locked() {
+	with_hooks
+	ct --source=hooks --ring-size 256K -o "$T/rows" -- "$CALLS" locked 12
+	ok_rc
+	expect "rows" "$(grep -c cudaStreamQuery "$T/rows")" 12
+	little_present "$T/out"
+	ct stat --source=hooks --hist --json -o "$T/stat.json" -- "$CALLS" locked 12
+	ok_rc
+	expect "the calls that were counted" "$(stat_of cudaStreamQuery calls)" 12
+	little_present "$T/out"
+	target a locked 12
+	ct stat --source=hooks --hist --json -o "$T/stat.json" -d 0.2 -p "$PID_a"
+	attach --source=hooks --ring-size 256K -p "$PID_a"
+	go a
+	stop a
+	finish
+	ok_rc
+	expect_rows cudaStreamQuery 12
+	little_present "$T/a.out"
+}
+# little_present FILE: what the program says of itself
+little_present() {
+	[ "$(awk '/VmRSS/ { print $2 }' "$1")" -lt 100000 ] || fail "present: $(cat "$1")"
+}
+
 # Without root, without BPF, and with a seccomp filter that knows neither.
 case_hooks_without_root() {
 	with_hooks
@@ -337,13 +364,14 @@ case_hooks_killed_in_call() {
 	STANDIN_BLOCK=cudaStreamQuery:$T/go "$CUDATRACE" --source=hooks -o "$T/rows" -- "$CALLS" queries 2 > /dev/null 2> "$T/err" &
 	CT=$!
 	wait_for 5 in_call
-	pkill -KILL -P "$CT"
+	pkill -KILL -P "$CT" -x calls
 	wait_for 5 ended "$CT"
 	expect "unfinished rows" "$(grep -c -E 'cudaStreamQuery .*<unfinished \.\.\.>' "$T/rows")" 1
 }
+# The program is in the call that waits; cudatrace has other children too.
 in_call() {
 	local child
-	child=$(pgrep -P "$CT") && [ -n "$child" ] && grep -q -E '^(230|35|270|7|271|23) ' "/proc/$child/syscall"
+	child=$(pgrep -P "$CT" -x calls) && [ -n "$child" ] && grep -q -E '^(230|35|270|7|271|23) ' "/proc/$child/syscall"
 }
 
 # Everything that is not in the table came from the ring, or is counted.

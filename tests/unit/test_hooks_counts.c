@@ -6,12 +6,15 @@
  */
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../hooks/capture.h"
 #include "../../hooks/held.h"
+#include "../../hooks/reach.h"
 #include "../../user/source/agent/agent_process.h"
 #include "../../user/source/agent/agent_tids.h"
 #include "../../user/source/hooks/hooks_counts.h"
@@ -21,7 +24,7 @@
 #define BLOCKS 64u
 #define THREADS 4
 #define CALLS 20000
-#define TALLIES 32
+#define TALLIES 96
 
 static int row_malloc, row_free, row_get, row_copy, row_launch, row_sync;
 static struct agent_tids *tids;
@@ -490,6 +493,108 @@ static void test_hostile_cells(void)
 	}
 }
 
+/* ---- what is accessible ---- */
+
+static bool is_accessible(const void *at)
+{
+	char byte;
+	struct iovec to = { &byte, 1 }, from = { (void *)at, 1 };
+
+	return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 1;
+}
+
+static struct hooks_start start_with(uint32_t ring_bytes, uint32_t cells)
+{
+	return (struct hooks_start){ .threads = 64, .ring_bytes = ring_bytes, .cells = cells };
+}
+
+static void *map_anew(void *over, size_t bytes, int fd, const struct hooks_start *s)
+{
+	void *at = reach_map(over, bytes, fd);
+
+	CHECK(at != MAP_FAILED && !reach_begin(at, s));
+	return at;
+}
+
+/* Parts of an area become accessible when they are asked for, and stay so in what replaces it. */
+static void test_accessible(void)
+{
+	struct hooks_start s = start_with(65536, 8192), other = start_with(4096, 0);
+	size_t bytes = hooks_area_bytes(s.threads, s.ring_bytes, s.cells);
+	int fd = memfd_create("area", 0);
+	char *at, *block, *lists;
+	struct ct_entry *cells;
+
+	CHECK(fd >= 0 && !ftruncate(fd, (off_t)bytes));
+	at = map_anew(NULL, bytes, fd, &s);
+	cells = hooks_cells(at, s.threads, s.ring_bytes);
+	block = (char *)hooks_block(at, 8, s.ring_bytes);
+	lists = (char *)hooks_lists(at, 8, s.threads, s.ring_bytes);
+	CHECK(is_accessible(at) && !is_accessible(block) && !is_accessible(lists));
+	CHECK(is_accessible(cells) && !is_accessible(cells + 2048));
+	CHECK(reach_blocks() < 9 && reach_cells() < 2049);
+
+	CHECK(!reach_more_blocks(9) && !reach_more_cells(2049));
+	CHECK_EQ(9, reach_blocks());
+	CHECK(reach_cells() >= 2049 && reach_cells() < 8192);
+	CHECK(is_accessible(block + hooks_block_bytes(s.ring_bytes) - 1) && is_accessible(lists));
+	CHECK(is_accessible(cells + 2048) && is_accessible(hooks_extras(cells, s.cells) + 2048));
+	CHECK(!is_accessible(hooks_block(at, 9, s.ring_bytes)));
+	CHECK(!is_accessible(cells + reach_cells()));
+	CHECK(!is_accessible(hooks_extras(cells, s.cells) + reach_cells()));
+	CHECK(!reach_more_cells(8192) && reach_more_cells(8193) && reach_more_blocks(65));
+	CHECK_EQ(8192, reach_cells());
+
+	/* the end, then an area of another layout, and of the same */
+	CHECK(reach_map(at, bytes, -1) == at);
+	CHECK(reach_more_blocks(10) && reach_more_cells(1));
+	CHECK_EQ(0, reach_blocks());
+	CHECK_EQ(0, reach_cells());
+	CHECK(is_accessible(block) && is_accessible(lists) && is_accessible(cells + 8191));
+	CHECK(!is_accessible(hooks_block(at, 9, s.ring_bytes)));
+	map_anew(at, bytes, fd, &other);
+	CHECK(!reach_more_blocks(64) && reach_more_cells(1));
+	CHECK(is_accessible(hooks_block(at, 63, other.ring_bytes)));
+	CHECK(is_accessible(block) && is_accessible(cells + 8191));
+	for (uint32_t bytes_each = 8192; bytes_each < 65536; bytes_each *= 2) {
+		other = start_with(bytes_each, 1024);
+		map_anew(at, bytes, fd, &other);
+		CHECK(!reach_more_blocks(20) && !reach_more_cells(1024));
+		map_anew(at, bytes, fd, &s);
+		CHECK(is_accessible(hooks_block(at, 19, bytes_each)));
+		CHECK(is_accessible(hooks_lists(at, 19, other.threads, bytes_each)));
+		CHECK(is_accessible(block) && is_accessible(lists) && is_accessible(cells + 8191));
+	}
+	munmap(at, bytes);
+	close(fd);
+}
+
+/* More threads and kinds of calls than are accessible at the begin. */
+static void *one_thread(void *arg)
+{
+	uint64_t args[HOOK_ARGS] = { 0 };
+	struct hook_frame f;
+
+	if (begin(&f, row_get, 1, 0x1000, args))
+		capture_leaves(&f, 0);
+	return arg;
+}
+static void test_more_than_at_begin(void)
+{
+	struct seen s;
+
+	set_up((struct ct_config){ .count_by = CT_BY_THREAD });
+	for (uint32_t i = 0; i < BLOCKS; i++) {
+		pthread_t t;
+
+		CHECK(!pthread_create(&t, NULL, one_thread, NULL) && !pthread_join(t, NULL));
+	}
+	CHECK_EQ(BLOCKS, reach_blocks());
+	s = read_counts();
+	CHECK_EQ(BLOCKS, s.n);
+	tear_down();
+}
+
 static int row(const char *symbol)
 {
 	bool per_thread;
@@ -521,6 +626,9 @@ int main(void)
 	RUN(test_signals);
 	RUN(test_processes);
 	RUN(test_hostile_cells);
+	RUN(test_more_than_at_begin);
+	/* last: it takes the place of the area of the others */
+	RUN(test_accessible);
 	agent_tids_close(tids);
 	return unit_end();
 }

@@ -249,6 +249,21 @@ static void mode_thread_exec(void)
 	pthread_join(t, NULL);
 }
 
+/* All memory locked, also what is mapped from here on. Prints how much is present. */
+static void mode_locked(void)
+{
+	char line[128];
+	FILE *f;
+
+	if (mlockall(MCL_CURRENT | MCL_FUTURE))
+		exit(1);
+	queries(arg(0));
+	f = fopen("/proc/self/status", "r");
+	while (f && fgets(line, sizeof(line), f))
+		if (!strncmp(line, "VmRSS:", 6))
+			fputs(line, stdout);
+}
+
 static void mode_status(void)
 {
 	queries(1);
@@ -570,6 +585,7 @@ static const struct {
 	{ "fork", mode_fork },
 	{ "exec", mode_exec },
 	{ "thread-exec", mode_thread_exec },
+	{ "locked", mode_locked },
 	{ "status", mode_status },
 	{ "kill", mode_kill },
 	{ "signal", mode_signal },
