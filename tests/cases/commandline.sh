@@ -41,6 +41,8 @@ merge -o - R R                            | -o              | give a name
 merge -o R R R                            | R               | give another name
 export --to csv -o R R                    | R               | give another name
 export --to nsys-sqlite -o - R            | -o              | give a name
+replay --compact --format json R          | --compact       | is for the table: leave it out
+replay -c --compact R                     | -c              | leave out --compact
 replay -o R R                             | R               | give another name
 stat --save R R                           | R               | give another name
 mem --html R R                            | R               | give another name

@@ -190,3 +190,64 @@ case_output_links() {
 	ct replay -o "$T/nowhere/" "$r"
 	ok_rc 1
 }
+
+# --compact: the rows of recordings, and into a pipe and a file nothing is cut or colored.
+case_output_compact() {
+	local name
+	for name in calls newer; do
+		ct replay --compact "tests/traces/$name.ctrace"
+		ok_rc
+		cmp "$T/out" "$ROOT/tests/golden/compact_$name.txt" || fail "$name: other rows than tests/golden/compact_$name.txt"
+		ct replay --compact -o "$T/rows" "tests/traces/$name.ctrace"
+		cmp "$T/rows" "$ROOT/tests/golden/compact_$name.txt" || fail "$name: a file has other rows"
+	done
+	# live: the name is that of the command line
+	ct --compact -- "$CALLS" queries 2
+	ok_rc
+	grep -qE "^ *[0-9.]+ ${CALLS##*/} +[0-9]+ +[0-9.]+[nmu]?s. cudaStreamQuery " "$T/err" || fail "no row as it should be: $(head -n 5 "$T/err")"
+	! grep -q 'returned=0' "$T/err" || fail "it says that a call succeeded"
+}
+
+# On a terminal a row is not wider than it, and what failed is red; not with -o, and no color with NO_COLOR.
+case_output_compact_terminal() {
+	python3 - "$CUDATRACE" "$ROOT/tests/traces/two.ctrace" << 'END' || fail "see above"
+import fcntl, os, re, struct, subprocess, sys, termios
+program, trace = sys.argv[1:]
+COLUMNS = 70
+def rows(*words, **more):
+    """What a terminal of COLUMNS gets to see, as lines."""
+    master, slave = os.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
+    env = {**{k: v for k, v in os.environ.items() if k != "NO_COLOR"}, "TERM": "xterm", **more}
+    p = subprocess.Popen([program, "replay", *words, trace], stdin=subprocess.DEVNULL, stdout=slave, stderr=subprocess.DEVNULL, env=env)
+    os.close(slave)
+    data = b""
+    while True:
+        try:
+            part = os.read(master, 65536)
+        except OSError:  # the other side is closed
+            break
+        if not part:
+            break
+        data += part
+    os.close(master)
+    assert p.wait() == 0, p.returncode
+    return data.decode().replace("\r\n", "\n").splitlines()
+def bare(lines):
+    return [re.sub("\033\\[[0-9]*m", "", line) for line in lines]
+piped = subprocess.run([program, "replay", "--compact", trace], capture_output=True, check=True, env={**os.environ, "TERM": "xterm"}).stdout.decode()
+assert "\033" not in piped
+want = [line if len(line) <= COLUMNS else line[:COLUMNS - 1] + ">" for line in piped.splitlines()]
+got = rows("--compact")
+assert bare(got) == want, [pair for pair in zip(bare(got), want) if pair[0] != pair[1]][:3]
+assert any(line.endswith(">") for line in want) and any(len(line) < COLUMNS for line in want)
+red = [line for line in got if "\033[31mreturned=" in line]
+assert red and all("returned=2 (cuda" in line for line in red), red
+assert all(line.count("\033[31m") == line.count("\033[0m") for line in got)
+assert rows("--compact", NO_COLOR="1") == want
+assert rows("--compact", TERM="dumb") == want
+# nothing is cut without --compact, and with -o
+assert bare(rows("--compact", "-o", "-")) == piped.splitlines()
+assert any(len(line) > COLUMNS for line in bare(rows()))
+END
+}

@@ -213,8 +213,12 @@ static void test_formats(void)
 	struct sink_opts iso = { .time = SINK_TIME_ISO,
 				 .realtime_offset_ns = 1700000000000000000,
 				 .color = true };
+	struct sink_opts compact = { .compact = true },
+			 wide = { .compact = true, .color = true, .tid = true, .enter_exit = true };
 
 	golden("table.txt", &sink_table, &plain);
+	golden("table_compact.txt", &sink_table, &compact);
+	golden("table_compact_wide.txt", &sink_table, &wide);
 	golden("table_tid_us.txt", &sink_table, &tid);
 	golden("table_iso_color.txt", &sink_table, &iso);
 	golden("table_enter_exit.txt", &sink_table, &enter);

@@ -54,6 +54,8 @@ struct sink_opts {
 	/* show a TID column; outputs that add up stacks have a frame for each thread */
 	bool tid;
 	bool color;
+	bool compact;	 /* the table: rows for people at a terminal, table_compact.h */
+	bool fit;	 /* where the output is a terminal, no row is wider than it */
 	bool enter_exit; /* two rows for each call */
 	bool nested;	 /* indent by depth */
 	/* show for how long calls have been under way instead of when they began */

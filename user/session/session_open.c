@@ -27,11 +27,12 @@ static uint64_t count_forgets(void *ctx)
 }
 
 /* Files for other programs, and data that is pushed to them, describe a process by more than its
- * name. */
+ * name; --compact takes the name from the command line. */
 static bool wants_info(const struct opts *o)
 {
-	return !o->replay && (o->otlp || (o->format->flags & SINKS_EXPORT &&
-					  !(o->format->flags & (SINKS_ROWS | SINKS_FOLDS))));
+	return !o->replay && (o->otlp || o->compact ||
+			      (o->format->flags & SINKS_EXPORT &&
+			       !(o->format->flags & (SINKS_ROWS | SINKS_FOLDS))));
 }
 
 static int open_stages(struct session *s)

@@ -68,6 +68,8 @@ static void fill_opts(struct session *s)
 		.time = o->time,
 		.tid = o->tid_column,
 		.color = want_color(s),
+		.compact = o->compact,
+		.fit = o->compact && !o->output,
 		.enter_exit = o->enter_exit,
 		.nested = o->nested,
 		.counts = o->counts || o->counts_only,

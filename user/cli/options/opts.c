@@ -446,6 +446,11 @@ static const struct option_row before[] = {
 	{ 't', "time-of-day", NULL, CONST(time, SINK_TIME_ISO), ROWS, NULL, "the same as --time iso" },
 	{ 0, "tid", NULL, FLAG(tid_column), PRINTS | OPTS_EXPORT, NULL,
 	  "a column with the thread; in folded, flame and speedscope a frame for each thread" },
+	{ 0, "compact", NULL, FLAG(compact), ROWS, NULL,
+	  "shorter rows for people: columns as wide as they must be, the name of the command line,\n"
+	  "how long a call took (with ! from 10ms on) before its arguments, short sizes, results\n"
+	  "only of calls that failed; on a terminal a row is not wider than it",
+	  RULES(EXCLUDES("count-only", "-c prints no rows: leave out --compact")) },
 	{ 'c', "count-only", NULL, FLAG(counts_only), ROWS, NULL, "no rows: counts and times by function at the end",
 	  RULES(EXCLUDES("enter-exit", "-c prints no rows: leave out --enter-exit"),
 		EXCLUDES("unfinished", "-c prints no rows: leave out --unfinished"),

@@ -78,7 +78,7 @@ struct opts {
 	const struct sinks_row *format;
 	enum sink_time time;
 	enum sink_weight weight;
-	bool tid_column;
+	bool tid_column, compact;
 	enum opts_color color;
 	bool counts, counts_only;
 	const char *otlp;      /* address to push spans to, or "env"; NULL: off */

@@ -387,6 +387,8 @@ static int of_forms(const struct line *l)
 	bool spans = o->otlp || o->format->flags & SINKS_SPANS,
 	     trace = o->command & (OPTS_TRACE | OPTS_FOLDED);
 	const struct rule rules[] = {
+		{ o->compact, !(o->format->flags & SINKS_ROWS && o->format->flags & SINKS_TEXT),
+		  "--compact is for the table: leave it out" },
 		{ is_given(l, "weight"), !folds,
 		  "--weight is what a stack weighs, and %s adds none up: give folded, flame or "
 		  "speedscope" },

@@ -15,7 +15,8 @@
  *   1234.140   my_cuda_app     12345      [memcpy HtoD]        size=1048576 bytes,
  *              bandwidth=24.8 GB/s, src=pinned, ..., 42.3us
  *
- * Nothing that the target wrote reaches the terminal raw. Knows no function by name.
+ * --compact: table_compact.h. Nothing that the target wrote reaches the terminal raw. Knows no
+ * function by name.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -32,6 +33,7 @@
 #include "../sink.h"
 #include "table_groups.h"
 #include "../table_text.h"
+#include "table_compact.h"
 #include "table_values.h"
 
 #define TIME_WIDTH 10
@@ -67,6 +69,8 @@ struct table {
 	struct table_groups *groups;
 	struct text made, below, key; /* the row at work is made there */
 	size_t event_at;	      /* where in the row EVENT begins */
+	struct compact compact;	      /* with opts->compact */
+	int columns;		      /* rows are cut to so many; 0: they are not */
 };
 
 /* ---- columns ---- */
@@ -96,21 +100,22 @@ static int time_width(const struct sink_opts *o)
 					 : TIME_ISO_WIDTH;
 }
 
-static char *put_time(struct table *t, const struct sink_opts *o, char *p, uint64_t at_ns)
+static char *put_time_text(struct table *t, const struct sink_opts *o, char *p, uint64_t at_ns)
 {
 	/* a call that was under way when the trace began */
 	uint64_t ns = at_ns > o->start_ns ? at_ns - o->start_ns : 0;
-	char *begin = p;
 
-	if (o->time == SINK_TIME_ISO) {
-		p = put_iso(t, p, at_ns + o->realtime_offset_ns);
-	} else {
-		if (o->time == SINK_TIME_MS)
-			ns /= 1000;
-		p = put_char(put_u64(p, ns / 1000), '.');
-		p = put_3digits(p, (unsigned int)(ns % 1000));
-	}
-	return put_char(put_pad(p, begin, time_width(o)), ' ');
+	if (o->time == SINK_TIME_ISO)
+		return put_iso(t, p, at_ns + o->realtime_offset_ns);
+	if (o->time == SINK_TIME_MS)
+		ns /= 1000;
+	p = put_char(put_u64(p, ns / 1000), '.');
+	return put_3digits(p, (unsigned int)(ns % 1000));
+}
+
+static char *put_time(struct table *t, const struct sink_opts *o, char *p, uint64_t at_ns)
+{
+	return put_char(put_pad(put_time_text(t, o, p, at_ns), p, time_width(o)), ' ');
 }
 
 /* A process's name as it may stand in a column: what could steer a terminal becomes '?'. Width
@@ -158,13 +163,77 @@ static const struct proc_text *proc_text(struct table *t, const struct process *
 	return e;
 }
 
+/* A number in a column of --compact. */
+static char *put_compact_u64(struct table *t, char *p, enum compact_column column, uint64_t v)
+{
+	char text[PUT_U64_MAX];
+
+	return compact_cell(&t->compact, p, column, text, (size_t)(put_u64(text, v) - text), false);
+}
+
+/* How long it took, where that is known and not said in words; only calls are slow. */
+static char *put_compact_took(struct table *t, const struct sink_opts *o, char *p,
+			      const struct ct_hdr *h)
+{
+	const struct ct_foreign *f = (const struct ct_foreign *)h;
+	bool call = h->kind == CT_CALL || (h->kind == CT_FOREIGN && f->kind == CT_CALL);
+	uint64_t ns = h->end_ns > h->start_ns ? h->end_ns - h->start_ns : 0;
+	bool known = ns;
+
+	if (call)
+		known = !(h->flags & (CT_F_UNFINISHED | CT_F_NO_RETURN | CT_F_BEFORE));
+	else if (h->kind == CT_SCOPE_END)
+		known = !(((const struct ct_scope *)h)->flags &
+			  (CT_SCOPE_UNPAIRED | CT_SCOPE_UNFINISHED)) &&
+			((const struct ct_scope *)h)->kind != CT_SCOPE_MARK;
+	else if (h->kind == CT_ENTER || h->kind == CT_FOREIGN)
+		known = false;
+	if (!known) /* with the place of the mark */
+		return put_char(compact_cell(&t->compact, p, COMPACT_TOOK, "", 0, false), ' ');
+	return compact_took(&t->compact, p, ns, call && ns >= COMPACT_SLOW_NS, o->color);
+}
+
+static void put_compact_columns(struct table *t, const struct sink_opts *o, const struct event *ev,
+				uint64_t at_ns, const char *what, int depth)
+{
+	const struct process *proc = ev->proc;
+	char time[64], event[256], *p = t->w.p, *end = event;
+	size_t n = (size_t)(put_time_text(t, o, time, at_ns) - time);
+	const char *name;
+
+	p = compact_cell(&t->compact, p, COMPACT_TIME, time, n, true);
+	name = compact_process(proc, &n);
+	/* what is of no process is the machine's */
+	p = proc->pid ? compact_name(&t->compact, p, COMPACT_PROCESS, name, n)
+		      : compact_cell(&t->compact, p, COMPACT_PROCESS, "-", 1, false);
+	p = proc->pid ? put_compact_u64(t, p, COMPACT_PID, proc->shown_pid)
+		      : compact_cell(&t->compact, p, COMPACT_PID, "-", 1, false);
+	if (o->tid) {
+		name = about_thread(ev) ? about_thread(ev) : "-";
+		p = put_compact_u64(t, p, COMPACT_TID, about_tid(ev));
+		p = compact_name(&t->compact, p, COMPACT_THREAD, name, strlen(name));
+	}
+	p = put_compact_took(t, o, p, ev->rec);
+	for (int i = 0; o->nested && i < depth && i < 16; i++)
+		end = put_lit(end, "  ");
+	n = strnlen(what, sizeof(event) - 64);
+	end = put_mem(end, what, n);
+	t->w.p = compact_cell(&t->compact, p, COMPACT_EVENT, event, (size_t)(end - event), false);
+}
+
 /* Everything before DETAILS; `what` stands under EVENT, indented by depth. */
 static void put_columns(struct table *t, const struct sink_opts *o, const struct event *ev,
 			uint64_t at_ns, const char *what, int depth)
 {
-	const struct proc_text *proc = proc_text(t, ev->proc);
-	char *p = o->stuck ? t->w.p : put_time(t, o, t->w.p, at_ns), *begin;
+	const struct proc_text *proc;
+	char *p, *begin;
 
+	if (o->compact) {
+		put_compact_columns(t, o, ev, at_ns, what, depth);
+		return;
+	}
+	proc = proc_text(t, ev->proc);
+	p = o->stuck ? t->w.p : put_time(t, o, t->w.p, at_ns);
 	p = put_mem(p, proc->text, proc->len);
 	if (o->tid) {
 		begin = p;
@@ -262,9 +331,10 @@ enum part { PART_ALL, PART_INPUTS, PART_OUTPUTS };
 
 /* Arguments and outputs, separated by commas. An output that is not there, and what the table
  * gives no label to, is left out. */
-static bool put_fields(struct row *w, const struct field *f, int n, const struct named *k,
-		       bool per_thread, enum part part)
+static bool put_fields(struct table *t, const struct field *f, int n, const struct named *k,
+		       bool per_thread, enum part part, bool compact)
 {
+	struct row *w = &t->w;
 	bool any = k->field && k->bare, first = !any;
 	bool list[MAX_OPEN] = { false };
 	int skip = 0;
@@ -302,7 +372,7 @@ static bool put_fields(struct row *w, const struct field *f, int n, const struct
 			first = true;
 		} else if (f == k->field) {
 			row_mem(w, k->text->s, k->text->len);
-		} else {
+		} else if (!compact || !compact_value(w, f)) {
 			table_value(w, f, per_thread);
 		}
 	}
@@ -387,7 +457,7 @@ static void call_row(struct table *t, const struct sink_opts *o, const struct ev
 	int n = event_fields(ev, f, EVENT_MAX_FIELDS);
 	const struct field *ret = NULL;
 	struct named named = { NULL };
-	bool any = false;
+	bool any = false, led = false; /* led: a failure stands before the arguments */
 
 	t->entries |= entry;
 	put_call_columns(t, o, ev, exit_row ? c->h.end_ns : c->h.start_ns);
@@ -399,10 +469,23 @@ static void call_row(struct table *t, const struct sink_opts *o, const struct ev
 		named.text = kernel_text(t, o, ev->kernel);
 	if (!named.text)
 		named.field = NULL;
-	any = put_fields(&t->w, f, n, &named, per_thread,
+	if (ret && o->compact) {
+		led = api_failed(c);
+		if (led) {
+			put_result(t, o, c, ret);
+			t->w.p = put_lit(t->w.p, ", ");
+		}
+		if (led || (ret->type == FIELD_ERROR && !ret->absent && !ret->i))
+			ret = NULL;
+	}
+	any = put_fields(t, f, n, &named, per_thread,
 			 exit_row ? PART_OUTPUTS
 			 : entry  ? PART_INPUTS
-				  : PART_ALL);
+				  : PART_ALL,
+			 o->compact);
+	if (led && !any)
+		t->w.p -= 2;
+	any |= led;
 	row_room(&t->w, FIELD_ROOM);
 	if (any && (ret || (unfinished && !o->stuck)))
 		t->w.p = put_lit(t->w.p, ", ");
@@ -420,8 +503,9 @@ static void call_row(struct table *t, const struct sink_opts *o, const struct ev
 					 ev->number);
 			any = true;
 		}
-		t->w.p = table_duration(any || ret ? put_lit(t->w.p, ", ") : t->w.p,
-					c->h.end_ns - c->h.start_ns);
+		if (!o->compact)
+			t->w.p = table_duration(any || ret ? put_lit(t->w.p, ", ") : t->w.p,
+						c->h.end_ns - c->h.start_ns);
 	}
 	/* no row ends in spaces */
 	while (t->w.p > t->w.begin && t->w.p[-1] == ' ')
@@ -455,9 +539,11 @@ static void foreign_row(struct table *t, const struct sink_opts *o, const struct
 	if (f->kind == CT_CALL && f->h.flags & CT_F_UNFINISHED)
 		t->w.p = put_lit(t->w.p, ", <unfinished ...>");
 	else if (f->kind == CT_CALL && !(f->h.flags & CT_F_NO_RETURN))
-		t->w.p = table_duration(
-			put_lit(put_hex(put_lit(t->w.p, ", returned="), (uint64_t)f->ret), ", "),
-			f->h.end_ns - f->h.start_ns);
+		t->w.p = put_hex(put_lit(t->w.p, ", returned="), (uint64_t)f->ret);
+	else
+		return;
+	if (!o->compact && !(f->h.flags & CT_F_UNFINISHED))
+		t->w.p = table_duration(put_lit(t->w.p, ", "), f->h.end_ns - f->h.start_ns);
 }
 
 /* The text under EVENT for device work; NULL: the table does not show this kind. */
@@ -492,9 +578,9 @@ static void device_row(struct table *t, const struct sink_opts *o, const struct 
 		row_room(&t->w, FIELD_ROOM);
 		t->w.p = put_lit(t->w.p, ", ");
 	}
-	any |= put_fields(&t->w, f, n, &none, false, PART_ALL);
+	any |= put_fields(t, f, n, &none, false, PART_ALL, o->compact);
 	row_room(&t->w, FIELD_ROOM);
-	if (h->end_ns > h->start_ns && !o->stuck) /* there FOR has it */
+	if (h->end_ns > h->start_ns && !o->stuck && !o->compact) /* a column has it */
 		t->w.p = table_duration(any ? put_lit(t->w.p, ", ") : t->w.p,
 					h->end_ns - h->start_ns);
 }
@@ -519,14 +605,14 @@ static void scope_row(struct table *t, const struct sink_opts *o, const struct e
 	if (s->flags & CT_SCOPE_CUT)
 		t->w.p = put_lit(t->w.p, "...");
 	t->w.p = put_lit(t->w.p, ", ");
-	if (!put_fields(&t->w, f, n, &none, false, PART_ALL))
+	if (!put_fields(t, f, n, &none, false, PART_ALL, o->compact))
 		t->w.p -= 2;
 	row_room(&t->w, FIELD_ROOM);
 	if (s->flags & CT_SCOPE_UNPAIRED)
 		t->w.p = put_lit(t->w.p, ", the start of a range whose end is not known");
 	else if (s->flags & CT_SCOPE_UNFINISHED)
 		t->w.p = put_lit(t->w.p, ", <unfinished ...>");
-	else if (s->kind != CT_SCOPE_MARK)
+	else if (s->kind != CT_SCOPE_MARK && !o->compact)
 		t->w.p = table_duration(put_lit(t->w.p, ", "), s->h.end_ns - s->h.start_ns);
 }
 
@@ -586,6 +672,30 @@ static int hold_row(struct table *t, const struct sink *s, const struct event *e
 		       : table_groups_add(t->groups, &t->key, about_tid(ev), &t->made, &t->below);
 }
 
+/* The row of the event, with the lines of its stack below it. */
+static void put_event(struct table *t, const struct sink *s, const struct event *ev,
+		      const char *device)
+{
+	put_row(t, s, ev, device);
+	if (ev->stack)
+		put_stack(t, s->opts, ev->stack);
+}
+
+/* The same for a terminal: no line is wider than it. Returns 0 or -ENOMEM. */
+static int put_cut(struct table *t, const struct sink *s, const struct event *ev,
+		   const char *device)
+{
+	t->made.len = 0;
+	row_begin_text(&t->w, &t->made);
+	put_event(t, s, ev, device);
+	row_end(&t->w);
+	if (t->made.bad)
+		return -ENOMEM;
+	order_begin(t->order, &t->w, s->opts->out);
+	compact_cut(&t->w, &t->made, t->columns);
+	return 0;
+}
+
 static int table_event(struct sink *s, const struct event *ev)
 {
 	struct table *t = s->priv;
@@ -603,10 +713,14 @@ static int table_event(struct sink *s, const struct event *ev)
 	}
 	if (t->groups) /* a row that follows them */
 		table_groups_write(t->groups, s->opts->out);
-	order_begin(t->order, &t->w, s->opts->out);
-	put_row(t, s, ev, device);
-	if (ev->stack)
-		put_stack(t, s->opts, ev->stack);
+	if (t->columns) {
+		err = put_cut(t, s, ev, device);
+		if (err)
+			return err;
+	} else {
+		order_begin(t->order, &t->w, s->opts->out);
+		put_event(t, s, ev, device);
+	}
 	err = order_end(t->order, &t->w, h);
 	if (err)
 		return err;
@@ -626,7 +740,44 @@ static int table_dump(struct sink *s)
 
 static int table_tick(struct sink *s, uint64_t now_ns)
 {
-	return order_tick(((struct table *)s->priv)->order, now_ns);
+	struct table *t = s->priv;
+
+	if (s->opts->fit)
+		t->columns = out_columns(s->opts->out);
+	return order_tick(t->order, now_ns);
+}
+
+/* Each column begins as wide as its heading. */
+static void compact_head(struct table *t, const struct sink_opts *o, const char *time)
+{
+	const struct {
+		enum compact_column column;
+		const char *text;
+		bool shown, right;
+	} heads[] = {
+		{ COMPACT_TIME, time, true, true },
+		{ COMPACT_PROCESS, "PROCESS", true, false },
+		{ COMPACT_PID, "PID", true, false },
+		{ COMPACT_TID, "TID", o->tid, false },
+		{ COMPACT_THREAD, "THREAD", o->tid, false },
+		{ COMPACT_TOOK, "TOOK", true, true },
+		{ COMPACT_EVENT, "EVENT", true, false },
+	};
+	char text[256], *p = text;
+
+	/* as wide as many of their values, from the first row on */
+	t->compact.widths[COMPACT_TOOK] = 7;
+	t->compact.widths[COMPACT_EVENT] = 15;
+	for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
+		if (!heads[i].shown)
+			continue;
+		p = compact_cell(&t->compact, p, heads[i].column, heads[i].text,
+				 strlen(heads[i].text), heads[i].right);
+		if (heads[i].column == COMPACT_TOOK) /* the place of the mark */
+			*p++ = ' ';
+	}
+	out_mem(o->out, text, (size_t)(p - text));
+	out_str(o->out, "DETAILS\n");
 }
 
 static int table_open(struct sink *s, const struct sink_opts *opts)
@@ -644,6 +795,12 @@ static int table_open(struct sink *s, const struct sink_opts *opts)
 	t->groups = opts->stuck ? table_groups_open() : NULL;
 	if (!t->kernels || !t->stacks || (opts->stuck && !t->groups) || order_open(&t->order, opts))
 		return -ENOMEM;
+	if (opts->fit)
+		t->columns = out_columns(opts->out);
+	if (opts->compact) {
+		compact_head(t, opts, time_name[opts->time]);
+		return 0;
+	}
 	if (!opts->stuck)
 		out_fmt(opts->out, "%-*s ", time_width(opts), time_name[opts->time]);
 	out_fmt(opts->out, "%-*s %-*s ", COMM_WIDTH, "PROCESS", PID_WIDTH, "PID");

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -408,4 +409,11 @@ void out_fmt(struct out *o, const char *fmt, ...)
 	if (n < 0)
 		return;
 	out_mem(o, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
+}
+
+int out_columns(const struct out *o)
+{
+	struct winsize size;
+
+	return o->is_tty && !ioctl(o->fd, TIOCGWINSZ, &size) ? size.ws_col : 0;
 }

@@ -79,6 +79,8 @@ void out_fmt(struct out *, const char *fmt, ...) __attribute__((format(printf, 2
  * old. Returns the sticky error. */
 int out_sync(struct out *);
 int out_flush(struct out *); /* now, in any case */
+/* How many characters a line of the terminal has; 0: it is none, or that is not known. */
+int out_columns(const struct out *);
 static inline int out_error(const struct out *o)
 {
 	return o->error;
