@@ -154,9 +154,35 @@ case_stuck_python() {
 	ok_rc 4
 	expect "Python frames" "$(sed -n 's/^ *\([^ ]*\) (.*hang.py:\([0-9]*\)) \[python\]$/\1:\2/p' "$T/out" | tr '\n' ' ')" \
 		"Trainer.step:6 Trainer.step:5 Trainer.step:5 <module>:8 "
+	# ctypes calls the runtime's function, which called the driver's
+	grep -q ' cudaStreamSynchronize began before the trace$' "$T/out" || fail "the call: $(cat "$T/out")"
 	ct stuck -p "$PID_h" --over 0.3 --no-python
 	ok_rc 4
 	! grep -q '\[python\]' "$T/out" || fail "Python frames in spite of --no-python"
+	: 1<> "$T/wait"
+	wait_for 5 ended "$PID_h"
+}
+
+# libffi calls through a register a function that has jumped on, and calls no other function of the table.
+case_stuck_ffi() {
+	mkfifo "$T/wait"
+	STANDIN_WAIT="cudaDeviceSynchronize:$T/wait" python3 -c '
+import ctypes, sys
+rt = ctypes.CDLL(sys.argv[1])
+print("ready", flush=True)
+rt.cudaDeviceSynchronize()
+' "$STANDIN/libcudart.so.13" > "$T/h.out" &
+	PID_h=$!
+	wait_for 10 grep -q ready "$T/h.out"
+	wait_for 5 in_wait "$PID_h"
+	ct stuck -p "$PID_h" --over 0.3 --format json
+	ok_rc 4
+	expect "threads and calls" "$(stuck_rows "$T/out")" "$PID_h cudaDeviceSynchronize"
+	expect "guesses" "$(grep -c by_scan "$T/out")" 0
+	ct stuck -p "$PID_h" --over 0.3
+	ok_rc 4
+	grep -q '^ *ffi_call+0x' "$T/out" || fail "no caller of libffi: $(cat "$T/out")"
+	expect "the outermost frame" "$(grep '^  ' "$T/out" | tail -n 1 | grep -c '^ *_start+0x')" 1
 	: 1<> "$T/wait"
 	wait_for 5 ended "$PID_h"
 }

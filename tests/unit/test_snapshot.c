@@ -242,6 +242,89 @@ static void by_instruction(void)
 	deaf = false;
 }
 
+/* jmp rel32 */
+static void put_jump(uint64_t at, uint64_t target)
+{
+	int32_t rel = (int32_t)(target - (at + 5));
+
+	lib[at - LIB] = 0xe9;
+	memcpy(&lib[at + 1 - LIB], &rel, 4);
+}
+
+/* Calls through a register, of functions that have jumped on: told by the jump. */
+static void by_jump(void)
+{
+	struct stuck_frame f[] = { { LIB + 0x910, STACK, true, LIB + 0x900 },
+				   { LIB + 0x840, STACK + 8, false, LIB + 0x800 },
+				   { APP + 0x10, STACK + 24, false } };
+	struct stuck_call c;
+	int32_t rel;
+
+	memset(app, 0x90, sizeof(app));
+	memset(lib, 0x90, sizeof(lib));
+	app[0x0d] = 0x41; /* call *%r11, as in libffi */
+	app[0x0e] = 0xff;
+	app[0x0f] = 0xd3;
+	CHECK(!of_frames(&c, f, 3));
+	put_jump(LIB + 0x106, LIB + 0x800);
+	CHECK(of_frames(&c, f, 3));
+	CHECK_EQ(sync_row, c.func);
+	CHECK_EQ(2, c.caller);
+	CHECK_EQ(APP + 0x10, c.ip);
+	CHECK_EQ(STACK + 24, c.sp);
+	CHECK(!c.by_scan && !c.per_thread);
+	/* the last bytes of the function, and bytes that are not its own */
+	memset(lib, 0x90, sizeof(lib));
+	put_jump(LIB + 0x1fb, LIB + 0x800);
+	CHECK(of_frames(&c, f, 3) && c.func == sync_row);
+	memset(lib, 0x90, sizeof(lib));
+	put_jump(LIB + 0x701, LIB + 0x800);
+	put_jump(LIB + 0x1fc, LIB + 0x800);
+	CHECK(!of_frames(&c, f, 3));
+	/* a jump on a condition */
+	memset(lib, 0x90, sizeof(lib));
+	rel = 0x800 - 0x206;
+	memcpy(&lib[0x200], "\x0f\x84", 2);
+	memcpy(&lib[0x202], &rel, 4);
+	CHECK(of_frames(&c, f, 3) && c.func == query_row && !c.by_scan);
+	/* into the middle of the function */
+	f[1].begin = LIB + 0x820;
+	CHECK(!of_frames(&c, f, 3));
+	f[1].begin = 0;
+	CHECK(!of_frames(&c, f, 3));
+	f[1].begin = LIB + 0x800;
+	/* the program's own code, which a library's function jumps to, is not entered from outside */
+	f[1].ip = APP + 0x840;
+	CHECK(!of_frames(&c, f, 3));
+	f[1].ip = LIB + 0x840;
+	/* the library's own calls through registers say nothing */
+	f[2].ip = LIB + 0xa00;
+	CHECK(!of_frames(&c, f, 3));
+	f[2].ip = APP + 0x10;
+	/* who was interrupted has called nobody */
+	f[2].exact = true;
+	CHECK(!of_frames(&c, f, 3));
+	f[2].exact = false;
+	/* two names: a guess */
+	put_jump(LIB + 0x110, LIB + 0x800);
+	CHECK(of_frames(&c, f, 3) && c.by_scan);
+	CHECK_EQ(2, c.caller);
+	/* a function and its twin are one name: the usual one */
+	memset(lib, 0x90, sizeof(lib));
+	put_jump(LIB + 0x606, LIB + 0x800);
+	CHECK(of_frames(&c, f, 3) && c.per_thread && !c.by_scan);
+	put_jump(LIB + 0x106, LIB + 0x800);
+	CHECK(of_frames(&c, f, 3) && !c.per_thread && !c.by_scan);
+	CHECK_EQ(sync_row, c.func);
+	/* a frame of the table's own function is believed before any jump */
+	f[1].ip = LIB + 0x210;
+	CHECK(of_frames(&c, f, 3) && c.func == query_row);
+	f[1].ip = LIB + 0x840;
+	deaf = true;
+	CHECK(!of_frames(&c, f, 3));
+	deaf = false;
+}
+
 static bool by_scan(struct stuck_call *c, const uint64_t *words, size_t n)
 {
 	memset(c, 0xee, sizeof(*c));
@@ -310,7 +393,7 @@ static void hostile(void)
 			words[i] = at[random() % 4];
 			if (i < 256)
 				frames[i] = (struct stuck_frame){ words[i], words[i] * 3,
-								  random() % 2 };
+								  random() % 2, words[i / 2] };
 		}
 		if (by_scan(&c, words, 2048)) {
 			found++;
@@ -330,6 +413,9 @@ static void hostile(void)
 
 #else
 static void by_instruction(void)
+{
+}
+static void by_jump(void)
 {
 }
 static void scan(void)
@@ -453,6 +539,7 @@ int main(void)
 	RUN(by_code);
 	RUN(by_rank);
 	RUN(by_instruction);
+	RUN(by_jump);
 	RUN(scan);
 	RUN(hostile);
 	RUN(sampling);

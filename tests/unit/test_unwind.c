@@ -629,7 +629,7 @@ static int ask(int fd, const char *path, uint64_t begin, uint64_t end)
 	objects_in_place = true;
 	for (uint64_t at = begin; o && at < end; at += 1 + (end - begin) / 40) {
 		struct symbols_place places[SYMBOLS_MAX];
-		uint64_t address;
+		uint64_t address, begins;
 		const struct cfi_row *row;
 		uint8_t code[8];
 		int n;
@@ -640,6 +640,8 @@ static int ask(int fd, const char *path, uint64_t begin, uint64_t end)
 		row = cfi_find(o, address);
 		if (row && row->cfa.how == CFI_REGISTER && row->cfa.reg >= CFI_REGS)
 			CHECK(!"a register that there is");
+		if (cfi_begin(o, address, &begins))
+			CHECK(begins <= address);
 		n = symbols_find(o, address, true, places, SYMBOLS_MAX);
 		for (int i = 0; i < n; i++) {
 			named += places[i].function && strlen(places[i].function) > 0;
@@ -909,6 +911,25 @@ static uint64_t own_address(void)
 		       : at;
 }
 
+/* Where a function begins, asked at its first byte and inside it; none begins where there is no code. */
+static void test_begin(void)
+{
+	struct objects *objects = objects_open();
+	struct object *o = own_object(objects, "own");
+	uint64_t address = own_address(), begin = 0;
+
+	CHECK(address && cfi_begin(o, address, &begin));
+	CHECK_EQ(address, begin);
+	begin = 0;
+	CHECK(cfi_begin(o, address + 5, &begin));
+	CHECK_EQ(address, begin);
+	CHECK(cfi_begin(o, address - 1, &begin) ? begin < address : true);
+	CHECK(!cfi_begin(o, 1, &begin));
+	CHECK(!cfi_begin(o, ~0ULL, &begin));
+	object_release(o);
+	objects_close(objects);
+}
+
 /* A reader that does not come to its end holds up neither us nor others, and is believed later. */
 static void test_lent(void)
 {
@@ -1007,6 +1028,7 @@ int main(void)
 	RUN(test_debug_pipe);
 	snprintf(cmd, sizeof(cmd), "rm -r %s", shots_dir);
 	CHECK(system(cmd) == 0);
+	RUN(test_begin);
 	RUN(test_lent);
 	return unit_end();
 }

@@ -6,6 +6,7 @@
 
 #include "../api/api.h"
 
+#define PAGE_BYTES 4096
 #define JUMPS_MAX 3 /* followed from a call's target: a linker's stub, a wrapper that is a jump */
 
 /* The function of the table whose code contains an address; if the function's size is not known,
@@ -105,6 +106,20 @@ static bool after_call(uint64_t ret, stuck_read_fn read, void *ctx)
 	return false;
 }
 
+/* Is there a jump to `target` in the code that was read from address `at`? jmp rel32 or jcc rel32. The code is not decoded:
+ * it is enough that other bytes cannot well be the distance to this very target. */
+static bool has_jump(const uint8_t *code, size_t len, uint64_t at, uint64_t target)
+{
+	for (size_t i = 0; i + 5 <= len; i++) {
+		if (code[i] == 0xe9 && relative(at + i + 5, &code[i + 1]) == target)
+			return true;
+		if (i + 6 <= len && code[i] == 0x0f && code[i + 1] >> 4 == 8 &&
+		    relative(at + i + 6, &code[i + 2]) == target)
+			return true;
+	}
+	return false;
+}
+
 #else
 
 /* bl */
@@ -147,6 +162,20 @@ static bool after_call(uint64_t ret, stuck_read_fn read, void *ctx)
 	return (insn & 0xfc000000) == 0x94000000 || (insn & 0xfffffc1f) == 0xd63f0000;
 }
 
+/* b */
+static bool has_jump(const uint8_t *code, size_t len, uint64_t at, uint64_t target)
+{
+	for (size_t i = 0; i + 4 <= len; i += 4) {
+		uint32_t insn;
+
+		memcpy(&insn, code + i, 4);
+		if ((insn & 0xfc000000) == 0x14000000 &&
+		    at + i + (uint64_t)((int64_t)(int32_t)(insn << 6) >> 4) == target)
+			return true;
+	}
+	return false;
+}
+
 #endif
 
 /* The function of the table that the call before a return address went to. */
@@ -174,12 +203,68 @@ static void take(struct stuck_call *c, const struct snapshot_func *f, int caller
 	};
 }
 
+/* Code of the process, as much as is read at once. */
+struct page {
+	uint64_t at;
+	size_t len;
+	uint8_t code[PAGE_BYTES];
+};
+
+/* The code of a function, or its first PAGE_BYTES. *len is 0 if it cannot be read. */
+static const uint8_t *code_of(struct page *page, const struct snapshot_func *f, stuck_read_fn read,
+			      void *ctx, size_t *len)
+{
+	size_t want = f->size && f->size < PAGE_BYTES ? f->size : PAGE_BYTES;
+
+	if (f->start < page->at || f->start - page->at >= page->len ||
+	    page->len - (f->start - page->at) < want) {
+		page->at = f->start;
+		page->len = PAGE_BYTES;
+		/* what follows the function need not be mapped */
+		if (read(ctx, f->start, page->code, PAGE_BYTES))
+			page->len = read(ctx, f->start, page->code, want) ? 0 : want;
+	}
+	*len = page->len < want ? page->len : want;
+	return page->code + (f->start - page->at);
+}
+
+/* The function of the table whose code jumps to the function that begins at `begin`. *sure: no other function does, but the
+ * twin of this one. */
+static const struct snapshot_func *jumped(const struct snapshot_process *p, uint64_t begin,
+					  stuck_read_fn read, void *ctx, bool *sure)
+{
+	const struct snapshot_func *found = NULL;
+	struct page page = { .len = 0 };
+
+	*sure = true;
+	for (size_t i = 0; i < p->nfuncs; i++) {
+		const struct snapshot_func *f = &p->funcs[i];
+		size_t len;
+		const uint8_t *code = code_of(&page, f, read, ctx, &len);
+
+		if (!has_jump(code, len, f->start, begin))
+			continue;
+		if (found && found->func != f->func)
+			*sure = false;
+		if (!found || (found->func == f->func && found->per_thread))
+			found = f;
+	}
+	return found;
+}
+
 /* The quality of a match: 0 none, 1 of class internal, 2 a call. */
 static int worth(const struct snapshot_func *f)
 {
 	if (!f || api_funcs[f->func].flags & CT_S_CALLBACK)
 		return 0;
 	return api_funcs[f->func].class == API_INTERNAL ? 1 : 2;
+}
+
+bool stuck_call_enters(const struct snapshot_process *p, const struct stuck_frame *frame,
+		       const struct stuck_frame *caller)
+{
+	return !caller->exact && snapshot_in_code(p, frame->ip - !frame->exact) &&
+	       !snapshot_in_code(p, caller->ip - 1);
 }
 
 bool stuck_call_of_frames(struct stuck_call *out, const struct snapshot_process *p,
@@ -191,10 +276,14 @@ bool stuck_call_of_frames(struct stuck_call *out, const struct snapshot_process 
 		const struct stuck_frame *caller = i + 1 < n ? &frames[i + 1] : NULL;
 		const struct snapshot_func *f = func_at(p, frames[i].ip - !frames[i].exact),
 					   *by = NULL;
+		bool sure = true;
 
 		/* __cudaLaunchKernel is called, and jumps to cudaLaunchKernel */
 		if (worth(f) < 2 && caller && !caller->exact)
 			by = called(p, caller->ip, read, ctx);
+		if (!f && !by && caller && frames[i].begin &&
+		    stuck_call_enters(p, &frames[i], caller))
+			by = jumped(p, frames[i].begin, read, ctx, &sure);
 		if (worth(by) > worth(f))
 			f = by;
 		if (worth(f) <= best)
@@ -204,6 +293,7 @@ bool stuck_call_of_frames(struct stuck_call *out, const struct snapshot_process 
 			take(out, f, i + 1, caller->ip, caller->sp);
 		else
 			take(out, f, -1, 0, frames[i].sp);
+		out->by_scan = !sure;
 	}
 	return best > 0;
 }

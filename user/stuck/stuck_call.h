@@ -3,10 +3,13 @@
  * stuck_call.h - finds the call of CUDA that a thread is inside from its stack alone: for calls
  * whose begin no probe saw.
  *
- * Two signs make a call certain, both between a frame and its caller as an unwinder found them:
+ * Three signs make a call certain, all between a frame and its caller as an unwinder found them:
  * the frame's code is a function of the table; or the caller's return address is behind a
- * call instruction whose target is such a function, which has then passed control on by a jump.
- * If the unwinder could not find the frames, the result is a guess and marked as one. Knows no way
+ * call instruction whose target is such a function, which has then passed control on by a jump; or,
+ * where that instruction has its target in a register (libffi, which ctypes uses, calls so), there
+ * is one such function whose code has a jump to the frame's function.
+ * If the unwinder could not find the frames, or functions of several names jump there, the result is
+ * a guess and marked as one. Knows no way
  * of unwinding, and reads no memory itself. Its input is untrusted.
  */
 #ifndef CT_STUCK_CALL_H
@@ -18,6 +21,9 @@
 struct stuck_frame {
 	uint64_t ip, sp;
 	bool exact; /* ip is where the frame is; else a return address: the call is before it */
+	/* where the function begins that ip is in; 0: not known. It is asked for only where
+	 * stuck_call_enters() is true. */
+	uint64_t begin;
 };
 
 struct stuck_call {
@@ -33,6 +39,10 @@ struct stuck_call {
 
 /* Copies exactly len bytes of the process's memory; 0, or -errno. */
 typedef int (*stuck_read_fn)(void *ctx, uint64_t addr, void *buf, size_t len);
+
+/* Whether a frame is CUDA's code and its caller is the program's. */
+bool stuck_call_enters(const struct snapshot_process *, const struct stuck_frame *frame,
+		       const struct stuck_frame *caller);
 
 /* The outermost call that the frames show. Calls of functions that call the program back do not
  * count: the thread executes the program's code then. Functions of class internal count if there is

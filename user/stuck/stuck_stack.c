@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "../proc/target.h"
+#include "../resolve/stacks/cfi.h"
 #include "../resolve/stacks/unwind.h"
 
 #define PROCESSES 16 /* whose address spaces are kept */
@@ -148,6 +149,17 @@ static int missing(const struct snapshot_thread *t, struct process *p,
 	return n;
 }
 
+/* Where the function of a frame begins, in the process; 0: not known. */
+static uint64_t begin_of(struct process *p, const struct stuck_frame *f)
+{
+	uint64_t ip = f->ip - !f->exact, begin;
+	struct space_place place = space_find(p->space, p->target, ip);
+
+	if (place.kind != SPACE_OBJECT || !cfi_begin(place.object, place.address, &begin))
+		return 0;
+	return ip - (place.address - begin);
+}
+
 int stuck_stacks_call(struct stuck_stacks *s, const struct snapshot_thread *t,
 		      struct stuck_call *call, struct ct_user_stack *stack)
 {
@@ -173,6 +185,9 @@ int stuck_stacks_call(struct stuck_stacks *s, const struct snapshot_thread *t,
 		s->frames[i] = (struct stuck_frame){ .ip = s->regs[i].ip,
 						     .sp = s->regs[i].sp,
 						     .exact = s->regs[i].exact };
+	for (int i = 0; i + 1 < n; i++)
+		if (stuck_call_enters(t->process, &s->frames[i], &s->frames[i + 1]))
+			s->frames[i].begin = begin_of(p, &s->frames[i]);
 	if (stuck_call_of_frames(call, t->process, s->frames, n, read_code, p->target)) {
 		if (call->caller >= 0)
 			caller(&s->regs[call->caller], saved, nsaved, stack);

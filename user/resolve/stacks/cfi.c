@@ -2,6 +2,7 @@
 /* cfi.c - see cfi.h. */
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -219,7 +220,7 @@ static void look(struct cfi_rows *r, Dwfl_Module *mod)
 }
 
 struct question {
-	uint64_t address;
+	uint64_t address, begin; /* begin 0: not known */
 };
 
 /* Asks libdw, and keeps the answer. */
@@ -260,10 +261,85 @@ static const struct slot *kept(struct object *o, uint64_t address)
 
 const struct cfi_row *cfi_find(struct object *o, uint64_t address)
 {
-	struct question q = { address };
+	struct question q = { .address = address };
 	const struct slot *slot = object_lent(o) ? NULL : kept(o, address);
 
 	if (!slot && object_do(o, find, &q, sizeof(q)))
 		slot = kept(o, address);
 	return slot ? slot->row : NULL;
+}
+
+/* ---- where functions begin ---- */
+
+/* The head of the index, and one of its rows, in the only encoding that linkers write: version 1, numbers of 4 bytes,
+ * addresses as distances from the index's own, sorted. */
+#define INDEX_HEAD "\x01\x1b\x03\x3b"
+#define INDEX_FIRST 12 /* behind the head: 4 bytes that lead to .eh_frame, the number of rows */
+#define INDEX_ROW 8
+
+static int32_t number_at(const uint8_t *bytes)
+{
+	int32_t n;
+
+	memcpy(&n, bytes, sizeof(n));
+	return n;
+}
+
+/* The last row that begins at the address or before it. It is the one that describes the address, if any does. */
+static uint64_t begin_in(const uint8_t *index, size_t size, uint64_t index_address,
+			 uint64_t address)
+{
+	size_t lo = 0, hi;
+
+	if (size < INDEX_FIRST || memcmp(index, INDEX_HEAD, 4))
+		return 0;
+	hi = (uint32_t)number_at(index + 8);
+	if (hi > (size - INDEX_FIRST) / INDEX_ROW)
+		return 0;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		const uint8_t *row = index + INDEX_FIRST + mid * INDEX_ROW;
+
+		if (index_address + (uint64_t)(int64_t)number_at(row) <= address)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo)
+		return 0;
+	return index_address +
+	       (uint64_t)(int64_t)number_at(index + INDEX_FIRST + (lo - 1) * INDEX_ROW);
+}
+
+static void find_begin(struct object *o, void *args)
+{
+	Dwfl_Module *mod = object_module(o);
+	struct question *q = args;
+	GElf_Addr bias;
+	Elf *elf = mod ? dwfl_module_getelf(mod, &bias) : NULL;
+	size_t n = 0;
+
+	if (!elf || elf_getphdrnum(elf, &n))
+		return;
+	for (size_t i = 0; i < n && i < INT_MAX; i++) {
+		GElf_Phdr ph;
+		Elf_Data *d;
+
+		if (!gelf_getphdr(elf, (int)i, &ph) || ph.p_type != PT_GNU_EH_FRAME)
+			continue;
+		d = elf_getdata_rawchunk(elf, (int64_t)ph.p_offset, ph.p_filesz, ELF_T_BYTE);
+		if (d && d->d_buf)
+			q->begin = begin_in(d->d_buf, d->d_size, ph.p_vaddr, q->address);
+		return;
+	}
+}
+
+bool cfi_begin(struct object *o, uint64_t address, uint64_t *begin)
+{
+	struct question q = { .address = address };
+
+	if (!cfi_find(o, address) || !object_do(o, find_begin, &q, sizeof(q)))
+		return false;
+	*begin = q.begin;
+	return q.begin;
 }

@@ -56,6 +56,9 @@ struct cfi_row {
 /* Finds the row for an address in an object; NULL: there is none, or the object is lent. Valid until the next call for the
  * same object. */
 const struct cfi_row *cfi_find(struct object *, uint64_t address);
+/* Finds where the function that contains an address begins, as the index of .eh_frame has it. False: it is not known, or
+ * the object is lent. */
+bool cfi_begin(struct object *, uint64_t address, uint64_t *begin);
 void cfi_close(struct cfi_rows *); /* takes NULL */
 
 #endif
