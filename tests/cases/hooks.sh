@@ -33,11 +33,11 @@ same_rows() {
 	shift
 	ABORT_OK=1 ct -o "$T/probes.$label" "$@"
 	local status=$rc
+	alike "$T/probes.$label" > "$T/want"
+	[ -s "$T/want" ] || fail "$label: probes show nothing; status $status: $(tail -n 2 "$T/err")"
 	ABORT_OK=1 ct --source=hooks -o "$T/hooks.$label" "$@"
 	expect "status of $label" "$rc" "$status"
-	alike "$T/probes.$label" > "$T/want"
 	alike "$T/hooks.$label" > "$T/got"
-	[ -s "$T/want" ] || fail "$label: probes show nothing"
 	diff -u "$T/want" "$T/got" > "$T/diff" || fail "$label: $(grep '^[-+][^-+]' "$T/diff" | head -n 6)"
 }
 
@@ -379,6 +379,7 @@ case_hooks_full_ring() {
 	local shown lost
 	with_hooks
 	ct --source=hooks --ring-size 64K -o "$T/rows" -- "$CALLS" queries 200000
+	ok_rc
 	shown=$(grep -c 'cudaStreamQuery' "$T/rows")
 	lost=$(sed -n 's/.* \([0-9]*\) lost.*/\1/p' "$T/err" | tail -n 1)
 	expect "shown and lost" "$((shown + lost))" 200000

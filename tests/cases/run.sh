@@ -11,7 +11,11 @@ set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/lib.sh disable=SC1091
 . "$here/../lib.sh"
-[ "${SOURCE:-}" != hooks ] || export CUDATRACE=$here/with-hooks
+if [ "${SOURCE:-}" = hooks ]; then
+	export CUDATRACE=$here/with-hooks
+	# shellcheck disable=SC2034 # where a tracer of the whole machine has breakpoints there are no hooks (lib.sh)
+	OWN_LIBRARY=1
+fi
 for file in "$here"/[a-z]*.sh; do
 	[ "$file" = "$here/run.sh" ] && continue
 	# shellcheck disable=SC1090
@@ -52,6 +56,10 @@ for need in "$CUDATRACE" "$CALLS" "$SAMPLE"; do
 		echo "run.sh: $need is missing: run make first" >&2
 		exit 2
 	fi
+done
+
+for program in "$BIN"/*; do
+	[ "$here/prog/${program##*/}.c" -nt "$program" ] && echo "run.sh: $program is older than its source: run make cases-progs" >&2
 done
 
 wanted() {
