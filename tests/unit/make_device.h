@@ -23,6 +23,7 @@ struct made_device {
 		struct ct_memory memory;
 		struct ct_managed managed;
 		struct ct_marker marker;
+		struct ct_scope scope;
 		struct ct_metric metric;
 		struct ct_counter counter;
 		struct ct_event event;
@@ -164,6 +165,31 @@ static inline struct ct_managed *make_managed(struct made_device *m, struct make
 	m->managed.value = value;
 	m->managed.src_device = m->managed.dst_device = CT_UNKNOWN;
 	return &m->managed;
+}
+
+/* The end of an NVTX scope in the domain "app", the category 7 "loader" and one color, with the
+ * payload 12345. The caller may set its parent and flags. */
+static inline struct ct_scope *make_scope(struct made_device *m, uint32_t pid, uint32_t tid,
+					  uint64_t start_ns, uint64_t end_ns,
+					  enum ct_scope_kind kind, uint32_t id, const char *text)
+{
+	size_t n = strlen(text);
+
+	make_head(m, CT_SCOPE_END, sizeof(struct ct_scope) + n + strlen("apploadernvtx"), pid, tid,
+		  start_ns, end_ns);
+	m->scope.kind = (uint8_t)kind;
+	m->scope.id = id;
+	m->scope.category = 7;
+	m->scope.color = 0xff00ff00;
+	m->scope.payload = 12345;
+	m->scope.payload_type = CT_PAYLOAD_U64;
+	m->scope.text_len = (uint16_t)n;
+	m->scope.domain_len = (uint16_t)strlen("app");
+	m->scope.category_len = (uint16_t)strlen("loader");
+	m->scope.layer_len = (uint16_t)strlen("nvtx");
+	memcpy(m->scope.text, text, n);
+	memcpy(m->scope.text + n, "apploadernvtx", strlen("apploadernvtx"));
+	return &m->scope;
 }
 
 static inline struct ct_marker *make_marker(struct made_device *m, uint32_t pid, uint32_t tid,

@@ -249,6 +249,34 @@ static void play_rest(struct test_sink *b)
 			   (struct ct_estimated){ -5, 1, 2 }));
 }
 
+/* Scopes: ranges in each other, names meant to break out, a mark, a range of any thread, one whose
+ * name and parent are not known, and one that is not to be shown. */
+static void play_scopes(struct test_sink *b)
+{
+	struct made_device m;
+
+	make_scope(&m, 1000, 1001, T0 + 98 * 1000, T0 + 140 * 1000, CT_SCOPE_RANGE, 2,
+		   "for\"ward\\ \x01<b>");
+	m.scope.parent = 1;
+	CHECK(give(b, &m.h) == 1);
+	CHECK(give(b, &make_scope(&m, 1000, 1001, T0 + 97 * 1000, T0 + 350 * 1000, CT_SCOPE_RANGE,
+				  1, "epoch")
+			       ->h) == 1);
+	CHECK(give(b, &make_scope(&m, 1000, 1001, T0 + 145 * 1000, T0 + 145 * 1000, CT_SCOPE_MARK,
+				  3, "half")
+			       ->h) == 1);
+	make_scope(&m, 1000, 1001, T0 + 99 * 1000, T0 + 420 * 1000, CT_SCOPE_RANGE, 4, "load");
+	m.scope.flags = CT_SCOPE_ANY_THREAD | CT_SCOPE_CUT;
+	CHECK(give(b, &m.h) == 1);
+	make_scope(&m, 1000, 1000, T0 + 200 * 1000, T0 + 300 * 1000, CT_SCOPE_RANGE, 5, "");
+	m.scope.parent = CT_SCOPE_UNKNOWN;
+	m.scope.flags = CT_SCOPE_UNNAMED | CT_SCOPE_UNFINISHED;
+	CHECK(give(b, &m.h) == 1);
+	make_scope(&m, 1000, 1000, T0 + 210 * 1000, T0 + 290 * 1000, CT_SCOPE_RANGE, 6, "hidden");
+	m.h.flags = CT_F_HIDDEN;
+	CHECK(give(b, &m.h) == 0);
+}
+
 static void play(struct test_sink *b)
 {
 	static const uint64_t devptr = 0x7f81dc800000;
@@ -318,6 +346,28 @@ static void test_steps(void)
 		free(text);
 		unlink(b.path);
 	}
+}
+
+static void write_scopes(struct test_sink *b, const struct sink_ops *ops, const char *name)
+{
+	begin(b, ops, name);
+	give(b, process(CT_PROCESS, 1000, "python3"));
+	CALL(b, "cudaDeviceSynchronize", 1000, 1001, 0, 100, 130, 1, NULL, NULL, 0);
+	play_scopes(b);
+	CALL(b, "cudaDeviceSynchronize", 1000, 1001, 0, 150, 160, 2, NULL, NULL, 0);
+	finish(b);
+}
+
+static void test_chrome_scopes(void)
+{
+	struct test_sink b = { 0 };
+	char *text;
+
+	write_scopes(&b, &sink_chrome, "scopes.json");
+	text = unit_read(b.path);
+	unit_golden("chrome_scopes.json", text);
+	free(text);
+	unlink(b.path);
 }
 
 static void test_chrome(void)
@@ -403,6 +453,28 @@ static void test_stack_args(void)
 		if (!getenv("EXPORT_DIR"))
 			unlink(b.path);
 	}
+}
+
+/* What is nested in what, and the tracks: tests/export/run.sh. */
+static void test_perfetto_scopes(void)
+{
+	static const char *const words[] = {
+		"epoch", "half",   "for\"ward\\ \x01<b>", "load...",	"NVTX ranges",
+		"nvtx",	 "loader", "parent_unknown",	  "unfinished",
+	};
+	struct test_sink b = { 0 };
+	struct stat st = { 0 };
+	char *bytes;
+
+	write_scopes(&b, &sink_perfetto, "scopes.pftrace");
+	CHECK(!stat(b.path, &st));
+	bytes = unit_read(b.path);
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		CHECK_TEXT(words[i], has(bytes, (size_t)st.st_size, words[i]) ? words[i] : "");
+	CHECK(!has(bytes, (size_t)st.st_size, "hidden"));
+	free(bytes);
+	if (!getenv("EXPORT_DIR"))
+		unlink(b.path);
 }
 
 static void test_perfetto(void)
@@ -751,9 +823,11 @@ int main(void)
 	RUN(test_many_tracks);
 	RUN(test_in_use);
 	RUN(test_chrome);
+	RUN(test_chrome_scopes);
 	RUN(test_steps);
 	RUN(test_split);
 	RUN(test_perfetto);
+	RUN(test_perfetto_scopes);
 	RUN(test_stack_args);
 	if (getenv("EXPORT_DIR"))
 		write_busy();

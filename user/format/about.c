@@ -52,12 +52,25 @@ void about_text(struct text *t, const char *s, size_t n)
 	text_plain(t, copy, STRING_MAX_BYTES);
 }
 
+size_t about_scope(const struct ct_scope *s, char buf[ABOUT_SCOPE_MAX])
+{
+	size_t n = strnlen(s->text, s->text_len), room = ABOUT_SCOPE_MAX - sizeof("...");
+	bool cut = s->flags & CT_SCOPE_CUT || n > room;
+
+	if (s->flags & CT_SCOPE_UNNAMED)
+		return (size_t)snprintf(buf, ABOUT_SCOPE_MAX, "?");
+	if (n > room)
+		n = text_cut(s->text, room);
+	return (size_t)snprintf(buf, ABOUT_SCOPE_MAX, "%.*s%s", (int)n, s->text, cut ? "..." : "");
+}
+
 void about_name(struct text *t, const struct sink_opts *o, const struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
 	const struct ct_marker *m = (const struct ct_marker *)h;
 	const struct ct_foreign *foreign = (const struct ct_foreign *)h;
 	const struct ct_muted *muted = (const struct ct_muted *)h;
+	char scope[ABOUT_SCOPE_MAX];
 	const char *name;
 
 	switch (h->kind) {
@@ -69,8 +82,7 @@ void about_name(struct text *t, const struct sink_opts *o, const struct event *e
 	case CT_MARKER: about_text(t, m->text, m->text_len); return;
 	case CT_SCOPE_BEGIN:
 	case CT_SCOPE_END:
-		about_text(t, ((const struct ct_scope *)h)->text,
-			   ((const struct ct_scope *)h)->text_len);
+		about_text(t, scope, about_scope((const struct ct_scope *)h, scope));
 		return;
 	case CT_MUTED: about_text(t, muted->text + muted->domain_len, muted->name_len); return;
 	case CT_LOST:
@@ -253,6 +265,11 @@ bool about_is_call(const struct ct_hdr *h)
 {
 	return h->kind == CT_CALL ||
 	       (h->kind == CT_FOREIGN && ((const struct ct_foreign *)h)->kind == CT_CALL);
+}
+
+bool about_is_hidden(const struct ct_hdr *h)
+{
+	return h->flags & CT_F_HIDDEN && (h->kind == CT_CALL || h->kind == CT_SCOPE_END);
 }
 
 uint64_t about_duration_ns(const struct ct_hdr *h)

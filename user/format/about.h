@@ -22,6 +22,12 @@
 const char *about_kind(uint16_t kind);
 /* True for a completed call, including a call of a function that is not known here (CT_FOREIGN). */
 bool about_is_call(const struct ct_hdr *);
+/* True for a call or a scope that is recorded only because others need it, and is not shown. */
+bool about_is_hidden(const struct ct_hdr *);
+/* The name of a scope as its program gave it, untrusted bytes, NUL-terminated: "?" where it is not
+ * known, with "..." where it is cut. Returns its length. */
+#define ABOUT_SCOPE_MAX 1024
+size_t about_scope(const struct ct_scope *, char buf[ABOUT_SCOPE_MAX]);
 /* The name of the event's slice or row. */
 void about_name(struct text *, const struct sink_opts *, const struct event *);
 /* name=value, name=value */

@@ -368,16 +368,46 @@ static int add_range(struct chrome *c, struct chrome_file *f, const struct event
 }
 
 /* True for a step, as PyTorch's profiler annotates it. */
-static bool is_step(const struct ct_marker *m)
+static bool is_step(const char *text, size_t len)
 {
 	static const char begin[] = "ProfilerStep#";
 
-	return m->text_len >= sizeof(begin) - 1 && !memcmp(m->text, begin, sizeof(begin) - 1);
+	return len >= sizeof(begin) - 1 && !memcmp(text, begin, sizeof(begin) - 1);
+}
+
+/* Writes a scope: a range as a slice of its thread, a mark as an instant of it. Returns 1. */
+static int add_scope(struct chrome *c, struct chrome_file *f, const struct event *ev)
+{
+	const struct ct_scope *s = (const struct ct_scope *)ev->rec;
+	uint32_t pid = chrome_pid(ev->proc), tid;
+
+	if (!process_of(c, f, ev->proc))
+		return -ENOMEM;
+	c->body.len = 0;
+	row_begin_text(&c->row, &c->body);
+	chrome_scope_body(&c->row, ev);
+	row_end(&c->row);
+	if (c->body.bad)
+		return -ENOMEM;
+	if (s->flags & CT_SCOPE_ANY_THREAD)
+		return add_range(c, f, ev) ? -ENOMEM : 1;
+	tid = thread_of(c, f, ev->proc, s->h.tid);
+	if (s->kind != CT_SCOPE_MARK) {
+		f->steps = f->steps || is_step(s->text, s->text_len);
+		chrome_slice(c, f, pid, tid, s->h.start_ns, s->h.end_ns, c->body.s, c->body.len);
+		return 1;
+	}
+	chrome_event_begin(c, f, 'i', pid, tid, s->h.start_ns);
+	c->row.p = put_lit(c->row.p, ",\"s\":\"t\",");
+	row_mem(&c->row, c->body.s, c->body.len);
+	chrome_event_end(c);
+	return 1;
 }
 
 /* Writes what belongs to a thread and is not a call: overhead, NVTX. */
 static int add_other(struct chrome *c, struct chrome_file *f, const struct event *ev)
 {
+	const struct ct_marker *m = (const struct ct_marker *)ev->rec;
 	bool marker = ev->rec->kind == CT_MARKER;
 	uint32_t tid;
 
@@ -386,15 +416,15 @@ static int add_other(struct chrome *c, struct chrome_file *f, const struct event
 	c->body.len = 0;
 	row_begin_text(&c->row, &c->body);
 	if (marker)
-		chrome_marker_body(&c->row, (const struct ct_marker *)ev->rec);
-	if (marker && is_step((const struct ct_marker *)ev->rec))
+		chrome_marker_body(&c->row, m);
+	if (marker && is_step(m->text, m->text_len))
 		f->steps = true;
 	if (!marker)
 		chrome_work_body(&c->row, c->opts, c->devices, ev, 0);
 	row_end(&c->row);
 	if (c->body.bad)
 		return -ENOMEM;
-	if (marker && ((const struct ct_marker *)ev->rec)->what == CT_MARKER_START_END)
+	if (marker && m->what == CT_MARKER_START_END)
 		return add_range(c, f, ev);
 	/* overhead belongs to the driver or to CUPTI: in a thread's row it would overlap the
 	 * calls */
@@ -494,6 +524,7 @@ static int process_event(struct chrome *c, const struct event *ev)
 	case CT_FOREIGN: err = add_foreign(c, f, ev); break;
 	case CT_OVERHEAD:
 	case CT_MARKER: err = add_other(c, f, ev); break;
+	case CT_SCOPE_END: err = add_scope(c, f, ev); break;
 	case CT_MUTED: err = add_muted(c, f, ev); break;
 	default: err = add_work(c, f, ev); break;
 	}
@@ -518,7 +549,8 @@ static int chrome_event(struct sink *s, const struct event *ev)
 	case CT_SYNC:
 	case CT_GRAPH:
 	case CT_MUTED:
-		if (!(ev->rec->kind == CT_CALL && ev->rec->flags & CT_F_HIDDEN))
+	case CT_SCOPE_END:
+		if (!about_is_hidden(ev->rec))
 			err = process_event(c, ev);
 		break;
 	case CT_COUNTER:

@@ -105,6 +105,8 @@ void chrome_work_body(struct row *, const struct sink_opts *, const struct chrom
 		      const struct event *, uint64_t correlation);
 void chrome_foreign_body(struct row *, const struct ct_foreign *);
 void chrome_marker_body(struct row *, const struct ct_marker *);
+/* Of a scope: an event of CT_SCOPE_END. */
+void chrome_scope_body(struct row *, const struct event *);
 /* Nanoseconds as microseconds with three decimals; they may be negative. */
 char *chrome_us(char *p, int64_t ns);
 

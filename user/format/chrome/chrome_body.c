@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../about.h"
 #include "chrome.h"
 #include "../rows/json_fields.h"
 #include "../work_text.h"
@@ -233,6 +234,19 @@ void chrome_foreign_body(struct row *w, const struct ct_foreign *f)
 	enum api_domain domain = api_domain_find(name + f->name_len, f->domain_len);
 
 	begin(w, domain < API_DOMAIN_END ? library(domain) : "library", name, f->name_len);
+	*w->p++ = '}';
+}
+
+void chrome_scope_body(struct row *w, const struct event *ev)
+{
+	struct field fields[EVENT_MAX_FIELDS];
+	int n = event_fields(ev, fields, EVENT_MAX_FIELDS);
+	char name[ABOUT_SCOPE_MAX];
+
+	begin(w, "user_annotation", name, about_scope((const struct ct_scope *)ev->rec, name));
+	/* the first field is the name */
+	json_fields(w, fields + 1, n - 1);
+	row_room(w, JSON_ROOM);
 	*w->p++ = '}';
 }
 

@@ -15,6 +15,7 @@
 #include "../../event/gpus.h"
 #include "../../util/msg.h"
 #include "../../util/option/option.h"
+#include "../about.h"
 #include "perfetto.h"
 #include "../../util/proto.h"
 
@@ -253,6 +254,28 @@ static int add_marker(struct perfetto *pf, const struct event *ev)
 	return add(pf, perfetto_track(pf, kind, ev->proc, tid, 0), &s, p);
 }
 
+/* A range or a mark, which has the layer as its category. */
+static int add_scope(struct perfetto *pf, const struct event *ev)
+{
+	const struct ct_scope *m = (const struct ct_scope *)ev->rec;
+	const char *layer = m->text + m->text_len + m->domain_len + m->category_len;
+	struct timeline_span s = { .start_ns = m->h.start_ns,
+				   .end_ns = m->h.end_ns,
+				   .what = m->kind == CT_SCOPE_MARK ? TIMELINE_INSTANT
+								    : TIMELINE_SPAN };
+	enum track_kind kind = m->flags & CT_SCOPE_ANY_THREAD ? T_SPANS : T_RANGES;
+	uint32_t tid = kind == T_SPANS ? 0 : m->h.tid ? m->h.tid : m->h.pid;
+	char name[ABOUT_SCOPE_MAX], *p = pf->body;
+	size_t n = about_scope(m, name);
+	int err;
+
+	p = proto_u64(p, EVENT_CATEGORY,
+		      perfetto_iid(&pf->w, PERFETTO_CATEGORIES, layer, m->layer_len));
+	p = proto_u64(p, EVENT_NAME, perfetto_iid(&pf->w, PERFETTO_NAMES, name, n));
+	err = add(pf, perfetto_track(pf, kind, ev->proc, tid, 0), &s, put_fields(pf, p, ev));
+	return err ? err : 1;
+}
+
 /* Something with a time, a track and nothing else to it. */
 static int add_plain(struct perfetto *pf, const struct event *ev, struct timeline_track *tr,
 		     const char *category, const char *name, bool instant)
@@ -351,6 +374,7 @@ static int one_event(struct perfetto *pf, const struct event *ev)
 		return add_plain(pf, ev, perfetto_track(pf, T_OVERHEAD, ev->proc, h->tid, 0),
 				 "overhead", work_text(h, text), false);
 	case CT_MARKER: return add_marker(pf, ev);
+	case CT_SCOPE_END: return about_is_hidden(h) ? 0 : add_scope(pf, ev);
 	case CT_COUNTER: return add_counter(pf, ev);
 	case CT_EVENT:
 		return add_plain(pf, ev,

@@ -595,15 +595,11 @@ static void scope_row(struct table *t, const struct sink_opts *o, const struct e
 	struct named none = { NULL };
 
 	put_columns(t, o, ev, s->h.start_ns, scope_word(s), s->depth);
-	if (s->flags & CT_SCOPE_UNNAMED)
-		text_str(&name, "?");
-	about_text(&name, s->text, s->text_len);
+	about_name(&name, o, ev);
 	if (!name.bad)
 		row_mem(&t->w, name.s, name.len);
 	text_free(&name);
 	row_room(&t->w, FIELD_ROOM);
-	if (s->flags & CT_SCOPE_CUT)
-		t->w.p = put_lit(t->w.p, "...");
 	t->w.p = put_lit(t->w.p, ", ");
 	if (!put_fields(t, f, n, &none, false, PART_ALL, o->compact))
 		t->w.p -= 2;
