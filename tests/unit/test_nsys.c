@@ -177,6 +177,55 @@ static void devices(void)
 		   ask("SELECT group_concat(pid||' '||name) FROM PROCESSES"));
 }
 
+/* Ranges and marks of a layer are rows of NVTX_EVENTS, with their payloads, and rows of domains. */
+static void scopes(void)
+{
+	struct sink_opts opts = { .path = file(),
+				  .start_ns = PLAY_START,
+				  .realtime_offset_ns = 1700000000000000000ULL - PLAY_START };
+	struct sink_end end = the_end();
+	struct made_device m;
+	struct play p;
+	uint64_t t = PLAY_START;
+	double half = 0.5;
+
+	play_begin(&p, &sink_nsys, &opts);
+	play_process(&p, CT_PROCESS, 100, "python3");
+	make_scope(&m, 100, 101, t + 200, t + 300, CT_SCOPE_RANGE, 2, "it's");
+	play_give(&p, (struct event){ .rec = &m.h });
+	make_scope(&m, 100, 101, t + 100, t + 900, CT_SCOPE_RANGE, 1, "\xff\x01");
+	m.scope.payload_type = CT_PAYLOAD_DOUBLE;
+	memcpy(&m.scope.payload, &half, sizeof(half));
+	play_give(&p, (struct event){ .rec = &m.h });
+	make_scope(&m, 100, 101, t + 400, t + 400, CT_SCOPE_MARK, 3, "");
+	m.scope.payload_type = CT_PAYLOAD_I32;
+	m.scope.payload = (uint32_t)-3;
+	m.scope.flags = CT_SCOPE_UNNAMED;
+	play_give(&p, (struct event){ .rec = &m.h });
+	make_scope(&m, 100, 101, t + 500, t + 700, CT_SCOPE_RANGE, 4, "load");
+	m.scope.flags = CT_SCOPE_ANY_THREAD | CT_SCOPE_CUT;
+	m.scope.payload_type = CT_PAYLOAD_NONE;
+	play_give(&p, (struct event){ .rec = &m.h });
+	m.h.flags = CT_F_HIDDEN;
+	play_give(&p, (struct event){ .rec = &m.h });
+	play_quiet(true);
+	CHECK(!play_end(&p, &end));
+	play_quiet(false);
+	CHECK_TEXT("75 app 200 - - - - - - -,59 app:it's 200 300 - 4278255360 7 12345 - -,"
+		   "59 app:\xef\xbf\xbd\x01 100 900 - 4278255360 7 - 0.5 -,"
+		   "34 app:? 400 - - 4278255360 7 - - -3,"
+		   "60 app:load... 500 700 4 4278255360 7 - - -",
+		   ask("SELECT group_concat(n.eventType||' '||coalesce(n.text, "
+		       "d.text||':'||t.value)||' '||n.start||' '||coalesce(n.end,'-')||' '||"
+		       "coalesce(n.rangeId,'-')||' '||coalesce(n.color,'-')||' '||"
+		       "coalesce(n.category,'-')||' '||coalesce(n.uint64Value,'-')||' '||"
+		       "coalesce(n.doubleValue,'-')||' '||coalesce(n.int32Value,'-')) "
+		       "FROM NVTX_EVENTS n LEFT JOIN StringIds t ON t.id=n.textId JOIN NVTX_EVENTS "
+		       "d ON d.eventType=75 AND d.domainId=n.domainId"));
+	CHECK_TEXT("1677721701", ask("SELECT group_concat(DISTINCT globalTid) FROM NVTX_EVENTS"));
+	CHECK_TEXT("ok", ask("PRAGMA integrity_check"));
+}
+
 /* Tables without rows are there when they are asked for, and take rows as they do otherwise. */
 static void all_tables(void)
 {
@@ -398,6 +447,7 @@ int main(int argc, char **argv)
 	RUN(names);
 	RUN(streams);
 	RUN(files);
+	RUN(scopes);
 	RUN(rubbish);
 	unlink(file());
 	return unit_end();

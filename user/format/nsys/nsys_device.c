@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "../../event/gpus.h"
+#include "../about.h"
 #include "nsys.h"
 
 #define EVENT_NVTX_MARK 34
@@ -333,6 +334,63 @@ static int marker(struct nsys *n, const struct event *ev)
 	return nsys_end(&r);
 }
 
+/* Binds the column of the payload's type; its columns follow domainId, in this order. */
+static void payload(struct nsys_row *r, const struct ct_scope *s)
+{
+	static const uint8_t columns[] = { CT_PAYLOAD_U64, CT_PAYLOAD_I64, CT_PAYLOAD_DOUBLE,
+					   CT_PAYLOAD_U32, CT_PAYLOAD_I32, CT_PAYLOAD_FLOAT };
+	uint32_t low = (uint32_t)s->payload;
+	double v;
+	float f;
+
+	for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
+		r->at++;
+		if (columns[i] != s->payload_type)
+			continue;
+		memcpy(&v, &s->payload, sizeof(v));
+		memcpy(&f, &low, sizeof(f));
+		if (s->payload_type == CT_PAYLOAD_DOUBLE || s->payload_type == CT_PAYLOAD_FLOAT)
+			sqlite3_bind_double(r->stmt, r->at,
+					    s->payload_type == CT_PAYLOAD_DOUBLE ? v : (double)f);
+		else if (s->payload_type == CT_PAYLOAD_I32)
+			sqlite3_bind_int64(r->stmt, r->at, (int32_t)low);
+		else
+			sqlite3_bind_int64(r->stmt, r->at, (int64_t)s->payload);
+	}
+}
+
+static int scope(struct nsys *n, const struct event *ev)
+{
+	const struct ct_scope *s = (const struct ct_scope *)ev->rec;
+	const char *domain_name = s->text + s->text_len;
+	bool mark = s->kind == CT_SCOPE_MARK, any = s->flags & CT_SCOPE_ANY_THREAD;
+	int64_t thread = nsys_global(ev->proc, nsys_tid(ev)), text, domain = 0;
+	char name[ABOUT_SCOPE_MAX];
+	struct nsys_row r;
+
+	if (about_is_hidden(&s->h))
+		return 0;
+	text = nsys_string(n->strings, name, about_scope(s, name));
+	if (s->domain_len) {
+		domain = nsys_string(n->strings, domain_name, s->domain_len);
+		nvtx_domain(n, ev, domain, domain_name, s->domain_len);
+	}
+	r = nsys_begin(&n->d, NSYS_NVTX);
+	nsys_i(&r, nsys_time(n, s->h.start_ns));
+	nsys_opt(&r, !mark, nsys_time(n, s->h.end_ns));
+	nsys_i(&r, mark ? EVENT_NVTX_MARK : any ? EVENT_NVTX_START_END : EVENT_NVTX_PUSH_POP);
+	nsys_opt(&r, any, s->id);
+	nsys_opt(&r, s->category, s->category);
+	nsys_opt(&r, s->color, s->color);
+	nsys_null(&r); /* text: as textId */
+	nsys_i(&r, thread);
+	nsys_null(&r); /* endGlobalTid: not known */
+	nsys_i(&r, text);
+	nsys_i(&r, domain);
+	payload(&r, s);
+	return nsys_end(&r);
+}
+
 /* ---- devices, contexts, streams ---- */
 
 static int device(struct nsys *n, const struct event *ev)
@@ -477,7 +535,7 @@ int nsys_device(struct nsys *n, const struct event *ev)
 		[CT_SYNC] = sync_row, [CT_GRAPH] = graph,     [CT_OVERHEAD] = overhead,
 		[CT_MEMORY] = memory, [CT_MANAGED] = managed, [CT_MARKER] = marker,
 		[CT_DEVICE] = device, [CT_CONTEXT] = context, [CT_STREAM] = stream,
-		[CT_EVENT] = befell,
+		[CT_EVENT] = befell,  [CT_SCOPE_END] = scope,
 	};
 	uint16_t kind = ev->rec->kind;
 
