@@ -31,6 +31,7 @@ static bool key_of(struct track *k, const struct event *ev)
 	switch (h->kind) {
 	case CT_CALL:
 	case CT_FOREIGN: k->key.kind = TRACK_THREAD; return true;
+	case CT_SCOPE_END:
 	case CT_MARKER: k->key.kind = TRACK_MARKERS; return true;
 	case CT_OVERHEAD: k->key.kind = TRACK_OVERHEAD; return true;
 	case CT_EVENT:

@@ -285,9 +285,10 @@ static int kind_of(const struct ct_hdr *h)
 		{ CT_OVERHEAD, HTML_OVERHEAD }, { CT_MEMORY, HTML_MEMORY },
 		{ CT_MANAGED, HTML_MANAGED },	{ CT_MARKER, HTML_MARKER },
 		{ CT_EVENT, HTML_EVENT },	{ CT_LOST, HTML_LOST },
+		{ CT_SCOPE_END, HTML_MARKER },
 	};
 
-	if (h->flags & (CT_F_PENDING | CT_F_BEFORE) && about_is_call(h))
+	if (about_is_hidden(h) || (h->flags & (CT_F_PENDING | CT_F_BEFORE) && about_is_call(h)))
 		return -1;
 	if (h->kind == CT_FOREIGN)
 		return about_is_call(h) ? HTML_CALL : -1;
