@@ -174,6 +174,55 @@ static void tree(void)
 		    "}") == 1);
 }
 
+static void give_scopes(uint64_t min_ns)
+{
+	struct sink_opts o = options(min_ns);
+	struct made_device m;
+	struct play p;
+	uint64_t t = PLAY_START;
+
+	begin(&p, &o);
+	play_process(&p, CT_PROCESS, 100, "trainer");
+	make_scope(&m, 100, 101, t + 2000, t + 3000, CT_SCOPE_RANGE, 2, "for\"ward");
+	m.scope.parent = 1;
+	m.scope.payload_type = CT_PAYLOAD_I32;
+	m.scope.payload = (uint32_t)-3;
+	play_give(&p, (struct event){ .rec = &m.h });
+	make_scope(&m, 100, 101, t + 2500, t + 2500, CT_SCOPE_MARK, 3, "half");
+	play_give(&p, (struct event){ .rec = &m.h });
+	make_scope(&m, 100, 101, t + 1000, t + 900000, CT_SCOPE_RANGE, 1, "");
+	m.scope.flags = CT_SCOPE_UNNAMED | CT_SCOPE_UNFINISHED;
+	play_give(&p, (struct event){ .rec = &m.h });
+	m.h.flags = CT_F_HIDDEN;
+	play_give(&p, (struct event){ .rec = &m.h });
+	play_end(&p, NULL);
+}
+
+/* Ranges and marks are below the root; those that are too short are left out. */
+static void scopes(void)
+{
+	char a[64], b[64];
+
+	give_scopes(0);
+	CHECK_EQ(4, got.spans);
+	CHECK_TEXT(member("trainer", "spanId", a), member("for\\\"ward", "parentSpanId", b));
+	CHECK_TEXT("1700000000000002000", member("for\\\"ward", "startTimeUnixNano", a));
+	CHECK_TEXT("1700000000000003000", member("for\\\"ward", "endTimeUnixNano", a));
+	CHECK_TEXT("1700000000000002500", member("half", "endTimeUnixNano", a));
+	CHECK_TEXT("1700000000000001000", member("trainer", "startTimeUnixNano", a));
+	CHECK_TEXT("1700000000000900000", member("?", "endTimeUnixNano", a));
+	CHECK(times("{\"key\":\"scope.id\",\"value\":{\"intValue\":\"2\"}},{\"key\":\"scope."
+		    "parent\","
+		    "\"value\":{\"intValue\":\"1\"}}") == 1);
+	CHECK(times("{\"key\":\"scope.payload\",\"value\":{\"intValue\":\"-3\"}}") == 1);
+	CHECK(times("{\"key\":\"scope.domain\",\"value\":{\"stringValue\":\"app\"}}") == 3);
+	CHECK(times("{\"key\":\"scope.kind\",\"value\":{\"stringValue\":\"mark\"}}") == 1);
+	CHECK(times("\"unfinished\"") == 1);
+	give_scopes(100000);
+	CHECK_EQ(2, got.spans);
+	CHECK(times("for\\\"ward") == 0 && times("\"half\"") == 0);
+}
+
 /* Work that is long enough brings its call with it, once, however short that was. */
 static void threshold(void)
 {
@@ -433,6 +482,7 @@ int main(int argc, char **argv)
 		return write_files(argv[1]);
 	RUN(tree);
 	RUN(threshold);
+	RUN(scopes);
 	RUN(turns);
 	RUN(ids);
 	RUN(rubbish);

@@ -158,6 +158,19 @@ static void put_head(struct otlp_enc *e, const char *type, uint16_t func, uint32
 		otlp_int(e, "correlation_id", number);
 }
 
+/* A payload of floating point is a text. */
+static void put_payload(struct otlp_enc *e, const struct field *f)
+{
+	char text[40];
+
+	if (f->type != FIELD_FLOAT) {
+		otlp_int(e, "scope.payload", (int64_t)f->u);
+		return;
+	}
+	snprintf(text, sizeof(text), "%.*g", f->single ? 9 : 17, f->f);
+	put_text(e, "scope.payload", text);
+}
+
 void otlp_call_attrs(struct otlp_enc *e, const struct event *ev)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
@@ -177,6 +190,40 @@ void otlp_call_attrs(struct otlp_enc *e, const struct event *ev)
 		 !strcmp(f[n - 1].name, "returned") && f[n - 1].xlat &&
 		 xlat_name(f[n - 1].xlat, f[n - 1].i))
 		put_text(e, "result", xlat_name(f[n - 1].xlat, f[n - 1].i));
+}
+
+/* The number of a scope is unique in its process. */
+void otlp_scope_attrs(struct otlp_enc *e, const struct event *ev)
+{
+	const struct ct_scope *s = (const struct ct_scope *)ev->rec;
+	const char *domain = s->text + s->text_len, *category = domain + s->domain_len,
+		   *layer = category + s->category_len;
+	struct field f[EVENT_MAX_FIELDS];
+	int n = event_fields(ev, f, EVENT_MAX_FIELDS);
+
+	put_head(e, "scope", CT_NO_FUNC, about_tid(ev), ev->thread, 0);
+	put_text(e, "scope.kind", scope_word(s));
+	otlp_str(e, "scope.layer", layer, s->layer_len);
+	otlp_int(e, "scope.id", s->id);
+	if (s->parent == CT_SCOPE_UNKNOWN)
+		otlp_bool(e, "scope.parent_unknown", true);
+	else if (s->parent)
+		otlp_int(e, "scope.parent", s->parent);
+	if (s->domain_len)
+		otlp_str(e, "scope.domain", domain, s->domain_len);
+	if (s->category)
+		otlp_int(e, "scope.category", s->category);
+	if (s->category_len)
+		otlp_str(e, "scope.category_name", category, s->category_len);
+	for (int i = 0; i < n; i++)
+		if (f[i].name && !strcmp(f[i].name, "payload"))
+			put_payload(e, &f[i]);
+	if (s->flags & CT_SCOPE_ANY_THREAD)
+		otlp_bool(e, "scope.any_thread", true);
+	if (s->flags & CT_SCOPE_UNPAIRED)
+		otlp_bool(e, "scope.unpaired", true);
+	if (s->flags & CT_SCOPE_UNFINISHED)
+		otlp_bool(e, "unfinished", true);
 }
 
 void otlp_cause_attrs(struct otlp_enc *e, const struct event *work)

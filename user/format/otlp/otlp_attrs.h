@@ -8,6 +8,8 @@
 
 /* The attributes of a call; its result too. */
 void otlp_call_attrs(struct otlp_enc *, const struct event *);
+/* Of a range or a mark: CT_SCOPE_END. */
+void otlp_scope_attrs(struct otlp_enc *, const struct event *);
 /* Of a call of which only the device work, `work`, was kept. */
 void otlp_cause_attrs(struct otlp_enc *, const struct event *work);
 /* Of calls that have no spans: CT_MUTED. Returns the span's name, in buf. */

@@ -338,6 +338,8 @@ bool otlp_spans_wants(const struct otlp_spans *s, const struct event *ev)
 	case CT_SET:
 	case CT_GRAPH:
 		return !(h->flags & CT_F_NO_TIME) && h->end_ns - h->start_ns >= s->o->otlp_min_ns;
+	case CT_SCOPE_END:
+		return !about_is_hidden(h) && h->end_ns - h->start_ns >= s->o->otlp_min_ns;
 	case CT_MUTED:
 	case CT_EXIT: return true;
 	}
@@ -440,6 +442,29 @@ static int muted(struct otlp_spans *s, struct otlp_process *p, const struct even
 	return 1;
 }
 
+/* A range or a mark: below the process's root, as calls are. A range comes after the calls in it,
+ * which have their spans already. */
+static int scope(struct otlp_spans *s, struct otlp_process *p, const struct event *ev)
+{
+	struct otlp_span span = { 0 };
+	char name[ABOUT_SCOPE_MAX];
+	struct trace *t;
+
+	turn(s, p, ev->rec->start_ns);
+	t = current(p);
+	span.id = t->root;
+	put_id(span.id.span, id_of(p, ID_WORK, ++p->unnumbered));
+	memcpy(span.parent, t->root.span, 8);
+	span.start_ns = epoch(s, ev->rec->start_ns);
+	span.end_ns = epoch(s, ev->rec->end_ns);
+	about_scope((const struct ct_scope *)ev->rec, name);
+	span.name = name;
+	otlp_scope_attrs(&s->enc, ev);
+	grow(t, ev->rec->start_ns, ev->rec->end_ns);
+	put_span(s, p, &span);
+	return 1;
+}
+
 int otlp_spans_event(struct otlp_spans *s, const struct event *ev)
 {
 	struct otlp_process *p;
@@ -457,6 +482,8 @@ int otlp_spans_event(struct otlp_spans *s, const struct event *ev)
 	}
 	if (ev->rec->kind == CT_MUTED)
 		return muted(s, p, ev);
+	if (ev->rec->kind == CT_SCOPE_END)
+		return scope(s, p, ev);
 	return ev->rec->kind == CT_CALL ? call(s, p, ev) : work(s, p, ev);
 }
 
