@@ -169,6 +169,49 @@ case_scopes_recorded() {
 	expect_scopes <<< 'mark marked in - payload=-3'
 }
 
+# What the formats for other programs show of a recording with ranges.
+case_scopes_exported() {
+	STANDIN_NVTX_TOOL=1 ct record -o "$T/r.ctr" --layers nvtx -- "$RANGES" rich
+	ok_rc
+	for format in chrome perfetto nsys-sqlite html otlp-json folded; do
+		ct export --to "$format" -o "$T/r.$format" "$T/r.ctr"
+		ok_rc
+	done
+	python3 - "$T" > "$T/got" <<- 'EOF'
+		import json, sqlite3, sys
+		folder = sys.argv[1]
+		events = json.load(open(f"{folder}/r.chrome"))["traceEvents"]
+		print("chrome", *(e["ph"] + ":" + e["name"] for e in events
+		                  if e.get("cat") == "user_annotation" and e["name"] != "ProfilerStep#0"), sep=" | ")
+		rows = sqlite3.connect(f"{folder}/r.nsys-sqlite").execute(
+		    "SELECT eventType, value, color, coalesce(uint64Value, doubleValue, int32Value) FROM NVTX_EVENTS "
+		    "LEFT JOIN StringIds ON id=textId WHERE eventType!=75 ORDER BY NVTX_EVENTS.rowid")
+		print("nsys", *(":".join("-" if v is None else str(v) for v in r) for r in rows), sep=" | ")
+	EOF
+	diff - "$T/got" > "$T/diff" <<- 'EOF' || fail "differs: $(head -n 4 "$T/diff")"
+	chrome | X:registered | X:wide é | X:payload | b:first | e:first | b:second | e:second | i:marked
+	nsys | 59:registered:-:- | 59:wide é:-:- | 59:payload:4278255360:12345 | 60:first:-:- | 60:second:-:2.5 | 34:marked:-:-3
+	EOF
+	for name in registered 'wide é' payload first second marked 'NVTX ranges' optimizer; do
+		grep -a -q "$name" "$T/r.perfetto" || fail "perfetto: there is no $name"
+	done
+	expect "html" "$(python3 tests/timeline/page.py "$T/r.html" | grep -c '^marker thread .*, NVTX ')" 6
+}
+
+# What a format does not show, it says, once.
+case_scopes_left_out() {
+	ct record -o "$T/r.ctr" --layers nvtx -- "$RANGES" nested 1
+	ok_rc
+	! grep -q 'not in the output' "$T/err" || fail "a recording has them all"
+	ct export --to folded -o "$T/folded" "$T/r.ctr"
+	ok_rc
+	expect "said" "$(grep -c '4 ranges and marks are not in the output' "$T/err")" 1
+	ct --format otlp-json -o "$T/spans" --otlp-min 0s --layers nvtx -- "$RANGES" nested 1
+	ok_rc
+	expect "spans" "$(grep -o '"cupti_type","value":{"stringValue":"scope"' "$T/spans" | wc -l)" 4
+	! grep -q 'not in the output' "$T/err" || fail "otlp-json has them all"
+}
+
 case_scopes_wrong_lines() {
 	ct --domain nvtx -- "$RANGES" nested 1
 	ok_rc 2

@@ -212,6 +212,10 @@ static void say_totals(const struct session *s, const char *const *muted)
 		msg_warn("%llu scopes were not followed: too many were open at a time, and calls "
 			 "in them are shown without their scope",
 			 (unsigned long long)l->scopes_dropped);
+	if (s->stages.scopes_left_out)
+		msg_note("%llu ranges and marks are not in the output: it does not show them, or "
+			 "not such short ones",
+			 (unsigned long long)s->stages.scopes_left_out);
 	if (l->scopes_unbegun)
 		msg_note("%llu ranges ended that had begun before the trace: they are not shown",
 			 (unsigned long long)l->scopes_unbegun);

@@ -127,6 +127,8 @@ static int show(void *ctx, struct event *ev)
 	if (rec->flags & CT_F_HIDDEN && rec->kind == CT_CALL)
 		return 0;
 	st->shown += (uint64_t)rows;
+	if (rec->kind == CT_SCOPE_END && !rows && !(rec->flags & CT_F_HIDDEN))
+		st->scopes_left_out++;
 	if (rec->kind == CT_SCOPE_END)
 		st->nscopes += (uint64_t)rows;
 	else if (kind_is(rec->kind, KIND_DEVICE))

@@ -38,6 +38,8 @@ struct stages {
 	uint64_t shown;	  /* rows shown */
 	uint64_t work;	  /* how many of these are device work */
 	uint64_t nscopes; /* how many are scopes */
+	/* scopes that passed the filter and made no row, since the output does not show them */
+	uint64_t scopes_left_out;
 	/* calls that have no rows of their own and passed the filter */
 	struct muted_sum muted;
 	struct unprobed_sum unprobed; /* processes that passed the filter */
