@@ -136,7 +136,7 @@ static void read_area(const uint8_t *data, size_t size)
 	hooks_ring_read(r, b, true);
 	hooks_ring_inflight(r, CT_F_UNFINISHED, 0, now_ns(), -1, b);
 	hooks_ring_returning(r, 1000000);
-	hooks_ring_sweep(r, b, b);
+	hooks_ring_sweep(r, hooks_ring_rest, b, b);
 	hooks_ring_counts(r, &counts);
 	hooks_batch_emit(b, emit, NULL);
 	hooks_counts_begin(sums);

@@ -373,7 +373,7 @@ static void test_many_threads(void)
 	hooks_ring_counts(ring, &c);
 	CHECK_EQ(64, s.calls);
 	CHECK_EQ(2, c.no_block);
-	CHECK_EQ(0, hooks_ring_sweep(ring, b, b));
+	CHECK_EQ(0, hooks_ring_sweep(ring, hooks_ring_rest, b, b));
 	hooks_batch_close(b);
 	run_threads(10);
 	read_all(&s, false);
@@ -525,7 +525,7 @@ static void test_hostile_area(void)
 		hooks_ring_read(ring, b, round % 3 == 0);
 		hooks_ring_inflight(ring, CT_F_UNFINISHED, 0, now_ns(), -1, b);
 		hooks_ring_returning(ring, 1000);
-		hooks_ring_sweep(ring, b, b);
+		hooks_ring_sweep(ring, hooks_ring_rest, b, b);
 		hooks_ring_counts(ring, &c);
 		hooks_batch_emit(b, see, &s);
 		CHECK(s.valid);

@@ -17,6 +17,8 @@
 #include "../util/parse.h"
 #include "cgroup.h"
 
+#define PARTS 4 /* records that wait take one of so many parts of the memory */
+
 static int open_cgroup(const char *path)
 {
 	static const char *const roots[] = { "", "/sys/fs/cgroup/", "/sys/fs/cgroup/unified/" };
@@ -142,4 +144,11 @@ uint64_t cgroup_memory_here(void)
 	uint64_t limit = cgroup_memory_max("/sys/fs/cgroup", "/proc/self/cgroup");
 
 	return limit < all ? limit : all;
+}
+
+uint64_t cgroup_memory_part(uint64_t want)
+{
+	uint64_t part = cgroup_memory_here() / PARTS;
+
+	return want < part ? want : part;
 }

@@ -15,5 +15,8 @@ uint64_t cgroup_memory_max(const char *root, const char *self);
 /* The memory, in bytes, that this process may take: the machine's, or what its cgroup allows,
  * whichever is less. */
 uint64_t cgroup_memory_here(void);
+/* `want` bytes, or less where they are more than a quarter of that: for records that wait. The program
+ * may be in the same cgroup. */
+uint64_t cgroup_memory_part(uint64_t want);
 
 #endif

@@ -30,15 +30,10 @@
 #define GRACE_US 60000
 #define GRACE_BUSY_US 500000
 #define GRACE_AGE_NS 100000000ULL /* what has lasted longer than this is not waited for */
-/* no more than this part of the memory that there is: the program may be in the same cgroup */
-#define BACKLOG_SHARE 4
 
 static uint64_t backlog_bytes(const struct capture_plan *plan)
 {
-	uint64_t want = plan->stack ? BACKLOG_STACK_BYTES : BACKLOG_BYTES;
-	uint64_t limit = cgroup_memory_here() / BACKLOG_SHARE;
-
-	return want < limit ? want : limit;
+	return cgroup_memory_part(plan->stack ? BACKLOG_STACK_BYTES : BACKLOG_BYTES);
 }
 
 static struct tallies *open_tallies(struct bpf_source *b)

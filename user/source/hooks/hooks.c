@@ -19,6 +19,7 @@
 #include "../../util/table/array.h"
 #include "../agent/agent_child.h"
 #include "../agent/agent_door.h"
+#include "../cgroup.h"
 #include "../host.h"
 #include "../inject/inject.h"
 #include "hooks.h"
@@ -42,6 +43,8 @@
 #define GRACE_NS 60000000ULL
 #define GRACE_AGE_NS 100000000ULL
 #define GRACE_STEP_US 1000
+/* of records that wait for this loop */
+#define QUEUE_BYTES (256ULL << 20)
 
 struct hooks_source {
 	const struct capture_plan *plan;
@@ -54,6 +57,7 @@ struct hooks_source {
 	int npeers;
 	struct hooks_files *files;
 	struct hooks_clock *clock;
+	struct hooks_reader *reader;
 	struct hooks_batch *batch;
 	/* calls are counted; the calls under way that are to be added; NULL: they are not */
 	struct hooks_counts *counts;
@@ -161,8 +165,17 @@ static int open_source(struct source *s, const struct capture_plan *plan)
 {
 	struct hooks_source *h = s->priv;
 
+	int err;
+
 	h->plan = plan;
-	return plan->cmd ? agent_child_open(&h->cmd, plan) : 0;
+	err = plan->cmd ? agent_child_open(&h->cmd, plan) : 0;
+	if (err)
+		return err;
+	/* calls that are counted have few records */
+	h->reader = hooks_reader_open(cgroup_memory_part(QUEUE_BYTES), !plan->count);
+	if (!h->reader)
+		msg_error("no memory for the records to wait in");
+	return h->reader ? 0 : -ENOMEM;
 }
 
 /* ---- processes ---- */
@@ -188,6 +201,7 @@ static int add_peer(struct hooks_source *h, int fd, pid_t pid, const char *key)
 				     .plan = h->plan,
 				     .files = h->files,
 				     .clock = h->clock,
+				     .reader = h->reader,
 				     .closing = h->stopped_ns != 0,
 				     .count_by = h->count_by };
 	struct hooks_peer *p;
@@ -306,11 +320,13 @@ static int last_of(struct hooks_source *h, struct hooks_peer *p)
 
 	if (!r)
 		return 0;
-	do
-		err = hooks_ring_read(r, h->batch, true);
-	while (err == 1 && !hooks_batch_full(h->batch));
+	/* one that was announced to nobody was not read before */
+	err = hooks_reader_add(h->reader, r);
+	if (!err)
+		err = hooks_reader_last(h->reader, r, h->batch);
 	if (err == 1)
 		return 1; /* it is asked again when the batch has been handed out */
+	hooks_ring_turned_bad(r);
 	if (err != -ENOMEM && !h->stopped_ns)
 		err = hooks_ring_inflight(r, CT_F_UNFINISHED, 0, end, -1, for_unfinished(h));
 	count_unfinished(h, p);
@@ -340,13 +356,17 @@ static struct hooks_peer *former(const struct hooks_source *h, const struct hook
 static int announce(struct hooks_source *h, struct hooks_peer *p)
 {
 	struct hooks_life *l = hooks_peer_life(p);
+	struct hooks_ring *r = hooks_peer_ring(p);
+	int err;
 
 	h->started++;
 	hooks_peer_announced(p);
-	if (hooks_peer_ring(p))
-		hooks_ring_inner(hooks_peer_ring(p), h->inner);
-	return hooks_life_tell(h->batch, l->other ? CT_EXEC : CT_PROCESS, l->pid,
-			       hooks_peer_opened_ns(p));
+	err = hooks_life_tell(h->batch, l->other ? CT_EXEC : CT_PROCESS, l->pid,
+			      hooks_peer_opened_ns(p));
+	if (err || !r)
+		return err;
+	hooks_ring_inner(r, h->inner);
+	return hooks_reader_add(h->reader, r);
 }
 
 /* The process or its connection has ended. */
@@ -423,6 +443,27 @@ static int end_peer(struct hooks_source *h, int i)
 	return err;
 }
 
+/* What one process needs now and then. */
+static int look_after(struct hooks_source *h, struct hooks_peer *p)
+{
+	struct hooks_ring *r = hooks_peer_ring(p);
+	int err = 0;
+
+	hooks_ring_tick(r);
+	if (!h->stopped_ns) {
+		err = hooks_reader_sweep(h->reader, r, for_unfinished(h));
+		count_unfinished(h, p);
+	}
+	if (hooks_ring_turned_bad(r)) {
+		msg_warn("process %d: the records of its hooks make no sense: they are left alone, "
+			 "and its calls are not shown from here on",
+			 (int)hooks_peer_pid(p));
+		hooks_peer_stop(p);
+	}
+	return err;
+}
+
+/* Fills the batch. 0; 1: there may be more; or -ENOMEM. */
 static int gather(struct hooks_source *h)
 {
 	int err = 0;
@@ -431,31 +472,13 @@ static int gather(struct hooks_source *h)
 		hooks_clock_mark(h->clock);
 	for (int i = h->npeers - 1; i >= 0 && err >= 0; i--) {
 		struct hooks_peer *p = h->peers[i];
-		struct hooks_ring *r = hooks_peer_ring(p);
 
-		if (hooks_peer_state(p) == HOOKS_PEER_ENDED) {
+		if (hooks_peer_state(p) == HOOKS_PEER_ENDED)
 			err = end_peer(h, i);
-			continue;
-		}
-		if (hooks_peer_unannounced(p))
-			continue;
-		err = r ? hooks_ring_read(r, h->batch, false) : 0;
-		if (r)
-			hooks_ring_tick(r);
-		if (err >= 0 && r && !h->stopped_ns) {
-			err = hooks_ring_sweep(r, h->batch, for_unfinished(h));
-			count_unfinished(h, p);
-		}
-		if (err == -EBADMSG) {
-			msg_warn(
-				"process %d: the records of its hooks make no sense: they are left "
-				"alone, and its calls are not shown from here on",
-				(int)hooks_peer_pid(p));
-			hooks_peer_stop(p);
-			err = 0;
-		}
+		else if (!hooks_peer_unannounced(p) && hooks_peer_ring(p))
+			err = look_after(h, p);
 	}
-	return err < 0 ? err : 0;
+	return err < 0 ? err : hooks_reader_read(h->reader, h->batch);
 }
 
 struct passing {
@@ -510,7 +533,7 @@ static bool is_running(struct hooks_source *h)
 static int drain(struct source *s, emit_fn emit, void *ctx)
 {
 	struct hooks_source *h = s->priv;
-	bool ended;
+	bool ended, more;
 	int err;
 
 	/* what an earlier call left */
@@ -522,11 +545,12 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 	/* asked before reading: what the last process wrote is then there */
 	ended = h->stopped_ns || !is_running(h);
 	err = gather(h);
-	if (!err)
+	more = err == 1;
+	if (err >= 0)
 		err = emit_batch(s, emit, ctx);
 	if (err)
 		return err < 0 ? err : 0;
-	if (!ended || (!h->stopped_ns && h->npeers))
+	if (!ended || more || (!h->stopped_ns && h->npeers))
 		return 0;
 	tell_end(h);
 	return 1;
@@ -817,6 +841,7 @@ static void close_source(struct source *s)
 		close(h->epoll);
 	agent_child_close(&h->cmd);
 	hooks_files_close(h->files);
+	hooks_reader_close(h->reader);
 	hooks_clock_close(h->clock);
 	hooks_batch_close(h->batch);
 	hooks_batch_close(h->unfinished_calls);

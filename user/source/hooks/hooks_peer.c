@@ -76,6 +76,8 @@ void hooks_peer_close(struct hooks_peer *p)
 	hooks_life_close(&p->life);
 	agent_tids_close(p->tids);
 	hooks_mapped_close(p->mapped);
+	if (p->ring && p->o.reader)
+		hooks_reader_remove(p->o.reader, p->ring);
 	hooks_ring_close(p->ring);
 	free(p);
 }

@@ -9,6 +9,7 @@
 #include "../source.h"
 #include "hooks_funcs.h"
 #include "hooks_life.h"
+#include "hooks_reader.h"
 #include "hooks_ring.h"
 
 struct hooks_peer;
@@ -18,9 +19,10 @@ struct hooks_peer_opts {
 	const char *key; /* that its HELLO must have; NULL: inherited socket */
 	const struct capture_plan *plan;
 	struct hooks_files *files;
-	struct hooks_clock *clock; /* NULL: the counter cannot be used */
-	bool closing;		   /* nothing is to be recorded any more */
-	uint8_t count_by;	   /* enum ct_by, where the plan says CT_BY_ASKED */
+	struct hooks_clock *clock;   /* NULL: the counter cannot be used */
+	struct hooks_reader *reader; /* forgets the area before that is closed; NULL: has none */
+	bool closing;		     /* nothing is to be recorded any more */
+	uint8_t count_by;	     /* enum ct_by, where the plan says CT_BY_ASKED */
 };
 
 /* A forked child of the process that wants hooks of its own. */

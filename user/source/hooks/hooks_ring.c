@@ -15,7 +15,9 @@
 
 #define BATCH_RECORDS 200000
 #define BATCH_BYTES (64 << 20)
-#define RECORD_MAX 4096 /* bytes of any record that comes this way */
+#define PIECE_BYTES 16384    /* that are packed before they are taken */
+#define PUBLISH_BYTES 65536u /* that are read before the writer is told */
+#define SKIPS_MAX 16
 #define SWEEP_NS 1000000000ULL
 
 /* ---- the batch ---- */
@@ -92,8 +94,9 @@ int hooks_batch_emit(struct hooks_batch *b, emit_fn emit, void *ctx)
 
 /* ---- the area ---- */
 
+/* The first ones belong to whoever moves records, the last to whoever takes them. */
 struct block {
-	uint64_t tail, lost, received;
+	uint64_t tail, told_tail, lost;
 	uint64_t stuck_ns; /* since when an entry is not complete; 0: none is */
 	/* begins of calls that were shown while they lasted: they stay what they were, whatever
 	 * the clock has been found to do since */
@@ -106,9 +109,9 @@ struct hooks_ring {
 	struct hooks_area *area;
 	size_t bytes;
 	struct block *blocks;
-	uint64_t received, malformed, lost, swept_ns;
-	uint64_t safe_ns; /* of the last record that was read */
-	bool bad;
+	uint64_t received, malformed, swept_ns;
+	bool broken; /* atomic: what is in the rings makes no sense, and is not read again */
+	bool bad;    /* this was told, or a record that was moved made none */
 };
 
 static int make_area(size_t bytes)
@@ -215,12 +218,11 @@ void hooks_ring_counts(const struct hooks_ring *r, struct hooks_ring_counts *out
 	memset(out, 0, sizeof(*out));
 	out->received = r->received;
 	out->malformed = r->malformed;
-	out->lost = r->lost;
 	out->no_block = load(&r->area->no_block);
 	for (uint32_t i = 0; i < used_blocks(r); i++) {
 		const struct hooks_thread *t = thread_at(r, i);
 
-		out->lost += load(&t->lost) - r->blocks[i].lost;
+		out->lost += load(&t->lost);
 		out->folded += load(&t->folded);
 		out->filtered += load(&t->filtered);
 		out->deep += load(&t->deep);
@@ -288,27 +290,14 @@ static void own(struct hooks_ring *r, const struct block *b, struct ct_hdr *h, u
 		((struct ct_thread_name *)h)->comm[CT_COMM_LEN - 1] = '\0';
 }
 
-/* Checks a copy, whose size is known to be that of the memory, and adds it. */
-static int take(struct hooks_ring *r, const struct block *b, struct ct_hdr *h, uint16_t size,
-		uint16_t lost, uint64_t now, struct hooks_batch *batch)
-{
-	h->size = size;
-	if (!allowed(h) || record_check(h, size))
-		return -EBADMSG;
-	own(r, b, h, now);
-	h->lost = lost;
-	return hooks_batch_add(batch, h);
-}
-
 /* What was lost since the last record rides in the next one's header. */
-static uint16_t take_lost(struct hooks_ring *r, const struct hooks_thread *t, struct block *b)
+static uint16_t take_lost(const struct hooks_thread *t, struct block *b)
 {
 	uint64_t lost = load(&t->lost) - b->lost;
 
 	if (lost > 0xffff)
 		lost = 0xffff;
 	b->lost += lost;
-	r->lost += lost;
 	return (uint16_t)lost;
 }
 
@@ -336,50 +325,137 @@ static bool resume(const struct hooks_ring *r, struct hooks_thread *t, struct bl
 	return true;
 }
 
-static int read_block(struct hooks_ring *r, uint32_t i, struct hooks_batch *batch, bool last)
+static void publish(struct hooks_thread *t, struct block *b)
+{
+	b->told_tail = b->tail;
+	__atomic_store_n(&t->tail, b->tail, __ATOMIC_RELEASE);
+}
+
+/* The next complete entry, which begins at b->tail: its place in the ring; -1: there is none. */
+static ssize_t next_entry(struct hooks_ring *r, struct hooks_thread *t, struct block *b, bool last)
+{
+	const char *ring = hooks_ring(t);
+
+	/* Entries are separated by a ring's end, or by some that nobody completes. An area of which
+	 * more is skipped is changed all the time. */
+	for (int skipped = 0; skipped < SKIPS_MAX; skipped++) {
+		size_t at = b->tail & (r->o.ring_bytes - 1);
+		uint64_t tag = __atomic_load_n((const __u64 *)(ring + at), __ATOMIC_ACQUIRE);
+
+		if (tag == hooks_tag(b->tail))
+			return (ssize_t)at;
+		if (tag == hooks_skip(b->tail)) {
+			b->tail += r->o.ring_bytes - at;
+		} else if (!resume(r, t, b, last)) {
+			return -1;
+		}
+	}
+	return -1;
+}
+
+size_t hooks_ring_move(struct hooks_ring *r, uint32_t i, bool last, void *to, size_t room)
 {
 	struct hooks_thread *t = thread_at(r, i);
 	struct block *b = &r->blocks[i];
+	struct hooks_pack pack = { 0 };
 	const char *ring = hooks_ring(t);
-	union {
-		struct ct_hdr h;
-		char bytes[RECORD_MAX];
-	} copy;
-	uint64_t now = now_ns();
-	int err = 0;
+	uint64_t begin = b->tail;
+	size_t n = 0;
+	ssize_t at;
 
-	while (!err && !hooks_batch_full(batch)) {
-		size_t at = b->tail & (r->o.ring_bytes - 1), left = r->o.ring_bytes - at;
-		uint64_t tag = __atomic_load_n((const __u64 *)(ring + at), __ATOMIC_ACQUIRE);
-		uint16_t size, lost;
+	while (!hooks_ring_broken(r) && b->tail - begin < r->o.ring_bytes &&
+	       (at = next_entry(r, t, b, last)) >= 0) {
+		size_t left = r->o.ring_bytes - (size_t)at;
+		struct ct_hdr head;
 
-		if (tag == hooks_skip(b->tail)) {
-			b->tail += left;
-			continue;
-		}
-		if (tag != hooks_tag(b->tail)) {
-			if (resume(r, t, b, last))
-				continue;
+		b->stuck_ns = 0;
+		if (left >= 8 + sizeof(head))
+			memcpy(&head, ring + at + 8, sizeof(head));
+		if (left < 8 + sizeof(head) || head.size < sizeof(head) || head.size % 8 ||
+		    head.size > HOOKS_RECORD_MAX || head.size > left - 8) {
+			__atomic_store_n(&r->broken, true, __ATOMIC_RELEASE);
 			break;
 		}
-		b->stuck_ns = 0;
-		if (left < 8 + sizeof(copy.h))
+		if (room - n < HOOKS_PACKED_MAX(head.size))
+			break;
+		head.lost = take_lost(t, b);
+		n += hooks_pack_put(&pack, (char *)to + n, &head, ring + at + 8 + sizeof(head));
+		b->tail += hooks_entry_bytes(head.size);
+		if (b->tail - b->told_tail >= PUBLISH_BYTES)
+			publish(t, b);
+	}
+	if (b->tail != b->told_tail)
+		publish(t, b);
+	return n;
+}
+
+int hooks_ring_take(struct hooks_ring *r, uint32_t i, const void *from, size_t bytes,
+		    struct hooks_batch *batch)
+{
+	union {
+		struct ct_hdr h;
+		char bytes[HOOKS_RECORD_MAX];
+	} copy;
+	struct hooks_pack pack = { 0 };
+	uint64_t now = now_ns();
+
+	for (size_t at = 0; at < bytes && !r->bad;) {
+		uint16_t lost;
+		int err;
+
+		at += hooks_pack_get(&pack, (const char *)from + at, copy.bytes);
+		if (!allowed(&copy.h) || record_check(&copy.h, copy.h.size)) {
+			__atomic_store_n(&r->broken, true, __ATOMIC_RELEASE);
 			return -EBADMSG;
-		memcpy(&copy.h, ring + at + 8, sizeof(copy.h));
-		size = copy.h.size;
-		if (size < sizeof(copy.h) || size % 8 || size > RECORD_MAX || size > left - 8)
-			return -EBADMSG;
-		memcpy(copy.bytes, ring + at + 8, size);
-		b->tail += hooks_entry_bytes(size);
-		lost = take_lost(r, t, b);
-		err = take(r, b, &copy.h, size, lost, now, batch);
+		}
+		lost = copy.h.lost;
+		own(r, &r->blocks[i], &copy.h, now);
+		copy.h.lost = lost;
+		err = hooks_batch_add(batch, &copy.h);
 		if (err)
 			return err;
 		r->received += copy.h.kind == CT_CALL || copy.h.kind == CT_ENTER;
-		r->safe_ns = copy.h.end_ns;
 	}
-	__atomic_store_n(&t->tail, b->tail, __ATOMIC_RELEASE);
-	return err;
+	return 0;
+}
+
+bool hooks_ring_broken(const struct hooks_ring *r)
+{
+	return __atomic_load_n(&r->broken, __ATOMIC_ACQUIRE);
+}
+
+bool hooks_ring_turned_bad(struct hooks_ring *r)
+{
+	if (r->bad || !hooks_ring_broken(r))
+		return false;
+	r->bad = true;
+	r->malformed++;
+	return true;
+}
+
+uint32_t hooks_ring_blocks(const struct hooks_ring *r)
+{
+	return used_blocks(r);
+}
+
+uint32_t hooks_ring_size(const struct hooks_ring *r)
+{
+	return r->o.ring_bytes;
+}
+
+static int read_block(struct hooks_ring *r, uint32_t i, struct hooks_batch *batch, bool last)
+{
+	uint64_t piece[PIECE_BYTES / 8];
+	int err = 0;
+
+	while (!err && !hooks_batch_full(batch)) {
+		size_t n = hooks_ring_move(r, i, last, piece, sizeof(piece));
+
+		if (!n)
+			break;
+		err = hooks_ring_take(r, i, piece, n, batch);
+	}
+	return err ? err : hooks_ring_turned_bad(r) ? -EBADMSG : 0;
 }
 
 int hooks_ring_read(struct hooks_ring *r, struct hooks_batch *batch, bool last)
@@ -388,8 +464,7 @@ int hooks_ring_read(struct hooks_ring *r, struct hooks_batch *batch, bool last)
 		int err = read_block(r, i, batch, last);
 
 		if (err) {
-			r->bad = true;
-			r->malformed += err == -EBADMSG;
+			hooks_ring_turned_bad(r);
 			return err;
 		}
 	}
@@ -470,7 +545,8 @@ int hooks_ring_returning(struct hooks_ring *r, uint64_t age_ns)
 	return n;
 }
 
-int hooks_ring_sweep(struct hooks_ring *r, struct hooks_batch *batch, struct hooks_batch *under_way)
+int hooks_ring_sweep(struct hooks_ring *r, hooks_rest_fn rest, void *ctx,
+		     struct hooks_batch *under_way)
 {
 	uint64_t now = now_ns();
 	int err = 0;
@@ -478,7 +554,7 @@ int hooks_ring_sweep(struct hooks_ring *r, struct hooks_batch *batch, struct hoo
 	if (now - r->swept_ns < SWEEP_NS || r->bad)
 		return 0;
 	r->swept_ns = now;
-	for (uint32_t i = 0; i < used_blocks(r) && !err; i++) {
+	for (uint32_t i = 0; i < used_blocks(r) && err >= 0; i++) {
 		struct hooks_thread *t = thread_at(r, i);
 		uint32_t tid =
 			agent_tids_find(r->o.tids, __atomic_load_n(&t->tid, __ATOMIC_ACQUIRE));
@@ -489,14 +565,18 @@ int hooks_ring_sweep(struct hooks_ring *r, struct hooks_batch *batch, struct hoo
 		snprintf(path, sizeof(path), "/proc/%d/task/%u", (int)r->o.pid, tid);
 		if (tid && !access(path, F_OK))
 			continue;
-		err = read_block(r, i, batch, true);
-		if (!err)
-			err = hooks_ring_inflight(r, CT_F_UNFINISHED, 0, now, (int)i, under_way);
+		err = rest(ctx, r, i);
+		if (err)
+			continue;
+		err = hooks_ring_inflight(r, CT_F_UNFINISHED, 0, now, (int)i, under_way);
 		t->depth = 0;
 		t->tid = 0;
 		__atomic_store_n(&t->owner, HOOKS_FREE, __ATOMIC_RELEASE);
 	}
-	if (err == -EBADMSG)
-		r->bad = true;
-	return err;
+	return err < 0 ? err : 0;
+}
+
+int hooks_ring_rest(void *batch, struct hooks_ring *r, uint32_t block)
+{
+	return read_block(r, block, batch, true);
 }

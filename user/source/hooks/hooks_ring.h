@@ -10,6 +10,7 @@
 #include "../../event/event.h"
 #include "../../../hooks/wire.h"
 #include "hooks_clock.h"
+#include "hooks_pack.h"
 
 struct agent_tids;
 struct hooks_ring;
@@ -52,12 +53,35 @@ pid_t hooks_ring_pid(const struct hooks_ring *);
 typedef void (*hooks_cell_fn)(void *ctx, const struct ct_entry *, const union hooks_extra *more);
 void hooks_ring_cells(struct hooks_ring *, hooks_cell_fn fn, void *ctx);
 
-/* Moves what is there into the batch, at most until that is full. last: nobody writes any more.
- * 0; 1: there is more; -EBADMSG: the area makes no sense, and is not to be read again; -ENOMEM. */
+/* Records go two steps. They are moved out of the rings, packed, by one thread at a time (whichever it
+ * is); then they are taken, in the order in which they were moved, by the thread that does all else
+ * here. A block is a thread's part of the area. */
+uint32_t hooks_ring_blocks(const struct hooks_ring *); /* how many have been in use */
+uint32_t hooks_ring_size(const struct hooks_ring *);   /* bytes of each of its rings */
+/* Moves records of a block, as many as are there and find room, but no more than a ring holds; last:
+ * nobody writes any more. `to` is aligned to 8 bytes and has room for HOOKS_PACKED_MAX() of the largest
+ * record. Returns the bytes. */
+size_t hooks_ring_move(struct hooks_ring *, uint32_t block, bool last, void *to, size_t room);
+/* Checks what one hooks_ring_move() has moved, and adds it to the batch. 0; -EBADMSG: it makes no sense;
+ * -ENOMEM. */
+int hooks_ring_take(struct hooks_ring *, uint32_t block, const void *, size_t bytes,
+		    struct hooks_batch *);
+/* What is in the area makes no sense, and is not moved again. */
+bool hooks_ring_broken(const struct hooks_ring *);
+/* The same, once: for a message. */
+bool hooks_ring_turned_bad(struct hooks_ring *);
+
+/* Both steps: what is there into the batch, at most until that is full. 0; 1: there is more; -EBADMSG:
+ * the area makes no sense, and is not to be read again; -ENOMEM. */
 int hooks_ring_read(struct hooks_ring *, struct hooks_batch *, bool last);
+/* What to do with what a thread has left: 0: it is moved; 1: not yet; or -errno. */
+typedef int (*hooks_rest_fn)(void *ctx, struct hooks_ring *, uint32_t block);
+/* As such a function: into the batch that ctx is. */
+int hooks_ring_rest(void *ctx, struct hooks_ring *, uint32_t block);
 /* Gives back the blocks of threads that have ended, at most once a second; their calls under way
  * become records in a batch of their own, which may be the same one. */
-int hooks_ring_sweep(struct hooks_ring *, struct hooks_batch *, struct hooks_batch *under_way);
+int hooks_ring_sweep(struct hooks_ring *, hooks_rest_fn rest, void *ctx,
+		     struct hooks_batch *under_way);
 /* The calls under way, as records with these flags that end at end_ns: those of at least min_age_ns.
  * thread: one block; -1: all. */
 int hooks_ring_inflight(struct hooks_ring *, uint16_t with, uint64_t min_age_ns, uint64_t end_ns,
