@@ -35,6 +35,7 @@ stat R -d 1                               | '-d'            | write options befo
 export R                                  | --to            | one of json
 export --to table R                       | --to            | is not one of json
 export --to csv                           | recording       | what 'cudatrace record' wrote
+merge                                     | recordings      | give two or more recordings, and -o FILE
 merge R R                                 | -o              | give two or more recordings
 merge -o x R                              | -o              | give two or more recordings
 merge -o - R R                            | -o              | give a name
@@ -597,4 +598,28 @@ case_until() {
 	ct export --to csv --until 300us -o "$T/b.csv" "$T/r.ctrace"
 	ok_rc
 	cmp "$T/a.csv" "$T/b.csv" || fail "export ends elsewhere"
+}
+
+# Without a word it says what it does, and what ends it; and so it ends.
+case_bare_command_everywhere() {
+	[[ $CUDATRACE != */with-multi ]] || skip "with-multi gives it an option"
+	catches_int() {
+		local caught
+		caught=$(sed -n 's/^SigCgt:[^0-9a-f]*//p' "/proc/$CT/status")
+		((16#${caught:-0} >> 1 & 1))
+	}
+	"${BACKGROUND[@]}" "$CUDATRACE" > "$T/out" 2> "$T/err" < /dev/null &
+	CT=$!
+	wait_for 10 grep -q '^cudatrace: ' "$T/err"
+	expect "its first sentence" "$(head -n 1 "$T/err")" \
+		"cudatrace: tracing every process of this machine until Ctrl-C; 'cudatrace -h' lists what else it does"
+	expect "standard output has no sentence" "$(grep -c '^cudatrace' "$T/out")" 0
+	wait_for 10 catches_int
+	finish INT
+	ok_rc
+	says '^cudatrace: [0-9]+ calls?, '
+	# what chooses something is no bare command
+	ct -d 0.01 -p $$
+	ok_rc
+	! grep -q 'every process' "$T/err" || fail "it says of one process that it traces every one"
 }

@@ -491,6 +491,16 @@ case_doctor() {
 	ok_rc
 	grep -q libcudart "$T/out" || fail "the library is not named: $(tail -n 3 "$T/out")"
 	stop a
+	# a verdict for each feature, of who asks
+	expect "features" "$(sed -n '/^features$/,/^$/s/^  \(.\{14\}\) .*/\1/p' "$T/out" | sed 's/ *$//')" \
+		"$(printf '%s\n' calls 'kernel names' 'stacks (-k)' 'Python stacks' --source=hooks --gpu --counters)"
+	expect "verdicts" "$(sed -n '/^features$/,/^$/p' "$T/out" | grep -cE '^  .{14} (yes|no|only)(,|;|:|$| with )')" 7
+	grep -qx '  calls          yes' "$T/out" || fail "no calls: $(grep -A 8 '^features' "$T/out")"
+	setpriv --reuid 65534 --regid 65534 --clear-groups "$CUDATRACE" doctor > "$T/out" 2> "$T/err"
+	expect "status of a user who may not" $? 1
+	grep -qx '  calls          no: privileges are missing (above): run it as root' "$T/out" || fail "calls of a user: $(grep -A 8 '^features' "$T/out")"
+	[ "$(uname -m)" != x86_64 ] || grep -qx '  kernel names   only with --source=hooks' "$T/out" || fail "names of a user: $(grep -A 8 '^features' "$T/out")"
+	grep -qx '  stacks (-k)    no: calls that probes see have them' "$T/out" || fail "stacks of a user: $(grep -A 8 '^features' "$T/out")"
 	ct doctor --probe-kind multi
 	grep -q -E '^return probes +CUDA called by a coroutine, .*--no-return' "$T/out" || fail "no word about return probes: $(cat "$T/out")"
 }

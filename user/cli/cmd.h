@@ -16,4 +16,11 @@ bool cmd_overwrites(const char *in, const char *out);
 /* Ends a command that printed to `out`: closes it; 0, or 1 after one message. */
 int cmd_finish(struct out *out);
 
+/* What doctor has found out about this machine. */
+struct doctor_facts {
+	bool btf, ring, privileged, probes;
+};
+/* Prints a verdict for each feature. */
+void doctor_features(struct out *, const struct doctor_facts *);
+
 #endif

@@ -68,7 +68,7 @@ static const char other_returns[] =
 	"traced call can end its program (SIGILL): "
 	"use --no-return for such a program, or Linux 6.13 or newer";
 
-static bool machine(struct doctor *d)
+static bool machine(struct doctor *d, struct doctor_facts *facts)
 {
 	char text[256], missing[128];
 	int ring = host_has_ringbuf(), kind;
@@ -96,6 +96,9 @@ static bool machine(struct doctor *d)
 	     host_initial_pid_ns()
 		     ? "the initial one"
 		     : "one of its own: only processes that are visible in it can be named");
+	*facts = (struct doctor_facts){
+		.btf = btf, .ring = ring > 0, .privileged = !*missing, .probes = kind > ATTACH_NONE
+	};
 	return btf && ring > 0 && !*missing && kind > ATTACH_NONE;
 }
 
@@ -317,6 +320,7 @@ static int process(struct doctor *d, pid_t pid)
 static int cmd_doctor(const struct opts *o)
 {
 	struct doctor d = { .o = o };
+	struct doctor_facts facts;
 	bool good;
 	int err = 0;
 
@@ -324,7 +328,8 @@ static int cmd_doctor(const struct opts *o)
 		msg_error("cannot write to standard output");
 		return 1;
 	}
-	good = machine(&d);
+	good = machine(&d, &facts);
+	doctor_features(&d.out, &facts);
 	for (int i = 0; i < o->npids && !err; i++)
 		err = process(&d, o->pids[i]);
 	if (!o->npids) {
@@ -347,7 +352,7 @@ static int cmd_doctor(const struct opts *o)
 const struct command command_doctor = {
 	.run = cmd_doctor,
 	.usage = "Usage: cudatrace doctor [OPTIONS]\n",
-	.about = "\nPrints what this kernel and these privileges allow, and, for a process, which CUDA libraries it has, which functions\n"
-		 "can be traced, by what route, and what cannot be seen and why.\n",
+	.about = "\nPrints what this kernel and these privileges allow, with a verdict for each feature, and, for a process, which CUDA\n"
+		 "libraries it has, which functions can be traced, by what route, and what cannot be seen and why.\n",
 };
 /* clang-format on */

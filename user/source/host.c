@@ -127,6 +127,15 @@ const char *host_boot_id(char *buf, size_t size)
 	return buf;
 }
 
+int host_ptrace_scope(void)
+{
+	char text[8];
+
+	if (!first_line("/proc/sys/kernel/yama/ptrace_scope", text, sizeof(text)))
+		return 0;
+	return *text >= '0' && *text <= '3' ? *text - '0' : 0;
+}
+
 bool host_driver(char *buf, size_t size)
 {
 	return first_line("/sys/module/nvidia/version", buf, size);

@@ -30,6 +30,9 @@ bool host_driver(char *buf, size_t size);
 /* A line for each GPU, as the kernel module describes it: "0000:19:00.0 NVIDIA H200 GPU-..." */
 void host_gpus(void (*each)(void *ctx, const char *text), void *ctx);
 
+/* kernel.yama.ptrace_scope, 0 to 3: which processes a user may trace; 0 where there is none. */
+int host_ptrace_scope(void);
+
 /* "6.18.0 x86_64" */
 const char *host_kernel(char *buf, size_t size);
 bool host_has_btf(void);

@@ -210,27 +210,22 @@ bool inject_check_ended(pid_t pid)
 
 void inject_check_refused(pid_t pid)
 {
-	char text[8192], scope[8] = "0";
-	int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
+	char text[8192];
+	int scope = host_ptrace_scope();
 
-	if (fd >= 0) {
-		if (read(fd, scope, 1) != 1)
-			scope[0] = '0';
-		close(fd);
-	}
 	if (!host_status(pid, text, sizeof(text)) && number(text, "Uid", 1) != (long)geteuid() &&
 	    geteuid())
 		msg_error(
 			"process %d belongs to another user: run cudatrace as that user or as root",
 			(int)pid);
-	else if (scope[0] == '3')
+	else if (scope == 3)
 		msg_error(
 			"this system allows no process to trace another (kernel.yama.ptrace_scope "
 			"is 3 until it is rebooted): start the program under cudatrace");
-	else if (scope[0] != '0' && geteuid())
-		msg_error("process %d may not be traced by you (kernel.yama.ptrace_scope is %c): "
+	else if (scope && geteuid())
+		msg_error("process %d may not be traced by you (kernel.yama.ptrace_scope is %d): "
 			  "run as root, or set it to 0",
-			  (int)pid, scope[0]);
+			  (int)pid, scope);
 	else
 		msg_error("process %d may not be traced: it is not dumpable, or a security module "
 			  "(SELinux, AppArmor), a container "

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * doctor_features.c - what doctor says of each feature: a verdict for this machine and this user,
+ * and, where it is no, why and what to do. It tries nothing that doctor has not tried, and looks
+ * at no process.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "../source/host.h"
+
+static void verdict(struct out *out, const char *feature, const char *text)
+{
+	out_fmt(out, "  %-14s %s\n", feature, text);
+}
+
+/* Why calls cannot be seen by probes; NULL: they can. What stands first has to be mended first. */
+static const char *without_probes(const struct doctor_facts *f)
+{
+	if (!f->btf)
+		return "no: this kernel says nothing of its types: one with "
+		       "CONFIG_DEBUG_INFO_BTF=y is needed";
+	if (!f->privileged)
+		return "no: privileges are missing (above): run it as root";
+	if (!f->ring)
+		return "no: the kernel is too old: Linux 5.8 or newer is needed";
+	if (!f->probes)
+		return "no: this kernel lets no probe be set (above)";
+	return NULL;
+}
+
+/* Code of ours in the program: who may put it there depends on who asks. */
+static const char *inside(void)
+{
+	int scope = host_ptrace_scope();
+
+	if (scope == 3)
+		return "yes, without root, of programs that cudatrace starts; not with -p: "
+		       "kernel.yama.ptrace_scope is 3 until the next boot";
+	if (scope > 0 && geteuid())
+		return "yes, without root, of programs that cudatrace starts; with -p as root, or "
+		       "after sysctl kernel.yama.ptrace_scope=0";
+	return "yes, without root: of programs that cudatrace starts, and of your own with -p";
+}
+
+void doctor_features(struct out *out, const struct doctor_facts *f)
+{
+#if defined(__x86_64__)
+	const char *hooks = inside(), *names = "only with --source=hooks";
+#else
+	const char *hooks = "no: x86-64 alone has it", *names = "no: calls have them";
+#endif
+	static const char no_driver[] =
+		"no: NVIDIA's driver is not loaded here: use a machine with "
+		"a GPU, or load it";
+	const char *no_probes = without_probes(f);
+	const char *no_stacks = no_probes ? "no: calls that probes see have them" : NULL;
+	char text[64];
+	bool driver = host_driver(text, sizeof(text));
+
+	out_str(out, "\nfeatures\n");
+	verdict(out, "calls", no_probes ? no_probes : "yes");
+	verdict(out, "kernel names",
+		no_probes ? names : "yes; 'cudatrace doctor -p PID' says which of a process");
+	verdict(out, "stacks (-k)", no_stacks ? no_stacks : "yes");
+	verdict(out, "Python stacks",
+		no_stacks ? no_stacks : "yes, with -k, of CPython 3.11 to 3.13");
+	verdict(out, "--source=hooks", hooks);
+	verdict(out, "--gpu",
+		driver ? "yes, where the program or CUDA's toolkit has a libcupti; else give "
+			 "--cupti PATH"
+		       : no_driver);
+	verdict(out, "--counters",
+		driver ? "yes, as far as the driver allows: 'cudatrace counters -d 1' tries it"
+		       : no_driver);
+}
