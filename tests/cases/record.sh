@@ -515,6 +515,21 @@ case_info() {
 	ok_rc 3
 }
 
+# A shell that starts other programs too: who made calls is listed, the others are counted.
+case_info_idle() {
+	ct record -o "$T/r.ctrace" -- bash -c 'ls / > /dev/null; "$0" queries 5; ls / > /dev/null; exit 0' "$CALLS"
+	ok_rc
+	ct info "$T/r.ctrace"
+	ok_rc
+	expect "processes" "$(sed -n 's/^processes *//p' "$T/out")" 4
+	expect "listed" "$(grep -A 2 '^processes' "$T/out" | tail -n 2 | sed 's/^  [0-9]*  *calls/PID calls/')" \
+		"$(printf 'PID calls: 5 calls\n  3 other processes made no call')"
+	ct info -v "$T/r.ctrace"
+	ok_rc
+	expect "listed with -v" "$(grep -c -E '^  [0-9]+ +(bash|ls|calls): [05] calls$' "$T/out")" 4
+	! grep -q 'made no call' "$T/out" || fail "they are counted too: $(cat "$T/out")"
+}
+
 # The time of day that all formats print comes from one reading of the clocks: the head of the recording and its first record of
 # the clocks say the same to the nanosecond, and a row's ISO time is the one that follows from both.
 case_clock() {

@@ -264,14 +264,29 @@ static void print_head(struct info *in, const struct reader *r)
 			  start_ns + reader_number(reader_head(r), "realtime_offset_ns"));
 }
 
+/* A shell that starts the program may have started many others: with -v they are printed too. */
+static bool is_of_interest(const struct info_process *i)
+{
+	return i->calls || i->works || msg_verbose;
+}
+
 static void print_processes(struct info *in)
 {
-	uint32_t n;
+	uint32_t shown = 0, idle = 0, more = 0;
 
 	count_line(in, "processes", in->nprocesses);
-	for (n = 0; n < in->nprocesses && n < PROCESSES_SHOWN; n++) {
+	for (uint32_t n = 0; n < in->nprocesses; n++) {
 		const struct info_process *i = &in->processes[n];
 
+		if (!is_of_interest(i)) {
+			idle++;
+			continue;
+		}
+		if (shown == PROCESSES_SHOWN) {
+			more++;
+			continue;
+		}
+		shown++;
 		out_fmt(&in->out, "  %-12u ", i->p.shown_pid);
 		out_plain(&in->out, i->p.comm, strnlen(i->p.comm, CT_COMM_LEN));
 		if (i->rank != CT_UNKNOWN)
@@ -287,8 +302,11 @@ static void print_processes(struct info *in)
 			out_fmt(&in->out, ", %llu on the device", (unsigned long long)i->works);
 		out_char(&in->out, '\n');
 	}
-	if (in->nprocesses > n)
-		out_fmt(&in->out, "  and %u more\n", in->nprocesses - n);
+	if (more)
+		out_fmt(&in->out, "  and %u more\n", more);
+	if (idle)
+		out_fmt(&in->out, "  %u%s process%s made no call\n", idle, shown ? " other" : "",
+			idle == 1 ? "" : "es");
 	if (in->beyond)
 		out_fmt(&in->out,
 			"  %llu records are of further processes, which are not counted here\n",
@@ -463,6 +481,7 @@ const struct command command_info = {
 	.run = cmd_info,
 	.usage = "Usage: cudatrace info FILE\n",
 	.about = "\nPrints what a recording holds: host, versions, clocks, processes, counts, losses, and which parts cannot be read.\n"
+		 "Processes that made no call are counted; -v lists them.\n"
 		 "Exit status: 0, also when its end was cut off; 3 when something in it is damaged; 1 when it cannot be read at all.\n",
 };
 /* clang-format on */
