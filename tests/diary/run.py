@@ -14,8 +14,9 @@ For each seed tests/diary/diary.c runs once in each way:
     attach        as json, of a program that runs already; without children and libraries that are loaded later
     hooks         as json, by --source=hooks; hooks-record, hooks-stat: the others so
 
-The thread, the function, the result and the arguments of each call must be those of the diary, in the order of each thread; all
-sums must be its sums. --fixed runs the seeds and ways that CI runs. A seed that fails is made smaller, as long as it fails: fewer
+The thread, the function and the result of each call must be those of the diary, in the order of each thread, and so must its
+arguments in json and chrome, and its size in csv and otlp-json; all sums must be its sums: calls, failures and bytes in stat,
+allocations and bytes in mem. --fixed runs the seeds and ways that CI runs. A seed that fails is made smaller, as long as it fails: fewer
 calls, fewer threads, fewer kinds of calls; the command for the smallest is printed. Needs root, ./cudatrace and `make
 cases-progs`. Prints `ok`, `not ok` lines.
 """
@@ -53,6 +54,7 @@ ALLOCATES = {"cudaMalloc": ("size", "devPtr", "device"), "cudaMallocManaged": ("
 FREES = {"cudaFree": "devPtr", "cudaFreeHost": "ptr", "cudaFreeAsync": "devPtr", "cuMemFree_v2": "dptr"}
 MOVES = {"cudaMemcpy": "count", "cudaMemcpyAsync": "count", "cudaMemset": "count", "cudaMemsetAsync": "count",
          "cuMemcpyHtoD_v2": "ByteCount"}
+SIZES = {**MOVES, **{api: size for api, (size, _, _) in ALLOCATES.items() if size}}  # what outputs say as a number of bytes
 REPORTS_ERROR = {"cudaGetLastError"}  # its result is an answer
 
 # process: (pid, how many programs it has become); gives: what a free gives back, (bytes, kind)
@@ -127,19 +129,37 @@ def value(v):
     return number(v) if isinstance(v, str) else v
 
 
-def check_json(what, diary, path):
-    """Rows of JSON, with results and those arguments that the diary has."""
+def asked(diary):
+    """The names of the arguments that the diary has, by function and by whether it succeeded."""
     names = collections.defaultdict(set)
     for call in diary:
         names[call.api, call.ret == 0].update(call.args)
+    return names
+
+
+def arguments_of(said, names):
+    return tuple(sorted((n, value(v)) for n, v in said.items() if n in names))
+
+
+def sized(call):
+    """What an output with a number of bytes for each call knows of it; None: this call has none, or it is not compared."""
+    return (*short(call), call.args[SIZES[call.api]] if call.ret == 0 and call.api in SIZES else None)
+
+
+def bytes_of(api, good, text):
+    """The same of what the output says: text is that number."""
+    return int(text) if good and api in SIZES else None
+
+
+def check_json(what, diary, path):
+    """Rows of JSON, with results and those arguments that the diary has."""
+    names = asked(diary)
     rows = [json.loads(line) for line in open(path, encoding="utf-8")]
     said, numbers = [], collections.defaultdict(set)
     for row in rows:
         if row["type"] != "call":
             continue
-        asked = names[row["api"], row["ret"] == 0]
-        said.append((row["pid"], row["tid"], row["api"], row["ret"],
-                     tuple(sorted((n, value(v)) for n, v in row["args"].items() if n in asked))))
+        said.append((row["pid"], row["tid"], row["api"], row["ret"], arguments_of(row["args"], names[row["api"], row["ret"] == 0])))
         numbers[row["pid"]].add(row["correlation"])
     same_calls(what, diary, said, long)
     for pid, calls in collections.Counter(c.pid for c in diary).items():
@@ -150,16 +170,23 @@ def check_json(what, diary, path):
 
 
 def check_csv(what, diary, text):
-    said = [(int(r["pid"]), int(r["tid"]), r["name"], r["result"] in ("cudaSuccess", "CUDA_SUCCESS"))
-            for r in csv.DictReader(text.splitlines()) if r["type"] == "call"]
-    same_calls(what, diary, said, short)
+    said = []
+    for r in csv.DictReader(text.splitlines()):
+        if r["type"] == "call":
+            good = r["result"] in ("cudaSuccess", "CUDA_SUCCESS")
+            said.append((int(r["pid"]), int(r["tid"]), r["name"], good, bytes_of(r["name"], good, r["size_bytes"])))
+    same_calls(what, diary, said, sized)
 
 
 def check_chrome(what, diary, path):
     events = [e for e in json.load(open(path, encoding="utf-8"))["traceEvents"] if e.get("cat") in ("cuda_runtime", "cuda_driver")]
     events.sort(key=lambda e: e["ts"])
-    said = [(e["pid"], e["tid"], e["name"], e["args"]["arguments"]["returned"] in ("cudaSuccess", "CUDA_SUCCESS")) for e in events]
-    same_calls(what, diary, said, short)
+    names, said = asked(diary), []
+    for e in events:
+        args = e["args"]["arguments"]
+        good = args["returned"] in ("cudaSuccess", "CUDA_SUCCESS")
+        said.append((e["pid"], e["tid"], e["name"], good, arguments_of(args, names[e["name"], good])))
+    same_calls(what, diary, said, lambda c: (*short(c), tuple(sorted(c.args.items()))))
 
 
 def check_nsys(what, diary, path):
@@ -240,9 +267,10 @@ def check_otlp(what, diary, path):
                 for span in scope["spans"]:
                     has = {a["key"]: list(a["value"].values())[0] for a in span.get("attributes", [])}
                     if has.get("cupti_type") == "callback":
+                        good = has["result"] in ("cudaSuccess", "CUDA_SUCCESS")
                         spans.append((int(span["startTimeUnixNano"]), int(about["process.pid"]["intValue"]), int(has["thread.id"]),
-                                      span["name"], has["result"] in ("cudaSuccess", "CUDA_SUCCESS")))
-    same_calls(what, diary, [s[1:] for s in sorted(spans, key=lambda s: s[0])], short)
+                                      span["name"], good, bytes_of(span["name"], good, has.get("byte_count", -1))))
+    same_calls(what, diary, [s[1:] for s in sorted(spans, key=lambda s: s[0])], sized)
 
 
 def check_folded(what, diary, text):
@@ -300,9 +328,9 @@ def check_stat(what, diary, text):
     same(f"{what}: calls, failed", {api: (n, failed[api]) for api, n in calls.items()}, got)
     sizes = collections.Counter()
     for c in diary:
-        if c.ret == 0 and c.api in MOVES:
-            sizes[c.api] += c.args[MOVES[c.api]]
-    moved = {r["name"]: r["bytes"] for r in report["runtime"] + report["driver"] if r["name"] in MOVES}
+        if c.ret == 0 and c.api in SIZES:
+            sizes[c.api] += c.args[SIZES[c.api]]
+    moved = {r["name"]: r["bytes"] for r in report["runtime"] + report["driver"] if r["name"] in SIZES and r["bytes"]}
     same(f"{what}: bytes", dict(sizes), moved)
     same(f"{what}: lost", {}, report["lost"])
 
