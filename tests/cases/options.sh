@@ -505,6 +505,37 @@ case_doctor() {
 	grep -q -E '^return probes +CUDA called by a coroutine, .*--no-return' "$T/out" || fail "no word about return probes: $(cat "$T/out")"
 }
 
+# Which source suits a process, and why the other does not.
+case_doctor_sources() {
+	[ "$(uname -m)" = x86_64 ] || skip "hooks are for x86-64"
+	target a queries 1
+	ct doctor -p "$PID_a"
+	ok_rc
+	grep -q '^  probes       yes' "$T/out" || fail "probes: $(grep '^  probes' "$T/out")"
+	grep -q '^  hooks        yes, by --source=hooks' "$T/out" || fail "hooks: $(grep '^  hooks' "$T/out")"
+	kill -STOP "$PID_a"
+	wait_for 5 grep -q '^State:.T' "/proc/$PID_a/status"
+	ct doctor -p "$PID_a"
+	ok_rc
+	kill -CONT "$PID_a"
+	grep -q '^  hooks        no: .*is stopped' "$T/out" || fail "a stopped one: $(grep '^  hooks' "$T/out")"
+	expect "messages" "$(cat "$T/err")" ""
+	stop a
+	# without the rights that probes need
+	chmod 755 "$T"
+	mkfifo -m 666 "$T/in"
+	exec 9<> "$T/in"
+	setpriv --reuid 65534 --regid 65534 --clear-groups cat "$T/in" &
+	wait_for 5 grep -q '^Name:.cat' "/proc/$!/status"
+	setpriv --reuid 65534 --regid 65534 --clear-groups "$CUDATRACE" doctor -p $! > "$T/out" 2> "$T/err" && fail "it says that all is well"
+	grep -q '^  probes       no: ' "$T/out" || fail "probes without rights: $(grep '^  probes' "$T/out"); $(cat "$T/err")"
+	gcc -static -o "$T/static" -x c - <<< 'int main(void) { return getchar(); }' 2> /dev/null || return 0
+	"$T/static" < "$T/in" &
+	wait_for 5 grep -q static "/proc/$!/maps"
+	ct doctor -p "$!"
+	grep -q '^  hooks        no: .*static program' "$T/out" || fail "a static one: $(grep '^  hooks' "$T/out")"
+}
+
 # A query that is called in a tight loop is muted, and that is said; kept on request.
 case_chatty_muted() {
 	ct_json -- "$CALLS" devices 2000000

@@ -22,6 +22,7 @@
 struct doctor {
 	const struct opts *o;
 	struct out out;
+	bool probes;			   /* the machine allows them */
 	int nfiles, there[API_DOMAIN_END]; /* files; those of each library */
 };
 
@@ -277,6 +278,72 @@ static void missing(struct doctor *d)
 			gap(d, api_domains[i].missing);
 }
 
+/* ---- which source suits a process ---- */
+
+#if defined(__x86_64__)
+/* The message of a check, in place of printing it. */
+static char refusal[512];
+
+static void take_refusal(const char *text)
+{
+	static const char prefix[] = "cudatrace: error: ";
+	size_t n;
+
+	text += strncmp(text, prefix, sizeof(prefix) - 1) ? 0 : sizeof(prefix) - 1;
+	n = strcspn(text, "\n");
+	if (n >= sizeof(refusal))
+		n = sizeof(refusal) - 1;
+	memcpy(refusal, text, n);
+	refusal[n] = '\0';
+}
+
+/* Why hooks cannot come into it; NULL: they can. */
+static const char *no_hooks(pid_t pid)
+{
+	void (*taker)(const char *) = msg_taker;
+	int err;
+
+	*refusal = '\0';
+	msg_taker = take_refusal;
+	err = inject_check(pid);
+	msg_taker = taker;
+	return !err ? NULL : *refusal ? refusal : strerror(-err);
+}
+#else
+static const char *no_hooks(pid_t pid)
+{
+	(void)pid;
+	return "hooks are for x86-64";
+}
+#endif
+
+static void sources(struct doctor *d, pid_t pid, const struct host_task *task)
+{
+	const char *why = no_hooks(pid);
+
+	out_str(&d->out, "which source suits it\n  probes       ");
+	if (!d->probes)
+		out_str(&d->out, "no: this machine or your privileges do not allow them (above)\n");
+	else if (task->seccomp)
+		out_str(&d->out, "with --no-return, since it is sandboxed\n");
+	else
+		out_str(&d->out, "yes, by default: nothing is put into the program\n");
+	out_str(&d->out, "  hooks        ");
+	if (why) {
+		out_str(&d->out, "no: ");
+		out_plain(&d->out, why, strlen(why));
+		out_char(&d->out, '\n');
+	} else if (task->seccomp) {
+		out_str(&d->out,
+			"perhaps, by --source=hooks: what its sandbox forbids is examined when "
+			"they come in\n");
+	} else {
+		out_str(&d->out,
+			"yes, by --source=hooks: where it makes so many calls that probes slow "
+			"it down; code is put into it\n");
+	}
+}
+
 static int process(struct doctor *d, pid_t pid)
 {
 	struct host_task task;
@@ -314,6 +381,7 @@ static int process(struct doctor *d, pid_t pid)
 			"  sandboxed (seccomp): from Linux 6.11 on a return probe is a system "
 			"call, which the sandbox may\n"
 			"            answer by killing the process: trace it with --no-return\n");
+	sources(d, pid, &task);
 	return 0;
 }
 
@@ -329,6 +397,7 @@ static int cmd_doctor(const struct opts *o)
 		return 1;
 	}
 	good = machine(&d, &facts);
+	d.probes = good;
 	doctor_features(&d.out, &facts);
 	for (int i = 0; i < o->npids && !err; i++)
 		err = process(&d, o->pids[i]);
@@ -353,6 +422,7 @@ const struct command command_doctor = {
 	.run = cmd_doctor,
 	.usage = "Usage: cudatrace doctor [OPTIONS]\n",
 	.about = "\nPrints what this kernel and these privileges allow, with a verdict for each feature, and, for a process, which CUDA\n"
-		 "libraries it has, which functions can be traced, by what route, and what cannot be seen and why.\n",
+		 "libraries it has, which functions can be traced, by what route, what cannot be seen and why, and whether probes or\n"
+		 "hooks (--source) suit it.\n",
 };
 /* clang-format on */
