@@ -341,9 +341,9 @@ static bool refill(struct hooks_reader *r, bool *looked)
 
 	lock(r);
 	if (!filled(r) && !*looked) {
-		*looked = true;
+		*looked = true; /* at all of it, if there was room in the queue */
 		for (size_t i = 0; i < r->nrings; i++)
-			move_ring(r, &r->rings[i], false);
+			*looked &= move_ring(r, &r->rings[i], false);
 	}
 	c = filled(r);
 	if (c) {
