@@ -30,6 +30,7 @@ static const char *without_probes(const struct doctor_facts *f)
 	return NULL;
 }
 
+#if defined(__x86_64__)
 /* Code of ours in the program: who may put it there depends on who asks. */
 static const char *inside(void)
 {
@@ -43,6 +44,7 @@ static const char *inside(void)
 		       "after sysctl kernel.yama.ptrace_scope=0";
 	return "yes, without root: of programs that cudatrace starts, and of your own with -p";
 }
+#endif
 
 void doctor_features(struct out *out, const struct doctor_facts *f)
 {
