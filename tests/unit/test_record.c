@@ -119,6 +119,8 @@ static void test_calls(void)
 	ENDS;
 	r.h.size = (uint16_t)(size + 8 * CT_MAX_WORDS);
 	AT_MOST(r.call.nwords, CT_MAX_WORDS);
+	/* as many words as any function needs */
+	r.call.nwords = CT_MAX_WORDS;
 	AT_MOST(r.call.func, api_nfuncs - 1);
 	r.call.func = 0xffff;
 	CHECK_EQ(-EBADMSG, checked());
