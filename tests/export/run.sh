@@ -52,6 +52,14 @@ if have perfetto perfetto==0.59.1; then
 	else
 		echo "not ok perfetto-busy: $(cat "$dir/busy.txt" "$dir/check.log" | head -n 1)"
 	fi
+	"$python" tests/export/check_perfetto.py --text "$dir/files/scopes.pftrace" > "$dir/scopes.txt" 2> "$dir/check.log" ||
+		echo "not ok perfetto-scopes-rules: $(head -n 1 "$dir/check.log")"
+	[ -z "${UPDATE_GOLDEN:-}" ] || cp "$dir/scopes.txt" tests/golden/perfetto_scopes.txt
+	if diff -u tests/golden/perfetto_scopes.txt "$dir/scopes.txt" > "$dir/scopes.diff"; then
+		echo "ok perfetto-scopes"
+	else
+		echo "not ok perfetto-scopes: $(sed -n '3,$p' "$dir/scopes.diff" | grep -m 1 '^[-+]')"
+	fi
 	for trace in tests/traces/*.ctrace; do
 		name=perfetto-replay-$(basename "$trace" .ctrace)
 		if timeout 60 ./cudatrace replay --format perfetto -o "$dir/replay.pftrace" "$trace" 2> "$dir/check.log" &&
