@@ -214,14 +214,14 @@ main() {
 	stuck=$(ps -eo stat=,wchan:32=,pid=,comm= | awk '$1 ~ /^D/ && $2 ~ /event|uprobe|perf/ { print $3 " (" $4 ")"; exit }')
 	[ -z "$stuck" ] || echo "note: process $stuck is stuck in the kernel while it registers a probe: tests that do the same will hang"
 	targets=(cudatrace standin programs cases-progs unit-programs)
-	build build 600 "${targets[@]}" || finish
+	build build 1500 "${targets[@]}" || finish
 	# Older runtimes for the cases that probe them; what cannot be fetched is skipped there.
 	PIP_RETRIES=1 PIP_DEFAULT_TIMEOUT=10 bounded wheels 90 tests/wheels.sh
 
 	suite rules 60 scripts/check_rules.sh
 	suite format 60 scripts/check_format.sh
 	unit_suites unit .output/unit 300
-	if $all && build build-san 900 sanitized; then
+	if $all && build build-san 1500 sanitized; then
 		unit_suites san .output/san/unit 600
 	fi
 	if $all; then
@@ -239,7 +239,7 @@ main() {
 	suite shellcheck 300 shell_scripts
 	suite docs 120 tests/docs.sh
 	suite install 120 tests/install.sh
-	if build build-static 300 static; then
+	if build build-static 900 static; then
 		suite hardening 60 tests/hardening.sh cudatrace .output/static/cudatrace
 	fi
 	if $all; then
@@ -263,7 +263,7 @@ main() {
 		suite diary 500 tests/diary/run.py --fixed
 		suite hostile 400 tests/export/hostile.py --seeds 2 --seconds 8
 		suite attack 600 tests/hostile/attack.py
-		if build build-fuzz 900 fuzz-programs fuzz-seeds; then
+		if build build-fuzz 1500 fuzz-programs fuzz-seeds; then
 			suite fuzz 1500 tests/fuzz/run.sh 60
 		fi
 		suite dist 900 tests/dist.sh
