@@ -164,7 +164,14 @@ struct ct_call {
 #define CT_SCOPE_UNKNOWN ~0u /* there is one, but it is not known which */
 
 /* Append-only. */
-enum ct_scope_kind { CT_SCOPE_RANGE = 1, CT_SCOPE_MARK = 2, CT_SCOPE_KIND_END };
+enum ct_scope_kind {
+	CT_SCOPE_RANGE = 1,
+	CT_SCOPE_MARK = 2,
+	CT_SCOPE_COLLECTIVE =
+		3, /* a call of a library for collectives, with struct ct_collective */
+	CT_SCOPE_COMMUNICATOR = 4, /* the same: it makes, asks or destroys a communicator */
+	CT_SCOPE_KIND_END
+};
 #define CT_SCOPE_CUT 0x1	/* the name is longer than what was read */
 #define CT_SCOPE_UNNAMED 0x2	/* the name could not be read */
 #define CT_SCOPE_UNFINISHED 0x4 /* its end was not seen: the trace, the thread or the call ended */
@@ -196,6 +203,37 @@ struct ct_scope {
 	__u8 payload_type; /* enum ct_payload */
 	__u8 pad[4];
 	char text[];
+};
+/* What ends the record of a scope that is a call of a library for collectives; its name is that of
+ * the function. */
+struct ct_collective {
+	__u64 comm;   /* the communicator's handle; 0: none, or not known */
+	__u64 count;  /* elements; with CT_COLLECTIVE_COUNT */
+	__u64 bytes;  /* of these; 0: not known */
+	__u64 stream; /* its handle; with CT_COLLECTIVE_COUNT */
+	/* its number among the collectives of the communicator, from 1 on, which is the same at all
+	 * ranks; 0: none, or not known */
+	__u64 sequence;
+	__u32 rank,
+		ranks;	/* this process's in the communicator, and how many it has; or CT_UNKNOWN */
+	__u32 datatype; /* the library's number; CT_UNKNOWN: none. So are those below */
+	__u32 op;	/* of a reduction */
+	__u32 root, peer;
+	__s32 ret;  /* with CT_COLLECTIVE_RETURNED */
+	__u8 how;   /* enum ct_collective_how */
+	__u8 flags; /* CT_COLLECTIVE_COUNT and on */
+	__u8 pad[2];
+};
+#define CT_COLLECTIVE_COUNT 0x1
+#define CT_COLLECTIVE_RETURNED 0x2
+#define CT_COLLECTIVE_INNER 0x4 /* inside another call of the library, which has its number */
+/* What the bandwidth of a collective is computed from. */
+enum ct_collective_how {
+	CT_COLLECTIVE_OTHER = 0,  /* moves nothing */
+	CT_COLLECTIVE_WHOLE = 1,  /* each rank has the same elements */
+	CT_COLLECTIVE_PARTS = 2,  /* elements of each rank, or for each rank */
+	CT_COLLECTIVE_ROOTED = 3, /* elements from or to one rank */
+	CT_COLLECTIVE_PEER = 4,	  /* elements from a rank to another one */
 };
 
 struct ct_process {
@@ -1296,6 +1334,7 @@ struct ct_counters {
 CT_ASSERT_SIZE(struct ct_hdr, 32);
 CT_ASSERT_SIZE(struct ct_call, 48);
 CT_ASSERT_SIZE(struct ct_scope, 72);
+CT_ASSERT_SIZE(struct ct_collective, 72);
 CT_ASSERT_SIZE(struct ct_process, 80);
 CT_ASSERT_SIZE(struct ct_thread_name, 48);
 CT_ASSERT_SIZE(struct ct_process_info, 56);

@@ -103,7 +103,7 @@ for command in $commands; do
 done
 same bash-commands "$commands" "$(complete_words '')"
 same bash-classes "$classes"$'\n'"$lists" "$(complete_words -e '')"
-same bash-list-head "memory,!copy memory,!context" "$(complete_words -e 'memory,!co' | tr '\n' ' ' | sed 's/ $//')"
+same bash-list-head "memory,!copy memory,!context memory,!collective memory,!communicator" "$(complete_words -e 'memory,!co' | tr '\n' ' ' | sed 's/ $//')"
 same bash-functions "cudaMallocHost" "$(complete_words -e 'cudaMallocHos')"
 same bash-value "json" "$(complete_words --format = j)"
 

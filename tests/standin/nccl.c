@@ -2,7 +2,8 @@
 /*
  * nccl.c - a libnccl that needs no GPU: communicators in memory as the real one has them, with
  * members at other offsets, and collectives that are counted and do nothing. -DNO_LIST: without the
- * list of all communicators, as the real one is when its RAS is switched off.
+ * list of all communicators, as the real one is when its RAS is switched off. With STANDIN_NCCL_LAUNCH
+ * in the environment a collective launches a kernel, or at the end of its group.
  */
 #include <nccl.h>
 
@@ -87,19 +88,134 @@ API ncclResult_t ncclCommDestroy(ncclComm_t comm)
 	return ncclSuccess;
 }
 
+/* pncclX is at the address of ncclX. */
+#define ALIAS(name) \
+	extern __typeof__(name) p##name __attribute__((alias(#name), visibility("default")));
+
+API ncclResult_t ncclCommInitAll(ncclComm_t *comms, int ndev, const int *devlist)
+{
+	ncclUniqueId id;
+
+	(void)devlist;
+	ncclGetUniqueId(&id);
+	for (int i = 0; i < ndev; i++)
+		if (ncclCommInitRank(&comms[i], ndev, id, i))
+			return ncclInvalidArgument;
+	return ncclSuccess;
+}
+
+API ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newcomm,
+			       void *config)
+{
+	ncclUniqueId id = { "split" };
+
+	(void)color, (void)key, (void)config;
+	return ncclCommInitRank(newcomm, comm->nRanks, id, comm->rank);
+}
+
+API ncclResult_t ncclCommCount(ncclComm_t comm, int *count)
+{
+	*count = comm->nRanks;
+	return ncclSuccess;
+}
+
+API ncclResult_t ncclCommUserRank(ncclComm_t comm, int *rank)
+{
+	*rank = comm->rank;
+	return ncclSuccess;
+}
+
+static __thread int groups, grouped;
+/* The host's function that stands for the kernel; it is never called. */
+static void device_kernel(void)
+{
+}
+
+/* Not every program that loads this has the runtime. */
+#pragma weak cudaLaunchKernel
+
+static void launch(void)
+{
+	struct dim3 one = { 1, 1, 1 };
+
+	if (cudaLaunchKernel)
+		cudaLaunchKernel((void *)device_kernel, one, one, NULL, 0, 0);
+}
+
+static ncclResult_t enqueue(ncclComm_t comm, ncclFunc_t what)
+{
+	if (!comm || comm->startMagic != MAGIC)
+		return ncclInvalidArgument;
+	if (what < ncclFuncSendRecv)
+		comm->seqNumber[what]++;
+	if (!getenv("STANDIN_NCCL_LAUNCH"))
+		return ncclSuccess;
+	if (groups)
+		grouped = 1;
+	else
+		launch();
+	return ncclSuccess;
+}
+
+API ncclResult_t ncclGroupStart(void)
+{
+	groups++;
+	return ncclSuccess;
+}
+
+API ncclResult_t ncclGroupEnd(void)
+{
+	groups--;
+	if (grouped)
+		launch();
+	grouped = 0;
+	return ncclSuccess;
+}
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 API ncclResult_t ncclAllReduce(const void *sendbuff, void *recvbuff, size_t count,
 			       ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
 			       cudaStream_t stream)
 {
-	(void)sendbuff, (void)recvbuff, (void)count, (void)type, (void)op, (void)stream;
-	comm->seqNumber[ncclFuncAllReduce]++;
-	return ncclSuccess;
+	return enqueue(comm, ncclFuncAllReduce);
 }
+ALIAS(ncclAllReduce)
 
 API ncclResult_t ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count,
 			       ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream)
 {
-	(void)sendbuff, (void)recvbuff, (void)count, (void)type, (void)root, (void)stream;
-	comm->seqNumber[ncclFuncBroadcast]++;
-	return ncclSuccess;
+	return enqueue(comm, ncclFuncBroadcast);
+}
+
+/* As the real one does, by a call of the other public function. */
+API ncclResult_t ncclBcast(void *buff, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+			   cudaStream_t stream)
+{
+	return ncclBroadcast(buff, buff, count, type, root, comm, stream);
+}
+
+API ncclResult_t ncclAllGather(const void *sendbuff, void *recvbuff, size_t sendcount,
+			       ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
+{
+	return enqueue(comm, ncclFuncAllGather);
+}
+
+API ncclResult_t ncclReduceScatter(const void *sendbuff, void *recvbuff, size_t recvcount,
+				   ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
+				   cudaStream_t stream)
+{
+	return enqueue(comm, ncclFuncReduceScatter);
+}
+
+API ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t type, int peer,
+			  ncclComm_t comm, cudaStream_t stream)
+{
+	return enqueue(comm, ncclFuncSendRecv);
+}
+
+API ncclResult_t ncclRecv(void *recvbuff, size_t count, ncclDataType_t type, int peer,
+			  ncclComm_t comm, cudaStream_t stream)
+{
+	return enqueue(comm, ncclFuncSendRecv);
 }

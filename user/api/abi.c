@@ -422,6 +422,14 @@ static void plan_layer(const struct api_func *f, struct abi_plan *p)
 		[API_LAYER_DOMAIN] = CT_LAYER_AFTER,
 		[API_LAYER_STRING] = CT_LAYER_AFTER,
 		[API_LAYER_CATEGORY] = CT_LAYER_NOTE,
+		[API_LAYER_WHOLE] = CT_LAYER_CALL,
+		[API_LAYER_PARTS] = CT_LAYER_CALL,
+		[API_LAYER_ROOTED] = CT_LAYER_CALL,
+		[API_LAYER_PEER] = CT_LAYER_CALL,
+		[API_LAYER_GROUP] = CT_LAYER_CALL,
+		[API_LAYER_CREATE] = CT_LAYER_CALL,
+		[API_LAYER_ASK] = CT_LAYER_CALL,
+		[API_LAYER_DESTROY] = CT_LAYER_CALL,
 	};
 
 	p->spec.layer = how[f->layer];
@@ -439,7 +447,8 @@ static void make_plan(const struct api_func *f, enum api_arch arch, struct abi_p
 		p->args[i].by = find_arg(f, f->args[i].by);
 	}
 	p->spec.flags = (uint8_t)f->flags;
-	if (f->ret == API_RET_STATUS && !(f->flags & API_REPORTS_ERROR))
+	/* what a function of a layer returns may say that the call is under way, with its outputs */
+	if (f->ret == API_RET_STATUS && !(f->flags & API_REPORTS_ERROR) && !f->layer)
 		p->spec.flags |= CT_S_ERROR;
 	if (!api_domains[f->domain].folds)
 		p->spec.flags |= CT_S_INTERNAL;

@@ -17,12 +17,26 @@ static uint16_t slots[HASH_SIZE]; /* row + 1 of the first row with a name; 0: fr
 static bool hashed;
 
 static const char *const class_names[API_CLASS_END] = {
-	[API_MEMORY] = "memory",   [API_COPY] = "copy",	      [API_SET] = "set",
-	[API_LAUNCH] = "launch",   [API_STREAM] = "stream",   [API_EVENT] = "event",
-	[API_SYNC] = "sync",	   [API_GRAPH] = "graph",     [API_DEVICE] = "device",
-	[API_CONTEXT] = "context", [API_MODULE] = "module",   [API_QUERY] = "query",
-	[API_PEER] = "peer",	   [API_TEXTURE] = "texture", [API_PROFILER] = "profiler",
-	[API_RANGE] = "range",	   [API_MARK] = "mark",	      [API_INTERNAL] = "internal",
+	[API_MEMORY] = "memory",
+	[API_COPY] = "copy",
+	[API_SET] = "set",
+	[API_LAUNCH] = "launch",
+	[API_STREAM] = "stream",
+	[API_EVENT] = "event",
+	[API_SYNC] = "sync",
+	[API_GRAPH] = "graph",
+	[API_DEVICE] = "device",
+	[API_CONTEXT] = "context",
+	[API_MODULE] = "module",
+	[API_QUERY] = "query",
+	[API_PEER] = "peer",
+	[API_TEXTURE] = "texture",
+	[API_PROFILER] = "profiler",
+	[API_RANGE] = "range",
+	[API_MARK] = "mark",
+	[API_COLLECTIVE] = "collective",
+	[API_COMMUNICATOR] = "communicator",
+	[API_INTERNAL] = "internal",
 };
 
 static uint32_t hash(const char *name, size_t len)

@@ -37,6 +37,8 @@ enum api_class {
 	API_PROFILER,
 	API_RANGE,
 	API_MARK,
+	API_COLLECTIVE,
+	API_COMMUNICATOR,
 	API_INTERNAL,
 	API_CLASS_END
 };
@@ -194,6 +196,16 @@ enum api_layer {
 	API_LAYER_DOMAIN,   /* returns a domain's handle */
 	API_LAYER_STRING,   /* returns the handle of a text */
 	API_LAYER_CATEGORY, /* names a category */
+	/* Each call of those below is a scope. Their arguments: `comm`, `count`, `datatype`, `op`,
+	 * `root`, `peer`, `stream`, `nranks`, `rank`. */
+	API_LAYER_WHOLE,   /* a collective: each rank has the same `count` elements */
+	API_LAYER_PARTS,   /* a collective: `count` elements of each rank, or for each rank */
+	API_LAYER_ROOTED,  /* a collective: `count` elements from or to the rank `root` */
+	API_LAYER_PEER,	   /* sends to a rank, or receives from it */
+	API_LAYER_GROUP,   /* begins or ends a group of calls */
+	API_LAYER_CREATE,  /* makes a communicator: an output */
+	API_LAYER_ASK,	   /* says something of a communicator */
+	API_LAYER_DESTROY, /* a communicator is no more */
 };
 
 extern const struct api_func api_funcs[];
@@ -223,7 +235,7 @@ int api_class_parse(const char *name);	    /* the class, or -1 */
 /* Do the functions of this class belong to layers? */
 static inline bool api_class_of_layers(enum api_class class)
 {
-	return class == API_RANGE || class == API_MARK;
+	return class >= API_RANGE && class <= API_COMMUNICATOR;
 }
 
 /* Compiles a row into what the kernel side needs. `shown`: the user asked for it. Returns 0, or

@@ -281,7 +281,8 @@ static void marker_fields(struct field **at, const struct ct_marker *m)
 	add_more(at, "color", FIELD_PTR, m->color);
 }
 
-WORDS(scope_kinds, { CT_SCOPE_RANGE, "range" }, { CT_SCOPE_MARK, "mark" })
+WORDS(scope_kinds, { CT_SCOPE_RANGE, "range" }, { CT_SCOPE_MARK, "mark" },
+      { CT_SCOPE_COLLECTIVE, "collective" }, { CT_SCOPE_COMMUNICATOR, "communicator_call" })
 
 const char *scope_word(const struct ct_scope *s)
 {
@@ -318,6 +319,7 @@ static void scope_fields(struct field **at, const struct ct_scope *s)
 {
 	const char *text = s->text, *domain = text + s->text_len,
 		   *category = domain + s->domain_len, *layer = category + s->category_len;
+	const struct ct_collective *more = scope_collective(s);
 	struct field *f = field_add_str(at, "name", text, strnlen(text, s->text_len));
 
 	f->absent = f->out = s->flags & CT_SCOPE_UNNAMED;
@@ -334,6 +336,8 @@ static void scope_fields(struct field **at, const struct ct_scope *s)
 			f->label = "";
 	}
 	payload_field(at, s);
+	if (more)
+		collective_fields(at, s, more);
 	if (s->color)
 		field_add_u(at, "color", FIELD_PTR, s->color)->label = "";
 	field_add_str(at, "layer", layer, strnlen(layer, s->layer_len))->label = "";

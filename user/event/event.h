@@ -171,6 +171,15 @@ int event_fields(const struct event *, struct field *out, int max);
 
 /* What a scope is: "range", "mark". */
 const char *scope_word(const struct ct_scope *);
+/* What a call of a library for collectives said; NULL: the scope is none. */
+const struct ct_collective *scope_collective(const struct ct_scope *);
+/* Has such a call failed? */
+bool scope_failed(const struct ct_scope *);
+/* The name of the number that such a call returned, of its element's type, of its operation; NULL: it
+ * has none. */
+const char *scope_error(const struct ct_scope *, int32_t ret);
+const char *scope_datatype(uint32_t);
+const char *scope_op(uint32_t);
 
 /* Checks one record that claims to be at `rec` with `avail` bytes: its size, that its kind's
  * fixed part and all announced words and reads fit. Returns 0, or -EBADMSG. Nothing may look at

@@ -74,12 +74,20 @@ static bool pid_matches(const struct filter *f, const struct process *p)
 }
 
 /* The bytes that device work moves; -1: it has no size. */
+static int64_t scope_size(const struct ct_scope *s)
+{
+	const struct ct_collective *c = scope_collective(s);
+
+	return c && c->bytes ? (int64_t)c->bytes : -1;
+}
+
 static int64_t work_size(const struct ct_hdr *h)
 {
 	switch (h->kind) {
 	case CT_COPY: return (int64_t)((const struct ct_copy *)h)->bytes;
 	case CT_SET: return (int64_t)((const struct ct_set *)h)->bytes;
 	case CT_MEMORY: return (int64_t)((const struct ct_memory *)h)->bytes;
+	case CT_SCOPE_END: return scope_size((const struct ct_scope *)h);
 	default: return -1;
 	}
 }
@@ -88,7 +96,8 @@ static int64_t work_size(const struct ct_hdr *h)
  * Device work does not fail. */
 static bool work_matches(const struct filter *f, const struct ct_hdr *h)
 {
-	if (f->calls.failed_only)
+	if (f->calls.failed_only &&
+	    !(h->kind == CT_SCOPE_END && scope_failed((const struct ct_scope *)h)))
 		return false;
 	if (f->tid && h->tid != f->tid)
 		return false;
@@ -98,7 +107,7 @@ static bool work_matches(const struct filter *f, const struct ct_hdr *h)
 	return !f->calls.min_size_bytes || work_size(h) >= (int64_t)f->calls.min_size_bytes;
 }
 
-/* A scope has ended. It is no call: it has no size and does not fail. */
+/* A scope has ended. Ranges and marks have no size and do not fail. */
 static bool scope_matches(const struct filter *f, const struct ct_scope *s)
 {
 	if (f->stores)

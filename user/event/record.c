@@ -234,10 +234,13 @@ static int check_layer(const struct ct_call *c)
 
 static int check_scope(const struct ct_scope *s)
 {
+	size_t texts = (size_t)s->text_len + s->domain_len + s->category_len + s->layer_len;
+
 	if (s->kind >= CT_SCOPE_KIND_END || !s->kind || s->h.end_ns < s->h.start_ns)
 		return -EBADMSG;
-	return check_tail(&s->h, sizeof(*s),
-			  (size_t)s->text_len + s->domain_len + s->category_len + s->layer_len);
+	if (s->kind == CT_SCOPE_COLLECTIVE || s->kind == CT_SCOPE_COMMUNICATOR)
+		texts += sizeof(struct ct_collective);
+	return check_tail(&s->h, sizeof(*s), texts);
 }
 
 static int check_metric(const struct ct_metric *m)

@@ -250,6 +250,8 @@ void about_fields(struct text *t, const struct field *f, int n)
 
 int64_t about_bytes(const struct ct_hdr *h)
 {
+	const struct ct_collective *more;
+
 	switch (h->kind) {
 	case CT_CALL:
 		return h->flags & CT_F_BEFORE ? -1
@@ -257,6 +259,9 @@ int64_t about_bytes(const struct ct_hdr *h)
 	case CT_COPY: return (int64_t)((const struct ct_copy *)h)->bytes;
 	case CT_SET: return (int64_t)((const struct ct_set *)h)->bytes;
 	case CT_MEMORY: return (int64_t)((const struct ct_memory *)h)->bytes;
+	case CT_SCOPE_END:
+		more = scope_collective((const struct ct_scope *)h);
+		return more && more->bytes ? (int64_t)more->bytes : -1;
 	}
 	return -1;
 }

@@ -7,11 +7,13 @@
  * and one that is not known here has no name, and its children have an unknown parent.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../util/table/array.h"
 #include "../../util/table/keyed.h"
+#include "collectives.h"
 #include "scopes.h"
 
 #define PROCESSES_MAX 131072
@@ -19,6 +21,7 @@
 #define OPEN_MAX 256	  /* of one thread */
 #define NAMES_MAX 65536	  /* domains, texts and categories that were registered */
 #define RANGES_MAX 65536  /* started and not ended */
+#define NEWEST_MAX 262144 /* threads that have begun scopes */
 #define TEXT_MAX 256	  /* bytes of a name, of a domain's and of a category's */
 #define WIDE_BYTES 4	  /* of a wchar_t */
 
@@ -51,14 +54,21 @@ struct range {
 	struct ct_scope *rec;
 };
 
+/* The number of the newest scope of a thread: one that is missing was lost. */
+struct newest {
+	uint32_t pid, tid;
+	uint32_t serial;
+};
+
 struct scopes {
 	emit_fn out;
 	void *ctx;
-	struct keyed procs, threads, names, ranges;
+	struct keyed procs, threads, names, ranges, newest;
+	struct collectives *collectives;
 	uint64_t dropped;
 	union {
 		struct ct_scope scope;
-		char room[sizeof(struct ct_scope) + 4 * TEXT_MAX];
+		char room[sizeof(struct ct_scope) + 4 * TEXT_MAX + sizeof(struct ct_collective)];
 	};
 };
 
@@ -84,7 +94,12 @@ struct scopes *scopes_open(emit_fn out, void *ctx)
 	keyed_open_of(&s->threads, struct thread, tid, THREADS_MAX);
 	keyed_open_of(&s->names, struct name, handle, NAMES_MAX);
 	keyed_open_of(&s->ranges, struct range, id, RANGES_MAX);
-	return s;
+	keyed_open_of(&s->newest, struct newest, tid, NEWEST_MAX);
+	s->collectives = collectives_open();
+	if (s->collectives)
+		return s;
+	scopes_close(s);
+	return NULL;
 }
 
 static void free_thread(struct scopes *s, struct thread *t)
@@ -122,6 +137,8 @@ void scopes_close(struct scopes *s)
 	keyed_close(&s->threads);
 	keyed_close(&s->names);
 	keyed_close(&s->ranges);
+	keyed_close(&s->newest);
+	collectives_close(s->collectives);
 	free(s);
 }
 
@@ -222,6 +239,11 @@ static void hear(const struct ct_call *c, struct said *said)
 	uint32_t message = ATTRIB_ASCII;
 
 	memset(said, 0, sizeof(*said));
+	if (collectives_has(&api_funcs[c->func])) {
+		snprintf(said->text, sizeof(said->text), "%s", api_funcs[c->func].name);
+		said->known = true;
+		return;
+	}
 	for (int i = 0; i < n; i++) {
 		const struct field *arg = &args[i];
 
@@ -336,6 +358,41 @@ static struct ct_scope *make(struct scopes *s, const struct ct_call *c, uint8_t 
 	return r;
 }
 
+/* Is the thread inside a call of a library for collectives? */
+static bool is_inner(const struct thread *t)
+{
+	for (uint32_t i = 0; i < t->n; i++)
+		if (scope_collective(t->open[i].rec))
+			return true;
+	return false;
+}
+
+/* Adds what a call of a library for collectives says. */
+static void add_collective(struct scopes *s, struct ct_scope *r, const struct ct_call *c,
+			   bool inner)
+{
+	struct ct_collective *more = (struct ct_collective *)((char *)r + r->h.size);
+
+	collectives_begin(s->collectives, c, inner, more);
+	r->h.size = (uint16_t)(r->h.size + sizeof(*more));
+}
+
+/* Notices scopes of a thread that did not arrive: a communicator may have been made or destroyed by
+ * them. */
+static void follow(struct scopes *s, const struct ct_hdr *h, uint32_t serial)
+{
+	struct newest key = { .pid = h->pid, .tid = h->tid }, *n;
+
+	if (!serial)
+		return;
+	n = keyed_get(&s->newest, &key, &(bool){ false });
+	/* a thread that has this number anew begins with 1 */
+	if (!n || (serial != n->serial + 1 && serial != 1))
+		collectives_forget(s->collectives, h->pid);
+	if (n)
+		n->serial = serial;
+}
+
 static struct ct_scope *copy_of(const struct ct_scope *r)
 {
 	struct ct_scope *copy = malloc(r->h.size);
@@ -428,10 +485,15 @@ static int begin(struct scopes *s, const struct ct_call *c, uint32_t serial, uin
 	err = parent == CT_SCOPE_UNKNOWN ? 0 : end_inside(s, t, parent, c->h.start_ns);
 	if (err)
 		return err;
+	follow(s, &c->h, serial);
 	hear(c, &said);
 	r = make(s, c, kind, &said);
 	if (r)
 		place(r, t, parent);
+	if (!r) /* what it does is not known */
+		collectives_forget(s->collectives, c->h.pid);
+	else if (collectives_has(&api_funcs[c->func]))
+		add_collective(s, r, c, is_inner(t));
 	if (r && !serial) {
 		err = instant(s, r);
 	} else if (r && t->n >= OPEN_MAX) {
@@ -451,6 +513,7 @@ static int begin(struct scopes *s, const struct ct_call *c, uint32_t serial, uin
 	return err;
 }
 
+/* Ends the scope that was pushed, or the call that has returned. */
 static int pop(struct scopes *s, const struct ct_call *c, uint32_t serial)
 {
 	struct thread *t = thread_of(s, &c->h, false);
@@ -459,6 +522,10 @@ static int pop(struct scopes *s, const struct ct_call *c, uint32_t serial)
 	for (uint32_t i = t ? t->n : 0; i; i--) {
 		if (t->open[i - 1].serial != serial)
 			continue;
+		if (collectives_has(&api_funcs[c->func]) && scope_collective(t->open[i - 1].rec))
+			collectives_end(
+				s->collectives, c,
+				(struct ct_collective *)scope_collective(t->open[i - 1].rec));
 		err = end_at(s, t, i - 1, c->h.end_ns, 0);
 		break;
 	}
@@ -523,6 +590,12 @@ static int layer(struct scopes *s, const struct ct_call *c)
 	struct said said;
 
 	memcpy(&word, (const char *)c + c->h.size - sizeof(word), sizeof(word));
+	if (collectives_has(f))
+		return c->h.kind == CT_LAYER_END
+			       ? pop(s, c, (uint32_t)word)
+			       : begin(s, c, (uint32_t)word, (uint32_t)(word >> 32),
+				       f->class == API_COLLECTIVE ? CT_SCOPE_COLLECTIVE
+								  : CT_SCOPE_COMMUNICATOR);
 	switch (f->layer) {
 	case API_LAYER_PUSH:
 		return begin(s, c, (uint32_t)word, (uint32_t)(word >> 32), CT_SCOPE_RANGE);
@@ -546,6 +619,7 @@ static int over(struct scopes *s, uint32_t pid, uint64_t ns)
 {
 	struct thread *t;
 	struct range *r;
+	struct newest *last;
 	struct name *n;
 	int err = 0;
 
@@ -570,6 +644,12 @@ static int over(struct scopes *s, uint32_t pid, uint64_t ns)
 		if (n->pid == pid)
 			free_name(s, n);
 	}
+	keyed_each(&s->newest, last)
+	{
+		if (last->pid == pid)
+			keyed_remove(&s->newest, last);
+	}
+	collectives_forget(s->collectives, pid);
 	return err;
 }
 

@@ -201,6 +201,20 @@ static void put_result(struct csv *c, const struct ct_call *call)
 		put_num(c, RESULT, (uint32_t)call->ret);
 }
 
+/* The same of a call of a library for collectives. */
+static void put_ret(struct csv *c, const struct ct_scope *s)
+{
+	const struct ct_collective *more = scope_collective(s);
+	const char *name = more ? scope_error(s, more->ret) : NULL;
+
+	if (!more || !(more->flags & CT_COLLECTIVE_RETURNED))
+		return;
+	if (name)
+		put_word(c, RESULT, name);
+	else
+		put_num(c, RESULT, (uint32_t)more->ret);
+}
+
 static void put_kernel(struct csv *c, const struct ct_kernel *k)
 {
 	for (int i = 0; i < 3; i++)
@@ -396,6 +410,8 @@ static void put_row(struct csv *c, const struct sink_opts *o, const struct event
 		put_num(c, NUMBER, ev->number);
 	if (h->kind == CT_CALL)
 		put_result(c, (const struct ct_call *)h);
+	else if (h->kind == CT_SCOPE_END)
+		put_ret(c, (const struct ct_scope *)h);
 	if (bytes >= 0)
 		put_num(c, BYTES, (uint64_t)bytes);
 	if (about_is_call(h) || kind_is(h->kind, KIND_WORK)) {

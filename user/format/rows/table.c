@@ -33,6 +33,7 @@
 #include "../sink.h"
 #include "table_groups.h"
 #include "../table_text.h"
+#include "table_collective.h"
 #include "table_compact.h"
 #include "table_values.h"
 
@@ -591,9 +592,17 @@ static void scope_row(struct table *t, const struct sink_opts *o, const struct e
 	const struct ct_scope *s = (const struct ct_scope *)ev->rec;
 	struct field f[EVENT_MAX_FIELDS];
 	int n = event_fields(ev, f, EVENT_MAX_FIELDS);
+	const struct ct_collective *more = scope_collective(s);
+	char func[EVENT_WIDTH * 4];
 	struct text name = { 0 };
 	struct named none = { NULL };
 
+	if (more) {
+		snprintf(func, sizeof(func), "%.*s", s->text_len, s->text);
+		put_columns(t, o, ev, s->h.start_ns, printable(func), s->depth);
+		table_collective(&t->w, s, more, !o->compact);
+		return;
+	}
 	put_columns(t, o, ev, s->h.start_ns, scope_word(s), s->depth);
 	about_name(&name, o, ev);
 	if (!name.bad)

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154
+# collectives.sh - cases about the layer nccl: calls of NCCL as scopes, beside CUDA's calls.
+
+COLLECTIVES=$BIN/collectives
+
+# nccl_rows: what $T/out has of them, without times, durations and handles.
+nccl_rows() {
+	sed -nE '/^[0-9.]+ +collectives /{s/^[0-9.]+ +collectives +[0-9]+ +//; s/[0-9.]+(ns|us|ms)$/DUR/; s/comm 0x[0-9a-f]+/comm C/; s/  +/ /; p}' "$T/out"
+}
+
+# nccl_calls_of FILE: its calls without times, durations, addresses and processes.
+nccl_calls_of() {
+	grep '"type":"call"' "$1" | sed -E 's/"(ts_ns|dur_ns|pid|tid)":[0-9]+//g; s/0x[0-9a-f]+/0x/g'
+}
+
+NCCL_ALL='ncclCommInitRank rank 2 of 4, comm C, returned=0 (success), DUR
+ncclAllReduce count=16777216 float32 sum, 64.0 MiB, rank 2 of 4, comm C, #1, returned=0 (success), DUR
+ncclBroadcast count=100 int8, 100 B, root 3, rank 2 of 4, comm C, #2, returned=0 (success), DUR
+ncclBroadcast count=100 int8, 100 B, root 1, rank 2 of 4, comm C, returned=0 (success), DUR
+ncclBcast count=100 int8, 100 B, root 1, rank 2 of 4, comm C, #3, returned=0 (success), DUR
+ncclAllGather count=1024 bfloat16, 2.0 KiB, rank 2 of 4, comm C, #4, returned=0 (success), DUR
+ncclReduceScatter count=512 float32 max, 2.0 KiB, rank 2 of 4, comm C, #5, returned=0 (success), DUR
+ncclGroupStart returned=0 (success), DUR
+ncclSend count=7 int8, 7 B, peer 1, rank 2 of 4, comm C, returned=0 (success), DUR
+ncclRecv count=7 int8, 7 B, peer 3, rank 2 of 4, comm C, returned=0 (success), DUR
+ncclGroupEnd returned=0 (success), DUR
+ncclAllReduce count=1 type 99 op 77, rank 2 of 4, comm C, #6, returned=0 (success), DUR
+ncclCommInitRank rank 2 of 4, comm C, returned=0 (success), DUR
+ncclCommSplit rank ?, comm C, returned=0 (success), DUR
+ncclAllReduce count=1 float32 sum, 4 B, rank ?, comm C, #1, returned=0 (success), DUR
+ncclCommCount 4 ranks, comm C, returned=0 (success), DUR
+ncclCommUserRank rank 2 of 4, comm C, returned=0 (success), DUR
+ncclAllReduce count=1 float32 sum, 4 B, rank 2 of 4, comm C, #2, returned=0 (success), DUR
+ncclCommInitRank rank 0 of 2, comm C, returned=0 (success), DUR
+ncclCommInitRank rank 1 of 2, comm C, returned=0 (success), DUR
+ncclCommInitAll 2 ranks, returned=0 (success), DUR
+ncclAllReduce count=1 float32 sum, 4 B, rank 1 of 2, comm C, #1, returned=0 (success), DUR
+ncclCommDestroy rank 2 of 4, comm C, returned=0 (success), DUR'
+
+case_collectives_rows() {
+	ct_rows --layers nccl -e nccl -- "$COLLECTIVES" all
+	ok_rc
+	nccl_rows > "$T/got"
+	diff - "$T/got" > "$T/diff" <<< "$NCCL_ALL" || fail "rows differ: $(head -n 6 "$T/diff")"
+	says '0 calls, 23 scopes, 0 lost'
+}
+
+case_collectives_chosen() {
+	ct_rows --layers nccl -e collective -- "$COLLECTIVES" all
+	ok_rc
+	nccl_rows > "$T/got"
+	grep -v '^ncclComm' <<< "$NCCL_ALL" | diff - "$T/got" > "$T/diff" || fail "rows differ: $(head -n 6 "$T/diff")"
+	ct_rows --layers nccl -e communicator -- "$COLLECTIVES" all
+	nccl_rows > "$T/got"
+	grep '^ncclComm' <<< "$NCCL_ALL" | diff - "$T/got" > "$T/diff" || fail "rows differ: $(head -n 6 "$T/diff")"
+	ct_rows --layers nccl -e collective --min-size 1M -- "$COLLECTIVES" all
+	expect "large ones" "$(nccl_rows | grep -c .)" 1
+}
+
+case_collectives_recorded() {
+	ct record -o "$T/r.ctr" --layers nccl -- "$COLLECTIVES" all
+	ok_rc
+	ct replay "$T/r.ctr" -e nccl
+	ok_rc
+	nccl_rows > "$T/got"
+	diff - "$T/got" > "$T/diff" <<< "$NCCL_ALL" || fail "rows differ: $(head -n 6 "$T/diff")"
+}
+
+case_collectives_json() {
+	ct_json --layers nccl -- "$COLLECTIVES" all
+	ok_rc
+	no_loss
+	python3 - "$T/out" > "$T/got" << 'PY'
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1], encoding='utf-8')]
+for r in rows:
+    if r['type'] == 'collective' and r['name'] in ('ncclAllReduce', 'ncclSend'):
+        print(*(r.get(k) for k in ('name', 'layer', 'count', 'datatype', 'op', 'size', 'peer', 'communicator_rank', 'communicator_ranks', 'sequence', 'ret', 'ret_name')))
+print(*sorted({r['name'] for r in rows if r['type'] == 'communicator_call'}))
+PY
+	diff - "$T/got" > "$T/diff" <<- 'EOT' || fail "differs: $(head -n 6 "$T/diff")"
+	ncclAllReduce nccl 16777216 float32 sum 67108864 None 2 4 1 0 ncclSuccess
+	ncclSend nccl 7 int8 None 7 1 2 4 None 0 ncclSuccess
+	ncclAllReduce nccl 1 99 77 None None 2 4 6 0 ncclSuccess
+	ncclAllReduce nccl 1 float32 sum 4 None None None 1 0 ncclSuccess
+	ncclAllReduce nccl 1 float32 sum 4 None 2 4 2 0 ncclSuccess
+	ncclAllReduce nccl 1 float32 sum 4 None 1 2 1 0 ncclSuccess
+	ncclCommCount ncclCommDestroy ncclCommInitAll ncclCommInitRank ncclCommSplit ncclCommUserRank
+	EOT
+}
+
+# CUDA's calls are the same with the layer and without, those inside NCCL's too, and have the same numbers.
+case_collectives_leave_calls() {
+	local -x STANDIN_NCCL_LAUNCH=1
+	ct_json -- "$COLLECTIVES" many 5
+	nccl_calls_of "$T/out" > "$T/without"
+	ct_json --layers nccl -- "$COLLECTIVES" many 5
+	nccl_calls_of "$T/out" > "$T/with"
+	expect "calls" "$(wc -l < "$T/with")" 15
+	expect "launches" "$(grep -c cudaLaunchKernel "$T/with")" 10
+	grep -q '"correlation":15' "$T/with" || fail "calls have no numbers"
+	diff "$T/without" "$T/with" > "$T/diff" || fail "calls differ: $(head -n 4 "$T/diff")"
+	expect "collectives" "$(grep -c '"name":"ncclAllReduce"' "$T/out")" 10
+	expect "the last number" "$(grep -o '"sequence":[0-9]*' "$T/out" | tail -n 1)" '"sequence":10'
+}
+
+# A communicator from before the trace: its rank is known when the program has asked for it, and it has no numbers.
+case_collectives_attached() {
+	local pid fd
+	mkfifo "$T/in"
+	"$COLLECTIVES" wait < "$T/in" > "$T/prog.out" 2> /dev/null &
+	pid=$!
+	exec {fd}> "$T/in"
+	wait_for 10 grep -q ready "$T/prog.out"
+	attach --layers nccl -e collective -p "$pid"
+	printf 'xxq' >&"$fd"
+	wait "$pid"
+	wait "$CT" || fail "status $?"
+	expect "collectives" "$(grep -c '"type":"collective"' "$T/out")" 2
+	expect "ranks" "$(grep -c '"communicator_rank":2' "$T/out")" 1
+	! grep -q '"sequence"' "$T/out" || fail "a number that is not known"
+}
+
+case_collectives_failed() {
+	ct_rows --layers nccl -e collective --failed -- "$COLLECTIVES" failing
+	ok_rc
+	expect "rows" "$(nccl_rows)" 'ncclAllReduce count=1 float32 sum, 4 B, returned=4 (ncclInvalidArgument), DUR'
+	ct_rows --layers nccl -e collective --format csv -- "$COLLECTIVES" failing
+	expect "results" "$(grep -c '^collective,.*,ncclAllReduce,,ncclInvalidArgument,4,' "$T/out")" 1
+	expect "sizes" "$(grep -c '^collective,.*,ncclAllReduce,,ncclSuccess,8,.*sequence=1' "$T/out")" 1
+}

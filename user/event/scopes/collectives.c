@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* collectives.c - see collectives.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../util/table/keyed.h"
+#include "collectives.h"
+
+#define COMMUNICATORS_MAX 65536
+
+struct communicator {
+	uint64_t pid, handle;
+	uint32_t rank, ranks; /* or CT_UNKNOWN */
+	uint64_t begun;	      /* collectives */
+	bool from_start;      /* it was made within the trace */
+};
+
+struct collectives {
+	struct keyed communicators;
+};
+
+struct collectives *collectives_open(void)
+{
+	struct collectives *c = calloc(1, sizeof(*c));
+
+	if (c)
+		keyed_open_of(&c->communicators, struct communicator, handle, COMMUNICATORS_MAX);
+	return c;
+}
+
+void collectives_close(struct collectives *c)
+{
+	if (!c)
+		return;
+	keyed_close(&c->communicators);
+	free(c);
+}
+
+bool collectives_has(const struct api_func *f)
+{
+	return f->layer >= API_LAYER_WHOLE;
+}
+
+static struct communicator *find(const struct collectives *c, uint64_t pid, uint64_t handle)
+{
+	const struct communicator key = { .pid = pid, .handle = handle };
+
+	return handle ? keyed_find(&c->communicators, &key) : NULL;
+}
+
+void collectives_forget(struct collectives *c, uint32_t pid)
+{
+	struct communicator *m;
+
+	keyed_each(&c->communicators, m)
+	{
+		if (m->pid == pid)
+			keyed_remove(&c->communicators, m);
+	}
+}
+
+/* ---- what a call says ---- */
+
+/* Bytes of an element, by NCCL's number of its type; 0: a type that is not known. */
+static uint64_t element_bytes(uint32_t datatype)
+{
+	static const uint8_t bytes[] = { 1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1 };
+
+	return datatype < ARRAY_LEN(bytes) ? bytes[datatype] : 0;
+}
+
+static void hear_input(const struct field *arg, struct ct_collective *out)
+{
+	static const struct {
+		const char *name;
+		size_t at;
+	} numbers[] = {
+		{ "datatype", offsetof(struct ct_collective, datatype) },
+		{ "op", offsetof(struct ct_collective, op) },
+		{ "root", offsetof(struct ct_collective, root) },
+		{ "peer", offsetof(struct ct_collective, peer) },
+		{ "nranks", offsetof(struct ct_collective, ranks) },
+		{ "ndev", offsetof(struct ct_collective, ranks) },
+		{ "rank", offsetof(struct ct_collective, rank) },
+		{ "myrank", offsetof(struct ct_collective, rank) },
+	};
+	uint32_t low = arg->i < 0 ? CT_UNKNOWN : (uint32_t)arg->u;
+
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		if (!strcmp(arg->name, numbers[i].name))
+			memcpy((char *)out + numbers[i].at, &low, sizeof(low));
+	if (!strcmp(arg->name, "comm"))
+		out->comm = arg->u;
+	else if (!strcmp(arg->name, "stream"))
+		out->stream = arg->u;
+	if (!arg->label || strcmp(arg->label, "count"))
+		return;
+	out->count = arg->u;
+	out->flags |= CT_COLLECTIVE_COUNT;
+}
+
+static void hear_inputs(const struct ct_call *call, struct ct_collective *out)
+{
+	struct field args[EVENT_MAX_FIELDS];
+	int n = api_decode(call, API_ARCH_HERE, args, EVENT_MAX_FIELDS);
+
+	for (int i = 0; i < n; i++)
+		if (args[i].name && !args[i].out && !args[i].absent &&
+		    args[i].type != FIELD_UNKNOWN && args[i].type != FIELD_OPEN &&
+		    args[i].type != FIELD_CLOSE)
+			hear_input(&args[i], out);
+	if (out->flags & CT_COLLECTIVE_COUNT &&
+	    __builtin_mul_overflow(out->count, element_bytes(out->datatype), &out->bytes))
+		out->bytes = 0;
+}
+
+static enum ct_collective_how how(const struct api_func *f)
+{
+	switch (f->layer) {
+	case API_LAYER_WHOLE: return CT_COLLECTIVE_WHOLE;
+	case API_LAYER_PARTS: return CT_COLLECTIVE_PARTS;
+	case API_LAYER_ROOTED: return CT_COLLECTIVE_ROOTED;
+	case API_LAYER_PEER: return CT_COLLECTIVE_PEER;
+	default: return CT_COLLECTIVE_OTHER;
+	}
+}
+
+/* All ranks do the same collectives, and not the same sends. */
+static bool is_numbered(const struct ct_collective *r)
+{
+	return r->how != CT_COLLECTIVE_OTHER && r->how != CT_COLLECTIVE_PEER &&
+	       !(r->flags & CT_COLLECTIVE_INNER);
+}
+
+void collectives_begin(struct collectives *c, const struct ct_call *call, bool inner,
+		       struct ct_collective *out)
+{
+	const struct api_func *f = &api_funcs[call->func];
+	struct communicator *m;
+
+	*out = (struct ct_collective){ .rank = CT_UNKNOWN,
+				       .ranks = CT_UNKNOWN,
+				       .datatype = CT_UNKNOWN,
+				       .op = CT_UNKNOWN,
+				       .root = CT_UNKNOWN,
+				       .peer = CT_UNKNOWN,
+				       .how = (uint8_t)how(f),
+				       .flags = inner ? CT_COLLECTIVE_INNER : 0 };
+	hear_inputs(call, out);
+	if (f->layer == API_LAYER_CREATE) {
+		out->comm = 0; /* of a split it is the old one */
+		return;
+	}
+	m = find(c, call->h.pid, out->comm);
+	if (!m)
+		return;
+	out->rank = m->rank;
+	out->ranks = m->ranks;
+	if (is_numbered(out) && m->from_start)
+		out->sequence = ++m->begun;
+	if (f->layer == API_LAYER_DESTROY)
+		keyed_remove(&c->communicators, m);
+}
+
+/* ---- what it did ---- */
+
+static void made(struct collectives *c, uint64_t pid, uint64_t handle, uint32_t rank,
+		 uint32_t ranks)
+{
+	const struct communicator key = { .pid = pid, .handle = handle };
+	struct communicator *m;
+
+	m = handle ? keyed_get(&c->communicators, &key, &(bool){ false }) : NULL;
+	if (!m)
+		return;
+	m->rank = rank;
+	m->ranks = ranks;
+	m->begun = 0;
+	m->from_start = true;
+}
+
+static void asked(struct collectives *c, uint64_t pid, const struct field *arg,
+		  struct ct_collective *out)
+{
+	const struct communicator key = { .pid = pid, .handle = out->comm };
+	bool is_new = false;
+	struct communicator *m;
+
+	if (arg->u > INT32_MAX || (strcmp(arg->name, "rank") && strcmp(arg->name, "count")))
+		return;
+	m = out->comm ? keyed_get(&c->communicators, &key, &is_new) : NULL;
+	if (!m)
+		return;
+	if (is_new)
+		m->rank = m->ranks = CT_UNKNOWN;
+	if (!strcmp(arg->name, "rank"))
+		out->rank = m->rank = (uint32_t)arg->u;
+	else
+		out->ranks = m->ranks = (uint32_t)arg->u;
+}
+
+/* The communicators that a call made: one, or a list of one for each rank. */
+static void hear_outputs(struct collectives *c, const struct ct_call *call,
+			 const struct api_func *func, struct ct_collective *out)
+{
+	struct field args[EVENT_MAX_FIELDS];
+	int n = api_decode(call, API_ARCH_HERE, args, EVENT_MAX_FIELDS);
+	uint32_t listed = 0;
+	bool in_list = false;
+
+	for (int i = 0; i < n; i++) {
+		const struct field *arg = &args[i];
+
+		if (arg->type == FIELD_OPEN || arg->type == FIELD_CLOSE) {
+			in_list = arg->type == FIELD_OPEN && arg->out && !arg->absent;
+		} else if (in_list) {
+			made(c, call->h.pid, arg->u, listed++, out->ranks);
+		} else if (!arg->out || arg->absent || !arg->name) {
+			continue;
+		} else if (func->layer == API_LAYER_ASK) {
+			asked(c, call->h.pid, arg, out);
+		} else if (arg->type == FIELD_PTR) {
+			made(c, call->h.pid, arg->u, out->rank, out->ranks);
+			out->comm = arg->u;
+		}
+	}
+}
+
+void collectives_end(struct collectives *c, const struct ct_call *call, struct ct_collective *out)
+{
+	const struct api_func *f = &api_funcs[call->func];
+	struct communicator *m = find(c, call->h.pid, out->comm);
+
+	out->ret = (int32_t)call->ret;
+	out->flags |= CT_COLLECTIVE_RETURNED;
+	if (out->ret && out->ret != api_domains[f->domain].not_ready) {
+		/* the library has not counted it either */
+		if (m && out->sequence && out->sequence == m->begun)
+			m->begun--;
+		out->sequence = 0;
+	} else if (f->layer == API_LAYER_CREATE || f->layer == API_LAYER_ASK) {
+		hear_outputs(c, call, f, out);
+	}
+}
