@@ -364,7 +364,7 @@ static int call(struct otlp_spans *s, struct otlp_process *p, const struct event
 	span.start_ns = epoch(s, c->h.start_ns);
 	span.end_ns = epoch(s, c->h.end_ns);
 	if (span.failed)
-		span.message = api_error_name(api_funcs[c->func].ret, (int32_t)c->ret);
+		span.message = api_error_name(c->func, (int32_t)c->ret);
 	otlp_call_attrs(&s->enc, ev);
 	grow(t, c->h.start_ns, c->h.end_ns);
 	put_span(s, p, &span);

@@ -194,7 +194,7 @@ static void put_result(struct csv *c, const struct ct_call *call)
 
 	if (call->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN) || ret != API_RET_STATUS)
 		return;
-	name = api_error_name(ret, (int32_t)call->ret);
+	name = api_error_name(call->func, (int32_t)call->ret);
 	if (name)
 		put_word(c, RESULT, name);
 	else
