@@ -662,6 +662,7 @@ static void test_unlisted(void)
 	CHECK(!pipe(release));
 	held_pid = pids[0];
 	maps_begins = hold_listing;
+	maps_impatient(true);
 	CHECK_EQ(-EAGAIN, maps_read(-1, pids[0], count_mappings, ctx));
 	CHECK(maps_read(-1, pids[1], count_mappings, ctx) > 0);
 	CHECK(!n[0] && n[1] > 0);
@@ -676,6 +677,7 @@ static void test_unlisted(void)
 	CHECK(there);
 	close(release[1]);
 	maps_begins = NULL;
+	maps_impatient(false);
 	for (int i = 0; i < 2; i++) {
 		kill(pids[i], SIGKILL);
 		waitpid(pids[i], NULL, 0);

@@ -237,6 +237,17 @@ static void play_bare(struct sink *s)
 	play_stacks(s, false);
 }
 
+/* The same code of the runtime and of the driver. */
+static void play_errors(struct sink *s)
+{
+	struct made_call m;
+
+	call(s, AT(0, 12345, 1, 10 * MS, 11 * MS), NULL,
+	     make_call(&m, "cudaFree", CT_CALL, 0, 101, U(0x7f00)));
+	call(s, AT(0, 12345, 2, 12 * MS, 13 * MS), NULL,
+	     make_call(&m, "cuMemFree_v2", CT_CALL, 0, 101, U(0x7f00)));
+}
+
 /* A million records: launches of two threads with a kernel each, three calls of four without. */
 static void play_many(struct sink *s)
 {
@@ -333,6 +344,16 @@ static void test_files(void)
 	golden("speedscope_evented.json", "speedscope", opts, play_bare);
 	golden("speedscope_empty.json", "speedscope", (struct sink_opts){ 0 }, NULL);
 	golden("export_empty.csv", "csv", (struct sink_opts){ 0 }, NULL);
+}
+
+/* An error has the name that its library gives it. */
+static void test_errors(void)
+{
+	char *text = written("csv", (struct sink_opts){ 0 }, play_errors);
+
+	CHECK(text && strstr(text, ",cudaFree,1,cudaErrorInvalidDevice,"));
+	CHECK(text && strstr(text, ",cuMemFree_v2,2,CUDA_ERROR_INVALID_DEVICE,"));
+	free(text);
 }
 
 /* Nothing of a name ends the script that it stands in. */
@@ -530,6 +551,7 @@ int main(int argc, char **argv)
 	RUN(test_sinks);
 	RUN(test_strings);
 	RUN(test_files);
+	RUN(test_errors);
 	RUN(test_page);
 	RUN(test_rubbish);
 	return unit_end();

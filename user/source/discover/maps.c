@@ -39,9 +39,11 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#define LIMIT_MS 1000	/* for one process, or one file */
-#define WHOLE_MS 1000	/* for all processes in one pass */
-#define PLENTY_MS 10000 /* a worker that is abandoned gives up then */
+#define LIMIT_MS 1000 /* for one process, or one file, of a whole machine */
+#define WHOLE_MS 1000 /* for all processes in one pass */
+/* for those of a program that was chosen, whose calls are all wanted; a worker that is abandoned
+ * gives up then */
+#define PLENTY_MS 10000
 #define APART_NS \
 	60000000000ULL /* how long there is no pass over all after one that took too long */
 #define AGAIN_NS 10000000000ULL	 /* how long a process is left alone that took too long */
@@ -348,7 +350,8 @@ static void note_blocked(pid_t pid, const char *what)
  * owner has had his share of time, or the process took too long a short while ago. */
 static int run_for(struct bounded_job *job, pid_t pid, uint32_t owner, const char *what)
 {
-	uint64_t *left, began = now_ns(), wait_ms = pid ? LIMIT_MS : WHOLE_MS;
+	uint64_t *left, began = now_ns();
+	uint64_t wait_ms = !pid ? WHOLE_MS : limits.impatient ? LIMIT_MS : PLENTY_MS;
 	uint64_t blocked_ns = blocked_until(pid);
 	/* root, and whoever runs us, is trusted not to do so on purpose */
 	bool trusted = !limits.impatient || !pid || (!blocked_ns && (!owner || owner == geteuid()));
