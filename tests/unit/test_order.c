@@ -146,9 +146,12 @@ static void test_places(void)
 	CHECK(event_place_ns(&h) == 9);
 	h.kind = CT_FOREIGN;
 	CHECK(event_place_ns(&h) == 9);
+	h.kind = CT_SCOPE_END; /* a range has its row when it ends */
+	CHECK(event_place_ns(&h) == 9);
 	for (int kind = CT_CLOCK; kind < CT_KIND_END; kind++) {
 		h.kind = (uint16_t)kind;
-		CHECK(kind == CT_LOST || kind == CT_FOREIGN || !event_place_ns(&h));
+		CHECK(kind == CT_LOST || kind == CT_FOREIGN || kind == CT_SCOPE_END ||
+		      !event_place_ns(&h));
 	}
 	run = (struct run){ .opts = { .gpu = true } };
 	run_open(&run);
