@@ -32,7 +32,7 @@ unset TEST_SIGNALS_RESET
 all=false again=false TOTAL_LIMIT=1800
 for option in "$@"; do
 	case $option in
-	--all) all=true TOTAL_LIMIT=4500 ;;
+	--all) all=true TOTAL_LIMIT=5000 ;;
 	--again) again=true ;;
 	*)
 		echo "usage: scripts/test.sh [--all] [--again]" >&2
