@@ -603,6 +603,7 @@ case_until() {
 # Without a word it says what it does, and what ends it; and so it ends.
 case_bare_command_everywhere() {
 	[[ $CUDATRACE != */with-multi ]] || skip "with-multi gives it an option"
+	# shellcheck disable=SC2317 # called by wait_for
 	catches_int() {
 		local caught
 		caught=$(sed -n 's/^SigCgt:[^0-9a-f]*//p' "/proc/$CT/status")

@@ -517,6 +517,7 @@ case_info() {
 
 # A shell that starts other programs too: who made calls is listed, the others are counted.
 case_info_idle() {
+	# shellcheck disable=SC2016
 	ct record -o "$T/r.ctrace" -- bash -c 'ls / > /dev/null; "$0" queries 5; ls / > /dev/null; exit 0' "$CALLS"
 	ok_rc
 	ct info "$T/r.ctrace"

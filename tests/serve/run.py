@@ -327,21 +327,21 @@ def test_held():
     with Serve(*OURS) as s:
         warm(s)
         before = s.values()
-        # the workers that wait for work are held up: whatever is read next is never served
+        # the workers that wait for work are held up: what they are given next, to list mappings or to search a file, does not end
         stopped = wait_for("a worker", 20, lambda: readers(s))
         for pid in stopped:
             os.kill(pid, signal.SIGSTOP)
         slow = use("slow", 3)
         check("slow says", slow.stdout.readline().split()[:1], [b"launched"])
-        wait_for("a word", 20, lambda: "takes long to be searched for functions" in s.said())
+        wait_for("a word", 40, lambda: re.search("takes long to be searched for functions|to list its mappings took too long", s.said()))
         for _ in range(3):
             check("a scrape", LAUNCHES % "work" in s.values(), True)
         quick = use("quick", 1)
         check("quick says", quick.stdout.readline().split()[:1], [b"launched"])
-        wait_for("the other library to be probed", 20, lambda: re.search(r"/quick/libcudart[^ ]*: \d+ functions probed", s.said()))
+        wait_for("the other library to be probed", 60, lambda: re.search(r"/quick/libcudart[^ ]*: \d+ functions probed", s.said()))
         for pid in stopped:
             os.kill(pid, signal.SIGCONT)
-        wait_for("the library to be probed", 20, lambda: re.search(r"/slow/libcudart[^ ]*: \d+ functions probed", s.said()))
+        wait_for("the library to be probed", 60, lambda: re.search(r"/slow/libcudart[^ ]*: \d+ functions probed", s.said()))
         check("unprobed", s.value('cudatrace_unprobed_processes_total{ended="false"}') > before['cudatrace_unprobed_processes_total{ended="false"}'], True)
         for p in (slow, quick):
             p.communicate(b"\n", timeout=20)

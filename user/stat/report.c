@@ -25,6 +25,11 @@ static bool is_calls(enum report_section s)
 	return s >= REPORT_CALLS && s < REPORT_CALLS + API_DOMAIN_END;
 }
 
+bool report_section_counts(enum report_section s)
+{
+	return !is_calls(s) || !api_domains[s - REPORT_CALLS].layer;
+}
+
 const char *report_section_name(enum report_section s)
 {
 	return is_calls(s) ? api_domains[s - REPORT_CALLS].name : sections[s].name;

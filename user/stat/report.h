@@ -15,6 +15,8 @@ enum report_section {
 	REPORT_SYNC,					/* the calls that wait: time blocked */
 	REPORT_SECTION_END
 };
+/* False: a layer's, whose calls are scopes and are in no sum. */
+bool report_section_counts(enum report_section);
 const char *report_section_name(enum report_section);  /* "runtime", as JSON has it */
 const char *report_section_title(enum report_section); /* "Runtime API calls" */
 

@@ -245,6 +245,8 @@ void print_json(struct out *o, const struct report *r, const struct print_about 
 		json_put_str(&j, "title", a->title);
 	derived(&j, r, a);
 	for (int s = 0; s < REPORT_SECTION_END; s++) {
+		if (!report_section_counts((enum report_section)s))
+			continue;
 		json_line(&j, "");
 		json_open_array(&j, report_section_name((enum report_section)s));
 		for (size_t i = 0; i < r->nrows[s]; i++)
