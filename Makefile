@@ -75,9 +75,13 @@ $(OUTPUT)/%.o: %.c
 $(patsubst %.c,$(OUTPUT)/%.o,$(wildcard user/source/bpf/bpf*.c)): $(SKEL)
 $(OUTPUT)/user/source/built.o: CT_CPPFLAGS += -DCT_COMMIT='"$(COMMIT)"'
 $(OUTPUT)/user/source/built.o: $(OUTPUT)/commit
+# Made anew only when it would be another, so that `make -q` finds nothing to do.
+ifneq ($(shell cat $(OUTPUT)/commit 2> /dev/null),$(VERSION) $(COMMIT))
 $(OUTPUT)/commit: FORCE
+endif
+$(OUTPUT)/commit:
 	$(Q)mkdir -p $(@D)
-	$(Q)echo '$(VERSION) $(COMMIT)' | cmp -s - $@ || echo '$(VERSION) $(COMMIT)' > $@
+	$(Q)echo '$(VERSION) $(COMMIT)' > $@
 $(OUTPUT)/user/cli/cmd_schema.o: docs/schema.json
 $(OUTPUT)/user/format/stacks/flame.o: user/format/stacks/flame.html
 $(OUTPUT)/user/source/counters/counters_image.o: $(COUNTERS)

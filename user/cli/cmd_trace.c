@@ -21,7 +21,7 @@ int cmd_trace(const struct opts *o)
 	/* Another user's process, or any, needs one capability more than a program of our own. */
 	if (o->source == OPTS_SOURCE_PROBES && priv_check(!o->cmd || o->user))
 		return 1;
-	if (!o->argv[1])
+	if (o->command == OPTS_TRACE && !o->argv[1])
 		msg_note("tracing every process of this machine until Ctrl-C; 'cudatrace -h' lists "
 			 "what else it does");
 	sources[n++] = of_calls[o->source];
