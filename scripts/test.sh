@@ -216,7 +216,9 @@ main() {
 	targets=(cudatrace standin programs cases-progs unit-programs)
 	build build 1500 "${targets[@]}" || finish
 	# Older runtimes for the cases that probe them; what cannot be fetched is skipped there.
-	PIP_RETRIES=1 PIP_DEFAULT_TIMEOUT=10 bounded wheels 90 tests/wheels.sh
+	local every=()
+	! $all || every=(--all)
+	PIP_RETRIES=1 PIP_DEFAULT_TIMEOUT=10 bounded wheels 300 tests/wheels.sh "${every[@]}"
 
 	suite rules 60 scripts/check_rules.sh
 	suite format 60 scripts/check_format.sh
@@ -228,6 +230,9 @@ main() {
 		suite tidy 600 scripts/check_tidy.sh
 	fi
 	suite api 180 as_test "tables agree with CUDA's headers" scripts/check_api.py
+	if $all; then
+		suite versions 600 tests/versions.sh
+	fi
 	suite agent 180 tests/agent/run.sh
 	if $all; then
 		suite hooks 1200 tests/hooks/run.sh --all
