@@ -18,7 +18,7 @@ MAY_INCLUDE = {
     'api': 'api/layers util',
     'api/layers': '',
     'cli': 'cli/options compare event nccl proc resolve/names session source '
-           'source/agent source/counters source/discover source/hooks source/inject source/probe stuck trace util util/io util/option util/table',
+           'source/agent source/counters source/discover source/hooks source/inject source/nvtx source/probe stuck trace util util/io util/option util/table',
     'cli/options': 'event format format/otlp serve stages stat top util util/option',
     'compare': 'api util util/io util/table',
     'event': 'api util util/table',
@@ -50,6 +50,7 @@ MAY_INCLUDE = {
     'source/inject': 'proc source util util/io util/table',
     'source/launch': 'util util/io util/table',
     'source/muted': 'event source util util/table',
+    'source/nvtx': 'proc source source/agent source/inject util util/table',
     'source/probe': 'api source source/discover util util/io util/table',
     'stages': 'event event/join event/scopes format resolve source trace util util/table',
     'stat': 'api event format mem util util/io util/option util/table',

@@ -55,6 +55,18 @@ static CODE int cudaGetDevice(int *p)
 	return *p = 3;
 }
 
+/* Header-only NVTX 3: what it has of functions calls those of a tool, which are probed. */
+int nvtxRangePushA(const char *message);
+int nvtxEtiGetModuleFunctionTable_v3(int module);
+CODE int nvtxRangePushA(const char *message)
+{
+	return *message;
+}
+CODE int nvtxEtiGetModuleFunctionTable_v3(int module)
+{
+	return module + 7;
+}
+
 static const struct elf_probe *find(const struct elf_scan *s, const char *name)
 {
 	for (int i = 0; i < s->nprobes; i++)
@@ -103,6 +115,7 @@ static void test_self(void)
 		CHECK(!p->per_thread);
 	}
 	CHECK(!find(&s, "cudaSetDevice") && !find(&s, "cuInit"));
+	CHECK(!find(&s, "nvtxRangePushA"));
 	CHECK(!find(&s, "cudaEventRecord") != !find(&s, "cudaEventRecordWithFlags"));
 	for (int i = 0; i < s.nprobes; i++) {
 		CHECK(s.probes[i].offset && (!i || s.probes[i].offset > s.probes[i - 1].offset));

@@ -28,6 +28,14 @@ const char *const api_layer_names[] = {
 	NULL
 };
 
+bool api_layers_inlined(uint32_t layers)
+{
+	for (int d = API_FIRST_LAYER; d < API_DOMAIN_END; d++)
+		if (layers >> (d - API_FIRST_LAYER) & 1 && api_domains[d].inlined)
+			return true;
+	return false;
+}
+
 const char *api_domain_name(enum api_domain domain)
 {
 	return domain < API_DOMAIN_END ? api_domains[domain].name : "?";

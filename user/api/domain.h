@@ -65,6 +65,10 @@ struct api_domain_row {
 	/* a row of layers.def: its calls say what a program's work is for. They are scopes and
 	 * no calls, and recorded only where --layers names it (docs/internals/scopes.md) */
 	bool layer;
+	/* a function that is in every file of which the layer is a part, by its header: such a file's
+	 * own functions of the layer call those of a tool, and the tool's are probed. NULL: the layer
+	 * is not of that kind */
+	const char *inlined;
 	/* names and numbers of its calls elsewhere: Chrome's category (NULL: the name); nsys'
 	 * event class; CUPTI's callback domain (0: none) */
 	const char *category;
@@ -77,6 +81,9 @@ extern const struct api_domain_row api_domains[API_DOMAIN_END];
 extern const char *const api_domain_names[];
 /* those of layers, and NULL at the end */
 extern const char *const api_layer_names[];
+
+/* Is one of these layers (bits 1 << (domain - API_FIRST_LAYER)) a part of programs' own code? */
+bool api_layers_inlined(uint32_t layers);
 
 const char *api_domain_name(enum api_domain); /* "runtime" */
 /* Finds a library by name; API_DOMAIN_END: none has this name. */

@@ -5,6 +5,7 @@
 #include "../source/agent/agent.h"
 #include "../source/counters/counters.h"
 #include "../source/hooks/hooks.h"
+#include "../source/nvtx/nvtx.h"
 #include "../source/probe/priv.h"
 #include "../util/msg.h"
 
@@ -27,6 +28,8 @@ int cmd_trace(const struct opts *o)
 	sources[n++] = of_calls[o->source];
 	if (o->gpu && o->source != OPTS_SOURCE_CUPTI)
 		sources[n++] = &source_agent;
+	if (api_layers_inlined(o->layers))
+		sources[n++] = &source_nvtx;
 	if (o->counters)
 		sources[n++] = &source_counters;
 	return session_run(o, sources, n);

@@ -216,6 +216,7 @@ static void plan_functions(struct session_plan *p, const struct opts *o, uint8_t
 	for (int i = 0; i < api_nfuncs; i++)
 		if (api_funcs[i].layer && o->layers >> (api_funcs[i].domain - API_FIRST_LAYER) & 1)
 			plan_add(c->capture, i);
+	c->inlined = api_layers_inlined(o->layers);
 	plan_names(p, o, by);
 	plan_memory(p, o);
 	if (session_plan_places(o))

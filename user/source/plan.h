@@ -51,6 +51,7 @@ struct capture_plan {
 	/* with duty or max_cost: rows whose probes may be switched off, in addition to those of
 	 * class query */
 	uint64_t on_duty[PLAN_WORDS];
+	bool inlined; /* layers that are a part of programs' own code are recorded */
 
 	/* as the user gave them (the tracer's own namespace); npids 0: the whole machine */
 	const pid_t *pids;

@@ -314,7 +314,7 @@ static const struct option_row before[] = {
 	  "a list that begins with ! takes out of default\n"
 	  "'none' selects no call: with --gpu or --counters, only what the devices do" },
 	{ 0, "layers", "LIST", LIST_OF(layers, "layer", api_layer_names), OPTS_TRACE | OPTS_RECORD, NULL,
-	  "what the program says of its work too: nvtx, its ranges and marks (libnvToolsExt);\n"
+	  "what the program says of its work too: nvtx, its ranges and marks;\n"
 	  "nccl, its collectives",
 	  RULES(EXCLUDES("no-return", "--no-return sees no returns, and --layers needs them: give one of the two"),
 		EXCLUDES("source", "--layers records with probes alone: leave out --source")) },

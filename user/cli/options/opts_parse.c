@@ -10,6 +10,7 @@
 
 #include "habits.h"
 #include "opts_rows.h"
+#include "../../../cupti/agent/agent.h"
 #include "../../util/msg.h"
 #include "../../util/parse.h"
 
@@ -307,6 +308,12 @@ static void conclude(struct opts *o, const unsigned char *given)
 	uint32_t bytes = o->ring_bytes;
 	int i = -1;
 
+	if (o->gpu_kinds & AGENT_NVTX && api_layers_inlined(o->layers)) {
+		msg_note(
+			"--layers nvtx records the ranges: --gpu=nvtx is left out, so that none is "
+			"shown twice");
+		o->gpu_kinds &= ~AGENT_NVTX;
+	}
 	o->gpu = o->gpu_kinds != 0;
 	for (o->ring_bytes = bytes ? 4096 : 0; o->ring_bytes < bytes;)
 		o->ring_bytes *= 2;

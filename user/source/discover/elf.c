@@ -39,7 +39,7 @@ struct scan {
 	char *names;
 	size_t names_len, names_cap;
 	struct {
-		bool there;
+		bool there, inlined;
 		int version; /* what the symbols say, then what is taken */
 	} domains[API_DOMAIN_END];
 };
@@ -71,8 +71,13 @@ static int on_symbol(void *ctx, const struct elf_sym *sym)
 	uint64_t offset;
 	int func = api_lookup(sym->name, 0, &per_thread), version;
 
-	if (func < 0)
+	if (func < 0) {
+		for (int d = 0; d < API_DOMAIN_END; d++)
+			if (api_domains[d].inlined && sym->defined &&
+			    !strcmp(sym->name, api_domains[d].inlined))
+				s->domains[d].inlined = true;
 		return 0;
+	}
 	if (!sym->defined) {
 		/* An importer is not a definer: its value is 0 or a PLT stub's. */
 		s->out->imports_cuda = true;
@@ -120,7 +125,7 @@ static int choose(struct scan *s, const uint64_t *capture)
 		if (func >= 0)
 			func = api_lookup(name, s->domains[api_funcs[func].domain].version,
 					  &per_thread);
-		if (func < 0)
+		if (func < 0 || s->domains[api_funcs[func].domain].inlined)
 			continue;
 		out->probes[n++] =
 			(struct elf_probe){ .offset = s->found[i].offset,

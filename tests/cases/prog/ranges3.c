@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ranges3.c - calls of CUDA inside NVTX's ranges, by the header-only NVTX 3: ranges3 WHAT [N|LIBRARY].
+ * With -DLIBRARY the shared object that has range "forward", and an NVTX of its own.
+ *
+ *   nested N      as ranges has it; range "forward" is that of the shared object
+ *   rich          as ranges has it
+ *   both          a range of libnvToolsExt inside one of NVTX 3, and in it one of NVTX 3
+ *   wait LIBRARY  for each byte on stdin:
+ *                   x  what nested 1 does      f  the same in a forked child
+ *                   l  loads the library, and calls its range; u  unloads it
+ *                   s  prints whether this program's NVTX leads to a tool
+ *                   e  becomes nested 1        q  ends
+ *   threads N     N threads push and pop until stdin ends, and print that they are alive
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cuda_runtime_api.h>
+#include <nvtx3/nvToolsExt.h>
+
+void ranges3_forward(void);
+
+#ifdef LIBRARY
+void ranges3_forward(void)
+{
+	nvtxRangePushA("forward");
+	nvtxRangePop();
+}
+#else
+
+static char buffer[256];
+static void *memory;
+
+static void copy(void)
+{
+	cudaMemcpy(memory, buffer, sizeof(buffer), cudaMemcpyHostToDevice);
+}
+
+static nvtxEventAttributes_t attributes(const char *message)
+{
+	nvtxEventAttributes_t a = { 0 };
+
+	a.version = NVTX_VERSION;
+	a.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+	a.messageType = message ? NVTX_MESSAGE_TYPE_ASCII : NVTX_MESSAGE_UNKNOWN;
+	a.message.ascii = message;
+	return a;
+}
+
+static void nested(int n)
+{
+	for (int i = 0; i < n; i++) {
+		nvtxRangePushA("step");
+		ranges3_forward();
+		nvtxRangePushA("backward");
+		copy();
+		nvtxMarkA("half");
+		nvtxRangePop();
+		nvtxRangePop();
+	}
+}
+
+static void rich(void)
+{
+	nvtxDomainHandle_t d = nvtxDomainCreateA("mine");
+	nvtxStringHandle_t t = nvtxDomainRegisterStringA(d, "registered");
+	nvtxEventAttributes_t a = attributes("payload");
+	nvtxRangeId_t id, other;
+
+	nvtxNameCategoryA(7, "loader");
+	nvtxDomainNameCategoryA(d, 7, "optimizer");
+	a.category = 7;
+	a.colorType = NVTX_COLOR_ARGB;
+	a.color = 0xff00ff00;
+	a.payloadType = NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
+	a.payload.ullValue = 12345;
+	nvtxRangePushEx(&a);
+	a = attributes(NULL);
+	a.category = 7;
+	a.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+	a.message.registered = t;
+	nvtxDomainRangePushEx(d, &a);
+	nvtxRangePushW(L"wide \u00e9");
+	nvtxDomainRangePop(d);
+	copy();
+	nvtxRangePop();
+	nvtxRangePop();
+	id = nvtxRangeStartA("first");
+	a = attributes("second");
+	a.payloadType = NVTX_PAYLOAD_TYPE_DOUBLE;
+	a.payload.dValue = 2.5;
+	other = nvtxDomainRangeStartEx(d, &a);
+	nvtxRangeEnd(id);
+	nvtxDomainRangeEnd(d, other);
+	a = attributes("marked");
+	a.payloadType = NVTX_PAYLOAD_TYPE_INT32;
+	a.payload.iValue = -3;
+	nvtxMarkEx(&a);
+}
+
+static int both(void)
+{
+	void *library = dlopen("libnvToolsExt.so.1", RTLD_NOW);
+	int (*push)(const char *) = library ? dlsym(library, "nvtxRangePushA") : NULL;
+	int (*pop)(void) = library ? dlsym(library, "nvtxRangePop") : NULL;
+
+	if (!push || !pop)
+		return 1;
+	nvtxRangePushA("first");
+	push("second");
+	nvtxRangePushA("third");
+	nvtxRangePop();
+	pop();
+	nvtxRangePop();
+	return 0;
+}
+
+static void *push_and_pop(void *end)
+{
+	while (!__atomic_load_n((int *)end, __ATOMIC_RELAXED)) {
+		nvtxRangePushA("busy");
+		nvtxRangePop();
+	}
+	return NULL;
+}
+
+static int threads(int n)
+{
+	pthread_t *all = calloc((size_t)n, sizeof(*all));
+	char byte;
+	int end = 0;
+
+	for (int i = 0; i < n; i++)
+		if (pthread_create(&all[i], NULL, push_and_pop, &end))
+			return 1;
+	printf("ready\n");
+	fflush(stdout);
+	while (read(STDIN_FILENO, &byte, 1) > 0)
+		;
+	__atomic_store_n(&end, 1, __ATOMIC_RELAXED);
+	for (int i = 0; i < n; i++)
+		pthread_join(all[i], NULL);
+	free(all);
+	printf("alive\n");
+	return 0;
+}
+
+static void *load(const char *path)
+{
+	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	void (*forward)(void) = library ? (void (*)(void))dlsym(library, "ranges3_forward") : NULL;
+
+	if (forward)
+		forward();
+	return library;
+}
+
+static void obey(char byte, const char *path, char **argv)
+{
+	static void *library;
+	pid_t child;
+
+	switch (byte) {
+	case 'x': nested(1); break;
+	case 'f':
+		child = fork();
+		if (!child) {
+			nested(1);
+			_exit(0);
+		}
+		waitpid(child, NULL, 0);
+		break;
+	case 'l': library = load(path); break;
+	case 'u': dlclose(library); break;
+	case 's':
+		printf("slot %s\n", nvtxGlobals_v3.nvtxRangePushA_impl_fnptr ? "set" : "empty");
+		break;
+	case 'e': execl(argv[0], argv[0], "nested", "1", NULL); break;
+	default: break;
+	}
+	printf("done %c\n", byte);
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "", *arg = argc > 2 ? argv[2] : "1";
+	char byte;
+
+	if (cudaMalloc(&memory, sizeof(buffer)))
+		return 1;
+	if (!strcmp(what, "nested")) {
+		nested(atoi(arg));
+	} else if (!strcmp(what, "rich")) {
+		rich();
+	} else if (!strcmp(what, "both")) {
+		return both();
+	} else if (!strcmp(what, "threads")) {
+		return threads(atoi(arg));
+	} else if (!strcmp(what, "wait")) {
+		nvtxRangePushA("outer");
+		printf("ready\n");
+		fflush(stdout);
+		while (read(STDIN_FILENO, &byte, 1) > 0 && byte != 'q')
+			obey(byte, arg, argv);
+		nvtxRangePop();
+	} else {
+		return 2;
+	}
+	cudaFree(memory);
+	return 0;
+}
+#endif
