@@ -223,6 +223,8 @@ struct ct_collective {
 	__u8 how;   /* enum ct_collective_how */
 	__u8 flags; /* CT_COLLECTIVE_COUNT and on */
 	__u8 pad[2];
+	/* the communicator's, which is the same at all ranks and on all machines; 0: not known */
+	__u64 hash;
 };
 #define CT_COLLECTIVE_COUNT 0x1
 #define CT_COLLECTIVE_RETURNED 0x2
@@ -906,7 +908,10 @@ enum ct_layer {
 	CT_LAYER_AFTER = 4, /* nothing: one record, at the return, with the result */
 	CT_LAYER_CALL = 5,  /* is a scope: two records */
 };
-#define CT_LAYER_HOW(layer) ((layer)&0x7f)
+#define CT_LAYER_HOW(layer) ((layer)&0x3f)
+/* with CT_LAYER_CALL, at the return: a thread of a program that was started waits until what it made
+ * has been read */
+#define CT_LAYER_WAITS 0x40
 /* the first word says in which of the program's domains a scope is pushed or popped */
 #define CT_LAYER_DOMAIN 0x80
 enum ct_grid {
@@ -1334,7 +1339,7 @@ struct ct_counters {
 CT_ASSERT_SIZE(struct ct_hdr, 32);
 CT_ASSERT_SIZE(struct ct_call, 48);
 CT_ASSERT_SIZE(struct ct_scope, 72);
-CT_ASSERT_SIZE(struct ct_collective, 72);
+CT_ASSERT_SIZE(struct ct_collective, 80);
 CT_ASSERT_SIZE(struct ct_process, 80);
 CT_ASSERT_SIZE(struct ct_thread_name, 48);
 CT_ASSERT_SIZE(struct ct_process_info, 56);

@@ -77,7 +77,7 @@ static long describe_absent(struct task_struct *task, struct vm_area_struct *vma
 }
 
 /* Stops the thread until user space has looked, if it is one of a program that was started by us. */
-static __always_inline void wait_for_file(void)
+static __always_inline void wait_to_be_read(void)
 {
 	__u64 id = bpf_get_current_pid_tgid();
 	__u32 tgid = id >> 32, tid, one = 1;
@@ -124,7 +124,7 @@ __noinline int send_absent(__u32 func, __u32 read, __u64 addr)
 	file.ino = a.ino;
 	if (!bpf_map_update_elem(&absent_files, &file, &one, BPF_NOEXIST)) {
 		send(&a.h, sizeof(a), false, BPF_RB_FORCE_WAKEUP);
-		wait_for_file();
+		wait_to_be_read();
 	} else {
 		send(&a.h, sizeof(a), false, BPF_RB_NO_WAKEUP);
 	}

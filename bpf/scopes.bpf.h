@@ -310,6 +310,8 @@ static __always_inline bool leave_layer(struct thread *t, __u64 sp, __s64 ret)
 		__builtin_memset(f->data, 0, sizeof(s->words[0]));
 	}
 	send_scope(t, f, how == CT_LAYER_AFTER ? CT_SCOPE_NONE : serial, innermost(s));
+	if (spec->layer & CT_LAYER_WAITS && how == CT_LAYER_CALL)
+		wait_to_be_read();
 	return true;
 }
 

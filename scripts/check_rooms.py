@@ -35,7 +35,7 @@ MAY_INCLUDE = {
     'mem': 'event format util util/table util/option',
     'nccl': 'proc util util/io util/table',
     'proc': 'util util/io util/table',
-    'resolve': 'event proc resolve/names resolve/stacks util',
+    'resolve': 'event event/scopes nccl proc resolve/names resolve/stacks util',
     'resolve/names': 'event proc util util/table',
     'resolve/stacks': 'event proc util util/io util/table',
     'serve': 'format format/otlp stat util',

@@ -26,12 +26,13 @@ ncclSend count=7 int8, 7 B, peer 1, rank 2 of 4, comm C, returned=0 (success), D
 ncclRecv count=7 int8, 7 B, peer 3, rank 2 of 4, comm C, returned=0 (success), DUR
 ncclGroupEnd returned=0 (success), DUR
 ncclAllReduce count=1 type 99 op 77, rank 2 of 4, comm C, #6, returned=0 (success), DUR
-ncclCommInitRank rank 2 of 4, comm C, returned=0 (success), DUR
-ncclCommSplit rank ?, comm C, returned=0 (success), DUR
-ncclAllReduce count=1 float32 sum, 4 B, rank ?, comm C, #1, returned=0 (success), DUR
-ncclCommCount 4 ranks, comm C, returned=0 (success), DUR
-ncclCommUserRank rank 2 of 4, comm C, returned=0 (success), DUR
-ncclAllReduce count=1 float32 sum, 4 B, rank 2 of 4, comm C, #2, returned=0 (success), DUR
+ncclCommSplit rank 1 of 2, comm C, returned=0 (success), DUR
+ncclAllReduce count=1 float32 sum, 4 B, rank 1 of 2, comm C, #1, returned=0 (success), DUR
+ncclCommCount rank 1 of 2, comm C, returned=0 (success), DUR
+ncclCommUserRank rank 1 of 2, comm C, returned=0 (success), DUR
+ncclAllReduce count=1 float32 sum, 4 B, rank 1 of 2, comm C, #2, returned=0 (success), DUR
+ncclCommShrink rank 1 of 2, comm C, returned=0 (success), DUR
+ncclAllReduce count=1 float32 sum, 4 B, rank 1 of 2, comm C, #1, returned=0 (success), DUR
 ncclCommInitRank rank 0 of 2, comm C, returned=0 (success), DUR
 ncclCommInitRank rank 1 of 2, comm C, returned=0 (success), DUR
 ncclCommInitAll 2 ranks, returned=0 (success), DUR
@@ -43,7 +44,7 @@ case_collectives_rows() {
 	ok_rc
 	nccl_rows > "$T/got"
 	diff - "$T/got" > "$T/diff" <<< "$NCCL_ALL" || fail "rows differ: $(head -n 6 "$T/diff")"
-	says '0 calls, 23 scopes, 0 lost'
+	says '0 calls, 24 scopes, 0 lost'
 }
 
 case_collectives_chosen() {
@@ -83,10 +84,11 @@ PY
 	ncclAllReduce nccl 16777216 float32 sum 67108864 None 2 4 1 0 ncclSuccess
 	ncclSend nccl 7 int8 None 7 1 2 4 None 0 ncclSuccess
 	ncclAllReduce nccl 1 99 77 None None 2 4 6 0 ncclSuccess
-	ncclAllReduce nccl 1 float32 sum 4 None None None 1 0 ncclSuccess
-	ncclAllReduce nccl 1 float32 sum 4 None 2 4 2 0 ncclSuccess
 	ncclAllReduce nccl 1 float32 sum 4 None 1 2 1 0 ncclSuccess
-	ncclCommCount ncclCommDestroy ncclCommInitAll ncclCommInitRank ncclCommSplit ncclCommUserRank
+	ncclAllReduce nccl 1 float32 sum 4 None 1 2 2 0 ncclSuccess
+	ncclAllReduce nccl 1 float32 sum 4 None 1 2 1 0 ncclSuccess
+	ncclAllReduce nccl 1 float32 sum 4 None 1 2 1 0 ncclSuccess
+	ncclCommCount ncclCommDestroy ncclCommInitAll ncclCommInitRank ncclCommShrink ncclCommSplit ncclCommUserRank
 	EOT
 }
 
@@ -105,7 +107,11 @@ case_collectives_leave_calls() {
 	expect "the last number" "$(grep -o '"sequence":[0-9]*' "$T/out" | tail -n 1)" '"sequence":10'
 }
 
-# A communicator from before the trace: its rank is known when the program has asked for it, and it has no numbers.
+has_collectives() {
+	[ "$(grep -c '"type":"collective"' "$T/out")" -ge "$1" ]
+}
+
+# A communicator from before the trace: its rank is read from the process, and it has no numbers.
 case_collectives_attached() {
 	local pid fd
 	mkfifo "$T/in"
@@ -114,12 +120,35 @@ case_collectives_attached() {
 	exec {fd}> "$T/in"
 	wait_for 10 grep -q ready "$T/prog.out"
 	attach --layers nccl -e collective -p "$pid"
-	printf 'xxq' >&"$fd"
+	printf 'xx' >&"$fd"
+	wait_for 10 has_collectives 2 # what a process says of itself is read while it lives
+	printf 'q' >&"$fd"
 	wait "$pid"
 	wait "$CT" || fail "status $?"
 	expect "collectives" "$(grep -c '"type":"collective"' "$T/out")" 2
-	expect "ranks" "$(grep -c '"communicator_rank":2' "$T/out")" 1
+	expect "ranks" "$(grep -c '"communicator_rank":2' "$T/out")" 2
+	expect "communicators" "$(grep -o '"communicator_hash":"0x[0-9a-f]*"' "$T/out" | sort -u | wc -l)" 1
 	! grep -q '"sequence"' "$T/out" || fail "a number that is not known"
+}
+
+# The hash of a communicator is the same in all processes that have it, and the same that `stuck` says.
+case_collectives_hash() {
+	ct_json --layers nccl -e collective -f -- sh -c "'$COLLECTIVES' failing; '$COLLECTIVES' failing"
+	ok_rc
+	expect "processes" "$(grep '"type":"collective"' "$T/out" | grep -o '"pid":[0-9]*' | sort -u | wc -l)" 2
+	expect "communicators" "$(grep -o '"communicator_hash":"0x[0-9a-f]*"' "$T/out" | sort -u | wc -l)" 1
+	expect "rows with one" "$(grep -c '"communicator_hash"' "$T/out")" 2
+}
+
+# Without the library's debug information nothing is guessed.
+case_collectives_stripped() {
+	mkdir "$T/lib"
+	cp "$STANDIN/libnccl.so.2" "$T/lib/"
+	strip --strip-debug "$T/lib/libnccl.so.2"
+	ct_rows --layers nccl -e nccl -E "LD_PRELOAD=$T/lib/libnccl.so.2" -- "$COLLECTIVES" all
+	ok_rc
+	expect "the split" "$(nccl_rows | grep ncclCommSplit)" 'ncclCommSplit rank ?, comm C, returned=0 (success), DUR'
+	expect "ranks that calls say" "$(nccl_rows | grep -c 'rank 2 of 4')" 11
 }
 
 case_collectives_failed() {

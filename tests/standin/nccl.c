@@ -64,7 +64,7 @@ API ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
 	return ncclSuccess;
 }
 
-API ncclResult_t ncclCommInitRank(ncclComm_t *out, int nranks, ncclUniqueId id, int rank)
+static ncclResult_t make(ncclComm_t *out, int nranks, ncclUniqueId id, int rank)
 {
 	struct ncclComm *comm = calloc(1, sizeof(*comm));
 	uint64_t hash = 0xcbf29ce484222325ULL;
@@ -80,6 +80,11 @@ API ncclResult_t ncclCommInitRank(ncclComm_t *out, int nranks, ncclUniqueId id, 
 	enlist(comm);
 	*out = comm;
 	return ncclSuccess;
+}
+
+API ncclResult_t ncclCommInitRank(ncclComm_t *out, int nranks, ncclUniqueId id, int rank)
+{
+	return make(out, nranks, id, rank);
 }
 
 API ncclResult_t ncclCommDestroy(ncclComm_t comm)
@@ -109,8 +114,22 @@ API ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *
 {
 	ncclUniqueId id = { "split" };
 
-	(void)color, (void)key, (void)config;
-	return ncclCommInitRank(newcomm, comm->nRanks, id, comm->rank);
+	/* every second rank has the same color */
+	id.internal[5] = (char)color;
+	(void)key, (void)config;
+	return make(newcomm, comm->nRanks / 2, id, comm->rank / 2);
+}
+
+API ncclResult_t ncclCommShrink(ncclComm_t comm, int *excluded, int n, ncclComm_t *newcomm,
+				void *config, int flags)
+{
+	ncclUniqueId id = { "shrink" };
+	int rank = comm->rank;
+
+	(void)config, (void)flags;
+	for (int i = 0; i < n; i++)
+		rank -= excluded[i] < comm->rank;
+	return make(newcomm, comm->nRanks - n, id, rank);
 }
 
 API ncclResult_t ncclCommCount(ncclComm_t comm, int *count)

@@ -7,10 +7,11 @@
 #include "unit.h"
 
 #define COMM 0x7f0000001000
+#define HASH 0x8f31
 
 static char log_text[4096];
 
-/* "ncclAllReduce 2/4 #1 =0; " for each that has ended; ? is what is not known. */
+/* "ncclAllReduce 2/4 #1 H; " for each that has ended; -1 is what is not known, H its hash. */
 static int heard(void *ctx, const struct ct_hdr *h)
 {
 	const struct ct_scope *s = (const struct ct_scope *)h;
@@ -21,10 +22,23 @@ static int heard(void *ctx, const struct ct_hdr *h)
 	CHECK(!record_check(h, h->size));
 	CHECK(c);
 	if (h->kind == CT_SCOPE_END)
-		snprintf(log_text + n, sizeof(log_text) - n, "%.*s %d/%d #%d%s; ", s->text_len,
+		snprintf(log_text + n, sizeof(log_text) - n, "%.*s %d/%d #%d%s%s; ", s->text_len,
 			 s->text, (int)c->rank, (int)c->ranks, (int)c->sequence,
-			 s->flags & CT_SCOPE_UNFINISHED ? "!" : "");
+			 s->flags & CT_SCOPE_UNFINISHED ? "!" : "", c->hash == HASH ? " H" : "");
 	return 0;
+}
+
+/* What the process says of its communicator when it is asked. */
+static struct communicator_is answer;
+static int asked, silent; /* how often it was asked, and how often it does not answer */
+
+static bool ask(void *ctx, uint32_t pid, uint64_t handle, struct communicator_is *is)
+{
+	(void)ctx;
+	CHECK_EQ(10, pid);
+	CHECK_EQ(COMM, handle);
+	*is = answer;
+	return ++asked > silent;
 }
 
 static struct {
@@ -80,9 +94,11 @@ static void reduce(struct scopes *s, uint32_t serial, int32_t ret)
 	CHECK(!scopes_record(s, &c->h));
 }
 
+static communicator_fn with;
+
 static struct scopes *begin(void)
 {
-	struct scopes *s = scopes_open(heard, NULL);
+	struct scopes *s = scopes_open(heard, with, NULL);
 
 	CHECK(s);
 	log_text[0] = '\0';
@@ -147,6 +163,78 @@ static void test_exec(void)
 	scopes_close(s);
 }
 
+static struct scopes *begin_asking(uint64_t hash, uint32_t rank, uint32_t ranks)
+{
+	struct scopes *s;
+
+	answer = (struct communicator_is){ hash, rank, ranks };
+	asked = silent = 0;
+	with = ask;
+	s = begin();
+	with = NULL;
+	return s;
+}
+
+/* A communicator from before the trace is read from the process, once; it has no numbers. */
+static void test_from_before(void)
+{
+	struct scopes *s = begin_asking(HASH, 3, 8);
+
+	reduce(s, 1, 0);
+	reduce(s, 2, 0);
+	CHECK_TEXT("ncclAllReduce 3/8 #0 H; ncclAllReduce 3/8 #0 H; ", log_text);
+	CHECK_EQ(1, asked);
+	scopes_close(s);
+}
+
+/* What a split made: the call does not say the rank. */
+static void test_split(void)
+{
+	uint64_t words[] = { 0x7f0000000001, 0, 0, 0x1000, 0 };
+	struct scopes *s = begin_asking(HASH, 1, 2);
+
+	CHECK(!scopes_record(s, say(CT_LAYER_BEGIN, "ncclCommSplit", words, 5, 0, 1, 0)));
+	CHECK(!scopes_record(s, say(CT_LAYER_END, "ncclCommSplit", words, 5, COMM, 1, 0)));
+	reduce(s, 2, 0);
+	CHECK_TEXT("ncclCommSplit 1/2 #0 H; ncclAllReduce 1/2 #1 H; ", log_text);
+	CHECK_EQ(1, asked);
+	scopes_close(s);
+}
+
+/* It is being made, or the debug information is being read: it is asked again, but ever more
+ * seldom. */
+static void test_no_answer(void)
+{
+	struct scopes *s = begin_asking(HASH, 3, 8);
+
+	silent = 2;
+	for (uint32_t i = 1; i <= 3; i++)
+		reduce(s, i, 0);
+	CHECK_TEXT("ncclAllReduce -1/-1 #0; ncclAllReduce -1/-1 #0; ncclAllReduce 3/8 #0 H; ",
+		   log_text);
+	silent = 1000;
+	for (uint32_t i = 5; i <= 104; i++) /* 4 was lost: all is forgotten */
+		reduce(s, i, 0);
+	CHECK_EQ(3 + 8, asked);
+	scopes_close(s);
+}
+
+/* Memory that says other than the calls is not believed. */
+static void test_contradiction(void)
+{
+	struct scopes *s = begin_asking(HASH, 3, 4);
+
+	create(s, 1);
+	reduce(s, 2, 0);
+	CHECK_TEXT("ncclCommInitRank 2/4 #0; ncclAllReduce 2/4 #1; ", log_text);
+	scopes_close(s);
+	s = begin_asking(HASH, 2, 4);
+	create(s, 1);
+	reduce(s, 2, 0);
+	CHECK_TEXT("ncclCommInitRank 2/4 #0 H; ncclAllReduce 2/4 #1 H; ", log_text);
+	scopes_close(s);
+}
+
 /* What hangs has its number in the row that says so. */
 static void test_open(void)
 {
@@ -186,6 +274,10 @@ int main(void)
 	RUN(test_lost);
 	RUN(test_destroyed);
 	RUN(test_exec);
+	RUN(test_from_before);
+	RUN(test_split);
+	RUN(test_no_answer);
+	RUN(test_contradiction);
 	RUN(test_open);
 	RUN(test_checked);
 	return unit_end();

@@ -4,12 +4,14 @@
  * (that of this very program, and of a real libnccl where one is installed), what is read of them
  * from memory that is damaged or hostile, who is absent, and the files of `stuck --merge`.
  */
+#include "../../user/nccl/nccl_find.h"
 #include "../../user/nccl/nccl_group.h"
 #include "../../user/proc/target.h"
 #include "../../user/util/now.h"
 #include "unit.h"
 
 #include <errno.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <sys/mman.h>
@@ -278,6 +280,54 @@ static void test_list(void)
 }
 
 /* The search of a process's memory: of our own. */
+/* A communicator of this process, which has the stand-in's libnccl. */
+static void test_find_at(void)
+{
+	void *library = dlopen(".output/standin/libnccl.so.2", RTLD_NOW);
+	int (*init)(void **, int, const void *) =
+		library ? (int (*)(void **, int, const void *))dlsym(library, "ncclCommInitAll")
+			: NULL;
+	int (*destroy)(void *) = library ? (int (*)(void *))dlsym(library, "ncclCommDestroy")
+					 : NULL;
+	struct nccl_finder *f = nccl_finder_open();
+	void *made[3] = { NULL };
+	struct nccl_comm c = { 0 };
+	struct target *t;
+	uint64_t hash;
+	int err;
+
+	if (!init || !destroy) {
+		printf("skipped: no .output/standin/libnccl.so.2: run make standin\n");
+		nccl_finder_close(f);
+		return;
+	}
+	CHECK_EQ(0, init(made, 3, NULL));
+	CHECK_EQ(0, target_open(&t, getpid(), 0));
+	/* who does not wait gets the layout later */
+	do {
+		err = nccl_find_at(f, t, (uintptr_t)made[2], 0, &c);
+	} while (err == -EAGAIN);
+	CHECK_EQ(0, err);
+	CHECK_EQ(2, c.rank);
+	CHECK_EQ(3, c.nranks);
+	hash = c.hash;
+	CHECK_EQ(0, nccl_find_at(f, t, (uintptr_t)made[0], 1000, &c));
+	CHECK_EQ(0, c.rank);
+	CHECK(hash && c.hash == hash);
+	CHECK(nccl_find_at(f, t, (uintptr_t)made, 1000, &c) < 0);
+	CHECK(nccl_find_at(f, t, (uintptr_t)made[0] + 8, 1000, &c) < 0);
+	CHECK(nccl_find_at(f, t, 0, 1000, &c) < 0);
+	CHECK(nccl_find_at(f, t, UINT64_MAX - 7, 1000, &c) < 0);
+	destroy(made[1]);
+	CHECK_EQ(-EINVAL, nccl_find_at(f, t, (uintptr_t)made[1], 1000, &c));
+	nccl_finder_close(f);
+	/* closed while the layout is being read */
+	f = nccl_finder_open();
+	nccl_find_at(f, t, (uintptr_t)made[2], 0, &c);
+	nccl_finder_close(f);
+	target_close(t);
+}
+
 static void test_search(void)
 {
 	size_t len = 8u << 20;
@@ -546,6 +596,7 @@ int main(void)
 	RUN(test_hostile_comm);
 	RUN(test_list);
 	RUN(test_search);
+	RUN(test_find_at);
 	RUN(test_absent);
 	RUN(test_absent_several);
 	RUN(test_round_trip);

@@ -68,7 +68,7 @@ static void pop(struct scopes *s, uint32_t serial, uint32_t parent, uint64_t ns)
 
 static struct scopes *begin(void)
 {
-	struct scopes *s = scopes_open(heard, NULL);
+	struct scopes *s = scopes_open(heard, NULL, NULL);
 
 	CHECK(s);
 	log_text[0] = '\0';

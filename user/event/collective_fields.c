@@ -88,6 +88,8 @@ void collective_fields(struct field **at, const struct ct_scope *s, const struct
 	}
 	if (c->comm)
 		field_add_u(at, "communicator", FIELD_PTR, c->comm);
+	if (c->hash)
+		field_add_u(at, "communicator_hash", FIELD_PTR, c->hash);
 	add_known(at, "communicator_rank", c->rank);
 	add_known(at, "communicator_ranks", c->ranks);
 	if (c->sequence)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,26 +28,13 @@ struct library {
 	struct timespec changed;
 	int err;
 	struct nccl_layout *layout; /* NULL: err says why */
+	struct layout_job *job;	    /* it is being read; err is -EAGAIN then */
 };
 
 struct nccl_finder {
 	struct library files[FILES];
 	int nfiles;
 };
-
-struct nccl_finder *nccl_finder_open(void)
-{
-	return calloc(1, sizeof(struct nccl_finder));
-}
-
-void nccl_finder_close(struct nccl_finder *f)
-{
-	if (!f)
-		return;
-	for (int i = 0; i < f->nfiles; i++)
-		free(f->files[i].layout);
-	free(f);
-}
 
 void nccl_process_free(struct nccl_process *p)
 {
@@ -57,9 +45,13 @@ void nccl_process_free(struct nccl_process *p)
 
 /* ---- the library ---- */
 
+/* Who frees a job whose worker was left behind: the one who comes last. */
+enum lease { LEASE_WORKS, LEASE_DONE, LEASE_LEFT };
+
 struct layout_job {
 	struct bounded_job job;
 	int fd, result;
+	_Atomic int lease;
 	uint64_t until_ns;
 	struct nccl_layout layout;
 };
@@ -71,40 +63,89 @@ static void run_layout(struct bounded_job *job)
 	j->result = nccl_layout_read(&j->layout, j->fd, j->until_ns);
 }
 
-static void drop_layout(struct bounded_job *job)
+static void free_job(struct layout_job *j)
 {
-	close(((struct layout_job *)job)->fd);
-	free(job);
+	close(j->fd);
+	free(j);
+}
+
+static void hand_in(struct bounded_job *job)
+{
+	struct layout_job *j = (struct layout_job *)job;
+
+	if (atomic_exchange(&j->lease, LEASE_DONE) == LEASE_LEFT)
+		free_job(j);
+}
+
+/* Takes what was read, and frees the job. */
+static void take_layout(struct library *l, struct layout_job *j)
+{
+	l->job = NULL;
+	l->err = j->result;
+	l->layout = l->err ? NULL : malloc(sizeof(*l->layout));
+	if (l->layout)
+		*l->layout = j->layout;
+	else if (!l->err)
+		l->err = -ENOMEM;
+	free_job(j);
 }
 
 /* Takes the descriptor. */
-static int read_layout(int fd, uint32_t owner, struct nccl_layout *out)
+static void read_layout(struct library *l, int fd, uint32_t owner, unsigned int wait_ms)
 {
 	struct layout_job *j = calloc(1, sizeof(*j));
 	int err;
 
 	if (!j) {
 		close(fd);
-		return -ENOMEM;
+		l->err = -ENOMEM;
+		return;
 	}
-	j->job = (struct bounded_job){ .run = run_layout, .drop = drop_layout };
+	j->job = (struct bounded_job){ .run = run_layout, .drop = hand_in, .later = true };
 	j->fd = fd;
 	j->until_ns = now_ns() + LAYOUT_MS * 1000000ULL;
-	err = bounded_run(&j->job, owner, LAYOUT_MS + 1000);
-	if (err == -ETIMEDOUT)
-		return err;
-	if (!err)
-		err = j->result;
-	if (!err)
-		*out = j->layout;
-	drop_layout(&j->job);
-	return err;
+	err = bounded_run(&j->job, owner, wait_ms);
+	if (err == -ETIMEDOUT) {
+		l->job = j;
+		l->err = -EAGAIN;
+		return;
+	}
+	if (err)
+		j->result = err;
+	take_layout(l, j);
+}
+
+struct nccl_finder *nccl_finder_open(void)
+{
+	return calloc(1, sizeof(struct nccl_finder));
+}
+
+void nccl_finder_close(struct nccl_finder *f)
+{
+	if (!f)
+		return;
+	for (int i = 0; i < f->nfiles; i++) {
+		struct layout_job *j = f->files[i].job;
+
+		if (j && atomic_exchange(&j->lease, LEASE_LEFT) == LEASE_DONE)
+			free_job(j);
+		free(f->files[i].layout);
+	}
+	free(f);
+}
+
+static const struct library *known(struct library *l)
+{
+	if (l->job && atomic_load(&l->job->lease) == LEASE_DONE)
+		take_layout(l, l->job);
+	return l;
 }
 
 /* Takes the descriptor. NULL: no memory. */
-static const struct library *library_of(struct nccl_finder *f, int fd, uint32_t owner)
+static const struct library *library_of(struct nccl_finder *f, int fd, uint32_t owner,
+					unsigned int wait_ms)
 {
-	struct library *l = &f->files[f->nfiles % FILES];
+	struct library *l;
 	struct stat st;
 
 	if (fstat(fd, &st))
@@ -114,24 +155,17 @@ static const struct library *library_of(struct nccl_finder *f, int fd, uint32_t 
 		    f->files[i].size == st.st_size &&
 		    !memcmp(&f->files[i].changed, &st.st_ctim, sizeof(st.st_ctim))) {
 			close(fd);
-			return &f->files[i];
+			return known(&f->files[i]);
 		}
 	if (f->nfiles == FILES) {
 		close(fd);
 		return NULL; /* processes with so many libraries mean no good */
 	}
-	*l = (struct library){ st.st_dev, st.st_ino, st.st_size, st.st_ctim, 0, NULL };
-	l->layout = calloc(1, sizeof(*l->layout));
-	if (!l->layout) {
-		close(fd);
-		return NULL;
-	}
-	f->nfiles++;
-	l->err = read_layout(fd, owner, l->layout);
-	if (l->err) {
-		free(l->layout);
-		l->layout = NULL;
-	}
+	l = &f->files[f->nfiles++];
+	*l = (struct library){
+		.dev = st.st_dev, .ino = st.st_ino, .size = st.st_size, .changed = st.st_ctim
+	};
+	read_layout(l, fd, owner, wait_ms);
 	return l;
 }
 
@@ -143,7 +177,7 @@ static const char *why_not(int err)
 		       "rank";
 	case -ENOENT: return "the library's debug information does not describe them";
 	case -ETIME:
-	case -ETIMEDOUT: return "the library's debug information could not be read in time";
+	case -EAGAIN: return "the library's debug information could not be read in time";
 	default: return "the library could not be read";
 	}
 }
@@ -299,7 +333,7 @@ static int look(struct nccl_finder *f, struct target *t, struct nccl_process *p)
 		return 1;
 	}
 	mapped = bias_of(fd, m, &bias);
-	l = library_of(f, fd, target_uid(t));
+	l = library_of(f, fd, target_uid(t), LAYOUT_MS + 1000);
 	if (!l || !l->layout) {
 		p->why = why_not(l ? l->err : -EIO);
 		return 1;
@@ -337,4 +371,22 @@ int nccl_find_again(const struct nccl_process *p, const struct nccl_comm *c, str
 	err = nccl_comm_read(p->layout, c->addr, read_target, t, now);
 	target_close(t);
 	return !err && now->hash != c->hash ? -ESRCH : err;
+}
+
+int nccl_find_at(struct nccl_finder *f, struct target *t, uint64_t addr, unsigned int wait_ms,
+		 struct nccl_comm *out)
+{
+	const struct target_map *m = library_map(t);
+	const struct library *l;
+	int fd;
+
+	if (!m && target_refresh(t) > 0)
+		m = library_map(t);
+	fd = m ? target_open_map(t, m) : -ENOENT;
+	if (fd < 0)
+		return fd;
+	l = library_of(f, fd, target_uid(t), wait_ms);
+	if (!l || !l->layout)
+		return l && l->err == -EAGAIN ? -EAGAIN : -ENODATA;
+	return nccl_comm_read(l->layout, addr, read_target, t, out);
 }

@@ -38,4 +38,11 @@ int nccl_find(struct nccl_finder *, pid_t pid, struct nccl_process *out);
 int nccl_find_again(const struct nccl_process *, const struct nccl_comm *, struct nccl_comm *now);
 void nccl_process_free(struct nccl_process *);
 
+struct target;
+/* Reads the communicator at an address. Waits at most wait_ms for the layout of a library that is met
+ * for the first time; the worker goes on then. Returns 0; -EAGAIN: the layout is not read yet;
+ * -ENODATA: the library does not say it; -ENOENT: there is no library; or as nccl_comm_read(). */
+int nccl_find_at(struct nccl_finder *, struct target *, uint64_t addr, unsigned int wait_ms,
+		 struct nccl_comm *out);
+
 #endif

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../nccl/nccl_find.h"
 #include "absent.h"
 #include "info.h"
 #include "names/known.h"
@@ -23,6 +24,7 @@
 
 /* a record from before a loss that has not come within this time was lost */
 #define LATE_NS 1000000000ULL
+#define LAYOUT_WAIT_MS 300 /* for the debug information of a library */
 
 struct resolve {
 	struct resolve_opts opts;
@@ -33,8 +35,9 @@ struct resolve {
 	struct known *known;   /* NULL: not wanted */
 	struct stacks *stacks; /* NULL: not wanted */
 	struct absent *absent; /* NULL: not wanted */
-	uint64_t now_ns;       /* time of the newest record */
-	uint64_t unloads;      /* number of calls that unload kernels, so far */
+	struct nccl_finder *nccl;
+	uint64_t now_ns;  /* time of the newest record */
+	uint64_t unloads; /* number of calls that unload kernels, so far */
 	/* when records were lost; 0: none were, or the loss has been handled */
 	uint64_t lost_ns;
 	uint64_t begun_at_loss; /* the source's count of begun unloading calls at that time */
@@ -127,6 +130,7 @@ void resolve_close(struct resolve *r)
 	known_close(r->known);
 	stacks_close(r->stacks);
 	absent_close(r->absent);
+	nccl_finder_close(r->nccl);
 	targets_close(r->targets);
 	free(r);
 }
@@ -274,6 +278,22 @@ int resolve_record(struct resolve *r, const struct ct_hdr *h)
 		err = info_of_process(targets_get(r->targets, h->pid, r->now_ns), h, r->out,
 				      r->ctx);
 	return err;
+}
+
+bool resolve_communicator(struct resolve *r, uint32_t pid, uint64_t handle,
+			  struct communicator_is *is)
+{
+	struct target *t = r->absent ? targets_get(r->targets, pid, r->now_ns) : NULL;
+	struct nccl_comm c;
+
+	if (t && !r->nccl)
+		r->nccl = nccl_finder_open();
+	if (!t || !r->nccl || nccl_find_at(r->nccl, t, handle, LAYOUT_WAIT_MS, &c))
+		return false;
+	is->hash = c.hash;
+	is->rank = c.rank < 0 ? CT_UNKNOWN : (uint32_t)c.rank;
+	is->ranks = c.nranks < 0 ? CT_UNKNOWN : (uint32_t)c.nranks;
+	return true;
 }
 
 bool resolve_wants_inner(struct resolve *r)

@@ -11,7 +11,7 @@
 #ifndef CT_RESOLVE_H
 #define CT_RESOLVE_H
 
-#include "../event/event.h"
+#include "../event/scopes/collectives.h"
 
 struct resolve_opts {
 	bool names;
@@ -44,6 +44,11 @@ void resolve_close(struct resolve *);
 /* Takes one record, after process_table_record() has taken it. Returns 0 or -errno, which may come
  * from out. */
 int resolve_record(struct resolve *, const struct ct_hdr *);
+/* Reads a communicator of NCCL out of its process, as communicator_fn (event/scopes/collectives.h). Only
+ * if the source is live (`absent`). Waits a fraction of a second at most, and once for each file, for
+ * the debug information of the library. */
+bool resolve_communicator(struct resolve *, uint32_t pid, uint64_t handle,
+			  struct communicator_is *);
 /* True while the driver's launches inside runtime launches are needed to name a host stub. */
 bool resolve_wants_inner(struct resolve *);
 /* What could not be resolved is reported on stderr when it happens, each kind at most once. These

@@ -192,6 +192,13 @@ static int resolved(void *ctx, const struct ct_hdr *rec)
 	return join_record(st->join, rec);
 }
 
+static bool ask_communicator(void *ctx, uint32_t pid, uint64_t handle, struct communicator_is *is)
+{
+	struct stages *st = ctx;
+
+	return st->resolve && resolve_communicator(st->resolve, pid, handle, is);
+}
+
 /* Takes what the scopes stage makes. */
 static int scoped(void *ctx, const struct ct_hdr *rec)
 {
@@ -210,7 +217,7 @@ int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest
 	st->metrics = metric_table_open();
 	st->counters = kernel_counters_open();
 	st->gpus = gpu_table_open();
-	st->scopes = scopes_open(scoped, st);
+	st->scopes = scopes_open(scoped, ask_communicator, st);
 	if (nest)
 		st->nest = nest_open(show, st);
 	st->join = join_open(&join, joined, st);

@@ -50,6 +50,8 @@ static void all(void)
 	ncclCommCount(part, &n);
 	ncclCommUserRank(part, &n);
 	ncclAllReduce(buf, buf, 1, ncclFloat32, ncclSum, part, 0);
+	ncclCommShrink(comm, (int[]){ 0, 3 }, 2, &part, NULL, 0);
+	ncclAllReduce(buf, buf, 1, ncclFloat32, ncclSum, part, 0);
 	ncclCommInitAll(two, 2, NULL);
 	ncclAllReduce(buf, buf, 1, ncclFloat32, ncclSum, two[1], 0);
 	ncclCommDestroy(comm);

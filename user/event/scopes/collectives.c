@@ -11,20 +11,27 @@
 struct communicator {
 	uint64_t pid, handle;
 	uint32_t rank, ranks; /* or CT_UNKNOWN */
-	uint64_t begun;	      /* collectives */
+	uint32_t tries;	      /* to ask the process for it */
 	bool from_start;      /* it was made within the trace */
+	uint64_t hash;	      /* 0: not known */
+	uint64_t begun;	      /* collectives */
 };
 
 struct collectives {
 	struct keyed communicators;
+	communicator_fn ask;
+	void *ctx;
 };
 
-struct collectives *collectives_open(void)
+struct collectives *collectives_open(communicator_fn ask, void *ctx)
 {
 	struct collectives *c = calloc(1, sizeof(*c));
 
-	if (c)
-		keyed_open_of(&c->communicators, struct communicator, handle, COMMUNICATORS_MAX);
+	if (!c)
+		return NULL;
+	keyed_open_of(&c->communicators, struct communicator, handle, COMMUNICATORS_MAX);
+	c->ask = ask;
+	c->ctx = ctx;
 	return c;
 }
 
@@ -57,6 +64,46 @@ void collectives_forget(struct collectives *c, uint32_t pid)
 		if (m->pid == pid)
 			keyed_remove(&c->communicators, m);
 	}
+}
+
+/* ---- what the process's memory says ---- */
+
+/* Asks the process, unless it has answered. Not at each call: there may be no answer. What does not
+ * agree with what calls said is not believed. */
+static void ask(const struct collectives *c, struct communicator *m)
+{
+	struct communicator_is is;
+	uint32_t tries = m->tries;
+
+	if (!c->ask || m->hash)
+		return;
+	m->tries++;
+	if ((tries & (tries - 1)) || !c->ask(c->ctx, (uint32_t)m->pid, m->handle, &is))
+		return;
+	if ((m->rank != CT_UNKNOWN && m->rank != is.rank) ||
+	    (m->ranks != CT_UNKNOWN && m->ranks != is.ranks))
+		return;
+	m->hash = is.hash;
+	m->rank = is.rank;
+	m->ranks = is.ranks;
+}
+
+static void say(const struct communicator *m, struct ct_collective *out)
+{
+	out->rank = m->rank;
+	out->ranks = m->ranks;
+	out->hash = m->hash;
+}
+
+static struct communicator *get(struct collectives *c, uint64_t pid, uint64_t handle)
+{
+	const struct communicator key = { .pid = pid, .handle = handle };
+	bool is_new = false;
+	struct communicator *m = handle ? keyed_get(&c->communicators, &key, &is_new) : NULL;
+
+	if (is_new)
+		m->rank = m->ranks = CT_UNKNOWN;
+	return m;
 }
 
 /* ---- what a call says ---- */
@@ -151,11 +198,13 @@ void collectives_begin(struct collectives *c, const struct ct_call *call, bool i
 		out->comm = 0; /* of a split it is the old one */
 		return;
 	}
-	m = find(c, call->h.pid, out->comm);
+	m = c->ask && f->layer != API_LAYER_DESTROY ? get(c, call->h.pid, out->comm)
+						    : find(c, call->h.pid, out->comm);
 	if (!m)
 		return;
-	out->rank = m->rank;
-	out->ranks = m->ranks;
+	if (f->layer != API_LAYER_DESTROY)
+		ask(c, m);
+	say(m, out);
 	if (is_numbered(out) && m->from_start)
 		out->sequence = ++m->begun;
 	if (f->layer == API_LAYER_DESTROY)
@@ -164,35 +213,32 @@ void collectives_begin(struct collectives *c, const struct ct_call *call, bool i
 
 /* ---- what it did ---- */
 
-static void made(struct collectives *c, uint64_t pid, uint64_t handle, uint32_t rank,
-		 uint32_t ranks)
+static const struct communicator *made(struct collectives *c, uint64_t pid, uint64_t handle,
+				       uint32_t rank, uint32_t ranks)
 {
-	const struct communicator key = { .pid = pid, .handle = handle };
-	struct communicator *m;
+	struct communicator *m = get(c, pid, handle);
 
-	m = handle ? keyed_get(&c->communicators, &key, &(bool){ false }) : NULL;
 	if (!m)
-		return;
+		return NULL;
 	m->rank = rank;
 	m->ranks = ranks;
-	m->begun = 0;
+	m->begun = m->hash = 0;
+	m->tries = 0;
 	m->from_start = true;
+	ask(c, m);
+	return m;
 }
 
 static void asked(struct collectives *c, uint64_t pid, const struct field *arg,
 		  struct ct_collective *out)
 {
-	const struct communicator key = { .pid = pid, .handle = out->comm };
-	bool is_new = false;
 	struct communicator *m;
 
 	if (arg->u > INT32_MAX || (strcmp(arg->name, "rank") && strcmp(arg->name, "count")))
 		return;
-	m = out->comm ? keyed_get(&c->communicators, &key, &is_new) : NULL;
+	m = get(c, pid, out->comm);
 	if (!m)
 		return;
-	if (is_new)
-		m->rank = m->ranks = CT_UNKNOWN;
 	if (!strcmp(arg->name, "rank"))
 		out->rank = m->rank = (uint32_t)arg->u;
 	else
@@ -220,8 +266,12 @@ static void hear_outputs(struct collectives *c, const struct ct_call *call,
 		} else if (func->layer == API_LAYER_ASK) {
 			asked(c, call->h.pid, arg, out);
 		} else if (arg->type == FIELD_PTR) {
-			made(c, call->h.pid, arg->u, out->rank, out->ranks);
+			const struct communicator *m =
+				made(c, call->h.pid, arg->u, out->rank, out->ranks);
+
 			out->comm = arg->u;
+			if (m)
+				say(m, out);
 		}
 	}
 }

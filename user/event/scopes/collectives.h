@@ -3,17 +3,26 @@
  * collectives.h - what calls of a library for collectives (NCCL) say, and the communicators that
  * they make: the rank of the process in them, and how many collectives it has begun.
  *
- * Communicators are known from the calls that were seen. What was lost may have destroyed one, or
- * have been a collective: then nothing is known any more. Knows no function by name.
+ * Communicators are known from the calls that were seen, and from the memory of the process while it
+ * lives. What was lost may have destroyed one, or have been a collective: then nothing is known any
+ * more. Knows no function by name.
  */
 #ifndef CT_COLLECTIVES_H
 #define CT_COLLECTIVES_H
 
 #include "../event.h"
 
+/* What the live process says of a communicator. */
+struct communicator_is {
+	uint64_t hash;	      /* the same at all ranks; not 0 */
+	uint32_t rank, ranks; /* or CT_UNKNOWN */
+};
+/* Reads a communicator out of its process, now. False: it is not known. */
+typedef bool (*communicator_fn)(void *ctx, uint32_t pid, uint64_t handle, struct communicator_is *);
+
 struct collectives;
-/* NULL: no memory. */
-struct collectives *collectives_open(void);
+/* ask NULL: nobody can be asked. NULL: no memory. */
+struct collectives *collectives_open(communicator_fn ask, void *ctx);
 void collectives_close(struct collectives *);
 /* True if calls of this function are scopes that have a struct ct_collective. */
 bool collectives_has(const struct api_func *);

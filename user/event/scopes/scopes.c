@@ -13,7 +13,6 @@
 
 #include "../../util/table/array.h"
 #include "../../util/table/keyed.h"
-#include "collectives.h"
 #include "scopes.h"
 
 #define PROCESSES_MAX 131072
@@ -82,7 +81,7 @@ struct said {
 	char text[TEXT_MAX];
 };
 
-struct scopes *scopes_open(emit_fn out, void *ctx)
+struct scopes *scopes_open(emit_fn out, communicator_fn ask, void *ctx)
 {
 	struct scopes *s = calloc(1, sizeof(*s));
 
@@ -95,7 +94,7 @@ struct scopes *scopes_open(emit_fn out, void *ctx)
 	keyed_open_of(&s->names, struct name, handle, NAMES_MAX);
 	keyed_open_of(&s->ranges, struct range, id, RANGES_MAX);
 	keyed_open_of(&s->newest, struct newest, tid, NEWEST_MAX);
-	s->collectives = collectives_open();
+	s->collectives = collectives_open(ask, ctx);
 	if (s->collectives)
 		return s;
 	scopes_close(s);

@@ -8,11 +8,12 @@
 #ifndef CT_SCOPES_H
 #define CT_SCOPES_H
 
-#include "../event.h"
+#include "collectives.h"
 
 struct scopes;
-/* `out` takes CT_SCOPE_BEGIN and CT_SCOPE_END records. NULL: no memory. */
-struct scopes *scopes_open(emit_fn out, void *ctx);
+/* `out` takes CT_SCOPE_BEGIN and CT_SCOPE_END records. ask, which may be NULL, is as in collectives.h.
+ * ctx is passed to both. NULL: no memory. */
+struct scopes *scopes_open(emit_fn out, communicator_fn ask, void *ctx);
 void scopes_close(struct scopes *);
 /* Takes CT_LAYER_BEGIN and CT_LAYER_END; for CT_EXEC and CT_EXIT it ends what the process has open,
  * other records it ignores. Returns 0, or what `out` returned, or -ENOMEM. */

@@ -43,7 +43,7 @@ static char *put_communicator(char *p, const struct ct_collective *c)
 		p = put_lit(p, "rank ?, ");
 	}
 	if (c->comm)
-		p = put_lit(put_hex(put_lit(p, "comm "), c->comm), ", ");
+		p = put_lit(put_hex(put_lit(p, "comm "), c->hash ? c->hash : c->comm), ", ");
 	if (c->sequence)
 		p = put_lit(put_u64(put_char(p, '#'), c->sequence), ", ");
 	return p;
