@@ -201,7 +201,8 @@ struct ct_scope {
 	__u8 flags;	   /* CT_SCOPE_CUT and on */
 	__u8 depth;	   /* scopes of the thread that it is inside of */
 	__u8 payload_type; /* enum ct_payload */
-	__u8 pad[4];
+	__u16 fields_len;  /* behind the layer's: what a payload with a schema says, "a=1, b=2" */
+	__u8 pad[2];
 	char text[];
 };
 /* What ends the record of a scope that is a call of a library for collectives; its name is that of

@@ -32,13 +32,22 @@
 #include <wchar.h>
 
 #include "../cupti/agent/held.h"
+#include "nvtx_payload.h"
 #include "nvtx_wire.h"
 
 #define EXPORT __attribute__((visibility("default"), noinline))
 
 typedef void (*slot_fn)(void);
-struct attributes;
 struct domain;
+
+/* The beginning of nvtxEventAttributes_t. */
+struct attributes {
+	uint16_t version, size;
+	uint32_t category, color_type, color;
+	uint32_t payload_type, npayloads;
+	const struct nvtx_payload *payloads;
+};
+#define PAYLOAD_EXTENDED 0xdfbd0009u
 
 /* ---- what the slots lead to ---- */
 
@@ -116,6 +125,8 @@ HANDLE(21, nvtxDomainRegisterStringA, struct domain *d, const char *string)
 HANDLE(22, nvtxDomainRegisterStringW, struct domain *d, const wchar_t *string)
 HANDLE(23, nvtxDomainCreateA, const char *name)
 HANDLE(24, nvtxDomainCreateW, const wchar_t *name)
+/* no function of NVTX: what the payload of the event says that comes next in this thread */
+NOTHING(31, nvtxPayloadText, const char *message)
 /* Not probed. They are here so that a call of them does not initialise NVTX, which empties all slots
  * where no tool is found. */
 #undef EXPORT
@@ -130,6 +141,53 @@ NOTHING(30, initialize, const void *reserved)
 #define EXPORT __attribute__((visibility("default"), noinline))
 /* clang-format on */
 
+static __attribute__((noinline)) void say_payload(const struct domain *d,
+						  const struct attributes *a)
+{
+	char text[NVTX_PAYLOAD_TEXT];
+
+	if (nvtx_payload_text(d, a->payloads, a->npayloads, text))
+		nvtxPayloadText(text);
+}
+
+static void look(const struct domain *d, const struct attributes *a)
+{
+	if (a && a->size >= sizeof(*a) && a->payload_type == PAYLOAD_EXTENDED && a->npayloads)
+		say_payload(d, a);
+}
+
+/* What slots lead to of functions with attributes. */
+static void mark(const struct attributes *a)
+{
+	look(NULL, a);
+	nvtxMarkEx(a);
+}
+static uint64_t start(const struct attributes *a)
+{
+	look(NULL, a);
+	return nvtxRangeStartEx(a);
+}
+static int push(const struct attributes *a)
+{
+	look(NULL, a);
+	return nvtxRangePushEx(a);
+}
+static void domain_mark(struct domain *d, const struct attributes *a)
+{
+	look(d, a);
+	nvtxDomainMarkEx(d, a);
+}
+static uint64_t domain_start(struct domain *d, const struct attributes *a)
+{
+	look(d, a);
+	return nvtxDomainRangeStartEx(d, a);
+}
+static int domain_push(struct domain *d, const struct attributes *a)
+{
+	look(d, a);
+	return nvtxDomainRangePushEx(d, a);
+}
+
 #define CORE 1
 #define CORE_2 5
 #define IDS 16
@@ -137,17 +195,27 @@ NOTHING(30, initialize, const void *reserved)
 /* By the numbers that NVTX's header gives them (NVTX_CBID_CORE_*, NVTX_CBID_CORE2_*). */
 #define AT(n, name) [n] = (slot_fn)(name)
 static const slot_fn of_core[IDS] = {
-	AT(1, nvtxMarkEx),	   AT(2, nvtxMarkA),	   AT(3, nvtxMarkW),
-	AT(4, nvtxRangeStartEx),   AT(5, nvtxRangeStartA), AT(6, nvtxRangeStartW),
-	AT(7, nvtxRangeEnd),	   AT(8, nvtxRangePushEx), AT(9, nvtxRangePushA),
-	AT(10, nvtxRangePushW),	   AT(11, nvtxRangePop),   AT(12, nvtxNameCategoryA),
-	AT(13, nvtxNameCategoryW), AT(14, name_thread_a),  AT(15, name_thread_w),
+	AT(1, mark),
+	AT(2, nvtxMarkA),
+	AT(3, nvtxMarkW),
+	AT(4, start),
+	AT(5, nvtxRangeStartA),
+	AT(6, nvtxRangeStartW),
+	AT(7, nvtxRangeEnd),
+	AT(8, push),
+	AT(9, nvtxRangePushA),
+	AT(10, nvtxRangePushW),
+	AT(11, nvtxRangePop),
+	AT(12, nvtxNameCategoryA),
+	AT(13, nvtxNameCategoryW),
+	AT(14, name_thread_a),
+	AT(15, name_thread_w),
 };
 static const slot_fn of_core_2[IDS] = {
-	AT(1, nvtxDomainMarkEx),
-	AT(2, nvtxDomainRangeStartEx),
+	AT(1, domain_mark),
+	AT(2, domain_start),
 	AT(3, nvtxDomainRangeEnd),
-	AT(4, nvtxDomainRangePushEx),
+	AT(4, domain_push),
 	AT(5, nvtxDomainRangePop),
 	AT(8, nvtxDomainNameCategoryA),
 	AT(9, nvtxDomainNameCategoryW),
@@ -193,6 +261,30 @@ int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t id))
 		return 0;
 	fill(c->get_table, CORE, of_core);
 	fill(c->get_table, CORE_2, of_core_2);
+	return 1;
+}
+
+/* An extension of NVTX, as its nvtxExtTypes.h has it. */
+struct extension {
+	uint16_t version, size, module, compatible;
+	size_t nsegments;
+	struct {
+		size_t id, nslots;
+		intptr_t *slots;
+	} * segments;
+};
+#define EXTENSION_PAYLOAD 2
+#define PAYLOAD_COMPATIBLE 0x0100 /* and the byte below: additions */
+#define SCHEMA_REGISTER 0
+
+EXPORT int InitializeInjectionNvtxExtension(struct extension *);
+
+/* Called by NVTX too. Slots that are not set do nothing; 0 would disable the program's domains. */
+int InitializeInjectionNvtxExtension(struct extension *x)
+{
+	if (x && x->module == EXTENSION_PAYLOAD && (x->compatible & 0xff00) == PAYLOAD_COMPATIBLE &&
+	    x->nsegments && x->segments->nslots > SCHEMA_REGISTER)
+		x->segments->slots[SCHEMA_REGISTER] = (intptr_t)nvtx_schema_register;
 	return 1;
 }
 

@@ -13,6 +13,12 @@ scope_lines() {
 	scoped | cut -d ' ' -f 2-4 | sort | uniq -c | sed 's/^ *//'
 }
 
+# attach3 ARGS...: as attach, also where there was a trace before, whose messages say that it was ready.
+attach3() {
+	rm -f "$T/err"
+	attach --layers nvtx "$@"
+}
+
 # begin3 PROGRAM: it runs and waits for orders; $pid, $fd.
 begin3() {
 	mkfifo "$T/in"
@@ -81,6 +87,38 @@ case_nvtx3_rich() {
 	EOF
 }
 
+# Payloads whose layout the program has described. What cannot be read is left out, and nobody crashes.
+case_nvtx3_payload() {
+	with_nvtx3
+	ct_json --layers nvtx -- "$RANGES3" payload
+	ok_rc
+	python3 - "$T/out" > "$T/got" <<- 'EOF'
+	import json, sys
+	for r in map(json.loads, open(sys.argv[1], encoding='utf-8')):
+	    if r['type'] in ('range', 'mark'):
+	        print(r['name'], '|', r.get('payload_fields'), '|', r.get('payload'))
+	EOF
+	diff - "$T/got" > "$T/diff" <<- 'EOF' || fail "payloads differ: $(head -n 6 "$T/diff")"
+	send | bytes=1048576, rank=-3, share=0.25, peer=node7, tail=-2 | None
+	default domain | None | None
+	broken | None | None
+	short | bytes=1048576, rank=-3 | None
+	plain | None | 5
+	EOF
+	ct record -o "$T/r.ctr" --layers nvtx -- "$RANGES3" payload
+	ct replay "$T/r.ctr" -e range
+	grep -q 'payload="bytes=1048576, rank=-3, share=0.25, peer=node7, tail=-2"' "$T/out" || fail "no payload in the recording"
+}
+
+# libnvToolsExt has functions of the same names, which must not take the place of the object's.
+case_nvtx3_preloaded_v2() {
+	with_nvtx3
+	ct_json --layers nvtx -E "LD_PRELOAD=$STANDIN/libnvToolsExt.so.1" -- "$RANGES3" rich
+	ok_rc
+	expect "domains" "$(grep -c '"domain":"mine"' "$T/out")" 2
+	expect "scopes" "$(scoped | wc -l)" 6
+}
+
 case_nvtx3_cplusplus() {
 	with_nvtx3
 	ct_json --layers nvtx -- "$BIN/ranges3-cc"
@@ -122,7 +160,7 @@ case_nvtx3_attached() {
 	local program
 	for program in ranges3 ranges3-stripped; do
 		begin3 "$BIN/$program"
-		attach --layers nvtx -p "$pid"
+		attach3 -p "$pid"
 		order sxx
 		end3
 		expect "the slot" "$(grep -c '^slot set$' "$T/prog.out")" 1
@@ -139,7 +177,7 @@ case_nvtx3_detached() {
 	begin3 "$RANGES3"
 	order s
 	for round in 1 2; do
-		attach --layers nvtx -p "$pid"
+		attach3 -p "$pid"
 		order sx
 		kill -INT "$CT"
 		wait "$CT" || fail "status $?"
@@ -161,7 +199,7 @@ slot_is_empty() {
 case_nvtx3_tracer_killed() {
 	with_nvtx3
 	begin3 "$RANGES3"
-	attach --layers nvtx -p "$pid"
+	attach3 -p "$pid"
 	order sx
 	kill -KILL "$CT"
 	wait "$CT" 2> /dev/null
@@ -175,7 +213,7 @@ case_nvtx3_tracer_killed() {
 case_nvtx3_loaded_later() {
 	with_nvtx3
 	begin3 "$RANGES3"
-	attach --layers nvtx -p "$pid"
+	attach3 -p "$pid"
 	order xluxlulux
 	end3
 	expect "steps" "$(scoped | grep -c '^range step in -$')" 3
@@ -185,7 +223,7 @@ case_nvtx3_loaded_later() {
 case_nvtx3_fork_and_exec() {
 	with_nvtx3
 	begin3 "$RANGES3"
-	attach --layers nvtx -f -p "$pid"
+	attach3 -f -p "$pid"
 	order fx
 	printf e >&"$fd"
 	wait "$pid" || fail "the program ended with status $?"
@@ -203,7 +241,7 @@ case_nvtx3_busy_threads() {
 	exec {fd}> "$T/in"
 	wait_for 10 grep -q ready "$T/prog.out"
 	for _ in 1 2 3; do
-		attach --layers nvtx -e range -p "$pid" -o /dev/null
+		attach3 -e range -p "$pid" -o /dev/null
 		kill -INT "$CT"
 		wait "$CT"
 		[ $? -le 3 ] || fail "status $?"

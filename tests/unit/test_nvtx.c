@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../../hooks/nvtx_payload.h"
 #include "../../hooks/nvtx_wire.h"
 #include "../../user/source/nvtx/nvtx_find.h"
 #include "unit.h"
@@ -289,8 +290,116 @@ static void test_started(void)
 	CHECK(nvtxRangeStartA("a") && nvtxRangeStartA("a") != nvtxRangeStartA("a"));
 }
 
+/* ---- payloads ---- */
+
+/* which members are given: type, entries, their number; an id */
+#define GIVEN (1u << 2 | 1u << 4 | 1u << 5)
+#define GIVEN_ID (1u << 8)
+
+static const char *text_of(const void *domain, uint64_t schema, const void *at, size_t bytes)
+{
+	static char text[NVTX_PAYLOAD_TEXT];
+	struct nvtx_payload p = { schema, bytes, at };
+	size_t n = nvtx_payload_text(domain, &p, 1, text);
+
+	CHECK_EQ(strlen(text), n);
+	return text;
+}
+
+static void test_payload(void)
+{
+	const struct nvtx_schema_entry entries[] = {
+		{ .type = 11, .name = "i8" },
+		{ .type = 16, .name = "u32" },
+		{ .type = 20, .name = "d" },
+		{ .type = 75, .name = "s" },
+		{ .type = 23, .name = "p" },
+		{ .type = 17, .name = "a name that is longer than what is kept" },
+	};
+	struct nvtx_schema s = { .fields = GIVEN, .type = 1, .entries = entries, .nentries = 6 };
+	struct {
+		int8_t i8;
+		uint32_t u32;
+		double d;
+		const char *s;
+		void *p;
+		int64_t i64;
+	} data = { -5, 4000000000u, 0.5, "a\nb", (void *)0x10, INT64_MIN };
+	uint64_t id = nvtx_schema_register(&s, &s), other;
+
+	CHECK(id >> 32);
+	CHECK_TEXT("i8=-5, u32=4000000000, d=0.5, s=a?b, p=0x10, "
+		   "a name that is longer t=-9223372036854775808",
+		   text_of(&s, id, &data, sizeof(data)));
+	/* of another domain, or of no schema */
+	CHECK_TEXT("", text_of(NULL, id, &data, sizeof(data)));
+	CHECK_TEXT("", text_of(&s, id + 1000, &data, sizeof(data)));
+	/* what lies beyond the payload is not read */
+	CHECK_TEXT("i8=-5", text_of(&s, id, &data, 7));
+	CHECK_TEXT("", text_of(&s, id, &data, 0));
+	CHECK_TEXT("", text_of(&s, id, (void *)8, sizeof(data)));
+	data.s = (char *)8;
+	CHECK_TEXT("i8=-5, u32=4000000000, d=0.5, s=?", text_of(&s, id, &data, 24));
+	/* with a number of the program's own */
+	s.fields |= GIVEN_ID;
+	s.id = 1 << 24;
+	other = nvtx_schema_register(&s, &s);
+	CHECK_EQ(1 << 24, other);
+	CHECK_TEXT("i8=-5", text_of(&s, other, &data, 7));
+}
+
+/* Nothing of what the program says crashes it, and what is not understood is left out. */
+static void test_hostile_payload(void)
+{
+	struct nvtx_schema_entry e[20] = {
+		{ .type = 18, .name = "far", .offset = UINT64_MAX - 3 },
+	};
+	struct nvtx_schema s = { .fields = GIVEN, .type = 1, .entries = e, .nentries = 1 };
+	uint64_t data[64] = { 1, 2, 3 };
+	static char text[NVTX_PAYLOAD_TEXT];
+	struct nvtx_payload p[6] = { { 0 } };
+
+	CHECK_EQ(0, nvtx_schema_register(NULL, NULL));
+	CHECK_EQ(0, nvtx_schema_register(NULL, (void *)8));
+	CHECK_TEXT("", text_of(NULL, nvtx_schema_register(NULL, &s), data, sizeof(data)));
+	e[0] = (struct nvtx_schema_entry){ .type = 18, .name = (char *)8 };
+	CHECK_TEXT("", text_of(NULL, nvtx_schema_register(NULL, &s), data, sizeof(data)));
+	s.nentries = SIZE_MAX;
+	s.entries = (void *)8;
+	CHECK_TEXT("", text_of(NULL, nvtx_schema_register(NULL, &s), data, sizeof(data)));
+	s.entries = e;
+	s.type = 3; /* a union */
+	s.nentries = 1;
+	CHECK_TEXT("", text_of(NULL, nvtx_schema_register(NULL, &s), data, sizeof(data)));
+	s.type = 1;
+	/* an array, behind which the places are not known; one that says its own */
+	e[0] = (struct nvtx_schema_entry){ .type = 18, .name = "first" };
+	e[1] = (struct nvtx_schema_entry){
+		.flags = 1 << 4, .type = 1, .name = "array", .offset = 8
+	};
+	e[2] = (struct nvtx_schema_entry){ .type = 18, .name = "third", .offset = 16 };
+	s.nentries = 3;
+	CHECK_TEXT("first=1, third=3",
+		   text_of(NULL, nvtx_schema_register(NULL, &s), data, sizeof(data)));
+	/* more members and text than fit */
+	for (int i = 0; i < 20; i++)
+		e[i] = (struct nvtx_schema_entry){ .type = 18, .name = "abcdefghijklmnop" };
+	s.nentries = 20;
+	text_of(NULL, nvtx_schema_register(NULL, &s), data, sizeof(data));
+	for (int i = 0; i < 6; i++)
+		p[i] = (struct nvtx_payload){ nvtx_schema_register(NULL, &s), sizeof(data), data };
+	CHECK(nvtx_payload_text(NULL, p, UINT32_MAX, text) < sizeof(text));
+	CHECK_TEXT("...", text + strlen(text) - 3);
+	CHECK_EQ(0, nvtx_payload_text(NULL, (void *)8, 1, text));
+	/* more than are kept: they have ids all the same */
+	for (int i = 0; i < 300; i++)
+		CHECK(nvtx_schema_register(NULL, &s));
+}
+
 int main(void)
 {
+	RUN(test_payload);
+	RUN(test_hostile_payload);
 	RUN(test_find);
 	RUN(test_take_and_put_back);
 	RUN(test_fresh);

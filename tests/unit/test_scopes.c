@@ -20,8 +20,9 @@ static int heard(void *ctx, const struct ct_hdr *h)
 		snprintf(log_text + n, sizeof(log_text) - n, "+%u %.*s<%d ", s->id, s->text_len,
 			 s->text, (int)s->parent);
 	else
-		snprintf(log_text + n, sizeof(log_text) - n, "-%u%s ", s->id,
-			 s->flags & CT_SCOPE_UNFINISHED ? "!" : "");
+		snprintf(log_text + n, sizeof(log_text) - n, "-%u%s%.*s ", s->id,
+			 s->flags & CT_SCOPE_UNFINISHED ? "!" : "", s->fields_len,
+			 s->text + s->text_len + s->domain_len + s->category_len + s->layer_len);
 	return 0;
 }
 
@@ -51,6 +52,35 @@ static const struct ct_hdr *say(uint16_t kind, const char *func, const char *tex
 		at += strlen(text) / 8 + 1;
 	}
 	*at++ = serial | (uint64_t)parent << 32;
+	call.c.h.size = (uint16_t)((char *)at - (char *)&call);
+	CHECK(!record_check(&call, call.c.h.size));
+	return &call.c.h;
+}
+
+/* The attributes of an event with a payload that has a schema, or without one. */
+static const struct ct_hdr *say_attributes(uint32_t payload_type, uint32_t serial, uint64_t ns)
+{
+	int row = api_lookup("nvtxRangePushEx", 0, &(bool){ false });
+	uint32_t attributes[12] = { 3 | 48 << 16, 0, 0, 0, payload_type, 1 };
+	uint64_t *at = call.room;
+	struct ct_spec spec;
+
+	CHECK(row >= 0);
+	memset(&call, 0, sizeof(call));
+	call.c.h = (struct ct_hdr){ .kind = CT_LAYER_BEGIN,
+				    .flags = CT_F_SCOPE,
+				    .pid = 10,
+				    .tid = 11,
+				    .start_ns = ns,
+				    .end_ns = ns };
+	call.c.func = (uint16_t)row;
+	CHECK(!api_spec(row, API_ARCH_HERE, true, &spec));
+	call.c.nwords = spec.nwords;
+	at += call.c.nwords;
+	call.c.got = 1;
+	memcpy(at, attributes, sizeof(attributes));
+	at += sizeof(attributes) / 8;
+	*at++ = serial;
 	call.c.h.size = (uint16_t)((char *)at - (char *)&call);
 	CHECK(!record_check(&call, call.c.h.size));
 	return &call.c.h;
@@ -177,6 +207,31 @@ static int kept(void *ctx, const struct ct_hdr *h)
 	return 0;
 }
 
+/* What a payload with a schema says comes before its event, and is that event's alone. */
+static void test_payload(void)
+{
+	struct scopes *s = begin();
+	const uint32_t extended = 0xdfbd0009, integer = 1;
+
+	CHECK(!scopes_record(s, say(CT_LAYER_BEGIN, "nvtxPayloadText", "a=1", 0, 0, 5)));
+	CHECK(!scopes_record(s, say_attributes(extended, 1, 6)));
+	pop(s, 1, 0, 7);
+	CHECK(!scopes_record(s, say_attributes(extended, 2, 8)));
+	pop(s, 2, 0, 9);
+	/* its event was lost: the next one has another payload */
+	CHECK(!scopes_record(s, say(CT_LAYER_BEGIN, "nvtxPayloadText", "b=2", 0, 0, 10)));
+	CHECK(!scopes_record(s, say_attributes(integer, 4, 11)));
+	pop(s, 4, 0, 12);
+	CHECK(!scopes_record(s, say_attributes(extended, 5, 13)));
+	pop(s, 5, 0, 14);
+	CHECK(!scopes_record(s, say(CT_LAYER_BEGIN, "nvtxPayloadText", "c=3", 0, 0, 15)));
+	CHECK(!scopes_record(s, say(CT_LAYER_BEGIN, "nvtxPayloadText", "d=4", 0, 0, 15)));
+	CHECK(!scopes_record(s, say_attributes(extended, 6, 16)));
+	CHECK(!scopes_flush(s, 20));
+	CHECK_TEXT("+1 <0 -1a=1 +2 <0 -2 +3 <0 -3 +4 <0 -4 +5 <0 -5!d=4 ", log_text);
+	scopes_close(s);
+}
+
 /* A file that is begun later repeats those that are open, and no others. */
 static void test_repeated(void)
 {
@@ -204,6 +259,7 @@ int main(void)
 	RUN(test_exit);
 	RUN(test_mark);
 	RUN(test_checked);
+	RUN(test_payload);
 	RUN(test_repeated);
 	return unit_end();
 }

@@ -196,6 +196,7 @@ enum api_layer {
 	API_LAYER_DOMAIN,   /* returns a domain's handle */
 	API_LAYER_STRING,   /* returns the handle of a text */
 	API_LAYER_CATEGORY, /* names a category */
+	API_LAYER_PAYLOAD,  /* the payload of what begins next in the thread, as a text */
 	/* Each call of those below is a scope. Their arguments: `comm`, `count`, `datatype`, `op`,
 	 * `root`, `peer`, `stream`, `nranks`, `rank`. */
 	API_LAYER_WHOLE,   /* a collective: each rank has the same `count` elements */

@@ -336,6 +336,10 @@ static void scope_fields(struct field **at, const struct ct_scope *s)
 			f->label = "";
 	}
 	payload_field(at, s);
+	if (s->fields_len)
+		field_add_str(at, "payload_fields", layer + s->layer_len,
+			      strnlen(layer + s->layer_len, s->fields_len))
+			->label = "payload";
 	if (more)
 		collective_fields(at, s, more);
 	if (s->color)

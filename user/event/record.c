@@ -234,7 +234,8 @@ static int check_layer(const struct ct_call *c)
 
 static int check_scope(const struct ct_scope *s)
 {
-	size_t texts = (size_t)s->text_len + s->domain_len + s->category_len + s->layer_len;
+	size_t texts = (size_t)s->text_len + s->domain_len + s->category_len + s->layer_len +
+		       s->fields_len;
 
 	if (s->kind >= CT_SCOPE_KIND_END || !s->kind || s->h.end_ns < s->h.start_ns)
 		return -EBADMSG;

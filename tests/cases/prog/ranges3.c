@@ -6,6 +6,7 @@
  *   nested N      as ranges has it; range "forward" is that of the shared object
  *   rich          as ranges has it
  *   both          a range of libnvToolsExt inside one of NVTX 3, and in it one of NVTX 3
+ *   payload       ranges and a mark with payloads that have a schema
  *   wait LIBRARY  for each byte on stdin:
  *                   x  what nested 1 does      f  the same in a forked child
  *                   l  loads the library, and calls its range; u  unloads it
@@ -23,6 +24,7 @@
 
 #include <cuda_runtime_api.h>
 #include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtPayload.h>
 
 void ranges3_forward(void);
 
@@ -102,6 +104,68 @@ static void rich(void)
 	a.payloadType = NVTX_PAYLOAD_TYPE_INT32;
 	a.payload.iValue = -3;
 	nvtxMarkEx(&a);
+}
+
+struct sent {
+	uint64_t bytes;
+	int rank;
+	float share;
+	const char *peer;
+	char hidden[8];
+	int16_t tail;
+};
+
+static void payload(void)
+{
+	const nvtxPayloadSchemaEntry_t entries[] = {
+		{ .type = NVTX_PAYLOAD_ENTRY_TYPE_UINT64, .name = "bytes" },
+		{ .type = NVTX_PAYLOAD_ENTRY_TYPE_INT, .name = "rank" },
+		{ .type = NVTX_PAYLOAD_ENTRY_TYPE_FLOAT, .name = "share" },
+		{ .type = NVTX_PAYLOAD_ENTRY_TYPE_CSTRING,
+		  .name = "peer",
+		  .offset = offsetof(struct sent, peer) },
+		{ .flags = NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE,
+		  .type = NVTX_PAYLOAD_ENTRY_TYPE_CHAR,
+		  .name = "hidden",
+		  .arrayOrUnionDetail = 8,
+		  .offset = offsetof(struct sent, hidden) },
+		{ .type = NVTX_PAYLOAD_ENTRY_TYPE_INT16,
+		  .name = "tail",
+		  .offset = offsetof(struct sent, tail) },
+	};
+	nvtxPayloadSchemaAttr_t schema = {
+		.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
+			     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+			     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+			     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE,
+		.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC,
+		.entries = entries,
+		.numEntries = sizeof(entries) / sizeof(entries[0]),
+		.payloadStaticSize = sizeof(struct sent),
+	};
+	nvtxDomainHandle_t d = nvtxDomainCreateA("net");
+	struct sent sent = { 1 << 20, -3, 0.25f, "node7", "secret", -2 };
+	nvtxPayloadData_t data = { nvtxPayloadSchemaRegister(d, &schema), sizeof(sent), &sent };
+	nvtxEventAttributes_t a = attributes("send");
+
+	a.payloadType = NVTX_PAYLOAD_TYPE_EXT;
+	a.reserved0 = 1;
+	a.payload.ullValue = (uint64_t)(uintptr_t)&data;
+	nvtxDomainRangePushEx(d, &a);
+	nvtxDomainRangePop(d);
+	a.message.ascii = "default domain"; /* which has no such schema */
+	nvtxMarkEx(&a);
+	a.message.ascii = "broken";
+	data.payload = (void *)16; /* nothing is there */
+	nvtxDomainMarkEx(d, &a);
+	a.message.ascii = "short";
+	data.payload = &sent;
+	data.size = 12;
+	nvtxDomainRangeEnd(d, nvtxDomainRangeStartEx(d, &a));
+	a.payloadType = NVTX_PAYLOAD_TYPE_INT32;
+	a.payload.iValue = 5;
+	a.message.ascii = "plain";
+	nvtxDomainMarkEx(d, &a);
 }
 
 static int both(void)
@@ -199,6 +263,8 @@ int main(int argc, char **argv)
 		nested(atoi(arg));
 	} else if (!strcmp(what, "rich")) {
 		rich();
+	} else if (!strcmp(what, "payload")) {
+		payload();
 	} else if (!strcmp(what, "both")) {
 		return both();
 	} else if (!strcmp(what, "threads")) {

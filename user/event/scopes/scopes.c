@@ -38,6 +38,7 @@ struct thread {
 	uint32_t pid, tid;
 	struct open *open; /* the innermost one is the last */
 	uint32_t n;
+	char *payload; /* of what begins next; NULL: none */
 };
 
 /* What a handle means. */
@@ -67,7 +68,7 @@ struct scopes {
 	uint64_t dropped;
 	union {
 		struct ct_scope scope;
-		char room[sizeof(struct ct_scope) + 4 * TEXT_MAX + sizeof(struct ct_collective)];
+		char room[sizeof(struct ct_scope) + 5 * TEXT_MAX + sizeof(struct ct_collective)];
 	};
 };
 
@@ -78,6 +79,7 @@ struct said {
 	uint64_t payload;
 	uint8_t payload_type;
 	bool cut, known; /* known: text[] is the name */
+	bool extended;	 /* the payload is one with a schema */
 	char text[TEXT_MAX];
 };
 
@@ -106,6 +108,7 @@ static void free_thread(struct scopes *s, struct thread *t)
 	for (uint32_t i = 0; i < t->n; i++)
 		free(t->open[i].rec);
 	free(t->open);
+	free(t->payload);
 	keyed_remove(&s->threads, t);
 }
 
@@ -191,6 +194,7 @@ static void from_text(struct said *said, const struct field *f)
 }
 
 /* nvtxEventAttributes_t, version 2 or later. */
+#define ATTRIB_EXTENDED 0xdfbd0009u /* as a type of payloads */
 enum { ATTRIB_COLOR_ARGB = 1, ATTRIB_ASCII = 1, ATTRIB_UNICODE = 2, ATTRIB_REGISTERED = 3 };
 struct attrib {
 	uint16_t version, size;
@@ -215,6 +219,7 @@ static uint32_t from_attrib(struct said *said, const struct field *f)
 		return 0;
 	said->category = a.category;
 	said->color = a.color_type == ATTRIB_COLOR_ARGB ? a.color : 0;
+	said->extended = a.payload_type == ATTRIB_EXTENDED;
 	said->payload_type = a.payload_type <= CT_PAYLOAD_FLOAT ? (uint8_t)a.payload_type : 0;
 	said->payload = said->payload_type ? a.payload : 0;
 	if (said->payload_type >= CT_PAYLOAD_U32)
@@ -302,6 +307,26 @@ static int learn(struct scopes *s, uint32_t pid, uint32_t what, uint64_t handle,
 	return 0;
 }
 
+static struct thread *thread_of(struct scopes *s, const struct ct_hdr *h, bool make)
+{
+	struct thread key = { .pid = h->pid, .tid = h->tid };
+
+	return make ? keyed_get(&s->threads, &key, &(bool){ false })
+		    : keyed_find(&s->threads, &key);
+}
+
+/* What the payload of the thread's next event says. */
+static int keep_payload(struct scopes *s, const struct ct_hdr *h, const struct said *said)
+{
+	struct thread *t = said->known ? thread_of(s, h, true) : NULL;
+
+	if (!t)
+		return 0;
+	free(t->payload);
+	t->payload = strdup(said->text);
+	return t->payload ? 0 : -ENOMEM;
+}
+
 /* ---- records ---- */
 
 static uint16_t add_text(struct ct_scope *r, const char *text)
@@ -313,6 +338,21 @@ static uint16_t add_text(struct ct_scope *r, const char *text)
 	memcpy((char *)r + r->h.size, text ? text : "", n);
 	r->h.size = (uint16_t)(r->h.size + n);
 	return (uint16_t)n;
+}
+
+/* Adds what the payload says; what was said for an event that was lost is dropped. */
+static uint16_t add_payload(struct scopes *s, struct ct_scope *r, const struct said *said)
+{
+	struct thread *t = thread_of(s, &r->h, false);
+	uint16_t n = 0;
+
+	if (!t || !t->payload)
+		return 0;
+	if (said->extended)
+		n = add_text(r, t->payload);
+	free(t->payload);
+	t->payload = NULL;
+	return n;
 }
 
 /* Makes the record of a scope that begins. */
@@ -353,6 +393,7 @@ static struct ct_scope *make(struct scopes *s, const struct ct_call *c, uint8_t 
 							       said->domain, said->category)
 						     : NULL);
 	r->layer_len = add_text(r, api_domain_name(api_funcs[c->func].domain));
+	r->fields_len = add_payload(s, r, said);
 	r->h.size = (uint16_t)((r->h.size + 7u) & ~7u);
 	return r;
 }
@@ -421,14 +462,6 @@ static int instant(struct scopes *s, const struct ct_scope *r)
 
 /* ---- the scopes of a thread ---- */
 
-static struct thread *thread_of(struct scopes *s, const struct ct_hdr *h, bool make)
-{
-	struct thread key = { .pid = h->pid, .tid = h->tid };
-
-	return make ? keyed_get(&s->threads, &key, &(bool){ false })
-		    : keyed_find(&s->threads, &key);
-}
-
 /* Takes the scope at a place out of the list, and ends it. */
 static int end_at(struct scopes *s, struct thread *t, uint32_t i, uint64_t ns, uint8_t flags)
 {
@@ -464,7 +497,7 @@ static void place(struct ct_scope *r, const struct thread *t, uint32_t parent)
 
 static void drop_empty(struct scopes *s, struct thread *t)
 {
-	if (!t->n)
+	if (!t->n && !t->payload)
 		free_thread(s, t);
 }
 
@@ -539,6 +572,7 @@ static int start(struct scopes *s, const struct ct_call *c)
 {
 	struct range key = { .pid = c->h.pid, .id = (uint64_t)c->ret }, *r = NULL;
 	struct ct_scope *rec;
+	struct thread *t;
 	struct said said;
 	bool made;
 	int err = 0;
@@ -547,6 +581,9 @@ static int start(struct scopes *s, const struct ct_call *c)
 	rec = make(s, c, key.id ? CT_SCOPE_RANGE : CT_SCOPE_MARK, &said);
 	if (!rec)
 		return 0;
+	t = thread_of(s, &c->h, false);
+	if (t)
+		drop_empty(s, t);
 	rec->flags |= key.id ? CT_SCOPE_ANY_THREAD : CT_SCOPE_UNPAIRED;
 	if (!key.id)
 		return instant(s, rec);
@@ -606,6 +643,7 @@ static int layer(struct scopes *s, const struct ct_call *c)
 	case API_LAYER_STRING:
 		hear(c, &said);
 		return learn(s, c->h.pid, f->layer, (uint64_t)c->ret, &said);
+	case API_LAYER_PAYLOAD: hear(c, &said); return keep_payload(s, &c->h, &said);
 	case API_LAYER_CATEGORY:
 		hear(c, &said);
 		return learn(s, c->h.pid, f->layer, said.category, &said);

@@ -218,6 +218,8 @@ void otlp_scope_attrs(struct otlp_enc *e, const struct event *ev)
 	for (int i = 0; i < n; i++)
 		if (f[i].name && !strcmp(f[i].name, "payload"))
 			put_payload(e, &f[i]);
+	if (s->fields_len)
+		otlp_str(e, "scope.payload_fields", layer + s->layer_len, s->fields_len);
 	if (s->flags & CT_SCOPE_ANY_THREAD)
 		otlp_bool(e, "scope.any_thread", true);
 	if (s->flags & CT_SCOPE_UNPAIRED)
