@@ -281,6 +281,7 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 	f->rec.depth = depth;
 	f->rec.got = 0;
 	f->rec.ret = 0;
+	f->scope = config.layers ? scope_around(sp) : 0;
 	if (config.stacks)
 		keep_registers(ctx, t, f, d, sp);
 	/* a call that is only counted needs no memory of the program */

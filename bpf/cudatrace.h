@@ -159,7 +159,10 @@ struct ct_call {
 
 /* The scopes that a thread has open are numbered by the source, from 1 on in each thread. The word
  * about scopes of CT_LAYER_BEGIN and CT_LAYER_END has the number of the scope that begins or ends in
- * its low half (0: none does), and that of the innermost scope around it in its high half. */
+ * its low half (0: none does), and that of the innermost scope around it in its high half. That of a
+ * call has the innermost scope around it in its low half: by its number as the source sends it, and
+ * from the scopes stage on, with CT_SCOPE_BY_ID in its high half, by its id. */
+#define CT_SCOPE_BY_ID 1u
 #define CT_SCOPE_NONE 0u     /* there is none */
 #define CT_SCOPE_UNKNOWN ~0u /* there is one, but it is not known which */
 
@@ -597,7 +600,9 @@ struct ct_work {
 	__u32 stack;	   /* id of the call's CT_STACK; 0: none */
 	__u16 func;	   /* row of the call; CT_NO_FUNC: not known */
 	__u16 channel;	   /* hardware queue; 0xffff: not known */
-	__u32 pad;
+	/* id of the innermost scope around the call; CT_SCOPE_NONE: none, or none was recorded;
+	 * CT_SCOPE_UNKNOWN */
+	__u32 scope;
 };
 
 enum ct_launch_type {

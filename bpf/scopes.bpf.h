@@ -144,6 +144,20 @@ __noinline int sweep_scopes(struct scopes *s, __u64 sp)
 	return 0;
 }
 
+/* The number of the innermost scope around a call that is entered. */
+static __always_inline __u32 scope_around(__u64 sp)
+{
+	struct scopes *s = bpf_task_storage_get(&scopes, bpf_get_current_task_btf(), 0, 0);
+
+	if (!s)
+		return CT_SCOPE_NONE;
+	if (s->calls) {
+		sweep_scopes(s, sp);
+		trim_scopes(s);
+	}
+	return innermost(s);
+}
+
 static __always_inline void scope_head(struct thread *t, struct frame *f, __u16 kind, __u32 func,
 				       __u32 nwords)
 {

@@ -61,9 +61,11 @@ struct frame {
 	__u32 interrupted; /* a signal was delivered to the thread while this call was under way */
 	__u32 len;	   /* bytes used of data[] */
 	__u8 spec_flags;
-	__u8 sampled;	   /* enum ct_sampled, at its entry: COUNTED: counted and not sent */
-	bool frees;	   /* the memory that it frees was removed from `held` at its entry */
-	__u8 before;	   /* how many earlier calls are counted together with it */
+	__u8 sampled; /* enum ct_sampled, at its entry: COUNTED: counted and not sent */
+	bool frees;   /* the memory that it frees was removed from `held` at its entry */
+	__u8 before;  /* how many earlier calls are counted together with it */
+	/* with config.layers: the number of the innermost open scope, as innermost() gives it */
+	__u32 scope;
 	__u64 freed_bytes; /* the size of that memory, bytes */
 	struct ct_call rec;
 	/* continues rec.words; the slack is for the verifier */
@@ -226,6 +228,11 @@ static __always_inline void send_call(struct thread *t, struct frame *f)
 	if (len > CT_DATA_MAX || !is_sent(f) ||
 	    (config.count && !(f->spec_flags & (CT_S_ALWAYS | CT_S_INNER))))
 		return; /* the frame is only kept so that calls inside it fold, or to be counted */
+	if (config.layers && len <= CT_DATA_MAX - 16) { /* the stack's id follows */
+		*(__u64 *)((void *)f->data + (len & ~7U)) = f->scope;
+		f->rec.h.flags |= CT_F_SCOPE;
+		len += 8;
+	}
 	send(&f->rec.h, sizeof(f->rec) + len, true,
 	     t->sent++ % WAKE_EVERY ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP);
 }

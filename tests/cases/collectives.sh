@@ -11,7 +11,7 @@ nccl_rows() {
 
 # nccl_calls_of FILE: its calls without times, durations, addresses and processes.
 nccl_calls_of() {
-	grep '"type":"call"' "$1" | sed -E 's/"(ts_ns|dur_ns|pid|tid)":[0-9]+//g; s/0x[0-9a-f]+/0x/g'
+	grep '"type":"call"' "$1" | sed -E 's/,"scope(_name)?":("[^"]*"|[0-9]+)//g; s/"(ts_ns|dur_ns|pid|tid)":[0-9]+//g; s/0x[0-9a-f]+/0x/g'
 }
 
 NCCL_ALL='ncclCommInitRank rank 2 of 4, comm C, returned=0 (success), DUR
@@ -158,4 +158,23 @@ case_collectives_failed() {
 	ct_rows --layers nccl -e collective --format csv -- "$COLLECTIVES" failing
 	expect "results" "$(grep -c '^collective,.*,ncclAllReduce,,ncclInvalidArgument,4,' "$T/out")" 1
 	expect "sizes" "$(grep -c '^collective,.*,ncclAllReduce,,ncclSuccess,8,.*sequence=1' "$T/out")" 1
+}
+
+# Calls by the collective that they are inside of. What is launched in a group belongs to its end.
+case_collectives_stat() {
+	STANDIN_NCCL_LAUNCH=1 ct stat --by collective --json -o "$T/sums" -- "$COLLECTIVES" many 5
+	ok_rc
+	python3 - "$T/sums" > "$T/got" << 'EOF'
+import json, sys
+t = json.load(open(sys.argv[1], encoding='utf-8'))
+assert sum(r['calls'] for r in t['rows']) == t['calls'], t
+for r in sorted(t['rows'], key=lambda r: r.get('name', '~')):
+    print(r.get('name', 'none'), r['count'], r['calls'])
+EOF
+	diff - "$T/got" > "$T/diff" <<- 'EOF' || fail "sums differ: $(head -n 6 "$T/diff")"
+	ncclAllReduce 10 5
+	ncclGroupEnd 5 5
+	ncclGroupStart 5 0
+	none 0 5
+	EOF
 }

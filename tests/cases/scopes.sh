@@ -26,7 +26,7 @@ expect_scopes() {
 
 # calls_of FILE: its calls without times, durations, addresses and processes.
 calls_of() {
-	grep '"type":"call"' "$1" | sed -E 's/"(ts_ns|dur_ns|pid|tid)":[0-9]+//g; s/0x[0-9a-f]+/0x/g'
+	grep '"type":"call"' "$1" | sed -E 's/,"scope(_name)?":("[^"]*"|[0-9]+)//g; s/"(ts_ns|dur_ns|pid|tid)":[0-9]+//g; s/0x[0-9a-f]+/0x/g'
 }
 
 case_scopes_nested() {
@@ -64,6 +64,122 @@ case_scopes_leave_calls() {
 	expect "calls" "$(wc -l < "$T/with")" 11
 	grep -q '"correlation":11' "$T/with" || fail "calls have no numbers"
 	diff "$T/without" "$T/with" > "$T/diff" || fail "calls differ: $(head -n 4 "$T/diff")"
+}
+
+# of_what TYPE: a line for each call or each piece of device work in $T/out: its name and the name of the innermost range around it.
+of_what() {
+	python3 - "$T/out" "$1" << 'EOF'
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1], encoding='utf-8')]
+names = {r['id']: r['name'] for r in rows if r['type'] == 'range'}
+for r in rows:
+    if r['type'] == sys.argv[2]:
+        scope = '?' if 'scope_unknown' in r else r['scope_name'] if 'scope' in r else '-'
+        assert names.get(r.get('scope'), scope) == scope, r
+        print(r.get('api'), scope)
+EOF
+}
+
+# Each call and each copy on the device says which range it is for.
+case_scopes_attributed() {
+	ct_json --layers nvtx --gpu -- "$RANGES" nested 2
+	ok_rc
+	no_loss
+	of_what call > "$T/calls"
+	diff - "$T/calls" > "$T/diff" <<- 'EOF' || fail "calls differ: $(head -n 6 "$T/diff")"
+	cudaMalloc -
+	cudaMemcpy forward
+	cudaMemcpy backward
+	cudaMemcpy backward
+	cudaMemcpy forward
+	cudaMemcpy backward
+	cudaMemcpy backward
+	cudaFree -
+	EOF
+	of_what memcpy | sort | uniq -c | tr -s ' ' > "$T/copies"
+	diff - "$T/copies" > "$T/diff" <<- 'EOF' || fail "copies differ: $(head -n 6 "$T/diff")"
+	 4 cudaMemcpy backward
+	 2 cudaMemcpy forward
+	EOF
+}
+
+# Beyond 64 ranges in each other it is not known which range a call is for: never the one outside.
+case_scopes_attributed_deep() {
+	ct_json --layers nvtx -- "$RANGES" deep 64
+	expect "inside 64" "$(of_what call | grep cudaMemcpy)" 'cudaMemcpy level 64'
+	ct_json --layers nvtx -- "$RANGES" deep 65
+	expect "inside 65" "$(of_what call | grep cudaMemcpy)" 'cudaMemcpy ?'
+	ct stat --by range --json -o "$T/sums" -- "$RANGES" deep 65
+	grep -q '"unknown": *true' "$T/sums" || fail "no row for what is not known: $(cat "$T/sums")"
+}
+
+# range_sums FILE: of stat --json: name, count, calls, and ninths of the GPU's time, exclusive and inclusive.
+range_sums() {
+	python3 - "$1" << 'EOF'
+import json, sys
+t = json.load(open(sys.argv[1], encoding='utf-8'))
+assert sum(r['calls'] for r in t['rows']) == t['calls'], t
+assert sum(r['gpu_ns'] for r in t['rows']) == t['gpu_ns'], t
+share = lambda ns: round(ns * 9 / t['gpu_ns'])
+for r in sorted(t['rows'], key=lambda r: r.get('name', '~')):
+    name = r.get('name', 'none' if 'none' in r else 'unknown')
+    print(name, r['count'], r['calls'], share(r['gpu_ns']), share(r.get('inclusive_gpu_ns', 0)))
+EOF
+}
+
+# The rows of --by range add up to the GPU's time, live and from a recording. The stand-in's copies take equally long.
+case_scopes_stat_by_range() {
+	local file
+	ct stat --gpu --by range --json -o "$T/live" -- "$RANGES" nested 3
+	ok_rc
+	ct record --gpu --layers nvtx -o "$T/r.ctrace" -- "$RANGES" nested 3
+	ok_rc
+	ct stat --by range --json -o "$T/stored" "$T/r.ctrace"
+	ok_rc
+	for file in live stored; do
+		range_sums "$T/$file" > "$T/got"
+		diff - "$T/got" > "$T/diff" <<- 'EOF' || fail "$file: sums differ: $(head -n 6 "$T/diff")"
+		backward 3 6 6 6
+		forward 3 3 3 3
+		step 3 0 0 9
+		none 0 2 0 0
+		EOF
+	done
+	ct stat --by range -o "$T/table" "$T/r.ctrace"
+	sed -E 's/ [0-9.]+ (ns|us|ms)/ TIME/g; s/ +/ /g' "$T/table" > "$T/got"
+	diff - "$T/got" > "$T/diff" <<- 'EOF' || fail "table differs: $(head -n 9 "$T/diff")"
+	Time of device work by range; it counts for the innermost range around the call
+	 Time% GPU time Inclusive Kernels Calls Host time Count Name
+	 66.67 TIME TIME 0 6 TIME 3 backward
+	 33.33 TIME TIME 0 3 TIME 3 forward
+	 0.00 TIME TIME 0 0 TIME 3 step
+	 0.00 TIME - 0 2 TIME 0 (none)
+
+	EOF
+}
+
+# Without --gpu it is the time of the calls, and the table says so.
+case_scopes_stat_without_gpu() {
+	ct stat --by range -o "$T/table" -- "$RANGES" nested 3
+	ok_rc
+	grep -q '^Time of calls by range' "$T/table" || fail "$(head -n 1 "$T/table")"
+	grep -q 'There is no device work in this' "$T/table" || fail "not said: $(cat "$T/table")"
+	ct stat --layers nvtx -- "$RANGES" nested 1
+	says 'give --by range or --by collective with --layers'
+}
+
+# Each file of a rotation names the ranges that were open when it began.
+case_scopes_attributed_in_each_file() {
+	local n=0 file
+	ct record --max-size 64KiB --rotate 9 --layers nvtx -o "$T/part.ctrace" -- "$RANGES" nested 3000
+	ok_rc
+	for file in "$T"/part*; do
+		n=$((n + 1))
+		ct replay --format json -o "$T/out" "$file"
+		of_what call | awk '{ print $2 }' | sort | uniq -c > "$T/of"
+		! grep -q '[?]' "$T/of" || fail "$file: $(cat "$T/of")"
+	done
+	[ "$n" -gt 2 ] || fail "$n files"
 }
 
 # Domains, registered texts, categories, payloads, ranges of any thread, wide texts.

@@ -284,6 +284,17 @@ static void marker_fields(struct field **at, const struct ct_marker *m)
 WORDS(scope_kinds, { CT_SCOPE_RANGE, "range" }, { CT_SCOPE_MARK, "mark" },
       { CT_SCOPE_COLLECTIVE, "collective" }, { CT_SCOPE_COMMUNICATOR, "communicator_call" })
 
+uint32_t call_scope(const struct ct_call *c)
+{
+	size_t at = c->h.flags & CT_F_STACK ? 16 : 8;
+	uint64_t word;
+
+	if (!(c->h.flags & CT_F_SCOPE) || c->h.size < sizeof(*c) + at)
+		return CT_SCOPE_NONE;
+	memcpy(&word, (const char *)c + c->h.size - at, sizeof(word));
+	return word >> 32 == CT_SCOPE_BY_ID ? (uint32_t)word : CT_SCOPE_UNKNOWN;
+}
+
 const char *scope_word(const struct ct_scope *s)
 {
 	const char *word = xlat_name(&scope_kinds, s->kind);

@@ -125,6 +125,8 @@ struct cause {
 
 struct metric_table;
 struct kernel_counters;
+struct scope_line;
+struct lineage;
 struct gpu;
 struct gpu_table;
 
@@ -139,6 +141,12 @@ struct event {
 	/* the stack of the call, or, for device work, of its cause; NULL: none */
 	const struct stack *stack;
 	const struct cause *cause; /* the call that caused device work; NULL: not known */
+	/* the innermost scope around the call, or, for device work, around its cause
+	 * (event/scopes/lineage.h); NULL: none, or not known */
+	const struct scope_line *scope;
+	uint32_t scope_id; /* its id; CT_SCOPE_NONE; CT_SCOPE_UNKNOWN */
+	/* the scopes that it is inside of; NULL: none are known */
+	const struct lineage *lineage;
 	/* For a call: its number in its process, from 1, in the order of the records. For device
 	 * work: the number of its cause. 0: none. Formats write it as the correlation id: it is
 	 * the same live and on replay. */
@@ -169,6 +177,8 @@ typedef int (*event_fn)(void *ctx, struct event *ev);
  * fields. */
 int event_fields(const struct event *, struct field *out, int max);
 
+/* The id of the innermost scope around a call: CT_SCOPE_NONE if none was recorded. */
+uint32_t call_scope(const struct ct_call *);
 /* What a scope is: "range", "mark". */
 const char *scope_word(const struct ct_scope *);
 /* What a call of a library for collectives said; NULL: the scope is none. */

@@ -244,7 +244,7 @@ static void plan_calls(struct capture_plan *c, const struct opts *o, const struc
 		c->filter.min_size_bytes = 0;
 	/* otherwise failed calls would be missing */
 	c->keep_chatty = o->keep_chatty || o->filter.failed_only || o->counts_only ||
-			 o->format->flags & SINKS_EVERY_CALL;
+			 o->format->flags & SINKS_EVERY_CALL || book_scopes(o->by);
 	c->calls_by_agent = o->source == OPTS_SOURCE_CUPTI;
 	c->ring_bytes = ring_bytes(o);
 	c->probe_kind = o->probe_kind;
@@ -258,7 +258,7 @@ static void plan_counts(struct capture_plan *c, const struct opts *o, uint8_t by
 	/* the device of a call follows from the single calls before it; a size may take more than
 	 * one word */
 	c->count = flags & SINKS_COUNTS && !o->filter.min_size_bytes && by != BOOK_BY_DEVICE &&
-		   !o->replay && o->source != OPTS_SOURCE_CUPTI;
+		   !book_scopes(by) && !o->replay && o->source != OPTS_SOURCE_CUPTI;
 	plan_duty(c, o);
 	c->count_by = flags & SINKS_LIVE ? CT_BY_ASKED : count_by(by);
 	/* a map of histograms has no room for ten thousand processes */

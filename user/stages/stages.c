@@ -13,6 +13,11 @@ static void add_parts(struct stages *st, struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
 
+	ev->lineage = st->lineage;
+	ev->scope_id = kind_is(h->kind, KIND_WORK)   ? ((const struct ct_work *)h)->scope
+		       : kind_is(h->kind, KIND_CALL) ? call_scope((const struct ct_call *)h)
+						     : CT_SCOPE_NONE;
+	ev->scope = lineage_find(st->lineage, h->pid, ev->scope_id);
 	if (kind_is(h->kind, KIND_WORK) && !st->no_stacks)
 		ev->stack = stack_table_get(st->stacks, ((const struct ct_work *)h)->stack);
 	switch (h->kind) {
@@ -90,6 +95,8 @@ static int show(void *ctx, struct event *ev)
 	ev->thread = thread_table_find(st->threads, rec->pid, rec->tid);
 	if (rec->kind != CT_CALL && rec->kind != CT_ENTER) {
 		err = name_table_record(st->names, rec);
+		if (!err)
+			err = lineage_record(st->lineage, rec);
 		if (!err)
 			err = stack_table_record(st->stacks, rec);
 		if (!err)
@@ -187,6 +194,7 @@ static int resolved(void *ctx, const struct ct_hdr *rec)
 	err = scopes_record(st->scopes, rec);
 	if (err)
 		return err;
+	rec = scopes_around(st->scopes, rec);
 	if (st->window && rec->kind == CT_CALL)
 		window_call(st->window, (const struct ct_call *)rec);
 	return join_record(st->join, rec);
@@ -218,6 +226,7 @@ int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest
 	st->counters = kernel_counters_open();
 	st->gpus = gpu_table_open();
 	st->scopes = scopes_open(scoped, ask_communicator, st);
+	st->lineage = lineage_open();
 	if (nest)
 		st->nest = nest_open(show, st);
 	st->join = join_open(&join, joined, st);
@@ -227,7 +236,7 @@ int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest
 	st->sinks = sinks;
 	st->most = most;
 	return st->resolve && st->join && st->names && st->stacks && st->metrics && st->counters &&
-			       st->gpus && st->scopes && (st->nest || !nest)
+			       st->gpus && st->scopes && st->lineage && (st->nest || !nest)
 		       ? 0
 		       : -ENOMEM;
 }
@@ -237,6 +246,7 @@ void stages_close(struct stages *st)
 	resolve_close(st->resolve);
 	nest_close(st->nest);
 	scopes_close(st->scopes);
+	lineage_close(st->lineage);
 	join_close(st->join);
 	kernel_counters_close(st->counters);
 	gpu_table_close(st->gpus);

@@ -8,6 +8,7 @@
 
 #include "../event/muted.h"
 #include "../event/join/join.h"
+#include "../event/scopes/lineage.h"
 #include "../event/scopes/scopes.h"
 #include "nest.h"
 #include "../resolve/resolve.h"
@@ -26,6 +27,7 @@ struct stages {
 	struct kernel_counters_table *counters;
 	struct gpu_table *gpus;
 	struct scopes *scopes;
+	struct lineage *lineage;
 	const struct filter *filter;
 	struct window *window; /* NULL: everything is shown; owned by the session */
 	/* calls are shown only when they return, although there are records of their entries */

@@ -28,8 +28,18 @@ enum book_by {
 	BOOK_BY_KERNEL,
 	BOOK_BY_STREAM,
 	BOOK_BY_DEVICE,
-	BOOK_BY_CGROUP
+	BOOK_BY_CGROUP,
+	/* by what calls and device work were for: such a book has no sums, scope_sums.h has them */
+	BOOK_BY_RANGE,
+	BOOK_BY_COLLECTIVE
 };
+/* The kinds of scopes of an enum book_by, bits 1 << enum ct_scope_kind; 0: it is none of scopes. */
+static inline uint32_t book_scopes(uint8_t by)
+{
+	return by == BOOK_BY_RANGE	  ? 1u << CT_SCOPE_RANGE
+	       : by == BOOK_BY_COLLECTIVE ? 1u << CT_SCOPE_COLLECTIVE
+					  : 0;
+}
 
 /* The resources of a kernel or a launch, for its occupancy, as the last record reported them. */
 struct book_shape {

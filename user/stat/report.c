@@ -262,6 +262,8 @@ static void label_whom(struct text *t, const struct book *b, const struct keyed 
 		text_u64(t, e->by);
 		text_str(t, "  ");
 		break;
+	case BOOK_BY_RANGE:
+	case BOOK_BY_COLLECTIVE:
 	case BOOK_BY_FUNCTION:
 	case BOOK_BY_KERNEL: break;
 	}

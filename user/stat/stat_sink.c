@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../mem/ledger.h"
+#include "scope_sums.h"
 #include "stat_print.h"
 #include "../util/msg.h"
 #include "../util/option/option.h"
@@ -23,6 +24,9 @@ struct stat_sink {
 	/* memory held; NULL: calls are left out, and the sum would be wrong */
 	struct ledger *ledger;
 	struct out saved; /* with opts->save */
+	/* what calls and work were for, with --by range and its like: then there is no book; NULL
+	 * otherwise */
+	struct scope_sums *scopes;
 };
 
 /* True if the reader of the output can show block characters. Decided by the environment
@@ -57,6 +61,10 @@ static int stat_open(struct sink *s, const struct sink_opts *opts)
 			  "all rows");
 		return -EINVAL;
 	}
+	if (book_scopes(opts->by)) {
+		st->scopes = scope_sums_open(book_scopes(opts->by));
+		return st->scopes ? 0 : -ENOMEM;
+	}
 	/* the old file stays until there is something to replace it */
 	err = opts->save ? out_open(&st->saved, opts->save, true) : 0;
 	if (err) {
@@ -87,6 +95,8 @@ static int stat_event(struct sink *s, const struct event *ev)
 {
 	struct stat_sink *st = s->priv;
 
+	if (st->scopes)
+		return scope_sums_event(st->scopes, ev);
 	if (ev->rec->kind == CT_DEVICE)
 		return keep_device(st, ev->rec);
 	/* calls that are counted in the kernel do not report memory: then only CT_MEMORY does,
@@ -120,6 +130,30 @@ static int save(struct stat_sink *st, const struct sink_opts *o, const struct re
 	return err;
 }
 
+/* Prints the sums by scopes. */
+static int scopes_close(struct sink *s)
+{
+	static const char *const words[] = {
+		[BOOK_BY_RANGE] = "range", [BOOK_BY_COLLECTIVE] = "collective"
+	};
+	const struct sink_opts *o = s->opts;
+	const struct stat_options *how = o->own;
+	struct stat_sink *st = s->priv;
+
+	if (o->stat == SINK_STAT_JSON)
+		scope_sums_json(st->scopes, o->out, words[o->by]);
+	else
+		scope_sums_text(st->scopes, o->out, words[o->by], how ? how->top : 0);
+	if (scope_sums_no_room(st->scopes))
+		msg_warn("%llu calls and pieces of device work are not in the table: there are too "
+			 "many different names",
+			 (unsigned long long)scope_sums_no_room(st->scopes));
+	scope_sums_close(st->scopes);
+	free(st);
+	s->priv = NULL;
+	return o->out->error;
+}
+
 static int stat_close(struct sink *s, const struct sink_end *end)
 {
 	const struct sink_opts *o = s->opts;
@@ -139,6 +173,8 @@ static int stat_close(struct sink *s, const struct sink_end *end)
 
 	if (!st)
 		return 0;
+	if (st->scopes)
+		return scopes_close(s);
 	about.utf8 = is_utf8();
 	if (st->ledger)
 		about.peak_bytes = ledger_all(st->ledger, LEDGER_DEVICE)->peak;

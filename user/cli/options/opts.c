@@ -313,7 +313,7 @@ static const struct option_row before[] = {
 	  "'default' is everything but internal, 'all' is everything\n"
 	  "a list that begins with ! takes out of default\n"
 	  "'none' selects no call: with --gpu or --counters, only what the devices do" },
-	{ 0, "layers", "LIST", LIST_OF(layers, "layer", api_layer_names), OPTS_TRACE | OPTS_RECORD, NULL,
+	{ 0, "layers", "LIST", LIST_OF(layers, "layer", api_layer_names), OPTS_TRACE | OPTS_RECORD | OPTS_STAT, NULL,
 	  "what the program says of its work too: nvtx, its ranges and marks;\n"
 	  "nccl, its collectives",
 	  RULES(EXCLUDES("no-return", "--no-return sees no returns, and --layers needs them: give one of the two"),
@@ -474,8 +474,8 @@ static const struct option_row before[] = {
 	{ 0, "color", "WHEN", ENUM(color, "auto", "always", "never"), ROWS | OPTS_TOP, "auto", "auto, always or never" },
 
 	{ .type = HEADING(), .name = "What to print", .cmds = OPTS_STAT },
-	{ 0, "by", "WHAT", ENUM(by, "function", "process", "thread", "kernel", "stream", "device", "cgroup"), OPTS_STAT, "function",
-	  "what calls are told apart by: function, process, thread, kernel, stream,\ndevice or cgroup" },
+	{ 0, "by", "WHAT", ENUM(by, "function", "process", "thread", "kernel", "stream", "device", "cgroup", "range", "collective"), OPTS_STAT, "function",
+	  "what calls are told apart by: function, process, thread, kernel, stream,\ndevice or cgroup; or what calls and device work were for: range (NVTX), collective (NCCL)" },
 	{ 0, "hist", NULL, FLAG(hist), OPTS_STAT, NULL, "histograms of the durations, a column an octave" },
 	{ 0, "format", "NAME", ENUM(stat, "table", "json", "csv"), OPTS_STAT, "table", "table, json or csv" },
 	{ 0, "json", NULL, CONST(stat, SINK_STAT_JSON), OPTS_STAT, NULL, "the same as --format json",

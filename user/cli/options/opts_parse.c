@@ -11,6 +11,7 @@
 #include "habits.h"
 #include "opts_rows.h"
 #include "../../../cupti/agent/agent.h"
+#include "../../stat/book.h"
 #include "../../util/msg.h"
 #include "../../util/parse.h"
 
@@ -308,6 +309,11 @@ static void conclude(struct opts *o, const unsigned char *given)
 	uint32_t bytes = o->ring_bytes;
 	int i = -1;
 
+	/* what is separated by a layer's scopes needs the layer */
+	if (o->command == OPTS_STAT && o->by == BOOK_BY_RANGE)
+		o->layers |= 1u << (API_NVTX - API_FIRST_LAYER);
+	if (o->command == OPTS_STAT && o->by == BOOK_BY_COLLECTIVE)
+		o->layers |= 1u << (API_NCCL - API_FIRST_LAYER);
 	if (o->gpu_kinds & AGENT_NVTX && api_layers_inlined(o->layers)) {
 		msg_note(
 			"--layers nvtx records the ranges: --gpu=nvtx is left out, so that none is "

@@ -40,8 +40,9 @@ struct queue {
 struct found {
 	struct cause cause;
 	uint32_t number, stack;
-	bool any;   /* there is a cause */
-	bool final; /* no better answer will come */
+	uint32_t scope; /* around the call */
+	bool any;	/* there is a cause */
+	bool final;	/* no better answer will come */
 	bool inferred;
 	bool before;	   /* the cause belongs to the program that the process ran before */
 	uint64_t until_ns; /* waiting is useless from then on; 0: not known */
@@ -51,6 +52,7 @@ struct join {
 	struct join_opts opts;
 	event_fn next;
 	void *ctx;
+	bool scoped; /* calls come with the scopes around them */
 	struct join_calls *calls;
 	struct join_causes *causes;
 	struct contexts *contexts;
@@ -212,6 +214,7 @@ static void found_call(struct found *f, uint32_t tid, const struct join_call *c)
 				   c->func };
 	f->number = c->number;
 	f->stack = c->stack;
+	f->scope = c->scope;
 }
 
 static void look_inferred(struct join *j, const struct join_proc *p, const struct ct_work *w,
@@ -265,6 +268,7 @@ static void look(struct join *j, const struct ct_work *w, struct found *f)
 	const struct join_call *call;
 
 	memset(f, 0, sizeof(*f));
+	f->scope = CT_SCOPE_UNKNOWN;
 	if (!p) {
 		f->final = true;
 	} else if (w->call_ns) { /* stored */
@@ -315,6 +319,8 @@ static int hand_on(struct join *j, const struct ct_work *w, const struct found *
 		ev.cause = &f->cause;
 		ev.number = f->number;
 	}
+	if (!j->opts.stored)
+		copy->scope = j->scoped ? f->scope : CT_SCOPE_NONE;
 	copy->h.flags =
 		(uint16_t)((copy->h.flags & ~CT_F_INFERRED) | (f->inferred ? CT_F_INFERRED : 0));
 	if (kind_is(w->h.kind, KIND_BUSY)) {
@@ -447,12 +453,15 @@ static int call(struct join *j, const struct ct_call *c)
 					     c->h.end_ns,
 					     ev.number,
 					     stack_of(c),
+					     c->h.flags & CT_F_SCOPE ? call_scope(c)
+								     : CT_SCOPE_UNKNOWN,
 					     c->func,
 					     c->depth,
 					     c->h.flags & CT_F_NO_RETURN,
 					     expects(j, p, c),
 					     false };
 		p->asked |= l.call.expects != 0;
+		j->scoped |= !!(c->h.flags & CT_F_SCOPE);
 		if (c->func < api_nfuncs &&
 		    api_funcs[c->func].flags & (API_BEGINS_CAPTURE | API_ENDS_CAPTURE) &&
 		    !api_failed(c))

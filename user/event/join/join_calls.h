@@ -15,6 +15,7 @@
 struct join_call {
 	uint64_t start_ns, end_ns;
 	uint32_t number, stack; /* 0: none */
+	uint32_t scope;		/* around it, as call_scope() says it */
 	uint16_t func;
 	uint8_t depth;
 	bool open_end;	 /* its end is not known: it lasts until the next one's start */

@@ -69,6 +69,8 @@ struct scopes {
 	union {
 		struct ct_scope scope;
 		char room[sizeof(struct ct_scope) + 5 * TEXT_MAX + sizeof(struct ct_collective)];
+		struct ct_call call;
+		char call_room[sizeof(struct ct_call) + CT_DATA_MAX + 16];
 	};
 };
 
@@ -688,6 +690,31 @@ static int over(struct scopes *s, uint32_t pid, uint64_t ns)
 	}
 	collectives_forget(s->collectives, pid);
 	return err;
+}
+
+const struct ct_hdr *scopes_around(struct scopes *s, const struct ct_hdr *h)
+{
+	struct thread key = { .pid = h->pid, .tid = h->tid };
+	const struct thread *t;
+	uint64_t word;
+	uint32_t id, at;
+
+	if ((h->kind != CT_CALL && h->kind != CT_ENTER) || !(h->flags & CT_F_SCOPE) ||
+	    h->size > sizeof(s->call_room))
+		return h;
+	at = h->size - (h->flags & CT_F_STACK ? 16 : 8);
+	memcpy(&word, (const char *)h + at, sizeof(word));
+	if (word >> 32 == CT_SCOPE_BY_ID)
+		return h;
+	id = (uint32_t)word ? CT_SCOPE_UNKNOWN : CT_SCOPE_NONE;
+	t = id == CT_SCOPE_NONE ? NULL : keyed_find(&s->threads, &key);
+	for (uint32_t i = t ? t->n : 0; i && id == CT_SCOPE_UNKNOWN; i--)
+		if (t->open[i - 1].serial == (uint32_t)word)
+			id = t->open[i - 1].rec->id;
+	word = id | (uint64_t)CT_SCOPE_BY_ID << 32;
+	memcpy(s->call_room, h, h->size);
+	memcpy(s->call_room + at, &word, sizeof(word));
+	return &s->call.h;
 }
 
 int scopes_record(struct scopes *s, const struct ct_hdr *h)

@@ -18,6 +18,10 @@ void scopes_close(struct scopes *);
 /* Takes CT_LAYER_BEGIN and CT_LAYER_END; for CT_EXEC and CT_EXIT it ends what the process has open,
  * other records it ignores. Returns 0, or what `out` returned, or -ENOMEM. */
 int scopes_record(struct scopes *, const struct ct_hdr *);
+/* Writes the id of the innermost scope around a call into its record, in place of the number that
+ * the source gave it. Returns the record to go on with: this one, or a copy that is valid until the
+ * next call of a function of this file. */
+const struct ct_hdr *scopes_around(struct scopes *, const struct ct_hdr *);
 /* Ends all scopes that are still open, as unfinished. The trace has ended. Returns as above. */
 int scopes_flush(struct scopes *, uint64_t now_ns);
 /* Number of scopes that were not followed, because too many were open or named at a time. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../event/scopes/lineage.h"
 #include "../about.h"
 #include "chrome.h"
 #include "../rows/json_fields.h"
@@ -67,6 +68,18 @@ static void put_correlation(struct row *w, uint64_t correlation)
 		w->p = put_u64(put_lit(w->p, ",\"correlation\":"), correlation);
 }
 
+/* The innermost scope around the call, or around the call that caused the work. */
+static void put_scope(struct row *w, const struct event *ev)
+{
+	if (ev->scope_id == CT_SCOPE_UNKNOWN)
+		w->p = put_lit(w->p, ",\"scope\":\"?\"");
+	if (!ev->scope)
+		return;
+	w->p = put_lit(w->p, ",\"scope\":");
+	put_name(w, ev->scope->name, strlen(ev->scope->name));
+	row_room(w, JSON_ROOM);
+}
+
 static void put_stack(struct row *w, const struct sink_opts *o, const struct stack *s)
 {
 	w->p = put_lit(w->p, ",\"stack\":[");
@@ -107,6 +120,7 @@ void chrome_call_body(struct row *w, const struct sink_opts *o, const struct eve
 	}
 	if (c->h.flags & CT_F_UNFINISHED)
 		w->p = put_lit(w->p, ",\"unfinished\":true");
+	put_scope(w, ev);
 	if (ev->stack)
 		put_stack(w, o, ev->stack);
 	*w->p++ = '}';
@@ -127,6 +141,7 @@ static void put_place(struct row *w, const struct event *ev, uint64_t correlatio
 	w->p = put_id(put_lit(w->p, ",\"context\":"), work->context);
 	w->p = put_id(put_lit(w->p, ",\"stream\":"), work->stream);
 	put_correlation(w, correlation);
+	put_scope(w, ev);
 }
 
 static char *put_dims(char *p, const uint32_t *d)

@@ -21,6 +21,7 @@
 #include "../../event/device.h"
 #include "../../event/gpus.h"
 #include "../../event/muted.h"
+#include "../../event/scopes/lineage.h"
 #include "../about.h"
 #include "../row.h"
 
@@ -67,6 +68,8 @@ enum column {
 	GPU,
 	GPU_UUID,
 	THREAD,
+	SCOPE,
+	SCOPE_NAME,
 	COLUMNS
 };
 static const char *const titles[COLUMNS] = {
@@ -112,6 +115,8 @@ static const char *const titles[COLUMNS] = {
 	"gpu",
 	"gpu_uuid",
 	"thread",
+	"scope",
+	"scope_name",
 };
 
 struct csv {
@@ -295,6 +300,14 @@ static void put_identity(struct csv *c, const struct sink_opts *o, const struct 
 	if (ev->thread) {
 		text_plain(&c->cell, ev->thread, CT_COMM_LEN);
 		put_cell(c, THREAD);
+	}
+	if (ev->scope_id == CT_SCOPE_UNKNOWN)
+		put_word(c, SCOPE, "?");
+	else if (ev->scope_id)
+		put_num(c, SCOPE, ev->scope_id);
+	if (ev->scope) {
+		text_plain(&c->cell, ev->scope->name, 1024);
+		put_cell(c, SCOPE_NAME);
 	}
 	to(c, COLUMNS - 1);
 	*c->w.p++ = '\n';

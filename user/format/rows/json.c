@@ -14,6 +14,7 @@
 
 #include "../../event/device.h"
 #include "../../event/gpus.h"
+#include "../../event/scopes/lineage.h"
 #include "../../util/io/ended.h"
 #include "../about.h"
 #include "json_fields.h"
@@ -228,6 +229,23 @@ static char *put_place(char *p, const struct event *ev)
 	return ev->number ? put_u64(put_lit(p, ",\"correlation\":"), ev->number) : p;
 }
 
+/* Writes the innermost scope around a call or the call that caused device work. */
+static void put_scope(struct json_sink *j, const struct event *ev)
+{
+	struct row *w = &j->w;
+
+	row_room(w, JSON_ROOM);
+	if (ev->scope_id == CT_SCOPE_UNKNOWN)
+		w->p = put_lit(w->p, ",\"scope_unknown\":true");
+	else if (ev->scope_id)
+		w->p = put_u64(put_lit(w->p, ",\"scope\":"), ev->scope_id);
+	if (!ev->scope)
+		return;
+	w->p = put_lit(w->p, ",\"scope_name\":");
+	json_string(w, ev->scope->name, strlen(ev->scope->name));
+	row_room(w, JSON_ROOM);
+}
+
 static void call_line(struct json_sink *j, const struct sink_opts *o, const struct event *ev)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
@@ -271,6 +289,7 @@ static void call_line(struct json_sink *j, const struct sink_opts *o, const stru
 	if (c->depth)
 		w->p = put_u64(put_lit(w->p, ",\"depth\":"), c->depth);
 	w->p = put_place(w->p, ev);
+	put_scope(j, ev);
 	if (ev->stack)
 		put_stack(j, o, ev->stack);
 }
@@ -303,6 +322,7 @@ static void other_line(struct json_sink *j, const struct sink_opts *o, const str
 	row_room(&j->w, JSON_ROOM);
 	if (kind != CT_DEVICE)
 		j->w.p = put_gpu(j->w.p, ev);
+	put_scope(j, ev);
 	if (ev->stack)
 		put_stack(j, o, ev->stack);
 }

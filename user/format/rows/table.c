@@ -25,6 +25,7 @@
 #include <time.h>
 
 #include "../../event/device.h"
+#include "../../event/scopes/lineage.h"
 #include "../../util/io/ended.h"
 #include "../../util/utf8.h"
 #include "../about.h"
@@ -260,7 +261,9 @@ static void put_call_columns(struct table *t, const struct sink_opts *o, const s
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 
-	put_columns(t, o, ev, at_ns, api_funcs[c->func].name, c->depth);
+	/* the scopes around it are rows too */
+	put_columns(t, o, ev, at_ns, api_funcs[c->func].name,
+		    c->depth + (ev->scope ? ev->scope->depth + 1 : 0));
 }
 
 /* ---- rows ---- */

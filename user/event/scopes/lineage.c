@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* lineage.c - see lineage.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../util/table/keyed.h"
+#include "lineage.h"
+
+#define NAME_MAX_BYTES 256
+#define STEPS_MAX 256 /* scopes inside each other that are followed */
+
+struct interned {
+	uint64_t hash;
+	char *text;
+};
+
+struct lineage {
+	struct keyed lines, names;
+	uint64_t *oldest; /* keys of the lines in the order in which they came, in a ring */
+	uint32_t first, n;
+};
+
+struct lineage *lineage_open(void)
+{
+	struct lineage *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	keyed_open_of(&l->lines, struct scope_line, id, LINEAGE_SCOPES);
+	keyed_open_of(&l->names, struct interned, hash, LINEAGE_NAMES);
+	return l;
+}
+
+void lineage_close(struct lineage *l)
+{
+	struct interned *name;
+
+	if (!l)
+		return;
+	keyed_each(&l->names, name) free(name->text);
+	keyed_close(&l->names);
+	keyed_close(&l->lines);
+	free(l->oldest);
+	free(l);
+}
+
+static const char *intern(struct lineage *l, const char *text, size_t n)
+{
+	struct interned key = { .hash = hash_bytes(text, n) }, *i;
+	bool made;
+
+	i = keyed_get(&l->names, &key, &made);
+	if (!i)
+		return "?";
+	if (made) {
+		i->text = strndup(text, n);
+		if (!i->text) {
+			keyed_remove(&l->names, i);
+			return "?";
+		}
+	}
+	/* two texts of one hash: very rare, and no reason to show the other's name */
+	return strlen(i->text) == n && !memcmp(i->text, text, n) ? i->text : "?";
+}
+
+/* Room for one more: in the place of the oldest. */
+static int make_room(struct lineage *l, uint64_t key)
+{
+	if (!l->oldest) {
+		l->oldest = malloc(LINEAGE_SCOPES * sizeof(*l->oldest));
+		if (!l->oldest)
+			return -ENOMEM;
+	}
+	if (l->n == LINEAGE_SCOPES) {
+		void *line = keyed_find(&l->lines, &l->oldest[l->first]);
+
+		if (line)
+			keyed_remove(&l->lines, line);
+		l->first = (l->first + 1) % LINEAGE_SCOPES;
+		l->n--;
+	}
+	l->oldest[(l->first + l->n++) % LINEAGE_SCOPES] = key;
+	return 0;
+}
+
+static void fill(struct lineage *l, struct scope_line *line, const struct ct_scope *s)
+{
+	const struct ct_collective *more = scope_collective(s);
+	size_t n = strnlen(s->text, s->text_len);
+
+	line->parent = s->parent;
+	line->kind = s->kind;
+	line->depth = s->depth;
+	line->ranks = more ? more->ranks : CT_UNKNOWN;
+	line->how = more ? more->how : CT_COLLECTIVE_OTHER;
+	line->bytes = more ? more->bytes : 0;
+	if (n > NAME_MAX_BYTES)
+		n = NAME_MAX_BYTES;
+	line->name = s->flags & CT_SCOPE_UNNAMED ? "?" : intern(l, s->text, n);
+}
+
+int lineage_record(struct lineage *l, const struct ct_hdr *h)
+{
+	const struct ct_scope *s = (const struct ct_scope *)h;
+	struct scope_line key = { .pid = h->pid }, *line;
+	uint64_t bytes;
+	int err;
+
+	if ((h->kind != CT_SCOPE_BEGIN && h->kind != CT_SCOPE_END) || s->kind == CT_SCOPE_MARK)
+		return 0;
+	key.id = s->id;
+	line = keyed_look(&l->lines, (const uint64_t *)(const void *)&key);
+	if (!line) {
+		memcpy(&bytes, &key, sizeof(bytes));
+		err = make_room(l, bytes);
+		if (err)
+			return err;
+		line = keyed_get(&l->lines, &key, &(bool){ false });
+		if (!line)
+			return -ENOMEM;
+		fill(l, line, s);
+	} else if (h->kind == CT_SCOPE_END && line->bytes == 0) {
+		fill(l, line, s);
+	}
+	line->ended |= h->kind == CT_SCOPE_END;
+	return 0;
+}
+
+const struct scope_line *lineage_find(const struct lineage *l, uint32_t pid, uint32_t id)
+{
+	struct scope_line key = { .pid = pid, .id = id };
+
+	if (id == CT_SCOPE_NONE || id == CT_SCOPE_UNKNOWN)
+		return NULL;
+	return keyed_find(&l->lines, &key);
+}
+
+const struct scope_line *lineage_of_kind(const struct lineage *l, uint32_t pid, uint32_t id,
+					 uint32_t kinds, bool *known)
+{
+	const struct scope_line *line;
+
+	*known = false;
+	for (int i = 0; i < STEPS_MAX; i++) {
+		if (id == CT_SCOPE_NONE) {
+			*known = true;
+			return NULL;
+		}
+		line = lineage_find(l, pid, id);
+		if (!line)
+			return NULL;
+		if (kinds >> line->kind & 1) {
+			*known = true;
+			return line;
+		}
+		id = line->parent;
+	}
+	return NULL;
+}

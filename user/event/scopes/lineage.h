@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * lineage.h - what the scopes of a trace are called and which of them are inside others, by id:
+ * what a call or device work was for. From CT_SCOPE_BEGIN and CT_SCOPE_END records.
+ *
+ * A scope is remembered after its end, since device work comes later. Memory is bounded: the oldest
+ * scopes are forgotten first. Then an id has no scope here, and what was inside it is unknown.
+ */
+#ifndef CT_LINEAGE_H
+#define CT_LINEAGE_H
+
+#include "../event.h"
+
+#define LINEAGE_SCOPES 262144
+#define LINEAGE_NAMES 65536
+
+/* Begins with its key. */
+struct scope_line {
+	uint32_t pid, id;
+	uint32_t parent; /* id; CT_SCOPE_NONE; CT_SCOPE_UNKNOWN */
+	uint8_t kind;	 /* enum ct_scope_kind */
+	uint8_t depth;	 /* scopes of its thread that it is inside of */
+	uint8_t how;	 /* enum ct_collective_how, of a collective */
+	bool ended;
+	uint32_t ranks;	  /* of a collective's communicator; CT_UNKNOWN: not known */
+	uint64_t bytes;	  /* of a collective; 0: not known */
+	const char *name; /* untrusted bytes; "?": not known */
+};
+
+struct lineage;
+struct lineage *lineage_open(void); /* NULL: no memory */
+void lineage_close(struct lineage *);
+/* Learns from the records of scopes; ignores others. Returns 0 or -ENOMEM. */
+int lineage_record(struct lineage *, const struct ct_hdr *);
+/* The scope with an id in a process; NULL: none, or not known. Valid until the next record. */
+const struct scope_line *lineage_find(const struct lineage *, uint32_t pid, uint32_t id);
+/* The innermost scope of these kinds (bits 1 << enum ct_scope_kind) that `id` is, or is inside of.
+ * NULL with *known: there is none; without: it is not known. */
+const struct scope_line *lineage_of_kind(const struct lineage *, uint32_t pid, uint32_t id,
+					 uint32_t kinds, bool *known);
+
+#endif

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * scope_sums.c - see scope_sums.h.
+ *
+ *   Ranges
+ *   Time%   GPU time  Inclusive   Kernels   Calls  Host time   Count  Name
+ *    62.10  1.124 ms   1.402 ms       120     360   2.210 ms      10  forward
+ *
+ * Bandwidths of collectives are those of NVIDIA's nccl-tests: the algorithm's is the bytes of the
+ * collective divided by the time, the bus bandwidth corrects it by what each rank must send.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../event/scopes/lineage.h"
+#include "../util/io/json.h"
+#include "../util/table/keyed.h"
+#include "../util/text.h"
+#include "../util/units.h"
+#include "scope_sums.h"
+
+#define ROWS_MAX 65536
+#define MOVED_MAX 1048576 /* collectives whose bytes were counted */
+#define WITHIN_MAX 64	  /* scopes inside each other that a piece of work counts for */
+
+enum row_what { ROW_SCOPE, ROW_NONE, ROW_UNKNOWN };
+
+/* Begins with its key. */
+struct sums_row {
+	uint64_t what; /* enum row_what */
+	uint64_t hash; /* of the name */
+	char *name;
+	uint64_t scopes, scopes_ns; /* that have ended; their time on the host, added up */
+	uint64_t calls, calls_ns;   /* that the program made itself; those whose time is known */
+	uint64_t kernels, work_ns;  /* all work of the device: kernels, copies, memsets, graphs */
+	uint64_t inclusive_ns, inclusive_calls_ns;
+	/* of collectives that had work: bytes by nccl-tests' definition, and the same corrected for
+	 * the bus; the time of that work */
+	uint64_t bytes, moved_ns;
+	double bus_bytes;
+	uint64_t smallest, largest; /* bytes of one collective */
+};
+
+/* A collective whose bytes are counted. */
+struct moved {
+	uint32_t pid, id;
+};
+
+struct scope_sums {
+	struct keyed rows, moved;
+	uint32_t kinds;
+	uint64_t no_room;
+	bool device; /* there is device work */
+	bool collectives;
+};
+
+struct scope_sums *scope_sums_open(uint32_t kinds)
+{
+	struct scope_sums *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->kinds = kinds;
+	s->collectives = kinds & 1u << CT_SCOPE_COLLECTIVE;
+	keyed_open_of(&s->rows, struct sums_row, hash, ROWS_MAX);
+	keyed_open_of(&s->moved, struct moved, id, MOVED_MAX);
+	return s;
+}
+
+void scope_sums_close(struct scope_sums *s)
+{
+	struct sums_row *r;
+
+	if (!s)
+		return;
+	keyed_each(&s->rows, r) free(r->name);
+	keyed_close(&s->rows);
+	keyed_close(&s->moved);
+	free(s);
+}
+
+uint64_t scope_sums_no_room(const struct scope_sums *s)
+{
+	return s->no_room;
+}
+
+/* The row of a name. NULL: there is no room. */
+static struct sums_row *row_named(struct scope_sums *s, enum row_what what, const char *name)
+{
+	struct sums_row key = { .what = what, .hash = hash_bytes(name, strlen(name)) }, *r;
+	bool made;
+
+	r = keyed_get(&s->rows, &key, &made);
+	if (!r)
+		return NULL;
+	if (made) {
+		r->name = strdup(name);
+		r->smallest = UINT64_MAX;
+	}
+	if (r->name)
+		return r;
+	keyed_remove(&s->rows, r);
+	return NULL;
+}
+
+static struct sums_row *row_of(struct scope_sums *s, const struct scope_line *line, bool known)
+{
+	return line    ? row_named(s, ROW_SCOPE, line->name)
+	       : known ? row_named(s, ROW_NONE, "none")
+		       : row_named(s, ROW_UNKNOWN, "unknown");
+}
+
+/* The bytes of a collective by nccl-tests' definition; *bus: what the bus bandwidth corrects it by.
+ * 0: not known. */
+static uint64_t moved_bytes(const struct scope_line *c, double *bus)
+{
+	double n = c->ranks;
+
+	*bus = 1;
+	if (!c->bytes || (c->ranks == CT_UNKNOWN && c->how != CT_COLLECTIVE_ROOTED &&
+			  c->how != CT_COLLECTIVE_PEER))
+		return 0;
+	switch (c->how) {
+	case CT_COLLECTIVE_WHOLE: *bus = n ? 2 * (n - 1) / n : 0; return c->bytes;
+	case CT_COLLECTIVE_PARTS: *bus = n ? (n - 1) / n : 0; return c->bytes * c->ranks;
+	case CT_COLLECTIVE_ROOTED:
+	case CT_COLLECTIVE_PEER: return c->bytes;
+	default: return 0;
+	}
+}
+
+/* Adds the bytes of a collective when its first work comes, and the time of all its work. */
+static void add_moved(struct scope_sums *s, struct sums_row *r, const struct scope_line *line,
+		      uint64_t ns)
+{
+	struct moved key = { .pid = line->pid, .id = line->id };
+	uint64_t bytes;
+	bool made;
+	double bus;
+
+	bytes = moved_bytes(line, &bus);
+	if (!bytes || !keyed_get(&s->moved, &key, &made))
+		return;
+	r->moved_ns += ns;
+	if (!made)
+		return;
+	r->bytes += bytes;
+	r->bus_bytes += bus * (double)bytes;
+	r->smallest = bytes < r->smallest ? bytes : r->smallest;
+	r->largest = bytes > r->largest ? bytes : r->largest;
+}
+
+/* Adds time to each row of a scope that the event is inside of. */
+static void add_inclusive(struct scope_sums *s, const struct event *ev, uint64_t ns, bool work)
+{
+	struct sums_row *seen[WITHIN_MAX], *r;
+	uint32_t id = ev->scope_id, n = 0;
+	const struct scope_line *line;
+	bool known;
+
+	while (n < WITHIN_MAX) {
+		line = lineage_of_kind(ev->lineage, ev->rec->pid, id, s->kinds, &known);
+		if (!line)
+			return;
+		id = line->parent;
+		r = keyed_find(
+			&s->rows,
+			&(struct sums_row){ .what = ROW_SCOPE,
+					    .hash = hash_bytes(line->name, strlen(line->name)) });
+		for (uint32_t i = 0; i < n && r; i++)
+			r = seen[i] == r ? NULL : r;
+		if (!r)
+			continue;
+		seen[n++] = r;
+		*(work ? &r->inclusive_ns : &r->inclusive_calls_ns) += ns;
+	}
+}
+
+/* Makes the rows of all scopes around an event first: rows move when one is made. */
+static void make_rows(struct scope_sums *s, const struct event *ev)
+{
+	uint32_t id = ev->scope_id;
+	const struct scope_line *line;
+	bool known;
+
+	for (int i = 0; i < WITHIN_MAX; i++) {
+		line = lineage_of_kind(ev->lineage, ev->rec->pid, id, s->kinds, &known);
+		if (!line)
+			return;
+		if (!row_of(s, line, true))
+			return;
+		id = line->parent;
+	}
+}
+
+static int add(struct scope_sums *s, const struct event *ev, bool work)
+{
+	const struct ct_hdr *h = ev->rec;
+	const struct scope_line *line;
+	struct sums_row *r;
+	uint64_t ns = h->end_ns - h->start_ns;
+	bool known;
+
+	make_rows(s, ev);
+	line = lineage_of_kind(ev->lineage, h->pid, ev->scope_id, s->kinds, &known);
+	r = row_of(s, line, known);
+	if (!r) {
+		s->no_room++;
+		return 0;
+	}
+	if (work) {
+		s->device = true;
+		r->kernels += h->kind == CT_KERNEL;
+		r->work_ns += ns;
+		if (line && line->kind == CT_SCOPE_COLLECTIVE && h->kind == CT_KERNEL)
+			add_moved(s, r, line, ns);
+	} else {
+		ns = h->flags & (CT_F_NO_RETURN | CT_F_UNFINISHED) ? 0 : ns;
+		r->calls++;
+		r->calls_ns += ns;
+	}
+	add_inclusive(s, ev, ns, work);
+	return 1;
+}
+
+static int add_scope(struct scope_sums *s, const struct ct_scope *scope, const struct event *ev)
+{
+	const struct scope_line *line = lineage_find(ev->lineage, scope->h.pid, scope->id);
+	struct sums_row *r;
+
+	if (!line || !(s->kinds >> scope->kind & 1))
+		return 1; /* it is in no row, and nobody asked for it */
+	r = row_of(s, line, true);
+	if (!r) {
+		s->no_room++;
+		return 0;
+	}
+	r->scopes++;
+	r->scopes_ns += scope->h.end_ns - scope->h.start_ns;
+	return 1;
+}
+
+int scope_sums_event(struct scope_sums *s, const struct event *ev)
+{
+	const struct ct_hdr *h = ev->rec;
+
+	if (h->kind == CT_SCOPE_END)
+		return add_scope(s, (const struct ct_scope *)h, ev);
+	if (kind_is(h->kind, KIND_BUSY))
+		return add(s, ev, true);
+	if (h->kind == CT_CALL && !(h->flags & (CT_F_HIDDEN | CT_F_PENDING)) &&
+	    !((const struct ct_call *)h)->depth)
+		return add(s, ev, false);
+	return 0;
+}
+
+/* ---- printing ---- */
+
+/* The most time first: on the device if there is device work, else in calls. Then by name; "none"
+ * and "unknown" are last. */
+static int by_time(const void *pa, const void *pb)
+{
+	const struct sums_row *a = *(const struct sums_row *const *)pa,
+			      *b = *(const struct sums_row *const *)pb;
+
+	if (a->what != b->what)
+		return a->what < b->what ? -1 : 1;
+	if (a->work_ns != b->work_ns)
+		return a->work_ns > b->work_ns ? -1 : 1;
+	if (a->calls_ns != b->calls_ns)
+		return a->calls_ns > b->calls_ns ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+/* All rows in order; NULL: no memory. */
+static struct sums_row **sorted(struct scope_sums *s)
+{
+	struct sums_row **rows = calloc(s->rows.n + 1, sizeof(*rows)), *r;
+	size_t n = 0;
+
+	if (!rows)
+		return NULL;
+	keyed_each(&s->rows, r) rows[n++] = r;
+	qsort(rows, n, sizeof(*rows), by_time);
+	return rows;
+}
+
+static void totals(struct scope_sums *s, struct sums_row *all)
+{
+	struct sums_row *r;
+
+	memset(all, 0, sizeof(*all));
+	keyed_each(&s->rows, r)
+	{
+		all->work_ns += r->work_ns;
+		all->calls_ns += r->calls_ns;
+		all->kernels += r->kernels;
+		all->calls += r->calls;
+		all->scopes += r->scopes;
+	}
+}
+
+static const char *duration(char text[32], uint64_t ns)
+{
+	return print_duration(text, 32, (double)ns);
+}
+
+/* GB/s, 10^9 bytes. */
+static double rate(double bytes, uint64_t ns)
+{
+	return ns ? bytes / (double)ns : 0;
+}
+
+static void text_row(const struct scope_sums *s, struct out *o, const struct sums_row *r,
+		     const struct sums_row *all)
+{
+	uint64_t whole = s->device ? all->work_ns : all->calls_ns,
+		 part = s->device ? r->work_ns : r->calls_ns,
+		 inclusive = s->device ? r->inclusive_ns : r->inclusive_calls_ns;
+	char a[32], b[32];
+	struct text name = { 0 };
+
+	out_fmt(o, " %6.2f %10s", whole ? 100.0 * (double)part / (double)whole : 0.0,
+		duration(a, part));
+	out_fmt(o, " %10s", r->what == ROW_SCOPE ? duration(b, inclusive) : "-");
+	if (s->device)
+		out_fmt(o, " %9llu", (unsigned long long)r->kernels);
+	out_fmt(o, " %9llu", (unsigned long long)r->calls);
+	if (s->device)
+		out_fmt(o, " %10s", duration(a, r->calls_ns));
+	out_fmt(o, " %9llu", (unsigned long long)r->scopes);
+	if (s->collectives && r->bytes) {
+		out_fmt(o, " %10s", print_bytes(a, sizeof(a), (double)r->bytes));
+		out_fmt(o, " %9.2f %9.2f", rate((double)r->bytes, r->moved_ns),
+			rate(r->bus_bytes, r->moved_ns));
+	} else if (s->collectives) {
+		out_fmt(o, " %10s %9s %9s", "-", "-", "-");
+	}
+	text_plain(&name, r->name, 256);
+	out_str(o, r->what == ROW_SCOPE ? "  " : "  (");
+	out_mem(o, name.s, name.len);
+	out_str(o, r->what == ROW_SCOPE ? "\n" : ")\n");
+	text_free(&name);
+}
+
+void scope_sums_text(struct scope_sums *s, struct out *o, const char *word, uint64_t most)
+{
+	struct sums_row **rows = sorted(s), all;
+	uint64_t n = most && most < s->rows.n ? most : s->rows.n;
+
+	if (!rows)
+		return;
+	totals(s, &all);
+	out_fmt(o, "%s by %s; it counts for the innermost %s around the call\n",
+		s->device ? "Time of device work" : "Time of calls", word, word);
+	out_fmt(o, " %6s %10s %10s", "Time%", s->device ? "GPU time" : "Host time", "Inclusive");
+	if (s->device)
+		out_fmt(o, " %9s", "Kernels");
+	out_fmt(o, " %9s", "Calls");
+	if (s->device)
+		out_fmt(o, " %10s", "Host time");
+	out_fmt(o, " %9s", "Count");
+	if (s->collectives)
+		out_fmt(o, " %10s %9s %9s", "Bytes", "Alg GB/s", "Bus GB/s");
+	out_str(o, "  Name\n");
+	for (uint64_t i = 0; i < n; i++)
+		text_row(s, o, rows[i], &all);
+	if (n < s->rows.n)
+		out_fmt(o, " and %llu more\n", (unsigned long long)(s->rows.n - n));
+	if (!s->device)
+		out_str(o, "There is no device work in this: --gpu records it.\n");
+	out_char(o, '\n');
+	free(rows);
+}
+
+static void json_row(const struct scope_sums *s, struct json *j, const struct sums_row *r)
+{
+	json_line(j, "  ");
+	json_open_object(j, NULL);
+	if (r->what == ROW_SCOPE)
+		json_put_str(j, "name", r->name);
+	else
+		json_put_bool(j, r->what == ROW_NONE ? "none" : "unknown", true);
+	json_put_u64(j, "count", r->scopes);
+	json_put_u64(j, "duration_ns", r->scopes_ns);
+	json_put_u64(j, "calls", r->calls);
+	json_put_u64(j, "calls_ns", r->calls_ns);
+	if (r->what == ROW_SCOPE)
+		json_put_u64(j, "inclusive_calls_ns", r->inclusive_calls_ns);
+	if (s->device) {
+		json_put_u64(j, "kernels", r->kernels);
+		json_put_u64(j, "gpu_ns", r->work_ns);
+		if (r->what == ROW_SCOPE)
+			json_put_u64(j, "inclusive_gpu_ns", r->inclusive_ns);
+	}
+	if (s->collectives && r->bytes) {
+		json_put_u64(j, "bytes", r->bytes);
+		json_put_u64(j, "min_bytes", r->smallest);
+		json_put_u64(j, "max_bytes", r->largest);
+		json_put_u64(j, "moved_ns", r->moved_ns);
+		json_put_real(j, "alg_gbps", 3, rate((double)r->bytes, r->moved_ns));
+		json_put_real(j, "bus_gbps", 3, rate(r->bus_bytes, r->moved_ns));
+	}
+	json_end(j);
+}
+
+void scope_sums_json(struct scope_sums *s, struct out *o, const char *word)
+{
+	struct sums_row **rows = sorted(s), all;
+	struct json j = json_to(o);
+
+	if (!rows)
+		return;
+	totals(s, &all);
+	json_open_object(&j, NULL);
+	json_put_str(&j, "by", word);
+	json_put_u64(&j, "calls", all.calls);
+	json_put_u64(&j, "calls_ns", all.calls_ns);
+	if (s->device) {
+		json_put_u64(&j, "kernels", all.kernels);
+		json_put_u64(&j, "gpu_ns", all.work_ns);
+	}
+	json_open_array(&j, "rows");
+	for (size_t i = 0; i < s->rows.n; i++)
+		json_row(s, &j, rows[i]);
+	json_end(&j);
+	json_end(&j);
+	out_char(o, '\n');
+	free(rows);
+}
