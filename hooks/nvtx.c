@@ -28,6 +28,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -472,18 +473,37 @@ static void take_all(const struct nvtx_ask *ask, struct nvtx_told *told)
 	pthread_mutex_unlock(&lock);
 }
 
+/* A look that costs little, and does not need the loader's list. */
+static bool is_fresh(uint64_t at)
+{
+	uint32_t state = NVTX_COMPLETE;
+	struct iovec to = { &state, sizeof(state) };
+	struct iovec from = { (void *)(uintptr_t)at, sizeof(state) };
+
+	return syscall(SYS_process_vm_readv, syscall(SYS_getpid), &to, 1, &from, 1, 0) ==
+		       sizeof(state) &&
+	       state == NVTX_FRESH;
+}
+
 /* Those that were not initialised: a call that leads to no function of ours may have done it since.
- * Returns whether some are left. */
-static bool look_again(bool fresh)
+ * `every`: the others too, since an object that was unloaded may be back at its place. Returns
+ * whether some are left that are not initialised. */
+static bool look_again(bool fresh, bool every)
 {
 	bool left = false;
 
 	pthread_mutex_lock(&lock);
 	for (int i = 0; i < all.ntaken; i++) {
-		if (!all.taken[i].again)
+		struct taken *t = &all.taken[i];
+		struct visit v;
+
+		left |= t->again;
+		if (!every && (!t->again || is_fresh(t->at)))
 			continue;
-		all.taken[i].again = visit(TAKE, &all.taken[i], fresh).again;
-		left |= all.taken[i].again;
+		v = visit(TAKE, t, fresh);
+		t->again = v.again;
+		if (!v.there) /* unloaded: cudatrace finds it should it come back */
+			all.taken[i--] = all.taken[--all.ntaken];
 	}
 	pthread_mutex_unlock(&lock);
 	return left;
@@ -503,12 +523,14 @@ static void leave(void)
 /* ---- the thread ---- */
 
 #define AGAIN_MS 250
+#define EVERY_MS 2000
 
 static void live(struct held *sock)
 {
 	struct nvtx_ask ask;
 	struct nvtx_told told;
 	bool left = false, fresh = false;
+	int slept_ms = 0;
 
 	for (;;) {
 		int fd = held_fd(sock);
@@ -517,11 +539,14 @@ static void live(struct held *sock)
 
 		if (fd < 0)
 			return; /* the program has closed it */
-		n = poll(&p, 1, left ? AGAIN_MS : 5000);
+		n = poll(&p, 1, left ? AGAIN_MS : EVERY_MS);
 		if (n < 0 && errno != EINTR)
 			return;
-		if (left)
-			left = look_again(fresh);
+		slept_ms += n ? 0 : left ? AGAIN_MS : EVERY_MS;
+		if (left || slept_ms >= EVERY_MS)
+			left = look_again(fresh, slept_ms >= EVERY_MS);
+		if (slept_ms >= EVERY_MS)
+			slept_ms = 0;
 		if (n <= 0 || held_fd(sock) < 0)
 			continue;
 		n = recv(fd, &ask, sizeof(ask), MSG_DONTWAIT);
@@ -531,7 +556,7 @@ static void live(struct held *sock)
 			return;
 		fresh = ask.fresh;
 		take_all(&ask, &told);
-		left = look_again(fresh);
+		left = look_again(fresh, false);
 		if (send(fd, &told, sizeof(told), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 			return;
 	}

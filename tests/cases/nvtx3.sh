@@ -22,7 +22,8 @@ attach3() {
 # begin3 PROGRAM: it runs and waits for orders; $pid, $fd.
 begin3() {
 	mkfifo "$T/in"
-	"$1" wait "$BIN/libranges3.so" < "$T/in" > "$T/prog.out" 2> /dev/null &
+	cp "$BIN/libranges3.so" "$T/later.so" # another file than the one that the program is linked to
+	"$1" wait "$T/later.so" < "$T/in" > "$T/prog.out" 2> /dev/null &
 	pid=$!
 	exec {fd}> "$T/in"
 	wait_for 10 grep -q ready "$T/prog.out"
@@ -209,14 +210,26 @@ case_nvtx3_tracer_killed() {
 	wait "$pid" || fail "the program ended with status $?"
 }
 
-# What is loaded later is found, and what is unloaded does no harm.
+# What is loaded later is found; it is unloaded and loaded again, also while its tables are changed.
 case_nvtx3_loaded_later() {
 	with_nvtx3
 	begin3 "$RANGES3"
 	attach3 -p "$pid"
-	order xluxlulux
+	for round in 1 2; do
+		forwards=$(grep -c '"name":"forward"' "$T/out")
+		order l
+		wait_for 20 sees_forward
+		order u
+	done
+	order lululululululuxlulululululululululuxlulululululu
 	end3
-	expect "steps" "$(scoped | grep -c '^range step in -$')" 3
+	expect "steps" "$(scoped | grep -c '^range step in -$')" 2
+}
+
+# The library's range is in the output.
+sees_forward() {
+	order c
+	[ "$(grep -c '"name":"forward"' "$T/out")" -gt "$forwards" ]
 }
 
 # A child has the parent's slots; a program that the process becomes has none, and is not harmed.

@@ -9,7 +9,7 @@
  *   payload       ranges and a mark with payloads that have a schema
  *   wait LIBRARY  for each byte on stdin:
  *                   x  what nested 1 does      f  the same in a forked child
- *                   l  loads the library, and calls its range; u  unloads it
+ *                   l  loads the library; c  calls its range; u  unloads it
  *                   s  prints whether this program's NVTX leads to a tool
  *                   e  becomes nested 1        q  ends
  *   threads N     N threads push and pop until stdin ends, and print that they are alive
@@ -215,14 +215,12 @@ static int threads(int n)
 	return 0;
 }
 
-static void *load(const char *path)
+static void call(void *library)
 {
-	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	void (*forward)(void) = library ? (void (*)(void))dlsym(library, "ranges3_forward") : NULL;
 
 	if (forward)
 		forward();
-	return library;
 }
 
 static void obey(char byte, const char *path, char **argv)
@@ -240,7 +238,8 @@ static void obey(char byte, const char *path, char **argv)
 		}
 		waitpid(child, NULL, 0);
 		break;
-	case 'l': library = load(path); break;
+	case 'l': library = dlopen(path, RTLD_NOW | RTLD_LOCAL); break;
+	case 'c': call(library); break;
 	case 'u': dlclose(library); break;
 	case 's':
 		printf("slot %s\n", nvtxGlobals_v3.nvtxRangePushA_impl_fnptr ? "set" : "empty");
