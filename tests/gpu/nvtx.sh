@@ -44,7 +44,8 @@ if empty:
     bad.append(f'{empty} ranges "backward" have no launch in them')
 end = rows[-1]
 for word in ('lost', 'scopes_dropped'):
-    if end.get(word):
+    number = end.get(word)
+    if any(number.values()) if isinstance(number, dict) else number:
         bad.append(f'{word}: {end[word]}')
 print('; '.join(bad) if bad else f'{len(ranges)} ranges and marks')
 sys.exit(bool(bad))
