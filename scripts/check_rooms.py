@@ -31,7 +31,7 @@ MAY_INCLUDE = {
     'format/otlp': 'event format stat util',
     'format/perfetto': 'event format util util/io util/option',
     'format/rows': 'api event event/scopes format util util/io util/table',
-    'format/stacks': 'format util util/table',
+    'format/stacks': 'event/scopes format util util/table',
     'mem': 'event format util util/table util/option',
     'nccl': 'proc util util/io util/table',
     'proc': 'util util/io util/table',

@@ -168,6 +168,29 @@ case_scopes_stat_without_gpu() {
 	says 'give --by range or --by collective with --layers'
 }
 
+# The ranges are the frames, live and from a recording; what is in no range is said.
+case_scopes_folded() {
+	ct folded --stack-of range --gpu --weight gpu -o "$T/live" -- "$RANGES" nested 3
+	ok_rc
+	diff - "$T/live" > "$T/diff" <<- 'EOF' || fail "live differs: $(head -n 6 "$T/diff")"
+	ranges;step;backward;cudaMemcpy;[GPU] memcpy HtoD 30000
+	ranges;step;forward;cudaMemcpy;[GPU] memcpy HtoD 15000
+	EOF
+	ct record --layers nvtx -o "$T/r.ctrace" -- "$RANGES" nested 3
+	ct export --to folded --stack-of range -o "$T/stored" "$T/r.ctrace"
+	ok_rc
+	diff - "$T/stored" > "$T/diff" <<- 'EOF' || fail "stored differs: $(head -n 6 "$T/diff")"
+	ranges;[no range];cudaFree 1
+	ranges;[no range];cudaMalloc 1
+	ranges;step;backward;cudaMemcpy 6
+	ranges;step;forward;cudaMemcpy 3
+	EOF
+	ct folded --stack-of range -o "$T/deep" -- "$RANGES" deep 65
+	grep -q '^ranges;\[unknown range\];cudaMemcpy 1$' "$T/deep" || fail "not said: $(cat "$T/deep")"
+	ct export --to csv --stack-of range -o "$T/csv" "$T/r.ctrace"
+	says '--stack-of is about the frames of a stack, and csv has none'
+}
+
 # Each file of a rotation names the ranges that were open when it began.
 case_scopes_attributed_in_each_file() {
 	local n=0 file

@@ -15,6 +15,7 @@ const struct command command_folded = {
 		 "  cudatrace folded -p 1234 -d 10 -o stacks.txt\n"
 		 "  cudatrace folded -e sync --weight time --format flame -o waits.html -- ./app\n"
 		 "  cudatrace folded -e memory --weight bytes -o '|flamegraph.pl > memory.svg' -- ./app\n"
-		 "  cudatrace folded --gpu --weight gpu -o gpu.txt -- ./app    the time on the GPU, by who asked for it\n",
+		 "  cudatrace folded --gpu --weight gpu -o gpu.txt -- ./app    the time on the GPU, by who asked for it\n"
+		 "  cudatrace folded --gpu --weight gpu --stack-of range -o gpu.txt -- ./app    and by the ranges that it was for\n",
 };
 /* clang-format on */

@@ -75,6 +75,7 @@ struct sink_opts {
 	const char *save;
 	bool append;		 /* add to that file */
 	enum sink_weight weight; /* the weight of a stack, for outputs that add up stacks */
+	bool stack_of_scopes;	 /* whose frames are the scopes around a call, not its callers */
 	/* title of a flame graph: what was traced; untrusted bytes; NULL: not known */
 	const char *title;
 	/* begin of the trace, CLOCK_MONOTONIC: the table's times count from it */

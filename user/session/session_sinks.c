@@ -97,6 +97,7 @@ static void fill_opts(struct session *s)
 		.save = o->save,
 		.append = o->append,
 		.weight = o->weight,
+		.stack_of_scopes = o->stack_of,
 		.title = opts_title(o, s->title, sizeof(s->title)),
 		.start_ns = s->began.h.start_ns,
 		.realtime_offset_ns = s->began.realtime_ns - s->began.h.start_ns,

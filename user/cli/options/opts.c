@@ -443,6 +443,9 @@ static const struct option_row before[] = {
 	  "what a stack weighs in folded, flame and speedscope: calls, time (in the calls, in\n"
 	  "microseconds), bytes (that they move or allocate), or gpu (the time, in nanoseconds, of\n"
 	  "what the device did for them)" },
+	{ 0, "stack-of", "WHAT", ENUM(stack_of, "callers", "range"), OPTS_FOLDED | OPTS_EXPORT, "callers",
+	  "the frames of folded, flame and speedscope: callers, or range: the ranges that the\n"
+	  "program named with NVTX" },
 	{ 0, "time", "UNIT", ENUM(time, "ms", "us", "iso"), ROWS, "ms", "ms or us since the start, or iso: the time of day (UTC)" },
 	{ 't', "time-of-day", NULL, CONST(time, SINK_TIME_ISO), ROWS, NULL, "the same as --time iso" },
 	{ 0, "tid", NULL, FLAG(tid_column), PRINTS | OPTS_EXPORT, NULL,

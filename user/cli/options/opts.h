@@ -77,6 +77,7 @@ struct opts {
 	bool append;
 	const struct sinks_row *format;
 	enum sink_time time;
+	uint8_t stack_of; /* 0: callers; 1: ranges */
 	enum sink_weight weight;
 	bool tid_column, compact;
 	enum opts_color color;

@@ -411,6 +411,12 @@ static int of_forms(const struct line *l)
 		{ is_given(l, "weight"), !folds,
 		  "--weight is what a stack weighs, and %s adds none up: give folded, flame or "
 		  "speedscope" },
+		{ is_given(l, "stack-of"), !folds,
+		  "--stack-of is about the frames of a stack, and %s has none: give folded, flame "
+		  "or "
+		  "speedscope" },
+		{ o->stack_of != 0, is_given(l, "stack"),
+		  "--stack-of range has ranges for frames: leave it out, or -k" },
 		{ !rows, o->counts || o->counts_only,
 		  "-c and -C print a table: leave out --format %s" },
 		{ !rows, o->enter_exit, "--format %s has each call once: leave out --enter-exit" },

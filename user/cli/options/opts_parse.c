@@ -310,7 +310,7 @@ static void conclude(struct opts *o, const unsigned char *given)
 	int i = -1;
 
 	/* what is separated by a layer's scopes needs the layer */
-	if (o->command == OPTS_STAT && o->by == BOOK_BY_RANGE)
+	if ((o->command == OPTS_STAT && o->by == BOOK_BY_RANGE) || o->stack_of)
 		o->layers |= 1u << (API_NVTX - API_FIRST_LAYER);
 	if (o->command == OPTS_STAT && o->by == BOOK_BY_COLLECTIVE)
 		o->layers |= 1u << (API_NCCL - API_FIRST_LAYER);
@@ -325,7 +325,7 @@ static void conclude(struct opts *o, const unsigned char *given)
 		o->ring_bytes *= 2;
 	for (const struct option_row *r; (r = opts_next(o->command, &i));)
 		o->one_device |= given[i] && !strcmp(r->name, "device");
-	if (o->no_stack)
+	if (o->no_stack || o->stack_of)
 		o->stack = OPTS_STACK_NONE;
 	if (command_of(o->command)->command->sink)
 		o->format = sinks_find(command_of(o->command)->command->sink->name);

@@ -13,8 +13,10 @@
 #include "../../util/msg.h"
 #include "../../util/utf8.h"
 #include "../about.h"
+#include "../../event/scopes/lineage.h"
 #include "fold.h"
 
+#define SCOPES_MAX 64	     /* in each other, as frames */
 #define NODES_MAX (2u << 20) /* of 24 bytes */
 #define NAMES_MAX (512u << 10)
 #define NAMES_BYTES (64u << 20) /* text of all names */
@@ -281,15 +283,35 @@ static uint32_t intern_thread(struct fold *f, const struct event *ev)
 	return intern(f, FOLD_PROCESS);
 }
 
-/* From the process, or its thread, down to the caller. NONE: no room. */
-static uint32_t walk(struct fold *f, const struct place *key, const struct stack *s)
+/* From a node down through the scopes around an event, outermost first. NONE: no room. */
+static uint32_t walk_scopes(struct fold *f, uint32_t at, const struct event *ev)
 {
+	const struct scope_line *lines[SCOPES_MAX];
+	uint32_t n = 0, id = ev->scope_id;
+
+	while (n < SCOPES_MAX && (lines[n] = lineage_find(ev->lineage, ev->rec->pid, id)))
+		id = lines[n++]->parent;
+	if (id != CT_SCOPE_NONE)
+		at = child(f, at, intern_text(f, "[unknown range]", FOLD_UNKNOWN));
+	else if (!n)
+		at = child(f, at, intern_text(f, "[no range]", FOLD_UNKNOWN));
+	while (n-- && at)
+		at = child(f, at, intern_text(f, lines[n]->name, FOLD_NATIVE));
+	return at;
+}
+
+/* From the process, or its thread, down to the caller. NONE: no room. */
+static uint32_t walk(struct fold *f, const struct place *key, const struct event *ev)
+{
+	const struct stack *s = ev->stack;
 	uint32_t at = child(f, 0, key->comm);
 
 	if (at && key->thread)
 		at = child(f, at, key->thread);
 	if (!at)
 		return NONE;
+	if (f->opts->stack_of_scopes)
+		return walk_scopes(f, at, ev);
 	if (!s || !s->nframes)
 		return child(f, at, intern_text(f, "[no stack]", FOLD_UNKNOWN));
 	if (s->flags & (CT_STACK_CUT | CT_STACK_BROKEN))
@@ -351,10 +373,11 @@ static uint32_t place_of(struct fold *f, const struct event *ev)
 	p = &f->index->places[hash_edge(key.comm ^ key.func << 16 ^ key.thread << 8,
 					key.stack ^ key.kernel << 12) &
 			      (PLACES - 1)];
-	if (p->node && p->comm == key.comm && p->thread == key.thread && p->stack == key.stack &&
-	    p->func == key.func && p->kernel == key.kernel)
+	if (!f->opts->stack_of_scopes && p->node && p->comm == key.comm &&
+	    p->thread == key.thread && p->stack == key.stack && p->func == key.func &&
+	    p->kernel == key.kernel)
 		return p->node;
-	at = walk(f, &key, ev->stack);
+	at = walk(f, &key, ev);
 	if (at)
 		at = child(f, at, key.func);
 	if (at && key.kernel)
@@ -435,6 +458,9 @@ int fold_event(struct fold *f, const struct event *ev)
 	uint64_t weight, *self;
 	uint32_t at;
 
+	/* they are frames */
+	if (ev->rec->kind == CT_SCOPE_END)
+		return f->opts->stack_of_scopes;
 	if (!is_weighed(f, ev->rec))
 		return 0;
 	weight = weight_of(f, ev->rec);
