@@ -19,7 +19,7 @@
 
 #define INJECTION "NVTX_INJECTION64_PATH"
 #define LIMIT_MS 5000
-#define ANSWER_MS 2000
+#define ANSWER_MS 5000
 #define LOOK_NS 250000000ULL /* how often a process is looked at for more */
 #define ENVIRON_MAX (256u << 10)
 
