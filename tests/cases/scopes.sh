@@ -191,6 +191,21 @@ case_scopes_folded() {
 	says '--stack-of is about the frames of a stack, and csv has none'
 }
 
+# The exports say of each call and each copy which range it is for.
+case_scopes_attributed_in_exports() {
+	local format
+	ct record --gpu --layers nvtx -o "$T/r.ctrace" -- "$RANGES" nested 1
+	ok_rc
+	for format in chrome perfetto otlp-json csv; do
+		ct export --to "$format" -o "$T/r.$format" "$T/r.ctrace"
+		ok_rc
+	done
+	expect "chrome" "$(grep -o '"scope":"[a-z]*"' "$T/r.chrome" | sort | uniq -c | tr -s ' \n' ' ')" ' 4 "scope":"backward" 2 "scope":"forward" '
+	expect "otlp" "$(grep -oE '"key":"scope","value":[{]"stringValue":"[a-z]*"' "$T/r.otlp-json" | grep -o '[a-z]*"$' | sort | uniq -c | tr -s ' \n' ' ')" ' 4 backward" 2 forward" '
+	expect "csv" "$(grep -cE '^(call|memcpy),.*,[0-9]+,(forward|backward)$' "$T/r.csv")" 6
+	grep -a -q 'backward' "$T/r.perfetto" || fail "perfetto has no ranges"
+}
+
 # Each file of a rotation names the ranges that were open when it began.
 case_scopes_attributed_in_each_file() {
 	local n=0 file

@@ -6,6 +6,7 @@
 
 #include "../event/device.h"
 #include "../util/put.h"
+#include "../event/scopes/lineage.h"
 #include "about.h"
 #include "table_text.h"
 
@@ -62,6 +63,11 @@ size_t about_scope(const struct ct_scope *s, char buf[ABOUT_SCOPE_MAX])
 	if (n > room)
 		n = text_cut(s->text, room);
 	return (size_t)snprintf(buf, ABOUT_SCOPE_MAX, "%.*s%s", (int)n, s->text, cut ? "..." : "");
+}
+
+const char *about_around(const struct event *ev)
+{
+	return ev->scope ? ev->scope->name : ev->scope_id == CT_SCOPE_NONE ? NULL : "?";
 }
 
 void about_name(struct text *t, const struct sink_opts *o, const struct event *ev)

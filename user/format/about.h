@@ -45,6 +45,10 @@ uint32_t about_tid(const struct event *);
  * second one; "" if there is no other. */
 void about_whom(struct text *, const struct process *);
 
+/* The name of the innermost scope around a call, or around the call that caused device work,
+ * untrusted bytes; "?": it is inside one that is not known; NULL: it is inside none. */
+const char *about_around(const struct event *);
+
 /* The name of the record's thread, also if it is the leader; NULL: not known. Untrusted bytes. */
 const char *about_thread(const struct event *);
 

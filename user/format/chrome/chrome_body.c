@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../event/scopes/lineage.h"
 #include "../about.h"
 #include "chrome.h"
 #include "../rows/json_fields.h"
@@ -71,12 +70,12 @@ static void put_correlation(struct row *w, uint64_t correlation)
 /* The innermost scope around the call, or around the call that caused the work. */
 static void put_scope(struct row *w, const struct event *ev)
 {
-	if (ev->scope_id == CT_SCOPE_UNKNOWN)
-		w->p = put_lit(w->p, ",\"scope\":\"?\"");
-	if (!ev->scope)
+	const char *name = about_around(ev);
+
+	if (!name)
 		return;
 	w->p = put_lit(w->p, ",\"scope\":");
-	put_name(w, ev->scope->name, strlen(ev->scope->name));
+	put_name(w, name, strlen(name));
 	row_room(w, JSON_ROOM);
 }
 

@@ -78,6 +78,10 @@ void html_details(struct text *d, const struct sink_opts *o, const struct event 
 		call_details(d, o, ev);
 	else
 		field_details(d, o, ev);
+	if (about_around(ev)) {
+		detail_key(d, "scope");
+		text_plain(d, about_around(ev), 1024);
+	}
 	if (stack < 0)
 		return;
 	detail_key(d, "stack");

@@ -171,6 +171,16 @@ static void put_payload(struct otlp_enc *e, const struct field *f)
 	put_text(e, "scope.payload", text);
 }
 
+static void put_around(struct otlp_enc *e, const struct event *ev)
+{
+	const char *name = about_around(ev);
+
+	if (name)
+		put_text(e, "scope", name);
+	if (ev->scope)
+		otlp_int(e, "scope.id", ev->scope_id);
+}
+
 void otlp_call_attrs(struct otlp_enc *e, const struct event *ev)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
@@ -184,6 +194,7 @@ void otlp_call_attrs(struct otlp_enc *e, const struct event *ev)
 		otlp_int(e, "byte_count", bytes);
 	if (ev->kernel)
 		put_text(e, "kernel", ev->kernel->full);
+	put_around(e, ev);
 	if (c->h.flags & CT_F_UNFINISHED)
 		otlp_bool(e, "unfinished", true);
 	else if (n && f[n - 1].type == FIELD_ERROR && f[n - 1].name &&
@@ -312,6 +323,7 @@ const char *otlp_work_attrs(struct otlp_enc *e, const struct event *ev, char *bu
 		otlp_int(e, "context_id", w->context);
 	if (w->stream != CT_UNKNOWN)
 		otlp_int(e, "stream_id", w->stream);
+	put_around(e, ev);
 	if (w->graph)
 		otlp_int(e, "graph_id", w->graph);
 	if (w->graph_node)

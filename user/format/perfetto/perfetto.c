@@ -125,6 +125,14 @@ static int add_memory(struct perfetto *pf, const struct event *ev)
 	return tr ? timeline_add(pf->timeline, tr, &s, &delta) : -ENOMEM;
 }
 
+/* The innermost scope around a call, or around the call that caused device work. */
+static char *put_scope(struct perfetto *pf, char *p, const struct event *ev)
+{
+	const char *name = about_around(ev);
+
+	return name ? perfetto_arg_str(&pf->w, p, "scope", name, strlen(name)) : p;
+}
+
 static int add_call(struct perfetto *pf, const struct event *ev)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
@@ -161,6 +169,7 @@ static int add_call(struct perfetto *pf, const struct event *ev)
 		p = perfetto_arg_bool(&pf->w, p, "unfinished", true);
 	if (ev->number)
 		p = perfetto_arg_u64(&pf->w, p, "correlation", ev->number);
+	p = put_scope(pf, p, ev);
 	/* half of the room is for the arguments */
 	if (ev->stack && pf->how.stack_args)
 		p = perfetto_arg_stack(&pf->w, p, pf->body + sizeof(pf->body) / 2, ev->stack,
@@ -229,6 +238,7 @@ static int add_work(struct perfetto *pf, const struct event *ev)
 	p = put_head(pf, pf->body, "device", name);
 	if (ev->number)
 		p = proto_u64(p, EVENT_CORRELATION, ev->number);
+	p = put_scope(pf, p, ev);
 	p = put_fields(pf, p, ev);
 	err = add(pf, work_track(pf, ev), &s, p);
 	return err ? err : 1;
