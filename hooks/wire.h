@@ -39,7 +39,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "../bpf/cudatrace.h"
+#include "../bpf/control.h"
 
 #define HOOKS_ENV "CUDATRACE_HOOKS"
 #define HOOKS_MAGIC 0x6b686463u /* "cdhk" */

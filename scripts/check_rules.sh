@@ -23,6 +23,7 @@ mapfile -t not_proc < <(find user -name '*.[ch]' -not -path 'user/source/*' -not
 mapfile -t not_debug < <(find user -name '*.[ch]' -not -path 'user/resolve/*' -not -path 'user/proc/*')
 mapfile -t not_json < <(find user -name '*.[ch]' -not -path 'user/compare/*' -not -path 'user/format/otlp/*' -not -path 'user/nccl/*')
 mapfile -t not_serve < <(find user -name '*.[ch]' -not -path 'user/serve/*')
+mapfile -t outputs < <(find user/format user/mem user/advise user/top user/serve user/compare user/util -name '*.[ch]')
 # Commands and what they print with, and outputs.
 mapfile -t quiet < <(find user -name '*.[ch]' -not -path 'user/format/*' -not -path 'user/util/*' -not -name '*_sink.c' -not -path 'user/serve/*' -not -path 'user/cli/*')
 mapfile -t not_main < <(find user -name '*.[ch]' -not -name main.c -not -name launch_child.c -not -name counters_child.c -not -name out_command.c)
@@ -33,6 +34,7 @@ rule "OpenSSL and libyaml stay in serve" '#include <(openssl/|yaml\.h|crypt\.h)'
 rule "libbpf stays in source" '#include <bpf/' "${not_source[@]}"
 rule "ELF and /proc stay in source, proc and resolve" '#include <(libelf|gelf|elf)\.h>|"/proc' "${not_proc[@]}"
 rule "libdw stays in resolve and proc" '#include <(elfutils/|dwarf)' "${not_debug[@]}"
+rule "outputs know records, and nothing of the kernel side" '#include .*/control\.h"' "${outputs[@]}"
 rule "vmlinux.h stays in BPF programs" '#include .*vmlinux\.h' "${all[@]}"
 rule "only commands and sinks write to stdout" '\b(printf|puts|putchar)\(|fprintf\(stdout' "${quiet[@]}"
 rule "only main exits" '\b_?exit\(' "${not_main[@]}"

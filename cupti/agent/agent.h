@@ -29,7 +29,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "../../bpf/cudatrace.h"
+#include "../../bpf/control.h"
 
 #define AGENT_ENV "CUDATRACE_AGENT"
 #define AGENT_INJECTION_ENV "CUDA_INJECTION64_PATH"

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../user/event/select.h"
 #include "../../user/format/sink.h"
 #include "../unit/make_call.h"
 #include "../unit/make_device.h"

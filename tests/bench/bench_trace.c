@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../user/event/select.h"
 #include "../../user/format/sink.h"
 #include "../../user/trace/reader.h"
 #include "../unit/make_call.h"

@@ -17,6 +17,7 @@
 #include "../../user/proc/python.h"
 #include "../../user/resolve/stacks/python_stack.h"
 #include "unit.h"
+#include "../../bpf/control.h"
 
 #define SCRIPT "tests/unit/python_stacks.py"
 #define MAX_FRAMES 1100

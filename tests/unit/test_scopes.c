@@ -5,6 +5,7 @@
 #include "../../user/event/scopes/scopes.h"
 #include "../../user/trace/defs.h"
 #include "unit.h"
+#include "../../bpf/control.h"
 
 static char log_text[8192];
 

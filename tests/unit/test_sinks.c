@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../user/event/select.h"
 #include "../../user/stages/nest.h"
 #include "../../user/format/sink.h"
 #include "make_call.h"

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../user/event/event.h"
+#include "../../user/event/select.h"
 #include "../../user/source/discover/gone.h"
 #include "../../user/source/discover/unprobed.h"
 #include "unit.h"

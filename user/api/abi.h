@@ -8,6 +8,7 @@
 #define CT_ABI_H
 
 #include "api.h"
+#include "../../bpf/control.h"
 
 #define ABI_NONE 0xff
 

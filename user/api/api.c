@@ -8,6 +8,7 @@
  */
 #include "api.h"
 #include "xlat.h"
+#include "../../bpf/control.h"
 
 #include <string.h>
 

@@ -18,6 +18,8 @@
 #include "domain.h"
 #include "field.h"
 
+struct ct_spec; /* bpf/control.h */
+
 /* Classes, in the order in which `list` and --help name them. */
 enum api_class {
 	API_MEMORY,

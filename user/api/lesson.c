@@ -8,6 +8,7 @@
  * the row's plan is made.
  */
 #include "abi.h"
+#include "../../bpf/control.h"
 
 #include <string.h>
 

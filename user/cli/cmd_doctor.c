@@ -18,6 +18,7 @@
 #include "../source/pids.h"
 #include "../source/probe/priv.h"
 #include "../util/msg.h"
+#include "../../bpf/control.h"
 
 struct doctor {
 	const struct opts *o;

@@ -253,37 +253,6 @@ const struct stack *stack_table_find(struct stack_table *, const struct ct_call 
 /* The stack with an id; NULL: not known. */
 const struct stack *stack_table_get(struct stack_table *, uint32_t id);
 
-/* ---- the filter (event/filter.c): what the user asked to see ---- */
-struct filter {
-	const uint64_t *shown; /* bitmap over the rows of api_funcs; NULL: all */
-	/* with a minimum size, calls of functions that have no size are not shown */
-	struct ct_filter calls;
-	const char *comm_glob; /* NULL: off; fnmatch(3) on the process's name */
-	uint32_t tid;	       /* 0: off (initial namespace) */
-	const pid_t *pids;     /* as users see them; npids 0: all */
-	int npids;
-	/* show only device work on this device, and hide calls that are known to work on another
-	 * one */
-	bool one_device;
-	uint32_t device;
-	bool nested; /* show calls inside calls */
-	/* scopes that are shown: bits 1 << enum ct_scope_kind */
-	uint32_t scopes;
-	/* show stored calls of functions that this version does not know */
-	bool foreign;
-	bool by_process; /* also show samples of one process's share of a device */
-	/* calls come as CT_TALLY; calls that were sent one by one as well are then not shown */
-	bool counted;
-	/* for a recording: also keep hidden calls that say on which device later calls work */
-	bool stores;
-	/* also hand on names, frames and stacks, for a sink that stores all records */
-	bool definitions;
-};
-bool filter_match(const struct filter *, const struct event *);
-/* Checks only the device, which becomes known later than the rest: by then the call already has
- * its number, whether it is shown or not. */
-bool filter_match_device(const struct filter *, const struct event *);
-
 /* Processes that ran while CUDA's code had no probes yet: from CT_UNPROBED records. */
 struct unprobed_sum {
 	uint64_t processes; /* number of all such processes */

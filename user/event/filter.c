@@ -7,8 +7,8 @@
 #include <fnmatch.h>
 
 #include "device.h"
-#include "event.h"
 #include "muted.h"
+#include "select.h"
 
 static bool call_matches(const struct filter *f, const struct ct_call *c)
 {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "event.h"
+#include "../../bpf/control.h"
 
 struct layout {
 	bool known, bad;

@@ -15,6 +15,7 @@
 
 #include "elf_read.h"
 #include "python.h"
+#include "../../bpf/control.h"
 
 #define MAJOR_MINOR(version) ((version) >> 16)
 /* release level in PY_VERSION_HEX: a, b, c, f; the layout does not change from c on */

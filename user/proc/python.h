@@ -11,6 +11,8 @@
 
 #include "target.h"
 
+struct ct_python; /* bpf/control.h */
+
 /* Looks for an interpreter in the process. Returns 0 and fills *out (generation 0); -ENOENT: there
  * is none; -ENOTSUP: there is one that cannot be walked, and *why says the reason, a clause such as
  * "Python 3.9 is older than 3.11" that is valid until the next call; or an error of target_read().

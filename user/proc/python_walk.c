@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "python.h"
+#include "../../bpf/control.h"
 
 #define MAX_INTERPS 64
 #define MAX_THREADS 4096

@@ -4,6 +4,7 @@
 #define CT_SESSION_PLAN_H
 
 #include "../cli/options/opts.h"
+#include "../event/select.h"
 #include "../source/plan.h"
 #include "../stages/window.h"
 

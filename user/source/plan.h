@@ -8,6 +8,7 @@
 #define CT_PLAN_H
 
 #include "../util/types.h"
+#include "../../bpf/control.h"
 
 struct target;
 struct inject_thread;

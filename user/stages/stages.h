@@ -7,6 +7,7 @@
 #define CT_STAGES_H
 
 #include "../event/muted.h"
+#include "../event/select.h"
 #include "../event/join/join.h"
 #include "../event/scopes/lineage.h"
 #include "../event/scopes/scopes.h"

@@ -8,6 +8,7 @@
 #include "book.h"
 #include "../util/table/array.h"
 #include "../util/table/kept.h"
+#include "../../bpf/control.h"
 
 #define HISTS_MAX 65536 /* slightly more than 1 KiB each */
 #define NAMES_MAX 65536

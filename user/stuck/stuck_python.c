@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../proc/python.h"
+#include "../../bpf/control.h"
 
 struct walk {
 	struct target *target;

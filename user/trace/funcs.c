@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "funcs.h"
+#include "../../bpf/control.h"
 
 struct funcs {
 	int n;

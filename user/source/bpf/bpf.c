@@ -19,7 +19,7 @@
 #include "bpf_inside.h"
 #include "../probe/priv.h"
 #include "snapshot.h"
-#include "cudatrace.skel.h" /* behind the wire contract, whose structs it holds */
+#include "cudatrace.skel.h" /* behind control.h, whose structs it holds */
 
 int bpf_load_all(struct bpf_source *b)
 {

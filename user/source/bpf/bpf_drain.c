@@ -19,7 +19,7 @@
 #include "bpf_inside.h"
 #include "bpf_maps.h"
 #include "../cgroup.h"
-#include "cudatrace.skel.h" /* behind the wire contract, whose structs it holds */
+#include "cudatrace.skel.h" /* behind control.h, whose structs it holds */
 
 #define DRAIN_MAX 200000 /* records in one drain(): the loop has other things to do too */
 #define BACKLOG_BYTES (256ULL << 20)

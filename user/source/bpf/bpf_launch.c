@@ -12,7 +12,7 @@
 #include "../../util/msg.h"
 #include "bpf_inside.h"
 #include "bpf_maps.h"
-#include "cudatrace.skel.h" /* behind the wire contract, whose structs it holds */
+#include "cudatrace.skel.h" /* behind control.h, whose structs it holds */
 
 static void on_stop(void *ctx, pid_t pid, pid_t tid, bool exec)
 {

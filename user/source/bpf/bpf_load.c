@@ -14,7 +14,7 @@
 
 #include "../../util/msg.h"
 #include "bpf_inside.h"
-#include "cudatrace.skel.h" /* behind the wire contract, whose structs it holds */
+#include "cudatrace.skel.h" /* behind control.h, whose structs it holds */
 #include "../host.h"
 #include "../probe/priv.h"
 

@@ -16,7 +16,7 @@
 #include "../../util/now.h"
 #include "bpf_inside.h"
 #include "bpf_maps.h"
-#include "cudatrace.skel.h" /* behind the wire contract, whose structs it holds */
+#include "cudatrace.skel.h" /* behind control.h, whose structs it holds */
 
 #define LOOKS_BYTES 4096 /* of questions that are taken at once; each has 16 with its length */
 

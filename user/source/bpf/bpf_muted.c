@@ -17,7 +17,7 @@
 #include "../../util/now.h"
 #include "bpf_inside.h"
 #include "bpf_maps.h"
-#include "cudatrace.skel.h" /* behind the wire contract, whose structs it holds */
+#include "cudatrace.skel.h" /* behind control.h, whose structs it holds */
 
 /* between two looks for counted functions that are called too often */
 #define LOOK_NS 200000000ULL

@@ -17,7 +17,7 @@
 #include "bpf_maps.h"
 #include "../host.h"
 #include "../pids.h"
-#include "cudatrace.skel.h" /* behind the wire contract, whose structs it holds */
+#include "cudatrace.skel.h" /* behind control.h, whose structs it holds */
 
 #define PID_LINKS_MAX 8
 #define DESCRIPTORS_MAX 65536 /* whatever the limit of open files is */

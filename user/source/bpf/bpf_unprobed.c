@@ -17,7 +17,7 @@
 #include "bpf_inside.h"
 #include "bpf_maps.h"
 #include "../host.h"
-#include "cudatrace.skel.h" /* behind the wire contract, whose structs it holds */
+#include "cudatrace.skel.h" /* behind control.h, whose structs it holds */
 
 #define QUEUE_MAX 4096 /* records that wait for a drain; more processes are counted in the last */
 #define TOLD 8192      /* processes that were told of: a cache, not a set */

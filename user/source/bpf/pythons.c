@@ -8,6 +8,7 @@
 #include "../../proc/python.h"
 #include "../../util/msg.h"
 #include "pythons.h"
+#include "../../../bpf/control.h"
 
 #define MAX_REASONS 8
 

@@ -35,6 +35,7 @@
 #include "../../util/msg.h"
 #include "../../util/now.h"
 #include "../../util/table/array.h"
+#include "../../../bpf/control.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
