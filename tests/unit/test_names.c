@@ -301,7 +301,8 @@ static void test_marks(void)
 			s.more & CT_S_WHOLE_NAME ? "=" : "", s.more & CT_S_FORGETS ? "-" : "",
 			s.more & CT_S_ENTRY_ONLY ? "|" : "");
 	}
-	CHECK_TEXT("cudaDeviceReset- cudaThreadExit- cudaGetFuncBySymbol cudaGetKernel "
+	CHECK_TEXT("cudaDeviceReset- cudaThreadExit- cudaExecutionCtxDestroy- "
+		   "cudaGetFuncBySymbol cudaGetKernel "
 		   "cudaLibraryGetKernel= cudaLibraryUnload- "
 		   "cudaFuncGetName= __cudaGetKernel __cudaRegisterFunction=| "
 		   "__cudaUnregisterFatBinary- cuCtxDestroy- "
@@ -312,7 +313,7 @@ static void test_marks(void)
 		   "cuLibraryGetModule cuLibraryUnload- cuModuleGetFunction= cuModuleUnload- "
 		   "cuFuncGetName= cuKernelGetName= ",
 		   text);
-	CHECK(n == 26);
+	CHECK(n == 27);
 }
 
 /* ---- the table ---- */
