@@ -254,6 +254,12 @@ export --to csv --all-tables R            | --all-tables    | nsys-sqlite
 --no-return -c -- true                    | --no-return     | leave out
 --no-return --nested -- true              | --no-return     | leave out
 --no-return --start-on cudaMalloc -- true | --no-return     | leave out
+--no-return --start-on nvtx:step -- true  | --no-return     | leave out
+--start-on nvtx: -- true                  | --start-on      | give nvtx:NAME
+--stop-on nvtxRangePushA -- true          | --stop-on       | nvtx:NAME waits
+folded --start-on nvtx:step -- true       | --start-on      | cudatrace record
+advise --stop-on nvtx:step -- true        | --stop-on       | cudatrace record
+--source hooks --stop-on nvtx:step -- true | --stop-on      | leave out --source
 --no-return --otlp env -- true            | --no-return     | leave out
 --no-return --probe-kind session -- true  | --probe-kind    | use multi
 stat --no-return --hist -- true           | --hist          | leave out

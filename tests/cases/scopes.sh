@@ -220,6 +220,39 @@ case_scopes_attributed_in_each_file() {
 	[ "$n" -gt 2 ] || fail "$n files"
 }
 
+# What is inside the ranges of a name, and nothing else: live, with -e, in a recording; of a range around them nothing is shown.
+case_scopes_window() {
+	ct_json --start-on nvtx:backward --stop-on nvtx:backward -- "$RANGES" nested 3
+	ok_rc
+	no_loss
+	expect "calls" "$(of_what call | sort | uniq -c | tr -s ' ')" ' 6 cudaMemcpy backward'
+	expect "ranges" "$(scoped | sort | uniq -c | tr -s ' ')" ' 3 mark half in backward
+ 3 range backward in -'
+	ct_json -e cudaMemcpy --start-on nvtx:forward -- "$RANGES" nested 3
+	expect "from then on" "$(grep -c '"type":"call"' "$T/out")" 9
+	expect "ranges that -e leaves out" "$(scoped | wc -l)" 0
+	ct_json --stop-on 'nvtx:for*' -- "$RANGES" nested 3
+	expect "until then" "$(of_what call)" 'cudaMalloc -
+cudaMemcpy forward'
+	grep -q '"reason":"stopped"' "$T/out" || fail "$(tail -n 1 "$T/out")"
+	ct record --start-on nvtx:step --stop-on nvtx:forward -o "$T/r.ctrace" -- "$RANGES" nested 3
+	ok_rc
+	ct replay --format json -o "$T/out" "$T/r.ctrace"
+	expect "of a recording" "$(of_what call)" 'cudaMemcpy forward
+cudaMemcpy forward
+cudaMemcpy forward'
+	ct_json --start-on nvtx:nothing -- "$RANGES" nested 1
+	expect "nothing" "$(of_what call)" ''
+	says 'what --start-on waits for did not happen'
+}
+
+# Device work belongs to the time of the call that asked for it.
+case_scopes_window_gpu() {
+	ct_json --gpu --start-on nvtx:backward --stop-on nvtx:backward -- "$RANGES" nested 3
+	ok_rc
+	expect "copies" "$(of_what memcpy | sort | uniq -c | tr -s ' ')" ' 6 cudaMemcpy backward'
+}
+
 # Domains, registered texts, categories, payloads, ranges of any thread, wide texts.
 case_scopes_rich() {
 	STANDIN_NVTX_TOOL=1 ct_json --layers nvtx -- "$RANGES" rich

@@ -169,10 +169,152 @@ static void test_many(void)
 	window_close(w);
 }
 
+static struct {
+	struct ct_scope s;
+	char text[512];
+} room;
+
+static const struct ct_hdr *scope(uint16_t kind, uint32_t id, const char *layer, const char *name,
+				  uint64_t from, uint64_t to, uint8_t flags)
+{
+	struct ct_scope *s = &room.s;
+
+	memset(&room, 0, sizeof(room));
+	s->h = (struct ct_hdr){ .size = sizeof(room), .kind = kind, .pid = 1, .tid = id };
+	s->h.start_ns = from;
+	s->h.end_ns = to;
+	s->id = id;
+	s->kind = CT_SCOPE_RANGE;
+	s->flags = flags;
+	s->text_len = (uint16_t)strlen(name);
+	s->domain_len = 4;
+	s->layer_len = (uint16_t)strlen(layer);
+	snprintf((char *)s->text, sizeof(room.text), "%smine%s", name, layer);
+	return &s->h;
+}
+
+/* As the stages do: whether the scope's row is shown. */
+static bool scope_shows(struct window *w, const struct ct_hdr *h)
+{
+	window_scope(w, (const struct ct_scope *)h);
+	return window_has(w, h);
+}
+
+static void begin(struct window *w, uint32_t id, const char *name, uint64_t at)
+{
+	/* the begin is a definition */
+	CHECK(scope_shows(w, scope(CT_SCOPE_BEGIN, id, "nvtx", name, at, at, 0)));
+}
+
+static bool end(struct window *w, uint32_t id, const char *name, uint64_t from, uint64_t to)
+{
+	return scope_shows(w, scope(CT_SCOPE_END, id, "nvtx", name, from, to, 0));
+}
+
+static void test_range(void)
+{
+	struct window *w = of("nvtx:step", "nvtx:step", 0);
+	uint64_t rows[PLAN_WORDS] = { 0 };
+
+	window_rows(w, rows);
+	for (int i = 0; i < PLAN_WORDS; i++)
+		CHECK(!rows[i]);
+	CHECK(window_layer("nvtx:step") && !window_layer("nvtx") && !window_layer(NULL) &&
+	      !window_layer("cudaMalloc:3") && window_layer("nccl:x") != window_layer("nvtx:x"));
+	window_begin(w, 0);
+	begin(w, 1, "epoch", 5);
+	CHECK(!shows(w, call("cudaMalloc", 1, 10, 20, 0)) && !window_begun(w));
+	/* the same name in another layer */
+	window_scope(w,
+		     (const struct ct_scope *)scope(CT_SCOPE_BEGIN, 2, "nccl", "step", 30, 30, 0));
+	CHECK(!window_begun(w));
+	/* the first call inside it begins when it does, and completes later */
+	begin(w, 3, "step", 100);
+	CHECK(window_begun(w) && shows(w, call("cudaMalloc", 1, 100, 120, 0)));
+	CHECK(!shows(w, call("cudaMalloc", 2, 99, 130, 0)));
+	/* one of this name inside it, or of another process, does not end it */
+	begin(w, 4, "step", 140);
+	CHECK(end(w, 4, "step", 140, 150));
+	scope(CT_SCOPE_END, 3, "nvtx", "step", 50, 155, 0);
+	room.s.h.pid = 2;
+	CHECK(!scope_shows(w, &room.s.h));
+	CHECK(shows(w, call("cudaMalloc", 1, 160, 170, 0)));
+	CHECK(end(w, 3, "step", 100, 200));
+	CHECK(!shows(w, call("cudaMalloc", 1, 201, 210, 0)));
+	/* a call of another thread that began within */
+	CHECK(shows(w, call("cudaMalloc", 2, 190, 220, 0)));
+	/* the one that was open before is not of it */
+	CHECK(!end(w, 1, "epoch", 5, 230) && !window_over(w));
+	begin(w, 5, "step", 300);
+	CHECK(shows(w, call("cudaMalloc", 1, 310, 320, 0)));
+	CHECK(end(w, 5, "step", 300, 330));
+	CHECK(!shows(w, call("cudaMalloc", 1, 340, 350, 0)));
+	window_close(w);
+}
+
+/* A range ends what something else began, and what began with the trace. */
+static void test_range_ends(void)
+{
+	struct window *w = of("cudaProfilerStart", "nvtx:back*", 0);
+
+	window_begin(w, 0);
+	begin(w, 1, "backward", 5);
+	CHECK(shows(w, call("cudaProfilerStart", 1, 10, 20, 0)));
+	CHECK(!end(w, 1, "backward", 5, 30));
+	CHECK(!shows(w, call("cudaMalloc", 1, 40, 50, 0)) && !window_over(w));
+	window_close(w);
+	w = of(NULL, "nvtx:a", 0);
+	window_begin(w, 0);
+	begin(w, 1, "a", 5);
+	/* the start of a range whose end is not told from others */
+	window_scope(w, (const struct ct_scope *)scope(CT_SCOPE_END, 2, "nvtx", "a", 6, 6,
+						       CT_SCOPE_UNPAIRED));
+	CHECK(!window_over(w));
+	CHECK(end(w, 1, "a", 5, 10) && window_over(w));
+	window_close(w);
+}
+
+static void test_range_names(void)
+{
+	static char longer[200], begun[128];
+	static const struct {
+		const char *wanted, *name;
+		uint8_t flags;
+		bool is;
+	} all[] = {
+		{ "nvtx:a:3", "a:3", 0, true },
+		{ "nvtx:a:3", "a", 0, false },
+		{ "nvtx:aten::*", "aten::add", 0, true },
+		{ "nvtx:[1] *", "[1] *", 0, true },
+		{ "nvtx:step", "steps", 0, false },
+		{ "nvtx:step", "mine", 0, false },
+		{ "nvtx:*", "", CT_SCOPE_UNNAMED, false },
+		{ longer, begun, CT_SCOPE_CUT, true },
+		{ longer, begun, 0, false },
+		{ "nvtx:step", "", CT_SCOPE_CUT, false },
+	};
+
+	memset(longer, 'x', sizeof(longer) - 1);
+	memcpy(longer, "nvtx:", 5);
+	memset(begun, 'x', sizeof(begun) - 1);
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		struct window *w = of(all[i].wanted, NULL, 0);
+
+		CASE_ROW("%s, %s", all[i].wanted, all[i].name);
+		window_begin(w, 0);
+		window_scope(w, (const struct ct_scope *)scope(CT_SCOPE_BEGIN, 1, "nvtx",
+							       all[i].name, 5, 5, all[i].flags));
+		CHECK_EQ(window_begun(w), all[i].is);
+		window_close(w);
+	}
+}
+
 static void test_wrong(void)
 {
-	static const char *const wrong[] = { "cudaNoSuch",  "cudaMalloc:0", "cudaMalloc:x",
-					     "cudaMalloc:", ":3",	    "" };
+	static const char *const wrong[] = {
+		"cudaNoSuch", "cudaMalloc:0", "cudaMalloc:x",	"cudaMalloc:", ":3",
+		"",	      "nvtx:",	      "nvtxRangePushA", "nvtx",	       "vtx:a"
+	};
 	struct window *w;
 
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
@@ -217,6 +359,9 @@ int main(void)
 	RUN(test_nth);
 	RUN(test_time_and_signals);
 	RUN(test_many);
+	RUN(test_range);
+	RUN(test_range_ends);
+	RUN(test_range_names);
 	RUN(test_wrong);
 	RUN(test_container);
 	return unit_end();

@@ -210,7 +210,11 @@ static bool ask_communicator(void *ctx, uint32_t pid, uint64_t handle, struct co
 /* Takes what the scopes stage makes. */
 static int scoped(void *ctx, const struct ct_hdr *rec)
 {
-	return join_record(((struct stages *)ctx)->join, rec);
+	struct stages *st = ctx;
+
+	if (st->window)
+		window_scope(st->window, (const struct ct_scope *)rec);
+	return join_record(st->join, rec);
 }
 
 int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest,

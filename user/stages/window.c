@@ -7,8 +7,12 @@
  * been skipped by then. The two calls that begin and end the window are within it. Device work
  * belongs to the time of the call that asked for it, and its record may come long after the window
  * has closed; so the times of past windows are remembered.
+ *
+ * The record of a scope's begin comes when it begins. So a scope begins the window at its begin,
+ * and ends it at its end.
  */
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +31,7 @@ struct trigger {
 	bool given, signal;
 	uint64_t nth; /* only the Nth call; 0: each call */
 	uint64_t seen;
+	const char *layer, *name; /* of a scope; the name may be a glob; NULL: none */
 	uint64_t rows[PLAN_WORDS];
 };
 
@@ -41,11 +46,54 @@ struct window {
 	uint64_t from_ns;   /* when the open window began */
 	/* start times and threads of the calls that began and ended the latest window */
 	uint64_t begin_ns, begin_tid, end_ns, end_tid;
+	/* the scope that began the latest window; 0: something else did */
+	uint32_t begin_scope, begin_pid;
 };
+
+/* Returns the layer's place among api_layer_names if the text is LAYER:NAME, or -1. */
+static int layer_of(const char *text)
+{
+	size_t n = strcspn(text, ":");
+
+	for (int i = 0; text[n] && api_layer_names[i]; i++)
+		if (strlen(api_layer_names[i]) == n && !strncmp(text, api_layer_names[i], n))
+			return i;
+	return -1;
+}
+
+uint32_t window_layer(const char *text)
+{
+	int i = text ? layer_of(text) : -1;
+
+	return i < 0 ? 0 : 1u << i;
+}
+
+static int parse_scope(struct trigger *t, const char *name, const char *text)
+{
+	t->layer = api_layer_names[layer_of(text)];
+	t->name = text + strlen(t->layer) + 1;
+	if (*t->name)
+		return 0;
+	msg_error("%s: '%s' has no name behind the colon; give %s:NAME", name, text, t->layer);
+	return -EINVAL;
+}
+
+static int no_function(const char *name, const char *glob, const char *layer)
+{
+	if (layer)
+		msg_error("%s: '%s' is no call of CUDA; %s:NAME waits for what the program names "
+			  "by it",
+			  name, glob, layer);
+	else
+		msg_error("%s: no function matches '%s'; 'cudatrace list' prints all, and the word "
+			  "signal waits for %s",
+			  name, glob, !strcmp(name, "--start-on") ? "SIGUSR1" : "SIGUSR2");
+	return -EINVAL;
+}
 
 static int parse(struct trigger *t, const char *name, const char *text)
 {
-	const char *colon = strrchr(text, ':');
+	const char *colon = strrchr(text, ':'), *layer = NULL;
 	char glob[128];
 	int n = 0;
 
@@ -54,6 +102,8 @@ static int parse(struct trigger *t, const char *name, const char *text)
 		t->signal = true;
 		return 0;
 	}
+	if (window_layer(text))
+		return parse_scope(t, name, text);
 	if (colon && parse_u64(colon + 1, 1, UINT64_MAX, &t->nth)) {
 		msg_error(
 			"%s: '%s' is not the number of a call; give GLOB:N, as cudaGraphLaunch:100",
@@ -64,15 +114,14 @@ static int parse(struct trigger *t, const char *name, const char *text)
 	for (int i = 0; i < api_nfuncs; i++) {
 		if (!select_glob(glob, &api_funcs[i]))
 			continue;
+		if (api_funcs[i].layer) {
+			layer = api_domain_name(api_funcs[i].domain);
+			continue;
+		}
 		plan_add(t->rows, i);
 		n++;
 	}
-	if (n)
-		return 0;
-	msg_error("%s: no function matches '%s'; 'cudatrace list' prints all, and the word signal "
-		  "waits for %s",
-		  name, glob, !strcmp(name, "--start-on") ? "SIGUSR1" : "SIGUSR2");
-	return -EINVAL;
+	return n ? 0 : no_function(name, glob, layer);
 }
 
 int window_check(const char *name, const char *text)
@@ -128,6 +177,7 @@ static void open_at(struct window *w, uint64_t ns)
 		return;
 	w->open = true;
 	w->from_ns = ns;
+	w->begin_scope = 0;
 }
 
 static void close_at(struct window *w, uint64_t ns)
@@ -174,6 +224,41 @@ void window_call(struct window *w, const struct ct_call *c)
 		w->begin_tid = c->h.tid;
 		open_at(w, c->h.end_ns);
 	}
+}
+
+/* The name is what the program says, of any bytes. */
+static bool is_named(const struct trigger *t, const struct ct_scope *s)
+{
+	const char *layer = s->text + s->text_len + s->domain_len + s->category_len;
+	char name[256];
+
+	if (!t->layer || s->flags & CT_SCOPE_UNNAMED || s->layer_len != strlen(t->layer) ||
+	    memcmp(layer, t->layer, s->layer_len))
+		return false;
+	snprintf(name, sizeof(name), "%.*s", (int)s->text_len, s->text);
+	if (!strcmp(name, t->name) || !fnmatch(t->name, name, 0))
+		return true;
+	/* of a long name only the beginning was read */
+	return s->flags & CT_SCOPE_CUT && *name && !strncmp(name, t->name, strlen(name));
+}
+
+void window_scope(struct window *w, const struct ct_scope *s)
+{
+	bool start = is_named(&w->start, s), stop = is_named(&w->stop, s);
+
+	if (s->h.kind == CT_SCOPE_BEGIN && start && !w->open && !w->over) {
+		open_at(w, s->h.start_ns);
+		w->begin_scope = s->id;
+		w->begin_pid = s->h.pid;
+	}
+	/* the mark that stands for the start of such a range says nothing of its end */
+	if (s->h.kind != CT_SCOPE_END || !stop || s->flags & CT_SCOPE_UNPAIRED)
+		return;
+	/* if the same name begins and ends it, then it is one scope, from its begin to its end: not
+	 * one of this name inside it, or of another thread */
+	if (start && w->begin_scope && (s->id != w->begin_scope || s->h.pid != w->begin_pid))
+		return;
+	close_at(w, s->h.end_ns);
 }
 
 void window_signal(struct window *w, bool start, uint64_t now_ns)

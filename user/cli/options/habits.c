@@ -33,7 +33,7 @@ static const struct habit options[] = {
 	/* nsys */
 	{ "--trace", "--trace: calls of CUDA are traced anyway; -e selects some, and --gpu=kernel,memcpy,memset,nvtx adds ranges of NVTX" },
 	{ "--stats", "--stats: -C prints sums after the rows, 'cudatrace stat' prints sums alone" },
-	{ "--capture-range", "--capture-range: give --start-on cudaProfilerStart --stop-on cudaProfilerStop" },
+	{ "--capture-range", "--capture-range: give --start-on cudaProfilerStart --stop-on cudaProfilerStop, or nvtx:NAME with both" },
 	{ "--capture-range-end", "--capture-range-end: give --stop-on cudaProfilerStop" },
 	{ "--sample", "--sample: CPU samples are not taken: leave it out" },
 	{ "--backtrace", "--backtrace: stacks are taken with -k" },

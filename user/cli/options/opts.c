@@ -533,10 +533,11 @@ static const struct option_row after[] = {
 	{ 0, "delay", "TIME", DURATION(delay_ns, 1, OPTION_MAX, SECOND, "time to wait", "give seconds, or 500ms, 2m"), LIVE & CHOOSES & ~OPTS_STAT, NULL, "show nothing until this much time has passed" },
 	{ 0, "start-on", "WHAT", CHECKED(start_on, window_check, .offer = OPTION_OFFER_WINDOW), LIVE & CHOOSES & ~OPTS_STAT, NULL,
 	  "show nothing until WHAT: cudaProfilerStart (any function or GLOB), GLOB:N (its Nth call),\n"
-	  "or signal (SIGUSR1)",
+	  "nvtx:NAME (a range or a mark begins), or signal (SIGUSR1)",
 	  RULES(EXCLUDES("delay", "--delay and --start-on both say when it begins: give one of the two")) },
 	{ 0, "stop-on", "WHAT", CHECKED(stop_on, window_check, .offer = OPTION_OFFER_WINDOW), LIVE & CHOOSES & ~OPTS_STAT, NULL,
-	  "stop at WHAT: likewise, signal is SIGUSR2; continues at the next --start-on, if one can come" },
+	  "stop at WHAT: likewise, nvtx:NAME when the range ends, signal is SIGUSR2; continues at the\n"
+	  "next --start-on, if one can come" },
 	{ 'd', "duration", "TIME", DURATION(duration_ns, 1, OPTION_MAX, SECOND, "time to trace for", "give seconds, or 500ms, 2m"), LIVE | OPTS_COUNTERS | OPTS_TOP, NULL, "stop after this many seconds (also 1.5, 500ms, 2m)" },
 	{ 'n', "count", "N", COUNT(count, 1, OPTION_MAX, "rows", NULL), ONE_BY_ONE | OPTS_COUNTERS, NULL, "stop after N rows" },
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "opts_rows.h"
+#include "../../stages/window.h"
 #include "../../stat/book.h"
 #include "../../top/model.h"
 #include "../../util/msg.h"
@@ -118,7 +119,19 @@ static int of_layers(const struct line *l)
 {
 	const struct opts *o = l->o;
 	uint32_t missing = o->select.layers & ~o->layers;
+	uint32_t awaited = window_layer(o->start_on) | window_layer(o->stop_on);
 
+	if (awaited && !(o->command & (OPTS_TRACE | OPTS_RECORD))) {
+		msg_error("--start-on and --stop-on wait for ranges (%s:NAME) in cudatrace and "
+			  "cudatrace record alone: record, and give this command the recording",
+			  api_layer_names[__builtin_ctz(awaited)]);
+		return -EINVAL;
+	}
+	if (awaited && o->source != OPTS_SOURCE_PROBES) {
+		msg_error("--start-on and --stop-on wait for %s:NAME by probes: leave out --source",
+			  api_layer_names[__builtin_ctz(awaited)]);
+		return -EINVAL;
+	}
 	if (o->replay || o->export || o->command == OPTS_LIST || !missing)
 		return 0;
 	msg_error("-e or --domain names what is no call of CUDA and is recorded with --layers %s "

@@ -11,6 +11,7 @@
 #include "habits.h"
 #include "opts_rows.h"
 #include "../../../cupti/agent/agent.h"
+#include "../../stages/window.h"
 #include "../../stat/book.h"
 #include "../../util/msg.h"
 #include "../../util/parse.h"
@@ -314,6 +315,8 @@ static void conclude(struct opts *o, const unsigned char *given)
 		o->layers |= 1u << (API_NVTX - API_FIRST_LAYER);
 	if (o->command == OPTS_STAT && o->by == BOOK_BY_COLLECTIVE)
 		o->layers |= 1u << (API_NCCL - API_FIRST_LAYER);
+	/* and so does what begins or ends the window */
+	o->layers |= window_layer(o->start_on) | window_layer(o->stop_on);
 	if (o->gpu_kinds & AGENT_NVTX && api_layers_inlined(o->layers)) {
 		msg_note(
 			"--layers nvtx records the ranges: --gpu=nvtx is left out, so that none is "
