@@ -59,6 +59,14 @@ case_collectives_chosen() {
 	expect "large ones" "$(nccl_rows | grep -c .)" 1
 }
 
+# A call of NCCL begins and ends the window, as a range does.
+case_collectives_window() {
+	ct_rows --start-on nccl:ncclAllGather --stop-on 'nccl:ncclReduce*' -- "$COLLECTIVES" all
+	ok_rc
+	nccl_rows > "$T/got"
+	grep -A 1 '^ncclAllGather' <<< "$NCCL_ALL" | diff - "$T/got" > "$T/diff" || fail "rows differ: $(head -n 6 "$T/diff")"
+}
+
 case_collectives_recorded() {
 	ct record -o "$T/r.ctr" --layers nccl -- "$COLLECTIVES" all
 	ok_rc

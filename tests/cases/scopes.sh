@@ -237,6 +237,7 @@ cudaMemcpy forward'
 	grep -q '"reason":"stopped"' "$T/out" || fail "$(tail -n 1 "$T/out")"
 	ct record --start-on nvtx:step --stop-on nvtx:forward -o "$T/r.ctrace" -- "$RANGES" nested 3
 	ok_rc
+	says '3 calls, 6 scopes, 0 lost'
 	ct replay --format json -o "$T/out" "$T/r.ctrace"
 	expect "of a recording" "$(of_what call)" 'cudaMemcpy forward
 cudaMemcpy forward
@@ -244,6 +245,31 @@ cudaMemcpy forward'
 	ct_json --start-on nvtx:nothing -- "$RANGES" nested 1
 	expect "nothing" "$(of_what call)" ''
 	says 'what --start-on waits for did not happen'
+}
+
+# The flight recorder stores what is inside the ranges too, and a program that runs already is waited for likewise.
+case_scopes_window_ways() {
+	local pid fd
+	ct record --last 60s --dump-on end --start-on nvtx:forward --stop-on nvtx:forward -o "$T/r.ctrace" -- "$RANGES" nested 2
+	ok_rc
+	says '2 calls, 2 scopes, 0 lost'
+	ct replay --format json -o "$T/out" "$T/r.ctrace"
+	expect "of the flight recorder" "$(of_what call)" 'cudaMemcpy forward
+cudaMemcpy forward'
+	mkfifo "$T/in"
+	"$RANGES" wait < "$T/in" > "$T/prog.out" 2> /dev/null &
+	pid=$!
+	exec {fd}> "$T/in"
+	wait_for 10 grep -q ready "$T/prog.out"
+	attach --stop-on nvtx:backward -p "$pid"
+	printf 'x' >&"$fd"
+	finish
+	expect "of one that runs" "$(of_what call | cut -d' ' -f1)" 'cudaMemcpy
+cudaMemcpy
+cudaMemcpy'
+	grep -q '"reason":"stopped"' "$T/out" || fail "$(tail -n 1 "$T/out")"
+	printf 'q' >&"$fd"
+	wait "$pid"
 }
 
 # Device work belongs to the time of the call that asked for it.

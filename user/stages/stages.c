@@ -131,10 +131,10 @@ static int show(void *ctx, struct event *ev)
 			return n;
 		rows |= n;
 	}
-	if (rec->flags & CT_F_HIDDEN && rec->kind == CT_CALL)
+	if (rec->flags & CT_F_HIDDEN)
 		return 0;
 	st->shown += (uint64_t)rows;
-	if (rec->kind == CT_SCOPE_END && !rows && !(rec->flags & CT_F_HIDDEN))
+	if (rec->kind == CT_SCOPE_END && !rows)
 		st->scopes_left_out++;
 	if (rec->kind == CT_SCOPE_END)
 		st->nscopes += (uint64_t)rows;
