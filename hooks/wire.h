@@ -337,7 +337,7 @@ static inline int hooks_msg_check(const void *msg, size_t n)
 
 CT_ASSERT_SIZE(struct hooks_head, 8);
 CT_ASSERT_SIZE(struct hooks_hello, 56);
-CT_ASSERT_SIZE(struct hooks_start, 104);
+CT_ASSERT_SIZE(struct hooks_start, 40 + sizeof(struct ct_config));
 CT_ASSERT_SIZE(struct hooks_list, 16);
 CT_ASSERT_SIZE(struct hooks_spec, 96);
 CT_ASSERT_SIZE(struct hooks_func, 40);

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# recipes.sh - follows five recipes of docs/HOWTO.md in a copy of the tree: a function, a library (a domain), a kind of
-# record, an output format, a subcommand. git counts the files that each touches, apart from tests; then the copy is built, reusing what is built here, and the
-# additions have to be traced, shown in every format, filtered and stored. The additions are in tests/recipes/. Needs root and
+# recipes.sh - follows seven recipes of docs/HOWTO.md in a copy of the tree: a function, a library (a domain), a kind of
+# record, an output format, a subcommand, a filter of calls, a rule of advise. git counts the files that each touches,
+# apart from tests; then the copy is built, reusing what is built here, and the additions have to be traced, shown in every format, filtered and stored. The additions are in tests/recipes/. Needs root and
 # ./cudatrace. Prints `ok NAME` or `not ok NAME: why` for each test.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -117,6 +117,22 @@ printf '\tX(arg, RECIPE, recipe, 0, "", "what a recipe makes")\n' >> user/cli/op
 cp "$pieces/cmd_recipe.c" user/cli/cmd_recipe.c
 touches subcommand user/cli/options/commands.def user/cli/cmd_recipe.c
 
+# ---- a filter of calls: a member, the option's row, the kernel side ----------------------------------------------
+
+sed -i -e 's/^\t__u64 min_duration_ns, min_size_bytes;/&\n\t__u64 max_size_bytes;/' \
+	-e 's/^\(CT_ASSERT_SIZE(struct ct_filter\), 24/\1, 32/; s/^\(CT_ASSERT_SIZE(struct ct_config\), 64/\1, 72/' bpf/control.h
+sed -i 's/^\t{ 0, "min-size", /\t{ 0, "max-size", "SIZE", SIZE(filter.max_size_bytes, 0, OPTION_MAX, "give bytes"), OPTS_TRACE, NULL, "calls of at most this size" },\n&/' \
+	user/cli/options/opts.c
+sed -i 's/^\tif (config.filter.min_size_bytes && (flags & CT_S_MATCH_SIZE) &&$/\tif (config.filter.max_size_bytes \&\& (flags \& CT_S_MATCH_SIZE) \&\&\n\t    f->data[spec->size_word \& (CT_MAX_WORDS - 1)] > config.filter.max_size_bytes) {\n\t\tf->sp = sp;\n\t\tf->ip = 0;\n\t\tCOUNT(filtered);\n\t\treturn 1;\n\t}\n&/' \
+	bpf/capture.bpf.h
+touches filter bpf/control.h user/cli/options/opts.c bpf/capture.bpf.h
+
+# ---- a rule of advise: a file and a word -------------------------------------------------------------------------
+
+cp "$pieces/rule.c" user/advise/rules/recipe.c
+echo 'RULE(recipe)' >> user/advise/rules.def
+touches rule user/advise/rules/recipe.c user/advise/rules.def
+
 # ---- build -------------------------------------------------------------------------------------------------------
 
 export CCACHE_BASEDIR=$tmp/tree CCACHE_NOHASHDIR=1
@@ -224,4 +240,18 @@ traced --format names
 same format-live "call toyOpen" "$(grep toyOpen "$tmp/rows")"
 same format-exported "call toySend call toySend" "$(grep toySend "$tmp/out.names" | tr '\n' ' ' | sed 's/ $//')"
 same format-of-a-kind "recipe recipe" "$(grep recipe "$tmp/kind.names" | tr '\n' ' ' | sed 's/ $//')"
+
+# ---- the filter decides in the kernel ----------------------------------------------------------------------------
+
+traced --format json --max-size 4096 -e 'cudaRecipe,toy'
+same filter-lets-pass 'cudaRecipe toyOpen toySend toyLastSend' "$(sed -nE 's/.*"api":"([A-Za-z]*)".*/\1/p' "$tmp/rows" | tr '\n' ' ' | sed 's/ $//')"
+traced --format json --max-size 4095 -e 'cudaRecipe,toy'
+same filter-drops 'toyOpen toySend toyLastSend' "$(sed -nE 's/.*"api":"([A-Za-z]*)".*/\1/p' "$tmp/rows" | tr '\n' ' ' | sed 's/ $//')"
+has filter-in-help <("$ct" --help) '--max-size SIZE +calls of at most this size'
+
+# ---- the rule makes its finding ----------------------------------------------------------------------------------
+
+"$ct" advise -o "$tmp/advice" -- "$tmp/program" > "$tmp/log" 2>&1
+has rule-finds "$tmp/advice" 'the recipe allocates 1 time'
+has rule-says-what-to-do "$tmp/advice" 'Mend the recipe'
 exit $failed
