@@ -200,6 +200,8 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 		return 1;
 	spec = &specs[func];
 	flags = spec->flags;
+	if (config.layers && CT_LAYER_HOW(spec->layer) == CT_LAYER_OPERATOR)
+		return operator_layer(ctx, func, cookie);
 	if (config.layers && spec->layer)
 		return enter_layer(ctx, func);
 	if (counts_entries() && count_entry(ctx, func))

@@ -97,11 +97,16 @@ enum ct_layer {
 	CT_LAYER_NOTE = 3,  /* nothing: one record, at the entry */
 	CT_LAYER_AFTER = 4, /* nothing: one record, at the return, with the result */
 	CT_LAYER_CALL = 5,  /* is a scope: two records */
+	/* is a scope; both the entry and the return instructions have a probe: two records, whose
+	 * only word is the number of the function's name */
+	CT_LAYER_OPERATOR = 6,
 };
-#define CT_LAYER_HOW(layer) ((layer)&0x3f)
+#define CT_LAYER_HOW(layer) ((layer)&0x1f)
 /* with CT_LAYER_CALL, at the return: a thread of a program that was started waits until what it made
  * has been read */
 #define CT_LAYER_WAITS 0x40
+/* what the layer pushes, it pops: its ranges are apart from those of other layers */
+#define CT_LAYER_OWN 0x20
 /* the first word says in which of the program's domains a scope is pushed or popped */
 #define CT_LAYER_DOMAIN 0x80
 enum ct_grid {
@@ -118,11 +123,17 @@ enum ct_memory_how {
 	CT_MEMORY_FREES = 3, /* memory_word */
 };
 
-/* The attach cookie of a probe: row | flags << 16 | generation << 32. A link that replaces another
- * one has a higher generation. */
+/* The attach cookie of a probe: row | flags << 16 | symbol << 17 | ends << 31 | generation << 32. A
+ * link that replaces another one has a higher generation. Of a row that stands for many functions,
+ * `symbol` is the number of the function's name, and `ends` says that the probe is on an instruction
+ * that returns. */
 #define CT_COOKIE_GENERATION(g) ((__u64)(g) << 32)
 #define CT_COOKIE(func, per_thread) ((__u64)(func) | ((per_thread) ? 1ULL << 16 : 0))
 #define CT_COOKIE_FUNC(c) ((__u16)(c))
+#define CT_SYMBOLS 16384 /* numbers of names; 0: none */
+#define CT_COOKIE_OF(symbol, ends) ((__u64)(symbol) << 17 | ((ends) ? 1ULL << 31 : 0))
+#define CT_COOKIE_SYMBOL(c) ((__u32)((c) >> 17) & (CT_SYMBOLS - 1))
+#define CT_COOKIE_ENDS(c) (((c) >> 31) & 1)
 #define CT_COOKIE_PER_THREAD(c) (((c) >> 16) & 1)
 
 /* What the BPF programs do. User space sets it in the variable `phase`. */

@@ -174,6 +174,7 @@ enum ct_scope_kind {
 	CT_SCOPE_COLLECTIVE =
 		3, /* a call of a library for collectives, with struct ct_collective */
 	CT_SCOPE_COMMUNICATOR = 4, /* the same: it makes, asks or destroys a communicator */
+	CT_SCOPE_OPERATOR = 5,	   /* a call of a framework's operator, or of a node of its graph */
 	CT_SCOPE_KIND_END
 };
 #define CT_SCOPE_CUT 0x1	/* the name is longer than what was read */

@@ -11,6 +11,7 @@
 #define CT_SCOPES_BPF_H
 
 #define SCOPES_MAX 64
+#define OWN_DOMAIN (~0ULL) /* no program has a domain at this address */
 #define SCOPE_WORDS 8 /* calls under way whose words are kept, for what is read at their return */
 
 struct open_scope {
@@ -186,9 +187,10 @@ static __always_inline void send_scope(struct thread *t, struct frame *f, __u32 
 	     t->sent++ % WAKE_EVERY ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP);
 }
 
-/* Puts a scope or a call on the stack. Returns false if there is no room. */
+/* Puts a scope or a call on the stack. keeps: the words of the call are needed at its return.
+ * Returns false if there is no room. */
 static __always_inline bool open_scope(struct scopes *s, __u64 sp, __u64 now, __u64 domain,
-				       __u32 serial, __u32 func)
+				       __u32 serial, __u32 func, bool keeps)
 {
 	struct open_scope *e;
 	__u32 d = s->depth;
@@ -204,14 +206,79 @@ static __always_inline bool open_scope(struct scopes *s, __u64 sp, __u64 now, __
 	e->serial = serial;
 	e->func = func;
 	e->gone = 0;
-	if (sp) {
+	if (sp)
 		s->calls++;
+	if (keeps) {
 		__builtin_memcpy(s->words[d & (SCOPE_WORDS - 1)], s->f.data, sizeof(s->words[0]));
 		s->words_of[d & (SCOPE_WORDS - 1)] = d + 1;
 	}
 	barrier();
 	s->depth = d + 1;
 	return true;
+}
+
+/* At a return instruction of an operator the stack pointer is what it was at its entry. What was
+ * left by an exception is above it by then, or is swept away at the next entry. */
+static __always_inline void leave_operator(struct thread *t, struct scopes *s, __u32 func, __u64 sp,
+					   __u64 now)
+{
+	struct open_scope *e;
+	struct frame *f = &s->f;
+	__u32 d = find_scope(s, sp) - 1, serial;
+
+	barrier_var(d);
+	if (d >= SCOPES_MAX) {
+		if (s->depth < SCOPES_MAX) /* else its begin found no room, and was counted */
+			COUNT(scopes_unbegun);
+		return;
+	}
+	e = &s->open[d];
+	scope_head(t, f, CT_LAYER_END, func, 1);
+	f->rec.h.start_ns = e->start_ns;
+	f->rec.h.end_ns = now;
+	serial = e->serial;
+	e->gone = 1;
+	trim_scopes(s);
+	f->data[0] = 0;
+	send_scope(t, f, serial, innermost(s));
+}
+
+/* Both the entry and the return instructions have a probe; no return address is replaced. */
+static __always_inline int operator_layer(struct pt_regs *ctx, __u32 func, __u64 cookie)
+{
+	__u64 sp = ENTRY_SP(ctx), now = bpf_ktime_get_ns();
+	struct thread *t = thread_get();
+	struct scopes *s;
+	struct frame *f;
+	__u32 parent;
+
+	if (!t)
+		return 1;
+	s = bpf_task_storage_get(&scopes, bpf_get_current_task_btf(), 0,
+				 BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!s) {
+		COUNT(lost[CT_LOSS_STORAGE]);
+		return 1;
+	}
+	if (CT_COOKIE_ENDS(cookie)) {
+		leave_operator(t, s, func, sp, now);
+		return 1;
+	}
+	if (!t->announced)
+		announce(t);
+	if (s->calls) {
+		sweep_scopes(s, sp + 1); /* one that began at this very place is over too */
+		trim_scopes(s);
+	}
+	f = &s->f;
+	parent = innermost(s);
+	if (!open_scope(s, sp, now, 0, ++s->serial, func, false))
+		return 1;
+	scope_head(t, f, CT_LAYER_BEGIN, func, 1);
+	f->rec.h.start_ns = f->rec.h.end_ns = now;
+	f->data[0] = CT_COOKIE_SYMBOL(cookie);
+	send_scope(t, f, s->serial, parent);
+	return 1;
 }
 
 /* Returns 0 when the return is wanted, 1 when not. */
@@ -245,6 +312,8 @@ static __always_inline int enter_layer(struct pt_regs *ctx, __u32 func)
 	f->rec.h.start_ns = f->rec.h.end_ns = now;
 	if (layer & CT_LAYER_DOMAIN)
 		domain = f->data[0];
+	else if (layer & CT_LAYER_OWN)
+		domain = OWN_DOMAIN;
 	if (how == CT_LAYER_POP) {
 		if (s->over) {
 			s->over--;
@@ -263,14 +332,14 @@ static __always_inline int enter_layer(struct pt_regs *ctx, __u32 func)
 	parent = innermost(s);
 	if (how == CT_LAYER_PUSH || how == CT_LAYER_CALL)
 		serial = ++s->serial;
-	if (how == CT_LAYER_PUSH && !open_scope(s, 0, now, domain, serial, func)) {
+	if (how == CT_LAYER_PUSH && !open_scope(s, 0, now, domain, serial, func, false)) {
 		s->over++;
 		return 1;
 	}
-	if (how == CT_LAYER_CALL && !open_scope(s, sp, now, 0, serial, func))
+	if (how == CT_LAYER_CALL && !open_scope(s, sp, now, 0, serial, func, true))
 		return 1;
 	if (how == CT_LAYER_AFTER)
-		return !open_scope(s, sp, now, 0, parent, func);
+		return !open_scope(s, sp, now, 0, parent, func, true);
 	if (spec->nentry)
 		do_reads(f, func, CT_AT_ENTRY);
 	send_scope(t, f, serial, parent);

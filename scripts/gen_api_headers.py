@@ -68,6 +68,8 @@ class Type:
 class Headers:
     def __init__(self, include):
         self.include = include
+        # its direct mode would give the answer for another version's headers: the source is the same
+        os.environ['CCACHE_DISABLE'] = '1'
         self.funcs = {}  # symbol -> (return type text, [(name, type text)])
         self.enums = {}  # tag or typedef -> [(name, value)], in the order of the header
         self.records = {}  # tag -> [(member, type text or None for anonymous, nested record or None)]

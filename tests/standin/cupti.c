@@ -319,7 +319,8 @@ static void kernel(const void *f, const uint32_t *dims, uint32_t shared, const v
 		.block = { (int)dims[3], (int)dims[4], (int)dims[5] },
 		.dynamic_shared = (int)shared,
 		.correlation = outer,
-		.name = h->name,
+		/* the program may have launched what it never registered */
+		.name = h && h->kind == H_KERNEL ? h->name : NULL,
 		.channel = 8,
 		.shared_executed = 1024,
 	};

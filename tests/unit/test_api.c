@@ -808,7 +808,8 @@ static void test_domains(void)
 	}
 	for (int i = 0; i < api_nfuncs; i++) {
 		const struct api_domain_row *row = &api_domains[api_funcs[i].domain];
-		bool begins = false;
+		/* of a C++ name the symbol begins so, and not the name */
+		bool begins = strstr(api_funcs[i].name, "::");
 
 		for (int k = 0; k < API_DOMAIN_SYMBOLS && row->symbols[k]; k++)
 			begins |= !strncmp(api_funcs[i].name, row->symbols[k],

@@ -115,7 +115,7 @@ static void read_text(const struct api_func *f, const struct api_arg *a, struct 
 	w->read = p->spec.nreads;
 	r = add_read(p, CT_AT_ENTRY, CT_READ_STR, CT_FROM_READ | p->args[of].read, a->max);
 	if (r)
-		r->off = a->text_at;
+		r->off = a->text_at - 1u;
 }
 
 /* Reads a value, a struct or a string, and what it points to in turn. */
@@ -423,6 +423,8 @@ static void plan_layer(const struct api_func *f, struct abi_plan *p)
 		[API_LAYER_STRING] = CT_LAYER_AFTER,
 		[API_LAYER_CATEGORY] = CT_LAYER_NOTE,
 		[API_LAYER_PAYLOAD] = CT_LAYER_NOTE,
+		[API_LAYER_OPERATOR] = CT_LAYER_OPERATOR,
+		[API_LAYER_NODE] = CT_LAYER_OPERATOR,
 		[API_LAYER_WHOLE] = CT_LAYER_CALL,
 		[API_LAYER_PARTS] = CT_LAYER_CALL,
 		[API_LAYER_ROOTED] = CT_LAYER_CALL,
@@ -436,6 +438,8 @@ static void plan_layer(const struct api_func *f, struct abi_plan *p)
 	p->spec.layer = how[f->layer];
 	if (p->spec.layer && f->nargs && !strcmp(f->args[0].name, "domain"))
 		p->spec.layer |= CT_LAYER_DOMAIN;
+	if (p->spec.layer && api_domains[f->domain].own_ranges)
+		p->spec.layer |= CT_LAYER_OWN;
 }
 
 static void make_plan(const struct api_func *f, enum api_arch arch, struct abi_plan *p)

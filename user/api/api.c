@@ -7,9 +7,11 @@
  * letters, the others by one probe of a hash table that is made at the first use.
  */
 #include "api.h"
+#include "layers/symbol.h"
 #include "xlat.h"
 #include "../../bpf/control.h"
 
+#include <fnmatch.h>
 #include <string.h>
 
 #define HASH_SIZE 16384 /* a power of two, at least twice CT_MAX_FUNCS */
@@ -37,6 +39,7 @@ static const char *const class_names[API_CLASS_END] = {
 	[API_MARK] = "mark",
 	[API_COLLECTIVE] = "collective",
 	[API_COMMUNICATOR] = "communicator",
+	[API_OPERATOR] = "operator",
 	[API_INTERNAL] = "internal",
 };
 
@@ -109,6 +112,26 @@ static int row_for_version(int row, int version)
 	return newest;
 }
 
+/* The first row of a C++ function, or -1. */
+static int row_of_class(const char *symbol)
+{
+	static int first = -1;
+	char name[256];
+	int i = __atomic_load_n(&first, __ATOMIC_RELAXED);
+
+	if (!symbol_name(symbol, name, sizeof(name)))
+		return -1;
+	if (i < 0) {
+		for (i = 0; i < api_nfuncs && !strstr(api_funcs[i].name, "::");)
+			i++;
+		__atomic_store_n(&first, i, __ATOMIC_RELAXED);
+	}
+	for (; i < api_nfuncs; i++)
+		if (strstr(api_funcs[i].name, "::") && !fnmatch(api_funcs[i].name, name, 0))
+			return i;
+	return -1;
+}
+
 int api_lookup(const char *symbol, int version, bool *per_thread)
 {
 	size_t len;
@@ -117,6 +140,8 @@ int api_lookup(const char *symbol, int version, bool *per_thread)
 	*per_thread = false;
 	if (!api_domain_symbol(symbol))
 		return -1;
+	if (symbol[0] == '_' && symbol[1] == 'Z')
+		return row_of_class(symbol);
 	len = strlen(symbol);
 	row = first_row(symbol, len);
 	if (row < 0 && len > 5 &&

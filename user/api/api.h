@@ -41,6 +41,7 @@ enum api_class {
 	API_MARK,
 	API_COLLECTIVE,
 	API_COMMUNICATOR,
+	API_OPERATOR,
 	API_INTERNAL,
 	API_CLASS_END
 };
@@ -150,8 +151,8 @@ struct api_arg {
 	uint8_t memory, space;
 	bool in_context; /* a handle that lives no longer than a context */
 	uint16_t max;	 /* bytes read at most, for strings and lists; otherwise 0 */
-	/* not passed itself: a string whose address is at this offset of what the argument `of`
-	 * points to; 0: passed as any other */
+	/* not passed itself: a string whose address is at this offset, less 1, of what the argument
+	 * `of` points to; 0: passed as any other */
 	uint16_t text_at;
 	/* a list: the name of the argument with the number of its elements; otherwise NULL */
 	const char *count;
@@ -184,6 +185,9 @@ struct api_func {
 	uint16_t since, until;
 	const struct api_arg *args;
 	uint8_t layer; /* enum api_layer */
+	/* Of a row that stands for many C++ functions, whose name has a `*`: what precedes that part
+	 * of a function's name in the name of its scopes. NULL: of one function. */
+	const char *named;
 };
 
 /* What calls of a function of a layer say about scopes (docs/internals/scopes.md). Its arguments
@@ -199,6 +203,11 @@ enum api_layer {
 	API_LAYER_STRING,   /* returns the handle of a text */
 	API_LAYER_CATEGORY, /* names a category */
 	API_LAYER_PAYLOAD,  /* the payload of what begins next in the thread, as a text */
+	/* Each call is a scope, from the function's entry to one of its return instructions: these
+	 * functions throw, and a replaced return address would end the program. The argument
+	 * `symbol` says which function it is (api/symbol.h). */
+	API_LAYER_OPERATOR, /* named as the library's schemas name it */
+	API_LAYER_NODE,	    /* named by its class */
 	/* Each call of those below is a scope. Their arguments: `comm`, `count`, `datatype`, `op`,
 	 * `root`, `peer`, `stream`, `nranks`, `rank`. */
 	API_LAYER_WHOLE,   /* a collective: each rank has the same `count` elements */
@@ -238,7 +247,7 @@ int api_class_parse(const char *name);	    /* the class, or -1 */
 /* Do the functions of this class belong to layers? */
 static inline bool api_class_of_layers(enum api_class class)
 {
-	return class >= API_RANGE && class <= API_COMMUNICATOR;
+	return class >= API_RANGE && class <= API_OPERATOR;
 }
 
 /* Compiles a row into what the kernel side needs. `shown`: the user asked for it. Returns 0, or

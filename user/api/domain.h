@@ -69,6 +69,7 @@ struct api_domain_row {
 	 * own functions of the layer call those of a tool, and the tool's are probed. NULL: the layer
 	 * is not of that kind */
 	const char *inlined;
+	bool own_ranges; /* of a layer: its ranges are apart from those of the others */
 	/* names and numbers of its calls elsewhere: Chrome's category (NULL: the name); nsys'
 	 * event class; CUPTI's callback domain (0: none) */
 	const char *category;

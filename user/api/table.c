@@ -113,7 +113,7 @@
 /* of layers: what describes a range, and in it the address of a text; a text of wchar_t, of which
  * so much is read */
 #define ATTRIB(n, ...)		ARG(n, FIELD_BYTES, 48, .deref = true, ##__VA_ARGS__)
-#define TEXT_IN(n, a, at, ...)	ARG(n, FIELD_STR, 8, .deref = true, .max = 128, .of = #a, .text_at = at, ##__VA_ARGS__)
+#define TEXT_IN(n, a, at, ...)	ARG(n, FIELD_STR, 8, .deref = true, .max = 128, .of = #a, .text_at = (at) + 1, ##__VA_ARGS__)
 #define WSTR(n, ...)		ARG(n, FIELD_BYTES, 128, .deref = true, ##__VA_ARGS__)
 
 /* modifiers */
@@ -152,6 +152,13 @@
 	{ #s, DOMAIN_HERE, API_##c, API_RET_##r, NARGS(__VA_ARGS__), f, 0, 0, \
 	  (const struct api_arg[]){ __VA_ARGS__ }, API_LAYER_##what },
 #define LAYER_0(s, c, r, what, f) { #s, DOMAIN_HERE, API_##c, API_RET_##r, 0, f, 0, 0, NULL, API_LAYER_##what },
+#define LAYER_CXX(s, r, c, what, f, ...) \
+	{ s, DOMAIN_HERE, API_##c, API_RET_##r, NARGS(__VA_ARGS__), f, 0, 0, \
+	  (const struct api_arg[]){ __VA_ARGS__ }, API_LAYER_##what, NULL },
+#define LAYER_CXX_0(s, r, c, what, f) { s, DOMAIN_HERE, API_##c, API_RET_##r, 0, f, 0, 0, NULL, API_LAYER_##what, NULL },
+#define LAYER_MANY(s, prefix, what) \
+	{ s, DOMAIN_HERE, API_OPERATOR, API_RET_VOID, 1, ENTRY_ONLY, 0, 0, \
+	  (const struct api_arg[]){ U64(symbol) }, API_LAYER_##what, prefix },
 #define API_FV(s, c, r, f, from, to, ...) ROW(s, c, r, f, from, to, ##__VA_ARGS__)
 /* clang-format on */
 

@@ -282,7 +282,8 @@ static void marker_fields(struct field **at, const struct ct_marker *m)
 }
 
 WORDS(scope_kinds, { CT_SCOPE_RANGE, "range" }, { CT_SCOPE_MARK, "mark" },
-      { CT_SCOPE_COLLECTIVE, "collective" }, { CT_SCOPE_COMMUNICATOR, "communicator_call" })
+      { CT_SCOPE_COLLECTIVE, "collective" }, { CT_SCOPE_COMMUNICATOR, "communicator_call" },
+      { CT_SCOPE_OPERATOR, "operator" })
 
 uint32_t call_scope(const struct ct_call *c)
 {

@@ -156,7 +156,7 @@ static int add_word(struct selection *s, const char *word, char *msg, size_t siz
 			s->removed[i / 64] |= 1ULL << (i % 64);
 	}
 	if (!calls && in)
-		s->layers |= layers;
+		*(layers & (layers - 1) ? &s->either_layer : &s->layers) |= layers;
 	if (hit)
 		return 0;
 	if (!glob)
@@ -215,10 +215,9 @@ int select_finish(struct selection *s, enum api_domain domain, char *msg, size_t
 uint32_t select_scopes(struct selection *s)
 {
 	static const uint8_t kinds[API_CLASS_END] = {
-		[API_RANGE] = CT_SCOPE_RANGE,
-		[API_MARK] = CT_SCOPE_MARK,
-		[API_COLLECTIVE] = CT_SCOPE_COLLECTIVE,
-		[API_COMMUNICATOR] = CT_SCOPE_COMMUNICATOR,
+		[API_RANGE] = CT_SCOPE_RANGE,		[API_MARK] = CT_SCOPE_MARK,
+		[API_COLLECTIVE] = CT_SCOPE_COLLECTIVE, [API_COMMUNICATOR] = CT_SCOPE_COMMUNICATOR,
+		[API_OPERATOR] = CT_SCOPE_OPERATOR,
 	};
 	uint32_t scopes = 0;
 

@@ -18,6 +18,7 @@ struct selection {
 	/* layers that a word is about which means nothing else: bits 1 << (domain -
 	 * API_FIRST_LAYER) */
 	uint32_t layers;
+	uint32_t either_layer; /* the same of words that mean more than one layer */
 };
 
 /*

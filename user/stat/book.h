@@ -31,13 +31,15 @@ enum book_by {
 	BOOK_BY_CGROUP,
 	/* by what calls and device work were for: such a book has no sums, scope_sums.h has them */
 	BOOK_BY_RANGE,
-	BOOK_BY_COLLECTIVE
+	BOOK_BY_COLLECTIVE,
+	BOOK_BY_OPERATOR
 };
 /* The kinds of scopes of an enum book_by, bits 1 << enum ct_scope_kind; 0: it is none of scopes. */
 static inline uint32_t book_scopes(uint8_t by)
 {
 	return by == BOOK_BY_RANGE	  ? 1u << CT_SCOPE_RANGE
 	       : by == BOOK_BY_COLLECTIVE ? 1u << CT_SCOPE_COLLECTIVE
+	       : by == BOOK_BY_OPERATOR	  ? 1u << CT_SCOPE_OPERATOR
 					  : 0;
 }
 

@@ -264,6 +264,7 @@ static void label_whom(struct text *t, const struct book *b, const struct keyed 
 		break;
 	case BOOK_BY_RANGE:
 	case BOOK_BY_COLLECTIVE:
+	case BOOK_BY_OPERATOR:
 	case BOOK_BY_FUNCTION:
 	case BOOK_BY_KERNEL: break;
 	}

@@ -133,9 +133,9 @@ static int save(struct stat_sink *st, const struct sink_opts *o, const struct re
 /* Prints the sums by scopes. */
 static int scopes_close(struct sink *s)
 {
-	static const char *const words[] = {
-		[BOOK_BY_RANGE] = "range", [BOOK_BY_COLLECTIVE] = "collective"
-	};
+	static const char *const words[] = { [BOOK_BY_RANGE] = "range",
+					     [BOOK_BY_COLLECTIVE] = "collective",
+					     [BOOK_BY_OPERATOR] = "operator" };
 	const struct sink_opts *o = s->opts;
 	const struct stat_options *how = o->own;
 	struct stat_sink *st = s->priv;

@@ -121,6 +121,8 @@ static int of_layers(const struct line *l)
 	uint32_t missing = o->select.layers & ~o->layers;
 	uint32_t awaited = window_layer(o->start_on) | window_layer(o->stop_on);
 
+	if (!(o->select.either_layer & o->layers))
+		missing |= o->select.either_layer;
 	if (awaited && !(o->command & (OPTS_TRACE | OPTS_RECORD))) {
 		msg_error("--start-on and --stop-on wait for ranges (%s:NAME) in cudatrace and "
 			  "cudatrace record alone: record, and give this command the recording",
@@ -251,23 +253,27 @@ static int of_stat(const struct line *l)
 		{ o->source == OPTS_SOURCE_CUPTI, o->by == BOOK_BY_CGROUP,
 		  "--source=cupti knows no cgroups: leave out --by cgroup" },
 		{ book_scopes(o->by) != 0, o->source != OPTS_SOURCE_PROBES && !o->replay,
-		  "--by range and --by collective need the layers, which are recorded by probes: "
+		  "--by range, collective and operator need the layers, which are recorded by "
+		  "probes: "
 		  "leave out --source" },
 		{ book_scopes(o->by) != 0, o->no_return,
-		  "--no-return sees no returns, and --by range and --by collective need them: give "
+		  "--no-return sees no returns, and --by range, collective and operator need them: "
+		  "give "
 		  "one of the two" },
 		{ book_scopes(o->by) != 0, o->stat == SINK_STAT_CSV,
-		  "--by range and --by collective have tables and JSON: leave out --csv" },
+		  "--by range, collective and operator have tables and JSON: leave out --csv" },
 		{ book_scopes(o->by) != 0, o->save != NULL,
 		  "--save keeps sums of functions and kernels: leave it out, or --by" },
 		{ book_scopes(o->by) != 0, o->hist,
 		  "--hist is of functions and kernels: leave it out, or --by" },
 		{ book_scopes(o->by) != 0, o->duty > 0 || o->max_cost > 0,
-		  "--by range and --by collective look at each call, and --duty and --max-cost at "
+		  "--by range, collective and operator look at each call, and --duty and "
+		  "--max-cost at "
 		  "a "
 		  "part of them: leave them out" },
 		{ o->layers != 0 && o->command == OPTS_STAT, !o->replay && !book_scopes(o->by),
-		  "the sums of stat are of CUDA's calls: give --by range or --by collective with "
+		  "the sums of stat are of CUDA's calls: give --by range, collective or operator "
+		  "with "
 		  "--layers" },
 		{ o->hist, o->no_return, "--no-return knows no durations: leave out --hist" },
 		{ o->hist, o->stat == SINK_STAT_CSV && !o->save,

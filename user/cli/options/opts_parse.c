@@ -313,6 +313,8 @@ static void conclude(struct opts *o, const unsigned char *given)
 	/* what is separated by a layer's scopes needs the layer */
 	if ((o->command == OPTS_STAT && o->by == BOOK_BY_RANGE) || o->stack_of)
 		o->layers |= 1u << (API_NVTX - API_FIRST_LAYER);
+	if (o->command == OPTS_STAT && o->by == BOOK_BY_OPERATOR)
+		o->layers |= 1u << (API_TORCH - API_FIRST_LAYER);
 	if (o->command == OPTS_STAT && o->by == BOOK_BY_COLLECTIVE)
 		o->layers |= 1u << (API_NCCL - API_FIRST_LAYER);
 	/* and so does what begins or ends the window */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../api/layers/symbol.h"
 #include "../../util/table/array.h"
 #include "../../util/table/keyed.h"
 #include "scopes.h"
@@ -195,6 +196,15 @@ static void from_text(struct said *said, const struct field *f)
 	said->known = true;
 }
 
+static void from_symbol(struct said *said, const char *name)
+{
+	if (!name)
+		return;
+	said->cut = (size_t)snprintf(said->text, sizeof(said->text), "%s", name) >=
+		    sizeof(said->text);
+	said->known = true;
+}
+
 /* nvtxEventAttributes_t, version 2 or later. */
 #define ATTRIB_EXTENDED 0xdfbd0009u /* as a type of payloads */
 enum { ATTRIB_COLOR_ARGB = 1, ATTRIB_ASCII = 1, ATTRIB_UNICODE = 2, ATTRIB_REGISTERED = 3 };
@@ -263,6 +273,8 @@ static void hear(const struct ct_call *c, struct said *said)
 			said->category = (uint32_t)arg->u;
 		else if (!strcmp(arg->name, "eventAttrib"))
 			message = from_attrib(said, arg);
+		else if (!strcmp(arg->name, "symbol"))
+			from_symbol(said, symbol_text(arg->u));
 		else if (is_text(arg) && arg->type == FIELD_BYTES)
 			from_wide(said, arg->str, arg->str_len);
 		else if (is_text(arg) && arg->type == FIELD_STR && message == ATTRIB_ASCII)
@@ -639,6 +651,11 @@ static int layer(struct scopes *s, const struct ct_call *c)
 		return begin(s, c, (uint32_t)word, (uint32_t)(word >> 32), CT_SCOPE_RANGE);
 	case API_LAYER_MARK: return begin(s, c, 0, (uint32_t)(word >> 32), CT_SCOPE_MARK);
 	case API_LAYER_POP: return pop(s, c, (uint32_t)word);
+	case API_LAYER_OPERATOR:
+	case API_LAYER_NODE:
+		if (c->h.kind == CT_LAYER_END)
+			return pop(s, c, (uint32_t)word);
+		return begin(s, c, (uint32_t)word, (uint32_t)(word >> 32), CT_SCOPE_OPERATOR);
 	case API_LAYER_START: return start(s, c);
 	case API_LAYER_END: return stop(s, c);
 	case API_LAYER_DOMAIN:

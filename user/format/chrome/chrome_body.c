@@ -255,9 +255,22 @@ void chrome_scope_body(struct row *w, const struct event *ev)
 {
 	struct field fields[EVENT_MAX_FIELDS];
 	int n = event_fields(ev, fields, EVENT_MAX_FIELDS);
+	const struct ct_scope *s = (const struct ct_scope *)ev->rec;
+	bool is_operator = s->kind == CT_SCOPE_OPERATOR;
 	char name[ABOUT_SCOPE_MAX];
+	size_t len = about_scope(s, name);
+	const char *dot = is_operator ? memchr(name, '.', len) : NULL;
 
-	begin(w, "user_annotation", name, about_scope((const struct ct_scope *)ev->rec, name));
+	/* as torch.profiler has it: the overload is no part of an operator's name */
+	begin(w, is_operator ? "cpu_op" : "user_annotation", name,
+	      dot ? (size_t)(dot - name) : len);
+	if (is_operator)
+		w->p = put_lit(put_u64(put_lit(w->p, "\"External id\":"), s->id), ",");
+	if (dot) {
+		w->p = put_lit(w->p, "\"overload\":");
+		put_name(w, dot + 1, len - (size_t)(dot + 1 - name));
+		*w->p++ = ',';
+	}
 	/* the first field is the name */
 	json_fields(w, fields + 1, n - 1);
 	row_room(w, JSON_ROOM);

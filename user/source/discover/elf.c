@@ -20,6 +20,7 @@
 #include "../../api/api.h"
 #include "../../proc/elf_read.h"
 #include "../plan.h"
+#include "../symbols/many.h"
 #include "../../util/table/array.h"
 
 #define MAX_FOUND 65536 /* definitions of one file: CUDA's own have fewer than a thousand */
@@ -34,10 +35,13 @@ struct found {
 struct scan {
 	const struct elf_file *file;
 	struct elf_scan *out;
+	const uint64_t *capture;
 	struct found *found;
 	size_t nfound;
 	char *names;
 	size_t names_len, names_cap;
+	size_t nprobes;	   /* out->probes, before one is left for each offset */
+	struct many *many; /* made when there is a function of a row for many */
 	struct {
 		bool there, inlined;
 		int version; /* what the symbols say, then what is taken */
@@ -69,7 +73,7 @@ static int on_symbol(void *ctx, const struct elf_sym *sym)
 	bool per_thread;
 	enum api_domain domain;
 	uint64_t offset;
-	int func = api_lookup(sym->name, 0, &per_thread), version;
+	int func = api_lookup(sym->name, 0, &per_thread), version, err;
 
 	if (func < 0) {
 		for (int d = 0; d < API_DOMAIN_END; d++)
@@ -93,6 +97,13 @@ static int on_symbol(void *ctx, const struct elf_sym *sym)
 	version = api_domain_since(domain, sym->name);
 	if (version > s->domains[domain].version)
 		s->domains[domain].version = version;
+	if (api_funcs[func].named && (!s->capture || plan_has(s->capture, func))) {
+		if (!s->many)
+			s->many = many_open();
+		err = s->many ? many_add(s->many, &api_funcs[func], sym->name) : -ENOMEM;
+		if (err)
+			return err;
+	}
 	return keep(s, offset, sym->size, sym->name);
 }
 
@@ -107,19 +118,51 @@ static int by_offset(const void *a, const void *b)
 	return x->per_thread - y->per_thread;
 }
 
-/* Looks the kept names up again, now for the version; sorts; leaves one probe for each offset. */
-static int choose(struct scan *s, const uint64_t *capture)
+static int add_probe(struct scan *s, const struct elf_probe *probe)
 {
-	struct elf_scan *out = s->out;
-	uint64_t last = 0, seen = 0; /* no offset is 0 */
-	size_t n = 0;
+	struct elf_probe *p = array_add(s->out->probes, s->nprobes);
 
-	out->probes = malloc(s->nfound * sizeof(*out->probes));
-	if (!out->probes)
+	if (!p)
 		return -ENOMEM;
-	for (size_t i = 0; i < s->nfound; i++) {
+	*p = *probe;
+	return 0;
+}
+
+/* A function of a row for many has probes at its entry and where it returns, or none. */
+static int add_operator(struct scan *s, const struct elf_probe *entry, const char *name)
+{
+	const struct api_func *f = &api_funcs[entry->func];
+	struct elf_probe p = *entry;
+	uint64_t at[RETURNS_MAX];
+	int err, n = many_returns(s->file, p.offset, p.size, at);
+
+	p.symbol = (uint16_t)many_symbol(s->many, f, name);
+	for (int i = 0; i < n; i++)
+		if (elf_can_probe(s->file->fd, at[i]) <= 0)
+			n = 0;
+	if (!n || !p.symbol || elf_can_probe(s->file->fd, p.offset) <= 0) {
+		s->out->nunseen++;
+		return 0;
+	}
+	err = add_probe(s, &p);
+	p.ends = true;
+	p.size = 0;
+	for (int i = 0; i < n && !err; i++) {
+		p.offset = at[i];
+		err = add_probe(s, &p);
+	}
+	return err;
+}
+
+/* Looks the kept names up again, now for the version. */
+static int look_up(struct scan *s, const uint64_t *capture)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->nfound && !err; i++) {
 		bool per_thread = false;
 		const char *name = s->names + s->found[i].name;
+		struct elf_probe p = { .offset = s->found[i].offset, .size = s->found[i].size };
 		int func = api_lookup(name, 0, &per_thread);
 
 		if (func >= 0)
@@ -127,18 +170,50 @@ static int choose(struct scan *s, const uint64_t *capture)
 					  &per_thread);
 		if (func < 0 || s->domains[api_funcs[func].domain].inlined)
 			continue;
-		out->probes[n++] =
-			(struct elf_probe){ .offset = s->found[i].offset,
-					    .size = s->found[i].size,
-					    .func = func,
-					    .per_thread = per_thread,
-					    .query = api_funcs[func].class == API_QUERY };
+		p.func = (uint16_t)func;
+		p.per_thread = per_thread;
+		p.query = api_funcs[func].class == API_QUERY;
+		if (api_funcs[func].named && (!capture || plan_has(capture, func)) && s->many)
+			err = add_operator(s, &p, name);
+		else
+			err = add_probe(s, &p);
 	}
-	qsort(out->probes, n, sizeof(*out->probes), by_offset);
-	for (size_t i = 0; i < n; i++) {
+	return err;
+}
+
+/* Where the ends of ranges are not seen, their begins are of no use. */
+static bool never_ends(const struct scan *s, const struct elf_probe *p)
+{
+	const struct api_func *f = &api_funcs[p->func];
+
+	if (!api_domains[f->domain].own_ranges || f->layer != API_LAYER_PUSH)
+		return false;
+	for (size_t i = 0; i < s->nprobes; i++) {
+		const struct api_func *other = &api_funcs[s->out->probes[i].func];
+
+		if (other->domain == f->domain && other->layer == API_LAYER_POP)
+			return false;
+	}
+	return true;
+}
+
+/* Sorts the probes, and leaves one for each offset. */
+static int choose(struct scan *s, const uint64_t *capture)
+{
+	struct elf_scan *out = s->out;
+	uint64_t last = 0, seen = 0; /* no offset is 0 */
+	int err = look_up(s, capture);
+
+	if (err || !s->nprobes)
+		return err;
+	for (size_t i = s->nprobes; i; i--)
+		if (never_ends(s, &out->probes[i - 1]))
+			out->probes[i - 1] = out->probes[--s->nprobes];
+	qsort(out->probes, s->nprobes, sizeof(*out->probes), by_offset);
+	for (size_t i = 0; i < s->nprobes; i++) {
 		const struct elf_probe p = out->probes[i];
 
-		out->ndefined += p.offset != seen;
+		out->ndefined += p.offset != seen && !p.ends;
 		seen = p.offset;
 		if (p.offset == last || (capture && !plan_has(capture, p.func)))
 			continue;
@@ -193,7 +268,7 @@ static void find_sections(const struct elf_file *f, struct elf_scan *out)
 int elf_scan_until(int fd, const uint64_t *capture, uint64_t until_ns, struct elf_scan *out)
 {
 	struct elf_file file;
-	struct scan s = { .file = &file, .out = out };
+	struct scan s = { .file = &file, .out = out, .capture = capture };
 	char soname[64];
 	int err;
 
@@ -211,13 +286,16 @@ int elf_scan_until(int fd, const uint64_t *capture, uint64_t until_ns, struct el
 		goto out;
 	elf_soname(&file, soname, sizeof(soname));
 	find_versions(&s, soname);
-	err = choose(&s, capture);
+	err = s.many ? many_schemas(s.many, &file) : 0;
+	if (!err)
+		err = choose(&s, capture);
 	/* A table whose rows end before this version may leave nothing. */
 	if (!err && !out->ndefined)
 		out->role = ELF_NONE;
 out:
 	free(s.found);
 	free(s.names);
+	many_close(s.many);
 	elf_file_close(&file);
 	if (err)
 		elf_scan_free(out);

@@ -19,6 +19,8 @@ struct elf_probe {
 	uint64_t offset; /* in the file: what a uprobe wants; never 0 */
 	uint32_t size;	 /* bytes of code from there on, as the symbol has it; 0: not known */
 	uint16_t func;	 /* row of the table */
+	uint16_t symbol; /* of a row for many functions: the number of this one's name */
+	bool ends;	 /* of such a row: on an instruction that returns */
 	bool per_thread; /* the _ptsz/_ptds twin */
 	bool query;	 /* class QUERY: the group that can be muted */
 };
@@ -34,6 +36,7 @@ struct elf_scan {
 	int nprobes;
 	/* symbols of the table that the file defines, before the plan's choice */
 	int ndefined;
+	int nunseen; /* of rows for many: functions without a probe, as their returns are not known */
 	bool has_device_code; /* .nv_fatbin, __nv_relfatbin or .nvFatBinSegment */
 	bool has_symtab;      /* false: stripped; only dynamic symbols could be searched */
 	bool imports_cuda;    /* undefined symbols of the table: calls a shared library's */

@@ -240,6 +240,10 @@ static int add_file(struct files *f, struct candidate *c, struct elf_scan *scan)
 	msg_verb("%s: %d functions%s%s", p->path, p->scan.nprobes,
 		 p->scan.role == ELF_STATIC ? ", " : "",
 		 p->scan.role == ELF_STATIC ? api_domains[p->scan.domain].linked : "");
+	if (p->scan.nunseen)
+		msg_warn("%s: %d operators are not recorded: it is not known where their code "
+			 "returns",
+			 p->path, p->scan.nunseen);
 	err = f->ops->found(f->ctx, p, (pid_t)c->vma.pid);
 	want = f->ops->cost ? f->ops->cost(f->ctx, p) : 1;
 	if (err != -EMFILE && err != -ENFILE &&

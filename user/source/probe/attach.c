@@ -164,6 +164,12 @@ static enum attach_kind kind_for(const struct attach *a, const struct probe_file
 	return ATTACH_MULTI;
 }
 
+/* Functions that are too many for links of this kind. */
+static bool is_one_of_many(const struct attach *a, const struct elf_probe *p)
+{
+	return p->symbol && a->kind != ATTACH_SESSION && a->kind != ATTACH_MULTI;
+}
+
 /* Functions that are not worth a descriptor for each of their probes. */
 static bool is_left_out(int func)
 {
@@ -190,7 +196,7 @@ static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool 
 			   .entry_only = a->plan->no_return || calls_back,
 			   .window = window };
 	struct elf_probe *probes = calloc(f->scan.nprobes + 1, sizeof(*probes));
-	int i, n = 0, can, err;
+	int i, n = 0, many = 0, can, err;
 
 	if (!probes)
 		return -ENOMEM;
@@ -202,8 +208,12 @@ static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool 
 			continue;
 		if (a->kind == ATTACH_PERF && (query || is_left_out(p->func)))
 			continue;
+		if (is_one_of_many(a, p)) {
+			many++;
+			continue;
+		}
 		/* One bad offset fails a whole link, or never fires. */
-		can = p->offset ? elf_can_probe(f->fd, p->offset) : 0;
+		can = p->symbol ? 1 : p->offset ? elf_can_probe(f->fd, p->offset) : 0;
 		if (can <= 0) {
 			g.bad_name = api_funcs[p->func].name;
 			g.bad_err = can ? can : -EOPNOTSUPP;
@@ -212,6 +222,11 @@ static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool 
 		}
 		probes[n++] = *p;
 	}
+	if (many && !window)
+		msg_warn("%s: its operators are not recorded: that takes a kernel from Linux 6.6 "
+			 "on, "
+			 "with probes of kind session or multi",
+			 f->path);
 	err = attach_range(&g, probes, n);
 	if (!err && g.nbad && !window)
 		msg_warn("%s: %s%s cannot carry a probe (%s) and will not be seen", f->path,
@@ -266,6 +281,8 @@ unsigned attach_cost(const struct attach *a, const struct probe_file *f, int npi
 		const struct elf_probe *p = &f->scan.probes[i];
 
 		if (a->kind == ATTACH_PERF && (p->query || is_left_out(p->func)))
+			continue;
+		if (is_one_of_many(a, p))
 			continue;
 		probes[may_go(a, p)][wants_no_return(kind, p)]++;
 	}

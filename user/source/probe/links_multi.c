@@ -64,6 +64,7 @@ static int make(const struct attach_progs *progs, const struct link_target *t, s
 	for (i = 0; i < t->nprobes; i++) {
 		offsets[i] = t->probes[i].offset;
 		cookies[i] = CT_COOKIE(t->probes[i].func, t->probes[i].per_thread) |
+			     CT_COOKIE_OF(t->probes[i].symbol, t->probes[i].ends) |
 			     CT_COOKIE_GENERATION(t->generation);
 	}
 	/* The return link first: an entry that is seen then always has its return probe. */

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154
+# operators.sh - cases about the layer torch: PyTorch's operators beside CUDA's calls.
+
+OPERATORS=$BIN/operators
+
+# operated: a line for each scope in $T/out: type, name, and the name of its parent.
+operated() {
+	python3 - "$T/out" << 'EOF'
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1], encoding='utf-8')]
+scopes = [r for r in rows if r['type'] in ('range', 'operator')]
+names = {r['id']: r['name'] for r in scopes}
+for r in scopes:
+    parent = '?' if r.get('parent_unknown') else names.get(r.get('parent'), '-')
+    print(r['type'], r['name'], 'in', parent, *(k for k in ('unfinished',) if k in r))
+EOF
+}
+
+expect_operators() {
+	operated > "$T/got"
+	diff - "$T/got" > "$T/diff" || fail "operators differ: $(head -n 6 "$T/diff")"
+}
+
+# Forward, backward in a thread of its own, an optimizer's step. The names have their overloads, which come from the schemas.
+case_operators_nested() {
+	ct_json --layers torch -- "$OPERATORS" train 1
+	ok_rc
+	no_loss
+	expect_operators <<- 'EOF'
+	operator aten::empty.memory_format in aten::addmm
+	operator aten::mm in aten::addmm
+	operator aten::addmm in -
+	operator aten::log_softmax.int in -
+	operator aten::mm in AddmmBackward0
+	operator AddmmBackward0 in -
+	operator aten::add_.Tensor in torch::autograd::AccumulateGrad
+	operator torch::autograd::AccumulateGrad in -
+	operator aten::add_.Tensor in Optimizer.step#SGD.step
+	range Optimizer.step#SGD.step in -
+	EOF
+	expect "threads" "$(grep '"type":"operator"' "$T/out" | grep -o '"tid":[0-9]*' | sort -u | wc -l)" 2
+}
+
+case_operators_table() {
+	ct_rows --layers torch -e operator -- "$OPERATORS" throws
+	ok_rc
+	sed -E 's/^[0-9.]+ +operators +[0-9]+ +//; s/[0-9.]+(ns|us|ms)$/DUR/' "$T/out" > "$T/got"
+	diff - "$T/got" > "$T/diff" <<- 'EOF' || fail "rows differ: $(head -n 6 "$T/diff")"
+	TIME(ms)   PROCESS         PID        EVENT                DETAILS
+	operator             aten::orphan_op, <unfinished ...>
+	operator             aten::nest, <unfinished ...>
+	operator             aten::nest, <unfinished ...>
+	operator             aten::orphan_op, DUR
+	EOF
+	says '0 calls, 4 scopes, 0 lost'
+}
+
+# The calls are the same with operators and without.
+case_operators_leave_calls() {
+	ct_json -- "$OPERATORS" train 3
+	grep '"type":"call"' "$T/out" | grep -o '"api":"[^"]*"' > "$T/without"
+	ct_json --layers torch -- "$OPERATORS" train 3
+	grep '"type":"call"' "$T/out" | grep -o '"api":"[^"]*"' > "$T/with"
+	expect "calls" "$(wc -l < "$T/with")" 23
+	diff "$T/without" "$T/with" > "$T/diff" || fail "calls differ: $(head -n 4 "$T/diff")"
+}
+
+# 64 in each other are followed; those beyond are counted.
+case_operators_deep() {
+	ct_json --layers torch -- "$OPERATORS" deep 70
+	ok_rc
+	expect "operators" "$(grep -c '"type":"operator"' "$T/out")" 64
+	expect "dropped" "$(grep -o '"scopes_dropped":[0-9]*' "$T/out")" '"scopes_dropped":6'
+	! grep -q scopes_unbegun "$T/out" || fail "ends have no begins"
+}
+
+# The operator that had begun before is in no row; its end is counted.
+case_operators_attached() {
+	local pid fd
+	mkfifo "$T/in"
+	"$OPERATORS" wait < "$T/in" > "$T/prog.out" 2> /dev/null &
+	pid=$!
+	exec {fd}> "$T/in"
+	wait_for 10 grep -q ready "$T/prog.out"
+	attach --layers torch -p "$pid"
+	printf 'xxq' >&"$fd"
+	wait "$pid"
+	wait "$CT" || fail "status $?"
+	expect "steps" "$(operated | grep -c '^range Optimizer.step#SGD.step in -$')" 2
+	expect "operators" "$(grep -c '"type":"operator"' "$T/out")" 18
+	expect "ends" "$(grep -o '"scopes_unbegun":[0-9]*' "$T/out")" '"scopes_unbegun":1'
+}
+
+# A kernel without links for many functions: operators are left out, and that is said.
+case_operators_no_multi() {
+	ct_json --probe-kind tracefs --layers torch -- "$OPERATORS" train 1
+	ok_rc
+	expect "operators" "$(grep -c '"type":"operator"' "$T/out")" 0
+	expect "ranges" "$(grep -c '"type":"range"' "$T/out")" 1
+	says 'its operators are not recorded'
+}
+
+case_operators_kineto() {
+	ct record --layers torch -o "$T/r.ctrace" -- "$OPERATORS" train 1
+	ok_rc
+	ct export --to chrome -o "$T/trace.json" "$T/r.ctrace"
+	ok_rc
+	python3 - "$T/trace.json" << 'EOF' > "$T/got" || fail "no trace"
+import json, sys
+events = json.load(open(sys.argv[1], encoding='utf-8'))['traceEvents']
+for e in sorted((e for e in events if e.get('cat') in ('cpu_op', 'user_annotation')), key=lambda e: float(e['ts'])):
+    print(e['ph'], e['cat'], e['name'], e['args'].get('overload', '-'), e['cat'] != 'cpu_op' or e['args']['External id'] > 0)
+EOF
+	diff - "$T/got" > "$T/diff" <<- 'EOF' || fail "events differ: $(head -n 6 "$T/diff")"
+	X user_annotation ProfilerStep#0 - True
+	X cpu_op aten::addmm - True
+	X cpu_op aten::empty memory_format True
+	X cpu_op aten::mm - True
+	X cpu_op aten::log_softmax int True
+	X cpu_op AddmmBackward0 - True
+	X cpu_op aten::mm - True
+	X cpu_op torch::autograd::AccumulateGrad - True
+	X cpu_op aten::add_ Tensor True
+	X user_annotation Optimizer.step#SGD.step - True
+	X cpu_op aten::add_ Tensor True
+	EOF
+}
+
+# PyTorch's own, where it is installed: operators of the same steps are as many as torch.profiler counts, and an operator that throws
+# still throws.
+case_operators_pytorch() {
+	local python=${TORCH_PYTHON:-python3}
+	"$python" -c 'import torch' 2> /dev/null || skip "no PyTorch here (TORCH_PYTHON=... names a Python that has it)"
+	ct_json --layers torch -- "$python" tests/cases/prog/pytorch_ops.py "$T/want"
+	ok_rc
+	no_loss
+	python3 - "$T/out" "$T/want" << 'EOF' > "$T/diff" || fail "$(head -n 4 "$T/diff")"
+import collections, json, sys
+rows = [json.loads(line) for line in open(sys.argv[1], encoding='utf-8')]
+scopes = [r for r in rows if r['type'] in ('range', 'operator')]
+step, = [r for r in scopes if r['name'] == 'measured']
+got = collections.Counter(r['name'].split('.')[0] if r['type'] == 'operator' else r['name'] for r in scopes
+                          if step['ts_ns'] <= r['ts_ns'] <= step['ts_ns'] + step['dur_ns'])
+# what PyTorch records without an operator: its engine's own work
+want = {k: v for k, v in json.load(open(sys.argv[2])).items() if k != 'detach' and not k.startswith('autograd::engine')}
+if got != want:
+    print('operators differ:', {k: (got.get(k), want.get(k)) for k in {*got, *want} if got.get(k) != want.get(k)})
+    sys.exit(1)
+EOF
+}
+
+# Calls and what the device did by the operator that they are inside of: the rows are all there is.
+case_operators_stat() {
+	ct stat --by operator --json -o "$T/sums" -- "$OPERATORS" train 3
+	ok_rc
+	python3 - "$T/sums" > "$T/got" << 'EOF' || fail "the sums are not right: $(cat "$T/sums")"
+import json, sys
+t = json.load(open(sys.argv[1], encoding='utf-8'))
+assert t['by'] == 'operator' and sum(r['calls'] for r in t['rows']) == t['calls'], t
+for r in sorted(t['rows'], key=lambda r: r.get('name', '~')):
+    print(r.get('name', 'none'), r['count'], r['calls'])
+EOF
+	diff - "$T/got" > "$T/diff" <<- 'EOF' || fail "sums differ: $(head -n 12 "$T/diff")"
+	AddmmBackward0 3 0
+	aten::add_.Tensor 6 6
+	aten::addmm 3 0
+	aten::empty.memory_format 3 0
+	aten::log_softmax.int 3 3
+	aten::mm 6 6
+	torch::autograd::AccumulateGrad 3 0
+	none 0 8
+	EOF
+}

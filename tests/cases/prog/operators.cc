@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * operators.cc - PyTorch's operators, by the stand-in for libtorch_cpu: operators WHAT [N].
+ *
+ *   train N   N steps: forward, backward in a thread of autograd's, and an optimizer's step
+ *   plain N   the same without the optimizer's range
+ *   throws    an operator throws through another one; then one that does not; then a copy
+ *   deep N    N operators in each other, with a copy inside the innermost
+ *   wait      inside an operator: for each byte on stdin a step; q ends it
+ */
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <unistd.h>
+
+#include <cuda_runtime_api.h>
+
+#include "../../standin/torch_standin.h"
+
+namespace profiler = torch::autograd::profiler;
+
+static char buffer[256];
+static void *memory;
+
+static void copy()
+{
+	cudaMemcpy(memory, buffer, sizeof(buffer), cudaMemcpyHostToDevice);
+}
+
+static void backward()
+{
+	torch::autograd::generated::AddmmBackward0 addmm;
+	torch::autograd::AccumulateGrad accumulate;
+
+	addmm.apply({ at::Tensor(1) });
+	accumulate.apply({ at::Tensor(1) });
+}
+
+static void step(bool optimizer)
+{
+	at::Tensor t(1);
+
+	copy();
+	t = at::_ops::addmm::call(t);
+	t = at::_ops::log_softmax_int::call(t);
+	std::thread(backward).join();
+	if (optimizer) {
+		profiler::Handle h =
+			profiler::record_function_enter_new("Optimizer.step#SGD.step", {});
+
+		at::_ops::add__Tensor::call(t);
+		profiler::leave(h);
+	}
+	cudaDeviceSynchronize();
+}
+
+static void throws()
+{
+	at::Tensor t(1);
+
+	try {
+		at::_ops::nest::call(t, 2, [] { at::_ops::orphan_op::call(-1); });
+	} catch (const std::runtime_error &e) {
+		printf("caught: %s\n", e.what());
+	}
+	at::_ops::orphan_op::call(t);
+	copy();
+}
+
+static void steps_by_bytes()
+{
+	for (char c; read(0, &c, 1) == 1 && c != 'q';) {
+		step(true);
+		puts("stepped");
+		fflush(stdout);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+	int n = argc > 2 ? atoi(argv[2]) : 1;
+
+	cudaMalloc(&memory, sizeof(buffer));
+	if (!strcmp(what, "train") || !strcmp(what, "plain")) {
+		for (int i = 0; i < n; i++)
+			step(!strcmp(what, "train"));
+	} else if (!strcmp(what, "throws")) {
+		throws();
+	} else if (!strcmp(what, "deep")) {
+		at::_ops::nest::call(1, n, copy);
+	} else if (!strcmp(what, "wait")) {
+		puts("ready");
+		fflush(stdout);
+		at::_ops::nest::call(1, 1, steps_by_bytes);
+	} else {
+		return 2;
+	}
+	cudaFree(memory);
+	return 0;
+}

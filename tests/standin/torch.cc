@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * torch.cc - stands in for libtorch_cpu: operators, nodes of autograd's graph and record_function(),
+ * with the names that compilers give PyTorch's own, and the schemas among its constants.
+ */
+#include "torch_standin.h"
+
+#include <cuda_runtime_api.h>
+
+/* As PyTorch registers them. That of log_softmax.int is the end of another one, as linkers merge
+ * such texts; mm has no overload; of orphan_op there is none. */
+__attribute__((used)) static const char *const schemas[] = {
+	"addmm(Tensor self, Tensor mat1, Tensor mat2) -> Tensor",
+	"mm(Tensor self, Tensor mat2) -> Tensor",
+	"add_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+	"empty.memory_format(SymInt[] size) -> Tensor",
+	"_sparse_log_softmax.int(Tensor self, int dim) -> Tensor",
+};
+
+static void launch()
+{
+	cudaLaunchKernel(reinterpret_cast<const void *>(launch), { 1, 1, 1 }, { 32, 1, 1 }, nullptr,
+			 0, nullptr);
+}
+
+namespace at::_ops
+{
+Tensor mm::call(const Tensor &self)
+{
+	launch();
+	return self;
+}
+Tensor addmm::call(const Tensor &self)
+{
+	Tensor t = mm::call(empty_memory_format::call(self));
+	return t;
+}
+Tensor add__Tensor::call(const Tensor &self)
+{
+	launch();
+	return self;
+}
+Tensor empty_memory_format::call(const Tensor &self)
+{
+	return self;
+}
+Tensor log_softmax_int::call(const Tensor &self)
+{
+	launch();
+	return self;
+}
+Tensor orphan_op::call(const Tensor &self)
+{
+	if (self.value < 0)
+		throw std::runtime_error("the shapes do not fit");
+	return self;
+}
+Tensor nest::call(const Tensor &self, int depth, void (*innermost)())
+{
+	static Tensor (*volatile again)(const Tensor &, int, void (*)()) = nest::call;
+	Tensor t = self;
+
+	if (depth > 1)
+		t = again(self, depth - 1, innermost);
+	else if (innermost)
+		innermost();
+	return t;
+}
+} // namespace at::_ops
+
+namespace torch::autograd
+{
+std::vector<at::Tensor> generated::AddmmBackward0::apply(std::vector<at::Tensor> &&grads)
+{
+	grads[0] = at::_ops::mm::call(grads[0]);
+	return grads;
+}
+std::vector<at::Tensor> AccumulateGrad::apply(std::vector<at::Tensor> &&grads)
+{
+	grads[0] = at::_ops::add__Tensor::call(grads[0]);
+	return grads;
+}
+} // namespace torch::autograd
+
+namespace torch::autograd::profiler
+{
+Handle record_function_enter_new(const std::string &name, const std::optional<std::string> &)
+{
+	return Handle(name.size());
+}
+__attribute__((noinline)) static void record_function_exit_new(const Handle &h)
+{
+	asm volatile("" ::"r"(&h) : "memory");
+}
+void leave(const Handle &h)
+{
+	record_function_exit_new(h);
+	asm volatile("");
+}
+} // namespace torch::autograd::profiler

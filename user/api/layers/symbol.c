@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* symbol.c - see symbol.h. */
+#include "symbol.h"
+
+#include <ctype.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLOTS (2 * CT_SYMBOLS)
+
+static char *texts[CT_SYMBOLS]; /* by number */
+static uint16_t slots[SLOTS];
+static uint32_t ntexts = 1;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Adds a part of a name. Returns the length so far; 0: it does not fit. */
+static size_t add_part(char *buf, size_t len, size_t n, const char *part, size_t bytes)
+{
+	if (n + 2 + bytes >= len)
+		return 0;
+	if (n) {
+		memcpy(buf + n, "::", 2);
+		n += 2;
+	}
+	memcpy(buf + n, part, bytes);
+	return n + bytes;
+}
+
+size_t symbol_name(const char *symbol, char *buf, size_t len)
+{
+	const char *at = symbol;
+	size_t n = 0, bytes;
+
+	if (strncmp(at, "_ZN", 3) != 0 || strchr(symbol, '.'))
+		return 0;
+	for (at += 3; *at != 'E'; at += bytes) {
+		if (*at == 'L') /* of one file */
+			at++;
+		if (!isdigit((unsigned char)*at))
+			return 0;
+		for (bytes = 0; isdigit((unsigned char)*at) && bytes < len; at++)
+			bytes = bytes * 10 + (size_t)(*at - '0');
+		if (!bytes || strnlen(at, bytes) < bytes)
+			return 0;
+		n = add_part(buf, len, n, at, bytes);
+		if (!n)
+			return 0;
+	}
+	buf[n] = '\0';
+	return n;
+}
+
+/* Where the name is, or would be. */
+static uint32_t slot_of(const char *name)
+{
+	uint32_t h = 2166136261u;
+
+	for (const char *c = name; *c; c++)
+		h = (h ^ (uint8_t)*c) * 16777619u;
+	for (h %= SLOTS; slots[h] && strcmp(texts[slots[h]], name) != 0;)
+		h = (h + 1) % SLOTS;
+	return h;
+}
+
+uint32_t symbol_number(const char *name)
+{
+	uint32_t at, number;
+
+	pthread_mutex_lock(&lock);
+	at = slot_of(name);
+	number = slots[at];
+	if (!number && ntexts < CT_SYMBOLS) {
+		texts[ntexts] = strdup(name);
+		if (texts[ntexts]) {
+			number = ntexts;
+			slots[at] = (uint16_t)number;
+			__atomic_store_n(&ntexts, ntexts + 1, __ATOMIC_RELEASE);
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return number;
+}
+
+const char *symbol_text(uint64_t number)
+{
+	return number && number < __atomic_load_n(&ntexts, __ATOMIC_ACQUIRE) ? texts[number] : NULL;
+}
