@@ -52,11 +52,19 @@ def torch_step():
     opt = torch.optim.AdamW(model.parameters(), lr=1e-3)
     x = torch.randn(16, 64, 256, device="cuda")
 
+    # ranges as a program has them that wants to know its parts: 12 in a step
     def step():
-        opt.zero_grad(set_to_none=True)
-        model(x).square().mean().backward()
-        opt.step()
-        torch.cuda.synchronize()
+        with torch.cuda.nvtx.range("step"):
+            opt.zero_grad(set_to_none=True)
+            y = x
+            for i, layer in enumerate(model):
+                with torch.cuda.nvtx.range(f"layer {i}"):
+                    y = layer(y)
+            with torch.cuda.nvtx.range("backward"):
+                y.square().mean().backward()
+            with torch.cuda.nvtx.range("optimizer"):
+                opt.step()
+            torch.cuda.synchronize()
 
     def profiler():
         return torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA])
@@ -156,6 +164,8 @@ serve = ["serve", "--listen", f"unix:{tmp}/metrics.sock"]
 WAYS = [
     ("trace of everything", ["-o", rows], SETTLE_S, None),
     ("-e launch", ["-e", "launch", "-o", rows], 1.0, None),
+    ("-e launch, ranges", ["--layers", "nvtx", "-e", "launch,range", "-o", rows], 1.0, None),
+    ("stat --by range", ["stat", "--by", "range", "-o", rows], 1.0, None),
     ("stat", ["stat", "-o", rows], SETTLE_S, None),
     ("top", ["top", "--batch", "-i", "1", "-o", rows], 1.0, None),
     ("serve --max-cost off", serve + ["--max-cost", "off"], 1.0, None),
