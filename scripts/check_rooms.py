@@ -25,6 +25,7 @@ MAY_INCLUDE = {
     'event/join': 'event util util/table',
     'event/scopes': 'api/layers event util/table',
     'format': 'event event/scopes trace util util/io util/table',
+    'format/arrow': 'event event/scopes format format/rows util util/io',
     'format/chrome': 'event format format/rows util util/table',
     'format/html': 'event format util util/io',
     'format/nsys': 'event format util util/option util/table',

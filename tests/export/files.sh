@@ -43,7 +43,7 @@ quiet() {
 cp "$traces/two.ctrace" "$dir/run.ctrace"
 cp "$traces/calls.ctrace" "$dir/noend"
 before=$(cksum < "$dir/run.ctrace")
-for name in csv:run.csv html:run.html speedscope:run.speedscope.json folded:run.folded flame:run.flame.html json:run.jsonl; do
+for name in csv:run.csv arrow:run.arrows html:run.html speedscope:run.speedscope.json folded:run.folded flame:run.flame.html json:run.jsonl; do
 	(cd "$dir" && "$ct" export run.ctrace --to "${name%%:*}" 2> err)
 	is "named-${name%%:*}" "cudatrace: written: ${name#*:}" "$(tail -n 1 "$dir/err")"
 	[ -s "$dir/${name#*:}" ] || not_ok "file-${name%%:*}" "there is no ${name#*:}"
@@ -119,6 +119,12 @@ caused=5
 kernel_ns=25000
 copied_bytes=4096
 lost=17" "$(python3 tests/export/check_csv.py tests/golden/export.csv 2>&1)"
+for trace in run noend; do
+	quiet --to csv -o "$dir/arrow.csv" "$([ $trace = run ] && echo "$dir/run.ctrace" || echo "$dir/noend")"
+	quiet --to arrow -o "$dir/arrow.arrows" "$([ $trace = run ] && echo "$dir/run.ctrace" || echo "$dir/noend")"
+	is "arrow-as-csv-$trace" "$(python3 -c 'import csv, sys; print(len(list(csv.DictReader(sys.stdin))))' < "$dir/arrow.csv")" \
+		"$(python3 tests/export/check_arrow.py "$dir/arrow.arrows" "$dir/arrow.csv" 2>&1)"
+done
 "$ct" replay --format csv -k --nested "$dir/run.ctrace" > "$dir/replay.csv" 2> /dev/null
 is as-replay same "$(cmp "$dir/replay.csv" "$dir/run.csv" && echo same)"
 page=$(python3 tests/timeline/page.py "$dir/run.html" 2>&1)

@@ -283,6 +283,30 @@ bool about_is_hidden(const struct ct_hdr *h)
 	return h->flags & CT_F_HIDDEN && (h->kind == CT_CALL || h->kind == CT_SCOPE_END);
 }
 
+void about_flags(struct text *t, const struct ct_hdr *h)
+{
+	static const struct {
+		uint16_t flag;
+		bool work;
+		const char *word;
+	} words[] = {
+		{ CT_F_UNFINISHED, false, "unfinished" }, { CT_F_NO_RETURN, false, "no_return" },
+		{ CT_F_PER_THREAD, false, "per_thread" }, { CT_F_BEFORE, false, "before" },
+		{ CT_F_BY_SCAN, false, "by_scan" },	  { CT_F_INFERRED, true, "inferred" },
+		{ CT_F_NO_TIME, true, "no_time" },
+	};
+	bool call = about_is_call(h), work = kind_is(h->kind, KIND_WORK);
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		if (!(h->flags & words[i].flag) || !(words[i].work ? work : call))
+			continue;
+		text_str(t, t->len ? " " : "");
+		text_str(t, words[i].word);
+	}
+	if (h->kind == CT_FOREIGN)
+		text_str(t, t->len ? " unknown_function" : "unknown_function");
+}
+
 uint64_t about_duration_ns(const struct ct_hdr *h)
 {
 	if (about_is_call(h) && h->flags & (CT_F_NO_RETURN | CT_F_BEFORE))

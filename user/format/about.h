@@ -37,6 +37,8 @@ void about_text(struct text *, const char *s, size_t n);
 /* Number of bytes that it moves, sets or allocates; -1: it has no size, or the size is not
  * known. */
 int64_t about_bytes(const struct ct_hdr *);
+/* Words for what makes a row uncertain, separated by spaces, into an empty text. */
+void about_flags(struct text *, const struct ct_hdr *);
 /* Duration in nanoseconds; 0 if it is not known. */
 uint64_t about_duration_ns(const struct ct_hdr *);
 /* The thread id that users see. */

@@ -249,33 +249,6 @@ static void put_work(struct csv *c, const struct event *ev)
 		put_word(c, COPY_KIND, device_copy_kind(((const struct ct_copy *)ev->rec)->kind));
 }
 
-/* Words for what makes a row uncertain, separated by spaces. */
-static void put_flags(struct csv *c, const struct ct_hdr *h)
-{
-	static const struct {
-		uint16_t flag;
-		bool work;
-		const char *word;
-	} words[] = {
-		{ CT_F_UNFINISHED, false, "unfinished" }, { CT_F_NO_RETURN, false, "no_return" },
-		{ CT_F_PER_THREAD, false, "per_thread" }, { CT_F_BEFORE, false, "before" },
-		{ CT_F_BY_SCAN, false, "by_scan" },	  { CT_F_INFERRED, true, "inferred" },
-		{ CT_F_NO_TIME, true, "no_time" },
-	};
-	bool call = about_is_call(h), work = kind_is(h->kind, KIND_WORK);
-
-	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-		if (!(h->flags & words[i].flag) || !(words[i].work ? work : call))
-			continue;
-		if (c->cell.len)
-			text_str(&c->cell, " ");
-		text_str(&c->cell, words[i].word);
-	}
-	if (h->kind == CT_FOREIGN)
-		text_str(&c->cell, c->cell.len ? " unknown_function" : "unknown_function");
-	put_cell(c, FLAGS);
-}
-
 /* Writes what distinguishes the process and the GPU from others with the same numbers; ends the
  * row. */
 static void put_identity(struct csv *c, const struct sink_opts *o, const struct event *ev)
@@ -318,7 +291,8 @@ static void put_tail(struct csv *c, const struct sink_opts *o, const struct even
 	struct field f[EVENT_MAX_FIELDS];
 	int n = ev->rec->kind == CT_COUNTER ? 0 : event_fields(ev, f, EVENT_MAX_FIELDS);
 
-	put_flags(c, ev->rec);
+	about_flags(&c->cell, ev->rec);
+	put_cell(c, FLAGS);
 	if (ev->kernel) {
 		text_plain(&c->cell, o->mangled ? ev->kernel->mangled : ev->kernel->full, 65536);
 		put_cell(c, KERNEL);
