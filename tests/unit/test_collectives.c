@@ -29,14 +29,15 @@ static int heard(void *ctx, const struct ct_hdr *h)
 	return 0;
 }
 
+static uint32_t pid = 10, tid = 11;
 /* What the process says of its communicator when it is asked. */
 static struct communicator_is answer;
 static int asked, silent; /* how often it was asked, and how often it does not answer */
 
-static bool ask(void *ctx, uint32_t pid, uint64_t handle, struct communicator_is *is)
+static bool ask(void *ctx, uint32_t who, uint64_t handle, struct communicator_is *is)
 {
 	(void)ctx;
-	CHECK_EQ(10, pid);
+	CHECK_EQ(10, who);
 	CHECK_EQ(COMM, handle);
 	*is = answer;
 	return ++asked > silent;
@@ -58,7 +59,7 @@ static const struct ct_hdr *say(uint16_t kind, const char *func, const uint64_t 
 	CHECK(row >= 0);
 	CHECK(!api_spec(row, API_ARCH_HERE, true, &spec));
 	memset(&call, 0, sizeof(call));
-	call.c.h = (struct ct_hdr){ .kind = kind, .flags = CT_F_SCOPE, .pid = 10, .tid = 11 };
+	call.c.h = (struct ct_hdr){ .kind = kind, .flags = CT_F_SCOPE, .pid = pid, .tid = tid };
 	call.c.h.start_ns = call.c.h.end_ns = 5;
 	call.c.func = (uint16_t)row;
 	call.c.nwords = spec.nwords;
@@ -269,6 +270,36 @@ static void test_checked(void)
 	CHECK(!scope_collective(&r.s));
 }
 
+static int ignored(void *ctx, const struct ct_hdr *h)
+{
+	(void)ctx;
+	return h->pid == 10 ? heard(ctx, h) : 0;
+}
+
+/* Another process makes communicators without end, in ever new threads, and leaves out numbers of
+ * scopes: this one's are known all the same. */
+static void test_beside_many(void)
+{
+	uint64_t words[] = { 0x1000, 4, 2 };
+	struct scopes *s = scopes_open(ignored, NULL);
+
+	log_text[0] = '\0';
+	pid = 20;
+	for (uint32_t i = 0; i < 1000000; i++) {
+		tid = 100 + i / 3;
+		CHECK(!scopes_record(s, say(CT_LAYER_BEGIN, "ncclCommInitRank", words, 3, 0,
+					    i % 3 + 1, 0)));
+		CHECK(!scopes_record(s, say(CT_LAYER_END, "ncclCommInitRank", words, 3,
+					    COMM + 64 * (i + 1), i % 3 + 1, 0)));
+	}
+	pid = 10;
+	tid = 11;
+	create(s, 1);
+	reduce(s, 2, 0);
+	CHECK_TEXT("ncclCommInitRank 2/4 #0; ncclAllReduce 2/4 #1; ", log_text);
+	scopes_close(s);
+}
+
 int main(void)
 {
 	RUN(test_numbered);
@@ -281,5 +312,6 @@ int main(void)
 	RUN(test_contradiction);
 	RUN(test_open);
 	RUN(test_checked);
+	RUN(test_beside_many);
 	return unit_end();
 }

@@ -32,6 +32,8 @@ static struct {
 	uint64_t room[64];
 } call;
 
+static uint32_t pid = 10, tid = 11;
+
 /* A call of a function with one text, at time ns. */
 static const struct ct_hdr *say(uint16_t kind, const char *func, const char *text, uint32_t serial,
 				uint32_t parent, uint64_t ns)
@@ -41,7 +43,7 @@ static const struct ct_hdr *say(uint16_t kind, const char *func, const char *tex
 
 	CHECK(row >= 0);
 	memset(&call, 0, sizeof(call));
-	call.c.h = (struct ct_hdr){ .kind = kind, .flags = CT_F_SCOPE, .pid = 10, .tid = 11 };
+	call.c.h = (struct ct_hdr){ .kind = kind, .flags = CT_F_SCOPE, .pid = pid, .tid = tid };
 	call.c.h.start_ns = call.c.h.end_ns = ns;
 	call.c.func = (uint16_t)row;
 	call.c.nwords = api_funcs[row].nargs;
@@ -251,6 +253,150 @@ static void test_repeated(void)
 	defs_close(d);
 }
 
+/* ---- a process that does all it can: another one loses nothing ---- */
+
+#define HONEST 20
+
+/* Counts what begins; shows that of the honest process. */
+static int heard_of(void *ctx, const struct ct_hdr *h)
+{
+	const struct ct_scope *s = (const struct ct_scope *)h;
+	size_t n = strlen(log_text);
+
+	*(uint64_t *)ctx += h->kind == CT_SCOPE_BEGIN;
+	if (h->pid == HONEST && h->kind == CT_SCOPE_BEGIN)
+		snprintf(log_text + n, sizeof(log_text) - n, "%.*s.%.*s ", s->domain_len,
+			 s->text + s->text_len, s->text_len, s->text);
+	return 0;
+}
+
+static struct scopes *begin_beside(uint64_t *begun)
+{
+	struct scopes *s = scopes_open(heard_of, begun);
+
+	CHECK(s);
+	*begun = 0;
+	log_text[0] = '\0';
+	pid = 10;
+	tid = 11;
+	return s;
+}
+
+static void end_beside(struct scopes *s)
+{
+	pid = 10;
+	tid = 11;
+	scopes_close(s);
+}
+
+static void leaves(struct scopes *s, uint32_t who)
+{
+	struct ct_exit e = { .h = { .size = sizeof(e), .kind = CT_EXIT, .pid = who, .tid = who } };
+
+	CHECK(!scopes_record(s, &e.h));
+}
+
+static void makes_domain(struct scopes *s, const char *name, uint64_t handle)
+{
+	struct ct_call *c = (struct ct_call *)say(CT_LAYER_END, "nvtxDomainCreateA", name, 0, 0, 1);
+
+	c->ret = (int64_t)handle;
+	CHECK(!scopes_record(s, &c->h));
+}
+
+static void starts(struct scopes *s, const char *name, uint64_t id)
+{
+	struct ct_call *c = (struct ct_call *)say(CT_LAYER_END, "nvtxRangeStartA", name, 0, 0, 1);
+
+	c->ret = (int64_t)id;
+	CHECK(!scopes_record(s, &c->h));
+}
+
+static void test_many_domains(void)
+{
+	uint64_t begun, words;
+	struct scopes *s = begin_beside(&begun);
+	struct ct_call *c;
+
+	for (uint64_t i = 1; i <= 1000000; i++)
+		makes_domain(s, "mine", i * 64);
+	CHECK(scopes_dropped(s) > 900000);
+	pid = HONEST;
+	makes_domain(s, "theirs", 64);
+	c = (struct ct_call *)say(CT_LAYER_BEGIN, "nvtxDomainRangePushEx", NULL, 1, 0, 2);
+	words = 64;
+	memcpy(c + 1, &words, sizeof(words));
+	CHECK(!scopes_record(s, &c->h));
+	CHECK_TEXT("theirs. ", log_text);
+	end_beside(s);
+}
+
+/* Names of any length, in as many threads as one likes: what is kept of them is bounded. */
+static void test_many_open(void)
+{
+	char name[125];
+	uint64_t begun, kept;
+	struct scopes *s = begin_beside(&begun);
+
+	memset(name, 'x', sizeof(name));
+	for (tid = 100; tid < 5100; tid++)
+		for (uint32_t i = 1; i <= 20; i++) {
+			name[i * 6] = '\0';
+			push(s, name, i, i - 1, 1);
+			name[i * 6] = 'x';
+		}
+	kept = begun;
+	CHECK(kept > 10000 && kept < 64000); /* 4 MiB of them */
+	for (uint64_t i = 1; i <= 100000; i++)
+		starts(s, "range", i);
+	CHECK(begun - kept < 100);
+	CHECK_EQ(scopes_dropped(s), 200000 - begun);
+	pid = HONEST;
+	push(s, "range", 1, 0, 2);
+	starts(s, "other", 1);
+	CHECK_TEXT(".range .other ", log_text);
+	/* its share is free again when it has ended */
+	leaves(s, 10);
+	pid = 10;
+	tid = 11;
+	kept = begun;
+	push(s, "new", 1, 0, 3);
+	CHECK_EQ(begun, kept + 1);
+	end_beside(s);
+}
+
+static void test_many_ranges(void)
+{
+	uint64_t begun;
+	struct scopes *s = begin_beside(&begun);
+
+	for (uint64_t i = 1; i <= 100000; i++)
+		starts(s, "", i);
+	CHECK_EQ(begun, 4096);
+	pid = HONEST;
+	starts(s, "mine", 1);
+	CHECK_TEXT(".mine ", log_text);
+	end_beside(s);
+}
+
+/* Short processes, more than are kept: those that come later are followed too. */
+static void test_many_processes(void)
+{
+	uint64_t begun;
+	struct scopes *s = begin_beside(&begun);
+
+	for (pid = 1000; pid < 301000; pid++) {
+		push(s, "short", 1, 0, 1);
+		leaves(s, pid);
+	}
+	CHECK_EQ(begun, 300000);
+	CHECK_EQ(scopes_dropped(s), 0);
+	pid = HONEST;
+	push(s, "here", 1, 0, 2);
+	CHECK_TEXT(".here ", log_text);
+	end_beside(s);
+}
+
 int main(void)
 {
 	RUN(test_nested);
@@ -262,5 +408,9 @@ int main(void)
 	RUN(test_checked);
 	RUN(test_payload);
 	RUN(test_repeated);
+	RUN(test_many_domains);
+	RUN(test_many_open);
+	RUN(test_many_ranges);
+	RUN(test_many_processes);
 	return unit_end();
 }

@@ -304,6 +304,11 @@ static int open_sets(struct opts *o)
 	return 0;
 }
 
+static uint32_t layer_bit(enum api_domain d)
+{
+	return 1u << (d - API_FIRST_LAYER);
+}
+
 /* What follows from the options. */
 static void conclude(struct opts *o, const unsigned char *given)
 {
@@ -312,11 +317,11 @@ static void conclude(struct opts *o, const unsigned char *given)
 
 	/* what is separated by a layer's scopes needs the layer */
 	if ((o->command == OPTS_STAT && o->by == BOOK_BY_RANGE) || o->stack_of)
-		o->layers |= 1u << (API_NVTX - API_FIRST_LAYER);
+		o->layers |= layer_bit(API_NVTX);
 	if (o->command == OPTS_STAT && o->by == BOOK_BY_OPERATOR)
-		o->layers |= 1u << (API_TORCH - API_FIRST_LAYER);
+		o->layers |= layer_bit(API_TORCH);
 	if (o->command == OPTS_STAT && o->by == BOOK_BY_COLLECTIVE)
-		o->layers |= 1u << (API_NCCL - API_FIRST_LAYER);
+		o->layers |= layer_bit(API_NCCL);
 	/* and so does what begins or ends the window */
 	o->layers |= window_layer(o->start_on) | window_layer(o->stop_on);
 	if (o->gpu_kinds & AGENT_NVTX && api_layers_inlined(o->layers)) {

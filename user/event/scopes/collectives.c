@@ -7,6 +7,7 @@
 #include "collectives.h"
 
 #define COMMUNICATORS_MAX 65536
+#define SHARE 16 /* one process has this part of them */
 
 struct communicator {
 	uint64_t pid, handle;
@@ -17,8 +18,14 @@ struct communicator {
 	uint64_t begun;	      /* collectives */
 };
 
+/* A process that has communicators, and how many. */
+struct owner {
+	uint32_t pid;
+	uint32_t n;
+};
+
 struct collectives {
-	struct keyed communicators;
+	struct keyed communicators, owners;
 	communicator_fn ask;
 	void *ctx;
 };
@@ -32,6 +39,7 @@ struct collectives *collectives_open(communicator_fn ask, void *ctx)
 	keyed_open_of(&c->communicators, struct communicator, handle, COMMUNICATORS_MAX);
 	c->ask = ask;
 	c->ctx = ctx;
+	keyed_open_of(&c->owners, struct owner, pid, COMMUNICATORS_MAX);
 	return c;
 }
 
@@ -40,6 +48,7 @@ void collectives_close(struct collectives *c)
 	if (!c)
 		return;
 	keyed_close(&c->communicators);
+	keyed_close(&c->owners);
 	free(c);
 }
 
@@ -55,14 +64,49 @@ static struct communicator *find(const struct collectives *c, uint64_t pid, uint
 	return handle ? keyed_find(&c->communicators, &key) : NULL;
 }
 
+/* The communicator, made if it is not there. NULL: its process, or all together, have too many. */
+static struct communicator *get(struct collectives *c, uint32_t pid, uint64_t handle)
+{
+	const struct communicator key = { .pid = pid, .handle = handle };
+	struct communicator *m = find(c, pid, handle);
+	struct owner *o;
+	bool made;
+
+	if (m || !handle)
+		return m;
+	o = keyed_get(&c->owners, &pid, &made);
+	if (o && o->n < COMMUNICATORS_MAX / SHARE)
+		m = keyed_get(&c->communicators, &key, &made);
+	if (m) {
+		o->n++;
+		m->rank = m->ranks = CT_UNKNOWN;
+	} else if (o && !o->n) {
+		keyed_remove(&c->owners, o);
+	}
+	return m;
+}
+
+static void drop(struct collectives *c, struct communicator *m)
+{
+	struct owner *o = keyed_find(&c->owners, &(uint32_t){ (uint32_t)m->pid });
+
+	INVARIANT(o && o->n);
+	if (!--o->n)
+		keyed_remove(&c->owners, o);
+	keyed_remove(&c->communicators, m);
+}
+
 void collectives_forget(struct collectives *c, uint32_t pid)
 {
 	struct communicator *m;
 
+	/* most have none, and this is asked often */
+	if (!keyed_find(&c->owners, &pid))
+		return;
 	keyed_each(&c->communicators, m)
 	{
 		if (m->pid == pid)
-			keyed_remove(&c->communicators, m);
+			drop(c, m);
 	}
 }
 
@@ -93,17 +137,6 @@ static void say(const struct communicator *m, struct ct_collective *out)
 	out->rank = m->rank;
 	out->ranks = m->ranks;
 	out->hash = m->hash;
-}
-
-static struct communicator *get(struct collectives *c, uint64_t pid, uint64_t handle)
-{
-	const struct communicator key = { .pid = pid, .handle = handle };
-	bool is_new = false;
-	struct communicator *m = handle ? keyed_get(&c->communicators, &key, &is_new) : NULL;
-
-	if (is_new)
-		m->rank = m->ranks = CT_UNKNOWN;
-	return m;
 }
 
 /* ---- what a call says ---- */
@@ -208,12 +241,12 @@ void collectives_begin(struct collectives *c, const struct ct_call *call, bool i
 	if (is_numbered(out) && m->from_start)
 		out->sequence = ++m->begun;
 	if (f->layer == API_LAYER_DESTROY)
-		keyed_remove(&c->communicators, m);
+		drop(c, m);
 }
 
 /* ---- what it did ---- */
 
-static const struct communicator *made(struct collectives *c, uint64_t pid, uint64_t handle,
+static const struct communicator *made(struct collectives *c, uint32_t pid, uint64_t handle,
 				       uint32_t rank, uint32_t ranks)
 {
 	struct communicator *m = get(c, pid, handle);
@@ -229,7 +262,7 @@ static const struct communicator *made(struct collectives *c, uint64_t pid, uint
 	return m;
 }
 
-static void asked(struct collectives *c, uint64_t pid, const struct field *arg,
+static void asked(struct collectives *c, uint32_t pid, const struct field *arg,
 		  struct ct_collective *out)
 {
 	struct communicator *m;

@@ -17,13 +17,17 @@
 #include "scopes.h"
 
 #define PROCESSES_MAX 131072
-#define THREADS_MAX 65536 /* that have a scope open */
-#define OPEN_MAX 256	  /* of one thread */
-#define NAMES_MAX 65536	  /* domains, texts and categories that were registered */
-#define RANGES_MAX 65536  /* started and not ended */
-#define NEWEST_MAX 262144 /* threads that have begun scopes */
-#define TEXT_MAX 256	  /* bytes of a name, of a domain's and of a category's */
-#define WIDE_BYTES 4	  /* of a wchar_t */
+#define THREADS_MAX 524288     /* that have a scope open */
+#define OPEN_MAX 256	       /* of one thread */
+#define NAMES_MAX 262144       /* domains, texts and categories that were registered */
+#define RANGES_MAX 65536       /* started and not ended */
+#define NEWEST_MAX 262144      /* threads that have begun scopes */
+#define BYTES_MAX (64UL << 20) /* of the records of what is open */
+#define OPEN_BYTES 64	       /* what an open scope takes beside its record */
+/* One process has this part of each of them, so that others keep theirs. */
+#define SHARE 16
+#define TEXT_MAX 256 /* bytes of a name, of a domain's and of a category's */
+#define WIDE_BYTES 4 /* of a wchar_t */
 
 struct open {
 	uint32_t serial;
@@ -33,6 +37,9 @@ struct open {
 struct proc {
 	uint32_t pid;
 	uint32_t next_id;
+	/* what it has of the tables below, and bytes of what it has open */
+	uint32_t names, ranges, newest;
+	size_t bytes;
 };
 
 struct thread {
@@ -67,6 +74,8 @@ struct scopes {
 	struct keyed procs, threads, names, ranges, newest;
 	struct collectives *collectives;
 	uint64_t dropped;
+	size_t bytes;	/* of all that is open */
+	uint32_t floor; /* processes that are new here begin their ids above it */
 	union {
 		struct ct_scope scope;
 		char room[sizeof(struct ct_scope) + 5 * TEXT_MAX + sizeof(struct ct_collective)];
@@ -106,10 +115,71 @@ struct scopes *scopes_open(emit_fn out, communicator_fn ask, void *ctx)
 	return NULL;
 }
 
+/* ---- what each process has ---- */
+
+/* Forgets processes that have nothing here, most of which have ended. */
+static void make_room(struct scopes *s)
+{
+	struct proc *p;
+
+	keyed_each(&s->procs, p)
+	{
+		if (p->names || p->ranges || p->newest || p->bytes)
+			continue;
+		/* ids are not given twice; after half of the numbers they may be */
+		if (p->next_id > s->floor)
+			s->floor = p->next_id < UINT32_MAX / 2 ? p->next_id : 0;
+		keyed_remove(&s->procs, p);
+	}
+}
+
+/* NULL: there are too many. Valid until the next call. */
+static struct proc *proc_of(struct scopes *s, uint32_t pid)
+{
+	struct proc *p;
+	bool made;
+
+	if (s->procs.n == PROCESSES_MAX && !keyed_find(&s->procs, &pid))
+		make_room(s);
+	p = keyed_get(&s->procs, &pid, &made);
+	if (p && made)
+		p->next_id = s->floor;
+	return p;
+}
+
+/* Copies the record of a scope that stays open. NULL: the process has too much open, or there is no
+ * memory. */
+static struct ct_scope *hold(struct scopes *s, const struct ct_scope *r)
+{
+	struct proc *p = proc_of(s, r->h.pid);
+	size_t bytes = r->h.size + OPEN_BYTES;
+	struct ct_scope *copy;
+
+	if (!p || p->bytes + bytes > BYTES_MAX / SHARE || s->bytes + bytes > BYTES_MAX)
+		return NULL;
+	copy = malloc(r->h.size);
+	if (!copy)
+		return NULL;
+	p->bytes += bytes;
+	s->bytes += bytes;
+	return memcpy(copy, r, r->h.size);
+}
+
+static void let_go(struct scopes *s, struct ct_scope *r)
+{
+	struct proc *p = keyed_find(&s->procs, &r->h.pid);
+	size_t bytes = r->h.size + OPEN_BYTES;
+
+	INVARIANT(p && p->bytes >= bytes && s->bytes >= bytes);
+	p->bytes -= bytes;
+	s->bytes -= bytes;
+	free(r);
+}
+
 static void free_thread(struct scopes *s, struct thread *t)
 {
 	for (uint32_t i = 0; i < t->n; i++)
-		free(t->open[i].rec);
+		let_go(s, t->open[i].rec);
 	free(t->open);
 	free(t->payload);
 	keyed_remove(&s->threads, t);
@@ -123,8 +193,20 @@ static void free_name(struct scopes *s, struct name *n)
 
 static void free_range(struct scopes *s, struct range *r)
 {
-	free(r->rec);
+	let_go(s, r->rec);
 	keyed_remove(&s->ranges, r);
+}
+
+static void forget_newest(struct scopes *s, struct proc *p)
+{
+	struct newest *n;
+
+	keyed_each(&s->newest, n)
+	{
+		if (n->pid == p->pid)
+			keyed_remove(&s->newest, n);
+	}
+	p->newest = 0;
 }
 
 void scopes_close(struct scopes *s)
@@ -297,6 +379,7 @@ static int learn(struct scopes *s, uint32_t pid, uint32_t what, uint64_t handle,
 		 const struct said *said)
 {
 	struct name key = { .pid = pid, .what = what, .domain = said->domain, .handle = handle };
+	struct proc *p = proc_of(s, pid);
 	struct name *n;
 	char *text;
 	bool made;
@@ -305,17 +388,20 @@ static int learn(struct scopes *s, uint32_t pid, uint32_t what, uint64_t handle,
 		key.domain = 0;
 	if (!said->known || (!handle && what != API_LAYER_CATEGORY))
 		return 0;
-	n = keyed_get(&s->names, &key, &made);
+	n = keyed_find(&s->names, &key);
+	if (!n && p && p->names < NAMES_MAX / SHARE)
+		n = keyed_get(&s->names, &key, &made);
 	if (!n) {
 		s->dropped++;
 		return 0;
 	}
 	text = strdup(said->text);
 	if (!text) {
-		if (made)
+		if (!n->text)
 			keyed_remove(&s->names, n);
 		return -ENOMEM;
 	}
+	p->names += !n->text;
 	free(n->text);
 	n->text = text;
 	return 0;
@@ -373,11 +459,11 @@ static uint16_t add_payload(struct scopes *s, struct ct_scope *r, const struct s
 static struct ct_scope *make(struct scopes *s, const struct ct_call *c, uint8_t kind,
 			     struct said *said)
 {
-	struct proc *p = keyed_get(&s->procs, &c->h.pid, &(bool){ false });
+	struct proc *p = proc_of(s, c->h.pid);
 	struct ct_scope *r = &s->scope;
 	const char *text = said->known ? said->text : NULL, *domain = NULL;
 
-	if (!p) {
+	if (!p || p->next_id >= CT_SCOPE_UNKNOWN - 1) {
 		s->dropped++;
 		return NULL;
 	}
@@ -436,15 +522,22 @@ static void add_collective(struct scopes *s, struct ct_scope *r, const struct ct
 static void follow(struct scopes *s, const struct ct_hdr *h, uint32_t serial)
 {
 	struct newest key = { .pid = h->pid, .tid = h->tid }, *n;
+	struct proc *p;
+	bool made = false;
 
 	if (!serial)
 		return;
-	n = keyed_get(&s->newest, &key, &(bool){ false });
+	p = proc_of(s, h->pid);
+	if (p && p->newest == NEWEST_MAX / SHARE && !keyed_find(&s->newest, &key))
+		forget_newest(s, p);
+	n = p ? keyed_get(&s->newest, &key, &made) : NULL;
 	/* a thread that has this number anew begins with 1 */
 	if (!n || (serial != n->serial + 1 && serial != 1))
 		collectives_forget(s->collectives, h->pid);
 	if (n)
 		n->serial = serial;
+	if (n && made)
+		p->newest++;
 }
 
 static struct ct_scope *copy_of(const struct ct_scope *r)
@@ -485,7 +578,7 @@ static int end_at(struct scopes *s, struct thread *t, uint32_t i, uint64_t ns, u
 	memmove(&t->open[i], &t->open[i + 1], (t->n - i - 1) * sizeof(*t->open));
 	t->n--;
 	err = end(s, r, ns, flags);
-	free(r);
+	let_go(s, r);
 	return err;
 }
 
@@ -545,15 +638,17 @@ static int begin(struct scopes *s, const struct ct_call *c, uint32_t serial, uin
 	} else if (r && t->n >= OPEN_MAX) {
 		s->dropped++;
 	} else if (r) {
-		r = copy_of(r);
+		r = hold(s, r);
 		o = r ? array_add(t->open, t->n) : NULL;
 		if (!o) {
-			free(r);
-			return -ENOMEM;
+			if (r)
+				let_go(s, r);
+			s->dropped++;
+		} else {
+			o->serial = serial;
+			o->rec = r;
+			err = s->out(s->ctx, &r->h);
 		}
-		o->serial = serial;
-		o->rec = r;
-		err = s->out(s->ctx, &r->h);
 	}
 	drop_empty(s, t);
 	return err;
@@ -582,13 +677,22 @@ static int pop(struct scopes *s, const struct ct_call *c, uint32_t serial)
 
 /* ---- ranges that are started and ended, in any thread ---- */
 
+static void drop_range(struct scopes *s, struct range *r)
+{
+	struct proc *p = keyed_find(&s->procs, &(uint32_t){ (uint32_t)r->pid });
+
+	INVARIANT(p && p->ranges);
+	p->ranges--;
+	free_range(s, r);
+}
+
 static int start(struct scopes *s, const struct ct_call *c)
 {
-	struct range key = { .pid = c->h.pid, .id = (uint64_t)c->ret }, *r = NULL;
+	struct range key = { .pid = c->h.pid, .id = (uint64_t)c->ret }, *r;
 	struct ct_scope *rec;
 	struct thread *t;
 	struct said said;
-	bool made;
+	struct proc *p;
 	int err = 0;
 
 	hear(c, &said);
@@ -601,16 +705,24 @@ static int start(struct scopes *s, const struct ct_call *c)
 	rec->flags |= key.id ? CT_SCOPE_ANY_THREAD : CT_SCOPE_UNPAIRED;
 	if (!key.id)
 		return instant(s, rec);
-	rec = copy_of(rec);
-	r = rec ? keyed_get(&s->ranges, &key, &made) : NULL;
+	/* the program gives the same number again: the first range has ended */
+	r = keyed_find(&s->ranges, &key);
+	if (r) {
+		err = end(s, r->rec, c->h.start_ns, CT_SCOPE_UNFINISHED);
+		drop_range(s, r);
+	}
+	rec = hold(s, rec);
+	p = proc_of(s, c->h.pid);
+	r = rec && p && p->ranges < RANGES_MAX / SHARE
+		    ? keyed_get(&s->ranges, &key, &(bool){ false })
+		    : NULL;
 	if (!r) {
 		s->dropped++;
-		free(rec);
-		return rec ? 0 : -ENOMEM;
+		if (rec)
+			let_go(s, rec);
+		return err;
 	}
-	if (!made)
-		err = end(s, r->rec, c->h.start_ns, CT_SCOPE_UNFINISHED);
-	free(r->rec);
+	p->ranges++;
 	r->rec = rec;
 	return err ? err : s->out(s->ctx, &rec->h);
 }
@@ -627,7 +739,7 @@ static int stop(struct scopes *s, const struct ct_call *c)
 	if (!r)
 		return 0;
 	err = end(s, r->rec, c->h.start_ns, 0);
-	free_range(s, r);
+	drop_range(s, r);
 	return err;
 }
 
@@ -670,13 +782,10 @@ static int layer(struct scopes *s, const struct ct_call *c)
 	}
 }
 
-/* The process has ended, or runs another program. */
-static int over(struct scopes *s, uint32_t pid, uint64_t ns)
+/* Ends what a process (0: each one) has open in its threads. */
+static int end_threads(struct scopes *s, uint32_t pid, uint64_t ns)
 {
 	struct thread *t;
-	struct range *r;
-	struct newest *last;
-	struct name *n;
 	int err = 0;
 
 	keyed_each(&s->threads, t)
@@ -687,24 +796,54 @@ static int over(struct scopes *s, uint32_t pid, uint64_t ns)
 			err = end_at(s, t, t->n - 1, ns, CT_SCOPE_UNFINISHED);
 		free_thread(s, t);
 	}
+	return err;
+}
+
+static int end_ranges(struct scopes *s, uint32_t pid, uint64_t ns)
+{
+	struct range *r;
+	int err = 0;
+
 	keyed_each(&s->ranges, r)
 	{
 		if (r->pid != pid && pid)
 			continue;
 		if (!err)
 			err = end(s, r->rec, ns, CT_SCOPE_UNFINISHED);
-		free_range(s, r);
+		drop_range(s, r);
 	}
+	return err;
+}
+
+static void forget_names(struct scopes *s, struct proc *p)
+{
+	struct name *n;
+
 	keyed_each(&s->names, n)
 	{
-		if (n->pid == pid)
+		if (n->pid == p->pid)
 			free_name(s, n);
 	}
-	keyed_each(&s->newest, last)
-	{
-		if (last->pid == pid)
-			keyed_remove(&s->newest, last);
-	}
+	p->names = 0;
+}
+
+/* The process has ended, or runs another program. Only the tables that it is in are searched: many
+ * short processes would take the time of all others. */
+static int over(struct scopes *s, uint32_t pid, uint64_t ns)
+{
+	struct proc *p = keyed_find(&s->procs, &pid);
+	int err = 0;
+
+	if (!p)
+		return 0;
+	if (p->bytes)
+		err = end_threads(s, pid, ns);
+	if (p->ranges && !err)
+		err = end_ranges(s, pid, ns);
+	if (p->names)
+		forget_names(s, p);
+	if (p->newest)
+		forget_newest(s, p);
 	collectives_forget(s->collectives, pid);
 	return err;
 }
@@ -747,5 +886,7 @@ int scopes_record(struct scopes *s, const struct ct_hdr *h)
 
 int scopes_flush(struct scopes *s, uint64_t now_ns)
 {
-	return over(s, 0, now_ns);
+	int err = end_threads(s, 0, now_ns);
+
+	return err ? err : end_ranges(s, 0, now_ns);
 }
