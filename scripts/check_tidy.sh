@@ -17,7 +17,7 @@ trap 'rm -f "$log"' EXIT
 # shellcheck disable=SC2016 # the inner shell's
 printf '%s\n' "${files[@]}" | xargs -P "$(nproc)" -n 4 sh -c '
 	clang-tidy --quiet --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang --extra-arg=mode=shallow "$@" -- \
-		-std=gnu11 -D_GNU_SOURCE "-DCT_VERSION=\"\"" "-DCT_COMMIT=\"\"" "-DCT_COUNTERS_HELPER=\"\"" "-DCT_AGENT=\"\"" "-DCT_AGENT_FILE=\"\"" "-DCT_HOOKS_FILE=\"\"" \
+		-std=gnu11 -D_GNU_SOURCE "-DCT_VERSION=\"\"" "-DCT_COMMIT=\"\"" "-DCT_COUNTERS_HELPER=\"\"" "-DCT_AGENT=\"\"" "-DCT_AGENT_FILE=\"\"" "-DCT_HOOKS_FILE=\"\"" "-DCT_NVTX_FILE=\"\"" \
 		-I.output -Itests/standin/include -pthread 2>&1 || true' sh > "$log"
 faults=$(grep -E '(warning|error): ' "$log" | sed "s|$PWD/||" | sort -u)
 if [ -z "$faults" ]; then

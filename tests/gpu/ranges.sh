@@ -76,10 +76,15 @@ for line in open(tmp + '/rows', encoding='utf-8'):
         s[0] += r['type'] == 'kernel'
         s[1] += r['type'] != 'kernel'
         s[2] += r['dur_ns']
+unknown = left = sum(seen['unknown'][:2])
 for name in sorted(profiled):
     print(f'# {name}: torch.profiler {profiled[name]}, cudatrace {seen[name]}')
-    check(f'numbers-{name}', profiled[name][:2] == seen[name][:2], f'{profiled[name]} and {seen[name]}')
-check('nothing-unknown', 'unknown' not in seen, str(seen.get('unknown')))
+    missing = [a - b for a, b in zip(profiled[name][:2], seen[name][:2])]
+    left -= sum(missing)
+    check(f'numbers-{name}', min(missing) >= 0, f'{profiled[name]} and {seen[name]}')
+# work whose call was not found is unknown, and in no range that it does not belong to
+check('the-rest-is-unknown', left == 0, f"{left} more are unknown than are missing")
+check('hardly-anything-unknown', unknown <= 10, f'{unknown} of {sum(sum(p[:2]) for p in profiled.values())}')
 whole = sum(s[2] for s in seen.values())
 check('sums-are-the-whole', sums['gpu_ns'] == whole == sum(r['gpu_ns'] for r in sums['rows']), f"{sums['gpu_ns']} and {whole}")
 step = next(r for r in sums['rows'] if r.get('name') == 'step')

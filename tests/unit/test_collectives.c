@@ -281,7 +281,7 @@ static int ignored(void *ctx, const struct ct_hdr *h)
 static void test_beside_many(void)
 {
 	uint64_t words[] = { 0x1000, 4, 2 };
-	struct scopes *s = scopes_open(ignored, NULL);
+	struct scopes *s = scopes_open(ignored, NULL, NULL);
 
 	log_text[0] = '\0';
 	pid = 20;

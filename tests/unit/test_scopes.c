@@ -272,7 +272,7 @@ static int heard_of(void *ctx, const struct ct_hdr *h)
 
 static struct scopes *begin_beside(uint64_t *begun)
 {
-	struct scopes *s = scopes_open(heard_of, begun);
+	struct scopes *s = scopes_open(heard_of, NULL, begun);
 
 	CHECK(s);
 	*begun = 0;
