@@ -19,7 +19,7 @@ not_ok() { echo "not ok $1: $2"; failed=$((failed + 1)); }
 
 # traced PROGRAM'S ARGS -- CUDATRACE'S ARGS: the program is attached to once it has warmed up; without arguments nothing traces it
 traced() {
-	local ct_pid='' args=()
+	local ct_pid='' args=() begun
 	while [ "$1" != -- ]; do args+=("$1") && shift; done
 	shift
 	rm -f "$tmp/go"
@@ -29,14 +29,17 @@ traced() {
 	if [ $# -gt 0 ]; then
 		"$ct" -v "$@" -p $pid > "$tmp/ct.out" 2> "$tmp/err" &
 		ct_pid=$!
-		until grep -q ready "$tmp/err"; do kill -0 $ct_pid 2> /dev/null || return; sleep 0.05; done
+		# the calls are seen a moment before the device's work is
+		[[ " $* " = *" --gpu "* ]] && begun='the agent has started' || begun=ready
+		until grep -q "$begun" "$tmp/err"; do kill -0 $ct_pid 2> /dev/null || return; sleep 0.05; done
 	fi
 	touch "$tmp/go"
 	wait $pid
 	[ -z "$ct_pid" ] || wait "$ct_pid"
 }
 
-traced --want "$tmp/want" -- --layers torch --gpu --keep-chatty --format json -o "$tmp/json"
+"$python" tests/gpu/operators.py --want "$tmp/want" > "$tmp/profile.out" 2>&1 || echo "# $(tail -n 1 "$tmp/profile.out")"
+traced --steps 5 -- --layers torch --gpu --keep-chatty --format json -o "$tmp/json"
 tail -n 3 "$tmp/err" | sed 's/^/# /'
 python3 - "$tmp/json" "$tmp/want" << 'EOF' > "$tmp/got"
 import bisect, collections, json, sys
@@ -56,18 +59,23 @@ def name(r):
     return r['name'].split('.')[0] if r['type'] == 'operator' else r['name']
 
 
-operators = collections.Counter(name(r) for r in scopes if inside(r))
-threads = collections.defaultdict(list)
-for r in sorted((r for r in scopes if inside(r)), key=lambda r: (r['ts_ns'], -r['dur_ns'])):
-    threads[r['tid']].append(r)
-calls = {r['correlation']: r for r in rows if r['type'] == 'call' and inside(r) and 'correlation' in r}
+# torch.profiler leaves out an operator that is the only one inside another of its name
+chosen = [r for r in scopes if inside(r)]
+by_id = {(r['pid'], r['id']): r for r in chosen}
+children = collections.Counter((r['pid'], r.get('parent')) for r in chosen)
+
+
+def twice(r):
+    parent = by_id.get((r['pid'], r.get('parent')))
+    return parent and name(parent) == name(r) and children[(r['pid'], r.get('parent'))] == 1
+
+
+operators = collections.Counter(name(r) for r in chosen if not twice(r))
 kernels = collections.Counter()
 for k in rows:
-    call = calls.get(k.get('correlation')) if k['type'] == 'kernel' else None
-    if not call:
-        continue
-    around = [s for s in threads[call['tid']] if s['ts_ns'] <= call['ts_ns'] <= s['ts_ns'] + s['dur_ns']]
-    kernels[name(around[-1]) if around else '-'] += 1
+    if k['type'] == 'kernel' and begin <= k['ts_ns'] <= end:
+        around = by_id.get((k['pid'], k.get('scope')))
+        kernels['?' if 'scope_unknown' in k else name(around) if around else '-'] += 1
 
 
 def compare(title, got, expected):
@@ -77,7 +85,15 @@ def compare(title, got, expected):
 
 
 compare('operators-as-profiled', operators, want['operators'])
-compare('kernels-under-each-operator', kernels, want['kernels'])
+# what is not known is under no operator; the range around the steps is none
+unknown = kernels.pop('?', 0)
+kernels.pop('measured', None)
+kernels.pop('-', None)
+fewer = sum(want['kernels'].values()) - sum(kernels.values())
+print(f'# {unknown} kernels are inside a scope that is not known, {fewer} are missing')
+more = {k: (n, want['kernels'].get(k, 0)) for k, n in kernels.items() if n > want['kernels'].get(k, 0)}
+print(f'not ok kernels-under-each-operator: (trace, profiler) {more}' if more or fewer != unknown or unknown > 50
+      else f'ok kernels-under-each-operator ({sum(kernels.values())} of {sum(want["kernels"].values())})')
 unfinished = sum('unfinished' in r for r in scopes if inside(r))
 print(f'ok every-operator-ends' if not unfinished else f'not ok every-operator-ends: {unfinished} are unfinished')
 EOF
@@ -85,6 +101,7 @@ while read -r line; do
 	case $line in
 	"ok "*) ok "${line#ok }" ;;
 	"not ok "*) not_ok "${line#not ok }" "see above" ;;
+	"# "*) echo "$line" ;;
 	esac
 done < "$tmp/got"
 [ -s "$tmp/got" ] || not_ok operators "no comparison: $(tail -n 3 "$tmp/err" "$tmp/prog.err" | tr '\n' ' ')"

@@ -164,7 +164,7 @@ serve = ["serve", "--listen", f"unix:{tmp}/metrics.sock"]
 WAYS = [
     ("trace of everything", ["-o", rows], SETTLE_S, None),
     ("-e launch", ["-e", "launch", "-o", rows], 1.0, None),
-    ("-e launch, ranges", ["--layers", "nvtx", "-e", "launch,range", "-o", rows], 1.0, None),
+    ("-e launch and ranges", ["--layers", "nvtx", "-e", "launch,range", "-o", rows], 1.0, None),
     ("stat --by range", ["stat", "--by", "range", "-o", rows], 1.0, None),
     ("stat", ["stat", "-o", rows], SETTLE_S, None),
     ("top", ["top", "--batch", "-i", "1", "-o", rows], 1.0, None),
