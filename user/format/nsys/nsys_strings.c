@@ -80,7 +80,7 @@ static bool is_text(struct nsys_strings *s, int64_t id, const char *text, size_t
 	sqlite3_bind_int64(s->find, 1, id);
 	if (sqlite3_step(s->find) == SQLITE_ROW)
 		same = (size_t)sqlite3_column_bytes(s->find, 0) == n &&
-		       !memcmp(sqlite3_column_blob(s->find, 0), text, n);
+		       (!n || !memcmp(sqlite3_column_blob(s->find, 0), text, n));
 	sqlite3_reset(s->find);
 	return same;
 }
