@@ -2,7 +2,7 @@
 /*
  * scope_sums.c - see scope_sums.h.
  *
- *   Ranges
+ *   Time of device work by range; it counts for the innermost range around the call
  *   Time%   GPU time  Inclusive   Kernels   Calls  Host time   Count  Name
  *    62.10  1.124 ms   1.402 ms       120     360   2.210 ms      10  forward
  *
@@ -33,7 +33,7 @@ struct sums_row {
 	char *name;
 	uint64_t scopes, scopes_ns; /* that have ended; their time on the host, added up */
 	uint64_t calls, calls_ns;   /* that the program made itself; those whose time is known */
-	uint64_t kernels, work_ns;  /* all work of the device: kernels, copies, memsets, graphs */
+	uint64_t kernels, work_ns;  /* work_ns: also of copies, memsets and graphs */
 	uint64_t inclusive_ns, inclusive_calls_ns;
 	/* of collectives that had work: bytes by nccl-tests' definition, and the same corrected for
 	 * the bus; the time of that work */
@@ -297,7 +297,6 @@ static void totals(struct scope_sums *s, struct sums_row *all)
 		all->calls_ns += r->calls_ns;
 		all->kernels += r->kernels;
 		all->calls += r->calls;
-		all->scopes += r->scopes;
 	}
 }
 

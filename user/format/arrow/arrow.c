@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * arrow.c - a row for each record, with typed columns, as a stream of Apache Arrow: pyarrow, polars,
- * DuckDB and pandas read it without parsing numbers. The columns are those of csv by their names,
+ * arrow.c - a row for each record, with typed columns, as a stream of Apache Arrow: pyarrow and
+ * polars read it without parsing numbers. The columns are those of csv by their names,
  * with time_unix_ns, and with args: the arguments as JSON. The version of this schema is in its
  * metadata (cudatrace.schema).
  */
