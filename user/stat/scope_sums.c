@@ -5,19 +5,18 @@
  *   Time of device work by range; it counts for the innermost range around the call
  *   Time%   GPU time  Inclusive   Kernels   Calls  Host time   Count  Name
  *    62.10  1.124 ms   1.402 ms       120     360   2.210 ms      10  forward
- *
- * Bandwidths of collectives are those of NVIDIA's nccl-tests: the algorithm's is the bytes of the
- * collective divided by the time, the bus bandwidth corrects it by what each rank must send.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../event/scopes/lineage.h"
+#include "../event/scopes/moved.h"
 #include "../util/io/json.h"
 #include "../util/table/keyed.h"
 #include "../util/text.h"
 #include "../util/units.h"
+#include "collective_sums.h"
 #include "scope_sums.h"
 
 #define ROWS_MAX 65536
@@ -35,11 +34,7 @@ struct sums_row {
 	uint64_t calls, calls_ns;   /* that the program made itself; those whose time is known */
 	uint64_t kernels, work_ns;  /* work_ns: also of copies, memsets and graphs */
 	uint64_t inclusive_ns, inclusive_calls_ns;
-	/* of collectives that had work: bytes by nccl-tests' definition, and the same corrected for
-	 * the bus; the time of that work */
-	uint64_t bytes, moved_ns;
-	double bus_bytes;
-	uint64_t smallest, largest; /* bytes of one collective */
+	struct collective_sums moved;
 };
 
 /* A collective whose bytes are counted. */
@@ -74,7 +69,11 @@ void scope_sums_close(struct scope_sums *s)
 
 	if (!s)
 		return;
-	keyed_each(&s->rows, r) free(r->name);
+	keyed_each(&s->rows, r)
+	{
+		free(r->name);
+		collective_sums_free(&r->moved);
+	}
 	keyed_close(&s->rows);
 	keyed_close(&s->moved);
 	free(s);
@@ -94,10 +93,8 @@ static struct sums_row *row_named(struct scope_sums *s, enum row_what what, cons
 	r = keyed_get(&s->rows, &key, &made);
 	if (!r)
 		return NULL;
-	if (made) {
+	if (made)
 		r->name = strdup(name);
-		r->smallest = UINT64_MAX;
-	}
 	if (r->name)
 		return r;
 	keyed_remove(&s->rows, r);
@@ -111,44 +108,16 @@ static struct sums_row *row_of(struct scope_sums *s, const struct scope_line *li
 		       : row_named(s, ROW_UNKNOWN, "unknown");
 }
 
-/* The bytes of a collective by nccl-tests' definition; *bus: what the bus bandwidth corrects it by.
- * 0: not known. */
-static uint64_t moved_bytes(const struct scope_line *c, double *bus)
-{
-	double n = c->ranks;
-
-	*bus = 1;
-	if (!c->bytes || (c->ranks == CT_UNKNOWN && c->how != CT_COLLECTIVE_ROOTED &&
-			  c->how != CT_COLLECTIVE_PEER))
-		return 0;
-	switch (c->how) {
-	case CT_COLLECTIVE_WHOLE: *bus = n ? 2 * (n - 1) / n : 0; return c->bytes;
-	case CT_COLLECTIVE_PARTS: *bus = n ? (n - 1) / n : 0; return c->bytes * c->ranks;
-	case CT_COLLECTIVE_ROOTED:
-	case CT_COLLECTIVE_PEER: return c->bytes;
-	default: return 0;
-	}
-}
-
-/* Adds the bytes of a collective when its first work comes, and the time of all its work. */
-static void add_moved(struct scope_sums *s, struct sums_row *r, const struct scope_line *line,
-		      uint64_t ns)
+/* Adds a kernel of a collective; its bytes when its first kernel comes. */
+static int add_moved(struct scope_sums *s, struct sums_row *r, const struct scope_line *line,
+		     uint64_t ns)
 {
 	struct moved key = { .pid = line->pid, .id = line->id };
-	uint64_t bytes;
 	bool made;
-	double bus;
 
-	bytes = moved_bytes(line, &bus);
-	if (!bytes || !keyed_get(&s->moved, &key, &made))
-		return;
-	r->moved_ns += ns;
-	if (!made)
-		return;
-	r->bytes += bytes;
-	r->bus_bytes += bus * (double)bytes;
-	r->smallest = bytes < r->smallest ? bytes : r->smallest;
-	r->largest = bytes > r->largest ? bytes : r->largest;
+	if (!moved_bytes(line, &(double){ 0 }) || !keyed_get(&s->moved, &key, &made))
+		return 0;
+	return collective_sums_add(&r->moved, line, ns, made);
 }
 
 /* Adds time to each row of a scope that the event is inside of. */
@@ -201,6 +170,7 @@ static int add(struct scope_sums *s, const struct event *ev, bool work)
 	struct sums_row *r;
 	uint64_t ns = h->end_ns - h->start_ns;
 	bool known;
+	int err = 0;
 
 	make_rows(s, ev);
 	line = lineage_of_kind(ev->lineage, h->pid, ev->scope_id, s->kinds, &known);
@@ -214,14 +184,14 @@ static int add(struct scope_sums *s, const struct event *ev, bool work)
 		r->kernels += h->kind == CT_KERNEL;
 		r->work_ns += ns;
 		if (line && line->kind == CT_SCOPE_COLLECTIVE && h->kind == CT_KERNEL)
-			add_moved(s, r, line, ns);
+			err = add_moved(s, r, line, ns);
 	} else {
 		ns = h->flags & (CT_F_NO_RETURN | CT_F_UNFINISHED) ? 0 : ns;
 		r->calls++;
 		r->calls_ns += ns;
 	}
 	add_inclusive(s, ev, ns, work);
-	return 1;
+	return err ? err : 1;
 }
 
 static int add_scope(struct scope_sums *s, const struct ct_scope *scope, const struct event *ev)
@@ -305,12 +275,6 @@ static const char *duration(char text[32], uint64_t ns)
 	return print_duration(text, 32, (double)ns);
 }
 
-/* GB/s, 10^9 bytes. */
-static double rate(double bytes, uint64_t ns)
-{
-	return ns ? bytes / (double)ns : 0;
-}
-
 static void text_row(const struct scope_sums *s, struct out *o, const struct sums_row *r,
 		     const struct sums_row *all)
 {
@@ -329,13 +293,8 @@ static void text_row(const struct scope_sums *s, struct out *o, const struct sum
 	if (s->device)
 		out_fmt(o, " %10s", duration(a, r->calls_ns));
 	out_fmt(o, " %9llu", (unsigned long long)r->scopes);
-	if (s->collectives && r->bytes) {
-		out_fmt(o, " %10s", print_bytes(a, sizeof(a), (double)r->bytes));
-		out_fmt(o, " %9.2f %9.2f", rate((double)r->bytes, r->moved_ns),
-			rate(r->bus_bytes, r->moved_ns));
-	} else if (s->collectives) {
-		out_fmt(o, " %10s %9s %9s", "-", "-", "-");
-	}
+	if (s->collectives)
+		collective_sums_columns(&r->moved, o);
 	text_plain(&name, r->name, 256);
 	out_str(o, r->what == ROW_SCOPE ? "  " : "  (");
 	out_mem(o, name.s, name.len);
@@ -361,7 +320,7 @@ void scope_sums_text(struct scope_sums *s, struct out *o, const char *word, uint
 		out_fmt(o, " %10s", "Host time");
 	out_fmt(o, " %9s", "Count");
 	if (s->collectives)
-		out_fmt(o, " %10s %9s %9s", "Bytes", "Alg GB/s", "Bus GB/s");
+		collective_sums_heads(o);
 	out_str(o, "  Name\n");
 	for (uint64_t i = 0; i < n; i++)
 		text_row(s, o, rows[i], &all);
@@ -393,14 +352,8 @@ static void json_row(const struct scope_sums *s, struct json *j, const struct su
 		if (r->what == ROW_SCOPE)
 			json_put_u64(j, "inclusive_gpu_ns", r->inclusive_ns);
 	}
-	if (s->collectives && r->bytes) {
-		json_put_u64(j, "bytes", r->bytes);
-		json_put_u64(j, "min_bytes", r->smallest);
-		json_put_u64(j, "max_bytes", r->largest);
-		json_put_u64(j, "moved_ns", r->moved_ns);
-		json_put_real(j, "alg_gbps", 3, rate((double)r->bytes, r->moved_ns));
-		json_put_real(j, "bus_gbps", 3, rate(r->bus_bytes, r->moved_ns));
-	}
+	if (s->collectives)
+		collective_sums_json(&r->moved, j);
 	json_end(j);
 }
 

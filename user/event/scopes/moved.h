@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* moved.h - the bytes that a collective moves, by the definitions of NVIDIA's nccl-tests
+ * (doc/PERFORMANCE.md there). */
+#ifndef CT_MOVED_H
+#define CT_MOVED_H
+
+#include "lineage.h"
+
+/* Bytes that the bandwidth of a collective is computed from; 0: not known. *bus: what they are
+ * multiplied by for the bus bandwidth. */
+uint64_t moved_bytes(const struct scope_line *, double *bus);
+
+#endif
