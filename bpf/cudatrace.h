@@ -228,7 +228,9 @@ struct ct_collective {
 	__s32 ret;  /* with CT_COLLECTIVE_RETURNED */
 	__u8 how;   /* enum ct_collective_how */
 	__u8 flags; /* CT_COLLECTIVE_COUNT and on */
-	__u8 pad[2];
+	/* of the end of a group: calls in it; then `bytes` are those of all, and the record's
+	 * fields name their functions */
+	__u16 members;
 	/* the communicator's, which is the same at all ranks and on all machines; 0: not known */
 	__u64 hash;
 };

@@ -24,7 +24,7 @@ ncclReduceScatter count=512 float32 max, 2.0 KiB, rank 2 of 4, comm C, #5, retur
 ncclGroupStart returned=0 (success), DUR
 ncclSend count=7 int8, 7 B, peer 1, rank 2 of 4, comm C, returned=0 (success), DUR
 ncclRecv count=7 int8, 7 B, peer 3, rank 2 of 4, comm C, returned=0 (success), DUR
-ncclGroupEnd returned=0 (success), DUR
+ncclGroupEnd 2 calls (ncclSend, ncclRecv), 7 B, rank 2 of 4, comm C, returned=0 (success), DUR
 ncclAllReduce count=1 type 99 op 77, rank 2 of 4, comm C, #6, returned=0 (success), DUR
 ncclCommSplit rank 1 of 2, comm C, returned=0 (success), DUR
 ncclAllReduce count=1 float32 sum, 4 B, rank 1 of 2, comm C, #1, returned=0 (success), DUR
@@ -156,7 +156,7 @@ case_collectives_stripped() {
 	ct_rows --layers nccl -e nccl -E "LD_PRELOAD=$T/lib/libnccl.so.2" -- "$COLLECTIVES" all
 	ok_rc
 	expect "the split" "$(nccl_rows | grep ncclCommSplit)" 'ncclCommSplit rank ?, comm C, returned=0 (success), DUR'
-	expect "ranks that calls say" "$(nccl_rows | grep -c 'rank 2 of 4')" 11
+	expect "ranks that calls say" "$(nccl_rows | grep -c 'rank 2 of 4')" 12
 }
 
 case_collectives_failed() {
@@ -181,8 +181,30 @@ for r in sorted(t['rows'], key=lambda r: r.get('name', '~')):
 EOF
 	diff - "$T/got" > "$T/diff" <<- 'EOF' || fail "sums differ: $(head -n 6 "$T/diff")"
 	ncclAllReduce 10 5
-	ncclGroupEnd 5 5
+	ncclGroupEnd (ncclAllReduce) 5 5
 	ncclGroupStart 5 0
 	none 0 5
 	EOF
+}
+
+# A kernel's bus bandwidth is that of the call, or of the group of one call, that launched it. The stand-in's kernels
+# take 5 us: 1024 bytes of 4 ranks are 1.5 times 1024 bytes on the bus.
+case_collectives_bandwidth() {
+	local -x STANDIN_NCCL_LAUNCH=1
+	ct_rows --layers nccl --gpu -- "$COLLECTIVES" many 2
+	ok_rc
+	expect "kernels" "$(grep -c '\[kernel\] .*, busbw=0.3072 GB/s, ' "$T/out")" 4
+	ct stat --gpu --by collective --json -o "$T/sums" -- "$COLLECTIVES" many 5
+	ok_rc
+	python3 - "$T/sums" > "$T/got" <<- 'EOF'
+	import json, sys
+	for r in json.load(open(sys.argv[1], encoding='utf-8'))['rows']:
+	    if 'bytes' in r:
+	        print(*(r[k] for k in ('name', 'kernels', 'bytes', 'moved_ns', 'exposed_ns', 'alg_gbps', 'bus_gbps', 'sizes')))
+	EOF
+	sort "$T/got" | diff - <(cat <<- 'EOF'
+	ncclAllReduce 5 5120 25000 25000 0.205 0.307 [{'from_bytes': 1024, 'count': 5}]
+	ncclGroupEnd (ncclAllReduce) 5 5120 25000 25000 0.205 0.307 [{'from_bytes': 1024, 'count': 5}]
+	EOF
+	) > "$T/diff" || fail "sums differ: $(head -n 6 "$T/diff")"
 }

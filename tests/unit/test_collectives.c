@@ -276,6 +276,119 @@ static int ignored(void *ctx, const struct ct_hdr *h)
 	return h->pid == 10 ? heard(ctx, h) : 0;
 }
 
+/* ---- groups ---- */
+
+static void bracket(struct scopes *s, const char *func, uint32_t serial, int32_t ret)
+{
+	struct ct_call *c;
+
+	CHECK(!scopes_record(s, say(CT_LAYER_BEGIN, func, NULL, 0, 0, serial, 0)));
+	c = (struct ct_call *)say(CT_LAYER_END, func, NULL, 0, 0, serial, 0);
+	c->ret = ret;
+	CHECK(!scopes_record(s, &c->h));
+}
+
+static void peer(struct scopes *s, const char *func, uint64_t count, uint32_t serial)
+{
+	uint64_t words[] = { 1, count, 0, 3, COMM, 0 };
+
+	CHECK(!scopes_record(s, say(CT_LAYER_BEGIN, func, words, 6, 0, serial, 0)));
+	CHECK(!scopes_record(s, say(CT_LAYER_END, func, words, 6, 0, serial, 0)));
+}
+
+/* "2 ncclSend, ncclRecv 9B how4 2/4; " for each end of a group. */
+static int group_heard(void *ctx, const struct ct_hdr *h)
+{
+	const struct ct_scope *s = (const struct ct_scope *)h;
+	const struct ct_collective *c = scope_collective(s);
+	size_t n = strlen(log_text);
+
+	(void)ctx;
+	CHECK(!record_check(h, h->size));
+	if (h->kind == CT_SCOPE_BEGIN && !strncmp(s->text, "ncclGroupEnd", s->text_len))
+		snprintf(log_text + n, sizeof(log_text) - n, "%d %.*s %lluB how%d %d/%d; ",
+			 c->members, s->fields_len, s->text + s->text_len + s->layer_len,
+			 (unsigned long long)c->bytes, c->how, (int)c->rank, (int)c->ranks);
+	return 0;
+}
+
+static struct scopes *begin_groups(void)
+{
+	struct scopes *s = scopes_open(group_heard, NULL, NULL);
+
+	CHECK(s);
+	log_text[0] = '\0';
+	create(s, 1);
+	return s;
+}
+
+/* What a group's end launches: all calls since the outermost start. */
+static void test_group(void)
+{
+	struct scopes *s = begin_groups();
+	uint32_t at = 1;
+
+	bracket(s, "ncclGroupStart", ++at, 0);
+	peer(s, "ncclRecv", 9, ++at);
+	bracket(s, "ncclGroupStart", ++at, 0);
+	peer(s, "ncclSend", 3, ++at);
+	bracket(s, "ncclGroupEnd", ++at, 0); /* launches nothing */
+	peer(s, "ncclSend", 4, ++at);
+	bracket(s, "ncclGroupEnd", ++at, 0);
+	CHECK_TEXT("0  0B how0 -1/-1; 3 ncclSend, ncclRecv 9B how4 2/4; ", log_text);
+	/* the next one begins anew, and what is outside of one is in none */
+	log_text[0] = '\0';
+	reduce(s, ++at, 0);
+	bracket(s, "ncclGroupStart", ++at, 0);
+	reduce(s, ++at, 0);
+	reduce(s, ++at, 0);
+	bracket(s, "ncclGroupEnd", ++at, 0);
+	CHECK_TEXT("2 ncclAllReduce 800B how1 2/4; ", log_text);
+	scopes_close(s);
+}
+
+/* Calls of several sorts have no bandwidth in common; those of unknown bytes have no sum. */
+static void test_group_of_sorts(void)
+{
+	uint64_t words[] = { 1, 2, 100, 77, 0, COMM }; /* a type that is not known */
+	struct scopes *s = begin_groups();
+	uint32_t at = 1;
+
+	bracket(s, "ncclGroupStart", ++at, 0);
+	reduce(s, ++at, 0);
+	peer(s, "ncclSend", 1, ++at);
+	bracket(s, "ncclGroupEnd", ++at, 0);
+	bracket(s, "ncclGroupStart", ++at, 0);
+	reduce(s, ++at, 0);
+	CHECK(!scopes_record(s, say(CT_LAYER_BEGIN, "ncclAllReduce", words, 6, 0, ++at, 0)));
+	CHECK(!scopes_record(s, say(CT_LAYER_END, "ncclAllReduce", words, 6, 0, at, 0)));
+	bracket(s, "ncclGroupEnd", ++at, 0);
+	CHECK_TEXT("2 ncclAllReduce, ncclSend 401B how0 2/4; 2 ncclAllReduce 0B how1 2/4; ",
+		   log_text);
+	scopes_close(s);
+}
+
+/* A start that failed began no group; after a lost record it is not known what is in it; nor is it
+ * if the start was before the trace. */
+static void test_group_unknown(void)
+{
+	struct scopes *s = begin_groups();
+	uint32_t at = 1;
+
+	bracket(s, "ncclGroupStart", ++at, 5);
+	reduce(s, ++at, 0);
+	bracket(s, "ncclGroupEnd", ++at, 0);
+	bracket(s, "ncclGroupStart", ++at, 0);
+	reduce(s, ++at, 0);
+	at++;
+	reduce(s, ++at, 0);
+	bracket(s, "ncclGroupEnd", ++at, 0);
+	CHECK_TEXT("0  0B how0 -1/-1; 0  0B how0 -1/-1; ", log_text);
+	/* nothing is left of a group that never ends */
+	bracket(s, "ncclGroupStart", ++at, 0);
+	scopes_close(s);
+}
+
 /* Another process makes communicators without end, in ever new threads, and leaves out numbers of
  * scopes: this one's are known all the same. */
 static void test_beside_many(void)
@@ -312,6 +425,9 @@ int main(void)
 	RUN(test_contradiction);
 	RUN(test_open);
 	RUN(test_checked);
+	RUN(test_group);
+	RUN(test_group_of_sorts);
+	RUN(test_group_unknown);
 	RUN(test_beside_many);
 	return unit_end();
 }

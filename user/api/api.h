@@ -213,8 +213,11 @@ enum api_layer {
 	API_LAYER_WHOLE,   /* a collective: each rank has the same `count` elements */
 	API_LAYER_PARTS,   /* a collective: `count` elements of each rank, or for each rank */
 	API_LAYER_ROOTED,  /* a collective: `count` elements from or to the rank `root` */
-	API_LAYER_PEER,	   /* sends to a rank, or receives from it */
-	API_LAYER_GROUP,   /* begins or ends a group of calls */
+	API_LAYER_SEND,	   /* sends to the rank `peer` */
+	API_LAYER_RECEIVE, /* receives from the rank `peer` */
+	/* what a thread calls between both is launched by the end */
+	API_LAYER_GROUP_START,
+	API_LAYER_GROUP_END,
 	API_LAYER_CREATE,  /* makes a communicator: an output */
 	API_LAYER_ASK,	   /* says something of a communicator */
 	API_LAYER_DESTROY, /* a communicator is no more */

@@ -86,6 +86,11 @@ void collective_fields(struct field **at, const struct ct_scope *s, const struct
 		add_known(at, "peer", c->peer);
 		field_add_u(at, "stream", FIELD_STREAM, c->stream);
 	}
+	if (c->members) {
+		field_add_u(at, "members", FIELD_UINT, c->members);
+		if (c->bytes)
+			field_add_u(at, "size", FIELD_SIZE, c->bytes);
+	}
 	if (c->comm)
 		field_add_u(at, "communicator", FIELD_PTR, c->comm);
 	if (c->hash)

@@ -161,6 +161,7 @@ static void add_work(struct field **at, const struct event *ev)
 static void kernel_fields(struct field **at, const struct event *ev)
 {
 	const struct ct_kernel *k = (const struct ct_kernel *)ev->rec;
+	const struct ct_hdr *h = ev->rec;
 
 	if (!ev->kernel)
 		field_add_u(at, "name", FIELD_FUNC, k->name & ~CT_HANDLE_DEVICE);
@@ -180,6 +181,9 @@ static void kernel_fields(struct field **at, const struct event *ev)
 	add_more(at, "queued_ns", FIELD_UINT, k->queued_ns);
 	add_more(at, "submitted_ns", FIELD_UINT, k->submitted_ns);
 	add_more(at, "grid_id", FIELD_UINT, k->grid_id);
+	if (ev->bus_bytes > 0 && h->end_ns > h->start_ns && !(h->flags & CT_F_NO_TIME))
+		field_add(at, "busbw", FIELD_RATE)->f =
+			ev->bus_bytes * 1e9 / (double)(h->end_ns - h->start_ns);
 	add_work(at, ev);
 	*at += kernel_counters_fields(ev->counters, *at, KERNEL_COUNTER_END);
 }
@@ -349,9 +353,9 @@ static void scope_fields(struct field **at, const struct ct_scope *s)
 	}
 	payload_field(at, s);
 	if (s->fields_len)
-		field_add_str(at, "payload_fields", layer + s->layer_len,
+		field_add_str(at, more ? "group" : "payload_fields", layer + s->layer_len,
 			      strnlen(layer + s->layer_len, s->fields_len))
-			->label = "payload";
+			->label = more ? "group" : "payload";
 	if (more)
 		collective_fields(at, s, more);
 	if (s->color)

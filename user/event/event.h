@@ -145,6 +145,8 @@ struct event {
 	 * (event/scopes/lineage.h); NULL: none, or not known */
 	const struct scope_line *scope;
 	uint32_t scope_id; /* its id; CT_SCOPE_NONE; CT_SCOPE_UNKNOWN */
+	/* of a collective's kernel: the bytes that its bus bandwidth is computed from; 0: none */
+	double bus_bytes;
 	/* the scopes that it is inside of; NULL: none are known */
 	const struct lineage *lineage;
 	/* For a call: its number in its process, from 1, in the order of the records. For device

@@ -6,6 +6,7 @@
 #include "../event/device.h"
 #include "../event/gpus.h"
 #include "../event/kernel_counters.h"
+#include "../event/scopes/moved.h"
 #include "stages.h"
 
 /* Adds the names and stacks that belong to an event. */
@@ -31,6 +32,7 @@ static void add_parts(struct stages *st, struct event *ev)
 		ev->kernel =
 			name_table_handle(st->names, h->pid, ((const struct ct_kernel *)h)->name);
 		ev->counters = kernel_counters_of(st->counters, (const struct ct_kernel *)h);
+		ev->bus_bytes = ev->scope ? moved_on_bus(ev->scope) : 0;
 		break;
 	case CT_TALLY:
 		if (((const struct ct_tally *)h)->how == CT_BY_KERNEL)

@@ -42,13 +42,17 @@ static double rate(double bytes, uint64_t ns)
 
 void collective_sums_heads(struct out *o)
 {
-	out_fmt(o, " %10s %9s %9s", "Bytes", "Alg GB/s", "Bus GB/s");
+	out_fmt(o, " %9s %10s %9s %9s", "Exposed%", "Bytes", "Alg GB/s", "Bus GB/s");
 }
 
 void collective_sums_columns(const struct collective_sums *c, struct out *o)
 {
 	char bytes[32];
 
+	if (c->kernels_ns)
+		out_fmt(o, " %9.2f", 100 * (double)c->exposed_ns / (double)c->kernels_ns);
+	else
+		out_fmt(o, " %9s", "-");
 	if (!c->bytes) {
 		out_fmt(o, " %10s %9s %9s", "-", "-", "-");
 		return;
@@ -59,6 +63,8 @@ void collective_sums_columns(const struct collective_sums *c, struct out *o)
 
 void collective_sums_json(const struct collective_sums *c, struct json *j)
 {
+	if (c->kernels_ns)
+		json_put_u64(j, "exposed_ns", c->exposed_ns);
 	if (!c->bytes)
 		return;
 	json_put_u64(j, "bytes", c->bytes);

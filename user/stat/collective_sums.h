@@ -19,7 +19,9 @@ struct collective_sums {
 	uint64_t bytes, moved_ns; /* moved_ns: time of their kernels */
 	double bus_bytes;	  /* bytes * what the bus bandwidth corrects them by */
 	uint64_t smallest, largest;
-	uint32_t *sizes; /* COLLECTIVE_SIZES: how many had a size; NULL: none; owned */
+	uint64_t kernels_ns; /* of all their kernels, those of unknown bytes too */
+	uint64_t exposed_ns; /* of that, while no other kernel of the process ran on the device */
+	uint32_t *sizes;     /* COLLECTIVE_SIZES: how many had a size; NULL: none; owned */
 };
 
 /* Adds the time of a kernel of a collective whose bytes are known, and with `first` the bytes.

@@ -17,11 +17,14 @@
 #include "../util/text.h"
 #include "../util/units.h"
 #include "collective_sums.h"
+#include "overlap.h"
 #include "scope_sums.h"
 
 #define ROWS_MAX 65536
-#define MOVED_MAX 1048576 /* collectives whose bytes were counted */
-#define WITHIN_MAX 64	  /* scopes inside each other that a piece of work counts for */
+#define MOVED_MAX 1048576  /* collectives whose bytes were counted */
+#define OVERLAP_MAX 262144 /* pieces of device work, and collectives' kernels, at a time */
+#define OVERLAP_SLACK 10000000000ULL /* ns: device records come so late */
+#define WITHIN_MAX 64		     /* scopes inside each other that a piece of work counts for */
 
 enum row_what { ROW_SCOPE, ROW_NONE, ROW_UNKNOWN };
 
@@ -48,7 +51,22 @@ struct scope_sums {
 	uint64_t no_room;
 	bool device; /* there is device work */
 	bool collectives;
+	struct overlap *overlap; /* what runs beside collectives; NULL: that is not asked for */
 };
+
+/* A collective's kernel was exposed where nothing computed. tag: the hash of its row's name. */
+static void expose(void *ctx, uint64_t tag, const uint64_t ns[OVERLAP_END])
+{
+	struct scope_sums *s = ctx;
+	struct sums_row *r =
+		keyed_find(&s->rows, &(struct sums_row){ .what = ROW_SCOPE, .hash = tag });
+
+	if (!r)
+		return;
+	for (int i = 0; i < OVERLAP_END; i++)
+		r->moved.kernels_ns += ns[i];
+	r->moved.exposed_ns += ns[OVERLAP_COLLECTIVE];
+}
 
 struct scope_sums *scope_sums_open(uint32_t kinds)
 {
@@ -60,7 +78,13 @@ struct scope_sums *scope_sums_open(uint32_t kinds)
 	s->collectives = kinds & 1u << CT_SCOPE_COLLECTIVE;
 	keyed_open_of(&s->rows, struct sums_row, hash, ROWS_MAX);
 	keyed_open_of(&s->moved, struct moved, id, MOVED_MAX);
-	return s;
+	if (!s->collectives)
+		return s;
+	s->overlap = overlap_open(OVERLAP_MAX, OVERLAP_SLACK, expose, s);
+	if (s->overlap)
+		return s;
+	scope_sums_close(s);
+	return NULL;
 }
 
 void scope_sums_close(struct scope_sums *s)
@@ -74,6 +98,7 @@ void scope_sums_close(struct scope_sums *s)
 		free(r->name);
 		collective_sums_free(&r->moved);
 	}
+	overlap_close(s->overlap);
 	keyed_close(&s->rows);
 	keyed_close(&s->moved);
 	free(s);
@@ -118,6 +143,22 @@ static int add_moved(struct scope_sums *s, struct sums_row *r, const struct scop
 	if (!moved_bytes(line, &(double){ 0 }) || !keyed_get(&s->moved, &key, &made))
 		return 0;
 	return collective_sums_add(&r->moved, line, ns, made);
+}
+
+/* What runs on the device beside collectives. A kernel of which it is not known whether it is one
+ * of a collective hides none. */
+static int add_overlap(struct scope_sums *s, const struct sums_row *r, const struct ct_work *w)
+{
+	const struct ct_hdr *h = &w->h;
+	uint64_t device = (uint64_t)h->pid << 32 | w->device;
+	int err;
+
+	if (!s->overlap || h->kind != CT_KERNEL || r->what == ROW_UNKNOWN)
+		return 0;
+	if (r->what == ROW_NONE)
+		return overlap_work(s->overlap, device, OVERLAP_COMPUTE, h->start_ns, h->end_ns);
+	err = overlap_work(s->overlap, device, OVERLAP_COLLECTIVE, h->start_ns, h->end_ns);
+	return err ? err : overlap_window(s->overlap, device, r->hash, h->start_ns, h->end_ns);
 }
 
 /* Adds time to each row of a scope that the event is inside of. */
@@ -185,6 +226,8 @@ static int add(struct scope_sums *s, const struct event *ev, bool work)
 		r->work_ns += ns;
 		if (line && line->kind == CT_SCOPE_COLLECTIVE && h->kind == CT_KERNEL)
 			err = add_moved(s, r, line, ns);
+		if (!err)
+			err = add_overlap(s, r, (const struct ct_work *)h);
 	} else {
 		ns = h->flags & (CT_F_NO_RETURN | CT_F_UNFINISHED) ? 0 : ns;
 		r->calls++;
@@ -256,6 +299,14 @@ static struct sums_row **sorted(struct scope_sums *s)
 	return rows;
 }
 
+/* Adds what is known at the end; returns sorted(). */
+static struct sums_row **finish(struct scope_sums *s)
+{
+	if (s->overlap && overlap_settle(s->overlap))
+		return NULL;
+	return sorted(s);
+}
+
 static void totals(struct scope_sums *s, struct sums_row *all)
 {
 	struct sums_row *r;
@@ -304,9 +355,10 @@ static void text_row(const struct scope_sums *s, struct out *o, const struct sum
 
 void scope_sums_text(struct scope_sums *s, struct out *o, const char *word, uint64_t most)
 {
-	struct sums_row **rows = sorted(s), all;
+	struct sums_row **rows, all;
 	uint64_t n = most && most < s->rows.n ? most : s->rows.n;
 
+	rows = finish(s);
 	if (!rows)
 		return;
 	totals(s, &all);
@@ -328,6 +380,9 @@ void scope_sums_text(struct scope_sums *s, struct out *o, const char *word, uint
 		out_fmt(o, " and %llu more\n", (unsigned long long)(s->rows.n - n));
 	if (!s->device)
 		out_str(o, "There is no device work in this: --gpu records it.\n");
+	if (s->overlap && overlap_late(s->overlap))
+		out_fmt(o, "%llu kernels were reported too late to count for what is exposed.\n",
+			(unsigned long long)overlap_late(s->overlap));
 	out_char(o, '\n');
 	free(rows);
 }
@@ -359,9 +414,10 @@ static void json_row(const struct scope_sums *s, struct json *j, const struct su
 
 void scope_sums_json(struct scope_sums *s, struct out *o, const char *word)
 {
-	struct sums_row **rows = sorted(s), all;
+	struct sums_row **rows, all;
 	struct json j = json_to(o);
 
+	rows = finish(s);
 	if (!rows)
 		return;
 	totals(s, &all);
@@ -373,6 +429,8 @@ void scope_sums_json(struct scope_sums *s, struct out *o, const char *word)
 		json_put_u64(&j, "kernels", all.kernels);
 		json_put_u64(&j, "gpu_ns", all.work_ns);
 	}
+	if (s->overlap && overlap_late(s->overlap))
+		json_put_u64(&j, "late_kernels", overlap_late(s->overlap));
 	json_open_array(&j, "rows");
 	for (size_t i = 0; i < s->rows.n; i++)
 		json_row(s, &j, rows[i]);

@@ -200,7 +200,8 @@ static enum ct_collective_how how(const struct api_func *f)
 	case API_LAYER_WHOLE: return CT_COLLECTIVE_WHOLE;
 	case API_LAYER_PARTS: return CT_COLLECTIVE_PARTS;
 	case API_LAYER_ROOTED: return CT_COLLECTIVE_ROOTED;
-	case API_LAYER_PEER: return CT_COLLECTIVE_PEER;
+	case API_LAYER_SEND:
+	case API_LAYER_RECEIVE: return CT_COLLECTIVE_PEER;
 	default: return CT_COLLECTIVE_OTHER;
 	}
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* lineage.c - see lineage.h. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,6 +89,8 @@ static void fill(struct lineage *l, struct scope_line *line, const struct ct_sco
 {
 	const struct ct_collective *more = scope_collective(s);
 	size_t n = strnlen(s->text, s->text_len);
+	const char *fields = s->text;
+	char group[NAME_MAX_BYTES];
 
 	line->parent = s->parent;
 	line->kind = s->kind;
@@ -95,8 +98,16 @@ static void fill(struct lineage *l, struct scope_line *line, const struct ct_sco
 	line->ranks = more ? more->ranks : CT_UNKNOWN;
 	line->how = more ? more->how : CT_COLLECTIVE_OTHER;
 	line->bytes = more ? more->bytes : 0;
+	line->members = more ? more->members : 0;
 	if (n > NAME_MAX_BYTES)
 		n = NAME_MAX_BYTES;
+	if (line->members && s->fields_len) {
+		fields += s->text_len + s->domain_len + s->category_len + s->layer_len;
+		snprintf(group, sizeof(group), "%.*s (%.*s)", (int)n, s->text,
+			 (int)strnlen(fields, s->fields_len), fields);
+		line->name = intern(l, group, strlen(group));
+		return;
+	}
 	line->name = s->flags & CT_SCOPE_UNNAMED ? "?" : intern(l, s->text, n);
 }
 

@@ -23,7 +23,8 @@ struct scope_line {
 	uint8_t how;	 /* enum ct_collective_how, of a collective */
 	bool ended;
 	uint32_t ranks;	  /* of a collective's communicator; CT_UNKNOWN: not known */
-	uint64_t bytes;	  /* of a collective; 0: not known */
+	uint64_t bytes;	  /* of a collective, or of all in a group; 0: not known */
+	uint32_t members; /* calls in a group of which it is the end; 0: it is none */
 	const char *name; /* untrusted bytes; "?": not known */
 };
 

@@ -20,3 +20,12 @@ uint64_t moved_bytes(const struct scope_line *c, double *bus)
 	default: return 0;
 	}
 }
+
+double moved_on_bus(const struct scope_line *line)
+{
+	double bus;
+
+	if (line->kind != CT_SCOPE_COLLECTIVE || line->members > 1)
+		return 0;
+	return (double)moved_bytes(line, &bus) * bus;
+}

@@ -14,6 +14,7 @@
 #include "../../api/layers/symbol.h"
 #include "../../util/table/array.h"
 #include "../../util/table/keyed.h"
+#include "group.h"
 #include "scopes.h"
 
 #define PROCESSES_MAX 131072
@@ -46,7 +47,8 @@ struct thread {
 	uint32_t pid, tid;
 	struct open *open; /* the innermost one is the last */
 	uint32_t n;
-	char *payload; /* of what begins next; NULL: none */
+	char *payload;	     /* of what begins next; NULL: none */
+	struct group *group; /* of calls for its end; NULL: none is open */
 };
 
 /* What a handle means. */
@@ -176,8 +178,39 @@ static void let_go(struct scopes *s, struct ct_scope *r)
 	free(r);
 }
 
+/* The thread's group, which is made. NULL: the process has too much open, or there is no memory. */
+static struct group *make_group(struct scopes *s, struct thread *t)
+{
+	struct proc *p = proc_of(s, t->pid);
+	size_t bytes = sizeof(*t->group) + OPEN_BYTES;
+
+	if (!p || p->bytes + bytes > BYTES_MAX / SHARE || s->bytes + bytes > BYTES_MAX)
+		return NULL;
+	t->group = calloc(1, sizeof(*t->group));
+	if (!t->group)
+		return NULL;
+	p->bytes += bytes;
+	s->bytes += bytes;
+	return t->group;
+}
+
+static void free_group(struct scopes *s, struct thread *t)
+{
+	struct proc *p = keyed_find(&s->procs, &t->pid);
+	size_t bytes = sizeof(*t->group) + OPEN_BYTES;
+
+	if (!t->group)
+		return;
+	INVARIANT(p && p->bytes >= bytes && s->bytes >= bytes);
+	p->bytes -= bytes;
+	s->bytes -= bytes;
+	free(t->group);
+	t->group = NULL;
+}
+
 static void free_thread(struct scopes *s, struct thread *t)
 {
+	free_group(s, t);
 	for (uint32_t i = 0; i < t->n; i++)
 		let_go(s, t->open[i].rec);
 	free(t->open);
@@ -440,12 +473,18 @@ static uint16_t add_text(struct ct_scope *r, const char *text)
 	return (uint16_t)n;
 }
 
-/* Adds what the payload says; what was said for an event that was lost is dropped. */
-static uint16_t add_payload(struct scopes *s, struct ct_scope *r, const struct said *said)
+/* Adds what the payload says, or what a group launches; what was said for an event that was lost is dropped. */
+static uint16_t add_payload(struct scopes *s, struct ct_scope *r, const struct said *said,
+			    const struct api_func *f)
 {
 	struct thread *t = thread_of(s, &r->h, false);
+	char names[TEXT_MAX];
 	uint16_t n = 0;
 
+	if (f->layer == API_LAYER_GROUP_END && t && t->group && t->group->depth == 1) {
+		group_names(t->group, names, sizeof(names));
+		return add_text(r, names);
+	}
 	if (!t || !t->payload)
 		return 0;
 	if (said->extended)
@@ -493,7 +532,7 @@ static struct ct_scope *make(struct scopes *s, const struct ct_call *c, uint8_t 
 							       said->domain, said->category)
 						     : NULL);
 	r->layer_len = add_text(r, api_domain_name(api_funcs[c->func].domain));
-	r->fields_len = add_payload(s, r, said);
+	r->fields_len = add_payload(s, r, said, &api_funcs[c->func]);
 	r->h.size = (uint16_t)((r->h.size + 7u) & ~7u);
 	return r;
 }
@@ -509,17 +548,37 @@ static bool is_inner(const struct thread *t)
 
 /* Adds what a call of a library for collectives says. */
 static void add_collective(struct scopes *s, struct ct_scope *r, const struct ct_call *c,
-			   bool inner)
+			   struct thread *t)
 {
 	struct ct_collective *more = (struct ct_collective *)((char *)r + r->h.size);
+	bool inner = is_inner(t);
 
 	collectives_begin(s->collectives, c, inner, more);
 	r->h.size = (uint16_t)(r->h.size + sizeof(*more));
+	if (!t->group || inner)
+		return;
+	if (api_funcs[c->func].layer == API_LAYER_GROUP_END) {
+		if (--t->group->depth)
+			return;
+		group_says(t->group, more);
+		free_group(s, t);
+	} else if (more->how != CT_COLLECTIVE_OTHER) {
+		group_add(t->group, c->func, more);
+	}
+}
+
+/* A group has begun in the thread, or one more inside it. */
+static void nest_group(struct scopes *s, struct thread *t)
+{
+	if (!t->group && !make_group(s, t))
+		s->dropped++;
+	else
+		t->group->depth++;
 }
 
 /* Notices scopes of a thread that did not arrive: a communicator may have been made or destroyed by
  * them. */
-static void follow(struct scopes *s, const struct ct_hdr *h, uint32_t serial)
+static void follow(struct scopes *s, const struct ct_hdr *h, struct thread *t, uint32_t serial)
 {
 	struct newest key = { .pid = h->pid, .tid = h->tid }, *n;
 	struct proc *p;
@@ -532,8 +591,10 @@ static void follow(struct scopes *s, const struct ct_hdr *h, uint32_t serial)
 		forget_newest(s, p);
 	n = p ? keyed_get(&s->newest, &key, &made) : NULL;
 	/* a thread that has this number anew begins with 1 */
-	if (!n || (serial != n->serial + 1 && serial != 1))
+	if (!n || (serial != n->serial + 1 && serial != 1)) {
 		collectives_forget(s->collectives, h->pid);
+		free_group(s, t);
+	}
 	if (n)
 		n->serial = serial;
 	if (n && made)
@@ -604,7 +665,7 @@ static void place(struct ct_scope *r, const struct thread *t, uint32_t parent)
 
 static void drop_empty(struct scopes *s, struct thread *t)
 {
-	if (!t->n && !t->payload)
+	if (!t->n && !t->payload && !t->group)
 		free_thread(s, t);
 }
 
@@ -624,7 +685,7 @@ static int begin(struct scopes *s, const struct ct_call *c, uint32_t serial, uin
 	err = parent == CT_SCOPE_UNKNOWN ? 0 : end_inside(s, t, parent, c->h.start_ns);
 	if (err)
 		return err;
-	follow(s, &c->h, serial);
+	follow(s, &c->h, t, serial);
 	hear(c, &said);
 	r = make(s, c, kind, &said);
 	if (r)
@@ -632,7 +693,7 @@ static int begin(struct scopes *s, const struct ct_call *c, uint32_t serial, uin
 	if (!r) /* what it does is not known */
 		collectives_forget(s->collectives, c->h.pid);
 	else if (collectives_has(&api_funcs[c->func]))
-		add_collective(s, r, c, is_inner(t));
+		add_collective(s, r, c, t);
 	if (r && !serial) {
 		err = instant(s, r);
 	} else if (r && t->n >= OPEN_MAX) {
@@ -658,15 +719,19 @@ static int begin(struct scopes *s, const struct ct_call *c, uint32_t serial, uin
 static int pop(struct scopes *s, const struct ct_call *c, uint32_t serial)
 {
 	struct thread *t = thread_of(s, &c->h, false);
+	const struct api_func *f = &api_funcs[c->func];
+	struct ct_collective *more;
 	int err = 0;
 
 	for (uint32_t i = t ? t->n : 0; i; i--) {
 		if (t->open[i - 1].serial != serial)
 			continue;
-		if (collectives_has(&api_funcs[c->func]) && scope_collective(t->open[i - 1].rec))
-			collectives_end(
-				s->collectives, c,
-				(struct ct_collective *)scope_collective(t->open[i - 1].rec));
+		more = (struct ct_collective *)scope_collective(t->open[i - 1].rec);
+		if (more && collectives_has(f)) {
+			collectives_end(s->collectives, c, more);
+			if (f->layer == API_LAYER_GROUP_START && !more->ret)
+				nest_group(s, t);
+		}
 		err = end_at(s, t, i - 1, c->h.end_ns, 0);
 		break;
 	}

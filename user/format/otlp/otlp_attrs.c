@@ -230,7 +230,8 @@ void otlp_scope_attrs(struct otlp_enc *e, const struct event *ev)
 		if (f[i].name && !strcmp(f[i].name, "payload"))
 			put_payload(e, &f[i]);
 	if (s->fields_len)
-		otlp_str(e, "scope.payload_fields", layer + s->layer_len, s->fields_len);
+		otlp_str(e, scope_collective(s) ? "scope.group" : "scope.payload_fields",
+			 layer + s->layer_len, s->fields_len);
 	if (s->flags & CT_SCOPE_ANY_THREAD)
 		otlp_bool(e, "scope.any_thread", true);
 	if (s->flags & CT_SCOPE_UNPAIRED)

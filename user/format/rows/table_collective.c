@@ -2,6 +2,7 @@
 /* table_collective.c - see table_collective.h. */
 #include <stdio.h>
 
+#include "../../util/text.h"
 #include "../../util/units.h"
 #include "table_collective.h"
 #include "table_values.h"
@@ -27,6 +28,24 @@ static char *put_what(char *p, const struct ct_collective *c)
 		p = put_str(put_lit(p, ", "), print_bytes(size, sizeof(size), (double)c->bytes));
 	p = put_word(p, ", root ", c->root, NULL);
 	p = put_word(p, ", peer ", c->peer, NULL);
+	return put_lit(p, ", ");
+}
+
+/* "3 calls (ncclSend, ncclRecv), 12.0 MiB, ": what a group's end launches. */
+static char *put_group(char *p, const struct ct_scope *s, const struct ct_collective *c)
+{
+	const char *text = s->text + s->text_len + s->domain_len + s->category_len + s->layer_len;
+	char size[32], names[200];
+	struct text plain = { 0 };
+
+	p = put_str(put_u64(p, c->members), c->members == 1 ? " call" : " calls");
+	snprintf(names, sizeof(names), "%.*s", s->fields_len, text);
+	text_plain(&plain, names, sizeof(names));
+	if (plain.len && plain.len < sizeof(names))
+		p = put_lit(put_mem(put_lit(p, " ("), plain.s, plain.len), ")");
+	text_free(&plain);
+	if (c->bytes)
+		p = put_str(put_lit(p, ", "), print_bytes(size, sizeof(size), (double)c->bytes));
 	return put_lit(p, ", ");
 }
 
@@ -63,6 +82,8 @@ void table_collective(struct row *w, const struct ct_scope *s, const struct ct_c
 		      bool duration)
 {
 	row_room(w, FIELD_ROOM);
+	if (c->members)
+		w->p = put_group(w->p, s, c);
 	if (c->flags & CT_COLLECTIVE_COUNT)
 		w->p = put_what(w->p, c);
 	w->p = put_communicator(w->p, c);

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* test_scope_sums.c - what calls and device work were for, by the names of scopes. */
+#include "../../user/event/scopes/lineage.h"
+#include "../../user/stat/scope_sums.h"
+#include "unit.h"
+
+static struct lineage *lineage;
+
+static void collective(uint32_t id, const char *name, uint64_t bytes, uint16_t members)
+{
+	struct {
+		struct ct_scope s;
+		char text[16];
+		struct ct_collective c;
+	} r = {
+		.s = { .h = { .size = sizeof(r), .kind = CT_SCOPE_BEGIN, .pid = 7 },
+		       .id = id,
+		       .kind = CT_SCOPE_COLLECTIVE,
+		       .text_len = (uint16_t)strlen(name) },
+		.c = { .bytes = bytes, .ranks = 4, .how = CT_COLLECTIVE_WHOLE, .members = members }
+	};
+
+	memcpy(r.text, name, strlen(name));
+	CHECK(!record_check(&r, sizeof(r)));
+	CHECK(!lineage_record(lineage, &r.s.h));
+}
+
+static void kernel(struct scope_sums *s, uint32_t scope, uint32_t device, uint64_t from,
+		   uint64_t to)
+{
+	struct ct_kernel k = { 0 };
+	struct event ev = { .rec = &k.w.h, .scope_id = scope, .lineage = lineage };
+
+	k.w.h = (struct ct_hdr){ .size = sizeof(k), .kind = CT_KERNEL, .pid = 7 };
+	k.w.h.start_ns = from;
+	k.w.h.end_ns = to;
+	k.w.device = device;
+	CHECK_EQ(1, scope_sums_event(s, &ev));
+}
+
+static const char *json_of(struct scope_sums *s)
+{
+	static char text[8192];
+	FILE *f = tmpfile();
+	struct out o = { 0 };
+	size_t n;
+
+	CHECK(f && !out_open_fd(&o, fileno(f), "a file"));
+	scope_sums_json(s, &o, "collective");
+	CHECK(!out_flush(&o));
+	rewind(f);
+	n = fread(text, 1, sizeof(text) - 1, f);
+	text[n] = '\0';
+	out_close(&o);
+	fclose(f);
+	return text;
+}
+
+/* A kernel of a collective is hidden where others compute on its device. */
+static void test_exposed(void)
+{
+	struct scope_sums *s = scope_sums_open(1u << CT_SCOPE_COLLECTIVE);
+	const char *got;
+
+	lineage = lineage_open();
+	CHECK(s && lineage);
+	collective(1, "ncclAllReduce", 1000, 0);
+	collective(2, "ncclBroadcast", 0, 0);
+	kernel(s, 1, 0, 100, 200);
+	kernel(s, CT_SCOPE_NONE, 0, 150, 400);
+	kernel(s, CT_SCOPE_NONE, 1, 100, 200);	  /* another device's */
+	kernel(s, CT_SCOPE_UNKNOWN, 0, 100, 200); /* it may be one of a collective */
+	kernel(s, 2, 0, 180, 480);		  /* no compute, and its bytes are not known */
+	got = json_of(s);
+	CHECK(strstr(got, "\"name\":\"ncclAllReduce\",\"count\":0,\"duration_ns\":0,\"calls\":0,"
+			  "\"calls_ns\":0,\"inclusive_calls_ns\":0,\"kernels\":1,\"gpu_ns\":100,"
+			  "\"inclusive_gpu_ns\":100,\"exposed_ns\":50,\"bytes\":1000"));
+	CHECK(strstr(got, "\"name\":\"ncclBroadcast\""));
+	CHECK(strstr(got, "\"gpu_ns\":300,\"inclusive_gpu_ns\":300,\"exposed_ns\":80}"));
+	scope_sums_close(s);
+	lineage_close(lineage);
+}
+
+int main(void)
+{
+	RUN(test_exposed);
+	return unit_end();
+}
