@@ -99,6 +99,8 @@ enum ct_kind {
 	 * return; the scopes stage consumes both, never stored */
 	CT_LAYER_BEGIN = 44,
 	CT_LAYER_END = 45,
+	/* struct ct_node: a node of a CUDA graph was made; a definition */
+	CT_NODE = 46,
 	CT_KIND_END
 };
 
@@ -609,6 +611,13 @@ struct ct_work {
 	__u32 scope;
 };
 
+/* A node of a graph, at the time and in the thread of the call that made it, which the join stage
+ * adds. w.graph_node is its number. 0: none was made; the process's nodes are reported from then on. */
+struct ct_node {
+	struct ct_work w;
+	__u64 origin; /* the number of the node of which it is a copy; 0: it is none */
+};
+
 enum ct_launch_type {
 	CT_LAUNCH_REGULAR = 0,
 	CT_LAUNCH_COOPERATIVE = 1,
@@ -1010,6 +1019,7 @@ CT_ASSERT_SIZE(struct ct_py_code, 64);
 CT_ASSERT_SIZE(struct ct_frame, 64);
 CT_ASSERT_SIZE(struct ct_stack, 48);
 CT_ASSERT_SIZE(struct ct_work, 80);
+CT_ASSERT_SIZE(struct ct_node, 88);
 CT_ASSERT_SIZE(struct ct_kernel, 184);
 CT_ASSERT_SIZE(struct ct_copy, 112);
 CT_ASSERT_SIZE(struct ct_set, 96);

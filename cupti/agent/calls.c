@@ -384,6 +384,36 @@ static void cause_only(const struct func *fn, const struct cupti_call *data)
 
 /* ---- resources and states ---- */
 
+/* Sends a record of a graph's node. id 0: that nodes are reported from now on. */
+static void send_node(uint64_t id, uint64_t origin)
+{
+	uint64_t now = clock_now();
+	struct ct_node *n = agent_record(CT_NODE, sizeof(*n), now, now, agent_tid());
+
+	if (!n)
+		return;
+	n->w.func = CT_NO_FUNC;
+	n->w.channel = 0xffff;
+	n->w.device = n->w.context = n->w.stream = CT_UNKNOWN;
+	n->w.graph_node = id;
+	n->origin = origin;
+	queue_commit(n);
+}
+
+/* A node of a graph was made: by a call that was captured or that adds it, or, when a graph is
+ * instantiated or copied, from another node. */
+static void node(uint32_t cbid, const struct cupti_graph_data *d)
+{
+	const struct cupti *c = &agent.cupti;
+	uint64_t id = 0, origin = 0;
+
+	if (!d || d->type > CUPTI_NODE_MEMSET || c->cuptiGetGraphNodeId(d->node, &id) || !id)
+		return;
+	if (cbid == CUPTI_RES_NODE_CLONED && c->cuptiGetGraphNodeId(d->original, &origin))
+		return;
+	send_node(id, origin);
+}
+
 static void resource(uint32_t cbid, const struct cupti_resource *r)
 {
 	const struct cupti *c = &agent.cupti;
@@ -407,6 +437,8 @@ static void resource(uint32_t cbid, const struct cupti_resource *r)
 	} else if (cbid == CUPTI_RES_CONTEXT_CREATED && c->cuptiGetContextId) {
 		if (!c->cuptiGetContextId(r->context, &id))
 			contexts_handle(r->context, id);
+	} else if (cbid == CUPTI_RES_NODE_CREATED || cbid == CUPTI_RES_NODE_CLONED) {
+		node(cbid, r->descriptor);
 	} else if (cbid == CUPTI_RES_CONTEXT_DESTROYS) {
 		/* what it has is given out while its numbers still mean something */
 		device_flush(false);
@@ -496,6 +528,13 @@ static bool has_records(void)
 	       agent.cupti.cuptiActivityEnableDriverApi && !(agent.want.flags & AGENT_S_CALLS);
 }
 
+/* Are records of nodes to come, whose calls are to be found? */
+static bool follows_nodes(void)
+{
+	return agent.want.kinds & AGENT_KERNEL && !(agent.want.flags & AGENT_S_GRAPHS) &&
+	       agent.cupti.cuptiGetGraphNodeId;
+}
+
 /* Asks CUPTI for the ids that the user side named, and no others. */
 int calls_enable(void)
 {
@@ -521,6 +560,11 @@ int calls_enable(void)
 				       CUPTI_RES_STREAM_CREATED);
 		c->cuptiEnableCallback(1, agent.subscriber, CUPTI_RESOURCE,
 				       CUPTI_RES_CONTEXT_DESTROYS);
+	}
+	if (follows_nodes()) {
+		c->cuptiEnableCallback(1, agent.subscriber, CUPTI_RESOURCE, CUPTI_RES_NODE_CREATED);
+		c->cuptiEnableCallback(1, agent.subscriber, CUPTI_RESOURCE, CUPTI_RES_NODE_CLONED);
+		send_node(0, 0);
 	}
 	c->cuptiEnableDomain(1, agent.subscriber, CUPTI_STATE);
 	return 0;

@@ -38,6 +38,8 @@ enum {
 	CUPTI_RES_STREAM_CREATED = 3,
 	CUPTI_RES_STREAM_DESTROYS = 4,
 	CUPTI_RES_INIT_FINISHED = 5,
+	CUPTI_RES_NODE_CREATED = 13,
+	CUPTI_RES_NODE_CLONED = 20,
 };
 enum { CUPTI_STATE_FATAL = 1, CUPTI_STATE_ERROR = 2, CUPTI_STATE_WARNING = 3 };
 
@@ -233,6 +235,13 @@ struct cupti_call {
 struct cupti_resource {
 	void *context, *stream, *descriptor;
 };
+/* CUpti_GraphData: a resource's descriptor. type: CUgraphNodeType. */
+struct cupti_graph_data {
+	void *graph, *original_graph, *node, *original;
+	uint32_t type;
+	void *dependency, *exec;
+};
+enum { CUPTI_NODE_KERNEL = 0, CUPTI_NODE_MEMCPY = 1, CUPTI_NODE_MEMSET = 2 };
 struct cupti_state {
 	int result;
 	const char *message;
@@ -297,6 +306,7 @@ typedef uint64_t (*cupti_clock)(void);
 	O(cuptiActivityEnableRuntimeApi, (uint32_t cbid, uint8_t enable))                       \
 	O(cuptiActivityEnableDriverApi, (uint32_t cbid, uint8_t enable))                        \
 	O(cuptiGetStreamIdEx, (void *context, void *stream, uint8_t per_thread, uint32_t *id))  \
+	O(cuptiGetGraphNodeId, (void *node, uint64_t *id))                                      \
 	O(cuptiGetContextId, (void *context, uint32_t *id))                                     \
 	O(cuptiGetResultString, (int result, const char **text))                                \
 	O(cuptiFinalize, (void))

@@ -94,6 +94,17 @@ static _Atomic bool gave;
 static uint8_t *buffer, *held_back;
 static size_t buffer_size, used, held_used, held_size;
 static bool over;
+/* The newest capture, and the newest instance of it. */
+#define NODES 64
+static struct {
+	const void *function, *stream;
+	uint32_t shape[6], shared;
+	uint64_t id, copy; /* of the node, and of its copy in the instance */
+} nodes[NODES];
+static uint32_t nnodes, instance;
+static bool capturing;
+static uint64_t node_ids;
+static uint64_t now_node; /* the graph's node whose kernel runs; 0: none */
 
 static long knob(const char *name)
 {
@@ -326,6 +337,9 @@ static void kernel(const void *f, const uint32_t *dims, uint32_t shared, const v
 	};
 	uint64_t n = atomic_fetch_add(&kernels, 1) + 1, start, end;
 
+	k.graph_node = now_node;
+	k.graph = now_node ? instance : 0;
+
 	times(&start, &end, n);
 	k.start = start;
 	k.end = end;
@@ -383,6 +397,55 @@ static void set(uint64_t bytes, uint32_t value, const void *stream, bool async)
 	add(&m, sizeof(m));
 }
 
+/* ---- graphs ---- */
+
+static void add_node(uint32_t cbid, uint64_t id, uint64_t original)
+{
+	struct cupti_graph_data d = { .node = (void *)id, .original = (void *)original };
+	struct cupti_resource res = { .descriptor = &d };
+
+	call_back(CUPTI_RESOURCE, cbid, &res);
+}
+
+static void captured(const void *function, const uint32_t *shape, uint32_t shared,
+		     const void *stream)
+{
+	uint32_t i = nnodes;
+
+	if (i == NODES)
+		return;
+	nnodes++;
+	nodes[i].function = function;
+	nodes[i].stream = stream;
+	nodes[i].shared = shared;
+	memcpy(nodes[i].shape, shape, sizeof(nodes[i].shape));
+	nodes[i].id = ++node_ids;
+	add_node(CUPTI_RES_NODE_CREATED, nodes[i].id, 0);
+}
+
+static void instantiated(void)
+{
+	instance++;
+	for (uint32_t i = 0; i < nnodes; i++) {
+		nodes[i].copy = ++node_ids;
+		add_node(CUPTI_RES_NODE_CLONED, nodes[i].copy, nodes[i].id);
+	}
+}
+
+static void replayed(void)
+{
+	static const uint32_t one[] = { 1, 1, 1, 1, 1, 1 };
+
+	now_node = 1000;
+	if (!nnodes) /* it was captured before anybody watched */
+		kernel(NULL, one, 0, NULL);
+	for (uint32_t i = 0; i < nnodes; i++) {
+		now_node = nodes[i].copy;
+		kernel(nodes[i].function, nodes[i].shape, nodes[i].shared, nodes[i].stream);
+	}
+	now_node = 0;
+}
+
 static void graph(const void *exec, const void *stream)
 {
 	struct cupti_graph g = {
@@ -420,15 +483,18 @@ static void synchronised(uint32_t type, const void *stream, uint64_t start, uint
 /* What a successful driver call made the device do. */
 static void device_work(const char *name, const uint64_t *r, const uint64_t *s, uint64_t began)
 {
+	void (*launch)(const void *, const uint32_t *, uint32_t, const void *) =
+		capturing ? captured : kernel;
+
 	if (IS(cuLaunchKernel)) {
-		kernel((void *)r[0],
+		launch((void *)r[0],
 		       (uint32_t[]){ (uint32_t)r[1], (uint32_t)r[2], (uint32_t)r[3], (uint32_t)r[4],
 				     (uint32_t)r[5], (uint32_t)s[0] },
 		       (uint32_t)s[1], (void *)s[2]);
 	} else if (IS(cuLaunchKernelEx)) {
 		const CUlaunchConfig *c = (void *)r[0];
 
-		kernel((void *)r[1],
+		launch((void *)r[1],
 		       (uint32_t[]){ c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX,
 				     c->blockDimY, c->blockDimZ },
 		       c->sharedMemBytes, c->hStream);
@@ -451,7 +517,11 @@ static void device_work(const char *name, const uint64_t *r, const uint64_t *s, 
 	} else if (IS(cuMemsetD8Async)) {
 		set(r[2], (uint32_t)r[1], (void *)r[3], true);
 	} else if (IS(cuGraphLaunch)) {
+		if (!kinds[CUPTI_KIND_GRAPH])
+			replayed();
 		graph((void *)r[0], (void *)r[1]);
+	} else if (IS(cuGraphInstantiateWithFlags)) {
+		instantiated();
 	} else if (IS(cuCtxSynchronize)) {
 		synchronised(4, NULL, began, stamp());
 	} else if (IS(cuStreamSynchronize)) {
@@ -550,6 +620,10 @@ static uint64_t watch(bool driver, const char *name, void *code, uint64_t *regs,
 	ret = invoke(code, regs, stack);
 	if (driver && !(uint32_t)ret)
 		device_work(name, r, stack, began);
+	if (IS(cudaStreamBeginCapture))
+		nnodes = 0;
+	if (IS(cudaStreamBeginCapture) || IS(cudaStreamEndCapture))
+		capturing = IS(cudaStreamBeginCapture);
 	if (kinds[driver ? CUPTI_KIND_DRIVER : CUPTI_KIND_RUNTIME] || api_records[domain][id]) {
 		struct cupti_api a = { .kind = driver ? CUPTI_KIND_DRIVER : CUPTI_KIND_RUNTIME,
 				       .cbid = id,
@@ -583,6 +657,12 @@ static void *since(uint32_t first)
 API(cuptiGetVersion, uint32_t *out)
 {
 	*out = version();
+	return 0;
+}
+
+API(cuptiGetGraphNodeId, void *node, uint64_t *id)
+{
+	*id = (uint64_t)(uintptr_t)node;
 	return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "unit.h"
 
 #define MS 1000000ULL
+#define US 1000ULL
 
 /* ---- what join hands on ---- */
 
@@ -319,6 +320,60 @@ static void test_no_calls(void)
 }
 
 /* ---- what did not come ---- */
+
+static int give_node(struct join *j, uint32_t pid, uint32_t tid, uint64_t id, uint64_t origin,
+		     uint64_t at_ns)
+{
+	struct ct_node n = { .w = { .h = { .size = sizeof(n),
+					   .kind = CT_NODE,
+					   .pid = pid,
+					   .tid = tid,
+					   .start_ns = at_ns,
+					   .end_ns = at_ns },
+				    .func = CT_NO_FUNC } };
+
+	n.w.graph_node = id;
+	n.origin = origin;
+	return give(j, &n);
+}
+
+/* A node of a graph gets the call of its thread that was under way. What the graph's replay did
+ * waits until all nodes of the process have theirs, so that they come first. */
+static void test_nodes(void)
+{
+	struct taker t;
+	struct join *j = begin(&t, false);
+	struct ct_kernel k = { 0 };
+
+	CHECK(!join_flush(j, MS));
+	CHECK(!give_node(j, 7, 8, 1, 0, 15 * US));
+	CHECK(!give_node(j, 7, 8, 2, 1, 50 * US)); /* a copy has no call of its own */
+	CHECK_EQ(1, t.n);
+	CHECK(!give_call(j, "cudaGraphLaunch", 7, 8, 100 * US, 110 * US));
+	CHECK(!give_cause(j, 7, 8, 5, 101 * US, 109 * US));
+	k.w.h = (struct ct_hdr){ .size = sizeof(k), .kind = CT_KERNEL, .pid = 7 };
+	k.w.h.start_ns = 105 * US;
+	k.w.h.end_ns = 106 * US;
+	k.w.correlation = 5;
+	k.w.graph_node = 2;
+	k.w.func = CT_NO_FUNC;
+	CHECK(!give(j, &k));
+	CHECK_EQ(2, t.n);
+	k.w.h.pid = 9; /* another process's does not wait for them */
+	k.w.correlation = 0;
+	CHECK(!give(j, &k));
+	CHECK_EQ(3, t.n);
+	CHECK(!give_call(j, "cudaLaunchKernel", 7, 8, 10 * US, 20 * US));
+	CHECK(!join_flush(j, 100 * MS));
+	CHECK(!join_flush(j, 200 * MS));
+	CHECK_EQ(6, t.n);
+	CHECK_EQ(CT_NODE, t.seen[4].kind);
+	CHECK_EQ(8, t.seen[4].tid);
+	CHECK_EQ(1, t.seen[4].number - t.seen[1].number);
+	CHECK_EQ(CT_KERNEL, t.seen[5].kind);
+	join_close(j);
+	taker_free(&t);
+}
 
 static int give_tail(struct join *j, uint32_t pid, uint64_t from_ns, uint64_t to_ns)
 {
@@ -1306,6 +1361,7 @@ int main(void)
 	RUN(test_no_wait);
 	RUN(test_waiting);
 	RUN(test_no_calls);
+	RUN(test_nodes);
 	RUN(test_tail);
 	RUN(test_tail_waits);
 	RUN(test_nested);

@@ -124,6 +124,27 @@ static void add_rate(struct field **at, const struct ct_hdr *h, uint64_t bytes)
 		field_add(at, "bandwidth", FIELD_RATE)->f = (double)bytes * 1e9 / (double)ns;
 }
 
+/* Adds what was captured when the node was made that is replayed. */
+static void add_capture(struct field **at, const struct event *ev)
+{
+	static const char before[] = "before the trace";
+	const struct capture *c = ev->capture;
+
+	if (c->before) {
+		field_add_str(at, "captured", before, sizeof(before) - 1);
+		return;
+	}
+	if (ev->captured_in)
+		field_add_str(at, "captured_in", ev->captured_in, strlen(ev->captured_in));
+	if (c->func < api_nfuncs) {
+		const char *name = api_funcs[c->func].name;
+
+		field_add_str(at, "captured_api", name, strlen(name))->label = "";
+	}
+	if (c->number)
+		field_add_u(at, "captured_by", FIELD_UINT, c->number);
+}
+
 /* Adds the fields that all device work has: where it ran, and which call caused it. */
 static void add_work(struct field **at, const struct event *ev)
 {
@@ -138,6 +159,8 @@ static void add_work(struct field **at, const struct event *ev)
 		field_add_u(at, "graph", FIELD_UINT, w->graph);
 	if (w->graph_node)
 		field_add_u(at, "graph_node", FIELD_UINT, w->graph_node)->label = "node";
+	if (ev->capture)
+		add_capture(at, ev);
 	if (w->channel != 0xffff)
 		field_add_u(at, "channel", FIELD_UINT, w->channel)->label = "";
 	if (ev->cause && ev->cause->func < api_nfuncs) {

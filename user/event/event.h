@@ -123,6 +123,17 @@ struct cause {
 	uint16_t func; /* row */
 };
 
+/* The call that made a node of a CUDA graph: what was captured, and is replayed. */
+struct capture {
+	uint64_t call_ns; /* its begin; 0: not known */
+	uint32_t tid;
+	uint32_t number; /* of the call; 0: not known */
+	uint32_t scope;	 /* around it: id; CT_SCOPE_NONE; CT_SCOPE_UNKNOWN */
+	uint32_t stack;
+	uint16_t func; /* row; CT_NO_FUNC: not known */
+	bool before;   /* the node was there before the trace: nothing is known of it */
+};
+
 struct metric_table;
 struct kernel_counters;
 struct scope_line;
@@ -145,6 +156,10 @@ struct event {
 	 * (event/scopes/lineage.h); NULL: none, or not known */
 	const struct scope_line *scope;
 	uint32_t scope_id; /* its id; CT_SCOPE_NONE; CT_SCOPE_UNKNOWN */
+	/* of work that a graph's replay did: the call that was captured; NULL: it is no such work,
+	 * or the process's nodes are not followed */
+	const struct capture *capture;
+	const char *captured_in; /* the name of the innermost scope around it; NULL: none */
 	/* of a collective's kernel: the bytes that its bus bandwidth is computed from; 0: none */
 	double bus_bytes;
 	/* the scopes that it is inside of; NULL: none are known */

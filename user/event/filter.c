@@ -143,6 +143,7 @@ bool filter_match(const struct filter *f, const struct event *ev)
 			return false;
 		break;
 	case CT_SCOPE_BEGIN:
+	case CT_NODE:
 	case CT_NAME:
 	case CT_FRAME:
 	case CT_STACK:

@@ -9,6 +9,28 @@
 #include "../event/scopes/moved.h"
 #include "stages.h"
 
+/* The call that was captured, of what a graph's replay did. */
+static void add_capture(struct stages *st, struct event *ev)
+{
+	const struct ct_work *w = (const struct ct_work *)ev->rec;
+	const struct scope_line *line;
+
+	ev->capture = captures_find(st->captures, w->h.pid, w->graph_node);
+	if (!ev->capture)
+		return;
+	line = lineage_find(st->lineage, w->h.pid, ev->capture->scope);
+	ev->captured_in = line ? line->name : NULL;
+}
+
+/* The innermost collective around the launch of a kernel, or around its capture. NULL: none. */
+static const struct scope_line *around_kernel(const struct event *ev)
+{
+	const uint32_t kinds = 1u << CT_SCOPE_COLLECTIVE;
+
+	return lineage_of_kind(ev->lineage, ev->rec->pid, lineage_from(ev, kinds), kinds,
+			       &(bool){ false });
+}
+
 /* Adds the names and stacks that belong to an event. */
 static void add_parts(struct stages *st, struct event *ev)
 {
@@ -19,6 +41,8 @@ static void add_parts(struct stages *st, struct event *ev)
 		       : kind_is(h->kind, KIND_CALL) ? call_scope((const struct ct_call *)h)
 						     : CT_SCOPE_NONE;
 	ev->scope = lineage_find(st->lineage, h->pid, ev->scope_id);
+	if (kind_is(h->kind, KIND_WORK))
+		add_capture(st, ev);
 	if (kind_is(h->kind, KIND_WORK) && !st->no_stacks)
 		ev->stack = stack_table_get(st->stacks, ((const struct ct_work *)h)->stack);
 	switch (h->kind) {
@@ -32,7 +56,7 @@ static void add_parts(struct stages *st, struct event *ev)
 		ev->kernel =
 			name_table_handle(st->names, h->pid, ((const struct ct_kernel *)h)->name);
 		ev->counters = kernel_counters_of(st->counters, (const struct ct_kernel *)h);
-		ev->bus_bytes = ev->scope ? moved_on_bus(ev->scope) : 0;
+		ev->bus_bytes = moved_on_bus(around_kernel(ev));
 		break;
 	case CT_TALLY:
 		if (((const struct ct_tally *)h)->how == CT_BY_KERNEL)
@@ -84,6 +108,17 @@ static bool outside(struct stages *st, struct event *ev)
 	return true;
 }
 
+/* Learns which calls graphs were captured from; the scopes around them are needed for as long. */
+static void follow_captures(struct stages *st, const struct event *ev)
+{
+	const struct ct_hdr *h = ev->rec;
+
+	if (captures_event(st->captures, ev))
+		lineage_release(st->lineage, h->pid);
+	else if (h->kind == CT_NODE)
+		lineage_keep(st->lineage, h->pid, ((const struct ct_work *)h)->scope);
+}
+
 /* The last stage. */
 static int show(void *ctx, struct event *ev)
 {
@@ -99,6 +134,7 @@ static int show(void *ctx, struct event *ev)
 		err = name_table_record(st->names, rec);
 		if (!err)
 			err = lineage_record(st->lineage, rec);
+		follow_captures(st, ev);
 		if (!err)
 			err = stack_table_record(st->stacks, rec);
 		if (!err)
@@ -233,6 +269,7 @@ int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest
 	st->gpus = gpu_table_open();
 	st->scopes = scopes_open(scoped, ask_communicator, st);
 	st->lineage = lineage_open();
+	st->captures = captures_open();
 	if (nest)
 		st->nest = nest_open(show, st);
 	st->join = join_open(&join, joined, st);
@@ -242,7 +279,8 @@ int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest
 	st->sinks = sinks;
 	st->most = most;
 	return st->resolve && st->join && st->names && st->stacks && st->metrics && st->counters &&
-			       st->gpus && st->scopes && st->lineage && (st->nest || !nest)
+			       st->gpus && st->scopes && st->lineage && st->captures &&
+			       (st->nest || !nest)
 		       ? 0
 		       : -ENOMEM;
 }
@@ -253,6 +291,7 @@ void stages_close(struct stages *st)
 	nest_close(st->nest);
 	scopes_close(st->scopes);
 	lineage_close(st->lineage);
+	captures_close(st->captures);
 	join_close(st->join);
 	kernel_counters_close(st->counters);
 	gpu_table_close(st->gpus);

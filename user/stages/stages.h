@@ -9,6 +9,7 @@
 #include "../event/muted.h"
 #include "../event/select.h"
 #include "../event/join/join.h"
+#include "../event/scopes/captures.h"
 #include "../event/scopes/lineage.h"
 #include "../event/scopes/scopes.h"
 #include "nest.h"
@@ -29,6 +30,7 @@ struct stages {
 	struct gpu_table *gpus;
 	struct scopes *scopes;
 	struct lineage *lineage;
+	struct captures *captures;
 	const struct filter *filter;
 	struct window *window; /* NULL: everything is shown; owned by the session */
 	/* calls are shown only when they return, although there are records of their entries */

@@ -43,6 +43,7 @@ struct sums_row {
 /* A collective whose bytes are counted. */
 struct moved {
 	uint32_t pid, id;
+	uint32_t number; /* of the call that launched its kernels: a graph is launched again */
 };
 
 struct scope_sums {
@@ -77,7 +78,7 @@ struct scope_sums *scope_sums_open(uint32_t kinds)
 	s->kinds = kinds;
 	s->collectives = kinds & 1u << CT_SCOPE_COLLECTIVE;
 	keyed_open_of(&s->rows, struct sums_row, hash, ROWS_MAX);
-	keyed_open_of(&s->moved, struct moved, id, MOVED_MAX);
+	keyed_open_of(&s->moved, struct moved, number, MOVED_MAX);
 	if (!s->collectives)
 		return s;
 	s->overlap = overlap_open(OVERLAP_MAX, OVERLAP_SLACK, expose, s);
@@ -135,9 +136,12 @@ static struct sums_row *row_of(struct scope_sums *s, const struct scope_line *li
 
 /* Adds a kernel of a collective; its bytes when its first kernel comes. */
 static int add_moved(struct scope_sums *s, struct sums_row *r, const struct scope_line *line,
-		     uint64_t ns)
+		     const struct event *ev)
 {
-	struct moved key = { .pid = line->pid, .id = line->id };
+	struct moved key = { .pid = line->pid,
+			     .id = line->id,
+			     .number = ev->capture ? ev->number : 0 };
+	uint64_t ns = ev->rec->end_ns - ev->rec->start_ns;
 	bool made;
 
 	if (!moved_bytes(line, &(double){ 0 }) || !keyed_get(&s->moved, &key, &made))
@@ -165,7 +169,7 @@ static int add_overlap(struct scope_sums *s, const struct sums_row *r, const str
 static void add_inclusive(struct scope_sums *s, const struct event *ev, uint64_t ns, bool work)
 {
 	struct sums_row *seen[WITHIN_MAX], *r;
-	uint32_t id = ev->scope_id, n = 0;
+	uint32_t id = lineage_from(ev, s->kinds), n = 0;
 	const struct scope_line *line;
 	bool known;
 
@@ -190,7 +194,7 @@ static void add_inclusive(struct scope_sums *s, const struct event *ev, uint64_t
 /* Makes the rows of all scopes around an event first: rows move when one is made. */
 static void make_rows(struct scope_sums *s, const struct event *ev)
 {
-	uint32_t id = ev->scope_id;
+	uint32_t id = lineage_from(ev, s->kinds);
 	const struct scope_line *line;
 	bool known;
 
@@ -214,7 +218,7 @@ static int add(struct scope_sums *s, const struct event *ev, bool work)
 	int err = 0;
 
 	make_rows(s, ev);
-	line = lineage_of_kind(ev->lineage, h->pid, ev->scope_id, s->kinds, &known);
+	line = lineage_of_kind(ev->lineage, h->pid, lineage_from(ev, s->kinds), s->kinds, &known);
 	r = row_of(s, line, known);
 	if (!r) {
 		s->no_room++;
@@ -225,7 +229,7 @@ static int add(struct scope_sums *s, const struct event *ev, bool work)
 		r->kernels += h->kind == CT_KERNEL;
 		r->work_ns += ns;
 		if (line && line->kind == CT_SCOPE_COLLECTIVE && h->kind == CT_KERNEL)
-			err = add_moved(s, r, line, ns);
+			err = add_moved(s, r, line, ev);
 		if (!err)
 			err = add_overlap(s, r, (const struct ct_work *)h);
 	} else {

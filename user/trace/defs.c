@@ -104,7 +104,7 @@ static bool is_stream(const struct def *e, uint64_t arg)
 {
 	(void)arg;
 	return e->h.kind == CT_STREAM || e->h.kind == CT_CONTEXT || e->h.kind == CT_THREAD_NAME ||
-	       e->h.kind == CT_SCOPE_BEGIN;
+	       e->h.kind == CT_SCOPE_BEGIN || e->h.kind == CT_NODE;
 }
 
 static bool is_no_process(const struct def *e, uint64_t arg)
@@ -242,6 +242,7 @@ int defs_record(struct defs *d, const struct ct_hdr *h)
 	case CT_SCOPE_END:
 		drop(d, find(d, CT_SCOPE_BEGIN, h->pid, ((const struct ct_scope *)h)->id));
 		return 0;
+	case CT_NODE: return keep(d, h, h->kind, h->pid, ((const struct ct_work *)h)->graph_node);
 	case CT_METRIC: return keep(d, h, h->kind, h->pid, ((const struct ct_metric *)h)->id);
 	case CT_FRAME: return keep(d, h, h->kind, h->pid, ((const struct ct_frame *)h)->id);
 	case CT_STACK: return keep(d, h, h->kind, h->pid, ((const struct ct_stack *)h)->id);
@@ -308,7 +309,7 @@ int defs_write(struct defs *d, emit_fn emit, void *ctx)
 {
 	static const uint16_t order[] = { CT_PROCESS, CT_PROCESS_INFO, CT_THREAD_NAME, CT_DEVICE,
 					  CT_CONTEXT, CT_STREAM,       CT_METRIC,      CT_NAME,
-					  CT_FRAME,   CT_STACK,	       CT_SCOPE_BEGIN };
+					  CT_FRAME,   CT_STACK,	       CT_SCOPE_BEGIN, CT_NODE };
 	int err = 0;
 
 	for (size_t k = 0; k < ARRAY_LEN(order) && !err; k++)

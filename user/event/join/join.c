@@ -254,6 +254,20 @@ static void look_correlated(struct join *j, uint32_t process, const struct ct_wo
 	f->final = j->opts.no_calls || whole;
 }
 
+/* The call that made a graph's node: the one of its thread at its time. */
+static void look_timed(struct join *j, uint32_t process, const struct ct_work *w, struct found *f)
+{
+	struct join_moment m = { .at_ns = w->h.start_ns, .seen = w->h.start_ns < j->stopped_ns };
+	const struct join_call *call;
+	bool whole = false;
+
+	f->until_ns = w->h.start_ns + JOIN_CALL_NS;
+	call = join_calls_at(j->calls, process, w->h.tid, &m, false, &whole);
+	if (call)
+		found_call(f, w->h.tid, call);
+	f->final = j->opts.no_calls || whole;
+}
+
 /* True if the record says that its correlation id cannot be trusted, or if it is a graph's work
  * without one. */
 static bool is_inferred(const struct ct_work *w)
@@ -279,6 +293,12 @@ static void look(struct join *j, const struct ct_work *w, struct found *f)
 			found_call(f, w->h.tid, call);
 		f->stack = w->stack;
 		f->inferred = w->h.flags & CT_F_INFERRED;
+	} else if (w->h.kind == CT_NODE) {
+		/* a copy has the call of its origin */
+		if (w->graph_node && !((const struct ct_node *)w)->origin)
+			look_timed(j, join_procs_id(p, w->h.start_ns), w, f);
+		else
+			f->final = true;
 	} else if (is_inferred(w)) {
 		look_inferred(j, p, w, f);
 	} else if (w->correlation) {
@@ -287,6 +307,9 @@ static void look(struct join *j, const struct ct_work *w, struct found *f)
 	} else {
 		f->final = true;
 	}
+	/* what a graph's replay did comes behind the nodes of the graph */
+	if (p && p->nodes && w->graph_node && w->h.kind != CT_NODE)
+		f->final = false;
 	f->final |= j->opts.stored;
 }
 
@@ -353,10 +376,14 @@ static int hand_on(struct join *j, const struct ct_work *w, const struct found *
 static int let_go(struct join *j, struct held *h)
 {
 	const struct ct_work *w = work_of(h);
+	struct join_proc *p;
 	struct found f;
 	int err;
 
 	look(j, w, &f);
+	p = w->h.kind == CT_NODE ? join_procs_get(j->procs, w->h.pid) : NULL;
+	if (p && p->nodes)
+		p->nodes--;
 	INVARIANT(j->held_bytes >= sizeof(*h) + w->h.size);
 	j->held_bytes -= sizeof(*h) + w->h.size;
 	err = hand_on(j, w, &f);
@@ -377,6 +404,7 @@ static int make_room(struct join *j)
 static int hold(struct join *j, const struct ct_work *w)
 {
 	struct held *h = malloc(sizeof(*h) + w->h.size);
+	struct join_proc *p;
 	int err = 0;
 
 	if (!h)
@@ -384,10 +412,19 @@ static int hold(struct join *j, const struct ct_work *w)
 	h->due_ns = j->now_ns ? j->now_ns + step_ns[0] : 0;
 	memcpy(h->room, w, w->h.size);
 	queue_push(&j->queues[0], h);
+	p = w->h.kind == CT_NODE ? join_procs_get(j->procs, w->h.pid) : NULL;
+	if (p)
+		p->nodes++;
 	j->held_bytes += sizeof(*h) + w->h.size;
 	while (j->held_bytes > HELD_MAX && !err)
 		err = make_room(j);
 	return err;
+}
+
+/* Is it kept until its call has come? */
+static bool waits(const struct ct_work *w)
+{
+	return kind_is(w->h.kind, KIND_BUSY) || w->h.kind == CT_NODE;
 }
 
 static int work(struct join *j, const struct ct_work *w)
@@ -398,7 +435,7 @@ static int work(struct join *j, const struct ct_work *w)
 	if (p)
 		p->heard = true;
 	look(j, w, &f);
-	return f.final || !kind_is(w->h.kind, KIND_BUSY) ? hand_on(j, w, &f) : hold(j, w);
+	return f.final || !waits(w) ? hand_on(j, w, &f) : hold(j, w);
 }
 
 /* ---- calls ---- */

@@ -38,6 +38,7 @@ struct join_proc {
 	uint32_t was_id;     /* the id before this one; 0: none */
 	uint64_t renewed_ns; /* with was_id: when the id changed */
 	uint32_t number;     /* of its last call */
+	uint32_t nodes;	     /* of graphs that wait for their calls */
 	bool exited;
 	bool asked; /* calls of it succeeded that should have device records */
 	bool heard; /* device records came from it, or an agent's records about devices */

@@ -20,6 +20,7 @@ struct lineage {
 	struct keyed lines, names;
 	uint64_t *oldest; /* keys of the lines in the order in which they came, in a ring */
 	uint32_t first, n;
+	uint32_t kept; /* lines */
 };
 
 struct lineage *lineage_open(void)
@@ -73,13 +74,18 @@ static int make_room(struct lineage *l, uint64_t key)
 		if (!l->oldest)
 			return -ENOMEM;
 	}
-	if (l->n == LINEAGE_SCOPES) {
-		void *line = keyed_find(&l->lines, &l->oldest[l->first]);
+	while (l->n == LINEAGE_SCOPES) {
+		uint64_t first = l->oldest[l->first];
+		struct scope_line *line = keyed_find(&l->lines, &first);
 
+		l->first = (l->first + 1) % LINEAGE_SCOPES;
+		if (line && line->kept) { /* at most half of them are */
+			l->oldest[(l->first + l->n - 1) % LINEAGE_SCOPES] = first;
+			continue;
+		}
+		l->n--;
 		if (line)
 			keyed_remove(&l->lines, line);
-		l->first = (l->first + 1) % LINEAGE_SCOPES;
-		l->n--;
 	}
 	l->oldest[(l->first + l->n++) % LINEAGE_SCOPES] = key;
 	return 0;
@@ -145,6 +151,43 @@ const struct scope_line *lineage_find(const struct lineage *l, uint32_t pid, uin
 	if (id == CT_SCOPE_NONE || id == CT_SCOPE_UNKNOWN)
 		return NULL;
 	return keyed_find(&l->lines, &key);
+}
+
+void lineage_keep(struct lineage *l, uint32_t pid, uint32_t id)
+{
+	for (int i = 0; i < STEPS_MAX && l->kept < LINEAGE_SCOPES / 2; i++) {
+		struct scope_line *line = (struct scope_line *)lineage_find(l, pid, id);
+
+		if (!line || line->kept)
+			return;
+		line->kept = true;
+		l->kept++;
+		id = line->parent;
+	}
+}
+
+void lineage_release(struct lineage *l, uint32_t pid)
+{
+	struct scope_line *line;
+
+	if (!l->kept)
+		return;
+	keyed_each(&l->lines, line)
+	{
+		if (line->pid != pid || !line->kept)
+			continue;
+		line->kept = false;
+		l->kept--;
+	}
+}
+
+uint32_t lineage_from(const struct event *ev, uint32_t kinds)
+{
+	bool known;
+
+	if (!ev->capture || lineage_of_kind(ev->lineage, ev->rec->pid, ev->scope_id, kinds, &known))
+		return ev->scope_id;
+	return ev->capture->scope;
 }
 
 const struct scope_line *lineage_of_kind(const struct lineage *l, uint32_t pid, uint32_t id,

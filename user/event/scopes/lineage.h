@@ -22,6 +22,7 @@ struct scope_line {
 	uint8_t depth;	 /* scopes of its thread that it is inside of */
 	uint8_t how;	 /* enum ct_collective_how, of a collective */
 	bool ended;
+	bool kept;	  /* it is not forgotten for newer ones */
 	uint32_t ranks;	  /* of a collective's communicator; CT_UNKNOWN: not known */
 	uint64_t bytes;	  /* of a collective, or of all in a group; 0: not known */
 	uint32_t members; /* calls in a group of which it is the end; 0: it is none */
@@ -33,11 +34,19 @@ struct lineage *lineage_open(void); /* NULL: no memory */
 void lineage_close(struct lineage *);
 /* Learns from the records of scopes; ignores others. Returns 0 or -ENOMEM. */
 int lineage_record(struct lineage *, const struct ct_hdr *);
+/* Keeps a scope, and those around it, until lineage_release() of the process: for what is captured
+ * once and replayed for long. Half of the room is for such scopes at most. */
+void lineage_keep(struct lineage *, uint32_t pid, uint32_t id);
+void lineage_release(struct lineage *, uint32_t pid);
 /* The scope with an id in a process; NULL: none, or not known. Valid until the next record. */
 const struct scope_line *lineage_find(const struct lineage *, uint32_t pid, uint32_t id);
 /* The innermost scope of these kinds (bits 1 << enum ct_scope_kind) that `id` is, or is inside of.
  * NULL with *known: there is none; without: it is not known. */
 const struct scope_line *lineage_of_kind(const struct lineage *, uint32_t pid, uint32_t id,
 					 uint32_t kinds, bool *known);
+/* The id from which to look for scopes of these kinds around an event. Of what a graph's replay did
+ * that is the launch of the graph, if there is one of them around it, and the call that was
+ * captured otherwise. */
+uint32_t lineage_from(const struct event *, uint32_t kinds);
 
 #endif

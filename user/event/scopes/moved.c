@@ -25,7 +25,7 @@ double moved_on_bus(const struct scope_line *line)
 {
 	double bus;
 
-	if (line->kind != CT_SCOPE_COLLECTIVE || line->members > 1)
+	if (!line || line->members > 1)
 		return 0;
 	return (double)moved_bytes(line, &bus) * bus;
 }

@@ -9,8 +9,7 @@
 /* Bytes that the bandwidth of a collective is computed from; 0: not known. *bus: what they are
  * multiplied by for the bus bandwidth. */
 uint64_t moved_bytes(const struct scope_line *, double *bus);
-/* The bytes of one kernel's bus bandwidth, if the scope is a collective; 0: it is none, or not
- * known. Of a group of several calls it is not known: it may have several kernels. */
+/* The bytes of the bus bandwidth of a kernel that a collective (NULL: none) launched; 0: not known. Of a group of several calls it is not known: it may have several kernels. */
 double moved_on_bus(const struct scope_line *);
 
 #endif

@@ -287,7 +287,7 @@ static uint32_t intern_thread(struct fold *f, const struct event *ev)
 static uint32_t walk_scopes(struct fold *f, uint32_t at, const struct event *ev)
 {
 	const struct scope_line *lines[SCOPES_MAX];
-	uint32_t n = 0, id = ev->scope_id;
+	uint32_t n = 0, id = lineage_from(ev, ~0u);
 
 	while (n < SCOPES_MAX && (lines[n] = lineage_find(ev->lineage, ev->rec->pid, id)))
 		id = lines[n++]->parent;

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154
+# graphs.sh - cases about CUDA graphs: what is replayed says which call was captured.
+
+GRAPHS=$BIN/graphs
+
+# kernels_of FILE: the kernels of JSON, each with its grid and what was captured.
+kernels_of() {
+	python3 - "$1" <<- 'PY'
+	import json, sys
+	for line in open(sys.argv[1], encoding='utf-8'):
+	    r = json.loads(line)
+	    if r['type'] == 'kernel':
+	        print(r['grid'][0], *(r.get(k, '-') for k in ('scope_name', 'captured_in', 'captured_api', 'captured_by', 'captured')))
+	PY
+}
+
+GRAPH_KERNELS='1 step capture cudaLaunchKernel 3 -
+2 step inner cudaLaunchKernel 4 -
+1 - capture cudaLaunchKernel 3 -
+2 - inner cudaLaunchKernel 4 -'
+
+case_graphs_captured() {
+	ct_json --gpu --layers nvtx -- "$GRAPHS" 1
+	ok_rc
+	no_loss
+	expect "kernels" "$(kernels_of "$T/out")" "$GRAPH_KERNELS"
+	# the calls are those that the rows name
+	expect "the calls" "$(grep '"type":"call".*cudaLaunchKernel' "$T/out" | grep -o '"correlation":[0-9]*' | tr '\n' ' ')" '"correlation":3 "correlation":4 '
+}
+
+# Without layers there is the call alone.
+case_graphs_without_layers() {
+	ct_json --gpu -- "$GRAPHS" 1
+	ok_rc
+	expect "kernels" "$(kernels_of "$T/out")" "$(sed -E 's/^(.) [^ ]+ [^ ]+/\1 - -/' <<< "$GRAPH_KERNELS")"
+}
+
+case_graphs_recorded() {
+	ct record --gpu --layers nvtx -o "$T/r.ctrace" -- "$GRAPHS" 1
+	ok_rc
+	ct replay "$T/r.ctrace" --format json -o "$T/json"
+	ok_rc
+	expect "kernels" "$(kernels_of "$T/json")" "$GRAPH_KERNELS"
+}
+
+# Time counts for the range around the replay, and where there is none for the one around the capture.
+case_graphs_stat() {
+	ct stat --gpu --by range --json -o "$T/sums" -- "$GRAPHS" 3
+	ok_rc
+	python3 - "$T/sums" > "$T/got" <<- 'EOF'
+	import json, sys
+	for r in json.load(open(sys.argv[1], encoding='utf-8'))['rows']:
+	    print(r.get('name', 'none'), r['kernels'], r['gpu_ns'], r.get('inclusive_gpu_ns', '-'))
+	EOF
+	sort "$T/got" | diff - <(cat <<- 'EOF'
+	capture 1 5000 10000
+	inner 1 5000 5000
+	none 0 0 -
+	step 6 30000 30000
+	EOF
+	) > "$T/diff" || fail "sums differ: $(head -n 6 "$T/diff")"
+}
+
+# What was captured before the trace is said to be that.
+case_graphs_attached() {
+	local pid fd
+	mkfifo "$T/in"
+	"$GRAPHS" wait < "$T/in" > "$T/prog.out" 2> /dev/null &
+	pid=$!
+	exec {fd}> "$T/in"
+	wait_for 10 grep -q ready "$T/prog.out"
+	attach --gpu -p "$pid"
+	wait_for 10 grep -q 'the agent has started' "$T/err"
+	printf 'aa' >&"$fd"
+	wait_for 10 has_kernels 2
+	printf 'q' >&"$fd"
+	wait "$pid"
+	wait "$CT" || fail "status $?"
+	expect "kernels" "$(kernels_of "$T/out" | sort | uniq -c | tr -s ' ')" ' 2 1 - - - - before the trace'
+}
+
+has_kernels() {
+	[ "$(grep -c '"type":"kernel"' "$T/out")" -ge "$1" ]
+}
