@@ -428,6 +428,8 @@ static void instantiated(void)
 	instance++;
 	for (uint32_t i = 0; i < nnodes; i++) {
 		nodes[i].copy = ++node_ids;
+		/* as the real one says both */
+		add_node(CUPTI_RES_NODE_CREATED, nodes[i].copy, 0);
 		add_node(CUPTI_RES_NODE_CLONED, nodes[i].copy, nodes[i].id);
 	}
 }

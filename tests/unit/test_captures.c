@@ -47,6 +47,8 @@ static void test_found(void)
 	node(c, 7, 1, 0, 12);
 	CHECK_EQ(12, made_by(c, 7, 3));
 	CHECK_EQ(12, made_by(c, 7, 1));
+	node(c, 7, 3, 0, 14); /* the call that copied it */
+	CHECK_EQ(12, made_by(c, 7, 3));
 	CHECK_EQ(0, made_by(c, 7, 4));
 	CHECK_EQ(-1, made_by(c, 8, 1)); /* another process's */
 	CHECK_EQ(-1, made_by(c, 7, 0)); /* no graph's work */

@@ -213,6 +213,16 @@ static int thread_name(struct defs *d, const struct ct_thread_name *n)
 	return 0;
 }
 
+/* That a node is a copy says more than the call that copied it. */
+static int node(struct defs *d, const struct ct_node *n)
+{
+	const struct def *e = find(d, CT_NODE, n->w.h.pid, n->w.graph_node);
+
+	if (e && !n->origin && ((const struct ct_node *)&e->h)->origin)
+		return 0;
+	return keep(d, &n->w.h, CT_NODE, n->w.h.pid, n->w.graph_node);
+}
+
 int defs_record(struct defs *d, const struct ct_hdr *h)
 {
 	struct def *e;
@@ -242,7 +252,7 @@ int defs_record(struct defs *d, const struct ct_hdr *h)
 	case CT_SCOPE_END:
 		drop(d, find(d, CT_SCOPE_BEGIN, h->pid, ((const struct ct_scope *)h)->id));
 		return 0;
-	case CT_NODE: return keep(d, h, h->kind, h->pid, ((const struct ct_work *)h)->graph_node);
+	case CT_NODE: return node(d, (const struct ct_node *)h);
 	case CT_METRIC: return keep(d, h, h->kind, h->pid, ((const struct ct_metric *)h)->id);
 	case CT_FRAME: return keep(d, h, h->kind, h->pid, ((const struct ct_frame *)h)->id);
 	case CT_STACK: return keep(d, h, h->kind, h->pid, ((const struct ct_stack *)h)->id);

@@ -324,6 +324,13 @@ static void lone(struct join *j, const struct ct_work *w)
 		p->tail.lone++;
 }
 
+static const char *debug_word(const struct ct_work *w)
+{
+	const char *word = kind_json(w->h.kind);
+
+	return word ? word : "node";
+}
+
 static int hand_on(struct join *j, const struct ct_work *w, const struct found *f)
 {
 	struct ct_work *copy = &j->copy.work;
@@ -356,12 +363,12 @@ static int hand_on(struct join *j, const struct ct_work *w, const struct found *
 	if (f->any)
 		msg_debug(MSG_JOIN,
 			  "process %u: %s %u is of the call of thread %u that began at %llu%s",
-			  w->h.pid, record_kinds[w->h.kind].json, w->correlation, f->cause.tid,
+			  w->h.pid, debug_word(w), w->correlation, f->cause.tid,
 			  (unsigned long long)f->cause.start_ns,
 			  f->inferred ? ", as its stream and time suggest" : "");
 	else
 		msg_debug(MSG_JOIN, "process %u: %s %u goes on without a call", w->h.pid,
-			  record_kinds[w->h.kind].json, w->correlation);
+			  debug_word(w), w->correlation);
 	/* a kernel runs on the current device of its thread, but a copy may run on any device */
 	if (w->h.kind == CT_KERNEL && j->opts.places && f->any && !f->inferred && !f->before) {
 		int err =

@@ -85,6 +85,9 @@ static void learn(struct captures *c, const struct event *ev)
 		c->dropped++;
 		return;
 	}
+	/* of a copy CUPTI says both that it was made and that it is a copy, and join may turn them round */
+	if (n->origin && !r->origin)
+		return;
 	n->origin = r->origin;
 	n->made = (struct capture){ .call_ns = r->w.call_ns,
 				    .tid = r->w.h.tid,
