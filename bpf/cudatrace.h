@@ -238,7 +238,8 @@ struct ct_collective {
 };
 #define CT_COLLECTIVE_COUNT 0x1
 #define CT_COLLECTIVE_RETURNED 0x2
-#define CT_COLLECTIVE_INNER 0x4 /* inside another call of the library, which has its number */
+#define CT_COLLECTIVE_GROUPED 0x8 /* within a group, whose end launches it */
+#define CT_COLLECTIVE_INNER 0x4	  /* inside another call of the library, which has its number */
 /* What the bandwidth of a collective is computed from. */
 enum ct_collective_how {
 	CT_COLLECTIVE_OTHER = 0,  /* moves nothing */

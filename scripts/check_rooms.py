@@ -14,7 +14,7 @@ import sys
 MOST_FILES = 25
 MAY_INCLUDE = {
     'advise': 'api event format stat util util/table util/option',
-    'advise/rules': 'advise util/table',
+    'advise/rules': 'advise event event/scopes stat util/table',
     'api': 'api/layers util',
     'api/layers': 'util',
     'cli': 'cli/options compare event nccl proc resolve/names session source '

@@ -208,3 +208,24 @@ case_collectives_bandwidth() {
 	EOF
 	) > "$T/diff" || fail "sums differ: $(head -n 6 "$T/diff")"
 }
+
+# Small collectives with nothing beside them: both rules speak, live and of a recording.
+case_collectives_advise() {
+	local -x STANDIN_NCCL_LAUNCH=1
+	ct advise --gpu --layers nccl --format json -o "$T/live" -- "$COLLECTIVES" many 60
+	ok_rc
+	ct record --gpu --layers nccl -o "$T/r.ctrace" -- "$COLLECTIVES" many 60
+	ok_rc
+	ct advise --format json -o "$T/later" "$T/r.ctrace"
+	ok_rc
+	for found in live later; do
+		python3 - "$T/$found" > "$T/got" <<- 'EOF'
+		import json, sys
+		for f in json.load(open(sys.argv[1], encoding='utf-8'))['findings']:
+		    if 'collectives' in f['rule']:
+		        print(f['rule'], f['count'], f['cost_ns'])
+		EOF
+		expect "findings ($found)" "$(sort "$T/got")" 'exposed-collectives 120 600000
+tiny-collectives 120 600000'
+	done
+}

@@ -7,6 +7,7 @@
 #include "../../user/stat/report.h"
 #include "../../user/advise/advise.h"
 #include "../../user/advise/spans.h"
+#include "../../user/event/scopes/lineage.h"
 #include "make_play.h"
 
 #define US 1000ULL
@@ -836,6 +837,96 @@ static void test_default_stream(void)
 	SILENT();
 }
 
+/* ---- collectives ---- */
+
+static struct lineage *lineage;
+
+/* A call of NCCL of 10 us, and its kernel. beside_ns: how long another kernel runs from the middle
+ * of that on. */
+static void collective(uint32_t id, uint64_t bytes, uint8_t flags, uint64_t kernel_ns,
+		       uint64_t beside_ns)
+{
+	struct {
+		struct ct_scope s;
+		struct ct_collective c;
+	} r = { .s = { .h = { .size = sizeof(r), .kind = CT_SCOPE_BEGIN, .pid = PID },
+		       .id = id,
+		       .kind = CT_SCOPE_COLLECTIVE },
+		.c = { .bytes = bytes, .ranks = 2, .how = CT_COLLECTIVE_WHOLE, .flags = flags } };
+
+	if (!kernel_ns)
+		LAUNCH(5 * US, 0x5000);
+	r.s.h.start_ns = r.s.h.end_ns = st.now;
+	CHECK(!lineage_record(lineage, &r.s.h));
+	if (kernel_ns) {
+		make_kernel(&md, MAKE_AT(PID, 0, 1, 7, 1, st.now, st.now + kernel_ns), 1, 8, 256);
+		give((struct event){ .rec = &md.h,
+				     .lineage = lineage,
+				     .scope = lineage_find(lineage, PID, id),
+				     .scope_id = id });
+	}
+	if (beside_ns) {
+		make_kernel(&md,
+			    MAKE_AT(PID, 0, 1, 13, 1, st.now + kernel_ns / 2,
+				    st.now + kernel_ns / 2 + beside_ns),
+			    1, 8, 256);
+		give((struct event){ .rec = &md.h, .lineage = lineage });
+	}
+	r.s.h.kind = CT_SCOPE_END;
+	r.s.h.end_ns = st.now += 10 * US;
+	give((struct event){ .rec = &r.s.h, .lineage = lineage });
+	pass(2 * MS);
+}
+
+static void collectives(const char *rule, uint32_t n, uint64_t bytes, uint8_t flags,
+			uint64_t kernel_ns, uint64_t beside_ns)
+{
+	lineage_close(lineage);
+	lineage = lineage_open();
+	begin(rule);
+	for (uint32_t id = 1; id <= n; id++)
+		collective(id, bytes, flags, kernel_ns, beside_ns);
+}
+
+static void test_tiny_collectives(void)
+{
+	collectives("tiny-collectives", 100, 65536, 0, 0, 0);
+	FIRES("tiny-collectives", 100, 1 * MS, 6553600, ADVISE_NOTE);
+	collectives("tiny-collectives", 120, 1024, 0, 30 * US, 0);
+	FIRES("tiny-collectives", 120, 3600 * US, 122880, ADVISE_WARNING);
+	collectives("tiny-collectives", 99, 1024, 0, 0, 0);
+	SILENT();
+	collectives("tiny-collectives", 100, 65537, 0, 0, 0);
+	SILENT();
+	/* what is in groups is launched together */
+	collectives("tiny-collectives", 200, 1024, CT_COLLECTIVE_GROUPED, 0, 0);
+	SILENT();
+	collectives("tiny-collectives", 100, 1024, 0, 0, 0);
+	for (uint32_t id = 101; id <= 202; id++)
+		collective(id, MIB, 0, 0, 0);
+	SILENT();
+	lineage_close(lineage);
+	lineage = NULL;
+}
+
+static void test_exposed_collectives(void)
+{
+	/* half of each is hidden */
+	collectives("exposed-collectives", 20, MIB, 0, 1 * MS, 600 * US);
+	FIRES("exposed-collectives", 20, 10 * MS, 0, ADVISE_SERIOUS);
+	collectives("exposed-collectives", 20, MIB, 0, 1 * MS, 0);
+	FIRES("exposed-collectives", 20, 20 * MS, 0, ADVISE_SERIOUS);
+	collectives("exposed-collectives", 19, MIB, 0, 1 * MS, 0);
+	SILENT();
+	/* another kernel begins before the middle of the last one */
+	collectives("exposed-collectives", 20, MIB, 0, 1 * MS, 600 * US);
+	make_kernel(&md, MAKE_AT(PID, 0, 1, 13, 1, 10 * S, st.now), 1, 8, 256);
+	give((struct event){ .rec = &md.h, .lineage = lineage });
+	SILENT();
+	lineage_close(lineage);
+	lineage = NULL;
+}
+
 /* ---- several processes ---- */
 
 /* What one allocates the other frees: neither is a loop. Each has its own copies. */
@@ -1068,7 +1159,7 @@ static void test_words(void)
 		CHECK(strlen(r->title) <= 58);
 		CHECK(!advise_rules_bad(r->name, &len));
 	}
-	CHECK(advise_rule_at(18) && !advise_rule_at(19));
+	CHECK(advise_rule_at(20) && !advise_rule_at(21));
 }
 
 static enum report_way call_way(const struct ct_call *c)
@@ -1183,6 +1274,8 @@ int main(void)
 	RUN(test_gaps);
 	RUN(test_low_use);
 	RUN(test_default_stream);
+	RUN(test_tiny_collectives);
+	RUN(test_exposed_collectives);
 	RUN(test_processes);
 	RUN(test_bounds);
 	RUN(test_exec);

@@ -391,6 +391,7 @@ int advise_event(struct advice *a, const struct event *ev)
 	case CT_STREAM:
 	case CT_EXEC:
 	case CT_EXIT: break;
+	case CT_SCOPE_END: s.scope = (const struct ct_scope *)ev->rec; break;
 	default:
 		if (!kind_is(ev->rec->kind, KIND_WORK))
 			return 0;
@@ -414,7 +415,7 @@ int advise_event(struct advice *a, const struct event *ev)
 	err = err ? err : to_rules(a, &s);
 	if (s.call && !err)
 		after_call(&s);
-	return err ? err : s.call || s.work;
+	return err ? err : s.call || s.work || s.scope;
 }
 
 /* ---- findings ---- */

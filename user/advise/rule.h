@@ -67,8 +67,9 @@ struct seen {
 	struct advice *a;
 	const struct event *ev;
 	const struct ct_hdr *h;
-	const struct ct_call *call; /* NULL: no call */
-	const struct ct_work *work; /* NULL: no device work */
+	const struct ct_call *call;   /* NULL: no call */
+	const struct ct_work *work;   /* NULL: no device work */
+	const struct ct_scope *scope; /* NULL: no scope that has ended */
 	struct advise_process *p;
 	struct thread *t; /* of calls */
 	uint32_t traits;

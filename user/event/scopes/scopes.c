@@ -564,6 +564,7 @@ static void add_collective(struct scopes *s, struct ct_scope *r, const struct ct
 		free_group(s, t);
 	} else if (more->how != CT_COLLECTIVE_OTHER) {
 		group_add(t->group, c->func, more);
+		more->flags |= CT_COLLECTIVE_GROUPED;
 	}
 }
 
