@@ -384,3 +384,20 @@ case_hooks_full_ring() {
 	lost=$(sed -n 's/.* \([0-9]*\) lost.*/\1/p' "$T/err" | tail -n 1)
 	expect "shown and lost" "$((shown + lost))" 200000
 }
+
+# The book of memory is that of probes, but for the stacks, which hooks do not take.
+case_hooks_mem() {
+	with_hooks
+	for mode in leak reuse threads; do
+		ct mem --no-stack --json -o "$T/mem.json" -- "$MEMORY" $mode
+		ok_rc
+		mem_say '[(k, sorted((r["kind"], r["taken"], r["allocations"], r["frees"]) for r in d["by_kind"]), leaks, d["lost"]) for k in [0]]' > "$T/probes"
+		ct mem --source=hooks --json -o "$T/mem.json" -- "$MEMORY" $mode
+		ok_rc
+		mem_say '[(k, sorted((r["kind"], r["taken"], r["allocations"], r["frees"]) for r in d["by_kind"]), leaks, d["lost"]) for k in [0]]' > "$T/hooks"
+		diff "$T/probes" "$T/hooks" > "$T/diff" || fail "$mode: $(head -n 4 "$T/diff")"
+	done
+	ct mem --source=hooks -k -o /dev/null -- "$MEMORY" leak
+	ok_rc 2
+	says '--source=hooks takes no stacks yet'
+}

@@ -1117,6 +1117,45 @@ def test_yaml():
     check("arguments", (code, "--bogus" in str(errors)), (2, True))
 
 
+def test_hooks():
+    """By hooks in the process: all calls of it, for serve and for top; then it goes on as before."""
+    if os.uname().machine != "x86_64":
+        return "hooks are for x86-64"
+    with subprocess.Popen([f"{CASES}/graphs", "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          env={**os.environ, "LD_LIBRARY_PATH": STANDIN}) as p:
+        def launches(n):
+            p.stdin.write(b"a" * n)
+            p.stdin.flush()
+        try:
+            check("the program", p.stdout.readline(), b"ready\n")
+            series = 'cudatrace_calls_total{process="graphs",domain="runtime",class="graph",function="cudaGraphLaunch"}'
+            with Serve("--source=hooks", "-p", str(p.pid)) as s:
+                launches(7)
+                wait_for("seven calls", 20, lambda: s.value(series) >= 7)
+                check("calls", s.value(series), 7)
+                check("status", s.end(), 0)
+            launches(3)
+            out = f"{T}/top.jsonl"
+            top = subprocess.Popen([CT, "top", "-v", "--source=hooks", "--batch", "-i", "0.1", "--format", "json", "-o", out, "-p", str(p.pid)],
+                                   stdout=subprocess.DEVNULL, stderr=open(f"{T}/top.err", "w"))
+            wait_for("top to be ready", 30, lambda: "cudatrace: ready" in open(f"{T}/top.err").read())
+            launches(5)
+
+            def counted():
+                with open(out) as f:
+                    return sum(r["calls"] for r in map(json.loads, f) if r["type"] == "top_machine")
+            wait_for("five calls", 20, lambda: counted() >= 5)
+            top.send_signal(signal.SIGINT)
+            check("top's status", top.wait(20), 0)
+            check("calls in top", counted(), 5)
+            launches(2)
+            p.stdin.write(b"q")
+            p.stdin.flush()
+            check("the program's status", p.wait(20), 0)
+        finally:
+            p.kill()
+
+
 def main():
     global failed
     tests = {name.removeprefix("test_"): f for name, f in globals().items() if name.startswith("test_")}

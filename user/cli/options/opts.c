@@ -375,7 +375,7 @@ static const struct option_row before[] = {
 	{ 0, "graph", "LEVEL", ENUM(gpu_graph, "node", "graph"), DEVICE | OPTS_FOLDED | OPTS_TOP, "node",
 	  "of CUDA graphs each node, or each graph as a whole, which costs less: node or graph",
 	  RULES(NEEDS("gpu", "--graph is about what the GPU does: give --gpu")) },
-	{ 0, "source", "NAME", ENUM(source, "probes", "cupti", "hooks"), DEVICE, "probes",
+	{ 0, "source", "NAME", ENUM(source, "probes", "cupti", "hooks"), DEVICE | OPTS_TOP | OPTS_SERVE | OPTS_MEM, "probes",
 	  "where calls are seen: probes (the kernel's uprobes; needs root), cupti: by CUPTI inside the\n"
 	  "program, without root, or hooks: by code put into the program, without root, at a\n"
 	  "fraction of what probes cost" },
