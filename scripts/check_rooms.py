@@ -55,7 +55,8 @@ MAY_INCLUDE = {
     'source/probe': 'api source source/discover util util/io util/table',
     'source/symbols': 'api api/layers proc util util/table',
     'stages': 'event event/join event/scopes format resolve source trace util util/table',
-    'stat': 'api event event/scopes format mem util util/io util/option util/table',
+    'stat': 'api event event/scopes format mem stat/steps util util/io util/option util/table',
+    'stat/steps': 'api event event/scopes stat util util/io util/table',
     'stuck': 'api cli/options event nccl proc resolve/stacks '
              'session source source/bpf stages util util/io util/table',
     'top': 'api event format stat util util/io util/table',

@@ -32,7 +32,8 @@ enum book_by {
 	/* by what calls and device work were for: such a book has no sums, scope_sums.h has them */
 	BOOK_BY_RANGE,
 	BOOK_BY_COLLECTIVE,
-	BOOK_BY_OPERATOR
+	BOOK_BY_OPERATOR,
+	BOOK_BY_STEP /* steps/steps.h has them */
 };
 /* The kinds of scopes of an enum book_by, bits 1 << enum ct_scope_kind; 0: it is none of scopes. */
 static inline uint32_t book_scopes(uint8_t by)
@@ -40,7 +41,9 @@ static inline uint32_t book_scopes(uint8_t by)
 	return by == BOOK_BY_RANGE	  ? 1u << CT_SCOPE_RANGE
 	       : by == BOOK_BY_COLLECTIVE ? 1u << CT_SCOPE_COLLECTIVE
 	       : by == BOOK_BY_OPERATOR	  ? 1u << CT_SCOPE_OPERATOR
-					  : 0;
+	       : by == BOOK_BY_STEP
+		       ? 1u << CT_SCOPE_RANGE | 1u << CT_SCOPE_OPERATOR | 1u << CT_SCOPE_COLLECTIVE
+		       : 0;
 }
 
 /* The resources of a kernel or a launch, for its occupancy, as the last record reported them. */

@@ -265,6 +265,7 @@ static void label_whom(struct text *t, const struct book *b, const struct keyed 
 	case BOOK_BY_RANGE:
 	case BOOK_BY_COLLECTIVE:
 	case BOOK_BY_OPERATOR:
+	case BOOK_BY_STEP:
 	case BOOK_BY_FUNCTION:
 	case BOOK_BY_KERNEL: break;
 	}

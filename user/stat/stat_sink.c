@@ -9,13 +9,15 @@
 #include "../mem/ledger.h"
 #include "scope_sums.h"
 #include "stat_print.h"
+#include "steps/steps_print.h"
 #include "../util/msg.h"
 #include "../util/option/option.h"
 #include "../format/sink.h"
 
 struct stat_options {
-	uint8_t sort; /* enum report_order */
-	uint64_t top; /* 0: all rows */
+	uint8_t sort;	  /* enum report_order */
+	uint64_t top;	  /* 0: all rows */
+	const char *step; /* NULL, or "auto": by all there is */
 };
 
 struct stat_sink {
@@ -27,6 +29,7 @@ struct stat_sink {
 	/* what calls and work were for, with --by range and its like: then there is no book; NULL
 	 * otherwise */
 	struct scope_sums *scopes;
+	struct steps *steps; /* with --by step; NULL otherwise */
 };
 
 /* True if the reader of the output can show block characters. Decided by the environment
@@ -60,6 +63,11 @@ static int stat_open(struct sink *s, const struct sink_opts *opts)
 		msg_error("--top is about the tables for people: leave it out, JSON and CSV have "
 			  "all rows");
 		return -EINVAL;
+	}
+	if (opts->by == BOOK_BY_STEP) {
+		st->steps = steps_open(how && how->step && strcmp(how->step, "auto") ? how->step
+										     : NULL);
+		return st->steps ? 0 : -ENOMEM;
 	}
 	if (book_scopes(opts->by)) {
 		st->scopes = scope_sums_open(book_scopes(opts->by));
@@ -95,6 +103,8 @@ static int stat_event(struct sink *s, const struct event *ev)
 {
 	struct stat_sink *st = s->priv;
 
+	if (st->steps)
+		return steps_event(st->steps, ev);
 	if (st->scopes)
 		return scope_sums_event(st->scopes, ev);
 	if (ev->rec->kind == CT_DEVICE)
@@ -154,6 +164,29 @@ static int scopes_close(struct sink *s)
 	return o->out->error;
 }
 
+/* Finds the steps and prints them. */
+static int steps_end(struct sink *s)
+{
+	const struct sink_opts *o = s->opts;
+	const struct stat_options *how = o->own;
+	struct stat_sink *st = s->priv;
+	int err = steps_finish(st->steps);
+
+	if (!err && o->stat == SINK_STAT_JSON)
+		steps_json(st->steps, o->out);
+	else if (!err)
+		steps_text(st->steps, o->out, how ? how->top : 0);
+	if (steps_no_room(st->steps))
+		msg_warn("%llu operators, ranges and pieces of device work are not in the table, "
+			 "because there "
+			 "is no room for more: the steps after the first of them are left out",
+			 (unsigned long long)steps_no_room(st->steps));
+	steps_close(st->steps);
+	free(st);
+	s->priv = NULL;
+	return err ? err : o->out->error;
+}
+
 static int stat_close(struct sink *s, const struct sink_end *end)
 {
 	const struct sink_opts *o = s->opts;
@@ -173,6 +206,8 @@ static int stat_close(struct sink *s, const struct sink_end *end)
 
 	if (!st)
 		return 0;
+	if (st->steps)
+		return steps_end(s);
 	if (st->scopes)
 		return scopes_close(s);
 	about.utf8 = is_utf8();
@@ -213,6 +248,8 @@ static const struct option_row rows[] = {
 	  "rows by time, calls, failed, avg, max, bytes or name" },
 	{ 0, "top", "N", COUNT(top, 1, 1000000, "rows", NULL), 0, NULL, "so many rows of a table; the total is that of all",
 	  RULES(EXCLUDES("json csv", "--top is about the tables for people: leave it out, JSON and CSV have all rows")) },
+	{ 0, "step", "NAME", TEXT(step), 0, "auto",
+	  "what a step is, with --by step: the ranges whose name matches NAME, a glob; auto: ranges\nProfilerStep#N, else optimizers' steps, else the period of operators or of launches" },
 };
 /* clang-format on */
 static const struct option_set options = OPTION_SET(rows);

@@ -477,8 +477,8 @@ static const struct option_row before[] = {
 	{ 0, "color", "WHEN", ENUM(color, "auto", "always", "never"), ROWS | OPTS_TOP, "auto", "auto, always or never" },
 
 	{ .type = HEADING(), .name = "What to print", .cmds = OPTS_STAT },
-	{ 0, "by", "WHAT", ENUM(by, "function", "process", "thread", "kernel", "stream", "device", "cgroup", "range", "collective", "operator"), OPTS_STAT, "function",
-	  "what calls are told apart by: function, process, thread, kernel, stream,\ndevice or cgroup; or what calls and device work were for: range (NVTX),\ncollective (NCCL) or operator (PyTorch)" },
+	{ 0, "by", "WHAT", ENUM(by, "function", "process", "thread", "kernel", "stream", "device", "cgroup", "range", "collective", "operator", "step"), OPTS_STAT, "function",
+	  "what calls are told apart by: function, process, thread, kernel, stream,\ndevice or cgroup; or what calls and device work were for: range (NVTX),\ncollective (NCCL) or operator (PyTorch); or step, with what the GPU did in each" },
 	{ 0, "hist", NULL, FLAG(hist), OPTS_STAT, NULL, "histograms of the durations, a column an octave" },
 	{ 0, "format", "NAME", ENUM(stat, "table", "json", "csv"), OPTS_STAT, "table", "table, json or csv" },
 	{ 0, "json", NULL, CONST(stat, SINK_STAT_JSON), OPTS_STAT, NULL, "the same as --format json",

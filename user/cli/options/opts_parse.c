@@ -319,6 +319,8 @@ static void conclude(struct opts *o, const unsigned char *given)
 	/* what is separated by a layer's scopes needs the layer */
 	if ((o->command == OPTS_STAT && o->by == BOOK_BY_RANGE) || o->stack_of)
 		o->layers |= layer_bit(API_NVTX);
+	if (o->command == OPTS_STAT && o->by == BOOK_BY_STEP && !o->layers)
+		o->layers |= layer_bit(API_NVTX) | layer_bit(API_TORCH);
 	if (o->command == OPTS_STAT && o->by == BOOK_BY_OPERATOR)
 		o->layers |= layer_bit(API_TORCH);
 	if (o->command == OPTS_STAT && o->by == BOOK_BY_COLLECTIVE)
