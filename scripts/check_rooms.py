@@ -14,7 +14,7 @@ import sys
 MOST_FILES = 25
 MAY_INCLUDE = {
     'advise': 'api event format stat util util/table util/option',
-    'advise/rules': 'advise event event/scopes stat util/table',
+    'advise/rules': 'advise event event/scopes stat/steps util/table',
     'api': 'api/layers util',
     'api/layers': 'util',
     'cli': 'cli/options compare event nccl proc resolve/names session source '
@@ -56,7 +56,7 @@ MAY_INCLUDE = {
     'source/symbols': 'api api/layers proc util util/table',
     'stages': 'event event/join event/scopes format resolve source trace util util/table',
     'stat': 'api event event/scopes format mem stat/steps util util/io util/option util/table',
-    'stat/steps': 'api event event/scopes stat util util/io util/table',
+    'stat/steps': 'api event event/scopes util util/io util/table',
     'stuck': 'api cli/options event nccl proc resolve/stacks '
              'session source source/bpf stages util util/io util/table',
     'top': 'api event format stat util util/io util/table',

@@ -172,3 +172,41 @@ EOF
 	none 0 8
 	EOF
 }
+
+# steps_of FILE: how the steps of the program were told, their numbers, and whether the parts of each add up to its length.
+steps_of() {
+	python3 - "$1" << 'EOF'
+import json, sys
+p, = json.load(open(sys.argv[1], encoding='utf-8'))['processes']
+parts = [[s[k] for k in ('compute_ns', 'exposed_ns', 'copy_ns', 'idle_ns')] for s in p['steps'] if 'idle_ns' in s]
+whole = all(sum(n) == s['duration_ns'] for n, s in zip(parts, p['steps']))
+print(p['found_by'], p.get('period', '-'), *[s['step'] for s in p['steps']],
+      'no split' if not parts else 'whole' if whole else parts, 'copies' if sum(n[2] for n in parts) else 'no copies')
+EOF
+}
+
+# The steps of a program that names them, of one that does not but whose optimizer does, and of one that only repeats.
+case_operators_steps() {
+	local what want
+	for what in steps train plain; do
+		ct stat --gpu --by step --json -o "$T/live" -- "$OPERATORS" $what 5
+		ok_rc
+		ct record --gpu --layers torch -o "$T/r.ctrace" -- "$OPERATORS" $what 5
+		ok_rc
+		ct stat --by step --json -o "$T/stored" "$T/r.ctrace"
+		ok_rc
+		case $what in
+		steps) want="profiler - 1 2 3 4 5 whole copies" ;;
+		train) want="optimizer - 1 2 3 4 whole copies" ;;
+		plain) want="operators 2 1 2 3 4 5 whole copies" ;;
+		esac
+		expect "$what, live" "$(steps_of "$T/live")" "$want"
+		expect "$what, stored" "$(steps_of "$T/stored")" "$want"
+	done
+	ct stat --by step --step 'Optimizer*' --json -o "$T/named" -- "$OPERATORS" train 4
+	expect "named" "$(steps_of "$T/named")" "range - 1 2 3 4 no split no copies"
+	ct stat --by step -o "$T/none" -- "$OPERATORS" throws
+	grep -q 'none found' "$T/none" || fail "not said: $(cat "$T/none")"
+	ct stat --step x -- "$OPERATORS" train 1
+	says "give --by step"
+}

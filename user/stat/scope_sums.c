@@ -17,7 +17,7 @@
 #include "../util/text.h"
 #include "../util/units.h"
 #include "collective_sums.h"
-#include "overlap.h"
+#include "steps/overlap.h"
 #include "scope_sums.h"
 
 #define ROWS_MAX 65536

@@ -4,6 +4,7 @@
  *
  *   train N   N steps: forward, backward in a thread of autograd's, and an optimizer's step
  *   plain N   the same without the optimizer's range
+ *   steps N   the same within ranges ProfilerStep#1 and on
  *   throws    an operator throws through another one; then one that does not; then a copy
  *   deep N    N operators in each other, with a copy inside the innermost
  *   wait      inside an operator: for each byte on stdin a step; q ends it
@@ -55,6 +56,17 @@ static void step(bool optimizer)
 	cudaDeviceSynchronize();
 }
 
+static void profiled(int n)
+{
+	for (int i = 1; i <= n; i++) {
+		profiler::Handle h = profiler::record_function_enter_new(
+			("ProfilerStep#" + std::to_string(i)).c_str(), {});
+
+		step(true);
+		profiler::leave(h);
+	}
+}
+
 static void throws()
 {
 	at::Tensor t(1);
@@ -86,6 +98,8 @@ int main(int argc, char **argv)
 	if (!strcmp(what, "train") || !strcmp(what, "plain")) {
 		for (int i = 0; i < n; i++)
 			step(!strcmp(what, "train"));
+	} else if (!strcmp(what, "steps")) {
+		profiled(n);
 	} else if (!strcmp(what, "throws")) {
 		throws();
 	} else if (!strcmp(what, "deep")) {

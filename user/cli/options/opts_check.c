@@ -279,6 +279,8 @@ static int of_stat(const struct line *l)
 		  "step "
 		  "with "
 		  "--layers" },
+		{ is_given(l, "step"), o->by != BOOK_BY_STEP,
+		  "--step says what a step is: give --by step" },
 		{ o->hist, o->no_return, "--no-return knows no durations: leave out --hist" },
 		{ o->hist, o->stat == SINK_STAT_CSV && !o->save,
 		  "--hist is of tables and of JSON: leave it out, or --csv" },

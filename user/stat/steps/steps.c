@@ -611,11 +611,11 @@ struct named_ns {
 };
 
 static const char *most_more(const struct steps *s, const struct named_ns *by, size_t steps,
-			     uint64_t *more)
+			     uint64_t least, uint64_t *more)
 {
 	const char *name = NULL;
 
-	*more = 0;
+	*more = least;
 	for (size_t i = 1; i <= s->names.n; i++) {
 		uint64_t others = (by[i].all - by[i].here) / (steps - 1);
 
@@ -647,9 +647,11 @@ int steps_compare(const struct steps *s, const struct steps_of *p, size_t step,
 		  struct steps_more *more)
 {
 	struct named_ns *by = calloc(s->names.n + 1, sizeof(*by));
-	uint64_t all[OVERLAP_END] = { 0 };
+	uint64_t all[OVERLAP_END] = { 0 }, took = length(&p->list[step]), least;
 
 	*more = (struct steps_more){ .class = OVERLAP_IDLE };
+	/* less than a tenth of what the step took longer explains nothing */
+	least = took > p->median_ns ? (took - p->median_ns) / 10 : 0;
 	if (!by)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->nwork; i++) {
@@ -661,7 +663,7 @@ int steps_compare(const struct steps *s, const struct steps_of *p, size_t step,
 		by[w->name].all += w->end_ns - w->start_ns;
 		by[w->name].here += at == step ? w->end_ns - w->start_ns : 0;
 	}
-	more->work = most_more(s, by, p->n, &more->work_ns);
+	more->work = most_more(s, by, p->n, least, &more->work_ns);
 	memset(by, 0, (s->names.n + 1) * sizeof(*by));
 	for (size_t i = 0; i < p->nbeats; i++) {
 		const struct mark *m = &s->marks[p->beat + i];
@@ -673,7 +675,7 @@ int steps_compare(const struct steps *s, const struct steps_of *p, size_t step,
 		by[m->name].all += ns;
 		by[m->name].here += at == step ? ns : 0;
 	}
-	more->op = most_more(s, by, p->n, &more->op_ns);
+	more->op = most_more(s, by, p->n, least, &more->op_ns);
 	free(by);
 	for (size_t i = 0; i < p->n; i++)
 		for (int c = 0; c < OVERLAP_END; c++)

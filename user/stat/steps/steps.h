@@ -9,7 +9,7 @@
 #define CT_STEPS_H
 
 #include "../../event/event.h"
-#include "../overlap.h"
+#include "overlap.h"
 
 /* What the steps of a process were told by. */
 enum steps_how {

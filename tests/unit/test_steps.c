@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* test_steps.c - the steps of records whose numbers are known, and what the device did in them. */
+#include "../../user/event/scopes/lineage.h"
+#include "../../user/stat/steps/steps_print.h"
+#include "unit.h"
+
+static struct lineage *lineage;
+static struct steps *steps;
+static uint32_t ids;
+static struct process process = { .pid = 7, .shown_pid = 7, .nth = 1, .comm = "train" };
+
+static void begin(const char *name)
+{
+	lineage = lineage_open();
+	steps = steps_open(name);
+	ids = 0;
+	CHECK(lineage && steps);
+}
+
+static void end(void)
+{
+	steps_close(steps);
+	lineage_close(lineage);
+}
+
+/* A scope's begin and end; returns what steps_event() said of the end. */
+static int scope_in(uint32_t parent, uint8_t kind, const char *name, uint64_t from, uint64_t to,
+		    uint32_t tid, uint8_t flags)
+{
+	struct {
+		struct ct_scope s;
+		char text[40];
+	} r = { .s = { .h = { .size = sizeof(r),
+			      .kind = CT_SCOPE_BEGIN,
+			      .pid = 7,
+			      .tid = tid,
+			      .start_ns = from,
+			      .end_ns = from },
+		       .id = ++ids,
+		       .parent = parent,
+		       .kind = kind,
+		       .flags = flags,
+		       .text_len = (uint16_t)strlen(name) } };
+	struct event ev = { .rec = &r.s.h, .proc = &process, .lineage = lineage };
+
+	memcpy(r.text, name, strlen(name));
+	CHECK(!record_check(&r, sizeof(r)));
+	CHECK(!lineage_record(lineage, &r.s.h));
+	r.s.h.kind = CT_SCOPE_END;
+	r.s.h.end_ns = to;
+	CHECK(!lineage_record(lineage, &r.s.h));
+	return steps_event(steps, &ev);
+}
+
+static void range(const char *name, uint64_t from, uint64_t to)
+{
+	CHECK_EQ(1, scope_in(CT_SCOPE_NONE, CT_SCOPE_RANGE, name, from, to, 7, 0));
+}
+
+static void operator_of(uint32_t tid, const char *name, uint64_t from, uint64_t to)
+{
+	uint32_t outer = ids + 1;
+
+	CHECK_EQ(1, scope_in(CT_SCOPE_NONE, CT_SCOPE_OPERATOR, name, from, to, tid, 0));
+	/* what is inside it says nothing more */
+	CHECK_EQ(0, scope_in(outer, CT_SCOPE_OPERATOR, "aten::inner", from, to, tid, 0));
+}
+
+static void kernel(const char *name, uint64_t from, uint64_t to)
+{
+	struct kernel_name k = { .mangled = name, .full = name, .brief = name };
+	struct ct_kernel r = { .w.h = { .size = sizeof(r),
+					.kind = CT_KERNEL,
+					.pid = 7,
+					.start_ns = from,
+					.end_ns = to } };
+	struct event ev = { .rec = &r.w.h, .proc = &process, .lineage = lineage, .kernel = &k };
+
+	CHECK_EQ(1, steps_event(steps, &ev));
+}
+
+static void copy(uint64_t from, uint64_t to)
+{
+	struct ct_copy r = { .w.h = { .size = sizeof(r),
+				      .kind = CT_COPY,
+				      .pid = 7,
+				      .start_ns = from,
+				      .end_ns = to } };
+	struct event ev = { .rec = &r.w.h, .proc = &process, .lineage = lineage };
+
+	CHECK_EQ(1, steps_event(steps, &ev));
+}
+
+static const struct steps_of *found(void)
+{
+	size_t n;
+	const struct steps_of *p;
+
+	CHECK_EQ(0, steps_finish(steps));
+	p = steps_list(steps, &n);
+	CHECK_EQ(1, n);
+	return p;
+}
+
+static void check_split(const struct step *one, uint64_t compute, uint64_t exposed, uint64_t copies,
+			uint64_t idle)
+{
+	CHECK_EQ(compute, one->ns[OVERLAP_COMPUTE]);
+	CHECK_EQ(exposed, one->ns[OVERLAP_COLLECTIVE]);
+	CHECK_EQ(copies, one->ns[OVERLAP_COPY]);
+	CHECK_EQ(idle, one->ns[OVERLAP_IDLE]);
+	CHECK_EQ(one->end_ns - one->start_ns, compute + exposed + copies + idle);
+}
+
+/* Records come in any order; kernels reach over the bounds of steps; a range of another name is no
+ * step, and one that was not seen to its end is none. */
+static void test_profiler(void)
+{
+	const struct steps_of *p;
+
+	begin(NULL);
+	kernel("ncclDevKernel_AllReduce", 1500, 1900);
+	kernel("gemm", 900, 1200);
+	range("ProfilerStep#4", 1000, 2000);
+	range("Optimizer.step#SGD.step", 1800, 1900);
+	kernel("gemm", 1400, 1600);
+	copy(1850, 1950);
+	copy(1950, 2100);
+	range("ProfilerStep#5", 2000, 3000);
+	CHECK_EQ(0, scope_in(CT_SCOPE_NONE, CT_SCOPE_RANGE, "forward", 2100, 2200, 7, 0));
+	CHECK_EQ(1, scope_in(CT_SCOPE_NONE, CT_SCOPE_RANGE, "ProfilerStep#6", 3000, 3500, 7,
+			     CT_SCOPE_UNFINISHED));
+	p = found();
+	CHECK_EQ(STEPS_PROFILER, p->how);
+	if (CHECK_EQ(2, p->n)) {
+		CHECK_EQ(4, p->list[0].number);
+		CHECK_EQ(5, p->list[1].number);
+		/* 1000-1200 and 1400-1600; 1600-1900; 1900-2000; the rest */
+		check_split(&p->list[0], 400, 300, 100, 200);
+		check_split(&p->list[1], 0, 0, 100, 900);
+		CHECK_EQ(2, p->list[0].kernels);
+		CHECK_EQ(0, p->list[1].kernels);
+	}
+	end();
+}
+
+static void test_named(void)
+{
+	const struct steps_of *p;
+
+	begin("train*");
+	range("train_step", 100, 200);
+	/* inside another one of its name */
+	range("train_step", 120, 180);
+	range("train_step", 300, 450);
+	CHECK_EQ(0, scope_in(CT_SCOPE_NONE, CT_SCOPE_RANGE, "ProfilerStep#1", 0, 900, 7, 0));
+	p = found();
+	CHECK_EQ(STEPS_RANGE, p->how);
+	CHECK_EQ(2, p->n);
+	CHECK(!p->device);
+	CHECK_EQ(2, p->list[1].number);
+	CHECK_EQ(300, p->list[1].start_ns);
+	end();
+	begin("nothing");
+	CHECK_EQ(0, scope_in(CT_SCOPE_NONE, CT_SCOPE_RANGE, "step", 0, 900, 7, 0));
+	kernel("gemm", 1, 2);
+	p = found();
+	CHECK_EQ(STEPS_NONE, p->how);
+	CHECK_EQ(0, p->n);
+	end();
+}
+
+/* From the end of one to the end of the next; of two optimizers the first. */
+static void test_optimizer(void)
+{
+	const struct steps_of *p;
+
+	begin(NULL);
+	for (uint64_t i = 0; i < 5; i++) {
+		range("Optimizer.step#Adam.step", 1000 * i + 500, 1000 * i + 600);
+		range("Optimizer.step#SGD.step", 1000 * i + 700, 1000 * i + 800);
+		kernel("adam", 1000 * i + 550, 1000 * i + 650);
+	}
+	p = found();
+	CHECK_EQ(STEPS_OPTIMIZER, p->how);
+	if (CHECK_EQ(4, p->n)) {
+		CHECK_EQ(600, p->list[0].start_ns);
+		CHECK_EQ(1600, p->list[0].end_ns);
+		check_split(&p->list[3], 100, 0, 0, 900);
+	}
+	end();
+}
+
+/* The operators of the main thread repeat; those of autograd's threads do not count. The slow step
+ * has a copy that the others have not. */
+static void test_operators(void)
+{
+	static const char *const names[] = { "aten::embedding", "aten::mm", "aten::relu",
+					     "aten::mm", "aten::loss" };
+	const struct steps_of *p;
+	struct steps_more more;
+	uint64_t at = 1000;
+
+	begin(NULL);
+	for (int step = 0; step < 8; step++) {
+		for (int i = 0; i < 5; i++, at += 100) {
+			operator_of(7, names[i], at, at + 50);
+			kernel(i == 4 ? "loss" : "gemm", at + 10, at + 60);
+		}
+		operator_of(9, "AddmmBackward0", at - 20, at - 10);
+		if (step != 5)
+			continue;
+		copy(at, at + 3000);
+		at += 4000;
+	}
+	p = found();
+	CHECK_EQ(STEPS_OPERATORS, p->how);
+	CHECK_EQ(5, p->period);
+	CHECK(p->confidence == 1.0);
+	if (CHECK_EQ(8, p->n)) {
+		size_t *order = steps_slowest(p);
+
+		check_split(&p->list[0], 250, 0, 0, 250);
+		check_split(&p->list[5], 250, 0, 3000, 1250);
+		/* the last one ends with its last operator */
+		check_split(&p->list[7], 240, 0, 0, 210);
+		CHECK_EQ(500, p->median_ns);
+		CHECK_EQ(5, order[0]);
+		free(order);
+		CHECK_EQ(0, steps_compare(steps, p, 5, &more));
+		CHECK_EQ(OVERLAP_COPY, more.class);
+		CHECK_EQ(3000, more.class_ns);
+		CHECK_TEXT("memcpy", more.work);
+		CHECK_EQ(3000, more.work_ns);
+		CHECK(!more.op);
+	}
+	end();
+}
+
+static const char *printed(bool json)
+{
+	static char text[8192];
+	FILE *f = tmpfile();
+	struct out o = { 0 };
+	size_t n;
+
+	CHECK(f && !out_open_fd(&o, fileno(f), "a file"));
+	if (json)
+		steps_json(steps, &o);
+	else
+		steps_text(steps, &o, 2);
+	CHECK(!out_flush(&o));
+	rewind(f);
+	n = fread(text, 1, sizeof(text) - 1, f);
+	text[n] = '\0';
+	out_close(&o);
+	fclose(f);
+	return text;
+}
+
+static void test_printed(void)
+{
+	begin(NULL);
+	for (uint64_t i = 0; i < 3; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "ProfilerStep#%d", 10 + (int)i);
+		range(name, 1000000 * i, 1000000 * i + (i == 1 ? 900000 : 600000));
+		operator_of(7, "aten::mm", 1000000 * i, 1000000 * i + (i == 1 ? 400000 : 100000));
+		kernel("gemm", 1000000 * i, 1000000 * i + 500000);
+	}
+	found();
+	CHECK_TEXT("Steps of train (7): 3, by ranges ProfilerStep#N; the slowest first\n"
+		   "       Step     Length    Compute    Exposed     Copies       Idle   Kernels\n"
+		   "         11   900.0 us   500.0 us       0 ns       0 ns   400.0 us         1\n"
+		   "         10   600.0 us   500.0 us       0 ns       0 ns   100.0 us         1\n"
+		   " and 1 more\n"
+		   "        all   2.100 ms   1.500 ms       0 ns       0 ns   600.0 us         3\n"
+		   " Step 11 took 1.50 times as long as the median; 300.0 us more of it idle; "
+		   "300.0 us more in the operator aten::mm than in the other steps on average.\n\n",
+		   printed(false));
+	CHECK(strstr(
+		printed(true),
+		"{\"step\":11,\"begin_ns\":1000000,\"duration_ns\":900000,\"compute_ns\":500000,"
+		"\"exposed_ns\":0,\"copy_ns\":0,\"idle_ns\":400000,\"kernels\":1}"));
+	end();
+	begin(NULL);
+	for (int i = 0; i < 30; i++)
+		operator_of(7, "aten::mm", 100 * (uint64_t)i, 100 * (uint64_t)i + 10);
+	found();
+	CHECK_TEXT("Steps of train (7): none found; the best period has a confidence of 0.00\n\n"
+		   "There is no device work in this: --gpu records it.\n",
+		   printed(false));
+	end();
+}
+
+int main(void)
+{
+	RUN(test_profiler);
+	RUN(test_named);
+	RUN(test_optimizer);
+	RUN(test_operators);
+	RUN(test_printed);
+	return unit_end();
+}
