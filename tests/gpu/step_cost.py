@@ -174,8 +174,10 @@ WAYS = [
     ("device (--gpu)", ["--gpu", "-o", rows], 1.0, None),
     ("torch.profiler", None, 0, None),
     ("hooks", ["--source=hooks", "-o", rows], 1.0, 1.05),
-    ("hooks, -e launch", ["--source=hooks", "-e", "launch", "-o", rows], 1.0, 1.005),
-    ("hooks, stat", ["stat", "--source=hooks", "-o", rows], 1.0, 1.02),
+    ("hooks: -e launch", ["--source=hooks", "-e", "launch", "-o", rows], 1.0, 1.005),
+    ("hooks: stat", ["stat", "--source=hooks", "-o", rows], 1.0, 1.02),
+    ("hooks: top", ["top", "--source=hooks", "--batch", "-i", "1", "-o", rows], 1.0, None),
+    ("hooks: serve", serve + ["--source=hooks"], 1.0, 1.005),
 ]
 BARE, AFTER = "no tracer", "after detach"
 
