@@ -355,9 +355,10 @@ static __always_inline int leave(struct pt_regs *ctx)
 	if (d >= CT_MAX_FRAMES) {
 		/* A frame with ip 0 is finished. If the entry could not cancel the return probe,
 		 * its return may still come, or a second one: from a tail call, or from a link that
-		 * is being replaced. */
+		 * is being replaced. While functions are sampled, this is the return of a call that
+		 * began outside a window and called another function. */
 		f = &t->frames[0];
-		if (t->id && (f->sp != sp || f->ip))
+		if (t->id && (f->sp != sp || f->ip) && !(config.samples && sampling))
 			count_orphan();
 		return 0;
 	}

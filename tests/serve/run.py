@@ -228,6 +228,22 @@ def test_counts():
         grown(s, before, 'cudatrace_call_failures_total{process="calls",domain="runtime",class="device",function="cudaSetDevice"}', 4)
 
 
+def test_windows():
+    """Returns of calls that began between windows are no calls from before the trace."""
+    with Serve(*OURS) as s:
+        warm(s)
+        wait_for("both libraries to be probed", 30, lambda: len(re.findall(r"standin/libcuda[^ ]*: \d+ functions probed", s.said())) >= 2)
+        orphans = 'cudatrace_lost_records_total{cause="orphan_return"}'
+        before = s.value(orphans)
+
+        def work():
+            run("work", "-p", 1, 500, "return")
+            return "its probes are on for a part of the time" in s.said()
+        wait_for("a word of windows", 60, work)
+        run("work", "-p", 1, 1000, "return")
+        check("returns without an entry", s.value(orphans) - before, 0)
+
+
 def test_monotonic():
     """No series goes backwards while processes begin, become others, and end."""
     with Serve("--kernels", "2", *OURS) as s:
