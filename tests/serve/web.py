@@ -197,6 +197,50 @@ def test_slow():
         check("a scrape", serves(s, *CA), YES)
 
 
+def test_handshakes():
+    """Who begins handshakes without end is refused, and counted; another address is served meanwhile, and who waited is served again."""
+    context = ssl.create_default_context(cafile=f"{T}/server.pem")
+    with Serve("--web-config", write(tls())) as s:
+        def shakes(source):
+            with socket.create_connection(("127.0.0.1", s.port), timeout=60, source_address=(source, 0)) as c:
+                try:
+                    with context.wrap_socket(c, server_hostname="127.0.0.1"):
+                        return True
+                except ssl.SSLError as e:
+                    check("the alert", "internal error" in str(e).lower().replace("_", " "), True)
+                    return False
+
+        def refused_now():
+            return metric(curl(s, *CA, "--interface", "127.0.0.3")[2], "cudatrace_handshakes_refused_total")
+        check("before", refused_now(), 0)
+        # handshakes that are cut off after the first message cost this client little, and so come fast
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        try:
+            context.wrap_bio(incoming, outgoing, server_hostname="127.0.0.1").do_handshake()
+        except ssl.SSLWantReadError:
+            pass
+        hello = outgoing.read()
+
+        def flood():
+            # all of them first, so that cudatrace finds them at the same time
+            held = [socket.create_connection(("127.0.0.1", s.port), timeout=60, source_address=("127.0.0.2", 0)) for _ in range(120)]
+            for c in held:
+                try:
+                    c.sendall(hello)
+                except OSError:
+                    pass
+            for c in held:
+                try:
+                    c.recv(1)
+                except OSError:
+                    pass
+                c.close()
+            return refused_now() > 0
+        wait_for("a refusal", 120, flood)
+        check("another address", shakes("127.0.0.4"), True)
+        wait_for("the client to be served again", 60, lambda: shakes("127.0.0.2"))
+
+
 def test_reload():
     """Certificates and users are read again when their files change; what is wrong changes nothing."""
     both = tls("one") + users(prom=SECRET)

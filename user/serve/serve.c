@@ -63,6 +63,7 @@ static struct expose_about about_now(struct serve *s, struct losses *losses)
 		.scrape_seconds = s->scrape_s,
 		.shut = s->http ? serve_http_shut(s->http) : 0,
 		.denied = s->http ? serve_http_denied(s->http) : 0,
+		.handshakes_refused = s->http ? serve_http_handshakes_refused(s->http) : 0,
 		.start_time_s = s->start_s,
 		.now_ns = clock_ns(CLOCK_MONOTONIC),
 		.counters_ns = s->opts->counters_ns,

@@ -20,7 +20,6 @@
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/listener.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +33,7 @@
 #include "../util/types.h"
 #include "serve_auth.h"
 #include "serve_http.h"
+#include "serve_peer.h"
 #include "serve_tls.h"
 #include "serve_web.h"
 
@@ -47,12 +47,6 @@
 #define LOOK_S 2
 #define UNAUTHORIZED 401 /* libevent has no name for it */
 #define BACKLOG 4096	 /* for a Unix socket, whose clients do not wait */
-
-/* Who connected: an IPv4 address, the network (64 bits) of an IPv6 one, a user. */
-struct peer {
-	int family; /* 0: not known yet */
-	unsigned char bytes[8];
-};
 
 struct connection {
 	struct bufferevent *bev; /* held */
@@ -72,6 +66,7 @@ struct serve_http {
 	void *ctx;
 	struct serve_web *web; /* NULL: everybody is answered, without TLS */
 	struct serve_auth *auth;
+	struct handshakes handshakes;
 	uint64_t denied;
 	struct connection all[CONNECTIONS_MAX + ROOM];
 	int n;
@@ -95,38 +90,6 @@ static void open_door(struct serve_http *s)
 	if (s->closed)
 		evconnlistener_enable(s->listener);
 	s->closed = false;
-}
-
-static struct peer peer_of(int fd)
-{
-	struct sockaddr_storage sa = { 0 };
-	const struct sockaddr_in *in = (const struct sockaddr_in *)&sa;
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&sa;
-	socklen_t len = sizeof(sa);
-	struct peer p = { .family = AF_UNSPEC };
-	struct ucred cred = { 0 };
-
-	if (fd < 0 || getpeername(fd, (struct sockaddr *)&sa, &len))
-		return p;
-	p.family = sa.ss_family;
-	if (sa.ss_family == AF_INET) {
-		memcpy(p.bytes, &in->sin_addr, 4);
-	} else if (sa.ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
-		p.family = AF_INET;
-		memcpy(p.bytes, in6->sin6_addr.s6_addr + 12, 4);
-	} else if (sa.ss_family == AF_INET6) {
-		memcpy(p.bytes, in6->sin6_addr.s6_addr, 8);
-	} else if (sa.ss_family == AF_UNIX) {
-		len = sizeof(cred);
-		if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
-			memcpy(p.bytes, &cred.uid, sizeof(cred.uid));
-	}
-	return p;
-}
-
-static bool is_same(const struct peer *a, const struct peer *b)
-{
-	return a->family == b->family && !memcmp(a->bytes, b->bytes, sizeof(a->bytes));
 }
 
 /* True if the server has freed the connection. */
@@ -194,7 +157,7 @@ static int count_of(const struct serve_http *s, const struct peer *p)
 	int n = 0;
 
 	for (int i = 0; i < s->n; i++)
-		n += !s->all[i].shut && is_same(&s->all[i].peer, p);
+		n += !s->all[i].shut && peer_is_same(&s->all[i].peer, p);
 	return n;
 }
 
@@ -221,7 +184,7 @@ static void shut_one(struct serve_http *s, const struct peer *p)
 	for (int i = 0; i < s->n; i++) {
 		struct connection *c = &s->all[i];
 
-		if (c->shut || !is_same(&c->peer, p))
+		if (c->shut || !peer_is_same(&c->peer, p))
 			continue;
 		if (!worst || used_ns(c) < worst_ns) {
 			worst = c;
@@ -591,7 +554,8 @@ static int open_web(struct serve_http *s, const char *path)
 		msg_error("no memory to serve with");
 		return -1;
 	}
-	s->web = serve_web_open(path, s->auth);
+	handshakes_open(&s->handshakes);
+	s->web = serve_web_open(path, s->auth, &s->handshakes);
 	return s->web ? 0 : -1;
 }
 
@@ -636,6 +600,11 @@ uint64_t serve_http_shut(const struct serve_http *s)
 uint64_t serve_http_denied(const struct serve_http *s)
 {
 	return s->denied;
+}
+
+uint64_t serve_http_handshakes_refused(const struct serve_http *s)
+{
+	return s->handshakes.refused;
 }
 
 bool serve_http_tls(const struct serve_http *s)

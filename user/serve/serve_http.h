@@ -32,6 +32,8 @@ void serve_http_close(struct serve_http *);
 uint64_t serve_http_shut(const struct serve_http *);
 /* Number of requests without a correct name and password. */
 uint64_t serve_http_denied(const struct serve_http *);
+/* Number of TLS handshakes that were refused because there were too many. */
+uint64_t serve_http_handshakes_refused(const struct serve_http *);
 bool serve_http_tls(const struct serve_http *);
 
 void serve_http_answer(struct evhttp_request *, int status, const char *type, const char *text);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "serve_peer.h"
 #include "serve_tls.h"
 #include "web_config.h"
 
@@ -147,7 +148,20 @@ static void ask_clients(SSL_CTX *ctx, enum web_client_auth auth)
 	SSL_CTX_set_verify(ctx, modes[auth], any ? any_certificate : NULL);
 }
 
-struct ssl_ctx_st *serve_tls_open(const struct web_config *c, char *why)
+/* Called for a client's first message, before anything costly is done with it. A client may have to
+ * send it again, which is the same handshake: the connection remembers that it was admitted. */
+static int on_hello(SSL *ssl, int *alert, void *ctx)
+{
+	if (!SSL_get_app_data(ssl) && !handshakes_admit(ctx, SSL_get_fd(ssl))) {
+		*alert = SSL_AD_INTERNAL_ERROR;
+		return SSL_CLIENT_HELLO_ERROR;
+	}
+	SSL_set_app_data(ssl, ctx);
+	return SSL_CLIENT_HELLO_SUCCESS;
+}
+
+struct ssl_ctx_st *serve_tls_open(const struct web_config *c, struct handshakes *handshakes,
+				  char *why)
 {
 	SSL_CTX *ctx;
 
@@ -164,6 +178,7 @@ struct ssl_ctx_st *serve_tls_open(const struct web_config *c, char *why)
 	SSL_CTX_set_num_tickets(ctx, 0);
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
 	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
+	SSL_CTX_set_client_hello_cb(ctx, on_hello, handshakes);
 	ask_clients(ctx, c->client_auth);
 	if (use_chain(ctx, c->cert_file, why) || use_key(ctx, c, why) ||
 	    (c->client_ca_file && use_ca(ctx, c->client_ca_file, why))) {

@@ -7,12 +7,14 @@
 
 struct bufferevent;
 struct event_base;
+struct handshakes;
 struct ssl_ctx_st;
 struct ssl_st;
 struct web_config;
 
-/* Returns NULL with a sentence in why (WEB_WHY_MAX bytes). Free it with serve_tls_close(). */
-struct ssl_ctx_st *serve_tls_open(const struct web_config *, char *why);
+/* Each client's first message is answered only if the handshakes admit it. Returns NULL with a
+ * sentence in why (WEB_WHY_MAX bytes). Free it with serve_tls_close(). */
+struct ssl_ctx_st *serve_tls_open(const struct web_config *, struct handshakes *, char *why);
 void serve_tls_close(struct ssl_ctx_st *);
 /* Makes a bufferevent that has no descriptor yet and speaks TLS with the client. To free it,
  * first close the descriptor, and call serve_tls_free() for the result of serve_tls_of(). NULL:

@@ -28,6 +28,7 @@ struct mark {
 struct serve_web {
 	const char *path;
 	struct serve_auth *auth;
+	struct handshakes *handshakes;
 	struct web_config config;
 	struct ssl_ctx_st *tls;
 	struct mark marks[FILES];
@@ -69,7 +70,7 @@ static int load(struct serve_web *w, char *why)
 		err = -1;
 	}
 	if (!err && c.tls) {
-		tls = serve_tls_open(&c, why);
+		tls = serve_tls_open(&c, w->handshakes, why);
 		err = tls ? 0 : -1;
 	}
 	if (!err && !serve_auth_users(w->auth, &c)) {
@@ -101,7 +102,8 @@ static int load_marked(struct serve_web *w, char *why)
 	return err;
 }
 
-struct serve_web *serve_web_open(const char *path, struct serve_auth *auth)
+struct serve_web *serve_web_open(const char *path, struct serve_auth *auth,
+				 struct handshakes *handshakes)
 {
 	struct serve_web *w = calloc(1, sizeof(*w));
 	char why[WEB_WHY_MAX] = "no memory";
@@ -109,6 +111,7 @@ struct serve_web *serve_web_open(const char *path, struct serve_auth *auth)
 	if (w) {
 		w->path = path;
 		w->auth = auth;
+		w->handshakes = handshakes;
 	}
 	if (!w || load_marked(w, why)) {
 		msg_error("--web-config: %s", why);

@@ -8,12 +8,13 @@
 
 #include <stdbool.h>
 
+struct handshakes;
 struct serve_auth;
 struct serve_web;
 struct ssl_ctx_st;
 
-/* NULL after one message. */
-struct serve_web *serve_web_open(const char *path, struct serve_auth *);
+/* NULL after one message. The handshakes are asked whether one more may begin. */
+struct serve_web *serve_web_open(const char *path, struct serve_auth *, struct handshakes *);
 void serve_web_close(struct serve_web *);
 /* Reads the files again if one of them has changed. If the new configuration cannot be used, a
  * message says so and the old one stays. */

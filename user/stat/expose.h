@@ -72,12 +72,13 @@ struct expose_point {
 
 struct expose_about {
 	const struct losses *losses;
-	uint64_t scrapes;      /* number of scrapes answered before this one */
-	double scrape_seconds; /* time that they took together */
-	uint64_t shut;	       /* connections closed to make room for others */
-	uint64_t denied;       /* requests without the right name and password */
-	double start_time_s;   /* start of cudatrace, since the epoch */
-	uint64_t now_ns;       /* CLOCK_MONOTONIC */
+	uint64_t scrapes;	     /* number of scrapes answered before this one */
+	double scrape_seconds;	     /* time that they took together */
+	uint64_t shut;		     /* connections closed to make room for others */
+	uint64_t denied;	     /* requests without the right name and password */
+	uint64_t handshakes_refused; /* TLS handshakes, as there were too many */
+	double start_time_s;	     /* start of cudatrace, since the epoch */
+	uint64_t now_ns;	     /* CLOCK_MONOTONIC */
 	/* hardware counters were asked for, at this interval; 0: they were not */
 	uint64_t counters_ns;
 	bool no_queries; /* no function of class query is probed */

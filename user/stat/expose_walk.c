@@ -558,6 +558,14 @@ static void walk_self(struct walk *w)
 		"",
 		"Requests without the right name and password (--web-config)."
 	};
+	static const struct expose_family handshakes = {
+		EXPOSE_COUNTER,
+		"cudatrace_handshakes_refused",
+		"cudatrace.handshakes.refused",
+		NULL,
+		"",
+		"TLS handshakes that were refused because there were too many (--web-config)."
+	};
 	const struct expose_about *a = w->about;
 	const struct probe_cost *c = &a->losses->probes;
 	struct expose_point p = { .value = 1 };
@@ -590,6 +598,7 @@ static void walk_self(struct walk *w)
 	one(w, &gauges[7], a->scrape_seconds);
 	one(w, &gauges[8], (double)a->shut);
 	one(w, &denied, (double)a->denied);
+	one(w, &handshakes, (double)a->handshakes_refused);
 	one(w, &gauges[9], a->start_time_s);
 	if (a->counters_ns)
 		one(w, &up, expose_counters_up(w->x, a));

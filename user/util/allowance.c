@@ -4,27 +4,36 @@
 
 #include "now.h"
 
+static uint64_t refilled(const struct allowance *a, const struct allowance_owner *o, uint64_t now)
+{
+	uint64_t left = o->left_ns + (now - o->at_ns) / a->part;
+
+	return !o->at_ns || left > a->max_ns ? a->max_ns : left;
+}
+
 uint64_t *allowance_of(struct allowance *a, uint32_t owner)
 {
+	struct allowance_owner *place = NULL;
 	uint64_t now = now_ns();
-	int oldest = 0;
 
 	for (int i = 0; i < ALLOWANCE_OWNERS; i++) {
-		uint64_t *left = &a->owners[i].left_ns;
+		struct allowance_owner *o = &a->owners[i];
 
-		if (a->owners[i].at_ns && a->owners[i].owner == owner) {
-			*left += (now - a->owners[i].at_ns) / a->part;
-			*left = *left < a->max_ns ? *left : a->max_ns;
-			a->owners[i].at_ns = now;
-			return left;
+		if (o->at_ns && o->owner == owner) {
+			place = o;
+			break;
 		}
-		if (a->owners[i].at_ns < a->owners[oldest].at_ns)
-			oldest = i;
+		/* to forget a full allowance gives nothing away: a new one is full too */
+		if (!place && refilled(a, o, now) == a->max_ns)
+			place = o;
 	}
-	a->owners[oldest].owner = owner;
-	a->owners[oldest].at_ns = now;
-	a->owners[oldest].left_ns = a->max_ns;
-	return &a->owners[oldest].left_ns;
+	place = place ? place : &a->others;
+	if (place != &a->others && place->owner != owner)
+		place->at_ns = 0;
+	place->left_ns = refilled(a, place, now);
+	place->at_ns = now;
+	place->owner = owner;
+	return &place->left_ns;
 }
 
 void allowance_take(uint64_t *left_ns, uint64_t began_ns)

@@ -8,7 +8,14 @@
 
 #include "types.h"
 
+/* Owners whose allowances are not full are never forgotten, so nobody renews an allowance by coming
+ * with many others. Who finds no place shares one allowance with all who find none. */
 #define ALLOWANCE_OWNERS 64
+
+struct allowance_owner {
+	uint32_t owner;
+	uint64_t left_ns, at_ns; /* at_ns 0: nobody has this place */
+};
 
 /* Zeroed: nobody has waited yet. */
 struct allowance {
@@ -16,15 +23,11 @@ struct allowance {
 	 * twentieth). */
 	uint64_t max_ns;
 	unsigned int part;
-	struct {
-		uint32_t owner;
-		uint64_t left_ns, at_ns;
-	} owners[ALLOWANCE_OWNERS];
+	struct allowance_owner owners[ALLOWANCE_OWNERS], others;
 };
 
-/* What is left of an owner's allowance, in ns. The caller subtracts the time that it waited. If
- * there are too many owners, the one who was here longest ago is forgotten. Valid until the next
- * call. */
+/* What is left of an owner's allowance, in ns. The caller subtracts the time that it waited. Valid
+ * until the next call. */
 uint64_t *allowance_of(struct allowance *, uint32_t owner);
 /* Subtracts the time since began_ns (CLOCK_MONOTONIC) from what allowance_of() returned. */
 void allowance_take(uint64_t *left_ns, uint64_t began_ns);
