@@ -115,6 +115,36 @@ completes words $'table\njson' stuck --format ''
 completes value-after-equals "json" --format = j
 completes file ":file" -o ''
 completes commands "$commands" ''
+# --help on a terminal: by the pager; elsewhere, and if there is no such pager, as it is.
+on_terminal() { # PAGER TERM WORDS...
+	local command="env PAGER='$1' TERM=$2 '$ct' ${*:3}; echo \"status \$?\""
+	SHELL=/bin/sh script -qec "$command" /dev/null < /dev/null | tr -d '\r'
+}
+pages() { # NAME WANT GOT
+	if [ "$2" = "$3" ]; then
+		echo "ok $1"
+	else
+		not_ok "$1" "$(diff <(echo "$2") <(echo "$3") | head -n 3 | tr '\n' ' ')"
+	fi
+}
+if command -v script > /dev/null; then
+	plain=$help$'\n''status 0'
+	paged=P:${help//$'\n'/$'\n'P:}$'\n''status 0'
+	pages pager "$paged" "$(on_terminal 'sed s/^/P:/' xterm --help)"
+	pages pager-command "$paged" "$(on_terminal 'sed s/^/P:/' xterm help)"
+	# shellcheck disable=SC2016 # the pager's own variable
+	pages pager-interrupted "$plain" "$(on_terminal 'kill -INT $PPID; cat' xterm --help)"
+	pages pager-ends-early "$(head -n 1 <<< "$help")"$'\n''status 0' "$(on_terminal 'head -n 1' xterm --help)"
+	pages pager-cat "$plain" "$(on_terminal cat xterm --help)"
+	pages pager-empty "$plain" "$(on_terminal '' xterm --help)"
+	pages pager-dumb "$plain" "$(on_terminal 'sed s/^/P:/' dumb --help)"
+	pages pager-missing "$plain" "$(on_terminal /nonexistent/pager xterm --help | grep -v 'not found$')"
+	pages pager-brief "$("$ct" -h)"$'\n''status 0' "$(on_terminal 'sed s/^/P:/' xterm -h)"
+else
+	echo "skip pager: script is not installed"
+fi
+pages pager-not-in-a-pipe "$help" "$(PAGER='sed s/^/P:/' TERM=xterm "$ct" --help)"
+
 syntax zsh-syntax zsh -n "$zsh"
 syntax fish-syntax fish -n "$fish"
 exit $failed

@@ -7,6 +7,7 @@
 
 #include "cmd.h"
 #include "options/habits.h"
+#include "options/pager.h"
 #include "../source/built.h"
 #include "../source/probe/links.h"
 #include "../util/io/bounded.h"
@@ -46,20 +47,25 @@ static void say_unknown(const char *word)
 			  word, names(all, sizeof(all)), word);
 }
 
+static void help_text(struct out *out, const void *ctx)
+{
+	opts_help(out, *(const enum opts_cmd *)ctx);
+}
+
 /* --help and --version: the only options that do something by themselves. */
 static int print_text(const struct opts *o, enum opts_cmd cmd)
 {
 	char text[512];
 	struct out out;
 
+	if (o->help && !o->brief)
+		return pager_print(help_text, &cmd);
 	if (out_open(&out, NULL, false)) {
 		msg_error("cannot write to standard output");
 		return 1;
 	}
-	if (o->help && o->brief) {
+	if (o->help) {
 		opts_help_brief(&out, cmd);
-	} else if (o->help) {
-		opts_help(&out, cmd);
 	} else {
 		built_text(text, sizeof(text));
 		out_str(&out, text);
