@@ -26,6 +26,7 @@ struct job {
 	int fd;	   /* >= 0: reads a byte of it */
 	int opens; /* opens a file, whose descriptor is `got` */
 	int kills; /* ends its own process */
+	int traps; /* crashes */
 	int got;
 	char *text;
 };
@@ -41,6 +42,8 @@ static void run(struct bounded_job *b)
 		j->got = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (j->kills)
 		kill(getpid(), SIGKILL);
+	if (j->traps)
+		__builtin_trap();
 	j->text = malloc(100);
 	snprintf(j->text, 100, "done %d", j->fd);
 }
@@ -179,6 +182,23 @@ static void check_killed(void)
 	CHECK(held_now() == 0);
 }
 
+/* A worker that crashes ends alone, and the next job is done. */
+static void check_crashed(void)
+{
+	const struct rlimit none = { 0 };
+	struct job *j = make(-1);
+
+	CHECK(!setrlimit(RLIMIT_CORE, &none));
+	j->traps = 1;
+	CHECK(bounded_run(&j->job, 1, LONG_MS) == -ETIMEDOUT);
+	free(j);
+	j = make(-1);
+	CHECK(bounded_run(&j->job, 1, LONG_MS) == 0);
+	free(j->text);
+	free(j);
+	CHECK(held_now() == 0);
+}
+
 /* We end, though a worker does not, and nothing of ours is open any more. */
 static void check_end(void)
 {
@@ -216,6 +236,7 @@ int main(void)
 	RUN(check_left);
 	RUN(check_bounds);
 	RUN(check_killed);
+	RUN(check_crashed);
 	bounded_close();
 	return unit_end();
 }

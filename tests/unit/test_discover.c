@@ -409,6 +409,40 @@ static void test_slow(int err)
 	close(go);
 }
 
+/* A file that may have been rewritten lies where nobody serves it any more: its probes are given up,
+ * and we are not held up. */
+static void test_compare_held(void)
+{
+	struct timespec now[2] = { { .tv_nsec = UTIME_NOW }, { .tv_nsec = UTIME_NOW } };
+	const char *path = copy_self("unserved.so");
+	pid_t pid = child(path, NULL);
+	struct bounded_counts counts;
+	struct discover *d;
+	struct stat st;
+	struct seen s;
+
+	CHECK(!stat(path, &st) && !pipe2(slow_pipe, O_CLOEXEC));
+	slow_ino = st.st_ino;
+	slow_err = -EIO;
+	d = start(&s, NULL, 0);
+	CHECK(discover_scan_pid(d, pid) >= 1 && s.n == 1);
+	scans_by = held;
+	poll(NULL, 0, 20); /* the time of change is told in ticks */
+	CHECK(utimensat(AT_FDCWD, path, now, 0) == 0);
+	CHECK(discover_scan_pid(d, pid) >= 0);
+	CHECK(s.n == 1 && s.gone == 1 && s.rewritten == 1);
+	CHECK(write(slow_pipe[1], "12", 2) == 2);
+	do {
+		poll(NULL, 0, 1);
+		bounded_counts(&counts);
+	} while (counts.held);
+	discover_close(d);
+	end(pid);
+	scans_by = elf_scan_until;
+	close(slow_pipe[0]);
+	close(slow_pipe[1]);
+}
+
 static void test_shares(void)
 {
 	struct shares s = { .limit = 100 };
@@ -701,6 +735,7 @@ int main(void)
 	RUN(test_rewritten, true);
 	RUN(test_slow, 0);
 	RUN(test_slow, -ETIME);
+	RUN(test_compare_held);
 	RUN(test_shares);
 	RUN(test_refused);
 	RUN(test_later);

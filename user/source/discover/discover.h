@@ -29,7 +29,6 @@ struct probe_file {
 	struct files *files;
 	struct ct_vma seen; /* a mapping of it that was there lately; pid 0: none */
 	uint64_t stat_dev, stat_ino, generation; /* as fstat(2) has them */
-	uint64_t code;				 /* what says whether the functions are the same */
 	uint32_t uid, round;  /* who is charged for it; of the listing that met it last */
 	unsigned descriptors; /* that it is charged with */
 	int mark;	      /* rewrites.h; negative: it has none */

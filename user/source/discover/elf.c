@@ -23,6 +23,8 @@
 #include "../symbols/many.h"
 #include "../../util/table/array.h"
 
+#define FNV_PRIME 0x100000001b3ULL
+
 #define MAX_FOUND 65536 /* definitions of one file: CUDA's own have fewer than a thousand */
 
 struct found {
@@ -265,6 +267,22 @@ static void find_sections(const struct elf_file *f, struct elf_scan *out)
 	}
 }
 
+static uint64_t code_of(int fd, const struct elf_scan *scan)
+{
+	uint64_t h = 0xcbf29ce484222325ULL;
+
+	for (int i = 0; i < scan->nprobes; i++) {
+		const struct elf_probe *e = &scan->probes[i];
+		uint64_t words[4] = { e->offset, e->func };
+
+		if (pread(fd, &words[2], 16, (off_t)e->offset) < 0)
+			words[2] = words[3] = 0;
+		for (int k = 0; k < 4; k++)
+			h = ((h ^ words[k]) * FNV_PRIME) ^ h >> 32;
+	}
+	return h;
+}
+
 int elf_scan_until(int fd, const uint64_t *capture, uint64_t until_ns, struct elf_scan *out)
 {
 	struct elf_file file;
@@ -292,6 +310,8 @@ int elf_scan_until(int fd, const uint64_t *capture, uint64_t until_ns, struct el
 	/* A table whose rows end before this version may leave nothing. */
 	if (!err && !out->ndefined)
 		out->role = ELF_NONE;
+	if (!err)
+		out->code = code_of(fd, out);
 out:
 	free(s.found);
 	free(s.names);

@@ -36,6 +36,7 @@ struct elf_scan {
 	int nprobes;
 	/* symbols of the table that the file defines, before the plan's choice */
 	int ndefined;
+	uint64_t code; /* of what the probed functions begin with: another code, another number */
 	int nunseen; /* of rows for many: functions without a probe, as their returns are not known */
 	bool has_device_code; /* .nv_fatbin, __nv_relfatbin or .nvFatBinSegment */
 	bool has_symtab;      /* false: stripped; only dynamic symbols could be searched */

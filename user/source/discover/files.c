@@ -193,7 +193,6 @@ static struct probe_file *make_file(struct files *f, struct candidate *c,
 	c->fd = -1;
 	c->path = NULL;
 	p->uid = p->installed || !c->vma.pid ? SHARES_INSTALLED : files_uid(f, (pid_t)c->vma.pid);
-	p->code = files_code(p->fd, &p->scan);
 	if (!fstat(p->fd, &st)) {
 		p->stat_dev = st.st_dev;
 		p->stat_ino = st.st_ino;

@@ -108,8 +108,6 @@ void files_refuse(struct files *, struct cached_file *, const char *path, uint32
 		  unsigned want);
 /* The real uid of a process. */
 uint32_t files_uid(struct files *, pid_t pid);
-/* Another number for the same functions: what they begin with. */
-uint64_t files_code(int fd, const struct elf_scan *);
 /* It is one of those that root has installed, or is it no more. */
 void files_installed(struct files *, struct probe_file *, bool);
 /* Lets a file go; its mark stays if it was rewritten. */

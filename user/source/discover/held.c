@@ -20,10 +20,9 @@
 #include "files.h"
 #include "../host.h"
 #include "rewrites.h"
+#include "scans.h"
 
-#define COMPARE_NS 1000000000ULL /* what takes longer is taken as another content */
-#define KEPT 64			 /* files of one user that nobody maps */
-#define FNV_PRIME 0x100000001b3ULL
+#define KEPT 64 /* files of one user that nobody maps */
 
 /* ---- the file again ---- */
 
@@ -88,22 +87,6 @@ void probe_file_shut(struct probe_file *p)
 		return;
 	close(p->fd);
 	p->fd = -1;
-}
-
-uint64_t files_code(int fd, const struct elf_scan *scan)
-{
-	uint64_t h = 0xcbf29ce484222325ULL;
-
-	for (int i = 0; i < scan->nprobes; i++) {
-		const struct elf_probe *e = &scan->probes[i];
-		uint64_t words[4] = { e->offset, e->func };
-
-		if (pread(fd, &words[2], 16, (off_t)e->offset) < 0)
-			words[2] = words[3] = 0;
-		for (int k = 0; k < 4; k++)
-			h = ((h ^ words[k]) * FNV_PRIME) ^ h >> 32;
-	}
-	return h;
 }
 
 /* ---- whose ---- */
@@ -336,8 +319,9 @@ bool files_compare(struct files *f, struct probe_file *p, const struct ct_vma *v
 	if (p->fd < 0 && open_mapping(p, vma))
 		return false;
 	mark = p->mark;
-	same = !elf_scan_until(p->fd, f->capture, now_ns() + COMPARE_NS, &scan) &&
-	       scan.nprobes == p->scan.nprobes && files_code(p->fd, &scan) == p->code;
+	/* what takes longer than its user's share of the time is taken as another content */
+	same = !scans_again(f->scans, p->fd, f->capture, p->uid, &scan) &&
+	       scan.nprobes == p->scan.nprobes && scan.code == p->scan.code;
 	elf_scan_free(&scan);
 	probe_file_shut(p);
 	if (same) {

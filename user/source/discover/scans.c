@@ -6,6 +6,7 @@
 #include "scans.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,6 +154,41 @@ int scans_run(struct scans *s, struct scan_job *j, uint32_t owner)
 	/* there is no worker: what is found at once is found all the same */
 	j->err = scans_by(j->fd, j->all ? NULL : j->capture, now_ns() + INLINE_NS, &j->scan);
 	return j->err == -ETIME ? -EBUSY : 0;
+}
+
+static void give_up(struct bounded_job *b)
+{
+	scan_job_free((struct scan_job *)b);
+}
+
+int scans_again(struct scans *s, int fd, const uint64_t *capture, uint32_t owner,
+		struct elf_scan *found)
+{
+	uint64_t *left, wait_ns, began = now_ns();
+	struct ct_vma none = { 0 };
+	struct scan_job *j;
+	int err;
+
+	*found = (struct elf_scan){ .version_from = "" };
+	if (!s)
+		return scans_by(fd, capture, began + WAIT_MAX_NS, found);
+	left = allowance_of(&s->allowance, owner);
+	wait_ns = s->generous ? WAIT_MAX_NS : *left;
+	j = scan_job_new(&none, fcntl(fd, F_DUPFD_CLOEXEC, 0), capture);
+	if (!j || j->fd < 0) {
+		scan_job_free(j);
+		return -ENOMEM;
+	}
+	j->job = (struct bounded_job){ .run = run, .drop = give_up };
+	err = bounded_run(&j->job, owner, (unsigned int)(wait_ns / 1000000));
+	allowance_take(left, began);
+	if (err == -ETIMEDOUT)
+		return err;
+	err = err ? err : j->err;
+	*found = j->scan;
+	j->scan = (struct elf_scan){ .version_from = "" };
+	scan_job_free(j);
+	return err;
 }
 
 struct scan_job *scans_next(struct scans *s)

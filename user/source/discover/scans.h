@@ -45,6 +45,13 @@ void scan_job_free(struct scan_job *);
  *   -EBUSY        so many of this owner's take long that it is not begun.
  */
 int scans_run(struct scans *, struct scan_job *, uint32_t owner);
+/*
+ * Searches a file once more whose content may be another one: within the same limits, by a worker
+ * that is given up after that. The descriptor stays the caller's. With NULL the caller searches,
+ * for at most 1 s. Returns 0 or -errno; free `found` with elf_scan_free() in any case.
+ */
+int scans_again(struct scans *, int fd, const uint64_t *capture, uint32_t owner,
+		struct elf_scan *found);
 /* One that took long, and is done; NULL: there is none. */
 struct scan_job *scans_next(struct scans *);
 
