@@ -157,14 +157,14 @@ struct ct_filter {
 /* The settings of the run. They are read-only to the BPF programs, so the verifier removes code
  * that is not needed. */
 struct ct_config {
-	__u8 filter_pids; /* only the processes in the map `pids` */
-	__u8 follow;	  /* a child of a process in `pids` is added to `pids` */
-	__u8 enter;	  /* also send CT_ENTER records */
-	__u8 nested;	  /* also record nested calls */
-	__u8 no_return;	  /* entry probes only */
-	__u8 by_address;  /* the kernel has no cookies: the function is found by its address */
-	__u8 layers;	  /* some rows have a layer */
-	__u8 pad3;
+	__u8 filter_pids;    /* only the processes in the map `pids` */
+	__u8 follow;	     /* a child of a process in `pids` is added to `pids` */
+	__u8 enter;	     /* also send CT_ENTER records */
+	__u8 nested;	     /* also record nested calls */
+	__u8 no_return;	     /* entry probes only */
+	__u8 by_address;     /* the kernel has no cookies: the function is found by its address */
+	__u8 layers;	     /* some rows have a layer */
+	__u8 python_only;    /* stacks are those of Python alone */
 	__u8 stop_on_map;    /* ct_dl_state sends SIGURG when files were mapped */
 	__u8 stacks;	     /* some rows have CT_S_STACK */
 	__u8 frame_pointers; /* stacks are taken with bpf_get_stack */

@@ -155,6 +155,8 @@ static __noinline int send_stack(struct pt_regs *ctx, struct thread *t, struct f
 		return 0;
 	if (config.python)
 		python_stack(f->rec.h.start_ns);
+	if (config.python_only)
+		return 0;
 	sp = CALLER_SP(f->sp);
 	if (config.frame_pointers) {
 		len = CT_ADDRESSES_MAX * 8;

@@ -34,6 +34,20 @@ case_python_stacks() {
 	[ "$n" -gt 0 ] || skip "no Python from 3.11 to 3.13 here"
 }
 
+# Python's frames alone: the same ones, and no native frame. A program without Python has none.
+case_python_alone() {
+	local p
+	for p in $(pythons); do
+		PYTHONUTF8=1 ct_json -f --stack=python -e cudaMalloc -- "$p" "$STACKS" "$STANDIN/libcudart.so" cudaMalloc
+		ok_rc
+		said_is_seen "$p" 39
+		expect "native frames" "$(grep -c '"kind":"native"' "$T/out")" 0
+	done
+	ct_json --stack=python -- "$BIN/calls" mix 1 1 1
+	ok_rc
+	expect "stacks of C" "$(grep -c '"stack"' "$T/out")" 0
+}
+
 # Attached while it runs.
 case_python_attach() {
 	local p

@@ -348,16 +348,17 @@ static const struct option_row before[] = {
 	  "without this they are not probed: their probes can double the time of a training step",
 	  RULES(EXCLUDES("events", "-e says which functions are counted: add 'query' to its list, and leave out --queries")) },
 
-	{ 'k', "stack", "[=HOW]", ENUM_FROM(stack, OPTS_STACK_DWARF, "dwarf", "dwarf", "fp"), OPTS_MEM | OPTS_FOLDED, "dwarf",
+	{ 'k', "stack", "[=HOW]", ENUM_FROM(stack, OPTS_STACK_DWARF, "dwarf", "dwarf", "fp", "python"), OPTS_MEM | OPTS_FOLDED, "dwarf",
 	  "how stacks are taken: dwarf, unwound by .eh_frame from a copy of up to 16 KiB of them,\n"
-	  "or fp: frame pointers, cheaper, for programs built with them" },
+	  "fp: frame pointers, cheaper, for programs built with them, or python: Python's frames alone" },
 	{ 0, "no-stack", NULL, FLAG(no_stack), OPTS_MEM, NULL, "no stacks: call sites are the functions called",
 	  RULES(EXCLUDES("stack", "--no-stack takes no stacks: leave out --stack"),
 		EXCLUDES("no-python", "--no-stack takes no stacks: leave out --no-python")) },
 	{ 'k', "stack", NULL, CONST(stack, OPTS_STACK_DWARF), OPTS_REPLAY, NULL, "the user stack under each row, where it was recorded" },
-	{ 'k', "stack", "[=HOW]", ENUM_FROM(stack, OPTS_STACK_DWARF, "dwarf", "dwarf", "fp"), ONE_BY_ONE & LIVE & ~OPTS_FOLDED, NULL,
+	{ 'k', "stack", "[=HOW]", ENUM_FROM(stack, OPTS_STACK_DWARF, "dwarf", "dwarf", "fp", "python"), ONE_BY_ONE & LIVE & ~OPTS_FOLDED, NULL,
 	  "the user stack of each call too: dwarf (what -k alone means), unwound by .eh_frame from a\n"
-	  "copy of up to 16 KiB of it, or fp: frame pointers, cheaper, for programs built with them" },
+	  "copy of up to 16 KiB of it, fp: frame pointers, cheaper, for programs built with them, or\n"
+	  "python: Python's frames alone, cheaper too" },
 	{ 0, "no-python", NULL, FLAG(no_python), (LIVE & ~OPTS_STAT) | OPTS_STUCK, NULL, "stacks of native frames only, without Python's" },
 	{ 0, "mangled", NULL, FLAG(mangled), PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL, "names of kernels and functions as the compiler made them",
 	  RULES(EXCLUDES("full-names", "--mangled prints names as the compiler made them and --full-names what they mean: give one of the two")) },

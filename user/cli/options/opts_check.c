@@ -414,6 +414,8 @@ static int of_rows(const struct line *l)
 		{ json, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: JSON has none" },
 		{ o->counts_only, o->stack && !folds, "-c prints no rows: leave out -k" },
 		{ o->no_python, !o->stack && !folds, "--no-python is about stacks: give -k" },
+		{ o->no_python, o->stack == OPTS_STACK_PYTHON,
+		  "--stack=python takes Python's frames alone: leave out --no-python" },
 		{ o->counts_only, o->color == OPTS_COLOR_ALWAYS,
 		  "-c prints no rows: leave out --color" },
 		{ json, o->tid_column,
