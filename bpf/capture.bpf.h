@@ -251,7 +251,7 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 		f->ip = 0;
 		return 1;
 	}
-	copy_words(ctx, f->data, nwords, sp);
+	copy_words(ctx, f->data, nwords, sp, CT_MAX_WORDS);
 	f->len = nwords * 8;
 	if (spec->more & CT_S_FORGETS)
 		__sync_fetch_and_add(&forgets, 1);

@@ -67,7 +67,7 @@ struct ct_read {
 #define CT_S_COPIES 0x10 /* its size is the number of bytes that a copy moves */
 
 struct ct_spec {
-	__u8 nwords;	/* words to copy; <= CT_MAX_WORDS */
+	__u8 nwords;	/* words to copy; <= CT_MAX_WORDS, of layers CT_LAYER_WORDS */
 	__u8 nreads;	/* all reads */
 	__u8 nentry;	/* how many of them at entry */
 	__u8 flags;	/* CT_S_* */

@@ -142,8 +142,9 @@ __noinline int note_inside(__u32 outer, __u32 func)
 	return 0;
 }
 
-/* The argument words of a call at its entry; words[CT_MAX_WORDS]. */
-static __always_inline void copy_words(struct pt_regs *ctx, __u64 *words, __u32 nwords, __u64 sp)
+/* The argument words of a call at its entry; words[most]. */
+static __always_inline void copy_words(struct pt_regs *ctx, __u64 *words, __u32 nwords, __u64 sp,
+				       const __u32 most)
 {
 	words[0] = PT_REGS_PARM1(ctx);
 	words[1] = PT_REGS_PARM2(ctx);
@@ -160,10 +161,10 @@ static __always_inline void copy_words(struct pt_regs *ctx, __u64 *words, __u32 
 	if (nwords > REG_WORDS) {
 		__u64 n = (nwords - REG_WORDS) * 8;
 
-		BOUND(n, (CT_MAX_WORDS - REG_WORDS) * 8);
+		BOUND(n, (most - REG_WORDS) * 8);
 		/* The stack is resident: it has just been written. */
 		if (bpf_probe_read_user(&words[REG_WORDS], n, (void *)STACK_ARGS(sp)))
-			__builtin_memset(&words[REG_WORDS], 0, (CT_MAX_WORDS - REG_WORDS) * 8);
+			__builtin_memset(&words[REG_WORDS], 0, (most - REG_WORDS) * 8);
 	}
 }
 
@@ -580,7 +581,7 @@ static __noinline int count_entry(struct pt_regs *ctx, __u32 func)
 		return 0;
 	if (config.samples && sampled[func & (CT_MAX_FUNCS - 1)] == CT_SAMPLED_OFF)
 		return 1;
-	copy_words(ctx, words, nwords, ENTRY_SP(ctx));
+	copy_words(ctx, words, nwords, ENTRY_SP(ctx), CT_MAX_WORDS);
 	c.words = words;
 	key_of(&key, &c, func, spec, how_now());
 	n = find_entry(&key);

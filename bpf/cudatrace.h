@@ -16,6 +16,7 @@
 
 /* Limits of the in-kernel capture. CT_DATA_MAX bounds what one call's reads may take together. */
 #define CT_MAX_WORDS 16	  /* argument words: registers first, then stack words */
+#define CT_LAYER_WORDS 24 /* the same of functions of layers, which have more arguments */
 #define CT_MAX_READS 6	  /* pieces of user memory read for one call */
 #define CT_DATA_MAX 640	  /* bytes of words[] and reads of one record */
 #define CT_READ_MAX 256	  /* bytes of one read */
@@ -177,6 +178,7 @@ enum ct_scope_kind {
 		3, /* a call of a library for collectives, with struct ct_collective */
 	CT_SCOPE_COMMUNICATOR = 4, /* the same: it makes, asks or destroys a communicator */
 	CT_SCOPE_OPERATOR = 5,	   /* a call of a framework's operator, or of a node of its graph */
+	CT_SCOPE_GEMM = 6, /* a call that multiplies matrices, with struct ct_gemm */
 	CT_SCOPE_KIND_END
 };
 #define CT_SCOPE_CUT 0x1	/* the name is longer than what was read */
@@ -248,6 +250,23 @@ enum ct_collective_how {
 	CT_COLLECTIVE_ROOTED = 3, /* elements from or to one rank */
 	CT_COLLECTIVE_PEER = 4,	  /* elements from a rank to another one */
 };
+
+/* What ends the record of a scope that is a call for products of matrices, D = A * B + C; its name is
+ * that of the function. The numbers of types, of operations and of how it computes are cuBLAS'. */
+struct ct_gemm {
+	__u64 m, n, k; /* with CT_GEMM_SHAPE: D is m * n, and k is summed over */
+	__u64 batch;   /* products; in a group those of all its parts */
+	__u64 flop;    /* of all products; 0: not known */
+	__u32 a_type, b_type, d_type; /* CT_UNKNOWN: not known. So are those below */
+	__u32 compute;
+	__u32 trans_a, trans_b;
+	__s32 ret;    /* with CT_GEMM_RETURNED */
+	__u32 groups; /* of products that differ in their shapes; 0: it is no such call */
+	__u32 flags;  /* CT_GEMM_SHAPE and on */
+	__u32 pad;
+};
+#define CT_GEMM_SHAPE 0x1
+#define CT_GEMM_RETURNED 0x2
 
 struct ct_process {
 	struct ct_hdr h;
@@ -1000,6 +1019,7 @@ CT_ASSERT_SIZE(struct ct_hdr, 32);
 CT_ASSERT_SIZE(struct ct_call, 48);
 CT_ASSERT_SIZE(struct ct_scope, 72);
 CT_ASSERT_SIZE(struct ct_collective, 80);
+CT_ASSERT_SIZE(struct ct_gemm, 80);
 CT_ASSERT_SIZE(struct ct_process, 80);
 CT_ASSERT_SIZE(struct ct_thread_name, 48);
 CT_ASSERT_SIZE(struct ct_process_info, 56);

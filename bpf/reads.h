@@ -29,7 +29,7 @@ static __always_inline bool read_source(struct frame *f, const __u16 *start, __u
 			return false;
 		at += off;
 	} else {
-		at = (from & (CT_MAX_WORDS - 1)) * 8;
+		at = (from & 31) * 8;
 	}
 	if (at > CT_DATA_MAX)
 		return false;

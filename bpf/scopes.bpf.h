@@ -29,7 +29,7 @@ struct scopes {
 	__u32 over;   /* pushed while there was no room */
 	__u32 serial; /* of the newest scope */
 	__u32 calls;  /* entries of calls, those that are gone too */
-	__u64 words[SCOPE_WORDS][CT_MAX_WORDS];
+	__u64 words[SCOPE_WORDS][CT_LAYER_WORDS];
 	__u32 words_of[SCOPE_WORDS]; /* the entry + 1 whose words they are */
 	struct open_scope open[SCOPES_MAX];
 	struct frame f; /* the record at work */
@@ -292,7 +292,7 @@ static __always_inline int enter_layer(struct pt_regs *ctx, __u32 func)
 	struct scopes *s;
 	struct frame *f;
 
-	if (!t || nwords > CT_MAX_WORDS)
+	if (!t || nwords > CT_LAYER_WORDS)
 		return 1;
 	s = bpf_task_storage_get(&scopes, bpf_get_current_task_btf(), 0,
 				 BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -307,7 +307,7 @@ static __always_inline int enter_layer(struct pt_regs *ctx, __u32 func)
 		trim_scopes(s);
 	}
 	f = &s->f;
-	copy_words(ctx, f->data, nwords, sp);
+	copy_words(ctx, f->data, nwords, sp, CT_LAYER_WORDS);
 	scope_head(t, f, CT_LAYER_BEGIN, func, nwords);
 	f->rec.h.start_ns = f->rec.h.end_ns = now;
 	if (layer & CT_LAYER_DOMAIN)
@@ -372,7 +372,7 @@ static __always_inline bool leave_layer(struct thread *t, __u64 sp, __s64 ret)
 	spec = &specs[func];
 	nwords = spec->nwords;
 	how = CT_LAYER_HOW(spec->layer);
-	if (nwords > CT_MAX_WORDS)
+	if (nwords > CT_LAYER_WORDS)
 		return false;
 	f = &s->f;
 	scope_head(t, f, CT_LAYER_END, func, nwords);

@@ -64,7 +64,7 @@ static void assign_words(const struct api_func *f, enum api_arch arch, struct ab
 		if (word + n > need)
 			need = word + n;
 	}
-	if (need > CT_MAX_WORDS)
+	if (need > (f->layer ? CT_LAYER_WORDS : CT_MAX_WORDS))
 		p->err = -E2BIG;
 	else
 		p->spec.nwords = (uint8_t)need;
@@ -425,6 +425,7 @@ static void plan_layer(const struct api_func *f, struct abi_plan *p)
 		[API_LAYER_PAYLOAD] = CT_LAYER_NOTE,
 		[API_LAYER_OPERATOR] = CT_LAYER_OPERATOR,
 		[API_LAYER_NODE] = CT_LAYER_OPERATOR,
+		[API_LAYER_GEMM] = CT_LAYER_CALL,
 		[API_LAYER_WHOLE] = CT_LAYER_CALL,
 		[API_LAYER_PARTS] = CT_LAYER_CALL,
 		[API_LAYER_ROOTED] = CT_LAYER_CALL,

@@ -39,6 +39,7 @@ static const char *const class_names[API_CLASS_END] = {
 	[API_MARK] = "mark",
 	[API_COLLECTIVE] = "collective",
 	[API_COMMUNICATOR] = "communicator",
+	[API_GEMM] = "gemm",
 	[API_OPERATOR] = "operator",
 	[API_INTERNAL] = "internal",
 };

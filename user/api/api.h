@@ -42,6 +42,7 @@ enum api_class {
 	API_COLLECTIVE,
 	API_COMMUNICATOR,
 	API_OPERATOR,
+	API_GEMM,
 	API_INTERNAL,
 	API_CLASS_END
 };
@@ -54,7 +55,7 @@ enum api_ret {
 	API_RET_VOID
 };
 
-#define API_MAX_ARGS 16
+#define API_MAX_ARGS 24
 /* A row's flags beyond those of CT_S_*. */
 /* returns a struct in memory, whose address x86-64 passes as a hidden first word */
 #define API_SRET 0x100
@@ -188,6 +189,9 @@ struct api_func {
 	/* Of a row that stands for many C++ functions, whose name has a `*`: what precedes that part
 	 * of a function's name in the name of its scopes. NULL: of one function. */
 	const char *named;
+	/* of a GEMM whose name says the type of its matrices: that type's number, plus 1; 0: arguments
+	 * say it */
+	uint8_t element;
 };
 
 /* What calls of a function of a layer say about scopes (docs/internals/scopes.md). Its arguments
@@ -208,6 +212,9 @@ enum api_layer {
 	 * `symbol` says which function it is (api/symbol.h). */
 	API_LAYER_OPERATOR, /* named as the library's schemas name it */
 	API_LAYER_NODE,	    /* named by its class */
+	/* Each call multiplies matrices, and is a scope. Its arguments say what (event/scopes/gemms.c),
+	 * and `element` of its row. */
+	API_LAYER_GEMM,
 	/* Each call of those below is a scope. Their arguments: `comm`, `count`, `datatype`, `op`,
 	 * `root`, `peer`, `stream`, `nranks`, `rank`. */
 	API_LAYER_WHOLE,   /* a collective: each rank has the same `count` elements */
@@ -250,7 +257,7 @@ int api_class_parse(const char *name);	    /* the class, or -1 */
 /* Do the functions of this class belong to layers? */
 static inline bool api_class_of_layers(enum api_class class)
 {
-	return class >= API_RANGE && class <= API_OPERATOR;
+	return class >= API_RANGE && class <= API_GEMM;
 }
 
 /* Compiles a row into what the kernel side needs. `shown`: the user asked for it. Returns 0, or

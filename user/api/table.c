@@ -32,6 +32,7 @@
 #define U8(n, ...)		ARG(n, FIELD_UINT, 1, ##__VA_ARGS__)
 #define U16(n, ...)		ARG(n, FIELD_UINT, 2, ##__VA_ARGS__)
 #define U64(n, ...)		ARG(n, FIELD_UINT, 8, ##__VA_ARGS__)
+#define INT64(n, ...)		ARG(n, FIELD_INT, 8, .is_signed = true, ##__VA_ARGS__)
 #define COUNT(n, ...)		ARG(n, FIELD_UINT, 8, ##__VA_ARGS__)
 #define SIZE(n, ...)		ARG(n, FIELD_SIZE, 8, ##__VA_ARGS__)
 #define SIZE32(n, ...)		ARG(n, FIELD_SIZE, 4, ##__VA_ARGS__)
@@ -65,6 +66,7 @@
 #define LIST_SIZE(n, c, k, ...)	LIST(n, c, FIELD_SIZE, 8, k, ##__VA_ARGS__)
 #define LIST_COUNT(n, c, k, ...) LIST(n, c, FIELD_UINT, 8, k, ##__VA_ARGS__)
 #define LIST_INT(n, c, k, ...)	LIST(n, c, FIELD_INT, 4, k, .is_signed = true, ##__VA_ARGS__)
+#define LIST_INT64(n, c, k, ...) LIST(n, c, FIELD_INT, 8, k, .is_signed = true, ##__VA_ARGS__)
 #define LIST_UINT(n, c, k, ...)	LIST(n, c, FIELD_UINT, 4, k, ##__VA_ARGS__)
 #define LIST_ENUM(n, x, c, k, ...) LIST(n, c, FIELD_ENUM, 4, k, .is_signed = true, .xlat = &xlat_##x, ##__VA_ARGS__)
 #define LIST_STRUCT(n, T, w, c, k, ...) LIST(n, c, FIELD_OPEN, w, k, .layout = &layout_##T, ##__VA_ARGS__)
@@ -151,6 +153,9 @@
 #define LAYER(s, c, r, what, f, ...) \
 	{ #s, DOMAIN_HERE, API_##c, API_RET_##r, NARGS(__VA_ARGS__), f, 0, 0, \
 	  (const struct api_arg[]){ __VA_ARGS__ }, API_LAYER_##what },
+#define GEMM(s, e, ...) \
+	{ #s, DOMAIN_HERE, API_GEMM, API_RET_STATUS, NARGS(__VA_ARGS__), 0, 0, 0, \
+	  (const struct api_arg[]){ __VA_ARGS__ }, API_LAYER_GEMM, NULL, e },
 #define LAYER_0(s, c, r, what, f) { #s, DOMAIN_HERE, API_##c, API_RET_##r, 0, f, 0, 0, NULL, API_LAYER_##what },
 #define LAYER_CXX(s, r, c, what, f, ...) \
 	{ s, DOMAIN_HERE, API_##c, API_RET_##r, NARGS(__VA_ARGS__), f, 0, 0, \

@@ -39,8 +39,11 @@ const char *scope_error(const struct ct_scope *s, int32_t ret)
 bool scope_failed(const struct ct_scope *s)
 {
 	const struct ct_collective *c = scope_collective(s);
+	const struct ct_gemm *g = scope_gemm(s);
 	enum api_domain d = api_domain_find(layer_of(s), s->layer_len);
 
+	if (g)
+		return g->flags & CT_GEMM_RETURNED && g->ret;
 	return c && c->flags & CT_COLLECTIVE_RETURNED && c->ret &&
 	       !(d < API_DOMAIN_END && c->ret == api_domains[d].not_ready);
 }

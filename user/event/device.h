@@ -24,6 +24,9 @@ int device_fields(const struct event *, struct field *out, int max);
 /* Fields of a call of a library for collectives: part of device_fields(). */
 void collective_fields(struct field **at, const struct ct_scope *, const struct ct_collective *);
 
+/* The same of a call for products of matrices; nothing for other scopes. */
+void gemm_fields(struct field **at, const struct ct_scope *);
+
 /* ---- the names of metrics (event/metrics.c), from CT_METRIC records ---- */
 struct metric {
 	const char *name, *unit; /* printable ASCII, at most 127 bytes */

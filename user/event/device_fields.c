@@ -310,7 +310,7 @@ static void marker_fields(struct field **at, const struct ct_marker *m)
 
 WORDS(scope_kinds, { CT_SCOPE_RANGE, "range" }, { CT_SCOPE_MARK, "mark" },
       { CT_SCOPE_COLLECTIVE, "collective" }, { CT_SCOPE_COMMUNICATOR, "communicator_call" },
-      { CT_SCOPE_OPERATOR, "operator" })
+      { CT_SCOPE_OPERATOR, "operator" }, { CT_SCOPE_GEMM, "gemm" })
 
 uint32_t call_scope(const struct ct_call *c)
 {
@@ -381,6 +381,7 @@ static void scope_fields(struct field **at, const struct ct_scope *s)
 			->label = more ? "group" : "payload";
 	if (more)
 		collective_fields(at, s, more);
+	gemm_fields(at, s);
 	if (s->color)
 		field_add_u(at, "color", FIELD_PTR, s->color)->label = "";
 	field_add_str(at, "layer", layer, strnlen(layer, s->layer_len))->label = "";

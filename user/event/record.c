@@ -69,6 +69,7 @@ static int check_call(const struct ct_call *c)
 	const struct layout *l;
 	const char *at;
 	size_t left;
+	uint8_t most;
 
 	/* the last words */
 	size_t stack_id = (c->h.flags & CT_F_STACK ? 8 : 0) + (c->h.flags & CT_F_SCOPE ? 8 : 0);
@@ -77,7 +78,8 @@ static int check_call(const struct ct_call *c)
 	    c->func >= api_nfuncs || c->func >= CT_MAX_FUNCS)
 		return -EBADMSG;
 	l = layout_of(c->func);
-	if (l->bad || c->nwords > CT_MAX_WORDS || c->got >> l->nreads)
+	most = api_funcs[c->func].layer ? CT_LAYER_WORDS : CT_MAX_WORDS;
+	if (l->bad || c->nwords > most || c->got >> l->nreads)
 		return -EBADMSG;
 	/* Of a call that began before the trace, only that it is under way is known. */
 	if (c->nwords < l->nwords && !(c->h.flags & CT_F_BEFORE && !c->nwords && !c->got))
@@ -242,6 +244,8 @@ static int check_scope(const struct ct_scope *s)
 		return -EBADMSG;
 	if (s->kind == CT_SCOPE_COLLECTIVE || s->kind == CT_SCOPE_COMMUNICATOR)
 		texts += sizeof(struct ct_collective);
+	else if (s->kind == CT_SCOPE_GEMM)
+		texts += sizeof(struct ct_gemm);
 	return check_tail(&s->h, sizeof(*s), texts);
 }
 

@@ -217,7 +217,7 @@ uint32_t select_scopes(struct selection *s)
 	static const uint8_t kinds[API_CLASS_END] = {
 		[API_RANGE] = CT_SCOPE_RANGE,		[API_MARK] = CT_SCOPE_MARK,
 		[API_COLLECTIVE] = CT_SCOPE_COLLECTIVE, [API_COMMUNICATOR] = CT_SCOPE_COMMUNICATOR,
-		[API_OPERATOR] = CT_SCOPE_OPERATOR,
+		[API_OPERATOR] = CT_SCOPE_OPERATOR,	[API_GEMM] = CT_SCOPE_GEMM,
 	};
 	uint32_t scopes = 0;
 

@@ -14,6 +14,7 @@
 #include "../../api/layers/symbol.h"
 #include "../../util/table/array.h"
 #include "../../util/table/keyed.h"
+#include "gemms.h"
 #include "group.h"
 #include "scopes.h"
 
@@ -32,6 +33,7 @@
 
 struct open {
 	uint32_t serial;
+	bool folded; /* a product inside a call for products: rec is a copy of the outer one's */
 	struct ct_scope *rec;
 };
 
@@ -81,6 +83,7 @@ struct scopes {
 	union {
 		struct ct_scope scope;
 		char room[sizeof(struct ct_scope) + 5 * TEXT_MAX + sizeof(struct ct_collective)];
+		char gemm_room[sizeof(struct ct_scope) + 5 * TEXT_MAX + sizeof(struct ct_gemm)];
 		struct ct_call call;
 		char call_room[sizeof(struct ct_call) + CT_DATA_MAX + 16];
 	};
@@ -370,7 +373,7 @@ static void hear(const struct ct_call *c, struct said *said)
 	uint32_t message = ATTRIB_ASCII;
 
 	memset(said, 0, sizeof(*said));
-	if (collectives_has(&api_funcs[c->func])) {
+	if (collectives_has(&api_funcs[c->func]) || gemms_has(&api_funcs[c->func])) {
 		snprintf(said->text, sizeof(said->text), "%s", api_funcs[c->func].name);
 		said->known = true;
 		return;
@@ -568,6 +571,41 @@ static void add_collective(struct scopes *s, struct ct_scope *r, const struct ct
 	}
 }
 
+/* Adds what a call for products of matrices says. */
+static void add_gemm(struct ct_scope *r, const struct ct_call *c)
+{
+	gemms_begin(c, (struct ct_gemm *)((char *)r + r->h.size));
+	r->h.size = (uint16_t)(r->h.size + sizeof(struct ct_gemm));
+}
+
+/* The call for products of matrices that the thread is in: one inside it, as cuBLAS calls cuBLASLt, is
+ * a part of it. NULL: none. */
+static const struct ct_scope *outer_gemm(const struct thread *t)
+{
+	for (uint32_t i = t->n; i; i--)
+		if (scope_gemm(t->open[i - 1].rec))
+			return t->open[i - 1].rec;
+	return NULL;
+}
+
+/* What is inside such a call is inside the outer one. */
+static int fold(struct scopes *s, struct thread *t, const struct ct_scope *outer, uint32_t serial)
+{
+	struct ct_scope *copy = t->n < OPEN_MAX ? hold(s, outer) : NULL;
+	struct open *o = copy ? array_add(t->open, t->n) : NULL;
+
+	if (!o) {
+		if (copy)
+			let_go(s, copy);
+		s->dropped++;
+		return 0;
+	}
+	o->serial = serial;
+	o->folded = true;
+	o->rec = copy;
+	return 0;
+}
+
 /* A group has begun in the thread, or one more inside it. */
 static void nest_group(struct scopes *s, struct thread *t)
 {
@@ -635,11 +673,12 @@ static int instant(struct scopes *s, const struct ct_scope *r)
 static int end_at(struct scopes *s, struct thread *t, uint32_t i, uint64_t ns, uint8_t flags)
 {
 	struct ct_scope *r = t->open[i].rec;
+	bool folded = t->open[i].folded;
 	int err;
 
 	memmove(&t->open[i], &t->open[i + 1], (t->n - i - 1) * sizeof(*t->open));
 	t->n--;
-	err = end(s, r, ns, flags);
+	err = folded ? 0 : end(s, r, ns, flags);
 	let_go(s, r);
 	return err;
 }
@@ -674,6 +713,7 @@ static int begin(struct scopes *s, const struct ct_call *c, uint32_t serial, uin
 		 uint8_t kind)
 {
 	struct thread *t = thread_of(s, &c->h, true);
+	const struct ct_scope *outer;
 	struct ct_scope *r;
 	struct said said;
 	struct open *o;
@@ -687,6 +727,9 @@ static int begin(struct scopes *s, const struct ct_call *c, uint32_t serial, uin
 	if (err)
 		return err;
 	follow(s, &c->h, t, serial);
+	outer = kind == CT_SCOPE_GEMM ? outer_gemm(t) : NULL;
+	if (outer)
+		return fold(s, t, outer, serial);
 	hear(c, &said);
 	r = make(s, c, kind, &said);
 	if (r)
@@ -695,6 +738,8 @@ static int begin(struct scopes *s, const struct ct_call *c, uint32_t serial, uin
 		collectives_forget(s->collectives, c->h.pid);
 	else if (collectives_has(&api_funcs[c->func]))
 		add_collective(s, r, c, t);
+	else if (gemms_has(&api_funcs[c->func]))
+		add_gemm(r, c);
 	if (r && !serial) {
 		err = instant(s, r);
 	} else if (r && t->n >= OPEN_MAX) {
@@ -708,6 +753,7 @@ static int begin(struct scopes *s, const struct ct_call *c, uint32_t serial, uin
 			s->dropped++;
 		} else {
 			o->serial = serial;
+			o->folded = false;
 			o->rec = r;
 			err = s->out(s->ctx, &r->h);
 		}
@@ -722,6 +768,7 @@ static int pop(struct scopes *s, const struct ct_call *c, uint32_t serial)
 	struct thread *t = thread_of(s, &c->h, false);
 	const struct api_func *f = &api_funcs[c->func];
 	struct ct_collective *more;
+	struct ct_gemm *gemm;
 	int err = 0;
 
 	for (uint32_t i = t ? t->n : 0; i; i--) {
@@ -732,6 +779,11 @@ static int pop(struct scopes *s, const struct ct_call *c, uint32_t serial)
 			collectives_end(s->collectives, c, more);
 			if (f->layer == API_LAYER_GROUP_START && !more->ret)
 				nest_group(s, t);
+		}
+		gemm = (struct ct_gemm *)scope_gemm(t->open[i - 1].rec);
+		if (gemm && gemms_has(f)) {
+			gemm->ret = (int32_t)c->ret;
+			gemm->flags |= CT_GEMM_RETURNED;
 		}
 		err = end_at(s, t, i - 1, c->h.end_ns, 0);
 		break;
@@ -824,6 +876,10 @@ static int layer(struct scopes *s, const struct ct_call *c)
 			       : begin(s, c, (uint32_t)word, (uint32_t)(word >> 32),
 				       f->class == API_COLLECTIVE ? CT_SCOPE_COLLECTIVE
 								  : CT_SCOPE_COMMUNICATOR);
+	if (gemms_has(f))
+		return c->h.kind == CT_LAYER_END
+			       ? pop(s, c, (uint32_t)word)
+			       : begin(s, c, (uint32_t)word, (uint32_t)(word >> 32), CT_SCOPE_GEMM);
 	switch (f->layer) {
 	case API_LAYER_PUSH:
 		return begin(s, c, (uint32_t)word, (uint32_t)(word >> 32), CT_SCOPE_RANGE);

@@ -35,6 +35,7 @@
 #include "table_groups.h"
 #include "../table_text.h"
 #include "table_collective.h"
+#include "table_gemm.h"
 #include "table_compact.h"
 #include "table_values.h"
 
@@ -604,6 +605,12 @@ static void scope_row(struct table *t, const struct sink_opts *o, const struct e
 		snprintf(func, sizeof(func), "%.*s", s->text_len, s->text);
 		put_columns(t, o, ev, s->h.start_ns, printable(func), s->depth);
 		table_collective(&t->w, s, more, !o->compact);
+		return;
+	}
+	if (scope_gemm(s)) {
+		snprintf(func, sizeof(func), "%.*s", s->text_len, s->text);
+		put_columns(t, o, ev, s->h.start_ns, printable(func), s->depth);
+		table_gemm(&t->w, s, scope_gemm(s), !o->compact);
 		return;
 	}
 	put_columns(t, o, ev, s->h.start_ns, scope_word(s), s->depth);

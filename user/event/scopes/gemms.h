@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * gemms.h - what calls of a library for products of matrices (cuBLAS) say.
+ *
+ * What the program passes is untrusted. A number that cannot be true is not known: it is never shown.
+ */
+#ifndef CT_GEMMS_H
+#define CT_GEMMS_H
+
+#include "../event.h"
+
+/* True if calls of this function are scopes that have a struct ct_gemm. */
+bool gemms_has(const struct api_func *);
+/* Fills in what the call says at its entry. */
+void gemms_begin(const struct ct_call *, struct ct_gemm *);
+
+#endif
