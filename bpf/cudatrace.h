@@ -178,7 +178,7 @@ enum ct_scope_kind {
 		3, /* a call of a library for collectives, with struct ct_collective */
 	CT_SCOPE_COMMUNICATOR = 4, /* the same: it makes, asks or destroys a communicator */
 	CT_SCOPE_OPERATOR = 5,	   /* a call of a framework's operator, or of a node of its graph */
-	CT_SCOPE_GEMM = 6, /* a call that multiplies matrices, with struct ct_gemm */
+	CT_SCOPE_GEMM = 6,	   /* a call that multiplies matrices, with struct ct_gemm */
 	CT_SCOPE_KIND_END
 };
 #define CT_SCOPE_CUT 0x1	/* the name is longer than what was read */
@@ -254,9 +254,9 @@ enum ct_collective_how {
 /* What ends the record of a scope that is a call for products of matrices, D = A * B + C; its name is
  * that of the function. The numbers of types, of operations and of how it computes are cuBLAS'. */
 struct ct_gemm {
-	__u64 m, n, k; /* with CT_GEMM_SHAPE: D is m * n, and k is summed over */
-	__u64 batch;   /* products; in a group those of all its parts */
-	__u64 flop;    /* of all products; 0: not known */
+	__u64 m, n, k;		      /* with CT_GEMM_SHAPE: D is m * n, and k is summed over */
+	__u64 batch;		      /* products; in a group those of all its parts */
+	__u64 flop;		      /* of all products; 0: not known */
 	__u32 a_type, b_type, d_type; /* CT_UNKNOWN: not known. So are those below */
 	__u32 compute;
 	__u32 trans_a, trans_b;

@@ -55,7 +55,8 @@ MAY_INCLUDE = {
     'source/probe': 'api source source/discover util util/io util/table',
     'source/symbols': 'api api/layers proc util util/table',
     'stages': 'event event/join event/scopes format resolve source trace util util/table',
-    'stat': 'api event event/scopes format mem stat/steps util util/io util/option util/table',
+    'stat': 'api event event/scopes format mem stat/gemm stat/steps util util/io util/option util/table',
+    'stat/gemm': 'event event/scopes util/io util/table',
     'stat/steps': 'api event event/scopes util util/io util/table',
     'stuck': 'api cli/options event nccl proc resolve/stacks '
              'session source source/bpf stages util util/io util/table',

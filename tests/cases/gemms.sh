@@ -31,3 +31,94 @@ case_gemms_rows() {
 	diff - "$T/got" > "$T/diff" <<< "$GEMMS_ALL" || fail "rows differ: $(head -n 6 "$T/diff")"
 	says '0 calls, 13 scopes, 0 lost'
 }
+
+# The layer changes no number of a call, and a replay shows the same.
+case_gemms_recorded() {
+	ct record -o "$T/r.ctr" --layers cublas -- "$GEMMS" all
+	ok_rc
+	ct replay "$T/r.ctr" -e gemm
+	ok_rc
+	gemm_rows > "$T/got"
+	diff - "$T/got" > "$T/diff" <<< "$GEMMS_ALL" || fail "rows differ: $(head -n 6 "$T/diff")"
+}
+
+case_gemms_json() {
+	ct_json --layers cublas --gpu -- "$GEMMS" all
+	ok_rc
+	no_loss
+	python3 - "$T/out" > "$T/got" << 'PY'
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1], encoding='utf-8')]
+gemms = {r['id']: r for r in rows if r['type'] == 'gemm'}
+for r in gemms.values():
+    print(*(r.get(k) for k in ('name', 'm', 'n', 'k', 'batch', 'a_type', 'd_type', 'compute', 'trans_a', 'trans_b', 'flop', 'ret_name')))
+kernels = [r for r in rows if r['type'] == 'kernel']
+print(len(kernels), 'kernels in', len({r['scope'] for r in kernels}), 'products', all(r['scope'] in gemms for r in kernels))
+PY
+	diff - "$T/got" > "$T/diff" <<- 'EOT' || fail "differs: $(head -n 6 "$T/diff")"
+	cublasSgemm_v2 4096 2048 1024 1 float32 float32 None N T 17179869184 CUBLAS_STATUS_SUCCESS
+	cublasSgemm_v2_64 100 99 98 1 float32 float32 None N N 1940400 CUBLAS_STATUS_SUCCESS
+	cublasGemmEx 1024 512 256 1 float16 float32 32F T N 268435456 CUBLAS_STATUS_SUCCESS
+	cublasGemmStridedBatchedEx 128 64 32 12 int8 int32 32I N N 6291456 CUBLAS_STATUS_SUCCESS
+	cublasSgemmGroupedBatched 64 32 16 6 float32 float32 None None None 393216 CUBLAS_STATUS_SUCCESS
+	cublasSgemmGroupedBatched None None None 6 float32 float32 None None None 396288 CUBLAS_STATUS_SUCCESS
+	cublasSgemmGroupedBatched None None None None float32 float32 None None None None CUBLAS_STATUS_SUCCESS
+	cublasLtMatmul 512 128 256 4 bfloat16 float32 32F_FAST_TF32 T N 134217728 CUBLAS_STATUS_SUCCESS
+	cublasLtMatmul 512 128 512 4 bfloat16 float32 32F_FAST_TF32 N N 268435456 CUBLAS_STATUS_SUCCESS
+	cublasLtMatmul None None None None None None None None None None CUBLAS_STATUS_SUCCESS
+	cublasLtMatmul 512 128 256 4 bfloat16 float32 None None None 134217728 CUBLAS_STATUS_SUCCESS
+	cublasLtMatmul None None None None None None None None None None CUBLAS_STATUS_SUCCESS
+	cublasSgemm_v2 None None None None float32 float32 None N N None CUBLAS_STATUS_INVALID_VALUE
+	12 kernels in 12 products True
+	EOT
+}
+
+# The calls of the program are the same with the layer and without.
+case_gemms_leave_calls() {
+	ct_json -- "$GEMMS" many 5
+	grep '"type":"call"' "$T/out" | sed -E 's/"(ts_ns|dur_ns|pid|tid)":[0-9]+//g; s/0x[0-9a-f]+/0x/g' > "$T/without"
+	ct_json --layers cublas -- "$GEMMS" many 5
+	grep '"type":"call"' "$T/out" | sed -E 's/,"scope(_name)?":("[^"]*"|[0-9]+)//g; s/"(ts_ns|dur_ns|pid|tid)":[0-9]+//g; s/0x[0-9a-f]+/0x/g' > "$T/with"
+	expect "launches" "$(grep -c cudaLaunchKernel "$T/with")" 5
+	diff "$T/without" "$T/with" > "$T/diff" || fail "calls differ: $(head -n 4 "$T/diff")"
+}
+
+# FLOP and rates: each product counts once, though cublasGemmEx calls cublasLtMatmul; a recording has the same.
+case_gemms_stat() {
+	ct record --gpu --layers cublas -o "$T/r.ctr" -- "$GEMMS" many 7
+	ok_rc
+	ct stat --by gemm --json -o "$T/sums" "$T/r.ctr"
+	ok_rc
+	python3 - "$T/sums" > "$T/got" << 'PY'
+import json, sys
+t = json.load(open(sys.argv[1], encoding='utf-8'))
+for r in t['rows']:
+    if 'name' not in r:
+        continue
+    print(r['name'], r['count'], r['kernels'], r['m'], r['n'], r['k'], r['a_type'], r['flop'], r['called_flop'],
+          abs(r['tflops'] - r['flop'] / r['flop_ns'] / 1e3) < 0.001, r['flop_ns'] == r['gpu_ns'], 'peak_share' in r)
+PY
+	diff - "$T/got" > "$T/diff" <<- 'EOT' || fail "differs: $(head -n 6 "$T/diff")"
+	cublasGemmEx 256 x 128 x 64, float16, NN 7 7 256 128 64 float16 29360128 29360128 True True True
+	EOT
+	ct stat --by gemm -o "$T/table" "$T/r.ctr"
+	expect "head" "$(sed -n 2p "$T/table" | tr -s ' ')" ' Time% GPU time Inclusive Kernels Calls Host time Count GFLOP TFLOP/s Peak% Name'
+	ct stat --by class --json -o "$T/classes" "$T/r.ctr"
+	expect "classes" "$(grep -o '"name":"gemm","count":7' "$T/classes")" '"name":"gemm","count":7'
+}
+
+# A program that runs already.
+case_gemms_attached() {
+	local pid fd
+	mkfifo "$T/in"
+	"$GEMMS" wait < "$T/in" > "$T/prog.out" 2> /dev/null &
+	pid=$!
+	exec {fd}> "$T/in"
+	wait_for 10 grep -q ready "$T/prog.out"
+	attach --layers cublas -e gemm -p "$pid"
+	printf 'xx' >&"$fd"
+	printf 'q' >&"$fd"
+	wait "$pid"
+	wait "$CT" || fail "status $?"
+	expect "products" "$(grep -c '"flop":4194304' "$T/out")" 2
+}

@@ -165,7 +165,7 @@ case_scopes_stat_without_gpu() {
 	grep -q '^Time of calls by range' "$T/table" || fail "$(head -n 1 "$T/table")"
 	grep -q 'There is no device work in this' "$T/table" || fail "not said: $(cat "$T/table")"
 	ct stat --layers nvtx -- "$RANGES" nested 1
-	says 'give --by range, collective, operator or step with --layers'
+	says 'give --by range, collective, operator, step, gemm or class with --layers'
 }
 
 # The ranges are the frames, live and from a recording; what is in no range is said.

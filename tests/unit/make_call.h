@@ -158,7 +158,7 @@ static inline struct ct_call *make_callv(struct made_call *m, int func, int kind
 		for (int w = 0; w < n; w++) {
 			uint64_t v = va_arg(ap, uint64_t);
 
-			if (at + w < CT_MAX_WORDS)
+			if (at + w < CT_LAYER_WORDS)
 				m->c.words[at + w] = v;
 		}
 	}

@@ -291,9 +291,9 @@ static void any_call(union record *r)
 		func = 0, memset(&spec, 0, sizeof(spec));
 	begin(r, below(12) ? CT_CALL : CT_ENTER, sizeof(struct ct_call) + CT_DATA_MAX + 8);
 	r->call.func = (uint16_t)func;
-	r->call.nwords = (uint8_t)(below(10)
-					   ? spec.nwords
-					   : spec.nwords + below(CT_MAX_WORDS + 1u - spec.nwords));
+	r->call.nwords =
+		(uint8_t)(below(10) ? spec.nwords
+				    : spec.nwords + below(CT_LAYER_WORDS + 1u - spec.nwords));
 	r->call.depth = (uint8_t)(below(8) ? 0 : below(3) ? below(4) : rnd());
 	r->call.got = 0;
 	r->call.ret = (int64_t)(below(5) ? 0 : any64());

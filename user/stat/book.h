@@ -33,8 +33,11 @@ enum book_by {
 	BOOK_BY_RANGE,
 	BOOK_BY_COLLECTIVE,
 	BOOK_BY_OPERATOR,
-	BOOK_BY_STEP /* steps/steps.h has them */
+	BOOK_BY_STEP, /* steps/steps.h has them */
+	BOOK_BY_GEMM,
+	BOOK_BY_CLASS
 };
+#define BOOK_CLASSES 1u /* no kind of scopes: the classes of work (gemm/work_class.h) */
 /* The kinds of scopes of an enum book_by, bits 1 << enum ct_scope_kind; 0: it is none of scopes. */
 static inline uint32_t book_scopes(uint8_t by)
 {
@@ -43,7 +46,9 @@ static inline uint32_t book_scopes(uint8_t by)
 	       : by == BOOK_BY_OPERATOR	  ? 1u << CT_SCOPE_OPERATOR
 	       : by == BOOK_BY_STEP
 		       ? 1u << CT_SCOPE_RANGE | 1u << CT_SCOPE_OPERATOR | 1u << CT_SCOPE_COLLECTIVE
-		       : 0;
+	       : by == BOOK_BY_GEMM  ? 1u << CT_SCOPE_GEMM
+	       : by == BOOK_BY_CLASS ? BOOK_CLASSES
+				     : 0;
 }
 
 /* The resources of a kernel or a launch, for its occupancy, as the last record reported them. */

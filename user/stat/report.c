@@ -266,6 +266,8 @@ static void label_whom(struct text *t, const struct book *b, const struct keyed 
 	case BOOK_BY_COLLECTIVE:
 	case BOOK_BY_OPERATOR:
 	case BOOK_BY_STEP:
+	case BOOK_BY_GEMM:
+	case BOOK_BY_CLASS:
 	case BOOK_BY_FUNCTION:
 	case BOOK_BY_KERNEL: break;
 	}

@@ -16,7 +16,10 @@
 #include "../util/table/keyed.h"
 #include "../util/text.h"
 #include "../util/units.h"
+#include "book.h"
 #include "collective_sums.h"
+#include "gemm/gemm_sums.h"
+#include "gemm/work_class.h"
 #include "steps/overlap.h"
 #include "scope_sums.h"
 
@@ -38,6 +41,7 @@ struct sums_row {
 	uint64_t kernels, work_ns;  /* work_ns: also of copies, memsets and graphs */
 	uint64_t inclusive_ns, inclusive_calls_ns;
 	struct collective_sums moved;
+	struct gemm_sums gemm;
 };
 
 /* A collective whose bytes are counted. */
@@ -51,7 +55,8 @@ struct scope_sums {
 	uint32_t kinds;
 	uint64_t no_room;
 	bool device; /* there is device work */
-	bool collectives;
+	bool collectives, gemms, classes;
+	struct peaks *peaks;	 /* of the devices; NULL: not asked for */
 	struct overlap *overlap; /* what runs beside collectives; NULL: that is not asked for */
 };
 
@@ -79,6 +84,14 @@ struct scope_sums *scope_sums_open(uint32_t kinds)
 	s->collectives = kinds & 1u << CT_SCOPE_COLLECTIVE;
 	keyed_open_of(&s->rows, struct sums_row, hash, ROWS_MAX);
 	keyed_open_of(&s->moved, struct moved, number, MOVED_MAX);
+	s->gemms = kinds & 1u << CT_SCOPE_GEMM;
+	s->classes = kinds == BOOK_CLASSES;
+	if (s->gemms)
+		s->peaks = peaks_open();
+	if (s->gemms && !s->peaks) {
+		scope_sums_close(s);
+		return NULL;
+	}
 	if (!s->collectives)
 		return s;
 	s->overlap = overlap_open(OVERLAP_MAX, OVERLAP_SLACK, expose, s);
@@ -100,6 +113,7 @@ void scope_sums_close(struct scope_sums *s)
 		collective_sums_free(&r->moved);
 	}
 	overlap_close(s->overlap);
+	peaks_close(s->peaks);
 	keyed_close(&s->rows);
 	keyed_close(&s->moved);
 	free(s);
@@ -134,7 +148,7 @@ static struct sums_row *row_of(struct scope_sums *s, const struct scope_line *li
 		       : row_named(s, ROW_UNKNOWN, "unknown");
 }
 
-/* Adds a kernel of a collective; its bytes when its first kernel comes. */
+/* Adds a kernel of a collective, or of a product; the bytes or FLOP when the first kernel comes. */
 static int add_moved(struct scope_sums *s, struct sums_row *r, const struct scope_line *line,
 		     const struct event *ev)
 {
@@ -144,8 +158,13 @@ static int add_moved(struct scope_sums *s, struct sums_row *r, const struct scop
 	uint64_t ns = ev->rec->end_ns - ev->rec->start_ns;
 	bool made;
 
-	if (!moved_bytes(line, &(double){ 0 }) || !keyed_get(&s->moved, &key, &made))
+	if ((!moved_bytes(line, &(double){ 0 }) && !line->flop) ||
+	    !keyed_get(&s->moved, &key, &made))
 		return 0;
+	if (line->kind == CT_SCOPE_GEMM) {
+		gemm_sums_kernel(&r->gemm, line, s->peaks, ev, made);
+		return 0;
+	}
 	return collective_sums_add(&r->moved, line, ns, made);
 }
 
@@ -228,7 +247,7 @@ static int add(struct scope_sums *s, const struct event *ev, bool work)
 		s->device = true;
 		r->kernels += h->kind == CT_KERNEL;
 		r->work_ns += ns;
-		if (line && line->kind == CT_SCOPE_COLLECTIVE && h->kind == CT_KERNEL)
+		if (line && (s->gemms || s->collectives) && h->kind == CT_KERNEL)
 			err = add_moved(s, r, line, ev);
 		if (!err)
 			err = add_overlap(s, r, (const struct ct_work *)h);
@@ -253,8 +272,27 @@ static int add_scope(struct scope_sums *s, const struct ct_scope *scope, const s
 		s->no_room++;
 		return 0;
 	}
+	if (s->gemms)
+		gemm_sums_call(&r->gemm, scope_gemm(scope));
 	r->scopes++;
 	r->scopes_ns += scope->h.end_ns - scope->h.start_ns;
+	return 1;
+}
+
+/* Adds work to the row of its class. */
+static int add_class(struct scope_sums *s, const struct event *ev)
+{
+	const char *class = work_class(ev);
+	struct sums_row *r = class ? row_named(s, ROW_SCOPE, class)
+				   : row_named(s, ROW_UNKNOWN, "unknown");
+
+	s->device = true;
+	if (!r) {
+		s->no_room++;
+		return 0;
+	}
+	r->kernels++;
+	r->work_ns += ev->rec->end_ns - ev->rec->start_ns;
 	return 1;
 }
 
@@ -262,6 +300,10 @@ int scope_sums_event(struct scope_sums *s, const struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
 
+	if (s->peaks)
+		peaks_record(s->peaks, h);
+	if (s->classes)
+		return kind_is(h->kind, KIND_BUSY) ? add_class(s, ev) : 0;
 	if (h->kind == CT_SCOPE_END)
 		return add_scope(s, (const struct ct_scope *)h, ev);
 	if (kind_is(h->kind, KIND_BUSY))
@@ -341,20 +383,44 @@ static void text_row(const struct scope_sums *s, struct out *o, const struct sum
 
 	out_fmt(o, " %6.2f %10s", whole ? 100.0 * (double)part / (double)whole : 0.0,
 		duration(a, part));
-	out_fmt(o, " %10s", r->what == ROW_SCOPE ? duration(b, inclusive) : "-");
+	if (!s->classes)
+		out_fmt(o, " %10s", r->what == ROW_SCOPE ? duration(b, inclusive) : "-");
 	if (s->device)
 		out_fmt(o, " %9llu", (unsigned long long)r->kernels);
-	out_fmt(o, " %9llu", (unsigned long long)r->calls);
-	if (s->device)
+	if (!s->classes)
+		out_fmt(o, " %9llu", (unsigned long long)r->calls);
+	if (s->device && !s->classes)
 		out_fmt(o, " %10s", duration(a, r->calls_ns));
-	out_fmt(o, " %9llu", (unsigned long long)r->scopes);
+	if (!s->classes)
+		out_fmt(o, " %9llu", (unsigned long long)r->scopes);
 	if (s->collectives)
 		collective_sums_columns(&r->moved, o);
+	if (s->gemms)
+		gemm_sums_columns(&r->gemm, o);
 	text_plain(&name, r->name, 256);
 	out_str(o, r->what == ROW_SCOPE ? "  " : "  (");
 	out_mem(o, name.s, name.len);
 	out_str(o, r->what == ROW_SCOPE ? "\n" : ")\n");
 	text_free(&name);
+}
+
+static void heads(const struct scope_sums *s, struct out *o)
+{
+	out_fmt(o, " %6s %10s", "Time%", s->device || s->classes ? "GPU time" : "Host time");
+	if (!s->classes)
+		out_fmt(o, " %10s", "Inclusive");
+	if (s->device)
+		out_fmt(o, " %9s", s->classes ? "Count" : "Kernels");
+	if (!s->classes)
+		out_fmt(o, " %9s", "Calls");
+	if (s->device && !s->classes)
+		out_fmt(o, " %10s", "Host time");
+	if (!s->classes)
+		out_fmt(o, " %9s", "Count");
+	if (s->collectives)
+		collective_sums_heads(o);
+	if (s->gemms)
+		gemm_sums_heads(o);
 }
 
 void scope_sums_text(struct scope_sums *s, struct out *o, const char *word, uint64_t most)
@@ -366,17 +432,12 @@ void scope_sums_text(struct scope_sums *s, struct out *o, const char *word, uint
 	if (!rows)
 		return;
 	totals(s, &all);
-	out_fmt(o, "%s by %s; it counts for the innermost %s around the call\n",
-		s->device ? "Time of device work" : "Time of calls", word, word);
-	out_fmt(o, " %6s %10s %10s", "Time%", s->device ? "GPU time" : "Host time", "Inclusive");
-	if (s->device)
-		out_fmt(o, " %9s", "Kernels");
-	out_fmt(o, " %9s", "Calls");
-	if (s->device)
-		out_fmt(o, " %10s", "Host time");
-	out_fmt(o, " %9s", "Count");
-	if (s->collectives)
-		collective_sums_heads(o);
+	if (s->classes)
+		out_fmt(o, "Time of device work by %s, as the names of kernels say it\n", word);
+	else
+		out_fmt(o, "%s by %s; it counts for the innermost %s around the call\n",
+			s->device ? "Time of device work" : "Time of calls", word, word);
+	heads(s, o);
 	out_str(o, "  Name\n");
 	for (uint64_t i = 0; i < n; i++)
 		text_row(s, o, rows[i], &all);
@@ -399,6 +460,12 @@ static void json_row(const struct scope_sums *s, struct json *j, const struct su
 		json_put_str(j, "name", r->name);
 	else
 		json_put_bool(j, r->what == ROW_NONE ? "none" : "unknown", true);
+	if (s->classes) {
+		json_put_u64(j, "count", r->kernels);
+		json_put_u64(j, "gpu_ns", r->work_ns);
+		json_end(j);
+		return;
+	}
 	json_put_u64(j, "count", r->scopes);
 	json_put_u64(j, "duration_ns", r->scopes_ns);
 	json_put_u64(j, "calls", r->calls);
@@ -413,6 +480,8 @@ static void json_row(const struct scope_sums *s, struct json *j, const struct su
 	}
 	if (s->collectives)
 		collective_sums_json(&r->moved, j);
+	if (s->gemms)
+		gemm_sums_json(&r->gemm, j);
 	json_end(j);
 }
 
@@ -427,10 +496,12 @@ void scope_sums_json(struct scope_sums *s, struct out *o, const char *word)
 	totals(s, &all);
 	json_open_object(&j, NULL);
 	json_put_str(&j, "by", word);
-	json_put_u64(&j, "calls", all.calls);
-	json_put_u64(&j, "calls_ns", all.calls_ns);
+	if (!s->classes) {
+		json_put_u64(&j, "calls", all.calls);
+		json_put_u64(&j, "calls_ns", all.calls_ns);
+	}
 	if (s->device) {
-		json_put_u64(&j, "kernels", all.kernels);
+		json_put_u64(&j, s->classes ? "count" : "kernels", all.kernels);
 		json_put_u64(&j, "gpu_ns", all.work_ns);
 	}
 	if (s->overlap && overlap_late(s->overlap))

@@ -145,7 +145,9 @@ static int scopes_close(struct sink *s)
 {
 	static const char *const words[] = { [BOOK_BY_RANGE] = "range",
 					     [BOOK_BY_COLLECTIVE] = "collective",
-					     [BOOK_BY_OPERATOR] = "operator" };
+					     [BOOK_BY_OPERATOR] = "operator",
+					     [BOOK_BY_GEMM] = "gemm",
+					     [BOOK_BY_CLASS] = "class" };
 	const struct sink_opts *o = s->opts;
 	const struct stat_options *how = o->own;
 	struct stat_sink *st = s->priv;

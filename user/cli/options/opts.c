@@ -315,7 +315,7 @@ static const struct option_row before[] = {
 	  "'none' selects no call: with --gpu or --counters, only what the devices do" },
 	{ 0, "layers", "LIST", LIST_OF(layers, "layer", api_layer_names), OPTS_TRACE | OPTS_RECORD | OPTS_STAT | OPTS_ADVISE, NULL,
 	  "what the program says of its work too: nvtx, its ranges and marks;\n"
-	  "nccl, its collectives",
+	  "nccl, its collectives; torch, PyTorch's operators; cublas, products of matrices",
 	  RULES(EXCLUDES("no-return", "--no-return sees no returns, and --layers needs them: give one of the two"),
 		EXCLUDES("source", "--layers records with probes alone: leave out --source")) },
 	{ 'Z', "failed", NULL, FLAG(filter.failed_only), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that failed",
@@ -478,8 +478,8 @@ static const struct option_row before[] = {
 	{ 0, "color", "WHEN", ENUM(color, "auto", "always", "never"), ROWS | OPTS_TOP, "auto", "auto, always or never" },
 
 	{ .type = HEADING(), .name = "What to print", .cmds = OPTS_STAT },
-	{ 0, "by", "WHAT", ENUM(by, "function", "process", "thread", "kernel", "stream", "device", "cgroup", "range", "collective", "operator", "step"), OPTS_STAT, "function",
-	  "what calls are told apart by: function, process, thread, kernel, stream,\ndevice or cgroup; or what calls and device work were for: range (NVTX),\ncollective (NCCL) or operator (PyTorch); or step, with what the GPU did in each" },
+	{ 0, "by", "WHAT", ENUM(by, "function", "process", "thread", "kernel", "stream", "device", "cgroup", "range", "collective", "operator", "step", "gemm", "class"), OPTS_STAT, "function",
+	  "what calls are told apart by: function, process, thread, kernel, stream,\ndevice or cgroup; or what calls and device work were for: range (NVTX),\ncollective (NCCL), operator (PyTorch) or gemm (cuBLAS); or step, with what\nthe GPU did in each; or class, what kernels do" },
 	{ 0, "hist", NULL, FLAG(hist), OPTS_STAT, NULL, "histograms of the durations, a column an octave" },
 	{ 0, "format", "NAME", ENUM(stat, "table", "json", "csv"), OPTS_STAT, "table", "table, json or csv" },
 	{ 0, "json", NULL, CONST(stat, SINK_STAT_JSON), OPTS_STAT, NULL, "the same as --format json",

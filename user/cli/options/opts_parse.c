@@ -325,6 +325,8 @@ static void conclude(struct opts *o, const unsigned char *given)
 		o->layers |= layer_bit(API_TORCH);
 	if (o->command == OPTS_STAT && o->by == BOOK_BY_COLLECTIVE)
 		o->layers |= layer_bit(API_NCCL);
+	if (o->command == OPTS_STAT && o->by == BOOK_BY_GEMM)
+		o->layers |= layer_bit(API_CUBLAS);
 	/* and so does what begins or ends the window */
 	o->layers |= window_layer(o->start_on) | window_layer(o->stop_on);
 	if (o->gpu_kinds & AGENT_NVTX && api_layers_inlined(o->layers)) {

@@ -134,8 +134,8 @@ static int list_of(const struct field *arg)
 
 static void hear(const struct ct_call *call, struct said *said, struct ct_gemm *out)
 {
-	struct field args[EVENT_MAX_FIELDS * 3];
-	int n = api_decode(call, API_ARCH_HERE, args, ARRAY_LEN(args)), list = -1;
+	struct field args[GEMM_FIELDS];
+	int n = api_decode(call, API_ARCH_HERE, args, GEMM_FIELDS), list = -1;
 
 	memset(said, 0, sizeof(*said));
 	said->batch = 1;

@@ -9,6 +9,8 @@
 
 #include "../event.h"
 
+#define GEMM_FIELDS 192 /* of the arguments of such a call, at most */
+
 /* True if calls of this function are scopes that have a struct ct_gemm. */
 bool gemms_has(const struct api_func *);
 /* Fills in what the call says at its entry. */

@@ -14,6 +14,7 @@
 struct interned {
 	uint64_t hash;
 	char *text;
+	struct ct_gemm *gemm; /* what calls of this name compute; NULL: nothing */
 };
 
 struct lineage {
@@ -40,7 +41,11 @@ void lineage_close(struct lineage *l)
 
 	if (!l)
 		return;
-	keyed_each(&l->names, name) free(name->text);
+	keyed_each(&l->names, name)
+	{
+		free(name->text);
+		free(name->gemm);
+	}
 	keyed_close(&l->names);
 	keyed_close(&l->lines);
 	free(l->oldest);
@@ -91,6 +96,26 @@ static int make_room(struct lineage *l, uint64_t key)
 	return 0;
 }
 
+/* The name of a call for products has its shape and types. */
+static void fill_gemm(struct lineage *l, struct scope_line *line, const struct ct_scope *s,
+		      const struct ct_gemm *g)
+{
+	char shape[160], name[NAME_MAX_BYTES];
+	struct interned *i;
+
+	gemm_text(g, shape, sizeof(shape));
+	snprintf(name, sizeof(name), "%.*s %s", (int)strnlen(s->text, s->text_len), s->text, shape);
+	line->name = intern(l, name, strlen(name));
+	line->flop = g->flop;
+	i = keyed_find(&l->names, &(struct interned){ .hash = hash_bytes(name, strlen(name)) });
+	if (i && !i->gemm) {
+		i->gemm = malloc(sizeof(*i->gemm));
+		if (i->gemm)
+			memcpy(i->gemm, g, sizeof(*g));
+	}
+	line->gemm = i ? i->gemm : NULL;
+}
+
 static void fill(struct lineage *l, struct scope_line *line, const struct ct_scope *s)
 {
 	const struct ct_collective *more = scope_collective(s);
@@ -105,6 +130,10 @@ static void fill(struct lineage *l, struct scope_line *line, const struct ct_sco
 	line->how = more ? more->how : CT_COLLECTIVE_OTHER;
 	line->bytes = more ? more->bytes : 0;
 	line->members = more ? more->members : 0;
+	if (scope_gemm(s)) {
+		fill_gemm(l, line, s, scope_gemm(s));
+		return;
+	}
 	if (n > NAME_MAX_BYTES)
 		n = NAME_MAX_BYTES;
 	if (line->members && s->fields_len) {

@@ -22,9 +22,12 @@ struct scope_line {
 	uint8_t depth;	 /* scopes of its thread that it is inside of */
 	uint8_t how;	 /* enum ct_collective_how, of a collective */
 	bool ended;
-	bool kept;	  /* it is not forgotten for newer ones */
-	uint32_t ranks;	  /* of a collective's communicator; CT_UNKNOWN: not known */
-	uint64_t bytes;	  /* of a collective, or of all in a group; 0: not known */
+	bool kept;	/* it is not forgotten for newer ones */
+	uint32_t ranks; /* of a collective's communicator; CT_UNKNOWN: not known */
+	uint64_t bytes; /* of a collective, or of all in a group; 0: not known */
+	uint64_t flop;	/* of a call for products; 0: not known, or it is none */
+	/* such a call of this name; NULL: it is none. Valid as long as the lineage */
+	const struct ct_gemm *gemm;
 	uint32_t members; /* calls in a group of which it is the end; 0: it is none */
 	const char *name; /* untrusted bytes; "?": not known */
 };

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* test_gemms.c - products of matrices: what calls say, the classes of kernels, the peaks of devices. */
+#include "../../user/event/scopes/gemms.h"
+#include "../../user/event/scopes/lineage.h"
+#include "../../user/stat/gemm/peak.h"
+#include "../../user/stat/gemm/work_class.h"
+#include "make_call.h"
+#include "unit.h"
+
+#define U(x) ((uint64_t)(x))
+
+/* As cublasLtMatrixLayoutInit() of cuBLASLt 12.1, 12.9 and 13.1 writes it. */
+static void layout(uint64_t words[8], uint32_t type, uint64_t rows, uint64_t cols, uint32_t batch)
+{
+	memset(words, 0, 64);
+	words[0] = type;
+	words[1] = rows;
+	words[2] = cols;
+	words[3] = rows;
+	words[4] = batch;
+}
+
+struct matmul {
+	uint64_t desc[32], a[8], b[8], d[8];
+};
+
+static void matmul(struct matmul *m)
+{
+	memset(m, 0, sizeof(*m));
+	m->desc[0] = 6;
+	m->desc[1] = 77;	 /* CUBLAS_COMPUTE_32F_FAST_TF32 */
+	m->desc[2] = 1ULL << 32; /* A is transposed */
+	layout(m->a, 14, 256, 512, 4);
+	layout(m->b, 14, 256, 128, 4);
+	layout(m->d, 0, 512, 128, 4);
+}
+
+static struct ct_gemm said(struct matmul *m)
+{
+	struct ct_gemm g;
+	struct made_call made;
+
+	make_mem(0x1000, m->desc, sizeof(m->desc));
+	make_mem(0x2000, m->a, sizeof(m->a));
+	make_mem(0x3000, m->b, sizeof(m->b));
+	make_mem(0x4000, m->d, sizeof(m->d));
+	gemms_begin(make_call(&made, "cublasLtMatmul", CT_LAYER_BEGIN, 0, 0, U(1), U(0x1000), U(1),
+			      U(1), U(0x2000), U(1), U(0x3000), U(1), U(1), U(0x4000), U(1),
+			      U(0x4000)),
+		    &g);
+	return g;
+}
+
+static void test_layouts(void)
+{
+	struct matmul m;
+	struct ct_gemm g;
+	char text[160];
+
+	matmul(&m);
+	g = said(&m);
+	CHECK_EQ(2ULL * 512 * 128 * 256 * 4, g.flop);
+	CHECK_EQ(77, g.compute);
+	gemm_text(&g, text, sizeof(text));
+	CHECK(!strcmp(text, "512 x 128 x 256, batch 4, bfloat16 -> float32, TN"));
+
+	/* the operation does not fit the shapes, which say the same without it */
+	m.desc[2] = 0;
+	g = said(&m);
+	gemm_text(&g, text, sizeof(text));
+	CHECK(!strcmp(text, "512 x 128 x 256, batch 4, bfloat16 -> float32"));
+	CHECK_EQ(CT_UNKNOWN, g.compute);
+
+	/* shapes that do not fit each other, and what is no layout */
+	for (int i = 0; i < 8; i++) {
+		matmul(&m);
+		switch (i) {
+		case 0: m.b[1] = 255; break;
+		case 1: m.d[2] = 127; break;
+		case 2: m.a[0] = 999; break;
+		case 3: m.a[0] |= 77ULL << 32; break;
+		case 4: m.d[1] = 0; break;
+		case 5: m.d[1] = ~0ULL; break;
+		case 6: m.d[4] = 0; break;
+		case 7: memset(m.a, 0xa5, sizeof(m.a)); break;
+		}
+		g = said(&m);
+		CHECK_EQ(0, g.flop);
+		CHECK_EQ(0, g.flags);
+		gemm_text(&g, text, sizeof(text));
+		CHECK(!strcmp(text, "?, ?"));
+	}
+}
+
+static struct ct_gemm sgemm(int64_t m, int64_t n, int64_t k)
+{
+	struct ct_gemm g;
+	struct made_call made;
+
+	gemms_begin(make_call(&made, "cublasSgemm_v2_64", CT_LAYER_BEGIN, 0, 0, U(1), U(0), U(1),
+			      U(m), U(n), U(k)),
+		    &g);
+	return g;
+}
+
+/* What no matrix has is not known, and never a wrong number. */
+static void test_bounds(void)
+{
+	static const int64_t bad[] = { -1, INT64_MIN, INT64_MAX, 1LL << 41 };
+
+	CHECK_EQ(2ULL * 3 * 4 * 5, sgemm(3, 4, 5).flop);
+	CHECK_EQ(CT_GEMM_SHAPE, sgemm(3, 4, 5).flags);
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		CHECK_EQ(0, sgemm(bad[i], 4, 5).flop);
+		CHECK_EQ(0, sgemm(3, bad[i], 5).flags);
+		CHECK_EQ(0, sgemm(3, 4, bad[i]).flags);
+	}
+	/* FLOP that 64 bits do not hold */
+	CHECK_EQ(0, sgemm(1LL << 30, 1LL << 30, 1LL << 30).flop);
+	CHECK_EQ(0, sgemm(1LL << 30, 1LL << 30, 1LL << 30).flags);
+}
+
+/* The peaks that NVIDIA states, within a hundredth. */
+static void test_peaks(void)
+{
+	static const struct {
+		uint32_t major, minor, multiprocessors, mhz;
+		enum peak_type type;
+		double tflops;
+	} rows[] = {
+		{ 7, 0, 80, 1530, PEAK_FLOAT16, 125 },	 { 8, 0, 108, 1410, PEAK_BFLOAT16, 312 },
+		{ 8, 0, 108, 1410, PEAK_TF32, 156 },	 { 8, 0, 108, 1410, PEAK_FLOAT32, 19.5 },
+		{ 8, 0, 108, 1410, PEAK_FLOAT64, 19.5 }, { 9, 0, 132, 1830, PEAK_FLOAT16, 989 },
+		{ 9, 0, 132, 1830, PEAK_TF32, 495 },	 { 9, 0, 132, 1830, PEAK_FLOAT8, 1979 },
+		{ 9, 0, 132, 1980, PEAK_FLOAT32, 67 },	 { 10, 0, 148, 1855, PEAK_FLOAT16, 2250 },
+		{ 8, 9, 128, 2520, PEAK_FLOAT16, 0 },	 { 7, 0, 80, 1530, PEAK_BFLOAT16, 0 },
+		{ 9, 0, 132, 1980, PEAK_UNKNOWN, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct ct_device d = { .h = { .size = sizeof(d), .kind = CT_DEVICE, .pid = 7 },
+				       .id = 1,
+				       .major = rows[i].major,
+				       .minor = rows[i].minor,
+				       .multiprocessors = rows[i].multiprocessors,
+				       .clock_khz = rows[i].mhz * 1000 };
+		struct peaks *p = peaks_open();
+		double got;
+
+		CASE_ROW("row %zu", i);
+		CHECK(p);
+		peaks_record(p, &d.h);
+		got = peaks_of(p, 7, 1, rows[i].type) / 1e12;
+		CHECK(got >= 0.99 * rows[i].tflops && got <= 1.01 * rows[i].tflops);
+		CHECK(!peaks_of(p, 7, 0, rows[i].type)); /* another device */
+		peaks_close(p);
+	}
+}
+
+static void test_types(void)
+{
+	static const struct {
+		uint32_t a, b;
+		const char *kernel;
+		enum peak_type type;
+	} rows[] = {
+		{ 2, 2, NULL, PEAK_FLOAT16 },
+		{ 14, 14, NULL, PEAK_BFLOAT16 },
+		{ 28, 29, NULL, PEAK_FLOAT8 },
+		{ 0, 0, NULL, PEAK_UNKNOWN },
+		{ 0, 0, "ampere_sgemm_128x64_tn", PEAK_FLOAT32 },
+		{ 0, 0, "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n", PEAK_FLOAT32 },
+		{ 0, 0, "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n", PEAK_TF32 },
+		{ 0, 0, "cutlass_80_tensorop_s1688gemm_128x128", PEAK_TF32 },
+		{ 0, 0, "some_other_kernel", PEAK_UNKNOWN },
+		{ 2, 14, NULL, PEAK_UNKNOWN },
+		{ CT_UNKNOWN, CT_UNKNOWN, NULL, PEAK_UNKNOWN },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct ct_gemm g = { .a_type = rows[i].a, .b_type = rows[i].b };
+
+		CASE_ROW("row %zu", i);
+		CHECK_EQ(rows[i].type, peak_type(&g, rows[i].kernel));
+	}
+	CHECK_EQ(PEAK_UNKNOWN, peak_type(NULL, NULL));
+}
+
+static void test_classes(void)
+{
+	static const struct {
+		const char *kernel, *class;
+	} rows[] = {
+		{ "nvjet_tst_128x256_64x4_1x2_h_bz_coopA_TNT", "gemm" },
+		{ "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x3_nn", "gemm" },
+		{ "void cublasLt::splitKreduce_kernel<32, 16, int>", "gemm" },
+		{ "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64>>",
+		  "attention" },
+		{ "fmha_cutlassF_f16_aligned_64x64_rf_sm80", "attention" },
+		{ "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+		  "collective" },
+		{ "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add>",
+		  "elementwise" },
+		{ "triton_poi_fused_add_relu_0", "elementwise" },
+		{ "triton_per_fused_native_layer_norm_1", "reduction" },
+		{ "void at::native::reduce_kernel<512, 1>", "reduction" },
+		{ "void at::native::multi_tensor_apply_kernel<at::native::FusedAdam>",
+		  "optimizer" },
+		{ "my_kernel", "other" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct kernel_name name = { .mangled = rows[i].kernel, .full = rows[i].kernel };
+		struct ct_kernel k = { .w.h = { .size = sizeof(k), .kind = CT_KERNEL } };
+		struct lineage *l = lineage_open();
+		struct event ev = { .rec = &k.w.h, .kernel = &name, .lineage = l };
+
+		CASE_ROW("row %zu", i);
+		CHECK(!strcmp(rows[i].class, work_class(&ev)));
+		ev.kernel = NULL;
+		CHECK(!work_class(&ev));
+		k.w.h.kind = CT_COPY;
+		CHECK(!strcmp(work_class(&ev), "copy"));
+		lineage_close(l);
+	}
+}
+
+int main(void)
+{
+	RUN(test_layouts);
+	RUN(test_bounds);
+	RUN(test_peaks);
+	RUN(test_types);
+	RUN(test_classes);
+	return unit_end();
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * peak.h - how fast the devices of a trace can multiply matrices at most, by the type that a kernel
+ * computes in: multiprocessors * the highest clock * what one computes in a clock.
+ */
+#ifndef CT_PEAK_H
+#define CT_PEAK_H
+
+#include "../../event/event.h"
+
+/* What a kernel computes in. */
+enum peak_type {
+	PEAK_UNKNOWN,
+	PEAK_FLOAT64,
+	PEAK_FLOAT32, /* by no tensor core */
+	PEAK_TF32,
+	PEAK_FLOAT16,
+	PEAK_BFLOAT16,
+	PEAK_FLOAT8,
+	PEAK_INT8,
+	PEAK_END
+};
+
+/* What the kernel of a product computes in. Of float32 its name tells: cuBLAS may use tensor cores. kernel:
+ * NULL if its name is not known. */
+enum peak_type peak_type(const struct ct_gemm *, const char *kernel);
+
+struct peaks;
+struct peaks *peaks_open(void); /* NULL: no memory */
+void peaks_close(struct peaks *);
+/* Learns from CT_DEVICE; other records are ignored. */
+void peaks_record(struct peaks *, const struct ct_hdr *);
+/* FLOP in a second; 0: not known. */
+double peaks_of(const struct peaks *, uint32_t pid, uint32_t device, enum peak_type);
+
+#endif
