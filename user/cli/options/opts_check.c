@@ -274,7 +274,7 @@ static int of_stat(const struct line *l)
 		  "and --max-cost at a part of them: leave them out" },
 		{ o->layers != 0 && o->command == OPTS_STAT, !o->replay && !book_scopes(o->by),
 		  "the sums of stat are of CUDA's calls: give --by range, collective, operator, "
-		  "gemm or class with --layers" },
+		  "step, gemm or class with --layers" },
 		{ is_given(l, "step"), o->by != BOOK_BY_STEP,
 		  "--step says what a step is: give --by step" },
 		{ o->hist, o->no_return, "--no-return knows no durations: leave out --hist" },
