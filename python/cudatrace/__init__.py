@@ -11,6 +11,7 @@
 All times are nanoseconds and all sizes are bytes. Nothing but the standard library is needed; pandas and pyarrow are used where they
 are installed. The program `cudatrace` does the work: see cudatrace.program.
 """
+from .columns import read_columns, to_parquet
 from .compare import Comparison, compare
 from .page import Page
 from .program import CudatraceError, find_program
@@ -19,4 +20,4 @@ from .rows import Call, Copy, Device, Kernel, Process, Range, Set, Table
 from .trace import Trace, read
 
 __all__ = ['Call', 'Comparison', 'Copy', 'CudatraceError', 'Device', 'Kernel', 'Page', 'Process', 'Range', 'Recorder', 'Set', 'Table',
-           'Trace', 'compare', 'find_program', 'read', 'record']
+           'Trace', 'compare', 'find_program', 'read', 'read_columns', 'record', 'to_parquet']

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 from typing import Any, Dict, List, Type, Union
 
-from . import program
+from . import columns, program
 from .page import Page
 from .rows import Call, Copy, Device, Event, Kernel, Process, Range, Row, Set, Table
 
@@ -87,6 +87,10 @@ class Trace:
     def stat(self) -> str:
         """The table of `cudatrace stat`: sums by function, kernel and copy."""
         return program.run('stat', self.path).stdout
+
+    def to_parquet(self, folder: 'Union[str, os.PathLike[str]]') -> None:
+        """Writes the recording's file as Parquet: see cudatrace.to_parquet."""
+        columns.to_parquet(self.path, folder)
 
     def __repr__(self) -> str:
         return '<Trace %s: %d calls, %d kernels, %d lost>' % (self.path, len(self.calls), len(self.kernels), self.lost)

@@ -3,7 +3,7 @@
 """run.py - the Python package, with the system's Python, as an ordinary user on the stand-in: tests/python/run.py
 
 Needs make cudatrace standin; no third-party package. Run as root it copies what it needs to a folder that everybody may read and becomes
-another user, as whom everything is recorded by --source=hooks. pytest, pandas and pyarrow are used where they are installed; where they are
+another user, as whom everything is recorded by --source=hooks. pytest, pandas, pyarrow and duckdb are used where they are installed; where they are
 not, the message about it is tested. Prints `ok`, `not ok` and `skip` lines.
 """
 import ctypes
@@ -78,6 +78,51 @@ def reading(cudatrace, traces):
             has('no-' + name, 'needs %s, which is not installed' % name, message(method, kind=ImportError))
         else:
             check(name, 20 if name == 'pandas' else 36, rows(method()))
+
+
+def columns(cudatrace, folder):
+    two = os.path.join(folder, 'traces', 'two.ctrace')
+    out = os.path.join(folder, 'home', 'two.parquet')
+    t = cudatrace.read(two)
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        has('no-pyarrow-columns', 'read_columns() needs pyarrow', message(cudatrace.read_columns, two, kind=ImportError))
+        has('no-pyarrow-parquet', 'to_parquet() needs pyarrow', message(t.to_parquet, out, kind=ImportError))
+        print('skip columns: pyarrow is not installed')
+        return
+    tables = cudatrace.read_columns(two)
+    want = {'calls': 36, 'kernels': 20, 'copies': 8, 'sets': 4, 'ranges': 8, 'collectives': 0, 'operators': 0, 'processes': 4, 'others': 23}
+    check('columns-rows', want, {name: table.num_rows for name, table in tables.items()})
+    check('columns-calls', [(c.api, c.ts_ns, c.dur_ns, c.pid, c.tid) for c in t.calls],
+          list(zip(*(tables['calls'][name].to_pylist() for name in ('name', 'start_ns', 'duration_ns', 'pid', 'tid')))))
+
+    def name_of(kernel):    # a column has it without the type that it returns
+        return kernel.kernel[5:] if kernel.kernel.startswith('void ') else kernel.kernel
+    check('columns-kernels', [(name_of(k), k.dur_ns, k.stream) for k in t.kernels],
+          list(zip(*(tables['kernels'][name].to_pylist() for name in ('name', 'duration_ns', 'stream')))))
+    check('columns-copies', [c.bytes for c in t.copies], tables['copies']['size_bytes'].to_pylist())
+    t.to_parquet(out)
+    check('parquet-files', sorted(name + '.parquet' for name in want), sorted(os.listdir(out)))
+    for name, table in tables.items():
+        got = pyarrow.parquet.read_table(os.path.join(out, name + '.parquet'))
+        check('parquet-' + name, (True, b'1'), (got.equals(table), got.schema.metadata[b'cudatrace.schema']))
+    has('parquet-there', 'is there already', message(t.to_parquet, out, kind=FileExistsError))
+    for wrong in ('/nonexistent', __file__):
+        has('columns-wrong', 'error: ', message(cudatrace.read_columns, wrong, kind=cudatrace.CudatraceError))
+        has('parquet-wrong', 'error: ', message(cudatrace.to_parquet, wrong, out + '2', kind=cudatrace.CudatraceError))
+    check('parquet-nothing-left', ['two.parquet'], os.listdir(os.path.dirname(out)))
+    try:
+        import duckdb
+    except ImportError:
+        print('skip parquet-duckdb: duckdb is not installed')
+    else:
+        rows = duckdb.sql("select name, count(*), sum(duration_ns) from '%s/kernels.parquet' group by name" % out).fetchall()
+        sums = {}
+        for k in t.kernels:
+            n, ns = sums.get(name_of(k), (0, 0))
+            sums[name_of(k)] = (n + 1, ns + k.dur_ns)
+        check('parquet-duckdb', sums, {name: (n, int(ns)) for name, n, ns in rows})
 
 
 def recording(cudatrace, folder):
@@ -169,6 +214,7 @@ def inside(folder):
     import cudatrace
     check('user', True, os.getuid() != 0)
     reading(cudatrace, os.path.join(folder, 'traces'))
+    columns(cudatrace, folder)
     if os.uname().machine == 'x86_64':
         recording(cudatrace, folder)
         plugin(folder)
