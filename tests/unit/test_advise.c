@@ -927,6 +927,85 @@ static void test_exposed_collectives(void)
 	lineage = NULL;
 }
 
+/* ---- steps ---- */
+
+static void scope_over(uint8_t kind, const char *name, uint64_t from, uint64_t to)
+{
+	static uint32_t id;
+	struct {
+		struct ct_scope s;
+		char text[24];
+	} r = { .s = { .h = { .size = sizeof(r),
+			      .kind = CT_SCOPE_BEGIN,
+			      .pid = PID,
+			      .tid = PID,
+			      .start_ns = from,
+			      .end_ns = from },
+		       .id = ++id,
+		       .kind = kind,
+		       .text_len = (uint16_t)strlen(name) } };
+
+	memcpy(r.text, name, strlen(name));
+	CHECK(!lineage_record(lineage, &r.s.h));
+	r.s.h.kind = CT_SCOPE_END;
+	r.s.h.end_ns = to;
+	give((struct event){ .rec = &r.s.h, .lineage = lineage });
+}
+
+/* n steps of 10 ms, the last one `longer`, of which an operator takes 1 ms and that; the GPU
+ * computes for kernel_ns of each. */
+static void steps(const char *rule, int n, uint64_t longer, uint64_t op_ns, uint64_t kernel_ns)
+{
+	lineage_close(lineage);
+	lineage = lineage_open();
+	begin(rule);
+	for (int i = 1; i <= n; i++) {
+		uint64_t at = st.now, took = 10 * MS + (i == n ? longer : 0);
+		char name[24];
+
+		snprintf(name, sizeof(name), "ProfilerStep#%d", i);
+		make_kernel(&md, MAKE_AT(PID, 0, 1, 7, 1, at, at + kernel_ns), 1, 8, 256);
+		give((struct event){ .rec = &md.h, .lineage = lineage });
+		scope_over(CT_SCOPE_OPERATOR, "aten::copy_", at, at + op_ns + took - 10 * MS);
+		scope_over(CT_SCOPE_RANGE, name, at, at + took);
+		st.now += took;
+	}
+}
+
+static void test_slow_steps(void)
+{
+	static const char evidence[] =
+		"1 of 5 steps took at least 1.5 times as long as the median, 10.00 ms. The slowest "
+		"is step 5 with 15.00 ms. The GPU was idle for 5.000 ms longer than in the other "
+		"steps on average. On the host it spent 5.000 ms more in the operator aten::copy_.";
+
+	steps("slow-steps", 5, 5 * MS, 1 * MS, 8 * MS);
+	end_finding(0);
+	if (CHECK_EQ(1, st.n) && CHECK_EQ(sizeof(evidence) - 1, st.findings[0].evidence.len))
+		CHECK(!memcmp(evidence, st.findings[0].evidence.s, sizeof(evidence) - 1));
+	done();
+	steps("slow-steps", 5, 5 * MS, 1 * MS, 8 * MS);
+	FIRES("slow-steps", 1, 5 * MS, 0, ADVISE_SERIOUS);
+	steps("slow-steps", 5, 5 * MS - 1, 1 * MS, 8 * MS);
+	SILENT();
+	steps("slow-steps", 4, 5 * MS, 1 * MS, 8 * MS);
+	SILENT();
+	lineage_close(lineage);
+	lineage = NULL;
+}
+
+static void test_host_bound_steps(void)
+{
+	steps("host-bound-steps", 5, 0, 5 * MS, 5 * MS);
+	FIRES("host-bound-steps", 5, 25 * MS, 0, ADVISE_SERIOUS);
+	steps("host-bound-steps", 5, 0, 5 * MS - 1, 5 * MS);
+	SILENT();
+	steps("host-bound-steps", 5, 0, 5 * MS, 5 * MS + 1);
+	SILENT();
+	lineage_close(lineage);
+	lineage = NULL;
+}
+
 /* ---- several processes ---- */
 
 /* What one allocates the other frees: neither is a loop. Each has its own copies. */
@@ -1159,7 +1238,7 @@ static void test_words(void)
 		CHECK(strlen(r->title) <= 58);
 		CHECK(!advise_rules_bad(r->name, &len));
 	}
-	CHECK(advise_rule_at(20) && !advise_rule_at(21));
+	CHECK(advise_rule_at(22) && !advise_rule_at(23));
 }
 
 static enum report_way call_way(const struct ct_call *c)
@@ -1276,6 +1355,8 @@ int main(void)
 	RUN(test_default_stream);
 	RUN(test_tiny_collectives);
 	RUN(test_exposed_collectives);
+	RUN(test_slow_steps);
+	RUN(test_host_bound_steps);
 	RUN(test_processes);
 	RUN(test_bounds);
 	RUN(test_exec);

@@ -12,7 +12,7 @@ static struct process process = { .pid = 7, .shown_pid = 7, .nth = 1, .comm = "t
 static void begin(const char *name)
 {
 	lineage = lineage_open();
-	steps = steps_open(name);
+	steps = steps_open(name, STEPS_MAX);
 	ids = 0;
 	CHECK(lineage && steps);
 }

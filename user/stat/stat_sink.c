@@ -65,8 +65,9 @@ static int stat_open(struct sink *s, const struct sink_opts *opts)
 		return -EINVAL;
 	}
 	if (opts->by == BOOK_BY_STEP) {
-		st->steps = steps_open(how && how->step && strcmp(how->step, "auto") ? how->step
-										     : NULL);
+		st->steps =
+			steps_open(how && how->step && strcmp(how->step, "auto") ? how->step : NULL,
+				   STEPS_MAX);
 		return st->steps ? 0 : -ENOMEM;
 	}
 	if (book_scopes(opts->by)) {

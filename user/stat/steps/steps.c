@@ -13,9 +13,6 @@
 #include "period.h"
 #include "steps.h"
 
-#define WORK_MAX 4194304
-#define BEATS_MAX 1048576
-#define RANGES_MAX 262144
 #define NAMES_MAX 65536
 #define PROCS_MAX 4096
 #define PROFILER "ProfilerStep#"
@@ -55,17 +52,18 @@ struct steps {
 	struct mark *marks;
 	struct range *ranges;
 	struct steps_of *procs;
-	size_t nwork, nmarks, nranges, nprocs;
+	size_t nwork, nmarks, nranges, nprocs, max;
 	uint64_t no_room, until_ns; /* until_ns: what ends later is not complete */
 };
 
-struct steps *steps_open(const char *name)
+struct steps *steps_open(const char *name, size_t max)
 {
 	struct steps *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
 	s->name = name;
+	s->max = max;
 	s->until_ns = UINT64_MAX;
 	keyed_open_of(&s->names, struct name, hash, NAMES_MAX);
 	return s;
@@ -185,7 +183,7 @@ static int add_work(struct steps *s, const struct event *ev)
 
 	if (h->flags & CT_F_NO_TIME || h->end_ns < h->start_ns)
 		return 1;
-	if (!p || s->nwork == WORK_MAX)
+	if (!p || s->nwork == s->max)
 		return no_room(s, h);
 	w = array_add(s->work, s->nwork);
 	if (!w)
@@ -207,7 +205,7 @@ static int add_mark(struct steps *s, const struct event *ev, uint64_t symbol, co
 	struct steps_of *p = proc_get(s, ev);
 	struct mark *m;
 
-	if (!p || s->nmarks == BEATS_MAX)
+	if (!p || s->nmarks == s->max / 4)
 		return no_room(s, h);
 	m = array_add(s->marks, s->nmarks);
 	if (!m)
@@ -250,7 +248,7 @@ static int add_range(struct steps *s, const struct event *ev, const char *name)
 	/* one that was not seen to its end is no whole step */
 	if (!how || ((const struct ct_scope *)h)->flags & CT_SCOPE_UNFINISHED)
 		return how != STEPS_NONE;
-	if (!proc_get(s, ev) || s->nranges == RANGES_MAX)
+	if (!proc_get(s, ev) || s->nranges == s->max / 16)
 		return no_room(s, h);
 	r = array_add(s->ranges, s->nranges);
 	if (!r)
@@ -495,7 +493,7 @@ static int split(const struct steps *s, struct steps_of *p)
 				  ? p->list[i].end_ns - p->list[i].start_ns
 				  : longest;
 	/* half of this is the least at which windows that are not over would be settled */
-	o = overlap_open(2 * (size_t)WORK_MAX + 2 * RANGES_MAX, longest + 1, split_one, p);
+	o = overlap_open(2 * (p->nwork + p->n) + 2, longest + 1, split_one, p);
 	if (!o)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->n && !err; i++) {
@@ -688,5 +686,36 @@ int steps_compare(const struct steps *s, const struct steps_of *p, size_t step,
 		more->class = (enum overlap_class)c;
 		more->class_ns = here - others;
 	}
+	return 0;
+}
+
+int steps_operators(const struct steps *s, const struct steps_of *p, struct steps_ops *ops)
+{
+	uint64_t *by = calloc(s->names.n + 1, sizeof(*by));
+
+	*ops = (struct steps_ops){ 0 };
+	if (!by)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->nbeats; i++) {
+		const struct mark *m = &s->marks[p->beat + i];
+
+		if (m->launch || step_at(p, m->beat.start_ns) == p->n)
+			continue;
+		by[m->name] += m->beat.end_ns - m->beat.start_ns;
+		ops->all_ns += m->beat.end_ns - m->beat.start_ns;
+	}
+	for (int k = 0; k < STEPS_OPS; k++) {
+		size_t most = 0;
+
+		by[0] = 0;
+		for (size_t i = 1; i <= s->names.n; i++)
+			most = by[i] > by[most] ? i : most;
+		if (!most)
+			break;
+		ops->name[k] = ((const struct name *)keyed_at(&s->names, most - 1))->text;
+		ops->ns[k] = by[most];
+		by[most] = 0;
+	}
+	free(by);
 	return 0;
 }

@@ -46,8 +46,10 @@ struct steps_of {
 };
 
 struct steps;
-/* name: a glob that steps' ranges match; NULL: by all there is. NULL: no memory. */
-struct steps *steps_open(const char *name);
+#define STEPS_MAX 4194304
+/* name: a glob that steps' ranges match; NULL: by all there is. max: pieces of device work; a
+ * quarter as many operators and launches, and a sixteenth as many ranges. NULL: no memory. */
+struct steps *steps_open(const char *name, size_t max);
 void steps_close(struct steps *);
 /* Returns 1 if the event was used, 0 if not, or -ENOMEM. */
 int steps_event(struct steps *, const struct event *);
@@ -67,6 +69,14 @@ struct steps_more {
 };
 /* Returns 0 or -ENOMEM. Needs two steps at least. */
 int steps_compare(const struct steps *, const struct steps_of *, size_t step, struct steps_more *);
+#define STEPS_OPS 3
+/* What the operators in steps took on the host, the outermost ones of all threads. */
+struct steps_ops {
+	uint64_t all_ns, ns[STEPS_OPS];
+	const char *name[STEPS_OPS]; /* the most time first; untrusted bytes; NULL: no more */
+};
+/* Returns 0 or -ENOMEM. */
+int steps_operators(const struct steps *, const struct steps_of *, struct steps_ops *);
 /* The places of the slowest steps, the slowest first. NULL: no memory; the caller frees it. */
 size_t *steps_slowest(const struct steps_of *);
 

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# steps.sh - the steps of PyTorch's training on a real GPU: tests/gpu/steps.sh [CUDATRACE]
+#
+# `stat --by step`, attached to a program that runs already, finds as many steps as the program makes, by the sort of sign that it
+# gives; the four parts of each add up to its length; each has the kernels that torch.profiler counts in a step; the slowest is the one
+# in which the program slept. Needs root, a GPU and PyTorch. Prints `ok NAME`, `not ok NAME: why`, the tables after `# `, and the counts.
+set -u
+cd "$(dirname "$0")/../.." || exit
+ct=$(readlink -f "${1:-.output/static/cudatrace}")
+python=${TORCH_PYTHON:-python3}
+tmp=$(mktemp -d)
+trap 'kill $pid 2> /dev/null; rm -rf "$tmp"' EXIT
+pid=''
+passed=0 failed=0
+ok() { echo "ok $1"; passed=$((passed + 1)); }
+not_ok() { echo "not ok $1: $2"; failed=$((failed + 1)); }
+if ! nvidia-smi -L > /dev/null 2>&1 || ! "$python" -c 'import torch' 2> /dev/null; then
+	echo "skip steps: a GPU and PyTorch are needed"
+	echo "0 passed, 0 failed, 1 skipped"
+	exit 0
+fi
+
+# recorded HOW LAYERS: the program is attached to once it has warmed up
+recorded() {
+	local ct_pid
+	rm -f "$tmp/go"
+	"$python" tests/gpu/steps.py --go-file "$tmp/go" --how "$1" > "$tmp/out" 2> "$tmp/prog.err" &
+	pid=$!
+	until grep -qs warmed "$tmp/out"; do kill -0 $pid || return; sleep 0.1; done
+	"$ct" -v record --gpu --layers "$2" -o "$tmp/run.ctrace" -p $pid 2> "$tmp/err" &
+	ct_pid=$!
+	until grep -q 'the agent has started' "$tmp/err"; do kill -0 $ct_pid 2> /dev/null || return; sleep 0.05; done
+	touch "$tmp/go"
+	wait $pid
+	wait $ct_pid
+	tail -n 1 "$tmp/err" | sed 's/^/# /'
+}
+
+# compare HOW FOUND_BY STEPS KERNELS [OPTIONS]: KERNELS 0 where they are not those of the profiled step
+compare() {
+	local how=$1 by=$2 steps=$3 kernels=$4
+	shift 4
+	"$ct" stat --by step --json "$@" "$tmp/run.ctrace" > "$tmp/steps" 2> "$tmp/stat.err"
+	"$ct" stat --by step "$@" "$tmp/run.ctrace" 2> /dev/null | sed 's/^/# /'
+	python3 - "$tmp/steps" "$by" "$steps" "$kernels" > "$tmp/got" << 'EOF'
+import collections, json, sys
+found_by, want, kernels = sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+p, = [p for p in json.load(open(sys.argv[1], encoding='utf-8'))['processes'] if p['steps'] or p['found_by'] == 'none']
+steps = p['steps']
+if p['found_by'] != found_by or len(steps) != want:
+    print(f"found {len(steps)} by {p['found_by']} (confidence {p.get('confidence')}), not {want} by {found_by}")
+    raise SystemExit
+sums = [s['step'] for s in steps if s['compute_ns'] + s['exposed_ns'] + s['copy_ns'] + s['idle_ns'] != s['duration_ns']]
+if sums:
+    print('the parts do not add up in steps', sums)
+# by ranges a step is a step of the program; by others it may begin within one
+counts = collections.Counter(s['kernels'] for s in steps)
+if kernels and counts != {kernels: want}:
+    print(f'kernels in a step: {dict(counts)}, torch.profiler: {kernels}')
+slowest = max(steps, key=lambda s: s['duration_ns'])
+if slowest['idle_ns'] < 50_000_000:
+    print('the slowest step has not the sleep:', slowest)
+EOF
+	if [ -s "$tmp/got" ]; then not_ok "steps-$how" "$(head -n 3 "$tmp/got" | tr '\n' ' ')"; else ok "steps-$how ($steps by $by)"; fi
+}
+
+"$python" tests/gpu/steps.py --want "$tmp/want" > "$tmp/profile.out" 2>&1 || echo "# $(tail -n 1 "$tmp/profile.out")"
+kernels=$(cat "$tmp/want" 2> /dev/null || echo -1)
+echo "# torch.profiler: $kernels kernels in a step"
+recorded named torch && compare named profiler 20 "$kernels"
+recorded optimizer torch && compare optimizer optimizer 19 0
+recorded plain torch && compare plain operators 20 0
+recorded nvtx nvtx && compare nvtx range 20 "$kernels" --step train_step
+recorded plain nvtx && compare launches launches 20 0
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ] && [ $passed -eq 5 ]
