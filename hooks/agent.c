@@ -235,7 +235,8 @@ static int hook_list(size_t size)
 			specs[i].address = f.address;
 			specs[i].size = f.size;
 			specs[i].id = f.cookie;
-			specs[i].flags = f.flags & HOOKS_F_ENTRY_ONLY ? HOOK_ENTRY_ONLY : 0;
+			specs[i].flags = (f.flags & HOOKS_F_ENTRY_ONLY ? HOOK_ENTRY_ONLY : 0u) |
+					 (f.flags & HOOKS_F_REGS ? HOOK_REGS : 0u);
 			specs[i].nfile = f.nfile <= sizeof(f.file) ? f.nfile : 0;
 			memcpy(specs[i].file, f.file, sizeof(specs[i].file));
 		}

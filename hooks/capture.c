@@ -22,6 +22,7 @@
 #include "counts.h"
 #include "reach.h"
 #include "ring.h"
+#include "stack.h"
 #include "sys.h"
 
 #define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY */
@@ -174,6 +175,16 @@ static void send_unfinished(struct hooks_thread *t, struct hooks_call *f, __u64 
 			counts_call(t, f, spec_of(f), false, false);
 	}
 	send_call(t, f);
+}
+
+/* The stack of the call, of which the record follows. */
+static void send_stack(struct hooks_thread *t, const struct hooks_call *f,
+		       const struct ct_spec *spec)
+{
+	if (!(spec->more & CT_S_STACK) || f->rec.h.flags & CT_F_HIDDEN || config.count)
+		return;
+	if (sandboxed || !stack_send(t, (__u32)(f - t->calls), self_ring, own_pid))
+		ring_add(&t->no_stack, 1);
 }
 
 /* Sends the rest of a cut string, in pieces. They are made in the thread's block, because the stack
@@ -371,17 +382,21 @@ static void fill(struct hooks_thread *t, struct hooks_call *f, __u64 cookie,
 static bool enters_on(struct hooks_thread *t, struct hooks_call *f, const struct ct_spec *spec)
 {
 	bool counts = config.count && !(spec->flags & (CT_S_ALWAYS | CT_S_INNER));
+	bool entry_only = config.no_return || spec->flags & CT_S_CALLBACK ||
+			  spec->more & CT_S_ENTRY_ONLY;
 
 	if (!counts || !config.no_return)
 		f->rec.h.start_ns = f->rec.h.end_ns = now();
 	if (spec->nentry && !counts)
 		reads_whole(t, f, CT_AT_ENTRY);
+	if (entry_only)
+		send_stack(t, f, spec);
 	if (config.enter) {
 		f->rec.h.kind = CT_ENTER;
 		send_call(t, f);
 		f->rec.h.kind = CT_CALL;
 	}
-	if (config.no_return || spec->flags & CT_S_CALLBACK || spec->more & CT_S_ENTRY_ONLY) {
+	if (entry_only) {
 		f->rec.h.flags |= CT_F_NO_RETURN;
 		if (is_counted(f))
 			counts_call(t, f, spec, false, false);
@@ -427,6 +442,8 @@ static bool enters(struct hooks_thread *t, const struct hook_frame *e, const str
 	f->sp = e->sp;
 	f->ip = e->ip;
 	copy_words(f, r, spec->nwords);
+	if (e->flags & HOOK_REGS)
+		ring_copy(f->regs, hook_kept_regs(r), sizeof(f->regs));
 	if (spec->more & CT_S_FORGETS)
 		ring_add(&t->forgets, 1);
 	if (config.filter.min_size_bytes && spec->flags & CT_S_MATCH_SIZE &&
@@ -483,6 +500,7 @@ static void leaves(struct hooks_thread *t, struct hooks_call *f)
 	}
 	if (!failed && spec->nreads > spec->nentry)
 		reads_whole(t, f, CT_AT_RETURN);
+	send_stack(t, f, spec);
 	send_call(t, f);
 }
 

@@ -194,7 +194,8 @@ static enum hook_result prepare(const struct hook_spec *spec, const struct text_
 	}
 	f = *out;
 	engine_hot[f - funcs] =
-		(struct hot){ f->jump.go, spec->id, spec->flags & (HOOK_ENTRY_ONLY | HOOK_COUNT) };
+		(struct hot){ f->jump.go, spec->id,
+			      spec->flags & (HOOK_ENTRY_ONLY | HOOK_COUNT | HOOK_REGS) };
 	return HOOK_ON;
 }
 

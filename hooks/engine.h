@@ -45,6 +45,11 @@ static inline const __u64 *hook_stack_args(const struct hook_regs *r)
 {
 	return &r->ra + 1;
 }
+/* rbx, rbp, r12 to r15 at the entry, for functions with HOOK_REGS. */
+static inline const __u64 *hook_kept_regs(const struct hook_regs *r)
+{
+	return r->args - 6;
+}
 
 /*
  * A call under way, from entry() to leave(). The frame belongs to the thread. It is reused for
@@ -101,6 +106,8 @@ struct hook_ops {
  * below HOOK_COUNTS and the thread has counts. */
 #define HOOK_COUNT 0x2
 #define HOOK_COUNTS 2048
+/* At entry(), hook_kept_regs() has the registers that functions preserve. */
+#define HOOK_REGS 0x4
 
 struct hook_spec {
 	__u64 address; /* of the function's first byte */

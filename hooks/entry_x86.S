@@ -37,7 +37,7 @@ hooks_entry:
 	lea engine_hot(%rip), %rax
 	shl $4, %r11
 	add %rax, %r11
-	testb $HOT_COUNT_BIT, HOT_FLAGS(%r11)
+	testb $HOT_COUNT_BIT | HOT_REGS_BIT, HOT_FLAGS(%r11)
 	jnz 2f
 1:	push %r9
 	.cfi_def_cfa_offset 24
@@ -54,7 +54,7 @@ hooks_entry:
 	mov %rsp, %rdi
 	mov %r11, %rsi
 	call call_enter
-	mov %rax, %r10
+6:	mov %rax, %r10
 	mov %rdx, %r11
 	pop %rdi
 	.cfi_def_cfa_offset 56
@@ -80,6 +80,8 @@ hooks_entry:
 	jmp *%r11
 	/* A count alone. */
 2:	.cfi_def_cfa_offset 16
+	testb $HOT_COUNT_BIT, HOT_FLAGS(%r11)
+	jz 5f
 	mov engine_live(%rip), %r10
 	cmpl $0, (%r10)
 	je 4f
@@ -98,6 +100,38 @@ hooks_entry:
 4:	pop %rax
 	.cfi_def_cfa_offset 8
 	jmp *HOT_GO(%r11)
+	/* As at 1, with the registers that functions preserve below the arguments. */
+5:	.cfi_def_cfa_offset 16
+	push %r9
+	.cfi_def_cfa_offset 24
+	push %r8
+	.cfi_def_cfa_offset 32
+	push %rcx
+	.cfi_def_cfa_offset 40
+	push %rdx
+	.cfi_def_cfa_offset 48
+	push %rsi
+	.cfi_def_cfa_offset 56
+	push %rdi
+	.cfi_def_cfa_offset 64
+	mov %rsp, %rdi
+	push %r15
+	.cfi_def_cfa_offset 72
+	push %r14
+	.cfi_def_cfa_offset 80
+	push %r13
+	.cfi_def_cfa_offset 88
+	push %r12
+	.cfi_def_cfa_offset 96
+	push %rbp
+	.cfi_def_cfa_offset 104
+	push %rbx
+	.cfi_def_cfa_offset 112
+	mov %r11, %rsi
+	call call_enter
+	add $48, %rsp
+	.cfi_def_cfa_offset 64
+	jmp 6b
 	.cfi_endproc
 	.size hooks_entry, . - hooks_entry
 

@@ -28,5 +28,6 @@
 #define HOT_ID 8
 #define HOT_FLAGS 12
 #define HOT_COUNT_BIT 2 /* HOOK_COUNT */
+#define HOT_REGS_BIT 4	/* HOOK_REGS */
 
 #endif

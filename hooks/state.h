@@ -37,7 +37,8 @@ struct hot {
 	__u32 id, flags;
 };
 _Static_assert(offsetof(struct hot, id) == HOT_ID && offsetof(struct hot, flags) == HOT_FLAGS &&
-		       sizeof(struct hot) == 16 && HOT_COUNT_BIT == HOOK_COUNT,
+		       sizeof(struct hot) == 16 && HOT_COUNT_BIT == HOOK_COUNT &&
+		       HOT_REGS_BIT == HOOK_REGS,
 	       "the assembler's view");
 extern struct hot engine_hot[HOOK_FUNCS];
 

@@ -43,7 +43,7 @@
 
 #define HOOKS_ENV "CUDATRACE_HOOKS"
 #define HOOKS_MAGIC 0x6b686463u /* "cdhk" */
-#define HOOKS_VERSION 2
+#define HOOKS_VERSION 3
 #define HOOKS_KEY 32	     /* hex digits */
 #define HOOKS_MSG_MAX 65536  /* bytes of a message */
 #define HOOKS_WAIT_MS 5000   /* how long each side waits for the other's first message */
@@ -111,6 +111,7 @@ struct hooks_spec {
 	struct ct_spec spec;
 };
 #define HOOKS_F_ENTRY_ONLY 0x1 /* its return is not wanted */
+#define HOOKS_F_REGS 0x2       /* the stacks of its calls are wanted */
 struct hooks_func {
 	__u64 address;
 	__u32 cookie; /* CT_COOKIE() */
@@ -175,6 +176,9 @@ struct hooks_call {
 	__u8 frees; /* it is a free of freed_bytes, which are not held any more */
 	__u8 pad[6];
 	__u64 freed_bytes;
+	/* with CT_S_STACK: rbx, rbp, r12 to r15 at the entry; the call has preserved them at its
+	 * return */
+	__u64 regs[6];
 	struct ct_call rec;
 	__u64 data[CT_DATA_MAX / 8]; /* continues rec.words */
 };
@@ -194,7 +198,8 @@ struct hooks_thread {
 	__u64 no_cell;	  /* calls that found no cell */
 	__u64 lists;	  /* the process's address of its lists */
 	__u64 unfinished; /* counted calls that did not return */
-	__u64 pad[4];
+	__u64 no_stack;	  /* calls whose stack is missing */
+	__u64 pad[3];
 	/* written by the user side, and no other */
 	__u64 tail; /* bytes ever read */
 	__u64 pad2[15];

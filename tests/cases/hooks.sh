@@ -78,6 +78,51 @@ case_hooks_same_rows() {
 	same_rows sample -- "$SAMPLE"
 }
 
+# same_stacks LABEL OPTIONS... -- PROGRAM...: the frames below each row, with their offsets in the functions, by both sources.
+same_stacks() {
+	local label=$1
+	shift
+	same_rows "$label" -k "$@"
+	for by in probes hooks; do
+		sed -E 's/^[0-9.]+ .* (cu[A-Za-z0-9_]+) .*/\1/' "$T/$by.$label" | grep -E "^(cu| +[^ ].*\+0x)" > "$T/stacks.$by"
+	done
+	grep -q "_start+0x\|start_thread+0x\|/chain-stripped+" "$T/stacks.probes" || fail "$label: probes show no stack: $(head -n 3 "$T/stacks.probes")"
+	diff -u "$T/stacks.probes" "$T/stacks.hooks" > "$T/diff" || fail "$label: $(grep '^[-+][^-+]' "$T/diff" | head -n 6)"
+}
+
+# Each way in which a program can stand in a call.
+case_hooks_same_stacks() {
+	local chain=$ROOT/.output/cases/chain
+	with_hooks
+	for how in plain deep back thread; do
+		same_stacks "$how" -e memory -- "$chain" $how 40
+	done
+	same_stacks nested --nested -- "$chain" plain
+	same_stacks entries --enter-exit -- "$chain" plain
+	same_stacks no_return --no-return -- "$chain" plain
+	same_stacks static -- "$chain-static" plain
+	same_stacks stripped -- "$chain-stripped" plain
+	same_stacks mix -- "$CALLS" mix 1 20 0
+	same_stacks callback -- "$CALLS" callback 4
+	same_stacks longjmp -- "$CALLS" longjmp 5
+	same_stacks depth -- "$CALLS" depth 12 3 50
+	same_stacks failing --failed -- "$CALLS" failing 3 4
+}
+
+# A ring that holds a few stacks: each call is shown or counted as lost, and each that is shown without its stack is counted.
+case_hooks_lost_stacks() {
+	local rows stacks lost none
+	with_hooks
+	ct --source=hooks -k --ring-size 64K -o "$T/rows" -- "$ROOT/.output/cases/chain" often 20000
+	ok_rc
+	rows=$(grep -c ' cudaMalloc ' "$T/rows")
+	stacks=$(grep -c ' inner+0x' "$T/rows")
+	lost=$(grep -o '[0-9]* ring buffer full' "$T/err" | head -n 1 | cut -d' ' -f1)
+	none=$(grep -o '[0-9]* stacks\? that found no room' "$T/err" | head -n 1 | cut -d' ' -f1)
+	expect "shown and lost: $(tail -n 1 "$T/err")" "$((rows + ${lost:-0}))" 20000
+	[ "$((rows - stacks))" -le "${none:-0}" ] || fail "$((rows - stacks)) rows have no stack, and ${none:-0} are counted"
+}
+
 # Two GiB of other things lie above each library, where its jumps land: room is kept free for them before it is mapped.
 case_hooks_crowded() {
 	local fill="+ 2000"
@@ -385,11 +430,11 @@ case_hooks_full_ring() {
 	expect "shown and lost" "$((shown + lost))" 200000
 }
 
-# The book of memory is that of probes, but for the stacks, which hooks do not take.
+# The book of memory is that of probes.
 case_hooks_mem() {
 	with_hooks
 	for mode in leak reuse threads; do
-		ct mem --no-stack --json -o "$T/mem.json" -- "$MEMORY" $mode
+		ct mem --json -o "$T/mem.json" -- "$MEMORY" $mode
 		ok_rc
 		mem_say '[(k, sorted((r["kind"], r["taken"], r["allocations"], r["frees"]) for r in d["by_kind"]), leaks, d["lost"]) for k in [0]]' > "$T/probes"
 		ct mem --source=hooks --json -o "$T/mem.json" -- "$MEMORY" $mode
@@ -397,7 +442,7 @@ case_hooks_mem() {
 		mem_say '[(k, sorted((r["kind"], r["taken"], r["allocations"], r["frees"]) for r in d["by_kind"]), leaks, d["lost"]) for k in [0]]' > "$T/hooks"
 		diff "$T/probes" "$T/hooks" > "$T/diff" || fail "$mode: $(head -n 4 "$T/diff")"
 	done
-	ct mem --source=hooks -k -o /dev/null -- "$MEMORY" leak
+	ct mem --source=hooks --stack=fp -o /dev/null -- "$MEMORY" leak
 	ok_rc 2
-	says '--source=hooks takes no stacks yet'
+	says '--source=hooks copies stacks to unwind them'
 }

@@ -100,7 +100,8 @@ static const struct hook_ops ops = { entry, leave, left, nullptr, nullptr };
 static void hook_both()
 {
 	CHECK_EQ(0, engine_open(&ops));
-	CHECK_EQ(HOOK_ON, hook_one((void *)inner, 1, 0));
+	// the way in that keeps registers, and the one that does not
+	CHECK_EQ(HOOK_ON, hook_one((void *)inner, 1, HOOK_REGS));
 	CHECK_EQ(HOOK_ON, hook_one((void *)outer, 2, 0));
 }
 

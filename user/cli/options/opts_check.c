@@ -357,8 +357,8 @@ static int of_sources(const struct line *l)
 		{ by_hooks, !o->cmd && !o->npids,
 		  "--source=hooks is about programs that its code is put into: give a CMD after "
 		  "--, or -p PID" },
-		{ by_hooks, o->stack || folds,
-		  "--source=hooks takes no stacks yet: leave one of the two out" },
+		{ by_hooks, o->stack == OPTS_STACK_FP,
+		  "--source=hooks copies stacks to unwind them: give -k without =fp" },
 		{ by_hooks, o->library || o->cgroup,
 		  "--library and --cgroup are about probes: leave them out, or --source=hooks" },
 		{ by_hooks, o->keep_chatty,

@@ -313,7 +313,6 @@ static uint32_t layer_bit(enum api_domain d)
 static void conclude(struct opts *o, const unsigned char *given)
 {
 	uint32_t bytes = o->ring_bytes;
-	bool stack = false;
 	int i = -1;
 
 	/* what is separated by a layer's scopes needs the layer */
@@ -340,11 +339,8 @@ static void conclude(struct opts *o, const unsigned char *given)
 		o->ring_bytes *= 2;
 	for (const struct option_row *r; (r = opts_next(o->command, &i));) {
 		o->one_device |= given[i] && !strcmp(r->name, "device");
-		stack |= given[i] && !strcmp(r->name, "stack");
 	}
-	/* mem has stacks by itself, and hooks take none */
-	if (o->no_stack || o->stack_of ||
-	    (o->command == OPTS_MEM && o->source == OPTS_SOURCE_HOOKS && !stack))
+	if (o->no_stack || o->stack_of)
 		o->stack = OPTS_STACK_NONE;
 	if (command_of(o->command)->command->sink)
 		o->format = sinks_find(command_of(o->command)->command->sink->name);

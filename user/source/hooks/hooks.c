@@ -14,6 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../../proc/python.h"
+#include "../../proc/target.h"
 #include "../../util/msg.h"
 #include "../../util/now.h"
 #include "../../util/table/array.h"
@@ -66,7 +68,7 @@ struct hooks_source {
 	struct hooks_ring_counts gone; /* of processes that have ended */
 	uint64_t calls, unfinished, stopped_ns;
 	unsigned int started;
-	bool told, last, inner;
+	bool told, last, inner, python_told;
 };
 
 /* ---- the environment ---- */
@@ -190,6 +192,7 @@ static void add_counts(struct hooks_ring_counts *to, const struct hooks_ring_cou
 	to->deep += c->deep;
 	to->no_block += c->no_block;
 	to->no_cell += c->no_cell;
+	to->no_stack += c->no_stack;
 	to->unfinished += c->unfinished;
 	to->forgets += c->forgets;
 }
@@ -353,6 +356,26 @@ static struct hooks_peer *former(const struct hooks_source *h, const struct hook
 	return NULL;
 }
 
+/* The frames of Python are walked by probes only. */
+static void note_python(struct hooks_source *h, pid_t pid)
+{
+	struct ct_python python;
+	struct target *t;
+
+	if (!h->plan->stack || !h->plan->python || h->python_told)
+		return;
+	if (target_open(&t, pid, 0))
+		return;
+	if (target_refresh(t) >= 0 && !python_find(t, &python, NULL)) {
+		h->python_told = true;
+		msg_note("process %d runs Python, whose frames --source=hooks does not take: the "
+			 "stacks show the interpreter's own functions; leave out --source=hooks "
+			 "for Python's",
+			 (int)pid);
+	}
+	target_close(t);
+}
+
 static int announce(struct hooks_source *h, struct hooks_peer *p)
 {
 	struct hooks_life *l = hooks_peer_life(p);
@@ -361,6 +384,7 @@ static int announce(struct hooks_source *h, struct hooks_peer *p)
 
 	h->started++;
 	hooks_peer_announced(p);
+	note_python(h, l->pid);
 	err = hooks_life_tell(h->batch, l->other ? CT_EXEC : CT_PROCESS, l->pid,
 			      hooks_peer_opened_ns(p));
 	if (err || !r)
@@ -741,6 +765,7 @@ static void losses(struct source *s, struct losses *l)
 	losses_add(&l->lost[CT_LOSS_DEPTH], c.deep);
 	losses_add(&l->lost[CT_LOSS_STORAGE], c.no_block);
 	losses_add(&l->lost[CT_LOSS_READ], c.malformed);
+	losses_add(&l->lost[CT_LOSS_STACK], c.no_stack);
 	if (h->counts)
 		losses_add(&l->lost[CT_LOSS_TALLY], c.no_cell + hooks_counts_lost(h->counts));
 	l->folded += c.folded;

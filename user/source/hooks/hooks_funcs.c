@@ -236,12 +236,17 @@ static void forget_gone(struct hooks_mapped *m)
 	m->n = kept;
 }
 
-static bool entry_only(const struct capture_plan *plan, int row)
+/* HOOKS_F_* of the row's functions. */
+static uint32_t flags_of(const struct capture_plan *plan, int row)
 {
 	struct ct_spec spec;
 
-	return !spec_of(plan, row, &spec) &&
-	       (plan->no_return || spec.flags & CT_S_CALLBACK || spec.more & CT_S_ENTRY_ONLY);
+	if (spec_of(plan, row, &spec))
+		return 0;
+	return (plan->no_return || spec.flags & CT_S_CALLBACK || spec.more & CT_S_ENTRY_ONLY
+			? HOOKS_F_ENTRY_ONLY
+			: 0u) |
+	       (spec.more & CT_S_STACK ? HOOKS_F_REGS : 0u);
 }
 
 static int one_mapping(void *ctx, const struct ct_vma *v)
@@ -263,7 +268,7 @@ static int one_mapping(void *ctx, const struct ct_vma *v)
 
 		if (p->offset < from || p->offset >= to)
 			continue;
-		out.flags = entry_only(o->files->plan, p->func) ? HOOKS_F_ENTRY_ONLY : 0;
+		out.flags = flags_of(o->files->plan, p->func);
 		if (f->bytes) {
 			out.nfile = 16;
 			memcpy(out.file, f->bytes[i], 16);

@@ -9,8 +9,9 @@
 
 #include "../../event/event.h"
 
-#define HOOKS_RECORD_MAX 4096 /* bytes of any record that comes from hooks */
-#define HOOKS_PACK_WORDS 48   /* of a record; the rest of a longer one is kept as it is */
+/* bytes of any record that comes from hooks */
+#define HOOKS_RECORD_MAX (sizeof(struct ct_user_stack) + CT_STACK_MAX)
+#define HOOKS_PACK_WORDS 48 /* of a record; the rest of a longer one is kept as it is */
 /* the most bytes that a record of `size` bytes takes */
 #define HOOKS_PACKED_MAX(size) (sizeof(uint64_t) + (size))
 

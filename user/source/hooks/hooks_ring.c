@@ -15,7 +15,7 @@
 
 #define BATCH_RECORDS 200000
 #define BATCH_BYTES (64 << 20)
-#define PIECE_BYTES 16384    /* that are packed before they are taken */
+#define PIECE_BYTES 20480    /* that are packed before they are taken */
 #define PUBLISH_BYTES 65536u /* that are read before the writer is told */
 #define SKIPS_MAX 16
 #define SWEEP_NS 1000000000ULL
@@ -102,8 +102,9 @@ struct block {
 	 * the clock has been found to do since */
 	struct {
 		uint64_t ticks, ns;
-	} told[CT_MAX_FRAMES];
+	} told[CT_MAX_FRAMES], stack; /* and of the call whose stack came last */
 };
+_Static_assert(PIECE_BYTES >= HOOKS_PACKED_MAX(HOOKS_RECORD_MAX), "a record of any size fits");
 struct hooks_ring {
 	struct hooks_ring_opts o;
 	struct hooks_area *area;
@@ -227,6 +228,7 @@ void hooks_ring_counts(const struct hooks_ring *r, struct hooks_ring_counts *out
 		out->filtered += load(&t->filtered);
 		out->deep += load(&t->deep);
 		out->no_cell += load(&t->no_cell);
+		out->no_stack += load(&t->no_stack);
 		out->unfinished += load(&t->unfinished);
 		out->forgets += load(&t->forgets);
 	}
@@ -259,12 +261,12 @@ void hooks_ring_cells(struct hooks_ring *r, hooks_cell_fn fn, void *ctx)
 static bool allowed(const struct ct_hdr *h)
 {
 	return (h->kind == CT_CALL || h->kind == CT_ENTER || h->kind == CT_MORE ||
-		h->kind == CT_THREAD_NAME) &&
+		h->kind == CT_THREAD_NAME || h->kind == CT_USER_STACK) &&
 	       !(h->flags & CT_F_BEFORE);
 }
 
 /* Its ids and times as ours, and nothing in it that only we may say. */
-static void own(struct hooks_ring *r, const struct block *b, struct ct_hdr *h, uint64_t now)
+static void own(struct hooks_ring *r, struct block *b, struct ct_hdr *h, uint64_t now)
 {
 	if (r->o.clock) {
 		uint64_t ticks = h->start_ns;
@@ -273,6 +275,13 @@ static void own(struct hooks_ring *r, const struct block *b, struct ct_hdr *h, u
 		for (int i = 0; i < CT_MAX_FRAMES; i++)
 			if (b->told[i].ticks == ticks && ticks)
 				h->start_ns = b->told[i].ns;
+		/* a stack belongs to the call that began at the same time, to the nanosecond */
+		if (h->kind == CT_USER_STACK) {
+			b->stack.ticks = ticks;
+			b->stack.ns = h->start_ns;
+		} else if (b->stack.ticks == ticks && ticks) {
+			h->start_ns = b->stack.ns;
+		}
 		h->end_ns = hooks_clock_ns(r->o.clock, h->end_ns);
 	}
 	/* what came while this was at work is later than when it began */

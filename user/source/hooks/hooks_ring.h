@@ -38,6 +38,7 @@ void hooks_ring_close(struct hooks_ring *);
 
 struct hooks_ring_counts {
 	uint64_t received, lost, malformed, folded, filtered, deep, no_block, no_cell, forgets;
+	uint64_t no_stack;   /* calls whose stack is missing */
 	uint64_t unfinished; /* counted calls that did not return */
 };
 void hooks_ring_counts(const struct hooks_ring *, struct hooks_ring_counts *);
