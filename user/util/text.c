@@ -94,8 +94,17 @@ static char *put_plain(char *p, const char *s, size_t n)
 {
 	while (n) {
 		uint32_t code;
-		int len = utf8_next(s, n, &code);
-		bool good = len && utf8_is_safe(code);
+		int len;
+		bool good;
+
+		/* most names have nothing else */
+		if (*s >= ' ' && *s <= '~' && *s != '\\') {
+			*p++ = *s++;
+			n--;
+			continue;
+		}
+		len = utf8_next(s, n, &code);
+		good = len && utf8_is_safe(code);
 
 		len = len ? len : 1;
 		for (int i = 0; i < len; i++) {

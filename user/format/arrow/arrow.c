@@ -66,16 +66,28 @@ struct arrow {
 	uint64_t rows, written_ns; /* rows of this batch; when the last one was written */
 };
 
+/* Most cells have no value: a column gets those of many rows at once, before its next value. */
+static struct arrow_column *column(struct arrow *a, int col)
+{
+	arrow_null(&a->cols[col], a->rows);
+	return &a->cols[col];
+}
+
+static void put(struct arrow *a, int col, uint64_t bits)
+{
+	arrow_put(column(a, col), bits);
+}
+
 static void put_known(struct arrow *a, int col, uint32_t v)
 {
 	if (v != CT_UNKNOWN)
-		arrow_put(&a->cols[col], v);
+		put(a, col, v);
 }
 
 static void put_word(struct arrow *a, int col, const char *s)
 {
 	if (s)
-		arrow_put_text(&a->cols[col], s, strlen(s));
+		arrow_put_text(column(a, col), s, strlen(s));
 }
 
 /* What was written into the cell's text; an empty one is no value. */
@@ -84,7 +96,7 @@ static void put_cell(struct arrow *a, int col)
 	if (a->cell.bad)
 		a->cols[col].values.bad = true;
 	else if (a->cell.len)
-		arrow_put_text(&a->cols[col], a->cell.s, a->cell.len);
+		arrow_put_text(column(a, col), a->cell.s, a->cell.len);
 	a->cell.len = 0;
 }
 
@@ -101,13 +113,13 @@ static void put_head(struct arrow *a, const struct sink_opts *o, const struct ev
 	put_word(a, TYPE,
 		 h->kind == CT_SCOPE_END ? scope_word((const struct ct_scope *)h)
 					 : about_kind(h->kind));
-	arrow_put(&a->cols[START], h->start_ns);
-	arrow_put(&a->cols[UNIX], h->start_ns + o->realtime_offset_ns);
+	put(a, START, h->start_ns);
+	put(a, UNIX, h->start_ns + o->realtime_offset_ns);
 	if (!(about_is_call(h) && h->flags & (CT_F_NO_RETURN | CT_F_BEFORE)) &&
 	    !(kind_is(h->kind, KIND_WORK) && h->flags & CT_F_NO_TIME))
-		arrow_put(&a->cols[DURATION], about_duration_ns(h));
+		put(a, DURATION, about_duration_ns(h));
 	if (ev->gpu) {
-		arrow_put(&a->cols[GPU], ev->gpu->number);
+		put(a, GPU, ev->gpu->number);
 		put_word(a, GPU_UUID, *ev->gpu->text ? ev->gpu->text : NULL);
 	}
 	if (ev->thread)
@@ -127,12 +139,12 @@ static void put_process(struct arrow *a, const struct sink_opts *o, const struct
 
 	if (!ev->rec->pid)
 		return;
-	arrow_put(&a->cols[PID], ev->proc->shown_pid);
+	put(a, PID, ev->proc->shown_pid);
 	if (ev->rec->tid)
-		arrow_put(&a->cols[TID], about_tid(ev));
+		put(a, TID, about_tid(ev));
 	put_untrusted(a, PROCESS, ev->proc->comm, CT_COMM_LEN);
-	arrow_put(&a->cols[PROCESS_ID], process_unique(ev->proc));
-	arrow_put(&a->cols[HOST_PID], process_host_pid(ev->proc->pid));
+	put(a, PROCESS_ID, process_unique(ev->proc));
+	put(a, HOST_PID, process_host_pid(ev->proc->pid));
 	put_untrusted(a, HOST, i && *i->host ? i->host : o->host, 256);
 	put_untrusted(a, BOOT, i && *i->boot ? i->boot : o->boot, 64);
 	put_known(a, RANK, i ? i->rank : CT_UNKNOWN);
@@ -187,7 +199,7 @@ static void put_value(struct arrow *a, double value, const char *unit)
 	uint64_t bits;
 
 	memcpy(&bits, &value, sizeof(bits));
-	arrow_put(&a->cols[VALUE], bits);
+	put(a, VALUE, bits);
 	put_word(a, UNIT, unit);
 }
 
@@ -201,13 +213,13 @@ static void put_about(struct arrow *a, const struct sink_opts *o, const struct e
 	about_name(&a->cell, o, ev);
 	put_cell(a, NAME);
 	if (ev->number)
-		arrow_put(&a->cols[NUMBER], ev->number);
+		put(a, NUMBER, ev->number);
 	if (h->kind == CT_CALL)
 		put_result(a, (const struct ct_call *)h);
 	else if (h->kind == CT_SCOPE_END)
 		put_ret(a, (const struct ct_scope *)h);
 	if (bytes >= 0)
-		arrow_put(&a->cols[BYTES], (uint64_t)bytes);
+		put(a, BYTES, (uint64_t)bytes);
 	if (about_is_call(h) || kind_is(h->kind, KIND_WORK)) {
 		put_known(a, DEVICE, ev->device);
 		put_known(a, CONTEXT, ev->context);
@@ -217,7 +229,7 @@ static void put_about(struct arrow *a, const struct sink_opts *o, const struct e
 		put_known(a, DEVICE, ((const struct ct_event *)h)->device);
 	if (kind_is(h->kind, KIND_WORK) && ev->cause && ev->cause->func < api_nfuncs) {
 		put_word(a, CAUSE, api_funcs[ev->cause->func].name);
-		arrow_put(&a->cols[CAUSE_START], ev->cause->start_ns);
+		put(a, CAUSE_START, ev->cause->start_ns);
 	}
 	if (ev->kernel)
 		put_untrusted(a, KERNEL, o->mangled ? ev->kernel->mangled : ev->kernel->full,
@@ -231,7 +243,7 @@ static void put_about(struct arrow *a, const struct sink_opts *o, const struct e
 		put_value(a, (double)((int64_t)sum.counted + sum.unseen.calls), "calls");
 	}
 	if (h->kind == CT_CALL)
-		arrow_put(&a->cols[DEPTH], ((const struct ct_call *)h)->depth);
+		put(a, DEPTH, ((const struct ct_call *)h)->depth);
 	about_flags(&a->cell, h);
 	put_cell(a, FLAGS);
 	put_args(a, ev);
@@ -252,28 +264,28 @@ static void put_sample(struct arrow *a, const struct event *ev, const struct ct_
 	put_word(a, FLAGS, v->flags & CT_VALUE_SUSPECT ? "suspect" : NULL);
 	memcpy(&value, &v->bits, sizeof(value));
 	if (isfinite(value))
-		arrow_put(&a->cols[VALUE], v->bits);
+		put(a, VALUE, v->bits);
 }
 
 static int write_batch(struct sink *s)
 {
 	struct arrow *a = s->priv;
-	int err = a->rows ? arrow_batch(s->opts->out, a->cols, COLUMNS) : 0;
+	int err;
 
+	for (int i = 0; i < COLUMNS; i++)
+		column(a, i);
+	err = a->rows ? arrow_batch(s->opts->out, a->cols, COLUMNS) : 0;
 	a->rows = 0;
 	return err ? err : s->opts->out->error;
 }
 
-/* Fills the columns that have no value in the row. */
 static int end_row(struct sink *s)
 {
 	struct arrow *a = s->priv;
 	bool full = ++a->rows == BATCH_ROWS;
 
-	for (int i = 0; i < COLUMNS; i++) {
-		arrow_null(&a->cols[i], a->rows);
+	for (int i = 0; i < COLUMNS; i++)
 		full |= a->cols[i].values.len >= BATCH_TEXT_BYTES;
-	}
 	return full ? write_batch(s) : 0;
 }
 

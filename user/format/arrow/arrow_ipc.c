@@ -244,42 +244,75 @@ void arrow_end(struct out *o)
 
 /* ---- cells ---- */
 
-static void add_row(struct arrow_column *c, bool valid)
+/* n bytes of zeros. */
+static void add_zeros(struct text *t, size_t n)
+{
+	char *p = text_room(t, n);
+
+	if (!p)
+		return;
+	memset(p, 0, n);
+	t->len += n;
+}
+
+/* Where the texts of n rows end: none of them adds to the texts any more. */
+static void add_ends(struct arrow_column *c, uint64_t n)
+{
+	uint32_t end = (uint32_t)c->values.len;
+	char *p;
+
+	if (!c->nrows)
+		add_zeros(&c->ends, sizeof(end));
+	p = text_room(&c->ends, n * sizeof(end));
+	if (!p)
+		return;
+	for (uint64_t i = 0; i < n; i++)
+		memcpy(p + i * sizeof(end), &end, sizeof(end));
+	c->ends.len += n * sizeof(end);
+}
+
+/* A row whose value was appended. */
+static void add_row(struct arrow_column *c)
 {
 	if (!(c->nrows % 8))
-		text_mem(&c->valid, "", 1);
-	if (valid && !c->valid.bad)
+		add_zeros(&c->valid, 1);
+	if (!c->valid.bad)
 		c->valid.s[c->nrows / 8] |= (char)(1u << c->nrows % 8);
-	if (c->type == ARROW_TEXT) {
-		uint32_t end = (uint32_t)c->values.len;
-
-		if (!c->nrows)
-			text_mem(&c->ends, "\0\0\0", 4);
-		text_mem(&c->ends, (const char *)&end, 4);
-	}
+	if (c->type == ARROW_TEXT)
+		add_ends(c, 1);
 	c->nrows++;
-	c->nulls += !valid;
 }
 
 void arrow_put(struct arrow_column *c, uint64_t bits)
 {
-	text_mem(&c->values, (const char *)&bits, 8);
-	add_row(c, true);
+	char *p = text_room(&c->values, sizeof(bits));
+
+	if (p) {
+		memcpy(p, &bits, sizeof(bits));
+		c->values.len += sizeof(bits);
+	}
+	add_row(c);
 }
 
 void arrow_put_text(struct arrow_column *c, const char *s, size_t n)
 {
 	text_mem(&c->values, s, n);
-	add_row(c, true);
+	add_row(c);
 }
 
 void arrow_null(struct arrow_column *c, uint64_t nrows)
 {
-	while (c->nrows < nrows) {
-		if (c->type != ARROW_TEXT)
-			text_mem(&c->values, "\0\0\0\0\0\0\0", 8);
-		add_row(c, false);
-	}
+	uint64_t n = nrows - c->nrows;
+
+	if (c->nrows >= nrows)
+		return;
+	add_zeros(&c->valid, (nrows + 7) / 8 - (c->nrows + 7) / 8);
+	if (c->type == ARROW_TEXT)
+		add_ends(c, n);
+	else
+		add_zeros(&c->values, n * 8);
+	c->nrows = nrows;
+	c->nulls += n;
 }
 
 void arrow_free(struct arrow_column *c)
