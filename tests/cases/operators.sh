@@ -200,6 +200,10 @@ case_operators_steps() {
 		train) want="optimizer - 1 2 3 4 whole copies" ;;
 		plain) want="operators 2 1 2 3 4 5 whole copies" ;;
 		esac
+		if [ "$what" = steps ]; then
+			ct export --to chrome -o "$T/kineto" "$T/r.ctrace"
+			expect "steps in Kineto's format" "$(grep -o '"cat":"user_annotation","name":"ProfilerStep#[0-9]*"' "$T/kineto" | grep -o '[0-9]*' | xargs)" "1 2 3 4 5"
+		fi
 		expect "$what, live" "$(steps_of "$T/live")" "$want"
 		expect "$what, stored" "$(steps_of "$T/stored")" "$want"
 	done
