@@ -172,8 +172,11 @@ static int choose(const struct beat *b, size_t n, struct keyed *votes, struct pe
 	struct vote *list = (struct vote *)votes->items;
 	size_t nlist = votes->n < CANDIDATES ? votes->n : CANDIDATES;
 	struct keyed symbols;
-	struct symbol **of = symbols_make(&symbols, b, n);
+	struct symbol **of;
 
+	if (!nlist)
+		return 0;
+	of = symbols_make(&symbols, b, n);
 	if (!of) {
 		keyed_close(&symbols);
 		return -ENOMEM;
