@@ -317,7 +317,7 @@ static void test_stacks(void)
 	CHECK(good("-k -e sync") && shows("cudaStreamSynchronize") && !shows("cudaMalloc"));
 	CHECK(good("--mangled") && o.mangled && !o.full_names);
 	CHECK(good("--full-names") && o.full_names && !o.mangled);
-	bad("--stack=lbr", "--stack: 'lbr' is not one of dwarf or fp");
+	bad("--stack=lbr", "--stack: 'lbr' is not one of dwarf, fp or python");
 	bad("-k fp",
 	    "'fp' belongs to no option: write --stack=fp, or to start a program -- before it");
 	bad("--mangled --full-names", "--mangled prints names as the compiler made them and "

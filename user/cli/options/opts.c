@@ -350,7 +350,8 @@ static const struct option_row before[] = {
 
 	{ 'k', "stack", "[=HOW]", ENUM_FROM(stack, OPTS_STACK_DWARF, "dwarf", "dwarf", "fp", "python"), OPTS_MEM | OPTS_FOLDED, "dwarf",
 	  "how stacks are taken: dwarf, unwound by .eh_frame from a copy of up to 16 KiB of them,\n"
-	  "fp: frame pointers, cheaper, for programs built with them, or python: Python's frames alone" },
+	  "fp: frame pointers, cheaper, for programs built with them,\n"
+	  "or python: Python's frames alone" },
 	{ 0, "no-stack", NULL, FLAG(no_stack), OPTS_MEM, NULL, "no stacks: call sites are the functions called",
 	  RULES(EXCLUDES("stack", "--no-stack takes no stacks: leave out --stack"),
 		EXCLUDES("no-python", "--no-stack takes no stacks: leave out --no-python")) },
