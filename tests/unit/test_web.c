@@ -203,7 +203,7 @@ static void no_pem(void)
 	snprintf(key, sizeof(key), "%s/key", dir);
 	put("cert", "nothing\n", 8, 0644);
 	put("key", "nothing\n", 8, 0600);
-	CHECK(!serve_tls_open(&c, why));
+	CHECK(!serve_tls_open(&c, NULL, why));
 	snprintf(want, sizeof(want), "%s: no certificate in PEM form: no start line", cert);
 	CHECK_TEXT(want, why);
 }
