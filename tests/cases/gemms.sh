@@ -122,3 +122,12 @@ case_gemms_attached() {
 	wait "$CT" || fail "status $?"
 	expect "products" "$(grep -c '"flop":4194304' "$T/out")" 2
 }
+
+# Sizes that tensor cores do not like are found, and others are not.
+case_gemms_advise() {
+	ct advise --gpu --layers cublas --format json -o "$T/odd" -- "$GEMMS" odd 25
+	grep -q '"gemm-shape"' "$T/odd" || fail "not found: $(head -c 300 "$T/odd")"
+	grep -q 'm, n, k = 255, 128, 63' "$T/odd" || fail "no shape: $(head -c 900 "$T/odd")"
+	ct advise --gpu --layers cublas --format json -o "$T/even" -- "$GEMMS" many 25
+	! grep -q 'm, n, k =' "$T/even" || fail "found: $(head -c 900 "$T/even")"
+}

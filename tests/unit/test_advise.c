@@ -1006,6 +1006,67 @@ static void test_host_bound_steps(void)
 	lineage = NULL;
 }
 
+/* ---- products of matrices ---- */
+
+/* n calls of cublasGemmEx, each with a kernel of this name, of 1 ms. */
+static void gemms(const char *rule, uint32_t n, uint32_t type, uint64_t k, const char *name)
+{
+	struct kernel_name kernel = { .mangled = name, .full = name };
+	struct {
+		struct ct_scope s;
+		struct ct_gemm g;
+	} r = { .s = { .h = { .size = sizeof(r), .kind = CT_SCOPE_BEGIN, .pid = PID },
+		       .kind = CT_SCOPE_GEMM },
+		.g = { .flags = CT_GEMM_SHAPE, .m = 64, .n = 64, .k = k, .batch = 1 } };
+
+	lineage_close(lineage);
+	lineage = lineage_open();
+	begin(rule);
+	make_device(&md, PID, 0, st.now, "H200");
+	((struct ct_device *)&md.h)->major = 9;
+	give((struct event){ .rec = &md.h });
+	r.g.a_type = r.g.b_type = r.g.d_type = type;
+	for (r.s.id = 1; r.s.id <= n; r.s.id++) {
+		r.s.h.start_ns = r.s.h.end_ns = st.now;
+		CHECK(!lineage_record(lineage, &r.s.h));
+		make_kernel(&md, MAKE_AT(PID, 0, 1, 7, 1, st.now, st.now + MS), 1, 8, 256);
+		give((struct event){
+			.rec = &md.h, .lineage = lineage, .kernel = &kernel, .scope_id = r.s.id });
+		pass(2 * MS);
+	}
+}
+
+static void test_gemm_shape(void)
+{
+	gemms("gemm-shape", 20, 2, 60, "nvjet_hsh_64x64");
+	FIRES("gemm-shape", 20, 20 * MS, 0, ADVISE_WARNING);
+	gemms("gemm-shape", 20, 3, 72, "some_int8_kernel");
+	FIRES("gemm-shape", 20, 20 * MS, 0, ADVISE_WARNING);
+	gemms("gemm-shape", 20, 2, 72, "nvjet_hsh_64x64");
+	SILENT();
+	gemms("gemm-shape", 19, 2, 60, "nvjet_hsh_64x64");
+	SILENT();
+	/* what does not use tensor cores anyway */
+	gemms("gemm-shape", 20, 0, 61, "ampere_sgemm_128x64_tn");
+	SILENT();
+	lineage_close(lineage);
+	lineage = NULL;
+}
+
+static void test_gemm_float32(void)
+{
+	gemms("gemm-float32", 20, 0, 64, "ampere_sgemm_128x64_tn");
+	FIRES("gemm-float32", 20, 20 * MS, 0, ADVISE_SERIOUS);
+	gemms("gemm-float32", 19, 0, 64, "ampere_sgemm_128x64_tn");
+	SILENT();
+	gemms("gemm-float32", 20, 0, 64, "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n");
+	SILENT();
+	gemms("gemm-float32", 20, 2, 64, "ampere_sgemm_128x64_tn");
+	SILENT();
+	lineage_close(lineage);
+	lineage = NULL;
+}
+
 /* ---- several processes ---- */
 
 /* What one allocates the other frees: neither is a loop. Each has its own copies. */
@@ -1238,7 +1299,7 @@ static void test_words(void)
 		CHECK(strlen(r->title) <= 58);
 		CHECK(!advise_rules_bad(r->name, &len));
 	}
-	CHECK(advise_rule_at(22) && !advise_rule_at(23));
+	CHECK(advise_rule_at(24) && !advise_rule_at(25));
 }
 
 static enum report_way call_way(const struct ct_call *c)
@@ -1355,6 +1416,8 @@ int main(void)
 	RUN(test_default_stream);
 	RUN(test_tiny_collectives);
 	RUN(test_exposed_collectives);
+	RUN(test_gemm_shape);
+	RUN(test_gemm_float32);
 	RUN(test_slow_steps);
 	RUN(test_host_bound_steps);
 	RUN(test_processes);

@@ -3,6 +3,7 @@
  * gemms.c - products of matrices by cuBLAS: gemms MODE [N].
  *   all    one of each kind, and some that cuBLAS would refuse
  *   many   N products of 256 x 128 x 64
+ *   odd    N products of 255 x 128 x 63
  *   wait   a product for each byte of stdin; "q" ends
  */
 #include <cublas.h>
@@ -64,21 +65,21 @@ static void all(void)
 	cublasSgemm_v2(x, CUBLAS_OP_N, CUBLAS_OP_N, -1, 8, 8, x, x, 1, x, 1, x, x, 1);
 }
 
-static void product(void)
+static void product(int less)
 {
-	cublasGemmEx(x, CUBLAS_OP_N, CUBLAS_OP_N, 256, 128, 64, x, x, CUDA_R_16F, 1, x, CUDA_R_16F,
-		     1, x, x, CUDA_R_16F, 1, CUBLAS_COMPUTE_32F, -1);
+	cublasGemmEx(x, CUBLAS_OP_N, CUBLAS_OP_N, 256 - less, 128, 64 - less, x, x, CUDA_R_16F, 1,
+		     x, CUDA_R_16F, 1, x, x, CUDA_R_16F, 1, CUBLAS_COMPUTE_32F, -1);
 }
 
 static void wait_for_bytes(void)
 {
 	char c;
 
-	product();
+	product(0);
 	puts("ready");
 	fflush(stdout);
 	while (read(0, &c, 1) == 1 && c != 'q')
-		product();
+		product(0);
 }
 
 int main(int argc, char **argv)
@@ -87,9 +88,9 @@ int main(int argc, char **argv)
 
 	if (!strcmp(mode, "all"))
 		all();
-	else if (!strcmp(mode, "many"))
+	else if (!strcmp(mode, "many") || !strcmp(mode, "odd"))
 		for (int i = argc > 2 ? atoi(argv[2]) : 1; i > 0; i--)
-			product();
+			product(mode[0] == 'o');
 	else if (!strcmp(mode, "wait"))
 		wait_for_bytes();
 	else
