@@ -14,7 +14,8 @@ import sys
 MOST_FILES = 25
 MAY_INCLUDE = {
     'advise': 'api event format stat util util/table util/option',
-    'advise/rules': 'advise event event/scopes stat/steps util/table',
+    'advise/rules': 'advise util/table',
+    'advise/rules/collectives': 'advise event event/scopes stat/steps',
     'advise/rules/gemm': 'advise event/scopes stat/gemm',
     'advise/steps': 'advise stat/steps',
     'api': 'api/layers util',

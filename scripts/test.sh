@@ -44,8 +44,12 @@ LOGS=.output/test
 passed=0 failed=0 skipped=0
 # The suites in which something failed: how many failures, name, limit, command, as words for the shell.
 to_repeat=()
+took=() # "SECONDS NAME" of each suite
 finish() {
 	local one
+	if [ ${#took[@]} -gt 0 ]; then
+		echo "seconds: $(printf '%s\n' "${took[@]}" | sort -rn | head -n 12 | awk '{ printf "%s%s %d", NR == 1 ? "" : ", ", $2, $1 } END { print "" }'); all $SECONDS"
+	fi
 	if $again; then
 		for one in "${to_repeat[@]}"; do
 			eval "repeat $one"
@@ -121,6 +125,7 @@ suite() {
 	local name=$1 log=$LOGS/$1.log began=$SECONDS p f s why
 	bounded "$@"
 	result "$name"
+	took+=("$((SECONDS - began)) $name")
 	echo "$name: $p passed, $f failed, $s skipped ($((SECONDS - began)) s)"
 	grep -E '^(not ok|skip) ' "$log" | cut -c1-400 | sed 's/^/    /'
 	grep -A 2 'FAILED: ' "$log" | cut -c1-400 | head -n 60 | sed 's/^/    /'
@@ -260,7 +265,7 @@ main() {
 	suite serve-web 300 tests/serve/web.py
 	if $all; then
 		suite otlp 600 tests/export/otlp.py
-		suite cases-multi 1200 env CUDATRACE="$PWD/tests/cases/with-multi" tests/cases/run.sh
+		suite cases-multi 1200 env CUDATRACE="$PWD/tests/cases/with-multi" tests/cases/run.sh --links
 		for other in tests/export/run.sh tests/flame/run.sh tests/timeline/run.sh tests/memory/run.sh tests/top/run.sh tests/bpftrace/run.sh tests/vm/run.sh; do
 			[ -x "$other" ] && suite "$(basename "$(dirname "$other")")" 900 "$other"
 		done

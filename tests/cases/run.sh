@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# run.sh - runs the real-BPF cases: tests/cases/run.sh [-l | --short] [NAME-GLOB...]
+# run.sh - runs the real-BPF cases: tests/cases/run.sh [-l | --short | --links] [NAME-GLOB...]
 #
 # Needs root, ./cudatrace and the programs of `make cases-progs`. Prints `ok NAME`, `not ok NAME: why` or `skip NAME: why`
 # for each case, with the seconds that it took, and at last `N passed, N failed, N skipped`; the status is 1 when one failed. -l lists
-# the cases. --short leaves out those that take long: `# long` stands behind their names.
+# the cases. --short leaves out those that take long: `# long` stands behind their names. --links runs the files of cases that depend on
+# how a function is probed; for the others a record is a record, whatever probe it comes from.
 # SOURCE=hooks runs them by hooks in the place of probes, but for those that unsuited-hooks names.
 set -uo pipefail
 
@@ -42,7 +43,12 @@ if [ "${1:-}" = --short ]; then
 	long='# long'
 	shift
 fi
-mapfile -t names < <(cat "$here"/[a-z]*.sh | grep -v "$long" | sed -n 's/^case_\([a-z0-9_]*\)() {.*/\1/p')
+files=("$here"/[a-z]*.sh)
+if [ "${1:-}" = --links ]; then
+	files=("$here"/{badday,calls,hostile,library,options,output,privileges,process,stacks,stat,stuck,unprobed}.sh)
+	shift
+fi
+mapfile -t names < <(cat "${files[@]}" | grep -v "$long" | sed -n 's/^case_\([a-z0-9_]*\)() {.*/\1/p')
 if [ "${1:-}" = -l ]; then
 	printf '%s\n' "${names[@]}"
 	exit 0

@@ -32,7 +32,8 @@ compare gemms-started
 "$python" tests/gpu/gemms.py "$tmp/said" "$tmp/go" > "$tmp/out" 2> "$tmp/prog.err" &
 pid=$!
 until grep -qs warmed "$tmp/out"; do kill -0 $pid || exit; sleep 0.1; done
-"$ct" -v stat --gpu --by gemm --json -o "$tmp/sums" -p $pid > /dev/null 2> "$tmp/err" &
+rm -f "$tmp/sums"
+"$ct" stat -v --gpu --by gemm --json -o "$tmp/sums" -p $pid > /dev/null 2> "$tmp/err" &
 ct_pid=$!
 until grep -q 'the agent has started' "$tmp/err"; do kill -0 $ct_pid 2> /dev/null || break; sleep 0.05; done
 touch "$tmp/go"

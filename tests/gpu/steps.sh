@@ -28,7 +28,7 @@ recorded() {
 	"$python" tests/gpu/steps.py --go-file "$tmp/go" --how "$1" > "$tmp/out" 2> "$tmp/prog.err" &
 	pid=$!
 	until grep -qs warmed "$tmp/out"; do kill -0 $pid || return; sleep 0.1; done
-	"$ct" -v record --gpu --layers "$2" -o "$tmp/run.ctrace" -p $pid 2> "$tmp/err" &
+	"$ct" record -v --gpu --layers "$2" -o "$tmp/run.ctrace" -p $pid 2> "$tmp/err" &
 	ct_pid=$!
 	until grep -q 'the agent has started' "$tmp/err"; do kill -0 $ct_pid 2> /dev/null || return; sleep 0.05; done
 	touch "$tmp/go"
@@ -45,11 +45,14 @@ compare() {
 	"$ct" stat --by step "$@" "$tmp/run.ctrace" 2> /dev/null | sed 's/^/# /'
 	python3 - "$tmp/steps" "$by" "$steps" "$kernels" > "$tmp/got" << 'EOF'
 import collections, json, sys
-found_by, want, kernels = sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+found_by, most, kernels = sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 p, = [p for p in json.load(open(sys.argv[1], encoding='utf-8'))['processes'] if p['steps'] or p['found_by'] == 'none']
 steps = p['steps']
-if p['found_by'] != found_by or len(steps) != want:
-    print(f"found {len(steps)} by {p['found_by']} (confidence {p.get('confidence')}), not {want} by {found_by}")
+# what is found by its period begins anywhere in a step of the program: what is left at both ends is no step
+least = most - (found_by in ('operators', 'launches'))
+want = len(steps)
+if p['found_by'] != found_by or not least <= want <= most:
+    print(f"found {len(steps)} by {p['found_by']} (confidence {p.get('confidence')}), not {most} by {found_by}")
     raise SystemExit
 sums = [s['step'] for s in steps if s['compute_ns'] + s['exposed_ns'] + s['copy_ns'] + s['idle_ns'] != s['duration_ns']]
 if sums:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* tiny_collectives.c - many collectives that move little. */
-#include "../../event/device.h"
-#include "../../event/scopes/lineage.h"
-#include "../rule.h"
+#include "../../../event/device.h"
+#include "../../../event/scopes/lineage.h"
+#include "../../rule.h"
 
 #define TINY_BYTES 65536
 #define TINY_COLLECTIVES 100

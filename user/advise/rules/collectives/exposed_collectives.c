@@ -2,9 +2,9 @@
 /* exposed_collectives.c - collectives during which nothing computes. */
 #include <errno.h>
 
-#include "../../event/scopes/lineage.h"
-#include "../../stat/steps/overlap.h"
-#include "../rule.h"
+#include "../../../event/scopes/lineage.h"
+#include "../../../stat/steps/overlap.h"
+#include "../../rule.h"
 
 #define PIECES_MAX 65536
 #define SLACK_NS 10000000000ULL /* device records come so late */
