@@ -27,15 +27,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../cupti/agent/alone.h"
 #include "capture.h"
 #include "engine.h"
 #include "sys.h"
 #include "talk.h"
 
 #define CONNECT_MS 1000
-#define LOOK_MS 1000	      /* how often the hooks are looked at */
-#define FORK_NAPS 20000	      /* of 50 us: how long fork() waits for a change to end */
-#define LOADER_COOKIE ~0u     /* of the loader's function */
+#define LOOK_MS 1000	  /* how often the hooks are looked at, and whether the program has ended */
+#define FORK_NAPS 20000	  /* of 50 us: how long fork() waits for a change to end */
+#define LOADER_COOKIE ~0u /* of the loader's function */
 #define NAME_COOKIE (~0u - 1) /* of those that rename threads */
 #define PRCTL_COOKIE (~0u - 2)
 #define SYSCALL_COOKIE (~0u - 3)
@@ -503,6 +504,7 @@ static void live(void)
 		change_begins();
 		on = step(type, size);
 		change_ends();
+		on = on && (type || !alone());
 	}
 	finish(0);
 }

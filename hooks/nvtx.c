@@ -32,6 +32,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "../cupti/agent/alone.h"
 #include "../cupti/agent/held.h"
 #include "nvtx_payload.h"
 #include "nvtx_wire.h"
@@ -540,7 +541,7 @@ static void live(struct held *sock)
 		if (fd < 0)
 			return; /* the program has closed it */
 		n = poll(&p, 1, left ? AGAIN_MS : EVERY_MS);
-		if (n < 0 && errno != EINTR)
+		if ((n < 0 && errno != EINTR) || (!n && alone()))
 			return;
 		slept_ms += n ? 0 : left ? AGAIN_MS : EVERY_MS;
 		if (left || slept_ms >= EVERY_MS)

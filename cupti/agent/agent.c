@@ -11,6 +11,7 @@
  * told to or when its peer is gone.
  */
 #include "state.h"
+#include "alone.h"
 #include "held.h"
 
 #include <pthread.h>
@@ -31,6 +32,7 @@
 #define IDLE_FLUSH_MS 100 /* when nothing has come for a second */
 #define IDLE_NS 1000000000ULL
 #define MEASURE_NS 1000000000ULL
+#define ALONE_NS 250000000ULL /* how often it is looked whether the program has ended */
 /* how long to wait for a call, of the program or ours, in which CUPTI can be ended */
 #define FINALIZE_MS 3000
 #define OWN_CALL_MS 50 /* after this the agent makes a call itself */
@@ -244,7 +246,7 @@ static void wait_for_work(int ms)
 
 static void work(void)
 {
-	uint64_t flushed = 0, measured = clock_now(), came = measured;
+	uint64_t flushed = 0, measured = clock_now(), came = measured, looked = measured;
 	int every_ms = FLUSH_MS;
 
 	while (!atomic_load(&agent.fatal)) {
@@ -267,8 +269,13 @@ static void work(void)
 			clock_measure();
 			measured = now;
 		}
+		if (now - looked >= ALONE_NS) {
+			looked = now;
+			if (alone())
+				atomic_store(&exit_asked, true);
+		}
 		err = link_send(0);
-		if ((err && err != -EAGAIN) || link_asked())
+		if (atomic_load(&exit_asked) || (err && err != -EAGAIN) || link_asked())
 			return;
 	}
 }

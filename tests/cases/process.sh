@@ -486,3 +486,16 @@ case_program_end() { # long
 	ABORT_OK=1 ct --source=cupti -o "$T/rows" -- "$BIN/work" 5 exit
 	expect "row by CUPTI" "$(grep '+++' "$T/rows")" "+++ exited with 3 +++"
 }
+
+# The main thread leaves, and the last other one ends: so does the program, though threads of ours are in it.
+case_process_main_thread_leaves() {
+	local how
+	with_hooks
+	for how in --source=hooks --source=cupti --gpu '--gpu --source=hooks'; do
+		# shellcheck disable=SC2086 # words
+		ct $how -o "$T/rows" -- "$CALLS" main-leaves 5
+		ok_rc
+		# by CUPTI the first call is over before the agent is there
+		[ "$how" = --source=cupti ] || expect "rows, $how" "$(grep -c cudaStreamQuery "$T/rows")" 6
+	done
+}

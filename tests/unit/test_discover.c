@@ -158,7 +158,7 @@ static bool wait_for(struct discover *d, const struct seen *s, int n)
 
 	if (discover_fds(d, &p.fd, 1) != 1)
 		return false;
-	for (int i = 0; i < 300 && s->n < n; i++) {
+	for (int i = 0; i < 3000 && s->n < n; i++) {
 		poll(&p, 1, 10);
 		discover_drain(d);
 	}

@@ -203,6 +203,24 @@ static void mode_main_gone(void)
 	pthread_exit(NULL);
 }
 
+static void *thread_at_last(void *arg_)
+{
+	(void)arg_;
+	usleep(100000);
+	queries(arg(0));
+	return NULL;
+}
+
+/* The program ends when its last thread returns. */
+static void mode_main_leaves(void)
+{
+	pthread_t t;
+
+	queries(1);
+	pthread_create(&t, NULL, thread_at_last, NULL);
+	pthread_exit(NULL);
+}
+
 /* ---- processes ---- */
 
 static void mode_fork(void)
@@ -589,6 +607,7 @@ static const struct {
 	{ "status", mode_status },
 	{ "kill", mode_kill },
 	{ "signal", mode_signal },
+	{ "main-leaves", mode_main_leaves },
 	{ "callback", mode_callback },
 	{ "occupancy", mode_occupancy },
 	{ "depth", mode_depth },
