@@ -688,6 +688,66 @@ static void test_losses(void)
 	source_agent.close(&src);
 }
 
+/* What an agent says is said of its process, whatever it says. */
+static void test_says(void)
+{
+	static char msg[AGENT_MSG_MAX];
+	char own[64], want[256], had[512] = "";
+	const char *const says[] = { "100 calls, 0 lost", own };
+	uint64_t until = now_ms() + 5000;
+	int fds[2], out[2], was = dup(2);
+	struct agent_counts c;
+	size_t n;
+
+	snprintf(own, sizeof(own), "process %d: it has no device", (int)getpid());
+	snprintf(want, sizeof(want),
+		 "cudatrace: warning: process %d: 100 calls, 0 lost\ncudatrace: warning: %s\n",
+		 (int)getpid(), own);
+	reset();
+	CHECK(open_source());
+	CHECK(!pipe2(out, O_CLOEXEC | O_NONBLOCK));
+	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds));
+	CHECK(!agent_connect_fd(&src, fds[0], getpid()));
+	n = hello_message(msg, (uint32_t)getpid());
+	CHECK(send(fds[1], msg, n, 0) == (ssize_t)n);
+	n = names_message(msg);
+	CHECK(send(fds[1], msg, n, 0) == (ssize_t)n);
+	n = started_message(msg);
+	CHECK(send(fds[1], msg, n, 0) == (ssize_t)n);
+	for (int i = 0; i < 2; i++) {
+		struct agent_head head = { .type = AGENT_SAY };
+		struct agent_say s = { .level = AGENT_WARN, .len = (uint16_t)strlen(says[i]) };
+
+		head.size = (uint32_t)(sizeof(s) + s.len);
+		memcpy(msg, &s, sizeof(s));
+		memcpy(msg, &head, sizeof(head));
+		memcpy(msg + sizeof(s), says[i], s.len);
+		CHECK(send(fds[1], msg, head.size, 0) == (ssize_t)head.size);
+	}
+	fflush(stderr);
+	dup2(out[1], 2);
+	for (size_t len = 0; len < strlen(want) && now_ms() < until;) {
+		ssize_t got_bytes;
+
+		source_agent.drain(&src, emit, NULL);
+		fflush(stderr);
+		got_bytes = read(out[0], had + len, sizeof(had) - 1 - len);
+		len += got_bytes > 0 ? (size_t)got_bytes : 0;
+	}
+	dup2(was, 2);
+	CHECK_TEXT(want, had);
+	shutdown(fds[1], SHUT_WR);
+	do {
+		source_agent.drain(&src, emit, NULL);
+		agent_counts(&src, &c);
+	} while (c.live && now_ms() < until);
+	close(fds[1]);
+	close(out[0]);
+	close(out[1]);
+	close(was);
+	source_agent.close(&src);
+}
+
 static void test_bad_agent(void)
 {
 	static char msg[AGENT_MSG_MAX];
@@ -988,6 +1048,7 @@ int main(void)
 	RUN(test_closed);
 	RUN(test_outer_range);
 	RUN(test_losses);
+	RUN(test_says);
 	RUN(test_bad_agent);
 	RUN(test_far_words);
 	RUN(test_bad_user);

@@ -2,6 +2,7 @@
 /* agent_peer.c - see agent_peer.h. Knows nothing of how the agent came into its process. */
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -245,10 +246,12 @@ static void started(struct agent_peer *p)
 		 (int)p->pid, s.clock < ARRAY_LEN(clocks) ? clocks[s.clock] : "?", s.faults);
 }
 
+/* What an agent says is shown as said of its process: a program that imitates one cannot speak for
+ * cudatrace, or for another process. */
 static void say(struct agent_peer *p)
 {
+	char text[1024], whose[32], *said = text;
 	struct agent_say s;
-	char text[1024];
 	size_t n;
 
 	memcpy(&s, p->msg, sizeof(s));
@@ -261,14 +264,17 @@ static void say(struct agent_peer *p)
 		text[i] = (c >= 0 && c < ' ') || c == 0x7f ? '?' : c;
 	}
 	text[n] = '\0';
+	snprintf(whose, sizeof(whose), "process %d: ", (int)p->pid);
+	if (!strncmp(text, whose, strlen(whose)))
+		said += strlen(whose);
 	if (s.level == AGENT_VERB)
-		msg_verb("%s", text);
+		msg_verb("%s%s", whose, said);
 	else if (s.level == AGENT_NOTE)
-		msg_note("%s", text);
+		msg_note("%s%s", whose, said);
 	else if (s.level == AGENT_WARN)
-		msg_warn("%s", text);
+		msg_warn("%s%s", whose, said);
 	else
-		msg_error("%s", text);
+		msg_error("%s%s", whose, said);
 }
 
 static void bye(struct agent_peer *p, struct agent_totals *t)
