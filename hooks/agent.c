@@ -427,6 +427,9 @@ static int open_engine(void)
 	return err;
 }
 
+/* What other tracers did to the hooks: as it was when it was said last. */
+static struct hook_state said;
+
 /* The socket is connected: puts the first hooks on. 0: they are on. */
 static int enter(void)
 {
@@ -447,6 +450,7 @@ static int enter(void)
 		finish(err);
 	} else {
 		change_begins();
+		said = (struct hook_state){ 0 };
 		hook_loader();
 		hook_names();
 		engine_reserve();
@@ -468,6 +472,21 @@ static int connect_and_enter(void)
 
 /* ---- the thread ---- */
 
+static void say_others(const struct hook_state *s)
+{
+	if (s->foreign > said.foreign)
+		talk_say(HOOKS_WARN,
+			 "process %d: another tracer has put breakpoints on %u functions that have "
+			 "hooks: their calls are not shown while these are there",
+			 (int)own_pid, s->foreign);
+	if (s->rewritten > said.rewritten)
+		talk_say(HOOKS_WARN,
+			 "process %d: %u hooks that another tracer had taken off are on again: up "
+			 "to a second of calls of these functions is not shown",
+			 (int)own_pid, s->rewritten - said.rewritten);
+	said = *s;
+}
+
 /* Returns false at the end. */
 static bool step(int type, size_t size)
 {
@@ -484,7 +503,8 @@ static bool step(int type, size_t size)
 	}
 	if (type)
 		return false;
-	engine_check(&s);
+	if (!engine_check(&s))
+		say_others(&s);
 	if (!loader_hooked && has_mapped())
 		talk_mapped();
 	return true;

@@ -380,6 +380,32 @@ case_hooks_two_tracers() {
 	ok_rc
 }
 
+# A tracer by probes comes and goes: what is not shown meanwhile is said, and afterwards calls are shown again.
+case_hooks_probed_meanwhile() {
+	local pid before
+	with_hooks
+	"$SAMPLE" --seconds 100 --rate 50 > /dev/null &
+	pid=$!
+	wait_for 5 mapped "$pid" libcudart
+	attach --source=hooks -p "$pid"
+	wait_for 5 grep -q cudaLaunchKernel "$T/out"
+	"$CUDATRACE" -p "$pid" -e launch -o "$T/out2" 2> "$T/err2" < /dev/null &
+	OTHER=$!
+	wait_for 20 grep -q 'another tracer has put breakpoints on [1-9][0-9]* functions' "$T/err"
+	kill -INT "$OTHER"
+	wait "$OTHER"
+	wait_for 20 grep -q '[1-9][0-9]* hooks that another tracer had taken off are on again' "$T/err"
+	before=$(grep -c cudaLaunchKernel "$T/out")
+	wait_for 10 more_launches "$before"
+	finish INT
+	ok_rc
+	kill -0 "$pid" || fail "the program has ended"
+}
+
+more_launches() {
+	[ "$(grep -c cudaLaunchKernel "$T/out")" -gt "$1" ]
+}
+
 # Another user's process is refused, and is none the worse.
 case_hooks_other_user() {
 	local pid

@@ -141,7 +141,7 @@ def test_tls():
     hello, n = outgoing.read(), times(1500)
     with Serve("--web-config", f"{T}/tls.yml") as s:
         for i in range(n):
-            with socket.create_connection(("127.0.0.1", s.port), timeout=20) as c:
+            with socket.create_connection(("127.0.0.1", s.port), timeout=20, source_address=("127.0.0.2", 0)) as c:
                 try:
                     if i % 10:
                         c.sendall(mutated(hello) if i % 3 else hello + os.urandom(300))
