@@ -239,6 +239,39 @@ little_present() {
 	[ "$(awk '/VmRSS/ { print $2 }' "$1")" -lt 100000 ] || fail "present: $(cat "$1")"
 }
 
+# A program that may lock no memory at all, without the right to lock more: a started one, and one that runs.
+case_hooks_no_locked_memory() {
+	local pid no_lock='ulimit -l 0 && exec setpriv --bounding-set -ipc_lock --inh-caps -ipc_lock "$@"'
+	with_hooks
+	ct --source=hooks -o "$T/rows" -- sh -c "$no_lock" sh "$SAMPLE" --expect "$T/want"
+	ok_rc
+	normalise "$T/rows" > "$T/got"
+	diff -u "$T/want" "$T/got" > "$T/diff" || fail "$(grep '^[-+][^-+]' "$T/diff" | head -n 6)"
+	sh -c "$no_lock" sh "$SAMPLE" --seconds 100 --rate 50 > /dev/null &
+	pid=$!
+	wait_for 5 mapped "$pid" libcudart
+	expect "memory that the program may lock" "$(awk '/Max locked memory/ { print $4 }' "/proc/$pid/limits")" 0
+	attach --source=hooks -p "$pid"
+	wait_for 5 grep -q cudaLaunchKernel "$T/out"
+	finish INT
+	ok_rc
+	says ', 0 lost'
+	kill -0 "$pid" || fail "the program has ended"
+}
+
+# A library that is closed and opened again, with other memory in its old place in between: each of its calls has a row.
+case_hooks_reopened() {
+	local lib=$STANDIN/libcudart.so.13 again=()
+	with_hooks
+	for n in 1 2 3 4 5 6 7 8; do
+		again+=("$lib" "$n" - 0 + 1)
+	done
+	ct --source=hooks -o "$T/rows" -- "$BIN/late" "${again[@]}"
+	ok_rc
+	expect "rows" "$(grep -c cudaStreamQuery "$T/rows")" 36
+	says ', 0 lost'
+}
+
 # Without root, without BPF, and with a seccomp filter that knows neither.
 case_hooks_without_root() {
 	with_hooks

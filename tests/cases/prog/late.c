@@ -2,9 +2,11 @@
 /*
  * late.c - a program that is linked with nothing of CUDA: `late PATH N [PATH N...]` loads each
  * library when it is already running and calls its cudaStreamQuery N times at once. Prints the
- * last result of each. A PATH of "+" maps N MiB, as large libraries would.
+ * last result of each. A PATH of "+" maps N MiB, as large libraries would. A PATH of "-" closes the
+ * library that was opened last, which must then be unmapped.
  */
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,18 +21,36 @@ static void fill(long mib)
 			exit(1);
 }
 
+/* Returns whether nothing of the library is mapped any more. */
+static bool is_closed(void *lib, const char *path)
+{
+	return lib && !dlclose(lib) && !dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+}
+
 int main(int argc, char **argv)
 {
+	const char *path = NULL;
+	void *lib = NULL;
+
 	for (int i = 1; i + 1 < argc; i += 2) {
 		int (*query)(void *) = NULL;
 		int result = -1;
-		void *lib;
 
 		if (!strcmp(argv[i], "+")) {
 			fill(atol(argv[i + 1]));
 			continue;
 		}
-		lib = dlopen(argv[i], RTLD_NOW | RTLD_LOCAL);
+		if (!strcmp(argv[i], "-")) {
+			if (!is_closed(lib, path)) {
+				fprintf(stderr, "late: %s is still there\n",
+					path ? path : "nothing");
+				return 1;
+			}
+			lib = NULL;
+			continue;
+		}
+		path = argv[i];
+		lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 		if (lib)
 			query = (int (*)(void *))dlsym(lib, "cudaStreamQuery");
 		if (!query) {
