@@ -64,7 +64,8 @@ static const struct ct_hdr *say(uint16_t kind, const char *func, const uint64_t 
 	call.c.func = (uint16_t)row;
 	call.c.nwords = spec.nwords;
 	CHECK(nwords <= spec.nwords);
-	memcpy(at, words, (size_t)nwords * 8);
+	if (nwords)
+		memcpy(at, words, (size_t)nwords * 8);
 	at += spec.nwords;
 	if (out) {
 		call.c.got = 1;
