@@ -19,7 +19,7 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-enum standing { OFF, ON, FOREIGN, GONE };
+enum standing { OFF, ON, FOREIGN, GONE, FREE };
 struct func {
 	__u64 address; /* as it was given */
 	struct jump jump;
@@ -31,7 +31,8 @@ struct func {
 struct live *engine_live;
 const struct hook_ops *engine_ops;
 static struct func funcs[HOOK_FUNCS];
-static unsigned int nfuncs;
+static unsigned int nfuncs; /* the ones from here on were never used */
+static unsigned int nfree;  /* of those below */
 #define SLOTS (2 * HOOK_FUNCS)
 static unsigned short by_address[SLOTS]; /* number of the function + 1 */
 static unsigned int rewritten;
@@ -39,7 +40,7 @@ static int process;
 
 static const char *const texts[HOOK_RESULTS] = {
 	[HOOK_ON] = "it is hooked",
-	[HOOK_NO_MEMORY] = "there is no memory for more hooks",
+	[HOOK_NO_MEMORY] = "there is no room for more hooks",
 	[HOOK_NOT_CODE] = "there is no code of a file at its address",
 	[HOOK_DIFFERS] = "its first bytes are not those of the file",
 	[HOOK_BREAKPOINT] = "another tracer or a debugger has a breakpoint there",
@@ -127,6 +128,26 @@ static void enter(struct func *f)
 	by_address[i] = (unsigned short)(f - funcs + 1);
 }
 
+/* A number that no function has, or HOOK_FUNCS. */
+static unsigned int new_number(void)
+{
+	if (!nfree)
+		return nfuncs;
+	for (unsigned int i = 0; i < nfuncs; i++)
+		if (funcs[i].standing == FREE)
+			return i;
+	return HOOK_FUNCS;
+}
+
+static void add(struct func *f)
+{
+	if (f == &funcs[nfuncs])
+		nfuncs++;
+	else
+		nfree--;
+	enter(f);
+}
+
 static bool same_file(const struct func *f, const struct text_map *m)
 {
 	return m && m->exec && m->dev == f->dev && m->ino == f->ino &&
@@ -148,13 +169,43 @@ static bool is_alike(const struct func *f)
 {
 	__u8 bytes[sizeof(f->jump.was)];
 
-	if (text_read(f->jump.at, bytes, sizeof(bytes)))
+	if (!f->jump.at || text_read(f->jump.at, bytes, sizeof(bytes)))
 		return false;
 	if (bytes[0] == jump_byte() && f->standing != OFF)
 		bytes[0] = f->jump.was[0];
 	if (bytes[4] == f->jump.spelled)
 		bytes[4] = f->jump.was[4];
 	return !memcmp(bytes, f->jump.was, sizeof(bytes));
+}
+
+/* Has the code been unmapped, so that no thread can come to its pads? What is mapped there without a
+ * file may be a copy of it (programs do so for large pages), and has its jumps. */
+static bool is_unmapped(const struct func *f, const struct text_map *m)
+{
+	if (!m)
+		return true;
+	return m->ino ? m->dev != f->dev || m->ino != f->ino ||
+				f->address - m->lo + m->offset != f->offset
+		      : !m->exec && !is_alike(f);
+}
+
+/* Makes room for others, when all numbers have been given out: programs may load and unload libraries
+ * without end, each time at other addresses. */
+static void free_unmapped(const struct text_maps *maps)
+{
+	for (unsigned int i = 0; i < nfuncs; i++) {
+		struct func *f = &funcs[i];
+
+		if (f->standing == FREE || !is_unmapped(f, text_maps_find(maps, f->address)))
+			continue;
+		jump_free(&f->jump);
+		f->standing = FREE;
+		nfree++;
+	}
+	memset(by_address, 0, sizeof(by_address));
+	for (unsigned int i = 0; i < nfuncs; i++)
+		if (funcs[i].standing != FREE)
+			enter(&funcs[i]);
 }
 
 /* Makes all ready for the byte that is written last. */
@@ -175,9 +226,15 @@ static enum hook_result prepare(const struct hook_spec *spec, const struct text_
 		struct jump jump;
 
 		if (!f) {
-			if (nfuncs == HOOK_FUNCS)
+			unsigned int number = new_number();
+
+			if (number == HOOK_FUNCS)
 				return HOOK_NO_MEMORY;
-			made = &funcs[nfuncs];
+			made = &funcs[number];
+		} else if (is_unmapped(f, m)) {
+			jump_free(&f->jump);
+			f->jump = (struct jump){ 0 };
+			f->standing = OFF;
 		}
 		result = jump_make(&jump, spec, (unsigned int)(made - funcs));
 		if (result)
@@ -186,10 +243,8 @@ static enum hook_result prepare(const struct hook_spec *spec, const struct text_
 		made->address = spec->address;
 		made->standing = OFF;
 		learn_file(made, m);
-		if (!f) {
-			nfuncs++;
-			enter(made);
-		}
+		if (!f)
+			add(made);
 		*out = made;
 	}
 	f = *out;
@@ -241,6 +296,8 @@ int engine_install(const struct hook_spec *specs, unsigned int n, enum hook_resu
 		goto out;
 	learn_probes(&maps);
 	jump_begin(&maps);
+	if (nfuncs - nfree + n > HOOK_FUNCS)
+		free_unmapped(&maps);
 	for (unsigned int i = 0; i < n; i++) {
 		bool counts = specs[i].flags & HOOK_COUNT;
 
@@ -273,7 +330,7 @@ static void take_off(struct func *f, const struct text_maps *maps, struct hook_l
 	__u8 found = 0;
 	int err;
 
-	if (f->standing == OFF)
+	if (f->standing == OFF || f->standing == FREE)
 		return;
 	err = same_file(f, text_maps_find(maps, f->address)) ? jump_write(&f->jump, false, &found)
 							     : -EIO;
@@ -402,26 +459,37 @@ void engine_close(void)
 
 #define BATCH 256
 
-/* The first bytes of functions from `from` on; returns how many could be read. */
-static unsigned int first_bytes(unsigned int from, unsigned int n, __u8 *bytes)
+/* The functions from *from on that have a hook, or had it until another tracer came; at most BATCH. */
+static unsigned int watched(unsigned int *from, struct func **which)
+{
+	unsigned int n = 0;
+
+	for (; *from < nfuncs && n < BATCH; ++*from)
+		if (funcs[*from].standing == ON || funcs[*from].standing == FOREIGN)
+			which[n++] = &funcs[*from];
+	return n;
+}
+
+/* The first bytes of functions; returns how many could be read. */
+static unsigned int first_bytes(struct func *const *which, unsigned int n, __u8 *bytes)
 {
 	struct iovec local = { bytes, n }, remote[BATCH];
 	ssize_t got;
 
 	for (unsigned int i = 0; i < n; i++)
-		remote[i] = (struct iovec){ (void *)funcs[from + i].jump.at, 1 };
+		remote[i] = (struct iovec){ (void *)which[i]->jump.at, 1 };
 	got = syscall(SYS_process_vm_readv, process, &local, 1, remote, n, 0);
 	if (got > 0)
 		return (unsigned int)got;
 	for (unsigned int i = 0; i < n; i++)
-		if (text_read(funcs[from + i].jump.at, &bytes[i], 1))
+		if (text_read(which[i]->jump.at, &bytes[i], 1))
 			return i;
 	return n;
 }
 
 static void look(struct func *f, bool readable, __u8 byte, struct text_maps *maps)
 {
-	if (f->standing == OFF || f->standing == GONE || (readable && byte == jump_byte()))
+	if (readable && byte == jump_byte())
 		return;
 	if (readable && byte == 0xcc) {
 		f->standing = FOREIGN;
@@ -439,23 +507,25 @@ static void look(struct func *f, bool readable, __u8 byte, struct text_maps *map
 
 int engine_check(struct hook_state *state)
 {
+	struct func *which[BATCH];
 	struct text_maps maps = { 0 };
+	unsigned int n, from = 0;
 	__u8 bytes[BATCH];
 	int err = text_open();
 
 	*state = (struct hook_state){ 0 };
 	if (err)
 		return err;
-	for (unsigned int i = 0; i < nfuncs && engine_live->on;) {
-		unsigned int n = nfuncs - i < BATCH ? nfuncs - i : BATCH, got;
+	while (engine_live->on && (n = watched(&from, which)) > 0)
+		for (unsigned int i = 0; i < n;) {
+			unsigned int got = first_bytes(which + i, n - i, bytes);
 
-		got = first_bytes(i, n, bytes);
-		for (unsigned int k = 0; k < got; k++)
-			look(&funcs[i + k], true, bytes[k], &maps);
-		if (got < n)
-			look(&funcs[i + got], false, 0, &maps);
-		i += got < n ? got + 1 : n;
-	}
+			for (unsigned int k = 0; k < got; k++)
+				look(which[i + k], true, bytes[k], &maps);
+			i += got;
+			if (i < n)
+				look(which[i++], false, 0, &maps);
+		}
 	if (__atomic_exchange_n(&call_wants_probes, false, __ATOMIC_RELAXED) &&
 	    (maps.maps || !text_maps_read(&maps)))
 		learn_probes(&maps);

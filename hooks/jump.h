@@ -10,7 +10,8 @@
 #include "text.h"
 
 struct jump {
-	__u64 at; /* where it is written: the function's first byte, or behind its endbr64 */
+	/* where it is written: the function's first byte, or behind its endbr64; 0: it was not made */
+	__u64 at;
 	__u64 go; /* code that executes the first instruction and then continues after it */
 	__u8 was[16];
 	/* x86-64: the fifth byte while the hook is on. It may be another encoding with the same
@@ -18,7 +19,9 @@ struct jump {
 	__u8 spelled;
 	__u8 begins; /* x86-64: bit i: an instruction begins at the byte i */
 	bool spares; /* jump_spare() has something to do */
-	__u8 pad[5];
+	/* x86-64: bit i: there is an extra pad, for an int3 on the byte i */
+	__u8 spared;
+	__u8 pad[4];
 };
 
 void jump_begin(const struct text_maps *);
@@ -28,6 +31,9 @@ enum hook_result jump_make(struct jump *, const struct hook_spec *, unsigned int
 /* Makes extra pads, which help but are not required. Called after all jumps of a list are made,
  * because it could take the room of their pads. */
 void jump_spare(struct jump *);
+/* Gives back all of it, where the code that jumps has been unmapped. A jump that was not made is
+ * left alone. */
+void jump_free(const struct jump *);
 /* Writes the jump's byte, or the original one, unless another program has changed it. Returns 0; 1:
  * it was changed (the byte is in *found); or -errno. */
 int jump_write(const struct jump *, bool on, __u8 *found);

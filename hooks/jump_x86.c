@@ -163,14 +163,15 @@ static bool write_pad(__u64 pad, __u64 slot)
  * This changes the displacement. Pads at the places where the jump lands then lead to the same
  * slot, and the program still reaches the int3. Done only where there is room.
  */
-static void write_spare_pads(const struct jump *j, const __u8 *bytes, unsigned int begins,
-			     __u64 slot)
+static void write_spare_pads(struct jump *j, const __u8 *bytes, __u64 slot)
 {
 	for (unsigned int i = 1; i < 5; i++) {
 		__u64 pad = landing(j->at, bytes, i, INT3);
 
-		if ((begins >> i & 1) && pads_reach(pad + 5, slot) && pads_take(pad))
+		if ((j->begins >> i & 1) && pads_reach(pad + 5, slot) && pads_take(pad)) {
 			write_pad(pad, slot);
+			j->spared |= (__u8)(1u << i);
+		}
 	}
 }
 
@@ -219,8 +220,10 @@ static enum hook_result make_at(struct jump *j, __u64 at, const __u8 *bytes,
 	near[n++] = landing(at, spelled, 4, INT3);
 	for (; n >= must && !slot; n--)
 		slot = pads_slot(near, n);
-	if (!slot)
+	if (!slot) {
+		pads_give(pad);
 		return first.kind == INSN_RELATIVE ? HOOK_FAR : HOOK_ZONE;
+	}
 	/* For a moved instruction this is its first byte in the program (bytes, not spelled). */
 	if (!write_slot(slot, at, bytes, &first, number) || !write_pad(pad, slot))
 		return HOOK_NO_WRITE;
@@ -230,6 +233,7 @@ static enum hook_result make_at(struct jump *j, __u64 at, const __u8 *bytes,
 	j->spelled = spelled[4];
 	j->begins = (__u8)five.begins;
 	j->spares = true;
+	j->spared = 0;
 	return HOOK_ON;
 }
 
@@ -242,7 +246,22 @@ void jump_spare(struct jump *j)
 	j->spares = false;
 	memcpy(spelled, j->was, sizeof(spelled));
 	spelled[4] = j->spelled;
-	write_spare_pads(j, spelled, j->begins, j->go - GO_AT);
+	write_spare_pads(j, spelled, j->go - GO_AT);
+}
+
+void jump_free(const struct jump *j)
+{
+	__u8 spelled[sizeof(j->was)];
+
+	if (!j->at)
+		return;
+	memcpy(spelled, j->was, sizeof(spelled));
+	spelled[4] = j->spelled;
+	pads_give(landing(j->at, spelled, 4, j->spelled));
+	for (unsigned int i = 1; i < 5; i++)
+		if (j->spared >> i & 1)
+			pads_give(landing(j->at, spelled, i, INT3));
+	pads_slot_give(j->go - GO_AT);
 }
 
 enum hook_result jump_make(struct jump *j, const struct hook_spec *spec, unsigned int n)

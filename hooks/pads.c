@@ -25,9 +25,12 @@ struct page {
 	__u64 address;
 	__u64 used[PAGE / 64]; /* a bit for each byte */
 };
+#define CHUNK_SLOTS (CHUNK / CHUNK_SLOT)
 struct chunk {
 	__u64 address;
-	unsigned int used; /* slots */
+	unsigned int used;	       /* slots from the begin on that have been handed out */
+	__u64 given[CHUNK_SLOTS / 64]; /* of these, the ones that were given back, as bits */
+	unsigned int ngiven;
 };
 
 /*
@@ -192,21 +195,29 @@ static bool grow(void *list, unsigned int n, unsigned int *room, size_t size)
 	return true;
 }
 
-static struct page *page_get(__u64 address)
+/* Its place in the list: the first one that is not below it. */
+static unsigned int page_find(__u64 address)
 {
 	unsigned int lo = 0, hi = npages;
-	struct page *p;
 
 	while (lo < hi) {
 		unsigned int mid = (lo + hi) / 2;
 
-		if (pages[mid]->address == address)
-			return pages[mid];
 		if (pages[mid]->address < address)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
+	return lo;
+}
+
+static struct page *page_get(__u64 address)
+{
+	unsigned int lo = page_find(address);
+	struct page *p;
+
+	if (lo < npages && pages[lo]->address == address)
+		return pages[lo];
 	if (!grow(&pages, npages, &pages_room, sizeof(*pages)))
 		return NULL;
 	p = calloc(1, sizeof(*p));
@@ -239,6 +250,38 @@ bool pads_take(__u64 address)
 	return true;
 }
 
+static void page_give(unsigned int i)
+{
+	__u64 address = pages[i]->address;
+	bool reserved = false;
+
+	for (unsigned int k = 0; k < PAGE / 64; k++)
+		if (pages[i]->used[k])
+			return;
+	for (unsigned int k = 0; k < nreserves; k++)
+		reserved |= address >= reserves[k].lo && address < reserves[k].hi;
+	if (!reserved)
+		unmap(address, address + PAGE);
+	else if (mmap((void *)address, PAGE, PROT_NONE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+		return;
+	free(pages[i]);
+	npages--;
+	memmove(pages + i, pages + i + 1, (npages - i) * sizeof(*pages));
+}
+
+void pads_give(__u64 address)
+{
+	for (__u64 at = address; at < address + PAD_BYTES; at++) {
+		unsigned int i = page_find(at & ~(PAGE - 1));
+
+		if (i == npages || pages[i]->address != (at & ~(PAGE - 1)))
+			continue;
+		pages[i]->used[at % PAGE / 64] &= ~(1ULL << (at % 64));
+		page_give(i);
+	}
+}
+
 /* ---- chunks ---- */
 
 static bool is_near(__u64 chunk, const __u64 *near, unsigned int n)
@@ -253,7 +296,7 @@ static struct chunk *chunk_add(__u64 address)
 {
 	if (!grow(&chunks, nchunks, &chunks_room, sizeof(*chunks)) || !map_at(address, CHUNK))
 		return NULL;
-	chunks[nchunks] = (struct chunk){ address, 0 };
+	chunks[nchunks] = (struct chunk){ .address = address };
 	return &chunks[nchunks++];
 }
 
@@ -279,16 +322,44 @@ static struct chunk *chunk_near(const __u64 *near, unsigned int n)
 	return NULL;
 }
 
+/* Of a chunk that has room. */
+static __u64 slot_of(struct chunk *c)
+{
+	unsigned int i = 0;
+
+	if (!c->ngiven)
+		return c->address + c->used++ * CHUNK_SLOT;
+	while (!(c->given[i / 64] >> (i % 64) & 1))
+		i++;
+	c->given[i / 64] &= ~(1ULL << (i % 64));
+	c->ngiven--;
+	return c->address + i * CHUNK_SLOT;
+}
+
 __u64 pads_slot(const __u64 *near, unsigned int n)
 {
 	struct chunk *c = NULL;
 
 	for (unsigned int i = nchunks; i-- > 0 && !c;)
-		if (chunks[i].used < CHUNK / CHUNK_SLOT && is_near(chunks[i].address, near, n))
+		if ((chunks[i].ngiven || chunks[i].used < CHUNK_SLOTS) &&
+		    is_near(chunks[i].address, near, n))
 			c = &chunks[i];
 	if (!c)
 		c = chunk_near(near, n);
-	return c ? c->address + c->used++ * CHUNK_SLOT : 0;
+	return c ? slot_of(c) : 0;
+}
+
+void pads_slot_give(__u64 slot)
+{
+	for (unsigned int i = 0; i < nchunks; i++) {
+		unsigned int k = (unsigned int)((slot - chunks[i].address) / CHUNK_SLOT);
+
+		if (slot < chunks[i].address || k >= chunks[i].used)
+			continue;
+		chunks[i].given[k / 64] |= 1ULL << (k % 64);
+		chunks[i].ngiven++;
+		return;
+	}
 }
 
 __u64 pads_bytes(void)

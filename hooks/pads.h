@@ -2,7 +2,8 @@
 /*
  * pads.h - code of ours near the program's: pads where hooks' jumps land, at addresses that we
  * cannot choose, and chunks of code within reach of both. Mapped only where nothing is, and kept: a
- * thread may stand in them for as long as it is not scheduled. For the agent's own thread.
+ * thread may stand in them for as long as it is not scheduled, unless the code that leads to them has
+ * been unmapped. For the agent's own thread.
  */
 #ifndef CT_HOOKS_PADS_H
 #define CT_HOOKS_PADS_H
@@ -19,8 +20,13 @@
 void pads_avoid(const struct text_maps *);
 /* Are these PAD_BYTES bytes ours to use? Maps what is needed, and marks them as used. */
 bool pads_take(__u64 address);
+/* Gives such bytes back, where no thread can be in them or come to them any more; the page goes with
+ * its last ones. */
+void pads_give(__u64 address);
 /* CHUNK_SLOT bytes that 32-bit displacements reach from all of the n addresses; 0: there is no room. */
 __u64 pads_slot(const __u64 *near, unsigned int n);
+/* As pads_give(); chunks stay mapped. */
+void pads_slot_give(__u64 slot);
 /* Unmaps what engine_reserve() has mapped, but for the pads that were made in it. */
 void pads_release(void);
 /* Bytes mapped. */

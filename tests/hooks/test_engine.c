@@ -1172,6 +1172,72 @@ static void test_dlclose(void)
 	CHECK_EQ(3, victim_add(1, 2));
 }
 
+/*
+ * Libraries that come and go, each time at other addresses, with more functions in all than the engine
+ * knows at a time: all are hooked, calls have their entries, and what the engine maps does not grow. A
+ * page of a file stands for a library.
+ */
+#define PAGES_EACH 4
+#define FUNCS_EACH 128 /* one every 128 bytes */
+#if defined(__x86_64__)
+static void test_libraries_without_end(void)
+{
+	static const unsigned char code[] = { 0x55, 0x48, 0x89, 0xe5, 0x41, 0x57, 0x41,
+					      0x5f, 0x5d, 0x8d, 0x47, 0x01, 0xc3 };
+	static struct hook_spec specs[FUNCS_EACH];
+	static enum hook_result outcome[FUNCS_EACH];
+	unsigned int rounds = 3 * HOOK_FUNCS / FUNCS_EACH + 1, done = 0;
+	int fd = (int)syscall(SYS_memfd_create, "library", 1);
+	size_t bytes = PAGES_EACH * 4096;
+	char *room =
+		mmap(NULL, (rounds + 1) * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	__u64 most = 0;
+
+	CHECK(fd >= 0 && room != MAP_FAILED);
+	CHECK(!ftruncate(fd, (off_t)bytes));
+	for (int i = 0; i < FUNCS_EACH; i++)
+		CHECK(pwrite(fd, code, sizeof(code), i * 128) == sizeof(code));
+	CHECK_EQ(0, engine_open(&counting));
+	for (unsigned int round = 0; round < rounds; round++) {
+		/* the last ones all at one place */
+		char *at = room + (round < rounds - 8 ? round : rounds) * bytes;
+		struct hook_leftover left;
+		int err;
+
+		CHECK(mmap(at, bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0) == at);
+		for (unsigned int i = 0; i < FUNCS_EACH; i++)
+			specs[i] = (struct hook_spec){ .address = (__u64)(uintptr_t)(at + i * 128),
+						       .size = 128,
+						       .id = 1 };
+		err = engine_install(specs, FUNCS_EACH, outcome);
+		for (int i = 0; i < FUNCS_EACH; i++)
+			CHECK_EQ(HOOK_ON, outcome[i]);
+		CHECK_EQ(FUNCS_EACH, err);
+		for (int i = 0; i < FUNCS_EACH; i++)
+			CHECK_EQ(i + 1, ((int (*)(int))(void *)(at + i * 128))(i));
+		done += FUNCS_EACH;
+		CHECK_EQ(done, entries(1));
+		CHECK_EQ(done, leaves(1));
+		if (round % 16 == 15) {
+			CHECK_EQ(0, engine_remove(&left));
+			CHECK(!memcmp(at, code, sizeof(code)));
+			/* the most until all numbers have been given out once, and later */
+			if (round * FUNCS_EACH >= HOOK_FUNCS)
+				CHECK(left.kept_bytes <= most + (64 << 10));
+			else if (left.kept_bytes > most)
+				most = left.kept_bytes;
+		}
+		CHECK(mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+		      at);
+	}
+	close(fd);
+}
+#else
+static void test_libraries_without_end(void)
+{
+}
+#endif
+
 #define T(name) run(#name, test_##name, only)
 int main(int argc, char **argv)
 {
@@ -1206,5 +1272,6 @@ int main(int argc, char **argv)
 	T(zone_none);
 	T(refused);
 	T(dlclose);
+	T(libraries_without_end);
 	return failed;
 }

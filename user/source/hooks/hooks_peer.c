@@ -252,7 +252,7 @@ static const char *reason(int result)
 {
 	static const char *const texts[RESULTS] = {
 		"",
-		"no memory",
+		"there is no room for more hooks",
 		"no code there",
 		"their first bytes are not those of the file",
 		"another tracer has a breakpoint there",
