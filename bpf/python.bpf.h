@@ -7,21 +7,14 @@
  * CT_USER_STACK; python_fork() and python_gone() keep the map `pythons` true while processes come
  * and go; user space fills it (user/source/bpf/pythons.c).
  *
- * The thread is inside a call, so that its own frames stand still, whoever holds the interpreter's
- * lock. The lists of threads may change while they are read: they are read again when the thread
- * was not found, and what is found is checked.
- *
  * Programs may be preempted, and other threads of the program run: what is gathered lies in task
  * storage, and code objects, which are large and rare, in one of a few buffers that a program
- * takes for itself. All reads come before the ring is touched. user/proc/python_walk.c does the
- * same from user space.
+ * takes for itself. All reads come before the ring is touched. The walk
+ * itself is in python_walk.h.
  */
-#define PY_THREADS_MAX 4096 /* steps in the lists of interpreters and threads */
-#define PY_SENT_MAX 32768   /* code objects that are known to have been sent */
+#define PY_SENT_MAX 32768 /* code objects that are known to have been sent */
 #define PY_BUFFERS 8
 #define PY_RECENT 64 /* a power of two */
-/* how long a thread that was not found may be believed to have no Python */
-#define PY_ABSENT_NS 100000000
 
 /* The processes with an interpreter: tgid -> where things lie. */
 struct {
@@ -32,27 +25,31 @@ struct {
 	__type(value, struct ct_python);
 } pythons SEC(".maps");
 
-/* One for each thread whose frames were asked for. */
-struct py_thread {
-	__u64 own_tid;	   /* in its own pid namespace, as Python has it */
-	__u32 generation;  /* of the entry in `pythons` that the rest belongs to; 0: none yet */
-	__u64 state;	   /* its PyThreadState; 0: not known */
-	__u64 absent_head; /* it had none while the first interpreter's list began here... */
-	__u64 absent_ns;   /* ...until then */
-	__u64 interp, at;  /* the next of the search */
-	__u64 frame;	   /* the next of the walk; 0: at its end */
-	__u64 start_ns;	   /* of the call */
-	__u32 taken;	   /* frames in the pieces before */
-	__u32 n;	   /* frames in this piece */
-	__u32 entered;	   /* the frame before was its evaluation loop's outermost */
-	__u32 cut;
-	__u64 words[CT_PY_CHECK_WORDS];
-	__u8 raw[CT_PY_FRAME_BYTES];
-	__u64 recent[PY_RECENT]; /* code objects (code ^ check) that this thread has found to be sent: the next call has most of
-				    them too */
-	struct ct_py_stack piece;
-	struct ct_py_frame frames[CT_PY_PIECE]; /* continues piece.frames */
-};
+static __always_inline long py_read(void *dst, __u32 len, __u64 addr)
+{
+	return bpf_probe_read_user(dst, len, (void *)addr);
+}
+
+static __always_inline __u64 py_now(void)
+{
+	return bpf_ktime_get_ns();
+}
+
+static __always_inline __u32 py_pid(void)
+{
+	return bpf_get_current_pid_tgid() >> 32;
+}
+
+static __always_inline __u32 py_tid(void)
+{
+	return bpf_get_current_pid_tgid();
+}
+
+/* code objects (code ^ check) that this thread has found to be sent: the next call has most of them too */
+#define PY_THREAD_OWN __u64 recent[PY_RECENT];
+#define PY_LOOP(n, fn, ctx) bpf_loop(n, fn, ctx, 0)
+#include "python_walk.h"
+
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -72,11 +69,6 @@ struct {
 	__type(value, __u32);
 } py_sent SEC(".maps");
 
-struct py_buffer {
-	__u64 busy;
-	struct ct_py_code code;
-	__u8 bytes[CT_PY_NAME + CT_PY_FILE + CT_PY_TABLE]; /* continues code.bytes */
-};
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, PY_BUFFERS);
@@ -84,324 +76,53 @@ struct {
 	__type(value, struct py_buffer);
 } py_buffers SEC(".maps");
 
-static __always_inline long py_read(void *dst, __u32 len, __u64 addr)
+static __always_inline long py_send(struct py_thread *t, struct ct_hdr *h, __u32 size)
 {
-	return bpf_probe_read_user(dst, len, (void *)addr);
+	return send(h, size, false, BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline __u64 py_word(__u64 addr)
+static __always_inline bool py_is_sent(struct py_thread *t, const struct ct_python *p, __u64 code,
+				       __u64 check)
 {
-	__u64 word;
+	struct py_sent key = {
+		.tgid = py_pid(), .generation = p->generation, .code = code, .check = check
+	};
 
-	return py_read(&word, sizeof(word), addr) ? 0 : word;
-}
-
-/* ---- code objects ---- */
-
-/* Reads a str's characters, at most max bytes, to `at` in the buffer. Returns their number in
- * bytes. */
-static __always_inline __u32 py_str(const struct ct_python *p, __u64 addr, struct py_buffer *b,
-				    __u32 at, __u32 max, __u8 *kind)
-{
-	__u64 len = py_word(addr + p->str_length), data;
-	__u32 state = 0, width;
-
-	if (py_read(&state, sizeof(state), addr + p->str_state))
-		return 0;
-	/* cpython/unicodeobject.h, PyASCIIObject.state: interned 2 bits, kind 3, compact, ascii */
-	if (!(state >> 5 & 1))
-		return 0;
-	width = state >> 2 & 7;
-	*kind = width;
-	data = addr + p->str_compact_data;
-	if (state >> 6 & 1) {
-		*kind = 0;
-		width = 1;
-		data = addr + p->str_ascii_data;
-	}
-	if (width != 1 && width != 2 && width != 4)
-		return 0;
-	if (len > max)
-		len = max;
-	len *= width;
-	BOUND(len, max);
-	BOUND(at, CT_PY_NAME);
-	if (py_read(b->bytes + at, len, data))
-		return 0;
-	return len;
-}
-
-static __always_inline void py_fill(const struct ct_python *p, struct py_thread *t,
-				    struct py_buffer *b)
-{
-	struct ct_py_code *c = &b->code;
-	__u64 name = 0, file = 0, table = 0, len;
-	__u64 code = c->code;
-	__u32 at;
-
-	py_read(&c->first_line, sizeof(c->first_line), code + p->code_first_line);
-	name = py_word(code + p->code_qualname);
-	file = py_word(code + p->code_filename);
-	table = py_word(code + p->code_linetable);
-	c->name_kind = c->file_kind = 0;
-	at = py_str(p, name, b, 0, CT_PY_NAME, &c->name_kind);
-	c->name_len = at;
-	at = (at + 7) & ~7U;
-	c->file_len = py_str(p, file, b, at, CT_PY_FILE, &c->file_kind);
-	at += (c->file_len + 7) & ~7U;
-	len = py_word(table + p->bytes_size);
-	BOUND(len, CT_PY_TABLE);
-	BOUND(at, CT_PY_NAME + CT_PY_FILE);
-	if (py_read(b->bytes + at, len, table + p->bytes_data))
-		len = 0;
-	c->table_len = len;
-	at += (len + 7) & ~7ULL;
-	BOUND(at, CT_PY_NAME + CT_PY_FILE + CT_PY_TABLE);
-	if (!send(&c->h, sizeof(*c) + at, false, BPF_RB_NO_WAKEUP)) {
-		struct py_sent key = { .tgid = c->h.pid,
-				       .generation = p->generation,
-				       .code = code,
-				       .check = c->check };
-		__u32 one = 1;
-
-		bpf_map_update_elem(&py_sent, &key, &one, BPF_ANY);
-	}
-}
-
-/* Sends a code object if it was not sent before. If no buffer is free, or the ring is full, the
- * next call sends it. */
-static __noinline int py_send_code(struct py_thread *t, const struct ct_python *p, __u64 code,
-				   __u64 check)
-{
-	__u64 id = bpf_get_current_pid_tgid();
-	__u32 first = bpf_get_smp_processor_id(), i;
-	struct py_buffer *b = NULL;
-
-	if (!t || !p)
-		return 0;
-	for (i = 0; i < PY_BUFFERS; i++) {
-		__u32 slot = (first + i) % PY_BUFFERS;
-
-		b = bpf_map_lookup_elem(&py_buffers, &slot);
-		if (!b)
-			return 0;
-		if (!__sync_val_compare_and_swap(&b->busy, 0, 1))
-			break;
-	}
-	if (i == PY_BUFFERS)
-		return 0;
-	b->code.h.kind = CT_PY_CODE;
-	b->code.h.flags = 0;
-	b->code.h.pid = id >> 32;
-	b->code.h.tid = id;
-	b->code.h.start_ns = b->code.h.end_ns = t->start_ns;
-	b->code.code = code;
-	b->code.check = check;
-	b->code.version = p->version;
-	py_fill(p, t, b);
-	__sync_lock_test_and_set(&b->busy, 0);
-	return 0;
-}
-
-/* ---- frames ---- */
-
-static __noinline int py_send_piece(struct py_thread *t, bool last)
-{
-	__u64 id = bpf_get_current_pid_tgid();
-	__u32 n;
-
-	if (!t)
-		return 0;
-	n = t->n;
-	BOUND(n, CT_PY_PIECE);
-	t->piece.h.kind = CT_PY_STACK;
-	t->piece.h.flags = 0;
-	t->piece.h.pid = id >> 32;
-	t->piece.h.tid = id;
-	t->piece.h.start_ns = t->piece.h.end_ns = t->start_ns;
-	t->piece.first = t->taken;
-	t->piece.n = n;
-	t->piece.last = last;
-	t->piece.cut = last && t->cut;
-	if (send(&t->piece.h, sizeof(t->piece) + n * sizeof(t->frames[0]), false,
-		 BPF_RB_NO_WAKEUP)) {
-		COUNT(lost[CT_LOSS_STACK]);
-		t->frame = 0;
-	}
-	t->taken += n;
-	t->n = 0;
-	return 0;
-}
-
-static __always_inline __u64 py_raw(struct py_thread *t, __u32 at)
-{
-	BOUND(at, CT_PY_FRAME_BYTES - 8);
-	return *(__u64 *)(t->raw + at);
-}
-
-static __always_inline __u8 py_raw_byte(struct py_thread *t, __u32 at)
-{
-	BOUND(at, CT_PY_FRAME_BYTES - 1);
-	return t->raw[at];
-}
-
-/* The context of bpf_loop(). It holds only pointers: a kernel before 6.7 verifies the function with
- * the stack values of the first turn, and removes code that this turn does not reach. Values that
- * change are kept in the map. */
-struct py_walk {
-	struct py_thread *t;
-	const struct ct_python *p;
-};
-
-/* Takes one frame. Returns 1 at the end. */
-static long py_step(__u32 i, struct py_walk *w)
-{
-	struct py_thread *t = w->t;
-	const struct ct_python *p = w->p;
-	struct ct_py_frame *f;
-	struct py_sent key = {};
-	__u32 n;
-	bool shim;
-
-	if (!t->frame)
-		return 1;
-	if (py_read(t->raw, sizeof(t->raw), t->frame)) {
-		t->cut = 1;
-		return 1;
-	}
-	t->frame = py_raw(t, p->frame_previous);
-	shim = p->owner_shim == py_raw_byte(t, p->frame_owner);
-	if (shim && !t->entered) {
-		n = t->n - 1;
-		BOUND(n, CT_PY_PIECE - 1);
-		t->frames[n].flags |= CT_PY_ENTRY;
-		t->entered = 1;
-		return 0;
-	}
-	/* A full piece is sent only now, because the flags of its last frame were not known
-	 * before. */
-	if (t->n >= CT_PY_PIECE) {
-		if (t->taken + t->n >= CT_PY_MAX) {
-			t->cut = 1;
-			return 1;
-		}
-		py_send_piece(t, false);
-	}
-	n = t->n;
-	BOUND(n, CT_PY_PIECE - 1);
-	f = &t->frames[n];
-	if (shim) {
-		f->code = f->check = f->instr = 0;
-		f->flags = CT_PY_SHIM | CT_PY_ENTRY;
-	} else {
-		key.code = py_raw(t, p->frame_code);
-		if (py_read(t->words, sizeof(t->words), key.code + p->code_check)) {
-			t->cut = 1;
-			return 1;
-		}
-		f->code = key.code;
-		f->check = key.check = ct_py_check(t->words);
-		f->instr = py_raw(t, p->frame_instr) - key.code - p->code_instrs;
-		f->flags = p->frame_entry != CT_PY_NONE && py_raw_byte(t, p->frame_entry)
-				   ? CT_PY_ENTRY
-				   : 0;
-		if (t->recent[(key.code >> 4) % PY_RECENT] != (key.code ^ key.check)) {
-			key.tgid = bpf_get_current_pid_tgid() >> 32;
-			key.generation = p->generation;
-			if (bpf_map_lookup_elem(&py_sent, &key))
-				t->recent[(key.code >> 4) % PY_RECENT] = key.code ^ key.check;
-			else
-				py_send_code(t, p, key.code, key.check);
-		}
-	}
-	t->entered = f->flags & CT_PY_ENTRY;
-	t->n = n + 1;
-	return 0;
-}
-
-/* ---- the thread's state ---- */
-
-static __always_inline __u64 py_innermost(const struct ct_python *p, __u64 state)
-{
-	__u64 frame = py_word(state + p->thread_frame);
-
-	if (frame && p->cframe_frame != CT_PY_NONE)
-		frame = py_word(frame + p->cframe_frame);
-	return frame;
-}
-
-/* Is there a living state of this thread at the address? Freed memory may still hold the thread's
- * number, so the previous state in the interpreter's list must also point to it. */
-static __always_inline bool py_is_state(const struct ct_python *p, __u64 state, __u64 tid)
-{
-	__u64 before;
-
-	if (py_word(state + p->thread_native_id) != tid)
+	if (t->recent[(code >> 4) % PY_RECENT] == (code ^ check))
+		return true;
+	if (!bpf_map_lookup_elem(&py_sent, &key))
 		return false;
-	before = py_word(state + p->thread_prev);
-	if (before)
-		return py_word(before + p->thread_next) == state;
-	before = py_word(state + p->thread_interp);
-	return py_word(before + p->interp_threads_head) == state;
+	t->recent[(code >> 4) % PY_RECENT] = code ^ check;
+	return true;
 }
 
-/* The next thread state of the lists. A thread may have a state in each of several interpreters:
- * the newest interpreter in which it has frames is tried first. */
-static long py_look(__u32 i, struct py_walk *w)
+static __always_inline void py_set_sent(struct py_thread *t, const struct ct_python *p, __u64 code,
+					__u64 check)
 {
-	struct py_thread *t = w->t;
-	const struct ct_python *p = w->p;
+	struct py_sent key = {
+		.tgid = py_pid(), .generation = p->generation, .code = code, .check = check
+	};
+	__u32 one = 1;
 
-	if (!t->at) {
-		if (!t->interp)
-			return 1;
-		t->at = py_word(t->interp + p->interp_threads_head);
-		t->interp = py_word(t->interp + p->interp_next);
-		return 0;
-	}
-	if (py_word(t->at + p->thread_native_id) == t->own_tid) {
-		t->state = t->at;
-		t->frame = py_innermost(p, t->at);
-		if (t->frame)
-			return 1;
-	}
-	t->at = py_word(t->at + p->thread_next);
-	return 0;
+	bpf_map_update_elem(&py_sent, &key, &one, BPF_ANY);
 }
 
-/* Puts the thread's innermost frame into t->frame; 0: it runs no Python now. */
-static __noinline int py_find(struct py_thread *t, const struct ct_python *p)
+static __always_inline struct py_buffer *py_buffer_take(__u32 i)
 {
-	struct py_walk w = { .t = t, .p = p };
-	__u64 now, head;
-	bool one;
+	__u32 slot = (bpf_get_smp_processor_id() + i) % PY_BUFFERS;
+	struct py_buffer *b = bpf_map_lookup_elem(&py_buffers, &slot);
 
-	if (!t || !p)
-		return 0;
-	t->frame = 0;
-	t->interp = py_word(p->runtime + p->runtime_interpreters_head);
-	if (!t->interp)
-		return 0;
-	/* with several interpreters the thread may go from one to another */
-	one = !py_word(t->interp + p->interp_next);
-	if (one && t->state && py_is_state(p, t->state, t->own_tid)) {
-		t->frame = py_innermost(p, t->state);
-		if (t->frame)
-			return 0;
-	}
-	/* Threads that never ran Python also make calls. They are not searched for at each call:
-	 * CPython puts a new state at the head of its list. */
-	now = bpf_ktime_get_ns();
-	head = py_word(t->interp + p->interp_threads_head);
-	if (one && head == t->absent_head && now < t->absent_ns)
-		return 0;
-	t->state = t->at = 0;
-	bpf_loop(PY_THREADS_MAX, py_look, &w, 0);
-	if (!t->frame) {
-		t->absent_head = head;
-		t->absent_ns = now + PY_ABSENT_NS;
-	}
-	return 0;
+	return b && !__sync_val_compare_and_swap(&b->busy, 0, 1) ? b : NULL;
+}
+
+static __always_inline void py_buffer_give(struct py_buffer *b)
+{
+	__sync_lock_test_and_set(&b->busy, 0);
+}
+
+static __always_inline void py_lost(void)
+{
+	COUNT(lost[CT_LOSS_STACK]);
 }
 
 static __always_inline __u64 py_own_tid(void)
@@ -428,32 +149,24 @@ static __noinline int python_stack(__u64 start_ns)
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	const struct ct_python *p = bpf_map_lookup_elem(&pythons, &tgid);
-	struct py_walk w = { .p = p };
+	struct py_thread *t;
 
 	if (!p)
 		return 0;
-	w.t = bpf_task_storage_get(&py_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!w.t) {
+	t = bpf_task_storage_get(&py_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!t) {
 		COUNT(lost[CT_LOSS_STACK]);
 		return 0;
 	}
 	/* the process's first call, or its first after exec */
-	if (w.t->generation != p->generation) {
-		w.t->generation = p->generation;
-		w.t->own_tid = py_own_tid();
-		w.t->state = w.t->absent_ns = 0;
-		__builtin_memset(w.t->recent, 0, sizeof(w.t->recent));
+	if (t->generation != p->generation) {
+		t->generation = p->generation;
+		t->own_tid = py_own_tid();
+		t->state = t->absent_ns = 0;
+		__builtin_memset(t->recent, 0, sizeof(t->recent));
 	}
-	py_find(w.t, p);
-	if (!w.t->frame)
-		return 0;
-	w.t->start_ns = start_ns;
-	w.t->taken = w.t->n = w.t->cut = 0;
-	w.t->entered = 1;
-	bpf_loop(2 * CT_PY_MAX, py_step, &w, 0);
-	if (w.t->n)
-		py_send_piece(w.t, true);
-	return 1;
+	t->start_ns = t->end_ns = start_ns;
+	return py_walk_thread(t, p);
 }
 
 /* A child has its parent's memory, and so its interpreter. */
