@@ -120,6 +120,15 @@ static __always_inline void py_buffer_give(struct py_buffer *b)
 	__sync_lock_test_and_set(&b->busy, 0);
 }
 
+static __always_inline bool py_is_sure(const struct py_thread *t)
+{
+	return false;
+}
+
+static __always_inline void py_not_sure(struct py_thread *t)
+{
+}
+
 static __always_inline void py_lost(void)
 {
 	COUNT(lost[CT_LOSS_STACK]);

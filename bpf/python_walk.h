@@ -23,6 +23,9 @@
  *	py_set_sent(t, p, code, check)
  *	py_buffer_take(i)		buffer i, if it is free; else NULL
  *	py_buffer_give(b)
+ *	py_is_sure(t)			the state that was found before is not freed while the thread is in a
+ *					call
+ *	py_not_sure(t)			others' states are read from here on
  *	py_lost()			one stack, or a piece of it, is missing
  */
 #ifndef CT_PYTHON_WALK_H
@@ -68,6 +71,8 @@ static __always_inline void py_set_sent(struct py_thread *, const struct ct_pyth
 static __always_inline struct py_buffer *py_buffer_take(__u32 i);
 static __always_inline void py_buffer_give(struct py_buffer *);
 static __always_inline void py_lost(void);
+static __always_inline bool py_is_sure(const struct py_thread *);
+static __always_inline void py_not_sure(struct py_thread *);
 
 /* ---- code objects ---- */
 
@@ -233,6 +238,7 @@ static long py_step(__u32 i, struct py_walk *w)
 	__u32 n;
 	bool shim;
 
+	(void)i;
 	if (!t->frame)
 		return 1;
 	if (py_read(t->raw, sizeof(t->raw), t->frame)) {
@@ -309,6 +315,15 @@ static __always_inline bool py_is_state(const struct ct_python *p, __u64 state, 
 	return py_word(before + p->interp_threads_head) == state;
 }
 
+/* Does the state that was found before still belong to this thread? */
+static __always_inline bool py_state_holds(const struct py_thread *t, const struct ct_python *p)
+{
+	if (!t->state)
+		return false;
+	return py_is_sure(t) ? py_word(t->state + p->thread_native_id) == t->own_tid
+			     : py_is_state(p, t->state, t->own_tid);
+}
+
 /* The next thread state of the lists. A thread may have a state in each of several interpreters:
  * the newest interpreter in which it has frames is tried first. */
 static long py_look(__u32 i, struct py_walk *w)
@@ -316,6 +331,7 @@ static long py_look(__u32 i, struct py_walk *w)
 	struct py_thread *t = w->t;
 	const struct ct_python *p = w->p;
 
+	(void)i;
 	if (!t->at) {
 		if (!t->interp)
 			return 1;
@@ -348,13 +364,14 @@ static __noinline int py_find(struct py_thread *t, const struct ct_python *p)
 		return 0;
 	/* with several interpreters the thread may go from one to another */
 	one = !py_word(t->interp + p->interp_next);
-	if (one && t->state && py_is_state(p, t->state, t->own_tid)) {
+	if (one && py_state_holds(t, p)) {
 		t->frame = py_innermost(p, t->state);
 		if (t->frame)
 			return 0;
 	}
 	/* Threads that never ran Python also make calls. They are not searched for at each call:
 	 * CPython puts a new state at the head of its list. */
+	py_not_sure(t);
 	now = py_now();
 	head = py_word(t->interp + p->interp_threads_head);
 	if (one && head == t->absent_head && now < t->absent_ns)

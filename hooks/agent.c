@@ -30,6 +30,7 @@
 #include "../cupti/agent/alone.h"
 #include "capture.h"
 #include "engine.h"
+#include "python.h"
 #include "sys.h"
 #include "talk.h"
 
@@ -328,6 +329,14 @@ static void take_specs(size_t size)
 	}
 }
 
+static void take_python(void)
+{
+	struct hooks_python p;
+
+	memcpy(&p, talk_message(), sizeof(p));
+	python_set(&p.python, own_pid);
+}
+
 static bool is_last(void)
 {
 	struct hooks_list l;
@@ -369,6 +378,8 @@ static int begin(void)
 			started = true;
 		} else if (type == HOOKS_SPECS && started) {
 			take_specs(size);
+		} else if (type == HOOKS_PYTHON && started) {
+			take_python();
 		} else if (type == HOOKS_FUNCS && started) {
 			last = is_last();
 			err = hook_list(size);
@@ -499,6 +510,10 @@ static bool step(int type, size_t size)
 			return false;
 		if (last)
 			answered();
+		return true;
+	}
+	if (type == HOOKS_PYTHON) {
+		take_python();
 		return true;
 	}
 	if (type)

@@ -32,13 +32,6 @@ static void count(__u64 *what)
 
 /* ---- is a call still under way? ---- */
 
-/* May a word be read there? rt_sigprocmask() reads it before it looks at `how`, which is no valid
- * one: it is allowed in about any sandbox, and changes nothing. */
-bool call_readable(__u64 address)
-{
-	return address && sys_call(SYS_rt_sigprocmask, -1, (long)address, 0, 8, 0, 0) != -EFAULT;
-}
-
 static bool same_page(__u64 a, __u64 b)
 {
 	return a / HOOK_PAGE == b / HOOK_PAGE;
@@ -60,12 +53,12 @@ static bool peek(struct area *a, __u64 sp, __u64 address, __u64 *word)
 	if (same_page(sp, address) || (sp >= a->lo && address > sp && address < a->hi))
 		goto there;
 	if (address < sp || end - page > NEAR_PAGES * HOOK_PAGE) {
-		if (!call_readable(address))
+		if (!sys_readable(address))
 			return false;
 		goto there;
 	}
 	for (__u64 at = page + HOOK_PAGE; at < end; at += HOOK_PAGE)
-		if (!call_readable(at))
+		if (!sys_readable(at))
 			return false;
 	a->hi = 0;
 	barrier();

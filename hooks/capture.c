@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "counts.h"
+#include "python.h"
 #include "reach.h"
 #include "ring.h"
 #include "stack.h"
@@ -127,17 +128,7 @@ static int read_bytes(const struct ct_read *r, void *to, __u64 n, __u64 from)
  * or is missing as it would be on the kernel side. */
 static bool put(struct hooks_thread *t, const struct ct_hdr *h, __u64 size)
 {
-	__u64 ring = self_ring, tag_at;
-	struct ct_hdr *to;
-
-	size = (size + 7) & ~7ULL;
-	to = ring_take(t, ring, size, &tag_at);
-	if (!to)
-		return false;
-	ring_copy(to, h, size);
-	to->size = (__u16)size;
-	ring_commit(t, ring, tag_at);
-	return true;
+	return ring_put(t, self_ring, h, size);
 }
 
 /* The same rules as is_sent() and send_call() of bpf/state.bpf.h. */
@@ -177,13 +168,26 @@ static void send_unfinished(struct hooks_thread *t, struct hooks_call *f, __u64 
 	send_call(t, f);
 }
 
+static __u32 block_number(const struct hooks_thread *t)
+{
+	return (__u32)((__u64)((const char *)t - (const char *)area - HOOKS_AREA_HEAD) /
+		       hooks_block_bytes((__u32)self_ring));
+}
+
 /* The stack of the call, of which the record follows. */
 static void send_stack(struct hooks_thread *t, const struct hooks_call *f,
 		       const struct ct_spec *spec)
 {
+	bool missing;
+
 	if (!(spec->more & CT_S_STACK) || f->rec.h.flags & CT_F_HIDDEN || config.count)
 		return;
-	if (sandboxed || !stack_send(t, (__u32)(f - t->calls), self_ring, own_pid))
+	missing = sandboxed && (!config.python_only || python_is_set());
+	if (!sandboxed && config.python && python_is_set())
+		missing |= !python_send(t, block_number(t), f, self_ring);
+	if (!sandboxed && !config.python_only)
+		missing |= !stack_send(t, (__u32)(f - t->calls), self_ring, own_pid);
+	if (missing)
 		ring_add(&t->no_stack, 1);
 }
 
@@ -607,6 +611,7 @@ void capture_close(void)
 	if (!area)
 		return;
 	*alive = 0;
+	python_forget();
 	/* the shared memory is unmapped; a thread that still writes writes into private pages that
 	 * nobody reads */
 	reach_map(area, area_bytes, -1);

@@ -7,6 +7,8 @@
 #ifndef CT_HOOKS_RING_H
 #define CT_HOOKS_RING_H
 
+#include <stdbool.h>
+
 #include "wire.h"
 
 /* One instruction without a lock prefix: only a signal handler of this thread may also change the
@@ -88,6 +90,24 @@ static inline void ring_commit(struct hooks_thread *t, __u64 ring_bytes, __u64 t
 {
 	__atomic_store_n((__u64 *)(hooks_ring(t) + (tag_at & (ring_bytes - 1))), hooks_tag(tag_at),
 			 __ATOMIC_RELEASE);
+}
+
+/* Copies a record of so many bytes into the ring; its size is rounded up to a multiple of 8, and
+ * that many bytes are read. False: there is no room. */
+static inline bool ring_put(struct hooks_thread *t, __u64 ring_bytes, const struct ct_hdr *h,
+			    __u64 size)
+{
+	__u64 tag_at;
+	struct ct_hdr *to;
+
+	size = (size + 7) & ~7ULL;
+	to = ring_take(t, ring_bytes, size, &tag_at);
+	if (!to)
+		return false;
+	ring_copy(to, h, size);
+	to->size = (__u16)size;
+	ring_commit(t, ring_bytes, tag_at);
+	return true;
 }
 
 #endif

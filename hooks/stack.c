@@ -18,19 +18,15 @@
 /* the dynamic loader's: where the main thread's stack begins */
 extern void *__libc_stack_end __attribute__((weak));
 
-/* How many bytes from sp on are mapped without a gap; at most CT_STACK_MAX + a page. */
-static __u64 mapped_bytes(__u64 sp, int pid)
+/* How many bytes from sp on are mapped without a gap; at most CT_STACK_MAX + a page. (sys.h says what
+ * the system call is.) */
+static __u64 mapped_bytes(__u64 sp)
 {
-	struct iovec there[PAGES], here;
-	char bytes[PAGES];
-	__u64 page = sp & ~(__u64)(PAGE - 1);
-	long n;
+	__u64 page = sp & ~(__u64)(PAGE - 1), n = 1; /* we run on the first one */
 
-	for (unsigned int i = 0; i < PAGES; i++)
-		there[i] = (struct iovec){ (void *)(i ? page + (__u64)i * PAGE : sp), 1 };
-	here = (struct iovec){ bytes, PAGES };
-	n = sys_call(SYS_process_vm_readv, pid, (long)&here, 1, (long)there, PAGES, 0);
-	return n > 0 ? page + (__u64)n * PAGE - sp : 0;
+	while (n < PAGES && sys_readable(page + n * PAGE))
+		n++;
+	return page + n * PAGE - sp;
 }
 
 /* What is above the first frame of a stack is wanted by no unwinder: the thread's control block, and the
@@ -55,13 +51,11 @@ bool stack_send(struct hooks_thread *t, __u32 d, __u64 ring_bytes, int pid)
 {
 	static const struct ct_user_stack none;
 	const struct hooks_call *f = &t->calls[d];
-	__u64 sp = f->sp + 8, mapped = mapped_bytes(sp, pid), len, tag_at;
+	__u64 sp = f->sp + 8, mapped = mapped_bytes(sp), len, tag_at;
 	struct iovec there, here;
 	struct ct_user_stack *s;
 	bool cut;
 
-	if (!mapped)
-		return false;
 	len = end_of(sp, sp + mapped) - sp;
 	cut = len > CT_STACK_MAX;
 	if (cut)

@@ -110,7 +110,6 @@ void threads_end(void); /* tells the consumer that no thread is looked at any mo
 extern struct call_losses {
 	__u64 no_thread, too_deep, left;
 } call_losses;
-bool call_readable(__u64 address);
 bool call_claim_left(struct hook_frame *);
 /* The kernel's page for return probes, to which return addresses point that another tracer
  * replaced; 0: none */

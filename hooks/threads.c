@@ -265,7 +265,7 @@ static void forget_others(void)
 		a->thread.counts = NULL;
 		if (owner == LOCKED || !tid_at)
 			set(i, KEPT);
-		else if (owner > KEPT && call_readable(owner + (uintptr_t)tid_at) &&
+		else if (owner > KEPT && sys_readable(owner + (uintptr_t)tid_at) &&
 			 *(volatile int *)(owner + (uintptr_t)tid_at) == process)
 			a->thread.tid = (__u32)process;
 	}

@@ -5,10 +5,11 @@
  * docs/hooks.md describes it in order.
  *
  *	agent:	HELLO
- *	user:	START (with the area's descriptor)  SPECS...  FUNCS...
+ *	user:	START (with the area's descriptor)  SPECS...  PYTHON  FUNCS...
+ *							PYTHON only where its frames are wanted, and found
  *	agent:	INSTALLED  SAY...
  *	agent:	MAPPED					files were mapped: the thread waits for the answer
- *	user:	FUNCS...
+ *	user:	PYTHON  FUNCS...
  *	agent:	INSTALLED
  *	child:	CHILD (with a socket)			a forked child, over its parent's socket; over the
  *							one that it sends, all of this begins anew
@@ -43,7 +44,7 @@
 
 #define HOOKS_ENV "CUDATRACE_HOOKS"
 #define HOOKS_MAGIC 0x6b686463u /* "cdhk" */
-#define HOOKS_VERSION 3
+#define HOOKS_VERSION 4
 #define HOOKS_KEY 32	     /* hex digits */
 #define HOOKS_MSG_MAX 65536  /* bytes of a message */
 #define HOOKS_WAIT_MS 5000   /* how long each side waits for the other's first message */
@@ -66,6 +67,7 @@ enum hooks_type {
 	HOOKS_SPECS = 17,    /* struct hooks_list of struct hooks_spec */
 	HOOKS_FUNCS = 18,    /* struct hooks_list of struct hooks_func */
 	HOOKS_STOP = 19,     /* struct hooks_head alone */
+	HOOKS_PYTHON = 20,   /* struct hooks_python */
 };
 
 struct hooks_head {
@@ -110,6 +112,12 @@ struct hooks_spec {
 	__u32 pad;
 	struct ct_spec spec;
 };
+/* Where the process's Python keeps its frames. */
+struct hooks_python {
+	struct hooks_head h;
+	struct ct_python python; /* generation: not used */
+};
+
 #define HOOKS_F_ENTRY_ONLY 0x1 /* its return is not wanted */
 #define HOOKS_F_REGS 0x2       /* the stacks of its calls are wanted */
 struct hooks_func {
@@ -298,6 +306,7 @@ static inline size_t hooks_fixed(unsigned int type)
 	case HOOKS_SPECS: return sizeof(struct hooks_list);
 	case HOOKS_FUNCS: return sizeof(struct hooks_list);
 	case HOOKS_STOP: return sizeof(struct hooks_head);
+	case HOOKS_PYTHON: return sizeof(struct hooks_python);
 	default: return 0;
 	}
 }
@@ -349,6 +358,7 @@ CT_ASSERT_SIZE(struct hooks_func, 40);
 CT_ASSERT_SIZE(struct hooks_installed, 16);
 CT_ASSERT_SIZE(struct hooks_say, 12);
 CT_ASSERT_SIZE(struct hooks_bye, 16);
+CT_ASSERT_SIZE(struct hooks_python, 80);
 CT_ASSERT_SIZE(struct hooks_child, 24);
 _Static_assert(sizeof(struct hooks_thread) <= HOOKS_BLOCK_HEAD, "a thread's block");
 _Static_assert(offsetof(struct hooks_thread, tail) % 64 == 0, "a line of the cache of its own");

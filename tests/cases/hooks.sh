@@ -504,7 +504,4 @@ case_hooks_mem() {
 	ct mem --source=hooks --stack=fp -o /dev/null -- "$MEMORY" leak
 	ok_rc 2
 	says '--source=hooks copies stacks to unwind them'
-	ct --source=hooks --stack=python -o /dev/null -- "$MEMORY" leak
-	ok_rc 2
-	says "Python's frames are taken by probes"
 }

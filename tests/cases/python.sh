@@ -13,6 +13,15 @@ pythons() {
 	done
 }
 
+# by_each_source CASE: the case with probes and, where there are any, with hooks; the option is in ${source[@]}.
+by_each_source() {
+	local source=()
+	"$1"
+	[ "$(uname -m)" = x86_64 ] || return 0
+	source=(--source=hooks)
+	"$1"
+}
+
 # said_is_seen PYTHON COUNT: the stacks that the script described are those of the trace.
 said_is_seen() {
 	local answer
@@ -21,35 +30,41 @@ said_is_seen() {
 	no_loss
 }
 
-case_python_stacks() {
+stacks_of_python() {
 	local p n=0
-	mkdir "$T/mädchen_日本"
+	mkdir -p "$T/mädchen_日本"
 	cp "$STACKS" "$T/mädchen_日本/stäcks.py"
 	for p in $(pythons); do
-		PYTHONUTF8=1 ct_json -f -k -e cudaMalloc -- "$p" "$T/mädchen_日本/stäcks.py" "$STANDIN/libcudart.so" cudaMalloc
+		PYTHONUTF8=1 ct_json "${source[@]}" -f -k -e cudaMalloc -- "$p" "$T/mädchen_日本/stäcks.py" "$STANDIN/libcudart.so" cudaMalloc
 		ok_rc
-		said_is_seen "$p" 39
+		said_is_seen "$p ${source[*]}" 39
 		n=$((n + 1))
 	done
 	[ "$n" -gt 0 ] || skip "no Python from 3.11 to 3.13 here"
 }
+case_python_stacks() {
+	by_each_source stacks_of_python
+}
 
 # Python's frames alone: the same ones, and no native frame. A program without Python has none.
-case_python_alone() {
+alone_of_python() {
 	local p
 	for p in $(pythons); do
-		PYTHONUTF8=1 ct_json -f --stack=python -e cudaMalloc -- "$p" "$STACKS" "$STANDIN/libcudart.so" cudaMalloc
+		PYTHONUTF8=1 ct_json "${source[@]}" -f --stack=python -e cudaMalloc -- "$p" "$STACKS" "$STANDIN/libcudart.so" cudaMalloc
 		ok_rc
-		said_is_seen "$p" 39
+		said_is_seen "$p ${source[*]}" 39
 		expect "native frames" "$(grep -c '"kind":"native"' "$T/out")" 0
 	done
-	ct_json --stack=python -- "$BIN/calls" mix 1 1 1
+	ct_json "${source[@]}" --stack=python -- "$BIN/calls" mix 1 1 1
 	ok_rc
 	expect "stacks of C" "$(grep -c '"stack"' "$T/out")" 0
 }
+case_python_alone() {
+	by_each_source alone_of_python
+}
 
 # Attached while it runs.
-case_python_attach() {
+attach_of_python() {
 	local p
 	for p in $(pythons); do
 		rm -f "$T/in" "$T/prog.out" "$T/out" "$T/err"
@@ -66,19 +81,22 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 		PID=$!
 		exec {fd}> "$T/in"
 		wait_for 10 grep -q ready "$T/prog.out"
-		attach -f -k -e cudaMalloc -p $PID
+		attach "${source[@]}" -f -k -e cudaMalloc -p $PID
 		echo >&"$fd"
 		exec {fd}>&-
 		wait_for 20 grep -q bye "$T/prog.out"
 		finish
 		ok_rc
-		said_is_seen "$p" 39
+		said_is_seen "$p ${source[*]}" 39
 	done
+}
+case_python_attach() {
+	by_each_source attach_of_python
 }
 
 # Python's frames stand among the native ones where their evaluation loop is: the lambda is called by sorted(), which is
 # called by the module. None of the interpreter's loops is left to be seen.
-case_python_joined() { # long
+joined_of_python() {
 	local p got
 	cat > "$T/joined.py" << 'EOF'
 import ctypes, sys, time
@@ -92,7 +110,7 @@ outer()
 time.sleep(0.3)  # the files of a process that has ended cannot be looked at for the way up its native stack
 EOF
 	for p in $(pythons); do
-		ct_json -k -e cudaMalloc -- "$p" "$T/joined.py" "$STANDIN/libcudart.so"
+		ct_json "${source[@]}" -k -e cudaMalloc -- "$p" "$T/joined.py" "$STANDIN/libcudart.so"
 		ok_rc
 		got=$(python3 -c '
 import json, sys
@@ -103,8 +121,11 @@ for row in map(json.loads, open(sys.argv[1])):
         print(parts, kinds[0], kinds[-1], [f["function"] for f in row["stack"] if f["kind"] == "python"],
               sum("PyEval_EvalFrameDefault" in f.get("function", "") for f in row["stack"]))
 ' "$T/out")
-		expect "$p" "$got" "[2, 2] n n ['inner', 'outer.<locals>.<lambda>', 'outer', '<module>'] 0"
+		expect "$p ${source[*]}" "$got" "[2, 2] n n ['inner', 'outer.<locals>.<lambda>', 'outer', '<module>'] 0"
 	done
+}
+case_python_joined() { # long
+	by_each_source joined_of_python
 }
 
 # What cannot be read is said, once, and the rest goes on.

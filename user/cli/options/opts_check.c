@@ -359,8 +359,6 @@ static int of_sources(const struct line *l)
 		  "--, or -p PID" },
 		{ by_hooks, o->stack == OPTS_STACK_FP,
 		  "--source=hooks copies stacks to unwind them: give -k without =fp" },
-		{ by_hooks, o->stack == OPTS_STACK_PYTHON,
-		  "Python's frames are taken by probes: leave out --source=hooks" },
 		{ by_hooks, o->library || o->cgroup,
 		  "--library and --cgroup are about probes: leave them out, or --source=hooks" },
 		{ by_hooks, o->keep_chatty,

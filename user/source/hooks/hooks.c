@@ -14,8 +14,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../proc/python.h"
-#include "../../proc/target.h"
 #include "../../util/msg.h"
 #include "../../util/now.h"
 #include "../../util/table/array.h"
@@ -24,6 +22,7 @@
 #include "../cgroup.h"
 #include "../host.h"
 #include "../inject/inject.h"
+#include "../python_seek.h"
 #include "hooks.h"
 #include "hooks_counts.h"
 #include "hooks_image.h"
@@ -59,6 +58,7 @@ struct hooks_source {
 	int npeers;
 	struct hooks_files *files;
 	struct hooks_clock *clock;
+	struct python_seek *python;
 	struct hooks_reader *reader;
 	struct hooks_batch *batch;
 	/* calls are counted; the calls under way that are to be added; NULL: they are not */
@@ -68,7 +68,7 @@ struct hooks_source {
 	struct hooks_ring_counts gone; /* of processes that have ended */
 	uint64_t calls, unfinished, stopped_ns;
 	unsigned int started;
-	bool told, last, inner, python_told;
+	bool told, last, inner;
 };
 
 /* ---- the environment ---- */
@@ -153,6 +153,8 @@ static int prepare(struct source *s, struct capture_plan *plan)
 	h->batch = hooks_batch_open();
 	if (hooks_clock_usable())
 		h->clock = hooks_clock_open();
+	if (plan->stack && plan->python && !(h->python = python_seek_open()))
+		return -ENOMEM;
 	if (plan->count) {
 		h->counts = hooks_counts_open(plan);
 		h->unfinished_calls = hooks_batch_open();
@@ -204,6 +206,7 @@ static int add_peer(struct hooks_source *h, int fd, pid_t pid, const char *key)
 				     .plan = h->plan,
 				     .files = h->files,
 				     .clock = h->clock,
+				     .python = h->python,
 				     .reader = h->reader,
 				     .closing = h->stopped_ns != 0,
 				     .count_by = h->count_by };
@@ -356,26 +359,6 @@ static struct hooks_peer *former(const struct hooks_source *h, const struct hook
 	return NULL;
 }
 
-/* The frames of Python are walked by probes only. */
-static void note_python(struct hooks_source *h, pid_t pid)
-{
-	struct ct_python python;
-	struct target *t;
-
-	if (!h->plan->stack || !h->plan->python || h->python_told)
-		return;
-	if (target_open(&t, pid, 0))
-		return;
-	if (target_refresh(t) >= 0 && !python_find(t, &python, NULL)) {
-		h->python_told = true;
-		msg_note("process %d runs Python, whose frames --source=hooks does not take: the "
-			 "stacks show the interpreter's own functions; leave out --source=hooks "
-			 "for Python's",
-			 (int)pid);
-	}
-	target_close(t);
-}
-
 static int announce(struct hooks_source *h, struct hooks_peer *p)
 {
 	struct hooks_life *l = hooks_peer_life(p);
@@ -384,7 +367,6 @@ static int announce(struct hooks_source *h, struct hooks_peer *p)
 
 	h->started++;
 	hooks_peer_announced(p);
-	note_python(h, l->pid);
 	err = hooks_life_tell(h->batch, l->other ? CT_EXEC : CT_PROCESS, l->pid,
 			      hooks_peer_opened_ns(p));
 	if (err || !r)
@@ -868,6 +850,7 @@ static void close_source(struct source *s)
 	hooks_files_close(h->files);
 	hooks_reader_close(h->reader);
 	hooks_clock_close(h->clock);
+	python_seek_close(h->python);
 	hooks_batch_close(h->batch);
 	hooks_batch_close(h->unfinished_calls);
 	hooks_counts_close(h->counts);

@@ -246,7 +246,7 @@ static uint32_t flags_of(const struct capture_plan *plan, int row)
 	return (plan->no_return || spec.flags & CT_S_CALLBACK || spec.more & CT_S_ENTRY_ONLY
 			? HOOKS_F_ENTRY_ONLY
 			: 0u) |
-	       (spec.more & CT_S_STACK ? HOOKS_F_REGS : 0u);
+	       (spec.more & CT_S_STACK && plan->stack != PLAN_STACK_PYTHON ? HOOKS_F_REGS : 0u);
 }
 
 static int one_mapping(void *ctx, const struct ct_vma *v)

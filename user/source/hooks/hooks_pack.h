@@ -10,7 +10,7 @@
 #include "../../event/event.h"
 
 /* bytes of any record that comes from hooks */
-#define HOOKS_RECORD_MAX (sizeof(struct ct_user_stack) + CT_STACK_MAX)
+#define HOOKS_RECORD_MAX (sizeof(struct ct_py_code) + CT_PY_NAME + CT_PY_FILE + CT_PY_TABLE)
 #define HOOKS_PACK_WORDS 48 /* of a record; the rest of a longer one is kept as it is */
 /* the most bytes that a record of `size` bytes takes */
 #define HOOKS_PACKED_MAX(size) (sizeof(uint64_t) + (size))

@@ -12,6 +12,7 @@
 #include "../../util/now.h"
 #include "../agent/agent_process.h"
 #include "../agent/agent_tids.h"
+#include "../python_seek.h"
 #include "hooks_peer.h"
 
 #define SAYS_MAX 32	 /* messages of one process that are passed on */
@@ -26,7 +27,7 @@ struct hooks_peer {
 	struct hooks_peer_opts o;
 	pid_t inner;
 	enum hooks_peer_state state;
-	bool ran, told, announced;
+	bool ran, told, announced, has_python;
 	char key[HOOKS_KEY];
 	struct agent_tids *tids;
 	struct hooks_mapped *mapped;
@@ -135,6 +136,9 @@ static struct ct_config config_of(const struct capture_plan *plan)
 		.enter = plan->enter,
 		.nested = plan->nested,
 		.no_return = plan->no_return,
+		.stacks = plan->stack != PLAN_STACK_NONE,
+		.python = plan->stack && plan->python,
+		.python_only = plan->stack == PLAN_STACK_PYTHON,
 		.count = plan->count,
 		.count_by = plan->count_by,
 		.hist = plan->hist,
@@ -151,11 +155,26 @@ static uint32_t ring_bytes(const struct capture_plan *plan)
 	return bytes < 65536 ? 65536 : bytes;
 }
 
+/* Whether it runs Python is looked for until it does: the interpreter may be loaded later. */
+static int put_python(struct hooks_peer *p)
+{
+	struct hooks_python m = { .h = { .size = sizeof(m), .type = HOOKS_PYTHON } };
+
+	if (!p->o.python || p->has_python ||
+	    python_seek_look(p->o.python, p->o.pid, &m.python) != 1)
+		return 0;
+	p->has_python = true;
+	return put(p, &m, sizeof(m));
+}
+
 /* The functions of what was mapped since the last time. */
 static int put_funcs(struct hooks_peer *p)
 {
-	int n = hooks_funcs_send(p->o.files, p->mapped, p->o.pid, put, p);
+	int err = put_python(p), n;
 
+	if (err)
+		return err;
+	n = hooks_funcs_send(p->o.files, p->mapped, p->o.pid, put, p);
 	if (n < 0)
 		return n;
 	p->waiting++;

@@ -20,6 +20,7 @@ struct hooks_peer_opts {
 	const struct capture_plan *plan;
 	struct hooks_files *files;
 	struct hooks_clock *clock;   /* NULL: the counter cannot be used */
+	struct python_seek *python;  /* NULL: its frames are not wanted */
 	struct hooks_reader *reader; /* forgets the area before that is closed; NULL: has none */
 	bool closing;		     /* nothing is to be recorded any more */
 	uint8_t count_by;	     /* enum ct_by, where the plan says CT_BY_ASKED */

@@ -16,8 +16,8 @@
 #include "../../util/thread.h"
 #include "hooks_reader.h"
 
-#define CHUNK_BYTES (128u << 10)
-#define SEGMENT_BYTES (32u << 10) /* of one block at a time */
+#define CHUNK_BYTES (256u << 10)
+#define SEGMENT_BYTES (40u << 10) /* of one block at a time */
 /* Between two looks. A ring of 4 MiB takes more than 1 ms to fill. */
 #define BUSY_NS 200000
 #define IDLE_NS 1000000

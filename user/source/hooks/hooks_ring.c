@@ -15,7 +15,7 @@
 
 #define BATCH_RECORDS 200000
 #define BATCH_BYTES (64 << 20)
-#define PIECE_BYTES 20480    /* that are packed before they are taken */
+#define PIECE_BYTES 36864    /* that are packed before they are taken */
 #define PUBLISH_BYTES 65536u /* that are read before the writer is told */
 #define SKIPS_MAX 16
 #define SWEEP_NS 1000000000ULL
@@ -258,10 +258,16 @@ void hooks_ring_cells(struct hooks_ring *r, hooks_cell_fn fn, void *ctx)
 
 /* ---- records ---- */
 
+/* Raw records for the call's stack, which come before the call. */
+static bool is_stack(const struct ct_hdr *h)
+{
+	return h->kind == CT_USER_STACK || h->kind == CT_PY_STACK || h->kind == CT_PY_CODE;
+}
+
 static bool allowed(const struct ct_hdr *h)
 {
 	return (h->kind == CT_CALL || h->kind == CT_ENTER || h->kind == CT_MORE ||
-		h->kind == CT_THREAD_NAME || h->kind == CT_USER_STACK) &&
+		h->kind == CT_THREAD_NAME || is_stack(h)) &&
 	       !(h->flags & CT_F_BEFORE);
 }
 
@@ -276,11 +282,11 @@ static void own(struct hooks_ring *r, struct block *b, struct ct_hdr *h, uint64_
 			if (b->told[i].ticks == ticks && ticks)
 				h->start_ns = b->told[i].ns;
 		/* a stack belongs to the call that began at the same time, to the nanosecond */
-		if (h->kind == CT_USER_STACK) {
+		if (b->stack.ticks == ticks && ticks) {
+			h->start_ns = b->stack.ns;
+		} else if (is_stack(h)) {
 			b->stack.ticks = ticks;
 			b->stack.ns = h->start_ns;
-		} else if (b->stack.ticks == ticks && ticks) {
-			h->start_ns = b->stack.ns;
 		}
 		h->end_ns = hooks_clock_ns(r->o.clock, h->end_ns);
 	}
