@@ -265,6 +265,18 @@ def test_monotonic():
         check("status", s.end(), 0)
 
 
+def test_short():
+    """Processes that begin and end between two scrapes are counted under their names."""
+    with Serve(*OURS) as s:
+        before = warm(s)
+        for _ in range(100):
+            run("work", 1, "return")
+            run("calls", "mix", 1, 1, 1)
+        grown(s, before, LAUNCHES % "work", 100)
+        grown(s, before, MALLOCS % "calls", 200)
+        check("calls without a name", s.value(MALLOCS % "?"), 0)
+
+
 def test_full():
     """A full map is counted and said, and has room again when processes have ended."""
     with Serve("--processes", "10", *OURS) as s:

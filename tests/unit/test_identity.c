@@ -79,6 +79,69 @@ static void processes(void)
 	process_table_close(t);
 }
 
+/* Numbers that nothing is known of, as those of processes whose sums come long after their end, take
+ * the room of no other process. */
+static void unknown_processes(void)
+{
+	struct process_table *t = process_table_open();
+
+	tell(t, CT_PROCESS, 7, 7, 1);
+	for (uint32_t pid = 100000; pid < 200000; pid++)
+		CHECK_TEXT("?", process_table_find(t, pid)->comm);
+	CHECK_TEXT("app", tell(t, CT_PROCESS, 8, 8, 1)->comm);
+	CHECK_TEXT("app", process_table_find(t, 7)->comm);
+	process_table_close(t);
+}
+
+static const char *counted(struct process_table *t, uint32_t pid, uint32_t start)
+{
+	return process_table_find_counted(t,
+					  &(struct ct_tally){ .h = { .kind = CT_TALLY, .pid = pid },
+							      .start = start })
+		->comm;
+}
+
+static void tell_exit(struct process_table *t, uint32_t pid)
+{
+	struct ct_exit gone = {
+		.h = { .size = sizeof(gone), .kind = CT_EXIT, .pid = pid, .tid = pid }
+	};
+
+	CHECK(!process_table_record(t, &gone.h));
+}
+
+/* Sums that come after the end of their process, when others have ended, or have its number. */
+static void ended_processes(void)
+{
+	struct ct_fork fork = { .h = { .size = sizeof(fork), .kind = CT_FORK, .pid = 7, .tid = 7 },
+				.child_pid = 9 };
+	struct process_table *t = process_table_open();
+
+	process_table_keep_ended(t);
+	tell(t, CT_PROCESS, 7, 7, 1 << 10);
+	for (uint32_t pid = 1000; pid < 3000; pid++) {
+		tell(t, CT_PROCESS, pid, pid, pid << 10);
+		tell_exit(t, pid);
+	}
+	/* these numbers again, by a record of the process, by a fork, and by a process of which
+	 * nothing is known but its sums */
+	tell(t, CT_PROCESS, 1000, 1000, 5000 << 10);
+	tell(t, CT_PROCESS, 9, 9, 9 << 10);
+	tell_exit(t, 9);
+	CHECK(!process_table_record(t, &fork.h));
+	for (uint32_t pid = 1000; pid < 3000; pid++)
+		CHECK_TEXT("app", counted(t, pid, pid));
+	CHECK_TEXT("app", counted(t, 1000, 5000));
+	CHECK_TEXT("app", counted(t, 9, 9));
+	CHECK_TEXT("?", counted(t, 1001, 5000));
+	CHECK_TEXT("?", counted(t, 500000, 3));
+	process_table_counted(t);
+	CHECK_TEXT("?", counted(t, 1001, 1001));
+	CHECK_TEXT("app", counted(t, 1000, 5000));
+	CHECK_TEXT("app", counted(t, 7, 1));
+	process_table_close(t);
+}
+
 static const struct gpu *tell_device(struct gpu_table *t, uint32_t pid, uint32_t shown, uint32_t id,
 				     int uuid)
 {
@@ -343,6 +406,8 @@ int main(int argc, char **argv)
 		return unit_end();
 	}
 	RUN(processes);
+	RUN(unknown_processes);
+	RUN(ended_processes);
 	RUN(gpus);
 	RUN(sums);
 	return unit_end();

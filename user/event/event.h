@@ -31,6 +31,7 @@ struct process {
 	uint32_t uid, gid, ppid;
 	char comm[CT_COMM_LEN];
 	bool exited;
+	bool heard; /* a record described it; false: only its number is known */
 	const struct process_info *info; /* NULL: not known */
 };
 
@@ -236,6 +237,16 @@ uint64_t process_table_learned(const struct process_table *);
 /* Finds the process of a pid, with its unique number. For an unknown pid it makes an entry with
  * comm "?". NULL: no memory. */
 const struct process *process_table_find(struct process_table *, uint32_t pid);
+/*
+ * Sums come long after the calls: the process may have ended, and another one may have its number.
+ * So for a source that counts, ended processes are kept until process_table_counted() says that
+ * their sums have come. A number that is beyond the room for them is not kept.
+ */
+void process_table_keep_ended(struct process_table *);
+void process_table_counted(struct process_table *);
+/* The process of a CT_TALLY record, by the number and the start; valid until the next call. comm
+ * is "?" where it is not known. NULL: no memory. */
+const struct process *process_table_find_counted(struct process_table *, const struct ct_tally *);
 
 /* ---- the names of threads (event/threads.c), from CT_THREAD_NAME records ---- */
 struct thread_table;

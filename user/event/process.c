@@ -5,7 +5,7 @@
  *
  * The last answer is remembered, since records come in runs of one process. Processes that exited
  * stay (their last records may still be on the way) until they are half of all; then they are
- * swept. There is room for as many processes as can live at a time. A file may claim more: those
+ * swept. So are those of which only a number is known: nobody says when they end. There is room for as many processes as can live at a time. A file may claim more: those
  * are then shown only by their numbers, and one message says so. Never looks at /proc: a replayed
  * trace gives the same table.
  */
@@ -19,6 +19,7 @@
 
 #define FIRST_SWEEP 128 /* processes; fewer are not swept */
 #define PROCESSES_MAX 65536
+#define ENDED_MAX 32768
 #define INFO_MAX ((size_t)32 << 20) /* bytes of paths and command lines */
 #define UNIQUE_END (1u << 24)
 /* processes whose numbers are remembered, including ended ones: about 10 MiB */
@@ -46,11 +47,21 @@ struct kept_process {
 	struct process *process;
 };
 
+/* A process that has ended, and whose sums may still come. */
+struct ended_process {
+	struct {
+		uint32_t pid, start;
+	} key;
+	struct process *process;
+};
+
 struct process_table {
 	struct keyed all; /* struct kept_process */
-	uint32_t nexited;
+	uint32_t nexited, nunheard;
 	struct process *last;
 	struct process other; /* stands for every process for which there is no room */
+	struct keyed ended;   /* struct ended_process */
+	bool keeps_ended;
 	struct keyed given, seen;
 	uint32_t made_up; /* numbers so far */
 	size_t info_bytes;
@@ -65,6 +76,7 @@ struct process_table *process_table_open(void)
 	if (!t)
 		return NULL;
 	keyed_open_of(&t->all, struct kept_process, pid, PROCESSES_MAX);
+	keyed_open_of(&t->ended, struct ended_process, key, ENDED_MAX);
 	keyed_open_of(&t->given, struct given, key, NUMBERS_MAX);
 	keyed_open_of(&t->seen, struct seen, key, NUMBERS_MAX);
 	return t;
@@ -102,11 +114,70 @@ void process_table_close(struct process_table *t)
 
 	if (!t)
 		return;
+	process_table_counted(t);
 	keyed_each(&t->all, k) drop(t, k->process);
 	keyed_close(&t->all);
+	keyed_close(&t->ended);
 	keyed_close(&t->given);
 	keyed_close(&t->seen);
 	free(t);
+}
+
+/* ---- processes that have ended, and whose sums may still come ---- */
+
+static uint32_t short_start(const struct process *p)
+{
+	return (uint32_t)(p->start_boottime_ns >> 10);
+}
+
+void process_table_keep_ended(struct process_table *t)
+{
+	t->keeps_ended = true;
+}
+
+void process_table_counted(struct process_table *t)
+{
+	struct ended_process *e;
+
+	keyed_each(&t->ended, e)
+	{
+		drop(t, e->process);
+		keyed_remove(&t->ended, e);
+	}
+}
+
+static void drop_infos_of_ended(struct process_table *t)
+{
+	struct ended_process *e;
+
+	keyed_each(&t->ended, e) drop_info(t, e->process);
+}
+
+/* Takes the process over, or frees it. */
+static void keep_or_drop(struct process_table *t, struct process *p)
+{
+	struct ended_process want = { .key = { p->pid, short_start(p) } }, *e = NULL;
+	bool made = false;
+
+	if (t->keeps_ended && p->start_boottime_ns)
+		e = keyed_get(&t->ended, &want.key, &made);
+	if (made)
+		e->process = p;
+	else
+		drop(t, p);
+}
+
+/* Another process will have the place of this one. */
+static void make_way(struct process_table *t, struct process *p)
+{
+	struct process *copy = t->keeps_ended && p->start_boottime_ns ? malloc(sizeof(*copy))
+								      : NULL;
+
+	if (!copy)
+		return;
+	*copy = *p;
+	p->info = NULL;
+	keep_or_drop(t, copy);
 }
 
 /* Makes room for one more: if half of the processes have exited, removes those. -ENOSPC: too
@@ -115,18 +186,20 @@ static int make_room(struct process_table *t)
 {
 	struct kept_process *k;
 
-	if (t->all.n < PROCESSES_MAX && (t->all.n < FIRST_SWEEP || t->nexited < t->all.n / 2))
+	uint32_t gone = t->nexited + t->nunheard;
+
+	if (t->all.n < PROCESSES_MAX && (t->all.n < FIRST_SWEEP || gone < t->all.n / 2))
 		return 0;
-	if (!t->nexited)
+	if (!gone)
 		return -ENOSPC;
 	keyed_each(&t->all, k)
 	{
-		if (!k->process->exited)
+		if (!k->process->exited && k->process->heard)
 			continue;
-		drop(t, k->process);
+		keep_or_drop(t, k->process);
 		keyed_remove(&t->all, k);
 	}
-	t->nexited = 0;
+	t->nexited = t->nunheard = 0;
 	t->last = NULL;
 	return 0;
 }
@@ -163,6 +236,7 @@ static struct process *find(struct process_table *t, uint32_t pid)
 		free(p);
 		return NULL;
 	}
+	t->nunheard++;
 	return t->last = k->process = set_unknown(p, pid);
 }
 
@@ -211,11 +285,33 @@ const struct process *process_table_find(struct process_table *t, uint32_t pid)
 	return p;
 }
 
+const struct process *process_table_find_counted(struct process_table *t, const struct ct_tally *of)
+{
+	struct ended_process want = { .key = { of->h.pid, of->start } }, *e;
+	struct kept_process *k = keyed_look(&t->all, &of->h.pid);
+
+	/* the durations of all processes */
+	if (!of->h.pid || (k && short_start(k->process) == of->start))
+		return process_table_find(t, of->h.pid);
+	e = keyed_find(&t->ended, &want.key);
+	if (!e)
+		return set_unknown(&t->other, of->h.pid);
+	if (!e->process->unique_pid)
+		give_number(t, e->process);
+	return e->process;
+}
+
 static void set_exited(struct process_table *t, struct process *p, bool exited)
 {
 	t->nexited += exited;
 	t->nexited -= p->exited;
 	p->exited = exited;
+}
+
+static void set_heard(struct process_table *t, struct process *p)
+{
+	t->nunheard -= !p->heard;
+	p->heard = true;
 }
 
 static void learn(struct process_table *t, struct process *p, const struct ct_process *r)
@@ -225,6 +321,8 @@ static void learn(struct process_table *t, struct process *p, const struct ct_pr
 			     ? p->start_boottime_ns != r->start_boottime_ns
 			     : p->exited;
 
+	if (other)
+		make_way(t, p);
 	if (r->h.kind == CT_EXEC || p->start_boottime_ns != r->start_boottime_ns)
 		drop_info(t, p);
 	if (other || p->shown_pid != (r->ns_pid ? r->ns_pid : r->h.pid))
@@ -260,6 +358,8 @@ static int learn_info(struct process_table *t, struct process *p, const struct c
 	char *to;
 
 	drop_info(t, p);
+	if (t->info_bytes + bytes > INFO_MAX)
+		drop_infos_of_ended(t);
 	if (t->info_bytes + bytes > INFO_MAX) {
 		if (!t->info_said)
 			msg_warn("more than %zu MiB of processes' paths and command lines: further "
@@ -298,8 +398,10 @@ static int forked(struct process_table *t, const struct process *from, const str
 		return -ENOMEM;
 	if (child == &t->other)
 		return 0;
+	make_way(t, child);
 	drop_info(t, child);
 	set_exited(t, child, false);
+	set_heard(t, child);
 	parent.info = NULL;
 	parent.ppid = parent.pid;
 	parent.pid = f->child_pid;
@@ -307,6 +409,7 @@ static int forked(struct process_table *t, const struct process *from, const str
 	parent.unique_pid = 0;
 	parent.start_boottime_ns = 0;
 	parent.exited = false;
+	parent.heard = true;
 	*child = parent;
 	return 0;
 }
@@ -323,6 +426,8 @@ int process_table_record(struct process_table *t, const struct ct_hdr *rec)
 	p = find(t, rec->pid);
 	if (!p)
 		return -ENOMEM;
+	if (p != &t->other)
+		set_heard(t, p);
 	if (rec->kind == CT_FORK)
 		return forked(t, p, (const struct ct_fork *)rec);
 	if (p == &t->other)

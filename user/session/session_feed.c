@@ -144,9 +144,13 @@ int session_feed_pending(struct session *s)
 
 int session_feed_tallies(struct session *s)
 {
+	int err;
+
 	s->losses.counted = s->counted_ended;
 	s->muted_now = s->muted_ended;
-	return session_first(s)->ops->tallies(session_first(s), take, s);
+	err = session_first(s)->ops->tallies(session_first(s), take, s);
+	process_table_counted(s->stages.procs);
+	return err;
 }
 
 void session_feed_losses(struct session *s, struct losses *l)

@@ -51,13 +51,17 @@ static int open_stages(struct session *s)
 		.forgets = session_first(s)->ops->forgets ? count_forgets : NULL,
 		.forgets_ctx = s,
 	};
+	int err;
 
 	s->stages.window = s->window;
 	s->stages.no_entries = s->o->replay && !s->o->enter_exit && !s->o->export;
 	s->stages.no_stacks = s->o->replay && !s->plan.capture.stack;
-	return stages_open(&s->stages, &opts, s->o->nested && !s->o->enter_exit && !s->o->record,
-			   &s->plan.filter, s->sinks,
-			   s->o->format->flags & SINKS_LIVE ? 0 : s->o->count);
+	err = stages_open(&s->stages, &opts, s->o->nested && !s->o->enter_exit && !s->o->record,
+			  &s->plan.filter, s->sinks,
+			  s->o->format->flags & SINKS_LIVE ? 0 : s->o->count);
+	if (!err && s->plan.capture.count)
+		process_table_keep_ended(s->stages.procs);
+	return err;
 }
 
 static int open_sources(struct session *s)

@@ -126,7 +126,9 @@ static int show(void *ctx, struct event *ev)
 	struct stages *st = ctx;
 	int rows = 0, err;
 
-	ev->proc = process_table_find(st->procs, rec->pid);
+	ev->proc = rec->kind == CT_TALLY
+			   ? process_table_find_counted(st->procs, (const struct ct_tally *)rec)
+			   : process_table_find(st->procs, rec->pid);
 	if (!ev->proc)
 		return -ENOMEM;
 	ev->thread = thread_table_find(st->threads, rec->pid, rec->tid);
