@@ -91,7 +91,6 @@ case_unprobed_thousands() { # long
 	finish INT
 	ok_rc
 	as_in_diary
-	cat "$T/compared" > "${KEEP_COMPARED:-/dev/null}"
 }
 
 # Of the first process of a library that nobody knew, in a trace of the whole machine, something is missing: every place says so.

@@ -59,7 +59,7 @@ struct pending {
 	uint64_t addr, key, dev, ino;
 	uint64_t number; /* unprobed.h */
 	char *name;	 /* as the process saw it; NULL: it was seen */
-	bool seen, opened;
+	bool seen, tried, opened;
 	uint64_t real_dev, real_ino; /* as the scan has met it; real_ino 0: it has not */
 };
 
@@ -410,6 +410,26 @@ static int by_pid(const void *a, const void *b)
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
+/* Whether the file was looked at, or is being looked at. That its mapping was met does not say so: the
+ * process may have ended before its file was opened. */
+static bool is_looked_at(struct discover *d, const struct pending *p, bool *searched)
+{
+	uint64_t dev = p->real_ino ? p->real_dev : p->dev, ino = p->real_ino ? p->real_ino : p->ino;
+
+	*searched = files_scanning(&d->files, dev, ino);
+	return *searched || files_judged(&d->files, dev, ino);
+}
+
+static bool is_judged(struct discover *d, const struct pending *p)
+{
+	bool searched, looked_at = is_looked_at(d, p, &searched);
+
+	for (int i = 0; i < d->files.nlater; i++)
+		if (!d->files.later[i] || d->files.later[i] == p->pid)
+			return false;
+	return looked_at && !searched;
+}
+
 /* Processes that ended before they could be looked at: their files, by name, so that at least
  * the next process finds probes. */
 static int scan_gone(struct discover *d)
@@ -419,13 +439,15 @@ static int scan_gone(struct discover *d)
 
 	for (size_t i = 0; i < d->nbatch && n < GONE_MAX; i++) {
 		struct pending *p = &d->batch[i];
-		bool again = p->seen || !p->name || !unprobed_waits(d->unprobed, p->number);
+		bool again = (p->seen && is_looked_at(d, p, &(bool){ false })) || !p->name ||
+			     !unprobed_waits(d->unprobed, p->number);
 
 		for (size_t k = 0; k < i && !again; k++)
-			again = !d->batch[k].seen && d->batch[k].ino == p->ino &&
+			again = d->batch[k].tried && d->batch[k].ino == p->ino &&
 				d->batch[k].dev == p->dev;
 		if (again)
 			continue;
+		p->tried = true;
 		fds[n] = gone_open(p->name, p->dev, p->ino);
 		if (fds[n] < 0)
 			continue;
@@ -452,17 +474,6 @@ static void note_handled(struct discover *d, const struct pending *p)
 								    .ino = ino,
 								    .generation = v->generation,
 								    .checked_ns = v->checked_ns };
-}
-
-static bool is_judged(struct discover *d, const struct pending *p)
-{
-	for (int i = 0; i < d->files.nlater; i++)
-		if (!d->files.later[i] || d->files.later[i] == p->pid)
-			return false;
-	if (p->real_ino ? files_scanning(&d->files, p->real_dev, p->real_ino)
-			: files_scanning(&d->files, p->dev, p->ino))
-		return false;
-	return p->seen || files_judged(&d->files, p->dev, p->ino);
 }
 
 static int scan_pending(struct discover *d)
