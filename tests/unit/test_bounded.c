@@ -57,6 +57,16 @@ static void drop(struct bounded_job *b)
 	dropped++;
 }
 
+static uint64_t crashed;
+
+static uint64_t crashed_now(void)
+{
+	struct bounded_counts c;
+
+	bounded_counts(&c);
+	return c.crashed;
+}
+
 static struct job *make(int fd)
 {
 	struct job *j = calloc(1, sizeof(*j));
@@ -173,8 +183,8 @@ static void check_killed(void)
 	struct job *j = make(-1);
 
 	j->kills = 1;
-	CHECK(bounded_run(&j->job, 1, LONG_MS) == -ETIMEDOUT);
-	free(j);
+	CHECK(bounded_run(&j->job, 1, LONG_MS) == -ETIMEDOUT && j->job.crashed);
+	CHECK_EQ(++crashed, crashed_now());
 	j = make(-1);
 	CHECK(bounded_run(&j->job, 1, LONG_MS) == 0);
 	free(j->text);
@@ -190,8 +200,8 @@ static void check_crashed(void)
 
 	CHECK(!setrlimit(RLIMIT_CORE, &none));
 	j->traps = 1;
-	CHECK(bounded_run(&j->job, 1, LONG_MS) == -ETIMEDOUT);
-	free(j);
+	CHECK(bounded_run(&j->job, 1, LONG_MS) == -ETIMEDOUT && j->job.crashed);
+	CHECK_EQ(++crashed, crashed_now());
 	j = make(-1);
 	CHECK(bounded_run(&j->job, 1, LONG_MS) == 0);
 	free(j->text);

@@ -396,7 +396,7 @@ static void test_slow(int err)
 	} else {
 		CHECK(wait_for(d, &s, 2));
 		CHECK(s.pid == slow);
-		CHECK(geteuid() || nlate == 1);
+		CHECK(geteuid() || CHECK_EQ(1, nlate));
 	}
 	discover_end(d, now_ns());
 	CHECK(!err || !nlate);
@@ -441,6 +441,44 @@ static void test_compare_held(void)
 	scans_by = elf_scan_until;
 	close(slow_pipe[0]);
 	close(slow_pipe[1]);
+}
+
+static int crashes(int fd, const uint64_t *capture, uint64_t until_ns, struct elf_scan *scan)
+{
+	struct stat st;
+
+	if (!fstat(fd, &st) && st.st_ino == slow_ino)
+		kill(getpid(), SIGKILL);
+	return elf_scan_until(fd, capture, until_ns, scan);
+}
+
+/* A library by which its reader crashes is said to be refused, and others are found. */
+static void test_crashed(void)
+{
+	const char *path = copy_self("libcudart.so.crash");
+	pid_t first = child(path, NULL), other;
+	struct bounded_counts before, after;
+	struct discover *d;
+	struct stat st;
+	struct seen s;
+
+	CHECK(!stat(path, &st));
+	slow_ino = st.st_ino;
+	other = child(copy_self("other.so"), NULL);
+	scans_by = crashes;
+	bounded_counts(&before);
+	d = start(&s, NULL, 0);
+	CHECK(discover_scan_pid(d, first) >= 0 && !s.n);
+	CHECK_EQ(1, discover_refused(d));
+	CHECK(discover_scan_pid(d, other) >= 1 && s.n == 1);
+	CHECK(discover_scan_pid(d, first) >= 1 && s.n == 1);
+	bounded_counts(&after);
+	CHECK_EQ(before.crashed + 1, after.crashed);
+	CHECK_EQ(0, after.held);
+	discover_close(d);
+	end(first);
+	end(other);
+	scans_by = elf_scan_until;
 }
 
 static void test_shares(void)
@@ -736,6 +774,7 @@ int main(void)
 	RUN(test_slow, 0);
 	RUN(test_slow, -ETIME);
 	RUN(test_compare_held);
+	RUN(test_crashed);
 	RUN(test_shares);
 	RUN(test_refused);
 	RUN(test_later);

@@ -984,6 +984,37 @@ static void test_lent(void)
 	close(hold[1]);
 }
 
+static void crash(void)
+{
+	if (!atomic_fetch_add(&tasks, 1))
+		kill(getpid(), SIGKILL);
+}
+
+/* A file by which its reader crashes, as of a fault in libdw, has no names, and others have theirs. */
+static void test_crashed(void)
+{
+	struct objects *objects = objects_open();
+	struct symbols_place places[SYMBOLS_MAX] = { 0 };
+	struct object *bad = own_object(objects, "bad"), *other = own_object(objects, "other");
+	struct bounded_counts before, after;
+	uint64_t address = own_address();
+
+	bounded_counts(&before);
+	atomic_store(&tasks, 0);
+	objects_begins = crash;
+	CHECK_EQ(0, symbols_find(bad, address, true, places, SYMBOLS_MAX));
+	CHECK(symbols_find(other, address, true, places, SYMBOLS_MAX) > 0);
+	CHECK_TEXT("own_address", places[0].function);
+	CHECK_EQ(0, symbols_find(bad, address, true, places, SYMBOLS_MAX));
+	objects_begins = NULL;
+	bounded_counts(&after);
+	CHECK_EQ(before.crashed + 1, after.crashed);
+	CHECK_EQ(before.held, after.held);
+	object_release(bad);
+	object_release(other);
+	objects_close(objects);
+}
+
 int main(void)
 {
 	char cmd[64];
@@ -1030,5 +1061,6 @@ int main(void)
 	CHECK(system(cmd) == 0);
 	RUN(test_begin);
 	RUN(test_lent);
+	RUN(test_crashed);
 	return unit_end();
 }

@@ -157,6 +157,11 @@ static void say_missing(const struct session *s)
 			 "limit, %llu were not begun because of "
 			 "those; %u are still held up",
 			 (unsigned long long)b.left, (unsigned long long)b.refused, b.held);
+	if (b.crashed)
+		msg_warn("%llu of cudatrace's readers of memory and files crashed, and cudatrace "
+			 "went "
+			 "on without what they were reading: please report it",
+			 (unsigned long long)b.crashed);
 }
 
 static void say_totals(const struct session *s, const char *const *muted)

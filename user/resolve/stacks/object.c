@@ -404,8 +404,11 @@ static int lend(struct object *o)
 	atomic_store(&o->lease, LEASE_LENT);
 	err = bounded_run(&o->job, o->owner, (unsigned int)wait_ms);
 	allowance_take(left, began);
+	if (err == -ETIMEDOUT && o->job.crashed)
+		msg_warn("%s: the reader of this file crashed: stacks have no functions of it",
+			 o->path);
 	if (err == -ETIMEDOUT) {
-		if (!o->slow)
+		if (!o->slow && !o->job.crashed)
 			msg_verb("%s takes long to be read: until that is done, stacks have no "
 				 "functions of it",
 				 o->path);

@@ -256,19 +256,24 @@ static int add_file(struct files *f, struct candidate *c, struct elf_scan *scan)
 	return 0;
 }
 
+/* A file that could not be searched; by its name it has functions of CUDA's. */
+static void count_refused(struct files *f, const struct candidate *c)
+{
+	struct cached_file *v = file_cache_get(&f->cache, c->vma.dev, c->vma.ino);
+
+	if (!v || !c->likely || v->counted)
+		return;
+	v->counted = true;
+	f->refused++;
+}
+
 /* It has been searched. */
 static int judge(struct files *f, struct candidate *c, int err, struct elf_scan *scan)
 {
 	if (err == -ENOMEM)
 		return err;
 	if (err == -ETIME || err == -EFBIG) {
-		struct cached_file *v = file_cache_get(&f->cache, c->vma.dev, c->vma.ino);
-
-		/* by its name it has functions of CUDA's */
-		if (v && c->likely && !v->counted) {
-			v->counted = true;
-			f->refused++;
-		}
+		count_refused(f, c);
 		msg_warn("%s is not probed: it has more symbols than can be searched in %d s, or "
 			 "than "
 			 "%d",
@@ -320,6 +325,13 @@ static int search(struct files *f, struct candidate *c)
 	if (err == -EINPROGRESS) {
 		c->fd = -1;
 		search_later(f, &c->vma, c->path, c->likely, true);
+		return 0;
+	}
+	if (err == -ECHILD) {
+		/* j stays as its reader left it */
+		c->fd = -1;
+		count_refused(f, c);
+		msg_warn("%s is not probed: the reader that searched it crashed", c->path);
 		return 0;
 	}
 	j->fd = -1;

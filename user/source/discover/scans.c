@@ -147,7 +147,7 @@ int scans_run(struct scans *s, struct scan_job *j, uint32_t owner)
 	err = bounded_run(&j->job, owner, (unsigned int)(wait_ns / 1000000));
 	allowance_take(left, began);
 	if (err == -ETIMEDOUT)
-		return -EINPROGRESS;
+		return j->job.crashed ? -ECHILD : -EINPROGRESS;
 	atomic_fetch_sub(&s->refs, 1);
 	if (!err)
 		return 0;

@@ -61,6 +61,7 @@ struct held {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the rest */
 static struct worker *idle;
+static struct bounded_job *crashed; /* kept for ever */
 static struct held held[BOUNDED_IN_ALL + 1];
 static struct bounded_counts counts;
 static pid_t pool_of; /* the process whose workers these are; 0: there are none yet */
@@ -149,10 +150,16 @@ static void *host(void *arg)
 	struct worker *w = arg;
 	pid_t pid = clone(work, w->stack + STACK_BYTES, CLONE_VM | CLONE_FILES | CLONE_FS, w);
 	uint32_t was;
+	int status = 0;
 
 	/* by the system call itself: the C library's own may look at what the worker works with */
-	while (pid > 0 && syscall(SYS_wait4, pid, NULL, __WALL, NULL) < 0 && errno == EINTR)
+	while (pid > 0 && syscall(SYS_wait4, pid, &status, __WALL, NULL) < 0 && errno == EINTR)
 		;
+	if (WIFSIGNALED(status)) {
+		pthread_mutex_lock(&lock);
+		counts.crashed++;
+		pthread_mutex_unlock(&lock);
+	}
 	munmap(w->stack, STACK_BYTES);
 	was = atomic_exchange(&w->state, STATE_DEAD);
 	if (was != STATE_LEFT) {
@@ -277,8 +284,12 @@ int bounded_run(struct bounded_job *job, uint32_t owner, unsigned int limit_ms)
 		pthread_mutex_unlock(&lock);
 		return 0;
 	}
-	/* Killed in the middle: what it was doing to the job nobody knows. */
 	bury(w);
+	job->crashed = true;
+	pthread_mutex_lock(&lock);
+	job->next = crashed;
+	crashed = job;
+	pthread_mutex_unlock(&lock);
 	return -ETIMEDOUT;
 }
 

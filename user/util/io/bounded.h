@@ -30,6 +30,10 @@ struct bounded_job {
 	void (*drop)(struct bounded_job *);
 	/* `drop` hands in what was done: to be left behind is not to be given up */
 	bool later;
+	/* set with -ETIMEDOUT: its worker ended by a signal, in the middle of it. What it was doing is
+	 * not known, so the job is left as it is, and never freed. */
+	bool crashed;
+	struct bounded_job *next; /* of those that are left so; bounded.c's */
 };
 
 /*
@@ -51,6 +55,7 @@ struct bounded_counts {
 	uint64_t jobs;	   /* that were run or begun */
 	uint64_t left;	   /* jobs that were not done within their time, ever */
 	uint64_t refused;  /* jobs that were not begun, because of those */
+	uint64_t crashed;  /* workers that were ended by a signal */
 	unsigned int held; /* workers that are left behind now */
 };
 void bounded_counts(struct bounded_counts *);
