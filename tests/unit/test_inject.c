@@ -12,21 +12,27 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <linux/userfaultfd.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../../user/session/inject_frames.h"
+#include "../../user/source/inject/inject_remote.h"
+#include "../../user/util/io/bounded.h"
 #include "../../user/util/msg.h"
 #include "prog/inject_prog.h"
 #include "unit.h"
@@ -655,6 +661,62 @@ static bool build(const char *out, const char *flags, const char *src)
 	return false;
 }
 
+/* ---- memory that is never served ---- */
+
+static bool serve_never(void *page)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register r = { .range = { (uintptr_t)page, 4096 },
+				     .mode = UFFDIO_REGISTER_MODE_MISSING };
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	return fd >= 0 && !ioctl(fd, UFFDIO_API, &api) && !ioctl(fd, UFFDIO_REGISTER, &r);
+}
+
+/* A write that hangs is given up, whoever asks for it goes on, and the worker comes back when the
+ * program has ended. */
+static void test_write_hangs(void)
+{
+	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct inject_remote r = { 0 };
+	struct bounded_counts before, after;
+	int ready[2], err;
+	char can = 0;
+
+	CHECK(pages != MAP_FAILED && !pipe2(ready, O_CLOEXEC));
+	r.tid = fork();
+	if (!r.tid) {
+		pages[4096] = 1;
+		can = serve_never(pages) ? 'y' : 'n';
+		if (write(ready[1], &can, 1) == 1)
+			pause();
+		_exit(0);
+	}
+	CHECK(read(ready[0], &can, 1) == 1);
+	if (can == 'y') {
+		bounded_counts(&before);
+		CHECK_EQ(-ETIMEDOUT, inject_remote_write(&r, (uintptr_t)pages, "text", 5));
+		bounded_counts(&after);
+		CHECK_EQ(before.left + 1, after.left);
+		CHECK_EQ(before.held + 1, after.held);
+		/* on a busy machine another one may take too long, too */
+		do
+			err = inject_remote_write(&r, (uintptr_t)pages + 4096, "text", 5);
+		while (err == -ETIMEDOUT);
+		CHECK_EQ(0, err);
+	} else {
+		printf("skipped: no userfaultfd here\n");
+	}
+	CHECK(!kill(r.tid, SIGKILL) && waitpid(r.tid, NULL, 0) == r.tid);
+	do {
+		sched_yield();
+		bounded_counts(&after);
+	} while (after.held);
+	munmap(pages, 8192);
+	close(ready[0]);
+	close(ready[1]);
+}
+
 int main(int argc, char **argv)
 {
 	static const char *const modes[] = { "nanosleep", "poll", "ppoll", "select", "futex",
@@ -696,6 +758,7 @@ int main(int argc, char **argv)
 	RUN(test_killed, "vectors");
 	RUN(test_killed, "cond");
 	RUN(test_no_object);
+	RUN(test_write_hangs);
 	RUN(test_refusals);
 	inject_frames_close(frames);
 	free(so);

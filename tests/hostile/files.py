@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""files.py - what a traced program's own files and texts can do to the tracer: tests/hostile/files.py [NAME...]
+
+Debug information that refers to itself or is huge, call frame information likewise, links to debug files that lead elsewhere, static programs
+with such sections, and texts of NVTX that are meant for a terminal, a spreadsheet, a page. Each program that would do harm runs beside an honest
+one, whose calls must all be there with their names; cudatrace's memory is bounded. Needs root, gcc, `make standin cases-progs`. CUDATRACE:
+another binary; one with AddressSanitizer takes more memory than is allowed here. Prints `ok` and `not ok` lines.
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import attack
+from attack import CT, OUT, T, check
+from again import ENV
+
+CALLS = 5
+MEMORY = 600 << 20  # of cudatrace, in bytes, while it reads some 100 MB of such tables
+LIMIT_S = 120
+
+PROGRAM = """
+int cudaStreamQuery(void *);
+__attribute__((noinline)) int %(name)s(void) { return cudaStreamQuery(0) + 1; }
+int main(void) { for (int i = 0; i < %(calls)d; i++) %(name)s(); return 0; }
+"""
+
+UNIT = """
+	.section .debug_abbrev,"",@progbits
+begin_abbrev:
+	.byte 1, 0x11, 1, 0x11, 0x01, 0x12, 0x07, 0, 0
+	.byte 2, 0x2e, 1, 0x11, 0x01, 0x12, 0x07, 0x31, 0x13, 0x47, 0x13, 0x01, 0x13, 0, 0
+	.byte 3, 0x1d, 1, 0x11, 0x01, 0x12, 0x07, 0x31, 0x13, 0, 0
+	{more}
+	.byte 0
+	.section .debug_info,"",@progbits
+begin_unit:
+	.long 2f - 1f
+1:	.short 4
+	.long 0
+	.byte 8
+	.byte 1
+	.quad bad
+	.quad 0x1000
+sub:	.byte 2
+	.quad bad
+	.quad 0x1000
+	.long {origin}
+	.long {specification}
+	.long {sibling}
+inl:	.byte 3
+	.quad bad
+	.quad 0x1000
+	.long inl - begin_unit
+	.byte 0, 0, 0
+	{info}
+2:
+"""
+
+# entries of frames: their lengths and what they refer to
+FRAMES = {
+    "refers to itself": ".long 20\n1: .long 0\n.quad bad\n.quad 16\n",
+    "a first entry that never ends": ".long 0xffffffff\n.quad 0x7fffffffffffffff\n.long 0\n",
+    "lengths of nothing": ".fill 1000000, 4, 0\n",
+    "a length beyond the file": ".long 0x7ffffff0\n.long 0\n.byte 1, 0\n",
+    "advances without end": ".long 1f - 2f\n2: .long 0\n.byte 1\n.asciz \"zR\"\n.uleb128 1\n.sleb128 -8\n.byte 16, 1, 0x1b\n.fill 20000000, 1, 0x0a\n.balign 8\n1:\n",
+    "a hundred megabytes of entries": ".long 20\n.long 0\n.byte 1\n.asciz \"\"\n.byte 1, 0x78, 16\n.fill 11, 1, 0\n"
+                                      ".rept 5000000\n.long 16\n.long 28\n.quad 0\n.long 0\n.endr\n",
+}
+
+
+def compiled(name, assembly="", *flags, folder=None):
+    """A program whose function has this name, with what assembly adds."""
+    folder = folder or T
+    with open(f"{folder}/{name}.c", "w") as f:
+        f.write(PROGRAM % {"name": name, "calls": CALLS})
+    with open(f"{folder}/{name}.s", "w") as f:
+        f.write(assembly + '\n\t.section .note.GNU-stack,"",@progbits\n')
+    subprocess.run(["gcc", "-no-pie", "-O1", "-o", f"{folder}/{name}", f"{folder}/{name}.c", f"{folder}/{name}.s", *flags, f"-L{OUT}/standin",
+                    "-l:libcudart.so.13"], check=True, timeout=LIMIT_S)
+    return f"{folder}/{name}"
+
+
+def beside(*programs, names=("bad", "good")):
+    """Traces the programs one after the other, with stacks: each of these functions made all its calls, and cudatrace stays small."""
+    p = subprocess.Popen([CT, "--stack", "--format", "json", "-e", "cudaStreamQuery", "-o", f"{T}/out", "--", "sh", "-c",
+                          "; ".join(programs)], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env=ENV)
+    try:
+        said = p.stderr.read()  # to its end
+        _, status, used = os.wait4(p.pid, 0)
+        p.returncode = os.waitstatus_to_exitcode(status)
+    finally:
+        p.stderr.close()
+    check(f"status {p.returncode}: {said[-300:]}", p.returncode == 0)
+    check(f"{used.ru_maxrss} KiB of memory", used.ru_maxrss << 10 < MEMORY)
+    check(f"said: {said[-300:]}", b"Sanitizer" not in said and b"crashed" not in said)
+    with open(f"{T}/out") as f:
+        rows = [row for row in map(json.loads, f) if row["type"] == "call"]
+    check(f"{len(rows)} calls", len(rows) == CALLS * len(programs))
+    good = sum(any(frame.get("function") == "good" for frame in row.get("stack", [])) for row in rows)
+    check(f"{good} stacks of the honest program", "good" not in names or good == CALLS)
+    return used.ru_maxrss >> 10
+
+
+def test_debug():
+    """Entries of debug information that refer to themselves, to each other, outside; and tables of a hundred megabytes."""
+    good, most = compiled("good", "", "-g"), 0
+    at = "sub - begin_unit"
+    whole = {"origin": at, "specification": at, "sibling": at, "more": "", "info": ""}
+    ways = [whole, {**whole, "origin": "inl - begin_unit"}, {**whole, "origin": "0xfffffff0", "specification": "0x7fffffff"},
+            {**whole, "sibling": "0"}, {**whole, "sibling": "0xffffffff"},
+            {**whole, "more": ".fill 100000000, 1, 0x81"}, {**whole, "more": ".rept 3000000\n.uleb128 77\n.byte 0x2e, 0, 0, 0\n.endr"},
+            {**whole, "info": ".fill 100000000, 1, 3"}, {**whole, "info": ".fill 100000000, 1, 2"}]
+    for way in ways:
+        most = max(most, beside(compiled("bad", UNIT.format(**way)), good))
+    return f"{len(ways)} kinds of debug information that refers to itself or is huge: all calls are there, at most {most} MiB"
+
+
+def test_frames():
+    """Call frame information: in its own section, and as what is searched without an index."""
+    good, n, most = compiled("good", "", "-g"), 0, 0
+    for text in FRAMES.values():
+        for section, flags in ((".debug_frame", ""), (".eh_frame", "a")):
+            try:
+                bad = compiled("bad", f'\t.section {section},"{flags}",@progbits\n{text}', "-Wl,--no-eh-frame-hdr")
+            except subprocess.CalledProcessError:
+                # the linker refuses some; it takes them as a section of another name, which is given its own after that
+                bad = compiled("bad", f'\t.section .later,"{flags}",@progbits\n{text}', "-Wl,--no-eh-frame-hdr")
+                subprocess.run(["objcopy", "--remove-section", section, "--rename-section", f".later={section}", bad], check=True, timeout=LIMIT_S)
+            most = max(most, beside(bad, good))
+            n += 1
+    return f"{n} tables of call frames that are cyclic, endless or huge: all calls are there, at most {most} MiB"
+
+
+def test_links():
+    """Where a program names its debug file there is a pipe, a device, a link out of the folder, a folder, a file of root's that is none."""
+    good, n = compiled("good", "", "-g"), 0
+    bad = compiled("bad", "", "-g")
+    subprocess.run(["objcopy", "--only-keep-debug", bad, f"{T}/bad.debug"], check=True)
+    subprocess.run(["objcopy", "--strip-all", f"--add-gnu-debuglink={T}/bad.debug", bad], check=True)
+    link = f"{T}/bad.debug"
+    for make in (lambda: os.mkfifo(link), lambda: os.symlink("/dev/zero", link), lambda: os.symlink("/etc/shadow", link),
+                 lambda: os.symlink("../../../../proc/kmsg", link), lambda: os.symlink(link, link), lambda: os.mkdir(link),
+                 lambda: os.link(f"{T}/bad", link), lambda: os.truncate(os.open(link, os.O_CREAT | os.O_WRONLY), 4 << 30)):
+        (shutil.rmtree if os.path.isdir(link) and not os.path.islink(link) else os.unlink)(link)
+        make()
+        beside(bad, good)
+        n += 1
+    os.unlink(link)
+    return f"{n} debug files that are none: all calls are there"
+
+
+def test_maps():
+    """What the program leaves where profilers look for names: a pipe, a device, 4 GB of nothing."""
+    good, bad, n = compiled("good", "", "-g"), compiled("bad"), 0
+    for make in ("mkfifo $m", "ln -s /dev/zero $m", "truncate -s 4G $m", "mkdir $m"):
+        try:
+            beside(f"sh -c 'm=/tmp/perf-$$.map; echo $m > {T}/map; {make}; exec {bad}'", good)
+        finally:
+            with open(f"{T}/map") as f:
+                left = f.read().strip()
+            (os.rmdir if os.path.isdir(left) and not os.path.islink(left) else os.unlink)(left)
+        n += 1
+    return f"{n} files /tmp/perf-PID.map that are none: all calls are there"
+
+
+def test_static():
+    """Programs with libcudart linked statically whose tables of sections are damaged: they run all the same."""
+    with open(f"{OUT}/cases/calls-static", "rb") as f:
+        whole = f.read()
+    n = ran = 0
+    for i in range(attack.times(40)):
+        data = bytearray(whole)
+        tail = int.from_bytes(data[40:48], "little")  # the table of sections: the loader does not read it
+        for _ in range(4):
+            at = tail + attack.rng.randrange(len(data) - tail)
+            data[at] = attack.rng.randrange(256)
+        with open(f"{T}/calls-static", "wb") as f:
+            f.write(data)
+        os.chmod(f"{T}/calls-static", 0o755)
+        p = subprocess.run([CT, "--stack", "-o", f"{T}/out", "--", f"{T}/calls-static", "mix", "2", "2", "2"], stdout=subprocess.DEVNULL,
+                           stderr=subprocess.PIPE, timeout=LIMIT_S, check=False, env=ENV)
+        check(f"static {i}: {p.returncode}: {p.stderr[-300:]}", p.returncode in (0, 1) and b"Sanitizer" not in p.stderr)
+        ran += p.returncode == 0
+        n += 1
+    return f"{n} static programs with damaged tables of sections, {ran} of them traced"
+
+
+RANGES_C = r"""
+#include <stdlib.h>
+#include <string.h>
+int nvtxRangePushA(const char *), nvtxRangePop(void), cudaStreamQuery(void *);
+void nvtxMarkA(const char *);
+static const char *const names[] = { "=cmd|' /C calc'!A0", "\x1b[2J\x07" "bell", "</script><script>alert(1)</script>", "'; DROP TABLE StringIds; --",
+	"\xff\xfe\x80", "a\nb\rc\td", "\"quote\\", "{{7*7}}", "\xe2\x80\xae" "rtl", "\xc2\x9b" "31m", "%s%n%p", "", ";a;b 7", "@SUM(1)" };
+int main(void)
+{
+	char *large = malloc(1 << 20);
+	memset(large, 'x', (1 << 20) - 1);
+	large[(1 << 20) - 1] = 0;
+	for (unsigned i = 0; i <= sizeof(names) / sizeof(*names); i++) {
+		const char *name = i < sizeof(names) / sizeof(*names) ? names[i] : large;
+		nvtxRangePushA(name);
+		nvtxMarkA(name);
+		cudaStreamQuery(0);
+		nvtxRangePop();
+	}
+	return 0;
+}
+"""
+
+
+def test_ranges():
+    """Names of ranges and marks, in each format and each report."""
+    from again import build
+    path = build("ranges", RANGES_C, "libcudart.so.13", "libnvToolsExt.so.1")
+    formats = ("table", "json", "csv", "chrome", "html", "folded", "speedscope", "perfetto", "nsys-sqlite")
+    ways = [(fmt, [CT, "--layers", "nvtx", "--format", fmt]) for fmt in formats]
+    ways += [("by range", [CT, "stat", "--layers", "nvtx", "--by", "range"]),
+             ("by range, JSON", [CT, "stat", "--layers", "nvtx", "--by", "range", "--json"]),
+             ("folded by range", [CT, "folded", "--stack-of", "range"])]
+    for what, command in ways:
+        p = subprocess.run([*command, "-o", f"{T}/r.out", "--", path], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=LIMIT_S, check=False,
+                           env=ENV)
+        check(f"{what}: {p.returncode}: {p.stderr[-200:]}", p.returncode == 0)
+        check(f"{what}: control bytes in messages", not re.search(rb"[\x00-\x08\x0b-\x1f\x7f]", p.stderr))
+        with open(f"{T}/r.out", "rb") as f:
+            out = f.read()
+        check(f"{what}: {len(out)} bytes", 0 < len(out) < 16 << 20)
+        if what in ("perfetto", "nsys-sqlite"):
+            continue
+        bad = re.search(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]", out)
+        check(f"{what}: control bytes at {bad and out[max(0, bad.start() - 40):bad.end() + 10]}", not bad)
+        check(f"{what}: no UTF-8", out.decode(errors="replace").count("\ufffd") == out.count("\ufffd".encode()))
+        if what == "html":
+            check("html: markup", b"<script>alert" not in out)
+        if what in ("chrome", "speedscope", "by range, JSON"):
+            json.loads(out)
+        if what == "json":
+            rows = [json.loads(line) for line in out.splitlines()]
+            check(f"{len(rows)} rows", sum(row["type"] == "call" for row in rows) == 15)
+        if what == "csv":
+            check("csv: a formula", not re.search(rb'(^|,)"?[=@]', out, re.M))
+    return f"15 names of ranges and marks in {len(ways)} outputs"
+
+
+if __name__ == "__main__":
+    sys.exit(attack.main(globals()))
