@@ -435,6 +435,52 @@ case_hooks_probed_meanwhile() {
 	kill -0 "$pid" || fail "the program has ended"
 }
 
+# unhooked FILE: the number that the end of it has.
+unhooked() {
+	grep '"type":"end"' "$1" | grep -o '"unhooked_functions":[0-9]*' | cut -d: -f2
+}
+
+# Functions that another tracer has a breakpoint on have no hook: the last line, the end record, a recording of it, stat's object and the
+# status of --strict say how many.
+case_hooks_functions_without() {
+	local pid want
+	with_hooks
+	"$SAMPLE" --seconds 100 --rate 50 > /dev/null &
+	pid=$!
+	wait_for 5 mapped "$pid" libcudart
+	ct --source=hooks -p "$pid" -d 1 --strict --format json
+	ok_rc
+	expect "none without a hook" "$(unhooked "$T/out")" ""
+	OWN_LIBRARY= # the breakpoints are ours from here on
+	"$CUDATRACE" -v -p "$pid" -e launch -o "$T/out2" 2> "$T/err2" < /dev/null &
+	OTHER=$!
+	wait_for 20 grep -q '^cudatrace: ready' "$T/err2"
+	ct --source=hooks -p "$pid" -d 1 --strict -o "$T/rows"
+	expect "status of --strict" "$rc" 3
+	want=$(sed -n 's/.*: \([1-9][0-9]*\) functions have no hooks, .*breakpoint there$/\1/p' "$T/err")
+	[ "${want:-0}" -gt 1 ] || fail "no function is refused: $(cat "$T/err")"
+	says "calls, 0 lost; $want functions had no hook: calls of them are not known$"
+	for file in "$T/trace" "$T/later"; do
+		ct record --source=hooks -p "$pid" -d 1 -o "$file"
+		ok_rc
+		says "0 lost; $want functions had no hook"
+	done
+	ct stat --source=hooks -p "$pid" -d 1 --format json
+	ok_rc
+	# it needs fewer functions: none that only teach names
+	says "0 lost; $(grep -o '"unhooked_functions": *[1-9][0-9]*' "$T/out" | grep -o '[0-9]*$') functions had no hook"
+	kill -INT "$OTHER"
+	wait "$OTHER"
+	ct replay --format json "$T/trace"
+	ok_rc
+	expect "in the recording" "$(unhooked "$T/out")" "$want"
+	ct merge -o "$T/twice" "$T/trace" "$T/later"
+	ok_rc
+	ct replay --format json "$T/twice"
+	expect "in both recordings" "$(unhooked "$T/out")" "$((2 * want))"
+	kill -0 "$pid" || fail "the program has ended"
+}
+
 more_launches() {
 	[ "$(grep -c cudaLaunchKernel "$T/out")" -gt "$1" ]
 }

@@ -578,6 +578,10 @@ static void test_devices(void)
 	CHECK_TEXT("2", value("cudatrace_unprobed_processes_total{ended=\"true\"}"));
 	CHECK_TEXT("0.0125", value("cudatrace_unprobed_time_max_seconds"));
 	losses.unprobed = (struct unprobed_sum){ 0 };
+	CHECK_TEXT("0", value("cudatrace_unhooked_functions_total"));
+	losses.unhooked = 49;
+	CHECK_TEXT("49", value("cudatrace_unhooked_functions_total"));
+	losses.unhooked = 0;
 	CHECK(!count_lines("cudatrace_probe_"));
 	counters_ns = S;
 	snprintf(series, sizeof(series), "hw_gpu_utilization_ratio%s", labels);

@@ -342,6 +342,8 @@ struct losses {
 	/* number of files in which functions were not probed, because the programs of their user
 	 * map too many files; the calls in them are not known */
 	uint64_t refused;
+	/* functions of processes with hooks that have no hook; calls of them are not known */
+	uint64_t unhooked;
 };
 /* Adds to a number of losses. The sum stops at the largest value instead of overflowing, since
  * counts also come from a traced program or a file. */

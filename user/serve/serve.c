@@ -149,6 +149,11 @@ static int troubles(struct serve *s, bool ready, char *text, size_t size)
 				      "%llu files with CUDA's functions were refused: the programs "
 				      "of a user map too many\n",
 				      (unsigned long long)l.refused);
+	if (l.unhooked)
+		n += (size_t)snprintf(
+			text + n, size - n,
+			"%llu functions have no hooks: calls of them are not counted\n",
+			(unsigned long long)l.unhooked);
 	if (lost > s->lost_before) {
 		n += (size_t)snprintf(text + n, size - n,
 				      "%llu records were lost since /readyz was asked last\n",

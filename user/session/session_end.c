@@ -201,6 +201,12 @@ static void say_totals(const struct session *s, const char *const *muted)
 				      (unsigned long long)l->refused,
 				      l->refused == 1 ? "library was" : "libraries were",
 				      l->refused == 1 ? "it" : "them");
+	if (l->unhooked && n < sizeof(text))
+		n += (size_t)snprintf(text + n, sizeof(text) - n,
+				      "; %llu %s no hook: calls of %s are not known",
+				      (unsigned long long)l->unhooked,
+				      l->unhooked == 1 ? "function had" : "functions had",
+				      l->unhooked == 1 ? "it" : "them");
 	if (unprobed_any(&l->unprobed) && n + UNPROBED_TEXT < sizeof(text)) {
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "; ");
 		n += unprobed_text(text + n, sizeof(text) - n, &l->unprobed);
@@ -208,7 +214,8 @@ static void say_totals(const struct session *s, const char *const *muted)
 	if (n < sizeof(text))
 		say_muted(&s->stages.muted, muted, text + n, sizeof(text) - n);
 	/* what is missing is said whatever the user does not want to read */
-	if (msg_quiet && (losses_total(l) || l->refused || unprobed_any(&l->unprobed)))
+	if (msg_quiet &&
+	    (losses_total(l) || l->refused || l->unhooked || unprobed_any(&l->unprobed)))
 		msg_warn("%s", text);
 	else
 		msg_note("%s", text);

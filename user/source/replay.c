@@ -223,6 +223,7 @@ static void replay_losses(struct source *s, struct losses *l)
 	l->sent = reader_number(end, "sent");
 	l->unfinished = reader_number(end, "unfinished");
 	l->refused = reader_number(end, "refused_files");
+	l->unhooked = reader_number(end, "unhooked_functions");
 	for (int i = 0; i < CT_LOSS_END; i++) {
 		uint64_t n;
 

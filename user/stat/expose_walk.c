@@ -550,6 +550,14 @@ static void walk_self(struct walk *w)
 		"",
 		"Files that have no probes because their users' programs map too many."
 	};
+	static const struct expose_family unhooked = {
+		EXPOSE_COUNTER,
+		"cudatrace_unhooked_functions",
+		"cudatrace.unhooked.functions",
+		NULL,
+		"",
+		"Functions in programs with hooks that have no hook: calls of them are not seen."
+	};
 	static const struct expose_family denied = {
 		EXPOSE_COUNTER,
 		"cudatrace_requests_denied",
@@ -589,6 +597,7 @@ static void walk_self(struct walk *w)
 	one(w, &unprobed[1], (double)a->losses->unprobed.longest_ns / 1e9);
 	one(w, &gauges[0], (double)a->losses->files);
 	one(w, &refused, (double)a->losses->refused);
+	one(w, &unhooked, (double)a->losses->unhooked);
 	one(w, &gauges[1], (double)w->x->procs.n);
 	one(w, &gauges[2], (double)w->x->entries.n);
 	one(w, &gauges[3], (double)w->x->opts.entries);

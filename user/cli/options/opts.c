@@ -558,7 +558,7 @@ static const struct option_row after[] = {
 	  "of the buffer between kernel and tracer, instead of 16MiB, or 64MiB when stacks are taken" },
 	{ 0, "probe-kind", "KIND", WORD(probe_kind, "session", "multi", "tracefs", "perf"), LIVE | OPTS_SERVE | OPTS_TOP | OPTS_DOCTOR | OPTS_STUCK, NULL,
 	  "session, multi, tracefs or perf instead of the best that this kernel has" },
-	{ 0, "strict", NULL, FLAG(strict), TRACES | OPTS_EXPORT, NULL, "exit with status 3 if anything was lost, a library was refused, or\nprocesses ran before their calls were seen" },
+	{ 0, "strict", NULL, FLAG(strict), TRACES | OPTS_EXPORT, NULL, "exit with status 3 if anything was lost, a library was refused, a\nfunction had no hook, or processes ran before their calls were seen" },
 
 	{ .type = HEADING(), .name = "Other", .cmds = ALL },
 	{ 'v', "verbose", NULL, TIMES(verbose), ALL, NULL,

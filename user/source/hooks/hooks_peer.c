@@ -35,6 +35,7 @@ struct hooks_peer {
 	uint64_t opened_ns, started_ns;
 	int says, lists, waiting; /* lists that it has not answered */
 	unsigned int on, refused[RESULTS];
+	uint64_t unhooked;
 	struct hooks_birth birth; /* fd -1: none */
 	bool bye;
 	struct hooks_life life;
@@ -316,8 +317,10 @@ static void installed(struct hooks_peer *p)
 		__s32 result;
 
 		memcpy(&result, p->msg + sizeof(i) + k * sizeof(result), sizeof(result));
-		if (result)
-			p->refused[(uint32_t)result < RESULTS ? result : RESULTS - 1]++;
+		if (!result)
+			continue;
+		p->refused[(uint32_t)result < RESULTS ? result : RESULTS - 1]++;
+		p->unhooked++;
 	}
 	if (i.n && p->lists++ < SAYS_MAX) {
 		p->on += i.on;
@@ -527,4 +530,9 @@ struct hooks_ring *hooks_peer_ring(const struct hooks_peer *p)
 unsigned int hooks_peer_on(const struct hooks_peer *p)
 {
 	return p->on;
+}
+
+uint64_t hooks_peer_unhooked(const struct hooks_peer *p)
+{
+	return p->unhooked;
 }
