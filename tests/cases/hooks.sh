@@ -481,6 +481,29 @@ case_hooks_functions_without() {
 	kill -0 "$pid" || fail "the program has ended"
 }
 
+# Hooks are recommended where the probes took much of the program's time: 300 000 calls that do nothing, and no call amid as much work.
+case_hooks_recommended() {
+	local words='the probes took about [0-9]+ % of the programs. CPU time: with --source=hooks'
+	with_hooks
+	ct doctor
+	grep -qE '^probes +(session|multi)' "$T/out" || skip "what probes cost is not known here: $(grep '^probes' "$T/out")"
+	ct stat -- "$CALLS" queries 300000
+	ok_rc
+	says "$words"
+	says '300[ ,]?000 calls, 0 lost$'
+	ct stat --source=hooks -- "$CALLS" queries 300000
+	ok_rc
+	! grep -qE "$words" "$T/err" || fail "hooks are recommended where they are: $(cat "$T/err")"
+	ct stat -- sh -c "i=0; while [ \$i -lt 300000 ]; do i=\$((i + 1)); done; exec '$CALLS' queries 20"
+	ok_rc
+	says '20 calls, 0 lost$'
+	! grep -qE "$words" "$T/err" || fail "recommended for 20 calls: $(cat "$T/err")"
+	"$CALLS" --wait queries 20 > "$T/started" < <(sleep 100) &
+	wait_for 5 mapped $! libcudart
+	ct doctor -p $!
+	grep -qE 'hooks +yes, by --source=hooks: better where it makes more than [1-9][0-9]+ calls in a second' "$T/out" || fail "$(grep -A 4 'suits' "$T/out")"
+}
+
 more_launches() {
 	[ "$(grep -c cudaLaunchKernel "$T/out")" -gt "$1" ]
 }

@@ -24,6 +24,7 @@ struct doctor {
 	const struct opts *o;
 	struct out out;
 	bool probes;			   /* the machine allows them */
+	uint64_t pair_ns;		   /* what they cost a call; 0: not known */
 	int nfiles, there[API_DOMAIN_END]; /* files; those of each library */
 };
 
@@ -92,6 +93,8 @@ static bool machine(struct doctor *d, struct doctor_facts *facts)
 		out_fmt(&d->out, "%-14s missing: %s; type: sudo cudatrace doctor\n", "privileges",
 			missing);
 	kind = kinds(d);
+	if (kind > ATTACH_NONE && d->o->npids)
+		d->pair_ns = attach_kind_pair_ns((enum attach_kind)kind, false);
 	if (kind > ATTACH_NONE)
 		line(d, "return probes", kind == ATTACH_SESSION ? session_returns : other_returns);
 	line(d, "pid namespace",
@@ -281,6 +284,8 @@ static void missing(struct doctor *d)
 
 /* ---- which source suits a process ---- */
 
+#define MUCH_PERCENT 5 /* of its time */
+
 #if defined(__x86_64__)
 /* The message of a check, in place of printing it. */
 static char refusal[512];
@@ -338,6 +343,15 @@ static void sources(struct doctor *d, pid_t pid, const struct host_task *task)
 		out_str(&d->out,
 			"perhaps, by --source=hooks: what its sandbox forbids is examined when "
 			"they come in\n");
+	} else if (d->probes && d->pair_ns) {
+		out_fmt(&d->out,
+			"yes, by --source=hooks: better where it makes more than %llu calls in a "
+			"second of its CPU time, of which\n"
+			"               probes take %d %% then (%llu ns a call here); code is put "
+			"into "
+			"it\n",
+			(unsigned long long)(10000000ULL * MUCH_PERCENT / d->pair_ns), MUCH_PERCENT,
+			(unsigned long long)d->pair_ns);
 	} else {
 		out_str(&d->out,
 			"yes, by --source=hooks: where it makes so many calls that probes slow "

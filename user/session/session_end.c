@@ -315,6 +315,7 @@ static void close_sinks(struct session *s)
 	say_unheard(s);
 	msg_rest();
 	say_program(s, end.program);
+	session_cost_say(s);
 	/* how many records did not arrive is not known */
 	if (!err && !unwritten && !s->unstarted)
 		say_totals(s, end.muted);

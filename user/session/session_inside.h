@@ -78,6 +78,7 @@ struct session {
 	struct ct_estimated muted_now, muted_ended;
 	/* how many of the losses were already reported among the rows */
 	uint64_t told[CT_LOSS_END];
+	uint64_t cpu_began_ns; /* CPU time of the programs before the sources started */
 	uint64_t clock_ns;     /* when the clocks were last read */
 	uint64_t last_end_ns;  /* the end of the latest record */
 	uint64_t slice_end_ns; /* when the current feed must pause */
@@ -143,6 +144,14 @@ int session_feed_time(struct session *, uint64_t now_ns);
 int session_feed_lost(struct session *, enum ct_loss, uint64_t count, uint64_t until_ns);
 /* Fills in what the sources have lost so far, and the number of rows shown. */
 void session_feed_losses(struct session *, struct losses *);
+
+/* ---- session_cost.c ---- */
+
+/* Before the sources start. */
+void session_cost_begin(struct session *);
+/* Recommends hooks if the probes took much of the programs' CPU time. `losses` must be those of
+ * the end. */
+void session_cost_say(const struct session *);
 
 /* ---- session_end.c ---- */
 

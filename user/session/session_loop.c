@@ -351,6 +351,7 @@ int session_loop_run(struct session *s)
 	s->look = loop_timer(s->loop, on_look, s);
 	if (!s->tick || !s->limit || !s->look)
 		return -ENOMEM;
+	session_cost_begin(s);
 	for (int i = 0; i < s->nsources && !err; i++) {
 		err = s->sources[i].ops->start(&s->sources[i]);
 		s->said = err != 0;

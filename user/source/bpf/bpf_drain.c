@@ -350,7 +350,7 @@ void bpf_drain_losses(struct bpf_source *b, struct losses *l)
 	/* Whatever reached the ring was read. */
 	l->sent = b->calls;
 	l->calls = b->calls + l->lost[CT_LOSS_RING];
-	l->pair_ns = b->plan->count ? b->pair_ns : 0;
+	l->pair_ns = b->pair_ns;
 	bpf_muted_cost(b, &l->probes);
 }
 
