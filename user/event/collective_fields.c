@@ -58,17 +58,6 @@ const char *scope_op(uint32_t v)
 	return op_word(v);
 }
 
-/* A word, or the number if there is no word for it. */
-static void add_word(struct field **at, const char *name, uint32_t v, const char *word)
-{
-	if (v == CT_UNKNOWN)
-		return;
-	if (word)
-		field_add_str(at, name, word, strlen(word));
-	else
-		field_add_u(at, name, FIELD_UINT, v);
-}
-
 static void add_known(struct field **at, const char *name, uint32_t v)
 {
 	if (v != CT_UNKNOWN)
@@ -81,8 +70,8 @@ void collective_fields(struct field **at, const struct ct_scope *s, const struct
 
 	if (c->flags & CT_COLLECTIVE_COUNT) {
 		field_add_u(at, "count", FIELD_UINT, c->count);
-		add_word(at, "datatype", c->datatype, scope_datatype(c->datatype));
-		add_word(at, "op", c->op, scope_op(c->op));
+		field_add_word(at, "datatype", c->datatype, scope_datatype(c->datatype));
+		field_add_word(at, "op", c->op, scope_op(c->op));
 		if (c->bytes)
 			field_add_u(at, "size", FIELD_SIZE, c->bytes);
 		add_known(at, "root", c->root);

@@ -38,4 +38,15 @@ static inline struct field *field_add_str(struct field **at, const char *name, c
 	return f;
 }
 
+/* A word, or the number if there is no word for it; nothing if the number is not known. */
+static inline void field_add_word(struct field **at, const char *name, uint32_t v, const char *word)
+{
+	if (v == CT_UNKNOWN)
+		return;
+	if (word)
+		field_add_str(at, name, word, strlen(word));
+	else
+		field_add_u(at, name, FIELD_UINT, v);
+}
+
 #endif

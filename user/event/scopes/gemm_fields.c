@@ -24,16 +24,6 @@ static const char *compute_word(uint32_t v)
 	return v - 64 < ARRAY_LEN(words) ? words[v - 64] : NULL;
 }
 
-static void add_word(struct field **at, const char *name, uint32_t v, const char *word)
-{
-	if (v == CT_UNKNOWN)
-		return;
-	if (word)
-		field_add_str(at, name, word, strlen(word));
-	else
-		field_add_u(at, name, FIELD_UINT, v);
-}
-
 static const char *trans_word(uint32_t v)
 {
 	static const char *const words[] = { "N", "T", "C" };
@@ -57,12 +47,12 @@ void gemm_fields(struct field **at, const struct ct_scope *s)
 		field_add_u(at, "batch", FIELD_UINT, g->batch);
 	if (g->groups)
 		field_add_u(at, "groups", FIELD_UINT, g->groups);
-	add_word(at, "a_type", g->a_type, gemm_type(g->a_type));
-	add_word(at, "b_type", g->b_type, gemm_type(g->b_type));
-	add_word(at, "d_type", g->d_type, gemm_type(g->d_type));
-	add_word(at, "compute", g->compute, compute_word(g->compute));
-	add_word(at, "trans_a", g->trans_a, trans_word(g->trans_a));
-	add_word(at, "trans_b", g->trans_b, trans_word(g->trans_b));
+	field_add_word(at, "a_type", g->a_type, gemm_type(g->a_type));
+	field_add_word(at, "b_type", g->b_type, gemm_type(g->b_type));
+	field_add_word(at, "d_type", g->d_type, gemm_type(g->d_type));
+	field_add_word(at, "compute", g->compute, compute_word(g->compute));
+	field_add_word(at, "trans_a", g->trans_a, trans_word(g->trans_a));
+	field_add_word(at, "trans_b", g->trans_b, trans_word(g->trans_b));
 	if (g->flop)
 		field_add_u(at, "flop", FIELD_UINT, g->flop);
 	if (!(g->flags & CT_GEMM_RETURNED))
