@@ -13,26 +13,44 @@
 
 #include "host.h"
 
-int host_status(pid_t tid, char *buf, size_t size)
+/* A file of /proc/TID (0: our own), as much as there is room for. Returns 0 or -errno. */
+static int read_file(pid_t tid, const char *name, char *buf, size_t size)
 {
 	char path[64];
-	size_t n;
 	FILE *f;
-	int err;
 
 	if (tid)
-		snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+		snprintf(path, sizeof(path), "/proc/%d/%s", (int)tid, name);
 	else
-		snprintf(path, sizeof(path), "/proc/self/status");
+		snprintf(path, sizeof(path), "/proc/self/%s", name);
 	f = fopen(path, "re");
-	if (!f) {
-		err = -errno;
-		return err;
-	}
-	n = fread(buf, 1, size - 1, f);
-	buf[n] = '\0';
+	if (!f)
+		return -errno;
+	buf[fread(buf, 1, size - 1, f)] = '\0';
 	fclose(f);
 	return 0;
+}
+
+int host_status(pid_t tid, char *buf, size_t size)
+{
+	return read_file(tid, "status", buf, size);
+}
+
+const char *host_stat(pid_t pid, char *buf, size_t size)
+{
+	const char *name_end = read_file(pid, "stat", buf, size) ? NULL : strrchr(buf, ')');
+
+	return name_end && name_end[1] == ' ' ? name_end + 2 : NULL;
+}
+
+const char *host_stat_field(const char *state, int field)
+{
+	for (int i = 3; state && i < field; i++) {
+		state = strchr(state, ' ');
+		if (state)
+			state++;
+	}
+	return state;
 }
 
 const char *host_status_line(const char *text, const char *key)

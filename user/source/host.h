@@ -43,5 +43,10 @@ int host_has_ringbuf(void);
  * line. */
 int host_status(pid_t tid, char *buf, size_t size);
 const char *host_status_line(const char *text, const char *key);
+/* Reads /proc/PID/stat into buf, and returns where its third field begins, the letter of the state;
+ * NULL: no such process. The name before it may hold anything. */
+const char *host_stat(pid_t pid, char *buf, size_t size);
+/* A later field of it, by its number in proc_pid_stat(5); NULL: it has fewer. */
+const char *host_stat_field(const char *state, int field);
 
 #endif

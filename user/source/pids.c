@@ -10,28 +10,15 @@
 #include "host.h"
 #include "pids.h"
 
-/* PF_KTHREAD of include/linux/sched.h, in the ninth field of /proc/PID/stat */
-#define KTHREAD_FLAG 0x00200000UL
+#define STAT_FLAGS 9		  /* the field of /proc/PID/stat */
+#define KTHREAD_FLAG 0x00200000UL /* PF_KTHREAD of include/linux/sched.h */
 
 static bool is_kernel_thread(pid_t pid)
 {
-	char path[64], text[1024];
-	const char *at;
-	unsigned long flags = 0;
-	size_t n;
-	FILE *f;
+	char text[1024];
+	const char *flags = host_stat_field(host_stat(pid, text, sizeof(text)), STAT_FLAGS);
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	n = fread(text, 1, sizeof(text) - 1, f);
-	text[n] = '\0';
-	fclose(f);
-	/* the name, in brackets, may have anything in it */
-	at = strrchr(text, ')');
-	return at && sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %lu", &flags) == 1 &&
-	       flags & KTHREAD_FLAG;
+	return flags && strtoul(flags, NULL, 10) & KTHREAD_FLAG;
 }
 
 static long number(const char *text, const char *key)

@@ -9,34 +9,21 @@
 #include "agent_process.h"
 #include "../host.h"
 
-/* Field 22 of /proc/PID/stat, in ticks since boot. The name before it may hold anything. Field 3 is
- * the state: of a zombie nothing is left but its status. */
+#define STAT_STARTTIME 22 /* the field of /proc/PID/stat, in ticks since boot */
+
+/* Of a zombie nothing is left but its status. */
 uint64_t agent_process_started_ns(pid_t pid)
 {
-	char path[64], text[1024], *at;
-	unsigned long long ticks = 0;
+	char text[1024];
+	const char *state = host_stat(pid, text, sizeof(text)), *ticks;
 	long hz = sysconf(_SC_CLK_TCK);
-	size_t n;
-	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
+	if (!state || *state == 'Z' || *state == 'X')
 		return 0;
-	n = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
-	text[n] = '\0';
-	at = strrchr(text, ')');
-	if (at && strlen(at) > 2 && (at[2] == 'Z' || at[2] == 'X'))
-		return 0;
-	for (int field = 3; at && field <= 22; field++) {
-		at = strchr(at, ' ');
-		if (at && field == 22)
-			ticks = strtoull(at + 1, NULL, 10);
-		if (at)
-			at++;
-	}
-	return hz > 0 ? ticks * (1000000000ULL / (unsigned long long)hz) : 0;
+	ticks = host_stat_field(state, STAT_STARTTIME);
+	return ticks && hz > 0
+		       ? strtoull(ticks, NULL, 10) * (1000000000ULL / (unsigned long long)hz)
+		       : 0;
 }
 
 static uint32_t number(const char *text, const char *key)

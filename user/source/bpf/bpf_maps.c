@@ -18,19 +18,9 @@
 
 pid_t bpf_maps_tgid(pid_t pid)
 {
-	char path[64], line[256];
-	pid_t tgid = -ESRCH;
-	FILE *f;
+	struct host_task task;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return -ESRCH;
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "Tgid: %d", &tgid) == 1)
-			break;
-	fclose(f);
-	return tgid;
+	return host_task(pid, &task) ? -ESRCH : task.tgid;
 }
 
 ssize_t bpf_maps_read_iter(int prog_fd, void **rows)

@@ -35,6 +35,7 @@
 #include "../../util/msg.h"
 #include "../../util/now.h"
 #include "../../util/table/array.h"
+#include "../host.h"
 #include "../../../bpf/control.h"
 
 #include <bpf/bpf.h>
@@ -206,19 +207,10 @@ static int read_lines(const char *path, pid_t pid, line_fn fn, void *ctx)
 /* Whether the main thread of a process has ended: others may be left. */
 static bool leader_ended(pid_t pid)
 {
-	char path[32], buf[512], *at;
-	ssize_t n = -1;
-	int fd;
+	char text[512];
+	const char *state = host_stat(pid, text, sizeof(text));
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, buf, sizeof(buf) - 1);
-		close(fd);
-	}
-	buf[n > 0 ? n : 0] = 0;
-	at = strrchr(buf, ')');
-	return at && at[1] == ' ' && (at[2] == 'Z' || at[2] == 'X');
+	return state && (*state == 'Z' || *state == 'X');
 }
 
 /* Calls fn with the numbers of some other threads of a process whose main thread has ended, until
@@ -307,21 +299,15 @@ static int read_proc(pid_t pid, maps_fn fn, void *ctx)
 /* The real user of a process. `memory`: has it any, as far as that can be told? */
 static uint32_t owner_of(pid_t pid, bool *memory)
 {
-	char path[32], buf[4096], *at;
-	ssize_t n = -1;
-	int fd;
+	char text[4096];
+	const char *threads, *uid;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, buf, sizeof(buf) - 1);
-		close(fd);
-	}
-	buf[n > 0 ? n : 0] = 0;
-	at = strstr(buf, "\nThreads:");
-	*memory = n > 0 && (strstr(buf, "\nVmSize:") || (at && atoi(at + 9) > 1));
-	at = strstr(buf, "\nUid:");
-	return at ? (uint32_t)strtoul(at + 5, NULL, 10) : BOUNDED_NOBODY;
+	if (host_status(pid, text, sizeof(text)))
+		text[0] = '\0';
+	threads = host_status_line(text, "Threads");
+	*memory = host_status_line(text, "VmSize") || (threads && atoi(threads) > 1);
+	uid = host_status_line(text, "Uid");
+	return uid ? (uint32_t)strtoul(uid, NULL, 10) : BOUNDED_NOBODY;
 }
 
 /* When a process that took too long may be tried again; 0: it did not. */

@@ -67,26 +67,15 @@ bool hooks_life_gone(struct hooks_life *l)
 /* Of a process that nobody has waited for yet. */
 static bool zombie_status(pid_t pid, int *status)
 {
-	char path[64], text[1024], *at;
-	size_t n;
-	FILE *f;
+	char text[1024];
+	const char *state = host_stat(pid, text, sizeof(text)), *code;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
+	if (!state || *state != 'Z')
 		return false;
-	n = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
-	text[n] = '\0';
-	at = strrchr(text, ')'); /* the name before it may hold anything */
-	if (!at || strncmp(at, ") Z", 3))
-		return false;
-	for (int field = 2; at && field < STAT_EXIT_CODE; field++)
-		at = strchr(at + 1, ' ');
-	if (!at)
-		return false;
-	*status = (int)strtol(at, NULL, 10);
-	return true;
+	code = host_stat_field(state, STAT_EXIT_CODE);
+	if (code)
+		*status = (int)strtol(code, NULL, 10);
+	return code;
 }
 
 int hooks_life_status(const struct hooks_life *l)
