@@ -10,6 +10,17 @@
 #include "../util/table/kept.h"
 #include "../../bpf/control.h"
 
+#define WORD(name, word, scopes) word,
+const char *const book_by_words[] = { BOOK_BY(WORD) NULL };
+
+uint32_t book_scopes(uint8_t by)
+{
+#define SCOPES(name, word, scopes) scopes,
+	static const uint32_t kinds[] = { BOOK_BY(SCOPES) };
+
+	return by < ARRAY_LEN(kinds) ? kinds[by] : 0;
+}
+
 #define HISTS_MAX 65536 /* slightly more than 1 KiB each */
 #define NAMES_MAX 65536
 #define NAMES_BYTES ((size_t)32 << 20)

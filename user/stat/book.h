@@ -21,35 +21,34 @@ enum book_what {
 	BOOK_SET,    /* memsets on a device */
 };
 
-enum book_by {
-	BOOK_BY_FUNCTION,
-	BOOK_BY_PROCESS,
-	BOOK_BY_THREAD,
-	BOOK_BY_KERNEL,
-	BOOK_BY_STREAM,
-	BOOK_BY_DEVICE,
-	BOOK_BY_CGROUP,
-	/* by what calls and device work were for: such a book has no sums, scope_sums.h has them */
-	BOOK_BY_RANGE,
-	BOOK_BY_COLLECTIVE,
-	BOOK_BY_OPERATOR,
-	BOOK_BY_STEP, /* steps/steps.h has them */
-	BOOK_BY_GEMM,
-	BOOK_BY_CLASS
-};
 #define BOOK_CLASSES 1u /* no kind of scopes: the classes of work (gemm/work_class.h) */
-/* The kinds of scopes of an enum book_by, bits 1 << enum ct_scope_kind; 0: it is none of scopes. */
-static inline uint32_t book_scopes(uint8_t by)
-{
-	return by == BOOK_BY_RANGE	  ? 1u << CT_SCOPE_RANGE
-	       : by == BOOK_BY_COLLECTIVE ? 1u << CT_SCOPE_COLLECTIVE
-	       : by == BOOK_BY_OPERATOR	  ? 1u << CT_SCOPE_OPERATOR
-	       : by == BOOK_BY_STEP
-		       ? 1u << CT_SCOPE_RANGE | 1u << CT_SCOPE_OPERATOR | 1u << CT_SCOPE_COLLECTIVE
-	       : by == BOOK_BY_GEMM  ? 1u << CT_SCOPE_GEMM
-	       : by == BOOK_BY_CLASS ? BOOK_CLASSES
-				     : 0;
-}
+/* What `stat --by` takes: a name, its word, the kinds of scopes (bits 1 << enum ct_scope_kind). With
+ * kinds of scopes it is about what calls and device work were for: such a book has no sums,
+ * scope_sums.h has them, and those of steps are in steps/steps.h. */
+/* clang-format off */
+#define BOOK_BY(X) \
+	X(FUNCTION, "function", 0) \
+	X(PROCESS, "process", 0) \
+	X(THREAD, "thread", 0) \
+	X(KERNEL, "kernel", 0) \
+	X(STREAM, "stream", 0) \
+	X(DEVICE, "device", 0) \
+	X(CGROUP, "cgroup", 0) \
+	X(RANGE, "range", 1u << CT_SCOPE_RANGE) \
+	X(COLLECTIVE, "collective", 1u << CT_SCOPE_COLLECTIVE) \
+	X(OPERATOR, "operator", 1u << CT_SCOPE_OPERATOR) \
+	X(STEP, "step", 1u << CT_SCOPE_RANGE | 1u << CT_SCOPE_OPERATOR | 1u << CT_SCOPE_COLLECTIVE) \
+	X(GEMM, "gemm", 1u << CT_SCOPE_GEMM) \
+	X(CLASS, "class", BOOK_CLASSES)
+/* clang-format on */
+
+#define BOOK_BY_NAME(name, word, scopes) BOOK_BY_##name,
+enum book_by { BOOK_BY(BOOK_BY_NAME) };
+#undef BOOK_BY_NAME
+/* The words, and NULL behind them. */
+extern const char *const book_by_words[];
+/* The kinds of scopes of an enum book_by; 0: it is none of scopes. */
+uint32_t book_scopes(uint8_t by);
 
 /* The resources of a kernel or a launch, for its occupancy, as the last record reported them. */
 struct book_shape {

@@ -144,19 +144,14 @@ static int save(struct stat_sink *st, const struct sink_opts *o, const struct re
 /* Prints the sums by scopes. */
 static int scopes_close(struct sink *s)
 {
-	static const char *const words[] = { [BOOK_BY_RANGE] = "range",
-					     [BOOK_BY_COLLECTIVE] = "collective",
-					     [BOOK_BY_OPERATOR] = "operator",
-					     [BOOK_BY_GEMM] = "gemm",
-					     [BOOK_BY_CLASS] = "class" };
 	const struct sink_opts *o = s->opts;
 	const struct stat_options *how = o->own;
 	struct stat_sink *st = s->priv;
 
 	if (o->stat == SINK_STAT_JSON)
-		scope_sums_json(st->scopes, o->out, words[o->by]);
+		scope_sums_json(st->scopes, o->out, book_by_words[o->by]);
 	else
-		scope_sums_text(st->scopes, o->out, words[o->by], how ? how->top : 0);
+		scope_sums_text(st->scopes, o->out, book_by_words[o->by], how ? how->top : 0);
 	if (scope_sums_no_room(st->scopes))
 		msg_warn("%llu calls and pieces of device work are not in the table: there are too "
 			 "many different names",

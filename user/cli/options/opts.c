@@ -14,6 +14,7 @@
 #include "../../stages/dump_on.h"
 #include "../../format/otlp/otlp.h"
 #include "../../serve/serve_http.h"
+#include "../../stat/book.h"
 #include "../../util/msg.h"
 #include "../../util/parse.h"
 #include "../../stages/window.h"
@@ -479,7 +480,7 @@ static const struct option_row before[] = {
 	{ 0, "color", "WHEN", ENUM(color, "auto", "always", "never"), ROWS | OPTS_TOP, "auto", "auto, always or never" },
 
 	{ .type = HEADING(), .name = "What to print", .cmds = OPTS_STAT },
-	{ 0, "by", "WHAT", ENUM(by, "function", "process", "thread", "kernel", "stream", "device", "cgroup", "range", "collective", "operator", "step", "gemm", "class"), OPTS_STAT, "function",
+	{ 0, "by", "WHAT", ENUM_OF(by, book_by_words), OPTS_STAT, "function",
 	  "what calls are told apart by: function, process, thread, kernel, stream,\ndevice or cgroup; or what calls and device work were for: range (NVTX),\ncollective (NCCL), operator (PyTorch) or gemm (cuBLAS); or step, with what\nthe GPU did in each; or class, what kernels do" },
 	{ 0, "hist", NULL, FLAG(hist), OPTS_STAT, NULL, "histograms of the durations, a column an octave" },
 	{ 0, "format", "NAME", ENUM(stat, "table", "json", "csv"), OPTS_STAT, "table", "table, json or csv" },

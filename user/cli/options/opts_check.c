@@ -242,6 +242,9 @@ static int of_top(const struct line *l)
 	return judge(l, rules, ARRAY_LEN(rules));
 }
 
+/* The words of --by for which book_scopes() answers. */
+#define SCOPES "range, collective, operator, step, gemm and class"
+
 static int of_stat(const struct line *l)
 {
 	const struct opts *o = l->o;
@@ -253,25 +256,20 @@ static int of_stat(const struct line *l)
 		{ o->source == OPTS_SOURCE_CUPTI, o->by == BOOK_BY_CGROUP,
 		  "--source=cupti knows no cgroups: leave out --by cgroup" },
 		{ book_scopes(o->by) != 0, o->source != OPTS_SOURCE_PROBES && !o->replay,
-		  "--by range, collective, operator, step, gemm and class need the layers, which "
-		  "are "
-		  "recorded by probes: leave out --source" },
+		  "--by " SCOPES
+		  " need the layers, which are recorded by probes: leave out --source" },
 		{ book_scopes(o->by) != 0, o->no_return,
-		  "--no-return sees no returns, and --by range, collective, operator, step, gemm "
-		  "and "
-		  "class need them: give one of the two" },
+		  "--no-return sees no returns, and --by " SCOPES
+		  " need them: give one of the two" },
 		{ book_scopes(o->by) != 0, o->stat == SINK_STAT_CSV,
-		  "--by range, collective, operator, step, gemm and class have tables and JSON: "
-		  "leave "
-		  "out --csv" },
+		  "--by " SCOPES " have tables and JSON: leave out --csv" },
 		{ book_scopes(o->by) != 0, o->save != NULL,
 		  "--save keeps sums of functions and kernels: leave it out, or --by" },
 		{ book_scopes(o->by) != 0, o->hist,
 		  "--hist is of functions and kernels: leave it out, or --by" },
 		{ book_scopes(o->by) != 0, o->duty > 0 || o->max_cost > 0,
-		  "--by range, collective, operator, step, gemm and class look at each call, and "
-		  "--duty "
-		  "and --max-cost at a part of them: leave them out" },
+		  "--by " SCOPES " look at each call, and --duty and --max-cost at a part of them: "
+		  "leave them out" },
 		{ o->layers != 0 && o->command == OPTS_STAT, !o->replay && !book_scopes(o->by),
 		  "the sums of stat are of CUDA's calls: give --by range, collective, operator, "
 		  "step, gemm or class with --layers" },
