@@ -71,6 +71,19 @@ same man-classes "$classes" "$(sed -n '/^The classes:/,/^\.It /p' "$page" | sed 
 same man-lists "$lists" "$(sed -n '/^\.It Fl e ,/,/^The classes:/p' "$page" | sed -nE 's/^\.Cm ([a-z]+)$/\1/p')"
 same man-commands "$commands" "$(sed -nE 's/^\.It Cm ([a-z]+).*/\1/p' "$page")"
 
+# formats NAME OPTION ARGS...: the formats that the message about a wrong one lists are those that --help names.
+formats() { # NAME OPTION ARGS...
+	local listed text word named=
+	listed=$("$ct" "${@:3}" "$2" nosuch nothing.ctrace 2>&1 | sed -n 's/.* is not one of //p' | sed 's/ or /, /' | tr -d ' ' | tr ',' '\n')
+	text=$("$ct" "${@:3}" --help | sed -n "/^ *$2 /,/^  *\(-[A-Za-z], \)\?--/{/^ *$2 /p;/^  *-/!p}" | tr -cs 'a-z-' '\n')
+	for word in $listed; do
+		grep -qxFe "$word" <<< "$text" && named+=$word$'\n'
+	done
+	same "$1" "$listed" "${named%$'\n'}"
+}
+formats help-format --format
+formats help-export-to --to export
+
 # The pages of the commands are made of --help: each has its options, and all of its words.
 pages=$(mktemp -d) || exit 1
 trap 'rm -rf "$pages"' EXIT
