@@ -30,6 +30,12 @@ static void count(__u64 *what)
 	__atomic_fetch_add(what, 1, __ATOMIC_RELAXED);
 }
 
+/* The area of a thread whose first free frame is at `top`, or whose frames end there. */
+static struct area *area_under(uintptr_t top)
+{
+	return area_of((const struct hook_frame *)(top - 1));
+}
+
 /* ---- is a call still under way? ---- */
 
 static bool same_page(__u64 a, __u64 b)
@@ -189,7 +195,7 @@ static struct hook_frame *take_slowly(uintptr_t top, __u64 sp)
 			engine_ops->begin(&a->thread);
 		return take_top(area_frames(a));
 	}
-	a = (struct area *)((top - 1) & ~(uintptr_t)(HOOK_PAGE - 1));
+	a = area_under(top);
 	f = settle(a, (struct hook_frame *)top, sp, false);
 	if (f == area_frames(a) + HOOK_DEPTH)
 		f = settle(a, f, sp, true);
@@ -212,7 +218,7 @@ static void release_slowly(struct hook_frame *f, __u64 sp)
 	f->flags |= HOOK_LEFT;
 	barrier();
 	f->state = 0;
-	if (!top || (struct area *)((top - 1) & ~(uintptr_t)(HOOK_PAGE - 1)) != a)
+	if (!top || area_under(top) != a)
 		return;
 	while (top > (uintptr_t)area_frames(a)) {
 		struct hook_frame *g = (struct hook_frame *)top - 1;
@@ -297,7 +303,7 @@ struct onward call_enter(struct hook_regs *regs, const struct hot *hot)
 		release(f, sp);
 		return away;
 	}
-	return (struct onward){ (__u64)(uintptr_t)f - HOOK_PAGE, hot->go };
+	return (struct onward){ (__u64)(uintptr_t)f - HOOK_PART, hot->go };
 }
 
 /* f is busy; the return address is on the stack again. */
@@ -349,7 +355,7 @@ struct hook_thread *hook_self(void)
 {
 	uintptr_t top = hooks_top & ~(uintptr_t)GUARD_BIT;
 
-	return top ? &((struct area *)((top - 1) & ~(uintptr_t)(HOOK_PAGE - 1)))->thread : NULL;
+	return top ? &(area_under(top))->thread : NULL;
 }
 
 void hook_guard_enter(void)

@@ -27,7 +27,7 @@
 #include <stddef.h>
 
 #define HOOK_THREADS 4096 /* threads at a time whose calls are recorded; the rest are counted */
-#define HOOK_DEPTH 16	  /* hooked calls under way in one thread */
+#define HOOK_DEPTH 64	  /* hooked calls under way in one thread */
 #define HOOK_FUNCS 8192	  /* functions at a time, those of unmapped libraries not counted */
 #if defined(__x86_64__)
 #define HOOK_ARGS 6

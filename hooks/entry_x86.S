@@ -17,12 +17,12 @@ hooks_region:
 	.cfi_startproc
 	.cfi_def_cfa rsp, 8
 	.cfi_val_offset rsp, -8
-	/* rip = *((rip & -FRAME_SIZE) + HOOK_PAGE + FRAME_RA):
-	 * breg16 0; const2s -128; and; plus_uconst 4104; deref */
-	.cfi_escape 0x16, 16, 10, 0x80, 0, 0x0b, 0x80, 0xff, 0x1a, 0x23, 0x88, 0x20, 0x06
-	.zero HOOK_AREAS * HOOK_AREA
+	/* rip = *((rip & -FRAME_SIZE) + HOOK_PART + FRAME_RA):
+	 * breg16 0; const2s -128; and; plus_uconst 16392; deref */
+	.cfi_escape 0x16, 16, 11, 0x80, 0, 0x0b, 0x80, 0xff, 0x1a, 0x23, 0x88, 0x80, 0x01, 0x06
+	.zero HOOK_AREAS * HOOK_AREA + HOOK_PART	/* areas_begin() */
 	.cfi_endproc
-	.size hooks_region, HOOK_AREAS * HOOK_AREA
+	.size hooks_region, HOOK_AREAS * HOOK_AREA + HOOK_PART
 
 	.text
 /* r11: number of the function, from its pad. Free to use: r10, r11. */
@@ -91,7 +91,7 @@ hooks_entry:
 	jz 1b		/* no area, or no frame is free: in C */
 	test $GUARD_BIT, %r10b
 	jnz 4f
-	and $-HOOK_PAGE, %r10
+	and $-HOOK_PART, %r10
 	mov AREA_COUNTS(%r10), %r10
 	test %r10, %r10
 	jz 4f

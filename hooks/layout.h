@@ -2,12 +2,13 @@
 /*
  * layout.h - where things lie in a thread's area, for C and for the assembler.
  *
- * The region is a section of this object without bytes in the file, HOOK_THREADS areas of two pages:
+ * The region is a section of this object without bytes in the file: HOOK_AREAS areas of two parts,
+ * HOOK_PART bytes each:
  *
- *	code page	from AREA_FIRST on a stub for each frame
- *	data page	struct area; from AREA_FIRST on the frames
+ *	code	from AREA_FIRST on a stub for each frame
+ *	data	struct area; from AREA_FIRST on the frames
  *
- * A stub and its frame are HOOK_PAGE apart, so that a return address in a stub names the frame, and
+ * A stub and its frame are HOOK_PART apart, so that a return address in a stub names the frame, and
  * with it the true return address: to the CPU, to the engine, and to unwinders by one expression that
  * needs no thread-local storage.
  */
@@ -15,10 +16,11 @@
 #define CT_HOOKS_LAYOUT_H
 
 #define HOOK_PAGE 4096
-#define HOOK_AREA 8192
+#define HOOK_PART 16384
+#define HOOK_AREA 32768
 #define HOOK_AREAS 4096
-#define AREA_FIRST 0x800 /* of frames, and of stubs: a bit that is set in each frame's address */
-#define AREA_COUNTS 16	 /* of struct area: the thread's counts */
+#define AREA_FIRST 0x2000 /* of frames, and of stubs: a bit that is set in each frame's address */
+#define AREA_COUNTS 16	  /* of struct area: the thread's counts */
 #define FRAME_SIZE 128
 #define FRAME_RA 8
 #define STUB_BACK 3 /* the call's return address in the stub */

@@ -3,8 +3,8 @@
  * state.h - what the engine's parts share.
  *
  * A thread's frames are a stack in its area. hooks_top, a thread-local word, points to the first
- * free one; its low 12 bits are 0 where there is none: no area yet (0), or all frames in use (the
- * end of the page). GUARD_BIT: the thread's calls must not be recorded.
+ * free one; its bits below HOOK_PART are 0 where there is none: no area yet (0), or all frames in
+ * use (the end of the part). GUARD_BIT: the thread's calls must not be recorded.
  *
  * frame.state says what may be done with it:
  *	HOOK_BUSY	the engine is at it: free, or in entry() or leave(). Only the code that is
@@ -51,7 +51,7 @@ struct live {
 extern struct live *engine_live;
 extern const struct hook_ops *engine_ops;
 
-/* The begin of a thread's data page. */
+/* The begin of the data of a thread. */
 struct area {
 	struct hook_thread thread;
 	__u64 numbers;
@@ -62,13 +62,20 @@ _Static_assert(sizeof(struct area) <= AREA_FIRST - FRAME_SIZE, "and a frame that
 _Static_assert(sizeof(struct hook_frame) == FRAME_SIZE,
 	       "stubs and frames lie at the same distance");
 _Static_assert(HOOK_AREAS == HOOK_THREADS, "an area for each thread");
+_Static_assert(AREA_FIRST + HOOK_DEPTH * FRAME_SIZE == HOOK_PART && HOOK_AREA == 2 * HOOK_PART,
+	       "the frames end where the part does");
 
 extern char hooks_region[] __attribute__((visibility("hidden")));
 extern __thread uintptr_t hooks_top __attribute__((tls_model("initial-exec")));
 
+/* Older dynamic loaders give an object's segments the alignment of a page. */
+static inline char *areas_begin(void)
+{
+	return (char *)(((uintptr_t)hooks_region + HOOK_PART - 1) & ~(uintptr_t)(HOOK_PART - 1));
+}
 static inline struct area *area_at(unsigned int i)
 {
-	return (struct area *)(hooks_region + (size_t)i * HOOK_AREA + HOOK_PAGE);
+	return (struct area *)(areas_begin() + (size_t)i * HOOK_AREA + HOOK_PART);
 }
 static inline struct hook_frame *area_frames(struct area *a)
 {
@@ -76,22 +83,22 @@ static inline struct hook_frame *area_frames(struct area *a)
 }
 static inline struct area *area_of(const struct hook_frame *f)
 {
-	return (struct area *)((uintptr_t)f & ~(uintptr_t)(HOOK_PAGE - 1));
+	return (struct area *)((uintptr_t)f & ~(uintptr_t)(HOOK_PART - 1));
 }
 /* The word that replaces the return address on the stack. */
 static inline __u64 frame_mark(const struct hook_frame *f)
 {
-	return (__u64)(uintptr_t)f - HOOK_PAGE + STUB_BACK;
+	return (__u64)(uintptr_t)f - HOOK_PART + STUB_BACK;
 }
 /* The frame whose mark this is, or NULL. */
 static inline struct hook_frame *frame_marked(__u64 word)
 {
-	uintptr_t at = (uintptr_t)word - STUB_BACK - (uintptr_t)hooks_region;
+	uintptr_t at = (uintptr_t)word - STUB_BACK - (uintptr_t)areas_begin();
 
 	if (at >= (uintptr_t)HOOK_AREAS * HOOK_AREA ||
 	    (at & (HOOK_AREA - 1) & ~(uintptr_t)(AREA_FIRST - FRAME_SIZE)) != AREA_FIRST)
 		return NULL;
-	return (struct hook_frame *)((uintptr_t)word - STUB_BACK + HOOK_PAGE);
+	return (struct hook_frame *)((uintptr_t)word - STUB_BACK + HOOK_PART);
 }
 
 /* threads.c: areas for threads. threads_get() is for any thread, at any place. */

@@ -102,12 +102,12 @@ static void write_stub(char *at)
 {
 	static const unsigned char code[] = {
 		0x41, 0xff, 0xd3,			  /* call *%r11 */
-		0x4c, 0x8d, 0x15, 0xf6, 0x0f, 0x00, 0x00, /* lea its frame(%rip), %r10 */
+		0x4c, 0x8d, 0x15, 0xf6, 0x3f, 0x00, 0x00, /* lea its frame(%rip), %r10 */
 		0xff, 0x25, 0x00, 0x00, 0x00, 0x00,	  /* jmp *0(%rip) */
 	};
 	void (*to)(void) = hooks_return;
 
-	_Static_assert(0xff6 == HOOK_PAGE - 10, "from the lea's end to the frame");
+	_Static_assert(0x3ff6 == HOOK_PART - 10, "from the lea's end to the frame");
 	for (unsigned int i = 0; i < sizeof(code); i++)
 		at[i] = (char)code[i];
 	*(void (**)(void))(at + sizeof(code)) = to;
@@ -117,12 +117,13 @@ static void write_stub(char *at)
 {
 	static const unsigned int code[] = {
 		0xd63f0200, /* blr x16 */
-		0x10007fea, /* adr x10, its frame */
+		0x1001ffea, /* adr x10, its frame */
 		0x58000051, /* ldr x17, #8 */
 		0xd61f0220, /* br x17 */
 	};
 	void (*to)(void) = hooks_return;
 
+	_Static_assert(0x1001ffea == (0x1000000a | (HOOK_PART - 4) / 4 << 5), "the adr's offset");
 	for (unsigned int i = 0; i < 4; i++)
 		((unsigned int *)at)[i] = code[i];
 	*(void (**)(void))(at + sizeof(code)) = to;
@@ -131,7 +132,7 @@ static void write_stub(char *at)
 
 static bool map(unsigned int i)
 {
-	char *code = hooks_region + (size_t)i * HOOK_AREA;
+	char *code = areas_begin() + (size_t)i * HOOK_AREA;
 	long got = sys_call(SYS_mmap, (long)code, HOOK_AREA, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 
@@ -141,9 +142,9 @@ static bool map(unsigned int i)
 		write_stub(code + AREA_FIRST + k * FRAME_SIZE);
 	clear(i);
 #if !defined(__x86_64__)
-	__builtin___clear_cache(code, code + HOOK_PAGE);
+	__builtin___clear_cache(code, code + HOOK_PART);
 #endif
-	return !sys_call(SYS_mprotect, (long)code, HOOK_PAGE, PROT_READ | PROT_EXEC, 0, 0, 0);
+	return !sys_call(SYS_mprotect, (long)code, HOOK_PART, PROT_READ | PROT_EXEC, 0, 0, 0);
 }
 
 /* A new area, locked; HOOK_AREAS: there is none. */
