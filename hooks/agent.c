@@ -46,7 +46,7 @@ enum state { IDLE, STARTING, RUNNING };
 
 static int state = IDLE;
 static char how[512];
-static __u32 answers; /* number of lists of functions handled so far; a futex */
+static __u32 answers; /* to messages that ask(), and lists of functions handled; a futex */
 static bool opened, loader_hooked;
 static bool follows; /* forked children are to have hooks */
 static pid_t own_pid;
@@ -153,23 +153,30 @@ static void end_thread(void)
 	}
 }
 
-/* The loader may have mapped code that has not run yet. It must get its hooks before it runs. */
-static void on_loader(void)
+/* Sends a message of this type, and waits for an answer, but not longer than HOOKS_MAPPED_MS. */
+static void ask(enum hooks_type type)
 {
 	__u32 had = __atomic_load_n(&answers, __ATOMIC_ACQUIRE);
 	struct timespec wait = { .tv_sec = HOOKS_MAPPED_MS / 1000 };
 
-	/* here before anything is mapped, too */
-	if (capture_is_open() && try_change()) {
-		engine_reserve();
-		change_ends();
-	}
-	if (!has_mapped() || !capture_is_open() || talk_mapped())
+	if (!capture_is_open() || talk_ask(type))
 		return;
 	while (__atomic_load_n(&answers, __ATOMIC_ACQUIRE) == had && capture_is_open())
 		if (sys_call(SYS_futex, (long)&answers, FUTEX_WAIT_PRIVATE, had, (long)&wait, 0,
 			     0) == -ETIMEDOUT)
 			return;
+}
+
+/* The loader may have mapped code that has not run yet. It must get its hooks before it runs. */
+static void on_loader(void)
+{
+	/* here before anything is mapped, too */
+	if (capture_is_open() && try_change()) {
+		engine_reserve();
+		change_ends();
+	}
+	if (has_mapped())
+		ask(HOOKS_MAPPED);
 }
 
 /*
@@ -211,11 +218,17 @@ static void leave(struct hook_frame *f, __u64 result)
 {
 	if (f->id >= SYSCALL_COOKIE)
 		capture_renamed();
-	else
-		capture_leaves(f, result);
+	else if (capture_leaves(f, f->id, result))
+		ask(HOOKS_READ);
 }
 
-static const struct hook_ops ops = { .entry = entry, .leave = leave };
+static void missed(__u32 id, bool deep)
+{
+	if (id < SYSCALL_COOKIE)
+		capture_missed(id, deep);
+}
+
+static const struct hook_ops ops = { .entry = entry, .leave = leave, .missed = missed };
 
 /* ---- what is hooked ---- */
 
@@ -401,6 +414,8 @@ static void answered(void)
 	sys_call(SYS_futex, (long)&answers, FUTEX_WAKE_PRIVATE, 1 << 30, 0, 0, 0);
 }
 
+/* What other tracers did to the hooks: as it was when it was said last. */
+static struct hook_state said;
 static void finish(int err)
 {
 	struct hook_leftover left = { 0 };
@@ -437,9 +452,6 @@ static int open_engine(void)
 	change_ends();
 	return err;
 }
-
-/* What other tracers did to the hooks: as it was when it was said last. */
-static struct hook_state said;
 
 /* The socket is connected: puts the first hooks on. 0: they are on. */
 static int enter(void)
@@ -516,12 +528,16 @@ static bool step(int type, size_t size)
 		take_python();
 		return true;
 	}
+	if (type == HOOKS_READ) {
+		answered();
+		return true;
+	}
 	if (type)
 		return false;
 	if (!engine_check(&s))
 		say_others(&s);
 	if (!loader_hooked && has_mapped())
-		talk_mapped();
+		talk_ask(HOOKS_MAPPED);
 	return true;
 }
 

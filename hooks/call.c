@@ -173,8 +173,16 @@ static struct hook_frame *take_hole(struct area *a)
 	return NULL;
 }
 
-/* A frame that is taken, where the short way has found none free or is not sure; or NULL. */
-static struct hook_frame *take_slowly(uintptr_t top, __u64 sp)
+static void miss(__u32 id, bool deep)
+{
+	count(deep ? &call_losses.too_deep : &call_losses.no_thread);
+	if (is_here() && engine_ops->missed)
+		engine_ops->missed(id, deep);
+}
+
+/* A frame that is taken for a call of function id, where the short way has found none free or is not
+ * sure; or NULL. */
+static struct hook_frame *take_slowly(uintptr_t top, __u64 sp, __u32 id)
 {
 	struct hook_frame *f;
 	struct area *a;
@@ -188,7 +196,7 @@ static struct hook_frame *take_slowly(uintptr_t top, __u64 sp)
 		a = threads_get();
 		if (!a) {
 			hooks_top = 0;
-			count(&call_losses.no_thread);
+			miss(id, false);
 			return NULL;
 		}
 		if (engine_ops->begin)
@@ -203,7 +211,7 @@ static struct hook_frame *take_slowly(uintptr_t top, __u64 sp)
 		return take_top(f);
 	f = take_hole(a);
 	if (!f)
-		count(&call_losses.too_deep);
+		miss(id, true);
 	return f;
 }
 
@@ -270,7 +278,7 @@ struct onward call_enter(struct hook_regs *regs, const struct hot *hot)
 	if (unlikely(!engine_live->on))
 		return away;
 	if (unlikely((top & (AREA_FIRST | GUARD_BIT)) != AREA_FIRST || f[-1].state <= sp)) {
-		f = take_slowly(top, sp);
+		f = take_slowly(top, sp, hot->id);
 		if (!f)
 			return away;
 	} else {

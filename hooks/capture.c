@@ -20,6 +20,8 @@
 #include <unistd.h>
 
 #include "counts.h"
+#include "inside.h"
+#include "layers.h"
 #include "python.h"
 #include "reach.h"
 #include "ring.h"
@@ -30,7 +32,7 @@
 #define PAGE 4096
 #define LOOK_AT 64 /* blocks, before another one is made accessible */
 
-static struct ct_spec specs[CT_MAX_FUNCS];
+struct ct_spec capture_specs[CT_MAX_FUNCS];
 static struct ct_config config;
 static struct hooks_area *area; /* NULL: there has been none */
 static size_t area_bytes;
@@ -105,6 +107,7 @@ static int read_bytes(const struct ct_read *r, void *to, __u64 n, __u64 from)
 	return read_memory(to, n, from);
 }
 
+#define specs capture_specs
 #define frame hooks_call
 #undef __always_inline
 #define __always_inline inline __attribute__((always_inline))
@@ -132,13 +135,37 @@ static bool put(struct hooks_thread *t, const struct ct_hdr *h, __u64 size)
 }
 
 /* The same rules as is_sent() and send_call() of bpf/state.bpf.h. */
-static void send_call(struct hooks_thread *t, const struct hooks_call *f)
+static void send_call(struct hooks_thread *t, struct hooks_call *f)
 {
 	if (!(f->spec_flags & (CT_S_SHOWN | CT_S_ALWAYS) ||
 	      (f->rec.depth && f->spec_flags & CT_S_INNER)) ||
 	    (config.count && !(f->spec_flags & (CT_S_ALWAYS | CT_S_INNER))))
 		return;
-	if (!put(t, &f->rec.h, sizeof(f->rec) + f->len))
+	if (config.layers && f->len <= CT_DATA_MAX - 16) {
+		f->data[f->len / 8] = f->scope;
+		f->rec.h.flags |= CT_F_SCOPE;
+		capture_put(t, &f->rec.h, sizeof(f->rec) + f->len + 8);
+	} else {
+		capture_put(t, &f->rec.h, sizeof(f->rec) + f->len);
+	}
+}
+
+/* For the parts that make records of their own. */
+__u64 capture_now(void)
+{
+	return now();
+}
+__u32 capture_process(void)
+{
+	return (__u32)own_pid;
+}
+void capture_reads(struct hooks_call *f, __u32 func, __u32 when)
+{
+	do_reads(f, func, when);
+}
+void capture_put(struct hooks_thread *t, const struct ct_hdr *h, __u64 size)
+{
+	if (!put(t, h, size))
 		ring_add(&t->lost, 1);
 }
 
@@ -259,6 +286,7 @@ static struct hooks_thread *take_one_of(__u32 blocks, __u32 from, __u32 look_at)
 							__ATOMIC_RELEASE, __ATOMIC_RELAXED))
 				break;
 		t->depth = 0;
+		layers_begin(t);
 		if (config.count)
 			counts_begin(t, i);
 		t->renames = __atomic_load_n(&renames, __ATOMIC_RELAXED);
@@ -351,12 +379,12 @@ static void settle(struct hooks_thread *t, __u64 sp)
 	}
 }
 
-static void copy_words(struct hooks_call *f, const struct hook_regs *r, __u32 n)
+void capture_words(const struct hook_regs *r, __u64 *to, __u32 n)
 {
 	const __u64 *stack = hook_stack_args(r);
 
 	for (__u32 i = 0; i < n; i++)
-		f->data[i] = i < HOOK_ARGS ? r->args[i] : stack[i - HOOK_ARGS];
+		to[i] = i < HOOK_ARGS ? r->args[i] : stack[i - HOOK_ARGS];
 }
 
 static void fill(struct hooks_thread *t, struct hooks_call *f, __u64 cookie,
@@ -379,6 +407,7 @@ static void fill(struct hooks_thread *t, struct hooks_call *f, __u64 cookie,
 	f->rec.got = 0;
 	f->rec.ret = 0;
 	f->frees = 0;
+	f->scope = config.layers ? layers_around(t, f->sp) : 0;
 }
 
 /* The part of a call's entry in which the program's memory is read, and a record may be sent. A call
@@ -445,7 +474,7 @@ static bool enters(struct hooks_thread *t, const struct hook_frame *e, const str
 	__atomic_store_n(&t->depth, d + 1, __ATOMIC_RELEASE);
 	f->sp = e->sp;
 	f->ip = e->ip;
-	copy_words(f, r, spec->nwords);
+	capture_words(r, f->data, spec->nwords);
 	if (e->flags & HOOK_REGS)
 		ring_copy(f->regs, hook_kept_regs(r), sizeof(f->regs));
 	if (spec->more & CT_S_FORGETS)
@@ -470,6 +499,7 @@ static bool enters(struct hooks_thread *t, const struct hook_frame *e, const str
 bool capture_enters(struct hook_frame *e, const struct hook_regs *r, __u64 cookie)
 {
 	__u32 func = CT_COOKIE_FUNC(cookie);
+	const struct ct_spec *spec = &specs[func & (CT_MAX_FUNCS - 1)];
 	struct hooks_thread *t;
 
 	if (!*alive || area->phase != CT_PHASE_RUNNING || func >= CT_MAX_FUNCS)
@@ -477,7 +507,22 @@ bool capture_enters(struct hook_frame *e, const struct hook_regs *r, __u64 cooki
 	t = thread_get();
 	if (t && t->renames != __atomic_load_n(&renames, __ATOMIC_RELAXED))
 		tell_name(t);
-	return t && enters(t, e, r, cookie, &specs[func]);
+	if (t && spec->layer)
+		return layers_enter(t, e, r, cookie, spec);
+	return t && enters(t, e, r, cookie, spec);
+}
+
+void capture_missed(__u64 cookie, bool deep)
+{
+	__u32 func = CT_COOKIE_FUNC(cookie);
+	__u64 *counter;
+
+	if (!*alive || area->phase != CT_PHASE_RUNNING || func >= CT_MAX_FUNCS)
+		return;
+	counter = specs[func].layer ? &area->scopes_dropped
+		  : deep	    ? &area->too_deep
+				    : &area->no_block;
+	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
 static bool is_wanted(const struct hooks_call *f, bool bad)
@@ -508,8 +553,9 @@ static void leaves(struct hooks_thread *t, struct hooks_call *f)
 	send_call(t, f);
 }
 
-void capture_leaves(struct hook_frame *e, __u64 result)
+bool capture_leaves(struct hook_frame *e, __u64 cookie, __u64 result)
 {
+	const struct ct_spec *spec = &specs[CT_COOKIE_FUNC(cookie) & (CT_MAX_FUNCS - 1)];
 	__u64 end = now();
 	struct hooks_thread *t = self;
 	struct hooks_call *f = NULL;
@@ -517,14 +563,16 @@ void capture_leaves(struct hook_frame *e, __u64 result)
 
 	if (!*alive || !t || self_generation != generation ||
 	    (area->phase != CT_PHASE_RUNNING && area->phase != CT_PHASE_CLOSING))
-		return;
+		return false;
+	if (spec->layer)
+		return layers_leave(t, e, cookie, spec, result) && config.stop_on_map && !sandboxed;
 	for (d = t->depth; d && d <= CT_MAX_FRAMES; d--) {
 		f = &t->calls[d - 1];
 		if (f->number == e->number)
 			break;
 	}
 	if (!d || d > CT_MAX_FRAMES)
-		return;
+		return false;
 	/* calls that began inside and did not return were jumped over */
 	for (__u32 above = t->depth; above > d; above--)
 		send_unfinished(t, &t->calls[above - 1], end);
@@ -535,6 +583,7 @@ void capture_leaves(struct hook_frame *e, __u64 result)
 		leaves(t, f);
 	}
 	__atomic_store_n(&t->depth, d - 1, __ATOMIC_RELEASE);
+	return false;
 }
 
 /* ---- the area ---- */
@@ -543,8 +592,8 @@ void capture_spec(unsigned int row, const struct ct_spec *spec)
 {
 	struct ct_spec s = *spec;
 
-	if (row >= CT_MAX_FUNCS || s.nwords > CT_MAX_WORDS || s.nreads > CT_MAX_READS ||
-	    s.nentry > s.nreads)
+	if (row >= CT_MAX_FUNCS || s.nwords > (s.layer ? CT_LAYER_WORDS : CT_MAX_WORDS) ||
+	    s.nreads > CT_MAX_READS || s.nentry > s.nreads)
 		return;
 	specs[row] = s;
 }
@@ -598,7 +647,7 @@ int capture_open(int fd, const struct hooks_start *s)
 	config = s->config;
 	own_pid = getpid();
 	hint = 0;
-	memset(specs, 0, sizeof(specs));
+	memset(capture_specs, 0, sizeof(capture_specs));
 	if (config.count && counts_open(area, s, &config))
 		return -ENOMEM;
 	generation++;

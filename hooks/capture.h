@@ -17,7 +17,8 @@
  * same rules as the engine's entry() and leave(). The first returns whether the return is wanted.
  */
 bool capture_enters(struct hook_frame *, const struct hook_regs *, __u64 cookie);
-void capture_leaves(struct hook_frame *, __u64 result);
+/* Returns whether the thread shall wait until the user side has read the record. */
+bool capture_leaves(struct hook_frame *, __u64 cookie, __u64 result);
 
 /* From here on records go to this area (of hooks_area_bytes()), which stays mapped until another
  * area replaces it or capture_close() is called. Returns 0 or -errno. */
@@ -34,6 +35,8 @@ void capture_renamed(void);
  * needs one is missing: texts behind pointers, names of threads, the calls of new threads. */
 void capture_sandboxed(void);
 bool capture_is_sandboxed(void);
+/* As the engine's missed(). */
+void capture_missed(__u64 cookie, bool deep);
 /* Are calls recorded? */
 bool capture_is_open(void);
 

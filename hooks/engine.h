@@ -98,6 +98,9 @@ struct hook_ops {
 	/* The thread has ended, or engine_close() stops watching it. Called on another thread,
 	 * either as entry() is or in engine_check(). May be NULL. */
 	void (*ended)(struct hook_thread *);
+	/* A call of the function with this id is not recorded: it is nested deeper than HOOK_DEPTH, or
+	 * (deep: false) there are too many threads. As entry() is called. May be NULL. */
+	void (*missed)(__u32 id, bool deep);
 };
 
 /* Only entry() is called: the return address is not changed. */

@@ -36,6 +36,7 @@
 #include "../cupti/agent/held.h"
 #include "nvtx_payload.h"
 #include "nvtx_wire.h"
+#include "prologue.h"
 
 #define EXPORT __attribute__((visibility("default"), noinline))
 
@@ -71,7 +72,11 @@ static void *next_handle(void)
 
 /* A body that no other function has: equal functions may become one, which probes cannot tell
  * apart. */
-#define DIFFERENT(n) __asm__ volatile("" ::"i"(n))
+#define DIFFERENT(n)                           \
+	do {                                   \
+		PUSHES();                      \
+		__asm__ volatile("" ::"i"(n)); \
+	} while (0)
 
 #define NOTHING(n, name, ...)          \
 	EXPORT void name(__VA_ARGS__); \

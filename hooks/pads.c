@@ -40,7 +40,9 @@ struct chunk {
  */
 #define RESERVE_BYTES (1536ULL << 20)
 #define RESERVES 16
-#define PROBE_BYTES (64ULL << 20)
+/* As large as the largest libraries: a smaller one may find a hole between others, from which nothing
+ * follows for these. */
+#define PROBE_BYTES (512ULL << 20)
 #define WITHIN (512ULL << 20) /* below a reserve, the next library has room in it */
 static struct {
 	__u64 lo, hi;
@@ -113,7 +115,7 @@ static bool is_covered(void)
 		return true; /* nothing can be done */
 	unmap(at, at + PROBE_BYTES);
 	for (unsigned int i = 0; i < nreserves; i++)
-		if (at < reserves[i].lo && reserves[i].lo - at <= WITHIN)
+		if (at < reserves[i].lo && reserves[i].lo - at <= PROBE_BYTES + WITHIN)
 			return true;
 	return false;
 }

@@ -16,12 +16,12 @@
 static struct held held = { .fd = -1 };
 static char key[HOOKS_KEY];
 static char message[HOOKS_MSG_MAX];
-static int mapped_fd = -1; /* the socket, where talk_mapped() may use it */
+static int ask_fd = -1; /* the socket, where talk_ask() may use it */
 
 static void take(int fd)
 {
 	held_take(&held, fd);
-	__atomic_store_n(&mapped_fd, fd, __ATOMIC_RELEASE);
+	__atomic_store_n(&ask_fd, fd, __ATOMIC_RELEASE);
 }
 
 int talk_connect(const char *text, int wait_ms)
@@ -50,7 +50,7 @@ int talk_connect(const char *text, int wait_ms)
 
 void talk_close(void)
 {
-	__atomic_store_n(&mapped_fd, -1, __ATOMIC_RELEASE);
+	__atomic_store_n(&ask_fd, -1, __ATOMIC_RELEASE);
 	held_close(&held);
 }
 
@@ -164,10 +164,10 @@ void talk_bye(int err, __u32 kept)
 	talk_put(&b, sizeof(b), 500);
 }
 
-int talk_mapped(void)
+int talk_ask(enum hooks_type type)
 {
-	struct hooks_head h = { .size = sizeof(h), .type = HOOKS_MAPPED };
-	int fd = __atomic_load_n(&mapped_fd, __ATOMIC_ACQUIRE);
+	struct hooks_head h = { .size = sizeof(h), .type = (__u16)type };
+	int fd = __atomic_load_n(&ask_fd, __ATOMIC_ACQUIRE);
 
 	if (fd < 0)
 		return -EPIPE;
@@ -179,7 +179,7 @@ int talk_mapped(void)
 
 int talk_hang_up(void)
 {
-	int fd = __atomic_load_n(&mapped_fd, __ATOMIC_ACQUIRE);
+	int fd = __atomic_load_n(&ask_fd, __ATOMIC_ACQUIRE);
 
 	return fd < 0 ? -EPIPE : (int)sys_call(SYS_shutdown, fd, SHUT_RD, 0, 0, 0, 0);
 }

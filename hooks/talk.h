@@ -2,7 +2,7 @@
 /*
  * talk.h - the socket to cudatrace: wire.h has what is said on it. Nothing here waits without a
  * limit, and a peer that does not keep to the protocol is left. Used by one thread at a time, but for
- * talk_mapped().
+ * talk_ask().
  */
 #ifndef CT_HOOKS_TALK_H
 #define CT_HOOKS_TALK_H
@@ -21,8 +21,8 @@ int talk_put(const void *msg, size_t n, int wait_ms);
 void talk_say(enum hooks_level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int talk_hello(void);
 void talk_bye(int err, __u32 kept);
-/* On a thread of the program's, without libc: something was mapped. 0 or -errno. */
-int talk_mapped(void);
+/* On a thread of the program's, without libc: HOOKS_MAPPED or HOOKS_READ. 0 or -errno. */
+int talk_ask(enum hooks_type);
 
 /* On a thread of the program's, without libc: the thread that reads is told that the peer is gone.
  * 0 or -errno. */

@@ -11,6 +11,9 @@
  *	agent:	MAPPED					files were mapped: the thread waits for the answer
  *	user:	PYTHON  FUNCS...
  *	agent:	INSTALLED
+ *	agent:	READ					a record was written that is to be read now: the
+ *							thread waits for the answer
+ *	user:	READ
  *	child:	CHILD (with a socket)			a forked child, over its parent's socket; over the
  *							one that it sends, all of this begins anew
  *	user:	STOP (or hangs up)
@@ -44,7 +47,7 @@
 
 #define HOOKS_ENV "CUDATRACE_HOOKS"
 #define HOOKS_MAGIC 0x6b686463u /* "cdhk" */
-#define HOOKS_VERSION 4
+#define HOOKS_VERSION 5
 #define HOOKS_KEY 32	     /* hex digits */
 #define HOOKS_MSG_MAX 65536  /* bytes of a message */
 #define HOOKS_WAIT_MS 5000   /* how long each side waits for the other's first message */
@@ -63,6 +66,7 @@ enum hooks_type {
 	HOOKS_MAPPED = 4,    /* struct hooks_head alone */
 	HOOKS_BYE = 5,	     /* struct hooks_bye */
 	HOOKS_CHILD = 6,     /* struct hooks_child, with a descriptor */
+	HOOKS_READ = 7,	     /* struct hooks_head alone; from either side */
 	HOOKS_START = 16,    /* struct hooks_start, with a descriptor */
 	HOOKS_SPECS = 17,    /* struct hooks_list of struct hooks_spec */
 	HOOKS_FUNCS = 18,    /* struct hooks_list of struct hooks_func */
@@ -122,7 +126,7 @@ struct hooks_python {
 #define HOOKS_F_REGS 0x2       /* the stacks of its calls are wanted */
 struct hooks_func {
 	__u64 address;
-	__u32 cookie; /* CT_COOKIE() */
+	__u32 cookie; /* CT_COOKIE() | CT_COOKIE_OF() */
 	__u32 flags;  /* HOOKS_F_* */
 	__u32 size;   /* of the function in bytes; 0: not known */
 	/* the function's first bytes in the file; nfile of them are valid */
@@ -165,7 +169,8 @@ struct hooks_child {
 /* ---- the area ---- */
 
 #define HOOKS_AREA_HEAD 4096
-#define HOOKS_BLOCK_HEAD 8192
+#define HOOKS_SCOPES_BYTES 6144
+#define HOOKS_BLOCK_HEAD 16384
 
 enum hooks_owner { HOOKS_FREE = 0, HOOKS_USED = 1 };
 
@@ -182,7 +187,8 @@ struct hooks_call {
 	__u32 len;  /* bytes used of data[] */
 	__u8 spec_flags;
 	__u8 frees; /* it is a free of freed_bytes, which are not held any more */
-	__u8 pad[6];
+	__u8 pad[2];
+	__u32 scope; /* with config.layers: the number of the innermost scope around it */
 	__u64 freed_bytes;
 	/* with CT_S_STACK: rbx, rbp, r12 to r15 at the entry; the call has preserved them at its
 	 * return */
@@ -207,7 +213,9 @@ struct hooks_thread {
 	__u64 lists;	  /* the process's address of its lists */
 	__u64 unfinished; /* counted calls that did not return */
 	__u64 no_stack;	  /* calls whose stack is missing */
-	__u64 pad[3];
+	/* scopes for which there was no room, and ends of scopes whose begin was not seen */
+	__u64 scopes_dropped, scopes_unbegun;
+	__u64 pad[1];
 	/* written by the user side, and no other */
 	__u64 tail; /* bytes ever read */
 	__u64 pad2[15];
@@ -216,6 +224,7 @@ struct hooks_thread {
 	struct hooks_call calls[CT_MAX_FRAMES];
 	__u32 more_used, pad4;
 	__u64 more[(sizeof(struct ct_more) + CT_MORE_PIECE) / 8]; /* a piece that is being made */
+	__u64 scopes[HOOKS_SCOPES_BYTES / 8]; /* the stack of its open scopes, for itself alone */
 };
 
 struct hooks_area {
@@ -223,10 +232,12 @@ struct hooks_area {
 	__u32 inner;	/* the driver's launches inside other calls are wanted */
 	__u32 blocks;	/* how many blocks, from the first on, have ever been taken */
 	__u32 count_by; /* enum ct_by, from the user side: for CT_BY_ASKED */
-	__u64 no_block; /* calls that found no block */
+	__u64 no_block; /* calls of threads for which there is no room */
 	/* from the user side: nanoseconds in a tick of the clock, << 32 */
 	__u64 tick_ns;
-	__u64 pad[4];
+	__u64 too_deep;	      /* calls that were nested deeper than the engine's frames */
+	__u64 scopes_dropped; /* the same of functions of layers */
+	__u64 pad[2];
 	__u32 cells; /* how many cells, from the first on, have ever been taken */
 	__u32 pad2[15];
 };
@@ -302,6 +313,7 @@ static inline size_t hooks_fixed(unsigned int type)
 	case HOOKS_MAPPED: return sizeof(struct hooks_head);
 	case HOOKS_BYE: return sizeof(struct hooks_bye);
 	case HOOKS_CHILD: return sizeof(struct hooks_child);
+	case HOOKS_READ: return sizeof(struct hooks_head);
 	case HOOKS_START: return sizeof(struct hooks_start);
 	case HOOKS_SPECS: return sizeof(struct hooks_list);
 	case HOOKS_FUNCS: return sizeof(struct hooks_list);

@@ -265,6 +265,7 @@ main() {
 	suite serve-web 300 tests/serve/web.py
 	if $all; then
 		suite otlp 600 tests/export/otlp.py
+		suite cases-hooks 400 env SOURCE=hooks tests/cases/run.sh 'scopes_*' 'operators_*' 'collectives_*' 'nvtx3_*'
 		suite cases-multi 1200 env CUDATRACE="$PWD/tests/cases/with-multi" tests/cases/run.sh --links
 		for other in tests/export/run.sh tests/flame/run.sh tests/timeline/run.sh tests/memory/run.sh tests/top/run.sh tests/bpftrace/run.sh tests/vm/run.sh; do
 			[ -x "$other" ] && suite "$(basename "$(dirname "$other")")" 900 "$other"

@@ -259,7 +259,8 @@ export --to csv --all-tables R            | --all-tables    | nsys-sqlite
 --stop-on nvtxRangePushA -- true          | --stop-on       | nvtx:NAME waits
 folded --start-on nvtx:step -- true       | --start-on      | cudatrace record
 advise --stop-on nvtx:step -- true        | --stop-on       | cudatrace record
---source hooks --stop-on nvtx:step -- true | --stop-on      | leave out --source
+--source cupti --stop-on nvtx:step -- true | --stop-on      | leave out --source=cupti
+--source cupti --layers nvtx -- true      | --layers        | leave out --source=cupti
 --no-return --otlp env -- true            | --no-return     | leave out
 --no-return --probe-kind session -- true  | --probe-kind    | use multi
 stat --no-return --hist -- true           | --hist          | leave out

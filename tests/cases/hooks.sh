@@ -73,6 +73,10 @@ case_hooks_same_rows() {
 	same_rows longjmp -- "$CALLS" longjmp 5
 	same_rows dlopen -- "$BIN/late" "$STANDIN/12/libcudart.so.12" 20 "$STANDIN/libcudart.so.13" 7
 	same_rows static -- "$CALLS-static" mix 1 5 0
+	same_rows ranges --layers nvtx -- "$RANGES" nested 3
+	same_rows collectives --layers nccl -- "$COLLECTIVES" all
+	same_rows operators --layers torch,cublas -- "$OPERATORS" train 3
+	same_rows products --layers cublas --nested -- "$GEMMS" all
 	same_rows stripped -- "$CALLS-stripped" mix 1 5 0
 	same_rows per_thread -- "$CALLS-ptsz" mix 1 5 0
 	same_rows sample -- "$SAMPLE"
@@ -131,6 +135,9 @@ case_hooks_crowded() {
 	same_rows crowded -- "$BIN/late" $fill "$STANDIN/12/libcudart.so.12" 20 $fill "$STANDIN/libcudart.so.13" 7
 	[ "$(grep -c cudaStreamQuery "$T/hooks.crowded")" = 27 ] || fail "rows: $(grep -c cudaStreamQuery "$T/hooks.crowded")"
 	! grep -q 'no hooks' "$T/err" || fail "$(grep 'no hooks' "$T/err")"
+	# a library that is larger than a hole that is above it
+	same_rows large -- "$BIN/late" o 2000 "$BIN/libbig.so" 8
+	[ "$(grep -c cudaStreamQuery "$T/hooks.large")" = 8 ] || fail "rows of a large library: $(grep -c cudaStreamQuery "$T/hooks.large")"
 	# a program that has a limit of its own keeps it for itself
 	ct --source=hooks -o "$T/rows" -- sh -c "ulimit -v 600000 && exec '$BIN/late' '$STANDIN/libcudart.so.13' 9"
 	ok_rc

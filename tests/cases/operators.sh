@@ -75,7 +75,7 @@ case_operators_deep() {
 	! grep -q scopes_unbegun "$T/out" || fail "ends have no begins"
 }
 
-# The operator that had begun before is in no row; its end is counted.
+# The operator that had begun before is in no row; its end is counted, but hooks do not see it.
 case_operators_attached() {
 	local pid fd
 	mkfifo "$T/in"
@@ -89,7 +89,7 @@ case_operators_attached() {
 	wait "$CT" || fail "status $?"
 	expect "steps" "$(operated | grep -c '^range Optimizer.step#SGD.step in -$')" 2
 	expect "operators" "$(grep -c '"type":"operator"' "$T/out")" 18
-	expect "ends" "$(grep -o '"scopes_unbegun":[0-9]*' "$T/out")" '"scopes_unbegun":1'
+	expect "ends" "$(grep -o '"scopes_unbegun":[0-9]*' "$T/out")" "$([ "${SOURCE:-}" = hooks ] || echo '"scopes_unbegun":1')"
 }
 
 # A kernel without links for many functions: operators are left out, and that is said.

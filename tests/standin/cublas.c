@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "../../hooks/prologue.h"
+
 #define API __attribute__((visibility("default")))
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
@@ -50,6 +52,7 @@ API cublasStatus_t cublasLtMatmul(void *lightHandle, cublasLtMatmulDesc_t comput
 				  cublasLtMatrixLayout_t Ddesc, const void *algo, void *workspace,
 				  uint64_t workspaceSizeInBytes, void *stream)
 {
+	PUSHES();
 	return Ddesc ? launch() : 7;
 }
 
@@ -59,6 +62,7 @@ API cublasStatus_t cublasSgemm_v2_64(cublasHandle_t handle, cublasOperation_t tr
 				     const float *B, int64_t ldb, const float *beta, float *C,
 				     int64_t ldc)
 {
+	PUSHES();
 	return m < 0 ? 7 : launch();
 }
 
@@ -67,6 +71,7 @@ API cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t trans
 				  const float *A, int lda, const float *B, int ldb,
 				  const float *beta, float *C, int ldc)
 {
+	PUSHES();
 	cublasStatus_t err = cublasSgemm_v2_64(handle, transa, transb, m, n, k, alpha, A, lda, B,
 					       ldb, beta, C, ldc);
 
@@ -80,6 +85,7 @@ API cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
 				int ldb, const void *beta, void *C, int Ctype, int ldc,
 				int computeType, int algo)
 {
+	PUSHES();
 	cublasLtMatrixLayoutOpaque_t a, b, d;
 	cublasLtMatmulDescOpaque_t desc;
 
@@ -101,6 +107,7 @@ API cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOpera
 					      int Ctype, int ldc, long long strideC, int batchCount,
 					      int computeType, int algo)
 {
+	PUSHES();
 	return launch();
 }
 
@@ -112,5 +119,6 @@ API cublasStatus_t cublasSgemmGroupedBatched(cublasHandle_t handle, const cublas
 					     const float *beta, float *const *C, const int *ldc,
 					     int group_count, const int *group_size)
 {
+	PUSHES();
 	return launch();
 }

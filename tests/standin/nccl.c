@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../hooks/prologue.h"
+
 #define MAGIC 0x0280028002800280ULL
 #define API __attribute__((visibility("default")))
 
@@ -59,6 +61,7 @@ static void enlist(struct ncclComm *comm)
 
 API ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
 {
+	PUSHES();
 	memset(id, 0, sizeof(*id));
 	strcpy(id->internal, "standin");
 	return ncclSuccess;
@@ -84,11 +87,13 @@ static ncclResult_t make(ncclComm_t *out, int nranks, ncclUniqueId id, int rank)
 
 API ncclResult_t ncclCommInitRank(ncclComm_t *out, int nranks, ncclUniqueId id, int rank)
 {
+	PUSHES();
 	return make(out, nranks, id, rank);
 }
 
 API ncclResult_t ncclCommDestroy(ncclComm_t comm)
 {
+	PUSHES();
 	comm->startMagic = comm->endMagic = 0;
 	return ncclSuccess;
 }
@@ -99,6 +104,7 @@ API ncclResult_t ncclCommDestroy(ncclComm_t comm)
 
 API ncclResult_t ncclCommInitAll(ncclComm_t *comms, int ndev, const int *devlist)
 {
+	PUSHES();
 	ncclUniqueId id;
 
 	(void)devlist;
@@ -112,6 +118,7 @@ API ncclResult_t ncclCommInitAll(ncclComm_t *comms, int ndev, const int *devlist
 API ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newcomm,
 			       void *config)
 {
+	PUSHES();
 	ncclUniqueId id = { "split" };
 
 	/* every second rank has the same color */
@@ -123,6 +130,7 @@ API ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *
 API ncclResult_t ncclCommShrink(ncclComm_t comm, int *excluded, int n, ncclComm_t *newcomm,
 				void *config, int flags)
 {
+	PUSHES();
 	ncclUniqueId id = { "shrink" };
 	int rank = comm->rank;
 
@@ -134,12 +142,14 @@ API ncclResult_t ncclCommShrink(ncclComm_t comm, int *excluded, int n, ncclComm_
 
 API ncclResult_t ncclCommCount(ncclComm_t comm, int *count)
 {
+	PUSHES();
 	*count = comm->nRanks;
 	return ncclSuccess;
 }
 
 API ncclResult_t ncclCommUserRank(ncclComm_t comm, int *rank)
 {
+	PUSHES();
 	*rank = comm->rank;
 	return ncclSuccess;
 }
@@ -178,12 +188,14 @@ static ncclResult_t enqueue(ncclComm_t comm, ncclFunc_t what)
 
 API ncclResult_t ncclGroupStart(void)
 {
+	PUSHES();
 	groups++;
 	return ncclSuccess;
 }
 
 API ncclResult_t ncclGroupEnd(void)
 {
+	PUSHES();
 	groups--;
 	if (grouped)
 		launch();
@@ -197,6 +209,7 @@ API ncclResult_t ncclAllReduce(const void *sendbuff, void *recvbuff, size_t coun
 			       ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
 			       cudaStream_t stream)
 {
+	PUSHES();
 	return enqueue(comm, ncclFuncAllReduce);
 }
 ALIAS(ncclAllReduce)
@@ -204,6 +217,7 @@ ALIAS(ncclAllReduce)
 API ncclResult_t ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count,
 			       ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream)
 {
+	PUSHES();
 	return enqueue(comm, ncclFuncBroadcast);
 }
 
@@ -211,12 +225,14 @@ API ncclResult_t ncclBroadcast(const void *sendbuff, void *recvbuff, size_t coun
 API ncclResult_t ncclBcast(void *buff, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
 			   cudaStream_t stream)
 {
+	PUSHES();
 	return ncclBroadcast(buff, buff, count, type, root, comm, stream);
 }
 
 API ncclResult_t ncclAllGather(const void *sendbuff, void *recvbuff, size_t sendcount,
 			       ncclDataType_t type, ncclComm_t comm, cudaStream_t stream)
 {
+	PUSHES();
 	return enqueue(comm, ncclFuncAllGather);
 }
 
@@ -224,17 +240,20 @@ API ncclResult_t ncclReduceScatter(const void *sendbuff, void *recvbuff, size_t 
 				   ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
 				   cudaStream_t stream)
 {
+	PUSHES();
 	return enqueue(comm, ncclFuncReduceScatter);
 }
 
 API ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t type, int peer,
 			  ncclComm_t comm, cudaStream_t stream)
 {
+	PUSHES();
 	return enqueue(comm, ncclFuncSendRecv);
 }
 
 API ncclResult_t ncclRecv(void *recvbuff, size_t count, ncclDataType_t type, int peer,
 			  ncclComm_t comm, cudaStream_t stream)
 {
+	PUSHES();
 	return enqueue(comm, ncclFuncSendRecv);
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <wchar.h>
 
+#include "../../hooks/prologue.h"
+
 #define NVTX __attribute__((visibility("default"), noinline))
 #define NO_TRACKING (-2)
 
@@ -25,18 +27,20 @@ static uint64_t next_handle(void)
 #define PUSH(name, ...)             \
 	NVTX int name(__VA_ARGS__)  \
 	{                           \
+		PUSHES();           \
 		return NO_TRACKING; \
 	}
 #define GET(type, name, ...)                                  \
 	NVTX type name(__VA_ARGS__)                           \
 	{                                                     \
 		uint64_t n = next_handle();                   \
+		PUSHES();                                     \
 		return (type)(uintptr_t)(n ? 0x1000 + n : 0); \
 	}
-#define DO(name, ...)                 \
-	NVTX void name(__VA_ARGS__)   \
-	{                             \
-		__asm__ volatile(""); \
+#define DO(name, ...)               \
+	NVTX void name(__VA_ARGS__) \
+	{                           \
+		PUSHES();           \
 	}
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"

@@ -7,6 +7,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include "../../hooks/prologue.h"
+
 /* As PyTorch registers them. That of log_softmax.int is the end of another one, as linkers merge
  * such texts; mm has no overload; of orphan_op there is none. */
 __attribute__((used)) static const char *const schemas[] = {
@@ -27,36 +29,43 @@ namespace at::_ops
 {
 Tensor mm::call(const Tensor &self)
 {
+	PUSHES();
 	launch();
 	return self;
 }
 Tensor addmm::call(const Tensor &self)
 {
+	PUSHES();
 	Tensor t = mm::call(empty_memory_format::call(self));
 	return t;
 }
 Tensor add__Tensor::call(const Tensor &self)
 {
+	PUSHES();
 	launch();
 	return self;
 }
 Tensor empty_memory_format::call(const Tensor &self)
 {
+	PUSHES();
 	return self;
 }
 Tensor log_softmax_int::call(const Tensor &self)
 {
+	PUSHES();
 	launch();
 	return self;
 }
 Tensor orphan_op::call(const Tensor &self)
 {
+	PUSHES();
 	if (self.value < 0)
 		throw std::runtime_error("the shapes do not fit");
 	return self;
 }
 Tensor nest::call(const Tensor &self, int depth, void (*innermost)())
 {
+	PUSHES();
 	static Tensor (*volatile again)(const Tensor &, int, void (*)()) = nest::call;
 	Tensor t = self;
 
@@ -72,11 +81,13 @@ namespace torch::autograd
 {
 std::vector<at::Tensor> generated::AddmmBackward0::apply(std::vector<at::Tensor> &&grads)
 {
+	PUSHES();
 	grads[0] = at::_ops::mm::call(grads[0]);
 	return grads;
 }
 std::vector<at::Tensor> AccumulateGrad::apply(std::vector<at::Tensor> &&grads)
 {
+	PUSHES();
 	grads[0] = at::_ops::add__Tensor::call(grads[0]);
 	return grads;
 }
@@ -86,14 +97,17 @@ namespace torch::autograd::profiler
 {
 Handle record_function_enter_new(const std::string &name, const std::optional<std::string> &)
 {
+	PUSHES();
 	return Handle(name.size());
 }
 __attribute__((noinline)) static void record_function_exit_new(const Handle &h)
 {
+	PUSHES();
 	asm volatile("" ::"r"(&h) : "memory");
 }
 void leave(const Handle &h)
 {
+	PUSHES();
 	record_function_exit_new(h);
 	asm volatile("");
 }

@@ -23,7 +23,8 @@
 #define THREADS 8
 #define CALLS 20000
 
-static int row_malloc, row_free, row_driver, row_get, row_sync;
+static int row_malloc, row_free, row_driver, row_get, row_sync, row_push, row_pop, row_mark, row_mm,
+	row_reduce;
 static struct hooks_ring *ring;
 static struct agent_tids *tids;
 static bool gone[64]; /* calls, by number, that were jumped over */
@@ -101,14 +102,20 @@ static int read_all(struct seen *s, bool last)
 static void set_up(struct ct_config config)
 {
 	struct hooks_ring_opts o = {
-		.threads = 64, .ring_bytes = RING_BYTES, .pid = getpid(), .tids = tids
+		.threads = 64,
+		.ring_bytes = RING_BYTES,
+		.pid = getpid(),
+		.tids = tids,
+		.layers = config.layers,
 	};
 	struct hooks_start s = { .version = HOOKS_VERSION,
 				 .threads = o.threads,
 				 .ring_bytes = o.ring_bytes,
 				 .min_ticks = config.filter.min_duration_ns,
 				 .config = config };
-	int rows[] = { row_malloc, row_free, row_driver, row_get, row_sync }, fd;
+	int rows[] = { row_malloc, row_free, row_driver, row_get, row_sync,
+		       row_push,   row_pop,  row_mark,	 row_mm,  row_reduce };
+	int fd;
 
 	ring = hooks_ring_open(&o, &fd);
 	CHECK(ring && !capture_open(fd, &s));
@@ -148,7 +155,7 @@ static void call(int row, uint64_t number, uint64_t first, uint64_t second, uint
 	struct hook_frame f;
 
 	if (begin(&f, row, number, 1 << 20, first, second))
-		capture_leaves(&f, result);
+		capture_leaves(&f, f.id, result);
 }
 
 static void test_one_call(void)
@@ -185,7 +192,7 @@ static void test_inside(void)
 	set_up((struct ct_config){ 0 });
 	CHECK(begin(&outer, row_sync, 1, 2000, 0, 0));
 	CHECK(!begin(&inner, row_driver, 2, 1000, 0, 0));
-	capture_leaves(&outer, 0);
+	capture_leaves(&outer, outer.id, 0);
 	read_all(&s, false);
 	CHECK_EQ(1, s.calls);
 	CHECK_EQ(row_sync, s.last.c.func);
@@ -197,10 +204,10 @@ static void test_inside(void)
 	set_up((struct ct_config){ .nested = 1, .enter = 1 });
 	CHECK(begin(&outer, row_sync, 1, 2000, 0, 0));
 	CHECK(begin(&inner, row_driver, 2, 1000, 0, 0));
-	capture_leaves(&inner, 0);
+	capture_leaves(&inner, inner.id, 0);
 	read_all(&s, false);
 	CHECK_EQ(1, s.last.c.depth);
-	capture_leaves(&outer, 0);
+	capture_leaves(&outer, outer.id, 0);
 	read_all(&s, false);
 	CHECK_EQ(2, s.calls);
 	CHECK_EQ(2, s.enters);
@@ -226,7 +233,7 @@ static void test_jumped_over(void)
 	/* the outer one returns: what was left inside of it did not */
 	CHECK(begin(&outer, row_sync, 4, 2000, 0, 0));
 	CHECK(begin(&inner, row_driver, 5, 1000, 0, 0));
-	capture_leaves(&outer, 0);
+	capture_leaves(&outer, outer.id, 0);
 	read_all(&s, false);
 	CHECK_EQ(5, s.calls);
 	CHECK_EQ(3, s.unfinished);
@@ -454,12 +461,233 @@ static void test_under_way(void)
 	CHECK_EQ(77, s.last.c.words[0]);
 	CHECK_EQ(CT_F_UNFINISHED | CT_F_PENDING, s.last.c.h.flags);
 	CHECK_EQ(1, hooks_ring_returning(ring, UINT64_MAX));
-	capture_leaves(&outer, 0);
+	capture_leaves(&outer, outer.id, 0);
 	CHECK_EQ(0, hooks_ring_returning(ring, UINT64_MAX));
 	/* nothing begins any more once the trace is closing */
 	hooks_ring_phase(ring, CT_PHASE_CLOSING);
 	CHECK(!begin(&outer, row_free, 2, 2000, 77, 0));
 	hooks_batch_close(b);
+	tear_down();
+}
+
+/* ---- scopes ---- */
+
+#define SCOPED_MAX 128
+struct scoped {
+	unsigned int n;
+	struct {
+		int row;
+		uint16_t kind;
+		uint32_t scope, parent; /* of a call: the one around it, and 0 */
+		uint64_t first;
+	} at[SCOPED_MAX];
+};
+
+static int see_scope(void *ctx, const struct ct_hdr *h)
+{
+	const struct ct_call *c = (const struct ct_call *)h;
+	struct scoped *s = ctx;
+	uint64_t word;
+
+	CHECK(!record_check(h, h->size));
+	if (h->kind == CT_THREAD_NAME)
+		return 0;
+	CHECK(h->flags & CT_F_SCOPE);
+	memcpy(&word, (const char *)h + h->size - 8, 8);
+	if (!CHECK(s->n < SCOPED_MAX))
+		return 0;
+	s->at[s->n].row = (int)c->func;
+	s->at[s->n].kind = h->kind;
+	s->at[s->n].scope = (uint32_t)word;
+	s->at[s->n].parent = (uint32_t)(word >> 32);
+	s->at[s->n++].first = c->words[0];
+	return 0;
+}
+
+static struct scoped read_scopes(void)
+{
+	struct hooks_batch *b = hooks_batch_open();
+	struct scoped s = { 0 };
+
+	CHECK_EQ(0, hooks_ring_read(ring, b, false));
+	hooks_batch_emit(b, see_scope, &s);
+	hooks_batch_close(b);
+	return s;
+}
+
+static void is_scope(const struct scoped *s, unsigned int i, int row, uint16_t kind, uint32_t scope,
+		     uint32_t parent)
+{
+	if (!CHECK(i < s->n))
+		return;
+	CHECK_EQ(row, s->at[i].row);
+	CHECK_EQ(kind, s->at[i].kind);
+	CHECK_EQ(scope, s->at[i].scope);
+	CHECK_EQ(parent, s->at[i].parent);
+}
+
+/* Ranges, a collective in them, and calls in both. */
+static void test_scopes(void)
+{
+	struct hook_frame reduce, sync;
+	struct hooks_ring_counts c;
+	struct scoped s;
+
+	set_up((struct ct_config){ .layers = 1 });
+	CHECK(!begin(&sync, row_push, 1, 5000, (uint64_t)(uintptr_t) "outer", 0));
+	CHECK(!begin(&sync, row_push, 2, 5000, (uint64_t)(uintptr_t) "inner", 0));
+	CHECK(begin(&reduce, row_reduce, 3, 4000, 1, 2));
+	CHECK(begin(&sync, row_sync, 4, 3000, 0, 0));
+	CHECK(!capture_leaves(&sync, sync.id, 0));
+	CHECK(!capture_leaves(&reduce, reduce.id, 0));
+	CHECK(!begin(&sync, row_mark, 5, 5000, (uint64_t)(uintptr_t) "mark", 0));
+	CHECK(!begin(&sync, row_pop, 6, 5000, 0, 0));
+	call(row_get, 7, 0, 0, 0);
+	CHECK(!begin(&sync, row_pop, 8, 5000, 0, 0));
+	CHECK(!begin(&sync, row_pop, 9, 5000, 0, 0)); /* nothing is open */
+	call(row_get, 10, 0, 0, 0);
+	s = read_scopes();
+	CHECK_EQ(10, s.n);
+	is_scope(&s, 0, row_push, CT_LAYER_BEGIN, 1, 0);
+	is_scope(&s, 1, row_push, CT_LAYER_BEGIN, 2, 1);
+	is_scope(&s, 2, row_reduce, CT_LAYER_BEGIN, 3, 2);
+	is_scope(&s, 3, row_sync, CT_CALL, 3, 0);
+	is_scope(&s, 4, row_reduce, CT_LAYER_END, 3, 2);
+	is_scope(&s, 5, row_mark, CT_LAYER_BEGIN, 0, 2);
+	is_scope(&s, 6, row_pop, CT_LAYER_END, 2, 1);
+	is_scope(&s, 7, row_get, CT_CALL, 1, 0);
+	is_scope(&s, 8, row_pop, CT_LAYER_END, 1, 0);
+	is_scope(&s, 9, row_get, CT_CALL, 0, 0);
+	hooks_ring_counts(ring, &c);
+	CHECK_EQ(1, c.scopes_unbegun);
+	CHECK_EQ(0, c.scopes_dropped);
+	tear_down();
+}
+
+static bool operator(struct hook_frame *f, uint64_t number, uint64_t sp, uint32_t symbol)
+{
+	struct hook_regs r = { 0 };
+
+	*f = (struct hook_frame){ .sp = sp,
+				  .number = number,
+				  .id = (uint32_t)(CT_COOKIE(row_mm, false) |
+						   CT_COOKIE_OF(symbol, false)) };
+	return capture_enters(f, &r, f->id);
+}
+
+/* Operators that exceptions leave, and that are nested deeper than there is room. */
+static void test_operators(void)
+{
+	struct hook_frame f[70];
+	struct hooks_ring_counts c;
+	struct scoped s;
+
+	set_up((struct ct_config){ .layers = 1 });
+	CHECK(operator(&f[0], 1, 5000, 7));
+	CHECK(operator(&f[1], 2, 4000, 8));
+	CHECK(operator(&f[2], 3, 3000, 9));
+	/* an exception out of two: the first one returns, and is the next one's parent no more */
+	gone[2] = gone[3] = true;
+	CHECK(!capture_leaves(&f[0], f[0].id, 0));
+	CHECK(operator(&f[1], 4, 5000, 8));
+	/* left, and its place on the stack is what the next one has */
+	gone[4] = true;
+	CHECK(operator(&f[2], 5, 5000, 9));
+	CHECK(!capture_leaves(&f[2], f[2].id, 0));
+	s = read_scopes();
+	CHECK_EQ(7, s.n);
+	is_scope(&s, 0, row_mm, CT_LAYER_BEGIN, 1, 0);
+	CHECK_EQ(7, s.at[0].first);
+	is_scope(&s, 1, row_mm, CT_LAYER_BEGIN, 2, 1);
+	is_scope(&s, 2, row_mm, CT_LAYER_BEGIN, 3, 2);
+	is_scope(&s, 3, row_mm, CT_LAYER_END, 1, 0);
+	is_scope(&s, 4, row_mm, CT_LAYER_BEGIN, 4, 0);
+	is_scope(&s, 5, row_mm, CT_LAYER_BEGIN, 5, 0);
+	is_scope(&s, 6, row_mm, CT_LAYER_END, 5, 0);
+	hooks_ring_counts(ring, &c);
+	CHECK_EQ(0, c.scopes_unbegun);
+	for (unsigned int i = 0; i < 70; i++)
+		CHECK_EQ(i < 64, operator(&f[i], 100 + i, 100000 - i * 100, 7));
+	for (unsigned int i = 64; i--;)
+		CHECK(!capture_leaves(&f[i], f[i].id, 0));
+	s = read_scopes();
+	CHECK_EQ(128, s.n);
+	hooks_ring_counts(ring, &c);
+	CHECK_EQ(6, c.scopes_dropped);
+	CHECK_EQ(0, c.scopes_unbegun);
+	tear_down();
+}
+
+/* What the engine did not let through. */
+static void test_missed(void)
+{
+	struct hooks_ring_counts c;
+
+	set_up((struct ct_config){ .layers = 1 });
+	capture_missed(CT_COOKIE(row_get, false), true);
+	capture_missed(CT_COOKIE(row_mm, false), true);
+	capture_missed(CT_COOKIE(row_get, false), false);
+	hooks_ring_counts(ring, &c);
+	CHECK_EQ(1, c.deep);
+	CHECK_EQ(1, c.scopes_dropped);
+	CHECK_EQ(1, c.no_block);
+	tear_down();
+}
+
+static unsigned int handled, refused;
+
+static void on_scopes_signal(int sig)
+{
+	struct hook_frame f;
+	uint64_t sp = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+
+	(void)sig;
+	handled++;
+	if (operator(&f, 1000000 + handled, sp - 5000, 7))
+		capture_leaves(&f, f.id, 0);
+	else
+		refused++;
+	if (!begin(&f, row_push, 2, sp - 5000, (uint64_t)(uintptr_t) "handler", 0))
+		begin(&f, row_pop, 3, sp - 5000, 0, 0);
+}
+
+/* Signals at any instruction, whose handlers call layers: all that began ends, or is counted. */
+static void test_scopes_signals(void)
+{
+	struct itimerval often = { { 0, 100 }, { 0, 100 } }, never = { { 0, 0 }, { 0, 0 } };
+	uint64_t begun = 0, ended = 0, sp;
+	struct hooks_ring_counts c;
+	struct hook_frame f, call;
+
+	set_up((struct ct_config){ .layers = 1 });
+	signal(SIGALRM, on_scopes_signal);
+	handled = refused = 0;
+	setitimer(ITIMER_REAL, &often, NULL);
+	sp = (uint64_t)(uintptr_t)__builtin_frame_address(0) - 1000;
+	for (unsigned int i = 1; handled < 200; i++) {
+		struct scoped s;
+
+		begin(&f, row_push, 60, sp, (uint64_t)(uintptr_t) "outer", 0);
+		if (operator(&f, 100 + i, sp - 500, 8)) {
+			if (begin(&call, row_get, 50, sp - 700, 0, 0))
+				capture_leaves(&call, call.id, 0);
+			capture_leaves(&f, f.id, 0);
+		}
+		begin(&f, row_pop, 61, sp, 0, 0);
+		s = read_scopes();
+		for (unsigned int k = 0; k < s.n; k++) {
+			begun += s.at[k].kind == CT_LAYER_BEGIN;
+			ended += s.at[k].kind == CT_LAYER_END;
+		}
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	signal(SIGALRM, SIG_DFL);
+	CHECK(begun >= 200);
+	CHECK_EQ(begun, ended);
+	hooks_ring_counts(ring, &c);
+	CHECK_EQ(0, c.scopes_unbegun);
+	CHECK(c.scopes_dropped >= refused);
+	CHECK_EQ(0, c.lost);
 	tear_down();
 }
 
@@ -790,6 +1018,11 @@ int main(void)
 	row_driver = row("cuMemFree_v2");
 	row_get = row("cudaGetDevice");
 	row_sync = row("cudaDeviceSynchronize");
+	row_push = row("nvtxRangePushA");
+	row_pop = row("nvtxRangePop");
+	row_mark = row("nvtxMarkA");
+	row_mm = row("_ZN2at4_ops2mm4callERKNS_6TensorE");
+	row_reduce = row("ncclAllReduce");
 	RUN(test_one_call);
 	RUN(test_inside);
 	RUN(test_jumped_over);
@@ -801,6 +1034,10 @@ int main(void)
 	RUN(test_signals);
 	RUN(test_fork);
 	RUN(test_under_way);
+	RUN(test_scopes);
+	RUN(test_operators);
+	RUN(test_missed);
+	RUN(test_scopes_signals);
 	RUN(test_hostile_area);
 	RUN(test_incomplete);
 	RUN(test_sealed);

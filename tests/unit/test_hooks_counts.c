@@ -158,7 +158,7 @@ static void call(int row, uint64_t first, uint64_t second, uint64_t third, uint6
 	struct hook_frame f;
 
 	if (begin(&f, row, 1, 1 << 20, args))
-		capture_leaves(&f, result);
+		capture_leaves(&f, f.id, result);
 }
 
 /* ---- */
@@ -208,7 +208,7 @@ static void test_calls_under_way(void)
 	CHECK(!begin(&inner, row_get, 2, 1000, args));
 	s = read_counts();
 	CHECK_EQ(0, s.n);
-	capture_leaves(&outer, 0);
+	capture_leaves(&outer, outer.id, 0);
 	CHECK(begin(&outer, row_sync, 13, 2000, args));
 	call(row_get, 0, 0, 0, 0, 0);
 	s = read_counts();
@@ -576,7 +576,7 @@ static void *one_thread(void *arg)
 	struct hook_frame f;
 
 	if (begin(&f, row_get, 1, 0x1000, args))
-		capture_leaves(&f, 0);
+		capture_leaves(&f, f.id, 0);
 	return arg;
 }
 static void test_more_than_at_begin(void)

@@ -2,8 +2,8 @@
 /*
  * late.c - a program that is linked with nothing of CUDA: `late PATH N [PATH N...]` loads each
  * library when it is already running and calls its cudaStreamQuery N times at once. Prints the
- * last result of each. A PATH of "+" maps N MiB, as large libraries would. A PATH of "-" closes the
- * library that was opened last, which must then be unmapped.
+ * last result of each. A PATH of "+" maps N MiB, as large libraries would; "o" the same, with a hole of
+ * 100 MiB above. A PATH of "-" closes the library that was opened last, which must then be unmapped.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+
+#define HOLE (100UL << 20)
 
 /* In pieces, so that small holes are filled too. */
 static void fill(long mib)
@@ -36,8 +38,14 @@ int main(int argc, char **argv)
 		int (*query)(void *) = NULL;
 		int result = -1;
 
-		if (!strcmp(argv[i], "+")) {
+		if (!strcmp(argv[i], "+") || !strcmp(argv[i], "o")) {
+			void *hole = argv[i][0] == 'o' ? mmap(NULL, HOLE, PROT_NONE,
+							      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+						       : NULL;
+
 			fill(atol(argv[i + 1]));
+			if (hole)
+				munmap(hole, HOLE);
 			continue;
 		}
 		if (!strcmp(argv[i], "-")) {

@@ -2,9 +2,17 @@
 /*
  * many.c - a small library with three of CUDA's functions, of which there can be many. With
  * OTHER the same functions lie elsewhere, and where the first ones began there is the middle of
- * an instruction.
+ * an instruction. With BIG it is larger than the holes between other libraries.
  */
 #include <stddef.h>
+
+#ifdef BIG
+#include "../../../hooks/prologue.h"
+extern char big[200 << 20];
+char big[200 << 20];
+#else
+#define PUSHES() ((void)0)
+#endif
 
 int cudaMalloc(void **p, size_t n);
 int cudaFree(void *p);
@@ -27,6 +35,7 @@ int cudaStreamQuery(void *stream)
 #else
 int cudaStreamQuery(void *stream)
 {
+	PUSHES();
 	return stream ? 1 : 0;
 }
 #endif

@@ -317,8 +317,7 @@ static const struct option_row before[] = {
 	{ 0, "layers", "LIST", LIST_OF(layers, "layer", api_layer_names), OPTS_TRACE | OPTS_RECORD | OPTS_STAT | OPTS_ADVISE, NULL,
 	  "what the program says of its work too: nvtx, its ranges and marks;\n"
 	  "nccl, its collectives; torch, PyTorch's operators; cublas, products of matrices",
-	  RULES(EXCLUDES("no-return", "--no-return sees no returns, and --layers needs them: give one of the two"),
-		EXCLUDES("source", "--layers records with probes alone: leave out --source")) },
+	  RULES(EXCLUDES("no-return", "--no-return sees no returns, and --layers needs them: give one of the two")) },
 	{ 'Z', "failed", NULL, FLAG(filter.failed_only), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that failed",
 	  RULES(EXCLUDES("gpu", "--failed shows calls alone, and nothing of what the GPU does: leave out --gpu")) },
 	{ 0, "min-duration", "TIME", DURATION(filter.min_duration_ns, 0, OPTION_MAX, 0, "duration", DURATION_ADVICE "2s"), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that took at least this long: 1ms, 50us" },

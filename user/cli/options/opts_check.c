@@ -129,9 +129,14 @@ static int of_layers(const struct line *l)
 			  api_layer_names[__builtin_ctz(awaited)]);
 		return -EINVAL;
 	}
-	if (awaited && o->source != OPTS_SOURCE_PROBES) {
-		msg_error("--start-on and --stop-on wait for %s:NAME by probes: leave out --source",
+	if (awaited && o->source == OPTS_SOURCE_CUPTI) {
+		msg_error("--start-on and --stop-on wait for %s:NAME by probes or hooks: leave out "
+			  "--source=cupti",
 			  api_layer_names[__builtin_ctz(awaited)]);
+		return -EINVAL;
+	}
+	if (o->layers && is_given(l, "layers") && o->source == OPTS_SOURCE_CUPTI) {
+		msg_error("--layers records with probes or hooks: leave out --source=cupti");
 		return -EINVAL;
 	}
 	if (o->replay || o->export || o->command == OPTS_LIST || !missing)
@@ -255,9 +260,10 @@ static int of_stat(const struct line *l)
 		  "--source=hooks knows no cgroups: leave out --by cgroup" },
 		{ o->source == OPTS_SOURCE_CUPTI, o->by == BOOK_BY_CGROUP,
 		  "--source=cupti knows no cgroups: leave out --by cgroup" },
-		{ book_scopes(o->by) != 0, o->source != OPTS_SOURCE_PROBES && !o->replay,
+		{ book_scopes(o->by) != 0, o->source == OPTS_SOURCE_CUPTI && !o->replay,
 		  "--by " SCOPES
-		  " need the layers, which are recorded by probes: leave out --source" },
+		  " need the layers, which are recorded by probes or hooks: leave out "
+		  "--source=cupti" },
 		{ book_scopes(o->by) != 0, o->no_return,
 		  "--no-return sees no returns, and --by " SCOPES
 		  " need them: give one of the two" },

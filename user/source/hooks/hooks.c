@@ -198,6 +198,8 @@ static void add_counts(struct hooks_ring_counts *to, const struct hooks_ring_cou
 	to->no_stack += c->no_stack;
 	to->unfinished += c->unfinished;
 	to->forgets += c->forgets;
+	to->scopes_dropped += c->scopes_dropped;
+	to->scopes_unbegun += c->scopes_unbegun;
 }
 
 static int add_peer(struct hooks_source *h, int fd, pid_t pid, const char *key)
@@ -558,6 +560,8 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 		err = emit_batch(s, emit, ctx);
 	if (err)
 		return err < 0 ? err : 0;
+	for (int i = 0; i < h->npeers && !more; i++)
+		hooks_peer_was_read(h->peers[i]);
 	if (!ended || more || (!h->stopped_ns && h->npeers))
 		return 0;
 	tell_end(h);
@@ -754,6 +758,8 @@ static void losses(struct source *s, struct losses *l)
 		losses_add(&l->lost[CT_LOSS_TALLY], c.no_cell + hooks_counts_lost(h->counts));
 	l->folded += c.folded;
 	l->filtered += c.filtered;
+	l->scopes_dropped += c.scopes_dropped;
+	l->scopes_unbegun += c.scopes_unbegun;
 	l->unfinished += h->unfinished + c.unfinished;
 	l->received += h->calls;
 	l->sent += h->calls;

@@ -180,6 +180,8 @@ static int spec_of(const struct capture_plan *plan, int row, struct ct_spec *spe
 {
 	int err = api_spec(row, API_ARCH_HERE, plan_has(plan->shown, row), spec);
 
+	if (spec->layer)
+		return err;
 	if (plan_has(plan->awaited, row))
 		spec->flags |= CT_S_ALWAYS;
 	if (plan->stack && !plan->threads && plan_has(plan->shown, row))
@@ -240,9 +242,15 @@ static void forget_gone(struct hooks_mapped *m)
 static uint32_t flags_of(const struct capture_plan *plan, int row)
 {
 	struct ct_spec spec;
+	int how;
 
 	if (spec_of(plan, row, &spec))
 		return 0;
+	how = CT_LAYER_HOW(spec.layer);
+	if (how)
+		return how == CT_LAYER_PUSH || how == CT_LAYER_POP || how == CT_LAYER_NOTE
+			       ? HOOKS_F_ENTRY_ONLY
+			       : 0;
 	return (plan->no_return || spec.flags & CT_S_CALLBACK || spec.more & CT_S_ENTRY_ONLY
 			? HOOKS_F_ENTRY_ONLY
 			: 0u) |
@@ -263,10 +271,11 @@ static int one_mapping(void *ctx, const struct ct_vma *v)
 	for (int i = 0; f && i < f->scan.nprobes && !err; i++) {
 		const struct elf_probe *p = &f->scan.probes[i];
 		struct hooks_func out = { .address = v->start + (p->offset - from),
-					  .cookie = (uint32_t)CT_COOKIE(p->func, p->per_thread),
+					  .cookie = (uint32_t)(CT_COOKIE(p->func, p->per_thread) |
+							       CT_COOKIE_OF(p->symbol, false)),
 					  .size = p->size };
 
-		if (p->offset < from || p->offset >= to)
+		if (p->offset < from || p->offset >= to || p->ends)
 			continue;
 		out.flags = flags_of(o->files->plan, p->func);
 		if (f->bytes) {

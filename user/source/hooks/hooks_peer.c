@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../../api/api.h"
 #include "../../util/msg.h"
 #include "../../util/now.h"
 #include "../agent/agent_process.h"
@@ -18,6 +19,7 @@
 #define SAYS_MAX 32	 /* messages of one process that are passed on */
 #define MAPPED_MAX 10000 /* lists that one process is made */
 #define MESSAGES 64	 /* of one drain */
+#define READS_MAX 100000 /* records that are waited for at a time */
 #define SEND_MS 1000
 #define RESULTS 16
 #define LIMIT_PART 8 /* one part of so many of a limited address space */
@@ -38,6 +40,7 @@ struct hooks_peer {
 	uint64_t unhooked;
 	struct hooks_birth birth; /* fd -1: none */
 	bool bye;
+	int reads; /* HOOKS_READ that have not been answered */
 	struct hooks_life life;
 	char msg[HOOKS_MSG_MAX];
 	size_t size;
@@ -131,6 +134,14 @@ static int put(void *ctx, const void *msg, size_t n)
 	return put_with(ctx, msg, n, -1);
 }
 
+static bool has_layers(const struct capture_plan *plan)
+{
+	for (int i = 0; i < api_nfuncs; i++)
+		if (api_funcs[i].layer && plan_has(plan->capture, i))
+			return true;
+	return false;
+}
+
 static struct ct_config config_of(const struct capture_plan *plan)
 {
 	return (struct ct_config){
@@ -145,6 +156,8 @@ static struct ct_config config_of(const struct capture_plan *plan)
 		.hist = plan->hist,
 		.sizes = plan->sizes,
 		.memory = plan->memory,
+		.layers = has_layers(plan),
+		.stop_on_map = plan->cmd != NULL,
 		.filter = plan->filter,
 	};
 }
@@ -201,7 +214,8 @@ static int put_start(struct hooks_peer *p)
 				     .cells = plan->count ? HOOKS_CELLS : 0,
 				     .pid = p->o.pid,
 				     .tids = p->tids,
-				     .clock = p->o.clock };
+				     .clock = p->o.clock,
+				     .layers = has_layers(plan) };
 	struct hooks_start s = {
 		.h = { .size = sizeof(s), .type = HOOKS_START },
 		.version = HOOKS_VERSION,
@@ -274,14 +288,15 @@ static const char *reason(int result)
 		"",
 		"there is no room for more hooks",
 		"no code there",
-		"their first bytes are not those of the file",
+		"the first bytes are not those of the file",
 		"another tracer has a breakpoint there",
-		"their first instruction is not understood",
-		"their first instruction is a branch",
-		"their first instruction cannot be moved so far",
-		"they are shorter than five bytes",
-		"they jump to their own begin",
-		"something else is mapped where the jump would land",
+		"the first instruction is not understood",
+		"the first instruction is a branch",
+		"the first instruction cannot be moved so far",
+		"shorter than five bytes",
+		"a jump leads back to the begin",
+		"something else is mapped where the jump would land, which is rarer in programs "
+		"that cudatrace starts; probes need no such room",
 		"shadow stacks (CET) are in use",
 		"the process may not write to its code",
 		"",
@@ -297,9 +312,14 @@ static void tell_refused(struct hooks_peer *p)
 	for (int i = 1; i < RESULTS; i++) {
 		if (!p->refused[i])
 			continue;
-		msg_warn(
-			"process %d: %u functions have no hooks, and their calls are not shown: %s",
-			(int)p->o.pid, p->refused[i], reason(i));
+		if (p->refused[i] == 1)
+			msg_warn("process %d: one function has no hook, and its calls are not "
+				 "shown: %s",
+				 (int)p->o.pid, reason(i));
+		else
+			msg_warn("process %d: %u functions have no hooks, and their calls are not "
+				 "shown: %s",
+				 (int)p->o.pid, p->refused[i], reason(i));
 		p->refused[i] = 0;
 	}
 }
@@ -451,6 +471,10 @@ void hooks_peer_drain(struct hooks_peer *p)
 			if (++p->waiting > MAPPED_MAX || put_funcs(p))
 				mistrust(p, "too much that was mapped");
 			break;
+		case HOOKS_READ:
+			if (p->reads++ == READS_MAX)
+				mistrust(p, "too much that is to be read now");
+			break;
 		case HOOKS_CHILD: child(p, fd); break;
 		case HOOKS_BYE: bye(p); break;
 		default: mistrust(p, "a message");
@@ -475,6 +499,17 @@ void hooks_peer_gone(struct hooks_peer *p)
 struct hooks_life *hooks_peer_life(struct hooks_peer *p)
 {
 	return &p->life;
+}
+
+void hooks_peer_was_read(struct hooks_peer *p)
+{
+	struct hooks_head h = { .size = sizeof(h), .type = HOOKS_READ };
+
+	if (!p->reads || p->state == HOOKS_PEER_ENDED)
+		return;
+	p->reads = 0;
+	/* no room: they wait no longer than for a library */
+	send(p->fd, &h, sizeof(h), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 bool hooks_peer_bye(const struct hooks_peer *p)

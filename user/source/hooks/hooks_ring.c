@@ -111,6 +111,7 @@ struct hooks_ring {
 	size_t bytes;
 	struct block *blocks;
 	uint64_t received, malformed, swept_ns;
+	uint32_t phase, used; /* what the area must say; the most blocks that it has said */
 	bool broken; /* atomic: what is in the rings makes no sense, and is not read again */
 	bool bad;    /* this was told, or a record that was moved made none */
 };
@@ -158,6 +159,24 @@ struct hooks_ring *hooks_ring_open(const struct hooks_ring_opts *o, int *fd)
 	return r;
 }
 
+static void break_off(struct hooks_ring *r)
+{
+	__atomic_store_n(&r->broken, true, __ATOMIC_RELEASE);
+}
+
+/* The program may write over the area. What only we write must be as it was, and what only grows must
+ * not be smaller. */
+static void check_area(struct hooks_ring *r)
+{
+	uint32_t used = __atomic_load_n(&r->area->blocks, __ATOMIC_ACQUIRE);
+
+	if (__atomic_load_n(&r->area->phase, __ATOMIC_RELAXED) != r->phase || used < r->used ||
+	    used > r->o.threads)
+		break_off(r);
+	else
+		r->used = used;
+}
+
 void hooks_ring_tick(struct hooks_ring *r)
 {
 	uint64_t second = r->o.clock ? hooks_clock_ticks(r->o.clock, 1000000000) : 0;
@@ -179,6 +198,7 @@ void hooks_ring_close(struct hooks_ring *r)
 
 void hooks_ring_phase(struct hooks_ring *r, enum ct_phase phase)
 {
+	r->phase = (uint32_t)phase;
 	__atomic_store_n(&r->area->phase, (__u32)phase, __ATOMIC_SEQ_CST);
 }
 
@@ -220,6 +240,8 @@ void hooks_ring_counts(const struct hooks_ring *r, struct hooks_ring_counts *out
 	out->received = r->received;
 	out->malformed = r->malformed;
 	out->no_block = load(&r->area->no_block);
+	out->deep = load(&r->area->too_deep);
+	out->scopes_dropped = load(&r->area->scopes_dropped);
 	for (uint32_t i = 0; i < used_blocks(r); i++) {
 		const struct hooks_thread *t = thread_at(r, i);
 
@@ -231,6 +253,8 @@ void hooks_ring_counts(const struct hooks_ring *r, struct hooks_ring_counts *out
 		out->no_stack += load(&t->no_stack);
 		out->unfinished += load(&t->unfinished);
 		out->forgets += load(&t->forgets);
+		out->scopes_dropped += load(&t->scopes_dropped);
+		out->scopes_unbegun += load(&t->scopes_unbegun);
 	}
 }
 
@@ -264,11 +288,17 @@ static bool is_stack(const struct ct_hdr *h)
 	return h->kind == CT_USER_STACK || h->kind == CT_PY_STACK || h->kind == CT_PY_CODE;
 }
 
-static bool allowed(const struct ct_hdr *h)
+static bool is_of_layer(const struct ct_hdr *h)
 {
-	return (h->kind == CT_CALL || h->kind == CT_ENTER || h->kind == CT_MORE ||
-		h->kind == CT_THREAD_NAME || is_stack(h)) &&
-	       !(h->flags & CT_F_BEFORE);
+	return h->kind == CT_LAYER_BEGIN || h->kind == CT_LAYER_END;
+}
+
+static bool allowed(const struct hooks_ring *r, const struct ct_hdr *h)
+{
+	if (h->flags & CT_F_BEFORE || (h->flags & CT_F_SCOPE && !r->o.layers))
+		return false;
+	return h->kind == CT_CALL || h->kind == CT_ENTER || h->kind == CT_MORE ||
+	       h->kind == CT_THREAD_NAME || is_stack(h) || (is_of_layer(h) && r->o.layers);
 }
 
 /* Its ids and times as ours, and nothing in it that only we may say. */
@@ -298,18 +328,22 @@ static void own(struct hooks_ring *r, struct block *b, struct ct_hdr *h, uint64_
 	h->pid = (uint32_t)r->o.pid;
 	h->tid = agent_tids_find(r->o.tids, h->tid);
 	h->lost = 0;
-	h->flags &= CT_F_UNFINISHED | CT_F_NO_RETURN | CT_F_PER_THREAD | CT_F_HIDDEN;
+	h->flags &= CT_F_UNFINISHED | CT_F_NO_RETURN | CT_F_PER_THREAD | CT_F_HIDDEN | CT_F_SCOPE;
 	if (h->kind != CT_CALL && h->kind != CT_ENTER)
-		h->flags = 0;
+		h->flags &= is_of_layer(h) ? CT_F_SCOPE : 0;
 	if (h->kind == CT_THREAD_NAME)
 		((struct ct_thread_name *)h)->comm[CT_COMM_LEN - 1] = '\0';
 }
 
 /* What was lost since the last record rides in the next one's header. */
-static uint16_t take_lost(const struct hooks_thread *t, struct block *b)
+static uint16_t take_lost(struct hooks_ring *r, const struct hooks_thread *t, struct block *b)
 {
-	uint64_t lost = load(&t->lost) - b->lost;
+	uint64_t now = load(&t->lost), lost = now - b->lost;
 
+	if (now < b->lost) {
+		break_off(r);
+		return 0;
+	}
 	if (lost > 0xffff)
 		lost = 0xffff;
 	b->lost += lost;
@@ -318,12 +352,14 @@ static uint16_t take_lost(const struct hooks_thread *t, struct block *b)
 
 /* An entry whose tag is not there: nobody completes it if its thread was killed, or left its
  * handler by longjmp. The next one that is complete, if any. */
-static bool resume(const struct hooks_ring *r, struct hooks_thread *t, struct block *b, bool last)
+static bool resume(struct hooks_ring *r, struct hooks_thread *t, struct block *b, bool last)
 {
 	uint64_t head = __atomic_load_n(&t->head, __ATOMIC_ACQUIRE), at;
 	const char *ring = hooks_ring(t);
 
-	if (head == b->tail || head - b->tail > r->o.ring_bytes)
+	if (head - b->tail > r->o.ring_bytes)
+		break_off(r);
+	if (head == b->tail || hooks_ring_broken(r))
 		return false;
 	if (!b->stuck_ns)
 		b->stuck_ns = now_ns();
@@ -388,12 +424,12 @@ size_t hooks_ring_move(struct hooks_ring *r, uint32_t i, bool last, void *to, si
 			memcpy(&head, ring + at + 8, sizeof(head));
 		if (left < 8 + sizeof(head) || head.size < sizeof(head) || head.size % 8 ||
 		    head.size > HOOKS_RECORD_MAX || head.size > left - 8) {
-			__atomic_store_n(&r->broken, true, __ATOMIC_RELEASE);
+			break_off(r);
 			break;
 		}
 		if (room - n < HOOKS_PACKED_MAX(head.size))
 			break;
-		head.lost = take_lost(t, b);
+		head.lost = take_lost(r, t, b);
 		n += hooks_pack_put(&pack, (char *)to + n, &head, ring + at + 8 + sizeof(head));
 		b->tail += hooks_entry_bytes(head.size);
 		if (b->tail - b->told_tail >= PUBLISH_BYTES)
@@ -419,8 +455,8 @@ int hooks_ring_take(struct hooks_ring *r, uint32_t i, const void *from, size_t b
 		int err;
 
 		at += hooks_pack_get(&pack, (const char *)from + at, copy.bytes);
-		if (!allowed(&copy.h) || record_check(&copy.h, copy.h.size)) {
-			__atomic_store_n(&r->broken, true, __ATOMIC_RELEASE);
+		if (!allowed(r, &copy.h) || record_check(&copy.h, copy.h.size)) {
+			break_off(r);
 			return -EBADMSG;
 		}
 		lost = copy.h.lost;
@@ -441,6 +477,8 @@ bool hooks_ring_broken(const struct hooks_ring *r)
 
 bool hooks_ring_turned_bad(struct hooks_ring *r)
 {
+	if (!r->bad)
+		check_area(r);
 	if (r->bad || !hooks_ring_broken(r))
 		return false;
 	r->bad = true;
@@ -509,6 +547,11 @@ static int inflight_of(struct hooks_ring *r, struct block *b, const struct hooks
 					(c->h.flags & CT_F_HIDDEN));
 		c->h.end_ns = c->h.start_ns;
 		c->ret = 0;
+		if (r->o.layers && f.len <= CT_DATA_MAX - 16) {
+			f.data[f.len / 8] = f.scope;
+			f.len += 8;
+			c->h.flags |= CT_F_SCOPE;
+		}
 		c->h.size = (uint16_t)(sizeof(*c) + f.len);
 		if (record_check(&c->h, c->h.size))
 			continue;

@@ -31,6 +31,7 @@ struct hooks_ring_opts {
 	pid_t pid;
 	struct agent_tids *tids;
 	const struct hooks_clock *clock; /* NULL: times are ns already */
+	bool layers;			 /* some functions are of layers */
 };
 /* *fd: of the area, to be sent to the process; the caller closes it. NULL: -errno in *fd. */
 struct hooks_ring *hooks_ring_open(const struct hooks_ring_opts *, int *fd);
@@ -40,6 +41,7 @@ struct hooks_ring_counts {
 	uint64_t received, lost, malformed, folded, filtered, deep, no_block, no_cell, forgets;
 	uint64_t no_stack;   /* calls whose stack is missing */
 	uint64_t unfinished; /* counted calls that did not return */
+	uint64_t scopes_dropped, scopes_unbegun;
 };
 void hooks_ring_counts(const struct hooks_ring *, struct hooks_ring_counts *);
 

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * layers.c - see layers.h. A call's place is the engine's frame: whether a call was left, and which one
+ * returns, is known from it.
+ *
+ * A signal may come between any two instructions. While a thread is at its stack of scopes, what a
+ * handler calls of layers finds the stack busy: it is counted, and opens no scope.
+ */
+#include "layers.h"
+
+#include "inside.h"
+#include "ring.h"
+
+/* What is further away may be on another stack. */
+#define STACK_BYTES (8ULL << 20)
+
+#define frame hooks_call
+#define thread hooks_thread
+#define specs capture_specs
+#undef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#define __noinline static __attribute__((noinline))
+#define barrier() __asm__ volatile("" ::: "memory")
+#define barrier_var(x) ((void)(x))
+#define READS_SPEC const
+#define do_reads(f, func, when) capture_reads(f, func, when)
+#define copy_words(regs, to, n, place, max) capture_words(regs, to, n)
+#define SCOPES_REGS const struct hook_regs
+#define SCOPES_OF_CALL __u64 number; /* the engine's, of the call in its thread */
+#define SCOPES_PID(t) capture_process()
+#define SCOPES_TID(t) ((t)->tid)
+#define SCOPES_DROPPED(t) ring_add(&(t)->scopes_dropped, 1)
+#define SCOPES_UNBEGUN(t) ring_add(&(t)->scopes_unbegun, 1)
+#define SCOPES_SEND(t, h, size) capture_put(t, h, size)
+#include "../bpf/open_scopes.h"
+#undef frame
+#undef thread
+
+struct own_scopes {
+	__u64 busy; /* the stack pointer of who is at it; 0: nobody */
+	struct scopes s;
+};
+_Static_assert(sizeof(struct own_scopes) <= sizeof(((struct hooks_thread *)0)->scopes),
+	       "its room in a thread's block");
+
+static struct own_scopes *own_of(struct hooks_thread *t)
+{
+	return (struct own_scopes *)t->scopes;
+}
+
+void layers_begin(struct hooks_thread *t)
+{
+	struct own_scopes *own = own_of(t);
+
+	own->busy = 0;
+	own->s.depth = own->s.over = own->s.serial = own->s.calls = 0;
+	for (int i = 0; i < SCOPE_WORDS; i++)
+		own->s.words_of[i] = 0;
+}
+
+static bool is_below(__u64 a, __u64 b)
+{
+	return a < b && b - a < STACK_BYTES;
+}
+
+/* NULL: it is busy. A holder further down the same stack was left, by a handler's longjmp. */
+static struct scopes *take(struct hooks_thread *t)
+{
+	struct own_scopes *own = own_of(t);
+	__u64 sp = (__u64)__builtin_frame_address(0), busy = own->busy;
+
+	if (busy && !is_below(busy, sp))
+		return NULL;
+	own->busy = sp;
+	barrier();
+	return &own->s;
+}
+
+static void give_back(struct hooks_thread *t)
+{
+	barrier();
+	own_of(t)->busy = 0;
+}
+
+/* Has the call ended, or been left, seen from a call at sp? */
+static bool is_over(const struct open_scope *e, __u64 sp)
+{
+	const struct hook_frame *f = (const struct hook_frame *)e->place;
+
+	return f->number != e->number || is_below(f->sp, sp) || !hook_is_under_way(f);
+}
+
+/* Marks calls that are over, down to one that is not. returns: a frame whose call returns. Returns the
+ * place of that one; -1: there is none. */
+static int sweep(struct scopes *s, __u64 sp, const struct hook_frame *returns)
+{
+	for (__u64 d = s->depth; d && d <= SCOPES_MAX; d--) {
+		struct open_scope *e = &s->open[d - 1];
+
+		if (!e->place || e->gone)
+			continue;
+		if (returns && e->place == (__u64)returns && e->number == returns->number)
+			return (int)d - 1;
+		if (is_over(e, sp))
+			e->gone = 1;
+		else if (!returns)
+			break;
+	}
+	return -1;
+}
+
+static void tidy(struct scopes *s, __u64 sp)
+{
+	if (!s->calls)
+		return;
+	sweep(s, sp, NULL);
+	trim_scopes(s);
+}
+
+__u32 layers_around(struct hooks_thread *t, __u64 sp)
+{
+	struct scopes *s = take(t);
+	__u32 serial;
+
+	if (!s)
+		return CT_SCOPE_UNKNOWN;
+	tidy(s, sp);
+	serial = innermost(s);
+	give_back(t);
+	return serial;
+}
+
+bool layers_enter(struct hooks_thread *t, const struct hook_frame *f, const struct hook_regs *r,
+		  __u64 cookie, const struct ct_spec *spec)
+{
+	__u64 now = capture_now(), place = (__u64)f;
+	__u32 func = CT_COOKIE_FUNC(cookie);
+	struct scopes *s = take(t);
+	struct open_scope *e;
+
+	if (!s) {
+		SCOPES_DROPPED(t);
+		return false;
+	}
+	tidy(s, f->sp);
+	e = CT_LAYER_HOW(spec->layer) == CT_LAYER_OPERATOR
+		    ? begin_operator(t, s, func, CT_COOKIE_SYMBOL(cookie), place, now)
+		    : enter_scope(r, t, s, func, place, now);
+	if (e)
+		e->number = f->number;
+	give_back(t);
+	return e != NULL;
+}
+
+bool layers_leave(struct hooks_thread *t, const struct hook_frame *f, __u64 cookie,
+		  const struct ct_spec *spec, __u64 result)
+{
+	__u64 now = capture_now();
+	struct scopes *s = take(t);
+	int d, waits = 0;
+
+	if (!s) {
+		SCOPES_DROPPED(t);
+		return false;
+	}
+	d = sweep(s, f->sp, f);
+	if (d < 0)
+		SCOPES_UNBEGUN(t);
+	else if (CT_LAYER_HOW(spec->layer) == CT_LAYER_OPERATOR)
+		end_operator(t, s, CT_COOKIE_FUNC(cookie), &s->open[d], now);
+	else
+		waits = leave_scope(t, s, (__u32)d, (__s64)result, now);
+	give_back(t);
+	return waits > 0;
+}
