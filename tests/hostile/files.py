@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""files.py - what a traced program's own files and texts can do to the tracer: tests/hostile/files.py [NAME...]
+"""files.py - what a traced program's own files, texts and shared memory can do to the tracer: tests/hostile/files.py [NAME...]
 
 Debug information that refers to itself or is huge, call frame information likewise, links to debug files that lead elsewhere, static programs
 with such sections, and texts of NVTX that are meant for a terminal, a spreadsheet, a page. Each program that would do harm runs beside an honest
@@ -187,6 +187,77 @@ def test_static():
         ran += p.returncode == 0
         n += 1
     return f"{n} static programs with damaged tables of sections, {ran} of them traced"
+
+
+# What hooks share with cudatrace: the program fills it with bytes while it makes calls, in five ways.
+SHARED_C = r"""
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int cudaStreamQuery(void *);
+int main(int argc, char **argv)
+{
+	unsigned seed = (unsigned)atoi(argv[1]), found = 0;
+	int how = atoi(argv[2]);
+	for (int i = 0; i < 5; i++)
+		cudaStreamQuery(0);
+	for (int round = 0; round < 50; round++) {
+		char line[512];
+		FILE *f = fopen("/proc/self/maps", "r");
+		while (f && fgets(line, sizeof(line), f)) {
+			unsigned long from, to;
+			char mode[8];
+			if (!strstr(line, "memfd:") || sscanf(line, "%lx-%lx %7s", &from, &to, mode) != 3 || mode[1] != 'w' || mode[3] != 's')
+				continue;
+			found++;
+			to = to - from > 1 << 20 ? from + (1 << 20) : to;
+			for (int k = 0; k < (how == 0 ? 1 : 4000); k++) {
+				unsigned long at = from + (seed = seed * 1103515245 + 12345) % (to - from) / 8 * 8;
+				switch (how) {
+				case 0: memset((void *)from, 0xff, to - from); break;
+				case 1: *(unsigned long *)at = 0; break;
+				case 2: *(unsigned long *)at = (unsigned long)seed << 20 ^ seed; break;
+				case 3: *(unsigned long *)(from + at % 512 / 8 * 8) -= 64; break; /* cursors run backwards */
+				default: *(unsigned long *)(from + at % 512 / 8 * 8) = ~0UL >> seed % 64; break;
+				}
+			}
+		}
+		if (f)
+			fclose(f);
+		for (int i = 0; i < 5; i++)
+			cudaStreamQuery(0);
+	}
+	printf("%u\n", found);
+	return argc != 3;
+}
+"""
+
+
+def test_shared():
+    """A program that writes into the memory which its hooks share with cudatrace; an honest one follows it."""
+    from again import build
+    bad, good, n, found, shown = build("shared", SHARED_C, "libcudart.so.13"), compiled("good", "", "-g"), 0, 0, 0
+    for how in range(5):
+        for seed in range(attack.times(6)):
+            p = subprocess.run([CT, "--source=hooks", "--format", "json", "-e", "cudaStreamQuery", "-o", f"{T}/out", "--", "sh", "-c",
+                                f"{bad} {seed + 1} {how}; {good}"], capture_output=True, timeout=LIMIT_S, check=False, env=ENV)
+            check(f"{how}, {seed}: status {p.returncode}: {p.stderr[-300:]}", p.returncode == 0 and b"Sanitizer" not in p.stderr)
+            check(f"control bytes in messages: {p.stderr[-300:]}", not re.search(rb"[\x00-\x08\x0b-\x1f\x7f]", p.stderr))
+            with open(f"{T}/out", "rb") as f:
+                rows = [json.loads(line) for line in f]
+            calls = [row for row in rows if row["type"] == "call"]
+            honest = sum(row.get("comm", row.get("process")) == "good" for row in calls)
+            check(f"{how}, {seed}: {honest} calls of the honest program: {p.stderr[-300:]}", honest == CALLS)
+            lost = sum(rows[-1]["lost"].values())
+            check(f"{how}, {seed}: {len(calls) - honest} of 255 calls, and 0 lost", rows[-1]["type"] == "end" and (lost or len(calls) - honest == 255))
+            found += int(p.stdout or b"0") > 0
+            shown += len(calls) - honest
+            n += 1
+    check("shared memory was found", found)
+    return f"{n} programs that write over what their hooks share, {found} of them to their end: the honest one's calls are there, and {shown} rows of theirs"
 
 
 RANGES_C = r"""
