@@ -25,7 +25,7 @@ static CALLBACK void leave(struct hook_frame *f, __u64 result)
 
 int main(void)
 {
-	static const struct hook_ops ops = { entry, leave, NULL, NULL, NULL };
+	static const struct hook_ops ops = { .entry = entry, .leave = leave };
 	const volatile unsigned char *f = (void *)victim_add;
 	struct hook_leftover left = { 0 };
 	struct hook_state state = { 0 };

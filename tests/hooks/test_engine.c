@@ -93,8 +93,11 @@ static CALLBACK void count_ended(struct hook_thread *t)
 	ends++;
 }
 
-static const struct hook_ops counting = { count_entry, count_leave, count_left, count_begin,
-					  count_ended };
+static const struct hook_ops counting = { .entry = count_entry,
+					  .leave = count_leave,
+					  .left = count_left,
+					  .begin = count_begin,
+					  .ended = count_ended };
 
 static unsigned long entries(unsigned int id)
 {
@@ -137,7 +140,7 @@ static CALLBACK void look_leave(struct hook_frame *f, __u64 result)
 	seen_result = result;
 }
 
-static const struct hook_ops looking = { look_entry, look_leave, NULL, NULL, NULL };
+static const struct hook_ops looking = { .entry = look_entry, .leave = look_leave };
 
 static long times_three(long n)
 {
@@ -198,7 +201,19 @@ static CALLBACK bool outer_entry(struct hook_frame *f, const struct hook_regs *r
 	return true;
 }
 
-static const struct hook_ops nesting = { outer_entry, look_leave, NULL, NULL, NULL };
+static unsigned int missed_ids[8], missed_otherwise;
+
+static void count_missed(__u32 id, bool deep)
+{
+	if (deep && id < 8)
+		missed_ids[id]++;
+	else
+		missed_otherwise++;
+}
+
+static const struct hook_ops nesting = { .entry = outer_entry,
+					 .leave = look_leave,
+					 .missed = count_missed };
 
 static long call_add(void *arg)
 {
@@ -238,6 +253,8 @@ static void test_nesting(void)
 	struct hook_state s;
 	CHECK_EQ(0, engine_check(&s));
 	CHECK_EQ(101 - HOOK_DEPTH, s.too_deep);
+	CHECK_EQ(101 - HOOK_DEPTH, missed_ids[5]);
+	CHECK_EQ(0, missed_otherwise);
 	CHECK_EQ(115, victim_recurse(15));
 	CHECK_EQ(0, engine_check(&s));
 	CHECK_EQ(101 - HOOK_DEPTH, s.too_deep);

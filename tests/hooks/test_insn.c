@@ -234,7 +234,7 @@ static CALLBACK void leave(struct hook_frame *f, __u64 result)
 	(void)f;
 	(void)result;
 }
-static const struct hook_ops ops = { entry, leave, NULL, NULL, NULL };
+static const struct hook_ops ops = { .entry = entry, .leave = leave };
 
 /* Which registers a callee may change for us: the engine uses r10 and r11, as the linker's own code at a call does. */
 static bool is_same(const struct machine *a, const struct machine *b, const __u8 *insn,

@@ -42,7 +42,7 @@ static CALLBACK void leave(struct hook_frame *f, __u64 result)
 	seen++;
 }
 
-static const struct hook_ops ops = { entry, leave, NULL, NULL, NULL };
+static const struct hook_ops ops = { .entry = entry, .leave = leave };
 
 static void *caller(void *arg)
 {
