@@ -41,7 +41,7 @@ diary() {
 }
 
 diary > "$LOGS/diary.log" 2>&1
-tests/fuzz/run.sh $((third / 5 + 1)) > "$LOGS/fuzz.log" 2>&1
+tests/fuzz/run.sh $((third / $(tests/fuzz/run.sh -l | wc -l) + 1)) > "$LOGS/fuzz.log" 2>&1
 scripts/soak.sh "$third" "$LOGS/soak" > "$LOGS/soak.log" 2>&1
 tests/vm/run.sh > "$LOGS/vm.log" 2>&1
 for name in diary fuzz soak vm; do

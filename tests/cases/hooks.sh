@@ -429,6 +429,7 @@ case_hooks_probed_meanwhile() {
 	wait_for 5 mapped "$pid" libcudart
 	attach --source=hooks -p "$pid"
 	wait_for 5 grep -q cudaLaunchKernel "$T/out"
+	OWN_LIBRARY= # the breakpoints are ours from here on
 	"$CUDATRACE" -p "$pid" -e launch -o "$T/out2" 2> "$T/err2" < /dev/null &
 	OTHER=$!
 	wait_for 20 grep -q 'another tracer has put breakpoints on [1-9][0-9]* functions' "$T/err"

@@ -74,8 +74,31 @@ case_attach_beside_another_tracer() {
 		until [ -e "$T/start" ]; do sleep 0.02; done
 		exec "$CUDATRACE" -v -o /dev/null
 	) 2> "$T/other.err" &
-	CUDATRACE=$T/beside tests/cases/run.sh attach_leaves_others_alone > "$T/out" || fail "$(cat "$T/out")"
+	TRIES=1 CUDATRACE=$T/beside tests/cases/run.sh attach_leaves_others_alone > "$T/out" || fail "$(cat "$T/out")"
 	grep -q '^skip .*with it: first byte of cudaMalloc in the other process: cc, not 55' "$T/out" || fail "$(cat "$T/out")"
+}
+
+# Once the other tracer has gone, the case that it disturbed is run again.
+case_disturbed_case_runs_again() { # long
+	own_library
+	cat > "$T/beside" <<- END
+		#!/bin/bash
+		if [ ! -e "$T/start" ]; then
+			touch "$T/start"
+			until grep -q 'cudatrace: ready' "$T/other.err"; do sleep 0.02; done
+		fi
+		exec "$CUDATRACE" "\$@"
+	END
+	chmod +x "$T/beside"
+	mkdir "$T/dirs"
+	(
+		until [ -e "$T/start" ]; do sleep 0.02; done
+		"${BACKGROUND[@]}" "$CUDATRACE" -v -o /dev/null &
+		until compgen -G "$T/dirs/*/disturbed"; do sleep 0.02; done
+		kill -INT $!
+	) > /dev/null 2> "$T/other.err" &
+	TMPDIR=$T/dirs CUDATRACE=$T/beside tests/cases/run.sh attach_leaves_others_alone > "$T/out" || fail "$(cat "$T/out")"
+	grep -q '^ok attach_leaves_others_alone' "$T/out" || fail "$(cat "$T/out")"
 }
 
 case_attach_to_everybody_is_a_fault() { # long

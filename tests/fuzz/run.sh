@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# run.sh - fuzzes what reads foreign bytes: tests/fuzz/run.sh [SECONDS [TARGET...]], each target for SECONDS (60).
+# run.sh - fuzzes what reads foreign bytes: tests/fuzz/run.sh [-l | SECONDS [TARGET...]], each target for SECONDS (60). -l lists the targets.
 #
 # Needs `make fuzz-programs fuzz-seeds`. Each target begins with the inputs in tests/fuzz/corpus/TARGET, of which each was a fault
 # once, and with seeds made of our own recordings and programs; what it finds new is kept in .output/fuzz/TARGET and is begun
@@ -9,12 +9,17 @@
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 
+targets=(trace elf agent saved hooks nccl)
+if [ "${1:-}" = -l ]; then
+	printf '%s\n' "${targets[@]}"
+	exit 0
+fi
 seconds=${1:-60}
 [ $# = 0 ] || shift
 programs=.output/fuzzed
 kept=.output/fuzz
 failed=0
-[ $# -gt 0 ] || set -- trace elf agent saved hooks nccl
+[ $# -gt 0 ] || set -- "${targets[@]}"
 for target; do
 	program=$programs/fuzz_$target
 	if [ ! -x "$program" ]; then
