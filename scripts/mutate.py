@@ -1,20 +1,67 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""mutate.py - does a test notice when a bounds check is missing? scripts/mutate.py FILE PROGRAM, as user/event/record.c record
+"""mutate.py - does a test notice when a bounds check is missing?
 
-Takes the checks of a C file out one by one, each operand of each condition by itself, in a copy of the file: those of an `if` that
-refuses (returns an error, 0, false or NULL), and those of `return CONDITION ? -E... : 0` and its reverse. Each copy is compiled, linked
-in the place of the file, and the unit program test_PROGRAM is run, which must fail. Prints those that survive with their lines,
-and how many there were. Some survive by right: another check refuses the same. Needs `make unit-programs`; changes nothing in the tree.
+    scripts/mutate.py user/event/record.c record     every check of a file, by the unit program test_record
+    scripts/mutate.py --random 100 7                 100 checks of the parsers below, by the seed 7
+
+Takes checks out one by one, each operand of each condition by itself, in a copy of the file: those of an `if` that refuses (returns
+an error, 0, false or NULL), those of an `if` that compares sizes and leaves a loop, jumps or returns, and those of `return CONDITION ? -E... : 0`
+and its reverse. Each copy is compiled with AddressSanitizer and UndefinedBehaviorSanitizer, linked in the place of the file, and the unit
+programs of the file are run, of which one must fail. Prints those that survive with their lines, and how many there were. Some survive by
+right: another check refuses the same. Needs `make unit-programs standin`; changes nothing in the tree.
 """
+import concurrent.futures
 import os
+import random
 import re
 import subprocess
 import sys
 import tempfile
 
 OUT = ".output"
-LONGEST = 60  # seconds for a run, after which the program counts as failed
+LONGEST = 120  # seconds for a run, after which the program counts as failed
+FLAGS = ["-w", "-std=gnu11", "-D_GNU_SOURCE", '-DCT_VERSION="0"', "-O1", "-g", "-pthread", f"-I{OUT}", "-fsanitize=address,undefined",
+         "-fno-sanitize-recover=all"]
+# Who reads what the target, a file or a stranger wrote, and the unit programs that test it.
+PARSERS = {
+    "user/cli/options/opts_parse.c": ["opts"],
+    "user/compare/saved.c": ["compare"],
+    "user/event/record.c": ["record"],
+    "user/nccl/nccl_find.c": ["nccl"],
+    "user/nccl/nccl_job.c": ["nccl"],
+    "user/proc/elf_read.c": ["known", "python", "elf"],
+    "user/proc/python.c": ["python"],
+    "user/proc/python_walk.c": ["python"],
+    "user/resolve/names/fatbin.c": ["known"],
+    "user/resolve/names/known_elf.c": ["known"],
+    "user/resolve/names/stub.c": ["known"],
+    "user/resolve/stacks/cfi.c": ["unwind"],
+    "user/resolve/stacks/packed.c": ["unwind", "stacks"],
+    "user/resolve/stacks/symbols.c": ["unwind", "stacks"],
+    "user/serve/serve_auth.c": ["web"],
+    "user/serve/web_config.c": ["web"],
+    "user/source/agent/agent_child.c": ["agent"],
+    "user/source/agent/agent_inbox.c": ["agent"],
+    "user/source/agent/agent_peer.c": ["agent"],
+    "user/source/discover/elf.c": ["elf", "discover"],
+    "user/source/discover/library_paths.c": ["discover"],
+    "user/source/hooks/hooks_counts.c": ["hooks_counts"],
+    "user/source/hooks/hooks_peer.c": ["hooks"],
+    "user/source/hooks/hooks_reader.c": ["hooks_reader"],
+    "user/source/nvtx/nvtx_find.c": ["nvtx"],
+    "user/trace/align.c": ["trace", "merge"],
+    "user/trace/decode.c": ["trace", "hostile"],
+    "user/trace/defs.c": ["trace", "hostile"],
+    "user/trace/funcs.c": ["trace", "hostile"],
+    "user/trace/numbers.c": ["numbers", "trace"],
+    "user/trace/reader.c": ["trace", "hostile"],
+}
+
+
+def code_of(source):
+    """The same text, with blanks for what comments, strings and characters hold."""
+    return re.sub(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', lambda found: re.sub(r"[^\n]", " ", found.group()), source, flags=re.S)
 
 
 def operands(text, separator):
@@ -30,54 +77,98 @@ def operands(text, separator):
     yield begin, len(text)
 
 
+def compares(text):
+    return re.search(r"(?<![-<>])[<>](?![<>])", text)
+
+
 def mutants(source):
     """(begin, end, what comes in its place)"""
-    for found in re.finditer(r"\bif \(", source):
+    code = code_of(source)
+    for found in re.finditer(r"\bif \(", code):
         depth, end = 1, found.end()
         while depth:
-            depth += (source[end] == "(") - (source[end] == ")")
+            depth += (code[end] == "(") - (code[end] == ")")
             end += 1
-        if re.match(r"\s*(\{\s*)?return (-E\w+|0|false|NULL);", source[end:end + 80]):
-            for a, b in operands(source[found.end():end - 1], "||"):
+        refuses = re.match(r"\s*(\{\s*)?return (-E\w+|0|false|NULL);", code[end:end + 80])
+        leaves = re.match(r"\s*(\{\s*)?(return\b|break;|continue;|goto\b)", code[end:end + 80])
+        for a, b in operands(code[found.end():end - 1], "||"):
+            if refuses or (leaves and compares(code[found.end() + a:found.end() + b])):
                 yield found.end() + a, found.end() + b, " 0 "
     for pattern, separator, instead in ((r"return ([^;?]*?)\? -E\w+\s*: 0;", "||", " 0 "), (r"return ([^;?]*?)\? 0\s*: -E\w+;", "&&", " 1 ")):
-        for found in re.finditer(pattern, source):
+        for found in re.finditer(pattern, code):
             for a, b in operands(found.group(1), separator):
                 yield found.start(1) + a, found.start(1) + b, instead
 
 
-def main():
-    if len(sys.argv) != 3 or not sys.argv[1].endswith(".c"):
-        sys.exit("usage: scripts/mutate.py FILE.c PROGRAM")
-    os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    path, test = sys.argv[1], f"{OUT}/tests/unit/test_{sys.argv[2]}.o"
-    with open(path, encoding="utf-8") as file:
-        source = file.read()
-    rules = subprocess.run(["make", "-pn"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
-    libraries = re.search(r"^LDLIBS *:?= *(.*)", rules, re.M).group(1).split()
-    objects = re.search(r"^LIB *:?= *(.*)", rules, re.M).group(1)
-    objects = subprocess.run(["make", "-s", "-f", "Makefile", "-f", "-", "print-objects"], input="print-objects:\n\t@echo $(LIB)\n",
-                             stdout=subprocess.PIPE, text=True, check=True).stdout.split() if "$(" in objects else objects.split()
-    objects = [o for o in objects if o != f"{OUT}/{path[:-2]}.o"]
-    total = survived = 0
-    with tempfile.TemporaryDirectory() as folder:
-        copy, program = os.path.join(folder, "copy.c"), os.path.join(folder, "program")
-        for begin, end, instead in mutants(source):
+def makes_of(name):
+    """The words of a variable of the Makefile."""
+    rule = f"print-it:\n\t@echo $({name})\n"
+    return subprocess.run(["make", "-s", "-f", "Makefile", "-f", "-", "print-it"], input=rule, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+
+
+class Bench:
+    """Builds and runs programs with a copy in the place of a file."""
+
+    def __init__(self):
+        self.objects, self.libraries = makes_of("LIB"), makes_of("LDLIBS")
+
+    def survives(self, path, text, programs):
+        with tempfile.TemporaryDirectory() as folder:
+            copy, built = os.path.join(folder, "copy.c"), os.path.join(folder, "copy.o")
             with open(copy, "w", encoding="utf-8") as file:
-                file.write(source[:begin] + instead + source[end:])
-            built = subprocess.run(["gcc", "-w", "-std=gnu11", "-D_GNU_SOURCE", '-DCT_VERSION="0"', "-O1", f"-I{OUT}", "-iquote", os.path.dirname(path),
-                                    "-o", program, copy, test, *objects, *libraries], stderr=subprocess.PIPE, text=True, check=False)
-            if built.returncode:
-                sys.exit(f"a copy does not compile: {built.stderr[-500:]}")
-            total += 1
-            try:
-                status = subprocess.run([program], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=LONGEST, check=False).returncode
-            except subprocess.TimeoutExpired:
-                continue
-            if status == 0:
+                file.write(text)
+            done = subprocess.run(["gcc", *FLAGS, "-iquote", os.path.dirname(path), "-c", "-o", built, copy], stderr=subprocess.PIPE, text=True, check=False)
+            if done.returncode:
+                sys.exit(f"a copy of {path} does not compile: {done.stderr[-500:]}")
+            for name in programs:
+                program = os.path.join(folder, f"test_{name}")
+                subprocess.run(["gcc", "-pthread", "-fsanitize=address,undefined", "-o", program, built, f"{OUT}/tests/unit/test_{name}.o",
+                                *(o for o in self.objects if o != f"{OUT}/{path[:-2]}.o"), *self.libraries], check=True)
+                try:
+                    done = subprocess.run([program], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, timeout=LONGEST,
+                                          env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}, check=False)
+                except subprocess.TimeoutExpired:
+                    return False
+                if done.returncode:
+                    return False
+        return True
+
+
+def main():
+    os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    args = sys.argv[1:]
+    if len(args) in (2, 3) and args[0] == "--random" and all(a.isdigit() for a in args[1:]):
+        files = PARSERS
+    elif len(args) >= 2 and args[0].endswith(".c"):
+        files = {args[0]: args[1:]}
+    else:
+        sys.exit("usage: scripts/mutate.py FILE.c PROGRAM... | --random COUNT [SEED]")
+    texts = {}
+    for path in files:
+        with open(path, encoding="utf-8") as file:
+            texts[path] = file.read()
+    checks = [(path, *mutant) for path in files for mutant in mutants(texts[path])]
+    everything = len(checks)
+    if files is PARSERS:
+        checks = sorted(random.Random(int(args[2]) if len(args) == 3 else 1).sample(checks, min(int(args[1]), everything)))
+    bench = Bench()
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        # without a change all must pass, or nothing is shown
+        paths = sorted({check[0] for check in checks})
+        for path, good in zip(paths, pool.map(lambda path: bench.survives(path, texts[path], files[path]), paths)):
+            if not good:
+                sys.exit(f"{path}: its unit programs ({' '.join(files[path])}) fail without a change")
+
+        def noticed(check):
+            path, begin, end, instead = check
+            return not bench.survives(path, texts[path][:begin] + instead + texts[path][end:], files[path])
+
+        survived = 0
+        for (path, begin, end, _), good in zip(checks, pool.map(noticed, checks)):
+            if not good:
                 survived += 1
-                print(f"{path}:{source.count(chr(10), 0, begin) + 1}: survives: {' '.join(source[begin:end].split())}", flush=True)
-    print(f"{total} checks taken out, {survived} not noticed")
+                print(f"{path}:{texts[path].count(chr(10), 0, begin) + 1}: survives: {' '.join(texts[path][begin:end].split())}", flush=True)
+    print(f"{len(checks)} of {everything} checks taken out, {survived} not noticed")
 
 
 if __name__ == "__main__":

@@ -425,7 +425,7 @@ printed() {
 		sed -E 's/^[0-9TZ:.-]+ +app/TIME app/; s/\b(pid |app +)[0-9]+/\1PID/; s/0x[0-9a-f]{6,}/ADDR/g; s/ms=[0-9.]+/ms=N/; s/[0-9.]+(ns|us|ms|s)\b/DUR/g'
 }
 
-case_habits_same() {
+case_habits_same() { # long
 	local theirs ours line
 	mkdir "$T/here"
 	cp "$SAMPLE" "$T/here/app"
@@ -548,7 +548,7 @@ case_folded_gpu() {
 }
 
 # In one file only: the calls of the other are not looked for.
-case_stuck_library() {
+case_stuck_library() { # long
 	hang
 	ct stuck -p "$PID_h" --library "$STANDIN/libcuda.so.1" --format json -o "$T/json.gz"
 	ok_rc 4

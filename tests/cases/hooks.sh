@@ -95,7 +95,7 @@ same_stacks() {
 }
 
 # Each way in which a program can stand in a call.
-case_hooks_same_stacks() {
+case_hooks_same_stacks() { # long
 	local chain=$ROOT/.output/cases/chain
 	with_hooks
 	for how in plain deep back thread; do
@@ -173,7 +173,7 @@ same_sums() {
 }
 
 # Calls that are counted inside the program: the sums of both sources are the same.
-case_hooks_same_sums() {
+case_hooks_same_sums() { # long
 	with_hooks
 	same_sums mix -- "$CALLS" mix 200 20 0
 	same_sums only_failing --failed -- "$CALLS" failing 20 7
@@ -295,7 +295,7 @@ per_process() {
 }
 
 # Children of every kind have their calls, and no process has those of another; what a child of vfork() calls is not recorded.
-case_hooks_children() {
+case_hooks_children() { # long
 	local seed
 	with_hooks
 	for seed in 1 2 3 4 5 6 7 8; do
@@ -421,7 +421,7 @@ case_hooks_two_tracers() {
 }
 
 # A tracer by probes comes and goes: what is not shown meanwhile is said, and afterwards calls are shown again.
-case_hooks_probed_meanwhile() {
+case_hooks_probed_meanwhile() { # long
 	local pid before
 	with_hooks
 	"$SAMPLE" --seconds 100 --rate 50 > /dev/null &
@@ -450,7 +450,7 @@ unhooked() {
 
 # Functions that another tracer has a breakpoint on have no hook: the last line, the end record, a recording of it, stat's object and the
 # status of --strict say how many.
-case_hooks_functions_without() {
+case_hooks_functions_without() { # long
 	local pid want
 	with_hooks
 	"$SAMPLE" --seconds 100 --rate 50 > /dev/null &
@@ -490,7 +490,7 @@ case_hooks_functions_without() {
 }
 
 # Hooks are recommended where the probes took much of the program's time: 300 000 calls that do nothing, and no call amid as much work.
-case_hooks_recommended() {
+case_hooks_recommended() { # long
 	local words='the probes took about [0-9]+ % of the programs. CPU time: with --source=hooks'
 	with_hooks
 	ct doctor
@@ -567,7 +567,7 @@ case_hooks_full_ring() {
 }
 
 # The book of memory is that of probes.
-case_hooks_mem() {
+case_hooks_mem() { # long
 	with_hooks
 	for mode in leak reuse threads; do
 		ct mem --json -o "$T/mem.json" -- "$MEMORY" $mode

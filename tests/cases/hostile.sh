@@ -239,7 +239,7 @@ times_said() { # COUNT WORDS
 
 # One user's program maps more libraries than there are descriptors: another's is traced completely all the same, what was refused is
 # counted, and when the first one has ended all is given back.
-case_hostile_many_libraries() {
+case_hostile_many_libraries() { # long
 	local before probed refused
 	LIMIT=256
 	family

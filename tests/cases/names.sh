@@ -181,7 +181,7 @@ case_names_attached_many() {
 }
 
 # A driver of which nothing is known: rather no name than one that might be wrong.
-case_names_attached_unknown() {
+case_names_attached_unknown() { # long
 	attached kernels-stripped
 	right_or_unknown "$first"
 	expect "named" "$unknown" 14
@@ -223,7 +223,7 @@ case_names_attached_reload_stripped() { # long
 	same_kernels "$first"
 }
 
-case_names_attached_module() {
+case_names_attached_module() { # long
 	local TWO_STEPS=1
 	measured_driver
 	attached module

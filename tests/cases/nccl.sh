@@ -78,7 +78,7 @@ case_nccl_of_one() {
 }
 
 # Without debug information nothing is guessed.
-case_nccl_unknown() {
+case_nccl_unknown() { # long
 	LIBRARY=no-debug job a absent 2
 	ct stuck -p "$RANK_0" -p "$RANK_1" --over 0.3
 	ok_rc 4
@@ -116,7 +116,7 @@ case_nccl_differ() {
 }
 
 # Ranks that go on are not compared, though one look sees them at different collectives.
-case_nccl_goes_on() {
+case_nccl_goes_on() { # long
 	job a turn 4
 	# shellcheck disable=SC2046
 	ct stuck $(four) --over 1

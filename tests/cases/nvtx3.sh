@@ -211,7 +211,7 @@ case_nvtx3_tracer_killed() {
 }
 
 # What is loaded later is found; it is unloaded and loaded again, also while its tables are changed.
-case_nvtx3_loaded_later() {
+case_nvtx3_loaded_later() { # long
 	with_nvtx3
 	begin3 "$RANGES3"
 	attach3 -p "$pid"
@@ -246,7 +246,7 @@ case_nvtx3_fork_and_exec() {
 }
 
 # Slots are written while threads call through them.
-case_nvtx3_busy_threads() {
+case_nvtx3_busy_threads() { # long
 	with_nvtx3
 	mkfifo "$T/in"
 	"$RANGES3" threads 8 < "$T/in" > "$T/prog.out" &

@@ -186,7 +186,7 @@ EOF
 }
 
 # The steps of a program that names them, of one that does not but whose optimizer does, and of one that only repeats.
-case_operators_steps() {
+case_operators_steps() { # long
 	local what want
 	for what in steps train plain; do
 		ct stat --gpu --by step --json -o "$T/live" -- "$OPERATORS" $what 5

@@ -290,7 +290,7 @@ red_rows() { # ENVIRONMENT... : how many rows are red on a terminal
 }
 
 # Colours: on a terminal that is known and can, unless NO_COLOR says anything; never in a pipe or a file.
-case_colors() {
+case_colors() { # long
 	command -v script > /dev/null || skip "no script(1)"
 	expect "a terminal" "$(red_rows TERM=xterm)" 2
 	expect "NO_COLOR of nothing" "$(red_rows TERM=xterm NO_COLOR=)" 2

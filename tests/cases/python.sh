@@ -42,7 +42,7 @@ stacks_of_python() {
 	done
 	[ "$n" -gt 0 ] || skip "no Python from 3.11 to 3.13 here"
 }
-case_python_stacks() {
+case_python_stacks() { # long
 	by_each_source stacks_of_python
 }
 
@@ -59,7 +59,7 @@ alone_of_python() {
 	ok_rc
 	expect "stacks of C" "$(grep -c '"stack"' "$T/out")" 0
 }
-case_python_alone() {
+case_python_alone() { # long
 	by_each_source alone_of_python
 }
 
@@ -129,7 +129,7 @@ case_python_joined() { # long
 }
 
 # What cannot be read is said, once, and the rest goes on.
-case_python_old() {
+case_python_old() { # long
 	local p n=0
 	for p in ~/.pyenv/versions/3.{8,9,10}.*/bin/python3; do
 		[ -x "$p" ] || continue

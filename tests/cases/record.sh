@@ -196,7 +196,7 @@ case_record_disk_full() {
 }
 
 # The disk is full when the next file begins, and when memory is written.
-case_record_disk_full_later() {
+case_record_disk_full_later() { # long
 	mkdir "$T/small"
 	mount -t tmpfs -o size=200k none "$T/small" || skip "no tmpfs can be mounted"
 	trap 'umount -l "$T/small"' EXIT
@@ -261,7 +261,7 @@ case_record_link() {
 	ok_rc
 }
 
-case_record_rotate() {
+case_record_rotate() { # long
 	local n
 	record --max-size 64KiB --rotate 2 -- "$CALLS" mix 300000 0 0
 	ok_rc

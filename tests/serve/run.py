@@ -806,7 +806,7 @@ def test_crowd():
 def answers(s):
     try:
         return "cudatrace_build_info" in s.get()[1]
-    except OSError:
+    except (OSError, http.client.HTTPException):  # also when it was shut in the midst of an answer
         return False
 
 
@@ -822,7 +822,7 @@ def test_ends():
                 while not stop.is_set():
                     try:
                         s.get()
-                    except OSError:
+                    except (OSError, http.client.HTTPException):
                         return
             threads = [threading.Thread(target=scrape) for _ in range(4)]
             for t in threads:
@@ -1199,7 +1199,7 @@ def main():
             print(f"skip serve {name}: {why}" if why else f"ok serve {name}", flush=True)
         except ImportError as e:
             print(f"skip serve {name}: {e}", flush=True)
-        except (Wrong, OSError, KeyError, IndexError, subprocess.SubprocessError) as e:
+        except (Wrong, OSError, http.client.HTTPException, KeyError, IndexError, subprocess.SubprocessError) as e:
             failed = 1
             print(f"not ok serve {name}: {type(e).__name__}: {str(e)[:600]}".replace("\n", " | "), flush=True)
     shutil.rmtree(T, ignore_errors=True)
