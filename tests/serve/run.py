@@ -8,10 +8,12 @@ Needs root, `make standin cases-progs`, Debian's prometheus (with promtool), and
 (fetched into .output/pypi). Programs that know what they called are counted, and the numbers compared exactly. Waits for
 conditions, never for a time. Prints `ok`, `not ok` and `skip` lines.
 """
+import errno
 import glob
 import http.server
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -81,9 +83,16 @@ def fetch(module, package):
 
 
 def free_port(family=socket.AF_INET):
-    with socket.socket(family) as s:
-        s.bind(("::1" if family == socket.AF_INET6 else "127.0.0.1", 0))
-        return s.getsockname()[1]
+    """A port that no program has, of those that the kernel gives to no connection by itself: it stays free until it is listened on."""
+    while True:
+        port = random.randrange(10000, 32000)
+        with socket.socket(family) as s:
+            try:
+                s.bind(("::1" if family == socket.AF_INET6 else "0.0.0.0", port))
+                return port
+            except OSError as e:
+                if e.errno != errno.EADDRINUSE:
+                    raise
 
 
 # ---- cudatrace serve -----------------------------------------------------------------------------------------------

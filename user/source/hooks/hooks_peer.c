@@ -295,8 +295,8 @@ static const char *reason(int result)
 		"the first instruction cannot be moved so far",
 		"shorter than five bytes",
 		"a jump leads back to the begin",
-		"something else is mapped where the jump would land, which is rarer in programs "
-		"that cudatrace starts; probes need no such room",
+		("something else is mapped where the jump would land, which is rarer in programs "
+		 "that cudatrace starts; probes need no such room"),
 		"shadow stacks (CET) are in use",
 		"the process may not write to its code",
 		"",
