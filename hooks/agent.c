@@ -46,7 +46,6 @@ enum state { IDLE, STARTING, RUNNING };
 
 static int state = IDLE;
 static char how[512];
-static __u32 answers; /* to messages that ask(), and lists of functions handled; a futex */
 static bool opened, loader_hooked;
 static bool follows; /* forked children are to have hooks */
 static pid_t own_pid;
@@ -119,17 +118,101 @@ static void find_loaded(void)
 	loaded = global && global->first == _r_debug.r_map && global->n == list_length()
 			 ? &global->n
 			 : NULL;
-	loaded_last = count_loaded();
 }
 
-static bool has_mapped(void)
+/* What is mapped after this is asked for. Before the first list of functions is made: so nothing that
+ * is mapped while it is made is taken for hooked. */
+static void look_at_loader(void)
+{
+	static bool found;
+
+	if (!found)
+		find_loaded();
+	found = true;
+	__atomic_store_n(&loaded_last, count_loaded(), __ATOMIC_RELEASE);
+}
+
+/* ---- questions ---- */
+
+/* What is asked of the peer, one for each type of message: wire.h says how they are numbered. */
+static struct question {
+	enum hooks_type type;
+	__u32 asked;	/* the newest number that was given */
+	__u32 answered; /* a futex */
+} mapped = { .type = HOOKS_MAPPED }, reads = { .type = HOOKS_READ };
+
+static __u32 take_number(struct question *q)
+{
+	return __atomic_add_fetch(&q->asked, 1, __ATOMIC_ACQ_REL);
+}
+
+static bool is_answered(const struct question *q, __u32 number)
+{
+	return (__s32)(__atomic_load_n(&q->answered, __ATOMIC_ACQUIRE) - number) >= 0;
+}
+
+/* This number and all before it. */
+static void answered(struct question *q, __u32 number)
+{
+	__u32 had = __atomic_load_n(&q->answered, __ATOMIC_RELAXED);
+
+	do
+		if ((__s32)(number - had) <= 0)
+			return;
+	while (!__atomic_compare_exchange_n(&q->answered, &had, number, 1, __ATOMIC_ACQ_REL,
+					    __ATOMIC_RELAXED));
+	sys_call(SYS_futex, (long)&q->answered, FUTEX_WAKE_PRIVATE, 1 << 30, 0, 0, 0);
+}
+
+/* Nobody answers any more. */
+static void give_up_questions(void)
+{
+	answered(&mapped, __atomic_load_n(&mapped.asked, __ATOMIC_ACQUIRE));
+	answered(&reads, __atomic_load_n(&reads.asked, __ATOMIC_ACQUIRE));
+}
+
+/* Waits for the answer, but not longer than HOOKS_MAPPED_MS: after that, nobody waits for it. */
+static void wait_for_answer(struct question *q, __u32 number)
+{
+	struct timespec wait = { .tv_sec = HOOKS_MAPPED_MS / 1000 };
+
+	while (!is_answered(q, number) && capture_is_open()) {
+		__u32 had = __atomic_load_n(&q->answered, __ATOMIC_ACQUIRE);
+
+		if ((__s32)(had - number) < 0 &&
+		    sys_call(SYS_futex, (long)&q->answered, FUTEX_WAIT_PRIVATE, had, (long)&wait, 0,
+			     0) == -ETIMEDOUT)
+			answered(q, number);
+	}
+}
+
+/* Returns whether it was sent: else nobody waits for it. */
+static bool ask(struct question *q, __u32 number)
+{
+	if (capture_is_open() && !talk_ask(q->type, number))
+		return true;
+	answered(q, number);
+	return false;
+}
+
+/*
+ * Asks for hooks where code was mapped since this was done last. Returns the number of the question
+ * after whose answer all that is mapped now has its hooks: another thread may have asked, as one that
+ * is about to wait for the loader's lock does. The number is given before the count is noted, so that
+ * who sees the count also sees the number.
+ */
+static __u32 ask_for_mapped(void)
 {
 	unsigned int n = count_loaded();
+	__u32 number;
 
-	if (n == __atomic_load_n(&loaded_last, __ATOMIC_RELAXED))
-		return false;
-	__atomic_store_n(&loaded_last, n, __ATOMIC_RELAXED);
-	return true;
+	if (n == __atomic_load_n(&loaded_last, __ATOMIC_ACQUIRE))
+		return __atomic_load_n(&mapped.asked, __ATOMIC_ACQUIRE);
+	number = take_number(&mapped);
+	__atomic_store_n(&loaded_last, n, __ATOMIC_RELEASE);
+	if (!ask(&mapped, number)) /* the next one who looks asks again */
+		__atomic_store_n(&loaded_last, ~n, __ATOMIC_RELEASE);
+	return number;
 }
 
 /* ---- on the program's threads ---- */
@@ -153,20 +236,6 @@ static void end_thread(void)
 	}
 }
 
-/* Sends a message of this type, and waits for an answer, but not longer than HOOKS_MAPPED_MS. */
-static void ask(enum hooks_type type)
-{
-	__u32 had = __atomic_load_n(&answers, __ATOMIC_ACQUIRE);
-	struct timespec wait = { .tv_sec = HOOKS_MAPPED_MS / 1000 };
-
-	if (!capture_is_open() || talk_ask(type))
-		return;
-	while (__atomic_load_n(&answers, __ATOMIC_ACQUIRE) == had && capture_is_open())
-		if (sys_call(SYS_futex, (long)&answers, FUTEX_WAIT_PRIVATE, had, (long)&wait, 0,
-			     0) == -ETIMEDOUT)
-			return;
-}
-
 /* The loader may have mapped code that has not run yet. It must get its hooks before it runs. */
 static void on_loader(void)
 {
@@ -175,8 +244,7 @@ static void on_loader(void)
 		engine_reserve();
 		change_ends();
 	}
-	if (has_mapped())
-		ask(HOOKS_MAPPED);
+	wait_for_answer(&mapped, ask_for_mapped());
 }
 
 /*
@@ -216,10 +284,15 @@ static bool entry(struct hook_frame *f, const struct hook_regs *r)
 
 static void leave(struct hook_frame *f, __u64 result)
 {
-	if (f->id >= SYSCALL_COOKIE)
+	__u32 number;
+
+	if (f->id >= SYSCALL_COOKIE) {
 		capture_renamed();
-	else if (capture_leaves(f, f->id, result))
-		ask(HOOKS_READ);
+	} else if (capture_leaves(f, f->id, result)) {
+		number = take_number(&reads);
+		ask(&reads, number);
+		wait_for_answer(&reads, number);
+	}
 }
 
 static void missed(__u32 id, bool deep)
@@ -302,11 +375,8 @@ static void hook_loader(void)
 					  .id = LOADER_COOKIE,
 					  .flags = HOOK_ENTRY_ONLY };
 	bool first = !loader.looked;
-	enum hook_result result;
+	enum hook_result result = hook_own(&loader);
 
-	if (first)
-		find_loaded();
-	result = hook_own(&loader);
 	loader_hooked = result == HOOK_ON;
 	if (!loader_hooked && first)
 		talk_say(HOOKS_VERB,
@@ -350,11 +420,13 @@ static void take_python(void)
 	python_set(&p.python, own_pid);
 }
 
-static bool is_last(void)
+/* number, if it is the last: of the question that it answers. */
+static bool is_last(__u32 *number)
 {
 	struct hooks_list l;
 
 	memcpy(&l, talk_message(), sizeof(l));
+	*number = l.number;
 	return l.flags & HOOKS_LAST;
 }
 
@@ -384,6 +456,7 @@ static int begin(void)
 	while (!err) {
 		int type = talk_get(HOOKS_WAIT_MS, &size, &fd);
 		bool last = false;
+		__u32 number;
 
 		change_begins();
 		if (type == HOOKS_START && !started) {
@@ -394,7 +467,7 @@ static int begin(void)
 		} else if (type == HOOKS_PYTHON && started) {
 			take_python();
 		} else if (type == HOOKS_FUNCS && started) {
-			last = is_last();
+			last = is_last(&number);
 			err = hook_list(size);
 		} else {
 			err = type < 0 ? type : type ? -EPROTO : -ETIMEDOUT;
@@ -408,12 +481,6 @@ static int begin(void)
 	return err;
 }
 
-static void answered(void)
-{
-	__atomic_fetch_add(&answers, 1, __ATOMIC_RELEASE);
-	sys_call(SYS_futex, (long)&answers, FUTEX_WAKE_PRIVATE, 1 << 30, 0, 0, 0);
-}
-
 /* What other tracers did to the hooks: as it was when it was said last. */
 static struct hook_state said;
 static void finish(int err)
@@ -423,7 +490,7 @@ static void finish(int err)
 	change_begins();
 	follows = false;
 	capture_close();
-	answered();
+	give_up_questions();
 	if (opened)
 		engine_remove(&left);
 	change_ends();
@@ -467,8 +534,10 @@ static int enter(void)
 				   "are in use, or this is not x86-64"
 				 : "process %d: no hooks can be put on",
 			 (int)own_pid);
-	if (!err)
+	if (!err) {
+		look_at_loader();
 		err = begin();
+	}
 	if (err) {
 		finish(err);
 	} else {
@@ -516,12 +585,13 @@ static bool step(int type, size_t size)
 	struct hook_state s;
 
 	if (type == HOOKS_FUNCS) {
-		bool last = is_last();
+		__u32 number;
+		bool last = is_last(&number);
 
 		if (hook_list(size))
 			return false;
 		if (last)
-			answered();
+			answered(&mapped, number);
 		return true;
 	}
 	if (type == HOOKS_PYTHON) {
@@ -529,15 +599,18 @@ static bool step(int type, size_t size)
 		return true;
 	}
 	if (type == HOOKS_READ) {
-		answered();
+		struct hooks_ask a;
+
+		memcpy(&a, talk_message(), sizeof(a));
+		answered(&reads, a.number);
 		return true;
 	}
 	if (type)
 		return false;
 	if (!engine_check(&s))
 		say_others(&s);
-	if (!loader_hooked && has_mapped())
-		talk_ask(HOOKS_MAPPED);
+	if (!loader_hooked)
+		ask_for_mapped();
 	return true;
 }
 
@@ -633,6 +706,7 @@ static void in_child(void)
 	may_change = false;
 	change_ends();
 	capture_forget();
+	give_up_questions();
 	opened = follows = false;
 	agent_tid = 0;
 	/* where the engine was half changed, nothing is ever hooked again */

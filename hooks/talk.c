@@ -164,15 +164,15 @@ void talk_bye(int err, __u32 kept)
 	talk_put(&b, sizeof(b), 500);
 }
 
-int talk_ask(enum hooks_type type)
+int talk_ask(enum hooks_type type, __u32 number)
 {
-	struct hooks_head h = { .size = sizeof(h), .type = (__u16)type };
+	struct hooks_ask a = { .h = { .size = sizeof(a), .type = (__u16)type }, .number = number };
 	int fd = __atomic_load_n(&ask_fd, __ATOMIC_ACQUIRE);
 
 	if (fd < 0)
 		return -EPIPE;
-	return sys_call(SYS_sendto, fd, (long)&h, sizeof(h), MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0) ==
-			       (long)sizeof(h)
+	return sys_call(SYS_sendto, fd, (long)&a, sizeof(a), MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0) ==
+			       (long)sizeof(a)
 		       ? 0
 		       : -EAGAIN;
 }

@@ -21,8 +21,9 @@ int talk_put(const void *msg, size_t n, int wait_ms);
 void talk_say(enum hooks_level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int talk_hello(void);
 void talk_bye(int err, __u32 kept);
-/* On a thread of the program's, without libc: HOOKS_MAPPED or HOOKS_READ. 0 or -errno. */
-int talk_ask(enum hooks_type);
+/* On a thread of the program's, without libc: HOOKS_MAPPED or HOOKS_READ, with this number. 0 or
+ * -errno. */
+int talk_ask(enum hooks_type, __u32 number);
 
 /* On a thread of the program's, without libc: the thread that reads is told that the peer is gone.
  * 0 or -errno. */

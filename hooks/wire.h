@@ -47,7 +47,7 @@
 
 #define HOOKS_ENV "CUDATRACE_HOOKS"
 #define HOOKS_MAGIC 0x6b686463u /* "cdhk" */
-#define HOOKS_VERSION 5
+#define HOOKS_VERSION 6
 #define HOOKS_KEY 32	     /* hex digits */
 #define HOOKS_MSG_MAX 65536  /* bytes of a message */
 #define HOOKS_WAIT_MS 5000   /* how long each side waits for the other's first message */
@@ -63,10 +63,10 @@ enum hooks_type {
 	HOOKS_HELLO = 1,     /* struct hooks_hello */
 	HOOKS_INSTALLED = 2, /* struct hooks_installed */
 	HOOKS_SAY = 3,	     /* struct hooks_say */
-	HOOKS_MAPPED = 4,    /* struct hooks_head alone */
+	HOOKS_MAPPED = 4,    /* struct hooks_ask */
 	HOOKS_BYE = 5,	     /* struct hooks_bye */
 	HOOKS_CHILD = 6,     /* struct hooks_child, with a descriptor */
-	HOOKS_READ = 7,	     /* struct hooks_head alone; from either side */
+	HOOKS_READ = 7,	     /* struct hooks_ask; from either side */
 	HOOKS_START = 16,    /* struct hooks_start, with a descriptor */
 	HOOKS_SPECS = 17,    /* struct hooks_list of struct hooks_spec */
 	HOOKS_FUNCS = 18,    /* struct hooks_list of struct hooks_func */
@@ -105,11 +105,24 @@ struct hooks_start {
 	__u32 pad;
 };
 
+/*
+ * A thread asks, and waits for the answer that has its number or a later one. Each type has numbers of
+ * its own, from 1 on, which are given before the question is sent: an answer to a later number holds
+ * for the earlier ones, although they may arrive after it. 0: nothing was asked.
+ */
+struct hooks_ask {
+	struct hooks_head h;
+	__u32 number;
+	__u32 pad;
+};
+
 #define HOOKS_LAST 0x1 /* no more messages of this list follow */
 struct hooks_list {
 	struct hooks_head h;
 	__u32 n;
 	__u32 flags;
+	__u32 number; /* with HOOKS_LAST: of the HOOKS_MAPPED that it answers */
+	__u32 pad;
 };
 struct hooks_spec {
 	__u32 row;
@@ -310,10 +323,10 @@ static inline size_t hooks_fixed(unsigned int type)
 	case HOOKS_HELLO: return sizeof(struct hooks_hello);
 	case HOOKS_INSTALLED: return sizeof(struct hooks_installed);
 	case HOOKS_SAY: return sizeof(struct hooks_say);
-	case HOOKS_MAPPED: return sizeof(struct hooks_head);
+	case HOOKS_MAPPED: return sizeof(struct hooks_ask);
 	case HOOKS_BYE: return sizeof(struct hooks_bye);
 	case HOOKS_CHILD: return sizeof(struct hooks_child);
-	case HOOKS_READ: return sizeof(struct hooks_head);
+	case HOOKS_READ: return sizeof(struct hooks_ask);
 	case HOOKS_START: return sizeof(struct hooks_start);
 	case HOOKS_SPECS: return sizeof(struct hooks_list);
 	case HOOKS_FUNCS: return sizeof(struct hooks_list);
@@ -364,7 +377,8 @@ static inline int hooks_msg_check(const void *msg, size_t n)
 CT_ASSERT_SIZE(struct hooks_head, 8);
 CT_ASSERT_SIZE(struct hooks_hello, 56);
 CT_ASSERT_SIZE(struct hooks_start, 40 + sizeof(struct ct_config));
-CT_ASSERT_SIZE(struct hooks_list, 16);
+CT_ASSERT_SIZE(struct hooks_ask, 16);
+CT_ASSERT_SIZE(struct hooks_list, 24);
 CT_ASSERT_SIZE(struct hooks_spec, 96);
 CT_ASSERT_SIZE(struct hooks_func, 40);
 CT_ASSERT_SIZE(struct hooks_installed, 16);

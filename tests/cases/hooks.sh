@@ -144,6 +144,23 @@ case_hooks_crowded() {
 	expect "rows of a limited program" "$(grep -c cudaStreamQuery "$T/rows")" 9
 }
 
+# Threads that load libraries at the same time, and one that waits for other answers of cudatrace's meanwhile: each library has its
+# hooks before its first call.
+case_hooks_libraries_at_once() {
+	local libraries=() with
+	with_hooks
+	for i in $(seq 40); do
+		cp "$BIN/libpushed.so" "$T/lib$i.so"
+		libraries+=("$T/lib$i.so")
+	done
+	for with in "1 1" "2 0" "4 1"; do
+		# shellcheck disable=SC2086 # words
+		ct --source=hooks --layers nccl -o "$T/rows" -- "$BIN/opens" $with "${libraries[@]}"
+		ok_rc
+		expect "rows of threads and communicators $with" "$(grep -c cudaStreamQuery "$T/rows")" 40
+	done
+}
+
 # sums_of FILE: what stat has counted, without times. Addresses and thread ids differ between two runs.
 sums_of() {
 	python3 - "$1" <<- 'E'

@@ -397,6 +397,42 @@ static void test_many_processes(void)
 	end_beside(s);
 }
 
+static void says_payload(struct scopes *s)
+{
+	CHECK(!scopes_record(s, say(CT_LAYER_BEGIN, "nvtxPayloadText", "a=1", 0, 0, 1)));
+}
+
+/* Payloads whose events never come: they have a share as all else, and go when their process does. */
+static void test_many_payloads(void)
+{
+	uint64_t begun;
+	struct scopes *s = begin_beside(&begun);
+
+	for (pid = 1000; pid < 601000; pid++) {
+		says_payload(s);
+		leaves(s, pid);
+	}
+	CHECK_EQ(scopes_dropped(s), 0);
+	for (pid = 1000, tid = 100; tid < 100100; tid++)
+		says_payload(s);
+	CHECK(scopes_dropped(s) > 60000 && scopes_dropped(s) < 70000);
+	pid = HONEST;
+	push(s, "here", 1, 0, 2);
+	CHECK_TEXT(".here ", log_text);
+	/* many processes that each take their share leave room for more threads */
+	for (pid = 1001; pid < 1032; pid++)
+		for (tid = 100; tid < 32100; tid++)
+			says_payload(s);
+	log_text[0] = '\0';
+	for (pid = HONEST, tid = 12; tid < 22; tid++)
+		says_payload(s);
+	leaves(s, 1001);
+	for (tid = 12; tid < 15; tid++)
+		push(s, "again", 1, 0, 2);
+	CHECK_TEXT(".again .again .again ", log_text);
+	end_beside(s);
+}
+
 int main(void)
 {
 	RUN(test_nested);
@@ -412,5 +448,6 @@ int main(void)
 	RUN(test_many_open);
 	RUN(test_many_ranges);
 	RUN(test_many_processes);
+	RUN(test_many_payloads);
 	return unit_end();
 }

@@ -2,14 +2,17 @@
 /*
  * many.c - a small library with three of CUDA's functions, of which there can be many. With
  * OTHER the same functions lie elsewhere, and where the first ones began there is the middle of
- * an instruction. With BIG it is larger than the holes between other libraries.
+ * an instruction. With BIG it is larger than the holes between other libraries. With PUSHED its
+ * functions begin as a compiler's do that uses many registers: they can have hooks.
  */
 #include <stddef.h>
 
 #ifdef BIG
-#include "../../../hooks/prologue.h"
 extern char big[200 << 20];
 char big[200 << 20];
+#endif
+#if defined BIG || defined PUSHED
+#include "../../../hooks/prologue.h"
 #else
 #define PUSHES() ((void)0)
 #endif

@@ -26,6 +26,8 @@
 #define NEWEST_MAX 262144      /* threads that have begun scopes */
 #define BYTES_MAX (64UL << 20) /* of the records of what is open */
 #define OPEN_BYTES 64	       /* what an open scope takes beside its record */
+/* what a payload that waits takes beside its text: all of BYTES_MAX gives fewer than THREADS_MAX */
+#define PAYLOAD_BYTES 128
 /* One process has this part of each of them, so that others keep theirs. */
 #define SHARE 16
 #define TEXT_MAX 256 /* bytes of a name, of a domain's and of a category's */
@@ -211,14 +213,35 @@ static void free_group(struct scopes *s, struct thread *t)
 	t->group = NULL;
 }
 
+static void free_payload(struct scopes *s, struct thread *t)
+{
+	struct proc *p = keyed_find(&s->procs, &t->pid);
+	size_t bytes;
+
+	if (!t->payload)
+		return;
+	bytes = strlen(t->payload) + PAYLOAD_BYTES;
+	INVARIANT(p && p->bytes >= bytes && s->bytes >= bytes);
+	p->bytes -= bytes;
+	s->bytes -= bytes;
+	free(t->payload);
+	t->payload = NULL;
+}
+
 static void free_thread(struct scopes *s, struct thread *t)
 {
 	free_group(s, t);
+	free_payload(s, t);
 	for (uint32_t i = 0; i < t->n; i++)
 		let_go(s, t->open[i].rec);
 	free(t->open);
-	free(t->payload);
 	keyed_remove(&s->threads, t);
+}
+
+static void drop_empty(struct scopes *s, struct thread *t)
+{
+	if (!t->n && !t->payload && !t->group)
+		free_thread(s, t);
 }
 
 static void free_name(struct scopes *s, struct name *n)
@@ -455,12 +478,25 @@ static struct thread *thread_of(struct scopes *s, const struct ct_hdr *h, bool m
 static int keep_payload(struct scopes *s, const struct ct_hdr *h, const struct said *said)
 {
 	struct thread *t = said->known ? thread_of(s, h, true) : NULL;
+	size_t bytes = strlen(said->text) + PAYLOAD_BYTES;
+	struct proc *p;
 
-	if (!t)
+	if (!said->known)
 		return 0;
-	free(t->payload);
-	t->payload = strdup(said->text);
-	return t->payload ? 0 : -ENOMEM;
+	if (t)
+		free_payload(s, t);
+	p = t ? proc_of(s, h->pid) : NULL;
+	if (p && p->bytes + bytes <= BYTES_MAX / SHARE && s->bytes + bytes <= BYTES_MAX)
+		t->payload = strdup(said->text);
+	if (t && t->payload) {
+		p->bytes += bytes;
+		s->bytes += bytes;
+		return 0;
+	}
+	s->dropped++;
+	if (t)
+		drop_empty(s, t);
+	return 0;
 }
 
 /* ---- records ---- */
@@ -492,8 +528,7 @@ static uint16_t add_payload(struct scopes *s, struct ct_scope *r, const struct s
 		return 0;
 	if (said->extended)
 		n = add_text(r, t->payload);
-	free(t->payload);
-	t->payload = NULL;
+	free_payload(s, t);
 	return n;
 }
 
@@ -701,12 +736,6 @@ static void place(struct ct_scope *r, const struct thread *t, uint32_t parent)
 	for (uint32_t i = t->n; i && r->parent == CT_SCOPE_UNKNOWN; i--)
 		if (t->open[i - 1].serial == parent)
 			r->parent = t->open[i - 1].rec->id;
-}
-
-static void drop_empty(struct scopes *s, struct thread *t)
-{
-	if (!t->n && !t->payload && !t->group)
-		free_thread(s, t);
 }
 
 static int begin(struct scopes *s, const struct ct_call *c, uint32_t serial, uint32_t parent,

@@ -130,7 +130,7 @@ struct out {
 	hooks_send_fn send;
 	void *ctx;
 	size_t at; /* bytes of msg[] */
-	uint32_t n;
+	uint32_t n, number;
 	int total;
 	uint16_t type;
 	char msg[HOOKS_MSG_MAX];
@@ -140,7 +140,8 @@ static int flush(struct out *o, uint32_t flags)
 {
 	struct hooks_list l = { .h = { .size = (uint32_t)o->at, .type = o->type },
 				.n = o->n,
-				.flags = flags };
+				.flags = flags,
+				.number = o->number };
 	int err;
 
 	memcpy(o->msg, &l, sizeof(l));
@@ -289,7 +290,7 @@ static int one_mapping(void *ctx, const struct ct_vma *v)
 }
 
 int hooks_funcs_send(struct hooks_files *files, struct hooks_mapped *mapped, pid_t pid,
-		     hooks_send_fn send, void *ctx)
+		     uint32_t number, hooks_send_fn send, void *ctx)
 {
 	struct out *o = out_open(HOOKS_FUNCS, send, ctx);
 	int err;
@@ -298,6 +299,7 @@ int hooks_funcs_send(struct hooks_files *files, struct hooks_mapped *mapped, pid
 		return -ENOMEM;
 	o->files = files;
 	o->mapped = mapped;
+	o->number = number;
 	mapped->round++;
 	err = maps_read(-1, pid, one_mapping, o);
 	forget_gone(mapped);

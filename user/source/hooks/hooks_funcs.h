@@ -25,9 +25,10 @@ struct hooks_mapped *hooks_mapped_open(void);
 void hooks_mapped_close(struct hooks_mapped *);
 
 int hooks_funcs_specs(const struct capture_plan *, hooks_send_fn, void *ctx);
-/* The functions of what it has mapped since the last time, as messages, the last of which says so. It
- * is sent also if there is none. Returns their number or -errno. */
-int hooks_funcs_send(struct hooks_files *, struct hooks_mapped *, pid_t pid, hooks_send_fn,
-		     void *ctx);
+/* The functions of what it has mapped since the last time, as messages, the last of which says so and
+ * has this number: of the question that it answers (0: none). It is sent also if there are no
+ * functions. Returns how many there are or -errno. */
+int hooks_funcs_send(struct hooks_files *, struct hooks_mapped *, pid_t pid, uint32_t number,
+		     hooks_send_fn, void *ctx);
 
 #endif

@@ -36,11 +36,13 @@ struct hooks_peer {
 	struct hooks_ring *ring;
 	uint64_t opened_ns, started_ns;
 	int says, lists, waiting; /* lists that it has not answered */
-	unsigned int on, refused[RESULTS];
+	/* refused: by reason; told: of them, how many a warning has said */
+	unsigned int on, refused[RESULTS], refused_told[RESULTS];
 	uint64_t unhooked;
 	struct hooks_birth birth; /* fd -1: none */
 	bool bye;
-	int reads; /* HOOKS_READ that have not been answered */
+	int reads;	    /* HOOKS_READ that have not been answered */
+	uint32_t read_last; /* the newest of their numbers */
 	struct hooks_life life;
 	char msg[HOOKS_MSG_MAX];
 	size_t size;
@@ -70,10 +72,58 @@ struct hooks_peer *hooks_peer_open(int fd, const struct hooks_peer_opts *o)
 	return NULL;
 }
 
+/* Why functions have no hooks: as engine.h numbers it. */
+static const char *reason(int result)
+{
+	static const char *const texts[RESULTS] = {
+		"",
+		"there is no room for more hooks",
+		"no code there",
+		"the first bytes are not those of the file",
+		"another tracer has a breakpoint there",
+		"the first instruction is not understood",
+		"the first instruction is a branch",
+		"the first instruction cannot be moved so far",
+		"shorter than five bytes",
+		"a jump leads back to the begin",
+		("something else is mapped where the jump would land, which is rarer in programs "
+		 "that cudatrace starts; probes need no such room"),
+		"shadow stacks (CET) are in use",
+		"the process may not write to its code",
+		"",
+		"",
+		"",
+	};
+
+	return texts[result & (RESULTS - 1)];
+}
+
+/* Each reason is told once, when it is first met, and once more at the end if it was met again: a
+ * program that loads many libraries would be told of without an end. */
+static void tell_refused(struct hooks_peer *p, bool at_end)
+{
+	for (int i = 1; i < RESULTS; i++) {
+		unsigned int n = p->refused[i];
+
+		if (n == p->refused_told[i] || (p->refused_told[i] && !at_end))
+			continue;
+		if (n == 1)
+			msg_warn("process %d: one function has no hook, and its calls are not "
+				 "shown: %s",
+				 (int)p->o.pid, reason(i));
+		else
+			msg_warn("process %d: %u functions%s have no hooks, and their calls are "
+				 "not shown: %s",
+				 (int)p->o.pid, n, p->refused_told[i] ? " in all" : "", reason(i));
+		p->refused_told[i] = n;
+	}
+}
+
 void hooks_peer_close(struct hooks_peer *p)
 {
 	if (!p)
 		return;
+	tell_refused(p, true);
 	if (p->fd >= 0)
 		close(p->fd);
 	if (p->birth.fd >= 0)
@@ -181,14 +231,14 @@ static int put_python(struct hooks_peer *p)
 	return put(p, &m, sizeof(m));
 }
 
-/* The functions of what was mapped since the last time. */
-static int put_funcs(struct hooks_peer *p)
+/* The functions of what was mapped since the last time. number: of the question that this answers. */
+static int put_funcs(struct hooks_peer *p, uint32_t number)
 {
 	int err = put_python(p), n;
 
 	if (err)
 		return err;
-	n = hooks_funcs_send(p->o.files, p->mapped, p->o.pid, put, p);
+	n = hooks_funcs_send(p->o.files, p->mapped, p->o.pid, number, put, p);
 	if (n < 0)
 		return n;
 	p->waiting++;
@@ -239,7 +289,7 @@ static int put_start(struct hooks_peer *p)
 	close(fd);
 	if (!err)
 		err = hooks_funcs_specs(plan, put, p);
-	return err ? err : put_funcs(p);
+	return err ? err : put_funcs(p, 0);
 }
 
 void hooks_peer_stop(struct hooks_peer *p)
@@ -281,49 +331,6 @@ static void hello(struct hooks_peer *p)
 	}
 }
 
-/* Why functions have no hooks: as engine.h numbers it. */
-static const char *reason(int result)
-{
-	static const char *const texts[RESULTS] = {
-		"",
-		"there is no room for more hooks",
-		"no code there",
-		"the first bytes are not those of the file",
-		"another tracer has a breakpoint there",
-		"the first instruction is not understood",
-		"the first instruction is a branch",
-		"the first instruction cannot be moved so far",
-		"shorter than five bytes",
-		"a jump leads back to the begin",
-		("something else is mapped where the jump would land, which is rarer in programs "
-		 "that cudatrace starts; probes need no such room"),
-		"shadow stacks (CET) are in use",
-		"the process may not write to its code",
-		"",
-		"",
-		"",
-	};
-
-	return texts[result & (RESULTS - 1)];
-}
-
-static void tell_refused(struct hooks_peer *p)
-{
-	for (int i = 1; i < RESULTS; i++) {
-		if (!p->refused[i])
-			continue;
-		if (p->refused[i] == 1)
-			msg_warn("process %d: one function has no hook, and its calls are not "
-				 "shown: %s",
-				 (int)p->o.pid, reason(i));
-		else
-			msg_warn("process %d: %u functions have no hooks, and their calls are not "
-				 "shown: %s",
-				 (int)p->o.pid, p->refused[i], reason(i));
-		p->refused[i] = 0;
-	}
-}
-
 static void installed(struct hooks_peer *p)
 {
 	struct hooks_installed i;
@@ -345,7 +352,7 @@ static void installed(struct hooks_peer *p)
 	if (i.n && p->lists++ < SAYS_MAX) {
 		p->on += i.on;
 		msg_verb("process %d: hooks are on; %u of %u functions", (int)p->o.pid, i.on, i.n);
-		tell_refused(p);
+		tell_refused(p, false);
 	}
 	p->state = HOOKS_PEER_RUNNING;
 	p->ran = true;
@@ -445,6 +452,14 @@ static bool receive(struct hooks_peer *p, int *fd)
 	return true;
 }
 
+static uint32_t number_of(const struct hooks_peer *p)
+{
+	struct hooks_ask a;
+
+	memcpy(&a, p->msg, sizeof(a));
+	return a.number;
+}
+
 void hooks_peer_drain(struct hooks_peer *p)
 {
 	int fd;
@@ -468,12 +483,14 @@ void hooks_peer_drain(struct hooks_peer *p)
 				say(p);
 			break;
 		case HOOKS_MAPPED:
-			if (++p->waiting > MAPPED_MAX || put_funcs(p))
+			if (++p->waiting > MAPPED_MAX || put_funcs(p, number_of(p)))
 				mistrust(p, "too much that was mapped");
 			break;
 		case HOOKS_READ:
 			if (p->reads++ == READS_MAX)
 				mistrust(p, "too much that is to be read now");
+			if ((int32_t)(number_of(p) - p->read_last) > 0)
+				p->read_last = number_of(p);
 			break;
 		case HOOKS_CHILD: child(p, fd); break;
 		case HOOKS_BYE: bye(p); break;
@@ -503,13 +520,14 @@ struct hooks_life *hooks_peer_life(struct hooks_peer *p)
 
 void hooks_peer_was_read(struct hooks_peer *p)
 {
-	struct hooks_head h = { .size = sizeof(h), .type = HOOKS_READ };
+	struct hooks_ask a = { .h = { .size = sizeof(a), .type = HOOKS_READ },
+			       .number = p->read_last };
 
 	if (!p->reads || p->state == HOOKS_PEER_ENDED)
 		return;
 	p->reads = 0;
 	/* no room: they wait no longer than for a library */
-	send(p->fd, &h, sizeof(h), MSG_DONTWAIT | MSG_NOSIGNAL);
+	send(p->fd, &a, sizeof(a), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 bool hooks_peer_bye(const struct hooks_peer *p)

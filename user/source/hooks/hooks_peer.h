@@ -67,10 +67,10 @@ void hooks_peer_drain(struct hooks_peer *);
 bool hooks_peer_birth(struct hooks_peer *, struct hooks_birth *);
 /* The process is gone, whoever else still holds its socket. */
 void hooks_peer_gone(struct hooks_peer *);
-/* It has taken its hooks off. */
 /* All that it had written before it was last drained has been handed out: threads that wait for this go
  * on. */
 void hooks_peer_was_read(struct hooks_peer *);
+/* It has taken its hooks off. */
 bool hooks_peer_bye(const struct hooks_peer *);
 /* Asks it to take the hooks off. */
 void hooks_peer_stop(struct hooks_peer *);
