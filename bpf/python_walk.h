@@ -34,6 +34,8 @@
 #define PY_THREADS_MAX 4096 /* steps in the lists of interpreters and threads */
 /* how long a thread that was not found may be believed to have no Python */
 #define PY_ABSENT_NS 100000000
+/* how often a search begins again because a thread ended meanwhile and took its state out of the list */
+#define PY_RESTARTS 16
 
 /* One for each thread whose frames were asked for. */
 struct py_thread {
@@ -43,6 +45,7 @@ struct py_thread {
 	__u64 absent_head; /* it had none while the first interpreter's list began here... */
 	__u64 absent_ns;   /* ...until then */
 	__u64 interp, at;  /* the next of the search */
+	__u64 restarts;	   /* of the search */
 	__u64 frame;	   /* the next of the walk; 0: at its end */
 	__u64 start_ns;	   /* of the records: that of the call */
 	__u64 end_ns;
@@ -300,19 +303,22 @@ static __always_inline __u64 py_innermost(const struct ct_python *p, __u64 state
 	return frame;
 }
 
-/* Is there a living state of this thread at the address? Freed memory may still hold the thread's
- * number, so the previous state in the interpreter's list must also point to it. */
-static __always_inline bool py_is_state(const struct ct_python *p, __u64 state, __u64 tid)
+/* Does the interpreter's list lead to this state? Not if it has been freed. */
+static __always_inline bool py_is_linked(const struct ct_python *p, __u64 state)
 {
-	__u64 before;
+	__u64 before = py_word(state + p->thread_prev);
 
-	if (py_word(state + p->thread_native_id) != tid)
-		return false;
-	before = py_word(state + p->thread_prev);
 	if (before)
 		return py_word(before + p->thread_next) == state;
 	before = py_word(state + p->thread_interp);
 	return py_word(before + p->interp_threads_head) == state;
+}
+
+/* Is there a living state of this thread at the address? Freed memory may still hold the thread's
+ * number. */
+static __always_inline bool py_is_state(const struct ct_python *p, __u64 state, __u64 tid)
+{
+	return py_word(state + p->thread_native_id) == tid && py_is_linked(p, state);
 }
 
 /* Does the state that was found before still belong to this thread? */
@@ -330,6 +336,7 @@ static long py_look(__u32 i, struct py_walk *w)
 {
 	struct py_thread *t = w->t;
 	const struct ct_python *p = w->p;
+	__u64 next;
 
 	(void)i;
 	if (!t->at) {
@@ -345,8 +352,15 @@ static long py_look(__u32 i, struct py_walk *w)
 		if (t->frame)
 			return 1;
 	}
-	t->at = py_word(t->at + p->thread_next);
-	return 0;
+	next = py_word(t->at + p->thread_next);
+	if (next ? py_word(next + p->thread_prev) == t->at : py_is_linked(p, t->at)) {
+		t->at = next;
+		return 0;
+	}
+	/* this state was freed, or the next one: what lies there leads anywhere */
+	t->at = 0;
+	t->interp = py_word(p->runtime + p->runtime_interpreters_head);
+	return ++t->restarts > PY_RESTARTS;
 }
 
 /* Puts the thread's innermost frame into t->frame; 0: it runs no Python now. */
@@ -376,9 +390,11 @@ static __noinline int py_find(struct py_thread *t, const struct ct_python *p)
 	head = py_word(t->interp + p->interp_threads_head);
 	if (one && head == t->absent_head && now < t->absent_ns)
 		return 0;
-	t->state = t->at = 0;
+	t->state = t->at = t->restarts = 0;
 	PY_LOOP(PY_THREADS_MAX, py_look, &w);
-	if (!t->frame) {
+	if (!t->frame && t->restarts > PY_RESTARTS) {
+		py_lost();
+	} else if (!t->frame) {
 		t->absent_head = head;
 		t->absent_ns = now + PY_ABSENT_NS;
 	}

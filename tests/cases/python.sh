@@ -63,6 +63,35 @@ case_python_alone() { # long
 	by_each_source alone_of_python
 }
 
+# Threads that end while others are looked for: the state of one that has ended leads nowhere, and each call has its stack.
+threads_of_python() {
+	local p
+	cat > "$T/threads.py" << 'EOF'
+import ctypes, sys, threading
+call, memory = ctypes.CDLL(sys.argv[1]).cudaMalloc, ctypes.c_void_p()
+def work(ready):
+    ready.wait()
+    call(ctypes.byref(memory), 4096)
+for _ in range(50):
+    ready = threading.Barrier(24)
+    threads = [threading.Thread(target=work, args=(ready,)) for i in range(24)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+EOF
+	for p in $(pythons); do
+		ct_json "${source[@]}" --stack=python -e cudaMalloc -- "$p" "$T/threads.py" "$STANDIN/libcudart.so"
+		ok_rc
+		no_loss
+		expect "$p ${source[*]}: calls" "$(grep -c '"type":"call"' "$T/out")" 1200
+		expect "$p ${source[*]}: calls with a stack" "$(grep -c '"function":"work"' "$T/out")" 1200
+	done
+}
+case_python_threads_that_end() {
+	by_each_source threads_of_python
+}
+
 # Attached while it runs.
 attach_of_python() {
 	local p
