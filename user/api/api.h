@@ -212,6 +212,10 @@ enum api_layer {
 	 * `symbol` says which function it is (api/symbol.h). */
 	API_LAYER_OPERATOR, /* named as the library's schemas name it */
 	API_LAYER_NODE,	    /* named by its class */
+	/* Recorded as calls, and no scopes: an allocator inside the program has given out or taken back
+	 * a block of memory; it has no memory left. */
+	API_LAYER_BLOCK,
+	API_LAYER_NO_MEMORY,
 	/* Each call multiplies matrices, and is a scope. Its arguments say what (event/scopes/gemms.c),
 	 * and `element` of its row. */
 	API_LAYER_GEMM,
@@ -229,6 +233,12 @@ enum api_layer {
 	API_LAYER_ASK,	   /* says something of a communicator */
 	API_LAYER_DESTROY, /* a communicator is no more */
 };
+
+/* Are calls of this function of a layer recorded as calls? */
+static inline bool api_layer_reports(const struct api_func *f)
+{
+	return f->layer == API_LAYER_BLOCK || f->layer == API_LAYER_NO_MEMORY;
+}
 
 extern const struct api_func api_funcs[];
 extern const int api_nfuncs;

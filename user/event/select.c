@@ -222,7 +222,8 @@ uint32_t select_scopes(struct selection *s)
 	uint32_t scopes = 0;
 
 	for (int i = 0; i < api_nfuncs; i++) {
-		if (!api_funcs[i].layer || !(s->shown[i / 64] >> (i % 64) & 1))
+		if (!api_funcs[i].layer || api_layer_reports(&api_funcs[i]) ||
+		    !(s->shown[i / 64] >> (i % 64) & 1))
 			continue;
 		scopes |= 1u << kinds[api_funcs[i].class];
 		set(s, i, false, false);

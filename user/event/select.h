@@ -34,7 +34,7 @@ int select_add(struct selection *, const char *list, char *msg, size_t size);
  * although "none" was not given. */
 int select_finish(struct selection *, enum api_domain domain, char *msg, size_t size);
 
-/* Takes the functions of layers out of the selection: their calls are no calls, and --layers says
+/* Takes the functions of layers whose calls are scopes out of the selection: these are no calls, and --layers says
  * which are recorded. Returns the kinds of scopes that are to be shown: bits 1 << enum
  * ct_scope_kind. */
 uint32_t select_scopes(struct selection *);

@@ -95,6 +95,42 @@ static bool takes_along(const struct api_domain_row *d)
 	return d->folds && !d->below;
 }
 
+static bool records_layer(const struct opts *o, int func)
+{
+	return o->layers >> (api_funcs[func].domain - API_FIRST_LAYER) & 1;
+}
+
+/* What allocators inside programs report is shown where single calls are, and where memory is booked. */
+static bool shows_reports(const struct opts *o)
+{
+	return !(o->format->flags & (SINKS_COUNTS | SINKS_FOLDS)) && !(o->command & OPTS_ADVISE);
+}
+
+/* Captures the functions of layers that were asked for. */
+static void plan_layers(struct session_plan *p, const struct opts *o)
+{
+	struct capture_plan *c = &p->capture;
+
+	for (int i = 0; i < api_nfuncs; i++) {
+		if (!api_funcs[i].layer)
+			continue;
+		if (!api_layer_reports(&api_funcs[i])) {
+			if (records_layer(o, i))
+				plan_add(c->capture, i);
+			continue;
+		}
+		if (o->format->flags & SINKS_MEMORY)
+			plan_add(c->shown, i);
+		if (!(o->replay || records_layer(o, i)) || !shows_reports(o))
+			plan_remove(c->shown, i);
+		plan_remove(c->capture, i);
+		if (!plan_has(c->shown, i))
+			continue;
+		plan_add(c->capture, i);
+		plan_add(c->named, i); /* who missed one would not know who has the block */
+	}
+}
+
 /* For sinks about memory: captures and shows all calls that allocate or free memory. */
 static void plan_memory(struct session_plan *p, const struct opts *o)
 {
@@ -213,12 +249,10 @@ static void plan_functions(struct session_plan *p, const struct opts *o, uint8_t
 		    takes_along(&api_domains[api_funcs[i].domain]) &&
 		    api_funcs[i].class != API_QUERY && api_funcs[i].class != API_INTERNAL)
 			plan_add(c->capture, i);
-	for (int i = 0; i < api_nfuncs; i++)
-		if (api_funcs[i].layer && o->layers >> (api_funcs[i].domain - API_FIRST_LAYER) & 1)
-			plan_add(c->capture, i);
 	c->inlined = api_layers_inlined(o->layers);
 	plan_names(p, o, by);
 	plan_memory(p, o);
+	plan_layers(p, o);
 	if (session_plan_places(o))
 		api_placing(c->capture);
 	if (window) {

@@ -314,9 +314,10 @@ static const struct option_row before[] = {
 	  "'default' is everything but internal, 'all' is everything\n"
 	  "a list that begins with ! takes out of default\n"
 	  "'none' selects no call: with --gpu or --counters, only what the devices do" },
-	{ 0, "layers", "LIST", LIST_OF(layers, "layer", api_layer_names), OPTS_TRACE | OPTS_RECORD | OPTS_STAT | OPTS_ADVISE, NULL,
+	{ 0, "layers", "LIST", LIST_OF(layers, "layer", api_layer_names), OPTS_TRACE | OPTS_RECORD | OPTS_STAT | OPTS_ADVISE | OPTS_MEM, NULL,
 	  "what the program says of its work too: nvtx, its ranges and marks;\n"
-	  "nccl, its collectives; torch, PyTorch's operators; cublas, products of matrices",
+	  "nccl, its collectives; torch, PyTorch's operators; cublas, products of matrices;\n"
+	  "allocator, the blocks that PyTorch gives out of the memory it has from CUDA",
 	  RULES(EXCLUDES("no-return", "--no-return sees no returns, and --layers needs them: give one of the two")) },
 	{ 'Z', "failed", NULL, FLAG(filter.failed_only), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that failed",
 	  RULES(EXCLUDES("gpu", "--failed shows calls alone, and nothing of what the GPU does: leave out --gpu")) },

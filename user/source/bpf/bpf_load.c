@@ -103,7 +103,7 @@ static int set_specs(struct bpf_source *b)
 				  api_funcs[i].name);
 			return err;
 		}
-		if (api_funcs[i].layer) {
+		if (api_funcs[i].layer && !api_layer_reports(&api_funcs[i])) {
 			b->skel->rodata->config.layers = 1;
 			continue;
 		}
