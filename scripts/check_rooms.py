@@ -36,7 +36,7 @@ MAY_INCLUDE = {
     'format/perfetto': 'event format util util/io util/option',
     'format/rows': 'api event event/scopes format util util/io util/table',
     'format/stacks': 'event/scopes format util util/table',
-    'mem': 'event format util util/table util/option',
+    'mem': 'event event/scopes format util util/table util/option',
     'nccl': 'proc util util/io util/table',
     'proc': 'util util/io util/table',
     'resolve': 'event event/scopes nccl proc resolve/names resolve/stacks util',

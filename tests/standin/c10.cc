@@ -48,8 +48,8 @@ static char *find_place(size_t bytes)
 	for (auto &[base, size] : segments) {
 		char *at = base;
 
-		for (auto b = blocks.lower_bound(base);
-		     b != blocks.end() && b->first < base + size; ++b) {
+		for (auto b = blocks.lower_bound(base); b != blocks.end() && b->first < base + size;
+		     ++b) {
 			if (size_t(b->first - at) >= bytes)
 				break;
 			at = b->first + b->second;

@@ -42,6 +42,7 @@
 #define FUNC(n, ...)		ARG(n, FIELD_FUNC, 8, ##__VA_ARGS__)
 #define BOOL(n, ...)		ARG(n, FIELD_BOOL, 4, ##__VA_ARGS__)
 #define ENUM(n, x, ...)		ARG(n, FIELD_ENUM, 4, .is_signed = true, .xlat = &xlat_##x, ##__VA_ARGS__)
+#define ENUM16(n, x, ...)	ARG(n, FIELD_ENUM, 2, .xlat = &xlat_##x, ##__VA_ARGS__)
 #define FLAGS(n, x, ...)	ARG(n, FIELD_FLAGS, 4, .xlat = &xlat_##x, ##__VA_ARGS__)
 #define FLAGS64(n, x, ...)	ARG(n, FIELD_FLAGS, 8, .xlat = &xlat_##x, ##__VA_ARGS__)
 #define FLOAT(n, ...)		ARG(n, FIELD_UNKNOWN, 4, .abi = API_ABI_FLOAT, ##__VA_ARGS__)

@@ -43,6 +43,7 @@ struct ledger *ledger_open(const struct ledger_opts *opts)
 	l->opts = *opts;
 	l->sites = sites_open(0);
 	live_init(&l->live, opts->live_max);
+	blocks_init(&l->blocks, opts->live_max);
 	if (l->sites && !ledger_index_open(l)) {
 		for (int w = 0; w < LEDGER_WHERE_END; w++)
 			if (!ledger_row(l, &(struct ledger_row){ .by = LEDGER_BY_ALL,
@@ -60,6 +61,7 @@ void ledger_close(struct ledger *l)
 	if (!l)
 		return;
 	live_free(&l->live);
+	blocks_free(&l->blocks);
 	sites_close(l->sites);
 	ledger_index_close(l);
 	free(l->rows);
@@ -152,9 +154,17 @@ static void sum(struct ledger *l, const struct live_entry *e, enum why why, uint
 			      why == TAKEN ? (int64_t)e->bytes : -(int64_t)e->bytes);
 }
 
+/* Is it memory that an allocator inside the program gives out? Addresses and handles alone are not. */
+static bool is_segment(const struct live_entry *e)
+{
+	return e->allocator && (e->space == API_SPACE_DEVICE || e->space == API_SPACE_MAPPED);
+}
+
 static void remove_entry(struct ledger *l, struct live_entry *e, enum why why, uint64_t at_ns)
 {
 	sum(l, e, why, at_ns);
+	if (is_segment(e) && why == FREED)
+		blocks_segment(&l->blocks, e->process, e->device, e->bytes, false);
 	l->processes[e->process].live_n--;
 	live_remove(&l->live, e);
 }
@@ -244,6 +254,8 @@ static struct live_entry *enter(struct ledger *l, const struct live_entry *from)
 	*e = *from;
 	l->processes[from->process].live_n++;
 	sum(l, e, TAKEN, from->taken_ns);
+	if (is_segment(e))
+		blocks_segment(&l->blocks, e->process, e->device, e->bytes, true);
 	return e;
 }
 
@@ -261,6 +273,14 @@ static uint16_t device_of(const struct ledger_process *p, const struct event *ev
 	return device < LIVE_NO_DEVICE ? (uint16_t)device : LIVE_NO_DEVICE;
 }
 
+/* PyTorch's allocator takes its segments itself. */
+static bool is_allocators(const struct ledger *l, uint32_t site)
+{
+	const char *library = sites_get(l->sites, site)->library;
+
+	return library && !strncmp(library, "libc10", strlen("libc10"));
+}
+
 static void take(struct ledger *l, const struct event *ev, const struct ledger_trouble *t,
 		 const struct api_memory *m)
 {
@@ -270,6 +290,7 @@ static void take(struct ledger *l, const struct event *ev, const struct ledger_t
 				.process = t->process,
 				.site = t->site,
 				.space = m->space,
+				.allocator = is_allocators(l, t->site),
 				.kind = m->kind,
 				.device = device_of(&l->processes[t->process], ev, m) },
 			  *other;
@@ -456,6 +477,7 @@ static void end_process(struct ledger *l, uint32_t process, enum ledger_end end,
 {
 	struct ledger_process *p = &l->processes[process];
 
+	blocks_end(&l->blocks, process, &l->live);
 	sweep(l, process, end, NULL, 0, at_ns);
 	p->ended = true;
 	p->status = status;
@@ -472,6 +494,29 @@ static void see(struct ledger *l, const struct ct_hdr *h)
 		l->last_ns = h->end_ns;
 }
 
+/* An allocator inside a program says what it did. */
+static int report(struct ledger *l, const struct event *ev)
+{
+	const struct ct_call *c = (const struct ct_call *)ev->rec;
+	const struct blocks_oom *oom;
+	uint32_t process;
+
+	if (!blocks_has(c))
+		return 0;
+	process = ledger_process(l, ev->proc);
+	if (process == UINT32_MAX) {
+		l->no_room++;
+		return 0;
+	}
+	l->processes[process].had = true;
+	see(l, ev->rec);
+	oom = blocks_report(&l->blocks, ev, process, sites_of(l->sites, c->func, ev->stack),
+			    &l->live);
+	if (oom && l->opts.no_block)
+		l->opts.no_block(l->opts.ctx, oom);
+	return 1;
+}
+
 static int call(struct ledger *l, const struct event *ev)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
@@ -479,6 +524,8 @@ static int call(struct ledger *l, const struct event *ev)
 	struct ledger_trouble t = { .c = c };
 	struct ledger_process *p;
 
+	if (api_layer_reports(&api_funcs[c->func]))
+		return report(l, ev);
 	if (api_memory(c, API_ARCH_HERE, &m) == API_MEMORY_NONE)
 		return 0;
 	t.process = ledger_process(l, ev->proc);

@@ -13,6 +13,7 @@
 #define CT_LEDGER_H
 
 #include "../event/event.h"
+#include "blocks.h"
 #include "live.h"
 #include "mem_sites.h"
 
@@ -99,6 +100,7 @@ struct ledger_oom {
 struct ledger_opts {
 	uint32_t live_max, rows_max; /* 0: as many as there is room for by default */
 	void (*oom)(void *ctx, const struct ledger_oom *); /* called at once; NULL: not wanted */
+	void (*no_block)(void *ctx, const struct blocks_oom *); /* the same of an allocator's */
 	/* `bytes` more (or less) are held by a call site */
 	void (*moved)(void *ctx, uint64_t at_ns, uint32_t process, uint32_t site, enum ledger_where,
 		      int64_t bytes);
@@ -108,6 +110,7 @@ struct ledger_opts {
 struct ledger {
 	struct ledger_opts opts;
 	struct live live;
+	struct blocks blocks; /* inside that memory, where programs have allocators that say it */
 	struct sites *sites;
 	struct ledger_row *rows;
 	uint32_t nrows;

@@ -14,7 +14,7 @@ struct live_entry {
 	uint64_t address; /* or a handle; with the next ones the key */
 	uint32_t process; /* number of the ledger */
 	uint8_t space;	  /* enum api_memory_space, or the ledger's own from 0x80 on */
-	uint8_t pad[3];
+	uint8_t pad[3];	  /* a part of the key */
 	uint64_t bytes;
 	uint64_t taken_ns; /* when the call that took it returned */
 	/* the context to which it belongs, 0: the device's own; for MAPPED and a handle: the
@@ -23,6 +23,7 @@ struct live_entry {
 	uint32_t site;
 	uint16_t device; /* LIVE_NO_DEVICE: not known */
 	uint8_t kind;	 /* enum api_memory_kind */
+	bool allocator;	 /* taken by an allocator inside the program, for blocks */
 	uint32_t refs;	 /* handles and mappings of physical memory */
 };
 #define LIVE_NO_DEVICE 0xffff

@@ -68,7 +68,7 @@ static uint32_t own_frame(const struct site *s, uint32_t i)
 
 static void func_text(struct text *t, const struct site *s)
 {
-	if (!s->func)
+	if (!s->func || (s->reported && s->nframes))
 		return;
 	text_str(t, s->nframes ? " (" : "");
 	text_str(t, s->func);

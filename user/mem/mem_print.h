@@ -20,6 +20,13 @@ void mem_print_json(struct out *, const struct ledger *, const struct mem_about 
 /* An allocation failed for want of memory. */
 void mem_print_oom(struct out *, const struct ledger *, const struct mem_about *,
 		   const struct ledger_oom *);
+/* An allocator inside a program has no block to give. */
+void mem_print_no_block(struct out *, const struct ledger *, const struct mem_about *,
+			const struct blocks_oom *);
+/* The blocks of such allocators, as text, and as members of the JSON object. */
+void mem_print_blocks(struct out *, const struct ledger *, const struct mem_about *);
+struct json;
+void mem_print_blocks_json(struct json *, const struct ledger *, const struct mem_about *);
 /* What is held now, and what grew since the last ledger_mark(). */
 void mem_print_watch(struct out *, const struct ledger *, const struct mem_about *,
 		     uint64_t now_ns);
@@ -33,6 +40,10 @@ uint64_t mem_missing(const struct ledger *, const struct mem_about *);
 /* Used inside the room: the rows of a kind, the largest first: by their peak, or, for leaks, by
  * their size. The caller frees; NULL: there are none, or no memory. */
 const struct ledger_row **mem_rows(const struct ledger *, enum ledger_by, uint32_t *n);
+void mem_process_text(struct out *, const struct ledger *, uint32_t process); /* "1234 app" */
+void mem_site_line(struct out *, const struct ledger *, uint32_t site);
+/* A line for each frame that is not an interpreter's. */
+void mem_stack_lines(struct out *, const struct ledger *, uint32_t site);
 /* The function that puts a name into a text: text_plain(), or one that does not change it. */
 typedef void (*mem_put_fn)(struct text *, const char *s, size_t max);
 #define MEM_NAME_BYTES 120

@@ -221,11 +221,12 @@ void mem_print_json(struct out *o, const struct ledger *l, const struct mem_abou
 	if (a->end)
 		json_unprobed_member(&j, &a->end->losses.unprobed);
 	json_put_u64(&j, "not_in_book", l->no_room);
-	json_put_u64(&j, "not_in_rows", l->no_row + sites_no_room(l->sites));
+	json_put_u64(&j, "not_in_rows", l->no_row + l->blocks.no_row + sites_no_room(l->sites));
 	json_put_bool(&j, "leaks_known", !mem_missing(l, a));
 	processes(&j, l);
 	all_rows(&j, l, a);
 	faults(&j, l, a);
+	mem_print_blocks_json(&j, l, a);
 	sites(&j, l);
 	json_end(&j);
 	out_char(o, '\n');

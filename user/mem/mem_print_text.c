@@ -44,7 +44,7 @@ static void plain(struct out *o, const char *s)
 	text_free(&t);
 }
 
-static void process_name(struct out *o, const struct ledger *l, uint32_t process)
+void mem_process_text(struct out *o, const struct ledger *l, uint32_t process)
 {
 	const struct ledger_process *p = &l->processes[process];
 
@@ -61,7 +61,7 @@ static void frame(struct out *o, const struct site_frame *f, bool whole)
 	text_free(&t);
 }
 
-static void site_line(struct out *o, const struct ledger *l, uint32_t number)
+void mem_site_line(struct out *o, const struct ledger *l, uint32_t number)
 {
 	struct text t = { 0 };
 
@@ -71,7 +71,7 @@ static void site_line(struct out *o, const struct ledger *l, uint32_t number)
 }
 
 /* Frames of an interpreter are left out, unless there are no others. */
-static void stack_lines(struct out *o, const struct ledger *l, uint32_t number)
+void mem_stack_lines(struct out *o, const struct ledger *l, uint32_t number)
 {
 	const struct site *s = sites_get(l->sites, number);
 	bool all = s->nframes && s->frames[s->first].interpreter;
@@ -138,7 +138,7 @@ static void label(struct out *o, const struct ledger *l, const struct ledger_row
 
 	switch (r->by) {
 	case LEDGER_BY_PROCESS:
-		process_name(o, l, r->process);
+		mem_process_text(o, l, r->process);
 		out_str(o, where);
 		return;
 	case LEDGER_BY_DEVICE: device_name(o, r->device); break;
@@ -147,7 +147,7 @@ static void label(struct out *o, const struct ledger *l, const struct ledger_row
 		if (site)
 			out_mem(o, site->s, site->len);
 		else
-			site_line(o, l, r->site);
+			mem_site_line(o, l, r->site);
 		out_str(o, where);
 		break;
 	case LEDGER_BY_LIBRARY:
@@ -162,7 +162,7 @@ static void label(struct out *o, const struct ledger *l, const struct ledger_row
 	if (!several)
 		return;
 	out_str(o, ", process ");
-	process_name(o, l, r->process);
+	mem_process_text(o, l, r->process);
 }
 
 static uint32_t having(const struct ledger *l)
@@ -245,7 +245,7 @@ void mem_print_oom(struct out *o, const struct ledger *l, const struct mem_about
 	if (m->device != LIVE_NO_DEVICE)
 		out_fmt(o, " of device %u", m->device);
 	out_str(o, "\n  process ");
-	process_name(o, l, m->process);
+	mem_process_text(o, l, m->process);
 	out_fmt(o, " holds %llu bytes (%s) in %llu allocation%s on devices", ull(m->held),
 		print_bytes(text, sizeof(text), (double)m->held), ull(m->held_n),
 		m->held_n == 1 ? "" : "s");
@@ -261,7 +261,7 @@ void mem_print_oom(struct out *o, const struct ledger *l, const struct mem_about
 	}
 	for (uint32_t i = 0; i < ARRAY_LEN(names); i++)
 		text_free(&names[i]);
-	stack_lines(o, l, m->site);
+	mem_stack_lines(o, l, m->site);
 	out_char(o, '\n');
 }
 
@@ -278,18 +278,18 @@ static void fault(struct out *o, const struct ledger *l, const struct mem_about 
 	if (f->what == LEDGER_WRONG)
 		out_fmt(o, " (%s memory)", api_memory_name((enum api_memory_kind)f->kind));
 	out_fmt(o, ", at %.3f s, process ", seconds(a, f->at_ns));
-	process_name(o, l, f->process);
+	mem_process_text(o, l, f->process);
 	out_str(o, "\n  by ");
-	site_line(o, l, f->site);
+	mem_site_line(o, l, f->site);
 	out_char(o, '\n');
 	if (f->freed_site) {
 		out_str(o, "  freed first by ");
-		site_line(o, l, f->freed_site);
+		mem_site_line(o, l, f->freed_site);
 		out_char(o, '\n');
 	}
 	if (f->taken_site) {
 		out_str(o, "  taken by ");
-		site_line(o, l, f->taken_site);
+		mem_site_line(o, l, f->taken_site);
 		out_char(o, '\n');
 	}
 }
@@ -339,7 +339,7 @@ static void notes(struct out *o, const struct ledger *l)
 
 			any = true;
 			out_str(o, "Process ");
-			process_name(o, l, i);
+			mem_process_text(o, l, i);
 			out_fmt(o, ": the driver counts %s",
 				print_bytes(text, sizeof(text), (double)now));
 			out_fmt(o, "%s, this book %s", p->ended ? " at the peak" : "",
@@ -354,7 +354,7 @@ static void notes(struct out *o, const struct ledger *l)
 		if (!p->from_start) {
 			any = true;
 			out_str(o, "Process ");
-			process_name(o, l, i);
+			mem_process_text(o, l, i);
 			out_fmt(o,
 				" was running when the trace began: what it had then is not in the "
 				"book; frees of that: %llu\n",
@@ -363,7 +363,7 @@ static void notes(struct out *o, const struct ledger *l)
 		if (p->failed_n || p->failed_frees_n || p->oom_n > LEDGER_OOMS || p->unfreed_n) {
 			any = true;
 			out_str(o, "Process ");
-			process_name(o, l, i);
+			mem_process_text(o, l, i);
 			out_fmt(o,
 				": %llu allocations failed for want of memory, %llu for another "
 				"reason; %llu frees failed; %llu "
@@ -401,9 +401,9 @@ static void one_leak(struct out *o, const struct ledger *l, const struct mem_abo
 		out_fmt(o, ", %s", s->func);
 	out_fmt(o, ", %s at %.3f s), held until %s by process ", r->n > 1 ? "the first" : "taken",
 		seconds(a, r->first_ns), ends[r->end]);
-	process_name(o, l, r->process);
+	mem_process_text(o, l, r->process);
 	out_char(o, '\n');
-	stack_lines(o, l, r->site);
+	mem_stack_lines(o, l, r->site);
 }
 
 static void leaks(struct out *o, const struct ledger *l, const struct mem_about *a)
@@ -447,6 +447,7 @@ void mem_print_text(struct out *o, const struct ledger *l, const struct mem_abou
 		table(o, l, a, LEDGER_BY_KIND);
 		table(o, l, a, LEDGER_BY_STACK);
 	}
+	mem_print_blocks(o, l, a);
 	faults(o, l, a);
 	notes(o, l);
 	leaks(o, l, a);

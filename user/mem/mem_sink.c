@@ -33,6 +33,14 @@ static void on_oom(void *ctx, const struct ledger_oom *m)
 		mem_print_oom(s->opts->out, s->ledger, &s->about, m);
 }
 
+static void on_no_block(void *ctx, const struct blocks_oom *m)
+{
+	struct mem_sink *s = ctx;
+
+	if (!s->how->json)
+		mem_print_no_block(s->opts->out, s->ledger, &s->about, m);
+}
+
 static void on_moved(void *ctx, uint64_t at_ns, uint32_t process, uint32_t site,
 		     enum ledger_where where, int64_t bytes)
 {
@@ -74,7 +82,7 @@ static int close_page(struct mem_sink *m)
 static int mem_open(struct sink *s, const struct sink_opts *opts)
 {
 	struct mem_sink *m = calloc(1, sizeof(*m));
-	struct ledger_opts ledger = { .oom = on_oom, .ctx = m };
+	struct ledger_opts ledger = { .oom = on_oom, .no_block = on_no_block, .ctx = m };
 	int err;
 
 	s->opts = opts;
@@ -164,7 +172,8 @@ static int mem_close(struct sink *s, const struct sink_end *end)
 	if (m->ledger && m->ledger->no_room)
 		msg_warn("%llu allocations are not counted: more than %u exist at a time",
 			 (unsigned long long)m->ledger->no_room, (uint32_t)m->ledger->live.all.max);
-	if (m->ledger && m->ledger->no_row + sites_no_room(m->ledger->sites))
+	if (m->ledger &&
+	    m->ledger->no_row + m->ledger->blocks.no_row + sites_no_room(m->ledger->sites))
 		msg_warn("the tables by call site are incomplete: there are too many call sites");
 	if (m->ledger && m->how->leak_check)
 		s->status = status_of(m->ledger, &m->about);

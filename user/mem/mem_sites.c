@@ -146,14 +146,19 @@ static const char *base_of(const char *path)
 }
 
 /* Files whose code runs the program's own, or calls C for it. */
-static bool is_interpreter(const struct site_frame *f)
+static bool is_interpreter(const struct site_frame *f, bool reported)
 {
 	static const char *const begins[] = { "libpython", "python3", "libffi.so", "_ctypes.",
 					      "_cffi_backend." };
+	/* PyTorch's allocator, and its operators, which ask it for blocks */
+	static const char *const torch[] = { "libc10", "libtorch" };
 	const char *base = f->kind == CT_FRAME_PYTHON ? NULL : base_of(f->object);
 
 	for (size_t i = 0; base && i < ARRAY_LEN(begins); i++)
 		if (!strncmp(base, begins[i], strlen(begins[i])))
+			return true;
+	for (size_t i = 0; base && reported && i < ARRAY_LEN(torch); i++)
+		if (!strncmp(base, torch[i], strlen(torch[i])))
 			return true;
 	return false;
 }
@@ -162,7 +167,7 @@ static bool is_interpreter(const struct site_frame *f)
 static void tell_own(struct site *to, struct site_frame *frames)
 {
 	for (uint32_t i = 0; i < to->nframes; i++)
-		frames[i].interpreter = is_interpreter(&frames[i]);
+		frames[i].interpreter = is_interpreter(&frames[i], to->reported);
 	while (to->first < to->nframes && frames[to->first].interpreter)
 		to->first++;
 	if (to->first == to->nframes)
@@ -179,10 +184,12 @@ static bool fill(struct sites *s, struct site *to, unsigned int func, const stru
 	struct site_frame *frames;
 	bool full = false;
 
-	*to = (struct site){ .func = func < (unsigned int)api_nfuncs ? api_funcs[func].name : NULL,
-			     .nframes = n,
-			     .cut = st && (st->nframes > n ||
-					   st->flags & (CT_STACK_CUT | CT_STACK_BROKEN)) };
+	*to = (struct site){
+		.func = func < (unsigned int)api_nfuncs ? api_funcs[func].name : NULL,
+		.nframes = n,
+		.reported = func < (unsigned int)api_nfuncs && api_layer_reports(&api_funcs[func]),
+		.cut = st && (st->nframes > n || st->flags & (CT_STACK_CUT | CT_STACK_BROKEN))
+	};
 	frames = n ? room(s, n * sizeof(*frames)) : NULL;
 	if (n && !frames)
 		return false;

@@ -3,7 +3,7 @@
  * mem_sites.h - call sites: the stacks of calls that took memory. Each is kept once, by its content
  * and not by its id, because the table of stacks forgets old ones, and the same stack may come back
  * with another id. Without stacks a site is the called function. Memory is bounded: a stack for
- * which there is no room gets site 0. Knows events; no format, and nothing of memory.
+ * which there is no room gets site 0. Knows events; no format, and of memory only who reports blocks of it.
  */
 #ifndef CT_MEM_SITES_H
 #define CT_MEM_SITES_H
@@ -22,6 +22,8 @@ struct site {
 	 * or 0 */
 	uint32_t first;
 	bool cut; /* the stack goes on */
+	/* what an allocator inside the program reports: its own frames count as an interpreter's */
+	bool reported;
 	const struct site_frame *frames;
 };
 /* Strings are untrusted bytes; NULL: not known. */

@@ -6,6 +6,7 @@
  *             then, in a new segment, 3 MiB that are given back; the weights stay
  *   hole      three blocks in a segment, of which the one in the middle is given back; then more is
  *             asked for than the device has
+ *   cache     two segments, of which the one without blocks is given back to CUDA
  *   wait      10 blocks of 512 bytes; after a byte on stdin one more, and all are given back
  *   hostile   reports that cannot be true
  *   many N    N blocks of 512 bytes, which stay
@@ -59,6 +60,13 @@ static void train()
 		c10::give_block(outside);
 	}
 	c10::give_block(buffer(3 << 20));
+}
+
+static void cache()
+{
+	weights();
+	c10::give_block(buffer(3 << 20));
+	c10::empty_cache();
 }
 
 static void hole()
@@ -133,6 +141,8 @@ int main(int argc, char **argv)
 		train();
 	else if (!strcmp(what, "hole"))
 		hole();
+	else if (!strcmp(what, "cache"))
+		cache();
 	else if (!strcmp(what, "wait"))
 		wait_for_byte();
 	else if (!strcmp(what, "hostile"))

@@ -187,7 +187,8 @@ static int put(void *ctx, const void *msg, size_t n)
 static bool has_layers(const struct capture_plan *plan)
 {
 	for (int i = 0; i < api_nfuncs; i++)
-		if (api_funcs[i].layer && plan_has(plan->capture, i))
+		if (api_funcs[i].layer && !api_layer_reports(&api_funcs[i]) &&
+		    plan_has(plan->capture, i))
 			return true;
 	return false;
 }

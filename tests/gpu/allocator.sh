@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# allocator.sh - the layer `allocator` on a real GPU: tests/gpu/allocator.sh [CUDATRACE]
+#
+# What `mem` says of the blocks of PyTorch's allocator equals torch.cuda.memory_stats() to the byte: in a program that was started (also with
+# segments that grow, and by hooks), and in one that runs already. Needs root, a GPU and PyTorch.
+set -u
+cd "$(dirname "$0")/../.." || exit
+ct=$(readlink -f "${1:-.output/static/cudatrace}")
+python=${TORCH_PYTHON:-python3}
+tmp=$(mktemp -d)
+pid=''
+trap 'kill $pid 2> /dev/null; rm -rf "$tmp"' EXIT
+failed=0
+
+# compare NAME: the book in $tmp/book and what the program says in $tmp/said.
+compare() {
+	if python3 tests/gpu/allocator_check.py "$tmp/book" "$tmp/said" > "$tmp/got" 2>&1; then
+		echo "ok $1"
+	else
+		echo "not ok $1: $(grep '^wrong' "$tmp/got" | head -n 4 | tr '\n' ' ') $(tail -n 2 "$tmp/err" | tr '\n' ' ')"
+		failed=1
+	fi
+	sed 's/^/# /' "$tmp/got"
+}
+
+# started NAME OPTION...
+started() {
+	local name=$1
+	shift
+	rm -f "$tmp/book" "$tmp/said"
+	"$ct" mem --layers allocator,torch "$@" --json -o "$tmp/book" -- "$python" tests/gpu/allocator.py "$tmp/said" > "$tmp/out" 2> "$tmp/err"
+	compare "$name"
+}
+
+started allocator-started
+PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True started allocator-expandable
+
+
+"$python" tests/gpu/allocator.py "$tmp/said" "$tmp/go" > "$tmp/out" 2> "$tmp/prog.err" &
+pid=$!
+until grep -qs warmed "$tmp/out"; do kill -0 $pid || exit; sleep 0.1; done
+rm -f "$tmp/book"
+"$ct" mem -v --layers allocator --json -o "$tmp/book" -p $pid > /dev/null 2> "$tmp/err" &
+ct_pid=$!
+until grep -q '^cudatrace: ready' "$tmp/err"; do kill -0 $ct_pid 2> /dev/null || break; sleep 0.05; done
+touch "$tmp/go"
+wait $pid
+pid=''
+wait $ct_pid
+compare allocator-attached
+exit $failed

@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""allocator_check.py - tests/gpu/allocator_check.py BOOK SAID: does `mem --layers allocator --json` have what PyTorch's own statistics have?
+
+Prints a line for each number; those that differ begin with `wrong`. The status is 1 if there is one.
+"""
+import json
+import sys
+
+book, said = (json.load(open(path, encoding='utf-8')) for path in sys.argv[1:3])
+end, then = said['end'], said.get('then')
+rows = [b for b in book['blocks'] if b['device'] == 0]
+if len(rows) != 1:
+    sys.exit(f'wrong: {len(rows)} rows for device 0')
+row = rows[0]
+
+
+def since(name):
+    return end[name] - (then[name] if then else 0)
+
+
+pairs = [
+    ('allocated', row['allocated'], end['allocated_bytes.all.current']),
+    ('its peak', row['peak'], end['allocated_bytes.all.peak']),
+    ('reserved', row['reserved'], end['reserved_bytes.all.current']),
+    ('its peak', row['reserved_peak'], end['reserved_bytes.all.peak']),
+    ('given out', row['taken'], since('allocated_bytes.all.allocated')),
+    ('blocks given out', row['allocations'], since('allocation.all.allocated')),
+    ('blocks taken back', row['frees'] + row['unseen_allocations'], since('allocation.all.freed')),
+    ('before', row['before'], then['allocated_bytes.all.current'] if then else 0),
+    ('out of memory', row['out_of_memory'], since('num_ooms')),
+    ('reports missing', row['reports_missing'], 0),
+    ('reports wrong', row['reports_wrong'], 0),
+]
+if not then:
+    pairs += [
+        ('in use', row['in_use'], end['allocated_bytes.all.current']),
+        ('longest free stretch', row['segments']['longest_free'], said['longest_free']),
+    ]
+for name, got, want in pairs:
+    print('right' if got == want else 'wrong', name, got, want)
+for by in ('by_operator', 'by_stack'):
+    total = sum(r['taken'] for r in row[by])
+    print('right' if total == row['taken'] else 'wrong', by, total, row['taken'])
+    for r in sorted(row[by], key=lambda r: -r['at_peak'])[:6]:
+        print(' ', r.get('operator', r.get('site')), r['at_peak'], r['allocations'])
+sys.exit(any(got != want for _, got, want in pairs))
