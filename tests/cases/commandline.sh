@@ -25,7 +25,7 @@ serve -- true                             | 'true'          | see 'cudatrace ser
 top -- true                               | 'true'          | see 'cudatrace top --help'
 stuck -- true                             | 'true'          | see 'cudatrace stuck --help'
 list -e nonsense                          | 'nonsense'      | see 'cudatrace list'
-list --domain gpu                         | --domain        | is not one of runtime, driver, nvtx, nccl, torch or cublas
+list --domain gpu                         | --domain        | is not one of runtime, driver, nvtx, nccl, torch, cublas or allocator
 info                                      | recording       | what 'cudatrace record' wrote
 info R R                                  | 'R'             | give one recording
 replay                                    | recording       | what 'cudatrace record' wrote
