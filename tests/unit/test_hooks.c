@@ -16,6 +16,7 @@
 #include "../../hooks/capture.h"
 #include "../../user/source/agent/agent_tids.h"
 #include "../../user/source/hooks/hooks_peer.h"
+#include "../../user/util/msg.h"
 #include "../../user/util/now.h"
 #include "unit.h"
 
@@ -892,6 +893,52 @@ static void test_peers(void)
 	hooks_files_close(files);
 }
 
+static char said[1024];
+
+static void take_said(const char *text)
+{
+	snprintf(said + strlen(said), sizeof(said) - strlen(said), "%s", text);
+}
+
+/* What hooks say is said of their process, whatever they say. */
+static void test_says(void)
+{
+	struct capture_plan plan = { .ring_bytes = 1 << 20 };
+	struct hooks_files *files = hooks_files_open(&plan);
+	struct hooks_peer_opts o = { .pid = getpid(), .plan = &plan, .files = files };
+	struct {
+		struct hooks_say say;
+		char text[64];
+	} m = { .say = { .h = { .type = HOOKS_SAY }, .level = HOOKS_WARN } };
+	char own[64], want[256];
+	const char *const says[] = { "100 calls, 0 lost\x1b[2J", own };
+	struct hooks_peer *p;
+	int fds[2];
+
+	snprintf(own, sizeof(own), "process %d: it has no room", (int)getpid());
+	snprintf(want, sizeof(want),
+		 "cudatrace: warning: process %d: 100 calls, 0 lost?[2J\ncudatrace: warning: %s\n",
+		 (int)getpid(), own);
+	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds));
+	p = hooks_peer_open(fds[0], &o);
+	said[0] = '\0';
+	msg_taker = take_said;
+	for (int i = 0; i < 2; i++) {
+		size_t n = offsetof(struct hooks_say, text) + strlen(says[i]);
+
+		m.say.len = (__u16)strlen(says[i]);
+		m.say.h.size = (__u32)n;
+		memcpy((char *)&m + offsetof(struct hooks_say, text), says[i], strlen(says[i]));
+		CHECK_EQ((ssize_t)n, send(fds[1], &m, n, 0));
+		hooks_peer_drain(p);
+	}
+	msg_taker = NULL;
+	CHECK_TEXT(want, said);
+	hooks_peer_close(p);
+	close(fds[1]);
+	hooks_files_close(files);
+}
+
 /* ---- the clock ---- */
 
 static void test_clock(void)
@@ -1043,6 +1090,7 @@ int main(void)
 	RUN(test_sealed);
 	RUN(test_messages);
 	RUN(test_peers);
+	RUN(test_says);
 	RUN(test_clock);
 	RUN(test_life);
 	agent_tids_close(tids);

@@ -14,6 +14,7 @@
 #include "agent_funcs.h"
 #include "agent_inbox.h"
 #include "agent_peer.h"
+#include "agent_said.h"
 #include "agent_tids.h"
 
 #define SAYS_MAX 32		/* messages of one agent that are passed on */
@@ -246,35 +247,13 @@ static void started(struct agent_peer *p)
 		 (int)p->pid, s.clock < ARRAY_LEN(clocks) ? clocks[s.clock] : "?", s.faults);
 }
 
-/* What an agent says is shown as said of its process: a program that imitates one cannot speak for
- * cudatrace, or for another process. */
 static void say(struct agent_peer *p)
 {
-	char text[1024], whose[32], *said = text;
 	struct agent_say s;
-	size_t n;
 
 	memcpy(&s, p->msg, sizeof(s));
-	if (p->says++ >= SAYS_MAX)
-		return;
-	n = s.len < sizeof(text) - 1 ? s.len : sizeof(text) - 1;
-	for (size_t i = 0; i < n; i++) {
-		char c = p->msg[sizeof(s) + i];
-
-		text[i] = (c >= 0 && c < ' ') || c == 0x7f ? '?' : c;
-	}
-	text[n] = '\0';
-	snprintf(whose, sizeof(whose), "process %d: ", (int)p->pid);
-	if (!strncmp(text, whose, strlen(whose)))
-		said += strlen(whose);
-	if (s.level == AGENT_VERB)
-		msg_verb("%s%s", whose, said);
-	else if (s.level == AGENT_NOTE)
-		msg_note("%s%s", whose, said);
-	else if (s.level == AGENT_WARN)
-		msg_warn("%s%s", whose, said);
-	else
-		msg_error("%s%s", whose, said);
+	if (p->says++ < SAYS_MAX)
+		agent_said(p->pid, s.level, p->msg + sizeof(s), s.len);
 }
 
 static void bye(struct agent_peer *p, struct agent_totals *t)

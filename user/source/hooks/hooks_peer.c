@@ -12,6 +12,7 @@
 #include "../../util/msg.h"
 #include "../../util/now.h"
 #include "../agent/agent_process.h"
+#include "../agent/agent_said.h"
 #include "../agent/agent_tids.h"
 #include "../python_seek.h"
 #include "hooks_peer.h"
@@ -362,28 +363,12 @@ static void installed(struct hooks_peer *p)
 static void say(struct hooks_peer *p)
 {
 	struct hooks_say s;
-	char text[600];
-	size_t n;
 
 	memcpy(&s, p->msg, sizeof(s));
 	if (p->says++ >= SAYS_MAX)
 		return;
-	n = s.len < sizeof(text) - 1 ? s.len : sizeof(text) - 1;
-	for (size_t i = 0; i < n; i++) {
-		char c = p->msg[sizeof(s) + i];
-
-		text[i] = (c >= 0 && c < ' ') || c == 0x7f ? '?' : c;
-	}
-	text[n] = '\0';
 	p->told = true;
-	if (s.level == HOOKS_VERB)
-		msg_verb("%s", text);
-	else if (s.level == HOOKS_NOTE)
-		msg_note("%s", text);
-	else if (s.level == HOOKS_WARN)
-		msg_warn("%s", text);
-	else
-		msg_error("%s", text);
+	agent_said(p->o.pid, s.level, p->msg + sizeof(s), s.len);
 }
 
 /* The descriptor that came with the message, if it is what a child sends. */
