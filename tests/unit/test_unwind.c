@@ -15,7 +15,9 @@
 #include <unistd.h>
 
 #include "../../user/resolve/stacks/cfi.h"
+#include "../../user/resolve/stacks/packed.h"
 #include "../../user/resolve/stacks/symbols.h"
+#include "../../user/util/msg.h"
 #include "../../user/resolve/stacks/unwind.h"
 #include "../../user/util/io/bounded.h"
 #include "shots.h"
@@ -984,6 +986,70 @@ static void test_lent(void)
 	close(hold[1]);
 }
 
+static char warned[2048];
+
+static void take_warning(const char *text)
+{
+	snprintf(warned, sizeof(warned), "%s", text);
+}
+
+static const char *own_name(struct object *o)
+{
+	static struct symbols_place places[SYMBOLS_MAX];
+
+	memset(places, 0, sizeof(places));
+	symbols_find(o, own_address(), true, places, SYMBOLS_MAX);
+	return places[0].function ? places[0].function : "none";
+}
+
+/* Files of one user have names as far as there is memory for this user; others have theirs, and so
+ * have files of processes that were chosen. */
+static void test_owner_memory(void)
+{
+	struct objects *objects = objects_open(), *chosen = objects_open();
+	struct object *first, *second, *others, *third, *own;
+	struct elf_file f;
+	uint64_t was = objects_owner_max;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	CHECK(fd >= 0 && !elf_file_open(&f, fd));
+	objects_owner_max = packed_tables_bytes(&f) + packed_dwarf_bytes(&f);
+	elf_file_close(&f);
+	close(fd);
+	msg_taker = take_warning;
+	objects_impatient(objects);
+	objects_set_process(objects, -1, 1);
+	first = own_object(objects, "first");
+	second = own_object(objects, "second");
+	CHECK_TEXT("own_address", own_name(first));
+	CHECK_TEXT("", warned);
+	CHECK_TEXT("none", own_name(second));
+	CHECK(strstr(warned, "second: the files of user 1 have more symbols and debug information "
+			     "than cudatrace keeps of one user: functions of this file are shown "
+			     "without their names"));
+	warned[0] = '\0';
+	objects_set_process(objects, -1, 2);
+	others = own_object(objects, "others");
+	CHECK_TEXT("own_address", own_name(others));
+	/* what nobody uses any more makes room */
+	objects_set_process(objects, -1, 1);
+	object_release(first);
+	third = own_object(objects, "third");
+	CHECK_TEXT("own_address", own_name(third));
+	objects_owner_max = 0;
+	own = own_object(chosen, "own");
+	CHECK_TEXT("own_address", own_name(own));
+	CHECK_TEXT("", warned);
+	msg_taker = NULL;
+	objects_owner_max = was;
+	object_release(second);
+	object_release(others);
+	object_release(third);
+	object_release(own);
+	objects_close(objects);
+	objects_close(chosen);
+}
+
 static void crash(void)
 {
 	if (!atomic_fetch_add(&tasks, 1))
@@ -1061,6 +1127,7 @@ int main(void)
 	CHECK(system(cmd) == 0);
 	RUN(test_begin);
 	RUN(test_lent);
+	RUN(test_owner_memory);
 	RUN(test_crashed);
 	return unit_end();
 }

@@ -46,6 +46,8 @@
 #define ALLOWANCE_NS 2000000000ULL /* and of other users' files, for each user at once */
 #define ALLOWANCE_PART 20	   /* and of the time */
 #define LENT_MAX 2 /* objects of one owner that workers keep; others are not begun */
+/* Bytes of symbols and debug information of one owner's files: more than DWARF_MAX. */
+#define OWNER_MAX (3ULL << 30)
 
 /* Whose an object is. */
 enum lease {
@@ -76,6 +78,12 @@ struct object {
 	char *path;
 	struct elf_file elf; /* without its descriptor */
 	bool checked, bad, complained, opened, no_dwarf;
+	uint64_t tables_bytes, dwarf_bytes; /* that its sections take in memory */
+	/* Of the main loop. payer: whose memory it counts as, with `bytes`. */
+	bool admitted;
+	uint32_t payer;
+	uint64_t bytes;
+	bool unaffordable; /* there was no room even without debug information */
 	Dwfl *dwfl;
 	Dwfl_Module *module;
 	struct cfi_rows *rows;
@@ -172,20 +180,27 @@ struct object *object_keep(struct object *o)
 	return o;
 }
 
+static void remove_idle(struct objects *home, struct object *o)
+{
+	struct object **p = &home->first;
+
+	while (*p != o)
+		p = &(*p)->next;
+	*p = o->next;
+	home->nidle--;
+	let_go(o);
+}
+
 /* Frees the object that has been idle longest. */
 static void evict(struct objects *home)
 {
-	struct object **oldest = NULL, *o;
+	struct object *oldest = NULL;
 
-	for (struct object **p = &home->first; *p; p = &(*p)->next)
-		if (!(*p)->refs && (!oldest || (*p)->used < (*oldest)->used))
-			oldest = p;
-	if (!oldest)
-		return;
-	o = *oldest;
-	*oldest = o->next;
-	home->nidle--;
-	let_go(o);
+	for (struct object *o = home->first; o; o = o->next)
+		if (!o->refs && (!oldest || o->used < oldest->used))
+			oldest = o;
+	if (oldest)
+		remove_idle(home, oldest);
 }
 
 void object_release(struct object *o)
@@ -340,6 +355,61 @@ bool object_has_dwarf(struct object *o)
 	return !o->no_dwarf;
 }
 
+/* ---- memory ---- */
+
+uint64_t objects_owner_max = OWNER_MAX;
+
+static uint64_t bytes_of(const struct objects *home, uint32_t owner)
+{
+	uint64_t bytes = 0;
+
+	for (const struct object *o = home->first; o; o = o->next)
+		if (o->admitted && o->payer == owner)
+			bytes += o->bytes;
+	return bytes;
+}
+
+/* Frees the owner's objects that nobody uses, the longest idle first, until there is room. */
+static bool make_room(struct objects *home, uint64_t bytes)
+{
+	uint64_t used = bytes_of(home, home->owner);
+
+	while (bytes > objects_owner_max || used > objects_owner_max - bytes) {
+		struct object *oldest = NULL;
+
+		for (struct object *o = home->first; o; o = o->next)
+			if (!o->refs && o->admitted && o->payer == home->owner && o->bytes &&
+			    (!oldest || o->used < oldest->used))
+				oldest = o;
+		if (!oldest || bytes > objects_owner_max)
+			return false;
+		used -= oldest->bytes;
+		remove_idle(home, oldest);
+	}
+	return true;
+}
+
+/* Called once for each file, when its headers are known, before libelf reads anything. Without room
+ * for all of it, it is read without debug information; without room for that, not at all. */
+static void admit(struct object *o)
+{
+	uint64_t all = o->tables_bytes + (o->no_dwarf ? 0 : o->dwarf_bytes);
+
+	o->admitted = true;
+	o->payer = o->home->owner;
+	/* the user of cudatrace chose these processes */
+	if (!o->home->impatient || make_room(o->home, all)) {
+		o->bytes = all;
+		return;
+	}
+	o->no_dwarf = true;
+	o->unaffordable = !make_room(o->home, o->tables_bytes);
+	o->bytes = o->unaffordable ? 0 : o->tables_bytes;
+	msg_warn("%s: the files of user %u have more symbols and debug information than "
+		 "cudatrace keeps of one user: functions of this file are shown without their %s",
+		 o->path, o->payer, o->unaffordable ? "names" : "lines");
+}
+
 /* ---- tasks ---- */
 
 void (*objects_begins)(void);
@@ -422,6 +492,9 @@ static int lend(struct object *o)
 	return err;
 }
 
+static void check_it(struct object *o, void *args);
+static bool is_good(struct object *o);
+
 static bool room_for(struct object *o, size_t size)
 {
 	void *more = size > o->args_room ? realloc(o->args, size) : o->args;
@@ -441,6 +514,10 @@ bool object_do(struct object *o, void (*task)(struct object *, void *args), void
 		o->home->missed = true;
 		return false;
 	}
+	if (o->fd >= 0 && task != check_it && !o->checked && !is_good(o) && object_lent(o))
+		return false;
+	if (o->fd >= 0 && o->checked && !o->bad && !o->admitted)
+		admit(o);
 	say(o); /* it may have been given back */
 	o->task = task;
 	/* an image is in our memory, and small */
@@ -454,8 +531,12 @@ bool object_do(struct object *o, void (*task)(struct object *, void *args), void
 		task(o, args);
 	o->home->missed |= err && err != -ENOMEM;
 	/* while it is lent nothing of it is ours */
-	if (err != -ETIMEDOUT)
+	if (err != -ETIMEDOUT) {
 		say(o);
+		/* a separate debug file may have more symbols than the file */
+		if (o->admitted && symbols_bytes(o->symbols) > o->bytes)
+			o->bytes = symbols_bytes(o->symbols);
+	}
 	return !err || err == -ENOMEM;
 }
 
@@ -497,7 +578,11 @@ static bool check(struct object *o)
 		object_complain(o, "its symbol tables are compressed");
 		return false;
 	}
-	if (o->fd >= 0 && packed_dwarf_bytes(&o->elf) >= DWARF_MAX) {
+	if (o->fd < 0)
+		return true;
+	o->tables_bytes = packed_tables_bytes(&o->elf);
+	o->dwarf_bytes = packed_dwarf_bytes(&o->elf);
+	if (o->dwarf_bytes >= DWARF_MAX) {
 		o->large = true;
 		o->no_dwarf = true;
 	}
@@ -778,7 +863,7 @@ struct Dwfl_Module *object_module(struct object *o)
 	if (o->opened)
 		return o->module;
 	o->opened = true;
-	if (!check(o))
+	if (!check(o) || o->unaffordable)
 		return NULL;
 	o->module = report(o);
 	if (o->module && (!dwfl_module_getelf(o->module, &bias) || bias))

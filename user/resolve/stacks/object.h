@@ -71,6 +71,9 @@ bool object_do(struct object *, void (*task)(struct object *, void *args), void 
 
 /* A worker calls it when it begins a task. NULL, except in tests. */
 extern void (*objects_begins)(void);
+/* Bytes of symbols and debug information that are kept of the files of one user, where the files
+ * are not only those of processes that the user of cudatrace chose. Changed in tests. */
+extern uint64_t objects_owner_max;
 /* Tasks are run without a worker, so that a crash is seen: for tests and fuzzing of damaged files. */
 extern bool objects_in_place;
 

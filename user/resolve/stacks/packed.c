@@ -15,6 +15,7 @@
 #define SYMBOLS_PLAIN_MAX (64u << 20)
 #define LZMA_MEMORY_MAX (128ULL << 20)
 #define CHUNK 65536
+#define INDEX_BYTES 32 /* of symbols.c, for each symbol */
 
 static uint64_t section_bytes(const struct elf_file *f, const Elf64_Shdr *sh)
 {
@@ -62,6 +63,25 @@ bool packed_tables(const struct elf_file *f)
 			return true;
 	}
 	return false;
+}
+
+uint64_t packed_tables_bytes(const struct elf_file *f)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < f->nshdr; i++) {
+		const Elf64_Shdr *sh = &f->shdr[i];
+		/* the file's end bounds what can be read of it */
+		uint64_t size = sh->sh_size < f->size ? sh->sh_size : f->size;
+
+		if (sh->sh_type == SHT_SYMTAB || sh->sh_type == SHT_DYNSYM)
+			bytes += size + size / sizeof(Elf64_Sym) * INDEX_BYTES;
+		else if (sh->sh_type == SHT_STRTAB || !strcmp(elf_section_name(f, i), ".eh_frame"))
+			bytes += size;
+		else if (packed_is_symbols(f, i))
+			bytes += SYMBOLS_PLAIN_MAX;
+	}
+	return bytes;
 }
 
 /* ---- .gnu_debugdata ---- */

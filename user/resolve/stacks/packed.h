@@ -14,6 +14,9 @@
 /* Returns the size of the debug sections after unpacking. UINT64_MAX: they are packed in a way that
  * no linker uses, and must not be read. */
 uint64_t packed_dwarf_bytes(const struct elf_file *);
+/* Returns about how many bytes of memory the file's symbols and call frames take: their sections, the
+ * index of symbols.c, and mini debug information if the file has any. */
+uint64_t packed_tables_bytes(const struct elf_file *);
 /* Whether a symbol table or a table of symbol names is compressed, which no linker does. */
 bool packed_tables(const struct elf_file *);
 /* Whether .gnu_debugdata (an ELF file with more symbols, xz) is a valid file of an acceptable size.

@@ -45,6 +45,11 @@ void symbols_close(struct symbol_index *x)
 	free(x);
 }
 
+uint64_t symbols_bytes(const struct symbol_index *x)
+{
+	return x ? x->n * sizeof(*x->symbols) : 0;
+}
+
 /* ---- symbol tables ---- */
 
 static int by_address(const void *a, const void *b)
