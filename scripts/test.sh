@@ -275,6 +275,7 @@ main() {
 		suite hostile 400 tests/export/hostile.py --seeds 2 --seconds 8
 		suite attack 600 tests/hostile/attack.py
 		suite attack-files 900 tests/hostile/files.py
+		suite attack-names 600 tests/hostile/names.py
 		if build build-fuzz 1500 fuzz-programs fuzz-seeds; then
 			suite fuzz 1500 tests/fuzz/run.sh 60
 		fi

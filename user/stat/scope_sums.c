@@ -268,10 +268,8 @@ static int add_scope(struct scope_sums *s, const struct ct_scope *scope, const s
 	if (!line || !(s->kinds >> scope->kind & 1))
 		return 1; /* it is in no row, and nobody asked for it */
 	r = row_of(s, line, true);
-	if (!r) {
-		s->no_room++;
-		return 0;
-	}
+	if (!r)
+		return 0; /* a scope that is not shown, and counted as one */
 	if (s->gemms)
 		gemm_sums_call(&r->gemm, scope_gemm(scope));
 	r->scopes++;
@@ -499,6 +497,8 @@ void scope_sums_json(struct scope_sums *s, struct out *o, const char *word)
 	if (!s->classes) {
 		json_put_u64(&j, "calls", all.calls);
 		json_put_u64(&j, "calls_ns", all.calls_ns);
+	if (s->no_room)
+		json_put_u64(&j, "no_room", s->no_room);
 	}
 	if (s->device) {
 		json_put_u64(&j, s->classes ? "count" : "kernels", all.kernels);
