@@ -197,7 +197,7 @@ def test_reports():
     ways = [("stat", "--by", by, *how) for by in ("range", "operator", "step") for how in ((), ("--json",))]
     ways += [("mem",), ("mem", "--json"), ("advise",), ("folded", "--stack-of", "range"), ("folded", "--stack-of", "operator")]
     for way in ways:
-        run(*way, "-o", f"{T}/out", *(() if way[0] == "folded" else (f"{T}/r.ctrace",)), *(("--layers", "torch,nvtx", "--", path) if way[0] == "folded" else ()))
+        run(*way, "-o", f"{T}/out", *(("--", path) if way[0] == "folded" else (f"{T}/r.ctrace",)))
         with open(f"{T}/out", "rb") as f:
             out = f.read()
         plain(" ".join(way), out)

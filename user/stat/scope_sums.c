@@ -497,8 +497,8 @@ void scope_sums_json(struct scope_sums *s, struct out *o, const char *word)
 	if (!s->classes) {
 		json_put_u64(&j, "calls", all.calls);
 		json_put_u64(&j, "calls_ns", all.calls_ns);
-	if (s->no_room)
-		json_put_u64(&j, "no_room", s->no_room);
+		if (s->no_room)
+			json_put_u64(&j, "no_room", s->no_room);
 	}
 	if (s->device) {
 		json_put_u64(&j, s->classes ? "count" : "kernels", all.kernels);
