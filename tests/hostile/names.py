@@ -195,7 +195,7 @@ def test_reports():
     path = program()
     run("record", "--layers", "torch,nvtx", "-o", f"{T}/r.ctrace", "--", path)
     ways = [("stat", "--by", by, *how) for by in ("range", "operator", "step") for how in ((), ("--json",))]
-    ways += [("mem",), ("mem", "--json"), ("advise",), ("folded", "--stack-of", "range"), ("folded", "--stack-of", "operator")]
+    ways += [("mem",), ("mem", "--json"), ("advise",), ("folded", "--stack-of", "range"), ("folded", "--stack-of", "callers")]
     for way in ways:
         run(*way, "-o", f"{T}/out", *(("--", path) if way[0] == "folded" else (f"{T}/r.ctrace",)))
         with open(f"{T}/out", "rb") as f:
