@@ -858,15 +858,15 @@ static void *wait_for_reader(void *path)
 
 /* A program whose function is at AT, in line 1, and the pipe that stands for a device. */
 #define AT 0x500000ULL
-#define LINKED(debug)                                                                            \
-	"cd %s && rm -rf linked* && mkdir linked_ && cd linked_ && mkfifo pipe && "               \
-	"echo 'int main(void) { return 0; }' > l.c && gcc -O1 " debug                             \
-	" -Wl,--build-id=none -nostdlib -static -no-pie -Wl,-e,main,-Ttext=0x500000 "             \
+#define LINKED(debug)                                                                 \
+	"cd %s && rm -rf linked* && mkdir linked_ && cd linked_ && mkfifo pipe && "   \
+	"echo 'int main(void) { return 0; }' > l.c && gcc -O1 " debug                 \
+	" -Wl,--build-id=none -nostdlib -static -no-pie -Wl,-e,main,-Ttext=0x500000 " \
 	"-o ../linked l.c && "
 
-#define SPLIT(version)                                                                           \
-	LINKED("-g0")                                                                            \
-	"gcc -O1 -g -gdwarf-" version " -gsplit-dwarf -c l.c && gcc -nostdlib -static -no-pie "   \
+#define SPLIT(version)                                                                          \
+	LINKED("-g0")                                                                           \
+	"gcc -O1 -g -gdwarf-" version " -gsplit-dwarf -c l.c && gcc -nostdlib -static -no-pie " \
 	"-Wl,-e,main,-Ttext=0x500000 -o ../linked l.o && rm l.dwo && ln pipe l.dwo"
 
 /* How each way to build says where more debug information is, at a pipe. */
@@ -937,7 +937,8 @@ static void test_debug_shared(void)
 {
 	static const char shared[] =
 		"gcc -g -shared -nostdlib -o shared l.c -Wl,--build-id=0x"
-		"3030303030303030303030303030303030303037 && printf '%%%%s/shared\\0%%%%020d' $PWD %s > "
+		"3030303030303030303030303030303030303037 && printf '%%%%s/shared\\0%%%%020d' $PWD "
+		"%s > "
 		"link && objcopy --add-section .gnu_debugaltlink=link ../linked && chmod %s shared";
 	static const struct {
 		const char *id, *mode;
@@ -959,16 +960,21 @@ static void test_debug_shared(void)
  * byte. The file takes what the user's files may take in all, and is cut off from it. */
 static void test_grown(void)
 {
-	static const char build[] =
-		LINKED("-g0") "printf '%%s\\n' '.section .debug_abbrev,\"\",@progbits' "
-		"'.byte 1,17,0,17,1,18,7,16,23,0,0,0' '.section .debug_info,\"\",@progbits' "
-		"'.long 2f-1f' '1: .short 4' '.long 0' '.byte 8,1' '.quad main,16' '.long 0' '2:' "
-		"'.section .debug_aranges,\"\",@progbits' '.long 2f-1f' '1: .short 2' '.long 0' "
-		"'.byte 8,0' '.long 0' '.quad main,16,0,0' '2:' "
-		"'.section .debug_line,\"\",@progbits' '.long 2f-1f' '1: .short 4' '.long 4f-3f' "
-		"'3: .byte 1,1,1,-5,14,13,0,1,1,1,1,0,0,0,1,0,0,1,0,97,0,0,0,0,0' "
-		"'4: .byte 0,9,2' '.quad main' '.fill 2000000,1,0x14' '.byte 0,1,1' '2:' > m.s && "
-		"gcc -g0 -O1 -nostdlib -static -no-pie -Wl,-e,main,-Ttext=0x500000 -o ../linked l.c m.s";
+	static const char build[] = LINKED(
+		"-g0") "printf '%%s\\n' '.section .debug_abbrev,\"\",@progbits' "
+		       "'.byte 1,17,0,17,1,18,7,16,23,0,0,0' '.section .debug_info,\"\",@progbits' "
+		       "'.long 2f-1f' '1: .short 4' '.long 0' '.byte 8,1' '.quad main,16' '.long "
+		       "0' '2:' "
+		       "'.section .debug_aranges,\"\",@progbits' '.long 2f-1f' '1: .short 2' "
+		       "'.long 0' "
+		       "'.byte 8,0' '.long 0' '.quad main,16,0,0' '2:' "
+		       "'.section .debug_line,\"\",@progbits' '.long 2f-1f' '1: .short 4' '.long "
+		       "4f-3f' "
+		       "'3: .byte 1,1,1,-5,14,13,0,1,1,1,1,0,0,0,1,0,0,1,0,97,0,0,0,0,0' "
+		       "'4: .byte 0,9,2' '.quad main' '.fill 2000000,1,0x14' '.byte 0,1,1' '2:' > "
+		       "m.s && "
+		       "gcc -g0 -O1 -nostdlib -static -no-pie -Wl,-e,main,-Ttext=0x500000 -o "
+		       "../linked l.c m.s";
 	struct objects *objects = objects_open();
 	struct symbols_place places[SYMBOLS_MAX] = { 0 };
 	uint64_t was = objects_owner_max;
@@ -1134,9 +1140,11 @@ static void test_owner_memory(void)
 	CHECK_TEXT("own_address", own_name(first));
 	CHECK_TEXT("", warned);
 	CHECK_TEXT("none", own_name(second));
-	CHECK(strstr(warned, "second: the files of user 1 have more symbols and debug information "
-			     "than cudatrace keeps of one user, or of all: functions of this file are shown "
-			     "without their names"));
+	CHECK(strstr(
+		warned,
+		"second: the files of user 1 have more symbols and debug information "
+		"than cudatrace keeps of one user, or of all: functions of this file are shown "
+		"without their names"));
 	warned[0] = '\0';
 	objects_set_process(objects, -1, 2);
 	others = own_object(objects, "others");

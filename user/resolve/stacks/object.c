@@ -37,7 +37,7 @@
 #include "packed.h"
 #include "symbols.h"
 
-#define BUILD_ID_MAX 64 /* bytes */
+#define BUILD_ID_MAX 64	    /* bytes */
 #define IDLE_MAX 256	    /* objects that are kept although no living process uses them */
 #define IMAGE_MAX (1 << 20) /* bytes of a vdso */
 /* bytes of debug sections; a file with more gets no source lines */
@@ -121,8 +121,7 @@ struct objects *objects_open(void)
 		return NULL;
 	elf_version(EV_CURRENT);
 	if (!objects_all_max)
-		objects_memory((uint64_t)sysconf(_SC_PHYS_PAGES) *
-			       (uint64_t)sysconf(_SC_PAGESIZE));
+		objects_memory((uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
 	o->root = -1;
 	o->owner = BOUNDED_NOBODY;
 	o->allowance.max_ns = ALLOWANCE_NS;
@@ -449,7 +448,8 @@ static void admit(struct object *o)
 	o->unaffordable = !make_room(o->home, o->tables_bytes);
 	o->bytes = o->unaffordable ? 0 : o->tables_bytes;
 	msg_warn("%s: the files of user %u have more symbols and debug information than "
-		 "cudatrace keeps of one user, or of all: functions of this file are shown without their %s",
+		 "cudatrace keeps of one user, or of all: functions of this file are shown without "
+		 "their %s",
 		 o->path, o->payer, o->unaffordable ? "names" : "lines");
 }
 
@@ -927,7 +927,8 @@ static bool has_build_id(Dwarf *dwarf, const void *want, ssize_t n)
 {
 	const void *id;
 
-	return dwelf_elf_gnu_build_id(dwarf_getelf(dwarf), &id) == n && !memcmp(id, want, (size_t)n);
+	return dwelf_elf_gnu_build_id(dwarf_getelf(dwarf), &id) == n &&
+	       !memcmp(id, want, (size_t)n);
 }
 
 /* libdw would open any path that the file names, whatever is there. */

@@ -37,8 +37,8 @@ struct bounded_job {
 	 * number. Beyond it malloc() fails, for this worker alone. What other threads take meanwhile
 	 * counts, too. */
 	uint64_t grow_max;
-	int64_t grew;	/* set when it is done, where there is such a limit */
-	bool no_memory; /* set with `crashed`: it called bounded_no_memory() */
+	int64_t grew;		  /* set when it is done, where there is such a limit */
+	bool no_memory;		  /* set with `crashed`: it called bounded_no_memory() */
 	struct bounded_job *next; /* of those that are left so; bounded.c's */
 };
 
