@@ -220,7 +220,7 @@ static void check_crashed(void)
 }
 
 /* A worker gets no more memory than its job may take; others get theirs. */
-static void check_memory(void)
+__attribute__((unused)) static void check_memory(void)
 {
 	struct job *j = make(-1);
 	char *ours;
@@ -286,7 +286,9 @@ int main(void)
 	RUN(check_bounds);
 	RUN(check_killed);
 	RUN(check_crashed);
+#ifndef __SANITIZE_ADDRESS__ /* its malloc() does not fail, it ends the program */
 	RUN(check_memory);
+#endif
 	bounded_close();
 	return unit_end();
 }
