@@ -430,6 +430,7 @@ static void plan_layer(const struct api_func *f, struct abi_plan *p)
 		[API_LAYER_GEMM] = CT_LAYER_CALL,
 		[API_LAYER_WHOLE] = CT_LAYER_CALL,
 		[API_LAYER_PARTS] = CT_LAYER_CALL,
+		[API_LAYER_SPREAD] = CT_LAYER_CALL,
 		[API_LAYER_ROOTED] = CT_LAYER_CALL,
 		[API_LAYER_SEND] = CT_LAYER_CALL,
 		[API_LAYER_RECEIVE] = CT_LAYER_CALL,
