@@ -139,6 +139,10 @@ static int of_layers(const struct line *l)
 		msg_error("--layers records with probes or hooks: leave out --source=cupti");
 		return -EINVAL;
 	}
+	if (o->command == OPTS_SERVE && o->layers & ~(1u << (API_NCCL - API_FIRST_LAYER))) {
+		msg_error("the metrics of serve know collectives alone: give --layers nccl");
+		return -EINVAL;
+	}
 	if (o->replay || o->export || o->command == OPTS_LIST || !missing)
 		return 0;
 	msg_error("-e or --domain names what is no call of CUDA and is recorded with --layers %s "
