@@ -669,8 +669,8 @@ int expose_event(struct expose *x, const struct event *ev)
 	case CT_NAME: name(x, ev); return 0;
 	case CT_DEVICE: return device(x, (const struct ct_device *)ev->rec);
 	case CT_COUNTER: counter(x, ev); return 0;
-	case CT_SCOPE_BEGIN:
-	case CT_SCOPE_END: collective(x, ev); return 0;
+	case CT_SCOPE_BEGIN: collective(x, ev); return 0;
+	case CT_SCOPE_END: collective(x, ev); return 1;
 	default: return 0;
 	}
 }
