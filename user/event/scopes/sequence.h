@@ -10,7 +10,7 @@
 #ifndef CT_SEQUENCE_H
 #define CT_SEQUENCE_H
 
-#include "../../util/types.h"
+#include "../event.h"
 
 struct sequence {
 	uint64_t begun;	  /* so many, if `known` or `supposed` */
