@@ -298,13 +298,6 @@ static void given_back(struct blocks *b, const struct block *key, uint64_t bytes
 
 /* ---- segments ---- */
 
-struct span {
-	uint64_t address, end;
-	uint16_t device;
-	uint8_t space;
-	bool own; /* the allocator took it */
-};
-
 static int by_address(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b; /* both kinds begin with their address */
@@ -312,11 +305,9 @@ static int by_address(const void *a, const void *b)
 	return *x != *y ? (*x < *y ? -1 : 1) : 0;
 }
 
-/* What a process has from CUDA, by address. Mappings that adjoin are one: the allocator extends a
- * segment by them. The caller frees; NULL: none, or no memory. */
-static struct span *spans_of(const struct live *live, uint32_t process, size_t *n)
+struct blocks_span *blocks_spans(const struct live *live, uint32_t process, size_t *n)
 {
-	struct span *spans = NULL;
+	struct blocks_span *spans = NULL;
 	const struct live_entry *e;
 	size_t count = 0, last = 0;
 
@@ -328,11 +319,12 @@ static struct span *spans_of(const struct live *live, uint32_t process, size_t *
 			    (e->space != API_SPACE_DEVICE && e->space != API_SPACE_MAPPED))
 				continue;
 			if (round)
-				spans[*n] = (struct span){ .address = e->address,
-							   .end = e->address + e->bytes,
-							   .device = e->device,
-							   .space = e->space,
-							   .own = e->allocator };
+				spans[*n] = (struct blocks_span){ .address = e->address,
+								  .end = e->address + e->bytes,
+								  .site = e->site,
+								  .device = e->device,
+								  .space = e->space,
+								  .own = e->allocator };
 			count += !round;
 			*n += round;
 		}
@@ -351,7 +343,7 @@ static struct span *spans_of(const struct live *live, uint32_t process, size_t *
 	return spans;
 }
 
-static struct block *blocks_of(const struct blocks *b, uint32_t total, size_t *n)
+struct block *blocks_held(const struct blocks *b, uint32_t total, size_t *n)
 {
 	const struct blocks_total *t = blocks_total(b, total);
 	struct block *list = t->n ? malloc(t->n * sizeof(*list)) : NULL;
@@ -385,7 +377,7 @@ static void stretch(struct blocks_frag *f, uint64_t from, uint64_t to, const str
 	f->behind = behind ? behind->site : 0;
 }
 
-static void one_segment(struct blocks_frag *f, const struct span *s, const struct block *list,
+static void one_segment(struct blocks_frag *f, const struct blocks_span *s, const struct block *list,
 			size_t n, uint64_t *longest)
 {
 	uint64_t at = s->address;
@@ -410,7 +402,7 @@ static void no_segment(struct blocks_frag *f, const struct block *k)
 	add_up(&f->outside_bytes, k->bytes);
 }
 
-static void no_block(struct blocks_frag *f, const struct span *s)
+static void no_block(struct blocks_frag *f, const struct blocks_span *s)
 {
 	f->empty++;
 	f->empty_bytes += s->end - s->address;
@@ -426,12 +418,12 @@ struct blocks_frag blocks_fragments(const struct blocks *b, uint32_t total,
 	uint64_t longest = 0;
 	size_t nspans, n, at = 0, first;
 	struct block *list;
-	struct span *spans;
+	struct blocks_span *spans;
 
 	if (t->ended)
 		return t->frag;
-	spans = spans_of(segments, t->process, &nspans);
-	list = blocks_of(b, total, &n);
+	spans = blocks_spans(segments, t->process, &nspans);
+	list = blocks_held(b, total, &n);
 	for (size_t i = 0; i < nspans; i++) {
 		while (at < n && list[at].address < spans[i].address)
 			no_segment(&f, &list[at++]);
@@ -450,18 +442,25 @@ struct blocks_frag blocks_fragments(const struct blocks *b, uint32_t total,
 	return f;
 }
 
-void blocks_segment(struct blocks *b, uint32_t process, uint16_t device, uint64_t bytes, bool taken)
+static void tell(const struct blocks *b, const struct blocks_change *c)
 {
+	if (b->changed)
+		b->changed(b->ctx, c);
+}
+
+void blocks_segment(struct blocks *b, const struct blocks_change *c)
+{
+	tell(b, c);
 	for (uint32_t i = 0; i < b->totals.n; i++) {
 		struct blocks_total *t = total_at(b, i);
 
-		if (t->process != process || t->ended ||
-		    (t->device != device && device != LIVE_NO_DEVICE))
+		if (t->process != c->process || t->ended ||
+		    (t->device != c->device && c->device != LIVE_NO_DEVICE))
 			continue;
-		if (taken)
-			add_up(&t->reserved, bytes);
+		if (c->what == BLOCKS_SEGMENT_TAKEN)
+			add_up(&t->reserved, c->bytes);
 		else
-			take_off(&t->reserved, bytes);
+			take_off(&t->reserved, c->bytes);
 		return;
 	}
 }
@@ -518,6 +517,7 @@ const struct blocks_oom *blocks_report(struct blocks *b, const struct event *ev,
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	bool oom = api_funcs[c->func].layer == API_LAYER_NO_MEMORY, made;
 	struct blocks_total key = { .process = process }, *t;
+	struct blocks_change change = { .at_ns = c->h.start_ns, .process = process, .site = site };
 	struct block k = { .site = site };
 	struct said said;
 
@@ -530,8 +530,14 @@ const struct blocks_oom *blocks_report(struct blocks *b, const struct event *ev,
 		return NULL;
 	}
 	k.total = (uint32_t)(((char *)t - b->totals.items) / b->totals.size);
-	if (oom && !(said.size < 0 || said.allocated >> 60 || said.reserved >> 60))
+	change.device = (uint16_t)said.device;
+	change.address = said.address;
+	change.bytes = magnitude(said.size);
+	if (oom && !(said.size < 0 || said.allocated >> 60 || said.reserved >> 60)) {
+		change.what = BLOCKS_NO_MEMORY;
+		tell(b, &change);
 		return no_memory(b, &said, k.total, site, c->h.start_ns, segments);
+	}
 	if (oom || is_odd(&said)) {
 		t->odd_n++;
 		return NULL;
@@ -541,6 +547,9 @@ const struct blocks_oom *blocks_report(struct blocks *b, const struct event *ev,
 		taken(b, &k, (uint64_t)said.size, c->h.start_ns, operator_number(b, ev));
 	else if (said.size < 0)
 		given_back(b, &k, magnitude(said.size));
+	change.what = said.size > 0 ? BLOCKS_TAKEN : BLOCKS_GIVEN_BACK;
+	if (said.size)
+		tell(b, &change);
 	follow(total_at(b, k.total), &said, c->h.start_ns);
 	return NULL;
 }

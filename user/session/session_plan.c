@@ -341,7 +341,7 @@ static void plan_files(struct capture_plan *c, const struct opts *o)
 	c->file_fd = o->file_fd;
 	c->from_ns = o->from_ns;
 	c->to_ns = o->to_ns ? o->to_ns : UINT64_MAX;
-	c->opens_files = o->record || o->save || wants.files[0] ||
+	c->opens_files = o->record || o->save || wants.files[0] || wants.files[1] ||
 			 (o->output && o->format->flags & (SINKS_PATH | SINKS_SPLITS));
 }
 
