@@ -218,8 +218,19 @@ static void sums(struct blocks *b, const struct block *k, bool taken)
 	}
 }
 
-static void remove_block(struct blocks *b, struct block *k)
+static void tell(const struct blocks *b, const struct blocks_change *c)
 {
+	if (b->changed)
+		b->changed(b->ctx, c);
+}
+
+static void remove_block(struct blocks *b, struct block *k, const struct blocks_change *by)
+{
+	struct blocks_change c = *by;
+
+	c.what = BLOCKS_GIVEN_BACK;
+	c.bytes = k->bytes;
+	tell(b, &c);
 	sums(b, k, false);
 	keyed_remove(&b->live, k);
 }
@@ -259,7 +270,7 @@ static void follow(struct blocks_total *t, const struct said *s, uint64_t at_ns)
 	t->epoch++;
 }
 
-static void taken(struct blocks *b, const struct block *key, uint64_t bytes, uint64_t at_ns,
+static void taken(struct blocks *b, const struct block *key, const struct blocks_change *c,
 		  uint32_t name)
 {
 	struct blocks_total *t = total_at(b, key->total);
@@ -268,32 +279,34 @@ static void taken(struct blocks *b, const struct block *key, uint64_t bytes, uin
 
 	if (k) {
 		t->unfreed_n++;
-		remove_block(b, k);
+		remove_block(b, k, c);
 	}
+	tell(b, c);
 	k = keyed_get(&b->live, key, &made);
 	if (!k) {
 		t->no_room++;
 		return;
 	}
 	k->site = key->site;
-	k->bytes = bytes;
-	k->taken_ns = at_ns;
+	k->bytes = c->bytes;
+	k->taken_ns = c->at_ns;
 	k->operator_name = name;
 	sums(b, k, true);
 }
 
-static void given_back(struct blocks *b, const struct block *key, uint64_t bytes)
+static void given_back(struct blocks *b, const struct block *key, const struct blocks_change *c)
 {
 	struct blocks_total *t = total_at(b, key->total);
 	struct block *k = keyed_find(&b->live, key);
 
 	if (!k) {
 		t->unseen_n++;
-		add_up(&t->unseen_bytes, bytes);
+		add_up(&t->unseen_bytes, c->bytes);
+		tell(b, c);
 		return;
 	}
-	t->odd_n += k->bytes != bytes;
-	remove_block(b, k);
+	t->odd_n += k->bytes != c->bytes;
+	remove_block(b, k, c);
 }
 
 /* ---- segments ---- */
@@ -442,12 +455,6 @@ struct blocks_frag blocks_fragments(const struct blocks *b, uint32_t total,
 	return f;
 }
 
-static void tell(const struct blocks *b, const struct blocks_change *c)
-{
-	if (b->changed)
-		b->changed(b->ctx, c);
-}
-
 void blocks_segment(struct blocks *b, const struct blocks_change *c)
 {
 	tell(b, c);
@@ -543,13 +550,11 @@ const struct blocks_oom *blocks_report(struct blocks *b, const struct event *ev,
 		return NULL;
 	}
 	k.address = said.address;
-	if (said.size > 0)
-		taken(b, &k, (uint64_t)said.size, c->h.start_ns, operator_number(b, ev));
-	else if (said.size < 0)
-		given_back(b, &k, magnitude(said.size));
 	change.what = said.size > 0 ? BLOCKS_TAKEN : BLOCKS_GIVEN_BACK;
-	if (said.size)
-		tell(b, &change);
+	if (said.size > 0)
+		taken(b, &k, &change, operator_number(b, ev));
+	else if (said.size < 0)
+		given_back(b, &k, &change);
 	follow(total_at(b, k.total), &said, c->h.start_ns);
 	return NULL;
 }

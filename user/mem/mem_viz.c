@@ -9,7 +9,7 @@
 
 void mem_viz_open(struct mem_viz *v)
 {
-	*v = (struct mem_viz){ 0 };
+	*v = (struct mem_viz){ .state = { .process = UINT32_MAX } };
 	viz_history_open(&v->history, 0);
 }
 
@@ -36,6 +36,11 @@ void mem_viz_changed(struct mem_viz *v, const struct blocks_change *c)
 			       .device = c->device,
 			       .action = actions[c->what] };
 
+	/* a process may say anything */
+	if (c->bytes > UINT64_MAX - c->address) {
+		v->odd++;
+		return;
+	}
 	if (c->mapped)
 		e.action = e.action == VIZ_SEGMENT_ALLOC ? VIZ_SEGMENT_MAP : VIZ_SEGMENT_UNMAP;
 	viz_history_add(&v->history, &e);
@@ -65,8 +70,11 @@ static void add_blocks(struct viz_state *s, const struct ledger *l, uint32_t tot
 
 	list = blocks_held(&l->blocks, total, &n);
 	for (size_t i = 0; i < n; i++) {
-		struct viz_block *b = array_add(s->blocks, s->nblocks);
+		bool odd = list[i].bytes > UINT64_MAX - list[i].address;
+		struct viz_block *b = odd ? NULL : array_add(s->blocks, s->nblocks);
 
+		if (odd)
+			continue; /* counted when it was reported */
 		if (!b) {
 			s->incomplete = true;
 			break;
@@ -199,6 +207,9 @@ static void say_missing(const struct mem_viz *v, const struct ledger *l)
 		msg_warn("memory-viz: the oldest %llu events are not in the file: it has the "
 			 "newest %zu",
 			 (unsigned long long)v->history.left_out, v->history.n);
+	if (v->odd)
+		msg_warn("memory-viz: %llu event%s at addresses that do not exist %s not in the file",
+			 (unsigned long long)v->odd, v->odd == 1 ? "" : "s", v->odd == 1 ? "is" : "are");
 	if (v->state.incomplete)
 		msg_warn("memory-viz: blocks are missing in the file: there is not enough memory");
 }

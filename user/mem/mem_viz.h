@@ -13,6 +13,7 @@ struct mem_viz {
 	struct viz_history history;
 	struct viz_state state; /* of the process that had the most, of those that have ended */
 	uint64_t peak;		/* what that one had */
+	uint64_t odd;		/* events that cannot be true */
 };
 
 void mem_viz_open(struct mem_viz *);

@@ -7,6 +7,7 @@
  *   hole      three blocks in a segment, of which the one in the middle is given back; then more is
  *             asked for than the device has
  *   cache     two segments, of which the one without blocks is given back to CUDA
+ *   grow      the same three blocks in a segment that grows, and more than the device has
  *   wait      10 blocks of 512 bytes; after a byte on stdin one more, and all are given back
  *   hostile   reports that cannot be true
  *   many N    N blocks of 512 bytes, which stay
@@ -141,7 +142,10 @@ int main(int argc, char **argv)
 		train();
 	else if (!strcmp(what, "hole"))
 		hole();
-	else if (!strcmp(what, "cache"))
+	else if (!strcmp(what, "grow")) {
+		c10::expand_segments();
+		hole();
+	} else if (!strcmp(what, "cache"))
 		cache();
 	else if (!strcmp(what, "wait"))
 		wait_for_byte();
