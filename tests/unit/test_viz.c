@@ -93,10 +93,9 @@ static void test_texts(void)
 
 static void add(struct viz_history *h, uint8_t action, uint64_t address, uint64_t bytes)
 {
-	viz_history_add(h, &(struct viz_entry){ .address = address,
-						.bytes = bytes,
-						.process = 1,
-						.action = action });
+	viz_history_add(
+		h, &(struct viz_entry){
+			   .address = address, .bytes = bytes, .process = 1, .action = action });
 }
 
 static void test_newest(void)
@@ -131,8 +130,10 @@ static void test_unseen(void)
 {
 	const struct viz_segment segments[] = { { .address = 0x9000, .end = 0xa000 } };
 	const struct viz_block blocks[] = {
-		{ .address = 0x9200, .bytes = 0x200 }, { .address = 0x1200, .bytes = 0x200 },
-		{ .address = 0x5000, .bytes = 0x100 }, { .address = 0x9000, .bytes = 0x200 },
+		{ .address = 0x9200, .bytes = 0x200 },
+		{ .address = 0x1200, .bytes = 0x200 },
+		{ .address = 0x5000, .bytes = 0x100 },
+		{ .address = 0x9000, .bytes = 0x200 },
 		{ .address = 0x5100, .bytes = 0x100, .device = 1 },
 	};
 	struct viz_state s = state_of(segments, 1, blocks, ARRAY_LEN(blocks));

@@ -370,9 +370,7 @@ static const struct stack_frame *place_of(const struct stack *s)
 		if (!lined && f->function && f->file && f->line)
 			lined = f;
 	}
-	return lined			 ? lined
-	       : s->nframes && s->frames[0]->function ? s->frames[0]
-						      : NULL;
+	return lined ? lined : s->nframes && s->frames[0]->function ? s->frames[0] : NULL;
 }
 
 bool stack_place(const struct stack *s, char *text, size_t size)

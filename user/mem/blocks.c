@@ -390,8 +390,8 @@ static void stretch(struct blocks_frag *f, uint64_t from, uint64_t to, const str
 	f->behind = behind ? behind->site : 0;
 }
 
-static void one_segment(struct blocks_frag *f, const struct blocks_span *s, const struct block *list,
-			size_t n, uint64_t *longest)
+static void one_segment(struct blocks_frag *f, const struct blocks_span *s,
+			const struct block *list, size_t n, uint64_t *longest)
 {
 	uint64_t at = s->address;
 

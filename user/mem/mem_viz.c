@@ -208,8 +208,10 @@ static void say_missing(const struct mem_viz *v, const struct ledger *l)
 			 "newest %zu",
 			 (unsigned long long)v->history.left_out, v->history.n);
 	if (v->odd)
-		msg_warn("memory-viz: %llu event%s at addresses that do not exist %s not in the file",
-			 (unsigned long long)v->odd, v->odd == 1 ? "" : "s", v->odd == 1 ? "is" : "are");
+		msg_warn("memory-viz: %llu event%s at addresses that do not exist %s not in the "
+			 "file",
+			 (unsigned long long)v->odd, v->odd == 1 ? "" : "s",
+			 v->odd == 1 ? "is" : "are");
 	if (v->state.incomplete)
 		msg_warn("memory-viz: blocks are missing in the file: there is not enough memory");
 }
@@ -228,7 +230,8 @@ int mem_viz_write(struct mem_viz *v, const struct ledger *l, struct out *o,
 		if (l->processes[i].used && !l->processes[i].ended)
 			mem_viz_ends(v, l, i);
 	if (!v->peak)
-		msg_warn("memory-viz: no program reported blocks of PyTorch's allocator: the file is "
+		msg_warn("memory-viz: no program reported blocks of PyTorch's allocator: the file "
+			 "is "
 			 "empty");
 	settle_devices(v, l);
 	viz_state_arrange(&v->state, &v->history);

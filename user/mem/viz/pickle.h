@@ -11,9 +11,9 @@
 
 struct pickle {
 	struct out *out;
-	uint32_t kept;	    /* values that can be written again by their number */
+	uint32_t kept;		 /* values that can be written again by their number */
 	const char *const *keys; /* texts of dictionaries' keys, by number */
-	uint32_t *key_kept; /* of each: its number + 1; 0: not written yet */
+	uint32_t *key_kept;	 /* of each: its number + 1; 0: not written yet */
 	struct text text;
 };
 
@@ -27,7 +27,8 @@ int pickle_begin(struct pickle *, struct out *, const char *const *keys, uint32_
 void pickle_end(struct pickle *);
 void pickle_number(struct pickle *, uint64_t);
 void pickle_bool(struct pickle *, bool);
-void pickle_text(struct pickle *, const char *); /* untrusted bytes: what is no UTF-8 becomes U+FFFD */
+void pickle_text(struct pickle *,
+		 const char *); /* untrusted bytes: what is no UTF-8 becomes U+FFFD */
 void pickle_pair(struct pickle *, uint64_t a, uint64_t b);
 void pickle_dict(struct pickle *);
 void pickle_key(struct pickle *, uint32_t key); /* the value follows */
