@@ -144,7 +144,9 @@ print(path if path and os.path.exists(path) else "")' 2> /dev/null
 
 # check_viz FILE [--attached]: is it a snapshot as PyTorch's viewer reads it? What is in it in $T/viz.
 check_viz() {
-	python3 tests/cases/check_viz.py "$1" $(viewer) "${@:2}" > "$T/viz" 2> "$T/viz.err" || fail "$(tail -n 2 "$T/viz.err")"
+	local viewer
+	viewer=$(viewer)
+	python3 tests/cases/check_viz.py "$1" ${viewer:+"$viewer"} "${@:2}" > "$T/viz" 2> "$T/viz.err" || fail "$(tail -n 2 "$T/viz.err")"
 }
 
 TRAIN_VIZ="0 alloc 8 6553600
