@@ -232,3 +232,21 @@ segments (0, 'small', False, 1536000, 1536000, 3000)"
 	says 'memory-viz: only process [0-9]* \(blocks\) is in the file; 2 others have blocks too: choose one with -p$'
 	check_viz "$T/two"
 }
+
+# The rule of advise, live and of a recording; reports are no calls of the program, and cost it no finding else.
+case_blocks_advised() {
+	ct advise -k --layers allocator --format json -o "$T/advice" -- "$BLOCKS" pieces
+	ok_rc
+	expect "found" "$(python3 -c '
+import json, sys
+d = json.load(open(sys.argv[1]))
+print([(f["rule"], f["count"], f["bytes"], f["places"][0]["count"]) for f in d["findings"] if f["rule"] == "fragmentation"], d["calls"])' "$T/advice")" \
+		"[('fragmentation', 60, 83886080, 60)] 110"
+	ct record --layers allocator -o "$T/r.ctrace" -- "$BLOCKS" pieces
+	ct advise "$T/r.ctrace"
+	ok_rc
+	grep -q 'had up to 220\.0 MiB from CUDA on device 0, and gave out at most 140\.0 MiB' "$T/out" || fail "$(grep -A3 fragm "$T/out")"
+	ct advise --layers allocator -- "$BLOCKS" train
+	ok_rc
+	! grep -q fragmentation "$T/out" || fail "found where there is none"
+}

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../event/scopes/block_report.h"
 #include "../event/scopes/lineage.h"
 #include "blocks.h"
 
-#define CUDA_DEVICES 1 /* c10::DeviceType */
 #define NESTED_MAX 64  /* operators in each other */
 #define NO_NAME 0
 
@@ -19,13 +19,6 @@
 struct operator_name {
 	uint64_t hash;
 	char *text;
-};
-
-/* What a report says. */
-struct said {
-	uint64_t address, allocated, reserved;
-	int64_t size;
-	uint32_t type, device;
 };
 
 void blocks_init(struct blocks *b, uint32_t live_max)
@@ -48,42 +41,11 @@ void blocks_free(struct blocks *b)
 	keyed_close(&b->names);
 }
 
-/* ---- what a report says ---- */
-
-static bool hear(const struct ct_call *c, struct said *said)
-{
-	struct field args[EVENT_MAX_FIELDS];
-	int n = api_layer_reports(&api_funcs[c->func])
-			? api_decode(c, API_ARCH_HERE, args, EVENT_MAX_FIELDS)
-			: 0;
-
-	memset(said, 0, sizeof(*said));
-	for (int i = 0; i < n; i++) {
-		const struct field *arg = &args[i];
-
-		if (!arg->name || arg->absent)
-			continue;
-		if (!strcmp(arg->name, "ptr"))
-			said->address = arg->u;
-		else if (!strcmp(arg->name, "alloc_size"))
-			said->size = (int64_t)arg->u;
-		else if (!strcmp(arg->name, "total_allocated"))
-			said->allocated = arg->u;
-		else if (!strcmp(arg->name, "total_reserved"))
-			said->reserved = arg->u;
-		else if (!strcmp(arg->name, "device")) {
-			said->type = arg->u & 0xff;
-			said->device = arg->u >> 8 & 0xff;
-		}
-	}
-	return n > 0;
-}
-
 bool blocks_has(const struct ct_call *c)
 {
-	struct said said;
+	struct block_report said;
 
-	return hear(c, &said) && said.type == CUDA_DEVICES;
+	return block_report(c, &said) && said.type == BLOCK_REPORT_CUDA;
 }
 
 /* ---- operators ---- */
@@ -242,15 +204,8 @@ static uint64_t magnitude(int64_t size)
 	return size < 0 ? -(uint64_t)size : (uint64_t)size;
 }
 
-static bool is_odd(const struct said *s)
-{
-	return s->size == INT64_MIN || magnitude(s->size) >> 60 || s->allocated >> 60 ||
-	       s->reserved >> 60 || (s->size > 0 && s->allocated < (uint64_t)s->size) ||
-	       (s->size && !s->address);
-}
-
 /* The allocator's own totals. */
-static void follow(struct blocks_total *t, const struct said *s, uint64_t at_ns)
+static void follow(struct blocks_total *t, const struct block_report *s, uint64_t at_ns)
 {
 	uint64_t before = s->allocated - (uint64_t)s->size; /* not below 0: it is not odd */
 
@@ -496,7 +451,7 @@ static void find_holders(const struct blocks *b, struct blocks_oom *o)
 	}
 }
 
-static const struct blocks_oom *no_memory(struct blocks *b, const struct said *said, uint32_t total,
+static const struct blocks_oom *no_memory(struct blocks *b, const struct block_report *said, uint32_t total,
 					  uint32_t site, uint64_t at_ns,
 					  const struct live *segments)
 {
@@ -522,13 +477,13 @@ const struct blocks_oom *blocks_report(struct blocks *b, const struct event *ev,
 				       uint32_t site, const struct live *segments)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
-	bool oom = api_funcs[c->func].layer == API_LAYER_NO_MEMORY, made;
+	bool made;
 	struct blocks_total key = { .process = process }, *t;
 	struct blocks_change change = { .at_ns = c->h.start_ns, .process = process, .site = site };
 	struct block k = { .site = site };
-	struct said said;
+	struct block_report said;
 
-	if (!hear(c, &said) || said.type != CUDA_DEVICES)
+	if (!block_report(c, &said) || said.type != BLOCK_REPORT_CUDA)
 		return NULL;
 	key.device = said.device;
 	t = keyed_get(&b->totals, &key, &made);
@@ -540,12 +495,12 @@ const struct blocks_oom *blocks_report(struct blocks *b, const struct event *ev,
 	change.device = (uint16_t)said.device;
 	change.address = said.address;
 	change.bytes = magnitude(said.size);
-	if (oom && !(said.size < 0 || said.allocated >> 60 || said.reserved >> 60)) {
+	if (said.no_memory && !block_report_odd(&said)) {
 		change.what = BLOCKS_NO_MEMORY;
 		tell(b, &change);
 		return no_memory(b, &said, k.total, site, c->h.start_ns, segments);
 	}
-	if (oom || is_odd(&said)) {
+	if (said.no_memory || block_report_odd(&said)) {
 		t->odd_n++;
 		return NULL;
 	}
