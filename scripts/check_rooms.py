@@ -14,7 +14,7 @@ import sys
 MOST_FILES = 25
 MAY_INCLUDE = {
     'advise': 'api event format stat util util/table util/option',
-    'advise/memory': 'advise event event/scopes util',
+    'advise/memory': 'advise event/scopes util',
     'advise/rules': 'advise util/table',
     'advise/rules/collectives': 'advise event event/scopes stat/steps',
     'advise/rules/gemm': 'advise event/scopes stat/gemm',

@@ -1055,8 +1055,8 @@ static void test_gemm_shape(void)
 
 static void block(int64_t size, uint64_t allocated, uint64_t reserved, uint64_t device)
 {
-	CALL(0, "c10::reportMemoryUsageToProfiler", 0, U(0x1000), (uint64_t)size, allocated, reserved,
-	     device);
+	CALL(0, "c10::reportMemoryUsageToProfiler", 0, U(0x1000), (uint64_t)size, allocated,
+	     reserved, device);
 }
 
 /* n blocks of 1 MiB, of which each second one is given back, and as many of `bytes` for which there are new segments. */
@@ -1095,7 +1095,8 @@ static void test_fragmentation(void)
 	CALL(0, "c10::reportOutOfMemoryToProfiler", 0, U(4 * MIB), U(8 * MIB), U(12 * MIB), cuda);
 	FIRES("fragmentation", 5, 0, 4 * MIB, ADVISE_SERIOUS);
 	blocks(2, MIB, cuda);
-	CALL(0, "c10::reportOutOfMemoryToProfiler", 0, U(4 * MIB + 1), U(8 * MIB), U(12 * MIB), cuda);
+	CALL(0, "c10::reportOutOfMemoryToProfiler", 0, U(4 * MIB + 1), U(8 * MIB), U(12 * MIB),
+	     cuda);
 	CALL(0, "c10::reportOutOfMemoryToProfiler", 0, ~0ULL, U(8 * MIB), U(12 * MIB), cuda);
 	SILENT();
 	/* what cannot be true, and more devices than are followed */

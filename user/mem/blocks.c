@@ -12,7 +12,7 @@
 #include "../event/scopes/lineage.h"
 #include "blocks.h"
 
-#define NESTED_MAX 64  /* operators in each other */
+#define NESTED_MAX 64 /* operators in each other */
 #define NO_NAME 0
 
 /* Begins with its key. A hash of 64 bits is trusted, as for call sites. */
@@ -451,8 +451,8 @@ static void find_holders(const struct blocks *b, struct blocks_oom *o)
 	}
 }
 
-static const struct blocks_oom *no_memory(struct blocks *b, const struct block_report *said, uint32_t total,
-					  uint32_t site, uint64_t at_ns,
+static const struct blocks_oom *no_memory(struct blocks *b, const struct block_report *said,
+					  uint32_t total, uint32_t site, uint64_t at_ns,
 					  const struct live *segments)
 {
 	struct blocks_total *t = total_at(b, total);

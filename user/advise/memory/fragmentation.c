@@ -120,14 +120,16 @@ static void end(void *state, struct advice *a, struct advise_process *proc)
 			 rule_bytes((double)most->most_reserved), most->device,
 			 rule_bytes((double)most->most_allocated));
 	if (g->ooms)
-		rule_say(&f->evidence,
-			 "It was out of memory %llu time%s although enough was free in what it had: "
-			 "first for %s, with %s free. ",
-			 (unsigned long long)g->ooms, g->ooms == 1 ? "" : "s",
-			 rule_bytes((double)g->asked), rule_bytes((double)g->free));
-	rule_say(&f->evidence,
-		 "%llu allocation%s found no block that was long enough, although as much was free.",
-		 (unsigned long long)g->hits.n, g->hits.n == 1 ? "" : "s");
+		rule_say(
+			&f->evidence,
+			"It was out of memory %llu time%s although enough was free in what it had: "
+			"first for %s, with %s free. ",
+			(unsigned long long)g->ooms, g->ooms == 1 ? "" : "s",
+			rule_bytes((double)g->asked), rule_bytes((double)g->free));
+	rule_say(
+		&f->evidence,
+		"%llu allocation%s found no block that was long enough, although as much was free.",
+		(unsigned long long)g->hits.n, g->hits.n == 1 ? "" : "s");
 }
 
 /* clang-format off */

@@ -439,8 +439,9 @@ static const struct option_row before[] = {
 	  "perfetto (for ui.perfetto.dev), chrome (JSON as PyTorch's profiler writes it; with %p\n"
 	  "in FILE a file for each process), nsys-sqlite (as Nsight Systems exports it),\n"
 	  "otlp-json (OpenTelemetry spans), cupti (the lines that CUPTI's samples print), or,\n"
-	  "which imply -k: memory-viz (PyTorch's allocator, for its own viewer), folded (a line for each stack with its weight), flame (a flame graph\n"
-	  "of them as one page), speedscope" },
+	  "which imply -k: memory-viz (blocks of PyTorch's allocator, for its own viewer), folded\n"
+	  "(a line for each stack with its weight), flame (a flame graph of them as one page),\n"
+	  "speedscope" },
 	{ 0, "format", "NAME", OTHER(set_format, .offer = OPTION_OFFER_OUTPUTS), OPTS_FOLDED, "folded", "folded, flame (a flame graph as one HTML page) or speedscope\n(a file for it)" },
 	{ 0, "format", "NAME", OTHER(set_format, .offer = OPTION_OFFER_OUTPUTS), OPTS_STUCK, "table", "table or json" },
 	{ 0, "weight", "UNIT", ENUM(weight, "calls", "time", "bytes", "gpu"), PRINTS | OPTS_EXPORT, "calls",

@@ -13,8 +13,8 @@
 struct block_report {
 	uint64_t address, allocated, reserved; /* the latter: its totals, this block included */
 	int64_t size;			       /* below 0: the block was given back */
-	uint32_t type, device;		       /* type: BLOCK_REPORT_CUDA, or another sort of device */
-	bool no_memory;			       /* `size` is what there was no block for */
+	uint32_t type, device; /* type: BLOCK_REPORT_CUDA, or another sort of device */
+	bool no_memory;	       /* `size` is what there was no block for */
 };
 
 /* False: the call is no such report. */

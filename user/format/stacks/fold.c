@@ -419,9 +419,8 @@ static uint32_t place_of(struct fold *f, const struct event *ev)
 {
 	struct place key = { .stack = ev->stack ? ev->stack->id : 0,
 			     .captured = ev->captured_stack ? ev->captured_stack->id
-					 : ev->capture && ev->capture->before
-						 ? UINT32_MAX
-						 : 0 },
+					 : ev->capture && ev->capture->before ? UINT32_MAX
+									      : 0 },
 		     *p;
 	uint32_t at;
 
