@@ -359,6 +359,12 @@ static void scope_fields(struct field **at, const struct ct_scope *s)
 	const char *text = s->text, *domain = text + s->text_len,
 		   *category = domain + s->domain_len, *layer = category + s->category_len;
 	const struct ct_collective *more = scope_collective(s);
+	static const struct {
+		const char *name, *label;
+	} fields[] = { { "payload_fields", "payload" },
+		       { "group", "group" },
+		       { "inputs", "inputs" } };
+	const int names = more ? 1 : s->kind == CT_SCOPE_OPERATOR ? 2 : 0;
 	struct field *f = field_add_str(at, "name", text, strnlen(text, s->text_len));
 
 	f->absent = f->out = s->flags & CT_SCOPE_UNNAMED;
@@ -376,9 +382,9 @@ static void scope_fields(struct field **at, const struct ct_scope *s)
 	}
 	payload_field(at, s);
 	if (s->fields_len)
-		field_add_str(at, more ? "group" : "payload_fields", layer + s->layer_len,
+		field_add_str(at, fields[names].name, layer + s->layer_len,
 			      strnlen(layer + s->layer_len, s->fields_len))
-			->label = more ? "group" : "payload";
+			->label = fields[names].label;
 	if (more)
 		collective_fields(at, s, more);
 	gemm_fields(at, s);

@@ -12,6 +12,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "../../api/layers/symbol.h"
 #include "../../util/msg.h"
 #include "bpf_inside.h"
 #include "bpf_maps.h"
@@ -102,6 +103,17 @@ static int trace_pids(struct bpf_source *b)
 
 /* ---- where ---- */
 
+/* Tells the kernel side what is to be read of the arguments of the file's operators. */
+static void tell_tensors(struct bpf_source *b, const struct probe_file *f)
+{
+	for (int i = 0; i < f->scan.nprobes && b->plan->shapes; i++) {
+		uint16_t symbol = f->scan.probes[i].symbol;
+
+		if (symbol)
+			b->skel->bss->tensors[symbol % CT_SYMBOLS] = symbol_args(symbol)->plan;
+	}
+}
+
 static int attach_found(void *ctx, struct probe_file *f, pid_t pid)
 {
 	struct bpf_source *b = ctx;
@@ -109,6 +121,7 @@ static int attach_found(void *ctx, struct probe_file *f, pid_t pid)
 
 	if (b->stopped)
 		return 0;
+	tell_tensors(b, f);
 	if (b->kind == ATTACH_TRACEFS) {
 		err = bpf_maps_add_offsets(bpf_map__fd(b->skel->maps.by_offset), f);
 		b->skel->bss->address_gen++;
