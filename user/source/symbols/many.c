@@ -31,6 +31,8 @@
 #define SCHEMA(known) ((uint32_t)((known) >> 16) & TENSORS_SCHEMA_MAX)
 #define KNOWN_WHOLE (1ULL << 40) /* of a text that is nothing but this schema */
 #define KNOWN_TWICE (1ULL << 41) /* several texts differ */
+#define PARAMS(known) ((unsigned)((known) >> 48)) /* of its mangled name */
+#define KNOWN_PARAMS(n) ((uint64_t)((n)&0xff) << 48)
 #define KNOWN(split, schema) ((uint64_t)(split) | (uint64_t)(schema) << 16)
 
 struct many {
@@ -93,7 +95,7 @@ int many_add(struct many *m, const struct api_func *f, const char *symbol)
 	if (f->layer != API_LAYER_OPERATOR || !middle(f, symbol, name))
 		return 0;
 	m->wanted = true;
-	return memo_put(m->splits, key_of(name, strlen(name)), KNOWN(NOT_SPLIT, 0));
+	return memo_put(m->splits, key_of(name, strlen(name)), KNOWN_PARAMS(tensors_params(symbol)));
 }
 
 static bool is_name(char c)
@@ -107,13 +109,13 @@ static uint64_t merge(uint64_t known, uint64_t said)
 	bool whole = known & KNOWN_WHOLE, now_whole = said & KNOWN_WHOLE;
 
 	if (!SPLIT(known) && !SCHEMA(known) && !(known & KNOWN_TWICE))
-		return said;
+		return said | KNOWN_PARAMS(PARAMS(known));
 	if (whole != now_whole)
-		return whole ? known : said;
+		return whole ? known : said | KNOWN_PARAMS(PARAMS(known));
 	if (SPLIT(known) == SPLIT(said) && SCHEMA(known) == SCHEMA(said))
 		return known;
 	/* with the first one's name, as it is more likely, and without arguments */
-	return KNOWN(SPLIT(known), 0) | KNOWN_TWICE | (known & KNOWN_WHOLE);
+	return (known & ~KNOWN(0, TENSORS_SCHEMA_MAX)) | KNOWN_TWICE;
 }
 
 /* Is "name.overload" or "name" at `begin`, and is it an operator of this file? whole: no name precedes
@@ -122,7 +124,7 @@ static int learn(struct many *m, const char *begin, const char *dot, const char 
 		 uint32_t schema)
 {
 	size_t len = (size_t)(end - begin);
-	uint64_t known, said = KNOWN(dot ? (uint64_t)(dot - begin) : NOT_SPLIT, schema);
+	uint64_t known, split = dot ? (uint64_t)(dot - begin) : NOT_SPLIT;
 	char name[NAME_LEN];
 	struct memo_key key;
 
@@ -130,9 +132,15 @@ static int learn(struct many *m, const char *begin, const char *dot, const char 
 	if (dot)
 		name[dot - begin] = '_';
 	key = key_of(name, len);
-	if (!memo_find(m->splits, key, &known) || (!dot && !schema))
+	if (!memo_find(m->splits, key, &known))
 		return 0;
-	return memo_put(m->splits, key, merge(known, said | (whole ? KNOWN_WHOLE : 0)));
+	/* the end of another operator's: sspaddmm(..., and _scaled_addmm( with more arguments */
+	if (schema && TENSORS_SCHEMA_ARGS(schema) != PARAMS(known))
+		schema = 0;
+	if (!dot && !schema)
+		return 0;
+	return memo_put(m->splits, key,
+			merge(known, KNOWN(split, schema) | (whole ? KNOWN_WHOLE : 0)));
 }
 
 /* Looks for "name.overload(" and "name(". The linker keeps "log_softmax.int(..." as the end of

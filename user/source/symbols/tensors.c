@@ -165,7 +165,6 @@ int tensors_layout(const struct elf_file *file, struct tensors_layout *out)
 
 #define SCHEMA_KNOWN 0x100
 #define SCHEMA_IN_MEMORY 0x200 /* the caller says where the result is to be put */
-#define SCHEMA_ARGS 0xff
 
 /* How many arguments the list has that begins behind text[0], a parenthesis; `*` is none. *end: the
  * place of the closing parenthesis. -1: it has no end. */
@@ -204,7 +203,7 @@ static uint32_t returning(const char *what, size_t len)
 	if (!strcmp(what, "()") || !strcmp(what, "bool") || !strcmp(what, "int") ||
 	    !strcmp(what, "float"))
 		return SCHEMA_KNOWN;
-	if (!strcmp(what, "Tensor") || !strcmp(what, "Tensor[]"))
+	if (!strcmp(what, "Tensor") || !strcmp(what, "Tensor[]") || !strcmp(what, "Scalar"))
 		return SCHEMA_KNOWN | SCHEMA_IN_MEMORY;
 	/* several results: a std::tuple, which libstdc++ never returns in registers */
 	if (what[0] == '(' && strchr(what, ','))
@@ -223,7 +222,7 @@ uint32_t tensors_schema(const char *text, size_t len)
 	int args = count_args(text, len, &end);
 	uint32_t how;
 
-	if (args < 0 || args > SCHEMA_ARGS || end + 1 + n >= len || memcmp(text + end + 1, arrow, n))
+	if (args < 0 || args > 0xff || end + 1 + n >= len || memcmp(text + end + 1, arrow, n))
 		return 0;
 	how = returning(text + end + 1 + n, len - end - 1 - n);
 	return how ? how | (uint32_t)args : 0;
@@ -348,6 +347,21 @@ static bool places(const char *at, int words, struct symbol_args *out)
 	return true;
 }
 
+unsigned tensors_params(const char *symbol)
+{
+	char *full = demangle_full(symbol);
+	const char *at = full ? strchr(full, '(') : NULL;
+	unsigned n = 0;
+
+	for (at = at ? at + 1 : ""; *at && *at != ')'; n++) {
+		at += first_type(at);
+		while (*at == ',' || *at == ' ')
+			at++;
+	}
+	free(full);
+	return n;
+}
+
 void tensors_plan(const struct tensors_layout *layout, const char *symbol, uint32_t schema,
 		  struct symbol_args *out)
 {
@@ -356,7 +370,7 @@ void tensors_plan(const struct tensors_layout *layout, const char *symbol, uint3
 
 	*out = (struct symbol_args){ 0 };
 	if (at && places(at + 1, schema & SCHEMA_IN_MEMORY ? 1 : 0, out) &&
-	    strlen(out->codes) == (schema & SCHEMA_ARGS) && out->plan) {
+	    strlen(out->codes) == TENSORS_SCHEMA_ARGS(schema) && out->plan) {
 		out->plan |= layout->plan;
 		out->undefined = layout->undefined;
 	} else {

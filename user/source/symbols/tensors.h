@@ -25,6 +25,11 @@ int tensors_layout(const struct elf_file *, struct tensors_layout *);
 #define TENSORS_SCHEMA_MAX 0xffff
 uint32_t tensors_schema(const char *text, size_t len);
 
+/* How many arguments a function has by its mangled name; 0: none, or it is not known. */
+unsigned tensors_params(const char *symbol);
+/* How many of a schema. */
+#define TENSORS_SCHEMA_ARGS(schema) ((schema)&0xff)
+
 /* Fills in what is to be read at calls of this function. schema: of tensors_schema(). */
 void tensors_plan(const struct tensors_layout *, const char *symbol, uint32_t schema,
 		  struct symbol_args *out);
