@@ -8,8 +8,10 @@
 
 #define WORD 128 /* bytes of an argument's word: five sizes and a type */
 
-static const char *const types[SHAPE_TYPES] = {
-#define TYPE(number, name, cxx) [number] = name,
+static const struct {
+	const char *name, *cxx;
+} types[SHAPE_TYPES] = {
+#define TYPE(number, name, cxx) [number] = { name, cxx },
 #include "shape_types.def"
 #undef TYPE
 };
@@ -50,7 +52,7 @@ static void tensor_word(struct words *w, uint8_t undefined, char word[WORD])
 			next_word(w);
 		return;
 	}
-	n = snprintf(word, WORD, "%s[", type < SHAPE_TYPES && types[type] ? types[type] : "?");
+	n = snprintf(word, WORD, "%s[", type < SHAPE_TYPES && types[type].name ? types[type].name : "?");
 	for (uint64_t i = 0; i < rank; i++)
 		n += snprintf(word + n, WORD - (size_t)n, "%s%llu", i ? ", " : "",
 			      (unsigned long long)next_word(w));
@@ -94,4 +96,73 @@ void shapes_of(const struct ct_call *c, char *text, size_t size)
 	}
 	if (w.bad)
 		*text = '\0';
+}
+
+/* ---- the text, read again ---- */
+
+static bool is_word(const char *at, size_t len, const char *word)
+{
+	return strlen(word) == len && !memcmp(at, word, len);
+}
+
+static const char *type_named(const char *at, size_t len)
+{
+	static const struct {
+		const char *word, *type;
+	} words[] = { { "scalar", "Scalar" },
+		      { "scalars", "ScalarList" },
+		      { "tensors", "TensorList" } };
+
+	for (size_t i = 0; i < SHAPE_TYPES; i++)
+		if (types[i].name && is_word(at, len, types[i].name))
+			return types[i].cxx;
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (is_word(at, len, words[i].word))
+			return words[i].type;
+	return "";
+}
+
+/* The numbers between brackets; *at: behind the first one. */
+static bool sizes_next(const char **at, const char *end, struct shape *s)
+{
+	const char *p = *at;
+
+	for (s->rank = 0; p < end && *p != ']'; s->rank++) {
+		uint64_t v = 0;
+		const char *digits = p;
+
+		for (; p < end && *p >= '0' && *p <= '9' && p - digits < 19; p++)
+			v = v * 10 + (uint64_t)(*p - '0');
+		if (p == digits || s->rank == CT_TENSOR_RANK_MAX)
+			return false;
+		s->sizes[s->rank] = v;
+		while (p < end && (*p == ',' || *p == ' '))
+			p++;
+	}
+	*at = p + 1;
+	return p < end;
+}
+
+bool shapes_next(const char **at, const char *end, struct shape *s)
+{
+	const char *begin = *at;
+	size_t len;
+
+	*s = (struct shape){ .rank = -1, .type = "" };
+	for (; *at < end && **at != ',' && **at != '['; ++*at)
+		;
+	len = (size_t)(*at - begin);
+	if (!len || is_word(begin, len, "..."))
+		return false;
+	s->type = type_named(begin, len);
+	if (*at < end && **at == '[') {
+		++*at;
+		if (!sizes_next(at, end, s))
+			return false;
+		if (is_word(begin, len, "tensors"))
+			s->rank = -1;
+	}
+	while (*at < end && (**at == ',' || **at == ' '))
+		++*at;
+	return true;
 }

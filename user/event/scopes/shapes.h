@@ -19,4 +19,13 @@
  * make sense. What does not fit is left out, and the text ends with "...". */
 void shapes_of(const struct ct_call *, char *text, size_t size);
 
+/* A word of such a text, which may be of a recording, and is untrusted. */
+struct shape {
+	int rank; /* -1: it is no tensor, or nothing is known of it */
+	uint64_t sizes[CT_TENSOR_RANK_MAX];
+	const char *type; /* as torch.profiler names it: "float", "Scalar", "" */
+};
+/* Takes the next word from a text that ends at `end`. False: there is none, or it is no such text. */
+bool shapes_next(const char **at, const char *end, struct shape *);
+
 #endif
