@@ -2,7 +2,7 @@
 /* test_gemms.c - products of matrices: what calls say, the classes of kernels, the peaks of devices. */
 #include "../../user/event/scopes/gemms.h"
 #include "../../user/event/scopes/lineage.h"
-#include "../../user/stat/gemm/peak.h"
+#include "../../user/event/scopes/peak.h"
 #include "../../user/stat/gemm/work_class.h"
 #include "make_call.h"
 #include "unit.h"

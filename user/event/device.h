@@ -25,6 +25,7 @@ int device_fields(const struct event *, struct field *out, int max);
 void collective_fields(struct field **at, const struct ct_scope *, const struct ct_collective *);
 
 /* The same of a call for products of matrices; nothing for other scopes. */
+void product_fields(struct field **at, const struct event *); /* of a kernel of one */
 void gemm_fields(struct field **at, const struct ct_scope *);
 
 /* ---- the names of metrics (event/metrics.c), from CT_METRIC records ---- */

@@ -207,6 +207,7 @@ static void kernel_fields(struct field **at, const struct event *ev)
 	if (ev->bus_bytes > 0 && h->end_ns > h->start_ns && !(h->flags & CT_F_NO_TIME))
 		field_add(at, "busbw", FIELD_RATE)->f =
 			ev->bus_bytes * 1e9 / (double)(h->end_ns - h->start_ns);
+	product_fields(at, ev);
 	add_work(at, ev);
 	*at += kernel_counters_fields(ev->counters, *at, KERNEL_COUNTER_END);
 }

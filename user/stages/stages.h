@@ -11,6 +11,7 @@
 #include "../event/join/join.h"
 #include "../event/scopes/captures.h"
 #include "../event/scopes/lineage.h"
+#include "../event/scopes/peak.h"
 #include "../event/scopes/scopes.h"
 #include "nest.h"
 #include "../resolve/resolve.h"
@@ -31,6 +32,7 @@ struct stages {
 	struct scopes *scopes;
 	struct lineage *lineage;
 	struct captures *captures;
+	struct peaks *peaks;
 	const struct filter *filter;
 	struct window *window; /* NULL: everything is shown; owned by the session */
 	/* calls are shown only when they return, although there are records of their entries */

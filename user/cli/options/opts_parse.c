@@ -319,7 +319,7 @@ static void conclude(struct opts *o, const unsigned char *given)
 	if ((o->command == OPTS_STAT && o->by == BOOK_BY_RANGE) || o->stack_of)
 		o->layers |= layer_bit(API_NVTX);
 	if (o->command == OPTS_STAT && o->by == BOOK_BY_STEP && !o->layers)
-		o->layers |= layer_bit(API_NVTX) | layer_bit(API_TORCH);
+		o->layers |= layer_bit(API_NVTX) | layer_bit(API_TORCH) | layer_bit(API_CUBLAS);
 	if (o->command == OPTS_STAT && o->by == BOOK_BY_OPERATOR)
 		o->layers |= layer_bit(API_TORCH);
 	if (o->command == OPTS_STAT && o->by == BOOK_BY_COLLECTIVE)

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* gemm_fields.c - the fields of calls for products of matrices. What is not known has no field. */
+#include <math.h>
+
 #include "../device.h"
 #include "../field_add.h"
 #include "gemms.h"
+#include "peak.h"
 
 /* The names of cublasComputeType_t, without CUBLAS_COMPUTE_. */
 static const char *compute_word(uint32_t v)
@@ -61,4 +64,20 @@ void gemm_fields(struct field **at, const struct ct_scope *s)
 	error = scope_error(s, g->ret);
 	if (error)
 		field_add_str(at, "ret_name", error, strlen(error));
+}
+
+void product_fields(struct field **at, const struct event *ev)
+{
+	uint64_t ns = ev->rec->end_ns - ev->rec->start_ns;
+	double rate;
+
+	if (!peak_computes(ev))
+		return;
+	field_add_u(at, "flop", FIELD_UINT, ev->product->flop)->label = "";
+	if (ev->rec->flags & CT_F_NO_TIME || !ns)
+		return;
+	rate = (double)ev->product->flop / (double)ns * 1e9;
+	field_add(at, "tflops", FIELD_FLOAT)->f = round(rate / 1e9) / 1e3;
+	if (ev->peak > 0)
+		field_add(at, "peak_share", FIELD_FLOAT)->f = round(rate / ev->peak * 1e4) / 1e4;
 }
