@@ -164,9 +164,9 @@ static __always_inline struct open_scope *open_scope(struct thread *t, struct sc
 }
 
 /* The call of a function of a row for many begins. Returns its entry; NULL: there is no room. */
-static __always_inline struct open_scope *
-begin_operator(SCOPES_REGS *regs, struct thread *t, struct scopes *s, __u32 func, __u32 symbol,
-	       __u64 place, __u64 now)
+static __always_inline struct open_scope *begin_operator(SCOPES_REGS *regs, struct thread *t,
+							 struct scopes *s, __u32 func, __u32 symbol,
+							 __u64 place, __u64 now)
 {
 	struct frame *f = &s->f;
 	__u32 parent = innermost(s);

@@ -139,9 +139,9 @@ struct hooks_python {
 #define HOOKS_F_REGS 0x2       /* the stacks of its calls are wanted */
 struct hooks_func {
 	__u64 address;
-	__u32 cookie; /* CT_COOKIE() | CT_COOKIE_OF() */
-	__u32 flags;  /* HOOKS_F_* */
-	__u32 size;   /* of the function in bytes; 0: not known */
+	__u32 cookie;  /* CT_COOKIE() | CT_COOKIE_OF() */
+	__u32 flags;   /* HOOKS_F_* */
+	__u32 size;    /* of the function in bytes; 0: not known */
 	__u32 tensors; /* what is read of an operator's arguments: CT_TENSORS_*() */
 	/* the function's first bytes in the file; nfile of them are valid */
 	__u8 nfile;

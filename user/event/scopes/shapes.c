@@ -52,7 +52,8 @@ static void tensor_word(struct words *w, uint8_t undefined, char word[WORD])
 			next_word(w);
 		return;
 	}
-	n = snprintf(word, WORD, "%s[", type < SHAPE_TYPES && types[type].name ? types[type].name : "?");
+	n = snprintf(word, WORD, "%s[",
+		     type < SHAPE_TYPES && types[type].name ? types[type].name : "?");
 	for (uint64_t i = 0; i < rank; i++)
 		n += snprintf(word + n, WORD - (size_t)n, "%s%llu", i ? ", " : "",
 			      (unsigned long long)next_word(w));

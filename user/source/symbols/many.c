@@ -29,8 +29,8 @@
  * schema says of its arguments. */
 #define SPLIT(known) ((known)&0xffff)
 #define SCHEMA(known) ((uint32_t)((known) >> 16) & TENSORS_SCHEMA_MAX)
-#define KNOWN_WHOLE (1ULL << 40) /* of a text that is nothing but this schema */
-#define KNOWN_TWICE (1ULL << 41) /* several texts differ */
+#define KNOWN_WHOLE (1ULL << 40)		  /* of a text that is nothing but this schema */
+#define KNOWN_TWICE (1ULL << 41)		  /* several texts differ */
 #define PARAMS(known) ((unsigned)((known) >> 48)) /* of its mangled name */
 #define KNOWN_PARAMS(n) ((uint64_t)((n)&0xff) << 48)
 #define KNOWN(split, schema) ((uint64_t)(split) | (uint64_t)(schema) << 16)
@@ -95,7 +95,8 @@ int many_add(struct many *m, const struct api_func *f, const char *symbol)
 	if (f->layer != API_LAYER_OPERATOR || !middle(f, symbol, name))
 		return 0;
 	m->wanted = true;
-	return memo_put(m->splits, key_of(name, strlen(name)), KNOWN_PARAMS(tensors_params(symbol)));
+	return memo_put(m->splits, key_of(name, strlen(name)),
+			KNOWN_PARAMS(tensors_params(symbol)));
 }
 
 static bool is_name(char c)

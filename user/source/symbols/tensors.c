@@ -56,8 +56,8 @@ static int on_export(void *ctx, const struct elf_sym *sym)
 
 /* What the code of such a function says. Offsets of a TensorImpl; 0: not found. */
 struct said {
-	uint32_t byte;	  /* of how sizes are found */
-	uint32_t shift;	  /* its bits, and the highest value that means: by no virtual function */
+	uint32_t byte;	/* of how sizes are found */
+	uint32_t shift; /* its bits, and the highest value that means: by no virtual function */
 	uint32_t mask;
 	uint32_t most;
 	uint32_t bits;	  /* or: the bits that must not be set */
@@ -151,10 +151,9 @@ int tensors_layout(const struct elf_file *file, struct tensors_layout *out)
 	    !listen(file, l.at[DTYPE], &dtype))
 		return 0;
 	if (!dim.word || dim.word % 8 || dim.word / 8 > 31 || numel.word != dim.word + 96 ||
-	    dtype.half != dim.word + 104 || dtype.highest >= CT_TENSOR_SPECIAL ||
-	    !dtype.highest || numel.byte != dim.byte || dim.byte < dtype.half + 2 ||
-	    dim.byte > dtype.half + 7 || !virtual_bits(&dim) ||
-	    virtual_bits(&dim) != virtual_bits(&numel))
+	    dtype.half != dim.word + 104 || dtype.highest >= CT_TENSOR_SPECIAL || !dtype.highest ||
+	    numel.byte != dim.byte || dim.byte < dtype.half + 2 || dim.byte > dtype.half + 7 ||
+	    !virtual_bits(&dim) || virtual_bits(&dim) != virtual_bits(&numel))
 		return 0;
 	out->plan = CT_TENSORS_LAYOUT(dim.word / 8, dim.byte - dtype.half, virtual_bits(&dim));
 	out->undefined = (uint8_t)dtype.highest;

@@ -82,7 +82,7 @@ static void different(const struct steps *s, struct out *o, const struct steps_o
 	out_str(o, " than in the other steps on average.\n");
 }
 
-static void told_by(struct out *o, const struct steps_of *p)
+static void reported_by(struct out *o, const struct steps_of *p)
 {
 	switch (p->how) {
 	case STEPS_RANGE: out_str(o, "by ranges of this name"); break;
@@ -127,7 +127,7 @@ static void text_proc(const struct steps *s, struct out *o, const struct steps_o
 	if (!order)
 		return;
 	out_fmt(o, "%zu, ", p->n);
-	told_by(o, p);
+	reported_by(o, p);
 	out_fmt(o, "; the slowest first\n %10s %10s", "Step", "Length");
 	if (p->device)
 		out_fmt(o, " %10s %10s %10s %10s %9s", "Compute", "Exposed", "Copies", "Idle",
@@ -149,9 +149,8 @@ static void text_proc(const struct steps *s, struct out *o, const struct steps_o
 		all += one->end_ns - one->start_ns;
 		sum.kernels += one->kernels;
 		sum.flop += one->flop;
-		sum.least_ns = one->least_ns < 0 || sum.least_ns < 0
-				       ? -1
-				       : sum.least_ns + one->least_ns;
+		sum.least_ns = one->least_ns < 0 || sum.least_ns < 0 ? -1
+								     : sum.least_ns + one->least_ns;
 		for (int c = 0; c < OVERLAP_END; c++)
 			sum.ns[c] += one->ns[c];
 	}
