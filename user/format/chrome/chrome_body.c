@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../about.h"
+#include "../../event/device.h"
 #include "../../event/scopes/shapes.h"
 #include "chrome.h"
 #include "../rows/json_fields.h"
@@ -256,11 +257,12 @@ void chrome_foreign_body(struct row *w, const struct ct_foreign *f)
  * or is not known, there is an empty list. */
 static void put_inputs(struct row *w, const struct ct_scope *s)
 {
-	const char *from = s->text + s->text_len + s->domain_len + s->category_len + s->layer_len;
-	const char *end = from + s->fields_len, *at = from;
+	char from[INPUTS_MAX];
+	size_t len = scope_inputs(&s->h, from);
+	const char *at = from, *end = from + len;
 	struct shape shape;
 
-	if (!s->fields_len)
+	if (!len)
 		return;
 	w->p = put_lit(w->p, "\"Input Dims\":[");
 	for (bool first = true; shapes_next(&at, end, &shape); first = false) {
