@@ -150,6 +150,59 @@ if got != want:
 EOF
 }
 
+# Shapes and types are read where the library says that they are, and what does not agree is not known.
+SHAPES='aten::shapes.all|float32[4, 3], none, tensors[2], scalar, scalar, ?
+aten::shapes.all|int64[], bfloat16[2, 0, 5, 1, 1000000], tensors[0], scalar, scalar, ?
+aten::shapes_.all|float32[4, 3], none
+aten::shapes_.all|float32[4, 3], ?
+aten::shapes_.all|float32[4, 3], ?
+aten::shapes_.all|float32[4, 3], ?
+aten::shapes_.all|float32[4, 3], ?[7]
+aten::shapes_.all|float32[4, 3], ?
+aten::is_it|float32[4, 3]
+aten::orphan_op|-'
+
+case_operators_shapes() {
+	ct record --layers torch --shapes -o "$T/r.ctrace" -- "$OPERATORS" shapes
+	ok_rc
+	says '10 scopes, 0 lost'
+	ct export --to json -o "$T/json" "$T/r.ctrace"
+	python3 -c 'import json, sys
+for r in map(json.loads, open(sys.argv[1])):
+    if r["type"] == "operator": print(r["name"] + "|" + r.get("inputs", "-"))' "$T/json" > "$T/got"
+	diff - "$T/got" > "$T/diff" <<< "$SHAPES" || fail "shapes differ: $(head -n 6 "$T/diff")"
+	ct export --to csv -o "$T/csv" "$T/r.ctrace"
+	python3 -c 'import csv, sys
+for r in csv.DictReader(open(sys.argv[1])):
+    if r["type"] == "operator": print(r["name"] + "|" + (r["inputs"] or "-"))' "$T/csv" > "$T/got"
+	diff - "$T/got" > "$T/diff" <<< "$SHAPES" || fail "csv differs: $(head -n 6 "$T/diff")"
+	ct export --to chrome -o "$T/kineto" "$T/r.ctrace"
+	python3 -c 'import json, sys
+for e in json.load(open(sys.argv[1]))["traceEvents"]:
+    if e.get("cat") == "cpu_op" and e["name"] != "aten::shapes_": print(e["name"], e["args"].get("Input Dims"), e["args"].get("Input type"))' "$T/kineto" > "$T/got"
+	diff - "$T/got" > "$T/diff" <<- 'EOF' || fail "Kineto's format differs: $(head -n 6 "$T/diff")"
+	aten::shapes [[4, 3], [], [], [], [], []] ['float', '', 'TensorList', 'Scalar', 'Scalar', '']
+	aten::shapes [[], [2, 0, 5, 1, 1000000], [], [], [], []] ['long int', 'c10::BFloat16', 'TensorList', 'Scalar', 'Scalar', '']
+	aten::is_it [[4, 3]] ['float']
+	aten::orphan_op None None
+	EOF
+	# nothing is read that was not asked for
+	ct_json --layers torch -- "$OPERATORS" shapes
+	expect "operators" "$(grep -c '"type":"operator"' "$T/out")" 10
+	! grep -q '"inputs"' "$T/out" || fail "shapes are read"
+	ct --shapes -- "$OPERATORS" shapes
+	says "--shapes is about PyTorch's operators: give --layers torch"
+}
+
+# PyTorch's own, where it is installed: each shape and type that is known is torch.profiler's.
+case_operators_pytorch_shapes() {
+	local python=${TORCH_PYTHON:-python3}
+	"$python" -c 'import torch' 2> /dev/null || skip "no PyTorch here (TORCH_PYTHON=... names a Python that has it)"
+	ct --layers torch --shapes --format chrome -o "$T/ours" -- "$python" tests/cases/prog/pytorch_shapes.py "$T/profiled"
+	ok_rc
+	python3 tests/cases/check_shapes.py "$T/ours" "$T/profiled" > "$T/got" || fail "$(head -n 3 "$T/got")"
+}
+
 # Calls and what the device did by the operator that they are inside of: the rows are all there is.
 case_operators_stat() {
 	ct stat --by operator --json -o "$T/sums" -- "$OPERATORS" train 3

@@ -28,7 +28,7 @@
 #include "../../util/demangle.h"
 #include "returns.h"
 
-#define CODE 96 /* bytes of such a function that are looked at */
+#define CODE 256 /* bytes of such a function that are looked at */
 
 /* ---- the library's code ---- */
 
@@ -41,7 +41,7 @@ static const char *const exported[FUNCTIONS] = {
 
 struct look {
 	const struct elf_file *file;
-	uint64_t at[FUNCTIONS];
+	uint64_t at[FUNCTIONS], size[FUNCTIONS];
 };
 
 static int on_export(void *ctx, const struct elf_sym *sym)
@@ -49,8 +49,10 @@ static int on_export(void *ctx, const struct elf_sym *sym)
 	struct look *l = ctx;
 
 	for (int i = 0; i < FUNCTIONS; i++)
-		if (sym->defined && sym->type == STT_FUNC && !strcmp(sym->name, exported[i]))
+		if (sym->defined && sym->type == STT_FUNC && !strcmp(sym->name, exported[i])) {
 			l->at[i] = elf_code_offset(l->file, sym->value);
+			l->size[i] = sym->size;
+		}
 	return 0;
 }
 
@@ -104,25 +106,28 @@ static void one_instruction(const uint8_t *p, unsigned n, struct said *said)
 		said->most = p[2];
 	else if (n == 4 && p[0] == 0x66 && p[1] == 0x83 && (p[2] & 0xf8) == 0xf8)
 		said->highest = p[3];
+	else if (n == 3 && p[0] == 0x83 && (p[1] & 0xf8) == 0xf8)
+		said->highest = p[2];
 	else if (n >= 4 && p[0] == 0xf6 && !(p[1] & 0x38) && !said->byte) { /* testb $..,..(reg) */
 		said->byte = displacement(p + 1, end - 1);
 		said->bits = end[-1];
 	}
 }
 
-/* Walks the function up to its first return. */
-static bool listen(const struct elf_file *file, uint64_t at, struct said *said)
+/* Walks a function. */
+static bool listen(const struct look *l, int which, struct said *said)
 {
+	uint64_t size = l->size[which] < CODE ? l->size[which] : CODE;
 	uint8_t code[CODE];
 	unsigned n;
 
 	memset(said, 0, sizeof(*said));
-	if (!at || elf_read(file, code, sizeof(code), at))
+	if (!l->at[which] || elf_read(l->file, code, size, l->at[which]))
 		return false;
-	for (size_t i = 0; i < sizeof(code) && code[i] != 0xc3; i += n) {
-		n = returns_length(code + i, sizeof(code) - i);
-		if (!n)
-			return false;
+	for (uint64_t i = 0; i < size; i += n) {
+		n = returns_length(code + i, size - i);
+		if (!n) /* the function is longer than what was read */
+			return size == CODE;
 		one_instruction(code + i, n, said);
 	}
 	return true;
@@ -147,8 +152,7 @@ int tensors_layout(const struct elf_file *file, struct tensors_layout *out)
 	*out = (struct tensors_layout){ 0 };
 	if (err || file->ehdr.e_machine != EM_X86_64)
 		return err == -ENOMEM || err == -ETIME ? err : 0;
-	if (!listen(file, l.at[DIM], &dim) || !listen(file, l.at[NUMEL], &numel) ||
-	    !listen(file, l.at[DTYPE], &dtype))
+	if (!listen(&l, DIM, &dim) || !listen(&l, NUMEL, &numel) || !listen(&l, DTYPE, &dtype))
 		return 0;
 	if (!dim.word || dim.word % 8 || dim.word / 8 > 31 || numel.word != dim.word + 96 ||
 	    dtype.half != dim.word + 104 || dtype.highest >= CT_TENSOR_SPECIAL || !dtype.highest ||
