@@ -131,3 +131,12 @@ case_gemms_advise() {
 	ct advise --gpu --layers cublas --format json -o "$T/even" -- "$GEMMS" many 25
 	! grep -q 'm, n, k =' "$T/even" || fail "found: $(head -c 900 "$T/even")"
 }
+
+# The words of cuBLASLt are where they are read, by the functions of the library that PyTorch's package brings.
+case_gemms_layouts() {
+	local rc
+	"${TORCH_PYTHON:-python3}" tests/cases/check_layouts.py > "$T/got" 2>&1
+	rc=$?
+	[ $rc != 2 ] || skip "no cuBLASLt here (TORCH_PYTHON=... names a Python whose packages have it)"
+	expect "status" "$rc $(head -n 1 "$T/got" | cut -c1-120)" "0 $(head -n 1 "$T/got" | cut -c1-120)"
+}
