@@ -330,14 +330,15 @@ static void test_use(void)
 	range("ProfilerStep#3", 2000, 3000);
 	product(1, "gemm", 100, 0, 1e10);
 	product(2, "gemm", 900, 0, 1e10);
-	product(2, "gemm", 1100, 0, 1e10); /* of the product that has begun */
+	product(2, "gemm", 1100, 0, 1e10);		  /* of the product that has begun */
 	product(3, "splitKreduce_kernel", 1050, 0, 1e10); /* computes none */
 	product(3, "gemm", 1200, 0, 1e10);
 	product(4, "gemm", 2200, 0, 0);
 	p = found();
 	if (CHECK_EQ(3, p->n)) {
 		CHECK(p->products);
-		CHECK(p->list[0].flop == 2000 && p->list[1].flop == 1000 && p->list[2].flop == 1000);
+		CHECK(p->list[0].flop == 2000 && p->list[1].flop == 1000 &&
+		      p->list[2].flop == 1000);
 		CHECK(fabs(steps_use(p, p->list[0].least_ns, 1000) - 0.2) < 1e-6);
 		CHECK(fabs(steps_use(p, p->list[1].least_ns, 1000) - 0.1) < 1e-6);
 		/* what the device can do is not known */

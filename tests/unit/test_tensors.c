@@ -15,12 +15,16 @@ static void test_schemas(void)
 		bool memory; /* the first register has the place of the result */
 	} rows[] = {
 		{ "mm(Tensor self, Tensor mat2) -> Tensor", 2, true },
-		{ "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", 5, true },
-		{ "add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)", 3, false },
+		{ "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) "
+		  "-> Tensor",
+		  5, true },
+		{ "add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)", 3,
+		  false },
 		{ "view(Tensor(a) self, SymInt[] size) -> Tensor(a)", 2, true },
 		{ "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", 3, true },
 		{ "equal(Tensor self, Tensor other) -> bool", 2, false },
-		{ "max.dim_max(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) max, Tensor(b!) max_values) -> (Tensor(a!) values, Tensor(b!) indices)",
+		{ "max.dim_max(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) max, "
+		  "Tensor(b!) max_values) -> (Tensor(a!) values, Tensor(b!) indices)",
 		  5, true },
 		{ "_fused(Tensor(a!)[] self, float lr) -> ()", 2, false },
 		{ "conv(Tensor x, int[2] stride=[1, 1], str pad='(,)') -> Tensor", 3, true },
@@ -56,19 +60,25 @@ static void test_plans(void)
 		const char *symbol, *schema, *codes;
 		uint32_t regs; /* two bits for each */
 	} rows[] = {
-		{ "_ZN2at4_ops2mm4callERKNS_6TensorES4_", "mm(Tensor self, Tensor mat2) -> Tensor", "TT", 0x14 },
+		{ "_ZN2at4_ops2mm4callERKNS_6TensorES4_", "mm(Tensor self, Tensor mat2) -> Tensor",
+		  "TT", 0x14 },
 		{ "_ZN2at4_ops5addmm4callERKNS_6TensorES4_S4_RKN3c106ScalarES8_",
-		  "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", "TTTss",
-		  0x54 },
+		  "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) "
+		  "-> Tensor",
+		  "TTTss", 0x54 },
 		{ "_ZN2at4_ops11add__Tensor4callERNS_6TensorERKS2_RKN3c106ScalarE",
-		  "add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)", "TTs", 0x05 },
+		  "add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)",
+		  "TTs", 0x05 },
 		/* a list takes two registers, a double none of these */
-		{ "_ZN2at4_ops10shapes_all4callERKNS_6TensorERKSt8optionalIS2_EN3c108ArrayRefIS2_EEdbS4_",
-		  "shapes.all(Tensor self, Tensor? weight, Tensor[] list, float eps, *, bool flag, Tensor last) -> Tensor",
+		{ "_ZN2at4_ops10shapes_all4callERKNS_6TensorERKSt8optionalIS2_EN3c108ArrayRefIS2_"
+		  "EEdbS4_",
+		  "shapes.all(Tensor self, Tensor? weight, Tensor[] list, float eps, *, bool flag, "
+		  "Tensor last) -> Tensor",
 		  "TOLss?", 0xe4 },
 		/* other than the schema has, or of a type that is not known */
 		{ "_ZN2at4_ops2mm4callERKNS_6TensorES4_", "mm(Tensor self) -> Tensor", "", 0 },
-		{ "_ZN2at4_ops2mm4callERKNS_6TensorENS_5OtherE", "mm(Tensor self, Other o) -> Tensor", "", 0 },
+		{ "_ZN2at4_ops2mm4callERKNS_6TensorENS_5OtherE",
+		  "mm(Tensor self, Other o) -> Tensor", "", 0 },
 		{ "not_mangled", "mm(Tensor self) -> Tensor", "", 0 },
 	};
 	struct symbol_args args;
@@ -131,7 +141,9 @@ static void test_read_again(void)
 		const char *type;
 	} want[] = { { 2, "float" }, { -1, "" }, { -1, "TensorList" }, { -1, "Scalar" },
 		     { 0, "" },	     { -1, "" }, { 0, "bool" } };
-	static const char *const bad[] = { "", "...", "float32[", "float32[1", "float32[x]", "float32[1, 2, 3, 4, 5, 6]", "[1]" };
+	static const char *const bad[] = { "",		"...",	      "float32[",
+					   "float32[1", "float32[x]", "float32[1, 2, 3, 4, 5, 6]",
+					   "[1]" };
 	const char *at = good, *end = good + strlen(good);
 	struct shape s;
 
