@@ -240,7 +240,7 @@ EOF
 
 # The steps of a program that names them, of one that does not but whose optimizer does, and of one that only repeats.
 case_operators_steps() { # long
-	local what want
+	local what want marked
 	for what in steps train plain; do
 		ct stat --gpu --by step --json -o "$T/live" -- "$OPERATORS" $what 5
 		ok_rc
@@ -253,10 +253,15 @@ case_operators_steps() { # long
 		train) want="optimizer - 1 2 3 4 whole copies" ;;
 		plain) want="operators 2 1 2 3 4 5 whole copies" ;;
 		esac
-		if [ "$what" = steps ]; then
-			ct export --to chrome -o "$T/kineto" "$T/r.ctrace"
-			expect "steps in Kineto's format" "$(grep -o '"cat":"user_annotation","name":"ProfilerStep#[0-9]*"' "$T/kineto" | grep -o '[0-9]*' | xargs)" "1 2 3 4 5"
-		fi
+		ct export --to chrome -o "$T/kineto" "$T/r.ctrace"
+		case $what in
+		steps) marked="ProfilerStep#1 ProfilerStep#2 ProfilerStep#3 ProfilerStep#4 ProfilerStep#5" ;;
+		train) marked="ProfilerStep#1:optimizer ProfilerStep#2:optimizer ProfilerStep#3:optimizer ProfilerStep#4:optimizer" ;;
+		plain) marked="ProfilerStep#1:operators ProfilerStep#2:operators ProfilerStep#3:operators ProfilerStep#4:operators ProfilerStep#5:operators" ;;
+		esac
+		expect "$what, in Kineto's format" "$(python3 -c 'import json, sys
+print(*(e["name"] + (":" + e["args"]["found_by"] if "found_by" in e["args"] else "") for e in json.load(open(sys.argv[1]))["traceEvents"]
+        if e.get("ph") == "X" and e["name"].startswith("ProfilerStep")))' "$T/kineto")" "$marked"
 		expect "$what, live" "$(steps_of "$T/live")" "$want"
 		expect "$what, stored" "$(steps_of "$T/stored")" "$want"
 	done

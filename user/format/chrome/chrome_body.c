@@ -310,6 +310,18 @@ void chrome_scope_body(struct row *w, const struct event *ev)
 	*w->p++ = '}';
 }
 
+void chrome_step_body(struct row *w, const struct steps_of *p, const struct step *one)
+{
+	char name[48];
+	int n = snprintf(name, sizeof(name), "ProfilerStep#%llu", (unsigned long long)one->number);
+
+	begin(w, "user_annotation", name, (size_t)n);
+	w->p = json_word(put_lit(w->p, "\"found_by\":"), steps_how_word(p->how));
+	if (p->period)
+		w->p += snprintf(w->p, 64, ",\"confidence\":%.4f", p->confidence);
+	*w->p++ = '}';
+}
+
 void chrome_marker_body(struct row *w, const struct ct_marker *m)
 {
 	begin(w, "user_annotation", m->text, m->text_len);

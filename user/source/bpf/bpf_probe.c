@@ -12,7 +12,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "../../api/layers/symbol.h"
 #include "../../util/msg.h"
 #include "bpf_inside.h"
 #include "bpf_maps.h"
@@ -107,10 +106,10 @@ static int trace_pids(struct bpf_source *b)
 static void tell_tensors(struct bpf_source *b, const struct probe_file *f)
 {
 	for (int i = 0; i < f->scan.nprobes && b->plan->shapes; i++) {
-		uint16_t symbol = f->scan.probes[i].symbol;
+		const struct elf_probe *p = &f->scan.probes[i];
 
-		if (symbol)
-			b->skel->bss->tensors[symbol % CT_SYMBOLS] = symbol_args(symbol)->plan;
+		if (p->tensors)
+			b->skel->bss->tensors[p->symbol % CT_SYMBOLS] = p->tensors;
 	}
 }
 

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "../../api/api.h"
-#include "../../api/layers/symbol.h"
 #include "../../util/table/array.h"
 #include "../discover/elf.h"
 #include "../discover/maps.h"
@@ -280,8 +279,8 @@ static int one_mapping(void *ctx, const struct ct_vma *v)
 		if (p->offset < from || p->offset >= to || p->ends)
 			continue;
 		out.flags = flags_of(o->files->plan, p->func);
-		if (p->symbol && o->files->plan->shapes)
-			out.tensors = symbol_args(p->symbol)->plan;
+		if (o->files->plan->shapes)
+			out.tensors = p->tensors;
 		if (f->bytes) {
 			out.nfile = 16;
 			memcpy(out.file, f->bytes[i], 16);

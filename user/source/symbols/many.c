@@ -233,6 +233,11 @@ uint32_t many_symbol(const struct many *m, const struct api_func *f, const char 
 	return symbol_number(text, &args);
 }
 
+uint32_t many_tensors(uint32_t symbol)
+{
+	return symbol_args(symbol)->plan;
+}
+
 int many_returns(const struct elf_file *file, uint64_t offset, uint32_t size,
 		 uint64_t at[RETURNS_MAX])
 {

@@ -163,6 +163,8 @@ static struct steps_of *proc_get(struct steps *s, const struct event *ev)
 		return NULL;
 	p->pid = ev->rec->pid;
 	p->shown_pid = ev->proc ? process_unique(ev->proc) : p->pid;
+	p->start_boottime_ns = ev->proc ? ev->proc->start_boottime_ns : 0;
+	p->leader_tid = ev->proc ? process_tid(ev->proc, p->pid) : p->pid;
 	p->rank = ev->proc && ev->proc->info ? ev->proc->info->rank : CT_UNKNOWN;
 	if (ev->proc)
 		memcpy(p->comm, ev->proc->comm, sizeof(p->comm));
@@ -367,6 +369,11 @@ static int add_step(const struct steps *s, struct steps_of *p, uint64_t number, 
 	return 0;
 }
 
+static uint32_t shown_tid(const struct steps_of *p, uint32_t tid)
+{
+	return tid == p->pid ? p->leader_tid : process_host(p->pid) ? process_host_pid(tid) : tid;
+}
+
 /* Steps that are ranges, of one sort. A range inside another one of its thread is none. */
 static int by_ranges(const struct steps *s, struct steps_of *p, enum steps_how how)
 {
@@ -380,6 +387,7 @@ static int by_ranges(const struct steps *s, struct steps_of *p, enum steps_how h
 		if (r->pid != p->pid || r->how != how)
 			continue;
 		p->how = how;
+		p->tid = shown_tid(p, r->tid);
 		if (how != STEPS_OPTIMIZER) {
 			if (last && last->tid == r->tid && r->end_ns <= last->end_ns)
 				continue;
@@ -447,6 +455,7 @@ static int by_period(const struct steps *s, struct steps_of *p, bool launch)
 	if (found.confidence > p->confidence)
 		p->confidence = found.confidence;
 	if (found.length) {
+		p->tid = shown_tid(p, tid);
 		p->how = launch ? STEPS_LAUNCHES : STEPS_OPERATORS;
 		p->period = found.length;
 	}
