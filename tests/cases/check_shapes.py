@@ -8,7 +8,7 @@ import sys
 def operators(path):
     """(name, dims, types) of each operator within `measured`, by thread and begin."""
     events = json.load(open(path, encoding="utf-8"))["traceEvents"]
-    measured = max((e for e in events if e.get("name") == "measured" and e.get("ph") == "X"), key=lambda e: float(e["ts"]))
+    measured = max((e for e in events if e.get("name") == "measured" and e.get("cat") == "user_annotation"), key=lambda e: float(e["ts"]))
     begin, end = float(measured["ts"]), float(measured["ts"]) + float(measured["dur"])
     ops = [e for e in events if e.get("cat") == "cpu_op" and begin <= float(e["ts"]) <= end and e["name"].startswith("aten::")]
     ops.sort(key=lambda e: (e["tid"] != measured["tid"], float(e["ts"])))

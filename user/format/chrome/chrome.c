@@ -599,7 +599,8 @@ static void say(const struct chrome *c)
 			 "out",
 			 (unsigned long long)timeline_dropped(c->timeline));
 	if (steps_no_room(c->steps))
-		msg_note("chrome: there is too much device work for finding all steps: the last ones "
+		msg_note("chrome: there is too much device work for finding all steps: the last "
+			 "ones "
 			 "are not marked");
 	if (c->no_file)
 		msg_note("chrome: %llu events are left out: no file could be written for their "

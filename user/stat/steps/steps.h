@@ -37,7 +37,7 @@ struct step {
 struct steps_of {
 	uint32_t pid, shown_pid, rank; /* rank: CT_UNKNOWN: none */
 	uint64_t start_boottime_ns;    /* of the process */
-	uint32_t leader_tid, tid;      /* as shown: of its first thread; of the one with the steps */
+	uint32_t leader_tid, tid; /* as shown: of its first thread; of the one with the steps */
 	char comm[CT_COMM_LEN];
 	enum steps_how how;
 	double confidence; /* of a period; also of one that was too low */
