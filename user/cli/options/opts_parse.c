@@ -319,7 +319,7 @@ static void conclude(struct opts *o, const unsigned char *given)
 	if (o->command == OPTS_STAT && !(o->by == BOOK_BY_STEP && o->layers))
 		o->layers |= book_layers(o->by);
 	if (o->format->flags & SINKS_BLOCKS || opts_wants(o).blocks)
-		o->layers |= layer_bit(API_ALLOCATOR);
+		o->layers |= 1u << (API_ALLOCATOR - API_FIRST_LAYER);
 	/* and so does what begins or ends the window */
 	o->layers |= window_layer(o->start_on) | window_layer(o->stop_on);
 	if (o->gpu_kinds & AGENT_NVTX && api_layers_inlined(o->layers)) {
