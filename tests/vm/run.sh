@@ -13,20 +13,13 @@
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 
+# shellcheck source=tests/vm/lib.sh disable=SC1091
+. tests/vm/lib.sh
+# shellcheck disable=SC2034 # lib.sh has them
+MACHINE=(qemu-system-x86_64) PORT=ttyS0
 VM=.output/vm
+# shellcheck disable=SC2034
 LIMIT=${VM_TIMEOUT:-600} # seconds for a kernel; about 60 are needed
-
-skip_all() {
-	echo "skip vm: $*"
-	echo "0 passed, 0 failed, 1 skipped"
-	exit 0
-}
-
-broken() {
-	echo "not ok vm: $*"
-	echo "0 passed, 1 failed, 0 skipped"
-	exit 1
-}
 
 # apt_of VERSION: the options by which apt finds this kernel. Debian 12 has 6.1 and 6.12; 5.10 is Debian 11's, whose lists are kept
 # in a folder of their own, so that this machine's apt never knows of them.
@@ -93,22 +86,6 @@ for module in list(sys.modules.values()):
 	done
 }
 
-# What the guest's init does; the rest is guest.sh.
-init() {
-	cat << 'END'
-#!/bin/busybox sh
-/bin/busybox mkdir -p /proc /sys /dev /tmp /bin
-/bin/busybox --install -s /bin
-export PATH=/bin
-mount -t proc proc /proc
-mount -t sysfs sys /sys
-mount -t devtmpfs dev /dev
-cd / && sh tests/vm/guest.sh
-echo "vm: end"
-poweroff -f
-END
-}
-
 [ "$(uname -m)" = x86_64 ] || skip_all "the guest is x86-64, this machine is $(uname -m)"
 for need in qemu-system-x86_64 busybox gzip ldd; do
 	command -v "$need" > /dev/null || skip_all "$need is not installed"
@@ -134,22 +111,7 @@ copy cuda_events_test .output/cases/calls .output/cases/calls-static .output/cas
 	.output/standin/libcudart.so.13 .output/cases/ranges .output/standin/libnvToolsExt.so.1
 copy_python
 [ ! -x /usr/bin/setpriv ] || copy /usr/bin/setpriv
-# A user other than root runs some of it.
-chmod 755 "$ROOT"
-(cd "$ROOT" && find . | busybox cpio -o -H newc 2> /dev/null | gzip -1) > "$VM/initramfs.gz" || exit 1
-
-# boot NAME VMLINUZ: its lines, with the name
-boot() {
-	local name=$1 console=$VM/console-$1.log
-	timeout -k 5 "$LIMIT" qemu-system-x86_64 -accel tcg -cpu max -smp 2 -m 768 -nographic -no-reboot -nic none \
-		-kernel "$2" -initrd "$VM/initramfs.gz" -append "console=ttyS0 quiet panic=-1 oops=panic" < /dev/null 2>&1 |
-		tr -d '\r' > "$console"
-	grep -a -E '^(ok|not ok|skip|#) ' "$console" | sed -E "s/^(ok|not ok|skip) /&$name /" | tee -a "$VM/lines"
-	if ! grep -a -q '^vm: end$' "$console"; then
-		grep -a -m 3 -E 'BUG|Oops|panic|RIP' "$console" | sed 's/^/# /'
-		echo "not ok $name end: the guest did not reach its end (limit: $LIMIT s); see $console" | tee -a "$VM/lines"
-	fi
-}
+pack "$ROOT" || exit 1
 
 [ $# != 0 ] || set -- 6.12 6.1 5.10
 : > "$VM/lines"
@@ -169,25 +131,4 @@ for kernel; do
 	esac
 done
 
-# The table of what works where, a column a kernel.
-table() {
-	awk -v kernels="$*" '
-		BEGIN { n = split(kernels, of, " ") }
-		/^(ok|not ok|skip) / {
-			result = $1; sub(/^(not ok|ok|skip) /, ""); kernel = $1; sub(/^[^ ]+ /, "")
-			if (result != "ok") sub(/:.*/, "")
-			if (!($0 in seen)) { seen[$0]; names[++rows] = $0 }
-			said[$0, kernel] = result == "ok" ? "yes" : result == "skip" ? "-" : "**no**"
-		}
-		END {
-			printf "| |"; for (k = 1; k <= n; k++) printf " %s |", of[k]; printf "\n|---|"
-			for (k = 1; k <= n; k++) printf "---|"; print ""
-			for (r = 1; r <= rows; r++) { printf "| %s |", names[r]; for (k = 1; k <= n; k++) printf " %s |", said[names[r], of[k]]; print "" }
-		}' "$VM/lines"
-}
-table "${@##*/}" > "$VM/table.md"
-
-passed=$(grep -a -c '^ok ' "$VM/lines")
-failed=$(grep -a -c '^not ok ' "$VM/lines")
-echo "$passed passed, $failed failed, $(grep -a -c '^skip ' "$VM/lines") skipped"
-[ "$failed" = 0 ]
+summary "${@##*/}"
