@@ -103,9 +103,10 @@ static bool machine(struct doctor *d, struct doctor_facts *facts)
 	     host_initial_pid_ns()
 		     ? "the initial one"
 		     : "one of its own: only processes that are visible in it can be named");
-	*facts = (struct doctor_facts){
-		.btf = btf, .ring = ring > 0 && loop, .privileged = !*missing, .probes = kind > ATTACH_NONE
-	};
+	*facts = (struct doctor_facts){ .btf = btf,
+					.ring = ring > 0 && loop,
+					.privileged = !*missing,
+					.probes = kind > ATTACH_NONE };
 	return btf && ring > 0 && loop && !*missing && kind > ATTACH_NONE;
 }
 
