@@ -47,7 +47,7 @@ WAYS = {
     "json": ["--format", "json", "-o", "OUT"],
     "record": ["record", "-o", "OUT"],
     "stat": ["stat", "--format", "json", "-o", "OUT"],
-    "mem": ["mem", "--format", "json", "-o", "OUT"],
+    "mem": ["mem", "--json", "-o", "OUT"],
     "top": ["top", "--batch", "-i", "0.2", "--format", "json", "-o", "OUT"],
     "serve": ["serve", "--listen", "unix:SOCKET"],
     "gpu": ["--gpu", *CUPTI, "--format", "json", "-o", "OUT"],
@@ -62,6 +62,12 @@ def reason(fault, way):
     """Why a pair cannot be; None: it can."""
     if fault == "socket" and way not in INSIDE:
         return "the program has no connection to cudatrace"
+    if fault == "exception" and way in ("mem", "top", "serve"):
+        return "return probes, which end a program that unwinds through a call, cannot be left out (docs/limits.md)"
+    if fault == "exception" and way in ("gpu", "cupti"):
+        return "a program that throws through a call ends while the stand-in's CUPTI is in it (docs/limits.md)"
+    if fault == "slow-disk" and way == "record":
+        return "a recording is a file, and a slow one is the kernel's affair"
     if fault in ("disk-full", "slow-disk") and way in ("serve", "stat", "hooks-stat", "mem"):
         return "it writes nothing, or its few lines in the end alone"
     return None
@@ -152,19 +158,20 @@ class Pair:
             self.out = os.path.join(self.disk, "out")
         places = {"OUT": self.out, "CUPTI": os.path.join(self.folder, "library", "libcupti.so.13"), "unix:SOCKET": f"unix:{self.folder}/socket"}
         args = [places.get(a, a) for a in WAYS[self.way]]
+        # docs/limits.md: what unwinds through a call with a return probe ends the program
+        if self.fault == "exception" and self.way in ("table", "json", "record", "stat"):
+            args.append("--no-return")
         out = subprocess.DEVNULL
         if self.fault == "slow-disk" and self.out in args:
             at = args.index(self.out)
             del args[at - 1:at + 1]
-            if self.way == "record":
-                args += ["-o", "-"]
             out = subprocess.PIPE
         with open(self.err, "wb") as err:
             self.tracer = subprocess.Popen([CT, *args, "-v", "-p", str(self.target.pid)], stdin=subprocess.DEVNULL, stdout=out, stderr=err,
                                            start_new_session=True)
         if out == subprocess.PIPE:
             threading.Thread(target=self.read_slowly, daemon=True).start()
-        wait_for("cudatrace", lambda: re.search(r"cudatrace: ready|serving|listening", read(self.err)) or self.tracer.poll() is not None)
+        wait_for("cudatrace", lambda: re.search(r"cudatrace: ready|serving|listening|the agent has started", read(self.err)) or self.tracer.poll() is not None)
         if self.tracer.poll() is not None:
             raise Wrong(f"cudatrace ended at once: {self.last()}")
 
@@ -272,7 +279,7 @@ class Pair:
             return sum(bool(re.search(rf"\b{self.target.pid} +(cudaMalloc|cudaMemcpy|cudaFree) ", line)) for line in text.splitlines()), 0
         if self.way in ("stat", "hooks-stat"):
             try:
-                return sum(c["calls"] for c in json.loads(text)["calls"] if c["api"] in CALLED), 0
+                return sum(c["calls"] for c in json.loads(text)["runtime"] if c["name"] in CALLED), 0
             except (ValueError, KeyError):
                 return 0, 0
         return None

@@ -165,7 +165,7 @@ hanging() {
 	exec 4> $T/hin
 	wait_for grep -q '^ready' $T/hout || echo "the program did not start"
 	sleep 1
-	$CT stuck -p $pid --over 0.5 --format json > $T/out 2> $T/err
+	$CT stuck -p $pid --over 3 --format json > $T/out 2> $T/err
 	equal "status" $? 4
 	for row in "blocked cudaStreamSynchronize" "spinning cudaDeviceSynchronize" "driver cuEventRecord"; do
 		tid=$(sed -n "s/^${row% *} //p" $T/hout)
