@@ -3,8 +3,8 @@
 # night.sh - what takes too long for every change: scripts/night.sh [HOURS]. Needs root, and what `scripts/deps.sh all` installs.
 #
 # In HOURS (8; a fraction may be given, as 0.5) it runs programs at random with a diary, each time with seeds that nobody has run, for a
-# third; each fuzz target for a third together; the soak for a third; and once the other kernels and aarch64 in their virtual machines, a
-# hundred faults at random moments, and a hundred checks of the parsers that are taken out. Seeds that
+# third; each fuzz target for a third together; the soak for a third; and once the other kernels and aarch64 in their virtual machines, version
+# 0.1.0 on recordings of today, a hundred faults at random moments, and a hundred checks of the parsers that are taken out. Seeds that
 # fail are made smaller, and their commands printed. All that a suite prints is in .output/night. Prints `ok` and `not ok` lines, at
 # last `N passed, N failed, N skipped`; the status is 1 when anything failed.
 set -uo pipefail
@@ -53,7 +53,8 @@ if scripts/mutate.py --random 100 "$(date +%s)" > "$LOGS/mutate.log" 2>&1; then
 else
 	echo "not ok mutate: $(tail -n 1 "$LOGS/mutate.log")" >> "$LOGS/mutate.log"
 fi
-for name in diary fuzz soak vm arm64 faults mutate; do
+tests/first_version.sh > "$LOGS/first-version.log" 2>&1
+for name in diary fuzz soak vm arm64 faults mutate first-version; do
 	if ! grep -qE '^(ok|not ok|skip) ' "$LOGS/$name.log"; then
 		echo "not ok $name: no result" >> "$LOGS/$name.log"
 	fi

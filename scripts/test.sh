@@ -358,6 +358,8 @@ main() {
 		suite attack-files 900 tests/hostile/files.py
 		suite attack-names 600 tests/hostile/names.py
 		suite attack-agents 900 env SEED=7 tests/hostile/agents.py
+		suite attack-shown 600 tests/hostile/shown.py
+		suite attack-afresh 600 tests/hostile/afresh.py
 		suite python 300 tests/python/run.py
 		suite recipes 900 tests/recipes.sh
 	fi
