@@ -71,6 +71,7 @@ root() {
 	for file in "${programs[@]}" standin/libcudart.so.13 standin/libcuda.so.1 standin/libnvToolsExt.so.1; do
 		install -D "$2/$file" "$root/.output/$file"
 	done
+	# shellcheck disable=SC2016 # it is the loader's
 	$TRIPLE-gcc --sysroot="$SYSROOT" -std=gnu11 -D_GNU_SOURCE -O2 -g -Itests/standin/include -o "$root/cuda_events_test" cuda_events_test.c \
 		-L"$2/standin" -lcudart -ldl -Wl,-rpath,'$ORIGIN/.output/standin' || broken "the sample does not build"
 	for file in libc.so.6 libm.so.6 libdl.so.2 libpthread.so.0 libgcc_s.so.1 libstdc++.so.6; do
