@@ -141,7 +141,8 @@ int session_open(struct session *s)
 	tell_join(s);
 	err = session_sinks_open(s);
 	/* some formats create or rename files until they end */
-	if (!err && s->o->replay && !(s->o->format->flags & (SINKS_PATH | SINKS_SPLITS)))
+	if (!err && s->o->replay && !opts_one_each(s->o) &&
+	    !(s->o->format->flags & (SINKS_PATH | SINKS_SPLITS)))
 		confine_drop();
 	return err;
 }

@@ -242,7 +242,7 @@ static int stat_close(struct sink *s, const struct sink_end *end)
 #define OPTION_STRUCT struct stat_options
 /* clang-format off */
 static const struct option_row rows[] = {
-	{ 0, "sort", "KEY", ENUM(sort, "time", "calls", "failed", "avg", "max", "bytes", "name"), 0, "time",
+	{ 'S', "sort", "KEY", ENUM(sort, "time", "calls", "failed", "avg", "max", "bytes", "name"), 0, "time",
 	  "rows by time, calls, failed, avg, max, bytes or name" },
 	{ 0, "top", "N", COUNT(top, 1, 1000000, "rows", NULL), 0, NULL, "so many rows of a table; the total is that of all",
 	  RULES(EXCLUDES("json csv", "--top is about the tables for people: leave it out, JSON and CSV have all rows")) },

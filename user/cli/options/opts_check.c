@@ -411,6 +411,7 @@ static int of_rows(const struct line *l)
 		  "-c and -C print a table: leave out --format json, or count the rows of a JSON "
 		  "file afterwards" },
 		{ json, is_given(l, "time"), "--time is for the table: JSON has ts_ns and dur_ns" },
+		{ json, o->string_max, "-s is for the table: JSON has strings whole" },
 		{ json, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: JSON has none" },
 		{ o->counts_only, o->stack && !folds, "-c prints no rows: leave out -k" },
 		{ o->no_python, !o->stack && !folds, "--no-python is about stacks: give -k" },
@@ -423,6 +424,13 @@ static int of_rows(const struct line *l)
 	};
 
 	return judge(l, rules, ARRAY_LEN(rules));
+}
+
+bool opts_one_each(const struct opts *o)
+{
+	return o->command & (OPTS_TRACE | OPTS_FOLDED | OPTS_REPLAY) && o->output &&
+	       !out_is_command(o->output) && strstr(o->output, "%p") &&
+	       !(o->format->flags & SINKS_PATH);
 }
 
 /* Formats. */
@@ -453,6 +461,15 @@ static int of_forms(const struct line *l)
 		  "--format %s would count a call and the calls inside it: leave out --nested" },
 		{ !rows, is_given(l, "time"),
 		  "--time is for the table: --format %s has its own times, or none" },
+		{ o->string_max, !rows || o->counts_only, "-s cuts strings of the table: leave it out" },
+		{ o->follow > 1 && trace, !o->output,
+		  "-ff gives each process a file: give -o FILE, which becomes FILE.PID" },
+		{ opts_one_each(o), o->counts || o->counts_only,
+		  "-c and -C count all processes together: leave them out, or the %%p of -o" },
+		{ opts_one_each(o), o->counters,
+		  "hardware counters are of no process: leave out --counters, or the %%p of -o" },
+		{ o->gpu, o->time == SINK_TIME_DELTA,
+		  "what the GPU did comes in another order than calls: leave out -r, or --gpu" },
 		{ !rows && !folds, o->tid_column,
 		  "--tid is for the table, folded, flame and speedscope: leave it out" },
 		{ !rows, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: leave it out" },
