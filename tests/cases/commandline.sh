@@ -429,7 +429,7 @@ same_lines() {
 -cT ./app                                 | -c -- ./app
 -c -S name ./app                          | -c --sort=name -- ./app
 -S calls -C ./app                         | -C --sort calls -- ./app
-stat -S calls ./app                       | stat --sort calls -- ./app
+stat -e cudaGetDevice -S calls ./app      | stat -e cudaGetDevice --sort calls -- ./app
 -s 8 ./app                                | --string-size 8 -- ./app
 --trace=cuda ./app                        | -- ./app
 --trace cuda,nvtx ./app                   | --layers nvtx -- ./app
@@ -456,7 +456,7 @@ END
 # What a command line prints, without what differs from run to run.
 printed() {
 	(cd "$T/here" && timeout 120 "$CUDATRACE" "$@" 2>&1 < /dev/null) |
-		sed -E 's/^[0-9TZ:.-]+ +app/TIME app/; s/\b(pid |app +)[0-9]+/\1PID/; s/0x[0-9a-f]{6,}/ADDR/g; s/^ *[0-9.]+ +[0-9]+\.[0-9]{6} +[0-9]+ /TIMES /; s/ms=[0-9.]+/ms=N/; s/[0-9.]+(ns|us|ms|s)\b/DUR/g'
+		sed -E 's/^[0-9TZ:.-]+ +app/TIME app/; s/\b(pid |app +)[0-9]+/\1PID/; s/0x[0-9a-f]{6,}/ADDR/g; s/^ *[0-9.]+ +[0-9]+\.[0-9]{6} +[0-9]+ /TIMES /; s/ms=[0-9.]+/ms=N/; s/[0-9.]+ ?(ns|us|ms|s)\b/DUR/g; s/ +/ /g; s/^ [0-9.]+ DUR/ N DUR/; s/[0-9.]+ %/N %/; s/[0-9]+ hits/N hits/'
 }
 
 case_habits_same() { # long

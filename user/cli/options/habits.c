@@ -14,9 +14,9 @@ struct habit {
 /* clang-format off */
 static const struct habit options[] = {
 	/* strace; where ours is the same there is a row in opts.c */
-	{ "-r", "-r: the time between two rows is printed by 'cudatrace' and 'cudatrace replay'" },
-	{ "-s", "-s: strings are cut by 'cudatrace' and 'cudatrace replay', which print rows" },
-	{ "-S", "-S: 'cudatrace -c', 'cudatrace stat' and 'cudatrace top' sort what they print" },
+	{ "-r", "-r: leave out -r; 'cudatrace' and 'cudatrace replay' print the time between two rows" },
+	{ "-s", "-s: leave out -s; 'cudatrace' and 'cudatrace replay' print rows, and cut strings" },
+	{ "-S", "-S: leave out -S; 'cudatrace -c', 'cudatrace stat' and 'cudatrace top' sort what they print" },
 	{ "-T", "-T: this command prints no calls one by one: leave out -T" },
 	{ "-y", "-y: kernels and errors are printed by their names: leave out -y" },
 	{ "-w", "-w: times are those of the clock, not of the CPU: leave out -w" },
@@ -27,8 +27,8 @@ static const struct habit options[] = {
 	{ "--call-graph", "--call-graph: stacks are taken with --stack=dwarf or --stack=fp" },
 	{ "--sort", "there is no option --sort here; 'cudatrace stat' and 'cudatrace top' have it" },
 	/* nsys */
-	{ "--trace", "--trace: calls of CUDA are traced anyway; -e selects some, --layers nvtx adds ranges of NVTX, --gpu what the GPU does" },
-	{ "--stats", "--stats: -C prints sums after the rows, 'cudatrace stat' prints sums alone" },
+	{ "--trace", "--trace: leave out --trace; calls of CUDA are traced anyway, -e selects some, --layers nvtx adds ranges, --gpu what the GPU does" },
+	{ "--stats", "--stats: leave out --stats; 'cudatrace stat' prints sums alone, and -C of 'cudatrace' after the rows" },
 	{ "--capture-range", "--capture-range: give --start-on cudaProfilerStart --stop-on cudaProfilerStop, or nvtx:NAME with both" },
 	{ "--capture-range-end", "--capture-range-end: give --stop-on cudaProfilerStop" },
 	{ "--sample", "--sample: CPU samples are not taken: leave it out" },

@@ -209,6 +209,12 @@ static bool not_a_thread(const char *option, const char *word)
 	return true;
 }
 
+/* Does a word with a slash begin CMD, where a recording may stand too? One is not executable. */
+static bool is_program(enum opts_cmd cmd, const char *word)
+{
+	return strchr(word, '/') && (!(cmd & EITHER) || !access(word, X_OK));
+}
+
 /* What is left after the options: CMD after --, or the words of a command that takes any. */
 static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 {
@@ -216,6 +222,7 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	char known[256];
 
 	o->record = cmd == OPTS_RECORD;
+	dashes |= optind < argc && cmd & LIVE && is_program(cmd, argv[optind]);
 	/* a word that is no program's is a recording */
 	o->replay = cmd & STORED || (cmd & EITHER && optind < argc && !dashes);
 	if (cmd & LIVE && !o->replay) {
@@ -224,8 +231,6 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 				  argv[optind], argv[optind]);
 			return -EINVAL;
 		}
-		/* a word with a slash begins CMD, where it cannot be a recording */
-		dashes |= optind < argc && !(cmd & EITHER) && strchr(argv[optind], '/');
 		if (optind < argc && !dashes && not_a_thread(argv[optind - 1], argv[optind]))
 			return -EINVAL;
 		if (optind < argc && !dashes && takes_value(cmd, argv[optind - 1])) {
