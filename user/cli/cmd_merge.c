@@ -57,12 +57,15 @@ static int write_all(struct merge *m, const struct opts *o)
 {
 	char *head = merge_head(m);
 	struct writer *w = NULL;
+	struct progress shown;
 	int err = head ? writer_open(&w, o->output, head) : -ENOMEM, e;
 
 	free(head);
 	confine_drop();
+	progress_open(&shown, "merging");
 	if (!err)
-		err = merge_write(m, w);
+		err = merge_write(m, w, &shown);
+	progress_close(&shown);
 	e = writer_close(w);
 	err = err ? err : e;
 	if (err)

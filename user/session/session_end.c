@@ -324,5 +324,6 @@ static void close_sinks(struct session *s)
 void session_end(struct session *s)
 {
 	last_drain(s);
+	progress_close(&s->progress);
 	close_sinks(s);
 }

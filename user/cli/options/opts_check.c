@@ -281,6 +281,12 @@ static int of_stat(const struct line *l)
 		  "step, gemm or class with --layers" },
 		{ is_given(l, "step"), o->by != BOOK_BY_STEP,
 		  "--step says what a step is: give --by step" },
+		{ is_given(l, "watch"), book_scopes(o->by) || o->by == BOOK_BY_DEVICE ||
+					  o->by == BOOK_BY_KERNEL,
+		  "--watch prints what the kernel counts of functions, processes, threads, streams "
+		  "and cgroups: leave it out, or --by" },
+		{ is_given(l, "watch"), o->source == OPTS_SOURCE_CUPTI,
+		  "--watch prints what the kernel counts: leave out --source=cupti" },
 		{ o->hist, o->no_return, "--no-return knows no durations: leave out --hist" },
 		{ o->hist, o->stat == SINK_STAT_CSV && !o->save,
 		  "--hist is of tables and of JSON: leave it out, or --csv" },
@@ -303,6 +309,7 @@ static int of_one_kind(const struct line *l)
 		"cupti",     "gpu-buffer", "gpu-clock",	 "counters", "interval",
 		"driver",    "delay",	   "start-on",	 "stop-on",  "duration",
 		"no-return", "ring-size",  "probe-kind", "runs",     "stack",
+		"watch",
 	};
 	static const char *const stored[] = { "from", "until", "to" };
 	const struct opts *o = l->o;
