@@ -42,7 +42,8 @@ static bool call_matches(const struct filter *f, const struct ct_call *c)
 static bool foreign_matches(const struct filter *f, const struct ct_foreign *c)
 {
 	if (!f->foreign || c->h.flags & CT_F_HIDDEN || f->calls.failed_only ||
-	    f->calls.succeeded_only || f->calls.min_size_bytes || (c->depth && !f->nested) || (f->tid && c->h.tid != f->tid))
+	    f->calls.succeeded_only || f->calls.min_size_bytes || (c->depth && !f->nested) ||
+	    (f->tid && c->h.tid != f->tid))
 		return false;
 	return !f->calls.min_duration_ns ||
 	       (int64_t)(c->h.end_ns - c->h.start_ns) >= (int64_t)f->calls.min_duration_ns;

@@ -280,8 +280,8 @@ static void plan_calls(struct capture_plan *c, const struct opts *o, const struc
 		c->filter.min_size_bytes = 0;
 	/* otherwise failed calls would be missing */
 	c->keep_chatty = o->keep_chatty || o->filter.failed_only || o->filter.succeeded_only ||
-			 o->counts_only ||
-			 o->format->flags & SINKS_EVERY_CALL || book_scopes(o->by);
+			 o->counts_only || o->format->flags & SINKS_EVERY_CALL ||
+			 book_scopes(o->by);
 	c->calls_by_agent = o->source == OPTS_SOURCE_CUPTI;
 	c->ring_bytes = ring_bytes(o);
 	c->probe_kind = o->probe_kind;
@@ -304,18 +304,17 @@ static void plan_counts(struct capture_plan *c, const struct opts *o, uint8_t by
 	c->sizes = flags & SINKS_DAEMON;
 	/* holds only if every allocation is seen, and whether it succeeded */
 	c->memory = c->count && !o->no_return && !o->filter.failed_only &&
-		    !o->filter.succeeded_only &&
-		    !o->filter.min_duration_ns;
+		    !o->filter.succeeded_only && !o->filter.min_duration_ns;
 	/* room for about ten thousand processes of forty functions each, if any process may be
 	 * traced */
-	c->tallies_max = o->processes ? (uint32_t)o->processes * FUNCTIONS_EACH
-			 : !o->cmd && !o->npids && !(flags & SINKS_LIVE) ? 1 << 19
-									 : 0;
+	c->call_counts_max = o->processes ? (uint32_t)o->processes * FUNCTIONS_EACH
+			     : !o->cmd && !o->npids && !(flags & SINKS_LIVE) ? 1 << 19
+									     : 0;
 	/* among many processes, no single one may use up all entries with the kernels that it
 	 * makes */
-	c->tallies_each = flags & SINKS_DAEMON && c->tallies_max
-				  ? c->tallies_max / ENTRIES_SHARE + ENTRIES_LEAST
-				  : 0;
+	c->call_counts_each = flags & SINKS_DAEMON && c->call_counts_max
+				      ? c->call_counts_max / ENTRIES_SHARE + ENTRIES_LEAST
+				      : 0;
 }
 
 /* Plans what is recorded of the devices' work. */

@@ -81,7 +81,7 @@ static void fill_opts(struct session *s)
 		.listen = o->listen,
 		.web_config = o->web_config,
 		.kernels = (unsigned int)o->kernels,
-		.tallies_max = s->plan.capture.tallies_max,
+		.call_counts_max = s->plan.capture.call_counts_max,
 		.memory = s->plan.capture.count
 				  ? s->plan.capture.memory
 				  : !o->no_return && !o->filter.failed_only &&
@@ -93,9 +93,8 @@ static void fill_opts(struct session *s)
 		.hist = o->hist,
 		.no_queries = !session_plan_queries(&s->plan),
 		.every_call = !o->events_given && !o->filter.failed_only &&
-			      !o->filter.succeeded_only &&
-			      !o->filter.min_size_bytes && !o->filter.min_duration_ns &&
-			      o->domain == API_DOMAIN_END,
+			      !o->filter.succeeded_only && !o->filter.min_size_bytes &&
+			      !o->filter.min_duration_ns && o->domain == API_DOMAIN_END,
 		.save = o->save,
 		.append = o->append,
 		.weight = o->weight,

@@ -16,9 +16,9 @@
 #include "../format/sink.h"
 
 struct stat_options {
-	uint8_t sort;	  /* enum report_order */
-	uint64_t top;	  /* 0: all rows */
-	const char *step; /* NULL, or "auto": by all there is */
+	uint8_t sort;	   /* enum report_order */
+	uint64_t top;	   /* 0: all rows */
+	const char *step;  /* NULL, or "auto": by all there is */
 	uint64_t watch_ns; /* print what there is so far, so often; 0: at the end alone */
 };
 
@@ -54,7 +54,8 @@ static bool is_utf8(void)
 static struct book *new_book(const struct sink_opts *opts)
 {
 	return book_open((enum book_by)opts->by, true,
-			 !opts->recorded && opts->tallies_max > BOOK_MAX ? opts->tallies_max : 0);
+			 !opts->recorded && opts->call_counts_max > BOOK_MAX ? opts->call_counts_max
+									     : 0);
 }
 
 static int stat_open(struct sink *s, const struct sink_opts *opts)

@@ -44,7 +44,7 @@ int stat_watch_event(struct stat_watch *w, const struct event *ev)
 {
 	struct ct_hdr *copy;
 
-	if (ev->rec->kind != CT_TALLY)
+	if (ev->rec->kind != CT_CALL_COUNT)
 		return 0;
 	w->ready = true;
 	if (!(ev->rec->flags & CT_F_LAST) || w->n == ENDED_MAX)

@@ -51,7 +51,7 @@ struct merge {
 	unsigned int ngroups;
 	uint32_t next_frame, next_stack, nmetrics;
 	uint64_t metrics[METRICS_MAX]; /* a checksum of the name, unit and source of each metric */
-	uint64_t records; /* written */
+	uint64_t records;	       /* written */
 	uint64_t lost, same;
 	/* two sets of written records: the newest, and those before. When the first is full, it
 	 * replaces the second. They are not open if no two inputs are of one boot. */

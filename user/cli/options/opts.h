@@ -76,14 +76,14 @@ struct opts {
 	const char *output; /* NULL: stdout */
 	bool append;
 	const struct sinks_row *format;
-	char *split;	       /* -ff: what `output` becomes; ours */
+	char *split; /* -ff: what `output` becomes; ours */
 	enum sink_time time;
-	uint8_t counts_by;     /* enum sink_count_by */
-	uint64_t string_max;   /* bytes of a string in the table; 0: all */
-	int times_t;	       /* -t: how often it was given */
-	bool as_always;	       /* an option of others that asks for what is done anyway */
-	int always;	       /* the same, repeatable */
-	uint8_t stack_of; /* 0: callers; 1: ranges */
+	uint8_t counts_by;   /* enum sink_count_by */
+	uint64_t string_max; /* bytes of a string in the table; 0: all */
+	int times_t;	     /* -t: how often it was given */
+	bool as_always;	     /* an option of others that asks for what is done anyway */
+	int always;	     /* the same, repeatable */
+	uint8_t stack_of;    /* 0: callers; 1: ranges */
 	enum sink_weight weight;
 	bool tid_column, compact;
 	enum opts_color color;

@@ -281,8 +281,8 @@ static int of_stat(const struct line *l)
 		  "step, gemm or class with --layers" },
 		{ is_given(l, "step"), o->by != BOOK_BY_STEP,
 		  "--step says what a step is: give --by step" },
-		{ is_given(l, "watch"), book_scopes(o->by) || o->by == BOOK_BY_DEVICE ||
-					  o->by == BOOK_BY_KERNEL,
+		{ is_given(l, "watch"),
+		  book_scopes(o->by) || o->by == BOOK_BY_DEVICE || o->by == BOOK_BY_KERNEL,
 		  "--watch prints what the kernel counts of functions, processes, threads, streams "
 		  "and cgroups: leave it out, or --by" },
 		{ is_given(l, "watch"), o->source == OPTS_SOURCE_CUPTI,
@@ -304,12 +304,11 @@ static int of_stat(const struct line *l)
 static int of_one_kind(const struct line *l)
 {
 	static const char *const live[] = {
-		"follow",    "no-follow",  "cgroup",	 "library",  "user",
-		"env",	     "no-python",  "gpu",	 "graph",    "source",
-		"cupti",     "gpu-buffer", "gpu-clock",	 "counters", "interval",
-		"driver",    "delay",	   "start-on",	 "stop-on",  "duration",
-		"no-return", "ring-size",  "probe-kind", "runs",     "stack",
-		"watch",
+		"follow",    "no-follow", "cgroup",    "library",   "user",	  "env",
+		"no-python", "gpu",	  "graph",     "source",    "cupti",	  "gpu-buffer",
+		"gpu-clock", "counters",  "interval",  "driver",    "delay",	  "start-on",
+		"stop-on",   "duration",  "no-return", "ring-size", "probe-kind", "runs",
+		"stack",     "watch",
 	};
 	static const char *const stored[] = { "from", "until", "to" };
 	const struct opts *o = l->o;
@@ -468,7 +467,8 @@ static int of_forms(const struct line *l)
 		  "--format %s would count a call and the calls inside it: leave out --nested" },
 		{ !rows, is_given(l, "time"),
 		  "--time is for the table: --format %s has its own times, or none" },
-		{ o->string_max, !rows || o->counts_only, "-s cuts strings of the table: leave it out" },
+		{ o->string_max, !rows || o->counts_only,
+		  "-s cuts strings of the table: leave it out" },
 		{ o->follow > 1 && trace, !o->output,
 		  "-ff gives each process a file: give -o FILE, which becomes FILE.PID" },
 		{ opts_one_each(o), o->counts || o->counts_only,

@@ -343,8 +343,9 @@ static void conclude(struct opts *o, const unsigned char *given)
 	}
 	o->gpu = o->gpu_kinds != 0;
 	/* strace: -ff -o FILE */
-	if (o->follow > 1 && o->command & (OPTS_TRACE | OPTS_FOLDED) && o->output && !out_is_command(o->output) && strcmp(o->output, "-") &&
-	    !strstr(o->output, "%p") && asprintf(&o->split, "%s.%%p", o->output) > 0)
+	if (o->follow > 1 && o->command & (OPTS_TRACE | OPTS_FOLDED) && o->output &&
+	    !out_is_command(o->output) && strcmp(o->output, "-") && !strstr(o->output, "%p") &&
+	    asprintf(&o->split, "%s.%%p", o->output) > 0)
 		o->output = o->split;
 	for (o->ring_bytes = bytes ? 4096 : 0; o->ring_bytes < bytes;)
 		o->ring_bytes *= 2;

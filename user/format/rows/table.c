@@ -100,10 +100,10 @@ static char *put_iso(struct table *t, char *p, uint64_t ns)
 
 static int time_width(const struct sink_opts *o)
 {
-	return o->time == SINK_TIME_MS || o->time == SINK_TIME_DELTA   ? TIME_WIDTH
-	       : o->time == SINK_TIME_US			       ? TIME_US_WIDTH
-	       : o->time == SINK_TIME_UNIX			       ? TIME_UNIX_WIDTH
-								       : TIME_ISO_WIDTH;
+	return o->time == SINK_TIME_MS || o->time == SINK_TIME_DELTA ? TIME_WIDTH
+	       : o->time == SINK_TIME_US			     ? TIME_US_WIDTH
+	       : o->time == SINK_TIME_UNIX			     ? TIME_UNIX_WIDTH
+								     : TIME_ISO_WIDTH;
 }
 
 /* 1764096000.123456 */

@@ -73,8 +73,8 @@ struct option_row {
 	/* arg begins with '[': the value may be left out; NULL: there is none */
 	const char *name, *arg;
 	struct option_type type;
-	int cmds;	  /* bits of the commands that have it; 0: those that have its set */
-	const char *def;  /* set before anything is parsed, shown in --help */
+	int cmds;	 /* bits of the commands that have it; 0: those that have its set */
+	const char *def; /* set before anything is parsed, shown in --help */
 	/* a newline begins a line of its own; NULL: an option that --help and the shells do not
 	 * show */
 	const char *help;
