@@ -15,7 +15,7 @@
 #include "../util/table/keyed.h"
 #include "../util/io/ended.h"
 #include "../util/io/confine.h"
-#include "../util/io/progress.h"
+#include "../util/whole/progress.h"
 #include "../util/msg.h"
 #include "../util/parse.h"
 #include "../util/utf8.h"

@@ -8,6 +8,7 @@
 #include "../trace/merge.h"
 #include "../trace/reader.h"
 #include "../util/io/confine.h"
+#include "../util/whole/unfinished.h"
 #include "../util/msg.h"
 
 static void say_placed(const struct merge *m)
@@ -75,6 +76,7 @@ static int write_all(struct merge *m, const struct opts *o)
 
 static int cmd_merge(const struct opts *o)
 {
+	struct unfinished guard;
 	struct merge *m;
 	int err;
 
@@ -82,10 +84,12 @@ static int cmd_merge(const struct opts *o)
 	for (int i = 0; i < o->nargs; i++)
 		if (cmd_overwrites(o->args[i], o->output))
 			return 2;
+	unfinished_open(&guard, o->output);
 	confine(CONFINE_FILES);
 	m = merge_open();
 	if (!m) {
 		msg_error("not enough memory to start");
+		unfinished_close(&guard, false);
 		return 1;
 	}
 	err = add_all(m, o);
@@ -93,6 +97,7 @@ static int cmd_merge(const struct opts *o)
 		say_placed(m);
 	if (!err)
 		err = write_all(m, o);
+	unfinished_close(&guard, !err);
 	if (!err && merge_same(m))
 		msg_note("%llu records are in several of the recordings: each is taken once",
 			 (unsigned long long)merge_same(m));

@@ -8,7 +8,7 @@
 
 #include "inject_frames.h"
 #include "../util/io/loop.h"
-#include "../util/io/progress.h"
+#include "../util/whole/progress.h"
 #include "../stages/pending.h"
 #include "recording.h"
 #include "session.h"

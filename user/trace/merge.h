@@ -13,7 +13,7 @@
 #ifndef CT_TRACE_MERGE_H
 #define CT_TRACE_MERGE_H
 
-#include "../util/io/progress.h"
+#include "../util/whole/progress.h"
 #include "writer.h"
 
 #define MERGE_MAX 256 /* recordings */

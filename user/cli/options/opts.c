@@ -613,6 +613,7 @@ static const struct option_row before[] = {
 	{ 0, "format", "NAME", ENUM(stat, "table", "json"), OPTS_TOP, "table", "with --batch: table, or json (an object a line)" },
 
 	{ .type = HEADING(), .name = "What to serve", .cmds = OPTS_SERVE },
+	{ 0, "format", "NAME", ENUM(stat, "table", "json"), OPTS_DOCTOR, "table", "table, or json: one object" },
 	{ 0, "listen", "ADDR:PORT", CHECKED(listen, check_listen), OPTS_SERVE, "127.0.0.1:19400", "where Prometheus asks; [ADDR] for IPv6, :PORT for all addresses; or unix:PATH" },
 	{ 0, "web-config", "FILE", TEXT(web_config), OPTS_SERVE, NULL,
 	  "TLS, and who may ask: tls_server_config and basic_auth_users, as Prometheus' exporters\nhave them" },
