@@ -22,7 +22,7 @@ MAY_INCLUDE = {
     'api/layers': 'util',
     'cli': 'cli/options compare event nccl proc resolve/names session source '
            'source/agent source/counters source/discover source/hooks source/inject source/nvtx source/probe stuck trace util util/io util/option util/table util/whole',
-    'cli/options': 'event format format/otlp proc serve stages stat top util util/io util/option',
+    'cli/options': 'api event format format/otlp proc serve stages stat top util util/io util/option',
     'compare': 'api util util/io util/table',
     'event': 'api util util/table',
     'event/join': 'event util util/table',

