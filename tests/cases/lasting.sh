@@ -15,10 +15,10 @@ case_stat_watch() {
 	CT=$!
 	wait_for 10 grep -q 'cudatrace: ready' "$T/err"
 	go one
-	wait_for 10 grep -qs ' 5 .*cudaMalloc$' "$T/sums"
+	wait_for 10 grep -qs ' 6 .*cudaMalloc$' "$T/sums"
 	finish INT
 	ok_rc
-	expect "the last table" "$(grep 'cudaMalloc$' "$T/sums" | tail -n 1 | awk '{ print $4 }')" 5
+	expect "the last table" "$(grep 'cudaMalloc$' "$T/sums" | tail -n 1 | awk '{ print $4 }')" 6
 	cat > "$T/both" << END
 "$CALLS" mix 5 2 0; "$CALLS" mix 7 2 0; sleep 0.3
 END
