@@ -9,7 +9,6 @@
 #include "../mem/ledger.h"
 #include "scope_sums.h"
 #include "stat_print.h"
-#include "stat_watch.h"
 #include "steps/steps_print.h"
 #include "../util/msg.h"
 #include "../util/option/option.h"

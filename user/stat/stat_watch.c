@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* stat_watch.c - see stat_watch.h. Knows no source and no table. */
-#include "stat_watch.h"
+/* stat_watch.c - see stat_print.h. Knows no source and no table. */
+#include "stat_print.h"
 
 #include <errno.h>
 #include <stdlib.h>
