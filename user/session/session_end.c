@@ -237,6 +237,10 @@ static void say_totals(const struct session *s, const char *const *muted)
 	if (l->scopes_unbegun)
 		msg_note("%llu ranges ended that had begun before the trace: they are not shown",
 			 (unsigned long long)l->scopes_unbegun);
+	if (s->unknown_kinds)
+		msg_note("%llu records of a newer version are left out: this version does not know "
+			 "their kinds",
+			 (unsigned long long)s->unknown_kinds);
 	if (l->unreported)
 		msg_warn("%llu forks, execs or ends of processes found no room in the ring buffer: "
 			 "rows may show a process's old name (raise --ring-size)",
@@ -302,7 +306,7 @@ static void close_sinks(struct session *s)
 	}
 	end.program = program < 0 ? NULL : &program;
 	for (int i = 0; i < s->nsinks; i++) {
-		bool own = s->o->record || s->wants.files[0] || s->o->save ||
+		bool own = s->o->record || s->wants.files[0] || s->wants.files[1] || s->o->save ||
 			   s->o->format->flags & SINKS_PATH;
 		int e = s->sinks[i].ops->close(&s->sinks[i], &end);
 
