@@ -105,6 +105,7 @@ static int set_specs(struct bpf_source *b)
 		}
 		if (api_funcs[i].layer && !api_layer_reports(&api_funcs[i])) {
 			b->skel->rodata->config.layers = 1;
+			b->skel->rodata->config.shapes = plan->shapes;
 			continue;
 		}
 		if (plan_has(plan->awaited, i))
