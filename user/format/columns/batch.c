@@ -208,8 +208,8 @@ int batch_open(struct batch *b, uint32_t tables)
 	*b = (struct batch){ .n = 0 };
 	for (int i = 0; i < COLUMNS; i++)
 		if (tables ? column_about[i].tables & tables
-			   : column_about[i].tables & ~(1u << COLUMNS_STACKS |
-							1u << COLUMNS_DEVICES) ||
+			   : column_about[i].tables &
+					     ~(1u << COLUMNS_STACKS | 1u << COLUMNS_DEVICES) ||
 				     i == COLUMN_STACK)
 			b->col[b->n++] = (uint8_t)i;
 	b->chunks = calloc(b->n, sizeof(*b->chunks));

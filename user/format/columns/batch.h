@@ -16,9 +16,10 @@
 struct chunk {
 	uint8_t type; /* enum column_type */
 	uint32_t rows, nulls;
-	struct text valid;  /* a bit for each row */
-	struct text values; /* 4 or 8 bytes for each row; of a text its number in dict; JSON: the bytes */
-	struct text ends;   /* JSON: where each row's text ends, 4 bytes each, after a 0 */
+	struct text valid; /* a bit for each row */
+	struct text
+		values; /* 4 or 8 bytes for each row; of a text its number in dict; JSON: the bytes */
+	struct text ends;    /* JSON: where each row's text ends, 4 bytes each, after a 0 */
 	struct strings dict; /* COLUMN_TEXT */
 	uint32_t lately[CHUNK_LATELY]; /* numbers in dict, + 1; 0: none */
 	struct {

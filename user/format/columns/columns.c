@@ -382,9 +382,9 @@ void columns_device(struct cells *c, const struct event *ev)
 
 void columns_frame(struct cells *c, const struct stack *s, uint32_t frame)
 {
-	static const char *const languages[] = { [CT_FRAME_NATIVE] = "native",
-						 [CT_FRAME_INLINED] = "inlined",
-						 [CT_FRAME_PYTHON] = "python" };
+	static const char *const languages[] = {
+		[CT_FRAME_NATIVE] = "native", [CT_FRAME_INLINED] = "inlined", [CT_FRAME_PYTHON] = "python"
+	};
 	const struct stack_frame *f = s->frames[frame];
 
 	begin(c);
@@ -421,9 +421,9 @@ enum column_table columns_table(const struct event *ev)
 	case CT_SCOPE_END:
 		word = scope_word((const struct ct_scope *)ev->rec);
 		return !strcmp(word, "range") || !strcmp(word, "mark") ? COLUMNS_RANGES
-		       : !strcmp(word, "collective")			? COLUMNS_COLLECTIVES
-		       : !strcmp(word, "operator")			? COLUMNS_OPERATORS
-									: COLUMNS_OTHERS;
+		       : !strcmp(word, "collective")		       ? COLUMNS_COLLECTIVES
+		       : !strcmp(word, "operator")		       ? COLUMNS_OPERATORS
+								       : COLUMNS_OTHERS;
 	default: return COLUMNS_OTHERS;
 	}
 }

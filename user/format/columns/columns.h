@@ -18,7 +18,7 @@
 enum column_type { COLUMN_U32, COLUMN_U64, COLUMN_I64, COLUMN_DOUBLE, COLUMN_TEXT, COLUMN_JSON };
 
 /* The tables of parquet: title, bit. */
-#define COLUMN_TABLES(T)             \
+#define COLUMN_TABLES(T)              \
 	T(CALLS, "calls")             \
 	T(KERNELS, "kernels")         \
 	T(COPIES, "copies")           \

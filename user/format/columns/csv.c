@@ -125,8 +125,7 @@ static int csv_open(struct sink *s, const struct sink_opts *opts)
 		return -ENOMEM;
 	c->cells.o = opts;
 	for (int i = 0; i < COLUMNS_CSV; i++)
-		out_fmt(opts->out, "%s%c", column_about[i].title,
-			i + 1 < COLUMNS_CSV ? ',' : '\n');
+		out_fmt(opts->out, "%s%c", column_about[i].title, i + 1 < COLUMNS_CSV ? ',' : '\n');
 	return 0;
 }
 
