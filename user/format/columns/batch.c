@@ -194,14 +194,27 @@ int batch_add(struct batch *b, const struct cells *cells)
 {
 	if (cells->no_room)
 		return -ENOMEM;
-	for (unsigned int i = 0; i < b->n; i++)
-		if (cells_have(cells, b->col[i]))
-			put(b, &b->chunks[i], cells, &cells->cell[b->col[i]]);
+	for (int w = 0; w < CELLS_WORDS; w++) {
+		uint64_t left = cells->there[w] & b->has[w];
+
+		for (; left; left &= left - 1) {
+			int col = w * 64 + __builtin_ctzll(left);
+
+			put(b, &b->chunks[b->at[col]], cells, &cells->cell[col]);
+		}
+	}
 	b->rows++;
 	return b->no_room ? -ENOMEM : 0;
 }
 
 /* ---- the batch ---- */
+
+static void add_column(struct batch *b, int col)
+{
+	b->has[col / 64] |= 1ull << col % 64;
+	b->at[col] = b->n;
+	b->col[b->n++] = (uint8_t)col;
+}
 
 int batch_open(struct batch *b, uint32_t tables)
 {
@@ -211,7 +224,7 @@ int batch_open(struct batch *b, uint32_t tables)
 			   : column_about[i].tables &
 					     ~(1u << COLUMNS_STACKS | 1u << COLUMNS_DEVICES) ||
 				     i == COLUMN_STACK)
-			b->col[b->n++] = (uint8_t)i;
+			add_column(b, i);
 	b->chunks = calloc(b->n, sizeof(*b->chunks));
 	if (!b->chunks)
 		return -ENOMEM;

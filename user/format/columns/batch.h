@@ -29,7 +29,9 @@ struct chunk {
 
 struct batch {
 	uint8_t n, col[COLUMNS]; /* the columns that it has, by their place in enum column */
-	struct chunk *chunks;	 /* one for each of them */
+	uint8_t at[COLUMNS];	 /* where each of them is in col and chunks */
+	uint64_t has[CELLS_WORDS];
+	struct chunk *chunks; /* one for each of them */
 	uint32_t rows;
 	size_t text_bytes; /* of the texts that were kept */
 	struct text scratch;

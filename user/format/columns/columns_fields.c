@@ -38,11 +38,10 @@ static const struct rule {
 };
 #define RULES ARRAY_LEN(rules)
 
-/* What is known of a field's name, by its address: a set of rules. Names are constants, nearly all of
- * them. */
+/* The rules for a field's name, found by its address: the same names come again and again. */
 #define KNOWN 512 /* a power of two */
 struct known {
-	const char *name;
+	char name[32]; /* a name that is longer has no rule */
 	uint64_t rules;
 };
 _Static_assert(RULES <= 64, "a bit for each rule");
@@ -61,10 +60,14 @@ static uint64_t rules_of(const char *name)
 {
 	static struct known table[KNOWN];
 	struct known *k = &table[((uintptr_t)name ^ (uintptr_t)name >> 9) & (KNOWN - 1)];
+	size_t n;
 
-	if (k->name == name)
+	if (*name && !strcmp(k->name, name))
 		return k->rules;
-	k->name = name;
+	n = strlen(name);
+	if (!n || n >= sizeof(k->name))
+		return 0;
+	memcpy(k->name, name, n + 1);
 	k->rules = 0;
 	for (size_t i = 0; i < RULES; i++)
 		if (has_word(rules[i].names, name))
@@ -170,7 +173,7 @@ static bool take(struct cells *c, unsigned int of, const struct field *f)
 	for (; known; known &= known - 1) {
 		const struct rule *r = &rules[__builtin_ctzll(known)];
 
-		if (!(r->of & of) || !has_word(r->names, f->name))
+		if (!(r->of & of))
 			continue;
 		if (r->col == SEEN)
 			return true;
