@@ -15,7 +15,8 @@
 #define STATISTIC_MAX 64 /* bytes of a text that is said to be the least or the largest */
 
 enum { TYPE_INT32 = 1, TYPE_INT64 = 2, TYPE_DOUBLE = 5, TYPE_BYTES = 6 };
-enum { AS_UTF8 = 0, AS_UINT32 = 13, AS_UINT64 = 14, AS_JSON = 19, AS_IS = -1 };
+/* polars reads what is said to be JSON as bytes */
+enum { AS_UTF8 = 0, AS_UINT32 = 13, AS_UINT64 = 14, AS_IS = -1 };
 enum { ENCODING_PLAIN = 0, ENCODING_RLE = 3, ENCODING_DICTIONARY = 8 };
 enum { PAGE_DATA = 0, PAGE_DICTIONARY = 2 };
 enum { CODEC_ZSTD = 6, OPTIONAL = 1 };
@@ -25,7 +26,7 @@ static const struct {
 } types[] = {
 	[COLUMN_U32] = { TYPE_INT32, AS_UINT32 },    [COLUMN_U64] = { TYPE_INT64, AS_UINT64 },
 	[COLUMN_I64] = { TYPE_INT64, AS_IS },	     [COLUMN_DOUBLE] = { TYPE_DOUBLE, AS_IS },
-	[COLUMN_TEXT] = { TYPE_BYTES, AS_UTF8 }, [COLUMN_JSON] = { TYPE_BYTES, AS_JSON },
+	[COLUMN_TEXT] = { TYPE_BYTES, AS_UTF8 }, [COLUMN_JSON] = { TYPE_BYTES, AS_UTF8 },
 };
 
 static void put(struct parquet_file *f, const void *s, size_t n)
