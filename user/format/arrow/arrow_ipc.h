@@ -7,7 +7,7 @@
 #define CT_ARROW_IPC_H
 
 #include "../../util/io/out.h"
-#include "../columns/batch.h"
+#include "../columns/column_batch.h"
 
 /* Memory for what is written; NULL: no memory. */
 struct arrow_body;

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "../about.h"
-#include "columns.h"
+#include "column_cells.h"
 #include "../row.h"
 
 struct csv {

@@ -25,7 +25,7 @@ struct parquet {
 		struct batch batch;
 		struct parquet_file file;
 	} tables[COLUMN_TABLES_N];
-	uint8_t *written; /* a bit for each stack whose frames were written */
+	uint8_t *written;  /* a bit for each stack whose frames were written */
 	char *path, *part; /* the folder, and its name until it is complete */
 	bool made;
 };

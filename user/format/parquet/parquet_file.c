@@ -11,7 +11,7 @@
 #include "parquet_file.h"
 #include "thrift.h"
 
-#define LEVEL 1		/* of zstd */
+#define LEVEL 1		 /* of zstd */
 #define STATISTIC_MAX 64 /* bytes of a text that is said to be the least or the largest */
 
 enum { TYPE_INT32 = 1, TYPE_INT64 = 2, TYPE_DOUBLE = 5, TYPE_BYTES = 6 };
@@ -24,9 +24,9 @@ enum { CODEC_ZSTD = 6, OPTIONAL = 1 };
 static const struct {
 	int type, as;
 } types[] = {
-	[COLUMN_U32] = { TYPE_INT32, AS_UINT32 },    [COLUMN_U64] = { TYPE_INT64, AS_UINT64 },
-	[COLUMN_I64] = { TYPE_INT64, AS_IS },	     [COLUMN_DOUBLE] = { TYPE_DOUBLE, AS_IS },
-	[COLUMN_TEXT] = { TYPE_BYTES, AS_UTF8 }, [COLUMN_JSON] = { TYPE_BYTES, AS_UTF8 },
+	[COLUMN_U32] = { TYPE_INT32, AS_UINT32 }, [COLUMN_U64] = { TYPE_INT64, AS_UINT64 },
+	[COLUMN_I64] = { TYPE_INT64, AS_IS },	  [COLUMN_DOUBLE] = { TYPE_DOUBLE, AS_IS },
+	[COLUMN_TEXT] = { TYPE_BYTES, AS_UTF8 },  [COLUMN_JSON] = { TYPE_BYTES, AS_UTF8 },
 };
 
 static void put(struct parquet_file *f, const void *s, size_t n)

@@ -7,7 +7,7 @@
 #define CT_PARQUET_FILE_H
 
 #include "../../util/io/out.h"
-#include "../columns/batch.h"
+#include "../columns/column_batch.h"
 
 struct parquet_file {
 	struct out out;

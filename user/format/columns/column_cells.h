@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * columns.h - an event as a row of typed cells. csv, arrow and parquet print the same cells. Knows no
+ * column_cells.h - an event as a row of typed cells. csv, arrow and parquet print the same cells. Knows no
  * format.
  */
-#ifndef CT_COLUMNS_H
-#define CT_COLUMNS_H
+#ifndef CT_COLUMN_CELLS_H
+#define CT_COLUMN_CELLS_H
 
 #include "../sink.h"
 #include "../../util/text.h"

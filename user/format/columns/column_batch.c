@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * batch.c - see batch.h. Most columns have no value in most rows: a column gets its empty rows at
+ * column_batch.c - see column_batch.h. Most columns have no value in most rows: a column gets its empty rows at
  * once, before its next value.
  */
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch.h"
+#include "column_batch.h"
 
 #define DICT_BYTES (256u << 20) /* far more than batch_full() lets come together */
 #define DICT_TEXTS (16u << 20)

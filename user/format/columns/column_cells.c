@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* columns.c - see columns.h: what all events have, and what their kinds add. */
+/* column_cells.c - see column_cells.h: what all events have, and what their kinds add. */
 #include <math.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "../../event/muted.h"
 #include "../../event/scopes/lineage.h"
 #include "../about.h"
-#include "columns.h"
+#include "column_cells.h"
 
 #define KERNEL_MAX_BYTES 65536
 #define FRAME_MAX_BYTES 4096
@@ -270,8 +270,9 @@ static void put_kind(struct cells *c, const struct event *ev)
 /* Is it the result, which has a column of its own? */
 static bool is_result(const struct event *ev, const struct field *f)
 {
-	return ev->rec->kind == CT_CALL && f->name && !strcmp(f->name, "returned") &&
-	       f->type == FIELD_ERROR;
+	const char *title = f->name ? f->name : "";
+
+	return ev->rec->kind == CT_CALL && f->type == FIELD_ERROR && !strcmp(title, "returned");
 }
 
 static void put_fields(struct cells *c, const struct event *ev)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * batch.h - rows, column by column, until somebody writes them: arrow's batches, parquet's groups of
+ * column_batch.h - rows, column by column, until somebody writes them: arrow's batches, parquet's groups of
  * rows. Texts are kept once in each batch. Knows no event and no format.
  */
-#ifndef CT_BATCH_H
-#define CT_BATCH_H
+#ifndef CT_COLUMN_BATCH_H
+#define CT_COLUMN_BATCH_H
 
 #include "../../util/strings.h"
-#include "columns.h"
+#include "column_cells.h"
 
 /* What was lately put in: a text as it was before it was made safe, if that changed nothing. */
 #define CHUNK_LATELY 64 /* a power of two */

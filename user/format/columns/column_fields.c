@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * columns_fields.c - see columns.h: the fields of an event into the columns that columns.def has for
+ * column_fields.c - see column_cells.h: the fields of an event into the columns that columns.def has for
  * them, and the rest as JSON. A value that does not fit its column is in the JSON.
  */
 #include <math.h>
 #include <string.h>
 
 #include "../rows/json_fields.h"
-#include "columns.h"
+#include "column_cells.h"
 
 #define WORD_MAX_BYTES 1024
 #define SEEN COLUMNS
