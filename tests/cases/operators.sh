@@ -42,6 +42,19 @@ case_operators_nested() {
 	expect "threads" "$(grep '"type":"operator"' "$T/out" | grep -o '"tid":[0-9]*' | sort -u | wc -l)" 2
 }
 
+# What torch.compile made calls no operators: its kernels are in the range of its graph.
+case_operators_compiled() {
+	ct_json --gpu --layers torch -- "$OPERATORS" compiled
+	ok_rc
+	no_loss
+	grep '"type":"kernel"' "$T/out" | grep -o '"scope_name":"[^"]*"' > "$T/got"
+	diff - "$T/got" > "$T/diff" <<- 'EOF' || fail "kernels differ: $(head -n 6 "$T/diff")"
+	"scope_name":"Torch-Compiled Region: 0/0"
+	"scope_name":"Torch-Compiled Region: 1/0"
+	"scope_name":"aten::mm"
+	EOF
+}
+
 case_operators_table() {
 	ct_rows --layers torch -e operator -- "$OPERATORS" throws
 	ok_rc

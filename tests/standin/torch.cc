@@ -112,3 +112,26 @@ void leave(const Handle &h)
 	asm volatile("");
 }
 } // namespace torch::autograd::profiler
+
+/* What torch.compile's own code calls. As in libtorch_python, no other file sees these functions. */
+extern "C" {
+__attribute__((noinline, visibility("hidden"))) void *_pytorch_record_function_enter(const char *name)
+{
+	PUSHES();
+	asm volatile("" ::"r"(name) : "memory");
+	return const_cast<char *>(name);
+}
+__attribute__((noinline, visibility("hidden"))) void _pytorch_record_function_exit(void *state)
+{
+	PUSHES();
+	asm volatile("" ::"r"(state) : "memory");
+}
+}
+
+void torch::run_compiled(const char *region)
+{
+	void *state = _pytorch_record_function_enter(region);
+
+	launch();
+	_pytorch_record_function_exit(state);
+}

@@ -82,4 +82,9 @@ void leave(const Handle &); /* calls record_function_exit_new, which has no name
 } // namespace profiler
 } // namespace torch::autograd
 
+namespace torch
+{
+void run_compiled(const char *region); /* launches a kernel as torch.compile's code does */
+}
+
 #endif

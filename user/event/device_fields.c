@@ -136,6 +136,8 @@ static void add_capture(struct field **at, const struct event *ev)
 	}
 	if (ev->captured_in)
 		field_add_str(at, "captured_in", ev->captured_in, strlen(ev->captured_in));
+	if (ev->captured_at)
+		field_add_str(at, "captured_at", ev->captured_at, strlen(ev->captured_at));
 	if (c->func < api_nfuncs) {
 		const char *name = api_funcs[c->func].name;
 

@@ -20,6 +20,17 @@ static void add_capture(struct stages *st, struct event *ev)
 		return;
 	line = lineage_find(st->lineage, w->h.pid, ev->capture->scope);
 	ev->captured_in = line ? line->name : NULL;
+	if (!st->no_stacks)
+		ev->captured_stack = stack_table_get(st->stacks, ev->capture->stack);
+	if (!ev->captured_stack)
+		return;
+	/* the nodes of a graph are often of one place after the other */
+	if (st->captured_stack != ev->capture->stack) {
+		st->captured_at[0] = '\0';
+		stack_place(ev->captured_stack, st->captured_at, sizeof(st->captured_at));
+		st->captured_stack = ev->capture->stack;
+	}
+	ev->captured_at = st->captured_at[0] ? st->captured_at : NULL;
 }
 
 /* The innermost collective around the launch of a kernel, or around its capture. NULL: none. */

@@ -17,6 +17,8 @@
 #include "../format/sink.h"
 #include "window.h"
 
+#define STAGES_PLACE 512
+
 struct stages {
 	struct process_table *procs;
 	struct thread_table *threads;
@@ -31,6 +33,9 @@ struct stages {
 	struct scopes *scopes;
 	struct lineage *lineage;
 	struct captures *captures;
+	/* the place where a call was made that a graph captured, and of which stack it is; 0: none */
+	char captured_at[STAGES_PLACE];
+	uint32_t captured_stack;
 	const struct filter *filter;
 	struct window *window; /* NULL: everything is shown; owned by the session */
 	/* calls are shown only when they return, although there are records of their entries */

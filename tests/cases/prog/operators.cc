@@ -7,6 +7,7 @@
  *   steps N   the same within ranges ProfilerStep#1 and on
  *   throws    an operator throws through another one; then one that does not; then a copy
  *   deep N    N operators in each other, with a copy inside the innermost
+ *   compiled  a graph that torch.compile made, and an operator
  *   wait      inside an operator: for each byte on stdin a step; q ends it
  */
 #include <cstdio>
@@ -100,6 +101,10 @@ int main(int argc, char **argv)
 			step(!strcmp(what, "train"));
 	} else if (!strcmp(what, "steps")) {
 		profiled(n);
+	} else if (!strcmp(what, "compiled")) {
+		torch::run_compiled("Torch-Compiled Region: 0/0");
+		torch::run_compiled("Torch-Compiled Region: 1/0");
+		at::_ops::mm::call(at::Tensor(1));
 	} else if (!strcmp(what, "throws")) {
 		throws();
 	} else if (!strcmp(what, "deep")) {

@@ -79,6 +79,32 @@ static void put_scope(struct row *w, const struct event *ev)
 	row_room(w, JSON_ROOM);
 }
 
+static void put_text(struct row *w, const char *key, const char *text)
+{
+	w->p = put_lit(put_str(put_lit(w->p, ",\""), key), "\":");
+	put_name(w, text, strlen(text));
+	row_room(w, JSON_ROOM);
+}
+
+/* Which call was captured, of what a graph's replay did. */
+static void put_capture(struct row *w, const struct event *ev)
+{
+	const struct capture *c = ev->capture;
+
+	if (!c)
+		return;
+	if (c->before) {
+		put_text(w, "captured", "before the trace");
+		return;
+	}
+	if (ev->captured_in)
+		put_text(w, "captured in", ev->captured_in);
+	if (ev->captured_at)
+		put_text(w, "captured at", ev->captured_at);
+	if (c->number)
+		w->p = put_u64(put_lit(w->p, ",\"captured by\":"), c->number);
+}
+
 static void put_stack(struct row *w, const struct sink_opts *o, const struct stack *s)
 {
 	w->p = put_lit(w->p, ",\"stack\":[");
@@ -230,6 +256,7 @@ void chrome_work_body(struct row *w, const struct sink_opts *o,
 	if (work->graph) {
 		w->p = put_u64(put_lit(w->p, ",\"graph id\":"), work->graph);
 		w->p = put_u64(put_lit(w->p, ",\"graph node id\":"), work->graph_node);
+		put_capture(w, ev);
 	}
 	if (work->h.kind == CT_KERNEL)
 		put_kernel(w, devices, ev);
