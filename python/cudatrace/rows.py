@@ -192,8 +192,17 @@ class Table(Sequence[Row], Generic[Row]):
             raise ImportError('to_pandas() needs pandas, which is not installed') from error
         return pandas.DataFrame(self.columns())
 
+    def to_polars(self) -> Any:
+        """A polars.DataFrame with a column for each field. Raises ImportError, which says so, if polars or pyarrow is not installed."""
+        try:
+            import polars  # pylint: disable=import-outside-toplevel
+        except ImportError as error:
+            raise ImportError('to_polars() needs polars, which is not installed') from error
+        return polars.from_arrow(self.to_arrow())
+
     def to_arrow(self) -> Any:
-        """A pyarrow.Table; args, stack and ret are JSON. Raises ImportError, which says so, if pyarrow is not installed."""
+        """A pyarrow.Table; args, stack and ret are JSON: read_columns() has arguments in
+        columns of their own. Raises ImportError, which says so, if pyarrow is not installed."""
         try:
             import pyarrow  # pylint: disable=import-outside-toplevel
         except ImportError as error:

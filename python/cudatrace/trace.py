@@ -88,6 +88,10 @@ class Trace:
         """The table of `cudatrace stat`: sums by function, kernel and copy."""
         return program.run('stat', self.path).stdout
 
+    def tables(self) -> Dict[str, Any]:
+        """The recording's file as a pyarrow.Table for each kind of row, with typed arguments: see cudatrace.read_columns."""
+        return columns.read_columns(self.path)
+
     def to_parquet(self, folder: 'Union[str, os.PathLike[str]]') -> None:
         """Writes the recording's file as Parquet: see cudatrace.to_parquet."""
         columns.to_parquet(self.path, folder)

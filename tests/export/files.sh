@@ -125,6 +125,18 @@ for trace in run noend; do
 	is "arrow-as-csv-$trace" "$(python3 -c 'import csv, sys; print(len(list(csv.DictReader(sys.stdin))))' < "$dir/arrow.csv")" \
 		"$(python3 tests/export/check_arrow.py "$dir/arrow.arrows" "$dir/arrow.csv" 2>&1)"
 done
+
+# ---- parquet: a folder
+quiet --to arrow -o "$dir/run.arrows" "$dir/run.ctrace"
+(cd "$dir" && "$ct" export run.ctrace --to parquet 2> err)
+is named-parquet "cudatrace: written: run.parquet" "$(tail -n 1 "$dir/err")"
+is parquet-as-arrow "calls=36 collectives=0 copies=8 devices=4 kernels=20 operators=0 others=23 processes=4 ranges=8 sets=4 stacks=5" \
+	"$(python3 tests/export/check_parquet.py "$dir/run.parquet" "$dir/run.arrows" 2>&1)"
+got=$("$ct" export --to parquet -o "$dir/run.parquet/" "$dir/run.ctrace" 2>&1)
+is parquet-there "1 cudatrace: error: $dir/run.parquet is there already: remove it, or name another folder with -o" "$? $got"
+got=$("$ct" export --to parquet -o "$dir/no/such" "$dir/run.ctrace" 2>&1)
+is parquet-no-folder "1 cudatrace: error: cannot make a folder beside $dir/no/such: No such file or directory" "$? $got"
+is parquet-nothing-left run.parquet "$(cd "$dir" && echo *.parquet*)"
 "$ct" replay --format csv -k --nested "$dir/run.ctrace" > "$dir/replay.csv" 2> /dev/null
 is as-replay same "$(cmp "$dir/replay.csv" "$dir/run.csv" && echo same)"
 page=$(python3 tests/timeline/page.py "$dir/run.html" 2>&1)

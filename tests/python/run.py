@@ -71,7 +71,8 @@ def reading(cudatrace, traces):
     check('compare-changed', (True, 36), (other.regressed, other.metrics['total_api_calls']['new']))
     check('compare-same', False, cudatrace.compare(t, two, fail_if=['total_api_calls!=+0']).regressed)
     has('compare-wrong', 'nonsense', message(cudatrace.compare, t, t, fail_if=['nonsense>1'], kind=cudatrace.CudatraceError))
-    for name, method, rows in (('pandas', t.kernels.to_pandas, len), ('pyarrow', t.calls.to_arrow, lambda table: table.num_rows)):
+    for name, method, rows in (('pandas', t.kernels.to_pandas, len), ('pyarrow', t.calls.to_arrow, lambda table: table.num_rows),
+                               ('polars', t.calls.to_polars, len)):
         try:
             __import__(name)
         except ImportError:
@@ -84,34 +85,35 @@ def columns(cudatrace, folder):
     two = os.path.join(folder, 'traces', 'two.ctrace')
     out = os.path.join(folder, 'home', 'two.parquet')
     t = cudatrace.read(two)
+    names = ['calls', 'collectives', 'copies', 'devices', 'kernels', 'operators', 'others', 'processes', 'ranges', 'sets', 'stacks']
+    t.to_parquet(out)
+    check('parquet-files', [name + '.parquet' for name in names], sorted(os.listdir(out)))
+    has('parquet-there', 'is there already', message(t.to_parquet, out, kind=FileExistsError))
+    for wrong in ('/nonexistent', __file__):
+        has('parquet-wrong', 'error: ', message(cudatrace.to_parquet, wrong, out + '2', kind=cudatrace.CudatraceError))
+    check('parquet-nothing-left', ['two.parquet'], os.listdir(os.path.dirname(out)))
     try:
         import pyarrow.parquet
     except ImportError:
         has('no-pyarrow-columns', 'read_columns() needs pyarrow', message(cudatrace.read_columns, two, kind=ImportError))
-        has('no-pyarrow-parquet', 'to_parquet() needs pyarrow', message(t.to_parquet, out, kind=ImportError))
         print('skip columns: pyarrow is not installed')
         return
-    tables = cudatrace.read_columns(two)
-    want = {'calls': 36, 'kernels': 20, 'copies': 8, 'sets': 4, 'ranges': 8, 'collectives': 0, 'operators': 0, 'processes': 4, 'others': 23}
+    tables = t.tables()
+    want = {'calls': 36, 'kernels': 20, 'copies': 8, 'sets': 4, 'ranges': 8, 'collectives': 0, 'operators': 0, 'processes': 4, 'devices': 4,
+            'stacks': 5, 'others': 23}
     check('columns-rows', want, {name: table.num_rows for name, table in tables.items()})
     check('columns-calls', [(c.api, c.ts_ns, c.dur_ns, c.pid, c.tid) for c in t.calls],
           list(zip(*(tables['calls'][name].to_pylist() for name in ('name', 'start_ns', 'duration_ns', 'pid', 'tid')))))
+    check('columns-arguments', [int(c.args['dst'], 16) if 'dst' in c.args else None for c in t.calls], tables['calls']['arg_dst'].to_pylist())
+    check('columns-version', b'2', tables['calls'].schema.metadata[b'cudatrace.schema'])
 
     def name_of(kernel):    # a column has it without the type that it returns
         return kernel.kernel[5:] if kernel.kernel.startswith('void ') else kernel.kernel
     check('columns-kernels', [(name_of(k), k.dur_ns, k.stream) for k in t.kernels],
           list(zip(*(tables['kernels'][name].to_pylist() for name in ('name', 'duration_ns', 'stream')))))
     check('columns-copies', [c.bytes for c in t.copies], tables['copies']['size_bytes'].to_pylist())
-    t.to_parquet(out)
-    check('parquet-files', sorted(name + '.parquet' for name in want), sorted(os.listdir(out)))
-    for name, table in tables.items():
-        got = pyarrow.parquet.read_table(os.path.join(out, name + '.parquet'))
-        check('parquet-' + name, (True, b'1'), (got.equals(table), got.schema.metadata[b'cudatrace.schema']))
-    has('parquet-there', 'is there already', message(t.to_parquet, out, kind=FileExistsError))
     for wrong in ('/nonexistent', __file__):
         has('columns-wrong', 'error: ', message(cudatrace.read_columns, wrong, kind=cudatrace.CudatraceError))
-        has('parquet-wrong', 'error: ', message(cudatrace.to_parquet, wrong, out + '2', kind=cudatrace.CudatraceError))
-    check('parquet-nothing-left', ['two.parquet'], os.listdir(os.path.dirname(out)))
     try:
         import duckdb
     except ImportError:

@@ -521,9 +521,9 @@ static const struct option_row before[] = {
 	{ 'o', "output", "FILE", CHECKED(output, check_output), OPTS_EXPORT, NULL,
 	  "the file to write, - is standard output; without it named after the recording and FORMAT" },
 	{ 0, "to", "FORMAT", OTHER(set_export, .offer = OPTION_OFFER_OUTPUTS), OPTS_EXPORT, NULL,
-	  "perfetto, chrome, nsys-sqlite, otlp-json, html (a timeline as one page), csv, arrow\n"
-	  "(columns for data frames), memory-viz (for PyTorch's viewer of its allocator), json,\n"
-	  "cupti, speedscope, folded or flame: all that --format has but the table" },
+	  "perfetto, chrome, nsys-sqlite, otlp-json, html (a timeline as one page), csv, arrow,\n"
+	  "parquet (columns for data frames), memory-viz (for PyTorch's viewer of its allocator),\n"
+	  "json, cupti, speedscope, folded or flame: all that --format has but the table" },
 	{ 0, "device", "N", COUNT(device, 0, INT32_MAX, "number of a device", "'cudatrace info' lists them"), OPTS_EXPORT, NULL,
 	  "what concerns this device, as its process numbers it; calls that concern none too" },
 	{ 0, "max-size", "SIZE", SIZE(max_bytes, 64 << 10, OPTION_MAX, "give bytes, or 1GB (10^9), 1GiB (2^30)"), OPTS_RECORD, NULL,
@@ -542,7 +542,7 @@ static const struct option_row before[] = {
 	{ 'A', "append", NULL, FLAG(append), PRINTS | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "add to FILE",
 	  RULES(NEEDS("output save", "-A adds to the FILE of -o: give -o FILE")) },
 	{ 0, "format", "NAME", OTHER(set_format, .offer = OPTION_OFFER_OUTPUTS), ROWS, "table",
-	  "table, json, csv, arrow (columns for data frames), html (a timeline as one page),\n"
+	  "table, json, csv, arrow, parquet (columns for data frames), html (a timeline as one page),\n"
 	  "perfetto (for ui.perfetto.dev), chrome (JSON as PyTorch's profiler writes it; with %p\n"
 	  "in FILE a file for each process), nsys-sqlite (as Nsight Systems exports it),\n"
 	  "otlp-json (OpenTelemetry spans), cupti (the lines that CUPTI's samples print), or,\n"

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * arrow_ipc.c - see arrow_ipc.h. The metadata of a message is a FlatBuffer, which is built from its
+ * arrow_ipc.c - see arrow_ipc.h. Each buffer of a body is compressed by zstd. The metadata of a message is a FlatBuffer, which is built from its
  * end to its begin, since a table's offsets point forward only: a position is a number of bytes
  * before the end. Little-endian machines only, as all of cudatrace.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <zstd.h>
 
 #include "arrow_ipc.h"
 
@@ -13,12 +15,15 @@
 #define VERSION_5 4
 #define CONTINUATION 0xffffffffu
 
-enum { HEADER_SCHEMA = 1, HEADER_BATCH = 3 };
+#define LEVEL 1 /* of zstd: higher ones cost more time than they save room */
+
+enum { HEADER_SCHEMA = 1, HEADER_DICTIONARY = 2, HEADER_BATCH = 3 };
+enum { CODEC_ZSTD = 1 };
 enum { TYPE_INT = 2, TYPE_FLOAT = 3, TYPE_UTF8 = 5 };
 
-/* 64 columns need less than a third of it. */
+/* A column needs less than 200 bytes. */
 struct flat {
-	unsigned char buf[32768];
+	unsigned char buf[COLUMNS * 256 + 4096];
 	size_t n;	    /* bytes used, at the end of buf */
 	size_t begin;	    /* of the open table */
 	size_t slot[SLOTS]; /* positions of its fields; 0: absent */
@@ -120,45 +125,64 @@ static void send(struct out *o, struct flat *f, unsigned int kind, size_t header
 
 /* ---- the schema ---- */
 
-static size_t put_type(struct flat *f, enum arrow_type type)
+static size_t put_type(struct flat *f, enum column_type type)
 {
 	table_begin(f);
-	if (type == ARROW_DOUBLE) {
+	if (type == COLUMN_DOUBLE) {
 		f->slot[0] = put_uint(f, 2, 2); /* double precision */
-	} else if (type != ARROW_TEXT) {
-		f->slot[0] = put_uint(f, 64, 4);
-		f->slot[1] = put_uint(f, type == ARROW_I64, 1);
+	} else if (type < COLUMN_DOUBLE) {
+		f->slot[0] = put_uint(f, type == COLUMN_U32 ? 32 : 64, 4);
+		f->slot[1] = put_uint(f, type == COLUMN_I64, 1);
 	}
 	return table_end(f);
 }
 
-static size_t put_field(struct flat *f, const struct arrow_column *c)
+/* The texts of a column are numbers in a dictionary, which has the column's place as its number. */
+static size_t put_encoding(struct flat *f, uint64_t id)
 {
-	size_t name = put_string(f, c->name), type = put_type(f, c->type),
+	size_t index;
+
+	table_begin(f);
+	f->slot[0] = put_uint(f, 32, 4);
+	f->slot[1] = put_uint(f, 1, 1);
+	index = table_end(f);
+	table_begin(f);
+	f->slot[0] = put_uint(f, id, 8);
+	f->slot[1] = put_ref(f, index);
+	return table_end(f);
+}
+
+static size_t put_field(struct flat *f, enum column col)
+{
+	const struct column_about *about = &column_about[col];
+	size_t name = put_string(f, about->title),
+	       type = put_type(f, (enum column_type)about->type),
+	       encoding = about->type == COLUMN_TEXT ? put_encoding(f, col) : 0,
 	       children = put_refs(f, NULL, 0);
 
 	table_begin(f);
 	f->slot[0] = put_ref(f, name);
 	f->slot[3] = put_ref(f, type);
+	if (encoding)
+		f->slot[4] = put_ref(f, encoding);
 	f->slot[5] = put_ref(f, children);
 	f->slot[1] = put_uint(f, 1, 1); /* cells may be empty */
 	f->slot[2] = put_uint(f,
-			      c->type == ARROW_TEXT	? TYPE_UTF8
-			      : c->type == ARROW_DOUBLE ? TYPE_FLOAT
-							: TYPE_INT,
+			      about->type > COLUMN_DOUBLE    ? TYPE_UTF8
+			      : about->type == COLUMN_DOUBLE ? TYPE_FLOAT
+							     : TYPE_INT,
 			      1);
 	return table_end(f);
 }
 
-void arrow_schema(struct out *o, const struct arrow_column *cols, size_t n, const char *key,
-		  const char *value)
+void arrow_schema(struct out *o, const struct batch *b, const char *key, const char *value)
 {
-	size_t fields[ARROW_COLUMNS_MAX], list, keys, values, pair;
+	size_t fields[COLUMNS], list, keys, values, pair;
 	struct flat f = { .n = 0 };
 
-	for (size_t i = 0; i < n; i++)
-		fields[i] = put_field(&f, &cols[i]);
-	list = put_refs(&f, fields, n);
+	for (size_t i = 0; i < b->n; i++)
+		fields[i] = put_field(&f, b->col[i]);
+	list = put_refs(&f, fields, b->n);
 	keys = put_string(&f, key);
 	values = put_string(&f, value);
 	table_begin(&f);
@@ -172,66 +196,150 @@ void arrow_schema(struct out *o, const struct arrow_column *cols, size_t n, cons
 	send(o, &f, HEADER_SCHEMA, table_end(&f), 0);
 }
 
-/* ---- rows ---- */
+/* ---- bodies ---- */
 
-struct parts {
-	uint64_t at[ARROW_COLUMNS_MAX * 3][2];
+struct arrow_body {
+	ZSTD_CCtx *zstd;
+	struct text bytes;
+	uint64_t at[COLUMNS * 3][2]; /* where each buffer lies, and its length */
 	size_t n;
-	uint64_t end;
 };
 
-static size_t filled(size_t n)
+struct arrow_body *arrow_body_open(void)
 {
-	return (n + 7) / 8 * 8;
+	struct arrow_body *b = calloc(1, sizeof(*b));
+
+	if (b)
+		b->zstd = ZSTD_createCCtx();
+	if (b && !b->zstd) {
+		free(b);
+		return NULL;
+	}
+	return b;
 }
 
-static void part(struct parts *p, const struct text *t)
+void arrow_body_close(struct arrow_body *b)
 {
-	p->at[p->n][0] = p->end;
-	p->at[p->n++][1] = t->len;
-	p->end += filled(t->len);
+	if (!b)
+		return;
+	ZSTD_freeCCtx(b->zstd);
+	text_free(&b->bytes);
+	free(b);
 }
 
-static void write_part(struct out *o, const struct text *t)
+static void body_begin(struct arrow_body *b)
 {
-	static const char zeros[8];
-
-	out_mem(o, t->s, t->len);
-	out_mem(o, zeros, filled(t->len) - t->len);
+	b->n = 0;
+	b->bytes.len = 0;
+	b->bytes.bad = false;
 }
 
-int arrow_batch(struct out *o, struct arrow_column *cols, size_t n)
+/* A buffer: its length in full, and its bytes compressed. An empty one has neither. */
+static void body_add(struct arrow_body *b, const void *s, size_t n)
 {
-	uint64_t nodes[ARROW_COLUMNS_MAX][2];
+	size_t at = b->bytes.len, most = ZSTD_compressBound(n), took = 0;
+	char *p = text_room(&b->bytes, most + 16);
+	uint64_t full = n;
+
+	b->at[b->n][0] = at;
+	b->at[b->n][1] = 0;
+	if (p && n) {
+		memcpy(p, &full, 8);
+		took = ZSTD_compressCCtx(b->zstd, p + 8, most, s, n, LEVEL);
+		if (ZSTD_isError(took)) {
+			b->bytes.bad = true;
+			return;
+		}
+		took += 8;
+		b->at[b->n][1] = took;
+		memset(p + took, 0, -took & 7);
+		b->bytes.len += (took + 7) & ~(size_t)7;
+	}
+	b->n++;
+}
+
+static size_t put_batch(struct flat *f, const struct arrow_body *b, uint64_t rows,
+			const uint64_t (*nodes)[2], size_t n)
+{
+	size_t node = put_pairs(f, nodes, n), buffers = put_pairs(f, b->at, b->n), codec;
+
+	table_begin(f);
+	f->slot[0] = put_uint(f, CODEC_ZSTD, 1);
+	codec = table_end(f);
+	table_begin(f);
+	f->slot[0] = put_uint(f, rows, 8);
+	f->slot[1] = put_ref(f, node);
+	f->slot[2] = put_ref(f, buffers);
+	f->slot[3] = put_ref(f, codec);
+	return table_end(f);
+}
+
+/* The texts of a column. It takes the place of the one before. */
+static int write_dictionary(struct out *o, struct arrow_body *b, enum column col,
+			    const struct chunk *c)
+{
+	uint64_t nodes[1][2] = { { chunk_texts(c), 0 } };
+	struct text ends = { 0 }, bytes = { 0 };
 	struct flat f = { .n = 0 };
-	struct parts p = { .n = 0 };
-	size_t node, buffers;
+	uint32_t end = 0;
+	size_t batch;
 
-	for (size_t i = 0; i < n; i++) {
-		if (cols[i].valid.bad || cols[i].values.bad || cols[i].ends.bad)
-			return -ENOMEM;
-		nodes[i][0] = cols[i].nrows;
-		nodes[i][1] = cols[i].nulls;
-		part(&p, &cols[i].valid);
-		if (cols[i].type == ARROW_TEXT)
-			part(&p, &cols[i].ends);
-		part(&p, &cols[i].values);
+	text_mem(&ends, &end, sizeof(end));
+	for (uint32_t i = 0; i < chunk_texts(c); i++) {
+		size_t n;
+		const char *s = chunk_text(c, i, &n);
+
+		text_mem(&bytes, s, n);
+		end = (uint32_t)bytes.len;
+		text_mem(&ends, &end, sizeof(end));
 	}
-	node = put_pairs(&f, nodes, n);
-	buffers = put_pairs(&f, p.at, p.n);
+	body_begin(b);
+	body_add(b, NULL, 0);
+	body_add(b, ends.s, ends.len);
+	body_add(b, bytes.s, bytes.len);
+	b->bytes.bad |= ends.bad || bytes.bad;
+	text_free(&ends);
+	text_free(&bytes);
+	if (b->bytes.bad)
+		return -ENOMEM;
+	batch = put_batch(&f, b, chunk_texts(c), nodes, 1);
 	table_begin(&f);
-	f.slot[0] = put_uint(&f, n ? cols[0].nrows : 0, 8);
-	f.slot[1] = put_ref(&f, node);
-	f.slot[2] = put_ref(&f, buffers);
-	send(o, &f, HEADER_BATCH, table_end(&f), p.end);
-	for (size_t i = 0; i < n; i++) {
-		write_part(o, &cols[i].valid);
-		if (cols[i].type == ARROW_TEXT)
-			write_part(o, &cols[i].ends);
-		write_part(o, &cols[i].values);
-		cols[i].valid.len = cols[i].values.len = cols[i].ends.len = 0;
-		cols[i].nrows = cols[i].nulls = 0;
+	f.slot[0] = put_uint(&f, col, 8);
+	f.slot[1] = put_ref(&f, batch);
+	send(o, &f, HEADER_DICTIONARY, table_end(&f), b->bytes.len);
+	out_mem(o, b->bytes.s, b->bytes.len);
+	return 0;
+}
+
+int arrow_batch(struct out *o, struct arrow_body *b, struct batch *rows)
+{
+	uint64_t nodes[COLUMNS][2];
+	struct flat f = { .n = 0 };
+	int err = 0;
+
+	batch_even(rows);
+	if (rows->no_room)
+		return -ENOMEM;
+	for (size_t i = 0; i < rows->n && !err; i++)
+		if (rows->chunks[i].type == COLUMN_TEXT)
+			err = write_dictionary(o, b, rows->col[i], &rows->chunks[i]);
+	body_begin(b);
+	for (size_t i = 0; i < rows->n && !err; i++) {
+		const struct chunk *c = &rows->chunks[i];
+
+		nodes[i][0] = c->rows;
+		nodes[i][1] = c->nulls;
+		body_add(b, c->valid.s, c->nulls ? c->valid.len : 0);
+		if (c->type == COLUMN_JSON)
+			body_add(b, c->ends.s, c->ends.len);
+		body_add(b, c->values.s, c->values.len);
+		err = b->bytes.bad ? -ENOMEM : 0;
 	}
+	if (err)
+		return err;
+	send(o, &f, HEADER_BATCH, put_batch(&f, b, rows->rows, nodes, rows->n), b->bytes.len);
+	out_mem(o, b->bytes.s, b->bytes.len);
+	batch_clear(rows);
 	return 0;
 }
 
@@ -240,84 +348,4 @@ void arrow_end(struct out *o)
 	static const uint32_t end[2] = { CONTINUATION, 0 };
 
 	out_mem(o, end, sizeof(end));
-}
-
-/* ---- cells ---- */
-
-/* n bytes of zeros. */
-static void add_zeros(struct text *t, size_t n)
-{
-	char *p = text_room(t, n);
-
-	if (!p)
-		return;
-	memset(p, 0, n);
-	t->len += n;
-}
-
-/* Where the texts of n rows end: none of them adds to the texts any more. */
-static void add_ends(struct arrow_column *c, uint64_t n)
-{
-	uint32_t end = (uint32_t)c->values.len;
-	char *p;
-
-	if (!c->nrows)
-		add_zeros(&c->ends, sizeof(end));
-	p = text_room(&c->ends, n * sizeof(end));
-	if (!p)
-		return;
-	for (uint64_t i = 0; i < n; i++)
-		memcpy(p + i * sizeof(end), &end, sizeof(end));
-	c->ends.len += n * sizeof(end);
-}
-
-/* A row whose value was appended. */
-static void add_row(struct arrow_column *c)
-{
-	if (!(c->nrows % 8))
-		add_zeros(&c->valid, 1);
-	if (!c->valid.bad)
-		c->valid.s[c->nrows / 8] |= (char)(1u << c->nrows % 8);
-	if (c->type == ARROW_TEXT)
-		add_ends(c, 1);
-	c->nrows++;
-}
-
-void arrow_put(struct arrow_column *c, uint64_t bits)
-{
-	char *p = text_room(&c->values, sizeof(bits));
-
-	if (p) {
-		memcpy(p, &bits, sizeof(bits));
-		c->values.len += sizeof(bits);
-	}
-	add_row(c);
-}
-
-void arrow_put_text(struct arrow_column *c, const char *s, size_t n)
-{
-	text_mem(&c->values, s, n);
-	add_row(c);
-}
-
-void arrow_null(struct arrow_column *c, uint64_t nrows)
-{
-	uint64_t n = nrows - c->nrows;
-
-	if (c->nrows >= nrows)
-		return;
-	add_zeros(&c->valid, (nrows + 7) / 8 - (c->nrows + 7) / 8);
-	if (c->type == ARROW_TEXT)
-		add_ends(c, n);
-	else
-		add_zeros(&c->values, n * 8);
-	c->nrows = nrows;
-	c->nulls += n;
-}
-
-void arrow_free(struct arrow_column *c)
-{
-	text_free(&c->valid);
-	text_free(&c->values);
-	text_free(&c->ends);
 }

@@ -165,9 +165,9 @@ static const int always[] = {
 
 static const int files[] = {
 	SYS_renameat, SYS_renameat2, SYS_unlinkat,  SYS_linkat,
-	SYS_fchmod,   SYS_fchown,    SYS_utimensat,
+	SYS_fchmod,   SYS_fchown,    SYS_utimensat, SYS_mkdirat,
 #ifdef SYS_open
-	SYS_rename,   SYS_unlink,    SYS_link,
+	SYS_rename,   SYS_unlink,    SYS_link,	    SYS_mkdir,
 #endif
 };
 

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * parquet.c - a folder with a file of Apache Parquet for each kind of row, with the columns that
+ * columns.def has for it: calls.parquet, kernels.parquet and so on, always all of them. The folder
+ * gets its name when all files are complete.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../util/msg.h"
+#include "../about.h"
+#include "parquet_file.h"
+
+#define GROUP_ROWS (1u << 17)
+#define STACKS_MAX (1u << 26) /* ids of stacks; a recording has far fewer */
+
+struct parquet {
+	struct cells cells;
+	struct parquet_table {
+		struct batch batch;
+		struct parquet_file file;
+	} tables[COLUMN_TABLES_N];
+	uint8_t *written;  /* a bit for each stack whose frames were written */
+	char *path, *part; /* the folder, and its name until it is complete */
+	bool made;
+};
+
+/* ---- the folder ---- */
+
+static char *file_name(const struct parquet *p, int table)
+{
+	char *name;
+
+	return asprintf(&name, "%s/%s.parquet", p->part, column_tables[table]) < 0 ? NULL : name;
+}
+
+static int open_tables(struct parquet *p)
+{
+	int err = 0;
+
+	for (int i = 0; i < COLUMN_TABLES_N && !err; i++) {
+		char *name = file_name(p, i);
+
+		err = name ? batch_open(&p->tables[i].batch, 1u << i) : -ENOMEM;
+		if (!err)
+			err = parquet_file_open(&p->tables[i].file, name);
+		free(name);
+	}
+	return err;
+}
+
+static int make_folder(struct parquet *p, const char *path)
+{
+	mode_t mask = umask(077);
+	size_t n = strlen(path);
+	struct stat st;
+	int fd;
+
+	umask(mask);
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	p->path = strndup(path, n);
+	if (!p->path || asprintf(&p->part, "%s.tmp.XXXXXX", p->path) < 0) {
+		p->part = NULL;
+		return -ENOMEM;
+	}
+	if (!lstat(p->path, &st)) {
+		msg_error("%s is there already: remove it, or name another folder with -o",
+			  p->path);
+		return -EINVAL;
+	}
+	if (!mkdtemp(p->part)) {
+		msg_error("cannot make a folder beside %s: %s", p->path, strerror(errno));
+		return -EINVAL;
+	}
+	p->made = true;
+	/* the mode of any output: it follows the umask of the user who started us */
+	fd = open(p->part, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fchmod(fd, 0777 & ~mask))
+		msg_verb("%s: %s", p->part, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return 0;
+}
+
+static void remove_folder(struct parquet *p)
+{
+	for (int i = 0; i < COLUMN_TABLES_N; i++) {
+		char *name = file_name(p, i);
+
+		if (name)
+			unlink(name);
+		free(name);
+	}
+	unlinkat(AT_FDCWD, p->part, AT_REMOVEDIR);
+}
+
+/* ---- rows ---- */
+
+static int add_row(struct parquet *p, enum column_table table)
+{
+	struct parquet_table *t = &p->tables[table];
+	int err = batch_add(&t->batch, &p->cells);
+
+	return !err && batch_full(&t->batch, GROUP_ROWS) ? parquet_file_group(&t->file, &t->batch)
+							 : err;
+}
+
+static int add_stack(struct parquet *p, const struct stack *s)
+{
+	int err = 0;
+
+	if (!s || s->id >= STACKS_MAX || p->written[s->id / 8] >> s->id % 8 & 1)
+		return 0;
+	p->written[s->id / 8] |= (uint8_t)(1u << s->id % 8);
+	for (uint32_t i = 0; i < s->nframes && !err; i++) {
+		columns_frame(&p->cells, s, i);
+		err = add_row(p, COLUMNS_STACKS);
+	}
+	return err;
+}
+
+static int parquet_event(struct sink *s, const struct event *ev)
+{
+	uint32_t n = columns_rows(ev);
+	struct parquet *p = s->priv;
+	int err = 0;
+
+	if (ev->rec->kind == CT_DEVICE) {
+		columns_device(&p->cells, ev);
+		return add_row(p, COLUMNS_DEVICES);
+	}
+	if (!n)
+		return 0;
+	for (uint32_t i = 0; i < n && !err; i++) {
+		columns_fill(&p->cells, ev, i);
+		err = add_row(p, columns_table(ev));
+	}
+	if (!err)
+		err = add_stack(p, ev->stack);
+	return err ? err : about_is_call(ev->rec) || kind_is(ev->rec->kind, KIND_DEVICE);
+}
+
+/* ---- the sink ---- */
+
+static int parquet_open(struct sink *s, const struct sink_opts *opts)
+{
+	struct parquet *p = calloc(1, sizeof(*p));
+	int err;
+
+	s->opts = opts;
+	s->priv = p;
+	if (!p)
+		return -ENOMEM;
+	p->cells.o = opts;
+	p->cells.fields = true;
+	p->written = calloc(STACKS_MAX / 8, 1);
+	if (!p->written)
+		return -ENOMEM;
+	err = make_folder(p, opts->path);
+	return err ? err : open_tables(p);
+}
+
+/* Ends all files, and gives the folder its name. */
+static int finish(struct parquet *p, const char *version)
+{
+	int err = 0;
+
+	for (int i = 0; i < COLUMN_TABLES_N && !err; i++) {
+		struct parquet_table *t = &p->tables[i];
+
+		if (!t->file.open)
+			return -EINVAL; /* it was not opened, and a message said why */
+		if (t->batch.rows)
+			err = parquet_file_group(&t->file, &t->batch);
+		if (!err)
+			err = parquet_file_end(&t->file, &t->batch, version);
+	}
+	if (!err && rename(p->part, p->path))
+		err = -errno;
+	if (err)
+		msg_error("cannot write to %s: %s", p->path, strerror(-err));
+	return err;
+}
+
+static int parquet_close(struct sink *s, const struct sink_end *end)
+{
+	struct parquet *p = s->priv;
+	int err = 0;
+
+	(void)end;
+	if (!p)
+		return 0;
+	if (p->made) {
+		err = finish(p, s->opts->version);
+		if (err)
+			remove_folder(p);
+	}
+	for (int i = 0; i < COLUMN_TABLES_N; i++) {
+		parquet_file_close(&p->tables[i].file);
+		batch_close(&p->tables[i].batch);
+	}
+	text_free(&p->cells.made);
+	free(p->written);
+	free(p->path);
+	free(p->part);
+	free(p);
+	s->priv = NULL;
+	return err;
+}
+
+const struct sink_ops sink_parquet = {
+	.name = "parquet",
+	.help = "a folder with a table for each kind of record (Apache Parquet, zstd)",
+	.open = parquet_open,
+	.event = parquet_event,
+	.close = parquet_close,
+};
