@@ -30,6 +30,7 @@
 #include "../cupti/agent/alone.h"
 #include "capture.h"
 #include "engine.h"
+#include "layers.h"
 #include "python.h"
 #include "sys.h"
 #include "talk.h"
@@ -323,6 +324,8 @@ static int hook_list(size_t size)
 			specs[i].address = f.address;
 			specs[i].size = f.size;
 			specs[i].id = f.cookie;
+			if (f.tensors)
+				layers_tensors(f.cookie, f.tensors);
 			specs[i].flags = (f.flags & HOOKS_F_ENTRY_ONLY ? HOOK_ENTRY_ONLY : 0u) |
 					 (f.flags & HOOKS_F_REGS ? HOOK_REGS : 0u);
 			specs[i].nfile = f.nfile <= sizeof(f.file) ? f.nfile : 0;

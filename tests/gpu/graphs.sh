@@ -35,7 +35,7 @@ until_says() {
 python3 $here/graphs_torch.py 200 > "$tmp/plain" 2> /dev/null
 "$ct" record --gpu --stack=python --layers torch,nvtx -o "$tmp/run.ctrace" -- python3 $here/graphs_torch.py 200 > "$tmp/traced" 2> "$tmp/err"
 echo "# $(tail -n 1 "$tmp/err")"
-"$ct" replay --format json "$tmp/run.ctrace" > "$tmp/rows" 2> /dev/null
+"$ct" replay -k --format json "$tmp/run.ctrace" > "$tmp/rows" 2> /dev/null
 "$ct" stat --by range --json "$tmp/run.ctrace" > "$tmp/ranges" 2> /dev/null
 "$ct" stat --by operator --json "$tmp/run.ctrace" > "$tmp/operators" 2> /dev/null
 "$ct" stat --by operator "$tmp/run.ctrace" 2> /dev/null | head -n 14 | cut -c1-120 | sed 's/^/# /'

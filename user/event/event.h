@@ -165,6 +165,11 @@ struct event {
 	const char *captured_at; /* the place in the program where it was made; NULL: not known */
 	/* of a collective's kernel: the bytes that its bus bandwidth is computed from; 0: none */
 	double bus_bytes;
+	/* of a kernel of a call for products of matrices: that call (event/scopes/lineage.h); NULL: it
+	 * is none. Then also: what its device could compute at most in the type that it computes in,
+	 * FLOP a second (event/scopes/peak.h); 0: not known */
+	const struct scope_line *product;
+	double peak;
 	/* the scopes that it is inside of; NULL: none are known */
 	const struct lineage *lineage;
 	/* For a call: its number in its process, from 1, in the order of the records. For device

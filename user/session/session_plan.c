@@ -251,6 +251,7 @@ static void plan_functions(struct session_plan *p, const struct opts *o, uint8_t
 		    api_funcs[i].class != API_QUERY && api_funcs[i].class != API_INTERNAL)
 			plan_add(c->capture, i);
 	c->inlined = api_layers_inlined(o->layers);
+	c->shapes = o->shapes;
 	plan_names(p, o, by);
 	plan_memory(p, o);
 	plan_layers(p, o);

@@ -418,6 +418,9 @@ static const struct option_row before[] = {
 	  "nccl, its collectives; torch, PyTorch's operators; cublas, products of matrices;\n"
 	  "allocator, the blocks that PyTorch gives out of the memory it has from CUDA",
 	  RULES(EXCLUDES("no-return", "--no-return sees no returns, and --layers needs them: give one of the two")) },
+	{ 0, "shapes", NULL, FLAG(shapes), OPTS_TRACE | OPTS_RECORD, NULL,
+	  "the shapes and types of operators' tensors too, with --layers torch",
+	  RULES(NEEDS("layers", "--shapes is about PyTorch's operators: give --layers torch")) },
 	{ 'Z', "failed", NULL, FLAG(filter.failed_only), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that failed",
 	  RULES(EXCLUDES("gpu", "--failed shows calls alone, and nothing of what the GPU does: leave out --gpu")) },
 	{ 'z', "succeeded", NULL, FLAG(filter.succeeded_only), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that succeeded",

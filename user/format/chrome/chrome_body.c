@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "../about.h"
+#include "../../event/device.h"
+#include "../../event/scopes/shapes.h"
 #include "chrome.h"
 #include "../rows/json_fields.h"
 #include "../work_text.h"
@@ -278,6 +280,35 @@ void chrome_foreign_body(struct row *w, const struct ct_foreign *f)
 	*w->p++ = '}';
 }
 
+/* The shapes and types of an operator's arguments, as torch.profiler has them: of what is no tensor,
+ * or is not known, there is an empty list. */
+static void put_inputs(struct row *w, const struct ct_scope *s)
+{
+	char from[INPUTS_MAX];
+	size_t len = scope_inputs(&s->h, from);
+	const char *at = from, *end = from + len;
+	struct shape shape;
+
+	if (!len)
+		return;
+	w->p = put_lit(w->p, "\"Input Dims\":[");
+	for (bool first = true; shapes_next(&at, end, &shape); first = false) {
+		row_room(w, 256);
+		w->p = put_str(w->p, first ? "[" : ",[");
+		for (int i = 0; i < shape.rank; i++)
+			w->p = put_u64(i ? put_char(w->p, ',') : w->p, shape.sizes[i]);
+		*w->p++ = ']';
+	}
+	at = from;
+	w->p = put_lit(w->p, "],\"Input type\":[");
+	for (bool first = true; shapes_next(&at, end, &shape); first = false) {
+		row_room(w, JSON_ROOM);
+		w->p = json_word(first ? w->p : put_char(w->p, ','), shape.type);
+	}
+	row_room(w, JSON_ROOM);
+	w->p = put_lit(w->p, "],");
+}
+
 void chrome_scope_body(struct row *w, const struct event *ev)
 {
 	struct field fields[EVENT_MAX_FIELDS];
@@ -298,9 +329,23 @@ void chrome_scope_body(struct row *w, const struct event *ev)
 		put_name(w, dot + 1, len - (size_t)(dot + 1 - name));
 		*w->p++ = ',';
 	}
+	if (is_operator)
+		put_inputs(w, s);
 	/* the first field is the name */
 	json_fields(w, fields + 1, n - 1);
 	row_room(w, JSON_ROOM);
+	*w->p++ = '}';
+}
+
+void chrome_step_body(struct row *w, const struct steps_of *p, const struct step *one)
+{
+	char name[48];
+	int n = snprintf(name, sizeof(name), "ProfilerStep#%llu", (unsigned long long)one->number);
+
+	begin(w, "user_annotation", name, (size_t)n);
+	w->p = json_word(put_lit(w->p, "\"found_by\":"), steps_how_word(p->how));
+	if (p->period)
+		w->p += snprintf(w->p, 64, ",\"confidence\":%.4f", p->confidence);
 	*w->p++ = '}';
 }
 
