@@ -305,6 +305,22 @@ static const struct hook_ops ops = { .entry = entry, .leave = leave, .missed = m
 
 /* ---- what is hooked ---- */
 
+_Static_assert(HOOKS_PARTLY == (int)HOOK_PARTLY, "the user side's view");
+
+static __u32 said_late; /* what the peer knows of engine_hooked_late() */
+
+/* Functions may get their hooks when the loader binds what calls them. */
+static void say_late(void)
+{
+	struct hooks_installed out = { .h = { .type = HOOKS_INSTALLED, .size = sizeof(out) } };
+
+	out.late = engine_hooked_late();
+	if (out.late == said_late)
+		return;
+	said_late = out.late;
+	talk_put(&out, sizeof(out), 1000);
+}
+
 static int hook_list(size_t size)
 {
 	const char *at = (const char *)talk_message() + sizeof(struct hooks_list);
@@ -333,6 +349,7 @@ static int hook_list(size_t size)
 		out->h.size = (__u32)(sizeof(*out) + n * sizeof(out->err[0]));
 		out->n = n;
 		out->on = on < 0 ? 0 : (__u32)on;
+		out->late = said_late = engine_hooked_late();
 		for (unsigned int i = 0; i < n; i++)
 			out->err[i] = on < 0 ? HOOK_NO_MEMORY : (int)results[i];
 		on = talk_put(out, out->h.size, HOOKS_WAIT_MS);
@@ -609,6 +626,7 @@ static bool step(int type, size_t size)
 		return false;
 	if (!engine_check(&s))
 		say_others(&s);
+	say_late();
 	if (!loader_hooked)
 		ask_for_mapped();
 	return true;

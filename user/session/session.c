@@ -21,7 +21,7 @@ static int exit_status(const struct session *s)
 	if (s->error || (s->o->replay && s->undelivered))
 		return 1;
 	if (s->o->strict && (losses_total(&s->losses) || s->losses.refused || s->losses.unhooked ||
-			     unprobed_any(&s->losses.unprobed) || s->undelivered))
+			     s->losses.partly || unprobed_any(&s->losses.unprobed) || s->undelivered))
 		return 3;
 	for (int i = 0; i < s->nsinks; i++)
 		if (s->sinks[i].status)

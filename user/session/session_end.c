@@ -207,6 +207,13 @@ static void say_totals(const struct session *s, const char *const *muted)
 				      (unsigned long long)l->unhooked,
 				      l->unhooked == 1 ? "function had" : "functions had",
 				      l->unhooked == 1 ? "it" : "them");
+	if (l->partly && n < sizeof(text))
+		n += (size_t)snprintf(text + n, sizeof(text) - n,
+				      "; of %llu %s only calls through the dynamic loader are "
+				      "known, as %s partly hooked",
+				      (unsigned long long)l->partly,
+				      l->partly == 1 ? "function" : "functions",
+				      l->partly == 1 ? "it was" : "they were");
 	if (unprobed_any(&l->unprobed) && n + UNPROBED_TEXT < sizeof(text)) {
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "; ");
 		n += unprobed_text(text + n, sizeof(text) - n, &l->unprobed);
@@ -215,7 +222,8 @@ static void say_totals(const struct session *s, const char *const *muted)
 		say_muted(&s->stages.muted, muted, text + n, sizeof(text) - n);
 	/* what is missing is said whatever the user does not want to read */
 	if (msg_quiet &&
-	    (losses_total(l) || l->refused || l->unhooked || unprobed_any(&l->unprobed)))
+	    (losses_total(l) || l->refused || l->unhooked || l->partly ||
+	     unprobed_any(&l->unprobed)))
 		msg_warn("%s", text);
 	else
 		msg_note("%s", text);

@@ -39,7 +39,8 @@ struct hooks_peer {
 	int says, lists, waiting; /* lists that it has not answered */
 	/* refused: by reason; told: of them, how many a warning has said */
 	unsigned int on, refused[RESULTS], refused_told[RESULTS];
-	uint64_t unhooked;
+	uint64_t unhooked, partly;
+	uint32_t late; /* of those that were refused, the ones that are hooked partly by now */
 	struct hooks_birth birth; /* fd -1: none */
 	bool bye;
 	int reads;	    /* HOOKS_READ that have not been answered */
@@ -348,8 +349,18 @@ static void installed(struct hooks_peer *p)
 		memcpy(&result, p->msg + sizeof(i) + k * sizeof(result), sizeof(result));
 		if (!result)
 			continue;
+		if (result == HOOKS_PARTLY) {
+			p->partly++;
+			continue;
+		}
 		p->refused[(uint32_t)result < RESULTS ? result : RESULTS - 1]++;
 		p->unhooked++;
+	}
+	/* the process says so: not more than were refused */
+	if (i.late > p->late && i.late - p->late <= p->unhooked) {
+		p->partly += i.late - p->late;
+		p->unhooked -= i.late - p->late;
+		p->late = i.late;
 	}
 	if (i.n && p->lists++ < SAYS_MAX) {
 		p->on += i.on;
@@ -574,4 +585,9 @@ unsigned int hooks_peer_on(const struct hooks_peer *p)
 uint64_t hooks_peer_unhooked(const struct hooks_peer *p)
 {
 	return p->unhooked;
+}
+
+uint64_t hooks_peer_partly(const struct hooks_peer *p)
+{
+	return p->partly;
 }
