@@ -226,7 +226,7 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 		if (depth && config.samples)
 			note_inside(top->rec.func, func);
 		if (depth && !config.nested && !(flags & CT_S_ALWAYS) &&
-		    !((flags & CT_S_INNER) && want_inner)) {
+		    !((flags & CT_S_NESTED) && want_nested)) {
 			COUNT(folded);
 			return 1;
 		}
@@ -287,12 +287,13 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 	if (config.stacks)
 		keep_registers(ctx, t, f, d, sp);
 	/* a call that is only counted needs no memory of the program */
-	if (spec->nentry && !f->sampled && !(config.count && !(flags & (CT_S_ALWAYS | CT_S_INNER))))
+	if (spec->nentry && !f->sampled &&
+	    !(config.count && !(flags & (CT_S_ALWAYS | CT_S_NESTED))))
 		do_reads_whole(f, func, CT_AT_ENTRY, spec->more);
 	entry_only = config.no_return || apart || (flags & CT_S_CALLBACK) ||
 		     (spec->more & CT_S_ENTRY_ONLY);
 	/* and no time, if counting is all that is done with it */
-	if (!(config.count && config.no_return) || flags & (CT_S_ALWAYS | CT_S_INNER))
+	if (!(config.count && config.no_return) || flags & (CT_S_ALWAYS | CT_S_NESTED))
 		f->rec.h.start_ns = f->rec.h.end_ns = bpf_ktime_get_ns();
 	if (entry_only && !f->sampled && config.stacks && (spec->more & CT_S_STACK) &&
 	    !(f->rec.h.flags & CT_F_HIDDEN))

@@ -54,7 +54,7 @@ struct ct_read {
 /* size_word holds the call's whole size: the kernel may apply --min-size */
 #define CT_S_MATCH_SIZE 0x40
 /* also captured inside another call while `want_inner` is set (the driver's launches) */
-#define CT_S_INNER 0x80
+#define CT_S_NESTED 0x80
 
 /* spec.more */
 #define CT_S_WHOLE_NAME 0x01 /* the part that a string read cuts off is sent as CT_MORE */
@@ -247,7 +247,7 @@ enum ct_sampled {
 /* Key of the map `progress`. The value is how many calls of other functions a process has made
  * since the first function was sampled. From it user space estimates how much was not seen. */
 struct ct_progress_key {
-	__u32 tgid, start; /* as in struct ct_tally_key */
+	__u32 tgid, start; /* as in struct ct_count_key */
 };
 #define CT_INSIDE_MAX 6 /* how many functions are kept as called inside another one */
 struct ct_inside {
@@ -255,7 +255,7 @@ struct ct_inside {
 	__u32 calls;
 };
 
-struct ct_tally_key {
+struct ct_count_key {
 	__u32 tgid;
 	__u32 start; /* made from the start time: differs between processes that had the same pid */
 	__u16 func;
@@ -268,7 +268,7 @@ struct ct_tally_key {
 /* An element of the map `entries`; all zero if it is free. If n.calls is 0, another CPU is still
  * filling it in. */
 struct ct_entry {
-	struct ct_tally_key key;
+	struct ct_count_key key;
 	struct ct_sums n;
 	__u64 pad; /* makes an element two cache lines long */
 };
@@ -278,7 +278,7 @@ struct ct_entry {
 /* Memory that was allocated and not freed: key of the map `held`. The bytes in the map are the
  * allocated ones minus ct_sums.unheld_bytes minus the freed ones. */
 struct ct_held_key {
-	__u32 tgid, start; /* as in struct ct_tally_key */
+	__u32 tgid, start; /* as in struct ct_count_key */
 	__u64 addr;	   /* the address; its highest byte is xored with the address space */
 };
 
@@ -386,7 +386,7 @@ struct ct_counters {
 	__u64 unfinished; /* records sent with CT_F_UNFINISHED */
 	/* CT_FORK, CT_EXEC, CT_EXIT and CT_THREAD_NAME records that did not fit into the ring; they
 	 * are not sent again */
-	__u64 untold;
+	__u64 unreported;
 	__u64 beyond; /* calls that were counted as CT_BY_REST */
 	/* scopes inside so many others that there was no room; ends of scopes that were not begun */
 	__u64 scopes_dropped, scopes_unbegun;
@@ -396,7 +396,7 @@ struct ct_counters {
 CT_ASSERT_SIZE(struct ct_python, 72);
 CT_ASSERT_SIZE(struct ct_read, 12);
 CT_ASSERT_SIZE(struct ct_spec, 88);
-CT_ASSERT_SIZE(struct ct_tally_key, 24);
+CT_ASSERT_SIZE(struct ct_count_key, 24);
 CT_ASSERT_SIZE(struct ct_entry, 128);
 CT_ASSERT_SIZE(struct ct_held_key, 16);
 CT_ASSERT_SIZE(struct ct_sizes, 352);

@@ -21,9 +21,9 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
-	__type(key, struct ct_tally_key);
+	__type(key, struct ct_count_key);
 	__type(value, __u32);
-} tallies SEC(".maps");
+} call_counts SEC(".maps");
 
 /* A ring of the indices in `entries` that are free again: user space adds to it (`freed_given`),
  * and the kernel side takes from it. Entries that were never used are taken first. */
@@ -63,7 +63,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
-	__type(key, struct ct_tally_key);
+	__type(key, struct ct_count_key);
 	__type(value, struct ct_sizes);
 } sizes SEC(".maps");
 
@@ -258,7 +258,7 @@ static __always_inline __u64 take_entry(void)
 
 /* Counts one more entry for a process. A process that does not fit into `shares` has no limit of
  * its own. */
-static __always_inline void add_share(const struct ct_tally_key *key)
+static __always_inline void add_share(const struct ct_count_key *key)
 {
 	struct ct_progress_key whose = { key->tgid, key->start };
 	__u32 none = 0, *n;
@@ -269,7 +269,7 @@ static __always_inline void add_share(const struct ct_tally_key *key)
 		__sync_fetch_and_add(n, 1);
 }
 
-static __always_inline bool has_its_share(const struct ct_tally_key *key)
+static __always_inline bool has_its_share(const struct ct_count_key *key)
 {
 	struct ct_progress_key whose = { key->tgid, key->start };
 	__u32 *n = config.entries_each && key->by ? bpf_map_lookup_elem(&shares, &whose) : NULL;
@@ -278,7 +278,7 @@ static __always_inline bool has_its_share(const struct ct_tally_key *key)
 }
 
 /* Makes the entry of a key, if there is room and no other CPU has made it at the same moment. */
-static __noinline int make_entry(const struct ct_tally_key *key)
+static __noinline int make_entry(const struct ct_count_key *key)
 {
 	struct ct_entry *e;
 	__u64 place;
@@ -293,7 +293,7 @@ static __noinline int make_entry(const struct ct_tally_key *key)
 		return 0;
 	e->n.hist = config.hist == CT_HIST_BY_KEY ? take_hist() : 0;
 	e->key = *key;
-	if (!bpf_map_update_elem(&tallies, key, &at, BPF_NOEXIST)) {
+	if (!bpf_map_update_elem(&call_counts, key, &at, BPF_NOEXIST)) {
 		if (config.entries_each && key->by)
 			add_share(key);
 		return 0;
@@ -305,7 +305,7 @@ static __noinline int make_entry(const struct ct_tally_key *key)
 	return 0;
 }
 
-static __always_inline struct ct_sums *entry_at(__u32 at, const struct ct_tally_key *key)
+static __always_inline struct ct_sums *entry_at(__u32 at, const struct ct_count_key *key)
 {
 	struct ct_entry *e = bpf_map_lookup_elem(&entries, &at);
 	const __u64 *want = (const __u64 *)key, *have;
@@ -317,14 +317,14 @@ static __always_inline struct ct_sums *entry_at(__u32 at, const struct ct_tally_
 }
 
 /* The sums for a call's key, if there are any. */
-static __always_inline struct ct_sums *find_entry(const struct ct_tally_key *key)
+static __always_inline struct ct_sums *find_entry(const struct ct_count_key *key)
 {
 	__u32 *hint = &hints[(key->tgid * 67 + key->func) & (HINTS - 1)], *at;
 	struct ct_sums *n = entry_at(*hint, key);
 
 	if (n)
 		return n;
-	at = bpf_map_lookup_elem(&tallies, key);
+	at = bpf_map_lookup_elem(&call_counts, key);
 	if (!at)
 		return NULL;
 	*hint = *at;
@@ -332,7 +332,7 @@ static __always_inline struct ct_sums *find_entry(const struct ct_tally_key *key
 }
 
 /* One value for copies, two for launches. */
-static __noinline int count_sizes(const struct ct_tally_key *key, __u64 first, __u64 second)
+static __noinline int count_sizes(const struct ct_count_key *key, __u64 first, __u64 second)
 {
 	struct ct_sizes *s;
 
@@ -344,7 +344,7 @@ static __noinline int count_sizes(const struct ct_tally_key *key, __u64 first, _
 		s = bpf_map_lookup_elem(&sizes, key);
 	}
 	if (!s) {
-		COUNT(lost[CT_LOSS_TALLY]);
+		COUNT(lost[CT_LOSS_COUNTS]);
 		return 0;
 	}
 	add_size(s, 0, first);
@@ -354,7 +354,7 @@ static __noinline int count_sizes(const struct ct_tally_key *key, __u64 first, _
 }
 
 /* Counts the sizes that a launch or a copy asks for. The key is changed into the one of `sizes`. */
-static __always_inline void count_asked(struct ct_tally_key *key, const struct call *c,
+static __always_inline void count_asked(struct ct_count_key *key, const struct call *c,
 					const volatile struct ct_spec *spec)
 {
 	if (spec->grid_how) {
@@ -461,7 +461,7 @@ static __noinline int count_memory(struct thread *t, struct frame *f, struct ct_
 
 /* The sums for a call's key, created at the first call. If the process has used its share of
  * entries, the sums of CT_BY_REST. NULL: there is no room. */
-static __always_inline struct ct_sums *entry_of(struct ct_tally_key *key)
+static __always_inline struct ct_sums *entry_of(struct ct_count_key *key)
 {
 	struct ct_sums *n = find_entry(key);
 
@@ -510,7 +510,7 @@ static __always_inline bool is_unsure(struct thread *t, __u8 state, __u8 *before
 __noinline int count_call(struct thread *t, struct frame *f, __u32 func, bool failed, bool timed)
 {
 	const volatile struct ct_spec *spec = &specs[func & (CT_MAX_FUNCS - 1)];
-	struct ct_tally_key key;
+	struct ct_count_key key;
 	struct ct_sums *n;
 	struct call c;
 
@@ -520,7 +520,7 @@ __noinline int count_call(struct thread *t, struct frame *f, __u32 func, bool fa
 	key_of(&key, &c, func, spec, how_now());
 	n = entry_of(&key);
 	if (!n) {
-		COUNT(lost[CT_LOSS_TALLY]);
+		COUNT(lost[CT_LOSS_COUNTS]);
 		if (config.memory)
 			free_failed(t, f, NULL);
 		return 0;
@@ -571,12 +571,12 @@ static __noinline int count_entry(struct pt_regs *ctx, __u32 func)
 			  .tid = task->pid,
 			  .start = task->group_leader->start_boottime >> 10 };
 	__u64 words[CT_MAX_WORDS] = {};
-	struct ct_tally_key key;
+	struct ct_count_key key;
 	struct ct_sums *n;
 	__u32 nwords = spec->nwords;
 
 	if (!ctx || nwords > CT_MAX_WORDS ||
-	    (spec->flags & (CT_S_SHOWN | CT_S_ALWAYS | CT_S_INNER)) != CT_S_SHOWN ||
+	    (spec->flags & (CT_S_SHOWN | CT_S_ALWAYS | CT_S_NESTED)) != CT_S_SHOWN ||
 	    spec->more & CT_S_FORGETS)
 		return 0;
 	if (config.samples && sampled[func & (CT_MAX_FUNCS - 1)] == CT_SAMPLED_OFF)

@@ -75,9 +75,9 @@ enum ct_kind {
 	/* struct ct_foreign: a stored call of a function that this version does not know; made
 	 * by replay */
 	CT_FOREIGN = 34,
-	/* struct ct_tally: the counters of calls since the trace began, kept in the kernel; never
+	/* struct ct_call_count: the counters of calls since the trace began, kept in the kernel; never
 	 * stored */
-	CT_TALLY = 35,
+	CT_CALL_COUNT = 35,
 	/* struct ct_number: made by the writer of a recording; the join stage consumes it */
 	CT_NUMBER = 36,
 	/* struct ct_tail: an agent ended before it had sent all its records; the join stage
@@ -355,7 +355,7 @@ enum ct_loss {
 	CT_LOSS_TAIL = 10,
 	/* records of a recording that cannot be read, because the file is damaged or cut off */
 	CT_LOSS_FILE = 11,
-	CT_LOSS_TALLY = 12, /* calls for which the kernel side had no free counter */
+	CT_LOSS_COUNTS = 12, /* calls for which the kernel side had no free counter */
 	CT_LOSS_END
 };
 
@@ -998,13 +998,13 @@ enum ct_of { CT_OF_LAUNCHES = 1, CT_OF_COPIES = 2 };
  * hdr.flags:
  */
 #define CT_F_LAST 0x0001 /* the process has ended: its counters will not change */
-struct ct_tally {
+struct ct_call_count {
 	/* pid; tid with CT_BY_THREAD; start_ns..end_ns: the time that was counted */
 	struct ct_hdr h;
 	__u16 func;
 	__u8 sub;
 	__u8 how;    /* enum ct_by */
-	__u32 start; /* identifies the process together with pid, as in struct ct_tally_key */
+	__u32 start; /* identifies the process together with pid, as in struct ct_count_key */
 	__u64 by;
 	__u32 nbuckets; /* of hist[]; 0: there is none */
 	__u32 pad;
@@ -1062,6 +1062,6 @@ CT_ASSERT_SIZE(struct ct_tail, 40);
 CT_ASSERT_SIZE(struct ct_sums, 96);
 CT_ASSERT_SIZE(struct ct_estimated, 24);
 CT_ASSERT_SIZE(struct ct_muted, 96);
-CT_ASSERT_SIZE(struct ct_tally, 176);
+CT_ASSERT_SIZE(struct ct_call_count, 176);
 
 #endif

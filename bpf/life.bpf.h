@@ -23,7 +23,7 @@ int BPF_PROG(ct_fork, struct task_struct *parent, struct task_struct *child)
 	r.child_pid = pid;
 	r.child_ns_pid = pid_in_ns(child);
 	if (send(&r.h, sizeof(r), false, BPF_RB_NO_WAKEUP))
-		COUNT(untold);
+		COUNT(unreported);
 	return 0;
 }
 
@@ -105,7 +105,7 @@ int BPF_PROG(ct_exec, struct task_struct *task, int old_pid)
 	if (!counts_entries())
 		bpf_map_delete_elem(&procs, &tgid);
 	if (phase == CT_PHASE_RUNNING && send_process(task, CT_EXEC))
-		COUNT(untold);
+		COUNT(unreported);
 	return 0;
 }
 
@@ -129,7 +129,7 @@ int BPF_PROG(ct_rename, struct task_struct *task, const char *comm)
 			return 0;
 	}
 	if (send_thread_name(task, comm))
-		COUNT(untold);
+		COUNT(unreported);
 	return 0;
 }
 
@@ -162,7 +162,7 @@ int BPF_PROG(ct_gone, struct task_struct *task)
 	if (!r.status)
 		r.status = task->exit_code;
 	if (send(&r.h, sizeof(r), false, BPF_RB_NO_WAKEUP))
-		COUNT(untold);
+		COUNT(unreported);
 	return 0;
 }
 

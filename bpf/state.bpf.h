@@ -39,7 +39,7 @@ __u8 sampled[CT_MAX_FUNCS]; /* enum ct_sampled */
 bool sampling;		    /* true if any of them is not CT_SAMPLED_NO */
 /* number of windows so far; user space writes it before it changes `sampled` */
 __u32 window;
-bool want_inner;  /* rows with CT_S_INNER are also captured inside other calls */
+bool want_nested; /* rows with CT_S_NESTED are also captured inside other calls */
 __u64 forgets;	  /* entries of calls that unload kernels, since the begin */
 __u32 phase;	  /* enum ct_phase */
 __u64 stopped_ns; /* from CT_PHASE_CLOSING on: when user space stopped tracing */
@@ -218,7 +218,7 @@ static __always_inline long send(struct ct_hdr *h, __u32 size, bool call, __u64 
 static __always_inline bool is_sent(const struct frame *f)
 {
 	return f->spec_flags & (CT_S_SHOWN | CT_S_ALWAYS) ||
-	       (f->rec.depth && (f->spec_flags & CT_S_INNER));
+	       (f->rec.depth && (f->spec_flags & CT_S_NESTED));
 }
 
 static __always_inline void send_call(struct thread *t, struct frame *f)
@@ -226,7 +226,7 @@ static __always_inline void send_call(struct thread *t, struct frame *f)
 	__u32 len = f->len;
 
 	if (len > CT_DATA_MAX || !is_sent(f) ||
-	    (config.count && !(f->spec_flags & (CT_S_ALWAYS | CT_S_INNER))))
+	    (config.count && !(f->spec_flags & (CT_S_ALWAYS | CT_S_NESTED))))
 		return; /* the frame is only kept so that calls inside it fold, or to be counted */
 	if (config.layers && len <= CT_DATA_MAX - 16) { /* the stack's id follows */
 		*(__u64 *)((void *)f->data + (len & ~7U)) = f->scope;

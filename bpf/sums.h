@@ -19,7 +19,7 @@
 struct call {
 	const __u64 *words;
 	__u32 tgid, tid;
-	__u32 start; /* of the process, as in struct ct_tally_key */
+	__u32 start; /* of the process, as in struct ct_count_key */
 };
 
 static __always_inline __u64 word_at(const struct call *c, __u8 word)
@@ -50,7 +50,7 @@ static __always_inline __u64 by_of(const struct call *c, SUMS_SPEC struct ct_spe
 	return 0;
 }
 
-static __always_inline void key_of(struct ct_tally_key *key, const struct call *c, __u32 func,
+static __always_inline void key_of(struct ct_count_key *key, const struct call *c, __u32 func,
 				   SUMS_SPEC struct ct_spec *spec, __u8 how)
 {
 	__builtin_memset(key, 0, sizeof(*key));

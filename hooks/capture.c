@@ -138,8 +138,8 @@ static bool put(struct hooks_thread *t, const struct ct_hdr *h, __u64 size)
 static void send_call(struct hooks_thread *t, struct hooks_call *f)
 {
 	if (!(f->spec_flags & (CT_S_SHOWN | CT_S_ALWAYS) ||
-	      (f->rec.depth && f->spec_flags & CT_S_INNER)) ||
-	    (config.count && !(f->spec_flags & (CT_S_ALWAYS | CT_S_INNER))))
+	      (f->rec.depth && f->spec_flags & CT_S_NESTED)) ||
+	    (config.count && !(f->spec_flags & (CT_S_ALWAYS | CT_S_NESTED))))
 		return;
 	if (config.layers && f->len <= CT_DATA_MAX - 16) {
 		f->data[f->len / 8] = f->scope;
@@ -414,7 +414,7 @@ static void fill(struct hooks_thread *t, struct hooks_call *f, __u64 cookie,
  * that is only counted needs neither. Returns whether its return is wanted. */
 static bool enters_on(struct hooks_thread *t, struct hooks_call *f, const struct ct_spec *spec)
 {
-	bool counts = config.count && !(spec->flags & (CT_S_ALWAYS | CT_S_INNER));
+	bool counts = config.count && !(spec->flags & (CT_S_ALWAYS | CT_S_NESTED));
 	bool entry_only = config.no_return || spec->flags & CT_S_CALLBACK ||
 			  spec->more & CT_S_ENTRY_ONLY;
 
@@ -456,7 +456,7 @@ static bool enters(struct hooks_thread *t, const struct hook_frame *e, const str
 			depth = t->calls[d - 1].rec.depth +
 				!(t->calls[d - 1].spec_flags & CT_S_INTERNAL);
 		if (depth && !config.nested && !(spec->flags & CT_S_ALWAYS) &&
-		    !(spec->flags & CT_S_INNER && area->inner)) {
+		    !(spec->flags & CT_S_NESTED && area->inner)) {
 			ring_add(&t->folded, 1);
 			return false;
 		}

@@ -71,7 +71,7 @@ static __u32 take_cell(struct hooks_thread *t)
 /* Makes the cell of a key. A handler that comes in between may make a second one: a reader adds up
  * both. */
 static struct ct_entry *make_cell(struct hooks_thread *t, __u64 *list,
-				  const struct ct_tally_key *key)
+				  const struct ct_count_key *key)
 {
 	__u32 i = take_cell(t);
 	struct ct_entry *e;
@@ -94,7 +94,7 @@ static struct ct_entry *make_cell(struct hooks_thread *t, __u64 *list,
 }
 
 /* The thread's cell of a key, made where there is none; NULL: there is no room. */
-static inline struct ct_entry *cell_of(struct hooks_thread *t, const struct ct_tally_key *key)
+static inline struct ct_entry *cell_of(struct hooks_thread *t, const struct ct_count_key *key)
 {
 	const __u64 *want = (const __u64 *)key;
 	__u64 hash = (want[1] ^ want[2] << 13) * 0x9e3779b97f4a7c15ULL;
@@ -165,7 +165,7 @@ static void count_memory(struct hooks_call *f, const struct ct_spec *spec, struc
 
 /* ---- calls ---- */
 
-static void count_asked(struct hooks_thread *t, struct ct_tally_key *key, const struct call *c,
+static void count_asked(struct hooks_thread *t, struct ct_count_key *key, const struct call *c,
 			const struct ct_spec *spec)
 {
 	__u64 first = 0, second = 0;
@@ -208,7 +208,7 @@ void counts_call(struct hooks_thread *t, struct hooks_call *f, const struct ct_s
 {
 	struct call c = { .words = f->data, .tgid = f->rec.h.pid, .tid = f->rec.h.tid };
 	__u8 how = config->count_by == CT_BY_ASKED ? (__u8)area->count_by : config->count_by;
-	struct ct_tally_key key;
+	struct ct_count_key key;
 	struct ct_entry *e;
 
 	key_of(&key, &c, f->rec.func, spec, how);

@@ -24,10 +24,10 @@ enum standing { OFF, ON, FOREIGN, GONE, FREE };
 struct func {
 	__u64 address; /* as it was given */
 	struct jump jump;
-	struct gate gate; /* where it has no jump */
+	struct gate gate;     /* where it has no jump */
 	enum hook_result why; /* then: why not */
 	bool missing;	      /* then: its caller was told that it has no hook */
-	__u64 ino, offset; /* of the file's byte at `address` */
+	__u64 ino, offset;    /* of the file's byte at `address` */
 	__u32 dev;
 	enum standing standing;
 };

@@ -95,7 +95,8 @@ static bool jumps_to_begin(__u64 at, const struct hook_spec *spec)
 		if (i + 5 > n)
 			continue;
 		memcpy(&far, code + i + 1, 4);
-		if ((code[i] == INSN_JMP || (i && code[i - 1] == 0x0f && (code[i] & 0xf0) == 0x80)) &&
+		if ((code[i] == INSN_JMP ||
+		     (i && code[i - 1] == 0x0f && (code[i] & 0xf0) == 0x80)) &&
 		    (__s64)i + 5 + far == 0)
 			return true;
 	}

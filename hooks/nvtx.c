@@ -447,13 +447,13 @@ static struct taken *find(uint64_t at)
 	return NULL;
 }
 
-static void take_one(uint64_t at, bool fresh, struct nvtx_told *told)
+static void take_one(uint64_t at, bool fresh, struct nvtx_reported *reported)
 {
 	struct taken *t = find(at);
 	struct visit v;
 
 	if (!t && all.ntaken == NVTX_GLOBALS_MAX) {
-		told->refused++;
+		reported->refused++;
 		return;
 	}
 	if (!t) {
@@ -463,19 +463,19 @@ static void take_one(uint64_t at, bool fresh, struct nvtx_told *told)
 	}
 	v = visit(TAKE, t, fresh);
 	t->again = v.again;
-	told->taken += v.there && !v.others;
-	told->others += v.others;
-	told->refused += !v.there;
+	reported->taken += v.there && !v.others;
+	reported->others += v.others;
+	reported->refused += !v.there;
 	if (!v.there)
 		*t = all.taken[--all.ntaken];
 }
 
-static void take_all(const struct nvtx_ask *ask, struct nvtx_told *told)
+static void take_all(const struct nvtx_ask *ask, struct nvtx_reported *reported)
 {
-	memset(told, 0, sizeof(*told));
+	memset(reported, 0, sizeof(*reported));
 	pthread_mutex_lock(&lock);
 	for (uint32_t i = 0; i < ask->n; i++)
-		take_one(ask->at[i], ask->fresh, told);
+		take_one(ask->at[i], ask->fresh, reported);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -534,7 +534,7 @@ static void leave(void)
 static void live(struct held *sock)
 {
 	struct nvtx_ask ask;
-	struct nvtx_told told;
+	struct nvtx_reported reported;
 	bool left = false, fresh = false;
 	int slept_ms = 0;
 
@@ -561,9 +561,9 @@ static void live(struct held *sock)
 		if (n != sizeof(ask) || ask.n > NVTX_ASK_MAX)
 			return;
 		fresh = ask.fresh;
-		take_all(&ask, &told);
+		take_all(&ask, &reported);
 		left = look_again(fresh, false);
-		if (send(fd, &told, sizeof(told), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		if (send(fd, &reported, sizeof(reported), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 			return;
 	}
 }

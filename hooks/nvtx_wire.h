@@ -44,7 +44,7 @@ struct nvtx_ask {
 	uint64_t at[NVTX_ASK_MAX]; /* addresses of globals */
 };
 
-struct nvtx_told {
+struct nvtx_reported {
 	uint32_t taken;	  /* globals that lead here now, or will */
 	uint32_t others;  /* those that lead to another tool */
 	uint32_t refused; /* what was none, or for which there was no room */

@@ -380,8 +380,8 @@ static bool one_table(void *ctx, const struct object *o, const Elf64_Sym *s, __u
 
 	(void)number;
 	if (ELF64_ST_TYPE(s->st_info) != STT_OBJECT || s->st_size < 16 || s->st_size > 1 << 20 ||
-	    s->st_name + 4ULL > o->strings_bytes ||
-	    text_read(o->strings + s->st_name, prefix, 4) || memcmp(prefix, "_ZTV", 4))
+	    s->st_name + 4ULL > o->strings_bytes || text_read(o->strings + s->st_name, prefix, 4) ||
+	    memcmp(prefix, "_ZTV", 4))
 		return true;
 	if (f->t->n == f->room) {
 		void *more = realloc(f->t->tables, (f->room + 4096) * sizeof(*f->t->tables));
@@ -391,8 +391,8 @@ static bool one_table(void *ctx, const struct object *o, const Elf64_Sym *s, __u
 		f->t->tables = more;
 		f->room += 4096;
 	}
-	f->t->tables[f->t->n++] = (struct object_table){ o->base + s->st_value,
-							 o->base + s->st_value + s->st_size };
+	f->t->tables[f->t->n++] =
+		(struct object_table){ o->base + s->st_value, o->base + s->st_value + s->st_size };
 	return true;
 }
 

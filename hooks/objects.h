@@ -66,7 +66,7 @@ bool object_needs(const struct object *, const struct object *other);
 struct object_tables {
 	struct object_table {
 		__u64 lo, hi;
-	} *tables; /* by address */
+	} * tables; /* by address */
 	unsigned int n;
 };
 /* An empty list if there is no memory. */

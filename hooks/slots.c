@@ -22,8 +22,8 @@ struct slot {
 	/* what its word was while no call had gone through it, a place in its own object from which the
 	 * loader is asked for the function; 0: it was bound */
 	__u64 unbound;
-	__u64 pad;    /* for `unbound`; 0: none */
-	__u64 was;    /* the word while it does not lead to the gate */
+	__u64 pad;     /* for `unbound`; 0: none */
+	__u64 was;     /* the word while it does not lead to the gate */
 	bool foreseen; /* no other function can be meant */
 	bool direct;   /* the program's own: written at once, as it is never unmapped */
 	bool on;
@@ -39,7 +39,7 @@ static unsigned int nwaiting; /* slots that were not bound */
 static struct seen {
 	__u64 lo, ino;
 	__u32 dev;
-} *seen;
+} * seen;
 static unsigned int nseen;
 
 static __u64 with_byte(__u64 address, __u8 byte)
@@ -199,8 +199,8 @@ static bool is_only(struct search *s, const struct name *first, const char *text
 
 	for (unsigned int i = 0; i < s->n; i++)
 		n += object_may_define(&s->objects[i], text, first->hash);
-	for (const struct name *m = first + 1;
-	     m < s->names + s->nnames && m->hash == first->hash; m++)
+	for (const struct name *m = first + 1; m < s->names + s->nnames && m->hash == first->hash;
+	     m++)
 		n += m->gate != first->gate && !strcmp(m->text, text);
 	return n == 1;
 }
@@ -428,7 +428,8 @@ static bool take_own_pad(struct slot *s)
  */
 static bool may_lead(struct slot *s)
 {
-	return s->foreseen && pads_reach(with_byte(s->unbound, byte_of(s->gate->pad)), s->gate->code) &&
+	return s->foreseen &&
+	       pads_reach(with_byte(s->unbound, byte_of(s->gate->pad)), s->gate->code) &&
 	       byte_of(s->unbound) == byte_of(s->gate->to) && take_own_pad(s);
 }
 
@@ -479,8 +480,7 @@ int slots_put_on(const struct text_maps *maps)
 	int err = 0;
 
 	for (unsigned int i = 0; i < nslots && !err; i++)
-		if (slots[i].gate->wanted &&
-		    is_same(&slots[i], text_maps_find(maps, slots[i].at)))
+		if (slots[i].gate->wanted && is_same(&slots[i], text_maps_find(maps, slots[i].at)))
 			err = put_on(&slots[i]);
 	return err;
 }

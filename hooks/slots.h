@@ -15,9 +15,9 @@
 #include "text.h"
 
 struct gate {
-	__u64 to;      /* the function; 0: there is no gate */
-	__u64 pad;     /* its address, but for the sixth byte */
-	__u64 code;    /* where the pad leads: to hooks_entry, with the function's number */
+	__u64 to;	 /* the function; 0: there is no gate */
+	__u64 pad;	 /* its address, but for the sixth byte */
+	__u64 code;	 /* where the pad leads: to hooks_entry, with the function's number */
 	unsigned int on; /* slots that lead here */
 	bool wanted;	 /* the owner's: slots are to lead here */
 };

@@ -11,7 +11,7 @@
 
 /* contexts that are remembered; if a program has more, most of them are reported without handle */
 #define CONTEXTS 64
-#define TOLD 64 /* a power of two */
+#define REPORTED 64 /* a power of two */
 
 static struct {
 	uint64_t handle;       /* 0: not known */
@@ -25,7 +25,7 @@ static int attached;	   /* in which attach */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Handles that have been looked at, mixed with their numbers and the attach: nothing is to be
  * done for them. */
-static _Atomic uint64_t told[TOLD];
+static _Atomic uint64_t reported[REPORTED];
 
 void contexts_reset(void)
 {
@@ -86,7 +86,7 @@ void contexts_handle(const void *context, uint32_t id)
 	uint64_t handle = (uint64_t)(uintptr_t)context;
 	uint64_t mixed = (handle ^ (uint64_t)id << 48 ^ (uint64_t)(uint32_t)agent.attached << 32) *
 			 0x9e3779b97f4a7c15ULL;
-	_Atomic uint64_t *at = &told[mixed >> 58 & (TOLD - 1)];
+	_Atomic uint64_t *at = &reported[mixed >> 58 & (REPORTED - 1)];
 	uint32_t i;
 
 	if (!handle || atomic_load_explicit(at, memory_order_relaxed) == mixed)

@@ -28,7 +28,7 @@ static uint32_t nbuffers;
  * may wait. */
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER,
 		       records_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t told_dropped, told_lost, told_time, told_deep, told_ns;
+static uint64_t reported_dropped, reported_lost, reported_time, reported_deep, reported_ns;
 
 static void request(uint8_t **buffer, size_t *size, size_t *max_records)
 {
@@ -100,31 +100,31 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 	agent_wake();
 }
 
-static void lost(enum ct_loss cause, uint64_t now, uint64_t count, uint64_t *told)
+static void lost(enum ct_loss cause, uint64_t now, uint64_t count, uint64_t *reported)
 {
 	struct ct_lost *r;
 
-	if (count <= *told)
+	if (count <= *reported)
 		return;
-	r = agent_record(CT_LOST, sizeof(*r), told_ns ? told_ns : now, now, 0);
+	r = agent_record(CT_LOST, sizeof(*r), reported_ns ? reported_ns : now, now, 0);
 	if (!r)
 		return;
 	r->cause = cause;
 	r->cpu = ~0u;
-	r->count = count - *told;
+	r->count = count - *reported;
 	queue_commit(r);
-	*told = count;
+	*reported = count;
 }
 
 void device_tell_lost(void)
 {
 	uint64_t now = clock_now();
 
-	lost(CT_LOSS_DEVICE, now, atomic_load(&agent.dropped), &told_dropped);
-	lost(CT_LOSS_AGENT, now, queue_lost(), &told_lost);
-	lost(CT_LOSS_DEPTH, now, atomic_load(&agent.too_deep), &told_deep);
-	lost(CT_LOSS_TIME, now, atomic_load(&agent.bad_time), &told_time);
-	told_ns = now;
+	lost(CT_LOSS_DEVICE, now, atomic_load(&agent.dropped), &reported_dropped);
+	lost(CT_LOSS_AGENT, now, queue_lost(), &reported_lost);
+	lost(CT_LOSS_DEPTH, now, atomic_load(&agent.too_deep), &reported_deep);
+	lost(CT_LOSS_TIME, now, atomic_load(&agent.bad_time), &reported_time);
+	reported_ns = now;
 }
 
 /* ---- what is wanted, and how CUPTI calls it ---- */
@@ -325,7 +325,7 @@ int device_enable(void)
 	}
 	agent.kinds = 0;
 	names_begin();
-	told_dropped = told_lost = told_time = told_deep = told_ns = 0;
+	reported_dropped = reported_lost = reported_time = reported_deep = reported_ns = 0;
 	if (agent.want.kinds) {
 		err = buffers();
 		if (err)

@@ -85,7 +85,7 @@ static void prepare(void)
 }
 
 /* True once cudatrace has shut its end, or is gone. Waits until then, or until `until_ns`. */
-static bool told_to_end(uint64_t until_ns)
+static bool reported_to_end(uint64_t until_ns)
 {
 	struct pollfd p = { .fd = sock, .events = POLLRDHUP };
 	uint64_t now = clock_ns(CLOCK_MONOTONIC), left = until_ns > now ? until_ns - now : 0;
@@ -211,7 +211,7 @@ static void sample_all(void)
 
 			until = due < until ? due : until;
 		}
-		if (told_to_end(until))
+		if (reported_to_end(until))
 			return;
 		now = clock_ns(CLOCK_MONOTONIC);
 		for (int i = 0; i < ndevices; i++) {
@@ -248,7 +248,7 @@ static void announce(void)
 }
 
 /* Waits for the word; false: it is to end. */
-static bool told_to_begin(void)
+static bool reported_to_begin(void)
 {
 	char go;
 
@@ -287,7 +287,7 @@ static int run(char **argv)
 			return 1;
 	announce();
 	send_kind(COUNTERS_READY);
-	if (!told_to_begin())
+	if (!reported_to_begin())
 		return 0;
 	nvml_events(devices, ndevices);
 	for (int i = 0; i < ndevices; i++) {

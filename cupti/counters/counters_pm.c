@@ -59,7 +59,7 @@ struct pm {
 	uint64_t start_ns, end_ns;
 	uint64_t last_end; /* of the previous one, on CUPTI's clock */
 	int restarts;
-	bool told_clock, closing;
+	bool reported_clock, closing;
 };
 
 static char why_text[768];
@@ -489,8 +489,8 @@ static int64_t offset_of(struct pm *p, const struct device *d, uint64_t at)
 		 behind + offset > (int64_t)CLOCK_NEAR_NS)
 		/* no clock of ours: the time of decoding is the best there is */
 		offset = (int64_t)(at - now);
-	if (!p->told_clock) {
-		p->told_clock = true;
+	if (!p->reported_clock) {
+		p->reported_clock = true;
 		if (offset == (int64_t)(at - now))
 			send_text(COUNTERS_WARN,
 				  "GPU %u: CUPTI's sample times are on no clock of this machine: "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * bench_sinks.c - what the consumer pays for one call: check, process table, filter, decoding,
- * formatting, writing. Feeds records of three functions in turn (a small, a large and a chatty
+ * formatting, writing. Feeds records of three functions in turn (a small, a large and a throttled
  * one) to each format, and prints the best of some rounds in nanoseconds a call. Arguments: the
  * number of calls of a round (default 1000000), a directory for the file (default /tmp). For the
  * timelines also a launch and its kernel, and the memory that they take.

@@ -23,15 +23,16 @@ static double now_s(void)
 
 int main(void)
 {
-	struct ct_tally t = {
-		.h = { .kind = CT_TALLY, .size = sizeof(t), .start_ns = 1, .end_ns = 1000000000 },
-		.sums = { .calls = 10,
-			  .timed = 10,
-			  .ns = 1000,
-			  .min_ns = 50,
-			  .max_ns = 200,
-			  .squares = { 200000, 0 } }
-	};
+	struct ct_call_count t = { .h = { .kind = CT_CALL_COUNT,
+					  .size = sizeof(t),
+					  .start_ns = 1,
+					  .end_ns = 1000000000 },
+				   .sums = { .calls = 10,
+					     .timed = 10,
+					     .ns = 1000,
+					     .min_ns = 50,
+					     .max_ns = 200,
+					     .squares = { 200000, 0 } } };
 	struct process proc = { .comm = "python3" };
 	struct book *book = book_open(BOOK_BY_FUNCTION, false, 1 << 19);
 	double begin = now_s();

@@ -537,7 +537,7 @@ case_doctor_sources() {
 }
 
 # A query that is called in a tight loop is muted, and that is said; kept on request.
-case_chatty_muted() {
+case_throttled_muted() {
 	ct_json -- "$CALLS" devices 2000000
 	ok_rc
 	grep -q '"muted":\["cudaGetDevice' "$T/out" || fail "not muted: $(tail -n 1 "$T/out" | head -c 600)"
@@ -545,7 +545,7 @@ case_chatty_muted() {
 }
 
 # Muting re-links only the group of the queries, and loses no call of any other function, not even of one that is in it.
-case_chatty_mute_loses_nothing() {
+case_throttled_mute_loses_nothing() {
 	local name want
 	ct_json -E STANDIN_DELAY_US=cudaGetDeviceCount:300 -- "$BIN/mute" 1500
 	ok_rc
@@ -558,7 +558,7 @@ case_chatty_mute_loses_nothing() {
 
 # What was not recorded is known in number: a loop of 300 000 is short enough for each call to be counted, live and stored, and
 # nowhere is it said that nothing is missing.
-case_chatty_counted() { # long
+case_throttled_counted() { # long
 	local how
 	ct stat --json -o "$T/stat.json" -- "$CALLS" devices 300000
 	ok_rc
@@ -582,7 +582,7 @@ case_chatty_counted() { # long
 }
 
 # Probes of these kinds cannot be put on again: what is known is a lower bound, and no number is given as if all calls were in it.
-case_chatty_without_windows() { # long
+case_throttled_without_windows() { # long
 	ct record --probe-kind tracefs -o "$T/loop.ctrace" -- "$CALLS" devices 3000000
 	ok_rc
 	says 'not shown: >=[0-9]+ \(at most [0-9]+\) calls of cudaGetDevice'
@@ -594,7 +594,7 @@ case_chatty_without_windows() { # long
 }
 
 # Each export says how many calls it does not show.
-case_chatty_exported() {
+case_throttled_exported() {
 	local to word
 	ct record -o "$T/loop.ctrace" -- "$CALLS" devices 200000
 	ok_rc
@@ -614,7 +614,7 @@ case_chatty_exported() {
 }
 
 # A training step's queries: the estimate's own interval holds the truth, launches are exact, live and stored.
-case_chatty_estimated() { # long
+case_throttled_estimated() { # long
 	local want
 	ct stat --json -o "$T/stat.json" -- "$BIN/step" 4000
 	ok_rc
@@ -632,7 +632,7 @@ case_chatty_estimated() { # long
 
 # A thread that was inside of a query when the probes came back: the driver's call in it is not taken for one of the program's own.
 # The program's own are estimated.
-case_chatty_inside() { # long
+case_throttled_inside() { # long
 	local mode name want
 	for mode in slow direct; do
 		ct stat --json -o "$T/stat.json" -- "$BIN/nests" $mode 4000
@@ -687,7 +687,7 @@ muted_holds() {
 	) || fail "$1: $said"
 }
 
-case_chatty_kept() {
+case_throttled_kept() {
 	local n
 	n=$(random 40000 60000)
 	ct_json --keep-chatty -- "$CALLS" devices "$n"

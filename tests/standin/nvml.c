@@ -239,12 +239,12 @@ EXPORT int nvmlDeviceRegisterEvents(struct device *d, unsigned long long types, 
 
 EXPORT int nvmlEventSetWait_v2(void *set, struct event *e, unsigned int ms)
 {
-	static int told;
+	static int reported;
 	const char *v = getenv("STANDIN_NVML_XID");
 	struct timespec ts = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
 
 	(void)set;
-	if (v && !told++) {
+	if (v && !reported++) {
 		*e = (struct event){ &devices[1], 8, strtoull(v, NULL, 10), ~0u, ~0u };
 		return SUCCESS;
 	}

@@ -1312,9 +1312,9 @@ static void test_ways(void)
 	CHECK(call_way(make_call(&mc, "cudaMemcpy", CT_CALL, 0, 0, U(1), U(2), U(3), U(2))) ==
 	      REPORT_DTOH);
 	CHECK(call_way(make_call(&mc, "cudaMemcpy", CT_CALL, 0, 0, U(1), U(2), U(3), U(4))) ==
-	      REPORT_UNTOLD);
+	      REPORT_UNKNOWN);
 	CHECK(call_way(make_call(&mc, "cudaMemcpy", CT_CALL, 0, 0, U(1), U(2), U(3),
-				 U(0xffffffff))) == REPORT_UNTOLD);
+				 U(0xffffffff))) == REPORT_UNKNOWN);
 	CHECK(call_way(make_call(&mc, "cuMemcpyHtoDAsync_v2", CT_CALL, 0, 0, U(1), U(2), U(3),
 				 U(0))) == REPORT_HTOD);
 	CHECK(call_way(make_call(&mc, "cuMemcpyDtoD_v2", CT_CALL, 0, 0, U(1), U(2), U(3))) ==
@@ -1322,7 +1322,7 @@ static void test_ways(void)
 	CHECK(call_way(make_call(&mc, "cudaMemcpyPeer", CT_CALL, 0, 0, U(1), U(0), U(2), U(1),
 				 U(3))) == REPORT_PTOP);
 	CHECK(call_way(make_call(&mc, "cuMemcpy", CT_CALL, 0, 0, U(1), U(2), U(3))) ==
-	      REPORT_UNTOLD);
+	      REPORT_UNKNOWN);
 }
 
 /* ---- records of dice ---- */

@@ -54,21 +54,22 @@ static int row(const char *name)
 }
 
 static union {
-	struct ct_tally t;
-	char room[sizeof(struct ct_tally) + sizeof(struct ct_hist)];
+	struct ct_call_count t;
+	char room[sizeof(struct ct_call_count) + sizeof(struct ct_hist)];
 } made;
 
-static struct ct_tally *tally(uint32_t pid, uint32_t start, const char *func, uint64_t calls)
+static struct ct_call_count *call_count(uint32_t pid, uint32_t start, const char *func,
+					uint64_t calls)
 {
 	memset(&made, 0, sizeof(made));
-	made.t.h = (struct ct_hdr){ .size = sizeof(made.t), .kind = CT_TALLY, .pid = pid };
+	made.t.h = (struct ct_hdr){ .size = sizeof(made.t), .kind = CT_CALL_COUNT, .pid = pid };
 	made.t.func = (uint16_t)row(func);
 	made.t.start = start;
 	made.t.sums.calls = calls;
 	return &made.t;
 }
 
-static void give(const struct process *p, struct ct_tally *t)
+static void give(const struct process *p, struct ct_call_count *t)
 {
 	struct event ev = { .rec = &t->h, .proc = p };
 
@@ -78,7 +79,8 @@ static void give(const struct process *p, struct ct_tally *t)
 /* A reading of one process with one function. */
 static void reading(const struct process *p, const char *func, uint64_t calls, bool last)
 {
-	struct ct_tally *t = tally(p->pid, (uint32_t)(p->start_boottime_ns >> 10), func, calls);
+	struct ct_call_count *t =
+		call_count(p->pid, (uint32_t)(p->start_boottime_ns >> 10), func, calls);
 
 	expose_begin(x, now);
 	t->h.flags = last ? CT_F_LAST : 0;
@@ -147,7 +149,8 @@ static int count_lines(const char *prefix)
 static void memory(const struct process *p, const char *func, uint64_t calls, uint64_t bytes,
 		   uint64_t odd, uint64_t not_held, bool last)
 {
-	struct ct_tally *t = tally(p->pid, (uint32_t)(p->start_boottime_ns >> 10), func, calls);
+	struct ct_call_count *t =
+		call_count(p->pid, (uint32_t)(p->start_boottime_ns >> 10), func, calls);
 
 	t->sums.bytes = bytes;
 	t->sums.threads = odd;
@@ -220,7 +223,7 @@ static void test_process_ends(void)
 
 	begin(0, 0);
 	reading(&a, "cudaMalloc", 10, false);
-	give(&b, tally(11, 6, "cudaMalloc", 4));
+	give(&b, call_count(11, 6, "cudaMalloc", 4));
 	CHECK_TEXT("14", value(MALLOCS("app")));
 	CHECK_TEXT("2", value("cudatrace_processes"));
 	CHECK_TEXT("2", value("cudatrace_tally_entries"));
@@ -248,12 +251,12 @@ static void test_number_is_anothers(void)
 	reading(&a, "cudaMalloc", 10, false);
 	expose_begin(x, now);
 	made.t.h.flags = CT_F_LAST;
-	give(&b, tally(10, 7, "cudaMalloc", 1));
-	give(&b, tally(10, 5, "cudaMalloc", 11));
+	give(&b, call_count(10, 7, "cudaMalloc", 1));
+	give(&b, call_count(10, 5, "cudaMalloc", 11));
 	CHECK_TEXT("11", value(MALLOCS("old")));
 	CHECK_TEXT("1", value(MALLOCS("young")));
 	/* of one that was never looked at while it lived nobody knows the name */
-	give(&b, tally(10, 6, "cudaMalloc", 2));
+	give(&b, call_count(10, 6, "cudaMalloc", 2));
 	CHECK_TEXT("2", value(MALLOCS("?")));
 	CHECK_TEXT("1", value(MALLOCS("young")));
 	end();
@@ -336,8 +339,8 @@ static void test_kinds_make_room(void)
 	end();
 }
 
-static void size_row(struct ct_tally *t, const char *func, uint8_t kind, uint64_t by, uint64_t sum,
-		     uint64_t sum2)
+static void size_row(struct ct_call_count *t, const char *func, uint8_t kind, uint64_t by,
+		     uint64_t sum, uint64_t sum2)
 {
 	t->func = (uint16_t)row(func);
 	t->sub = kind;
@@ -351,7 +354,7 @@ static void size_row(struct ct_tally *t, const char *func, uint8_t kind, uint64_
 static void test_sizes(void)
 {
 	struct process p = process(1, 5, "a");
-	struct ct_tally *t = tally(1, 5, "cudaMalloc", 0);
+	struct ct_call_count *t = call_count(1, 5, "cudaMalloc", 0);
 
 	begin(0, 0);
 	/* two launches: of 1 and of 5 blocks, of 32 and of 33 threads */
@@ -376,11 +379,11 @@ static void test_sizes(void)
 	give(&p, t);
 	CHECK_TEXT("4294967298", value("gpu_cuda_kernel_grid_size_count{process=\"a\"}"));
 	/* copies: by the kind that the call says, or by the function's name */
-	t = tally(1, 5, "cudaMalloc", 0);
+	t = call_count(1, 5, "cudaMalloc", 0);
 	size_row(t, "cudaMemcpy", 1, CT_OF_COPIES, 1 << 20, 0);
 	t->hist[20] = 1;
 	give(&p, t);
-	t = tally(1, 5, "cudaMalloc", 0);
+	t = call_count(1, 5, "cudaMalloc", 0);
 	size_row(t, "cuMemcpyDtoH_v2", 0, CT_OF_COPIES, 64, 0);
 	t->hist[6] = 1;
 	give(&p, t);
@@ -398,7 +401,7 @@ static void test_sizes(void)
 static void test_durations(void)
 {
 	struct process none = { .comm = "?" };
-	struct ct_tally *t = tally(0, 0, "cudaMalloc", 0);
+	struct ct_call_count *t = call_count(0, 0, "cudaMalloc", 0);
 
 	begin(0, 0);
 	CHECK(!count_lines("cudatrace_call_duration_seconds"));
@@ -426,7 +429,7 @@ static void test_durations(void)
 static void launch(const struct process *p, uint64_t handle, const char *name, uint64_t calls,
 		   bool last)
 {
-	struct ct_tally *t = tally(p->pid, 5, "cudaLaunchKernel", calls);
+	struct ct_call_count *t = call_count(p->pid, 5, "cudaLaunchKernel", calls);
 	struct kernel_name k = { .mangled = name, .full = name, .brief = name };
 	struct event ev = { .rec = &t->h, .proc = p, .kernel = name ? &k : NULL };
 
@@ -484,7 +487,7 @@ static void test_kernels(void)
 static void test_many(void)
 {
 	size_t before = mallinfo2().uordblks + mallinfo2().hblkhd, took;
-	struct ct_tally *t = tally(1, 5, "cudaMalloc", 0);
+	struct ct_call_count *t = call_count(1, 5, "cudaMalloc", 0);
 	char series[200];
 
 	begin(0, 0);
@@ -619,7 +622,7 @@ static void golden(enum expose_format format, const char *from, const char *want
 static void test_formats(void)
 {
 	struct process p = process(1, 5, "a");
-	struct ct_tally *t = tally(1, 5, "cudaMalloc", 2);
+	struct ct_call_count *t = call_count(1, 5, "cudaMalloc", 2);
 
 	begin(0, 0);
 	t->sums.bytes = 300;
@@ -696,8 +699,8 @@ static void test_accept(void)
 static void estimate(const struct process *p, uint64_t counted, int64_t unseen, int64_t error,
 		     bool last)
 {
-	struct ct_tally *t =
-		tally(p->pid, (uint32_t)(p->start_boottime_ns >> 10), "cudaLaunchKernel", counted);
+	struct ct_call_count *t = call_count(p->pid, (uint32_t)(p->start_boottime_ns >> 10),
+					     "cudaLaunchKernel", counted);
 
 	t->sums.timed = counted;
 	t->sums.ns = counted * 1000000;
@@ -743,7 +746,7 @@ static void test_estimates(void)
 	begin(0, 0);
 	reading(&a, "cudaMalloc", 7, false);
 	CHECK(!count_lines("cudatrace_calls_estimated") && !count_lines("cudatrace_calls_error"));
-	losses.probes = (struct probe_cost){ .told = true,
+	losses.probes = (struct probe_cost){ .reported = true,
 					     .duty = 0.05,
 					     .cost = 0.0075,
 					     .max_cost = 0.01,

@@ -2,7 +2,7 @@
 /*
  * test_hooks_counts.c - calls counted inside a process, and their sums: what is done at a hook
  * (hooks/capture.c, hooks/counts.c) is called here as the engine calls it, and the reader of
- * user/source/hooks makes CT_TALLY records of the area. Also with an area that makes no sense.
+ * user/source/hooks makes CT_CALL_COUNT records of the area. Also with an area that makes no sense.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -24,7 +24,7 @@
 #define BLOCKS 64u
 #define THREADS 4
 #define CALLS 20000
-#define TALLIES 96
+#define CALL_COUNTS 96
 
 static int row_malloc, row_free, row_get, row_copy, row_launch, row_sync;
 static struct agent_tids *tids;
@@ -41,20 +41,20 @@ bool hook_is_under_way(const struct hook_frame *f)
 /* ---- what is handed out ---- */
 
 struct seen {
-	struct ct_tally t[TALLIES];
-	uint64_t in_hist[TALLIES]; /* calls in the record's histogram */
+	struct ct_call_count t[CALL_COUNTS];
+	uint64_t in_hist[CALL_COUNTS]; /* calls in the record's histogram */
 	int n;
 	bool valid;
 };
 
 static int see(void *ctx, const struct ct_hdr *h)
 {
-	const struct ct_tally *t = (const struct ct_tally *)h;
+	const struct ct_call_count *t = (const struct ct_call_count *)h;
 	struct seen *s = ctx;
 
-	s->valid &= h->kind == CT_TALLY && !record_check(h, h->size) &&
+	s->valid &= h->kind == CT_CALL_COUNT && !record_check(h, h->size) &&
 		    (h->pid == (uint32_t)getpid() || !h->pid);
-	if (s->n == TALLIES)
+	if (s->n == CALL_COUNTS)
 		return 0;
 	s->t[s->n] = *t;
 	for (uint32_t i = 0; i < t->nbuckets; i++)
@@ -80,9 +80,9 @@ static struct seen read_counts(void)
 	return s;
 }
 
-static const struct ct_tally *of(const struct seen *s, int row, int sub, uint64_t by)
+static const struct ct_call_count *of(const struct seen *s, int row, int sub, uint64_t by)
 {
-	static const struct ct_tally none;
+	static const struct ct_call_count none;
 
 	for (int i = 0; i < s->n; i++)
 		if (s->t[i].func == row && s->t[i].sub == sub && s->t[i].by == by &&
@@ -165,7 +165,7 @@ static void call(int row, uint64_t first, uint64_t second, uint64_t third, uint6
 
 static void test_sums(void)
 {
-	const struct ct_tally *t;
+	const struct ct_call_count *t;
 	struct seen s;
 
 	set_up((struct ct_config){ .hist = CT_HIST_BY_KEY });
@@ -296,11 +296,11 @@ static void test_keys(void)
 		call(row_launch, 0x1000, 0, 0, 0, 0);
 	s = read_counts();
 	hooks_ring_counts(ring, &c);
-	CHECK_EQ(TALLIES, s.n);
+	CHECK_EQ(CALL_COUNTS, s.n);
 	CHECK_EQ(5000 - 4096, c.no_cell);
 	for (int i = 0; i < s.n; i++)
 		calls += s.t[i].sums.calls;
-	CHECK_EQ(TALLIES + (of(&s, row_launch, 0, 0x1000)->sums.calls ? 100 : 0), calls);
+	CHECK_EQ(CALL_COUNTS + (of(&s, row_launch, 0, 0x1000)->sums.calls ? 100 : 0), calls);
 	tear_down();
 	set_up((struct ct_config){ .sizes = 1, .hist = CT_HIST_BY_FUNCTION });
 	call(row_copy, 0, 0, 1000, 1, 0);

@@ -449,9 +449,10 @@ static void any_process(union record *r)
 
 static void any_other(union record *r)
 {
-	static const uint16_t kinds[] = { CT_MARKER, CT_COUNTER,  CT_COUNTER, CT_EVENT, CT_CLOCK,
-					  CT_LOST,   CT_OVERHEAD, CT_FOREIGN, CT_MUTED, CT_MUTED,
-					  CT_TALLY,  CT_KIND_END, 4711 };
+	static const uint16_t kinds[] = { CT_MARKER, CT_COUNTER, CT_COUNTER,	CT_EVENT,
+					  CT_CLOCK,  CT_LOST,	 CT_OVERHEAD,	CT_FOREIGN,
+					  CT_MUTED,  CT_MUTED,	 CT_CALL_COUNT, CT_KIND_END,
+					  4711 };
 	uint16_t kind = kinds[below(ARRAY_LEN(kinds))];
 	size_t a = any_length(16384), b = any_length(16384);
 
@@ -505,9 +506,9 @@ static void any_other(union record *r)
 		break;
 	default:
 		begin(r, kind,
-		      kind == CT_OVERHEAD ? sizeof(r->overhead)
-		      : kind == CT_TALLY  ? sizeof(struct ct_tally)
-					  : 32 + below(100) * 8);
+		      kind == CT_OVERHEAD     ? sizeof(r->overhead)
+		      : kind == CT_CALL_COUNT ? sizeof(struct ct_call_count)
+					      : 32 + below(100) * 8);
 	}
 }
 

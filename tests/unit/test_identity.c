@@ -95,9 +95,9 @@ static void unknown_processes(void)
 
 static const char *counted(struct process_table *t, uint32_t pid, uint32_t start)
 {
-	return process_table_find_counted(t,
-					  &(struct ct_tally){ .h = { .kind = CT_TALLY, .pid = pid },
-							      .start = start })
+	return process_table_find_counted(
+		       t, &(struct ct_call_count){ .h = { .kind = CT_CALL_COUNT, .pid = pid },
+						   .start = start })
 		->comm;
 }
 
@@ -189,13 +189,15 @@ static void gpus(void)
 
 /* ---- sums of the kernel side: those of a process that has ended come when another has its number ---- */
 
-static void tally(struct book *b, const struct process *now, uint64_t start_ns, uint64_t calls)
+static void call_count(struct book *b, const struct process *now, uint64_t start_ns, uint64_t calls)
 {
-	struct ct_tally t = { .h = { .size = sizeof(t), .kind = CT_TALLY, .pid = now->pid },
-			      .func = (uint16_t)api_next("cudaFree", -1),
-			      .how = CT_BY_FUNCTION,
-			      .start = (uint32_t)(start_ns >> 10),
-			      .sums = { .calls = calls } };
+	struct ct_call_count t = {
+		.h = { .size = sizeof(t), .kind = CT_CALL_COUNT, .pid = now->pid },
+		.func = (uint16_t)api_next("cudaFree", -1),
+		.how = CT_BY_FUNCTION,
+		.start = (uint32_t)(start_ns >> 10),
+		.sums = { .calls = calls }
+	};
 	struct event ev = { .rec = &t.h, .proc = now };
 
 	CHECK(book_event(b, &ev) == 1);
@@ -220,9 +222,9 @@ static void sums(void)
 		CHECK(!book_event(b, &ev));
 		CHECK(!process_table_record(t, &gone.h));
 	}
-	tally(b, p, 3 << 20, 30);
-	tally(b, p, 2 << 20, 20);
-	tally(b, p, 1 << 20, 10);
+	call_count(b, p, 3 << 20, 30);
+	call_count(b, p, 2 << 20, 20);
+	call_count(b, p, 1 << 20, 10);
 	r = report_make(b);
 	CHECK(r && r->nrows[REPORT_CALLS + API_RUNTIME] == 3);
 	for (size_t i = 0; r && i < r->nrows[REPORT_CALLS + API_RUNTIME]; i++) {

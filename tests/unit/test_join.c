@@ -1295,8 +1295,8 @@ static void test_hostile(void)
 /* Which processes gave work to a device, and were never heard of by an agent. */
 static void test_unheard(void)
 {
-	struct ct_tally tally = {
-		.h = { .size = sizeof(tally), .kind = CT_TALLY, .pid = 16, .end_ns = 1 },
+	struct ct_call_count call_count = {
+		.h = { .size = sizeof(call_count), .kind = CT_CALL_COUNT, .pid = 16, .end_ns = 1 },
 		.func = (uint16_t)row("cuLaunchKernel"),
 		.sums = { .calls = 2, .failed = 2 }
 	};
@@ -1322,10 +1322,10 @@ static void test_unheard(void)
 	CHECK(!give(j, make_device(&m, 14, 0, 5 * MS, "a GPU")));
 	CHECK(counts_of(j).unheard == 1 && counts_of(j).one_unheard == 11);
 	/* what the kernel side counted says the same, but for calls that failed */
-	CHECK(!give(j, &tally));
+	CHECK(!give(j, &call_count));
 	CHECK(counts_of(j).unheard == 1);
-	tally.sums.calls = 3;
-	CHECK(!give(j, &tally));
+	call_count.sums.calls = 3;
+	CHECK(!give(j, &call_count));
 	CHECK(counts_of(j).unheard == 2);
 	/* another process with a number is another one; another program is not */
 	CHECK(!give_process(j, CT_PROCESS, 11, 5));

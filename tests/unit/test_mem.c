@@ -1049,8 +1049,8 @@ static void story(struct play *p)
 static void rubbish_calls(struct play *);
 
 /* What is printed, and the verdict, when these records were lost. */
-static char *told_with(const struct mem_options *how, void (*what)(struct play *),
-		       const struct losses *losses, int *leaks)
+static char *reported_with(const struct mem_options *how, void (*what)(struct play *),
+			   const struct losses *losses, int *leaks)
 {
 	static char path[] = "/tmp/cudatrace-mem-XXXXXX";
 	struct sink_end end = { .reason = "finished", .losses = *losses };
@@ -1081,10 +1081,10 @@ static char *told_with(const struct mem_options *how, void (*what)(struct play *
 	return text;
 }
 
-static char *told(const struct mem_options *how, void (*what)(struct play *))
+static char *reported(const struct mem_options *how, void (*what)(struct play *))
 {
 	int leaks = MEM_STATUS_NOT_KNOWN;
-	char *text = told_with(how, what, &(struct losses){ 0 }, &leaks);
+	char *text = reported_with(how, what, &(struct losses){ 0 }, &leaks);
 
 	CHECK(what == rubbish_calls || leaks == (what == story ? MEM_STATUS_LEAKS : 0));
 	return text;
@@ -1092,7 +1092,7 @@ static char *told(const struct mem_options *how, void (*what)(struct play *))
 
 static void golden(const char *name, const struct mem_options *how)
 {
-	char *text = told(how, story);
+	char *text = reported(how, story);
 
 	unit_golden(name, text ? text : "");
 	free(text);
@@ -1140,8 +1140,8 @@ static void test_two_users(void)
 {
 	static const char page[] = ".output/unit/mem-two.html";
 	int leaks;
-	char *text = told_with(&(struct mem_options){ .top = 10, .html = page }, two_users,
-			       &(struct losses){ 0 }, &leaks),
+	char *text = reported_with(&(struct mem_options){ .top = 10, .html = page }, two_users,
+				   &(struct losses){ 0 }, &leaks),
 	     *html;
 
 	contains(text,
@@ -1231,21 +1231,21 @@ static void test_losses(void)
 		char *text;
 
 		losses.lost[tries[i].cause] = 3;
-		text = told_with(&(struct mem_options){ .top = 10 }, tries[i].what, &losses,
-				 &leaks);
+		text = reported_with(&(struct mem_options){ .top = 10 }, tries[i].what, &losses,
+				     &leaks);
 		CHECK(leaks == tries[i].leaks);
 		CHECK_TEXT(tries[i].summary, strstr(text, "LEAK SUMMARY"));
 		free(text);
-		text = told_with(&(struct mem_options){ .top = 10, .json = true }, tries[i].what,
-				 &losses, &leaks);
+		text = reported_with(&(struct mem_options){ .top = 10, .json = true },
+				     tries[i].what, &losses, &leaks);
 		CHECK(!strstr(text, "unprobed"));
 		CHECK(leaks == tries[i].leaks);
 		CHECK(strstr(text, leaks == MEM_STATUS_NOT_KNOWN ? "\"leaks_known\":false"
 								 : "\"leaks_known\":true"));
 		free(text);
 		losses.unprobed = (struct unprobed_sum){ 3, 1, 2500000, true };
-		text = told_with(&(struct mem_options){ .top = 10, .json = true }, tries[i].what,
-				 &losses, &leaks);
+		text = reported_with(&(struct mem_options){ .top = 10, .json = true },
+				     tries[i].what, &losses, &leaks);
 		CHECK(strstr(text, ",\"unprobed\":{\"processes\":3,\"ended\":1,\"max_ns\":2500000,"
 				   "\"at_least\":true},"));
 		free(text);
@@ -1281,10 +1281,10 @@ static void test_hostile(void)
 /* For tests/memory: `test_mem page KIND FILE`. */
 static int write_page(const char *path, const char *kind)
 {
-	char *text = told(&(struct mem_options){ .top = 10, .html = path },
-			  !strcmp(kind, "story")   ? story
-			  : !strcmp(kind, "empty") ? nothing
-						   : rubbish_calls);
+	char *text = reported(&(struct mem_options){ .top = 10, .html = path },
+			      !strcmp(kind, "story")   ? story
+			      : !strcmp(kind, "empty") ? nothing
+						       : rubbish_calls);
 
 	free(text);
 	return 0;

@@ -125,14 +125,14 @@ static int begin(void)
 	return ends[0];
 }
 
-static struct nvtx_told ask(int sock, const void *table, bool fresh)
+static struct nvtx_reported ask(int sock, const void *table, bool fresh)
 {
 	struct nvtx_ask a = { .n = 1, .fresh = fresh, .at = { (uint64_t)(uintptr_t)table } };
-	struct nvtx_told told = { 0 };
+	struct nvtx_reported reported = { 0 };
 
 	CHECK_EQ(sizeof(a), send(sock, &a, sizeof(a), MSG_NOSIGNAL));
-	CHECK_EQ(sizeof(told), recv(sock, &told, sizeof(told), 0));
-	return told;
+	CHECK_EQ(sizeof(reported), recv(sock, &reported, sizeof(reported), 0));
+	return reported;
 }
 
 /* Lets it go, and waits until it has put back. */
@@ -209,14 +209,14 @@ static void test_emptied(void)
 static void test_other_tool(void)
 {
 	slot_fn other = (slot_fn)(uintptr_t)strlen; /* code of another object */
-	struct nvtx_told told;
+	struct nvtx_reported reported;
 	int sock;
 
 	fill(other, NVTX_COMPLETE);
 	sock = begin();
-	told = ask(sock, &good, true);
-	CHECK_EQ(1, told.others);
-	CHECK_EQ(0, told.taken);
+	reported = ask(sock, &good, true);
+	CHECK_EQ(1, reported.others);
+	CHECK_EQ(0, reported.taken);
 	CHECK(PUSH_A == other);
 	fill(NULL, NVTX_COMPLETE);
 	CHECK_EQ(1, ask(sock, &good, true).taken);

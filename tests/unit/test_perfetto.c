@@ -563,22 +563,23 @@ static void write_busy(void)
 
 /* ---- the timeline ---- */
 
-static char told[4096];
+static char reported[4096];
 
 static int on_begin(void *ctx, struct timeline_track *tr, struct timeline_lane *l, int lane,
 		    const struct timeline_span *s, const char *bytes, bool arrow)
 {
 	(void)ctx, (void)l;
-	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%u.%d:%.*s%s@%llu ", tr->key.a,
-		 lane, (int)s->len, bytes, arrow ? "*" : "", (unsigned long long)s->start_ns);
+	snprintf(reported + strlen(reported), sizeof(reported) - strlen(reported),
+		 "%u.%d:%.*s%s@%llu ", tr->key.a, lane, (int)s->len, bytes, arrow ? "*" : "",
+		 (unsigned long long)s->start_ns);
 	return 0;
 }
 
 static int on_end(void *ctx, struct timeline_track *tr, struct timeline_lane *l, uint64_t ns)
 {
 	(void)ctx;
-	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%u.%d/%llu ", tr->key.a,
-		 (int)(l - tr->lanes), (unsigned long long)ns);
+	snprintf(reported + strlen(reported), sizeof(reported) - strlen(reported), "%u.%d/%llu ",
+		 tr->key.a, (int)(l - tr->lanes), (unsigned long long)ns);
 	return 0;
 }
 
@@ -586,8 +587,9 @@ static int on_value(void *ctx, struct timeline_track *tr, struct timeline_lane *
 		    const struct timeline_span *s, const char *bytes, bool late)
 {
 	(void)ctx, (void)l;
-	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%u=%.*s@%llu%s ", tr->key.a,
-		 (int)s->len, bytes, (unsigned long long)s->start_ns, late ? " late" : "");
+	snprintf(reported + strlen(reported), sizeof(reported) - strlen(reported),
+		 "%u=%.*s@%llu%s ", tr->key.a, (int)s->len, bytes, (unsigned long long)s->start_ns,
+		 late ? " late" : "");
 	return 0;
 }
 
@@ -620,8 +622,8 @@ static void value(struct timeline *t, uint32_t a, const char *name, uint64_t ns)
 static void expect(struct timeline *t, const char *text)
 {
 	CHECK(!timeline_flush(t));
-	CHECK_TEXT(text, told);
-	told[0] = '\0';
+	CHECK_TEXT(text, reported);
+	reported[0] = '\0';
 }
 
 static void test_order(void)
@@ -681,15 +683,15 @@ static void test_hold(void)
 {
 	struct timeline *t = timeline_open(&ops, NULL);
 
-	told[0] = '\0';
+	reported[0] = '\0';
 	span(t, 1, "a", 1, 2, 0, 0, 0);
 	span(t, 2, "long", 3, TIMELINE_HOLD_NS, 0, 0, 0);
 	span(t, 1, "b", TIMELINE_HOLD_NS, TIMELINE_HOLD_NS * 5 / 4, 0, 0, 0);
-	CHECK_TEXT("1.0:a@1 1.0/2 ", told);
-	told[0] = '\0';
+	CHECK_TEXT("1.0:a@1 1.0/2 ", reported);
+	reported[0] = '\0';
 	span(t, 1, "c", 4 * TIMELINE_HOLD_NS, 4 * TIMELINE_HOLD_NS, 0, 0, 0);
-	CHECK_TEXT("1.0:b@2000000000 1.0/2500000000 2.0:long@3 2.0/2000000000 ", told);
-	told[0] = '\0';
+	CHECK_TEXT("1.0:b@2000000000 1.0/2500000000 2.0:long@3 2.0/2000000000 ", reported);
+	reported[0] = '\0';
 	expect(t, "1.0:c@8000000000 ");
 	timeline_close(t);
 }

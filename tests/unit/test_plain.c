@@ -79,14 +79,14 @@ static void test_numbers(void)
 	}
 }
 
-static unsigned long long told, counted;
+static unsigned long long reported, counted;
 
 /* Adds up what is said, and what is said to be like it. */
 static void add_up(const char *text)
 {
 	const char *more = strstr(text, "(and ");
 
-	told++;
+	reported++;
 	counted += more ? 1 + strtoull(more + 5, NULL, 10) : 1;
 	take(text);
 }
@@ -101,11 +101,11 @@ static void test_often(void)
 	msg_taker = add_up;
 	for (int i = 1; i <= MSG_AT_ONCE; i++)
 		msg_warn("process %d is odd", i);
-	CHECK(told == MSG_AT_ONCE);
+	CHECK(reported == MSG_AT_ONCE);
 	CHECK_TEXT("cudatrace: warning: process 20 is odd\n", said);
 	for (int i = 1; i <= 100000; i++)
 		msg_warn("process %d is odder: %0*d", i, 3000, 0);
-	before = told;
+	before = reported;
 	/* one in five seconds, on a machine however slow */
 	CHECK(before >= 2 * MSG_AT_ONCE && before < 10000);
 	/* another kind is not held up by that, notes never are */
@@ -113,13 +113,13 @@ static void test_often(void)
 	CHECK_TEXT("cudatrace: error: another\n", said);
 	for (int i = 0; i < 100; i++)
 		msg_note("a note");
-	CHECK(told == before + 101);
+	CHECK(reported == before + 101);
 	msg_rest();
-	CHECK(told == before + 102 && counted == MSG_AT_ONCE + 100000 + 101);
+	CHECK(reported == before + 102 && counted == MSG_AT_ONCE + 100000 + 101);
 	CHECK(strstr(said, "cudatrace: warning: process 100000 is odder: 0000") == said);
 	CHECK(strlen(said) < 2048 && strstr(said, " more like it)\n"));
 	msg_rest();
-	CHECK(told == before + 102);
+	CHECK(reported == before + 102);
 	msg_taker = NULL;
 }
 

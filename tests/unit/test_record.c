@@ -32,7 +32,7 @@ static union {
 	struct ct_marker marker;
 	struct ct_metric metric;
 	struct ct_counter counter;
-	struct ct_tally tally;
+	struct ct_call_count call_count;
 	struct ct_event event;
 	struct ct_device device;
 	char room[1 << 16];
@@ -326,12 +326,12 @@ static void test_texts(void)
 	CHECK_EQ(0, checked());
 	r.foreign.kind = CT_KERNEL;
 	CHECK_EQ(-EBADMSG, checked());
-	fresh(CT_TALLY, sizeof(r.tally) + 8);
-	r.tally.nbuckets = 2;
+	fresh(CT_CALL_COUNT, sizeof(r.call_count) + 8);
+	r.call_count.nbuckets = 2;
 	ENDS;
-	r.h.size = sizeof(r.tally) + 4 * (CT_HIST_BUCKETS + 2);
-	AT_MOST(r.tally.nbuckets, CT_HIST_BUCKETS);
-	AT_MOST(r.tally.func, api_nfuncs - 1);
+	r.h.size = sizeof(r.call_count) + 4 * (CT_HIST_BUCKETS + 2);
+	AT_MOST(r.call_count.nbuckets, CT_HIST_BUCKETS);
+	AT_MOST(r.call_count.func, api_nfuncs - 1);
 }
 
 static void test_names_of_processes(void)

@@ -21,7 +21,7 @@ static struct fix {
 	struct name_table *table;
 	uint64_t now_ns;
 	uint32_t pid;
-	int told;	/* CT_NAME records with a name */
+	int reported;	/* CT_NAME records with a name */
 	int taken_back; /* and without one */
 	uint8_t source; /* of the last launch's name */
 	/* what there is to be read of processes */
@@ -39,7 +39,7 @@ static int out(void *ctx, const struct ct_hdr *rec)
 
 	CHECK(rec->kind == CT_NAME && !record_check(rec, rec->size));
 	if (((const struct ct_name *)rec)->len)
-		f->told++;
+		f->reported++;
 	else
 		f->taken_back++;
 	return name_table_record(f->table, rec);
@@ -220,11 +220,11 @@ static void test_registered(void)
 	life(CT_PROCESS, 100, 7);
 	register_kernel(0xf0, 0x401000, "_Z6vecAddPKfS0_Pfi");
 	register_kernel(0xf0, 0x402000, "_Z5otherv");
-	CHECK(fix.told == 0); /* nobody launched it yet */
+	CHECK(fix.reported == 0); /* nobody launched it yet */
 	CHECK_TEXT("_Z6vecAddPKfS0_Pfi", launch(0x401000));
-	CHECK(fix.source == CT_NAME_REGISTERED && fix.told == 1);
+	CHECK(fix.source == CT_NAME_REGISTERED && fix.reported == 1);
 	CHECK_TEXT("_Z6vecAddPKfS0_Pfi", launch(0x401000));
-	CHECK(fix.told == 1);
+	CHECK(fix.reported == 1);
 	CHECK_TEXT("-", launch(0x403000));
 	CHECK_TEXT("_Z6vecAddPKfS0_Pfi",
 		   shown(CALL("cudaFuncSetAttribute", U(0x401000), U(8), U(0))));
@@ -235,7 +235,7 @@ static void test_registered(void)
 	register_kernel(0xf0, 0x404000, "_Z6hiddenv");
 	pass(make_call(&made, "cudaLaunchKernel", CT_CALL, CT_F_HIDDEN, 0, U(0x404000), U(1), U(1),
 		       U(1), U(1), U(0), U(0), U(0)));
-	CHECK(fix.told == 2);
+	CHECK(fix.reported == 2);
 	/* another process knows nothing of it */
 	fix.pid = 101;
 	CHECK_TEXT("-", launch(0x401000));
@@ -535,13 +535,13 @@ static void test_many(void)
 			names[i][len + j] = (char)('a' + rand_r(&seed) % 26);
 		register_kernel(0xf000u + (uint64_t)i / 16, 0x400000 + (uint64_t)i * 48, names[i]);
 	}
-	CHECK(fix.told == 0);
+	CHECK(fix.reported == 0);
 	for (int i = N - 1; i >= 0; i--) {
 		look_up("__cudaGetKernel", 0x400000 + (uint64_t)i * 48,
 			0x7000000 + (uint64_t)i * 64, OK);
 		wrong += strncmp(names[i], launch(0x7000000 + (uint64_t)i * 64), 247) != 0;
 	}
-	CHECK(wrong == 0 && fix.told == N);
+	CHECK(wrong == 0 && fix.reported == N);
 	finish();
 }
 
@@ -792,14 +792,14 @@ static void test_inner(void)
 	begin(true);
 	look_up_name("cuModuleGetFunction", 0x13, "_Z3onev", one, OK);
 	look_up_name("cuModuleGetFunction", 0x13, "_Z3twov", two[1], OK);
-	CHECK(!names_wants_inner(fix.names));
+	CHECK(!names_wants_nested(fix.names));
 	register_kernel(0xf0, 0x400000, "_Z3regv");
 	launch(0x400000);
-	CHECK(!names_wants_inner(fix.names)); /* it has a name */
+	CHECK(!names_wants_nested(fix.names)); /* it has a name */
 	cu_launch(0x777000);
-	CHECK(!names_wants_inner(fix.names)); /* the driver's have no inner ones */
+	CHECK(!names_wants_nested(fix.names)); /* the driver's have no inner ones */
 	CHECK_TEXT("-", launch(0x401000));
-	CHECK(names_wants_inner(fix.names));
+	CHECK(names_wants_nested(fix.names));
 	CHECK_TEXT("_Z3onev", launch_around(0x401000, 1, &one));
 	CHECK(fix.source == CT_NAME_INNER);
 	CHECK_TEXT("_Z3onev", launch(0x401000));
@@ -811,15 +811,15 @@ static void test_inner(void)
 	/* not for ever */
 	fix.now_ns += 3000000000ULL;
 	launch(0x400000);
-	CHECK(!names_wants_inner(fix.names));
+	CHECK(!names_wants_nested(fix.names));
 	/* of a kernel that they do not help, three are enough */
 	CHECK_TEXT("-", launch_around(0x403000, 1, &unknown));
-	CHECK(names_wants_inner(fix.names));
+	CHECK(names_wants_nested(fix.names));
 	CHECK_TEXT("-", launch_around(0x403000, 1, &unknown));
 	CHECK_TEXT("-", launch_around(0x403000, 1, &unknown));
 	fix.now_ns += 3000000000ULL;
 	CHECK_TEXT("-", launch_around(0x403000, 1, &unknown));
-	CHECK(!names_wants_inner(fix.names));
+	CHECK(!names_wants_nested(fix.names));
 	/* the same when none is ever seen */
 	for (int i = 0; i < 10; i++) {
 		launch(0x404000);
@@ -827,12 +827,12 @@ static void test_inner(void)
 	}
 	fix.now_ns += 3000000000ULL;
 	launch(0x404000);
-	CHECK(!names_wants_inner(fix.names));
+	CHECK(!names_wants_nested(fix.names));
 	finish();
 	/* a source that has none */
 	begin(false);
 	launch(0x401000);
-	CHECK(!names_wants_inner(fix.names));
+	CHECK(!names_wants_nested(fix.names));
 	finish();
 }
 
@@ -867,7 +867,7 @@ static uint64_t stage_forgets(void *ctx)
 
 static void test_stage(void)
 {
-	struct resolve_opts opts = { .names = true, .inner = true, .forgets = stage_forgets };
+	struct resolve_opts opts = { .names = true, .nested = true, .forgets = stage_forgets };
 	struct process_table *procs = process_table_open();
 	struct resolve *r = resolve_open(&opts, procs, stage_out, NULL);
 	struct ct_hdr map = { .size = sizeof(map), .kind = CT_MAP, .pid = 12345 };
@@ -907,7 +907,7 @@ static void test_stage(void)
 	CHECK(!STAGE("cuModuleGetFunction", U(OUT), U(0x13), U(STRING)));
 	LAUNCH(0x501000);
 	CHECK(!resolve_record(r, &map) && !resolve_record(r, &more.h));
-	CHECK(!resolve_wants_inner(r));
+	CHECK(!resolve_wants_nested(r));
 	CHECK_TEXT("cc", stage.kinds);
 	resolve_close(r);
 	resolve_close(NULL);
@@ -979,7 +979,7 @@ static void test_fuzz(void)
 				     CT_FRAME, CT_STACK, CT_LOST,	99 };
 	uint64_t teaching[CT_MAX_FUNCS / 64] = { 0 }, room[600];
 	struct resolve_opts opts = {
-		.names = true, .inner = true, .stacks = true, .forgets = stage_forgets
+		.names = true, .nested = true, .stacks = true, .forgets = stage_forgets
 	};
 	struct process_table *procs = process_table_open();
 	struct resolve *r = resolve_open(&opts, procs, stage_out, NULL);

@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "../../user/source/bpf/tallies.h"
+#include "../../user/source/bpf/call_counts.h"
 #include "../../user/stat/report.h"
 #include "make_call.h"
 #include "make_device.h"
@@ -104,18 +104,18 @@ static void test_durations(void)
 
 /* ---- counted and told one by one ---- */
 
-static void test_tally(void)
+static void test_call_count(void)
 {
 	static union {
-		struct ct_tally t;
-		char room[sizeof(struct ct_tally) + sizeof(struct ct_hist)];
-	} rec = { .t = { .h = { .kind = CT_TALLY,
+		struct ct_call_count t;
+		char room[sizeof(struct ct_call_count) + sizeof(struct ct_hist)];
+	} rec = { .t = { .h = { .kind = CT_CALL_COUNT,
 				.size = sizeof(rec),
 				.pid = 7,
 				.start_ns = 1000,
 				.end_ns = 9000 },
 			 .nbuckets = CT_HIST_BUCKETS } };
-	struct book *told = book_open(BOOK_BY_PROCESS, true, 0),
+	struct book *reported = book_open(BOOK_BY_PROCESS, true, 0),
 		    *counted = book_open(BOOK_BY_PROCESS, true, 0);
 	struct made_call m;
 	struct report *a, *b;
@@ -125,7 +125,7 @@ static void test_tally(void)
 		m.c.h.pid = 7;
 		m.c.h.start_ns = 1000;
 		m.c.h.end_ns = 1000 + 100U * (unsigned int)i;
-		give(told, &m.c.h, NULL);
+		give(reported, &m.c.h, NULL);
 	}
 	/* what the kernel side makes of the same; read twice, of which the second reading is the
 	 * one that counts */
@@ -147,7 +147,7 @@ static void test_tally(void)
 		}
 		give(counted, &rec.t.h, NULL);
 	}
-	a = report_make(told);
+	a = report_make(reported);
 	b = report_make(counted);
 	CHECK(a->nrows[REPORT_CALLS + API_RUNTIME] == 1 &&
 	      b->nrows[REPORT_CALLS + API_RUNTIME] == 1);
@@ -164,7 +164,7 @@ static void test_tally(void)
 	report_free(b);
 	/* another process, of which there was no room for a histogram: nothing is said of the
 	 * middle of both */
-	rec.t.h.size = sizeof(struct ct_tally);
+	rec.t.h.size = sizeof(struct ct_call_count);
 	rec.t.nbuckets = 0;
 	rec.t.sums.timed = rec.t.sums.calls = 100;
 	rec.t.h.pid = 8;
@@ -175,16 +175,18 @@ static void test_tally(void)
 	CHECK_EQ(120, b->rows[REPORT_CALLS + API_RUNTIME][0].n.timed);
 	CHECK(!b->rows[REPORT_CALLS + API_RUNTIME][0].hist);
 	report_free(b);
-	book_close(told);
+	book_close(reported);
 	book_close(counted);
 }
 
 /* A process number that is given out again is another process; a full book says what it left out. */
 static void test_room(void)
 {
-	struct ct_tally t = {
-		.h = { .kind = CT_TALLY, .size = sizeof(t), .pid = 7, .start_ns = 1, .end_ns = 2 }
-	};
+	struct ct_call_count t = { .h = { .kind = CT_CALL_COUNT,
+					  .size = sizeof(t),
+					  .pid = 7,
+					  .start_ns = 1,
+					  .end_ns = 2 } };
 	struct book *b = book_open(BOOK_BY_FUNCTION, false, 3);
 
 	t.sums.calls = 10;
@@ -201,9 +203,9 @@ static void test_room(void)
 	/* one that began before the end of another of its number is the other one, also where
 	 * the 42 bits begin anew */
 	for (uint64_t end = 1ULL << 41; end < 1ULL << 45; end += (1ULL << 41) - 4096) {
-		CHECK(tallies_is_older((uint32_t)((end - 5000000) >> 10), end));
-		CHECK(tallies_is_older((uint32_t)((end - 2000000000000) >> 10), end));
-		CHECK(!tallies_is_older((uint32_t)((end + 5000000) >> 10), end));
+		CHECK(call_counts_is_older((uint32_t)((end - 5000000) >> 10), end));
+		CHECK(call_counts_is_older((uint32_t)((end - 2000000000000) >> 10), end));
+		CHECK(!call_counts_is_older((uint32_t)((end + 5000000) >> 10), end));
 	}
 }
 
@@ -441,7 +443,7 @@ static void test_occupancy(void)
 int main(void)
 {
 	RUN(test_durations);
-	RUN(test_tally);
+	RUN(test_call_count);
 	RUN(test_room);
 	RUN(test_busy);
 	RUN(test_gauges);

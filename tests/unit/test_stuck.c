@@ -227,7 +227,7 @@ static void test_undecided(void)
 }
 
 /* What one look misses another one tells. */
-static void test_told_later(void)
+static void test_reported_later(void)
 {
 	static const struct play
 		in[] = { { { MISSED } }, { { MISSED } }, { { MISSED } }, { { CALL } } },
@@ -268,7 +268,7 @@ int main(void)
 		return 1;
 	RUN(test_decided);
 	RUN(test_undecided);
-	RUN(test_told_later);
+	RUN(test_reported_later);
 	RUN(test_busy);
 	return unit_end();
 }

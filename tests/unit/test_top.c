@@ -33,18 +33,18 @@ static uint16_t func(const char *name)
 	return (uint16_t)i;
 }
 
-static struct ct_tally count(uint32_t pid, uint32_t start, const char *name, uint64_t calls,
-			     uint64_t ns)
+static struct ct_call_count count(uint32_t pid, uint32_t start, const char *name, uint64_t calls,
+				  uint64_t ns)
 {
-	return (struct ct_tally){
-		.h = { .size = sizeof(struct ct_tally), .kind = CT_TALLY, .pid = pid },
+	return (struct ct_call_count){
+		.h = { .size = sizeof(struct ct_call_count), .kind = CT_CALL_COUNT, .pid = pid },
 		.func = func(name),
 		.start = start,
 		.sums = { .calls = calls, .timed = calls, .ns = ns },
 	};
 }
 
-static void plant(struct top_model *m, const struct ct_tally *t, const char *comm)
+static void plant(struct top_model *m, const struct ct_call_count *t, const char *comm)
 {
 	struct event ev = { .rec = &t->h, .proc = proc(t->h.pid, t->start, comm) };
 
@@ -55,7 +55,7 @@ static void plant(struct top_model *m, const struct ct_tally *t, const char *com
 static void step(struct top_model *m, uint64_t now, uint32_t pid, uint32_t start, uint64_t calls,
 		 uint64_t ns, uint16_t flags)
 {
-	struct ct_tally t = count(pid, start, "cudaMalloc", calls, ns);
+	struct ct_call_count t = count(pid, start, "cudaMalloc", calls, ns);
 
 	t.h.flags = flags;
 	model_begin(m);
@@ -100,7 +100,7 @@ static void test_rates(void)
 static void test_missed(void)
 {
 	struct top_model *m = model_open(0, 0);
-	struct ct_tally t = count(7, 1, "cudaMalloc", 150, 0);
+	struct ct_call_count t = count(7, 1, "cudaMalloc", 150, 0);
 
 	step(m, SECOND, 7, 1, 100, 0, 0);
 	/* a refresh that broke off: what it brought belongs to the next, and is not counted twice */
@@ -142,8 +142,8 @@ static void test_ends(void)
 	CHECK(m->total.calls == 115 && m->nprocs == 1);
 	/* both at once: two rows, each its own */
 	{
-		struct ct_tally old = count(7, 2, "cudaMalloc", 6, 0),
-				new = count(7, 3, "cudaMalloc", 9, 0);
+		struct ct_call_count old = count(7, 2, "cudaMalloc", 6, 0),
+				     new = count(7, 3, "cudaMalloc", 9, 0);
 
 		old.h.flags = CT_F_LAST;
 		model_begin(m);
@@ -167,8 +167,8 @@ static void test_ends(void)
 	}
 	/* it was only missed */
 	{
-		struct ct_tally back = count(7, 3, "cudaMalloc", 12, 0),
-				other = count(9, 1, "cudaMalloc", 1, 0);
+		struct ct_call_count back = count(7, 3, "cudaMalloc", 12, 0),
+				     other = count(9, 1, "cudaMalloc", 1, 0);
 
 		model_begin(m);
 		plant(m, &back, "new");
@@ -192,13 +192,13 @@ static void test_ends(void)
 static void test_kinds(void)
 {
 	struct top_model *m = model_open(0, 0);
-	struct ct_tally up = count(7, 1, "cudaMemcpy", 4, 10),
-			down = count(7, 1, "cudaMemcpyAsync", 2, 10);
-	struct ct_tally named = count(7, 1, "cuMemcpyHtoD_v2", 1, 10),
-			sync = count(7, 1, "cudaDeviceSynchronize", 3, SECOND / 2);
-	struct ct_tally launch = count(7, 1, "cudaLaunchKernel", 1000, SECOND / 4),
-			graph = count(7, 1, "cudaGraphLaunch", 10, 0);
-	struct ct_tally bad = count(7, 1, "cudaFree", 9, 0);
+	struct ct_call_count up = count(7, 1, "cudaMemcpy", 4, 10),
+			     down = count(7, 1, "cudaMemcpyAsync", 2, 10);
+	struct ct_call_count named = count(7, 1, "cuMemcpyHtoD_v2", 1, 10),
+			     sync = count(7, 1, "cudaDeviceSynchronize", 3, SECOND / 2);
+	struct ct_call_count launch = count(7, 1, "cudaLaunchKernel", 1000, SECOND / 4),
+			     graph = count(7, 1, "cudaGraphLaunch", 10, 0);
+	struct ct_call_count bad = count(7, 1, "cudaFree", 9, 0);
 
 	up.sub = 1;
 	up.sums.bytes = 4096;
@@ -249,8 +249,8 @@ static void test_kinds(void)
 static void test_parts(void)
 {
 	struct top_model *m = model_open(0, 0);
-	struct ct_tally before = count(7, 1, "cudaLaunchKernel", 100, 100), k1 = before,
-			k2 = before, t1 = before;
+	struct ct_call_count before = count(7, 1, "cudaLaunchKernel", 100, 100), k1 = before,
+			     k2 = before, t1 = before;
 	struct kernel_name name = { .mangled = "_Z3addv", .full = "add()", .brief = "add" };
 	struct event ev = { .kernel = &name };
 	struct top_query q = { .view = TOP_KERNELS, .pid = 7, .start = 1, .sort = TOP_BY_CALLS };
@@ -348,7 +348,7 @@ static void test_device(void)
 static void hold(struct top_model *m, uint64_t now, const char *name, uint64_t calls,
 		 uint64_t bytes, uint64_t not_held)
 {
-	struct ct_tally t = count(7, 1, name, calls, calls);
+	struct ct_call_count t = count(7, 1, name, calls, calls);
 
 	t.sums.bytes = bytes;
 	t.sums.shared = not_held;
@@ -410,7 +410,7 @@ static void test_held(void)
 static void test_bounds(void)
 {
 	struct top_model *m = model_open(0, 3);
-	struct ct_tally t[5];
+	struct ct_call_count t[5];
 
 	model_begin(m);
 	for (uint32_t i = 0; i < 5; i++) {
@@ -449,7 +449,8 @@ static void test_many(void)
 		for (uint32_t i = 0; i < 1000; i++) {
 			uint32_t life = i % 7 + 1, born = (round - 1) / life * life,
 				 age = round - born;
-			struct ct_tally t = count(1000 + i, born + 1, "cudaMalloc", age * 3, age);
+			struct ct_call_count t =
+				count(1000 + i, born + 1, "cudaMalloc", age * 3, age);
 
 			t.h.flags = age == life ? CT_F_LAST : 0;
 			plant(m, &t, "many");
@@ -595,7 +596,7 @@ static void test_keys(void)
 
 	model_begin(m);
 	for (uint32_t i = 0; i < 30; i++) {
-		struct ct_tally t = count(100 + i, 1, "cudaMalloc", 100 - i, 100 - i);
+		struct ct_call_count t = count(100 + i, 1, "cudaMalloc", 100 - i, 100 - i);
 
 		plant(m, &t, i == 3 ? "python3" : "app");
 	}

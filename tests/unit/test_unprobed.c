@@ -14,15 +14,15 @@
 #include "../../user/source/discover/unprobed.h"
 #include "unit.h"
 
-static char told[4096];
+static char reported[4096];
 
-static void on_told(void *ctx, pid_t pid, uint64_t from_ns, uint64_t to_ns)
+static void on_reported(void *ctx, pid_t pid, uint64_t from_ns, uint64_t to_ns)
 {
-	size_t n = strlen(told);
+	size_t n = strlen(reported);
 
 	(void)ctx;
-	snprintf(told + n, sizeof(told) - n, "%d %llu-%llu\n", pid, (unsigned long long)from_ns,
-		 (unsigned long long)to_ns);
+	snprintf(reported + n, sizeof(reported) - n, "%d %llu-%llu\n", pid,
+		 (unsigned long long)from_ns, (unsigned long long)to_ns);
 }
 
 static uint64_t map(struct unprobed *u, pid_t pid, uint64_t ino, uint64_t at_ns, const char *name,
@@ -44,13 +44,13 @@ static uint64_t map(struct unprobed *u, pid_t pid, uint64_t ino, uint64_t at_ns,
 
 static void expect(const char *want)
 {
-	CHECK_TEXT(want, told);
-	*told = 0;
+	CHECK_TEXT(want, reported);
+	*reported = 0;
 }
 
-static void who_is_told(void)
+static void who_is_reported(void)
 {
-	struct unprobed *u = unprobed_open(on_told, NULL);
+	struct unprobed *u = unprobed_open(on_reported, NULL);
 	uint64_t number;
 
 	/* before the trace began nothing counts, and what began before counts from then */
@@ -92,7 +92,7 @@ static void who_is_told(void)
 /* On overlayfs the records name a file by other numbers than its mappings do. */
 static void other_numbers(void)
 {
-	struct unprobed *u = unprobed_open(on_told, NULL);
+	struct unprobed *u = unprobed_open(on_reported, NULL);
 
 	unprobed_begin(u, 1);
 	map(u, 1, 70, 100, LIB, false);
@@ -109,7 +109,7 @@ static void other_numbers(void)
 /* More than are remembered: those whose name is a library's are told of when they are given up. */
 static void too_many(void)
 {
-	struct unprobed *u = unprobed_open(on_told, NULL);
+	struct unprobed *u = unprobed_open(on_reported, NULL);
 
 	unprobed_begin(u, 1);
 	map(u, 1, 1, 100, "/x/plain", false);
@@ -254,7 +254,7 @@ static void gone(void)
 
 int main(void)
 {
-	RUN(who_is_told);
+	RUN(who_is_reported);
 	RUN(other_numbers);
 	RUN(too_many);
 	RUN(in_words);

@@ -376,11 +376,11 @@ static void plan_place(const struct api_func *f, struct abi_plan *p)
 	p->places |= (f->flags & API_ENDS_CONTEXT) != 0;
 }
 
-static void plan_lesson(const struct api_func *f, struct abi_plan *p)
+static void plan_name_event(const struct api_func *f, struct abi_plan *p)
 {
-	struct abi_lesson *l = &p->lesson;
+	struct abi_name_event *l = &p->name_event;
 
-	*l = (struct abi_lesson){ ABI_NONE, ABI_NONE, ABI_NONE, ABI_NONE, ABI_NONE };
+	*l = (struct abi_name_event){ ABI_NONE, ABI_NONE, ABI_NONE, ABI_NONE, ABI_NONE };
 	for (int i = 0; i < f->nargs; i++) {
 		const struct api_arg *a = &f->args[i];
 
@@ -406,7 +406,7 @@ static void plan_lesson(const struct api_func *f, struct abi_plan *p)
 	if (f->flags & API_ENTRY_ONLY)
 		p->spec.more |= CT_S_ENTRY_ONLY;
 	if (api_domains[f->domain].below && f->class == API_LAUNCH && p->nspots)
-		p->spec.flags |= CT_S_INNER;
+		p->spec.flags |= CT_S_NESTED;
 }
 
 /* Plans what the kernel side does with the scopes of the calling thread. */
@@ -475,7 +475,7 @@ static void make_plan(const struct api_func *f, enum api_arch arch, struct abi_p
 	plan_kernel(f, p);
 	plan_stream(f, p);
 	plan_place(f, p);
-	plan_lesson(f, p);
+	plan_name_event(f, p);
 	plan_layer(f, p);
 	total = p->spec.nwords * 8u;
 	for (int i = 0; i < p->spec.nreads; i++)

@@ -31,7 +31,7 @@ struct abi_spot {
 #define ABI_SPOTS 2
 
 /* Indexes of the arguments that teach kernels' names; ABI_NONE: none. */
-struct abi_lesson {
+struct abi_name_event {
 	uint8_t name, handle, of, owner, unloads;
 };
 
@@ -44,7 +44,7 @@ struct abi_plan {
 	bool teaches, has_stream;
 	struct abi_spot spots[ABI_SPOTS];
 	struct abi_spot stream; /* with has_stream: where the stream's handle is */
-	struct abi_lesson lesson;
+	struct abi_name_event name_event;
 	/* changes the current device or context: other calls need it, whether it is shown or not */
 	bool places;
 	/* index of the argument that says which device or context is current, and of the

@@ -198,10 +198,10 @@ enum api_way api_way(unsigned int func, uint32_t kind)
 
 	if (func >= (unsigned int)api_nfuncs || api_funcs[func].class != API_COPY ||
 	    api_spec((int)func, API_ARCH_HERE, true, &spec))
-		return API_WAY_UNTOLD;
+		return API_WAY_UNKNOWN;
 	if (spec.kind_word != CT_COUNT_NONE)
-		return kind <= API_WAY_BY_ADDRESS ? (enum api_way)kind : API_WAY_UNTOLD;
-	return API_WAY_UNTOLD -
+		return kind <= API_WAY_BY_ADDRESS ? (enum api_way)kind : API_WAY_UNKNOWN;
+	return API_WAY_UNKNOWN -
 	       (enum api_way)((api_funcs[func].flags & API_WAY_MASK) >> API_WAY_SHIFT);
 }
 

@@ -70,7 +70,7 @@ enum api_ret {
 #define API_ENDS_CAPTURE 0x8000 /* ...until this call */
 /* the error that it returns belongs to an earlier call: the call itself did not fail */
 #define API_REPORTS_ERROR 0x10000
-/* The direction of a copy if no argument says it, as for cuMemcpyHtoD. Stored as API_WAY_UNTOLD
+/* The direction of a copy if no argument says it, as for cuMemcpyHtoD. Stored as API_WAY_UNKNOWN
  * minus the direction. */
 #define API_WAY_SHIFT 17
 #define API_WAY_MASK (7u << API_WAY_SHIFT)
@@ -305,11 +305,11 @@ enum api_way {
 	API_WAY_DTOD,
 	API_WAY_BY_ADDRESS,
 	API_WAY_PTOP,
-	API_WAY_UNTOLD,
+	API_WAY_UNKNOWN,
 	API_WAY_END
 };
 /* The direction in which calls of a row copy. `kind` is the call's cudaMemcpyKind; it is used
- * only if the row has such an argument. API_WAY_UNTOLD: the row does not copy, or the direction
+ * only if the row has such an argument. API_WAY_UNKNOWN: the row does not copy, or the direction
  * is not known. */
 enum api_way api_way(unsigned int func, uint32_t kind);
 /* the same, with the kind from the call's words */
@@ -387,17 +387,17 @@ bool api_says_name(int func);
 bool api_forgets(int func);
 
 /* What a call teaches about the names of kernels. */
-enum api_lesson_kind {
-	API_LESSON_NONE,
-	API_LESSON_NAME, /* `handle` is the kernel `name`, which belongs to `owner` */
+enum api_name_event_kind {
+	API_NAME_EVENT_NONE,
+	API_NAME_EVENT_NAME, /* `handle` is the kernel `name`, which belongs to `owner` */
 	/* `handle` is another handle of the kernel whose handle is `of` */
-	API_LESSON_SAME,
-	API_LESSON_PART,	  /* what belongs to `handle` belongs to the library `of` */
-	API_LESSON_UNLOADED,	  /* what belongs to `owner` is gone */
-	API_LESSON_CONTEXT_ENDED, /* what was looked up in a context is gone */
+	API_NAME_EVENT_SAME,
+	API_NAME_EVENT_PART,	      /* what belongs to `handle` belongs to the library `of` */
+	API_NAME_EVENT_UNLOADED,      /* what belongs to `owner` is gone */
+	API_NAME_EVENT_CONTEXT_ENDED, /* what was looked up in a context is gone */
 };
-struct api_lesson {
-	uint8_t kind;	 /* enum api_lesson_kind */
+struct api_name_event {
+	uint8_t kind;	 /* enum api_name_event_kind */
 	bool in_context; /* NAME, SAME: `handle` lives no longer than a context */
 	/* NAME: the name was cut; the rest may have come as CT_MORE pieces of the read `read` */
 	bool cut;
@@ -408,7 +408,8 @@ struct api_lesson {
 	uint64_t handle, of, owner; /* owner 0: not known */
 };
 /* Returns the kind. A call that failed, or whose outputs are not there, teaches nothing. */
-enum api_lesson_kind api_lesson(const struct ct_call *, enum api_arch, struct api_lesson *);
+enum api_name_event_kind api_name_event(const struct ct_call *, enum api_arch,
+					struct api_name_event *);
 /* Adds the rows whose calls teach names to a bitmap over the rows. */
 void api_teaching(uint64_t *set);
 
@@ -416,7 +417,7 @@ void api_teaching(uint64_t *set);
 enum api_place_kind {
 	API_PLACE_NONE,
 	API_PLACE_SET,	     /* `value` is the current device or context from now on */
-	API_PLACE_TOLD,	     /* `value` is the current device or context */
+	API_PLACE_IS,	     /* `value` is the current device or context */
 	API_PLACE_PUSHED,    /* the context `value` is current until it is popped */
 	API_PLACE_POPPED,    /* the context `value` was popped */
 	API_PLACE_CONTEXT,   /* the context `value` is on `device` */

@@ -87,9 +87,7 @@ enum api_place_kind api_place(const struct ct_call *c, enum api_arch arch, struc
 	    arg_value(c, &f->args[p->place_of], &p->args[p->place_of], &reads, &device))
 		place->device = (uint32_t)device;
 	switch (a->role) {
-	case API_ROLE_CURRENT:
-		place->kind = a->dir == API_IN ? API_PLACE_SET : API_PLACE_TOLD;
-		break;
+	case API_ROLE_CURRENT: place->kind = a->dir == API_IN ? API_PLACE_SET : API_PLACE_IS; break;
 	case API_ROLE_PUSHED: place->kind = API_PLACE_PUSHED; break;
 	case API_ROLE_POPPED: place->kind = API_PLACE_POPPED; break;
 	case API_ROLE_CONTEXT_OF: place->kind = API_PLACE_CONTEXT; break;

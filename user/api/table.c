@@ -191,7 +191,7 @@
 #define WAITS_STREAM API_WAITS_STREAM
 #define WAITS_EVENT API_WAITS_EVENT
 #define WAITS_DEVICE API_WAITS_DEVICE
-#define WAY(way) ((uint32_t)(API_WAY_UNTOLD - API_WAY_##way) << API_WAY_SHIFT)
+#define WAY(way) ((uint32_t)(API_WAY_UNKNOWN - API_WAY_##way) << API_WAY_SHIFT)
 #define HTOD WAY(HTOD)
 #define DTOH WAY(DTOH)
 #define DTOD WAY(DTOD)

@@ -244,9 +244,10 @@ const struct process *process_table_find(struct process_table *, uint32_t pid);
  */
 void process_table_keep_ended(struct process_table *);
 void process_table_counted(struct process_table *);
-/* The process of a CT_TALLY record, by the number and the start; valid until the next call. comm
+/* The process of a CT_CALL_COUNT record, by the number and the start; valid until the next call. comm
  * is "?" where it is not known. NULL: no memory. */
-const struct process *process_table_find_counted(struct process_table *, const struct ct_tally *);
+const struct process *process_table_find_counted(struct process_table *,
+						 const struct ct_call_count *);
 
 /* ---- the names of threads (event/threads.c), from CT_THREAD_NAME records ---- */
 struct thread_table;
@@ -309,7 +310,7 @@ size_t unprobed_text(char *, size_t size, const struct unprobed_sum *);
  * cost of an empty pair. Also the share of the time for which the removable probes are attached. */
 struct probe_cost {
 	/* a duty or a limit was set; false: the other members have no meaning */
-	bool told;
+	bool reported;
 	double duty;		/* share of the time; 1: all probes are attached all the time */
 	double cost;		/* recent share of the programs' CPU time; below 0: not known yet */
 	double max_cost;	/* the limit; 0: there is none */
@@ -325,7 +326,7 @@ struct losses {
 	uint64_t calls; /* calls seen by the kernel side */
 	uint64_t folded, filtered, sent, unfinished;
 	/* forks, execs and ends of processes that were lost and so never reported */
-	uint64_t untold;
+	uint64_t unreported;
 	/* calls that the kernel side counted without their kernel, thread and so on; each
 	 * process's share of them is stored with the process */
 	uint64_t beyond;

@@ -29,7 +29,7 @@ static const struct {
 	[CT_LOSS_TAIL] = { "device_tail",
 			   "launches, copies and sets whose device record had not come by the end",
 			   true },
-	[CT_LOSS_TALLY] = { "tally_full", "calls that found no room among the counts" },
+	[CT_LOSS_COUNTS] = { "tally_full", "calls that found no room among the counts" },
 };
 
 const char *loss_name(enum ct_loss cause)

@@ -82,7 +82,7 @@ static uint64_t rise(uint64_t v, uint64_t before)
 	return v > before ? v : before;
 }
 
-struct ct_sums muted_tally(const struct ct_tally *t, const struct ct_sums *before)
+struct ct_sums muted_call_count(const struct ct_call_count *t, const struct ct_sums *before)
 {
 	uint64_t unseen = muted_unseen(&t->unseen);
 	struct ct_sums all = t->sums;

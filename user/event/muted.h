@@ -31,11 +31,11 @@ void muted_add(struct muted_sum *, const struct ct_muted *);
 void muted_add_sum(struct muted_sum *, const struct muted_sum *);
 void muted_add_unseen(struct ct_estimated *, const struct ct_estimated *);
 
-/* All calls of a CT_TALLY, counted and estimated. Estimated calls get the mean time, bytes and
+/* All calls of a CT_CALL_COUNT, counted and estimated. Estimated calls get the mean time, bytes and
  * threads of the counted ones; failures are only the counted ones. `before` is the result for
  * the previous record: with it no sum becomes smaller, although an estimate may. NULL: there is
  * none. */
-struct ct_sums muted_tally(const struct ct_tally *, const struct ct_sums *before);
+struct ct_sums muted_call_count(const struct ct_call_count *, const struct ct_sums *before);
 /* The estimated number of calls that were not counted: 0 or more. */
 uint64_t muted_unseen(const struct ct_estimated *);
 /* By how much a number that includes these calls may be wrong, in either direction, at 95 %

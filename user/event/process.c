@@ -285,7 +285,8 @@ const struct process *process_table_find(struct process_table *t, uint32_t pid)
 	return p;
 }
 
-const struct process *process_table_find_counted(struct process_table *t, const struct ct_tally *of)
+const struct process *process_table_find_counted(struct process_table *t,
+						 const struct ct_call_count *of)
 {
 	struct ended_process want = { .key = { of->h.pid, of->start } }, *e;
 	struct kept_process *k = keyed_look(&t->all, &of->h.pid);

@@ -254,7 +254,7 @@ static int check_metric(const struct ct_metric *m)
 	return check_tail(&m->h, sizeof(*m), (size_t)m->name_len + m->unit_len);
 }
 
-static int check_tally(const struct ct_tally *t)
+static int check_call_count(const struct ct_call_count *t)
 {
 	if (t->func >= api_nfuncs || t->nbuckets > CT_HIST_BUCKETS)
 		return -EBADMSG;
@@ -308,7 +308,7 @@ int record_check(const void *rec, size_t avail)
 	case CT_COUNTER:
 		return check_tail(h, sizeof(struct ct_counter),
 				  ((const struct ct_counter *)rec)->n * sizeof(struct ct_value));
-	case CT_TALLY: return check_tally(rec);
+	case CT_CALL_COUNT: return check_call_count(rec);
 	case CT_EVENT:
 		return check_tail(h, sizeof(struct ct_event),
 				  ((const struct ct_event *)rec)->text_len);

@@ -61,7 +61,7 @@ struct filter {
 	/* show stored calls of functions that this version does not know */
 	bool foreign;
 	bool by_process; /* also show samples of one process's share of a device */
-	/* calls come as CT_TALLY; calls that were sent one by one as well are then not shown */
+	/* calls come as CT_CALL_COUNT; calls that were sent one by one as well are then not shown */
 	bool counted;
 	/* for a recording: also keep hidden calls that say on which device later calls work */
 	bool stores;

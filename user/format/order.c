@@ -30,7 +30,7 @@ struct order {
 	uint64_t call_ns;   /* place of the latest call */
 	uint64_t handed_ns; /* place of the latest row that was handed on */
 	bool overfull;	    /* rows had to be handed on too early */
-	bool told;
+	bool reported;
 };
 
 int order_open(struct order **out, const struct sink_opts *opts)
@@ -106,9 +106,9 @@ static struct held pop(struct order *o)
 /* The rows of a recording are expected to be in order. One message says that some cannot be. */
 static void tell_late(struct order *o, const struct held *h)
 {
-	if (!o->opts->recorded || !o->overfull || o->told || h->place_ns >= o->handed_ns)
+	if (!o->opts->recorded || !o->overfull || o->reported || h->place_ns >= o->handed_ns)
 		return;
-	o->told = true;
+	o->reported = true;
 	msg_warn("some rows are out of time order: more than %zu MiB of other rows lie between "
 		 "them and their place",
 		 ORDER_HOLD_BYTES >> 20);

@@ -37,8 +37,8 @@ struct trace_sink {
 	struct numbers *numbers;
 	uint64_t begun_ns;     /* of the block */
 	struct ct_clock clock; /* the last one: each file has one at its begin */
-	uint64_t calls, lost, told_calls, told_ns; /* for the progress line */
-	uint64_t bytes;				   /* of files that are complete */
+	uint64_t calls, lost, reported_calls, reported_ns; /* for the progress line */
+	uint64_t bytes;					   /* of files that are complete */
 	uint64_t dumped_ns;
 	uint64_t had_bytes, had_missing; /* of the last file that was looked at */
 	unsigned int parts;		 /* files begun */
@@ -278,17 +278,17 @@ static int trace_event(struct sink *s, const struct event *ev)
 
 static void progress(struct trace_sink *t, uint64_t now_ns)
 {
-	uint64_t took = now_ns - t->told_ns, bytes = t->bytes;
+	uint64_t took = now_ns - t->reported_ns, bytes = t->bytes;
 
 	if (!t->file->progress || took < FLUSH_NS)
 		return;
 	bytes += t->ring ? ring_buf_bytes(t->ring) : t->writer ? writer_bytes(t->writer) : 0;
 	fprintf(stderr, "\r%llu calls, %.0f/s, %.1f MB%s, %llu lost  ",
 		(unsigned long long)t->calls,
-		(double)(t->calls - t->told_calls) * 1e9 / (double)took, (double)bytes / 1e6,
+		(double)(t->calls - t->reported_calls) * 1e9 / (double)took, (double)bytes / 1e6,
 		t->ring ? " in memory" : "", (unsigned long long)t->lost);
-	t->told_calls = t->calls;
-	t->told_ns = now_ns;
+	t->reported_calls = t->calls;
+	t->reported_ns = now_ns;
 	t->progress_shown = true;
 }
 
@@ -331,7 +331,7 @@ static int trace_open(struct sink *s, const struct sink_opts *opts)
 		return -ENOMEM;
 	t->file = opts->file;
 	t->stop = opts->out ? opts->out->stop : NULL;
-	t->begun_ns = t->told_ns = clock_ns(CLOCK_MONOTONIC);
+	t->begun_ns = t->reported_ns = clock_ns(CLOCK_MONOTONIC);
 	if (t->file->last_ns)
 		t->ring = ring_buf_open(t->file->last_ns,
 					t->file->max_bytes ? t->file->max_bytes : RING_BYTES);

@@ -96,14 +96,14 @@ struct sink_opts {
 	/* For sinks that show the current state, when they are asked or by a timer of their own:
 	 * libevent's base, which the session runs, and a function that makes the source hand in
 	 * what it has before the function returns (0 or -errno). That includes counters as
-	 * CT_TALLY. The session may have ended after the call. */
+	 * CT_CALL_COUNT. The session may have ended after the call. */
 	const char *listen; /* ADDR:PORT of serve */
 	/* serve: file that says who may ask, and with which TLS; NULL: everybody may ask,
 	 * without TLS */
 	const char *web_config;
 	unsigned int kernels; /* serve: number of kernels that are shown by name */
 	/* number of entries that the kernel side's counters have room for */
-	uint32_t tallies_max;
+	uint32_t call_counts_max;
 	/* all calls that take or free memory come, counted or one by one, with their results */
 	bool memory;
 	/* hardware counters were asked for, at this interval; 0: they were not */

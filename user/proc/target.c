@@ -40,7 +40,7 @@ struct target {
 	uint32_t uid;	   /* the process's effective user; BOUNDED_NOBODY: not known */
 	uint64_t ticks;	   /* when it began; 0: not known */
 	uint64_t again_ns; /* while there is no reach: when to try again */
-	bool told;
+	bool reported;
 	struct target_map *maps;
 	int nmaps;
 	char *text; /* /proc/PID/maps; the paths point into it */
@@ -254,12 +254,12 @@ static int reach_again(struct target *t)
 
 static void tell(struct target *t, const char *what)
 {
-	if (!t->told)
+	if (!t->reported)
 		msg_warn("process %d: its %s could not be read within %u ms; its page or file may "
 			 "not be served: cudatrace continues without them and tries again after %u "
 			 "s",
 			 (int)t->pid, what, LIMIT_MS, (unsigned int)(AGAIN_NS / 1000000000));
-	t->told = true;
+	t->reported = true;
 }
 
 /* Lets a worker do the errand. Returns 0 if the errand's result is valid. Otherwise returns -errno,

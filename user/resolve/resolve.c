@@ -109,7 +109,7 @@ struct resolve *resolve_open(const struct resolve_opts *opts, struct process_tab
 	if (opts->absent)
 		r->absent = absent_open(more, r, opts->recent, opts->forgets_ctx);
 	if (opts->names) {
-		r->names = names_open(&ops, r, opts->inner);
+		r->names = names_open(&ops, r, opts->nested);
 		r->known = known_open(opts->forgets, opts->forgets_ctx);
 	}
 	if (opts->stacks)
@@ -296,9 +296,9 @@ bool resolve_communicator(struct resolve *r, uint32_t pid, uint64_t handle,
 	return true;
 }
 
-bool resolve_wants_inner(struct resolve *r)
+bool resolve_wants_nested(struct resolve *r)
 {
-	return r->names && names_wants_inner(r->names);
+	return r->names && names_wants_nested(r->names);
 }
 
 void resolve_totals(const struct resolve *r, struct resolve_totals *t)

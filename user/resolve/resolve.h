@@ -24,7 +24,7 @@ struct resolve_opts {
 	bool absent;
 	/* the source can capture nested launches on demand: the caller asks
 	 * resolve_wants_inner() */
-	bool inner;
+	bool nested;
 	/* Returns how many CT_S_FORGETS calls the source has seen begin so far. NULL: names are not
 	 * read from memory. */
 	uint64_t (*forgets)(void *ctx);
@@ -50,7 +50,7 @@ int resolve_record(struct resolve *, const struct ct_hdr *);
 bool resolve_communicator(struct resolve *, uint32_t pid, uint64_t handle,
 			  struct communicator_is *);
 /* True while the driver's launches inside runtime launches are needed to name a host stub. */
-bool resolve_wants_inner(struct resolve *);
+bool resolve_wants_nested(struct resolve *);
 /* What could not be resolved is reported on stderr when it happens, each kind at most once. These
  * are the totals. */
 struct resolve_totals {

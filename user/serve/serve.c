@@ -37,7 +37,7 @@ struct serve {
 	int error; /* error of the last reading */
 	/* losses when /readyz was last requested; and as reported on stderr */
 	uint64_t lost_before;
-	bool told_full;
+	bool reported_full;
 };
 
 static double clock_s(clockid_t id)
@@ -51,11 +51,11 @@ static double clock_s(clockid_t id)
 static struct expose_about about_now(struct serve *s, struct losses *losses)
 {
 	s->opts->losses(s->opts->refresh_ctx, losses);
-	if (losses->lost[CT_LOSS_TALLY] && !s->told_full) {
+	if (losses->lost[CT_LOSS_COUNTS] && !s->reported_full) {
 		msg_warn("the counts are full: calls of more processes are lost "
 			 "(cudatrace_lost_records_total{cause=\"%s\"}); raise --processes",
-			 loss_name(CT_LOSS_TALLY));
-		s->told_full = true;
+			 loss_name(CT_LOSS_COUNTS));
+		s->reported_full = true;
 	}
 	return (struct expose_about){
 		.losses = losses,
@@ -274,7 +274,7 @@ static int serve_open(struct sink *sink, const struct sink_opts *opts)
 				      .host = opts->host,
 				      .kernels = opts->kernels,
 				      .memory = opts->memory,
-				      .entries = opts->tallies_max };
+				      .entries = opts->call_counts_max };
 	struct timeval every = { .tv_sec = RETIRE_S };
 	struct serve *s = calloc(1, sizeof(*s));
 	int err;

@@ -69,8 +69,8 @@ static void last_drain(struct session *s)
 		err = stages_end_scopes(&s->stages, clock_ns(CLOCK_MONOTONIC));
 	if (err >= 0)
 		err = stages_flush(&s->stages, UINT64_MAX);
-	if (err >= 0 && s->plan.capture.count && session_first(s)->ops->tallies)
-		err = session_feed_tallies(s);
+	if (err >= 0 && s->plan.capture.count && session_first(s)->ops->call_counts)
+		err = session_feed_call_counts(s);
 	if (err >= 0 && !session_first(s)->ops->recorded) {
 		s->clock_ns = 0;
 		err = session_feed_time(s, clock_ns(CLOCK_MONOTONIC));
@@ -90,12 +90,12 @@ static void gather_losses(struct session *s)
 
 	session_feed_losses(s, &all);
 	/* join has already reported these */
-	losses_add(&s->told[CT_LOSS_TAIL], all.lost[CT_LOSS_TAIL]);
+	losses_add(&s->reported[CT_LOSS_TAIL], all.lost[CT_LOSS_TAIL]);
 	all.received = s->losses.received;
 	all.counted = s->losses.counted;
 	for (int i = 0; i < CT_LOSS_END; i++) {
-		if (i != CT_LOSS_ORPHAN && all.lost[i] > s->told[i] && !is_enough(s))
-			session_feed_lost(s, (enum ct_loss)i, all.lost[i] - s->told[i],
+		if (i != CT_LOSS_ORPHAN && all.lost[i] > s->reported[i] && !is_enough(s))
+			session_feed_lost(s, (enum ct_loss)i, all.lost[i] - s->reported[i],
 					  session_first(s)->ops->recorded
 						  ? s->last_end_ns
 						  : clock_ns(CLOCK_MONOTONIC));
@@ -221,9 +221,8 @@ static void say_totals(const struct session *s, const char *const *muted)
 	if (n < sizeof(text))
 		say_muted(&s->stages.muted, muted, text + n, sizeof(text) - n);
 	/* what is missing is said whatever the user does not want to read */
-	if (msg_quiet &&
-	    (losses_total(l) || l->refused || l->unhooked || l->partly ||
-	     unprobed_any(&l->unprobed)))
+	if (msg_quiet && (losses_total(l) || l->refused || l->unhooked || l->partly ||
+			  unprobed_any(&l->unprobed)))
 		msg_warn("%s", text);
 	else
 		msg_note("%s", text);
@@ -239,10 +238,10 @@ static void say_totals(const struct session *s, const char *const *muted)
 	if (l->scopes_unbegun)
 		msg_note("%llu ranges ended that had begun before the trace: they are not shown",
 			 (unsigned long long)l->scopes_unbegun);
-	if (l->untold)
+	if (l->unreported)
 		msg_warn("%llu forks, execs or ends of processes found no room in the ring buffer: "
 			 "rows may show a process's old name (raise --ring-size)",
-			 (unsigned long long)l->untold);
+			 (unsigned long long)l->unreported);
 }
 
 /* Reports programs that gave work to a device although no agent recorded that work. If an agent

@@ -32,7 +32,7 @@ int session_feed_lost(struct session *s, enum ct_loss cause, uint64_t count, uin
 		.count = count,
 	};
 
-	s->told[cause] += count;
+	s->reported[cause] += count;
 	return stages_show(&s->stages, &lost.h);
 }
 
@@ -51,19 +51,21 @@ static int take(void *ctx, const struct ct_hdr *rec)
 	int err = 0;
 
 	s->losses.received++;
-	if (rec->kind == CT_TALLY) {
-		s->losses.counted += ((const struct ct_tally *)rec)->sums.calls;
-		s->counted_ended +=
-			rec->flags & CT_F_LAST ? ((const struct ct_tally *)rec)->sums.calls : 0;
-		muted_add_unseen(&s->muted_now, &((const struct ct_tally *)rec)->unseen);
+	if (rec->kind == CT_CALL_COUNT) {
+		s->losses.counted += ((const struct ct_call_count *)rec)->sums.calls;
+		s->counted_ended += rec->flags & CT_F_LAST
+					    ? ((const struct ct_call_count *)rec)->sums.calls
+					    : 0;
+		muted_add_unseen(&s->muted_now, &((const struct ct_call_count *)rec)->unseen);
 		if (rec->flags & CT_F_LAST)
-			muted_add_unseen(&s->muted_ended, &((const struct ct_tally *)rec)->unseen);
+			muted_add_unseen(&s->muted_ended,
+					 &((const struct ct_call_count *)rec)->unseen);
 	}
 	if (rec->lost)
 		err = session_feed_lost(s, CT_LOSS_RING, rec->lost, rec->end_ns);
 	s->last_end_ns = rec->end_ns;
 	if (rec->kind == CT_LOST && ((const struct ct_lost *)rec)->cause < CT_LOSS_END)
-		losses_add(&s->told[((const struct ct_lost *)rec)->cause],
+		losses_add(&s->reported[((const struct ct_lost *)rec)->cause],
 			   ((const struct ct_lost *)rec)->count);
 	if (!err)
 		err = stages_record(&s->stages, rec);
@@ -142,13 +144,13 @@ int session_feed_pending(struct session *s)
 					      s);
 }
 
-int session_feed_tallies(struct session *s)
+int session_feed_call_counts(struct session *s)
 {
 	int err;
 
 	s->losses.counted = s->counted_ended;
 	s->muted_now = s->muted_ended;
-	err = session_first(s)->ops->tallies(session_first(s), take, s);
+	err = session_first(s)->ops->call_counts(session_first(s), take, s);
 	process_table_counted(s->stages.procs);
 	return err;
 }

@@ -63,7 +63,7 @@ struct session {
 	struct loop *loop;
 	struct loop_watch *stream, *tick, *limit, *look;
 	bool stream_paused;
-	bool inner;	 /* the source was asked for nested launches */
+	bool nested;	 /* the source was asked for nested launches */
 	bool terminated; /* SIGTERM was passed on */
 	uint64_t sigint_ns, last_record_ns;
 
@@ -77,7 +77,7 @@ struct session {
 	 * processes */
 	struct ct_estimated muted_now, muted_ended;
 	/* how many of the losses were already reported among the rows */
-	uint64_t told[CT_LOSS_END];
+	uint64_t reported[CT_LOSS_END];
 	uint64_t cpu_began_ns; /* CPU time of the programs before the sources started */
 	uint64_t clock_ns;     /* when the clocks were last read */
 	uint64_t last_end_ns;  /* the end of the latest record */
@@ -136,7 +136,7 @@ int session_feed_rest(struct session *, struct source *);
 /* Feeds the calls that have not returned yet and were not shown before. Returns 0 or -errno. */
 int session_feed_pending(struct session *);
 /* Feeds the counters of all calls so far. Returns 0 or -errno. */
-int session_feed_tallies(struct session *);
+int session_feed_call_counts(struct session *);
 /* Called as time passes: feeds a clock record when one is due, and lets the sinks do what they do
  * at fixed intervals. A stored trace has its own clock records. */
 int session_feed_time(struct session *, uint64_t now_ns);

@@ -54,14 +54,14 @@ static void end_by(struct session *s, int err)
 
 /* Some kernels can be named only by the driver's launch that is nested in the runtime's launch.
  * Nested launches are captured as long as such a kernel has no name. */
-static void want_inner(struct session *s)
+static void want_nested(struct session *s)
 {
-	bool want = resolve_wants_inner(s->stages.resolve);
+	bool want = resolve_wants_nested(s->stages.resolve);
 
-	if (want == s->inner)
+	if (want == s->nested)
 		return;
-	s->inner = want;
-	session_first(s)->ops->inner(session_first(s), want);
+	s->nested = want;
+	session_first(s)->ops->nested(session_first(s), want);
 }
 
 static void drain(struct session *s)
@@ -86,7 +86,7 @@ static void drain(struct session *s)
 
 		err = e ? e : err;
 	}
-	want_inner(s);
+	want_nested(s);
 	over = s->window && window_over(s->window);
 	if (err < 0) {
 		end_by(s, err);
@@ -260,9 +260,9 @@ static int on_refresh(void *ctx)
 {
 	struct session *s = ctx;
 	drain(s);
-	if (s->reason || !s->plan.capture.count || !session_first(s)->ops->tallies)
+	if (s->reason || !s->plan.capture.count || !session_first(s)->ops->call_counts)
 		return 0;
-	return session_feed_tallies(s);
+	return session_feed_call_counts(s);
 }
 
 static void on_losses(void *ctx, struct losses *l)

@@ -46,7 +46,7 @@ static int open_stages(struct session *s)
 		.absent = !s->o->replay,
 		.impatient = !s->plan.capture.npids && !s->plan.capture.cmd,
 		/* only entry probes report the outer launch before the nested one */
-		.inner = session_first(s)->ops->inner && !s->o->no_return,
+		.nested = session_first(s)->ops->nested && !s->o->no_return,
 		.recent = session_first(s)->ops->recent ? recent : NULL,
 		.forgets = session_first(s)->ops->forgets ? count_forgets : NULL,
 		.forgets_ctx = s,

@@ -305,14 +305,14 @@ static void plan_counts(struct capture_plan *c, const struct opts *o, uint8_t by
 		    !o->filter.min_duration_ns;
 	/* room for about ten thousand processes of forty functions each, if any process may be
 	 * traced */
-	c->tallies_max = o->processes ? (uint32_t)o->processes * FUNCTIONS_EACH
-			 : !o->cmd && !o->npids && !(flags & SINKS_LIVE) ? 1 << 19
-									 : 0;
+	c->call_counts_max = o->processes ? (uint32_t)o->processes * FUNCTIONS_EACH
+			     : !o->cmd && !o->npids && !(flags & SINKS_LIVE) ? 1 << 19
+									     : 0;
 	/* among many processes, no single one may use up all entries with the kernels that it
 	 * makes */
-	c->tallies_each = flags & SINKS_DAEMON && c->tallies_max
-				  ? c->tallies_max / ENTRIES_SHARE + ENTRIES_LEAST
-				  : 0;
+	c->call_counts_each = flags & SINKS_DAEMON && c->call_counts_max
+				      ? c->call_counts_max / ENTRIES_SHARE + ENTRIES_LEAST
+				      : 0;
 }
 
 /* Plans what is recorded of the devices' work. */

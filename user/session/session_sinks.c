@@ -81,7 +81,7 @@ static void fill_opts(struct session *s)
 		.listen = o->listen,
 		.web_config = o->web_config,
 		.kernels = (unsigned int)o->kernels,
-		.tallies_max = s->plan.capture.tallies_max,
+		.call_counts_max = s->plan.capture.call_counts_max,
 		.memory = s->plan.capture.count
 				  ? s->plan.capture.memory
 				  : !o->no_return && !o->filter.failed_only &&

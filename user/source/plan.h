@@ -74,7 +74,7 @@ struct capture_plan {
 	bool nested;		 /* calls inside calls too */
 	bool no_return;		 /* entry probes only */
 	struct ct_filter filter; /* may be applied in the kernel */
-	/* calls are counted in the kernel (tallies()) and not sent, except calls that name
+	/* calls are counted in the kernel (counts()) and not sent, except calls that name
 	 * kernels */
 	bool count;
 	uint8_t count_by; /* enum ct_by */
@@ -84,9 +84,9 @@ struct capture_plan {
 	bool memory;
 	/* how many entries one process may use for keys with a kernel, a thread and so on; 0:
 	 * all */
-	uint32_t tallies_each;
+	uint32_t call_counts_each;
 	/* entries that the counts may take, a tenth of them `sizes`; 0: a default */
-	uint32_t tallies_max;
+	uint32_t call_counts_max;
 	bool threads;	  /* threads() will be called, and completed calls do not matter */
 	bool keep_chatty; /* capture each call, however often a function is called */
 	bool one_thread;  /* calls of only one thread are shown */

@@ -21,9 +21,9 @@ struct replay {
 	struct reader *reader;
 	struct numbers *numbers;	   /* of calls, where some are left out; else NULL */
 	uint64_t start_ns, from_ns, to_ns; /* CLOCK_MONOTONIC */
-	bool told_cut;
+	bool reported_cut;
 	bool ranged;
-	uint64_t told[CT_LOSS_END]; /* by records */
+	uint64_t reported[CT_LOSS_END]; /* by records */
 	uint64_t calls;
 	const char *path; /* the plan's */
 	/* by block: the least place of a record in it or in a later one; NULL: nobody has asked
@@ -94,9 +94,9 @@ static void tell_cut(struct replay *r)
 	struct reader_stats stats;
 
 	reader_stats(r->reader, &stats);
-	if (stats.ended || r->ranged || r->told_cut)
+	if (stats.ended || r->ranged || r->reported_cut)
 		return;
-	r->told_cut = true;
+	r->reported_cut = true;
 	if (stats.cut_bytes)
 		msg_warn("the recording is cut off: its last %llu bytes are an incomplete block "
 			 "and were not read; 'cudatrace info' shows what it has",
@@ -125,7 +125,7 @@ static int replay_drain(struct source *s, emit_fn emit, void *ctx)
 		if (rec->kind == CT_CALL)
 			r->calls++;
 		else if (rec->kind == CT_LOST && ((const struct ct_lost *)rec)->cause < CT_LOSS_END)
-			losses_add(&r->told[((const struct ct_lost *)rec)->cause],
+			losses_add(&r->reported[((const struct ct_lost *)rec)->cause],
 				   ((const struct ct_lost *)rec)->count);
 		err = emit(ctx, rec);
 		if (err || source_paused(s->paused))
@@ -213,7 +213,7 @@ static void replay_losses(struct source *s, struct losses *l)
 	const char *end = reader_end(r->reader);
 	char key[64];
 
-	memcpy(l->lost, r->told, sizeof(l->lost));
+	memcpy(l->lost, r->reported, sizeof(l->lost));
 	l->calls = r->calls;
 	if (!end || r->ranged)
 		return;

@@ -66,16 +66,16 @@ struct source_ops {
 	/* Reports where the threads are in the processes that have mapped CUDA's code
 	 * (plan->threads). Returns 0 or -errno; snapshot_free() in any case. */
 	int (*threads)(struct source *, struct snapshot *);
-	/* Hands out what the kernel side has counted so far (plan->count) as CT_TALLY records,
+	/* Hands out what the kernel side has counted so far (plan->count) as CT_CALL_COUNT records,
 	 * one for each entry; those of a process that has ended for the last time, with
 	 * CT_F_LAST. Returns 0 or -errno. */
-	int (*tallies)(struct source *, emit_fn, void *ctx);
+	int (*call_counts)(struct source *, emit_fn, void *ctx);
 	/* From now on the counters are kept by this key (enum ct_by). Only if the plan's count_by
 	 * is CT_BY_ASKED. */
 	void (*count_by)(struct source *, uint8_t by);
 	/* Turns on or off, from now on, records of the driver's launches inside runtime launches
 	 * (as hidden records). */
-	void (*inner)(struct source *, bool on);
+	void (*nested)(struct source *, bool on);
 	/* The number of calls that unload kernels that have begun so far. */
 	uint64_t (*forgets)(struct source *);
 	/* As discover_recent(); NULL: it knows no files. */

@@ -58,10 +58,10 @@ static void add_parts(struct stages *st, struct event *ev)
 		ev->counters = kernel_counters_of(st->counters, (const struct ct_kernel *)h);
 		ev->bus_bytes = moved_on_bus(around_kernel(ev));
 		break;
-	case CT_TALLY:
-		if (((const struct ct_tally *)h)->how == CT_BY_KERNEL)
+	case CT_CALL_COUNT:
+		if (((const struct ct_call_count *)h)->how == CT_BY_KERNEL)
 			ev->kernel = name_table_handle(st->names, h->pid,
-						       ((const struct ct_tally *)h)->by);
+						       ((const struct ct_call_count *)h)->by);
 		break;
 	case CT_NAME:
 		ev->kernel =
@@ -126,9 +126,10 @@ static int show(void *ctx, struct event *ev)
 	struct stages *st = ctx;
 	int rows = 0, err;
 
-	ev->proc = rec->kind == CT_TALLY
-			   ? process_table_find_counted(st->procs, (const struct ct_tally *)rec)
-			   : process_table_find(st->procs, rec->pid);
+	ev->proc =
+		rec->kind == CT_CALL_COUNT
+			? process_table_find_counted(st->procs, (const struct ct_call_count *)rec)
+			: process_table_find(st->procs, rec->pid);
 	if (!ev->proc)
 		return -ENOMEM;
 	ev->thread = thread_table_find(st->threads, rec->pid, rec->tid);

@@ -372,9 +372,9 @@ static uint64_t by_stream(const struct ct_call *c, uint16_t func, const struct c
 }
 
 /* Takes the kernel side's sums, which cover all calls so far, process by process. */
-static int tally(struct book *b, const struct event *ev)
+static int call_count(struct book *b, const struct event *ev)
 {
-	const struct ct_tally *t = (const struct ct_tally *)ev->rec;
+	const struct ct_call_count *t = (const struct ct_call_count *)ev->rec;
 	struct book_entry want = { .what = BOOK_CALL,
 				   .sub = t->sub,
 				   .func = t->func,
@@ -683,7 +683,7 @@ int book_event(struct book *b, const struct event *ev)
 			learn_process(b, ev->proc);
 		return 0;
 	case CT_CALL: seen(b, ev->rec); return call(b, ev);
-	case CT_TALLY: seen(b, ev->rec); return tally(b, ev);
+	case CT_CALL_COUNT: seen(b, ev->rec); return call_count(b, ev);
 	case CT_MUTED: seen(b, ev->rec); return muted(b, ev);
 	case CT_KERNEL:
 	case CT_COPY:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * book.h - the sums of calls and device work, one entry for each kind of thing. They come from the
- * counters of the kernel side (CT_TALLY) or from single records. stat, top, compare and serve
+ * counters of the kernel side (CT_CALL_COUNT) or from single records. stat, top, compare and serve
  * answer from it. Knows no format.
  *
  * Memory is bounded: calls and device work for which there is no entry are counted in `no_room`.
@@ -139,7 +139,7 @@ struct book_memory {
 	/* number of allocations that could not be remembered, because there was no room */
 	uint64_t forgotten;
 };
-/* Adds the sums of one function, in the form of CT_TALLY and of a book's entries. */
+/* Adds the sums of one function, in the form of CT_CALL_COUNT and of a book's entries. */
 void book_memory_add(struct book_memory *, uint16_t func, const struct ct_sums *);
 
 #define BOOK_MAX (1 << 18) /* about 1.3 KiB each, until they are printed */

@@ -284,7 +284,7 @@ static void name(struct expose *x, const struct event *ev)
 
 static struct kernel *kernel_of(struct expose *x, const struct event *ev)
 {
-	const struct ct_tally *t = (const struct ct_tally *)ev->rec;
+	const struct ct_call_count *t = (const struct ct_call_count *)ev->rec;
 	struct handle want = { .key = { t->by, ev->rec->pid, 0 } }, *h;
 	uint32_t at = 0;
 
@@ -357,8 +357,8 @@ static void rank_kernels(struct expose *x)
 
 static void count_kernel(struct expose *x, struct group *g, const struct event *ev, uint64_t calls)
 {
-	struct kernel *k = ((const struct ct_tally *)ev->rec)->by == CT_BY_REST ? NULL
-										: kernel_of(x, ev);
+	struct kernel *k =
+		((const struct ct_call_count *)ev->rec)->by == CT_BY_REST ? NULL : kernel_of(x, ev);
 	struct kernel_series want = { 0 }, *s = NULL;
 	bool made;
 
@@ -398,7 +398,7 @@ static uint64_t more(uint64_t *last, uint64_t now)
 }
 
 static uint64_t add_memory(struct expose *x, struct expose_process *p, struct entry *e,
-			   const struct expose_sums *n, const struct ct_tally *t)
+			   const struct expose_sums *n, const struct ct_call_count *t)
 {
 	bool host = false;
 	int64_t bytes = (int64_t)n->bytes, *held;
@@ -418,7 +418,7 @@ static uint64_t add_memory(struct expose *x, struct expose_process *p, struct en
 static void add_sums(struct expose *x, struct group *g, struct expose_process *p, struct entry *e,
 		     const struct event *ev)
 {
-	const struct ct_tally *t = (const struct ct_tally *)ev->rec;
+	const struct ct_call_count *t = (const struct ct_call_count *)ev->rec;
 	struct ct_sums before = { .calls = e->n.calls,
 				  .failed = e->n.failed,
 				  .ns = e->n.ns,
@@ -433,7 +433,7 @@ static void add_sums(struct expose *x, struct group *g, struct expose_process *p
 
 	e->estimated |= muted_unseen(&t->unseen) || error;
 	x->any_estimated |= e->estimated;
-	all = muted_tally(t, e->estimated ? &before : NULL);
+	all = muted_call_count(t, e->estimated ? &before : NULL);
 	unseen = all.calls - (all.calls < t->sums.calls ? all.calls : t->sums.calls);
 	n = (struct expose_sums){
 		.calls = more(&e->n.calls, all.calls),
@@ -483,7 +483,7 @@ static int add_size_row(struct group *g, int of, uint64_t sum, uint32_t *last, c
 	return 0;
 }
 
-static int add_sizes(struct group *g, struct entry *e, const struct ct_tally *t)
+static int add_sizes(struct group *g, struct entry *e, const struct ct_call_count *t)
 {
 	uint64_t first = more(&e->n.calls, t->sums.asked[0]),
 		 second = more(&e->n.failed, t->sums.asked[1]);
@@ -505,7 +505,7 @@ static int add_sizes(struct group *g, struct entry *e, const struct ct_tally *t)
 }
 
 /* Adds durations, by function, for all processes together. */
-static int durations(struct expose *x, const struct ct_tally *t)
+static int durations(struct expose *x, const struct ct_call_count *t)
 {
 	struct ct_hist *last = x->hist_last[t->func];
 	uint64_t *to = x->hist[api_funcs[t->func].class];
@@ -549,9 +549,9 @@ static struct entry *entry_get(struct expose *x, const struct entry *want, bool 
 	return e;
 }
 
-static int tally(struct expose *x, const struct event *ev)
+static int call_count(struct expose *x, const struct event *ev)
 {
-	const struct ct_tally *t = (const struct ct_tally *)ev->rec;
+	const struct ct_call_count *t = (const struct ct_call_count *)ev->rec;
 	struct entry want = { .key = { t->h.pid, t->start, t->func, t->sub, t->how, 0, t->by } },
 		     *e;
 	struct expose_process whose = { .key = { t->h.pid, t->start } }, *p;
@@ -640,7 +640,7 @@ static void counter(struct expose *x, const struct event *ev)
 int expose_event(struct expose *x, const struct event *ev)
 {
 	switch (ev->rec->kind) {
-	case CT_TALLY: return tally(x, ev);
+	case CT_CALL_COUNT: return call_count(x, ev);
 	case CT_PROCESS:
 	case CT_EXEC:
 	case CT_PROCESS_INFO: look_again(x, ev); return 0;

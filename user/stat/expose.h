@@ -4,7 +4,7 @@
  * the state of cudatrace itself. Calls are added up by the kind of process (name, container, pod)
  * and never by process id, so that the number of series is bounded. Knows no HTTP and no source.
  *
- *   CT_TALLY, CT_COUNTER... -> expose.c adds up -> expose_walk.c: families and points ->
+ *   CT_CALL_COUNT, CT_COUNTER... -> expose.c adds up -> expose_walk.c: families and points ->
  *   expose_text.c, or OTLP (sink/otlp_metrics.c)
  */
 #ifndef CT_EXPOSE_H
@@ -36,7 +36,7 @@ void expose_close(struct expose *);
 
 /* Call it before the counters of the kernel side are handed in again. */
 void expose_begin(struct expose *, uint64_t now_ns);
-/* Takes CT_TALLY, CT_COUNTER, CT_DEVICE, CT_NAME, CT_PROCESS, CT_EXEC and CT_PROCESS_INFO.
+/* Takes CT_CALL_COUNT, CT_COUNTER, CT_DEVICE, CT_NAME, CT_PROCESS, CT_EXEC and CT_PROCESS_INFO.
  * Returns 0 or -ENOMEM. */
 int expose_event(struct expose *, const struct event *);
 

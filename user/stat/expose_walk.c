@@ -171,7 +171,7 @@ static void walk_sums(struct walk *w)
 		qsort(order, w->x->series.n, sizeof(*order), by_labels);
 	for (size_t f = 0; order && f < ARRAY_LEN(families); f++)
 		if ((w->x->opts.memory || !families[f].frees) &&
-		    (w->x->any_estimated || w->about->losses->probes.told ||
+		    (w->x->any_estimated || w->about->losses->probes.reported ||
 		     !families[f].estimates))
 			walk_family(w, &families[f], order, w->x->series.n);
 	free(order);
@@ -564,7 +564,8 @@ static void walk_self(struct walk *w)
 		"cudatrace.partly.hooked.functions",
 		NULL,
 		"",
-		"Functions in programs with hooks of which only calls through the dynamic loader are seen."
+		"Functions in programs with hooks of which only calls through the dynamic loader "
+		"are seen."
 	};
 	static const struct expose_family denied = {
 		EXPOSE_COUNTER,
@@ -621,13 +622,13 @@ static void walk_self(struct walk *w)
 	if (a->counters_ns)
 		one(w, &up, expose_counters_up(w->x, a));
 	one(w, &queries, !a->no_queries);
-	if (c->told) {
+	if (c->reported) {
 		one(w, &probes[0], (double)c->ns / 1e9);
 		one(w, &probes[1], (double)c->cpu_ns / 1e9);
 		one(w, &probes[2], c->duty);
 		one(w, &probes[3], c->functions);
 	}
-	if (c->told) {
+	if (c->reported) {
 		begin(w, &probes[4]);
 		if (c->cost >= 0)
 			put(w, &(struct expose_point){ .value = c->cost });

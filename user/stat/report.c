@@ -44,7 +44,7 @@ const char *report_way_name(enum report_way w)
 {
 	static const char *const names[REPORT_WAY_END] = {
 		[REPORT_HTOD] = "HtoD",	 [REPORT_DTOH] = "DtoH", [REPORT_DTOD] = "DtoD",
-		[REPORT_PTOP] = "PtoP",	 [REPORT_HTOH] = "HtoH", [REPORT_UNTOLD] = "unspecified",
+		[REPORT_PTOP] = "PtoP",	 [REPORT_HTOH] = "HtoH", [REPORT_UNKNOWN] = "unspecified",
 		[REPORT_SET] = "memset",
 	};
 
@@ -66,17 +66,17 @@ static enum report_way way_of_device(uint8_t kind)
 	case CT_COPY_DTOD: return REPORT_DTOD;
 	case CT_COPY_HTOH: return REPORT_HTOH;
 	case CT_COPY_PTOP: return REPORT_PTOP;
-	default: return REPORT_UNTOLD;
+	default: return REPORT_UNKNOWN;
 	}
 }
 
 enum report_way report_way_of(enum api_way way)
 {
 	static const enum report_way ways[API_WAY_END] = {
-		[API_WAY_UNTOLD] = REPORT_UNTOLD,     [API_WAY_HTOD] = REPORT_HTOD,
-		[API_WAY_DTOH] = REPORT_DTOH,	      [API_WAY_DTOD] = REPORT_DTOD,
-		[API_WAY_PTOP] = REPORT_PTOP,	      [API_WAY_HTOH] = REPORT_HTOH,
-		[API_WAY_BY_ADDRESS] = REPORT_UNTOLD,
+		[API_WAY_UNKNOWN] = REPORT_UNKNOWN,    [API_WAY_HTOD] = REPORT_HTOD,
+		[API_WAY_DTOH] = REPORT_DTOH,	       [API_WAY_DTOD] = REPORT_DTOD,
+		[API_WAY_PTOP] = REPORT_PTOP,	       [API_WAY_HTOH] = REPORT_HTOH,
+		[API_WAY_BY_ADDRESS] = REPORT_UNKNOWN,
 	};
 
 	return ways[way];

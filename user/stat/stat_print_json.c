@@ -156,7 +156,7 @@ static void derived(struct json *j, const struct report *r, const struct print_a
 		json_put_u64(j, "probe_hits", hits);
 		json_put_real(j, "own_cost_ns", 0, cost);
 	}
-	if (a->end->losses.probes.told)
+	if (a->end->losses.probes.reported)
 		duty(j, &a->end->losses.probes);
 	json_end(j);
 }

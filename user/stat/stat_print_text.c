@@ -318,7 +318,7 @@ static void memory(struct out *o, const struct book_memory *m)
 /* Writes for how much of the time probes were attached, and their cost. */
 static void duty(struct out *o, const struct probe_cost *c)
 {
-	if (!c->told)
+	if (!c->reported)
 		return;
 	if (c->functions)
 		out_fmt(o, " %-34s %.3g %% of the time, for %u functions\n", "probes on duty",

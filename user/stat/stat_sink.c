@@ -81,9 +81,9 @@ static int stat_open(struct sink *s, const struct sink_opts *opts)
 		return -EINVAL;
 	}
 	/* the kernel side's sums have histograms if it made some; for records they are made here */
-	st->book =
-		book_open((enum book_by)opts->by, true,
-			  !opts->recorded && opts->tallies_max > BOOK_MAX ? opts->tallies_max : 0);
+	st->book = book_open(
+		(enum book_by)opts->by, true,
+		!opts->recorded && opts->call_counts_max > BOOK_MAX ? opts->call_counts_max : 0);
 	if (opts->every_call)
 		st->ledger = ledger_open(&(struct ledger_opts){ 0 });
 	return st->book && (st->ledger || !opts->every_call) ? 0 : -ENOMEM;

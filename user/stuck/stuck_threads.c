@@ -116,19 +116,19 @@ static int fill_all(struct scene *s, pid_t pid, const struct stuck_row *rows, si
 		    struct nccl_thread *threads)
 {
 	struct running_thread *list = calloc(LOOKED_AT_MAX, sizeof(*list));
-	int n = list ? running_threads(pid, list, LOOKED_AT_MAX) : -ENOMEM, have = 0, told = 1;
+	int n = list ? running_threads(pid, list, LOOKED_AT_MAX) : -ENOMEM, have = 0, reported = 1;
 
-	for (int i = 0; i < n && have < NCCL_THREADS_MAX && told >= 0; i++) {
+	for (int i = 0; i < n && have < NCCL_THREADS_MAX && reported >= 0; i++) {
 		const char *in = inside(pid, list[i].tid, rows, nrows);
 
-		told = fill(s, pid, &list[i], in, &threads[have]);
-		if (told > 0)
+		reported = fill(s, pid, &list[i], in, &threads[have]);
+		if (reported > 0)
 			have++;
 		else
 			free(threads[have].frames);
 	}
 	free(list);
-	return n == -ENOMEM || told < 0 ? -ENOMEM : have;
+	return n == -ENOMEM || reported < 0 ? -ENOMEM : have;
 }
 
 int stuck_threads(pid_t pid, const struct stuck_row *rows, size_t nrows, bool python,

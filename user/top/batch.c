@@ -125,13 +125,13 @@ static void machine_json(struct json *j, const struct top_model *m, const struct
 	}
 	if (h->no_queries)
 		json_put_bool(j, "queries_counted", false);
-	if (h->probes.told) {
+	if (h->probes.reported) {
 		json_put_real(j, "duty", 6, h->probes.duty);
 		json_put_u64(j, "functions_on_duty", h->probes.functions);
 	}
-	if (h->probes.told && h->probes.cost >= 0)
+	if (h->probes.reported && h->probes.cost >= 0)
 		json_put_real(j, "cost", 6, h->probes.cost);
-	if (h->probes.told && h->probes.max_cost > 0)
+	if (h->probes.reported && h->probes.max_cost > 0)
 		json_put_real(j, "max_cost", 6, h->probes.max_cost);
 	end_json(j);
 }

@@ -55,7 +55,7 @@ void columns_duty(char *buf, size_t size, const struct probe_cost *c)
 	char duty[64] = "", cost[48] = "", limit[32] = "";
 
 	buf[0] = '\0';
-	if (!c->told)
+	if (!c->reported)
 		return;
 	if (c->functions)
 		snprintf(duty, sizeof(duty), "; duty %.3g%% for %u functions", c->duty * 100,

@@ -195,9 +195,9 @@ static void count_memory(struct top_proc *p, uint16_t func, const struct ct_sums
 	p->has_memory |= is.device_bytes != 0;
 }
 
-static int tally(struct top_model *m, const struct event *ev)
+static int call_count(struct top_model *m, const struct event *ev)
 {
-	const struct ct_tally *t = (const struct ct_tally *)ev->rec;
+	const struct ct_call_count *t = (const struct ct_call_count *)ev->rec;
 	const struct api_func *f = &api_funcs[t->func];
 	struct top_state *s = m->state;
 	struct top_proc *p = proc_get(s, t->h.pid, t->start);
@@ -211,7 +211,7 @@ static int tally(struct top_model *m, const struct event *ev)
 
 	if (t->how == CT_BY_SIZE)
 		return 0;
-	s->tallies++;
+	s->call_counts++;
 	if (p)
 		name_proc(p, ev->proc);
 	e = p ? entry_get(s, &want) : NULL;
@@ -228,8 +228,8 @@ static int tally(struct top_model *m, const struct event *ev)
 			return -ENOMEM;
 	}
 	e->estimated |= muted_unseen(&t->unseen) || muted_error(&t->unseen);
-	all = muted_tally(t, e->estimated ? &e->last : NULL);
-	if (m->count_memory && !p->told_memory)
+	all = muted_call_count(t, e->estimated ? &e->last : NULL);
+	if (m->count_memory && !p->reported_memory)
 		count_memory(p, t->func, &e->last, &all);
 	n = since_last(&all, &e->last);
 	d.error = muted_error(&t->unseen) - e->error; /* it may become less: the sum wraps */
@@ -310,9 +310,9 @@ static int memory(struct top_model *m, const struct event *ev)
 	if (r->bytes > MEMORY_MAX || p->memory > (int64_t)MEMORY_MAX ||
 	    p->memory < -(int64_t)MEMORY_MAX)
 		return 0; /* no machine has as much */
-	if (!p->told_memory)
+	if (!p->reported_memory)
 		p->memory = 0;
-	p->has_memory = p->told_memory = true;
+	p->has_memory = p->reported_memory = true;
 	if (r->op == CT_MEMORY_ALLOC)
 		p->memory += (int64_t)r->bytes;
 	else if (r->op == CT_MEMORY_FREE)
@@ -326,7 +326,7 @@ static void new_program(struct top_model *m, const struct event *ev)
 	struct top_proc *p =
 		proc_find(m->state, ev->rec->pid, (uint32_t)(ev->proc->start_boottime_ns >> 10));
 
-	if (p && !p->told_memory)
+	if (p && !p->reported_memory)
 		p->memory = 0;
 }
 
@@ -399,7 +399,7 @@ static int counters(struct top_model *m, const struct event *ev)
 int model_event(struct top_model *m, const struct event *ev)
 {
 	switch (ev->rec->kind) {
-	case CT_TALLY: return tally(m, ev);
+	case CT_CALL_COUNT: return call_count(m, ev);
 	case CT_KERNEL:
 	case CT_COPY:
 	case CT_SET: return device_work(m, ev);
@@ -418,7 +418,7 @@ void model_begin(struct top_model *m)
 {
 	m->state->round++;
 	m->state->next = 0;
-	m->state->tallies = 0;
+	m->state->call_counts = 0;
 	m->state->no_room = 0;
 }
 
@@ -466,7 +466,7 @@ void model_end(struct top_model *m, uint64_t now_ns)
 
 		settle(&p->adding, &p->period, &p->total);
 		/* the reading had counts, but none of this one */
-		if (p->round && s->tallies && p->round != s->round)
+		if (p->round && s->call_counts && p->round != s->round)
 			p->ended = true;
 		p->going = p->ended;
 	}

@@ -4,7 +4,7 @@
  * added since the last refresh. Knows records; no terminal, no key and no source.
  *
  * The kernel side's counts are of all calls so far, so what is shown is the difference of two
- * readings: a refresh is model_begin(), a CT_TALLY for each count there is, model_end(). If
+ * readings: a refresh is model_begin(), a CT_CALL_COUNT for each count there is, model_end(). If
  * one is missed, the next one's period is longer. Device work comes between refreshes and belongs
  * to the current period. A process that has ended is shown once more, in the period in which it
  * ended. Memory is bounded: counts that found no room are in `no_room`.
@@ -48,7 +48,7 @@ struct top_sums {
 void top_sums_add(struct top_sums *, const struct top_sums *);
 
 struct top_row {
-	uint32_t pid, start; /* which process, as the CT_TALLY has it */
+	uint32_t pid, start; /* which process, as the CT_CALL_COUNT has it */
 	uint32_t id;	     /* the pid as users see it; a function's row; a thread's id */
 	/* process, function, kernel: safe to print. Owned by the model, valid until its next
 	 * call */

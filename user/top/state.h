@@ -14,11 +14,11 @@ struct top_proc {
 	char comm[CT_COMM_LEN];
 	char label[64];
 	struct top_sums adding, period, total;
-	int64_t memory;	  /* allocated minus freed since the trace began */
-	bool has_memory;  /* something is known of it */
-	bool told_memory; /* known from device records, which have every kind: counts are ignored */
+	int64_t memory;	      /* allocated minus freed since the trace began */
+	bool has_memory;      /* something is known of it */
+	bool reported_memory; /* known from device records, which have every kind: counts are ignored */
 	uint64_t busy_until_ns;
-	uint64_t round; /* of its last CT_TALLY; 0: none */
+	uint64_t round; /* of its last CT_CALL_COUNT; 0: none */
 	bool ended;	/* nothing will be added */
 	bool going;	/* shown for the last time */
 };
@@ -46,11 +46,11 @@ struct top_kept {
 };
 
 struct top_state {
-	struct keyed procs;	 /* struct top_kept */
-	struct keyed entries;	 /* struct top_entry */
-	size_t next;		 /* entry: counts come in the same order at each reading */
-	struct top_proc *last;	 /* that a count was of; NULL: none */
-	uint64_t round, tallies; /* refreshes; counts that this one brought */
+	struct keyed procs;	     /* struct top_kept */
+	struct keyed entries;	     /* struct top_entry */
+	size_t next;		     /* entry: counts come in the same order at each reading */
+	struct top_proc *last;	     /* that a count was of; NULL: none */
+	uint64_t round, call_counts; /* refreshes; counts that this one brought */
 	uint64_t last_end_ns;
 	uint64_t no_room;
 	struct top_sums adding;

@@ -6,7 +6,7 @@
 
 struct stream_use {
 	uint32_t context, null_stream;
-	bool told;	    /* which its null stream is */
+	bool reported;	    /* which its null stream is */
 	bool kept, refused; /* there is room for its spans */
 	struct spans null, others;
 	uint64_t nnull, nothers;
@@ -46,7 +46,7 @@ static int event(void *state, const struct seen *s)
 		u = use_of(d, c->id);
 		if (u) {
 			u->null_stream = c->null_stream;
-			u->told = true;
+			u->reported = true;
 		}
 		return 0;
 	}
@@ -58,7 +58,7 @@ static int event(void *state, const struct seen *s)
 		return 0;
 	}
 	u = use_of(d, s->work->context);
-	if (!u || !u->told || s->h->flags & CT_F_NO_TIME)
+	if (!u || !u->reported || s->h->flags & CT_F_NO_TIME)
 		return 0;
 	if (!u->kept && !u->refused) {
 		u->kept = advise_may_keep_spans(s->a, 2);

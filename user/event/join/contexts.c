@@ -225,7 +225,7 @@ static void push(struct fact *t, uint64_t handle)
 }
 
 /* The current device or context is `value`. */
-static int told(struct contexts *w, const struct ct_call *c, const struct api_place *place)
+static int reported(struct contexts *w, const struct ct_call *c, const struct api_place *place)
 {
 	struct fact *t = thread_of(w, c->h.pid, c->h.tid), *context;
 
@@ -293,7 +293,7 @@ static int learn_call(struct contexts *w, const struct ct_call *c)
 
 	switch (api_place(c, API_ARCH_HERE, &place)) {
 	case API_PLACE_NONE: return 0;
-	case API_PLACE_TOLD: return told(w, c, &place);
+	case API_PLACE_IS: return reported(w, c, &place);
 	case API_PLACE_ENDED: ended(w, c); return 0;
 	case API_PLACE_PUSHED:
 	case API_PLACE_CONTEXT:

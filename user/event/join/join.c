@@ -647,17 +647,17 @@ int join_process(struct join *j, const struct ct_hdr *h)
 /* Notes whether a process made calls that have device records, and whether any came from it. */
 static void note(struct join *j, const struct ct_hdr *h)
 {
-	const struct ct_tally *t = (const struct ct_tally *)h;
-	bool told = h->pid &&
-		    (h->kind == CT_DEVICE || h->kind == CT_CONTEXT || h->kind == CT_STREAM);
-	bool asked = h->kind == CT_TALLY && t->func < CT_MAX_FUNCS && j->expects[t->func] &&
+	const struct ct_call_count *t = (const struct ct_call_count *)h;
+	bool reported = h->pid &&
+			(h->kind == CT_DEVICE || h->kind == CT_CONTEXT || h->kind == CT_STREAM);
+	bool asked = h->kind == CT_CALL_COUNT && t->func < CT_MAX_FUNCS && j->expects[t->func] &&
 		     t->sums.calls > t->sums.failed;
-	struct join_proc *p = told || asked ? join_procs_get(j->procs, h->pid) : NULL;
+	struct join_proc *p = reported || asked ? join_procs_get(j->procs, h->pid) : NULL;
 
 	if (!p)
 		return;
 	p->asked |= asked;
-	p->heard |= told;
+	p->heard |= reported;
 }
 
 static int pass(struct join *j, const struct ct_hdr *h)

@@ -101,14 +101,14 @@ void chrome_devices_put(const struct chrome_devices *t, uint32_t pid, struct row
 	bool first = true;
 
 	for (uint32_t i = 0; i < t->n; i++) {
-		bool told = false;
+		bool reported = false;
 
 		if (pid && t->devices[i].d.h.pid != pid)
 			continue;
-		for (uint32_t k = 0; k < i && !told; k++)
-			told = (!pid || t->devices[k].d.h.pid == pid) &&
-			       t->devices[k].number == t->devices[i].number;
-		if (told)
+		for (uint32_t k = 0; k < i && !reported; k++)
+			reported = (!pid || t->devices[k].d.h.pid == pid) &&
+				   t->devices[k].number == t->devices[i].number;
+		if (reported)
 			continue;
 		row_room(w, 2);
 		if (!first)

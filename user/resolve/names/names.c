@@ -15,7 +15,7 @@
 #include "../../util/msg.h"
 #include "../../util/table/keyed.h"
 #include "handles.h"
-#include "inner.h"
+#include "nested_launches.h"
 #include "names.h"
 #include "pieces.h"
 
@@ -51,8 +51,8 @@ struct names {
 	void *ctx;
 	struct pool *pool;
 	struct pieces *pieces;
-	struct inner *inner;	 /* NULL: not wanted */
-	struct chains processes; /* of struct names_process */
+	struct nested_launches *nested; /* NULL: not wanted */
+	struct chains processes;	/* of struct names_process */
 	struct names_process *last;
 	uint32_t nexited;
 	uint64_t now_ns; /* time of the newest record */
@@ -64,7 +64,7 @@ struct names {
 	};
 };
 
-struct names *names_open(const struct names_ops *ops, void *ctx, bool inner)
+struct names *names_open(const struct names_ops *ops, void *ctx, bool nested)
 {
 	struct names *n = calloc(1, sizeof(*n));
 
@@ -74,9 +74,9 @@ struct names *names_open(const struct names_ops *ops, void *ctx, bool inner)
 	n->ctx = ctx;
 	n->pool = pool_open(POOL_BYTES);
 	n->pieces = pieces_open();
-	if (inner)
-		n->inner = inner_open();
-	if (!n->pool || !n->pieces || (inner && !n->inner)) {
+	if (nested)
+		n->nested = nested_launches_open();
+	if (!n->pool || !n->pieces || (nested && !n->nested)) {
 		names_close(n);
 		return NULL;
 	}
@@ -106,7 +106,7 @@ void names_close(struct names *n)
 		return;
 	chains_each(&n->processes, link) proc_free(n, (struct names_process *)link);
 	chains_close(&n->processes);
-	inner_close(n->inner);
+	nested_launches_close(n->nested);
 	pieces_close(n->pieces);
 	pool_close(n->pool);
 	free(n);
@@ -307,7 +307,7 @@ static void teach(struct names *n, struct names_process *p, const struct handle 
 }
 
 static int learn_name(struct names *n, struct names_process *p, const struct ct_call *c,
-		      const struct api_lesson *l, struct handle *h)
+		      const struct api_name_event *l, struct handle *h)
 {
 	const struct handle *part = handles_find(p->handles, l->owner),
 			    *old = handles_find(p->handles, l->handle);
@@ -361,7 +361,7 @@ static const struct handle *ask(struct names *n, struct names_process *p, uint64
 	return handles_find(p->handles, handle);
 }
 
-static int learn_same(struct names *n, struct names_process *p, const struct api_lesson *l,
+static int learn_same(struct names *n, struct names_process *p, const struct api_name_event *l,
 		      bool driver, struct handle *h)
 {
 	const struct handle *of = l->of ? handles_find(p->handles, l->of) : NULL;
@@ -393,12 +393,12 @@ static bool is_drivers(const struct api_func *f)
 static int learn_call(struct names *n, const struct ct_call *c)
 {
 	bool driver = c->func < api_nfuncs && is_drivers(&api_funcs[c->func]);
-	struct api_lesson l;
+	struct api_name_event l;
 	struct handle h;
 	struct names_process *p;
 	int err = 0;
 
-	if (api_lesson(c, API_ARCH_HERE, &l) == API_LESSON_NONE)
+	if (api_name_event(c, API_ARCH_HERE, &l) == API_NAME_EVENT_NONE)
 		return 0;
 	p = proc_get(n, c->h.pid);
 	if (!p)
@@ -406,13 +406,13 @@ static int learn_call(struct names *n, const struct ct_call *c)
 	h = (struct handle){ .handle = l.handle, .learned_ns = c->h.start_ns };
 	h.flags = (uint8_t)((l.in_context ? HANDLE_IN_CONTEXT : 0) | (driver ? 0 : HANDLE_RUNTIME));
 	switch (l.kind) {
-	case API_LESSON_NAME: return learn_name(n, p, c, &l, &h);
-	case API_LESSON_SAME: return learn_same(n, p, &l, driver, &h);
-	case API_LESSON_PART:
+	case API_NAME_EVENT_NAME: return learn_name(n, p, c, &l, &h);
+	case API_NAME_EVENT_SAME: return learn_same(n, p, &l, driver, &h);
+	case API_NAME_EVENT_PART:
 		h.flags |= HANDLE_PART;
 		h.owner = l.of;
 		return l.of ? learn(n, p, &h) : 0;
-	case API_LESSON_UNLOADED:
+	case API_NAME_EVENT_UNLOADED:
 		err = handles_unloaded(p->handles, l.owner, c->h.start_ns, !driver);
 		break;
 	default: handles_context_ended(p->handles, c->h.start_ns);
@@ -454,7 +454,7 @@ static const struct handle *learn_inner(struct names *n, struct names_process *p
 	uint64_t handle;
 
 	*err = 0;
-	if (!inner_of(n->inner, c, &handle, &t->tries))
+	if (!nested_launches_of(n->nested, c, &handle, &t->tries))
 		return NULL;
 	in = handles_find(p->handles, handle);
 	if (!in)
@@ -464,7 +464,7 @@ static const struct handle *learn_inner(struct names *n, struct names_process *p
 	h.name = pool_ref(in->name);
 	h.owner = in->owner;
 	*err = learn(n, p, &h);
-	inner_settled(n->inner, &t->tries);
+	nested_launches_settled(n->nested, &t->tries);
 	return *err ? NULL : handles_find(p->handles, h.handle);
 }
 
@@ -491,7 +491,7 @@ static int report(struct names *n, const struct ct_call *c, uint64_t handle)
 	h = handles_find(p->handles, handle);
 	if (!h || !h->name)
 		h = ask(n, p, handle, driver, c->h.start_ns, &err);
-	if (!h && !err && launch && !driver && n->inner)
+	if (!h && !err && launch && !driver && n->nested)
 		h = learn_inner(n, p, t, c, &err);
 	if (!h || !h->name || err)
 		return err;
@@ -507,22 +507,22 @@ static int call(struct names *n, const struct ct_call *c)
 	int err = learn_call(n, c);
 
 	if (!err && api_kernel(c, API_ARCH_HERE, &handle)) {
-		if (n->inner && c->depth && c->h.kind == CT_CALL &&
+		if (n->nested && c->depth && c->h.kind == CT_CALL &&
 		    api_domains[api_funcs[c->func].domain].below &&
 		    api_funcs[c->func].class == API_LAUNCH)
-			inner_saw(n->inner, c, handle);
+			nested_launches_saw(n->nested, c, handle);
 		/* a call that itself has the name, which may come 20 000 times in a row, needs no
 		 * CT_NAME */
 		if (!(c->h.flags & CT_F_HIDDEN) && !api_says_name(c->func))
 			err = report(n, c, handle);
 	}
-	if (n->inner && !c->depth && c->h.kind == CT_CALL)
-		inner_done(n->inner, c);
+	if (n->nested && !c->depth && c->h.kind == CT_CALL)
+		nested_launches_done(n->nested, c);
 	return err;
 }
 
 /* Handles a kernel whose launches were counted in the kernel side. */
-static int tallied(struct names *n, const struct ct_tally *t)
+static int tallied(struct names *n, const struct ct_call_count *t)
 {
 	struct ct_call c = {
 		.h = { .kind = CT_CALL,
@@ -591,7 +591,7 @@ int names_record(struct names *n, const struct ct_hdr *h)
 	switch (h->kind) {
 	case CT_CALL:
 	case CT_ENTER: return call(n, (const struct ct_call *)h);
-	case CT_TALLY: return tallied(n, (const struct ct_tally *)h);
+	case CT_CALL_COUNT: return tallied(n, (const struct ct_call_count *)h);
 	case CT_MORE: pieces_add(n->pieces, (const struct ct_more *)h); return 0;
 	case CT_PROCESS:
 	case CT_EXEC: return process(n, (const struct ct_process *)h);
@@ -608,9 +608,9 @@ int names_record(struct names *n, const struct ct_hdr *h)
 	}
 }
 
-bool names_wants_inner(const struct names *n)
+bool names_wants_nested(const struct names *n)
 {
-	return n->inner && inner_wanted(n->inner, n->now_ns);
+	return n->nested && nested_launches_wanted(n->nested, n->now_ns);
 }
 
 void names_totals(const struct names *n, uint64_t *launches, uint64_t *named)

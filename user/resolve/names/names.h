@@ -3,7 +3,7 @@
  * names.h - inside the resolve room: learns the names of kernels from calls, and emits CT_NAME
  * records before the calls that need them.
  *
- * Knows functions only by what their rows teach (api_lesson), and processes only by their numbers.
+ * Knows functions only by what their rows teach (api_name_event), and processes only by their numbers.
  * It uses the ops for what must be read from a process.
  */
 #ifndef CT_NAMES_H
@@ -29,7 +29,7 @@ struct names_ops {
 
 struct names;
 /* ctx is passed to the ops. inner: the caller will call names_wants_inner(). NULL: no memory. */
-struct names *names_open(const struct names_ops *, void *ctx, bool inner);
+struct names *names_open(const struct names_ops *, void *ctx, bool nested);
 void names_close(struct names *);
 
 /* Learns from a record (CT_CALL, CT_ENTER, CT_MORE, CT_PROCESS, CT_EXEC, CT_FORK, CT_EXIT), and
@@ -39,7 +39,7 @@ int names_record(struct names *, const struct ct_hdr *);
 /* Call this when records of calls that unload kernels were lost before at_ns: what may have been
  * unloaded is not trusted any more. */
 int names_doubt(struct names *, uint64_t at_ns);
-bool names_wants_inner(const struct names *);
+bool names_wants_nested(const struct names *);
 void names_totals(const struct names *, uint64_t *launches, uint64_t *named);
 
 #endif

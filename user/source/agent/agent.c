@@ -52,7 +52,7 @@ struct agent_source {
 	struct agent_totals totals;
 	struct agent_counts counts;
 	uint64_t stopped_ns, started_ns;
-	bool told;
+	bool reported;
 };
 
 /* ---- the environment ---- */
@@ -406,9 +406,9 @@ static int fds(struct source *s, int *fd, int max)
  * who else connected. */
 static void tell_end(struct agent_source *a)
 {
-	if (a->told)
+	if (a->reported)
 		return;
-	a->told = true;
+	a->reported = true;
 	agent_door_tell(&a->door);
 	if (!a->counts.started && a->plan->cmd)
 		msg_warn("the agent was not loaded: CUDA's driver, which loads it, was not started "

@@ -116,9 +116,9 @@ static int source_threads(struct source *s, struct snapshot *snap)
 	return snapshot_take(snap, &from);
 }
 
-static int source_tallies(struct source *s, emit_fn emit, void *ctx)
+static int source_call_counts(struct source *s, emit_fn emit, void *ctx)
 {
-	return bpf_drain_tallies(s->priv, emit, ctx);
+	return bpf_drain_call_counts(s->priv, emit, ctx);
 }
 
 static void source_losses(struct source *s, struct losses *l)
@@ -153,9 +153,9 @@ static void source_count_by(struct source *s, uint8_t by)
 	b->skel->bss->count_by_now = by;
 }
 
-static void source_inner(struct source *s, bool on)
+static void source_nested(struct source *s, bool on)
 {
-	((struct bpf_source *)s->priv)->skel->bss->want_inner = on;
+	((struct bpf_source *)s->priv)->skel->bss->want_nested = on;
 }
 
 static bool source_recent(struct source *s, uint64_t ino, char *name, size_t size)
@@ -223,9 +223,9 @@ const struct source_ops source_bpf = {
 	.signal = source_signal,
 	.pending = source_pending,
 	.threads = source_threads,
-	.tallies = source_tallies,
+	.call_counts = source_call_counts,
 	.count_by = source_count_by,
-	.inner = source_inner,
+	.nested = source_nested,
 	.forgets = source_forgets,
 	.recent = source_recent,
 	.muted = source_muted,

@@ -2,7 +2,7 @@
 /*
  * bpf_drain.c - inside the bpf source: the kernel side's records out of the ring, the calls
  * under way, the sums and the losses, handed out in an order that the stages can rely on. What a
- * record says to whoever watches processes, Pythons or chatty functions is passed on here; knows
+ * record says to whoever watches processes, Pythons or throttled functions is passed on here; knows
  * no link and no ELF file.
  */
 #include <errno.h>
@@ -36,28 +36,28 @@ static uint64_t backlog_bytes(const struct capture_plan *plan)
 	return cgroup_memory_part(plan->stack ? BACKLOG_STACK_BYTES : BACKLOG_BYTES);
 }
 
-static struct tallies *open_tallies(struct bpf_source *b)
+static struct call_counts *open_call_counts(struct bpf_source *b)
 {
 	struct cudatrace_bpf *skel = b->skel;
 
-	return tallies_open(b->plan,
-			    &(struct tallies_maps){
-				    .tallies_fd = bpf_map__fd(skel->maps.tallies),
-				    .entries_fd = bpf_map__fd(skel->maps.entries),
-				    .freed_fd = bpf_map__fd(skel->maps.freed),
-				    .hists_fd = bpf_map__fd(skel->maps.hists),
-				    .sizes_fd = bpf_map__fd(skel->maps.sizes),
-				    .shares_fd = skel->rodata->config.entries_each
-							 ? bpf_map__fd(skel->maps.shares)
-							 : -1,
-				    .held_fd = bpf_map__fd(skel->maps.held),
-				    .entries_max = bpf_map__max_entries(skel->maps.entries),
-				    .held_max = bpf_map__max_entries(skel->maps.held),
-				    .used = (uint64_t *)&skel->bss->entries_used,
-				    .freed = (uint64_t *)&skel->bss->freed_given,
-				    .hist_places = skel->bss->hist_places,
-				    .hists_given = (uint64_t *)&skel->bss->hists_given,
-			    });
+	return call_counts_open(b->plan,
+				&(struct call_counts_maps){
+					.call_counts_fd = bpf_map__fd(skel->maps.call_counts),
+					.entries_fd = bpf_map__fd(skel->maps.entries),
+					.freed_fd = bpf_map__fd(skel->maps.freed),
+					.hists_fd = bpf_map__fd(skel->maps.hists),
+					.sizes_fd = bpf_map__fd(skel->maps.sizes),
+					.shares_fd = skel->rodata->config.entries_each
+							     ? bpf_map__fd(skel->maps.shares)
+							     : -1,
+					.held_fd = bpf_map__fd(skel->maps.held),
+					.entries_max = bpf_map__max_entries(skel->maps.entries),
+					.held_max = bpf_map__max_entries(skel->maps.held),
+					.used = (uint64_t *)&skel->bss->entries_used,
+					.freed = (uint64_t *)&skel->bss->freed_given,
+					.hist_places = skel->bss->hist_places,
+					.hists_given = (uint64_t *)&skel->bss->hists_given,
+				});
 }
 
 int bpf_drain_open(struct bpf_source *b)
@@ -67,8 +67,8 @@ int bpf_drain_open(struct bpf_source *b)
 	int err;
 
 	if (plan->count || samples) {
-		b->tallies = open_tallies(b);
-		if (!b->tallies)
+		b->call_counts = open_call_counts(b);
+		if (!b->call_counts)
 			return -ENOMEM;
 		b->pair_ns = attach_kind_pair_ns(b->kind, plan->no_return);
 	}
@@ -109,9 +109,9 @@ static int one_record(void *ctx, const void *data, size_t size)
 		pythons_gone(b->pythons, h->pid);
 	if (b->pythons && (h->kind == CT_EXEC || h->kind == CT_PROCESS) && !b->stopped)
 		pythons_look(b->pythons, ((const struct ct_process *)data)->ns_pid, h->pid);
-	if (h->kind == CT_EXIT && b->tallies) {
+	if (h->kind == CT_EXIT && b->call_counts) {
 		bpf_muted_ended(b, h->pid, h->end_ns);
-		tallies_ended(b->tallies, h->pid, h->end_ns);
+		call_counts_ended(b->call_counts, h->pid, h->end_ns);
 	}
 	if (h->kind == CT_FORK && b->plan->follow && !b->launch && !b->stopped)
 		discover_add_pid(b->discover, ((const struct ct_fork *)data)->child_ns_pid);
@@ -322,18 +322,18 @@ static ssize_t all_tasks(void *ctx, void **tasks)
 	return bpf_maps_read_iter(bpf_program__fd(b->skel->progs.ct_tasks), tasks);
 }
 
-int bpf_drain_tallies(struct bpf_source *b, emit_fn emit, void *ctx)
+int bpf_drain_call_counts(struct bpf_source *b, emit_fn emit, void *ctx)
 {
 	struct losses l = { 0 };
 
-	if (!b->tallies || !b->plan->count)
+	if (!b->call_counts || !b->plan->count)
 		return 0;
 	/* an end that found no room in the ring, or sums that found none in the map */
 	bpf_maps_counters(bpf_map__fd(b->skel->maps.counters), &l);
-	if (l.untold + l.lost[CT_LOSS_TALLY] != b->swept)
-		tallies_sweep(b->tallies, all_tasks, b);
-	b->swept = l.untold + l.lost[CT_LOSS_TALLY];
-	return tallies_read(b->tallies, emit, ctx);
+	if (l.unreported + l.lost[CT_LOSS_COUNTS] != b->swept)
+		call_counts_sweep(b->call_counts, all_tasks, b);
+	b->swept = l.unreported + l.lost[CT_LOSS_COUNTS];
+	return call_counts_read(b->call_counts, emit, ctx);
 }
 
 void bpf_drain_losses(struct bpf_source *b, struct losses *l)
@@ -358,6 +358,6 @@ void bpf_drain_close(struct bpf_source *b)
 {
 	backlog_close(b->backlog);
 	ring_close(&b->ring);
-	tallies_close(b->tallies);
+	call_counts_close(b->call_counts);
 	free(b->inflight);
 }

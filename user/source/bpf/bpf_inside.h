@@ -8,14 +8,14 @@
 
 #include "../probe/attach.h"
 #include "backlog.h"
-#include "../muted/chatty.h"
+#include "../muted/throttle.h"
 #include "../launch/launch.h"
 #include "../probe/links.h"
 #include "pythons.h"
 #include "ring.h"
 #include "../muted/sampler.h"
 #include "../source.h"
-#include "tallies.h"
+#include "call_counts.h"
 
 #define BPF_MUTED_MAX 256
 #define BPF_LD_SO_MAX 16
@@ -66,8 +66,8 @@ struct bpf_source {
 
 	/* records */
 	struct ring ring;
-	struct backlog *backlog; /* between the ring and drain() */
-	struct tallies *tallies; /* NULL: no calls are counted in the kernel */
+	struct backlog *backlog;	 /* between the ring and drain() */
+	struct call_counts *call_counts; /* NULL: no calls are counted in the kernel */
 	uint64_t received, calls, malformed, safe_ns;
 	uint64_t swept; /* losses after which the counts of ended processes were looked for */
 	void *inflight; /* records of the calls that had not returned when tracing ended */
@@ -165,10 +165,10 @@ void bpf_launch_close(struct bpf_source *);
 /* ---- bpf_drain.c: the kernel side's records ---- */
 
 int bpf_drain_open(struct bpf_source *); /* returns 0, or -errno after one message */
-/* As the source's operations drain, pending, tallies and losses. */
+/* As the source's operations drain, pending, counts and losses. */
 int bpf_drain(struct bpf_source *, emit_fn, void *ctx);
 int bpf_drain_pending(struct bpf_source *, uint64_t min_age_ns, emit_fn, void *ctx);
-int bpf_drain_tallies(struct bpf_source *, emit_fn, void *ctx);
+int bpf_drain_call_counts(struct bpf_source *, emit_fn, void *ctx);
 void bpf_drain_losses(struct bpf_source *, struct losses *);
 /* ctx is the source. The mapped files of a process (our namespace) have changed: a record that says
  * so is placed after the records sent so far. */

@@ -110,7 +110,7 @@ static int set_specs(struct bpf_source *b)
 		if (plan_has(plan->awaited, i))
 			b->skel->rodata->specs[i].flags |= CT_S_ALWAYS;
 		/* what is only counted is not read */
-		if (plan->count && !(b->skel->rodata->specs[i].flags & (CT_S_ALWAYS | CT_S_INNER)))
+		if (plan->count && !(b->skel->rodata->specs[i].flags & (CT_S_ALWAYS | CT_S_NESTED)))
 			b->skel->rodata->specs[i].nreads = b->skel->rodata->specs[i].nentry = 0;
 		if (plan->stack && !plan->threads && plan_has(plan->shown, i))
 			b->skel->rodata->specs[i].more |= CT_S_STACK;
@@ -125,7 +125,7 @@ static uint32_t pid_ns_inum(void)
 	return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
 }
 
-/* May anything be so chatty that it is counted in windows? Not where the probes of a function
+/* May anything be so throttled that it is counted in windows? Not where the probes of a function
  * cannot be taken off by themselves. */
 static bool samples(const struct bpf_source *b)
 {
@@ -167,14 +167,14 @@ static void configure(struct bpf_source *b)
 	config->hist = plan->count ? plan->hist : CT_HIST_NONE;
 	config->sizes = plan->sizes;
 	config->memory = plan->memory;
-	config->entries = plan->tallies_max ? plan->tallies_max : TALLIES_MAX;
+	config->entries = plan->call_counts_max ? plan->call_counts_max : CALL_COUNTS_MAX;
 	config->samples = samples(b);
 	/* calls that are counted in windows, and not sent, are told apart by thread where one
 	 * thread is asked for */
 	if (config->samples && !plan->count)
 		config->count_by = plan->one_thread ? CT_BY_THREAD : CT_BY_FUNCTION;
 	config->entries = plan->count ? config->entries : SAMPLED_ENTRIES;
-	config->entries_each = plan->count ? plan->tallies_each : 0;
+	config->entries_each = plan->count ? plan->call_counts_each : 0;
 	config->stop_on_map = plan->cmd != NULL;
 	/* Not where the agent is brought in: its own dlopen() would wait for us, who are busy
 	 * bringing it in. */
@@ -233,7 +233,7 @@ static void choose_programs(struct bpf_source *b)
  * that take nothing. */
 static uint32_t held_max(uint32_t entries)
 {
-	uint32_t some = entries / 4 > TALLIES_MAX ? entries / 4 : TALLIES_MAX;
+	uint32_t some = entries / 4 > CALL_COUNTS_MAX ? entries / 4 : CALL_COUNTS_MAX;
 
 	return entries < some ? entries : some;
 }
@@ -251,7 +251,7 @@ static void size_maps(struct bpf_source *b)
 	if (plan->count || skel->rodata->config.samples) {
 		bpf_map__set_max_entries(skel->maps.entries, entries);
 		bpf_map__set_max_entries(skel->maps.freed, entries);
-		bpf_map__set_max_entries(skel->maps.tallies, entries);
+		bpf_map__set_max_entries(skel->maps.call_counts, entries);
 	}
 	if (skel->rodata->config.entries_each)
 		bpf_map__set_max_entries(skel->maps.shares, entries / 10);

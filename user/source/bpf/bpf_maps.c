@@ -213,7 +213,7 @@ void bpf_maps_counters(int map_fd, struct losses *l)
 		l->folded += c[i].folded;
 		l->filtered += c[i].filtered;
 		l->unfinished += c[i].unfinished;
-		l->untold += c[i].untold;
+		l->unreported += c[i].unreported;
 		l->beyond += c[i].beyond;
 		l->scopes_dropped += c[i].scopes_dropped;
 		l->scopes_unbegun += c[i].scopes_unbegun;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * bpf_muted.c - inside the bpf source: functions that are called so often that they are counted
- * in windows. Joins who notices them (chatty.h), who samples them (sampler.h) and who has the
+ * in windows. Joins who notices them (throttle.h), who samples them (sampler.h) and who has the
  * probes (attach.h), and makes the records that say how many calls there were (CT_MUTED; where
- * all calls are counted, CT_TALLY has it). Knows no link.
+ * all calls are counted, CT_CALL_COUNT has it). Knows no link.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,32 +24,32 @@
 #define LOOK_MAX_NS 5000000000ULL
 #define LOOK_ENTRIES 10000     /* so many sums more make it so much longer */
 #define TELL_NS 10000000000ULL /* between two records of one function and process */
-#define TOLD_MAX 65536
+#define REPORTED_MAX 65536
 
-struct told_sums {
+struct reported_sums {
 	uint64_t counted, failed, timed, ns;
 	int64_t calls, below, above;
 	uint32_t windows, pad;
 };
 
 /* What a function and a process, or a thread of it, came to: when it was told last, and now. */
-struct told {
+struct reported {
 	struct {
 		uint32_t pid, tid, start, func;
 	} key;
 	uint64_t until_ns;
-	struct told_sums was, now;
+	struct reported_sums was, now;
 };
 
 struct bpf_muted {
 	struct sampler *sampler;
-	struct chatty *chatty;
-	struct keyed told;
-	uint64_t looked_ns, look_ns, told_ns; /* look_ns: how long the look is about */
-	bool counts;			      /* all calls are counted: CT_TALLY tells */
+	struct throttle *throttle;
+	struct keyed reported;
+	uint64_t looked_ns, look_ns, reported_ns; /* look_ns: how long the look is about */
+	bool counts;				  /* all calls are counted: CT_CALL_COUNT tells */
 	bool duty; /* probes are on for a part of the time, by the plan */
-	bool told_over;
-	bool told_last;
+	bool reported_over;
+	bool reported_last;
 };
 
 static void take_off(void *ctx, const uint64_t *funcs)
@@ -94,7 +94,7 @@ int bpf_muted_open(struct bpf_source *b)
 	struct cudatrace_bpf *skel = b->skel;
 	struct sampler_maps maps = {
 		.progress_fd = bpf_map__fd(skel->maps.progress),
-		.entries = tallies_entries(b->tallies),
+		.entries = call_counts_entries(b->call_counts),
 		.used = (uint64_t *)&skel->bss->entries_used,
 		.entries_max = bpf_map__max_entries(skel->maps.entries),
 		.sampled = skel->bss->sampled,
@@ -114,12 +114,13 @@ int bpf_muted_open(struct bpf_source *b)
 	if (!m)
 		return -ENOMEM;
 	b->muting = m;
-	keyed_open(&m->told, sizeof(struct told), sizeof(((struct told *)0)->key), TOLD_MAX);
+	keyed_open(&m->reported, sizeof(struct reported), sizeof(((struct reported *)0)->key),
+		   REPORTED_MAX);
 	m->counts = b->plan->count;
 	m->duty = b->plan->duty > 0 || b->plan->max_cost > 0;
-	m->chatty = chatty_open(m->duty ? CHATTY_RATE_DUTY : CHATTY_RATE);
+	m->throttle = throttle_open(m->duty ? THROTTLE_RATE_DUTY : THROTTLE_RATE);
 	m->sampler = sampler_open(b->plan, &maps, &hooks, b->pair_ns);
-	if (!m->chatty || !m->sampler)
+	if (!m->throttle || !m->sampler)
 		return -ENOMEM;
 	if (m->duty && b->kind != ATTACH_SESSION && b->kind != ATTACH_MULTI) {
 		msg_error("%s: probes of this kind cannot be put on and off quickly; kinds session "
@@ -127,7 +128,7 @@ int bpf_muted_open(struct bpf_source *b)
 			  b->plan->duty > 0 ? "--duty" : "--max-cost");
 		return -EOPNOTSUPP;
 	}
-	tallies_sampler(b->tallies, m->sampler);
+	call_counts_sampler(b->call_counts, m->sampler);
 	return 0;
 }
 
@@ -136,8 +137,8 @@ void bpf_muted_close(struct bpf_source *b)
 	if (!b->muting)
 		return;
 	sampler_close(b->muting->sampler);
-	chatty_close(b->muting->chatty);
-	keyed_close(&b->muting->told);
+	throttle_close(b->muting->throttle);
+	keyed_close(&b->muting->reported);
 	free(b->muting);
 	b->muting = NULL;
 }
@@ -164,20 +165,20 @@ static void notice(void *ctx, uint32_t pid, uint32_t func, uint64_t calls, uint6
 	struct bpf_muted *m = b->muting;
 
 	if (!sampler_may(m->sampler, func) || sampler_since(m->sampler, func) ||
-	    !chatty_calls(m->chatty, pid, func, calls, now) || !sampler_rate(m->sampler))
+	    !throttle_calls(m->throttle, pid, func, calls, now) || !sampler_rate(m->sampler))
 		return;
 	sampler_notice(m->sampler, func, pid);
 	bpf_muted_name(b, (int)func);
 	if (m->duty) {
 		msg_verb("process %u calls %s %llu times a second: its probes are on for a part of "
 			 "the time from here on",
-			 pid, api_funcs[func].name, (unsigned long long)chatty_rate(m->chatty));
+			 pid, api_funcs[func].name, (unsigned long long)throttle_rate(m->throttle));
 		return;
 	}
 	msg_note("process %u calls %s %llu times a second: from here on its calls are counted%s, "
 		 "in short windows, and their number "
 		 "is an estimate (-e %s or --keep-chatty %s each)",
-		 pid, api_funcs[func].name, (unsigned long long)chatty_rate(m->chatty),
+		 pid, api_funcs[func].name, (unsigned long long)throttle_rate(m->throttle),
 		 m->counts ? "" : " and not shown", api_funcs[func].name,
 		 m->counts ? "counts" : "shows");
 }
@@ -215,37 +216,37 @@ void bpf_muted_ended(struct bpf_source *b, uint32_t pid, uint64_t at_ns)
 /* ---- telling ---- */
 
 /* Adds what an entry counted to what is told of its function and process. */
-static int take_tally(void *ctx, const struct ct_hdr *h)
+static int take_call_count(void *ctx, const struct ct_hdr *h)
 {
-	const struct ct_tally *t = (const struct ct_tally *)h;
+	const struct ct_call_count *t = (const struct ct_call_count *)h;
 	struct bpf_muted *m = ctx;
-	struct told want = { .key = { h->pid, h->tid, t->start, t->func } }, *told;
+	struct reported want = { .key = { h->pid, h->tid, t->start, t->func } }, *reported;
 	bool made;
 
-	told = keyed_get(&m->told, &want.key, &made);
-	if (!told)
+	reported = keyed_get(&m->reported, &want.key, &made);
+	if (!reported)
 		return 0;
 	if (made)
-		told->until_ns = sampler_since(m->sampler, t->func);
-	told->now.counted += t->sums.calls;
-	told->now.failed += t->sums.failed;
-	told->now.timed += t->sums.timed;
-	told->now.ns += t->sums.ns;
-	told->now.calls += t->unseen.calls;
-	told->now.below += t->unseen.below;
-	told->now.above += t->unseen.above;
-	told->now.windows = sampler_windows(m->sampler, t->func);
+		reported->until_ns = sampler_since(m->sampler, t->func);
+	reported->now.counted += t->sums.calls;
+	reported->now.failed += t->sums.failed;
+	reported->now.timed += t->sums.timed;
+	reported->now.ns += t->sums.ns;
+	reported->now.calls += t->unseen.calls;
+	reported->now.below += t->unseen.below;
+	reported->now.above += t->unseen.above;
+	reported->now.windows = sampler_windows(m->sampler, t->func);
 	return 0;
 }
 
 /* What has come since it was told last. */
-static int tell(struct told *t, uint64_t now, emit_fn emit, void *ctx)
+static int tell(struct reported *t, uint64_t now, emit_fn emit, void *ctx)
 {
 	union {
 		struct ct_muted m;
 		char room[sizeof(struct ct_muted) + 512];
 	} rec;
-	const struct told_sums *was = &t->was, *is = &t->now;
+	const struct reported_sums *was = &t->was, *is = &t->now;
 	int err = 0;
 
 	memset(&rec, 0, sizeof(rec));
@@ -274,12 +275,12 @@ static int tell_all(struct bpf_source *b, emit_fn emit, void *ctx)
 	uint64_t now = now_ns();
 	int err;
 
-	m->told_ns = now;
-	for (size_t i = 0; i < m->told.n; i++)
-		((struct told *)keyed_at(&m->told, i))->now = (struct told_sums){ 0 };
-	err = tallies_read(b->tallies, take_tally, m);
-	for (size_t i = 0; i < m->told.n && !err; i++) {
-		struct told *t = keyed_at(&m->told, i);
+	m->reported_ns = now;
+	for (size_t i = 0; i < m->reported.n; i++)
+		((struct reported *)keyed_at(&m->reported, i))->now = (struct reported_sums){ 0 };
+	err = call_counts_read(b->call_counts, take_call_count, m);
+	for (size_t i = 0; i < m->reported.n && !err; i++) {
+		struct reported *t = keyed_at(&m->reported, i);
 
 		/* one of a process that has ended is not among the counts any more */
 		if (!t->now.counted && !t->now.calls)
@@ -295,9 +296,9 @@ static void tell_over(struct bpf_source *b)
 	struct bpf_muted *m = b->muting;
 	double kept = sampler_kept_cost(m->sampler);
 
-	if (m->told_over || kept <= 0)
+	if (m->reported_over || kept <= 0)
 		return;
-	m->told_over = true;
+	m->reported_over = true;
 	msg_warn(
 		"the probes that stay cost %.2g %% of the programs' CPU time, more than --max-cost "
 		"allows: memory, calls that wait and functions named with -e are counted each "
@@ -310,10 +311,10 @@ int bpf_muted_step(struct bpf_source *b, emit_fn emit, void *ctx)
 	struct bpf_muted *m = b->muting;
 	uint64_t now;
 
-	if (!m || m->told_last)
+	if (!m || m->reported_last)
 		return 0;
 	if (b->stopped) {
-		m->told_last = true;
+		m->reported_last = true;
 		return !m->counts && sampler_any(m->sampler) ? tell_all(b, emit, ctx) : 0;
 	}
 	now = now_ns();
@@ -323,14 +324,14 @@ int bpf_muted_step(struct bpf_source *b, emit_fn emit, void *ctx)
 		sampler_cost(m->sampler);
 		tell_over(b);
 		if (m->duty && sampler_rate(m->sampler))
-			chatty_least(m->chatty, sampler_rate(m->sampler));
+			throttle_least(m->throttle, sampler_rate(m->sampler));
 		sampler_look(m->sampler, notice_counted, b);
 	}
 	sampler_step(m->sampler);
-	if (m->counts || !sampler_any(m->sampler) || now - m->told_ns < TELL_NS)
+	if (m->counts || !sampler_any(m->sampler) || now - m->reported_ns < TELL_NS)
 		return 0;
-	if (!m->told_ns) {
-		m->told_ns = now;
+	if (!m->reported_ns) {
+		m->reported_ns = now;
 		return 0;
 	}
 	return tell_all(b, emit, ctx);

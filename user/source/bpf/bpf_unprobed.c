@@ -20,7 +20,7 @@
 #include "cudatrace.skel.h" /* behind control.h, whose structs it holds */
 
 #define QUEUE_MAX 4096 /* records that wait for a drain; more processes are counted in the last */
-#define TOLD 8192      /* processes that were told of: a cache, not a set */
+#define REPORTED 8192  /* processes that were told of: a cache, not a set */
 
 struct bpf_unprobed {
 	struct ct_unprobed queue[QUEUE_MAX];
@@ -28,7 +28,7 @@ struct bpf_unprobed {
 	struct {
 		pid_t pid;
 		uint64_t since_ns; /* of what it ran */
-	} told[TOLD];
+	} reported[REPORTED];
 };
 
 /* A process that has ended has no memory, though its parent may not have asked for its status yet. */
@@ -78,13 +78,13 @@ static bool is_traced(struct bpf_source *b, pid_t pid)
 			!bpf_map_lookup_elem(bpf_map__fd(b->skel->maps.loads), &tgid, &load));
 }
 
-static bool was_told(struct bpf_unprobed *u, pid_t pid, uint64_t since_ns)
+static bool was_reported(struct bpf_unprobed *u, pid_t pid, uint64_t since_ns)
 {
-	unsigned int at = (unsigned int)pid % TOLD;
-	bool was = u->told[at].pid == pid && u->told[at].since_ns == since_ns;
+	unsigned int at = (unsigned int)pid % REPORTED;
+	bool was = u->reported[at].pid == pid && u->reported[at].since_ns == since_ns;
 
-	u->told[at].pid = pid;
-	u->told[at].since_ns = since_ns;
+	u->reported[at].pid = pid;
+	u->reported[at].since_ns = since_ns;
 	return was;
 }
 
@@ -130,7 +130,7 @@ static void late(void *ctx, pid_t pid, uint64_t from_ns, uint64_t to_ns)
 	r.comm[sizeof(r.comm) - 1] = 0;
 	if (!image.ended_ns && !r.ended)
 		read_comm(pid, r.comm);
-	if (was_told(b->unprobed, pid, image.since_ns)) {
+	if (was_reported(b->unprobed, pid, image.since_ns)) {
 		/* when it ended is not known to lie within */
 		if (r.ended)
 			return;

@@ -69,7 +69,7 @@ struct hooks_source {
 	uint64_t unhooked, partly;     /* functions of these */
 	uint64_t calls, unfinished, stopped_ns;
 	unsigned int started;
-	bool told, last, inner;
+	bool reported, last, inner;
 };
 
 /* ---- the environment ---- */
@@ -376,7 +376,7 @@ static int announce(struct hooks_source *h, struct hooks_peer *p)
 			      hooks_peer_opened_ns(p));
 	if (err || !r)
 		return err;
-	hooks_ring_inner(r, h->inner);
+	hooks_ring_nested(r, h->inner);
 	return hooks_reader_add(h->reader, r);
 }
 
@@ -523,9 +523,9 @@ static int emit_batch(struct source *s, emit_fn emit, void *ctx)
 
 static void tell_end(struct hooks_source *h)
 {
-	if (h->told)
+	if (h->reported)
 		return;
-	h->told = true;
+	h->reported = true;
 	agent_door_tell(&h->door);
 	if (!h->started && h->plan->cmd && h->cmd.started)
 		msg_warn("no hooks came into the program: it is linked statically, has more rights "
@@ -756,7 +756,7 @@ static void losses(struct source *s, struct losses *l)
 	losses_add(&l->lost[CT_LOSS_READ], c.malformed);
 	losses_add(&l->lost[CT_LOSS_STACK], c.no_stack);
 	if (h->counts)
-		losses_add(&l->lost[CT_LOSS_TALLY], c.no_cell + hooks_counts_lost(h->counts));
+		losses_add(&l->lost[CT_LOSS_COUNTS], c.no_cell + hooks_counts_lost(h->counts));
 	l->folded += c.folded;
 	l->filtered += c.filtered;
 	l->scopes_dropped += c.scopes_dropped;
@@ -813,10 +813,10 @@ static void inner(struct source *s, bool on)
 	h->inner = on;
 	for (int i = 0; i < h->npeers; i++)
 		if (hooks_peer_ring(h->peers[i]))
-			hooks_ring_inner(hooks_peer_ring(h->peers[i]), on);
+			hooks_ring_nested(hooks_peer_ring(h->peers[i]), on);
 }
 
-static int tallies(struct source *s, emit_fn emit, void *ctx)
+static int call_counts(struct source *s, emit_fn emit, void *ctx)
 {
 	struct hooks_source *h = s->priv;
 
@@ -889,9 +889,9 @@ const struct source_ops source_hooks = {
 	.stopped = stopped,
 	.signal = pass_signal,
 	.pending = pending,
-	.tallies = tallies,
+	.call_counts = call_counts,
 	.count_by = count_by,
-	.inner = inner,
+	.nested = inner,
 	.forgets = forgets,
 	.close = close_source,
 };

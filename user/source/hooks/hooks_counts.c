@@ -29,7 +29,7 @@
 
 /* The sums of a key; `more` is there if the plan wants histograms or sizes. */
 struct item {
-	struct ct_tally_key key;
+	struct ct_count_key key;
 	struct ct_sums n;
 	union hooks_extra more[];
 };
@@ -56,7 +56,8 @@ struct hooks_counts {
 struct hooks_counts *hooks_counts_open(const struct capture_plan *plan)
 {
 	struct hooks_counts *c = calloc(1, sizeof(*c));
-	size_t size = sizeof(struct item), max = plan->tallies_max ? plan->tallies_max : KEYS_MAX;
+	size_t size = sizeof(struct item),
+	       max = plan->call_counts_max ? plan->call_counts_max : KEYS_MAX;
 
 	if (!c)
 		return NULL;
@@ -65,8 +66,8 @@ struct hooks_counts *hooks_counts_open(const struct capture_plan *plan)
 	c->more = plan->hist || plan->sizes;
 	c->since_ns = now_ns();
 	size += c->more ? sizeof(union hooks_extra) : 0;
-	keyed_open(&c->kept, size, sizeof(struct ct_tally_key), max);
-	keyed_open(&c->now, size, sizeof(struct ct_tally_key), max);
+	keyed_open(&c->kept, size, sizeof(struct ct_count_key), max);
+	keyed_open(&c->now, size, sizeof(struct ct_count_key), max);
 	keyed_open(&c->processes, sizeof(struct whose), offsetof(struct whose, round),
 		   PROCESSES_MAX);
 	if (c->hist == CT_HIST_BY_FUNCTION)
@@ -121,7 +122,7 @@ static void add_sums(struct ct_sums *to, const struct ct_sums *n)
 }
 
 static struct item *item_of(struct hooks_counts *c, struct keyed *table,
-			    const struct ct_tally_key *key, uint64_t calls)
+			    const struct ct_count_key *key, uint64_t calls)
 {
 	bool made;
 	struct item *i = keyed_get(table, key, &made);
@@ -131,7 +132,7 @@ static struct item *item_of(struct hooks_counts *c, struct keyed *table,
 	return i;
 }
 
-static void add_item(struct hooks_counts *c, struct keyed *table, const struct ct_tally_key *key,
+static void add_item(struct hooks_counts *c, struct keyed *table, const struct ct_count_key *key,
 		     const struct ct_sums *n, const union hooks_extra *more)
 {
 	struct item *i = item_of(c, table, key, n->calls);
@@ -145,7 +146,7 @@ static void add_item(struct hooks_counts *c, struct keyed *table, const struct c
 		add_hist(&i->more->hist, &more->hist);
 }
 
-static bool makes_sense(const struct hooks_counts *c, const struct ct_tally_key *key)
+static bool makes_sense(const struct hooks_counts *c, const struct ct_count_key *key)
 {
 	if (key->how == CT_BY_SIZE)
 		return c->plan->sizes && key->func < api_nfuncs &&
@@ -163,7 +164,7 @@ struct adding {
 static void add_cell(void *ctx, const struct ct_entry *e, const union hooks_extra *more)
 {
 	struct adding *a = ctx;
-	struct ct_tally_key key = e->key;
+	struct ct_count_key key = e->key;
 
 	key.start = a->start;
 	if (makes_sense(a->c, &key))
@@ -204,7 +205,7 @@ void hooks_counts_unfinished(struct hooks_counts *c, const struct ct_call *call,
 			     .tid = call->h.tid,
 			     .start = start_of(boottime_ns) };
 	uint64_t words[CT_MAX_WORDS] = { 0 };
-	struct ct_tally_key key;
+	struct ct_count_key key;
 	struct ct_spec spec;
 	struct item *i;
 
@@ -244,7 +245,7 @@ void hooks_counts_add(struct hooks_counts *c, struct hooks_ring *r, uint64_t boo
 }
 
 /* It has no area any more, and does not run: by exec(2) it may get another area. */
-static bool has_ended(struct hooks_counts *c, const struct ct_tally_key *key)
+static bool has_ended(struct hooks_counts *c, const struct ct_count_key *key)
 {
 	struct whose *w = process_of(c, key->tgid, key->start);
 
@@ -256,16 +257,16 @@ static bool has_ended(struct hooks_counts *c, const struct ct_tally_key *key)
 	return w->ended;
 }
 
-union tally_room {
-	struct ct_tally t;
-	char room[sizeof(struct ct_tally) + sizeof(struct ct_hist)];
+union count_room {
+	struct ct_call_count t;
+	char room[sizeof(struct ct_call_count) + sizeof(struct ct_hist)];
 };
 
-static void begin_record(const struct hooks_counts *c, union tally_room *rec,
-			 const struct ct_tally_key *key, uint64_t now)
+static void begin_record(const struct hooks_counts *c, union count_room *rec,
+			 const struct ct_count_key *key, uint64_t now)
 {
 	memset(&rec->t, 0, sizeof(rec->t));
-	rec->t.h.kind = CT_TALLY;
+	rec->t.h.kind = CT_CALL_COUNT;
 	rec->t.h.size = sizeof(rec->t);
 	rec->t.h.pid = key->tgid;
 	rec->t.h.start_ns = c->since_ns;
@@ -277,14 +278,14 @@ static void begin_record(const struct hooks_counts *c, union tally_room *rec,
 	rec->t.by = key->by;
 }
 
-static void put_hist(union tally_room *rec, const struct ct_hist *h)
+static void put_hist(union count_room *rec, const struct ct_hist *h)
 {
 	memcpy(rec->room + sizeof(rec->t), h, sizeof(*h));
 	rec->t.nbuckets = CT_HIST_BUCKETS;
 	rec->t.h.size = (uint16_t)(sizeof(rec->t) + sizeof(*h));
 }
 
-static void put_sizes(union tally_room *rec, const struct ct_sizes *s)
+static void put_sizes(union count_room *rec, const struct ct_sizes *s)
 {
 	memset(rec->room + sizeof(rec->t), 0, sizeof(s->n) + 8);
 	memcpy(rec->room + sizeof(rec->t), s->n, sizeof(s->n));
@@ -298,7 +299,7 @@ static int emit_item(struct hooks_counts *c, const struct item *i, uint64_t now,
 		     void *ctx)
 {
 	bool timed = !c->plan->no_return && i->n.calls > i->n.untimed, sizes;
-	union tally_room rec;
+	union count_room rec;
 
 	sizes = i->key.how == CT_BY_SIZE;
 	if (!i->n.calls && !sizes)
@@ -333,9 +334,9 @@ static int emit_hists(struct hooks_counts *c, uint64_t now, emit_fn emit, void *
 	keyed_each(&c->now, i) if (i->key.how != CT_BY_SIZE)
 		add_hist(&all[i->key.func], &i->more->hist);
 	for (uint32_t func = 0; func < (uint32_t)api_nfuncs && !err; func++) {
-		struct ct_tally_key key = { .func = (uint16_t)func };
+		struct ct_count_key key = { .func = (uint16_t)func };
 		static const struct ct_hist none;
-		union tally_room rec;
+		union count_room rec;
 
 		if (!memcmp(&all[func], &none, sizeof(none)))
 			continue;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * hooks_counts.h - calls that were counted inside processes: adds up the cells of their areas, and
- * makes CT_TALLY records of the sums, as the kernel side's become.
+ * makes CT_CALL_COUNT records of the sums, as the kernel side's become.
  */
 #ifndef CT_HOOKS_COUNTS_READER_H
 #define CT_HOOKS_COUNTS_READER_H

@@ -30,7 +30,7 @@ struct hooks_peer {
 	struct hooks_peer_opts o;
 	pid_t inner;
 	enum hooks_peer_state state;
-	bool ran, told, announced, has_python;
+	bool ran, reported, announced, has_python;
 	char key[HOOKS_KEY];
 	struct agent_tids *tids;
 	struct hooks_mapped *mapped;
@@ -38,7 +38,7 @@ struct hooks_peer {
 	uint64_t opened_ns, started_ns;
 	int says, lists, waiting; /* lists that it has not answered */
 	/* refused: by reason; told: of them, how many a warning has said */
-	unsigned int on, refused[RESULTS], refused_told[RESULTS];
+	unsigned int on, refused[RESULTS], refused_reported[RESULTS];
 	uint64_t unhooked, partly;
 	uint32_t late; /* of those that were refused, the ones that are hooked partly by now */
 	struct hooks_birth birth; /* fd -1: none */
@@ -107,7 +107,7 @@ static void tell_refused(struct hooks_peer *p, bool at_end)
 	for (int i = 1; i < RESULTS; i++) {
 		unsigned int n = p->refused[i];
 
-		if (n == p->refused_told[i] || (p->refused_told[i] && !at_end))
+		if (n == p->refused_reported[i] || (p->refused_reported[i] && !at_end))
 			continue;
 		if (n == 1)
 			msg_warn("process %d: one function has no hook, and its calls are not "
@@ -116,8 +116,9 @@ static void tell_refused(struct hooks_peer *p, bool at_end)
 		else
 			msg_warn("process %d: %u functions%s have no hooks, and their calls are "
 				 "not shown: %s",
-				 (int)p->o.pid, n, p->refused_told[i] ? " in all" : "", reason(i));
-		p->refused_told[i] = n;
+				 (int)p->o.pid, n, p->refused_reported[i] ? " in all" : "",
+				 reason(i));
+		p->refused_reported[i] = n;
 	}
 }
 
@@ -378,7 +379,7 @@ static void say(struct hooks_peer *p)
 	memcpy(&s, p->msg, sizeof(s));
 	if (p->says++ >= SAYS_MAX)
 		return;
-	p->told = true;
+	p->reported = true;
 	agent_said(p->o.pid, s.level, p->msg + sizeof(s), s.len);
 }
 
@@ -409,7 +410,7 @@ static void bye(struct hooks_peer *p)
 	memcpy(&b, p->msg, sizeof(b));
 	msg_verb("process %d: the hooks are off; %u KiB of their code stay mapped, idle",
 		 (int)p->o.pid, b.kept / 1024);
-	if (!p->ran && !p->told)
+	if (!p->ran && !p->reported)
 		msg_warn("process %d: its hooks could not be put on: its calls are not shown",
 			 (int)p->o.pid);
 	p->bye = true;

@@ -96,13 +96,13 @@ int hooks_batch_emit(struct hooks_batch *b, emit_fn emit, void *ctx)
 
 /* The first ones belong to whoever moves records, the last to whoever takes them. */
 struct block {
-	uint64_t tail, told_tail, lost;
+	uint64_t tail, reported_tail, lost;
 	uint64_t stuck_ns; /* since when an entry is not complete; 0: none is */
 	/* begins of calls that were shown while they lasted: they stay what they were, whatever
 	 * the clock has been found to do since */
 	struct {
 		uint64_t ticks, ns;
-	} told[CT_MAX_FRAMES], stack; /* and of the call whose stack came last */
+	} reported[CT_MAX_FRAMES], stack; /* and of the call whose stack came last */
 };
 _Static_assert(PIECE_BYTES >= HOOKS_PACKED_MAX(HOOKS_RECORD_MAX), "a record of any size fits");
 struct hooks_ring {
@@ -202,7 +202,7 @@ void hooks_ring_phase(struct hooks_ring *r, enum ct_phase phase)
 	__atomic_store_n(&r->area->phase, (__u32)phase, __ATOMIC_SEQ_CST);
 }
 
-void hooks_ring_inner(struct hooks_ring *r, bool on)
+void hooks_ring_nested(struct hooks_ring *r, bool on)
 {
 	__atomic_store_n(&r->area->inner, on, __ATOMIC_RELAXED);
 }
@@ -309,8 +309,8 @@ static void own(struct hooks_ring *r, struct block *b, struct ct_hdr *h, uint64_
 
 		h->start_ns = hooks_clock_ns(r->o.clock, ticks);
 		for (int i = 0; i < CT_MAX_FRAMES; i++)
-			if (b->told[i].ticks == ticks && ticks)
-				h->start_ns = b->told[i].ns;
+			if (b->reported[i].ticks == ticks && ticks)
+				h->start_ns = b->reported[i].ns;
 		/* a stack belongs to the call that began at the same time, to the nanosecond */
 		if (b->stack.ticks == ticks && ticks) {
 			h->start_ns = b->stack.ns;
@@ -378,7 +378,7 @@ static bool resume(struct hooks_ring *r, struct hooks_thread *t, struct block *b
 
 static void publish(struct hooks_thread *t, struct block *b)
 {
-	b->told_tail = b->tail;
+	b->reported_tail = b->tail;
 	__atomic_store_n(&t->tail, b->tail, __ATOMIC_RELEASE);
 }
 
@@ -432,10 +432,10 @@ size_t hooks_ring_move(struct hooks_ring *r, uint32_t i, bool last, void *to, si
 		head.lost = take_lost(r, t, b);
 		n += hooks_pack_put(&pack, (char *)to + n, &head, ring + at + 8 + sizeof(head));
 		b->tail += hooks_entry_bytes(head.size);
-		if (b->tail - b->told_tail >= PUBLISH_BYTES)
+		if (b->tail - b->reported_tail >= PUBLISH_BYTES)
 			publish(t, b);
 	}
-	if (b->tail != b->told_tail)
+	if (b->tail != b->reported_tail)
 		publish(t, b);
 	return n;
 }
@@ -557,8 +557,8 @@ static int inflight_of(struct hooks_ring *r, struct block *b, const struct hooks
 			continue;
 		ticks = c->h.start_ns;
 		own(r, b, &c->h, now);
-		b->told[i].ticks = ticks;
-		b->told[i].ns = c->h.start_ns;
+		b->reported[i].ticks = ticks;
+		b->reported[i].ns = c->h.start_ns;
 		c->h.flags |= with;
 		c->h.end_ns = end_ns > c->h.start_ns ? end_ns : c->h.start_ns;
 		if (c->h.end_ns - c->h.start_ns < min_age_ns)

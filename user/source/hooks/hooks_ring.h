@@ -46,7 +46,7 @@ struct hooks_ring_counts {
 void hooks_ring_counts(const struct hooks_ring *, struct hooks_ring_counts *);
 
 void hooks_ring_phase(struct hooks_ring *, enum ct_phase);
-void hooks_ring_inner(struct hooks_ring *, bool on);
+void hooks_ring_nested(struct hooks_ring *, bool on);
 /* Tells the process how long a tick of the clock is; to be called now and then. */
 void hooks_ring_tick(struct hooks_ring *);
 void hooks_ring_count_by(struct hooks_ring *, uint8_t by); /* enum ct_by */

@@ -20,7 +20,7 @@
 
 #include "../../util/table/keyed.h"
 #include "../../util/now.h"
-#include "chatty.h"
+#include "throttle.h"
 #include "duty.h"
 #include "estimator.h"
 #include "sampler.h"
@@ -38,7 +38,7 @@
 
 /* The data for an entry of the kernel's counters, by its index. */
 struct place {
-	struct ct_tally_key key;
+	struct ct_count_key key;
 	uint64_t last; /* number of calls at the last read */
 	/* likewise the calls whose duration is known, and the sum of their durations */
 	uint64_t last_timed, last_ns;
@@ -141,7 +141,7 @@ struct sampler *sampler_open(const struct capture_plan *plan, const struct sampl
 	s->stretch_ns = FIRST_STRETCH_NS;
 	s->read_ns = now_ns();
 	duty_open(&s->duty, plan->duty, plan->max_cost, pair_ns,
-		  s->by_time ? CHATTY_RATE_DUTY : CHATTY_RATE);
+		  s->by_time ? THROTTLE_RATE_DUTY : THROTTLE_RATE);
 	s->duty_next = s->duty.now;
 	keyed_open(&s->pairs, sizeof(struct pair), sizeof(((struct pair *)0)->key), PAIRS_MAX);
 	keyed_open(&s->processes, sizeof(struct runner), sizeof(struct ct_progress_key), PAIRS_MAX);
@@ -300,7 +300,7 @@ static uint64_t work_now(struct sampler *s, struct runner *r)
 static void read_work(struct sampler *s, bool opening)
 {
 	for (size_t i = 0, n = used_entries(s); i < n; i++) {
-		const struct ct_tally_key *key = &s->m.entries[i].key;
+		const struct ct_count_key *key = &s->m.entries[i].key;
 
 		if (key->tgid && key->func < CT_MAX_FUNCS &&
 		    (s->by_time || s->funcs[key->func].counted_ns))
@@ -365,7 +365,7 @@ static struct runner *process_of(const struct sampler *s, uint32_t tgid, uint32_
 	return keyed_find(&s->processes, &key);
 }
 
-static uint64_t runner_work(const struct sampler *s, const struct ct_tally_key *key)
+static uint64_t runner_work(const struct sampler *s, const struct ct_count_key *key)
 {
 	const struct runner *r = process_of(s, key->tgid, key->start);
 
@@ -904,7 +904,7 @@ double sampler_kept_cost(const struct sampler *s)
 
 void sampler_tell_cost(const struct sampler *s, struct probe_cost *c)
 {
-	*c = (struct probe_cost){ .told = s->by_time,
+	*c = (struct probe_cost){ .reported = s->by_time,
 				  .duty = s->any_off ? s->duty.now : 1,
 				  .cost = s->duty.cost,
 				  .max_cost = s->duty.max_cost,
@@ -970,7 +970,7 @@ void sampler_refresh(struct sampler *s)
 /* Since the duty was last changed. */
 static struct ct_estimated unseen_lately(struct sampler *s, uint32_t at)
 {
-	const struct ct_tally_key *key = &s->m.entries[at].key;
+	const struct ct_count_key *key = &s->m.entries[at].key;
 	const struct function *f = &s->funcs[key->func & (CT_MAX_FUNCS - 1)];
 	struct pair want = { .key = { key->tgid, key->start, key->func } };
 	const struct runner *process;
@@ -1020,7 +1020,7 @@ static struct ct_estimated unseen_lately(struct sampler *s, uint32_t at)
 
 struct ct_estimated sampler_unseen(struct sampler *s, uint32_t at)
 {
-	const struct ct_tally_key *key = &s->m.entries[at].key;
+	const struct ct_count_key *key = &s->m.entries[at].key;
 	struct ct_estimated e = unseen_lately(s, at);
 	const struct place *p = s->funcs[key->func & (CT_MAX_FUNCS - 1)].off_ns ? place_at(s, at)
 										: NULL;

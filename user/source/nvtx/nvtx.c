@@ -128,14 +128,16 @@ static int inject(struct nvtx_source *s, struct nvtx_process *p)
 }
 
 /* Waits for the answer to the last message. */
-static int answer(struct nvtx_process *p, struct nvtx_told *told)
+static int answer(struct nvtx_process *p, struct nvtx_reported *reported)
 {
 	struct pollfd fd = { .fd = p->sock, .events = POLLIN };
 	int n = poll(&fd, 1, ANSWER_MS);
 
 	if (n <= 0)
 		return n ? -errno : -ETIMEDOUT;
-	return recv(p->sock, told, sizeof(*told), MSG_DONTWAIT) == sizeof(*told) ? 0 : -EPIPE;
+	return recv(p->sock, reported, sizeof(*reported), MSG_DONTWAIT) == sizeof(*reported)
+		       ? 0
+		       : -EPIPE;
 }
 
 static int hand_over(struct nvtx_process *p)
@@ -144,18 +146,18 @@ static int hand_over(struct nvtx_process *p)
 
 	for (size_t at = 0; at < p->find.n;) {
 		struct nvtx_ask ask = { .fresh = p->fresh };
-		struct nvtx_told told;
+		struct nvtx_reported reported;
 		int err;
 
 		while (ask.n < NVTX_ASK_MAX && at < p->find.n)
 			ask.at[ask.n++] = p->find.at[at++];
 		if (send(p->sock, &ask, sizeof(ask), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 			return -errno;
-		err = answer(p, &told);
+		err = answer(p, &reported);
 		if (err)
 			return err;
-		taken += told.taken;
-		others += told.others;
+		taken += reported.taken;
+		others += reported.others;
 	}
 	msg_verb("process %d: NVTX 3 in %zu places, %u are shown", (int)p->pid, p->find.n, taken);
 	if (others)

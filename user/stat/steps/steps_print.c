@@ -76,7 +76,7 @@ static void different(const struct steps *s, struct out *o, const struct steps_o
 	out_str(o, " than in the other steps on average.\n");
 }
 
-static void told_by(struct out *o, const struct steps_of *p)
+static void reported_by(struct out *o, const struct steps_of *p)
 {
 	switch (p->how) {
 	case STEPS_RANGE: out_str(o, "by ranges of this name"); break;
@@ -120,7 +120,7 @@ static void text_proc(const struct steps *s, struct out *o, const struct steps_o
 	if (!order)
 		return;
 	out_fmt(o, "%zu, ", p->n);
-	told_by(o, p);
+	reported_by(o, p);
 	out_fmt(o, "; the slowest first\n %10s %10s", "Step", "Length");
 	if (p->device)
 		out_fmt(o, " %10s %10s %10s %10s %9s", "Compute", "Exposed", "Copies", "Idle",

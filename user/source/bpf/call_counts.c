@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tallies.c - see tallies.h. Knows the maps and the wire; knows no sink. */
+/* call_counts.c - see call_counts.h. Knows the maps and the wire; knows no sink. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "../../util/table/array.h"
 #include "../../util/now.h"
 #include "../muted/sampler.h"
-#include "tallies.h"
+#include "call_counts.h"
 
 #define BATCH 512 /* entries, of what is held */
 #define BATCH_SIZES 128
@@ -28,20 +28,20 @@ struct ended {
 	uint64_t boottime_ns; /* when it ended */
 };
 
-struct tallies {
-	struct tallies_maps m;
+struct call_counts {
+	struct call_counts_maps m;
 	uint8_t hist; /* enum ct_hist_by */
 	bool sizes, memory, timed;
 	uint64_t since_ns;
 	struct ended *ended;
 	size_t nended;
 	bool unsure; /* some that have ended may not be among these */
-	tallies_tasks_fn tasks;
+	call_counts_tasks_fn tasks;
 	void *tasks_ctx;
 	struct ct_entry *entries; /* mapped */
 	struct sampler *sampler;  /* NULL: each call is counted */
 	uint64_t *free_again;	  /* likewise: the ring of places in it */
-	struct ct_tally_key keys[BATCH_SIZES];
+	struct ct_count_key keys[BATCH_SIZES];
 	struct ct_sizes size[BATCH_SIZES];
 	/* to take away after a reading */
 	struct gone_entries {
@@ -49,7 +49,7 @@ struct tallies {
 		size_t n;
 	} gone;
 	struct gone_sizes {
-		struct ct_tally_key *keys;
+		struct ct_count_key *keys;
 		size_t n;
 	} gone_sizes;
 	/* CT_HIST_BY_FUNCTION: functions that the reading found */
@@ -65,13 +65,13 @@ struct tallies {
 
 /* The kernel side may take it: it holds nothing. There are never more places than there is room
  * for. */
-static void give_hist(struct tallies *t, uint32_t place)
+static void give_hist(struct call_counts *t, uint32_t place)
 {
 	t->m.hist_places[*t->m.hists_given % CT_HISTS_MAX] = place;
 	__atomic_store_n(t->m.hists_given, *t->m.hists_given + 1, __ATOMIC_RELEASE);
 }
 
-static void give_entry(struct tallies *t, uint32_t place)
+static void give_entry(struct call_counts *t, uint32_t place)
 {
 	t->free_again[*t->m.freed % t->m.entries_max] = place;
 	__atomic_store_n(t->m.freed, *t->m.freed + 1, __ATOMIC_RELEASE);
@@ -84,9 +84,10 @@ static void *map_array(int fd, size_t n, size_t size)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-struct tallies *tallies_open(const struct capture_plan *plan, const struct tallies_maps *maps)
+struct call_counts *call_counts_open(const struct capture_plan *plan,
+				     const struct call_counts_maps *maps)
 {
-	struct tallies *t = calloc(1, sizeof(*t));
+	struct call_counts *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return NULL;
@@ -99,7 +100,7 @@ struct tallies *tallies_open(const struct capture_plan *plan, const struct talli
 	t->entries = map_array(t->m.entries_fd, t->m.entries_max, sizeof(*t->entries));
 	t->free_again = map_array(t->m.freed_fd, t->m.entries_max, sizeof(*t->free_again));
 	if (!t->entries || !t->free_again) {
-		tallies_close(t);
+		call_counts_close(t);
 		return NULL;
 	}
 	for (uint32_t i = 0; t->hist == CT_HIST_BY_KEY && i < CT_HISTS_MAX; i++)
@@ -107,7 +108,7 @@ struct tallies *tallies_open(const struct capture_plan *plan, const struct talli
 	return t;
 }
 
-void tallies_close(struct tallies *t)
+void call_counts_close(struct call_counts *t)
 {
 	if (!t)
 		return;
@@ -122,24 +123,24 @@ void tallies_close(struct tallies *t)
 	free(t);
 }
 
-const struct ct_entry *tallies_entries(const struct tallies *t)
+const struct ct_entry *call_counts_entries(const struct call_counts *t)
 {
 	return t->entries;
 }
 
-void tallies_sampler(struct tallies *t, struct sampler *s)
+void call_counts_sampler(struct call_counts *t, struct sampler *s)
 {
 	t->sampler = s;
 }
 
-void tallies_sweep(struct tallies *t, tallies_tasks_fn tasks, void *ctx)
+void call_counts_sweep(struct call_counts *t, call_counts_tasks_fn tasks, void *ctx)
 {
 	t->tasks = tasks;
 	t->tasks_ctx = ctx;
 	t->unsure = true;
 }
 
-void tallies_ended(struct tallies *t, uint32_t pid, uint64_t at_ns)
+void call_counts_ended(struct call_counts *t, uint32_t pid, uint64_t at_ns)
 {
 	if (t->nended >= ENDED_MAX || !array_room(t->ended, t->nended)) {
 		t->unsure = true;
@@ -168,7 +169,7 @@ static int by_u32(const void *a, const void *b)
 }
 
 /* How many of the entries have ever been used: what comes after them has not. */
-static size_t used_entries(const struct tallies *t)
+static size_t used_entries(const struct call_counts *t)
 {
 	uint64_t n = __atomic_load_n(t->m.used, __ATOMIC_ACQUIRE);
 
@@ -177,7 +178,7 @@ static size_t used_entries(const struct tallies *t)
 
 /* Processes of which something was counted and which are not there any more, whoever told of
  * their end or did not. */
-static void find_ended(struct tallies *t)
+static void find_ended(struct call_counts *t)
 {
 	uint32_t *living, pid = 0;
 	struct ct_task *rows = NULL;
@@ -199,7 +200,7 @@ static void find_ended(struct tallies *t)
 		uint32_t tgid = t->entries[i].key.tgid;
 
 		if (tgid && tgid != pid && !bsearch(&tgid, living, n, sizeof(*living), by_u32))
-			tallies_ended(t, tgid, clock_ns(CLOCK_MONOTONIC));
+			call_counts_ended(t, tgid, clock_ns(CLOCK_MONOTONIC));
 		pid = tgid ? tgid : pid;
 	}
 	free(living);
@@ -207,7 +208,7 @@ static void find_ended(struct tallies *t)
 
 /* One for each number, and whether it is in use again. A number of another namespace may seem to
  * be: then it is told by time. */
-static void look_at_ended(struct tallies *t)
+static void look_at_ended(struct call_counts *t)
 {
 	size_t n = 0;
 
@@ -221,12 +222,12 @@ static void look_at_ended(struct tallies *t)
 		t->ended[i].again = !kill((pid_t)t->ended[i].pid, 0) || errno == EPERM;
 }
 
-bool tallies_is_older(uint32_t start, uint64_t ended_boottime_ns)
+bool call_counts_is_older(uint32_t start, uint64_t ended_boottime_ns)
 {
 	return (int32_t)((uint32_t)(ended_boottime_ns >> 10) - start) >= 0;
 }
 
-static bool has_ended(const struct tallies *t, const struct ct_tally_key *key)
+static bool has_ended(const struct call_counts *t, const struct ct_count_key *key)
 {
 	size_t from = 0, to = t->nended;
 
@@ -235,7 +236,7 @@ static bool has_ended(const struct tallies *t, const struct ct_tally_key *key)
 		const struct ended *e = &t->ended[mid];
 
 		if (e->pid == key->tgid)
-			return !e->again || tallies_is_older(key->start, e->boottime_ns);
+			return !e->again || call_counts_is_older(key->start, e->boottime_ns);
 		if (e->pid < key->tgid)
 			from = mid + 1;
 		else
@@ -247,7 +248,7 @@ static bool has_ended(const struct tallies *t, const struct ct_tally_key *key)
 /* Room for one more; what is not remembered stays in the map, until a sweep. */
 #define room_for_gone(t, list, n) (array_room(list, n) || !((t)->unsure = true))
 
-static void forget_gone(struct tallies *t)
+static void forget_gone(struct call_counts *t)
 {
 	static const struct ct_hist none;
 
@@ -256,7 +257,7 @@ static void forget_gone(struct tallies *t)
 		struct ct_progress_key whose = { e->key.tgid, e->key.start };
 		uint32_t hist = (uint32_t)e->n.hist - 1;
 
-		if (bpf_map_delete_elem(t->m.tallies_fd, &e->key))
+		if (bpf_map_delete_elem(t->m.call_counts_fd, &e->key))
 			continue;
 		if (hist < CT_HISTS_MAX && t->hist == CT_HIST_BY_KEY &&
 		    !bpf_map_update_elem(t->m.hists_fd, &hist, &none, BPF_ANY))
@@ -283,7 +284,7 @@ static int by_leaver(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-static void remember_leaver(struct tallies *t, const struct ct_tally_key *key)
+static void remember_leaver(struct call_counts *t, const struct ct_count_key *key)
 {
 	struct leaver *last = t->nleavers ? &t->leavers[t->nleavers - 1] : NULL;
 
@@ -296,7 +297,7 @@ static void remember_leaver(struct tallies *t, const struct ct_tally_key *key)
 
 /* Takes what ended processes held out of the map: walks all of it, so not often if that is large
  * and has room. Their numbers do not come again with the same start. */
-static void forget_held(struct tallies *t, uint64_t now)
+static void forget_held(struct call_counts *t, uint64_t now)
 {
 	struct ct_held_key keys[BATCH], *gone = NULL;
 	uint64_t bytes[BATCH];
@@ -335,17 +336,17 @@ static void forget_held(struct tallies *t, uint64_t now)
 	t->nleavers = 0;
 }
 
-union tally_room {
-	struct ct_tally t;
-	char room[sizeof(struct ct_tally) + sizeof(struct ct_hist)];
+union count_room {
+	struct ct_call_count t;
+	char room[sizeof(struct ct_call_count) + sizeof(struct ct_hist)];
 };
 
 /* The parts that all have. */
-static void begin(const struct tallies *t, union tally_room *rec, const struct ct_tally_key *key,
-		  uint64_t now)
+static void begin(const struct call_counts *t, union count_room *rec,
+		  const struct ct_count_key *key, uint64_t now)
 {
 	memset(&rec->t, 0, sizeof(rec->t));
-	rec->t.h.kind = CT_TALLY;
+	rec->t.h.kind = CT_CALL_COUNT;
 	rec->t.h.size = sizeof(rec->t);
 	rec->t.h.flags = has_ended(t, key) ? CT_F_LAST : 0;
 	rec->t.h.pid = key->tgid;
@@ -358,14 +359,14 @@ static void begin(const struct tallies *t, union tally_room *rec, const struct c
 	rec->t.by = key->by;
 }
 
-static int emit_sums(struct tallies *t, uint32_t at, uint64_t now, emit_fn emit, void *ctx)
+static int emit_sums(struct call_counts *t, uint32_t at, uint64_t now, emit_fn emit, void *ctx)
 {
 	/* others add to it meanwhile */
 	const volatile struct ct_entry *e = &t->entries[at];
-	struct ct_tally_key key = e->key;
+	struct ct_count_key key = e->key;
 	struct ct_sums sums = e->n;
 	uint32_t hist = (uint32_t)sums.hist - 1;
-	union tally_room rec;
+	union count_room rec;
 	int memory;
 
 	if (!key.tgid || !sums.calls)
@@ -397,13 +398,13 @@ static int emit_sums(struct tallies *t, uint32_t at, uint64_t now, emit_fn emit,
 }
 
 /* Those of all processes together. */
-static int emit_hists(struct tallies *t, uint64_t now, emit_fn emit, void *ctx)
+static int emit_hists(struct call_counts *t, uint64_t now, emit_fn emit, void *ctx)
 {
-	union tally_room rec;
+	union count_room rec;
 	int err = 0;
 
 	for (uint32_t func = 0; func < (uint32_t)api_nfuncs && !err; func++) {
-		struct ct_tally_key key = { .func = (uint16_t)func };
+		struct ct_count_key key = { .func = (uint16_t)func };
 
 		if (!(t->counted[func / 64] >> (func % 64) & 1))
 			continue;
@@ -417,10 +418,10 @@ static int emit_hists(struct tallies *t, uint64_t now, emit_fn emit, void *ctx)
 	return err;
 }
 
-static int emit_size(struct tallies *t, const struct ct_tally_key *key, const struct ct_sizes *s,
-		     uint64_t now, emit_fn emit, void *ctx)
+static int emit_size(struct call_counts *t, const struct ct_count_key *key,
+		     const struct ct_sizes *s, uint64_t now, emit_fn emit, void *ctx)
 {
-	union tally_room rec;
+	union count_room rec;
 
 	begin(t, &rec, key, now);
 	rec.t.how = CT_BY_SIZE;
@@ -436,7 +437,7 @@ static int emit_size(struct tallies *t, const struct ct_tally_key *key, const st
 }
 
 /* All entries of the map of sizes. */
-static int read_sizes(struct tallies *t, uint64_t now, emit_fn emit, void *ctx)
+static int read_sizes(struct call_counts *t, uint64_t now, emit_fn emit, void *ctx)
 {
 	uint32_t in = 0, out = 0, n;
 	bool first = true;
@@ -456,7 +457,7 @@ static int read_sizes(struct tallies *t, uint64_t now, emit_fn emit, void *ctx)
 	return e;
 }
 
-static int read_sums(struct tallies *t, uint64_t now, emit_fn emit, void *ctx)
+static int read_sums(struct call_counts *t, uint64_t now, emit_fn emit, void *ctx)
 {
 	int err = 0;
 
@@ -465,7 +466,7 @@ static int read_sums(struct tallies *t, uint64_t now, emit_fn emit, void *ctx)
 	return err;
 }
 
-int tallies_read(struct tallies *t, emit_fn emit, void *ctx)
+int call_counts_read(struct call_counts *t, emit_fn emit, void *ctx)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	int err;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* inner.c - see inner.h. */
+/* nested_launches.c - see nested_launches.h. */
 #include <stdlib.h>
 
-#include "inner.h"
+#include "nested_launches.h"
 
 #define THREADS 1024 /* a power of two */
 /* how long they are wanted after the last launch of a kernel without a name */
@@ -18,7 +18,7 @@ struct last {
 	uint64_t start_ns, handle;
 };
 
-struct inner {
+struct nested_launches {
 	uint64_t wanted_ns; /* until when nested launches are wanted */
 	uint64_t since_ns;  /* since when they have been wanted without a break */
 	/* two threads may share an entry: then neither learns anything */
@@ -26,22 +26,22 @@ struct inner {
 	unsigned int asking; /* number of kernels that they are wanted for */
 };
 
-struct inner *inner_open(void)
+struct nested_launches *nested_launches_open(void)
 {
-	return calloc(1, sizeof(struct inner));
+	return calloc(1, sizeof(struct nested_launches));
 }
 
-void inner_close(struct inner *i)
+void nested_launches_close(struct nested_launches *i)
 {
 	free(i);
 }
 
-static struct last *last_of(struct inner *i, uint32_t tid)
+static struct last *last_of(struct nested_launches *i, uint32_t tid)
 {
 	return &i->threads[tid * 2654435761u >> 22];
 }
 
-void inner_saw(struct inner *i, const struct ct_call *c, uint64_t handle)
+void nested_launches_saw(struct nested_launches *i, const struct ct_call *c, uint64_t handle)
 {
 	struct last *l = last_of(i, c->h.tid);
 
@@ -54,7 +54,8 @@ void inner_saw(struct inner *i, const struct ct_call *c, uint64_t handle)
 	};
 }
 
-bool inner_of(struct inner *i, const struct ct_call *outer, uint64_t *handle, uint8_t *tries)
+bool nested_launches_of(struct nested_launches *i, const struct ct_call *outer, uint64_t *handle,
+			uint8_t *tries)
 {
 	const struct last *l = last_of(i, outer->h.tid);
 	bool seen = l->tid == outer->h.tid && l->pid == outer->h.pid && !l->many &&
@@ -62,7 +63,7 @@ bool inner_of(struct inner *i, const struct ct_call *outer, uint64_t *handle, ui
 
 	if ((*tries & ~ASKED) >= TRIES)
 		return false;
-	if (!inner_wanted(i, outer->h.end_ns)) {
+	if (!nested_launches_wanted(i, outer->h.end_ns)) {
 		i->since_ns = outer->h.end_ns;
 		i->asking = 0;
 	}
@@ -73,14 +74,14 @@ bool inner_of(struct inner *i, const struct ct_call *outer, uint64_t *handle, ui
 	if (seen || outer->h.start_ns > i->since_ns + SETTLE_NS)
 		++*tries;
 	if ((*tries & ~ASKED) == TRIES)
-		inner_settled(i, tries);
+		nested_launches_settled(i, tries);
 	if ((*tries & ~ASKED) < TRIES && outer->h.end_ns + WANTED_NS > i->wanted_ns)
 		i->wanted_ns = outer->h.end_ns + WANTED_NS;
 	*handle = l->handle;
 	return seen;
 }
 
-void inner_done(struct inner *i, const struct ct_call *outer)
+void nested_launches_done(struct nested_launches *i, const struct ct_call *outer)
 {
 	struct last *l = last_of(i, outer->h.tid);
 
@@ -88,7 +89,7 @@ void inner_done(struct inner *i, const struct ct_call *outer)
 		l->tid = 0;
 }
 
-void inner_settled(struct inner *i, uint8_t *tries)
+void nested_launches_settled(struct nested_launches *i, uint8_t *tries)
 {
 	if (*tries & ASKED && i->asking)
 		i->asking--;
@@ -97,7 +98,7 @@ void inner_settled(struct inner *i, uint8_t *tries)
 		i->wanted_ns = 0;
 }
 
-bool inner_wanted(const struct inner *i, uint64_t now_ns)
+bool nested_launches_wanted(const struct nested_launches *i, uint64_t now_ns)
 {
 	return i->wanted_ns > now_ns;
 }

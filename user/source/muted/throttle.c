@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * chatty.c - the governor of chatty queries. See chatty.h.
+ * throttle.c - the governor of throttled queries. See throttle.h.
  *
  * A small table of (process, function) -> calls in the current window, open addressing, emptied
  * at each window's end. When it is full further pairs go uncounted until the next window: only
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chatty.h"
+#include "throttle.h"
 
 #define SLOTS 1024
 
@@ -17,27 +17,27 @@ struct slot {
 	uint32_t pid, func, calls;
 };
 
-struct chatty {
+struct throttle {
 	struct slot slots[SLOTS];
 	int used;
 	uint64_t least, window_start_ns, rate;
 };
 
-struct chatty *chatty_open(uint64_t rate)
+struct throttle *throttle_open(uint64_t rate)
 {
-	struct chatty *c = calloc(1, sizeof(*c));
+	struct throttle *c = calloc(1, sizeof(*c));
 
 	if (c)
 		c->least = rate;
 	return c;
 }
 
-bool chatty_calls(struct chatty *c, uint32_t pid, uint32_t func, uint64_t calls, uint64_t now)
+bool throttle_calls(struct throttle *c, uint32_t pid, uint32_t func, uint64_t calls, uint64_t now)
 {
 	uint32_t h;
 	struct slot *s;
 
-	if (now - c->window_start_ns > CHATTY_WINDOW_NS && now > c->window_start_ns) {
+	if (now - c->window_start_ns > THROTTLE_WINDOW_NS && now > c->window_start_ns) {
 		c->window_start_ns = now;
 		memset(c->slots, 0, sizeof(c->slots));
 		c->used = 0;
@@ -56,7 +56,7 @@ bool chatty_calls(struct chatty *c, uint32_t pid, uint32_t func, uint64_t calls,
 		break;
 	}
 	s->calls += calls < UINT32_MAX / 2 ? (uint32_t)calls : UINT32_MAX / 2;
-	if (s->calls < c->least / (1000000000 / CHATTY_WINDOW_NS))
+	if (s->calls < c->least / (1000000000 / THROTTLE_WINDOW_NS))
 		return false;
 	/* Calls arrive in the order of their return on each CPU only: this one may be older than
 	 * the window. */
@@ -65,17 +65,17 @@ bool chatty_calls(struct chatty *c, uint32_t pid, uint32_t func, uint64_t calls,
 	return true;
 }
 
-void chatty_least(struct chatty *c, uint64_t rate)
+void throttle_least(struct throttle *c, uint64_t rate)
 {
 	c->least = rate;
 }
 
-uint64_t chatty_rate(const struct chatty *c)
+uint64_t throttle_rate(const struct throttle *c)
 {
 	return c->rate;
 }
 
-void chatty_close(struct chatty *c)
+void throttle_close(struct throttle *c)
 {
 	free(c);
 }

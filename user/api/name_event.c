@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * lesson.c - finds the kernel that a call is about, and what the call teaches about the names of
+ * name_event.c - finds the kernel that a call is about, and what the call teaches about the names of
  * kernels: the name of a handle, handles of the same kernel, and handles that are no longer valid.
  * It follows the roles that the rows give to arguments.
  *
@@ -70,7 +70,7 @@ bool api_has_kernel(int func)
 
 bool api_says_name(int func)
 {
-	return abi_plan(func, API_ARCH_HERE)->lesson.name != ABI_NONE;
+	return abi_plan(func, API_ARCH_HERE)->name_event.name != ABI_NONE;
 }
 
 bool api_forgets(int func)
@@ -96,7 +96,8 @@ static uint64_t arg_value(const struct ct_call *c, const struct api_arg *a, cons
 	return load(reads->at[w->read]);
 }
 
-static void find_name(const struct abi_arg *w, const struct abi_reads *reads, struct api_lesson *l)
+static void find_name(const struct abi_arg *w, const struct abi_reads *reads,
+		      struct api_name_event *l)
 {
 	l->read = w->read2 != ABI_NONE ? w->read2 : w->read;
 	if (l->read == ABI_NONE || !reads->at[l->read])
@@ -115,43 +116,44 @@ static bool teaches_handles(const struct ct_call *c, const struct api_func *f)
 	return c->h.kind == CT_CALL && !(c->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN));
 }
 
-enum api_lesson_kind api_lesson(const struct ct_call *c, enum api_arch arch, struct api_lesson *l)
+enum api_name_event_kind api_name_event(const struct ct_call *c, enum api_arch arch,
+					struct api_name_event *l)
 {
 	const struct abi_plan *p;
 	const struct api_func *f;
 	struct abi_reads reads;
 
-	l->kind = API_LESSON_NONE;
+	l->kind = API_NAME_EVENT_NONE;
 	if (c->func >= api_nfuncs)
-		return API_LESSON_NONE;
+		return API_NAME_EVENT_NONE;
 	p = abi_plan(c->func, arch);
 	if (!p->teaches || p->err || c->h.flags & CT_F_BEFORE || api_failed(c))
-		return API_LESSON_NONE;
+		return API_NAME_EVENT_NONE;
 	f = &api_funcs[c->func];
 	memset(l, 0, sizeof(*l));
 	abi_reads_find(c, p, &reads);
 #define VALUE_OF(i) ((i) == ABI_NONE ? 0 : arg_value(c, &f->args[i], &p->args[i], &reads))
 	if (f->flags & API_ENDS_CONTEXT) {
-		l->kind = API_LESSON_CONTEXT_ENDED;
-	} else if (p->lesson.unloads != ABI_NONE) {
-		l->owner = VALUE_OF(p->lesson.unloads);
-		l->kind = l->owner ? API_LESSON_UNLOADED : API_LESSON_NONE;
+		l->kind = API_NAME_EVENT_CONTEXT_ENDED;
+	} else if (p->name_event.unloads != ABI_NONE) {
+		l->owner = VALUE_OF(p->name_event.unloads);
+		l->kind = l->owner ? API_NAME_EVENT_UNLOADED : API_NAME_EVENT_NONE;
 	} else if (teaches_handles(c, f)) {
-		const struct api_arg *a = &f->args[p->lesson.handle];
+		const struct api_arg *a = &f->args[p->name_event.handle];
 
-		l->handle = VALUE_OF(p->lesson.handle);
+		l->handle = VALUE_OF(p->name_event.handle);
 		if (!l->handle)
-			return API_LESSON_NONE;
+			return API_NAME_EVENT_NONE;
 		l->in_context = a->in_context;
-		l->owner = VALUE_OF(p->lesson.owner);
-		l->of = VALUE_OF(p->lesson.of);
-		if (p->lesson.name != ABI_NONE) {
-			l->kind = API_LESSON_NAME;
-			find_name(&p->args[p->lesson.name], &reads, l);
+		l->owner = VALUE_OF(p->name_event.owner);
+		l->of = VALUE_OF(p->name_event.of);
+		if (p->name_event.name != ABI_NONE) {
+			l->kind = API_NAME_EVENT_NAME;
+			find_name(&p->args[p->name_event.name], &reads, l);
 		} else {
-			l->kind = a->type == FIELD_FUNC ? API_LESSON_SAME : API_LESSON_PART;
+			l->kind = a->type == FIELD_FUNC ? API_NAME_EVENT_SAME : API_NAME_EVENT_PART;
 		}
 	}
 #undef VALUE_OF
-	return (enum api_lesson_kind)l->kind;
+	return (enum api_name_event_kind)l->kind;
 }
