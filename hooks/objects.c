@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * objects.c - see objects.h. Reads pieces of 64 KiB, because each read is a system call.
+ * objects.c - see objects.h. Reads tables in pieces of 64 KiB, because each read is a system call; words
+ * in small ones, because relocations are in the order of their symbols, not of their places.
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -15,20 +16,23 @@
 #define SYMBOLS_MAX 8000000U
 #define CHAIN_MAX 65536 /* symbols of one bucket */
 #define PIECE 65536ULL
+#define WORDS_PIECE 256ULL
 
 /* ---- pieces of memory ---- */
 
 struct window {
-	__u64 lo, n;
+	__u64 lo, n, piece;
 	__u8 bytes[PIECE];
 };
 
-static struct window *window_open(void)
+static struct window *window_open(__u64 piece)
 {
 	struct window *w = malloc(sizeof(*w));
 
-	if (w)
+	if (w) {
 		w->lo = w->n = 0;
+		w->piece = piece;
+	}
 	return w;
 }
 
@@ -40,7 +44,7 @@ static const void *look(struct window *w, __u64 at, size_t n, __u64 end)
 	w->n = 0;
 	if (at + n > end || at + n < at)
 		return NULL;
-	for (__u64 bytes = end - at < PIECE ? end - at : PIECE;; bytes = n) {
+	for (__u64 bytes = end - at < w->piece ? end - at : w->piece;; bytes = n) {
 		if (!text_read(at, w->bytes, bytes)) {
 			w->lo = at;
 			w->n = bytes;
@@ -157,7 +161,7 @@ static bool use_of(const Elf64_Rela *r, enum object_use *use)
 
 void object_words(const struct object *o, object_word_fn f, void *ctx)
 {
-	struct window *relocs = window_open(), *words = window_open();
+	struct window *relocs = window_open(PIECE), *words = window_open(WORDS_PIECE);
 
 	if (!relocs || !words)
 		goto out;
@@ -242,7 +246,7 @@ static __u32 count_symbols(const struct object *o, struct window *w)
 typedef bool (*symbol_fn)(void *ctx, const struct object *, const Elf64_Sym *, __u32 number);
 static void each_symbol(const struct object *o, symbol_fn f, void *ctx)
 {
-	struct window *w = window_open();
+	struct window *w = window_open(PIECE);
 	__u32 n = w ? count_symbols(o, w) : 0;
 	__u64 end = o->symbols + n * sizeof(Elf64_Sym);
 

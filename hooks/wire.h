@@ -148,8 +148,8 @@ struct hooks_func {
 	__u8 file[16];
 };
 
-/* The result for each function of a message, in the message's order: enum hook_result
- * (engine.h). Sent without functions when `late` has changed. */
+/* The result for each function of a list, in its order: enum hook_result (engine.h). A list whose results
+ * have no room in one message is answered by several. Sent without functions when `late` has changed. */
 #define HOOKS_PARTLY 13 /* HOOK_PARTLY: hooked where other code calls it */
 struct hooks_installed {
 	struct hooks_head h;

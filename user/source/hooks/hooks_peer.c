@@ -37,6 +37,7 @@ struct hooks_peer {
 	struct hooks_ring *ring;
 	uint64_t opened_ns, started_ns;
 	int says, lists, waiting; /* lists that it has not answered */
+	uint64_t sent, answered;  /* functions, and results for them */
 	/* refused: by reason; told: of them, how many a warning has said */
 	unsigned int on, refused[RESULTS], refused_reported[RESULTS];
 	uint64_t unhooked, partly;
@@ -245,6 +246,7 @@ static int put_funcs(struct hooks_peer *p, uint32_t number)
 	n = hooks_funcs_send(p->o.files, p->mapped, p->o.pid, number, put, p);
 	if (n < 0)
 		return n;
+	p->sent += (unsigned int)n;
 	p->waiting++;
 	return 0;
 }
@@ -368,7 +370,9 @@ static void installed(struct hooks_peer *p)
 		msg_verb("process %d: hooks are on; %u of %u functions", (int)p->o.pid, i.on, i.n);
 		tell_refused(p, false);
 	}
-	p->state = HOOKS_PEER_RUNNING;
+	p->answered += i.n;
+	if (p->answered >= p->sent)
+		p->state = HOOKS_PEER_RUNNING;
 	p->ran = true;
 }
 
