@@ -518,6 +518,7 @@ static int begin(void)
 	size_t size = 0;
 	int fd, err = 0;
 
+	nlisted = 0; /* what a connection before, or a parent, did not complete */
 	while (!err) {
 		int type = talk_get(HOOKS_WAIT_MS, &size, &fd);
 		bool last = false;
