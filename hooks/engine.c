@@ -176,7 +176,8 @@ static bool is_alike(const struct func *f)
 	__u8 bytes[sizeof(f->jump.was)];
 
 	if (f->gate.to)
-		return true; /* nothing of it was changed */
+		return !text_read(f->address, bytes, sizeof(bytes)) &&
+		       !memcmp(bytes, f->jump.was, sizeof(bytes));
 	if (!f->jump.at || text_read(f->jump.at, bytes, sizeof(bytes)))
 		return false;
 	if (bytes[0] == jump_byte() && f->standing != OFF)
@@ -239,16 +240,24 @@ static bool may_have_gate(enum hook_result why)
 }
 
 /* The jump, or else the gate, of the function with the number n. */
-static enum hook_result make_way(struct func *made, const struct hook_spec *spec, unsigned int n)
+static enum hook_result make_way(struct func *made, const struct hook_spec *spec, unsigned int n,
+				 const struct text_maps *maps)
 {
 	struct jump jump = { 0 };
 	enum hook_result why = jump_make(&jump, spec, n);
 
-	if (why && (!may_have_gate(why) || !gate_make(&made->gate, spec->address, n)))
+	if (why && !may_have_gate(why))
 		return why;
-	if (why)
+	if (why && !made->gate.to && !gate_make(&made->gate, spec->address, n))
+		return why;
+	if (why) {
 		jump = (struct jump){ .go = spec->address };
-	ngates += why != HOOK_ON;
+		text_read(spec->address, jump.was, sizeof(jump.was));
+		ngates++;
+	} else if (made->gate.to) { /* other code is there now, which has room */
+		slots_take_off(maps, &made->gate);
+		gate_leave(&made->gate);
+	}
 	made->jump = jump;
 	made->why = why;
 	return HOOK_ON;
@@ -280,7 +289,7 @@ static enum hook_result prepare(const struct hook_spec *spec, const struct text_
 			give_back(f);
 			f->standing = OFF;
 		}
-		result = make_way(made, spec, (unsigned int)(made - funcs));
+		result = make_way(made, spec, (unsigned int)(made - funcs), maps);
 		if (result)
 			return result;
 		made->address = spec->address;

@@ -111,6 +111,17 @@ static void drop_forgotten(void)
 	nslots = n;
 }
 
+void gate_leave(struct gate *g)
+{
+	for (unsigned int i = 0; i < nslots; i++)
+		if (slots[i].gate == g) {
+			slots[i].pad = 0;
+			forget(&slots[i]);
+		}
+	drop_forgotten();
+	*g = (struct gate){ 0 };
+}
+
 void gate_free(struct gate *g)
 {
 	if (!g->to)

@@ -27,6 +27,9 @@ bool gate_make(struct gate *, __u64 function, unsigned int n);
 /* Gives it back, with what is known of its slots, where the function has been unmapped. */
 void gate_free(struct gate *);
 
+/* No slot will lead here any more, but its code stays: the program may have kept a pointer to it. */
+void gate_leave(struct gate *);
+
 /* The gate for the function at this address, or NULL. */
 typedef struct gate *(*slots_gate_fn)(__u64 function);
 
