@@ -94,8 +94,8 @@ static const char *reason(int result)
 		"shadow stacks (CET) are in use",
 		"the process may not write to its code",
 		"",
-		"",
-		"",
+		"the reason is not known",
+		"the reason is not known",
 	};
 
 	return texts[result & (RESULTS - 1)];
