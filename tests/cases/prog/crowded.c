@@ -24,13 +24,14 @@ static void fill(uintptr_t from)
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 	/* and page by page, where a piece has no room */
 	for (uintptr_t at = from & ~4095UL; at < end && at < stack; at += 4096) {
-		if (at % PIECE == 0 && mmap((void *)at, PIECE, PROT_NONE,
-					    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
-					    0) == (void *)at)
+		if (at % PIECE == 0 &&
+		    mmap((void *)at, PIECE, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == (void *)at)
 			at += PIECE - 4096;
 		else
 			mmap((void *)at, 4096, PROT_NONE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+			     0);
 	}
 }
 
@@ -49,7 +50,8 @@ int main(void)
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin)) {
 		for (int i = 0; i < 10; i++, made++)
-			if ((strcmp(line, "pointer\n") ? cudaStreamQuery(0) : pointer(0)) != cudaSuccess)
+			if ((strcmp(line, "pointer\n") ? cudaStreamQuery(0) : pointer(0)) !=
+			    cudaSuccess)
 				return 2;
 		printf("made %d\n", made);
 		fflush(stdout);
