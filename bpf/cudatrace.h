@@ -19,6 +19,8 @@
 #define CT_LAYER_WORDS 24 /* the same of functions of layers, which have more arguments */
 #define CT_MAX_READS 6	  /* pieces of user memory read for one call */
 #define CT_DATA_MAX 640	  /* bytes of words[] and reads of one record */
+#define CT_PLAN_MAX \
+	624 /* what a function's words and reads may take: the words for the scope and for the stack follow */
 #define CT_READ_MAX 256	  /* bytes of one read */
 #define CT_MAX_FRAMES 8	  /* probed calls in flight in one thread */
 #define CT_MAX_FUNCS 8192 /* rows in the table of functions, a power of two */

@@ -228,7 +228,8 @@ static __always_inline void send_call(struct thread *t, struct frame *f)
 	if (len > CT_DATA_MAX || !is_sent(f) ||
 	    (config.count && !(f->spec_flags & (CT_S_ALWAYS | CT_S_NESTED))))
 		return; /* the frame is only kept so that calls inside it fold, or to be counted */
-	if (config.layers && len <= CT_DATA_MAX - 16) { /* the stack's id follows */
+	/* there is room: no plan takes more than CT_PLAN_MAX. The stack's id follows. */
+	if (config.layers && len <= CT_PLAN_MAX) {
 		*(__u64 *)((void *)f->data + (len & ~7U)) = f->scope;
 		f->rec.h.flags |= CT_F_SCOPE;
 		len += 8;

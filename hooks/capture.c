@@ -141,7 +141,7 @@ static void send_call(struct hooks_thread *t, struct hooks_call *f)
 	      (f->rec.depth && f->spec_flags & CT_S_NESTED)) ||
 	    (config.count && !(f->spec_flags & (CT_S_ALWAYS | CT_S_NESTED))))
 		return;
-	if (config.layers && f->len <= CT_DATA_MAX - 16) {
+	if (config.layers && f->len <= CT_PLAN_MAX) {
 		f->data[f->len / 8] = f->scope;
 		f->rec.h.flags |= CT_F_SCOPE;
 		capture_put(t, &f->rec.h, sizeof(f->rec) + f->len + 8);

@@ -283,6 +283,7 @@ struct extension {
 #define EXTENSION_PAYLOAD 2
 #define PAYLOAD_COMPATIBLE 0x0100 /* and the byte below: additions */
 #define SCHEMA_REGISTER 0
+#define ENUM_REGISTER 1
 
 EXPORT int InitializeInjectionNvtxExtension(struct extension *);
 
@@ -292,6 +293,9 @@ int InitializeInjectionNvtxExtension(struct extension *x)
 	if (x && x->module == EXTENSION_PAYLOAD && (x->compatible & 0xff00) == PAYLOAD_COMPATIBLE &&
 	    x->nsegments && x->segments->nslots > SCHEMA_REGISTER)
 		x->segments->slots[SCHEMA_REGISTER] = (intptr_t)nvtx_schema_register;
+	if (x && x->module == EXTENSION_PAYLOAD && (x->compatible & 0xff00) == PAYLOAD_COMPATIBLE &&
+	    x->nsegments && x->segments->nslots > ENUM_REGISTER)
+		x->segments->slots[ENUM_REGISTER] = (intptr_t)nvtx_enum_register;
 	return 1;
 }
 

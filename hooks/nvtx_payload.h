@@ -28,6 +28,21 @@ struct nvtx_schema {
 	void *extension;
 };
 
+struct nvtx_enum_entry {
+	const char *name;
+	uint64_t value;
+	int8_t is_flag;
+};
+
+struct nvtx_enum {
+	uint64_t fields;
+	const char *name;
+	const struct nvtx_enum_entry *entries;
+	size_t nentries, bytes;
+	uint64_t id;
+	void *extension;
+};
+
 struct nvtx_payload {
 	uint64_t schema;
 	size_t bytes;
@@ -39,6 +54,9 @@ struct nvtx_payload {
 /* Returns the id of a schema in a domain; 0: it is none. One that is not kept (there are too many, or its
  * layout is not understood) has an id too. */
 uint64_t nvtx_schema_register(const void *domain, const struct nvtx_schema *);
+
+/* The same of an enumeration, whose values then have names. */
+uint64_t nvtx_enum_register(const void *domain, const struct nvtx_enum *);
 
 /* "nranks=4, rank=2" of the payloads whose schema is known, n of them. A text that does not fit ends with
  * "...". Returns its length; 0: nothing is known of them. */

@@ -3,7 +3,7 @@
 # night.sh - what takes too long for every change: scripts/night.sh [HOURS]. Needs root, and what `scripts/deps.sh all` installs.
 #
 # In HOURS (8; a fraction may be given, as 0.5) it runs programs at random with a diary, each time with seeds that nobody has run, for a
-# third; each fuzz target for a third together; the soak for a third; and once the older kernel in its virtual machine. Seeds that
+# third; each fuzz target for a third together; the soak for a third; and once the older kernel in its virtual machine, and version 0.1.0 on recordings of today. Seeds that
 # fail are made smaller, and their commands printed. All that a suite prints is in .output/night. Prints `ok` and `not ok` lines, at
 # last `N passed, N failed, N skipped`; the status is 1 when anything failed.
 set -uo pipefail
@@ -44,7 +44,8 @@ diary > "$LOGS/diary.log" 2>&1
 tests/fuzz/run.sh $((third / $(tests/fuzz/run.sh -l | wc -l) + 1)) > "$LOGS/fuzz.log" 2>&1
 scripts/soak.sh "$third" "$LOGS/soak" > "$LOGS/soak.log" 2>&1
 tests/vm/run.sh > "$LOGS/vm.log" 2>&1
-for name in diary fuzz soak vm; do
+tests/first_version.sh > "$LOGS/first-version.log" 2>&1
+for name in diary fuzz soak vm first-version; do
 	if ! grep -qE '^(ok|not ok|skip) ' "$LOGS/$name.log"; then
 		echo "not ok $name: no result" >> "$LOGS/$name.log"
 	fi

@@ -277,6 +277,8 @@ main() {
 		suite attack-files 900 tests/hostile/files.py
 		suite attack-names 600 tests/hostile/names.py
 		suite attack-agents 900 env SEED=7 tests/hostile/agents.py
+		suite attack-shown 600 tests/hostile/shown.py
+		suite attack-afresh 600 tests/hostile/afresh.py
 		if build build-fuzz 1500 fuzz-programs fuzz-seeds; then
 			suite fuzz 1500 tests/fuzz/run.sh 60
 		fi

@@ -119,24 +119,28 @@ has_collectives() {
 	[ "$(grep -c '"type":"collective"' "$T/out")" -ge "$1" ]
 }
 
-# A communicator from before the trace: its rank is read from the process, and it has no numbers.
+# A communicator from before the trace: its rank and its numbers are read from the process. Before the trace are three calls.
 case_collectives_attached() {
-	local pid fd
+	local pid fd i
 	mkfifo "$T/in"
 	"$COLLECTIVES" wait < "$T/in" > "$T/prog.out" 2> /dev/null &
 	pid=$!
 	exec {fd}> "$T/in"
 	wait_for 10 grep -q ready "$T/prog.out"
+	printf 'xxx' >&"$fd"
+	wait_for 10 grep -q 'done 3' "$T/prog.out"
 	attach --layers nccl -e collective -p "$pid"
-	printf 'xx' >&"$fd"
-	wait_for 10 has_collectives 2 # what a process says of itself is read while it lives
+	for i in 1 2 3 4; do
+		printf 'x' >&"$fd"
+		wait_for 10 has_collectives $i # what a process says of itself is read while it lives
+	done
 	printf 'q' >&"$fd"
 	wait "$pid"
 	wait "$CT" || fail "status $?"
-	expect "collectives" "$(grep -c '"type":"collective"' "$T/out")" 2
-	expect "ranks" "$(grep -c '"communicator_rank":2' "$T/out")" 2
+	expect "collectives" "$(grep -c '"type":"collective"' "$T/out")" 4
+	expect "ranks" "$(grep -c '"communicator_rank":2' "$T/out")" 4
 	expect "communicators" "$(grep -o '"communicator_hash":"0x[0-9a-f]*"' "$T/out" | sort -u | wc -l)" 1
-	! grep -q '"sequence"' "$T/out" || fail "a number that is not known"
+	expect "numbers" "$(grep -o '"sequence":[0-9]*' "$T/out" | tr '\n' ' ')" '"sequence":6 "sequence":7 '
 }
 
 # The hash of a communicator is the same in all processes that have it, and the same that `stuck` says.

@@ -525,16 +525,16 @@ case_hooks_functions_without() { # long
 	expect "status of --strict" "$rc" 3
 	want=$(sed -n 's/.*: \([1-9][0-9]*\) functions have no hooks, .*breakpoint there$/\1/p' "$T/err")
 	[ "${want:-0}" -gt 1 ] || fail "no function is refused: $(cat "$T/err")"
-	says "calls, 0 lost; $want functions had no hook: calls of them are not known$"
+	says "calls, 0 lost of those seen; $want functions had no hook: calls of them are not known$"
 	for file in "$T/trace" "$T/later"; do
 		ct record --source=hooks -p "$pid" -d 1 -o "$file"
 		ok_rc
-		says "0 lost; $want functions had no hook"
+		says "0 lost of those seen; $want functions had no hook"
 	done
 	ct stat --source=hooks -p "$pid" -d 1 --format json
 	ok_rc
 	# it needs fewer functions: none that only teach names
-	says "0 lost; $(grep -o '"unhooked_functions": *[1-9][0-9]*' "$T/out" | grep -o '[0-9]*$') functions had no hook"
+	says "0 lost of those seen; $(grep -o '"unhooked_functions": *[1-9][0-9]*' "$T/out" | grep -o '[0-9]*$') functions had no hook"
 	kill -INT "$OTHER"
 	wait "$OTHER"
 	ct replay --format json "$T/trace"

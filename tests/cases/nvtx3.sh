@@ -105,6 +105,8 @@ case_nvtx3_payload() {
 	broken | None | None
 	short | bytes=1048576, rank=-3 | None
 	plain | None | 5
+	parts | shape=[2 -1 64 64], stage=decode, op=max, inner.head=7, inner.rate=0.5... | None
+	parts | shape=[2 -1 64 64], stage=decode, op=1, inner.head=7, inner.rate=0.5 | None
 	EOF
 	ct record -o "$T/r.ctr" --layers nvtx -- "$RANGES3" payload
 	ct replay "$T/r.ctr" -e range

@@ -191,6 +191,19 @@ case_output_links() {
 	ok_rc 1
 }
 
+# What a newer version has recorded is left out, said and counted; the rest is as it would be without.
+case_output_new_kinds() {
+	ct replay tests/traces/calls.ctrace
+	mv "$T/out" "$T/want"
+	ct replay tests/traces/kinds.ctrace
+	ok_rc
+	cmp "$T/out" "$T/want" || fail "other rows: $(diff "$T/want" "$T/out" | head -n 3)"
+	says '^cudatrace: 2 records of a newer version are left out: this version does not know their kinds$'
+	ct info tests/traces/kinds.ctrace
+	ok_rc
+	expect "info" "$(grep -c '^of new kinds  *2$' "$T/out")" 1
+}
+
 # --compact: the rows of recordings, and into a pipe and a file nothing is cut or colored.
 case_output_compact() {
 	local name

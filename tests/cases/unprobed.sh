@@ -32,7 +32,7 @@ case_unprobed_storm() {
 	finish INT
 	ok_rc
 	adds_up 1000
-	! grep -q '"unprobed"' "$T/out" || says 'calls.*, 0 lost; .*process(es)? (ran up to [0-9.]+ ms|ended) before (its|their) calls were seen'
+	! grep -q '"unprobed"' "$T/out" || says 'calls.*, 0 lost of those seen; .*process(es)? (ran up to [0-9.]+ ms|ended) before (its|their) calls were seen'
 }
 
 # diary_of PROCESSES LIBRARY...: runs short processes of the name $LATE, four at a time, the first part of them with the first library and so on, and
@@ -104,13 +104,13 @@ case_unprobed_is_said() {
 	wait_for 10 grep -q "library/libcudart.so.13: .* functions probed" "$T/err"
 	finish INT
 	ok_rc
-	says ", 0 lost; $what"
+	says ", 0 lost of those seen; $what"
 	ct info "$T/r.ctrace"
 	ok_rc
 	grep -q -E "^unprobed +$what\$" "$T/out" || fail "info: $(tail -n 5 "$T/out")"
 	ct replay --strict "$T/r.ctrace"
 	ok_rc 3
-	says ", 0 lost; $what"
+	says ", 0 lost of those seen; $what"
 	ct replay --format json "$T/r.ctrace"
 	tail -n 1 "$T/out" | grep -q -E '"unprobed":\{"processes":1,"ended":[01],"max_ns":[0-9]+,"at_least":false\}' || fail "$(tail -n 1 "$T/out")"
 	for command in stat mem advise; do

@@ -2,7 +2,8 @@
 """nccl_rank.py - a rank of a job that hangs: nccl_rank.py RANK RANKS ABSENT PORT [KIND]
 
 All ranks do ten all-reduces and an all-gather. Then every rank but ABSENT does one more all-reduce and waits for it; ABSENT sleeps in
-load_batch() instead. KIND `none`: no rank is absent, and the ranks go on for ever. Prints "ready PID" before it hangs.
+load_batch() instead. KIND `none`: no rank is absent, and the ranks go on for ever. KIND `late`: ABSENT sleeps until its standard input
+ends, and then all ranks end and print "sum N". Prints "ready PID" before it hangs.
 """
 import os
 import sys
@@ -16,7 +17,10 @@ kind = sys.argv[5] if len(sys.argv) > 5 else "absent"
 
 
 def load_batch():
-    time.sleep(3600)
+    if kind == "late":
+        sys.stdin.read()
+    else:
+        time.sleep(3600)
 
 
 os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
@@ -36,3 +40,6 @@ if rank == absent:
     load_batch()
 dist.all_reduce(data)
 torch.cuda.synchronize()
+if kind == "late":
+    print("sum", int(data[0].item()), flush=True)
+    dist.destroy_process_group()

@@ -170,6 +170,8 @@ def test_web_config():
 def test_recordings():
     seeds = [open(p, "rb").read() for p in glob.glob("tests/traces/*.ctrace")]
     commands = (("replay",), ("info",), ("stat",), ("mem",), ("advise",), ("export", "--to", "chrome", "-o", "-"), ("export", "--to", "json", "-o", "-"),
+                *(("replay", "--format", fmt, "-o", f"{T}/as.{fmt}") for fmt in
+                  ("arrow", "perfetto", "nsys-sqlite", "html", "speedscope", "csv", "otlp-json", "flame")),
                 ("replay", "--format", "folded"), ("merge", "-o", f"{T}/merged", "tests/traces/calls.ctrace"))
     n = times(270)
     for i in range(n):
@@ -178,7 +180,7 @@ def test_recordings():
         run(*commands[i % len(commands)], f"{T}/r.ctrace")
         if os.path.exists(f"{T}/merged"):
             os.unlink(f"{T}/merged")
-    return f"{n} damaged recordings to replay, info, stat, mem, advise, export, merge"
+    return f"{n} damaged recordings to replay in 11 formats, info, stat, mem, advise, merge"
 
 
 def test_baselines():

@@ -84,7 +84,7 @@ def compiled(name, assembly="", *flags, folder=None):
     return f"{folder}/{name}"
 
 
-def beside(*programs, names=("bad", "good")):
+def beside(*programs, names=("bad", "good"), most=MEMORY):
     """Traces the programs one after the other, with stacks: each of these functions made all its calls, and cudatrace stays small."""
     p = subprocess.Popen([CT, "--stack", "--format", "json", "-e", "cudaStreamQuery", "-o", f"{T}/out", "--", "sh", "-c",
                           "; ".join(programs)], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env=ENV)
@@ -95,7 +95,7 @@ def beside(*programs, names=("bad", "good")):
     finally:
         p.stderr.close()
     check(f"status {p.returncode}: {said[-300:]}", p.returncode == 0)
-    check(f"{used.ru_maxrss} KiB of memory", used.ru_maxrss << 10 < MEMORY)
+    check(f"{used.ru_maxrss} KiB of memory", used.ru_maxrss << 10 < most)
     check(f"said: {said[-300:]}", b"Sanitizer" not in said and b"crashed" not in said)
     with open(f"{T}/out") as f:
         rows = [row for row in map(json.loads, f) if row["type"] == "call"]
@@ -165,6 +165,89 @@ def test_maps():
             (os.rmdir if os.path.isdir(left) and not os.path.islink(left) else os.unlink)(left)
         n += 1
     return f"{n} files /tmp/perf-PID.map that are none: all calls are there"
+
+
+JIT_C = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int cudaStreamQuery(void *);
+int main(int argc, char **argv)
+{
+	static const unsigned char code[] = { 0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xf8, 0x31, 0xff, 0xff, 0xd0, 0x5d, 0xc3 };
+	void *at = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char path[64];
+	FILE *f;
+
+	memcpy(at, code, sizeof(code));
+	sprintf(path, "/tmp/perf-%d.map", getpid());
+	f = fopen(path, "wx");
+	fprintf(f, "%lx 1000 Qjstolen\n", (unsigned long)at);
+	fclose(f);
+	if (chown(path, atoi(argv[1]), 0))
+		return 1;
+	for (int i = 0; i < 5; i++)
+		((int (*)(int (*)(void *)))at)(cudaStreamQuery);
+	unlink(path);
+	return 0;
+}
+"""
+
+
+def test_perf_maps():
+    """Names for code that was made at run time, in a file that anybody may write: the frame is there, without a name."""
+    from again import build
+    path, users = build("jit", JIT_C, "libcudart.so.13"), ("65534", "0")
+    for user in users:
+        subprocess.run([CT, "--stack", "--format", "json", "-e", "cudaStreamQuery", "-o", f"{T}/out", "--", path, user], check=True, env=ENV,
+                       timeout=LIMIT_S, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with open(f"{T}/out") as f:
+            out = f.read()
+        check("a name of the file", "Qjstolen" not in out)
+        rows = [row for row in map(json.loads, out.splitlines()) if row["type"] == "call"]
+        check(f"{len(rows)} calls", len(rows) == CALLS)
+        check("the frame", all(row["stack"][0]["kind"] == "unknown" and "function" not in row["stack"][0] for row in rows))
+    return f"{len(users)} files /tmp/perf-PID.map, of another user and of root, are not read"
+
+
+LINES = """
+	.section .debug_abbrev,"",@progbits
+	.byte 1, 0x11, 0, 0x11, 1, 0x12, 7, 0x10, 0x17, 0, 0, 0
+	.section .debug_info,"",@progbits
+	.long 2f - 1f
+1:	.short 4
+	.long 0
+	.byte 8, 1
+	.quad bad, 0x1000
+	.long 0
+2:	.section .debug_aranges,"",@progbits
+	.long 2f - 1f
+1:	.short 2
+	.long 0
+	.byte 8, 0
+	.long 0
+	.quad bad, 0x1000, 0, 0
+2:	.section .debug_line,"",@progbits
+	.long 2f - 1f
+1:	.short 4
+	.long 4f - 3f
+3:	.byte 1, 1, 1, -5, 14, 13, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0, 97, 0, 0, 0, 0, 0
+4:	.byte 0, 9, 2
+	.quad bad
+	.fill {n}, 1, 0x14
+	.byte 0, 1, 1
+2:
+"""
+GROWN = 1800 << 20
+
+
+def test_lines():
+    """A table of lines of which libdw makes a hundred times as much: what the file may take is bounded."""
+    good, bad = compiled("good", "", "-g"), compiled("bad", LINES.format(n=60 << 20))
+    most = beside(bad, good, most=GROWN)
+    return f"a table of lines of 60 MiB: all calls are there, {most} MiB"
 
 
 def test_static():

@@ -35,7 +35,7 @@ OPEN = "application/openmetrics-text"
 failed = 0
 T = tempfile.mkdtemp(prefix="cudatrace-serve-")
 # The programs run under names of their own, as others of theirs may run here too; in what follows these are `work` and `calls`.
-NAMES = {name: f"{name}{os.getpid()}" for name in ("work", "calls", "holder", "kernels")}
+NAMES = {name: f"{name}{os.getpid()}" for name in ("work", "calls", "holder", "kernels", "ranks")}
 PROGRAMS = {"holder": "memory"}
 OURS = ["--comm", f"*{os.getpid()}"]
 
@@ -235,6 +235,51 @@ def test_counts():
         before = after
         run("calls", "failing", 5, 4)
         grown(s, before, 'cudatrace_call_failures_total{process="calls",domain="runtime",class="device",function="cudaSetDevice"}', 4)
+
+
+class Ranks:
+    """A job of four ranks, of which the last one sleeps where the others do their fifth collective."""
+
+    def __init__(self, mode, job):
+        self.p = subprocess.Popen([f"{T}/{NAMES['ranks']}", mode, "4", "0", "3", job], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        while self.p.stdout.readline().split()[:1] != [b"ready"]:
+            check("ranks run", self.p.poll(), None)
+
+    def end(self):
+        self.p.communicate(timeout=20)
+
+
+def test_collectives():
+    """Collectives by communicator and rank; the rank that has not arrived has a lower number."""
+    def of(name, serve):
+        found = {}
+        for series, value in serve.values().items():
+            if series.startswith(name + "{"):
+                labels = dict(re.findall(r'(\w+)="([^"]*)"', series))
+                key = (labels["communicator"], labels.get("function"))
+                check("ranks", labels["ranks"], "4")
+                found.setdefault(key, {})[labels["rank"]] = value
+        return found
+
+    calls, size, newest = (f"cudatrace_collective_{what}" for what in ("calls_total", "bytes_total", "sequence"))
+    with Serve("--layers", "nccl", *OURS) as s:
+        turn = Ranks("turn", "first")  # until its libraries have probes
+        wait_for("collectives", 30, lambda: len(of(newest, s)) == 1)
+        job = Ranks("absent", "second")
+        wait_for("the other job", 20, lambda: len(of(newest, s)) == 2 and len(of(calls, s)) == 3)
+        other = next(comm for comm, func in of(calls, s) if func == "ncclBroadcast")
+        wait_for("the last calls", 20, lambda: sum(of(calls, s)[other, "ncclAllReduce"].values()) == 4 + 4 + 4 + 3)
+        check("all-reduces", of(calls, s)[other, "ncclAllReduce"], {"0": 4, "1": 4, "2": 4, "3": 3})
+        check("bytes", of(size, s)[other, "ncclAllReduce"], {"0": 4096, "1": 4096, "2": 4096, "3": 3072})
+        check("broadcasts", of(calls, s)[other, "ncclBroadcast"], {"0": 1, "1": 1, "2": 1, "3": 1})
+        check("numbers", of(newest, s)[other, None], {"0": 5, "1": 5, "2": 5, "3": 4})
+        turn.end()
+        job.end()
+        check("status", s.end(), 0)
+        check("a note of what is not shown", "not in the output" in s.said(), False)
+    for layers, why in (("nvtx", "know collectives alone"), ("nccl,nvtx", "know collectives alone")):
+        p = subprocess.run([CT, "serve", "--layers", layers], capture_output=True, timeout=20, check=False)
+        check(layers, (p.returncode, why in p.stderr.decode()), (2, True))
 
 
 def test_windows():
@@ -462,7 +507,7 @@ def test_formats():
     """promtool and prometheus_client read both formats, and they say the same."""
     parser = fetch("prometheus_client.parser", "prometheus_client==0.22.1")
     openmetrics = fetch("prometheus_client.openmetrics.parser", "prometheus_client==0.22.1")
-    with Serve("--hist", "--kernels", "2", "--counters", "-i", "100ms", "--cupti", GPU, env={"LD_LIBRARY_PATH": GPU}) as s:
+    with Serve("--layers", "nccl", "--hist", "--kernels", "2", "--counters", "-i", "100ms", "--cupti", GPU, env={"LD_LIBRARY_PATH": GPU}) as s:
         warm(s)
         wait_for("counters", 20, lambda: s.value("cudatrace_counters_up"))
         kind, text = s.get()

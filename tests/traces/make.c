@@ -557,6 +557,22 @@ static void calls_only(void)
 	}
 }
 
+/* Beside calls, records of kinds that this version does not know, one of a process and one of none. */
+static void new_kinds(void)
+{
+	struct {
+		struct ct_hdr h;
+		uint64_t more[3];
+	} r = { .more = { 1, 2, 3 } };
+
+	calls_only();
+	r.h = HEAD(r, CT_KIND_END + 100, sizeof(r), now, now);
+	put(&r);
+	r.h = HEAD(r, CT_KIND_END + 101, sizeof(r), now, now);
+	r.h.pid = r.h.tid = 0;
+	put(&r);
+}
+
 /* Queries that were counted in windows: three launches have records, 245 000 cudaGetDevice and
  * 90 cudaPeekAtLastError have none; of a second process no more than a lower bound is known. */
 static void counted(void)
@@ -646,6 +662,8 @@ int main(int argc, char **argv)
 	snprintf(path, sizeof(path), "%s/newer.ctrace", argv[1]);
 	failed |= patch_trace(path, "cuMemsetD8_v2", "cuMemsetD8_v9", 0) != 1;
 	failed |= patch_trace(path, "cudaFree", "cudaFree", 1) != 1;
+	file(argv[1], "kinds.ctrace", "node-a", REALTIME, new_kinds,
+	     "reason finished\nuptime_ns 1000000\ncalls 12\n");
 	if (failed)
 		fprintf(stderr, "make: failed\n");
 	return failed;

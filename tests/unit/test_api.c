@@ -134,7 +134,7 @@ static void check_reads(const struct ct_spec *s)
 		}
 		total += (r->kind == CT_READ_BYTES ? 0u : 8u) + ((r->len + 7u) & ~7u);
 	}
-	CHECK(total <= CT_DATA_MAX);
+	CHECK(total <= CT_PLAN_MAX);
 }
 
 static void test_all_rows(void)

@@ -27,6 +27,7 @@ struct job {
 	int opens; /* opens a file, whose descriptor is `got` */
 	int kills; /* ends its own process */
 	int traps; /* crashes */
+	int takes; /* so many MiB of memory, 1 MiB at a time, and cannot go on without it */
 	int got;
 	char *text;
 };
@@ -44,6 +45,15 @@ static void run(struct bounded_job *b)
 		kill(getpid(), SIGKILL);
 	if (j->traps)
 		__builtin_trap();
+	for (int i = 0; i < j->takes; i++) {
+		char *one = calloc(1, 1 << 20);
+
+		if (!one)
+			bounded_no_memory();
+		j->got += one[1000] + 1;
+		if (i % 2)
+			free(one);
+	}
 	j->text = malloc(100);
 	snprintf(j->text, 100, "done %d", j->fd);
 }
@@ -209,6 +219,35 @@ static void check_crashed(void)
 	CHECK(held_now() == 0);
 }
 
+/* A worker gets no more memory than its job may take; others get theirs. */
+__attribute__((unused)) static void check_memory(void)
+{
+	struct job *j = make(-1);
+	char *ours;
+
+	j->takes = 40;
+	j->job.grow_max = 64 << 20;
+	CHECK(bounded_run(&j->job, 1, LONG_MS) == 0);
+	CHECK_EQ(40, j->got);
+	CHECK(j->job.grew > 15 << 20 && j->job.grew < 45 << 20);
+	free(j->text);
+	j->takes = 400;
+	CHECK(bounded_run(&j->job, 1, LONG_MS) == -ETIMEDOUT);
+	CHECK(j->job.crashed && j->job.no_memory);
+	CHECK(j->got > 40 && j->got < 200);
+	CHECK_EQ(++crashed, crashed_now());
+	ours = malloc(256 << 20);
+	CHECK(ours);
+	free(ours);
+	j = make(-1);
+	j->takes = 400;
+	CHECK(bounded_run(&j->job, 1, LONG_MS) == 0); /* without a limit */
+	CHECK_EQ(400, j->got);
+	free(j->text);
+	free(j);
+	CHECK(held_now() == 0);
+}
+
 /* We end, though a worker does not, and nothing of ours is open any more. */
 static void check_end(void)
 {
@@ -247,6 +286,9 @@ int main(void)
 	RUN(check_bounds);
 	RUN(check_killed);
 	RUN(check_crashed);
+#ifndef __SANITIZE_ADDRESS__ /* its malloc() does not fail, it ends the program */
+	RUN(check_memory);
+#endif
 	bounded_close();
 	return unit_end();
 }

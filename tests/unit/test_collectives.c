@@ -178,15 +178,160 @@ static struct scopes *begin_asking(uint64_t hash, uint32_t rank, uint32_t ranks)
 	return s;
 }
 
-/* A communicator from before the trace is read from the process, once; it has no numbers. */
+/* A communicator from before the trace is read from the process, once; it has no numbers if the process
+ * does not count. */
 static void test_from_before(void)
 {
 	struct scopes *s = begin_asking(HASH, 3, 8);
 
-	reduce(s, 1, 0);
-	reduce(s, 2, 0);
-	CHECK_TEXT("ncclAllReduce 3/8 #0 H; ncclAllReduce 3/8 #0 H; ", log_text);
-	CHECK_EQ(1, asked);
+	for (uint32_t i = 1; i <= 3; i++)
+		reduce(s, i, 0);
+	CHECK_TEXT("ncclAllReduce 3/8 #0 H; ncclAllReduce 3/8 #0 H; ncclAllReduce 3/8 #0 H; ",
+		   log_text);
+	CHECK_EQ(2, asked);
+	scopes_close(s);
+}
+
+/* ---- numbers of a communicator from before the trace ---- */
+
+static uint64_t clock_at; /* of the calls; each takes 10 ns */
+
+static const char *numbers(void)
+{
+	static char text[256];
+	size_t n = 0;
+
+	text[0] = '\0';
+	for (const char *at = log_text; (at = strchr(at, '#')) && n < sizeof(text) - 32; at++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%d ", atoi(at + 1));
+	log_text[0] = '\0';
+	return text;
+}
+
+/* The process has begun so many collectives, as is read between two times. */
+static void counts(uint64_t begun, uint64_t from_ns, uint64_t until_ns)
+{
+	answer.counted = true;
+	answer.begun = begun;
+	answer.from_ns = from_ns;
+	answer.until_ns = until_ns;
+}
+
+static void call_at(struct scopes *s, const char *func, uint32_t serial, bool returns, int32_t ret)
+{
+	bool all = !strcmp(func, "ncclAlltoAll"), group = !strncmp(func, "ncclGroup", 9);
+	uint64_t reduce[] = { 1, 2, 100, 7, 0, COMM }, to_all[] = { 1, 2, 100, 7, COMM, 0 };
+	struct ct_call *c = (struct ct_call *)say(returns ? CT_LAYER_END : CT_LAYER_BEGIN, func,
+						  all ? to_all : reduce, group ? 0 : 6, 0, serial,
+						  0);
+
+	c->h.start_ns = clock_at;
+	c->h.end_ns = clock_at + (returns ? 10 : 0);
+	c->ret = ret;
+	CHECK(!scopes_record(s, &c->h));
+}
+
+/* A whole call at a time; ret: what it returns. */
+static void whole_at(struct scopes *s, const char *func, uint32_t serial, uint64_t ns, int32_t ret)
+{
+	clock_at = ns;
+	call_at(s, func, serial, false, 0);
+	call_at(s, func, serial, true, ret);
+}
+
+/* Two readings agree with the calls between them: from then on calls have numbers. */
+static void test_numbers_from_before(void)
+{
+	struct scopes *s = begin_asking(HASH, 3, 8);
+
+	counts(41, 120, 130);
+	whole_at(s, "ncclAllReduce", 1, 100, 0); /* the reading after it says 41 */
+	counts(42, 220, 230);
+	whole_at(s, "ncclAllReduce", 2, 200, 0);
+	whole_at(s, "ncclAllReduce", 3, 300, 0);
+	whole_at(s, "ncclAlltoAll", 4, 400, 0);	 /* NCCL makes it of sends, and does not count it */
+	whole_at(s, "ncclAllReduce", 5, 500, 4); /* it failed */
+	whole_at(s, "ncclAllReduce", 6, 600, 0);
+	CHECK_TEXT("0 0 43 0 0 44 ", numbers());
+	CHECK_EQ(3, asked);
+	scopes_close(s);
+}
+
+/* A reading while a call was under way says nothing, and the next one is taken. */
+static void test_numbers_disturbed(void)
+{
+	struct scopes *s = begin_asking(HASH, 3, 8);
+
+	counts(41, 120, 130);
+	whole_at(s, "ncclAllReduce", 1, 100, 0);
+	counts(42, 220, 230);
+	whole_at(s, "ncclAllReduce", 2, 125, 0); /* under way at the reading */
+	counts(43, 260, 270);
+	whole_at(s, "ncclAllReduce", 3, 240, 0); /* 42 is supposed */
+	whole_at(s, "ncclAllReduce", 4, 300, 0);
+	CHECK_TEXT("0 0 0 44 ", numbers());
+	scopes_close(s);
+}
+
+/* Records come late: one reading counts all calls that ended before it. */
+static void test_numbers_late(void)
+{
+	struct scopes *s = begin_asking(HASH, 3, 8);
+
+	counts(50, 1000, 1010);
+	for (uint32_t i = 1; i <= 5; i++)
+		whole_at(s, "ncclAllReduce", i, 100 * i, 0);
+	CHECK_EQ(2, asked); /* once for the rank */
+	counts(51, 2000, 2010);
+	whole_at(s, "ncclAllReduce", 6, 1100, 0);
+	whole_at(s, "ncclAllReduce", 7, 2100, 0);
+	CHECK_TEXT("0 0 0 0 0 0 52 ", numbers());
+	scopes_close(s);
+}
+
+/* What is in a group is counted when the group ends. A trace that comes in the midst of one has a reading
+ * without the group's calls, which the next one does not confirm. */
+static void test_numbers_in_groups(void)
+{
+	struct scopes *s = begin_asking(HASH, 3, 8);
+	uint32_t serial = 1;
+
+	counts(10, 120, 130);
+	whole_at(s, "ncclAllReduce", serial++, 100, 0); /* in a group that was not seen to begin */
+	whole_at(s, "ncclGroupEnd", serial++, 140, 0);
+	for (uint64_t at = 200; at <= 500; at += 100) {
+		counts(10 + at / 100, at + 40, at + 50);
+		whole_at(s, "ncclGroupStart", serial++, at, 0);
+		whole_at(s, "ncclAllReduce", serial++, at + 10, 0);
+		whole_at(s, "ncclGroupEnd", serial++, at + 20, 0);
+	}
+	CHECK_TEXT("0 0 0 0 0 0 0 0 0 14 0 0 15 0 ", numbers());
+	scopes_close(s);
+}
+
+/* Where calls return before they are done, nothing tells what a reading counts. */
+static void test_numbers_not_blocking(void)
+{
+	struct scopes *s = begin_asking(HASH, 3, 8);
+
+	for (uint32_t i = 1; i <= 5; i++) {
+		counts(i, 100 * i + 20, 100 * i + 30);
+		whole_at(s, "ncclAllReduce", i, 100 * i, 7);
+	}
+	CHECK_TEXT("0 0 0 0 0 ", numbers());
+	scopes_close(s);
+}
+
+/* The count of the process does not go with the calls. */
+static void test_numbers_of_nonsense(void)
+{
+	struct scopes *s = begin_asking(HASH, 3, 8);
+
+	for (uint32_t i = 1; i <= 20; i++) {
+		counts(i * i * 7, 100 * i + 20, 100 * i + 30);
+		whole_at(s, "ncclAllReduce", i, 100 * i, 0);
+	}
+	CHECK_TEXT("0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 ", numbers());
 	scopes_close(s);
 }
 
@@ -218,7 +363,7 @@ static void test_no_answer(void)
 	silent = 1000;
 	for (uint32_t i = 5; i <= 104; i++) /* 4 was lost: all is forgotten */
 		reduce(s, i, 0);
-	CHECK_EQ(3 + 8, asked);
+	CHECK_EQ(3 + 1 + 8, asked); /* one of them how many collectives there were */
 	scopes_close(s);
 }
 
@@ -421,6 +566,12 @@ int main(void)
 	RUN(test_destroyed);
 	RUN(test_exec);
 	RUN(test_from_before);
+	RUN(test_numbers_from_before);
+	RUN(test_numbers_disturbed);
+	RUN(test_numbers_late);
+	RUN(test_numbers_in_groups);
+	RUN(test_numbers_not_blocking);
+	RUN(test_numbers_of_nonsense);
 	RUN(test_split);
 	RUN(test_no_answer);
 	RUN(test_contradiction);

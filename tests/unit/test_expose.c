@@ -484,6 +484,124 @@ static void test_kernels(void)
 	end();
 }
 
+/* ---- collectives ---- */
+
+static struct {
+	struct ct_scope s;
+	char text[24];
+	struct ct_collective c;
+} nccl;
+
+/* The begin or the end of an all-reduce of 1000 bytes. */
+static void reduce(const struct process *p, uint16_t kind, uint64_t hash, uint32_t rank,
+		   uint64_t sequence)
+{
+	struct event ev = { .rec = &nccl.s.h, .proc = p };
+
+	memset(&nccl, 0, sizeof(nccl));
+	nccl.s.h = (struct ct_hdr){ .size = sizeof(nccl), .kind = kind, .pid = p->pid };
+	nccl.s.kind = CT_SCOPE_COLLECTIVE;
+	nccl.s.text_len = 13;
+	nccl.s.layer_len = 4;
+	memcpy(nccl.text, "ncclAllReducenccl", 17);
+	nccl.c.flags = CT_COLLECTIVE_COUNT | (kind == CT_SCOPE_END ? CT_COLLECTIVE_RETURNED : 0);
+	nccl.c.bytes = 1000;
+	nccl.c.hash = hash;
+	nccl.c.rank = rank;
+	nccl.c.ranks = 8;
+	nccl.c.sequence = sequence;
+	CHECK(expose_event(x, &ev) >= 0);
+}
+
+#define REDUCES(what, comm, rank)                                                            \
+	"cudatrace_collective_" what "{process=\"a\",communicator=\"" comm "\",rank=\"" rank \
+	"\",ranks=\"8\""
+#define FUNC ",function=\"ncclAllReduce\"}"
+
+static void begin_collectives(unsigned int groups)
+{
+	begin(groups, 0);
+	expose_close(x);
+	opts.collectives = true;
+	x = expose_open(&opts);
+	if (!x)
+		abort();
+	expose_begin(x, now);
+}
+
+static void test_collectives(void)
+{
+	struct process p = process(1, 5, "a");
+	struct event ev = { .rec = &nccl.s.h, .proc = &p };
+
+	begin_collectives(0);
+	reduce(&p, CT_SCOPE_BEGIN, 0x8f31, 3, 41);
+	CHECK_TEXT("0", value(REDUCES("calls_total", "0x8f31", "3") FUNC));
+	CHECK_TEXT("41", value(REDUCES("sequence", "0x8f31", "3") "}"));
+	reduce(&p, CT_SCOPE_END, 0x8f31, 3, 41);
+	reduce(&p, CT_SCOPE_END, 0x8f31, 3, 42);
+	CHECK_TEXT("2", value(REDUCES("calls_total", "0x8f31", "3") FUNC));
+	CHECK_TEXT("2000", value(REDUCES("bytes_total", "0x8f31", "3") FUNC));
+	CHECK_TEXT("41", value(REDUCES("sequence", "0x8f31", "3") "}"));
+	/* what failed, and what is a part of another call, do not count */
+	nccl.c.ret = 4;
+	CHECK_EQ(1, expose_event(x, &ev));
+	nccl.c.ret = 0;
+	nccl.c.flags |= CT_COLLECTIVE_INNER;
+	CHECK_EQ(1, expose_event(x, &ev));
+	CHECK_TEXT("2", value(REDUCES("calls_total", "0x8f31", "3") FUNC));
+	reduce(&p, CT_SCOPE_END, 0, CT_UNKNOWN, 0);
+	CHECK_TEXT("1", value(REDUCES("calls_total", "?", "?") FUNC));
+	CHECK_EQ(1, count_lines("cudatrace_collective_sequence{"));
+	end();
+	begin(0, 0); /* without the layer there are none */
+	reduce(&p, CT_SCOPE_END, 0x8f31, 3, 41);
+	CHECK_EQ(0, count_lines("cudatrace_collective"));
+	end();
+}
+
+/* A program that makes communicators without end has its share of the series, and all are counted. */
+static void test_many_communicators(void)
+{
+	struct process p = process(1, 5, "a"), q = process(2, 5, "b");
+	uint64_t began = now;
+
+	begin_collectives(0);
+	for (uint64_t i = 1; i <= 5000; i++)
+		reduce(&p, CT_SCOPE_END, i, 0, 1);
+	CHECK_EQ(1024 + 1, count_lines("cudatrace_collective_calls_total{process=\"a\""));
+	CHECK_TEXT("3976",
+		   value("cudatrace_collective_calls_total{process=\"a\",communicator=\"other\","
+			 "rank=\"?\",ranks=\"?\"" FUNC));
+	reduce(&q, CT_SCOPE_END, 7, 0, 1);
+	CHECK_EQ(1, count_lines("cudatrace_collective_calls_total{process=\"b\""));
+	/* those that have not been used for five minutes give way */
+	now += 301 * S;
+	expose_begin(x, now);
+	reduce(&p, CT_SCOPE_END, 6000, 0, 1);
+	CHECK_TEXT("1", value(REDUCES("calls_total", "0x1770", "0") FUNC));
+	CHECK_EQ(1, count_lines("cudatrace_collective_calls_total{"));
+	now = began;
+	end();
+}
+
+/* The place of a kind of processes goes to another one, with its series. */
+static void test_collectives_of_another_kind(void)
+{
+	struct process p = process(1, 5, "a"), q = process(2, 5, "b");
+	uint64_t began = now;
+
+	begin_collectives(1);
+	reduce(&p, CT_SCOPE_END, 7, 0, 1);
+	now += 301 * S;
+	expose_begin(x, now);
+	reduce(&q, CT_SCOPE_END, 8, 0, 1);
+	CHECK_EQ(0, count_lines("cudatrace_collective_calls_total{process=\"a\""));
+	CHECK_EQ(1, count_lines("cudatrace_collective_calls_total{process=\"b\""));
+	now = began;
+	end();
+}
+
 static void test_many(void)
 {
 	size_t before = mallinfo2().uordblks + mallinfo2().hblkhd, took;
@@ -804,6 +922,9 @@ int main(void)
 	RUN(test_sizes);
 	RUN(test_durations);
 	RUN(test_kernels);
+	RUN(test_collectives);
+	RUN(test_many_communicators);
+	RUN(test_collectives_of_another_kind);
 	RUN(test_many);
 	RUN(test_devices);
 	RUN(test_formats);

@@ -381,6 +381,40 @@ static void test_hostile_payload(void)
 	s.nentries = 3;
 	CHECK_TEXT("first=1, third=3",
 		   text_of(NULL, nvtx_schema_register(NULL, &s), data, sizeof(data)));
+	/* an array of more than is read, or of nothing; one behind the end of the payload */
+	e[1].detail = UINT64_MAX;
+	e[1].offset = 8;
+	CHECK_TEXT("first=1, third=3",
+		   text_of(NULL, nvtx_schema_register(NULL, &s), data, sizeof(data)));
+	e[1].detail = 513;
+	CHECK_TEXT("first=1, third=3",
+		   text_of(NULL, nvtx_schema_register(NULL, &s), data, sizeof(data)));
+	e[1] = (struct nvtx_schema_entry){
+		.flags = 1 << 4, .type = 18, .name = "array", .detail = 60, .offset = 8
+	};
+	CHECK_TEXT("first=1, third=3", text_of(NULL, nvtx_schema_register(NULL, &s), data, 24));
+	CHECK_TEXT("first=1, array=[2 3 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 ...], "
+		   "third=3",
+		   text_of(NULL, nvtx_schema_register(NULL, &s), data, sizeof(data)));
+	/* a schema within one that has no size, and one that lies far away */
+	e[3] = (struct nvtx_schema_entry){ .type = 18, .name = "in" };
+	s.entries = e + 3;
+	s.nentries = 1;
+	e[4] = (struct nvtx_schema_entry){ .type = nvtx_schema_register(NULL, &s),
+					   .name = "nested",
+					   .offset = 8 };
+	s.entries = e + 4;
+	CHECK_TEXT("", text_of(NULL, nvtx_schema_register(NULL, &s), data, sizeof(data)));
+	s.fields |= 1 << 6;
+	s.bytes = 8;
+	s.entries = e + 3;
+	e[4].type = nvtx_schema_register(NULL, &s);
+	s.entries = e + 4;
+	CHECK_TEXT("nested.in=2",
+		   text_of(NULL, nvtx_schema_register(NULL, &s), data, sizeof(data)));
+	e[4].offset = UINT64_MAX - 7;
+	CHECK_TEXT("", text_of(NULL, nvtx_schema_register(NULL, &s), data, sizeof(data)));
+	s.entries = e;
 	/* more members and text than fit */
 	for (int i = 0; i < 20; i++)
 		e[i] = (struct nvtx_schema_entry){ .type = 18, .name = "abcdefghijklmnop" };
@@ -396,9 +430,40 @@ static void test_hostile_payload(void)
 		CHECK(nvtx_schema_register(NULL, &s));
 }
 
+/* Names of an enumeration's values; it is told apart by domain, and what is wrong with it names nothing. */
+static void test_enumerations(void)
+{
+	const struct nvtx_enum_entry named[] = { { "one", 1, 0 },
+						 { "minus", UINT64_MAX, 0 },
+						 { (char *)8, 2, 0 } };
+	struct nvtx_enum e = {
+		.fields = 1 << 2 | 1 << 3 | 1 << 4, .entries = named, .nentries = 3, .bytes = 4
+	};
+	struct nvtx_schema_entry of[] = { { .type = nvtx_enum_register(&e, &e), .name = "a" },
+					  { .name = "b", .offset = 4 } };
+	struct nvtx_schema s = { .fields = GIVEN, .type = 1, .entries = of, .nentries = 2 };
+	int32_t data[2] = { 1, -1 };
+
+	of[1].type = of[0].type;
+	CHECK_TEXT("a=one, b=minus", text_of(&e, nvtx_schema_register(&e, &s), data, sizeof(data)));
+	data[0] = 2; /* its name cannot be read */
+	CHECK_TEXT("a=2, b=minus", text_of(&e, nvtx_schema_register(&e, &s), data, sizeof(data)));
+	CHECK_TEXT("", text_of(&s, nvtx_schema_register(&s, &s), data, sizeof(data)));
+	CHECK_EQ(0, nvtx_enum_register(&e, (void *)8));
+	e.bytes = 9;
+	of[0].type = nvtx_enum_register(&e, &e);
+	CHECK(of[0].type);
+	CHECK_TEXT("", text_of(&e, nvtx_schema_register(&e, &s), data, sizeof(data)));
+	e.bytes = 4;
+	e.nentries = SIZE_MAX;
+	for (int i = 0; i < 100; i++)
+		CHECK(nvtx_enum_register(&e, &e));
+}
+
 int main(void)
 {
 	RUN(test_payload);
+	RUN(test_enumerations);
 	RUN(test_hostile_payload);
 	RUN(test_find);
 	RUN(test_take_and_put_back);

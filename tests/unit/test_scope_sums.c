@@ -2,6 +2,7 @@
 /* test_scope_sums.c - what calls and device work were for, by the names of scopes. */
 #include "../../user/event/scopes/lineage.h"
 #include "../../user/stat/scope_sums.h"
+#include "../../user/stat/book.h"
 #include "unit.h"
 
 static struct lineage *lineage;
@@ -81,8 +82,19 @@ static void test_exposed(void)
 	lineage_close(lineage);
 }
 
+/* Messages name all that --by takes of scopes. */
+static void test_words(void)
+{
+	for (uint8_t by = 0; book_by_words[by]; by++)
+		CHECK_EQ(book_scopes(by) != 0,
+			 strstr(BOOK_SCOPE_WORDS("and"), book_by_words[by]) != NULL);
+	CHECK_EQ(BOOK_LAYER(NCCL), book_layers(BOOK_BY_COLLECTIVE));
+	CHECK_EQ(0, book_layers(BOOK_BY_FUNCTION));
+}
+
 int main(void)
 {
+	RUN(test_words);
 	RUN(test_exposed);
 	return unit_end();
 }

@@ -835,6 +835,13 @@ static void test_speed(void)
 	glass_close(&g);
 }
 
+static char warned[2048];
+
+static void take_warning(const char *text)
+{
+	snprintf(warned, sizeof(warned), "%s", text);
+}
+
 /* ---- debug files that are none ---- */
 
 static _Atomic int opened;
@@ -849,36 +856,152 @@ static void *wait_for_reader(void *path)
 	return NULL;
 }
 
-/* Where the file names its debug file there is a link to a pipe: it stands for a device, which to
- * open may have effects. */
-static void test_debug_pipe(void)
-{
-	static const char build[] =
-		"cd %s && echo 'int main(void) { return 0; }' | gcc -g -Wl,--build-id=none -o "
-		"linked "
-		"-x c - && objcopy --only-keep-debug linked linked.debug && objcopy --strip-all "
-		"--add-gnu-debuglink=linked.debug linked && rm linked.debug && mkfifo pipe && "
-		"ln -s pipe linked.debug";
-	char path[512], pipe_path[512], cmd[1024];
-	struct symbols_place places[SYMBOLS_MAX] = { 0 };
-	struct objects *objects = objects_open();
-	pthread_t waits;
-	struct object *o;
-	int fd;
+/* A program whose function is at AT, in line 1, and the pipe that stands for a device. */
+#define AT 0x500000ULL
+#define LINKED(debug)                                                                 \
+	"cd %s && rm -rf linked* && mkdir linked_ && cd linked_ && mkfifo pipe && "   \
+	"echo 'int main(void) { return 0; }' > l.c && gcc -O1 " debug                 \
+	" -Wl,--build-id=none -nostdlib -static -no-pie -Wl,-e,main,-Ttext=0x500000 " \
+	"-o ../linked l.c && "
 
-	snprintf(path, sizeof(path), "%s/linked", shots_dir);
-	snprintf(pipe_path, sizeof(pipe_path), "%s/pipe", shots_dir);
+#define SPLIT(version)                                                                          \
+	LINKED("-g0")                                                                           \
+	"gcc -O1 -g -gdwarf-" version " -gsplit-dwarf -c l.c && gcc -nostdlib -static -no-pie " \
+	"-Wl,-e,main,-Ttext=0x500000 -o ../linked l.o && rm l.dwo && ln pipe l.dwo"
+
+/* How each way to build says where more debug information is, at a pipe. */
+static const struct {
+	const char *build;
+	uint32_t line;
+} pipes[] = {
+	/* a separate debug file, by a link to the pipe */
+	{ LINKED("-g") "cd .. && objcopy --only-keep-debug linked linked.debug && objcopy "
+		       "--strip-all --add-gnu-debuglink=linked.debug linked && rm linked.debug && "
+		       "ln -s linked_/pipe linked.debug",
+	  0 },
+	/* a file that several debug files share, by its path */
+	{ LINKED("-g") "printf '%%s/pipe\\0%%020d' $PWD 7 > link && objcopy --add-section "
+		       ".gnu_debugaltlink=link ../linked",
+	  0 },
+	/* the unit's own file, which has no lines in it */
+	{ SPLIT("5"), 1 },
+	{ SPLIT("4"), 1 },
+};
+
+static void build_linked(const char *build)
+{
+	char cmd[1024];
+
 	snprintf(cmd, sizeof(cmd), build, shots_dir);
 	CHECK(system(cmd) == 0);
-	CHECK(!pthread_create(&waits, NULL, wait_for_reader, pipe_path));
+}
+
+/* The line of what is at AT in the program that was built; 0: it has none. */
+static uint32_t line_of_linked(void)
+{
+	char path[512];
+	struct symbols_place places[SYMBOLS_MAX] = { 0 };
+	struct objects *objects = objects_open();
+	struct object *o;
+
+	snprintf(path, sizeof(path), "%s/linked", shots_dir);
 	o = objects_file(objects, open(path, O_RDONLY | O_CLOEXEC), path);
-	CHECK(symbols_find(o, 0x1000, true, places, SYMBOLS_MAX) == 1 && !places[0].line);
+	CHECK(symbols_find(o, AT, true, places, SYMBOLS_MAX) == 1);
+	object_release(o);
+	objects_close(objects);
+	return places[0].line;
+}
+
+/* Whatever a file says, nothing is opened that is not a file of root's: the pipe stands for a
+ * device, which to open may have effects. */
+static void test_debug_pipe(const char *build, uint32_t line)
+{
+	char pipe_path[512];
+	pthread_t waits;
+	int fd;
+
+	snprintf(pipe_path, sizeof(pipe_path), "%s/linked_/pipe", shots_dir);
+	build_linked(build);
+	atomic_store(&opened, 0);
+	CHECK(!pthread_create(&waits, NULL, wait_for_reader, pipe_path));
+	CHECK_EQ(line, line_of_linked());
 	usleep(50000); /* for the waiting thread to say so, if somebody opened it */
 	CHECK(!atomic_load(&opened));
 	fd = open(pipe_path, O_RDONLY | O_CLOEXEC);
 	pthread_join(waits, NULL);
 	close(fd);
+}
+
+/* The file that several debug files share is used if it may be, and is the right one. */
+static void test_debug_shared(void)
+{
+	static const char shared[] =
+		"gcc -g -shared -nostdlib -o shared l.c -Wl,--build-id=0x"
+		"3030303030303030303030303030303030303037 && printf '%%%%s/shared\\0%%%%020d' $PWD "
+		"%s > "
+		"link && objcopy --add-section .gnu_debugaltlink=link ../linked && chmod %s shared";
+	static const struct {
+		const char *id, *mode;
+		uint32_t line;
+	} rows[] = { { "7", "644", 1 }, { "8", "644", 0 }, { "7", "666", 0 } };
+	char build[1024], more[512];
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		snprintf(more, sizeof(more), shared, rows[i].id, rows[i].mode);
+		snprintf(build, sizeof(build), "%s%s", LINKED("-g"), more);
+		build_linked(build);
+		CHECK_EQ(rows[i].line, line_of_linked());
+	}
+}
+
+/* ---- memory ---- */
+
+/* A program whose table of lines says the same two million times: libdw makes some 50 bytes of each
+ * byte. The file takes what the user's files may take in all, and is cut off from it. */
+__attribute__((unused)) static void test_grown(void)
+{
+	static const char build[] = LINKED(
+		"-g0") "printf '%%s\\n' '.section .debug_abbrev,\"\",@progbits' "
+		       "'.byte 1,17,0,17,1,18,7,16,23,0,0,0' '.section .debug_info,\"\",@progbits' "
+		       "'.long 2f-1f' '1: .short 4' '.long 0' '.byte 8,1' '.quad main,16' '.long "
+		       "0' '2:' "
+		       "'.section .debug_aranges,\"\",@progbits' '.long 2f-1f' '1: .short 2' "
+		       "'.long 0' "
+		       "'.byte 8,0' '.long 0' '.quad main,16,0,0' '2:' "
+		       "'.section .debug_line,\"\",@progbits' '.long 2f-1f' '1: .short 4' '.long "
+		       "4f-3f' "
+		       "'3: .byte 1,1,1,-5,14,13,0,1,1,1,1,0,0,0,1,0,0,1,0,97,0,0,0,0,0' "
+		       "'4: .byte 0,9,2' '.quad main' '.fill 2000000,1,0x14' '.byte 0,1,1' '2:' > "
+		       "m.s && "
+		       "gcc -g0 -O1 -nostdlib -static -no-pie -Wl,-e,main,-Ttext=0x500000 -o "
+		       "../linked l.c m.s";
+	struct objects *objects = objects_open();
+	struct symbols_place places[SYMBOLS_MAX] = { 0 };
+	uint64_t was = objects_owner_max;
+	char path[512];
+	struct object *o, *again;
+
+	build_linked(build);
+	snprintf(path, sizeof(path), "%s/linked", shots_dir);
+	objects_owner_max = 48 << 20;
+	warned[0] = '\0';
+	msg_taker = take_warning;
+	objects_impatient(objects);
+	objects_set_process(objects, -1, 1);
+	o = objects_file(objects, open(path, O_RDONLY | O_CLOEXEC), path);
+	again = objects_file(objects, open(path, O_RDONLY | O_CLOEXEC), "again");
+	do {
+		symbols_find(o, AT, true, places, SYMBOLS_MAX);
+		sched_yield();
+	} while (object_lent(o) && !*warned);
+	symbols_find(o, AT, true, places, SYMBOLS_MAX);
+	CHECK(!places[0].line);
+	CHECK(strstr(warned, "more memory than cudatrace gives a file: "));
+	warned[0] = '\0';
+	msg_taker = NULL;
+	objects_owner_max = was;
 	object_release(o);
+	object_release(again);
 	objects_close(objects);
 }
 
@@ -986,13 +1109,6 @@ static void test_lent(void)
 	close(hold[1]);
 }
 
-static char warned[2048];
-
-static void take_warning(const char *text)
-{
-	snprintf(warned, sizeof(warned), "%s", text);
-}
-
 static const char *own_name(struct object *o)
 {
 	static struct symbols_place places[SYMBOLS_MAX];
@@ -1024,9 +1140,11 @@ static void test_owner_memory(void)
 	CHECK_TEXT("own_address", own_name(first));
 	CHECK_TEXT("", warned);
 	CHECK_TEXT("none", own_name(second));
-	CHECK(strstr(warned, "second: the files of user 1 have more symbols and debug information "
-			     "than cudatrace keeps of one user: functions of this file are shown "
-			     "without their names"));
+	CHECK(strstr(
+		warned,
+		"second: the files of user 1 have more symbols and debug information "
+		"than cudatrace keeps of one user, or of all: functions of this file are shown "
+		"without their names"));
 	warned[0] = '\0';
 	objects_set_process(objects, -1, 2);
 	others = own_object(objects, "others");
@@ -1122,7 +1240,12 @@ int main(void)
 	RUN(test_damaged_file, "pie", 300);
 	RUN(test_damaged_file, "debug", 600);
 	RUN(test_damaged_file, "debug4", 300);
-	RUN(test_debug_pipe);
+	for (size_t i = 0; i < ARRAY_LEN(pipes); i++)
+		RUN(test_debug_pipe, pipes[i].build, pipes[i].line);
+	RUN(test_debug_shared);
+#ifndef __SANITIZE_ADDRESS__ /* its malloc() does not fail, it ends the program */
+	RUN(test_grown);
+#endif
 	snprintf(cmd, sizeof(cmd), "rm -r %s", shots_dir);
 	CHECK(system(cmd) == 0);
 	RUN(test_begin);

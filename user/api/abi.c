@@ -430,6 +430,7 @@ static void plan_layer(const struct api_func *f, struct abi_plan *p)
 		[API_LAYER_GEMM] = CT_LAYER_CALL,
 		[API_LAYER_WHOLE] = CT_LAYER_CALL,
 		[API_LAYER_PARTS] = CT_LAYER_CALL,
+		[API_LAYER_SPREAD] = CT_LAYER_CALL,
 		[API_LAYER_ROOTED] = CT_LAYER_CALL,
 		[API_LAYER_SEND] = CT_LAYER_CALL,
 		[API_LAYER_RECEIVE] = CT_LAYER_CALL,
@@ -481,7 +482,7 @@ static void make_plan(const struct api_func *f, enum api_arch arch, struct abi_p
 	for (int i = 0; i < p->spec.nreads; i++)
 		total += (p->spec.reads[i].kind == CT_READ_BYTES ? 0 : 8) +
 			 ((p->spec.reads[i].len + 7u) & ~7u);
-	if (total > CT_DATA_MAX)
+	if (total > CT_PLAN_MAX)
 		p->err = -E2BIG;
 	p->known = true;
 }

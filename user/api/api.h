@@ -223,6 +223,7 @@ enum api_layer {
 	 * `root`, `peer`, `stream`, `nranks`, `rank`. */
 	API_LAYER_WHOLE,   /* a collective: each rank has the same `count` elements */
 	API_LAYER_PARTS,   /* a collective: `count` elements of each rank, or for each rank */
+	API_LAYER_SPREAD,  /* the same, made of sends and receives by the library */
 	API_LAYER_ROOTED,  /* a collective: `count` elements from or to the rank `root` */
 	API_LAYER_SEND,	   /* sends to the rank `peer` */
 	API_LAYER_RECEIVE, /* receives from the rank `peer` */

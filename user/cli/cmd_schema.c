@@ -5,14 +5,9 @@
  */
 #include "cmd.h"
 #include "../util/msg.h"
+#include "../util/embed.h"
 
-__asm__(".section .rodata\n"
-	".global cmd_schema_begin, cmd_schema_end\n"
-	"cmd_schema_begin:\n"
-	".incbin \"docs/schema.json\"\n"
-	"cmd_schema_end:\n"
-	".previous\n");
-extern const char cmd_schema_begin[], cmd_schema_end[];
+EMBED(cmd_schema, "docs/schema.json");
 
 static int cmd_schema(const struct opts *o)
 {

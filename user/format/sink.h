@@ -106,6 +106,7 @@ struct sink_opts {
 	uint32_t call_counts_max;
 	/* all calls that take or free memory come, counted or one by one, with their results */
 	bool memory;
+	bool collectives; /* calls of NCCL come as scopes */
 	/* hardware counters were asked for, at this interval; 0: they were not */
 	uint64_t counters_ns;
 	uint64_t otlp_interval_ns; /* serve: interval of the pushes to otlp_url */

@@ -15,17 +15,12 @@
 #include <string.h>
 
 #include "mem_page.h"
+#include "../util/embed.h"
 
 #define MARK "@DATA@"
 #define STACK_LINES 64
 
-__asm__(".section .rodata\n"
-	"mem_page_begin:\n"
-	".incbin \"user/mem/mem_page.html\"\n"
-	"mem_page_end:\n"
-	".globl mem_page_begin, mem_page_end\n"
-	".previous\n");
-extern const char mem_page_begin[], mem_page_end[];
+EMBED(mem_page, "user/mem/mem_page.html");
 
 struct series {
 	uint32_t id, first, n; /* of the curve's points */

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "../nccl/nccl_find.h"
+#include "../util/now.h"
 #include "absent.h"
 #include "info.h"
 #include "names/known.h"
@@ -285,6 +286,7 @@ bool resolve_communicator(struct resolve *r, uint32_t pid, uint64_t handle,
 {
 	struct target *t = r->absent ? targets_get(r->targets, pid, r->now_ns) : NULL;
 	struct nccl_comm c;
+	uint64_t from_ns = now_ns();
 
 	if (t && !r->nccl)
 		r->nccl = nccl_finder_open();
@@ -293,6 +295,12 @@ bool resolve_communicator(struct resolve *r, uint32_t pid, uint64_t handle,
 	is->hash = c.hash;
 	is->rank = c.rank < 0 ? CT_UNKNOWN : (uint32_t)c.rank;
 	is->ranks = c.nranks < 0 ? CT_UNKNOWN : (uint32_t)c.nranks;
+	is->counted = c.ncounts > 0;
+	is->begun = 0;
+	for (int i = 0; i < c.ncounts; i++)
+		is->begun += c.counts[i].n;
+	is->from_ns = from_ns;
+	is->until_ns = now_ns();
 	return true;
 }
 

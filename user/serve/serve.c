@@ -274,6 +274,7 @@ static int serve_open(struct sink *sink, const struct sink_opts *opts)
 				      .host = opts->host,
 				      .kernels = opts->kernels,
 				      .memory = opts->memory,
+				      .collectives = opts->collectives,
 				      .entries = opts->call_counts_max };
 	struct timeval every = { .tv_sec = RETIRE_S };
 	struct serve *s = calloc(1, sizeof(*s));

@@ -164,6 +164,12 @@ static void say_missing(const struct session *s)
 			 (unsigned long long)b.crashed);
 }
 
+/* Whether there were calls, how many is not known, that nothing looked at. */
+static bool some_unseen(const struct losses *l)
+{
+	return l->refused || l->unhooked || l->partly || unprobed_any(&l->unprobed);
+}
+
 static void say_totals(const struct session *s, const char *const *muted)
 {
 	const struct losses *l = &s->losses;
@@ -187,8 +193,9 @@ static void say_totals(const struct session *s, const char *const *muted)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %llu unfinished",
 				      (unsigned long long)l->unfinished);
 	if (n < sizeof(text))
-		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %llu lost",
-				      (unsigned long long)losses_total(l));
+		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %llu lost%s",
+				      (unsigned long long)losses_total(l),
+				      some_unseen(l) ? " of those seen" : "");
 	for (int i = 0, any = 0; i < CT_LOSS_END && n < sizeof(text); i++) {
 		if (!l->lost[i] || i == CT_LOSS_ORPHAN)
 			continue;
@@ -221,8 +228,7 @@ static void say_totals(const struct session *s, const char *const *muted)
 	if (n < sizeof(text))
 		say_muted(&s->stages.muted, muted, text + n, sizeof(text) - n);
 	/* what is missing is said whatever the user does not want to read */
-	if (msg_quiet && (losses_total(l) || l->refused || l->unhooked || l->partly ||
-			  unprobed_any(&l->unprobed)))
+	if (msg_quiet && (losses_total(l) || some_unseen(l)))
 		msg_warn("%s", text);
 	else
 		msg_note("%s", text);
@@ -238,6 +244,10 @@ static void say_totals(const struct session *s, const char *const *muted)
 	if (l->scopes_unbegun)
 		msg_note("%llu ranges ended that had begun before the trace: they are not shown",
 			 (unsigned long long)l->scopes_unbegun);
+	if (s->unknown_kinds)
+		msg_note("%llu records of a newer version are left out: this version does not know "
+			 "their kinds",
+			 (unsigned long long)s->unknown_kinds);
 	if (l->unreported)
 		msg_warn("%llu forks, execs or ends of processes found no room in the ring buffer: "
 			 "rows may show a process's old name (raise --ring-size)",

@@ -51,6 +51,7 @@ static int take(void *ctx, const struct ct_hdr *rec)
 	int err = 0;
 
 	s->losses.received++;
+	s->unknown_kinds += rec->kind >= CT_KIND_END;
 	if (rec->kind == CT_CALL_COUNT) {
 		s->losses.counted += ((const struct ct_call_count *)rec)->sums.calls;
 		s->counted_ended += rec->flags & CT_F_LAST

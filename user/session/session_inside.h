@@ -76,6 +76,7 @@ struct session {
 	/* estimates of counted calls, in addition to losses.counted: of running and of ended
 	 * processes */
 	struct ct_estimated muted_now, muted_ended;
+	uint64_t unknown_kinds; /* records of kinds that a newer version has */
 	/* how many of the losses were already reported among the rows */
 	uint64_t reported[CT_LOSS_END];
 	uint64_t cpu_began_ns; /* CPU time of the programs before the sources started */

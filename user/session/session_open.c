@@ -9,6 +9,8 @@
 
 #include "session_inside.h"
 #include "signals.h"
+#include "../resolve/stacks/object.h"
+#include "../source/cgroup.h"
 #include "../util/io/confine.h"
 #include "../util/msg.h"
 
@@ -121,6 +123,7 @@ int session_open(struct session *s)
 	if (err)
 		return err;
 	s->out.stop = &signals_pending;
+	objects_memory(cgroup_memory_here());
 	err = open_stages(s) ? -ENOMEM : session_loop_open(s);
 	if (err == -EMFILE)
 		msg_error(

@@ -86,6 +86,7 @@ static void fill_opts(struct session *s)
 				  ? s->plan.capture.memory
 				  : !o->no_return && !o->filter.failed_only &&
 					    !o->filter.min_duration_ns && !o->filter.min_size_bytes,
+		.collectives = o->layers >> (API_NCCL - API_FIRST_LAYER) & 1,
 		.counters_ns = o->counters ? o->interval_ns : 0,
 		.otlp_interval_ns = o->otlp_interval_ns,
 		.by = o->by,

@@ -10,15 +10,23 @@
 #include "../util/table/kept.h"
 #include "../../bpf/control.h"
 
-#define WORD(name, word, scopes) word,
+#define WORD(name, word, scopes, layers) word,
 const char *const book_by_words[] = { BOOK_BY(WORD) NULL };
 
 uint32_t book_scopes(uint8_t by)
 {
-#define SCOPES(name, word, scopes) scopes,
+#define SCOPES(name, word, scopes, layers) scopes,
 	static const uint32_t kinds[] = { BOOK_BY(SCOPES) };
 
 	return by < ARRAY_LEN(kinds) ? kinds[by] : 0;
+}
+
+uint32_t book_layers(uint8_t by)
+{
+#define LAYERS(name, word, scopes, layers) layers,
+	static const uint32_t bits[] = { BOOK_BY(LAYERS) };
+
+	return by < ARRAY_LEN(bits) ? bits[by] : 0;
 }
 
 #define HISTS_MAX 65536 /* slightly more than 1 KiB each */

@@ -22,33 +22,38 @@ enum book_what {
 };
 
 #define BOOK_CLASSES 1u /* no kind of scopes: the classes of work (gemm/work_class.h) */
-/* What `stat --by` takes: a name, its word, the kinds of scopes (bits 1 << enum ct_scope_kind). With
- * kinds of scopes it is about what calls and device work were for: such a book has no sums,
- * scope_sums.h has them, and those of steps are in steps/steps.h. */
+/* What `stat --by` takes: a name, its word, the kinds of scopes (bits 1 << enum ct_scope_kind), the layers that are
+ * recorded for it (bits). With kinds of scopes it is about what calls and device work were for: such a book has no
+ * sums, scope_sums.h has them, and those of steps are in steps/steps.h. */
 /* clang-format off */
+#define BOOK_LAYER(domain) (1u << (API_##domain - API_FIRST_LAYER))
 #define BOOK_BY(X) \
-	X(FUNCTION, "function", 0) \
-	X(PROCESS, "process", 0) \
-	X(THREAD, "thread", 0) \
-	X(KERNEL, "kernel", 0) \
-	X(STREAM, "stream", 0) \
-	X(DEVICE, "device", 0) \
-	X(CGROUP, "cgroup", 0) \
-	X(RANGE, "range", 1u << CT_SCOPE_RANGE) \
-	X(COLLECTIVE, "collective", 1u << CT_SCOPE_COLLECTIVE) \
-	X(OPERATOR, "operator", 1u << CT_SCOPE_OPERATOR) \
-	X(STEP, "step", 1u << CT_SCOPE_RANGE | 1u << CT_SCOPE_OPERATOR | 1u << CT_SCOPE_COLLECTIVE) \
-	X(GEMM, "gemm", 1u << CT_SCOPE_GEMM) \
-	X(CLASS, "class", BOOK_CLASSES)
+	X(FUNCTION, "function", 0, 0) \
+	X(PROCESS, "process", 0, 0) \
+	X(THREAD, "thread", 0, 0) \
+	X(KERNEL, "kernel", 0, 0) \
+	X(STREAM, "stream", 0, 0) \
+	X(DEVICE, "device", 0, 0) \
+	X(CGROUP, "cgroup", 0, 0) \
+	X(RANGE, "range", 1u << CT_SCOPE_RANGE, BOOK_LAYER(NVTX)) \
+	X(COLLECTIVE, "collective", 1u << CT_SCOPE_COLLECTIVE, BOOK_LAYER(NCCL)) \
+	X(OPERATOR, "operator", 1u << CT_SCOPE_OPERATOR, BOOK_LAYER(TORCH)) \
+	X(STEP, "step", 1u << CT_SCOPE_RANGE | 1u << CT_SCOPE_OPERATOR | 1u << CT_SCOPE_COLLECTIVE, BOOK_LAYER(NVTX) | BOOK_LAYER(TORCH)) \
+	X(GEMM, "gemm", 1u << CT_SCOPE_GEMM, BOOK_LAYER(CUBLAS)) \
+	X(CLASS, "class", BOOK_CLASSES, 0)
 /* clang-format on */
+/* The words of those with kinds of scopes, for messages. */
+#define BOOK_SCOPE_WORDS(last) "range, collective, operator, step, gemm " last " class"
 
-#define BOOK_BY_NAME(name, word, scopes) BOOK_BY_##name,
+#define BOOK_BY_NAME(name, word, scopes, layers) BOOK_BY_##name,
 enum book_by { BOOK_BY(BOOK_BY_NAME) };
 #undef BOOK_BY_NAME
 /* The words, and NULL behind them. */
 extern const char *const book_by_words[];
 /* The kinds of scopes of an enum book_by; 0: it is none of scopes. */
 uint32_t book_scopes(uint8_t by);
+/* The layers that are recorded for an enum book_by. */
+uint32_t book_layers(uint8_t by);
 
 /* The resources of a kernel or a launch, for its occupancy, as the last record reported them. */
 struct book_shape {

@@ -78,6 +78,7 @@ struct expose *expose_open(const struct expose_opts *opts)
 		   HANDLES_MAX);
 	keyed_open(&x->kernel_series, sizeof(struct kernel_series),
 		   sizeof(((struct kernel_series *)0)->key), SERIES_MAX);
+	expose_collectives_open(&x->collectives);
 	x->groups = calloc(x->opts.groups + 1, sizeof(*x->groups));
 	x->slots = calloc(x->opts.kernels + 1, sizeof(*x->slots));
 	if (x->groups)
@@ -118,6 +119,7 @@ void expose_close(struct expose *x)
 	keyed_close(&x->kernels);
 	keyed_close(&x->handles);
 	keyed_close(&x->kernel_series);
+	expose_collectives_close(&x->collectives);
 	free(x->groups);
 	free(x->slots);
 	free(x);
@@ -173,6 +175,7 @@ static struct group *free_group(struct expose *x)
 		return NULL;
 	drop_series(&x->series, (uint32_t)(oldest - x->groups), false);
 	drop_series(&x->kernel_series, (uint32_t)(oldest - x->groups), true);
+	expose_collectives_drop(&x->collectives, (uint32_t)(oldest - x->groups));
 	empty_group(oldest);
 	return oldest;
 }
@@ -579,6 +582,25 @@ static int call_count(struct expose *x, const struct event *ev)
 	return err;
 }
 
+/* ---- collectives ---- */
+
+/* The kind of a process may be asked for before its calls have been counted. */
+static void collective(struct expose *x, const struct event *ev)
+{
+	const struct ct_scope *s = (const struct ct_scope *)ev->rec;
+	struct expose_process want = { 0 }, *p;
+	struct group *g;
+
+	if (!x->opts.collectives || !ev->proc || !expose_collectives_has(s))
+		return;
+	want.key.tgid = ev->rec->pid;
+	want.key.start = (uint32_t)(ev->proc->start_boottime_ns >> 10);
+	p = keyed_find(&x->procs, &want.key);
+	g = p ? group_of_proc(x, p, ev->proc) : group_of(x, ev->proc);
+	g->changed_ns = x->now_ns;
+	expose_collectives_add(&x->collectives, (uint32_t)(g - x->groups), s, x->now_ns);
+}
+
 /* ---- devices ---- */
 
 static struct device *device_of(struct expose *x, uint32_t index)
@@ -647,6 +669,8 @@ int expose_event(struct expose *x, const struct event *ev)
 	case CT_NAME: name(x, ev); return 0;
 	case CT_DEVICE: return device(x, (const struct ct_device *)ev->rec);
 	case CT_COUNTER: counter(x, ev); return 0;
+	case CT_SCOPE_BEGIN: collective(x, ev); return 0;
+	case CT_SCOPE_END: collective(x, ev); return 1;
 	default: return 0;
 	}
 }

@@ -25,7 +25,8 @@ struct expose_opts {
 	unsigned int groups; /* kinds of processes at most; 0: EXPOSE_GROUPS */
 	/* number of kernels shown by name; the others are "other"; 0: kernels are not exposed */
 	unsigned int kernels;
-	bool memory; /* the counters include memory taken and given back */
+	bool memory;	  /* the counters include memory taken and given back */
+	bool collectives; /* calls of NCCL are recorded */
 	/* number of entries that the kernel side's counters have room for; 0: not known */
 	uint64_t entries;
 };
@@ -36,7 +37,8 @@ void expose_close(struct expose *);
 
 /* Call it before the counters of the kernel side are handed in again. */
 void expose_begin(struct expose *, uint64_t now_ns);
-/* Takes CT_CALL_COUNT, CT_COUNTER, CT_DEVICE, CT_NAME, CT_PROCESS, CT_EXEC and CT_PROCESS_INFO.
+/* Takes CT_CALL_COUNT, CT_COUNTER, CT_DEVICE, CT_NAME, CT_PROCESS, CT_EXEC, CT_PROCESS_INFO, and CT_SCOPE_BEGIN and CT_SCOPE_END of
+ * collectives.
  * Returns 0 or -ENOMEM. */
 int expose_event(struct expose *, const struct event *);
 

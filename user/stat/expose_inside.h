@@ -8,6 +8,7 @@
 
 #include "../util/table/keyed.h"
 #include "expose.h"
+#include "expose_collectives.h"
 
 #define DEVICES_MAX 64
 #define VALUES_MAX 64
@@ -100,6 +101,7 @@ struct expose {
 	struct keyed handles;	    /* struct handle */
 	struct keyed kernel_series; /* struct kernel_series */
 	uint32_t *slots;	    /* opts.kernels places in kernels, + 1; 0: free */
+	struct expose_collectives collectives;
 	struct device devices[DEVICES_MAX];
 	int ndevices;
 };

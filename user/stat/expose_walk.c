@@ -641,6 +641,85 @@ static void walk_self(struct walk *w)
 	put(w, &p);
 }
 
+/* ---- collectives ---- */
+
+/* A number as a label; "?": it is not known. */
+static const char *known(char text[24], uint32_t v)
+{
+	if (v == CT_UNKNOWN)
+		return "?";
+	snprintf(text, 24, "%u", v);
+	return text;
+}
+
+/* value: of the series; func: by function too. */
+static void put_collective(struct walk *w, const struct collective_series *s, uint64_t value,
+			   bool func)
+{
+	struct expose_point p = point_of(&w->x->groups[s->key.group]);
+	char hash[24], rank[24], ranks[24];
+
+	snprintf(hash, sizeof(hash), "0x%llx", (unsigned long long)s->key.hash);
+	label(&p, "communicator",
+	      s->key.hash == COLLECTIVES_OTHER ? "other"
+	      : s->key.hash		       ? hash
+					       : "?");
+	label(&p, "rank", known(rank, s->key.rank));
+	label(&p, "ranks", known(ranks, s->key.ranks));
+	if (func)
+		label(&p, "function", s->key.func);
+	p.value = (double)value;
+	put(w, &p);
+}
+
+static bool is_same_communicator(const struct collective_series *a,
+				 const struct collective_series *b)
+{
+	return a->key.group == b->key.group && a->key.hash == b->key.hash &&
+	       a->key.rank == b->key.rank && a->key.ranks == b->key.ranks;
+}
+
+/* The highest number of each communicator's functions. */
+static void put_sequences(struct walk *w, struct collective_series **order, size_t n)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		most = order[i]->sequence > most ? order[i]->sequence : most;
+		if (i + 1 < n && is_same_communicator(order[i], order[i + 1]))
+			continue;
+		if (most)
+			put_collective(w, order[i], most, false);
+		most = 0;
+	}
+}
+
+static void walk_collectives(struct walk *w)
+{
+	static const struct expose_family of[] = {
+		{ EXPOSE_COUNTER, "cudatrace_collective_calls", "cudatrace.collective.calls", NULL,
+		  "", "Calls of NCCL that move data, without those that failed." },
+		{ EXPOSE_COUNTER, "cudatrace_collective_bytes", "cudatrace.collective", "bytes",
+		  "By", "Bytes of the elements that these calls were given." },
+		{ EXPOSE_GAUGE, "cudatrace_collective_sequence", "cudatrace.collective.sequence",
+		  NULL, "",
+		  "The number of the newest collective that was begun with a communicator. A rank "
+		  "whose number stays behind has not arrived." },
+	};
+	struct collective_series **order = expose_collectives_sorted(&w->x->collectives);
+	size_t n = order ? w->x->collectives.series.n : 0;
+
+	begin(w, &of[0]);
+	for (size_t i = 0; i < n; i++)
+		put_collective(w, order[i], order[i]->calls, true);
+	begin(w, &of[1]);
+	for (size_t i = 0; i < n; i++)
+		put_collective(w, order[i], order[i]->bytes, true);
+	begin(w, &of[2]);
+	put_sequences(w, order, n);
+	free(order);
+}
+
 void expose_walk(struct expose *x, const struct expose_about *about, expose_fn fn, void *ctx)
 {
 	struct walk w = { .x = x, .about = about, .fn = fn, .ctx = ctx };
@@ -653,6 +732,8 @@ void expose_walk(struct expose *x, const struct expose_about *about, expose_fn f
 	walk_sizes(&w);
 	if (x->any_hist)
 		walk_durations(&w);
+	if (x->opts.collectives)
+		walk_collectives(&w);
 	if (about->counters_ns)
 		walk_devices(&w);
 	walk_self(&w);

@@ -3,7 +3,8 @@
  * collectives.c - calls of NCCL: collectives MODE [N].
  *   all      one of each, as rank 2 of 4
  *   many     N all-reduces, and between them a copy
- *   wait     all-reduces, one for each byte of stdin, with a communicator from before; "q" ends
+ *   wait     all-reduces, one for each byte of stdin, with a communicator from before, and "done N"
+ *            behind each; "q" ends
  *   failing  an all-reduce that fails, and one that does not
  */
 #include <nccl.h>
@@ -73,7 +74,7 @@ static void many(int n)
 static void attended(void)
 {
 	ncclComm_t comm = create();
-	int n;
+	int n, calls = 0;
 	char c;
 
 	cudaFree(0);
@@ -82,6 +83,8 @@ static void attended(void)
 	while (read(0, &c, 1) == 1 && c != 'q') {
 		ncclAllReduce(buf, buf, 256, ncclFloat32, ncclSum, comm, 0);
 		ncclCommUserRank(comm, &n);
+		printf("done %d\n", ++calls);
+		fflush(stdout);
 	}
 }
 

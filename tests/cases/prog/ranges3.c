@@ -115,6 +115,79 @@ struct sent {
 	int16_t tail;
 };
 
+/* An array, a text inside, an enumeration, and a struct inside. */
+struct layers {
+	int32_t shape[4];
+	char stage[8];
+	uint8_t op;
+	struct {
+		uint32_t head;
+		float rate;
+	} inner;
+	uint64_t many[40];
+};
+
+static void payload_of_parts(nvtxDomainHandle_t d)
+{
+	const nvtxPayloadEnum_t ops[] = { { "sum", 0, 0 }, { "max", 2, 0 } };
+	const nvtxPayloadEnumAttr_t op = {
+		.fieldMask = NVTX_PAYLOAD_ENUM_ATTR_FIELD_ENTRIES |
+			     NVTX_PAYLOAD_ENUM_ATTR_FIELD_NUM_ENTRIES |
+			     NVTX_PAYLOAD_ENUM_ATTR_FIELD_SIZE,
+		.entries = ops,
+		.numEntries = 2,
+		.sizeOfEnum = 1,
+	};
+	const nvtxPayloadSchemaEntry_t inner[] = {
+		{ .type = NVTX_PAYLOAD_ENTRY_TYPE_UINT32, .name = "head" },
+		{ .type = NVTX_PAYLOAD_ENTRY_TYPE_FLOAT, .name = "rate" },
+	};
+	nvtxPayloadSchemaAttr_t schema = {
+		.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE |
+			     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+			     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+			     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE,
+		.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC,
+		.entries = inner,
+		.numEntries = 2,
+		.payloadStaticSize = 8,
+	};
+	uint64_t op_id = nvtxPayloadEnumRegister(d, &op);
+	uint64_t inner_id = nvtxPayloadSchemaRegister(d, &schema);
+	const nvtxPayloadSchemaEntry_t entries[] = {
+		{ .flags = NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE,
+		  .type = NVTX_PAYLOAD_ENTRY_TYPE_INT32,
+		  .name = "shape",
+		  .arrayOrUnionDetail = 4 },
+		{ .type = NVTX_PAYLOAD_ENTRY_TYPE_CSTRING,
+		  .name = "stage",
+		  .arrayOrUnionDetail = 8,
+		  .offset = offsetof(struct layers, stage) },
+		{ .type = op_id, .name = "op", .offset = offsetof(struct layers, op) },
+		{ .type = inner_id, .name = "inner", .offset = offsetof(struct layers, inner) },
+		{ .flags = NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE,
+		  .type = NVTX_PAYLOAD_ENTRY_TYPE_UINT64,
+		  .name = "many",
+		  .arrayOrUnionDetail = 40,
+		  .offset = offsetof(struct layers, many) },
+	};
+	struct layers l = { { 2, -1, 64, 64 }, "decode", 2, { 7, 0.5f }, { 0 } };
+	nvtxPayloadData_t data = { 0, sizeof(l), &l };
+	nvtxEventAttributes_t a = attributes("parts");
+
+	schema.entries = entries;
+	schema.numEntries = sizeof(entries) / sizeof(entries[0]);
+	schema.payloadStaticSize = sizeof(l);
+	data.schemaId = nvtxPayloadSchemaRegister(d, &schema);
+	a.payloadType = NVTX_PAYLOAD_TYPE_EXT;
+	a.reserved0 = 1;
+	a.payload.ullValue = (uint64_t)(uintptr_t)&data;
+	nvtxDomainMarkEx(d, &a);
+	l.op = 1; /* which has no name; and the payload ends within an array */
+	data.size = offsetof(struct layers, many) + 8;
+	nvtxDomainMarkEx(d, &a);
+}
+
 static void payload(void)
 {
 	const nvtxPayloadSchemaEntry_t entries[] = {
@@ -124,7 +197,7 @@ static void payload(void)
 		{ .type = NVTX_PAYLOAD_ENTRY_TYPE_CSTRING,
 		  .name = "peer",
 		  .offset = offsetof(struct sent, peer) },
-		{ .flags = NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE,
+		{ .flags = NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE | NVTX_PAYLOAD_ENTRY_FLAG_HIDE,
 		  .type = NVTX_PAYLOAD_ENTRY_TYPE_CHAR,
 		  .name = "hidden",
 		  .arrayOrUnionDetail = 8,
@@ -166,6 +239,7 @@ static void payload(void)
 	a.payload.iValue = 5;
 	a.message.ascii = "plain";
 	nvtxDomainMarkEx(d, &a);
+	payload_of_parts(d);
 }
 
 static int both(void)

@@ -314,7 +314,7 @@ static const struct option_row before[] = {
 	  "'default' is everything but internal, 'all' is everything\n"
 	  "a list that begins with ! takes out of default\n"
 	  "'none' selects no call: with --gpu or --counters, only what the devices do" },
-	{ 0, "layers", "LIST", LIST_OF(layers, "layer", api_layer_names), OPTS_TRACE | OPTS_RECORD | OPTS_STAT | OPTS_ADVISE | OPTS_MEM, NULL,
+	{ 0, "layers", "LIST", LIST_OF(layers, "layer", api_layer_names), OPTS_TRACE | OPTS_RECORD | OPTS_STAT | OPTS_ADVISE | OPTS_MEM | OPTS_SERVE, NULL,
 	  "what the program says of its work too: nvtx, its ranges and marks;\n"
 	  "nccl, its collectives; torch, PyTorch's operators; cublas, products of matrices;\n"
 	  "allocator, the blocks that PyTorch gives out of the memory it has from CUDA",

@@ -139,6 +139,10 @@ static int of_layers(const struct line *l)
 		msg_error("--layers records with probes or hooks: leave out --source=cupti");
 		return -EINVAL;
 	}
+	if (o->command == OPTS_SERVE && o->layers & ~(1u << (API_NCCL - API_FIRST_LAYER))) {
+		msg_error("the metrics of serve know collectives alone: give --layers nccl");
+		return -EINVAL;
+	}
 	if (o->replay || o->export || o->command == OPTS_LIST || !missing)
 		return 0;
 	msg_error("-e or --domain names what is no call of CUDA and is recorded with --layers %s "
@@ -248,7 +252,7 @@ static int of_top(const struct line *l)
 }
 
 /* The words of --by for which book_scopes() answers. */
-#define SCOPES "range, collective, operator, step, gemm and class"
+#define SCOPES BOOK_SCOPE_WORDS("and")
 
 static int of_stat(const struct line *l)
 {
@@ -277,8 +281,8 @@ static int of_stat(const struct line *l)
 		  "--by " SCOPES " look at each call, and --duty and --max-cost at a part of them: "
 		  "leave them out" },
 		{ o->layers != 0 && o->command == OPTS_STAT, !o->replay && !book_scopes(o->by),
-		  "the sums of stat are of CUDA's calls: give --by range, collective, operator, "
-		  "step, gemm or class with --layers" },
+		  "the sums of stat are of CUDA's calls: give --by " BOOK_SCOPE_WORDS(
+			  "or") " with --layers" },
 		{ is_given(l, "step"), o->by != BOOK_BY_STEP,
 		  "--step says what a step is: give --by step" },
 		{ o->hist, o->no_return, "--no-return knows no durations: leave out --hist" },

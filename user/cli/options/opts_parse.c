@@ -304,11 +304,6 @@ static int open_sets(struct opts *o)
 	return 0;
 }
 
-static uint32_t layer_bit(enum api_domain d)
-{
-	return 1u << (d - API_FIRST_LAYER);
-}
-
 /* What follows from the options. */
 static void conclude(struct opts *o, const unsigned char *given)
 {
@@ -316,16 +311,11 @@ static void conclude(struct opts *o, const unsigned char *given)
 	int i = -1;
 
 	/* what is separated by a layer's scopes needs the layer */
-	if ((o->command == OPTS_STAT && o->by == BOOK_BY_RANGE) || o->stack_of)
-		o->layers |= layer_bit(API_NVTX);
-	if (o->command == OPTS_STAT && o->by == BOOK_BY_STEP && !o->layers)
-		o->layers |= layer_bit(API_NVTX) | layer_bit(API_TORCH);
-	if (o->command == OPTS_STAT && o->by == BOOK_BY_OPERATOR)
-		o->layers |= layer_bit(API_TORCH);
-	if (o->command == OPTS_STAT && o->by == BOOK_BY_COLLECTIVE)
-		o->layers |= layer_bit(API_NCCL);
-	if (o->command == OPTS_STAT && o->by == BOOK_BY_GEMM)
-		o->layers |= layer_bit(API_CUBLAS);
+	if (o->stack_of)
+		o->layers |= book_layers(BOOK_BY_RANGE);
+	/* a step is found by any of several */
+	if (o->command == OPTS_STAT && !(o->by == BOOK_BY_STEP && o->layers))
+		o->layers |= book_layers(o->by);
 	/* and so does what begins or ends the window */
 	o->layers |= window_layer(o->start_on) | window_layer(o->stop_on);
 	if (o->gpu_kinds & AGENT_NVTX && api_layers_inlined(o->layers)) {

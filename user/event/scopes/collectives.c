@@ -5,6 +5,7 @@
 
 #include "../../util/table/keyed.h"
 #include "collectives.h"
+#include "sequence.h"
 
 #define COMMUNICATORS_MAX 65536
 #define SHARE 16 /* one process has this part of them */
@@ -13,9 +14,8 @@ struct communicator {
 	uint64_t pid, handle;
 	uint32_t rank, ranks; /* or CT_UNKNOWN */
 	uint32_t tries;	      /* to ask the process for it */
-	bool from_start;      /* it was made within the trace */
 	uint64_t hash;	      /* 0: not known */
-	uint64_t begun;	      /* collectives */
+	struct sequence sequence;
 };
 
 /* A process that has communicators, and how many. */
@@ -132,6 +132,19 @@ static void ask(const struct collectives *c, struct communicator *m)
 	m->ranks = is.ranks;
 }
 
+/* Reads how many collectives it has begun. */
+static void count(const struct collectives *c, struct communicator *m)
+{
+	struct communicator_is is;
+
+	if (!c->ask || !m->hash)
+		return;
+	if (!c->ask(c->ctx, (uint32_t)m->pid, m->handle, &is) || is.hash != m->hash || !is.counted)
+		m->sequence.never = true;
+	else
+		sequence_read(&m->sequence, is.begun, is.from_ns, is.until_ns);
+}
+
 static void say(const struct communicator *m, struct ct_collective *out)
 {
 	out->rank = m->rank;
@@ -198,7 +211,8 @@ static enum ct_collective_how how(const struct api_func *f)
 {
 	switch (f->layer) {
 	case API_LAYER_WHOLE: return CT_COLLECTIVE_WHOLE;
-	case API_LAYER_PARTS: return CT_COLLECTIVE_PARTS;
+	case API_LAYER_PARTS:
+	case API_LAYER_SPREAD: return CT_COLLECTIVE_PARTS;
 	case API_LAYER_ROOTED: return CT_COLLECTIVE_ROOTED;
 	case API_LAYER_SEND:
 	case API_LAYER_RECEIVE: return CT_COLLECTIVE_PEER;
@@ -206,11 +220,12 @@ static enum ct_collective_how how(const struct api_func *f)
 	}
 }
 
-/* All ranks do the same collectives, and not the same sends. */
-static bool is_numbered(const struct ct_collective *r)
+/* All ranks do the same collectives, and not the same sends. NCCL does not count those that it makes
+ * of sends. */
+static bool is_numbered(const struct api_func *f, const struct ct_collective *r)
 {
 	return r->how != CT_COLLECTIVE_OTHER && r->how != CT_COLLECTIVE_PEER &&
-	       !(r->flags & CT_COLLECTIVE_INNER);
+	       f->layer != API_LAYER_SPREAD && !(r->flags & CT_COLLECTIVE_INNER);
 }
 
 void collectives_begin(struct collectives *c, const struct ct_call *call, bool inner,
@@ -239,8 +254,8 @@ void collectives_begin(struct collectives *c, const struct ct_call *call, bool i
 	if (f->layer != API_LAYER_DESTROY)
 		ask(c, m);
 	say(m, out);
-	if (is_numbered(out) && m->from_start)
-		out->sequence = ++m->begun;
+	if (is_numbered(f, out))
+		out->sequence = sequence_begin(&m->sequence, call->h.start_ns);
 	if (f->layer == API_LAYER_DESTROY)
 		drop(c, m);
 }
@@ -256,9 +271,9 @@ static const struct communicator *made(struct collectives *c, uint32_t pid, uint
 		return NULL;
 	m->rank = rank;
 	m->ranks = ranks;
-	m->begun = m->hash = 0;
+	m->sequence = (struct sequence){ .known = true };
+	m->hash = 0;
 	m->tries = 0;
-	m->from_start = true;
 	ask(c, m);
 	return m;
 }
@@ -310,6 +325,32 @@ static void hear_outputs(struct collectives *c, const struct ct_call *call,
 	}
 }
 
+/* How many collectives a call has launched; UINT32_MAX: all that were begun. */
+static uint32_t launched(const struct api_func *f, const struct ct_collective *out)
+{
+	if (f->layer == API_LAYER_GROUP_END)
+		return out->members ? UINT32_MAX : 0;
+	return is_numbered(f, out) && !(out->flags & CT_COLLECTIVE_GROUPED);
+}
+
+/* The call returned: what that says of the communicator's numbers. */
+static void number(const struct collectives *c, const struct ct_call *call,
+		   const struct api_func *f, struct communicator *m, struct ct_collective *out)
+{
+	uint32_t n = launched(f, out);
+
+	if (out->ret == api_domains[f->domain].not_ready) {
+		m->sequence.never = true; /* nothing tells when it is launched */
+	} else if (out->ret) {
+		/* the library has not counted it either */
+		if (is_numbered(f, out))
+			sequence_undo(&m->sequence, out->sequence);
+		out->sequence = 0;
+	} else if (n && sequence_launched(&m->sequence, n, call->h.end_ns)) {
+		count(c, m);
+	}
+}
+
 void collectives_end(struct collectives *c, const struct ct_call *call, struct ct_collective *out)
 {
 	const struct api_func *f = &api_funcs[call->func];
@@ -317,12 +358,9 @@ void collectives_end(struct collectives *c, const struct ct_call *call, struct c
 
 	out->ret = (int32_t)call->ret;
 	out->flags |= CT_COLLECTIVE_RETURNED;
-	if (out->ret && out->ret != api_domains[f->domain].not_ready) {
-		/* the library has not counted it either */
-		if (m && out->sequence && out->sequence == m->begun)
-			m->begun--;
-		out->sequence = 0;
-	} else if (f->layer == API_LAYER_CREATE || f->layer == API_LAYER_ASK) {
+	if (m)
+		number(c, call, f, m, out);
+	if ((!out->ret || out->ret == api_domains[f->domain].not_ready) &&
+	    (f->layer == API_LAYER_CREATE || f->layer == API_LAYER_ASK))
 		hear_outputs(c, call, f, out);
-	}
 }

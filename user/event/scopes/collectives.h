@@ -16,6 +16,8 @@
 struct communicator_is {
 	uint64_t hash;	      /* the same at all ranks; not 0 */
 	uint32_t rank, ranks; /* or CT_UNKNOWN */
+	bool counted;	      /* begun: collectives that it has begun, read between two times */
+	uint64_t begun, from_ns, until_ns;
 };
 /* Reads a communicator out of its process, now. False: it is not known. */
 typedef bool (*communicator_fn)(void *ctx, uint32_t pid, uint64_t handle, struct communicator_is *);

@@ -30,6 +30,7 @@
 #include "../row.h"
 #include "../table_text.h"
 #include "../tracks.h"
+#include "../../util/embed.h"
 
 #define MARK "@DATA@"
 #define RECORDS 32768		/* in a block */
@@ -43,13 +44,7 @@
 #define TITLE_BYTES 1024
 #define ROOM 512
 
-__asm__(".section .rodata\n"
-	"timeline_page_begin:\n"
-	".incbin \"user/format/html/timeline.html\"\n"
-	"timeline_page_end:\n"
-	".globl timeline_page_begin, timeline_page_end\n"
-	".previous\n");
-extern const char timeline_page_begin[], timeline_page_end[];
+EMBED(timeline_page, "user/format/html/timeline.html");
 
 /* The numbers that the page uses. */
 enum {

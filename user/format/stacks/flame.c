@@ -13,19 +13,14 @@
 
 #include "fold.h"
 #include "../row.h"
+#include "../../util/embed.h"
 
 #define MARK "@DATA@"
 #define NAME_BYTES 65536
 #define TITLE_BYTES 1024
 #define ROOM 512
 
-__asm__(".section .rodata\n"
-	"flame_page_begin:\n"
-	".incbin \"user/format/stacks/flame.html\"\n"
-	"flame_page_end:\n"
-	".globl flame_page_begin, flame_page_end\n"
-	".previous\n");
-extern const char flame_page_begin[], flame_page_end[];
+EMBED(flame_page, "user/format/stacks/flame.html");
 
 static int flame_open(struct sink *s, const struct sink_opts *opts)
 {

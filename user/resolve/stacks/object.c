@@ -8,6 +8,7 @@
  * sections by this file, so that libelf gets no invalid values from them.
  */
 #include <dwarf.h>
+#include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -36,6 +37,7 @@
 #include "packed.h"
 #include "symbols.h"
 
+#define BUILD_ID_MAX 64	    /* bytes */
 #define IDLE_MAX 256	    /* objects that are kept although no living process uses them */
 #define IMAGE_MAX (1 << 20) /* bytes of a vdso */
 /* bytes of debug sections; a file with more gets no source lines */
@@ -47,7 +49,13 @@
 #define ALLOWANCE_PART 20	   /* and of the time */
 #define LENT_MAX 2 /* objects of one owner that workers keep; others are not begun */
 /* Bytes of symbols and debug information of one owner's files: more than DWARF_MAX. */
+#define EVERYBODY UINT64_MAX /* is no user */
+#define ALL_PART 2	     /* of the machine's memory is for all files */
 #define OWNER_MAX (3ULL << 30)
+/* By how much one file may make our memory grow beyond the sizes of its sections. */
+#define BUILT_MAX (1ULL << 30)
+#define TASK_LEAST (1ULL << 20)
+#define BUILT_LEAST (32ULL << 20) /* with less left, its debug information is not read any more */
 
 /* Whose an object is. */
 enum lease {
@@ -82,10 +90,15 @@ struct object {
 	/* Of the main loop. payer: whose memory it counts as, with `bytes`. */
 	bool admitted;
 	uint32_t payer;
-	uint64_t bytes;
+	uint64_t bytes;	   /* estimated */
+	uint64_t grown;	   /* measured, in all tasks that ended */
+	uint64_t reserved; /* what the task that a worker has may take */
 	bool unaffordable; /* there was no room even without debug information */
+	bool spent;	   /* it took more than it may: nothing is read of it any more */
 	Dwfl *dwfl;
 	Dwfl_Module *module;
+	Dwarf *alt; /* what several debug files share (DWARF's supplementary file) */
+	int alt_fd;
 	struct cfi_rows *rows;
 	struct symbol_index *symbols;
 };
@@ -107,11 +120,18 @@ struct objects *objects_open(void)
 	if (!o)
 		return NULL;
 	elf_version(EV_CURRENT);
+	if (!objects_all_max)
+		objects_memory((uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
 	o->root = -1;
 	o->owner = BOUNDED_NOBODY;
 	o->allowance.max_ns = ALLOWANCE_NS;
 	o->allowance.part = ALLOWANCE_PART;
 	return o;
+}
+
+void objects_memory(uint64_t bytes)
+{
+	objects_all_max = bytes / ALL_PART;
 }
 
 void objects_impatient(struct objects *home)
@@ -125,6 +145,10 @@ static void object_free(struct object *o)
 	symbols_close(o->symbols);
 	if (o->dwfl)
 		dwfl_end(o->dwfl);
+	if (o->alt) {
+		dwarf_end(o->alt);
+		close(o->alt_fd);
+	}
 	if (o->checked && !o->bad)
 		elf_file_close(&o->elf);
 	if (o->fd >= 0)
@@ -196,8 +220,9 @@ static void evict(struct objects *home)
 {
 	struct object *oldest = NULL;
 
+	/* what a worker has, or what it left when it crashed, stays in memory */
 	for (struct object *o = home->first; o; o = o->next)
-		if (!o->refs && (!oldest || o->used < oldest->used))
+		if (!o->refs && !object_lent(o) && (!oldest || o->used < oldest->used))
 			oldest = o;
 	if (oldest)
 		remove_idle(home, oldest);
@@ -358,35 +383,52 @@ bool object_has_dwarf(struct object *o)
 /* ---- memory ---- */
 
 uint64_t objects_owner_max = OWNER_MAX;
+uint64_t objects_all_max;
 
-static uint64_t bytes_of(const struct objects *home, uint32_t owner)
+static uint64_t object_bytes(const struct object *o)
+{
+	uint64_t taken = o->grown + o->reserved;
+
+	return taken > o->bytes ? taken : o->bytes;
+}
+
+static uint64_t bytes_of(const struct objects *home, uint64_t owner)
 {
 	uint64_t bytes = 0;
 
 	for (const struct object *o = home->first; o; o = o->next)
-		if (o->admitted && o->payer == owner)
-			bytes += o->bytes;
+		if (o->admitted && (owner == EVERYBODY || o->payer == owner))
+			bytes += object_bytes(o);
 	return bytes;
 }
 
-/* Frees the owner's objects that nobody uses, the longest idle first, until there is room. */
-static bool make_room(struct objects *home, uint64_t bytes)
+/* Frees objects of the owner, or of everybody, that nobody uses, the longest idle first, until
+ * there is room. */
+static bool fits(struct objects *home, uint64_t owner, uint64_t max, uint64_t bytes)
 {
-	uint64_t used = bytes_of(home, home->owner);
+	uint64_t used = bytes_of(home, owner);
 
-	while (bytes > objects_owner_max || used > objects_owner_max - bytes) {
+	while (bytes > max || used > max - bytes) {
 		struct object *oldest = NULL;
 
 		for (struct object *o = home->first; o; o = o->next)
-			if (!o->refs && o->admitted && o->payer == home->owner && o->bytes &&
+			if (!o->refs && !object_lent(o) && o->admitted &&
+			    (owner == EVERYBODY || o->payer == owner) && object_bytes(o) &&
 			    (!oldest || o->used < oldest->used))
 				oldest = o;
-		if (!oldest || bytes > objects_owner_max)
+		if (!oldest || bytes > max)
 			return false;
-		used -= oldest->bytes;
+		used -= object_bytes(oldest);
 		remove_idle(home, oldest);
 	}
 	return true;
+}
+
+/* The user of cudatrace chose the processes of a patient one. */
+static bool make_room(struct objects *home, uint64_t bytes)
+{
+	return (!home->impatient || fits(home, home->owner, objects_owner_max, bytes)) &&
+	       fits(home, EVERYBODY, objects_all_max, bytes);
 }
 
 /* Called once for each file, when its headers are known, before libelf reads anything. Without room
@@ -397,8 +439,8 @@ static void admit(struct object *o)
 
 	o->admitted = true;
 	o->payer = o->home->owner;
-	/* the user of cudatrace chose these processes */
-	if (!o->home->impatient || make_room(o->home, all)) {
+	o->grown = 0; /* by its headers alone */
+	if (make_room(o->home, all)) {
 		o->bytes = all;
 		return;
 	}
@@ -406,8 +448,61 @@ static void admit(struct object *o)
 	o->unaffordable = !make_room(o->home, o->tables_bytes);
 	o->bytes = o->unaffordable ? 0 : o->tables_bytes;
 	msg_warn("%s: the files of user %u have more symbols and debug information than "
-		 "cudatrace keeps of one user: functions of this file are shown without their %s",
+		 "cudatrace keeps of one user, or of all: functions of this file are shown without "
+		 "their %s",
 		 o->path, o->payer, o->unaffordable ? "names" : "lines");
+}
+
+/* What others leave of this to an object; at least what was estimated. */
+static uint64_t left_of(const struct object *o, uint64_t owner, uint64_t max)
+{
+	uint64_t others = bytes_of(o->home, owner) - object_bytes(o);
+
+	return others < max && max - others > o->bytes ? max - others : o->bytes;
+}
+
+/* How much memory the file may take in all. */
+static uint64_t most_of(const struct object *o)
+{
+	uint64_t most = o->bytes + BUILT_MAX, left;
+
+	if (!o->admitted)
+		return most;
+	left = left_of(o, EVERYBODY, objects_all_max);
+	most = left < most ? left : most;
+	left = o->home->impatient ? left_of(o, o->payer, objects_owner_max) : most;
+	return left < most ? left : most;
+}
+
+/* How much a task may take. */
+static uint64_t may_grow(const struct object *o)
+{
+	uint64_t most = most_of(o);
+
+	return most > o->grown + TASK_LEAST ? most - o->grown : TASK_LEAST;
+}
+
+/* A task is over, perhaps by a worker that nobody waited for. */
+static void settle(struct object *o)
+{
+	uint64_t most;
+
+	if (!o->reserved || object_lent(o))
+		return;
+	o->reserved = 0;
+	o->grown = o->job.grew < 0 && o->grown < (uint64_t)-o->job.grew
+			   ? 0
+			   : o->grown + (uint64_t)o->job.grew;
+	most = most_of(o);
+	if (!o->admitted || o->grown <= o->bytes || o->unaffordable)
+		return;
+	o->spent = o->grown >= most;
+	if (!o->spent && (o->no_dwarf || o->grown + BUILT_LEAST <= most))
+		return;
+	o->no_dwarf = true;
+	msg_warn("%s: its symbols and debug information take more memory than cudatrace gives a "
+		 "file: functions of this file are shown without their %s from now on",
+		 o->path, o->spent ? "names" : "lines");
 }
 
 /* ---- tasks ---- */
@@ -468,15 +563,19 @@ static int lend(struct object *o)
 	int err;
 
 	o->owner = home->owner;
-	o->job = (struct bounded_job){ .run = run, .drop = give_back, .later = true };
+	o->job = (struct bounded_job){
+		.run = run, .drop = give_back, .later = true, .grow_max = may_grow(o)
+	};
+	o->reserved = o->job.grow_max;
 	/* debug files are searched in the process's root, which is its own */
 	o->root = home->root >= 0 ? fcntl(home->root, F_DUPFD_CLOEXEC, 0) : -1;
 	atomic_store(&o->lease, LEASE_LENT);
 	err = bounded_run(&o->job, o->owner, (unsigned int)wait_ms);
 	allowance_take(left, began);
 	if (err == -ETIMEDOUT && o->job.crashed)
-		msg_warn("%s: the reader of this file crashed: stacks have no functions of it",
-			 o->path);
+		msg_warn("%s: the reader of this file %s: stacks have no functions of it", o->path,
+			 o->job.no_memory ? "took more memory than cudatrace gives a file"
+					  : "crashed");
 	if (err == -ETIMEDOUT) {
 		if (!o->slow && !o->job.crashed)
 			msg_verb("%s takes long to be read: until that is done, stacks have no "
@@ -489,6 +588,7 @@ static int lend(struct object *o)
 		close(o->root);
 	o->root = -1;
 	atomic_store(&o->lease, LEASE_OURS);
+	settle(o);
 	return err;
 }
 
@@ -510,6 +610,9 @@ bool object_do(struct object *o, void (*task)(struct object *, void *args), void
 {
 	int err = -ENOMEM;
 
+	settle(o); /* it may have been given back */
+	if (o->spent)
+		return false;
 	if (object_lent(o) || (o->fd >= 0 && has_too_many(o->home))) {
 		o->home->missed = true;
 		return false;
@@ -518,7 +621,7 @@ bool object_do(struct object *o, void (*task)(struct object *, void *args), void
 		return false;
 	if (o->fd >= 0 && o->checked && !o->bad && !o->admitted)
 		admit(o);
-	say(o); /* it may have been given back */
+	say(o);
 	o->task = task;
 	/* an image is in our memory, and small */
 	if (o->fd >= 0 && !objects_in_place && room_for(o, size)) {
@@ -531,12 +634,8 @@ bool object_do(struct object *o, void (*task)(struct object *, void *args), void
 		task(o, args);
 	o->home->missed |= err && err != -ENOMEM;
 	/* while it is lent nothing of it is ours */
-	if (err != -ETIMEDOUT) {
+	if (err != -ETIMEDOUT)
 		say(o);
-		/* a separate debug file may have more symbols than the file */
-		if (o->admitted && symbols_bytes(o->symbols) > o->bytes)
-			o->bytes = symbols_bytes(o->symbols);
-	}
 	return !err || err == -ENOMEM;
 }
 
@@ -738,21 +837,31 @@ static int open_debug(int root, const char *path, const struct statx *not_this)
 	return -1;
 }
 
+/* The path of a debug file by its build id; false: such an id has none. */
+static bool path_of_id(char *path, size_t size, const unsigned char *id, int n)
+{
+	char hex[2 * BUILD_ID_MAX + 1];
+
+	if (n <= 1 || n > BUILD_ID_MAX)
+		return false;
+	for (int i = 0; i < n; i++)
+		snprintf(hex + 2 * i, 3, "%02x", id[i]);
+	snprintf(path, size, "usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
+	return true;
+}
+
 /* Searches by build id, then by .gnu_debuglink: beside the file, in .debug, and below
  * /usr/lib/debug. */
 static int find_below(struct object *o, int root, Dwfl_Module *mod, const char *link, bool *by_id)
 {
 	const unsigned char *id;
 	const char *slash = strrchr(o->path, '/');
-	char path[4200], hex[2 * 64 + 1];
+	char path[4200];
 	GElf_Addr at;
 	int n = dwfl_module_build_id(mod, &id, &at), fd, dir = slash ? (int)(slash - o->path) : 0;
 
 	*by_id = true;
-	if (n > 1 && n <= 64) {
-		for (int i = 0; i < n; i++)
-			snprintf(hex + 2 * i, 3, "%02x", id[i]);
-		snprintf(path, sizeof(path), "usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
+	if (path_of_id(path, sizeof(path), id, n)) {
 		fd = open_debug(root, path, &o->st);
 		if (fd >= 0)
 			return fd;
@@ -812,6 +921,46 @@ static int find_debuginfo(Dwfl_Module *mod, void **userdata, const char *name, D
 		fd = dwfl_standard_find_debuginfo(mod, userdata, name, base, file, NULL, 0,
 						  debug_file);
 	return fd;
+}
+
+static bool has_build_id(Dwarf *dwarf, const void *want, ssize_t n)
+{
+	const void *id;
+
+	return dwelf_elf_gnu_build_id(dwarf_getelf(dwarf), &id) == n &&
+	       !memcmp(id, want, (size_t)n);
+}
+
+/* libdw would open any path that the file names, whatever is there. */
+bool object_find_alt(struct object *o, Dwarf *dwarf)
+{
+	const char *name;
+	const void *id;
+	ssize_t n = dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &id);
+	int ours = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
+	const int roots[] = { o->root, ours };
+	char path[128];
+
+	for (int i = 0; n > 0 && i < 4 && fd < 0; i++) {
+		bool by_id = i < 2 && path_of_id(path, sizeof(path), id, (int)n);
+
+		if (roots[i % 2] >= 0 && (by_id || (i >= 2 && *name == '/')))
+			fd = open_debug(roots[i % 2], by_id ? path : name, &o->st);
+	}
+	if (ours >= 0)
+		close(ours);
+	if (fd < 0)
+		return !n;
+	o->alt = dwarf_begin(fd, DWARF_C_READ);
+	if (o->alt && has_build_id(o->alt, id, n)) {
+		o->alt_fd = fd;
+		dwarf_setalt(dwarf, o->alt);
+		return true;
+	}
+	dwarf_end(o->alt);
+	o->alt = NULL;
+	close(fd);
+	return false;
 }
 
 static const Dwfl_Callbacks callbacks = {

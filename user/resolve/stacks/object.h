@@ -12,6 +12,7 @@
 
 #include "../../util/types.h"
 
+struct Dwarf;
 struct Dwfl_Module;
 struct objects;
 struct object;
@@ -25,6 +26,9 @@ struct symbol_index;
  * the object is lent, and everything that is asked of it has the answer "not known".
  */
 
+/* How much memory cudatrace may take, in bytes, where that is less than the machine has: half of it
+ * is for all files. Before objects_open(). */
+void objects_memory(uint64_t bytes);
 struct objects *objects_open(void);   /* NULL: no memory */
 void objects_close(struct objects *); /* close all spaces that use them first */
 /* The files are not only those of processes that the user chose. Then each user's files have only
@@ -74,6 +78,8 @@ extern void (*objects_begins)(void);
 /* Bytes of symbols and debug information that are kept of the files of one user, where the files
  * are not only those of processes that the user of cudatrace chose. Changed in tests. */
 extern uint64_t objects_owner_max;
+/* And of all files; 0: not known yet. */
+extern uint64_t objects_all_max;
 /* Tasks are run without a worker, so that a crash is seen: for tests and fuzzing of damaged files. */
 extern bool objects_in_place;
 
@@ -86,6 +92,9 @@ void object_complain(struct object *, const char *why);
 /* From now on this object's DWARF is not parsed, because it could not be read. */
 void object_drop_dwarf(struct object *);
 bool object_has_dwarf(struct object *);
+/* Gives libdw the file that the debug information shares with others (.gnu_debugaltlink), if it may
+ * be used as a separate debug file may. False: it refers to one, and has none. */
+bool object_find_alt(struct object *, struct Dwarf *);
 
 /* What cfi.c and symbols.c keep with an object. It is freed with cfi_close() and
  * symbols_close(). */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../util/io/bounded.h"
 #include "../../util/now.h"
 #include "symbols.h"
 
@@ -43,11 +44,6 @@ void symbols_close(struct symbol_index *x)
 		return;
 	free(x->symbols);
 	free(x);
-}
-
-uint64_t symbols_bytes(const struct symbol_index *x)
-{
-	return x ? x->n * sizeof(*x->symbols) : 0;
 }
 
 /* ---- symbol tables ---- */
@@ -365,7 +361,17 @@ static Dwfl_Module *dwarf_of(struct object *o, struct symbol_index *x)
 		return mod;
 	x->looked = true;
 	dwarf = dwfl_module_getdwarf(mod, &bias);
+	if (dwarf)
+		dwarf_new_oom_handler(dwarf, bounded_no_memory);
+	if (dwarf && !object_find_alt(o, dwarf)) {
+		object_complain(o, "its debug information needs another file, which is not "
+				   "there, or is not root's");
+		object_drop_dwarf(o);
+		return NULL;
+	}
 	alt = dwarf ? dwarf_getalt(dwarf) : NULL;
+	if (alt)
+		dwarf_new_oom_handler(alt, bounded_no_memory);
 	if (dwarf && sound(dwarf) && (!alt || sound(alt))) {
 		info = section(dwarf_getelf(dwarf), ".debug_info");
 		if (info && info->d_buf) {
@@ -380,6 +386,16 @@ static Dwfl_Module *dwarf_of(struct object *o, struct symbol_index *x)
 	return NULL;
 }
 
+/* Whether the rest of the unit is in a file of its own, which libdw would open by the path that the
+ * unit gives, whatever is there. It has lines all the same. */
+static bool is_split(Dwarf_Die *cu)
+{
+	uint8_t type;
+
+	return dwarf_cu_info(cu->cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) ||
+	       type == DW_UT_skeleton;
+}
+
 static int find(struct object *o, uint64_t address, bool exact, struct symbols_place *out, int max)
 {
 	struct symbol_index *x = index_of(o);
@@ -389,6 +405,7 @@ static int find(struct object *o, uint64_t address, bool exact, struct symbols_p
 	Dwfl_Module *mod;
 	Dwfl_Line *line;
 	Dwarf_Die *cu;
+	bool split;
 	int n = 0;
 
 	memset(&out[0], 0, sizeof(out[0]));
@@ -400,16 +417,18 @@ static int find(struct object *o, uint64_t address, bool exact, struct symbols_p
 	if (!mod)
 		return 1;
 	cu = dwfl_module_addrdie(mod, lookup_at, &bias);
+	split = cu && is_split(cu);
 	/* libdwfl assumes that code between two pieces of a unit belongs to that unit; this is
 	 * wrong, for example, for the C library's _start */
-	if (cu && !dwarf_haspc(cu, lookup_at - bias))
+	if (cu && (!split || dwarf_hasattr(cu, DW_AT_ranges) || dwarf_hasattr(cu, DW_AT_low_pc)) &&
+	    !dwarf_haspc(cu, lookup_at - bias))
 		return 1;
 	line = dwfl_module_getsrc(mod, lookup_at);
 	if (line) {
 		out[0].file = dwfl_lineinfo(line, NULL, &n, NULL, NULL, NULL);
 		out[0].line = n > 0 ? (uint32_t)n : 0;
 	}
-	n = cu ? inlined(x, cu, lookup_at - bias, out, max) : 1;
+	n = cu && !split ? inlined(x, cu, lookup_at - bias, out, max) : 1;
 	if (n > 0)
 		return n;
 	object_complain(o, "its debug information is damaged");

@@ -37,7 +37,5 @@ bool symbols_function(struct object *, uint64_t address, bool exact, struct symb
 int symbols_find(struct object *, uint64_t address, bool exact, struct symbols_place *out, int max);
 
 void symbols_close(struct symbol_index *); /* takes NULL */
-/* Returns how many bytes the index takes; takes NULL. */
-uint64_t symbols_bytes(const struct symbol_index *);
 
 #endif

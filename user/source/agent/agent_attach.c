@@ -14,6 +14,7 @@
 int agent_attach(pid_t pid, const char *how, const struct capture_plan *plan)
 {
 	struct inject_what what = {
+		.name = "the agent",
 		.symbol = "cudatrace_agent_start",
 		.how = how,
 		.sock_type = SOCK_SEQPACKET,
@@ -27,9 +28,5 @@ int agent_attach(pid_t pid, const char *how, const struct capture_plan *plan)
 
 	what.so = agent_file_bytes(&what.so_bytes);
 	err = inject_run(pid, &what, &got);
-	if (err)
-		return err;
-	msg_verb("process %d: the agent came in by thread %d, which was held for %llu us", (int)pid,
-		 (int)got.tid, (unsigned long long)(got.stopped_ns / 1000));
-	return got.sock;
+	return err ? err : got.sock;
 }

@@ -11,15 +11,9 @@
 
 #include "../../util/msg.h"
 #include "agent_file.h"
+#include "../../util/embed.h"
 
-__asm__(".section .rodata\n"
-	".balign 16\n"
-	".global agent_file_begin, agent_file_end\n"
-	"agent_file_begin:\n"
-	".incbin \"" CT_AGENT_FILE "\"\n"
-	"agent_file_end:\n"
-	".previous\n");
-extern const char agent_file_begin[], agent_file_end[];
+EMBED(agent_file, CT_AGENT_FILE);
 
 const void *agent_file_bytes(size_t *n)
 {

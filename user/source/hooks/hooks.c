@@ -575,6 +575,7 @@ static int inject(struct hooks_source *h, pid_t pid)
 {
 	struct agent_image image;
 	struct inject_what what = {
+		.name = "the hooks",
 		.symbol = "cudatrace_hooks_start",
 		.how = "v1 fd=N",
 		.sock_type = SOCK_SEQPACKET,
@@ -591,8 +592,6 @@ static int inject(struct hooks_source *h, pid_t pid)
 	err = inject_run(pid, &what, &got);
 	if (err)
 		return err;
-	msg_verb("process %d: the hooks came in by thread %d, which was held for %llu us", (int)pid,
-		 (int)got.tid, (unsigned long long)(got.stopped_ns / 1000));
 	return add_peer(h, got.sock, pid, NULL);
 }
 

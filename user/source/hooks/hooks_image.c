@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* hooks_image.c - the object that comes into programs, which is part of the binary. */
 #include "hooks_image.h"
+#include "../../util/embed.h"
 
-__asm__(".section .rodata\n"
-	".balign 16\n"
-	".global hooks_image_begin, hooks_image_end\n"
-	"hooks_image_begin:\n"
-	".incbin \"" CT_HOOKS_FILE "\"\n"
-	"hooks_image_end:\n"
-	".previous\n");
-extern const char hooks_image_begin[], hooks_image_end[];
+EMBED(hooks_image, CT_HOOKS_FILE);
 
 void hooks_image(struct agent_image *i)
 {

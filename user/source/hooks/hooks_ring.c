@@ -547,7 +547,7 @@ static int inflight_of(struct hooks_ring *r, struct block *b, const struct hooks
 					(c->h.flags & CT_F_HIDDEN));
 		c->h.end_ns = c->h.start_ns;
 		c->ret = 0;
-		if (r->o.layers && f.len <= CT_DATA_MAX - 16) {
+		if (r->o.layers && f.len <= CT_PLAN_MAX) {
 			f.data[f.len / 8] = f.scope;
 			f.len += 8;
 			c->h.flags |= CT_F_SCOPE;

@@ -310,5 +310,9 @@ int inject_run(pid_t pid, const struct inject_what *what, struct inject_result *
 	}
 	if (err)
 		result->sock = -1;
+	else
+		msg_verb("process %d: %s came in by thread %d, which was held for %llu us",
+			 (int)pid, what->name, (int)result->tid,
+			 (unsigned long long)(result->stopped_ns / 1000));
 	return err;
 }

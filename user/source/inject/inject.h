@@ -31,6 +31,7 @@ struct inject_thread {
 };
 
 struct inject_what {
+	const char *name; /* for messages: "the agent", "the hooks" */
 	const void *so; /* the shared object; it has a name of its own among memfds by its bytes */
 	size_t so_bytes;
 	/* int symbol(const char *): called after dlopen, and must return soon */

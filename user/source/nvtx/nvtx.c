@@ -102,6 +102,7 @@ static int inject(struct nvtx_source *s, struct nvtx_process *p)
 {
 	struct agent_image image;
 	struct inject_what what = {
+		.name = "the object",
 		.symbol = "cudatrace_nvtx_start",
 		.how = "fd=N",
 		.sock_type = SOCK_SEQPACKET,
@@ -122,8 +123,6 @@ static int inject(struct nvtx_source *s, struct nvtx_process *p)
 	msg_note("process %d: an object was put into it that shows its NVTX ranges to probes "
 		 "(header-only NVTX 3, for --layers nvtx)",
 		 (int)p->pid);
-	msg_verb("process %d: the object came in by thread %d, which was held for %llu us",
-		 (int)p->pid, (int)got.tid, (unsigned long long)(got.stopped_ns / 1000));
 	return 0;
 }
 

@@ -17,10 +17,12 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -121,6 +123,65 @@ static void came_back(uint32_t owner)
 
 /* ---- a worker ---- */
 
+/* The job that this thread's worker runs: it has the thread-local storage of its host. */
+static _Thread_local struct bounded_job *running;
+
+void bounded_no_memory(void)
+{
+	if (!running)
+		abort();
+	running->no_memory = true;
+	/* not exit(), which would run what is to be run at the end of all of us */
+	syscall(SYS_exit_group, 1);
+	abort();
+}
+
+/* What this process and its workers have of writable memory of their own; 0: not known. It is what
+ * RLIMIT_DATA is compared with. */
+static uint64_t data_bytes(void)
+{
+	FILE *f = fopen("/proc/self/statm", "re");
+	unsigned long long pages = 0;
+
+	if (!f)
+		return 0;
+	if (fscanf(f, "%*u %*u %*u %*u %*u %llu", &pages) != 1)
+		pages = 0;
+	fclose(f);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Limits are each process's own, though memory is shared: the limit is the worker's alone. */
+static void run_limited(struct bounded_job *job)
+{
+	uint64_t before = data_bytes(), after;
+	struct rlimit was, now;
+
+	if (!before || getrlimit(RLIMIT_DATA, &was)) {
+		job->run(job);
+		return;
+	}
+	now = was;
+	if (before + job->grow_max < now.rlim_cur)
+		now.rlim_cur = before + job->grow_max;
+	setrlimit(RLIMIT_DATA, &now);
+	job->run(job);
+	setrlimit(RLIMIT_DATA, &was);
+	after = data_bytes();
+	job->grew = after ? (int64_t)(after - before) : 0;
+}
+
+static void run_job(struct bounded_job *job)
+{
+	running = job;
+	job->grew = 0;
+	if (job->grow_max)
+		run_limited(job);
+	else
+		job->run(job);
+	running = NULL;
+}
+
 static int work(void *arg)
 {
 	struct worker *w = arg;
@@ -132,7 +193,7 @@ static int work(void *arg)
 	while (wait_while(&w->state, STATE_IDLE, 0) != STATE_END) {
 		struct bounded_job *job = w->job;
 
-		job->run(job);
+		run_job(job);
 		given = STATE_GIVEN;
 		if (!atomic_compare_exchange_strong(&w->state, &given, STATE_DONE)) {
 			job->drop(job);
@@ -155,7 +216,7 @@ static void *host(void *arg)
 	/* by the system call itself: the C library's own may look at what the worker works with */
 	while (pid > 0 && syscall(SYS_wait4, pid, &status, __WALL, NULL) < 0 && errno == EINTR)
 		;
-	if (WIFSIGNALED(status)) {
+	if (WIFSIGNALED(status) || (running && running->no_memory)) {
 		pthread_mutex_lock(&lock);
 		counts.crashed++;
 		pthread_mutex_unlock(&lock);

@@ -33,6 +33,12 @@ struct bounded_job {
 	/* set with -ETIMEDOUT: its worker ended by a signal, in the middle of it. What it was doing is
 	 * not known, so the job is left as it is, and never freed. */
 	bool crashed;
+	/* Bytes by which our memory may grow while it is run, where that can be measured; 0: any
+	 * number. Beyond it malloc() fails, for this worker alone. What other threads take meanwhile
+	 * counts, too. */
+	uint64_t grow_max;
+	int64_t grew;		  /* set when it is done, where there is such a limit */
+	bool no_memory;		  /* set with `crashed`: it called bounded_no_memory() */
 	struct bounded_job *next; /* of those that are left so; bounded.c's */
 };
 
@@ -46,6 +52,9 @@ struct bounded_job {
  */
 int bounded_run(struct bounded_job *, uint32_t owner, unsigned int limit_ms);
 
+/* For a library that cannot go on when malloc() fails: ends the worker that runs a job. */
+_Noreturn void bounded_no_memory(void);
+
 /* Ends the workers that wait for work. Those that are left behind stay: as they share our table
  * of descriptors, all descriptors from 3 on are closed when there are any, so that no probe
  * outlives us. For the very end of main(). */
@@ -55,7 +64,7 @@ struct bounded_counts {
 	uint64_t jobs;	   /* that were run or begun */
 	uint64_t left;	   /* jobs that were not done within their time, ever */
 	uint64_t refused;  /* jobs that were not begun, because of those */
-	uint64_t crashed;  /* workers that were ended by a signal */
+	uint64_t crashed;  /* workers that were ended by a signal, or had no memory */
 	unsigned int held; /* workers that are left behind now */
 };
 void bounded_counts(struct bounded_counts *);
