@@ -178,7 +178,7 @@ case_hooks_by_slots() {
 	expect "status of --strict" "$rc" 3
 	ct replay --format json "$T/trace"
 	ok_rc
-	grep -q "\"partly_hooked_functions\":$want[,}]" "$T/out" || fail "in the recording: $(tail -n 1 "$T/out")"
+	grep -q "\"partly_hooked_functions\":${want}[,}]" "$T/out" || fail "in the recording: $(tail -n 1 "$T/out")"
 	echo slot >&"$fd"
 	wait_for 5 said_made 70
 	exec {fd}>&-
