@@ -136,6 +136,24 @@ enum ct_memory_how {
 #define CT_COOKIE_ENDS(c) (((c) >> 31) & 1)
 #define CT_COOKIE_PER_THREAD(c) (((c) >> 16) & 1)
 
+/* What is read of the tensors among an operator's arguments, by the number of its name. 0: nothing.
+ * For each of six registers what it has; then of a TensorImpl: the word with its rank, how far behind
+ * its type the byte is that says how its sizes are found, and the bits of it that are not set if
+ * they are found in the TensorImpl itself. */
+enum ct_tensors {
+	CT_TENSORS_NOT = 0,
+	CT_TENSORS_ONE = 1,	 /* the address of a Tensor */
+	CT_TENSORS_OPTIONAL = 2, /* of one, with a byte behind it that says whether it is there */
+	CT_TENSORS_LIST = 3,	 /* of several; the next register has their number */
+};
+#define CT_TENSORS_REGS 6
+#define CT_TENSORS_REG(plan, i) ((plan) >> (2 * (i)) & 3)
+#define CT_TENSORS_LAYOUT(rank_word, byte, bits) \
+	((__u32)(rank_word) << 12 | (__u32)(byte) << 17 | (__u32)(bits) << 20)
+#define CT_TENSORS_RANK_WORD(plan) ((plan) >> 12 & 31)
+#define CT_TENSORS_BYTE(plan) ((plan) >> 17 & 7)
+#define CT_TENSORS_BITS(plan) ((plan) >> 20 & 0xff)
+
 /* What the BPF programs do. User space sets it in the variable `phase`. */
 enum ct_phase {
 	/* probes are being attached: the programs do nothing, so that all functions are seen from
@@ -164,6 +182,7 @@ struct ct_config {
 	__u8 no_return;	     /* entry probes only */
 	__u8 by_address;     /* the kernel has no cookies: the function is found by its address */
 	__u8 layers;	     /* some rows have a layer */
+	__u8 shapes;	     /* of operators' tensors too */
 	__u8 python_only;    /* stacks are those of Python alone */
 	__u8 stop_on_map;    /* ct_dl_state sends SIGURG when files were mapped */
 	__u8 stacks;	     /* some rows have CT_S_STACK */
@@ -401,7 +420,7 @@ CT_ASSERT_SIZE(struct ct_entry, 128);
 CT_ASSERT_SIZE(struct ct_held_key, 16);
 CT_ASSERT_SIZE(struct ct_sizes, 352);
 CT_ASSERT_SIZE(struct ct_filter, 24);
-CT_ASSERT_SIZE(struct ct_config, 64);
+CT_ASSERT_SIZE(struct ct_config, 72);
 CT_ASSERT_SIZE(struct ct_look, 8);
 CT_ASSERT_SIZE(struct ct_image, 40);
 CT_ASSERT_SIZE(struct ct_load, 32);

@@ -270,6 +270,14 @@ struct ct_gemm {
 #define CT_GEMM_SHAPE 0x1
 #define CT_GEMM_RETURNED 0x2
 
+/* What follows the word of an operator's CT_LAYER_BEGIN: for each tensor that was read a word, rank |
+ * type << 8 | number << 32, and as many sizes. Types are c10::ScalarType. */
+#define CT_TENSOR_RANK_MAX 5
+#define CT_TENSOR_SPECIAL 0xf0
+#define CT_TENSOR_UNKNOWN 0xff /* as a rank */
+#define CT_TENSOR_NONE 0xfe    /* an optional tensor that is not there */
+#define CT_TENSOR_LIST 0xfd    /* `number` tensors, whose shapes are not read */
+
 struct ct_process {
 	struct ct_hdr h;
 	__u64 start_boottime_ns; /* with pid: identifies the process, since a pid alone is reused */

@@ -17,6 +17,7 @@
  *	SCOPES_UNBEGUN(t)	counts the end of a scope whose begin was not seen
  *	SCOPES_SEND(t, h, size)	sends a record
  *	copy_words(regs, to, n, place, max)
+ *	SCOPES_TENSORS(regs, f, symbol)	adds the tensors of an operator's arguments to its record
  *
  * A call's `place` is a number that no other call of the thread has which is under way; never 0.
  */
@@ -163,8 +164,9 @@ static __always_inline struct open_scope *open_scope(struct thread *t, struct sc
 }
 
 /* The call of a function of a row for many begins. Returns its entry; NULL: there is no room. */
-static __always_inline struct open_scope *
-begin_operator(struct thread *t, struct scopes *s, __u32 func, __u32 symbol, __u64 place, __u64 now)
+static __always_inline struct open_scope *begin_operator(SCOPES_REGS *regs, struct thread *t,
+							 struct scopes *s, __u32 func, __u32 symbol,
+							 __u64 place, __u64 now)
 {
 	struct frame *f = &s->f;
 	__u32 parent = innermost(s);
@@ -175,6 +177,7 @@ begin_operator(struct thread *t, struct scopes *s, __u32 func, __u32 symbol, __u
 	scope_head(t, f, CT_LAYER_BEGIN, func, 1);
 	f->rec.h.start_ns = f->rec.h.end_ns = now;
 	f->data[0] = symbol;
+	SCOPES_TENSORS(regs, f, symbol);
 	send_scope(t, f, s->serial, parent);
 	return e;
 }

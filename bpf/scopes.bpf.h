@@ -15,6 +15,21 @@
 #define SCOPES_UNBEGUN(t) COUNT(scopes_unbegun)
 #define SCOPES_SEND(t, h, size) \
 	send(h, size, true, (t)->sent++ % WAKE_EVERY ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP)
+#define SCOPES_TENSORS(regs, f, symbol) operator_tensors(regs, f, symbol)
+#define TENSORS_READ(to, n, from) bpf_probe_read_user(to, n, (void *)(from))
+#include "tensors.h"
+
+static __always_inline void operator_tensors(struct pt_regs *ctx, struct frame *f, __u32 symbol)
+{
+	__u32 plan = config.shapes ? tensors[symbol & (CT_SYMBOLS - 1)] : 0;
+
+	if (plan) {
+		__u64 regs[REG_WORDS];
+
+		copy_words(ctx, regs, CT_TENSORS_REGS, 0, REG_WORDS);
+		add_tensors(f, regs, plan);
+	}
+}
 #include "open_scopes.h"
 
 struct {
@@ -130,7 +145,7 @@ static __always_inline int operator_layer(struct pt_regs *ctx, __u32 func, __u64
 		sweep_scopes(s, sp + 1); /* one that began at this very place is over too */
 		trim_scopes(s);
 	}
-	begin_operator(t, s, func, CT_COOKIE_SYMBOL(cookie), sp, now);
+	begin_operator(ctx, t, s, func, CT_COOKIE_SYMBOL(cookie), sp, now);
 	return 1;
 }
 

@@ -11,13 +11,22 @@
 #ifndef CT_SNAPSHOT_BPF_H
 #define CT_SNAPSHOT_BPF_H
 
+/* What is read of a thread's registers. On aarch64 all of them would not fit on the stack with what
+ * calls them: 512 bytes for all programs that call each other. */
 #if defined(__TARGET_ARCH_x86)
+#define user_part pt_regs
+#define USER_PART_AT 0
 #define USER_MODE(r) ((r)->cs == 0x33) /* __USER_CS: 64-bit code */
 #else
+struct user_part {
+	__u64 regs[12]; /* x19 to x30 */
+	__u64 sp, pc, pstate;
+};
+#define USER_PART_AT (19 * 8)		     /* in struct user_pt_regs, with which pt_regs begins */
 #define USER_MODE(r) (!((r)->pstate & 0x1f)) /* PSR_MODE_EL0t, not AArch32's */
 #endif
 
-static __always_inline void copy_user_regs(struct ct_thread_head *t, const struct pt_regs *r)
+static __always_inline void copy_user_regs(struct ct_thread_head *t, const struct user_part *r)
 {
 #if defined(__TARGET_ARCH_x86)
 	t->ip = r->ip;
@@ -31,9 +40,9 @@ static __always_inline void copy_user_regs(struct ct_thread_head *t, const struc
 #else
 	t->ip = r->pc;
 	t->sp = r->sp;
-	t->bp = r->regs[29];
-	t->lr = r->regs[30];
-	__builtin_memcpy(t->regs, &r->regs[19], sizeof(t->regs));
+	t->bp = r->regs[29 - 19];
+	t->lr = r->regs[30 - 19];
+	__builtin_memcpy(t->regs, r->regs, sizeof(t->regs));
 #endif
 }
 
@@ -42,7 +51,7 @@ static __noinline int write_thread(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task, *leader;
 	struct ct_thread_head t = {};
-	struct pt_regs r;
+	struct user_part r;
 
 	if (!task)
 		return 0;
@@ -50,7 +59,7 @@ static __noinline int write_thread(struct bpf_iter__task *ctx)
 	t.running = 1;
 	if (bpf_core_field_exists(task->on_cpu))
 		t.running = task->on_cpu != 0;
-	if (bpf_probe_read_kernel(&r, sizeof(r), (void *)bpf_task_pt_regs(task)))
+	if (bpf_probe_read_kernel(&r, sizeof(r), (char *)bpf_task_pt_regs(task) + USER_PART_AT))
 		return 0;
 	if (USER_MODE(&r))
 		copy_user_regs(&t, &r);

@@ -36,6 +36,7 @@
 const volatile struct ct_config config;
 const volatile struct ct_spec specs[CT_MAX_FUNCS];
 __u8 sampled[CT_MAX_FUNCS]; /* enum ct_sampled */
+__u32 tensors[CT_SYMBOLS];  /* what is read of an operator's arguments: CT_TENSORS_*() */
 bool sampling;		    /* true if any of them is not CT_SAMPLED_NO */
 /* number of windows so far; user space writes it before it changes `sampled` */
 __u32 window;

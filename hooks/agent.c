@@ -30,6 +30,7 @@
 #include "../cupti/agent/alone.h"
 #include "capture.h"
 #include "engine.h"
+#include "layers.h"
 #include "python.h"
 #include "sys.h"
 #include "talk.h"
@@ -355,6 +356,8 @@ static int keep_list(size_t size)
 				 (f.flags & HOOKS_F_REGS ? HOOK_REGS : 0u),
 			.nfile = f.nfile <= sizeof(f.file) ? f.nfile : 0,
 		};
+		if (f.tensors)
+			layers_tensors(f.cookie, f.tensors);
 		memcpy(spec->file, f.file, sizeof(spec->file));
 	}
 	return 0;

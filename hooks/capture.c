@@ -66,7 +66,7 @@ static __u64 now(void)
 
 /* ---- the program's memory ---- */
 
-static int read_memory(void *to, __u64 n, __u64 from)
+int capture_memory(void *to, __u64 n, __u64 from)
 {
 	struct iovec here = { to, n }, there = { (void *)from, n };
 
@@ -86,7 +86,7 @@ static long read_string(char *to, __u64 n, __u64 from)
 		__u64 page = PAGE - ((from + len) & (PAGE - 1));
 		__u64 want = n - len < page ? n - len : page;
 
-		if (read_memory(to + len, want, from + len))
+		if (capture_memory(to + len, want, from + len))
 			return -EFAULT;
 		for (__u64 i = len; i < len + want; i++)
 			if (!to[i])
@@ -104,7 +104,7 @@ static int read_bytes(const struct ct_read *r, void *to, __u64 n, __u64 from)
 			((char *)to)[i] = ((const volatile char *)from)[i];
 		return 0;
 	}
-	return read_memory(to, n, from);
+	return capture_memory(to, n, from);
 }
 
 #define specs capture_specs

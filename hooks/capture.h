@@ -37,6 +37,8 @@ void capture_sandboxed(void);
 bool capture_is_sandboxed(void);
 /* As the engine's missed(). */
 void capture_missed(__u64 cookie, bool deep);
+/* Copies n bytes of the program's memory. Returns 0 if all of them are there. */
+int capture_memory(void *to, __u64 n, __u64 from);
 /* Are calls recorded? */
 bool capture_is_open(void);
 

@@ -8,6 +8,7 @@
  */
 #include "layers.h"
 
+#include "capture.h"
 #include "inside.h"
 #include "ring.h"
 
@@ -32,9 +33,27 @@
 #define SCOPES_DROPPED(t) ring_add(&(t)->scopes_dropped, 1)
 #define SCOPES_UNBEGUN(t) ring_add(&(t)->scopes_unbegun, 1)
 #define SCOPES_SEND(t, h, size) capture_put(t, h, size)
+#define SCOPES_TENSORS(regs, f, symbol) operator_tensors(regs, f, symbol)
+#define TENSORS_READ(to, n, from) capture_memory(to, n, from)
+#include "../bpf/tensors.h"
+
+static __u32 tensors[CT_SYMBOLS];
+
+static void operator_tensors(const struct hook_regs *r, struct hooks_call *f, __u32 symbol)
+{
+	__u32 plan = __atomic_load_n(&tensors[symbol & (CT_SYMBOLS - 1)], __ATOMIC_RELAXED);
+
+	if (plan)
+		add_tensors(f, r->args, plan);
+}
 #include "../bpf/open_scopes.h"
 #undef frame
 #undef thread
+
+void layers_tensors(__u64 cookie, __u32 plan)
+{
+	__atomic_store_n(&tensors[CT_COOKIE_SYMBOL(cookie)], plan, __ATOMIC_RELAXED);
+}
 
 struct own_scopes {
 	__u64 busy; /* the stack pointer of who is at it; 0: nobody */
@@ -144,7 +163,7 @@ bool layers_enter(struct hooks_thread *t, const struct hook_frame *f, const stru
 	}
 	tidy(s, f->sp);
 	e = CT_LAYER_HOW(spec->layer) == CT_LAYER_OPERATOR
-		    ? begin_operator(t, s, func, CT_COOKIE_SYMBOL(cookie), place, now)
+		    ? begin_operator(r, t, s, func, CT_COOKIE_SYMBOL(cookie), place, now)
 		    : enter_scope(r, t, s, func, place, now);
 	if (e)
 		e->number = f->number;

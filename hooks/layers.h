@@ -15,6 +15,9 @@
 /* The block has been taken by a thread. */
 void layers_begin(struct hooks_thread *);
 
+/* What is read of the arguments of the operator with this cookie: CT_TENSORS_*(). */
+void layers_tensors(__u64 cookie, __u32 plan);
+
 /* The number of the innermost scope around a call that is entered at sp, as struct ct_call has it. */
 __u32 layers_around(struct hooks_thread *, __u64 sp);
 

@@ -47,7 +47,7 @@
 
 #define HOOKS_ENV "CUDATRACE_HOOKS"
 #define HOOKS_MAGIC 0x6b686463u /* "cdhk" */
-#define HOOKS_VERSION 7
+#define HOOKS_VERSION 8
 #define HOOKS_KEY 32	     /* hex digits */
 #define HOOKS_MSG_MAX 65536  /* bytes of a message */
 #define HOOKS_WAIT_MS 5000   /* how long each side waits for the other's first message */
@@ -139,12 +139,13 @@ struct hooks_python {
 #define HOOKS_F_REGS 0x2       /* the stacks of its calls are wanted */
 struct hooks_func {
 	__u64 address;
-	__u32 cookie; /* CT_COOKIE() | CT_COOKIE_OF() */
-	__u32 flags;  /* HOOKS_F_* */
-	__u32 size;   /* of the function in bytes; 0: not known */
+	__u32 cookie;  /* CT_COOKIE() | CT_COOKIE_OF() */
+	__u32 flags;   /* HOOKS_F_* */
+	__u32 size;    /* of the function in bytes; 0: not known */
+	__u32 tensors; /* what is read of an operator's arguments: CT_TENSORS_*() */
 	/* the function's first bytes in the file; nfile of them are valid */
 	__u8 nfile;
-	__u8 pad[3];
+	__u8 pad[7];
 	__u8 file[16];
 };
 
@@ -382,7 +383,7 @@ CT_ASSERT_SIZE(struct hooks_start, 40 + sizeof(struct ct_config));
 CT_ASSERT_SIZE(struct hooks_ask, 16);
 CT_ASSERT_SIZE(struct hooks_list, 24);
 CT_ASSERT_SIZE(struct hooks_spec, 96);
-CT_ASSERT_SIZE(struct hooks_func, 40);
+CT_ASSERT_SIZE(struct hooks_func, 48);
 CT_ASSERT_SIZE(struct hooks_installed, 20);
 CT_ASSERT_SIZE(struct hooks_say, 12);
 CT_ASSERT_SIZE(struct hooks_bye, 16);

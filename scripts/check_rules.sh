@@ -32,7 +32,7 @@ scripts/check_rooms.py || failed=1
 rule "json-c stays in compare, otlp and nccl" '#include <json-c/' "${not_json[@]}"
 rule "OpenSSL and libyaml stay in serve" '#include <(openssl/|yaml\.h|crypt\.h)' "${not_serve[@]}"
 rule "libbpf stays in source" '#include <bpf/' "${not_source[@]}"
-rule "ELF and /proc stay in source, proc and resolve" '#include <(libelf|gelf|elf)\.h>|"/proc' "${not_proc[@]}"
+rule "ELF and the /proc of other processes stay in source, proc and resolve" '#include <(libelf|gelf|elf)\.h>|"/proc"|"/proc/[^s]|"/proc/s[^e]' "${not_proc[@]}"
 rule "libdw stays in resolve and proc" '#include <(elfutils/|dwarf)' "${not_debug[@]}"
 rule "outputs know records, and nothing of the kernel side" '#include .*/control\.h"' "${outputs[@]}"
 rule "vmlinux.h stays in BPF programs" '#include .*vmlinux\.h' "${all[@]}"

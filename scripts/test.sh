@@ -18,6 +18,9 @@
 #
 # Suites run in a process group of their own with their output in files, and are never waited for beyond their limit:
 # a process that the kernel cannot kill does not hold this up.
+#
+# There are two lanes, because most suites wait for something most of the time: those that compile or calculate, and trace
+# nothing on this machine, run one after the other behind the others. They are judged in the end.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -122,11 +125,18 @@ result() {
 
 # suite NAME SECONDS COMMAND...
 suite() {
-	local name=$1 log=$LOGS/$1.log began=$SECONDS p f s why
+	local began=$SECONDS
 	bounded "$@"
+	judge $((SECONDS - began)) "$@"
+}
+
+# judge TOOK NAME SECONDS COMMAND...: what came of a suite that ran for TOOK seconds and ended with `status`.
+judge() {
+	local seconds=$1 name=$2 log=$LOGS/$2.log p f s why
+	shift
 	result "$name"
-	took+=("$((SECONDS - began)) $name")
-	echo "$name: $p passed, $f failed, $s skipped ($((SECONDS - began)) s)"
+	took+=("$seconds $name")
+	echo "$name: $p passed, $f failed, $s skipped ($seconds s)"
 	grep -E '^(not ok|skip) ' "$log" | cut -c1-400 | sed 's/^/    /'
 	grep -A 2 'FAILED: ' "$log" | cut -c1-400 | head -n 60 | sed 's/^/    /'
 	if [ -n "$why" ]; then
@@ -135,6 +145,55 @@ suite() {
 	fi
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 	[ "$f" = 0 ] || to_repeat+=("$(printf '%q ' "$f" "$@")")
+}
+
+# ---- the second lane -----------------------------------------------------------------------------------------------
+lane=() # suites, as words for the shell
+lane_pid=
+
+# behind NAME SECONDS COMMAND...: a suite of the second lane.
+behind() {
+	lane+=("$(printf '%q ' "$@")")
+}
+
+# shellcheck disable=SC2317 # called by eval
+behind_one() {
+	local began=$SECONDS
+	bounded "$@"
+	echo "$status $((SECONDS - began))" > "$LOGS/$1.lane"
+}
+
+start_lane() {
+	local one
+	{
+		# shellcheck disable=SC2154 # pid is that of bounded
+		trap 'kill -KILL -- "-$pid" 2> /dev/null; exit 1' TERM
+		for one in "${lane[@]}"; do
+			eval "behind_one $one"
+		done
+	} < /dev/null &
+	lane_pid=$!
+	trap 'kill "$lane_pid" 2> /dev/null' EXIT
+}
+
+# shellcheck disable=SC2317 # called by eval
+judge_behind() {
+	local seconds
+	if read -r status seconds 2> /dev/null < "$LOGS/$1.lane"; then
+		judge "$seconds" "$@"
+	else
+		broken "$1" "it did not run"
+	fi
+}
+
+# Each suite ends within its limit, and so does the lane.
+end_lane() {
+	local one
+	wait "$lane_pid"
+	trap - EXIT
+	for one in "${lane[@]}"; do
+		eval "judge_behind $one"
+	done
 }
 
 # shellcheck disable=SC2317 # called by eval
@@ -184,6 +243,35 @@ build() {
 }
 
 # shellcheck disable=SC2317
+# made TARGET...: a build in the second lane; it fails like a test.
+made() {
+	as_test "make $*" make -j "$(nproc)" "$@" | grep -E '^(not )?ok |error|Error|warning'
+}
+
+# shellcheck disable=SC2317
+# unit_programs PREFIX FOLDER: those that have a source, a test for each.
+unit_programs() {
+	local program
+	for program in "$2"/test_*; do
+		[ ! -e "tests/unit/${program##*/}.c" ] ||
+			as_test "$1-${program##*/test_}" timeout -k 5 600 "$program" | grep -E -A 2 "^(not )?ok $1-|FAILED: "
+	done
+}
+
+# shellcheck disable=SC2317
+# The same under AddressSanitizer and UndefinedBehaviorSanitizer.
+sanitized_units() {
+	made sanitized
+	unit_programs san .output/san/unit
+}
+
+# shellcheck disable=SC2317
+fuzzed() {
+	made fuzz-programs fuzz-seeds
+	tests/fuzz/run.sh "$@"
+}
+
+# shellcheck disable=SC2317
 shell_scripts() {
 	local file
 	while read -r file; do
@@ -196,14 +284,6 @@ standin_checks() {
 	local lib
 	for lib in .output/standin/libcuda.so.1 .output/standin/libcudart.so.13 .output/standin/12/libcudart.so.12; do
 		as_test "standin ${lib##*/}" tests/standin/check.sh "$lib"
-	done
-}
-
-# unit_suites PREFIX FOLDER SECONDS: each unit program of the folder that has a source is a suite.
-unit_suites() {
-	local program
-	for program in "$2"/test_*; do
-		[ -x "$program" ] && [ -e "tests/unit/${program##*/}.c" ] && suite "$1-${program##*/test_}" "$3" "$program"
 	done
 }
 
@@ -225,39 +305,40 @@ main() {
 	! $all || every=(--all)
 	PIP_RETRIES=1 PIP_DEFAULT_TIMEOUT=10 bounded wheels 300 tests/wheels.sh "${every[@]}"
 
-	suite rules 60 scripts/check_rules.sh
-	suite format 60 scripts/check_format.sh
-	unit_suites unit .output/unit 300
-	if $all && build build-san 1500 sanitized; then
-		unit_suites san .output/san/unit 600
-	fi
+	build build-static 900 static || finish
+	behind unit 1200 unit_programs unit .output/unit
+	behind rules 120 scripts/check_rules.sh
+	behind format 300 scripts/check_format.sh
+	behind shellcheck 600 shell_scripts
+	behind api 300 as_test "tables agree with CUDA's headers" scripts/check_api.py
+	behind arm64 300 as_test "the BPF object compiles for arm64" make bpf-arm64
 	if $all; then
-		suite tidy 600 scripts/check_tidy.sh
+		behind san 2400 sanitized_units
+		behind tidy 1500 scripts/check_tidy.sh
+		behind versions 1200 tests/versions.sh
+		behind vm 1800 tests/vm/run.sh
+		behind tree 1500 tests/tree.sh
+		behind dist 1200 tests/dist.sh
+		behind fuzz 2400 fuzzed 60
 	fi
-	suite api 180 as_test "tables agree with CUDA's headers" scripts/check_api.py
-	if $all; then
-		suite versions 600 tests/versions.sh
-	fi
+	start_lane
 	suite agent 180 tests/agent/run.sh
 	if $all; then
 		suite hooks 1200 tests/hooks/run.sh --all
 	else
 		suite hooks 300 tests/hooks/run.sh
 	fi
-	suite arm64 120 as_test "the BPF object compiles for arm64" make bpf-arm64
 	suite standin 120 standin_checks
-	suite shellcheck 300 shell_scripts
 	suite docs 120 tests/docs.sh
 	suite install 120 tests/install.sh
-	if build build-static 900 static; then
-		suite hardening 60 tests/hardening.sh cudatrace .output/static/cudatrace
-	fi
+	suite hardening 60 tests/hardening.sh cudatrace .output/static/cudatrace
 	if $all; then
-		suite cases 1200 tests/cases/run.sh
+		suite cases 1800 tests/cases/run.sh
 	else
 		suite cases 1200 tests/cases/run.sh --short
 		grep 'are left out' "$LOGS/cases.log" | sed 's/^/    /'
 	fi
+	suite faults 300 tests/faults/run.py --fixed
 	suite export-files 600 tests/export/files.sh
 	suite nsys 120 tests/export/nsys.py
 	suite identity 120 tests/export/identity.py
@@ -267,7 +348,7 @@ main() {
 		suite otlp 600 tests/export/otlp.py
 		suite cases-hooks 400 env SOURCE=hooks tests/cases/run.sh 'scopes_*' 'operators_*' 'collectives_*' 'nvtx3_*'
 		suite cases-multi 1200 env CUDATRACE="$PWD/tests/cases/with-multi" tests/cases/run.sh --links
-		for other in tests/export/run.sh tests/flame/run.sh tests/timeline/run.sh tests/memory/run.sh tests/top/run.sh tests/bpftrace/run.sh tests/vm/run.sh; do
+		for other in tests/export/run.sh tests/flame/run.sh tests/timeline/run.sh tests/memory/run.sh tests/top/run.sh tests/bpftrace/run.sh; do
 			[ -x "$other" ] && suite "$(basename "$(dirname "$other")")" 900 "$other"
 		done
 		suite tutorial 900 tests/tutorial.py
@@ -279,15 +360,10 @@ main() {
 		suite attack-agents 900 env SEED=7 tests/hostile/agents.py
 		suite attack-shown 600 tests/hostile/shown.py
 		suite attack-afresh 600 tests/hostile/afresh.py
-		if build build-fuzz 1500 fuzz-programs fuzz-seeds; then
-			suite fuzz 1500 tests/fuzz/run.sh 60
-		fi
-		suite dist 900 tests/dist.sh
 		suite python 300 tests/python/run.py
 		suite recipes 900 tests/recipes.sh
-		# Last, for it compiles everything a second time.
-		suite tree 900 tests/tree.sh
 	fi
+	end_lane
 	finish
 }
 main

@@ -82,13 +82,19 @@ case_blocks_attached() {
 	pid=$!
 	exec 6> "$T/in"
 	wait_for 10 grep -q ready "$T/said"
-	"$CUDATRACE" mem -v --layers allocator --json -o "$T/book" -p "$pid" 2> "$T/err" < /dev/null 6>&- &
+	"$CUDATRACE" mem -v --layers allocator --json --memory-viz "$T/snapshot" -o "$T/book" -p "$pid" 2> "$T/err" < /dev/null 6>&- &
 	wait_for 20 grep -q '^cudatrace: ready' "$T/err"
 	printf x >&6
 	wait_for 10 grep -q 'done' "$T/said"
 	exec 6>&-
 	wait "$pid"
 	wait $!
+	check_viz "$T/snapshot" --attached
+	expect "snapshot" "$(cat "$T/viz")" "0 alloc 1 512
+0 free_completed 11 5632
+0 free_requested 11 5632
+segments (0, 'small', False, 5632, 0, 1)
+held"
 	expect "sums" "$(of_blocks "$BLOCKS_SUMS")" "[0, 2097152, 5632, 2097152, 5120, 0, 0, 512, 1, 1, 0, 0, 0]"
 	expect "of before" "$(of_blocks 'b["unseen_allocations"]')" 10
 }
@@ -125,4 +131,122 @@ case_blocks_rows() {
 	ct mem --json -o "$T/book" "$T/trace"
 	ok_rc
 	expect "sums of a recording" "$(of_blocks "$BLOCKS_SUMS")" "[1048576, 5242880, 4194304, 5242880, 0, 1048576, 1, 6553600, 8, 7, 0, 0, 0]"
+}
+
+# PyTorch's own reader of snapshots, where there is one: TORCH_PYTHON, or python3 if it has PyTorch.
+viewer() {
+	"${TORCH_PYTHON:-python3}" -c '
+import importlib.util, os
+spec = importlib.util.find_spec("torch")
+path = spec and os.path.join(os.path.dirname(spec.origin), "cuda", "_memory_viz.py")
+print(path if path and os.path.exists(path) else "")' 2> /dev/null
+}
+
+# check_viz FILE [--attached]: is it a snapshot as PyTorch's viewer reads it? What is in it in $T/viz.
+check_viz() {
+	local viewer
+	viewer=$(viewer)
+	python3 tests/cases/check_viz.py "$1" ${viewer:+"$viewer"} "${@:2}" > "$T/viz" 2> "$T/viz.err" || fail "$(tail -n 2 "$T/viz.err")"
+}
+
+TRAIN_VIZ="0 alloc 8 6553600
+0 free_completed 7 5505024
+0 free_requested 7 5505024
+0 segment_alloc 2 5242880
+segments (0, 'small', False, 2097152, 1048576, 2) (0, 'large', False, 3145728, 0, 1)
+held (1048576, 'weights()')"
+
+# The snapshot of PyTorch's viewer, live and of a recording, by all the ways to ask for it.
+case_blocks_viz() {
+	ct mem --memory-viz "$T/live" -- "$BLOCKS" train
+	ok_rc
+	check_viz "$T/live"
+	expect "live" "$(cat "$T/viz")" "$TRAIN_VIZ"
+	ct --format memory-viz -o "$T/format" -- "$BLOCKS" train
+	ok_rc
+	check_viz "$T/format"
+	expect "--format" "$(cat "$T/viz")" "$TRAIN_VIZ"
+	ct record -k --layers allocator -o "$T/r.ctrace" -- "$BLOCKS" train
+	ok_rc
+	ct mem --memory-viz "$T/mem" "$T/r.ctrace"
+	ok_rc
+	check_viz "$T/mem"
+	expect "of a recording" "$(cat "$T/viz")" "$TRAIN_VIZ"
+	ct export --to memory-viz "$T/r.ctrace"
+	ok_rc
+	cmp "$T/r.pickle" "$T/mem" || fail "export writes another file than mem"
+	# without the layer nothing is reported, which is said
+	ct record -k -o "$T/none.ctrace" -- "$BLOCKS" train
+	ct export --to memory-viz -o "$T/none" "$T/none.ctrace"
+	ok_rc
+	says 'memory-viz: no program reported blocks'
+	check_viz "$T/none"
+	expect "empty" "$(cat "$T/viz")" "segments
+held"
+}
+
+case_blocks_viz_out_of_memory() {
+	ct mem --memory-viz "$T/hole" -- "$BLOCKS" hole
+	ok_rc
+	check_viz "$T/hole"
+	grep -qx '0 oom 1 1125899906842624' "$T/viz" || fail "$(cat "$T/viz")"
+	ct mem --memory-viz "$T/cache" -- "$BLOCKS" cache
+	ok_rc
+	check_viz "$T/cache"
+	grep -qx '0 segment_free 1 3145728' "$T/viz" || fail "$(cat "$T/viz")"
+}
+
+# A segment that grows by mappings; and what is mapped for an allocation that fails all the same is given back, without a report.
+case_blocks_that_grow() {
+	ct mem --layers allocator --json --memory-viz "$T/grow" -o "$T/book" -- "$BLOCKS" grow
+	ok_rc
+	expect "sums" "$(of_blocks "$BLOCKS_SUMS")" "[2097152, 4194304, 3145728, 4194304, 0, 2097152, 3, 3145728, 4, 1, 0, 0, 1]"
+	expect "segments" "$(of_blocks '[b["segments"][k] for k in ("with_blocks", "bytes", "in_blocks", "longest_free")]')" \
+		"[1, 4194304, 2097152, 1048576]"
+	check_viz "$T/grow"
+	expect "snapshot" "$(cat "$T/viz")" "0 alloc 4 3145728
+0 free_completed 1 1048576
+0 free_requested 1 1048576
+0 oom 1 1125899906842624
+0 segment_map 4 8388608
+0 segment_unmap 2 4194304
+segments (0, 'large', True, 4194304, 2097152, 5)
+held (524288, 'buffer(unsigned long)') (524288, 'buffer(unsigned long)') (1048576, 'weights()')"
+}
+
+# What cannot be true does no harm to the snapshot, and neither do many blocks; the other processes are counted.
+case_blocks_viz_hostile() {
+	ct mem --memory-viz "$T/hostile" -- "$BLOCKS" hostile
+	ok_rc
+	says 'memory-viz: 1 event at addresses that do not exist is not in the file'
+	check_viz "$T/hostile" --attached
+	ct mem --no-stack --memory-viz "$T/many" -- "$BLOCKS" many 3000
+	expect "without stacks" "$rc" 2
+	ct --stack=fp --format memory-viz -o "$T/many" -- "$BLOCKS" many 3000
+	ok_rc
+	check_viz "$T/many" --attached
+	expect "many" "$(sed '$d' "$T/viz")" "0 alloc 3000 1536000
+segments (0, 'small', False, 1536000, 1536000, 3000)"
+	ct mem --memory-viz "$T/two" -f -- sh -c "$BLOCKS cache; $BLOCKS train; $BLOCKS hole"
+	ok_rc
+	says 'memory-viz: only process [0-9]* \(blocks\) is in the file; 2 others have blocks too: choose one with -p$'
+	check_viz "$T/two"
+}
+
+# The rule of advise, live and of a recording; reports are no calls of the program, and cost it no finding else.
+case_blocks_advised() {
+	ct advise -k --layers allocator --format json -o "$T/advice" -- "$BLOCKS" pieces
+	ok_rc
+	expect "found" "$(python3 -c '
+import json, sys
+d = json.load(open(sys.argv[1]))
+print([(f["rule"], f["count"], f["bytes"], f["places"][0]["count"]) for f in d["findings"] if f["rule"] == "fragmentation"], d["calls"])' "$T/advice")" \
+		"[('fragmentation', 60, 83886080, 60)] 110"
+	ct record --layers allocator -o "$T/r.ctrace" -- "$BLOCKS" pieces
+	ct advise "$T/r.ctrace"
+	ok_rc
+	grep -q 'had up to 220\.0 MiB from CUDA on device 0, and gave out at most 140\.0 MiB' "$T/out" || fail "$(grep -A3 fragm "$T/out")"
+	ct advise --layers allocator -- "$BLOCKS" train
+	ok_rc
+	! grep -q fragmentation "$T/out" || fail "found where there is none"
 }

@@ -47,6 +47,8 @@ replay -c --compact R                     | -c              | leave out --compac
 replay -o R R                             | R               | give another name
 stat --save R R                           | R               | give another name
 mem --html R R                            | R               | give another name
+mem --memory-viz R R                      | R               | give another name
+mem --no-stack --memory-viz x R           | --memory-viz    | leave out --no-stack
 record -o - -- true                       | -o              | give a name
 compare R                                 | BASE            | give two files or more
 check R                                   | BASE            | give two files or more

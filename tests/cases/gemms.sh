@@ -107,6 +107,29 @@ PY
 	expect "classes" "$(grep -o '"name":"gemm","count":7' "$T/classes")" '"name":"gemm","count":7'
 }
 
+# The rows of calls and of the kernels that compute a product have columns for it; the step has its FLOP.
+case_gemms_columns() {
+	ct record --gpu --layers cublas,nvtx -o "$T/r.ctr" -- "$GEMMS" many 3
+	ok_rc
+	ct export --to csv -o "$T/csv" "$T/r.ctr"
+	ct export --to json -o "$T/json" "$T/r.ctr"
+	python3 - "$T/csv" "$T/json" > "$T/got" << 'PY'
+import csv, json, sys
+for r in csv.DictReader(open(sys.argv[1], encoding='utf-8')):
+    if r['type'] in ('gemm', 'kernel'):
+        print(r['type'], *(r[c] for c in ('m', 'n', 'k', 'batch', 'a_type', 'b_type', 'd_type', 'flop')),
+              r['type'] == 'gemm' and not r['tflops'] or abs(float(r['tflops']) - int(r['flop']) / int(r['duration_ns']) / 1e3) < 1e-6, 0 < float(r['peak_share'] or 0.5) < 1)
+for r in map(json.loads, open(sys.argv[2], encoding='utf-8')):
+    if r['type'] == 'kernel':
+        print(r['flop'], abs(r['tflops'] - r['flop'] / r['dur_ns'] / 1e3) < 0.001, 'peak_share' in r)
+PY
+	{
+		for _ in 1 2 3; do printf '%s 256 128 64 1 float16 float16 float16 4194304 True True\n' gemm kernel; done
+		for _ in 1 2 3; do echo 4194304 True True; done
+	} | sort > "$T/want"
+	sort "$T/got" | diff "$T/want" - > "$T/diff" || fail "differs: $(head -n 6 "$T/diff")"
+}
+
 # A program that runs already.
 case_gemms_attached() {
 	local pid fd
@@ -130,4 +153,13 @@ case_gemms_advise() {
 	grep -q 'm, n, k = 255, 128, 63' "$T/odd" || fail "no shape: $(head -c 900 "$T/odd")"
 	ct advise --gpu --layers cublas --format json -o "$T/even" -- "$GEMMS" many 25
 	! grep -q 'm, n, k =' "$T/even" || fail "found: $(head -c 900 "$T/even")"
+}
+
+# The words of cuBLASLt are where they are read, by the functions of the library that PyTorch's package brings.
+case_gemms_layouts() {
+	local rc
+	"${TORCH_PYTHON:-python3}" tests/cases/check_layouts.py > "$T/got" 2>&1
+	rc=$?
+	[ $rc != 2 ] || skip "no cuBLASLt here (TORCH_PYTHON=... names a Python whose packages have it)"
+	expect "status" "$rc $(head -n 1 "$T/got" | cut -c1-120)" "0 $(head -n 1 "$T/got" | cut -c1-120)"
 }

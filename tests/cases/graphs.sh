@@ -44,6 +44,38 @@ case_graphs_recorded() {
 	expect "kernels" "$(kernels_of "$T/json")" "$GRAPH_KERNELS"
 }
 
+# With stacks each kernel has the line of its capture, in every format, and folded stacks go on from the launch of the graph to where the
+# kernel was captured.
+case_graphs_lines() {
+	local line format
+	line=$(grep -n 'cudaLaunchKernel(' tests/cases/prog/graphs.c | head -n 1 | cut -d: -f1)
+	ct record -k --gpu --layers nvtx -o "$T/r.ctrace" -- "$GRAPHS" 2
+	ok_rc
+	ct replay -k "$T/r.ctrace" --format json -o "$T/json"
+	ok_rc
+	expect "JSON" "$(grep -c "\"captured_at\":\"launch at graphs.c:$line\"" "$T/json")" 6
+	ct replay -k -o "$T/table" "$T/r.ctrace"
+	expect "table" "$(grep -c "captured_at=\"launch at graphs.c:$line\"" "$T/table")" 6
+	for format in csv chrome otlp-json arrow perfetto; do
+		ct export --to $format -o "$T/$format" "$T/r.ctrace"
+		ok_rc
+		grep -qa "launch at graphs.c:$line" "$T/$format" || fail "$format has no line of the capture"
+	done
+	ct replay "$T/r.ctrace" --format json -o "$T/json"
+	expect "without stacks" "$(grep -c captured_at "$T/json")" 0
+	ct export --to folded --weight gpu -o "$T/folded" "$T/r.ctrace"
+	ok_rc
+	expect "folded" "$(sed 's/^.*;main;/main;/' "$T/folded")" "main;cudaGraphLaunch;launch;[GPU] [kernel] 30000"
+	ct folded --gpu --weight gpu --stack-of range -o "$T/ranges" -- "$GRAPHS" 2
+	ok_rc
+	diff <(sort "$T/ranges") - > "$T/diff" <<- 'EOF' || fail "folded by ranges: $(head -n 6 "$T/diff")"
+	graphs;capture;cudaGraphLaunch;[GPU] [kernel] 5000
+	graphs;capture;inner;cudaGraphLaunch;[GPU] [kernel] 5000
+	graphs;step;cudaGraphLaunch;capture;[GPU] [kernel] 10000
+	graphs;step;cudaGraphLaunch;capture;inner;[GPU] [kernel] 10000
+	EOF
+}
+
 # Time counts for the range around the replay, and where there is none for the one around the capture.
 case_graphs_stat() {
 	ct stat --gpu --by range --json -o "$T/sums" -- "$GRAPHS" 3

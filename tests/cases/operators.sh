@@ -42,6 +42,19 @@ case_operators_nested() {
 	expect "threads" "$(grep '"type":"operator"' "$T/out" | grep -o '"tid":[0-9]*' | sort -u | wc -l)" 2
 }
 
+# What torch.compile made calls no operators: its kernels are in the range of its graph.
+case_operators_compiled() {
+	ct_json --gpu --layers torch -- "$OPERATORS" compiled
+	ok_rc
+	no_loss
+	grep '"type":"kernel"' "$T/out" | grep -o '"scope_name":"[^"]*"' > "$T/got"
+	diff - "$T/got" > "$T/diff" <<- 'EOF' || fail "kernels differ: $(head -n 6 "$T/diff")"
+	"scope_name":"Torch-Compiled Region: 0/0"
+	"scope_name":"Torch-Compiled Region: 1/0"
+	"scope_name":"aten::mm"
+	EOF
+}
+
 case_operators_table() {
 	ct_rows --layers torch -e operator -- "$OPERATORS" throws
 	ok_rc
@@ -150,6 +163,59 @@ if got != want:
 EOF
 }
 
+# Shapes and types are read where the library says that they are, and what does not agree is not known.
+SHAPES='aten::shapes.all|float32[4, 3], none, tensors[2], scalar, scalar, ?
+aten::shapes.all|int64[], bfloat16[2, 0, 5, 1, 1000000], tensors[0], scalar, scalar, ?
+aten::shapes_.all|float32[4, 3], none
+aten::shapes_.all|float32[4, 3], ?
+aten::shapes_.all|float32[4, 3], ?
+aten::shapes_.all|float32[4, 3], ?
+aten::shapes_.all|float32[4, 3], ?[7]
+aten::shapes_.all|float32[4, 3], ?
+aten::is_it|float32[4, 3]
+aten::orphan_op|-'
+
+case_operators_shapes() {
+	ct record --layers torch --shapes -o "$T/r.ctrace" -- "$OPERATORS" shapes
+	ok_rc
+	says '10 scopes, 0 lost'
+	ct export --to json -o "$T/json" "$T/r.ctrace"
+	python3 -c 'import json, sys
+for r in map(json.loads, open(sys.argv[1])):
+    if r["type"] == "operator": print(r["name"] + "|" + r.get("inputs", "-"))' "$T/json" > "$T/got"
+	diff - "$T/got" > "$T/diff" <<< "$SHAPES" || fail "shapes differ: $(head -n 6 "$T/diff")"
+	ct export --to csv -o "$T/csv" "$T/r.ctrace"
+	python3 -c 'import csv, sys
+for r in csv.DictReader(open(sys.argv[1])):
+    if r["type"] == "operator": print(r["name"] + "|" + (r["inputs"] or "-"))' "$T/csv" > "$T/got"
+	diff - "$T/got" > "$T/diff" <<< "$SHAPES" || fail "csv differs: $(head -n 6 "$T/diff")"
+	ct export --to chrome -o "$T/kineto" "$T/r.ctrace"
+	python3 -c 'import json, sys
+for e in json.load(open(sys.argv[1]))["traceEvents"]:
+    if e.get("cat") == "cpu_op" and e["name"] != "aten::shapes_": print(e["name"], e["args"].get("Input Dims"), e["args"].get("Input type"))' "$T/kineto" > "$T/got"
+	diff - "$T/got" > "$T/diff" <<- 'EOF' || fail "Kineto's format differs: $(head -n 6 "$T/diff")"
+	aten::shapes [[4, 3], [], [], [], [], []] ['float', '', 'TensorList', 'Scalar', 'Scalar', '']
+	aten::shapes [[], [2, 0, 5, 1, 1000000], [], [], [], []] ['long int', 'c10::BFloat16', 'TensorList', 'Scalar', 'Scalar', '']
+	aten::is_it [[4, 3]] ['float']
+	aten::orphan_op None None
+	EOF
+	# nothing is read that was not asked for
+	ct_json --layers torch -- "$OPERATORS" shapes
+	expect "operators" "$(grep -c '"type":"operator"' "$T/out")" 10
+	! grep -q '"inputs"' "$T/out" || fail "shapes are read"
+	ct --shapes -- "$OPERATORS" shapes
+	says "--shapes is about PyTorch's operators: give --layers torch"
+}
+
+# PyTorch's own, where it is installed: each shape and type that is known is torch.profiler's.
+case_operators_pytorch_shapes() {
+	local python=${TORCH_PYTHON:-python3}
+	"$python" -c 'import torch' 2> /dev/null || skip "no PyTorch here (TORCH_PYTHON=... names a Python that has it)"
+	ct --layers torch --shapes --format chrome -o "$T/ours" -- "$python" tests/cases/prog/pytorch_shapes.py "$T/profiled"
+	ok_rc
+	python3 tests/cases/check_shapes.py "$T/ours" "$T/profiled" > "$T/got" || fail "$(head -n 3 "$T/got")"
+}
+
 # Calls and what the device did by the operator that they are inside of: the rows are all there is.
 case_operators_stat() {
 	ct stat --by operator --json -o "$T/sums" -- "$OPERATORS" train 3
@@ -187,7 +253,7 @@ EOF
 
 # The steps of a program that names them, of one that does not but whose optimizer does, and of one that only repeats.
 case_operators_steps() { # long
-	local what want
+	local what want marked
 	for what in steps train plain; do
 		ct stat --gpu --by step --json -o "$T/live" -- "$OPERATORS" $what 5
 		ok_rc
@@ -200,10 +266,15 @@ case_operators_steps() { # long
 		train) want="optimizer - 1 2 3 4 whole copies" ;;
 		plain) want="operators 2 1 2 3 4 5 whole copies" ;;
 		esac
-		if [ "$what" = steps ]; then
-			ct export --to chrome -o "$T/kineto" "$T/r.ctrace"
-			expect "steps in Kineto's format" "$(grep -o '"cat":"user_annotation","name":"ProfilerStep#[0-9]*"' "$T/kineto" | grep -o '[0-9]*' | xargs)" "1 2 3 4 5"
-		fi
+		ct export --to chrome -o "$T/kineto" "$T/r.ctrace"
+		case $what in
+		steps) marked="ProfilerStep#1 ProfilerStep#2 ProfilerStep#3 ProfilerStep#4 ProfilerStep#5" ;;
+		train) marked="ProfilerStep#1:optimizer ProfilerStep#2:optimizer ProfilerStep#3:optimizer ProfilerStep#4:optimizer" ;;
+		plain) marked="ProfilerStep#1:operators ProfilerStep#2:operators ProfilerStep#3:operators ProfilerStep#4:operators ProfilerStep#5:operators" ;;
+		esac
+		expect "$what, in Kineto's format" "$(python3 -c 'import json, sys
+print(*(e["name"] + (":" + e["args"]["found_by"] if "found_by" in e["args"] else "") for e in json.load(open(sys.argv[1]))["traceEvents"]
+        if e.get("ph") == "X" and e["name"].startswith("ProfilerStep")))' "$T/kineto")" "$marked"
 		expect "$what, live" "$(steps_of "$T/live")" "$want"
 		expect "$what, stored" "$(steps_of "$T/stored")" "$want"
 	done

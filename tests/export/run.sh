@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # run.sh - the exports in the eyes of programs that others wrote: Perfetto's own definitions and trace processor's rules
-# (check_perfetto.py), Meta's Holistic Trace Analysis (hta.py). The files are those of tests/unit/test_perfetto.c. The programs come
+# (check_perfetto.py), Meta's Holistic Trace Analysis (hta.py; steps.py, with the plugin for TensorBoard). The files are those of tests/unit/test_perfetto.c. The programs come
 # from PyPI into .output/export; without it they are skipped. Prints `ok`, `not ok` and `skip` lines.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
@@ -75,4 +75,9 @@ if have hta HolisticTraceAnalysis==0.5.0; then
 	timeout 300 "$dir/hta/bin/python" tests/export/hta.py "$dir/files/busy.jsonl" 0="$dir/files/busy.1000.json" \
 		1="$dir/files/busy.2000.json" 2> "$dir/hta.err" ||
 		echo "not ok hta: $(tail -n 1 "$dir/hta.err")"
+fi
+if have readers HolisticTraceAnalysis==0.5.0 torch-tb-profiler==0.4.3 'pandas<3'; then
+	./cudatrace export --to chrome -o "$dir/steps.pt.trace.json" tests/export/steps.ctrace 2> "$dir/check.log" &&
+		timeout 300 "$dir/readers/bin/python" tests/export/steps.py "$dir/steps.pt.trace.json" 2> "$dir/readers.err" ||
+		echo "not ok readers: $(tail -n 1 "$dir/check.log" "$dir/readers.err" | tr '\n' ' ')"
 fi

@@ -50,8 +50,10 @@ def main():
     except torch.OutOfMemoryError:
         pass
     said['end'] = stats()
-    said['longest_free'] = max((block['size'] for segment in torch.cuda.memory_snapshot() for block in segment['blocks']
-                                if block['state'] == 'inactive'), default=0)
+    snapshot = torch.cuda.memory_snapshot()
+    said['longest_free'] = max((block['size'] for segment in snapshot for block in segment['blocks'] if block['state'] == 'inactive'), default=0)
+    said['segments'] = [(s['address'], s['total_size'], s['allocated_size'], [(b['address'], b['size']) for b in s['blocks'] if b['state'] != 'inactive'])
+                        for s in snapshot]
     with open(sys.argv[1], 'w', encoding='ascii') as f:
         json.dump(said, f)
     sys.stdout.flush()

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""allocator_check.py - tests/gpu/allocator_check.py BOOK SAID: does `mem --layers allocator --json` have what PyTorch's own statistics have?
+"""allocator_check.py - tests/gpu/allocator_check.py BOOK SAID SNAPSHOT: does `mem --layers allocator --json` have what PyTorch's own statistics have, and the snapshot of
+`--memory-viz` the segments and blocks of PyTorch's own one?
 
 Prints a line for each number; those that differ begin with `wrong`. The status is 1 if there is one.
 """
 import json
+import pickle
 import sys
 
 book, said = (json.load(open(path, encoding='utf-8')) for path in sys.argv[1:3])
@@ -37,6 +39,15 @@ if not then:
         ('in use', row['in_use'], end['allocated_bytes.all.current']),
         ('longest free stretch', row['segments']['longest_free'], said['longest_free']),
     ]
+snapshot = pickle.load(open(sys.argv[3], 'rb'))
+if not then:
+    ours = {s['address']: (s['total_size'], s['allocated_size'], [(b['address'], b['size']) for b in s['blocks'] if b['state'] != 'inactive'])
+            for s in snapshot['segments']}
+    theirs = {a: (size, used, [tuple(b) for b in blocks]) for a, size, used, blocks in said['segments']}
+    pairs += [('segments of the snapshot', len(ours), len(theirs)),
+              ('segments with other blocks', sum(ours.get(a) != theirs[a] for a in theirs), 0)]
+frames = [f['filename'] for e in snapshot['device_traces'][0] if e['action'] == 'alloc' for f in e['frames']]
+pairs.append(('a line of the program is among the frames', any(f.endswith('allocator.py') for f in frames), True))
 for name, got, want in pairs:
     print('right' if got == want else 'wrong', name, got, want)
 for by in ('by_operator', 'by_stack'):

@@ -3,7 +3,7 @@
 # graphs.sh - what was captured, of a CUDA graph that is replayed: tests/gpu/graphs.sh [CUDATRACE]
 #
 # Needs root, a GPU, and a python3 with PyTorch. A model is captured once and replayed 200 times. Each replayed kernel must
-# name a captured launch, of a kernel of the same name; its operators must be those of the capture. The second program is
+# name a captured launch, of a kernel of the same name; its operators and its lines of Python must be those of the capture. The second program is
 # attached to after the capture: its kernels must say that it was before the trace. Prints `ok NAME`, `not ok NAME: why`,
 # `# what was seen`, and the counts.
 set -u
@@ -33,9 +33,9 @@ until_says() {
 }
 
 python3 $here/graphs_torch.py 200 > "$tmp/plain" 2> /dev/null
-"$ct" record --gpu --layers torch,nvtx -o "$tmp/run.ctrace" -- python3 $here/graphs_torch.py 200 > "$tmp/traced" 2> "$tmp/err"
+"$ct" record --gpu --stack=python --layers torch,nvtx -o "$tmp/run.ctrace" -- python3 $here/graphs_torch.py 200 > "$tmp/traced" 2> "$tmp/err"
 echo "# $(tail -n 1 "$tmp/err")"
-"$ct" replay --format json "$tmp/run.ctrace" > "$tmp/rows" 2> /dev/null
+"$ct" replay -k --format json "$tmp/run.ctrace" > "$tmp/rows" 2> /dev/null
 "$ct" stat --by range --json "$tmp/run.ctrace" > "$tmp/ranges" 2> /dev/null
 "$ct" stat --by operator --json "$tmp/run.ctrace" > "$tmp/operators" 2> /dev/null
 "$ct" stat --by operator "$tmp/run.ctrace" 2> /dev/null | head -n 14 | cut -c1-120 | sed 's/^/# /'
@@ -85,6 +85,13 @@ wrong = [(r['kernel'], calls.get(r.get('captured_by'), {}).get('kernel')) for r 
 check("a captured launch's kernel is the replayed one", not wrong, wrong[:3])
 inside = collections.Counter(r.get('captured_in') for r in kernels)
 print('# captured in', dict(inside))
+# the innermost frame of Python
+places = {'aten::addmm': 'linear.py', 'aten::gelu': 'activation.py', 'aten::native_layer_norm': 'functional.py',
+          'aten::_softmax': 'graphs_torch.py', 'aten::sum.dim_IntList': 'graphs_torch.py'}
+print('# captured at', dict(collections.Counter((r.get('captured_in'), r.get('captured_at')) for r in kernels)))
+other = [(r.get('captured_in'), r.get('captured_at')) for r in kernels
+         if places.get(r.get('captured_in'), '?') not in (r.get('captured_at') or '')]
+check('the lines of the captures', kernels and not other, other[:3])
 check('operators', all(k and k.startswith('aten::') for k in inside), inside)
 ranges = {r.get('name'): r for r in json.load(open(f'{tmp}/ranges', encoding='utf-8'))['rows']}
 check('ranges are those of the replay', ranges['step']['kernels'] == len(kernels), ranges['step'])

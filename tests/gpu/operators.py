@@ -21,6 +21,8 @@ from wait_go import wait_go
 parser = argparse.ArgumentParser()
 parser.add_argument("--go-file")
 parser.add_argument("--want")
+parser.add_argument("--trace", help="with --want: torch.profiler's trace with shapes too, in Kineto's format")
+parser.add_argument("--compiled", action="store_true", help="the model by torch.compile")
 parser.add_argument("--steps", type=int, default=5)
 parser.add_argument("--time", type=int, default=0, help="print the median of so many steps, and do nothing else")
 opts = parser.parse_args()
@@ -28,6 +30,8 @@ torch.manual_seed(0)
 model = torch.nn.Sequential(*[torch.nn.TransformerEncoderLayer(256, 4, 512, batch_first=True, dropout=0.0) for _ in range(4)]).cuda()
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 x = torch.randn(16, 64, 256, device="cuda")
+if opts.compiled:
+    model = torch.compile(model)
 
 
 def step():
@@ -62,8 +66,10 @@ if not opts.want:
     steps("measured")
     raise SystemExit
 
-with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as prof:
-    steps("profiled")
+with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=bool(opts.trace)) as prof:
+    steps("measured" if opts.trace else "profiled")
+if opts.trace:
+    prof.export_chrome_trace(opts.trace)
 operators, kernels = collections.Counter(), collections.Counter()
 for e in prof.events():
     if e.device_type != torch.autograd.DeviceType.CPU or e.name.startswith(("cuda", "cu")):
@@ -74,6 +80,6 @@ for e in prof.events():
     for k in e.kernels:
         if not k.name.startswith(("Memcpy", "Memset")):
             kernels[e.name] += 1
-operators["measured"] = operators.pop("profiled", 0)
+operators["measured"] = operators.pop("profiled", operators["measured"])
 with open(opts.want, "w", encoding="utf-8") as out:
     json.dump({"operators": operators, "kernels": kernels}, out)

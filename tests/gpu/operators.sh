@@ -3,10 +3,11 @@
 # operators.sh - the layer `torch` on a real GPU: tests/gpu/operators.sh [CUDATRACE] [ROUNDS]
 #
 # Attached to PyTorch's training steps, the trace has the operators that torch.profiler counts for the same steps, and under each the
-# kernels that torch.profiler has there. Then what `--layers torch` costs a step: ROUNDS (5) rounds of steps that nothing traces, that
+# kernels that torch.profiler has there. The same of a model by torch.compile; shapes and
+# types are torch.profiler's too. Then what `--layers torch` costs a step: ROUNDS (5) rounds of steps that nothing traces, that
 # are traced without it, and with it, in turns. SOURCE=hooks does all of it by hooks, and starts the
 # programs; with ATTACH=1 it attaches to them: most operators are then hooked by the loader's slots, and record_function() is not seen,
-# so all operators after the attach are compared. Needs root, a GPU and PyTorch.
+# so all operators after the attach are compared. ONLY=shapes leaves out the first part. Needs root, a GPU and PyTorch.
 set -u
 cd "$(dirname "$0")/../.." || exit
 ct=$(readlink -f "${1:-.output/static/cudatrace}")
@@ -47,6 +48,7 @@ traced() {
 	[ -z "$ct_pid" ] || wait "$ct_pid"
 }
 
+if [ "${ONLY:-}" != shapes ]; then
 "$python" tests/gpu/operators.py --want "$tmp/want" > "$tmp/profile.out" 2>&1 || echo "# $(tail -n 1 "$tmp/profile.out")"
 traced --steps 5 -- --layers torch --gpu "${rare[@]}" --format json -o "$tmp/json"
 tail -n 3 "$tmp/err" | sed 's/^/# /'
@@ -117,14 +119,60 @@ while read -r line; do
 	esac
 done < "$tmp/got"
 [ -s "$tmp/got" ] || not_ok operators "no comparison: $(tail -n 3 "$tmp/err" "$tmp/prog.err" | tr '\n' ' ')"
+fi
+
+# ---- shapes and types: each one that is known is torch.profiler's ----------------------------------------------------------------
+"$python" tests/gpu/operators.py --want "$tmp/want2" --trace "$tmp/profiled.json" > "$tmp/profile.out" 2>&1 || echo "# $(tail -n 1 "$tmp/profile.out")"
+traced --steps 5 -- --layers torch --shapes -e operator,range "${rare[@]}" --format chrome -o "$tmp/ours.json"
+if python3 tests/cases/check_shapes.py "$tmp/ours.json" "$tmp/profiled.json" > "$tmp/shapes"; then
+	ok "shapes ($(tail -n 1 "$tmp/shapes"))"
+else
+	not_ok shapes "$(head -n 3 "$tmp/shapes" | tr '\n' ' ')"
+fi
+
+# ---- torch.compile: the operators that are left, and the kernels under each ------------------------------------------------------
+"$python" tests/gpu/operators.py --compiled --want "$tmp/want" > "$tmp/profile.out" 2>&1 || echo "# $(tail -n 1 "$tmp/profile.out")"
+traced --compiled --steps 5 -- --layers torch --gpu "${rare[@]}" --format json -o "$tmp/json"
+python3 - "$tmp/json" "$tmp/want" << 'EOF' > "$tmp/got"
+import collections, json, sys
+
+rows = [json.loads(line) for line in open(sys.argv[1], encoding='utf-8')]
+want = json.load(open(sys.argv[2], encoding='utf-8'))
+step, = [r for r in rows if r['type'] == 'range' and r['name'] == 'measured']
+begin, end = step['ts_ns'], step['ts_ns'] + step['dur_ns']
+scopes = [r for r in rows if r['type'] == 'operator' and begin <= r['ts_ns'] <= end]
+by_id = {(r['pid'], r['id']): r for r in scopes}
+name = lambda r: r['name'].split('.')[0]
+children = collections.Counter((r['pid'], r.get('parent')) for r in scopes)
+twice = lambda r: (p := by_id.get((r['pid'], r.get('parent')))) and name(p) == name(r) and children[(r['pid'], r.get('parent'))] == 1
+got = collections.Counter(name(r) for r in scopes if not twice(r) and name(r).startswith('aten::'))
+kernels = collections.Counter(name(by_id[(r['pid'], r['scope'])]) for r in rows if r['type'] == 'kernel' and (r['pid'], r.get('scope')) in by_id)
+for title, have, of in ('compiled-operators', got, want['operators']), ('compiled-kernels', kernels, want['kernels']):
+    of = {k: v for k, v in of.items() if k.startswith('aten::')}
+    have = {k: v for k, v in have.items() if k.startswith('aten::')}
+    # what compiled code calls through the dispatcher, and not by its function, is in no row
+    missing = {k: n for k, n in of.items() if k not in have}
+    print(f'# {title}: not in the trace: {missing}')
+    differ = {k: (n, of.get(k, 0)) for k, n in have.items() if n != of.get(k, 0)}
+    print(f'not ok {title}: (trace, profiler) {differ}' if differ or not of else f'ok {title} ({sum(of.values())} of {len(of)} names)')
+EOF
+while read -r line; do
+	case $line in
+	"ok "*) ok "${line#ok }" ;;
+	"not ok "*) not_ok "${line#not ok }" "see above" ;;
+	"# "*) echo "$line" ;;
+	esac
+done < "$tmp/got"
+[ -s "$tmp/got" ] || not_ok compiled "no comparison: $(tail -n 3 "$tmp/err" "$tmp/prog.err" | tr '\n' ' ')"
 
 # ---- what it costs: the median step of each way, in turns --------------------------------------------------------------------
 for ((i = 0; i < rounds; i++)); do
-	for way in none calls torch; do
+	for way in none calls torch shapes; do
 		case $way in
 		none) traced --time 100 -- ;;
 		calls) traced --time 100 -- --format json -o "$tmp/rows" ;;
 		torch) traced --time 100 -- --layers torch --format json -o "$tmp/rows" ;;
+		shapes) traced --time 100 -- --layers torch --shapes --format json -o "$tmp/rows" ;;
 		esac
 		awk -v way=$way '$1 == "median_us" { print way, $2 }' "$tmp/out" >> "$tmp/cost"
 	done

@@ -4,7 +4,7 @@
 #
 # `stat --by step`, attached to a program that runs already, finds as many steps as the program makes, by the sort of sign that it
 # gives; the four parts of each add up to its length; each has the kernels that torch.profiler counts in a step; the slowest is the one
-# in which the program slept. Needs root, a GPU and PyTorch. Prints `ok NAME`, `not ok NAME: why`, the tables after `# `, and the counts.
+# in which the program slept. The use (MFU) of a GPT's training is the formula's within 3 percent. ONLY=mfu does this alone. Needs root, a GPU and PyTorch. Prints `ok NAME`, `not ok NAME: why`, the tables after `# `, and the counts.
 set -u
 cd "$(dirname "$0")/../.." || exit
 ct=$(readlink -f "${1:-.output/static/cudatrace}")
@@ -68,13 +68,45 @@ EOF
 	if [ -s "$tmp/got" ]; then not_ok "steps-$how" "$(head -n 3 "$tmp/got" | tr '\n' ' ')"; else ok "steps-$how ($steps by $by)"; fi
 }
 
-"$python" tests/gpu/steps.py --want "$tmp/want" > "$tmp/profile.out" 2>&1 || echo "# $(tail -n 1 "$tmp/profile.out")"
-kernels=$(cat "$tmp/want" 2> /dev/null || echo -1)
-echo "# torch.profiler: $kernels kernels in a step"
-recorded named torch && compare named profiler 20 "$kernels"
-recorded optimizer torch && compare optimizer optimizer 19 0
-recorded plain torch && compare plain operators 20 0
-recorded nvtx nvtx && compare nvtx range 20 "$kernels" --step train_step
-recorded plain nvtx && compare launches launches 20 0
+if [ "${ONLY:-}" != mfu ]; then
+	"$python" tests/gpu/steps.py --want "$tmp/want" > "$tmp/profile.out" 2>&1 || echo "# $(tail -n 1 "$tmp/profile.out")"
+	kernels=$(cat "$tmp/want" 2> /dev/null || echo -1)
+	echo "# torch.profiler: $kernels kernels in a step"
+	recorded named torch && compare named profiler 20 "$kernels"
+	recorded optimizer torch && compare optimizer optimizer 19 0
+	recorded plain torch && compare plain operators 20 0
+	recorded nvtx nvtx && compare nvtx range 20 "$kernels" --step train_step
+	recorded plain nvtx && compare launches launches 20 0
+fi
+
+# ---- how much of what the device can do a GPT's training uses ----------------------------------------------------------------
+"$ct" record --gpu --layers nvtx,torch,cublas -o "$tmp/gpt.ctrace" -- "$python" tests/gpu/gpt.py "$tmp/gpt.said" > "$tmp/out" 2> "$tmp/err"
+tail -n 1 "$tmp/err" | sed 's/^/# /'
+"$ct" stat --by step --json "$tmp/gpt.ctrace" > "$tmp/steps" 2> "$tmp/stat.err"
+"$ct" stat --by step "$tmp/gpt.ctrace" 2> /dev/null | sed 's/^/# /'
+python3 - "$tmp/steps" "$tmp/gpt.said" > "$tmp/got" << 'EOF'
+import json, sys
+said = json.load(open(sys.argv[2], encoding='utf-8'))
+p, = [p for p in json.load(open(sys.argv[1], encoding='utf-8'))['processes'] if p['steps']]
+steps = p['steps']
+if p['found_by'] != 'profiler' or len(steps) != len(said['seconds']):
+    print(f"found {len(steps)} steps by {p['found_by']}, not {len(said['seconds'])}")
+for s, seconds in zip(steps, said['seconds']):
+    if abs(s.get('flop', 0) / said['flop'] - 1) > 0.03:
+        print(f"step {s['step']}: {s.get('flop', 0):.4g} FLOP, by the formula {said['flop']:.4g}")
+    if said['capability'] != [9, 0]:
+        continue
+    mfu = said['flop'] / seconds / said['peak']
+    if abs(s.get('mfu', 0) / mfu - 1) > 0.03:
+        print(f"step {s['step']}: MFU {s.get('mfu', 0):.4f}, by the formula {mfu:.4f}")
+mean = sum(said['flop'] / t / said['peak'] for t in said['seconds']) / len(said['seconds'])
+print(f"# MFU by the formula {mean:.4f}, by the trace {sum(s.get('mfu', 0) for s in steps) / len(steps):.4f}; FLOP of a step {said['flop']:.5g}, {steps[0].get('flop', 0):.5g}")
+EOF
+grep '^# ' "$tmp/got"
+if [ ! -s "$tmp/got" ] || grep -qv '^# ' "$tmp/got"; then
+	not_ok mfu "$(grep -v '^# ' "$tmp/got" | head -n 3 | tr '\n' ' ') $(tail -n 2 "$tmp/err" | tr '\n' ' ')"
+else
+	ok mfu
+fi
 echo "$passed passed, $failed failed"
-[ $failed -eq 0 ] && [ $passed -eq 5 ]
+[ $failed -eq 0 ] && [ $passed -eq "$([ "${ONLY:-}" = mfu ] && echo 1 || echo 6)" ]

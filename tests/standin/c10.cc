@@ -6,6 +6,7 @@
 #include "c10_standin.h"
 
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 
 #include <map>
 
@@ -60,11 +61,76 @@ static char *find_place(size_t bytes)
 	return nullptr;
 }
 
+/* PyTorch finds the functions of the driver in the same way. */
+static int driver(const char *name, unsigned long long a, size_t size, unsigned long long handle)
+{
+	static void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+	void *f = lib ? dlsym(lib, name) : nullptr;
+
+	if (!f)
+		return 1;
+	if (handle)
+		return reinterpret_cast<int (*)(unsigned long long, size_t, size_t,
+						unsigned long long, unsigned long long)>(f)(
+			a, size, 0, handle, 0);
+	return reinterpret_cast<int (*)(unsigned long long, size_t)>(f)(a, size);
+}
+
+static const unsigned long long GROWN = 0x7000000000ULL;
+static const size_t MOST = size_t(1) << 40; /* memory of the device */
+static bool expandable;
+static size_t grown;
+
+void expand_segments()
+{
+	expandable = true;
+}
+
+/* One mapping more at the end. */
+static bool map_more()
+{
+	static void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+	auto create = reinterpret_cast<int (*)(unsigned long long *, size_t, const void *,
+					       unsigned long long)>(
+		lib ? dlsym(lib, "cuMemCreate") : nullptr);
+	const unsigned prop[8] = { 1, 0, 1, 0 };
+	unsigned long long handle = 0x5000;
+
+	if (!create || create(&handle, SEGMENT, prop, 0) ||
+	    driver("cuMemMap", GROWN + grown, SEGMENT, handle))
+		return false;
+	grown += SEGMENT;
+	total_reserved += SEGMENT;
+	segments[reinterpret_cast<char *>(GROWN)] = grown;
+	return true;
+}
+
+/* What was mapped for an allocation that fails all the same is given back. */
+static bool grow(size_t bytes)
+{
+	size_t before = grown;
+
+	while (grown - before < bytes && grown - before < 2 * SEGMENT)
+		if (!map_more())
+			return false;
+	if (bytes < MOST)
+		return true;
+	driver("cuMemUnmap", GROWN + before, grown - before, 0);
+	total_reserved -= grown - before;
+	grown = before;
+	segments[reinterpret_cast<char *>(GROWN)] = grown;
+	return false;
+}
+
 void *take_block(size_t bytes)
 {
 	size_t rounded = (bytes + ROUND - 1) / ROUND * ROUND;
 	char *at = find_place(rounded);
 
+	if (!at && expandable && (!grow(rounded) || !(at = find_place(rounded)))) {
+		reportOutOfMemoryToProfiler(int64_t(rounded), total_allocated, total_reserved, here);
+		return nullptr;
+	}
 	if (!at) {
 		size_t size = rounded > SEGMENT ? rounded : SEGMENT;
 		void *segment = nullptr;

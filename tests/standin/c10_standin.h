@@ -22,6 +22,8 @@ void reportOutOfMemoryToProfiler(int64_t alloc_size, size_t total_allocated, siz
 /* A small caching allocator: blocks of multiples of 512 bytes, first fit, within segments of 2 MiB or
  * of the block's own size that cudaMalloc gives. Not for threads. */
 void *take_block(size_t bytes); /* NULL: out of memory, which is reported */
+/* From now on there is one segment, which grows by mappings of 2 MiB, as PyTorch's expandable segments do. */
+void expand_segments();
 void give_block(void *ptr);
 void empty_cache(); /* gives segments without blocks back, and reports nothing */
 size_t allocated(), reserved();

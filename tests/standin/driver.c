@@ -24,6 +24,7 @@ static struct chunk {
 static struct handle *free_handles;
 static uint64_t next_id = 1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+LOCK_OVER_FORK(lock)
 
 static _Thread_local struct handle *current;
 static struct handle *primary[STANDIN_DEVICES];

@@ -21,6 +21,7 @@ static struct block *blocks; /* newest first: programs mostly free what they too
 static struct block *block_cache;
 static size_t used_bytes;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+LOCK_OVER_FORK(lock)
 
 /* STANDIN_REUSE: memory whose free waits until it was handed out so many times. */
 static struct {

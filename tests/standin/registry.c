@@ -27,6 +27,7 @@ struct func {
 #define BUCKETS 65536
 static struct func *buckets[BUCKETS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+LOCK_OVER_FORK(lock)
 
 static struct func **bucket(const void *host)
 {

@@ -163,4 +163,19 @@ struct rt_driver {
 extern HIDDEN struct rt_driver rt_driver;
 #define CALL(name) rt_driver.p_##name
 
+/* A child of fork() finds the lock free, whatever another thread of its parent was doing. */
+#define LOCK_OVER_FORK(mutex)                                                           \
+	static void lock_before_fork(void)                                              \
+	{                                                                               \
+		pthread_mutex_lock(&(mutex));                                           \
+	}                                                                               \
+	static void unlock_after_fork(void)                                             \
+	{                                                                               \
+		pthread_mutex_unlock(&(mutex));                                         \
+	}                                                                               \
+	__attribute__((constructor)) static void watch_forks(void)                      \
+	{                                                                               \
+		pthread_atfork(lock_before_fork, unlock_after_fork, unlock_after_fork); \
+	}
+
 #endif

@@ -3,10 +3,37 @@
 #ifndef CT_TORCH_STANDIN_H
 #define CT_TORCH_STANDIN_H
 
+#include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+namespace c10
+{
+/* Where PyTorch's own has the shape and the type it is not the same place, but in the same order. */
+struct TensorImpl {
+	virtual ~TensorImpl() = default;
+	virtual int64_t dim_custom() const
+	{
+		return -1;
+	}
+	uint64_t others[9] = {};
+	uint64_t rank = 0;
+	int64_t sizes[5] = {}, strides[5] = {};
+	int64_t storage_offset = 0, numel = 1;
+	uint16_t type = 6;
+	uint8_t device[3] = {};
+	uint8_t contiguous : 3, policy : 2;
+	TensorImpl() : contiguous(7), policy(0)
+	{
+	}
+};
+template <typename T> struct ArrayRef {
+	const T *data;
+	size_t length;
+};
+} // namespace c10
 
 namespace at
 {
@@ -46,6 +73,16 @@ struct log_softmax_int {
 struct orphan_op {
 	static Tensor call(const Tensor &self);
 };
+struct shapes_all {
+	static Tensor call(const Tensor &self, const std::optional<Tensor> &weight,
+			   c10::ArrayRef<Tensor> list, double eps, bool flag, const Tensor &last);
+};
+struct shapes__all {
+	static Tensor &call(Tensor &self, const Tensor &other);
+};
+struct is_it {
+	static bool call(const Tensor &self);
+};
 struct nest {
 	static Tensor call(const Tensor &self, int depth, void (*innermost)());
 };
@@ -81,5 +118,10 @@ Handle record_function_enter_new(const std::string &name, const std::optional<st
 void leave(const Handle &); /* calls record_function_exit_new, which has no name outside */
 } // namespace profiler
 } // namespace torch::autograd
+
+namespace torch
+{
+void run_compiled(const char *region); /* launches a kernel as torch.compile's code does */
+}
 
 #endif

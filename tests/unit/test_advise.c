@@ -1053,6 +1053,61 @@ static void test_gemm_shape(void)
 	lineage = NULL;
 }
 
+static void block(int64_t size, uint64_t allocated, uint64_t reserved, uint64_t device)
+{
+	CALL(0, "c10::reportMemoryUsageToProfiler", 0, U(0x1000), (uint64_t)size, allocated,
+	     reserved, device);
+}
+
+/* n blocks of 1 MiB, of which each second one is given back, and as many of `bytes` for which there are new segments. */
+static void blocks(uint64_t n, uint64_t bytes, uint64_t device)
+{
+	uint64_t held = 0, reserved = n * MIB;
+
+	begin("fragmentation");
+	CALL(US, "cudaMalloc", 0, U(0x1000), U(64));
+	for (uint64_t i = 0; i < n; i++)
+		block(MIB, held += MIB, reserved, device);
+	for (uint64_t i = 0; i < n; i += 2)
+		block(-(int64_t)MIB, held -= MIB, reserved, device);
+	for (uint64_t i = 0; i < n / 2; i++)
+		block((int64_t)bytes, held += bytes, reserved += bytes, device);
+}
+
+static void test_fragmentation(void)
+{
+	const uint64_t cuda = 1 | 3 << 8;
+
+	/* 128 MiB were enough, 192 MiB were taken; after 64 blocks nothing was free any more */
+	blocks(128, MIB, cuda);
+	FIRES("fragmentation", 64, 0, 64 * MIB, ADVISE_WARNING);
+	/* less than 64 MiB too much */
+	blocks(126, MIB, cuda);
+	SILENT();
+	/* of another sort of device */
+	blocks(128, MIB, 0 | 0xff << 8);
+	SILENT();
+	/* less than a fifth: what is large did not find room, but is most of it */
+	blocks(128, 16 * MIB, cuda);
+	SILENT();
+	/* out of memory, and as much was free */
+	blocks(8, MIB, cuda);
+	CALL(0, "c10::reportOutOfMemoryToProfiler", 0, U(4 * MIB), U(8 * MIB), U(12 * MIB), cuda);
+	FIRES("fragmentation", 5, 0, 4 * MIB, ADVISE_SERIOUS);
+	blocks(2, MIB, cuda);
+	CALL(0, "c10::reportOutOfMemoryToProfiler", 0, U(4 * MIB + 1), U(8 * MIB), U(12 * MIB),
+	     cuda);
+	CALL(0, "c10::reportOutOfMemoryToProfiler", 0, ~0ULL, U(8 * MIB), U(12 * MIB), cuda);
+	SILENT();
+	/* what cannot be true, and more devices than are followed */
+	begin("fragmentation");
+	block(INT64_MIN, 0, 0, cuda);
+	block(1, 0, ~0ULL, cuda);
+	for (uint64_t i = 0; i < 256; i++)
+		block(512, 512, i << 20, 1 | i << 8);
+	SILENT();
+}
+
 static void test_gemm_float32(void)
 {
 	gemms("gemm-float32", 20, 0, 64, "ampere_sgemm_128x64_tn");
@@ -1299,7 +1354,7 @@ static void test_words(void)
 		CHECK(strlen(r->title) <= 58);
 		CHECK(!advise_rules_bad(r->name, &len));
 	}
-	CHECK(advise_rule_at(24) && !advise_rule_at(25));
+	CHECK(advise_rule_at(25) && !advise_rule_at(26));
 }
 
 static enum report_way call_way(const struct ct_call *c)
@@ -1417,6 +1472,7 @@ int main(void)
 	RUN(test_tiny_collectives);
 	RUN(test_exposed_collectives);
 	RUN(test_gemm_shape);
+	RUN(test_fragmentation);
 	RUN(test_gemm_float32);
 	RUN(test_slow_steps);
 	RUN(test_host_bound_steps);

@@ -2,7 +2,8 @@
 /* test_gemms.c - products of matrices: what calls say, the classes of kernels, the peaks of devices. */
 #include "../../user/event/scopes/gemms.h"
 #include "../../user/event/scopes/lineage.h"
-#include "../../user/stat/gemm/peak.h"
+#include "../../user/event/device.h"
+#include "../../user/event/scopes/peak.h"
 #include "../../user/stat/gemm/work_class.h"
 #include "make_call.h"
 #include "unit.h"
@@ -186,6 +187,34 @@ static void test_types(void)
 	CHECK_EQ(PEAK_UNKNOWN, peak_type(NULL, NULL));
 }
 
+/* What the row of a kernel says of the product that it computes. */
+static void test_kernel_rows(void)
+{
+	const struct ct_gemm gemm = { .flop = 2000000 };
+	const struct scope_line line = { .flop = 2000000, .gemm = &gemm };
+	struct kernel_name name = { .mangled = "nvjet_tst_128x256" },
+			   sum = { .mangled = "void cublasLt::splitKreduce_kernel<32>" };
+	struct ct_kernel k = {
+		.w.h = { .size = sizeof(k), .kind = CT_KERNEL, .start_ns = 100, .end_ns = 1100 }
+	};
+	struct event ev = { .rec = &k.w.h, .kernel = &name, .product = &line, .peak = 4e12 };
+	struct product p;
+
+	CHECK(product_of(&ev, &p));
+	CHECK_EQ(2000000, p.flop);
+	CHECK(p.rate == 2e12 && p.share == 0.5);
+	ev.peak = 0;
+	CHECK(product_of(&ev, &p) && p.rate == 2e12 && p.share < 0);
+	k.w.h.flags = CT_F_NO_TIME;
+	CHECK(product_of(&ev, &p) && p.rate < 0);
+	/* it adds up the parts of the product, in less time */
+	ev.kernel = &sum;
+	CHECK(!product_of(&ev, &p));
+	ev.kernel = &name;
+	ev.product = NULL;
+	CHECK(!product_of(&ev, &p));
+}
+
 static void test_classes(void)
 {
 	static const struct {
@@ -231,6 +260,7 @@ int main(void)
 	RUN(test_bounds);
 	RUN(test_peaks);
 	RUN(test_types);
+	RUN(test_kernel_rows);
 	RUN(test_classes);
 	return unit_end();
 }

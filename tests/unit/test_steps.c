@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_steps.c - the steps of records whose numbers are known, and what the device did in them. */
+#include <math.h>
+
 #include "../../user/event/scopes/lineage.h"
 #include "../../user/stat/steps/steps_print.h"
 #include "unit.h"
@@ -294,6 +296,68 @@ static void test_printed(void)
 	end();
 }
 
+/* A kernel of a product of 1000 FLOP, on a device that can do `peak` FLOP a second. */
+static void product(uint32_t id, const char *name, uint64_t from, uint32_t device, double peak)
+{
+	static const struct ct_gemm gemm = { .flop = 1000 };
+	const struct scope_line line = { .pid = 7, .id = id, .flop = 1000, .gemm = &gemm };
+	struct kernel_name k = { .mangled = name, .full = name, .brief = name };
+	struct ct_kernel r = { .w = { .h = { .size = sizeof(r),
+					     .kind = CT_KERNEL,
+					     .pid = 7,
+					     .start_ns = from,
+					     .end_ns = from + 10 },
+				      .device = device } };
+	struct event ev = { .rec = &r.w.h,
+			    .proc = &process,
+			    .lineage = lineage,
+			    .kernel = &k,
+			    .product = &line,
+			    .peak = peak };
+
+	CHECK_EQ(1, steps_event(steps, &ev));
+}
+
+/* A product counts once, in the step in which its first kernel began. A device of 1e10 FLOP a second
+ * needs 100 ns for it. */
+static void test_use(void)
+{
+	const struct steps_of *p;
+
+	begin(NULL);
+	range("ProfilerStep#1", 0, 1000);
+	range("ProfilerStep#2", 1000, 2000);
+	range("ProfilerStep#3", 2000, 3000);
+	product(1, "gemm", 100, 0, 1e10);
+	product(2, "gemm", 900, 0, 1e10);
+	product(2, "gemm", 1100, 0, 1e10);		  /* of the product that has begun */
+	product(3, "splitKreduce_kernel", 1050, 0, 1e10); /* computes none */
+	product(3, "gemm", 1200, 0, 1e10);
+	product(4, "gemm", 2200, 0, 0);
+	p = found();
+	if (CHECK_EQ(3, p->n)) {
+		CHECK(p->products);
+		CHECK(p->list[0].flop == 2000 && p->list[1].flop == 1000 &&
+		      p->list[2].flop == 1000);
+		CHECK(fabs(steps_use(p, p->list[0].least_ns, 1000) - 0.2) < 1e-6);
+		CHECK(fabs(steps_use(p, p->list[1].least_ns, 1000) - 0.1) < 1e-6);
+		/* what the device can do is not known */
+		CHECK(steps_use(p, p->list[2].least_ns, 1000) < 0);
+	}
+	CHECK(strstr(printed(true), "\"kernels\":2,\"flop\":2000,\"mfu\":0.2000}"));
+	CHECK(strstr(printed(true), "\"kernels\":1,\"flop\":1000}"));
+	CHECK(strstr(printed(false), "Kernels      TFLOP   MFU%\n"));
+	end();
+	/* two devices can do twice as much */
+	begin(NULL);
+	range("ProfilerStep#1", 0, 1000);
+	product(1, "gemm", 100, 0, 1e10);
+	product(2, "gemm", 100, 1, 1e10);
+	p = found();
+	CHECK(fabs(steps_use(p, p->list[0].least_ns, 1000) - 0.1) < 1e-6);
+	end();
+}
+
 int main(void)
 {
 	RUN(test_profiler);
@@ -301,5 +365,6 @@ int main(void)
 	RUN(test_optimizer);
 	RUN(test_operators);
 	RUN(test_printed);
+	RUN(test_use);
 	return unit_end();
 }

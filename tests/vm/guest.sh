@@ -165,7 +165,7 @@ hanging() {
 	exec 4> $T/hin
 	wait_for grep -q '^ready' $T/hout || echo "the program did not start"
 	sleep 1
-	$CT stuck -p $pid --over 0.5 --format json > $T/out 2> $T/err
+	$CT stuck -p $pid --over 3 --format json > $T/out 2> $T/err
 	equal "status" $? 4
 	for row in "blocked cudaStreamSynchronize" "spinning cudaDeviceSynchronize" "driver cuEventRecord"; do
 		tid=$(sed -n "s/^${row% *} //p" $T/hout)
@@ -278,10 +278,39 @@ doctor() {
 	grep -q "^probes .*$best" $T/out || cat $T/out
 }
 
+# An older kernel: one sentence says what is missing, and nothing was begun.
+too_old() {
+	said=$1
+	shift
+	$CT "$@" -o $T/out -- $CALLS mix 1 1 1 > $T/prog 2> $T/err
+	equal status $? 1
+	equal lines "$(grep -c '' $T/err)" 1
+	grep -q "$said" $T/err || cat $T/err
+	equal "what the program printed" "$(cat $T/prog)" ""
+	no_events
+}
+
+doctor_too_old() {
+	timeout 60 $CT doctor > $T/out 2>&1
+	equal status $? 1
+	grep -q '^bpf_loop().*no: Linux 5.17 or newer is needed' $T/out || cat $T/out
+	grep -q '^  calls .*no: the kernel is too old: Linux 6.1 or newer is needed' $T/out || grep '^  calls' $T/out
+}
+
 echo
 echo "# $(uname -sr)"
 mkdir -p /mnt
 mount -t tracefs tracefs /mnt 2> /dev/null || echo "not ok tracefs: cannot be mounted"
+case $(uname -r) in
+5.*)
+	old="Linux 5[.].* is too old: it has no bpf_loop(), which came with Linux 5.17; 6.1 or later is needed"
+	check "refused in one sentence" too_old "$old"
+	check "stat refused" too_old "$old" stat
+	check "record refused" too_old "$old" record
+	check "doctor says why" doctor_too_old
+	exit 0
+	;;
+esac
 check links links
 case $(uname -r) in
 6.1.*) best=tracefs ;;

@@ -267,6 +267,11 @@ static bool look_at_call(struct seen *s)
 {
 	const struct ct_call *c = (const struct ct_call *)s->h;
 
+	if (c->func < api_nfuncs && api_traits(c->func) & TR_REPORT) {
+		s->call = c;
+		s->traits = TR_REPORT;
+		return !(c->h.flags & CT_F_HIDDEN);
+	}
 	if (c->func >= api_nfuncs || c->depth ||
 	    c->h.flags & (CT_F_HIDDEN | CT_F_PENDING | CT_F_UNFINISHED | CT_F_NO_RETURN))
 		return false;
@@ -298,6 +303,8 @@ static int look(struct advice *a, struct seen *s)
 {
 	struct advise_process *p = s->p;
 
+	if (s->traits & TR_REPORT)
+		return 0;
 	if (s->call) {
 		a->totals.calls++;
 		a->totals.have |= ADVISE_CALLS;
@@ -413,7 +420,7 @@ int advise_event(struct advice *a, const struct event *ev)
 		return 0;
 	}
 	err = err ? err : to_rules(a, &s);
-	if (s.call && !err)
+	if (s.t && !err)
 		after_call(&s);
 	return err ? err : s.call || s.work || s.scope;
 }

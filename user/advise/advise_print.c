@@ -170,8 +170,11 @@ static void place_line(struct out *o, const struct advise_print *p, const struct
 		out_fmt(o, ", %s", rule_time((double)at->cost_ns));
 	if (at->bytes)
 		out_fmt(o, ", %s", rule_bytes((double)at->bytes));
-	out_fmt(o, "; the longest at %.6f s: %s", after(p, at->at_ns),
-		rule_time((double)at->took_ns));
+	if (at->took_ns)
+		out_fmt(o, "; the longest at %.6f s: %s", after(p, at->at_ns),
+			rule_time((double)at->took_ns));
+	else
+		out_fmt(o, "; the first at %.6f s", after(p, at->at_ns));
 }
 
 static void text_finding(struct out *o, const struct advise_print *p, size_t i)
@@ -258,7 +261,8 @@ static void markdown_finding(struct out *o, const struct advise_print *p, size_t
 		out_fmt(o, " | %llu | %s | %s | %s at %.6f s |\n", (unsigned long long)at->n,
 			at->cost_ns ? rule_time((double)at->cost_ns) : "",
 			at->bytes ? rule_bytes((double)at->bytes) : "",
-			rule_time((double)at->took_ns), after(p, at->at_ns));
+			at->took_ns ? rule_time((double)at->took_ns) : "the first",
+			after(p, at->at_ns));
 	}
 }
 

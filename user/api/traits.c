@@ -90,7 +90,9 @@ static uint32_t of_flags(const struct api_func *f)
 uint32_t api_traits(unsigned int func)
 {
 	for (int i = 0; i < api_nfuncs && !made; i++)
-		traits[i] = of_class(&api_funcs[i]) | of_flags(&api_funcs[i]);
+		traits[i] = api_layer_reports(&api_funcs[i])
+				    ? TR_REPORT
+				    : of_class(&api_funcs[i]) | of_flags(&api_funcs[i]);
 	made = true;
 	return traits[func];
 }

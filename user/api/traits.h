@@ -39,7 +39,8 @@
  * made pinned. */
 #define TR_TAKES 0x800000
 #define TR_GIVES 0x1000000
-#define TR_MOVE 0x2000000 /* of class copy, including prefetches */
+#define TR_MOVE 0x2000000   /* of class copy, including prefetches */
+#define TR_REPORT 0x4000000 /* no call of CUDA: an allocator inside the program reports a block */
 #define TR_WORK (TR_COPY | TR_SET | TR_LAUNCH | TR_GRAPH)
 
 /* Any of TR_*; func must be a row. The caller must be the only thread that uses the api room. */

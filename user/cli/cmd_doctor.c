@@ -75,7 +75,7 @@ static bool machine(struct doctor *d, struct doctor_facts *facts)
 {
 	char text[256], missing[128];
 	int ring = host_has_ringbuf(), kind;
-	bool btf = host_has_btf();
+	bool btf = host_has_btf(), loop = host_has_bpf_loop();
 
 	line(d, "kernel", host_kernel(text, sizeof(text)));
 	line(d, "BTF",
@@ -86,6 +86,8 @@ static bool machine(struct doctor *d, struct doctor_facts *facts)
 	     ring > 0	      ? "yes"
 	     : ring == -EPERM ? "not known: not permitted"
 			      : "no: Linux 5.8 or newer is needed");
+	if (!loop)
+		line(d, "bpf_loop()", "no: Linux 5.17 or newer is needed");
 	priv_missing(true, missing, sizeof(missing));
 	if (!*missing)
 		line(d, "privileges", "all that is needed");
@@ -101,10 +103,11 @@ static bool machine(struct doctor *d, struct doctor_facts *facts)
 	     host_initial_pid_ns()
 		     ? "the initial one"
 		     : "one of its own: only processes that are visible in it can be named");
-	*facts = (struct doctor_facts){
-		.btf = btf, .ring = ring > 0, .privileged = !*missing, .probes = kind > ATTACH_NONE
-	};
-	return btf && ring > 0 && !*missing && kind > ATTACH_NONE;
+	*facts = (struct doctor_facts){ .btf = btf,
+					.ring = ring > 0 && loop,
+					.privileged = !*missing,
+					.probes = kind > ATTACH_NONE };
+	return btf && ring > 0 && loop && !*missing && kind > ATTACH_NONE;
 }
 
 /* ---- files ---- */

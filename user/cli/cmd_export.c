@@ -45,7 +45,7 @@ static int cmd_export(const struct opts *o)
 	/* a file gets all that was recorded, also stacks and calls inside calls; a sum would
 	 * count the latter twice */
 	all.stack = OPTS_STACK_DWARF;
-	all.nested = !(o->format->flags & SINKS_FOLDS);
+	all.nested = !(o->format->flags & (SINKS_FOLDS | SINKS_MEMORY));
 	status = session_run(&all, sources, 1);
 	if ((!status || status == 3) && strcmp(all.output, "-"))
 		msg_note("written: %s", all.output);

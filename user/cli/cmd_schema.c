@@ -5,7 +5,7 @@
  */
 #include "cmd.h"
 #include "../util/msg.h"
-#include "../util/embed.h"
+#include "../util/io/embed.h"
 
 EMBED(cmd_schema, "docs/schema.json");
 

@@ -24,7 +24,7 @@ static const char *without_probes(const struct doctor_facts *f)
 	if (!f->privileged)
 		return "no: privileges are missing (above): run it as root";
 	if (!f->ring)
-		return "no: the kernel is too old: Linux 5.8 or newer is needed";
+		return "no: the kernel is too old: Linux 6.1 or newer is needed";
 	if (!f->probes)
 		return "no: this kernel lets no probe be set (above)";
 	return NULL;

@@ -25,6 +25,21 @@ int device_fields(const struct event *, struct field *out, int max);
 void collective_fields(struct field **at, const struct ct_scope *, const struct ct_collective *);
 
 /* The same of a call for products of matrices; nothing for other scopes. */
+/* What a row says of a product of matrices: of a call for one, or of a kernel that computes one. */
+struct product {
+	const struct ct_gemm *gemm; /* what is not known of it is CT_UNKNOWN, or 0 */
+	uint64_t flop;		    /* 0: not known */
+	/* of a kernel: FLOP a second, and as a share of what the device can do at most; negative: not
+	 * known */
+	double rate, share;
+};
+/* False: it is no such row. */
+bool product_of(const struct event *, struct product *);
+void product_fields(struct field **at, const struct event *); /* of a kernel of one */
+/* Copies the shapes and types of an operator's arguments (event/scopes/shapes.h). Returns the length; 0:
+ * it is no operator, or they were not read. */
+#define INPUTS_MAX 256
+size_t scope_inputs(const struct ct_hdr *, char text[INPUTS_MAX]);
 void gemm_fields(struct field **at, const struct ct_scope *);
 
 /* ---- the names of metrics (event/metrics.c), from CT_METRIC records ---- */

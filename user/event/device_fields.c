@@ -136,6 +136,8 @@ static void add_capture(struct field **at, const struct event *ev)
 	}
 	if (ev->captured_in)
 		field_add_str(at, "captured_in", ev->captured_in, strlen(ev->captured_in));
+	if (ev->captured_at)
+		field_add_str(at, "captured_at", ev->captured_at, strlen(ev->captured_at));
 	if (c->func < api_nfuncs) {
 		const char *name = api_funcs[c->func].name;
 
@@ -207,6 +209,7 @@ static void kernel_fields(struct field **at, const struct event *ev)
 	if (ev->bus_bytes > 0 && h->end_ns > h->start_ns && !(h->flags & CT_F_NO_TIME))
 		field_add(at, "busbw", FIELD_RATE)->f =
 			ev->bus_bytes * 1e9 / (double)(h->end_ns - h->start_ns);
+	product_fields(at, ev);
 	add_work(at, ev);
 	*at += kernel_counters_fields(ev->counters, *at, KERNEL_COUNTER_END);
 }
@@ -359,6 +362,12 @@ static void scope_fields(struct field **at, const struct ct_scope *s)
 	const char *text = s->text, *domain = text + s->text_len,
 		   *category = domain + s->domain_len, *layer = category + s->category_len;
 	const struct ct_collective *more = scope_collective(s);
+	static const struct {
+		const char *name, *label;
+	} fields[] = { { "payload_fields", "payload" },
+		       { "group", "group" },
+		       { "inputs", "inputs" } };
+	const int names = more ? 1 : s->kind == CT_SCOPE_OPERATOR ? 2 : 0;
 	struct field *f = field_add_str(at, "name", text, strnlen(text, s->text_len));
 
 	f->absent = f->out = s->flags & CT_SCOPE_UNNAMED;
@@ -376,9 +385,9 @@ static void scope_fields(struct field **at, const struct ct_scope *s)
 	}
 	payload_field(at, s);
 	if (s->fields_len)
-		field_add_str(at, more ? "group" : "payload_fields", layer + s->layer_len,
+		field_add_str(at, fields[names].name, layer + s->layer_len,
 			      strnlen(layer + s->layer_len, s->fields_len))
-			->label = more ? "group" : "payload";
+			->label = fields[names].label;
 	if (more)
 		collective_fields(at, s, more);
 	gemm_fields(at, s);

@@ -161,8 +161,15 @@ struct event {
 	 * or the process's nodes are not followed */
 	const struct capture *capture;
 	const char *captured_in; /* the name of the innermost scope around it; NULL: none */
+	const struct stack *captured_stack; /* of that call; NULL: none, or not known any more */
+	const char *captured_at; /* the place in the program where it was made; NULL: not known */
 	/* of a collective's kernel: the bytes that its bus bandwidth is computed from; 0: none */
 	double bus_bytes;
+	/* of a kernel of a call for products of matrices: that call (event/scopes/lineage.h); NULL: it
+	 * is none. Then also: what its device could compute at most in the type that it computes in,
+	 * FLOP a second (event/scopes/peak.h); 0: not known */
+	const struct scope_line *product;
+	double peak;
 	/* the scopes that it is inside of; NULL: none are known */
 	const struct lineage *lineage;
 	/* For a call: its number in its process, from 1, in the order of the records. For device
@@ -287,6 +294,9 @@ int stack_table_record(struct stack_table *, const struct ct_hdr *);
 const struct stack *stack_table_find(struct stack_table *, const struct ct_call *);
 /* The stack with an id; NULL: not known. */
 const struct stack *stack_table_get(struct stack_table *, uint32_t id);
+/* The place in the program that a stack shows, "forward at model.py:12": the innermost frame of Python,
+ * else the innermost one with a line, else the innermost one; cut to size. False: there is none. */
+bool stack_place(const struct stack *, char *text, size_t size);
 
 /* Processes that ran while CUDA's code had no probes yet: from CT_UNPROBED records. */
 struct unprobed_sum {

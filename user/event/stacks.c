@@ -12,6 +12,7 @@
 #include <libiberty/demangle.h>
 #include <setjmp.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -355,4 +356,38 @@ const struct stack *stack_table_find(struct stack_table *t, const struct ct_call
 		return NULL;
 	memcpy(&id, (const char *)c + c->h.size - sizeof(id), sizeof(id));
 	return id <= UINT32_MAX ? stack_table_get(t, (uint32_t)id) : NULL;
+}
+
+static const struct stack_frame *place_of(const struct stack *s)
+{
+	const struct stack_frame *lined = NULL;
+
+	for (uint32_t i = 0; i < s->nframes; i++) {
+		const struct stack_frame *f = s->frames[i];
+
+		if (f->kind == CT_FRAME_PYTHON && f->function)
+			return f;
+		if (!lined && f->function && f->file && f->line)
+			lined = f;
+	}
+	return lined ? lined : s->nframes && s->frames[0]->function ? s->frames[0] : NULL;
+}
+
+bool stack_place(const struct stack *s, char *text, size_t size)
+{
+	const struct stack_frame *f = s ? place_of(s) : NULL;
+	const char *file, *slash;
+
+	if (!f)
+		return false;
+	file = f->file ? f->file : f->object;
+	slash = file ? strrchr(file, '/') : NULL;
+	file = slash && slash[1] ? slash + 1 : file;
+	if (!file)
+		snprintf(text, size, "%s", f->function);
+	else if (f->file && f->line)
+		snprintf(text, size, "%s at %s:%u", f->function, file, f->line);
+	else
+		snprintf(text, size, "%s in %s", f->function, file);
+	return true;
 }

@@ -146,6 +146,7 @@ struct sink_end {
 struct sink_wants {
 	bool for_programs;    /* the output is for programs, not for people */
 	const char *files[2]; /* files that it writes in addition to the output; NULL: none */
+	bool blocks;	      /* it shows what allocators inside programs say of their blocks */
 };
 
 struct sink;

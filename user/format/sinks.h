@@ -32,6 +32,9 @@
 #define SINKS_LIVE 0x8000
 /* wants the calls that take memory and give it back, and those that choose a device */
 #define SINKS_MEMORY 0x2000
+/* shows what allocators inside programs say of their blocks, by call site: the layer and stacks are
+ * recorded without being asked for */
+#define SINKS_BLOCKS 0x200000
 #define SINKS_DAEMON 0x800     /* runs without end: SIGHUP does not stop it */
 #define SINKS_NESTED 0x4000    /* wants nested calls too */
 #define SINKS_COUNTERS 0x10000 /* shows hardware counters */

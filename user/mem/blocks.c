@@ -8,24 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../event/scopes/block_report.h"
 #include "../event/scopes/lineage.h"
 #include "blocks.h"
 
-#define CUDA_DEVICES 1 /* c10::DeviceType */
-#define NESTED_MAX 64  /* operators in each other */
+#define NESTED_MAX 64 /* operators in each other */
 #define NO_NAME 0
 
 /* Begins with its key. A hash of 64 bits is trusted, as for call sites. */
 struct operator_name {
 	uint64_t hash;
 	char *text;
-};
-
-/* What a report says. */
-struct said {
-	uint64_t address, allocated, reserved;
-	int64_t size;
-	uint32_t type, device;
 };
 
 void blocks_init(struct blocks *b, uint32_t live_max)
@@ -48,42 +41,11 @@ void blocks_free(struct blocks *b)
 	keyed_close(&b->names);
 }
 
-/* ---- what a report says ---- */
-
-static bool hear(const struct ct_call *c, struct said *said)
-{
-	struct field args[EVENT_MAX_FIELDS];
-	int n = api_layer_reports(&api_funcs[c->func])
-			? api_decode(c, API_ARCH_HERE, args, EVENT_MAX_FIELDS)
-			: 0;
-
-	memset(said, 0, sizeof(*said));
-	for (int i = 0; i < n; i++) {
-		const struct field *arg = &args[i];
-
-		if (!arg->name || arg->absent)
-			continue;
-		if (!strcmp(arg->name, "ptr"))
-			said->address = arg->u;
-		else if (!strcmp(arg->name, "alloc_size"))
-			said->size = (int64_t)arg->u;
-		else if (!strcmp(arg->name, "total_allocated"))
-			said->allocated = arg->u;
-		else if (!strcmp(arg->name, "total_reserved"))
-			said->reserved = arg->u;
-		else if (!strcmp(arg->name, "device")) {
-			said->type = arg->u & 0xff;
-			said->device = arg->u >> 8 & 0xff;
-		}
-	}
-	return n > 0;
-}
-
 bool blocks_has(const struct ct_call *c)
 {
-	struct said said;
+	struct block_report said;
 
-	return hear(c, &said) && said.type == CUDA_DEVICES;
+	return block_report(c, &said) && said.type == BLOCK_REPORT_CUDA;
 }
 
 /* ---- operators ---- */
@@ -218,8 +180,19 @@ static void sums(struct blocks *b, const struct block *k, bool taken)
 	}
 }
 
-static void remove_block(struct blocks *b, struct block *k)
+static void tell(const struct blocks *b, const struct blocks_change *c)
 {
+	if (b->changed)
+		b->changed(b->ctx, c);
+}
+
+static void remove_block(struct blocks *b, struct block *k, const struct blocks_change *by)
+{
+	struct blocks_change c = *by;
+
+	c.what = BLOCKS_GIVEN_BACK;
+	c.bytes = k->bytes;
+	tell(b, &c);
 	sums(b, k, false);
 	keyed_remove(&b->live, k);
 }
@@ -231,15 +204,8 @@ static uint64_t magnitude(int64_t size)
 	return size < 0 ? -(uint64_t)size : (uint64_t)size;
 }
 
-static bool is_odd(const struct said *s)
-{
-	return s->size == INT64_MIN || magnitude(s->size) >> 60 || s->allocated >> 60 ||
-	       s->reserved >> 60 || (s->size > 0 && s->allocated < (uint64_t)s->size) ||
-	       (s->size && !s->address);
-}
-
 /* The allocator's own totals. */
-static void follow(struct blocks_total *t, const struct said *s, uint64_t at_ns)
+static void follow(struct blocks_total *t, const struct block_report *s, uint64_t at_ns)
 {
 	uint64_t before = s->allocated - (uint64_t)s->size; /* not below 0: it is not odd */
 
@@ -259,7 +225,7 @@ static void follow(struct blocks_total *t, const struct said *s, uint64_t at_ns)
 	t->epoch++;
 }
 
-static void taken(struct blocks *b, const struct block *key, uint64_t bytes, uint64_t at_ns,
+static void taken(struct blocks *b, const struct block *key, const struct blocks_change *c,
 		  uint32_t name)
 {
 	struct blocks_total *t = total_at(b, key->total);
@@ -268,42 +234,37 @@ static void taken(struct blocks *b, const struct block *key, uint64_t bytes, uin
 
 	if (k) {
 		t->unfreed_n++;
-		remove_block(b, k);
+		remove_block(b, k, c);
 	}
+	tell(b, c);
 	k = keyed_get(&b->live, key, &made);
 	if (!k) {
 		t->no_room++;
 		return;
 	}
 	k->site = key->site;
-	k->bytes = bytes;
-	k->taken_ns = at_ns;
+	k->bytes = c->bytes;
+	k->taken_ns = c->at_ns;
 	k->operator_name = name;
 	sums(b, k, true);
 }
 
-static void given_back(struct blocks *b, const struct block *key, uint64_t bytes)
+static void given_back(struct blocks *b, const struct block *key, const struct blocks_change *c)
 {
 	struct blocks_total *t = total_at(b, key->total);
 	struct block *k = keyed_find(&b->live, key);
 
 	if (!k) {
 		t->unseen_n++;
-		add_up(&t->unseen_bytes, bytes);
+		add_up(&t->unseen_bytes, c->bytes);
+		tell(b, c);
 		return;
 	}
-	t->odd_n += k->bytes != bytes;
-	remove_block(b, k);
+	t->odd_n += k->bytes != c->bytes;
+	remove_block(b, k, c);
 }
 
 /* ---- segments ---- */
-
-struct span {
-	uint64_t address, end;
-	uint16_t device;
-	uint8_t space;
-	bool own; /* the allocator took it */
-};
 
 static int by_address(const void *a, const void *b)
 {
@@ -312,11 +273,9 @@ static int by_address(const void *a, const void *b)
 	return *x != *y ? (*x < *y ? -1 : 1) : 0;
 }
 
-/* What a process has from CUDA, by address. Mappings that adjoin are one: the allocator extends a
- * segment by them. The caller frees; NULL: none, or no memory. */
-static struct span *spans_of(const struct live *live, uint32_t process, size_t *n)
+struct blocks_span *blocks_spans(const struct live *live, uint32_t process, size_t *n)
 {
-	struct span *spans = NULL;
+	struct blocks_span *spans = NULL;
 	const struct live_entry *e;
 	size_t count = 0, last = 0;
 
@@ -328,11 +287,12 @@ static struct span *spans_of(const struct live *live, uint32_t process, size_t *
 			    (e->space != API_SPACE_DEVICE && e->space != API_SPACE_MAPPED))
 				continue;
 			if (round)
-				spans[*n] = (struct span){ .address = e->address,
-							   .end = e->address + e->bytes,
-							   .device = e->device,
-							   .space = e->space,
-							   .own = e->allocator };
+				spans[*n] = (struct blocks_span){ .address = e->address,
+								  .end = e->address + e->bytes,
+								  .site = e->site,
+								  .device = e->device,
+								  .space = e->space,
+								  .own = e->allocator };
 			count += !round;
 			*n += round;
 		}
@@ -351,7 +311,7 @@ static struct span *spans_of(const struct live *live, uint32_t process, size_t *
 	return spans;
 }
 
-static struct block *blocks_of(const struct blocks *b, uint32_t total, size_t *n)
+struct block *blocks_held(const struct blocks *b, uint32_t total, size_t *n)
 {
 	const struct blocks_total *t = blocks_total(b, total);
 	struct block *list = t->n ? malloc(t->n * sizeof(*list)) : NULL;
@@ -385,8 +345,8 @@ static void stretch(struct blocks_frag *f, uint64_t from, uint64_t to, const str
 	f->behind = behind ? behind->site : 0;
 }
 
-static void one_segment(struct blocks_frag *f, const struct span *s, const struct block *list,
-			size_t n, uint64_t *longest)
+static void one_segment(struct blocks_frag *f, const struct blocks_span *s,
+			const struct block *list, size_t n, uint64_t *longest)
 {
 	uint64_t at = s->address;
 
@@ -410,7 +370,7 @@ static void no_segment(struct blocks_frag *f, const struct block *k)
 	add_up(&f->outside_bytes, k->bytes);
 }
 
-static void no_block(struct blocks_frag *f, const struct span *s)
+static void no_block(struct blocks_frag *f, const struct blocks_span *s)
 {
 	f->empty++;
 	f->empty_bytes += s->end - s->address;
@@ -426,12 +386,12 @@ struct blocks_frag blocks_fragments(const struct blocks *b, uint32_t total,
 	uint64_t longest = 0;
 	size_t nspans, n, at = 0, first;
 	struct block *list;
-	struct span *spans;
+	struct blocks_span *spans;
 
 	if (t->ended)
 		return t->frag;
-	spans = spans_of(segments, t->process, &nspans);
-	list = blocks_of(b, total, &n);
+	spans = blocks_spans(segments, t->process, &nspans);
+	list = blocks_held(b, total, &n);
 	for (size_t i = 0; i < nspans; i++) {
 		while (at < n && list[at].address < spans[i].address)
 			no_segment(&f, &list[at++]);
@@ -450,18 +410,19 @@ struct blocks_frag blocks_fragments(const struct blocks *b, uint32_t total,
 	return f;
 }
 
-void blocks_segment(struct blocks *b, uint32_t process, uint16_t device, uint64_t bytes, bool taken)
+void blocks_segment(struct blocks *b, const struct blocks_change *c)
 {
+	tell(b, c);
 	for (uint32_t i = 0; i < b->totals.n; i++) {
 		struct blocks_total *t = total_at(b, i);
 
-		if (t->process != process || t->ended ||
-		    (t->device != device && device != LIVE_NO_DEVICE))
+		if (t->process != c->process || t->ended ||
+		    (t->device != c->device && c->device != LIVE_NO_DEVICE))
 			continue;
-		if (taken)
-			add_up(&t->reserved, bytes);
+		if (c->what == BLOCKS_SEGMENT_TAKEN)
+			add_up(&t->reserved, c->bytes);
 		else
-			take_off(&t->reserved, bytes);
+			take_off(&t->reserved, c->bytes);
 		return;
 	}
 }
@@ -490,8 +451,8 @@ static void find_holders(const struct blocks *b, struct blocks_oom *o)
 	}
 }
 
-static const struct blocks_oom *no_memory(struct blocks *b, const struct said *said, uint32_t total,
-					  uint32_t site, uint64_t at_ns,
+static const struct blocks_oom *no_memory(struct blocks *b, const struct block_report *said,
+					  uint32_t total, uint32_t site, uint64_t at_ns,
 					  const struct live *segments)
 {
 	struct blocks_total *t = total_at(b, total);
@@ -516,12 +477,13 @@ const struct blocks_oom *blocks_report(struct blocks *b, const struct event *ev,
 				       uint32_t site, const struct live *segments)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
-	bool oom = api_funcs[c->func].layer == API_LAYER_NO_MEMORY, made;
+	bool made;
 	struct blocks_total key = { .process = process }, *t;
+	struct blocks_change change = { .at_ns = c->h.start_ns, .process = process, .site = site };
 	struct block k = { .site = site };
-	struct said said;
+	struct block_report said;
 
-	if (!hear(c, &said) || said.type != CUDA_DEVICES)
+	if (!block_report(c, &said) || said.type != BLOCK_REPORT_CUDA)
 		return NULL;
 	key.device = said.device;
 	t = keyed_get(&b->totals, &key, &made);
@@ -530,17 +492,24 @@ const struct blocks_oom *blocks_report(struct blocks *b, const struct event *ev,
 		return NULL;
 	}
 	k.total = (uint32_t)(((char *)t - b->totals.items) / b->totals.size);
-	if (oom && !(said.size < 0 || said.allocated >> 60 || said.reserved >> 60))
+	change.device = (uint16_t)said.device;
+	change.address = said.address;
+	change.bytes = magnitude(said.size);
+	if (said.no_memory && !block_report_odd(&said)) {
+		change.what = BLOCKS_NO_MEMORY;
+		tell(b, &change);
 		return no_memory(b, &said, k.total, site, c->h.start_ns, segments);
-	if (oom || is_odd(&said)) {
+	}
+	if (said.no_memory || block_report_odd(&said)) {
 		t->odd_n++;
 		return NULL;
 	}
 	k.address = said.address;
+	change.what = said.size > 0 ? BLOCKS_TAKEN : BLOCKS_GIVEN_BACK;
 	if (said.size > 0)
-		taken(b, &k, (uint64_t)said.size, c->h.start_ns, operator_number(b, ev));
+		taken(b, &k, &change, operator_number(b, ev));
 	else if (said.size < 0)
-		given_back(b, &k, magnitude(said.size));
+		given_back(b, &k, &change);
 	follow(total_at(b, k.total), &said, c->h.start_ns);
 	return NULL;
 }

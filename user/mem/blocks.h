@@ -83,7 +83,26 @@ struct blocks_oom {
 	} holders[BLOCKS_HOLDERS]; /* the largest first */
 };
 
+enum blocks_what {
+	BLOCKS_TAKEN,
+	BLOCKS_GIVEN_BACK,
+	BLOCKS_SEGMENT_TAKEN,
+	BLOCKS_SEGMENT_GIVEN_BACK,
+	BLOCKS_NO_MEMORY
+};
+/* What an allocator did, or has from CUDA. */
+struct blocks_change {
+	uint64_t at_ns, address, bytes;
+	uint32_t process, site; /* the site where it was done; 0: not known */
+	uint16_t device;	/* of segments: LIVE_NO_DEVICE: not known */
+	uint8_t what;		/* enum blocks_what */
+	bool mapped;		/* the segment, or a part of it, is a mapping */
+};
+
 struct blocks {
+	/* called for each change; NULL: not wanted */
+	void (*changed)(void *ctx, const struct blocks_change *);
+	void *ctx;
 	struct keyed
 		totals; /* struct blocks_total: none is removed, so that its place is its number */
 	struct keyed rows;  /* struct blocks_row */
@@ -105,9 +124,22 @@ const struct blocks_oom *blocks_report(struct blocks *, const struct event *, ui
 				       uint32_t site, const struct live *segments);
 /* The process ends: its blocks are forgotten, and their sums stay. Call it while its segments are there. */
 void blocks_end(struct blocks *, uint32_t process, const struct live *segments);
-/* The allocator has taken a segment from CUDA (else: given it back), as one or by mapping memory; it
+/* The allocator has taken a segment from CUDA, or given it back, as one or by mapping memory; it
  * reports its totals only with the next block. */
-void blocks_segment(struct blocks *, uint32_t process, uint16_t device, uint64_t bytes, bool taken);
+void blocks_segment(struct blocks *, const struct blocks_change *);
+/* What a process has from CUDA, by address. Mappings that adjoin are one: the allocator extends a
+ * segment by them. */
+struct blocks_span {
+	uint64_t address, end;
+	uint32_t site;
+	uint16_t device;
+	uint8_t space;
+	bool own; /* the allocator took it */
+};
+/* The caller frees; NULL: none, or no memory. */
+struct blocks_span *blocks_spans(const struct live *segments, uint32_t process, size_t *n);
+/* The blocks of a total that are held now, by address. The caller frees; NULL: none, or no memory. */
+struct block *blocks_held(const struct blocks *, uint32_t total, size_t *n);
 static inline const struct blocks_total *blocks_total(const struct blocks *b, uint32_t i)
 {
 	return keyed_at(&b->totals, i);

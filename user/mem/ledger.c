@@ -44,6 +44,8 @@ struct ledger *ledger_open(const struct ledger_opts *opts)
 	l->sites = sites_open(0);
 	live_init(&l->live, opts->live_max);
 	blocks_init(&l->blocks, opts->live_max);
+	l->blocks.changed = opts->block_changed;
+	l->blocks.ctx = opts->ctx;
 	if (l->sites && !ledger_index_open(l)) {
 		for (int w = 0; w < LEDGER_WHERE_END; w++)
 			if (!ledger_row(l, &(struct ledger_row){ .by = LEDGER_BY_ALL,
@@ -160,11 +162,26 @@ static bool is_segment(const struct live_entry *e)
 	return e->allocator && (e->space == API_SPACE_DEVICE || e->space == API_SPACE_MAPPED);
 }
 
+static void tell_blocks(struct ledger *l, const struct live_entry *e, enum blocks_what what,
+			uint64_t at_ns)
+{
+	if (is_segment(e))
+		blocks_segment(&l->blocks,
+			       &(struct blocks_change){ .at_ns = at_ns,
+							.address = e->address,
+							.bytes = e->bytes,
+							.process = e->process,
+							.site = l->index->site,
+							.device = e->device,
+							.what = (uint8_t)what,
+							.mapped = e->space == API_SPACE_MAPPED });
+}
+
 static void remove_entry(struct ledger *l, struct live_entry *e, enum why why, uint64_t at_ns)
 {
 	sum(l, e, why, at_ns);
-	if (is_segment(e) && why == FREED)
-		blocks_segment(&l->blocks, e->process, e->device, e->bytes, false);
+	if (why == FREED)
+		tell_blocks(l, e, BLOCKS_SEGMENT_GIVEN_BACK, at_ns);
 	l->processes[e->process].live_n--;
 	live_remove(&l->live, e);
 }
@@ -254,8 +271,7 @@ static struct live_entry *enter(struct ledger *l, const struct live_entry *from)
 	*e = *from;
 	l->processes[from->process].live_n++;
 	sum(l, e, TAKEN, from->taken_ns);
-	if (is_segment(e))
-		blocks_segment(&l->blocks, e->process, e->device, e->bytes, true);
+	tell_blocks(l, e, BLOCKS_SEGMENT_TAKEN, from->taken_ns);
 	return e;
 }
 
@@ -477,6 +493,8 @@ static void end_process(struct ledger *l, uint32_t process, enum ledger_end end,
 {
 	struct ledger_process *p = &l->processes[process];
 
+	if (l->opts.ends)
+		l->opts.ends(l->opts.ctx, l, process);
 	blocks_end(&l->blocks, process, &l->live);
 	sweep(l, process, end, NULL, 0, at_ns);
 	p->ended = true;
@@ -537,7 +555,7 @@ static int call(struct ledger *l, const struct event *ev)
 	p->had = p->by_calls = true;
 	see(l, ev->rec);
 	t.address = m.address;
-	t.site = sites_of(l->sites, c->func, ev->stack);
+	t.site = l->index->site = sites_of(l->sites, c->func, ev->stack);
 	switch (m.what) {
 	case API_MEMORY_TAKEN: take(l, ev, &t, &m); break;
 	case API_MEMORY_FREED: give_back(l, &t, &m); break;
@@ -575,7 +593,7 @@ static int memory(struct ledger *l, const struct event *ev)
 		return 0;
 	see(l, ev->rec);
 	l->processes[e.process].had = true;
-	e.site = sites_of(l->sites, r->w.func, ev->stack);
+	e.site = l->index->site = sites_of(l->sites, r->w.func, ev->stack);
 	e.kind = host			       ? API_MEM_HOST
 		 : r->memory == CT_MEM_MANAGED ? API_MEM_MANAGED
 		 : r->pool		       ? API_MEM_POOL

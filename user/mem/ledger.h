@@ -97,10 +97,15 @@ struct ledger_oom {
 };
 #define LEDGER_OOMS 16 /* kept; more are counted only in their processes */
 
+struct ledger;
 struct ledger_opts {
 	uint32_t live_max, rows_max; /* 0: as many as there is room for by default */
 	void (*oom)(void *ctx, const struct ledger_oom *); /* called at once; NULL: not wanted */
 	void (*no_block)(void *ctx, const struct blocks_oom *); /* the same of an allocator's */
+	/* what an allocator does, and has from CUDA; NULL: not wanted */
+	void (*block_changed)(void *ctx, const struct blocks_change *);
+	/* a process ends, and what it holds is still there; NULL: not wanted */
+	void (*ends)(void *ctx, const struct ledger *, uint32_t process);
 	/* `bytes` more (or less) are held by a call site */
 	void (*moved)(void *ctx, uint64_t at_ns, uint32_t process, uint32_t site, enum ledger_where,
 		      int64_t bytes);

@@ -18,6 +18,7 @@ struct ledger_index {
 	uint32_t free_process; /* where to look for a place first */
 	/* the number of physical memory: handles are reused while the memory is still mapped */
 	uint64_t serial;
+	uint32_t site; /* of the record that is being handled */
 	struct ledger_freed freed[FREED_SLOTS];
 };
 

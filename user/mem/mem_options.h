@@ -16,6 +16,7 @@ struct mem_options {
 	bool leak_check;   /* leaks change the exit status */
 	uint64_t watch_ns; /* interval at which growth is shown; 0: off */
 	const char *html;  /* path of the picture; NULL: none */
+	const char *viz;   /* path of the snapshot for PyTorch's viewer; NULL: none */
 };
 
 #endif

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "mem_page.h"
-#include "../util/embed.h"
+#include "../util/io/embed.h"
 
 #define MARK "@DATA@"
 #define STACK_LINES 64

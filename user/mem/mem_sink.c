@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * mem_sink.c - who holds memory: the sink behind `cudatrace mem`. The ledger does the counting.
- * Growth is shown by the clock; for a recording, by the recording's clock. Knows no source.
+ * Growth is shown by the clock; for a recording, by the recording's clock. And the output memory-viz,
+ * which is the ledger's snapshot alone. Knows no source.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "../util/option/option.h"
 #include "mem_options.h"
 #include "mem_page.h"
+#include "mem_viz.h"
 #include "../format/sink.h"
 
 struct mem_sink {
@@ -22,6 +24,8 @@ struct mem_sink {
 	struct out page; /* of the picture */
 	struct curve curve;
 	bool draws;
+	struct mem_viz viz;
+	struct out snapshot; /* where it goes, if it has a file of its own */
 };
 
 /* Prints it at once in text output; in JSON it is a member of the object. */
@@ -50,33 +54,75 @@ static void on_moved(void *ctx, uint64_t at_ns, uint32_t process, uint32_t site,
 	curve_add(&s->curve, at_ns, mem_page_series(site, where), bytes);
 }
 
-/* Before anything is traced for it: can the picture be written? */
-static int open_page(struct mem_sink *m)
+static void on_block(void *ctx, const struct blocks_change *c)
 {
-	const char *path = m->how->html;
-	int err;
+	mem_viz_changed(&((struct mem_sink *)ctx)->viz, c);
+}
 
-	if (!path)
-		return 0;
-	err = out_open(&m->page, path, false);
-	if (err) {
-		msg_error("--html: cannot write %s: %s", path, strerror(-err));
-		return -EINVAL;
-	}
+static void on_end(void *ctx, const struct ledger *l, uint32_t process)
+{
+	mem_viz_ends(&((struct mem_sink *)ctx)->viz, l, process);
+}
+
+/* Before anything is traced for it: can the file be written? */
+static int open_file(struct out *o, const char *path, const char *option)
+{
+	int err = out_open(o, path, false);
+
+	if (err)
+		msg_error("--%s: cannot write %s: %s", option, path, strerror(-err));
+	return err ? -EINVAL : 0;
+}
+
+static int close_file(struct out *o, const char *path, const char *option, int err)
+{
+	int closed = out_close(o);
+
+	err = err ? err : closed;
+	if (err)
+		msg_error("--%s: writing %s failed: %s", option, path, strerror(-err));
+	return err;
+}
+
+static int open_page(struct mem_sink *m, struct ledger_opts *ledger)
+{
+	int err = m->how->html ? open_file(&m->page, m->how->html, "html") : 0;
+
+	if (err || !m->how->html)
+		return err;
 	m->draws = true;
+	ledger->moved = on_moved;
 	return curve_init(&m->curve, m->opts->start_ns, 0);
 }
 
 static int close_page(struct mem_sink *m)
 {
-	int err = mem_page_write(&m->page, m->ledger, &m->curve, &m->about),
-	    closed = out_close(&m->page);
+	int err = mem_page_write(&m->page, m->ledger, &m->curve, &m->about);
 
-	err = err ? err : closed;
-	if (err)
-		msg_error("--html: writing %s failed: %s", m->how->html, strerror(-err));
 	curve_free(&m->curve);
-	return err;
+	return close_file(&m->page, m->how->html, "html", err);
+}
+
+static void follow_blocks(struct mem_sink *m, struct ledger_opts *ledger)
+{
+	mem_viz_open(&m->viz);
+	ledger->block_changed = on_block;
+	ledger->ends = on_end;
+}
+
+static int open_snapshot(struct mem_sink *m, struct ledger_opts *ledger)
+{
+	if (!m->how->viz)
+		return 0;
+	follow_blocks(m, ledger);
+	return open_file(&m->snapshot, m->how->viz, "memory-viz");
+}
+
+static int close_snapshot(struct mem_sink *m)
+{
+	int err = mem_viz_write(&m->viz, m->ledger, &m->snapshot, m->opts->realtime_offset_ns);
+
+	return close_file(&m->snapshot, m->how->viz, "memory-viz", err);
 }
 
 static int mem_open(struct sink *s, const struct sink_opts *opts)
@@ -96,11 +142,10 @@ static int mem_open(struct sink *s, const struct sink_opts *opts)
 				       .start_ns = opts->start_ns,
 				       .by = m->how->by ? m->how->by : -1,
 				       .top = m->how->top };
-	err = open_page(m);
+	err = open_page(m, &ledger);
+	err = err ? err : open_snapshot(m, &ledger);
 	if (err)
 		return err;
-	if (m->draws)
-		ledger.moved = on_moved;
 	m->ledger = ledger_open(&ledger);
 	return m->ledger ? 0 : -ENOMEM;
 }
@@ -155,6 +200,27 @@ static int status_of(const struct ledger *l, const struct mem_about *about)
 	return 0;
 }
 
+static void say_missing(const struct mem_sink *m)
+{
+	if (m->ledger && m->ledger->no_room)
+		msg_warn("%llu allocations are not counted: more than %u exist at a time",
+			 (unsigned long long)m->ledger->no_room, (uint32_t)m->ledger->live.all.max);
+	if (m->ledger &&
+	    m->ledger->no_row + m->ledger->blocks.no_row + sites_no_room(m->ledger->sites))
+		msg_warn("the tables by call site are incomplete: there are too many call sites");
+}
+
+static int done(struct sink *s, int err)
+{
+	struct mem_sink *m = s->priv;
+
+	ledger_close(m->ledger);
+	mem_viz_close(&m->viz);
+	free(m);
+	s->priv = NULL;
+	return err ? err : s->opts->out->error;
+}
+
 static int mem_close(struct sink *s, const struct sink_end *end)
 {
 	struct mem_sink *m = s->priv;
@@ -169,18 +235,15 @@ static int mem_close(struct sink *s, const struct sink_end *end)
 		mem_print_text(m->opts->out, m->ledger, &m->about);
 	if (m->ledger && m->draws)
 		err = close_page(m);
-	if (m->ledger && m->ledger->no_room)
-		msg_warn("%llu allocations are not counted: more than %u exist at a time",
-			 (unsigned long long)m->ledger->no_room, (uint32_t)m->ledger->live.all.max);
-	if (m->ledger &&
-	    m->ledger->no_row + m->ledger->blocks.no_row + sites_no_room(m->ledger->sites))
-		msg_warn("the tables by call site are incomplete: there are too many call sites");
+	if (m->ledger && m->how->viz) {
+		int failed = close_snapshot(m);
+
+		err = err ? err : failed;
+	}
+	say_missing(m);
 	if (m->ledger && m->how->leak_check)
 		s->status = status_of(m->ledger, &m->about);
-	ledger_close(m->ledger);
-	free(m);
-	s->priv = NULL;
-	return err ? err : s->opts->out->error;
+	return done(s, err);
 }
 
 static void mem_wants(const void *own, struct sink_wants *wants)
@@ -189,6 +252,8 @@ static void mem_wants(const void *own, struct sink_wants *wants)
 
 	wants->for_programs = how->json;
 	wants->files[0] = how->html;
+	wants->files[1] = how->viz;
+	wants->blocks = how->viz;
 }
 
 #define OPTION_STRUCT struct mem_options
@@ -201,6 +266,8 @@ static const struct option_row rows[] = {
 	  RULES(EXCLUDES("by", "--json has all tables: leave out --by"),
 		EXCLUDES("top", "--json has all rows: leave out --top")) },
 	{ 0, "html", "FILE", TEXT(html), 0, NULL, "write a picture too: memory over time by call site, as one page for a browser" },
+	{ 0, "memory-viz", "FILE", TEXT(viz), 0, NULL, "write what PyTorch's allocator did and holds as its own viewer reads it; takes --layers\nallocator along",
+	  RULES(EXCLUDES("no-stack", "--memory-viz shows whose the blocks are: leave out --no-stack")) },
 	{ 0, "watch", "[=TIME]", DURATION(watch_ns, 10 * MILLI, OPTION_MAX, SECOND, "interval", "give seconds, or 500ms, 2m", .alone = "1"), 0, NULL, "what grows, each second, or each TIME: 10, 500ms" },
 	{ 0, "leak-check", NULL, FLAG(leak_check), 0, NULL, "exit with status 4 if anything was leaked, 5 if that is not known because records were lost" },
 };
@@ -216,4 +283,48 @@ const struct sink_ops sink_mem = {
 	.event = mem_event,
 	.tick = mem_tick,
 	.close = mem_close,
+};
+
+/* ---- the snapshot alone, as an output of its own ---- */
+
+static int viz_open(struct sink *s, const struct sink_opts *opts)
+{
+	struct mem_sink *m = calloc(1, sizeof(*m));
+	struct ledger_opts ledger = { .ctx = m };
+
+	s->opts = opts;
+	s->priv = m;
+	if (!m)
+		return -ENOMEM;
+	m->opts = opts;
+	follow_blocks(m, &ledger);
+	m->ledger = ledger_open(&ledger);
+	return m->ledger ? 0 : -ENOMEM;
+}
+
+static int viz_event(struct sink *s, const struct event *ev)
+{
+	return ledger_event(((struct mem_sink *)s->priv)->ledger, ev);
+}
+
+static int viz_close(struct sink *s, const struct sink_end *end)
+{
+	struct mem_sink *m = s->priv;
+	int err = 0;
+
+	(void)end;
+	if (!m)
+		return 0;
+	if (m->ledger)
+		err = mem_viz_write(&m->viz, m->ledger, m->opts->out, m->opts->realtime_offset_ns);
+	say_missing(m);
+	return done(s, err);
+}
+
+const struct sink_ops sink_memory_viz = {
+	.name = "memory-viz",
+	.help = "what PyTorch's allocator did and holds, for PyTorch's own viewer",
+	.open = viz_open,
+	.event = viz_event,
+	.close = viz_close,
 };

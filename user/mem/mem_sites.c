@@ -172,8 +172,10 @@ static void tell_own(struct site *to, struct site_frame *frames)
 		to->first++;
 	if (to->first == to->nframes)
 		to->first = 0;
+	/* of what was inlined, the frame into which it was has the file */
 	for (uint32_t i = to->first; i < to->nframes && !to->library; i++)
-		if (frames[i].kind == CT_FRAME_NATIVE || i == to->first)
+		if (frames[i].kind == CT_FRAME_NATIVE ||
+		    (i == to->first && frames[i].kind != CT_FRAME_INLINED))
 			to->library = base_of(frames[i].kind == CT_FRAME_NATIVE ? frames[i].object
 										: frames[i].file);
 }

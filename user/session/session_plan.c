@@ -100,10 +100,10 @@ static bool records_layer(const struct opts *o, int func)
 	return o->layers >> (api_funcs[func].domain - API_FIRST_LAYER) & 1;
 }
 
-/* What allocators inside programs report is shown where single calls are, and where memory is booked. */
+/* What allocators inside programs report is shown where single calls are, where memory is booked, and to advise's rules. */
 static bool shows_reports(const struct opts *o)
 {
-	return !(o->format->flags & (SINKS_COUNTS | SINKS_FOLDS)) && !(o->command & OPTS_ADVISE);
+	return !(o->format->flags & (SINKS_COUNTS | SINKS_FOLDS));
 }
 
 /* Captures the functions of layers that were asked for. */
@@ -250,6 +250,7 @@ static void plan_functions(struct session_plan *p, const struct opts *o, uint8_t
 		    api_funcs[i].class != API_QUERY && api_funcs[i].class != API_INTERNAL)
 			plan_add(c->capture, i);
 	c->inlined = api_layers_inlined(o->layers);
+	c->shapes = o->shapes;
 	plan_names(p, o, by);
 	plan_memory(p, o);
 	plan_layers(p, o);
@@ -341,7 +342,7 @@ static void plan_files(struct capture_plan *c, const struct opts *o)
 	c->file_fd = o->file_fd;
 	c->from_ns = o->from_ns;
 	c->to_ns = o->to_ns ? o->to_ns : UINT64_MAX;
-	c->opens_files = o->record || o->save || wants.files[0] ||
+	c->opens_files = o->record || o->save || wants.files[0] || wants.files[1] ||
 			 (o->output && o->format->flags & (SINKS_PATH | SINKS_SPLITS));
 }
 

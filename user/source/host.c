@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* host.c - see host.h. Asks the kernel what it can do; never its version. */
+#include <bpf/libbpf.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -213,4 +214,9 @@ int host_has_ringbuf(void)
 		return errno == EPERM ? -EPERM : 0;
 	close((int)fd);
 	return 1;
+}
+
+bool host_has_bpf_loop(void)
+{
+	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) != 0;
 }

@@ -38,6 +38,9 @@ const char *host_kernel(char *buf, size_t size);
 bool host_has_btf(void);
 /* Makes a ring buffer and gives it up again: 1, 0 (this kernel has none), or -EPERM. */
 int host_has_ringbuf(void);
+/* Does it have bpf_loop(), the newest function that the BPF programs call on every kernel (Linux 5.17)?
+ * True too where we are not permitted to ask. */
+bool host_has_bpf_loop(void);
 
 /* The whole of /proc/TID/status (0: our own), and the value of one of its lines; NULL: no such
  * line. */

@@ -72,6 +72,7 @@ struct capture_plan {
 	bool python;		 /* with stack: Python frames too */
 	bool enter;		 /* entry records too */
 	bool nested;		 /* calls inside calls too */
+	bool shapes;		 /* shapes and types of operators' tensors too */
 	bool no_return;		 /* entry probes only */
 	struct ct_filter filter; /* may be applied in the kernel */
 	/* calls are counted in the kernel (counts()) and not sent, except calls that name

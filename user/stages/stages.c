@@ -20,15 +20,38 @@ static void add_capture(struct stages *st, struct event *ev)
 		return;
 	line = lineage_find(st->lineage, w->h.pid, ev->capture->scope);
 	ev->captured_in = line ? line->name : NULL;
+	if (!st->no_stacks)
+		ev->captured_stack = stack_table_get(st->stacks, ev->capture->stack);
+	if (!ev->captured_stack)
+		return;
+	/* the nodes of a graph are often of one place after the other */
+	if (st->captured_stack != ev->capture->stack) {
+		st->captured_at[0] = '\0';
+		stack_place(ev->captured_stack, st->captured_at, sizeof(st->captured_at));
+		st->captured_stack = ev->capture->stack;
+	}
+	ev->captured_at = st->captured_at[0] ? st->captured_at : NULL;
 }
 
-/* The innermost collective around the launch of a kernel, or around its capture. NULL: none. */
-static const struct scope_line *around_kernel(const struct event *ev)
+/* The innermost scope of a kind around the launch of a kernel, or around its capture. NULL: none. */
+static const struct scope_line *around_kernel(const struct event *ev, enum ct_scope_kind kind)
 {
-	const uint32_t kinds = 1u << CT_SCOPE_COLLECTIVE;
+	const uint32_t kinds = 1u << kind;
 
 	return lineage_of_kind(ev->lineage, ev->rec->pid, lineage_from(ev, kinds), kinds,
 			       &(bool){ false });
+}
+
+/* The product that a kernel computes, or is a part of. */
+static void add_product(struct stages *st, struct event *ev)
+{
+	const struct ct_work *w = (const struct ct_work *)ev->rec;
+
+	ev->product = around_kernel(ev, CT_SCOPE_GEMM);
+	if (ev->product)
+		ev->peak = peaks_of(st->peaks, w->h.pid, w->device,
+				    peak_type(ev->product->gemm,
+					      ev->kernel ? ev->kernel->mangled : NULL));
 }
 
 /* Adds the names and stacks that belong to an event. */
@@ -56,7 +79,8 @@ static void add_parts(struct stages *st, struct event *ev)
 		ev->kernel =
 			name_table_handle(st->names, h->pid, ((const struct ct_kernel *)h)->name);
 		ev->counters = kernel_counters_of(st->counters, (const struct ct_kernel *)h);
-		ev->bus_bytes = moved_on_bus(around_kernel(ev));
+		ev->bus_bytes = moved_on_bus(around_kernel(ev, CT_SCOPE_COLLECTIVE));
+		add_product(st, ev);
 		break;
 	case CT_CALL_COUNT:
 		if (((const struct ct_call_count *)h)->how == CT_BY_KERNEL)
@@ -148,6 +172,7 @@ static int show(void *ctx, struct event *ev)
 			return err;
 	}
 	gpu_table_record(st->gpus, ev->proc, rec);
+	peaks_record(st->peaks, rec);
 	ev->gpus = st->gpus;
 	ev->gpu = gpu_of(st, ev);
 	if (st->window && !window_has(st->window, rec) && !outside(st, ev))
@@ -273,6 +298,7 @@ int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest
 	st->scopes = scopes_open(scoped, ask_communicator, st);
 	st->lineage = lineage_open();
 	st->captures = captures_open();
+	st->peaks = peaks_open();
 	if (nest)
 		st->nest = nest_open(show, st);
 	st->join = join_open(&join, joined, st);
@@ -282,7 +308,7 @@ int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest
 	st->sinks = sinks;
 	st->most = most;
 	return st->resolve && st->join && st->names && st->stacks && st->metrics && st->counters &&
-			       st->gpus && st->scopes && st->lineage && st->captures &&
+			       st->gpus && st->scopes && st->lineage && st->captures && st->peaks &&
 			       (st->nest || !nest)
 		       ? 0
 		       : -ENOMEM;
@@ -295,6 +321,7 @@ void stages_close(struct stages *st)
 	scopes_close(st->scopes);
 	lineage_close(st->lineage);
 	captures_close(st->captures);
+	peaks_close(st->peaks);
 	join_close(st->join);
 	kernel_counters_close(st->counters);
 	gpu_table_close(st->gpus);

@@ -11,11 +11,14 @@
 #include "../event/join/join.h"
 #include "../event/scopes/captures.h"
 #include "../event/scopes/lineage.h"
+#include "../event/scopes/peak.h"
 #include "../event/scopes/scopes.h"
 #include "nest.h"
 #include "../resolve/resolve.h"
 #include "../format/sink.h"
 #include "window.h"
+
+#define STAGES_PLACE 512
 
 struct stages {
 	struct process_table *procs;
@@ -31,6 +34,10 @@ struct stages {
 	struct scopes *scopes;
 	struct lineage *lineage;
 	struct captures *captures;
+	/* the place where a call was made that a graph captured, and of which stack it is; 0: none */
+	char captured_at[STAGES_PLACE];
+	uint32_t captured_stack;
+	struct peaks *peaks;
 	const struct filter *filter;
 	struct window *window; /* NULL: everything is shown; owned by the session */
 	/* calls are shown only when they return, although there are records of their entries */

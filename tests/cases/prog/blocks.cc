@@ -7,6 +7,9 @@
  *   hole      three blocks in a segment, of which the one in the middle is given back; then more is
  *             asked for than the device has
  *   cache     two segments, of which the one without blocks is given back to CUDA
+ *   grow      the same three blocks in a segment that grows, and more than the device has
+ *   pieces    100 blocks of 1 MiB, of which each second one is given back; 60 blocks of 1.5 MiB find no
+ *             room in these
  *   wait      10 blocks of 512 bytes; after a byte on stdin one more, and all are given back
  *   hostile   reports that cannot be true
  *   many N    N blocks of 512 bytes, which stay
@@ -81,6 +84,18 @@ static void hole()
 	buffer(size_t(1) << 50);
 }
 
+static void pieces()
+{
+	std::vector<void *> held;
+
+	for (int i = 0; i < 100; i++)
+		held.push_back(weights());
+	for (size_t i = 0; i < held.size(); i += 2)
+		c10::give_block(held[i]);
+	for (int i = 0; i < 60; i++)
+		buffer(3 << 19);
+}
+
 static void wait_for_byte()
 {
 	std::vector<void *> held;
@@ -141,6 +156,11 @@ int main(int argc, char **argv)
 		train();
 	else if (!strcmp(what, "hole"))
 		hole();
+	else if (!strcmp(what, "grow")) {
+		c10::expand_segments();
+		hole();
+	} else if (!strcmp(what, "pieces"))
+		pieces();
 	else if (!strcmp(what, "cache"))
 		cache();
 	else if (!strcmp(what, "wait"))

@@ -6,7 +6,9 @@
  *   plain N   the same without the optimizer's range
  *   steps N   the same within ranges ProfilerStep#1 and on
  *   throws    an operator throws through another one; then one that does not; then a copy
+ *   shapes    operators with tensors of all sorts: such that are none, and that cannot be known
  *   deep N    N operators in each other, with a copy inside the innermost
+ *   compiled  a graph that torch.compile made, and an operator
  *   wait      inside an operator: for each byte on stdin a step; q ends it
  */
 #include <cstdio>
@@ -80,6 +82,45 @@ static void throws()
 	copy();
 }
 
+static c10::TensorImpl made(uint16_t type, std::initializer_list<int64_t> sizes)
+{
+	c10::TensorImpl t;
+
+	t.type = type;
+	t.rank = sizes.size();
+	for (const int64_t &n : sizes) {
+		if (&n - sizes.begin() < 5)
+			t.sizes[&n - sizes.begin()] = n;
+		t.numel *= n;
+	}
+	return t;
+}
+
+static void shapes()
+{
+	c10::TensorImpl matrix = made(6, { 4, 3 }), number = made(4, {}), none = made(47, { 0 }),
+			deep = made(6, { 1, 1, 1, 1, 1, 2 }), other = made(15, { 2, 0, 5, 1, 1000000 }),
+			custom = made(6, { 2, 2 }), wrong = made(6, { 2, 3 }),
+			odd = made(40, { 7 });
+	auto tensor = [](const c10::TensorImpl &t) {
+		return at::Tensor(reinterpret_cast<long>(&t));
+	};
+	at::Tensor m = tensor(matrix), list[2] = { m, m };
+
+	custom.policy = 2;
+	wrong.numel = 5;
+	at::_ops::shapes_all::call(m, std::nullopt, { list, 2 }, 1.0, true, m);
+	at::_ops::shapes_all::call(tensor(number), tensor(other), { list, 0 }, 1.0, true, m);
+	at::_ops::shapes__all::call(m, tensor(none));
+	at::_ops::shapes__all::call(m, tensor(deep));
+	at::_ops::shapes__all::call(m, tensor(custom));
+	at::_ops::shapes__all::call(m, tensor(wrong));
+	at::_ops::shapes__all::call(m, tensor(odd));
+	at::_ops::shapes__all::call(m, at::Tensor(8));
+	at::_ops::is_it::call(m);
+	at::_ops::orphan_op::call(m); /* its schema is not known */
+}
+
 static void steps_by_bytes()
 {
 	for (char c; read(0, &c, 1) == 1 && c != 'q';) {
@@ -100,8 +141,14 @@ int main(int argc, char **argv)
 			step(!strcmp(what, "train"));
 	} else if (!strcmp(what, "steps")) {
 		profiled(n);
+	} else if (!strcmp(what, "compiled")) {
+		torch::run_compiled("Torch-Compiled Region: 0/0");
+		torch::run_compiled("Torch-Compiled Region: 1/0");
+		at::_ops::mm::call(at::Tensor(1));
 	} else if (!strcmp(what, "throws")) {
 		throws();
+	} else if (!strcmp(what, "shapes")) {
+		shapes();
 	} else if (!strcmp(what, "deep")) {
 		at::_ops::nest::call(1, n, copy);
 	} else if (!strcmp(what, "wait")) {

@@ -86,7 +86,7 @@ const struct rule rule_failed = {
 	  "the time in the failed calls",
 	  "Look at the result of each call. What the program did with these results cannot be seen, only what "
 	  "it called next." },
-	.kinds = KIND(CT_CALL), .traits = ~0u, .least = ADVISE_WARNING, .most = ADVISE_SERIOUS,
+	.kinds = KIND(CT_CALL), .traits = ~(uint32_t)TR_REPORT, .least = ADVISE_WARNING, .most = ADVISE_SERIOUS,
 	.state_bytes = sizeof(struct failed), .event = event, .end = end, .free = rule_free_hits
 };
 /* clang-format on */

@@ -9,9 +9,13 @@
 
 #define SLOTS (2 * CT_SYMBOLS)
 
-static char *texts[CT_SYMBOLS]; /* by number */
+/* By number. Nothing is changed once it has a number. */
+static struct symbol {
+	char *text;
+	struct symbol_args args;
+} symbols[CT_SYMBOLS];
 static uint16_t slots[SLOTS];
-static uint32_t ntexts = 1;
+static uint32_t nsymbols = 1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Adds a part of a name. Returns the length so far; 0: it does not fit. */
@@ -51,38 +55,63 @@ size_t symbol_name(const char *symbol, char *buf, size_t len)
 	return n;
 }
 
+static bool is_same(const struct symbol *s, const char *name, const struct symbol_args *args)
+{
+	return !strcmp(s->text, name) && s->args.plan == args->plan &&
+	       s->args.undefined == args->undefined && !strcmp(s->args.codes, args->codes);
+}
+
 /* Where the name is, or would be. */
-static uint32_t slot_of(const char *name)
+static uint32_t slot_of(const char *name, const struct symbol_args *args)
 {
 	uint32_t h = 2166136261u;
 
 	for (const char *c = name; *c; c++)
 		h = (h ^ (uint8_t)*c) * 16777619u;
-	for (h %= SLOTS; slots[h] && strcmp(texts[slots[h]], name) != 0;)
+	for (h %= SLOTS; slots[h] && !is_same(&symbols[slots[h]], name, args);)
 		h = (h + 1) % SLOTS;
 	return h;
 }
 
-uint32_t symbol_number(const char *name)
+uint32_t symbol_number(const char *name, const struct symbol_args *args)
 {
+	static const struct symbol_args none = { 0 };
 	uint32_t at, number;
 
+	args = args ? args : &none;
 	pthread_mutex_lock(&lock);
-	at = slot_of(name);
+	at = slot_of(name, args);
 	number = slots[at];
-	if (!number && ntexts < CT_SYMBOLS) {
-		texts[ntexts] = strdup(name);
-		if (texts[ntexts]) {
-			number = ntexts;
+	if (!number && nsymbols < CT_SYMBOLS) {
+		symbols[nsymbols].text = strdup(name);
+		symbols[nsymbols].args = *args;
+		if (symbols[nsymbols].text) {
+			number = nsymbols;
 			slots[at] = (uint16_t)number;
-			__atomic_store_n(&ntexts, ntexts + 1, __ATOMIC_RELEASE);
+			__atomic_store_n(&nsymbols, nsymbols + 1, __ATOMIC_RELEASE);
 		}
 	}
 	pthread_mutex_unlock(&lock);
 	return number;
 }
 
+static const struct symbol *symbol_of(uint64_t number)
+{
+	return number && number < __atomic_load_n(&nsymbols, __ATOMIC_ACQUIRE) ? &symbols[number]
+									       : NULL;
+}
+
 const char *symbol_text(uint64_t number)
 {
-	return number && number < __atomic_load_n(&ntexts, __ATOMIC_ACQUIRE) ? texts[number] : NULL;
+	const struct symbol *s = symbol_of(number);
+
+	return s ? s->text : NULL;
+}
+
+const struct symbol_args *symbol_args(uint64_t number)
+{
+	static const struct symbol_args none = { 0 };
+	const struct symbol *s = symbol_of(number);
+
+	return s ? &s->args : &none;
 }

@@ -319,6 +319,9 @@ static const struct option_row before[] = {
 	  "nccl, its collectives; torch, PyTorch's operators; cublas, products of matrices;\n"
 	  "allocator, the blocks that PyTorch gives out of the memory it has from CUDA",
 	  RULES(EXCLUDES("no-return", "--no-return sees no returns, and --layers needs them: give one of the two")) },
+	{ 0, "shapes", NULL, FLAG(shapes), OPTS_TRACE | OPTS_RECORD, NULL,
+	  "the shapes and types of operators' tensors too, with --layers torch",
+	  RULES(NEEDS("layers", "--shapes is about PyTorch's operators: give --layers torch")) },
 	{ 'Z', "failed", NULL, FLAG(filter.failed_only), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that failed",
 	  RULES(EXCLUDES("gpu", "--failed shows calls alone, and nothing of what the GPU does: leave out --gpu")) },
 	{ 0, "min-duration", "TIME", DURATION(filter.min_duration_ns, 0, OPTION_MAX, 0, "duration", DURATION_ADVICE "2s"), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that took at least this long: 1ms, 50us" },
@@ -415,8 +418,8 @@ static const struct option_row before[] = {
 	  "the file to write, - is standard output; without it named after the recording and FORMAT" },
 	{ 0, "to", "FORMAT", OTHER(set_export, .offer = OPTION_OFFER_OUTPUTS), OPTS_EXPORT, NULL,
 	  "perfetto, chrome, nsys-sqlite, otlp-json, html (a timeline as one page), csv, arrow\n"
-	  "(columns for data frames), json, cupti, speedscope, folded or flame: all that --format\n"
-	  "has but the table" },
+	  "(columns for data frames), memory-viz (for PyTorch's viewer of its allocator), json,\n"
+	  "cupti, speedscope, folded or flame: all that --format has but the table" },
 	{ 0, "device", "N", COUNT(device, 0, INT32_MAX, "number of a device", "'cudatrace info' lists them"), OPTS_EXPORT, NULL,
 	  "what concerns this device, as its process numbers it; calls that concern none too" },
 	{ 0, "max-size", "SIZE", SIZE(max_bytes, 64 << 10, OPTION_MAX, "give bytes, or 1GB (10^9), 1GiB (2^30)"), OPTS_RECORD, NULL,
@@ -439,8 +442,9 @@ static const struct option_row before[] = {
 	  "perfetto (for ui.perfetto.dev), chrome (JSON as PyTorch's profiler writes it; with %p\n"
 	  "in FILE a file for each process), nsys-sqlite (as Nsight Systems exports it),\n"
 	  "otlp-json (OpenTelemetry spans), cupti (the lines that CUPTI's samples print), or,\n"
-	  "which imply -k: folded (a line for each stack with its weight), flame (a flame graph\n"
-	  "of them as one page), speedscope" },
+	  "which imply -k: memory-viz (blocks of PyTorch's allocator, for its own viewer), folded\n"
+	  "(a line for each stack with its weight), flame (a flame graph of them as one page),\n"
+	  "speedscope" },
 	{ 0, "format", "NAME", OTHER(set_format, .offer = OPTION_OFFER_OUTPUTS), OPTS_FOLDED, "folded", "folded, flame (a flame graph as one HTML page) or speedscope\n(a file for it)" },
 	{ 0, "format", "NAME", OTHER(set_format, .offer = OPTION_OFFER_OUTPUTS), OPTS_STUCK, "table", "table or json" },
 	{ 0, "weight", "UNIT", ENUM(weight, "calls", "time", "bytes", "gpu"), PRINTS | OPTS_EXPORT, "calls",

@@ -36,6 +36,7 @@ struct opts {
 	/* what to show */
 	struct selection select;
 	bool events_given;
+	bool shapes; /* shapes and types of operators' tensors too */
 	/* layers that are recorded: bits 1 << (domain - API_FIRST_LAYER) */
 	uint32_t layers;
 	uint32_t scopes; /* that are shown: bits 1 << enum ct_scope_kind */

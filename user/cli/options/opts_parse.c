@@ -310,12 +310,16 @@ static void conclude(struct opts *o, const unsigned char *given)
 	uint32_t bytes = o->ring_bytes;
 	int i = -1;
 
+	if (command_of(o->command)->command->sink)
+		o->format = sinks_find(command_of(o->command)->command->sink->name);
 	/* what is separated by a layer's scopes needs the layer */
 	if (o->stack_of)
 		o->layers |= book_layers(BOOK_BY_RANGE);
 	/* a step is found by any of several */
 	if (o->command == OPTS_STAT && !(o->by == BOOK_BY_STEP && o->layers))
 		o->layers |= book_layers(o->by);
+	if (o->format->flags & SINKS_BLOCKS || opts_wants(o).blocks)
+		o->layers |= 1u << (API_ALLOCATOR - API_FIRST_LAYER);
 	/* and so does what begins or ends the window */
 	o->layers |= window_layer(o->start_on) | window_layer(o->stop_on);
 	if (o->gpu_kinds & AGENT_NVTX && api_layers_inlined(o->layers)) {
@@ -332,8 +336,6 @@ static void conclude(struct opts *o, const unsigned char *given)
 	}
 	if (o->no_stack || o->stack_of)
 		o->stack = OPTS_STACK_NONE;
-	if (command_of(o->command)->command->sink)
-		o->format = sinks_find(command_of(o->command)->command->sink->name);
 }
 
 /* The struct that the row's member is in. */
@@ -456,7 +458,7 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	conclude(o, given);
 	if (rest(o, cmd, argc, argv) || opts_check(o, given))
 		return -EINVAL;
-	if (o->format->flags & SINKS_FOLDS && !o->stack)
+	if (o->format->flags & (SINKS_FOLDS | SINKS_BLOCKS) && !o->stack)
 		o->stack = OPTS_STACK_DWARF;
 	if (o->format->flags & SINKS_NESTED && !o->no_return)
 		o->nested = true;

@@ -17,6 +17,7 @@
 #include "gemms.h"
 #include "group.h"
 #include "scopes.h"
+#include "shapes.h"
 
 #define PROCESSES_MAX 131072
 #define THREADS_MAX 524288     /* that have a scope open */
@@ -100,6 +101,7 @@ struct said {
 	bool cut, known; /* known: text[] is the name */
 	bool extended;	 /* the payload is one with a schema */
 	char text[TEXT_MAX];
+	char shapes[TEXT_MAX]; /* of an operator's arguments; "": not read */
 };
 
 struct scopes *scopes_open(emit_fn out, communicator_fn ask, void *ctx)
@@ -401,6 +403,8 @@ static void hear(const struct ct_call *c, struct said *said)
 		said->known = true;
 		return;
 	}
+	if (api_funcs[c->func].layer == API_LAYER_OPERATOR)
+		shapes_of(c, said->shapes, sizeof(said->shapes));
 	for (int i = 0; i < n; i++) {
 		const struct field *arg = &args[i];
 
@@ -524,6 +528,8 @@ static uint16_t add_payload(struct scopes *s, struct ct_scope *r, const struct s
 		group_names(t->group, names, sizeof(names));
 		return add_text(r, names);
 	}
+	if (f->layer == API_LAYER_OPERATOR)
+		return add_text(r, said->shapes);
 	if (!t || !t->payload)
 		return 0;
 	if (said->extended)

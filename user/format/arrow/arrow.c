@@ -22,39 +22,50 @@
 #define BATCH_TEXT_BYTES (16u << 20)
 #define SCHEMA_VERSION "1"
 
-#define COLUMNS_OF(C)                         \
-	C(TYPE, "type", TEXT)                 \
-	C(START, "start_ns", U64)             \
-	C(UNIX, "time_unix_ns", I64)          \
-	C(DURATION, "duration_ns", U64)       \
-	C(PID, "pid", U64)                    \
-	C(TID, "tid", U64)                    \
-	C(PROCESS, "process", TEXT)           \
-	C(NAME, "name", TEXT)                 \
-	C(NUMBER, "number", U64)              \
-	C(RESULT, "result", TEXT)             \
-	C(BYTES, "size_bytes", U64)           \
-	C(DEVICE, "device", U64)              \
-	C(CONTEXT, "context", U64)            \
-	C(STREAM, "stream", U64)              \
-	C(CAUSE, "cause", TEXT)               \
-	C(CAUSE_START, "cause_start_ns", U64) \
-	C(KERNEL, "kernel", TEXT)             \
-	C(VALUE, "value", DOUBLE)             \
-	C(UNIT, "unit", TEXT)                 \
-	C(ARGS, "args", TEXT)                 \
-	C(PROCESS_ID, "process_id", U64)      \
-	C(HOST_PID, "host_pid", U64)          \
-	C(HOST, "host", TEXT)                 \
-	C(BOOT, "boot", TEXT)                 \
-	C(RANK, "rank", U64)                  \
-	C(GPU, "gpu", U64)                    \
-	C(GPU_UUID, "gpu_uuid", TEXT)         \
-	C(DEPTH, "depth", U64)                \
-	C(FLAGS, "flags", TEXT)               \
-	C(SCOPE, "scope", TEXT)               \
-	C(SCOPE_NAME, "scope_name", TEXT)     \
-	C(THREAD, "thread", TEXT)
+#define COLUMNS_OF(C)                            \
+	C(TYPE, "type", TEXT)                    \
+	C(START, "start_ns", U64)                \
+	C(UNIX, "time_unix_ns", I64)             \
+	C(DURATION, "duration_ns", U64)          \
+	C(PID, "pid", U64)                       \
+	C(TID, "tid", U64)                       \
+	C(PROCESS, "process", TEXT)              \
+	C(NAME, "name", TEXT)                    \
+	C(NUMBER, "number", U64)                 \
+	C(RESULT, "result", TEXT)                \
+	C(BYTES, "size_bytes", U64)              \
+	C(DEVICE, "device", U64)                 \
+	C(CONTEXT, "context", U64)               \
+	C(STREAM, "stream", U64)                 \
+	C(CAUSE, "cause", TEXT)                  \
+	C(CAUSE_START, "cause_start_ns", U64)    \
+	C(KERNEL, "kernel", TEXT)                \
+	C(VALUE, "value", DOUBLE)                \
+	C(UNIT, "unit", TEXT)                    \
+	C(ARGS, "args", TEXT)                    \
+	C(PROCESS_ID, "process_id", U64)         \
+	C(HOST_PID, "host_pid", U64)             \
+	C(HOST, "host", TEXT)                    \
+	C(BOOT, "boot", TEXT)                    \
+	C(RANK, "rank", U64)                     \
+	C(GPU, "gpu", U64)                       \
+	C(GPU_UUID, "gpu_uuid", TEXT)            \
+	C(DEPTH, "depth", U64)                   \
+	C(FLAGS, "flags", TEXT)                  \
+	C(SCOPE, "scope", TEXT)                  \
+	C(SCOPE_NAME, "scope_name", TEXT)        \
+	C(THREAD, "thread", TEXT)                \
+	C(GEMM_M, "m", U64)                      \
+	C(GEMM_N, "n", U64)                      \
+	C(GEMM_K, "k", U64)                      \
+	C(GEMM_BATCH, "batch", U64)              \
+	C(GEMM_A_TYPE, "a_type", TEXT)           \
+	C(GEMM_B_TYPE, "b_type", TEXT)           \
+	C(GEMM_D_TYPE, "d_type", TEXT)           \
+	C(GEMM_FLOP, "flop", U64)                \
+	C(GEMM_TFLOPS, "tflops", DOUBLE)         \
+	C(GEMM_PEAK_SHARE, "peak_share", DOUBLE) \
+	C(INPUTS, "inputs", TEXT)
 
 #define C(id, name, type) id,
 enum { COLUMNS_OF(C) COLUMNS };
@@ -194,12 +205,45 @@ static void put_args(struct arrow *a, const struct event *ev)
 	put_cell(a, ARGS);
 }
 
-static void put_value(struct arrow *a, double value, const char *unit)
+static void put_real(struct arrow *a, int col, double value)
 {
 	uint64_t bits;
 
 	memcpy(&bits, &value, sizeof(bits));
-	put(a, VALUE, bits);
+	put(a, col, bits);
+}
+
+/* What a product of matrices is, and how fast; and an operator's arguments. */
+static void put_product(struct arrow *a, const struct event *ev)
+{
+	struct product p;
+	char inputs[INPUTS_MAX];
+
+	if (scope_inputs(ev->rec, inputs))
+		put_untrusted(a, INPUTS, inputs, INPUTS_MAX);
+	if (!product_of(ev, &p))
+		return;
+	if (p.gemm->flags & CT_GEMM_SHAPE) {
+		put(a, GEMM_M, p.gemm->m);
+		put(a, GEMM_N, p.gemm->n);
+		put(a, GEMM_K, p.gemm->k);
+	}
+	if (p.gemm->batch)
+		put(a, GEMM_BATCH, p.gemm->batch);
+	put_word(a, GEMM_A_TYPE, gemm_type(p.gemm->a_type));
+	put_word(a, GEMM_B_TYPE, gemm_type(p.gemm->b_type));
+	put_word(a, GEMM_D_TYPE, gemm_type(p.gemm->d_type));
+	if (p.flop)
+		put(a, GEMM_FLOP, p.flop);
+	if (p.rate >= 0)
+		put_real(a, GEMM_TFLOPS, p.rate / 1e12);
+	if (p.share >= 0)
+		put_real(a, GEMM_PEAK_SHARE, p.share);
+}
+
+static void put_value(struct arrow *a, double value, const char *unit)
+{
+	put_real(a, VALUE, value);
 	put_word(a, UNIT, unit);
 }
 
@@ -247,6 +291,7 @@ static void put_about(struct arrow *a, const struct sink_opts *o, const struct e
 	about_flags(&a->cell, h);
 	put_cell(a, FLAGS);
 	put_args(a, ev);
+	put_product(a, ev);
 }
 
 static void put_sample(struct arrow *a, const struct event *ev, const struct ct_value *v)

@@ -20,6 +20,8 @@
 #include "chrome.h"
 #include "../rows/json_fields.h"
 
+#define STEPS_WORK 1048576 /* pieces of device work in which steps are looked for */
+
 enum track_kind { T_PROCESS = 1, T_THREAD, T_STREAM, T_WAITS, T_IN_USE };
 
 static void sort_index(struct chrome *c, struct chrome_file *f, uint32_t pid, uint32_t index)
@@ -538,6 +540,8 @@ static int chrome_event(struct sink *s, const struct event *ev)
 
 	c->proc = ev->proc;
 	c->thread = ev->thread;
+	if (steps_event(c->steps, ev) < 0)
+		return -ENOMEM;
 	switch (ev->rec->kind) {
 	case CT_CALL:
 	case CT_FOREIGN:
@@ -577,9 +581,10 @@ static int chrome_open(struct sink *s, const struct sink_opts *opts)
 	c->files = calloc(CHROME_FILES_MAX, sizeof(*c->files));
 	c->timeline = timeline_open(&timeline_ops, c);
 	c->inuse = inuse_open();
+	c->steps = steps_open(NULL, STEPS_WORK);
 	c->metrics = work_metrics_open();
 	c->devices = chrome_devices_open();
-	if (!c->files || !c->timeline || !c->inuse || !c->metrics || !c->devices)
+	if (!c->files || !c->timeline || !c->inuse || !c->steps || !c->metrics || !c->devices)
 		return -ENOMEM;
 	return c->split ? 0 : chrome_file_add(c, NULL);
 }
@@ -593,6 +598,10 @@ static void say(const struct chrome *c)
 		msg_note("chrome: %llu pieces of device work overlap too many others and are left "
 			 "out",
 			 (unsigned long long)timeline_dropped(c->timeline));
+	if (steps_no_room(c->steps))
+		msg_note("chrome: there is too much device work for finding all steps: the last "
+			 "ones "
+			 "are not marked");
 	if (c->no_file)
 		msg_note("chrome: %llu events are left out: no file could be written for their "
 			 "process (at most %d)",
@@ -606,10 +615,13 @@ static int chrome_close(struct sink *s, const struct sink_end *end)
 
 	if (!c)
 		return 0;
-	if (c->timeline && c->files && c->devices) {
+	if (c->timeline && c->files && c->devices && c->steps) {
 		c->proc = NULL;
 		err = timeline_flush(c->timeline);
 		say(c);
+		err = err ? err : steps_finish(c->steps);
+		for (uint32_t i = 0; i < c->nfiles && !err; i++)
+			chrome_file_steps(c, &c->files[i]);
 		for (uint32_t i = 0; i < c->nfiles; i++)
 			chrome_file_end(c, &c->files[i], end->reason);
 	}
@@ -626,6 +638,7 @@ static int chrome_close(struct sink *s, const struct sink_end *end)
 	free(c->files);
 	timeline_close(c->timeline);
 	inuse_close(c->inuse);
+	steps_close(c->steps);
 	work_metrics_close(c->metrics);
 	chrome_devices_close(c->devices);
 	text_free(&c->body);

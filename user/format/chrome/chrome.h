@@ -11,6 +11,7 @@
 #include "../sink.h"
 #include "../timeline.h"
 #include "../work_text.h"
+#include "../../stat/steps/steps.h"
 
 #define CHROME_FILES_MAX 128 /* each takes some 600 KiB when it is compressed */
 /* first tid of device work that does not have the stream's number as its tid */
@@ -24,11 +25,13 @@
 /* A process's pid in the files. Device work has the number of its GPU as pid, so that a small
  * pid, like pid 1 of a container, would look like a GPU. Such pids are moved to numbers that no
  * process of Linux has. */
+static inline uint32_t chrome_pid_of(uint32_t unique)
+{
+	return unique < CHROME_SMALL_PIDS ? unique + CHROME_PIDS_MOVED : unique;
+}
 static inline uint32_t chrome_pid(const struct process *p)
 {
-	uint32_t pid = process_unique(p);
-
-	return pid < CHROME_SMALL_PIDS ? pid + CHROME_PIDS_MOVED : pid;
+	return chrome_pid_of(process_unique(p));
 }
 
 struct chrome_tid {
@@ -57,6 +60,7 @@ struct chrome_file {
 	struct keyed leaders;	    /* of struct chrome_tid: the main threads of its processes */
 	uint64_t first_ns, last_ns; /* of all slices; last_ns 0: there is none */
 	bool steps; /* the program itself annotates its steps, as PyTorch's profiler does */
+	bool found; /* steps that were found have been written */
 	bool begun; /* an event was written */
 };
 
@@ -64,6 +68,7 @@ struct chrome {
 	const struct sink_opts *opts;
 	struct timeline *timeline;
 	struct inuse *inuse;
+	struct steps *steps;
 	struct work_metrics *metrics;
 	struct chrome_devices *devices;
 	struct row row;
@@ -95,6 +100,9 @@ void chrome_slice(struct chrome *, struct chrome_file *, uint32_t pid, uint32_t 
 void chrome_meta(struct chrome *, struct chrome_file *, uint32_t pid, uint32_t tid,
 		 const char *what, const char *key, const char *text);
 
+/* Writes the steps that were found in the processes of a file, if the programs name none. */
+void chrome_file_steps(struct chrome *, struct chrome_file *);
+
 /* ---- chrome_body.c: the contents of events ---- */
 
 /* Writes name, category and args of a call or of device work:
@@ -107,6 +115,8 @@ void chrome_foreign_body(struct row *, const struct ct_foreign *);
 void chrome_marker_body(struct row *, const struct ct_marker *);
 /* Of a scope: an event of CT_SCOPE_END. */
 void chrome_scope_body(struct row *, const struct event *);
+/* Of a step that was found. */
+void chrome_step_body(struct row *, const struct steps_of *, const struct step *);
 /* Nanoseconds as microseconds with three decimals; they may be negative. */
 char *chrome_us(char *p, int64_t ns);
 

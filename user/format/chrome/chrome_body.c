@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "../about.h"
+#include "../../event/device.h"
+#include "../../event/scopes/shapes.h"
 #include "chrome.h"
 #include "../rows/json_fields.h"
 #include "../work_text.h"
@@ -77,6 +79,32 @@ static void put_scope(struct row *w, const struct event *ev)
 	w->p = put_lit(w->p, ",\"scope\":");
 	put_name(w, name, strlen(name));
 	row_room(w, JSON_ROOM);
+}
+
+static void put_text(struct row *w, const char *key, const char *text)
+{
+	w->p = put_lit(put_str(put_lit(w->p, ",\""), key), "\":");
+	put_name(w, text, strlen(text));
+	row_room(w, JSON_ROOM);
+}
+
+/* Which call was captured, of what a graph's replay did. */
+static void put_capture(struct row *w, const struct event *ev)
+{
+	const struct capture *c = ev->capture;
+
+	if (!c)
+		return;
+	if (c->before) {
+		put_text(w, "captured", "before the trace");
+		return;
+	}
+	if (ev->captured_in)
+		put_text(w, "captured in", ev->captured_in);
+	if (ev->captured_at)
+		put_text(w, "captured at", ev->captured_at);
+	if (c->number)
+		w->p = put_u64(put_lit(w->p, ",\"captured by\":"), c->number);
 }
 
 static void put_stack(struct row *w, const struct sink_opts *o, const struct stack *s)
@@ -230,6 +258,7 @@ void chrome_work_body(struct row *w, const struct sink_opts *o,
 	if (work->graph) {
 		w->p = put_u64(put_lit(w->p, ",\"graph id\":"), work->graph);
 		w->p = put_u64(put_lit(w->p, ",\"graph node id\":"), work->graph_node);
+		put_capture(w, ev);
 	}
 	if (work->h.kind == CT_KERNEL)
 		put_kernel(w, devices, ev);
@@ -249,6 +278,35 @@ void chrome_foreign_body(struct row *w, const struct ct_foreign *f)
 
 	begin(w, domain < API_DOMAIN_END ? library(domain) : "library", name, f->name_len);
 	*w->p++ = '}';
+}
+
+/* The shapes and types of an operator's arguments, as torch.profiler has them: of what is no tensor,
+ * or is not known, there is an empty list. */
+static void put_inputs(struct row *w, const struct ct_scope *s)
+{
+	char from[INPUTS_MAX];
+	size_t len = scope_inputs(&s->h, from);
+	const char *at = from, *end = from + len;
+	struct shape shape;
+
+	if (!len)
+		return;
+	w->p = put_lit(w->p, "\"Input Dims\":[");
+	for (bool first = true; shapes_next(&at, end, &shape); first = false) {
+		row_room(w, 256);
+		w->p = put_str(w->p, first ? "[" : ",[");
+		for (int i = 0; i < shape.rank; i++)
+			w->p = put_u64(i ? put_char(w->p, ',') : w->p, shape.sizes[i]);
+		*w->p++ = ']';
+	}
+	at = from;
+	w->p = put_lit(w->p, "],\"Input type\":[");
+	for (bool first = true; shapes_next(&at, end, &shape); first = false) {
+		row_room(w, JSON_ROOM);
+		w->p = json_word(first ? w->p : put_char(w->p, ','), shape.type);
+	}
+	row_room(w, JSON_ROOM);
+	w->p = put_lit(w->p, "],");
 }
 
 void chrome_scope_body(struct row *w, const struct event *ev)
@@ -271,9 +329,23 @@ void chrome_scope_body(struct row *w, const struct event *ev)
 		put_name(w, dot + 1, len - (size_t)(dot + 1 - name));
 		*w->p++ = ',';
 	}
+	if (is_operator)
+		put_inputs(w, s);
 	/* the first field is the name */
 	json_fields(w, fields + 1, n - 1);
 	row_room(w, JSON_ROOM);
+	*w->p++ = '}';
+}
+
+void chrome_step_body(struct row *w, const struct steps_of *p, const struct step *one)
+{
+	char name[48];
+	int n = snprintf(name, sizeof(name), "ProfilerStep#%llu", (unsigned long long)one->number);
+
+	begin(w, "user_annotation", name, (size_t)n);
+	w->p = json_word(put_lit(w->p, "\"found_by\":"), steps_how_word(p->how));
+	if (p->period)
+		w->p += snprintf(w->p, 64, ",\"confidence\":%.4f", p->confidence);
 	*w->p++ = '}';
 }
 

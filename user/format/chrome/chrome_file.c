@@ -170,6 +170,33 @@ void chrome_slice(struct chrome *c, struct chrome_file *f, uint32_t pid, uint32_
 	chrome_event_end(c);
 }
 
+void chrome_file_steps(struct chrome *c, struct chrome_file *f)
+{
+	const struct steps_of *p;
+	size_t n;
+
+	p = steps_list(c->steps, &n);
+	for (; n && !f->steps; n--, p++) {
+		/* a program that only repeats its launches may be anything */
+		if (p->how == STEPS_LAUNCHES)
+			continue;
+		if (f->pid && (f->pid != p->pid || f->start != p->start_boottime_ns))
+			continue;
+		for (size_t i = 0; i < p->n; i++) {
+			c->body.len = 0;
+			row_begin_text(&c->row, &c->body);
+			chrome_step_body(&c->row, p, &p->list[i]);
+			row_end(&c->row);
+			if (c->body.bad)
+				return;
+			chrome_slice(c, f, chrome_pid_of(p->shown_pid), p->tid, p->list[i].start_ns,
+				     p->list[i].end_ns, c->body.s, c->body.len);
+			f->found = true;
+		}
+	}
+	f->steps |= f->found;
+}
+
 /* {"ph":"M",...,"name":"process_name","args":{"name":"python3"}} */
 void chrome_meta(struct chrome *c, struct chrome_file *f, uint32_t pid, uint32_t tid,
 		 const char *what, const char *key, const char *text)

@@ -30,7 +30,7 @@
 #include "../row.h"
 #include "../table_text.h"
 #include "../tracks.h"
-#include "../../util/embed.h"
+#include "../../util/io/embed.h"
 
 #define MARK "@DATA@"
 #define RECORDS 32768		/* in a block */

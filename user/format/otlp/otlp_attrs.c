@@ -308,6 +308,19 @@ static const char *kernel(struct otlp_enc *e, const struct event *ev)
 	return ev->kernel->brief;
 }
 
+/* Which call was captured, of what a graph's replay did. */
+static void put_capture(struct otlp_enc *e, const struct event *ev)
+{
+	if (ev->capture && ev->capture->before)
+		put_text(e, "captured", "before the trace");
+	if (ev->captured_in)
+		put_text(e, "captured_in", ev->captured_in);
+	if (ev->captured_at)
+		put_text(e, "captured_at", ev->captured_at);
+	if (ev->capture && ev->capture->number)
+		otlp_int(e, "captured_by", ev->capture->number);
+}
+
 const char *otlp_work_attrs(struct otlp_enc *e, const struct event *ev, char *buf, size_t size)
 {
 	const struct ct_work *w = (const struct ct_work *)ev->rec;
@@ -329,6 +342,7 @@ const char *otlp_work_attrs(struct otlp_enc *e, const struct event *ev, char *bu
 		otlp_int(e, "graph_id", w->graph);
 	if (w->graph_node)
 		otlp_int(e, "graph_node_id", (int64_t)w->graph_node);
+	put_capture(e, ev);
 	switch (w->h.kind) {
 	case CT_KERNEL: name = kernel(e, ev); break;
 	case CT_COPY:

@@ -70,6 +70,17 @@ enum column {
 	THREAD,
 	SCOPE,
 	SCOPE_NAME,
+	GEMM_M,
+	GEMM_N,
+	GEMM_K,
+	GEMM_BATCH,
+	GEMM_A_TYPE,
+	GEMM_B_TYPE,
+	GEMM_D_TYPE,
+	GEMM_FLOP,
+	GEMM_TFLOPS,
+	GEMM_PEAK_SHARE,
+	INPUTS,
 	COLUMNS
 };
 static const char *const titles[COLUMNS] = {
@@ -117,6 +128,17 @@ static const char *const titles[COLUMNS] = {
 	"thread",
 	"scope",
 	"scope_name",
+	"m",
+	"n",
+	"k",
+	"batch",
+	"a_type",
+	"b_type",
+	"d_type",
+	"flop",
+	"tflops",
+	"peak_share",
+	"inputs",
 };
 
 struct csv {
@@ -249,6 +271,40 @@ static void put_work(struct csv *c, const struct event *ev)
 		put_word(c, COPY_KIND, device_copy_kind(((const struct ct_copy *)ev->rec)->kind));
 }
 
+/* Writes what a product of matrices is, and how fast; and an operator's arguments. */
+static void put_product(struct csv *c, const struct event *ev)
+{
+	struct product p;
+	char inputs[INPUTS_MAX];
+
+	if (scope_inputs(ev->rec, inputs)) {
+		text_plain(&c->cell, inputs, INPUTS_MAX);
+		put_cell(c, INPUTS);
+	}
+	if (!product_of(ev, &p))
+		return;
+	if (p.gemm->flags & CT_GEMM_SHAPE) {
+		put_num(c, GEMM_M, p.gemm->m);
+		put_num(c, GEMM_N, p.gemm->n);
+		put_num(c, GEMM_K, p.gemm->k);
+	}
+	if (p.gemm->batch)
+		put_num(c, GEMM_BATCH, p.gemm->batch);
+	put_word(c, GEMM_A_TYPE, gemm_type(p.gemm->a_type));
+	put_word(c, GEMM_B_TYPE, gemm_type(p.gemm->b_type));
+	put_word(c, GEMM_D_TYPE, gemm_type(p.gemm->d_type));
+	if (p.flop)
+		put_num(c, GEMM_FLOP, p.flop);
+	if (p.rate >= 0) {
+		to(c, GEMM_TFLOPS);
+		c->w.p = put_double(c->w.p, p.rate / 1e12, false);
+	}
+	if (p.share >= 0) {
+		to(c, GEMM_PEAK_SHARE);
+		c->w.p = put_double(c->w.p, p.share, false);
+	}
+}
+
 /* Writes what distinguishes the process and the GPU from others with the same numbers; ends the
  * row. */
 static void put_identity(struct csv *c, const struct sink_opts *o, const struct event *ev)
@@ -282,6 +338,7 @@ static void put_identity(struct csv *c, const struct sink_opts *o, const struct 
 		text_plain(&c->cell, ev->scope->name, 1024);
 		put_cell(c, SCOPE_NAME);
 	}
+	put_product(c, ev);
 	to(c, COLUMNS - 1);
 	*c->w.p++ = '\n';
 }

@@ -13,7 +13,7 @@
 
 #include "fold.h"
 #include "../row.h"
-#include "../../util/embed.h"
+#include "../../util/io/embed.h"
 
 #define MARK "@DATA@"
 #define NAME_BYTES 65536

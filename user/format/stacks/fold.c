@@ -30,7 +30,8 @@
 struct place {
 	/* names, but for `stack`, an id; thread: NONE without `tid` */
 	uint32_t comm, thread, stack, func, kernel;
-	uint32_t node; /* NONE: nothing here yet */
+	uint32_t captured; /* stack of the call that a graph captured, an id */
+	uint32_t node;	   /* NONE: nothing here yet */
 };
 
 struct fold_index {
@@ -300,6 +301,21 @@ static uint32_t walk_scopes(struct fold *f, uint32_t at, const struct event *ev)
 	return at;
 }
 
+/* Is the launch of the graph inside the scope? */
+static bool is_around(const struct event *ev, uint32_t scope)
+{
+	const struct scope_line *line;
+	uint32_t id = ev->scope_id;
+
+	for (uint32_t i = 0; i < SCOPES_MAX && id != scope; i++) {
+		line = lineage_find(ev->lineage, ev->rec->pid, id);
+		if (!line)
+			return false;
+		id = line->parent;
+	}
+	return id == scope;
+}
+
 /* From the process, or its thread, down to the caller. NONE: no room. */
 static uint32_t walk(struct fold *f, const struct place *key, const struct event *ev)
 {
@@ -319,6 +335,48 @@ static uint32_t walk(struct fold *f, const struct place *key, const struct event
 	for (uint32_t i = s->nframes; i-- && at;)
 		at = child(f, at, intern_frame(f, s->frames[i]));
 	return at;
+}
+
+/* From the launch of a graph down through the scopes around the call that was captured, outermost first,
+ * without those that are around the launch too. */
+static uint32_t walk_captured_scopes(struct fold *f, uint32_t at, const struct event *ev)
+{
+	const struct scope_line *lines[SCOPES_MAX];
+	uint32_t n = 0, id = ev->capture->scope;
+
+	if (lineage_from(ev, ~0u) == id)
+		return at; /* they are above the launch: nothing else is around it */
+	while (n < SCOPES_MAX && (lines[n] = lineage_find(ev->lineage, ev->rec->pid, id)) &&
+	       !is_around(ev, id))
+		id = lines[n++]->parent;
+	while (n-- && at)
+		at = child(f, at, intern_text(f, lines[n]->name, FOLD_NATIVE));
+	return at;
+}
+
+/* The same through the captured call's stack, without the callers that the launch has too. */
+static uint32_t walk_captured_stack(struct fold *f, uint32_t at, const struct event *ev)
+{
+	const struct stack *s = ev->captured_stack, *launch = ev->stack;
+	uint32_t n = s->nframes, m = launch ? launch->nframes : 0;
+
+	while (n && m &&
+	       intern_frame(f, s->frames[n - 1]) == intern_frame(f, launch->frames[m - 1]))
+		n--, m--;
+	while (n-- && at)
+		at = child(f, at, intern_frame(f, s->frames[n]));
+	return at;
+}
+
+static uint32_t walk_captured(struct fold *f, uint32_t at, const struct event *ev)
+{
+	if (!ev->capture)
+		return at;
+	if (ev->capture->before)
+		return child(f, at, intern_text(f, "[captured before the trace]", FOLD_UNKNOWN));
+	if (f->opts->stack_of_scopes)
+		return walk_captured_scopes(f, at, ev);
+	return ev->captured_stack ? walk_captured_stack(f, at, ev) : at;
 }
 
 /* Sets in the key what ends a call's stack: the call and, for a launch, its kernel. */
@@ -359,7 +417,11 @@ static void work_ends(struct fold *f, const struct event *ev, struct place *key)
 /* The node where the call or the device work ends. */
 static uint32_t place_of(struct fold *f, const struct event *ev)
 {
-	struct place key = { .stack = ev->stack ? ev->stack->id : 0 }, *p;
+	struct place key = { .stack = ev->stack ? ev->stack->id : 0,
+			     .captured = ev->captured_stack ? ev->captured_stack->id
+					 : ev->capture && ev->capture->before ? UINT32_MAX
+									      : 0 },
+		     *p;
 	uint32_t at;
 
 	key.comm = intern_text(f, ev->proc->comm, FOLD_PROCESS);
@@ -371,15 +433,17 @@ static uint32_t place_of(struct fold *f, const struct event *ev)
 	if (!key.comm || !key.func || (f->opts->tid && !key.thread))
 		return NONE;
 	p = &f->index->places[hash_edge(key.comm ^ key.func << 16 ^ key.thread << 8,
-					key.stack ^ key.kernel << 12) &
+					key.stack ^ key.kernel << 12 ^ key.captured << 4) &
 			      (PLACES - 1)];
 	if (!f->opts->stack_of_scopes && p->node && p->comm == key.comm &&
 	    p->thread == key.thread && p->stack == key.stack && p->func == key.func &&
-	    p->kernel == key.kernel)
+	    p->kernel == key.kernel && p->captured == key.captured)
 		return p->node;
 	at = walk(f, &key, ev);
 	if (at)
 		at = child(f, at, key.func);
+	if (at)
+		at = walk_captured(f, at, ev);
 	if (at && key.kernel)
 		at = child(f, at, key.kernel);
 	key.node = at;

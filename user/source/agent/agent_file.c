@@ -11,7 +11,7 @@
 
 #include "../../util/msg.h"
 #include "agent_file.h"
-#include "../../util/embed.h"
+#include "../../util/io/embed.h"
 
 EMBED(agent_file, CT_AGENT_FILE);
 

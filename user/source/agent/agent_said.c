@@ -18,7 +18,7 @@ void agent_said(pid_t pid, unsigned int level, const char *text, size_t len)
 	size_t n = len < sizeof(copy) - 1 ? len : sizeof(copy) - 1;
 
 	for (size_t i = 0; i < n; i++)
-		copy[i] = (text[i] >= 0 && text[i] < ' ') || text[i] == 0x7f ? '?' : text[i];
+		copy[i] = (unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i];
 	copy[n] = '\0';
 	snprintf(whose, sizeof(whose), "process %d: ", (int)pid);
 	if (!strncmp(copy, whose, strlen(whose)))

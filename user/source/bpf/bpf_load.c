@@ -105,6 +105,7 @@ static int set_specs(struct bpf_source *b)
 		}
 		if (api_funcs[i].layer && !api_layer_reports(&api_funcs[i])) {
 			b->skel->rodata->config.layers = 1;
+			b->skel->rodata->config.shapes = plan->shapes;
 			continue;
 		}
 		if (plan_has(plan->awaited, i))
@@ -278,6 +279,10 @@ static void size_maps(struct bpf_source *b)
 	}
 }
 
+static const char too_old[] =
+	"this kernel, Linux %s, is too old: it has no bpf_loop(), which came with Linux 5.17; "
+	"6.1 or later is needed";
+
 /* May this process have as many open files as the programs and maps are? */
 static bool has_descriptors(void)
 {
@@ -289,6 +294,7 @@ static bool has_descriptors(void)
 int bpf_load(struct bpf_source *b)
 {
 	struct cudatrace_bpf *skel = cudatrace_bpf__open();
+	char kernel[128];
 	int err;
 
 	if (!skel) {
@@ -312,6 +318,8 @@ int bpf_load(struct bpf_source *b)
 	else if (err && !host_has_btf())
 		msg_error("this kernel has no type information (/sys/kernel/btf/vmlinux is "
 			  "missing): one with CONFIG_DEBUG_INFO_BTF=y is needed");
+	else if (err && !host_has_bpf_loop())
+		msg_error(too_old, host_kernel(kernel, sizeof(kernel)));
 	else if (err && !says_missing(b->kind, b->plan->probe_kind))
 		msg_error("the kernel refused the BPF programs (%s): run `cudatrace doctor` to see "
 			  "what is missing, or -vv for the kernel's own messages",

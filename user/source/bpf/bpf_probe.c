@@ -102,6 +102,17 @@ static int trace_pids(struct bpf_source *b)
 
 /* ---- where ---- */
 
+/* Tells the kernel side what is to be read of the arguments of the file's operators. */
+static void tell_tensors(struct bpf_source *b, const struct probe_file *f)
+{
+	for (int i = 0; i < f->scan.nprobes && b->plan->shapes; i++) {
+		const struct elf_probe *p = &f->scan.probes[i];
+
+		if (p->tensors)
+			b->skel->bss->tensors[p->symbol % CT_SYMBOLS] = p->tensors;
+	}
+}
+
 static int attach_found(void *ctx, struct probe_file *f, pid_t pid)
 {
 	struct bpf_source *b = ctx;
@@ -109,6 +120,7 @@ static int attach_found(void *ctx, struct probe_file *f, pid_t pid)
 
 	if (b->stopped)
 		return 0;
+	tell_tensors(b, f);
 	if (b->kind == ATTACH_TRACEFS) {
 		err = bpf_maps_add_offsets(bpf_map__fd(b->skel->maps.by_offset), f);
 		b->skel->bss->address_gen++;

@@ -139,6 +139,7 @@ static int add_operator(struct scan *s, const struct elf_probe *entry, const cha
 	int err, n = many_returns(s->file, p.offset, p.size, at);
 
 	p.symbol = (uint16_t)many_symbol(s->many, f, name);
+	p.tensors = many_tensors(p.symbol);
 	for (int i = 0; i < n; i++)
 		if (elf_can_probe(s->file->fd, at[i]) <= 0)
 			n = 0;
@@ -148,6 +149,7 @@ static int add_operator(struct scan *s, const struct elf_probe *entry, const cha
 	}
 	err = add_probe(s, &p);
 	p.ends = true;
+	p.tensors = 0;
 	p.size = 0;
 	for (int i = 0; i < n && !err; i++) {
 		p.offset = at[i];

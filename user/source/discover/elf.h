@@ -16,13 +16,14 @@ enum elf_role {
 };
 
 struct elf_probe {
-	uint64_t offset; /* in the file: what a uprobe wants; never 0 */
-	uint32_t size;	 /* bytes of code from there on, as the symbol has it; 0: not known */
-	uint16_t func;	 /* row of the table */
-	uint16_t symbol; /* of a row for many functions: the number of this one's name */
-	bool ends;	 /* of such a row: on an instruction that returns */
-	bool per_thread; /* the _ptsz/_ptds twin */
-	bool query;	 /* class QUERY: the group that can be muted */
+	uint64_t offset;  /* in the file: what a uprobe wants; never 0 */
+	uint32_t size;	  /* bytes of code from there on, as the symbol has it; 0: not known */
+	uint16_t func;	  /* row of the table */
+	uint16_t symbol;  /* of a row for many functions: the number of this one's name */
+	uint32_t tensors; /* and what is read of its arguments: CT_TENSORS_*() */
+	bool ends;	  /* of such a row: on an instruction that returns */
+	bool per_thread;  /* the _ptsz/_ptds twin */
+	bool query;	  /* class QUERY: the group that can be muted */
 };
 
 struct elf_scan {

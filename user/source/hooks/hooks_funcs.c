@@ -279,6 +279,8 @@ static int one_mapping(void *ctx, const struct ct_vma *v)
 		if (p->offset < from || p->offset >= to || p->ends)
 			continue;
 		out.flags = flags_of(o->files->plan, p->func);
+		if (o->files->plan->shapes)
+			out.tensors = p->tensors;
 		if (f->bytes) {
 			out.nfile = 16;
 			memcpy(out.file, f->bytes[i], 16);

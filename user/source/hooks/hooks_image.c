@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* hooks_image.c - the object that comes into programs, which is part of the binary. */
 #include "hooks_image.h"
-#include "../../util/embed.h"
+#include "../../util/io/embed.h"
 
 EMBED(hooks_image, CT_HOOKS_FILE);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* nvtx_image.c - the object for NVTX 3 (hooks/nvtx.c), which is part of the binary. */
 #include "nvtx_image.h"
-#include "../../util/embed.h"
+#include "../../util/io/embed.h"
 
 EMBED(nvtx_image, CT_NVTX_FILE);
 

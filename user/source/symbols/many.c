@@ -17,14 +17,27 @@
 #include "../../api/layers/symbol.h"
 #include "../../util/now.h"
 #include "../../util/table/memo.h"
+#include "tensors.h"
 
 #define NAME_LEN 256
 #define PIECE (1 << 20)		     /* bytes that are read at a time */
 #define CONSTANTS_MAX (256ULL << 20) /* bytes of a section in which schemas are looked for */
+#define SCHEMA_LEN 8192		     /* bytes of a schema */
 #define NOT_SPLIT 0
 
+/* What is known of an operator: where the name of its overload begins in its class's name; what its
+ * schema says of its arguments. */
+#define SPLIT(known) ((known)&0xffff)
+#define SCHEMA(known) ((uint32_t)((known) >> 16) & TENSORS_SCHEMA_MAX)
+#define KNOWN_WHOLE (1ULL << 40)		  /* of a text that is nothing but this schema */
+#define KNOWN_TWICE (1ULL << 41)		  /* several texts differ */
+#define PARAMS(known) ((unsigned)((known) >> 48)) /* of its mangled name */
+#define KNOWN_PARAMS(n) ((uint64_t)((n)&0xff) << 48)
+#define KNOWN(split, schema) ((uint64_t)(split) | (uint64_t)(schema) << 16)
+
 struct many {
-	struct memo *splits; /* of a class's name: where its overload's begins */
+	struct memo *splits; /* of a class's name */
+	struct tensors_layout layout;
 	bool wanted;
 };
 
@@ -82,7 +95,8 @@ int many_add(struct many *m, const struct api_func *f, const char *symbol)
 	if (f->layer != API_LAYER_OPERATOR || !middle(f, symbol, name))
 		return 0;
 	m->wanted = true;
-	return memo_put(m->splits, key_of(name, strlen(name)), NOT_SPLIT);
+	return memo_put(m->splits, key_of(name, strlen(name)),
+			KNOWN_PARAMS(tensors_params(symbol)));
 }
 
 static bool is_name(char c)
@@ -90,35 +104,68 @@ static bool is_name(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '.';
 }
 
-/* Is "name.overload" at `begin`, and is it an operator of this file? whole: no name precedes it. */
-static int learn(struct many *m, const char *begin, const char *dot, const char *end, bool whole)
+/* The two texts of an operator, put together: one that is nothing but its schema counts. */
+static uint64_t merge(uint64_t known, uint64_t said)
 {
-	size_t len = (size_t)(end - begin);
-	char name[NAME_LEN];
-	struct memo_key key;
-	uint64_t known;
+	bool whole = known & KNOWN_WHOLE, now_whole = said & KNOWN_WHOLE;
 
-	memcpy(name, begin, len);
-	name[dot - begin] = '_';
-	key = key_of(name, len);
-	if (!memo_find(m->splits, key, &known) || (!whole && known != NOT_SPLIT))
-		return 0;
-	return memo_put(m->splits, key, (uint64_t)(dot - begin));
+	if (!SPLIT(known) && !SCHEMA(known) && !(known & KNOWN_TWICE))
+		return said | KNOWN_PARAMS(PARAMS(known));
+	if (whole != now_whole)
+		return whole ? known : said | KNOWN_PARAMS(PARAMS(known));
+	if (SPLIT(known) == SPLIT(said) && SCHEMA(known) == SCHEMA(said))
+		return known;
+	/* with the first one's name, as it is more likely, and without arguments */
+	return (known & ~KNOWN(0, TENSORS_SCHEMA_MAX)) | KNOWN_TWICE;
 }
 
-/* Looks for "name.overload(". The linker keeps "log_softmax.int(..." as the end of
- * "_sparse_log_softmax.int(...". */
-static int look(struct many *m, const char *text, size_t len)
+/* Is "name.overload" or "name" at `begin`, and is it an operator of this file? whole: no name precedes
+ * it. dot: NULL: it has no overload. schema: of what follows. */
+static int learn(struct many *m, const char *begin, const char *dot, const char *end, bool whole,
+		 uint32_t schema)
 {
-	const char *at = text, *begin, *dot, *end = text + len;
+	size_t len = (size_t)(end - begin);
+	uint64_t known, split = dot ? (uint64_t)(dot - begin) : NOT_SPLIT;
+	char name[NAME_LEN];
+	struct memo_key key;
+
+	memcpy(name, begin, len);
+	if (dot)
+		name[dot - begin] = '_';
+	key = key_of(name, len);
+	if (!memo_find(m->splits, key, &known))
+		return 0;
+	/* the end of another operator's: sspaddmm(..., and _scaled_addmm( with more arguments */
+	if (schema && TENSORS_SCHEMA_ARGS(schema) != PARAMS(known))
+		schema = 0;
+	if (!dot && !schema)
+		return 0;
+	return memo_put(m->splits, key,
+			merge(known, KNOWN(split, schema) | (whole ? KNOWN_WHOLE : 0)));
+}
+
+/* Looks for "name.overload(" and "name(". The linker keeps "log_softmax.int(..." as the end of
+ * "_sparse_log_softmax.int(...". What begins behind `from` is looked at with the next piece. */
+static int look(struct many *m, const char *text, size_t len, size_t from)
+{
+	const char *at = text, *begin, *dot, *end = text + len, *last;
+	uint32_t schema;
 	int err = 0;
 
 	while (!err && (at = memchr(at, '(', (size_t)(end - at)))) {
+		if ((size_t)(at - text) > from)
+			return 0;
 		for (begin = at; begin > text && is_name(begin[-1]) && at - begin < NAME_LEN - 1;)
 			begin--;
-		dot = begin > text && !begin[-1] ? memchr(begin, '.', (size_t)(at - begin)) : NULL;
-		for (const char *b = begin; dot && dot + 1 < at && b < dot && !err; b++)
-			err = learn(m, b, dot, at, b == begin);
+		if (begin == text || begin[-1] || begin == at) {
+			at++;
+			continue;
+		}
+		dot = memchr(begin, '.', (size_t)(at - begin));
+		schema = tensors_schema(at, (size_t)(end - at));
+		last = dot ? dot : at;
+		for (const char *b = begin; b < last && !(dot && dot + 1 == at) && !err; b++)
+			err = learn(m, b, dot, at, b == begin, schema);
 		at++;
 	}
 	return err;
@@ -137,12 +184,12 @@ static int look_through(struct many *m, const struct elf_file *file, const Elf64
 			return -ETIME;
 		if (elf_read(file, piece, n, at))
 			return 0; /* operators have the names of their classes */
-		err = look(m, piece, n);
+		err = look(m, piece, n, n == left ? n : n - SCHEMA_LEN);
 		if (n == left)
 			break;
-		/* what is cut is looked at again with the next piece */
-		at += n - NAME_LEN;
-		left -= n - NAME_LEN;
+		/* what is cut is looked at with the next piece */
+		at += n - SCHEMA_LEN - NAME_LEN;
+		left -= n - SCHEMA_LEN - NAME_LEN;
 	}
 	return err;
 }
@@ -154,6 +201,9 @@ int many_schemas(struct many *m, const struct elf_file *file)
 
 	if (!m->wanted)
 		return 0;
+	err = tensors_layout(file, &m->layout);
+	if (err)
+		return err;
 	piece = malloc(PIECE);
 	if (!piece)
 		return -ENOMEM;
@@ -168,15 +218,24 @@ int many_schemas(struct many *m, const struct elf_file *file)
 uint32_t many_symbol(const struct many *m, const struct api_func *f, const char *symbol)
 {
 	char name[NAME_LEN], text[2 * NAME_LEN];
-	uint64_t split = NOT_SPLIT;
+	struct symbol_args args = { 0 };
+	uint64_t known = 0;
 
 	if (!middle(f, symbol, name))
 		return 0;
 	if (f->layer == API_LAYER_OPERATOR &&
-	    memo_find(m->splits, key_of(name, strlen(name)), &split) && split != NOT_SPLIT)
-		name[split] = '.';
+	    memo_find(m->splits, key_of(name, strlen(name)), &known)) {
+		tensors_plan(&m->layout, symbol, SCHEMA(known), &args);
+		if (SPLIT(known) != NOT_SPLIT)
+			name[SPLIT(known)] = '.';
+	}
 	snprintf(text, sizeof(text), "%s%s", f->named, name);
-	return symbol_number(text);
+	return symbol_number(text, &args);
+}
+
+uint32_t many_tensors(uint32_t symbol)
+{
+	return symbol_args(symbol)->plan;
 }
 
 int many_returns(const struct elf_file *file, uint64_t offset, uint32_t size,

@@ -21,6 +21,9 @@ int many_schemas(struct many *, const struct elf_file *);
 /* The number of the name of this function's scopes; 0: too many names. */
 uint32_t many_symbol(const struct many *, const struct api_func *, const char *symbol);
 
+/* What is read of the arguments of the one with this number: CT_TENSORS_*(); 0: nothing. */
+uint32_t many_tensors(uint32_t symbol);
+
 /* Where a function of `size` bytes at this offset of the file returns: offsets in the file. Returns
  * their number; 0: it is not known. */
 int many_returns(const struct elf_file *, uint64_t offset, uint32_t size, uint64_t at[RETURNS_MAX]);

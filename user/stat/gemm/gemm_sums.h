@@ -8,7 +8,7 @@
 #include "../../event/scopes/lineage.h"
 #include "../../util/io/json.h"
 #include "../../util/io/out.h"
-#include "peak.h"
+#include "../../event/scopes/peak.h"
 
 /* All 0: none. */
 struct gemm_sums {

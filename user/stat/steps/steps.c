@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "../../api/traits.h"
-#include "../../event/scopes/lineage.h"
+#include "../../event/scopes/peak.h"
 #include "../../util/parse.h"
 #include "../../util/table/array.h"
 #include "../../util/table/keyed.h"
@@ -14,6 +14,7 @@
 #include "steps.h"
 
 #define NAMES_MAX 65536
+#define PRODUCTS_MAX 4194304 /* products whose FLOP were counted */
 #define PROCS_MAX 4096
 #define PROFILER "ProfilerStep#"
 #define OPTIMIZER "Optimizer.step#"
@@ -29,6 +30,14 @@ struct work {
 	uint32_t pid, name; /* name: place in names + 1; 0: none */
 	uint8_t class;	    /* enum overlap_class */
 	bool kernel;
+	float least_ns; /* of the product that begins with it; negative: not known */
+	double flop;	/* of this product; 0: none begins */
+};
+
+/* A product whose FLOP are counted. */
+struct product {
+	uint32_t pid, id;
+	uint32_t number; /* of the call that launched its kernels: a graph is launched again */
 };
 
 /* An operator or a launch. */
@@ -47,7 +56,7 @@ struct range {
 
 struct steps {
 	const char *name;
-	struct keyed names;
+	struct keyed names, products;
 	struct work *work;
 	struct mark *marks;
 	struct range *ranges;
@@ -66,6 +75,7 @@ struct steps *steps_open(const char *name, size_t max)
 	s->max = max;
 	s->until_ns = UINT64_MAX;
 	keyed_open_of(&s->names, struct name, hash, NAMES_MAX);
+	keyed_open_of(&s->products, struct product, number, PRODUCTS_MAX);
 	return s;
 }
 
@@ -77,6 +87,7 @@ void steps_close(struct steps *s)
 		return;
 	keyed_each(&s->names, n) free(n->text);
 	keyed_close(&s->names);
+	keyed_close(&s->products);
 	for (size_t i = 0; i < s->nprocs; i++)
 		free(s->procs[i].list);
 	free(s->procs);
@@ -152,6 +163,8 @@ static struct steps_of *proc_get(struct steps *s, const struct event *ev)
 		return NULL;
 	p->pid = ev->rec->pid;
 	p->shown_pid = ev->proc ? process_unique(ev->proc) : p->pid;
+	p->start_boottime_ns = ev->proc ? ev->proc->start_boottime_ns : 0;
+	p->leader_tid = ev->proc ? process_tid(ev->proc, p->pid) : p->pid;
 	p->rank = ev->proc && ev->proc->info ? ev->proc->info->rank : CT_UNKNOWN;
 	if (ev->proc)
 		memcpy(p->comm, ev->proc->comm, sizeof(p->comm));
@@ -175,6 +188,26 @@ static enum overlap_class class_of(const struct event *ev)
 		       : OVERLAP_COMPUTE;
 }
 
+/* Adds the FLOP of a product with the first kernel that computes it. */
+static void add_product(struct steps *s, struct steps_of *p, struct work *w, const struct event *ev)
+{
+	struct product key;
+	bool made;
+
+	if (!w->kernel || !peak_computes(ev))
+		return;
+	key = (struct product){ ev->product->pid, ev->product->id, ev->capture ? ev->number : 0 };
+	if (!keyed_get(&s->products, &key, &made)) {
+		s->no_room++;
+		return;
+	}
+	if (!made)
+		return;
+	p->products = true;
+	w->flop = (double)ev->product->flop;
+	w->least_ns = ev->peak > 0 ? (float)(w->flop / ev->peak * 1e9) : -1;
+}
+
 static int add_work(struct steps *s, const struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
@@ -189,8 +222,13 @@ static int add_work(struct steps *s, const struct event *ev)
 	if (!w)
 		return -ENOMEM;
 	p->device = true;
-	*w = (struct work){ h->start_ns,	   h->end_ns,		h->pid, 0,
-			    (uint8_t)class_of(ev), h->kind == CT_KERNEL };
+	p->devices |= 1ULL << (((const struct ct_work *)h)->device & 63);
+	*w = (struct work){ .start_ns = h->start_ns,
+			    .end_ns = h->end_ns,
+			    .pid = h->pid,
+			    .class = (uint8_t)class_of(ev),
+			    .kernel = h->kind == CT_KERNEL };
+	add_product(s, p, w, ev);
 	w->name = name_of(s, ev->kernel		  ? ev->kernel->brief
 			     : h->kind == CT_COPY ? "memcpy"
 			     : h->kind == CT_SET  ? "memset"
@@ -331,6 +369,11 @@ static int add_step(const struct steps *s, struct steps_of *p, uint64_t number, 
 	return 0;
 }
 
+static uint32_t shown_tid(const struct steps_of *p, uint32_t tid)
+{
+	return tid == p->pid ? p->leader_tid : process_host(p->pid) ? process_host_pid(tid) : tid;
+}
+
 /* Steps that are ranges, of one sort. A range inside another one of its thread is none. */
 static int by_ranges(const struct steps *s, struct steps_of *p, enum steps_how how)
 {
@@ -344,6 +387,7 @@ static int by_ranges(const struct steps *s, struct steps_of *p, enum steps_how h
 		if (r->pid != p->pid || r->how != how)
 			continue;
 		p->how = how;
+		p->tid = shown_tid(p, r->tid);
 		if (how != STEPS_OPTIMIZER) {
 			if (last && last->tid == r->tid && r->end_ns <= last->end_ns)
 				continue;
@@ -411,6 +455,7 @@ static int by_period(const struct steps *s, struct steps_of *p, bool launch)
 	if (found.confidence > p->confidence)
 		p->confidence = found.confidence;
 	if (found.length) {
+		p->tid = shown_tid(p, tid);
 		p->how = launch ? STEPS_LAUNCHES : STEPS_OPERATORS;
 		p->period = found.length;
 	}
@@ -475,6 +520,23 @@ static size_t work_from(const struct work *w, size_t n, uint64_t ns)
 	return low;
 }
 
+static void count_work(struct step *one, const struct work *w)
+{
+	one->kernels += w->kernel;
+	one->flop += w->flop;
+	if (w->least_ns < 0 || one->least_ns < 0)
+		one->least_ns = -1;
+	else
+		one->least_ns += (double)w->least_ns;
+}
+
+double steps_use(const struct steps_of *p, double least_ns, uint64_t ns)
+{
+	int devices = __builtin_popcountll(p->devices);
+
+	return least_ns < 0 || !ns || !devices ? -1 : least_ns / (double)ns / devices;
+}
+
 /* Work and windows go in by their begins, and no window is settled before the last piece that
  * began in it has come: `longest` is how long the longest of them takes. */
 static int split(const struct steps *s, struct steps_of *p)
@@ -516,7 +578,7 @@ static int split(const struct steps *s, struct steps_of *p)
 
 		for (size_t k = work_from(w, p->nwork, one->start_ns);
 		     k < p->nwork && w[k].start_ns < one->end_ns; k++)
-			one->kernels += w[k].kernel;
+			count_work(one, &w[k]);
 	}
 	return err;
 }

@@ -28,11 +28,16 @@ struct step {
 	uint64_t start_ns, end_ns;
 	uint64_t ns[OVERLAP_END]; /* add up to its length; all 0 without device work */
 	uint64_t kernels;	  /* that began in it */
+	/* of the products whose kernels began in it, and the time that the device would have needed
+	 * for them at least; negative: not known of all of them */
+	double flop, least_ns;
 };
 
 /* A process's. */
 struct steps_of {
 	uint32_t pid, shown_pid, rank; /* rank: CT_UNKNOWN: none */
+	uint64_t start_boottime_ns;    /* of the process */
+	uint32_t leader_tid, tid; /* as shown: of its first thread; of the one with the steps */
 	char comm[CT_COMM_LEN];
 	enum steps_how how;
 	double confidence; /* of a period; also of one that was too low */
@@ -41,9 +46,15 @@ struct steps_of {
 	size_t n;
 	uint64_t median_ns;
 	bool device;			  /* there is device work of the process */
+	bool products;			  /* there are products of matrices with known FLOP */
+	uint64_t devices;		  /* that it used: bits, of the first 64 */
 	bool beats;			  /* there are operators or launches of the process */
 	size_t work, nwork, beat, nbeats; /* its own places in the lists */
 };
+
+/* Which share of what its devices could compute at most the products of steps used, in steps that took
+ * `ns` together; negative: not known. */
+double steps_use(const struct steps_of *, double least_ns, uint64_t ns);
 
 struct steps;
 #define STEPS_MAX 4194304

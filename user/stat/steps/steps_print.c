@@ -35,16 +35,22 @@ static void plain(struct out *o, const char *s)
 	text_free(&t);
 }
 
-static void columns(struct out *o, const struct steps_of *p, uint64_t ns,
-		    const uint64_t parts[OVERLAP_END], uint64_t kernels)
+static void columns(struct out *o, const struct steps_of *p, uint64_t ns, const struct step *sum)
 {
+	double use = steps_use(p, sum->least_ns, ns);
 	char text[32];
 
 	out_fmt(o, " %10s", duration(text, ns));
 	for (int i = 0; i < OVERLAP_END && p->device; i++)
-		out_fmt(o, " %10s", duration(text, parts[i]));
+		out_fmt(o, " %10s", duration(text, sum->ns[i]));
 	if (p->device)
-		out_fmt(o, " %9llu", (unsigned long long)kernels);
+		out_fmt(o, " %9llu", (unsigned long long)sum->kernels);
+	if (p->products)
+		out_fmt(o, " %10.4g", sum->flop / 1e12);
+	if (p->products && use >= 0)
+		out_fmt(o, " %6.1f", 100 * use);
+	else if (p->products)
+		out_fmt(o, " %6s", "-");
 	out_char(o, '\n');
 }
 
@@ -105,7 +111,8 @@ static void head(struct out *o, const struct steps_of *p)
 
 static void text_proc(const struct steps *s, struct out *o, const struct steps_of *p, uint64_t most)
 {
-	uint64_t all = 0, parts[OVERLAP_END] = { 0 }, kernels = 0;
+	struct step sum = { 0 };
+	uint64_t all = 0;
 	size_t *order, n;
 
 	head(o, p);
@@ -125,6 +132,8 @@ static void text_proc(const struct steps *s, struct out *o, const struct steps_o
 	if (p->device)
 		out_fmt(o, " %10s %10s %10s %10s %9s", "Compute", "Exposed", "Copies", "Idle",
 			"Kernels");
+	if (p->products)
+		out_fmt(o, " %10s %6s", "TFLOP", "MFU%");
 	out_char(o, '\n');
 	n = most ? most : SLOWEST;
 	n = n < p->n ? n : p->n;
@@ -132,20 +141,23 @@ static void text_proc(const struct steps *s, struct out *o, const struct steps_o
 		const struct step *one = &p->list[order[i]];
 
 		out_fmt(o, " %10llu", (unsigned long long)one->number);
-		columns(o, p, one->end_ns - one->start_ns, one->ns, one->kernels);
+		columns(o, p, one->end_ns - one->start_ns, one);
 	}
 	for (size_t i = 0; i < p->n; i++) {
 		const struct step *one = &p->list[i];
 
 		all += one->end_ns - one->start_ns;
-		kernels += one->kernels;
+		sum.kernels += one->kernels;
+		sum.flop += one->flop;
+		sum.least_ns = one->least_ns < 0 || sum.least_ns < 0 ? -1
+								     : sum.least_ns + one->least_ns;
 		for (int c = 0; c < OVERLAP_END; c++)
-			parts[c] += one->ns[c];
+			sum.ns[c] += one->ns[c];
 	}
 	if (n < p->n)
 		out_fmt(o, " and %zu more\n", p->n - n);
 	out_fmt(o, " %10s", "all");
-	columns(o, p, all, parts, kernels);
+	columns(o, p, all, &sum);
 	different(s, o, p, order[0]);
 	out_char(o, '\n');
 	free(order);
@@ -181,6 +193,13 @@ static void json_step(struct json *j, const struct steps_of *p, const struct ste
 		json_put_u64(j, "copy_ns", one->ns[OVERLAP_COPY]);
 		json_put_u64(j, "idle_ns", one->ns[OVERLAP_IDLE]);
 		json_put_u64(j, "kernels", one->kernels);
+	}
+	if (p->products) {
+		double use = steps_use(p, one->least_ns, one->end_ns - one->start_ns);
+
+		json_put_real(j, "flop", 0, one->flop);
+		if (use >= 0)
+			json_put_real(j, "mfu", 4, use);
 	}
 	json_end(j);
 }

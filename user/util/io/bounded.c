@@ -131,7 +131,7 @@ void bounded_no_memory(void)
 	if (!running)
 		abort();
 	running->no_memory = true;
-	/* not exit(), which would run what is to be run at the end of all of us */
+	/* the usual way would run what is to be run at the end of the whole program */
 	syscall(SYS_exit_group, 1);
 	abort();
 }

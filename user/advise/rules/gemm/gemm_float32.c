@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* gemm_float32.c - float32 products that no tensor core computes, on a device that has some for them. */
 #include "../../../event/scopes/lineage.h"
-#include "../../../stat/gemm/peak.h"
+#include "../../../event/scopes/peak.h"
 #include "../../rule.h"
 
 #define FLOAT32_KERNELS 20

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* gemm_shape.c - products of matrices whose dimensions do not suit tensor cores. */
 #include "../../../event/scopes/lineage.h"
-#include "../../../stat/gemm/peak.h"
+#include "../../../event/scopes/peak.h"
 #include "../../rule.h"
 
 #define SHAPE_KERNELS 20

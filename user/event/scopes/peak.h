@@ -6,7 +6,7 @@
 #ifndef CT_PEAK_H
 #define CT_PEAK_H
 
-#include "../../event/event.h"
+#include "lineage.h"
 
 /* What a kernel computes in. */
 enum peak_type {
@@ -24,6 +24,15 @@ enum peak_type {
 /* What the kernel of a product computes in. Of float32 its name tells: cuBLAS may use tensor cores. kernel:
  * NULL if its name is not known. */
 enum peak_type peak_type(const struct ct_gemm *, const char *kernel);
+
+/* Only prepares a product, or adds up its parts, by its name: it is not as fast as the product. */
+bool peak_beside(const char *kernel);
+/* Does a kernel of the product (struct event) compute it, and are its FLOP known? */
+static inline bool peak_computes(const struct event *ev)
+{
+	return ev->product && ev->product->flop &&
+	       !(ev->kernel && peak_beside(ev->kernel->mangled));
+}
 
 struct peaks;
 struct peaks *peaks_open(void); /* NULL: no memory */

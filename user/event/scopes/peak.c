@@ -87,6 +87,11 @@ static enum peak_type of_float32(const char *kernel)
 	return PEAK_UNKNOWN;
 }
 
+bool peak_beside(const char *kernel)
+{
+	return strcasestr(kernel, "reduce") || strstr(kernel, "scal_kernel");
+}
+
 enum peak_type peak_type(const struct ct_gemm *g, const char *kernel)
 {
 	if (!g || g->a_type != g->b_type)
