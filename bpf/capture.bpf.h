@@ -23,7 +23,7 @@ __noinline int send_unfinished(struct thread *t, struct frame *f, __u64 now)
 	/* of a sampled one the probe may have been taken off before the return */
 	if (is_shown(f) && !f->sampled)
 		COUNT(unfinished);
-	if (is_counted(f) && !config.filter.failed_only)
+	if (is_counted(f) && !config.filter.failed_only && !config.filter.succeeded_only)
 		count_call(t, f, f->rec.func, false, false);
 	if (!f->sampled)
 		send_call(t, f);
@@ -388,7 +388,7 @@ static __always_inline int leave(struct pt_regs *ctx)
 	ret = f->rec.ret;
 	failed = (spec->flags & CT_S_ERROR) && ret;
 	bad = failed && !((spec->flags & CT_S_NOT_READY) && ret == NOT_READY);
-	wanted = !(config.filter.failed_only && !bad) &&
+	wanted = !(config.filter.failed_only && !bad) && !(config.filter.succeeded_only && bad) &&
 		 !(config.filter.min_duration_ns &&
 		   now - f->rec.h.start_ns < config.filter.min_duration_ns);
 	if (wanted && is_counted(f))

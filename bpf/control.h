@@ -169,7 +169,7 @@ enum ct_phase {
  * pass it on, and the kernel side applies it. 0: this filter is off. */
 struct ct_filter {
 	__u64 min_duration_ns, min_size_bytes;
-	__u32 failed_only, pad;
+	__u32 failed_only, succeeded_only;
 };
 
 /* The settings of the run. They are read-only to the BPF programs, so the verifier removes code

@@ -553,7 +553,8 @@ static __always_inline bool counts_entries(void)
 {
 	return config.count && config.no_return && !config.cgroup_id &&
 	       !config.filter.min_size_bytes && !config.filter.failed_only &&
-	       !config.filter.min_duration_ns && !config.enter && !config.stacks;
+	       !config.filter.succeeded_only && !config.filter.min_duration_ns && !config.enter &&
+	       !config.stacks;
 }
 
 /*

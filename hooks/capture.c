@@ -189,7 +189,7 @@ static void send_unfinished(struct hooks_thread *t, struct hooks_call *f, __u64 
 	f->rec.h.end_ns = end > f->rec.h.start_ns ? end : f->rec.h.start_ns;
 	if (is_counted(f)) {
 		ring_add(&t->unfinished, 1);
-		if (!config.filter.failed_only)
+		if (!config.filter.failed_only && !config.filter.succeeded_only)
 			counts_call(t, f, spec_of(f), false, false);
 	}
 	send_call(t, f);
@@ -527,7 +527,7 @@ void capture_missed(__u64 cookie, bool deep)
 
 static bool is_wanted(const struct hooks_call *f, bool bad)
 {
-	return !(config.filter.failed_only && !bad) &&
+	return !(config.filter.failed_only && !bad) && !(config.filter.succeeded_only && bad) &&
 	       !(min_ticks && f->rec.h.end_ns - f->rec.h.start_ns < min_ticks);
 }
 

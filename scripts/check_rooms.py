@@ -22,8 +22,8 @@ MAY_INCLUDE = {
     'api': 'api/layers util',
     'api/layers': 'util',
     'cli': 'cli/options compare event nccl proc resolve/names session source '
-           'source/agent source/counters source/discover source/hooks source/inject source/nvtx source/probe stuck trace util util/io util/option util/table',
-    'cli/options': 'event format format/otlp serve stages stat top util util/io util/option',
+           'source/agent source/counters source/discover source/hooks source/inject source/nvtx source/probe stuck trace util util/io util/option util/table util/whole',
+    'cli/options': 'api event format format/otlp proc serve stages stat top util util/io util/option',
     'compare': 'api util util/io util/table',
     'event': 'api util util/table',
     'event/join': 'event util util/table',
@@ -46,7 +46,7 @@ MAY_INCLUDE = {
     'resolve/stacks': 'event proc util util/io util/table',
     'serve': 'format format/otlp stat util',
     'session': 'cli/options event resolve/stacks source source/inject '
-               'stages stat trace util util/io',
+               'stages stat trace util util/io util/whole',
     'source': 'event proc trace util util/table',
     'source/agent': 'api event proc source source/inject source/launch util util/table util/io',
     'source/bpf': 'event proc source source/discover source/launch source/muted source/probe util util/table',
@@ -66,11 +66,12 @@ MAY_INCLUDE = {
     'stuck': 'api cli/options event nccl proc resolve/stacks '
              'session source source/bpf stages util util/io util/table',
     'top': 'api event format stat util util/io util/table',
-    'trace': 'event util util/io util/table',
+    'trace': 'event util util/io util/table util/whole',
     'util': '',
     'util/io': 'util',
     'util/table': 'util',
     'util/option': 'util',
+    'util/whole': 'util',
 }
 
 

@@ -182,32 +182,45 @@ END
 # What fingers type because strace, perf and nsys have it, and what does not fit here: the sentence names ours.
 habit_lines() {
 	cat << 'END'
--ff -p 1                                  | -ff             | give -f
--ttt -- true                              | -ttt            | give -t
 -t 77                                     | -t              | give -L 77
 -t77                                      | -t              | give -L 77
-record -t 77 -- true                      | -t              | give -L TID
+record -ff ./app                                 | -ff             | give -o FILE
+-c -o x.%p ./app                          | -c              | leave them out
+--counters -o x.%p ./app                  | --counters      | leave out --counters
+-r --gpu ./app                            | -r              | leave out -r
+-c -s 9 ./app                             | -s              | leave it out
+--format json -s 9 -o x ./app             | -s              | JSON has strings whole
+-S calls ./app                            | -S              | give one of them
+record -r ./app                           | -r              | 'cudatrace replay'
+record -T ./app                           | -T              | leave out -T
+record -y ./app                           | -y              | leave out -y
+stat -s 9 ./app                           | -s              | 'cudatrace replay'
+record -S calls ./app                     | -S              | 'cudatrace stat'
+-z -Z ./app                               | -z              | give one of the two
+-z --no-return ./app                      | --succeeded     | leave out --succeeded
+-a ./app                                  | -a              | leave it out
+-a -p 1                                   | -a              | leave it out
+--trace=osrt ./app                        | 'osrt'          | give cuda, nvtx
+--trace=, ./app                           | --trace         | give cuda, or cuda,nvtx
+stat --trace=cuda -- true                 | --trace         | --layers nvtx
+--stats=maybe ./app                       | 'maybe'         | true or false
+record --stats=true ./app                 | --stats         | 'cudatrace stat'
+--capture-range=nvtx ./app                | --capture-range | --start-on nvtx:NAME
+--capture-range=hotkey ./app              | 'hotkey'        | cudaProfilerApi or none
+--capture-range=cudaProfilerApi --delay 1s ./app | --capture-range | leave out
+-p no_such_name                           | 'no_such_name'  | --comm for processes of a name
+-p 12abc                                  | '12abc'         | not a process id
+replay -p app R                           | 'app'           | not a process id
+-e status=detached ./app                  | status=detached | status=successful
+-t 77 -- true                      | -t              | give -L TID
 -t cuda,nvtx ./app                        | --trace         | --gpu=kernel
--r -- true                                | -r              | give --time us
--T -- true                                | -T              | leave out -T
--cT -- true                               | -T              | leave out -T
--y -- true                                | -y              | leave out -y
--z -- true                                | -z              | -Z (--failed)
--s 100 -- true                            | -s              | leave out -s
-stat -S calls -- true                     | -S              | give --sort
 -w -- true                                | -w              | leave out -w
 -P /x -- true                             | -P              | --library PATH
--a -d 1                                   | -a              | leave out -a
 record -g -- true                         | -g              | taken with -k
 record --call-graph dwarf -- true         | --call-graph    | --stack=dwarf
 replay --sort time R                      | --sort          | 'cudatrace stat' and
-record --trace=cuda,nvtx ./app            | --trace         | --gpu=kernel
---stats=true ./app                        | --stats         | 'cudatrace stat'
---capture-range=cudaProfilerApi ./app     | --capture-range | --start-on cudaProfilerStart
 --force-overwrite=true ./app              | --force-overwrite | FILE.old
 record --cuda-memory-usage=true ./app     | --cuda-memory-usage | 'cudatrace mem'
--p python3                                | 'python3'       | --comm for processes of a name
--e status=successful -- true              | status=successful | -e status=failed
 serve -e status=failed                    | status=failed   | leave it out
 stat --top 3 --json -o x -- true           | --top           | leave it out
 stat --sort size -- true                  | --sort          | is not one of time
@@ -407,8 +420,29 @@ same_lines() {
 -e status=failed ./app                    | --failed -- ./app
 -e memory -e status=failed ./app          | -e memory --failed -- ./app
 -Z ./app                                  | --failed -- ./app
+-z ./app                                  | --succeeded -- ./app
+-e status=successful ./app                | --succeeded -- ./app
+-e trace=launch -e status=successful ./app | -e launch --succeeded -- ./app
+-T ./app                                  | -- ./app
+-y ./app                                  | -- ./app
+-yy ./app                                 | -- ./app
+-f ./app                                  | -- ./app
+-q -n 2 ./app                             | -q -n 2 -- ./app
+-cT ./app                                 | -c -- ./app
+-c -S name ./app                          | -c --sort=name -- ./app
+-S calls -C ./app                         | -C --sort calls -- ./app
+stat -e cudaGetDevice -S calls ./app      | stat -e cudaGetDevice --sort calls -- ./app
+-s 8 ./app                                | --string-size 8 -- ./app
+--trace=cuda ./app                        | -- ./app
+--trace cuda,nvtx ./app                   | --layers nvtx -- ./app
+--stats=true ./app                        | -C -- ./app
+--stats=false ./app                       | -- ./app
+--capture-range=none ./app                | -- ./app
+--capture-range=cudaProfilerApi ./app     | --start-on cudaProfilerStart --stop-on cudaProfilerStop -- ./app
 -t -n 1 ./app                             | --time iso -n 1 -- ./app
 -tt -n 1 ./app                            | --time iso -n 1 -- ./app
+-ttt -n 1 ./app                           | --time unix -n 1 -- ./app
+-r -n 1 ./app                             | --time delta -n 1 -- ./app
 -k -e cudaSetDevice ./app                 | -k -e cudaSetDevice -- ./app
 folded -o - ./app                         | folded -o - -- ./app
 replay                                    | replay cudatrace.ctrace
@@ -424,7 +458,7 @@ END
 # What a command line prints, without what differs from run to run.
 printed() {
 	(cd "$T/here" && timeout 120 "$CUDATRACE" "$@" 2>&1 < /dev/null) |
-		sed -E 's/^[0-9TZ:.-]+ +app/TIME app/; s/\b(pid |app +)[0-9]+/\1PID/; s/0x[0-9a-f]{6,}/ADDR/g; s/ms=[0-9.]+/ms=N/; s/[0-9.]+(ns|us|ms|s)\b/DUR/g'
+		sed -E 's/^[0-9TZ:.-]+ +app/TIME app/; s/\b(pid |app +)[0-9]+/\1PID/; s/0x[0-9a-f]{6,}/ADDR/g; s/^ *[0-9.]+ +[0-9]+\.[0-9]{6} +[0-9]+ /TIMES /; s/ms=[0-9.]+/ms=N/; s/[0-9.]+ ?(ns|us|ms|s)\b/DUR/g; s/ +/ /g; s/^ [0-9.]+ DUR/ N DUR/; s/[0-9.]+ %/N %/; s/[0-9]+ hits/N hits/'
 }
 
 case_habits_same() { # long
@@ -444,6 +478,48 @@ case_habits_same() { # long
 		[ -s "$T/ours" ] || fail "$ours printed nothing"
 		expect "what $theirs prints" "$(cat "$T/theirs")" "$(cat "$T/ours")"
 	done < <(same_lines)
+}
+
+# strace -ff -o FILE: each process has a file, which has its rows alone; and so has a recording of them.
+case_habits_ff() {
+	local pid file name
+	cat > "$T/both" << END
+"$CALLS" mix 2 3 0 && "$CALLS" mix 5 7 0
+END
+	ct -ff -o "$T/x" -- sh "$T/both"
+	ok_rc
+	expect "files of -ff" "$(find "$T" -name 'x.*' | wc -l)" 2
+	[ ! -e "$T/x" ] || fail "-ff writes to FILE itself"
+	for file in "$T"/x.*; do
+		pid=${file##*.}
+		expect "rows of others in $file" "$(sed 1d "$file" | awk -v pid="$pid" '$3 != pid' | wc -l)" 0
+	done
+	expect "copies" "$(grep -h -c 'cudaMemcpy .*returned=' "$T"/x.* | sort -n | paste -sd' ')" "3 7"
+	ct record -o "$T/r.ctrace" -- sh "$T/both"
+	ok_rc
+	for name in jsonl.gz csv; do
+		ct replay --format "${name%l.gz}" -o "$T/y.%p.$name" "$T/r.ctrace"
+		ok_rc
+	done
+	expect "copies in JSON" "$(for file in "$T"/y.*.gz; do gzip -dc "$file" | grep -c '"api":"cudaMemcpy"'; done | sort -n | paste -sd' ')" "3 7"
+	expect "copies in csv" "$(grep -h -c cudaMemcpy "$T"/y.*.csv | sort -n | paste -sd' ')" "3 7"
+	ct -o "$T/nosuch/%p" -- "$CALLS" queries 1
+	ok_rc 1
+	says "cannot write to $T/nosuch/[0-9]+: No such file"
+}
+
+# -p NAME: the processes that have the name now.
+case_habits_p_name() {
+	export LD_LIBRARY_PATH=$STANDIN
+	cp "$CALLS" "$T/ct_named_prog"
+	PROG=$T/ct_named_prog target one mix 2 1 0
+	PROG=$T/ct_named_prog target two mix 3 1 0
+	attach -p ct_named_prog
+	go one
+	go two
+	finish INT
+	ok_rc
+	expect_rows cudaMalloc 7 # one of the two first calls is the program's own
 }
 
 # -q leaves the rows and the program's own words, and -h fits a terminal of 24 lines.

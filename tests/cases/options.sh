@@ -32,6 +32,21 @@ case_failed() {
 	expect_rows cudaSetDevice 3 '"ret":101,"ret_name":"cudaErrorInvalidDevice"'
 }
 
+# Of those that are not known to have succeeded, none; live, counted in the kernel, and of a recording.
+case_succeeded() {
+	ct_json -z -- "$CALLS" failing 20 3
+	expect_rows cudaStreamQuery 20
+	expect_rows cudaSetDevice 0
+	ct stat -z --json -o "$T/stat.json" -- "$CALLS" failing 20 3
+	ok_rc
+	expect "stat" "$(stat_of cudaStreamQuery calls) $(grep -c cudaSetDevice "$T/stat.json")" "20 0"
+	ct record -o "$T/r.ctrace" -- "$CALLS" failing 20 3
+	ct replay -z "$T/r.ctrace"
+	expect "rows of the recording" "$(grep -c cudaStreamQuery "$T/out") $(grep -c cudaSetDevice "$T/out")" "20 0"
+	ct stat -z --json -o "$T/stat.json" "$T/r.ctrace"
+	expect "stat of the recording" "$(stat_of cudaStreamQuery calls) $(grep -c cudaSetDevice "$T/stat.json")" "20 0"
+}
+
 # cudaGetLastError and cudaPeekAtLastError return the error of an earlier call: they did not fail, wherever failures are counted.
 case_reported_errors() { # long
 	ct_json --failed -- "$CALLS" reports 4
@@ -185,15 +200,32 @@ case_time_formats() {
 	tail -n 1 "$T/rows" | grep -q -E "^$(date -u +%Y-%m-%d)T[0-9:]{8}\.[0-9]{6}Z " || fail "$(tail -n 1 "$T/rows")"
 	ct --time us -o "$T/rows" -- "$CALLS" queries 1
 	head -n 1 "$T/rows" | grep -q 'TIME(us)' || fail "$(head -n 1 "$T/rows")"
+	ct --time unix -o "$T/rows" -- "$CALLS" queries 1
+	awk -v now="$(date +%s)" 'NR == 2 && $1 ~ /^[0-9]+[.][0-9]+$/ && $1 <= now + 1 && $1 > now - 100 { ok = 1 } END { exit !ok }' \
+		"$T/rows" || fail "$(tail -n 1 "$T/rows")"
+	# what the rows are apart adds up to the time of the last one
+	ct record -o "$T/r.ctrace" -- "$CALLS" mix 5 5 5
+	ct replay --time us "$T/r.ctrace"
+	awk 'NR == 2 { first = $1 } { last = $1 } END { printf "%.0f\n", last - first }' "$T/out" > "$T/apart"
+	ct replay -r "$T/r.ctrace"
+	head -n 1 "$T/out" | grep -q '^TIME(+ms) ' || fail "$(head -n 1 "$T/out")"
+	expect "the first time" "$(awk 'NR == 2 { print $1 }' "$T/out")" 0.000
+	awk -v want="$(cat "$T/apart")" 'NR > 1 { us += $1 * 1000; n++ } END { exit !(us <= want && us >= want - n) }' "$T/out" ||
+		fail "-r adds up to $(awk 'NR > 1 { us += $1 * 1000 } END { print us }' "$T/out") us, not $(cat "$T/apart")"
 	ct -o "$T/rows" -- "$CALLS" queries 1
 	head -n 1 "$T/rows" | grep -q -E '^TIME\(ms\) +PROCESS +PID +EVENT +DETAILS$' || fail "$(head -n 1 "$T/rows")"
 }
 
 case_counts() {
+	local by
 	ct -c -o "$T/rows" -- "$CALLS" mix 21 13 0
 	ok_rc
 	grep -q -E ' 22 .*cudaMalloc$' "$T/rows" || fail "$(head -n 5 "$T/rows")"
 	! grep -q 'returned=' "$T/rows" || fail "-c prints rows"
+	for by in calls:cudaMalloc name:cudaFree; do
+		ct -c -S "${by%:*}" -o "$T/rows" -- "$CALLS" mix 21 13 0
+		expect "the first by ${by%:*}" "$(awk 'NR == 3 { print $NF }' "$T/rows")" "${by#*:}"
+	done
 	ct -C -o "$T/rows" -- "$CALLS" mix 21 13 0
 	grep -q -E ' 13 .*cudaMemcpy$' "$T/rows" || fail "$(tail -n 5 "$T/rows")"
 	expect "rows" "$(grep -c 'cudaMemcpy .*returned=' "$T/rows")" 13

@@ -67,7 +67,7 @@ hashes = {p: {r.get("communicator_hash") for r in moves if r["pid"] == p} for p 
 check("communicators-by-hash", None not in set().union(*hashes.values()) and len({frozenset(h) for h in hashes.values()}) == 1, str(hashes))
 
 # every kernel of NCCL is for a collective, and other kernels are for none
-kernels = [r for r in rows if r["type"] == "kernel"]
+kernels = [{"name": r.get("kernel", "?"), **r} for r in rows if r["type"] == "kernel"]
 ours = [k for k in kernels if k["name"].startswith("nccl")]
 orphans = [k for k in ours if "scope_unknown" in k or not k.get("scope_name", "").startswith("nccl")]
 others = [k for k in kernels if not k["name"].startswith("nccl") and k.get("scope_name", "").startswith("nccl")]

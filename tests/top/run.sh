@@ -268,8 +268,10 @@ case_top_resize() {
 	tm resize-window -x 12 -y 3
 	shown '^cudatrace to'
 	tm resize-window -x 1 -y 1
-	tm resize-window -x 150 -y 40
-	shown ' calls$'
+	# who runs it, and by which command line, where there is room
+	tm resize-window -x 200 -y 40
+	shown '^ +PID +USER +CONTAINER CALLS/s .* COMMAND$'
+	shown "^ +$PID_a +$(id -un) .* [^ ]*/calls --wait "
 	shown 'q: quit'
 	keys q
 	restored 0

@@ -393,9 +393,10 @@ static void test_hostile_payload(void)
 		.flags = 1 << 4, .type = 18, .name = "array", .detail = 60, .offset = 8
 	};
 	CHECK_TEXT("first=1, third=3", text_of(NULL, nvtx_schema_register(NULL, &s), data, 24));
-	CHECK_TEXT("first=1, array=[2 3 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 ...], "
-		   "third=3",
-		   text_of(NULL, nvtx_schema_register(NULL, &s), data, sizeof(data)));
+	CHECK_TEXT(
+		"first=1, array=[2 3 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 ...], "
+		"third=3",
+		text_of(NULL, nvtx_schema_register(NULL, &s), data, sizeof(data)));
 	/* a schema within one that has no size, and one that lies far away */
 	e[3] = (struct nvtx_schema_entry){ .type = 18, .name = "in" };
 	s.entries = e + 3;

@@ -197,8 +197,8 @@ static void test_errors(void)
 {
 	char text[512], names[256];
 
-	bad("-p x", "-p: 'x' is not a process id; give numbers, separated by commas, or --comm "
-		    "for processes of a name");
+	bad("-p x", "-p: no process named 'x' runs; give numbers, or --comm for processes of a "
+		    "name that begin later");
 	bad("--pid=0", "--pid: '0' is not a process id; give numbers, separated by commas");
 	bad("-p 1;2", "-p: '1;2' is not a process id; give numbers, separated by commas");
 	bad("-L -1", "-L: '-1' is no thread id; give a number, as 'ps -T' shows it");
@@ -209,12 +209,12 @@ static void test_errors(void)
 	bad("--cupti /x",
 	    "--cupti says which libcupti is used, and nothing here uses one: give --gpu");
 	bad("-x", "there is no option -x; see 'cudatrace --help'");
-	bad("--formt json", "there is no option --formt; did you mean --format?");
+	bad("--formt json", "there is no option --formt; did you mean --format or --sort?");
 	bad("--failed=yes", "--failed takes no value: leave out what follows the =");
 	snprintf(text, sizeof(text), "--format: 'xml' is not one of %s",
 		 sinks_names(0, names, sizeof(names)));
 	bad("--format xml", text);
-	bad("--time s", "--time: 's' is not one of ms, us or iso");
+	bad("--time s", "--time: 's' is not one of ms, us, iso, unix or delta");
 	bad("--min-duration 5",
 	    "--min-duration: '5' is no duration; give a number and its unit, as 1ms, 50us, 2s");
 	bad("--min-size 5XB",
@@ -716,12 +716,14 @@ static void test_rows(void)
 {
 	const struct opts_row *r;
 	const struct option_row *a, *b;
+	int unshown = 0;
 
 	for (int i = 0; (r = opts_row_at(i)); i++) {
 		CHECK(i < OPTS_ROWS_MAX - 1 && r->cmds && r->row->name);
-		CHECK(r->row->type.kind == OPTION_HEADING || r->row->help);
+		unshown += r->row->type.kind != OPTION_HEADING && !r->row->help;
 		CHECK(!r->row->type.alone || *r->row->arg == '[');
 	}
+	CHECK_EQ(6, unshown); /* -T, -y, -a, --trace, --stats, --capture-range */
 	for (unsigned int c = 0; command_at(c); c++)
 		for (int i = -1; (a = opts_next(command_at(c)->bit, &i));)
 			for (int k = i; (b = opts_next(command_at(c)->bit, &k));)

@@ -217,7 +217,10 @@ static void test_formats(void)
 	struct sink_opts compact = { .compact = true },
 			 wide = { .compact = true, .color = true, .tid = true, .enter_exit = true };
 
+	struct sink_opts cut = { .string_max = 8 };
+
 	golden("table.txt", &sink_table, &plain);
+	golden("table_strings.txt", &sink_table, &cut);
 	golden("table_compact.txt", &sink_table, &compact);
 	golden("table_compact_wide.txt", &sink_table, &wide);
 	golden("table_tid_us.txt", &sink_table, &tid);

@@ -46,4 +46,8 @@
 /* Any of TR_*; func must be a row. The caller must be the only thread that uses the api room. */
 uint32_t api_traits(unsigned int func);
 
+/* The functions by which a program says which part of it is to be profiled. */
+#define API_PROFILER_START "cudaProfilerStart"
+#define API_PROFILER_STOP "cudaProfilerStop"
+
 #endif

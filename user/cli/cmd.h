@@ -17,10 +17,11 @@ bool cmd_overwrites(const char *in, const char *out);
 int cmd_finish(struct out *out);
 
 /* What doctor has found out about this machine. */
+struct json;
 struct doctor_facts {
 	bool btf, ring, privileged, probes;
 };
 /* Prints a verdict for each feature. */
-void doctor_features(struct out *, const struct doctor_facts *);
+void doctor_features(struct out *, struct json *, const struct doctor_facts *);
 
 #endif

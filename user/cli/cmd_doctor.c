@@ -17,16 +17,23 @@
 #include "../source/inject/inject_check.h"
 #include "../source/pids.h"
 #include "../source/probe/priv.h"
+#include "../util/io/json.h"
 #include "../util/msg.h"
 #include "../../bpf/control.h"
 
 struct doctor {
 	const struct opts *o;
-	struct out out;
+	struct out out;			   /* for people; of JSON nobody reads it */
+	struct json json;		   /* with --format json; out NULL: not */
 	bool probes;			   /* the machine allows them */
 	uint64_t pair_ns;		   /* what they cost a call; 0: not known */
 	int nfiles, there[API_DOMAIN_END]; /* files; those of each library */
 };
+
+static bool in_json(const struct doctor *d)
+{
+	return d->json.out != NULL;
+}
 
 static void line(struct doctor *d, const char *what, const char *value)
 {
@@ -107,6 +114,15 @@ static bool machine(struct doctor *d, struct doctor_facts *facts)
 					.ring = ring > 0 && loop,
 					.privileged = !*missing,
 					.probes = kind > ATTACH_NONE };
+	if (in_json(d)) {
+		json_put_str(&d->json, "kernel", host_kernel(text, sizeof(text)));
+		json_put_bool(&d->json, "btf", btf);
+		json_put_bool(&d->json, "ring_buffer", ring > 0);
+		json_put_str(&d->json, "missing_privileges", missing);
+		json_put_str(&d->json, "probes",
+			     kind > ATTACH_NONE ? attach_kind_name((enum attach_kind)kind) : NULL);
+		json_put_bool(&d->json, "initial_pid_namespace", host_initial_pid_ns());
+	}
 	return btf && ring > 0 && loop && !*missing && kind > ATTACH_NONE;
 }
 
@@ -123,6 +139,22 @@ static void route(struct doctor *d, const struct elf_scan *scan)
 		out_fmt(&d->out, "%s, by the symbol table\n", domain->linked_title);
 	else
 		out_fmt(&d->out, "%s, by its exported symbols\n", domain->library);
+}
+
+static void found_json(struct doctor *d, const struct probe_file *f, int can)
+{
+	const struct elf_scan *scan = &f->scan;
+
+	json_open_object(&d->json, NULL);
+	json_put_str(&d->json, "path", f->path);
+	json_put_str(&d->json, "library",
+		     scan->role == ELF_NONE ? NULL : api_domain_names[scan->domain]);
+	json_put_bool(&d->json, "linked_into_program", scan->role == ELF_STATIC);
+	json_put_u64(&d->json, "version", (uint64_t)scan->version);
+	json_put_i64(&d->json, "defined", scan->ndefined);
+	json_put_i64(&d->json, "selected", scan->nprobes);
+	json_put_i64(&d->json, "can_be_probed", can);
+	json_end(&d->json);
 }
 
 static int found(void *ctx, struct probe_file *f, pid_t pid)
@@ -162,6 +194,8 @@ static int found(void *ctx, struct probe_file *f, pid_t pid)
 			out_fmt(&d->out,
 				"    %-10s %s: its first instruction cannot carry a probe\n",
 				"not seen", api_funcs[scan->probes[i].func].name);
+	if (in_json(d))
+		found_json(d, f, can);
 	return 0;
 }
 
@@ -182,9 +216,13 @@ static int files(struct doctor *d, pid_t pid)
 	plan->npids = pid ? 1 : 0;
 	d->nfiles = 0;
 	memset(d->there, 0, sizeof(d->there));
+	if (in_json(d))
+		json_open_array(&d->json, "files");
 	err = discover_open(&discover, plan, -1, &discover_ops, d);
 	if (!err)
 		err = discover_scan(discover);
+	if (in_json(d))
+		json_end(&d->json);
 	discover_close(discover);
 	free(plan);
 	return err < 0 ? err : 0;
@@ -330,6 +368,13 @@ static void sources(struct doctor *d, pid_t pid, const struct host_task *task)
 {
 	const char *why = no_hooks(pid);
 
+	if (in_json(d)) {
+		json_put_bool(&d->json, "sandboxed", task->seccomp);
+		json_put_bool(&d->json, "probes_suit", d->probes);
+		json_put_bool(&d->json, "hooks_suit", !why);
+		json_put_str(&d->json, "no_hooks", why);
+	}
+
 	out_str(&d->out, "which source suits it\n  probes       ");
 	if (!d->probes)
 		out_str(&d->out, "no: this machine or your privileges do not allow them (above)\n");
@@ -381,7 +426,14 @@ static int process(struct doctor *d, pid_t pid)
 	out_plain(&d->out, task.comm, strlen(task.comm));
 	out_str(&d->out, ")\n");
 	out_flush(&d->out);
+	if (in_json(d)) {
+		json_open_object(&d->json, NULL);
+		json_put_i64(&d->json, "pid", pid);
+		json_put_str(&d->json, "comm", task.comm);
+	}
 	err = files(d, pid);
+	if (err && in_json(d))
+		json_end(&d->json);
 	if (err) {
 		out_fmt(&d->out, "  its mapped files cannot be listed: %s\n", strerror(-err));
 		return err;
@@ -400,25 +452,68 @@ static int process(struct doctor *d, pid_t pid)
 			"call, which the sandbox may\n"
 			"            answer by killing the process: trace it with --no-return\n");
 	sources(d, pid, &task);
+	if (in_json(d))
+		json_end(&d->json);
 	return 0;
+}
+
+/* Returns 0 or -errno after one message. */
+static int processes(struct doctor *d)
+{
+	int err = 0;
+
+	if (in_json(d))
+		json_open_array(&d->json, "processes");
+	for (int i = 0; i < d->o->npids && !err; i++)
+		err = process(d, d->o->pids[i]);
+	if (in_json(d))
+		json_end(&d->json);
+	return err;
+}
+
+/* Where the answers go. JSON is one object, and what is for people goes nowhere then. */
+static int open_outputs(struct doctor *d, struct out *json)
+{
+	bool wanted = d->o->stat == SINK_STAT_JSON;
+
+	if (out_open(&d->out, wanted ? "/dev/null" : NULL, false) ||
+	    (wanted && out_open(json, NULL, false))) {
+		msg_error("cannot write to standard output");
+		return -EIO;
+	}
+	if (wanted) {
+		d->json = json_to(json);
+		json_open_object(&d->json, NULL);
+		json_put_u64(&d->json, "version", 1);
+	}
+	return 0;
+}
+
+static int close_outputs(struct doctor *d, struct out *json)
+{
+	int status = cmd_finish(&d->out);
+
+	if (!in_json(d))
+		return status;
+	json_end(&d->json);
+	out_char(json, '\n');
+	return cmd_finish(json);
 }
 
 static int cmd_doctor(const struct opts *o)
 {
 	struct doctor d = { .o = o };
 	struct doctor_facts facts;
+	struct out json;
 	bool good;
-	int err = 0;
+	int err;
 
-	if (out_open(&d.out, NULL, false)) {
-		msg_error("cannot write to standard output");
+	if (open_outputs(&d, &json))
 		return 1;
-	}
 	good = machine(&d, &facts);
 	d.probes = good;
-	doctor_features(&d.out, &facts);
-	for (int i = 0; i < o->npids && !err; i++)
-		err = process(&d, o->pids[i]);
+	doctor_features(&d.out, in_json(&d) ? &d.json : NULL, &facts);
+	err = processes(&d);
 	if (!o->npids) {
 		out_str(&d.out, "\nlibraries of all processes, and installed ones\n");
 		out_flush(&d.out);
@@ -430,7 +525,7 @@ static int cmd_doctor(const struct opts *o)
 		"\na return probe replaces the return address: a C++ exception, or a thread's "
 		"cancellation, that unwinds through\n"
 		"a traced call ends the program; trace programs that do so with --no-return\n");
-	if (cmd_finish(&d.out) || err)
+	if (close_outputs(&d, &json) || err)
 		return 1;
 	return good ? 0 : 1;
 }

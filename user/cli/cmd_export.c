@@ -3,12 +3,16 @@
  * cmd_export.c - `cudatrace export`: a recording as a file for another program: a replay into
  * the output of that name, with all that the recording has. Needs no privileges.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd.h"
 #include "../session/session.h"
+#include "../util/io/out.h"
+#include "../util/whole/unfinished.h"
 #include "../util/msg.h"
 
 #define RECORDING ".ctrace"
@@ -24,9 +28,32 @@ static char *named_after(const char *file, const char *suffix)
 	return asprintf(&path, "%.*s%s", (int)n, file, suffix) < 0 ? NULL : path;
 }
 
-static int cmd_export(const struct opts *o)
+/* A part of a recording looks like a whole one: it does not stay. */
+static int write_whole(const struct opts *o)
 {
 	static const struct source_ops *const sources[] = { &source_replay };
+	bool file = strcmp(o->output, "-") && !out_is_command(o->output) && !opts_one_each(o);
+	struct unfinished guard;
+	int status;
+
+	if (file)
+		unfinished_open(&guard, o->output);
+	status = session_run(o, sources, 1);
+	if (session_interrupted() && !status)
+		status = 1;
+	if (file)
+		unfinished_close(&guard, !status || status == 3);
+	if (file && session_interrupted())
+		msg_error("interrupted: %s is not there, since it would have a part of the "
+			  "recording alone",
+			  o->output);
+	else if ((!status || status == 3) && strcmp(o->output, "-"))
+		msg_note("written: %s", o->output);
+	return status;
+}
+
+static int cmd_export(const struct opts *o)
+{
 	struct opts all = *o;
 	char *path = NULL;
 	int status = 1;
@@ -38,6 +65,10 @@ static int cmd_export(const struct opts *o)
 			return 1;
 		}
 	}
+	if (access(o->file, R_OK)) {
+		msg_error("cannot read %s: %s", o->file, strerror(errno));
+		goto out;
+	}
 	if (cmd_overwrites(o->file, all.output)) {
 		status = 2;
 		goto out;
@@ -46,9 +77,7 @@ static int cmd_export(const struct opts *o)
 	 * count the latter twice */
 	all.stack = OPTS_STACK_DWARF;
 	all.nested = !(o->format->flags & (SINKS_FOLDS | SINKS_MEMORY));
-	status = session_run(&all, sources, 1);
-	if ((!status || status == 3) && strcmp(all.output, "-"))
-		msg_note("written: %s", all.output);
+	status = write_whole(&all);
 out:
 	free(path);
 	return status;

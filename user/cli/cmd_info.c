@@ -15,6 +15,7 @@
 #include "../util/table/keyed.h"
 #include "../util/io/ended.h"
 #include "../util/io/confine.h"
+#include "../util/whole/progress.h"
 #include "../util/msg.h"
 #include "../util/parse.h"
 #include "../util/utf8.h"
@@ -425,15 +426,21 @@ static void print_end(struct info *in, const struct reader *r, const struct read
 
 static int read_all(struct info *in, struct reader *r)
 {
+	struct reader_stats stats;
 	const struct ct_hdr *h;
-	int n, err;
+	struct progress shown;
+	uint64_t records = 0;
+	int n, err = 0;
 
-	while ((n = reader_next(r, &h)) == 1) {
+	reader_stats(r, &stats);
+	progress_open(&shown, "reading the recording");
+	while (!err && (n = reader_next(r, &h)) == 1) {
 		err = take(in, h);
-		if (err)
-			return err;
+		if (++records % 4096 == 0)
+			progress_at(&shown, reader_at(r), stats.bytes);
 	}
-	return n;
+	progress_close(&shown);
+	return err ? err : n;
 }
 
 static int cmd_info(const struct opts *o)

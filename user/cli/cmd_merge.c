@@ -8,6 +8,7 @@
 #include "../trace/merge.h"
 #include "../trace/reader.h"
 #include "../util/io/confine.h"
+#include "../util/whole/unfinished.h"
 #include "../util/msg.h"
 
 static void say_placed(const struct merge *m)
@@ -57,12 +58,15 @@ static int write_all(struct merge *m, const struct opts *o)
 {
 	char *head = merge_head(m);
 	struct writer *w = NULL;
+	struct progress shown;
 	int err = head ? writer_open(&w, o->output, head) : -ENOMEM, e;
 
 	free(head);
 	confine_drop();
+	progress_open(&shown, "merging");
 	if (!err)
-		err = merge_write(m, w);
+		err = merge_write(m, w, &shown);
+	progress_close(&shown);
 	e = writer_close(w);
 	err = err ? err : e;
 	if (err)
@@ -72,6 +76,7 @@ static int write_all(struct merge *m, const struct opts *o)
 
 static int cmd_merge(const struct opts *o)
 {
+	struct unfinished guard;
 	struct merge *m;
 	int err;
 
@@ -79,10 +84,12 @@ static int cmd_merge(const struct opts *o)
 	for (int i = 0; i < o->nargs; i++)
 		if (cmd_overwrites(o->args[i], o->output))
 			return 2;
+	unfinished_open(&guard, o->output);
 	confine(CONFINE_FILES);
 	m = merge_open();
 	if (!m) {
 		msg_error("not enough memory to start");
+		unfinished_close(&guard, false);
 		return 1;
 	}
 	err = add_all(m, o);
@@ -90,6 +97,7 @@ static int cmd_merge(const struct opts *o)
 		say_placed(m);
 	if (!err)
 		err = write_all(m, o);
+	unfinished_close(&guard, !err);
 	if (!err && merge_same(m))
 		msg_note("%llu records are in several of the recordings: each is taken once",
 			 (unsigned long long)merge_same(m));

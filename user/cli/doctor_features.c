@@ -9,10 +9,19 @@
 
 #include "cmd.h"
 #include "../source/host.h"
+#include "../util/io/json.h"
 
-static void verdict(struct out *out, const char *feature, const char *text)
+/* The text begins with yes, no or only. */
+static void verdict(struct out *out, struct json *json, const char *feature, const char *text)
 {
 	out_fmt(out, "  %-14s %s\n", feature, text);
+	if (!json)
+		return;
+	json_open_object(json, NULL);
+	json_put_str(json, "feature", feature);
+	json_put_bool(json, "works", strncmp(text, "no", 2) != 0);
+	json_put_str(json, "says", text);
+	json_end(json);
 }
 
 /* Why calls cannot be seen by probes; NULL: they can. What stands first has to be mended first. */
@@ -46,7 +55,7 @@ static const char *inside(void)
 }
 #endif
 
-void doctor_features(struct out *out, const struct doctor_facts *f)
+void doctor_features(struct out *out, struct json *json, const struct doctor_facts *f)
 {
 #if defined(__x86_64__)
 	const char *hooks = inside(), *names = "only with --source=hooks";
@@ -62,18 +71,22 @@ void doctor_features(struct out *out, const struct doctor_facts *f)
 	bool driver = host_driver(text, sizeof(text));
 
 	out_str(out, "\nfeatures\n");
-	verdict(out, "calls", no_probes ? no_probes : "yes");
-	verdict(out, "kernel names",
+	if (json)
+		json_open_array(json, "features");
+	verdict(out, json, "calls", no_probes ? no_probes : "yes");
+	verdict(out, json, "kernel names",
 		no_probes ? names : "yes; 'cudatrace doctor -p PID' says which of a process");
-	verdict(out, "stacks (-k)", no_stacks ? no_stacks : "yes");
-	verdict(out, "Python stacks",
+	verdict(out, json, "stacks (-k)", no_stacks ? no_stacks : "yes");
+	verdict(out, json, "Python stacks",
 		no_stacks ? no_stacks : "yes, with -k, of CPython 3.11 to 3.13");
-	verdict(out, "--source=hooks", hooks);
-	verdict(out, "--gpu",
+	verdict(out, json, "--source=hooks", hooks);
+	verdict(out, json, "--gpu",
 		driver ? "yes, where the program or CUDA's toolkit has a libcupti; else give "
 			 "--cupti PATH"
 		       : no_driver);
-	verdict(out, "--counters",
+	verdict(out, json, "--counters",
 		driver ? "yes, as far as the driver allows: 'cudatrace counters -d 1' tries it"
 		       : no_driver);
+	if (json)
+		json_end(json);
 }

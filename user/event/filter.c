@@ -24,6 +24,10 @@ static bool call_matches(const struct filter *f, const struct ct_call *c)
 		return false;
 	if (f->calls.failed_only && done && !api_failed(c))
 		return false;
+	/* a call without a return did not succeed, as far as is known */
+	if (f->calls.succeeded_only && c->h.kind == CT_CALL &&
+	    (!done || c->h.flags & CT_F_UNFINISHED || api_failed(c)))
+		return false;
 	if (f->calls.min_duration_ns && done &&
 	    (int64_t)(c->h.end_ns - c->h.start_ns) < (int64_t)f->calls.min_duration_ns)
 		return false;
@@ -38,7 +42,8 @@ static bool call_matches(const struct filter *f, const struct ct_call *c)
 static bool foreign_matches(const struct filter *f, const struct ct_foreign *c)
 {
 	if (!f->foreign || c->h.flags & CT_F_HIDDEN || f->calls.failed_only ||
-	    f->calls.min_size_bytes || (c->depth && !f->nested) || (f->tid && c->h.tid != f->tid))
+	    f->calls.succeeded_only || f->calls.min_size_bytes || (c->depth && !f->nested) ||
+	    (f->tid && c->h.tid != f->tid))
 		return false;
 	return !f->calls.min_duration_ns ||
 	       (int64_t)(c->h.end_ns - c->h.start_ns) >= (int64_t)f->calls.min_duration_ns;
@@ -50,7 +55,8 @@ static bool muted_matches(const struct filter *f, const struct ct_muted *m)
 {
 	int func = muted_func(m);
 
-	if (f->calls.failed_only || f->calls.min_size_bytes || (f->tid && m->h.tid != f->tid))
+	if (f->calls.failed_only || f->calls.succeeded_only || f->calls.min_size_bytes ||
+	    (f->tid && m->h.tid != f->tid))
 		return false;
 	return func < 0 ? f->foreign : !f->shown || f->shown[func / 64] >> (func % 64) & 1;
 }

@@ -13,7 +13,16 @@
 struct event_base;
 struct option_set;
 
-enum sink_time { SINK_TIME_MS, SINK_TIME_US, SINK_TIME_ISO };
+/* DELTA: since the row before, in milliseconds; UNIX: seconds of the Unix epoch */
+enum sink_time { SINK_TIME_MS, SINK_TIME_US, SINK_TIME_ISO, SINK_TIME_UNIX, SINK_TIME_DELTA };
+
+/* In which order the counts of -c and -C are printed. */
+enum sink_count_by {
+	SINK_COUNT_BY_TIME,
+	SINK_COUNT_BY_CALLS,
+	SINK_COUNT_BY_ERRORS,
+	SINK_COUNT_BY_NAME
+};
 enum sink_weight { SINK_WEIGHT_CALLS, SINK_WEIGHT_TIME, SINK_WEIGHT_BYTES, SINK_WEIGHT_GPU };
 
 enum sink_stat { SINK_STAT_TEXT, SINK_STAT_JSON, SINK_STAT_CSV };
@@ -50,6 +59,8 @@ struct sink_opts {
 	/* path of the output; NULL: standard output. Only for a sink that opens the output
 	 * itself (SINKS_PATH, SINKS_SPLITS) */
 	const char *path;
+	/* with a %p in `path`: the output of which there is one for each process */
+	const struct sink_ops *split;
 	enum sink_time time;
 	/* show a TID column; outputs that add up stacks have a frame for each thread */
 	bool tid;
@@ -61,6 +72,8 @@ struct sink_opts {
 	/* show for how long calls have been under way instead of when they began */
 	bool stuck;
 	bool counts, counts_only; /* -C, -c */
+	uint8_t counts_by;	  /* enum sink_count_by */
+	unsigned int string_max;  /* the table: bytes of a string that are printed; 0: all */
 	/* device work comes too: calls that can cause it show their number */
 	bool gpu;
 	bool mangled; /* show the names that the compiler made for kernels and functions */
@@ -182,6 +195,6 @@ struct sink {
 #define S(id, suffix, flags) extern const struct sink_ops sink_##id;
 #include "sinks.def"
 #undef S
-extern const struct sink_ops sink_count, sink_trace, sink_otlp;
+extern const struct sink_ops sink_count, sink_trace, sink_otlp, sink_split;
 
 #endif

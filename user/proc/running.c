@@ -79,6 +79,21 @@ static bool describe(pid_t pid, pid_t tid, struct running_thread *t)
 	return true;
 }
 
+int running_named(const char *name, pid_t **list)
+{
+	int n = running_pids(list), kept = 0;
+
+	for (int i = 0; i < n; i++) {
+		struct running_thread t;
+		pid_t pid = (*list)[i];
+
+		if (pid != getpid() && describe(pid, pid, &t) && t.state != 'Z' &&
+		    !strncmp(t.name, name, sizeof(t.name) - 1))
+			(*list)[kept++] = pid;
+	}
+	return n < 0 ? n : kept;
+}
+
 int running_threads(pid_t pid, struct running_thread *threads, int max)
 {
 	char path[32];

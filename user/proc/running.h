@@ -9,6 +9,9 @@
  * -errno. */
 int running_pids(pid_t **list);
 
+/* The same of those whose name is this one, as the kernel has it (15 bytes of it), but for ourselves. */
+int running_named(const char *name, pid_t **list);
+
 /* A thread, as the kernel describes it. */
 struct running_thread {
 	pid_t tid;

@@ -46,7 +46,9 @@ static bool is_enough(const struct session *s)
 /* Feeds what is still on the way after the sources have stopped. */
 static void last_drain(struct session *s)
 {
-	bool enough = is_enough(s) || out_error(&s->out);
+	/* what was recorded has no end of its own to wait for */
+	bool enough = is_enough(s) || out_error(&s->out) ||
+		      (session_first(s)->ops->recorded && s->reason == SESSION_INTERRUPTED);
 	uint64_t before;
 	int err;
 
@@ -341,5 +343,6 @@ static void close_sinks(struct session *s)
 void session_end(struct session *s)
 {
 	last_drain(s);
+	progress_close(&s->progress);
 	close_sinks(s);
 }

@@ -110,9 +110,23 @@ int session_feed_rest(struct session *s, struct source *src)
 	return err < 0 ? err : 0;
 }
 
+/* Reading a recording may take long. */
+static void show_progress(struct session *s)
+{
+	struct source *src = session_first(s);
+	uint64_t done, all;
+
+	if (!src->ops->progress)
+		return;
+	src->ops->progress(src, &done, &all);
+	progress_at(&s->progress, done, all);
+}
+
 int session_feed_time(struct session *s, uint64_t now)
 {
 	int err = 0;
+
+	show_progress(s);
 
 	if (!session_first(s)->ops->recorded && now - s->clock_ns >= CLOCKS_EVERY_NS) {
 		struct ct_clock c = s->began;

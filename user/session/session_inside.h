@@ -8,6 +8,7 @@
 
 #include "inject_frames.h"
 #include "../util/io/loop.h"
+#include "../util/whole/progress.h"
 #include "../stages/pending.h"
 #include "recording.h"
 #include "session.h"
@@ -46,6 +47,8 @@ struct session {
 
 	/* the sinks, and what they write to or read */
 	struct out out;
+	struct progress progress; /* of reading a recording */
+	char reading[280];	  /* what it says */
 	struct sink sinks[SESSION_SINKS];
 	int nsinks;
 	struct sink_opts sink_opts;

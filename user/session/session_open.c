@@ -5,6 +5,7 @@
  * of them are open.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "session_inside.h"
@@ -143,8 +144,13 @@ int session_open(struct session *s)
 		confine_drop();
 	tell_join(s);
 	err = session_sinks_open(s);
+	snprintf(s->reading, sizeof(s->reading), "reading %s", s->o->replay ? s->o->file : "");
+	progress_open(&s->progress, s->reading);
+	/* rows on the terminal are progress enough */
+	s->progress.on &= !(s->out.is_tty && s->o->format->flags & SINKS_ROWS);
 	/* some formats create or rename files until they end */
-	if (!err && s->o->replay && !(s->o->format->flags & (SINKS_PATH | SINKS_SPLITS)))
+	if (!err && s->o->replay && !opts_one_each(s->o) &&
+	    !(s->o->format->flags & (SINKS_PATH | SINKS_SPLITS)))
 		confine_drop();
 	return err;
 }

@@ -151,7 +151,8 @@ bool session_plan_places(const struct opts *o)
 
 	/* calls that the kernel side drops by duration or success do not say which device they set;
 	 * without calls there is nothing to place */
-	if (o->no_return || o->filter.failed_only || o->filter.min_duration_ns || o->select.none)
+	if (o->no_return || o->filter.failed_only || o->filter.succeeded_only ||
+	    o->filter.min_duration_ns || o->select.none)
 		return false;
 	return o->record || shown || (o->format->flags & SINKS_COUNTS && o->by == BOOK_BY_DEVICE);
 }
@@ -224,7 +225,7 @@ static int plan_whom(struct session_plan *p, const struct opts *o)
 	if (!err && o->cgroup)
 		err = cgroup_id(o->cgroup, &c->cgroup_id);
 	c->one_thread = o->tid != 0;
-	c->follow = o->cmd ? !o->no_follow : o->follow;
+	c->follow = o->cmd ? !o->no_follow : o->follow > 0;
 	c->cmd = o->cmd;
 	c->user = o->user;
 	c->env = (char *const *)o->env;
@@ -279,8 +280,9 @@ static void plan_calls(struct capture_plan *c, const struct opts *o, const struc
 	if (window)
 		c->filter.min_size_bytes = 0;
 	/* otherwise failed calls would be missing */
-	c->keep_chatty = o->keep_chatty || o->filter.failed_only || o->counts_only ||
-			 o->format->flags & SINKS_EVERY_CALL || book_scopes(o->by);
+	c->keep_chatty = o->keep_chatty || o->filter.failed_only || o->filter.succeeded_only ||
+			 o->counts_only || o->format->flags & SINKS_EVERY_CALL ||
+			 book_scopes(o->by);
 	c->calls_by_agent = o->source == OPTS_SOURCE_CUPTI;
 	c->ring_bytes = ring_bytes(o);
 	c->probe_kind = o->probe_kind;
@@ -303,7 +305,7 @@ static void plan_counts(struct capture_plan *c, const struct opts *o, uint8_t by
 	c->sizes = flags & SINKS_DAEMON;
 	/* holds only if every allocation is seen, and whether it succeeded */
 	c->memory = c->count && !o->no_return && !o->filter.failed_only &&
-		    !o->filter.min_duration_ns;
+		    !o->filter.succeeded_only && !o->filter.min_duration_ns;
 	/* room for about ten thousand processes of forty functions each, if any process may be
 	 * traced */
 	c->call_counts_max = o->processes ? (uint32_t)o->processes * FUNCTIONS_EACH
@@ -342,7 +344,8 @@ static void plan_files(struct capture_plan *c, const struct opts *o)
 	c->file_fd = o->file_fd;
 	c->from_ns = o->from_ns;
 	c->to_ns = o->to_ns ? o->to_ns : UINT64_MAX;
-	c->opens_files = o->record || o->save || wants.files[0] || wants.files[1] ||
+	c->opens_files = opts_one_each(o) || o->record || o->save || wants.files[0] ||
+			 wants.files[1] ||
 			 (o->output && o->format->flags & (SINKS_PATH | SINKS_SPLITS));
 }
 

@@ -28,13 +28,11 @@ static bool want_color(const struct session *s)
 int session_sinks_output(struct session *s)
 {
 	const struct opts *o = s->o;
-	bool splits = o->format->flags & SINKS_SPLITS && o->output && !out_is_command(o->output) &&
-		      strstr(o->output, "%p");
 	int err;
 
 	s->out.fd = -1;
 	/* a recording has its own files */
-	if (o->record || (!o->counts_only && (o->format->flags & SINKS_PATH || splits)))
+	if (o->record || (!o->counts_only && (o->format->flags & SINKS_PATH || opts_one_each(o))))
 		return 0;
 	/* the program's own output goes to standard output, and rows do not mix with it, as with
 	 * strace */
@@ -74,6 +72,8 @@ static void fill_opts(struct session *s)
 		.nested = o->nested,
 		.counts = o->counts || o->counts_only,
 		.counts_only = o->counts_only,
+		.counts_by = o->counts_by,
+		.string_max = (unsigned int)o->string_max,
 		.gpu = o->gpu,
 		.mangled = o->mangled,
 		.full_names = o->full_names,
@@ -85,6 +85,7 @@ static void fill_opts(struct session *s)
 		.memory = s->plan.capture.count
 				  ? s->plan.capture.memory
 				  : !o->no_return && !o->filter.failed_only &&
+					    !o->filter.succeeded_only &&
 					    !o->filter.min_duration_ns && !o->filter.min_size_bytes,
 		.collectives = o->layers >> (API_NCCL - API_FIRST_LAYER) & 1,
 		.counters_ns = o->counters ? o->interval_ns : 0,
@@ -93,8 +94,8 @@ static void fill_opts(struct session *s)
 		.hist = o->hist,
 		.no_queries = !session_plan_queries(&s->plan),
 		.every_call = !o->events_given && !o->filter.failed_only &&
-			      !o->filter.min_size_bytes && !o->filter.min_duration_ns &&
-			      o->domain == API_DOMAIN_END,
+			      !o->filter.succeeded_only && !o->filter.min_size_bytes &&
+			      !o->filter.min_duration_ns && o->domain == API_DOMAIN_END,
 		.save = o->save,
 		.append = o->append,
 		.weight = o->weight,
@@ -145,7 +146,10 @@ int session_sinks_open(struct session *s)
 		s->sink_opts.file = &s->recording.file;
 		ops[n++] = &sink_trace;
 	} else if (!o->counts_only) {
-		ops[n++] = o->format->ops;
+		bool one_each = opts_one_each(o) && !(o->format->flags & SINKS_SPLITS);
+
+		s->sink_opts.split = o->format->ops;
+		ops[n++] = one_each ? &sink_split : o->format->ops;
 	}
 	if (o->counts || o->counts_only)
 		ops[n++] = &sink_count;

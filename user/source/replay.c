@@ -298,7 +298,18 @@ static void replay_close(struct source *s)
 	s->priv = NULL;
 }
 
+static void replay_progress(struct source *s, uint64_t *done, uint64_t *all)
+{
+	const struct replay *r = s->priv;
+	struct reader_stats stats;
+
+	reader_stats(r->reader, &stats);
+	*done = reader_at(r->reader);
+	*all = stats.bytes;
+}
+
 const struct source_ops source_replay = {
+	.progress = replay_progress,
 	.name = "replay",
 	.open = replay_open,
 	.start = replay_start,

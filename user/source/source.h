@@ -52,7 +52,7 @@ struct source_ops {
 	void (*stop)(struct source *);
 	/* Adds to what is there. */
 	void (*losses)(struct source *, struct losses *);
-	/* Each of the next eleven may be NULL. The wait(2) status of plan->cmd once drain()
+	/* Each of the next ones may be NULL. The wait(2) status of plan->cmd once drain()
 	 * returned 1; -1: it has none. */
 	int (*status)(struct source *);
 	/* After stop(): the moment (CLOCK_MONOTONIC, ns) from which on no call was seen to
@@ -91,6 +91,8 @@ struct source_ops {
 	 * trace. It ends early when *stop is not 0, and the next call starts again. NULL, or 0: not
 	 * known. */
 	uint64_t (*settled)(struct source *, const volatile int *stop);
+	/* For a stored trace: how many bytes of how many have been read. */
+	void (*progress)(struct source *, uint64_t *done, uint64_t *all);
 	void (*close)(struct source *); /* safe after a failed open */
 };
 

@@ -15,9 +15,10 @@
 #include "../format/sink.h"
 
 struct stat_options {
-	uint8_t sort;	  /* enum report_order */
-	uint64_t top;	  /* 0: all rows */
-	const char *step; /* NULL, or "auto": by all there is */
+	uint8_t sort;	   /* enum report_order */
+	uint64_t top;	   /* 0: all rows */
+	const char *step;  /* NULL, or "auto": by all there is */
+	uint64_t watch_ns; /* print what there is so far, so often; 0: at the end alone */
 };
 
 struct stat_sink {
@@ -30,6 +31,7 @@ struct stat_sink {
 	 * otherwise */
 	struct scope_sums *scopes;
 	struct steps *steps; /* with --by step; NULL otherwise */
+	struct stat_watch *watch;
 };
 
 /* True if the reader of the output can show block characters. Decided by the environment
@@ -45,6 +47,14 @@ static bool is_utf8(void)
 			return strcasestr(v, "UTF-8") || strcasestr(v, "utf8");
 	}
 	return false;
+}
+
+/* The kernel side's sums have histograms if it made some; for records they are made here. */
+static struct book *new_book(const struct sink_opts *opts)
+{
+	return book_open((enum book_by)opts->by, true,
+			 !opts->recorded && opts->call_counts_max > BOOK_MAX ? opts->call_counts_max
+									     : 0);
 }
 
 static int stat_open(struct sink *s, const struct sink_opts *opts)
@@ -80,10 +90,12 @@ static int stat_open(struct sink *s, const struct sink_opts *opts)
 		msg_error("cannot write to %s: %s", opts->save, strerror(-err));
 		return -EINVAL;
 	}
-	/* the kernel side's sums have histograms if it made some; for records they are made here */
-	st->book = book_open(
-		(enum book_by)opts->by, true,
-		!opts->recorded && opts->call_counts_max > BOOK_MAX ? opts->call_counts_max : 0);
+	st->book = new_book(opts);
+	if (how && how->watch_ns) {
+		st->watch = stat_watch_open(how->watch_ns);
+		if (!st->watch)
+			return -ENOMEM;
+	}
 	if (opts->every_call)
 		st->ledger = ledger_open(&(struct ledger_opts){ 0 });
 	return st->book && (st->ledger || !opts->every_call) ? 0 : -ENOMEM;
@@ -113,6 +125,8 @@ static int stat_event(struct sink *s, const struct event *ev)
 	/* calls that are counted in the kernel do not report memory: then only CT_MEMORY does,
 	 * with --gpu=memory */
 	if (st->ledger && ledger_event(st->ledger, ev) < 0)
+		return -ENOMEM;
+	if (st->watch && stat_watch_event(st->watch, ev))
 		return -ENOMEM;
 	return book_event(st->book, ev);
 }
@@ -185,7 +199,8 @@ static int steps_end(struct sink *s)
 	return err ? err : o->out->error;
 }
 
-static int stat_close(struct sink *s, const struct sink_end *end)
+/* What the book has, in the form that was asked for. Returns 0 or -errno. */
+static int print_tables(struct sink *s, const struct sink_end *end)
 {
 	const struct sink_opts *o = s->opts;
 	const struct stat_options *how = o->own;
@@ -198,16 +213,10 @@ static int stat_close(struct sink *s, const struct sink_end *end)
 				     .gpu = o->gpu,
 				     .memory = o->memory,
 				     .end = end,
-				     .device = st ? st->device : NULL };
+				     .device = st->device };
 	struct report *r;
 	int err = 0;
 
-	if (!st)
-		return 0;
-	if (st->steps)
-		return steps_end(s);
-	if (st->scopes)
-		return scopes_close(s);
 	about.utf8 = is_utf8();
 	if (st->ledger)
 		about.peak_bytes = ledger_all(st->ledger, LEDGER_DEVICE)->peak;
@@ -222,15 +231,58 @@ static int stat_close(struct sink *s, const struct sink_end *end)
 		print_csv(o->out, r, &about);
 	else
 		print_text(o->out, r, &about);
-	if (save(st, o, r, &about))
+	if (strcmp(end->reason ? end->reason : "", "running") && save(st, o, r, &about))
 		err = err ? err : -EIO;
+	report_free(r);
+	return err;
+}
+
+/* --watch: the sums so far. The counts come anew for it, so the book begins anew after it. */
+static int stat_tick(struct sink *s, uint64_t now_ns)
+{
+	const struct sink_opts *o = s->opts;
+	struct stat_sink *st = s->priv;
+	struct sink_end end = { .reason = "running" };
+	int err;
+
+	if (!st->watch || !stat_watch_due(st->watch, now_ns))
+		return 0;
+	err = o->refresh(o->refresh_ctx);
+	if (!err && stat_watch_ready(st->watch)) {
+		o->losses(o->refresh_ctx, &end.losses);
+		end.uptime_ns = now_ns - o->start_ns;
+		stat_watch_head(st->watch, o->out);
+		err = print_tables(s, &end);
+	}
+	book_close(st->book);
+	st->book = new_book(o);
+	if (!err)
+		err = st->book ? stat_watch_again(st->watch, st->book) : -ENOMEM;
+	return err ? err : out_flush(o->out);
+}
+
+static int stat_close(struct sink *s, const struct sink_end *end)
+{
+	const struct sink_opts *o = s->opts;
+	struct stat_sink *st = s->priv;
+	int err;
+
+	if (!st)
+		return 0;
+	if (st->steps)
+		return steps_end(s);
+	if (st->scopes)
+		return scopes_close(s);
+	if (st->watch)
+		stat_watch_head(st->watch, o->out);
+	err = print_tables(s, end);
 	if (st->book && st->book->no_room)
 		msg_warn("%llu calls are not in the tables: there are too many different ones",
 			 (unsigned long long)st->book->no_room);
 	if (st->book && st->book->unnamed)
 		msg_warn("there are too many names of kernels: some launches and kernels are "
 			 "counted without a name");
-	report_free(r);
+	stat_watch_close(st->watch);
 	book_close(st->book);
 	ledger_close(st->ledger);
 	free(st->device);
@@ -242,10 +294,15 @@ static int stat_close(struct sink *s, const struct sink_end *end)
 #define OPTION_STRUCT struct stat_options
 /* clang-format off */
 static const struct option_row rows[] = {
-	{ 0, "sort", "KEY", ENUM(sort, "time", "calls", "failed", "avg", "max", "bytes", "name"), 0, "time",
+	{ 'S', "sort", "KEY", ENUM(sort, "time", "calls", "failed", "avg", "max", "bytes", "name"), 0, "time",
 	  "rows by time, calls, failed, avg, max, bytes or name" },
 	{ 0, "top", "N", COUNT(top, 1, 1000000, "rows", NULL), 0, NULL, "so many rows of a table; the total is that of all",
 	  RULES(EXCLUDES("json csv", "--top is about the tables for people: leave it out, JSON and CSV have all rows")) },
+	{ 0, "watch", "[=TIME]", DURATION(watch_ns, 100 * MILLI, HOUR, SECOND, "interval", "give seconds, or 500ms, 2m", .alone = "1s"), 0, NULL,
+	  "print the sums so far every second, or every TIME, in place on a terminal; and at the end",
+	  RULES(EXCLUDES("FILE", "--watch is for running programs: leave it out"),
+		EXCLUDES("json csv hist save", "--watch prints tables for people: leave the other options out"),
+		EXCLUDES("gpu counters layers min-size runs", "--watch prints what the kernel counts: leave the other options out")) },
 	{ 0, "step", "NAME", TEXT(step), 0, "auto",
 	  "what a step is, with --by step: the ranges whose name matches NAME, a glob; auto: ranges\nProfilerStep#N, else optimizers' steps, else the period of operators or of launches" },
 };
@@ -257,6 +314,7 @@ const struct sink_ops sink_stat = {
 	.help = "tables of what calls and device work came to, at the end",
 	.open = stat_open,
 	.event = stat_event,
+	.tick = stat_tick,
 	.close = stat_close,
 	.options = &options,
 };

@@ -33,7 +33,7 @@ void batch_text(struct out *out, struct top_screen *s, struct top_model *m,
 {
 	const struct column *cols[COLUMNS_MAX];
 	char now[32], calls[32], launches[32], duty[160];
-	int n = columns_pick(TOP_PROCESSES, ~0u, m->device, cols);
+	int n = columns_pick(TOP_PROCESSES, COLUMNS_WIDE - 1, m->device, cols);
 
 	iso_time(now, sizeof(now), h->realtime_s);
 	columns_count(calls, sizeof(calls), model_rate(m, m->period.calls));

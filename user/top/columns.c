@@ -115,6 +115,19 @@ static void put_id(const struct top_model *m, const struct top_row *r, char *buf
 	snprintf(buf, size, "%u", r->id);
 }
 
+static void put_user(const struct top_model *m, const struct top_row *r, char *buf, size_t size)
+{
+	(void)m;
+	snprintf(buf, size, "%s", r->user && *r->user ? r->user : "-");
+}
+
+static void put_container(const struct top_model *m, const struct top_row *r, char *buf,
+			  size_t size)
+{
+	(void)m;
+	snprintf(buf, size, "%s", r->container && *r->container ? r->container : "-");
+}
+
 static void put_total(const struct top_model *m, const struct top_row *r, char *buf, size_t size)
 {
 	(void)m;
@@ -165,20 +178,22 @@ static void put_memory(const struct top_model *m, const struct top_row *r, char 
 #define K (1u << TOP_KERNELS)
 #define T (1u << TOP_THREADS)
 static const struct column columns[] = {
-	{ "PID", 7, P, TOP_BY_PID, 0, false, put_id },
-	{ "TID", 7, T, TOP_BY_PID, 0, false, put_id },
-	{ "CALLS/s", 8, P | F | K | T, TOP_BY_CALLS, 1, false, put_calls },
-	{ "LAUNCH/s", 9, P | T, TOP_BY_LAUNCHES, 4, false, put_launches },
-	{ "API%", 7, P | F | K | T, TOP_BY_API, 2, false, put_api },
-	{ "MEAN", 8, F | K, TOP_SORT_END, 3, false, put_mean },
-	{ "SYNC%", 7, P | T, TOP_BY_SYNC, 3, false, put_sync },
-	{ "GPU%", 7, P | K, TOP_BY_GPU, 8, true, put_gpu },
-	{ "BUSY%", 7, P, TOP_BY_BUSY, 9, true, put_busy },
-	{ "HtoD/s", 7, P | F | T, TOP_BY_HTOD, 6, false, put_htod },
-	{ "DtoH/s", 7, P | F | T, TOP_BY_DTOH, 7, false, put_dtoh },
-	{ "MEMORY", 8, P, TOP_BY_MEMORY, 10, false, put_memory },
-	{ "FAIL/s", 7, P | F | T, TOP_BY_FAILED, 5, false, put_failed },
-	{ "CALLS", 8, F | K | T, TOP_SORT_END, 7, false, put_total },
+	{ "PID", 7, P, TOP_BY_PID, 0, 0, false, put_id },
+	{ "USER", 12, P, TOP_SORT_END, 11, COLUMNS_WIDE, false, put_user },
+	{ "CONTAINER", 14, P, TOP_SORT_END, 12, COLUMNS_WIDE, false, put_container },
+	{ "TID", 7, T, TOP_BY_PID, 0, 0, false, put_id },
+	{ "CALLS/s", 8, P | F | K | T, TOP_BY_CALLS, 1, 0, false, put_calls },
+	{ "LAUNCH/s", 9, P | T, TOP_BY_LAUNCHES, 4, 0, false, put_launches },
+	{ "API%", 7, P | F | K | T, TOP_BY_API, 2, 0, false, put_api },
+	{ "MEAN", 8, F | K, TOP_SORT_END, 3, 0, false, put_mean },
+	{ "SYNC%", 7, P | T, TOP_BY_SYNC, 3, 0, false, put_sync },
+	{ "GPU%", 7, P | K, TOP_BY_GPU, 8, 0, true, put_gpu },
+	{ "BUSY%", 7, P, TOP_BY_BUSY, 9, 0, true, put_busy },
+	{ "HtoD/s", 7, P | F | T, TOP_BY_HTOD, 6, 0, false, put_htod },
+	{ "DtoH/s", 7, P | F | T, TOP_BY_DTOH, 7, 0, false, put_dtoh },
+	{ "MEMORY", 8, P, TOP_BY_MEMORY, 10, 0, false, put_memory },
+	{ "FAIL/s", 7, P | F | T, TOP_BY_FAILED, 5, 0, false, put_failed },
+	{ "CALLS", 8, F | K | T, TOP_SORT_END, 7, 0, false, put_total },
 };
 
 int columns_pick(enum top_view view, unsigned int width, bool device, const struct column **out)
@@ -187,7 +202,7 @@ int columns_pick(enum top_view view, unsigned int width, bool device, const stru
 	int n = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(columns) && n < COLUMNS_MAX; i++) {
-		if (!(columns[i].views & 1u << view))
+		if (!(columns[i].views & 1u << view) || width < columns[i].from)
 			continue;
 		out[n++] = &columns[i];
 		all += columns[i].width;

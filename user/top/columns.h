@@ -11,11 +11,13 @@ struct column {
 	unsigned int width; /* with the space before it */
 	unsigned int views; /* bit for each enum top_view */
 	enum top_sort sort; /* that it is the key of; TOP_SORT_END: none */
-	int drop;    /* columns with a higher number are dropped first on a narrow terminal */
-	bool device; /* known only with device records: dropped first without them */
+	int drop;	   /* columns with a higher number are dropped first on a narrow terminal */
+	unsigned int from; /* shown on terminals of so many cells */
+	bool device;	   /* known only with device records: dropped first without them */
 	void (*put)(const struct top_model *, const struct top_row *, char *buf, size_t size);
 };
 #define COLUMNS_MAX 16
+#define COLUMNS_WIDE 140    /* cells, from which on users, containers and command lines are shown */
 #define COLUMNS_NAME_MIN 10 /* cells for the name, which stands last */
 
 /* The columns of a view that fit into `width` cells; returns their number. What is left is the

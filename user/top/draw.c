@@ -28,11 +28,14 @@
 #include "terminfo.h"
 
 #define GPUS_SHOWN 8
+#define BAR 20
 
 enum { PAIR_TITLE = 1, PAIR_BAD, PAIR_DIM };
 
 static SCREEN *terminal;
 static bool colors, utf8;
+static struct top_screen *shown; /* what the mouse points at; NULL: nothing yet */
+static int rows_at;		 /* the line of its first row */
 static struct termios was;
 
 /* ---- the terminal's state ---- */
@@ -101,6 +104,8 @@ static void init_terminal(void)
 	nodelay(stdscr, TRUE);
 	set_escdelay(50);
 	leaveok(stdscr, TRUE);
+	mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
+	mouseinterval(0);
 	curs_set(0);
 	if (!colors)
 		return;
@@ -182,6 +187,27 @@ void draw_suspend(void)
 	clearok(stdscr, TRUE);
 }
 
+/* The wheel moves; a click chooses the row below it, a second one on it opens it. */
+static int mouse_key(void)
+{
+	MEVENT at;
+
+	if (getmouse(&at) != OK)
+		return 0;
+	if (at.bstate & BUTTON4_PRESSED)
+		return TOP_KEY_UP;
+	if (at.bstate & BUTTON5_PRESSED)
+		return TOP_KEY_DOWN;
+	if (!shown || at.y < rows_at || at.y - rows_at >= shown->page ||
+	    shown->first + at.y - rows_at >= shown->nrows)
+		return 0;
+	if (shown->at == shown->first + at.y - rows_at)
+		return TOP_KEY_ENTER;
+	shown->at = shown->first + at.y - rows_at;
+	keys_settle(shown);
+	return TOP_KEY_REDRAW;
+}
+
 int draw_key(void)
 {
 	int key = terminal ? getch() : ERR;
@@ -202,6 +228,12 @@ int draw_key(void)
 	case KEY_BACKSPACE:
 	case 0x7f:
 	case '\b': return TOP_KEY_BACK;
+	case KEY_F(1): return '?';
+	case KEY_F(3):
+	case KEY_F(4): return '/';
+	case KEY_F(6): return '>';
+	case KEY_F(10): return 'q';
+	case KEY_MOUSE: return mouse_key();
 	case 27: return TOP_KEY_ESCAPE;
 	default: return key < 0x100 ? key : 0;
 	}
@@ -277,15 +309,38 @@ static attr_t pair(int n, attr_t otherwise)
 
 /* ---- parts of the screen ---- */
 
+/* "[|||||     ]", with a blank before it, where there is room; returns buf. */
+static const char *bar(char *buf, double percent)
+{
+	int n = (int)(percent / 100 * BAR + 0.5);
+	char *p = buf;
+
+	*p = '\0';
+	if (COLS < 120 || percent < 0)
+		return buf;
+	*p++ = ' ';
+	*p++ = '[';
+	for (int i = 0; i < BAR; i++)
+		*p++ = i < n ? '|' : ' ';
+	*p++ = ']';
+	*p = '\0';
+	return buf;
+}
+
 static int put_gpus(int y, const struct top_model *m, int most)
 {
 	for (unsigned int i = 0; i < m->ngpus && (int)i < most; i++) {
 		const struct top_gpu *g = &m->gpus[i];
+		char used[BAR + 4], held[BAR + 4];
 		struct gpu_texts t;
 
 		columns_gpu(&t, g);
-		put_line(y++, A_NORMAL, "GPU %u  %5s %%%s  memory %s of %s  %s W  %s", g->index,
-			 t.util, g->suspect ? "?" : "", t.used, t.all, t.power, g->name);
+		put_line(y++, A_NORMAL, "GPU %u  %5s %%%s%s  memory %s of %s%s  %s W  %s", g->index,
+			 t.util, g->suspect ? "?" : "", bar(used, g->util), t.used, t.all,
+			 bar(held, g->memory_bytes && g->memory >= 0
+					   ? g->memory * 100 / (double)g->memory_bytes
+					   : -1),
+			 t.power, g->name);
 	}
 	if ((int)m->ngpus > most && most)
 		put_line(y - 1, A_NORMAL, "and %u GPUs more", m->ngpus - (unsigned int)most + 1);
@@ -386,7 +441,9 @@ static void put_row(int y, const struct top_model *m, const struct top_row *r,
 	attrset(attr);
 	addch(' ');
 	used++;
-	used += put(r->label, COLS - used - (r->ended ? 8 : 0));
+	/* the command line, where there is room for more than its beginning */
+	used += put(r->command && *r->command && COLS >= COLUMNS_WIDE ? r->command : r->label,
+		    COLS - used - (r->ended ? 8 : 0));
 	if (r->ended && COLS - used >= 8)
 		used += put(" (ended)", 8);
 	for (; chosen && used < COLS; used++)
@@ -452,6 +509,8 @@ void draw_screen(struct top_screen *s, struct top_model *m, const struct draw_he
 	if (y + 2 < LINES) {
 		put_titles(y++, s, cols, n);
 		s->page = LINES - 1 - y;
+		shown = s;
+		rows_at = y;
 		keys_settle(s);
 		for (long i = s->first; i < s->nrows && y < LINES - 1; i++)
 			put_row(y++, m, &s->rows[i], cols, n, i == s->at);

@@ -32,7 +32,9 @@ const char *const keys_help[] = {
 	"/          only names with a text",
 	"Space      pause, and go on",
 	"+ -        refresh less, more often",
-	"? q        this text, quit",
+	"? q        this text, quit (F1, F10)",
+	"F3 F6      names with a text, sort",
+	"mouse      choose, open, move",
 	NULL,
 };
 
@@ -177,6 +179,7 @@ static unsigned int move(struct top_screen *s, int key)
 	case TOP_KEY_PAGE_DOWN: s->at += s->page; break;
 	case TOP_KEY_HOME: s->at = 0; break;
 	case TOP_KEY_END: s->at = s->nrows - 1; break;
+	case TOP_KEY_REDRAW: break;
 	default: return 0;
 	}
 	keys_settle(s);

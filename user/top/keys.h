@@ -20,6 +20,7 @@ enum {
 	TOP_KEY_ENTER,
 	TOP_KEY_BACK,
 	TOP_KEY_ESCAPE,
+	TOP_KEY_REDRAW, /* the mouse chose a row */
 };
 
 /* What is shown, and where the user is in it. */

@@ -2,6 +2,8 @@
 /* model.c - see model.h: what is kept, and how it is learnt. Rows are made in rows.c. */
 #include <errno.h>
 #include <stdio.h>
+#include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,15 +144,58 @@ static void safe(char *buf, size_t size, const char *from, size_t max)
 	text_free(&t);
 }
 
+/* As /etc/passwd has it, or the number. */
+static void name_user(struct top_proc *p, uint32_t uid)
+{
+	FILE *f = fopen("/etc/passwd", "re");
+	struct passwd *pw;
+
+	snprintf(p->user, sizeof(p->user), "%u", uid);
+	while (f && (pw = fgetpwent(f))) {
+		if (pw->pw_uid != uid)
+			continue;
+		safe(p->user, sizeof(p->user), pw->pw_name, strlen(pw->pw_name));
+		break;
+	}
+	if (f)
+		fclose(f);
+}
+
+/* The command line, with blanks between the arguments; who runs it, and where. */
+static void describe_proc(struct top_proc *p, const struct process *of)
+{
+	const struct process_info *info = of->info;
+	char line[sizeof(p->command)];
+	size_t n = info ? info->cmdline_len : 0;
+
+	if (!*p->user && of->heard)
+		name_user(p, of->uid);
+	if (*p->command || !n)
+		return;
+	n = n < sizeof(line) ? n : sizeof(line) - 1;
+	for (size_t i = 0; i < n; i++)
+		line[i] = info->cmdline[i] ? info->cmdline[i] : ' ';
+	while (n && line[n - 1] == ' ')
+		n--;
+	safe(p->command, sizeof(p->command), line, n);
+	safe(p->container, 13, info->container, strlen(info->container));
+}
+
 /* A process may have executed another program; a new process with its pid changes nothing here. */
 static void name_proc(struct top_proc *p, const struct process *of)
 {
 	bool same = (uint32_t)(of->start_boottime_ns >> 10) == p->start;
 
+	if (same)
+		describe_proc(p, of);
 	if (*p->label && (!same || !strncmp(p->comm, of->comm, sizeof(p->comm))))
 		return;
 	if (same)
 		p->shown_pid = of->shown_pid;
+	if (*p->label) {
+		p->command[0] = '\0';
+		describe_proc(p, of);
+	}
 	memcpy(p->comm, of->comm, sizeof(p->comm));
 	safe(p->label, sizeof(p->label), of->comm, sizeof(of->comm));
 	if (!*p->label)

@@ -53,6 +53,8 @@ struct top_row {
 	/* process, function, kernel: safe to print. Owned by the model, valid until its next
 	 * call */
 	const char *label;
+	/* of a process, safe to print; "" where not known */
+	const char *command, *user, *container;
 	struct top_sums period, total;
 	/* device memory allocated minus freed since the trace began, bytes */
 	int64_t memory;

@@ -13,6 +13,8 @@ struct top_proc {
 	uint32_t pid, start, shown_pid;
 	char comm[CT_COMM_LEN];
 	char label[64];
+	char command[200]; /* its command line; "" where not known */
+	char user[12], container[16];
 	struct top_sums adding, period, total;
 	int64_t memory;	      /* allocated minus freed since the trace began */
 	bool has_memory;      /* something is known of it */

@@ -51,6 +51,7 @@ struct merge {
 	unsigned int ngroups;
 	uint32_t next_frame, next_stack, nmetrics;
 	uint64_t metrics[METRICS_MAX]; /* a checksum of the name, unit and source of each metric */
+	uint64_t records;	       /* written */
 	uint64_t lost, same;
 	/* two sets of written records: the newest, and those before. When the first is full, it
 	 * replaces the second. They are not open if no two inputs are of one boot. */
@@ -635,7 +636,24 @@ static bool any_same_boot(const struct merge *m)
 	return m->ngroups < (unsigned int)m->n;
 }
 
-int merge_write(struct merge *m, struct writer *w)
+/* The time of day is not read at each record. */
+static void show_progress(struct merge *m, struct progress *shown)
+{
+	uint64_t done = 0, all = 0;
+
+	if (++m->records % 4096)
+		return;
+	for (int i = 0; i < m->n; i++) {
+		struct reader_stats stats;
+
+		reader_stats(m->inputs[i]->reader, &stats);
+		done += reader_at(m->inputs[i]->reader);
+		all += stats.bytes;
+	}
+	progress_at(shown, done, all);
+}
+
+int merge_write(struct merge *m, struct writer *w, struct progress *shown)
 {
 	char *text;
 	int err = 0;
@@ -654,6 +672,7 @@ int merge_write(struct merge *m, struct writer *w)
 		err = write_next(m, m->inputs[least], (uint64_t)least, w);
 		if (!err)
 			err = advance(m, m->inputs[least]);
+		show_progress(m, shown);
 	}
 	text = err ? NULL : end_text(m);
 	if (!err)

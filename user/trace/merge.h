@@ -13,6 +13,7 @@
 #ifndef CT_TRACE_MERGE_H
 #define CT_TRACE_MERGE_H
 
+#include "../util/whole/progress.h"
 #include "writer.h"
 
 #define MERGE_MAX 256 /* recordings */
@@ -46,7 +47,8 @@ void merge_placed(const struct merge *, int i, struct merge_placed *);
 /* Returns the head of the result, which the caller frees. NULL: no memory. */
 char *merge_head(const struct merge *);
 /* Writes all records and the end. Returns 0 or -errno (of reading or writing). */
-int merge_write(struct merge *, struct writer *);
+/* shown: how far it has come. */
+int merge_write(struct merge *, struct writer *, struct progress *shown);
 /* Number of records left out so far because another input had them. */
 uint64_t merge_same(const struct merge *);
 /* Number of records that could not be read from the inputs so far. */

@@ -239,6 +239,11 @@ const char *reader_error(int err)
 	}
 }
 
+uint64_t reader_at(const struct reader *r)
+{
+	return r->at;
+}
+
 void reader_rewind(struct reader *r)
 {
 	struct reader_stats stats = { .bytes = r->size,

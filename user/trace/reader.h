@@ -42,6 +42,9 @@ void reader_range(struct reader *, uint64_t from_ns, uint64_t to_ns);
  * cannot be read, or no memory). */
 int reader_next(struct reader *, const struct ct_hdr **rec);
 
+/* How many bytes of the file have been read. */
+uint64_t reader_at(const struct reader *);
+
 /* Starts again at the first record. */
 void reader_rewind(struct reader *);
 

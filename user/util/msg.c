@@ -35,7 +35,7 @@ static struct kind {
 static int nkinds;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the kinds */
 
-bool msg_quiet;
+bool msg_quiet, msg_over_line;
 int msg_verbose;
 bool msg_unlimited;
 void (*msg_taker)(const char *text);
@@ -53,6 +53,11 @@ static void put(char *text)
 	if (msg_taker) {
 		msg_taker(text);
 		return;
+	}
+	if (msg_over_line) {
+		msg_over_line = false;
+		if (write(STDERR_FILENO, MSG_LINE_AGAIN, strlen(MSG_LINE_AGAIN)) < 0)
+			return;
 	}
 	while (write(STDERR_FILENO, text, n) < 0 && errno == EINTR)
 		;

@@ -13,8 +13,11 @@
 
 #define MSG_AT_ONCE 20
 
-extern bool msg_quiet;	/* -q: errors and warnings only */
-extern int msg_verbose; /* -v: 1; -vv: 2 (libbpf's own words too) */
+extern bool msg_quiet; /* -q: errors and warnings only */
+/* A line stands on the terminal that the next message takes the place of: util/whole/progress.h. */
+extern bool msg_over_line;
+#define MSG_LINE_AGAIN "\r\033[K" /* to its begin, and nothing on it */
+extern int msg_verbose;		  /* -v: 1; -vv: 2 (libbpf's own words too) */
 /* every message is said, whatever its rate: for tests that read them all */
 extern bool msg_unlimited;
 /* Takes each message, with its newline, instead of stderr, as while the terminal is drawn on.

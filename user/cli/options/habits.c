@@ -13,16 +13,12 @@ struct habit {
 
 /* clang-format off */
 static const struct habit options[] = {
-	/* strace */
-	{ "-ff", "-ff: rows of all processes go to one place, and the column PID tells them apart: give -f with -p PID; children of a CMD are traced anyway" },
-	{ "-ttt", "-ttt: the time of day is printed as a date: give -t, or --format json, whose times are in nanoseconds" },
-	{ "-r", "-r: the time between two rows is not printed: give --time us, the microseconds since the start" },
-	{ "-T", "-T: each row ends with the time that the call took: leave out -T" },
+	/* strace; where ours is the same there is a row in opts.c */
+	{ "-r", "-r: leave out -r; 'cudatrace' and 'cudatrace replay' print the time between two rows" },
+	{ "-s", "-s: leave out -s; 'cudatrace' and 'cudatrace replay' print rows, and cut strings" },
+	{ "-S", "-S: leave out -S; 'cudatrace -c', 'cudatrace stat' and 'cudatrace top' sort what they print" },
+	{ "-T", "-T: this command prints no calls one by one: leave out -T" },
 	{ "-y", "-y: kernels and errors are printed by their names: leave out -y" },
-	{ "-yy", "-yy: kernels and errors are printed by their names: leave out -yy" },
-	{ "-z", "-z: there is no filter for calls that succeeded; -Z (--failed) shows those that failed" },
-	{ "-s", "-s: the length of strings cannot be set: leave out -s" },
-	{ "-S", "-S: give --sort, which 'cudatrace stat' has" },
 	{ "-w", "-w: times are those of the clock, not of the CPU: leave out -w" },
 	{ "-P", "-P: calls have no paths; --library PATH traces the functions of one file" },
 	/* perf */
@@ -31,8 +27,8 @@ static const struct habit options[] = {
 	{ "--call-graph", "--call-graph: stacks are taken with --stack=dwarf or --stack=fp" },
 	{ "--sort", "there is no option --sort here; 'cudatrace stat' and 'cudatrace top' have it" },
 	/* nsys */
-	{ "--trace", "--trace: calls of CUDA are traced anyway; -e selects some, and --gpu=kernel,memcpy,memset,nvtx adds ranges of NVTX" },
-	{ "--stats", "--stats: -C prints sums after the rows, 'cudatrace stat' prints sums alone" },
+	{ "--trace", "--trace: leave out --trace; calls of CUDA are traced anyway, -e selects some, --layers nvtx adds ranges, --gpu what the GPU does" },
+	{ "--stats", "--stats: leave out --stats; 'cudatrace stat' prints sums alone, and -C of 'cudatrace' after the rows" },
 	{ "--capture-range", "--capture-range: give --start-on cudaProfilerStart --stop-on cudaProfilerStop, or nvtx:NAME with both" },
 	{ "--capture-range-end", "--capture-range-end: give --stop-on cudaProfilerStop" },
 	{ "--sample", "--sample: CPU samples are not taken: leave it out" },

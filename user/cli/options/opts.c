@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "opts_rows.h"
+#include "../../api/traits.h"
+#include "../../proc/running.h"
 #include "../../stages/dump_on.h"
 #include "../../format/otlp/otlp.h"
 #include "../../serve/serve_http.h"
@@ -45,6 +47,25 @@ static int add_pid(struct opts *o, const char *name, uint64_t pid)
 	return 0;
 }
 
+/* -p NAME: those of the name that run now. */
+static int add_named(struct opts *o, const char *name, const char *word)
+{
+	pid_t *pids;
+	int n = running_named(word, &pids), err = 0;
+
+	for (int i = 0; i < n && !err; i++)
+		err = add_pid(o, name, (uint64_t)pids[i]);
+	if (n > 0)
+		free(pids);
+	if (n == 0) {
+		free(pids);
+		msg_error("%s: no process named '%s' runs; give numbers, or --comm for processes "
+			  "of a name that begin later",
+			  name, word);
+	}
+	return n > 0 ? err : -EINVAL;
+}
+
 static int set_pid(void *options, const char *name, const char *val)
 {
 	struct opts *o = options;
@@ -54,22 +75,21 @@ static int set_pid(void *options, const char *name, const char *val)
 
 	do {
 		size_t n = strcspn(at, seps);
-		char word[16];
+		char word[17];
 		uint64_t pid;
 
-		snprintf(word, sizeof(word), "%.*s", (int)(n < 15 ? n : 15), at);
-		if (parse_u64(word, 1, INT32_MAX, &pid)) {
-			msg_error(o->command & (TRACES | OPTS_SERVE | OPTS_TOP) &&
-						  (isalpha((unsigned char)*word) || *word == '_')
-					  ? "%s: '%s' is not a process id; give numbers, separated "
-					    "by commas, or --comm for processes of a name"
-					  : "%s: '%s' is not a process id; give numbers, separated "
-					    "by commas",
+		snprintf(word, sizeof(word), "%.*s", (int)(n < 16 ? n : 16), at);
+		if (isalpha((unsigned char)*word) && !(o->command & STORED)) {
+			if (add_named(o, name, word))
+				return -EINVAL;
+		} else if (parse_u64(word, 1, INT32_MAX, &pid)) {
+			msg_error("%s: '%s' is not a process id; give numbers, separated by "
+				  "commas",
 				  name, word);
 			return -EINVAL;
-		}
-		if (add_pid(o, name, pid))
+		} else if (add_pid(o, name, pid)) {
 			return -EINVAL;
+		}
 		at += n;
 		at += strspn(at, seps);
 	} while (*at);
@@ -267,6 +287,82 @@ static int check_otlp(const char *name, const char *val)
 	return otlp_config_check(val);
 }
 
+/* ---- what fingers type because strace, perf or nsys have it ---- */
+
+/* -t, -tt: the time of day; -ttt: since the Unix epoch. */
+static int set_time_of_day(void *options, const char *name, const char *val)
+{
+	struct opts *o = options;
+
+	(void)name, (void)val;
+	o->times_t++;
+	o->time = o->times_t < 3 ? SINK_TIME_ISO : SINK_TIME_UNIX;
+	return 0;
+}
+
+/* nsys: --trace=cuda,nvtx */
+static int set_nsys_trace(void *options, const char *name, const char *val)
+{
+	struct opts *o = options;
+
+	for (const char *at = val; *at; at += strspn(at, ",")) {
+		size_t n = strcspn(at, ",");
+		int layer = 0;
+
+		while (api_layer_names[layer] &&
+		       (strncmp(api_layer_names[layer], at, n) != 0 || api_layer_names[layer][n]))
+			layer++;
+		if (api_layer_names[layer]) {
+			o->layers |= 1u << layer;
+		} else if (n != 4 || strncmp(at, "cuda", 4) != 0) {
+			msg_error("%s: '%.*s' is not traced here; give cuda, nvtx, nccl, torch or "
+				  "cublas",
+				  name, (int)(n < 32 ? n : 32), at);
+			return -EINVAL;
+		}
+		at += n;
+	}
+	if (*val && *val != ',')
+		return 0;
+	msg_error("%s: an empty list; give cuda, or cuda,nvtx", name);
+	return -EINVAL;
+}
+
+/* nsys: --stats=true */
+static int set_nsys_stats(void *options, const char *name, const char *val)
+{
+	struct opts *o = options;
+
+	if (strcmp(val, "true") != 0 && strcmp(val, "false") != 0) {
+		msg_error("%s: '%s' is not one of true or false", name, val);
+		return -EINVAL;
+	}
+	o->counts = *val == 't';
+	return 0;
+}
+
+/* nsys: --capture-range=cudaProfilerApi */
+static int set_nsys_range(void *options, const char *name, const char *val)
+{
+	static const char profiler[] = "cuda"
+				       "ProfilerApi"; /* a word of nsys, no function */
+	struct opts *o = options;
+
+	if (!strcmp(val, "none"))
+		return 0;
+	if (strcmp(val, profiler) != 0) {
+		msg_error(!strcmp(val, "nvtx")
+				  ? "%s: %s: give --start-on nvtx:NAME --stop-on nvtx:NAME"
+				  : "%s: '%s' is not one of cudaProfilerApi or none; --start-on "
+				    "and --stop-on begin and end at any call",
+			  name, val);
+		return -EINVAL;
+	}
+	o->start_on = API_PROFILER_START;
+	o->stop_on = API_PROFILER_STOP;
+	return 0;
+}
+
 /* ---- the rows ---- */
 
 /* in the order of enum agent_kind */
@@ -282,11 +378,14 @@ static const struct option_row before[] = {
 	{ 'p', "pid", "PID", OTHER(set_pid), STORED, NULL, "processes of the recording only; a comma list, repeatable" },
 	{ 'p', "pid", "PID", OTHER(set_pid), OPTS_DOCTOR, NULL, "what can be traced of these processes too; a comma list, repeatable" },
 	{ 'p', "pid", "PID", OTHER(set_pid), LIVE | OPTS_SERVE | OPTS_TOP | OPTS_STUCK, NULL,
-	  "processes that run already; a comma list, repeatable; ends when the last of them does",
+	  "processes that run already; a comma list, repeatable; ends when the last of them does;\n"
+	  "a NAME stands for all that have it now",
 	  RULES(EXCLUDES("CMD", "-p traces processes that run already and CMD starts one: give one of the two")) },
-	{ 'f', "follow", NULL, FLAG(follow), LIVE, NULL, "with -p: their children too; with CMD always, unless --no-follow is given" },
+	{ 'f', "follow", NULL, TIMES(follow), LIVE, NULL,
+	  "with -p: their children too; with CMD always, unless --no-follow is given;\n"
+	  "-ff -o FILE: and each process has its own, FILE.PID" },
 	{ 0, "no-follow", NULL, FLAG(no_follow), LIVE, NULL, "with CMD: without its children" },
-	{ 'f', "follow", NULL, FLAG(follow), OPTS_SERVE | OPTS_TOP, NULL, "with -p: their children too" },
+	{ 'f', "follow", NULL, TIMES(follow), OPTS_SERVE | OPTS_TOP, NULL, "with -p: their children too" },
 	{ 'L', "thread", "TID", COUNT(tid, 1, INT32_MAX, "thread id", "give a number, as 'ps -T' shows it"), ONE_BY_ONE | OPTS_EXPORT, NULL, "one thread only",
 	  RULES(EXCLUDES("CMD", "-L traces a thread that runs already and CMD starts a program: give one of the two"),
 		EXCLUDES("follow", "-L traces a thread alone: leave out -f")) },
@@ -324,6 +423,11 @@ static const struct option_row before[] = {
 	  RULES(NEEDS("layers", "--shapes is about PyTorch's operators: give --layers torch")) },
 	{ 'Z', "failed", NULL, FLAG(filter.failed_only), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that failed",
 	  RULES(EXCLUDES("gpu", "--failed shows calls alone, and nothing of what the GPU does: leave out --gpu")) },
+	{ 'z', "succeeded", NULL, FLAG(filter.succeeded_only), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that succeeded",
+	  RULES(EXCLUDES("failed", "-z shows calls that succeeded and -Z those that failed: give one of the two"),
+		EXCLUDES("no-return", "--no-return knows no results: leave out --succeeded"),
+		EXCLUDES("duty max-cost", "--succeeded looks at each call: leave out --duty and --max-cost"),
+		EXCLUDES("enter-exit", "--enter-exit prints calls before their results are known: leave out --succeeded")) },
 	{ 0, "min-duration", "TIME", DURATION(filter.min_duration_ns, 0, OPTION_MAX, 0, "duration", DURATION_ADVICE "2s"), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that took at least this long: 1ms, 50us" },
 	{ 0, "min-size", "SIZE", SIZE(filter.min_size_bytes, 0, OPTION_MAX, "give bytes, or 1MB (10^6), 1MiB (2^20)"), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL,
 	  "calls that move or allocate at least this much: 1MB (10^6), 1MiB or 1M (2^20)" },
@@ -454,8 +558,12 @@ static const struct option_row before[] = {
 	{ 0, "stack-of", "WHAT", ENUM(stack_of, "callers", "range"), OPTS_FOLDED | OPTS_EXPORT, "callers",
 	  "the frames of folded, flame and speedscope: callers, or range: the ranges that the\n"
 	  "program named with NVTX" },
-	{ 0, "time", "UNIT", ENUM(time, "ms", "us", "iso"), ROWS, "ms", "ms or us since the start, or iso: the time of day (UTC)" },
-	{ 't', "time-of-day", NULL, CONST(time, SINK_TIME_ISO), ROWS, NULL, "the same as --time iso" },
+	{ 0, "time", "UNIT", ENUM(time, "ms", "us", "iso", "unix", "delta"), ROWS, "ms",
+	  "ms or us since the start, iso: the time of day (UTC), unix: seconds since 1970, or\n"
+	  "delta: ms since the row before" },
+	{ 't', "time-of-day", NULL, OTHER(set_time_of_day), ROWS, NULL, "the same as --time iso; -ttt: as --time unix" },
+	{ 'r', "relative", NULL, CONST(time, SINK_TIME_DELTA), ROWS, NULL, "the same as --time delta" },
+	{ 's', "string-size", "N", COUNT(string_max, 1, 4096, "bytes", NULL), ROWS, NULL, "of strings that are longer than N bytes print the beginning" },
 	{ 0, "tid", NULL, FLAG(tid_column), PRINTS | OPTS_EXPORT, NULL,
 	  "a column with the thread; in folded, flame and speedscope a frame for each thread" },
 	{ 0, "compact", NULL, FLAG(compact), ROWS, NULL,
@@ -472,6 +580,8 @@ static const struct option_row before[] = {
 		EXCLUDES("counters", "-c counts calls and what they cause: leave out --counters")) },
 	{ 'C', "counts", NULL, FLAG(counts), ROWS, NULL, "counts and times by function after the rows",
 	  RULES(EXCLUDES("count-only", "-C prints counts after the rows and -c instead of them: give one of the two")) },
+	{ 'S', "sort", "KEY", ENUM(counts_by, "time", "calls", "errors", "name"), ROWS, "time", "the order of what -c and -C print: time, calls, errors or name",
+	  RULES(NEEDS("counts count-only stats", "-S is the order of the counts of -c and -C: give one of them")) },
 	{ 0, "otlp", "URL", CHECKED(otlp, check_otlp), ROWS | OPTS_RECORD, NULL,
 	  "push spans to an OpenTelemetry collector too, as http://127.0.0.1:4318; env: where\n"
 	  "OTEL_EXPORTER_OTLP_ENDPOINT says" },
@@ -510,6 +620,7 @@ static const struct option_row before[] = {
 	{ 0, "format", "NAME", ENUM(stat, "table", "json"), OPTS_TOP, "table", "with --batch: table, or json (an object a line)" },
 
 	{ .type = HEADING(), .name = "What to serve", .cmds = OPTS_SERVE },
+	{ 0, "format", "NAME", ENUM(stat, "table", "json"), OPTS_DOCTOR, "table", "table, or json: one object" },
 	{ 0, "listen", "ADDR:PORT", CHECKED(listen, check_listen), OPTS_SERVE, "127.0.0.1:19400", "where Prometheus asks; [ADDR] for IPv6, :PORT for all addresses; or unix:PATH" },
 	{ 0, "web-config", "FILE", TEXT(web_config), OPTS_SERVE, NULL,
 	  "TLS, and who may ask: tls_server_config and basic_auth_users, as Prometheus' exporters\nhave them" },
@@ -527,6 +638,21 @@ static const struct option_row before[] = {
 	  "OTEL_EXPORTER_OTLP_ENDPOINT says" },
 	{ 0, "otlp-interval", "TIME", DURATION(otlp_interval_ns, 100 * MILLI, HOUR, SECOND, "interval", "give seconds, or 500ms, 2m"), OPTS_SERVE, "60s", "between two pushes of --otlp",
 	  RULES(NEEDS("otlp", "--otlp-interval is the time between two pushes: give --otlp URL")) },
+};
+
+/*
+ * Options of strace, perf and nsys that ask for what others here do, or for what is done anyway.
+ * They have no help: --help, the manual and completions show ours.
+ */
+static const struct option_row foreign[] = {
+	{ 'T', "syscall-times", NULL, FLAG(as_always), ROWS, NULL, NULL },
+	{ 'y', "decode-fds", NULL, TIMES(always), ROWS, NULL, NULL },
+	{ 'a', "all-cpus", NULL, FLAG(as_always), LIVE, NULL, NULL,
+	  RULES(EXCLUDES("CMD pid", "-a is every process of the machine: leave it out, or -p and CMD")) },
+	{ 0, "trace", "LIST", OTHER(set_nsys_trace), OPTS_TRACE | OPTS_RECORD, NULL, NULL },
+	{ 0, "stats", "BOOL", OTHER(set_nsys_stats), OPTS_TRACE, NULL, NULL },
+	{ 0, "capture-range", "WHAT", OTHER(set_nsys_range), OPTS_TRACE | OPTS_RECORD, NULL, NULL,
+	  RULES(EXCLUDES("start-on stop-on delay", "--capture-range says when it begins and ends: leave out --start-on, --stop-on and --delay")) },
 };
 
 /* Here stand those of the sinks and of the commands. */
@@ -615,6 +741,7 @@ const struct opts_row *opts_row_at(int i)
 		add(before, ARRAY_LEN(before), 0, NULL);
 		add_sets();
 		add(after, ARRAY_LEN(after), 0, NULL);
+		add(foreign, ARRAY_LEN(foreign), 0, NULL);
 	}
 	return i < nlist ? &list[i] : NULL;
 }

@@ -24,7 +24,7 @@ struct opts {
 	int npids;
 	pid_t tid; /* 0: off */
 	/* children too: of the processes of -p where it is asked for, of CMD unless no_follow */
-	bool follow;
+	int follow; /* 2: and a file of -o for each */
 	bool no_follow;
 	const char *cgroup; /* a path; NULL: off */
 	const char *library;
@@ -77,8 +77,14 @@ struct opts {
 	const char *output; /* NULL: stdout */
 	bool append;
 	const struct sinks_row *format;
+	char *split; /* -ff: what `output` becomes; ours */
 	enum sink_time time;
-	uint8_t stack_of; /* 0: callers; 1: ranges */
+	uint8_t counts_by;   /* enum sink_count_by */
+	uint64_t string_max; /* bytes of a string in the table; 0: all */
+	int times_t;	     /* -t: how often it was given */
+	bool as_always;	     /* an option of others that asks for what is done anyway */
+	int always;	     /* the same, repeatable */
+	uint8_t stack_of;    /* 0: callers; 1: ranges */
 	enum sink_weight weight;
 	bool tid_column, compact;
 	enum opts_color color;
@@ -148,6 +154,8 @@ int opts_parse(struct opts *, enum opts_cmd, int argc, char **argv);
 void opts_free(struct opts *);
 /* The struct of a sink's or a command's own options; NULL: the command does not have them. */
 void *opts_own(const struct opts *, const struct option_set *);
+/* Has each process an output of its own: is there a %p in the FILE of -o? */
+bool opts_one_each(const struct opts *);
 /* What the output's own options mean for others. */
 struct sink_wants opts_wants(const struct opts *);
 

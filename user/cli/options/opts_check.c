@@ -285,6 +285,12 @@ static int of_stat(const struct line *l)
 			  "or") " with --layers" },
 		{ is_given(l, "step"), o->by != BOOK_BY_STEP,
 		  "--step says what a step is: give --by step" },
+		{ is_given(l, "watch"),
+		  book_scopes(o->by) || o->by == BOOK_BY_DEVICE || o->by == BOOK_BY_KERNEL,
+		  "--watch prints what the kernel counts of functions, processes, threads, streams "
+		  "and cgroups: leave it out, or --by" },
+		{ is_given(l, "watch"), o->source == OPTS_SOURCE_CUPTI,
+		  "--watch prints what the kernel counts: leave out --source=cupti" },
 		{ o->hist, o->no_return, "--no-return knows no durations: leave out --hist" },
 		{ o->hist, o->stat == SINK_STAT_CSV && !o->save,
 		  "--hist is of tables and of JSON: leave it out, or --csv" },
@@ -302,11 +308,11 @@ static int of_stat(const struct line *l)
 static int of_one_kind(const struct line *l)
 {
 	static const char *const live[] = {
-		"follow",    "no-follow",  "cgroup",	 "library",  "user",
-		"env",	     "no-python",  "gpu",	 "graph",    "source",
-		"cupti",     "gpu-buffer", "gpu-clock",	 "counters", "interval",
-		"driver",    "delay",	   "start-on",	 "stop-on",  "duration",
-		"no-return", "ring-size",  "probe-kind", "runs",     "stack",
+		"follow",    "no-follow", "cgroup",    "library",   "user",	  "env",
+		"no-python", "gpu",	  "graph",     "source",    "cupti",	  "gpu-buffer",
+		"gpu-clock", "counters",  "interval",  "driver",    "delay",	  "start-on",
+		"stop-on",   "duration",  "no-return", "ring-size", "probe-kind", "runs",
+		"stack",     "watch",
 	};
 	static const char *const stored[] = { "from", "until", "to" };
 	const struct opts *o = l->o;
@@ -415,6 +421,7 @@ static int of_rows(const struct line *l)
 		  "-c and -C print a table: leave out --format json, or count the rows of a JSON "
 		  "file afterwards" },
 		{ json, is_given(l, "time"), "--time is for the table: JSON has ts_ns and dur_ns" },
+		{ json, o->string_max, "-s is for the table: JSON has strings whole" },
 		{ json, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: JSON has none" },
 		{ o->counts_only, o->stack && !folds, "-c prints no rows: leave out -k" },
 		{ o->no_python, !o->stack && !folds, "--no-python is about stacks: give -k" },
@@ -427,6 +434,13 @@ static int of_rows(const struct line *l)
 	};
 
 	return judge(l, rules, ARRAY_LEN(rules));
+}
+
+bool opts_one_each(const struct opts *o)
+{
+	return o->command & (OPTS_TRACE | OPTS_FOLDED | OPTS_REPLAY) && o->output &&
+	       !out_is_command(o->output) && strstr(o->output, "%p") &&
+	       !(o->format->flags & SINKS_PATH);
 }
 
 /* Formats. */
@@ -457,6 +471,16 @@ static int of_forms(const struct line *l)
 		  "--format %s would count a call and the calls inside it: leave out --nested" },
 		{ !rows, is_given(l, "time"),
 		  "--time is for the table: --format %s has its own times, or none" },
+		{ o->string_max, !rows || o->counts_only,
+		  "-s cuts strings of the table: leave it out" },
+		{ o->follow > 1 && trace, !o->output,
+		  "-ff gives each process a file: give -o FILE, which becomes FILE.PID" },
+		{ opts_one_each(o), o->counts || o->counts_only,
+		  "-c and -C count all processes together: leave them out, or the %%p of -o" },
+		{ opts_one_each(o), o->counters,
+		  "hardware counters are of no process: leave out --counters, or the %%p of -o" },
+		{ o->gpu, o->time == SINK_TIME_DELTA,
+		  "what the GPU did comes in another order than calls: leave out -r, or --gpu" },
 		{ !rows && !folds, o->tid_column,
 		  "--tid is for the table, folded, flame and speedscope: leave it out" },
 		{ !rows, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: leave it out" },

@@ -150,6 +150,8 @@ static void offer_options(struct complete *c, enum opts_cmd cmd)
 	char text[64];
 
 	for (int i = -1; (r = opts_next(cmd, &i));) {
+		if (!r->help)
+			continue;
 		if (r->letter) {
 			snprintf(text, sizeof(text), "-%c", r->letter);
 			offer(c, text);

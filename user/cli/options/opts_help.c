@@ -68,7 +68,7 @@ static void help_rows(struct out *out, enum opts_cmd cmd)
 	if (!(cmd & TRACES))
 		out_str(out, "\nOptions:\n");
 	for (int i = 0; (r = opts_row_at(i)); i++) {
-		if (!(r->cmds & (int)cmd))
+		if (!(r->cmds & (int)cmd) || (r->row->type.kind != OPTION_HEADING && !r->row->help))
 			continue;
 		if (r->row->type.kind != OPTION_HEADING)
 			help_row(out, r->row, false);
@@ -94,7 +94,7 @@ static void brief_rows(struct out *out, enum opts_cmd cmd, int room)
 	for (int i = -1; room > 0 && (r = opts_next(cmd, &i));) {
 		bool wide = strlen(r->name) + (r->arg ? strlen(r->arg) : 0) + 10 >= HELP_COLUMN;
 
-		if (!r->letter || strchr("hVv", r->letter) || room < 1 + wide)
+		if (!r->letter || !r->help || strchr("hVv", r->letter) || room < 1 + wide)
 			continue;
 		help_row(out, r, true);
 		room -= 1 + wide;

@@ -85,7 +85,7 @@ static int beginning_with(enum opts_cmd cmd, const char *word, char *text, size_
 	for (int i = -1; (r = opts_next(cmd, &i));) {
 		size_t at = strlen(text);
 
-		if (strncmp(r->name, word + 2, strlen(word + 2)))
+		if (!r->help || strncmp(r->name, word + 2, strlen(word + 2)))
 			continue;
 		snprintf(text + at, size - at, "%s--%s", n++ ? ", " : "", r->name);
 	}
@@ -134,6 +134,8 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 	for (int i = -1; (r = opts_next(cmd, &i));) {
 		char candidate[64];
 
+		if (!r->help)
+			continue;
 		snprintf(candidate, sizeof(candidate), "--%s", r->name);
 		parse_nearest_add(&near, name, candidate);
 	}
@@ -207,6 +209,12 @@ static bool not_a_thread(const char *option, const char *word)
 	return true;
 }
 
+/* Does a word with a slash begin CMD, where a recording may stand too? One is not executable. */
+static bool is_program(enum opts_cmd cmd, const char *word)
+{
+	return strchr(word, '/') && (!(cmd & EITHER) || !access(word, X_OK));
+}
+
 /* What is left after the options: CMD after --, or the words of a command that takes any. */
 static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 {
@@ -214,6 +222,7 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	char known[256];
 
 	o->record = cmd == OPTS_RECORD;
+	dashes |= optind < argc && cmd & LIVE && is_program(cmd, argv[optind]);
 	/* a word that is no program's is a recording */
 	o->replay = cmd & STORED || (cmd & EITHER && optind < argc && !dashes);
 	if (cmd & LIVE && !o->replay) {
@@ -222,8 +231,6 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 				  argv[optind], argv[optind]);
 			return -EINVAL;
 		}
-		/* a word with a slash begins CMD, where it cannot be a recording */
-		dashes |= optind < argc && !(cmd & EITHER) && strchr(argv[optind], '/');
 		if (optind < argc && !dashes && not_a_thread(argv[optind - 1], argv[optind]))
 			return -EINVAL;
 		if (optind < argc && !dashes && takes_value(cmd, argv[optind - 1])) {
@@ -329,6 +336,11 @@ static void conclude(struct opts *o, const unsigned char *given)
 		o->gpu_kinds &= ~AGENT_NVTX;
 	}
 	o->gpu = o->gpu_kinds != 0;
+	/* strace: -ff -o FILE */
+	if (o->follow > 1 && o->command & (OPTS_TRACE | OPTS_FOLDED) && o->output &&
+	    !out_is_command(o->output) && strcmp(o->output, "-") && !strstr(o->output, "%p") &&
+	    asprintf(&o->split, "%s.%%p", o->output) > 0)
+		o->output = o->split;
 	for (o->ring_bytes = bytes ? 4096 : 0; o->ring_bytes < bytes;)
 		o->ring_bytes *= 2;
 	for (const struct option_row *r; (r = opts_next(o->command, &i));) {
@@ -361,23 +373,24 @@ static int gives(enum opts_cmd cmd, unsigned char *given, const char *name)
 	return -1;
 }
 
-/* `-e status=failed` is --failed. Returns 0, or -EINVAL after one message. */
+/* `-e status=failed` is --failed, `-e status=successful` --succeeded. Returns 0, or -EINVAL after one message. */
 static int by_status(struct opts *o, unsigned char *given, const char *status)
 {
+	const char *ours = !strcmp(status, "successful") ? "succeeded" : "failed";
 	int i;
 
-	if (strcmp(status, "failed") && strcmp(status, "unsuccessful") != 0) {
-		msg_error("-e status=%s: only calls that failed can be asked for: -e status=failed",
-			  status);
+	if (strcmp(status, "failed") && strcmp(status, "unsuccessful") &&
+	    strcmp(status, "successful") != 0) {
+		msg_error("-e status=%s: give status=failed or status=successful", status);
 		return -EINVAL;
 	}
-	i = gives(o->command, given, "failed");
+	i = gives(o->command, given, ours);
 	if (i < 0) {
-		msg_error("-e status=%s: 'cudatrace%s' has no --failed: leave it out", status,
-			  command_typed(o->command));
+		msg_error("-e status=%s: 'cudatrace%s' has no --%s: leave it out", status,
+			  command_typed(o->command), ours);
 		return -EINVAL;
 	}
-	return option_set(opts_row_at(i)->row, options_of(o, i), "--failed", NULL);
+	return option_set(opts_row_at(i)->row, options_of(o, i), ours, NULL);
 }
 
 /* One option into its struct. Returns 0, or -EINVAL after one message. */
@@ -390,8 +403,10 @@ static int take(struct opts *o, int i, const char *name, unsigned char *given)
 		return by_status(o, given, optarg + strlen(status));
 	given[i] = name[1] == '-' ? OPTS_BY_NAME : OPTS_BY_LETTER;
 	o->brief |= r->letter == 'h' && name[1] != '-';
-	if (!strcmp(r->name, "time-of-day"))
+	if (!strcmp(r->name, "time-of-day") || !strcmp(r->name, "relative"))
 		gives(o->command, given, "time");
+	if (!strcmp(r->name, "trace") && o->command & (OPTS_TRACE | OPTS_RECORD))
+		gives(o->command, given, "layers");
 	return option_set(r, options_of(o, i), name, optarg);
 }
 
@@ -430,10 +445,6 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		i = index_of(cmd, c);
 		r = opts_row_at(i)->row;
 		spelled(r, argv[at], name, sizeof(name));
-		if (!r->arg && habits_option(argv[at])) {
-			msg_error("%s", habits_option(argv[at]));
-			return -EINVAL;
-		}
 		if (take(o, i, name, given))
 			return -EINVAL;
 	}
@@ -516,6 +527,8 @@ void opts_free(struct opts *o)
 	o->nown = 0;
 	free(o->pids);
 	free(o->env);
+	free(o->split);
+	o->split = NULL;
 	o->pids = NULL;
 	o->env = NULL;
 }

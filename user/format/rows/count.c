@@ -76,9 +76,10 @@ static int count_event(struct sink *s, const struct event *ev)
 	return 1;
 }
 
-/* A row of the output. */
+/* A row of the output; first: what it is sorted by before anything else, the largest first. */
 struct line {
 	struct count n;
+	uint64_t first;
 	const char *name;
 };
 
@@ -86,11 +87,29 @@ static int by_time(const void *pa, const void *pb)
 {
 	const struct line *a = pa, *b = pb;
 
+	if (a->first != b->first)
+		return a->first < b->first ? 1 : -1;
 	if (a->n.ns != b->n.ns)
 		return a->n.ns < b->n.ns ? 1 : -1;
 	if (a->n.calls != b->n.calls)
 		return a->n.calls < b->n.calls ? 1 : -1;
 	return strcmp(a->name, b->name);
+}
+
+static int by_name(const void *pa, const void *pb)
+{
+	const struct line *a = pa, *b = pb;
+
+	return strcmp(a->name, b->name);
+}
+
+static void sort(struct line *lines, int n, uint8_t by)
+{
+	for (int i = 0; i < n; i++)
+		lines[i].first = by == SINK_COUNT_BY_CALLS    ? lines[i].n.calls
+				 : by == SINK_COUNT_BY_ERRORS ? lines[i].n.errors
+							      : 0;
+	qsort(lines, (size_t)n, sizeof(*lines), by == SINK_COUNT_BY_NAME ? by_name : by_time);
 }
 
 static void print_line(struct out *o, const struct line *l, uint64_t all_ns)
@@ -113,11 +132,11 @@ static const char rule[] = "------ ----------- ----------- --------- --------- -
 static void add_line(struct line *lines, int *n, const struct count *c, const char *name)
 {
 	if (c->calls)
-		lines[(*n)++] = (struct line){ *c, name };
+		lines[(*n)++] = (struct line){ .n = *c, .name = name };
 }
 
 /* What devices did, if anything. */
-static void print_devices(const struct counts *counts, struct out *o)
+static void print_devices(const struct counts *counts, struct out *o, uint8_t by)
 {
 	struct line lines[CT_KIND_END + COPIES], total = { .name = "total" };
 	char names[CT_KIND_END + COPIES][32];
@@ -140,7 +159,7 @@ static void print_devices(const struct counts *counts, struct out *o)
 		total.n.calls += lines[i].n.calls;
 		total.n.ns += lines[i].n.ns;
 	}
-	qsort(lines, (size_t)n, sizeof(*lines), by_time);
+	sort(lines, n, by);
 	out_fmt(o, "\n%6s %11s %11s %9s %9s %s\n%s", "% time", "seconds", "usecs/each", "number",
 		"", "on devices", rule);
 	for (int i = 0; i < n; i++)
@@ -186,7 +205,7 @@ static int count_close(struct sink *s, const struct sink_end *end)
 		total.n.ns += counts->of[i].ns;
 		muted_add_unseen(&total.n.unseen, &counts->of[i].unseen);
 	}
-	qsort(lines, (size_t)n, sizeof(*lines), by_time);
+	sort(lines, n, s->opts->counts_by);
 	if (s->opts->counts && !s->opts->counts_only)
 		out_char(o, '\n');
 	out_fmt(o, "%6s %11s %11s %9s %9s %s\n%s", "% time", "seconds", "usecs/call", "calls",
@@ -195,7 +214,7 @@ static int count_close(struct sink *s, const struct sink_end *end)
 		print_line(o, &lines[i], total.n.ns);
 	out_str(o, rule);
 	print_line(o, &total, total.n.ns);
-	print_devices(counts, o);
+	print_devices(counts, o, s->opts->counts_by);
 	free(lines);
 	free(counts);
 	s->priv = NULL;

@@ -41,6 +41,7 @@
 
 #define TIME_WIDTH 10
 #define TIME_US_WIDTH 14
+#define TIME_UNIX_WIDTH 17
 #define TIME_ISO_WIDTH 27
 #define AGE_WIDTH 8
 #define COMM_WIDTH 15
@@ -73,6 +74,7 @@ struct table {
 	struct text made, below, key; /* the row at work is made there */
 	size_t event_at;	      /* where in the row EVENT begins */
 	struct compact compact;	      /* with opts->compact */
+	uint64_t last_ns;	      /* of the row before, for SINK_TIME_DELTA; 0: none */
 	int columns;		      /* rows are cut to so many; 0: they are not */
 };
 
@@ -98,9 +100,31 @@ static char *put_iso(struct table *t, char *p, uint64_t ns)
 
 static int time_width(const struct sink_opts *o)
 {
-	return o->time == SINK_TIME_MS	 ? TIME_WIDTH
-	       : o->time == SINK_TIME_US ? TIME_US_WIDTH
-					 : TIME_ISO_WIDTH;
+	return o->time == SINK_TIME_MS || o->time == SINK_TIME_DELTA ? TIME_WIDTH
+	       : o->time == SINK_TIME_US			     ? TIME_US_WIDTH
+	       : o->time == SINK_TIME_UNIX			     ? TIME_UNIX_WIDTH
+								     : TIME_ISO_WIDTH;
+}
+
+/* 1764096000.123456 */
+static char *put_unix(char *p, uint64_t ns)
+{
+	unsigned int us = (unsigned int)(ns % 1000000000 / 1000);
+
+	p = put_char(put_u64(p, ns / 1000000000), '.');
+	return put_3digits(put_3digits(p, us / 1000), us % 1000);
+}
+
+/* In milliseconds since the row before, which may have begun later: rows come when calls return. */
+static char *put_delta(struct table *t, char *p, uint64_t at_ns)
+{
+	uint64_t before = t->last_ns ? t->last_ns : at_ns, us;
+
+	t->last_ns = at_ns;
+	us = (at_ns < before ? before - at_ns : at_ns - before) / 1000;
+	if (at_ns < before && us)
+		*p++ = '-';
+	return put_3digits(put_char(put_u64(p, us / 1000), '.'), (unsigned int)(us % 1000));
 }
 
 static char *put_time_text(struct table *t, const struct sink_opts *o, char *p, uint64_t at_ns)
@@ -110,6 +134,10 @@ static char *put_time_text(struct table *t, const struct sink_opts *o, char *p, 
 
 	if (o->time == SINK_TIME_ISO)
 		return put_iso(t, p, at_ns + o->realtime_offset_ns);
+	if (o->time == SINK_TIME_UNIX)
+		return put_unix(p, at_ns + o->realtime_offset_ns);
+	if (o->time == SINK_TIME_DELTA)
+		return put_delta(t, p, at_ns);
 	if (o->time == SINK_TIME_MS)
 		ns /= 1000;
 	p = put_char(put_u64(p, ns / 1000), '.');
@@ -450,6 +478,18 @@ static void before_row(struct table *t, const struct sink_opts *o, const struct 
 		t->w.p = put_lit(t->w.p, " [by scan]");
 }
 
+/* -s: of longer strings the beginning alone. */
+static int limit_strings(const struct sink_opts *o, struct field *f, int n)
+{
+	for (int i = 0; o->string_max && i < n; i++) {
+		if (f[i].type != FIELD_STR || f[i].absent || f[i].str_len <= o->string_max)
+			continue;
+		f[i].str_len = o->string_max;
+		f[i].cut = true;
+	}
+	return n;
+}
+
 static void call_row(struct table *t, const struct sink_opts *o, const struct event *ev)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
@@ -459,7 +499,7 @@ static void call_row(struct table *t, const struct sink_opts *o, const struct ev
 	bool exit_row = o->enter_exit && !open_end && (t->entries || !o->recorded);
 	bool per_thread = c->h.flags & CT_F_PER_THREAD;
 	struct field f[EVENT_MAX_FIELDS];
-	int n = event_fields(ev, f, EVENT_MAX_FIELDS);
+	int n = limit_strings(o, f, event_fields(ev, f, EVENT_MAX_FIELDS));
 	const struct field *ret = NULL;
 	struct named named = { NULL };
 	bool any = false, led = false; /* led: a failure stands before the arguments */
@@ -797,7 +837,8 @@ static void compact_head(struct table *t, const struct sink_opts *o, const char 
 
 static int table_open(struct sink *s, const struct sink_opts *opts)
 {
-	static const char *const time_name[] = { "TIME(ms)", "TIME(us)", "TIME" };
+	static const char *const time_name[] = { "TIME(ms)", "TIME(us)", "TIME", "TIME",
+						 "TIME(+ms)" };
 	struct table *t = calloc(1, sizeof(*t));
 
 	if (!t)

@@ -519,6 +519,20 @@ static void run(struct bounded_job *job)
 	o->task(o, o->args);
 }
 
+/* Of this process and its workers. */
+static uint64_t data_bytes(void)
+{
+	FILE *f = fopen("/proc/self/statm", "re");
+	unsigned long long pages = 0;
+
+	if (!f)
+		return 0;
+	if (fscanf(f, "%*u %*u %*u %*u %*u %llu", &pages) != 1)
+		pages = 0;
+	fclose(f);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 static void give_back(struct bounded_job *job)
 {
 	struct object *o = (struct object *)job;
@@ -563,9 +577,11 @@ static int lend(struct object *o)
 	int err;
 
 	o->owner = home->owner;
-	o->job = (struct bounded_job){
-		.run = run, .drop = give_back, .later = true, .grow_max = may_grow(o)
-	};
+	o->job = (struct bounded_job){ .run = run,
+				       .drop = give_back,
+				       .later = true,
+				       .measure = data_bytes,
+				       .grow_max = may_grow(o) };
 	o->reserved = o->job.grow_max;
 	/* debug files are searched in the process's root, which is its own */
 	o->root = home->root >= 0 ? fcntl(home->root, F_DUPFD_CLOEXEC, 0) : -1;

@@ -210,7 +210,8 @@ void hooks_counts_unfinished(struct hooks_counts *c, const struct ct_call *call,
 	struct item *i;
 
 	if (!plan_has(c->plan->shown, call->func) || call->h.flags & CT_F_HIDDEN ||
-	    c->plan->filter.failed_only || api_spec(call->func, API_ARCH_HERE, true, &spec))
+	    c->plan->filter.failed_only || c->plan->filter.succeeded_only ||
+	    api_spec(call->func, API_ARCH_HERE, true, &spec))
 		return;
 	memcpy(words, call->words, call->nwords * sizeof(words[0]));
 	what.words = (const __u64 *)words;

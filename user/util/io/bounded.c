@@ -17,7 +17,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -131,30 +130,15 @@ void bounded_no_memory(void)
 	if (!running)
 		abort();
 	running->no_memory = true;
-	/* the usual way would run what is to be run at the end of the whole program */
+	/* without what is to be run at the end of all of us */
 	syscall(SYS_exit_group, 1);
 	abort();
-}
-
-/* What this process and its workers have of writable memory of their own; 0: not known. It is what
- * RLIMIT_DATA is compared with. */
-static uint64_t data_bytes(void)
-{
-	FILE *f = fopen("/proc/self/statm", "re");
-	unsigned long long pages = 0;
-
-	if (!f)
-		return 0;
-	if (fscanf(f, "%*u %*u %*u %*u %*u %llu", &pages) != 1)
-		pages = 0;
-	fclose(f);
-	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 /* Limits are each process's own, though memory is shared: the limit is the worker's alone. */
 static void run_limited(struct bounded_job *job)
 {
-	uint64_t before = data_bytes(), after;
+	uint64_t before = job->measure(), after;
 	struct rlimit was, now;
 
 	if (!before || getrlimit(RLIMIT_DATA, &was)) {
@@ -167,7 +151,7 @@ static void run_limited(struct bounded_job *job)
 	setrlimit(RLIMIT_DATA, &now);
 	job->run(job);
 	setrlimit(RLIMIT_DATA, &was);
-	after = data_bytes();
+	after = job->measure();
 	job->grew = after ? (int64_t)(after - before) : 0;
 }
 

@@ -33,9 +33,11 @@ struct bounded_job {
 	/* set with -ETIMEDOUT: its worker ended by a signal, in the middle of it. What it was doing is
 	 * not known, so the job is left as it is, and never freed. */
 	bool crashed;
-	/* Bytes by which our memory may grow while it is run, where that can be measured; 0: any
-	 * number. Beyond it malloc() fails, for this worker alone. What other threads take meanwhile
-	 * counts, too. */
+	/* Bytes by which our memory may grow while it is run; 0: any number. Beyond it malloc() fails,
+	 * for this worker alone. What other threads take meanwhile counts, too. `measure` says how
+	 * much writable memory of its own this process has, as RLIMIT_DATA counts it; 0: that is not
+	 * known, and there is no limit. */
+	uint64_t (*measure)(void);
 	uint64_t grow_max;
 	int64_t grew;		  /* set when it is done, where there is such a limit */
 	bool no_memory;		  /* set with `crashed`: it called bounded_no_memory() */
@@ -53,7 +55,7 @@ struct bounded_job {
 int bounded_run(struct bounded_job *, uint32_t owner, unsigned int limit_ms);
 
 /* For a library that cannot go on when malloc() fails: ends the worker that runs a job. */
-_Noreturn void bounded_no_memory(void);
+__attribute__((noreturn)) void bounded_no_memory(void);
 
 /* Ends the workers that wait for work. Those that are left behind stay: as they share our table
  * of descriptors, all descriptors from 3 on are closed when there are any, so that no probe

@@ -73,9 +73,11 @@ struct option_row {
 	/* arg begins with '[': the value may be left out; NULL: there is none */
 	const char *name, *arg;
 	struct option_type type;
-	int cmds;	  /* bits of the commands that have it; 0: those that have its set */
-	const char *def;  /* set before anything is parsed, shown in --help */
-	const char *help; /* a newline begins a line of its own */
+	int cmds;	 /* bits of the commands that have it; 0: those that have its set */
+	const char *def; /* set before anything is parsed, shown in --help */
+	/* a newline begins a line of its own; NULL: an option that --help and the shells do not
+	 * show */
+	const char *help;
 	const struct option_rule *rules; /* ended by one without names; NULL: none */
 };
 
