@@ -306,44 +306,119 @@ static const struct hook_ops ops = { .entry = entry, .leave = leave, .missed = m
 
 /* ---- what is hooked ---- */
 
-static int hook_list(size_t size)
+_Static_assert(HOOKS_PARTLY == (int)HOOK_PARTLY, "the user side's view");
+
+static __u32 said_late; /* what the peer knows of engine_hooked_late() */
+
+/* Functions may get their hooks when the loader binds what calls them. */
+static void say_late(void)
+{
+	struct hooks_installed out = { .h = { .type = HOOKS_INSTALLED, .size = sizeof(out) } };
+
+	out.late = engine_hooked_late();
+	if (out.late == said_late)
+		return;
+	said_late = out.late;
+	talk_put(&out, sizeof(out), 1000);
+}
+
+/*
+ * The functions of the messages since the last one that said HOOKS_LAST: they are hooked together, because
+ * all objects are searched for slots then.
+ */
+static struct hook_spec *listed;
+static unsigned int nlisted, listed_room;
+
+static int keep_list(size_t size)
 {
 	const char *at = (const char *)talk_message() + sizeof(struct hooks_list);
 	unsigned int n =
 		(unsigned int)((size - sizeof(struct hooks_list)) / sizeof(struct hooks_func));
-	struct hook_spec *specs = calloc(n ? n : 1, sizeof(*specs));
-	enum hook_result *results = calloc(n ? n : 1, sizeof(*results));
-	struct hooks_installed *out = calloc(1, sizeof(*out) + n * sizeof(out->err[0]));
-	int on = -ENOMEM;
 
-	if (specs && results && out) {
-		for (unsigned int i = 0; i < n; i++) {
-			struct hooks_func f;
+	if (nlisted + n > listed_room) {
+		struct hook_spec *more = realloc(listed, (nlisted + n) * sizeof(*listed));
 
-			memcpy(&f, at + i * sizeof(f), sizeof(f));
-			specs[i].address = f.address;
-			specs[i].size = f.size;
-			specs[i].id = f.cookie;
-			if (f.tensors)
-				layers_tensors(f.cookie, f.tensors);
-			specs[i].flags = (f.flags & HOOKS_F_ENTRY_ONLY ? HOOK_ENTRY_ONLY : 0u) |
-					 (f.flags & HOOKS_F_REGS ? HOOK_REGS : 0u);
-			specs[i].nfile = f.nfile <= sizeof(f.file) ? f.nfile : 0;
-			memcpy(specs[i].file, f.file, sizeof(specs[i].file));
-		}
-		on = engine_install(specs, n, results);
-		out->h.type = HOOKS_INSTALLED;
-		out->h.size = (__u32)(sizeof(*out) + n * sizeof(out->err[0]));
-		out->n = n;
-		out->on = on < 0 ? 0 : (__u32)on;
-		for (unsigned int i = 0; i < n; i++)
-			out->err[i] = on < 0 ? HOOK_NO_MEMORY : (int)results[i];
-		on = talk_put(out, out->h.size, HOOKS_WAIT_MS);
+		if (!more)
+			return -ENOMEM;
+		listed = more;
+		listed_room = nlisted + n;
 	}
-	free(specs);
-	free(results);
+	for (unsigned int i = 0; i < n; i++) {
+		struct hook_spec *spec = &listed[nlisted++];
+		struct hooks_func f;
+
+		memcpy(&f, at + i * sizeof(f), sizeof(f));
+		*spec = (struct hook_spec){
+			.address = f.address,
+			.size = f.size,
+			.id = f.cookie,
+			.flags = (f.flags & HOOKS_F_ENTRY_ONLY ? HOOK_ENTRY_ONLY : 0u) |
+				 (f.flags & HOOKS_F_REGS ? HOOK_REGS : 0u),
+			.nfile = f.nfile <= sizeof(f.file) ? f.nfile : 0,
+		};
+		if (f.tensors)
+			layers_tensors(f.cookie, f.tensors);
+		memcpy(spec->file, f.file, sizeof(spec->file));
+	}
+	return 0;
+}
+
+#define INSTALLED_MOST ((HOOKS_MSG_MAX - sizeof(struct hooks_installed)) / sizeof(__s32))
+
+/* What became of n functions. failed: the engine could not begin. */
+static int put_results(const enum hook_result *results, unsigned int n, bool failed)
+{
+	struct hooks_installed *out = calloc(1, sizeof(*out) + n * sizeof(out->err[0]));
+	int err;
+
+	if (!out)
+		return -ENOMEM;
+	out->h.type = HOOKS_INSTALLED;
+	out->h.size = (__u32)(sizeof(*out) + n * sizeof(out->err[0]));
+	out->n = n;
+	out->late = said_late = engine_hooked_late();
+	for (unsigned int i = 0; i < n; i++) {
+		out->err[i] = failed ? HOOK_NO_MEMORY : (int)results[i];
+		out->on += out->err[i] == HOOK_ON || out->err[i] == HOOK_PARTLY;
+	}
+	err = talk_put(out, out->h.size, HOOKS_WAIT_MS);
 	free(out);
-	return on;
+	return err;
+}
+
+/* Hooks what was listed, and answers. */
+static int hook_listed(void)
+{
+	enum hook_result *results = calloc(nlisted + 1, sizeof(*results));
+	unsigned int n = 0, at = 0;
+	int err = -ENOMEM;
+	bool failed;
+
+	if (results) {
+		failed = engine_install(listed, nlisted, results) < 0;
+		do {
+			n = nlisted - at < INSTALLED_MOST ? nlisted - at : INSTALLED_MOST;
+			err = put_results(results + at, n, failed);
+			at += n;
+		} while (at < nlisted && !err);
+	}
+	free(results);
+	free(listed);
+	listed = NULL;
+	nlisted = listed_room = 0;
+	return err;
+}
+
+/* number: of the question that the list answers, where it is the last message of one (*last). */
+static int hook_list(size_t size, bool *last, __u32 *number)
+{
+	int err = keep_list(size);
+	struct hooks_list l;
+
+	memcpy(&l, talk_message(), sizeof(l));
+	*number = l.number;
+	*last = l.flags & HOOKS_LAST;
+	return err || !*last ? err : hook_listed();
 }
 
 /* Functions of libc. They are looked up once: a forked child does not ask the loader. */
@@ -423,16 +498,6 @@ static void take_python(void)
 	python_set(&p.python, own_pid);
 }
 
-/* number, if it is the last: of the question that it answers. */
-static bool is_last(__u32 *number)
-{
-	struct hooks_list l;
-
-	memcpy(&l, talk_message(), sizeof(l));
-	*number = l.number;
-	return l.flags & HOOKS_LAST;
-}
-
 static int take_start(size_t size, int fd)
 {
 	struct hooks_start s;
@@ -456,6 +521,7 @@ static int begin(void)
 	size_t size = 0;
 	int fd, err = 0;
 
+	nlisted = 0; /* what a connection before, or a parent, did not complete */
 	while (!err) {
 		int type = talk_get(HOOKS_WAIT_MS, &size, &fd);
 		bool last = false;
@@ -470,8 +536,7 @@ static int begin(void)
 		} else if (type == HOOKS_PYTHON && started) {
 			take_python();
 		} else if (type == HOOKS_FUNCS && started) {
-			last = is_last(&number);
-			err = hook_list(size);
+			err = hook_list(size, &last, &number);
 		} else {
 			err = type < 0 ? type : type ? -EPROTO : -ETIMEDOUT;
 		}
@@ -589,9 +654,9 @@ static bool step(int type, size_t size)
 
 	if (type == HOOKS_FUNCS) {
 		__u32 number;
-		bool last = is_last(&number);
+		bool last;
 
-		if (hook_list(size))
+		if (hook_list(size, &last, &number))
 			return false;
 		if (last)
 			answered(&mapped, number);
@@ -612,6 +677,7 @@ static bool step(int type, size_t size)
 		return false;
 	if (!engine_check(&s))
 		say_others(&s);
+	say_late();
 	if (!loader_hooked)
 		ask_for_mapped();
 	return true;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "jump.h"
+#include "slots.h"
 #include "state.h"
 #include "text.h"
 
@@ -23,7 +24,10 @@ enum standing { OFF, ON, FOREIGN, GONE, FREE };
 struct func {
 	__u64 address; /* as it was given */
 	struct jump jump;
-	__u64 ino, offset; /* of the file's byte at `address` */
+	struct gate gate;     /* where it has no jump */
+	enum hook_result why; /* then: why not */
+	bool missing;	      /* then: its caller was told that it has no hook */
+	__u64 ino, offset;    /* of the file's byte at `address` */
 	__u32 dev;
 	enum standing standing;
 };
@@ -35,7 +39,8 @@ static unsigned int nfuncs; /* the ones from here on were never used */
 static unsigned int nfree;  /* of those below */
 #define SLOTS (2 * HOOK_FUNCS)
 static unsigned short by_address[SLOTS]; /* number of the function + 1 */
-static unsigned int rewritten;
+static unsigned int rewritten, hooked_late;
+static unsigned int ngates; /* that were ever made */
 static int process;
 
 static const char *const texts[HOOK_RESULTS] = {
@@ -52,6 +57,7 @@ static const char *const texts[HOOK_RESULTS] = {
 	[HOOK_ZONE] = "something else is mapped where its jump would land",
 	[HOOK_SHADOW] = "the process uses shadow stacks (CET)",
 	[HOOK_NO_WRITE] = "the process may not write to its code through /proc/self/mem",
+	[HOOK_PARTLY] = "it is hooked where other code calls it",
 };
 
 const char *hook_result_text(enum hook_result result)
@@ -99,7 +105,7 @@ int engine_open(const struct hook_ops *ops)
 	engine_ops = ops;
 	engine_live->here = 1;
 	process = getpid();
-	rewritten = 0;
+	rewritten = hooked_late = 0;
 	call_losses = (struct call_losses){ 0 };
 	return 0;
 }
@@ -169,6 +175,9 @@ static bool is_alike(const struct func *f)
 {
 	__u8 bytes[sizeof(f->jump.was)];
 
+	if (f->gate.to)
+		return !text_read(f->address, bytes, sizeof(bytes)) &&
+		       !memcmp(bytes, f->jump.was, sizeof(bytes));
 	if (!f->jump.at || text_read(f->jump.at, bytes, sizeof(bytes)))
 		return false;
 	if (bytes[0] == jump_byte() && f->standing != OFF)
@@ -189,6 +198,14 @@ static bool is_unmapped(const struct func *f, const struct text_map *m)
 		      : !m->exec && !is_alike(f);
 }
 
+/* What leads to it, and what of it is moved. */
+static void give_back(struct func *f)
+{
+	jump_free(&f->jump);
+	f->jump = (struct jump){ 0 };
+	gate_free(&f->gate);
+}
+
 /* Makes room for others, when all numbers have been given out: programs may load and unload libraries
  * without end, each time at other addresses. */
 static void free_unmapped(const struct text_maps *maps)
@@ -198,7 +215,7 @@ static void free_unmapped(const struct text_maps *maps)
 
 		if (f->standing == FREE || !is_unmapped(f, text_maps_find(maps, f->address)))
 			continue;
-		jump_free(&f->jump);
+		give_back(f);
 		f->standing = FREE;
 		nfree++;
 	}
@@ -206,6 +223,44 @@ static void free_unmapped(const struct text_maps *maps)
 	for (unsigned int i = 0; i < nfuncs; i++)
 		if (funcs[i].standing != FREE)
 			enter(&funcs[i]);
+}
+
+static struct gate *gate_for(__u64 function)
+{
+	struct func *f = find(function);
+
+	return f && f->gate.to ? &f->gate : NULL;
+}
+
+/* A reason that lies in the function's own code, or in what is near it. */
+static bool may_have_gate(enum hook_result why)
+{
+	return why == HOOK_ZONE || why == HOOK_FAR || why == HOOK_SHORT || why == HOOK_UNKNOWN ||
+	       why == HOOK_BRANCH || why == HOOK_LOOP;
+}
+
+/* The jump, or else the gate, of the function with the number n. */
+static enum hook_result make_way(struct func *made, const struct hook_spec *spec, unsigned int n,
+				 const struct text_maps *maps)
+{
+	struct jump jump = { 0 };
+	enum hook_result why = jump_make(&jump, spec, n);
+
+	if (why && !may_have_gate(why))
+		return why;
+	if (why && !made->gate.to && !gate_make(&made->gate, spec->address, n))
+		return why;
+	if (why) {
+		jump = (struct jump){ .go = spec->address };
+		text_read(spec->address, jump.was, sizeof(jump.was));
+		ngates++;
+	} else if (made->gate.to) { /* other code is there now, which has room */
+		slots_take_off(maps, &made->gate);
+		gate_leave(&made->gate);
+	}
+	made->jump = jump;
+	made->why = why;
+	return HOOK_ON;
 }
 
 /* Makes all ready for the byte that is written last. */
@@ -218,12 +273,11 @@ static enum hook_result prepare(const struct hook_spec *spec, const struct text_
 
 	if (!m || !m->exec || !m->read || !m->is_private || m->hi - spec->address < 16)
 		return HOOK_NOT_CODE;
-	if (f && is_alike(f)) {
+	if (f && is_alike(f) && !(f->gate.to && is_unmapped(f, m))) {
 		learn_file(f, m);
 		*out = f;
 	} else {
 		struct func *made = f;
-		struct jump jump;
 
 		if (!f) {
 			unsigned int number = new_number();
@@ -232,14 +286,12 @@ static enum hook_result prepare(const struct hook_spec *spec, const struct text_
 				return HOOK_NO_MEMORY;
 			made = &funcs[number];
 		} else if (is_unmapped(f, m)) {
-			jump_free(&f->jump);
-			f->jump = (struct jump){ 0 };
+			give_back(f);
 			f->standing = OFF;
 		}
-		result = jump_make(&jump, spec, (unsigned int)(made - funcs));
+		result = make_way(made, spec, (unsigned int)(made - funcs), maps);
 		if (result)
 			return result;
-		made->jump = jump;
 		made->address = spec->address;
 		made->standing = OFF;
 		learn_file(made, m);
@@ -248,6 +300,7 @@ static enum hook_result prepare(const struct hook_spec *spec, const struct text_
 		*out = made;
 	}
 	f = *out;
+	f->gate.wanted = true;
 	engine_hot[f - funcs] =
 		(struct hot){ f->jump.go, spec->id,
 			      spec->flags & (HOOK_ENTRY_ONLY | HOOK_COUNT | HOOK_REGS) };
@@ -281,10 +334,47 @@ static void learn_probes(const struct text_maps *maps)
 		}
 }
 
+/* Slots of new objects, or (all) of all of them, lead to the gates from here on. */
+static void open_gates(const struct text_maps *maps, bool all)
+{
+	if (!ngates)
+		return;
+	slots_find(maps, all, gate_for);
+	slots_put_on(maps);
+}
+
+/* Which functions have hooks by their gates. */
+static void look_at_gates(void)
+{
+	for (unsigned int i = 0; i < nfuncs && ngates; i++) {
+		struct func *f = &funcs[i];
+
+		if (!f->gate.to || !f->gate.wanted || f->standing == FREE)
+			continue;
+		f->standing = f->gate.on ? ON : OFF;
+		if (f->gate.on && f->missing) {
+			hooked_late++;
+			f->missing = false;
+		}
+	}
+}
+
+static enum hook_result gate_result(struct func *f)
+{
+	f->missing = !f->gate.on;
+	return f->gate.on ? HOOK_PARTLY : f->why;
+}
+
+unsigned int engine_hooked_late(void)
+{
+	return hooked_late;
+}
+
 int engine_install(const struct hook_spec *specs, unsigned int n, enum hook_result *results)
 {
 	struct func **ready = calloc(n + 1, sizeof(*ready));
 	struct text_maps maps = { 0 };
+	unsigned int had = ngates;
 	int err, on = 0;
 
 	if (!ready)
@@ -311,10 +401,15 @@ int engine_install(const struct hook_spec *specs, unsigned int n, enum hook_resu
 	text_sync();
 	__atomic_store_n(&engine_live->on, 1, __ATOMIC_SEQ_CST);
 	for (unsigned int i = 0; i < n; i++)
-		if (!results[i]) {
+		if (!results[i] && !ready[i]->gate.to)
 			results[i] = put_on(ready[i]);
-			on += !results[i];
-		}
+	open_gates(&maps, ngates != had);
+	look_at_gates();
+	for (unsigned int i = 0; i < n; i++) {
+		if (!results[i] && ready[i]->gate.to)
+			results[i] = gate_result(ready[i]);
+		on += results[i] == HOOK_ON || results[i] == HOOK_PARTLY;
+	}
 	text_sync();
 out:
 	text_maps_free(&maps);
@@ -330,6 +425,12 @@ static void take_off(struct func *f, const struct text_maps *maps, struct hook_l
 	__u8 found = 0;
 	int err;
 
+	if (f->gate.to) {
+		if (f->gate.on)
+			slots_take_off(maps, &f->gate);
+		f->gate.wanted = f->missing = false;
+		f->standing = OFF;
+	}
 	if (f->standing == OFF || f->standing == FREE)
 		return;
 	err = same_file(f, text_maps_find(maps, f->address)) ? jump_write(&f->jump, false, &found)
@@ -352,6 +453,8 @@ static int take_off_all(struct hook_leftover *left, struct text_maps *maps, cons
 		text_close();
 		return err;
 	}
+	if (!addresses && ngates)
+		slots_take_off(maps, NULL);
 	for (unsigned int i = 0; i < (addresses ? n : nfuncs); i++) {
 		struct func *f = addresses ? find(addresses[i]) : &funcs[i];
 
@@ -465,7 +568,8 @@ static unsigned int watched(unsigned int *from, struct func **which)
 	unsigned int n = 0;
 
 	for (; *from < nfuncs && n < BATCH; ++*from)
-		if (funcs[*from].standing == ON || funcs[*from].standing == FOREIGN)
+		if (!funcs[*from].gate.to &&
+		    (funcs[*from].standing == ON || funcs[*from].standing == FOREIGN))
 			which[n++] = &funcs[*from];
 	return n;
 }
@@ -526,6 +630,10 @@ int engine_check(struct hook_state *state)
 			if (i < n)
 				look(which[i++], false, 0, &maps);
 		}
+	if (engine_live->on && slots_changed() && (maps.maps || !text_maps_read(&maps))) {
+		slots_put_on(&maps);
+		look_at_gates();
+	}
 	if (__atomic_exchange_n(&call_wants_probes, false, __ATOMIC_RELAXED) &&
 	    (maps.maps || !text_maps_read(&maps)))
 		learn_probes(&maps);

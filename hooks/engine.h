@@ -140,6 +140,9 @@ enum hook_result {
 	HOOK_ZONE,	 /* something else is mapped where the jump would land */
 	HOOK_SHADOW,	 /* shadow stacks (CET) are in use; then no function can be hooked */
 	HOOK_NO_WRITE,	 /* the process may not write to its code through /proc/self/mem */
+	/* it has no jump, but is hooked where other code calls it through the dynamic loader's
+	 * slots (slots.h); calls by other ways are not seen */
+	HOOK_PARTLY,
 	HOOK_RESULTS
 };
 /* The text of a result, to end a sentence with: "something else is mapped where its jump would
@@ -153,8 +156,9 @@ int engine_open(const struct hook_ops *);
 /*
  * Puts hooks on n functions; results[i] is the result for specs[i]. After it has returned, each new
  * call is seen, on all cores. No thread is stopped, and threads may be anywhere in the functions
- * meanwhile. May be called again, for more functions or the same ones. Returns the number of hooked
- * functions, or -errno if it could not start.
+ * meanwhile. May be called again, for more functions or the same ones; without any (n: 0) for the slots
+ * of objects that were mapped since. Returns the number of hooked functions, or -errno if it could not
+ * start.
  */
 int engine_install(const struct hook_spec *specs, unsigned int n, enum hook_result *results);
 
@@ -164,6 +168,10 @@ int engine_install(const struct hook_spec *specs, unsigned int n, enum hook_resu
  * For any one thread at a time, at any place that entry() may run at.
  */
 void engine_reserve(void);
+
+/* How many functions that engine_install() had refused have been hooked partly since, because an object
+ * that calls them was mapped later, or has bound them later. */
+unsigned int engine_hooked_late(void);
 
 /* Takes the hooks off single functions (by address). leave() is still called for calls under
  * way. */
@@ -195,7 +203,7 @@ int engine_remove(struct hook_leftover *);
  * threads.
  */
 struct hook_state {
-	__u32 on; /* functions whose hook is in place */
+	__u32 on; /* functions whose hook is in place, those with HOOK_PARTLY too */
 	/* functions that now have another tracer's int3 instead: their calls are not seen */
 	__u32 foreign;
 	__u32 rewritten; /* how often a hook was put on again since engine_open() */

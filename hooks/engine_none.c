@@ -27,6 +27,11 @@ int engine_uninstall(const __u64 *addresses, unsigned int n)
 	return -ENOTSUP;
 }
 
+unsigned int engine_hooked_late(void)
+{
+	return 0;
+}
+
 void engine_reserve(void)
 {
 }

@@ -7,13 +7,11 @@
  */
 #include <string.h>
 
+#include "emit_x86.h"
 #include "insn.h"
 #include "jump.h"
 #include "pads.h"
-#include "state.h"
 
-#define JMP 0xe9
-#define INT3 0xcc
 #define SCAN_MAX 4096
 #define GO_AT 32 /* offset in the function's slot, after mov $n, %r11d; jmp *hooks_entry */
 
@@ -24,7 +22,7 @@ void jump_begin(const struct text_maps *maps)
 
 __u8 jump_byte(void)
 {
-	return JMP;
+	return INSN_JMP;
 }
 
 __u64 jump_bytes(void)
@@ -97,27 +95,12 @@ static bool jumps_to_begin(__u64 at, const struct hook_spec *spec)
 		if (i + 5 > n)
 			continue;
 		memcpy(&far, code + i + 1, 4);
-		if ((code[i] == JMP || (i && code[i - 1] == 0x0f && (code[i] & 0xf0) == 0x80)) &&
+		if ((code[i] == INSN_JMP ||
+		     (i && code[i - 1] == 0x0f && (code[i] & 0xf0) == 0x80)) &&
 		    (__s64)i + 5 + far == 0)
 			return true;
 	}
 	return false;
-}
-
-static unsigned int put_jump(__u8 *code, __u64 code_at, __u64 to)
-{
-	__s32 displacement = (__s32)(to - (code_at + 5));
-
-	code[0] = JMP;
-	memcpy(code + 1, &displacement, 4);
-	return 5;
-}
-
-static unsigned int put_jump_far(__u8 *code, __u64 to)
-{
-	memcpy(code, "\xff\x25\0\0\0\0", 6); /* jmp *0(%rip) */
-	memcpy(code + 6, &to, 8);
-	return 14;
 }
 
 /* The function's slot: it begins with the jump to hooks_entry; at GO_AT are the function's first
@@ -127,14 +110,10 @@ static bool write_slot(__u64 slot, __u64 at, const __u8 *bytes, const struct ins
 {
 	__u8 code[CHUNK_SLOT], *go = code + GO_AT;
 	__u64 next = at + first->len;
-	void (*entry)(void) = hooks_entry;
-	unsigned int n;
+	unsigned int n = first->len;
 
-	memset(code, INT3, sizeof(code));
-	memcpy(code, "\x41\xbb", 2); /* mov $number, %r11d */
-	memcpy(code + 2, &number, 4);
-	put_jump_far(code + 6, (__u64)(uintptr_t)entry);
-	n = first->len;
+	memset(code, INSN_INT3, sizeof(code));
+	put_entry(code, number);
 	memcpy(go, bytes, n);
 	if (first->kind == INSN_RELATIVE) {
 		__s32 displacement;
@@ -166,7 +145,7 @@ static bool write_pad(__u64 pad, __u64 slot)
 static void write_spare_pads(struct jump *j, const __u8 *bytes, __u64 slot)
 {
 	for (unsigned int i = 1; i < 5; i++) {
-		__u64 pad = landing(j->at, bytes, i, INT3);
+		__u64 pad = landing(j->at, bytes, i, INSN_INT3);
 
 		if ((j->begins >> i & 1) && pads_reach(pad + 5, slot) && pads_take(pad)) {
 			write_pad(pad, slot);
@@ -217,7 +196,7 @@ static enum hook_result make_at(struct jump *j, __u64 at, const __u8 *bytes,
 	}
 	must = n;
 	near[n++] = at;
-	near[n++] = landing(at, spelled, 4, INT3);
+	near[n++] = landing(at, spelled, 4, INSN_INT3);
 	for (; n >= must && !slot; n--)
 		slot = pads_slot(near, n);
 	if (!slot) {
@@ -260,7 +239,7 @@ void jump_free(const struct jump *j)
 	pads_give(landing(j->at, spelled, 4, j->spelled));
 	for (unsigned int i = 1; i < 5; i++)
 		if (j->spared >> i & 1)
-			pads_give(landing(j->at, spelled, i, INT3));
+			pads_give(landing(j->at, spelled, i, INSN_INT3));
 	pads_slot_give(j->go - GO_AT);
 }
 
@@ -276,7 +255,7 @@ enum hook_result jump_make(struct jump *j, const struct hook_spec *spec, unsigne
 	if (text_read(spec->address, bytes, 16))
 		return HOOK_NOT_CODE;
 	if (memcmp(bytes, spec->file, nfile))
-		return bytes[0] == INT3 ? HOOK_BREAKPOINT : HOOK_DIFFERS;
+		return bytes[0] == INSN_INT3 ? HOOK_BREAKPOINT : HOOK_DIFFERS;
 	result = make_at(j, spec->address, bytes, spec, n);
 	/* If the function begins with endbr64, the jump can also be put after it. */
 	if (result == HOOK_ZONE && !memcmp(bytes, endbr64, 4) && (!spec->size || spec->size >= 9) &&
@@ -299,9 +278,9 @@ int jump_write(const struct jump *j, bool on, __u8 *found)
 	}
 	if (err)
 		return err;
-	err = on ? text_swap(j->at, j->was[0], JMP, found)
-		 : text_swap(j->at, JMP, j->was[0], found);
-	if (err == 1 && *found == (on ? JMP : j->was[0]))
+	err = on ? text_swap(j->at, j->was[0], INSN_JMP, found)
+		 : text_swap(j->at, INSN_JMP, j->was[0], found);
+	if (err == 1 && *found == (on ? INSN_JMP : j->was[0]))
 		err = 0;
 	if (!on && j->spelled != j->was[4])
 		text_swap(j->at + 4, j->spelled, j->was[4], &other);

@@ -47,7 +47,7 @@
 
 #define HOOKS_ENV "CUDATRACE_HOOKS"
 #define HOOKS_MAGIC 0x6b686463u /* "cdhk" */
-#define HOOKS_VERSION 7
+#define HOOKS_VERSION 8
 #define HOOKS_KEY 32	     /* hex digits */
 #define HOOKS_MSG_MAX 65536  /* bytes of a message */
 #define HOOKS_WAIT_MS 5000   /* how long each side waits for the other's first message */
@@ -149,12 +149,14 @@ struct hooks_func {
 	__u8 file[16];
 };
 
-/* The result for each function of a message, in the message's order: enum hook_result
- * (engine.h). */
+/* The result for each function of a list, in its order: enum hook_result (engine.h). A list whose results
+ * have no room in one message is answered by several. Sent without functions when `late` has changed. */
+#define HOOKS_PARTLY 13 /* HOOK_PARTLY: hooked where other code calls it */
 struct hooks_installed {
 	struct hooks_head h;
 	__u32 n;
-	__u32 on; /* hooked functions in all */
+	__u32 on;   /* of these, the hooked ones, those with HOOKS_PARTLY too */
+	__u32 late; /* functions that were refused, and have been hooked partly since; in all */
 	__s32 err[];
 };
 
@@ -382,7 +384,7 @@ CT_ASSERT_SIZE(struct hooks_ask, 16);
 CT_ASSERT_SIZE(struct hooks_list, 24);
 CT_ASSERT_SIZE(struct hooks_spec, 96);
 CT_ASSERT_SIZE(struct hooks_func, 48);
-CT_ASSERT_SIZE(struct hooks_installed, 16);
+CT_ASSERT_SIZE(struct hooks_installed, 20);
 CT_ASSERT_SIZE(struct hooks_say, 12);
 CT_ASSERT_SIZE(struct hooks_bye, 16);
 CT_ASSERT_SIZE(struct hooks_python, 80);

@@ -144,6 +144,47 @@ case_hooks_crowded() {
 	expect "rows of a limited program" "$(grep -c cudaStreamQuery "$T/rows")" 9
 }
 
+# said_made N: the program says that it has made so many calls.
+said_made() {
+	grep -qx "made $1" "$T/crowded"
+}
+
+# A process that runs, in which no jump has a place to land: the calls through the loader's slots are seen from the first one on, those by
+# a pointer are not, and the last line, the end record, a recording and the status of --strict say of how many functions that holds.
+case_hooks_by_slots() {
+	local pid fd want
+	with_hooks
+	mkfifo "$T/in"
+	"$BIN/crowded" < "$T/in" > "$T/crowded" &
+	pid=$!
+	exec {fd}> "$T/in"
+	wait_for 10 grep -q ready "$T/crowded"
+	for round in 0 1; do
+		attach --source=hooks -p "$pid"
+		echo slot >&"$fd"
+		wait_for 5 said_made $((round * 30 + 10))
+		echo pointer >&"$fd"
+		wait_for 5 said_made $((round * 30 + 20))
+		echo slot >&"$fd"
+		wait_for 5 said_made $((round * 30 + 30))
+		finish INT
+		ok_rc
+		expect_rows cudaStreamQuery 20
+		want=$(grep '"type":"end"' "$T/out" | grep -o '"partly_hooked_functions":[0-9]*' | cut -d: -f2)
+		[ "${want:-0}" -ge 1 ] || fail "no function is hooked partly: $(tail -n 2 "$T/err")"
+		says "; of $want functions? only calls through the dynamic loader are known, as (it was|they were) partly hooked$"
+	done
+	ct record --source=hooks -p "$pid" -d 1 --strict -o "$T/trace"
+	expect "status of --strict" "$rc" 3
+	ct replay --format json "$T/trace"
+	ok_rc
+	grep -q "\"partly_hooked_functions\":${want}[,}]" "$T/out" || fail "in the recording: $(tail -n 1 "$T/out")"
+	echo slot >&"$fd"
+	wait_for 5 said_made 70
+	exec {fd}>&-
+	wait "$pid" || fail "the program's status is $?"
+}
+
 # Threads that load libraries at the same time, and one that waits for other answers of cudatrace's meanwhile: each library has its
 # hooks before its first call.
 case_hooks_libraries_at_once() {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What each way of tracing costs a PyTorch training step, beside torch.profiler.
 
-    step_cost.py CUDATRACE [--seconds S] [--rounds N] [--only NAME,NAME...] [--hooks] [--table] [--fake LIBCUDART]
+    step_cost.py CUDATRACE [--seconds S] [--rounds N] [--only NAME,NAME...] [--hooks] [--table | --readme] [--fake LIBCUDART]
 
 One process trains a small transformer. In each round every way of tracing is attached to it in turn by -p and taken off again, with
 steps that nothing traces at the begin, in the middle and at the end of the round. Each time three samples are taken, each of 20 steps:
@@ -11,12 +11,15 @@ slower or faster does not count. A median says what a usual step takes; a mean h
 quartiles and ends, and the ratio of the means over all rounds with the quartiles over rounds. Rounds go on until there are 21 samples
 of each, or until S (540) seconds have passed; a line says how many there were.
 
---hooks: with --source=hooks too. --table prints rows for docs/benchmarks.md. --fake: the steps are made of calls of the stand-in's library, to try this script without a
-GPU; its figures say nothing. A goal that is missed is said, and the exit status is then 1.
+--hooks: with --source=hooks too, and the probes of bpftrace on the launches, where it is installed. --table prints rows for
+docs/benchmarks.md, --readme the table of README.md (a step's mean, as a ratio, and its quartiles over rounds). --fake: the steps are
+made of calls of the stand-in's library, to try this script without a GPU; its figures say nothing. A goal that is missed is said, and
+the exit status is then 1.
 """
 import argparse
 import ctypes
 import os
+import shutil
 import signal
 import statistics
 import subprocess
@@ -35,6 +38,7 @@ parser.add_argument("--seconds", type=float, default=540)
 parser.add_argument("--only")
 parser.add_argument("--hooks", action="store_true")
 parser.add_argument("--table", action="store_true")
+parser.add_argument("--readme", action="store_true")
 parser.add_argument("--fake")
 parser.add_argument("--rounds", type=int, default=ROUNDS)
 opts = parser.parse_args()
@@ -158,6 +162,38 @@ def profiled(out):
     return "torch.profiler, CUDA activity alone"
 
 
+def cudart():
+    """The file of the runtime library that this process has mapped."""
+    for line in said("/proc/self/maps").splitlines():
+        if "/libcudart.so" in line and " r-xp " in line:
+            return line.split(maxsplit=5)[5]
+    return None
+
+
+def by_bpftrace(out):
+    """A histogram of the launches' durations, as a script of two lines makes it. Returns what it says."""
+    err = os.path.join(tmp, "bpftrace")
+    at = f"{cudart()}:cudaLaunchKernel"
+    script = (f"BEGIN {{ printf(\"ready\\n\") }} uprobe:{at} {{ @at[tid] = nsecs }} "
+              f"uretprobe:{at} /@at[tid]/ {{ @took = hist(nsecs - @at[tid]); delete(@at[tid]) }} END {{ clear(@at) }}")
+    with open(err, "w") as f:
+        p = subprocess.Popen(["bpftrace", "-p", str(os.getpid()), "-e", script], stdin=subprocess.DEVNULL, stdout=f, stderr=f)
+    try:
+        deadline = time.monotonic() + READY_S
+        while "ready" not in said(err):
+            if p.poll() is not None or time.monotonic() > deadline:
+                sys.exit(f"bpftrace did not become ready:\n{said(err)}")
+            train(0.02)
+        train(0.5)
+        sample(out)
+        end(p, "bpftrace")
+    finally:
+        if p.poll() is None:
+            p.kill()
+            p.wait()
+    return "a histogram of launches" if "@took" in said(err) else f"bpftrace saw no launch: {said(err)[-200:]}"
+
+
 rows = os.path.join(tmp, "rows")
 serve = ["serve", "--listen", f"unix:{tmp}/metrics.sock"]
 # name, arguments, how long it settles, goal of the mean ratio (None: none is set)
@@ -173,6 +209,7 @@ WAYS = [
     ("serve --max-cost 1%", serve + ["--max-cost", "1%"], ADJUST_S, 1.01),
     ("device (--gpu)", ["--gpu", "-o", rows], 1.0, None),
     ("torch.profiler", None, 0, None),
+    ("bpftrace: launches", None, 0, None),
     ("hooks", ["--source=hooks", "-o", rows], 1.0, 1.05),
     ("hooks: -e launch", ["--source=hooks", "-e", "launch", "-o", rows], 1.0, 1.005),
     ("hooks: stat", ["stat", "--source=hooks", "-o", rows], 1.0, 1.02),
@@ -186,6 +223,8 @@ def wanted(way):
     name, args = way[0], way[1]
     if opts.only and name not in opts.only.split(","):
         return False
+    if name.startswith("bpftrace"):
+        return opts.hooks and shutil.which("bpftrace") is not None and cudart() is not None
     if args is None:
         return profiler is not None
     return opts.hooks or "--source=hooks" not in args
@@ -205,7 +244,10 @@ while rounds < opts.rounds:
     now = {name: [] for name in samples}
     sample(now[BARE])
     for i, (name, args, settle_s, _) in enumerate(ways):
-        last[name] = traced(name, args, settle_s, now[name]) if args else profiled(now[name])
+        if args:
+            last[name] = traced(name, args, settle_s, now[name])
+        else:
+            last[name] = by_bpftrace(now[name]) if name.startswith("bpftrace") else profiled(now[name])
         if i == len(ways) // 2:
             train(0.3)
             sample(now[BARE])
@@ -227,7 +269,9 @@ def quartiles(values):
 
 
 print(f"{machine}: {rounds} rounds, {rounds * SAMPLES} samples of {STEPS} steps of each way, {time.monotonic() - began:.0f} s")
-if opts.table:
+if opts.readme:
+    print("| way | a step takes | quartiles |\n|---|---|---|")
+elif opts.table:
     print("| | step, median | ratio of medians | quartiles; ends | ratio of means | quartiles over rounds |\n|---|---|---|---|---|---|")
 else:
     print(f"{'':24}{'step':>10}   {'medians':8}quartiles   ends          means    quartiles")
@@ -242,7 +286,9 @@ for name, took in samples.items():
     goal = goals.get(name)
     verdict = "" if not goal else f"   goal x{goal}: {'reached' if mean <= goal else 'MISSED'}"
     missed += bool(goal) and mean > goal
-    if opts.table:
+    if opts.readme:
+        print(f"| {name} | x{mean:.3f} | {mean_low:.3f} to {mean_high:.3f} |{verdict}")
+    elif opts.table:
         print(f"| {name} | {ms:.2f} ms | x{mid:.3f} | {low:.3f} to {high:.3f}; {r[0]:.3f} to {r[-1]:.3f} | x{mean:.3f} | "
               f"{mean_low:.3f} to {mean_high:.3f} |")
     else:

@@ -893,6 +893,51 @@ static void test_peers(void)
 	hooks_files_close(files);
 }
 
+/* The hooks of a process say what became of functions, and later that some were hooked after all: only of those that were refused. */
+static void test_results(void)
+{
+	struct capture_plan plan = { .ring_bytes = 1 << 20 };
+	struct hooks_files *files = hooks_files_open(&plan);
+	struct hooks_peer_opts o = { .pid = getpid(), .plan = &plan, .files = files };
+	struct hooks_hello h = { .h = { sizeof(h), HOOKS_HELLO, 0 },
+				 .magic = HOOKS_MAGIC,
+				 .version = HOOKS_VERSION,
+				 .pid = (uint32_t)getpid() };
+	struct {
+		struct hooks_installed i;
+		__s32 err[5];
+	} all = { .i = { .h = { sizeof(all), HOOKS_INSTALLED, 0 }, .n = 5, .on = 3 },
+		  .err = { 0, HOOKS_PARTLY, 10, HOOKS_PARTLY, 99 } };
+	struct hooks_installed late = { .h = { sizeof(late), HOOKS_INSTALLED, 0 } };
+	static const struct {
+		uint32_t late;
+		uint64_t unhooked, partly;
+	} rows[] = { { 1, 1, 3 }, { 1, 1, 3 }, { 9, 1, 3 }, { 2, 0, 4 }, { 3, 0, 4 } };
+	struct hooks_peer *p;
+	int fds[2];
+
+	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds));
+	p = hooks_peer_open(fds[0], &o);
+	CHECK(send(fds[1], &h, sizeof(h), 0) == sizeof(h));
+	hooks_peer_drain(p);
+	CHECK_EQ(sizeof(all), (size_t)send(fds[1], &all, sizeof(all), 0));
+	hooks_peer_drain(p);
+	CHECK_EQ(HOOKS_PEER_RUNNING, hooks_peer_state(p));
+	CHECK_EQ(2, hooks_peer_unhooked(p));
+	CHECK_EQ(2, hooks_peer_partly(p));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		CASE_ROW("%u", rows[i].late);
+		late.late = rows[i].late;
+		CHECK_EQ(sizeof(late), (size_t)send(fds[1], &late, sizeof(late), 0));
+		hooks_peer_drain(p);
+		CHECK_EQ(rows[i].unhooked, hooks_peer_unhooked(p));
+		CHECK_EQ(rows[i].partly, hooks_peer_partly(p));
+	}
+	hooks_peer_close(p);
+	close(fds[1]);
+	hooks_files_close(files);
+}
+
 static char said[1024];
 
 static void take_said(const char *text)
@@ -1090,6 +1135,7 @@ int main(void)
 	RUN(test_sealed);
 	RUN(test_messages);
 	RUN(test_peers);
+	RUN(test_results);
 	RUN(test_says);
 	RUN(test_clock);
 	RUN(test_life);

@@ -355,6 +355,9 @@ struct losses {
 	uint64_t refused;
 	/* functions of processes with hooks that have no hook; calls of them are not known */
 	uint64_t unhooked;
+	/* functions of processes with hooks whose calls are seen only where other code calls them
+	 * through the dynamic loader's slots */
+	uint64_t partly;
 };
 /* Adds to a number of losses. The sum stops at the largest value instead of overflowing, since
  * counts also come from a traced program or a file. */

@@ -367,6 +367,8 @@ static char *end_text(const struct sink_end *end)
 		fprintf(f, "refused_files %llu\n", (unsigned long long)l->refused);
 	if (l->unhooked)
 		fprintf(f, "unhooked_functions %llu\n", (unsigned long long)l->unhooked);
+	if (l->partly)
+		fprintf(f, "partly_hooked_functions %llu\n", (unsigned long long)l->partly);
 	for (int i = 0; i < CT_LOSS_END; i++)
 		if (l->lost[i])
 			fprintf(f, "lost.%s %llu\n", loss_name((enum ct_loss)i),

@@ -154,6 +154,11 @@ static int troubles(struct serve *s, bool ready, char *text, size_t size)
 			text + n, size - n,
 			"%llu functions have no hooks: calls of them are not counted\n",
 			(unsigned long long)l.unhooked);
+	if (l.partly)
+		n += (size_t)snprintf(text + n, size - n,
+				      "%llu functions are hooked only where other code calls them "
+				      "through the dynamic loader\n",
+				      (unsigned long long)l.partly);
 	if (lost > s->lost_before) {
 		n += (size_t)snprintf(text + n, size - n,
 				      "%llu records were lost since /readyz was asked last\n",

@@ -169,7 +169,7 @@ static void say_missing(const struct session *s)
 /* Whether there were calls, how many is not known, that nothing looked at. */
 static bool some_unseen(const struct losses *l)
 {
-	return l->refused || l->unhooked || unprobed_any(&l->unprobed);
+	return l->refused || l->unhooked || l->partly || unprobed_any(&l->unprobed);
 }
 
 static void say_totals(const struct session *s, const char *const *muted)
@@ -216,6 +216,13 @@ static void say_totals(const struct session *s, const char *const *muted)
 				      (unsigned long long)l->unhooked,
 				      l->unhooked == 1 ? "function had" : "functions had",
 				      l->unhooked == 1 ? "it" : "them");
+	if (l->partly && n < sizeof(text))
+		n += (size_t)snprintf(text + n, sizeof(text) - n,
+				      "; of %llu %s only calls through the dynamic loader are "
+				      "known, as %s partly hooked",
+				      (unsigned long long)l->partly,
+				      l->partly == 1 ? "function" : "functions",
+				      l->partly == 1 ? "it was" : "they were");
 	if (unprobed_any(&l->unprobed) && n + UNPROBED_TEXT < sizeof(text)) {
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "; ");
 		n += unprobed_text(text + n, sizeof(text) - n, &l->unprobed);

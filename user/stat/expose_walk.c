@@ -558,6 +558,15 @@ static void walk_self(struct walk *w)
 		"",
 		"Functions in programs with hooks that have no hook: calls of them are not seen."
 	};
+	static const struct expose_family partly = {
+		EXPOSE_COUNTER,
+		"cudatrace_partly_hooked_functions",
+		"cudatrace.partly.hooked.functions",
+		NULL,
+		"",
+		"Functions in programs with hooks of which only calls through the dynamic loader "
+		"are seen."
+	};
 	static const struct expose_family denied = {
 		EXPOSE_COUNTER,
 		"cudatrace_requests_denied",
@@ -598,6 +607,7 @@ static void walk_self(struct walk *w)
 	one(w, &gauges[0], (double)a->losses->files);
 	one(w, &refused, (double)a->losses->refused);
 	one(w, &unhooked, (double)a->losses->unhooked);
+	one(w, &partly, (double)a->losses->partly);
 	one(w, &gauges[1], (double)w->x->procs.n);
 	one(w, &gauges[2], (double)w->x->entries.n);
 	one(w, &gauges[3], (double)w->x->opts.entries);

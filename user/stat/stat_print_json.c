@@ -235,6 +235,10 @@ static void lost(struct json *j, const struct losses *l)
 		json_line(j, "");
 		json_put_u64(j, "unhooked_functions", l->unhooked);
 	}
+	if (l->partly) {
+		json_line(j, "");
+		json_put_u64(j, "partly_hooked_functions", l->partly);
+	}
 }
 
 void print_json(struct out *o, const struct report *r, const struct print_about *a)

@@ -531,11 +531,16 @@ static bool is_again(const struct merge *m, int i)
 
 static char *end_text(const struct merge *m)
 {
-	static const char *const sums[] = { "calls",	     "folded",
-					    "filtered",	     "sent",
-					    "unfinished",    "received",
-					    "refused_files", "unhooked_functions" };
-	const size_t always = ARRAY_LEN(sums) - 2; /* the other keys only if they have a value */
+	static const char *const sums[] = { "calls",
+					    "folded",
+					    "filtered",
+					    "sent",
+					    "unfinished",
+					    "received",
+					    "refused_files",
+					    "unhooked_functions",
+					    "partly_hooked_functions" };
+	const size_t always = ARRAY_LEN(sums) - 3; /* the other keys only if they have a value */
 	uint64_t first_ns = UINT64_MAX, last_ns = 0;
 	char *text = NULL, key[64];
 	size_t len;

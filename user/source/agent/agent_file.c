@@ -153,6 +153,12 @@ int agent_image_path(const struct agent_image *image, char *path, size_t size, c
 		}
 		msg_verb("the agent cannot be in %s: %s", tried[i], strerror(-err));
 	}
+	if (err == -EMFILE || err == -ENFILE) {
+		msg_error(
+			"what is put into programs needs more open files than there may be: raise "
+			"`ulimit -n`");
+		return err;
+	}
 	msg_error("there is no folder that programs can load the agent from (tried last: %s: %s); "
 		  "a file system without noexec is needed",
 		  tried[n - 1], strerror(-err));

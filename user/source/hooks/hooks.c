@@ -66,7 +66,7 @@ struct hooks_source {
 	struct hooks_batch *unfinished_calls;
 	uint8_t count_by;
 	struct hooks_ring_counts gone; /* of processes that have ended */
-	uint64_t unhooked;	       /* functions of these */
+	uint64_t unhooked, partly;     /* functions of these */
 	uint64_t calls, unfinished, stopped_ns;
 	unsigned int started;
 	bool reported, last, inner;
@@ -349,6 +349,7 @@ static int last_of(struct hooks_source *h, struct hooks_peer *p)
 static void drop(struct hooks_source *h, int i)
 {
 	h->unhooked += hooks_peer_unhooked(h->peers[i]);
+	h->partly += hooks_peer_partly(h->peers[i]);
 	hooks_peer_close(h->peers[i]);
 	h->peers[i] = h->peers[--h->npeers];
 }
@@ -765,8 +766,11 @@ static void losses(struct source *s, struct losses *l)
 	l->calls += h->calls + c.lost;
 	l->files += hooks_files_count(h->files);
 	l->unhooked += h->unhooked;
-	for (int i = 0; i < h->npeers; i++)
+	l->partly += h->partly;
+	for (int i = 0; i < h->npeers; i++) {
 		losses_add(&l->unhooked, hooks_peer_unhooked(h->peers[i]));
+		losses_add(&l->partly, hooks_peer_partly(h->peers[i]));
+	}
 }
 
 static int status(struct source *s)

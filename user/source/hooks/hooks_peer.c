@@ -37,9 +37,11 @@ struct hooks_peer {
 	struct hooks_ring *ring;
 	uint64_t opened_ns, started_ns;
 	int says, lists, waiting; /* lists that it has not answered */
+	uint64_t sent, answered;  /* functions, and results for them */
 	/* refused: by reason; told: of them, how many a warning has said */
 	unsigned int on, refused[RESULTS], refused_reported[RESULTS];
-	uint64_t unhooked;
+	uint64_t unhooked, partly;
+	uint32_t late; /* of those that were refused, the ones that are hooked partly by now */
 	struct hooks_birth birth; /* fd -1: none */
 	bool bye;
 	int reads;	    /* HOOKS_READ that have not been answered */
@@ -92,8 +94,8 @@ static const char *reason(int result)
 		"shadow stacks (CET) are in use",
 		"the process may not write to its code",
 		"",
-		"",
-		"",
+		"the reason is not known",
+		"the reason is not known",
 	};
 
 	return texts[result & (RESULTS - 1)];
@@ -244,6 +246,7 @@ static int put_funcs(struct hooks_peer *p, uint32_t number)
 	n = hooks_funcs_send(p->o.files, p->mapped, p->o.pid, number, put, p);
 	if (n < 0)
 		return n;
+	p->sent += (unsigned int)n;
 	p->waiting++;
 	return 0;
 }
@@ -349,15 +352,27 @@ static void installed(struct hooks_peer *p)
 		memcpy(&result, p->msg + sizeof(i) + k * sizeof(result), sizeof(result));
 		if (!result)
 			continue;
+		if (result == HOOKS_PARTLY) {
+			p->partly++;
+			continue;
+		}
 		p->refused[(uint32_t)result < RESULTS ? result : RESULTS - 1]++;
 		p->unhooked++;
+	}
+	/* the process says so: not more than were refused */
+	if (i.late > p->late && i.late - p->late <= p->unhooked) {
+		p->partly += i.late - p->late;
+		p->unhooked -= i.late - p->late;
+		p->late = i.late;
 	}
 	if (i.n && p->lists++ < SAYS_MAX) {
 		p->on += i.on;
 		msg_verb("process %d: hooks are on; %u of %u functions", (int)p->o.pid, i.on, i.n);
 		tell_refused(p, false);
 	}
-	p->state = HOOKS_PEER_RUNNING;
+	p->answered += i.n;
+	if (p->answered >= p->sent)
+		p->state = HOOKS_PEER_RUNNING;
 	p->ran = true;
 }
 
@@ -575,4 +590,9 @@ unsigned int hooks_peer_on(const struct hooks_peer *p)
 uint64_t hooks_peer_unhooked(const struct hooks_peer *p)
 {
 	return p->unhooked;
+}
+
+uint64_t hooks_peer_partly(const struct hooks_peer *p)
+{
+	return p->partly;
 }

@@ -60,6 +60,8 @@ struct hooks_ring *hooks_peer_ring(const struct hooks_peer *);
 unsigned int hooks_peer_on(const struct hooks_peer *);
 /* Functions that could not be hooked, ever. */
 uint64_t hooks_peer_unhooked(const struct hooks_peer *);
+/* Functions whose calls are seen only where they come through the dynamic loader's slots. */
+uint64_t hooks_peer_partly(const struct hooks_peer *);
 
 /* Deals with what it has said, until hooks_peer_birth() has something. */
 void hooks_peer_drain(struct hooks_peer *);
