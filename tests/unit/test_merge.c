@@ -84,7 +84,7 @@ static int merge_files(const char *const *paths, int n)
 	if (!err)
 		err = writer_open(&w, out_path, head);
 	if (!err)
-		err = merge_write(m, w);
+		err = merge_write(m, w, NULL);
 	CHECK(!writer_close(w));
 	free(head);
 	merge_close(m);

@@ -198,7 +198,7 @@ static struct seen merged(unsigned int which)
 	head = merge_head(m);
 	remove(path_of("all", 0));
 	CHECK(!writer_open(&w, path_of("all", 0), head));
-	CHECK(!merge_write(m, w));
+	CHECK(!merge_write(m, w, NULL));
 	CHECK(!writer_close(w));
 	free(head);
 	merge_close(m);

@@ -574,7 +574,8 @@ static void test_columns(void)
 	CHECK_TEXT("1234", buf);
 	columns_time(buf, sizeof(buf), 999.6);
 	CHECK_TEXT("1.0us", buf);
-	CHECK(columns_pick(TOP_PROCESSES, 200, true, cols) == 11);
+	CHECK_EQ(13, columns_pick(TOP_PROCESSES, 200, true, cols)); /* with USER and CONTAINER */
+	CHECK_EQ(11, columns_pick(TOP_PROCESSES, 120, true, cols));
 	CHECK(columns_pick(TOP_PROCESSES, 40, false, cols) == 4);
 	CHECK_TEXT("PID", cols[0]->title);
 	CHECK_TEXT("CALLS/s", cols[1]->title);

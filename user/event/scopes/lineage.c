@@ -177,7 +177,7 @@ const struct scope_line *lineage_find(const struct lineage *l, uint32_t pid, uin
 {
 	struct scope_line key = { .pid = pid, .id = id };
 
-	if (id == CT_SCOPE_NONE || id == CT_SCOPE_UNKNOWN)
+	if (!l || id == CT_SCOPE_NONE || id == CT_SCOPE_UNKNOWN)
 		return NULL;
 	return keyed_find(&l->lines, &key);
 }

@@ -51,7 +51,7 @@ void progress_at(struct progress *p, uint64_t done, uint64_t all)
 	uint64_t now;
 	char text[256];
 
-	if (!p->on)
+	if (!p || !p->on)
 		return;
 	now = now_ns();
 	if (now - p->begun_ns < AFTER_NS || now - p->shown_ns < EVERY_NS)

@@ -16,7 +16,7 @@ struct progress {
 
 /* what is kept by pointer. */
 void progress_open(struct progress *, const char *what);
-/* So much of all is done. May be called often. */
+/* So much of all is done. May be called often. NULL: nobody watches. */
 void progress_at(struct progress *, uint64_t done, uint64_t all);
 /* Takes the line away. */
 void progress_close(struct progress *);
