@@ -56,7 +56,7 @@ case_graphs_lines() {
 	expect "JSON" "$(grep -c "\"captured_at\":\"launch at graphs.c:$line\"" "$T/json")" 6
 	ct replay -k -o "$T/table" "$T/r.ctrace"
 	expect "table" "$(grep -c "captured_at=\"launch at graphs.c:$line\"" "$T/table")" 6
-	for format in csv chrome otlp-json arrow perfetto; do
+	for format in csv chrome otlp-json perfetto; do
 		ct export --to $format -o "$T/$format" "$T/r.ctrace"
 		ok_rc
 		grep -qa "launch at graphs.c:$line" "$T/$format" || fail "$format has no line of the capture"
