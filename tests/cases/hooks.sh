@@ -610,7 +610,7 @@ case_hooks_killed_in_call() {
 # The program is in the call that waits; cudatrace has other children too.
 in_call() {
 	local child
-	child=$(pgrep -P "$CT" -x calls) && [ -n "$child" ] && grep -q -E '^(230|35|270|7|271|23) ' "/proc/$child/syscall"
+	child=$(pgrep -P "$CT" -x calls) && [ -n "$child" ] && grep -q -E '^(230|35) ' "/proc/$child/syscall"
 }
 
 # Everything that is not in the table came from the ring, or is counted.
