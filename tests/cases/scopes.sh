@@ -202,7 +202,7 @@ case_scopes_attributed_in_exports() {
 	done
 	expect "chrome" "$(grep -o '"scope":"[a-z]*"' "$T/r.chrome" | sort | uniq -c | tr -s ' \n' ' ')" ' 4 "scope":"backward" 2 "scope":"forward" '
 	expect "otlp" "$(grep -oE '"key":"scope","value":[{]"stringValue":"[a-z]*"' "$T/r.otlp-json" | grep -o '[a-z]*"$' | sort | uniq -c | tr -s ' \n' ' ')" ' 4 backward" 2 forward" '
-	expect "csv" "$(grep -cE '^(call|copy),.*,[0-9]+,(forward|backward)$' "$T/r.csv")" 6
+	expect "csv" "$(grep -cE '^(call|copy),.*,[0-9]+,(forward|backward),{11}$' "$T/r.csv")" 6
 	grep -a -q 'backward' "$T/r.perfetto" || fail "perfetto has no ranges"
 }
 

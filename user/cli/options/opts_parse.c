@@ -2,6 +2,7 @@
 /* opts_parse.c - a command line against the rows: what is said, what contradicts what, what is
  * left. Knows no source and no sink. */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,10 +210,26 @@ static bool not_a_thread(const char *option, const char *word)
 	return true;
 }
 
-/* Does a word with a slash begin CMD, where a recording may stand too? One is not executable. */
+/* May the kernel execute the file? A recording may have the mode of a program too, as all files of
+ * some file systems have. */
+static bool begins_as_program(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	char magic[4] = "";
+	ssize_t n;
+
+	if (fd < 0) /* one that may be executed but not read is no recording */
+		return errno == EACCES;
+	n = pread(fd, magic, sizeof(magic), 0);
+	close(fd);
+	return (n == 4 && !memcmp(magic, "\177ELF", 4)) || (n >= 2 && !memcmp(magic, "#!", 2));
+}
+
+/* Does a word with a slash begin CMD, where a recording may stand too? */
 static bool is_program(enum opts_cmd cmd, const char *word)
 {
-	return strchr(word, '/') && (!(cmd & EITHER) || !access(word, X_OK));
+	return strchr(word, '/') &&
+	       (!(cmd & EITHER) || (!access(word, X_OK) && begins_as_program(word)));
 }
 
 /* What is left after the options: CMD after --, or the words of a command that takes any. */
