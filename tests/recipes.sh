@@ -195,10 +195,18 @@ same library-in-compare 0 $?
 if ! "$ct" record -o "$tmp/recording" -- "$tmp/program" > "$tmp/log" 2>&1; then
 	not_ok library-recorded "$(cat "$tmp/log")"
 fi
+# texts_of READER FILE: the cells of a file whose texts are compressed.
+texts_of() {
+	python3 -c 'import sys; sys.path.insert(0, "tests/export"); r = __import__(sys.argv[1]); p = sys.argv[2]
+print(r.read(open(p, "rb").read() if sys.argv[1] == "check_arrow" else p))' "$@"
+}
 for format in $("$ct" --complete export --to ''); do
 	"$ct" export --to "$format" -o "$tmp/out.$format" "$tmp/recording" > "$tmp/log" 2>&1 || cp "$tmp/log" "$tmp/out.$format"
 	case $format in
 	html) has "library-in-$format" <(python3 tests/timeline/page.py "$tmp/out.$format" 2>&1) toySend ;;
+	arrow) has "library-in-$format" <(texts_of check_arrow "$tmp/out.$format" 2>&1) toySend ;;
+	parquet) has "library-in-$format" <(texts_of check_parquet "$tmp/out.$format/calls.parquet" 2>&1) toySend ;;
+	memory-viz) ;; # blocks of PyTorch's allocator, no calls
 	*) has "library-in-$format" "$tmp/out.$format" toySend ;;
 	esac
 done
