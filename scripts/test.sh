@@ -316,7 +316,7 @@ main() {
 		behind san 2400 sanitized_units
 		behind tidy 1500 scripts/check_tidy.sh
 		behind versions 1200 tests/versions.sh
-		behind vm 1800 tests/vm/run.sh
+		behind vm 1500 tests/vm/run.sh 6.1 5.10
 		behind tree 1500 tests/tree.sh
 		behind dist 1200 tests/dist.sh
 		behind fuzz 2400 fuzzed 60

@@ -27,7 +27,8 @@ fetch() {
 	local key=/usr/share/keyrings/debian-archive-keyring.gpg package
 	mkdir -p "$VM"/apt/{lists,cache/archives}/partial
 	: > "$VM/apt/status"
-	printf 'deb [signed-by=%s] http://deb.debian.org/%s main\n' $key "debian bookworm" $key "debian-security bookworm-security" > "$VM/apt/sources.list"
+	# the same server that this machine's apt asks
+	printf 'deb [signed-by=%s] %s bookworm main\n' $key "$(apt-get indextargets --format "\$(SITE)" 2> /dev/null | head -n 1)" > "$VM/apt/sources.list"
 	timeout 300 "${apt[@]}" update && timeout 600 "${apt[@]}" --no-install-recommends --download-only install "${PACKAGES[@]}" || return 1
 	mkdir -p "$SYSROOT.part"
 	for package in "$VM"/apt/cache/archives/*.deb; do

@@ -28,7 +28,8 @@ apt_of() {
 	apt=("-oAPT::Sandbox::User=root")
 	if [ "$1" = 5.10 ]; then
 		mkdir -p "$VM"/apt/{lists,cache/archives}/partial
-		printf 'deb [signed-by=%s] http://deb.debian.org/%s main\n' $key "debian bullseye" $key "debian-security bullseye-security" > "$VM/apt/sources.list"
+		# the same server that this machine's apt asks
+		printf 'deb [signed-by=%s] %s bullseye main\n' $key "$(apt-get indextargets --format "\$(SITE)" 2> /dev/null | head -n 1)" > "$VM/apt/sources.list"
 		apt+=("-oDir::Etc::sourcelist=$PWD/$VM/apt/sources.list" "-oDir::Etc::sourceparts=-" "-oDir::State::lists=$PWD/$VM/apt/lists"
 			"-oDir::Cache=$PWD/$VM/apt/cache")
 	fi
