@@ -13,12 +13,17 @@
 
 #define SIZE_MAX_OF_TENSOR (1LL << 48)
 
-/* A part of a TensorImpl. */
-struct tensor_part {
+/*
+ * Two parts of a TensorImpl, read one after the other, because the stack of a BPF program is small
+ * (Linux 6.1 allows 512 bytes for all functions that are under way). Between them are the strides
+ * and the storage's offset.
+ */
+struct tensor_sizes {
 	__u64 rank;
 	__s64 sizes[CT_TENSOR_RANK_MAX]; /* if the rank is no higher */
-	__s64 strides[CT_TENSOR_RANK_MAX];
-	__s64 storage_offset;
+};
+#define TENSOR_BETWEEN (8 * CT_TENSOR_RANK_MAX + 8)
+struct tensor_type {
 	__u64 numel;
 	__u8 type[2];
 	__u8 more[6];
@@ -37,17 +42,22 @@ static __always_inline void add_word(struct frame *f, __u64 word)
 /* Adds the TensorImpl at an address; 0: there is none. Not static: verified once. */
 __noinline int add_tensor(struct frame *f, __u64 at, __u32 plan)
 {
-	struct tensor_part p;
+	struct tensor_sizes p;
+	struct tensor_type t;
 	__u64 numel = 1;
 	__u32 i;
 
 	if (!f)
 		return 0;
-	if (!at || TENSORS_READ(&p, sizeof(p), at + CT_TENSORS_RANK_WORD(plan) * 8) ||
+	if (!at)
+		goto unknown;
+	at += CT_TENSORS_RANK_WORD(plan) * 8;
+	if (TENSORS_READ(&p, sizeof(p), at) ||
+	    TENSORS_READ(&t, sizeof(t), at + sizeof(p) + TENSOR_BETWEEN) ||
 	    p.rank > CT_TENSOR_RANK_MAX)
 		goto unknown;
-	for (i = 0; i < sizeof(p.more); i++)
-		if (2 + i == CT_TENSORS_BYTE(plan) && p.more[i] & CT_TENSORS_BITS(plan))
+	for (i = 0; i < sizeof(t.more); i++)
+		if (2 + i == CT_TENSORS_BYTE(plan) && t.more[i] & CT_TENSORS_BITS(plan))
 			goto unknown;
 	for (i = 0; i < CT_TENSOR_RANK_MAX; i++) {
 		if (i >= p.rank)
@@ -56,9 +66,9 @@ __noinline int add_tensor(struct frame *f, __u64 at, __u32 plan)
 			goto unknown;
 		numel *= p.sizes[i];
 	}
-	if (numel != p.numel || p.type[1])
+	if (numel != t.numel || t.type[1])
 		goto unknown;
-	add_word(f, p.rank | (__u64)p.type[0] << 8);
+	add_word(f, p.rank | (__u64)t.type[0] << 8);
 	for (i = 0; i < CT_TENSOR_RANK_MAX; i++)
 		if (i < p.rank)
 			add_word(f, p.sizes[i]);
