@@ -19,7 +19,9 @@
 #define TENSORS_READ(to, n, from) bpf_probe_read_user(to, n, (void *)(from))
 #include "tensors.h"
 
-static __always_inline void operator_tensors(struct pt_regs *ctx, struct frame *f, __u32 symbol)
+/* Not inlined, because the registers would be on the stack of each call's entry: Linux 6.1 allows
+ * 512 bytes for all functions that are under way. */
+static __noinline int operator_tensors(struct pt_regs *ctx, struct frame *f, __u32 symbol)
 {
 	__u32 plan = config.shapes ? tensors[symbol & (CT_SYMBOLS - 1)] : 0;
 
@@ -29,6 +31,7 @@ static __always_inline void operator_tensors(struct pt_regs *ctx, struct frame *
 		copy_words(ctx, regs, CT_TENSORS_REGS, 0, REG_WORDS);
 		add_tensors(f, regs, plan);
 	}
+	return 0;
 }
 #include "open_scopes.h"
 
