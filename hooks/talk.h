@@ -18,7 +18,7 @@ int talk_child(__u32 parent_tid);
 int talk_fd(void); /* -1: the peer is gone */
 
 int talk_put(const void *msg, size_t n, int wait_ms);
-void talk_say(enum hooks_level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void talk_say(enum meet_level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int talk_hello(void);
 void talk_bye(int err, __u32 kept);
 /* On a thread of the program's, without libc: HOOKS_MAPPED or HOOKS_READ, with this number. 0 or

@@ -15,7 +15,6 @@
 #include "held.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <dlfcn.h>
@@ -115,7 +114,7 @@ static int finalize(void)
 	if (!c->cuptiFinalize || agent.faults & FAULT_FINALIZE || agent.shared)
 		return -ENOTSUP;
 	if (atomic_load(&agent.graphs)) {
-		link_say(AGENT_NOTE,
+		link_say(MEET_NOTE,
 			 "process %u: it replays graphs, which would break if CUPTI were ended: it "
 			 "stays there, idle",
 			 agent.pid);
@@ -193,7 +192,7 @@ static void tell_fatal(void)
 		queue_commit(r);
 	}
 	link_send(500);
-	link_say(AGENT_WARN,
+	link_say(MEET_WARN,
 		 "process %u: CUPTI gave up (%s): what the device did from here on is not known",
 		 agent.pid, agent.fatal_text);
 }
@@ -308,7 +307,7 @@ static int greet(int none, const char *why)
 	int err = link_hello(&how);
 
 	if (!err && none) {
-		link_say(AGENT_ERROR,
+		link_say(MEET_ERROR,
 			 "process %u: no libcupti that can be used: %s; install CUDA's CUPTI, or "
 			 "name one by --cupti PATH",
 			 agent.pid, why);
@@ -334,7 +333,8 @@ static int begin(void)
 	err = greet(none, why);
 	/* the connection was closed before the first message, for example because of too many
 	 * peers: try again */
-	while (err == -EPIPE && how.fd < 0 && clock_now() + CONNECT_AGAIN_MS * 1000000ULL < until) {
+	while (err == -EPIPE && how.meet.fd < 0 &&
+	       clock_now() + CONNECT_AGAIN_MS * 1000000ULL < until) {
 		link_close();
 		usleep(CONNECT_AGAIN_MS * 1000);
 		if (link_connect(&how, until))
@@ -357,29 +357,13 @@ static int begin(void)
 	return err;
 }
 
-static void *thread_main(void *arg)
+/* begins: not NULL if the thread also begins. */
+static void *thread_main(void *begins)
 {
 	name_thread();
-	if (!arg || !begin())
+	if (!begins || !begin())
 		live();
 	return NULL;
-}
-
-/* A thread that blocks all signals, so that none of the program's signals reaches it. arg: whether
- * it also begins. */
-static int make_thread(bool begins)
-{
-	sigset_t all, old;
-	pthread_t thread;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&thread, NULL, thread_main, begins ? &agent : NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (!err)
-		pthread_detach(thread);
-	return -err;
 }
 
 /* Those that threads of the parent's held are held by nobody here: the child's exit may still
@@ -448,7 +432,7 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	if (!enter(getenv(AGENT_ENV))) {
 		agent.early = true;
-		if (!begin() && make_thread(false)) {
+		if (!begin() && meet_thread(thread_main, NULL)) {
 			leave();
 			finish(-EAGAIN);
 		}
@@ -464,7 +448,7 @@ __attribute__((visibility("default"))) int cudatrace_agent_start(const char *tex
 
 	if (err)
 		return err;
-	err = make_thread(true);
+	err = meet_thread(thread_main, &agent);
 	if (err)
 		atomic_store(&agent.state, IDLE);
 	return err;

@@ -174,7 +174,7 @@ static void set(const struct cupti_memset *m)
 	queue_commit(r);
 }
 
-static void sync(const struct cupti_sync *s)
+static void sync_record(const struct cupti_sync *s)
 {
 	struct ct_sync *r = work(CT_SYNC, sizeof(*r), s->start, s->end, 0);
 
@@ -464,7 +464,7 @@ void records_convert(const void *record)
 	case CUPTI_KIND_MEMCPY: copy(record); break;
 	case CUPTI_KIND_MEMCPY2: copy_peer(record); break;
 	case CUPTI_KIND_MEMSET: set(record); break;
-	case CUPTI_KIND_SYNC: sync(record); break;
+	case CUPTI_KIND_SYNC: sync_record(record); break;
 	case CUPTI_KIND_GRAPH: graph(record); break;
 	case CUPTI_KIND_OVERHEAD: overhead(record); break;
 	case CUPTI_KIND_MEMORY2: memory(record); break;

@@ -25,6 +25,7 @@
 #include "agent.h"
 #include "cupti.h"
 #include "faults.h"
+#include "meet.h"
 #include "queue.h"
 
 enum state { IDLE = 0, STARTING, RUNNING, STOPPING };
@@ -70,12 +71,12 @@ void agent_wake(void); /* the agent's thread looks at the queue now */
 
 /* ---- link.c: the thread that owns the agent alone ---- */
 struct how {
-	int fd;
-	char path[108], key[AGENT_KEY], cupti[512];
+	struct meet meet;
+	char cupti[512];
 };
 int link_parse(const char *text, struct how *);
-/* Returns 0 or -errno, before that time (clock_now()). Takes ownership of how->fd */
-int link_connect(struct how *, uint64_t until_ns);
+/* Returns 0 or -errno, before that time (clock_now()). Takes ownership of a socket that `how` names. */
+int link_connect(const struct how *, uint64_t until_ns);
 void link_close(void);
 void link_forget(void); /* in a forked child */
 int link_fd(void);	/* -1: none */
@@ -83,7 +84,7 @@ void link_stop(void);	/* from any thread: as if the peer were gone */
 int link_hello(const struct how *);
 int link_begin(void); /* receives what is wanted into `agent`; 0 or -errno */
 int link_started(int err);
-void link_say(enum agent_level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void link_say(enum meet_level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Sends the queue's records, and waits for room at most wait_ms in all. Returns 0: all were sent;
  * -EAGAIN: not all; -errno: the peer is gone. */
 int link_send(int wait_ms);

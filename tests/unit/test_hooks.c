@@ -814,7 +814,7 @@ static void test_messages(void)
 		__s32 err[3];
 	} in = { .i = { .h = { sizeof(in), HOOKS_INSTALLED, 0 }, .n = 3 } };
 	struct {
-		struct hooks_say say;
+		struct meet_say say;
 		char text[5];
 	} __attribute__((packed)) say = { .say = { .h = { sizeof(say), HOOKS_SAY, 0 }, .len = 5 } };
 
@@ -856,14 +856,14 @@ static void test_peers(void)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct hooks_peer_opts o = {
-			.pid = getpid(), .key = key, .plan = &plan, .files = files
-		};
+		struct hooks_peer_opts o = { .who = { getpid(), key, false },
+					     .plan = &plan,
+					     .files = files };
 		struct hooks_hello h = { .h = { sizeof(h), HOOKS_HELLO, 0 },
 					 .magic = rows[i].magic,
 					 .version = rows[i].version,
 					 .pid = rows[i].pid ? rows[i].pid : (uint32_t)getpid() };
-		struct hooks_head then = { sizeof(then), rows[i].then, 0 };
+		struct meet_head then = { sizeof(then), rows[i].then, 0 };
 		struct hooks_peer *p;
 		int fds[2];
 
@@ -898,7 +898,7 @@ static void test_results(void)
 {
 	struct capture_plan plan = { .ring_bytes = 1 << 20 };
 	struct hooks_files *files = hooks_files_open(&plan);
-	struct hooks_peer_opts o = { .pid = getpid(), .plan = &plan, .files = files };
+	struct hooks_peer_opts o = { .who.pid = getpid(), .plan = &plan, .files = files };
 	struct hooks_hello h = { .h = { sizeof(h), HOOKS_HELLO, 0 },
 				 .magic = HOOKS_MAGIC,
 				 .version = HOOKS_VERSION,
@@ -950,11 +950,11 @@ static void test_says(void)
 {
 	struct capture_plan plan = { .ring_bytes = 1 << 20 };
 	struct hooks_files *files = hooks_files_open(&plan);
-	struct hooks_peer_opts o = { .pid = getpid(), .plan = &plan, .files = files };
+	struct hooks_peer_opts o = { .who.pid = getpid(), .plan = &plan, .files = files };
 	struct {
-		struct hooks_say say;
+		struct meet_say say;
 		char text[64];
-	} m = { .say = { .h = { .type = HOOKS_SAY }, .level = HOOKS_WARN } };
+	} m = { .say = { .h = { .type = HOOKS_SAY }, .level = MEET_WARN } };
 	char own[64], want[256];
 	const char *const says[] = { "100 calls, 0 lost\x1b[2J", own };
 	struct hooks_peer *p;
@@ -969,11 +969,11 @@ static void test_says(void)
 	said[0] = '\0';
 	msg_taker = take_said;
 	for (int i = 0; i < 2; i++) {
-		size_t n = offsetof(struct hooks_say, text) + strlen(says[i]);
+		size_t n = offsetof(struct meet_say, text) + strlen(says[i]);
 
 		m.say.len = (__u16)strlen(says[i]);
 		m.say.h.size = (__u32)n;
-		memcpy((char *)&m + offsetof(struct hooks_say, text), says[i], strlen(says[i]));
+		memcpy((char *)&m + offsetof(struct meet_say, text), says[i], strlen(says[i]));
 		CHECK_EQ((ssize_t)n, send(fds[1], &m, n, 0));
 		hooks_peer_drain(p);
 	}
