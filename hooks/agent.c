@@ -565,12 +565,13 @@ static void finish(int err)
 	change_ends();
 	if (left.inside)
 		talk_say(MEET_VERB,
-			 "process %d: %u calls under way return through what stays mapped",
+			 "process %d: %u calls that are still running return through code that "
+			 "stays mapped",
 			 (int)own_pid, left.inside);
 	if (all_sandboxed)
 		talk_say(MEET_WARN,
 			 "process %d restricts the system calls of all its threads (seccomp): its "
-			 "hooks were taken off before, and its calls are not shown from here on",
+			 "hooks were removed first, and its calls are not shown from now on",
 			 (int)own_pid);
 	talk_bye(err, (__u32)left.kept_bytes);
 	talk_close();
@@ -638,12 +639,12 @@ static void say_others(const struct hook_state *s)
 	if (s->foreign > said.foreign)
 		talk_say(MEET_WARN,
 			 "process %d: another tracer has put breakpoints on %u functions that have "
-			 "hooks: their calls are not shown while these are there",
+			 "hooks: their calls are not shown while the breakpoints are there",
 			 (int)own_pid, s->foreign);
 	if (s->rewritten > said.rewritten)
 		talk_say(MEET_WARN,
-			 "process %d: %u hooks that another tracer had taken off are on again: up "
-			 "to a second of calls of these functions is not shown",
+			 "process %d: another tracer had removed %u hooks, which have been put "
+			 "back: calls of these functions are missing for up to a second",
 			 (int)own_pid, s->rewritten - said.rewritten);
 	said = *s;
 }

@@ -115,8 +115,8 @@ static int finalize(void)
 		return -ENOTSUP;
 	if (atomic_load(&agent.graphs)) {
 		link_say(MEET_NOTE,
-			 "process %u: it replays graphs, which would break if CUPTI were ended: it "
-			 "stays there, idle",
+			 "process %u: it replays graphs, which would break if CUPTI were ended: "
+			 "CUPTI stays loaded there, but does nothing",
 			 agent.pid);
 		return -ENOTSUP;
 	}

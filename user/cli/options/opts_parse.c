@@ -129,7 +129,7 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 		return -EINVAL;
 	}
 	if (beginning_with(cmd, name, text, sizeof(text)) > 1) {
-		msg_error("%s may be one of %s: write it out", name, text);
+		msg_error("%s can mean several options, %s: write the whole name", name, text);
 		return -EINVAL;
 	}
 	for (int i = -1; (r = opts_next(cmd, &i));) {

@@ -139,7 +139,8 @@ static void mind_room(struct agent_door *d)
 	if (d->no_room == d->deaf || d->fd < 0)
 		return;
 	if (d->no_room) {
-		msg_warn("an agent waits to be let in, and no descriptor is left: raise the limit "
+		msg_warn("an agent cannot connect, because no file descriptor is left: raise the "
+			 "limit "
 			 "of open files (`ulimit -n`)");
 		agent_door_remove(d, d->fd);
 		d->deaf = true;

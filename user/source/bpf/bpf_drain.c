@@ -84,7 +84,7 @@ int bpf_drain_open(struct bpf_source *b)
 	b->backlog = backlog_open(&b->ring, plan->stack ? BACKLOG_EARLY : BACKLOG_LATE,
 				  backlog_bytes(plan));
 	if (!b->backlog) {
-		msg_error("no memory for the records to wait in");
+		msg_error("not enough memory for the queue of records");
 		return -ENOMEM;
 	}
 	return 0;

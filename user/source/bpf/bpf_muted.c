@@ -68,9 +68,8 @@ static bool open_window(void *ctx)
 	int err = attach_windows(b->attach) ? attach_window_open(b->attach) : -EOPNOTSUPP;
 
 	if (err)
-		msg_warn("functions that are called very often are not seen any more, and how "
-			 "often they are called is not known: "
-			 "their probes cannot be put on again (%s)",
+		msg_warn("functions that are called very often are no longer seen or counted: "
+			 "their probes cannot be attached again (%s)",
 			 strerror(-err));
 	return !err;
 }
@@ -123,8 +122,8 @@ int bpf_muted_open(struct bpf_source *b)
 	if (!m->throttle || !m->sampler)
 		return -ENOMEM;
 	if (m->duty && b->kind != ATTACH_SESSION && b->kind != ATTACH_MULTI) {
-		msg_error("%s: probes of this kind cannot be put on and off quickly; kinds session "
-			  "and multi can, which the kernel has from 6.6 on",
+		msg_error("%s: probes of this kind cannot be switched on and off quickly; the "
+			  "kinds session and multi can (Linux 6.6 or later)",
 			  b->plan->duty > 0 ? "--duty" : "--max-cost");
 		return -EOPNOTSUPP;
 	}
@@ -299,11 +298,11 @@ static void tell_over(struct bpf_source *b)
 	if (m->reported_over || kept <= 0)
 		return;
 	m->reported_over = true;
-	msg_warn(
-		"the probes that stay cost %.2g %% of the programs' CPU time, more than --max-cost "
-		"allows: memory, calls that wait and functions named with -e are counted each "
-		"(-e says which functions are probed at all)",
-		kept * 100);
+	msg_warn("the probes that are never switched off cost %.2g %% of the programs' CPU time, "
+		 "more than --max-cost allows: they count each call that handles memory or waits, "
+		 "and each call of a function named with -e (-e says which functions are probed at "
+		 "all)",
+		 kept * 100);
 }
 
 int bpf_muted_step(struct bpf_source *b, emit_fn emit, void *ctx)

@@ -145,7 +145,7 @@ static int open_source(struct source *s, const struct capture_plan *plan)
 	/* calls that are counted have few records */
 	h->reader = hooks_reader_open(cgroup_memory_part(QUEUE_BYTES), !plan->count);
 	if (!h->reader)
-		msg_error("no memory for the records to wait in");
+		msg_error("not enough memory for the queue of records");
 	return h->reader ? 0 : -ENOMEM;
 }
 
@@ -513,9 +513,9 @@ static void tell_end(struct hooks_source *h)
 	h->reported = true;
 	agent_door_tell(&h->door);
 	if (!h->started && h->plan->cmd && h->cmd.started)
-		msg_warn("no hooks came into the program: it is linked statically, has more rights "
-			 "than its user (setuid), or has another libc; probes see its calls: leave "
-			 "out --source=hooks");
+		msg_warn("no hooks could be put into the program: it is linked statically, has "
+			 "more rights than its user (setuid), or has another libc; leave out "
+			 "--source=hooks, and probes show its calls");
 }
 
 static bool is_running(struct hooks_source *h)
@@ -688,8 +688,8 @@ static void wait_for_byes(struct hooks_source *h)
 			poll(&ready, 1, 20);
 	}
 	if (waiting)
-		msg_warn("the hooks of a process were not taken off in time: they record nothing, "
-			 "and are taken off by it");
+		msg_warn("the hooks of a process were not removed in time: they record nothing, "
+			 "and the process removes them later");
 }
 
 static void stop(struct source *s)

@@ -79,9 +79,9 @@ static const char *reason(int result)
 		"the first instruction is a branch",
 		"the first instruction cannot be moved so far",
 		"shorter than five bytes",
-		"a jump leads back to the begin",
-		("something else is mapped where the jump would land, which is rarer in programs "
-		 "that cudatrace starts; probes need no such room"),
+		"a jump leads back to its beginning",
+		("the memory where the jump would land is in use, which is rarer in programs that "
+		 "cudatrace starts; probes do not need it"),
 		"shadow stacks (CET) are in use",
 		"the process may not write to its code",
 		"",
@@ -280,7 +280,7 @@ static void hello(struct hooks_peer *p)
 		/* it has hung up: what it still said says why */
 		if (!err || err == -EPIPE || err == -ECONNRESET)
 			return;
-		msg_warn("process %d: its hooks cannot be told what to record (%s): its calls are "
+		msg_warn("process %d: its hooks did not receive what to record (%s): its calls are "
 			 "not shown",
 			 (int)p->conn.pid, strerror(-err));
 		p->state = HOOKS_PEER_ENDED;
@@ -360,7 +360,7 @@ static void bye(struct hooks_peer *p)
 	msg_verb("process %d: the hooks are off; %u KiB of their code stay mapped, idle",
 		 (int)p->conn.pid, b.kept / 1024);
 	if (!p->ran && !p->reported)
-		msg_warn("process %d: its hooks could not be put on: its calls are not shown",
+		msg_warn("process %d: its functions could not be hooked: its calls are not shown",
 			 (int)p->conn.pid);
 	p->bye = true;
 	p->state = HOOKS_PEER_ENDED;

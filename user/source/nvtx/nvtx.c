@@ -102,7 +102,7 @@ static int inject(struct nvtx_source *s, struct nvtx_process *p)
 	if (err)
 		return err;
 	p->sock = got.sock;
-	msg_note("process %d: an object was put into it that shows its NVTX ranges to probes "
+	msg_note("process %d: an object was put into it that shows its NVTX ranges to the probes "
 		 "(header-only NVTX 3, for --layers nvtx)",
 		 (int)p->pid);
 	return 0;
