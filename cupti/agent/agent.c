@@ -5,8 +5,7 @@
  *
  * It enters in one of two ways. InitializeInjection() is called by the driver inside cuInit(),
  * on the program's thread: CUPTI is set up there and then, since another thread would wait for
- * the driver's lock, and so that nothing is missed. cudatrace_agent_start() is called by who
- * injected the library, on a thread that was borrowed: it only makes the agent's thread. That
+ * the driver's lock, and so that nothing is missed. cudatrace_agent_start() is called by the process that injected the library, on a borrowed thread: it only makes the agent's thread. That
  * thread sends what comes, has CUPTI give out partly filled buffers, and ends all when it is
  * told to or when its peer is gone.
  */
@@ -473,7 +472,7 @@ __attribute__((visibility("default"))) int InitializeInjectionNvtx2(void *get_ta
 	return theirs ? theirs(get_table) : 0;
 }
 
-/* For who cannot reach the socket; otherwise a message, or a hang-up, says it. */
+/* For a caller that cannot reach the socket; otherwise a message or the end of the connection asks for it. */
 __attribute__((visibility("default"))) int cudatrace_agent_stop(void)
 {
 	if (atomic_load(&agent.state) == IDLE)

@@ -344,8 +344,7 @@ static void stream(const struct cupti_stream *s)
 
 /* ---- markers: two records of CUPTI's become one range ---- */
 
-/* Ranges whose end has not come, by id: an outer one stays while any number of inner ones come
- * and go. Used under device.c's lock. */
+/* Ranges whose end has not come, by id: an outer range stays while any number of inner ranges begin and end. Used under device.c's lock. */
 struct open_marker {
 	struct open_marker *next;
 	uint32_t id, tid;

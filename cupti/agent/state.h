@@ -9,7 +9,7 @@
  *   device.c   CUPTI's buffers and what is enabled in it; records.c what they become; names.c,
  *              clock.c
  *   contexts.c contexts' numbers by their handles
- *   activity.c CUPTI's activity functions, alone or beside another subscriber
+ *   activity.c CUPTI's activity functions, as the only subscriber or as one of several
  *   calls.c    callbacks: correlations, calls, resources
  */
 #ifndef CT_STATE_H
@@ -40,7 +40,7 @@ struct func {
 struct agent {
 	_Atomic int state;
 	_Atomic bool fatal;    /* CUPTI gave up; `fatal_text` and `fatal_code` say why */
-	_Atomic bool finalize; /* whoever leaves a call next ends CUPTI */
+	_Atomic bool finalize; /* the next thread that leaves a call ends CUPTI */
 	_Atomic bool finalized;
 	_Atomic int finalize_err;
 	uint32_t pid;
@@ -69,7 +69,7 @@ uint32_t agent_tid(void);
 void *agent_record(unsigned int kind, size_t n, uint64_t start_ns, uint64_t end_ns, uint32_t tid);
 void agent_wake(void); /* the agent's thread looks at the queue now */
 
-/* ---- link.c: the thread that owns the agent alone ---- */
+/* ---- link.c: only for the thread that owns the agent ---- */
 struct how {
 	struct meet meet;
 	char cupti[512];

@@ -18,7 +18,7 @@ struct stat_options {
 	uint8_t sort;	   /* enum report_order */
 	uint64_t top;	   /* 0: all rows */
 	const char *step;  /* NULL, or "auto": by all there is */
-	uint64_t watch_ns; /* print what there is so far, so often; 0: at the end alone */
+	uint64_t watch_ns; /* print what there is so far, so often; 0: only at the end */
 };
 
 struct stat_sink {

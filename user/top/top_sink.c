@@ -228,7 +228,7 @@ static int take_terminal(struct top *t)
 	const char *note;
 	int err;
 
-	/* before curses, which leaves signals alone that have a handler */
+	/* before curses, which does not change signals that have a handler */
 	if (event_add(t->stop, NULL) || event_add(t->size, NULL))
 		return -ENOMEM;
 	err = draw_open(t->opts->color, &note);

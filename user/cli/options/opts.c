@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * opts.c - the options that several commands have, as rows (util/option/option.h says what a row
- * is). To add one: a member of struct opts and a row; docs/HOWTO.md. What one sink or one
- * command alone has is in its own file. Knows no source and no sink.
+ * is). To add one: a member of struct opts and a row; docs/HOWTO.md. Options of only one sink or one command are in its own file. Knows no source and no sink.
  */
 #include <ctype.h>
 #include <errno.h>

@@ -160,7 +160,7 @@ static int needs(const struct line *l)
 	const struct opts *o = l->o;
 	bool works = o->npids || o->cmd; /* on processes that are chosen */
 	bool help = o->metrics && !strcmp(o->metrics, "help");
-	/* -i is not of --counters alone */
+	/* -i belongs to other options than --counters too */
 	bool rests = o->command == OPTS_TOP || o->command == OPTS_COUNTERS;
 	const struct rule rules[] = {
 		{ is_given(l, "follow"), !works && !o->tid && !o->replay,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* opts_parse.c - a command line against the rows: what is said, what contradicts what, what is
- * left. Knows no source and no sink. */
+/* opts_parse.c - reads a command line by the rows of options: which are given, which exclude each other, and what remains. Knows no source and no sink. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>

@@ -63,7 +63,7 @@ static struct timeline_track *process_of(struct chrome *c, struct chrome_file *f
 	if (!tr->introduced || strncmp(tr->name, p->comm, CT_COMM_LEN)) {
 		memset(tr->name, 0, sizeof(tr->name));
 		memcpy(tr->name, p->comm, strnlen(p->comm, CT_COMM_LEN));
-		/* if the pid alone does not identify the process */
+		/* if the pid does not identify the process */
 		about_whom(&who, p);
 		if (who.len && !who.bad)
 			snprintf(label, sizeof(label), "CPU, %u%.*s", p->shown_pid,

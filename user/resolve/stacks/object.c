@@ -439,7 +439,7 @@ static void admit(struct object *o)
 
 	o->admitted = true;
 	o->payer = o->home->owner;
-	o->grown = 0; /* by its headers alone */
+	o->grown = 0; /* only by its headers */
 	if (make_room(o->home, all)) {
 		o->bytes = all;
 		return;

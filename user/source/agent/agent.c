@@ -4,8 +4,7 @@
  *
  * One socket is listened on, next to the agent's file; the programs' environment names it, with
  * a key that only they have. What the loop waits on is one epoll descriptor, since agents come
- * and go. Anybody may connect: who has no agent of ours (agent_kin) is shut out at once and
- * counted, and of the others nobody takes the room of all. The environment of a program that is
+ * and go. Anybody may connect: a process that can have no agent of ours (agent_kin) is shut out at once and counted, and none of the others can take all the room. The environment of a program that is
  * started is the only thing that is changed in it, and never a value that the user set.
  */
 #include <errno.h>
@@ -292,8 +291,7 @@ static int attach(const struct agent_source *a, pid_t pid, const char *how)
 	return err ? err : got.sock;
 }
 
-/* Into each process of -p. One that cannot have it is said to; all of them, and there is nothing
- * to trace without probes. */
+/* Into each process of -p. A message names each process that cannot have it. If none can, there is nothing to trace without probes. */
 static int attach_all(struct source *s)
 {
 	struct agent_source *a = s->priv;
@@ -337,8 +335,7 @@ static int fds(struct source *s, int *fd, int max)
 	return 1;
 }
 
-/* Says what is odd, once: a program that ended without its driver having loaded the agent, and
- * who else connected. */
+/* Reports once what is unusual: a program that ended although its driver had not loaded the agent, and connections of other processes. */
 static void tell_end(struct agent_source *a)
 {
 	if (a->reported)

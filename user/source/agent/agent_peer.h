@@ -24,7 +24,7 @@ struct agent_peer *agent_peer_open(int fd, const struct agent_conn_who *,
 				   const struct capture_plan *, bool calls);
 void agent_peer_close(struct agent_peer *);
 
-/* Hands out what has come, at most a good part of it. 0: nothing is left, 1: there is more,
+/* Hands out the records that have come, a limited number at a time. 0: nothing is left, 1: there is more,
  * -errno of emit. */
 int agent_peer_drain(struct agent_peer *, struct agent_totals *, const bool *paused, emit_fn,
 		     void *ctx);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * bpf_muted.c - inside the bpf source: functions that are called so often that they are counted
- * in windows. Joins who notices them (throttle.h), who samples them (sampler.h) and who has the
- * probes (attach.h), and makes the records that say how many calls there were (CT_MUTED; where
+ * in windows. Connects the parts that notice them (throttle.h), sample them (sampler.h) and hold the probes (attach.h), and makes the records that say how many calls there were (CT_MUTED; where
  * all calls are counted, CT_CALL_COUNT has it). Knows no link.
  */
 #include <errno.h>
@@ -214,7 +213,7 @@ void bpf_muted_ended(struct bpf_source *b, uint32_t pid, uint64_t at_ns)
 
 /* ---- telling ---- */
 
-/* Adds what an entry counted to what is told of its function and process. */
+/* Adds the counts of an entry to the report about its function and process. */
 static int take_call_count(void *ctx, const struct ct_hdr *h)
 {
 	const struct ct_call_count *t = (const struct ct_call_count *)h;

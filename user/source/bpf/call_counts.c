@@ -41,7 +41,7 @@ struct call_counts {
 	void *tasks_ctx;
 	struct ct_entry *entries; /* mapped */
 	struct sampler *sampler;  /* NULL: each call is counted */
-	uint64_t *free_again;	  /* likewise: the ring of places in it */
+	uint64_t *free_again;	  /* the same: the ring of places in it */
 	struct ct_count_key keys[BATCH_SIZES];
 	struct ct_sizes size[BATCH_SIZES];
 	/* to take away after a reading */
@@ -177,8 +177,7 @@ static size_t used_entries(const struct call_counts *t)
 	return n < t->m.entries_max ? n : t->m.entries_max;
 }
 
-/* Processes of which something was counted and which are not there any more, whoever told of
- * their end or did not. */
+/* Processes of which something was counted and which have ended, whether or not a record reported their end. */
 static void find_ended(struct call_counts *t)
 {
 	uint32_t *living, pid = 0;

@@ -410,7 +410,7 @@ static int drain_peers(struct hooks_source *h)
 
 /* ---- records ---- */
 
-/* How it ended. For CMD only who has waited for it knows. */
+/* How it ended. For CMD only its parent knows, which has waited for it. */
 static int add_exit(struct hooks_source *h, const struct hooks_life *l)
 {
 	int status = hooks_life_status(l);

@@ -66,7 +66,7 @@ uint64_t hooks_peer_partly(const struct hooks_peer *);
 void hooks_peer_drain(struct hooks_peer *);
 /* Once for each child; after each call there may be more to be drained. */
 bool hooks_peer_birth(struct hooks_peer *, struct hooks_birth *);
-/* The process is gone, whoever else still holds its socket. */
+/* The process is gone, even if another process still holds its socket. */
 void hooks_peer_gone(struct hooks_peer *);
 /* All that it had written before it was last drained has been handed out: threads that wait for this go
  * on. */

@@ -72,7 +72,7 @@ static bool names_tool(struct target *t)
 {
 	char *text = malloc(ENVIRON_MAX);
 	ssize_t n = text ? target_proc(t, "environ", text, ENVIRON_MAX) : -ENOMEM;
-	bool found = n < 0; /* not known: left alone */
+	bool found = n < 0; /* not known: it is not changed */
 
 	for (ssize_t at = 0; at < n && !found; at += (ssize_t)strlen(text + at) + 1)
 		found = !strncmp(text + at, INJECTION "=", strlen(INJECTION) + 1);
