@@ -5,16 +5,19 @@
  * area that it writes to. Also with an area, and messages, that make no sense.
  */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../hooks/capture.h"
 #include "../../user/source/agent/agent_tids.h"
+#include "../../user/source/hooks/hooks.h"
 #include "../../user/source/hooks/hooks_peer.h"
 #include "../../user/util/msg.h"
 #include "../../user/util/now.h"
@@ -984,6 +987,57 @@ static void test_says(void)
 	hooks_files_close(files);
 }
 
+/* ---- the door ---- */
+
+static int closed_silent;
+
+static void count_silent(const char *text)
+{
+	closed_silent += strstr(text, "sent nothing, and too many such connections") != NULL;
+}
+
+/* A connection to the socket that the program's environment names. Returns it. */
+static int connect_to(char *const *env)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	for (; *env; env++)
+		if (!strncmp(*env, HOOKS_ENV "=", sizeof(HOOKS_ENV)))
+			CHECK_EQ(1, sscanf(strstr(*env, "path="), "path=%107s", addr.sun_path));
+	CHECK(!connect(fd, (struct sockaddr *)&addr, sizeof(addr)));
+	return fd;
+}
+
+static int emit_nothing(void *ctx, const struct ct_hdr *h)
+{
+	(void)ctx, (void)h;
+	return 0;
+}
+
+/* One process cannot take the room of all by connections over which it says nothing. */
+static void test_silent(void)
+{
+	char *const cmd[] = { (char *)"true", NULL };
+	struct capture_plan plan = { .ring_bytes = 1 << 20, .cmd = cmd, .follow = true };
+	struct source src = { .ops = &source_hooks };
+	struct pollfd ends[10];
+
+	closed_silent = 0;
+	msg_taker = count_silent;
+	CHECK(!source_hooks.prepare(&src, &plan));
+	CHECK(!source_hooks.open(&src, &plan));
+	for (int i = 0; i < 10; i++)
+		ends[i] = (struct pollfd){ .fd = connect_to(plan.env) };
+	CHECK(source_hooks.drain(&src, emit_nothing, NULL) >= 0);
+	msg_taker = NULL;
+	CHECK_EQ(6, closed_silent);
+	CHECK_EQ(6, poll(ends, 10, 0)); /* the oldest have been closed */
+	for (int i = 0; i < 10; i++)
+		close(ends[i].fd);
+	source_hooks.close(&src);
+}
+
 /* ---- the clock ---- */
 
 static void test_clock(void)
@@ -1137,6 +1191,7 @@ int main(void)
 	RUN(test_peers);
 	RUN(test_results);
 	RUN(test_says);
+	RUN(test_silent);
 	RUN(test_clock);
 	RUN(test_life);
 	agent_tids_close(tids);
