@@ -1032,7 +1032,8 @@ static void test_silent(void)
 	CHECK(source_hooks.drain(&src, emit_nothing, NULL) >= 0);
 	msg_taker = NULL;
 	CHECK_EQ(6, closed_silent);
-	CHECK_EQ(6, poll(ends, 10, 0)); /* the oldest have been closed */
+	/* the oldest have been closed; a later one may be taken for the next program of its process */
+	CHECK(poll(ends, 10, 0) >= 6);
 	for (int i = 0; i < 10; i++)
 		close(ends[i].fd);
 	source_hooks.close(&src);
