@@ -183,7 +183,7 @@ struct ct_config {
 	__u8 by_address;     /* the kernel has no cookies: the function is found by its address */
 	__u8 layers;	     /* some rows have a layer */
 	__u8 shapes;	     /* of operators' tensors too */
-	__u8 python_only;    /* stacks are those of Python alone */
+	__u8 python_only;    /* stacks have only the frames of Python */
 	__u8 stop_on_map;    /* ct_dl_state sends SIGURG when files were mapped */
 	__u8 stacks;	     /* some rows have CT_S_STACK */
 	__u8 frame_pointers; /* stacks are taken with bpf_get_stack */

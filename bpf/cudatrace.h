@@ -416,7 +416,7 @@ struct ct_more {
 
 /*
  * Memory that a call's read could not get: the page was not resident, or nothing is mapped there.
- * Our BPF programs do not wait for a page, because the target could delay whoever waits for it.
+ * Our BPF programs do not wait for a page, because the target could delay every program that waits for it.
  * User space reads the mapped file instead. The record comes before the record of its call, as
  * CT_MORE does, and describes the mapping at the moment of the read.
  */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * process.bpf.h - who is traced: processes are announced, threads get their in-flight stack,
- * cgroups are asked.
+ * process.bpf.h - which processes are traced: they are announced, threads get their in-flight stack, cgroups are checked.
  */
 #ifndef CT_PROCESS_BPF_H
 #define CT_PROCESS_BPF_H

@@ -3,7 +3,7 @@
  * python_walk.h - walks the Python frames of the current thread. Compiled twice: for the kernel side
  * (python.bpf.h), and for the hooks inside a process (hooks/python.c), so that both send the same.
  *
- * The thread is inside a call, so that its own frames stand still, whoever holds the interpreter's
+ * The thread is inside a call, so its own frames do not change, whichever thread holds the interpreter's
  * lock. The lists of threads may change while they are read: they are read again when the thread
  * was not found, and what is found is checked. user/proc/python_walk.c does the same from outside.
  *

@@ -38,7 +38,7 @@ static __always_inline bool read_source(struct frame *f, const __u16 *start, __u
 }
 
 /* Carries out the reads of one side of a call as its spec says, appending to the frame. Not
- * static: verified once, whoever calls. */
+ * static: verified once for all callers. */
 __noinline int do_reads(struct frame *f, __u32 func, __u32 when)
 {
 	__u16 start[8] = { 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff };

@@ -370,7 +370,7 @@ static int keep_list(size_t size)
 	return 0;
 }
 
-#define INSTALLED_MOST ((HOOKS_MSG_MAX - sizeof(struct hooks_installed)) / sizeof(__s32))
+#define INSTALLED_MOST ((MEET_MSG_MAX - sizeof(struct hooks_installed)) / sizeof(__s32))
 
 /* What became of n functions. failed: the engine could not begin. */
 static int put_results(const enum hook_result *results, unsigned int n, bool failed)
@@ -388,7 +388,7 @@ static int put_results(const enum hook_result *results, unsigned int n, bool fai
 		out->err[i] = failed ? HOOK_NO_MEMORY : (int)results[i];
 		out->on += out->err[i] == HOOK_ON || out->err[i] == HOOK_PARTLY;
 	}
-	err = talk_put(out, out->h.size, HOOKS_WAIT_MS);
+	err = talk_put(out, out->h.size, MEET_WAIT_MS);
 	free(out);
 	return err;
 }
@@ -464,7 +464,7 @@ static void hook_loader(void)
 
 	loader_hooked = result == HOOK_ON;
 	if (!loader_hooked && first)
-		talk_say(HOOKS_VERB,
+		talk_say(MEET_VERB,
 			 "process %d: the dynamic loader has no hook (%s): libraries that are "
 			 "loaded later are found once a second",
 			 (int)own_pid, hook_result_text(result));
@@ -525,8 +525,8 @@ static int take_start(size_t size, int fd)
 	follows = s.flags & HOOKS_S_FOLLOW;
 	muted_begin();
 	if (err)
-		talk_say(HOOKS_ERROR, "process %d: no room for the calls' records: %s",
-			 (int)own_pid, strerror(-err));
+		talk_say(MEET_ERROR, "process %d: no room for the calls' records: %s", (int)own_pid,
+			 strerror(-err));
 	return err;
 }
 
@@ -539,7 +539,7 @@ static int begin(void)
 
 	nlisted = 0; /* what a connection before, or a parent, did not complete */
 	while (!err) {
-		int type = talk_get(HOOKS_WAIT_MS, &size, &fd);
+		int type = talk_get(MEET_WAIT_MS, &size, &fd);
 		bool last = false;
 		__u32 number;
 
@@ -581,13 +581,14 @@ static void finish(int err)
 		engine_remove(&left);
 	change_ends();
 	if (left.inside)
-		talk_say(HOOKS_VERB,
-			 "process %d: %u calls under way return through what stays mapped",
+		talk_say(MEET_VERB,
+			 "process %d: %u calls that are still running return through code that "
+			 "stays mapped",
 			 (int)own_pid, left.inside);
 	if (all_sandboxed)
-		talk_say(HOOKS_WARN,
+		talk_say(MEET_WARN,
 			 "process %d restricts the system calls of all its threads (seccomp): its "
-			 "hooks were taken off before, and its calls are not shown from here on",
+			 "hooks were removed first, and its calls are not shown from now on",
 			 (int)own_pid);
 	talk_bye(err, (__u32)left.kept_bytes);
 	talk_close();
@@ -614,7 +615,7 @@ static int enter(void)
 	if (!err)
 		err = open_engine();
 	if (err && err != -EPIPE)
-		talk_say(HOOKS_ERROR,
+		talk_say(MEET_ERROR,
 			 err == -ENOTSUP
 				 ? "process %d: no hooks can be put on: shadow stacks (CET) "
 				   "are in use, or this is not x86-64"
@@ -653,14 +654,14 @@ static int connect_and_enter(void)
 static void say_others(const struct hook_state *s)
 {
 	if (s->foreign > said.foreign)
-		talk_say(HOOKS_WARN,
+		talk_say(MEET_WARN,
 			 "process %d: another tracer has put breakpoints on %u functions that have "
-			 "hooks: their calls are not shown while these are there",
+			 "hooks: their calls are not shown while the breakpoints are there",
 			 (int)own_pid, s->foreign);
 	if (s->rewritten > said.rewritten)
-		talk_say(HOOKS_WARN,
-			 "process %d: %u hooks that another tracer had taken off are on again: up "
-			 "to a second of calls of these functions is not shown",
+		talk_say(MEET_WARN,
+			 "process %d: another tracer had removed %u hooks, which have been put "
+			 "back: calls of these functions are missing for up to a second",
 			 (int)own_pid, s->rewritten - said.rewritten);
 	said = *s;
 }
@@ -733,6 +734,7 @@ static void live(void)
 	finish(0);
 }
 
+/* begins: not NULL if the thread also connects. */
 static void *thread_main(void *begins)
 {
 	hook_guard_enter();
@@ -743,23 +745,6 @@ static void *thread_main(void *begins)
 		return NULL;
 	live();
 	return NULL;
-}
-
-/* Makes a thread that blocks all signals, so that none of the program's signals reaches it. begins:
- * the thread also connects. */
-static int make_thread(bool begins)
-{
-	sigset_t all, old;
-	pthread_t thread;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&thread, NULL, thread_main, begins ? &state : NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (!err)
-		pthread_detach(thread);
-	return -err;
 }
 
 /* ---- fork ---- */
@@ -792,7 +777,7 @@ static void begin_anew(void)
 	err = talk_child(forker);
 	if (err)
 		state = IDLE;
-	else if (!enter() && make_thread(false))
+	else if (!enter() && meet_thread(thread_main, NULL))
 		finish(-EAGAIN);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
@@ -854,7 +839,7 @@ __attribute__((visibility("default"))) int cudatrace_hooks_start(const char *tex
 
 	if (err)
 		return err;
-	err = make_thread(true);
+	err = meet_thread(thread_main, &state);
 	if (err)
 		__atomic_store_n(&state, IDLE, __ATOMIC_RELEASE);
 	return err;
@@ -869,7 +854,8 @@ __attribute__((constructor)) static void born(int argc, char **argv, char **envp
 	for (; envp && *envp; envp++) {
 		if (strncmp(*envp, name, sizeof(name) - 1))
 			continue;
-		if (!claim(*envp + sizeof(name) - 1) && !connect_and_enter() && make_thread(false))
+		if (!claim(*envp + sizeof(name) - 1) && !connect_and_enter() &&
+		    meet_thread(thread_main, NULL))
 			finish(-EAGAIN);
 		return;
 	}

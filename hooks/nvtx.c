@@ -9,8 +9,7 @@
  *
  * In a program that is started, NVTX itself loads the object (NVTX_INJECTION64_PATH). Into one that
  * runs already it is injected, and told over a socket where the tables are. When cudatrace leaves
- * or dies, the socket is closed, and slots that still hold our functions are put back. The object
- * stays loaded for ever, because a thread may be about to call what it has just read from a slot.
+ * or dies, the socket is closed, and slots that still hold our functions are put back. The object is never unloaded, because a thread may be about to call what it has just read from a slot.
  *
  * It knows no record. It never prints, takes no lock of the program's but the loader's, for the
  * time of one dl_iterate_phdr(), and allocates nothing.

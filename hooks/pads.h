@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * pads.h - code of ours near the program's: pads where hooks' jumps land, at addresses that we
- * cannot choose, and chunks of code within reach of both. Mapped only where nothing is, and kept: a
- * thread may stand in them for as long as it is not scheduled, unless the code that leads to them has
+ * cannot choose, and chunks of code within reach of both. Mapped only at free addresses, and kept: a thread may have been preempted in them, unless the code that leads to them has
  * been unmapped. For the agent's own thread.
  */
 #ifndef CT_HOOKS_PADS_H

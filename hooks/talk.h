@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * talk.h - the socket to cudatrace: wire.h has what is said on it. Nothing here waits without a
+ * talk.h - the socket to cudatrace: wire.h has the messages. Nothing here waits without a
  * limit, and a peer that does not keep to the protocol is left. Used by one thread at a time, but for
  * talk_ask().
  */
@@ -18,7 +18,7 @@ int talk_child(__u32 parent_tid);
 int talk_fd(void); /* -1: the peer is gone */
 
 int talk_put(const void *msg, size_t n, int wait_ms);
-void talk_say(enum hooks_level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void talk_say(enum meet_level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int talk_hello(void);
 void talk_bye(int err, __u32 kept);
 /* On a thread of the program's, without libc: HOOKS_MAPPED or HOOKS_READ, with this number. 0 or
@@ -30,7 +30,7 @@ int talk_ask(enum hooks_type, __u32 number);
 int talk_hang_up(void);
 
 /* The next message, at talk_message(), and a descriptor that came with it (-1: none; the caller's).
- * Its type; 0: none within the time; -errno: the peer is gone, or talks nonsense. */
+ * Its type; 0: none within the time; -errno: the peer is gone, or breaks the protocol. */
 int talk_get(int wait_ms, size_t *size, int *fd);
 const void *talk_message(void);
 

@@ -45,13 +45,11 @@
 #include <string.h>
 
 #include "../bpf/control.h"
+#include "../cupti/agent/meet_msg.h"
 
 #define HOOKS_ENV "CUDATRACE_HOOKS"
 #define HOOKS_MAGIC 0x6b686463u /* "cdhk" */
 #define HOOKS_VERSION 9
-#define HOOKS_KEY 32	     /* hex digits */
-#define HOOKS_MSG_MAX 65536  /* bytes of a message */
-#define HOOKS_WAIT_MS 5000   /* how long each side waits for the other's first message */
 #define HOOKS_MAPPED_MS 2000 /* how long a thread that maps a library waits for its hooks */
 #define HOOKS_FUNCS_MAX 8192
 #define HOOKS_THREADS_MAX 4096
@@ -63,7 +61,7 @@
 enum hooks_type {
 	HOOKS_HELLO = 1,     /* struct hooks_hello */
 	HOOKS_INSTALLED = 2, /* struct hooks_installed */
-	HOOKS_SAY = 3,	     /* struct hooks_say */
+	HOOKS_SAY = 3,	     /* struct meet_say */
 	HOOKS_MAPPED = 4,    /* struct hooks_ask */
 	HOOKS_BYE = 5,	     /* struct hooks_bye */
 	HOOKS_CHILD = 6,     /* struct hooks_child, with a descriptor */
@@ -71,23 +69,14 @@ enum hooks_type {
 	HOOKS_START = 16,    /* struct hooks_start, with a descriptor */
 	HOOKS_SPECS = 17,    /* struct hooks_list of struct hooks_spec */
 	HOOKS_FUNCS = 18,    /* struct hooks_list of struct hooks_func */
-	HOOKS_STOP = 19,     /* struct hooks_head alone */
+	HOOKS_STOP = 19,     /* struct meet_head alone */
 	HOOKS_PYTHON = 20,   /* struct hooks_python */
 	HOOKS_MUTE = 21,     /* struct hooks_mute */
 };
 
-struct hooks_head {
-	__u32 size; /* of the whole message; equal to the packet's size */
-	__u16 type; /* enum hooks_type */
-	__u16 pad;
-};
-
 struct hooks_hello {
-	struct hooks_head h;
-	__u32 magic, version;
-	char key[HOOKS_KEY]; /* zero if the socket was inherited */
-	__u32 pid;	     /* in its own pid namespace */
-	__u32 flags;	     /* HOOKS_H_* */
+	MEET_HELLO
+	__u32 flags; /* HOOKS_H_* */
 };
 #define HOOKS_H_MEMORY 0x1 /* it may read its own memory with a system call */
 
@@ -96,7 +85,7 @@ struct hooks_hello {
 /* children that are forked get hooks of their own */
 #define HOOKS_S_FOLLOW 0x2
 struct hooks_start {
-	struct hooks_head h;
+	struct meet_head h;
 	__u32 version;
 	__u32 flags;	  /* HOOKS_S_* */
 	__u32 threads;	  /* blocks in the area */
@@ -113,14 +102,14 @@ struct hooks_start {
  * for the earlier ones, although they may arrive after it. 0: nothing was asked.
  */
 struct hooks_ask {
-	struct hooks_head h;
+	struct meet_head h;
 	__u32 number;
 	__u32 pad;
 };
 
 #define HOOKS_LAST 0x1 /* no more messages of this list follow */
 struct hooks_list {
-	struct hooks_head h;
+	struct meet_head h;
 	__u32 n;
 	__u32 flags;
 	__u32 number; /* with HOOKS_LAST: of the HOOKS_MAPPED that it answers */
@@ -133,7 +122,7 @@ struct hooks_spec {
 };
 /* Where the process's Python keeps its frames. */
 struct hooks_python {
-	struct hooks_head h;
+	struct meet_head h;
 	struct ct_python python; /* generation: not used */
 };
 
@@ -145,7 +134,7 @@ struct hooks_python {
 #define HOOKS_MUTE_OFF 0x1
 #define HOOKS_MUTE_WINDOWS 0x2 /* now and then they are recorded for a short time */
 struct hooks_mute {
-	struct hooks_head h;
+	struct meet_head h;
 	__u32 func;   /* row */
 	__u16 number; /* below HOOKS_MUTED; no two functions have the same one */
 	__u16 flags;  /* HOOKS_MUTE_* */
@@ -173,30 +162,22 @@ struct hooks_func {
  * have no room in one message is answered by several. Sent without functions when `late` has changed. */
 #define HOOKS_PARTLY 13 /* HOOK_PARTLY: hooked where other code calls it */
 struct hooks_installed {
-	struct hooks_head h;
+	struct meet_head h;
 	__u32 n;
 	__u32 on;   /* of these, the hooked ones, those with HOOKS_PARTLY too */
 	__u32 late; /* functions that were refused, and have been hooked partly since; in all */
 	__s32 err[];
 };
 
-enum hooks_level { HOOKS_VERB = 0, HOOKS_NOTE = 1, HOOKS_WARN = 2, HOOKS_ERROR = 3 };
-struct hooks_say {
-	struct hooks_head h;
-	__u16 level;
-	__u16 len;
-	char text[];
-};
-
 struct hooks_bye {
-	struct hooks_head h;
+	struct meet_head h;
 	__s32 err;
 	__u32 kept; /* bytes of code that stay mapped in the process */
 };
 
 /* From a forked child: it sends one end of a new socketpair. */
 struct hooks_child {
-	struct hooks_head h;
+	struct meet_head h;
 	__u32 tid; /* the parent's thread that called fork(2), in the parent's pid namespace */
 	__u32 pad;
 	__u64 ns; /* CLOCK_MONOTONIC, in the child, right after the fork */
@@ -348,7 +329,7 @@ static inline size_t hooks_fixed(unsigned int type)
 	switch (type) {
 	case HOOKS_HELLO: return sizeof(struct hooks_hello);
 	case HOOKS_INSTALLED: return sizeof(struct hooks_installed);
-	case HOOKS_SAY: return sizeof(struct hooks_say);
+	case HOOKS_SAY: return sizeof(struct meet_say);
 	case HOOKS_MAPPED: return sizeof(struct hooks_ask);
 	case HOOKS_BYE: return sizeof(struct hooks_bye);
 	case HOOKS_CHILD: return sizeof(struct hooks_child);
@@ -356,7 +337,7 @@ static inline size_t hooks_fixed(unsigned int type)
 	case HOOKS_START: return sizeof(struct hooks_start);
 	case HOOKS_SPECS: return sizeof(struct hooks_list);
 	case HOOKS_FUNCS: return sizeof(struct hooks_list);
-	case HOOKS_STOP: return sizeof(struct hooks_head);
+	case HOOKS_STOP: return sizeof(struct meet_head);
 	case HOOKS_PYTHON: return sizeof(struct hooks_python);
 	case HOOKS_MUTE: return sizeof(struct hooks_mute);
 	default: return 0;
@@ -366,42 +347,31 @@ static inline size_t hooks_fixed(unsigned int type)
 /* Checks that the n received bytes are one complete message. Returns its type, or -1. */
 static inline int hooks_msg_check(const void *msg, size_t n)
 {
-	const char *at = (const char *)msg;
 	struct hooks_installed installed;
-	struct hooks_head h;
-	struct hooks_list l;
-	struct hooks_say say;
-	size_t fixed, rest;
+	struct hooks_list l = { 0 };
+	struct meet_say say;
+	size_t rest = 0, entry = 0;
+	int type = meet_msg_type(msg, n, hooks_fixed, &rest);
 
-	if (n < sizeof(h) || n > HOOKS_MSG_MAX)
-		return -1;
-	memcpy(&h, at, sizeof(h));
-	fixed = hooks_fixed(h.type);
-	if (h.size != n || !fixed || n < fixed)
-		return -1;
-	rest = n - fixed;
-	switch (h.type) {
+	switch (type) {
 	case HOOKS_INSTALLED:
-		memcpy(&installed, at, sizeof(installed));
-		return installed.n == rest / 4 && rest % 4 == 0 ? h.type : -1;
-	case HOOKS_SAY: memcpy(&say, at, sizeof(say)); return say.len <= rest ? h.type : -1;
+		memcpy(&installed, msg, sizeof(installed));
+		l.n = installed.n;
+		entry = sizeof(installed.err[0]);
+		break;
+	case HOOKS_SAY: memcpy(&say, msg, sizeof(say)); return say.len <= rest ? type : -1;
 	case HOOKS_SPECS:
-		memcpy(&l, at, sizeof(l));
-		return l.n == rest / sizeof(struct hooks_spec) &&
-				       rest % sizeof(struct hooks_spec) == 0
-			       ? h.type
-			       : -1;
+		memcpy(&l, msg, sizeof(l));
+		entry = sizeof(struct hooks_spec);
+		break;
 	case HOOKS_FUNCS:
-		memcpy(&l, at, sizeof(l));
-		return l.n == rest / sizeof(struct hooks_func) &&
-				       rest % sizeof(struct hooks_func) == 0
-			       ? h.type
-			       : -1;
-	default: return rest ? -1 : h.type;
+		memcpy(&l, msg, sizeof(l));
+		entry = sizeof(struct hooks_func);
+		break;
 	}
+	return rest == l.n * entry ? type : -1;
 }
 
-CT_ASSERT_SIZE(struct hooks_head, 8);
 CT_ASSERT_SIZE(struct hooks_hello, 56);
 CT_ASSERT_SIZE(struct hooks_start, 40 + sizeof(struct ct_config));
 CT_ASSERT_SIZE(struct hooks_ask, 16);
@@ -409,7 +379,6 @@ CT_ASSERT_SIZE(struct hooks_list, 24);
 CT_ASSERT_SIZE(struct hooks_spec, 96);
 CT_ASSERT_SIZE(struct hooks_func, 48);
 CT_ASSERT_SIZE(struct hooks_installed, 20);
-CT_ASSERT_SIZE(struct hooks_say, 12);
 CT_ASSERT_SIZE(struct hooks_bye, 16);
 CT_ASSERT_SIZE(struct hooks_python, 80);
 CT_ASSERT_SIZE(struct hooks_child, 24);

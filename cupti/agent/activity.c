@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * activity.c - CUPTI's activity functions: those of old, which are for its only subscriber, or,
- * where it is shared with another profiler (from 13.3 on), those that name the subscriber. Knows
+ * activity.c - CUPTI's activity functions: the old ones, which have one subscriber, or, if CUPTI is shared with another profiler (from 13.3 on), those that name the subscriber. Knows
  * no record.
  */
 #include "state.h"

@@ -5,8 +5,7 @@
  *
  * It enters in one of two ways. InitializeInjection() is called by the driver inside cuInit(),
  * on the program's thread: CUPTI is set up there and then, since another thread would wait for
- * the driver's lock, and so that nothing is missed. cudatrace_agent_start() is called by who
- * injected the library, on a thread that was borrowed: it only makes the agent's thread. That
+ * the driver's lock, and so that nothing is missed. cudatrace_agent_start() is called by the process that injected the library, on a borrowed thread: it only makes the agent's thread. That
  * thread sends what comes, has CUPTI give out partly filled buffers, and ends all when it is
  * told to or when its peer is gone.
  */
@@ -15,7 +14,6 @@
 #include "held.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <dlfcn.h>
@@ -115,9 +113,9 @@ static int finalize(void)
 	if (!c->cuptiFinalize || agent.faults & FAULT_FINALIZE || agent.shared)
 		return -ENOTSUP;
 	if (atomic_load(&agent.graphs)) {
-		link_say(AGENT_NOTE,
-			 "process %u: it replays graphs, which would break if CUPTI were ended: it "
-			 "stays there, idle",
+		link_say(MEET_NOTE,
+			 "process %u: it replays graphs, which would break if CUPTI were ended: "
+			 "CUPTI stays loaded there, but does nothing",
 			 agent.pid);
 		return -ENOTSUP;
 	}
@@ -193,7 +191,7 @@ static void tell_fatal(void)
 		queue_commit(r);
 	}
 	link_send(500);
-	link_say(AGENT_WARN,
+	link_say(MEET_WARN,
 		 "process %u: CUPTI gave up (%s): what the device did from here on is not known",
 		 agent.pid, agent.fatal_text);
 }
@@ -308,7 +306,7 @@ static int greet(int none, const char *why)
 	int err = link_hello(&how);
 
 	if (!err && none) {
-		link_say(AGENT_ERROR,
+		link_say(MEET_ERROR,
 			 "process %u: no libcupti that can be used: %s; install CUDA's CUPTI, or "
 			 "name one by --cupti PATH",
 			 agent.pid, why);
@@ -334,7 +332,8 @@ static int begin(void)
 	err = greet(none, why);
 	/* the connection was closed before the first message, for example because of too many
 	 * peers: try again */
-	while (err == -EPIPE && how.fd < 0 && clock_now() + CONNECT_AGAIN_MS * 1000000ULL < until) {
+	while (err == -EPIPE && how.meet.fd < 0 &&
+	       clock_now() + CONNECT_AGAIN_MS * 1000000ULL < until) {
 		link_close();
 		usleep(CONNECT_AGAIN_MS * 1000);
 		if (link_connect(&how, until))
@@ -357,29 +356,13 @@ static int begin(void)
 	return err;
 }
 
-static void *thread_main(void *arg)
+/* begins: not NULL if the thread also begins. */
+static void *thread_main(void *begins)
 {
 	name_thread();
-	if (!arg || !begin())
+	if (!begins || !begin())
 		live();
 	return NULL;
-}
-
-/* A thread that blocks all signals, so that none of the program's signals reaches it. arg: whether
- * it also begins. */
-static int make_thread(bool begins)
-{
-	sigset_t all, old;
-	pthread_t thread;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&thread, NULL, thread_main, begins ? &agent : NULL);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (!err)
-		pthread_detach(thread);
-	return -err;
 }
 
 /* Those that threads of the parent's held are held by nobody here: the child's exit may still
@@ -448,7 +431,7 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	if (!enter(getenv(AGENT_ENV))) {
 		agent.early = true;
-		if (!begin() && make_thread(false)) {
+		if (!begin() && meet_thread(thread_main, NULL)) {
 			leave();
 			finish(-EAGAIN);
 		}
@@ -464,7 +447,7 @@ __attribute__((visibility("default"))) int cudatrace_agent_start(const char *tex
 
 	if (err)
 		return err;
-	err = make_thread(true);
+	err = meet_thread(thread_main, &agent);
 	if (err)
 		atomic_store(&agent.state, IDLE);
 	return err;
@@ -489,7 +472,7 @@ __attribute__((visibility("default"))) int InitializeInjectionNvtx2(void *get_ta
 	return theirs ? theirs(get_table) : 0;
 }
 
-/* For who cannot reach the socket; otherwise a message, or a hang-up, says it. */
+/* For a caller that cannot reach the socket; otherwise a message or the end of the connection asks for it. */
 __attribute__((visibility("default"))) int cudatrace_agent_stop(void)
 {
 	if (atomic_load(&agent.state) == IDLE)

@@ -30,15 +30,13 @@
 #include <string.h>
 
 #include "../../bpf/control.h"
+#include "meet_msg.h"
 
 #define AGENT_ENV "CUDATRACE_AGENT"
 #define AGENT_INJECTION_ENV "CUDA_INJECTION64_PATH"
 #define AGENT_NVTX_ENV "NVTX_INJECTION64_PATH"
 #define AGENT_MAGIC 0x61746463u /* "cdta" */
 #define AGENT_VERSION 1
-#define AGENT_KEY 32	     /* hex digits */
-#define AGENT_MSG_MAX 65536  /* bytes of a message */
-#define AGENT_WAIT_MS 5000   /* how long each side waits for the other's first message */
 #define AGENT_FUNCS_MAX 8192 /* callback ids told at most, in each direction */
 #define AGENT_PARAMS_MAX 512 /* bytes of the parameters of a call */
 
@@ -47,25 +45,16 @@ enum agent_type {
 	AGENT_NAMES = 2,   /* struct agent_list of struct agent_name */
 	AGENT_STARTED = 3, /* struct agent_started */
 	AGENT_RECORDS = 4, /* records, one after the other */
-	AGENT_SAY = 5,	   /* struct agent_say */
+	AGENT_SAY = 5,	   /* struct meet_say */
 	AGENT_BYE = 6,	   /* struct agent_bye */
 	AGENT_START = 16,  /* struct agent_start */
 	AGENT_FUNCS = 17,  /* struct agent_list of struct agent_func */
-	AGENT_STOP = 18,   /* struct agent_head alone */
+	AGENT_STOP = 18,   /* struct meet_head alone */
 	AGENT_TYPE_END
 };
 
-struct agent_head {
-	__u32 size; /* of the whole message: that of the packet */
-	__u16 type; /* enum agent_type */
-	__u16 pad;
-};
-
 struct agent_hello {
-	struct agent_head h;
-	__u32 magic, version;
-	char key[AGENT_KEY];  /* the key in CUDATRACE_AGENT; zero if the socket was inherited */
-	__u32 pid;	      /* in its own pid namespace */
+	MEET_HELLO
 	__u32 cupti_version;  /* of cuptiGetVersion(); 0: there is none, and a SAY says why */
 	__u32 driver_version; /* of cuDriverGetVersion(); 0: not known */
 	__u32 path_len;	      /* of path[], where that libcupti is */
@@ -74,7 +63,7 @@ struct agent_hello {
 
 #define AGENT_LAST 0x1 /* no more messages of this list follow */
 struct agent_list {
-	struct agent_head h;
+	struct meet_head h;
 	__u32 n;
 	__u32 flags; /* AGENT_LAST */
 	char entries[];
@@ -151,7 +140,7 @@ enum agent_clock { AGENT_CLOCK_AUTO = 0, AGENT_CLOCK_CALLBACK = 1, AGENT_CLOCK_O
 #define AGENT_S_NESTED 0x4 /* calls inside calls too */
 #define AGENT_S_ENTER 0x8  /* CT_ENTER too */
 struct agent_start {
-	struct agent_head h;
+	struct meet_head h;
 	__u32 version;
 	__u32 kinds;	    /* enum agent_kind; 0: no device records */
 	__u32 flags;	    /* AGENT_S_* */
@@ -164,7 +153,7 @@ struct agent_start {
 };
 
 struct agent_started {
-	struct agent_head h;
+	struct meet_head h;
 	__s32 err;   /* 0: records may come; -errno: no records will come, and a SAY has said why */
 	__u32 clock; /* enum agent_clock: which is used */
 	__u32 kinds; /* those that this CUPTI and driver could give */
@@ -172,16 +161,8 @@ struct agent_started {
 	__u32 faults;
 };
 
-enum agent_level { AGENT_VERB = 0, AGENT_NOTE = 1, AGENT_WARN = 2, AGENT_ERROR = 3 };
-struct agent_say {
-	struct agent_head h;
-	__u16 level; /* enum agent_level */
-	__u16 len;   /* of text[] */
-	char text[];
-};
-
 struct agent_bye {
-	struct agent_head h;
+	struct meet_head h;
 	/* 0; -EIO: CUPTI reported a fatal error; -ETIMEDOUT: CUPTI could not be ended in time */
 	__s32 err;
 	__u32 finalized;       /* cuptiFinalize was called and succeeded */
@@ -197,12 +178,12 @@ static inline size_t agent_fixed(unsigned int type)
 	case AGENT_HELLO: return sizeof(struct agent_hello);
 	case AGENT_NAMES: return sizeof(struct agent_list);
 	case AGENT_STARTED: return sizeof(struct agent_started);
-	case AGENT_RECORDS: return sizeof(struct agent_head);
-	case AGENT_SAY: return sizeof(struct agent_say);
+	case AGENT_RECORDS: return sizeof(struct meet_head);
+	case AGENT_SAY: return sizeof(struct meet_say);
 	case AGENT_BYE: return sizeof(struct agent_bye);
 	case AGENT_START: return sizeof(struct agent_start);
 	case AGENT_FUNCS: return sizeof(struct agent_list);
-	case AGENT_STOP: return sizeof(struct agent_head);
+	case AGENT_STOP: return sizeof(struct meet_head);
 	default: return 0;
 	}
 }
@@ -212,27 +193,21 @@ static inline size_t agent_fixed(unsigned int type)
  * record_check(). Returns the type, or -1. */
 static inline int agent_msg_check(const void *msg, size_t n)
 {
-	struct agent_head h;
 	struct agent_hello hello;
-	struct agent_say say;
-	size_t fixed;
+	struct meet_say say;
+	size_t rest;
+	int type = meet_msg_type(msg, n, agent_fixed, &rest);
 
-	if (n < sizeof(h) || n > AGENT_MSG_MAX)
-		return -1;
-	memcpy(&h, msg, sizeof(h));
-	fixed = agent_fixed(h.type);
-	if (h.size != n || !fixed || n < fixed)
-		return -1;
-	if (h.type == AGENT_HELLO) {
+	if (type == AGENT_HELLO) {
 		memcpy(&hello, msg, sizeof(hello));
-		if (hello.path_len > n - fixed)
+		if (hello.path_len > rest)
 			return -1;
-	} else if (h.type == AGENT_SAY) {
+	} else if (type == AGENT_SAY) {
 		memcpy(&say, msg, sizeof(say));
-		if (say.len > n - fixed)
+		if (say.len > rest)
 			return -1;
 	}
-	return h.type;
+	return type;
 }
 
 /* Returns the entry of a list at *at (offset in the message), and moves *at to the next one. NULL:
@@ -263,7 +238,6 @@ static inline const struct agent_func *agent_func_at(const void *msg, size_t n, 
 	return e;
 }
 
-CT_ASSERT_SIZE(struct agent_head, 8);
 CT_ASSERT_SIZE(struct agent_hello, 64);
 CT_ASSERT_SIZE(struct agent_list, 16);
 CT_ASSERT_SIZE(struct agent_name, 4);
@@ -273,7 +247,6 @@ CT_ASSERT_SIZE(struct agent_call,
 	       sizeof(struct ct_spec) + CT_MAX_WORDS * sizeof(struct agent_word) + 4);
 CT_ASSERT_SIZE(struct agent_start, 48);
 CT_ASSERT_SIZE(struct agent_started, 24);
-CT_ASSERT_SIZE(struct agent_say, 12);
 CT_ASSERT_SIZE(struct agent_bye, 40);
 
 #endif

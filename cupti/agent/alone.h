@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * alone.h - has the program ended but for threads of ours? A program whose main thread has called
- * pthread_exit() ends when its last thread does. A thread of ours would keep it alive for ever, so
- * it ends itself then, and libc ends the program.
+ * alone.h - has the program ended, except for threads of ours? A program whose main thread has called
+ * pthread_exit() ends when its last thread does. A thread of ours would keep the program running for ever, so our thread ends itself then, and libc ends the program.
  */
 #ifndef CT_ALONE_H
 #define CT_ALONE_H

@@ -370,7 +370,7 @@ static void call_leaves(const struct func *fn, int domain, uint32_t cbid,
 		send_call(c.f, fn, CT_CALL, now, code, 0);
 }
 
-/* ---- correlations alone ---- */
+/* ---- only correlations ---- */
 
 static void cause_only(const struct func *fn, const struct cupti_call *data)
 {

@@ -2,7 +2,7 @@
 /*
  * compat.h - binds what moved between glibc's libraries in 2.32 and 2.34 to the versions that
  * every glibc from 2.17 on has, so that one agent serves old and new systems. Included first by
- * every file of the agent. tests/agent_abi.sh looks at the result.
+ * every file of the agent. tests/agent/run.sh looks at the result.
  */
 #ifndef CT_COMPAT_H
 #define CT_COMPAT_H

@@ -161,7 +161,7 @@ static bool wanted(size_t i)
 
 static void say_holder(const char *name)
 {
-	link_say(AGENT_ERROR,
+	link_say(MEET_ERROR,
 		 "process %u: another profiler%s%s holds CUPTI, which has one user at a time: "
 		 "device work is not shown; "
 		 "end that profiler first",
@@ -189,7 +189,7 @@ static bool share(char *holder, size_t size)
 	}
 	agent.subscriber = subscriber;
 	agent.shared = true;
-	link_say(AGENT_NOTE, "process %u: CUPTI is shared with another profiler%s%s", agent.pid,
+	link_say(MEET_NOTE, "process %u: CUPTI is shared with another profiler%s%s", agent.pid,
 		 *holder ? ", " : "", holder);
 	return true;
 }
@@ -216,13 +216,13 @@ static int subscribe(void)
 		return -EBUSY;
 	}
 	if (r == CUPTI_UNKNOWN || r == CUPTI_NOT_INITIALIZED)
-		link_say(AGENT_ERROR,
+		link_say(MEET_ERROR,
 			 "process %u: CUPTI finds no CUDA driver (%s): device work is not shown; "
 			 "is the NVIDIA driver "
 			 "installed, and does its version fit %s?",
 			 agent.pid, library_error(r), c->path);
 	else
-		link_say(AGENT_ERROR, "process %u: CUPTI refuses (%s): device work is not shown",
+		link_say(MEET_ERROR, "process %u: CUPTI refuses (%s): device work is not shown",
 			 agent.pid, library_error(r));
 	return -ENODEV;
 }
@@ -295,14 +295,14 @@ static void enable_kinds(void)
 		if (!r)
 			agent.kinds |= agent.want.kinds & kinds[i].want;
 		else
-			link_say(kinds[i].want == AGENT_ALWAYS ? AGENT_VERB : AGENT_WARN,
+			link_say(kinds[i].want == AGENT_ALWAYS ? MEET_VERB : MEET_WARN,
 				 "process %u: CUPTI gives no records of %s (%s)", agent.pid,
 				 kinds[i].name, library_error(r));
 	}
 	if (agent.want.flags & AGENT_S_GRAPHS && agent.want.kinds & AGENT_KERNEL &&
 	    activity_enable(CUPTI_KIND_GRAPH, false))
 		link_say(
-			AGENT_WARN,
+			MEET_WARN,
 			"process %u: CUPTI gives no records of whole graphs: their nodes are shown",
 			agent.pid);
 }
@@ -318,7 +318,7 @@ int device_enable(void)
 	 * on an H200) */
 	if ((!agent.early || agent.shared) && agent.want.flags & AGENT_S_GRAPHS) {
 		agent.want.flags &= ~AGENT_S_GRAPHS;
-		link_say(AGENT_WARN,
+		link_say(MEET_WARN,
 			 "process %u: graphs are shown by their nodes: whole graphs can be traced "
 			 "in a program that is %s",
 			 agent.pid, agent.shared ? "not another profiler's too" : "started alone");

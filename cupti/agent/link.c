@@ -7,9 +7,7 @@
 #include "state.h"
 #include "meet.h"
 
-#include <poll.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -18,55 +16,36 @@
 #define SEND_BYTES (4 << 20) /* asked of the kernel, which may give less */
 
 static struct held held = { .fd = -1 };
-static char *batch;    /* AGENT_MSG_MAX bytes: a message on its way */
+static char *batch;    /* MEET_MSG_MAX bytes: a message on its way */
 static size_t pending; /* of it that could not be sent yet */
 static uint64_t sent;
 static bool gone;
 
-/* ---- the words of CUDATRACE_AGENT ---- */
+/* ---- the beginning ---- */
 
 int link_parse(const char *text, struct how *how)
 {
-	char key[AGENT_KEY + 1];
+	int err = meet_parse(text, &how->meet);
 
-	memset(how, 0, sizeof(*how));
-	how->fd = -1;
-	if (strncmp(text, "v1 ", 3))
-		return -EPROTO;
-	if (meet_word(text, "cupti", how->cupti, sizeof(how->cupti)) < 0)
-		return -EINVAL;
-	how->fd = meet_fd(text);
-	if (how->fd != -ENOENT)
-		return how->fd < 0 ? how->fd : 0;
-	if (meet_word(text, "path", how->path, sizeof(how->path)) <= 0 ||
-	    meet_word(text, "key", key, sizeof(key)) != AGENT_KEY)
-		return -EINVAL;
-	memcpy(how->key, key, AGENT_KEY);
-	return 0;
+	if (!err && meet_word(text, "cupti", how->cupti, sizeof(how->cupti)) < 0)
+		err = -EINVAL;
+	return err;
 }
 
-int link_connect(struct how *how, uint64_t until_ns)
+int link_connect(const struct how *how, uint64_t until_ns)
 {
-	int bytes = SEND_BYTES, fd;
+	int bytes = SEND_BYTES, err;
 
 	gone = false;
 	sent = pending = 0;
 	if (!batch)
-		batch = malloc(AGENT_MSG_MAX);
+		batch = malloc(MEET_MSG_MAX);
 	if (!batch)
 		return -ENOMEM;
-	if (how->fd >= 0) {
-		fd = how->fd;
-		if (!meet_is_ours(fd))
-			return -EPROTO;
-	} else {
-		fd = meet_connect(how->path, until_ns);
-		if (fd < 0)
-			return fd;
-	}
-	held_take(&held, fd);
-	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-	return 0;
+	err = meet_connect(&how->meet, until_ns, &held);
+	if (!err)
+		setsockopt(held.fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	return err;
 }
 
 void link_close(void)
@@ -98,23 +77,15 @@ static int put(const void *msg, size_t n, int wait_ms)
 	return err;
 }
 
-void link_say(enum agent_level level, const char *fmt, ...)
+void link_say(enum meet_level level, const char *fmt, ...)
 {
-	union {
-		struct agent_say say;
-		char room[sizeof(struct agent_say) + 1024];
-	} m = { .say = { .h = { .type = AGENT_SAY }, .level = (uint16_t)level } };
 	va_list args;
-	int n;
 
-	va_start(args, fmt);
-	n = vsnprintf(m.say.text, 1024, fmt, args);
-	va_end(args);
-	if (n < 0)
+	if (link_fd() < 0)
 		return;
-	m.say.len = (uint16_t)(n < 1024 ? n : 1023);
-	m.say.h.size = (uint32_t)sizeof(m.say) + m.say.len;
-	put(&m, m.say.h.size, 1000);
+	va_start(args, fmt);
+	gone = meet_say(&held, AGENT_SAY, level, fmt, args) == -EPIPE || gone;
+	va_end(args);
 }
 
 static int put_names(void)
@@ -138,9 +109,9 @@ static int put_names(void)
 			len = strlen(name);
 			if (len > 255 || !len)
 				continue;
-			if (at + sizeof(e) + len + 4 > AGENT_MSG_MAX) {
+			if (at + sizeof(e) + len + 4 > MEET_MSG_MAX) {
 				l->h.size = (uint32_t)at;
-				err = put(batch, at, AGENT_WAIT_MS);
+				err = put(batch, at, MEET_WAIT_MS);
 				if (err)
 					return err;
 				l->n = 0;
@@ -156,7 +127,7 @@ static int put_names(void)
 	}
 	l->h.size = (uint32_t)at;
 	l->flags = AGENT_LAST;
-	return put(batch, at, AGENT_WAIT_MS);
+	return put(batch, at, MEET_WAIT_MS);
 }
 
 int link_hello(const struct how *how)
@@ -174,9 +145,9 @@ int link_hello(const struct how *how)
 		.driver_version = agent.cupti.driver,
 		.path_len = (uint32_t)len,
 	};
-	memcpy(h->key, how->key, AGENT_KEY);
+	memcpy(h->key, how->meet.key, MEET_KEY);
 	memcpy(h->path, agent.cupti.path, len);
-	err = put(batch, h->h.size, AGENT_WAIT_MS);
+	err = put(batch, h->h.size, MEET_WAIT_MS);
 	return err || !agent.cupti.lib ? err : put_names();
 }
 
@@ -190,23 +161,22 @@ int link_started(int err)
 		.faults = agent.faults,
 	};
 
-	return put(&s, sizeof(s), AGENT_WAIT_MS);
+	return put(&s, sizeof(s), MEET_WAIT_MS);
 }
 
 int link_send(int wait_ms)
 {
-	struct agent_head *h = (struct agent_head *)batch;
+	struct meet_head *h = (struct meet_head *)batch;
 
 	for (;;) {
 		int err;
 
 		if (!pending) {
-			pending = queue_take(batch + sizeof(*h), AGENT_MSG_MAX - sizeof(*h));
+			pending = queue_take(batch + sizeof(*h), MEET_MSG_MAX - sizeof(*h));
 			if (!pending)
 				return 0;
 			pending += sizeof(*h);
-			*h = (struct agent_head){ .size = (uint32_t)pending,
-						  .type = AGENT_RECORDS };
+			*h = (struct meet_head){ .size = (uint32_t)pending, .type = AGENT_RECORDS };
 		}
 		err = put(batch, pending, wait_ms);
 		if (err)
@@ -232,11 +202,11 @@ static uint64_t records_in(size_t at, size_t end)
 /* What could not be sent in time: dropped, and counted. */
 static uint64_t drop_rest(void)
 {
-	size_t at = sizeof(struct agent_head), n;
+	size_t at = sizeof(struct meet_head), n;
 	uint64_t left = pending ? records_in(at, pending) : 0;
 
 	pending = 0;
-	while ((n = queue_take(batch + at, AGENT_MSG_MAX - at)))
+	while ((n = queue_take(batch + at, MEET_MSG_MAX - at)))
 		left += records_in(at, at + n);
 	return left;
 }
@@ -257,36 +227,18 @@ void link_bye(int err, int wait_ms)
 
 /* ---- receiving ---- */
 
-/* The next message, into `batch`. Its type; 0: none yet; -errno: the peer is gone or talks
- * nonsense. */
+/* The next message, into `batch`. Its type; 0: none yet; -errno: the peer is gone or breaks the
+ * protocol. */
 static int get(int wait_ms, size_t *size)
 {
-	uint64_t until = clock_now() + (uint64_t)wait_ms * 1000000;
-	int fd;
+	int type = -EPIPE, fd;
 
-	while ((fd = link_fd()) >= 0) {
-		ssize_t n = recv(fd, batch, AGENT_MSG_MAX, MSG_DONTWAIT | MSG_TRUNC);
-		struct pollfd p = { .fd = fd, .events = POLLIN };
-		int type;
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-			if (clock_now() >= until)
-				return 0;
-			poll(&p, 1, wait_ms);
-			continue;
-		}
-		if (n <= 0)
-			break;
-		type = n > AGENT_MSG_MAX ? -1 : agent_msg_check(batch, (size_t)n);
-		if (type < 0)
-			break;
-		*size = (size_t)n;
-		return type;
-	}
-	gone = true;
-	return -EPIPE;
+	if (link_fd() >= 0)
+		type = meet_get(&held, batch, wait_ms, agent_msg_check, size, &fd);
+	if (type > 0 && fd >= 0)
+		close(fd); /* none is ever sent */
+	gone = gone || type < 0;
+	return type;
 }
 
 /* Checks that nothing is read beyond a call's record, nor beyond the longest parameters of any
@@ -340,7 +292,7 @@ static int take_funcs(size_t size, bool *last)
 
 int link_begin(void)
 {
-	uint64_t until = clock_now() + AGENT_WAIT_MS * 1000000ULL;
+	uint64_t until = clock_now() + MEET_WAIT_MS * 1000000ULL;
 	bool started = false, last = false;
 	size_t size = 0;
 
@@ -378,7 +330,7 @@ int link_begin(void)
 int link_asked(void)
 {
 	char packet[sizeof(struct agent_start)];
-	struct agent_head h;
+	struct meet_head h;
 	ssize_t n;
 	int fd;
 

@@ -1,147 +1,50 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * meet.h - how an object in the target finds cudatrace: the words that it was given ("v1 fd=3",
- * "v1 path=... key=..."), the connection, and one packet sent. For the agent and for hooks/. Nothing
- * here waits without a limit. Times are CLOCK_MONOTONIC.
+ * meet.h - how an object in the target talks with cudatrace: the words that it was given ("v1 fd=3",
+ * "v1 path=... key=..."), the connection, the messages. The agent and the hooks each have a copy of
+ * this code. Nothing here waits without a limit. Times are CLOCK_MONOTONIC.
  */
 #ifndef CT_MEET_H
 #define CT_MEET_H
 
 #include "held.h"
+#include "meet_msg.h"
 
-#include <errno.h>
-#include <poll.h>
+#include <stdarg.h>
 #include <stdint.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
-#include <time.h>
-#include <unistd.h>
 
-static inline uint64_t meet_now(void)
-{
-	struct timespec ts;
+/* Where to connect. */
+struct meet {
+	int fd; /* a socket that the process has already; -1: there is none */
+	char path[108], key[MEET_KEY];
+};
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
+uint64_t meet_now(void);
 
-static inline int meet_hex(char c)
-{
-	return c >= '0' && c <= '9'   ? c - '0'
-	       : c >= 'a' && c <= 'f' ? c - 'a' + 10
-	       : c >= 'A' && c <= 'F' ? c - 'A' + 10
-				      : -1;
-}
-
-/* The value of `name` in the text, unescaped. Returns its length, 0 when it is not there,
- * -EINVAL when it does not fit. */
-static inline int meet_word(const char *text, const char *name, char *out, size_t size)
-{
-	size_t len = strlen(name), n = 0;
-
-	for (const char *at = text; at; at = strchr(at, ' ') ? strchr(at, ' ') + 1 : NULL) {
-		if (strncmp(at, name, len) || at[len] != '=')
-			continue;
-		for (at += len + 1; *at && *at != ' '; at++) {
-			char c = *at;
-
-			if (c == '%') {
-				if (meet_hex(at[1]) < 0 || meet_hex(at[2]) < 0)
-					return -EINVAL;
-				c = (char)(meet_hex(at[1]) << 4 | meet_hex(at[2]));
-				at += 2;
-			}
-			if (!c || n + 1 >= size)
-				return -EINVAL;
-			out[n++] = c;
-		}
-		break;
-	}
-	out[n] = '\0';
-	return (int)n;
-}
-
-/* The descriptor that the word `fd` names. Returns -ENOENT when there is no such word, -EINVAL when
- * it is no number. */
-static inline int meet_fd(const char *text)
-{
-	char number[16];
-	int n = meet_word(text, "fd", number, sizeof(number)), fd = 0;
-
-	if (n <= 0)
-		return -ENOENT;
-	for (int i = 0; i < n; i++) {
-		if (number[i] < '0' || number[i] > '9' || i > 8)
-			return -EINVAL;
-		fd = fd * 10 + number[i] - '0';
-	}
-	return fd;
-}
-
-/* Is it a socket as was agreed? Another one is not ours to close. */
-static inline int meet_is_ours(int fd)
-{
-	socklen_t len = sizeof(int);
-	int type = 0;
-
-	return !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) && type == SOCK_SEQPACKET;
-}
-
-/* Returns a connected socket, or -errno. Waits, at most until the given time, in the kernel's queue
- * for a place in the backlog. Peers that come later, also many that want to keep us out, are behind
- * us in this queue. */
-static inline int meet_connect(const char *path, uint64_t until_ns)
-{
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int fd, err = 0;
-
-	if (strlen(path) >= sizeof(addr.sun_path))
-		return -ENAMETOOLONG;
-	memcpy(addr.sun_path, path, strlen(path) + 1);
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
-	while (!err) {
-		uint64_t now = meet_now(), left_us = now < until_ns ? (until_ns - now) / 1000 : 0;
-		struct timeval wait = { .tv_sec = (time_t)(left_us / 1000000),
-					.tv_usec = (suseconds_t)(left_us % 1000000) };
-
-		if (!left_us)
-			err = -EAGAIN;
-		else if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)))
-			err = -errno;
-		else if (!connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
-			return fd;
-		else if (errno != EAGAIN && errno != EINTR)
-			err = -errno; /* nobody listens there any more */
-	}
-	close(fd);
-	return err;
-}
+/* The value of `name` in the text, unescaped. Returns its length, 0 when it is not there, -EINVAL
+ * when it does not fit. */
+int meet_word(const char *text, const char *name, char *out, size_t size);
+/* Reads where to connect from the text. Returns 0, -EPROTO or -EINVAL. */
+int meet_parse(const char *text, struct meet *);
+/* Connects, at most until the given time. Returns 0, and the socket is held; or -errno. */
+int meet_connect(const struct meet *, uint64_t until_ns, struct held *);
 
 /* Sends one packet, and waits at most wait_ms. 0; -EAGAIN; -EPIPE: the peer is gone. */
-static inline int meet_put(const struct held *h, const void *msg, size_t n, int wait_ms)
-{
-	uint64_t until = meet_now() + (uint64_t)wait_ms * 1000000;
-	int fd;
+int meet_put(const struct held *, const void *msg, size_t n, int wait_ms);
+/* The same over a socket of the caller's, with a descriptor. */
+int meet_put_fd(int to, const void *msg, size_t n, int wait_ms, int fd);
+/* Sends a message of this type with a text for the user; a long text is cut. Returns as meet_put(). */
+int meet_say(const struct held *, unsigned int type, enum meet_level, const char *fmt, va_list)
+	__attribute__((format(printf, 4, 0)));
 
-	while ((fd = held_fd(h)) >= 0) {
-		struct pollfd p = { .fd = fd, .events = POLLOUT };
+/* Receives the next message into `msg`, which has room for MEET_MSG_MAX bytes, and a descriptor that
+ * came with it (fd -1: none; the caller's). `check` returns a message's type, or -1. Returns the type;
+ * 0: no message came in the time; -EPIPE: the peer is gone, or breaks the protocol. */
+int meet_get(const struct held *, void *msg, int wait_ms, int (*check)(const void *, size_t),
+	     size_t *size, int *fd);
 
-		if (send(fd, msg, n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)n)
-			return 0;
-		if (errno == EINTR)
-			continue;
-		if (errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS)
-			return -EPIPE;
-		if (meet_now() >= until)
-			return -EAGAIN;
-		/* until there is room, a message can be read, or the peer is gone */
-		poll(&p, 1, wait_ms < 20 ? wait_ms : 20);
-	}
-	return -EPIPE;
-}
+/* Starts a thread that blocks all signals, so that none of the program's signals reaches it.
+ * Returns 0 or -errno. */
+int meet_thread(void *(*run)(void *), void *arg);
 
 #endif

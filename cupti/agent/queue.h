@@ -22,7 +22,7 @@ void queue_rest(void); /* gives its memory back until it is used again */
  * queue_commit() must follow. */
 void *queue_reserve(size_t n);
 void queue_commit(void *place);
-/* Copies whole records to out, up to size bytes. The agent's thread alone. Returns the number of
+/* Copies whole records to out, up to size bytes. Only for the agent's thread. Returns the number of
  * bytes. */
 size_t queue_take(char *out, size_t size);
 size_t queue_used(void);

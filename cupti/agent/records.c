@@ -174,7 +174,7 @@ static void set(const struct cupti_memset *m)
 	queue_commit(r);
 }
 
-static void sync(const struct cupti_sync *s)
+static void sync_record(const struct cupti_sync *s)
 {
 	struct ct_sync *r = work(CT_SYNC, sizeof(*r), s->start, s->end, 0);
 
@@ -344,8 +344,7 @@ static void stream(const struct cupti_stream *s)
 
 /* ---- markers: two records of CUPTI's become one range ---- */
 
-/* Ranges whose end has not come, by id: an outer one stays while any number of inner ones come
- * and go. Used under device.c's lock. */
+/* Ranges whose end has not come, by id: an outer range stays while any number of inner ranges begin and end. Used under device.c's lock. */
 struct open_marker {
 	struct open_marker *next;
 	uint32_t id, tid;
@@ -464,7 +463,7 @@ void records_convert(const void *record)
 	case CUPTI_KIND_MEMCPY: copy(record); break;
 	case CUPTI_KIND_MEMCPY2: copy_peer(record); break;
 	case CUPTI_KIND_MEMSET: set(record); break;
-	case CUPTI_KIND_SYNC: sync(record); break;
+	case CUPTI_KIND_SYNC: sync_record(record); break;
 	case CUPTI_KIND_GRAPH: graph(record); break;
 	case CUPTI_KIND_OVERHEAD: overhead(record); break;
 	case CUPTI_KIND_MEMORY2: memory(record); break;

@@ -9,7 +9,7 @@
  *   device.c   CUPTI's buffers and what is enabled in it; records.c what they become; names.c,
  *              clock.c
  *   contexts.c contexts' numbers by their handles
- *   activity.c CUPTI's activity functions, alone or beside another subscriber
+ *   activity.c CUPTI's activity functions, as the only subscriber or as one of several
  *   calls.c    callbacks: correlations, calls, resources
  */
 #ifndef CT_STATE_H
@@ -25,6 +25,7 @@
 #include "agent.h"
 #include "cupti.h"
 #include "faults.h"
+#include "meet.h"
 #include "queue.h"
 
 enum state { IDLE = 0, STARTING, RUNNING, STOPPING };
@@ -39,7 +40,7 @@ struct func {
 struct agent {
 	_Atomic int state;
 	_Atomic bool fatal;    /* CUPTI gave up; `fatal_text` and `fatal_code` say why */
-	_Atomic bool finalize; /* whoever leaves a call next ends CUPTI */
+	_Atomic bool finalize; /* the next thread that leaves a call ends CUPTI */
 	_Atomic bool finalized;
 	_Atomic int finalize_err;
 	uint32_t pid;
@@ -68,14 +69,14 @@ uint32_t agent_tid(void);
 void *agent_record(unsigned int kind, size_t n, uint64_t start_ns, uint64_t end_ns, uint32_t tid);
 void agent_wake(void); /* the agent's thread looks at the queue now */
 
-/* ---- link.c: the thread that owns the agent alone ---- */
+/* ---- link.c: only for the thread that owns the agent ---- */
 struct how {
-	int fd;
-	char path[108], key[AGENT_KEY], cupti[512];
+	struct meet meet;
+	char cupti[512];
 };
 int link_parse(const char *text, struct how *);
-/* Returns 0 or -errno, before that time (clock_now()). Takes ownership of how->fd */
-int link_connect(struct how *, uint64_t until_ns);
+/* Returns 0 or -errno, before that time (clock_now()). Takes ownership of a socket that `how` names. */
+int link_connect(const struct how *, uint64_t until_ns);
 void link_close(void);
 void link_forget(void); /* in a forked child */
 int link_fd(void);	/* -1: none */
@@ -83,7 +84,7 @@ void link_stop(void);	/* from any thread: as if the peer were gone */
 int link_hello(const struct how *);
 int link_begin(void); /* receives what is wanted into `agent`; 0 or -errno */
 int link_started(int err);
-void link_say(enum agent_level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void link_say(enum meet_level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Sends the queue's records, and waits for room at most wait_ms in all. Returns 0: all were sent;
  * -EAGAIN: not all; -errno: the peer is gone. */
 int link_send(int wait_ms);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""rows.py - what a recording holds, as typed records and as tables of them.
+"""rows.py - what a recording contains, as typed records and as tables of them.
 
 The members are those of `cudatrace schema`. One that is None is not known. `raw` is the whole line, also with members that have no
 field here.

@@ -655,7 +655,7 @@ case_list_nothing() {
 		# shellcheck disable=SC2086
 		ct list $words nope
 		ok_rc 1
-		expect "sentence" "$(cat "$T/err")" "cudatrace: error: no function matches; without a GLOB the list has all $(wc -l < "$T/all")"
+		expect "sentence" "$(cat "$T/err")" "cudatrace: error: no function matches; without a GLOB 'cudatrace list' prints all $(wc -l < "$T/all")"
 	done
 }
 

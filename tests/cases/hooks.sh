@@ -529,7 +529,7 @@ case_hooks_probed_meanwhile() { # long
 	wait_for 20 grep -q 'another tracer has put breakpoints on [1-9][0-9]* functions' "$T/err"
 	kill -INT "$OTHER"
 	wait "$OTHER"
-	wait_for 20 grep -q '[1-9][0-9]* hooks that another tracer had taken off are on again' "$T/err"
+	wait_for 20 grep -q 'another tracer had removed [1-9][0-9]* hooks, which have been put back' "$T/err"
 	before=$(grep -c cudaLaunchKernel "$T/out")
 	wait_for 10 more_launches "$before"
 	finish INT
@@ -630,7 +630,7 @@ case_hooks_no_way_in() {
 	gcc -static -o "$T/static" -x c - <<< 'int main(void) { return 3; }' || skip "no static libc here"
 	ct --source=hooks -- "$T/static"
 	ok_rc 3
-	says 'no hooks came into the program: it is linked statically'
+	says 'no hooks could be put into the program: it is linked statically'
 }
 
 # A program that is killed in a call: the call is shown, as one that did not return.

@@ -483,5 +483,5 @@ case_duty_misuse() {
 	ok_rc 2
 	ct stat --probe-kind tracefs --duty 1/20 -- true
 	ok_rc 1
-	says 'probes of this kind cannot be put on and off quickly'
+	says 'probes of this kind cannot be switched on and off quickly'
 }

@@ -204,8 +204,8 @@ def run(words):
 
 # what there is no end of; how many; the words of a command; what it says; MiB that it takes at most
 TABLES = [
-    ("processes", 200000, ["replay"], "more than 65536 processes at a time: further ones are shown by their numbers alone", 64),
-    ("forks", 200000, ["info"], "more than 65536 processes at a time: further ones are shown by their numbers alone", 64),
+    ("processes", 200000, ["replay"], "more than 65536 processes at a time: further ones are shown only by their numbers", 64),
+    ("forks", 200000, ["info"], "more than 65536 processes at a time: further ones are shown only by their numbers", 64),
     ("infos", 20000, ["replay"], "more than 32 MiB of processes' paths and command lines: further ones are not kept", 96),
     ("callers", 300000, ["stat", "--by", "process"], "calls are not in the tables: there are too many different ones", 640),
     ("handles-long", 20000, ["replay"], "names of kernels take more than 64 MiB: the least recently used are forgotten", 128),

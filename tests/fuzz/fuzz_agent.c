@@ -43,8 +43,8 @@ static void greet(int fd)
 /* Sends one message of the input and returns what is left of it. */
 static size_t put(int fd, const uint8_t *data, size_t size)
 {
-	static char msg[AGENT_MSG_MAX];
-	struct agent_head h = { .type = data[0] & 7 };
+	static char msg[MEET_MSG_MAX];
+	struct meet_head h = { .type = data[0] & 7 };
 	size_t len = data[1] | (size_t)data[2] << 8;
 
 	len = len < size - 3 ? len : size - 3;
@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds))
 		abort();
 	plan.device.kinds = ~0u;
-	p = agent_peer_open(fds[0], &(struct agent_peer_who){ .pid = getpid() }, &plan, size & 1);
+	p = agent_peer_open(fds[0], &(struct agent_conn_who){ .pid = getpid() }, &plan, size & 1);
 	if (!p)
 		abort();
 	greet(fds[1]);

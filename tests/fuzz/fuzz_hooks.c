@@ -34,8 +34,8 @@ static int emit(void *ctx, const struct ct_hdr *rec)
 
 static size_t put(int fd, const uint8_t *data, size_t size)
 {
-	static char msg[HOOKS_MSG_MAX];
-	struct hooks_head h = { .type = data[0] & 7 };
+	static char msg[MEET_MSG_MAX];
+	struct meet_head h = { .type = data[0] & 7 };
 	size_t len = data[1] | (size_t)data[2] << 8;
 
 	len = len < size - 3 ? len : size - 3;
@@ -55,7 +55,7 @@ static void talk(const uint8_t *data, size_t size)
 				 .magic = HOOKS_MAGIC,
 				 .version = HOOKS_VERSION,
 				 .pid = (uint32_t)getpid() };
-	struct hooks_peer_opts o = { .pid = getpid(), .plan = &plan, .files = files };
+	struct hooks_peer_opts o = { .who.pid = getpid(), .plan = &plan, .files = files };
 	struct hooks_peer *p;
 	size_t left = size;
 	int fds[2];

@@ -89,13 +89,13 @@ static int agent(const char *folder)
 
 	memcpy(records, &kernel, sizeof(kernel));
 	memcpy(records + sizeof(kernel), &lost, sizeof(lost));
-	n += add(input + n, AGENT_NAMES, (char *)&names + sizeof(struct agent_head),
-		 sizeof(names) - sizeof(struct agent_head));
-	n += add(input + n, AGENT_STARTED, (char *)&started + sizeof(struct agent_head),
-		 sizeof(started) - sizeof(struct agent_head));
+	n += add(input + n, AGENT_NAMES, (char *)&names + sizeof(struct meet_head),
+		 sizeof(names) - sizeof(struct meet_head));
+	n += add(input + n, AGENT_STARTED, (char *)&started + sizeof(struct meet_head),
+		 sizeof(started) - sizeof(struct meet_head));
 	n += add(input + n, AGENT_RECORDS, records, sizeof(records));
-	n += add(input + n, AGENT_BYE, (char *)&bye + sizeof(struct agent_head),
-		 sizeof(bye) - sizeof(struct agent_head));
+	n += add(input + n, AGENT_BYE, (char *)&bye + sizeof(struct meet_head),
+		 sizeof(bye) - sizeof(struct meet_head));
 	return store(folder, "agent", 0, input, n, "", 0);
 }
 

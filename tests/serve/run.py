@@ -277,7 +277,7 @@ def test_collectives():
         job.end()
         check("status", s.end(), 0)
         check("a note of what is not shown", "not in the output" in s.said(), False)
-    for layers, why in (("nvtx", "know collectives alone"), ("nccl,nvtx", "know collectives alone")):
+    for layers, why in (("nvtx", "have only collectives"), ("nccl,nvtx", "have only collectives")):
         p = subprocess.run([CT, "serve", "--layers", layers], capture_output=True, timeout=20, check=False)
         check(layers, (p.returncode, why in p.stderr.decode()), (2, True))
 

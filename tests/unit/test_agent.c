@@ -351,7 +351,7 @@ static void put_marker(uint32_t id, uint32_t flags, uint64_t time, const char *n
 /* A range around so many that any table of a fixed size would have turned over. */
 static void test_outer_range(void)
 {
-	static char room[AGENT_MSG_MAX];
+	static char room[MEET_MSG_MAX];
 	const int inner = 10000;
 	int n = 0;
 	size_t len;
@@ -470,7 +470,7 @@ static size_t funcs_message(char *msg, bool wild)
 /* Words of a call that lie beyond any function's parameters would be read from whatever is there. */
 static void test_far_words(void)
 {
-	static char msg[AGENT_MSG_MAX];
+	static char msg[MEET_MSG_MAX];
 	struct agent_list l = { .h.type = AGENT_FUNCS, .flags = AGENT_LAST, .n = 1 };
 	struct agent_func f = { .cbid = 1,
 				.domain = AGENT_DRIVER,
@@ -509,7 +509,7 @@ static void test_far_words(void)
 
 static void read_some(int fd)
 {
-	static char sink[AGENT_MSG_MAX];
+	static char sink[MEET_MSG_MAX];
 
 	while (recv(fd, sink, sizeof(sink), MSG_DONTWAIT) > 0)
 		;
@@ -517,7 +517,7 @@ static void read_some(int fd)
 
 static void test_bad_user(void)
 {
-	static char msg[AGENT_MSG_MAX];
+	static char msg[MEET_MSG_MAX];
 	int before = threads();
 
 	for (int round = 0; round < 60; round++) {
@@ -607,7 +607,7 @@ static size_t records_message(char *msg)
 	static const uint16_t kinds[] = { CT_KERNEL, CT_COPY,	CT_SET,	    CT_NAME,  CT_CAUSE,
 					  CT_LOST,   CT_CALL,	CT_PROCESS, CT_STACK, CT_MARKER,
 					  CT_EVENT,  CT_DEVICE, CT_EXIT,    99 };
-	struct agent_head head = { .type = AGENT_RECORDS };
+	struct meet_head head = { .type = AGENT_RECORDS };
 	size_t at = sizeof(head);
 	int n = 1 + (int)(random32() % 20);
 
@@ -634,9 +634,9 @@ static size_t records_message(char *msg)
 /* An agent can lose what it makes, and no more; however often it says so, a loss is never none. */
 static void test_losses(void)
 {
-	static char msg[AGENT_MSG_MAX];
-	struct agent_head head = { .type = AGENT_RECORDS,
-				   .size = sizeof(head) + sizeof(struct ct_lost) };
+	static char msg[MEET_MSG_MAX];
+	struct meet_head head = { .type = AGENT_RECORDS,
+				  .size = sizeof(head) + sizeof(struct ct_lost) };
 	uint64_t until = now_ms() + 5000;
 	struct losses l = { .files = 0 };
 	struct agent_counts c;
@@ -691,7 +691,7 @@ static void test_losses(void)
 /* What an agent says is said of its process, whatever it says. */
 static void test_says(void)
 {
-	static char msg[AGENT_MSG_MAX];
+	static char msg[MEET_MSG_MAX];
 	char own[64], want[256], had[512] = "";
 	const char *const says[] = { "100 calls, 0 lost", own };
 	uint64_t until = now_ms() + 5000;
@@ -715,8 +715,8 @@ static void test_says(void)
 	n = started_message(msg);
 	CHECK(send(fds[1], msg, n, 0) == (ssize_t)n);
 	for (int i = 0; i < 2; i++) {
-		struct agent_head head = { .type = AGENT_SAY };
-		struct agent_say s = { .level = AGENT_WARN, .len = (uint16_t)strlen(says[i]) };
+		struct meet_head head = { .type = AGENT_SAY };
+		struct meet_say s = { .level = MEET_WARN, .len = (uint16_t)strlen(says[i]) };
 
 		head.size = (uint32_t)(sizeof(s) + s.len);
 		memcpy(msg, &s, sizeof(s));
@@ -750,7 +750,7 @@ static void test_says(void)
 
 static void test_bad_agent(void)
 {
-	static char msg[AGENT_MSG_MAX];
+	static char msg[MEET_MSG_MAX];
 	int quiet = open("/dev/null", O_WRONLY | O_CLOEXEC), was = dup(2);
 
 	seen = 0;
@@ -926,13 +926,13 @@ static void foreigners(const struct sockaddr_un *addr)
 static void test_line(void)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	struct how how = { .fd = -1 };
+	struct how how = { .meet.fd = -1 };
 	uint64_t before;
 	int listener, fd, n = 0;
 	pid_t pid;
 
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "/tmp/ct-line-%d", (int)getpid());
-	snprintf(how.path, sizeof(how.path), "%s", addr.sun_path);
+	snprintf(how.meet.path, sizeof(how.meet.path), "%s", addr.sun_path);
 	CHECK(link_connect(&how, clock_now() + 60000000000ULL) == -ENOENT);
 	listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	CHECK(!bind(listener, (struct sockaddr *)&addr, sizeof(addr)) && !listen(listener, 2));
@@ -963,7 +963,7 @@ static void test_line(void)
 static void test_stranger(void)
 {
 	static char *cmd[] = { (char *)"/bin/true", NULL };
-	static char msg[AGENT_MSG_MAX];
+	static char msg[MEET_MSG_MAX];
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	const char *path, *end;
 	struct losses l = { 0 };

@@ -5,16 +5,19 @@
  * area that it writes to. Also with an area, and messages, that make no sense.
  */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../../hooks/capture.h"
 #include "../../user/source/agent/agent_tids.h"
+#include "../../user/source/hooks/hooks.h"
 #include "../../user/source/hooks/hooks_peer.h"
 #include "../../user/util/msg.h"
 #include "../../user/util/now.h"
@@ -861,7 +864,7 @@ static void test_messages(void)
 		__s32 err[3];
 	} in = { .i = { .h = { sizeof(in), HOOKS_INSTALLED, 0 }, .n = 3 } };
 	struct {
-		struct hooks_say say;
+		struct meet_say say;
 		char text[5];
 	} __attribute__((packed)) say = { .say = { .h = { sizeof(say), HOOKS_SAY, 0 }, .len = 5 } };
 
@@ -903,14 +906,14 @@ static void test_peers(void)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct hooks_peer_opts o = {
-			.pid = getpid(), .key = key, .plan = &plan, .files = files
-		};
+		struct hooks_peer_opts o = { .who = { getpid(), key, false },
+					     .plan = &plan,
+					     .files = files };
 		struct hooks_hello h = { .h = { sizeof(h), HOOKS_HELLO, 0 },
 					 .magic = rows[i].magic,
 					 .version = rows[i].version,
 					 .pid = rows[i].pid ? rows[i].pid : (uint32_t)getpid() };
-		struct hooks_head then = { sizeof(then), rows[i].then, 0 };
+		struct meet_head then = { sizeof(then), rows[i].then, 0 };
 		struct hooks_peer *p;
 		int fds[2];
 
@@ -945,7 +948,7 @@ static void test_results(void)
 {
 	struct capture_plan plan = { .ring_bytes = 1 << 20 };
 	struct hooks_files *files = hooks_files_open(&plan);
-	struct hooks_peer_opts o = { .pid = getpid(), .plan = &plan, .files = files };
+	struct hooks_peer_opts o = { .who.pid = getpid(), .plan = &plan, .files = files };
 	struct hooks_hello h = { .h = { sizeof(h), HOOKS_HELLO, 0 },
 				 .magic = HOOKS_MAGIC,
 				 .version = HOOKS_VERSION,
@@ -997,11 +1000,11 @@ static void test_says(void)
 {
 	struct capture_plan plan = { .ring_bytes = 1 << 20 };
 	struct hooks_files *files = hooks_files_open(&plan);
-	struct hooks_peer_opts o = { .pid = getpid(), .plan = &plan, .files = files };
+	struct hooks_peer_opts o = { .who.pid = getpid(), .plan = &plan, .files = files };
 	struct {
-		struct hooks_say say;
+		struct meet_say say;
 		char text[64];
-	} m = { .say = { .h = { .type = HOOKS_SAY }, .level = HOOKS_WARN } };
+	} m = { .say = { .h = { .type = HOOKS_SAY }, .level = MEET_WARN } };
 	char own[64], want[256];
 	const char *const says[] = { "100 calls, 0 lost\x1b[2J", own };
 	struct hooks_peer *p;
@@ -1016,11 +1019,11 @@ static void test_says(void)
 	said[0] = '\0';
 	msg_taker = take_said;
 	for (int i = 0; i < 2; i++) {
-		size_t n = offsetof(struct hooks_say, text) + strlen(says[i]);
+		size_t n = offsetof(struct meet_say, text) + strlen(says[i]);
 
 		m.say.len = (__u16)strlen(says[i]);
 		m.say.h.size = (__u32)n;
-		memcpy((char *)&m + offsetof(struct hooks_say, text), says[i], strlen(says[i]));
+		memcpy((char *)&m + offsetof(struct meet_say, text), says[i], strlen(says[i]));
 		CHECK_EQ((ssize_t)n, send(fds[1], &m, n, 0));
 		hooks_peer_drain(p);
 	}
@@ -1029,6 +1032,58 @@ static void test_says(void)
 	hooks_peer_close(p);
 	close(fds[1]);
 	hooks_files_close(files);
+}
+
+/* ---- the door ---- */
+
+static int closed_silent;
+
+static void count_silent(const char *text)
+{
+	closed_silent += strstr(text, "sent nothing, and too many such connections") != NULL;
+}
+
+/* A connection to the socket that the program's environment names. Returns it. */
+static int connect_to(char *const *env)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	for (; *env; env++)
+		if (!strncmp(*env, HOOKS_ENV "=", sizeof(HOOKS_ENV)))
+			CHECK_EQ(1, sscanf(strstr(*env, "path="), "path=%107s", addr.sun_path));
+	CHECK(!connect(fd, (struct sockaddr *)&addr, sizeof(addr)));
+	return fd;
+}
+
+static int emit_nothing(void *ctx, const struct ct_hdr *h)
+{
+	(void)ctx, (void)h;
+	return 0;
+}
+
+/* One process cannot take the room of all by connections over which it says nothing. */
+static void test_silent(void)
+{
+	char *const cmd[] = { (char *)"true", NULL };
+	struct capture_plan plan = { .ring_bytes = 1 << 20, .cmd = cmd, .follow = true };
+	struct source src = { .ops = &source_hooks };
+	struct pollfd ends[10];
+
+	closed_silent = 0;
+	msg_taker = count_silent;
+	CHECK(!source_hooks.prepare(&src, &plan));
+	CHECK(!source_hooks.open(&src, &plan));
+	for (int i = 0; i < 10; i++)
+		ends[i] = (struct pollfd){ .fd = connect_to(plan.env) };
+	CHECK(source_hooks.drain(&src, emit_nothing, NULL) >= 0);
+	msg_taker = NULL;
+	CHECK_EQ(6, closed_silent);
+	/* the oldest have been closed; a later one may be taken for the next program of its process */
+	CHECK(poll(ends, 10, 0) >= 6);
+	for (int i = 0; i < 10; i++)
+		close(ends[i].fd);
+	source_hooks.close(&src);
 }
 
 /* ---- the clock ---- */
@@ -1185,6 +1240,7 @@ int main(void)
 	RUN(test_peers);
 	RUN(test_results);
 	RUN(test_says);
+	RUN(test_silent);
 	RUN(test_clock);
 	RUN(test_life);
 	agent_tids_close(tids);

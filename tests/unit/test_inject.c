@@ -584,7 +584,7 @@ static void test_traced(void)
 		nap(1000);
 	CHECK(sh->child == 1);
 	CHECK(inject(&r) == -EBUSY);
-	check_said("(test_inject), and has only one tracer at a time");
+	check_said("(test_inject), and a process has only one tracer at a time");
 	sh->stop = 1;
 	waitpid(tracer, NULL, 0);
 	end("nanosleep");

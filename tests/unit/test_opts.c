@@ -454,7 +454,7 @@ static void test_output(void)
 		snprintf(line, sizeof(line), "%s -- a", texts[i].line);
 		CHECK(!parse(texts[i].cmd, line));
 	}
-	bad("-o |", "-o: no command stands behind the '|'; give one, as -o '|jq .'");
+	bad("-o |", "-o: there is no command after the '|'; give one, as -o '|jq .'");
 	bad("-A -o |cat", "-A adds to a file, and -o names a command: leave out -A");
 	bad("--format nsys-sqlite -o |cat", "-o: what nsys-sqlite writes is a file, which no "
 					    "command and no standard output can be: give a name");
@@ -588,11 +588,15 @@ static void test_mem(void)
 /* Whether it is refused by one line that has the word and says what to do. */
 static bool refused(enum opts_cmd cmd, const char *line, const char *word)
 {
-	static const char *const advice[] = {
-		"; give ",	 ": give ",	   "; see ",
-		"did you mean",	 "is not one of ", ": leave out ",
-		"; 'cudatrace ", "write it out",   "manual page have them"
-	};
+	static const char *const advice[] = { "; give ",
+					      ": give ",
+					      "; see ",
+					      "did you mean",
+					      "is not one of ",
+					      ": leave out ",
+					      "; 'cudatrace ",
+					      "write the whole name",
+					      "manual page have them" };
 	int err = parse(cmd, line);
 	const char *end = strchr(said, '\n');
 	bool says = false;

@@ -48,6 +48,10 @@ struct xlat {
 
 /* The name of a value in full, or NULL. Binary search. */
 const char *xlat_name(const struct xlat *, int64_t value);
+/* The next row, from number *at on, whose bits are all set in `value`, and some of them in `left`: the
+ * bits that have no name so far, from which the caller takes the row's. NULL: there is none, or x is
+ * NULL. */
+const struct xlat_row *xlat_flag(const struct xlat *x, uint64_t value, uint64_t left, int *at);
 /* A full name without the prefix. */
 const char *xlat_short(const struct xlat *, const char *name);
 

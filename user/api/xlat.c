@@ -54,6 +54,18 @@ const char *xlat_name(const struct xlat *x, int64_t value)
 	return lo < x->nrows && x->rows[lo].value == value ? x->rows[lo].name : NULL;
 }
 
+const struct xlat_row *xlat_flag(const struct xlat *x, uint64_t value, uint64_t left, int *at)
+{
+	while (left && x && *at < x->nrows) {
+		const struct xlat_row *row = &x->rows[(*at)++];
+		uint64_t bits = (uint64_t)row->value;
+
+		if (bits && (value & bits) == bits && left & bits)
+			return row;
+	}
+	return NULL;
+}
+
 const char *xlat_short(const struct xlat *x, const char *name)
 {
 	size_t n = strlen(x->prefix);

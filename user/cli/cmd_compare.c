@@ -46,7 +46,7 @@ static const struct option_row rows[] = {
 	  "a condition that makes the exit status 1; repeatable: cudaMalloc.calls>+10%, sync.time>+5ms,\n"
 	  "total_api_time>+3%, kernel(vecAdd*).avg>+10%, failed>0, launches!=+0; without any:\n"
 	  "total_api_time, sync_time and kernel_time by 5%, failed_calls by one" },
-	{ 0, "level", "P", OTHER(set_level), 0, "0.05", "the chance of a false alarm that is put up with, in all conditions together" },
+	{ 0, "level", "P", OTHER(set_level), 0, "0.05", "the accepted chance of a false alarm, in all conditions together" },
 	{ 0, "format", "NAME", ENUM(format, "text", "markdown", "json", "junit"), 0, "text", "text, markdown, json or junit" },
 };
 /* clang-format on */

@@ -44,8 +44,8 @@ static int write_whole(const struct opts *o)
 	if (file)
 		unfinished_close(&guard, !status || status == 3);
 	if (file && session_interrupted())
-		msg_error("interrupted: %s is not there, since it would have a part of the "
-			  "recording alone",
+		msg_error("interrupted: %s was not written, because it would have only a part of "
+			  "the recording",
 			  o->output);
 	else if ((!status || status == 3) && strcmp(o->output, "-"))
 		msg_note("written: %s", o->output);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cmd_info.c - `cudatrace info FILE`: what a recording holds, and which parts cannot be read.
+ * cmd_info.c - `cudatrace info FILE`: what a recording contains, and which parts cannot be read.
  * Exit status 3 when something in it is damaged; an end that was cut off is no damage.
  */
 #include <errno.h>
@@ -487,7 +487,7 @@ static int cmd_info(const struct opts *o)
 const struct command command_info = {
 	.run = cmd_info,
 	.usage = "Usage: cudatrace info FILE\n",
-	.about = "\nPrints what a recording holds: host, versions, clocks, processes, counts, losses, and which parts cannot be read.\n"
+	.about = "\nPrints what a recording contains: host, versions, clocks, processes, counts, losses, and which parts cannot be read.\n"
 		 "Processes that made no call are counted; -v lists them.\n"
 		 "Exit status: 0, also when its end was cut off; 3 when something in it is damaged; 1 when it cannot be read at all.\n",
 };

@@ -70,7 +70,7 @@ static int cmd_list(const struct opts *o)
 		return 1;
 	if (n)
 		return 0;
-	msg_error("no function matches; without a GLOB the list has all %d", all);
+	msg_error("no function matches; without a GLOB 'cudatrace list' prints all %d", all);
 	return 1;
 }
 

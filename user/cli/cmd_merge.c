@@ -40,8 +40,8 @@ static int add_all(struct merge *m, const struct opts *o)
 		int err = merge_add(m, o->args[i]);
 
 		if (err == -ENOTSUP)
-			msg_error("%s: it, or the first one, was cut off before its clocks were "
-				  "read: its times cannot be compared with another host's",
+			msg_error("%s: this file or the first one ends before the clocks were "
+				  "read: the times of two hosts cannot be compared",
 				  o->args[i]);
 		else if (err == -E2BIG)
 			msg_error("more than %d recordings at once; merge some of them first",
@@ -99,7 +99,7 @@ static int cmd_merge(const struct opts *o)
 		err = write_all(m, o);
 	unfinished_close(&guard, !err);
 	if (!err && merge_same(m))
-		msg_note("%llu records are in several of the recordings: each is taken once",
+		msg_note("%llu records are in several of the recordings: each is written once",
 			 (unsigned long long)merge_same(m));
 	if (!err && merge_lost(m))
 		msg_warn("%llu records of the inputs could not be read",

@@ -39,7 +39,7 @@ const struct command command_stat = {
 	.usage = "Usage: cudatrace stat [OPTIONS]                   every process of this machine\n"
 		 "       cudatrace stat [OPTIONS] -p PID[,PID...]   processes that run already\n"
 		 "       cudatrace stat [OPTIONS] -- CMD [ARG...]   start a program and count from its first call\n"
-		 "       cudatrace stat [OPTIONS] FILE              what a recording's calls came to\n",
+		 "       cudatrace stat [OPTIONS] FILE              the sums of a recording's calls\n",
 	.about = "\nCounts calls in the kernel, without an event for each call, and prints the sums at the end:\n"
 		 "calls, failures, times, bytes by function; bytes by direction; launches; the time spent waiting.\n",
 	.after = "\nExamples:\n"

@@ -8,8 +8,8 @@ const struct command command_top = {
 	.sink = &sink_top,
 	.usage = "Usage: cudatrace top [OPTIONS]\n",
 	.about = "\nShows what the processes of this machine, or those chosen, ask of their GPUs, live: calls, launches and bytes a\n"
-		 "second, the share of time in the API and in waits, failures. Calls are counted in the kernel, where nothing crosses to\n"
-		 "cudatrace call by call. Enter: a process's functions, k: its kernels, t: its threads, ?: all keys, q: end.\n"
+		 "second, the share of time in the API and in waits, failures. Calls are counted in the kernel; no event is sent for each call.\n"
+		 "Keys: Enter shows a process's functions, k its kernels, t its threads, ? all keys; q ends.\n"
 		 "Queries (cudaGetDevice and similar) are not counted, unless --queries or -e asks for them.\n",
 	.after = "\nExamples:\n"
 		 "  cudatrace top\n"

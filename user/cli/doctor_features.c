@@ -40,7 +40,7 @@ static const char *without_probes(const struct doctor_facts *f)
 }
 
 #if defined(__x86_64__)
-/* Code of ours in the program: who may put it there depends on who asks. */
+/* Code of ours in the program: whether it may be put there depends on the user. */
 static const char *inside(void)
 {
 	int scope = host_ptrace_scope();

@@ -57,11 +57,11 @@ struct judge_change {
 	/* of the medians, as a share of BASE's; INFINITY: BASE's is 0 and the other is not; NAN:
 	 * not known */
 	double change;
-	/* the chance that noise alone causes such a rise, such a fall; NAN: too few runs */
+	/* the chance that nothing but noise causes such a rise, such a fall; NAN: too few runs */
 	double p_more, p_less;
 };
 
-/* Runs of each side that a test of noise needs: with fewer the thresholds alone decide. */
+/* Runs of each side that a test of noise needs: with fewer only the thresholds decide. */
 #define JUDGE_RUNS_MIN 4
 /* 0, or -ENOMEM. */
 int judge_change(struct judge_change *, const struct saved *base, const struct saved *now,

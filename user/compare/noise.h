@@ -16,8 +16,7 @@ double noise_median(const double *v, size_t n); /* NAN: n is 0, or there is no m
 double noise_spread(const double *v, size_t n);
 
 /*
- * The chance that the runs of `now` rank at least as high among all runs as they do, if they differ
- * from those of `base` by noise alone. Exact, also with ties, for up to NOISE_EXACT runs in all;
+ * The chance that the runs of `now` rank at least as high among all runs as they do, if nothing but noise makes them differ from those of `base`. Exact, also with ties, for up to NOISE_EXACT runs in all;
  * for more runs by the normal distribution. 1: no memory, or a side is empty.
  */
 #define NOISE_EXACT 40

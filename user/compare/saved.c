@@ -368,7 +368,7 @@ static int feed(struct reading *r, const char *p, size_t n)
 		some = n < PART_BYTES ? n : PART_BYTES;
 		r->parts += parts_of(p, some);
 		if (r->parts > PARTS_MAX) {
-			msg_error("%s: a run of more parts than %u rows have; save fewer kinds of "
+			msg_error("%s: a run has more parts than %u rows need; save fewer kinds of "
 				  "calls (-e)",
 				  r->s->path, PARTS_ROWS);
 			return -EINVAL;

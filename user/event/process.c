@@ -224,8 +224,8 @@ static struct process *find(struct process_table *t, uint32_t pid)
 	err = make_room(t);
 	if (err == -ENOSPC) {
 		if (!t->said)
-			msg_warn("more than %d processes at a time: further ones are shown "
-				 "by their numbers alone",
+			msg_warn("more than %d processes at a time: further ones are shown only by "
+				 "their numbers",
 				 PROCESSES_MAX);
 		t->said = true;
 		return set_unknown(&t->other, pid);

@@ -121,16 +121,14 @@ void about_name(struct text *t, const struct sink_opts *o, const struct event *e
 static void put_flags(struct text *t, const struct field *f)
 {
 	uint64_t left = f->u;
+	const struct xlat_row *row;
+	int at = 0;
 	bool first = true;
 
-	for (int i = 0; left && f->xlat && i < f->xlat->nrows; i++) {
-		uint64_t bits = (uint64_t)f->xlat->rows[i].value;
-
-		if (!bits || (f->u & bits) != bits || !(left & bits))
-			continue;
+	while ((row = xlat_flag(f->xlat, f->u, left, &at))) {
 		text_str(t, first ? "" : "|");
-		text_str(t, f->xlat->rows[i].name);
-		left &= ~bits;
+		text_str(t, row->name);
+		left &= ~(uint64_t)row->value;
 		first = false;
 	}
 	if (!left && !first)

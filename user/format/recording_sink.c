@@ -215,8 +215,9 @@ static bool triggers(struct trace_sink *t, const struct event *ev)
 	if (t->dumps++ < DUMPS_MAX)
 		return true;
 	if (t->dumps == DUMPS_MAX + 1)
-		msg_warn("%d files were written: calls cause no further ones; a signal does",
-			 DUMPS_MAX);
+		msg_warn(
+			"%d files were written: no further call causes a file; a signal still does",
+			DUMPS_MAX);
 	return false;
 }
 

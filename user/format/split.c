@@ -175,10 +175,9 @@ static int split_close(struct sink *s, const struct sink_end *end)
 		drop(f);
 	}
 	if (all && all->no_file)
-		msg_warn(
-			"%llu rows of processes after the first %d are in no file: -o with %%p has "
-			"room for so many",
-			(unsigned long long)all->no_file, SPLIT_FILES_MAX);
+		msg_warn("%llu rows of processes after the first %d are in no file, because -o "
+			 "with %%p writes no more files",
+			 (unsigned long long)all->no_file, SPLIT_FILES_MAX);
 	if (all)
 		free(all->files);
 	free(all);

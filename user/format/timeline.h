@@ -44,7 +44,7 @@ struct timeline_span {
 #define TIMELINE_EARLY 0x80
 struct timeline_key {
 	uint32_t kind, pid;
-	uint64_t start; /* start of the process: a pid alone may be reused */
+	uint64_t start; /* start of the process, because a pid may be reused */
 	uint32_t a, b;	/* thread, or device and stream */
 };
 

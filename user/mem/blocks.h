@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * blocks.h - who has the blocks that an allocator inside a program gives out (PyTorch's): by process,
+ * blocks.h - which blocks an allocator inside a program has given out, and to whom (PyTorch's): by process,
  * device, call site and operator. They are parts of memory that the ledger has already, so they are
  * never added to it. What the program reports is untrusted: what cannot be true is counted, and all
  * tables are bounded. Knows records and rows; no source, no format.

@@ -156,7 +156,7 @@ static void sum(struct ledger *l, const struct live_entry *e, enum why why, uint
 			      why == TAKEN ? (int64_t)e->bytes : -(int64_t)e->bytes);
 }
 
-/* Is it memory that an allocator inside the program gives out? Addresses and handles alone are not. */
+/* Is it memory that an allocator inside the program gives out? Memory that is only an address or a handle is not. */
 static bool is_segment(const struct live_entry *e)
 {
 	return e->allocator && (e->space == API_SPACE_DEVICE || e->space == API_SPACE_MAPPED);

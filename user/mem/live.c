@@ -17,7 +17,7 @@ size_t live_bytes(const struct live *l)
 	return keyed_bytes(&l->all);
 }
 
-/* The key alone. */
+/* Only the key. */
 static struct live_entry key_of(uint32_t process, uint8_t space, uint64_t address)
 {
 	return (struct live_entry){ .address = address, .process = process, .space = space };

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * mem_sink.c - who holds memory: the sink behind `cudatrace mem`. The ledger does the counting.
- * Growth is shown by the clock; for a recording, by the recording's clock. And the output memory-viz,
- * which is the ledger's snapshot alone. Knows no source.
+ * Growth is shown by the clock; for a recording, by the recording's clock. And the output memory-viz, which is only the ledger's snapshot. Knows no source.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -285,7 +284,7 @@ const struct sink_ops sink_mem = {
 	.close = mem_close,
 };
 
-/* ---- the snapshot alone, as an output of its own ---- */
+/* ---- the snapshot as an output of its own ---- */
 
 static int viz_open(struct sink *s, const struct sink_opts *opts)
 {

@@ -32,8 +32,7 @@ struct dwarf_wanted {
 	int nnames;
 };
 
-/* Reads the file at most until `until_ns` (CLOCK_MONOTONIC). The file is untrusted, and may hold
- * up whoever reads it: call this from a worker (util/io/bounded.h). Returns 0; -ENODATA (there is
+/* Reads the file at most until `until_ns` (CLOCK_MONOTONIC). The file is untrusted, and may block its reader: call this from a worker (util/io/bounded.h). Returns 0; -ENODATA (there is
  * no debug information), -ENOENT (the struct is not in it), -ETIME, -ENOEXEC, -ENOMEM. */
 int dwarf_layout(int fd, struct dwarf_wanted *, uint64_t until_ns);
 

@@ -155,9 +155,8 @@ static void say_missing(const struct session *s)
 			 "are not shown, nor are the names in them",
 			 (unsigned long long)(t.absent - t.filled));
 	if (b.left || b.refused)
-		msg_warn("%llu reads of programs' memory or files were given up after their time "
-			 "limit, %llu were not begun because of "
-			 "those; %u are still held up",
+		msg_warn("%llu reads of programs' memory or files were stopped at their time "
+			 "limit, and %llu were not begun because of them; %u still wait",
 			 (unsigned long long)b.left, (unsigned long long)b.refused, b.held);
 	if (b.crashed)
 		msg_warn("%llu of cudatrace's readers of memory and files crashed, and cudatrace "

@@ -127,7 +127,8 @@ static void plan_layers(struct session_plan *p, const struct opts *o)
 		if (!plan_has(c->shown, i))
 			continue;
 		plan_add(c->capture, i);
-		plan_add(c->named, i); /* who missed one would not know who has the block */
+		plan_add(c->named,
+			 i); /* if one was missed, the owner of the block would not be known */
 	}
 }
 

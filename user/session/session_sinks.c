@@ -41,8 +41,7 @@ int session_sinks_output(struct session *s)
 	if (err)
 		return err;
 	if (s->out.is_tty && o->format->flags & SINKS_BINARY && !o->counts_only) {
-		msg_error("--format %s is nothing that a terminal can show: give -o FILE",
-			  o->format->ops->name);
+		msg_error("a terminal cannot show --format %s: give -o FILE", o->format->ops->name);
 		return -EINVAL;
 	}
 	return 0;

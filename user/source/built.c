@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * built.c - what this program was built from and with. The same objects are linked in two ways, so
- * which of them this is has to be found out at run time. The Makefile defines CT_COMMIT for this
- * file alone, so that a commit does not make everything be compiled anew.
+ * which of them this is has to be found out at run time. The Makefile defines CT_COMMIT only for this file, so that a commit does not cause everything to be compiled again.
  */
 #include "built.h"
 

@@ -19,7 +19,7 @@ enum plan_stack {
 	PLAN_STACK_NONE,
 	PLAN_STACK_COPY,      /* its memory, to be unwound */
 	PLAN_STACK_ADDRESSES, /* what frame pointers lead to */
-	PLAN_STACK_PYTHON,    /* Python's frames alone */
+	PLAN_STACK_PYTHON,    /* only Python's frames */
 };
 
 /* What the agent in the target must report about the device (cupti/agent/agent.h names the

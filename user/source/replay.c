@@ -150,7 +150,7 @@ static int settled_room(struct replay *r, uint64_t block, size_t *cap)
 	return 0;
 }
 
-/* Reads all of the recording once more, for the places alone: the heads of blocks say when their
+/* Reads the whole recording once more, only for the places: the heads of blocks say when their
  * calls began, which may be long before they ended. */
 static int scan_places(struct replay *r, struct reader *reader, const volatile int *stop)
 {
@@ -263,7 +263,7 @@ static void replay_recorded(struct source *s, struct source_recorded *out)
 	out->reason = reader_value(end, "reason", r->reason, sizeof(r->reason));
 	if (!out->reason || !*out->reason)
 		out->reason = "finished";
-	/* one of a few words, which outputs have as it is */
+	/* one of a few words, which outputs print as it is */
 	for (char *p = r->reason; *p; p++)
 		if (!strchr("abcdefghijklmnopqrstuvwxyz -", *p))
 			*p = '?';

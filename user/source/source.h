@@ -42,7 +42,7 @@ struct source_ops {
 	 * the record stream's. When few records come, the loop checks that one by a timer only.
 	 * Returns the number of descriptors. */
 	int (*fds)(struct source *, int *fd, int max);
-	/* Hands out the records that are ready, or a good part of them. They have passed
+	/* Hands out the records that are ready, or a limited number of them. They have passed
 	 * record_check(), and hdr.lost is unchanged (the session makes a CT_LOST from it). Returns
 	 * 0 idle or paused, 1 finished (all targets ended), or -errno (also emit's: after it the
 	 * record counts as consumed). */

@@ -74,15 +74,14 @@ static int parse_scope(struct trigger *t, const char *name, const char *text)
 	t->name = text + strlen(t->layer) + 1;
 	if (*t->name)
 		return 0;
-	msg_error("%s: '%s' has no name behind the colon; give %s:NAME", name, text, t->layer);
+	msg_error("%s: '%s' has no name after the colon; give %s:NAME", name, text, t->layer);
 	return -EINVAL;
 }
 
 static int no_function(const char *name, const char *glob, const char *layer)
 {
 	if (layer)
-		msg_error("%s: '%s' is no call of CUDA; %s:NAME waits for what the program names "
-			  "by it",
+		msg_error("%s: '%s' is not a call of CUDA; %s:NAME waits for a range of that name",
 			  name, glob, layer);
 	else
 		msg_error("%s: no function matches '%s'; 'cudatrace list' prints all, and the word "

@@ -36,7 +36,7 @@ bool window_wants_signals(const struct window *);
 void window_begin(struct window *, uint64_t now_ns);
 /* Takes a call, before window_has() is asked about it: it may begin or end the window. */
 void window_call(struct window *, const struct ct_call *);
-/* Takes a scope's begin or end, likewise. */
+/* The same for a scope's begin or end. */
 void window_scope(struct window *, const struct ct_scope *);
 /* Takes a signal: SIGUSR1 (`start` is true) or SIGUSR2. */
 void window_signal(struct window *, bool start, uint64_t now_ns);

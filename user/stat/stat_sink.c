@@ -18,7 +18,7 @@ struct stat_options {
 	uint8_t sort;	   /* enum report_order */
 	uint64_t top;	   /* 0: all rows */
 	const char *step;  /* NULL, or "auto": by all there is */
-	uint64_t watch_ns; /* print what there is so far, so often; 0: at the end alone */
+	uint64_t watch_ns; /* print what there is so far, so often; 0: only at the end */
 };
 
 struct stat_sink {
@@ -70,8 +70,8 @@ static int stat_open(struct sink *s, const struct sink_opts *opts)
 		return -ENOMEM;
 	st->saved.fd = -1;
 	if (how && how->top && opts->stat != SINK_STAT_TEXT) {
-		msg_error("--top is about the tables for people: leave it out, JSON and CSV have "
-			  "all rows");
+		msg_error("--top is only for tables: leave it out, because JSON and CSV always "
+			  "have all rows");
 		return -EINVAL;
 	}
 	if (opts->by == BOOK_BY_STEP) {
@@ -297,7 +297,7 @@ static const struct option_row rows[] = {
 	{ 'S', "sort", "KEY", ENUM(sort, "time", "calls", "failed", "avg", "max", "bytes", "name"), 0, "time",
 	  "rows by time, calls, failed, avg, max, bytes or name" },
 	{ 0, "top", "N", COUNT(top, 1, 1000000, "rows", NULL), 0, NULL, "so many rows of a table; the total is that of all",
-	  RULES(EXCLUDES("json csv", "--top is about the tables for people: leave it out, JSON and CSV have all rows")) },
+	  RULES(EXCLUDES("json csv", "--top is only for tables: leave it out, because JSON and CSV always have all rows")) },
 	{ 0, "watch", "[=TIME]", DURATION(watch_ns, 100 * MILLI, HOUR, SECOND, "interval", "give seconds, or 500ms, 2m", .alone = "1s"), 0, NULL,
 	  "print the sums so far every second, or every TIME, in place on a terminal; and at the end",
 	  RULES(EXCLUDES("FILE", "--watch is for running programs: leave it out"),

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stuck_call.h - finds the call of CUDA that a thread is inside from its stack alone: for calls
- * whose begin no probe saw.
+ * stuck_call.h - finds the CUDA call that a thread is in, only from its stack: for calls whose begin no probe saw.
  *
  * Three signs make a call certain, all between a frame and its caller as an unwinder found them:
  * the frame's code is a function of the table; or the caller's return address is behind a

@@ -36,7 +36,7 @@ struct top_screen {
 	char filter[64], before[64]; /* before: what Escape gives back */
 	uint64_t interval_ns;
 	char note[256]; /* one line for the user; "": none */
-	/* the rows: made by whoever draws */
+	/* the rows, made by the part that draws */
 	struct top_row *rows;
 	long nrows, first, at; /* first: the uppermost shown; at: the one that Enter opens */
 	long page;	       /* rows that the terminal shows */

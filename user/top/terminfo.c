@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * terminfo.c - see terminfo.h. curses reads descriptions from files alone, so this one is put into
- * one for the moment. It is what tic(1) makes of:
+ * terminfo.c - see terminfo.h. curses reads descriptions only from files, so this one is written to a temporary file. It is what tic(1) makes of:
  *
  * cudatrace-ansi|ANSI sequences that every terminal of today knows,
  *     am, xenl, mir, msgr,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * top_sink.c - who calls what, live: the sink behind `cudatrace top`. Reads the counts at each
+ * top_sink.c - which process calls what, live: the sink behind `cudatrace top`. Reads the counts at each
  * refresh and nothing in between; what is shown is the top room's. Knows libevent, for its
  * clock, keys and the terminal's signals; no source.
  */
@@ -228,7 +228,7 @@ static int take_terminal(struct top *t)
 	const char *note;
 	int err;
 
-	/* before curses, which leaves signals alone that have a handler */
+	/* before curses, which does not change signals that have a handler */
 	if (event_add(t->stop, NULL) || event_add(t->size, NULL))
 		return -ENOMEM;
 	err = draw_open(t->opts->color, &note);
@@ -353,7 +353,7 @@ static int top_close(struct sink *sink, const struct sink_end *end)
 
 const struct sink_ops sink_top = {
 	.name = "top",
-	.help = "who calls what, live on a terminal",
+	.help = "which process calls what, live on a terminal",
 	.open = top_open,
 	.event = top_event,
 	.tick = top_tick,

@@ -5,8 +5,7 @@
  * A file has TRACE_MAGIC, then blocks up to its end. A block is a struct trace_block and `len`
  * bytes of body. All numbers are little-endian. New types, keys and columns get new numbers;
  * existing numbers never change. A reader must trust nothing in a file: it checks the checksums
- * before it uses anything, and checks the lengths too, because whoever made a malicious file can
- * also make correct checksums.
+ * before it uses anything, and checks the lengths too, because the author of a malicious file can also make correct checksums.
  */
 #ifndef CT_TRACE_FORMAT_H
 #define CT_TRACE_FORMAT_H
@@ -147,7 +146,7 @@ enum trace_shape {
 	/* the low half of word 0 is the row. It is 0 in the file, because the slot has the
 	 * function. */
 	TRACE_SHAPE_CALL,
-	/* The low half of word 5 is the row, likewise. The halves of word 1 are exchanged, so that
+	/* The low half of word 5 is the row in the same way. The halves of word 1 are exchanged, so that
 	 * the correlation id is in the low half. Words 1 and 2 (call_ns) are stored as differences
 	 * from the lane's previous device work, not from the slot's. */
 	TRACE_SHAPE_WORK,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * msg.c - one-sentence messages to stderr, each in one write(2) so that they do not mix with those
- * of a traced program that shares the terminal. Knows nothing of what is said.
+ * of a traced program that shares the terminal. Knows nothing of the content of messages.
  *
  * A warning or an error may be caused as often as a traced program, or anybody who connects to a
  * socket, likes. So each kind of them, which is known by its format string, is limited in number
- * and rate; what is left out is counted and said later.
+ * and rate; omitted messages are counted and reported later.
  */
 #include <errno.h>
 #include <pthread.h>

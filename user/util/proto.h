@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * proto.h - writes Protocol Buffers' wire format at a pointer and returns the new end. For the
- * hot path alone: a call's event with nine arguments costs protobuf-c half a microsecond, this a
+ * proto.h - writes Protocol Buffers' wire format at a pointer and returns the new end. Only for the hot path: a call's event with nine arguments costs protobuf-c half a microsecond, this a
  * tenth of that. Whoever calls has reserved the room. Knows no message.
  */
 #ifndef CT_PROTO_H

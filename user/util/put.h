@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * put.h - writes numbers and text at a pointer and returns the new end. This is the hot path of
- * the text formats: no printf, no length checks; whoever calls has reserved the room
+ * the text formats: no printf, no length checks; the caller has reserved the room
  * (out_reserve). Knows nothing of what it writes.
  */
 #ifndef CT_PUT_H

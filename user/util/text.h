@@ -34,8 +34,7 @@ void text_plain(struct text *, const char *s, size_t max);
 /* A JSON string with its quotes; see escape_json(). Of more than `max` bytes the first ones. */
 void text_json(struct text *, const char *s, size_t max);
 
-/* n bytes as well-formed UTF-8, for programs that refuse anything else: what is none becomes
- * U+FFFD, the rest stays as it is. */
+/* n bytes as well-formed UTF-8, for programs that refuse anything else: what is not well-formed becomes U+FFFD, the rest is not changed. */
 void text_utf8(struct text *, const char *s, size_t n);
 /* True if the bytes are well-formed UTF-8. */
 bool text_is_utf8(const char *s, size_t n);

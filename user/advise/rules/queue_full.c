@@ -5,7 +5,7 @@
 #define QUEUE_LEAST 3
 #define LONG_LAUNCH_NS 500000ULL
 #define LONG_LEAST 10
-#define LONG_RUN 4 /* one after the other: a thread that lost its core was in one alone */
+#define LONG_RUN 4 /* one after the other: a thread that lost its core was in only one */
 
 struct queue_full {
 	struct hits hits, calls;

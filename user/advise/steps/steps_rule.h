@@ -16,8 +16,7 @@ struct steps_rule {
 };
 
 int steps_rule_event(void *state, const struct seen *);
-/* The steps of the process; NULL: there are too few, or none. A loop of launches alone may be
- * anything, and is not judged. */
+/* The steps of the process; NULL: there are too few, or none. A loop that only launches may be anything, and is not judged. */
 const struct steps_of *steps_rule_finish(void *state);
 void steps_rule_free(void *state);
 

@@ -6,7 +6,7 @@
 #ifndef CT_HABITS_H
 #define CT_HABITS_H
 
-/* One sentence about an option, as it was typed ("-T", "--stats=true"), which no row has; NULL:
+/* One sentence about an option, as it was typed ("-T", "--stats=true"), for options that no row has; NULL:
  * nothing is known of it. */
 const char *habits_option(const char *word);
 /* One sentence about a word that is a command of another tool; NULL: nothing is known of it. */

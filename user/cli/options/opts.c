@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * opts.c - the options that several commands have, as rows (util/option/option.h says what a row
- * is). To add one: a member of struct opts and a row; docs/HOWTO.md. What one sink or one
- * command alone has is in its own file. Knows no source and no sink.
+ * is). To add one: a member of struct opts and a row; docs/HOWTO.md. Options of only one sink or one command are in its own file. Knows no source and no sink.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -262,7 +261,7 @@ static int check_output(const char *name, const char *val)
 	if (!*val)
 		msg_error("%s: an empty value; give one, or leave %s out", name, name);
 	else if (out_is_command(val) && !val[1 + strspn(val + 1, " \t\n")])
-		msg_error("%s: no command stands behind the '|'; give one, as %s '|jq .'", name,
+		msg_error("%s: there is no command after the '|'; give one, as %s '|jq .'", name,
 			  name);
 	else
 		return 0;
@@ -379,7 +378,7 @@ static const struct option_row before[] = {
 	{ 'p', "pid", "PID", OTHER(set_pid), OPTS_DOCTOR, NULL, "what can be traced of these processes too; a comma list, repeatable" },
 	{ 'p', "pid", "PID", OTHER(set_pid), LIVE | OPTS_SERVE | OPTS_TOP | OPTS_STUCK, NULL,
 	  "processes that run already; a comma list, repeatable; ends when the last of them does;\n"
-	  "a NAME stands for all that have it now",
+	  "a NAME means all processes that have this name now",
 	  RULES(EXCLUDES("CMD", "-p traces processes that run already and CMD starts one: give one of the two")) },
 	{ 'f', "follow", NULL, TIMES(follow), LIVE, NULL,
 	  "with -p: their children too; with CMD always, unless --no-follow is given;\n"
@@ -405,7 +404,7 @@ static const struct option_row before[] = {
 	{ 0, "watch", NULL, FLAG(watch), OPTS_STUCK, NULL,
 	  "look again every second, until SIGINT; print new ones, and those that have returned" },
 	{ 0, "merge", NULL, FLAG(merge), OPTS_STUCK, NULL,
-	  "look at nothing: put together what 'stuck --format json' printed on several machines, from the files A B...",
+	  "look at no process, but join what 'stuck --format json' printed on several machines",
 	  RULES(EXCLUDES("pid library over watch no-python mangled full-names ring-size probe-kind",
 			 "--merge reads files and looks at no process: leave the other options out")) },
 	{ 'e', "events", "LIST", OTHER(set_events, .offer = OPTION_OFFER_CLASSES), CHOOSES | OPTS_SERVE | OPTS_TOP | OPTS_LIST | OPTS_EXPORT, NULL,
@@ -442,14 +441,14 @@ static const struct option_row before[] = {
 	  "each call of a query (cudaGetDevice and similar) that is called very often:\n"
 	  "without this its calls are counted in short windows, and their number is an estimate" },
 	{ 0, "duty", "SHARE", OTHER(set_duty), OPTS_STAT | OPTS_TOP | OPTS_SERVE, NULL,
-	  "functions that are called more than 1000 times a second have their probes for this share\n"
-	  "of the time alone, 1/500 to 1/2: their numbers are estimates, which begin with ~;\n"
-	  "memory, calls that wait, and functions named one by one with -e are counted each",
+	  "probe functions that are called more than 1000 times a second only for this share of\n"
+	  "the time, 1/500 to 1/2: their numbers are estimates, which begin with ~; calls that\n"
+	  "handle memory or wait, and functions named one by one with -e, are counted one by one",
 	  RULES(EXCLUDES("keep-chatty failed min-size FILE", NULL)) },
 	{ 0, "max-cost", "SHARE", OTHER(set_max_cost), OPTS_STAT | OPTS_TOP | OPTS_SERVE, NULL,
-	  "what the probes may cost, of the CPU time of the programs, 0.1% to 50%: where they cost\n"
-	  "more, functions that are called often are put on duty (--duty), for as long as that allows;\n"
-	  "off: no limit; of serve 1% unless --duty is given",
+	  "the share of the programs' CPU time that the probes may cost, 0.1% to 50%: if they cost\n"
+	  "more, functions that are called often are probed only for a part of the time (--duty);\n"
+	  "off: no limit; serve has 1% unless --duty is given",
 	  RULES(EXCLUDES("keep-chatty failed min-size FILE", NULL)) },
 	{ 0, "queries", NULL, FLAG(queries), OPTS_SERVE | OPTS_TOP, NULL,
 	  "count the calls of class query too (cudaGetDevice and similar);\n"
@@ -457,17 +456,17 @@ static const struct option_row before[] = {
 	  RULES(EXCLUDES("events", "-e says which functions are counted: add 'query' to its list, and leave out --queries")) },
 
 	{ 'k', "stack", "[=HOW]", ENUM_FROM(stack, OPTS_STACK_DWARF, "dwarf", "dwarf", "fp", "python"), OPTS_MEM | OPTS_FOLDED, "dwarf",
-	  "how stacks are taken: dwarf, unwound by .eh_frame from a copy of up to 16 KiB of them,\n"
-	  "fp: frame pointers, cheaper, for programs built with them,\n"
-	  "or python: Python's frames alone" },
+	  "how stacks are read. dwarf: up to 16 KiB of them are copied and unwound by .eh_frame;\n"
+	  "fp: frame pointers are followed, which costs less, in programs built with them;\n"
+	  "python: only Python's frames" },
 	{ 0, "no-stack", NULL, FLAG(no_stack), OPTS_MEM, NULL, "no stacks: call sites are the functions called",
 	  RULES(EXCLUDES("stack", "--no-stack takes no stacks: leave out --stack"),
 		EXCLUDES("no-python", "--no-stack takes no stacks: leave out --no-python")) },
 	{ 'k', "stack", NULL, CONST(stack, OPTS_STACK_DWARF), OPTS_REPLAY, NULL, "the user stack under each row, where it was recorded" },
 	{ 'k', "stack", "[=HOW]", ENUM_FROM(stack, OPTS_STACK_DWARF, "dwarf", "dwarf", "fp", "python"), ONE_BY_ONE & LIVE & ~OPTS_FOLDED, NULL,
-	  "the user stack of each call too: dwarf (what -k alone means), unwound by .eh_frame from a\n"
-	  "copy of up to 16 KiB of it, fp: frame pointers, cheaper, for programs built with them, or\n"
-	  "python: Python's frames alone, cheaper too" },
+	  "also the user stack of each call. HOW is dwarf (the default): up to 16 KiB of the stack are\n"
+	  "copied and unwound by .eh_frame; fp: frame pointers are followed, which costs less, in\n"
+	  "programs built with them; or python: only Python's frames, which costs less too" },
 	{ 0, "no-python", NULL, FLAG(no_python), (LIVE & ~OPTS_STAT) | OPTS_STUCK, NULL, "stacks of native frames only, without Python's" },
 	{ 0, "mangled", NULL, FLAG(mangled), PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL, "names of kernels and functions as the compiler made them",
 	  RULES(EXCLUDES("full-names", "--mangled prints names as the compiler made them and --full-names what they mean: give one of the two")) },
@@ -483,7 +482,7 @@ static const struct option_row before[] = {
 	  "the time on the GPU and the device memory taken too, by CUPTI inside the programs;\n"
 	  "--gpu alone means kernel,memcpy,memset,memory" },
 	{ 0, "graph", "LEVEL", ENUM(gpu_graph, "node", "graph"), DEVICE | OPTS_FOLDED | OPTS_TOP, "node",
-	  "of CUDA graphs each node, or each graph as a whole, which costs less: node or graph",
+	  "show each node of CUDA graphs, or each graph, which costs less: node or graph",
 	  RULES(NEEDS("gpu", "--graph is about what the GPU does: give --gpu")) },
 	{ 0, "source", "NAME", ENUM(source, "probes", "cupti", "hooks"), DEVICE | OPTS_TOP | OPTS_SERVE | OPTS_MEM, "probes",
 	  "where calls are seen: probes (the kernel's uprobes; needs root), cupti: by CUPTI inside the\n"
@@ -494,8 +493,9 @@ static const struct option_row before[] = {
 	{ 0, "gpu-buffer", "SIZE[,N]", OTHER(set_gpu_buffer), DEVICE | OPTS_FOLDED | OPTS_TOP, "256KiB,160", "CUPTI's buffers in the program's memory: the size of one, and how many at most",
 	  RULES(NEEDS("gpu", "--gpu-buffer is about what the GPU does: give --gpu")) },
 	{ 0, "gpu-clock", "WAY", ENUM(gpu_clock, "auto", "callback", "offset"), DEVICE | OPTS_FOLDED | OPTS_TOP, "auto",
-	  "how device times come onto the clock of the calls: callback (CUPTI reads that clock), offset\n"
-	  "(the distance of its own is measured), or what suits CUPTI's version",
+	  "how device times are converted to the clock of the calls: callback (CUPTI reads that\n"
+	  "clock), offset (the difference to CUPTI's own clock is measured), or auto: what suits\n"
+	  "CUPTI's version",
 	  RULES(NEEDS("gpu", "--gpu-clock is about what the GPU does: give --gpu")) },
 	{ 0, "counters", "[=LIST]", OTHER(set_counters), OPTS_TRACE | OPTS_RECORD | OPTS_STAT | OPTS_TOP, NULL,
 	  "the hardware counters of the GPUs too, and XID errors; LIST: as 'cudatrace counters' has\n"
@@ -563,7 +563,7 @@ static const struct option_row before[] = {
 	  "delta: ms since the row before" },
 	{ 't', "time-of-day", NULL, OTHER(set_time_of_day), ROWS, NULL, "the same as --time iso; -ttt: as --time unix" },
 	{ 'r', "relative", NULL, CONST(time, SINK_TIME_DELTA), ROWS, NULL, "the same as --time delta" },
-	{ 's', "string-size", "N", COUNT(string_max, 1, 4096, "bytes", NULL), ROWS, NULL, "of strings that are longer than N bytes print the beginning" },
+	{ 's', "string-size", "N", COUNT(string_max, 1, 4096, "bytes", NULL), ROWS, NULL, "print only the first N bytes of longer strings" },
 	{ 0, "tid", NULL, FLAG(tid_column), PRINTS | OPTS_EXPORT, NULL,
 	  "a column with the thread; in folded, flame and speedscope a frame for each thread" },
 	{ 0, "compact", NULL, FLAG(compact), ROWS, NULL,
@@ -587,7 +587,7 @@ static const struct option_row before[] = {
 	  "OTEL_EXPORTER_OTLP_ENDPOINT says" },
 	{ 0, "otlp-min", "TIME", DURATION(otlp_min_ns, 0, OPTION_MAX, 0, "duration", DURATION_ADVICE "0s"), ROWS | OPTS_RECORD, "100us", "calls and device work shorter than this make no spans" },
 	{ 0, "otlp-wait", "TIME", DURATION(otlp_wait_ns, 0, 24 * HOUR, SECOND, "time to wait", "give seconds, or 500ms, 2m"), (ROWS | OPTS_RECORD) & LIVE, "2s",
-	  "at the end, for a collector that takes no spans: seconds, or 500ms, 2m",
+	  "how long to wait at the end for a collector that is busy: seconds, or 500ms, 2m",
 	  RULES(NEEDS("otlp", "--otlp-wait is the time that a collector is waited for: give --otlp URL")) },
 	{ 0, "otlp-wait", "TIME", DURATION(otlp_wait_ns, 0, 24 * HOUR, SECOND, "time to wait", "give seconds, or 500ms, 2m"), OPTS_REPLAY, "60s",
 	  "how long to wait for a collector that takes no spans: 10, 5m; what is not sent then is lost,\nand the exit status is 1",
@@ -596,8 +596,8 @@ static const struct option_row before[] = {
 
 	{ .type = HEADING(), .name = "What to print", .cmds = OPTS_STAT },
 	{ 0, "by", "WHAT", ENUM_OF(by, book_by_words), OPTS_STAT, "function",
-	  "what calls are told apart by: function, process, thread, kernel, stream,\ndevice or cgroup; or what calls and device work were for: range (NVTX),\ncollective (NCCL), operator (PyTorch) or gemm (cuBLAS); or step, with what\nthe GPU did in each; or class, what kernels do" },
-	{ 0, "hist", NULL, FLAG(hist), OPTS_STAT, NULL, "histograms of the durations, a column an octave" },
+	  "what the calls are grouped by: function, process, thread, kernel, stream,\ndevice or cgroup; or what calls and device work were for: range (NVTX),\ncollective (NCCL), operator (PyTorch) or gemm (cuBLAS); or step, with what\nthe GPU did in each; or class, what kernels do" },
+	{ 0, "hist", NULL, FLAG(hist), OPTS_STAT, NULL, "histograms of the durations: a column for each power of two" },
 	{ 0, "format", "NAME", ENUM(stat, "table", "json", "csv"), OPTS_STAT, "table", "table, json or csv" },
 	{ 0, "json", NULL, CONST(stat, SINK_STAT_JSON), OPTS_STAT, NULL, "the same as --format json",
 	  RULES(EXCLUDES("csv", NULL), EXCLUDES("format", "--json and --csv are forms of --format: give one of them")) },
@@ -621,14 +621,15 @@ static const struct option_row before[] = {
 
 	{ .type = HEADING(), .name = "What to serve", .cmds = OPTS_SERVE },
 	{ 0, "format", "NAME", ENUM(stat, "table", "json"), OPTS_DOCTOR, "table", "table, or json: one object" },
-	{ 0, "listen", "ADDR:PORT", CHECKED(listen, check_listen), OPTS_SERVE, "127.0.0.1:19400", "where Prometheus asks; [ADDR] for IPv6, :PORT for all addresses; or unix:PATH" },
+	{ 0, "listen", "ADDR:PORT", CHECKED(listen, check_listen), OPTS_SERVE, "127.0.0.1:19400", "the address that Prometheus reads; [ADDR] for IPv6, :PORT for all addresses; or unix:PATH" },
 	{ 0, "web-config", "FILE", TEXT(web_config), OPTS_SERVE, NULL,
 	  "TLS, and who may ask: tls_server_config and basic_auth_users, as Prometheus' exporters\nhave them" },
 	{ 0, "hist", NULL, FLAG(hist), OPTS_SERVE, NULL, "histograms of the calls' durations too, by class" },
 	{ 0, "kernels", "N", COUNT(kernels, 1, 1000, "kernels", NULL), OPTS_SERVE, NULL,
 	  "launches by the kernel's name too, of the N kernels launched most; the rest is \"other\"" },
 	{ 0, "processes", "N", COUNT(processes, 10, 100000, "processes", NULL), OPTS_SERVE, "10000",
-	  "that the counts have room for, with 40 functions each: about 8 KiB of kernel memory\nfor each" },
+	  "how many processes the counts have room for, with 40 functions each: about 8 KiB of\n"
+	  "kernel memory for each" },
 	{ 0, "counters", "[=LIST]", OTHER(set_counters), OPTS_SERVE, NULL,
 	  "what the GPUs do too, by hardware counters; LIST: as 'cudatrace counters' has it for\n--metrics" },
 	{ 'i', "interval", "TIME", DURATION(interval_ns, INTERVAL_MIN_NS, HOUR, SECOND, "interval", "give seconds, or 100ms, 1ms"), OPTS_SERVE, "1s", "with --counters: between two samples; a scrape gets the last one" },
@@ -687,7 +688,7 @@ static const struct option_row after[] = {
 		EXCLUDES("nested", "--no-return cannot tell which call is inside which: leave out --nested"),
 		EXCLUDES("start-on stop-on", "--no-return sees no call complete: leave out --start-on and --stop-on")) },
 	{ 0, "ring-size", "SIZE", SIZE(ring_bytes, RING_MIN, RING_MAX, NULL), LIVE | OPTS_SERVE | OPTS_TOP | OPTS_STUCK, NULL,
-	  "of the buffer between kernel and tracer, instead of 16MiB, or 64MiB when stacks are taken" },
+	  "the size of the buffer between kernel and tracer [16MiB, with stacks 64MiB]" },
 	{ 0, "probe-kind", "KIND", WORD(probe_kind, "session", "multi", "tracefs", "perf"), LIVE | OPTS_SERVE | OPTS_TOP | OPTS_DOCTOR | OPTS_STUCK, NULL,
 	  "session, multi, tracefs or perf instead of the best that this kernel has" },
 	{ 0, "strict", NULL, FLAG(strict), TRACES | OPTS_EXPORT, NULL, "exit with status 3 if anything was lost, a library was refused, a\nfunction had no hook, or processes ran before their calls were seen" },

@@ -95,7 +95,7 @@ struct opts {
 
 	/* what the device does */
 	bool gpu;	    /* device records */
-	uint8_t source;	    /* enum opts_source: who has the calls */
+	uint8_t source;	    /* enum opts_source: where the calls come from */
 	uint32_t gpu_kinds; /* enum agent_kind */
 	uint32_t gpu_graph; /* 1: whole graphs */
 	uint32_t gpu_clock; /* enum agent_clock */

@@ -124,8 +124,9 @@ static int of_layers(const struct line *l)
 	if (!(o->select.either_layer & o->layers))
 		missing |= o->select.either_layer;
 	if (awaited && !(o->command & (OPTS_TRACE | OPTS_RECORD))) {
-		msg_error("--start-on and --stop-on wait for ranges (%s:NAME) in cudatrace and "
-			  "cudatrace record alone: record, and give this command the recording",
+		msg_error("--start-on and --stop-on wait for ranges (%s:NAME) only in 'cudatrace' "
+			  "and 'cudatrace record': record the program, and give this command the "
+			  "recording",
 			  api_layer_names[__builtin_ctz(awaited)]);
 		return -EINVAL;
 	}
@@ -140,14 +141,14 @@ static int of_layers(const struct line *l)
 		return -EINVAL;
 	}
 	if (o->command == OPTS_SERVE && o->layers & ~(1u << (API_NCCL - API_FIRST_LAYER))) {
-		msg_error("the metrics of serve know collectives alone: give --layers nccl");
+		msg_error("of the layers, the metrics of serve have only collectives: give "
+			  "--layers nccl");
 		return -EINVAL;
 	}
 	if (o->replay || o->export || o->command == OPTS_LIST || !missing)
 		return 0;
-	msg_error("-e or --domain names what is no call of CUDA and is recorded with --layers %s "
-		  "alone, by "
-		  "cudatrace and cudatrace record",
+	msg_error("-e or --domain names functions that are not calls of CUDA: they are recorded "
+		  "only with --layers %s, by cudatrace and cudatrace record",
 		  api_layer_names[__builtin_ctz(missing)]);
 	return -EINVAL;
 }
@@ -159,7 +160,7 @@ static int needs(const struct line *l)
 	const struct opts *o = l->o;
 	bool works = o->npids || o->cmd; /* on processes that are chosen */
 	bool help = o->metrics && !strcmp(o->metrics, "help");
-	/* -i is not of --counters alone */
+	/* -i belongs to other options than --counters too */
 	bool rests = o->command == OPTS_TOP || o->command == OPTS_COUNTERS;
 	const struct rule rules[] = {
 		{ is_given(l, "follow"), !works && !o->tid && !o->replay,

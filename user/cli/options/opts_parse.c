@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* opts_parse.c - a command line against the rows: what is said, what contradicts what, what is
- * left. Knows no source and no sink. */
+/* opts_parse.c - reads a command line by the rows of options: which are given, which exclude each other, and what remains. Knows no source and no sink. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -129,7 +128,7 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 		return -EINVAL;
 	}
 	if (beginning_with(cmd, name, text, sizeof(text)) > 1) {
-		msg_error("%s may be one of %s: write it out", name, text);
+		msg_error("%s can mean several options, %s: write the whole name", name, text);
 		return -EINVAL;
 	}
 	for (int i = -1; (r = opts_next(cmd, &i));) {

@@ -9,8 +9,7 @@
 #define TOP_INTERVAL_MIN_NS 100000000ULL /* of top, between two screens */
 #define OPTS_ROWS_MAX 256
 
-/* An option, or a heading, and who has it: those that several commands share, those of the
- * formats, and what a command or its sink has for itself. */
+/* An option, or a heading, and which commands have it: some are shared by several commands, some belong to a format, some to a command or its sink. */
 struct opts_row {
 	const struct option_row *row;
 	int cmds;

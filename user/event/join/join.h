@@ -4,7 +4,7 @@
  *
  * Device work carries CUPTI's correlation id. A CT_CAUSE record says which thread was inside the
  * call with that id, and when. The call's own record is the record of that thread's call that was
- * under way at that time, whoever made the record. Of nested calls, the outermost counts. Work
+ * under way at that time, whichever source made the record. Of nested calls, the outermost counts. Work
  * whose cause or call has not come yet is held for at most JOIN_HOLD_NS and is then handed on
  * without it.
  *

@@ -258,7 +258,7 @@ static void layouts(struct said *said, struct ct_gemm *out)
 		memcpy(&ta, said->desc + 20, 4);
 		memcpy(&tb, said->desc + 24, 4);
 	}
-	/* where the operations are not what they seem, the shapes alone say k */
+	/* where the operations are not what they seem, only the shapes tell k */
 	said->k = a.rows == d.rows ? a.cols : a.rows;
 	if (!(fits(&a, 0, d.rows, said->k) || fits(&a, 1, d.rows, said->k)) ||
 	    !(fits(&b, 0, said->k, d.cols) || fits(&b, 1, said->k, d.cols)))

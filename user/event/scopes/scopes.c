@@ -516,7 +516,7 @@ static uint16_t add_text(struct ct_scope *r, const char *text)
 	return (uint16_t)n;
 }
 
-/* Adds what the payload says, or what a group launches; what was said for an event that was lost is dropped. */
+/* Adds what the payload says, or what a group launches; what was reported for a lost event is dropped. */
 static uint16_t add_payload(struct scopes *s, struct ct_scope *r, const struct said *said,
 			    const struct api_func *f)
 {

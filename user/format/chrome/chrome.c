@@ -63,7 +63,7 @@ static struct timeline_track *process_of(struct chrome *c, struct chrome_file *f
 	if (!tr->introduced || strncmp(tr->name, p->comm, CT_COMM_LEN)) {
 		memset(tr->name, 0, sizeof(tr->name));
 		memcpy(tr->name, p->comm, strnlen(p->comm, CT_COMM_LEN));
-		/* if the pid alone does not identify the process */
+		/* if the pid does not identify the process */
 		about_whom(&who, p);
 		if (who.len && !who.bad)
 			snprintf(label, sizeof(label), "CPU, %u%.*s", p->shown_pid,
@@ -361,7 +361,7 @@ static int add_range(struct chrome *c, struct chrome_file *f, const struct event
 	for (int end = 0; end < 2; end++) {
 		chrome_event_begin(c, f, end ? 'e' : 'b', pid, tid,
 				   end ? ev->rec->end_ns : ev->rec->start_ns);
-		c->row.p = put_u64(put_lit(c->row.p, ",\"id\":"), c->ranges);
+		c->row.p = json_next_u64(c->row.p, "id", c->ranges);
 		*c->row.p++ = ',';
 		row_mem(&c->row, c->body.s, c->body.len);
 		chrome_event_end(c);
@@ -449,7 +449,7 @@ static void add_counter(struct chrome *c, struct chrome_file *f, const struct ev
 			continue;
 		chrome_event_begin(c, f, 'C', ev->gpu ? ev->gpu->number : k->device, 0,
 				   k->h.end_ns);
-		c->row.p = put_lit(c->row.p, ",\"name\":");
+		c->row.p = json_next(c->row.p, "name");
 		json_string(&c->row, m->name, strlen(m->name));
 		row_room(&c->row, JSON_ROOM);
 		c->row.p = put_lit(c->row.p, ",\"args\":{");
@@ -468,7 +468,7 @@ static void add_mark(struct chrome *c, struct chrome_file *f, const struct event
 
 	chrome_event_begin(c, f, 'i', 0, 0, ev->rec->end_ns);
 	c->row.p = json_word(put_lit(c->row.p, ",\"s\":\"g\",\"cat\":"), category);
-	c->row.p = json_word(put_lit(c->row.p, ",\"name\":"), name);
+	c->row.p = json_next_word(c->row.p, "name", name);
 	c->row.p = put_lit(c->row.p, ",\"args\":{");
 	json_fields(&c->row, fields, n);
 	row_room(&c->row, 8);

@@ -51,7 +51,7 @@ static void begin(struct row *w, const char *category, const char *name, size_t 
 {
 	row_room(w, JSON_ROOM);
 	w->p = json_word(put_lit(w->p, "\"cat\":"), category);
-	w->p = put_lit(w->p, ",\"name\":");
+	w->p = json_next(w->p, "name");
 	put_name(w, name, n);
 	w->p = put_lit(w->p, ",\"args\":{");
 }
@@ -66,7 +66,7 @@ static const char *library(enum api_domain domain)
 static void put_correlation(struct row *w, uint64_t correlation)
 {
 	if (correlation)
-		w->p = put_u64(put_lit(w->p, ",\"correlation\":"), correlation);
+		w->p = json_next_u64(w->p, "correlation", correlation);
 }
 
 /* The innermost scope around the call, or around the call that caused the work. */
@@ -76,7 +76,7 @@ static void put_scope(struct row *w, const struct event *ev)
 
 	if (!name)
 		return;
-	w->p = put_lit(w->p, ",\"scope\":");
+	w->p = json_next(w->p, "scope");
 	put_name(w, name, strlen(name));
 	row_room(w, JSON_ROOM);
 }
@@ -104,7 +104,7 @@ static void put_capture(struct row *w, const struct event *ev)
 	if (ev->captured_at)
 		put_text(w, "captured at", ev->captured_at);
 	if (c->number)
-		w->p = put_u64(put_lit(w->p, ",\"captured by\":"), c->number);
+		w->p = json_next_u64(w->p, "captured by", c->number);
 }
 
 static void put_stack(struct row *w, const struct sink_opts *o, const struct stack *s)
@@ -142,7 +142,7 @@ void chrome_call_body(struct row *w, const struct sink_opts *o, const struct eve
 	if (ev->kernel) {
 		const char *name = o->mangled ? ev->kernel->mangled : ev->kernel->full;
 
-		w->p = put_lit(w->p, ",\"kernel\":");
+		w->p = json_next(w->p, "kernel");
 		put_name(w, name, strlen(name));
 	}
 	if (c->h.flags & CT_F_UNFINISHED)
@@ -165,8 +165,8 @@ static void put_place(struct row *w, const struct event *ev, uint64_t correlatio
 	const struct ct_work *work = (const struct ct_work *)ev->rec;
 
 	w->p = put_id(put_lit(w->p, "\"device\":"), ev->gpu ? ev->gpu->number : work->device);
-	w->p = put_id(put_lit(w->p, ",\"context\":"), work->context);
-	w->p = put_id(put_lit(w->p, ",\"stream\":"), work->stream);
+	w->p = put_id(json_next(w->p, "context"), work->context);
+	w->p = put_id(json_next(w->p, "stream"), work->stream);
 	put_correlation(w, correlation);
 	put_scope(w, ev);
 }
@@ -189,28 +189,27 @@ static void put_kernel(struct row *w, const struct chrome_devices *devices, cons
 	struct chrome_load load;
 
 	if (k->queued_ns)
-		w->p = put_u64(put_lit(w->p, ",\"queued\":"), k->queued_ns / 1000);
-	w->p = put_u64(put_lit(w->p, ",\"registers per thread\":"), k->registers);
-	w->p = put_u64(put_lit(w->p, ",\"shared memory\":"),
-		       (uint64_t)k->static_shared + k->dynamic_shared);
+		w->p = json_next_u64(w->p, "queued", k->queued_ns / 1000);
+	w->p = json_next_u64(w->p, "registers per thread", k->registers);
+	w->p = json_next_u64(w->p, "shared memory", (uint64_t)k->static_shared + k->dynamic_shared);
 	if (chrome_devices_load(devices, ev, &load)) {
 		w->p += snprintf(w->p, 200,
 				 ",\"blocks per SM\":%.6g,\"warps per SM\":%.6g,\"est. achieved "
 				 "occupancy %%\":%d",
 				 load.blocks, load.warps, load.occupancy);
 	}
-	w->p = put_dims(put_lit(w->p, ",\"grid\":"), k->grid);
-	w->p = put_dims(put_lit(w->p, ",\"block\":"), k->block);
+	w->p = put_dims(json_next(w->p, "grid"), k->grid);
+	w->p = put_dims(json_next(w->p, "block"), k->block);
 	if (k->cluster[0])
-		w->p = put_dims(put_lit(w->p, ",\"cluster\":"), k->cluster);
+		w->p = put_dims(json_next(w->p, "cluster"), k->cluster);
 }
 
 static void put_bytes(struct row *w, const struct ct_work *work, uint64_t bytes)
 {
 	uint64_t ns = work->h.end_ns - work->h.start_ns;
 
-	w->p = put_u64(put_lit(w->p, ",\"bytes\":"), bytes);
-	w->p = put_lit(w->p, ",\"memory bandwidth (GB/s)\":");
+	w->p = json_next_u64(w->p, "bytes", bytes);
+	w->p = json_next(w->p, "memory bandwidth (GB/s)");
 	if (ns)
 		w->p += snprintf(w->p, 40, "%.6g", (double)bytes / (double)ns);
 	else
@@ -219,12 +218,12 @@ static void put_bytes(struct row *w, const struct ct_work *work, uint64_t bytes)
 
 static void put_sync(struct row *w, const struct ct_sync *s)
 {
-	w->p = json_word(put_lit(w->p, ",\"cuda_sync_kind\":"), work_sync_type(s->type));
+	w->p = json_next_word(w->p, "cuda_sync_kind", work_sync_type(s->type));
 	if (s->type != CT_SYNC_EVENT && s->type != CT_SYNC_STREAM_WAIT)
 		return;
-	w->p = put_id(put_lit(w->p, ",\"wait_on_stream\":"), s->w.stream);
+	w->p = put_id(json_next(w->p, "wait_on_stream"), s->w.stream);
 	w->p = put_lit(w->p, ",\"wait_on_cuda_event_record_corr_id\":-1");
-	w->p = put_id(put_lit(w->p, ",\"wait_on_cuda_event_id\":"), s->event);
+	w->p = put_id(json_next(w->p, "wait_on_cuda_event_id"), s->event);
 }
 
 static const char *category(uint16_t kind)
@@ -256,8 +255,8 @@ void chrome_work_body(struct row *w, const struct sink_opts *o,
 	}
 	put_place(w, ev, correlation);
 	if (work->graph) {
-		w->p = put_u64(put_lit(w->p, ",\"graph id\":"), work->graph);
-		w->p = put_u64(put_lit(w->p, ",\"graph node id\":"), work->graph_node);
+		w->p = json_next_u64(w->p, "graph id", work->graph);
+		w->p = json_next_u64(w->p, "graph node id", work->graph_node);
 		put_capture(w, ev);
 	}
 	if (work->h.kind == CT_KERNEL)

@@ -76,22 +76,22 @@ static void put_one(const struct device *dev, struct row *w)
 
 	row_room(w, JSON_ROOM);
 	w->p = put_u64(put_lit(w->p, "{\"id\":"), dev->number);
-	w->p = put_lit(w->p, ",\"name\":");
+	w->p = json_next(w->p, "name");
 	json_string(w, dev->name, dev->name_len);
 	row_room(w, 1024);
-	w->p = put_u64(put_lit(w->p, ",\"totalGlobalMem\":"), d->memory_bytes);
-	w->p = put_u64(put_lit(w->p, ",\"computeMajor\":"), d->major);
-	w->p = put_u64(put_lit(w->p, ",\"computeMinor\":"), d->minor);
+	w->p = json_next_u64(w->p, "totalGlobalMem", d->memory_bytes);
+	w->p = json_next_u64(w->p, "computeMajor", d->major);
+	w->p = json_next_u64(w->p, "computeMinor", d->minor);
 	/* the limits of a block are the same on every device of these architectures */
 	w->p = put_lit(w->p, ",\"maxThreadsPerBlock\":1024");
-	w->p = put_u64(put_lit(w->p, ",\"maxThreadsPerMultiprocessor\":"), d->max_threads);
-	w->p = put_u64(put_lit(w->p, ",\"regsPerMultiprocessor\":"), d->max_registers);
-	w->p = put_u64(put_lit(w->p, ",\"warpSize\":"), d->warp_size);
-	w->p = put_u64(put_lit(w->p, ",\"sharedMemPerMultiprocessor\":"), d->max_shared);
-	w->p = put_u64(put_lit(w->p, ",\"numSms\":"), d->multiprocessors);
+	w->p = json_next_u64(w->p, "maxThreadsPerMultiprocessor", d->max_threads);
+	w->p = json_next_u64(w->p, "regsPerMultiprocessor", d->max_registers);
+	w->p = json_next_u64(w->p, "warpSize", d->warp_size);
+	w->p = json_next_u64(w->p, "sharedMemPerMultiprocessor", d->max_shared);
+	w->p = json_next_u64(w->p, "numSms", d->multiprocessors);
 	if (memcmp(d->uuid, none, sizeof(none))) {
 		gpu_uuid_text(d->uuid, uuid);
-		w->p = json_word(put_lit(w->p, ",\"uuid\":"), uuid);
+		w->p = json_next_word(w->p, "uuid", uuid);
 	}
 	*w->p++ = '}';
 }

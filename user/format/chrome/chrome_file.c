@@ -31,12 +31,12 @@ static void put_head(struct chrome *c, struct chrome_file *f, const struct proce
 	if (info && info->rank != CT_UNKNOWN) {
 		w->p = put_u64(put_lit(w->p, "\"distributedInfo\":{\"rank\":"), info->rank);
 		if (info->world_size != CT_UNKNOWN)
-			w->p = put_u64(put_lit(w->p, ",\"world_size\":"), info->world_size);
+			w->p = json_next_u64(w->p, "world_size", info->world_size);
 		w->p = put_lit(w->p, "},");
 	}
 	w->p = put_lit(w->p, "\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":");
 	w->p = put_u64(w->p, c->opts->start_ns + c->opts->realtime_offset_ns);
-	w->p = put_lit(w->p, ",\"traceName\":");
+	w->p = json_next(w->p, "traceName");
 	json_string(w, c->opts->title ? c->opts->title : "",
 		    c->opts->title ? strlen(c->opts->title) : 0);
 	row_room(w, JSON_ROOM);
@@ -145,8 +145,8 @@ void chrome_event_begin(struct chrome *c, struct chrome_file *f, char phase, uin
 	f->begun = true;
 	w->p = put_char(put_lit(w->p, "{\"ph\":\""), phase);
 	w->p = put_u64(put_lit(w->p, "\",\"pid\":"), pid);
-	w->p = put_u64(put_lit(w->p, ",\"tid\":"), tid);
-	w->p = chrome_us(put_lit(w->p, ",\"ts\":"), (int64_t)(ns - c->opts->start_ns));
+	w->p = json_next_u64(w->p, "tid", tid);
+	w->p = chrome_us(json_next(w->p, "ts"), (int64_t)(ns - c->opts->start_ns));
 }
 
 void chrome_event_end(struct chrome *c)
@@ -164,7 +164,7 @@ void chrome_slice(struct chrome *c, struct chrome_file *f, uint32_t pid, uint32_
 	if (end_ns > f->last_ns)
 		f->last_ns = end_ns;
 	chrome_event_begin(c, f, 'X', pid, tid, start_ns);
-	c->row.p = chrome_us(put_lit(c->row.p, ",\"dur\":"), (int64_t)(end_ns - start_ns));
+	c->row.p = chrome_us(json_next(c->row.p, "dur"), (int64_t)(end_ns - start_ns));
 	*c->row.p++ = ',';
 	row_mem(&c->row, body, len);
 	chrome_event_end(c);
@@ -202,7 +202,7 @@ void chrome_meta(struct chrome *c, struct chrome_file *f, uint32_t pid, uint32_t
 		 const char *what, const char *key, const char *text)
 {
 	chrome_event_begin(c, f, 'M', pid, tid, c->opts->start_ns);
-	c->row.p = json_word(put_lit(c->row.p, ",\"name\":"), what);
+	c->row.p = json_next_word(c->row.p, "name", what);
 	c->row.p = json_word(put_lit(c->row.p, ",\"args\":{"), key);
 	*c->row.p++ = ':';
 	json_string(&c->row, text, strlen(text));

@@ -8,7 +8,7 @@
  *   kernel,1234120000,8960,12345,,train,"vecAdd(float const*, int)",17,...
  *
  * Cells are quoted as in RFC 4180; a text that a spreadsheet would take as a formula gets a '
- * before it (docs/exports.md). Lines end in a newline alone. A cell without a value is empty.
+ * before it (docs/exports.md). Lines end with a newline, without a carriage return. A cell without a value is empty.
  * The columns are those of columns.def. A sample of several metrics is a row for each of them.
  * Calls that were counted in windows have no rows: a row of type muted says how many there were.
  */

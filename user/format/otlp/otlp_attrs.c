@@ -62,18 +62,15 @@ static const struct {
 
 static void put_flags(struct otlp_enc *e, const char *key, const struct field *f)
 {
+	const struct xlat_row *row;
 	char text[256] = "";
 	uint64_t left = f->u;
 	size_t n = 0;
+	int at = 0;
 
-	for (int i = 0; left && f->xlat && i < f->xlat->nrows && n < sizeof(text); i++) {
-		uint64_t bits = (uint64_t)f->xlat->rows[i].value;
-
-		if (!bits || (f->u & bits) != bits || !(left & bits))
-			continue;
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n ? "|" : "",
-				      f->xlat->rows[i].name);
-		left &= ~bits;
+	while (n < sizeof(text) && (row = xlat_flag(f->xlat, f->u, left, &at))) {
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n ? "|" : "", row->name);
+		left &= ~(uint64_t)row->value;
 	}
 	if ((left || !n) && n < sizeof(text))
 		snprintf(text + n, sizeof(text) - n, "%s0x%llx", n ? "|" : "",

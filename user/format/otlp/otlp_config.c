@@ -60,8 +60,8 @@ static int take_address(struct otlp_config *c, const char *url, enum otlp_signal
 	char *whole = NULL;
 
 	if (scheme && !strcasecmp(scheme, "https")) {
-		msg_error("--otlp: https is not spoken here: send to a collector on this machine "
-			  "by http, and let that pass it on");
+		msg_error("--otlp: https is not supported: send by http to a collector on this "
+			  "machine, and let it forward the data");
 		goto out;
 	}
 	if (!scheme || strcasecmp(scheme, "http") || !host || !*host || port > 65535 || !port) {

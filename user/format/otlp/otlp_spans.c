@@ -296,7 +296,7 @@ static struct trace *trace_of(struct otlp_process *p, uint32_t number)
 	return current(p);
 }
 
-static void grow(struct trace *t, uint64_t start_ns, uint64_t end_ns)
+static void add_span(struct trace *t, uint64_t start_ns, uint64_t end_ns)
 {
 	t->spans++;
 	t->start_ns = start_ns < t->start_ns ? start_ns : t->start_ns;
@@ -366,7 +366,7 @@ static int call(struct otlp_spans *s, struct otlp_process *p, const struct event
 	if (span.failed)
 		span.message = api_error_name(c->func, (int32_t)c->ret);
 	otlp_call_attrs(&s->enc, ev);
-	grow(t, c->h.start_ns, c->h.end_ns);
+	add_span(t, c->h.start_ns, c->h.end_ns);
 	put_span(s, p, &span);
 	return 1;
 }
@@ -386,7 +386,7 @@ static int short_call(struct otlp_spans *s, struct otlp_process *p, struct trace
 	span.start_ns = epoch(s, cause->start_ns);
 	span.end_ns = epoch(s, cause->end_ns);
 	otlp_cause_attrs(&s->enc, ev);
-	grow(t, cause->start_ns, cause->end_ns);
+	add_span(t, cause->start_ns, cause->end_ns);
 	put_span(s, p, &span);
 	return 1;
 }
@@ -415,7 +415,7 @@ static int work(struct otlp_spans *s, struct otlp_process *p, const struct event
 	span.start_ns = epoch(s, w->h.start_ns);
 	span.end_ns = epoch(s, w->h.end_ns);
 	span.name = otlp_work_attrs(&s->enc, ev, name, sizeof(name));
-	grow(t, w->h.start_ns, w->h.end_ns);
+	add_span(t, w->h.start_ns, w->h.end_ns);
 	put_span(s, p, &span);
 	return n + 1;
 }
@@ -437,7 +437,7 @@ static int muted(struct otlp_spans *s, struct otlp_process *p, const struct even
 	span.start_ns = epoch(s, ev->rec->start_ns);
 	span.end_ns = epoch(s, ev->rec->start_ns + about_duration_ns(ev->rec));
 	span.name = otlp_muted_attrs(&s->enc, ev, name, sizeof(name));
-	grow(t, ev->rec->start_ns, ev->rec->start_ns + about_duration_ns(ev->rec));
+	add_span(t, ev->rec->start_ns, ev->rec->start_ns + about_duration_ns(ev->rec));
 	put_span(s, p, &span);
 	return 1;
 }
@@ -460,7 +460,7 @@ static int scope(struct otlp_spans *s, struct otlp_process *p, const struct even
 	about_scope((const struct ct_scope *)ev->rec, name);
 	span.name = name;
 	otlp_scope_attrs(&s->enc, ev);
-	grow(t, ev->rec->start_ns, ev->rec->end_ns);
+	add_span(t, ev->rec->start_ns, ev->rec->end_ns);
 	put_span(s, p, &span);
 	return 1;
 }

@@ -103,19 +103,19 @@ char *perfetto_arg_stack(struct perfetto_writer *w, char *p, const char *end, co
 static char *put_flags(struct perfetto_writer *w, char *p, const struct field *f)
 {
 	char text[FLAGS_MAX], *t = text;
+	const struct xlat_row *row;
 	uint64_t left = f->u;
+	int at = 0;
 
-	for (int i = 0; left && f->xlat && i < f->xlat->nrows; i++) {
-		uint64_t bits = (uint64_t)f->xlat->rows[i].value;
-		size_t n = strlen(f->xlat->rows[i].name);
+	while ((row = xlat_flag(f->xlat, f->u, left, &at))) {
+		size_t n = strlen(row->name);
 
-		if (!bits || (f->u & bits) != bits || !(left & bits) ||
-		    n > (size_t)(text + sizeof(text) - t) - 32)
+		if (n > (size_t)(text + sizeof(text) - t) - 32)
 			continue;
 		if (t != text)
 			*t++ = '|';
-		t = put_mem(t, f->xlat->rows[i].name, n);
-		left &= ~bits;
+		t = put_mem(t, row->name, n);
+		left &= ~(uint64_t)row->value;
 	}
 	if (left || t == text) {
 		if (t != text)

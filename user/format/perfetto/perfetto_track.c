@@ -131,7 +131,7 @@ static const char *about(const struct process *p, char *buf, size_t size)
 	return n ? buf : NULL;
 }
 
-/* The name of the thread that a track is of, which is that of the event in hand. */
+/* The name of the thread that a track is of, which is that of the current event. */
 static const char *thread_name(const struct perfetto *pf, const struct timeline_track *tr)
 {
 	return tr->key.a == pf->proc->pid ? pf->proc->comm : pf->thread ? pf->thread : "";

@@ -39,19 +39,17 @@ char *json_word(char *p, const char *name)
 static void put_flags(struct row *w, const struct field *f)
 {
 	uint64_t left = f->u;
+	const struct xlat_row *row;
+	int at = 0;
 	bool first = true;
 
 	*w->p++ = '[';
-	for (int i = 0; left && f->xlat && i < f->xlat->nrows; i++) {
-		uint64_t bits = (uint64_t)f->xlat->rows[i].value;
-
-		if (!bits || (f->u & bits) != bits || !(left & bits))
-			continue;
+	while ((row = xlat_flag(f->xlat, f->u, left, &at))) {
 		row_room(w, JSON_ROOM);
 		if (!first)
 			*w->p++ = ',';
-		w->p = json_word(w->p, f->xlat->rows[i].name);
-		left &= ~bits;
+		w->p = json_word(w->p, row->name);
+		left &= ~(uint64_t)row->value;
 		first = false;
 	}
 	row_room(w, JSON_ROOM);

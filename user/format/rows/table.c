@@ -478,7 +478,7 @@ static void before_row(struct table *t, const struct sink_opts *o, const struct 
 		t->w.p = put_lit(t->w.p, " [by scan]");
 }
 
-/* -s: of longer strings the beginning alone. */
+/* -s: only the beginning of longer strings. */
 static int limit_strings(const struct sink_opts *o, struct field *f, int n)
 {
 	for (int i = 0; o->string_max && i < n; i++) {

@@ -66,17 +66,15 @@ static void put_bytes(struct row *w, const struct field *f)
 static void put_flags(struct row *w, const struct field *f)
 {
 	uint64_t left = f->u;
+	const struct xlat_row *row;
+	int at = 0;
 	const char *sep = " (";
 
 	w->p = put_hex(w->p, f->u);
-	for (int i = 0; left && f->xlat && i < f->xlat->nrows; i++) {
-		uint64_t bits = (uint64_t)f->xlat->rows[i].value;
-
-		if (!bits || (f->u & bits) != bits || !(left & bits))
-			continue;
+	while ((row = xlat_flag(f->xlat, f->u, left, &at))) {
 		row_room(w, FIELD_ROOM);
-		w->p = put_str(put_str(w->p, sep), f->xlat->rows[i].name);
-		left &= ~bits;
+		w->p = put_str(put_str(w->p, sep), row->name);
+		left &= ~(uint64_t)row->value;
 		sep = "|";
 	}
 	if (*sep != '|')

@@ -63,7 +63,7 @@ struct known {
 	struct file_table *files;
 	struct known_process *procs[MAX_PROCS];
 	int nprocs;
-	uint64_t clock; /* counts uses, to find what was used least lately */
+	uint64_t clock; /* counts uses, to find the least recently used one */
 	uint64_t unloads;
 	char name[CT_NAME_MAX], other[CT_NAME_MAX];
 };

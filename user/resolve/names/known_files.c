@@ -14,7 +14,7 @@
 struct file_table {
 	struct file *files[MAX_FILES];
 	int nfiles, ncode;
-	uint64_t clock; /* counts uses, to find what was used least lately */
+	uint64_t clock; /* counts uses, to find the least recently used one */
 };
 
 struct file_table *file_table_open(void)
@@ -32,7 +32,7 @@ static void file_drop(struct file_table *t, int i)
 	t->files[i] = t->files[--t->nfiles];
 }
 
-/* Makes room: drops the file that no process has mapped any more and that was used least lately. */
+/* Makes room: drops the file that no process has mapped any more and that was used least recently. */
 static bool file_evict(struct file_table *t, bool code)
 {
 	int oldest = -1;

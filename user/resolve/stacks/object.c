@@ -439,7 +439,7 @@ static void admit(struct object *o)
 
 	o->admitted = true;
 	o->payer = o->home->owner;
-	o->grown = 0; /* by its headers alone */
+	o->grown = 0; /* only by its headers */
 	if (make_room(o->home, all)) {
 		o->bytes = all;
 		return;
@@ -589,13 +589,14 @@ static int lend(struct object *o)
 	err = bounded_run(&o->job, o->owner, (unsigned int)wait_ms);
 	allowance_take(left, began);
 	if (err == -ETIMEDOUT && o->job.crashed)
-		msg_warn("%s: the reader of this file %s: stacks have no functions of it", o->path,
+		msg_warn("%s: the reader of this file %s: stacks do not show its functions",
+			 o->path,
 			 o->job.no_memory ? "took more memory than cudatrace gives a file"
 					  : "crashed");
 	if (err == -ETIMEDOUT) {
 		if (!o->slow && !o->job.crashed)
-			msg_verb("%s takes long to be read: until that is done, stacks have no "
-				 "functions of it",
+			msg_verb("%s takes long to be read: until that is done, stacks do not show "
+				 "its functions",
 				 o->path);
 		o->slow = true;
 		return err;

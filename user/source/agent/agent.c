@@ -4,8 +4,7 @@
  *
  * One socket is listened on, next to the agent's file; the programs' environment names it, with
  * a key that only they have. What the loop waits on is one epoll descriptor, since agents come
- * and go. Anybody may connect: who has no agent of ours (agent_kin) is shut out at once and
- * counted, and of the others nobody takes the room of all. The environment of a program that is
+ * and go. Anybody may connect: a process that can have no agent of ours (agent_kin) is shut out at once and counted, and none of the others can take all the room. The environment of a program that is
  * started is the only thing that is changed in it, and never a value that the user set.
  */
 #include <errno.h>
@@ -13,39 +12,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include "../inject/inject.h"
+#include "../inject/inject_check.h"
 #include "../../util/io/caps.h"
 #include "../../util/table/array.h"
 #include "../../util/msg.h"
 #include "../../util/now.h"
 #include "agent.h"
-#include "agent_attach.h"
 #include "agent_child.h"
+#include "agent_conn.h"
 #include "agent_door.h"
+#include "agent_env.h"
 #include "agent_file.h"
 #include "agent_peer.h"
 #include "agent_process.h"
 
-#define PEERS_MAX 1024
-#define ACCEPT_MAX 64 /* at once, before those are listened to that are there */
-/* Connections that have not greeted, which an agent does at once: of one process, and of all
- * that are not known as the program's. */
-#define SILENT_EACH 4
-#define SILENT_NEIGHBOURS 16
-#define HELLO_NS (2 * AGENT_WAIT_MS * 1000000ULL)
+#define INJECT_MS 5000
 #define STOP_NS 8000000000ULL /* for all agents to leave */
 
 struct agent_source {
 	const struct capture_plan *plan;
 	bool calls; /* the agents have the calls too: there is no other source */
-	int epoll;
-	bool deaf; /* the door is not waited at */
 	struct agent_door door;
-	/* CUDA_INJECTION64_PATH=..., CUDATRACE_AGENT=..., NVTX_INJECTION64_PATH=... or NULL */
-	char *vars[3];
-	char **env; /* the plan's, with these */
+	struct agent_env env;
 	struct agent_child cmd;
 	struct agent_peer **peers;
 	int npeers, next;
@@ -67,7 +59,7 @@ static int cupti_word(const struct capture_plan *plan, char *out, size_t size)
 	if (!plan->device.cupti)
 		return 0;
 	full = realpath(plan->device.cupti, NULL);
-	err = full ? agent_door_escape(full, escaped, sizeof(escaped)) : -errno;
+	err = full ? agent_env_escape(full, escaped, sizeof(escaped)) : -errno;
 	free(full);
 	if (!err && (size_t)snprintf(out, size, " cupti=%s", escaped) >= size)
 		err = -ENAMETOOLONG;
@@ -86,22 +78,10 @@ int agent_how(const struct capture_plan *plan, int fd, char *buf, size_t size)
 	return err;
 }
 
-/* The value that a variable will have in the program; NULL: none. */
-static const char *value_of(char *const *env, const char *name)
-{
-	const char *value = getenv(name);
-	size_t n = strlen(name);
-
-	for (int i = 0; env && env[i]; i++)
-		if (!strncmp(env[i], name, n) && (env[i][n] == '=' || !env[i][n]))
-			value = env[i][n] ? env[i] + n + 1 : NULL;
-	return value;
-}
-
 static int make_env(struct agent_source *a, struct capture_plan *plan, const char *file)
 {
 	char path[400], cupti[1700];
-	int n = 0, err = agent_door_escape(a->door.path, path, sizeof(path));
+	int err = agent_env_escape(a->door.path, path, sizeof(path));
 
 	if (!err)
 		err = cupti_word(plan, cupti, sizeof(cupti));
@@ -109,31 +89,15 @@ static int make_env(struct agent_source *a, struct capture_plan *plan, const cha
 		msg_error("--cupti: %s: %s", plan->device.cupti, strerror(-err));
 		return err;
 	}
-	while (plan->env && plan->env[n])
-		n++;
-	a->env = calloc((size_t)n + 4, sizeof(*a->env));
-	if (!a->env || asprintf(&a->vars[0], AGENT_INJECTION_ENV "=%s", file) < 0 ||
-	    asprintf(&a->vars[1], AGENT_ENV "=v1 path=%s key=%s%s", path, a->door.key, cupti) < 0)
-		return -ENOMEM;
-	for (int i = 0; i < n; i++)
-		a->env[i] = plan->env[i];
-	a->env[n] = a->vars[0];
-	a->env[n + 1] = a->vars[1];
-	if (plan->device.kinds & AGENT_NVTX && value_of(plan->env, AGENT_NVTX_ENV))
+	err = agent_env_add(&a->env, AGENT_INJECTION_ENV "=%s", file);
+	if (!err)
+		err = agent_env_add(&a->env, AGENT_ENV "=v1 path=%s key=%s%s", path, a->door.key,
+				    cupti);
+	if (plan->device.kinds & AGENT_NVTX && agent_env_value(plan->env, AGENT_NVTX_ENV))
 		msg_warn(AGENT_NVTX_ENV " is set already: NVTX ranges go there, and are not shown");
-	else if (plan->device.kinds & AGENT_NVTX &&
-		 asprintf(&a->vars[2], AGENT_NVTX_ENV "=%s", file) < 0)
-		return -ENOMEM;
-	a->env[n + 2] = a->vars[2];
-	plan->env = a->env;
-	return 0;
-}
-
-static int add_fd(struct agent_source *a, int fd)
-{
-	struct epoll_event ev = { .events = EPOLLIN, .data.fd = fd };
-
-	return epoll_ctl(a->epoll, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+	else if (plan->device.kinds & AGENT_NVTX && !err)
+		err = agent_env_add(&a->env, AGENT_NVTX_ENV "=%s", file);
+	return err ? err : agent_env_set(&a->env, plan);
 }
 
 /* A peer waits on its socket first, then on its inbox. */
@@ -141,29 +105,26 @@ static int change_fd(struct agent_source *a, int from, int to)
 {
 	if (from == to)
 		return 0;
-	epoll_ctl(a->epoll, EPOLL_CTL_DEL, from, NULL);
-	return add_fd(a, to);
+	agent_door_remove(&a->door, from);
+	return agent_door_add(&a->door, to);
 }
 
 static int prepare(struct source *s, struct capture_plan *plan)
 {
 	struct agent_source *a = calloc(1, sizeof(*a));
-	const char *theirs = value_of(plan->env, AGENT_INJECTION_ENV);
+	const char *theirs = agent_env_value(plan->env, AGENT_INJECTION_ENV);
 	char file[300], dir[200];
 	int err;
 
 	if (!a)
 		return -ENOMEM;
 	s->priv = a;
-	a->epoll = a->door.fd = -1;
 	a->cmd.child.fd = -1;
 	a->cmd.status = -1;
 	a->calls = plan->calls_by_agent;
-	a->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (a->epoll < 0)
-		return -errno;
-	if (!plan->cmd)
-		return 0; /* agents come by agent_connect_fd() */
+	err = agent_door_init(&a->door);
+	if (err || !plan->cmd)
+		return err; /* agents come by agent_connect_fd() */
 	if (theirs && *theirs) {
 		msg_error(AGENT_INJECTION_ENV " is set already, to %s: only one tool at a time can "
 					      "come into a program that way; "
@@ -175,18 +136,14 @@ static int prepare(struct source *s, struct capture_plan *plan)
 	if (err)
 		return err;
 	err = agent_door_open(&a->door, dir);
-	if (!err)
-		err = add_fd(a, a->door.fd);
-	if (err)
-		return err;
-	return make_env(a, plan, file);
+	return err ? err : make_env(a, plan, file);
 }
 
 /* ---- agents ---- */
 
 static void drop(struct agent_source *a, int i)
 {
-	bool greeted = agent_peer_greeted(a->peers[i]);
+	bool greeted = agent_peer_conn(a->peers[i])->greeted;
 
 	a->counts.ended += greeted;
 	a->counts.failed += greeted && agent_peer_failed(a->peers[i]);
@@ -194,61 +151,32 @@ static void drop(struct agent_source *a, int i)
 	a->peers[i] = a->peers[--a->npeers];
 }
 
-/* The oldest connection that has not greeted, of a process (0: any), of neighbours alone or of
- * all; n: how many there are. -1: none. */
-static int oldest_silent(const struct agent_source *a, pid_t pid, bool neighbours, int *n)
+static const struct agent_conn *conn_at(const void *ctx, int i)
 {
-	int oldest = -1;
+	const struct agent_source *a = ctx;
 
-	*n = 0;
-	for (int i = 0; i < a->npeers; i++) {
-		const struct agent_peer *p = a->peers[i];
-
-		if (agent_peer_greeted(p) || (pid && agent_peer_pid(p) != pid) ||
-		    (neighbours && !agent_peer_neighbour(p)))
-			continue;
-		(*n)++;
-		if (oldest < 0 || agent_peer_opened_ns(p) < agent_peer_opened_ns(a->peers[oldest]))
-			oldest = i;
-	}
-	return oldest;
-}
-
-static void drop_silent(struct agent_source *a, int i)
-{
-	msg_warn("process %d: one of its connections to the agents' socket is closed: it sent "
-		 "nothing, and too many such connections are open",
-		 (int)agent_peer_pid(a->peers[i]));
-	drop(a, i);
+	return agent_peer_conn(a->peers[i]);
 }
 
 /* Makes room for one more, of those that have not greeted. False: there is none. */
-static bool make_room(struct agent_source *a, pid_t pid, bool neighbour)
+static bool make_room(struct agent_source *a, const struct agent_conn_who *who)
 {
-	int n, i = oldest_silent(a, pid, false, &n);
+	int i;
 
-	if (n >= SILENT_EACH)
-		drop_silent(a, i);
-	i = neighbour ? oldest_silent(a, 0, true, &n) : -1;
-	if (neighbour && n >= SILENT_NEIGHBOURS)
-		drop_silent(a, i);
-	if (a->npeers < PEERS_MAX)
-		return true;
-	i = oldest_silent(a, 0, false, &n);
-	if (i >= 0)
-		drop_silent(a, i);
-	return i >= 0;
+	while ((i = agent_conns_surplus(&(struct agent_conns){ a->npeers, conn_at, a }, who)) >= 0)
+		drop(a, i);
+	return i == -ENOENT;
 }
 
-static int add_peer(struct agent_source *a, int fd, const struct agent_peer_who *who)
+static int add_peer(struct agent_source *a, int fd, const struct agent_conn_who *who)
 {
 	struct agent_peer *p;
 	int err;
 
-	if (!make_room(a, who->pid, who->neighbour)) {
+	if (!make_room(a, who)) {
 		msg_warn("more than %d agents at once: that of process %d is refused, and what its "
 			 "devices do is not shown",
-			 PEERS_MAX, (int)who->pid);
+			 AGENT_CONNS_MAX, (int)who->pid);
 		close(fd);
 		return -EMFILE;
 	}
@@ -257,7 +185,7 @@ static int add_peer(struct agent_source *a, int fd, const struct agent_peer_who 
 		return -ENOMEM;
 	}
 	p = agent_peer_open(fd, who, a->plan, a->calls);
-	err = p ? add_fd(a, agent_peer_fd(p)) : -ENOMEM;
+	err = p ? agent_door_add(&a->door, agent_peer_fd(p)) : -ENOMEM;
 	if (err) {
 		msg_warn("process %d: its agent's messages cannot be received (%s): what its "
 			 "devices do is not shown",
@@ -273,7 +201,7 @@ static int add_peer(struct agent_source *a, int fd, const struct agent_peer_who 
 
 int agent_connect_fd(struct source *s, int fd, pid_t pid)
 {
-	return add_peer(s->priv, fd, &(struct agent_peer_who){ .pid = pid });
+	return add_peer(s->priv, fd, &(struct agent_conn_who){ .pid = pid });
 }
 
 void agent_counts(const struct source *s, struct agent_counts *out)
@@ -284,34 +212,19 @@ void agent_counts(const struct source *s, struct agent_counts *out)
 	out->live = (unsigned int)a->npeers;
 }
 
-/* Whoever waits while no descriptor is left would wake us all the time: until there is one it is
- * looked for with each drain, and not waited for. */
-static void mind_the_door(struct agent_source *a)
+static void come(void *ctx, const struct agent_guest *g)
 {
-	if (a->door.no_room == a->deaf || a->door.fd < 0)
-		return;
-	if (a->door.no_room) {
-		msg_warn("an agent waits to be let in, and no descriptor is left: raise the limit "
-			 "of open files (`ulimit -n`)");
-		epoll_ctl(a->epoll, EPOLL_CTL_DEL, a->door.fd, NULL);
-		a->deaf = true;
-	} else if (!add_fd(a, a->door.fd)) {
-		a->deaf = false;
-	}
+	struct agent_source *a = ctx;
+
+	add_peer(a, g->fd,
+		 &(struct agent_conn_who){
+			 .pid = g->pid, .key = a->door.key, .neighbour = g->neighbour });
 }
 
 static void accept_all(struct agent_source *a)
 {
-	struct agent_guest g;
-
-	for (int i = 0; i < ACCEPT_MAX && agent_door_accept(&a->door, &g); i++)
-		if (g.fd >= 0)
-			add_peer(a, g.fd,
-				 &(struct agent_peer_who){ .pid = g.pid,
-							   .key = a->door.key,
-							   .neighbour = g.neighbour });
+	agent_door_accept(&a->door, come, a);
 	a->counts.strangers = a->door.strangers;
-	mind_the_door(a);
 }
 
 /* ---- the source's functions ---- */
@@ -357,8 +270,28 @@ static int open_source(struct source *s, const struct capture_plan *plan)
 	return err;
 }
 
-/* Into each process of -p. One that cannot have it is said to; all of them, and there is nothing
- * to trace without probes. */
+/* Puts the agent into a process and starts it there. Returns our end of its socket, or -errno. */
+static int attach(const struct agent_source *a, pid_t pid, const char *how)
+{
+	struct inject_what what = {
+		.name = "the agent",
+		.symbol = "cudatrace_agent_start",
+		.how = how,
+		.sock_type = SOCK_SEQPACKET,
+		.limit_ms = INJECT_MS,
+		.ready = inject_check_cuda, /* the agent is never the first to start CUDA */
+		.frames = a->plan->frames,
+		.ctx = a->plan->frames_ctx,
+	};
+	struct inject_result got = { .sock = -1 };
+	int err;
+
+	what.so = agent_file_bytes(&what.so_bytes);
+	err = inject_run(pid, &what, &got);
+	return err ? err : got.sock;
+}
+
+/* Into each process of -p. A message names each process that cannot have it. If none can, there is nothing to trace without probes. */
 static int attach_all(struct source *s)
 {
 	struct agent_source *a = s->priv;
@@ -368,7 +301,7 @@ static int attach_all(struct source *s)
 	if (err)
 		msg_error("--cupti: %s: %s", a->plan->device.cupti, strerror(-err));
 	for (int i = 0; i < a->plan->npids && !err; i++) {
-		int fd = agent_attach(a->plan->pids[i], how, a->plan);
+		int fd = attach(a, a->plan->pids[i], how);
 
 		if (fd >= 0 && !agent_connect_fd(s, fd, a->plan->pids[i]))
 			in++;
@@ -398,12 +331,11 @@ static int fds(struct source *s, int *fd, int max)
 
 	if (max < 1)
 		return 0;
-	fd[0] = a->epoll;
+	fd[0] = a->door.epoll;
 	return 1;
 }
 
-/* Says what is odd, once: a program that ended without its driver having loaded the agent, and
- * who else connected. */
+/* Reports once what is unusual: a program that ended although its driver had not loaded the agent, and connections of other processes. */
 static void tell_end(struct agent_source *a)
 {
 	if (a->reported)
@@ -418,7 +350,7 @@ static void tell_end(struct agent_source *a)
 
 static int wait_a_little(const struct agent_source *a)
 {
-	struct pollfd p = { .fd = a->epoll, .events = POLLIN };
+	struct pollfd p = { .fd = a->door.epoll, .events = POLLIN };
 
 	poll(&p, 1, 20);
 	return 1;
@@ -436,16 +368,16 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 		for (int i = a->npeers - 1; i >= 0; i--) {
 			struct agent_peer *p = a->peers[i];
 			enum peer_state before = agent_peer_state(p);
-			bool greeted = agent_peer_greeted(p);
+			bool greeted = agent_peer_conn(p)->greeted;
 			int fd = agent_peer_fd(p), err;
 
 			err = agent_peer_drain(p, &a->totals, s->paused, emit, ctx);
 
-			a->counts.started += agent_peer_greeted(p) && !greeted;
+			a->counts.started += agent_peer_conn(p)->greeted && !greeted;
 			if (change_fd(a, fd, agent_peer_fd(p))) {
 				msg_error("process %d: not enough memory for its agent: the agent "
 					  "is ignored",
-					  (int)agent_peer_pid(p));
+					  (int)agent_peer_conn(p)->pid);
 				drop(a, i);
 				continue;
 			}
@@ -454,15 +386,15 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 			again |= err;
 			if (a->calls && before < PEER_STARTING &&
 			    agent_peer_state(p) >= PEER_STARTING) {
-				err = agent_process_tell(agent_peer_pid(p), emit, ctx);
+				err = agent_process_tell(agent_peer_conn(p)->pid, emit, ctx);
 				if (err)
 					return err;
 			}
 			if (agent_peer_state(p) < PEER_STARTING &&
-			    now_ns() - agent_peer_opened_ns(p) > HELLO_NS) {
+			    now_ns() - agent_peer_conn(p)->opened_ns > AGENT_HELLO_NS) {
 				msg_warn("process %d: its agent does not answer: the agent is "
 					 "ignored, and what its devices do is not shown",
-					 (int)agent_peer_pid(p));
+					 (int)agent_peer_conn(p)->pid);
 				drop(a, i);
 			} else if (agent_peer_state(p) == PEER_ENDED) {
 				drop(a, i);
@@ -534,13 +466,8 @@ static void close_source(struct source *s)
 		drop(a, a->npeers - 1);
 	free(a->peers);
 	agent_door_close(&a->door);
-	if (a->epoll >= 0)
-		close(a->epoll);
 	agent_child_close(&a->cmd);
-	free(a->vars[0]);
-	free(a->vars[1]);
-	free(a->vars[2]);
-	free(a->env);
+	agent_env_free(&a->env);
 	free(a);
 	s->priv = NULL;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* agent_child.h - a program that is started without being traced by the kernel: for who has no
- * rights to. */
+/* agent_child.h - a program that is started without being traced by the kernel: for users who may not trace. */
 #ifndef CT_AGENT_CHILD_H
 #define CT_AGENT_CHILD_H
 

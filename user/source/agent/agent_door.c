@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -17,32 +18,11 @@
 
 /* that wait to be accepted; the kernel takes no more than net.core.somaxconn */
 #define BACKLOG 4096
-
-int agent_door_escape(const char *path, char *out, size_t size)
-{
-	static const char hex[] = "0123456789abcdef";
-	size_t n = 0;
-
-	for (const char *p = path; *p; p++) {
-		unsigned char c = (unsigned char)*p;
-
-		if (n + 4 > size)
-			return -ENAMETOOLONG;
-		if (c <= ' ' || c == '%' || c == 0x7f) {
-			out[n++] = '%';
-			out[n++] = hex[c >> 4];
-			out[n++] = hex[c & 15];
-		} else {
-			out[n++] = (char)c;
-		}
-	}
-	out[n] = '\0';
-	return 0;
-}
+#define ACCEPT_MAX 64 /* at once, before those are listened to that are there */
 
 static int make_key(char *key)
 {
-	unsigned char bytes[AGENT_KEY / 2];
+	unsigned char bytes[MEET_KEY / 2];
 
 	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
 		return -EIO;
@@ -93,22 +73,41 @@ static int listen_at(struct agent_door *d, const char *dir)
 	return chmod(d->path, 0666) || listen(d->fd, BACKLOG) ? -errno : 0;
 }
 
+int agent_door_init(struct agent_door *d)
+{
+	memset(d, 0, sizeof(*d));
+	d->fd = -1;
+	d->epoll = epoll_create1(EPOLL_CLOEXEC);
+	return d->epoll < 0 ? -errno : 0;
+}
+
+int agent_door_add(struct agent_door *d, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(d->epoll, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+void agent_door_remove(struct agent_door *d, int fd)
+{
+	epoll_ctl(d->epoll, EPOLL_CTL_DEL, fd, NULL);
+}
+
 int agent_door_open(struct agent_door *d, const char *dir)
 {
 	int err;
 
-	memset(d, 0, sizeof(*d));
-	d->fd = -1;
 	d->kins = agent_kins_open(d->key);
 	err = d->kins ? make_key(d->key) : -ENOMEM;
 	if (!err)
 		err = listen_at(d, dir);
 	if (err)
 		msg_error("no socket for the agent in %s: %s", dir, strerror(-err));
-	return err;
+	return err ? err : agent_door_add(d, d->fd);
 }
 
-int agent_door_accept(struct agent_door *d, struct agent_guest *g)
+/* Returns 1: somebody has come (fd -1: a stranger, who is gone); 0: nobody waits. */
+static int accept_one(struct agent_door *d, struct agent_guest *g)
 {
 	struct ucred cred = { 0 };
 	socklen_t len = sizeof(cred);
@@ -135,6 +134,32 @@ int agent_door_accept(struct agent_door *d, struct agent_guest *g)
 	return 1;
 }
 
+static void mind_room(struct agent_door *d)
+{
+	if (d->no_room == d->deaf || d->fd < 0)
+		return;
+	if (d->no_room) {
+		msg_warn("an agent cannot connect, because no file descriptor is left: raise the "
+			 "limit "
+			 "of open files (`ulimit -n`)");
+		agent_door_remove(d, d->fd);
+		d->deaf = true;
+	} else if (!agent_door_add(d, d->fd)) {
+		d->deaf = false;
+	}
+}
+
+void agent_door_accept(struct agent_door *d, void (*come)(void *ctx, const struct agent_guest *),
+		       void *ctx)
+{
+	struct agent_guest g;
+
+	for (int i = 0; i < ACCEPT_MAX && accept_one(d, &g); i++)
+		if (g.fd >= 0)
+			come(ctx, &g);
+	mind_room(d);
+}
+
 void agent_door_tell(const struct agent_door *d)
 {
 	if (d->strangers)
@@ -148,7 +173,9 @@ void agent_door_close(struct agent_door *d)
 {
 	if (d->fd >= 0)
 		close(d->fd);
-	d->fd = -1;
+	if (d->epoll >= 0)
+		close(d->epoll);
+	d->fd = d->epoll = -1;
 	if (*d->path)
 		unlink(d->path);
 	agent_kins_close(d->kins);

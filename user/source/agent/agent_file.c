@@ -154,9 +154,9 @@ int agent_image_path(const struct agent_image *image, char *path, size_t size, c
 		msg_verb("the agent cannot be in %s: %s", tried[i], strerror(-err));
 	}
 	if (err == -EMFILE || err == -ENFILE) {
-		msg_error(
-			"what is put into programs needs more open files than there may be: raise "
-			"`ulimit -n`");
+		msg_error("the code that is put into programs needs more open files than are "
+			  "allowed: raise "
+			  "`ulimit -n`");
 		return err;
 	}
 	msg_error("there is no folder that programs can load the agent from (tried last: %s: %s); "

@@ -183,7 +183,7 @@ int agent_funcs_send(const struct agent_funcs *f, const struct capture_plan *pla
 		     uint32_t cupti, int (*send)(void *ctx, const void *msg, size_t n), void *ctx)
 {
 	struct agent_list l = { .h.type = AGENT_FUNCS };
-	char *msg = malloc(AGENT_MSG_MAX);
+	char *msg = malloc(MEET_MSG_MAX);
 	size_t at = sizeof(l);
 	int err = msg ? 0 : -ENOMEM;
 
@@ -212,7 +212,7 @@ int agent_funcs_send(const struct agent_funcs *f, const struct capture_plan *pla
 		memcpy(msg + at, &out, sizeof(out));
 		at += out.size;
 		l.n++;
-		if (at + sizeof(out) + sizeof(struct agent_call) <= AGENT_MSG_MAX)
+		if (at + sizeof(out) + sizeof(struct agent_call) <= MEET_MSG_MAX)
 			continue;
 		l.h.size = (uint32_t)at;
 		memcpy(msg, &l, sizeof(l));

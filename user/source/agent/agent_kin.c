@@ -5,8 +5,7 @@
  * First the parents are followed, up to ourselves. A daemon has left its parents: one of our own
  * user is believed, since such a process could do us whatever it likes; of one of another user
  * the environment is read, which has the key if it came from the program. That takes time, so
- * each user has a number of readings in a second; and whoever was found to be a stranger stays
- * one for a moment, which is shorter than it takes to use a process number again.
+ * each user has a number of readings in a second; and a process that was found to be a stranger stays one for a moment, which is shorter than it takes to use a process number again.
  */
 #include <stdlib.h>
 #include <string.h>

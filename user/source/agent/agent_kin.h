@@ -19,7 +19,7 @@ enum agent_kin {
 
 struct agent_kins; /* what was found lately */
 
-/* key: AGENT_KEY digits, the caller's, who keeps them. NULL: no memory. */
+/* key: MEET_KEY digits, the caller's, who keeps them. NULL: no memory. */
 struct agent_kins *agent_kins_open(const char *key);
 void agent_kins_close(struct agent_kins *); /* takes NULL */
 /* pid and uid as SO_PEERCRED tells them. Reads /proc; takes less than a second, even if the

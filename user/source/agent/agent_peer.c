@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* agent_peer.c - see agent_peer.h. Knows nothing of how the agent came into its process. */
 #include <errno.h>
-#include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../../util/msg.h"
@@ -14,59 +11,44 @@
 #include "agent_funcs.h"
 #include "agent_inbox.h"
 #include "agent_peer.h"
-#include "agent_said.h"
 #include "agent_tids.h"
 
-#define SAYS_MAX 32		/* messages of one agent that are passed on */
 #define MESSAGES 64		/* of one drain */
-#define SEND_MS 1000		/* what is told at the beginning must find room in so long */
 #define RECEIVE_BYTES (8 << 20) /* asked of the kernel, which may give less */
 
 struct agent_peer {
-	int fd;
-	struct agent_inbox *inbox; /* reads fd; NULL until its greeting is known to be good */
-	pid_t pid, inner;
+	struct agent_conn conn;
+	/* reads the connection; NULL until the greeting is known to be good */
+	struct agent_inbox *inbox;
 	enum peer_state state;
-	bool greeted, ran, calls, keyed, neighbour;
-	char key[AGENT_KEY];
+	bool ran, calls;
 	const struct capture_plan *plan;
 	struct agent_funcs *funcs;
-	struct agent_tids *tids;
-	uint64_t opened_ns;
 	uint64_t since_ns; /* device records are made */
 	uint32_t kinds;	   /* of these kinds: enum agent_kind */
 	bool left;	   /* gone without a word, while it ran */
 	uint32_t cupti_version, driver_version;
-	int says;
-	char *msg;	 /* AGENT_MSG_MAX: the message at work */
+	char *msg;	 /* MEET_MSG_MAX: the message at work */
 	size_t size, at; /* at: the next record in it; 0: no message */
 };
 
-struct agent_peer *agent_peer_open(int fd, const struct agent_peer_who *who,
+struct agent_peer *agent_peer_open(int fd, const struct agent_conn_who *who,
 				   const struct capture_plan *plan, bool calls)
 {
 	struct agent_peer *p = calloc(1, sizeof(*p));
-	int bytes = RECEIVE_BYTES;
+	int bytes = RECEIVE_BYTES, err;
 
 	if (!p) {
 		close(fd);
 		return NULL;
 	}
-	p->fd = fd;
+	err = agent_conn_open(&p->conn, fd, who);
 	p->plan = plan;
 	p->calls = calls;
-	p->opened_ns = now_ns();
-	p->pid = who->pid;
-	p->neighbour = who->neighbour;
-	if (who->key) {
-		p->keyed = true;
-		memcpy(p->key, who->key, AGENT_KEY);
-	}
-	p->msg = malloc(AGENT_MSG_MAX);
+	p->msg = malloc(MEET_MSG_MAX);
 	p->funcs = agent_funcs_open();
-	p->tids = agent_tids_open(p->pid, &p->inner);
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
-	if (!p->msg || !p->funcs || !p->tids) {
+	if (err || !p->msg || !p->funcs) {
 		agent_peer_close(p);
 		return NULL;
 	}
@@ -78,10 +60,8 @@ void agent_peer_close(struct agent_peer *p)
 	if (!p)
 		return;
 	agent_inbox_close(p->inbox);
-	if (p->fd >= 0)
-		close(p->fd);
+	agent_conn_close(&p->conn);
 	agent_funcs_close(p->funcs);
-	agent_tids_close(p->tids);
 	free(p->msg);
 	free(p);
 }
@@ -94,8 +74,8 @@ static void end(struct agent_peer *p)
 
 static void mistrust(struct agent_peer *p, const char *why)
 {
-	msg_warn("process %d: its agent sent invalid data (%s): the agent is ignored", (int)p->pid,
-		 why);
+	msg_warn("process %d: its agent sent invalid data (%s): the agent is ignored",
+		 (int)p->conn.pid, why);
 	end(p);
 }
 
@@ -104,18 +84,8 @@ static void mistrust(struct agent_peer *p, const char *why)
 static int put(void *ctx, const void *msg, size_t n)
 {
 	struct agent_peer *p = ctx;
-	struct pollfd room = { .fd = p->fd, .events = POLLOUT };
-	uint64_t until = now_ns() + SEND_MS * 1000000ULL;
 
-	for (;;) {
-		if (send(p->fd, msg, n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)n)
-			return 0;
-		if (errno == EINTR)
-			continue;
-		if ((errno != EAGAIN && errno != EWOULDBLOCK) || now_ns() > until)
-			return -errno;
-		poll(&room, 1, 50);
-	}
+	return agent_conn_put(&p->conn, msg, n, -1);
 }
 
 static int put_start(struct agent_peer *p)
@@ -140,13 +110,8 @@ static int put_start(struct agent_peer *p)
 
 void agent_peer_stop(struct agent_peer *p)
 {
-	struct agent_head h = { .size = sizeof(h), .type = AGENT_STOP };
-
-	if (p->state == PEER_ENDED)
-		return;
-	/* no room for eight bytes: the hang-up says the same */
-	if (send(p->fd, &h, sizeof(h), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		shutdown(p->fd, SHUT_WR);
+	if (p->state != PEER_ENDED)
+		agent_conn_stop(&p->conn, AGENT_STOP);
 }
 
 /* ---- from the agent ---- */
@@ -154,20 +119,15 @@ void agent_peer_stop(struct agent_peer *p)
 static void hello(struct agent_peer *p)
 {
 	struct agent_hello h;
+	const char *wrong;
 	char path[256];
 	size_t n;
 
 	memcpy(&h, p->msg, sizeof(h));
-	if (p->state != PEER_HELLO || h.magic != AGENT_MAGIC || h.version != AGENT_VERSION) {
-		mistrust(p, "its greeting");
-		return;
-	}
-	if (p->keyed && memcmp(h.key, p->key, AGENT_KEY)) {
-		mistrust(p, "its key");
-		return;
-	}
-	if (h.pid != (uint32_t)p->inner && h.pid != (uint32_t)p->pid) {
-		mistrust(p, "its process id");
+	wrong = agent_conn_greet(&p->conn, (const struct meet_hello *)p->msg, AGENT_MAGIC,
+				 AGENT_VERSION);
+	if (wrong) {
+		mistrust(p, wrong);
 		return;
 	}
 	p->cupti_version = h.cupti_version;
@@ -180,21 +140,21 @@ static void hello(struct agent_peer *p)
 	}
 	path[n] = '\0';
 	/* a stranger gets no thread and no memory */
-	p->inbox = agent_inbox_open(p->fd, AGENT_MSG_MAX, AGENT_INBOX_BYTES);
+	p->inbox = agent_inbox_open(p->conn.fd, MEET_MSG_MAX, AGENT_INBOX_BYTES);
 	if (!p->inbox) {
 		msg_error("process %d: not enough memory for its agent: the agent is ignored",
-			  (int)p->pid);
+			  (int)p->conn.pid);
 		end(p);
 		return;
 	}
 	p->state = PEER_NAMES;
-	p->greeted = true;
 	if (h.cupti_version && p->driver_version)
-		msg_verb("process %d: CUPTI version %u, %s; driver for CUDA %u.%u", (int)p->pid,
-			 h.cupti_version, path, p->driver_version / 1000,
+		msg_verb("process %d: CUPTI version %u, %s; driver for CUDA %u.%u",
+			 (int)p->conn.pid, h.cupti_version, path, p->driver_version / 1000,
 			 p->driver_version % 1000 / 10);
 	else if (h.cupti_version)
-		msg_verb("process %d: CUPTI version %u, %s", (int)p->pid, h.cupti_version, path);
+		msg_verb("process %d: CUPTI version %u, %s", (int)p->conn.pid, h.cupti_version,
+			 path);
 }
 
 static void names(struct agent_peer *p)
@@ -212,7 +172,7 @@ static void names(struct agent_peer *p)
 	if (put_start(p)) {
 		msg_warn("process %d: its agent does not accept its settings: the agent is "
 			 "ignored, and what its devices do is not shown",
-			 (int)p->pid);
+			 (int)p->conn.pid);
 		end(p);
 	}
 	agent_funcs_close(p->funcs);
@@ -232,7 +192,7 @@ static void started(struct agent_peer *p)
 		return;
 	}
 	if (s.err) {
-		msg_verb("process %d: the agent did not start: %s", (int)p->pid,
+		msg_verb("process %d: the agent did not start: %s", (int)p->conn.pid,
 			 strerror(s.err < 0 && s.err > -4096 ? -s.err : EIO));
 		p->state = PEER_STARTING;
 		return; /* BYE follows */
@@ -241,19 +201,10 @@ static void started(struct agent_peer *p)
 	p->ran = true;
 	p->kinds = p->plan->device.kinds & s.kinds;
 	/* into a program that runs it comes while calls are made; one that is started waits for it */
-	if (!p->keyed)
+	if (!p->conn.keyed)
 		p->since_ns = now_ns();
 	msg_verb("process %d: the agent has started; clock: %s; known faults of this CUPTI: 0x%x",
-		 (int)p->pid, s.clock < ARRAY_LEN(clocks) ? clocks[s.clock] : "?", s.faults);
-}
-
-static void say(struct agent_peer *p)
-{
-	struct agent_say s;
-
-	memcpy(&s, p->msg, sizeof(s));
-	if (p->says++ < SAYS_MAX)
-		agent_said(p->pid, s.level, p->msg + sizeof(s), s.len);
+		 (int)p->conn.pid, s.clock < ARRAY_LEN(clocks) ? clocks[s.clock] : "?", s.faults);
 }
 
 static void bye(struct agent_peer *p, struct agent_totals *t)
@@ -262,13 +213,13 @@ static void bye(struct agent_peer *p, struct agent_totals *t)
 
 	memcpy(&b, p->msg, sizeof(b));
 	msg_verb("process %d: the agent has left: %llu records, %llu found no room; CUPTI %s",
-		 (int)p->pid, (unsigned long long)b.records, (unsigned long long)b.unsent,
+		 (int)p->conn.pid, (unsigned long long)b.records, (unsigned long long)b.unsent,
 		 b.finalized ? "ended" : "not ended");
 	losses_add(&t->lost[CT_LOSS_AGENT], b.left);
 	if (b.err == -ETIMEDOUT)
 		msg_warn("process %d: CUPTI did not end within its time: calls may stay a little "
 			 "slower until the program ends",
-			 (int)p->pid);
+			 (int)p->conn.pid);
 	end(p);
 }
 
@@ -300,8 +251,8 @@ static bool allowed(const struct agent_peer *p, const struct ct_hdr *h)
 /* Its ids as ours, and nothing in it that only we may say. */
 static void own(struct agent_peer *p, struct ct_hdr *h)
 {
-	h->pid = (uint32_t)p->pid;
-	h->tid = agent_tids_find(p->tids, h->tid);
+	h->pid = (uint32_t)p->conn.pid;
+	h->tid = agent_tids_find(p->conn.tids, h->tid);
 	h->lost = 0;
 	if (h->kind == CT_CALL || h->kind == CT_ENTER) {
 		h->flags &= CT_F_UNFINISHED | CT_F_NO_RETURN | CT_F_PER_THREAD | CT_F_HIDDEN;
@@ -351,16 +302,15 @@ static int records(struct agent_peer *p, struct agent_totals *t, const bool *pau
 /* Receives one message. 1: one is there; 0: none yet, or it is over. */
 static int receive(struct agent_peer *p)
 {
+	int fd = -1;
 	ssize_t n;
 
-	if (p->inbox) {
+	if (p->inbox)
 		n = agent_inbox_take(p->inbox, p->msg);
-	} else {
-		do {
-			n = recv(p->fd, p->msg, AGENT_MSG_MAX, MSG_DONTWAIT | MSG_TRUNC);
-		} while (n < 0 && errno == EINTR);
-		n = n < 0 ? -errno : n;
-	}
+	else
+		n = agent_conn_get(&p->conn, p->msg, &fd);
+	if (fd >= 0)
+		close(fd); /* an agent sends none */
 	if (n == -EAGAIN)
 		return 0;
 	if (n <= 0) {
@@ -368,13 +318,13 @@ static int receive(struct agent_peer *p)
 		if (p->left)
 			msg_warn("process %d ended without its exit handlers (killed, _exit, or "
 				 "exec): what its device did last may be missing",
-				 (int)p->pid);
-		else if (!p->ran && !p->says && (p->greeted || !p->keyed))
+				 (int)p->conn.pid);
+		else if (!p->ran && !p->conn.says && (p->conn.greeted || !p->conn.keyed))
 			msg_warn("process %d ended, or became another program, before its agent "
 				 "had started: what its devices did is not shown",
-				 (int)p->pid);
+				 (int)p->conn.pid);
 		else
-			msg_verb("process %d: the agent is gone without a word", (int)p->pid);
+			msg_verb("process %d: the agent is gone without a word", (int)p->conn.pid);
 		end(p);
 		return 0;
 	}
@@ -388,7 +338,7 @@ static int tell_tail(const struct agent_peer *p, emit_fn emit, void *ctx)
 	struct ct_tail t = {
 		.h = { .size = sizeof(t),
 		       .kind = CT_TAIL,
-		       .pid = (uint32_t)p->pid,
+		       .pid = (uint32_t)p->conn.pid,
 		       .start_ns = p->since_ns,
 		       .end_ns = now_ns() },
 		.kinds = (p->kinds & AGENT_KERNEL ? 1u << CT_KERNEL : 0) |
@@ -413,7 +363,7 @@ int agent_peer_drain(struct agent_peer *p, struct agent_totals *t, const bool *p
 		}
 		if (!receive(p))
 			return p->left ? tell_tail(p, emit, ctx) : 0;
-		type = p->size > AGENT_MSG_MAX ? -1 : agent_msg_check(p->msg, p->size);
+		type = p->size > MEET_MSG_MAX ? -1 : agent_msg_check(p->msg, p->size);
 		switch (type) {
 		case AGENT_HELLO: hello(p); break;
 		case AGENT_NAMES:
@@ -424,15 +374,15 @@ int agent_peer_drain(struct agent_peer *p, struct agent_totals *t, const bool *p
 			break;
 		case AGENT_STARTED: started(p); break;
 		case AGENT_SAY:
-			if (p->state != PEER_HELLO || !p->keyed)
-				say(p);
+			if (p->state != PEER_HELLO || !p->conn.keyed)
+				agent_conn_say(&p->conn, (const struct meet_say *)p->msg);
 			break;
 		case AGENT_BYE: bye(p, t); break;
 		case AGENT_RECORDS:
 			if (p->state == PEER_HELLO || p->state == PEER_NAMES)
 				mistrust(p, "records before the start");
 			else
-				p->at = sizeof(struct agent_head);
+				p->at = sizeof(struct meet_head);
 			break;
 		default: mistrust(p, "a message");
 		}
@@ -450,27 +400,12 @@ bool agent_peer_failed(const struct agent_peer *p)
 	return p->state == PEER_ENDED && !p->ran;
 }
 
-bool agent_peer_greeted(const struct agent_peer *p)
+const struct agent_conn *agent_peer_conn(const struct agent_peer *p)
 {
-	return p->greeted;
-}
-
-bool agent_peer_neighbour(const struct agent_peer *p)
-{
-	return p->neighbour;
-}
-
-pid_t agent_peer_pid(const struct agent_peer *p)
-{
-	return p->pid;
+	return &p->conn;
 }
 
 int agent_peer_fd(const struct agent_peer *p)
 {
-	return p->inbox ? agent_inbox_fd(p->inbox) : p->fd;
-}
-
-uint64_t agent_peer_opened_ns(const struct agent_peer *p)
-{
-	return p->opened_ns;
+	return p->inbox ? agent_inbox_fd(p->inbox) : p->conn.fd;
 }

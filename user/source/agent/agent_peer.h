@@ -9,6 +9,7 @@
 
 #include "../../../cupti/agent/agent.h"
 #include "../source.h"
+#include "agent_conn.h"
 
 struct agent_peer;
 
@@ -18,18 +19,12 @@ struct agent_totals {
 	uint64_t records;
 };
 
-struct agent_peer_who {
-	pid_t pid;	 /* ours */
-	const char *key; /* that its HELLO must have; NULL: inherited socket */
-	bool neighbour;	 /* not known to descend from the program */
-};
-
 /* fd is the peer's from here on. NULL: no memory. */
-struct agent_peer *agent_peer_open(int fd, const struct agent_peer_who *,
+struct agent_peer *agent_peer_open(int fd, const struct agent_conn_who *,
 				   const struct capture_plan *, bool calls);
 void agent_peer_close(struct agent_peer *);
 
-/* Hands out what has come, at most a good part of it. 0: nothing is left, 1: there is more,
+/* Hands out the records that have come, a limited number at a time. 0: nothing is left, 1: there is more,
  * -errno of emit. */
 int agent_peer_drain(struct agent_peer *, struct agent_totals *, const bool *paused, emit_fn,
 		     void *ctx);
@@ -38,12 +33,9 @@ void agent_peer_stop(struct agent_peer *);
 
 enum peer_state { PEER_HELLO, PEER_NAMES, PEER_STARTING, PEER_RUNNING, PEER_ENDED };
 enum peer_state agent_peer_state(const struct agent_peer *);
-bool agent_peer_failed(const struct agent_peer *);  /* ended without ever having run */
-bool agent_peer_greeted(const struct agent_peer *); /* it has said a HELLO that was good */
-bool agent_peer_neighbour(const struct agent_peer *);
-pid_t agent_peer_pid(const struct agent_peer *);
+bool agent_peer_failed(const struct agent_peer *); /* ended without ever having run */
+const struct agent_conn *agent_peer_conn(const struct agent_peer *);
 /* What is readable when there is something to drain: another one once it has greeted. */
 int agent_peer_fd(const struct agent_peer *);
-uint64_t agent_peer_opened_ns(const struct agent_peer *);
 
 #endif

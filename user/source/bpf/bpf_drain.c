@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * bpf_drain.c - inside the bpf source: the kernel side's records out of the ring, the calls
- * under way, the sums and the losses, handed out in an order that the stages can rely on. What a
- * record says to whoever watches processes, Pythons or throttled functions is passed on here; knows
+ * under way, the sums and the losses, handed out in an order that the stages can rely on. The parts that watch processes, Pythons or throttled functions learn here what a record says about them; knows
  * no link and no ELF file.
  */
 #include <errno.h>
@@ -84,7 +83,7 @@ int bpf_drain_open(struct bpf_source *b)
 	b->backlog = backlog_open(&b->ring, plan->stack ? BACKLOG_EARLY : BACKLOG_LATE,
 				  backlog_bytes(plan));
 	if (!b->backlog) {
-		msg_error("no memory for the records to wait in");
+		msg_error("not enough memory for the queue of records");
 		return -ENOMEM;
 	}
 	return 0;

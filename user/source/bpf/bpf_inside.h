@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * bpf_inside.h - what the parts of the bpf source share: its state, and what each part does for
- * the others. For bpf*.c alone.
+ * the others. Only for bpf*.c.
  */
 #ifndef CT_BPF_INSIDE_H
 #define CT_BPF_INSIDE_H

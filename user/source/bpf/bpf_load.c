@@ -133,8 +133,8 @@ static bool samples(const struct bpf_source *b)
 	const struct capture_plan *plan = b->plan;
 
 	if (plan->max_cost_optional && b->kind != ATTACH_SESSION && b->kind != ATTACH_MULTI) {
-		msg_note("what the probes cost has no limit here: it takes probes that come and go "
-			 "quickly, which the kernel has from 6.6 on");
+		msg_note("the cost of the probes is not limited on this kernel: that needs probes "
+			 "that can be switched on and off quickly (Linux 6.6 or later)");
 		return false;
 	}
 	for (int i = 0; i < api_nfuncs && !plan->keep_chatty && !plan->filter.failed_only &&

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * bpf_muted.c - inside the bpf source: functions that are called so often that they are counted
- * in windows. Joins who notices them (throttle.h), who samples them (sampler.h) and who has the
- * probes (attach.h), and makes the records that say how many calls there were (CT_MUTED; where
+ * in windows. Connects the parts that notice them (throttle.h), sample them (sampler.h) and hold the probes (attach.h), and makes the records that say how many calls there were (CT_MUTED; where
  * all calls are counted, CT_CALL_COUNT has it). Knows no link.
  */
 #include <errno.h>
@@ -68,9 +67,8 @@ static bool open_window(void *ctx)
 	int err = attach_windows(b->attach) ? attach_window_open(b->attach) : -EOPNOTSUPP;
 
 	if (err)
-		msg_warn("functions that are called very often are not seen any more, and how "
-			 "often they are called is not known: "
-			 "their probes cannot be put on again (%s)",
+		msg_warn("functions that are called very often are no longer seen or counted: "
+			 "their probes cannot be attached again (%s)",
 			 strerror(-err));
 	return !err;
 }
@@ -123,8 +121,8 @@ int bpf_muted_open(struct bpf_source *b)
 	if (!m->throttle || !m->sampler)
 		return -ENOMEM;
 	if (m->duty && b->kind != ATTACH_SESSION && b->kind != ATTACH_MULTI) {
-		msg_error("%s: probes of this kind cannot be put on and off quickly; kinds session "
-			  "and multi can, which the kernel has from 6.6 on",
+		msg_error("%s: probes of this kind cannot be switched on and off quickly; the "
+			  "kinds session and multi can (Linux 6.6 or later)",
 			  b->plan->duty > 0 ? "--duty" : "--max-cost");
 		return -EOPNOTSUPP;
 	}
@@ -215,7 +213,7 @@ void bpf_muted_ended(struct bpf_source *b, uint32_t pid, uint64_t at_ns)
 
 /* ---- telling ---- */
 
-/* Adds what an entry counted to what is told of its function and process. */
+/* Adds the counts of an entry to the report about its function and process. */
 static int take_call_count(void *ctx, const struct ct_hdr *h)
 {
 	const struct ct_call_count *t = (const struct ct_call_count *)h;
@@ -299,11 +297,11 @@ static void tell_over(struct bpf_source *b)
 	if (m->reported_over || kept <= 0)
 		return;
 	m->reported_over = true;
-	msg_warn(
-		"the probes that stay cost %.2g %% of the programs' CPU time, more than --max-cost "
-		"allows: memory, calls that wait and functions named with -e are counted each "
-		"(-e says which functions are probed at all)",
-		kept * 100);
+	msg_warn("the probes that are never switched off cost %.2g %% of the programs' CPU time, "
+		 "more than --max-cost allows: they count each call that handles memory or waits, "
+		 "and each call of a function named with -e (-e says which functions are probed at "
+		 "all)",
+		 kept * 100);
 }
 
 int bpf_muted_step(struct bpf_source *b, emit_fn emit, void *ctx)

@@ -12,6 +12,7 @@
 #include "../../util/table/array.h"
 #include "../../util/now.h"
 #include "../muted/sampler.h"
+#include "../count_record.h"
 #include "call_counts.h"
 
 #define BATCH 512 /* entries, of what is held */
@@ -40,7 +41,7 @@ struct call_counts {
 	void *tasks_ctx;
 	struct ct_entry *entries; /* mapped */
 	struct sampler *sampler;  /* NULL: each call is counted */
-	uint64_t *free_again;	  /* likewise: the ring of places in it */
+	uint64_t *free_again;	  /* the same: the ring of places in it */
 	struct ct_count_key keys[BATCH_SIZES];
 	struct ct_sizes size[BATCH_SIZES];
 	/* to take away after a reading */
@@ -176,8 +177,7 @@ static size_t used_entries(const struct call_counts *t)
 	return n < t->m.entries_max ? n : t->m.entries_max;
 }
 
-/* Processes of which something was counted and which are not there any more, whoever told of
- * their end or did not. */
+/* Processes of which something was counted and which have ended, whether or not a record reported their end. */
 static void find_ended(struct call_counts *t)
 {
 	uint32_t *living, pid = 0;
@@ -336,27 +336,11 @@ static void forget_held(struct call_counts *t, uint64_t now)
 	t->nleavers = 0;
 }
 
-union count_room {
-	struct ct_call_count t;
-	char room[sizeof(struct ct_call_count) + sizeof(struct ct_hist)];
-};
-
-/* The parts that all have. */
-static void begin(const struct call_counts *t, union count_room *rec,
+static void begin(const struct call_counts *t, union count_record *rec,
 		  const struct ct_count_key *key, uint64_t now)
 {
-	memset(&rec->t, 0, sizeof(rec->t));
-	rec->t.h.kind = CT_CALL_COUNT;
-	rec->t.h.size = sizeof(rec->t);
+	count_record_begin(rec, key, t->since_ns, now);
 	rec->t.h.flags = has_ended(t, key) ? CT_F_LAST : 0;
-	rec->t.h.pid = key->tgid;
-	rec->t.h.start_ns = t->since_ns;
-	rec->t.h.end_ns = now;
-	rec->t.func = key->func;
-	rec->t.sub = key->sub;
-	rec->t.how = key->how;
-	rec->t.start = key->start;
-	rec->t.by = key->by;
 }
 
 static int emit_sums(struct call_counts *t, uint32_t at, uint64_t now, emit_fn emit, void *ctx)
@@ -366,7 +350,7 @@ static int emit_sums(struct call_counts *t, uint32_t at, uint64_t now, emit_fn e
 	struct ct_count_key key = e->key;
 	struct ct_sums sums = e->n;
 	uint32_t hist = (uint32_t)sums.hist - 1;
-	union count_room rec;
+	union count_record rec;
 	int memory;
 
 	if (!key.tgid || !sums.calls)
@@ -375,19 +359,12 @@ static int emit_sums(struct call_counts *t, uint32_t at, uint64_t now, emit_fn e
 	begin(t, &rec, &key, now);
 	t->crowded += memory > 0 ? sums.unheld : 0;
 	t->counted[key.func / 64] |= 1ULL << (key.func % 64);
-	rec.t.h.tid = key.how == CT_BY_THREAD ? (uint32_t)key.by : 0;
-	rec.t.sums = sums;
-	/* the kernel side keeps the fewer of the two, and the least as its complement */
-	rec.t.sums.timed = t->timed && sums.calls > sums.untimed ? sums.calls - sums.untimed : 0;
-	rec.t.sums.min_ns = rec.t.sums.timed ? ~sums.min_not : 0;
-	rec.t.sums.hist = 0;
+	count_record_sums(&rec, &key, &sums, t->timed);
 	if (t->sampler)
 		rec.t.unseen = sampler_unseen(t->sampler, at);
 	if (t->hist == CT_HIST_BY_KEY && hist < CT_HISTS_MAX &&
-	    !bpf_map_lookup_elem(t->m.hists_fd, &hist, rec.room + sizeof(rec.t))) {
-		rec.t.nbuckets = CT_HIST_BUCKETS;
-		rec.t.h.size = (uint16_t)(sizeof(rec.t) + sizeof(struct ct_hist));
-	}
+	    !bpf_map_lookup_elem(t->m.hists_fd, &hist, count_record_hist(&rec)))
+		count_record_has_hist(&rec);
 	if (rec.t.h.flags & CT_F_LAST) {
 		if (room_for_gone(t, t->gone.places, t->gone.n))
 			t->gone.places[t->gone.n++] = at;
@@ -400,7 +377,7 @@ static int emit_sums(struct call_counts *t, uint32_t at, uint64_t now, emit_fn e
 /* Those of all processes together. */
 static int emit_hists(struct call_counts *t, uint64_t now, emit_fn emit, void *ctx)
 {
-	union count_room rec;
+	union count_record rec;
 	int err = 0;
 
 	for (uint32_t func = 0; func < (uint32_t)api_nfuncs && !err; func++) {
@@ -409,10 +386,9 @@ static int emit_hists(struct call_counts *t, uint64_t now, emit_fn emit, void *c
 		if (!(t->counted[func / 64] >> (func % 64) & 1))
 			continue;
 		begin(t, &rec, &key, now);
-		if (bpf_map_lookup_elem(t->m.hists_fd, &func, rec.room + sizeof(rec.t)))
+		if (bpf_map_lookup_elem(t->m.hists_fd, &func, count_record_hist(&rec)))
 			continue;
-		rec.t.nbuckets = CT_HIST_BUCKETS;
-		rec.t.h.size = (uint16_t)(sizeof(rec.t) + sizeof(struct ct_hist));
+		count_record_has_hist(&rec);
 		err = emit(ctx, &rec.t.h);
 	}
 	return err;
@@ -421,16 +397,10 @@ static int emit_hists(struct call_counts *t, uint64_t now, emit_fn emit, void *c
 static int emit_size(struct call_counts *t, const struct ct_count_key *key,
 		     const struct ct_sizes *s, uint64_t now, emit_fn emit, void *ctx)
 {
-	union count_room rec;
+	union count_record rec;
 
 	begin(t, &rec, key, now);
-	rec.t.how = CT_BY_SIZE;
-	rec.t.sums.asked[0] = s->sum[0];
-	rec.t.sums.asked[1] = s->sum[1];
-	rec.t.nbuckets = 2 * CT_SIZE_BUCKETS;
-	rec.t.h.size = (uint16_t)(sizeof(rec.t) + sizeof(s->n) + sizeof(s->n) % 8);
-	memset(rec.room + sizeof(rec.t), 0, sizeof(s->n) + 8);
-	memcpy(rec.room + sizeof(rec.t), s->n, sizeof(s->n));
+	count_record_sizes(&rec, s);
 	if (rec.t.h.flags & CT_F_LAST && room_for_gone(t, t->gone_sizes.keys, t->gone_sizes.n))
 		t->gone_sizes.keys[t->gone_sizes.n++] = *key;
 	return emit(ctx, &rec.t.h);

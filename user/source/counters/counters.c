@@ -80,7 +80,7 @@ static void say(struct counters *c, const struct counters_text *t)
 	}
 }
 
-/* What is for us alone. False: a record of the trace, or of none of ours. */
+/* Records that are only for us. False: a record of the trace, or of none of ours. */
 static bool control(struct counters *c, const struct ct_hdr *rec)
 {
 	switch (rec->kind) {

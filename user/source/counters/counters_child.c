@@ -234,7 +234,7 @@ void counters_child_close(struct counters_child *c)
 	c->fd = -1;
 	if (!c->ended && !counters_child_wait(c, CLOSE_MS)) {
 		end(c);
-		/* A driver that does not let it go would hold us for ever. */
+		/* A driver that does not release it would block us for ever. */
 		if (!counters_child_wait(c, CLOSE_MS))
 			msg_warn("the counters' helper (process %d) does not end: it is blocked in "
 				 "the driver",

@@ -332,7 +332,7 @@ static int on_mapper(void *ctx, const struct ct_vma *vma)
 	return 0;
 }
 
-/* The kernel has not told who mapped it: those that map it now, and whoever did and has ended. */
+/* The kernel has not told who mapped it: those that map it now, and those that did and have ended. */
 static void tell_mappers(struct discover *d, const struct probe_file *f, uint64_t to_ns)
 {
 	uint64_t blind_ns = d->blind_ns ? d->blind_ns : d->drained_ns;

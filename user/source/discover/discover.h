@@ -29,7 +29,7 @@ struct probe_file {
 	struct files *files;
 	struct ct_vma seen; /* a mapping of it that was there lately; pid 0: none */
 	uint64_t stat_dev, stat_ino, generation; /* as fstat(2) has them */
-	uint32_t uid, round;  /* who is charged for it; of the listing that met it last */
+	uint32_t uid, round;  /* which user it is counted for; of the listing that met it last */
 	unsigned descriptors; /* that it is charged with */
 	int mark;	      /* rewrites.h; negative: it has none */
 	bool installed;	      /* found on disk: held whether it is mapped or not */

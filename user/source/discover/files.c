@@ -74,7 +74,7 @@ static int remember(struct files *f, const struct ct_vma *vma, int fd, const cha
 	return 0;
 }
 
-/* A program serves the file, and whoever asks it for anything may wait for ever; to probe it the
+/* A program serves the file, and every process that reads it may wait for ever; to probe it the
  * kernel would wait for it while it holds up every fork of the machine. Its name is not asked
  * for: the kernel knows it. */
 static void refuse_served(const struct ct_vma *vma)

@@ -43,7 +43,7 @@ struct files {
 	struct file_cache cache;
 	uint32_t round, sweep;
 	bool again;	/* a process vanished with a file half looked at */
-	bool postponed; /* a file was left alone, as others of its user take long */
+	bool postponed; /* a file was not searched, because others of its user take long */
 	/* processes that are to be scanned later, as they or others of their users take long; 0:
 	 * all */
 	pid_t later[FILES_LATER];
@@ -108,7 +108,7 @@ void files_refuse(struct files *, struct cached_file *, const char *path, uint32
 		  unsigned want);
 /* The real uid of a process. */
 uint32_t files_uid(struct files *, pid_t pid);
-/* It is one of those that root has installed, or is it no more. */
+/* Whether it is one of those that root has installed. */
 void files_installed(struct files *, struct probe_file *, bool);
 /* Lets a file go; its mark stays if it was rewritten. */
 void files_release(struct files *, struct probe_file *, bool rewritten);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * gone.c - see gone.h. The name is looked up in the kernel's cache alone (RESOLVE_CACHED): the
+ * gone.c - see gone.h. The name is looked up only in the kernel's cache (RESOLVE_CACHED): the
  * file was mapped a moment ago, so it is there, and a look-up that would have to ask a file
  * system fails. What is found is judged by what the kernel knows of it, before anything is asked
  * of the file itself.

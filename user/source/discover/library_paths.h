@@ -13,7 +13,7 @@ typedef void (*library_paths_fn)(void *ctx, const char *path);
  * and VIRTUAL_ENV. */
 void library_paths_list(library_paths_fn, void *ctx);
 
-/* The same for the loader's cache alone, from any file in its format: it is checked. */
+/* The same, only for the loader's cache, from any file in its format: it is checked. */
 void library_paths_cache(const char *cache, library_paths_fn, void *ctx);
 
 #endif

@@ -48,7 +48,7 @@
 #define PLENTY_MS 10000
 #define APART_NS \
 	60000000000ULL /* how long there is no pass over all after one that took too long */
-#define AGAIN_NS 10000000000ULL	 /* how long a process is left alone that took too long */
+#define AGAIN_NS 10000000000ULL	 /* how long a process that took too long is not read again */
 #define PROCESS_MAX (128u << 10) /* mappings of one process */
 #define WHOLE_MAX (1u << 20)	 /* of all */
 #define SHARE 4 /* the part of the main loop's time that one user's processes get */
@@ -340,7 +340,7 @@ static int run_for(struct bounded_job *job, pid_t pid, uint32_t owner, const cha
 	uint64_t *left, began = now_ns();
 	uint64_t wait_ms = !pid ? WHOLE_MS : limits.impatient ? LIMIT_MS : PLENTY_MS;
 	uint64_t blocked_ns = blocked_until(pid);
-	/* root, and whoever runs us, is trusted not to do so on purpose */
+	/* root and the user who runs us are trusted not to do so on purpose */
 	bool trusted = !limits.impatient || !pid || (!blocked_ns && (!owner || owner == geteuid()));
 	int err;
 

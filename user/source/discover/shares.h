@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * shares.h - inside discover: how many descriptors the probed files of each user may take. A
- * user is the real uid of the process that maps a file. Nobody may hold more than what is still
- * free then: one user alone half of all, two a third each, so that there is always something
+ * user is the real uid of the process that maps a file. No user may hold more than what is still free then: a single user gets half of all, two users get a third each, so that there is always something
  * left for the next one.
  */
 #ifndef CT_SHARES_H

@@ -26,7 +26,7 @@ void unprobed_begin(struct unprobed *, uint64_t at_ns);
 uint64_t unprobed_mapped(struct unprobed *, const struct watch_map *, bool known);
 /* The file of this mapping has been looked at. */
 void unprobed_forget(struct unprobed *, uint64_t number);
-/* The file has been looked at, whoever mapped it, and gets no probes. */
+/* The file has been looked at and gets no probes, whichever process mapped it. */
 void unprobed_none(struct unprobed *, uint64_t real_dev, uint64_t real_ino);
 /* Was the file of this mapping not looked at yet? */
 bool unprobed_waits(const struct unprobed *, uint64_t number);

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,7 +17,9 @@
 #include "../../util/now.h"
 #include "../../util/table/array.h"
 #include "../agent/agent_child.h"
+#include "../agent/agent_conn.h"
 #include "../agent/agent_door.h"
+#include "../agent/agent_env.h"
 #include "../cgroup.h"
 #include "../host.h"
 #include "../inject/inject.h"
@@ -29,9 +30,6 @@
 #include "hooks_muted.h"
 #include "hooks_peer.h"
 
-#define PEERS_MAX 1024
-#define ACCEPT_MAX 64
-#define HELLO_NS (2 * HOOKS_WAIT_MS * 1000000ULL)
 #define INJECT_MS 5000
 #define READY_MS 10000		/* for the hooks of a process that runs to be on */
 #define CHILD_NS 10000000000ULL /* a child's message is younger */
@@ -50,10 +48,8 @@
 
 struct hooks_source {
 	const struct capture_plan *plan;
-	int epoll;
 	struct agent_door door;
-	char *vars[2]; /* LD_PRELOAD=..., CUDATRACE_HOOKS=... */
-	char **env;    /* the plan's, with these */
+	struct agent_env env;
 	struct agent_child cmd;
 	struct hooks_peer **peers;
 	int npeers;
@@ -76,46 +72,18 @@ struct hooks_source {
 
 /* ---- the environment ---- */
 
-static const char *value_of(char *const *env, const char *name)
-{
-	const char *value = getenv(name);
-	size_t n = strlen(name);
-
-	for (int i = 0; env && env[i]; i++)
-		if (!strncmp(env[i], name, n) && (env[i][n] == '=' || !env[i][n]))
-			value = env[i][n] ? env[i] + n + 1 : NULL;
-	return value;
-}
-
 static int make_env(struct hooks_source *h, struct capture_plan *plan, const char *file)
 {
-	const char *theirs = value_of(plan->env, "LD_PRELOAD");
+	const char *theirs = agent_env_value(plan->env, "LD_PRELOAD");
 	char path[400];
-	int n = 0, err = agent_door_escape(h->door.path, path, sizeof(path));
+	int err = agent_env_escape(h->door.path, path, sizeof(path));
 
-	if (err)
-		return err;
-	while (plan->env && plan->env[n])
-		n++;
-	h->env = calloc((size_t)n + 3, sizeof(*h->env));
-	if (!h->env ||
-	    asprintf(&h->vars[0], "LD_PRELOAD=%s%s%s", file, theirs && *theirs ? ":" : "",
-		     theirs ? theirs : "") < 0 ||
-	    asprintf(&h->vars[1], HOOKS_ENV "=v1 path=%s key=%s", path, h->door.key) < 0)
-		return -ENOMEM;
-	for (int i = 0; i < n; i++)
-		h->env[i] = plan->env[i];
-	h->env[n] = h->vars[0];
-	h->env[n + 1] = h->vars[1];
-	plan->env = h->env;
-	return 0;
-}
-
-static int add_fd(struct hooks_source *h, int fd)
-{
-	struct epoll_event ev = { .events = EPOLLIN, .data.fd = fd };
-
-	return epoll_ctl(h->epoll, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+	if (!err)
+		err = agent_env_add(&h->env, "LD_PRELOAD=%s%s%s", file,
+				    theirs && *theirs ? ":" : "", theirs ? theirs : "");
+	if (!err)
+		err = agent_env_add(&h->env, HOOKS_ENV "=v1 path=%s key=%s", path, h->door.key);
+	return err ? err : agent_env_set(&h->env, plan);
 }
 
 /* For a program that is started: its environment leads its hooks here. */
@@ -136,22 +104,21 @@ static int open_door(struct hooks_source *h, struct capture_plan *plan)
 		return -EINVAL;
 	}
 	err = agent_door_open(&h->door, dir);
-	if (!err)
-		err = add_fd(h, h->door.fd);
 	return err ? err : make_env(h, plan, file);
 }
 
 static int prepare(struct source *s, struct capture_plan *plan)
 {
 	struct hooks_source *h = calloc(1, sizeof(*h));
+	int err;
 
 	if (!h)
 		return -ENOMEM;
 	s->priv = h;
-	h->door.fd = h->cmd.child.fd = -1;
+	h->cmd.child.fd = -1;
 	h->cmd.status = -1;
 	h->plan = plan;
-	h->epoll = epoll_create1(EPOLL_CLOEXEC);
+	err = agent_door_init(&h->door);
 	h->files = hooks_files_open(plan);
 	h->batch = hooks_batch_open();
 	if (hooks_clock_usable())
@@ -163,10 +130,10 @@ static int prepare(struct source *s, struct capture_plan *plan)
 		h->counts = hooks_counts_open(plan, h->muted);
 		h->unfinished_calls = hooks_batch_open();
 	}
-	if (h->epoll < 0 || !h->files || !h->batch || !h->muted ||
+	if (!h->files || !h->batch || !h->muted ||
 	    (plan->count && (!h->counts || !h->unfinished_calls)))
 		return -ENOMEM;
-	return plan->cmd ? open_door(h, plan) : 0;
+	return err || !plan->cmd ? err : open_door(h, plan);
 }
 
 static int open_source(struct source *s, const struct capture_plan *plan)
@@ -182,7 +149,7 @@ static int open_source(struct source *s, const struct capture_plan *plan)
 	/* calls that are counted have few records */
 	h->reader = hooks_reader_open(cgroup_memory_part(QUEUE_BYTES), !plan->count);
 	if (!h->reader)
-		msg_error("no memory for the records to wait in");
+		msg_error("not enough memory for the queue of records");
 	return h->reader ? 0 : -ENOMEM;
 }
 
@@ -205,10 +172,34 @@ static void add_counts(struct hooks_ring_counts *to, const struct hooks_ring_cou
 	to->scopes_unbegun += c->scopes_unbegun;
 }
 
-static int add_peer(struct hooks_source *h, int fd, pid_t pid, const char *key)
+static void drop(struct hooks_source *h, int i)
 {
-	struct hooks_peer_opts o = { .pid = pid,
-				     .key = key,
+	h->unhooked += hooks_peer_unhooked(h->peers[i]);
+	h->partly += hooks_peer_partly(h->peers[i]);
+	hooks_peer_close(h->peers[i]);
+	h->peers[i] = h->peers[--h->npeers];
+}
+
+static const struct agent_conn *conn_at(const void *ctx, int i)
+{
+	const struct hooks_source *h = ctx;
+
+	return hooks_peer_conn(h->peers[i]);
+}
+
+/* Makes room for one more, of those that have not greeted. False: there is none. */
+static bool make_room(struct hooks_source *h, const struct agent_conn_who *who)
+{
+	int i;
+
+	while ((i = agent_conns_surplus(&(struct agent_conns){ h->npeers, conn_at, h }, who)) >= 0)
+		drop(h, i);
+	return i == -ENOENT;
+}
+
+static int add_peer(struct hooks_source *h, int fd, const struct agent_conn_who *who)
+{
+	struct hooks_peer_opts o = { .who = *who,
 				     .plan = h->plan,
 				     .files = h->files,
 				     .clock = h->clock,
@@ -220,10 +211,10 @@ static int add_peer(struct hooks_source *h, int fd, pid_t pid, const char *key)
 	struct hooks_peer *p;
 	int err;
 
-	if (h->npeers == PEERS_MAX) {
+	if (!make_room(h, who)) {
 		msg_warn("more than %d processes with hooks at once: the calls of process %d are "
 			 "not shown",
-			 PEERS_MAX, (int)pid);
+			 AGENT_CONNS_MAX, (int)who->pid);
 		close(fd);
 		return -EMFILE;
 	}
@@ -232,7 +223,7 @@ static int add_peer(struct hooks_source *h, int fd, pid_t pid, const char *key)
 		return -ENOMEM;
 	}
 	p = hooks_peer_open(fd, &o);
-	err = p ? add_fd(h, fd) : -ENOMEM;
+	err = p ? agent_door_add(&h->door, fd) : -ENOMEM;
 	if (err) {
 		hooks_peer_close(p);
 		return err;
@@ -243,18 +234,16 @@ static int add_peer(struct hooks_source *h, int fd, pid_t pid, const char *key)
 	return 0;
 }
 
-static void accept_all(struct hooks_source *h)
+static void come(void *ctx, const struct agent_guest *g)
 {
-	struct agent_guest g;
+	struct hooks_source *h = ctx;
 
-	for (int i = 0; i < ACCEPT_MAX && agent_door_accept(&h->door, &g); i++) {
-		if (g.fd < 0)
-			continue;
-		if (h->plan->follow || g.pid == h->cmd.child.pid)
-			add_peer(h, g.fd, g.pid, h->door.key);
-		else
-			close(g.fd);
-	}
+	if (h->plan->follow || g->pid == h->cmd.child.pid)
+		add_peer(h, g->fd,
+			 &(struct agent_conn_who){
+				 .pid = g->pid, .key = h->door.key, .neighbour = g->neighbour });
+	else
+		close(g->fd);
 }
 
 /* A process has forked: its child sends the other end of a socketpair that it has made. */
@@ -276,7 +265,7 @@ static int take_child(struct hooks_source *h, struct hooks_peer *parent,
 	if (err)
 		close(b->fd);
 	else
-		add_peer(h, b->fd, cred.pid, NULL);
+		add_peer(h, b->fd, &(struct agent_conn_who){ .pid = cred.pid });
 	return err;
 }
 
@@ -352,20 +341,12 @@ static int last_of(struct hooks_source *h, struct hooks_peer *p)
 	return err == -ENOMEM ? err : 0;
 }
 
-static void drop(struct hooks_source *h, int i)
-{
-	h->unhooked += hooks_peer_unhooked(h->peers[i]);
-	h->partly += hooks_peer_partly(h->peers[i]);
-	hooks_peer_close(h->peers[i]);
-	h->peers[i] = h->peers[--h->npeers];
-}
-
 /* The connection of the program that ran in this process before (exec). */
 static struct hooks_peer *former(const struct hooks_source *h, const struct hooks_peer *p)
 {
 	for (int i = 0; i < h->npeers; i++)
 		if (h->peers[i] != p && hooks_peer_pid(h->peers[i]) == hooks_peer_pid(p) &&
-		    hooks_peer_opened_ns(h->peers[i]) < hooks_peer_opened_ns(p))
+		    hooks_peer_conn(h->peers[i])->opened_ns < hooks_peer_conn(p)->opened_ns)
 			return h->peers[i];
 	return NULL;
 }
@@ -379,7 +360,7 @@ static int announce(struct hooks_source *h, struct hooks_peer *p)
 	h->started++;
 	hooks_peer_announced(p);
 	err = hooks_life_tell(h->batch, l->other ? CT_EXEC : CT_PROCESS, l->pid,
-			      hooks_peer_opened_ns(p));
+			      hooks_peer_conn(p)->opened_ns);
 	if (err || !r)
 		return err;
 	hooks_ring_nested(r, h->inner);
@@ -402,11 +383,16 @@ static void note_end(struct hooks_peer *p)
 /* Deals with what the processes say. 0 or -ENOMEM. */
 static int drain_peers(struct hooks_source *h)
 {
-	accept_all(h);
+	agent_door_accept(&h->door, come, h);
 	for (int i = h->npeers - 1; i >= 0; i--) {
-		struct hooks_peer *p = h->peers[i], *old = former(h, p);
-		int err = drain_peer(h, p);
+		struct hooks_peer *p, *old;
+		int err;
 
+		if (i >= h->npeers)
+			continue; /* room was made for a child */
+		p = h->peers[i];
+		err = drain_peer(h, p);
+		old = former(h, p);
 		if (old) {
 			/* its last records go before what the new program is */
 			hooks_peer_gone(old);
@@ -419,9 +405,9 @@ static int drain_peers(struct hooks_source *h)
 			return err;
 		note_end(p);
 		if (hooks_peer_state(p) == HOOKS_PEER_HELLO &&
-		    now_ns() - hooks_peer_opened_ns(p) > HELLO_NS) {
-			msg_warn("process %d: its hooks say nothing: they are left alone, and its "
-				 "calls are not shown",
+		    now_ns() - hooks_peer_conn(p)->opened_ns > AGENT_HELLO_NS) {
+			msg_warn("process %d: its hooks do not answer: the hooks are ignored, and "
+				 "its calls are not shown",
 				 (int)hooks_peer_pid(p));
 			drop(h, i);
 		}
@@ -431,7 +417,7 @@ static int drain_peers(struct hooks_source *h)
 
 /* ---- records ---- */
 
-/* How it ended. For CMD only who has waited for it knows. */
+/* How it ended. For CMD only its parent knows, which has waited for it. */
 static int add_exit(struct hooks_source *h, const struct hooks_life *l)
 {
 	int status = hooks_life_status(l);
@@ -500,7 +486,7 @@ static int look_after(struct hooks_source *h, struct hooks_peer *p)
 		count_unfinished(h, p);
 	}
 	if (hooks_ring_turned_bad(r)) {
-		msg_warn("process %d: the records of its hooks make no sense: they are left alone, "
+		msg_warn("process %d: the records of its hooks are invalid: the hooks are ignored, "
 			 "and its calls are not shown from here on",
 			 (int)hooks_peer_pid(p));
 		hooks_peer_stop(p);
@@ -569,9 +555,9 @@ static void tell_end(struct hooks_source *h)
 	h->reported = true;
 	agent_door_tell(&h->door);
 	if (!h->started && h->plan->cmd && h->cmd.started)
-		msg_warn("no hooks came into the program: it is linked statically, has more rights "
-			 "than its user (setuid), or has another libc; probes see its calls: leave "
-			 "out --source=hooks");
+		msg_warn("no hooks could be put into the program: it is linked statically, has "
+			 "more rights than its user (setuid), or has another libc; leave out "
+			 "--source=hooks, and probes show its calls");
 }
 
 static bool is_running(struct hooks_source *h)
@@ -633,7 +619,7 @@ static int inject(struct hooks_source *h, pid_t pid)
 	err = inject_run(pid, &what, &got);
 	if (err)
 		return err;
-	return add_peer(h, got.sock, pid, NULL);
+	return add_peer(h, got.sock, &(struct agent_conn_who){ .pid = pid });
 }
 
 /* Until the hooks of the processes are on, or cannot be. */
@@ -643,15 +629,17 @@ static void wait_for_hooks(struct hooks_source *h)
 	bool waiting = true;
 
 	while (waiting && now_ns() < until) {
-		struct pollfd p = { .fd = h->epoll, .events = POLLIN };
+		struct pollfd ready = { .fd = h->door.epoll, .events = POLLIN };
 
 		waiting = false;
 		for (int i = 0; i < h->npeers; i++) {
-			drain_peer(h, h->peers[i]);
-			waiting |= hooks_peer_state(h->peers[i]) < HOOKS_PEER_RUNNING;
+			struct hooks_peer *p = h->peers[i];
+
+			drain_peer(h, p);
+			waiting |= hooks_peer_state(p) < HOOKS_PEER_RUNNING;
 		}
 		if (waiting)
-			poll(&p, 1, 20);
+			poll(&ready, 1, 20);
 	}
 }
 
@@ -695,7 +683,7 @@ static int fds(struct source *s, int *fd, int max)
 
 	if (max < 1)
 		return 0;
-	fd[0] = h->epoll;
+	fd[0] = h->door.epoll;
 	return 1;
 }
 
@@ -729,19 +717,21 @@ static void wait_for_byes(struct hooks_source *h)
 	bool waiting = true;
 
 	while (waiting && now_ns() < until) {
-		struct pollfd p = { .fd = h->epoll, .events = POLLIN };
+		struct pollfd ready = { .fd = h->door.epoll, .events = POLLIN };
 
 		waiting = false;
 		for (int i = 0; i < h->npeers; i++) {
-			drain_peer(h, h->peers[i]);
-			waiting |= hooks_peer_state(h->peers[i]) != HOOKS_PEER_ENDED;
+			struct hooks_peer *p = h->peers[i];
+
+			drain_peer(h, p);
+			waiting |= hooks_peer_state(p) != HOOKS_PEER_ENDED;
 		}
 		if (waiting)
-			poll(&p, 1, 20);
+			poll(&ready, 1, 20);
 	}
 	if (waiting)
-		msg_warn("the hooks of a process were not taken off in time: they record nothing, "
-			 "and are taken off by it");
+		msg_warn("the hooks of a process were not removed in time: they record nothing, "
+			 "and the process removes them later");
 }
 
 static void stop(struct source *s)
@@ -907,8 +897,6 @@ static void close_source(struct source *s)
 		drop(h, h->npeers - 1);
 	free(h->peers);
 	agent_door_close(&h->door);
-	if (h->epoll >= 0)
-		close(h->epoll);
 	agent_child_close(&h->cmd);
 	hooks_files_close(h->files);
 	hooks_reader_close(h->reader);
@@ -918,9 +906,7 @@ static void close_source(struct source *s)
 	hooks_batch_close(h->unfinished_calls);
 	hooks_counts_close(h->counts);
 	hooks_muted_close(h->muted);
-	free(h->vars[0]);
-	free(h->vars[1]);
-	free(h->env);
+	agent_env_free(&h->env);
 	free(h);
 	s->priv = NULL;
 }

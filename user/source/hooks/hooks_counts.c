@@ -11,6 +11,7 @@
 #include "../../util/now.h"
 #include "../../util/table/keyed.h"
 #include "../agent/agent_process.h"
+#include "../count_record.h"
 #include "hooks_counts.h"
 
 #define KEYS_MAX 65536
@@ -290,68 +291,26 @@ static bool has_ended(struct hooks_counts *c, const struct ct_count_key *key)
 	return w->ended;
 }
 
-union count_room {
-	struct ct_call_count t;
-	char room[sizeof(struct ct_call_count) + sizeof(struct ct_hist)];
-};
-
-static void begin_record(const struct hooks_counts *c, union count_room *rec,
-			 const struct ct_count_key *key, uint64_t now)
-{
-	memset(&rec->t, 0, sizeof(rec->t));
-	rec->t.h.kind = CT_CALL_COUNT;
-	rec->t.h.size = sizeof(rec->t);
-	rec->t.h.pid = key->tgid;
-	rec->t.h.start_ns = c->since_ns;
-	rec->t.h.end_ns = now;
-	rec->t.func = key->func;
-	rec->t.sub = key->sub;
-	rec->t.how = key->how;
-	rec->t.start = key->start;
-	rec->t.by = key->by;
-}
-
-static void put_hist(union count_room *rec, const struct ct_hist *h)
-{
-	memcpy(rec->room + sizeof(rec->t), h, sizeof(*h));
-	rec->t.nbuckets = CT_HIST_BUCKETS;
-	rec->t.h.size = (uint16_t)(sizeof(rec->t) + sizeof(*h));
-}
-
-static void put_sizes(union count_room *rec, const struct ct_sizes *s)
-{
-	memset(rec->room + sizeof(rec->t), 0, sizeof(s->n) + 8);
-	memcpy(rec->room + sizeof(rec->t), s->n, sizeof(s->n));
-	rec->t.sums.asked[0] = s->sum[0];
-	rec->t.sums.asked[1] = s->sum[1];
-	rec->t.nbuckets = 2 * CT_SIZE_BUCKETS;
-	rec->t.h.size = (uint16_t)(sizeof(rec->t) + sizeof(s->n) + sizeof(s->n) % 8);
-}
-
 static int emit_item(struct hooks_counts *c, const struct item *i, uint64_t now, emit_fn emit,
 		     void *ctx)
 {
-	bool timed = !c->plan->no_return && i->n.calls > i->n.untimed, sizes;
-	union count_room rec;
+	bool sizes = i->key.how == CT_BY_SIZE;
+	union count_record rec;
 
-	sizes = i->key.how == CT_BY_SIZE;
 	if (!i->n.calls && !i->unseen && !sizes)
 		return 0;
-	begin_record(c, &rec, &i->key, now);
+	count_record_begin(&rec, &i->key, c->since_ns, now);
 	rec.t.h.flags = has_ended(c, &i->key) ? CT_F_LAST : 0;
 	if (sizes) {
-		put_sizes(&rec, &i->more->sizes);
+		count_record_sizes(&rec, &i->more->sizes);
 		return emit(ctx, &rec.t.h);
 	}
-	rec.t.h.tid = i->key.how == CT_BY_THREAD ? (uint32_t)i->key.by : 0;
-	rec.t.sums = i->n;
+	count_record_sums(&rec, &i->key, &i->n, !c->plan->no_return);
 	rec.t.unseen.calls = i->unseen < CALLS_MAX ? (int64_t)i->unseen : (int64_t)CALLS_MAX;
-	/* cells have the fewer of the two, and the least as its complement */
-	rec.t.sums.timed = timed ? i->n.calls - i->n.untimed : 0;
-	rec.t.sums.min_ns = timed ? ~i->n.min_not : 0;
-	rec.t.sums.hist = 0;
-	if (c->hist == CT_HIST_BY_KEY)
-		put_hist(&rec, &i->more->hist);
+	if (c->hist == CT_HIST_BY_KEY) {
+		memcpy(count_record_hist(&rec), &i->more->hist, sizeof(i->more->hist));
+		count_record_has_hist(&rec);
+	}
 	return emit(ctx, &rec.t.h);
 }
 
@@ -370,12 +329,13 @@ static int emit_hists(struct hooks_counts *c, uint64_t now, emit_fn emit, void *
 	for (uint32_t func = 0; func < (uint32_t)api_nfuncs && !err; func++) {
 		struct ct_count_key key = { .func = (uint16_t)func };
 		static const struct ct_hist none;
-		union count_room rec;
+		union count_record rec;
 
 		if (!memcmp(&all[func], &none, sizeof(none)))
 			continue;
-		begin_record(c, &rec, &key, now);
-		put_hist(&rec, &all[func]);
+		count_record_begin(&rec, &key, c->since_ns, now);
+		memcpy(count_record_hist(&rec), &all[func], sizeof(all[func]));
+		count_record_has_hist(&rec);
 		err = emit(ctx, &rec.t.h);
 	}
 	free(all);

@@ -135,7 +135,7 @@ struct out {
 	uint32_t n, number;
 	int total;
 	uint16_t type;
-	char msg[HOOKS_MSG_MAX];
+	char msg[MEET_MSG_MAX];
 };
 
 static int flush(struct out *o, uint32_t flags)

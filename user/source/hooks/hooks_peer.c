@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* hooks_peer.c - see hooks_peer.h. Knows nothing of how the hooks came into their process. */
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -12,32 +11,27 @@
 #include "../../util/msg.h"
 #include "../../util/now.h"
 #include "../agent/agent_process.h"
-#include "../agent/agent_said.h"
 #include "../agent/agent_tids.h"
 #include "../python_seek.h"
 #include "hooks_peer.h"
 
-#define SAYS_MAX 32	 /* messages of one process that are passed on */
+#define LISTS_MAX 32	 /* lists of one process about which something is said */
 #define MAPPED_MAX 10000 /* lists that one process is made */
 #define MESSAGES 64	 /* of one drain */
 #define READS_MAX 100000 /* records that are waited for at a time */
-#define SEND_MS 1000
 #define RESULTS 16
 #define LIMIT_PART 8 /* one part of so many of a limited address space */
 
 struct hooks_peer {
-	int fd;
+	struct agent_conn conn;
 	struct hooks_peer_opts o;
-	pid_t inner;
 	enum hooks_peer_state state;
 	bool ran, reported, announced, has_python;
-	char key[HOOKS_KEY];
-	struct agent_tids *tids;
 	struct hooks_mapped *mapped;
 	struct hooks_ring *ring;
-	uint64_t opened_ns, started_ns;
-	int says, lists, waiting; /* lists that it has not answered */
-	uint64_t sent, answered;  /* functions, and results for them */
+	uint64_t started_ns;
+	int lists, waiting;	 /* lists that it has not answered */
+	uint64_t sent, answered; /* functions, and results for them */
 	/* refused: by reason; told: of them, how many a warning has said */
 	unsigned int on, refused[RESULTS], refused_reported[RESULTS];
 	uint64_t unhooked, partly;
@@ -48,29 +42,26 @@ struct hooks_peer {
 	uint32_t read_last; /* the newest of their numbers */
 	struct hooks_life life;
 	struct hooks_muted_told told;
-	char msg[HOOKS_MSG_MAX];
+	char msg[MEET_MSG_MAX];
 	size_t size;
 };
 
 struct hooks_peer *hooks_peer_open(int fd, const struct hooks_peer_opts *o)
 {
 	struct hooks_peer *p = calloc(1, sizeof(*p));
+	int err;
 
 	if (!p) {
 		close(fd);
 		return NULL;
 	}
-	p->fd = fd;
+	err = agent_conn_open(&p->conn, fd, &o->who);
 	p->birth.fd = -1;
 	p->o = *o;
-	p->opened_ns = now_ns();
-	p->started_ns = agent_process_started_ns(o->pid);
-	if (o->key)
-		memcpy(p->key, o->key, sizeof(p->key));
-	hooks_life_open(&p->life, o->pid);
-	p->tids = agent_tids_open(o->pid, &p->inner);
+	p->started_ns = agent_process_started_ns(o->who.pid);
+	hooks_life_open(&p->life, o->who.pid);
 	p->mapped = hooks_mapped_open();
-	if (p->tids && p->mapped)
+	if (!err && p->mapped)
 		return p;
 	hooks_peer_close(p);
 	return NULL;
@@ -89,9 +80,9 @@ static const char *reason(int result)
 		"the first instruction is a branch",
 		"the first instruction cannot be moved so far",
 		"shorter than five bytes",
-		"a jump leads back to the begin",
-		("something else is mapped where the jump would land, which is rarer in programs "
-		 "that cudatrace starts; probes need no such room"),
+		"a jump leads back to its beginning",
+		("the memory where the jump would land is in use, which is rarer in programs that "
+		 "cudatrace starts; probes do not need it"),
 		"shadow stacks (CET) are in use",
 		"the process may not write to its code",
 		"",
@@ -114,11 +105,11 @@ static void tell_refused(struct hooks_peer *p, bool at_end)
 		if (n == 1)
 			msg_warn("process %d: one function has no hook, and its calls are not "
 				 "shown: %s",
-				 (int)p->o.pid, reason(i));
+				 (int)p->conn.pid, reason(i));
 		else
 			msg_warn("process %d: %u functions%s have no hooks, and their calls are "
 				 "not shown: %s",
-				 (int)p->o.pid, n, p->refused_reported[i] ? " in all" : "",
+				 (int)p->conn.pid, n, p->refused_reported[i] ? " in all" : "",
 				 reason(i));
 		p->refused_reported[i] = n;
 	}
@@ -129,12 +120,10 @@ void hooks_peer_close(struct hooks_peer *p)
 	if (!p)
 		return;
 	tell_refused(p, true);
-	if (p->fd >= 0)
-		close(p->fd);
+	agent_conn_close(&p->conn);
 	if (p->birth.fd >= 0)
 		close(p->birth.fd);
 	hooks_life_close(&p->life);
-	agent_tids_close(p->tids);
 	hooks_mapped_close(p->mapped);
 	if (p->ring && p->o.reader)
 		hooks_reader_remove(p->o.reader, p->ring);
@@ -144,49 +133,19 @@ void hooks_peer_close(struct hooks_peer *p)
 
 static void mistrust(struct hooks_peer *p, const char *why)
 {
-	msg_warn("process %d: what its hooks say makes no sense (%s): they are left alone, and its "
+	msg_warn("process %d: its hooks sent invalid data (%s): the hooks are ignored, and its "
 		 "calls are not shown",
-		 (int)p->o.pid, why);
+		 (int)p->conn.pid, why);
 	p->state = HOOKS_PEER_ENDED;
 }
 
 /* ---- to the process ---- */
 
-static int put_with(struct hooks_peer *p, const void *msg, size_t n, int fd)
-{
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec io = { (void *)msg, n };
-	struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1 };
-	uint64_t until = now_ns() + SEND_MS * 1000000ULL;
-
-	if (fd >= 0) {
-		memset(&control, 0, sizeof(control));
-		m.msg_control = &control;
-		m.msg_controllen = sizeof(control);
-		control.head.cmsg_level = SOL_SOCKET;
-		control.head.cmsg_type = SCM_RIGHTS;
-		control.head.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&control.head), &fd, sizeof(int));
-	}
-	for (;;) {
-		struct pollfd room = { .fd = p->fd, .events = POLLOUT };
-
-		if (sendmsg(p->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)n)
-			return 0;
-		if (errno == EINTR)
-			continue;
-		if ((errno != EAGAIN && errno != EWOULDBLOCK) || now_ns() > until)
-			return -errno;
-		poll(&room, 1, 50);
-	}
-}
-
 static int put(void *ctx, const void *msg, size_t n)
 {
-	return put_with(ctx, msg, n, -1);
+	struct hooks_peer *p = ctx;
+
+	return agent_conn_put(&p->conn, msg, n, -1);
 }
 
 static bool has_layers(const struct capture_plan *plan)
@@ -231,7 +190,7 @@ static int put_python(struct hooks_peer *p)
 	struct hooks_python m = { .h = { .size = sizeof(m), .type = HOOKS_PYTHON } };
 
 	if (!p->o.python || p->has_python ||
-	    python_seek_look(p->o.python, p->o.pid, &m.python) != 1)
+	    python_seek_look(p->o.python, p->conn.pid, &m.python) != 1)
 		return 0;
 	p->has_python = true;
 	return put(p, &m, sizeof(m));
@@ -252,7 +211,7 @@ static int put_funcs(struct hooks_peer *p, uint32_t number)
 
 	if (err)
 		return err;
-	n = hooks_funcs_send(p->o.files, p->mapped, p->o.pid, number, put, p);
+	n = hooks_funcs_send(p->o.files, p->mapped, p->conn.pid, number, put, p);
 	if (n < 0)
 		return n;
 	p->sent += (unsigned int)n;
@@ -269,7 +228,7 @@ static uint32_t blocks(const struct hooks_peer *p)
 	uint64_t n = HOOKS_THREADS_MAX;
 	struct rlimit l;
 
-	if (!prlimit(p->o.pid, RLIMIT_AS, NULL, &l) && l.rlim_cur != RLIM_INFINITY)
+	if (!prlimit(p->conn.pid, RLIMIT_AS, NULL, &l) && l.rlim_cur != RLIM_INFINITY)
 		n = l.rlim_cur / LIMIT_PART / hooks_block_bytes(ring_bytes(p->o.plan));
 	return n > HOOKS_THREADS_MAX ? HOOKS_THREADS_MAX : n ? (uint32_t)n : 1;
 }
@@ -280,8 +239,8 @@ static int put_start(struct hooks_peer *p)
 	struct hooks_ring_opts o = { .threads = blocks(p),
 				     .ring_bytes = ring_bytes(plan),
 				     .cells = plan->count ? HOOKS_CELLS : 0,
-				     .pid = p->o.pid,
-				     .tids = p->tids,
+				     .pid = p->conn.pid,
+				     .tids = p->conn.tids,
 				     .clock = p->o.clock,
 				     .layers = has_layers(plan) };
 	struct hooks_start s = {
@@ -303,7 +262,7 @@ static int put_start(struct hooks_peer *p)
 		return fd;
 	hooks_ring_count_by(p->ring, p->o.count_by);
 	hooks_ring_phase(p->ring, p->o.closing ? CT_PHASE_CLOSED : CT_PHASE_RUNNING);
-	err = put_with(p, &s, sizeof(s), fd);
+	err = agent_conn_put(&p->conn, &s, sizeof(s), fd);
 	close(fd);
 	if (!err)
 		err = hooks_funcs_specs(plan, put, p);
@@ -324,39 +283,30 @@ struct hooks_muted_told *hooks_peer_told(struct hooks_peer *p)
 
 void hooks_peer_stop(struct hooks_peer *p)
 {
-	struct hooks_head h = { .size = sizeof(h), .type = HOOKS_STOP };
-
 	p->o.closing = true;
-	if (p->state == HOOKS_PEER_ENDED)
-		return;
-	/* no room for eight bytes: the hang-up says the same */
-	if (send(p->fd, &h, sizeof(h), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		shutdown(p->fd, SHUT_WR);
+	if (p->state != HOOKS_PEER_ENDED)
+		agent_conn_stop(&p->conn, HOOKS_STOP);
 }
 
 /* ---- from the process ---- */
 
 static void hello(struct hooks_peer *p)
 {
-	struct hooks_hello h;
+	const char *wrong = agent_conn_greet(&p->conn, (const struct meet_hello *)p->msg,
+					     HOOKS_MAGIC, HOOKS_VERSION);
 	int err;
 
-	memcpy(&h, p->msg, sizeof(h));
-	if (p->state != HOOKS_PEER_HELLO || h.magic != HOOKS_MAGIC || h.version != HOOKS_VERSION) {
-		mistrust(p, "their greeting");
-	} else if (p->o.key && memcmp(h.key, p->key, HOOKS_KEY)) {
-		mistrust(p, "their key");
-	} else if (h.pid != (uint32_t)p->inner && h.pid != (uint32_t)p->o.pid) {
-		mistrust(p, "their process id");
+	if (wrong) {
+		mistrust(p, wrong);
 	} else {
 		p->state = HOOKS_PEER_HOOKING;
 		err = put_start(p);
 		/* it has hung up: what it still said says why */
 		if (!err || err == -EPIPE || err == -ECONNRESET)
 			return;
-		msg_warn("process %d: its hooks cannot be told what to record (%s): its calls are "
+		msg_warn("process %d: its hooks did not receive what to record (%s): its calls are "
 			 "not shown",
-			 (int)p->o.pid, strerror(-err));
+			 (int)p->conn.pid, strerror(-err));
 		p->state = HOOKS_PEER_ENDED;
 	}
 }
@@ -389,9 +339,10 @@ static void installed(struct hooks_peer *p)
 		p->unhooked -= i.late - p->late;
 		p->late = i.late;
 	}
-	if (i.n && p->lists++ < SAYS_MAX) {
+	if (i.n && p->lists++ < LISTS_MAX) {
 		p->on += i.on;
-		msg_verb("process %d: hooks are on; %u of %u functions", (int)p->o.pid, i.on, i.n);
+		msg_verb("process %d: hooks are on; %u of %u functions", (int)p->conn.pid, i.on,
+			 i.n);
 		tell_refused(p, false);
 	}
 	p->answered += i.n;
@@ -402,13 +353,7 @@ static void installed(struct hooks_peer *p)
 
 static void say(struct hooks_peer *p)
 {
-	struct hooks_say s;
-
-	memcpy(&s, p->msg, sizeof(s));
-	if (p->says++ >= SAYS_MAX)
-		return;
-	p->reported = true;
-	agent_said(p->o.pid, s.level, p->msg + sizeof(s), s.len);
+	p->reported |= agent_conn_say(&p->conn, (const struct meet_say *)p->msg);
 }
 
 /* The descriptor that came with the message, if it is what a child sends. */
@@ -427,7 +372,7 @@ static void child(struct hooks_peer *p, int fd)
 		return;
 	}
 	p->birth.fd = fd;
-	p->birth.tid = agent_tids_find(p->tids, c.tid);
+	p->birth.tid = agent_tids_find(p->conn.tids, c.tid);
 	p->birth.ns = c.ns;
 }
 
@@ -437,10 +382,10 @@ static void bye(struct hooks_peer *p)
 
 	memcpy(&b, p->msg, sizeof(b));
 	msg_verb("process %d: the hooks are off; %u KiB of their code stay mapped, idle",
-		 (int)p->o.pid, b.kept / 1024);
+		 (int)p->conn.pid, b.kept / 1024);
 	if (!p->ran && !p->reported)
-		msg_warn("process %d: its hooks could not be put on: its calls are not shown",
-			 (int)p->o.pid);
+		msg_warn("process %d: its functions could not be hooked: its calls are not shown",
+			 (int)p->conn.pid);
 	p->bye = true;
 	p->state = HOOKS_PEER_ENDED;
 }
@@ -448,27 +393,9 @@ static void bye(struct hooks_peer *p)
 /* *fd: a descriptor that came with it, the caller's; else -1. */
 static bool receive(struct hooks_peer *p, int *fd)
 {
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec io = { p->msg, sizeof(p->msg) };
-	struct msghdr m = { .msg_iov = &io,
-			    .msg_iovlen = 1,
-			    .msg_control = &control,
-			    .msg_controllen = sizeof(control) };
-	struct cmsghdr *c;
-	ssize_t n;
+	ssize_t n = agent_conn_get(&p->conn, p->msg, fd);
 
-	*fd = -1;
-	do
-		n = recvmsg(p->fd, &m, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
-	c = n < 0 ? NULL : CMSG_FIRSTHDR(&m);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(fd, CMSG_DATA(c), sizeof(int));
-	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+	if (n == -EAGAIN)
 		return false;
 	if (n <= 0) {
 		p->state = HOOKS_PEER_ENDED;
@@ -493,7 +420,7 @@ void hooks_peer_drain(struct hooks_peer *p)
 	for (int i = 0;
 	     i < MESSAGES && p->state != HOOKS_PEER_ENDED && p->birth.fd < 0 && receive(p, &fd);
 	     i++) {
-		int type = p->size > HOOKS_MSG_MAX ? -1 : hooks_msg_check(p->msg, p->size);
+		int type = p->size > MEET_MSG_MAX ? -1 : hooks_msg_check(p->msg, p->size);
 
 		if (type != HOOKS_HELLO && type != HOOKS_SAY && p->state == HOOKS_PEER_HELLO)
 			type = -1;
@@ -505,7 +432,7 @@ void hooks_peer_drain(struct hooks_peer *p)
 			return; /* what the process is is told before its records */
 		case HOOKS_INSTALLED: installed(p); break;
 		case HOOKS_SAY:
-			if (p->state != HOOKS_PEER_HELLO || !p->o.key)
+			if (p->state != HOOKS_PEER_HELLO || !p->conn.keyed)
 				say(p);
 			break;
 		case HOOKS_MAPPED:
@@ -553,7 +480,7 @@ void hooks_peer_was_read(struct hooks_peer *p)
 		return;
 	p->reads = 0;
 	/* no room: they wait no longer than for a library */
-	send(p->fd, &a, sizeof(a), MSG_DONTWAIT | MSG_NOSIGNAL);
+	send(p->conn.fd, &a, sizeof(a), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 bool hooks_peer_bye(const struct hooks_peer *p)
@@ -561,24 +488,19 @@ bool hooks_peer_bye(const struct hooks_peer *p)
 	return p->bye;
 }
 
-int hooks_peer_fd(const struct hooks_peer *p)
+const struct agent_conn *hooks_peer_conn(const struct hooks_peer *p)
 {
-	return p->fd;
+	return &p->conn;
 }
 
 pid_t hooks_peer_pid(const struct hooks_peer *p)
 {
-	return p->o.pid;
+	return p->conn.pid;
 }
 
 enum hooks_peer_state hooks_peer_state(const struct hooks_peer *p)
 {
 	return p->state;
-}
-
-uint64_t hooks_peer_opened_ns(const struct hooks_peer *p)
-{
-	return p->opened_ns;
 }
 
 uint64_t hooks_peer_started_ns(const struct hooks_peer *p)

@@ -6,6 +6,7 @@
 #ifndef CT_HOOKS_PEER_H
 #define CT_HOOKS_PEER_H
 
+#include "../agent/agent_conn.h"
 #include "../source.h"
 #include "hooks_funcs.h"
 #include "hooks_life.h"
@@ -16,8 +17,7 @@
 struct hooks_peer;
 
 struct hooks_peer_opts {
-	pid_t pid;	 /* ours */
-	const char *key; /* that its HELLO must have; NULL: inherited socket */
+	struct agent_conn_who who;
 	const struct capture_plan *plan;
 	struct hooks_files *files;
 	struct hooks_clock *clock;	 /* NULL: the counter cannot be used */
@@ -45,10 +45,9 @@ enum hooks_peer_state {
 /* fd is the peer's from here on. NULL: no memory. */
 struct hooks_peer *hooks_peer_open(int fd, const struct hooks_peer_opts *);
 void hooks_peer_close(struct hooks_peer *);
-int hooks_peer_fd(const struct hooks_peer *);
+const struct agent_conn *hooks_peer_conn(const struct hooks_peer *);
 pid_t hooks_peer_pid(const struct hooks_peer *);
 enum hooks_peer_state hooks_peer_state(const struct hooks_peer *);
-uint64_t hooks_peer_opened_ns(const struct hooks_peer *);
 /* When the process began (CLOCK_BOOTTIME). */
 uint64_t hooks_peer_started_ns(const struct hooks_peer *);
 bool hooks_peer_ran(const struct hooks_peer *); /* its hooks have been on */
@@ -69,7 +68,7 @@ uint64_t hooks_peer_partly(const struct hooks_peer *);
 void hooks_peer_drain(struct hooks_peer *);
 /* Once for each child; after each call there may be more to be drained. */
 bool hooks_peer_birth(struct hooks_peer *, struct hooks_birth *);
-/* The process is gone, whoever else still holds its socket. */
+/* The process is gone, even if another process still holds its socket. */
 void hooks_peer_gone(struct hooks_peer *);
 /* All that it had written before it was last drained has been handed out: threads that wait for this go
  * on. */

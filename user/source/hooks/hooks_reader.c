@@ -62,7 +62,7 @@ struct hooks_reader {
 
 /* ---- the lock ---- */
 
-/* The thread would have it again before who waits for it has woken up. */
+/* The thread would take the lock again before the thread that waits for it has woken up. */
 static void lock(struct hooks_reader *r)
 {
 	__atomic_fetch_add(&r->wanted, 1, __ATOMIC_RELAXED);

@@ -122,7 +122,7 @@ static int make_area(size_t bytes)
 
 	if (fd < 0)
 		return -errno;
-	/* its size stays: a page that is taken away would crash who reads it */
+	/* its size stays: a page that is taken away would crash its reader */
 	if (!ftruncate(fd, (off_t)bytes) &&
 	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		return fd;

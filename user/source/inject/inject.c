@@ -283,7 +283,7 @@ static int prepare(struct inject_job *j)
 		return err;
 	err = inject_code_open(&j->code, j->target);
 	if (err == -ENOEXEC && !inject_check_ended(j->pid))
-		msg_error("process %d has no dlopen of glibc's: start it under cudatrace",
+		msg_error("process %d has no dlopen() of glibc: start it under cudatrace",
 			  (int)j->pid);
 	else if (err)
 		err = inject_make_failed(j, err, "reading its mappings");

@@ -44,8 +44,8 @@ static int check_state(pid_t pid, const char *text)
 	if (by > 0) {
 		if (host_task((pid_t)by, &tracer))
 			snprintf(tracer.comm, sizeof(tracer.comm), "?");
-		msg_error("process %d is traced by process %ld (%s), and has only one tracer at a "
-			  "time: end that one first",
+		msg_error("process %d is traced by process %ld (%s), and a process has only one "
+			  "tracer at a time: end that one first",
 			  (int)pid, by, tracer.comm);
 		return -EBUSY;
 	}

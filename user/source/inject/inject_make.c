@@ -287,7 +287,7 @@ static int fill_memfd(struct inject_job *j, uint64_t *stub_at)
 		err = write_all(fd, j->what->so, so_bytes, 0);
 	if (!err)
 		err = write_all(fd, stub, len, *stub_at);
-	/* whoever finds the descriptor before it is closed cannot change what will run */
+	/* a process that finds the descriptor before it is closed cannot change what will run */
 	fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 	close(fd);
 	return err ? inject_make_failed(j, err, "filling its memfd") : 0;

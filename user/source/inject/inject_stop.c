@@ -3,8 +3,7 @@
  * inject_stop.c - see inject_stop.h.
  *
  * Before: a thread that sleeps in a system call is taken if the kernel makes that call anew
- * after a stop, with what was left of its time; one whose call would return EINTR or a part of
- * its work is left alone. After: what its stack shows. Each run of frames in libc must have been
+ * after a stop, with what was left of its time; a thread whose call would return EINTR or a part of its work is not taken. After: what its stack shows. Each run of frames in libc must have been
  * entered by a function that is known to hold none of libc's locks, or be the thread's
  * beginning; frames of the allocator or the loader rule it out.
  */
@@ -316,7 +315,7 @@ static const char *judge(const struct inject_place *p, const uint64_t *ips, int 
 	return lost_sp ? scan(p, lost_sp) : n ? NULL : "where its stack could not be followed";
 }
 
-/* The innermost frame alone, and what the stack's words may be: the quick look. */
+/* The quick look: only the innermost frame, and what the words of the stack may be. */
 static const char *look_quick(const struct inject_place *p, const struct inject_thread *t)
 {
 	return judge(p, &t->ip, 1, t->sp);

@@ -17,8 +17,7 @@
 struct launch;
 
 struct launch_ops {
-	/* The program has been forked, and has the privileges of whoever started us: ours may be
-	 * given up. No thread has been made. May be NULL. Returns 0, or -errno after one
+	/* The program has been forked, and has the privileges with which we were started: ours may be given up. No thread has been made. May be NULL. Returns 0, or -errno after one
 	 * message: the program is not run then. */
 	int (*on_forked)(void *ctx);
 	/* A process of the tree is stopped at exec (its image is mapped, ld.so has not run), or
@@ -33,8 +32,7 @@ struct launch_ops {
 };
 
 /* Forks, changes user (name or uid; NULL: stays), changes the environment, and stops before
- * execve(2). follow: its descendants belong to it; else they run as if nobody traced, and it
- * ends alone. Returns 0, or -errno after one message (no such user, command not found). */
+ * execve(2). follow: its descendants belong to it; else they run as if they were not traced, and only the program itself ends. Returns 0, or -errno after one message (no such user, command not found). */
 int launch_open(struct launch **, char *const cmd[], const char *user, char *const env[],
 		bool follow, const struct launch_ops *, void *ctx);
 pid_t launch_pid(const struct launch *);

@@ -10,7 +10,7 @@
 
 #include "../../util/types.h"
 
-#define DUTY_QUERIES 0.02 /* without options: of functions of class query alone */
+#define DUTY_QUERIES 0.02 /* without options: only of functions of class query */
 #define DUTY_LEAST 0.001
 #define DUTY_MOST 0.5 /* --max-cost gives no more: windows need stretches between them */
 /* One window lies in each stretch, at a random instant of it. */

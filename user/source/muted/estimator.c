@@ -101,7 +101,7 @@ static struct busy busy_of(const struct estimator_rest *rest)
 }
 
 /* By how much the length of all windows together may be wrong: each is the difference of two
- * readings, which are late by up to a tick. Not by chance alone: a reading is exact where the
+ * readings, which are late by up to a tick. This is not only chance: a reading is exact where the
  * reader has just taken the CPU from the process, as happens more often at one end. */
 static double clock_error(const struct estimator_windows *s, double tick_ns)
 {
@@ -151,7 +151,7 @@ struct ct_estimated estimator_estimate(const struct estimator_windows *s,
 		struct ct_estimated e = s->n < WINDOWS_MIN ? bounds(s->x / s->w * rest->ns, most_ns)
 							   : by_time(s, rest);
 
-		/* a lower bound alone: the references say more, if there are some windows */
+		/* only a lower bound: the references say more, if there are some windows */
 		if (s->n < BURSTS_MIN || e.below || (double)e.above <= WIDE * (double)e.calls)
 			return e;
 	} else if (!references) {

@@ -116,7 +116,7 @@ struct sampler {
 };
 
 /* The kernel adds up what another process runs at each of its ticks (thread_group_cputime()
- * brings the caller's threads alone up to date). The coarse clock has a tick's resolution. */
+ * brings only the caller's threads up to date). The coarse clock has a tick's resolution. */
 static uint64_t tick(void)
 {
 	struct timespec ts;
@@ -512,8 +512,7 @@ static void begin_off(struct sampler *s, uint32_t func, uint64_t now)
 			continue;
 		count_since(s, i, p);
 		worked = runner_work(s, &p->key);
-		/* its calls were not counted before it was noticed: it has its entry since then
-		 * alone */
+		/* its calls were not counted before it was noticed: it has its entry only since then */
 		if (!p->work_begun && p->key.tgid == f->noticed_pid && !s->by_time)
 			p->work_begun = f->noticed_work;
 		if (worked > p->work_begun && p->work_begun)

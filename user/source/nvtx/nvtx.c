@@ -13,6 +13,7 @@
 #include "../../../hooks/nvtx_wire.h"
 #include "../../util/msg.h"
 #include "../../util/now.h"
+#include "../agent/agent_env.h"
 #include "../inject/inject.h"
 #include "nvtx_find.h"
 #include "nvtx_image.h"
@@ -34,8 +35,7 @@ struct nvtx_process {
 
 struct nvtx_source {
 	const struct capture_plan *plan;
-	char *var;  /* NVTX_INJECTION64_PATH=... */
-	char **env; /* the plan's, with it */
+	struct agent_env env;
 	struct nvtx_process *processes;
 	int n;
 	uint64_t looked_ns;
@@ -44,24 +44,14 @@ struct nvtx_source {
 
 /* ---- a program that is started ---- */
 
-static bool is_set(char *const *env)
-{
-	const char *value = getenv(INJECTION);
-	size_t n = strlen(INJECTION);
-
-	for (int i = 0; env && env[i]; i++)
-		if (!strncmp(env[i], INJECTION, n) && (env[i][n] == '=' || !env[i][n]))
-			value = env[i][n] ? env[i] + n + 1 : NULL;
-	return value && *value;
-}
-
 static int make_env(struct nvtx_source *s, struct capture_plan *plan)
 {
 	struct agent_image image;
 	char path[300], dir[200];
-	int n = 0, err;
+	const char *theirs = agent_env_value(plan->env, INJECTION);
+	int err;
 
-	if (is_set(plan->env)) {
+	if (theirs && *theirs) {
 		msg_warn(INJECTION
 			 " is set already: ranges of NVTX 3 that is a part of the program "
 			 "(header-only) go there, and are not shown");
@@ -71,16 +61,8 @@ static int make_env(struct nvtx_source *s, struct capture_plan *plan)
 	err = agent_image_path(&image, path, sizeof(path), dir, sizeof(dir));
 	if (err)
 		return err;
-	while (plan->env && plan->env[n])
-		n++;
-	s->env = calloc((size_t)n + 2, sizeof(*s->env));
-	if (!s->env || asprintf(&s->var, INJECTION "=%s", path) < 0)
-		return -ENOMEM;
-	if (n)
-		memcpy(s->env, plan->env, (size_t)n * sizeof(*s->env));
-	s->env[n] = s->var;
-	plan->env = s->env;
-	return 0;
+	err = agent_env_add(&s->env, INJECTION "=%s", path);
+	return err ? err : agent_env_set(&s->env, plan);
 }
 
 /* ---- a process that runs ---- */
@@ -90,7 +72,7 @@ static bool names_tool(struct target *t)
 {
 	char *text = malloc(ENVIRON_MAX);
 	ssize_t n = text ? target_proc(t, "environ", text, ENVIRON_MAX) : -ENOMEM;
-	bool found = n < 0; /* not known: left alone */
+	bool found = n < 0; /* not known: it is not changed */
 
 	for (ssize_t at = 0; at < n && !found; at += (ssize_t)strlen(text + at) + 1)
 		found = !strncmp(text + at, INJECTION "=", strlen(INJECTION) + 1);
@@ -120,7 +102,7 @@ static int inject(struct nvtx_source *s, struct nvtx_process *p)
 	if (err)
 		return err;
 	p->sock = got.sock;
-	msg_note("process %d: an object was put into it that shows its NVTX ranges to probes "
+	msg_note("process %d: an object was put into it that shows its NVTX ranges to the probes "
 		 "(header-only NVTX 3, for --layers nvtx)",
 		 (int)p->pid);
 	return 0;
@@ -313,8 +295,7 @@ static void close_source(struct source *src)
 		target_close(s->processes[i].target);
 	}
 	free(s->processes);
-	free(s->var);
-	free(s->env);
+	agent_env_free(&s->env);
 	free(s);
 	src->priv = NULL;
 }

@@ -36,8 +36,7 @@ static int check(struct nvtx_find *f, struct target *t, const struct target_map 
 
 #define NEAR 8
 
-/* A mapping of an object that is loaded: its code is mapped beside it. Data sets that a program has
- * mapped are left alone. */
+/* A mapping of an object that is loaded: its code is mapped beside it. Data sets that a program has mapped are not searched. */
 static bool is_object(const struct target_map *maps, int n, int at)
 {
 	for (int i = at > NEAR ? at - NEAR : 0; i < n && i < at + NEAR; i++)

@@ -223,9 +223,8 @@ static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool 
 		probes[n++] = *p;
 	}
 	if (many && !window)
-		msg_warn("%s: its operators are not recorded: that takes a kernel from Linux 6.6 "
-			 "on, "
-			 "with probes of kind session or multi",
+		msg_warn("%s: its operators are not recorded: that needs Linux 6.6 or later, with "
+			 "probes of kind session or multi",
 			 f->path);
 	err = attach_range(&g, probes, n);
 	if (!err && g.nbad && !window)

@@ -163,7 +163,7 @@ uint64_t attach_kind_pair_ns(enum attach_kind kind, bool entry_only)
 
 	if (kind != ATTACH_SESSION && kind != ATTACH_MULTI)
 		return 0;
-	/* a session has no entry alone */
+	/* a session cannot have only an entry */
 	return try_kind(entry_only ? ATTACH_MULTI : kind, entry_only, &ns) ? 0 : ns;
 }
 

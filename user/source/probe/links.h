@@ -34,7 +34,7 @@ struct link_target {
  */
 int links_make(enum attach_kind, const struct attach_progs *, const struct link_target *,
 	       struct link_set *, int *bad);
-/* Each kind's own, for links_make() alone. */
+/* One of each kind, only for links_make(). */
 int links_session(const struct attach_progs *, const struct link_target *, struct link_set *,
 		  int *bad);
 int links_multi(const struct attach_progs *, const struct link_target *, struct link_set *,

@@ -16,7 +16,7 @@
  * seen on 6.1 and on 6.18. So links_removed() wants all descriptors closed, and an event that a
  * killed tracer left behind cannot be told by trying. It is told by the pid in its name: a process
  * that is gone has no descriptor open. A pid means something only in its pid namespace, the <ns> of
- * the name, and events of others are left alone. They cost nothing: what has no perf event has no
+ * the name, and events of others are not touched. They cost nothing: what has no perf event has no
  * breakpoint.
  *
  * Knows nothing of functions, files found, or the capture plan. Per-process probing is not

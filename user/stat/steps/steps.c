@@ -487,7 +487,7 @@ static int find(const struct steps *s, struct steps_of *p)
 	err = by_ranges(s, p, STEPS_PROFILER);
 	if (!err && !p->how)
 		err = by_ranges(s, p, STEPS_OPTIMIZER);
-	/* one optimizer step alone bounds no step */
+	/* a single optimizer step does not bound a step */
 	if (!err && p->how && !p->n)
 		p->how = STEPS_NONE;
 	if (!err && !p->how && p->nbeats)

@@ -135,7 +135,7 @@ void bounded_no_memory(void)
 	abort();
 }
 
-/* Limits are each process's own, though memory is shared: the limit is the worker's alone. */
+/* Limits are each process's own, though memory is shared: the limit is only for the worker. */
 static void run_limited(struct bounded_job *job)
 {
 	uint64_t before = job->measure(), after;
@@ -187,7 +187,7 @@ static int work(void *arg)
 			return 0;
 		}
 		wake(&w->state);
-		/* whoever waits makes us idle, or ends us */
+		/* the process that waits makes us idle, or ends us */
 		wait_while(&w->state, STATE_DONE, 0);
 	}
 	return 0;

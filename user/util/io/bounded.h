@@ -33,8 +33,7 @@ struct bounded_job {
 	/* set with -ETIMEDOUT: its worker ended by a signal, in the middle of it. What it was doing is
 	 * not known, so the job is left as it is, and never freed. */
 	bool crashed;
-	/* Bytes by which our memory may grow while it is run; 0: any number. Beyond it malloc() fails,
-	 * for this worker alone. What other threads take meanwhile counts, too. `measure` says how
+	/* Bytes by which our memory may grow while it is run; 0: any number. Beyond it malloc() fails, only in this worker. What other threads take meanwhile counts, too. `measure` says how
 	 * much writable memory of its own this process has, as RLIMIT_DATA counts it; 0: that is not
 	 * known, and there is no limit. */
 	uint64_t (*measure)(void);

@@ -12,7 +12,7 @@
 /* Right after its fork: somebody will ask for this child's end. Without room for it the end may
  * be lost: see child_ended(). */
 void child_expect(pid_t);
-/* For whoever waits for any child: the end of one, with its wait(2) status. What nobody expects
+/* For code that waits for any child: the end of one, with its wait(2) status. What nobody expects
  * is forgotten. */
 void child_took(pid_t, int status);
 /* Has it ended? Then *status is that of wait(2), or -1 if it is not known. Does not wait. Once

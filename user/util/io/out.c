@@ -107,7 +107,7 @@ int out_open(struct out *o, const char *path, bool append)
 	err = begin(o, path);
 	if (err)
 		return err;
-	/* 0666 as every program's output has it: the umask of whoever started us decides. */
+	/* 0666 as every program's output has it: the umask with which we were started decides. */
 	fd = safe_open(path,
 		       O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | (append ? O_APPEND : O_TRUNC),
 		       0666);

@@ -41,8 +41,7 @@ static void __attribute__((noreturn)) child(char *const argv[], int in)
 	/* dup2(2) of a descriptor to itself would leave it to be closed at the exec */
 	if (in == STDIN_FILENO ? fcntl(in, F_SETFD, 0) : dup2(in, STDIN_FILENO) < 0)
 		_exit(126);
-	/* the group first: without root it could not be changed any more. For whoever has no
-	 * privileges this changes nothing. */
+	/* the group first: without root it could not be changed any more. Without privileges this changes nothing. */
 	if (syscall(SYS_setgid, getgid()) || syscall(SYS_setuid, getuid()))
 		_exit(126);
 	execve(argv[0], argv, environ);

@@ -62,7 +62,7 @@ static const char *bound(const struct option_type *t, uint64_t v, char *buf, siz
 	return buf;
 }
 
-/* " from 100us to 1h", " from 1s on", ", up to 24h"; one unit alone is no bound to speak of. */
+/* " from 100us to 1h", " from 1s on", ", up to 24h"; a bound of one unit is not worth a message. */
 static const char *range(const struct option_type *t, char *buf, size_t size)
 {
 	bool from = t->min > 1, to = t->max < OPTION_MAX;

@@ -14,7 +14,7 @@ struct unfinished {
 	pid_t watcher;
 };
 
-/* Before the file is opened, and before confine(). What is there and stays as it is, is kept.
+/* Before the file is opened, and before confine(). A file that exists and was not changed is kept.
  * Without a watcher the file stays, whatever comes. */
 void unfinished_open(struct unfinished *, const char *path);
 /* whole: the file is complete. */
