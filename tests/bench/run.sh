@@ -90,6 +90,15 @@ entry_alone() { # FUNCTION: the floor of --no-return
 echo "== what a hook adds to a call, without a reader (docs/hooks.md; goals: count 5 ns, record 30 ns)"
 "$out/bench/hooks" "$lib" cudaGetDevice "$rounds" "$calls"
 
+# Copies under other names, on which no other tracer of this machine has breakpoints; each time new ones, as it may find these.
+echo "== hooks put on and taken off, nobody stopped (goals: 1100 functions in 5 ms each, once they were made)"
+for ((i = 0; i < 3; i++)); do
+	mkdir "$tmp/plain$i"
+	cp "$lib" "$tmp/plain$i/one.so"
+	cp $out/standin/libcuda.so.1 "$tmp/plain$i/two.so"
+	"${fifo[@]}" "$out/bench/hooks_on" 31 "$tmp/plain$i/one.so" "$tmp/plain$i/two.so"
+done
+
 echo "== cost to the target, $rounds interleaved rounds of $calls calls, $(basename "$lib")"
 cost "cudaGetDevice, table to a file" 1.25 cudaGetDevice --keep-chatty
 cost "cudaMemcpy, table to a file" 1.25 cudaMemcpy

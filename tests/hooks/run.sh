@@ -42,6 +42,7 @@ tried() {
 for build in "${builds[@]}"; do
 	tried "$build" "$out/test_engine-$build" "${rounds[@]}"
 done
+tried text "$out/test_text"
 tried slots "$out/test_slots" "${rounds[@]}"
 tried unwind "$out/test_unwind" "${rounds[@]}"
 tried uprobes tests/hooks/uprobes.py "$out/beside" "$out/libvictims-gcc-O2-fp.so"

@@ -5,17 +5,22 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <ucontext.h>
 
+#include "../../hooks/state.h"
 #include "hooktest.h"
 
 long victim_add(long, long);
@@ -1143,6 +1148,68 @@ static void test_refused(void)
 	CHECK_EQ(0, (long)wrong);
 }
 
+static __u64 some_shadow_stack(void)
+{
+	return 0x7fff00001000;
+}
+
+/* Shadow stacks (CET): nothing is touched, and the reason has an error of its own. */
+static void test_shadow_stack(void)
+{
+	static __u8 was[16];
+	__u64 (*own)(void) = engine_shadow_stack;
+
+	memcpy(was, (void *)victim_add, sizeof(was));
+	CHECK_EQ(0, own()); /* none here, or the other tests could not be run */
+	engine_shadow_stack = some_shadow_stack;
+	CHECK_EQ(-ENOTSUP, engine_open(&counting));
+	CHECK(!engine_live);
+	CHECK(!memcmp(was, (void *)victim_add, sizeof(was)));
+	CHECK_EQ(5, victim_add(2, 3));
+	engine_shadow_stack = own;
+	CHECK_EQ(0, engine_open(&counting));
+	ON(victim_add, 1);
+	CHECK_EQ(5, victim_add(2, 3));
+	CHECK_EQ(1, leaves(1));
+}
+
+/* From here on this system call fails, unless its third argument is `but`. */
+static void forbid(unsigned int nr, unsigned int but)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, but, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
+
+	CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter));
+}
+
+/* A process that may not write to its code: nothing leads to what was not written, now or later. */
+static void test_no_write(void)
+{
+	struct hook_spec spec = { .address = (__u64)(size_t)victim_add, .id = 1 };
+	enum hook_result result;
+
+	CHECK_EQ(0, engine_open(&counting));
+	/* the byte of the jump could be written, and what it leads to not */
+	forbid(SYS_pwrite64, 1);
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(HOOK_NO_WRITE, hook_one((void *)victim_add, 1, 0));
+		CHECK(*(__u8 *)victim_add != 0xe9);
+		CHECK_EQ(5, victim_add(2, 3));
+	}
+	CHECK_EQ(0, leaves(1));
+	forbid(SYS_openat, ~0u);
+	CHECK_EQ(-EACCES, engine_install(&spec, 1, &result));
+	CHECK_EQ(5, victim_add(2, 3));
+}
+
 /* ---- a library that goes ---- */
 
 static void test_dlclose(void)
@@ -1288,6 +1355,8 @@ int main(int argc, char **argv)
 	T(zone_spellings);
 	T(zone_none);
 	T(refused);
+	T(shadow_stack);
+	T(no_write);
 	T(dlclose);
 	T(libraries_without_end);
 	return failed;
