@@ -306,7 +306,8 @@ static const struct hook_ops ops = { .entry = entry, .leave = leave, .missed = m
 
 /* ---- what is hooked ---- */
 
-_Static_assert(HOOKS_PARTLY == (int)HOOK_PARTLY, "the user side's view");
+_Static_assert(HOOKS_PARTLY == (int)HOOK_PARTLY && HOOKS_NO_WRITE == (int)HOOK_NO_WRITE,
+	       "the user side's view");
 
 static __u32 said_late; /* what the peer knows of engine_hooked_late() */
 

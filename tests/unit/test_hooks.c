@@ -15,6 +15,7 @@
 
 #include "../../hooks/capture.h"
 #include "../../user/source/agent/agent_tids.h"
+#include "../../user/source/host.h"
 #include "../../user/source/hooks/hooks_peer.h"
 #include "../../user/util/msg.h"
 #include "../../user/util/now.h"
@@ -1100,6 +1101,18 @@ static void test_life(void)
 	hooks_batch_close(b);
 }
 
+/* As the kernel says it in /proc/PID/status. */
+static void test_shadow_stacks(void)
+{
+	CHECK(host_shadow_stack("Name:\tapp\nx86_Thread_features:\tshstk \n"));
+	CHECK(host_shadow_stack(
+		"x86_Thread_features:\tshstk wrss \nx86_Thread_features_locked:\t\n"));
+	CHECK(!host_shadow_stack("Name:\tapp\nx86_Thread_features:\t\n"
+				 "x86_Thread_features_locked:\tshstk wrss \n"));
+	CHECK(!host_shadow_stack("Name:\tshstk\nState:\tR\n"));
+	CHECK(!host_shadow_stack(""));
+}
+
 int main(void)
 {
 	pid_t inner;
@@ -1138,6 +1151,7 @@ int main(void)
 	RUN(test_results);
 	RUN(test_says);
 	RUN(test_clock);
+	RUN(test_shadow_stacks);
 	RUN(test_life);
 	agent_tids_close(tids);
 	return unit_end();

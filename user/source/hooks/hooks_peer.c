@@ -90,7 +90,7 @@ static const char *reason(int result)
 		"shorter than five bytes",
 		"a jump leads back to the begin",
 		("something else is mapped where the jump would land, which is rarer in programs "
-		 "that cudatrace starts; probes need no such room"),
+		 "that cudatrace starts"),
 		"shadow stacks (CET) are in use",
 		"the process may not write to its code",
 		"",
@@ -111,12 +111,12 @@ static void tell_refused(struct hooks_peer *p, bool at_end)
 		if (n == p->refused_reported[i] || (p->refused_reported[i] && !at_end))
 			continue;
 		if (n == 1)
-			msg_warn("process %d: one function has no hook, and its calls are not "
-				 "shown: %s",
+			msg_warn("process %d: one function has no hook, and its calls are shown "
+				 "by --source=probes alone: %s",
 				 (int)p->o.pid, reason(i));
 		else
 			msg_warn("process %d: %u functions%s have no hooks, and their calls are "
-				 "not shown: %s",
+				 "shown by --source=probes alone: %s",
 				 (int)p->o.pid, n, p->refused_reported[i] ? " in all" : "",
 				 reason(i));
 		p->refused_reported[i] = n;
@@ -580,6 +580,11 @@ void hooks_peer_announced(struct hooks_peer *p)
 struct hooks_ring *hooks_peer_ring(const struct hooks_peer *p)
 {
 	return p->ring;
+}
+
+bool hooks_peer_barred(const struct hooks_peer *p)
+{
+	return p->answered && p->refused[HOOKS_NO_WRITE] == p->answered;
 }
 
 unsigned int hooks_peer_on(const struct hooks_peer *p)

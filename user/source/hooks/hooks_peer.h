@@ -56,6 +56,8 @@ void hooks_peer_announced(struct hooks_peer *);
 struct hooks_life *hooks_peer_life(struct hooks_peer *);
 /* NULL: it has none yet */
 struct hooks_ring *hooks_peer_ring(const struct hooks_peer *);
+/* It may not write to its own code, so that no function of it can be hooked. */
+bool hooks_peer_barred(const struct hooks_peer *);
 /* Functions that are hooked. */
 unsigned int hooks_peer_on(const struct hooks_peer *);
 /* Functions that could not be hooked, ever. */
