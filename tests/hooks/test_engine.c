@@ -22,6 +22,7 @@
 
 #include "../../hooks/state.h"
 #include "hooktest.h"
+#include "lines.h"
 
 long victim_add(long, long);
 long victim_eight(long, long, long, long, long, long, long, long);
@@ -1148,6 +1149,71 @@ static void test_refused(void)
 	CHECK_EQ(0, (long)wrong);
 }
 
+/* ---- many cores ---- */
+
+static CALLBACK bool lines_entry(struct hook_frame *f, const struct hook_regs *r)
+{
+	f->data[0] = r->args[0];
+	return true;
+}
+
+static CALLBACK void lines_leave(struct hook_frame *f, __u64 result)
+{
+	f->data[1] = result;
+}
+
+static CALLBACK void lines_begin(struct hook_thread *t)
+{
+	static __u64 counts[4][1024]
+		__attribute__((aligned(LINE))); /* of the counting hook, for each thread */
+	static atomic_uint next;
+
+	t->counts = counts[next++ & 3];
+}
+
+static void work_lines(void)
+{
+	for (long i = 0; i < 1000; i++) {
+		victim_add(i, 1);
+		victim_recurse(2);
+		victim_tail(i, 2);
+	}
+}
+
+/* No line of the cache is written to by the calls of two threads. */
+static void test_lines(void)
+{
+	static const struct hook_ops of_lines = { .entry = lines_entry,
+						  .leave = lines_leave,
+						  .begin = lines_begin };
+	extern char __data_start[], _end[]; /* the linker's */
+	const char *region_end = hooks_region + (size_t)HOOK_AREAS * HOOK_AREA + HOOK_PART;
+	struct lines l = { .work = work_lines };
+	const void *at = NULL;
+	long alone = 0, both;
+
+	CHECK_EQ(0, engine_open(&of_lines));
+	ON(victim_add, 1);
+	CHECK_EQ(HOOK_ON, hook_one((void *)victim_recurse, 2, HOOK_COUNT));
+	CHECK_EQ(HOOK_ON, hook_one((void *)victim_tail, 3, HOOK_ENTRY_ONLY));
+	work_lines();
+	/* what the engine and this test have, but for the region of all areas; of these the first */
+	CHECK(&hooks_region[0] > &__data_start[0] && region_end <= _end);
+	lines_add(&l, __data_start, hooks_region);
+	lines_add(&l, region_end, _end);
+	for (unsigned int i = 0; i < 6; i++)
+		if (i < threads_used())
+			lines_add(&l, area_at(i), (char *)area_at(i) + HOOK_PART);
+	CHECK(l.n <= LINES_RANGES);
+	both = lines_shared(&l, &alone, &at);
+	printf("%ld lines are written to by one thread\n", alone);
+	if (both)
+		printf("the line at %p is written to by both threads\n", at);
+	CHECK_EQ(0, both);
+	/* its frames, its number of calls, and its counts */
+	CHECK(alone >= 3);
+}
+
 static __u64 some_shadow_stack(void)
 {
 	return 0x7fff00001000;
@@ -1355,6 +1421,7 @@ int main(int argc, char **argv)
 	T(zone_spellings);
 	T(zone_none);
 	T(refused);
+	T(lines);
 	T(shadow_stack);
 	T(no_write);
 	T(dlclose);
