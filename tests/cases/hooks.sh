@@ -664,7 +664,7 @@ __attribute__((constructor)) static void bar(void)
 END
 	LD_PRELOAD=$T/bar.so target a queries 20
 	rc=0
-	"$CUDATRACE" --source=hooks -p "$PID_a" -o "$T/rows" 2> "$T/err" || rc=$?
+	"$CUDATRACE" --source=hooks -p "$PID_a" -d 5 -o "$T/rows" 2> "$T/err" || rc=$?
 	expect "status" "$rc" 1
 	says "process $PID_a: [0-9]+ functions have no hooks, and their calls are shown by --source=probes alone: the process may not write to its code"
 	says 'error: no hooks could be put on: run as root, with --source=probes'

@@ -372,7 +372,9 @@ static int announce(struct hooks_source *h, struct hooks_peer *p)
 
 	h->started++;
 	hooks_peer_announced(p);
-	err = hooks_life_tell(h->batch, l->other ? CT_EXEC : CT_PROCESS, l->pid,
+	/* no call of a program that was loaded with its hooks was missed */
+	err = hooks_life_tell(h->batch,
+			      l->other || hooks_peer_loaded(p) ? CT_EXEC : CT_PROCESS, l->pid,
 			      hooks_peer_opened_ns(p));
 	if (err || !r)
 		return err;

@@ -562,6 +562,11 @@ uint64_t hooks_peer_started_ns(const struct hooks_peer *p)
 	return p->started_ns;
 }
 
+bool hooks_peer_loaded(const struct hooks_peer *p)
+{
+	return p->o.key != NULL;
+}
+
 bool hooks_peer_ran(const struct hooks_peer *p)
 {
 	return p->ran;

@@ -49,6 +49,8 @@ enum hooks_peer_state hooks_peer_state(const struct hooks_peer *);
 uint64_t hooks_peer_opened_ns(const struct hooks_peer *);
 /* When the process began (CLOCK_BOOTTIME). */
 uint64_t hooks_peer_started_ns(const struct hooks_peer *);
+/* The dynamic loader brought its hooks, before anything else of the program ran. */
+bool hooks_peer_loaded(const struct hooks_peer *);
 bool hooks_peer_ran(const struct hooks_peer *); /* its hooks have been on */
 /* It has greeted, and what process it is has not been told yet. */
 bool hooks_peer_unannounced(const struct hooks_peer *);
