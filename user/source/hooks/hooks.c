@@ -373,9 +373,8 @@ static int announce(struct hooks_source *h, struct hooks_peer *p)
 	h->started++;
 	hooks_peer_announced(p);
 	/* no call of a program that was loaded with its hooks was missed */
-	err = hooks_life_tell(h->batch,
-			      l->other || hooks_peer_loaded(p) ? CT_EXEC : CT_PROCESS, l->pid,
-			      hooks_peer_opened_ns(p));
+	err = hooks_life_tell(h->batch, l->other || hooks_peer_loaded(p) ? CT_EXEC : CT_PROCESS,
+			      l->pid, hooks_peer_opened_ns(p));
 	if (err || !r)
 		return err;
 	hooks_ring_nested(r, h->inner);
