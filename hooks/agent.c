@@ -310,7 +310,8 @@ static const struct hook_ops ops = {
 
 /* ---- what is hooked ---- */
 
-_Static_assert(HOOKS_PARTLY == (int)HOOK_PARTLY, "the user side's view");
+_Static_assert(HOOKS_PARTLY == (int)HOOK_PARTLY && HOOKS_NO_WRITE == (int)HOOK_NO_WRITE,
+	       "the user side's view");
 
 static __u32 said_late; /* what the peer knows of engine_hooked_late() */
 
@@ -372,8 +373,14 @@ static int keep_list(size_t size)
 
 #define INSTALLED_MOST ((MEET_MSG_MAX - sizeof(struct hooks_installed)) / sizeof(__s32))
 
-/* What became of n functions. failed: the engine could not begin. */
-static int put_results(const enum hook_result *results, unsigned int n, bool failed)
+/* Why nothing could be hooked: /proc/self/mem or /proc/self/maps could not be opened, or there is no memory. */
+static enum hook_result why_none(int err)
+{
+	return err == -ENOMEM ? HOOK_NO_MEMORY : HOOK_NO_WRITE;
+}
+
+/* What became of n functions. failed: 0, or why the engine could not begin. */
+static int put_results(const enum hook_result *results, unsigned int n, int failed)
 {
 	struct hooks_installed *out = calloc(1, sizeof(*out) + n * sizeof(out->err[0]));
 	int err;
@@ -385,7 +392,7 @@ static int put_results(const enum hook_result *results, unsigned int n, bool fai
 	out->n = n;
 	out->late = said_late = engine_hooked_late();
 	for (unsigned int i = 0; i < n; i++) {
-		out->err[i] = failed ? HOOK_NO_MEMORY : (int)results[i];
+		out->err[i] = (int)(failed ? why_none(failed) : results[i]);
 		out->on += out->err[i] == HOOK_ON || out->err[i] == HOOK_PARTLY;
 	}
 	err = talk_put(out, out->h.size, MEET_WAIT_MS);
@@ -398,11 +405,12 @@ static int hook_listed(void)
 {
 	enum hook_result *results = calloc(nlisted + 1, sizeof(*results));
 	unsigned int n = 0, at = 0;
-	int err = -ENOMEM;
-	bool failed;
+	int err = -ENOMEM, failed;
 
 	if (results) {
-		failed = engine_install(listed, nlisted, results) < 0;
+		failed = engine_install(listed, nlisted, results);
+		if (failed > 0)
+			failed = 0;
 		do {
 			n = nlisted - at < INSTALLED_MOST ? nlisted - at : INSTALLED_MOST;
 			err = put_results(results + at, n, failed);

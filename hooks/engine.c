@@ -67,7 +67,8 @@ const char *hook_result_text(enum hook_result result)
 
 /* ---- begin ---- */
 
-static bool has_shadow_stack(void)
+/* The pointer of this thread's shadow stack; 0: it has none. */
+static __u64 shadow_stack(void)
 {
 #if defined(__x86_64__)
 	__u64 pointer = 0;
@@ -75,16 +76,18 @@ static bool has_shadow_stack(void)
 	__asm__ volatile(".byte 0xf3, 0x48, 0x0f, 0x1e, 0xc8" : "+a"(pointer)); /* rdsspq %rax */
 	return pointer;
 #else
-	return false;
+	return 0;
 #endif
 }
+__u64 (*engine_shadow_stack)(void) = shadow_stack;
 
 int engine_open(const struct hook_ops *ops)
 {
 	void *page;
 	int err;
 
-	if (has_shadow_stack())
+	/* The return address of a call that is recorded would not be the one on the shadow stack. */
+	if (engine_shadow_stack())
 		return -ENOTSUP;
 	if (!engine_live) {
 		page = mmap(NULL, HOOK_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -176,9 +179,9 @@ static bool is_alike(const struct func *f)
 	__u8 bytes[sizeof(f->jump.was)];
 
 	if (f->gate.to)
-		return !text_read(f->address, bytes, sizeof(bytes)) &&
+		return !text_look(f->address, bytes, sizeof(bytes)) &&
 		       !memcmp(bytes, f->jump.was, sizeof(bytes));
-	if (!f->jump.at || text_read(f->jump.at, bytes, sizeof(bytes)))
+	if (!f->jump.at || text_look(f->jump.at, bytes, sizeof(bytes)))
 		return false;
 	if (bytes[0] == jump_byte() && f->standing != OFF)
 		bytes[0] = f->jump.was[0];
@@ -252,7 +255,7 @@ static enum hook_result make_way(struct func *made, const struct hook_spec *spec
 		return why;
 	if (why) {
 		jump = (struct jump){ .go = spec->address };
-		text_read(spec->address, jump.was, sizeof(jump.was));
+		text_look(spec->address, jump.was, sizeof(jump.was));
 		ngates++;
 	} else if (made->gate.to) { /* other code is there now, which has room */
 		slots_take_off(maps, &made->gate);
@@ -412,6 +415,9 @@ int engine_install(const struct hook_spec *specs, unsigned int n, enum hook_resu
 	for (unsigned int i = 0; i < n; i++)
 		if (!results[i])
 			jump_spare(&ready[i]->jump);
+	if (text_made())
+		for (unsigned int i = 0; i < n; i++)
+			results[i] = results[i] ? results[i] : HOOK_NO_WRITE;
 	text_sync();
 	__atomic_store_n(&engine_live->on, 1, __ATOMIC_SEQ_CST);
 	for (unsigned int i = 0; i < n; i++)

@@ -86,7 +86,7 @@ static bool jumps_to_begin(__u64 at, const struct hook_spec *spec)
 	unsigned int n = spec->size < sizeof(code) ? (unsigned int)spec->size : sizeof(code);
 	__s32 far;
 
-	if (n < 2 || text_read(at, code, n))
+	if (n < 2 || text_look(at, code, n))
 		return false;
 	for (unsigned int i = 0; i + 2 <= n; i++) {
 		if ((code[i] == 0xeb || (code[i] & 0xf0) == 0x70 || (code[i] & 0xfc) == 0xe0) &&
@@ -105,7 +105,7 @@ static bool jumps_to_begin(__u64 at, const struct hook_spec *spec)
 
 /* The function's slot: it begins with the jump to hooks_entry; at GO_AT are the function's first
  * instruction and the jump back. */
-static bool write_slot(__u64 slot, __u64 at, const __u8 *bytes, const struct insn *first,
+static void write_slot(__u64 slot, __u64 at, const __u8 *bytes, const struct insn *first,
 		       unsigned int number)
 {
 	__u8 code[CHUNK_SLOT], *go = code + GO_AT;
@@ -126,15 +126,15 @@ static bool write_slot(__u64 slot, __u64 at, const __u8 *bytes, const struct ins
 		put_jump(go + n, slot + GO_AT + n, next);
 	else
 		put_jump_far(go + n, next);
-	return !text_write(slot, code, sizeof(code));
+	text_make(slot, code, sizeof(code));
 }
 
-static bool write_pad(__u64 pad, __u64 slot)
+static void write_pad(__u64 pad, __u64 slot)
 {
 	__u8 code[PAD_BYTES];
 
 	put_jump(code, pad, slot);
-	return !text_write(pad, code, sizeof(code));
+	text_make(pad, code, sizeof(code));
 }
 
 /*
@@ -204,8 +204,8 @@ static enum hook_result make_at(struct jump *j, __u64 at, const __u8 *bytes,
 		return first.kind == INSN_RELATIVE ? HOOK_FAR : HOOK_ZONE;
 	}
 	/* For a moved instruction this is its first byte in the program (bytes, not spelled). */
-	if (!write_slot(slot, at, bytes, &first, number) || !write_pad(pad, slot))
-		return HOOK_NO_WRITE;
+	write_slot(slot, at, bytes, &first, number);
+	write_pad(pad, slot);
 	j->at = at;
 	j->go = slot + GO_AT;
 	memcpy(j->was, bytes, sizeof(j->was));
@@ -252,14 +252,14 @@ enum hook_result jump_make(struct jump *j, const struct hook_spec *spec, unsigne
 
 	if (spec->size && spec->size < 5)
 		return HOOK_SHORT;
-	if (text_read(spec->address, bytes, 16))
+	if (text_look(spec->address, bytes, 16))
 		return HOOK_NOT_CODE;
 	if (memcmp(bytes, spec->file, nfile))
 		return bytes[0] == INSN_INT3 ? HOOK_BREAKPOINT : HOOK_DIFFERS;
 	result = make_at(j, spec->address, bytes, spec, n);
 	/* If the function begins with endbr64, the jump can also be put after it. */
 	if (result == HOOK_ZONE && !memcmp(bytes, endbr64, 4) && (!spec->size || spec->size >= 9) &&
-	    !text_read(spec->address + 4, bytes, 16))
+	    !text_look(spec->address + 4, bytes, 16))
 		result = make_at(j, spec->address + 4, bytes, spec, n);
 	return result;
 }

@@ -77,7 +77,7 @@ static size_t get_dynamic(const struct object *o, Elf64_Dyn d[DYNAMIC_MAX])
 
 	if (n > DYNAMIC_MAX)
 		n = DYNAMIC_MAX;
-	if (text_read(o->dynamic, d, n * sizeof(*d)))
+	if (text_look(o->dynamic, d, n * sizeof(*d)))
 		return 0;
 	for (size_t i = 0; i < n; i++)
 		if (d[i].d_tag == DT_NULL)
@@ -122,8 +122,8 @@ bool object_read(const struct text_map *m, struct object *o)
 
 	*o = (struct object){ 0 };
 	if (m->offset || !m->ino || !m->read || !m->is_private || m->hi - m->lo < sizeof(e) ||
-	    text_read(m->lo, &e, sizeof(e)) || !is_header(&e) ||
-	    text_read(m->lo + e.e_phoff, p, e.e_phnum * sizeof(*p)))
+	    text_look(m->lo, &e, sizeof(e)) || !is_header(&e) ||
+	    text_look(m->lo + e.e_phoff, p, e.e_phnum * sizeof(*p)))
 		return false;
 	for (int i = 0; i < e.e_phnum; i++) {
 		if (p[i].p_type == PT_DYNAMIC)
@@ -200,7 +200,7 @@ struct hash_head {
 
 static bool read_head(const struct object *o, struct hash_head *h)
 {
-	return o->hash && !text_read(o->hash, h, sizeof(*h)) && h->buckets &&
+	return o->hash && !text_look(o->hash, h, sizeof(*h)) && h->buckets &&
 	       h->buckets < SYMBOLS_MAX && h->bloom && h->bloom < SYMBOLS_MAX &&
 	       !(h->bloom & (h->bloom - 1)) && h->first < SYMBOLS_MAX;
 }
@@ -237,7 +237,7 @@ static __u32 count_symbols(const struct object *o, struct window *w)
 	if (last < h.first || last >= SYMBOLS_MAX)
 		return h.first;
 	for (int i = 0; i < CHAIN_MAX && !(word & 1); i++, last++)
-		if (text_read(chain_at(o, &h, last), &word, 4))
+		if (text_look(chain_at(o, &h, last), &word, 4))
 			return 0;
 	return last;
 }
@@ -289,7 +289,7 @@ static bool read_text(const struct object *o, __u32 at, char name[OBJECT_NAME])
 	for (__u64 piece = 128; n; piece = OBJECT_NAME) {
 		__u64 bytes = n < piece ? n : piece;
 
-		if (text_read(o->strings + at, name, bytes))
+		if (text_look(o->strings + at, name, bytes))
 			return false;
 		if (memchr(name, 0, bytes))
 			return true;
@@ -304,7 +304,7 @@ bool object_name(const struct object *o, __u32 symbol, char name[OBJECT_NAME])
 	Elf64_Sym s;
 
 	return symbol && symbol < SYMBOLS_MAX &&
-	       !text_read(o->symbols + symbol * sizeof(s), &s, sizeof(s)) && s.st_name &&
+	       !text_look(o->symbols + symbol * sizeof(s), &s, sizeof(s)) && s.st_name &&
 	       read_text(o, s.st_name, name);
 }
 
@@ -322,7 +322,7 @@ static bool is_defined_as(const struct object *o, __u32 symbol, const char *name
 	char text[OBJECT_NAME];
 	Elf64_Sym s;
 
-	if (text_read(o->symbols + symbol * sizeof(s), &s, sizeof(s)))
+	if (text_look(o->symbols + symbol * sizeof(s), &s, sizeof(s)))
 		return true;
 	return s.st_shndx && read_text(o, s.st_name, text) && !strcmp(text, name);
 }
@@ -334,16 +334,16 @@ bool object_may_define(const struct object *o, const char *name, __u32 hash)
 	__u64 bloom;
 
 	if (!read_head(o, &h) ||
-	    text_read(o->hash + sizeof(h) + hash / 64 % h.bloom * 8ULL, &bloom, 8))
+	    text_look(o->hash + sizeof(h) + hash / 64 % h.bloom * 8ULL, &bloom, 8))
 		return true;
 	if (!(bloom >> hash % 64 & bloom >> (hash >> (h.shift & 31)) % 64 & 1))
 		return false;
-	if (text_read(buckets_at(o, &h) + hash % h.buckets * 4ULL, &symbol, 4))
+	if (text_look(buckets_at(o, &h) + hash % h.buckets * 4ULL, &symbol, 4))
 		return true;
 	if (symbol < h.first)
 		return false;
 	for (int i = 0; i < CHAIN_MAX && symbol < SYMBOLS_MAX && !(word & 1); i++, symbol++) {
-		if (text_read(chain_at(o, &h, symbol), &word, 4))
+		if (text_look(chain_at(o, &h, symbol), &word, 4))
 			return true;
 		if ((word | 1) == (hash | 1) && is_defined_as(o, symbol, name))
 			return true;
@@ -384,7 +384,7 @@ static bool one_table(void *ctx, const struct object *o, const Elf64_Sym *s, __u
 
 	(void)number;
 	if (ELF64_ST_TYPE(s->st_info) != STT_OBJECT || s->st_size < 16 || s->st_size > 1 << 20 ||
-	    s->st_name + 4ULL > o->strings_bytes || text_read(o->strings + s->st_name, prefix, 4) ||
+	    s->st_name + 4ULL > o->strings_bytes || text_look(o->strings + s->st_name, prefix, 4) ||
 	    memcmp(prefix, "_ZTV", 4))
 		return true;
 	if (f->t->n == f->room) {

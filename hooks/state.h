@@ -115,6 +115,9 @@ bool threads_has(unsigned int i);
 unsigned int threads_count(void);
 void threads_end(void); /* tells the consumer that no thread is looked at any more */
 
+/* engine.c: whether shadow stacks (CET) are in use; replaced by tests, as few machines have them. */
+extern __u64 (*engine_shadow_stack)(void);
+
 /* call.c */
 extern struct call_losses {
 	__u64 no_thread, too_deep, left;

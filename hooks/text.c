@@ -14,7 +14,46 @@
 #include "state.h"
 #include "text.h"
 
+#define PAGE 4096ULL
+#define PAGES 256 /* of each kind, that are kept */
+#define WAYS 4	  /* places of a page, of which it has one */
+
+/* Pages as they were read, each at its place, and which bytes of them are to be written. */
+struct pages {
+	__u64 address[PAGES]; /* 0: none */
+	__u16 lo[PAGES], hi[PAGES];
+	__u8 (*bytes)[PAGE]; /* NULL: not wanted yet, or there is no memory for them */
+};
+
 static int mem = -1;
+static struct pages looked; /* of the program's code */
+static struct pages making; /* of ours, which are being made */
+static int unmade;	    /* 0, or why something was not written; for good */
+
+/* Where the page is kept, or could be: a free place, else one whose page must go. Of the addresses where
+ * jumps land many differ in their upper bits alone. */
+static unsigned int place_of(const struct pages *p, __u64 address)
+{
+	unsigned int first = (unsigned int)(address / PAGE * 0x9e3779b97f4a7c15ULL >> 32) % PAGES &
+			     ~(WAYS - 1U);
+	unsigned int place = first + address / PAGE % WAYS;
+
+	for (unsigned int i = first; i < first + WAYS; i++) {
+		if (p->address[i] == address)
+			return i;
+		if (!p->address[i])
+			place = i;
+	}
+	return place;
+}
+
+static void pages_free(struct pages *p)
+{
+	if (p->bytes)
+		memset(p->address, 0, sizeof(p->address));
+	free(p->bytes);
+	p->bytes = NULL;
+}
 
 int text_open(void)
 {
@@ -24,6 +63,9 @@ int text_open(void)
 
 void text_close(void)
 {
+	text_made();
+	pages_free(&looked);
+	pages_free(&making);
 	if (mem >= 0)
 		close(mem);
 	mem = -1;
@@ -36,11 +78,98 @@ int text_read(__u64 address, void *bytes, size_t n)
 	return got == (ssize_t)n ? 0 : got < 0 ? -errno : -EIO;
 }
 
-int text_write(__u64 address, const void *bytes, size_t n)
+static int put(__u64 address, const void *bytes, size_t n)
 {
 	ssize_t put = pwrite(mem, bytes, n, (off_t)address);
 
 	return put == (ssize_t)n ? 0 : put < 0 ? -errno : -EIO;
+}
+
+/* Writes what was made of the page in a place, and keeps it no longer. Code that was there before, and
+ * may be run now, is written as it is. */
+static void page_write(struct pages *p, unsigned int i)
+{
+	unsigned int lo = p->lo[i], hi = p->hi[i];
+	int err = hi > lo ? put(p->address[i] + lo, p->bytes[i] + lo, hi - lo) : 0;
+
+	if (err)
+		unmade = err;
+	p->address[i] = p->lo[i] = p->hi[i] = 0;
+}
+
+/* The place in which the page at this address is kept from now on; PAGES: it cannot be. */
+static unsigned int page_get(struct pages *p, __u64 address)
+{
+	unsigned int i = place_of(p, address);
+
+	if (!p->bytes)
+		p->bytes = malloc(PAGES * PAGE);
+	if (!p->bytes)
+		return PAGES;
+	if (p->address[i] == address)
+		return i;
+	page_write(p, i);
+	if (text_read(address, p->bytes[i], PAGE))
+		return PAGES;
+	p->address[i] = address;
+	p->lo[i] = PAGE;
+	return i;
+}
+
+static size_t part_of_page(__u64 at, size_t rest)
+{
+	return rest < PAGE - at % PAGE ? rest : PAGE - at % PAGE;
+}
+
+int text_look(__u64 address, void *bytes, size_t n)
+{
+	for (size_t done = 0, part; done < n; done += part) {
+		__u64 at = address + done;
+		unsigned int i = page_get(&looked, at - at % PAGE);
+
+		part = part_of_page(at, n - done);
+		if (i == PAGES)
+			return text_read(address, bytes, n);
+		memcpy((__u8 *)bytes + done, looked.bytes[i] + at % PAGE, part);
+	}
+	return 0;
+}
+
+int text_write(__u64 address, const void *bytes, size_t n)
+{
+	for (__u64 at = address - address % PAGE; making.bytes && at < address + n; at += PAGE)
+		if (making.address[place_of(&making, at)] == at)
+			page_write(&making, place_of(&making, at));
+	return put(address, bytes, n);
+}
+
+void text_make(__u64 address, const void *bytes, size_t n)
+{
+	for (size_t done = 0, part; done < n; done += part) {
+		const __u8 *from = (const __u8 *)bytes + done;
+		__u64 at = address + done;
+		unsigned int i = page_get(&making, at - at % PAGE), lo = at % PAGE;
+		int err;
+
+		part = part_of_page(at, n - done);
+		if (i == PAGES) {
+			err = put(at, from, part);
+			unmade = err ? err : unmade;
+			continue;
+		}
+		memcpy(making.bytes[i] + lo, from, part);
+		if (lo < making.lo[i])
+			making.lo[i] = (__u16)lo;
+		if (lo + part > making.hi[i])
+			making.hi[i] = (__u16)(lo + part);
+	}
+}
+
+int text_made(void)
+{
+	for (unsigned int i = 0; making.bytes && i < PAGES; i++)
+		page_write(&making, i);
+	return unmade;
 }
 
 int text_swap(__u64 address, __u8 was, __u8 to, __u8 *found)

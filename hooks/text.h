@@ -18,8 +18,15 @@ void text_close(void);
 
 /* Returns 0 or -errno: -EIO, nothing is mapped there. */
 int text_read(__u64 address, void *bytes, size_t n);
+/* The same of what the program does not change (its code, as long as no byte of it is swapped): from
+ * pages that were read since text_open(). */
+int text_look(__u64 address, void *bytes, size_t n);
 /* Of code of ours, before anybody runs it. */
 int text_write(__u64 address, const void *bytes, size_t n);
+/* The same for many small pieces: nothing is there before text_made(), which returns 0 or -errno. After
+ * an error it is not known what is there: none of it may ever be led to, and text_made() goes on to fail. */
+void text_make(__u64 address, const void *bytes, size_t n);
+int text_made(void);
 /* One byte, if it still is what it was: 0; 1: it is another one (in *found); or -errno. */
 int text_swap(__u64 address, __u8 was, __u8 to, __u8 *found);
 

@@ -160,7 +160,8 @@ struct hooks_func {
 
 /* The result for each function of a list, in its order: enum hook_result (engine.h). A list whose results
  * have no room in one message is answered by several. Sent without functions when `late` has changed. */
-#define HOOKS_PARTLY 13 /* HOOK_PARTLY: hooked where other code calls it */
+#define HOOKS_NO_WRITE 12 /* HOOK_NO_WRITE: no function of this process can be hooked */
+#define HOOKS_PARTLY 13	  /* HOOK_PARTLY: hooked where other code calls it */
 struct hooks_installed {
 	struct meet_head h;
 	__u32 n;

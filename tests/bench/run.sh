@@ -76,6 +76,40 @@ cost() { # TITLE GOAL FUNCTION [COMMAND] OPTIONS...
 		"$(median <"$tmp/a")" "$(median <"$tmp/b")" "$(ratio "$(median <"$tmp/b")" "$(median <"$tmp/a")")" "$goal"
 }
 
+# ways FUNCTION: the same call, of a program that is started, by several ways in turns: ours, and bpftrace's with a line a call to a file,
+# and with a histogram. bpftrace ends with the program.
+ways() {
+	local fn=$1 i way copy=$tmp/ways.so at program names=(bare probes hooks stat-hooks bpftrace-lines bpftrace-histogram)
+	cp "$lib" "$copy"
+	at="uprobe:$copy:$fn { @begin[tid] = nsecs; } uretprobe:$copy:$fn /@begin[tid]/"
+	program=("$out/bench/target" "$copy" "$fn" "$calls")
+	for ((i = 0; i < rounds; i++)); do
+		for way in "${names[@]}"; do
+			case $way in
+			bare) "${program[@]}" ;;
+			probes) "$ct" --keep-chatty -o "$tmp/rows" -- "${program[@]}" ;;
+			hooks) "$ct" --source=hooks -o "$tmp/rows" -- "${program[@]}" ;;
+			stat-hooks) "$ct" stat --source=hooks -o "$tmp/rows" -- "${program[@]}" ;;
+			bpftrace-lines)
+				bpftrace -c "${program[*]}" -o "$tmp/rows" \
+					-e "$at { printf(\"%d $fn %d %d\\n\", tid, nsecs - @begin[tid], retval); delete(@begin[tid]); }"
+				;;
+			bpftrace-histogram)
+				bpftrace -c "${program[*]}" -o "$tmp/rows" -e "$at { @took = hist(nsecs - @begin[tid]); delete(@begin[tid]); }"
+				;;
+			esac 2> "$tmp/err" | grep -E '^[0-9.]+$' | tail -n 1 >> "$tmp/way.$way" || true
+		done
+	done
+	for way in "${names[@]}"; do
+		if [ -s "$tmp/way.$way" ]; then
+			printf '%-58s %6.0f ns a call, %6.0f more than bare\n' "$fn, $way" "$(median <"$tmp/way.$way")" \
+				"$(awk -v a="$(median <"$tmp/way.$way")" -v b="$(median <"$tmp/way.bare")" 'BEGIN { print a - b }')"
+		else
+			echo "$fn, $way: it does not run here"
+		fi
+	done
+}
+
 entry_alone() { # FUNCTION: the floor of --no-return
 	local i
 	: >"$tmp/a"; : >"$tmp/b"
@@ -90,6 +124,15 @@ entry_alone() { # FUNCTION: the floor of --no-return
 echo "== what a hook adds to a call, without a reader (docs/hooks.md; goals: count 5 ns, record 30 ns)"
 "$out/bench/hooks" "$lib" cudaGetDevice "$rounds" "$calls"
 
+# Copies under other names, on which no other tracer of this machine has breakpoints; each time new ones, as it may find these.
+echo "== hooks put on and taken off, nobody stopped (goals: 1100 functions in 5 ms each, once they were made)"
+for ((i = 0; i < 3; i++)); do
+	mkdir "$tmp/plain$i"
+	cp "$lib" "$tmp/plain$i/one.so"
+	cp $out/standin/libcuda.so.1 "$tmp/plain$i/two.so"
+	"${fifo[@]}" "$out/bench/hooks_on" 31 "$tmp/plain$i/one.so" "$tmp/plain$i/two.so"
+done
+
 echo "== cost to the target, $rounds interleaved rounds of $calls calls, $(basename "$lib")"
 cost "cudaGetDevice, table to a file" 1.25 cudaGetDevice --keep-chatty
 cost "cudaMemcpy, table to a file" 1.25 cudaMemcpy
@@ -103,6 +146,13 @@ calls=$((calls / 10))
 cost "cudaMemcpy with its stack (-k)" - cudaMemcpy -k
 cost "cudaMemcpy with its stack by frame pointers" - cudaMemcpy --stack=fp
 calls=$((calls * 10))
+
+if command -v bpftrace > /dev/null; then
+	echo "== the same call by other ways, of a program that is started, in turns"
+	ways cudaGetDevice
+else
+	echo "== bpftrace is not here: it is not compared"
+fi
 
 echo "== a launch with the driver call inside it (stand-in), against two empty pairs"
 : >"$tmp/a"; : >"$tmp/b"

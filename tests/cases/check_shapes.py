@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""check_shapes.py OURS PROFILED: both are traces in Kineto's format, with the same operators within a range `measured`. Each shape and type
-in OURS is that of torch.profiler; prints how many tensors have one, and what is wrong."""
+"""check_shapes.py OURS PROFILED: both are traces in Kineto's format, with the same operators within a range `measured`; without one, as
+where the function for ranges has no hook, all that is in it. Each shape and type in OURS is that of torch.profiler; prints how many tensors
+have one, and what is wrong."""
 import json
 import sys
 
@@ -8,10 +9,15 @@ import sys
 def operators(path):
     """(name, dims, types) of each operator within `measured`, by thread and begin."""
     events = json.load(open(path, encoding="utf-8"))["traceEvents"]
-    measured = max((e for e in events if e.get("name") == "measured" and e.get("cat") == "user_annotation"), key=lambda e: float(e["ts"]))
-    begin, end = float(measured["ts"]), float(measured["ts"]) + float(measured["dur"])
-    ops = [e for e in events if e.get("cat") == "cpu_op" and begin <= float(e["ts"]) <= end and e["name"].startswith("aten::")]
-    ops.sort(key=lambda e: (e["tid"] != measured["tid"], float(e["ts"])))
+    measured = [e for e in events if e.get("name") == "measured" and e.get("cat") == "user_annotation"]
+    ops = [e for e in events if e.get("cat") == "cpu_op" and e["name"].startswith("aten::")]
+    if measured:
+        last = max(measured, key=lambda e: float(e["ts"]))
+        begin, end, main = float(last["ts"]), float(last["ts"]) + float(last["dur"]), last["tid"]
+        ops = [e for e in ops if begin <= float(e["ts"]) <= end]
+    else:
+        main = ops[0]["pid"] if ops else 0  # the main thread has the process's number
+    ops.sort(key=lambda e: (e["tid"] != main, float(e["ts"])))
     return [(e["name"], e["args"].get("Input Dims"), e["args"].get("Input type"), float(e["ts"]), float(e["dur"])) for e in ops]
 
 

@@ -633,6 +633,81 @@ case_hooks_no_way_in() {
 	says 'no hooks could be put into the program: it is linked statically'
 }
 
+# Where hooks can never come in, probes record, if they are permitted.
+case_hooks_never_in() {
+	local pid
+	with_hooks
+	cat > "$T/static.c" << 'END'
+#include <stdio.h>
+__attribute__((noinline, noclone)) int cudaStreamQuery(void *stream)
+{
+	__asm__ volatile("" : : "r"(stream));
+	return 0;
+}
+int main(void)
+{
+	getchar();
+	for (int i = 0; i < 20; i++)
+		cudaStreamQuery(0);
+	return 0;
+}
+END
+	gcc -O1 -static -o "$T/static" "$T/static.c" || skip "no static libc here"
+	chmod 755 "$T"
+	mkfifo "$T/in"
+	exec 9<> "$T/in"
+	setpriv --reuid 65534 --regid 65534 --clear-groups "$T/static" <&9 &
+	pid=$!
+	wait_for 5 grep -q static "/proc/$pid/maps"
+	rc=0
+	setpriv --reuid 65534 --regid 65534 --clear-groups "$CUDATRACE" --source=hooks -p $pid > "$T/out" 2> "$T/err" || rc=$?
+	expect "status without rights" "$rc" 1
+	expect "message without rights" "$(cat "$T/err")" "cudatrace: error: no hooks can be put on: process $pid is a static program, which loads no shared objects: \
+only probes see its calls: run as root, with --source=probes"
+	"$CUDATRACE" -v --source=hooks -o "$T/rows" -p $pid 2> "$T/err" &
+	CT=$!
+	wait_for 10 grep -q '^cudatrace: ready' "$T/err"
+	echo >&9
+	wait "$CT" || fail "status $?"
+	expect "rows" "$(grep -c cudaStreamQuery "$T/rows")" 20
+	says "no hooks can be put on: process $pid is a static program, .*: calls are recorded by probes, as with --source=probes"
+	says '20 calls, 0 lost'
+}
+
+# A program that may not write to its own code.
+case_hooks_barred() {
+	with_hooks
+	gcc -shared -fPIC -o "$T/bar.so" -x c - << 'END'
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+__attribute__((constructor)) static void bar(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pwrite64, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+}
+END
+	LD_PRELOAD=$T/bar.so target a queries 20
+	rc=0
+	"$CUDATRACE" --source=hooks -p "$PID_a" -d 5 -o "$T/rows" 2> "$T/err" || rc=$?
+	expect "status" "$rc" 1
+	says "process $PID_a: [0-9]+ functions have no hooks, and their calls are shown by --source=probes alone: the process may not write to its code"
+	says 'error: no hooks could be put on: run as root, with --source=probes'
+	go a
+	stop a
+}
+
 # A program that is killed in a call: the call is shown, as one that did not return.
 case_hooks_killed_in_call() {
 	with_hooks

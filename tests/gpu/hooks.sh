@@ -72,6 +72,17 @@ echo "# $rows rows; $(tail -n 1 "$tmp/prog.err")"
 same losses "$(grep '^loss' "$tmp/out" | md5sum)" "$(grep '^loss' "$tmp/want" | md5sum)"
 same code-after-detach "$(tail -n 1 "$tmp/out")" "changed bytes of code 0"
 
+# ---- many cores: what a call costs on one thread, on two, and on each processor; and how long hooks take to be put on --------------------
+# They are programs of `make bench-programs`, and need no GPU.
+lib=$(python3 -c 'import glob, os, torch
+print((glob.glob(os.path.dirname(torch.__file__) + "/../nvidia/*/lib/libcudart.so.1[0-9]") or [""])[0])')
+if [ -x .output/bench/hooks ] && [ -n "$lib" ]; then
+	.output/bench/hooks "$lib" cudaGetDevice 31 | sed 's/^/# /'
+	.output/bench/hooks_on 31 "$lib" | sed 's/^/# /'
+else
+	echo "# make bench-programs first: what a call costs on many cores was not measured"
+fi
+
 # ---- started under it, as an ordinary user ---------------------------------------------------------------------------------
 timeout 120 "$ct" --source=hooks -o "$tmp/rows" -- python3 tests/gpu/hooks_train.py --steps 400 > "$tmp/out" 2> "$tmp/err"
 same started-losses "$(grep '^loss' "$tmp/out" | md5sum)" "$(grep '^loss' "$tmp/want" | md5sum)"

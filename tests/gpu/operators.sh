@@ -6,8 +6,8 @@
 # kernels that torch.profiler has there. The same of a model by torch.compile; shapes and
 # types are torch.profiler's too. Then what `--layers torch` costs a step: ROUNDS (5) rounds of steps that nothing traces, that
 # are traced without it, and with it, in turns. SOURCE=hooks does all of it by hooks, and starts the
-# programs; with ATTACH=1 it attaches to them: most operators are then hooked by the loader's slots, and record_function() is not seen,
-# so all operators after the attach are compared. ONLY=shapes leaves out the first part. Needs root, a GPU and PyTorch.
+# programs; with ATTACH=1 it attaches to them: most operators are then hooked by the loader's slots, and record_function() is not seen:
+# all operators after the attach are compared. ONLY=shapes leaves out the first part. Needs root, a GPU and PyTorch.
 set -u
 cd "$(dirname "$0")/../.." || exit
 ct=$(readlink -f "${1:-.output/static/cudatrace}")
@@ -138,8 +138,9 @@ import collections, json, sys
 
 rows = [json.loads(line) for line in open(sys.argv[1], encoding='utf-8')]
 want = json.load(open(sys.argv[2], encoding='utf-8'))
-step, = [r for r in rows if r['type'] == 'range' and r['name'] == 'measured']
-begin, end = step['ts_ns'], step['ts_ns'] + step['dur_ns']
+step = [r for r in rows if r['type'] == 'range' and r['name'] == 'measured']
+# attached by hooks: nothing else runs after the attach, and there are no ranges of record_function()
+begin, end = (step[0]['ts_ns'], step[0]['ts_ns'] + step[0]['dur_ns']) if step else (0, 1 << 63)
 scopes = [r for r in rows if r['type'] == 'operator' and begin <= r['ts_ns'] <= end]
 by_id = {(r['pid'], r['id']): r for r in scopes}
 name = lambda r: r['name'].split('.')[0]

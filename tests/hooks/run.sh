@@ -42,6 +42,7 @@ tried() {
 for build in "${builds[@]}"; do
 	tried "$build" "$out/test_engine-$build" "${rounds[@]}"
 done
+tried text "$out/test_text"
 tried slots "$out/test_slots" "${rounds[@]}"
 tried unwind "$out/test_unwind" "${rounds[@]}"
 tried uprobes tests/hooks/uprobes.py "$out/beside" "$out/libvictims-gcc-O2-fp.so"
@@ -50,7 +51,8 @@ tried insn "$out/test_insn" "$([ "${1:-}" = --all ] && echo 1000000 || echo 1000
 # All functions of a library on and off under callers: of 1000 so many can be hooked at the least.
 # Under another name, by which other tracers of this machine do not find it.
 library() {
-	cp "$2" "$out/plain.so" && tried "$1" "$out/test_library" "$PWD/$out/plain.so" "${@:3}"
+	# a new file: another tracer may have found the last one, and would write into other places of this one
+	cp --remove-destination "$2" "$out/plain.so" && tried "$1" "$out/test_library" "$PWD/$out/plain.so" "${@:3}"
 }
 export LD_LIBRARY_PATH=$PWD/.output/standin
 runtime=(cudaGetDevice cudaGetDeviceCount cudaRuntimeGetVersion)

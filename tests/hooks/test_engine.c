@@ -5,18 +5,24 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <ucontext.h>
 
+#include "../../hooks/state.h"
 #include "hooktest.h"
+#include "lines.h"
 
 long victim_add(long, long);
 long victim_eight(long, long, long, long, long, long, long, long);
@@ -1194,6 +1200,133 @@ static void test_refused(void)
 	CHECK_EQ(0, (long)wrong);
 }
 
+/* ---- many cores ---- */
+
+static CALLBACK bool lines_entry(struct hook_frame *f, const struct hook_regs *r)
+{
+	f->data[0] = r->args[0];
+	return true;
+}
+
+static CALLBACK void lines_leave(struct hook_frame *f, __u64 result)
+{
+	f->data[1] = result;
+}
+
+static CALLBACK void lines_begin(struct hook_thread *t)
+{
+	static __u64 counts[4][1024]
+		__attribute__((aligned(LINE))); /* of the counting hook, for each thread */
+	static atomic_uint next;
+
+	t->counts = counts[next++ & 3];
+}
+
+static void work_lines(void)
+{
+	for (long i = 0; i < 1000; i++) {
+		victim_add(i, 1);
+		victim_recurse(2);
+		victim_tail(i, 2);
+	}
+}
+
+/* No line of the cache is written to by the calls of two threads. */
+static void test_lines(void)
+{
+	static const struct hook_ops of_lines = { .entry = lines_entry,
+						  .leave = lines_leave,
+						  .begin = lines_begin };
+	extern char __data_start[], _end[]; /* the linker's */
+	const char *region_end = hooks_region + (size_t)HOOK_AREAS * HOOK_AREA + HOOK_PART;
+	struct lines l = { .work = work_lines };
+	const void *at = NULL;
+	long alone = 0, both;
+
+	CHECK_EQ(0, engine_open(&of_lines));
+	ON(victim_add, 1);
+	CHECK_EQ(HOOK_ON, hook_one((void *)victim_recurse, 2, HOOK_COUNT));
+	CHECK_EQ(HOOK_ON, hook_one((void *)victim_tail, 3, HOOK_ENTRY_ONLY));
+	work_lines();
+	/* what the engine and this test have, but for the region of all areas; of these the first */
+	CHECK(&hooks_region[0] > &__data_start[0] && region_end <= _end);
+	lines_add(&l, __data_start, hooks_region);
+	lines_add(&l, region_end, _end);
+	for (unsigned int i = 0; i < 6; i++)
+		if (i < threads_used())
+			lines_add(&l, area_at(i), (char *)area_at(i) + HOOK_PART);
+	CHECK(l.n <= LINES_RANGES);
+	both = lines_shared(&l, &alone, &at);
+	printf("%ld lines are written to by one thread\n", alone);
+	if (both)
+		printf("the line at %p is written to by both threads\n", at);
+	CHECK_EQ(0, both);
+	/* its frames, its number of calls, and its counts */
+	CHECK(alone >= 3);
+}
+
+static __u64 some_shadow_stack(void)
+{
+	return 0x7fff00001000;
+}
+
+/* Shadow stacks (CET): nothing is touched, and the reason has an error of its own. */
+static void test_shadow_stack(void)
+{
+	static __u8 was[16];
+	__u64 (*own)(void) = engine_shadow_stack;
+
+	memcpy(was, (void *)victim_add, sizeof(was));
+	CHECK_EQ(0, own()); /* none here, or the other tests could not be run */
+	engine_shadow_stack = some_shadow_stack;
+	CHECK_EQ(-ENOTSUP, engine_open(&counting));
+	CHECK(!engine_live);
+	CHECK(!memcmp(was, (void *)victim_add, sizeof(was)));
+	CHECK_EQ(5, victim_add(2, 3));
+	engine_shadow_stack = own;
+	CHECK_EQ(0, engine_open(&counting));
+	ON(victim_add, 1);
+	CHECK_EQ(5, victim_add(2, 3));
+	CHECK_EQ(1, leaves(1));
+}
+
+/* From here on this system call fails, unless its third argument is `but`. */
+static void forbid(unsigned int nr, unsigned int but)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, but, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
+
+	CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter));
+}
+
+/* A process that may not write to its code: nothing leads to what was not written, now or later. */
+static void test_no_write(void)
+{
+	struct hook_spec spec = { .address = (__u64)(size_t)victim_add, .id = 1 };
+	enum hook_result result;
+
+	CHECK_EQ(0, engine_open(&counting));
+	/* the byte of the jump could be written, and what it leads to not */
+	forbid(SYS_pwrite64, 1);
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(HOOK_NO_WRITE, hook_one((void *)victim_add, 1, 0));
+		CHECK(*(__u8 *)victim_add != 0xe9);
+		CHECK_EQ(5, victim_add(2, 3));
+	}
+	CHECK_EQ(0, leaves(1));
+	forbid(SYS_openat, ~0u);
+	CHECK_EQ(-EACCES, engine_install(&spec, 1, &result));
+	CHECK_EQ(5, victim_add(2, 3));
+}
+
 /* ---- a library that goes ---- */
 
 static void test_dlclose(void)
@@ -1339,6 +1472,9 @@ int main(int argc, char **argv)
 	T(zone_spellings);
 	T(zone_none);
 	T(refused);
+	T(lines);
+	T(shadow_stack);
+	T(no_write);
 	T(dlclose);
 	T(libraries_without_end);
 	return failed;

@@ -5,15 +5,12 @@
  * LEAST: of 1000 exported functions so many can be hooked at the least.
  */
 #include <dlfcn.h>
-#include <elf.h>
-#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
 
+#include "exported.h"
 #include "hooktest.h"
 
 #define CALLERS 8
@@ -68,55 +65,6 @@ static double now_ms(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-/* The exported functions, with their sizes and the file's bytes. */
-static unsigned int functions(struct hook_spec *specs, unsigned int most, __u64 base)
-{
-	int fd = open(file, O_RDONLY);
-	struct stat st;
-	const char *at;
-	const Elf64_Ehdr *e;
-	const Elf64_Shdr *s;
-	const Elf64_Phdr *p;
-	unsigned int n = 0;
-
-	CHECK(fd >= 0 && !fstat(fd, &st));
-	at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	CHECK(at != MAP_FAILED);
-	e = (const void *)at;
-	s = (const void *)(at + e->e_shoff);
-	p = (const void *)(at + e->e_phoff);
-	for (int i = 0; i < e->e_shnum; i++) {
-		const Elf64_Sym *sym = (const void *)(at + s[i].sh_offset);
-
-		for (size_t k = 0; s[i].sh_type == SHT_DYNSYM && k < s[i].sh_size / sizeof(*sym);
-		     k++) {
-			struct hook_spec *spec = &specs[n];
-			bool twice = false;
-
-			if (ELF64_ST_TYPE(sym[k].st_info) != STT_FUNC || !sym[k].st_shndx)
-				continue;
-			for (unsigned int o = 0; o < n; o++)
-				twice |= specs[o].address == base + sym[k].st_value;
-			if (twice || n == most)
-				continue;
-			*spec = (struct hook_spec){ .address = base + sym[k].st_value,
-						    .size = sym[k].st_size,
-						    .id = n };
-			for (int h = 0; h < e->e_phnum; h++)
-				if (p[h].p_type == PT_LOAD && sym[k].st_value >= p[h].p_vaddr &&
-				    sym[k].st_value + 16 <= p[h].p_vaddr + p[h].p_filesz) {
-					spec->nfile = 16;
-					memcpy(spec->file,
-					       at + sym[k].st_value - p[h].p_vaddr + p[h].p_offset,
-					       16);
-				}
-			n++;
-		}
-	}
-	close(fd);
-	return n;
-}
-
 static void others(bool there)
 {
 	if (there) {
@@ -150,7 +98,8 @@ static void test_library(void)
 		CHECK(fs[i]);
 		want[i] = fs[i](&out);
 	}
-	n = functions(specs, 4096, map->l_addr);
+	n = exported(file, map->l_addr, specs, 4096);
+	CHECK(n);
 	for (unsigned int i = 0; i < n; i++)
 		memcpy(before[i], (void *)specs[i].address, 16);
 	CHECK_EQ(0, engine_open(&ops));

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -18,9 +19,11 @@
 #include "../../hooks/capture.h"
 #include "../../user/source/agent/agent_tids.h"
 #include "../../user/source/hooks/hooks.h"
+#include "../../user/source/host.h"
 #include "../../user/source/hooks/hooks_peer.h"
 #include "../../user/util/msg.h"
 #include "../../user/util/now.h"
+#include "../hooks/lines.h"
 #include "unit.h"
 
 #define RING_BYTES 65536u
@@ -1202,6 +1205,67 @@ static void test_life(void)
 	hooks_batch_close(b);
 }
 
+static void lines_calls(void)
+{
+	static __thread uint64_t n;
+	uint64_t pointer = 0x7f0000001200;
+
+	for (int i = 0; i < 20; i++, n += 3) {
+		call(row_free, n + 1, n, 0, 0);
+		call(row_malloc, n + 2, (uint64_t)(uintptr_t)&pointer, 4096, 0);
+		call(row_get, n + 3, 0, 0, 0);
+	}
+}
+
+/* The shared memory that records are written to, as this process has it. */
+static void add_area(struct lines *l)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	uint64_t from = 0, to = 0;
+	char line[512];
+
+	while (f && !to && fgets(line, sizeof(line), f))
+		if (strstr(line, "memfd:") && sscanf(line, "%" SCNx64 "-%" SCNx64, &from, &to) != 2)
+			to = 0;
+	if (f)
+		fclose(f);
+	CHECK(to > from);
+	lines_add(l, (const void *)(uintptr_t)from, (const void *)(uintptr_t)to);
+}
+
+/* No line of the cache is written to by the calls of two threads. */
+static void test_lines(void)
+{
+	extern char __data_start[], _end[]; /* the linker's */
+	struct lines l = { .work = lines_calls };
+	const void *at = NULL;
+	long alone = 0, both;
+
+	set_up((struct ct_config){ 0 });
+	lines_calls();
+	lines_add(&l, __data_start, _end);
+	add_area(&l);
+	both = lines_shared(&l, &alone, &at);
+	if (both)
+		printf("the line at %p is written to by both threads\n", at);
+	CHECK_EQ(0, both);
+	/* its head, a call under way, and the ring */
+	CHECK(alone > 20 * 3);
+	tear_down();
+}
+
+/* As the kernel says it in /proc/PID/status. */
+static void test_shadow_stacks(void)
+{
+	CHECK(host_shadow_stack("Name:\tapp\nx86_Thread_features:\tshstk \n"));
+	CHECK(host_shadow_stack(
+		"x86_Thread_features:\tshstk wrss \nx86_Thread_features_locked:\t\n"));
+	CHECK(!host_shadow_stack("Name:\tapp\nx86_Thread_features:\t\n"
+				 "x86_Thread_features_locked:\tshstk wrss \n"));
+	CHECK(!host_shadow_stack("Name:\tshstk\nState:\tR\n"));
+	CHECK(!host_shadow_stack(""));
+}
+
 int main(void)
 {
 	pid_t inner;
@@ -1242,6 +1306,8 @@ int main(void)
 	RUN(test_says);
 	RUN(test_silent);
 	RUN(test_clock);
+	RUN(test_shadow_stacks);
+	RUN(test_lines);
 	RUN(test_life);
 	agent_tids_close(tids);
 	return unit_end();

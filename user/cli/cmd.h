@@ -16,6 +16,10 @@ bool cmd_overwrites(const char *in, const char *out);
 /* Ends a command that printed to `out`: closes it; 0, or 1 after one message. */
 int cmd_finish(struct out *out);
 
+/* The message of a check of a process that refuses it, instead of printing it; NULL: it does not. Valid
+ * until the next call. *err: what the check returned. */
+const char *cmd_refusal(int (*check)(pid_t), pid_t pid, int *err);
+
 /* What doctor has found out about this machine. */
 struct json;
 struct doctor_facts {

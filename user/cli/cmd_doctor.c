@@ -14,6 +14,7 @@
 #include "../source/probe/attach_kind.h"
 #include "../source/discover/discover.h"
 #include "../source/host.h"
+#include "../source/hooks/hooks_suits.h"
 #include "../source/inject/inject_check.h"
 #include "../source/pids.h"
 #include "../source/probe/priv.h"
@@ -327,46 +328,10 @@ static void missing(struct doctor *d)
 
 #define MUCH_PERCENT 5 /* of its time */
 
-#if defined(__x86_64__)
-/* The message of a check, in place of printing it. */
-static char refusal[512];
-
-static void take_refusal(const char *text)
-{
-	static const char prefix[] = "cudatrace: error: ";
-	size_t n;
-
-	text += strncmp(text, prefix, sizeof(prefix) - 1) ? 0 : sizeof(prefix) - 1;
-	n = strcspn(text, "\n");
-	if (n >= sizeof(refusal))
-		n = sizeof(refusal) - 1;
-	memcpy(refusal, text, n);
-	refusal[n] = '\0';
-}
-
-/* Why hooks cannot come into it; NULL: they can. */
-static const char *no_hooks(pid_t pid)
-{
-	void (*taker)(const char *) = msg_taker;
-	int err;
-
-	*refusal = '\0';
-	msg_taker = take_refusal;
-	err = inject_check(pid);
-	msg_taker = taker;
-	return !err ? NULL : *refusal ? refusal : strerror(-err);
-}
-#else
-static const char *no_hooks(pid_t pid)
-{
-	(void)pid;
-	return "hooks are for x86-64";
-}
-#endif
-
 static void sources(struct doctor *d, pid_t pid, const struct host_task *task)
 {
-	const char *why = no_hooks(pid);
+	int err;
+	const char *why = cmd_refusal(hooks_suits, pid, &err);
 
 	if (in_json(d)) {
 		json_put_bool(&d->json, "sandboxed", task->seccomp);

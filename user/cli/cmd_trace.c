@@ -1,24 +1,60 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* cmd_trace.c - what cudatrace does without a word: traces. */
+#include <errno.h>
+
 #include "cmd.h"
 #include "../session/session.h"
 #include "../source/agent/agent.h"
 #include "../source/counters/counters.h"
 #include "../source/hooks/hooks.h"
+#include "../source/hooks/hooks_suits.h"
 #include "../source/nvtx/nvtx.h"
 #include "../source/probe/priv.h"
 #include "../util/msg.h"
 
-int cmd_trace(const struct opts *o)
+/*
+ * The source for what was asked for: where hooks can never come into one of the processes, probes, for all
+ * of them, so that each call is seen by one source. Returns -1 after one message: these are not permitted.
+ */
+static int settled_source(const struct opts *o)
 {
+	char missing[256];
+
+	for (int i = 0; i < o->npids && o->source == OPTS_SOURCE_HOOKS; i++) {
+		int err;
+		const char *why = cmd_refusal(hooks_suits, o->pids[i], &err);
+
+		if (err != -ENOTSUP)
+			continue; /* what else there is against it is said when they are to come in */
+		if (*priv_missing(true, missing, sizeof(missing))) {
+			msg_error("no hooks can be put on: %s: run as root, with --source=probes",
+				  why);
+			return -1;
+		}
+		msg_note("no hooks can be put on: %s: calls are recorded by probes, as with "
+			 "--source=probes",
+			 why);
+		return OPTS_SOURCE_PROBES;
+	}
+	return (int)o->source;
+}
+
+int cmd_trace(const struct opts *given)
+{
+	struct opts settled = *given;
+	const struct opts *o = &settled;
+
 	static const struct source_ops *const of_calls[] = {
 		[OPTS_SOURCE_PROBES] = &source_bpf,
 		[OPTS_SOURCE_CUPTI] = &source_agent,
 		[OPTS_SOURCE_HOOKS] = &source_hooks,
 	};
 	const struct source_ops *sources[SESSION_SOURCES] = { NULL };
-	int n = 0;
+	int n = 0, source = settled_source(given);
 
+	if (source < 0)
+		return 1;
+	settled.source = (unsigned int)source;
 	/* Another user's process, or any, needs one capability more than a program of our own. */
 	if (o->source == OPTS_SOURCE_PROBES && priv_check(!o->cmd || o->user))
 		return 1;

@@ -66,6 +66,13 @@ const char *host_status_line(const char *text, const char *key)
 	return NULL;
 }
 
+bool host_shadow_stack(const char *status)
+{
+	const char *line = host_status_line(status, "x86_Thread_features");
+
+	return line && memmem(line, strcspn(line, "\n"), "shstk", 5);
+}
+
 int host_task(pid_t tid, struct host_task *out)
 {
 	const char *val;

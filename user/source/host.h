@@ -46,6 +46,8 @@ bool host_has_bpf_loop(void);
  * line. */
 int host_status(pid_t tid, char *buf, size_t size);
 const char *host_status_line(const char *text, const char *key);
+/* Does this text of /proc/TID/status say that the thread has a shadow stack (CET)? */
+bool host_shadow_stack(const char *status);
 /* Reads /proc/PID/stat into buf, and returns where its third field begins, the letter of the state;
  * NULL: no such process. The name before it may hold anything. */
 const char *host_stat(pid_t pid, char *buf, size_t size);

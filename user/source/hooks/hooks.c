@@ -359,8 +359,9 @@ static int announce(struct hooks_source *h, struct hooks_peer *p)
 
 	h->started++;
 	hooks_peer_announced(p);
-	err = hooks_life_tell(h->batch, l->other ? CT_EXEC : CT_PROCESS, l->pid,
-			      hooks_peer_conn(p)->opened_ns);
+	/* no call of a program that was loaded with its hooks was missed */
+	err = hooks_life_tell(h->batch, l->other || hooks_peer_loaded(p) ? CT_EXEC : CT_PROCESS,
+			      l->pid, hooks_peer_conn(p)->opened_ns);
 	if (err || !r)
 		return err;
 	hooks_ring_nested(r, h->inner);
@@ -645,15 +646,20 @@ static void wait_for_hooks(struct hooks_source *h)
 
 static int attach_all(struct hooks_source *h)
 {
-	unsigned int in = 0;
+	unsigned int in = 0, barred = 0;
 
 	for (int i = 0; i < h->plan->npids; i++)
 		inject(h, h->plan->pids[i]);
 	wait_for_hooks(h);
+	for (int i = 0; i < h->npeers; i++) {
+		in += hooks_peer_ran(h->peers[i]) && !hooks_peer_barred(h->peers[i]);
+		barred += hooks_peer_barred(h->peers[i]);
+	}
+	if (barred && !in)
+		msg_error("no hooks could be put on: run as root, with --source=probes");
 	for (int i = 0; i < h->npeers; i++)
-		in += hooks_peer_ran(h->peers[i]);
-	for (int i = 0; i < h->npeers; i++)
-		if (hooks_peer_ran(h->peers[i]) && !hooks_peer_on(h->peers[i]))
+		if (hooks_peer_ran(h->peers[i]) && !hooks_peer_on(h->peers[i]) &&
+		    !hooks_peer_unhooked(h->peers[i]))
 			msg_note("process %d has not loaded CUDA yet: waiting for it",
 				 (int)hooks_peer_pid(h->peers[i]));
 	return in ? 0 : -ECHILD;

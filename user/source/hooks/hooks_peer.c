@@ -82,7 +82,7 @@ static const char *reason(int result)
 		"shorter than five bytes",
 		"a jump leads back to its beginning",
 		("the memory where the jump would land is in use, which is rarer in programs that "
-		 "cudatrace starts; probes do not need it"),
+		 "cudatrace starts"),
 		"shadow stacks (CET) are in use",
 		"the process may not write to its code",
 		"",
@@ -103,12 +103,12 @@ static void tell_refused(struct hooks_peer *p, bool at_end)
 		if (n == p->refused_reported[i] || (p->refused_reported[i] && !at_end))
 			continue;
 		if (n == 1)
-			msg_warn("process %d: one function has no hook, and its calls are not "
-				 "shown: %s",
+			msg_warn("process %d: one function has no hook, and its calls are shown "
+				 "by --source=probes alone: %s",
 				 (int)p->conn.pid, reason(i));
 		else
 			msg_warn("process %d: %u functions%s have no hooks, and their calls are "
-				 "not shown: %s",
+				 "shown by --source=probes alone: %s",
 				 (int)p->conn.pid, n, p->refused_reported[i] ? " in all" : "",
 				 reason(i));
 		p->refused_reported[i] = n;
@@ -508,6 +508,11 @@ uint64_t hooks_peer_started_ns(const struct hooks_peer *p)
 	return p->started_ns;
 }
 
+bool hooks_peer_loaded(const struct hooks_peer *p)
+{
+	return p->o.key != NULL;
+}
+
 bool hooks_peer_ran(const struct hooks_peer *p)
 {
 	return p->ran;
@@ -526,6 +531,11 @@ void hooks_peer_announced(struct hooks_peer *p)
 struct hooks_ring *hooks_peer_ring(const struct hooks_peer *p)
 {
 	return p->ring;
+}
+
+bool hooks_peer_barred(const struct hooks_peer *p)
+{
+	return p->answered && p->refused[HOOKS_NO_WRITE] == p->answered;
 }
 
 unsigned int hooks_peer_on(const struct hooks_peer *p)

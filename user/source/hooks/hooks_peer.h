@@ -50,6 +50,8 @@ pid_t hooks_peer_pid(const struct hooks_peer *);
 enum hooks_peer_state hooks_peer_state(const struct hooks_peer *);
 /* When the process began (CLOCK_BOOTTIME). */
 uint64_t hooks_peer_started_ns(const struct hooks_peer *);
+/* The dynamic loader brought its hooks, before anything else of the program ran. */
+bool hooks_peer_loaded(const struct hooks_peer *);
 bool hooks_peer_ran(const struct hooks_peer *); /* its hooks have been on */
 /* It has greeted, and what process it is has not been told yet. */
 bool hooks_peer_unannounced(const struct hooks_peer *);
@@ -57,6 +59,8 @@ void hooks_peer_announced(struct hooks_peer *);
 struct hooks_life *hooks_peer_life(struct hooks_peer *);
 /* NULL: it has none yet */
 struct hooks_ring *hooks_peer_ring(const struct hooks_peer *);
+/* It may not write to its own code, so that no function of it can be hooked. */
+bool hooks_peer_barred(const struct hooks_peer *);
 /* Functions that are hooked. */
 unsigned int hooks_peer_on(const struct hooks_peer *);
 /* Functions that could not be hooked, ever. */

@@ -95,8 +95,8 @@ static int check_program(pid_t pid)
 		return -ENOEXEC;
 	}
 	if (!loader) {
-		msg_error("process %d is a static program, which loads no shared objects: it can "
-			  "only be traced without --gpu",
+		msg_error("process %d is a static program, which loads no shared objects: only "
+			  "probes see its calls",
 			  (int)pid);
 		return -ENOEXEC;
 	}

@@ -198,11 +198,8 @@ bool inject_regs_native(const struct inject_regs *r)
 bool inject_regs_shadow(pid_t tid)
 {
 	char text[8192];
-	const char *line = host_status(tid, text, sizeof(text))
-				   ? NULL
-				   : host_status_line(text, "x86_Thread_features");
 
-	return line && memmem(line, strcspn(line, "\n"), "shstk", 5);
+	return !host_status(tid, text, sizeof(text)) && host_shadow_stack(text);
 }
 
 /* The vector state that a signal handler finds, but for the protection keys. */
