@@ -179,6 +179,23 @@ case_signal_at_each_instruction() {
 	stepped --probe-kind tracefs
 }
 
+# The same by hooks, where a handler's calls inside the interrupted one are folded: each call of the program has its row.
+case_signal_at_each_instruction_hooks() {
+	local handled rows folded
+	[ "$(uname -m)" = x86_64 ] || skip "the trap flag is x86's"
+	own_library
+	ct_json --source=hooks -e cudaStreamQuery -- "$BIN/jumps" step 20
+	ok_rc
+	handled=$(sed -nE 's/^called 20 handled ([0-9]+)$/\1/p' "$T/prog.out")
+	[ "${handled:-0}" -gt 200 ] || fail "the program said $(cat "$T/prog.out")"
+	expect_rows cudaStreamQuery 20 '"stream":"0x1".*"ret":0'
+	rows=$(rows cudaStreamQuery '"stream":"0x0".*"ret":0')
+	folded=$(sed -nE 's/^\{"type":"end".*"folded":([0-9]+).*/\1/p' "$T/out")
+	expect "rows and folded calls of the handler" $((rows + folded)) "$handled"
+	expect_rows cudaStreamQuery 0 '"unfinished":true'
+	no_loss
+}
+
 # Calls of a signal's handler on an alternate stack, while another call waits: above it the kernel would forget that one's return
 # probe, and end the program. They have no return probe, and rows of their own. Another tracer's return probes end these programs
 # whatever ours do.
