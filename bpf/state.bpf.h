@@ -67,8 +67,8 @@ struct frame {
 	__u8 sampled; /* enum ct_sampled, at its entry: COUNTED: counted and not sent */
 	/* a signal was delivered when the function had returned, but the kernel did not know yet */
 	bool in_trampoline;
-	bool frees;   /* the memory that it frees was removed from `held` at its entry */
-	__u8 before;  /* how many earlier calls are counted together with it */
+	bool frees;  /* the memory that it frees was removed from `held` at its entry */
+	__u8 before; /* how many earlier calls are counted together with it */
 	/* with config.layers: the number of the innermost open scope, as innermost() gives it */
 	__u32 scope;
 	__u64 freed_bytes; /* the size of that memory, bytes */

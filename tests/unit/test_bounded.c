@@ -23,12 +23,12 @@ static _Atomic int dropped;
 
 struct job {
 	struct bounded_job job;
-	int fd;	   /* >= 0: reads a byte of it */
-	int opens; /* opens a file, whose descriptor is `got` */
-	int kills; /* ends its own process */
-	int traps; /* crashes */
+	int fd;		   /* >= 0: reads a byte of it */
+	int opens;	   /* opens a file, whose descriptor is `got` */
+	int kills;	   /* ends its own process */
+	int traps;	   /* crashes */
 	_Atomic pid_t pid; /* whose process it is */
-	int takes; /* so many MiB of memory, 1 MiB at a time, and cannot go on without it */
+	int takes;	   /* so many MiB of memory, 1 MiB at a time, and cannot go on without it */
 	int got;
 	char *text;
 };
