@@ -271,6 +271,7 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 	f->cookie = cookie;
 	f->returns_to = 0;
 	f->interrupted = false;
+	f->in_trampoline = false;
 	f->frees = false;
 	f->spec_flags = flags;
 	f->rec.h.kind = CT_CALL;

@@ -39,7 +39,7 @@ static __always_inline __u64 trampoline(void)
  */
 static __always_inline bool is_under_way(struct pt_regs *ctx, const struct frame *f, __u64 sp)
 {
-	__u64 word = 0;
+	__u64 word = 0, expected;
 
 #if defined(__TARGET_ARCH_x86)
 	if (bpf_probe_read_user(&word, sizeof(word), (void *)f->sp))
@@ -49,11 +49,40 @@ static __always_inline bool is_under_way(struct pt_regs *ctx, const struct frame
 		return true;
 	word = PT_REGS_RET(ctx);
 #endif
-	if (!f->returns_to)
-		return word == trampoline();
+	if (!f->returns_to) {
+		expected = trampoline();
+		/* a load through one pointer is not merged with one through another */
+		barrier_var(expected);
+		if (f->in_trampoline)
+			expected = f->in_slot;
+		return word == expected;
+	}
 	/* without a return probe, a second call from the same place looks like the first one */
 	return word == f->returns_to && !(f->sp == sp && f->ip == PT_REGS_IP(ctx));
 }
+
+#if defined(__TARGET_ARCH_x86)
+#define TRAMPOLINE_BYTES 128 /* UPROBE_XOL_SLOT_BYTES in arch/x86/include/asm/uprobes.h */
+
+/*
+ * A signal is delivered. The trampoline may be where it interrupts the thread: there the function
+ * has returned, and the trampoline saves registers in the place of the return address, before it
+ * enters the kernel, where the return is seen. The call is under way for the handler all the same.
+ */
+static __always_inline void note_trampoline(struct task_struct *task, struct frame *f)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	__u64 at = BPF_CORE_READ(regs, ip) - trampoline();
+
+	f->in_trampoline = at < TRAMPOLINE_BYTES &&
+			   !bpf_probe_read_user(&f->in_slot, sizeof(f->in_slot), (void *)f->sp);
+}
+#else
+/* there the return address is in a register, and no entry asks the stack for it */
+static __always_inline void note_trampoline(struct task_struct *task, struct frame *f)
+{
+}
+#endif
 
 /* Is this address on the thread's alternate signal stack? The same condition as __on_sig_stack()
  * in include/linux/sched/signal.h. */

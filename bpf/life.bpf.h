@@ -31,10 +31,13 @@ int BPF_PROG(ct_fork, struct task_struct *parent, struct task_struct *child)
 SEC("tp_btf/signal_deliver")
 int BPF_PROG(ct_signal)
 {
-	struct thread *t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *t = bpf_task_storage_get(&threads, task, 0, 0);
 
 	for (__u32 i = 0; t && i < CT_MAX_FRAMES && i < t->depth; i++)
 		t->frames[i].interrupted = true;
+	if (t && t->depth && t->depth <= CT_MAX_FRAMES)
+		note_trampoline(task, &t->frames[(t->depth - 1) & (CT_MAX_FRAMES - 1)]);
 	return 0;
 }
 

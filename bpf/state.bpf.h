@@ -58,13 +58,17 @@ struct frame {
 	__u32 cut_len, cut_read;
 	/* for a call without a return probe: the return address on its stack; else 0 */
 	__u64 returns_to;
+	/* with in_trampoline: what stands in place of the return address */
+	__u64 in_slot;
 	__u32 owed;	   /* enum owed */
 	__u32 interrupted; /* a signal was delivered to the thread while this call was under way */
 	__u32 len;	   /* bytes used of data[] */
 	__u8 spec_flags;
 	__u8 sampled; /* enum ct_sampled, at its entry: COUNTED: counted and not sent */
-	bool frees;   /* the memory that it frees was removed from `held` at its entry */
-	__u8 before;  /* how many earlier calls are counted together with it */
+	/* a signal was delivered when the function had returned, but the kernel did not know yet */
+	bool in_trampoline;
+	bool frees;  /* the memory that it frees was removed from `held` at its entry */
+	__u8 before; /* how many earlier calls are counted together with it */
 	/* with config.layers: the number of the innermost open scope, as innermost() gives it */
 	__u32 scope;
 	__u64 freed_bytes; /* the size of that memory, bytes */

@@ -287,6 +287,8 @@ static struct hooks_thread *take_one_of(__u32 blocks, __u32 from, __u32 look_at)
 							__ATOMIC_RELEASE, __ATOMIC_RELAXED))
 				break;
 		t->depth = 0;
+		for (int k = 0; k < CT_MAX_FRAMES; k++)
+			t->calls[k].number = 0;
 		layers_begin(t);
 		if (config.count)
 			counts_begin(t, i);
@@ -375,8 +377,10 @@ static void settle(struct hooks_thread *t, __u64 sp)
 		/* a call that interrupted code was filling in */
 		if (!f->number || (f->sp >= sp && is_under_way(f)))
 			return;
-		t->depth--;
+		/* the place is kept until it is sent: see enters() */
+		f->number = 0;
 		send_unfinished(t, f, now());
+		__atomic_store_n(&t->depth, t->depth - 1, __ATOMIC_RELEASE);
 	}
 }
 
@@ -467,12 +471,11 @@ static bool enters(struct hooks_thread *t, const struct hook_frame *e, const str
 		}
 	}
 	/* take the place first: a signal handler that comes in between uses the next one, and gives
-	 * it back */
+	 * it back. The number is 0, as that of each place that is not taken. */
 	d = t->depth;
 	f = &t->calls[d];
-	f->number = 0;
-	f->owed = 0;
 	__atomic_store_n(&t->depth, d + 1, __ATOMIC_RELEASE);
+	f->owed = 0;
 	f->sp = e->sp;
 	f->ip = e->ip;
 	capture_words(r, f->data, spec->nwords);
@@ -621,14 +624,17 @@ bool capture_leaves(struct hook_frame *e, __u64 cookie, __u64 result)
 	if (!d || d > CT_MAX_FRAMES)
 		return false;
 	/* calls that began inside and did not return were jumped over */
-	for (__u32 above = t->depth; above > d; above--)
+	for (__u32 above = t->depth; above > d; above--) {
+		t->calls[above - 1].number = 0;
 		send_unfinished(t, &t->calls[above - 1], end);
+	}
 	if (f->owed) {
 		f->owed = 0;
 		f->rec.ret = (__s64)result;
 		f->rec.h.end_ns = end;
 		leaves(t, f);
 	}
+	f->number = 0;
 	__atomic_store_n(&t->depth, d - 1, __ATOMIC_RELEASE);
 	depth_changed(t);
 	return false;

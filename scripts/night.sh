@@ -4,7 +4,7 @@
 #
 # In HOURS (8; a fraction may be given, as 0.5) it runs programs at random with a diary, each time with seeds that nobody has run, for a
 # third; each fuzz target for a third together; the soak for a third; and once the other kernels and aarch64 in their virtual machines, version
-# 0.1.0 on recordings of today, a hundred faults at random moments, and a hundred checks of the parsers that are taken out. Seeds that
+# 0.1.0 on recordings of today, a hundred faults at random moments, the attacks that CI leaves out, and a hundred checks of the parsers that are taken out. Seeds that
 # fail are made smaller, and their commands printed. All that a suite prints is in .output/night. Prints `ok` and `not ok` lines, at
 # last `N passed, N failed, N skipped`; the status is 1 when anything failed.
 set -uo pipefail
@@ -47,6 +47,8 @@ scripts/soak.sh "$third" "$LOGS/soak" > "$LOGS/soak.log" 2>&1
 tests/vm/run.sh > "$LOGS/vm.log" 2>&1
 tests/vm/arm64.sh > "$LOGS/arm64.log" 2>&1
 tests/faults/run.py --random 100 > "$LOGS/faults.log" 2>&1
+tests/hostile/again.py > "$LOGS/again.log" 2>&1
+tests/hostile/deeper.py > "$LOGS/deeper.log" 2>&1
 # Which survive is for people to judge: it fails only when it cannot run.
 if scripts/mutate.py --random 100 "$(date +%s)" > "$LOGS/mutate.log" 2>&1; then
 	echo "ok mutate: $(tail -n 1 "$LOGS/mutate.log")" >> "$LOGS/mutate.log"
@@ -54,7 +56,7 @@ else
 	echo "not ok mutate: $(tail -n 1 "$LOGS/mutate.log")" >> "$LOGS/mutate.log"
 fi
 tests/first_version.sh > "$LOGS/first-version.log" 2>&1
-for name in diary fuzz soak vm arm64 faults mutate first-version; do
+for name in diary fuzz soak vm arm64 faults again deeper mutate first-version; do
 	if ! grep -qE '^(ok|not ok|skip) ' "$LOGS/$name.log"; then
 		echo "not ok $name: no result" >> "$LOGS/$name.log"
 	fi

@@ -157,6 +157,45 @@ case_siglongjmp_jit() {
 	left_by_signals jit 5 5 0 --probe-kind multi
 }
 
+# A signal after each instruction of a call, those of the kernel's trampoline too, to which the function returns. The handler makes a call
+# that has a row of its own, and the interrupted one is not taken for one that was left.
+stepped() { # ARGS...
+	local handled
+	ct_json "$@" -e cudaStreamQuery --keep-chatty -- "$BIN/jumps" step 20
+	ok_rc
+	handled=$(sed -nE 's/^called 20 handled ([0-9]+)$/\1/p' "$T/prog.out")
+	[ "${handled:-0}" -gt 200 ] || fail "the program said $(cat "$T/prog.out")"
+	expect_rows cudaStreamQuery 20 '"stream":"0x1".*"ret":0'
+	expect_rows cudaStreamQuery "$handled" '"stream":"0x0".*"ret":0'
+	expect_rows cudaStreamQuery 0 '"unfinished":true'
+	expect "the end record" "$(grep -oE '"(unfinished|orphan_return)":[0-9]+' "$T/out" | xargs)" "unfinished:0 orphan_return:0"
+	no_loss
+}
+
+case_signal_at_each_instruction() {
+	[ "$(uname -m)" = x86_64 ] || skip "the trap flag is x86's"
+	stepped
+	stepped --probe-kind multi
+	stepped --probe-kind tracefs
+}
+
+# The same by hooks, where a handler's calls inside the interrupted one are folded: each call of the program has its row.
+case_signal_at_each_instruction_hooks() {
+	local handled rows folded
+	[ "$(uname -m)" = x86_64 ] || skip "the trap flag is x86's"
+	own_library
+	ct_json --source=hooks -e cudaStreamQuery -- "$BIN/jumps" step 20
+	ok_rc
+	handled=$(sed -nE 's/^called 20 handled ([0-9]+)$/\1/p' "$T/prog.out")
+	[ "${handled:-0}" -gt 200 ] || fail "the program said $(cat "$T/prog.out")"
+	expect_rows cudaStreamQuery 20 '"stream":"0x1".*"ret":0'
+	rows=$(rows cudaStreamQuery '"stream":"0x0".*"ret":0')
+	folded=$(sed -nE 's/^\{"type":"end".*"folded":([0-9]+).*/\1/p' "$T/out")
+	expect "rows and folded calls of the handler" $((rows + folded)) "$handled"
+	expect_rows cudaStreamQuery 0 '"unfinished":true'
+	no_loss
+}
+
 # Calls of a signal's handler on an alternate stack, while another call waits: above it the kernel would forget that one's return
 # probe, and end the program. They have no return probe, and rows of their own. Another tracer's return probes end these programs
 # whatever ours do.

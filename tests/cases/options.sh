@@ -94,6 +94,12 @@ case_comm() {
 	ok_rc
 	expect_rows cudaStreamQuery 5
 	expect_rows cuMemAlloc_v2 0
+	# what other processes left unfinished is theirs
+	ct_json -f --comm 'call?' -- sh -c "'$CALLS' longjmp 5; '$BIN/calls-ptsz' longjmp 3"
+	ok_rc
+	expect_rows cudaStreamAddCallback 5 '"unfinished":true'
+	expect "the end record" "$(grep -o '"unfinished":[0-9]*' "$T/out" | tail -n 1)" '"unfinished":5'
+	says ', 5 unfinished, 0 lost$'
 }
 
 # A cgroup2 tree: the machine's, or one mounted for the case alone.

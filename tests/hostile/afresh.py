@@ -108,30 +108,67 @@ def child_of(pid, name):
     raise attack.Held(f"no {name} below {pid}")
 
 
+SIGNALS_C = r"""
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int cudaStreamQuery(void *);
+static void on(int s) { cudaStreamQuery(0); }
+int main(int argc, char **argv)
+{
+	volatile int *done = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, open(argv[1], O_RDWR), 0);
+	signal(SIGUSR1, on);
+	signal(SIGUSR2, on);
+	write(1, "ready\n", 6);
+	while (*done < 20000) {
+		cudaStreamQuery((void *)1);
+		++*done;
+	}
+	return 0;
+}
+"""
+
+
 def test_signals():
     """The program's user sends it signals without end, stops it and lets it go on: all calls are there. Then it is stopped for good: cudatrace ends."""
-    path = build("signals", "#include <signal.h>\n#include <unistd.h>\nint cudaStreamQuery(void *);\nstatic void on(int s) { cudaStreamQuery(0); }\n"
-                 "int main(void) { signal(SIGUSR1, on); signal(SIGUSR2, on); write(1, \"ready\\n\", 6);\n"
-                 "for (int i = 0; i < 20000; i++) cudaStreamQuery((void *)1);\nreturn 0; }\n", "libcudart.so.13")
-    p = subprocess.Popen([CT, "-u", "nobody", "--keep-chatty", "--format", "json", "-o", f"{T}/out", "-e", "cudaStreamQuery", "--", path],
+    path, shared = build("signals", SIGNALS_C, "libcudart.so.13"), f"{T}/done"
+    with open(shared, "wb") as f:
+        f.write(bytes(4096))
+    os.chmod(shared, 0o666)
+    p = subprocess.Popen([CT, "-u", "nobody", "--keep-chatty", "--format", "json", "-o", f"{T}/out", "-e", "cudaStreamQuery", "--", path, shared],
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV)
     check("the program begins", p.stdout.readline() == b"ready\n")
     pid = child_of(p.pid, "signals")
 
     def sends():
-        n = 0
-        while os.path.exists(f"/proc/{pid}"):
-            os.kill(pid, (signal.SIGUSR1, signal.SIGUSR2, signal.SIGSTOP, signal.SIGCONT, signal.SIGWINCH)[n % 5])
-            n += 1
-            time.sleep(0.0003)
+        try:
+            send_rounds()
+        except ProcessLookupError:
+            pass  # it has ended
+
+    def send_rounds():
+        # The next ones are not sent before the program has got on: who sends faster than it takes them stops it, with and without a tracer.
+        n, seen = 0, -1
+        with open(shared, "r+b", buffering=0) as f:
+            while os.path.exists(f"/proc/{pid}"):
+                for sig in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGSTOP, signal.SIGCONT, signal.SIGWINCH):
+                    os.kill(pid, sig)
+                    n += 1
+                    time.sleep(0.0003 * (n % 7 == 0))
+                while os.path.exists(f"/proc/{pid}") and seen == (seen := int.from_bytes(os.pread(f.fileno(), 4, 0), "little")):
+                    time.sleep(0.0001)
     sender = as_nobody(sends)
     said = p.stderr.read()
     status = p.wait(LIMIT_S)
     os.kill(sender, 9)
     os.waitpid(sender, 0)
     rows = rows_of(f"{T}/out")
-    own = sum(row["type"] == "call" and row["args"]["stream"] != "0x0" for row in rows)
-    check(f"status {status}, {own} calls: {said[-300:]}", status == 0 and own == 20000 and not sum(rows[-1]["lost"].values()))
+    calls = [row for row in rows if row["type"] == "call"]
+    own = sum(row["args"]["stream"] != "0x0" for row in calls)
+    check(f"status {status}, {own} calls, {len(calls) - own} of handlers: {said[-300:]}", status == 0 and own == 20000 and len(calls) > own)
+    end = rows[-1]
+    check(f"the end: {end}", not sum(end["lost"].values()) and not end["unfinished"] and all(row["ret"] == 0 for row in calls))
     # stopped for good
     p = subprocess.Popen([CT, "-u", "nobody", "--format", "json", "-o", f"{T}/out", "--", WORK, "-p", "10", "1000000", "return"], stderr=subprocess.PIPE, env=ENV)
     pid = child_of(p.pid, "work")

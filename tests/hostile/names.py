@@ -229,5 +229,73 @@ def test_many():
     return f"{OFTEN} different names of ranges: {len(out['rows'])} rows, {OFTEN - shown} calls in none, which is said"
 
 
+NCCL_C = r"""
+struct comm { long x[64]; };
+static struct comm comms[200];
+static int n;
+int ncclGetVersion(int *v) { return *v = 22809, 0; }
+int ncclCommInitRankConfig(struct comm **out, int nranks, struct { char id[128]; } id, int rank, const void *config) { return *out = &comms[n++ % 200], 0; }
+int ncclAllReduce(const void *a, void *b, unsigned long count, int type, int op, struct comm *c, void *stream) { return 0; }
+"""
+
+COMMUNICATORS_C = r"""
+#include <string.h>
+struct id { char id[128]; };
+int ncclCommInitRankConfig(void **, int, struct id, int, const void *), ncclAllReduce(const void *, void *, unsigned long, int, int, void *, void *);
+static const struct { unsigned long n; const char *s; } names[] = { %(names)s };
+int main(void)
+{
+	/* ncclConfig_t: size, magic, version, then numbers, netName, numbers, commName */
+	struct { unsigned long size; unsigned magic, version; int blocking, cga, min, max; const char *net; int split, traffic; const char *name; int rest[16]; } c = { 0 };
+	const void *lies[] = { 0, (void *)8, (void *)-8, &c };
+	struct id id;
+	void *comm;
+	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		memset(&id, 0, sizeof(id));
+		memcpy(&id, names[i].s, names[i].n < sizeof(id) ? names[i].n : sizeof(id));
+		c.size = i %% 2 ? sizeof(c) : ~0UL;
+		c.magic = 0xcafebeef;
+		c.version = 22809;
+		c.net = c.name = names[i].s;
+		ncclCommInitRankConfig(&comm, 2, id, i %% 2, &c);
+		ncclAllReduce(0, 0, 1, 7, 0, comm, 0);
+	}
+	c.net = c.name = (char *)-8;
+	for (int i = 0; i < 4; i++) {
+		ncclCommInitRankConfig(&comm, -1, id, 1 << 30, lies[i]);
+		ncclAllReduce(0, 0, ~0UL, 99, 99, comm, 0);
+	}
+	return 0;
+}
+"""
+
+
+def test_communicators():
+    """Names that communicators of NCCL are given, and identities made of them: they are not shown, by number alone."""
+    os.makedirs(f"{T}/nccl", exist_ok=True)
+    os.makedirs(f"{T}/lib", exist_ok=True)
+    for name, text in (("nccl", NCCL_C), ("c", COMMUNICATORS_C % {"names": ", ".join(f'{{ {len(n) + 2}, "{quoted(n)}{MARK}" }}' for n in NAMES)})):
+        with open(f"{T}/nccl/{name}.c", "w") as f:
+            f.write(text)
+    subprocess.run(["gcc", "-w", "-shared", "-fPIC", "-Wl,-soname,libnccl.so.2", "-o", f"{T}/lib/libnccl.so.2", f"{T}/nccl/nccl.c"], check=True, timeout=LIMIT_S)
+    subprocess.run(["gcc", "-w", "-o", f"{T}/nccl/c", f"{T}/nccl/c.c", f"-L{T}/lib", "-l:libnccl.so.2"], check=True, timeout=LIMIT_S)
+    run("record", "--layers", "nccl", "-o", f"{T}/n.ctrace", "--", f"{T}/nccl/c")
+    made = len(NAMES) + 4
+    for fmt in FORMATS:
+        run("replay", "--format", fmt, "-o", f"{T}/n.{fmt}", f"{T}/n.ctrace")
+        with open(f"{T}/n.{fmt}", "rb") as f:
+            got = f.read()
+        check(f"{fmt}: a name", MARK.encode() not in (got if fmt != "arrow" else str(check_arrow.read(got)).encode()))
+    with open(f"{T}/n.json", encoding="utf-8") as f:
+        rows = [json.loads(line) for line in f]
+    calls = sum("ncclAllReduce" in str(row) for row in rows if row["type"] != "end")
+    check(f"{calls} collectives of {made}", calls >= made)
+    for way in ((), ("--json",)):
+        run("stat", *way, "-o", f"{T}/out", f"{T}/n.ctrace")
+        with open(f"{T}/out", "rb") as f:
+            check("stat: a name", MARK.encode() not in f.read())
+    return f"{made} communicators, with names and identities that mean harm: {made} collectives in {len(FORMATS)} formats, no name in any"
+
+
 if __name__ == "__main__":
     sys.exit(attack.main(globals()))

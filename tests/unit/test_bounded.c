@@ -23,11 +23,12 @@ static _Atomic int dropped;
 
 struct job {
 	struct bounded_job job;
-	int fd;	   /* >= 0: reads a byte of it */
-	int opens; /* opens a file, whose descriptor is `got` */
-	int kills; /* ends its own process */
-	int traps; /* crashes */
-	int takes; /* so many MiB of memory, 1 MiB at a time, and cannot go on without it */
+	int fd;		   /* >= 0: reads a byte of it */
+	int opens;	   /* opens a file, whose descriptor is `got` */
+	int kills;	   /* ends its own process */
+	int traps;	   /* crashes */
+	_Atomic pid_t pid; /* whose process it is */
+	int takes;	   /* so many MiB of memory, 1 MiB at a time, and cannot go on without it */
 	int got;
 	char *text;
 };
@@ -37,6 +38,7 @@ static void run(struct bounded_job *b)
 	struct job *j = (struct job *)b;
 	char c;
 
+	j->pid = getpid();
 	if (j->fd >= 0)
 		j->got = (int)read(j->fd, &c, 1);
 	if (j->opens)
@@ -126,13 +128,19 @@ static void check_done(void)
 
 static void check_left(void)
 {
-	int pipes[2];
+	int pipes[2], nice = getpriority(PRIO_PROCESS, 0);
 	struct job *j;
 
 	CHECK(!pipe(pipes));
 	j = make(pipes[0]);
 	CHECK(bounded_run(&j->job, 1, SHORT_MS) == -ETIMEDOUT);
 	CHECK(held_now() == 1);
+	/* it gets less of the processors than others; we get what we had */
+	for (int i = 0; i < 2000 && !j->pid; i++)
+		usleep(10000);
+	CHECK(j->pid > 0 && j->pid != getpid());
+	CHECK_EQ(nice + BOUNDED_LATE_NICE, getpriority(PRIO_PROCESS, (id_t)j->pid));
+	CHECK_EQ(nice, getpriority(PRIO_PROCESS, 0));
 	/* others are served meanwhile, and so is the owner */
 	j = make(-1);
 	CHECK(bounded_run(&j->job, 1, LONG_MS) == 0);

@@ -182,4 +182,7 @@ void session_feed_losses(struct session *s, struct losses *l)
 	l->unprobed = s->stages.unprobed;
 	l->scopes_dropped += scopes_dropped(s->stages.scopes);
 	l->shown = s->stages.shown;
+	/* the source does not know the processes' names: its number is that of all of them */
+	if (s->o->comm && !s->plan.capture.count)
+		l->unfinished = s->stages.unfinished;
 }

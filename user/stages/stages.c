@@ -200,6 +200,9 @@ static int show(void *ctx, struct event *ev)
 	if (rec->flags & CT_F_HIDDEN)
 		return 0;
 	st->shown += (uint64_t)rows;
+	if (rows && rec->kind == CT_CALL && rec->flags & CT_F_UNFINISHED &&
+	    !(rec->flags & CT_F_PENDING))
+		st->unfinished++;
 	if (rec->kind == CT_SCOPE_END && !rows)
 		st->scopes_left_out++;
 	if (rec->kind == CT_SCOPE_END)

@@ -47,9 +47,10 @@ struct stages {
 	uint64_t hidden[(sizeof(struct ct_call) + CT_DATA_MAX + 8) / 8];
 	struct sink *sinks;
 	int nsinks;
-	uint64_t shown;	  /* rows shown */
-	uint64_t work;	  /* how many of these are device work */
-	uint64_t nscopes; /* how many are scopes */
+	uint64_t shown;	     /* rows shown */
+	uint64_t work;	     /* how many of these are device work */
+	uint64_t nscopes;    /* how many are scopes */
+	uint64_t unfinished; /* how many are calls that did not return */
 	/* scopes that passed the filter and made no row, since the output does not show them */
 	uint64_t scopes_left_out;
 	/* calls that have no rows of their own and passed the filter */

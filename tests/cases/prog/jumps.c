@@ -13,6 +13,8 @@
  *         jumps out N                   N rounds of seven ways to leave cudaDeviceSynchronize by
  *                                       siglongjmp, each followed by a cudaMalloc
  * 	jumps jit N                   the same from code that lies in no file
+ * 	jumps step N                  N times cudaStreamQuery(1), with a signal after each instruction
+ *                                       of it, whose handler calls cudaStreamQuery(0)
  *         jumps free N                  N rounds of cudaMalloc(500), leaving cudaFree of it by
  *                                       siglongjmp, and cudaFreeAsync of it
  *
@@ -192,6 +194,27 @@ static void jit(int n)
 }
 #endif
 
+#ifdef __x86_64__
+static void step_handler(int sig)
+{
+	(void)sig;
+	cudaStreamQuery(0);
+	handled++;
+}
+
+/* The trap flag: SIGTRAP after each instruction, until the flags are restored. */
+static void step(int n)
+{
+	signal(SIGTRAP, step_handler);
+	for (int i = 0; i < n; i++) {
+		__asm__ volatile("pushfq; orl $0x100, (%%rsp); popfq" ::: "cc", "memory");
+		cudaStreamQuery((cudaStream_t)1);
+		__asm__ volatile("pushfq; andl $~0x100, (%%rsp); popfq" ::: "cc", "memory");
+	}
+	printf("called %d handled %d\n", n, handled);
+}
+#endif
+
 /* ---- handlers that call ---- */
 
 static void call_cuda(int sig)
@@ -278,6 +301,8 @@ int main(int argc, char **argv)
 #ifdef __x86_64__
 	if (!strcmp(argv[1], "jit"))
 		jit(atoi(argv[2]));
+	if (!strcmp(argv[1], "step"))
+		step(atoi(argv[2]));
 #endif
 	done = 1;
 	pthread_join(sender, NULL);

@@ -51,6 +51,7 @@ struct worker {
 	struct bounded_job *job;
 	uint32_t owner;
 	pid_t parent;
+	_Atomic pid_t pid; /* 0: it has not begun */
 	char *stack;
 	pthread_t host;
 };
@@ -175,6 +176,7 @@ static int work(void *arg)
 	uint32_t given;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	w->pid = getpid();
 	if (getppid() != w->parent)
 		return 1;
 	while (wait_while(&w->state, STATE_IDLE, 0) != STATE_END) {
@@ -282,11 +284,21 @@ static void bury(struct worker *w)
 	free(w);
 }
 
+/* Nobody waits for it now: it takes little of what others could use. It is not ended, however long
+ * it takes: it has our memory, and may hold malloc()'s locks. */
+static void make_humble(pid_t pid)
+{
+	if (pid)
+		setpriority(PRIO_PROCESS, (id_t)pid,
+			    getpriority(PRIO_PROCESS, 0) + BOUNDED_LATE_NICE);
+}
+
 /* The time is up. False: it was done just now. */
 static bool leave(struct worker *w)
 {
 	uint32_t given = STATE_GIVEN;
 	pthread_t thread = w->host;
+	pid_t pid = w->pid;
 	struct held *h;
 	bool left;
 
@@ -299,6 +311,9 @@ static bool leave(struct worker *w)
 		counts.held++;
 		counts.left += !w->job->later;
 	}
+	/* as long as we hold the lock its number is nobody else's: it is waited for with the lock */
+	if (left)
+		make_humble(pid);
 	pthread_mutex_unlock(&lock);
 	if (left)
 		pthread_detach(thread);

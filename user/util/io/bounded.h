@@ -19,6 +19,7 @@
 
 #define BOUNDED_OF_OWNER 4 /* workers left behind on behalf of one owner */
 #define BOUNDED_IN_ALL 32
+#define BOUNDED_LATE_NICE 10	  /* by how much nicer a worker is that was left behind */
 #define BOUNDED_NOBODY UINT32_MAX /* the owner is not known */
 
 /* Allocated by malloc, as the first member of what the work needs. It must hold all that `run`
