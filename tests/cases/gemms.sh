@@ -128,6 +128,30 @@ PY
 		for _ in 1 2 3; do echo 4194304 True True; done
 	} | sort > "$T/want"
 	sort "$T/got" | diff "$T/want" - > "$T/diff" || fail "differs: $(head -n 6 "$T/diff")"
+	ct export --to otlp-json -o "$T/otlp" "$T/r.ctr"
+	python3 - "$T/otlp" > "$T/got" << 'PY'
+import json, sys
+for line in open(sys.argv[1], encoding='utf-8'):
+    for rs in json.loads(line)['resourceSpans']:
+        for span in (s for ss in rs['scopeSpans'] for s in ss['spans']):
+            has = {a['key']: next(iter(a['value'].values())) for a in span['attributes']}
+            if 'gemm.m' in has:
+                ns = int(span['endTimeUnixNano']) - int(span['startTimeUnixNano'])
+                print(has['cupti_type'], *(has[f'gemm.{k}'] for k in ('m', 'n', 'k', 'batch', 'a_type', 'd_type', 'flop')),
+                      has['cupti_type'] == 'scope' or abs(has['gemm.tflops'] - int(has['gemm.flop']) / ns / 1e3) < 1e-6, 0 < has.get('gemm.peak_share', 0.5) < 1)
+PY
+	expect "OTLP" "$(sort "$T/got" | uniq -c | tr -s ' ')" ' 3 activity 256 128 64 1 float16 float16 4194304 True True
+ 3 scope 256 128 64 1 float16 float16 4194304 True True'
+}
+
+# The calls that launch are not shown, but they say which product a kernel computes.
+case_gemms_alone() {
+	ct_json --gpu --layers cublas -e gemm -- "$GEMMS" many 3
+	ok_rc
+	no_loss
+	expect "calls" "$(grep -c '"type":"call"' "$T/out")" 0
+	expect "kernels" "$(grep '"type":"kernel"' "$T/out" | grep -c '"flop":4194304,"tflops":.*"scope_name":"cublasGemmEx')" 3
+	says '0 calls, 3 on devices, 3 scopes, 0 lost'
 }
 
 # A program that runs already.

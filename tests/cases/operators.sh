@@ -199,6 +199,8 @@ for e in json.load(open(sys.argv[1]))["traceEvents"]:
 	aten::is_it [[4, 3]] ['float']
 	aten::orphan_op None None
 	EOF
+	ct export --to otlp-json -o "$T/otlp" "$T/r.ctrace"
+	expect "OTLP" "$(grep -o '"scope.inputs","value":{"stringValue":"int64\[\], bfloat16[^"]*"' "$T/otlp" | cut -d'"' -f8)" 'int64[], bfloat16[2, 0, 5, 1, 1000000], tensors[0], scalar, scalar, ?'
 	# nothing is read that was not asked for
 	ct_json --layers torch -- "$OPERATORS" shapes
 	expect "operators" "$(grep -c '"type":"operator"' "$T/out")" 10
