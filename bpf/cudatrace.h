@@ -269,6 +269,8 @@ struct ct_gemm {
 };
 #define CT_GEMM_SHAPE 0x1
 #define CT_GEMM_RETURNED 0x2
+#define CT_GEMM_CONVOLUTION 0x4 /* it is a convolution, as products: one for each group */
+#define CT_GEMM_NETWORK 0x8	/* of a library that computes other things than products too */
 
 /* What follows the word of an operator's CT_LAYER_BEGIN: for each tensor that was read a word, rank |
  * type << 8 | number << 32, and as many sizes. Types are c10::ScalarType. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_gemms.c - products of matrices: what calls say, the classes of kernels, the peaks of devices. */
-#include "../../user/event/scopes/gemms.h"
+#include "../../user/event/scopes/products/gemms.h"
 #include "../../user/event/scopes/lineage.h"
 #include "../../user/event/device.h"
 #include "../../user/event/scopes/peak.h"

@@ -366,8 +366,12 @@ static void scope_fields(struct field **at, const struct ct_scope *s)
 		const char *name, *label;
 	} fields[] = { { "payload_fields", "payload" },
 		       { "group", "group" },
-		       { "inputs", "inputs" } };
-	const int names = more ? 1 : s->kind == CT_SCOPE_OPERATOR ? 2 : 0;
+		       { "inputs", "inputs" },
+		       { "operation", "operation" } };
+	const int names = more				 ? 1
+			  : s->kind == CT_SCOPE_OPERATOR ? 2
+			  : s->kind == CT_SCOPE_GEMM	 ? 3
+							 : 0;
 	struct field *f = field_add_str(at, "name", text, strnlen(text, s->text_len));
 
 	f->absent = f->out = s->flags & CT_SCOPE_UNNAMED;
