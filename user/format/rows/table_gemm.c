@@ -28,8 +28,8 @@ void table_gemm(struct row *w, const struct ct_scope *s, const struct ct_gemm *g
 
 	row_room(w, FIELD_ROOM);
 	if (s->fields_len) {
-		const char *operation = s->text + s->text_len + s->domain_len + s->category_len +
-					s->layer_len;
+		const char *operation =
+			s->text + s->text_len + s->domain_len + s->category_len + s->layer_len;
 
 		snprintf(text, sizeof(text), "%.*s", (int)s->fields_len, operation);
 		w->p = put_str(w->p, text);

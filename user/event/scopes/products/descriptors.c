@@ -532,12 +532,12 @@ void descriptors_learn(struct descriptors *d, const struct ct_call *call)
 	hear(call, &said);
 	if (layer == API_LAYER_FORGET) {
 		forget(d, call->h.pid, said.descriptor);
-	} else if (!said.known || !said.n) {
-		return;
 	} else if (layer == API_LAYER_DERIVE) {
 		if (said.name == HEURISTIC_RESULTS && said.type == TYPE_DESCRIPTOR)
 			for (uint32_t i = 0; i < said.n; i++)
 				take_over(d, call->h.pid, said.elements[i], said.descriptor);
+	} else if (!said.known || !said.n) { /* what it says could not be read */
+		forget(d, call->h.pid, said.descriptor);
 	} else if (said.dimensions) {
 		old_tensor(d, call->h.pid, &said);
 	} else {
