@@ -278,7 +278,9 @@ struct ct_gemm {
 #define CT_TENSOR_SPECIAL 0xf0
 #define CT_TENSOR_UNKNOWN 0xff /* as a rank */
 #define CT_TENSOR_NONE 0xfe    /* an optional tensor that is not there */
-#define CT_TENSOR_LIST 0xfd    /* `number` tensors, whose shapes are not read */
+/* `number` tensors; those of as many as `type` says follow, CT_TENSOR_EACH at most */
+#define CT_TENSOR_LIST 0xfd
+#define CT_TENSOR_EACH 4
 
 struct ct_process {
 	struct ct_hdr h;

@@ -105,7 +105,8 @@ static void shapes()
 	auto tensor = [](const c10::TensorImpl &t) {
 		return at::Tensor(reinterpret_cast<long>(&t));
 	};
-	at::Tensor m = tensor(matrix), list[2] = { m, m };
+	at::Tensor m = tensor(matrix), list[2] = { m, m },
+		   many[5] = { m, tensor(number), tensor(wrong), tensor(none), m };
 
 	custom.policy = 2;
 	wrong.numel = 5;
@@ -117,6 +118,9 @@ static void shapes()
 	at::_ops::shapes__all::call(m, tensor(wrong));
 	at::_ops::shapes__all::call(m, tensor(odd));
 	at::_ops::shapes__all::call(m, at::Tensor(8));
+	at::_ops::shapes_cat::call({ many, 5, 0 }, 0);
+	at::_ops::shapes_cat::call({ list, 2, 1 }, 0); /* it is in another form */
+	at::_ops::shapes_cat::call({ reinterpret_cast<const at::Tensor *>(8), 2, 0 }, 0);
 	at::_ops::is_it::call(m);
 	at::_ops::orphan_op::call(m); /* its schema is not known */
 }

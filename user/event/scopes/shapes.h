@@ -2,10 +2,10 @@
 /*
  * shapes.h - the shapes and types of an operator's arguments, as text:
  *
- *   float32[4, 3], float32[3, 5], none, tensors[2], scalar, ?
+ *   float32[4, 3], float32[3, 5], none, tensors[2] (float32[4], float32[3]), scalar, ?
  *
  * One word for each argument, in their order: a tensor's type and sizes; "none": an optional tensor
- * that was not given; "tensors" with their number; "scalar" and "scalars"; "-": something else; "?": a
+ * that was not given; "tensors" with their number, and the first four; "scalar" and "scalars"; "-": something else; "?": a
  * tensor of which nothing is known.
  */
 #ifndef CT_SHAPES_H
