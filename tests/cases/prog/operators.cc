@@ -9,8 +9,10 @@
  *   shapes    operators with tensors of all sorts: such that are none, and that cannot be known
  *   deep N    N operators in each other, with a copy inside the innermost
  *   compiled  a graph that torch.compile made, and an operator
+ *   cost N    N operators with five tensors, and how many nanoseconds each took
  *   wait      inside an operator: for each byte on stdin a step; q ends it
  */
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -125,6 +127,19 @@ static void shapes()
 	at::_ops::orphan_op::call(m); /* its schema is not known */
 }
 
+static void cost(int n)
+{
+	c10::TensorImpl matrix = made(6, { 4, 3 });
+	at::Tensor m(reinterpret_cast<long>(&matrix)), list[2] = { m, m };
+	const std::optional<at::Tensor> weight(m);
+	auto begin = std::chrono::steady_clock::now();
+
+	for (int i = 0; i < n; i++)
+		at::_ops::shapes_all::call(m, weight, { list, 2 }, 1.0, true, m);
+	std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+	printf("%.1f\n", (double)took.count() / n);
+}
+
 static void steps_by_bytes()
 {
 	for (char c; read(0, &c, 1) == 1 && c != 'q';) {
@@ -155,6 +170,8 @@ int main(int argc, char **argv)
 		shapes();
 	} else if (!strcmp(what, "deep")) {
 		at::_ops::nest::call(1, n, copy);
+	} else if (!strcmp(what, "cost")) {
+		cost(n);
 	} else if (!strcmp(what, "wait")) {
 		puts("ready");
 		fflush(stdout);
