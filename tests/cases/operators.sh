@@ -197,11 +197,11 @@ for r in csv.DictReader(open(sys.argv[1])):
 for e in json.load(open(sys.argv[1]))["traceEvents"]:
     if e.get("cat") == "cpu_op" and e["name"] != "aten::shapes_": print(e["name"], e["args"].get("Input Dims"), e["args"].get("Input type"))' "$T/kineto" > "$T/got"
 	diff - "$T/got" > "$T/diff" <<- 'EOF' || fail "Kineto's format differs: $(head -n 6 "$T/diff")"
-	aten::shapes [[4, 3], [], [], [], [], []] ['float', '', 'TensorList', 'Scalar', 'Scalar', '']
+	aten::shapes [[4, 3], [], [[4, 3], [4, 3]], [], [], []] ['float', '', 'TensorList', 'Scalar', 'Scalar', '']
 	aten::shapes [[], [2, 0, 5, 1, 1000000], [], [], [], []] ['long int', 'c10::BFloat16', 'TensorList', 'Scalar', 'Scalar', '']
 	aten::shapes [[], []] ['TensorList', 'Scalar']
 	aten::shapes [[], []] ['', 'Scalar']
-	aten::shapes [[], []] ['TensorList', 'Scalar']
+	aten::shapes [[[], []], []] ['TensorList', 'Scalar']
 	aten::is_it [[4, 3]] ['float']
 	aten::orphan_op None None
 	EOF

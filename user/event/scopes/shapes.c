@@ -174,6 +174,25 @@ static bool sizes_next(const char **at, const char *end, struct shape *s)
 	return p < end;
 }
 
+/* The words of a list, in parentheses. */
+static void list_next(const char **at, const char *end, struct shape *s)
+{
+	const char *close;
+
+	if (end - *at <= 2 || memcmp(*at, " (", 2) != 0)
+		return;
+	close = memchr(*at, ')', (size_t)(end - *at));
+	if (!close) {
+		*at = end;
+		return;
+	}
+	if (close[-1] != '.') { /* "...": there are more */
+		s->list = *at + 2;
+		s->list_end = close;
+	}
+	*at = close + 1;
+}
+
 bool shapes_next(const char **at, const char *end, struct shape *s)
 {
 	const char *begin = *at;
@@ -192,9 +211,7 @@ bool shapes_next(const char **at, const char *end, struct shape *s)
 			return false;
 		if (is_word(begin, len, "tensors")) {
 			s->rank = -1;
-			if (end - *at > 2 && !memcmp(*at, " (", 2))
-				for (*at += 2; *at < end && (*at)[-1] != ')'; ++*at)
-					;
+			list_next(at, end, s);
 		}
 	}
 	while (*at < end && (**at == ',' || **at == ' '))

@@ -24,6 +24,9 @@ struct shape {
 	int rank; /* -1: it is no tensor, or nothing is known of it */
 	uint64_t sizes[CT_TENSOR_RANK_MAX];
 	const char *type; /* as torch.profiler names it: "float", "Scalar", "" */
+	const char *
+		list; /* of several, whose words can be taken one by one: they end at list_end. NULL: not all are known */
+	const char *list_end;
 };
 /* Takes the next word from a text that ends at `end`. False: there is none, or it is no such text. */
 bool shapes_next(const char **at, const char *end, struct shape *);
