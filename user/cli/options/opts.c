@@ -416,7 +416,8 @@ static const struct option_row before[] = {
 	{ 0, "layers", "LIST", LIST_OF(layers, "layer", api_layer_names), OPTS_TRACE | OPTS_RECORD | OPTS_STAT | OPTS_ADVISE | OPTS_MEM | OPTS_SERVE, NULL,
 	  "what the program says of its work too: nvtx, its ranges and marks;\n"
 	  "nccl, its collectives; torch, PyTorch's operators; cublas, products of matrices;\n"
-	  "cudnn, convolutions; allocator, the blocks that PyTorch gives out of the memory it has from CUDA",
+	  "cudnn, its convolutions;\n"
+	  "allocator, the blocks that PyTorch gives out of the memory it has from CUDA",
 	  RULES(EXCLUDES("no-return", "--no-return sees no returns, and --layers needs them: give one of the two")) },
 	{ 0, "shapes", NULL, FLAG(shapes), OPTS_TRACE | OPTS_RECORD, NULL,
 	  "the shapes and types of operators' tensors too, with --layers torch",

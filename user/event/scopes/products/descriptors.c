@@ -207,7 +207,7 @@ static void hear_number(struct said *said, const struct field *arg)
 		{ "filterDesc", offsetof(struct said, descriptor) },
 		{ "attributeName", offsetof(struct said, name) },
 		{ "attributeType", offsetof(struct said, type) },
-		{ "dataType", offsetof(struct said, data_type) },
+		{ "datatype", offsetof(struct said, data_type) },
 		{ "executionPlan", offsetof(struct said, plan) },
 		{ "xDesc", offsetof(struct said, x) },
 		{ "dxDesc", offsetof(struct said, x) },
@@ -225,7 +225,7 @@ static void hear_number(struct said *said, const struct field *arg)
 	else if (!strcmp(arg->name, "dwDesc"))
 		said->operation = FILTER_GRADIENT;
 	/* the sizes of a tensor with four dimensions are numbers, in this order */
-	if (arg->name[0] && !arg->name[1] && strchr("nkchw", arg->name[0]) &&
+	if (arg->name[0] && !arg->name[1] && strchr("Nkchw", arg->name[0]) &&
 	    arg->type == FIELD_INT && said->n < ELEMENTS_MAX) {
 		said->elements[said->n++] = arg->u;
 		said->known = said->dimensions = true;
