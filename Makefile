@@ -171,7 +171,7 @@ $(BENCH)/hooks $(BENCH)/hooks_on: $(BENCH)/%: tests/bench/%.c hooks/engine.h $(E
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CT_CPPFLAGS) -std=gnu11 $(WARN) -O2 -pthread -o $@ $< $(ENGINE_OBJS) -ldl
 bench-programs: $(BENCH)/hooks $(BENCH)/hooks_on $(BENCH)/bench_trace $(BENCH)/empty $(BENCH)/target $(BENCH)/many $(BENCH)/bench_sinks $(BENCH)/bench_nsys $(BENCH)/bench_stat $(BENCH)/bench_advise
-bench: cudatrace standin bench-programs
+bench: cudatrace standin cases-progs bench-programs
 	$(Q)tests/bench/run.sh
 
 check-api:

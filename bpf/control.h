@@ -153,6 +153,8 @@ enum ct_tensors {
 #define CT_TENSORS_RANK_WORD(plan) ((plan) >> 12 & 31)
 #define CT_TENSORS_BYTE(plan) ((plan) >> 17 & 7)
 #define CT_TENSORS_BITS(plan) ((plan) >> 20 & 0xff)
+/* its lists are passed by the address of an IListRef: { array, number, 0: it is an array } */
+#define CT_TENSORS_BY_REFERENCE (1U << 28)
 
 /* What the BPF programs do. User space sets it in the variable `phase`. */
 enum ct_phase {

@@ -269,6 +269,8 @@ struct ct_gemm {
 };
 #define CT_GEMM_SHAPE 0x1
 #define CT_GEMM_RETURNED 0x2
+#define CT_GEMM_CONVOLUTION 0x4 /* it is a convolution, as products: one for each group */
+#define CT_GEMM_NETWORK 0x8	/* of a library that computes other things than products too */
 
 /* What follows the word of an operator's CT_LAYER_BEGIN: for each tensor that was read a word, rank |
  * type << 8 | number << 32, and as many sizes. Types are c10::ScalarType. */
@@ -276,7 +278,9 @@ struct ct_gemm {
 #define CT_TENSOR_SPECIAL 0xf0
 #define CT_TENSOR_UNKNOWN 0xff /* as a rank */
 #define CT_TENSOR_NONE 0xfe    /* an optional tensor that is not there */
-#define CT_TENSOR_LIST 0xfd    /* `number` tensors, whose shapes are not read */
+/* `number` tensors; those of as many as `type` says follow, CT_TENSOR_EACH at most */
+#define CT_TENSOR_LIST 0xfd
+#define CT_TENSOR_EACH 4
 
 struct ct_process {
 	struct ct_hdr h;

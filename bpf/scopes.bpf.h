@@ -26,8 +26,9 @@ static __noinline int operator_tensors(struct pt_regs *ctx, struct frame *f, __u
 	__u32 plan = config.shapes ? tensors[symbol & (CT_SYMBOLS - 1)] : 0;
 
 	if (plan) {
-		__u64 regs[REG_WORDS];
+		__u64 regs[REG_WORDS + 1];
 
+		regs[REG_WORDS] = 0;
 		copy_words(ctx, regs, CT_TENSORS_REGS, 0, REG_WORDS);
 		add_tensors(f, regs, plan);
 	}

@@ -78,17 +78,38 @@ unknown:
 	return 0;
 }
 
+/* Adds a list of n tensors: how many, and the first ones. */
+static __always_inline void add_list(struct frame *f, __u64 at, __u64 n, __u32 plan)
+{
+	__u64 each = n < CT_TENSOR_EACH ? n : CT_TENSOR_EACH, tensor;
+
+	add_word(f, CT_TENSOR_LIST | each << 8 | n << 32);
+	for (__u32 i = 0; i < CT_TENSOR_EACH; i++) {
+		if (i >= each)
+			break;
+		if (TENSORS_READ(&tensor, sizeof(tensor), at + 8 * i))
+			tensor = 0;
+		add_tensor(f, tensor, plan);
+	}
+}
+
 /* Adds what one register has; next: the register behind it. */
 static __always_inline void add_argument(struct frame *f, __u32 how, __u64 value, __u64 next,
 					 __u32 plan)
 {
-	__u64 words[2] = { 0 };
+	__u64 words[3] = { 0 };
 
-	if (how == CT_TENSORS_LIST) {
-		add_word(f, CT_TENSOR_LIST | next << 32);
-		return;
+	if (how == CT_TENSORS_LIST && plan & CT_TENSORS_BY_REFERENCE) {
+		if (TENSORS_READ(words, sizeof(words), value) || (__u32)words[2]) {
+			add_word(f, CT_TENSOR_UNKNOWN);
+			return;
+		}
+		value = words[0];
+		next = words[1];
 	}
-	if (TENSORS_READ(words, how == CT_TENSORS_OPTIONAL ? 16 : 8, value))
+	if (how == CT_TENSORS_LIST)
+		add_list(f, value, next, plan);
+	else if (TENSORS_READ(words, how == CT_TENSORS_OPTIONAL ? 16 : 8, value))
 		add_word(f, CT_TENSOR_UNKNOWN);
 	else if (how == CT_TENSORS_OPTIONAL && !(words[1] & 0xff))
 		add_word(f, CT_TENSOR_NONE);
@@ -96,13 +117,13 @@ static __always_inline void add_argument(struct frame *f, __u32 how, __u64 value
 		add_tensor(f, words[0], plan);
 }
 
-static __always_inline void add_tensors(struct frame *f, const __u64 regs[CT_TENSORS_REGS],
+/* Of the registers one more than there are is looked at. */
+static __always_inline void add_tensors(struct frame *f, const __u64 regs[CT_TENSORS_REGS + 1],
 					__u32 plan)
 {
 	for (int i = 0; i < CT_TENSORS_REGS; i++)
 		if (CT_TENSORS_REG(plan, i))
-			add_argument(f, CT_TENSORS_REG(plan, i), regs[i],
-				     i + 1 < CT_TENSORS_REGS ? regs[i + 1] : 0, plan);
+			add_argument(f, CT_TENSORS_REG(plan, i), regs[i], regs[i + 1], plan);
 }
 
 #endif

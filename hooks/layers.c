@@ -43,8 +43,12 @@ static void operator_tensors(const struct hook_regs *r, struct hooks_call *f, __
 {
 	__u32 plan = __atomic_load_n(&tensors[symbol & (CT_SYMBOLS - 1)], __ATOMIC_RELAXED);
 
-	if (plan)
-		add_tensors(f, r->args, plan);
+	__u64 regs[CT_TENSORS_REGS + 1] = { 0 };
+
+	if (!plan)
+		return;
+	memcpy(regs, r->args, CT_TENSORS_REGS * sizeof(regs[0]));
+	add_tensors(f, regs, plan);
 }
 #include "../bpf/open_scopes.h"
 #undef frame

@@ -186,6 +186,23 @@ done
 printf '%-58s empty pairs %6.0f, traced %6.0f: ratio %s (goal 1.30)\n' "cudaLaunchKernel > cuLaunchKernel" \
 	"$(median <"$tmp/a")" "$(median <"$tmp/b")" "$(ratio "$(median <"$tmp/b")" "$(median <"$tmp/a")")"
 
+echo "== an operator of PyTorch with five tensors (stand-in): by probes and by hooks, without shapes and with them"
+: >"$tmp/bare"
+for ((i = 0; i < rounds; i++)); do
+	"$out/cases/operators" cost "$calls" >>"$tmp/bare"
+	for way in probes hooks; do
+		for shapes in '' --shapes; do
+			source=()
+			[ $way = probes ] || source=(--source=hooks)
+			"$ct" "${source[@]}" --layers torch ${shapes:+"$shapes"} -e operator -o "$tmp/rows" -- "$out/cases/operators" cost "$((calls / 10))" \
+				>>"$tmp/$way$shapes" 2>"$tmp/err"
+		done
+	done
+done
+for way in probes probes--shapes hooks hooks--shapes; do
+	printf '%-58s bare %6.0f ns, traced %6.0f\n' "an operator, ${way/--/ --}" "$(median <"$tmp/bare")" "$(median <"$tmp/$way")"
+done
+
 echo "== a thread in a tight loop, 5 million calls"
 for format in table json; do
 	start_tracer --keep-chatty --format $format -o "$tmp/rows" --strict

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """check_layouts.py: the words in which cuBLASLt keeps a matrix's layout and a product's description are where cudatrace reads them
-(user/event/scopes/gemms.c), as the library's own functions write them. Takes the library that PyTorch's package brings, or LIBRARY.
+(user/event/scopes/products/gemms.c), as the library's own functions write them. Takes the library that PyTorch's package brings, or LIBRARY.
 Needs no GPU. Prints what differs, or the library's version; the status is 2 where there is no library."""
 import ctypes
 import glob

@@ -128,6 +128,30 @@ PY
 		for _ in 1 2 3; do echo 4194304 True True; done
 	} | sort > "$T/want"
 	sort "$T/got" | diff "$T/want" - > "$T/diff" || fail "differs: $(head -n 6 "$T/diff")"
+	ct export --to otlp-json -o "$T/otlp" "$T/r.ctr"
+	python3 - "$T/otlp" > "$T/got" << 'PY'
+import json, sys
+for line in open(sys.argv[1], encoding='utf-8'):
+    for rs in json.loads(line)['resourceSpans']:
+        for span in (s for ss in rs['scopeSpans'] for s in ss['spans']):
+            has = {a['key']: next(iter(a['value'].values())) for a in span['attributes']}
+            if 'gemm.m' in has:
+                ns = int(span['endTimeUnixNano']) - int(span['startTimeUnixNano'])
+                print(has['cupti_type'], *(has[f'gemm.{k}'] for k in ('m', 'n', 'k', 'batch', 'a_type', 'd_type', 'flop')),
+                      has['cupti_type'] == 'scope' or abs(has['gemm.tflops'] - int(has['gemm.flop']) / ns / 1e3) < 1e-6, 0 < has.get('gemm.peak_share', 0.5) < 1)
+PY
+	expect "OTLP" "$(sort "$T/got" | uniq -c | tr -s ' ')" ' 3 activity 256 128 64 1 float16 float16 4194304 True True
+ 3 scope 256 128 64 1 float16 float16 4194304 True True'
+}
+
+# The calls that launch are not shown, but they say which product a kernel computes.
+case_gemms_alone() {
+	ct_json --gpu --layers cublas -e gemm -- "$GEMMS" many 3
+	ok_rc
+	no_loss
+	expect "calls" "$(grep -c '"type":"call"' "$T/out")" 0
+	expect "kernels" "$(grep '"type":"kernel"' "$T/out" | grep -c '"flop":4194304,"tflops":.*"scope_name":"cublasGemmEx')" 3
+	says '0 calls, 3 on devices, 3 scopes, 0 lost'
 }
 
 # A program that runs already.
@@ -162,4 +186,99 @@ case_gemms_layouts() {
 	rc=$?
 	[ $rc != 2 ] || skip "no cuBLASLt here (TORCH_PYTHON=... names a Python whose packages have it)"
 	expect "status" "$rc $(head -n 1 "$T/got" | cut -c1-120)" "0 $(head -n 1 "$T/got" | cut -c1-120)"
+}
+
+CONVOLUTIONS=$BIN/convolutions
+
+# What cuDNN computes is known by what the program said of each descriptor when it made the plan; what is not known, or does not fit, is "?".
+CONVOLUTIONS_ALL='cudnnBackendExecute forward, x[4, 8, 9, 9], w[16, 8, 3, 3], y[4, 16, 7, 7], 196 x 16 x 72, float16, 451.6 kFLOP, returned=0 (success), DUR
+cudnnBackendExecute forward, x[4, 8, 9, 9], w[16, 4, 3, 3], y[4, 16, 7, 7], 196 x 8 x 36, batch 2, bfloat16, 225.8 kFLOP, returned=0 (success), DUR
+cudnnBackendExecute data gradient, x[4, 8, 9, 9], w[16, 8, 3, 3], y[4, 16, 7, 7], 196 x 72 x 16, float32, 451.6 kFLOP, returned=0 (success), DUR
+cudnnBackendExecute filter gradient, x[4, 8, 9, 9], w[16, 8, 3, 3], y[4, 16, 7, 7], 16 x 72 x 196, float32, 451.6 kFLOP, returned=0 (success), DUR
+cudnnBackendExecute forward, x[2, 4, 5, 6, 7], w[8, 4, 2, 2, 2], y[2, 8, 4, 5, 6], 240 x 8 x 32, float32, 122.9 kFLOP, returned=0 (success), DUR
+cudnnBackendExecute 2 products, several shapes, float16, 25.17 MFLOP, returned=0 (success), DUR
+cudnnBackendExecute matmul, 64 x 128 x 32, batch 24, float16, 12.58 MFLOP, returned=0 (success), DUR
+cudnnBackendExecute no product, returned=0 (success), DUR
+cudnnBackendExecute ?, ?, returned=0 (success), DUR
+cudnnBackendExecute ?, ?, returned=0 (success), DUR
+cudnnBackendExecute ?, ?, returned=2000 (CUDNN_STATUS_BAD_PARAM), DUR
+cudnnConvolutionForward forward, x[4, 8, 9, 9], w[16, 8, 3, 3], y[4, 16, 7, 7], 196 x 16 x 72, float16, 451.6 kFLOP, returned=0 (success), DUR
+cudnnConvolutionBackwardData data gradient, x[4, 8, 9, 9], w[16, 8, 3, 3], y[4, 16, 7, 7], 196 x 72 x 16, float16, 451.6 kFLOP, returned=0 (success), DUR
+cudnnConvolutionBackwardFilter filter gradient, x[4, 8, 9, 9], w[16, 8, 3, 3], y[4, 16, 7, 7], 16 x 72 x 196, float16, 451.6 kFLOP, returned=0 (success), DUR
+cudnnConvolutionForward ?, ?, returned=0 (success), DUR'
+
+convolution_rows() {
+	sed -nE '/^[0-9.]+ +convolutions +[0-9]+ +cudnn/{s/^[0-9.]+ +convolutions +[0-9]+ +//; s/[0-9.]+(ns|us|ms)$/DUR/; s/  +/ /; p}' "$1"
+}
+
+case_gemms_convolutions() {
+	ct_rows --layers cudnn -e gemm -- "$CONVOLUTIONS" all
+	ok_rc
+	convolution_rows "$T/out" > "$T/got"
+	diff - "$T/got" > "$T/diff" <<< "$CONVOLUTIONS_ALL" || fail "rows differ: $(head -n 6 "$T/diff")"
+	says '0 calls, 15 scopes, 0 lost'
+	ct_rows --source=hooks --layers cudnn -e gemm -- "$CONVOLUTIONS" all
+	convolution_rows "$T/out" > "$T/got"
+	diff - "$T/got" > "$T/diff" <<< "$CONVOLUTIONS_ALL" || fail "by hooks rows differ: $(head -n 6 "$T/diff")"
+}
+
+# The kernels of a convolution have its FLOP, and are of its class; JSON names the operation.
+case_gemms_convolutions_device() {
+	ct record --gpu --layers cudnn -o "$T/r.ctr" -- "$CONVOLUTIONS" all
+	ok_rc
+	ct export --to json -o "$T/json" "$T/r.ctr"
+	python3 - "$T/json" > "$T/got" << 'PY'
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1], encoding='utf-8')]
+gemms = {r['id']: r for r in rows if r['type'] == 'gemm'}
+for r in rows:
+    if r['type'] == 'kernel':
+        of = gemms[r['scope']]
+        print(of['name'], of.get('operation', '-').split(',')[0], r.get('flop'), r.get('flop') == of.get('flop'), 'tflops' in r)
+PY
+	sort "$T/got" | uniq -c | tr -s ' ' > "$T/sums"
+	diff - "$T/sums" > "$T/diff" <<- 'EOT' || fail "differs: $(head -n 9 "$T/diff")"
+	 2 cudnnBackendExecute - None True False
+	 1 cudnnBackendExecute 2 products 25165824 True True
+	 1 cudnnBackendExecute data gradient 451584 True True
+	 1 cudnnBackendExecute filter gradient 451584 True True
+	 1 cudnnBackendExecute forward 122880 True True
+	 1 cudnnBackendExecute forward 225792 True True
+	 1 cudnnBackendExecute forward 451584 True True
+	 1 cudnnBackendExecute matmul 12582912 True True
+	 1 cudnnBackendExecute no product None True False
+	 1 cudnnConvolutionBackwardData data gradient 451584 True True
+	 1 cudnnConvolutionBackwardFilter filter gradient 451584 True True
+	 1 cudnnConvolutionForward - None True False
+	 1 cudnnConvolutionForward forward 451584 True True
+	EOT
+	ct stat --by class --json -o "$T/classes" "$T/r.ctr"
+	expect "classes" "$(grep -o '"name":"convolution","count":8' "$T/classes")" '"name":"convolution","count":8'
+	ct stat --by gemm -o "$T/by" -- "$CONVOLUTIONS" all
+	grep -q 'cudnnBackendExecute 64 x 128 x 32, batch 24, float16' "$T/by" || fail "not in the table: $(head -n 4 "$T/by")"
+}
+
+# A plan that was made before the trace has no shape, one that is made during it has.
+case_gemms_convolutions_attached() {
+	local pid fd
+	mkfifo "$T/in"
+	"$CONVOLUTIONS" wait < "$T/in" > "$T/prog.out" 2> /dev/null &
+	pid=$!
+	exec {fd}> "$T/in"
+	wait_for 10 grep -q ready "$T/prog.out"
+	attach --layers cudnn -e gemm -p "$pid"
+	printf 'xnxq' >&"$fd"
+	wait "$pid"
+	wait "$CT" || fail "status $?"
+	expect "products" "$(grep '"type":"gemm"' "$T/out" | grep -o '"flop":[0-9]*\|"ret":0' | tr '\n' ' ')" '"ret":0 "flop":451584 "ret":0 "flop":451584 "ret":0 '
+}
+
+# NVIDIA's own library, where there is one: without a GPU its calls fail, but what they were to compute has been said.
+case_gemms_cudnn() {
+	local library
+	library=$("${TORCH_PYTHON:-python3}" -c 'import nvidia.cudnn as c; print(list(c.__path__)[0] + "/lib/libcudnn.so.9")' 2> /dev/null)
+	[ -r "$library" ] || skip "no cuDNN here (TORCH_PYTHON=... names a Python whose packages have it)"
+	ct_json --layers cudnn -e gemm -- python3 tests/cases/prog/cudnn_plan.py "$library"
+	expect "products" "$(grep -o '"operation":.*"flop":[0-9]*' "$T/out")" '"operation":"forward, x[32, 64, 56, 56], w[128, 64, 3, 3], y[32, 128, 54, 54]","m":93312,"n":128,"k":576,"batch":1,"a_type":"float16","b_type":"float16","d_type":"float16","flop":13759414272
+"operation":"forward, x[32, 64, 56, 56], w[128, 64, 3, 3], y[32, 128, 54, 54]","m":93312,"n":128,"k":576,"batch":1,"a_type":"float32","b_type":"float32","d_type":"float32","flop":13759414272'
 }

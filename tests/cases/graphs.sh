@@ -61,6 +61,11 @@ case_graphs_lines() {
 		ok_rc
 		grep -qa "launch at graphs.c:$line" "$T/$format" || fail "$format has no line of the capture"
 	done
+	# csv and Arrow's files have columns for it
+	python3 -c 'import csv, sys
+print(*sorted({" ".join((r["captured_in"], r["captured_at"], r["captured_by"])) for r in csv.DictReader(open(sys.argv[1])) if r["type"] == "kernel"}), sep="\n")' "$T/csv" > "$T/got"
+	expect "columns" "$(cat "$T/got")" "capture launch at graphs.c:$line 3
+inner launch at graphs.c:$line 4"
 	ct replay "$T/r.ctrace" --format json -o "$T/json"
 	expect "without stacks" "$(grep -c captured_at "$T/json")" 0
 	ct export --to folded --weight gpu -o "$T/folded" "$T/r.ctrace"

@@ -164,7 +164,7 @@ EOF
 }
 
 # Shapes and types are read where the library says that they are, and what does not agree is not known.
-SHAPES='aten::shapes.all|float32[4, 3], none, tensors[2], scalar, scalar, ?
+SHAPES='aten::shapes.all|float32[4, 3], none, tensors[2] (float32[4, 3], float32[4, 3]), scalar, scalar, ?
 aten::shapes.all|int64[], bfloat16[2, 0, 5, 1, 1000000], tensors[0], scalar, scalar, ?
 aten::shapes_.all|float32[4, 3], none
 aten::shapes_.all|float32[4, 3], ?
@@ -172,13 +172,16 @@ aten::shapes_.all|float32[4, 3], ?
 aten::shapes_.all|float32[4, 3], ?
 aten::shapes_.all|float32[4, 3], ?[7]
 aten::shapes_.all|float32[4, 3], ?
+aten::shapes.cat|tensors[5] (float32[4, 3], int64[], ?, none, ...), scalar
+aten::shapes.cat|?, scalar
+aten::shapes.cat|tensors[2] (?, ?), scalar
 aten::is_it|float32[4, 3]
 aten::orphan_op|-'
 
 case_operators_shapes() {
 	ct record --layers torch --shapes -o "$T/r.ctrace" -- "$OPERATORS" shapes
 	ok_rc
-	says '10 scopes, 0 lost'
+	says '13 scopes, 0 lost'
 	ct export --to json -o "$T/json" "$T/r.ctrace"
 	python3 -c 'import json, sys
 for r in map(json.loads, open(sys.argv[1])):
@@ -194,14 +197,19 @@ for r in csv.DictReader(open(sys.argv[1])):
 for e in json.load(open(sys.argv[1]))["traceEvents"]:
     if e.get("cat") == "cpu_op" and e["name"] != "aten::shapes_": print(e["name"], e["args"].get("Input Dims"), e["args"].get("Input type"))' "$T/kineto" > "$T/got"
 	diff - "$T/got" > "$T/diff" <<- 'EOF' || fail "Kineto's format differs: $(head -n 6 "$T/diff")"
-	aten::shapes [[4, 3], [], [], [], [], []] ['float', '', 'TensorList', 'Scalar', 'Scalar', '']
+	aten::shapes [[4, 3], [], [[4, 3], [4, 3]], [], [], []] ['float', '', 'TensorList', 'Scalar', 'Scalar', '']
 	aten::shapes [[], [2, 0, 5, 1, 1000000], [], [], [], []] ['long int', 'c10::BFloat16', 'TensorList', 'Scalar', 'Scalar', '']
+	aten::shapes [[], []] ['TensorList', 'Scalar']
+	aten::shapes [[], []] ['', 'Scalar']
+	aten::shapes [[[], []], []] ['TensorList', 'Scalar']
 	aten::is_it [[4, 3]] ['float']
 	aten::orphan_op None None
 	EOF
+	ct export --to otlp-json -o "$T/otlp" "$T/r.ctrace"
+	expect "OTLP" "$(grep -o '"scope.inputs","value":{"stringValue":"int64\[\], bfloat16[^"]*"' "$T/otlp" | cut -d'"' -f8)" 'int64[], bfloat16[2, 0, 5, 1, 1000000], tensors[0], scalar, scalar, ?'
 	# nothing is read that was not asked for
 	ct_json --layers torch -- "$OPERATORS" shapes
-	expect "operators" "$(grep -c '"type":"operator"' "$T/out")" 10
+	expect "operators" "$(grep -c '"type":"operator"' "$T/out")" 13
 	! grep -q '"inputs"' "$T/out" || fail "shapes are read"
 	ct --shapes -- "$OPERATORS" shapes
 	says "--shapes is about PyTorch's operators: give --layers torch"

@@ -439,3 +439,25 @@ case_scopes_wrong_lines() {
 	ok_rc 2
 	says 'give one of the two'
 }
+
+# What XLA says in ranges has fields, and so has the work of the device: the module and the operation that it compiled.
+case_scopes_xla() {
+	ct_json --gpu --layers nvtx --env STANDIN_NVTX_TOOL=1 -- "$RANGES" xla
+	ok_rc
+	no_loss
+	python3 - "$T/out" > "$T/got" <<- 'EOF'
+	import json, sys
+	for r in map(json.loads, open(sys.argv[1], encoding='utf-8')):
+	    if r['type'] in ('range', 'memcpy'):
+	        print(r['type'], *(r.get(k, '-') for k in ('hlo_module', 'hlo_op', 'op_name')))
+	EOF
+	sort "$T/got" | diff - <(cat <<- 'EOF'
+	memcpy - - -
+	memcpy jit_step gemm_fusion.2 transformer/layer_0/attention/query/dot_general[dimension_numbers=(((2,), (0,)), ((), ())) precision=None]/a/name/that/is/long
+	memcpy jit_step loop_add_fusion -
+	range - gemm_fusion.2 transformer/layer_0/attention/query/dot_general[dimension_numbers=(((2,), (0,)), ((), ())) precision=None]/a/name/that/is/long
+	range - loop_add_fusion -
+	range jit_step - -
+	EOF
+	) > "$T/diff" || fail "differs: $(head -n 9 "$T/diff")"
+}

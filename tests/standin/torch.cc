@@ -17,6 +17,7 @@ __attribute__((used)) static const char *const schemas[] = {
 	"add_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
 	"empty.memory_format(SymInt[] size) -> Tensor",
 	"shapes.all(Tensor self, Tensor? weight, Tensor[] list, float eps, *, bool flag, Tensor last) -> Tensor",
+	"shapes.cat(Tensor[] tensors, int dim) -> Tensor",
 	"shapes_.all(Tensor(a!) self, Tensor other) -> Tensor(a!)",
 	"_this_is_it(Tensor self) -> bool",
 	"other_is_it(Tensor self, bool flag) -> Tensor",
@@ -99,6 +100,11 @@ Tensor shapes_all::call(const Tensor &self, const std::optional<Tensor> &, c10::
 {
 	PUSHES();
 	return self;
+}
+Tensor shapes_cat::call(const c10::IListRef<Tensor> &tensors, long)
+{
+	PUSHES();
+	return Tensor((long)tensors.length);
 }
 Tensor &shapes__all::call(Tensor &self, const Tensor &)
 {

@@ -33,6 +33,12 @@ template <typename T> struct ArrayRef {
 	const T *data;
 	size_t length;
 };
+/* a list in one of several forms; form 0: an array */
+template <typename T> struct IListRef {
+	const T *array;
+	size_t length;
+	int form;
+};
 } // namespace c10
 
 namespace at
@@ -76,6 +82,9 @@ struct orphan_op {
 struct shapes_all {
 	static Tensor call(const Tensor &self, const std::optional<Tensor> &weight,
 			   c10::ArrayRef<Tensor> list, double eps, bool flag, const Tensor &last);
+};
+struct shapes_cat {
+	static Tensor call(const c10::IListRef<Tensor> &tensors, long dim);
 };
 struct shapes__all {
 	static Tensor &call(Tensor &self, const Tensor &other);

@@ -9,7 +9,7 @@
 #include "../../user/api/layout.h"
 #include "../../user/api/traits.h"
 #include "../../user/api/xlat.h"
-#include "../../user/event/scopes/gemms.h"
+#include "../../user/event/scopes/products/gemms.h"
 #include "make_call.h"
 #include "unit.h"
 

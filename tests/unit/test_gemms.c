@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_gemms.c - products of matrices: what calls say, the classes of kernels, the peaks of devices. */
-#include "../../user/event/scopes/gemms.h"
+#include "../../user/event/scopes/products/descriptors.h"
+#include "../../user/event/scopes/products/gemms.h"
 #include "../../user/event/scopes/lineage.h"
 #include "../../user/event/device.h"
 #include "../../user/event/scopes/peak.h"
@@ -254,8 +255,121 @@ static void test_classes(void)
 	}
 }
 
+/* ---- descriptors ---- */
+
+static void attribute(struct descriptors *d, uint64_t of, uint64_t name, uint64_t type, uint64_t n,
+		      const uint64_t *elements)
+{
+	struct made_call made;
+
+	make_nmemory = 0;
+	make_mem(0x1000, elements, (size_t)(n < 64 ? n : 64) * 8);
+	descriptors_learn(d, make_call(&made, "cudnnBackendSetAttribute", CT_LAYER_BEGIN, 0, 0,
+				       U(of), U(name), U(type), U(n), U(0x1000)));
+}
+
+static void sized(struct descriptors *d, uint64_t of, uint64_t rank, const uint64_t *sizes)
+{
+	attribute(d, of, 901, 1, 1, &(uint64_t){ 2 });
+	attribute(d, of, 902, 3, rank, sizes);
+}
+
+/* A plan at 9 for a convolution of x at 1, w at 2 and y at 3. */
+static void plan(struct descriptors *d, uint64_t rank, const uint64_t *x, const uint64_t *w,
+		 const uint64_t *y)
+{
+	sized(d, 1, rank, x);
+	sized(d, 2, rank, w);
+	sized(d, 3, rank, y);
+	attribute(d, 4, 704, 15, 1, &(uint64_t){ 1 });
+	attribute(d, 4, 703, 15, 1, &(uint64_t){ 2 });
+	attribute(d, 4, 705, 15, 1, &(uint64_t){ 3 });
+	attribute(d, 5, 801, 15, 1, &(uint64_t){ 4 });
+	attribute(d, 6, 1300, 15, 1, &(uint64_t){ 5 });
+	attribute(d, 7, 300, 15, 1, &(uint64_t){ 6 });
+	attribute(d, 9, 401, 15, 1, &(uint64_t){ 7 });
+}
+
+static uint64_t flop_of_plan(struct descriptors *d, char text[256])
+{
+	struct made_call made;
+	struct ct_gemm g;
+
+	descriptors_begin(
+		d, make_call(&made, "cudnnBackendExecute", CT_LAYER_BEGIN, 0, 0, U(1), U(9), U(1)),
+		&g, text, 256);
+	CHECK_EQ(CT_GEMM_NETWORK, g.flags & CT_GEMM_NETWORK);
+	CHECK_EQ(!g.flop, !(g.flags & CT_GEMM_SHAPE));
+	return g.flop;
+}
+
+static void test_descriptors(void)
+{
+	static const uint64_t x[] = { 4, 8, 9, 9, 1, 1, 1, 1, 1 },
+			      w[] = { 16, 8, 3, 3, 1, 1, 1, 1, 1 },
+			      y[] = { 4, 16, 7, 7, 1, 1, 1, 1, 1 };
+	struct descriptors *d = descriptors_open();
+	char text[256];
+
+	plan(d, 4, x, w, y);
+	CHECK_EQ(2ULL * 4 * 16 * 7 * 7 * 8 * 3 * 3, flop_of_plan(d, text));
+	CHECK(!strcmp(text, "forward, x[4, 8, 9, 9], w[16, 8, 3, 3], y[4, 16, 7, 7]"));
+
+	/* sizes that no tensor has, or that do not fit each other */
+	for (int i = 0; i < 9; i++) {
+		uint64_t bad[3][9];
+
+		memcpy(bad[0], x, sizeof(x));
+		memcpy(bad[1], w, sizeof(w));
+		memcpy(bad[2], y, sizeof(y));
+		switch (i) {
+		case 0: bad[0][0] = 0; break;
+		case 1: bad[1][1] = 0; break;
+		case 2: bad[0][2] = ~0ULL; break;
+		case 3: bad[2][1] = 15; break;
+		case 4: bad[1][1] = 3; break;
+		case 5: bad[2][0] = 5; break;
+		case 6: bad[2][2] = bad[2][3] = 1ULL << 40; break;
+		case 7: bad[1][2] = bad[1][3] = 1ULL << 31; break;
+		case 8: bad[1][0] = bad[2][1] = (1ULL << 40) + 1; break;
+		}
+		CASE_ROW("case %d", i);
+		plan(d, 4, bad[0], bad[1], bad[2]);
+		CHECK_EQ(0, flop_of_plan(d, text));
+		CHECK(!*text);
+	}
+	for (uint64_t rank = 0; rank < 64; rank++) {
+		if (rank >= 3 && rank <= 8)
+			continue;
+		CASE_ROW("rank %d", (int)rank);
+		plan(d, rank, x, w, y);
+		CHECK_EQ(0, flop_of_plan(d, text));
+	}
+
+	/* another thing is at the address of the operation now; the plan was destroyed; records were lost */
+	plan(d, 4, x, w, y);
+	attribute(d, 4, 750, 15, 1, &(uint64_t){ 1 });
+	attribute(d, 5, 801, 15, 1, &(uint64_t){ 4 });
+	attribute(d, 9, 401, 15, 1, &(uint64_t){ 5 });
+	CHECK_EQ(0, flop_of_plan(d, text));
+	CHECK(!strcmp(text, "no product"));
+	plan(d, 4, x, w, y);
+	descriptors_lost(d);
+	CHECK_EQ(0, flop_of_plan(d, text));
+	plan(d, 4, x, w, y);
+	CHECK(flop_of_plan(d, text) > 0);
+
+	/* more descriptors than one process may have */
+	for (uint64_t i = 0; i < 10000; i++)
+		sized(d, 100 + i, 4, x);
+	CHECK(descriptors_dropped(d) > 0);
+	CHECK(flop_of_plan(d, text) > 0);
+	descriptors_close(d);
+}
+
 int main(void)
 {
+	RUN(test_descriptors);
 	RUN(test_layouts);
 	RUN(test_bounds);
 	RUN(test_peaks);

@@ -216,9 +216,16 @@ enum api_layer {
 	 * a block of memory; it has no memory left. */
 	API_LAYER_BLOCK,
 	API_LAYER_NO_MEMORY,
-	/* Each call multiplies matrices, and is a scope. Its arguments say what (event/scopes/gemms.c),
+	/* Each call multiplies matrices, and is a scope. Its arguments say what (event/scopes/products/gemms.c),
 	 * and `element` of its row. */
 	API_LAYER_GEMM,
+	/* Each call multiplies matrices or convolves, and is a scope. What, was said before by calls that
+	 * describe: of the argument `executionPlan`, or of `xDesc`, `wDesc`, `yDesc`
+	 * (event/scopes/products/descriptors.c). */
+	API_LAYER_DESCRIBED,
+	API_LAYER_DESCRIBE, /* says what the descriptor in its first argument is */
+	API_LAYER_DERIVE,   /* makes descriptors of it, which are known when it returns */
+	API_LAYER_FORGET,   /* it is no more */
 	/* Each call of those below is a scope. Their arguments: `comm`, `count`, `datatype`, `op`,
 	 * `root`, `peer`, `stream`, `nranks`, `rank`. */
 	API_LAYER_WHOLE,   /* a collective: each rank has the same `count` elements */

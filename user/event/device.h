@@ -41,6 +41,10 @@ void product_fields(struct field **at, const struct event *); /* of a kernel of 
 #define INPUTS_MAX 256
 size_t scope_inputs(const struct ct_hdr *, char text[INPUTS_MAX]);
 void gemm_fields(struct field **at, const struct ct_scope *);
+/* What XLA says in the text of a range (event/scopes/xla.h), and in the ranges around device work: the
+ * module and the operation that was compiled. */
+void xla_scope_fields(struct field **at, const char *text, size_t len);
+void xla_work_fields(struct field **at, const struct event *);
 
 /* ---- the names of metrics (event/metrics.c), from CT_METRIC records ---- */
 struct metric {

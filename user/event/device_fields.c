@@ -163,6 +163,7 @@ static void add_work(struct field **at, const struct event *ev)
 		field_add_u(at, "graph_node", FIELD_UINT, w->graph_node)->label = "node";
 	if (ev->capture)
 		add_capture(at, ev);
+	xla_work_fields(at, ev);
 	if (w->channel != 0xffff)
 		field_add_u(at, "channel", FIELD_UINT, w->channel)->label = "";
 	if (ev->cause && ev->cause->func < api_nfuncs) {
@@ -366,8 +367,12 @@ static void scope_fields(struct field **at, const struct ct_scope *s)
 		const char *name, *label;
 	} fields[] = { { "payload_fields", "payload" },
 		       { "group", "group" },
-		       { "inputs", "inputs" } };
-	const int names = more ? 1 : s->kind == CT_SCOPE_OPERATOR ? 2 : 0;
+		       { "inputs", "inputs" },
+		       { "operation", "operation" } };
+	const int names = more				 ? 1
+			  : s->kind == CT_SCOPE_OPERATOR ? 2
+			  : s->kind == CT_SCOPE_GEMM	 ? 3
+							 : 0;
 	struct field *f = field_add_str(at, "name", text, strnlen(text, s->text_len));
 
 	f->absent = f->out = s->flags & CT_SCOPE_UNNAMED;
@@ -391,6 +396,8 @@ static void scope_fields(struct field **at, const struct ct_scope *s)
 	if (more)
 		collective_fields(at, s, more);
 	gemm_fields(at, s);
+	if (s->kind == CT_SCOPE_RANGE)
+		xla_scope_fields(at, text, strnlen(text, s->text_len));
 	if (s->color)
 		field_add_u(at, "color", FIELD_PTR, s->color)->label = "";
 	field_add_str(at, "layer", layer, strnlen(layer, s->layer_len))->label = "";

@@ -208,7 +208,7 @@ uint32_t call_scope(const struct ct_call *);
 const char *scope_word(const struct ct_scope *);
 /* What a call of a library for collectives said; NULL: the scope is none. */
 const struct ct_collective *scope_collective(const struct ct_scope *);
-/* What a call for products of matrices said (event/scopes/gemms.c); NULL: the scope is none. */
+/* What a call for products of matrices said (event/scopes/products/gemms.c); NULL: the scope is none. */
 const struct ct_gemm *scope_gemm(const struct ct_scope *);
 /* "4096 x 4096 x 512, batch 8, float16 -> float32, TN", as far as it is known; cut to size. */
 void gemm_text(const struct ct_gemm *, char *text, size_t size);

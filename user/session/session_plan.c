@@ -132,6 +132,30 @@ static void plan_layers(struct session_plan *p, const struct opts *o)
 	}
 }
 
+static bool causes_work(const struct api_func *f)
+{
+	return f->class == API_LAUNCH || f->class == API_COPY || f->class == API_SET ||
+	       f->flags & API_GRAPH_LAUNCH;
+}
+
+/* Device work is inside the scopes of the call that caused it. Where both are recorded, the source shows such calls too, though -e
+ * leaves them out: the filter drops them later. */
+static void plan_causes(struct session_plan *p, const struct opts *o, uint8_t by)
+{
+	struct capture_plan *c = &p->capture;
+
+	memcpy(p->asked, c->shown, sizeof(p->asked));
+	if (!o->gpu || !o->layers || o->select.none || c->count)
+		return;
+	for (int i = 0; i < api_nfuncs; i++) {
+		if (!causes_work(&api_funcs[i]))
+			continue;
+		plan_add(c->shown, i);
+		plan_add(c->capture, i);
+	}
+	plan_names(p, o, by);
+}
+
 /* For sinks about memory: captures and shows all calls that allocate or free memory. */
 static void plan_memory(struct session_plan *p, const struct opts *o)
 {
@@ -354,7 +378,7 @@ static void plan_files(struct capture_plan *c, const struct opts *o)
 static void plan_filter(struct session_plan *p, const struct opts *o)
 {
 	p->filter = (struct filter){
-		.shown = p->capture.shown,
+		.shown = p->asked,
 		.calls = o->filter,
 		.comm_glob = o->comm,
 		.tid = (uint32_t)o->tid,
@@ -384,6 +408,7 @@ int session_plan(struct session_plan *p, const struct opts *o, const struct wind
 	plan_functions(p, o, by, window);
 	plan_calls(&p->capture, o, window);
 	plan_counts(&p->capture, o, by);
+	plan_causes(p, o, by);
 	plan_devices(&p->capture, o);
 	plan_files(&p->capture, o);
 	plan_filter(p, o);

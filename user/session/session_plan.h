@@ -11,8 +11,10 @@
 struct session_plan {
 	struct capture_plan capture;
 	struct filter filter;
-	bool names;	 /* some of the functions that are shown use kernels */
-	pid_t tid_owner; /* the process that the thread of -L belongs to */
+	uint64_t asked
+		[PLAN_WORDS]; /* functions that -e names: capture.shown may have more (plan_causes) */
+	bool names;	      /* some of the functions that are shown use kernels */
+	pid_t tid_owner;      /* the process that the thread of -L belongs to */
 };
 
 /* Whether sinks show on which device a call works. Then all calls that set the device must be

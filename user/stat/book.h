@@ -39,8 +39,8 @@ enum book_what {
 	X(COLLECTIVE, "collective", 1u << CT_SCOPE_COLLECTIVE, BOOK_LAYER(NCCL)) \
 	X(OPERATOR, "operator", 1u << CT_SCOPE_OPERATOR, BOOK_LAYER(TORCH)) \
 	X(STEP, "step", 1u << CT_SCOPE_RANGE | 1u << CT_SCOPE_OPERATOR | 1u << CT_SCOPE_COLLECTIVE, \
-	  BOOK_LAYER(NVTX) | BOOK_LAYER(TORCH) | BOOK_LAYER(CUBLAS)) \
-	X(GEMM, "gemm", 1u << CT_SCOPE_GEMM, BOOK_LAYER(CUBLAS)) \
+	  BOOK_LAYER(NVTX) | BOOK_LAYER(TORCH) | BOOK_LAYER(CUBLAS) | BOOK_LAYER(CUDNN)) \
+	X(GEMM, "gemm", 1u << CT_SCOPE_GEMM, BOOK_LAYER(CUBLAS) | BOOK_LAYER(CUDNN)) \
 	X(CLASS, "class", BOOK_CLASSES, 0)
 /* clang-format on */
 /* The words of those with kinds of scopes, for messages. */

@@ -9,8 +9,10 @@
  *   shapes    operators with tensors of all sorts: such that are none, and that cannot be known
  *   deep N    N operators in each other, with a copy inside the innermost
  *   compiled  a graph that torch.compile made, and an operator
+ *   cost N    N operators with five tensors, and how many nanoseconds each took
  *   wait      inside an operator: for each byte on stdin a step; q ends it
  */
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -105,7 +107,8 @@ static void shapes()
 	auto tensor = [](const c10::TensorImpl &t) {
 		return at::Tensor(reinterpret_cast<long>(&t));
 	};
-	at::Tensor m = tensor(matrix), list[2] = { m, m };
+	at::Tensor m = tensor(matrix), list[2] = { m, m },
+		   many[5] = { m, tensor(number), tensor(wrong), tensor(none), m };
 
 	custom.policy = 2;
 	wrong.numel = 5;
@@ -117,8 +120,24 @@ static void shapes()
 	at::_ops::shapes__all::call(m, tensor(wrong));
 	at::_ops::shapes__all::call(m, tensor(odd));
 	at::_ops::shapes__all::call(m, at::Tensor(8));
+	at::_ops::shapes_cat::call({ many, 5, 0 }, 0);
+	at::_ops::shapes_cat::call({ list, 2, 1 }, 0); /* it is in another form */
+	at::_ops::shapes_cat::call({ reinterpret_cast<const at::Tensor *>(8), 2, 0 }, 0);
 	at::_ops::is_it::call(m);
 	at::_ops::orphan_op::call(m); /* its schema is not known */
+}
+
+static void cost(int n)
+{
+	c10::TensorImpl matrix = made(6, { 4, 3 });
+	at::Tensor m(reinterpret_cast<long>(&matrix)), list[2] = { m, m };
+	const std::optional<at::Tensor> weight(m);
+	auto begin = std::chrono::steady_clock::now();
+
+	for (int i = 0; i < n; i++)
+		at::_ops::shapes_all::call(m, weight, { list, 2 }, 1.0, true, m);
+	std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+	printf("%.1f\n", (double)took.count() / n);
 }
 
 static void steps_by_bytes()
@@ -151,6 +170,8 @@ int main(int argc, char **argv)
 		shapes();
 	} else if (!strcmp(what, "deep")) {
 		at::_ops::nest::call(1, n, copy);
+	} else if (!strcmp(what, "cost")) {
+		cost(n);
 	} else if (!strcmp(what, "wait")) {
 		puts("ready");
 		fflush(stdout);

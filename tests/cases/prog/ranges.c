@@ -8,6 +8,7 @@
  *   pops      two ends without begins, and a range
  *   absent    ranges whose names lie in pages that nobody has touched
  *   open      a range that does not end
+ *   xla       ranges as XLA names those of a module and of its operations
  *   wait      a range; in it, for each byte on stdin, what nested 1 does; q ends it
  */
 #include <stdint.h>
@@ -157,6 +158,31 @@ static void absent(void)
 	nvtxRangeEnd(nvtxRangeStartA(names[3]));
 }
 
+static void xla(void)
+{
+	static const char *const texts[] = {
+		"XlaModule:#prefix=jit(step)/jit(main),hlo_module=jit_step,program_id=7#",
+		"Thunk:#name=transformer/layer_0/attention/query/"
+		"dot_general[dimension_numbers=(((2,), (0,)), ((), ())) precision=None]"
+		"/a/name/that/is/long,hlo_op=gemm_fusion.2,unique_hlo_op_id=12#",
+		"Thunk:#hlo_op=loop_add_fusion#",
+	};
+	struct domain *tsl = nvtxDomainCreateA("TSL");
+	struct attributes a = attributes(NULL);
+
+	a.message_type = 3; /* a registered text */
+	for (int i = 0; i < 3; i++) {
+		a.message = nvtxDomainRegisterStringA(tsl, texts[i]);
+		nvtxDomainRangePushEx(tsl, &a);
+		if (i)
+			copy();
+		if (i)
+			nvtxDomainRangePop(tsl);
+	}
+	nvtxDomainRangePop(tsl);
+	copy();
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -180,6 +206,8 @@ int main(int argc, char **argv)
 	} else if (!strcmp(what, "open")) {
 		nvtxRangePushA("never");
 		copy();
+	} else if (!strcmp(what, "xla")) {
+		xla();
 	} else if (!strcmp(what, "wait")) {
 		nvtxRangePushA("outer");
 		printf("ready\n");

@@ -314,8 +314,8 @@ static int set_nsys_trace(void *options, const char *name, const char *val)
 		if (api_layer_names[layer]) {
 			o->layers |= 1u << layer;
 		} else if (n != 4 || strncmp(at, "cuda", 4) != 0) {
-			msg_error("%s: '%.*s' is not traced here; give cuda, nvtx, nccl, torch or "
-				  "cublas",
+			msg_error("%s: '%.*s' is not traced here; give cuda, nvtx, nccl, torch, "
+				  "cublas or cudnn",
 				  name, (int)(n < 32 ? n : 32), at);
 			return -EINVAL;
 		}
@@ -415,6 +415,7 @@ static const struct option_row before[] = {
 	{ 0, "layers", "LIST", LIST_OF(layers, "layer", api_layer_names), OPTS_TRACE | OPTS_RECORD | OPTS_STAT | OPTS_ADVISE | OPTS_MEM | OPTS_SERVE, NULL,
 	  "what the program says of its work too: nvtx, its ranges and marks;\n"
 	  "nccl, its collectives; torch, PyTorch's operators; cublas, products of matrices;\n"
+	  "cudnn, its convolutions;\n"
 	  "allocator, the blocks that PyTorch gives out of the memory it has from CUDA",
 	  RULES(EXCLUDES("no-return", "--no-return sees no returns, and --layers needs them: give one of the two")) },
 	{ 0, "shapes", NULL, FLAG(shapes), OPTS_TRACE | OPTS_RECORD, NULL,

@@ -5,7 +5,7 @@
 
 #include "../device.h"
 #include "../field_add.h"
-#include "gemms.h"
+#include "products/gemms.h"
 #include "peak.h"
 
 /* The names of cublasComputeType_t, without CUBLAS_COMPUTE_. */

@@ -89,7 +89,8 @@ static enum peak_type of_float32(const char *kernel)
 
 bool peak_beside(const char *kernel)
 {
-	return strcasestr(kernel, "reduce") || strstr(kernel, "scal_kernel");
+	return strcasestr(kernel, "reduce") || strstr(kernel, "scal_kernel") ||
+	       strcasestr(kernel, "ToNhwc") || strcasestr(kernel, "ToNchw");
 }
 
 enum peak_type peak_type(const struct ct_gemm *g, const char *kernel)

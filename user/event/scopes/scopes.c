@@ -14,7 +14,8 @@
 #include "../../api/layers/symbol.h"
 #include "../../util/table/array.h"
 #include "../../util/table/keyed.h"
-#include "gemms.h"
+#include "products/descriptors.h"
+#include "products/gemms.h"
 #include "group.h"
 #include "scopes.h"
 #include "shapes.h"
@@ -80,6 +81,7 @@ struct scopes {
 	void *ctx;
 	struct keyed procs, threads, names, ranges, newest;
 	struct collectives *collectives;
+	struct descriptors *descriptors;
 	uint64_t dropped;
 	size_t bytes;	/* of all that is open */
 	uint32_t floor; /* processes that are new here begin their ids above it */
@@ -101,7 +103,10 @@ struct said {
 	bool cut, known; /* known: text[] is the name */
 	bool extended;	 /* the payload is one with a schema */
 	char text[TEXT_MAX];
-	char shapes[TEXT_MAX]; /* of an operator's arguments; "": not read */
+	/* of an operator's arguments, or of what a call of a library for networks computes; "": not
+	 * known */
+	char shapes[TEXT_MAX];
+	struct ct_gemm described; /* of such a call */
 };
 
 struct scopes *scopes_open(emit_fn out, communicator_fn ask, void *ctx)
@@ -118,7 +123,8 @@ struct scopes *scopes_open(emit_fn out, communicator_fn ask, void *ctx)
 	keyed_open_of(&s->ranges, struct range, id, RANGES_MAX);
 	keyed_open_of(&s->newest, struct newest, tid, NEWEST_MAX);
 	s->collectives = collectives_open(ask, ctx);
-	if (s->collectives)
+	s->descriptors = descriptors_open();
+	if (s->collectives && s->descriptors)
 		return s;
 	scopes_close(s);
 	return NULL;
@@ -287,12 +293,13 @@ void scopes_close(struct scopes *s)
 	keyed_close(&s->ranges);
 	keyed_close(&s->newest);
 	collectives_close(s->collectives);
+	descriptors_close(s->descriptors);
 	free(s);
 }
 
 uint64_t scopes_dropped(const struct scopes *s)
 {
-	return s->dropped;
+	return s->dropped + descriptors_dropped(s->descriptors);
 }
 
 /* ---- what a call says ---- */
@@ -528,7 +535,7 @@ static uint16_t add_payload(struct scopes *s, struct ct_scope *r, const struct s
 		group_names(t->group, names, sizeof(names));
 		return add_text(r, names);
 	}
-	if (f->layer == API_LAYER_OPERATOR)
+	if (f->layer == API_LAYER_OPERATOR || f->layer == API_LAYER_DESCRIBED)
 		return add_text(r, said->shapes);
 	if (!t || !t->payload)
 		return 0;
@@ -613,9 +620,14 @@ static void add_collective(struct scopes *s, struct ct_scope *r, const struct ct
 }
 
 /* Adds what a call for products of matrices says. */
-static void add_gemm(struct ct_scope *r, const struct ct_call *c)
+static void add_gemm(struct ct_scope *r, const struct ct_call *c, const struct ct_gemm *described)
 {
-	gemms_begin(c, (struct ct_gemm *)((char *)r + r->h.size));
+	struct ct_gemm *g = (struct ct_gemm *)((char *)r + r->h.size);
+
+	if (api_funcs[c->func].layer == API_LAYER_DESCRIBED)
+		*g = *described;
+	else
+		gemms_begin(c, g);
 	r->h.size = (uint16_t)(r->h.size + sizeof(struct ct_gemm));
 }
 
@@ -766,6 +778,9 @@ static int begin(struct scopes *s, const struct ct_call *c, uint32_t serial, uin
 	if (outer)
 		return fold(s, t, outer, serial);
 	hear(c, &said);
+	if (api_funcs[c->func].layer == API_LAYER_DESCRIBED)
+		descriptors_begin(s->descriptors, c, &said.described, said.shapes,
+				  sizeof(said.shapes));
 	r = make(s, c, kind, &said);
 	if (r)
 		place(r, t, parent);
@@ -774,7 +789,7 @@ static int begin(struct scopes *s, const struct ct_call *c, uint32_t serial, uin
 	else if (collectives_has(&api_funcs[c->func]))
 		add_collective(s, r, c, t);
 	else if (gemms_has(&api_funcs[c->func]))
-		add_gemm(r, c);
+		add_gemm(r, c, &said.described);
 	if (r && !serial) {
 		err = instant(s, r);
 	} else if (r && t->n >= OPEN_MAX) {
@@ -915,6 +930,10 @@ static int layer(struct scopes *s, const struct ct_call *c)
 		return c->h.kind == CT_LAYER_END
 			       ? pop(s, c, (uint32_t)word)
 			       : begin(s, c, (uint32_t)word, (uint32_t)(word >> 32), CT_SCOPE_GEMM);
+	if (descriptors_has(f)) {
+		descriptors_learn(s->descriptors, c);
+		return 0;
+	}
 	switch (f->layer) {
 	case API_LAYER_PUSH:
 		return begin(s, c, (uint32_t)word, (uint32_t)(word >> 32), CT_SCOPE_RANGE);
@@ -991,6 +1010,7 @@ static int over(struct scopes *s, uint32_t pid, uint64_t ns)
 	struct proc *p = keyed_find(&s->procs, &pid);
 	int err = 0;
 
+	descriptors_forget(s->descriptors, pid);
 	if (!p)
 		return 0;
 	if (p->bytes)
@@ -1036,7 +1056,11 @@ int scopes_record(struct scopes *s, const struct ct_hdr *h)
 	case CT_LAYER_BEGIN:
 	case CT_LAYER_END: return layer(s, (const struct ct_call *)h);
 	case CT_EXEC:
-	case CT_EXIT: return s->procs.n ? over(s, h->pid, h->end_ns) : 0;
+	case CT_EXIT: return over(s, h->pid, h->end_ns);
+	case CT_LOST:
+		if (((const struct ct_lost *)h)->cause == CT_LOSS_RING)
+			descriptors_lost(s->descriptors);
+		return 0;
 	default: return 0;
 	}
 }

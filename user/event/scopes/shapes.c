@@ -7,6 +7,7 @@
 #include "shapes.h"
 
 #define WORD 128 /* bytes of an argument's word: five sizes and a type */
+#define LIST_WORD (CT_TENSOR_EACH * WORD + 32)
 
 static const struct {
 	const char *name, *cxx;
@@ -33,16 +34,14 @@ static uint64_t next_word(struct words *w)
 	return *w->at++;
 }
 
-static void tensor_word(struct words *w, uint8_t undefined, char word[WORD])
+static void tensor_word(struct words *w, uint64_t head, uint8_t undefined, char word[WORD])
 {
-	uint64_t head = next_word(w), rank = head & 0xff;
+	uint64_t rank = head & 0xff;
 	uint8_t type = (uint8_t)(head >> 8);
 	int n;
 
 	if (rank == CT_TENSOR_NONE || (rank <= CT_TENSOR_RANK_MAX && type == undefined))
 		snprintf(word, WORD, "none");
-	else if (rank == CT_TENSOR_LIST)
-		snprintf(word, WORD, "tensors[%u]", (uint32_t)(head >> 32));
 	else
 		snprintf(word, WORD, "?");
 	if (rank > CT_TENSOR_RANK_MAX)
@@ -58,6 +57,32 @@ static void tensor_word(struct words *w, uint8_t undefined, char word[WORD])
 		n += snprintf(word + n, WORD - (size_t)n, "%s%llu", i ? ", " : "",
 			      (unsigned long long)next_word(w));
 	snprintf(word + n, WORD - (size_t)n, "]");
+}
+
+/* "tensors[2] (float32[4], float32[3])"; "..." if it has more than were read. */
+static void list_word(struct words *w, uint64_t head, uint8_t undefined, char word[LIST_WORD])
+{
+	uint32_t number = (uint32_t)(head >> 32), each = head >> 8 & 0xff;
+	size_t n = (size_t)snprintf(word, LIST_WORD, "tensors[%u]", number);
+	char one[WORD];
+
+	each = each < CT_TENSOR_EACH ? each : CT_TENSOR_EACH;
+	for (uint32_t i = 0; i < each; i++) {
+		tensor_word(w, next_word(w), undefined, one);
+		n += (size_t)snprintf(word + n, LIST_WORD - n, "%s%s", i ? ", " : " (", one);
+	}
+	if (each)
+		snprintf(word + n, LIST_WORD - n, "%s", number > each ? ", ...)" : ")");
+}
+
+static void argument_word(struct words *w, uint8_t undefined, char word[LIST_WORD])
+{
+	uint64_t head = next_word(w);
+
+	if ((head & 0xff) == CT_TENSOR_LIST)
+		list_word(w, head, undefined, word);
+	else
+		tensor_word(w, head, undefined, word);
 }
 
 static void other_word(char code, char word[WORD])
@@ -76,7 +101,7 @@ void shapes_of(const struct ct_call *c, char *text, size_t size)
 	const struct symbol_args *args = symbol_args(c->nwords ? c->words[0] : 0);
 	size_t bytes = c->h.size - sizeof(*c), fixed = c->nwords * 8u + 8, n = 0;
 	struct words w = { &c->words[c->nwords], bytes > fixed ? (bytes - fixed) / 8 : 0, false };
-	char word[WORD];
+	char word[LIST_WORD];
 
 	*text = '\0';
 	if (!args->plan || !w.left)
@@ -85,10 +110,15 @@ void shapes_of(const struct ct_call *c, char *text, size_t size)
 		size_t len;
 
 		if (*code == 'T' || *code == 'O' || *code == 'L')
-			tensor_word(&w, args->undefined, word);
+			argument_word(&w, args->undefined, word);
 		else
 			other_word(*code, word);
 		len = strlen(word);
+		/* of a list that does not fit, the number alone */
+		if (n + len + sizeof(", , ...") > size && strstr(word, " (")) {
+			*strstr(word, " (") = '\0';
+			len = strlen(word);
+		}
 		if (n + len + sizeof(", , ...") > size) {
 			snprintf(text + n, size - n, "%s...", n ? ", " : "");
 			break;
@@ -144,6 +174,25 @@ static bool sizes_next(const char **at, const char *end, struct shape *s)
 	return p < end;
 }
 
+/* The words of a list, in parentheses. */
+static void list_next(const char **at, const char *end, struct shape *s)
+{
+	const char *close;
+
+	if (end - *at <= 2 || memcmp(*at, " (", 2) != 0)
+		return;
+	close = memchr(*at, ')', (size_t)(end - *at));
+	if (!close) {
+		*at = end;
+		return;
+	}
+	if (close[-1] != '.') { /* "...": there are more */
+		s->list = *at + 2;
+		s->list_end = close;
+	}
+	*at = close + 1;
+}
+
 bool shapes_next(const char **at, const char *end, struct shape *s)
 {
 	const char *begin = *at;
@@ -160,8 +209,10 @@ bool shapes_next(const char **at, const char *end, struct shape *s)
 		++*at;
 		if (!sizes_next(at, end, s))
 			return false;
-		if (is_word(begin, len, "tensors"))
+		if (is_word(begin, len, "tensors")) {
 			s->rank = -1;
+			list_next(at, end, s);
+		}
 	}
 	while (*at < end && (**at == ',' || **at == ' '))
 		++*at;

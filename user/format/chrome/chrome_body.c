@@ -279,23 +279,34 @@ void chrome_foreign_body(struct row *w, const struct ct_foreign *f)
 	*w->p++ = '}';
 }
 
+static void put_tensor(struct row *w, const struct shape *shape, bool first)
+{
+	row_room(w, 256);
+	w->p = put_str(w->p, first ? "[" : ",[");
+	for (int i = 0; i < shape->rank; i++)
+		w->p = put_u64(i ? put_char(w->p, ',') : w->p, shape->sizes[i]);
+}
+
 /* The shapes and types of an operator's arguments, as torch.profiler has them: of what is no tensor,
- * or is not known, there is an empty list. */
+ * or is not known, there is an empty list; of several tensors a list of lists. */
 static void put_inputs(struct row *w, const struct ct_scope *s)
 {
 	char from[INPUTS_MAX];
 	size_t len = scope_inputs(&s->h, from);
 	const char *at = from, *end = from + len;
-	struct shape shape;
+	struct shape shape, one;
 
 	if (!len)
 		return;
 	w->p = put_lit(w->p, "\"Input Dims\":[");
 	for (bool first = true; shapes_next(&at, end, &shape); first = false) {
-		row_room(w, 256);
-		w->p = put_str(w->p, first ? "[" : ",[");
-		for (int i = 0; i < shape.rank; i++)
-			w->p = put_u64(i ? put_char(w->p, ',') : w->p, shape.sizes[i]);
+		put_tensor(w, &shape, first);
+		for (bool begins = true;
+		     shape.list && shapes_next(&shape.list, shape.list_end, &one); begins = false) {
+			put_tensor(w, &one, begins);
+			*w->p++ = ']';
+		}
+		row_room(w, JSON_ROOM);
 		*w->p++ = ']';
 	}
 	at = from;

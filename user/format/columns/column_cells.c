@@ -192,6 +192,14 @@ static void put_kernel(struct cells *c, const struct ct_kernel *k)
 	cells_uint(c, COLUMN_DYNAMIC_SHARED, k->dynamic_shared);
 }
 
+static void put_capture(struct cells *c, const struct event *ev)
+{
+	cells_raw(c, COLUMN_CAPTURED_IN, ev->captured_in, SCOPE_MAX_BYTES);
+	cells_raw(c, COLUMN_CAPTURED_AT, ev->captured_at, FRAME_MAX_BYTES);
+	if (ev->capture && ev->capture->number)
+		cells_uint(c, COLUMN_CAPTURED_BY, ev->capture->number);
+}
+
 static void put_work(struct cells *c, const struct event *ev)
 {
 	const struct ct_work *work = (const struct ct_work *)ev->rec;
@@ -209,6 +217,7 @@ static void put_work(struct cells *c, const struct event *ev)
 	if (ev->rec->kind == CT_COPY)
 		cells_word(c, COLUMN_COPY_KIND,
 			   device_copy_kind(((const struct ct_copy *)ev->rec)->kind));
+	put_capture(c, ev);
 }
 
 static void put_name(struct cells *c, const struct event *ev)

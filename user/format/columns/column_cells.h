@@ -43,7 +43,7 @@ enum column {
 #undef C
 	COLUMNS
 };
-#define COLUMNS_CSV (COLUMN_INPUTS + 1) /* csv has the columns before this one */
+#define COLUMNS_CSV (COLUMN_CAPTURED_BY + 1) /* csv has the columns before this one */
 
 struct column_about {
 	const char *title;

@@ -23,6 +23,7 @@ struct otlp_enc {
 void otlp_int(struct otlp_enc *, const char *key, int64_t v);
 void otlp_str(struct otlp_enc *, const char *key, const char *s, size_t n);
 void otlp_bool(struct otlp_enc *, const char *key, bool v);
+void otlp_double(struct otlp_enc *, const char *key, double v); /* nothing if it is no number */
 
 struct otlp_id {
 	uint8_t trace[16], span[8];

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../event/device.h"
 #include "../../event/gpus.h"
 #include "../about.h"
 #include "otlp_attrs.h"
@@ -200,6 +201,37 @@ void otlp_call_attrs(struct otlp_enc *e, const struct event *ev)
 		put_text(e, "result", xlat_name(f[n - 1].xlat, f[n - 1].i));
 }
 
+static void put_word(struct otlp_enc *e, const char *key, const char *word)
+{
+	if (word)
+		put_text(e, key, word);
+}
+
+/* What a product of matrices is, of a call for one and of a kernel that computes it. */
+static void put_product(struct otlp_enc *e, const struct event *ev)
+{
+	struct product p;
+
+	if (!product_of(ev, &p))
+		return;
+	if (p.gemm->flags & CT_GEMM_SHAPE) {
+		otlp_int(e, "gemm.m", (int64_t)p.gemm->m);
+		otlp_int(e, "gemm.n", (int64_t)p.gemm->n);
+		otlp_int(e, "gemm.k", (int64_t)p.gemm->k);
+	}
+	if (p.gemm->batch)
+		otlp_int(e, "gemm.batch", (int64_t)p.gemm->batch);
+	put_word(e, "gemm.a_type", gemm_type(p.gemm->a_type));
+	put_word(e, "gemm.b_type", gemm_type(p.gemm->b_type));
+	put_word(e, "gemm.d_type", gemm_type(p.gemm->d_type));
+	if (p.flop)
+		otlp_int(e, "gemm.flop", (int64_t)p.flop);
+	if (p.rate >= 0)
+		otlp_double(e, "gemm.tflops", p.rate / 1e12);
+	if (p.share >= 0)
+		otlp_double(e, "gemm.peak_share", p.share);
+}
+
 /* The number of a scope is unique in its process. */
 void otlp_scope_attrs(struct otlp_enc *e, const struct event *ev)
 {
@@ -227,8 +259,12 @@ void otlp_scope_attrs(struct otlp_enc *e, const struct event *ev)
 		if (f[i].name && !strcmp(f[i].name, "payload"))
 			put_payload(e, &f[i]);
 	if (s->fields_len)
-		otlp_str(e, scope_collective(s) ? "scope.group" : "scope.payload_fields",
+		otlp_str(e,
+			 scope_collective(s)		? "scope.group"
+			 : s->kind == CT_SCOPE_OPERATOR ? "scope.inputs"
+							: "scope.payload_fields",
 			 layer + s->layer_len, s->fields_len);
+	put_product(e, ev);
 	if (s->flags & CT_SCOPE_ANY_THREAD)
 		otlp_bool(e, "scope.any_thread", true);
 	if (s->flags & CT_SCOPE_UNPAIRED)
@@ -340,6 +376,7 @@ const char *otlp_work_attrs(struct otlp_enc *e, const struct event *ev, char *bu
 	if (w->graph_node)
 		otlp_int(e, "graph_node_id", (int64_t)w->graph_node);
 	put_capture(e, ev);
+	put_product(e, ev);
 	switch (w->h.kind) {
 	case CT_KERNEL: name = kernel(e, ev); break;
 	case CT_COPY:

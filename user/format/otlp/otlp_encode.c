@@ -5,6 +5,7 @@
  */
 #include <json-c/json.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,6 +32,14 @@ static void fixed64(struct text *t, uint32_t field, uint64_t v)
 
 	if (p)
 		t->len = (size_t)(proto_fixed64(p, field, v) - t->s);
+}
+
+static void put_double_field(struct text *t, uint32_t field, double v)
+{
+	char *p = text_room(t, PROTO_FIELD_MAX);
+
+	if (p)
+		t->len = (size_t)(proto_double(p, field, v) - t->s);
 }
 
 static void bytes(struct text *t, uint32_t field, const void *s, size_t n)
@@ -83,6 +92,23 @@ void otlp_int(struct otlp_enc *e, const char *key, int64_t v)
 	}
 	json_key(e, key, "intValue");
 	snprintf(number, sizeof(number), "\"%lld\"", (long long)v);
+	text_str(&e->attrs, number);
+	text_str(&e->attrs, "}}");
+}
+
+void otlp_double(struct otlp_enc *e, const char *key, double v)
+{
+	char number[32];
+
+	if (!isfinite(v))
+		return;
+	if (!e->json) {
+		key_value(e, key, 1 + sizeof(v));
+		put_double_field(&e->attrs, 4, v);
+		return;
+	}
+	json_key(e, key, "doubleValue");
+	snprintf(number, sizeof(number), "%.17g", v);
 	text_str(&e->attrs, number);
 	text_str(&e->attrs, "}}");
 }

@@ -26,9 +26,19 @@ void table_gemm(struct row *w, const struct ct_scope *s, const struct ct_gemm *g
 	const char *error = scope_error(s, g->ret);
 	char text[224], flop[48];
 
-	gemm_text(g, text, sizeof(text));
 	row_room(w, FIELD_ROOM);
-	w->p = put_str(w->p, text);
+	if (s->fields_len) {
+		const char *operation =
+			s->text + s->text_len + s->domain_len + s->category_len + s->layer_len;
+
+		snprintf(text, sizeof(text), "%.*s", (int)s->fields_len, operation);
+		w->p = put_str(w->p, text);
+	}
+	/* of what is no product there is no more to say */
+	if (g->flop || !s->fields_len) {
+		gemm_text(g, text, sizeof(text));
+		w->p = put_str(s->fields_len ? put_lit(w->p, ", ") : w->p, text);
+	}
 	if (g->flop)
 		w->p = put_str(put_lit(w->p, ", "), flop_text((double)g->flop, flop, sizeof(flop)));
 	if (g->flags & CT_GEMM_RETURNED) {

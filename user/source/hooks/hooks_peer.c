@@ -510,7 +510,7 @@ uint64_t hooks_peer_started_ns(const struct hooks_peer *p)
 
 bool hooks_peer_loaded(const struct hooks_peer *p)
 {
-	return p->o.key != NULL;
+	return p->conn.keyed;
 }
 
 bool hooks_peer_ran(const struct hooks_peer *p)

@@ -237,7 +237,7 @@ enum where { ON_STACK, WORD, WORDS, FLOAT, WORD_FLOAT };
 struct type {
 	const char *name;
 	enum where where;
-	char code; /* as in struct symbol_args */
+	char code; /* as in struct symbol_args; I: an L that is passed by its address */
 };
 /* How the ABI passes each type: a class that is not trivial is passed by its address. */
 static const struct type types[] = {
@@ -245,7 +245,7 @@ static const struct type types[] = {
 	{ "at::Tensor&", WORD, 'T' },
 	{ "std::optional<at::Tensor> const&", WORD, 'O' },
 	{ "c10::ArrayRef<at::Tensor>", WORDS, 'L' },
-	{ "c10::IListRef<at::Tensor> const&", WORD, 'l' },
+	{ "c10::IListRef<at::Tensor> const&", WORD, 'I' },
 	{ "c10::List<std::optional<at::Tensor> > const&", WORD, 'l' },
 	{ "c10::Scalar const&", WORD, 's' },
 	{ "bool", WORD, 's' },
@@ -325,6 +325,7 @@ static int place(const struct type *t, int *words, int *floats)
 static bool places(const char *at, int words, struct symbol_args *out)
 {
 	int floats = 0, n = 0;
+	char list = 0; /* all lists that are read are passed in one way */
 
 	while (*at && *at != ')') {
 		size_t len = first_type(at);
@@ -333,10 +334,16 @@ static bool places(const char *at, int words, struct symbol_args *out)
 
 		if (!t || n >= SYMBOL_ARGS - 1)
 			return false;
-		out->codes[n] = t->code;
-		if (first < 0 && isupper((unsigned char)t->code))
-			out->codes[n] = t->code == 'L' ? 'l' : '?';
-		else if (isupper((unsigned char)t->code))
+		out->codes[n] = t->code == 'I' ? 'L' : t->code;
+		if (first >= 0 && out->codes[n] == 'L' && !list)
+			list = t->code;
+		if (!isupper((unsigned char)t->code))
+			;
+		else if (out->codes[n] == 'L' && (first < 0 || t->code != list))
+			out->codes[n] = 'l';
+		else if (first < 0)
+			out->codes[n] = '?';
+		else
 			out->plan |= (t->code == 'T'   ? CT_TENSORS_ONE
 				      : t->code == 'O' ? CT_TENSORS_OPTIONAL
 						       : CT_TENSORS_LIST)
@@ -347,6 +354,8 @@ static bool places(const char *at, int words, struct symbol_args *out)
 			at++;
 	}
 	out->codes[n] = '\0';
+	if (list == 'I')
+		out->plan |= CT_TENSORS_BY_REFERENCE;
 	return true;
 }
 

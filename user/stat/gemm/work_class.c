@@ -49,6 +49,17 @@ static const char *by_name(const char *name)
 	return words[CLASS_OTHER];
 }
 
+/* A kernel inside a call for a convolution that its name does not tell is the convolution. */
+static const char *by_network(const struct event *ev, const struct ct_gemm *g)
+{
+	const char *word = ev->kernel ? by_name(ev->kernel->full) : NULL;
+
+	if (g->flags & CT_GEMM_CONVOLUTION &&
+	    (!word || word == words[CLASS_OTHER] || word == words[CLASS_GEMM]))
+		return words[CLASS_CONVOLUTION];
+	return word;
+}
+
 const char *work_class(const struct event *ev)
 {
 	const uint32_t kinds = 1u << CT_SCOPE_GEMM | 1u << CT_SCOPE_COLLECTIVE;
@@ -61,6 +72,9 @@ const char *work_class(const struct event *ev)
 	}
 	line = lineage_of_kind(ev->lineage, ev->rec->pid, lineage_from(ev, kinds), kinds,
 			       &(bool){ false });
+	/* some libraries compute other things than products too, and several at a time */
+	if (line && line->gemm && line->gemm->flags & CT_GEMM_NETWORK)
+		return by_network(ev, line->gemm);
 	if (line)
 		return words[line->kind == CT_SCOPE_GEMM ? CLASS_GEMM : CLASS_COLLECTIVE];
 	return ev->kernel ? by_name(ev->kernel->full) : NULL;

@@ -22,8 +22,8 @@ static int event(void *state, const struct seen *s)
 		s->ev->lineage, s->h->pid, lineage_from(s->ev, kinds), kinds, &(bool){ false });
 
 	g->all_ns += s->ns;
-	if (!line || !line->gemm || !s->ev->kernel || !d || d->major < TF32_SINCE ||
-	    peak_type(line->gemm, s->ev->kernel->mangled) != PEAK_FLOAT32)
+	if (!line || !line->gemm || line->gemm->flags & CT_GEMM_NETWORK || !s->ev->kernel || !d ||
+	    d->major < TF32_SINCE || peak_type(line->gemm, s->ev->kernel->mangled) != PEAK_FLOAT32)
 		return 0;
 	g->kernels++;
 	g->ns += s->ns;

@@ -57,7 +57,8 @@ static int event(void *state, const struct seen *s)
 	const struct ct_gemm *is = line ? line->gemm : NULL;
 	uint64_t of;
 
-	if (!is || !(is->flags & CT_GEMM_SHAPE))
+	/* how a convolution becomes products is cuDNN's */
+	if (!is || !(is->flags & CT_GEMM_SHAPE) || is->flags & CT_GEMM_NETWORK)
 		return 0;
 	g->all_ns += s->ns;
 	of = multiple_of(peak_type(is, s->ev->kernel ? s->ev->kernel->mangled : NULL));

@@ -21,7 +21,7 @@
 
 bool gemms_has(const struct api_func *f)
 {
-	return f->layer == API_LAYER_GEMM;
+	return f->layer == API_LAYER_GEMM || f->layer == API_LAYER_DESCRIBED;
 }
 
 const struct ct_gemm *scope_gemm(const struct ct_scope *s)
@@ -163,8 +163,7 @@ static void hear(const struct ct_call *call, struct said *said, struct ct_gemm *
 
 /* ---- products ---- */
 
-/* Adds the FLOP of products; false: they are not known, as for lengths that no matrix has. */
-static bool add_flop(struct ct_gemm *out, uint64_t m, uint64_t n, uint64_t k, uint64_t batch)
+bool gemm_add_flop(struct ct_gemm *out, uint64_t m, uint64_t n, uint64_t k, uint64_t batch)
 {
 	uint64_t flop = is_complex(out->a_type) ? 8 : 2;
 
@@ -178,7 +177,7 @@ static bool add_flop(struct ct_gemm *out, uint64_t m, uint64_t n, uint64_t k, ui
 
 static void one_shape(const struct said *said, struct ct_gemm *out)
 {
-	if (!add_flop(out, said->m, said->n, said->k, said->batch)) {
+	if (!gemm_add_flop(out, said->m, said->n, said->k, said->batch)) {
 		out->flop = 0;
 		return;
 	}
@@ -200,7 +199,7 @@ static void many_shapes(const struct said *said, struct ct_gemm *out)
 	for (int i = 1; i < 4; i++)
 		known &= said->nsizes[i] == n;
 	for (uint32_t i = 0; i < n && known; i++) {
-		known = add_flop(out, s[0][i], s[1][i], s[2][i], s[3][i]);
+		known = gemm_add_flop(out, s[0][i], s[1][i], s[2][i], s[3][i]);
 		out->batch += s[3][i];
 		same &= s[0][i] == s[0][0] && s[1][i] == s[1][0] && s[2][i] == s[2][0];
 	}
