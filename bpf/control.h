@@ -322,6 +322,7 @@ struct ct_where {
  * interpreter's own _Py_DebugOffsets if it has one (3.13), else from a table by version.
  */
 #define CT_PY_NONE 0xffff
+#define CT_PY_EACH 0xfffe
 #define CT_PY_FRAME_BYTES 80 /* bytes of a frame that are read; all frame_* offsets are below it */
 struct ct_python {
 	__u64 runtime; /* address of _PyRuntime in this process */
@@ -335,19 +336,25 @@ struct ct_python {
 	/* 3.11, 3.12: thread_frame points to a struct that has the frame at this offset;
 	 * CT_PY_NONE: thread_frame points to the frame itself */
 	__u16 cframe_frame;
-	__u16 frame_previous, frame_code, frame_instr, frame_owner;
+	__u16 frame_at; /* where the bytes of a frame that are read begin */
+	__u16 frame_previous, frame_code, frame_instr, frame_owner; /* in them */
 	/* 3.11: offset of the byte that says that C called this frame; CT_PY_NONE: such a frame has
-	 * a shim frame below it */
+	 * a shim frame below it; CT_PY_EACH: C calls each frame (3.10) */
 	__u16 frame_entry;
-	/* the value of frame_owner that the interpreter's own frames have; CT_PY_NONE: there are no
-	 * such frames */
+	/* the interpreter's own frames have this value of frame_owner, or a larger one;
+	 * CT_PY_NONE: there are no such frames */
 	__u16 owner_shim;
 	__u16 code_check; /* of the CT_PY_CHECK_WORDS words */
-	__u16 code_qualname, code_filename, code_first_line, code_linetable, code_instrs;
+	__u16 code_qualname, code_filename, code_first_line, code_linetable;
+	/* CT_PY_NONE: the frame has the number of the instruction, not its address */
+	__u16 code_instrs;
 	/* PyASCIIObject, PyCompactUnicodeObject */
 	__u16 str_state, str_length, str_ascii_data, str_compact_data;
 	__u16 bytes_size, bytes_data;
-	__u16 pad;
+	/* 3.10: thread_native_id points to the C library's struct of the thread, which has the
+	 * thread's number at this offset; 0: thread_native_id is the number */
+	__u16 pthread_tid;
+	__u16 pad[3];
 };
 
 /* One task, as the iterator ct_tasks writes it. */
@@ -412,7 +419,7 @@ struct ct_counters {
 	__u64 lost[CT_LOSS_END];
 };
 
-CT_ASSERT_SIZE(struct ct_python, 72);
+CT_ASSERT_SIZE(struct ct_python, 80);
 CT_ASSERT_SIZE(struct ct_read, 12);
 CT_ASSERT_SIZE(struct ct_spec, 88);
 CT_ASSERT_SIZE(struct ct_count_key, 24);

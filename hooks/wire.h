@@ -47,7 +47,7 @@
 
 #define HOOKS_ENV "CUDATRACE_HOOKS"
 #define HOOKS_MAGIC 0x6b686463u /* "cdhk" */
-#define HOOKS_VERSION 8
+#define HOOKS_VERSION 9
 #define HOOKS_KEY 32	     /* hex digits */
 #define HOOKS_MSG_MAX 65536  /* bytes of a message */
 #define HOOKS_WAIT_MS 5000   /* how long each side waits for the other's first message */
@@ -387,7 +387,7 @@ CT_ASSERT_SIZE(struct hooks_func, 48);
 CT_ASSERT_SIZE(struct hooks_installed, 20);
 CT_ASSERT_SIZE(struct hooks_say, 12);
 CT_ASSERT_SIZE(struct hooks_bye, 16);
-CT_ASSERT_SIZE(struct hooks_python, 80);
+CT_ASSERT_SIZE(struct hooks_python, 88);
 CT_ASSERT_SIZE(struct hooks_child, 24);
 _Static_assert(sizeof(struct hooks_thread) <= HOOKS_BLOCK_HEAD, "a thread's block");
 _Static_assert(offsetof(struct hooks_thread, tail) % 64 == 0, "a line of the cache of its own");

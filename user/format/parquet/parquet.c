@@ -28,8 +28,8 @@ struct parquet {
 		struct parquet_file file;
 	} tables[COLUMN_TABLES_N];
 	struct worker *worker; /* writes one table's `full` at a time */
-	uint8_t *written;  /* a bit for each stack whose frames were written */
-	char *path, *part; /* the folder, and its name until it is complete */
+	uint8_t *written;      /* a bit for each stack whose frames were written */
+	char *path, *part;     /* the folder, and its name until it is complete */
 	bool made;
 };
 
