@@ -183,7 +183,7 @@ struct ct_config {
 	__u8 by_address;     /* the kernel has no cookies: the function is found by its address */
 	__u8 layers;	     /* some rows have a layer */
 	__u8 shapes;	     /* of operators' tensors too */
-	__u8 python_only;    /* stacks are those of Python alone */
+	__u8 python_only;    /* enum ct_python_only */
 	__u8 stop_on_map;    /* ct_dl_state sends SIGURG when files were mapped */
 	__u8 stacks;	     /* some rows have CT_S_STACK */
 	__u8 frame_pointers; /* stacks are taken with bpf_get_stack */
@@ -321,6 +321,13 @@ struct ct_where {
  * of CPython: value of the map `pythons`, by thread group id. The offsets are from the
  * interpreter's own _Py_DebugOffsets if it has one (3.13), else from a table by version.
  */
+/* Of which calls the native stack is taken too. */
+enum ct_python_only {
+	CT_PY_AND_NATIVE = 0, /* of all */
+	CT_PY_ALONE = 1,      /* of none */
+	CT_PY_FIRST = 2,      /* of those whose thread runs no Python */
+};
+
 #define CT_PY_NONE 0xffff
 #define CT_PY_EACH 0xfffe
 #define CT_PY_FRAME_BYTES 80 /* bytes of a frame that are read; all frame_* offsets are below it */

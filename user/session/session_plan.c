@@ -268,6 +268,7 @@ static void plan_functions(struct session_plan *p, const struct opts *o, uint8_t
 static void plan_calls(struct capture_plan *c, const struct opts *o, const struct window *window)
 {
 	c->stack = o->stack == OPTS_STACK_DWARF	   ? PLAN_STACK_COPY
+		   : o->stack == OPTS_STACK_AUTO   ? o->no_python ? PLAN_STACK_COPY : PLAN_STACK_AUTO
 		   : o->stack == OPTS_STACK_FP	   ? PLAN_STACK_ADDRESSES
 		   : o->stack == OPTS_STACK_PYTHON ? PLAN_STACK_PYTHON
 						   : PLAN_STACK_NONE;

@@ -18,6 +18,7 @@
 #include "../about.h"
 #include "parquet_file.h"
 
+#define PROCESSES_MAX (1u << 24) /* process_unique() is below it */
 #define GROUP_ROWS (1u << 17)
 #define STACKS_MAX (1u << 26) /* ids of stacks; a recording has far fewer */
 
@@ -29,6 +30,7 @@ struct parquet {
 	} tables[COLUMN_TABLES_N];
 	struct worker *worker; /* writes one table's `full` at a time */
 	uint8_t *written;      /* a bit for each stack whose frames were written */
+	uint8_t *told; /* a bit for each process whose row `info` was written */
 	char *path, *part;     /* the folder, and its name until it is complete */
 	bool made;
 };
@@ -148,6 +150,24 @@ static int add_stack(struct parquet *p, const struct stack *s)
 	return err;
 }
 
+/* Is what the process is known, and not yet told since it began, or became another program? */
+static bool tells_info(struct parquet *p, const struct event *ev)
+{
+	uint32_t id = ev->rec->pid ? process_unique(ev->proc) : PROCESSES_MAX;
+	uint8_t bit = (uint8_t)(1u << id % 8), *at = &p->told[id / 8];
+
+	if (id >= PROCESSES_MAX || !ev->proc->info)
+		return false;
+	if (ev->rec->kind == CT_EXEC) {
+		*at &= (uint8_t)~bit;
+		return false;
+	}
+	if (*at & bit)
+		return false;
+	*at |= bit;
+	return true;
+}
+
 static int parquet_event(struct sink *s, const struct event *ev)
 {
 	uint32_t n = columns_rows(ev);
@@ -160,6 +180,10 @@ static int parquet_event(struct sink *s, const struct event *ev)
 	}
 	if (!n)
 		return 0;
+	if (tells_info(p, ev)) {
+		columns_process(&p->cells, ev);
+		err = add_row(p, COLUMNS_PROCESSES);
+	}
 	for (uint32_t i = 0; i < n && !err; i++) {
 		columns_fill(&p->cells, ev, i);
 		err = add_row(p, columns_table(ev));
@@ -184,7 +208,8 @@ static int parquet_open(struct sink *s, const struct sink_opts *opts)
 	p->cells.fields = true;
 	p->written = calloc(STACKS_MAX / 8, 1);
 	p->worker = worker_open("ct-columns");
-	if (!p->written || !p->worker)
+	p->told = calloc(PROCESSES_MAX / 8 + 1, 1);
+	if (!p->written || !p->told || !p->worker)
 		return -ENOMEM;
 	err = make_folder(p, opts->path);
 	return err ? err : open_tables(p);
@@ -234,6 +259,7 @@ static int parquet_close(struct sink *s, const struct sink_end *end)
 	}
 	text_free(&p->cells.made);
 	free(p->written);
+	free(p->told);
 	free(p->path);
 	free(p->part);
 	free(p);
