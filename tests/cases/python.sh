@@ -160,6 +160,49 @@ case_python_joined() { # long
 	by_each_source joined_of_python
 }
 
+# What people see of stacks: mem, folded and advise take Python's frames alone where a thread runs Python. Without --all-frames nothing of the
+# interpreter, of libc's start, and of where a package is installed.
+case_python_shown() {
+	local p lib=$STANDIN/libcudart.so mod=$T/site-packages/pkg/mod.py frames
+	p=$(pythons | head -n 1)
+	[ -n "$p" ] || skip "no Python from 3.10 to 3.14 here"
+	mkdir -p "${mod%/*}"
+	cat > "$mod" << 'EOF'
+import ctypes, sys, time
+malloc, place = ctypes.CDLL(sys.argv[1]).cudaMalloc, ctypes.c_void_p()
+def inner():
+    return malloc(ctypes.byref(place), 64)
+def outer(x):
+    return inner()
+sorted([1], key=outer)
+time.sleep(0.3)
+EOF
+	frames="<module> (mod.py);outer (mod.py);inner (mod.py);cudaMalloc 1"
+	ct folded -e cudaMalloc -o "$T/folded" -- "$p" "$mod" "$lib"
+	ok_rc
+	expect "folded" "$(cut -d ';' -f 2- "$T/folded")" "$frames"
+	ct folded -k -e cudaMalloc -o "$T/folded" -- "$p" "$mod" "$lib"
+	ok_rc
+	expect "folded with native frames" "$(cut -d ';' -f 2- "$T/folded")" "$frames"
+	ct folded -k --all-frames -e cudaMalloc -o "$T/folded" -- "$p" "$mod" "$lib"
+	ok_rc
+	grep -q '_start;.*;<module> (mod.py);.*;outer (mod.py);inner (mod.py);.*;cudaMalloc 1' "$T/folded" || fail "all frames: $(cat "$T/folded")"
+	ct mem --leak-check -o "$T/mem" -- "$p" "$mod" "$lib"
+	expect "mem" "$(grep -A 3 '^Leaked' "$T/mem" | tail -n 3 | tr -s ' ')" " inner pkg/mod.py:4
+ outer pkg/mod.py:6
+ <module> pkg/mod.py:7"
+	ct mem --all-frames --leak-check -o "$T/mem" -- "$p" "$mod" "$lib"
+	expect "mem, whole paths" "$(grep -A 1 '^Leaked' "$T/mem" | tail -n 1 | tr -s ' ')" " inner $mod:4"
+	ct -k -e cudaMalloc -o "$T/rows" -- "$p" "$mod" "$lib"
+	expect "rows" "$(grep python "$T/rows" | grep -v cudaMalloc | tr -s ' ')" " inner (pkg/mod.py:4) [python]
+ outer (pkg/mod.py:6) [python]
+ <module> (pkg/mod.py:7) [python]"
+	# a program without Python has its native stacks, from main() on
+	ct folded -e cudaMalloc -o "$T/folded" -- "$BIN/calls" mix 1 1 1
+	ok_rc
+	expect "folded of C" "$(grep -c '^calls;main;mode_mix;cudaMalloc ' "$T/folded")" 1
+}
+
 # What cannot be read is said, once, and the rest goes on.
 case_python_old() { # long
 	local p n=0

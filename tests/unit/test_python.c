@@ -619,6 +619,34 @@ static int line_of(struct python *known, uint64_t code, uint32_t instr)
 	return python_frame(known, 7, &f, &place) ? (int)place.line : -1;
 }
 
+/* The pairs of bytes of 3.10. */
+static void test_tables_310(void)
+{
+	/* 4 bytes of line +0; 2 of +3; 300 of +0, in two pairs; 2 without a line; 2 of -5 */
+	static const uint8_t table[] = { 4, 0, 2, 3, 254, 1, 46, 0, 2, 0x80, 2, 0xfb };
+	static const struct {
+		uint32_t instr;
+		int line;
+	} want[] = { { 0, 100 },	   { 2, 100 },
+		     { 4, 103 },	   { 6, 104 },
+		     { 304, 104 },	   { 306, 0 },
+		     { 308, 99 },	   { 310, 100 } /* beyond its end */,
+		     { (uint32_t)-2, 100 } };
+	struct python *known = python_open();
+
+	make(7, "f", 1, 0, "x.py", 4, 0, table, sizeof(table));
+	made.c.version = 0x030a00f0;
+	CHECK(!python_code(known, &made.c));
+	for (size_t i = 0; i < ARRAY_LEN(want); i++)
+		CHECK_EQ(want[i].line, line_of(known, 7, want[i].instr));
+	/* half a pair is none */
+	make(8, "f", 1, 0, "x.py", 4, 0, table, 3);
+	made.c.version = 0x030a00f0;
+	CHECK(!python_code(known, &made.c));
+	CHECK_EQ(100, line_of(known, 8, 4));
+	python_close(known);
+}
+
 static void test_tables(void)
 {
 	/* two instructions of line +1 (no columns), one of line +0 (short), one of none, one of
@@ -985,6 +1013,7 @@ int main(void)
 		RUN(test_files, g.gl_pathv[0]);
 	RUN(test_others);
 	RUN(test_tables);
+	RUN(test_tables_310);
 	RUN(test_strings);
 	RUN(test_bounds);
 	RUN(test_random_records);

@@ -414,8 +414,7 @@ bool frame_is_interpreter(uint8_t kind, const char *object)
 	static const char *const begins[] = { "libpython", "python3", "libffi.so", "_ctypes.",
 					      "_cffi_backend." };
 
-	return kind != CT_FRAME_PYTHON &&
-	       begins_as_one(base_of(object), begins, ARRAY_LEN(begins));
+	return kind != CT_FRAME_PYTHON && begins_as_one(base_of(object), begins, ARRAY_LEN(begins));
 }
 
 bool frame_is_start(uint8_t kind, const char *function, const char *object)

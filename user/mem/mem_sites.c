@@ -170,7 +170,8 @@ static void tell_own(struct site *to, struct site_frame *frames, bool show_all)
 	for (uint32_t i = 0; i < to->nframes; i++)
 		frames[i].interpreter = !show_all && is_interpreter(&frames[i], to->reported);
 	for (uint32_t i = to->nframes;
-	     !show_all && i-- && frame_is_start(frames[i].kind, frames[i].function, frames[i].object);)
+	     !show_all && i-- &&
+	     frame_is_start(frames[i].kind, frames[i].function, frames[i].object);)
 		frames[i].interpreter = true;
 	while (to->first < to->nframes && frames[to->first].interpreter)
 		to->first++;

@@ -30,10 +30,10 @@ struct site {
 struct site_frame {
 	const char *function, *file, *object;
 	const char *shown_file; /* in stacks: frame_file(), a part of `file` */
-	uint64_t address; /* in the object; without one in the process */
-	uint64_t offset;  /* in the function */
-	uint32_t line;	  /* 0: not known */
-	uint8_t kind;	  /* enum ct_frame_kind */
+	uint64_t address;	/* in the object; without one in the process */
+	uint64_t offset;	/* in the function */
+	uint32_t line;		/* 0: not known */
+	uint8_t kind;		/* enum ct_frame_kind */
 	/* frame of a language's interpreter, of its interface to C, or of libc's start: the program's code is
 	 * in the frames around it */
 	bool interpreter;

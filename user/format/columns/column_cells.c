@@ -119,7 +119,8 @@ static void put_process(struct cells *c, const struct event *ev)
 /* The arguments of the command line, with spaces between them. */
 static void put_command_line(struct cells *c, const struct process_info *i)
 {
-	size_t from = c->made.len, n = i->cmdline_len < PATH_MAX_BYTES ? i->cmdline_len : PATH_MAX_BYTES;
+	size_t from = c->made.len,
+	       n = i->cmdline_len < PATH_MAX_BYTES ? i->cmdline_len : PATH_MAX_BYTES;
 
 	for (size_t at = 0, len; at < n; at += len + 1) {
 		char one[PATH_MAX_BYTES + 1];

@@ -30,7 +30,7 @@ struct parquet {
 	} tables[COLUMN_TABLES_N];
 	struct worker *worker; /* writes one table's `full` at a time */
 	uint8_t *written;      /* a bit for each stack whose frames were written */
-	uint8_t *told; /* a bit for each process whose row `info` was written */
+	uint8_t *told;	       /* a bit for each process whose row `info` was written */
 	char *path, *part;     /* the folder, and its name until it is complete */
 	bool made;
 };
