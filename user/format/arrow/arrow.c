@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "../../util/worker.h"
+#include "../../util/thread.h"
 #include "../about.h"
 #include "arrow_ipc.h"
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "../../util/msg.h"
-#include "../../util/worker.h"
+#include "../../util/thread.h"
 #include "../about.h"
 #include "parquet_file.h"
 
