@@ -15,11 +15,13 @@
 /* One column of a batch. A row's value lies at its place in `values`, and rows without one have zeros
  * there. A column without any value takes no memory. */
 struct chunk {
-	uint8_t type;	 /* enum column_type */
-	uint32_t there;	 /* rows that have a value */
-	uint32_t cap;	 /* rows that there is memory for; 0: none yet */
-	uint8_t *valid;	 /* a bit for each row that has a value */
-	uint8_t *values; /* chunk_width() bytes for each row; of a text its number in dict */
+	uint8_t type;	  /* enum column_type */
+	uint32_t there;	  /* rows that have a value */
+	uint32_t cap;	  /* rows that there is memory for; 0: none yet */
+	uint8_t *room[2]; /* the memory of the next two */
+	uint16_t shift;	  /* where they begin in it */
+	uint8_t *valid;	  /* a bit for each row that has a value */
+	uint8_t *values;  /* chunk_width() bytes for each row; of a text its number in dict */
 	struct text
 		json; /* JSON: the texts; a row's begins at its value, and ends where the next one begins */
 	uint32_t json_rows;  /* JSON: the rows whose begin is known */
