@@ -185,7 +185,7 @@ struct ct_config {
 	__u8 by_address;     /* the kernel has no cookies: the function is found by its address */
 	__u8 layers;	     /* some rows have a layer */
 	__u8 shapes;	     /* of operators' tensors too */
-	__u8 python_only;    /* stacks have only the frames of Python */
+	__u8 python_only;    /* enum ct_python_only */
 	__u8 stop_on_map;    /* ct_dl_state sends SIGURG when files were mapped */
 	__u8 stacks;	     /* some rows have CT_S_STACK */
 	__u8 frame_pointers; /* stacks are taken with bpf_get_stack */
@@ -323,7 +323,15 @@ struct ct_where {
  * of CPython: value of the map `pythons`, by thread group id. The offsets are from the
  * interpreter's own _Py_DebugOffsets if it has one (3.13), else from a table by version.
  */
+/* Of which calls the native stack is taken too. */
+enum ct_python_only {
+	CT_PY_AND_NATIVE = 0, /* of all */
+	CT_PY_ALONE = 1,      /* of none */
+	CT_PY_FIRST = 2,      /* of those whose thread runs no Python */
+};
+
 #define CT_PY_NONE 0xffff
+#define CT_PY_EACH 0xfffe
 #define CT_PY_FRAME_BYTES 80 /* bytes of a frame that are read; all frame_* offsets are below it */
 struct ct_python {
 	__u64 runtime; /* address of _PyRuntime in this process */
@@ -337,19 +345,25 @@ struct ct_python {
 	/* 3.11, 3.12: thread_frame points to a struct that has the frame at this offset;
 	 * CT_PY_NONE: thread_frame points to the frame itself */
 	__u16 cframe_frame;
-	__u16 frame_previous, frame_code, frame_instr, frame_owner;
+	__u16 frame_at; /* where the bytes of a frame that are read begin */
+	__u16 frame_previous, frame_code, frame_instr, frame_owner; /* in them */
 	/* 3.11: offset of the byte that says that C called this frame; CT_PY_NONE: such a frame has
-	 * a shim frame below it */
+	 * a shim frame below it; CT_PY_EACH: C calls each frame (3.10) */
 	__u16 frame_entry;
-	/* the value of frame_owner that the interpreter's own frames have; CT_PY_NONE: there are no
-	 * such frames */
+	/* the interpreter's own frames have this value of frame_owner, or a larger one;
+	 * CT_PY_NONE: there are no such frames */
 	__u16 owner_shim;
 	__u16 code_check; /* of the CT_PY_CHECK_WORDS words */
-	__u16 code_qualname, code_filename, code_first_line, code_linetable, code_instrs;
+	__u16 code_qualname, code_filename, code_first_line, code_linetable;
+	/* CT_PY_NONE: the frame has the number of the instruction, not its address */
+	__u16 code_instrs;
 	/* PyASCIIObject, PyCompactUnicodeObject */
 	__u16 str_state, str_length, str_ascii_data, str_compact_data;
 	__u16 bytes_size, bytes_data;
-	__u16 pad;
+	/* 3.10: thread_native_id points to the C library's struct of the thread, which has the
+	 * thread's number at this offset; 0: thread_native_id is the number */
+	__u16 pthread_tid;
+	__u16 pad[3];
 };
 
 /* One task, as the iterator ct_tasks writes it. */
@@ -414,7 +428,7 @@ struct ct_counters {
 	__u64 lost[CT_LOSS_END];
 };
 
-CT_ASSERT_SIZE(struct ct_python, 72);
+CT_ASSERT_SIZE(struct ct_python, 80);
 CT_ASSERT_SIZE(struct ct_read, 12);
 CT_ASSERT_SIZE(struct ct_spec, 88);
 CT_ASSERT_SIZE(struct ct_count_key, 24);

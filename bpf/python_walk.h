@@ -231,6 +231,12 @@ struct py_walk {
 	const struct ct_python *p;
 };
 
+/* The offset of the instruction in bytes. */
+static __always_inline __u32 py_instr(const struct ct_python *p, __u64 raw, __u64 code)
+{
+	return p->code_instrs == CT_PY_NONE ? (__u32)raw * 2 : raw - code - p->code_instrs;
+}
+
 /* Takes one frame. Returns 1 at the end. */
 static long py_step(__u32 i, struct py_walk *w)
 {
@@ -244,12 +250,12 @@ static long py_step(__u32 i, struct py_walk *w)
 	(void)i;
 	if (!t->frame)
 		return 1;
-	if (py_read(t->raw, sizeof(t->raw), t->frame)) {
+	if (py_read(t->raw, sizeof(t->raw), t->frame + p->frame_at)) {
 		t->cut = 1;
 		return 1;
 	}
 	t->frame = py_raw(t, p->frame_previous);
-	shim = p->owner_shim == py_raw_byte(t, p->frame_owner);
+	shim = py_raw_byte(t, p->frame_owner) >= p->owner_shim;
 	if (shim && !t->entered) {
 		n = t->n - 1;
 		BOUND(n, CT_PY_PIECE - 1);
@@ -273,15 +279,16 @@ static long py_step(__u32 i, struct py_walk *w)
 		f->code = f->check = f->instr = 0;
 		f->flags = CT_PY_SHIM | CT_PY_ENTRY;
 	} else {
-		code = py_raw(t, p->frame_code);
+		code = py_raw(t, p->frame_code) & ~7ULL; /* 3.14 has flags in the lowest bits */
 		if (py_read(t->words, sizeof(t->words), code + p->code_check)) {
 			t->cut = 1;
 			return 1;
 		}
 		f->code = code;
 		f->check = ct_py_check(t->words);
-		f->instr = py_raw(t, p->frame_instr) - code - p->code_instrs;
-		f->flags = p->frame_entry != CT_PY_NONE && py_raw_byte(t, p->frame_entry)
+		f->instr = py_instr(p, py_raw(t, p->frame_instr), code);
+		f->flags = p->frame_entry == CT_PY_EACH || (p->frame_entry != CT_PY_NONE &&
+							    py_raw_byte(t, p->frame_entry))
 				   ? CT_PY_ENTRY
 				   : 0;
 		if (!py_is_sent(t, p, f->code, f->check))
@@ -303,6 +310,14 @@ static __always_inline __u64 py_innermost(const struct ct_python *p, __u64 state
 	return frame;
 }
 
+/* The number of a state's thread. */
+static __always_inline __u64 py_tid_of(const struct ct_python *p, __u64 state)
+{
+	__u64 id = py_word(state + p->thread_native_id);
+
+	return p->pthread_tid ? (__u32)py_word(id + p->pthread_tid) : id;
+}
+
 /* Does the interpreter's list lead to this state? Not if it has been freed. */
 static __always_inline bool py_is_linked(const struct ct_python *p, __u64 state)
 {
@@ -318,7 +333,7 @@ static __always_inline bool py_is_linked(const struct ct_python *p, __u64 state)
  * number. */
 static __always_inline bool py_is_state(const struct ct_python *p, __u64 state, __u64 tid)
 {
-	return py_word(state + p->thread_native_id) == tid && py_is_linked(p, state);
+	return py_tid_of(p, state) == tid && py_is_linked(p, state);
 }
 
 /* Does the state that was found before still belong to this thread? */
@@ -326,7 +341,7 @@ static __always_inline bool py_state_holds(const struct py_thread *t, const stru
 {
 	if (!t->state)
 		return false;
-	return py_is_sure(t) ? py_word(t->state + p->thread_native_id) == t->own_tid
+	return py_is_sure(t) ? py_tid_of(p, t->state) == t->own_tid
 			     : py_is_state(p, t->state, t->own_tid);
 }
 
@@ -346,7 +361,7 @@ static long py_look(__u32 i, struct py_walk *w)
 		t->interp = py_word(t->interp + p->interp_next);
 		return 0;
 	}
-	if (py_word(t->at + p->thread_native_id) == t->own_tid) {
+	if (py_tid_of(p, t->at) == t->own_tid) {
 		t->state = t->at;
 		t->frame = py_innermost(p, t->at);
 		if (t->frame)

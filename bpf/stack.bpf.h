@@ -153,9 +153,9 @@ static __noinline int send_stack(struct pt_regs *ctx, struct thread *t, struct f
 
 	if (!t || !f)
 		return 0;
-	if (config.python)
-		python_stack(f->rec.h.start_ns);
-	if (config.python_only)
+	if (config.python && python_stack(f->rec.h.start_ns) && config.python_only == CT_PY_FIRST)
+		return 0;
+	if (config.python_only == CT_PY_ALONE)
 		return 0;
 	sp = CALLER_SP(f->sp);
 	if (config.frame_pointers) {

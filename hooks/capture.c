@@ -206,14 +206,16 @@ static __u32 block_number(const struct hooks_thread *t)
 static void send_stack(struct hooks_thread *t, const struct hooks_call *f,
 		       const struct ct_spec *spec)
 {
-	bool missing;
+	bool missing, native = config.python_only != CT_PY_ALONE, any;
 
 	if (!(spec->more & CT_S_STACK) || f->rec.h.flags & CT_F_HIDDEN || config.count)
 		return;
-	missing = sandboxed && (!config.python_only || python_is_set());
-	if (!sandboxed && config.python && python_is_set())
-		missing |= !python_send(t, block_number(t), f, self_ring);
-	if (!sandboxed && !config.python_only)
+	missing = sandboxed && (native || python_is_set());
+	if (!sandboxed && config.python && python_is_set()) {
+		missing |= !python_send(t, block_number(t), f, self_ring, &any);
+		native &= !any || config.python_only != CT_PY_FIRST;
+	}
+	if (!sandboxed && native)
 		missing |= !stack_send(t, (__u32)(f - t->calls), self_ring, own_pid);
 	if (missing)
 		ring_add(&t->no_stack, 1);

@@ -262,11 +262,12 @@ static void begin_anew(struct py_thread *t, __u32 tid)
 }
 
 bool python_send(struct hooks_thread *block, __u32 number, const struct hooks_call *f,
-		 __u64 ring_bytes)
+		 __u64 ring_bytes, bool *any)
 {
 	struct py_thread *t = thread_of(number);
 	__u32 free = 0;
 
+	*any = false;
 	/* not free: a signal handler that came into this code makes a call with a stack */
 	if (!t ||
 	    !__atomic_compare_exchange_n(&t->busy, &free, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
@@ -280,7 +281,8 @@ bool python_send(struct hooks_thread *block, __u32 number, const struct hooks_ca
 	walker = t;
 	if (t->start_ns - t->mapped_since > MAPPED_TICKS)
 		forget_mapped(t);
-	if (py_walk_thread(t, &interpreter))
+	*any = py_walk_thread(t, &interpreter);
+	if (*any)
 		become_sure(t, &interpreter);
 	__atomic_store_n(&t->busy, 0, __ATOMIC_RELEASE);
 	return !piece_lost;

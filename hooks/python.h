@@ -20,8 +20,9 @@ bool python_is_set(void);
 /*
  * Writes the CT_PY_STACK of the call into the ring of so many bytes, before the call's own record, and
  * before that the CT_PY_CODE of each code object that this thread has not yet sent. block: the number
- * of the thread's block. Nothing, if the thread runs no Python. False: something is missing.
+ * of the thread's block. Nothing, and *any is false, if the thread runs no Python. False: something is missing.
  */
-bool python_send(struct hooks_thread *, __u32 block, const struct hooks_call *, __u64 ring_bytes);
+bool python_send(struct hooks_thread *, __u32 block, const struct hooks_call *, __u64 ring_bytes,
+		 bool *any);
 
 #endif

@@ -381,7 +381,7 @@ CT_ASSERT_SIZE(struct hooks_spec, 96);
 CT_ASSERT_SIZE(struct hooks_func, 48);
 CT_ASSERT_SIZE(struct hooks_installed, 20);
 CT_ASSERT_SIZE(struct hooks_bye, 16);
-CT_ASSERT_SIZE(struct hooks_python, 80);
+CT_ASSERT_SIZE(struct hooks_python, 88);
 CT_ASSERT_SIZE(struct hooks_child, 24);
 CT_ASSERT_SIZE(struct hooks_mute, 32);
 _Static_assert(sizeof(struct hooks_thread) <= HOOKS_BLOCK_HEAD, "a thread's block");

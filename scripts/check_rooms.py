@@ -30,7 +30,7 @@ MAY_INCLUDE = {
     'event/scopes': 'api/layers event event/scopes/products util/table',
     'event/scopes/products': 'event util/table',
     'format': 'event event/scopes trace util util/io util/table',
-    'format/arrow': 'format format/columns util/io',
+    'format/arrow': 'format format/columns util',
     'format/chrome': 'event event/scopes format format/rows stat/steps util util/table',
     'format/columns': 'event event/scopes format format/rows util',
     'format/html': 'event format util util/io',

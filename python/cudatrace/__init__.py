@@ -13,11 +13,11 @@ are installed. The program `cudatrace` does the work: see cudatrace.program.
 """
 from .columns import read_columns, to_parquet
 from .compare import Comparison, compare
-from .page import Page
+from .page import Page, Text
 from .program import CudatraceError, find_program
 from .recorder import Recorder, record
-from .rows import Call, Copy, Device, Kernel, Process, Range, Set, Table
+from .rows import Call, Column, Copy, Device, Kernel, Process, Range, Set, Table
 from .trace import Trace, read
 
-__all__ = ['Call', 'Comparison', 'Copy', 'CudatraceError', 'Device', 'Kernel', 'Page', 'Process', 'Range', 'Recorder', 'Set', 'Table',
-           'Trace', 'compare', 'find_program', 'read', 'read_columns', 'record', 'to_parquet']
+__all__ = ['Call', 'Column', 'Comparison', 'Copy', 'CudatraceError', 'Device', 'Kernel', 'Page', 'Process', 'Range', 'Recorder', 'Set', 'Table',
+           'Text', 'Trace', 'compare', 'find_program', 'read', 'read_columns', 'record', 'to_parquet']

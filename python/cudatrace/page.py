@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""page.py - a page of HTML that a notebook shows inline."""
+"""page.py - what a notebook shows inline: a page of HTML, a text."""
 import html
 import os
 from typing import Union
@@ -21,3 +21,11 @@ class Page:
         """For Jupyter. The frame has its own scripts and styles, and no access to the notebook."""
         return '<iframe sandbox="allow-scripts" style="width:100%%;height:%dpx;border:0" srcdoc="%s"></iframe>' % (
             self.height_px, html.escape(self.html))
+
+
+class Text(str):
+    """A text whose lines a notebook shows as they are."""
+
+    def _repr_html_(self) -> str:
+        """For Jupyter."""
+        return '<pre style="line-height:1.2">%s</pre>' % html.escape(self)

@@ -8,6 +8,7 @@
 The recording begins before the test and ends with the first question. clear() begins anew, for example after a warm-up.
 """
 import os
+import warnings
 from typing import Iterator, Optional
 
 import pytest
@@ -30,6 +31,9 @@ class CudaCalls:
         """The whole recording."""
         if self._trace is None:
             self._trace = self._recorder.trace
+            for line in self._recorder.messages.splitlines():    # for example that some functions have no hooks
+                if 'warning: ' in line:
+                    warnings.warn(line, stacklevel=2)
         return self._trace
 
     @property

@@ -14,6 +14,8 @@ from .trace import Trace, read
 PR_SET_PTRACER = 0x59616d61
 #: Seconds after which a recorder that is not ready, or does not end, is given up.
 PATIENCE_S = 120
+#: Seconds after which a block begins although the agent that reports what the GPU does has not started.
+AGENT_S = 30
 
 
 def _allow_tracing(pid: int) -> None:
@@ -21,15 +23,23 @@ def _allow_tracing(pid: int) -> None:
     ctypes.CDLL(None).prctl(PR_SET_PTRACER, ctypes.c_ulong(pid), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0))
 
 
+def _uses_cuda() -> bool:
+    """Has this process loaded the driver? Before that there is no device work, and the agent waits for it."""
+    with open('/proc/self/maps', encoding='utf-8', errors='replace') as maps:
+        return any('/libcuda.so' in line for line in maps)
+
+
 class Recorder:
     """`with record(path) as run:` - while the block runs, the calls of this process are recorded. Afterwards run.trace has them."""
 
-    def __init__(self, path: str, options: Sequence[str]) -> None:
+    def __init__(self, path: str, options: Sequence[str], gpu: bool = False) -> None:
         self.path = path
+        self.gpu = gpu
         self.options = list(options)
         self._child: 'Optional[subprocess.Popen[str]]' = None
         self._said: List[str] = []
         self._ready = threading.Event()
+        self._agent = threading.Event()
         self._reader: Optional[threading.Thread] = None
 
     @property
@@ -49,14 +59,18 @@ class Recorder:
             self._said.append(line)
             if line.rstrip() == 'cudatrace: ready':
                 self._ready.set()
+            if 'the agent has started' in line or 'what its devices do is not shown' in line:
+                self._agent.set()
         self._ready.set()
+        self._agent.set()
 
     def start(self) -> 'Recorder':
-        """Begins to record. On return calls are seen. Raises CudatraceError, with the recorder's message, if it cannot."""
+        """Begins to record. On return calls are seen, and with gpu what devices do, unless messages say otherwise. Raises CudatraceError, with the recorder's message, if it cannot."""
         if self._child:
             raise program.CudatraceError('this recorder is running already')
         self._said = []
         self._ready.clear()
+        self._agent.clear()
         # The shell waits until it has leave to trace us, and then becomes the recorder.
         command = [program.find_program(), 'record', '-v', *self.options, '-p', str(os.getpid()), '-o', self.path]
         self._child = subprocess.Popen(['/bin/sh', '-c', 'read -r _ && exec "$@"', 'sh', *command], stdin=subprocess.PIPE,
@@ -72,6 +86,8 @@ class Recorder:
         if not in_time or 'cudatrace: ready\n' not in self._said:
             self._end(signal.SIGKILL if not in_time else signal.SIGINT)
             raise program.CudatraceError(program.message(self.messages) if in_time else 'the recorder is not ready in time')
+        if self.gpu and _uses_cuda():
+            self._agent.wait(AGENT_S)
         return self
 
     def _end(self, number: signal.Signals) -> int:
@@ -117,4 +133,4 @@ def record(path: 'Union[str, os.PathLike[str]]', *, gpu: bool = False, source: s
     gpu: kernels, copies and sets too, by CUPTI in this process. source: 'hooks' needs no root and works on x86-64; 'probes' needs root.
     options: more options of `cudatrace record`, for example ['-e', 'memory,launch'] or ['-k']. The tracer is a child of this process,
     which gets leave to trace it (PR_SET_PTRACER); leave that another one had is lost. CudatraceError if it cannot trace."""
-    return Recorder(os.path.abspath(os.fspath(path)), ['--source=' + source, *(['--gpu'] if gpu else []), *options])
+    return Recorder(os.path.abspath(os.fspath(path)), ['--source=' + source, *(['--gpu'] if gpu else []), *options], gpu)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """trace.py - reads a recording, by the program's JSON."""
+import html
 import json
 import os
 import subprocess
@@ -7,7 +8,7 @@ import tempfile
 from typing import Any, Dict, List, Type, Union
 
 from . import columns, program
-from .page import Page
+from .page import Page, Text
 from .rows import Call, Copy, Device, Event, Kernel, Process, Range, Row, Set, Table
 
 
@@ -84,9 +85,9 @@ class Trace:
         """The flame graph of a recording with stacks (-k). weight: calls, time, bytes or gpu."""
         return self._export('--to', 'flame', '--weight', weight)
 
-    def stat(self) -> str:
-        """The table of `cudatrace stat`: sums by function, kernel and copy."""
-        return program.run('stat', self.path).stdout
+    def stat(self) -> Text:
+        """The table of `cudatrace stat`: sums by function, kernel and copy. A text, which a notebook shows line by line."""
+        return Text(program.run('stat', self.path).stdout)
 
     def tables(self) -> Dict[str, Any]:
         """The recording's file as a pyarrow.Table for each kind of row, with typed arguments: see cudatrace.read_columns."""
@@ -95,6 +96,10 @@ class Trace:
     def to_parquet(self, folder: 'Union[str, os.PathLike[str]]') -> None:
         """Writes the recording's file as Parquet: see cudatrace.to_parquet."""
         columns.to_parquet(self.path, folder)
+
+    def _repr_html_(self) -> str:
+        """For Jupyter: what the recording has, by function and kernel."""
+        return '<p>%s</p>%s' % (html.escape(repr(self)), self.stat()._repr_html_())
 
     def __repr__(self) -> str:
         return '<Trace %s: %d calls, %d kernels, %d lost>' % (self.path, len(self.calls), len(self.kernels), self.lost)

@@ -268,3 +268,23 @@ echo "== the program's own cost of a record"
 "$out/bench/bench_advise" 5000000 5
 echo "== a recording's: ns and bytes a call"
 "$out/bench/bench_trace" 2> /dev/null
+echo "== a recording of calls and copies (stand-in) as columns: seconds until it is written, best of five"
+"$ct" record -q --source=hooks --gpu -o "$tmp/columns.ctrace" -- "$out/bench/target" "$rt" cudaMemcpy 500000 > "$tmp/log" 2>&1 ||
+	{ cat "$tmp/log" >&2; exit 1; }
+columns() { # FORMAT: sets $took and $bytes
+	local i TIMEFORMAT=%R
+	: > "$tmp/c"
+	for ((i = 0; i < 5; i++)); do
+		rm -rf "$tmp/columns"
+		{ time "$ct" export -q --to "$1" -o "$tmp/columns" "$tmp/columns.ctrace" > "$tmp/log" 2>&1; } 2>> "$tmp/c"
+	done
+	took=$(sort -n "$tmp/c" | head -n 1) bytes=$(du -sb "$tmp/columns" | cut -f 1)
+}
+columns csv
+rows=$(($(wc -l < "$tmp/columns") - 1)) csv=$took csv_bytes=$bytes
+printf '%-58s %s s, %.0f rows/s\n' "csv, $rows rows" "$took" "$(ratio "$rows" "$took")"
+for format in arrow parquet; do
+	columns $format
+	printf '%-58s %s s, %.0f rows/s: ratio of time to csv %s, of bytes %s (goals 2000000 rows/s, 0.10 of the bytes)\n' "$format" "$took" \
+		"$(ratio "$rows" "$took")" "$(ratio "$took" "$csv")" "$(awk -v a="$bytes" -v b="$csv_bytes" 'BEGIN { printf "%.3f", a / b }')"
+done

@@ -86,7 +86,7 @@ case_hooks_same_rows() {
 same_stacks() {
 	local label=$1
 	shift
-	same_rows "$label" -k "$@"
+	same_rows "$label" -k --all-frames "$@"
 	for by in probes hooks; do
 		sed -E 's/^[0-9.]+ .* (cu[A-Za-z0-9_]+) .*/\1/' "$T/$by.$label" | grep -E "^(cu| +[^ ].*\+0x)" > "$T/stacks.$by"
 	done

@@ -175,8 +175,8 @@ case_nccl_merge_refuses() {
 # The Python stacks of the rank that is absent.
 case_nccl_python() {
 	local rank pid
-	python3 -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2> /dev/null ||
-		skip "no Python from 3.11 to 3.13"
+	python3 -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))' 2> /dev/null ||
+		skip "no Python from 3.10 to 3.14"
 	cat > "$T/rank.py" <<- 'END'
 		import ctypes, sys, time
 		rank, nccl = int(sys.argv[1]), ctypes.CDLL(sys.argv[2])

@@ -33,6 +33,9 @@ case_stack_plain() {
 case_stack_lines() {
 	ct_rows -k -e cudaMalloc -- "$CHAIN" plain
 	ok_rc
+	grep -q -E '^ +main\+0x' <(tail -n 1 "$T/out") || fail "the stack shown does not end at main: $(tail -n 2 "$T/out")"
+	ct_rows -k --all-frames -e cudaMalloc -- "$CHAIN" plain
+	ok_rc
 	grep -q -E "^ +inner\+0x[0-9a-f]+ \(.*chain\.c:$(grep -n 'cudaMalloc(&p' "$ROOT/tests/cases/prog/chain.c" | cut -d: -f1)\) .*/chain$" "$T/out" ||
 		fail "no line for inner: $(grep inner "$T/out")"
 	grep -q -E '^ +_start\+0x' "$T/out" || fail "the stack does not end at _start: $(tail -n 2 "$T/out")"
@@ -210,7 +213,10 @@ case_stack_only_of_what_is_shown() {
 case_folded_calls() {
 	ct folded -e cudaMalloc -o "$T/folded" -- "$CHAIN" often 250
 	ok_rc
-	expect "lines" "$(sed -E 's|^chain;.*;main;outer|main;outer|' "$T/folded")" "main;outer;middle;inner;cudaMalloc 250"
+	expect "lines" "$(cat "$T/folded")" "chain;main;outer;middle;inner;cudaMalloc 250"
+	ct folded --all-frames -e cudaMalloc -o "$T/folded" -- "$CHAIN" often 250
+	ok_rc
+	expect "lines" "$(sed -E 's|^chain;_start;.*;main;outer|main;outer|' "$T/folded")" "main;outer;middle;inner;cudaMalloc 250"
 }
 
 case_folded_bytes() {
@@ -222,7 +228,7 @@ case_folded_bytes() {
 case_folded_threads() {
 	ct folded --tid -e cudaMalloc -o "$T/folded" -- "$CHAIN" often 250
 	ok_rc
-	expect "lines" "$(sed -E 's|^chain;chain \([0-9]+\);.*;main;outer|chain;thread;main;outer|' "$T/folded")" \
+	expect "lines" "$(sed -E 's|^chain;chain \([0-9]+\);main;outer|chain;thread;main;outer|' "$T/folded")" \
 		"chain;thread;main;outer;middle;inner;cudaMalloc 250"
 }
 

@@ -35,6 +35,8 @@ static const char *const runs[][ARGS_MAX] = {
 	{ "stat", "-o", "/dev/null", FILE_PLACE },
 	{ "mem", "-o", "/dev/null", FILE_PLACE },
 	{ "advise", "-o", "/dev/null", FILE_PLACE },
+	{ "export", "--to", "csv", "-o", "/dev/null", FILE_PLACE },
+	{ "export", "--to", "arrow", "-o", "/dev/null", FILE_PLACE },
 };
 
 static void put(int fd, const void *bytes, size_t len)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# run.sh - fuzzes what reads foreign bytes: tests/fuzz/run.sh [-l | SECONDS [TARGET...]], each target for SECONDS (60). -l lists the targets.
+# run.sh - fuzzes what reads foreign bytes, and what writes their texts into columns: tests/fuzz/run.sh [-l | SECONDS [TARGET...]], each target for SECONDS (60). -l lists the targets.
 #
 # Needs `make fuzz-programs fuzz-seeds`. Each target begins with the inputs in tests/fuzz/corpus/TARGET, of which each was a fault
 # once, and with seeds made of our own recordings and programs; what it finds new is kept in .output/fuzz/TARGET and is begun
@@ -9,7 +9,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 
-targets=(trace elf agent saved hooks nccl)
+targets=(trace elf agent saved hooks nccl columns)
 if [ "${1:-}" = -l ]; then
 	printf '%s\n' "${targets[@]}"
 	exit 0

@@ -58,6 +58,15 @@ def reading(cudatrace, traces):
     check('read-record-count', 1, t.calls.count(call))
     check('read-slice', [c.api for c in t.calls][2:4], [c.api for c in t.calls[2:4]])
     check('read-columns', (20, True), (len(t.kernels.columns()['dur_ns']), 'raw' not in t.kernels.columns()))
+    check('read-types', ('ns', 'bytes', int, 'from start to end on the device'),
+          (t.kernels.types['dur_ns'].unit, t.copies.types['bytes'].unit, t.copies.types['bytes'].type, t.sets.types['dur_ns'].about))
+    check('read-help', True, 'dynamic_shared (bytes): shared memory of a block that the launch asks for' in cudatrace.Kernel.__doc__)
+    check('read-column', [c.dur_ns for c in t.calls], t.calls.column('dur_ns'))
+    has('read-no-column', 'Call has no column size, but ts_ns', message(t.calls.column, 'size', kind=KeyError))
+    page = t.kernels._repr_html_()
+    check('notebook-table', (20, True, True), (page.count('<tr><td>'), '>dur_ns [ns]</th>' in page, '&lt;float&gt;' in page or '(' in page))
+    check('notebook-cut', True, '<p>20 of 36 rows</p>' in t.calls._repr_html_())
+    check('notebook-trace', (True, True), ('36 calls, 20 kernels, 5 lost' in t._repr_html_(), 'cudaMalloc' in t._repr_html_()))
     check('read-events', [3, 2], [line.raw['count'] for line in t.events('lost')])
     killed = cudatrace.read(os.path.join(traces, 'killed.ctrace'))
     check('read-killed', (12, 'cut off', True), (len(killed.calls), killed.end['reason'], 'has no end' in killed.messages))
@@ -66,7 +75,9 @@ def reading(cudatrace, traces):
     page = t.timeline()
     check('timeline', (True, True), ('<html' in page.html, page._repr_html_().startswith('<iframe sandbox')))
     has('flame', '<html', t.flame(weight='gpu').html)
+    check('flame-notebook', True, t.flame()._repr_html_().startswith('<iframe sandbox'))
     has('stat', 'cudaMalloc', t.stat())
+    check('stat-notebook', (True, True), (t.stat()._repr_html_().startswith('<pre'), isinstance(t.stat(), str)))
     other = cudatrace.compare(os.path.join(traces, 'calls.ctrace'), t, fail_if=['total_api_calls!=+0'])
     check('compare-changed', (True, 36), (other.regressed, other.metrics['total_api_calls']['new']))
     check('compare-same', False, cudatrace.compare(t, two, fail_if=['total_api_calls!=+0']).regressed)
@@ -79,6 +90,8 @@ def reading(cudatrace, traces):
             has('no-' + name, 'needs %s, which is not installed' % name, message(method, kind=ImportError))
         else:
             check(name, 20 if name == 'pandas' else 36, rows(method()))
+            if name == 'pyarrow':
+                check('pyarrow-units', b'ns', t.calls.to_arrow().schema.field('dur_ns').metadata[b'unit'])
 
 
 def columns(cudatrace, folder):
@@ -99,7 +112,7 @@ def columns(cudatrace, folder):
         print('skip columns: pyarrow is not installed')
         return
     tables = t.tables()
-    want = {'calls': 36, 'kernels': 20, 'copies': 8, 'sets': 4, 'ranges': 8, 'collectives': 0, 'operators': 0, 'processes': 4, 'devices': 4,
+    want = {'calls': 36, 'kernels': 20, 'copies': 8, 'sets': 4, 'ranges': 8, 'collectives': 0, 'operators': 0, 'processes': 6, 'devices': 4,
             'stacks': 5, 'others': 23}
     check('columns-rows', want, {name: table.num_rows for name, table in tables.items()})
     check('columns-calls', [(c.api, c.ts_ns, c.dur_ns, c.pid, c.tid) for c in t.calls],
@@ -111,6 +124,8 @@ def columns(cudatrace, folder):
         return kernel.kernel[5:] if kernel.kernel.startswith('void ') else kernel.kernel
     check('columns-kernels', [(name_of(k), k.dur_ns, k.stream) for k in t.kernels],
           list(zip(*(tables['kernels'][name].to_pylist() for name in ('name', 'duration_ns', 'stream')))))
+    check('columns-processes', [['/usr/bin/python3.11', 'python3 train.py --steps=2']] * 2,
+          [[row['executable'], row['command_line']] for row in tables['processes'].to_pylist() if row['type'] == 'info'])
     check('columns-copies', [c.bytes for c in t.copies], tables['copies']['size_bytes'].to_pylist())
     for wrong in ('/nonexistent', __file__):
         has('columns-wrong', 'error: ', message(cudatrace.read_columns, wrong, kind=cudatrace.CudatraceError))
@@ -167,6 +182,26 @@ def recording(cudatrace, folder):
         has('record-twice', 'running already', message(run.start, kind=cudatrace.CudatraceError))
 
 
+def recording_gpu(cudatrace, folder):
+    """gpu=True: what the stand-in's CUPTI says, in a process that runs."""
+    runtime = ctypes.CDLL(os.path.join(folder, 'libcudart.so.13'))
+    path = os.path.join(folder, 'home', 'gpu.ctrace')
+    memory, here = ctypes.c_void_p(), ctypes.create_string_buffer(4096)
+    runtime.cudaMalloc(ctypes.byref(memory), ctypes.c_size_t(4096))
+    with cudatrace.record(path, gpu=True, options=['--cupti', os.path.join(folder, 'libcupti.so.13')]) as run:
+        for _ in range(5):
+            runtime.cudaMemcpy(memory, here, ctypes.c_size_t(4096), 1)
+        runtime.cudaMemset(memory, 7, ctypes.c_size_t(1024))
+        runtime.cudaDeviceSynchronize()
+    if ANOTHER in run.messages:
+        print('skip record-gpu: another tracer of this machine has probes on every library')
+        return
+    t = run.trace
+    check('record-gpu', ([('HtoD', 4096)] * 5, [(7, 1024)], 5),
+          ([(c.kind, c.bytes) for c in t.copies], [(s.value, s.bytes) for s in t.sets], t.calls.count('cudaMemcpy')))
+    check('record-gpu-cause', {'cudaMemcpy'}, {c.api for c in t.copies})
+
+
 PLUGIN_TEST = '''
 import ctypes
 runtime = ctypes.CDLL("libcudart.so.13")
@@ -219,6 +254,7 @@ def inside(folder):
     columns(cudatrace, folder)
     if os.uname().machine == 'x86_64':
         recording(cudatrace, folder)
+        recording_gpu(cudatrace, folder)
         plugin(folder)
     else:
         print('skip record: --source=hooks works on x86-64')
@@ -231,7 +267,7 @@ def main():
         shutil.copy(os.path.join(ROOT, 'cudatrace'), folder)
         shutil.copytree(os.path.join(ROOT, 'python'), os.path.join(folder, 'python'), ignore=shutil.ignore_patterns('__pycache__'))
         shutil.copytree(os.path.join(ROOT, 'tests', 'traces'), os.path.join(folder, 'traces'))
-        for name in ('libcuda.so.1', 'libcudart.so.13'):
+        for name in ('libcuda.so.1', 'libcudart.so.13', 'libcupti.so.13'):
             shutil.copy(os.path.join(ROOT, '.output', 'standin', name), folder)
         script = shutil.copy(__file__, os.path.join(folder, 'run_inside.py'))
         home = os.path.join(folder, 'home')

@@ -317,7 +317,7 @@ static void test_stacks(void)
 	CHECK(good("-k -e sync") && shows("cudaStreamSynchronize") && !shows("cudaMalloc"));
 	CHECK(good("--mangled") && o.mangled && !o.full_names);
 	CHECK(good("--full-names") && o.full_names && !o.mangled);
-	bad("--stack=lbr", "--stack: 'lbr' is not one of dwarf, fp or python");
+	bad("--stack=lbr", "--stack: 'lbr' is not one of dwarf, fp, python or auto");
 	bad("-k fp",
 	    "'fp' belongs to no option: write --stack=fp, or to start a program -- before it");
 	bad("--mangled --full-names", "--mangled prints names as the compiler made them and "
@@ -327,14 +327,14 @@ static void test_stacks(void)
 	CHECK(good("-k -C"));
 
 	CHECK(good("--format folded") && o.format->ops == &sink_folded &&
-	      o.stack == OPTS_STACK_DWARF);
+	      o.stack == OPTS_STACK_AUTO);
 	CHECK(o.weight == SINK_WEIGHT_CALLS);
 	CHECK(good("--format flame --stack=fp --weight bytes --no-python") &&
 	      o.format->ops == &sink_flame);
 	CHECK(o.stack == OPTS_STACK_FP && o.weight == SINK_WEIGHT_BYTES && o.no_python);
 	CHECK(good("--format folded --weight time") && o.weight == SINK_WEIGHT_TIME);
 	CHECK(good("--format folded -o x -A") && o.append);
-	CHECK(folded("") && o.format->ops == &sink_folded && o.stack == OPTS_STACK_DWARF);
+	CHECK(folded("") && o.format->ops == &sink_folded && o.stack == OPTS_STACK_AUTO);
 	CHECK(folded("--format flame -p 1 --weight time") && o.format->ops == &sink_flame &&
 	      o.npids == 1);
 	CHECK(folded("--stack=fp -o f -- ./app --format json") && o.stack == OPTS_STACK_FP &&
@@ -549,11 +549,11 @@ static void test_nearest(void)
 static void test_mem(void)
 {
 	CHECK(!parse(OPTS_MEM, "-- ./app") && o.format->ops == &sink_mem &&
-	      o.stack == OPTS_STACK_DWARF && o.cmd && !o.replay);
+	      o.stack == OPTS_STACK_AUTO && o.cmd && !o.replay);
 	CHECK(MEM->by == LEDGER_BY_ALL && MEM->top == 10 && !MEM->json && !MEM->watch_ns &&
 	      !MEM->html && !MEM->leak_check && !o.counters);
 	CHECK(!parse(OPTS_MEM, "x.ctrace") && o.replay && !strcmp(o.file, "x.ctrace") &&
-	      o.stack == OPTS_STACK_DWARF);
+	      o.stack == OPTS_STACK_AUTO);
 	CHECK(!parse(OPTS_MEM, "--no-stack -p 7") && o.stack == OPTS_STACK_NONE && o.npids == 1);
 	CHECK(!parse(OPTS_MEM, "--stack=fp --by stack --top 3 --html p.html") &&
 	      o.stack == OPTS_STACK_FP && MEM->by == 4 && MEM->top == 3 &&

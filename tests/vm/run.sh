@@ -75,7 +75,7 @@ copy() {
 # The distribution's Python with the modules that its case needs.
 copy_python() {
 	local python=/usr/bin/python3 file
-	"$python" -c 'import ctypes, sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2> /dev/null || return 0
+	"$python" -c 'import ctypes, sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 14))' 2> /dev/null || return 0
 	copy "$python"
 	copy tests/unit/python_stacks.py tests/cases/check_python.py
 	for file in $("$python" -I -c '

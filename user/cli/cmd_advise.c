@@ -7,10 +7,12 @@ static int cmd_advise(const struct opts *o)
 {
 	struct opts all = *o;
 
-	/* stacks that were recorded are used; live they cost time, and are taken only when
-	 * asked for */
+	/* stacks that were recorded are used; live they cost time: native ones are taken only
+	 * when asked for */
 	if (o->replay)
 		all.stack = OPTS_STACK_DWARF;
+	else if (!o->stack && !o->no_stack && !o->no_python && o->source != OPTS_SOURCE_CUPTI)
+		all.stack = OPTS_STACK_PYTHON;
 	return o->replay ? cmd_replay(&all) : cmd_trace(&all);
 }
 

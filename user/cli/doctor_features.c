@@ -78,7 +78,7 @@ void doctor_features(struct out *out, struct json *json, const struct doctor_fac
 		no_probes ? names : "yes; 'cudatrace doctor -p PID' says which of a process");
 	verdict(out, json, "stacks (-k)", no_stacks ? no_stacks : "yes");
 	verdict(out, json, "Python stacks",
-		no_stacks ? no_stacks : "yes, with -k, of CPython 3.11 to 3.13");
+		no_stacks ? no_stacks : "yes, with -k, of CPython 3.10 to 3.14");
 	verdict(out, json, "--source=hooks", hooks);
 	verdict(out, json, "--gpu",
 		driver ? "yes, where the program or CUDA's toolkit has a libcupti; else give "

@@ -298,6 +298,28 @@ const struct stack *stack_table_get(struct stack_table *, uint32_t id);
  * else the innermost one with a line, else the innermost one; cut to size. False: there is none. */
 bool stack_place(const struct stack *, char *text, size_t size);
 
+/* ---- what people need not see of a stack ---- */
+
+/* Is it a frame of the Python interpreter, or of what calls C for it? */
+bool frame_is_interpreter(uint8_t kind, const char *object);
+/* Is it a frame of libc around a program's or a thread's first function? */
+bool frame_is_start(uint8_t kind, const char *function, const char *object);
+/* A source file as it is shown: torch/nn/modules/linear.py of a package that is installed. It is a part of
+ * the text; takes NULL. */
+const char *frame_file(uint8_t kind, const char *file);
+/* Which frames of a stack are shown: the innermost n, without those of libc's start, and with `hides` not those
+ * of the interpreter, since the stack has frames of Python. With `whole` all. */
+struct stack_view {
+	uint32_t n;
+	bool hides;
+};
+struct stack_view stack_view(const struct stack *, bool whole);
+/* Is one of these n frames shown? */
+static inline bool stack_shows(const struct stack_view *v, const struct stack_frame *f)
+{
+	return !v->hides || !frame_is_interpreter(f->kind, f->object);
+}
+
 /* Processes that ran while CUDA's code had no probes yet: from CT_UNPROBED records. */
 struct unprobed_sum {
 	uint64_t processes; /* number of all such processes */

@@ -391,3 +391,67 @@ bool stack_place(const struct stack *s, char *text, size_t size)
 		snprintf(text, size, "%s in %s", f->function, file);
 	return true;
 }
+
+/* ---- what people need not see ---- */
+
+static bool begins_as_one(const char *s, const char *const *begins, size_t n)
+{
+	for (size_t i = 0; s && i < n; i++)
+		if (!strncmp(s, begins[i], strlen(begins[i])))
+			return true;
+	return false;
+}
+
+static const char *base_of(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+bool frame_is_interpreter(uint8_t kind, const char *object)
+{
+	static const char *const begins[] = { "libpython", "python3", "libffi.so", "_ctypes.",
+					      "_cffi_backend." };
+
+	return kind != CT_FRAME_PYTHON && begins_as_one(base_of(object), begins, ARRAY_LEN(begins));
+}
+
+bool frame_is_start(uint8_t kind, const char *function, const char *object)
+{
+	static const char *const objects[] = { "libc.so.", "libc-2.", "libpthread", "ld-linux",
+					       "ld-musl" };
+	static const char *const names[] = { "__libc_start", "start_thread", "clone3", "__clone" };
+
+	if (kind == CT_FRAME_PYTHON)
+		return false;
+	return (function && (!strcmp(function, "_start") ||
+			     begins_as_one(function, names, ARRAY_LEN(names)))) ||
+	       begins_as_one(base_of(object), objects, ARRAY_LEN(objects));
+}
+
+const char *frame_file(uint8_t kind, const char *file)
+{
+	static const char *const folders[] = { "/site-packages/", "/dist-packages/" };
+	const char *in = file;
+
+	for (size_t i = 0; file && kind == CT_FRAME_PYTHON && i < ARRAY_LEN(folders); i++)
+		for (const char *at = in; (at = strstr(at, folders[i]));)
+			in = at += strlen(folders[i]);
+	return in && *in ? in : file;
+}
+
+struct stack_view stack_view(const struct stack *s, bool whole)
+{
+	struct stack_view v = { .n = s->nframes };
+
+	while (!whole && v.n &&
+	       frame_is_start(s->frames[v.n - 1]->kind, s->frames[v.n - 1]->function,
+			      s->frames[v.n - 1]->object))
+		v.n--;
+	if (!v.n)
+		v.n = s->nframes;
+	for (uint32_t i = 0; !whole && !v.hides && i < v.n; i++)
+		v.hides = s->frames[i]->kind == CT_FRAME_PYTHON;
+	return v;
+}

@@ -79,6 +79,8 @@ struct sink_opts {
 	bool mangled; /* show the names that the compiler made for kernels and functions */
 	/* show names of kernels with template arguments and parameters, and uncut */
 	bool full_names;
+	/* show all frames of stacks, and whole paths: stack_view() leaves some out */
+	bool all_frames;
 	enum sink_stat stat; /* how stat prints */
 	uint8_t by;	     /* enum book_by: what stat separates in its tables */
 	bool hist;	     /* stat: with histograms */

@@ -20,12 +20,12 @@ static void function(struct text *t, const struct sink_opts *o, const struct sta
 		   o->full_names || o->mangled ? NAME_MAX_BYTES : FUNCTION_MAX_BYTES);
 }
 
-static void source(struct text *t, const struct stack_frame *f)
+static void source(struct text *t, const struct sink_opts *o, const struct stack_frame *f)
 {
 	if (!f->file)
 		return;
 	text_str(t, " (");
-	text_plain(t, f->file, PATH_MAX_BYTES);
+	text_plain(t, o->all_frames ? f->file : frame_file(f->kind, f->file), PATH_MAX_BYTES);
 	if (f->line) {
 		text_str(t, ":");
 		text_u64(t, f->line);
@@ -39,7 +39,7 @@ static void native(struct text *t, const struct sink_opts *o, const struct stack
 		function(t, o, f);
 		text_str(t, "+");
 		text_hex(t, f->offset);
-		source(t, f);
+		source(t, o, f);
 		if (f->object) {
 			text_str(t, " ");
 			text_plain(t, f->object, PATH_MAX_BYTES);
@@ -63,7 +63,7 @@ static void frame(struct text *t, const struct sink_opts *o, const struct stack_
 			function(t, o, f);
 		else
 			text_str(t, "??");
-		source(t, f);
+		source(t, o, f);
 		text_str(t, f->kind == CT_FRAME_PYTHON ? " [python]" : " [inlined]");
 	} else {
 		native(t, o, f);
@@ -73,8 +73,11 @@ static void frame(struct text *t, const struct sink_opts *o, const struct stack_
 
 void table_stack(struct text *t, const struct sink_opts *o, const struct stack *s)
 {
-	for (uint32_t i = 0; i < s->nframes; i++)
-		frame(t, o, s->frames[i]);
+	struct stack_view v = stack_view(s, o->all_frames);
+
+	for (uint32_t i = 0; i < v.n; i++)
+		if (stack_shows(&v, s->frames[i]))
+			frame(t, o, s->frames[i]);
 	if (s->flags & CT_STACK_BROKEN)
 		text_str(t, INDENT "(the unwinder found no way further)\n");
 	else if (s->flags & CT_STACK_CUT)

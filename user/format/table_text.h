@@ -18,7 +18,7 @@
 
 /* Appends the kernel's name, escaped. */
 void table_kernel(struct text *, const struct sink_opts *, const struct kernel_name *);
-/* Appends a line for each frame, and one more if the stack is not complete. */
+/* Appends a line for each frame that is shown (stack_view()), and one more if the stack is not complete. */
 void table_stack(struct text *, const struct sink_opts *, const struct stack *);
 
 #endif

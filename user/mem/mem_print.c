@@ -47,7 +47,7 @@ void mem_frame_text(struct text *t, const struct site_frame *f, bool whole, mem_
 	}
 	if (f->file) {
 		text_str(t, whole ? " " : " at ");
-		put(t, whole ? f->file : base_of(f->file), MEM_NAME_BYTES);
+		put(t, whole ? f->shown_file : base_of(f->file), MEM_NAME_BYTES);
 		if (f->line) {
 			text_str(t, ":");
 			text_u64(t, f->line);

@@ -40,6 +40,7 @@ struct sites {
 	size_t used; /* of the first chunk */
 	size_t bytes, most;
 	uint64_t no_room;
+	bool show_all;
 	/* texts that are kept once */
 	struct keyed texts;
 };
@@ -71,6 +72,11 @@ void sites_close(struct sites *s)
 	keyed_close(&s->by_content);
 	keyed_close(&s->texts);
 	free(s);
+}
+
+void sites_show_all(struct sites *s)
+{
+	s->show_all = true;
 }
 
 static void *room(struct sites *s, size_t n)
@@ -145,29 +151,28 @@ static const char *base_of(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* Files whose code runs the program's own, or calls C for it. */
+/* Code that runs the program's own, or calls C for it. */
 static bool is_interpreter(const struct site_frame *f, bool reported)
 {
-	static const char *const begins[] = { "libpython", "python3", "libffi.so", "_ctypes.",
-					      "_cffi_backend." };
 	/* PyTorch's allocator, and its operators, which ask it for blocks */
 	static const char *const torch[] = { "libc10", "libtorch" };
 	const char *base = f->kind == CT_FRAME_PYTHON ? NULL : base_of(f->object);
 
-	for (size_t i = 0; base && i < ARRAY_LEN(begins); i++)
-		if (!strncmp(base, begins[i], strlen(begins[i])))
-			return true;
-	for (size_t i = 0; base && reported && i < ARRAY_LEN(torch); i++)
+	for (size_t i = 0; base && i < ARRAY_LEN(torch) && reported; i++)
 		if (!strncmp(base, torch[i], strlen(torch[i])))
 			return true;
-	return false;
+	return frame_is_interpreter(f->kind, f->object);
 }
 
 /* Marks the frames that are the program's. */
-static void tell_own(struct site *to, struct site_frame *frames)
+static void tell_own(struct site *to, struct site_frame *frames, bool show_all)
 {
 	for (uint32_t i = 0; i < to->nframes; i++)
-		frames[i].interpreter = is_interpreter(&frames[i], to->reported);
+		frames[i].interpreter = !show_all && is_interpreter(&frames[i], to->reported);
+	for (uint32_t i = to->nframes;
+	     !show_all && i-- &&
+	     frame_is_start(frames[i].kind, frames[i].function, frames[i].object);)
+		frames[i].interpreter = true;
 	while (to->first < to->nframes && frames[to->first].interpreter)
 		to->first++;
 	if (to->first == to->nframes)
@@ -205,8 +210,10 @@ static bool fill(struct sites *s, struct site *to, unsigned int func, const stru
 						 .offset = f->offset,
 						 .line = f->line,
 						 .kind = f->kind };
+		frames[i].shown_file = s->show_all ? frames[i].file
+						   : frame_file(f->kind, frames[i].file);
 	}
-	tell_own(to, frames);
+	tell_own(to, frames, s->show_all);
 	to->frames = frames;
 	return !full;
 }

@@ -29,12 +29,13 @@ struct site {
 /* Strings are untrusted bytes; NULL: not known. */
 struct site_frame {
 	const char *function, *file, *object;
-	uint64_t address; /* in the object; without one in the process */
-	uint64_t offset;  /* in the function */
-	uint32_t line;	  /* 0: not known */
-	uint8_t kind;	  /* enum ct_frame_kind */
-	/* frame of a language's interpreter, or of its interface to C: the program's code is in
-	 * the frames around it */
+	const char *shown_file; /* in stacks: frame_file(), a part of `file` */
+	uint64_t address;	/* in the object; without one in the process */
+	uint64_t offset;	/* in the function */
+	uint32_t line;		/* 0: not known */
+	uint8_t kind;		/* enum ct_frame_kind */
+	/* frame of a language's interpreter, of its interface to C, or of libc's start: the program's code is
+	 * in the frames around it */
 	bool interpreter;
 };
 
@@ -42,6 +43,8 @@ struct sites;
 /* max_bytes: of all texts and frames; 0: 32 MiB. NULL: no memory. */
 struct sites *sites_open(size_t max_bytes);
 void sites_close(struct sites *);
+/* All frames of stacks are the program's, and have whole paths (--all-frames). Before the first site. */
+void sites_show_all(struct sites *);
 /* The site of a call with its stack, or of device work (func CT_NO_FUNC: not known). 0: none, or
  * there is no room for it. */
 uint32_t sites_of(struct sites *, unsigned int func, const struct stack *);

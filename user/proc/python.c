@@ -4,8 +4,8 @@
  * python_walk.c.
  *
  * Two variables of the interpreter are needed: _PyRuntime, and Py_Version (since 3.11) for its
- * version. Both python and libpython.so export them, because extension modules are linked against
- * them. 3.13 has a section for _PyRuntime, so that it can be found in a stripped program, and
+ * version; 3.10 has none, and PyExc_EncodingWarning tells it from 3.9. Both python and libpython.so
+ * export them, because extension modules are linked against them. 3.13 has a section for _PyRuntime, so that it can be found in a stripped program, and
  * _PyRuntime begins with the offsets that debuggers need.
  */
 #include <errno.h>
@@ -18,8 +18,51 @@
 #include "../../bpf/control.h"
 
 #define MAJOR_MINOR(version) ((version) >> 16)
+#define PYTHON_310 0x030a00f0 /* it does not say which 3.10 it is */
 /* release level in PY_VERSION_HEX: a, b, c, f; the layout does not change from c on */
 #define CANDIDATE 0xc
+
+/* In glibc's struct pthread, which gdb's libthread_db knows too: struct pthread, tid, behind a header of a
+ * size that never changes. */
+#ifdef __aarch64__
+#define GLIBC_TID 208
+#else
+#define GLIBC_TID 720
+#endif
+#define TID_MAX (1u << 22) /* of the kernel */
+
+/* From the headers of 3.10.13. A frame is an object; C calls each of them. */
+static const struct ct_python python_310 = {
+	.runtime_interpreters_head = 32,
+	.interp_next = 0,
+	.interp_threads_head = 8, /* tstate_head */
+	.thread_prev = 0,
+	.thread_next = 8,
+	.thread_interp = 16,
+	.thread_native_id = 176, /* thread_id: pthread_self() */
+	.pthread_tid = GLIBC_TID,
+	.thread_frame = 24,
+	.cframe_frame = CT_PY_NONE,
+	.frame_at = 24,	     /* f_back comes first of what is read */
+	.frame_previous = 0, /* f_back */
+	.frame_code = 8,     /* f_code */
+	.frame_instr = 72,   /* f_lasti */
+	.frame_owner = 0,
+	.frame_entry = CT_PY_EACH,
+	.owner_shim = CT_PY_NONE,
+	.code_first_line = 40,
+	.code_check = 56, /* co_consts, up to co_linetable */
+	.code_filename = 104,
+	.code_qualname = 112, /* co_name: there is no other */
+	.code_linetable = 120,
+	.code_instrs = CT_PY_NONE,
+	.str_length = 16,
+	.str_state = 32,
+	.str_ascii_data = 48,
+	.str_compact_data = 72,
+	.bytes_size = 16,
+	.bytes_data = 32,
+};
 
 /* From the headers of 3.11.2 and 3.11.7; tests/unit/test_python.c compares with those of the
  * installed interpreters. */
@@ -91,7 +134,7 @@ static const struct ct_python python_312 = {
 };
 
 /* internal/pycore_runtime.h of 3.13: struct _Py_DebugOffsets, up to what is used. "Only
- * guaranteed to be stable between patch versions for a given minor version": 3.14 has others. */
+ * guaranteed to be stable between patch versions for a given minor version". */
 struct debug_offsets {
 	char cookie[8];
 	uint64_t version, free_threaded;
@@ -121,6 +164,25 @@ struct debug_offsets {
 		uint64_t size, state, length, asciiobject_size;
 	} unicode;
 };
+
+/* internal/pycore_debug_offsets.h of 3.14: the same parts, some of them longer. */
+struct debug_offsets_314 {
+	uint64_t head[6]; /* up to runtime */
+	uint64_t interp[16], thread[9], frame[8], code[11], others[24];
+	uint64_t bytes[3], unicode[4];
+};
+
+static void from_314(struct debug_offsets *o, const struct debug_offsets_314 *n)
+{
+	memcpy(o, n->head, sizeof(n->head));
+	/* what is used comes first in each of them */
+	memcpy(&o->interp, n->interp, sizeof(o->interp));
+	memcpy(&o->thread, n->thread, sizeof(o->thread));
+	memcpy(&o->frame, n->frame, sizeof(o->frame));
+	memcpy(&o->code, n->code, sizeof(o->code));
+	memcpy(&o->bytes, n->bytes, sizeof(o->bytes));
+	memcpy(&o->unicode, n->unicode, sizeof(o->unicode));
+}
 
 /* ---- what the interpreter says about itself ---- */
 
@@ -166,7 +228,8 @@ static bool from_debug_offsets(struct ct_python *p, const struct debug_offsets *
 	good &= take(&p->bytes_data, o->bytes.ob_sval, 1, object);
 	p->cframe_frame = CT_PY_NONE;
 	p->frame_entry = CT_PY_NONE;
-	p->owner_shim = 3; /* internal/pycore_frame.h: FRAME_OWNED_BY_CSTACK */
+	/* internal/pycore_frame.h: FRAME_OWNED_BY_CSTACK; 3.14: FRAME_OWNED_BY_INTERPRETER */
+	p->owner_shim = 3;
 	/* A code object's check is computed from the words that begin at code_check. The pointers
 	 * must lie in these words, else they are not where this program looks. */
 	good &= p->code_filename >= p->code_check && p->code_qualname >= p->code_check &&
@@ -205,22 +268,36 @@ static int read_linked(const struct elf_file *f, uint64_t addr, void *buf, size_
 	return -ENOENT;
 }
 
+/* Reads the offsets with which _PyRuntime begins. */
+static bool read_offsets(const struct elf_file *f, uint64_t runtime, uint32_t version,
+			 struct debug_offsets *o)
+{
+	struct debug_offsets_314 newer;
+
+	if (MAJOR_MINOR(version) < 0x030e)
+		return !read_linked(f, runtime, o, sizeof(*o));
+	if (read_linked(f, runtime, &newer, sizeof(newer)))
+		return false;
+	from_314(o, &newer);
+	return true;
+}
+
 /* runtime: its linked address. */
 static int layout_of(const struct elf_file *f, uint64_t runtime, uint32_t version,
 		     struct ct_python *out, const char **why)
 {
 	struct debug_offsets o;
 
-	if (MAJOR_MINOR(version) < 0x030b)
-		return refuse(why, version, "is older than 3.11");
-	if (MAJOR_MINOR(version) > 0x030d)
+	if (MAJOR_MINOR(version) < 0x030a)
+		return refuse(why, version, "is older than 3.10");
+	if (MAJOR_MINOR(version) > 0x030e)
 		return refuse(why, version,
-			      "is newer than 3.13, the last one whose frames this program knows");
+			      "is newer than 3.14, the last one whose frames this program knows");
 	if ((version >> 4 & 0xf) < CANDIDATE)
 		return refuse(why, version, "is an alpha or beta, whose layout no release has");
 	memset(out, 0, sizeof(*out));
-	if (MAJOR_MINOR(version) == 0x030d) {
-		if (read_linked(f, runtime, &o, sizeof(o)) ||
+	if (MAJOR_MINOR(version) >= 0x030d) {
+		if (!read_offsets(f, runtime, version, &o) ||
 		    memcmp(o.cookie, "xdebugpy", sizeof(o.cookie)) || o.version != version)
 			return refuse(why, version,
 				      "does not begin _PyRuntime with its debug offsets");
@@ -229,10 +306,23 @@ static int layout_of(const struct elf_file *f, uint64_t runtime, uint32_t versio
 		if (!from_debug_offsets(out, &o))
 			return refuse(why, version, "has debug offsets that cannot be");
 	} else {
-		*out = MAJOR_MINOR(version) == 0x030b ? python_311 : python_312;
+		*out = MAJOR_MINOR(version) == 0x030a	? python_310
+		       : MAJOR_MINOR(version) == 0x030b ? python_311
+							: python_312;
 	}
 	out->version = version;
 	return 0;
+}
+
+/* Whether the C library keeps the thread's number where glibc does. */
+static bool pthread_holds(struct target *t, const struct ct_python *p, uint64_t thread)
+{
+	uint64_t at;
+	uint32_t tid;
+
+	return !p->pthread_tid ||
+	       (!target_read(t, thread + p->thread_native_id, &at, sizeof(at)) &&
+		!target_read(t, at + p->pthread_tid, &tid, sizeof(tid)) && tid && tid <= TID_MAX);
 }
 
 /* Whether the first thread of the first interpreter points back to that interpreter. Before the
@@ -259,7 +349,7 @@ static int layout_holds(struct target *t, const struct ct_python *p, const char 
 			return 0;
 		if (!err)
 			err = target_read(t, thread + p->thread_interp, &back, sizeof(back));
-		if (!err && back == interp)
+		if (!err && back == interp && pthread_holds(t, p, thread))
 			return 0;
 		if (err && err != -EFAULT)
 			return err;
@@ -271,6 +361,7 @@ static int layout_holds(struct target *t, const struct ct_python *p, const char 
 
 struct found {
 	uint64_t runtime, version; /* their linked addresses; 0: not there */
+	bool encoding_warning;	   /* 3.10 or newer */
 };
 
 static int on_variable(void *ctx, const struct elf_sym *sym)
@@ -281,6 +372,7 @@ static int on_variable(void *ctx, const struct elf_sym *sym)
 		f->runtime = sym->value;
 	if (sym->defined && !strcmp(sym->name, "Py_Version"))
 		f->version = sym->value;
+	f->encoding_warning |= sym->defined && !strcmp(sym->name, "PyExc_EncodingWarning");
 	return 0;
 }
 
@@ -303,7 +395,8 @@ static bool bias_of(const struct elf_file *f, const struct target_map *m, uint64
 /* Finds the variables. named: the file's name is Python's, so a full search is worth its cost. */
 static void find_variables(const struct elf_file *file, bool named, struct found *f)
 {
-	static const char *const begins[] = { "_PyRuntime", "Py_Version", NULL };
+	static const char *const begins[] = { "_PyRuntime", "Py_Version", "PyExc_EncodingWarning",
+					      NULL };
 
 	elf_variables(file, SHT_DYNSYM, begins, on_variable, f);
 	if (!f->runtime && named)
@@ -322,11 +415,13 @@ static int version_of(const struct elf_file *file, const struct found *f, uint32
 		*version = (uint32_t)v;
 		return 0;
 	}
-	if (read_linked(file, f->runtime, &o, sizeof(o)) ||
-	    memcmp(o.cookie, "xdebugpy", sizeof(o.cookie)))
-		return -ENOENT;
-	*version = (uint32_t)o.version;
-	return 0;
+	if (!read_linked(file, f->runtime, &o, sizeof(o)) &&
+	    !memcmp(o.cookie, "xdebugpy", sizeof(o.cookie))) {
+		*version = (uint32_t)o.version;
+		return 0;
+	}
+	*version = PYTHON_310;
+	return f->encoding_warning && !f->version ? 0 : -ENOENT;
 }
 
 /* Looks for the interpreter in one mapped file. */
@@ -348,7 +443,8 @@ static int look_into(struct target *t, const struct target_map *m, bool named,
 		err = -ENOENT;
 	} else if (version_of(&file, &f, &version)) {
 		if (why)
-			*why = "its Python has no Py_Version: it is older than 3.11";
+			*why = "its Python has no Py_Version and no PyExc_EncodingWarning: it is "
+			       "older than 3.10";
 		err = -ENOTSUP;
 	} else {
 		err = layout_of(&file, f.runtime, version, out, why);

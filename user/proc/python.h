@@ -2,7 +2,7 @@
 /*
  * python.h - finds the Python interpreter of a running process from outside, and walks its frames.
  *
- * Supports CPython 3.11 to 3.13, from the first release candidate on. What is read from the process
+ * Supports CPython 3.10 to 3.14, from the first release candidate on. What is read from the process
  * is untrusted: every offset and length is checked, and the walk of every list is bounded. The only
  * record that it knows is that of a code object (struct ct_py_code).
  */
@@ -15,7 +15,7 @@ struct ct_python; /* bpf/control.h */
 
 /* Looks for an interpreter in the process. Returns 0 and fills *out (generation 0); -ENOENT: there
  * is none; -ENOTSUP: there is one that cannot be walked, and *why says the reason, a clause such as
- * "Python 3.9 is older than 3.11" that is valid until the next call; or an error of target_read().
+ * "Python 3.9 is older than 3.10" that is valid until the next call; or an error of target_read().
  * It uses the mappings of the last target_refresh(). `why` may be NULL. For a process without
  * Python it reads only the mappings' names and the symbols that the program exports. */
 int python_find(struct target *, struct ct_python *out, const char **why);

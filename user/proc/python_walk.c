@@ -54,6 +54,20 @@ static int current_frame(struct target *t, const struct ct_python *p, uint64_t t
 	return err;
 }
 
+/* The number of the thread of a state. */
+static int tid_of(struct target *t, const struct ct_python *p, uint64_t thread, uint64_t *tid)
+{
+	uint32_t number = 0;
+	int err = read_word(t, thread + p->thread_native_id, tid);
+
+	if (err || !p->pthread_tid)
+		return err;
+	/* the C library may have freed the memory of a thread that has ended */
+	err = target_read(t, *tid + p->pthread_tid, &number, sizeof(number));
+	*tid = number;
+	return err == -EFAULT ? 0 : err;
+}
+
 /*
  * Finds the innermost frame of a thread; 0: it has none. With several interpreters a thread may
  * have a state in each of them. Then the newest interpreter in which the thread has frames is used;
@@ -69,7 +83,7 @@ static int find_frame(struct target *t, const struct ct_python *p, uint64_t tid,
 	for (int i = 0; !err && interp && i < MAX_INTERPS; i++) {
 		err = read_word(t, interp + p->interp_threads_head, &thread);
 		while (!err && thread && left-- > 0) {
-			err = read_word(t, thread + p->thread_native_id, &id);
+			err = tid_of(t, p, thread, &id);
 			if (!err && id == tid)
 				err = current_frame(t, p, thread, frame);
 			if (err || *frame)
@@ -96,7 +110,7 @@ static bool offsets_fit(const struct ct_python *p)
 
 	return p->frame_code <= word && p->frame_previous <= word && p->frame_instr <= word &&
 	       p->frame_owner < CT_PY_FRAME_BYTES &&
-	       (p->frame_entry < CT_PY_FRAME_BYTES || p->frame_entry == CT_PY_NONE);
+	       (p->frame_entry < CT_PY_FRAME_BYTES || p->frame_entry >= CT_PY_EACH);
 }
 
 /* Adds one frame that has code. Returns 0 or an error. */
@@ -106,13 +120,18 @@ static int take_frame(struct target *t, const struct ct_python *p, const uint8_t
 	__u64 words[CT_PY_CHECK_WORDS];
 	int err;
 
-	f->code = word_at(raw, p->frame_code);
+	f->code = word_at(raw, p->frame_code) & ~7ULL; /* 3.14 has flags in the lowest bits */
 	err = target_read(t, f->code + p->code_check, words, sizeof(words));
 	if (err)
 		return err;
 	f->check = ct_py_check(words);
-	f->instr = (uint32_t)(word_at(raw, p->frame_instr) - f->code - p->code_instrs);
-	f->flags = p->frame_entry != CT_PY_NONE && raw[p->frame_entry] ? CT_PY_ENTRY : 0;
+	f->instr = p->code_instrs == CT_PY_NONE
+			   ? (uint32_t)word_at(raw, p->frame_instr) * 2
+			   : (uint32_t)(word_at(raw, p->frame_instr) - f->code - p->code_instrs);
+	f->flags = p->frame_entry == CT_PY_EACH ||
+				   (p->frame_entry != CT_PY_NONE && raw[p->frame_entry])
+			   ? CT_PY_ENTRY
+			   : 0;
 	return 0;
 }
 
@@ -132,14 +151,17 @@ int python_walk(struct target *t, const struct ct_python *p, pid_t tid, struct c
 	if (err)
 		return err;
 	for (int i = 0; frame; i++) {
-		err = target_read(t, frame, raw, sizeof(raw));
-		if (!err && raw[p->frame_owner] == p->owner_shim && !entered) {
+		bool shim;
+
+		err = target_read(t, frame + p->frame_at, raw, sizeof(raw));
+		shim = !err && raw[p->frame_owner] >= p->owner_shim;
+		if (shim && !entered) {
 			out[n - 1].flags |= CT_PY_ENTRY;
 			entered = true;
 		} else {
 			if (!err && (n == max || i == MAX_STEPS))
 				err = -E2BIG;
-			if (!err && raw[p->frame_owner] == p->owner_shim)
+			if (!err && shim)
 				out[n] = (struct ct_py_frame){ .flags = CT_PY_SHIM | CT_PY_ENTRY };
 			else if (!err)
 				err = take_frame(t, p, raw, &out[n]);

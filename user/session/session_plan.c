@@ -292,8 +292,9 @@ static void plan_functions(struct session_plan *p, const struct opts *o, uint8_t
 /* Plans which calls are recorded, and what is recorded of each. */
 static void plan_calls(struct capture_plan *c, const struct opts *o, const struct window *window)
 {
-	c->stack = o->stack == OPTS_STACK_DWARF	   ? PLAN_STACK_COPY
-		   : o->stack == OPTS_STACK_FP	   ? PLAN_STACK_ADDRESSES
+	c->stack = o->stack == OPTS_STACK_DWARF	 ? PLAN_STACK_COPY
+		   : o->stack == OPTS_STACK_AUTO ? o->no_python ? PLAN_STACK_COPY : PLAN_STACK_AUTO
+		   : o->stack == OPTS_STACK_FP	 ? PLAN_STACK_ADDRESSES
 		   : o->stack == OPTS_STACK_PYTHON ? PLAN_STACK_PYTHON
 						   : PLAN_STACK_NONE;
 	c->python = c->stack && !o->no_python;

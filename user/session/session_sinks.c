@@ -76,6 +76,7 @@ static void fill_opts(struct session *s)
 		.gpu = o->gpu,
 		.mangled = o->mangled,
 		.full_names = o->full_names,
+		.all_frames = o->all_frames,
 		.stat = o->stat,
 		.listen = o->listen,
 		.web_config = o->web_config,

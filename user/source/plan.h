@@ -19,7 +19,8 @@ enum plan_stack {
 	PLAN_STACK_NONE,
 	PLAN_STACK_COPY,      /* its memory, to be unwound */
 	PLAN_STACK_ADDRESSES, /* what frame pointers lead to */
-	PLAN_STACK_PYTHON,    /* only Python's frames */
+	PLAN_STACK_PYTHON,    /* Python's frames alone */
+	PLAN_STACK_AUTO,      /* Python's frames alone where a thread runs Python, else as COPY */
 };
 
 /* What the agent in the target must report about the device (cupti/agent/agent.h names the
@@ -128,6 +129,14 @@ static inline bool plan_any(const uint64_t *set)
 	for (int i = 0; i < PLAN_WORDS; i++)
 		any |= set[i];
 	return any;
+}
+
+/* enum ct_python_only: of which calls the native stack is taken too. */
+static inline uint8_t plan_python_only(const struct capture_plan *p)
+{
+	return p->stack == PLAN_STACK_PYTHON ? CT_PY_ALONE
+	       : p->stack == PLAN_STACK_AUTO ? CT_PY_FIRST
+					     : CT_PY_AND_NATIVE;
 }
 
 static inline bool plan_has(const uint64_t *set, int func)

@@ -474,6 +474,7 @@ static int open_sink(struct stuck *s)
 		.stuck = true,
 		.mangled = s->o->mangled,
 		.full_names = s->o->full_names,
+		.all_frames = s->o->all_frames,
 		.start_ns = s->started_ns,
 		.realtime_offset_ns = began.realtime_ns - began.h.start_ns,
 		.version = CT_VERSION,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * thread.h - starts a thread, with all signals blocked: they are the main thread's. Knows no
+ * thread.h - starts a thread, with all signals blocked: they are the main thread's; and a worker. Knows no
  * domain.
  */
 #ifndef CT_THREAD_H
@@ -12,5 +12,20 @@
 /* name: at most 15 bytes, as ps(1) and /proc show it. stack: bytes; 0: the default. thread: for
  * pthread_join(); NULL: nobody waits for it. Returns 0 or -errno. */
 int thread_start(pthread_t *thread, const char *name, size_t stack, void *(*fn)(void *), void *arg);
+
+/* ---- a thread that does one job at a time while its owner goes on; without a thread, the owner does it ---- */
+
+struct worker;
+
+/* name: as in thread_start(). NULL: no memory. */
+struct worker *worker_open(const char *name);
+/* Waits for the job that is under way. Takes NULL. */
+void worker_close(struct worker *);
+/* Waits for the job before, and begins this one: fn(arg), which returns 0 or -errno. What it uses is its own until
+ * the next call of worker_begin() or worker_wait(). Returns what worker_wait() does; if that is not 0, the job is
+ * not begun. */
+int worker_begin(struct worker *, int (*fn)(void *), void *arg);
+/* Waits for the job that is under way. Returns 0, or what a job since the last call returned. */
+int worker_wait(struct worker *);
 
 #endif

@@ -456,19 +456,23 @@ static const struct option_row before[] = {
 	  "without this they are not probed: their probes can double the time of a training step",
 	  RULES(EXCLUDES("events", "-e says which functions are counted: add 'query' to its list, and leave out --queries")) },
 
-	{ 'k', "stack", "[=HOW]", ENUM_FROM(stack, OPTS_STACK_DWARF, "dwarf", "dwarf", "fp", "python"), OPTS_MEM | OPTS_FOLDED, "dwarf",
+	{ 'k', "stack", "[=HOW]", ENUM_FROM(stack, OPTS_STACK_DWARF, "dwarf", "dwarf", "fp", "python", "auto"), OPTS_MEM | OPTS_FOLDED, "auto",
 	  "how stacks are read. dwarf: up to 16 KiB of them are copied and unwound by .eh_frame;\n"
 	  "fp: frame pointers are followed, which costs less, in programs built with them;\n"
-	  "python: only Python's frames" },
-	{ 0, "no-stack", NULL, FLAG(no_stack), OPTS_MEM, NULL, "no stacks: call sites are the functions called",
+	  "python: only Python's frames; auto: python where a thread runs Python, else dwarf" },
+	{ 0, "no-stack", NULL, FLAG(no_stack), OPTS_MEM | OPTS_ADVISE, NULL, "no stacks: call sites are the functions called",
 	  RULES(EXCLUDES("stack", "--no-stack takes no stacks: leave out --stack"),
 		EXCLUDES("no-python", "--no-stack takes no stacks: leave out --no-python")) },
 	{ 'k', "stack", NULL, CONST(stack, OPTS_STACK_DWARF), OPTS_REPLAY, NULL, "the user stack under each row, where it was recorded" },
-	{ 'k', "stack", "[=HOW]", ENUM_FROM(stack, OPTS_STACK_DWARF, "dwarf", "dwarf", "fp", "python"), ONE_BY_ONE & LIVE & ~OPTS_FOLDED, NULL,
+	{ 'k', "stack", "[=HOW]", ENUM_FROM(stack, OPTS_STACK_DWARF, "dwarf", "dwarf", "fp", "python", "auto"), ONE_BY_ONE & LIVE & ~OPTS_FOLDED, NULL,
 	  "also the user stack of each call. HOW is dwarf (the default): up to 16 KiB of the stack are\n"
 	  "copied and unwound by .eh_frame; fp: frame pointers are followed, which costs less, in\n"
-	  "programs built with them; or python: only Python's frames, which costs less too" },
+	  "programs built with them; python: only Python's frames, which costs less too; or auto:\n"
+	  "python where a thread runs Python, else dwarf" },
 	{ 0, "no-python", NULL, FLAG(no_python), (LIVE & ~OPTS_STAT) | OPTS_STUCK, NULL, "stacks of native frames only, without Python's" },
+	{ 0, "all-frames", NULL, FLAG(all_frames), PRINTS | OPTS_MEM | OPTS_STUCK | OPTS_EXPORT, NULL,
+	  "stacks with all frames, also those of the Python interpreter around Python's and those of\n"
+	  "libc before main(), and whole paths of Python's packages" },
 	{ 0, "mangled", NULL, FLAG(mangled), PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL, "names of kernels and functions as the compiler made them",
 	  RULES(EXCLUDES("full-names", "--mangled prints names as the compiler made them and --full-names what they mean: give one of the two")) },
 	{ 0, "full-names", NULL, FLAG(full_names), PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL,

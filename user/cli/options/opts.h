@@ -10,7 +10,13 @@
 #include "../../format/sinks.h"
 #include "command.h"
 
-enum opts_stack { OPTS_STACK_NONE, OPTS_STACK_DWARF, OPTS_STACK_FP, OPTS_STACK_PYTHON };
+enum opts_stack {
+	OPTS_STACK_NONE,
+	OPTS_STACK_DWARF,
+	OPTS_STACK_FP,
+	OPTS_STACK_PYTHON,
+	OPTS_STACK_AUTO
+};
 enum opts_source { OPTS_SOURCE_PROBES, OPTS_SOURCE_CUPTI, OPTS_SOURCE_HOOKS };
 enum opts_color { OPTS_COLOR_AUTO, OPTS_COLOR_ALWAYS, OPTS_COLOR_NEVER };
 
@@ -58,6 +64,7 @@ struct opts {
 	bool queries;
 	enum opts_stack stack; /* how the user stack of each call is taken */
 	bool no_python;	       /* native frames only */
+	bool all_frames; /* those of the interpreter and of libc's start too, and whole paths */
 	bool mangled, full_names;
 	uint8_t by;			 /* stat: enum book_by */
 	bool hist;			 /* stat: with histograms */

@@ -486,7 +486,7 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	if (rest(o, cmd, argc, argv) || opts_check(o, given))
 		return -EINVAL;
 	if (o->format->flags & (SINKS_FOLDS | SINKS_BLOCKS) && !o->stack)
-		o->stack = OPTS_STACK_DWARF;
+		o->stack = OPTS_STACK_AUTO;
 	if (o->format->flags & SINKS_NESTED && !o->no_return)
 		o->nested = true;
 	return 0;

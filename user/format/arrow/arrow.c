@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * arrow.c - a row for each record, with the columns of columns.def, as a stream of Apache Arrow. The
- * version of the columns is in the schema's metadata (cudatrace.schema).
+ * version of the columns is in the schema's metadata (cudatrace.schema). A thread compresses a batch while the next
+ * one is filled.
  */
 #include <errno.h>
 #include <stdlib.h>
 
+#include "../../util/thread.h"
 #include "../about.h"
 #include "arrow_ipc.h"
 
@@ -14,16 +16,45 @@
 struct arrow {
 	struct cells cells;
 	struct batch batch;
+	struct worker *worker; /* compresses `full` while `batch` is filled */
+	struct batch full;
 	struct arrow_body *body;
+	struct text bytes;   /* what is to be written; the worker's while it works */
 	uint64_t written_ns; /* when the last batch was written */
 };
 
-static int write_batch(struct sink *s)
+static int pack_batch(void *arg)
+{
+	struct arrow *a = arg;
+
+	return arrow_batch(&a->bytes, a->body, &a->full);
+}
+
+/* Writes what the worker has finished. */
+static int write_packed(struct sink *s)
 {
 	struct arrow *a = s->priv;
-	int err = a->batch.rows ? arrow_batch(s->opts->out, a->body, &a->batch) : 0;
+	int err = worker_wait(a->worker);
 
-	return err ? err : s->opts->out->error;
+	if (err)
+		return err;
+	out_mem(s->opts->out, a->bytes.s, a->bytes.len);
+	a->bytes.len = 0;
+	return s->opts->out->error;
+}
+
+/* The worker gets the rows that there are. */
+static int hand_over(struct sink *s)
+{
+	struct arrow *a = s->priv;
+	int err = write_packed(s);
+	struct batch full = a->batch;
+
+	if (err || !full.rows)
+		return err;
+	a->batch = a->full;
+	a->full = full;
+	return worker_begin(a->worker, pack_batch, a);
 }
 
 static int arrow_event(struct sink *s, const struct event *ev)
@@ -38,7 +69,7 @@ static int arrow_event(struct sink *s, const struct event *ev)
 		columns_fill(&a->cells, ev, i);
 		err = batch_add(&a->batch, &a->cells);
 		if (!err && batch_full(&a->batch, BATCH_ROWS))
-			err = write_batch(s);
+			err = hand_over(s);
 	}
 	return err ? err : about_is_call(ev->rec) || kind_is(ev->rec->kind, KIND_DEVICE);
 }
@@ -47,11 +78,13 @@ static int arrow_event(struct sink *s, const struct event *ev)
 static int arrow_tick(struct sink *s, uint64_t now_ns)
 {
 	struct arrow *a = s->priv;
+	int err;
 
 	if (now_ns - a->written_ns < 1000000000ull)
 		return 0;
 	a->written_ns = now_ns;
-	return write_batch(s);
+	err = hand_over(s);
+	return err ? err : write_packed(s);
 }
 
 static int arrow_open(struct sink *s, const struct sink_opts *opts)
@@ -65,29 +98,38 @@ static int arrow_open(struct sink *s, const struct sink_opts *opts)
 	a->cells.o = opts;
 	a->cells.fields = true;
 	a->body = arrow_body_open();
-	if (!a->body || batch_open(&a->batch, 0))
+	a->worker = worker_open("ct-columns");
+	if (!a->body || !a->worker || batch_open(&a->batch, 0) || batch_open(&a->full, 0))
 		return -ENOMEM;
-	arrow_schema(opts->out, &a->batch, COLUMNS_VERSION_KEY, COLUMNS_VERSION);
-	return 0;
+	arrow_schema(&a->bytes, &a->batch, COLUMNS_VERSION_KEY, COLUMNS_VERSION);
+	return a->bytes.bad ? -ENOMEM : write_packed(s);
 }
 
 static int arrow_close(struct sink *s, const struct sink_end *end)
 {
 	struct arrow *a = s->priv;
-	int err;
+	int err = -ENOMEM;
 
 	(void)end;
 	if (!a)
 		return 0;
-	err = write_batch(s);
+	if (a->worker)
+		err = hand_over(s);
 	if (!err)
-		arrow_end(s->opts->out);
+		err = write_packed(s);
+	if (!err) {
+		arrow_end(&a->bytes);
+		err = write_packed(s);
+	}
+	worker_close(a->worker);
 	batch_close(&a->batch);
+	batch_close(&a->full);
 	arrow_body_close(a->body);
+	text_free(&a->bytes);
 	text_free(&a->cells.made);
 	free(a);
 	s->priv = NULL;
-	return err ? err : s->opts->out->error;
+	return err;
 }
 
 const struct sink_ops sink_arrow = {

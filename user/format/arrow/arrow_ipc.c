@@ -15,6 +15,7 @@
 #define VERSION_5 4
 #define CONTINUATION 0xffffffffu
 
+#define ZEROS 4 /* buffers of bits, of 4 and 8 bytes a row, and of the begins of texts */
 #define LEVEL 1 /* of zstd: higher ones cost more time than they save room */
 
 enum { HEADER_SCHEMA = 1, HEADER_DICTIONARY = 2, HEADER_BATCH = 3 };
@@ -105,7 +106,7 @@ static size_t table_end(struct flat *f)
 }
 
 /* Writes the message's head and the metadata; the body follows. */
-static void send(struct out *o, struct flat *f, unsigned int kind, size_t header, uint64_t body)
+static void send(struct text *o, struct flat *f, unsigned int kind, size_t header, uint64_t body)
 {
 	uint32_t prefix[2] = { CONTINUATION, 0 };
 	size_t message;
@@ -119,8 +120,8 @@ static void send(struct out *o, struct flat *f, unsigned int kind, size_t header
 	pad(f, 4, 8);
 	put_ref(f, message);
 	prefix[1] = (uint32_t)f->n;
-	out_mem(o, prefix, sizeof(prefix));
-	out_mem(o, f->buf + sizeof(f->buf) - f->n, f->n);
+	text_mem(o, prefix, sizeof(prefix));
+	text_mem(o, f->buf + sizeof(f->buf) - f->n, f->n);
 }
 
 /* ---- the schema ---- */
@@ -175,7 +176,7 @@ static size_t put_field(struct flat *f, enum column col)
 	return table_end(f);
 }
 
-void arrow_schema(struct out *o, const struct batch *b, const char *key, const char *value)
+void arrow_schema(struct text *o, const struct batch *b, const char *key, const char *value)
 {
 	size_t fields[COLUMNS], list, keys, values, pair;
 	struct flat f = { .n = 0 };
@@ -203,6 +204,12 @@ struct arrow_body {
 	struct text bytes;
 	uint64_t at[COLUMNS * 3][2]; /* where each buffer lies, and its length */
 	size_t n;
+	/* Most columns have no value at all: the same zeros, which are compressed once. */
+	struct zeros {
+		size_t n;
+		struct text packed;
+	} zeros[ZEROS];
+	unsigned int zeros_next;
 };
 
 struct arrow_body *arrow_body_open(void)
@@ -224,6 +231,8 @@ void arrow_body_close(struct arrow_body *b)
 		return;
 	ZSTD_freeCCtx(b->zstd);
 	text_free(&b->bytes);
+	for (int i = 0; i < ZEROS; i++)
+		text_free(&b->zeros[i].packed);
 	free(b);
 }
 
@@ -234,28 +243,83 @@ static void body_begin(struct arrow_body *b)
 	b->bytes.bad = false;
 }
 
+/* Appends the n bytes compressed, after their number. */
+static void pack(struct arrow_body *b, struct text *to, const void *s, size_t n)
+{
+	size_t most = ZSTD_compressBound(n), took;
+	char *p = text_room(to, most + 16);
+	uint64_t full = n;
+
+	if (!p)
+		return;
+	memcpy(p, &full, 8);
+	took = ZSTD_compressCCtx(b->zstd, p + 8, most, s, n, LEVEL);
+	if (ZSTD_isError(took))
+		to->bad = true;
+	else
+		to->len += took + 8;
+}
+
+/* The buffer that was appended from `from` on; the next one begins at a multiple of 8. */
+static void body_added(struct arrow_body *b, size_t from)
+{
+	size_t rest = -b->bytes.len & 7;
+
+	b->at[b->n][0] = from;
+	b->at[b->n++][1] = b->bytes.len - from;
+	text_mem(&b->bytes, "\0\0\0\0\0\0\0", rest);
+}
+
 /* A buffer: its length in full, and its bytes compressed. An empty one has neither. */
 static void body_add(struct arrow_body *b, const void *s, size_t n)
 {
-	size_t at = b->bytes.len, most = ZSTD_compressBound(n), took = 0;
-	char *p = text_room(&b->bytes, most + 16);
-	uint64_t full = n;
+	size_t from = b->bytes.len;
 
-	b->at[b->n][0] = at;
-	b->at[b->n][1] = 0;
-	if (p && n) {
-		memcpy(p, &full, 8);
-		took = ZSTD_compressCCtx(b->zstd, p + 8, most, s, n, LEVEL);
-		if (ZSTD_isError(took)) {
-			b->bytes.bad = true;
-			return;
-		}
-		took += 8;
-		b->at[b->n][1] = took;
-		memset(p + took, 0, -took & 7);
-		b->bytes.len += (took + 7) & ~(size_t)7;
+	if (n)
+		pack(b, &b->bytes, s, n);
+	body_added(b, from);
+}
+
+/* A buffer of n zeros, n not 0. */
+static void body_add_zeros(struct arrow_body *b, size_t n)
+{
+	struct zeros *z = b->zeros;
+	size_t from = b->bytes.len;
+	void *zeros;
+
+	while (z < b->zeros + ZEROS && z->n != n)
+		z++;
+	if (z == b->zeros + ZEROS) {
+		z = &b->zeros[b->zeros_next++ % ZEROS];
+		zeros = calloc(1, n);
+		z->n = zeros ? n : 0;
+		z->packed.len = 0;
+		if (zeros)
+			pack(b, &z->packed, zeros, n);
+		free(zeros);
+		b->bytes.bad |= !zeros || z->packed.bad;
 	}
-	b->n++;
+	text_mem(&b->bytes, z->packed.s, z->packed.len);
+	body_added(b, from);
+}
+
+/* The buffers of a column: which rows have a value, unless all have; values, or where texts begin; texts. */
+static void body_add_column(struct arrow_body *b, const struct chunk *c, uint32_t rows)
+{
+	size_t bits = (rows + 7) / 8, values = (rows + (c->type == COLUMN_JSON)) * chunk_width(c);
+
+	if (c->there == rows)
+		body_add(b, NULL, 0);
+	else if (c->there)
+		body_add(b, c->valid, bits);
+	else
+		body_add_zeros(b, bits);
+	if (c->there)
+		body_add(b, c->values, values);
+	else
+		body_add_zeros(b, values);
+	if (c->type == COLUMN_JSON)
+		body_add(b, c->json.s, c->there ? c->json.len : 0);
 }
 
 static size_t put_batch(struct flat *f, const struct arrow_body *b, uint64_t rows,
@@ -275,7 +339,7 @@ static size_t put_batch(struct flat *f, const struct arrow_body *b, uint64_t row
 }
 
 /* The texts of a column. It takes the place of the one before. */
-static int write_dictionary(struct out *o, struct arrow_body *b, enum column col,
+static int write_dictionary(struct text *o, struct arrow_body *b, enum column col,
 			    const struct chunk *c)
 {
 	uint64_t nodes[1][2] = { { chunk_texts(c), 0 } };
@@ -307,45 +371,38 @@ static int write_dictionary(struct out *o, struct arrow_body *b, enum column col
 	f.slot[0] = put_uint(&f, col, 8);
 	f.slot[1] = put_ref(&f, batch);
 	send(o, &f, HEADER_DICTIONARY, table_end(&f), b->bytes.len);
-	out_mem(o, b->bytes.s, b->bytes.len);
+	text_mem(o, b->bytes.s, b->bytes.len);
 	return 0;
 }
 
-int arrow_batch(struct out *o, struct arrow_body *b, struct batch *rows)
+int arrow_batch(struct text *o, struct arrow_body *b, struct batch *rows)
 {
 	uint64_t nodes[COLUMNS][2];
 	struct flat f = { .n = 0 };
-	int err = 0;
+	int err = batch_even(rows);
 
-	batch_even(rows);
-	if (rows->no_room)
-		return -ENOMEM;
 	for (size_t i = 0; i < rows->n && !err; i++)
 		if (rows->chunks[i].type == COLUMN_TEXT)
 			err = write_dictionary(o, b, rows->col[i], &rows->chunks[i]);
-	body_begin(b);
-	for (size_t i = 0; i < rows->n && !err; i++) {
-		const struct chunk *c = &rows->chunks[i];
-
-		nodes[i][0] = c->rows;
-		nodes[i][1] = c->nulls;
-		body_add(b, c->valid.s, c->nulls ? c->valid.len : 0);
-		if (c->type == COLUMN_JSON)
-			body_add(b, c->ends.s, c->ends.len);
-		body_add(b, c->values.s, c->values.len);
-		err = b->bytes.bad ? -ENOMEM : 0;
-	}
 	if (err)
 		return err;
+	body_begin(b);
+	for (size_t i = 0; i < rows->n; i++) {
+		nodes[i][0] = rows->rows;
+		nodes[i][1] = rows->rows - rows->chunks[i].there;
+		body_add_column(b, &rows->chunks[i], rows->rows);
+	}
+	if (b->bytes.bad)
+		return -ENOMEM;
 	send(o, &f, HEADER_BATCH, put_batch(&f, b, rows->rows, nodes, rows->n), b->bytes.len);
-	out_mem(o, b->bytes.s, b->bytes.len);
+	text_mem(o, b->bytes.s, b->bytes.len);
 	batch_clear(rows);
-	return 0;
+	return o->bad ? -ENOMEM : 0;
 }
 
-void arrow_end(struct out *o)
+void arrow_end(struct text *o)
 {
 	static const uint32_t end[2] = { CONTINUATION, 0 };
 
-	out_mem(o, end, sizeof(end));
+	text_mem(o, end, sizeof(end));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * column_batch.c - see column_batch.h. Most columns have no value in most rows: a column gets its empty rows at
- * once, before its next value.
+ * column_batch.c - see column_batch.h. Most columns have no value in most rows: what has no value stays as the
+ * zeros that the memory begins with, and costs nothing.
  */
 #include <errno.h>
 #include <math.h>
@@ -13,73 +13,67 @@
 #define DICT_BYTES (256u << 20) /* far more than batch_full() lets come together */
 #define DICT_TEXTS (16u << 20)
 
+#define ROWS_FIRST 1024
+#define LINE 64 /* of the cache */
+
 /* ---- rows of a column ---- */
 
-static void add_zeros(struct text *t, size_t n)
+/*
+ * Memory for `bytes` bytes, of which those that have not come yet are zeros. Large memory begins at a page: without a
+ * shift of its own for each column, the cells of a row would all want the same few places of the processor's cache.
+ */
+static bool more(uint8_t **room, uint8_t **at, size_t before, size_t bytes, size_t shift)
 {
-	char *p = n ? text_room(t, n) : NULL;
+	uint8_t *now = calloc(1, bytes + shift);
 
-	if (!p)
-		return;
-	memset(p, 0, n);
-	t->len += n;
+	if (!now)
+		return false;
+	if (before)
+		memcpy(now + shift, *at, before);
+	free(*room);
+	*room = now;
+	*at = now + shift;
+	return true;
 }
 
-static void add_word(struct text *t, uint64_t v, size_t size)
+static bool grow(struct chunk *c, uint32_t cap)
 {
-	char *p = text_room(t, 8);
+	size_t width = chunk_width(c);
 
-	if (!p)
-		return;
-	memcpy(p, &v, 8);
-	t->len += size;
+	/* one value more: where the last text of JSON ends */
+	if (!more(&c->room[0], &c->valid, c->cap / 8, cap / 8, c->shift) ||
+	    !more(&c->room[1], &c->values, c->cap * width, (cap + 1) * width, c->shift + LINE))
+		return false;
+	c->cap = cap;
+	return true;
 }
 
-/* JSON: the texts of n rows end here. */
-static void add_ends(struct chunk *c, uint32_t n)
+/* JSON: the rows up to `rows` begin here. */
+static void begin_json(struct chunk *c, uint32_t rows)
 {
-	if (!c->ends.len)
-		add_word(&c->ends, 0, 4);
-	for (uint32_t i = 0; i < n; i++)
-		add_word(&c->ends, c->values.len, 4);
-}
+	uint32_t at = (uint32_t)c->json.len;
 
-/* Empty cells, up to `rows` rows. */
-static void fill(struct chunk *c, uint32_t rows)
-{
-	uint32_t n = rows - c->rows;
-
-	if (c->rows >= rows)
-		return;
-	add_zeros(&c->valid, (rows + 7) / 8 - (c->rows + 7) / 8);
-	if (c->type == COLUMN_JSON)
-		add_ends(c, n);
-	else
-		add_zeros(&c->values, n * chunk_width(c));
-	c->rows = rows;
-	c->nulls += n;
-}
-
-/* A row whose value is there. */
-static void set_valid(struct chunk *c)
-{
-	if (!(c->rows % 8))
-		add_zeros(&c->valid, 1);
-	if (!c->valid.bad)
-		c->valid.s[c->rows / 8] |= (char)(1u << c->rows % 8);
-	c->rows++;
+	for (; c->json_rows < rows; c->json_rows++)
+		memcpy(c->values + c->json_rows * sizeof(at), &at, sizeof(at));
 }
 
 /* ---- texts ---- */
 
-static uint32_t slot_of(const char *s, size_t n)
+/* Where a text is looked for first: by its address, or by its bytes if it was made for this row. */
+static struct chunk_lately *lately_at(struct chunk *c, const void *s)
+{
+	uint64_t hash = (uint64_t)(uintptr_t)s * 0x9e3779b97f4a7c15ull;
+
+	return &c->lately[hash >> 40 & (CHUNK_LATELY - 1)];
+}
+
+static struct chunk_lately *lately_of(struct chunk *c, const char *s, size_t n)
 {
 	uint64_t a = 0, b = 0;
 
 	memcpy(&a, s, n < 8 ? n : 8);
 	memcpy(&b, s + (n < 8 ? 0 : n - 8), n < 8 ? n : 8);
-	a = (a ^ b << 1 ^ n) * 0x9e3779b97f4a7c15ull;
-	return (uint32_t)(a >> 40) & (CHUNK_LATELY - 1);
+	return lately_at(c, (const void *)(uintptr_t)(a ^ b << 1 ^ n));
 }
 
 /* The number of a safe text; STRINGS_NONE: no memory. */
@@ -92,30 +86,12 @@ static uint32_t keep(struct batch *b, struct chunk *c, const char *s, size_t n)
 	return number == STRINGS_NONE ? number : number - c->dict.first;
 }
 
-/* A text that came lately has the same bytes, and is safe as it is. */
-static bool is_lately(const struct chunk *c, uint32_t slot, const char *s, size_t n,
-		      uint32_t *number)
+/* The number of a text that is safe as it is, or not: it is made safe then. It remembers the first. */
+static uint32_t learn(struct batch *b, struct chunk *c, struct chunk_lately *l,
+		      const struct cell *cell, const char *s, size_t n)
 {
-	uint32_t at = c->lately[slot];
-	const char *text;
-	size_t len;
+	uint32_t number;
 
-	if (!at)
-		return false;
-	text = chunk_text(c, at - 1, &len);
-	*number = at - 1;
-	return len == n && !memcmp(text, s, n);
-}
-
-static uint32_t text_number(struct batch *b, struct chunk *c, const struct cells *cells,
-			    const struct cell *cell)
-{
-	const char *s = cell->kind == CELL_MADE ? cells->made.s + cell->u : cell->s;
-	size_t n = cell->kind == CELL_MADE ? cell->max : strlen(s);
-	uint32_t slot = slot_of(s, n), number;
-
-	if (is_lately(c, slot, s, n, &number))
-		return number;
 	if (cell->kind == CELL_RAW) {
 		b->scratch.len = 0;
 		text_plain(&b->scratch, s, cell->max);
@@ -126,8 +102,28 @@ static uint32_t text_number(struct batch *b, struct chunk *c, const struct cells
 	}
 	number = keep(b, c, s, n);
 	if (number != STRINGS_NONE)
-		c->lately[slot] = number + 1;
+		*l = (struct chunk_lately){ .word = cell->kind == CELL_WORD ? s : NULL,
+					    .number = number + 1 };
 	return number;
+}
+
+static uint32_t text_number(struct batch *b, struct chunk *c, const struct cells *cells,
+			    const struct cell *cell)
+{
+	bool made = cell->kind == CELL_MADE;
+	const char *s = made ? cells->made.s + cell->u : cell->s, *was;
+	struct chunk_lately *l = made ? lately_of(c, s, cell->max) : lately_at(c, s);
+	size_t n;
+
+	if (l->word && l->word == s)
+		return l->number - 1;
+	if (l->number) {
+		was = chunk_text(c, l->number - 1, &n);
+		/* no text that is kept has a NUL within */
+		if (made ? n == cell->max && !memcmp(was, s, n) : !strcmp(was, s))
+			return l->number - 1;
+	}
+	return learn(b, c, l, cell, s, made ? cell->max : strlen(s));
 }
 
 static uint32_t stack_number(struct batch *b, struct chunk *c, const struct cells *cells,
@@ -160,40 +156,47 @@ static double as_double(const struct cell *cell)
 static void put_json(struct batch *b, struct chunk *c, const struct cells *cells,
 		     const struct cell *cell)
 {
-	text_mem(&c->values, cells->made.s + cell->u, cell->max);
-	add_ends(c, 1);
+	begin_json(c, b->rows + 1);
+	text_mem(&c->json, cells->made.s + cell->u, cell->max);
 	b->text_bytes += cell->max;
-	set_valid(c);
 }
 
 static void put(struct batch *b, struct chunk *c, const struct cells *cells,
 		const struct cell *cell)
 {
+	const uint32_t row = b->rows;
 	uint32_t number;
 	double value;
 
-	fill(c, b->rows);
+	if (row >= c->cap && !grow(c, b->cap)) {
+		b->no_room = true;
+		return;
+	}
 	switch (c->type) {
-	case COLUMN_JSON: put_json(b, c, cells, cell); return;
+	case COLUMN_JSON: put_json(b, c, cells, cell); break;
 	case COLUMN_TEXT:
 		number = cell->kind == CELL_STACK ? stack_number(b, c, cells, cell->stack)
 						  : text_number(b, c, cells, cell);
 		b->no_room |= number == STRINGS_NONE;
-		add_word(&c->values, number, 4);
+		memcpy(c->values + row * 4, &number, 4);
 		break;
 	case COLUMN_DOUBLE:
 		value = as_double(cell);
-		text_mem(&c->values, &value, sizeof(value));
+		memcpy(c->values + row * 8, &value, 8);
 		break;
-	default: add_word(&c->values, cell->u, chunk_width(c));
+	case COLUMN_U32: memcpy(c->values + row * 4, &cell->u, 4); break;
+	default: memcpy(c->values + row * 8, &cell->u, 8);
 	}
-	set_valid(c);
+	c->valid[row / 8] |= (uint8_t)(1u << row % 8);
+	c->there++;
 }
 
 int batch_add(struct batch *b, const struct cells *cells)
 {
 	if (cells->no_room)
 		return -ENOMEM;
+	if (b->rows == b->cap)
+		b->cap = b->cap ? 2 * b->cap : ROWS_FIRST;
 	for (int w = 0; w < CELLS_WORDS; w++) {
 		uint64_t left = cells->there[w] & b->has[w];
 
@@ -230,6 +233,7 @@ int batch_open(struct batch *b, uint32_t tables)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < b->n; i++) {
 		b->chunks[i].type = column_about[b->col[i]].type;
+		b->chunks[i].shift = (uint16_t)(i * 2 % 60 * LINE);
 		if (b->chunks[i].type == COLUMN_TEXT &&
 		    strings_init(&b->chunks[i].dict, DICT_BYTES, DICT_TEXTS))
 			return -ENOMEM;
@@ -242,9 +246,9 @@ void batch_close(struct batch *b)
 	for (unsigned int i = 0; b->chunks && i < b->n; i++) {
 		struct chunk *c = &b->chunks[i];
 
-		text_free(&c->valid);
-		text_free(&c->values);
-		text_free(&c->ends);
+		free(c->room[0]);
+		free(c->room[1]);
+		text_free(&c->json);
 		strings_free(&c->dict);
 	}
 	free(b->chunks);
@@ -252,29 +256,43 @@ void batch_close(struct batch *b)
 	*b = (struct batch){ .n = 0 };
 }
 
-void batch_even(struct batch *b)
+int batch_even(struct batch *b)
 {
 	for (unsigned int i = 0; i < b->n; i++) {
 		struct chunk *c = &b->chunks[i];
 
-		fill(c, b->rows);
-		b->no_room |= c->valid.bad || c->values.bad || c->ends.bad;
+		if (!c->there)
+			continue;
+		if (c->cap < b->rows && !grow(c, b->cap))
+			return -ENOMEM;
+		if (c->type == COLUMN_JSON)
+			begin_json(c, b->rows + 1);
+		b->no_room |= c->json.bad;
 	}
+	return b->no_room ? -ENOMEM : 0;
+}
+
+static void clear(struct chunk *c, uint32_t rows)
+{
+	if (rows > c->cap)
+		rows = c->cap;
+	if (c->there) {
+		memset(c->valid, 0, (rows + 7) / 8);
+		memset(c->values, 0, (rows + 1) * chunk_width(c));
+	}
+	c->there = c->json_rows = 0;
+	c->json.len = 0;
+	if (c->type != COLUMN_TEXT)
+		return;
+	strings_forget(&c->dict);
+	memset(c->lately, 0, sizeof(c->lately));
+	memset(c->stacks, 0, sizeof(c->stacks));
 }
 
 void batch_clear(struct batch *b)
 {
-	for (unsigned int i = 0; i < b->n; i++) {
-		struct chunk *c = &b->chunks[i];
-
-		c->rows = c->nulls = 0;
-		c->valid.len = c->values.len = c->ends.len = 0;
-		if (c->type != COLUMN_TEXT)
-			continue;
-		strings_forget(&c->dict);
-		memset(c->lately, 0, sizeof(c->lately));
-		memset(c->stacks, 0, sizeof(c->stacks));
-	}
+	for (unsigned int i = 0; i < b->n; i++)
+		clear(&b->chunks[i], b->rows);
 	b->rows = 0;
 	b->text_bytes = 0;
 }

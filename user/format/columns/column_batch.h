@@ -9,19 +9,28 @@
 #include "../../util/strings.h"
 #include "column_cells.h"
 
-/* What was lately put in: a text as it was before it was made safe, if that changed nothing. */
+/* What was lately put in, so that it is not searched for again. */
 #define CHUNK_LATELY 64 /* a power of two */
 
-/* One column of a batch. */
+/* One column of a batch. A row's value lies at its place in `values`, and rows without one have zeros
+ * there. A column without any value takes no memory. */
 struct chunk {
-	uint8_t type; /* enum column_type */
-	uint32_t rows, nulls;
-	struct text valid; /* a bit for each row */
+	uint8_t type;	  /* enum column_type */
+	uint32_t there;	  /* rows that have a value */
+	uint32_t cap;	  /* rows that there is memory for; 0: none yet */
+	uint8_t *room[2]; /* the memory of the next two */
+	uint16_t shift;	  /* where they begin in it */
+	uint8_t *valid;	  /* a bit for each row that has a value */
+	uint8_t *values;  /* chunk_width() bytes for each row; of a text its number in dict */
 	struct text
-		values; /* 4 or 8 bytes for each row; of a text its number in dict; JSON: the bytes */
-	struct text ends;    /* JSON: where each row's text ends, 4 bytes each, after a 0 */
+		json; /* JSON: the texts; a row's begins at its value, and ends where the next one begins */
+	uint32_t json_rows;  /* JSON: the rows whose begin is known */
 	struct strings dict; /* COLUMN_TEXT */
-	uint32_t lately[CHUNK_LATELY]; /* numbers in dict, + 1; 0: none */
+	struct chunk_lately {
+		const char *word; /* a text that is never freed, or NULL */
+		uint32_t number;  /* in dict, + 1; 0: none */
+		uint32_t text_len;
+	} lately[CHUNK_LATELY];
 	struct {
 		uint32_t id, number;
 	} stacks[CHUNK_LATELY]; /* number: as in lately */
@@ -32,7 +41,7 @@ struct batch {
 	uint8_t at[COLUMNS];	 /* where each of them is in col and chunks */
 	uint64_t has[CELLS_WORDS];
 	struct chunk *chunks; /* one for each of them */
-	uint32_t rows;
+	uint32_t rows, cap;
 	size_t text_bytes; /* of the texts that were kept */
 	struct text scratch;
 	bool no_room; /* there was no memory for a cell */
@@ -44,8 +53,8 @@ int batch_open(struct batch *, uint32_t tables);
 void batch_close(struct batch *); /* safe when zeroed */
 /* Adds a row. Returns 0 or -ENOMEM. */
 int batch_add(struct batch *, const struct cells *);
-/* Gives all columns the same number of rows, before they are written. */
-void batch_even(struct batch *);
+/* Gives each column that has a value memory for all rows, before the batch is written. Returns 0 or -ENOMEM: a cell is missing. */
+int batch_even(struct batch *);
 /* Empties it. */
 void batch_clear(struct batch *);
 /* Is it time to write it? */
@@ -57,7 +66,12 @@ static inline bool batch_full(const struct batch *b, uint32_t rows)
 /* The bytes of a value of the column. */
 static inline size_t chunk_width(const struct chunk *c)
 {
-	return c->type == COLUMN_U32 || c->type == COLUMN_TEXT ? 4 : 8;
+	return c->type == COLUMN_U32 || c->type >= COLUMN_TEXT ? 4 : 8;
+}
+/* Has the row a value? */
+static inline bool chunk_has(const struct chunk *c, uint32_t row)
+{
+	return c->valid[row / 8] >> row % 8 & 1;
 }
 /* How many texts the column has, and one of them. */
 static inline uint32_t chunk_texts(const struct chunk *c)

@@ -13,6 +13,7 @@
 #define KERNEL_MAX_BYTES 65536
 #define FRAME_MAX_BYTES 4096
 #define SCOPE_MAX_BYTES 1024
+#define PATH_MAX_BYTES 4096
 
 #define BIT(table) (1u << (table))
 #define CALLS BIT(COLUMNS_CALLS)
@@ -113,6 +114,40 @@ static void put_process(struct cells *c, const struct event *ev)
 	cells_raw(c, COLUMN_HOST, i && *i->host ? i->host : c->o->host, 256);
 	cells_raw(c, COLUMN_BOOT, i && *i->boot ? i->boot : c->o->boot, 64);
 	put_known(c, COLUMN_RANK, i ? i->rank : CT_UNKNOWN);
+}
+
+/* The arguments of the command line, with spaces between them. */
+static void put_command_line(struct cells *c, const struct process_info *i)
+{
+	size_t from = c->made.len,
+	       n = i->cmdline_len < PATH_MAX_BYTES ? i->cmdline_len : PATH_MAX_BYTES;
+
+	for (size_t at = 0, len; at < n; at += len + 1) {
+		char one[PATH_MAX_BYTES + 1];
+
+		len = strnlen(i->cmdline + at, n - at);
+		memcpy(one, i->cmdline + at, len);
+		one[len] = '\0';
+		text_str(&c->made, at ? " " : "");
+		text_plain(&c->made, one, PATH_MAX_BYTES);
+	}
+	cells_made(c, COLUMN_COMMAND_LINE, from);
+}
+
+/* What a process is, in its own rows. */
+static void put_info(struct cells *c, const struct event *ev)
+{
+	const struct process_info *i = ev->proc->info;
+
+	if (!i)
+		return;
+	cells_raw(c, COLUMN_EXECUTABLE, i->exe, PATH_MAX_BYTES);
+	cells_raw(c, COLUMN_CONTAINER, i->container, PATH_MAX_BYTES);
+	cells_raw(c, COLUMN_POD, i->pod, PATH_MAX_BYTES);
+	put_known(c, COLUMN_WORLD_SIZE, i->world_size);
+	put_known(c, COLUMN_LOCAL_RANK, i->local_rank);
+	if (i->cmdline)
+		put_command_line(c, i);
 }
 
 /* The scope around it: of an unknown one csv has "?" as its number, and others as its name. */
@@ -409,6 +444,18 @@ void columns_fill(struct cells *c, const struct event *ev, uint32_t n)
 	}
 	put_product(c, ev);
 	put_fields(c, ev);
+	if (c->fields && h->pid && columns_table(ev) == COLUMNS_PROCESSES)
+		put_info(c, ev);
+}
+
+void columns_process(struct cells *c, const struct event *ev)
+{
+	begin(c);
+	cells_word(c, COLUMN_TYPE, "info");
+	cells_uint(c, COLUMN_START, ev->rec->start_ns);
+	put_signed(c, COLUMN_UNIX, (int64_t)(ev->rec->start_ns + c->o->realtime_offset_ns));
+	put_process(c, ev);
+	put_info(c, ev);
 }
 
 void columns_device(struct cells *c, const struct event *ev)

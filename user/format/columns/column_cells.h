@@ -94,6 +94,8 @@ uint32_t columns_rows(const struct event *);
 void columns_fill(struct cells *, const struct event *, uint32_t n);
 /* A device's record, which is no row of csv and arrow. */
 void columns_device(struct cells *, const struct event *);
+/* What the process of an event is, which is no row of csv and arrow. */
+void columns_process(struct cells *, const struct event *);
 /* A frame of a stack. */
 void columns_frame(struct cells *, const struct stack *, uint32_t frame);
 /* To which table of parquet a row belongs. */

@@ -38,8 +38,9 @@ static const struct rule {
 };
 #define RULES ARRAY_LEN(rules)
 
-/* The rules for a field's name, found by its address: the same names come again and again. */
-#define KNOWN 512 /* a power of two */
+/* The rules for a field's name, found by its address: the same names come again and again. Two names may have one
+ * place after each other, so there are two for them: a new name moves the one before to the second. */
+#define KNOWN 4096 /* a power of two */
 struct known {
 	char name[32]; /* a name that is longer has no rule */
 	uint64_t rules;
@@ -56,23 +57,32 @@ static bool has_word(const char *words, const char *word)
 	return false;
 }
 
-static uint64_t rules_of(const char *name)
+static void learn(struct known *k, const char *name, size_t n)
 {
-	static struct known table[KNOWN];
-	struct known *k = &table[((uintptr_t)name ^ (uintptr_t)name >> 9) & (KNOWN - 1)];
-	size_t n;
-
-	if (*name && !strcmp(k->name, name))
-		return k->rules;
-	n = strlen(name);
-	if (!n || n >= sizeof(k->name))
-		return 0;
 	memcpy(k->name, name, n + 1);
 	k->rules = 0;
 	for (size_t i = 0; i < RULES; i++)
 		if (has_word(rules[i].names, name))
 			k->rules |= 1ull << i;
-	return k->rules;
+}
+
+static uint64_t rules_of(const char *name)
+{
+	static struct known table[KNOWN];
+	uint64_t hash = (uint64_t)(uintptr_t)name * 0x9e3779b97f4a7c15ull >> 32;
+	struct known *k = &table[hash & (KNOWN - 2)];
+	size_t n;
+
+	if (*name && !strcmp(k[0].name, name))
+		return k[0].rules;
+	if (*name && !strcmp(k[1].name, name))
+		return k[1].rules;
+	n = strlen(name);
+	if (!n || n >= sizeof(k->name))
+		return 0;
+	k[1] = k[0];
+	learn(&k[0], name, n);
+	return k[0].rules;
 }
 
 static unsigned int records_of(uint16_t kind)

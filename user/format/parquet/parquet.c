@@ -2,7 +2,8 @@
 /*
  * parquet.c - a folder with a file of Apache Parquet for each kind of row, with the columns that
  * columns.def has for it: calls.parquet, kernels.parquet and so on, always all of them. The folder
- * gets its name when all files are complete.
+ * gets its name when all files are complete. A thread compresses and writes a group of rows while the next one is
+ * filled.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,20 +14,24 @@
 #include <unistd.h>
 
 #include "../../util/msg.h"
+#include "../../util/thread.h"
 #include "../about.h"
 #include "parquet_file.h"
 
+#define PROCESSES_MAX (1u << 24) /* process_unique() is below it */
 #define GROUP_ROWS (1u << 17)
 #define STACKS_MAX (1u << 26) /* ids of stacks; a recording has far fewer */
 
 struct parquet {
 	struct cells cells;
 	struct parquet_table {
-		struct batch batch;
+		struct batch batch, full; /* being filled; being written */
 		struct parquet_file file;
 	} tables[COLUMN_TABLES_N];
-	uint8_t *written;  /* a bit for each stack whose frames were written */
-	char *path, *part; /* the folder, and its name until it is complete */
+	struct worker *worker; /* writes one table's `full` at a time */
+	uint8_t *written;      /* a bit for each stack whose frames were written */
+	uint8_t *told;	       /* a bit for each process whose row `info` was written */
+	char *path, *part;     /* the folder, and its name until it is complete */
 	bool made;
 };
 
@@ -47,6 +52,7 @@ static int open_tables(struct parquet *p)
 		char *name = file_name(p, i);
 
 		err = name ? batch_open(&p->tables[i].batch, 1u << i) : -ENOMEM;
+		err = err ? err : batch_open(&p->tables[i].full, 1u << i);
 		if (!err)
 			err = parquet_file_open(&p->tables[i].file, name);
 		free(name);
@@ -102,13 +108,32 @@ static void remove_folder(struct parquet *p)
 
 /* ---- rows ---- */
 
+static int write_group(void *arg)
+{
+	struct parquet_table *t = arg;
+
+	return parquet_file_group(&t->file, &t->full);
+}
+
+/* The worker gets the rows that the table has. */
+static int hand_over(struct parquet *p, struct parquet_table *t)
+{
+	int err = worker_wait(p->worker);
+	struct batch full = t->batch;
+
+	if (err)
+		return err;
+	t->batch = t->full;
+	t->full = full;
+	return worker_begin(p->worker, write_group, t);
+}
+
 static int add_row(struct parquet *p, enum column_table table)
 {
 	struct parquet_table *t = &p->tables[table];
 	int err = batch_add(&t->batch, &p->cells);
 
-	return !err && batch_full(&t->batch, GROUP_ROWS) ? parquet_file_group(&t->file, &t->batch)
-							 : err;
+	return !err && batch_full(&t->batch, GROUP_ROWS) ? hand_over(p, t) : err;
 }
 
 static int add_stack(struct parquet *p, const struct stack *s)
@@ -125,6 +150,24 @@ static int add_stack(struct parquet *p, const struct stack *s)
 	return err;
 }
 
+/* Is what the process is known, and not yet told since it began, or became another program? */
+static bool tells_info(struct parquet *p, const struct event *ev)
+{
+	uint32_t id = ev->rec->pid ? process_unique(ev->proc) : PROCESSES_MAX;
+	uint8_t bit = (uint8_t)(1u << id % 8), *at = &p->told[id / 8];
+
+	if (id >= PROCESSES_MAX || !ev->proc->info)
+		return false;
+	if (ev->rec->kind == CT_EXEC) {
+		*at &= (uint8_t)~bit;
+		return false;
+	}
+	if (*at & bit)
+		return false;
+	*at |= bit;
+	return true;
+}
+
 static int parquet_event(struct sink *s, const struct event *ev)
 {
 	uint32_t n = columns_rows(ev);
@@ -137,6 +180,10 @@ static int parquet_event(struct sink *s, const struct event *ev)
 	}
 	if (!n)
 		return 0;
+	if (tells_info(p, ev)) {
+		columns_process(&p->cells, ev);
+		err = add_row(p, COLUMNS_PROCESSES);
+	}
 	for (uint32_t i = 0; i < n && !err; i++) {
 		columns_fill(&p->cells, ev, i);
 		err = add_row(p, columns_table(ev));
@@ -160,7 +207,9 @@ static int parquet_open(struct sink *s, const struct sink_opts *opts)
 	p->cells.o = opts;
 	p->cells.fields = true;
 	p->written = calloc(STACKS_MAX / 8, 1);
-	if (!p->written)
+	p->worker = worker_open("ct-columns");
+	p->told = calloc(PROCESSES_MAX / 8 + 1, 1);
+	if (!p->written || !p->told || !p->worker)
 		return -ENOMEM;
 	err = make_folder(p, opts->path);
 	return err ? err : open_tables(p);
@@ -177,7 +226,8 @@ static int finish(struct parquet *p, const char *version)
 		if (!t->file.open)
 			return -EINVAL; /* it was not opened, and a message said why */
 		if (t->batch.rows)
-			err = parquet_file_group(&t->file, &t->batch);
+			err = hand_over(p, t);
+		err = err ? err : worker_wait(p->worker);
 		if (!err)
 			err = parquet_file_end(&t->file, &t->batch, version);
 	}
@@ -196,17 +246,20 @@ static int parquet_close(struct sink *s, const struct sink_end *end)
 	(void)end;
 	if (!p)
 		return 0;
-	if (p->made) {
+	if (p->made && p->worker) {
 		err = finish(p, s->opts->version);
 		if (err)
 			remove_folder(p);
 	}
+	worker_close(p->worker);
 	for (int i = 0; i < COLUMN_TABLES_N; i++) {
 		parquet_file_close(&p->tables[i].file);
 		batch_close(&p->tables[i].batch);
+		batch_close(&p->tables[i].full);
 	}
 	text_free(&p->cells.made);
 	free(p->written);
+	free(p->told);
 	free(p->path);
 	free(p->part);
 	free(p);

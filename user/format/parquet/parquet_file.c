@@ -63,11 +63,6 @@ void parquet_file_close(struct parquet_file *f)
 
 /* ---- pages ---- */
 
-static bool is_there(const struct chunk *c, uint32_t row)
-{
-	return (unsigned char)c->valid.s[row / 8] >> row % 8 & 1;
-}
-
 static void put_dictionary(struct text *t, const struct chunk *c)
 {
 	for (uint32_t i = 0; i < chunk_texts(c); i++) {
@@ -81,18 +76,18 @@ static void put_dictionary(struct text *t, const struct chunk *c)
 }
 
 /* Which rows have a value: a run of equal ones, or a bit for each. */
-static void put_levels(struct text *t, const struct chunk *c)
+static void put_levels(struct text *t, const struct chunk *c, uint32_t rows)
 {
 	size_t at = t->len;
 	uint32_t len = 0;
 
 	text_mem(t, &len, sizeof(len));
-	if (!c->nulls || c->nulls == c->rows) {
-		thrift_varint(t, (uint64_t)c->rows << 1);
-		thrift_byte(t, !c->nulls);
+	if (!c->there || c->there == rows) {
+		thrift_varint(t, (uint64_t)rows << 1);
+		thrift_byte(t, c->there != 0);
 	} else {
-		thrift_varint(t, ((uint64_t)c->rows + 7) / 8 << 1 | 1);
-		text_mem(t, c->valid.s, (c->rows + 7) / 8);
+		thrift_varint(t, ((uint64_t)rows + 7) / 8 << 1 | 1);
+		text_mem(t, c->valid, (rows + 7) / 8);
 	}
 	if (t->bad)
 		return;
@@ -101,53 +96,76 @@ static void put_levels(struct text *t, const struct chunk *c)
 }
 
 /* The numbers of texts, each in as many bits as the largest needs, in groups of eight. */
-static void put_numbers(struct text *t, const struct chunk *c)
+static void put_numbers(struct text *t, const struct chunk *c, uint32_t rows)
 {
-	uint32_t n = c->rows - c->nulls, most = chunk_texts(c) - 1, held = 0, taken = 0;
+	uint32_t n = c->there, most = chunk_texts(c) - 1, held = 0;
 	unsigned int width = most ? 32 - (unsigned int)__builtin_clz(most) : 1;
+	size_t bytes = ((size_t)n + 7) / 8 * width;
 	uint64_t bits = 0;
+	char *p;
 
 	thrift_byte(t, width);
 	thrift_varint(t, ((uint64_t)n + 7) / 8 << 1 | 1);
-	for (uint32_t row = 0; row < c->rows; row++) {
+	p = text_room(t, bytes + 8);
+	if (!p)
+		return;
+	memset(p, 0, bytes);
+	for (uint32_t row = 0; row < rows; row++) {
 		uint32_t number;
 
-		if (c->nulls && !is_there(c, row))
+		if (n < rows && !chunk_has(c, row))
 			continue;
-		memcpy(&number, c->values.s + row * sizeof(number), sizeof(number));
+		memcpy(&number, c->values + row * sizeof(number), sizeof(number));
 		bits |= (uint64_t)number << held;
 		held += width;
-		taken++;
-		for (; held >= 8; held -= 8, bits >>= 8)
-			thrift_byte(t, bits & 0xff);
+		if (held >= 32) {
+			memcpy(p, &bits, 4);
+			p += 4;
+			held -= 32;
+			bits >>= 32;
+		}
 	}
-	for (; taken % 8; taken++, held += width)
-		for (; held >= 8; held -= 8, bits >>= 8)
-			thrift_byte(t, bits & 0xff);
-	for (; held; held -= 8, bits >>= 8)
-		thrift_byte(t, bits & 0xff);
+	for (; held; held -= held < 8 ? held : 8, bits >>= 8)
+		*p++ = (char)bits;
+	t->len += bytes;
 }
 
-static void put_values(struct text *t, const struct chunk *c)
+static void put_json(struct text *t, const struct chunk *c, uint32_t rows)
 {
-	size_t width = chunk_width(c);
 	uint32_t ends[2], len;
 
-	if (c->type != COLUMN_JSON && !c->nulls) {
-		text_mem(t, c->values.s, c->rows * width);
-		return;
-	}
-	for (uint32_t row = 0; row < c->rows; row++) {
-		if (!is_there(c, row))
+	for (uint32_t row = 0; row < rows; row++) {
+		if (!chunk_has(c, row))
 			continue;
-		if (c->type != COLUMN_JSON) {
-			text_mem(t, c->values.s + row * width, width);
-			continue;
-		}
-		memcpy(ends, c->ends.s + row * sizeof(*ends), sizeof(ends));
+		memcpy(ends, c->values + row * sizeof(*ends), sizeof(ends));
 		len = ends[1] - ends[0];
 		text_mem(t, &len, sizeof(len));
-		text_mem(t, c->values.s + ends[0], len);
+		text_mem(t, c->json.s + ends[0], len);
+	}
+}
+
+static void put_values(struct text *t, const struct chunk *c, uint32_t rows)
+{
+	size_t width = chunk_width(c);
+	char *p;
+
+	if (c->type == COLUMN_JSON) {
+		put_json(t, c, rows);
+		return;
+	}
+	if (c->there == rows) {
+		text_mem(t, c->values, rows * width);
+		return;
+	}
+	p = text_room(t, c->there * width + 8);
+	if (!p)
+		return;
+	t->len += c->there * width;
+	for (uint32_t row = 0; row < rows; row++) {
+		if (!chunk_has(c, row))
+			continue;
+		memcpy(p, c->values + row * width, 8);
+		p += width;
 	}
 }
 
@@ -194,11 +212,12 @@ static int write_page(struct parquet_file *f, int type, uint32_t values, int enc
 	return 0;
 }
 
-static int write_column(struct parquet_file *f, const struct chunk *c, struct said *said)
+static int write_column(struct parquet_file *f, const struct chunk *c, uint32_t rows,
+			struct said *said)
 {
 	int err = 0;
 
-	*said = (struct said){ .dictionary = c->type == COLUMN_TEXT && c->nulls < c->rows };
+	*said = (struct said){ .dictionary = c->type == COLUMN_TEXT && c->there };
 	f->page.len = 0;
 	f->page.bad = false;
 	if (said->dictionary) {
@@ -209,31 +228,31 @@ static int write_column(struct parquet_file *f, const struct chunk *c, struct sa
 	if (err)
 		return err;
 	said->data_at = f->at;
-	put_levels(&f->page, c);
+	put_levels(&f->page, c, rows);
 	if (said->dictionary)
-		put_numbers(&f->page, c);
-	else if (c->nulls < c->rows)
-		put_values(&f->page, c);
-	return write_page(f, PAGE_DATA, c->rows,
+		put_numbers(&f->page, c, rows);
+	else if (c->there)
+		put_values(&f->page, c, rows);
+	return write_page(f, PAGE_DATA, rows,
 			  said->dictionary ? ENCODING_DICTIONARY : ENCODING_PLAIN, said);
 }
 
 /* ---- statistics ---- */
 
 /* The least and the largest number, as the column orders them. */
-static void number_bounds(const struct chunk *c, uint64_t bounds[2])
+static void number_bounds(const struct chunk *c, uint32_t rows, uint64_t bounds[2])
 {
 	/* signed numbers are moved to where unsigned ones have the same order */
 	uint64_t top = c->type == COLUMN_I64 ? 1ull << 63 : 0, least = UINT64_MAX, largest = 0;
 	size_t width = chunk_width(c);
 
-	for (uint32_t row = 0; row < c->rows; row++) {
-		uint64_t v = 0;
+	for (uint32_t row = 0; row < rows; row++) {
+		uint64_t v;
 
-		if (c->nulls && !is_there(c, row))
+		if (c->there < rows && !chunk_has(c, row))
 			continue;
-		memcpy(&v, c->values.s + row * width, width);
-		v ^= top;
+		memcpy(&v, c->values + row * width, 8);
+		v = (width == 4 ? (uint32_t)v : v) ^ top;
 		least = v < least ? v : least;
 		largest = v > largest ? v : largest;
 	}
@@ -270,16 +289,16 @@ static void put_text_bounds(struct text *t, int *last, const struct chunk *c)
 		thrift_binary(t, last, 6, least, least_n);
 }
 
-static void put_statistics(struct text *t, const struct chunk *c)
+static void put_statistics(struct text *t, const struct chunk *c, uint32_t rows)
 {
 	uint64_t bounds[2];
 	int last = 0;
 
-	thrift_i64(t, &last, 3, c->nulls);
-	if (c->nulls < c->rows && c->type == COLUMN_TEXT) {
+	thrift_i64(t, &last, 3, rows - c->there);
+	if (c->there && c->type == COLUMN_TEXT) {
 		put_text_bounds(t, &last, c);
-	} else if (c->nulls < c->rows && c->type <= COLUMN_I64) {
-		number_bounds(c, bounds);
+	} else if (c->there && c->type <= COLUMN_I64) {
+		number_bounds(c, rows, bounds);
 		thrift_binary(t, &last, 5, &bounds[1], chunk_width(c));
 		thrift_binary(t, &last, 6, &bounds[0], chunk_width(c));
 	}
@@ -288,7 +307,8 @@ static void put_statistics(struct text *t, const struct chunk *c)
 
 /* ---- groups ---- */
 
-static void describe(struct text *t, const struct chunk *c, int col, const struct said *s)
+static void describe(struct text *t, const struct chunk *c, int col, uint32_t rows,
+		     const struct said *s)
 {
 	const struct column_about *about = &column_about[col];
 	int outer = 0, last = 0;
@@ -304,14 +324,14 @@ static void describe(struct text *t, const struct chunk *c, int col, const struc
 	thrift_list(t, &last, 3, THRIFT_BINARY, 1);
 	thrift_bytes(t, about->title, strlen(about->title));
 	thrift_i32(t, &last, 4, CODEC_ZSTD);
-	thrift_i64(t, &last, 5, c->rows);
+	thrift_i64(t, &last, 5, rows);
 	thrift_i64(t, &last, 6, s->full);
 	thrift_i64(t, &last, 7, s->packed);
 	thrift_i64(t, &last, 9, s->data_at);
 	if (s->dictionary)
 		thrift_i64(t, &last, 11, s->dictionary_at);
 	thrift_field(t, &last, 12, THRIFT_STRUCT);
-	put_statistics(t, c);
+	put_statistics(t, c, rows);
 	thrift_end(t);
 	thrift_end(t);
 }
@@ -321,18 +341,17 @@ int parquet_file_group(struct parquet_file *f, struct batch *b)
 	uint64_t full = 0;
 	int last = 0;
 
-	batch_even(b);
-	if (b->no_room)
+	if (batch_even(b))
 		return -ENOMEM;
 	thrift_list(&f->groups, &last, 1, THRIFT_STRUCT, b->n);
 	for (unsigned int i = 0; i < b->n; i++) {
 		struct said said;
-		int err = write_column(f, &b->chunks[i], &said);
+		int err = write_column(f, &b->chunks[i], b->rows, &said);
 
 		if (err)
 			return err;
 		full += said.full;
-		describe(&f->groups, &b->chunks[i], b->col[i], &said);
+		describe(&f->groups, &b->chunks[i], b->col[i], b->rows, &said);
 	}
 	thrift_i64(&f->groups, &last, 2, full);
 	thrift_i64(&f->groups, &last, 3, b->rows);

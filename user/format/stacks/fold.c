@@ -321,6 +321,7 @@ static uint32_t walk(struct fold *f, const struct place *key, const struct event
 {
 	const struct stack *s = ev->stack;
 	uint32_t at = child(f, 0, key->comm);
+	struct stack_view v;
 
 	if (at && key->thread)
 		at = child(f, at, key->thread);
@@ -332,8 +333,10 @@ static uint32_t walk(struct fold *f, const struct place *key, const struct event
 		return child(f, at, intern_text(f, "[no stack]", FOLD_UNKNOWN));
 	if (s->flags & (CT_STACK_CUT | CT_STACK_BROKEN))
 		at = child(f, at, intern_text(f, "[cut]", FOLD_UNKNOWN));
-	for (uint32_t i = s->nframes; i-- && at;)
-		at = child(f, at, intern_frame(f, s->frames[i]));
+	v = stack_view(s, f->opts->all_frames);
+	for (uint32_t i = v.n; i-- && at;)
+		if (stack_shows(&v, s->frames[i]))
+			at = child(f, at, intern_frame(f, s->frames[i]));
 	return at;
 }
 
@@ -359,12 +362,14 @@ static uint32_t walk_captured_stack(struct fold *f, uint32_t at, const struct ev
 {
 	const struct stack *s = ev->captured_stack, *launch = ev->stack;
 	uint32_t n = s->nframes, m = launch ? launch->nframes : 0;
+	struct stack_view v = stack_view(s, f->opts->all_frames);
 
 	while (n && m &&
 	       intern_frame(f, s->frames[n - 1]) == intern_frame(f, launch->frames[m - 1]))
 		n--, m--;
 	while (n-- && at)
-		at = child(f, at, intern_frame(f, s->frames[n]));
+		if (n < v.n && stack_shows(&v, s->frames[n]))
+			at = child(f, at, intern_frame(f, s->frames[n]));
 	return at;
 }
 

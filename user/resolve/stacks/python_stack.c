@@ -4,8 +4,8 @@
  * entries are dropped first.
  *
  * Knows two formats of CPython, both from its documentation: the characters of a str (PEP 393) and
- * the location table of a code object (Objects/locations.md in 3.11, the C API's PyCode_Addr2Line()
- * gives the same lines). Opens no process.
+ * the location table of a code object (Objects/locations.md in 3.11, Objects/lnotab_notes.txt in 3.10; the C API's
+ * PyCode_Addr2Line() gives the same lines). Opens no process.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct code {
 	struct chain_link link;
 	struct code *newer, *older;
 	uint64_t code, check;
-	uint32_t pid, first_line;
+	uint32_t pid, first_line, version;
 	uint32_t bytes;			 /* memory that this entry takes */
 	uint32_t file, table, table_len; /* where they begin in text[]; the name begins at 0 */
 	bool cut;			 /* the table is not complete */
@@ -169,6 +169,7 @@ static struct code *code_new(const struct ct_py_code *r)
 	c->code = r->code;
 	c->check = r->check;
 	c->first_line = r->first_line;
+	c->version = r->version;
 	n = decode(c->text, name, r->name_len, r->name_kind);
 	c->file = (uint32_t)n;
 	n += decode(c->text + n, file, r->file_len, r->file_kind);
@@ -267,21 +268,46 @@ static bool line_at(const uint8_t *at, const uint8_t *end, uint32_t first_line, 
 	return false;
 }
 
+/* The same in the table of 3.10: pairs of bytes, how many bytes of instructions, and by how much their
+ * line differs from that of the pair before; -128: they have no line. */
+static bool line_at_310(const uint8_t *at, const uint8_t *end, uint32_t first_line, uint32_t instr,
+			uint32_t *line)
+{
+	uint32_t now = first_line, begin = 0;
+
+	for (; end - at >= 2; at += 2) {
+		int8_t delta = (int8_t)at[1];
+
+		now += delta == INT8_MIN ? 0 : (uint32_t)delta;
+		begin += at[0];
+		if (instr < begin) {
+			*line = delta == INT8_MIN || (int32_t)now < 0 ? 0 : now;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool line_of(const struct code *c, uint32_t instr, uint32_t *line)
+{
+	const uint8_t *table = (const uint8_t *)c->text + c->table;
+
+	return (c->version >> 16 == 0x030a ? line_at_310 : line_at)(table, table + c->table_len,
+								    c->first_line, instr, line);
+}
+
 bool python_frame(struct python *p, uint32_t pid, const struct ct_py_frame *f,
 		  struct python_place *out)
 {
 	const struct code *c = f->flags & CT_PY_SHIM ? NULL : find(p, pid, f->code, f->check);
-	const uint8_t *table;
 
 	if (!c)
 		return false;
 	out->function = c->text;
 	out->file = c->text + c->file;
-	table = (const uint8_t *)c->text + c->table;
 	/* Before the first instruction: the frame is being set up. 3.11 and 3.12 point to the
 	 * one before the next. */
-	if ((int32_t)f->instr < 0 ||
-	    !line_at(table, table + c->table_len, c->first_line, f->instr, &out->line))
+	if ((int32_t)f->instr < 0 || !line_of(c, f->instr, &out->line))
 		out->line = c->cut && (int32_t)f->instr >= 0 ? 0 : c->first_line;
 	return true;
 }

@@ -158,7 +158,7 @@ static void configure(struct bpf_source *b)
 	config->no_return = plan->no_return;
 	config->stacks = plan->stack != PLAN_STACK_NONE;
 	config->frame_pointers = plan->stack == PLAN_STACK_ADDRESSES;
-	config->python_only = plan->stack == PLAN_STACK_PYTHON;
+	config->python_only = plan_python_only(plan);
 	config->python = plan->stack && plan->python;
 	config->filter = plan->filter;
 	config->cgroup_id = plan->cgroup_id;

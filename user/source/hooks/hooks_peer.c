@@ -165,7 +165,7 @@ static struct ct_config config_of(const struct capture_plan *plan)
 		.no_return = plan->no_return,
 		.stacks = plan->stack != PLAN_STACK_NONE,
 		.python = plan->stack && plan->python,
-		.python_only = plan->stack == PLAN_STACK_PYTHON,
+		.python_only = plan_python_only(plan),
 		.count = plan->count,
 		.count_by = plan->count_by,
 		.hist = plan->hist,
