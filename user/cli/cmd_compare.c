@@ -22,6 +22,7 @@
 
 struct compare_options {
 	const char **fail_if; /* conditions; NULL: the usual ones */
+	const char *step;     /* NULL, or what there is one of in each step */
 	double level;	      /* chance of a false alarm */
 	enum compare_format format;
 };
@@ -46,6 +47,8 @@ static const struct option_row rows[] = {
 	  "a condition that makes the exit status 1; repeatable: cudaMalloc.calls>+10%, sync.time>+5ms,\n"
 	  "total_api_time>+3%, kernel(vecAdd*).avg>+10%, failed>0, launches!=+0; without any:\n"
 	  "total_api_time, sync_time and kernel_time by 5%, failed_calls by one" },
+	{ 0, "step", "METRIC", TEXT(step), 0, NULL,
+	  "sums of one step of the program: METRIC, of which each step has one, as kernel(adam).calls, or the number of steps of a run" },
 	{ 0, "level", "P", OTHER(set_level), 0, "0.05", "the chance of a false alarm that is put up with, in all conditions together" },
 	{ 0, "format", "NAME", ENUM(format, "text", "markdown", "json", "junit"), 0, "text", "text, markdown, json or junit" },
 };
@@ -169,6 +172,36 @@ static void drop_unknown(struct comparison *c)
 	c->nexprs = kept;
 }
 
+/* All sums become those of one step, before anything is compared. */
+static int by_step(struct comparison *c, const char *what)
+{
+	struct judge_expr metric = { .text = what };
+	char text[1024], msg[512], *end;
+	double steps = strtod(what, &end);
+	bool number = *what >= '0' && *what <= '9' && !*end;
+	int err = 0;
+
+	if (!number) {
+		/* a metric is a condition without its end */
+		if (strlen(what) > sizeof(text) - 3) {
+			msg_error("--step: the name is too long");
+			return -EINVAL;
+		}
+		snprintf(text, sizeof(text), "%s>0", what);
+		err = judge_parse(&metric, text, msg, sizeof(msg));
+		if (err)
+			msg_error("--step: %s", msg);
+		else if (metric.glob) {
+			msg_error("--step: '%s' may stand for several names: give one", what);
+			err = -EINVAL;
+		}
+	}
+	for (size_t i = 0; i < c->nsaved && !err; i++)
+		err = compare_by_step(&c->saved[i], number ? NULL : &metric, steps);
+	judge_free(&metric);
+	return err;
+}
+
 static int compare_all(struct comparison *c, const struct opts *o, const int *fds)
 {
 	const struct compare_options *how = opts_own(o, &options);
@@ -181,11 +214,15 @@ static int compare_all(struct comparison *c, const struct opts *o, const int *fd
 		err = parse(c, how->fail_if ? how->fail_if : usual);
 	for (int i = 0; i < o->nargs && !err; i++)
 		err = load(c, o, o->args[i], fds[i]);
+	if (!err && how->step)
+		err = by_step(c, how->step);
 	if (!err && !how->fail_if)
 		drop_unknown(c);
-	for (size_t i = 1; i < c->nsaved && !err; i++)
-		err = compare_open(&c->compared[c->ncompared++], &c->saved[0], &c->saved[i],
-				   c->exprs, c->nexprs, how->level);
+	for (size_t i = 1; i < c->nsaved && !err; i++) {
+		err = compare_open(&c->compared[c->ncompared], &c->saved[0], &c->saved[i], c->exprs,
+				   c->nexprs, how->level);
+		c->compared[c->ncompared++].by_step = how->step != NULL;
+	}
 	if (err == -ENOMEM)
 		msg_error("not enough memory to compare");
 	return err;
@@ -266,6 +303,7 @@ const struct command command_compare = {
 	.after = "\nExamples:\n"
 		 "  cudatrace stat --runs 10 --save base.json -- ./app\n"
 		 "  cudatrace compare base.json new.json\n"
+		 "  cudatrace compare --step cudaGraphLaunch.calls before.ctrace after.ctrace\n"
 		 "  cudatrace check --fail-if 'total_api_time>+3%' --fail-if 'failed>0' --format junit -o report.xml base.json new.json\n"
 		 "\nExit status: 0; 1 when a condition is true, a regression; 2 for a wrong command line, a file that cannot be read, or a\n"
 		 "condition about a number that the files do not have.\n",
