@@ -17,14 +17,14 @@ die() {
 	exit 1
 }
 
-# What shows that it is there | apt's name | dnf's name. What ends in .h is a header, import:NAME a module of the system's Python, the
-# rest is a command.
+# What shows that it is there, apt's name, dnf's name. What ends in .h is a header, import:NAME a module of the system's Python, the
+# rest is a command. Of several names of apt's, with | between them, the first that there is a package of is taken.
 build="
 gcc gcc gcc
 clang clang clang
 make make make
 ld binutils binutils
-bpftool bpftool bpftool
+bpftool bpftool|linux-tools-generic bpftool
 stdio.h libc6-dev glibc-devel
 bpf/libbpf.h libbpf-dev libbpf-devel
 libelf.h libelf-dev elfutils-libelf-devel
@@ -88,10 +88,24 @@ found() {
 	case $1 in
 	stdio.h) echo '#include <stdio.h>' | ${CC:-gcc} -E -x c - > /dev/null 2>&1 ;;
 	libclang_rt.*) compgen -G "$(clang -print-resource-dir)/lib/linux/$1*.a" > /dev/null ;;
+	# Ubuntu has a script of this name that looks for the running kernel's own
+	bpftool) bpftool version > /dev/null 2>&1 || compgen -G '/usr/lib/linux-tools/*/bpftool' > /dev/null ;;
 	import:*) /usr/bin/python3 -c "import ${1#*:}" 2> /dev/null ;;
 	*.h) [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ] ;;
 	*) command -v "$1" > /dev/null ;;
 	esac
+}
+
+# available NAMES...: one a line; of alternatives, the first that there is a package of, or the last.
+available() {
+	local names name names_of
+	for names in "$@"; do
+		IFS='|' read -r -a names_of <<< "$names"
+		for name in "${names_of[@]}"; do
+			[[ $(apt-cache policy "$name") =~ Candidate:\ [^\(] ]] && break
+		done
+		echo "$name"
+	done
 }
 
 apt=() dnf=()
@@ -112,7 +126,7 @@ if command -v apt-get > /dev/null; then
 	export DEBIAN_FRONTEND=noninteractive
 	get=(apt-get -q -y -o DPkg::Lock::Timeout=120 -o Acquire::Retries=2)
 	{
-		"${get[@]}" update && "${get[@]}" install --no-install-recommends "${apt[@]}"
+		"${get[@]}" update && mapfile -t apt <<< "$(available "${apt[@]}")" && "${get[@]}" install --no-install-recommends "${apt[@]}"
 	} > "$log" 2>&1 < /dev/null || die "apt-get could not install ${apt[*]}: $(grep '^[EW]:' "$log" | head -n 1)"
 elif command -v dnf > /dev/null; then
 	echo "deps.sh: installing ${dnf[*]}"
