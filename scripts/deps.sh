@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # deps.sh - installs what building and testing need and is not here yet: scripts/deps.sh [build|test|all]
 #
-#   build   a compiler, clang for the BPF programs, libbpf, libelf, libdw, libiberty, zlib, xz, zstd, lz4, libevent, openssl,
+#   build   a compiler, clang for the BPF programs, libbpf, libelf, libdw, libiberty, zlib, bzip2, xz, zstd, lz4, libevent, openssl,
 #           libyaml, libcrypt, sqlite, json-c
 #   test    that, and what scripts/test.sh uses (the default)
 #   all     that, and what scripts/test.sh --all uses: a virtual machine, a browser, other shells, makers of packages
 #
 # What is there is recognised by its command or its header, however it came here: when nothing is missing nothing is
-# done, without network and without root. apt (Debian, Ubuntu) is what the tests run with; dnf (Fedora) is a best effort.
+# done, without network and without root. The tests run with apt on Debian 12; tests/dist/roots.sh looks for the names in Debian 13 and
+# Ubuntu too. dnf's names (Fedora, RHEL) are untested.
 # It knows packages, and nothing of how anything is built.
 set -uo pipefail
 
@@ -29,6 +30,7 @@ stdio.h libc6-dev glibc-devel
 bpf/libbpf.h libbpf-dev libbpf-devel
 libelf.h libelf-dev elfutils-libelf-devel
 zlib.h zlib1g-dev zlib-devel
+bzlib.h libbz2-dev bzip2-devel
 event2/event.h libevent-dev libevent-devel
 openssl/ssl.h libssl-dev openssl-devel
 yaml.h libyaml-dev libyaml-devel
