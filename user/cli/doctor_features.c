@@ -68,7 +68,8 @@ void doctor_features(struct out *out, struct json *json, const struct doctor_fac
 #if defined(__x86_64__)
 	const char *hooks = inside(), *names = "only with --source=hooks";
 #else
-	const char *hooks = "no: x86-64 alone has it: use probes", *names = "no: calls have them: do what \"calls\" says";
+	const char *hooks = "no: x86-64 alone has it: use probes",
+		   *names = "no: calls have them: do what \"calls\" says";
 #endif
 	static const char no_driver[] =
 		"no: NVIDIA's driver is not loaded here: use a machine with "
