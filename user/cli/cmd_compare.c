@@ -40,6 +40,45 @@ static int set_level(void *options, const char *name, const char *val)
 	return -EINVAL;
 }
 
+/* What --step says: the number of steps of a run, or, with 0 steps, the metric that each step has
+ * one of, which is a condition without its end. Returns 0, or -EINVAL after a message; judge_free()
+ * in any case. */
+static int parse_step(const char *what, struct judge_expr *metric, double *steps)
+{
+	char text[1024], msg[512], *end;
+	int err = -EINVAL;
+
+	*metric = (struct judge_expr){ .text = what };
+	*steps = strtod(what, &end);
+	if (*what >= '0' && *what <= '9' && !*end && *steps > 0 && *steps < 1e18)
+		return 0;
+	*steps = 0;
+	if (snprintf(text, sizeof(text), "%s>0", what) >= (int)sizeof(text))
+		msg_error("--step: the name is too long");
+	else if (judge_parse(metric, text, msg, sizeof(msg)))
+		msg_error("--step: '%s' is no metric; give one that 'cudatrace compare' prints, as "
+			  "launches or cudaGraphLaunch.calls, or the number of steps",
+			  what);
+	else if (metric->glob)
+		msg_error("--step: '%s' may stand for several names: give one", what);
+	else
+		err = 0;
+	metric->text = what;
+	return err;
+}
+
+static int set_step(void *options, const char *name, const char *val)
+{
+	struct judge_expr metric;
+	double steps;
+	int err = parse_step(val, &metric, &steps);
+
+	(void)name;
+	judge_free(&metric);
+	((struct compare_options *)options)->step = val;
+	return err;
+}
+
 #define OPTION_STRUCT struct compare_options
 /* clang-format off */
 static const struct option_row rows[] = {
@@ -47,7 +86,7 @@ static const struct option_row rows[] = {
 	  "a condition that makes the exit status 1; repeatable: cudaMalloc.calls>+10%, sync.time>+5ms,\n"
 	  "total_api_time>+3%, kernel(vecAdd*).avg>+10%, failed>0, launches!=+0; without any:\n"
 	  "total_api_time, sync_time and kernel_time by 5%, failed_calls by one" },
-	{ 0, "step", "METRIC", TEXT(step), 0, NULL,
+	{ 0, "step", "METRIC", OTHER(set_step), 0, NULL,
 	  "sums of one step of the program: METRIC, of which each step has one, as kernel(adam).calls, or the number of steps of a run" },
 	{ 0, "level", "P", OTHER(set_level), 0, "0.05", "the chance of a false alarm that is put up with, in all conditions together" },
 	{ 0, "format", "NAME", ENUM(format, "text", "markdown", "json", "junit"), 0, "text", "text, markdown, json or junit" },
@@ -175,29 +214,12 @@ static void drop_unknown(struct comparison *c)
 /* All sums become those of one step, before anything is compared. */
 static int by_step(struct comparison *c, const char *what)
 {
-	struct judge_expr metric = { .text = what };
-	char text[1024], msg[512], *end;
-	double steps = strtod(what, &end);
-	bool number = *what >= '0' && *what <= '9' && !*end;
-	int err = 0;
+	struct judge_expr metric;
+	double steps;
+	int err = parse_step(what, &metric, &steps);
 
-	if (!number) {
-		/* a metric is a condition without its end */
-		if (strlen(what) > sizeof(text) - 3) {
-			msg_error("--step: the name is too long");
-			return -EINVAL;
-		}
-		snprintf(text, sizeof(text), "%s>0", what);
-		err = judge_parse(&metric, text, msg, sizeof(msg));
-		if (err)
-			msg_error("--step: %s", msg);
-		else if (metric.glob) {
-			msg_error("--step: '%s' may stand for several names: give one", what);
-			err = -EINVAL;
-		}
-	}
 	for (size_t i = 0; i < c->nsaved && !err; i++)
-		err = compare_by_step(&c->saved[i], number ? NULL : &metric, steps);
+		err = compare_by_step(&c->saved[i], steps > 0 ? NULL : &metric, steps);
 	judge_free(&metric);
 	return err;
 }
