@@ -2,7 +2,8 @@
 # cudatrace: `make` builds ./cudatrace, `make help` lists the targets. V=1 shows the commands.
 OUTPUT  := .output
 CLANG   ?= clang
-BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/bin/bpftool) bpftool)
+# Ubuntu's /usr/sbin/bpftool only looks for that of the kernel that runs.
+BPFTOOL ?= $(firstword $(wildcard /usr/lib/linux-tools/*/bpftool /usr/sbin/bpftool /usr/bin/bpftool) bpftool)
 CC      ?= gcc
 STRIP   ?= strip
 OBJCOPY ?= objcopy

@@ -135,6 +135,13 @@ linked() {
 		[[ $link != *\#* ]] || headed "$(dirname "$file")/${link%%#*}" "${link#*#}" || echo "$file: $link"
 	done
 }
+# The index by need leads to each page beside it.
+by_need() {
+	local page
+	for page in docs/*.md; do
+		[ "$page" = docs/README.md ] || grep -qE "\]\(${page#docs/}[)#]" docs/README.md || echo "$page"
+	done
+}
 # Every file opens with what it is for.
 opened() {
 	local file
@@ -160,6 +167,7 @@ all "what is said to live in a room is there" "$(lives)"
 all "every room is described" "$(described)"
 all "the document is short" "$(short)"
 all "the document names each page of details" "$(indexed)"
+all "the index by need has each page" "$(by_need)"
 all "links in the documents lead to files" "$(linked)"
 all "every file opens with what it is for" "$(opened)"
 exit $failed

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # deps.sh - installs what building and testing need and is not here yet: scripts/deps.sh [build|test|all]
 #
-#   build   a compiler, clang for the BPF programs, libbpf, libelf, libdw, libiberty, zlib, xz, zstd, lz4, libevent, openssl,
+#   build   a compiler, clang for the BPF programs, libbpf, libelf, libdw, libiberty, zlib, bzip2, xz, zstd, lz4, libevent, openssl,
 #           libyaml, libcrypt, sqlite, json-c
 #   test    that, and what scripts/test.sh uses (the default)
 #   all     that, and what scripts/test.sh --all uses: a virtual machine, a browser, other shells, makers of packages
 #
 # What is there is recognised by its command or its header, however it came here: when nothing is missing nothing is
-# done, without network and without root. apt (Debian, Ubuntu) is what the tests run with; dnf (Fedora) is a best effort.
+# done, without network and without root. The tests run with apt on Debian 12; tests/dist/roots.sh looks for the names in Debian 13 and
+# Ubuntu too. dnf's names (Fedora, RHEL) are untested.
 # It knows packages, and nothing of how anything is built.
 set -uo pipefail
 
@@ -17,18 +18,19 @@ die() {
 	exit 1
 }
 
-# What shows that it is there | apt's name | dnf's name. What ends in .h is a header, import:NAME a module of the system's Python, the
-# rest is a command.
+# What shows that it is there, apt's name, dnf's name. What ends in .h is a header, import:NAME a module of the system's Python, the
+# rest is a command. Of several names of apt's, with | between them, the first that there is a package of is taken.
 build="
 gcc gcc gcc
 clang clang clang
 make make make
 ld binutils binutils
-bpftool bpftool bpftool
+bpftool bpftool|linux-tools-generic bpftool
 stdio.h libc6-dev glibc-devel
 bpf/libbpf.h libbpf-dev libbpf-devel
 libelf.h libelf-dev elfutils-libelf-devel
 zlib.h zlib1g-dev zlib-devel
+bzlib.h libbz2-dev bzip2-devel
 event2/event.h libevent-dev libevent-devel
 openssl/ssl.h libssl-dev openssl-devel
 yaml.h libyaml-dev libyaml-devel
@@ -88,10 +90,24 @@ found() {
 	case $1 in
 	stdio.h) echo '#include <stdio.h>' | ${CC:-gcc} -E -x c - > /dev/null 2>&1 ;;
 	libclang_rt.*) compgen -G "$(clang -print-resource-dir)/lib/linux/$1*.a" > /dev/null ;;
+	# Ubuntu has a script of this name that looks for the running kernel's own
+	bpftool) bpftool version > /dev/null 2>&1 || compgen -G '/usr/lib/linux-tools/*/bpftool' > /dev/null ;;
 	import:*) /usr/bin/python3 -c "import ${1#*:}" 2> /dev/null ;;
 	*.h) [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ] ;;
 	*) command -v "$1" > /dev/null ;;
 	esac
+}
+
+# available NAMES...: one a line; of alternatives, the first that there is a package of, or the last.
+available() {
+	local names name names_of
+	for names in "$@"; do
+		IFS='|' read -r -a names_of <<< "$names"
+		for name in "${names_of[@]}"; do
+			[[ $(apt-cache policy "$name") =~ Candidate:\ [^\(] ]] && break
+		done
+		echo "$name"
+	done
 }
 
 apt=() dnf=()
@@ -112,7 +128,7 @@ if command -v apt-get > /dev/null; then
 	export DEBIAN_FRONTEND=noninteractive
 	get=(apt-get -q -y -o DPkg::Lock::Timeout=120 -o Acquire::Retries=2)
 	{
-		"${get[@]}" update && "${get[@]}" install --no-install-recommends "${apt[@]}"
+		"${get[@]}" update && mapfile -t apt <<< "$(available "${apt[@]}")" && "${get[@]}" install --no-install-recommends "${apt[@]}"
 	} > "$log" 2>&1 < /dev/null || die "apt-get could not install ${apt[*]}: $(grep '^[EW]:' "$log" | head -n 1)"
 elif command -v dnf > /dev/null; then
 	echo "deps.sh: installing ${dnf[*]}"

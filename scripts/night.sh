@@ -4,9 +4,10 @@
 #
 # In HOURS (8; a fraction may be given, as 0.5) it runs programs at random with a diary, each time with seeds that nobody has run, for a
 # third; each fuzz target for a third together; the soak for a third; and once the other kernels and aarch64 in their virtual machines, version
-# 0.1.0 on recordings of today, a hundred faults at random moments, the attacks that CI leaves out, and a hundred checks of the parsers that are taken out. Seeds that
-# fail are made smaller, and their commands printed. All that a suite prints is in .output/night. Prints `ok` and `not ok` lines, at
-# last `N passed, N failed, N skipped`; the status is 1 when anything failed.
+# 0.1.0 on recordings of today, a hundred faults at random moments, the attacks that CI leaves out, a hundred checks of the parsers that are
+# taken out, and the packages and names of packages in root file systems of Debian and Ubuntu, which are fetched (debootstrap, and dnf and
+# createrepo-c, have to be installed for that). Seeds that fail are made smaller, and their commands printed. All that a suite prints is in
+# .output/night. Prints `ok` and `not ok` lines, at last `N passed, N failed, N skipped`; the status is 1 when anything failed.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -56,7 +57,8 @@ else
 	echo "not ok mutate: $(tail -n 1 "$LOGS/mutate.log")" >> "$LOGS/mutate.log"
 fi
 tests/first_version.sh > "$LOGS/first-version.log" 2>&1
-for name in diary fuzz soak vm arm64 faults again deeper mutate first-version; do
+tests/dist/roots.sh > "$LOGS/roots.log" 2>&1
+for name in diary fuzz soak vm arm64 faults again deeper mutate first-version roots; do
 	if ! grep -qE '^(ok|not ok|skip) ' "$LOGS/$name.log"; then
 		echo "not ok $name: no result" >> "$LOGS/$name.log"
 	fi

@@ -35,7 +35,7 @@ case_doctor_json() {
 	python3 - "$T/out" "$PID_one" << 'END' || fail "$(cat "$T/out")"
 import json, sys
 d = json.load(open(sys.argv[1]))
-assert d["version"] == 1 and d["btf"] and d["ring_buffer"] and d["missing_privileges"] == "" and d["probes"]
+assert d["version"] == 1 and d["btf"] and d["ring_buffer"] and d["bpf_loop"] and d["missing_privileges"] == "" and d["probes"]
 assert [f["works"] for f in d["features"] if f["feature"] == "calls"] == [True]
 assert all(f["says"].startswith("no") != f["works"] for f in d["features"])
 (p,) = d["processes"]

@@ -258,7 +258,7 @@ case_compare_runs() { # long
 	ok_rc
 	ct compare --fail-if 'cudaMalloc.calls>+10%' "$T/a.json" "$T/b.json"
 	ok_rc 1
-	grep -q '^ FAIL     cudaMalloc.calls>+10%: cudaMalloc.calls 51 -> 61 (+19.61 %, p 0.0040)$' "$T/out" || fail "$(grep cudaMalloc.calls "$T/out")"
+	grep -q '^ FAIL     cudaMalloc.calls>+10%: calls of cudaMalloc 51 -> 61 (+19.61 %, p 0.0040)$' "$T/out" || fail "$(grep cudaMalloc.calls "$T/out")"
 	ct check --fail-if 'cudaMalloc.calls>+20%' --fail-if 'failed>0' --fail-if 'launches!=+0' "$T/a.json" "$T/b.json"
 	ok_rc 0
 	ct check --fail-if 'cudaMalloc.calls>+10%' --format junit -o "$T/r.xml" "$T/a.json" "$T/b.json"
@@ -268,7 +268,20 @@ import sys, xml.etree.ElementTree as e
 r = e.parse(sys.argv[1]).getroot()
 print(r.get("tests"), r.get("failures"), [c.find("failure") is not None for c in r.iter("testcase")])' "$T/r.xml")" "1 1 [True]"
 	ct compare --format markdown -o "$T/r.md.gz" "$T/a.json" "$T/b.json"
-	zcat "$T/r.md.gz" | grep -q '^| total_api_calls | 102 | 122 | +19.61 % | 0.00 % | 0.0079 |$' || fail "$(zcat "$T/r.md.gz" | grep total_api_calls)"
+	zcat "$T/r.md.gz" | grep -q '^| CUDA calls | 102 | 122 | +19.61 % | 0.00 % | 0.0079 | total_api_calls |$' || fail "$(zcat "$T/r.md.gz" | grep total_api_calls)"
+	# of one step: ten calls more are none when a step has one
+	ct compare --step cudaMalloc.calls --fail-if 'cudaMalloc.calls>+0' --fail-if 'cudaFree.calls!=+0' "$T/a.json" "$T/b.json"
+	ok_rc 0
+	grep -q '(5 runs), sums of one step$' "$T/out" || fail "$(head -n 1 "$T/out")"
+	grep -q '^ ok       cudaMalloc.calls>+0: calls of cudaMalloc 1 -> 1 (same' "$T/out" || fail "$(grep ' ok ' "$T/out")"
+	ct compare --step 10 --fail-if 'cudaMalloc.calls>+0' "$T/a.json" "$T/b.json"
+	ok_rc 1
+	grep -q '^ FAIL     cudaMalloc.calls>+0: calls of cudaMalloc 5.10 -> 6.10 (+19.61 %' "$T/out" || fail "$(grep FAIL "$T/out")"
+	for word in 0 -1 nonsense 'cuda*.calls' cudaGraphLaunch.calls "$(printf 'x%.0s' {1..2000})"; do
+		ct compare --step="$word" "$T/a.json" "$T/b.json"
+		ok_rc 2
+		says 'error: --step: '
+	done
 	ct compare --format json "$T/a.json" "$T/a.json" "$T/b.json"
 	expect "JSON" "$(python3 -c '
 import json, sys
@@ -330,7 +343,7 @@ case_compare_recordings() {
 	setpriv --reuid 65534 --clear-groups "$T/ct" compare --fail-if 'kernel(*relu*).avg>+1%' --fail-if 'total_api_time<1s' "$T/two.ctrace" \
 		"$T/two.ctrace" > "$T/out" 2> "$T/err" || rc=$?
 	ok_rc 1
-	grep -q '^ ok       kernel(\*relu\*).avg>+1%: relu(float\*, int).avg 30.00 us -> 30.00 us (same)$' "$T/out" || fail "$(grep relu "$T/out")"
+	grep -q '^ ok       kernel(\*relu\*).avg>+1%: mean time of relu(float\*, int) 30.00 us -> 30.00 us (same)$' "$T/out" || fail "$(grep relu "$T/out")"
 	grep -q '^ FAIL     total_api_time<1s' "$T/out" || fail "$(grep total "$T/out")"
 }
 

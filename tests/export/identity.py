@@ -165,7 +165,7 @@ def html(merged, folder):
     check("html: calls", ALL, len(calls))
     check("html: arrows back in time", [], [r for t, r in kernels if r["start"] < calls[(t[1], r["number"])]["start"]])
     check("html: processes and GPUs", [4, 6, 8, 8, 10], sorted(Counter((t[1], t[2]) for t, _ in kernels).values()))
-    check("html: names", {"train (1 on node-a-1)", "train (1 on node-a-1 #2)", "train (1 on node-a-2)", "train (1 on node-b)"},
+    check("html: names", {"train (1 on node-a-1, rank 0)", "train (1 on node-a-1 #2, rank 3)", "train (1 on node-a-2, rank 1)", "train (1 on node-b, rank 2)"},
           {t[5] for t, _ in kernels})
     check("html: counters", 2, len({tuple(s) for s in meta["series"]}))
 

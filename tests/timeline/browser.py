@@ -5,6 +5,7 @@
 What is expected follows from what tests/unit/test_export.c puts in. Times are printed and never judged.
 """
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -71,7 +72,7 @@ def test_rows(b, folder):
     check("timeline-rows", rows == [
         "train (12345)", "thread 12345, NVTX", "thread 12345", "thread 12345, overhead", "thread 12346", "GPU 0, stream 7",
         "GPU 0, stream 8", "GPU 0, waits of stream 7", "GPU 0, memory", "GPU 1, stream 9", "GPU 0, memory in use",
-        'o,th"er (200)', "thread 20001", "GPU 0, stream 7", "this machine", "GPU 0, events", "GPU 0, sm_active"], rows)
+        'o,th"er (200 on node-b, rank 3)', "thread 20001 (worker)", "GPU 0, stream 7", "this machine", "GPU 0, events", "GPU 0, sm_active"], rows)
     list_ = seen(b)
     check("timeline-all-seen", sum(s["count"] for s in list_) == 18, [(s["name"], s["count"]) for s in list_])
     check("timeline-title", b.js("document.title") == "cudatrace: timeline of ./train </script>", b.js("document.title"))
@@ -208,10 +209,125 @@ def test_moves(b):
     b.mouse(60, top + 24 + 10)
     b.js(FRAMES)
     rows = b.js("timeline.rows()")
-    check("timeline-fold", rows[:2] == ["train (12345)", 'o,th"er (200)'], rows)
+    check("timeline-fold", rows[:2] == ["train (12345)", 'o,th"er (200 on node-b, rank 3)'], rows)
     b.mouse(60, top + 24 + 10)
     b.js(FRAMES)
     check("timeline-unfold", len(b.js("timeline.rows()")) == 17, b.js("timeline.rows()"))
+
+
+def drag(b, x0, x1, y, modifiers=0):
+    for kind, at in (("mousePressed", x0), ("mouseMoved", (x0 + x1) / 2), ("mouseMoved", x1), ("mouseReleased", x1)):
+        b.call("Input.dispatchMouseEvent", type=kind, x=at, y=y, button="left", buttons=1, clickCount=1, modifiers=modifiers)
+    b.js(FRAMES)
+
+
+def table(b, caption):
+    """The cells of a table of the details: a list for each row."""
+    return b.js(f"""(() => {{
+        const t = [...document.querySelectorAll("#details table")].find(t => t.caption.textContent === {caption!r});
+        return t ? [...t.rows].slice(1).map(r => [...r.cells].map(c => c.textContent)) : null;
+    }})()""")
+
+
+def test_stretch(b, folder):
+    """Sums of a stretch of time: what lies across its ends counts with the part inside."""
+    show(b, 900, 1100)
+    top = b.js('document.getElementById("canvas").getBoundingClientRect().y')
+    width = b.js('document.getElementById("view").clientWidth')
+    t0, t1 = b.js("timeline.range().slice(0, 2)")
+    at = lambda us: 210 + (us * 1000 - t0) / (t1 - t0) * (width - 210)
+    # on the ruler, backwards: 4 us of the launch of 8, 9 of vecAdd, 5 of the 15 of gemm
+    drag(b, at(1030), at(1004), top + 12)
+    said = text(b, "details")
+    number = lambda cell: float(cell.split()[0])
+    device, calls = table(b, "On the device"), table(b, "Calls")
+    check("timeline-stretch", said.startswith("Selected: ") and abs(number(said.split(": ")[1]) - 26) < 0.5, said)
+    check("timeline-stretch-kernels", [(r[2], r[3]) for r in device] == [("1", "vecAdd"), ("1", "gemm")] and
+          abs(number(device[0][0]) - 9) < 0.01 and abs(number(device[1][0]) - 5) < 0.4, device)
+    check("timeline-stretch-threads", len(calls) == 1 and abs(number(calls[0][0]) - 4) < 0.4 and calls[0][2:4] == ["1", "0"] and
+          calls[0][4] == "train (12345), thread 12345: cudaLaunchKernel", calls)
+    band = pixel(b, at(1010), 4)
+    check("timeline-stretch-drawn", band != pixel(b, at(1060), 4), band)
+    b.picture(f"{folder}/stretch.png")
+    b.key("Escape")
+    check("timeline-stretch-dropped", text(b, "details").startswith("Click something") and pixel(b, at(1010), 4) == pixel(b, at(1060), 4),
+          text(b, "details"))
+    # Shift and drag where the rows are: the same; without it the page moves
+    drag(b, at(1004), at(1030), top + 300, modifiers=8)
+    check("timeline-stretch-shift", table(b, "On the device") == device and b.js("timeline.range().slice(0, 2)") == [t0, t1], table(b, "On the device"))
+    b.key("Escape")
+    # all that is shown; of one that is selected
+    b.key("Home")
+    b.key("m", "m")
+    device, calls = table(b, "On the device"), table(b, "Calls")
+    check("timeline-stretch-all", [(r[0], r[2], r[3]) for r in device] == [
+        ("50 us", "1", "memcpy HtoD"), ("15 us", "1", "gemm"), ("9 us", "1", "vecAdd"), ("1 us", "1", HOSTILE), ("700 ns", "1", "memset")], device)
+    check("timeline-stretch-all-calls", [(r[0], r[2], r[3], r[4]) for r in calls] == [
+        ("1.03 ms", "2", "0", "train (12345), thread 12346: cudaDeviceSynchronize"),
+        ("16 us", "4", "1", "train (12345), thread 12345: cudaLaunchKernel"),
+        ("3 us", "1", "0", 'o,th"er (200 on node-b, rank 3), thread 20001 (worker): cudaLaunchKernel')], calls)
+    check("timeline-stretch-elements", b.js("document.querySelectorAll('#details img, #details b').length") == 0, "a name became an element")
+    b.key("Escape")
+    show(b, 995, 1060)
+    click(b, one(b, "gemm"))
+    check("timeline-stretch-click", selected(b, "gemm").startswith("gemm"), text(b, "details"))
+    b.key("m", "m")
+    check("timeline-stretch-selected", text(b, "details").startswith("Selected: 15 us") and table(b, "Calls") is None, text(b, "details"))
+    show(b, 5500, 5600)
+    b.key("Escape")
+    b.key("m", "m")
+    check("timeline-stretch-nothing", "No call and no work of a device in it" in text(b, "details"), text(b, "details"))
+    b.key("Escape")
+
+
+def test_row_arrows(b):
+    """A click on a row's name: its arrows alone, those from its calls and those to its work."""
+    show(b, 990, 2110)
+    names = lambda: sorted(s["name"] for s in seen(b) if s["id"] in b.js("timeline.drawnArrows()"))
+    check("timeline-all-arrows", names() == ["gemm", "memcpy HtoD", "vecAdd"], names())
+    top = b.js('document.getElementById("canvas").getBoundingClientRect().y')
+    row = lambda label: top + b.js(f"timeline.top({label!r})") + 8
+    b.mouse(60, row("GPU 0, stream 8"))
+    b.js(FRAMES)
+    check("timeline-row-arrows", names() == ["memcpy HtoD"], names())
+    check("timeline-row-said", text(b, "details").startswith("train (12345), GPU 0, stream 8 (NVIDIA <H200>)\n\n1 slice. "), text(b, "details"))
+    b.mouse(60, row("thread 12345"))
+    b.js(FRAMES)
+    check("timeline-row-arrows-thread", names() == ["gemm", "vecAdd"], names())
+    b.js("document.getElementById('arrows').click()")
+    b.js(FRAMES)
+    check("timeline-row-arrows-only", names() == ["gemm", "vecAdd"], names())
+    b.mouse(60, row("thread 12345"))
+    b.js(FRAMES)
+    check("timeline-no-arrows", names() == [], names())
+    b.js("document.getElementById('arrows').click()")
+    b.js(FRAMES)
+    check("timeline-arrows-again", len(names()) == 3, names())
+
+
+def test_legend(b, folder):
+    check("timeline-legend-hidden", not b.js("document.getElementById('legend').offsetHeight"), "it is there")
+    b.key("l", "l")
+    shown = text(b, "legend").split()
+    entries = b.js("[...document.querySelectorAll('#legend span')].map(e => e.textContent)")
+    check("timeline-legend", entries == ["calls: memory", "calls: copy", "calls: launch", "calls: sync", "kernel", "copy", "set", "synchronization",
+                                         "overhead", "memory", "marker", "event", "failed", "did not return", "records were lost", "found"], (shown, entries))
+    # its colours are those of the slices, but for the shade
+    hue = b.js("""getComputedStyle([...document.querySelectorAll("#legend span")].find(e => e.textContent === "copy").firstChild).backgroundColor""")
+    show(b, 2035, 2095)
+    slice_ = one(b, "memcpy HtoD")
+    wanted = [int(v) for v in re.findall(r"\d+", hue)[:3]]
+    for _ in range(100):  # the page has a new size, and is drawn anew
+        drawn = pixel(b, slice_["x"] + slice_["w"] - 4, slice_["y"] + 3)
+        alike = all(abs(a - w) < 24 for a, w in zip(drawn, wanted))
+        if alike:
+            break
+        b.js(FRAMES)
+    check("timeline-legend-colour", alike, (drawn, hue))
+    b.picture(f"{folder}/legend.png")
+    b.js("document.getElementById('colors').click()")
+    check("timeline-legend-closed", b.js("document.getElementById('legend').hidden"), "it stays")
+    b.key("Home")
 
 
 def test_many(b, folder):
@@ -242,8 +358,17 @@ def test_many(b, folder):
     searched = time.monotonic() - from_
     b.picture(f"{folder}/many.png")
     b.key("Escape")
+    b.key("Escape")
+    b.key("Home")
+    from_ = time.monotonic()
+    b.key("m", "m")
+    check("timeline-many-sums", sum(int(r[2].replace(",", "")) for r in table(b, "Calls")) == 800000 and
+          table(b, "On the device")[-1] == ["and 28 more"], table(b, "Calls"))
+    summed = time.monotonic() - from_
+    b.key("Escape")
     print(f"note: a million records: {os.path.getsize(folder + '/many.html') / 1e6:.1f} MB, loaded in {took:.1f} s; a frame of all "
-          f"{whole:.1f} ms, of 100 ms {middle:.1f} ms, of 1 ms {near:.1f} ms; searched and shown in {searched:.1f} s")
+          f"{whole:.1f} ms, of 100 ms {middle:.1f} ms, of 1 ms {near:.1f} ms; searched and shown in {searched:.1f} s; "
+          f"added up in {summed:.1f} s")
 
 
 def test_rest(b, folder):
@@ -293,6 +418,9 @@ def main():
         test_details(b, folder)
         test_search(b)
         test_moves(b)
+        test_stretch(b, folder)
+        test_row_arrows(b)
+        test_legend(b, folder)
         test_many(b, folder)
         test_rest(b, folder)
     except (Gone, OSError, TypeError, StopIteration) as error:

@@ -285,6 +285,105 @@ case_top_narrow() {
 	restored 0
 }
 
+# place COLUMN ROW: the two bytes by which a terminal says where, both counted from 1.
+place() {
+	python3 -c 'import sys; print("".join(chr(32 + int(n)) for n in sys.argv[1:]))' "$1" "$2"
+}
+
+# click COLUMN ROW: a button goes down and up.
+click() {
+	keys -l $'\e[M '"$(place "$1" "$2")"$'\e[M#'"$(place "$1" "$2")"
+}
+
+# wheel up|down COLUMN ROW
+wheel() {
+	local button='`'
+	[ "$1" = up ] || button=a
+	keys -l $'\e[M'"$button$(place "$2" "$3")"
+}
+
+# row_of REGEX: the line of the screen that has it, from 1.
+row_of() {
+	screen | grep -n -m 1 -E -- "$1" | cut -d: -f1
+}
+
+# A click chooses a row, a second one opens it; the wheel moves; a click beside the rows does nothing.
+case_top_mouse() {
+	TOP_ENV=TERM=screen quiet_pair
+	click 10 1
+	click 10 24
+	click 10 "$(row_of "^ +$PID_b ")"
+	click 10 "$(row_of "^ +$PID_b ")"
+	shown "^functions of $PID_b calls"
+	shown ' 40 cudaSetDevice$'
+	keys Escape
+	shown 'Enter: functions'
+	wheel up 10 5
+	keys Enter
+	shown "^functions of $PID_a calls"
+	keys Escape
+	shown 'Enter: functions'
+	wheel down 10 5
+	keys Enter
+	shown "^functions of $PID_b calls"
+	keys q
+	restored 0
+}
+
+# The keys of htop: F1 help, F3 and F4 a filter, F6 another order, F10 the end.
+case_top_function_keys() {
+	TOP_ENV=TERM=screen quiet_pair
+	keys F1
+	shown '^Keys of cudatrace top'
+	keys x
+	shown ' calls$'
+	keys F3
+	keys -l 'nothing of this name'
+	gone ' calls$'
+	keys Escape
+	shown ' calls$'
+	keys F4
+	keys -l 'call'
+	keys Enter
+	shown ' calls$'
+	keys Escape
+	keys Enter
+	shown "^functions of $PID_a calls"
+	keys F6
+	keys Escape
+	shown 'Enter: functions'
+	keys F10
+	restored 0
+}
+
+# GPUs: a line each, with bars from 120 columns on, and nothing beyond the width of the terminal.
+case_top_bars() {
+	local columns
+	target a mix 5 0 0
+	terminal 80 24
+	TOP_ENV="LD_LIBRARY_PATH=$STANDIN/gpu" top --counters --cupti "$STANDIN/gpu" -p "$PID_a"
+	shown '^GPU 0 +[0-9.]+ %  memory [^ ]+ of [^ ]+ +[0-9.]+ W'
+	off_screen '[|]' || fail "bars on 80 columns: $(screen | grep '|')"
+	for columns in 119 120 200; do
+		tm resize-window -x "$columns" -y 24
+		[ "$columns" = 119 ] || shown '^GPU 0 +[0-9.]+ % \[\|* *\]  memory [^ ]+ of [^ ]+ \[\|* *\]  [0-9.]+ W'
+		[ "$columns" != 119 ] || gone '^GPU 0 .*\['
+		[ "$(screen | wc -L)" -le "$columns" ] || fail "a line is too long: $(screen)"
+	done
+	# of 20 places as many as the share says
+	screen | python3 -c '
+import re, sys
+found = 0
+for line in sys.stdin:
+    m = re.match(r"GPU \d+ +([0-9.]+) % \[(\|*)( *)\]", line)
+    if m:
+        found += 1
+        assert len(m[2] + m[3]) == 20 and abs(len(m[2]) - float(m[1]) / 5) <= 0.51, line
+assert found' || fail "a bar of another length: $(screen | head -n 6)"
+	keys q
+	restored 0
+}
+
 case_top_pause() {
 	target a mix 5 0 0
 	terminal

@@ -652,6 +652,98 @@ static void test_print(void)
 	saved_close(&b);
 }
 
+/* The golden text of a comparison; the caller's files and expressions are closed. */
+static void golden_text(const char *name, struct saved *a, struct saved *b,
+			enum compare_format format, bool by_step)
+{
+	int fd = memfd_create("out", MFD_CLOEXEC);
+	struct compare c;
+	struct out out;
+	char *text;
+	off_t n;
+
+	CHECK(!compare_open(&c, a, b, NULL, 0, 0.05));
+	c.by_step = by_step;
+	CHECK(!out_open_fd(&out, fd, "out"));
+	compare_print(&out, format, &c, 1, NULL, 0, "0");
+	CHECK(!out_close(&out));
+	n = lseek(fd, 0, SEEK_END);
+	text = calloc(1, (size_t)n + 1);
+	CHECK(pread(fd, text, (size_t)n, 0) == n);
+	unit_golden(name, text);
+	free(text);
+	close(fd);
+	compare_close(&c);
+	saved_close(a);
+	saved_close(b);
+}
+
+/* A run of so many steps, each of which waits `wait` ns and makes two copies of 3 ns. */
+static size_t make_steps(char *to, size_t size, int steps, int wait, int mallocs)
+{
+	return (size_t)snprintf(
+		to, size,
+		HEAD
+		"%d,\"failed_calls\":%d,\"span_ns\":%d,\"peak_bytes\":%d,\"kernel_utilization\":0."
+		"5}"
+		",\"runtime\":["
+		"{\"name\":\"cudaStreamSynchronize\",\"calls\":%d,\"failed\":0,\"total_ns\":%d,"
+		"\"avg_ns\":%d,\"bytes\":0},"
+		"{\"name\":\"cudaMalloc\",\"calls\":%d,\"failed\":%d,\"total_ns\":%d,"
+		"\"avg_ns\":1,\"bytes\":0},"
+		"{\"name\":\"cudaMemcpyAsync\",\"calls\":%d,\"failed\":0,\"total_ns\":%d,"
+		"\"avg_ns\":3,\"bytes\":0}],"
+		"\"driver\":[],\"kernels\":[],\"copies\":[],\"sync\":[{\"name\":"
+		"\"cudaStreamSynchronize\",\"calls\":%d,"
+		"\"failed\":0,\"total_ns\":%d,\"avg_ns\":%d,\"bytes\":0}],\"lost\":{}}\n",
+		steps * (wait + 7) + mallocs, mallocs ? 1 : 0, steps * (wait + 100),
+		1 << (20 + mallocs), steps, steps * wait, wait, mallocs, mallocs ? 1 : 0, mallocs,
+		2 * steps, 6 * steps, steps, steps * wait, wait);
+}
+
+/* Sentences, and sums of one step: runs of different lengths are the same program. */
+static void test_words(void)
+{
+	char base[16384], now[16384], msg[512];
+	size_t n = 0, m = 0;
+	struct judge_expr step;
+	struct saved a, b;
+
+	for (int i = 0; i < 5; i++) {
+		n += make_steps(base + n, sizeof(base) - n, 100 + i, 4200000, 0);
+		m += make_steps(now + m, sizeof(now) - m, 50 + 2 * i, 6300000 + i, 3);
+	}
+	CHECK(!open_text(&a, "base.json", base) && !open_text(&b, "new.json", now));
+	CHECK(!judge_parse(&step, "cudaStreamSynchronize.calls>0", msg, sizeof(msg)));
+	CHECK(!compare_by_step(&a, &step, 0) && !compare_by_step(&b, &step, 0));
+	judge_free(&step);
+	golden_text("compare_step.txt", &a, &b, COMPARE_TEXT, true);
+
+	/* as many steps in each run; what is not there has no sentence */
+	CHECK(!open_text(&a, "base.json", base) && !open_text(&b, "new.json", base));
+	CHECK(!compare_by_step(&a, NULL, 100) && !compare_by_step(&b, NULL, 100));
+	CHECK(saved_find(&a, SAVED_CALLS_OF + API_RUNTIME, "cudaStreamSynchronize")
+		      ->values[SAVED_CALLS] == 1);
+	CHECK(saved_find(&a, SAVED_CALLS_OF + API_RUNTIME, "cudaMemcpyAsync")->values[SAVED_CALLS] ==
+	      2);
+	CHECK(saved_find(&a, SAVED_CALLS_OF + API_RUNTIME, "cudaMemcpyAsync")->values[SAVED_AVG] ==
+	      3);
+	golden_text("compare_same.md", &a, &b, COMPARE_MARKDOWN, true);
+
+	/* no step: of nothing, of a name that no run has, of no steps */
+	CHECK(!open_text(&a, "base.json", base));
+	quiet(true);
+	CHECK(!judge_parse(&step, "cudaMalloc.calls>0", msg, sizeof(msg)));
+	CHECK_EQ(-EINVAL, compare_by_step(&a, &step, 0));
+	judge_free(&step);
+	CHECK(!judge_parse(&step, "cudaFree.calls>0", msg, sizeof(msg)));
+	CHECK_EQ(-EINVAL, compare_by_step(&a, &step, 0));
+	judge_free(&step);
+	CHECK_EQ(-EINVAL, compare_by_step(&a, NULL, 0));
+	quiet(false);
+	saved_close(&a);
+}
+
 int main(void)
 {
 	RUN(test_numbers);
@@ -663,5 +755,6 @@ int main(void)
 	RUN(test_estimate_json);
 	RUN(test_noise);
 	RUN(test_print);
+	RUN(test_words);
 	return unit_end();
 }

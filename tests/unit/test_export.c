@@ -59,9 +59,19 @@ static const struct stack stacks[] = {
 
 /* ---- records given to a sink ---- */
 
+static struct process_info on_node_b = { .rank = 3,
+					 .world_size = 8,
+					 .local_rank = 3,
+					 .exe = "",
+					 .container = "",
+					 .pod = "",
+					 .host = "node-b",
+					 .boot = "",
+					 .cmdline = "" };
+static const char worker[CT_COMM_LEN] = "worker";
 static struct process procs[] = {
 	{ .pid = 12345, .shown_pid = 12345, .comm = "train" },
-	{ .pid = 20000, .shown_pid = 200, .comm = "o,th\"er" },
+	{ .pid = 20000, .shown_pid = 200, .comm = "o,th\"er", .info = &on_node_b },
 	{ .pid = 0, .comm = "?" },
 };
 static int rows; /* of the last give() */
@@ -88,6 +98,7 @@ static void call(struct sink *s, struct when w, const struct kernel_name *kernel
 {
 	struct event ev = { .rec = &c->h,
 			    .proc = &procs[w.proc],
+			    .thread = w.proc == 1 ? worker : NULL,
 			    .kernel = kernel,
 			    .number = w.number,
 			    .stack = w.stack ? &stacks[w.stack - 1] : NULL,

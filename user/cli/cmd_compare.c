@@ -22,6 +22,7 @@
 
 struct compare_options {
 	const char **fail_if; /* conditions; NULL: the usual ones */
+	const char *step;     /* NULL, or what there is one of in each step */
 	double level;	      /* chance of a false alarm */
 	enum compare_format format;
 };
@@ -39,6 +40,45 @@ static int set_level(void *options, const char *name, const char *val)
 	return -EINVAL;
 }
 
+/* What --step says: the number of steps of a run, or, with 0 steps, the metric that each step has
+ * one of, which is a condition without its end. Returns 0, or -EINVAL after a message; judge_free()
+ * in any case. */
+static int parse_step(const char *what, struct judge_expr *metric, double *steps)
+{
+	char text[1024], msg[512], *end;
+	int err = -EINVAL;
+
+	*metric = (struct judge_expr){ .text = what };
+	*steps = strtod(what, &end);
+	if (*what >= '0' && *what <= '9' && !*end && *steps > 0 && *steps < 1e18)
+		return 0;
+	*steps = 0;
+	if (snprintf(text, sizeof(text), "%s>0", what) >= (int)sizeof(text))
+		msg_error("--step: the name is too long");
+	else if (judge_parse(metric, text, msg, sizeof(msg)))
+		msg_error("--step: '%s' is no metric; give one that 'cudatrace compare' prints, as "
+			  "launches or cudaGraphLaunch.calls, or the number of steps",
+			  what);
+	else if (metric->glob)
+		msg_error("--step: '%s' may stand for several names: give one", what);
+	else
+		err = 0;
+	metric->text = what;
+	return err;
+}
+
+static int set_step(void *options, const char *name, const char *val)
+{
+	struct judge_expr metric;
+	double steps;
+	int err = parse_step(val, &metric, &steps);
+
+	(void)name;
+	judge_free(&metric);
+	((struct compare_options *)options)->step = val;
+	return err;
+}
+
 #define OPTION_STRUCT struct compare_options
 /* clang-format off */
 static const struct option_row rows[] = {
@@ -46,6 +86,8 @@ static const struct option_row rows[] = {
 	  "a condition that makes the exit status 1; repeatable: cudaMalloc.calls>+10%, sync.time>+5ms,\n"
 	  "total_api_time>+3%, kernel(vecAdd*).avg>+10%, failed>0, launches!=+0; without any:\n"
 	  "total_api_time, sync_time and kernel_time by 5%, failed_calls by one" },
+	{ 0, "step", "METRIC", OTHER(set_step), 0, NULL,
+	  "sums of one step of the program: METRIC, of which each step has one, as kernel(adam).calls, or the number of steps of a run" },
 	{ 0, "level", "P", OTHER(set_level), 0, "0.05", "the accepted chance of a false alarm, in all conditions together" },
 	{ 0, "format", "NAME", ENUM(format, "text", "markdown", "json", "junit"), 0, "text", "text, markdown, json or junit" },
 };
@@ -169,6 +211,19 @@ static void drop_unknown(struct comparison *c)
 	c->nexprs = kept;
 }
 
+/* All sums become those of one step, before anything is compared. */
+static int by_step(struct comparison *c, const char *what)
+{
+	struct judge_expr metric;
+	double steps;
+	int err = parse_step(what, &metric, &steps);
+
+	for (size_t i = 0; i < c->nsaved && !err; i++)
+		err = compare_by_step(&c->saved[i], steps > 0 ? NULL : &metric, steps);
+	judge_free(&metric);
+	return err;
+}
+
 static int compare_all(struct comparison *c, const struct opts *o, const int *fds)
 {
 	const struct compare_options *how = opts_own(o, &options);
@@ -181,11 +236,15 @@ static int compare_all(struct comparison *c, const struct opts *o, const int *fd
 		err = parse(c, how->fail_if ? how->fail_if : usual);
 	for (int i = 0; i < o->nargs && !err; i++)
 		err = load(c, o, o->args[i], fds[i]);
+	if (!err && how->step)
+		err = by_step(c, how->step);
 	if (!err && !how->fail_if)
 		drop_unknown(c);
-	for (size_t i = 1; i < c->nsaved && !err; i++)
-		err = compare_open(&c->compared[c->ncompared++], &c->saved[0], &c->saved[i],
-				   c->exprs, c->nexprs, how->level);
+	for (size_t i = 1; i < c->nsaved && !err; i++) {
+		err = compare_open(&c->compared[c->ncompared], &c->saved[0], &c->saved[i], c->exprs,
+				   c->nexprs, how->level);
+		c->compared[c->ncompared++].by_step = how->step != NULL;
+	}
 	if (err == -ENOMEM)
 		msg_error("not enough memory to compare");
 	return err;
@@ -266,6 +325,7 @@ const struct command command_compare = {
 	.after = "\nExamples:\n"
 		 "  cudatrace stat --runs 10 --save base.json -- ./app\n"
 		 "  cudatrace compare base.json new.json\n"
+		 "  cudatrace compare --step cudaGraphLaunch.calls before.ctrace after.ctrace\n"
 		 "  cudatrace check --fail-if 'total_api_time>+3%' --fail-if 'failed>0' --format junit -o report.xml base.json new.json\n"
 		 "\nExit status: 0; 1 when a condition is true, a regression; 2 for a wrong command line, a file that cannot be read, or a\n"
 		 "condition about a number that the files do not have.\n",

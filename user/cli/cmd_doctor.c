@@ -119,6 +119,7 @@ static bool machine(struct doctor *d, struct doctor_facts *facts)
 		json_put_str(&d->json, "kernel", host_kernel(text, sizeof(text)));
 		json_put_bool(&d->json, "btf", btf);
 		json_put_bool(&d->json, "ring_buffer", ring > 0);
+		json_put_bool(&d->json, "bpf_loop", loop);
 		json_put_str(&d->json, "missing_privileges", missing);
 		json_put_str(&d->json, "probes",
 			     kind > ATTACH_NONE ? attach_kind_name((enum attach_kind)kind) : NULL);

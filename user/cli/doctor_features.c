@@ -11,7 +11,7 @@
 #include "../source/host.h"
 #include "../util/io/json.h"
 
-/* The text begins with yes, no or only. */
+/* The text begins with yes, no or only; after a no it says what to do. */
 static void verdict(struct out *out, struct json *json, const char *feature, const char *text)
 {
 	out_fmt(out, "  %-14s %s\n", feature, text);
@@ -24,18 +24,26 @@ static void verdict(struct out *out, struct json *json, const char *feature, con
 	json_end(json);
 }
 
+/* What works without probes. */
+#if defined(__x86_64__)
+#define INSTEAD ", or use --source=hooks"
+#else
+#define INSTEAD ""
+#endif
+
 /* Why calls cannot be seen by probes; NULL: they can. What stands first has to be mended first. */
 static const char *without_probes(const struct doctor_facts *f)
 {
 	if (!f->btf)
-		return "no: this kernel says nothing of its types: one with "
-		       "CONFIG_DEBUG_INFO_BTF=y is needed";
+		return "no: this kernel says nothing of its types: use one with "
+		       "CONFIG_DEBUG_INFO_BTF=y" INSTEAD;
 	if (!f->privileged)
-		return "no: privileges are missing (above): run it as root";
+		return "no: privileges are missing (above): run it as root" INSTEAD;
 	if (!f->ring)
-		return "no: the kernel is too old: Linux 6.1 or newer is needed";
+		return "no: the kernel is too old: use Linux 6.1 or newer" INSTEAD;
 	if (!f->probes)
-		return "no: this kernel lets no probe be set (above)";
+		return "no: this kernel lets no probe be set (above): use one with "
+		       "CONFIG_UPROBE_EVENTS=y" INSTEAD;
 	return NULL;
 }
 
@@ -60,13 +68,13 @@ void doctor_features(struct out *out, struct json *json, const struct doctor_fac
 #if defined(__x86_64__)
 	const char *hooks = inside(), *names = "only with --source=hooks";
 #else
-	const char *hooks = "no: x86-64 alone has it", *names = "no: calls have them";
+	const char *hooks = "no: x86-64 alone has it: use probes",
+		   *names = "no: calls have them: do what \"calls\" says";
 #endif
 	static const char no_driver[] =
 		"no: NVIDIA's driver is not loaded here: use a machine with "
 		"a GPU, or load it";
 	const char *no_probes = without_probes(f);
-	const char *no_stacks = no_probes ? "no: calls that probes see have them" : NULL;
 	char text[64];
 	bool driver = host_driver(text, sizeof(text));
 
@@ -76,9 +84,9 @@ void doctor_features(struct out *out, struct json *json, const struct doctor_fac
 	verdict(out, json, "calls", no_probes ? no_probes : "yes");
 	verdict(out, json, "kernel names",
 		no_probes ? names : "yes; 'cudatrace doctor -p PID' says which of a process");
-	verdict(out, json, "stacks (-k)", no_stacks ? no_stacks : "yes");
+	verdict(out, json, "stacks (-k)", no_probes ? names : "yes");
 	verdict(out, json, "Python stacks",
-		no_stacks ? no_stacks : "yes, with -k, of CPython 3.10 to 3.14");
+		no_probes ? names : "yes, with -k, of CPython 3.10 to 3.14");
 	verdict(out, json, "--source=hooks", hooks);
 	verdict(out, json, "--gpu",
 		driver ? "yes, where the program or CUDA's toolkit has a libcupti; else give "

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../util/msg.h"
 #include "compare.h"
 
 /* Which rows changed is told by medians, before any test: a test of every row of a large file
@@ -149,4 +150,42 @@ void compare_close(struct compare *c)
 	free(c->rows);
 	judge_results_free(&c->results);
 	*c = (struct compare){ 0 };
+}
+
+/* ---- steps ---- */
+
+/* The row that a metric without a glob is about; NULL: no run has it. */
+static const struct saved_row *row_of(const struct saved *s, const struct judge_expr *metric)
+{
+	for (int i = 0; i < SAVED_SECTION_END; i++) {
+		const struct saved_row *row =
+			metric->sections & 1u << i
+				? saved_find(s, (enum saved_section)i, metric->name)
+				: NULL;
+		if (row)
+			return row;
+	}
+	return NULL;
+}
+
+int compare_by_step(struct saved *s, const struct judge_expr *metric, double steps)
+{
+	const struct saved_row *row = metric ? row_of(s, metric) : NULL;
+	double *by = calloc(s->nruns + 1, sizeof(*by));
+	int err = by ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < s->nruns && !err; i++) {
+		by[i] = row ? row->values[i * SAVED_FIELD_END + metric->field] : metric ? 0 : steps;
+		if (!(by[i] > 0)) {
+			msg_error(
+				"--step: run %zu of %s has none of it: give another METRIC, or the "
+				"number of steps",
+				i + 1, s->path);
+			err = -EINVAL;
+		}
+	}
+	if (!err)
+		saved_divide(s, by);
+	free(by);
+	return err;
 }

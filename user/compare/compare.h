@@ -16,6 +16,7 @@ struct compare_row {
 
 struct compare {
 	const struct saved *base, *now;
+	bool by_step;		   /* the sums are of one step */
 	struct judge_change *keys; /* all that saved_key() knows, in its order */
 	size_t nkeys;
 	struct compare_row *rows; /* what changed most, by time; at most COMPARE_ROWS */
@@ -30,6 +31,13 @@ struct compare {
 int compare_open(struct compare *, const struct saved *base, const struct saved *now,
 		 const struct judge_expr *, size_t nexprs, double level);
 void compare_close(struct compare *);
+
+/*
+ * Makes the sums of each run those of one step: of the metric of an expression there is one in
+ * each step, or there are `steps` steps in a run (the metric NULL). Returns 0, or -EINVAL after
+ * one message, or -ENOMEM.
+ */
+int compare_by_step(struct saved *, const struct judge_expr *metric, double steps);
 
 enum compare_format { COMPARE_TEXT, COMPARE_MARKDOWN, COMPARE_JSON, COMPARE_JUNIT };
 void compare_print(struct out *, enum compare_format, const struct compare *, size_t n,

@@ -10,28 +10,10 @@
 
 #include "../util/io/json.h"
 #include "../util/text.h"
-#include "../util/units.h"
-#include "compare.h"
+#include "compare_words.h"
 
 #define TEXT_ROWS 20
 #define NAME_MAX_BYTES 4096
-
-static const char *value(char *buf, size_t size, enum saved_unit unit, double v)
-{
-	if (isnan(v))
-		snprintf(buf, size, "-");
-	else if (unit == SAVED_UNIT_NS)
-		print_duration(buf, size, v);
-	else if (unit == SAVED_UNIT_BYTES)
-		print_bytes(buf, size, v);
-	else if (unit == SAVED_UNIT_SHARE)
-		snprintf(buf, size, "%.2f %%", v * 100);
-	else if (unit == SAVED_UNIT_GBS)
-		snprintf(buf, size, "%.2f GB/s", v);
-	else
-		snprintf(buf, size, "%.*f", v == floor(v) ? 0 : 2, v);
-	return buf;
-}
 
 static const char *change(char *buf, size_t size, double c)
 {
@@ -58,11 +40,6 @@ static const char *spread(char *buf, size_t size, const struct judge_change *c)
 	else
 		snprintf(buf, size, "%.2f %%", s * 100);
 	return buf;
-}
-
-static double either_way(const struct judge_change *c)
-{
-	return isnan(c->p_more) ? NAN : fmin(1, 2 * fmin(c->p_more, c->p_less));
 }
 
 static const char *chance(char *buf, size_t size, double p)
@@ -96,11 +73,6 @@ static const char *verdict_text(const struct judge_result *r)
 			  : "ok";
 }
 
-static const char *subject(const struct judge_change *c)
-{
-	return *c->name ? c->name : saved_section_name(c->section);
-}
-
 /* With the bytes that a terminal must not see made harmless; markdown: and what a table would
  * take for its own. */
 static void name_text(struct out *o, const char *name, bool markdown)
@@ -117,11 +89,14 @@ static void name_text(struct out *o, const char *name, bool markdown)
 	text_free(&t);
 }
 
-static void result_name(struct out *o, const struct judge_result *r, bool markdown)
+static void plain_name(struct out *o, const char *name)
 {
-	name_text(o, subject(&r->c), markdown);
-	if (r->c.field != SAVED_VALUE)
-		out_fmt(o, ".%s", saved_field_name(r->c.field));
+	name_text(o, name, false);
+}
+
+static void markdown_name(struct out *o, const char *name)
+{
+	name_text(o, name, true);
 }
 
 /* ---- text ---- */
@@ -131,18 +106,20 @@ static void text_changes(struct out *o, const struct compare *c)
 	char a[32], b[32], d[32], s[32], p[32];
 	bool any = false;
 
-	out_fmt(o, " %-22s %12s %12s %10s %9s %8s\n", "Summary", "Base", "New", "Change", "Noise",
-		"p");
+	out_str(o, " What changed\n");
+	words_changes(o, c, "  ", plain_name);
+	out_fmt(o, "\n %-24s %12s %12s %10s %9s %8s  %s\n", "Summary", "Base", "New", "Change",
+		"Noise", "p", "In --fail-if");
 	for (size_t i = 0; i < c->nkeys; i++) {
 		const struct judge_change *k = &c->keys[i];
 
 		if (is_empty(k))
 			continue;
-		out_fmt(o, " %-22s %12s %12s %10s %9s %8s\n", k->name,
-			value(a, sizeof(a), k->unit, k->base.median),
-			value(b, sizeof(b), k->unit, k->now.median),
+		out_fmt(o, " %-24s %12s %12s %10s %9s %8s  %s\n", saved_key_words(k->name),
+			words_value(a, sizeof(a), k->unit, k->base.median),
+			words_value(b, sizeof(b), k->unit, k->now.median),
 			change(d, sizeof(d), k->change), spread(s, sizeof(s), k),
-			chance(p, sizeof(p), either_way(k)));
+			chance(p, sizeof(p), words_chance(k)), k->name);
 	}
 	for (size_t i = 0; i < c->nrows && i < TEXT_ROWS; i++) {
 		const struct compare_row *row = &c->rows[i];
@@ -152,17 +129,17 @@ static void text_changes(struct out *o, const struct compare *c)
 			out_fmt(o, "\n %17s %12s %12s %10s %9s %8s  Name\n", "Calls", "Base", "New",
 				"Change", "Noise", "p");
 		any = true;
-		value(a, sizeof(a), SAVED_UNIT_NUMBER, row->calls.base.median);
-		value(b, sizeof(b), SAVED_UNIT_NUMBER, row->calls.now.median);
+		words_value(a, sizeof(a), SAVED_UNIT_NUMBER, row->calls.base.median);
+		words_value(b, sizeof(b), SAVED_UNIT_NUMBER, row->calls.now.median);
 		if (strcmp(a, b))
 			snprintf(calls, sizeof(calls), "%s -> %s", a, b);
 		else
 			snprintf(calls, sizeof(calls), "%s", a);
 		out_fmt(o, " %17s %12s %12s %10s %9s %8s  ", calls,
-			value(a, sizeof(a), SAVED_UNIT_NS, row->time.base.median),
-			value(b, sizeof(b), SAVED_UNIT_NS, row->time.now.median),
+			words_value(a, sizeof(a), SAVED_UNIT_NS, row->time.base.median),
+			words_value(b, sizeof(b), SAVED_UNIT_NS, row->time.now.median),
 			change(d, sizeof(d), row->time.change), spread(s, sizeof(s), &row->time),
-			chance(p, sizeof(p), either_way(&row->time)));
+			chance(p, sizeof(p), words_chance(&row->time)));
 		name_text(o, row->time.name, false);
 		out_char(o, '\n');
 	}
@@ -180,9 +157,9 @@ static void text_checks(struct out *o, const struct compare *c)
 		const struct judge_result *r = &c->results.r[i];
 
 		out_fmt(o, " %-8s %s: ", verdict(r), r->expr->text);
-		result_name(o, r, false);
-		out_fmt(o, " %s -> %s (%s", value(a, sizeof(a), r->c.unit, r->c.base.median),
-			value(b, sizeof(b), r->c.unit, r->c.now.median),
+		words_of(o, &r->c, plain_name);
+		out_fmt(o, " %s -> %s (%s", words_value(a, sizeof(a), r->c.unit, r->c.base.median),
+			words_value(b, sizeof(b), r->c.unit, r->c.now.median),
 			change(d, sizeof(d), r->c.change));
 		if (!isnan(r->p))
 			out_fmt(o, ", p %s", chance(p, sizeof(p), r->p));
@@ -215,7 +192,8 @@ static void files(struct out *o, const struct compare *c, bool markdown)
 	name_text(o, c->base->path, markdown);
 	out_fmt(o, " (%zu run%s) -> ", c->base->nruns, c->base->nruns == 1 ? "" : "s");
 	name_text(o, c->now->path, markdown);
-	out_fmt(o, " (%zu run%s)\n", c->now->nruns, c->now->nruns == 1 ? "" : "s");
+	out_fmt(o, " (%zu run%s)%s\n", c->now->nruns, c->now->nruns == 1 ? "" : "s",
+		c->by_step ? ", sums of one step" : "");
 }
 
 static void print_one(struct out *o, const struct compare *c, size_t nexprs)
@@ -251,23 +229,27 @@ static void markdown_one(struct out *o, const struct compare *c, size_t nexprs)
 		out_str(o, "| ");
 		name_text(o, r->expr->text, true);
 		out_str(o, " | ");
-		result_name(o, r, true);
+		words_of(o, &r->c, markdown_name);
 		out_fmt(o, " | %s | %s | %s | %s | %s |\n",
-			value(a, sizeof(a), r->c.unit, r->c.base.median),
-			value(b, sizeof(b), r->c.unit, r->c.now.median),
+			words_value(a, sizeof(a), r->c.unit, r->c.base.median),
+			words_value(b, sizeof(b), r->c.unit, r->c.now.median),
 			change(d, sizeof(d), r->c.change), chance(p, sizeof(p), r->p),
 			verdict_text(r));
 	}
-	out_str(o, "\n| Summary | Base | New | Change | Noise | p |\n|---|--:|--:|--:|--:|--:|\n");
+	out_str(o, "\nWhat changed:\n\n");
+	words_changes(o, c, "- ", markdown_name);
+	out_str(o, "\n| Summary | Base | New | Change | Noise | p | In --fail-if |\n"
+		   "|---|--:|--:|--:|--:|--:|---|\n");
 	for (size_t i = 0; i < c->nkeys; i++) {
 		const struct judge_change *k = &c->keys[i];
 
 		if (!is_empty(k))
-			out_fmt(o, "| %s | %s | %s | %s | %s | %s |\n", k->name,
-				value(a, sizeof(a), k->unit, k->base.median),
-				value(b, sizeof(b), k->unit, k->now.median),
+			out_fmt(o, "| %s | %s | %s | %s | %s | %s | %s |\n",
+				saved_key_words(k->name),
+				words_value(a, sizeof(a), k->unit, k->base.median),
+				words_value(b, sizeof(b), k->unit, k->now.median),
 				change(d, sizeof(d), k->change), spread(s, sizeof(s), k),
-				chance(p, sizeof(p), either_way(k)));
+				chance(p, sizeof(p), words_chance(k)), k->name);
 	}
 	if (c->nrows)
 		out_str(o, "\n| Name | Calls, base | Calls, new | Time, base | Time, new | Change "
@@ -279,13 +261,13 @@ static void markdown_one(struct out *o, const struct compare *c, size_t nexprs)
 		out_str(o, "| ");
 		name_text(o, row->time.name, true);
 		out_fmt(o, " | %s | %s",
-			value(a, sizeof(a), SAVED_UNIT_NUMBER, row->calls.base.median),
-			value(b, sizeof(b), SAVED_UNIT_NUMBER, row->calls.now.median));
+			words_value(a, sizeof(a), SAVED_UNIT_NUMBER, row->calls.base.median),
+			words_value(b, sizeof(b), SAVED_UNIT_NUMBER, row->calls.now.median));
 		out_fmt(o, " | %s | %s | %s | %s | %s |\n",
-			value(a, sizeof(a), SAVED_UNIT_NS, row->time.base.median),
-			value(b, sizeof(b), SAVED_UNIT_NS, row->time.now.median),
+			words_value(a, sizeof(a), SAVED_UNIT_NS, row->time.base.median),
+			words_value(b, sizeof(b), SAVED_UNIT_NS, row->time.now.median),
 			change(d, sizeof(d), row->time.change), spread(s, sizeof(s), &row->time),
-			chance(p, sizeof(p), either_way(&row->time)));
+			chance(p, sizeof(p), words_chance(&row->time)));
 	}
 	out_char(o, '\n');
 	how_tested(o, c);
@@ -301,7 +283,7 @@ static void json_change(struct json *j, const char *key, const struct judge_chan
 	json_put_digits(j, "change", 12, c->change);
 	json_put_digits(j, "base_noise", 12, c->base.spread);
 	json_put_digits(j, "new_noise", 12, c->now.spread);
-	json_put_digits(j, "p", 12, either_way(c));
+	json_put_digits(j, "p", 12, words_chance(c));
 	json_end(j);
 }
 
@@ -341,6 +323,8 @@ static void json_one(struct json *j, const struct compare *c)
 	json_file(j, "base", c->base);
 	json_file(j, "new", c->now);
 	json_put_u64(j, "regressions", c->regressions);
+	if (c->by_step)
+		json_put_bool(j, "by_step", true);
 	json_put_bool(j, "tested", c->results.tested);
 	json_put_bool(j, "corrected", c->results.tested && c->results.corrected);
 	json_line(j, "");
@@ -429,12 +413,10 @@ static void junit_case(struct out *o, const struct compare *c, const struct judg
 
 		if (r->expr != e || (hit && !r->hit))
 			continue;
-		xml_text(o, subject(&r->c));
-		if (r->c.field != SAVED_VALUE)
-			out_fmt(o, ".%s", saved_field_name(r->c.field));
+		words_of(o, &r->c, xml_text);
 		out_fmt(o, " %s -&gt; %s (%s, p %s): %s\n",
-			value(a, sizeof(a), r->c.unit, r->c.base.median),
-			value(b, sizeof(b), r->c.unit, r->c.now.median),
+			words_value(a, sizeof(a), r->c.unit, r->c.base.median),
+			words_value(b, sizeof(b), r->c.unit, r->c.now.median),
 			change(d, sizeof(d), r->c.change),
 			isnan(r->p)	? "-"
 			: r->p < 0.0001 ? "below 0.0001"

@@ -77,28 +77,32 @@ static const struct {
 	[SAVED_BANDWIDTH] = { "bandwidth", NULL, SAVED_UNIT_GBS },
 };
 
+/* In words; SUM: it grows with the length of a run. */
 static const struct {
-	const char *key;
+	const char *key, *words;
 	enum saved_unit unit;
+	bool sum;
 } keys[] = {
-	{ "total_api_time", SAVED_UNIT_NS },
-	{ "total_api_calls", SAVED_UNIT_NUMBER },
-	{ "failed_calls", SAVED_UNIT_NUMBER },
-	{ "sync_time", SAVED_UNIT_NS },
-	{ "launches", SAVED_UNIT_NUMBER },
-	{ "graph_launches", SAVED_UNIT_NUMBER },
-	{ "launch_threads", SAVED_UNIT_NUMBER },
-	{ "stream_launches", SAVED_UNIT_NUMBER },
-	{ "moves", SAVED_UNIT_NUMBER },
-	{ "async_moves", SAVED_UNIT_NUMBER },
-	{ "bytes_moved", SAVED_UNIT_BYTES },
-	{ "kernel_time", SAVED_UNIT_NS },
-	{ "copy_time", SAVED_UNIT_NS },
-	{ "kernel_utilization", SAVED_UNIT_SHARE },
-	{ "memory_efficiency", SAVED_UNIT_GBS },
-	{ "peak_bytes", SAVED_UNIT_BYTES },
-	{ "span_ns", SAVED_UNIT_NS },
-	{ "own_cost_ns", SAVED_UNIT_NS },
+#define SUM true
+	{ "total_api_time", "time in CUDA calls", SAVED_UNIT_NS, SUM },
+	{ "total_api_calls", "CUDA calls", SAVED_UNIT_NUMBER, SUM },
+	{ "failed_calls", "failed calls", SAVED_UNIT_NUMBER, SUM },
+	{ "sync_time", "time in calls that wait", SAVED_UNIT_NS, SUM },
+	{ "launches", "kernel launches", SAVED_UNIT_NUMBER, SUM },
+	{ "graph_launches", "graph launches", SAVED_UNIT_NUMBER, SUM },
+	{ "launch_threads", "GPU threads launched", SAVED_UNIT_NUMBER, SUM },
+	{ "stream_launches", "launches on own streams", SAVED_UNIT_NUMBER, SUM },
+	{ "moves", "copies and sets", SAVED_UNIT_NUMBER, SUM },
+	{ "async_moves", "copies and sets, async", SAVED_UNIT_NUMBER, SUM },
+	{ "bytes_moved", "bytes copied and set", SAVED_UNIT_BYTES, SUM },
+	{ "kernel_time", "time of kernels", SAVED_UNIT_NS, SUM },
+	{ "copy_time", "time of copies", SAVED_UNIT_NS, SUM },
+	{ "kernel_utilization", "device busy with kernels", SAVED_UNIT_SHARE, false },
+	{ "memory_efficiency", "bandwidth of copies", SAVED_UNIT_GBS, false },
+	{ "peak_bytes", "peak of device memory", SAVED_UNIT_BYTES, false },
+	{ "span_ns", "from beginning to end", SAVED_UNIT_NS, SUM },
+	{ "own_cost_ns", "cost of the probes", SAVED_UNIT_NS, SUM },
+#undef SUM
 };
 
 const char *saved_section_name(enum saved_section s)
@@ -127,6 +131,14 @@ int saved_field_find(const char *name, size_t len)
 const char *saved_key(unsigned int i)
 {
 	return i < ARRAY_LEN(keys) ? keys[i].key : NULL;
+}
+
+const char *saved_key_words(const char *key)
+{
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		if (!strcmp(keys[i].key, key))
+			return keys[i].words;
+	return NULL;
 }
 
 enum saved_unit saved_key_unit(const char *key)
@@ -560,4 +572,25 @@ size_t saved_values(const struct saved *s, const struct saved_row *row, enum sav
 			v[n++] = value;
 	}
 	return n;
+}
+
+static bool is_sum(const struct saved_row *row, int field)
+{
+	if (row->section == SAVED_COUNTERS)
+		return false;
+	for (size_t i = 0; row->section == SAVED_SUMMARY && i < ARRAY_LEN(keys); i++)
+		if (!strcmp(keys[i].key, row->name))
+			return field == SAVED_VALUE && keys[i].sum;
+	return field == SAVED_CALLS || field == SAVED_FAILED || field == SAVED_TIME ||
+	       field == SAVED_BYTES || field == SAVED_ERROR;
+}
+
+void saved_divide(struct saved *s, const double *by)
+{
+	for (size_t i = 0; i < s->nrows; i++)
+		for (size_t run = 0; run < s->nruns; run++)
+			for (int f = 0; f < SAVED_FIELD_END; f++)
+				if (is_sum(&s->rows[i], f))
+					s->rows[i].values[run * SAVED_FIELD_END + (size_t)f] /=
+						by[run];
 }

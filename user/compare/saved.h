@@ -57,6 +57,7 @@ int saved_field_find(const char *name, size_t len); /* -1: there is none */
 /* The keys of the summary that are known; NULL after the last. */
 const char *saved_key(unsigned int i);
 enum saved_unit saved_key_unit(const char *key);
+const char *saved_key_words(const char *key); /* "time in CUDA calls"; NULL: not known */
 
 struct saved_row {
 	enum saved_section section;
@@ -85,5 +86,8 @@ const struct saved_row *saved_find(const struct saved *, enum saved_section, con
  * nothing was called: 0 calls, and no time in them. Returns how many. */
 size_t saved_values(const struct saved *, const struct saved_row *row, enum saved_section,
 		    enum saved_field, double *v);
+
+/* Divides the sums of each run by its number (of nruns, above 0): what remains is of one step. */
+void saved_divide(struct saved *, const double *by);
 
 #endif

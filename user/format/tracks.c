@@ -61,6 +61,10 @@ static void keep_whom(struct track *k, const struct process *p)
 		return;
 	k->whom_known = p->info;
 	about_whom(&whom, p);
+	if (p->info && p->info->rank != CT_UNKNOWN) {
+		text_str(&whom, ", rank ");
+		text_u64(&whom, p->info->rank);
+	}
 	if (!whom.bad)
 		snprintf(k->whom, sizeof(k->whom), "%.*s", (int)whom.len, whom.s ? whom.s : "");
 	text_free(&whom);

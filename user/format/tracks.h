@@ -34,7 +34,7 @@ struct track {
 	char comm[CT_COMM_LEN];
 	/* name of the thread, if it is not its process's leader; "": not known */
 	char thread[CT_COMM_LEN];
-	char whom[80]; /* text from about_whom() */
+	char whom[96]; /* text from about_whom(), and the rank */
 	bool whom_known;
 };
 
@@ -54,7 +54,7 @@ void tracks_free(struct tracks *);
 uint32_t tracks_find(struct tracks *, const struct event *);
 /* "thread 12345", "GPU 0, stream 7" */
 void tracks_name(struct text *, const struct track *);
-/* "train (12345)", "train (12345 on node-b)"; "" if it belongs to no process */
+/* "train (12345)", "train (12345 on node-b, rank 3)"; "" if it belongs to no process */
 void tracks_process(struct text *, const struct track *);
 
 #endif

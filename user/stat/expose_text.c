@@ -74,7 +74,8 @@ static struct range range_of(const char *s, const char *end)
 		r = (struct range){ 1, false, 1000 };
 	while (semi) {
 		const char *at = skip_blanks(semi + 1, end),
-			   *next = memchr(at, ';', (size_t)(end - at)), *stop = next ? next : end;
+			   *next = at < end ? memchr(at, ';', (size_t)(end - at)) : NULL,
+			   *stop = next ? next : end;
 
 		if (stop - at > 2 && (*at == 'q' || *at == 'Q') && at[1] == '=')
 			r.q = quality(at + 2, stop);

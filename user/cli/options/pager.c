@@ -42,20 +42,22 @@ static bool by_pager(const char *command, void (*print)(struct out *, const void
 {
 	struct sigaction ignore = { .sa_handler = SIG_IGN }, old_int, old_quit;
 	struct out out;
-	int err;
+	bool read;
 
 	/* -F: a text that fits the screen is only printed; -R: colors; -X: it stays on the screen */
 	setenv("LESS", "FRX", 0);
-	if (out_open_output(&out, command, false, STDOUT_FILENO))
-		return false;
-	/* Ctrl-C is for the pager: without us it would read the keyboard beside the shell */
+	/* Ctrl-C is for the pager, from its first moment on: without us it would read the keyboard
+	 * beside the shell */
 	sigaction(SIGINT, &ignore, &old_int);
 	sigaction(SIGQUIT, &ignore, &old_quit);
-	print(&out, ctx);
-	err = out_close(&out);
+	read = !out_open_output(&out, command, false, STDOUT_FILENO);
+	if (read) {
+		print(&out, ctx);
+		read = !pager_failed(&out, out_close(&out));
+	}
 	sigaction(SIGINT, &old_int, NULL);
 	sigaction(SIGQUIT, &old_quit, NULL);
-	return !pager_failed(&out, err);
+	return read;
 }
 
 int pager_print(void (*print)(struct out *, const void *ctx), const void *ctx)

@@ -558,6 +558,20 @@ static void put_lost(struct html *t, const struct losses *l)
 	*t->w.p++ = ']';
 }
 
+/* Of the letters in `classes`, in their order. */
+static void put_class_names(struct html *t)
+{
+	t->w.p = put_lit(t->w.p, ",\n\"class_names\":[");
+	for (int i = 0; i < API_CLASS_END; i++) {
+		row_room(&t->w, ROOM);
+		if (i)
+			*t->w.p++ = ',';
+		put_string(t, api_class_name((enum api_class)i));
+	}
+	row_room(&t->w, ROOM);
+	*t->w.p++ = ']';
+}
+
 static void put_end(struct html *t, const struct sink_opts *o, const struct sink_end *end)
 {
 	char clause[1536];
@@ -581,6 +595,7 @@ static void put_end(struct html *t, const struct sink_opts *o, const struct sink
 	put_series(t);
 	put_text(t, "devices", &t->devices);
 	put_text(t, "classes", &t->classes);
+	put_class_names(t);
 	put_strings(t, "names", &t->names);
 	put_strings(t, "stacks", &t->stacks);
 	row_room(&t->w, ROOM);
