@@ -116,6 +116,8 @@ $(OUTPUT)/unit/%: $(OUTPUT)/tests/unit/%.o $(LIB)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+# Objects of tests stay: programs are linked anew when a file of user/ has changed, and scripts/mutate.py links them with copies.
+.SECONDARY: $(UNIT_SRCS:%.c=$(OUTPUT)/%.o)
 unit-programs: $(UNIT)
 # All unit tests, or with T=join that of one program, and with CASE=orders its cases with this in their names. test_agent runs the
 # stand-in's programs.
@@ -172,6 +174,7 @@ $(BENCH)/hooks: tests/bench/hooks.c hooks/engine.h $(ENGINE_OBJS)
 bench-programs: $(BENCH)/hooks $(BENCH)/bench_trace $(BENCH)/empty $(BENCH)/target $(BENCH)/many $(BENCH)/bench_sinks $(BENCH)/bench_nsys $(BENCH)/bench_stat $(BENCH)/bench_advise
 bench: cudatrace standin bench-programs
 	$(Q)tests/bench/run.sh
+	$(Q)tests/bench/book.py
 
 check-api:
 	$(Q)scripts/check_api.py
