@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""coverage.py - which lines of the user side do tests run? scripts/coverage.py [--cases | --report] [--parsers | --files FOLDER]
+"""coverage.py - which lines of the user side do tests run? scripts/coverage.py [--cases NAME-GLOB... | --report] [--parsers | --files FOLDER]
 
 Builds with gcc's --coverage in a folder of its own (.output/cov), runs the unit programs and the inputs of the fuzz targets (their corpora,
-seeds, and what fuzzing has found before), with --cases the short cases with real BPF too (as root, some ten minutes more), and prints a table
+seeds, and what fuzzing has found before), with --cases those short cases with real BPF too (as root; '*' is all of them), and prints a table
 in Markdown: lines, and those that were run, by folder. --report builds and runs nothing: it counts what earlier runs have left. --parsers
 prints the table of the files that read foreign bytes (those of scripts/mutate.py). --files prints each file of a folder, with the lines that
 were not run.
@@ -46,7 +46,7 @@ def build_and_run(cases):
         if results[-1]:
             print(f"coverage.py: {target} ended with {results[-1]}", file=sys.stderr)
     if cases:
-        results.append(subprocess.run(["tests/cases/run.sh", "--short"], env={**os.environ, "CUDATRACE": os.path.abspath(f"{OUT}/cudatrace")},
+        results.append(subprocess.run(["tests/cases/run.sh", "--short", *cases], env={**os.environ, "CUDATRACE": os.path.abspath(f"{OUT}/cudatrace")},
                                       stdout=sys.stderr, check=False).returncode)
     if any(results):
         print("coverage.py: some tests failed: the table counts what they ran all the same", file=sys.stderr)
@@ -84,7 +84,7 @@ def ranges(numbers):
 
 def main():
     parser = argparse.ArgumentParser(description="which lines of the user side do tests run?")
-    parser.add_argument("--cases", action="store_true")
+    parser.add_argument("--cases", nargs="+", default=[])
     parser.add_argument("--report", action="store_true")
     parser.add_argument("--parsers", action="store_true")
     parser.add_argument("--files")

@@ -20,7 +20,7 @@ import sys
 import tempfile
 
 OUT = ".output"
-LONGEST = 120  # seconds for a run, after which the program counts as failed
+LONGEST = 600  # seconds for a run, after which the program counts as failed
 FLAGS = ["-w", "-std=gnu11", "-D_GNU_SOURCE", '-DCT_VERSION="0"', "-O1", "-g", "-pthread", f"-I{OUT}", "-fsanitize=address,undefined",
          "-fno-sanitize-recover=all"]
 # Who reads what the target, a file or a stranger wrote, and the unit programs that test it.
@@ -30,6 +30,8 @@ PARSERS = {
     "user/event/record.c": ["record"],
     "user/nccl/nccl_find.c": ["nccl"],
     "user/nccl/nccl_job.c": ["nccl"],
+    "user/proc/dwarf_layout.c": ["nccl"],
+    "user/proc/dwarf_strings.c": ["nccl"],
     "user/proc/elf_read.c": ["known", "python", "elf"],
     "user/proc/python.c": ["python"],
     "user/proc/python_walk.c": ["python"],
@@ -38,6 +40,7 @@ PARSERS = {
     "user/resolve/names/stub.c": ["known"],
     "user/resolve/stacks/cfi.c": ["unwind"],
     "user/resolve/stacks/packed.c": ["unwind", "stacks"],
+    "user/resolve/stacks/python_stack.c": ["python"],
     "user/resolve/stacks/symbols.c": ["unwind", "stacks"],
     "user/serve/serve_auth.c": ["web"],
     "user/serve/web_config.c": ["web"],

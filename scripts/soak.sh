@@ -32,8 +32,8 @@ failed=0
 
 # shellcheck disable=SC2317 # by the trap
 end() {
-	[ ${#others[@]} = 0 ] || kill -KILL "${others[@]}" 2> /dev/null
-	wait "${others[@]}" 2> /dev/null
+	# a wait for nobody in particular would be one for the tracers
+	[ ${#others[@]} = 0 ] || { kill -KILL "${others[@]}" && wait "${others[@]}"; } 2> /dev/null
 	[ ${#PID[@]} = 0 ] || kill -INT "${PID[@]}" 2> /dev/null
 	wait
 	rmdir "$GROUP" 2> /dev/null
@@ -46,7 +46,7 @@ broken() {
 
 # tracer NAME ARGS...: in the background; returns once it traces.
 tracer() {
-	local name=$1 until=$((SECONDS + 60))
+	local name=$1 until=$((SECONDS + 600))
 	shift
 	env --default-signal=INT "$CT" "$@" > "$FOLDER/$name.out" 2> "$FOLDER/$name.err" < /dev/null &
 	PID[$name]=$!
@@ -83,7 +83,7 @@ sample() {
 # latencies: a line of time, microseconds of a page of serve, microseconds of a program that makes calls and is traced
 latencies() {
 	local page=x began program=0
-	page=$(curl -s --max-time 60 -o "$FOLDER/metrics" -w '%{time_total}' --unix-socket "${ADDRESS#unix:}" http://localhost/metrics) ||
+	page=$(curl -s --max-time 300 -o "$FOLDER/metrics" -w '%{time_total}' --unix-socket "${ADDRESS#unix:}" http://localhost/metrics) ||
 		{ echo "not ok soak: serve does not answer" && failed=1; }
 	began=${EPOCHREALTIME/./}
 	(echo "$BASHPID" > "$GROUP/cgroup.procs" && LD_LIBRARY_PATH=.output/standin exec .output/cases/calls-dl mix 2 2 2 > /dev/null 2>&1)
