@@ -156,15 +156,18 @@ def main():
         checks = sorted(random.Random(int(args[2]) if len(args) == 3 else 1).sample(checks, min(int(args[1]), everything)))
     bench = Bench()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        # without a change all must pass, or nothing is shown
-        paths = sorted({check[0] for check in checks})
-        for path, good in zip(paths, pool.map(lambda path: bench.survives(path, texts[path], files[path]), paths)):
-            if not good:
-                sys.exit(f"{path}: its unit programs ({' '.join(files[path])}) fail without a change")
+        # What fails without a change shows nothing: limits of memory that AddressSanitizer exceeds, a machine that is too busy.
+        pairs = sorted({(check[0], name) for check in checks for name in files[check[0]]})
+        good = dict(zip(pairs, pool.map(lambda pair: bench.survives(pair[0], texts[pair[0]], [pair[1]]), pairs)))
+        useful = {path: [name for name in names if good.get((path, name))] for path, names in files.items()}
+        for path, name in pairs:
+            if not good[path, name]:
+                print(f"{path}: test_{name} fails without a change: it is left out", flush=True)
+        checks = [check for check in checks if useful[check[0]]]
 
         def noticed(check):
             path, begin, end, instead = check
-            return not bench.survives(path, texts[path][:begin] + instead + texts[path][end:], files[path])
+            return not bench.survives(path, texts[path][:begin] + instead + texts[path][end:], useful[path])
 
         survived = 0
         for (path, begin, end, _), good in zip(checks, pool.map(noticed, checks)):
