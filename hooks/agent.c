@@ -28,9 +28,11 @@
 #include <unistd.h>
 
 #include "../cupti/agent/alone.h"
+#include "../cupti/agent/meet.h"
 #include "capture.h"
 #include "engine.h"
 #include "layers.h"
+#include "muted.h"
 #include "python.h"
 #include "sys.h"
 #include "talk.h"
@@ -302,7 +304,9 @@ static void missed(__u32 id, bool deep)
 		capture_missed(id, deep);
 }
 
-static const struct hook_ops ops = { .entry = entry, .leave = leave, .missed = missed };
+static const struct hook_ops ops = {
+	.entry = entry, .leave = leave, .missed = missed, .counts = capture_counts
+};
 
 /* ---- what is hooked ---- */
 
@@ -353,7 +357,10 @@ static int keep_list(size_t size)
 			.size = f.size,
 			.id = f.cookie,
 			.flags = (f.flags & HOOKS_F_ENTRY_ONLY ? HOOK_ENTRY_ONLY : 0u) |
-				 (f.flags & HOOKS_F_REGS ? HOOK_REGS : 0u),
+				 (f.flags & HOOKS_F_REGS ? HOOK_REGS : 0u) |
+				 (f.flags & HOOKS_F_FOLDS ? HOOK_FOLDS : 0u) |
+				 (f.flags & HOOKS_F_MUTES ? HOOK_COUNTABLE | muted_flags(f.cookie)
+							  : 0u),
 			.nfile = f.nfile <= sizeof(f.file) ? f.nfile : 0,
 		};
 		if (f.tensors)
@@ -498,6 +505,14 @@ static void take_python(void)
 	python_set(&p.python, own_pid);
 }
 
+static void take_mute(void)
+{
+	struct hooks_mute m;
+
+	memcpy(&m, talk_message(), sizeof(m));
+	muted_take(&m);
+}
+
 static int take_start(size_t size, int fd)
 {
 	struct hooks_start s;
@@ -508,6 +523,7 @@ static int take_start(size_t size, int fd)
 	memcpy(&s, talk_message(), sizeof(s));
 	err = s.version != HOOKS_VERSION ? -EPROTO : capture_open(fd, &s);
 	follows = s.flags & HOOKS_S_FOLLOW;
+	muted_begin();
 	if (err)
 		talk_say(HOOKS_ERROR, "process %d: no room for the calls' records: %s",
 			 (int)own_pid, strerror(-err));
@@ -535,6 +551,8 @@ static int begin(void)
 			take_specs(size);
 		} else if (type == HOOKS_PYTHON && started) {
 			take_python();
+		} else if (type == HOOKS_MUTE && started) {
+			take_mute();
 		} else if (type == HOOKS_FUNCS && started) {
 			err = hook_list(size, &last, &number);
 		} else {
@@ -666,6 +684,10 @@ static bool step(int type, size_t size)
 		take_python();
 		return true;
 	}
+	if (type == HOOKS_MUTE) {
+		take_mute();
+		return true;
+	}
 	if (type == HOOKS_READ) {
 		struct hooks_ask a;
 
@@ -685,19 +707,28 @@ static bool step(int type, size_t size)
 
 static void live(void)
 {
+	uint64_t look = meet_now() + LOOK_MS * 1000000ULL;
 	bool on = true;
 	size_t size;
 	int fd;
 
 	while (on) {
-		int type = talk_get(LOOK_MS, &size, &fd);
+		uint64_t now = meet_now();
+		int left_ms = look > now ? (int)((look - now) / 1000000) + 1 : 0;
+		int type = talk_get(muted_wait_ms(left_ms), &size, &fd);
 
 		if (fd >= 0)
 			close(fd);
+		now = meet_now();
 		change_begins();
-		on = step(type, size);
+		muted_step();
+		if (type || now >= look)
+			on = step(type, size);
 		change_ends();
-		on = on && (type || !alone());
+		if (type || now < look)
+			continue;
+		on = on && !alone();
+		look = now + LOOK_MS * 1000000ULL;
 	}
 	finish(0);
 }

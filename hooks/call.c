@@ -266,6 +266,14 @@ static bool went_off(struct hook_frame *f, struct hook_regs *regs)
 	return true;
 }
 
+static void count_alone(struct hook_thread *t, int in)
+{
+	if (!t->counts && engine_ops->counts)
+		engine_ops->counts(t);
+	if (t->counts)
+		t->counts[in]++;
+}
+
 struct onward call_enter(struct hook_regs *regs, const struct hot *hot)
 {
 	__u64 sp = (__u64)(uintptr_t)&regs->ra;
@@ -284,13 +292,16 @@ struct onward call_enter(struct hook_regs *regs, const struct hot *hot)
 	} else {
 		set_top(f + 1);
 	}
-	if (unlikely(flags & HOOK_COUNT)) {
-		struct hook_thread *t = &area_of(f)->thread;
+	if (unlikely(flags & (HOOK_COUNT | HOOK_FOLDS))) {
+		int in = flags & HOOK_FOLDS && hook_is_within(regs->ra) ? HOOK_FOLDED
+			 : flags & HOOK_COUNT				? HOOK_COUNTED_IN(flags)
+									: -1;
 
-		if (t->counts)
-			t->counts[hot->id]++;
-		release(f, sp);
-		return away;
+		if (in >= 0) {
+			count_alone(&area_of(f)->thread, in);
+			release(f, sp);
+			return away;
+		}
 	}
 	f->ra = f->ip = regs->ra;
 	f->sp = sp;

@@ -41,6 +41,7 @@ static __u64 ring_bytes, min_ticks, generation;
 static __u32 hint;     /* where a free block may be */
 static __u32 renames;  /* of threads, so far */
 static bool sandboxed; /* a system call may kill the program */
+static bool mutes;     /* calls of some functions are only counted (muted.h) */
 /* 1 in the process that the area belongs to: the page is all zeros in a forked child, however it
  * was forked */
 static __u32 dead;
@@ -496,8 +497,50 @@ static bool enters(struct hooks_thread *t, const struct hook_frame *e, const str
 	return true;
 }
 
+/* ---- calls that are only counted ---- */
+
+_Static_assert(HOOKS_MUTED + 1 == HOOK_COUNTS, "the engine's counts");
+
+/* Says where the thread's calls are counted: those inside a call that is recorded are counted apart, as
+ * they would be folded into it. */
+static void point_counts(struct hooks_thread *t, struct hook_thread *e)
+{
+	__u32 d = t->depth;
+	const struct hooks_call *f = d && d <= CT_MAX_FRAMES ? &t->calls[d - 1] : NULL;
+	bool inside = f && f->rec.depth + !(f->spec_flags & CT_S_INTERNAL) && !config.nested;
+
+	e->counts = inside ? t->muted_inside : t->muted;
+}
+
+void capture_counts(struct hook_thread *e)
+{
+	struct hooks_thread *t;
+
+	if (!*alive || area->phase != CT_PHASE_RUNNING)
+		return;
+	t = thread_get();
+	if (t)
+		point_counts(t, e);
+}
+
+void capture_mutes(void)
+{
+	mutes = true;
+}
+
+/* The calls under way of a thread have changed. */
+static void depth_changed(struct hooks_thread *t)
+{
+	struct hook_thread *e = mutes ? hook_self() : NULL;
+
+	if (e)
+		point_counts(t, e);
+}
+
 bool capture_enters(struct hook_frame *e, const struct hook_regs *r, __u64 cookie)
 {
+	bool wanted;
+
 	__u32 func = CT_COOKIE_FUNC(cookie);
 	const struct ct_spec *spec = &specs[func & (CT_MAX_FUNCS - 1)];
 	struct hooks_thread *t;
@@ -509,7 +552,11 @@ bool capture_enters(struct hook_frame *e, const struct hook_regs *r, __u64 cooki
 		tell_name(t);
 	if (t && spec->layer)
 		return layers_enter(t, e, r, cookie, spec);
-	return t && enters(t, e, r, cookie, spec);
+	if (!t)
+		return false;
+	wanted = enters(t, e, r, cookie, spec);
+	depth_changed(t);
+	return wanted;
 }
 
 void capture_missed(__u64 cookie, bool deep)
@@ -583,6 +630,7 @@ bool capture_leaves(struct hook_frame *e, __u64 cookie, __u64 result)
 		leaves(t, f);
 	}
 	__atomic_store_n(&t->depth, d - 1, __ATOMIC_RELEASE);
+	depth_changed(t);
 	return false;
 }
 
@@ -645,6 +693,7 @@ int capture_open(int fd, const struct hooks_start *s)
 	min_ticks = s->min_ticks;
 	flags = s->flags;
 	config = s->config;
+	mutes = false;
 	own_pid = getpid();
 	hint = 0;
 	memset(capture_specs, 0, sizeof(capture_specs));

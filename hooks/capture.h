@@ -37,6 +37,10 @@ void capture_sandboxed(void);
 bool capture_is_sandboxed(void);
 /* As the engine's missed(). */
 void capture_missed(__u64 cookie, bool deep);
+/* As the engine's counts(). */
+void capture_counts(struct hook_thread *);
+/* Calls of some functions are only counted from here on (muted.h). */
+void capture_mutes(void);
 /* Copies n bytes of the program's memory. Returns 0 if all of them are there. */
 int capture_memory(void *to, __u64 n, __u64 from);
 /* Are calls recorded? */

@@ -303,7 +303,8 @@ static enum hook_result prepare(const struct hook_spec *spec, const struct text_
 	f->gate.wanted = true;
 	engine_hot[f - funcs] =
 		(struct hot){ f->jump.go, spec->id,
-			      spec->flags & (HOOK_ENTRY_ONLY | HOOK_COUNT | HOOK_REGS) };
+			      spec->flags & (HOOK_ENTRY_ONLY | HOOK_COUNT_IN(HOOK_COUNTS - 1) |
+					     HOOK_REGS | HOOK_FOLDS | HOOK_COUNTABLE) };
 	return HOOK_ON;
 }
 
@@ -370,6 +371,24 @@ unsigned int engine_hooked_late(void)
 	return hooked_late;
 }
 
+struct hook_within engine_within;
+
+void engine_count(__u32 mask, __u32 id, __u32 flags)
+{
+	const __u32 bits = HOOK_COUNT_IN(HOOK_COUNTS - 1);
+
+	for (unsigned int i = 0; i < nfuncs; i++) {
+		struct hot *hot = &engine_hot[i];
+
+		/* the number stays where it is: a thread reads it after the bit */
+		if ((hot->id & mask) == id && hot->flags & HOOK_COUNTABLE)
+			__atomic_store_n(&hot->flags,
+					 flags ? (hot->flags & ~bits) | flags
+					       : hot->flags & ~(__u32)HOOK_COUNT,
+					 __ATOMIC_RELAXED);
+	}
+}
+
 int engine_install(const struct hook_spec *specs, unsigned int n, enum hook_result *results)
 {
 	struct func **ready = calloc(n + 1, sizeof(*ready));
@@ -388,13 +407,8 @@ int engine_install(const struct hook_spec *specs, unsigned int n, enum hook_resu
 	jump_begin(&maps);
 	if (nfuncs - nfree + n > HOOK_FUNCS)
 		free_unmapped(&maps);
-	for (unsigned int i = 0; i < n; i++) {
-		bool counts = specs[i].flags & HOOK_COUNT;
-
-		results[i] = counts && specs[i].id >= HOOK_COUNTS
-				     ? HOOK_NO_MEMORY
-				     : prepare(&specs[i], &maps, &ready[i]);
-	}
+	for (unsigned int i = 0; i < n; i++)
+		results[i] = prepare(&specs[i], &maps, &ready[i]);
 	for (unsigned int i = 0; i < n; i++)
 		if (!results[i])
 			jump_spare(&ready[i]->jump);

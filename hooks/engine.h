@@ -101,16 +101,27 @@ struct hook_ops {
 	/* A call of the function with this id is not recorded: it is nested deeper than HOOK_DEPTH, or
 	 * (deep: false) there are too many threads. As entry() is called. May be NULL. */
 	void (*missed)(__u32 id, bool deep);
+	/* The thread calls a function with HOOK_COUNT and has no counts: it may be given some. As entry()
+	 * is called. May be NULL. */
+	void (*counts)(struct hook_thread *);
 };
 
 /* Only entry() is called: the return address is not changed. */
 #define HOOK_ENTRY_ONLY 0x1
-/* Neither entry() nor leave() is called: the engine adds 1 to hook_thread.counts[id], if id is
- * below HOOK_COUNTS and the thread has counts. */
+/* Neither entry() nor leave() is called: the engine adds 1 to one of hook_thread.counts, if the thread has
+ * counts. HOOK_COUNT_IN(i): to counts[i]; i is below HOOK_FOLDED. */
 #define HOOK_COUNT 0x2
-#define HOOK_COUNTS 2048
+#define HOOK_COUNT_IN(i) (HOOK_COUNT | (__u32)(i) << 16)
+#define HOOK_COUNTED_IN(flags) ((int)((flags) >> 16 & (HOOK_COUNTS - 1)))
+#define HOOK_COUNTS 64
+#define HOOK_FOLDED (HOOK_COUNTS - 1)
 /* At entry(), hook_kept_regs() has the registers that functions preserve. */
 #define HOOK_REGS 0x4
+/* A call from code in engine_within is a part of what that does: neither entry() nor leave() is called, and
+ * counts[HOOK_FOLDED] gets 1 more. */
+#define HOOK_FOLDS 0x8
+/* engine_count() is about it too. */
+#define HOOK_COUNTABLE 0x10
 
 struct hook_spec {
 	__u64 address; /* of the function's first byte */
@@ -172,6 +183,19 @@ void engine_reserve(void);
 /* How many functions that engine_install() had refused have been hooked partly since, because an object
  * that calls them was mapped later, or has bound them later. */
 unsigned int engine_hooked_late(void);
+
+/* From here on the functions with HOOK_COUNTABLE whose id has these bits under the mask are counted (flags: HOOK_COUNT_IN()), or
+ * not (0). No byte of code changes. A thread that is at a hook meanwhile does one or the other. */
+void engine_count(__u32 mask, __u32 id, __u32 flags);
+/* Code whose calls of functions with HOOK_FOLDS are a part of what it does; bytes 0 at first. */
+struct hook_within {
+	__u64 lo, bytes;
+};
+extern struct hook_within engine_within __attribute__((visibility("hidden")));
+static inline bool hook_is_within(__u64 ip)
+{
+	return ip - engine_within.lo < engine_within.bytes;
+}
 
 /* Takes the hooks off single functions (by address). leave() is still called for calls under
  * way. */

@@ -29,7 +29,10 @@
 #define HOT_GO 0
 #define HOT_ID 8
 #define HOT_FLAGS 12
-#define HOT_COUNT_BIT 2 /* HOOK_COUNT */
-#define HOT_REGS_BIT 4	/* HOOK_REGS */
+#define HOT_COUNTED_IN 14 /* one byte: HOOK_COUNTED_IN() */
+#define HOT_FOLDED 63	  /* HOOK_FOLDED */
+#define HOT_COUNT_BIT 2	  /* HOOK_COUNT */
+#define HOT_REGS_BIT 4	  /* HOOK_REGS */
+#define HOT_FOLDS_BIT 8	  /* HOOK_FOLDS */
 
 #endif

@@ -38,7 +38,9 @@ struct hot {
 };
 _Static_assert(offsetof(struct hot, id) == HOT_ID && offsetof(struct hot, flags) == HOT_FLAGS &&
 		       sizeof(struct hot) == 16 && HOT_COUNT_BIT == HOOK_COUNT &&
-		       HOT_REGS_BIT == HOOK_REGS,
+		       HOT_COUNTED_IN == HOT_FLAGS + 2 && HOOK_COUNT_IN(1) >> 16 == 1 &&
+		       HOT_REGS_BIT == HOOK_REGS && HOT_FOLDS_BIT == HOOK_FOLDS &&
+		       HOT_FOLDED == HOOK_FOLDED,
 	       "the assembler's view");
 extern struct hot engine_hot[HOOK_FUNCS];
 

@@ -11,6 +11,7 @@
  *	agent:	MAPPED					files were mapped: the thread waits for the answer
  *	user:	PYTHON  FUNCS...
  *	agent:	INSTALLED
+ *	user:	MUTE					also right after START
  *	agent:	READ					a record was written that is to be read now: the
  *							thread waits for the answer
  *	user:	READ
@@ -47,7 +48,7 @@
 
 #define HOOKS_ENV "CUDATRACE_HOOKS"
 #define HOOKS_MAGIC 0x6b686463u /* "cdhk" */
-#define HOOKS_VERSION 8
+#define HOOKS_VERSION 9
 #define HOOKS_KEY 32	     /* hex digits */
 #define HOOKS_MSG_MAX 65536  /* bytes of a message */
 #define HOOKS_WAIT_MS 5000   /* how long each side waits for the other's first message */
@@ -72,6 +73,7 @@ enum hooks_type {
 	HOOKS_FUNCS = 18,    /* struct hooks_list of struct hooks_func */
 	HOOKS_STOP = 19,     /* struct hooks_head alone */
 	HOOKS_PYTHON = 20,   /* struct hooks_python */
+	HOOKS_MUTE = 21,     /* struct hooks_mute */
 };
 
 struct hooks_head {
@@ -135,8 +137,26 @@ struct hooks_python {
 	struct ct_python python; /* generation: not used */
 };
 
+/*
+ * A function that is called very often: its calls are only counted from here on, in
+ * hooks_thread.muted[number]. HOOKS_MUTE_OFF: they are recorded again.
+ */
+#define HOOKS_MUTED 63
+#define HOOKS_MUTE_OFF 0x1
+#define HOOKS_MUTE_WINDOWS 0x2 /* now and then they are recorded for a short time */
+struct hooks_mute {
+	struct hooks_head h;
+	__u32 func;   /* row */
+	__u16 number; /* below HOOKS_MUTED; no two functions have the same one */
+	__u16 flags;  /* HOOKS_MUTE_* */
+	/* code of the runtime: calls of functions with HOOKS_F_FOLDS from there are parts of its calls */
+	__u64 within, within_bytes;
+};
+
 #define HOOKS_F_ENTRY_ONLY 0x1 /* its return is not wanted */
 #define HOOKS_F_REGS 0x2       /* the stacks of its calls are wanted */
+#define HOOKS_F_FOLDS 0x4      /* called by the runtime it is a part of that call */
+#define HOOKS_F_MUTES 0x8      /* HOOKS_MUTE is about it too */
 struct hooks_func {
 	__u64 address;
 	__u32 cookie;  /* CT_COOKIE() | CT_COOKIE_OF() */
@@ -237,6 +257,9 @@ struct hooks_thread {
 	__u64 pad2[15];
 	__u32 owner; /* enum hooks_owner: taken by a thread, freed by the user side */
 	__u32 pad3[15];
+	/* calls that were only counted, by the function's number; those inside other calls apart. The last:
+	 * calls from code in hooks_mute.within */
+	__u64 muted[HOOKS_MUTED + 1], muted_inside[HOOKS_MUTED + 1];
 	struct hooks_call calls[CT_MAX_FRAMES];
 	__u32 more_used, pad4;
 	__u64 more[(sizeof(struct ct_more) + CT_MORE_PIECE) / 8]; /* a piece that is being made */
@@ -335,6 +358,7 @@ static inline size_t hooks_fixed(unsigned int type)
 	case HOOKS_FUNCS: return sizeof(struct hooks_list);
 	case HOOKS_STOP: return sizeof(struct hooks_head);
 	case HOOKS_PYTHON: return sizeof(struct hooks_python);
+	case HOOKS_MUTE: return sizeof(struct hooks_mute);
 	default: return 0;
 	}
 }
@@ -389,6 +413,7 @@ CT_ASSERT_SIZE(struct hooks_say, 12);
 CT_ASSERT_SIZE(struct hooks_bye, 16);
 CT_ASSERT_SIZE(struct hooks_python, 80);
 CT_ASSERT_SIZE(struct hooks_child, 24);
+CT_ASSERT_SIZE(struct hooks_mute, 32);
 _Static_assert(sizeof(struct hooks_thread) <= HOOKS_BLOCK_HEAD, "a thread's block");
 _Static_assert(offsetof(struct hooks_thread, tail) % 64 == 0, "a line of the cache of its own");
 _Static_assert(offsetof(struct hooks_area, cells) == 64, "a line of the cache of its own");

@@ -245,6 +245,42 @@ case_hooks_same_sums() { # long
 	same_sums sample -- "$SAMPLE"
 }
 
+# What is called very often is only counted in the program, each call: no number is an estimate. A query that the runtime makes of the driver
+# is a part of the runtime's, also where that is only counted; where the runtime is linked in, who asks is not known, and nothing of it is
+# muted.
+case_hooks_muted() {
+	with_hooks
+	ct --source=hooks --format json -o "$T/out" -- "$CALLS" devices 1000000
+	ok_rc
+	says '^cudatrace: process [0-9]+ calls cudaGetDevice [0-9]+ times a second: from here on its calls are counted and not shown '
+	says '^cudatrace: [0-9]+ calls, 0 lost; not shown: [0-9]+ calls of cudaGetDevice$'
+	exact_calls json "$T/out" cudaGetDevice 1000000
+	ct record --source=hooks -o "$T/loop.ctrace" -- "$BIN/mute" inside 300000
+	ok_rc
+	says '; not shown: [0-9]+ calls of cu[a-zA-Z]*DeviceGetAttribute'
+	ct replay --format json -o "$T/out" "$T/loop.ctrace"
+	exact_calls json "$T/out" cudaDeviceGetAttribute 300000
+	exact_calls json "$T/out" cuDeviceGetAttribute 100000
+	ct stat --source=hooks --json -o "$T/stat.json" -- "$BIN/mute" inside 3000000
+	ok_rc
+	says '^cudatrace: 4000000 calls, 0 lost; timed in windows: cu[a-zA-Z]*DeviceGetAttribute'
+	exact_calls stat "$T/stat.json" cudaDeviceGetAttribute 3000000
+	exact_calls stat "$T/stat.json" cuDeviceGetAttribute 1000000
+	ct stat --source=hooks --json -o "$T/stat.json" -- "$BIN/calls-static" devices 1000000
+	ok_rc
+	says '^cudatrace: 1000000 calls, 0 lost$'
+	ct --source=hooks --keep-chatty --ring-size 1G -o "$T/rows" -- "$CALLS" devices 60000
+	says '^cudatrace: 60000 calls, 0 lost$'
+	ct stat --source=hooks --by thread --json -o "$T/stat.json" -- "$CALLS" devices 100000
+	says '^cudatrace: 100000 calls, 0 lost$'
+}
+
+# exact_calls HOW FILE FUNCTION TRUTH: as muted_holds, without an error.
+exact_calls() {
+	muted_holds "$@"
+	! grep '"api":"'"$3"'"\|"name":"'"$3"'"' "$2" | grep -q '"error":[1-9]' || fail "$3 is an estimate"
+}
+
 # The child of a program that forks does not write into what its parent counts, whether it is traced or not.
 case_hooks_sums_after_fork() {
 	local child

@@ -93,7 +93,17 @@ static CALLBACK void count_ended(struct hook_thread *t)
 	ends++;
 }
 
+static __u64 given[HOOK_COUNTS];
+static bool giving;
+
+static void give_counts(struct hook_thread *t)
+{
+	if (giving)
+		t->counts = given;
+}
+
 static const struct hook_ops counting = { .entry = count_entry,
+					  .counts = give_counts,
 					  .leave = count_leave,
 					  .left = count_left,
 					  .begin = count_begin,
@@ -260,6 +270,47 @@ static void test_nesting(void)
 	CHECK_EQ(101 - HOOK_DEPTH, s.too_deep);
 }
 
+/* Whether calls of a function are counted can be changed while it is hooked; a thread is given its counts at
+ * its first such call; and calls from certain code are counted apart, whether the others are counted or
+ * not. */
+static void counted_alone(void)
+{
+	__u64 before = entries(9);
+
+	giving = true;
+	memset(given, 0, sizeof(given));
+	CHECK_EQ(HOOK_ON, hook_one((void *)victim_add, 9, HOOK_COUNTABLE | HOOK_FOLDS));
+	CHECK_EQ(3, victim_add(1, 2));
+	CHECK_EQ(before + 1, entries(9));
+	engine_count(0xffff, 8, HOOK_COUNT_IN(2));
+	CHECK_EQ(3, victim_add(1, 2));
+	CHECK_EQ(before + 2, entries(9));
+	hook_self()->counts = NULL;
+	engine_count(0xffff, 9, HOOK_COUNT_IN(2));
+	for (int i = 0; i < 4; i++)
+		CHECK_EQ(3, victim_add(1, 2));
+	CHECK_EQ(before + 2, entries(9));
+	CHECK_EQ(4, given[2]);
+	engine_within = (struct hook_within){ (uintptr_t)counted_alone & ~0xffffULL, 0x20000 };
+	CHECK_EQ(3, victim_add(1, 2));
+	CHECK_EQ(4, given[2]);
+	CHECK_EQ(1, given[HOOK_FOLDED]);
+	engine_count(0xffff, 9, 0);
+	CHECK_EQ(3, victim_add(1, 2));
+	CHECK_EQ(2, given[HOOK_FOLDED]);
+	CHECK_EQ(before + 2, entries(9));
+	engine_within = (struct hook_within){ 0 };
+	CHECK_EQ(3, victim_add(1, 2));
+	CHECK_EQ(before + 3, entries(9));
+	/* one that is not countable */
+	CHECK_EQ(HOOK_ON, hook_one((void *)victim_add, 9, 0));
+	engine_count(0xffff, 9, HOOK_COUNT_IN(2));
+	CHECK_EQ(3, victim_add(1, 2));
+	CHECK_EQ(before + 4, entries(9));
+	CHECK_EQ(4, given[2]);
+	giving = false;
+}
+
 static void test_flags(void)
 {
 	static __u64 counts[HOOK_COUNTS];
@@ -271,17 +322,18 @@ static void test_flags(void)
 		CHECK_EQ(3, victim_add(1, 2));
 	CHECK_EQ(10, entries(5));
 	CHECK_EQ(0, leaves(5));
-	CHECK_EQ(HOOK_ON, hook_one((void *)victim_add, 7, HOOK_COUNT));
+	CHECK_EQ(HOOK_ON, hook_one((void *)victim_add, 7, HOOK_COUNT_IN(5)));
 	CHECK_EQ(3, victim_add(1, 2));
 	hook_self()->counts = counts;
 	for (int i = 0; i < 10; i++)
 		CHECK_EQ(3, victim_add(1, 2));
-	CHECK_EQ(10, counts[7]);
+	CHECK_EQ(10, counts[5]);
 	CHECK_EQ(10, entries(5));
 	hook_guard_enter();
 	CHECK_EQ(3, victim_add(1, 2));
 	hook_guard_leave();
-	CHECK_EQ(10, counts[7]);
+	CHECK_EQ(10, counts[5]);
+	counted_alone();
 	CHECK_EQ(HOOK_ON, hook_one((void *)victim_add, 6, 0));
 	hook_guard_enter();
 	CHECK_EQ(3, victim_add(1, 2));
@@ -852,7 +904,7 @@ static void test_fork(void)
 	CHECK_EQ(0, engine_open(&counting));
 	ON(victim_add, 1);
 	ON(victim_call, 2);
-	CHECK_EQ(HOOK_ON, hook_one((void *)victim_tail, 3, HOOK_COUNT));
+	CHECK_EQ(HOOK_ON, hook_one((void *)victim_tail, 3, HOOK_COUNT_IN(3)));
 	CHECK_EQ(3, victim_add(1, 2));
 	hook_self()->counts = counts;
 	pid = fork();
@@ -1117,7 +1169,6 @@ static void test_refused(void)
 	CHECK_EQ(HOOK_LOOP, with_size(odd_loop, 16));
 	CHECK_EQ(HOOK_NOT_CODE, hook_one(&all, 1, 0));
 	CHECK_EQ(HOOK_NOT_CODE, hook_one((void *)8, 1, 0));
-	CHECK_EQ(HOOK_NO_MEMORY, hook_one((void *)victim_add, HOOK_COUNTS, HOOK_COUNT));
 	for (int i = 0; i < HOOK_RESULTS; i++)
 		CHECK(strlen(hook_result_text((enum hook_result)i)) > 8);
 	ON(odd_endbr, 2);

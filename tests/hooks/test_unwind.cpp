@@ -95,7 +95,7 @@ __attribute__((target("general-regs-only"))) static void left(struct hook_frame 
 	left_otherwise++;
 }
 
-static const struct hook_ops ops = { entry, leave, left, nullptr, nullptr, nullptr };
+static const struct hook_ops ops = { entry, leave, left, nullptr, nullptr, nullptr, nullptr };
 
 static void hook_both()
 {

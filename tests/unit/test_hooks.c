@@ -36,6 +36,13 @@ bool hook_is_under_way(const struct hook_frame *f)
 	return f->number >= 64 || !gone[f->number];
 }
 
+static struct hook_thread this_thread;
+
+struct hook_thread *hook_self(void)
+{
+	return &this_thread;
+}
+
 /* ---- what the reader hands out ---- */
 
 struct seen {
@@ -276,6 +283,46 @@ static void test_filters(void)
 }
 
 /* What does not fit is counted, exactly, and told by the record that comes next. */
+/* Calls that the engine only counts: those inside a recorded call are a part of it, and what is read is what
+ * was counted. */
+static void test_muted(void)
+{
+	struct hooks_ring_counts counts;
+	struct hook_frame f;
+	uint64_t *outside;
+
+	set_up((struct ct_config){ 0 });
+	this_thread.counts = NULL;
+	CHECK(begin(&f, row_free, 1, 1000, 1, 0));
+	CHECK(!this_thread.counts); /* nothing is muted yet */
+	capture_leaves(&f, (uint64_t)row_free, 0);
+	capture_mutes();
+	capture_counts(&this_thread);
+	outside = (uint64_t *)this_thread.counts;
+	CHECK(outside != NULL);
+	outside[3] += 5;
+	CHECK(begin(&f, row_free, 2, 1000, 1, 0));
+	CHECK((uint64_t *)this_thread.counts != outside);
+	this_thread.counts[3] += 2;
+	capture_leaves(&f, (uint64_t)row_free, 0);
+	CHECK((uint64_t *)this_thread.counts == outside);
+	outside[HOOKS_MUTED]++;
+	CHECK_EQ(5, hooks_ring_muted(ring, 3));
+	CHECK_EQ(0, hooks_ring_muted(ring, 2));
+	hooks_ring_counts(ring, &counts);
+	CHECK_EQ(3, counts.folded);
+	tear_down();
+	/* nested calls are shown: they count like the others */
+	set_up((struct ct_config){ .nested = true });
+	capture_mutes();
+	CHECK(begin(&f, row_free, 1, 1000, 1, 0));
+	this_thread.counts[1]++;
+	capture_leaves(&f, (uint64_t)row_free, 0);
+	CHECK_EQ(1, hooks_ring_muted(ring, 1));
+	tear_down();
+	this_thread.counts = NULL;
+}
+
 static void test_full(void)
 {
 	struct hooks_ring_counts c;
@@ -1119,6 +1166,7 @@ int main(void)
 	RUN(test_inside);
 	RUN(test_jumped_over);
 	RUN(test_filters);
+	RUN(test_muted);
 	RUN(test_full);
 	RUN(test_rounds);
 	RUN(test_threads);

@@ -124,9 +124,9 @@ static size_t say_work(const struct session *s, char *text, size_t size)
 	return n;
 }
 
-/* Writes how many calls have no rows of their own, and of which functions. Returns the bytes
- * written. */
-static size_t say_muted(const struct muted_sum *m, const char *const *names, char *text,
+/* Writes how many calls have no rows of their own, and of which functions; exact: their number is no
+ * estimate. Returns the bytes written. */
+static size_t say_muted(const struct muted_sum *m, const char *const *names, bool exact, char *text,
 			size_t size)
 {
 	char clause[1536];
@@ -136,7 +136,7 @@ static size_t say_muted(const struct muted_sum *m, const char *const *names, cha
 		return 0;
 	if (*muted_clause(clause, sizeof(clause), m, names))
 		return (size_t)snprintf(text, size, "; not shown: %s", clause);
-	n = (size_t)snprintf(text, size, "; counted in windows: ");
+	n = (size_t)snprintf(text, size, "; %s in windows: ", exact ? "timed" : "counted");
 	for (int i = 0; names[i] && n < size; i++)
 		n += (size_t)snprintf(text + n, size - n, "%s%s", i ? ", " : "", names[i]);
 	return n;
@@ -228,7 +228,8 @@ static void say_totals(const struct session *s, const char *const *muted)
 		n += unprobed_text(text + n, sizeof(text) - n, &l->unprobed);
 	}
 	if (n < sizeof(text))
-		say_muted(&s->stages.muted, muted, text + n, sizeof(text) - n);
+		say_muted(&s->stages.muted, muted, !muted_error(&s->muted_now), text + n,
+			  sizeof(text) - n);
 	/* what is missing is said whatever the user does not want to read */
 	if (msg_quiet && (losses_total(l) || some_unseen(l)))
 		msg_warn("%s", text);

@@ -4,10 +4,14 @@
  * says how many of those there were.
  *
  *     mute MILLISECONDS
+ *     mute inside N		a query of the runtime that makes one of the driver N times, and that of the
+ *				driver by itself a third as often
  */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cuda_runtime_api.h>
@@ -51,9 +55,30 @@ static void *ask_device(void *arg)
 	return arg;
 }
 
+static int inside(int n)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+	int (*attribute)(int *, int, int) =
+		driver ? (int (*)(int *, int, int))dlsym(driver, "cuDeviceGetAttribute") : NULL;
+	int value;
+
+	if (!attribute)
+		return 3;
+	for (int i = 0; i < n; i++) {
+		cudaDeviceGetAttribute(&value, cudaDevAttrMaxThreadsPerBlock, 0);
+		if (i % 3 == 0)
+			attribute(&value, 10 /* the size of a warp */, 0);
+	}
+	printf("cudaDeviceGetAttribute %d\ncuDeviceGetAttribute %d\n", n, (n + 2) / 3);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t t[4];
+
+	if (argc == 3 && !strcmp(argv[1], "inside"))
+		return inside(atoi(argv[2]));
 
 	if (argc != 2)
 		return 2;

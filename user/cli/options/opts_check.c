@@ -375,8 +375,6 @@ static int of_sources(const struct line *l)
 		  "--source=hooks copies stacks to unwind them: give -k without =fp" },
 		{ by_hooks, o->library || o->cgroup,
 		  "--library and --cgroup are about probes: leave them out, or --source=hooks" },
-		{ by_hooks, o->keep_chatty,
-		  "--source=hooks mutes nothing: leave out --keep-chatty" },
 		{ by_hooks, is_given(l, "probe-kind"),
 		  "--probe-kind is about probes: leave it out, or --source=hooks" },
 		{ o->cupti, !agent && !o->counters,

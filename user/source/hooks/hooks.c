@@ -26,6 +26,7 @@
 #include "hooks.h"
 #include "hooks_counts.h"
 #include "hooks_image.h"
+#include "hooks_muted.h"
 #include "hooks_peer.h"
 
 #define PEERS_MAX 1024
@@ -64,6 +65,7 @@ struct hooks_source {
 	/* calls are counted; the calls under way that are to be added; NULL: they are not */
 	struct hooks_counts *counts;
 	struct hooks_batch *unfinished_calls;
+	struct hooks_muted *muted;
 	uint8_t count_by;
 	struct hooks_ring_counts gone; /* of processes that have ended */
 	uint64_t unhooked, partly;     /* functions of these */
@@ -156,11 +158,12 @@ static int prepare(struct source *s, struct capture_plan *plan)
 		h->clock = hooks_clock_open();
 	if (plan->stack && plan->python && !(h->python = python_seek_open()))
 		return -ENOMEM;
-	if (plan->count) {
-		h->counts = hooks_counts_open(plan);
+	h->muted = hooks_muted_open(plan);
+	if (plan->count && h->muted) {
+		h->counts = hooks_counts_open(plan, h->muted);
 		h->unfinished_calls = hooks_batch_open();
 	}
-	if (h->epoll < 0 || !h->files || !h->batch ||
+	if (h->epoll < 0 || !h->files || !h->batch || !h->muted ||
 	    (plan->count && (!h->counts || !h->unfinished_calls)))
 		return -ENOMEM;
 	return plan->cmd ? open_door(h, plan) : 0;
@@ -210,6 +213,7 @@ static int add_peer(struct hooks_source *h, int fd, pid_t pid, const char *key)
 				     .files = h->files,
 				     .clock = h->clock,
 				     .python = h->python,
+				     .muted = h->muted,
 				     .reader = h->reader,
 				     .closing = h->stopped_ns != 0,
 				     .count_by = h->count_by };
@@ -339,6 +343,8 @@ static int last_of(struct hooks_source *h, struct hooks_peer *p)
 	if (err != -ENOMEM && !h->stopped_ns)
 		err = hooks_ring_inflight(r, CT_F_UNFINISHED, 0, end, -1, for_unfinished(h));
 	count_unfinished(h, p);
+	if (err != -ENOMEM)
+		err = hooks_muted_tell(h->muted, hooks_peer_told(p), r, end, h->batch);
 	if (h->counts)
 		hooks_counts_keep(h->counts, r, hooks_peer_started_ns(p));
 	hooks_ring_counts(r, &c);
@@ -454,13 +460,41 @@ static int end_peer(struct hooks_source *h, int i)
 	return err;
 }
 
+/* From here on the function with this number is muted everywhere, or it is not. */
+static void mute(struct hooks_source *h, int number)
+{
+	for (int i = 0; i < h->npeers; i++)
+		hooks_peer_mute(h->peers[i], number);
+}
+
+/* Looks for counted functions that are called too often. */
+static void look_for_chatty(struct hooks_source *h)
+{
+	uint64_t now = now_ns();
+	int number;
+
+	if (h->stopped_ns || !hooks_muted_look_due(h->muted, now))
+		return;
+	hooks_muted_look(h->muted, now);
+	for (int i = 0; i < h->npeers; i++)
+		if (hooks_peer_ring(h->peers[i]))
+			hooks_muted_look_at(h->muted, hooks_peer_ring(h->peers[i]));
+	while ((number = hooks_muted_looked(h->muted)) >= 0)
+		mute(h, number);
+}
+
 /* What one process needs now and then. */
 static int look_after(struct hooks_source *h, struct hooks_peer *p)
 {
 	struct hooks_ring *r = hooks_peer_ring(p);
+	uint64_t now = now_ns();
 	int err = 0;
 
 	hooks_ring_tick(r);
+	if (hooks_muted_due(h->muted, hooks_peer_told(p), now))
+		err = hooks_muted_tell(h->muted, hooks_peer_told(p), r, now, h->batch);
+	if (err)
+		return err;
 	if (!h->stopped_ns) {
 		err = hooks_reader_sweep(h->reader, r, for_unfinished(h));
 		count_unfinished(h, p);
@@ -481,6 +515,7 @@ static int gather(struct hooks_source *h)
 
 	if (h->clock)
 		hooks_clock_mark(h->clock);
+	look_for_chatty(h);
 	for (int i = h->npeers - 1; i >= 0 && err >= 0; i--) {
 		struct hooks_peer *p = h->peers[i];
 
@@ -505,6 +540,12 @@ static int pass(void *ctx, const struct ct_hdr *rec)
 	int err;
 
 	p->h->calls += rec->kind == CT_CALL || rec->kind == CT_ENTER;
+	if (rec->kind == CT_CALL && !p->h->stopped_ns && !p->h->counts) {
+		int number = hooks_muted_call(p->h->muted, (const struct ct_call *)rec);
+
+		if (number >= 0)
+			mute(p->h, number);
+	}
 	/* where calls are counted, these are too */
 	p->h->unfinished += rec->kind == CT_CALL && rec->flags & CT_F_UNFINISHED &&
 			    !(rec->flags & CT_F_HIDDEN) && !p->h->counts;
@@ -834,6 +875,9 @@ static void count_by(struct source *s, uint8_t by)
 	struct hooks_source *h = s->priv;
 
 	h->count_by = by;
+	if (hooks_muted_count_by(h->muted, by))
+		for (int i = 0; i < hooks_muted_n(h->muted); i++)
+			mute(h, i);
 	for (int i = 0; i < h->npeers; i++)
 		if (hooks_peer_ring(h->peers[i]))
 			hooks_ring_count_by(hooks_peer_ring(h->peers[i]), by);
@@ -845,6 +889,11 @@ static uint64_t forgets(struct source *s)
 
 	count_all(s->priv, &c);
 	return c.forgets;
+}
+
+static const char *const *muted(struct source *s)
+{
+	return hooks_muted_names(((struct hooks_source *)s->priv)->muted);
 }
 
 static void close_source(struct source *s)
@@ -868,6 +917,7 @@ static void close_source(struct source *s)
 	hooks_batch_close(h->batch);
 	hooks_batch_close(h->unfinished_calls);
 	hooks_counts_close(h->counts);
+	hooks_muted_close(h->muted);
 	free(h->vars[0]);
 	free(h->vars[1]);
 	free(h->env);
@@ -890,6 +940,7 @@ const struct source_ops source_hooks = {
 	.pending = pending,
 	.call_counts = call_counts,
 	.count_by = count_by,
+	.muted = muted,
 	.nested = inner,
 	.forgets = forgets,
 	.close = close_source,

@@ -15,6 +15,7 @@
 
 #define KEYS_MAX 65536
 #define PROCESSES_MAX 65536
+#define CALLS_MAX (UINT64_MAX >> 4)
 
 #define SUMS_ADD(word, n) ((void)(*(word) += (n)))
 #define SUMS_ADD32(word, n) SUMS_ADD(word, n)
@@ -31,6 +32,7 @@
 struct item {
 	struct ct_count_key key;
 	struct ct_sums n;
+	uint64_t unseen; /* calls of a muted function, beside those in n */
 	union hooks_extra more[];
 };
 
@@ -43,6 +45,7 @@ struct whose {
 
 struct hooks_counts {
 	const struct capture_plan *plan;
+	const struct hooks_muted *muted;
 	uint8_t hist; /* enum ct_hist_by */
 	bool more;
 	uint64_t since_ns, round;
@@ -53,7 +56,8 @@ struct hooks_counts {
 	struct ct_hist *hists;
 };
 
-struct hooks_counts *hooks_counts_open(const struct capture_plan *plan)
+struct hooks_counts *hooks_counts_open(const struct capture_plan *plan,
+				       const struct hooks_muted *muted)
 {
 	struct hooks_counts *c = calloc(1, sizeof(*c));
 	size_t size = sizeof(struct item),
@@ -62,6 +66,7 @@ struct hooks_counts *hooks_counts_open(const struct capture_plan *plan)
 	if (!c)
 		return NULL;
 	c->plan = plan;
+	c->muted = muted;
 	c->hist = plan->hist;
 	c->more = plan->hist || plan->sizes;
 	c->since_ns = now_ns();
@@ -171,6 +176,23 @@ static void add_cell(void *ctx, const struct ct_entry *e, const union hooks_extr
 		add_item(a->c, a->table, &key, &e->n, a->c->more ? more : NULL);
 }
 
+/* The key that calls have that are recorded in a window, if calls are counted by function. */
+static void add_muted(struct adding *a, int func, uint32_t tgid, uint64_t calls)
+{
+	static const __u64 words[CT_MAX_WORDS];
+	struct call what = { .words = words, .tgid = tgid, .tid = tgid, .start = a->start };
+	struct ct_count_key key;
+	struct ct_spec spec;
+	struct item *i;
+
+	if (!calls || calls > CALLS_MAX || api_spec(func, API_ARCH_HERE, true, &spec))
+		return;
+	key_of(&key, &what, (uint16_t)func, &spec, CT_BY_FUNCTION);
+	i = item_of(a->c, a->table, &key, calls);
+	if (i)
+		i->unseen += calls;
+}
+
 static uint32_t start_of(uint64_t boottime_ns)
 {
 	return (uint32_t)(boottime_ns >> 10);
@@ -190,6 +212,9 @@ static void add_area(struct hooks_counts *c, struct keyed *table, struct hooks_r
 	struct adding a = { c, table, start_of(boottime_ns) };
 
 	hooks_ring_cells(r, add_cell, &a);
+	for (int i = 0; i < hooks_muted_n(c->muted); i++)
+		add_muted(&a, hooks_muted_func(c->muted, i), (uint32_t)hooks_ring_pid(r),
+			  hooks_ring_muted(r, (uint32_t)i));
 }
 
 void hooks_counts_keep(struct hooks_counts *c, struct hooks_ring *r, uint64_t boottime_ns)
@@ -233,7 +258,14 @@ void hooks_counts_begin(struct hooks_counts *c)
 	c->round++;
 	c->lost_now = c->lost_kept;
 	keyed_clear(&c->now);
-	keyed_each(&c->kept, i) add_item(c, &c->now, &i->key, &i->n, c->more ? i->more : NULL);
+	keyed_each(&c->kept, i)
+	{
+		struct item *to = item_of(c, &c->now, &i->key, 0);
+
+		add_item(c, &c->now, &i->key, &i->n, c->more ? i->more : NULL);
+		if (to)
+			to->unseen += i->unseen;
+	}
 }
 
 void hooks_counts_add(struct hooks_counts *c, struct hooks_ring *r, uint64_t boottime_ns)
@@ -303,7 +335,7 @@ static int emit_item(struct hooks_counts *c, const struct item *i, uint64_t now,
 	union count_room rec;
 
 	sizes = i->key.how == CT_BY_SIZE;
-	if (!i->n.calls && !sizes)
+	if (!i->n.calls && !i->unseen && !sizes)
 		return 0;
 	begin_record(c, &rec, &i->key, now);
 	rec.t.h.flags = has_ended(c, &i->key) ? CT_F_LAST : 0;
@@ -313,6 +345,7 @@ static int emit_item(struct hooks_counts *c, const struct item *i, uint64_t now,
 	}
 	rec.t.h.tid = i->key.how == CT_BY_THREAD ? (uint32_t)i->key.by : 0;
 	rec.t.sums = i->n;
+	rec.t.unseen.calls = i->unseen < CALLS_MAX ? (int64_t)i->unseen : (int64_t)CALLS_MAX;
 	/* cells have the fewer of the two, and the least as its complement */
 	rec.t.sums.timed = timed ? i->n.calls - i->n.untimed : 0;
 	rec.t.sums.min_ns = timed ? ~i->n.min_not : 0;

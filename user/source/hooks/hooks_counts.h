@@ -7,11 +7,13 @@
 #define CT_HOOKS_COUNTS_READER_H
 
 #include "../plan.h"
+#include "hooks_muted.h"
 #include "hooks_ring.h"
 
 struct hooks_counts;
 
-struct hooks_counts *hooks_counts_open(const struct capture_plan *); /* NULL: no memory */
+/* The calls of muted functions are added. NULL: no memory. */
+struct hooks_counts *hooks_counts_open(const struct capture_plan *, const struct hooks_muted *);
 void hooks_counts_close(struct hooks_counts *);
 
 /* The sums of a process's area become part of what is handed out, for good: it is about to be

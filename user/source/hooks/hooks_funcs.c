@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* hooks_funcs.c - see hooks_funcs.h. */
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -34,6 +35,7 @@ struct hooks_mapped {
 	struct mapping *maps;
 	size_t n, cap;
 	uint32_t round;
+	uint64_t runtime_lo, runtime_hi;
 };
 
 struct hooks_files *hooks_files_open(const struct capture_plan *plan)
@@ -239,6 +241,27 @@ static void forget_gone(struct hooks_mapped *m)
 	m->n = kept;
 }
 
+/* Are all functions of the runtime hooked? Then a query that it makes is certainly part of one of these
+ * calls. */
+static bool is_whole(const struct capture_plan *plan)
+{
+	for (int i = 0; i < api_nfuncs; i++) {
+		const struct api_domain_row *d = &api_domains[api_funcs[i].domain];
+
+		if (d->folds && !d->below && api_funcs[i].class != API_INTERNAL &&
+		    !plan_has(plan->capture, i))
+			return false;
+	}
+	return true;
+}
+
+static bool folds(const struct capture_plan *plan, int row)
+{
+	return api_domains[api_funcs[row].domain].folds && api_funcs[row].class == API_QUERY &&
+	       !(api_funcs[row].flags & CT_S_ALWAYS) && !plan_has(plan->awaited, row) &&
+	       !plan->nested && is_whole(plan);
+}
+
 /* HOOKS_F_* of the row's functions. */
 static uint32_t flags_of(const struct capture_plan *plan, int row)
 {
@@ -252,10 +275,51 @@ static uint32_t flags_of(const struct capture_plan *plan, int row)
 		return how == CT_LAYER_PUSH || how == CT_LAYER_POP || how == CT_LAYER_NOTE
 			       ? HOOKS_F_ENTRY_ONLY
 			       : 0;
-	return (plan->no_return || spec.flags & CT_S_CALLBACK || spec.more & CT_S_ENTRY_ONLY
+	return (folds(plan, row) ? HOOKS_F_FOLDS : 0u) |
+	       (plan->no_return || spec.flags & CT_S_CALLBACK || spec.more & CT_S_ENTRY_ONLY
 			? HOOKS_F_ENTRY_ONLY
 			: 0u) |
 	       (spec.more & CT_S_STACK && plan->stack != PLAN_STACK_PYTHON ? HOOKS_F_REGS : 0u);
+}
+
+void hooks_mapped_runtime(const struct hooks_mapped *m, uint64_t *lo, uint64_t *bytes)
+{
+	*lo = m->runtime_lo;
+	*bytes = m->runtime_hi - m->runtime_lo;
+}
+
+static bool is_library(const struct api_domain_row *d, const struct ct_vma *v)
+{
+	char path[4096];
+	const char *name;
+
+	maps_name(v, path, sizeof(path));
+	name = strrchr(path, '/');
+	for (int i = 0; i < API_DOMAIN_FILES && d->files[i]; i++)
+		if (!fnmatch(d->files[i], name ? name + 1 : path, 0))
+			return true;
+	return false;
+}
+
+/*
+ * May calls of this row's function in this mapping be only counted? What such a call makes inside must be
+ * known from the address that it comes from: that is so in the first library that is the runtime and
+ * nothing else. In others, and where it is linked statically, each call is recorded.
+ */
+static bool may_mute(struct hooks_mapped *m, const struct capture_plan *plan,
+		     const struct ct_vma *v, int row)
+{
+	const struct api_domain_row *d = &api_domains[api_funcs[row].domain];
+
+	if (!d->folds || d->below || plan->nested)
+		return true;
+	if (!is_whole(plan))
+		return false;
+	if (!m->runtime_hi && is_library(d, v)) {
+		m->runtime_lo = v->start;
+		m->runtime_hi = v->end;
+	}
+	return v->start == m->runtime_lo;
 }
 
 static int one_mapping(void *ctx, const struct ct_vma *v)
@@ -279,6 +343,8 @@ static int one_mapping(void *ctx, const struct ct_vma *v)
 		if (p->offset < from || p->offset >= to || p->ends)
 			continue;
 		out.flags = flags_of(o->files->plan, p->func);
+		if (may_mute(o->mapped, o->files->plan, v, p->func))
+			out.flags |= HOOKS_F_MUTES;
 		if (o->files->plan->shapes)
 			out.tensors = p->tensors;
 		if (f->bytes) {

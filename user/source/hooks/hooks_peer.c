@@ -47,6 +47,7 @@ struct hooks_peer {
 	int reads;	    /* HOOKS_READ that have not been answered */
 	uint32_t read_last; /* the newest of their numbers */
 	struct hooks_life life;
+	struct hooks_muted_told told;
 	char msg[HOOKS_MSG_MAX];
 	size_t size;
 };
@@ -236,6 +237,14 @@ static int put_python(struct hooks_peer *p)
 	return put(p, &m, sizeof(m));
 }
 
+static int put_mute(struct hooks_peer *p, int number)
+{
+	struct hooks_mute m;
+
+	hooks_muted_message(p->o.muted, number, p->mapped, &m);
+	return put(p, &m, sizeof(m));
+}
+
 /* The functions of what was mapped since the last time. number: of the question that this answers. */
 static int put_funcs(struct hooks_peer *p, uint32_t number)
 {
@@ -248,7 +257,10 @@ static int put_funcs(struct hooks_peer *p, uint32_t number)
 		return n;
 	p->sent += (unsigned int)n;
 	p->waiting++;
-	return 0;
+	/* where the runtime is may be another place now */
+	for (int i = 0; p->o.muted && i < hooks_muted_n(p->o.muted) && n && !err; i++)
+		err = put_mute(p, i);
+	return err;
 }
 
 /* Blocks in its area: fewer in a process whose address space is limited, which it needs itself. */
@@ -296,6 +308,18 @@ static int put_start(struct hooks_peer *p)
 	if (!err)
 		err = hooks_funcs_specs(plan, put, p);
 	return err ? err : put_funcs(p, 0);
+}
+
+void hooks_peer_mute(struct hooks_peer *p, int number)
+{
+	/* before the start: it is told then; if it cannot be told, its calls are recorded as before */
+	if (p->state == HOOKS_PEER_HOOKING || p->state == HOOKS_PEER_RUNNING)
+		put_mute(p, number);
+}
+
+struct hooks_muted_told *hooks_peer_told(struct hooks_peer *p)
+{
+	return &p->told;
 }
 
 void hooks_peer_stop(struct hooks_peer *p)

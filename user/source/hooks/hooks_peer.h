@@ -9,6 +9,7 @@
 #include "../source.h"
 #include "hooks_funcs.h"
 #include "hooks_life.h"
+#include "hooks_muted.h"
 #include "hooks_reader.h"
 #include "hooks_ring.h"
 
@@ -19,8 +20,9 @@ struct hooks_peer_opts {
 	const char *key; /* that its HELLO must have; NULL: inherited socket */
 	const struct capture_plan *plan;
 	struct hooks_files *files;
-	struct hooks_clock *clock;   /* NULL: the counter cannot be used */
-	struct python_seek *python;  /* NULL: its frames are not wanted */
+	struct hooks_clock *clock;	 /* NULL: the counter cannot be used */
+	struct python_seek *python;	 /* NULL: its frames are not wanted */
+	const struct hooks_muted *muted; /* NULL: nothing is */
 	struct hooks_reader *reader; /* forgets the area before that is closed; NULL: has none */
 	bool closing;		     /* nothing is to be recorded any more */
 	uint8_t count_by;	     /* enum ct_by, where the plan says CT_BY_ASKED */
@@ -72,6 +74,9 @@ void hooks_peer_gone(struct hooks_peer *);
 /* All that it had written before it was last drained has been handed out: threads that wait for this go
  * on. */
 void hooks_peer_was_read(struct hooks_peer *);
+/* The muted function with this number is muted in it, or not any more. */
+void hooks_peer_mute(struct hooks_peer *, int number);
+struct hooks_muted_told *hooks_peer_told(struct hooks_peer *);
 /* It has taken its hooks off. */
 bool hooks_peer_bye(const struct hooks_peer *);
 /* Asks it to take the hooks off. */

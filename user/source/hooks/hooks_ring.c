@@ -255,7 +255,19 @@ void hooks_ring_counts(const struct hooks_ring *r, struct hooks_ring_counts *out
 		out->forgets += load(&t->forgets);
 		out->scopes_dropped += load(&t->scopes_dropped);
 		out->scopes_unbegun += load(&t->scopes_unbegun);
+		out->folded += load(&t->muted[HOOKS_MUTED]);
+		for (int k = 0; k <= HOOKS_MUTED; k++)
+			out->folded += load(&t->muted_inside[k]);
 	}
+}
+
+uint64_t hooks_ring_muted(const struct hooks_ring *r, uint32_t number)
+{
+	uint64_t calls = 0;
+
+	for (uint32_t i = 0; i < used_blocks(r); i++)
+		calls += load(&thread_at(r, i)->muted[number]);
+	return calls;
 }
 
 void hooks_ring_cells(struct hooks_ring *r, hooks_cell_fn fn, void *ctx)

@@ -45,6 +45,9 @@ struct hooks_ring_counts {
 };
 void hooks_ring_counts(const struct hooks_ring *, struct hooks_ring_counts *);
 
+/* Calls of the muted function with this number, which are only counted. */
+uint64_t hooks_ring_muted(const struct hooks_ring *, uint32_t number);
+
 void hooks_ring_phase(struct hooks_ring *, enum ct_phase);
 void hooks_ring_nested(struct hooks_ring *, bool on);
 /* Tells the process how long a tick of the clock is; to be called now and then. */

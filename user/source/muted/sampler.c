@@ -23,6 +23,7 @@
 #include "throttle.h"
 #include "duty.h"
 #include "estimator.h"
+#include "may.h"
 #include "sampler.h"
 
 /* the first stretch; each next one is twice as long, until it has the length for the duty */
@@ -150,10 +151,7 @@ struct sampler *sampler_open(const struct capture_plan *plan, const struct sampl
 	s->random |= 1;
 	for (int i = 0; i < api_nfuncs && i < CT_MAX_FUNCS; i++) {
 		s->shown[i] = plan_has(plan->shown, i);
-		s->may[i] = (api_funcs[i].class == API_QUERY || plan_has(plan->on_duty, i)) &&
-			    plan_has(plan->shown, i) && !plan_has(plan->named, i) &&
-			    !plan_has(plan->awaited, i) && !plan->keep_chatty &&
-			    !plan->filter.failed_only && !(api_funcs[i].flags & CT_S_ALWAYS);
+		s->may[i] = muted_may(plan, i);
 	}
 	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (s->timer >= 0)

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* hooks_muted.c - see hooks_muted.h. An area is another user's: its numbers may be anything. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../event/muted.h"
+#include "../../util/msg.h"
+#include "../../util/table/keyed.h"
+#include "../muted/may.h"
+#include "../muted/throttle.h"
+#include "hooks_muted.h"
+
+#define LOOK_NS 200000000ULL /* between two looks for counted functions that are called too often */
+#define TELL_NS 10000000000ULL /* between two records of one function and process */
+#define SEEN_MAX 65536
+#define CALLS_MAX (UINT64_MAX >> 4)
+
+/* The counted calls of a process to a function. */
+struct seen {
+	struct {
+		uint32_t pid, func;
+	} key;
+	uint64_t now, last;
+	bool looked;
+};
+
+struct hooks_muted {
+	const struct capture_plan *plan;
+	struct throttle *throttle;
+	struct keyed seen;
+	size_t next; /* of `seen`, at which hooks_muted_looked() goes on */
+	uint64_t looked_ns;
+	bool paused; /* counts are kept by a key that a bare number does not have */
+	int n, funcs[HOOKS_MUTED];
+	uint64_t since_ns[HOOKS_MUTED];
+	const char *names[HOOKS_MUTED + 1];
+};
+
+struct hooks_muted *hooks_muted_open(const struct capture_plan *plan)
+{
+	struct hooks_muted *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->plan = plan;
+	m->paused = plan->count && plan->count_by != CT_BY_FUNCTION &&
+		    plan->count_by != CT_BY_ASKED;
+	keyed_open(&m->seen, sizeof(struct seen), sizeof(((struct seen *)0)->key), SEEN_MAX);
+	m->throttle = throttle_open(THROTTLE_RATE);
+	if (m->throttle)
+		return m;
+	hooks_muted_close(m);
+	return NULL;
+}
+
+void hooks_muted_close(struct hooks_muted *m)
+{
+	if (!m)
+		return;
+	throttle_close(m->throttle);
+	keyed_close(&m->seen);
+	free(m);
+}
+
+/* ---- noticing ---- */
+
+static bool is_muted(const struct hooks_muted *m, int func)
+{
+	for (int i = 0; i < m->n; i++)
+		if (m->funcs[i] == func)
+			return true;
+	return false;
+}
+
+static void say(const struct hooks_muted *m, uint32_t pid, const char *name)
+{
+	msg_note("process %u calls %s %llu times a second: from here on its calls are counted%s "
+		 "(-e %s or --keep-chatty %s each)",
+		 pid, name, (unsigned long long)throttle_rate(m->throttle),
+		 m->plan->count ? ", and their time is measured in short windows"
+				: " and not shown",
+		 name, m->plan->count ? "measures" : "shows");
+}
+
+static int notice(struct hooks_muted *m, uint32_t pid, uint32_t func, uint64_t calls, uint64_t now)
+{
+	if (m->paused || m->plan->one_thread || m->n == HOOKS_MUTED ||
+	    func >= (uint32_t)api_nfuncs || !muted_may(m->plan, (int)func) ||
+	    is_muted(m, (int)func) || !throttle_calls(m->throttle, pid, func, calls, now))
+		return -1;
+	m->funcs[m->n] = (int)func;
+	m->names[m->n] = api_funcs[func].name;
+	m->since_ns[m->n] = now;
+	say(m, pid, api_funcs[func].name);
+	return m->n++;
+}
+
+int hooks_muted_call(struct hooks_muted *m, const struct ct_call *c)
+{
+	return notice(m, c->h.pid, c->func, 1, c->h.end_ns);
+}
+
+bool hooks_muted_look_due(const struct hooks_muted *m, uint64_t now)
+{
+	return m->plan->count && !m->paused && now - m->looked_ns >= LOOK_NS;
+}
+
+void hooks_muted_look(struct hooks_muted *m, uint64_t now)
+{
+	struct seen *s;
+
+	m->looked_ns = now;
+	m->next = 0;
+	throttle_calls(m->throttle, 0, 0, 0, now); /* the time over which rates are taken begins */
+	keyed_each(&m->seen, s) s->now = 0;
+}
+
+static void add_cell(void *ctx, const struct ct_entry *e, const union hooks_extra *more)
+{
+	struct seen want = { .key = { e->key.tgid, e->key.func } }, *s;
+	struct hooks_muted *m = ctx;
+	bool made;
+
+	(void)more;
+	if (e->key.how == CT_BY_SIZE || e->key.func >= api_nfuncs ||
+	    !muted_may(m->plan, e->key.func))
+		return;
+	s = keyed_get(&m->seen, &want.key, &made);
+	if (s)
+		s->now += e->n.calls;
+}
+
+void hooks_muted_look_at(struct hooks_muted *m, struct hooks_ring *r)
+{
+	hooks_ring_cells(r, add_cell, m);
+}
+
+int hooks_muted_looked(struct hooks_muted *m)
+{
+	while (m->next < m->seen.n) {
+		struct seen *s = keyed_at(&m->seen, m->next++);
+		uint64_t calls = s->now > s->last && s->looked ? s->now - s->last : 0;
+		int number;
+
+		s->last = s->now;
+		s->looked = true;
+		number = calls ? notice(m, s->key.pid, s->key.func, calls, m->looked_ns) : -1;
+		if (number >= 0)
+			return number;
+	}
+	return -1;
+}
+
+bool hooks_muted_count_by(struct hooks_muted *m, uint8_t by)
+{
+	bool paused = by != CT_BY_FUNCTION, changes = paused != m->paused;
+
+	m->paused = paused;
+	return changes && m->n;
+}
+
+/* ---- the muted functions ---- */
+
+int hooks_muted_n(const struct hooks_muted *m)
+{
+	return m->n;
+}
+
+int hooks_muted_func(const struct hooks_muted *m, int number)
+{
+	return m->funcs[number];
+}
+
+void hooks_muted_message(const struct hooks_muted *m, int number, const struct hooks_mapped *mapped,
+			 struct hooks_mute *out)
+{
+	bool windows = m->plan->count && !m->plan->no_return;
+	uint64_t lo, bytes;
+
+	hooks_mapped_runtime(mapped, &lo, &bytes);
+	*out = (struct hooks_mute){ .h = { .size = sizeof(*out), .type = HOOKS_MUTE },
+				    .func = (uint32_t)m->funcs[number],
+				    .number = (uint16_t)number,
+				    .flags = (uint16_t)((m->paused ? HOOKS_MUTE_OFF : 0) |
+							(windows ? HOOKS_MUTE_WINDOWS : 0)),
+				    .within = lo,
+				    .within_bytes = bytes };
+}
+
+const char *const *hooks_muted_names(const struct hooks_muted *m)
+{
+	return m->names;
+}
+
+/* ---- telling ---- */
+
+bool hooks_muted_due(const struct hooks_muted *m, const struct hooks_muted_told *told, uint64_t now)
+{
+	return m->n && now - (told->until_ns ? told->until_ns : m->since_ns[0]) >= TELL_NS;
+}
+
+static int tell_one(const struct hooks_muted *m, const struct hooks_muted_told *told, int number,
+		    pid_t pid, uint64_t calls, uint64_t now, struct hooks_batch *b)
+{
+	uint64_t since = m->since_ns[number] > told->until_ns ? m->since_ns[number]
+							      : told->until_ns;
+	union {
+		struct ct_muted m;
+		char room[sizeof(struct ct_muted) + 512];
+	} rec;
+
+	memset(&rec, 0, sizeof(rec));
+	muted_name(&rec.m, m->funcs[number]);
+	rec.m.h.pid = (uint32_t)pid;
+	rec.m.h.start_ns = since < now ? since : now;
+	rec.m.h.end_ns = now;
+	rec.m.unseen.calls = (int64_t)calls;
+	return hooks_batch_add(b, &rec.m.h);
+}
+
+int hooks_muted_tell(struct hooks_muted *m, struct hooks_muted_told *told,
+		     const struct hooks_ring *r, uint64_t now, struct hooks_batch *b)
+{
+	int err = 0;
+
+	for (int i = 0; i < m->n && !m->plan->count && !err; i++) {
+		uint64_t calls = hooks_ring_muted(r, (uint32_t)i), had = told->calls[i];
+
+		if (calls > CALLS_MAX || calls <= had)
+			continue;
+		told->calls[i] = calls;
+		err = tell_one(m, told, i, hooks_ring_pid(r), calls - had, now, b);
+	}
+	told->until_ns = now;
+	return err;
+}
