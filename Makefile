@@ -117,6 +117,8 @@ $(OUTPUT)/unit/%: $(OUTPUT)/tests/unit/%.o $(LIB)
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+# Objects of tests stay: programs are linked anew when a file of user/ has changed, and scripts/mutate.py links them with copies.
+.SECONDARY: $(UNIT_SRCS:%.c=$(OUTPUT)/%.o)
 unit-programs: $(UNIT)
 # All unit tests, or with T=join that of one program, and with CASE=orders its cases with this in their names. test_agent runs the
 # stand-in's programs.
@@ -174,6 +176,7 @@ $(BENCH)/hooks $(BENCH)/hooks_on: $(BENCH)/%: tests/bench/%.c hooks/engine.h $(E
 bench-programs: $(BENCH)/hooks $(BENCH)/hooks_on $(BENCH)/bench_trace $(BENCH)/empty $(BENCH)/target $(BENCH)/many $(BENCH)/bench_sinks $(BENCH)/bench_nsys $(BENCH)/bench_stat $(BENCH)/bench_advise
 bench: cudatrace standin cases-progs bench-programs
 	$(Q)tests/bench/run.sh
+	$(Q)tests/bench/book.py
 
 check-api:
 	$(Q)scripts/check_api.py

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""coverage.py - which lines of the user side do tests run? scripts/coverage.py [--cases | --report] [--files FOLDER]
+"""coverage.py - which lines of the user side do tests run? scripts/coverage.py [--cases NAME-GLOB... | --report] [--parsers | --files FOLDER]
 
-Builds with gcc's --coverage in a folder of its own (.output/cov), runs the unit programs, with --cases the short cases with real BPF too (as
-root, some ten minutes more), and prints a table in Markdown: lines, and those that were run, by folder. --report builds and runs nothing: it
-counts what earlier runs have left. --files prints the same for each file of a folder, with the lines that were not run.
+Builds with gcc's --coverage in a folder of its own (.output/cov), runs the unit programs and the inputs of the fuzz targets (their corpora,
+seeds, and what fuzzing has found before), with --cases those short cases with real BPF too (as root; '*' is all of them), and prints a table
+in Markdown: lines, and those that were run, by folder. --report builds and runs nothing: it counts what earlier runs have left. --parsers
+prints the table of the files that read foreign bytes (those of scripts/mutate.py). --files prints each file of a folder, with the lines that
+were not run.
 
 What it cannot see: a process that is killed, or leaves by _exit() or exec, writes nothing down. So what the readers of foreign bytes do in
-children of their own counts only where a unit program runs it in its own process.
+children of their own counts only where a unit program or a fuzz target runs it in its own process.
 """
 import argparse
 import collections
@@ -19,19 +21,32 @@ import subprocess
 import sys
 import tempfile
 
+import mutate
+
 OUT = ".output/cov"
 
 
+def make(*words):
+    done = subprocess.run(["make", "-j", str(os.cpu_count()), *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"coverage.py: make {words[-1]} failed: {done.stdout[-2000:]}")
+
+
 def build_and_run(cases):
-    processors = str(os.cpu_count())
-    subprocess.run(["make", "-j", processors, f"OUTPUT={OUT}", "CFLAGS=-O1 -g --coverage -fprofile-update=atomic -fprofile-filter-files=user/.*", "HARDENING=", "unit-programs",
-                    f"{OUT}/cudatrace"], stdout=subprocess.DEVNULL, check=True)
-    subprocess.run(["make", "-j", processors, "cudatrace", "standin", "cases-progs"], stdout=subprocess.DEVNULL, check=True)
+    make(f"OUTPUT={OUT}", "CFLAGS=-O1 -g --coverage -fprofile-update=atomic -fprofile-filter-files=user/.*", "HARDENING=", "fuzz-replay", "unit-programs",
+         f"{OUT}/cudatrace")
+    # what unit programs and cases start, as the suites build it
+    make("cudatrace", "standin", "cases-progs", "fuzz-seeds")
     for left in glob.glob(f"{OUT}/**/*.gcda", recursive=True):
         os.remove(left)
     results = [subprocess.run(["tests/unit/run.sh", *sorted(glob.glob(f"{OUT}/unit/test_*"))], stdout=sys.stderr, check=False).returncode]
+    for target in subprocess.run(["tests/fuzz/run.sh", "-l"], stdout=subprocess.PIPE, text=True, check=True).stdout.split():
+        folders = [f"tests/fuzz/corpus/{target}", f".output/fuzz/seeds/{target}", f".output/fuzz/{target}"]
+        results.append(subprocess.run([f"{OUT}/replay_{target}", *folders], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode)
+        if results[-1]:
+            print(f"coverage.py: {target} ended with {results[-1]}", file=sys.stderr)
     if cases:
-        results.append(subprocess.run(["tests/cases/run.sh", "--short"], env={**os.environ, "CUDATRACE": os.path.abspath(f"{OUT}/cudatrace")},
+        results.append(subprocess.run(["tests/cases/run.sh", "--short", *cases], env={**os.environ, "CUDATRACE": os.path.abspath(f"{OUT}/cudatrace")},
                                       stdout=sys.stderr, check=False).returncode)
     if any(results):
         print("coverage.py: some tests failed: the table counts what they ran all the same", file=sys.stderr)
@@ -69,8 +84,9 @@ def ranges(numbers):
 
 def main():
     parser = argparse.ArgumentParser(description="which lines of the user side do tests run?")
-    parser.add_argument("--cases", action="store_true")
+    parser.add_argument("--cases", nargs="+", default=[])
     parser.add_argument("--report", action="store_true")
+    parser.add_argument("--parsers", action="store_true")
     parser.add_argument("--files")
     options = parser.parse_args()
     os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -84,6 +100,11 @@ def main():
             if path.startswith(options.files):
                 missed = sorted(n for n, run in lines[path].items() if not run)
                 print(f"{path}: {100 * (len(lines[path]) - len(missed)) / len(lines[path]):.1f} %; not run: {ranges(missed)}")
+        return
+    if options.parsers:
+        print("| file | lines | run |\n|---|--:|--:|")
+        for path in sorted(mutate.PARSERS):
+            print(f"| `{path}` | {len(lines[path])} | {100 * sum(lines[path].values()) / max(len(lines[path]), 1):.1f} % |")
         return
     folders = collections.defaultdict(lambda: [0, 0])
     for path, of_file in lines.items():

@@ -20,7 +20,7 @@ import sys
 import tempfile
 
 OUT = ".output"
-LONGEST = 120  # seconds for a run, after which the program counts as failed
+LONGEST = 600  # seconds for a run, after which the program counts as failed
 FLAGS = ["-w", "-std=gnu11", "-D_GNU_SOURCE", '-DCT_VERSION="0"', "-O1", "-g", "-pthread", f"-I{OUT}", "-fsanitize=address,undefined",
          "-fno-sanitize-recover=all"]
 # Who reads what the target, a file or a stranger wrote, and the unit programs that test it.
@@ -30,6 +30,8 @@ PARSERS = {
     "user/event/record.c": ["record"],
     "user/nccl/nccl_find.c": ["nccl"],
     "user/nccl/nccl_job.c": ["nccl"],
+    "user/proc/dwarf_layout.c": ["nccl"],
+    "user/proc/dwarf_strings.c": ["nccl"],
     "user/proc/elf_read.c": ["known", "python", "elf"],
     "user/proc/python.c": ["python"],
     "user/proc/python_walk.c": ["python"],
@@ -38,6 +40,7 @@ PARSERS = {
     "user/resolve/names/stub.c": ["known"],
     "user/resolve/stacks/cfi.c": ["unwind"],
     "user/resolve/stacks/packed.c": ["unwind", "stacks"],
+    "user/resolve/stacks/python_stack.c": ["python"],
     "user/resolve/stacks/symbols.c": ["unwind", "stacks"],
     "user/serve/serve_auth.c": ["web"],
     "user/serve/web_config.c": ["web"],
@@ -153,15 +156,18 @@ def main():
         checks = sorted(random.Random(int(args[2]) if len(args) == 3 else 1).sample(checks, min(int(args[1]), everything)))
     bench = Bench()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        # without a change all must pass, or nothing is shown
-        paths = sorted({check[0] for check in checks})
-        for path, good in zip(paths, pool.map(lambda path: bench.survives(path, texts[path], files[path]), paths)):
-            if not good:
-                sys.exit(f"{path}: its unit programs ({' '.join(files[path])}) fail without a change")
+        # What fails without a change shows nothing: limits of memory that AddressSanitizer exceeds, a machine that is too busy.
+        pairs = sorted({(check[0], name) for check in checks for name in files[check[0]]})
+        good = dict(zip(pairs, pool.map(lambda pair: bench.survives(pair[0], texts[pair[0]], [pair[1]]), pairs)))
+        useful = {path: [name for name in names if good.get((path, name))] for path, names in files.items()}
+        for path, name in pairs:
+            if not good[path, name]:
+                print(f"{path}: test_{name} fails without a change: it is left out", flush=True)
+        checks = [check for check in checks if useful[check[0]]]
 
         def noticed(check):
             path, begin, end, instead = check
-            return not bench.survives(path, texts[path][:begin] + instead + texts[path][end:], files[path])
+            return not bench.survives(path, texts[path][:begin] + instead + texts[path][end:], useful[path])
 
         survived = 0
         for (path, begin, end, _), good in zip(checks, pool.map(noticed, checks)):

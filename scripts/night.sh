@@ -3,11 +3,13 @@
 # night.sh - what takes too long for every change: scripts/night.sh [HOURS]. Needs root, and what `scripts/deps.sh all` installs.
 #
 # In HOURS (8; a fraction may be given, as 0.5) it runs programs at random with a diary, each time with seeds that nobody has run, for a
-# third; each fuzz target for a third together; the soak for a third; and once the other kernels and aarch64 in their virtual machines, version
-# 0.1.0 on recordings of today, a hundred faults at random moments, the attacks that CI leaves out, a hundred checks of the parsers that are
-# taken out, and the packages and names of packages in root file systems of Debian and Ubuntu, which are fetched (debootstrap, and dnf and
-# createrepo-c, have to be installed for that). Seeds that fail are made smaller, and their commands printed. All that a suite prints is in
-# .output/night. Prints `ok` and `not ok` lines, at last `N passed, N failed, N skipped`; the status is 1 when anything failed.
+# third; each fuzz target for a third together; the soak for a third; and once what CI leaves out of its suites (hooks with many rounds, all
+# cases by hooks and with links of kind multi, some attacks), the other kernels and aarch64 in their virtual machines, CUPTI of each version of
+# CUDA, version 0.1.0 on recordings of today, a hundred faults at random moments, a hundred checks of the parsers that are taken out, and the
+# packages and names of packages in root file systems of Debian and Ubuntu, which are fetched (debootstrap, and dnf and createrepo-c, have to be
+# installed for that). Seeds that fail are made smaller, and their commands printed. All that a suite prints is in .output/night.
+# ONLY="soak vm" runs these parts alone. Prints `ok` and `not ok` lines, at last `N passed, N failed, N skipped`; the status is 1 when anything
+# failed.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -42,29 +44,56 @@ diary() {
 	return 0
 }
 
-diary > "$LOGS/diary.log" 2>&1
-tests/fuzz/run.sh $((third / $(tests/fuzz/run.sh -l | wc -l) + 1)) > "$LOGS/fuzz.log" 2>&1
-scripts/soak.sh "$third" "$LOGS/soak" > "$LOGS/soak.log" 2>&1
-tests/vm/run.sh > "$LOGS/vm.log" 2>&1
-tests/vm/arm64.sh > "$LOGS/arm64.log" 2>&1
-tests/faults/run.py --random 100 > "$LOGS/faults.log" 2>&1
-tests/hostile/again.py > "$LOGS/again.log" 2>&1
-tests/hostile/deeper.py > "$LOGS/deeper.log" 2>&1
 # Which survive is for people to judge: it fails only when it cannot run.
-if scripts/mutate.py --random 100 "$(date +%s)" > "$LOGS/mutate.log" 2>&1; then
-	echo "ok mutate: $(tail -n 1 "$LOGS/mutate.log")" >> "$LOGS/mutate.log"
-else
-	echo "not ok mutate: $(tail -n 1 "$LOGS/mutate.log")" >> "$LOGS/mutate.log"
-fi
-tests/first_version.sh > "$LOGS/first-version.log" 2>&1
-tests/dist/roots.sh > "$LOGS/roots.log" 2>&1
-for name in diary fuzz soak vm arm64 faults again deeper mutate first-version roots; do
-	if ! grep -qE '^(ok|not ok|skip) ' "$LOGS/$name.log"; then
-		echo "not ok $name: no result" >> "$LOGS/$name.log"
+mutated() {
+	local result=ok
+	scripts/mutate.py --random "$1" "$(date +%s)" > "$LOGS/mutants.log" 2>&1 || result="not ok"
+	cat "$LOGS/mutants.log"
+	echo "$result mutate: $(tail -n 1 "$LOGS/mutants.log")"
+}
+
+cupti() {
+	tests/wheels.sh --cupti
+	tests/agent/versions.sh
+}
+
+by_hooks() {
+	SOURCE=hooks tests/cases/run.sh 'scopes_*' 'operators_*' 'collectives_*' 'nvtx3_*'
+}
+
+multi() {
+	CUDATRACE=$PWD/tests/cases/with-multi tests/cases/run.sh --links
+}
+
+# part NAME COMMAND...: its lines, and its counts
+part() {
+	local name=$1 began=$SECONDS log=$LOGS/$1.log
+	[[ " ${ONLY:-$name} " = *" $name "* ]] || return 0
+	shift
+	"$@" > "$log" 2>&1 < /dev/null
+	if ! grep -qE '^(ok|not ok|skip) ' "$log"; then
+		echo "not ok $name: no result: $(tail -n 1 "$log")" >> "$log"
 	fi
-	echo "$name: $(grep -c '^ok ' "$LOGS/$name.log") passed, $(grep -c '^not ok ' "$LOGS/$name.log") failed"
-	grep -E '^(not ok|skip) ' "$LOGS/$name.log" | sed 's/^/    /'
-done
+	echo "$name: $(grep -c '^ok ' "$log") passed, $(grep -c '^not ok ' "$log") failed ($((SECONDS - began)) s)"
+	grep -E '^(not ok|skip) ' "$log" | cut -c1-400 | sed 's/^/    /'
+}
+
+part diary diary
+part fuzz tests/fuzz/run.sh $((third / $(tests/fuzz/run.sh -l | wc -l) + 1))
+part soak scripts/soak.sh "$third" "$LOGS/soak"
+part hooks tests/hooks/run.sh --all
+part cases-hooks by_hooks
+part cases-multi multi
+part vm tests/vm/run.sh
+part arm64 tests/vm/arm64.sh
+part cupti cupti
+part faults tests/faults/run.py --random 100
+part again tests/hostile/again.py
+part deeper tests/hostile/deeper.py
+part mutate mutated 100
+part first-version tests/first_version.sh
+part roots tests/dist/roots.sh
+rm -f "$LOGS/build.log" "$LOGS/mutants.log"
 passed=$(cat "$LOGS"/*.log | grep -c '^ok ')
 failed=$(cat "$LOGS"/*.log | grep -c '^not ok ')
 echo "$passed passed, $failed failed, $(cat "$LOGS"/*.log | grep -c '^skip ') skipped"

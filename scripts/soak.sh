@@ -12,9 +12,11 @@
 #     links, maps                          80, because the last 64 files of a user that were probed are kept, those of others too
 #     descriptors                          160
 #     threads                              2
+# (of links, maps and descriptors twice as many in less than 300 s: those 64 files have not come in the first third)
+#     a page of serve, a program's calls   as much as it takes in the middle: it may not double (from 600 s on: others use the machine)
 #
-# How many processes there were is printed too, but not judged: others use the machine. Needs root, ./cudatrace
-# and `make cases-progs`. Prints `ok` and `not ok` lines. It is statistical, and belongs to the night: scripts/night.sh.
+# How many processes there were is printed too, but not judged. Needs root, ./cudatrace (or CUDATRACE) and `make cases-progs`. Prints `ok`
+# and `not ok` lines. CI runs it for a minute, the night for hours: scripts/night.sh.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -23,14 +25,15 @@ FOLDER=${2:-.output/soak}
 ADDRESS=unix:$PWD/$FOLDER/serve.socket
 [[ $FOLDER != /* ]] || ADDRESS=unix:$FOLDER/serve.socket
 GROUP=$(findmnt -n -o TARGET -t cgroup2 | head -n 1)/cudatrace-soak.$$
+CT=${CUDATRACE:-./cudatrace}
 declare -A PID
 others=()
 failed=0
 
 # shellcheck disable=SC2317 # by the trap
 end() {
-	[ ${#others[@]} = 0 ] || kill -KILL "${others[@]}" 2> /dev/null
-	wait "${others[@]}" 2> /dev/null
+	# a wait for nobody in particular would be one for the tracers
+	[ ${#others[@]} = 0 ] || { kill -KILL "${others[@]}" && wait "${others[@]}"; } 2> /dev/null
 	[ ${#PID[@]} = 0 ] || kill -INT "${PID[@]}" 2> /dev/null
 	wait
 	rmdir "$GROUP" 2> /dev/null
@@ -43,9 +46,9 @@ broken() {
 
 # tracer NAME ARGS...: in the background; returns once it traces.
 tracer() {
-	local name=$1 until=$((SECONDS + 60))
+	local name=$1 until=$((SECONDS + 600))
 	shift
-	env --default-signal=INT ./cudatrace "$@" > "$FOLDER/$name.out" 2> "$FOLDER/$name.err" < /dev/null &
+	env --default-signal=INT "$CT" "$@" > "$FOLDER/$name.out" 2> "$FOLDER/$name.err" < /dev/null &
 	PID[$name]=$!
 	until grep -qsE 'ready|serving|listening|http|unix:' "$FOLDER/$name.err" "$FOLDER/$name.out"; do
 		kill -0 "${PID[$name]}" 2> /dev/null || broken "$name ended: $(tail -n 1 "$FOLDER/$name.err")"
@@ -77,9 +80,41 @@ sample() {
 		"$(cat "$p"/fdinfo/* 2> /dev/null | grep -c '^link_type')" "$threads" >> "$FOLDER/$1.samples"
 }
 
+# latencies: a line of time, microseconds of a page of serve, microseconds of a program that makes calls and is traced
+latencies() {
+	local page=x began program=0
+	page=$(curl -s --max-time 300 -o "$FOLDER/metrics" -w '%{time_total}' --unix-socket "${ADDRESS#unix:}" http://localhost/metrics) ||
+		{ echo "not ok soak: serve does not answer" && failed=1; }
+	began=${EPOCHREALTIME/./}
+	(echo "$BASHPID" > "$GROUP/cgroup.procs" && LD_LIBRARY_PATH=.output/standin exec .output/cases/calls-dl mix 2 2 2 > /dev/null 2>&1)
+	program=$((${EPOCHREALTIME/./} - began))
+	echo "$SECONDS ${page/./} $program" >> "$FOLDER/latency.samples"
+}
+
+# judge_latency: as judge, of both columns; they are printed, and judged only in a long run.
+judge_latency() {
+	awk -v judged="$((SECONDS_WANTED >= 600))" '
+		{ t[NR] = $1; v[1, NR] = $2 + 0; v[2, NR] = $3 + 0 }
+		END {
+			split("page program", what, " ")
+			from = int(NR / 3) + 1
+			n = NR - from + 1
+			for (c = 1; c <= 2; c++) {
+				st = sv = stt = stv = 0
+				for (i = from; i <= NR; i++) { st += t[i]; sv += v[c, i]; stt += t[i] * t[i]; stv += t[i] * v[c, i] }
+				below = n * stt - st * st
+				rise = below ? (n * stv - st * sv) / below * (t[NR] - t[from]) : 0
+				good = !judged || rise <= sv / n
+				bad += !good
+				printf "%s soak-latency-%s: %.1f ms at the middle, a rise of %.1f\n", !judged ? "#" : good ? "ok" : "not ok", what[c], sv / n / 1000, rise / 1000
+			}
+			exit bad > 0
+		}' "$FOLDER/latency.samples"
+}
+
 # judge NAME: the rise of each column from the first third on, of the line through it
 judge() {
-	awk -v name="$1" '
+	awk -v name="$1" -v factor="$((SECONDS_WANTED < 300 ? 2 : 1))" '
 		function larger(a, b) { return a > b ? a : b }
 		{ t[NR] = $1; for (c = 2; c <= NF; c++) v[c, NR] = $c }
 		END {
@@ -93,7 +128,7 @@ judge() {
 				below = n * stt - st * st
 				rise = below ? (n * stv - st * sv) / below * (t[NR] - t[from]) : 0
 				mean = sv / n
-				bound = c == 2 ? larger(1024, mean * 0.05) : c == 3 ? 160 : c == 6 ? 2 : 80
+				bound = c == 2 ? larger(1024, mean * 0.05) : c == 3 ? 160 * factor : c == 6 ? 2 : 80 * factor
 				good = rise <= bound && rise >= -bound
 				bad += !good
 				printf "%s soak-%s-%s: %.0f at the middle, a rise of %.1f, %.0f allowed\n", good ? "ok" : "not ok", name, what[c], mean, rise, bound
@@ -120,9 +155,7 @@ while [ $SECONDS -lt $until ]; do
 		kill -0 "${PID[$name]}" 2> /dev/null || broken "$name ended: $(tail -n 1 "$FOLDER/$name.err")"
 		sample "$name"
 	done
-	if ! curl -s --max-time 60 --unix-socket "${ADDRESS#unix:}" http://localhost/metrics > "$FOLDER/metrics"; then
-		echo "not ok soak: serve does not answer" && failed=1
-	fi
+	latencies
 	sleep 1
 done
 kill -KILL "${others[@]}" 2> /dev/null
@@ -134,4 +167,5 @@ echo "# $total processes in $SECONDS_WANTED s; the metrics have $(wc -l < "$FOLD
 for name in serve record stat; do
 	judge "$name" || failed=1
 done
+judge_latency || failed=1
 exit $failed

@@ -249,13 +249,25 @@ made() {
 }
 
 # shellcheck disable=SC2317
-# unit_programs PREFIX FOLDER: those that have a source, a test for each.
+# unit_programs PREFIX FOLDER: those that have a source, a test for each, two at a time: many wait most of the time.
 unit_programs() {
 	local program
 	for program in "$2"/test_*; do
-		[ ! -e "tests/unit/${program##*/}.c" ] ||
-			as_test "$1-${program##*/test_}" timeout -k 5 600 "$program" | grep -E -A 2 "^(not )?ok $1-|FAILED: "
+		[ -e "tests/unit/${program##*/}.c" ] || continue
+		while [ "$(jobs -rp | wc -l)" -ge 2 ]; do
+			wait -n
+		done
+		unit_program "$1-${program##*/test_}" "$program" &
 	done
+	wait
+}
+
+# shellcheck disable=SC2317
+# unit_program NAME PROGRAM: its lines come together, whatever runs beside it.
+unit_program() {
+	local out
+	out=$(as_test "$1" timeout -k 5 600 "$2" | grep -E -A 2 "^(not )?ok $1( |:|\$)|FAILED: ")
+	echo "$out"
 }
 
 # shellcheck disable=SC2317
@@ -319,12 +331,12 @@ main() {
 		behind vm 1500 tests/vm/run.sh 6.1 5.10
 		behind tree 1500 tests/tree.sh
 		behind dist 1200 tests/dist.sh
-		behind fuzz 2400 fuzzed 60
+		behind fuzz 2400 fuzzed 15
 	fi
 	start_lane
 	suite agent 180 tests/agent/run.sh
 	if $all; then
-		suite hooks 1200 tests/hooks/run.sh --all
+		suite hooks 1200 tests/hooks/run.sh --builds
 	else
 		suite hooks 300 tests/hooks/run.sh
 	fi
@@ -346,8 +358,8 @@ main() {
 	suite serve-web 300 tests/serve/web.py
 	if $all; then
 		suite otlp 600 tests/export/otlp.py
-		suite cases-hooks 400 env SOURCE=hooks tests/cases/run.sh 'scopes_*' 'operators_*' 'collectives_*' 'nvtx3_*'
-		suite cases-multi 1200 env CUDATRACE="$PWD/tests/cases/with-multi" tests/cases/run.sh --links
+		suite cases-hooks 400 env SOURCE=hooks tests/cases/run.sh --short 'scopes_*' 'operators_*' 'collectives_*' 'nvtx3_*'
+		suite cases-multi 1200 env CUDATRACE="$PWD/tests/cases/with-multi" tests/cases/run.sh --short --links
 		for other in tests/export/run.sh tests/flame/run.sh tests/timeline/run.sh tests/memory/run.sh tests/top/run.sh tests/bpftrace/run.sh; do
 			[ -x "$other" ] && suite "$(basename "$(dirname "$other")")" 900 "$other"
 		done
@@ -362,6 +374,7 @@ main() {
 		suite attack-afresh 600 tests/hostile/afresh.py
 		suite python 300 tests/python/run.py
 		suite recipes 900 tests/recipes.sh
+		suite soak 300 scripts/soak.sh 60 .output/soak
 	fi
 	end_lane
 	finish

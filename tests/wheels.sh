@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # wheels.sh - fetches other versions of CUDA's runtime from NVIDIA's Python wheels into $OUTPUT/wheels/VERSION: libcudart, and its
 # headers in include/. Without --all only 11.8, 12.1 and 12.8, for the cases that probe them; with --all each minor version from
-# 11.8 on, for tests/versions.sh. Skips those that are there already; without network or pip it says so.
+# 11.8 on, for tests/versions.sh; with --cupti libcupti of each into
+# $OUTPUT/wheels/cupti/VERSION, for tests/agent/versions.sh. Skips those that are there already; without network or pip it says so.
 set -uo pipefail
 
 dir=${OUTPUT:-$(cd "$(dirname "$0")/.." && pwd)/.output}/wheels
@@ -16,7 +17,7 @@ unpack() {
 		    with zipfile.ZipFile(wheel) as z:
 		        for name in z.namelist():
 		            base = os.path.basename(name)
-		            if base.startswith("libcudart.so."):
+		            if base.startswith(("libcudart.so.", "libcupti.so.")):
 		                to = base
 		            elif "/include/" in name and base:
 		                to = "include/" + name.split("/include/", 1)[1]
@@ -47,6 +48,30 @@ fetch() {
 	unpack "$tmp" "$version" && echo "wheels.sh: $dir/$version"
 	rm -rf "$tmp"
 }
+
+# fetch_cupti VERSION WHEEL
+fetch_cupti() {
+	local tmp
+	ls "$dir/cupti/$1"/libcupti.so.* > /dev/null 2>&1 && return
+	tmp=$(mktemp -d)
+	if python3 -m pip download -q --no-deps --only-binary=:all: -d "$tmp" "$2==$1" > "$tmp/log" 2>&1; then
+		unpack "$tmp" "cupti/$1" && rm -rf "$dir/cupti/$1/include" && echo "wheels.sh: $dir/cupti/$1"
+	else
+		echo "wheels.sh: $2==$1 cannot be fetched: $(tail -n 1 "$tmp/log")" >&2
+	fi
+	rm -rf "$tmp"
+}
+
+if [ "${1:-}" = --cupti ]; then
+	fetch_cupti 11.8.87 nvidia-cuda-cupti-cu11
+	for version in 12.0.146 12.1.105 12.2.142 12.3.101 12.4.127 12.5.82 12.6.80 12.8.90 12.9.79; do
+		fetch_cupti $version nvidia-cuda-cupti-cu12
+	done
+	for version in 13.0.85 13.1.115 13.2.86 13.3.75 13.4.92 13.5.25; do
+		fetch_cupti $version nvidia-cuda-cupti
+	done
+	exit 0
+fi
 
 fetch 11.8.89 nvidia-cuda-runtime-cu11==11.8.89
 fetch 12.1.105 nvidia-cuda-runtime-cu12==12.1.105

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# run.sh - runs the real-BPF cases: tests/cases/run.sh [-l | --short | --links] [NAME-GLOB...]
+# run.sh - runs the real-BPF cases: tests/cases/run.sh [--short] [--links] [-l] [NAME-GLOB...]
 #
 # Needs root, ./cudatrace and the programs of `make cases-progs`. Prints `ok NAME`, `not ok NAME: why` or `skip NAME: why`
 # for each case, with the seconds that it took, and at last `N passed, N failed, N skipped`; the status is 1 when one failed. -l lists

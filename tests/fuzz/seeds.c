@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * seeds.c - writes what the fuzzers begin with: seeds trace RECORDING FOLDER; seeds agent FOLDER.
+ * seeds.c - writes what the fuzzers begin with: seeds trace RECORDING FOLDER; seeds dwarf LIBRARY FOLDER;
+ * seeds agent|python|payload FOLDER.
  *
  * Of a recording each block of records, its columns not compressed, once for each command of
- * fuzz_trace.c. Of an agent the messages that follow its greeting.
+ * fuzz_trace.c. Of a library its sections of debug information. Of an agent the messages that follow its
+ * greeting. Of Python and of NVTX's payloads, memory as a program may have it.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -11,7 +13,10 @@
 #include <unistd.h>
 
 #include "../../cupti/agent/agent.h"
+#include "../../hooks/nvtx_payload.h"
 #include "../unit/patch_trace.h"
+#include "dwarf_sections.h"
+#include "../../bpf/control.h"
 
 #define COMMANDS 13		  /* rows of runs[] in fuzz_trace.c */
 #define NOWHERE "\x01no function" /* patch_body() is wanted for its columns alone */
@@ -99,12 +104,164 @@ static int agent(const char *folder)
 	return store(folder, "agent", 0, input, n, "", 0);
 }
 
+/* ---- the sections of a library, as fuzz_dwarf.c takes them ---- */
+
+static int dwarf(const char *path, const char *folder)
+{
+	static char file[1 << 20], input[1 << 20];
+	const char *slash = strrchr(path, '/'), *names;
+	int fd = open(path, O_RDONLY);
+	ssize_t len = fd < 0 ? -1 : read(fd, file, sizeof(file));
+	const Elf64_Ehdr *e = (void *)file;
+	const Elf64_Shdr *s;
+	size_t n = 0;
+
+	if (len < (ssize_t)sizeof(*e) || !slash)
+		return 1;
+	s = (void *)(file + e->e_shoff);
+	names = file + s[e->e_shstrndx].sh_offset;
+	for (int i = 1; i < e->e_shnum; i++)
+		for (size_t k = 0; k < sizeof(dwarf_sections) / sizeof(dwarf_sections[0]); k++)
+			if (!strcmp(names + s[i].sh_name, dwarf_sections[k].name))
+				n += add(input + n, (int)k, file + s[i].sh_offset, s[i].sh_size);
+	return store(folder, slash + 1, 0, input, n, "", 0);
+}
+
+/* ---- memory, which lies at MEMORY ---- */
+
+#define MEMORY 0x10000000ull
+
+/* A process with one thread, two frames, of a code object with a name, a file and a table of lines. */
+static int python(const char *folder)
+{
+	struct ct_python p = { .interp_threads_head = 8,
+			       .thread_next = 8,
+			       .thread_native_id = 24,
+			       .thread_frame = 32,
+			       .cframe_frame = CT_PY_NONE,
+			       .frame_previous = 8,
+			       .frame_instr = 56,
+			       .frame_owner = 70,
+			       .frame_entry = CT_PY_NONE,
+			       .owner_shim = 3,
+			       .code_first_line = 68,
+			       .code_check = 72,
+			       .code_filename = 112,
+			       .code_qualname = 128,
+			       .code_linetable = 136,
+			       .code_instrs = 200,
+			       .str_length = 16,
+			       .str_state = 32,
+			       .str_ascii_data = 40,
+			       .str_compact_data = 56,
+			       .bytes_size = 16,
+			       .bytes_data = 32 };
+	const size_t skip = offsetof(struct ct_python, runtime_interpreters_head);
+	enum {
+		RUNTIME,
+		INTERP = 8,
+		THREAD = 16,
+		FRAME = 24,
+		CODE = 64,
+		NAME = 96,
+		FILE_NAME = 112,
+		TABLE = 128,
+		END = 144
+	};
+	uint64_t m[END] = { [RUNTIME] = MEMORY + 8 * INTERP, [INTERP + 1] = MEMORY + 8 * THREAD };
+	char head[1 + sizeof(p)], version;
+
+	memcpy(&m[THREAD + 3], "THREADID", 8);
+	m[THREAD + 4] = MEMORY + 8 * FRAME;
+	for (int i = 0; i < 2; i++) {
+		m[FRAME + 16 * i] = MEMORY + 8 * CODE;
+		m[FRAME + 16 * i + 1] = i ? 0 : MEMORY + 8 * (FRAME + 16);
+		m[FRAME + 16 * i + 7] = MEMORY + 8 * CODE + 200 + 4 * (uint64_t)i;
+	}
+	m[CODE + 8] = 7ull << 32; /* the first line */
+	m[CODE + 14] = MEMORY + 8 * FILE_NAME;
+	m[CODE + 16] = MEMORY + 8 * NAME;
+	m[CODE + 17] = MEMORY + 8 * TABLE;
+	m[NAME + 2] = 4;
+	m[NAME + 4] = 0x64; /* ASCII, compact, of one byte each */
+	memcpy(&m[NAME + 5], "main", 4);
+	m[FILE_NAME + 2] = 3;
+	m[FILE_NAME + 4] = 0x28; /* UCS-2, compact */
+	memcpy(&m[FILE_NAME + 7], "a\0.\0p\0", 6);
+	m[TABLE + 2] = 12;
+	memcpy(&m[TABLE + 4], "\x80\x01\x91\x02\xe9\x04\xf2\x02\x04\x01\x06\xf8", 12);
+	for (version = 0; version < 3; version++) {
+		head[0] = version;
+		memcpy(head + 1, (char *)&p + skip, sizeof(p) - skip);
+		if (store(folder, "python", version, head, 1 + sizeof(p) - skip, m, sizeof(m)))
+			return 1;
+	}
+	return 0;
+}
+
+/* An enumeration, a schema with members of many types, one in which it is a member, and two payloads. */
+static int payload(const char *folder)
+{
+	static const uint8_t types[] = { 5, 16, 20, 75, 1, 23 };
+	static struct {
+		uint8_t steps[16][4];
+		struct nvtx_enum en;
+		struct nvtx_enum_entry constants[2];
+		struct nvtx_schema inner, outer;
+		struct nvtx_schema_entry entries[7], outers[2];
+		struct nvtx_payload payloads[2];
+		char names[8][8];
+		uint64_t data[64];
+	} m;
+#define AT(member) (void *)(MEMORY + offsetof(__typeof__(m), member))
+#define STEP(i, what, member)                                                \
+	memcpy(m.steps[i],                                                   \
+	       (uint8_t[]){ what, 0, offsetof(__typeof__(m), member) & 0xff, \
+			    offsetof(__typeof__(m), member) >> 8 },          \
+	       4)
+	STEP(0, 2, en);
+	STEP(1, 1, inner);
+	STEP(2, 1, outer);
+	STEP(3, 3 | 2 << 2, payloads);
+	m.en = (struct nvtx_enum){ 0x3c, AT(names[0]), AT(constants), 2, 4, 70000, NULL };
+	m.constants[0] = (struct nvtx_enum_entry){ AT(names[1]), 1, 0 };
+	m.constants[1] = (struct nvtx_enum_entry){ AT(names[2]), 2, 0 };
+	m.inner = (struct nvtx_schema){ 0x174, AT(names[3]), 1, 0,     AT(entries),
+					7,     64,	     8, 70001, NULL };
+	for (int i = 0; i < 6; i++)
+		m.entries[i] = (struct nvtx_schema_entry){ .type = types[i], .name = AT(names[i]) };
+	m.entries[4].flags = 0x10; /* an array of four characters */
+	m.entries[4].detail = 4;
+	m.entries[6] =
+		(struct nvtx_schema_entry){ .type = 70000, .name = AT(names[6]), .offset = 56 };
+	m.outer = (struct nvtx_schema){ 0x174, AT(names[3]), 1, 0,     AT(outers),
+					2,     128,	     8, 70002, NULL };
+	m.outers[0] = (struct nvtx_schema_entry){ .type = 70001, .name = AT(names[7]) };
+	m.outers[1] = (struct nvtx_schema_entry){
+		.type = 6, .name = AT(names[0]), .offset = 64, .flags = 0x10, .detail = 3
+	};
+	for (int i = 0; i < 2; i++)
+		m.payloads[i] = (struct nvtx_payload){ 70001 + (uint64_t)i, 64 << i, AT(data) };
+	for (int i = 0; i < 8; i++)
+		memcpy(m.names[i], "member", 6), m.names[i][6] = (char)('a' + i);
+	m.data[2] = MEMORY + offsetof(__typeof__(m), names);
+	m.data[7] = 1;
+	return store(folder, "payload", 0, &m, sizeof(m), "", 0);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 4 && !strcmp(argv[1], "trace"))
 		return trace(argv[2], argv[3]);
+	if (argc == 4 && !strcmp(argv[1], "dwarf"))
+		return dwarf(argv[2], argv[3]);
 	if (argc == 3 && !strcmp(argv[1], "agent"))
 		return agent(argv[2]);
-	fprintf(stderr, "usage: seeds trace RECORDING FOLDER | seeds agent FOLDER\n");
+	if (argc == 3 && !strcmp(argv[1], "python"))
+		return python(argv[2]);
+	if (argc == 3 && !strcmp(argv[1], "payload"))
+		return payload(argv[2]);
+	fprintf(stderr,
+		"usage: seeds trace|dwarf FILE FOLDER | seeds agent|python|payload FOLDER\n");
 	return 2;
 }

@@ -6,12 +6,17 @@ cd "$(dirname "$0")/../.."
 
 seeds=.output/fuzz/seeds
 rm -rf "$seeds"
-mkdir -p "$seeds"/{trace,elf,agent,saved}
+mkdir -p "$seeds"/{trace,elf,dwarf,agent,saved,python,payload}
 for file in tests/traces/*.ctrace; do
 	"$1" trace "$file" "$seeds/trace"
 done
-"$1" agent "$seeds/agent"
+for what in agent python payload; do
+	"$1" $what "$seeds/$what"
+done
 for how in "-O1" "-O1 -g" "-O1 -g -gdwarf-4 -gz" "-O1 -s"; do
 	# shellcheck disable=SC2086
 	${CC:-gcc} $how -shared -fPIC -nostdlib -o "$seeds/elf/lib${how// /}" tests/fuzz/seed.c
+done
+for file in "$seeds"/elf/*-g; do
+	"$1" dwarf "$file" "$seeds/dwarf"
 done

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# run.sh - the engine that hooks functions inside a process (docs/hooks.md): tests/hooks/run.sh [--all]. Prints `ok NAME`, `not ok NAME: why`,
-# `skip NAME: why`. Each program runs with each build of the functions that are hooked; without --all, with fewer rounds and two builds.
+# run.sh - the engine that hooks functions inside a process (docs/hooks.md): tests/hooks/run.sh [--builds | --all]. Prints `ok NAME`,
+# `not ok NAME: why`, `skip NAME: why`. Each program runs with builds of the functions that are hooked: with two of them, with each
+# (--builds), or with each and many rounds, and with stand-ins of four compilers (--all).
 cd "$(dirname "$0")/../.." || exit 1
 out=${OUTPUT:-.output}/hooks-tests
 if [ "$(uname -m)" != x86_64 ]; then
@@ -10,10 +11,10 @@ if [ "$(uname -m)" != x86_64 ]; then
 fi
 builds=(gcc-O2 gcc-O2-fp)
 rounds=()
-if [ "${1:-}" = --all ]; then
+if [ -n "${1:-}" ]; then
 	builds=(gcc-O0 gcc-O2 gcc-O2-fp gcc-O2-endbr clang-O0 clang-O2 clang-O2-fp)
-	rounds=(--all)
 fi
+[ "${1:-}" != --all ] || rounds=(--all)
 failed=0
 
 make -s -j "$(nproc)" hooks-tests > "$out.log" 2>&1 || {

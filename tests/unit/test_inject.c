@@ -742,9 +742,9 @@ int main(int argc, char **argv)
 	if (read_so(path))
 		abort();
 	for (size_t i = 0; i < ARRAY_LEN(modes); i++)
-		RUN(test_mode, modes[i], 5);
-	RUN(test_growth, "nanosleep", 100);
-	RUN(test_growth, "vectors", 100);
+		RUN(test_mode, modes[i], 3);
+	RUN(test_growth, "nanosleep", 40);
+	RUN(test_growth, "vectors", 40);
 	RUN(test_growth, "many", 10);
 	RUN(test_never_eintr, "epoll");
 	RUN(test_never_eintr, "sem");

@@ -134,6 +134,60 @@ static void test_layout_types(void)
 	close(fd);
 }
 
+/* A struct of 8 bytes, and an enumeration whose last name has the end that is given; nothing follows it in the
+ * section. And what else the file has. */
+static int made_file(const char *end, const char *more)
+{
+	static const char text[] =
+		".section .debug_abbrev\n"
+		".byte 1,0x11,1,0,0, 2,0x13,0,3,8,0xb,0xb,0,0, 3,4,1,0,0, "
+		"4,0x28,0,0x1c,0xb,3,8,0,0, 0\n"
+		".section .debug_info\n"
+		".long 2f-1f\n1: .short 4\n.long 0\n.byte 8, 1, 2\n.asciz \"s\"\n.byte 8, 3, 4, 1\n"
+		".ascii \"ONE\"\n%s\n2:\n%s\n";
+	char source[] = "/tmp/ct-nccl-XXXXXX", command[128];
+	int fd = mkstemp(source);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+
+	if (!CHECK(f && fprintf(f, text, end, more) > 0 && !fclose(f)))
+		return -1;
+	snprintf(command, sizeof(command), "as -o %s.o %s", source, source);
+	CHECK(!system(command));
+	unlink(source);
+	snprintf(command, sizeof(command), "%s.o", source);
+	fd = open(command, O_RDONLY | O_CLOEXEC);
+	unlink(command);
+	return fd;
+}
+
+/* A name without an end is none: what lies behind the section is not read. Nor is another file that the
+ * debug information names. */
+static void test_layout_hostile(void)
+{
+	static const struct {
+		const char *what, *end, *more, *name;
+		int err;
+	} rows[] = {
+		{ "whole", ".byte 0,0,0", "", "ONE", 0 },
+		{ "no end", "", "", "", 0 },
+		{ "another file", ".byte 0,0,0",
+		  ".section .gnu_debugaltlink\n.asciz \"/etc/passwd\"\n.quad 1,2", "", -ENODATA },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char names[2][DWARF_NAME_BYTES] = { "", "" };
+		struct dwarf_wanted want = {
+			.structure = "s", .enumerator = "ONE", .names = names, .nnames = 2
+		};
+		int fd = made_file(rows[i].end, rows[i].more);
+
+		CASE_ROW("%s", rows[i].what);
+		CHECK_EQ(rows[i].err, dwarf_layout(fd, &want, now_ns() + 60 * SECONDS));
+		CHECK_TEXT(rows[i].name, names[1]);
+		close(fd);
+	}
+}
+
 /* Offsets of NCCL 2.28.9 for CUDA 13, as a debugger shows them in that file. */
 static void test_real_layout(void)
 {
@@ -591,6 +645,7 @@ int main(void)
 {
 	RUN(test_layout);
 	RUN(test_layout_types);
+	RUN(test_layout_hostile);
 	RUN(test_real_layout);
 	RUN(test_comm);
 	RUN(test_hostile_comm);

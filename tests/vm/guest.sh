@@ -273,6 +273,67 @@ privileges() {
 	echo 3 > /proc/sys/kernel/perf_event_paranoid
 }
 
+# The program is root of a user namespace of its own, in which it has other numbers.
+userns() {
+	rm -f $T/out $T/err # they are another user's since the tests of capabilities
+	$CT -f -e cudaMalloc,cudaFree --format json -o $T/out -- /bin/busybox unshare -U -r $CALLS mix 20 30 40 > $T/prog 2> $T/err ||
+		echo "status $?: $(tail -n 2 $T/err)"
+	equal cudaMalloc "$(rows cudaMalloc)" 21
+	equal cudaFree "$(rows cudaFree)" 21
+	no_events
+}
+
+# root of a user namespace may not probe: one sentence says so.
+userns_inside() {
+	/bin/busybox unshare -U -r $CT -d 1 > $T/out 2> $T/err
+	equal status $? 1
+	equal lines "$(grep -c '' $T/err)" 1
+	grep -q 'offers no user-space probes to us (Operation not permitted)' $T/err || cat $T/err
+}
+
+# cgroups of version 1 alone: --cgroup says what it wants, and all else is as ever.
+cgroup_v1() {
+	mkdir -p $T/cg
+	mount -t cgroup -o pids cgroup $T/cg || echo "cgroup v1 cannot be mounted"
+	mkdir $T/cg/one
+	$CT --cgroup $T/cg/one -d 1 > $T/out 2> $T/err
+	equal status $? 1
+	equal lines "$(grep -c '' $T/err)" 1
+	grep -q 'is not a cgroup (v2)' $T/err || cat $T/err
+	(sh -c "echo \$\$ > $T/cg/one/cgroup.procs && exec $CT --format json -o $T/out -- $CALLS mix 20 30 40") > $T/prog 2> $T/err ||
+		echo "status $?: $(tail -n 2 $T/err)"
+	equal cudaMalloc "$(rows cudaMalloc)" 21
+	rmdir $T/cg/one
+	umount $T/cg
+}
+
+# tracefs is not mounted: kinds that need it mount none for others to see.
+no_tracefs() {
+	umount /mnt
+	$CT --format json -o $T/out -- $CALLS mix 20 30 40 > $T/prog 2> $T/err || echo "status $?: $(tail -n 2 $T/err)"
+	equal cudaMalloc "$(rows cudaMalloc)" 21
+	equal "mounts of tracefs" "$(grep -c ' tracefs ' /proc/mounts)" 0
+	mount -t tracefs tracefs /mnt
+	no_events
+}
+
+# lockdown LEVEL: what the kernel keeps from root from now on; the last tests, because it cannot be taken back.
+lockdown() {
+	mount -t securityfs securityfs /sys/kernel/security 2> /dev/null
+	echo "$1" > /sys/kernel/security/lockdown || echo "no lockdown"
+	$CT --format json -o $T/out -- $CALLS mix 20 30 40 > $T/prog 2> $T/err
+	status=$?
+	echo "# lockdown $1: status $status, $(rows cudaMalloc) rows: $(tail -n 2 $T/err | tr '\n' '|')" > /dev/console
+	if [ "$1" = integrity ]; then
+		equal status $status 0
+		equal cudaMalloc "$(rows cudaMalloc)" 21
+	else
+		equal status $status 1
+		equal "what the program printed" "$(cat $T/prog)" ""
+		grep -q "this kernel's lockdown is 'confidentiality'" $T/err || cat $T/err
+	fi
+}
+
 doctor() {
 	timeout 20 $CT doctor > $T/out 2>&1 || echo "status $?: $(tail -n 1 $T/out)"
 	grep -q "^probes .*$best" $T/out || cat $T/out
@@ -337,4 +398,10 @@ if [ $best = tracefs ] && [ -e /usr/bin/setpriv ]; then
 else
 	echo "skip capabilities: for Linux 6.1, with setpriv"
 fi
+check "user namespace" userns
+check "inside a user namespace" userns_inside
+check "cgroup v1" cgroup_v1
+check "no tracefs" no_tracefs
+check "lockdown integrity" lockdown integrity
+check "lockdown confidentiality" lockdown confidentiality
 dmesg | grep -E 'BUG|WARNING|Oops' | sed 's/^/not ok kernel: /'

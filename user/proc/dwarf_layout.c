@@ -2,11 +2,13 @@
 /* dwarf_layout.c - see dwarf_layout.h. The file is read, not mapped: it may be cut off meanwhile. */
 #include <dwarf.h>
 #include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <string.h>
 
 #include "../util/now.h"
 #include "dwarf_layout.h"
+#include "dwarf_strings.h"
 
 #define TYPES_MAX 16	   /* typedefs and qualifiers around a type that are followed */
 #define ENTRIES_MAX 100000 /* children of one entry */
@@ -15,6 +17,7 @@
 
 struct walk {
 	struct dwarf_wanted *want;
+	const Elf_Data *info; /* .debug_info */
 	uint64_t until_ns;
 	unsigned int entries;
 };
@@ -24,9 +27,16 @@ static bool late(struct walk *w)
 	return ++w->entries % LOOK_EVERY == 0 && now_ns() > w->until_ns;
 }
 
-static bool is_named(Dwarf_Die *die, const char *name)
+static const char *name_of(const struct walk *w, Dwarf_Die *die)
 {
-	const char *s = dwarf_diename(die);
+	Dwarf_Attribute attr, *a = dwarf_attr_integrate(die, DW_AT_name, &attr);
+
+	return a ? dwarf_string(a, w->info) : NULL;
+}
+
+static bool is_named(const struct walk *w, Dwarf_Die *die, const char *name)
+{
+	const char *s = name_of(w, die);
 
 	return s && !strcmp(s, name);
 }
@@ -132,7 +142,7 @@ static int fill_struct(struct walk *w, Dwarf_Die *die)
 		if (late(w))
 			return -ETIME;
 		for (int i = 0; dwarf_tag(&child) == DW_TAG_member && i < want->nmembers; i++)
-			if (!want->members[i].known && is_named(&child, want->members[i].name))
+			if (!want->members[i].known && is_named(w, &child, want->members[i].name))
 				fill_member(&want->members[i], &child);
 		found = dwarf_siblingof(&child, &child);
 	}
@@ -144,7 +154,7 @@ static int fill_struct(struct walk *w, Dwarf_Die *die)
 static bool is_struct(const struct walk *w, Dwarf_Die *die, uint64_t *bytes)
 {
 	return (dwarf_tag(die) == DW_TAG_structure_type || dwarf_tag(die) == DW_TAG_class_type) &&
-	       is_named(die, w->want->structure) && !dwarf_hasattr(die, DW_AT_declaration) &&
+	       is_named(w, die, w->want->structure) && !dwarf_hasattr(die, DW_AT_declaration) &&
 	       number_of(die, DW_AT_byte_size, bytes) && *bytes;
 }
 
@@ -160,7 +170,7 @@ static void fill_names(struct walk *w, Dwarf_Die *die)
 		return;
 	found = dwarf_child(die, &child);
 	for (int n = 0; !found && n < ENTRIES_MAX && !late(w); n++) {
-		const char *name = dwarf_diename(&child);
+		const char *name = name_of(w, &child);
 		uint64_t v;
 
 		if (dwarf_tag(&child) == DW_TAG_enumerator && name &&
@@ -220,6 +230,15 @@ static int search(struct walk *w, Dwarf *dwarf)
 	return found > 0 ? 0 : found ? found : -ENOENT;
 }
 
+/* Whether nothing is in a file that it shares with others: libdw would open whatever file it names. */
+static bool is_whole(Dwarf *dwarf)
+{
+	const char *name;
+	const void *id;
+
+	return !dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &id);
+}
+
 int dwarf_layout(int fd, struct dwarf_wanted *want, uint64_t until_ns)
 {
 	struct walk w = { .want = want, .until_ns = until_ns };
@@ -236,7 +255,8 @@ int dwarf_layout(int fd, struct dwarf_wanted *want, uint64_t until_ns)
 	if (!elf)
 		return -ENOEXEC;
 	dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
-	err = dwarf ? search(&w, dwarf) : -ENODATA;
+	w.info = dwarf_section(elf, ".debug_info");
+	err = dwarf && is_whole(dwarf) && dwarf_strings_end(dwarf) ? search(&w, dwarf) : -ENODATA;
 	if (dwarf)
 		dwarf_end(dwarf);
 	elf_end(elf);

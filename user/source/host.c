@@ -208,6 +208,19 @@ bool host_has_btf(void)
 	return !access("/sys/kernel/btf/vmlinux", R_OK);
 }
 
+bool host_is_confidential(void)
+{
+	char modes[128] = "";
+	FILE *f = fopen("/sys/kernel/security/lockdown", "re");
+
+	if (!f)
+		return false;
+	if (!fgets(modes, sizeof(modes), f))
+		modes[0] = '\0';
+	fclose(f);
+	return strstr(modes, "[confidentiality]");
+}
+
 int host_has_ringbuf(void)
 {
 	union bpf_attr attr;

@@ -36,6 +36,8 @@ int host_ptrace_scope(void);
 /* "6.18.0 x86_64" */
 const char *host_kernel(char *buf, size_t size);
 bool host_has_btf(void);
+/* Is the kernel's lockdown `confidentiality`, which keeps all kernel memory from BPF programs? */
+bool host_is_confidential(void);
 /* Makes a ring buffer and gives it up again: 1, 0 (this kernel has none), or -EPERM. */
 int host_has_ringbuf(void);
 /* Does it have bpf_loop(), the newest function that the BPF programs call on every kernel (Linux 5.17)?

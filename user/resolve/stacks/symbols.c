@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../proc/dwarf_strings.h"
 #include "../../util/io/bounded.h"
 #include "../../util/now.h"
 #include "symbols.h"
@@ -34,8 +35,8 @@ struct symbol {
 struct symbol_index {
 	struct symbol *symbols;
 	size_t n;
-	bool looked;		     /* for DWARF */
-	const char *info, *info_end; /* .debug_info: some strings lie in it */
+	bool looked;	      /* for DWARF */
+	const Elf_Data *info; /* .debug_info: some strings lie in it */
 };
 
 void symbols_close(struct symbol_index *x)
@@ -232,19 +233,11 @@ bool symbols_function(struct object *o, uint64_t address, bool exact, struct sym
 
 /* ---- DWARF ---- */
 
-/* libdw returns a string wherever it is stored. A string in the entry itself may have no end. The
- * sections of strings were checked by sound(). */
 static const char *string_of(const struct symbol_index *x, Dwarf_Die *die, unsigned int what)
 {
 	Dwarf_Attribute attr, *a = dwarf_attr_integrate(die, what, &attr);
-	const char *s = a ? dwarf_formstring(a) : NULL;
 
-	if (!s)
-		return NULL;
-	if (dwarf_whatform(a) == DW_FORM_string &&
-	    (s < x->info || s >= x->info_end || !memchr(s, '\0', (size_t)(x->info_end - s))))
-		return NULL;
-	return strnlen(s, NAME_LEN_MAX) < NAME_LEN_MAX ? s : NULL;
+	return a ? dwarf_string(a, x->info) : NULL;
 }
 
 static const char *die_name(const struct symbol_index *x, Dwarf_Die *die)
@@ -316,46 +309,12 @@ static int inlined(const struct symbol_index *x, Dwarf_Die *cu, Dwarf_Addr pc,
 	return at + 1;
 }
 
-static Elf_Data *section(Elf *elf, const char *want)
-{
-	Elf_Scn *scn = NULL;
-	size_t strings;
-
-	if (!elf || elf_getshdrstrndx(elf, &strings))
-		return NULL;
-	while ((scn = elf_nextscn(elf, scn))) {
-		GElf_Shdr shdr;
-		const char *name = gelf_getshdr(scn, &shdr) ? elf_strptr(elf, strings, shdr.sh_name)
-							    : NULL;
-
-		if (name && !strcmp(name, want))
-			return elf_getdata(scn, NULL);
-	}
-	return NULL;
-}
-
-/* Checks that the last string of each section has an end, which libdw does not check. The sections
- * are unpacked at this point. */
-static bool sound(Dwarf *dwarf)
-{
-	static const char *const names[] = { ".debug_str", ".debug_line_str" };
-
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		Elf_Data *d = section(dwarf_getelf(dwarf), names[i]);
-
-		if (d && d->d_size && (!d->d_buf || ((const char *)d->d_buf)[d->d_size - 1]))
-			return false;
-	}
-	return true;
-}
-
 /* Returns the module if it has DWARF that can be read. */
 static Dwfl_Module *dwarf_of(struct object *o, struct symbol_index *x)
 {
 	Dwfl_Module *mod = object_has_dwarf(o) ? object_module(o) : NULL;
 	Dwarf_Addr bias;
 	Dwarf *dwarf, *alt;
-	Elf_Data *info;
 
 	if (!mod || x->looked)
 		return mod;
@@ -372,15 +331,11 @@ static Dwfl_Module *dwarf_of(struct object *o, struct symbol_index *x)
 	alt = dwarf ? dwarf_getalt(dwarf) : NULL;
 	if (alt)
 		dwarf_new_oom_handler(alt, bounded_no_memory);
-	if (dwarf && sound(dwarf) && (!alt || sound(alt))) {
-		info = section(dwarf_getelf(dwarf), ".debug_info");
-		if (info && info->d_buf) {
-			x->info = info->d_buf;
-			x->info_end = x->info + info->d_size;
-		}
+	if (dwarf && dwarf_strings_end(dwarf) && (!alt || dwarf_strings_end(alt))) {
+		x->info = dwarf_section(dwarf_getelf(dwarf), ".debug_info");
 		return mod;
 	}
-	if (dwarf || section(dwfl_module_getelf(mod, &bias), ".debug_info"))
+	if (dwarf || dwarf_section(dwfl_module_getelf(mod, &bias), ".debug_info"))
 		object_complain(o, "its debug information cannot be read");
 	object_drop_dwarf(o);
 	return NULL;

@@ -320,6 +320,9 @@ int bpf_load(struct bpf_source *b)
 			  "missing): one with CONFIG_DEBUG_INFO_BTF=y is needed");
 	else if (err && !host_has_bpf_loop())
 		msg_error(too_old, host_kernel(kernel, sizeof(kernel)));
+	else if (err && host_is_confidential())
+		msg_error("this kernel's lockdown is 'confidentiality', which keeps the kernel's "
+			  "memory from BPF programs: boot with lockdown=integrity, or without it");
 	else if (err && !says_missing(b->kind, b->plan->probe_kind))
 		msg_error("the kernel refused the BPF programs (%s): run `cudatrace doctor` to see "
 			  "what is missing, or -vv for the kernel's own messages",
