@@ -20,8 +20,7 @@ export CUBLAS_WORKSPACE_CONFIG=:4096:8
 
 # attached SOURCE PROGRAM ARGS...: the program is attached to once it has warmed up; rows as JSON, what it prints in out
 attached() {
-	local source=$1 ct_pid keep=()
-	[ "$1" = hooks ] || keep=(--keep-chatty)
+	local source=$1 ct_pid keep=(--keep-chatty)
 	shift
 	rm -f "$tmp/go"
 	python3 "tests/gpu/$1" --go-file "$tmp/go" "${@:2}" > "$tmp/out" 2> "$tmp/prog.err" &
