@@ -187,8 +187,12 @@ static struct hook_frame *take_slowly(uintptr_t top, __u64 sp, __u32 id)
 	struct hook_frame *f;
 	struct area *a;
 
-	if (top & GUARD_BIT)
+	if (top & GUARD_BIT) {
+		/* a handler of a signal that came while the thread gets its area, below */
+		if (!guards)
+			miss(id, false);
 		return NULL;
+	}
 	if (!top) {
 		/* A signal's handler must not take a second area for this thread. */
 		hooks_top = GUARD_BIT;

@@ -612,6 +612,7 @@ static void signals_for(long calls, int flags)
 	struct sigaction s = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO | flags };
 	struct sigevent e = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM };
 	struct itimerspec often = { { 0, 50000 }, { 0, 50000 } }, never = { { 0, 0 }, { 0, 0 } };
+	struct hook_state state;
 	timer_t timer;
 
 	CHECK(!sigaction(SIGALRM, &s, NULL));
@@ -623,12 +624,55 @@ static void signals_for(long calls, int flags)
 	CHECK(!timer_settime(timer, 0, &never, NULL));
 	CHECK(handled > 0);
 	CHECK_EQ(0, wrong);
-	/* victim_call of the handler calls victim_add once more. */
-	CHECK_EQ(calls + (long)handled * 4, (long)entries(1));
+	CHECK_EQ(0, engine_check(&state));
+	/* victim_call of the handler calls victim_add once more. A handler that comes while the thread gets
+	 * its area has none. */
+	CHECK_EQ(calls + (long)handled * 5,
+		 (long)entries(1) + (long)entries(2) + (long)state.no_thread);
+	CHECK(state.no_thread < 100);
 	CHECK_EQ((long)entries(1), (long)leaves(1));
-	CHECK_EQ((long)handled, (long)entries(2));
-	CHECK_EQ((long)handled, (long)leaves(2));
+	CHECK_EQ((long)entries(2), (long)leaves(2));
 	CHECK_EQ(0, lefts);
+}
+
+static CALLBACK void begin_in_signal(struct hook_thread *t)
+{
+	(void)t;
+	raise(SIGUSR1);
+}
+
+static void add_in_handler(int sig)
+{
+	(void)sig;
+	if (victim_add(1, 2) != 3)
+		wrong++;
+}
+
+static void *add_once(void *arg)
+{
+	CHECK_EQ(3, victim_add(1, 2));
+	return arg;
+}
+
+/* A call of a handler that comes while the thread gets its area is not recorded, and is counted. */
+static void test_signal_at_first_call(void)
+{
+	static const struct hook_ops ops = { .entry = count_entry,
+					     .leave = count_leave,
+					     .begin = begin_in_signal };
+	struct hook_state state;
+	pthread_t t;
+
+	CHECK(signal(SIGUSR1, add_in_handler) != SIG_ERR);
+	CHECK_EQ(0, engine_open(&ops));
+	ON(victim_add, 1);
+	CHECK(!pthread_create(&t, NULL, add_once, NULL));
+	pthread_join(t, NULL);
+	CHECK_EQ(0, wrong);
+	CHECK_EQ(1, entries(1));
+	CHECK_EQ(1, leaves(1));
+	CHECK_EQ(0, engine_check(&state));
+	CHECK_EQ(1, state.no_thread);
 }
 
 static void test_signals(void)
@@ -1457,6 +1501,7 @@ int main(int argc, char **argv)
 	T(sleepers);
 	T(tail_sleeper);
 	T(longjmp);
+	T(signal_at_first_call);
 	T(signals);
 	T(altstack);
 	T(coroutines);
