@@ -13,7 +13,7 @@ stt                                       | 'stt'           | did you mean stat
 -f check                                  | 'check'         | a command, which comes first: cudatrace check
 --                                        | --              | write one
 stat --                                   | --              | write one
---cou                                     | --cou           | may be one of --counters
+--cou                                     | --cou           | can mean several options, --counters
 record -o                                 | -o              | needs a value (FILE)
 -j                                        | -j              | see 'cudatrace --help'
 list --nonsense                           | --nonsense      | see 'cudatrace list --help'
@@ -25,7 +25,7 @@ serve -- true                             | 'true'          | see 'cudatrace ser
 top -- true                               | 'true'          | see 'cudatrace top --help'
 stuck -- true                             | 'true'          | see 'cudatrace stuck --help'
 list -e nonsense                          | 'nonsense'      | see 'cudatrace list'
-list --domain gpu                         | --domain        | is not one of runtime, driver, nvtx, nccl, torch, cublas or allocator
+list --domain gpu                         | --domain        | is not one of runtime, driver, nvtx, nccl, torch, cublas, allocator or cudnn
 info                                      | recording       | what 'cudatrace record' wrote
 info R R                                  | 'R'             | give one recording
 replay                                    | recording       | what 'cudatrace record' wrote

@@ -86,7 +86,7 @@ gone_file() {
 case_interrupted_export() { # long
 	big 300000
 	interrupted INT
-	[ "$rc" = 0 ] || says 'interrupted: .*half.json is not there'
+	[ "$rc" = 0 ] || says 'interrupted: .*half.json was not written'
 	interrupted INT INT
 	interrupted KILL
 	echo kept > "$T/kept.json"

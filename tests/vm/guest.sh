@@ -355,7 +355,7 @@ doctor_too_old() {
 	timeout 60 $CT doctor > $T/out 2>&1
 	equal status $? 1
 	grep -q '^bpf_loop().*no: Linux 5.17 or newer is needed' $T/out || cat $T/out
-	grep -q '^  calls .*no: the kernel is too old: Linux 6.1 or newer is needed' $T/out || grep '^  calls' $T/out
+	grep -q '^  calls .*no: the kernel is too old: use Linux 6.1 or newer' $T/out || grep '^  calls' $T/out
 }
 
 echo
