@@ -66,7 +66,8 @@ churn() {
 		if [ $((n % 100)) = 0 ]; then
 			install .output/standin/libcudart.so.13 .output/standin/libcuda.so.1 "$copy"
 		fi
-		LD_LIBRARY_PATH=$copy .output/cases/calls-dl mix 2 2 2 > /dev/null 2>&1 || echo "a program failed" >> "$FOLDER/failures"
+		LD_LIBRARY_PATH=$copy .output/cases/calls-dl mix 2 2 2 > /dev/null 2> "$FOLDER/program.$1" ||
+			echo "status $?: $(tail -n 1 "$FOLDER/program.$1")" >> "$FOLDER/failures"
 		n=$((n + 1))
 		echo $n > "$FOLDER/count.$1"
 	done
@@ -163,7 +164,7 @@ wait "${others[@]}" 2> /dev/null
 others=()
 total=$(cat "$FOLDER"/count.* | awk '{ n += $1 } END { print n }')
 echo "# $total processes in $SECONDS_WANTED s; the metrics have $(wc -l < "$FOLDER/metrics") lines"
-[ ! -e "$FOLDER/failures" ] || { echo "not ok soak: $(wc -l < "$FOLDER/failures") programs failed" && failed=1; }
+[ ! -e "$FOLDER/failures" ] || { echo "not ok soak: $(wc -l < "$FOLDER/failures") programs failed: $(sort "$FOLDER/failures" | uniq -c | head -n 3 | tr '\n' ';')" && failed=1; }
 for name in serve record stat; do
 	judge "$name" || failed=1
 done

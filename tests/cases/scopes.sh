@@ -202,7 +202,7 @@ case_scopes_attributed_in_exports() {
 	done
 	expect "chrome" "$(grep -o '"scope":"[a-z]*"' "$T/r.chrome" | sort | uniq -c | tr -s ' \n' ' ')" ' 4 "scope":"backward" 2 "scope":"forward" '
 	expect "otlp" "$(grep -oE '"key":"scope","value":[{]"stringValue":"[a-z]*"' "$T/r.otlp-json" | grep -o '[a-z]*"$' | sort | uniq -c | tr -s ' \n' ' ')" ' 4 backward" 2 forward" '
-	expect "csv" "$(grep -cE '^(call|copy),.*,[0-9]+,(forward|backward),{11}$' "$T/r.csv")" 6
+	expect "csv" "$(grep -cE '^(call|copy),.*,[0-9]+,(forward|backward),{14}$' "$T/r.csv")" 6
 	grep -a -q 'backward' "$T/r.perfetto" || fail "perfetto has no ranges"
 }
 
@@ -428,7 +428,7 @@ case_scopes_left_out() {
 case_scopes_wrong_lines() {
 	ct --domain nvtx -- "$RANGES" nested 1
 	ok_rc 2
-	says '--domain names what is no call of CUDA'
+	says "names functions that are not calls of CUDA"
 	ct -e range -- "$RANGES" nested 1
 	ok_rc 2
 	says 'recorded with --layers nvtx'
