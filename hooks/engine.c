@@ -374,6 +374,13 @@ unsigned int engine_hooked_late(void)
 	return hooked_late;
 }
 
+void engine_forget_counts(void)
+{
+	for (unsigned int i = threads_used(); i-- > 0;)
+		if (threads_has(i))
+			area_at(i)->thread.counts = NULL;
+}
+
 struct hook_within engine_within;
 
 void engine_count(__u32 mask, __u32 id, __u32 flags)

@@ -187,6 +187,8 @@ unsigned int engine_hooked_late(void);
 /* From here on the functions with HOOK_COUNTABLE whose id has these bits under the mask are counted (flags: HOOK_COUNT_IN()), or
  * not (0). No byte of code changes. A thread that is at a hook meanwhile does one or the other. */
 void engine_count(__u32 mask, __u32 id, __u32 flags);
+/* No thread has counts any more: what they point to belongs to an earlier use. While no hooks are on. */
+void engine_forget_counts(void);
 /* Code whose calls of functions with HOOK_FOLDS are a part of what it does; bytes 0 at first. */
 struct hook_within {
 	__u64 lo, bytes;

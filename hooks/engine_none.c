@@ -27,6 +27,19 @@ int engine_uninstall(const __u64 *addresses, unsigned int n)
 	return -ENOTSUP;
 }
 
+struct hook_within engine_within;
+
+void engine_count(__u32 mask, __u32 id, __u32 flags)
+{
+	(void)mask;
+	(void)id;
+	(void)flags;
+}
+
+void engine_forget_counts(void)
+{
+}
+
 unsigned int engine_hooked_late(void)
 {
 	return 0;

@@ -32,6 +32,7 @@ void muted_begin(void)
 	memset(muted, 0, sizeof(muted));
 	any_windows = open_now = false;
 	engine_within = (struct hook_within){ 0 };
+	engine_forget_counts();
 }
 
 static __u32 flags_of(__u32 func)

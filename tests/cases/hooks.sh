@@ -275,6 +275,26 @@ case_hooks_muted() {
 	says '^cudatrace: 100000 calls, 0 lost$'
 }
 
+# A second trace of the same process has its own counts, whatever its rings are like; what is counted may be shorter than asked for, so
+# nothing is muted then.
+case_hooks_muted_again() {
+	local size
+	with_hooks
+	"$BIN/mute" 9000 > "$T/prog.out" &
+	PID_prog=$!
+	wait_for 5 grep -q libcudart "/proc/$PID_prog/maps"
+	sleep 0.5
+	for size in 1M 256K 4M; do
+		ct --source=hooks --ring-size "$size" -d 1 -o "$T/rows" -p "$PID_prog"
+		ok_rc
+		says 'not shown: [0-9]{5,} calls of .*cudaGetDevice'
+		! grep -q 'no sense' "$T/err" || fail "$(grep 'no sense' "$T/err")"
+	done
+	ct --source=hooks --min-duration 1s -d 0.5 -o "$T/rows" -p "$PID_prog"
+	! grep -q 'times a second' "$T/err" || fail "muted: $(tail -n 2 "$T/err")"
+	wait "$PID_prog" || fail "the program: status $?"
+}
+
 # exact_calls HOW FILE FUNCTION TRUTH: as muted_holds, without an error.
 exact_calls() {
 	muted_holds "$@"

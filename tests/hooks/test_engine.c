@@ -314,6 +314,8 @@ static void counted_alone(void)
 	CHECK_EQ(3, victim_add(1, 2));
 	CHECK_EQ(before + 4, entries(9));
 	CHECK_EQ(4, given[2]);
+	engine_forget_counts();
+	CHECK(!hook_self()->counts);
 	giving = false;
 }
 

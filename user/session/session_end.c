@@ -227,7 +227,7 @@ static void say_totals(const struct session *s, const char *const *muted)
 		n += unprobed_text(text + n, sizeof(text) - n, &l->unprobed);
 	}
 	if (n < sizeof(text))
-		say_muted(&s->stages.muted, muted, !muted_error(&s->muted_now), text + n,
+		say_muted(&s->stages.muted, muted, counts && !muted_error(&s->muted_now), text + n,
 			  sizeof(text) - n);
 	/* what is missing is said whatever the user does not want to read */
 	if (msg_quiet && (losses_total(l) || some_unseen(l)))

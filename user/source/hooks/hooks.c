@@ -756,6 +756,9 @@ static void stop(struct source *s)
 			hooks_ring_inflight(hooks_peer_ring(h->peers[i]), CT_F_UNFINISHED, 0,
 					    h->stopped_ns, -1, for_unfinished(h));
 			count_unfinished(h, h->peers[i]);
+			/* one that does not answer is not asked again */
+			hooks_muted_tell(h->muted, hooks_peer_told(h->peers[i]),
+					 hooks_peer_ring(h->peers[i]), h->stopped_ns, h->batch);
 		}
 	for (int i = 0; i < h->npeers; i++)
 		hooks_peer_stop(h->peers[i]);

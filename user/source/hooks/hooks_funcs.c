@@ -238,6 +238,8 @@ static void forget_gone(struct hooks_mapped *m)
 	for (size_t i = 0; i < m->n; i++)
 		if (m->maps[i].round == m->round)
 			m->maps[kept++] = m->maps[i];
+		else if (m->maps[i].start == m->runtime_lo)
+			m->runtime_lo = m->runtime_hi = 0;
 	m->n = kept;
 }
 
@@ -257,9 +259,11 @@ static bool is_whole(const struct capture_plan *plan)
 
 static bool folds(const struct capture_plan *plan, int row)
 {
-	return api_domains[api_funcs[row].domain].folds && api_funcs[row].class == API_QUERY &&
-	       !(api_funcs[row].flags & CT_S_ALWAYS) && !plan_has(plan->awaited, row) &&
-	       !plan->nested && is_whole(plan);
+	const struct api_domain_row *d = &api_domains[api_funcs[row].domain];
+
+	return d->folds && (d->below || api_funcs[row].class == API_QUERY) &&
+	       !(api_funcs[row].flags & (CT_S_ALWAYS | CT_S_NESTED | CT_S_CALLBACK)) &&
+	       !plan_has(plan->awaited, row) && !plan->nested && !plan->no_return && is_whole(plan);
 }
 
 /* HOOKS_F_* of the row's functions. */
@@ -311,7 +315,7 @@ static bool may_mute(struct hooks_mapped *m, const struct capture_plan *plan,
 {
 	const struct api_domain_row *d = &api_domains[api_funcs[row].domain];
 
-	if (!d->folds || d->below || plan->nested)
+	if (!d->folds || d->below || plan->nested || plan->no_return)
 		return true;
 	if (!is_whole(plan))
 		return false;

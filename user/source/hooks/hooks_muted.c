@@ -11,6 +11,7 @@
 #include "../muted/throttle.h"
 #include "hooks_muted.h"
 
+#define LATE_NS 1000000000ULL /* of a look after so long only the next one says how often */
 #define LOOK_NS 200000000ULL /* between two looks for counted functions that are called too often */
 #define TELL_NS 10000000000ULL /* between two records of one function and process */
 #define SEEN_MAX 65536
@@ -85,8 +86,9 @@ static void say(const struct hooks_muted *m, uint32_t pid, const char *name)
 
 static int notice(struct hooks_muted *m, uint32_t pid, uint32_t func, uint64_t calls, uint64_t now)
 {
-	if (m->paused || m->plan->one_thread || m->n == HOOKS_MUTED ||
-	    func >= (uint32_t)api_nfuncs || !muted_may(m->plan, (int)func) ||
+	/* a call that is only counted may be shorter than the user wants to see */
+	if (m->paused || m->plan->one_thread || m->plan->filter.min_duration_ns ||
+	    m->n == HOOKS_MUTED || func >= (uint32_t)api_nfuncs || !muted_may(m->plan, (int)func) ||
 	    is_muted(m, (int)func) || !throttle_calls(m->throttle, pid, func, calls, now))
 		return -1;
 	m->funcs[m->n] = (int)func;
@@ -108,12 +110,17 @@ bool hooks_muted_look_due(const struct hooks_muted *m, uint64_t now)
 
 void hooks_muted_look(struct hooks_muted *m, uint64_t now)
 {
+	bool late = now - m->looked_ns > LATE_NS;
 	struct seen *s;
 
 	m->looked_ns = now;
 	m->next = 0;
 	throttle_calls(m->throttle, 0, 0, 0, now); /* the time over which rates are taken begins */
-	keyed_each(&m->seen, s) s->now = 0;
+	keyed_each(&m->seen, s)
+	{
+		s->now = 0;
+		s->looked &= !late;
+	}
 }
 
 static void add_cell(void *ctx, const struct ct_entry *e, const union hooks_extra *more)

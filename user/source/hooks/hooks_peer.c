@@ -207,17 +207,21 @@ static int put_mute(struct hooks_peer *p, int number)
 /* The functions of what was mapped since the last time. number: of the question that this answers. */
 static int put_funcs(struct hooks_peer *p, uint32_t number)
 {
+	uint64_t lo, bytes, lo_now, bytes_now;
 	int err = put_python(p), n;
 
 	if (err)
 		return err;
+	hooks_mapped_runtime(p->mapped, &lo, &bytes);
 	n = hooks_funcs_send(p->o.files, p->mapped, p->conn.pid, number, put, p);
 	if (n < 0)
 		return n;
 	p->sent += (unsigned int)n;
 	p->waiting++;
-	/* where the runtime is may be another place now */
-	for (int i = 0; p->o.muted && i < hooks_muted_n(p->o.muted) && n && !err; i++)
+	hooks_mapped_runtime(p->mapped, &lo_now, &bytes_now);
+	for (int i = 0; p->o.muted && i < hooks_muted_n(p->o.muted) && !err &&
+			(n || lo != lo_now || bytes != bytes_now);
+	     i++)
 		err = put_mute(p, i);
 	return err;
 }

@@ -111,6 +111,8 @@ struct hooks_ring {
 	size_t bytes;
 	struct block *blocks;
 	uint64_t received, malformed, swept_ns;
+	uint64_t muted_at_end[HOOKS_MUTED];
+	bool ended;	      /* the trace: what is counted after that does not count */
 	uint32_t phase, used; /* what the area must say; the most blocks that it has said */
 	bool broken; /* atomic: what is in the rings makes no sense, and is not read again */
 	bool bad;    /* this was told, or a record that was moved made none */
@@ -200,6 +202,10 @@ void hooks_ring_phase(struct hooks_ring *r, enum ct_phase phase)
 {
 	r->phase = (uint32_t)phase;
 	__atomic_store_n(&r->area->phase, (__u32)phase, __ATOMIC_SEQ_CST);
+	/* hooks that only count do not look at the phase */
+	for (uint32_t i = 0; phase != CT_PHASE_RUNNING && !r->ended && i < HOOKS_MUTED; i++)
+		r->muted_at_end[i] = hooks_ring_muted(r, i);
+	r->ended = phase != CT_PHASE_RUNNING;
 }
 
 void hooks_ring_nested(struct hooks_ring *r, bool on)
@@ -265,6 +271,8 @@ uint64_t hooks_ring_muted(const struct hooks_ring *r, uint32_t number)
 {
 	uint64_t calls = 0;
 
+	if (r->ended)
+		return r->muted_at_end[number];
 	for (uint32_t i = 0; i < used_blocks(r); i++)
 		calls += load(&thread_at(r, i)->muted[number]);
 	return calls;
