@@ -326,6 +326,27 @@ static void on_verdict(void *ctx, void *asked, enum auth_verdict verdict)
 		evhttp_request_free(asked);
 }
 
+static const struct timeval patience = { .tv_sec = TIMEOUT_S };
+
+/* The next request may be waited for only so long. */
+static void on_answered(struct evhttp_request *req, void *ctx)
+{
+	struct evhttp_connection *c = evhttp_request_get_connection(req);
+
+	(void)ctx;
+	if (c)
+		bufferevent_set_timeouts(evhttp_connection_get_bufferevent(c), &patience,
+					 &patience);
+}
+
+/* While a request is answered its sender has nothing to say: what is limited then is only how long it may
+ * take nothing of the answer. */
+static void answer_begins(struct evhttp_request *req, struct bufferevent *bev)
+{
+	bufferevent_set_timeouts(bev, NULL, &patience);
+	evhttp_request_set_on_complete_cb(req, on_answered, NULL);
+}
+
 static void on_request(struct evhttp_request *req, void *ctx)
 {
 	struct bufferevent *bev =
@@ -338,6 +359,7 @@ static void on_request(struct evhttp_request *req, void *ctx)
 	for (int i = 0; i < s->n; i++)
 		if (s->all[i].bev == bev)
 			s->all[i].since_ns = now_ns();
+	answer_begins(req, bev);
 	if (!s->web) {
 		answer(s, req);
 		return;

@@ -440,7 +440,8 @@ static const struct option_row before[] = {
 		EXCLUDES("min-duration", "--enter-exit prints calls before their durations are known: leave out --min-duration")) },
 	{ 0, "keep-chatty", NULL, FLAG(keep_chatty), LIVE & CHOOSES & ~OPTS_ADVISE, NULL,
 	  "each call of a query (cudaGetDevice and similar) that is called very often:\n"
-	  "without this its calls are counted in short windows, and their number is an estimate" },
+	  "without this its calls are counted in short windows, and their number is an estimate\n"
+	  "(with --source=hooks each call is counted)" },
 	{ 0, "duty", "SHARE", OTHER(set_duty), OPTS_STAT | OPTS_TOP | OPTS_SERVE, NULL,
 	  "probe functions that are called more than 1000 times a second only for this share of\n"
 	  "the time, 1/500 to 1/2: their numbers are estimates, which begin with ~; calls that\n"
