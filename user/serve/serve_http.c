@@ -37,7 +37,6 @@
 #include "serve_tls.h"
 #include "serve_web.h"
 
-#define TIMEOUT_S 10  /* time without a byte */
 #define PATIENCE_S 30 /* time for a complete request */
 #define HANDSHAKE_S 10
 #define HEADERS_MAX 16384
@@ -326,24 +325,31 @@ static void on_verdict(void *ctx, void *asked, enum auth_verdict verdict)
 		evhttp_request_free(asked);
 }
 
-static const struct timeval patience = { .tv_sec = TIMEOUT_S };
+int serve_http_patience_s = 10;
+
+static struct timeval patience(void)
+{
+	return (struct timeval){ .tv_sec = serve_http_patience_s };
+}
 
 /* The next request may be waited for only so long. */
 static void on_answered(struct evhttp_request *req, void *ctx)
 {
 	struct evhttp_connection *c = evhttp_request_get_connection(req);
+	const struct timeval limit = patience();
 
 	(void)ctx;
 	if (c)
-		bufferevent_set_timeouts(evhttp_connection_get_bufferevent(c), &patience,
-					 &patience);
+		bufferevent_set_timeouts(evhttp_connection_get_bufferevent(c), &limit, &limit);
 }
 
 /* While a request is answered its sender has nothing to say: what is limited then is only how long it may
  * take nothing of the answer. */
 static void answer_begins(struct evhttp_request *req, struct bufferevent *bev)
 {
-	bufferevent_set_timeouts(bev, NULL, &patience);
+	const struct timeval limit = patience();
+
+	bufferevent_set_timeouts(bev, NULL, &limit);
 	evhttp_request_set_on_complete_cb(req, on_answered, NULL);
 }
 
@@ -603,7 +609,7 @@ struct serve_http *serve_http_open(struct event_base *base, const char *where, c
 	evhttp_set_allowed_methods(s->http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
 	evhttp_set_max_headers_size(s->http, HEADERS_MAX);
 	evhttp_set_max_body_size(s->http, 0);
-	evhttp_set_timeout(s->http, TIMEOUT_S);
+	evhttp_set_timeout(s->http, serve_http_patience_s);
 	evhttp_set_bevcb(s->http, on_accept, s);
 	evhttp_set_gencb(s->http, on_request, s);
 	if (open_web(s, web) || listen_on(s, where)) {

@@ -28,6 +28,9 @@ int serve_http_check(const char *where);
 struct serve_http *serve_http_open(struct event_base *, const char *where, const char *web,
 				   const struct serve_page *pages, void *ctx);
 void serve_http_close(struct serve_http *);
+/* For how long a client may say nothing, or take nothing of its answer. Read when a server is opened; a test makes
+ * it shorter. */
+extern int serve_http_patience_s;
 /* Number of connections that were closed to make room for others. */
 uint64_t serve_http_shut(const struct serve_http *);
 /* Number of requests without a correct name and password. */
