@@ -8,7 +8,8 @@
 # written to FOLDER/NAME.samples (.output/soak). After the first third, in which tables and caches fill, the line of least
 # squares through each may rise or fall by no more than this until the end:
 #
-#     resident memory                      the larger of 1 MiB and 5 %
+#     resident memory                      the larger of 1 MiB and 5 %, and 1 KiB for each process that came, up to 32 768: so many are
+#                                          remembered after their end
 #     links, maps                          80, because the last 64 files of a user that were probed are kept, those of others too
 #     descriptors                          160
 #     threads                              2
@@ -115,7 +116,7 @@ judge_latency() {
 
 # judge NAME: the rise of each column from the first third on, of the line through it
 judge() {
-	awk -v name="$1" -v factor="$((SECONDS_WANTED < 300 ? 2 : 1))" '
+	awk -v name="$1" -v processes="$((total < 32768 ? total : 32768))" -v factor="$((SECONDS_WANTED < 300 ? 2 : 1))" '
 		function larger(a, b) { return a > b ? a : b }
 		{ t[NR] = $1; for (c = 2; c <= NF; c++) v[c, NR] = $c }
 		END {
@@ -129,7 +130,7 @@ judge() {
 				below = n * stt - st * st
 				rise = below ? (n * stv - st * sv) / below * (t[NR] - t[from]) : 0
 				mean = sv / n
-				bound = c == 2 ? larger(1024, mean * 0.05) : c == 3 ? 160 * factor : c == 6 ? 2 : 80 * factor
+				bound = c == 2 ? larger(1024, mean * 0.05) + processes : c == 3 ? 160 * factor : c == 6 ? 2 : 80 * factor
 				good = rise <= bound && rise >= -bound
 				bad += !good
 				printf "%s soak-%s-%s: %.0f at the middle, a rise of %.1f, %.0f allowed\n", good ? "ok" : "not ok", name, what[c], mean, rise, bound
