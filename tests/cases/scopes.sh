@@ -431,7 +431,7 @@ case_scopes_wrong_lines() {
 	says "names functions that are not calls of CUDA"
 	ct -e range -- "$RANGES" nested 1
 	ok_rc 2
-	says 'recorded with --layers nvtx'
+	says 'recorded only with --layers nvtx'
 	ct --layers nothing -- "$RANGES" nested 1
 	ok_rc 2
 	says 'no kind of layer; give nvtx'
