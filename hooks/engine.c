@@ -38,6 +38,7 @@ static struct func funcs[HOOK_FUNCS];
 static unsigned int nfuncs; /* the ones from here on were never used */
 static unsigned int nfree;  /* of those below */
 #define SLOTS (2 * HOOK_FUNCS)
+#define PUT_BACK_TRIES 10		 /* a millisecond between two */
 static unsigned short by_address[SLOTS]; /* number of the function + 1 */
 static unsigned int rewritten, hooked_late;
 static unsigned int ngates; /* that were ever made */
@@ -567,9 +568,16 @@ int engine_remove(struct hook_leftover *left)
 		return err;
 	text_sync();
 	learn_probes(&maps);
-	for (unsigned int i = threads_used(); i-- > 0;)
-		if (threads_has(i))
-			put_back_thread(area_frames(area_at(i)), &maps, left);
+	/* A thread may be about to find that the hooks are off, with its mark already on the stack. */
+	for (int tries = 0; tries < PUT_BACK_TRIES; tries++) {
+		left->inside = 0;
+		for (unsigned int i = threads_used(); i-- > 0;)
+			if (threads_has(i))
+				put_back_thread(area_frames(area_at(i)), &maps, left);
+		if (!left->inside)
+			break;
+		usleep(1000);
+	}
 	jump_release();
 	left->kept_bytes = jump_bytes() + (__u64)threads_used() * HOOK_AREA;
 	text_maps_free(&maps);
