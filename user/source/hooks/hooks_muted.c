@@ -32,7 +32,8 @@ struct hooks_muted {
 	struct keyed seen;
 	size_t next; /* of `seen`, at which hooks_muted_looked() goes on */
 	uint64_t looked_ns;
-	bool paused; /* counts are kept by a key that a bare number does not have */
+	bool paused;   /* counts are kept by a key that a bare number does not have */
+	bool reported; /* some calls have no rows */
 	int n, funcs[HOOKS_MUTED];
 	uint64_t since_ns[HOOKS_MUTED];
 	const char *names[HOOKS_MUTED + 1];
@@ -197,7 +198,9 @@ void hooks_muted_message(const struct hooks_muted *m, int number, const struct h
 
 const char *const *hooks_muted_names(const struct hooks_muted *m)
 {
-	return m->names;
+	static const char *const none[1];
+
+	return m->plan->count || m->reported ? m->names : none;
 }
 
 /* ---- telling ---- */
@@ -207,7 +210,7 @@ bool hooks_muted_due(const struct hooks_muted *m, const struct hooks_muted_told 
 	return m->n && now - (told->until_ns ? told->until_ns : m->since_ns[0]) >= TELL_NS;
 }
 
-static int tell_one(const struct hooks_muted *m, const struct hooks_muted_told *told, int number,
+static int tell_one(struct hooks_muted *m, const struct hooks_muted_told *told, int number,
 		    pid_t pid, uint64_t calls, uint64_t now, struct hooks_batch *b)
 {
 	uint64_t since = m->since_ns[number] > told->until_ns ? m->since_ns[number]
@@ -223,6 +226,7 @@ static int tell_one(const struct hooks_muted *m, const struct hooks_muted_told *
 	rec.m.h.start_ns = since < now ? since : now;
 	rec.m.h.end_ns = now;
 	rec.m.unseen.calls = (int64_t)calls;
+	m->reported = true;
 	return hooks_batch_add(b, &rec.m.h);
 }
 

@@ -35,6 +35,7 @@ int hooks_muted_func(const struct hooks_muted *, int number);
 /* The message about it to a process that has mapped this. */
 void hooks_muted_message(const struct hooks_muted *, int number, const struct hooks_mapped *,
 			 struct hooks_mute *);
+/* Of functions that have calls without rows; NULL-terminated. */
 const char *const *hooks_muted_names(const struct hooks_muted *);
 
 /* What was told of a process: all 0 at first. */
