@@ -800,6 +800,7 @@ int main(int argc, char **argv)
 	alarm(LIMIT_S);
 	signal(SIGCHLD, on_child);
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	signal(SIGHUP, SIG_DFL); /* nohup(1) has it ignored, which programs inherit */
 	RUN(test_status);
 	RUN(test_alone);
 	RUN(test_surroundings);
