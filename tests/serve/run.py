@@ -388,33 +388,6 @@ def test_share():
         check("beyond", s.value("cudatrace_calls_beyond_share_total"), 1000 - each)
 
 
-def test_slow():
-    """A page that somebody takes in small pieces, for longer than a request is waited for, comes whole."""
-    with Serve("--processes", "100", "--kernels", "1000", *OURS) as s:
-        warm(s)
-        before = s.values()
-        w = Work(1000, program="kernels").done()
-        grown(s, before, LAUNCHES % "kernels", 1000)
-        c = socket.socket()
-        c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        c.settimeout(20)
-        c.connect(("127.0.0.1", s.port))
-        c.sendall(b"GET /metrics HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
-        page, pauses = b"", 6
-        while piece := c.recv(8192):
-            page += piece
-            if pauses and len(page) > 1000:
-                pauses -= 1
-                time.sleep(2.5)
-        c.close()
-        head, _, body = page.partition(b"\r\n\r\n")
-        length = int(re.search(rb"(?i)content-length: ([0-9]+)", head)[1])
-        check("the whole page", len(body), length)
-        if length < 200000:
-            raise Wrong(f"a page of {length} bytes fits into the buffers between")
-        w.end()
-
-
 def test_held():
     """While a library is read, for however long, scrapes are answered and other libraries are probed; when it is done it is probed too."""
     def readers(s):
