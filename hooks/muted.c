@@ -8,7 +8,7 @@
 #include "capture.h"
 #include "engine.h"
 
-/* One window in each stretch of time. */
+/* One window in each stretch of time, as long as by probes (user/source/muted/duty.h). */
 #define STRETCH_NS 500000000ULL
 #define WINDOW_NS 10000000ULL
 

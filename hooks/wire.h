@@ -11,7 +11,7 @@
  *	agent:	MAPPED					files were mapped: the thread waits for the answer
  *	user:	PYTHON  FUNCS...
  *	agent:	INSTALLED
- *	user:	MUTE					also right after START
+ *	user:	MUTE					also after any list of functions
  *	agent:	READ					a record was written that is to be read now: the
  *							thread waits for the answer
  *	user:	READ

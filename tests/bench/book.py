@@ -49,7 +49,7 @@ WAYS = {
     "mem": ["mem", "-o", "OUT"],
     "top": ["top", "--batch", "-o", "OUT"],
     "serve": ["serve", "--listen", "unix:SOCKET"],
-    "hooks": ["--source=hooks", "-o", "OUT"],
+    "hooks": ["--source=hooks", "-o", "OUT", "--keep-chatty"],
     "hooks_stat": ["stat", "--source=hooks", "-o", "OUT"],
 }
 GPU_WAYS = {"launches": ["-e", "launch", "-o", "OUT"], "gpu": ["--gpu", "-o", "OUT"], "cupti": ["--source=cupti", "-o", "OUT"]}

@@ -88,8 +88,8 @@ ways() {
 			case $way in
 			bare) "${program[@]}" ;;
 			probes) "$ct" --keep-chatty -o "$tmp/rows" -- "${program[@]}" ;;
-			hooks) "$ct" --source=hooks -o "$tmp/rows" -- "${program[@]}" ;;
-			stat-hooks) "$ct" stat --source=hooks -o "$tmp/rows" -- "${program[@]}" ;;
+			hooks) "$ct" --source=hooks --keep-chatty -o "$tmp/rows" -- "${program[@]}" ;;
+			stat-hooks) "$ct" stat --source=hooks --keep-chatty -o "$tmp/rows" -- "${program[@]}" ;;
 			bpftrace-lines)
 				bpftrace -c "${program[*]}" -o "$tmp/rows" \
 					-e "$at { printf(\"%d $fn %d %d\\n\", tid, nsecs - @begin[tid], retval); delete(@begin[tid]); }"

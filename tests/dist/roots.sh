@@ -91,6 +91,17 @@ bootstrap() { # NAME
 	chroot "$root" apt-get -q -y update > "$tmp/log" 2>&1
 }
 
+# bootstrapped NAME SYSTEM: false after a line about NAME
+bootstrapped() {
+	bootstrap "$2"
+	case $? in
+	0) return 0 ;;
+	77) echo "skip $1: its server cannot be reached" ;;
+	*) not_ok "$1" "debootstrap: $(tail -n 3 "$tmp/log")" ;;
+	esac
+	return 1
+}
+
 files() { # ROOT: what is in it, but what apt and the loader write
 	(cd "$1" && find . -xdev \( -path ./proc -o -path ./dev -o -path ./var/lib -o -path ./var/cache -o -path ./var/log -o -path ./tmp \) -prune -o -print | sort)
 }
@@ -102,18 +113,7 @@ names() { # COLUMN
 
 apt_system() { # NAME
 	local before list lost='' name one names_of
-	bootstrap "$1"
-	case $? in
-	0) ;;
-	77)
-		echo "skip $1: its server cannot be reached"
-		return
-		;;
-	*)
-		not_ok "$1" "debootstrap: $(tail -n 3 "$tmp/log")"
-		return
-		;;
-	esac
+	bootstrapped "$1" "$1" || return
 	before=$(files "$root")
 	cp "$tmp"/dist/*.deb "$root/tmp/cudatrace.deb"
 	check "$1-installs" chroot "$root" apt-get -q -y install --no-install-recommends /tmp/cudatrace.deb || return
@@ -138,18 +138,7 @@ apt_system() { # NAME
 
 build_system() { # NAME: as apt_system has made it
 	local system=${1#build-}
-	bootstrap "$system"
-	case $? in
-	0) ;;
-	77)
-		echo "skip $1: its server cannot be reached"
-		return
-		;;
-	*)
-		not_ok "$1" "debootstrap: $(tail -n 3 "$tmp/log")"
-		return
-		;;
-	esac
+	bootstrapped "$1" "$system" || return
 	mkdir "$root/src"
 	git ls-files -z | xargs -0 cp --parents -P -t "$root/src"
 	check "$1-packages" chroot "$root" /src/scripts/deps.sh build || return

@@ -19,8 +19,8 @@ enum plan_stack {
 	PLAN_STACK_NONE,
 	PLAN_STACK_COPY,      /* its memory, to be unwound */
 	PLAN_STACK_ADDRESSES, /* what frame pointers lead to */
-	PLAN_STACK_PYTHON,    /* Python's frames alone */
-	PLAN_STACK_AUTO,      /* Python's frames alone where a thread runs Python, else as COPY */
+	PLAN_STACK_PYTHON,    /* only Python's frames */
+	PLAN_STACK_AUTO,      /* only Python's frames where a thread runs Python, else as COPY */
 };
 
 /* What the agent in the target must report about the device (cupti/agent/agent.h names the

@@ -16,7 +16,6 @@
 
 #define KEYS_MAX 65536
 #define PROCESSES_MAX 65536
-#define CALLS_MAX (UINT64_MAX >> 4)
 
 #define SUMS_ADD(word, n) ((void)(*(word) += (n)))
 #define SUMS_ADD32(word, n) SUMS_ADD(word, n)
@@ -186,7 +185,7 @@ static void add_muted(struct adding *a, int func, uint32_t tgid, uint64_t calls)
 	struct ct_spec spec;
 	struct item *i;
 
-	if (!calls || calls > CALLS_MAX || api_spec(func, API_ARCH_HERE, true, &spec))
+	if (!calls || api_spec(func, API_ARCH_HERE, true, &spec))
 		return;
 	key_of(&key, &what, (uint16_t)func, &spec, CT_BY_FUNCTION);
 	i = item_of(a->c, a->table, &key, calls);
@@ -306,7 +305,8 @@ static int emit_item(struct hooks_counts *c, const struct item *i, uint64_t now,
 		return emit(ctx, &rec.t.h);
 	}
 	count_record_sums(&rec, &i->key, &i->n, !c->plan->no_return);
-	rec.t.unseen.calls = i->unseen < CALLS_MAX ? (int64_t)i->unseen : (int64_t)CALLS_MAX;
+	rec.t.unseen.calls = i->unseen < HOOKS_CALLS_MAX ? (int64_t)i->unseen
+							 : (int64_t)HOOKS_CALLS_MAX;
 	if (c->hist == CT_HIST_BY_KEY) {
 		memcpy(count_record_hist(&rec), &i->more->hist, sizeof(i->more->hist));
 		count_record_has_hist(&rec);

@@ -275,7 +275,7 @@ uint64_t hooks_ring_muted(const struct hooks_ring *r, uint32_t number)
 		return r->muted_at_end[number];
 	for (uint32_t i = 0; i < used_blocks(r); i++)
 		calls += load(&thread_at(r, i)->muted[number]);
-	return calls;
+	return calls < HOOKS_CALLS_MAX ? calls : HOOKS_CALLS_MAX;
 }
 
 void hooks_ring_cells(struct hooks_ring *r, hooks_cell_fn fn, void *ctx)

@@ -45,7 +45,9 @@ struct hooks_ring_counts {
 };
 void hooks_ring_counts(const struct hooks_ring *, struct hooks_ring_counts *);
 
-/* Calls of the muted function with this number, which are only counted. */
+/* Calls of the muted function with this number, which are only counted: HOOKS_CALLS_MAX at most, because a
+ * process may write any number. */
+#define HOOKS_CALLS_MAX (UINT64_MAX >> 4)
 uint64_t hooks_ring_muted(const struct hooks_ring *, uint32_t number);
 
 void hooks_ring_phase(struct hooks_ring *, enum ct_phase);
