@@ -22,8 +22,8 @@ MAY_INCLUDE = {
     'api': 'api/layers util',
     'api/layers': 'util',
     'cli': 'cli/options compare event nccl proc resolve/names session source '
-           'source/agent source/counters source/discover source/hooks source/inject source/nvtx source/probe stuck trace util util/io util/option util/table util/whole',
-    'cli/options': 'api event format format/otlp proc serve stages stat top util util/io util/option',
+           'source/agent source/counters source/discover source/hooks source/inject source/nvtx source/probe stat stuck top trace util util/io util/option util/table util/whole',
+    'cli/options': 'api event format format/otlp proc stages util util/io util/option',
     'compare': 'api util util/io util/table',
     'event': 'api util util/table',
     'event/join': 'event util util/table',
@@ -47,7 +47,7 @@ MAY_INCLUDE = {
     'resolve': 'event event/scopes nccl proc resolve/names resolve/stacks util',
     'resolve/names': 'event proc util util/table',
     'resolve/stacks': 'event proc util util/io util/table',
-    'serve': 'format format/otlp stat util',
+    'serve': 'format format/otlp stat util util/option',
     'session': 'cli/options event resolve/stacks source source/inject '
                'stages stat trace util util/io util/whole',
     'source': 'event proc trace util util/table',
@@ -68,7 +68,7 @@ MAY_INCLUDE = {
     'stat/steps': 'api event event/scopes util util/io util/table',
     'stuck': 'api cli/options event nccl proc resolve/stacks '
              'session source source/bpf stages util util/io util/table',
-    'top': 'api event format stat util util/io util/table',
+    'top': 'api event format stat util util/io util/option util/table',
     'trace': 'event util util/io util/table util/whole',
     'util': '',
     'util/io': 'util',

@@ -25,16 +25,6 @@ enum sink_count_by {
 };
 enum sink_weight { SINK_WEIGHT_CALLS, SINK_WEIGHT_TIME, SINK_WEIGHT_BYTES, SINK_WEIGHT_GPU };
 
-enum sink_stat { SINK_STAT_TEXT, SINK_STAT_JSON, SINK_STAT_CSV };
-
-/* How top displays. */
-struct sink_live {
-	bool batch;	      /* blocks of text, no terminal */
-	uint64_t interval_ns; /* between two refreshes */
-	uint64_t count;	      /* batch: number of blocks to print; 0: no limit */
-	uint8_t sort;	      /* enum top_sort */
-};
-
 /* Where and how the recording sink stores. */
 struct sink_file {
 	const char *path;
@@ -81,14 +71,9 @@ struct sink_opts {
 	bool full_names;
 	/* show all frames of stacks, and whole paths: stack_view() leaves some out */
 	bool all_frames;
-	enum sink_stat stat; /* how stat prints */
-	uint8_t by;	     /* enum book_by: what stat separates in its tables */
-	bool hist;	     /* stat: with histograms */
-	bool no_queries;     /* no function of class query is probed */
-	bool every_call;     /* no filter (-e, --failed and so on) removes calls */
-	/* stat: a file for the sums as JSON, beside the output; NULL: none */
-	const char *save;
-	bool append;		 /* add to that file */
+	bool no_queries;	 /* no function of class query is probed */
+	bool every_call;	 /* no filter (-e, --failed and so on) removes calls */
+	bool append;		 /* outputs that open files of their own add to them */
 	enum sink_weight weight; /* the weight of a stack, for outputs that add up stacks */
 	bool stack_of_scopes;	 /* whose frames are the scopes around a call, not its callers */
 	/* title of a flame graph: what was traced; untrusted bytes; NULL: not known */
@@ -112,11 +97,6 @@ struct sink_opts {
 	 * libevent's base, which the session runs, and a function that makes the source hand in
 	 * what it has before the function returns (0 or -errno). That includes counters as
 	 * CT_CALL_COUNT. The session may have ended after the call. */
-	const char *listen; /* ADDR:PORT of serve */
-	/* serve: file that says who may ask, and with which TLS; NULL: everybody may ask,
-	 * without TLS */
-	const char *web_config;
-	unsigned int kernels; /* serve: number of kernels that are shown by name */
 	/* number of entries that the kernel side's counters have room for */
 	uint32_t call_counts_max;
 	/* all calls that take or free memory come, counted or one by one, with their results */
@@ -124,7 +104,6 @@ struct sink_opts {
 	bool collectives; /* calls of NCCL come as scopes */
 	/* hardware counters were asked for, at this interval; 0: they were not */
 	uint64_t counters_ns;
-	uint64_t otlp_interval_ns; /* serve: interval of the pushes to otlp_url */
 	struct event_base *base;
 	int (*refresh)(void *ctx);
 	void *refresh_ctx;
@@ -137,7 +116,8 @@ struct sink_opts {
 	void (*quit)(void *ctx); /* ends the session, as SIGINT does */
 	/* sets by what counters are separated from now on: enum ct_by */
 	void (*count_by)(void *ctx, uint8_t by);
-	const struct sink_live *live; /* for top */
+	uint64_t interval_ns; /* between two refreshes of a display */
+	uint64_t count;	      /* rows, or blocks of rows, after which the trace ends; 0: no limit */
 	const struct sink_file *file; /* for the recording sink; NULL otherwise */
 };
 
@@ -162,6 +142,14 @@ struct sink_wants {
 	bool for_programs;    /* the output is for programs, not for people */
 	const char *files[2]; /* files that it writes in addition to the output; NULL: none */
 	bool blocks;	      /* it shows what allocators inside programs say of their blocks */
+	/* layers that it needs: bits 1 << (domain - API_FIRST_LAYER); any_layer: where others are
+	 * recorded, these are not needed */
+	uint32_t layers;
+	bool any_layer;
+	uint8_t by;	    /* enum book_by: what calls are counted by, beside their function */
+	bool hist;	    /* counts have histograms of durations too */
+	bool no_names;	    /* it shows no kernel by its name */
+	uint64_t processes; /* for how many of them counts have room; 0: a default */
 };
 
 struct sink;

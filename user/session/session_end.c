@@ -315,7 +315,7 @@ static void close_sinks(struct session *s)
 	}
 	end.program = program < 0 ? NULL : &program;
 	for (int i = 0; i < s->nsinks; i++) {
-		bool own = s->o->record || s->wants.files[0] || s->wants.files[1] || s->o->save ||
+		bool own = s->o->record || s->wants.files[0] || s->wants.files[1] ||
 			   s->o->format->flags & SINKS_PATH;
 		int e = s->sinks[i].ops->close(&s->sinks[i], &end);
 

@@ -55,9 +55,6 @@ static void fill_opts(struct session *s)
 	const struct opts *o = s->o;
 	struct source_recorded was;
 
-	s->live = (struct sink_live){
-		.batch = o->batch, .interval_ns = o->interval_ns, .count = o->count, .sort = o->sort
-	};
 	s->sink_opts = (struct sink_opts){
 		.out = &s->out,
 		.path = o->output,
@@ -77,10 +74,6 @@ static void fill_opts(struct session *s)
 		.mangled = o->mangled,
 		.full_names = o->full_names,
 		.all_frames = o->all_frames,
-		.stat = o->stat,
-		.listen = o->listen,
-		.web_config = o->web_config,
-		.kernels = (unsigned int)o->kernels,
 		.call_counts_max = s->plan.capture.call_counts_max,
 		.memory = s->plan.capture.count
 				  ? s->plan.capture.memory
@@ -89,14 +82,10 @@ static void fill_opts(struct session *s)
 					    !o->filter.min_duration_ns && !o->filter.min_size_bytes,
 		.collectives = o->layers >> (API_NCCL - API_FIRST_LAYER) & 1,
 		.counters_ns = o->counters ? o->interval_ns : 0,
-		.otlp_interval_ns = o->otlp_interval_ns,
-		.by = o->by,
-		.hist = o->hist,
 		.no_queries = !session_plan_queries(&s->plan),
 		.every_call = !o->events_given && !o->filter.failed_only &&
 			      !o->filter.succeeded_only && !o->filter.min_size_bytes &&
 			      !o->filter.min_duration_ns && o->domain == API_DOMAIN_END,
-		.save = o->save,
 		.append = o->append,
 		.weight = o->weight,
 		.stack_of_scopes = o->stack_of,
@@ -109,7 +98,8 @@ static void fill_opts(struct session *s)
 		.otlp_min_ns = o->otlp_min_ns,
 		.otlp_wait_ns = o->otlp_wait_ns,
 		.undelivered = &s->undelivered,
-		.live = &s->live,
+		.interval_ns = o->interval_ns,
+		.count = o->count,
 	};
 	session_loop_hooks(s, &s->sink_opts);
 	if (!ops->recorded) {

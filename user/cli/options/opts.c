@@ -14,8 +14,6 @@
 #include "../../proc/running.h"
 #include "../../stages/dump_on.h"
 #include "../../format/otlp/otlp.h"
-#include "../../serve/serve_http.h"
-#include "../../stat/book.h"
 #include "../../util/msg.h"
 #include "../../util/parse.h"
 #include "../../stages/window.h"
@@ -274,12 +272,6 @@ static int check_dump_on(const char *name, const char *val)
 	return dump_on_check(val);
 }
 
-static int check_listen(const char *name, const char *val)
-{
-	(void)name;
-	return serve_http_check(val);
-}
-
 static int check_otlp(const char *name, const char *val)
 {
 	(void)name;
@@ -400,13 +392,6 @@ static const struct option_row before[] = {
 	  RULES(NEEDS("CMD", "-E changes CMD's environment: give a CMD after --")) },
 
 	{ .type = HEADING(), .name = "What to show", .cmds = TRACES | OPTS_SERVE | OPTS_TOP },
-	{ 0, "over", "TIME", DURATION(over_ns, MILLI, OPTION_MAX, SECOND, "time", "give seconds, or 500ms, 2m"), OPTS_STUCK, "1s", "threads that are inside a call for longer than this: 5, 500ms, 2m" },
-	{ 0, "watch", NULL, FLAG(watch), OPTS_STUCK, NULL,
-	  "look again every second, until SIGINT; print new ones, and those that have returned" },
-	{ 0, "merge", NULL, FLAG(merge), OPTS_STUCK, NULL,
-	  "look at no process, but join what 'stuck --format json' printed on several machines",
-	  RULES(EXCLUDES("pid library over watch no-python mangled full-names ring-size probe-kind",
-			 "--merge reads files and looks at no process: leave the other options out")) },
 	{ 'e', "events", "LIST", OTHER(set_events, .offer = OPTION_OFFER_CLASSES), CHOOSES | OPTS_SERVE | OPTS_TOP | OPTS_LIST | OPTS_EXPORT, NULL,
 	  "classes, libraries, names and globs, separated by commas; !WORD takes out; repeatable\n"
 	  "'default' is everything but internal, 'all' is everything\n"
@@ -601,50 +586,14 @@ static const struct option_row before[] = {
 	{ 0, "color", "WHEN", ENUM(color, "auto", "always", "never"), ROWS | OPTS_TOP, "auto", "auto, always or never" },
 
 	{ .type = HEADING(), .name = "What to print", .cmds = OPTS_STAT },
-	{ 0, "by", "WHAT", ENUM_OF(by, book_by_words), OPTS_STAT, "function",
-	  "what the calls are grouped by: function, process, thread, kernel, stream,\ndevice or cgroup; or what calls and device work were for: range (NVTX),\ncollective (NCCL), operator (PyTorch) or gemm (cuBLAS); or step, with what\nthe GPU did in each; or class, what kernels do" },
-	{ 0, "hist", NULL, FLAG(hist), OPTS_STAT, NULL, "histograms of the durations: a column for each power of two" },
-	{ 0, "format", "NAME", ENUM(stat, "table", "json", "csv"), OPTS_STAT, "table", "table, json or csv" },
-	{ 0, "json", NULL, CONST(stat, SINK_STAT_JSON), OPTS_STAT, NULL, "the same as --format json",
-	  RULES(EXCLUDES("csv", NULL), EXCLUDES("format", "--json and --csv are forms of --format: give one of them")) },
-	{ 0, "csv", NULL, CONST(stat, SINK_STAT_CSV), OPTS_STAT, NULL, "the same as --format csv",
-	  RULES(EXCLUDES("format", "--json and --csv are forms of --format: give one of them")) },
 
-	{ 0, "save", "FILE", TEXT(save), OPTS_STAT, NULL,
-	  "the sums as JSON in FILE too, for 'cudatrace compare'; with -A added to what is there,\nas one run more" },
-	{ 0, "runs", "N", COUNT(runs, 1, 1000, "runs", NULL), OPTS_STAT, NULL, "run CMD this many times; print and save each run by itself",
-	  RULES(NEEDS("CMD", "--runs says how often CMD is run: give a CMD after --")) },
 	{ .type = HEADING(), .name = "What to print", .cmds = OPTS_MEM },
 
 	{ .type = HEADING(), .name = "What to print", .cmds = OPTS_ADVISE },
 
 	{ .type = HEADING(), .name = "What to show live", .cmds = OPTS_TOP },
-	{ 'i', "interval", "TIME", DURATION(interval_ns, INTERVAL_MIN_NS, HOUR, SECOND, "interval", "give seconds, or 100ms, 1ms"), OPTS_TOP, "1s", "between two refreshes, and of the counters: 2 (seconds), 500ms; from 100ms on" },
-	{ 0, "sort", "KEY", ENUM(sort, "pid", "name", "calls", "launches", "api", "sync", "htod", "dtoh", "memory", "failed", "gpu", "busy"), OPTS_TOP, "api", "by pid, name, calls, launches, api, sync, htod, dtoh, memory, failed, gpu or busy" },
-	{ 'b', "batch", NULL, FLAG(batch), OPTS_TOP, NULL, "blocks of text one after the other, for logs; needs no terminal" },
-	{ 'n', "count", "N", COUNT(count, 1, OPTION_MAX, "rows", NULL), OPTS_TOP, NULL, "with --batch: stop after N blocks" },
-	{ 0, "format", "NAME", ENUM(stat, "table", "json"), OPTS_TOP, "table", "with --batch: table, or json (an object a line)" },
 
 	{ .type = HEADING(), .name = "What to serve", .cmds = OPTS_SERVE },
-	{ 0, "format", "NAME", ENUM(stat, "table", "json"), OPTS_DOCTOR, "table", "table, or json: one object" },
-	{ 0, "listen", "ADDR:PORT", CHECKED(listen, check_listen), OPTS_SERVE, "127.0.0.1:19400", "the address that Prometheus reads; [ADDR] for IPv6, :PORT for all addresses; or unix:PATH" },
-	{ 0, "web-config", "FILE", TEXT(web_config), OPTS_SERVE, NULL,
-	  "TLS, and who may ask: tls_server_config and basic_auth_users, as Prometheus' exporters\nhave them" },
-	{ 0, "hist", NULL, FLAG(hist), OPTS_SERVE, NULL, "histograms of the calls' durations too, by class" },
-	{ 0, "kernels", "N", COUNT(kernels, 1, 1000, "kernels", NULL), OPTS_SERVE, NULL,
-	  "launches by the kernel's name too, of the N kernels launched most; the rest is \"other\"" },
-	{ 0, "processes", "N", COUNT(processes, 10, 100000, "processes", NULL), OPTS_SERVE, "10000",
-	  "how many processes the counts have room for, with 40 functions each: about 8 KiB of\n"
-	  "kernel memory for each" },
-	{ 0, "counters", "[=LIST]", OTHER(set_counters), OPTS_SERVE, NULL,
-	  "what the GPUs do too, by hardware counters; LIST: as 'cudatrace counters' has it for\n--metrics" },
-	{ 'i', "interval", "TIME", DURATION(interval_ns, INTERVAL_MIN_NS, HOUR, SECOND, "interval", "give seconds, or 100ms, 1ms"), OPTS_SERVE, "1s", "with --counters: between two samples; a scrape gets the last one" },
-	{ 0, "cupti", "PATH", TEXT(cupti), OPTS_SERVE, NULL, "this libcupti.so for --counters, or the one in this directory" },
-	{ 0, "otlp", "URL", CHECKED(otlp, check_otlp), OPTS_SERVE, NULL,
-	  "push the metrics to an OpenTelemetry collector too, as http://127.0.0.1:4318; env: where\n"
-	  "OTEL_EXPORTER_OTLP_ENDPOINT says" },
-	{ 0, "otlp-interval", "TIME", DURATION(otlp_interval_ns, 100 * MILLI, HOUR, SECOND, "interval", "give seconds, or 500ms, 2m"), OPTS_SERVE, "60s", "between two pushes of --otlp",
-	  RULES(NEEDS("otlp", "--otlp-interval is the time between two pushes: give --otlp URL")) },
 };
 
 /*
@@ -665,6 +614,15 @@ static const struct option_row foreign[] = {
 /* Here stand those of the sinks and of the commands. */
 
 static const struct option_row after[] = {
+	{ 'i', "interval", "TIME", DURATION(interval_ns, INTERVAL_MIN_NS, HOUR, SECOND, "interval", "give seconds, or 100ms, 1ms"), OPTS_TOP, "1s", "between two refreshes, and of the counters: 2 (seconds), 500ms; from 100ms on" },
+	{ 'n', "count", "N", COUNT(count, 1, OPTION_MAX, "rows", NULL), OPTS_TOP, NULL, "with --batch: stop after N blocks" },
+	{ 0, "counters", "[=LIST]", OTHER(set_counters), OPTS_SERVE, NULL,
+	  "what the GPUs do too, by hardware counters; LIST: as 'cudatrace counters' has it for\n--metrics" },
+	{ 'i', "interval", "TIME", DURATION(interval_ns, INTERVAL_MIN_NS, HOUR, SECOND, "interval", "give seconds, or 100ms, 1ms"), OPTS_SERVE, "1s", "with --counters: between two samples; a scrape gets the last one" },
+	{ 0, "cupti", "PATH", TEXT(cupti), OPTS_SERVE, NULL, "this libcupti.so for --counters, or the one in this directory" },
+	{ 0, "otlp", "URL", CHECKED(otlp, check_otlp), OPTS_SERVE, NULL,
+	  "push the metrics to an OpenTelemetry collector too, as http://127.0.0.1:4318; env: where\n"
+	  "OTEL_EXPORTER_OTLP_ENDPOINT says" },
 	{ 0, "driver", NULL, OTHER(set_mem_driver), OPTS_MEM, NULL,
 	  "what the driver counts for each process too (by NVML), ten times a second: what of it is\nnot in the book" },
 	{ .type = HEADING(), .name = "Start and end", .cmds = TRACES },

@@ -48,9 +48,6 @@ struct opts {
 	uint32_t scopes; /* that are shown: bits 1 << enum ct_scope_kind */
 	struct ct_filter filter;
 	uint64_t unfinished_ns; /* show a call that has not returned for so long; 0: off */
-	uint64_t over_ns;	/* stuck: inside a call for so long */
-	bool watch;		/* stuck: again and again */
-	bool merge;		/* stuck: the answers of several machines, from files */
 	const char *comm;
 	bool one_device; /* export: only what concerns the device `device` */
 	uint32_t device;
@@ -66,19 +63,7 @@ struct opts {
 	bool no_python;	       /* native frames only */
 	bool all_frames; /* those of the interpreter and of libc's start too, and whole paths */
 	bool mangled, full_names;
-	uint8_t by;			 /* stat: enum book_by */
-	bool hist;			 /* stat: with histograms */
-	enum sink_stat stat;		 /* stat: how */
-	const char *listen, *web_config; /* serve */
-	bool batch;			 /* top: blocks of text */
-	uint8_t sort;			 /* top: enum top_sort */
-	/* stat: a file for `compare`, beside what is printed; NULL: none */
-	const char *save;
-	uint64_t runs; /* stat: how often CMD is run */
 	bool no_stack;
-	uint64_t kernels;	   /* serve: told apart by name; 0: not at all */
-	uint64_t processes;	   /* serve: that the counts have room for */
-	uint64_t otlp_interval_ns; /* serve: of the pushes to `otlp` */
 
 	/* how */
 	const char *output; /* NULL: stdout */
@@ -161,6 +146,8 @@ int opts_parse(struct opts *, enum opts_cmd, int argc, char **argv);
 void opts_free(struct opts *);
 /* The struct of a sink's or a command's own options; NULL: the command does not have them. */
 void *opts_own(const struct opts *, const struct option_set *);
+/* Gives a copy of the options, which is not freed, those of another command's sink. */
+void opts_lend(struct opts *copy, const struct option_set *, void *options);
 /* Has each process an output of its own: is there a %p in the FILE of -o? */
 bool opts_one_each(const struct opts *);
 /* What the output's own options mean for others. */
