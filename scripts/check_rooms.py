@@ -23,7 +23,7 @@ MAY_INCLUDE = {
     'api/layers': 'util',
     'cli': 'cli/options compare event nccl proc resolve/names session source '
            'source/agent source/counters source/discover source/hooks source/inject source/nvtx source/probe stat stuck top trace util util/io util/option util/table util/whole',
-    'cli/options': 'api event format format/otlp proc stages util util/io util/option',
+    'cli/options': 'api event format format/otlp proc source stages util util/io util/option',
     'compare': 'api util util/io util/table',
     'event': 'api util util/table',
     'event/join': 'event util util/table',

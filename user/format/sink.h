@@ -41,6 +41,33 @@ struct sink_file {
 	bool progress; /* on stderr */
 };
 
+/* How outputs look: what options that several of them share ask for. The rows of the options fill it
+ * (cli/options/opts.c). */
+struct sink_look {
+	enum sink_time time;
+	bool tid;	 /* a TID column; outputs that add up stacks have a frame for each thread */
+	bool compact;	 /* the table: rows for people at a terminal, table_compact.h */
+	bool enter_exit; /* two rows for each call */
+	bool nested;	 /* indent by depth */
+	bool counts, counts_only; /* -C, -c */
+	uint8_t counts_by;	  /* enum sink_count_by */
+	unsigned int string_max;  /* the table: bytes of a string that are printed; 0: all */
+	bool mangled;		  /* the names that the compiler made for kernels and functions */
+	bool full_names; /* names of kernels with template arguments and parameters, and uncut */
+	bool all_frames; /* of stacks, and whole paths: stack_view() leaves some out */
+	enum sink_weight weight; /* the weight of a stack, for outputs that add up stacks */
+	bool stack_of_scopes;	 /* whose frames are the scopes around a call, not its callers */
+};
+
+/* Spans for a collector, filled likewise. */
+struct sink_spans {
+	const char *url; /* where they are pushed to, or "env"; NULL: nowhere */
+	uint64_t min_ns; /* calls that take less time get no span */
+	/* how long to wait for a collector that accepts nothing: at the end, or, for a
+	 * recording, at any time */
+	uint64_t wait_ns;
+};
+
 struct sink_opts {
 	struct out *out; /* where the output goes; owned by the session */
 	/* the struct that ops->options fills, for the sink that --format names; NULL: as if none
@@ -51,31 +78,17 @@ struct sink_opts {
 	const char *path;
 	/* with a %p in `path`: the output of which there is one for each process */
 	const struct sink_ops *split;
-	enum sink_time time;
-	/* show a TID column; outputs that add up stacks have a frame for each thread */
-	bool tid;
+	struct sink_look look;
+	struct sink_spans spans;
 	bool color;
-	bool compact;	 /* the table: rows for people at a terminal, table_compact.h */
-	bool fit;	 /* where the output is a terminal, no row is wider than it */
-	bool enter_exit; /* two rows for each call */
-	bool nested;	 /* indent by depth */
+	bool fit; /* where the output is a terminal, no row is wider than it */
 	/* show for how long calls have been under way instead of when they began */
 	bool stuck;
-	bool counts, counts_only; /* -C, -c */
-	uint8_t counts_by;	  /* enum sink_count_by */
-	unsigned int string_max;  /* the table: bytes of a string that are printed; 0: all */
 	/* device work comes too: calls that can cause it show their number */
 	bool gpu;
-	bool mangled; /* show the names that the compiler made for kernels and functions */
-	/* show names of kernels with template arguments and parameters, and uncut */
-	bool full_names;
-	/* show all frames of stacks, and whole paths: stack_view() leaves some out */
-	bool all_frames;
-	bool no_queries;	 /* no function of class query is probed */
-	bool every_call;	 /* no filter (-e, --failed and so on) removes calls */
-	bool append;		 /* outputs that open files of their own add to them */
-	enum sink_weight weight; /* the weight of a stack, for outputs that add up stacks */
-	bool stack_of_scopes;	 /* whose frames are the scopes around a call, not its callers */
+	bool no_queries; /* no function of class query is probed */
+	bool every_call; /* no filter (-e, --failed and so on) removes calls */
+	bool append;	 /* outputs that open files of their own add to them */
 	/* title of a flame graph: what was traced; untrusted bytes; NULL: not known */
 	const char *title;
 	/* begin of the trace, CLOCK_MONOTONIC: the table's times count from it */
@@ -84,13 +97,8 @@ struct sink_opts {
 	uint64_t boottime_offset_ns; /* CLOCK_BOOTTIME - CLOCK_MONOTONIC */
 	const char *version;	     /* of cudatrace */
 	bool recorded;		     /* the events come from a recording, and so can wait */
-	const char *otlp_url;	     /* where spans are pushed to, or "env"; NULL: nowhere */
-	uint64_t otlp_min_ns;	     /* calls that take less time get no span */
 	/* name of the traced machine, and its boot id; NULL: not known, or several */
 	const char *host, *boot;
-	/* how long to wait for a collector that accepts nothing: at the end, or, for a
-	 * recording, at any time */
-	uint64_t otlp_wait_ns;
 	/* set at the end: number of spans that reached no collector; NULL: not wanted */
 	uint64_t *undelivered;
 	/* For sinks that show the current state, when they are asked or by a timer of their own:

@@ -266,9 +266,9 @@ static int open_push(struct serve *s)
 							  1000) };
 	struct otlp_config config;
 
-	if (!s->opts->otlp_url)
+	if (!s->opts->spans.url)
 		return 0;
-	if (otlp_config_open(&config, s->opts->otlp_url, OTLP_METRICS))
+	if (otlp_config_open(&config, s->opts->spans.url, OTLP_METRICS))
 		return -EINVAL;
 	config.json = false;
 	s->send = otlp_send_open(&config, &(struct otlp_wait){ .ns = PUSH_LAST_NS },

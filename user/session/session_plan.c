@@ -74,7 +74,7 @@ static void plan_names(struct session_plan *p, const struct opts *o, const struc
 {
 	struct capture_plan *c = &p->capture;
 
-	if (o->counts_only || w->no_names ||
+	if (o->look.counts_only || w->no_names ||
 	    (o->format->flags & SINKS_COUNTS && !(o->format->flags & SINKS_LIVE) &&
 	     w->by != BOOK_BY_KERNEL))
 		return;
@@ -171,7 +171,7 @@ static void plan_memory(struct session_plan *p, const struct opts *o)
 
 bool session_plan_places(const struct opts *o)
 {
-	bool shown = !o->counts_only &&
+	bool shown = !o->look.counts_only &&
 		     !(o->format->flags & (SINKS_FOLDS | SINKS_COUNTS | SINKS_NO_PLACES));
 
 	/* calls that the kernel side drops by duration or success do not say which device they set;
@@ -271,7 +271,7 @@ static void plan_functions(struct session_plan *p, const struct opts *o, const s
 	/* A function that is excluded with -e also excludes the calls that it makes to the library
 	 * below: it is still probed, so that those calls are folded into it. Queries are an
 	 * exception: they are excluded because their probes are costly. */
-	for (int i = 0; i < api_nfuncs && o->domain == API_DOMAIN_END && !o->nested; i++)
+	for (int i = 0; i < api_nfuncs && o->domain == API_DOMAIN_END && !o->look.nested; i++)
 		if (plan_has(o->select.removed, i) &&
 		    takes_along(&api_domains[api_funcs[i].domain]) &&
 		    api_funcs[i].class != API_QUERY && api_funcs[i].class != API_INTERNAL)
@@ -300,8 +300,8 @@ static void plan_calls(struct capture_plan *c, const struct opts *o, const struc
 		   : o->stack == OPTS_STACK_PYTHON ? PLAN_STACK_PYTHON
 						   : PLAN_STACK_NONE;
 	c->python = c->stack && !o->no_python;
-	c->enter = o->enter_exit;
-	c->nested = o->nested;
+	c->enter = o->look.enter_exit;
+	c->nested = o->look.nested;
 	c->no_return = o->no_return;
 	c->filter = o->filter;
 	/* this filter applies also to the calls that begin or end the window */
@@ -309,7 +309,7 @@ static void plan_calls(struct capture_plan *c, const struct opts *o, const struc
 		c->filter.min_size_bytes = 0;
 	/* otherwise failed calls would be missing */
 	c->keep_chatty = o->keep_chatty || o->filter.failed_only || o->filter.succeeded_only ||
-			 o->counts_only || o->format->flags & SINKS_EVERY_CALL ||
+			 o->look.counts_only || o->format->flags & SINKS_EVERY_CALL ||
 			 book_scopes(w->by);
 	c->calls_by_agent = o->source == OPTS_SOURCE_CUPTI;
 	c->ring_bytes = ring_bytes(o);
@@ -349,18 +349,11 @@ static void plan_counts(struct capture_plan *c, const struct opts *o, const stru
 /* Plans what is recorded of the devices' work. */
 static void plan_devices(struct capture_plan *c, const struct opts *o)
 {
-	c->device = (struct plan_device){
-		.kinds = o->gpu ? o->gpu_kinds : 0,
-		.graphs = o->gpu_graph,
-		.clock = o->gpu_clock,
-		.buffer_bytes = o->gpu_buffer_bytes,
-		.buffers = o->gpu_buffers,
-		.cupti = o->cupti,
-	};
+	c->device = o->agent;
 	c->counters_interval_ns = o->counters ? o->interval_ns : 0;
 	c->counters_metrics = o->metrics;
 	c->counters_optional = o->format->flags & SINKS_DAEMON;
-	c->cupti = o->cupti;
+	c->cupti = o->agent.cupti;
 }
 
 /* Plans which recording is read and which files are written. */
@@ -384,7 +377,7 @@ static void plan_filter(struct session_plan *p, const struct opts *o)
 		.tid = (uint32_t)o->tid,
 		.one_device = o->one_device,
 		.device = o->device,
-		.nested = o->nested,
+		.nested = o->look.nested,
 		.scopes = o->scopes,
 		.by_process = o->record || o->format->flags & SINKS_MEMORY,
 		.counted = p->capture.count,

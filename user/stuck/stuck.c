@@ -471,11 +471,11 @@ static int open_sink(struct stuck *s)
 	s->started_ns = began.h.start_ns;
 	s->sink_opts = (struct sink_opts){
 		.out = &s->out,
-		.tid = true,
+		.look.tid = true,
 		.stuck = true,
-		.mangled = s->o->mangled,
-		.full_names = s->o->full_names,
-		.all_frames = s->o->all_frames,
+		.look.mangled = s->o->look.mangled,
+		.look.full_names = s->o->look.full_names,
+		.look.all_frames = s->o->look.all_frames,
 		.start_ns = s->started_ns,
 		.realtime_offset_ns = began.realtime_ns - began.h.start_ns,
 		.version = CT_VERSION,

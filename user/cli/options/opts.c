@@ -187,8 +187,8 @@ static int set_gpu_buffer(void *options, const char *name, const char *val)
 			  name, val);
 		return -EINVAL;
 	}
-	o->gpu_buffer_bytes = (uint32_t)bytes & ~4095u;
-	o->gpu_buffers = (uint32_t)n;
+	o->agent.buffer_bytes = (uint32_t)bytes & ~4095u;
+	o->agent.buffers = (uint32_t)n;
 	return 0;
 }
 
@@ -287,7 +287,7 @@ static int set_time_of_day(void *options, const char *name, const char *val)
 
 	(void)name, (void)val;
 	o->times_t++;
-	o->time = o->times_t < 3 ? SINK_TIME_ISO : SINK_TIME_UNIX;
+	o->look.time = o->times_t < 3 ? SINK_TIME_ISO : SINK_TIME_UNIX;
 	return 0;
 }
 
@@ -328,7 +328,7 @@ static int set_nsys_stats(void *options, const char *name, const char *val)
 		msg_error("%s: '%s' is not one of true or false", name, val);
 		return -EINVAL;
 	}
-	o->counts = *val == 't';
+	o->look.counts = *val == 't';
 	return 0;
 }
 
@@ -349,8 +349,8 @@ static int set_nsys_range(void *options, const char *name, const char *val)
 			  name, val);
 		return -EINVAL;
 	}
-	o->start_on = API_PROFILER_START;
-	o->stop_on = API_PROFILER_STOP;
+	o->window.start_on = API_PROFILER_START;
+	o->window.stop_on = API_PROFILER_STOP;
 	return 0;
 }
 
@@ -418,9 +418,9 @@ static const struct option_row before[] = {
 	  "calls that move or allocate at least this much: 1MB (10^6), 1MiB or 1M (2^20)" },
 	{ 0, "unfinished", "TIME", DURATION(unfinished_ns, 1, OPTION_MAX, SECOND, "time to wait", "give seconds, or 500ms, 2m"), OPTS_TRACE | OPTS_RECORD, NULL,
 	  "also calls that have not returned after this long (5, 500ms); and again when they do" },
-	{ 0, "nested", NULL, FLAG(nested), OPTS_TRACE | OPTS_RECORD | OPTS_REPLAY, NULL,
+	{ 0, "nested", NULL, FLAG(look.nested), OPTS_TRACE | OPTS_RECORD | OPTS_REPLAY, NULL,
 	  "driver calls made inside runtime calls too, indented below them" },
-	{ 0, "enter-exit", NULL, FLAG(enter_exit), OPTS_TRACE | OPTS_RECORD | OPTS_REPLAY, NULL, "two rows a call: arguments at its entry; outputs, result and duration at its return",
+	{ 0, "enter-exit", NULL, FLAG(look.enter_exit), OPTS_TRACE | OPTS_RECORD | OPTS_REPLAY, NULL, "two rows a call: arguments at its entry; outputs, result and duration at its return",
 	  RULES(EXCLUDES("failed", "--enter-exit prints calls before their results are known: leave out --failed"),
 		EXCLUDES("min-duration", "--enter-exit prints calls before their durations are known: leave out --min-duration")) },
 	{ 0, "keep-chatty", NULL, FLAG(keep_chatty), LIVE & CHOOSES & ~OPTS_ADVISE, NULL,
@@ -456,34 +456,34 @@ static const struct option_row before[] = {
 	  "programs built with them; python: only Python's frames, which costs less too; or auto:\n"
 	  "python where a thread runs Python, else dwarf" },
 	{ 0, "no-python", NULL, FLAG(no_python), (LIVE & ~OPTS_STAT) | OPTS_STUCK, NULL, "stacks of native frames only, without Python's" },
-	{ 0, "all-frames", NULL, FLAG(all_frames), PRINTS | OPTS_MEM | OPTS_STUCK | OPTS_EXPORT, NULL,
+	{ 0, "all-frames", NULL, FLAG(look.all_frames), PRINTS | OPTS_MEM | OPTS_STUCK | OPTS_EXPORT, NULL,
 	  "stacks with all frames, also those of the Python interpreter around Python's and those of\n"
 	  "libc before main(), and whole paths of Python's packages" },
-	{ 0, "mangled", NULL, FLAG(mangled), PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL, "names of kernels and functions as the compiler made them",
+	{ 0, "mangled", NULL, FLAG(look.mangled), PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL, "names of kernels and functions as the compiler made them",
 	  RULES(EXCLUDES("full-names", "--mangled prints names as the compiler made them and --full-names what they mean: give one of the two")) },
-	{ 0, "full-names", NULL, FLAG(full_names), PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL,
+	{ 0, "full-names", NULL, FLAG(look.full_names), PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL,
 	  "names of kernels with all template arguments and parameters" },
 
 	{ .type = HEADING(), .name = "What the GPU does", .cmds = DEVICE | OPTS_FOLDED | OPTS_TOP },
-	{ 0, "gpu", "[=KINDS]", LIST(gpu_kinds, "record", "kernel,memcpy,memset,overhead", GPU_KINDS), DEVICE | OPTS_FOLDED, NULL,
+	{ 0, "gpu", "[=KINDS]", LIST(agent.kinds, "record", "kernel,memcpy,memset,overhead", GPU_KINDS), DEVICE | OPTS_FOLDED, NULL,
 	  "kernels, copies and more with the device's own times, by CUPTI inside the program: kernel,\n"
 	  "memcpy, memset, sync, memory, overhead, nvtx, context, device, stream, runtime, driver, um;\n"
 	  "--gpu alone means kernel,memcpy,memset,overhead" },
-	{ 0, "gpu", "[=KINDS]", LIST(gpu_kinds, "record", "kernel,memcpy,memset,memory", GPU_KINDS), OPTS_TOP, NULL,
+	{ 0, "gpu", "[=KINDS]", LIST(agent.kinds, "record", "kernel,memcpy,memset,memory", GPU_KINDS), OPTS_TOP, NULL,
 	  "the time on the GPU and the device memory taken too, by CUPTI inside the programs;\n"
 	  "--gpu alone means kernel,memcpy,memset,memory" },
-	{ 0, "graph", "LEVEL", ENUM(gpu_graph, "node", "graph"), DEVICE | OPTS_FOLDED | OPTS_TOP, "node",
+	{ 0, "graph", "LEVEL", ENUM(agent.graphs, "node", "graph"), DEVICE | OPTS_FOLDED | OPTS_TOP, "node",
 	  "show each node of CUDA graphs, or each graph, which costs less: node or graph",
 	  RULES(NEEDS("gpu", "--graph is about what the GPU does: give --gpu")) },
 	{ 0, "source", "NAME", ENUM(source, "probes", "cupti", "hooks"), DEVICE | OPTS_TOP | OPTS_SERVE | OPTS_MEM, "probes",
 	  "where calls are seen: probes (the kernel's uprobes; needs root), cupti: by CUPTI inside the\n"
 	  "program, without root, or hooks: by code put into the program, without root, at a\n"
 	  "fraction of what probes cost" },
-	{ 0, "cupti", "PATH", TEXT(cupti), DEVICE | OPTS_FOLDED | OPTS_TOP, NULL,
+	{ 0, "cupti", "PATH", TEXT(agent.cupti), DEVICE | OPTS_FOLDED | OPTS_TOP, NULL,
 	  "the libcupti to use where the program has not loaded one" },
 	{ 0, "gpu-buffer", "SIZE[,N]", OTHER(set_gpu_buffer), DEVICE | OPTS_FOLDED | OPTS_TOP, "256KiB,160", "CUPTI's buffers in the program's memory: the size of one, and how many at most",
 	  RULES(NEEDS("gpu", "--gpu-buffer is about what the GPU does: give --gpu")) },
-	{ 0, "gpu-clock", "WAY", ENUM(gpu_clock, "auto", "callback", "offset"), DEVICE | OPTS_FOLDED | OPTS_TOP, "auto",
+	{ 0, "gpu-clock", "WAY", ENUM(agent.clock, "auto", "callback", "offset"), DEVICE | OPTS_FOLDED | OPTS_TOP, "auto",
 	  "how device times are converted to the clock of the calls: callback (CUPTI reads that\n"
 	  "clock), offset (the difference to CUPTI's own clock is measured), or auto: what suits\n"
 	  "CUPTI's version",
@@ -497,7 +497,7 @@ static const struct option_row before[] = {
 	{ 0, "metrics", "LIST", CHECKED(metrics, check_metrics), OPTS_COUNTERS, NULL,
 	  "which: names of cudatrace or CUPTI, separated by commas; 'default' is the usual ones,\n"
 	  "'help' lists them" },
-	{ 0, "cupti", "PATH", TEXT(cupti), OPTS_COUNTERS, NULL, "this libcupti.so, or the one in this directory" },
+	{ 0, "cupti", "PATH", TEXT(agent.cupti), OPTS_COUNTERS, NULL, "this libcupti.so, or the one in this directory" },
 
 	{ .type = HEADING(), .name = "Output", .cmds = TRACES | OPTS_TOP },
 	{ 'o', "output", "FILE", CHECKED(output, check_output), (PRINTS | OPTS_STAT | OPTS_MEM | OPTS_ADVISE) & LIVE, NULL,
@@ -517,14 +517,14 @@ static const struct option_row before[] = {
 	  "json, cupti, speedscope, folded or flame: all that --format has but the table" },
 	{ 0, "device", "N", COUNT(device, 0, INT32_MAX, "number of a device", "'cudatrace info' lists them"), OPTS_EXPORT, NULL,
 	  "what concerns this device, as its process numbers it; calls that concern none too" },
-	{ 0, "max-size", "SIZE", SIZE(max_bytes, 64 << 10, OPTION_MAX, "give bytes, or 1GB (10^9), 1GiB (2^30)"), OPTS_RECORD, NULL,
+	{ 0, "max-size", "SIZE", SIZE(store.max_bytes, 64 << 10, OPTION_MAX, "give bytes, or 1GB (10^9), 1GiB (2^30)"), OPTS_RECORD, NULL,
 	  "end before the file is larger than this: 1GB (10^9), 1GiB (2^30); with --rotate begin\n"
 	  "another, with --last: of memory [256MiB]" },
-	{ 0, "rotate", "N", COUNT(rotate, 1, 9999, "files", NULL), OPTS_RECORD, NULL,
+	{ 0, "rotate", "N", COUNT(store.rotate, 1, 9999, "files", NULL), OPTS_RECORD, NULL,
 	  "files of --max-size: FILE is the newest, FILE.1 the one before; N of them are kept",
 	  RULES(NEEDS("max-size", "--rotate begins a file whenever one has its size: give --max-size"),
 		EXCLUDES("last", "--last keeps in memory what --rotate would write: give one of the two")) },
-	{ 0, "last", "TIME", DURATION(last_ns, SECOND, OPTION_MAX, SECOND, "time", "give seconds, or 2m"), OPTS_RECORD, NULL,
+	{ 0, "last", "TIME", DURATION(store.last_ns, SECOND, OPTION_MAX, SECOND, "time", "give seconds, or 2m"), OPTS_RECORD, NULL,
 	  "keep the last 30s (or 5m) in memory, and write them when something of --dump-on happens" },
 	{ 0, "dump-on", "LIST", CHECKED(dump_on, check_dump_on, .offer = OPTION_OFFER_DUMP), OPTS_RECORD, NULL,
 	  "what makes --last write, separated by commas: failed (a call), end, signal (SIGUSR2),\n"
@@ -542,45 +542,45 @@ static const struct option_row before[] = {
 	  "speedscope" },
 	{ 0, "format", "NAME", OTHER(set_format, .offer = OPTION_OFFER_OUTPUTS), OPTS_FOLDED, "folded", "folded, flame (a flame graph as one HTML page) or speedscope\n(a file for it)" },
 	{ 0, "format", "NAME", OTHER(set_format, .offer = OPTION_OFFER_OUTPUTS), OPTS_STUCK, "table", "table or json" },
-	{ 0, "weight", "UNIT", ENUM(weight, "calls", "time", "bytes", "gpu"), PRINTS | OPTS_EXPORT, "calls",
+	{ 0, "weight", "UNIT", ENUM(look.weight, "calls", "time", "bytes", "gpu"), PRINTS | OPTS_EXPORT, "calls",
 	  "what a stack weighs in folded, flame and speedscope: calls, time (in the calls, in\n"
 	  "microseconds), bytes (that they move or allocate), or gpu (the time, in nanoseconds, of\n"
 	  "what the device did for them)" },
-	{ 0, "stack-of", "WHAT", ENUM(stack_of, "callers", "range"), OPTS_FOLDED | OPTS_EXPORT, "callers",
+	{ 0, "stack-of", "WHAT", ENUM(look.stack_of_scopes, "callers", "range"), OPTS_FOLDED | OPTS_EXPORT, "callers",
 	  "the frames of folded, flame and speedscope: callers, or range: the ranges that the\n"
 	  "program named with NVTX" },
-	{ 0, "time", "UNIT", ENUM(time, "ms", "us", "iso", "unix", "delta"), ROWS, "ms",
+	{ 0, "time", "UNIT", ENUM(look.time, "ms", "us", "iso", "unix", "delta"), ROWS, "ms",
 	  "ms or us since the start, iso: the time of day (UTC), unix: seconds since 1970, or\n"
 	  "delta: ms since the row before" },
 	{ 't', "time-of-day", NULL, OTHER(set_time_of_day), ROWS, NULL, "the same as --time iso; -ttt: as --time unix" },
-	{ 'r', "relative", NULL, CONST(time, SINK_TIME_DELTA), ROWS, NULL, "the same as --time delta" },
-	{ 's', "string-size", "N", COUNT(string_max, 1, 4096, "bytes", NULL), ROWS, NULL, "print only the first N bytes of longer strings" },
-	{ 0, "tid", NULL, FLAG(tid_column), PRINTS | OPTS_EXPORT, NULL,
+	{ 'r', "relative", NULL, CONST(look.time, SINK_TIME_DELTA), ROWS, NULL, "the same as --time delta" },
+	{ 's', "string-size", "N", COUNT(look.string_max, 1, 4096, "bytes", NULL), ROWS, NULL, "print only the first N bytes of longer strings" },
+	{ 0, "tid", NULL, FLAG(look.tid), PRINTS | OPTS_EXPORT, NULL,
 	  "a column with the thread; in folded, flame and speedscope a frame for each thread" },
-	{ 0, "compact", NULL, FLAG(compact), ROWS, NULL,
+	{ 0, "compact", NULL, FLAG(look.compact), ROWS, NULL,
 	  "shorter rows for people: columns as wide as they must be, the name of the command line,\n"
 	  "how long a call took (with ! from 10ms on) before its arguments, short sizes, results\n"
 	  "only of calls that failed; on a terminal a row is not wider than it",
 	  RULES(EXCLUDES("count-only", "-c prints no rows: leave out --compact")) },
-	{ 'c', "count-only", NULL, FLAG(counts_only), ROWS, NULL, "no rows: counts and times by function at the end",
+	{ 'c', "count-only", NULL, FLAG(look.counts_only), ROWS, NULL, "no rows: counts and times by function at the end",
 	  RULES(EXCLUDES("enter-exit", "-c prints no rows: leave out --enter-exit"),
 		EXCLUDES("unfinished", "-c prints no rows: leave out --unfinished"),
 		EXCLUDES("time", "-c prints no rows: leave out --time"),
 		EXCLUDES("tid", "-c prints no rows: leave out --tid"),
 		EXCLUDES("mangled full-names", "-c prints no kernels' names: leave out --mangled and --full-names"),
 		EXCLUDES("counters", "-c counts calls and what they cause: leave out --counters")) },
-	{ 'C', "counts", NULL, FLAG(counts), ROWS, NULL, "counts and times by function after the rows",
+	{ 'C', "counts", NULL, FLAG(look.counts), ROWS, NULL, "counts and times by function after the rows",
 	  RULES(EXCLUDES("count-only", "-C prints counts after the rows and -c instead of them: give one of the two")) },
-	{ 'S', "sort", "KEY", ENUM(counts_by, "time", "calls", "errors", "name"), ROWS, "time", "the order of what -c and -C print: time, calls, errors or name",
+	{ 'S', "sort", "KEY", ENUM(look.counts_by, "time", "calls", "errors", "name"), ROWS, "time", "the order of what -c and -C print: time, calls, errors or name",
 	  RULES(NEEDS("counts count-only stats", "-S is the order of the counts of -c and -C: give one of them")) },
-	{ 0, "otlp", "URL", CHECKED(otlp, check_otlp), ROWS | OPTS_RECORD, NULL,
+	{ 0, "otlp", "URL", CHECKED(spans.url, check_otlp), ROWS | OPTS_RECORD, NULL,
 	  "push spans to an OpenTelemetry collector too, as http://127.0.0.1:4318; env: where\n"
 	  "OTEL_EXPORTER_OTLP_ENDPOINT says" },
-	{ 0, "otlp-min", "TIME", DURATION(otlp_min_ns, 0, OPTION_MAX, 0, "duration", DURATION_ADVICE "0s"), ROWS | OPTS_RECORD, "100us", "calls and device work shorter than this make no spans" },
-	{ 0, "otlp-wait", "TIME", DURATION(otlp_wait_ns, 0, 24 * HOUR, SECOND, "time to wait", "give seconds, or 500ms, 2m"), (ROWS | OPTS_RECORD) & LIVE, "2s",
+	{ 0, "otlp-min", "TIME", DURATION(spans.min_ns, 0, OPTION_MAX, 0, "duration", DURATION_ADVICE "0s"), ROWS | OPTS_RECORD, "100us", "calls and device work shorter than this make no spans" },
+	{ 0, "otlp-wait", "TIME", DURATION(spans.wait_ns, 0, 24 * HOUR, SECOND, "time to wait", "give seconds, or 500ms, 2m"), (ROWS | OPTS_RECORD) & LIVE, "2s",
 	  "how long to wait at the end for a collector that is busy: seconds, or 500ms, 2m",
 	  RULES(NEEDS("otlp", "--otlp-wait is the time that a collector is waited for: give --otlp URL")) },
-	{ 0, "otlp-wait", "TIME", DURATION(otlp_wait_ns, 0, 24 * HOUR, SECOND, "time to wait", "give seconds, or 500ms, 2m"), OPTS_REPLAY, "60s",
+	{ 0, "otlp-wait", "TIME", DURATION(spans.wait_ns, 0, 24 * HOUR, SECOND, "time to wait", "give seconds, or 500ms, 2m"), OPTS_REPLAY, "60s",
 	  "how long to wait for a collector that takes no spans: 10, 5m; what is not sent then is lost,\nand the exit status is 1",
 	  RULES(NEEDS("otlp", "--otlp-wait is the time that a collector is waited for: give --otlp URL")) },
 	{ 0, "color", "WHEN", ENUM(color, "auto", "always", "never"), ROWS | OPTS_TOP, "auto", "auto, always or never" },
@@ -619,8 +619,8 @@ static const struct option_row after[] = {
 	{ 0, "counters", "[=LIST]", OTHER(set_counters), OPTS_SERVE, NULL,
 	  "what the GPUs do too, by hardware counters; LIST: as 'cudatrace counters' has it for\n--metrics" },
 	{ 'i', "interval", "TIME", DURATION(interval_ns, INTERVAL_MIN_NS, HOUR, SECOND, "interval", "give seconds, or 100ms, 1ms"), OPTS_SERVE, "1s", "with --counters: between two samples; a scrape gets the last one" },
-	{ 0, "cupti", "PATH", TEXT(cupti), OPTS_SERVE, NULL, "this libcupti.so for --counters, or the one in this directory" },
-	{ 0, "otlp", "URL", CHECKED(otlp, check_otlp), OPTS_SERVE, NULL,
+	{ 0, "cupti", "PATH", TEXT(agent.cupti), OPTS_SERVE, NULL, "this libcupti.so for --counters, or the one in this directory" },
+	{ 0, "otlp", "URL", CHECKED(spans.url, check_otlp), OPTS_SERVE, NULL,
 	  "push the metrics to an OpenTelemetry collector too, as http://127.0.0.1:4318; env: where\n"
 	  "OTEL_EXPORTER_OTLP_ENDPOINT says" },
 	{ 0, "driver", NULL, OTHER(set_mem_driver), OPTS_MEM, NULL,
@@ -629,12 +629,12 @@ static const struct option_row after[] = {
 	{ 0, "from", "TIME", DURATION(from_ns, 0, OPTION_MAX, SECOND, "time after the recording's begin", "give seconds, or 500ms, 2m"), STORED | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "what began after this time of the recording: 10, 500ms, 2m" },
 	{ 0, "until", "TIME", DURATION(to_ns, 1, OPTION_MAX, SECOND, "time after the recording's begin", "give seconds, or 500ms, 2m"), STORED | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "what began before this time of the recording" },
 	{ 0, "to", "TIME", DURATION(to_ns, 1, OPTION_MAX, SECOND, "time after the recording's begin", "give seconds, or 500ms, 2m"), OPTS_REPLAY | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "the same as --until" },
-	{ 0, "delay", "TIME", DURATION(delay_ns, 1, OPTION_MAX, SECOND, "time to wait", "give seconds, or 500ms, 2m"), LIVE & CHOOSES & ~OPTS_STAT, NULL, "show nothing until this much time has passed" },
-	{ 0, "start-on", "WHAT", CHECKED(start_on, window_check, .offer = OPTION_OFFER_WINDOW), LIVE & CHOOSES & ~OPTS_STAT, NULL,
+	{ 0, "delay", "TIME", DURATION(window.delay_ns, 1, OPTION_MAX, SECOND, "time to wait", "give seconds, or 500ms, 2m"), LIVE & CHOOSES & ~OPTS_STAT, NULL, "show nothing until this much time has passed" },
+	{ 0, "start-on", "WHAT", CHECKED(window.start_on, window_check, .offer = OPTION_OFFER_WINDOW), LIVE & CHOOSES & ~OPTS_STAT, NULL,
 	  "show nothing until WHAT: cudaProfilerStart (any function or GLOB), GLOB:N (its Nth call),\n"
 	  "nvtx:NAME (a range or a mark begins), or signal (SIGUSR1)",
 	  RULES(EXCLUDES("delay", "--delay and --start-on both say when it begins: give one of the two")) },
-	{ 0, "stop-on", "WHAT", CHECKED(stop_on, window_check, .offer = OPTION_OFFER_WINDOW), LIVE & CHOOSES & ~OPTS_STAT, NULL,
+	{ 0, "stop-on", "WHAT", CHECKED(window.stop_on, window_check, .offer = OPTION_OFFER_WINDOW), LIVE & CHOOSES & ~OPTS_STAT, NULL,
 	  "stop at WHAT: likewise, nvtx:NAME when the range ends, signal is SIGUSR2; continues at the\n"
 	  "next --start-on, if one can come" },
 	{ 'd', "duration", "TIME", DURATION(duration_ns, 1, OPTION_MAX, SECOND, "time to trace for", "give seconds, or 500ms, 2m"), LIVE | OPTS_COUNTERS | OPTS_TOP, NULL, "stop after this many seconds (also 1.5, 500ms, 2m)" },

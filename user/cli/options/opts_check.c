@@ -106,7 +106,7 @@ static int of_layers(const struct opts_line *l)
 {
 	const struct opts *o = l->o;
 	uint32_t missing = o->select.layers & ~o->layers;
-	uint32_t awaited = window_layer(o->start_on) | window_layer(o->stop_on);
+	uint32_t awaited = window_layer(o->window.start_on) | window_layer(o->window.stop_on);
 
 	if (!(o->select.either_layer & o->layers))
 		missing |= o->select.either_layer;
@@ -175,7 +175,7 @@ static int needs(const struct opts_line *l)
 		  "--metrics help lists metrics and reads none: leave out -n" },
 		{ help, opts_is_given(l, "format"),
 		  "--metrics help prints a list for people: leave out --format" },
-		{ o->cupti, o->command & (OPTS_TOP | OPTS_SERVE) && !o->gpu && !o->counters,
+		{ o->agent.cupti, o->command & (OPTS_TOP | OPTS_SERVE) && !o->gpu && !o->counters,
 		  o->command == OPTS_TOP ? "--cupti says which libcupti is used, and nothing here "
 					   "uses one: give --gpu or --counters"
 					 : "--cupti says which libcupti is used, and nothing here "
@@ -292,7 +292,7 @@ static int of_sources(const struct opts_line *l)
 		  "--library and --cgroup are about probes: leave them out, or --source=hooks" },
 		{ by_hooks, opts_is_given(l, "probe-kind"),
 		  "--probe-kind is about probes: leave it out, or --source=hooks" },
-		{ o->cupti, !agent && !o->counters,
+		{ o->agent.cupti, !agent && !o->counters,
 		  "--cupti says which libcupti is used, and nothing here uses one: give --gpu" },
 		{ by_cupti, o->stack && !folds,
 		  "CUPTI's callbacks have no stacks: leave out -k, or --source=cupti" },
@@ -327,20 +327,20 @@ static int of_rows(const struct opts_line *l)
 	bool folds = o->format->flags & SINKS_FOLDS;
 	bool json = o->format->flags & SINKS_ROWS && !(o->format->flags & SINKS_TEXT);
 	const struct opts_rule rules[] = {
-		{ o->counts || o->counts_only, json,
+		{ o->look.counts || o->look.counts_only, json,
 		  "-c and -C print a table: leave out --format json, or count the rows of a JSON "
 		  "file afterwards" },
 		{ json, opts_is_given(l, "time"),
 		  "--time is for the table: JSON has ts_ns and dur_ns" },
-		{ json, o->string_max, "-s is for the table: JSON has strings whole" },
+		{ json, o->look.string_max, "-s is for the table: JSON has strings whole" },
 		{ json, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: JSON has none" },
-		{ o->counts_only, o->stack && !folds, "-c prints no rows: leave out -k" },
+		{ o->look.counts_only, o->stack && !folds, "-c prints no rows: leave out -k" },
 		{ o->no_python, !o->stack && !folds, "--no-python is about stacks: give -k" },
 		{ o->no_python, o->stack == OPTS_STACK_PYTHON,
 		  "--stack=python takes Python's frames alone: leave out --no-python" },
-		{ o->counts_only, o->color == OPTS_COLOR_ALWAYS,
+		{ o->look.counts_only, o->color == OPTS_COLOR_ALWAYS,
 		  "-c prints no rows: leave out --color" },
-		{ json, o->tid_column,
+		{ json, o->look.tid,
 		  "--tid is for the table: JSON has the thread in each line; leave it out" },
 	};
 
@@ -359,10 +359,11 @@ static int of_forms(const struct opts_line *l)
 {
 	const struct opts *o = l->o;
 	bool folds = o->format->flags & SINKS_FOLDS, rows = o->format->flags & SINKS_ROWS;
-	bool spans = o->otlp || o->format->flags & SINKS_SPANS,
+	bool spans = o->spans.url || o->format->flags & SINKS_SPANS,
 	     trace = o->command & (OPTS_TRACE | OPTS_FOLDED);
 	const struct opts_rule rules[] = {
-		{ o->compact, !(o->format->flags & SINKS_ROWS && o->format->flags & SINKS_TEXT),
+		{ o->look.compact,
+		  !(o->format->flags & SINKS_ROWS && o->format->flags & SINKS_TEXT),
 		  "--compact is for the table: leave it out" },
 		{ opts_is_given(l, "weight"), !folds,
 		  "--weight is what a stack weighs, and %s adds none up: give folded, flame or "
@@ -371,31 +372,32 @@ static int of_forms(const struct opts_line *l)
 		  "--stack-of is about the frames of a stack, and %s has none: give folded, flame "
 		  "or "
 		  "speedscope" },
-		{ o->stack_of != 0, opts_is_given(l, "stack"),
+		{ o->look.stack_of_scopes != 0, opts_is_given(l, "stack"),
 		  "--stack-of range has ranges for frames: leave it out, or -k" },
-		{ !rows, o->counts || o->counts_only,
+		{ !rows, o->look.counts || o->look.counts_only,
 		  "-c and -C print a table: leave out --format %s" },
-		{ !rows, o->enter_exit, "--format %s has each call once: leave out --enter-exit" },
+		{ !rows, o->look.enter_exit,
+		  "--format %s has each call once: leave out --enter-exit" },
 		{ !rows, o->unfinished_ns,
 		  "--format %s has each call once: leave out --unfinished" },
-		{ folds, o->nested,
+		{ folds, o->look.nested,
 		  "--format %s would count a call and the calls inside it: leave out --nested" },
 		{ !rows, opts_is_given(l, "time"),
 		  "--time is for the table: --format %s has its own times, or none" },
-		{ o->string_max, !rows || o->counts_only,
+		{ o->look.string_max, !rows || o->look.counts_only,
 		  "-s cuts strings of the table: leave it out" },
 		{ o->follow > 1 && trace, !o->output,
 		  "-ff gives each process a file: give -o FILE, which becomes FILE.PID" },
-		{ opts_one_each(o), o->counts || o->counts_only,
+		{ opts_one_each(o), o->look.counts || o->look.counts_only,
 		  "-c and -C count all processes together: leave them out, or the %%p of -o" },
 		{ opts_one_each(o), o->counters,
 		  "hardware counters are of no process: leave out --counters, or the %%p of -o" },
-		{ o->gpu, o->time == SINK_TIME_DELTA,
+		{ o->gpu, o->look.time == SINK_TIME_DELTA,
 		  "what the GPU did comes in another order than calls: leave out -r, or --gpu" },
-		{ !rows && !folds, o->tid_column,
+		{ !rows && !folds, o->look.tid,
 		  "--tid is for the table, folded, flame and speedscope: leave it out" },
 		{ !rows, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: leave it out" },
-		{ o->weight == SINK_WEIGHT_TIME, o->no_return,
+		{ o->look.weight == SINK_WEIGHT_TIME, o->no_return,
 		  "--no-return knows no durations: leave out --weight time" },
 		{ o->format->flags & SINKS_WHOLE, o->append,
 		  "--format %s writes a whole file: leave out -A" },
@@ -407,14 +409,14 @@ static int of_forms(const struct opts_line *l)
 		  "otlp-json" },
 		{ o->format->flags & SINKS_PATH, !o->output && !o->export,
 		  "--format %s writes a file: give -o FILE" },
-		{ trace && !o->gpu, o->weight == SINK_WEIGHT_GPU,
+		{ trace && !o->gpu, o->look.weight == SINK_WEIGHT_GPU,
 		  "--weight gpu is the time of what the GPU does: give --gpu" },
-		{ folds && o->filter.failed_only, o->weight == SINK_WEIGHT_GPU,
+		{ folds && o->filter.failed_only, o->look.weight == SINK_WEIGHT_GPU,
 		  "--weight gpu is the time of what the GPU does, and calls that fail have it do "
 		  "nothing: leave out --failed" },
-		{ folds && o->filter.failed_only, o->weight == SINK_WEIGHT_BYTES,
+		{ folds && o->filter.failed_only, o->look.weight == SINK_WEIGHT_BYTES,
 		  "--weight bytes leaves out calls that failed: leave out --failed" },
-		{ o->mangled && !o->stack && !o->export, o->format->flags & SINKS_READABLE,
+		{ o->look.mangled && !o->stack && !o->export, o->format->flags & SINKS_READABLE,
 		  "--mangled is about stacks with --format %s: give -k, or leave it out" },
 		{ trace && o->counters, !(o->format->flags & SINKS_COUNTERS),
 		  "--format %s has no counters: leave out --counters" },
@@ -428,7 +430,7 @@ static int of_times(const struct opts_line *l)
 {
 	const struct opts *o = l->o;
 	const struct opts_rule rules[] = {
-		{ o->gpu && o->gpu_graph, o->npids,
+		{ o->gpu && o->agent.graphs, o->npids,
 		  "--graph graph can end a program that has graphs already: leave it out, or start "
 		  "the program after --" },
 	};

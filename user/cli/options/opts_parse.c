@@ -316,7 +316,7 @@ static void conclude(struct opts *o, const unsigned char *given)
 	if (command_of(o->command)->command->sink)
 		o->format = sinks_find(command_of(o->command)->command->sink->name);
 	/* frames that are ranges need the layer of ranges */
-	if (o->stack_of)
+	if (o->look.stack_of_scopes)
 		o->layers |= 1u << (API_NVTX - API_FIRST_LAYER);
 	wants = opts_wants(o);
 	if (!(wants.any_layer && o->layers))
@@ -324,14 +324,14 @@ static void conclude(struct opts *o, const unsigned char *given)
 	if (o->format->flags & SINKS_BLOCKS || wants.blocks)
 		o->layers |= 1u << (API_ALLOCATOR - API_FIRST_LAYER);
 	/* and so does what begins or ends the window */
-	o->layers |= window_layer(o->start_on) | window_layer(o->stop_on);
-	if (o->gpu_kinds & AGENT_NVTX && api_layers_inlined(o->layers)) {
+	o->layers |= window_layer(o->window.start_on) | window_layer(o->window.stop_on);
+	if (o->agent.kinds & AGENT_NVTX && api_layers_inlined(o->layers)) {
 		msg_note(
 			"--layers nvtx records the ranges: --gpu=nvtx is left out, so that none is "
 			"shown twice");
-		o->gpu_kinds &= ~AGENT_NVTX;
+		o->agent.kinds &= ~AGENT_NVTX;
 	}
-	o->gpu = o->gpu_kinds != 0;
+	o->gpu = o->agent.kinds != 0;
 	/* strace: -ff -o FILE */
 	if (o->follow > 1 && o->command & (OPTS_TRACE | OPTS_FOLDED) && o->output &&
 	    !out_is_command(o->output) && strcmp(o->output, "-") && !strstr(o->output, "%p") &&
@@ -342,7 +342,7 @@ static void conclude(struct opts *o, const unsigned char *given)
 	for (const struct option_row *r; (r = opts_next(o->command, &i));) {
 		o->one_device |= given[i] && !strcmp(r->name, "device");
 	}
-	if (o->no_stack || o->stack_of)
+	if (o->no_stack || o->look.stack_of_scopes)
 		o->stack = OPTS_STACK_NONE;
 }
 
@@ -468,7 +468,7 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	if (o->format->flags & (SINKS_FOLDS | SINKS_BLOCKS) && !o->stack)
 		o->stack = OPTS_STACK_AUTO;
 	if (o->format->flags & SINKS_NESTED && !o->no_return)
-		o->nested = true;
+		o->look.nested = true;
 	return 0;
 }
 

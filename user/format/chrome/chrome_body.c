@@ -112,9 +112,9 @@ static void put_stack(struct row *w, const struct sink_opts *o, const struct sta
 	w->p = put_lit(w->p, ",\"stack\":[");
 	for (uint32_t i = 0; i < s->nframes; i++) {
 		const struct stack_frame *f = s->frames[i];
-		const char *name = o->mangled && f->mangled ? f->mangled
-				   : f->function	    ? f->function
-							    : "?";
+		const char *name = o->look.mangled && f->mangled ? f->mangled
+				   : f->function		 ? f->function
+								 : "?";
 
 		if (i)
 			*w->p++ = ',';
@@ -140,7 +140,7 @@ void chrome_call_body(struct row *w, const struct sink_opts *o, const struct eve
 	*w->p++ = '}';
 	put_correlation(w, correlation);
 	if (ev->kernel) {
-		const char *name = o->mangled ? ev->kernel->mangled : ev->kernel->full;
+		const char *name = o->look.mangled ? ev->kernel->mangled : ev->kernel->full;
 
 		w->p = json_next(w->p, "kernel");
 		put_name(w, name, strlen(name));
@@ -247,7 +247,7 @@ void chrome_work_body(struct row *w, const struct sink_opts *o,
 	const char *name = work_text(ev->rec, text);
 
 	if (work->h.kind == CT_KERNEL && ev->kernel)
-		name = o->mangled ? ev->kernel->mangled : ev->kernel->full;
+		name = o->look.mangled ? ev->kernel->mangled : ev->kernel->full;
 	begin(w, category(work->h.kind), name, strlen(name));
 	if (work->h.kind == CT_OVERHEAD) {
 		*w->p++ = '}';

@@ -160,7 +160,7 @@ static int add_call(struct perfetto *pf, const struct event *ev)
 		p = proto_u64(p, EVENT_CORRELATION, ev->number);
 	if (ev->stack && !pf->how.stack_args)
 		p = proto_u64(p, EVENT_STACK,
-			      perfetto_stack_iid(&pf->w, ev->stack, pf->opts->mangled));
+			      perfetto_stack_iid(&pf->w, ev->stack, pf->opts->look.mangled));
 	if (ev->kernel) {
 		name = work_kernel(pf->opts, ev->kernel);
 		p = perfetto_arg_str(&pf->w, p, "kernel", name, strlen(name));
@@ -173,7 +173,7 @@ static int add_call(struct perfetto *pf, const struct event *ev)
 	/* half of the room is for the arguments */
 	if (ev->stack && pf->how.stack_args)
 		p = perfetto_arg_stack(&pf->w, p, pf->body + sizeof(pf->body) / 2, ev->stack,
-				       pf->opts->mangled);
+				       pf->opts->look.mangled);
 	p = put_fields(pf, p, ev);
 	err = add(pf, perfetto_track(pf, T_THREAD, ev->proc, tid, 0), &s, p);
 	if (!err)
