@@ -59,7 +59,7 @@ MAY_INCLUDE = {
     'source/inject': 'proc source util util/io util/table',
     'source/launch': 'util util/io util/table',
     'source/muted': 'api event source util util/table',
-    'source/nvtx': 'proc source source/agent source/inject util util/io util/table',
+    'source/nvtx': 'proc source source/agent util util/io util/table',
     'source/probe': 'api source source/discover util util/io util/table',
     'source/symbols': 'api api/layers proc util util/table',
     'stages': 'event event/join event/scopes format resolve source trace util util/table',
