@@ -239,7 +239,7 @@ static __always_inline __u64 take_hist(void)
 /* Takes an index in `entries`: returns it + 1, or 0 if none is free. */
 static __always_inline __u64 take_entry(void)
 {
-	__u64 place = take_spare(entry_spare), n, *slot;
+	__u64 place = take_spare(entry_spare), n, *spare;
 	__u32 at;
 
 	if (place)
@@ -247,8 +247,8 @@ static __always_inline __u64 take_entry(void)
 	n = take_next(&freed_taken, &freed_given);
 	if (n != ~0ULL) {
 		at = n % config.entries;
-		slot = bpf_map_lookup_elem(&freed, &at);
-		return slot ? *slot + 1 : 0;
+		spare = bpf_map_lookup_elem(&freed, &at);
+		return spare ? *spare + 1 : 0;
 	}
 	if (*(volatile __u64 *)&entries_used >= config.entries)
 		return 0;

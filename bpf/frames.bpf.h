@@ -6,8 +6,8 @@
  *
  * A call that has a return probe returns to the trampoline: the kernel wrote the trampoline's
  * address over the return address (prepare_uretprobe() in kernel/events/uprobes.c). A call that
- * was left by longjmp keeps its frame here, because nobody is told. Its return slot then lies in
- * a part of the stack that the program uses again, and is soon overwritten.
+ * was left by longjmp keeps its frame here, because nobody is told. Its return address then lies
+ * in a part of the stack that the program uses again, and is soon overwritten.
  */
 #ifndef CT_FRAMES_BPF_H
 #define CT_FRAMES_BPF_H
@@ -18,8 +18,8 @@ static __always_inline bool is_shown(const struct frame *f)
 	return f->spec_flags & CT_S_SHOWN && !(f->rec.h.flags & CT_F_HIDDEN);
 }
 
-/* The address that calls with a return probe return to in this process: the first slot of the
- * kernel's own mapping for uprobes. 0: nothing in this process has had a return probe. */
+/* The address that calls with a return probe return to in this process: the first instruction
+ * of the kernel's own mapping for uprobes. 0: nothing in this process has had a return probe. */
 static __always_inline __u64 trampoline(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -32,8 +32,8 @@ static __always_inline __u64 trampoline(void)
 }
 
 /*
- * Is the call of the frame still under way, as seen from an entry at sp? The word in its return
- * slot says so. A slot that cannot be read without waiting is believed. On aarch64 the return
+ * Is the call of the frame still under way, as seen from an entry at sp? The word on the
+ * stack where its return address was says so. A word that cannot be read without waiting is believed. On aarch64 the return
  * address is in a register at the entry, and the function stores it where it likes: there only
  * an entry at the same sp, a tail call, can be judged.
  */
@@ -54,7 +54,7 @@ static __always_inline bool is_under_way(struct pt_regs *ctx, const struct frame
 		/* a load through one pointer is not merged with one through another */
 		barrier_var(expected);
 		if (f->in_trampoline)
-			expected = f->in_slot;
+			expected = f->in_place;
 		return word == expected;
 	}
 	/* without a return probe, a second call from the same place looks like the first one */
@@ -75,7 +75,7 @@ static __always_inline void note_trampoline(struct task_struct *task, struct fra
 	__u64 at = BPF_CORE_READ(regs, ip) - trampoline();
 
 	f->in_trampoline = at < TRAMPOLINE_BYTES &&
-			   !bpf_probe_read_user(&f->in_slot, sizeof(f->in_slot), (void *)f->sp);
+			   !bpf_probe_read_user(&f->in_place, sizeof(f->in_place), (void *)f->sp);
 }
 #else
 /* there the return address is in a register, and no entry asks the stack for it */
@@ -135,7 +135,7 @@ static long find_inode(struct task_struct *task, struct vm_area_struct *vma, __u
 /*
  * A call inside the frame's, by its place on the stack: did the program make it? It may have: in
  * the handler of a signal, or after siglongjmp out of one, in functions whose frames lie over
- * the return slot and did not write to it. Told by the file of the code that makes it: it is the
+ * the word of the return address and did not write to it. Told by the file of the code that makes it: it is the
  * one that made the frame's call, and not the one that the frame's function is in.
  */
 static __noinline int is_programs_own(struct pt_regs *ctx, const struct frame *f)

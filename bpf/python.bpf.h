@@ -109,8 +109,8 @@ static __always_inline void py_set_sent(struct py_thread *t, const struct ct_pyt
 
 static __always_inline struct py_buffer *py_buffer_take(__u32 i)
 {
-	__u32 slot = (bpf_get_smp_processor_id() + i) % PY_BUFFERS;
-	struct py_buffer *b = bpf_map_lookup_elem(&py_buffers, &slot);
+	__u32 which = (bpf_get_smp_processor_id() + i) % PY_BUFFERS;
+	struct py_buffer *b = bpf_map_lookup_elem(&py_buffers, &which);
 
 	return b && !__sync_val_compare_and_swap(&b->busy, 0, 1) ? b : NULL;
 }

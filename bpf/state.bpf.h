@@ -59,7 +59,7 @@ struct frame {
 	/* for a call without a return probe: the return address on its stack; else 0 */
 	__u64 returns_to;
 	/* with in_trampoline: what stands in place of the return address */
-	__u64 in_slot;
+	__u64 in_place;
 	__u32 owed;	   /* enum owed */
 	__u32 interrupted; /* a signal was delivered to the thread while this call was under way */
 	__u32 len;	   /* bytes used of data[] */
