@@ -98,7 +98,7 @@ struct {
 	__type(value, __u64);
 } progress SEC(".maps");
 
-/* A call that is not sampled, not inside another one. */
+/* Counts a call of a function that is not sampled, if it is not inside another call. */
 static __noinline int count_progress(__u32 tgid, __u32 start)
 {
 	struct ct_progress_key key = { tgid, start };
@@ -557,11 +557,9 @@ static __always_inline bool counts_entries(void)
 	       !config.stacks;
 }
 
-/*
- * For --no-return, if all needed data is in the registers and on the stack: counts without the
- * thread's store. Returns 0 if the call's key has no entry yet, or the call needs more than
- * counting. If there is an entry, its process is traced and was announced.
- */
+/* Used with --no-return, if all data that is needed is in the registers and on the stack: counts
+ * without the thread's store. Returns 0 if the call's key has no entry yet, or if the call needs
+ * more than counting. If there is an entry, its process is traced and was announced. */
 static __noinline int count_entry(struct pt_regs *ctx, __u32 func)
 {
 	/* a separate function with its own stack, because old verifiers add up the stacks of all
