@@ -79,7 +79,7 @@ const struct command command_list = {
 	.run = cmd_list,
 	.words = true,
 	.usage = "Usage: cudatrace list [OPTIONS] [GLOB...]\n",
-	.about = "\nPrints the functions known: domain, class, name, arguments. Several GLOBs: what any of them matches.\n",
+	.about = "\nPrints the functions that cudatrace knows: domain, class, name, arguments. With GLOBs: those that match one of them.\n",
 	.after = "\nExamples:\n"
 		 "  cudatrace list 'cuMem*'\n"
 		 "  cudatrace list -e launch --domain driver\n",

@@ -380,17 +380,21 @@ static int check_address(const char *name, const char *val)
 #define OPTION_STRUCT struct serve_options
 /* clang-format off */
 static const struct option_row rows[] = {
-	{ 0, "listen", "ADDR:PORT", CHECKED(listen, check_address), 0, "127.0.0.1:19400", "the address that Prometheus reads; [ADDR] for IPv6, :PORT for all addresses; or unix:PATH" },
+	{ 0, "listen", "ADDR:PORT", CHECKED(listen, check_address), 0, "127.0.0.1:19400",
+	  "listen at this address: [ADDR]:PORT for IPv6, :PORT for all addresses, or\n"
+	  "unix:PATH" },
 	{ 0, "web-config", "FILE", TEXT(web_config), 0, NULL,
-	  "TLS, and who may ask: tls_server_config and basic_auth_users, as Prometheus' exporters\nhave them" },
-	{ 0, "hist", NULL, FLAG(hist), 0, NULL, "histograms of the calls' durations too, by class",
+	  "read TLS and passwords from this file: tls_server_config and basic_auth_users, as in the\n"
+	  "file of Prometheus' exporters" },
+	{ 0, "hist", NULL, FLAG(hist), 0, NULL, "serve histograms of the calls' durations too, by class",
 	  RULES(EXCLUDES("comm", "--hist counts durations of all processes together: leave out --comm")) },
 	{ 0, "kernels", "N", COUNT(kernels, 1, 1000, "kernels", NULL), 0, NULL,
-	  "launches by the kernel's name too, of the N kernels launched most; the rest is \"other\"" },
+	  "count launches by the name of the kernel too, for the N kernels launched most; the rest is\n"
+	  "\"other\"" },
 	{ 0, "processes", "N", COUNT(processes, 10, 100000, "processes", NULL), 0, "10000",
-	  "how many processes the counts have room for, with 40 functions each: about 8 KiB of\n"
-	  "kernel memory for each" },
-	{ 0, "otlp-interval", "TIME", DURATION(otlp_interval_ns, 100 * MILLI, HOUR, SECOND, "interval", "give seconds, or 500ms, 2m"), 0, "60s", "between two pushes of --otlp",
+	  "how many processes the counts have room for, with 40 functions each; each takes about 8 KiB\n"
+	  "of kernel memory" },
+	{ 0, "otlp-interval", "TIME", DURATION(otlp_interval_ns, 100 * MILLI, HOUR, SECOND, "interval", "give seconds, or 500ms, 2m"), 0, "60s", "the time between two pushes of --otlp",
 	  RULES(NEEDS("otlp", "--otlp-interval is the time between two pushes: give --otlp URL")) },
 };
 /* clang-format on */

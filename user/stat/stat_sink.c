@@ -296,20 +296,24 @@ static void stat_wants(const void *own, struct sink_wants *wants)
 /* clang-format off */
 static const struct option_row rows[] = {
 	{ 0, "by", "WHAT", ENUM_OF(by, book_by_words), 0, "function",
-	  "what the calls are grouped by: function, process, thread, kernel, stream,\ndevice or cgroup; or what calls and device work were for: range (NVTX),\ncollective (NCCL), operator (PyTorch) or gemm (cuBLAS); or step, with what\nthe GPU did in each; or class, what kernels do" },
-	{ 0, "hist", NULL, FLAG(hist), 0, NULL, "histograms of the durations: a column for each power of two" },
+	  "group calls by function, process, thread, kernel, stream, device or cgroup; or group calls\n"
+	  "and device work by what they were for: range (NVTX), collective (NCCL), operator (PyTorch)\n"
+	  "or gemm (cuBLAS, cuDNN); or by step, with what the GPU did in each; or by class: what\n"
+	  "kernels do" },
+	{ 0, "hist", NULL, FLAG(hist), 0, NULL, "print histograms of the durations: a column for each power of two" },
 	{ 0, "format", "NAME", ENUM(form, "table", "json", "csv"), 0, "table", "table, json or csv" },
 	{ 0, "json", NULL, CONST(form, STAT_JSON), 0, NULL, "the same as --format json",
 	  RULES(EXCLUDES("csv", NULL), EXCLUDES("format", "--json and --csv are forms of --format: give one of them")) },
 	{ 0, "csv", NULL, CONST(form, STAT_CSV), 0, NULL, "the same as --format csv",
 	  RULES(EXCLUDES("format", "--json and --csv are forms of --format: give one of them")) },
 	{ 0, "save", "FILE", TEXT(save), 0, NULL,
-	  "the sums as JSON in FILE too, for 'cudatrace compare'; with -A added to what is there,\nas one run more" },
+	  "write the sums to FILE too, as JSON, for 'cudatrace compare'; with -A add them to FILE as\n"
+	  "one more run" },
 	{ 0, "runs", "N", COUNT(runs, 1, 1000, "runs", NULL), 0, NULL, "run CMD this many times; print and save each run by itself",
 	  RULES(NEEDS("CMD", "--runs says how often CMD is run: give a CMD after --")) },
 	{ 'S', "sort", "KEY", ENUM(sort, "time", "calls", "failed", "avg", "max", "bytes", "name"), 0, "time",
-	  "rows by time, calls, failed, avg, max, bytes or name" },
-	{ 0, "top", "N", COUNT(top, 1, 1000000, "rows", NULL), 0, NULL, "so many rows of a table; the total is that of all",
+	  "sort rows by time, calls, failed, avg, max, bytes or name" },
+	{ 0, "top", "N", COUNT(top, 1, 1000000, "rows", NULL), 0, NULL, "print only the first N rows of a table; the total is that of all rows",
 	  RULES(EXCLUDES("json csv", "--top is only for tables: leave it out, because JSON and CSV always have all rows")) },
 	{ 0, "watch", "[=TIME]", DURATION(watch_ns, 100 * MILLI, HOUR, SECOND, "interval", "give seconds, or 500ms, 2m", .alone = "1s"), 0, NULL,
 	  "print the sums so far every second, or every TIME, in place on a terminal; and at the end",
@@ -317,7 +321,8 @@ static const struct option_row rows[] = {
 		EXCLUDES("json csv hist save", "--watch prints tables for people: leave the other options out"),
 		EXCLUDES("gpu counters layers min-size runs", "--watch prints what the kernel counts: leave the other options out")) },
 	{ 0, "step", "NAME", TEXT(step), 0, "auto",
-	  "what a step is, with --by step: the ranges whose name matches NAME, a glob; auto: ranges\nProfilerStep#N, else optimizers' steps, else the period of operators or of launches" },
+	  "with --by step: what a step is. NAME is a glob for the names of ranges; auto means ranges\n"
+	  "ProfilerStep#N, else optimizers' steps, else the period of operators or of launches" },
 };
 /* clang-format on */
 static const struct option_set options = OPTION_SET(rows);

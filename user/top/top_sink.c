@@ -366,8 +366,8 @@ static void top_wants(const void *own, struct sink_wants *wants)
 #define OPTION_STRUCT struct top_options
 /* clang-format off */
 static const struct option_row rows[] = {
-	{ 0, "sort", "KEY", ENUM(sort, "pid", "name", "calls", "launches", "api", "sync", "htod", "dtoh", "memory", "failed", "gpu", "busy"), 0, "api", "by pid, name, calls, launches, api, sync, htod, dtoh, memory, failed, gpu or busy" },
-	{ 'b', "batch", NULL, FLAG(batch), 0, NULL, "blocks of text one after the other, for logs; needs no terminal" },
+	{ 0, "sort", "KEY", ENUM(sort, "pid", "name", "calls", "launches", "api", "sync", "htod", "dtoh", "memory", "failed", "gpu", "busy"), 0, "api", "sort by pid, name, calls, launches, api, sync, htod, dtoh, memory, failed, gpu or busy" },
+	{ 'b', "batch", NULL, FLAG(batch), 0, NULL, "print blocks of text one after the other, for logs; needs no terminal" },
 	{ 0, "format", "NAME", ENUM(form, "table", "json"), 0, "table", "with --batch: table, or json (an object a line)" },
 };
 /* clang-format on */
