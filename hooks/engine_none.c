@@ -55,6 +55,11 @@ int engine_remove(struct hook_leftover *left)
 	return 0;
 }
 
+unsigned int engine_interrupted(void)
+{
+	return 0;
+}
+
 int engine_check(struct hook_state *state)
 {
 	*state = (struct hook_state){ 0 };
