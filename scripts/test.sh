@@ -372,6 +372,7 @@ main() {
 		suite attack-agents 900 env SEED=7 tests/hostile/agents.py
 		suite attack-shown 600 tests/hostile/shown.py
 		suite attack-afresh 600 tests/hostile/afresh.py
+		suite attack-anew 600 tests/hostile/anew.py
 		suite python 300 tests/python/run.py
 		suite recipes 900 tests/recipes.sh
 		suite soak 300 scripts/soak.sh 60 .output/soak

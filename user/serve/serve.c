@@ -172,6 +172,11 @@ static int troubles(struct serve *s, bool ready, char *text, size_t size)
 				      "%llu functions are hooked only where other code calls them "
 				      "through the dynamic loader\n",
 				      (unsigned long long)l.partly);
+	if (l.interrupted)
+		n += (size_t)snprintf(text + n, size - n,
+				      "%llu functions had no hook for a time, because of another "
+				      "tracer: calls of them in that time are not counted\n",
+				      (unsigned long long)l.interrupted);
 	if (lost > s->lost_before) {
 		n += (size_t)snprintf(text + n, size - n,
 				      "%llu records were lost since /readyz was asked last\n",

@@ -168,16 +168,18 @@ static void say_missing(const struct session *s)
 /* Whether there were calls, how many is not known, that nothing looked at. */
 static bool some_unseen(const struct losses *l)
 {
-	return l->refused || l->unhooked || l->partly || unprobed_any(&l->unprobed);
+	return l->refused || l->unhooked || l->partly || l->interrupted ||
+	       unprobed_any(&l->unprobed);
 }
 
 static void say_totals(const struct session *s, const char *const *muted)
 {
 	const struct losses *l = &s->losses;
 	bool counts = s->plan.capture.count;
-	uint64_t shown = counts ? l->counted + muted_unseen(&s->muted_now)
+	const struct stages_counted *counted = &s->stages.counted;
+	uint64_t shown = counts ? counted->calls + muted_unseen(&counted->unseen)
 				: l->shown - s->stages.work - s->stages.nscopes;
-	const struct ct_estimated none = { 0 }, *unseen = counts ? &s->muted_now : &none;
+	const struct ct_estimated none = { 0 }, *unseen = counts ? &counted->unseen : &none;
 	char text[2048], number[32], margin[96];
 	size_t n;
 
@@ -223,12 +225,19 @@ static void say_totals(const struct session *s, const char *const *muted)
 				      (unsigned long long)l->partly,
 				      l->partly == 1 ? "function" : "functions",
 				      l->partly == 1 ? "it was" : "they were");
+	if (l->interrupted && n < sizeof(text))
+		n += (size_t)snprintf(text + n, sizeof(text) - n,
+				      "; %llu %s no hook for a time, because of another tracer: "
+				      "calls of %s in that time are not known",
+				      (unsigned long long)l->interrupted,
+				      l->interrupted == 1 ? "function had" : "functions had",
+				      l->interrupted == 1 ? "it" : "them");
 	if (unprobed_any(&l->unprobed) && n + UNPROBED_TEXT < sizeof(text)) {
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "; ");
 		n += unprobed_text(text + n, sizeof(text) - n, &l->unprobed);
 	}
 	if (n < sizeof(text))
-		say_muted(&s->stages.muted, muted, counts && !muted_error(&s->muted_now), text + n,
+		say_muted(&s->stages.muted, muted, counts && !muted_error(unseen), text + n,
 			  sizeof(text) - n);
 	/* what is missing is said whatever the user does not want to read */
 	if (msg_quiet && (losses_total(l) || some_unseen(l)))
@@ -304,7 +313,7 @@ static void close_sinks(struct session *s)
 	end.inferred = counts.inferred;
 	end.losses = s->losses;
 	end.muted_calls = s->stages.muted;
-	muted_add_unseen(&end.muted_calls.unseen, &s->muted_now);
+	muted_add_unseen(&end.muted_calls.unseen, &s->stages.counted.unseen);
 	end.uptime_ns = clock_ns(CLOCK_MONOTONIC) - s->began.h.start_ns;
 	if (ops->recorded && s->reason == SESSION_FINISHED) {
 		struct source_recorded was;

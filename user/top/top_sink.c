@@ -77,7 +77,7 @@ static void let_speak(struct top *t)
 
 static void fill_head(struct top *t, uint64_t now)
 {
-	uint64_t own = clock_ns(CLOCK_PROCESS_CPUTIME_ID), passed = now - t->own_at_ns;
+	uint64_t own = clock_ns(CLOCK_PROCESS_CPUTIME_ID), passed = now - t->own_at_ns, inner;
 	struct losses l;
 
 	t->opts->losses(t->opts->refresh_ctx, &l);
@@ -88,12 +88,11 @@ static void fill_head(struct top *t, uint64_t now)
 	t->head.probe_ns = l.pair_ns;
 	t->head.probes = l.probes;
 	/* calls inside others are probed too */
+	inner = losses_rise(&t->hits, l.folded);
 	t->head.cost_percent = -1;
 	if (t->head.probe_ns && t->model->interval_ns)
-		t->head.cost_percent =
-			model_percent(t->model, (t->model->period.calls + (l.folded - t->hits)) *
-							t->head.probe_ns);
-	t->hits = l.folded;
+		t->head.cost_percent = model_percent(t->model, (t->model->period.calls + inner) *
+								       t->head.probe_ns);
 	t->own_ns = own;
 	t->own_at_ns = now;
 }

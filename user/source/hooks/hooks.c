@@ -155,19 +155,20 @@ static int open_source(struct source *s, const struct capture_plan *plan)
 
 static void add_counts(struct hooks_ring_counts *to, const struct hooks_ring_counts *c)
 {
-	to->received += c->received;
-	to->lost += c->lost;
-	to->malformed += c->malformed;
-	to->folded += c->folded;
-	to->filtered += c->filtered;
-	to->deep += c->deep;
-	to->no_block += c->no_block;
-	to->no_cell += c->no_cell;
-	to->no_stack += c->no_stack;
-	to->unfinished += c->unfinished;
-	to->forgets += c->forgets;
-	to->scopes_dropped += c->scopes_dropped;
-	to->scopes_unbegun += c->scopes_unbegun;
+	losses_add(&to->received, c->received);
+	losses_add(&to->lost, c->lost);
+	losses_add(&to->malformed, c->malformed);
+	losses_add(&to->folded, c->folded);
+	losses_add(&to->filtered, c->filtered);
+	losses_add(&to->deep, c->deep);
+	losses_add(&to->no_block, c->no_block);
+	losses_add(&to->no_cell, c->no_cell);
+	losses_add(&to->no_stack, c->no_stack);
+	losses_add(&to->unfinished, c->unfinished);
+	losses_add(&to->forgets, c->forgets);
+	losses_add(&to->scopes_dropped, c->scopes_dropped);
+	losses_add(&to->scopes_unbegun, c->scopes_unbegun);
+	losses_add(&to->interrupted, c->interrupted);
 }
 
 static void drop(struct hooks_source *h, int i)
@@ -780,19 +781,24 @@ static void losses(struct source *s, struct losses *l)
 	losses_add(&l->lost[CT_LOSS_STORAGE], c.no_block);
 	losses_add(&l->lost[CT_LOSS_READ], c.malformed);
 	losses_add(&l->lost[CT_LOSS_STACK], c.no_stack);
-	if (h->counts)
-		losses_add(&l->lost[CT_LOSS_COUNTS], c.no_cell + hooks_counts_lost(h->counts));
-	l->folded += c.folded;
-	l->filtered += c.filtered;
-	l->scopes_dropped += c.scopes_dropped;
-	l->scopes_unbegun += c.scopes_unbegun;
-	l->unfinished += h->unfinished + c.unfinished;
+	if (h->counts) {
+		losses_add(&l->lost[CT_LOSS_COUNTS], c.no_cell);
+		losses_add(&l->lost[CT_LOSS_COUNTS], hooks_counts_lost(h->counts));
+	}
+	losses_add(&l->folded, c.folded);
+	losses_add(&l->filtered, c.filtered);
+	losses_add(&l->scopes_dropped, c.scopes_dropped);
+	losses_add(&l->scopes_unbegun, c.scopes_unbegun);
+	l->unfinished += h->unfinished;
+	losses_add(&l->unfinished, c.unfinished);
 	l->received += h->calls;
 	l->sent += h->calls;
-	l->calls += h->calls + c.lost;
+	l->calls += h->calls;
+	losses_add(&l->calls, c.lost);
 	l->files += hooks_files_count(h->files);
 	l->unhooked += h->unhooked;
 	l->partly += h->partly;
+	losses_add(&l->interrupted, c.interrupted);
 	for (int i = 0; i < h->npeers; i++) {
 		losses_add(&l->unhooked, hooks_peer_unhooked(h->peers[i]));
 		losses_add(&l->partly, hooks_peer_partly(h->peers[i]));
