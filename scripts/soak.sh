@@ -58,6 +58,17 @@ tracer() {
 	done
 }
 
+# keep_failure STATUS N NUMBER: what the program printed, and what the tracers and the kernel said about that time.
+keep_failure() {
+	echo "status $1: $(tail -n 1 "$FOLDER/program.$2")" >> "$FOLDER/failures"
+	{
+		echo "status $1, program $3 of loop $2, after $SECONDS s, load $(cut -d' ' -f1 /proc/loadavg)"
+		cat "$FOLDER/program.$2"
+		tail -n 3 "$FOLDER"/*.err
+		dmesg 2> /dev/null | tail -n 5
+	} > "$FOLDER/failure.$2.$3"
+}
+
 # churn N: short programs one after the other, every hundredth with a fresh copy of the library. Counts them in a file.
 churn() {
 	local n=0 copy=$FOLDER/library.$1
@@ -67,8 +78,7 @@ churn() {
 		if [ $((n % 100)) = 0 ]; then
 			install .output/standin/libcudart.so.13 .output/standin/libcuda.so.1 "$copy"
 		fi
-		LD_LIBRARY_PATH=$copy .output/cases/calls-dl mix 2 2 2 > /dev/null 2> "$FOLDER/program.$1" ||
-			echo "status $?: $(tail -n 1 "$FOLDER/program.$1")" >> "$FOLDER/failures"
+		LD_LIBRARY_PATH=$copy .output/cases/calls-dl mix 2 2 2 > "$FOLDER/program.$1" 2>&1 || keep_failure $? "$1" $n
 		n=$((n + 1))
 		echo $n > "$FOLDER/count.$1"
 	done

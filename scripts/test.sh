@@ -266,7 +266,7 @@ unit_programs() {
 # unit_program NAME PROGRAM: its lines come together, whatever runs beside it.
 unit_program() {
 	local out
-	out=$(as_test "$1" timeout -k 5 600 "$2" | grep -E -A 2 "^(not )?ok $1( |:|\$)|FAILED: ")
+	out=$(as_test "$1" timeout -k 5 600 "$2" | grep -E -A 2 "^(not )?ok $1( |:|\$)|^skip |FAILED: ")
 	echo "$out"
 }
 

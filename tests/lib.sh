@@ -99,10 +99,17 @@ ok_rc() {
 attach() {
 	local fmt=(--format json)
 	[[ " $* " != *" --format "* && " $* " != *" -c "* && " $* " != *" -C "* ]] || fmt=()
+	not_ready
 	"${BACKGROUND[@]}" "$CUDATRACE" -v "${fmt[@]}" -o "$T/out" "$@" > "$T/ct.out" 2> "$T/err" < /dev/null &
 	CT=$!
 	wait_for 10 ready_or_gone
 	grep -q 'cudatrace: ready' "$T/err" || fail "cudatrace ended at once: $(tail -n 3 "$T/err")"
+}
+
+# Before a cudatrace is started in the background: what an earlier one said is removed. Its "ready" would be taken for the new one's until
+# the new one's shell has emptied the file.
+not_ready() {
+	rm -f "$T/err"
 }
 
 # Only links of kind session decide at a call's entry whether it gets a return probe.

@@ -305,13 +305,16 @@ static int greet(int none, const char *why)
 {
 	int err = link_hello(&how);
 
-	if (!err && none) {
+	if (!err && none == -ENODEV)
+		link_say(MEET_ERROR,
+			 "process %u: there is no CUDA driver (%s): device work is not shown",
+			 agent.pid, why);
+	else if (!err && none)
 		link_say(MEET_ERROR,
 			 "process %u: no libcupti that can be used: %s; install CUDA's CUPTI, or "
 			 "name one by --cupti PATH",
 			 agent.pid, why);
-		err = none;
-	}
+	err = err ? err : none;
 	return err ? err : link_begin();
 }
 
@@ -463,8 +466,6 @@ __attribute__((visibility("default"))) int InitializeInjectionNvtx2(void *get_ta
 	int (*theirs)(void *);
 	char why[700];
 
-	/* so that the driver's version is known; it is not started by this */
-	dlopen("libcuda.so.1", RTLD_LAZY);
 	if (link_parse(getenv(AGENT_ENV) ? getenv(AGENT_ENV) : "", &how) ||
 	    library_find(&agent.cupti, how.cupti, why, sizeof(why)))
 		return 0;

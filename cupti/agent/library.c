@@ -9,8 +9,9 @@
  * A libcupti calls its driver by tables of functions that the driver keeps for NVIDIA's tools. With
  * a libcuda that is not NVIDIA's it calls functions that do not exist, and the program crashes:
  * CUPTI 13.0 jumps to address 0 inside cuptiSubscribe if cuGetExportTable returns success and no
- * table. So the driver is checked before any libcupti function that needs it is called
- * (fits_driver).
+ * table, and CUPTI 13.2 calls itself without an end inside cuptiGetVersion, there and where no
+ * libcuda can be loaded. So the driver is looked for before a libcupti is loaded, and checked
+ * before any of its functions is called (fits_driver).
  */
 #include "state.h"
 
@@ -33,6 +34,7 @@ struct found {
 	int cudart; /* its major version; 0: none is mapped, or the name does not contain it */
 	/* the folder of the process's libcuda, with a slash at its end; "": not known */
 	char driver[512];
+	bool asked, accepted; /* fits_driver() has asked the driver, which NVIDIA's does not accept */
 };
 
 const char *library_error(int result)
@@ -203,9 +205,9 @@ static bool has_device(void)
 /*
  * Does the process's driver have what a libcupti needs? A libcupti in the driver's own folder came
  * with the driver and fits. Else the driver is asked for a table that no driver has: NVIDIA's
- * driver refuses. A trace would show that call, so this check comes last.
+ * driver refuses. A trace would show that call, so it is made once.
  */
-static bool fits_driver(const struct found *f, const char *cupti)
+static bool fits_driver(struct found *f, const char *cupti)
 {
 	static const unsigned char nobodys[16] = { 0xc0, 0xda, 0x7a, 0xce, 0x5e, 0x1d, 0x4b, 0x0a,
 						   0x9a, 0x11, 0x6e, 0x0f, 0x0b, 0x0d, 0x1e, 0x55 };
@@ -217,7 +219,12 @@ static bool fits_driver(const struct found *f, const char *cupti)
 	folder_of(cupti, dir, sizeof(dir));
 	if (*dir && !strcmp(dir, f->driver))
 		return true;
-	return !get || has_device() || get(&table, nobodys);
+	if (!get || has_device())
+		return true;
+	if (!f->asked)
+		f->accepted = !get(&table, nobodys);
+	f->asked = true;
+	return !f->accepted;
 }
 
 static bool resolve(struct cupti *c, const char **missing)
@@ -232,12 +239,19 @@ static bool resolve(struct cupti *c, const char **missing)
 	return !*missing;
 }
 
+/* The file that a function is in; `otherwise` where that is not known. */
+static const char *file_of(void *fn, const char *otherwise)
+{
+	Dl_info info;
+
+	return dladdr(fn, &info) && info.dli_fname ? info.dli_fname : otherwise;
+}
+
 /* Opens one and takes it if it fits. why: what is said when none does. */
-static bool take(struct cupti *c, const struct found *f, const char *path, int flags, char *why,
+static bool take(struct cupti *c, struct found *f, const char *path, int flags, char *why,
 		 size_t size)
 {
 	const char *missing;
-	Dl_info info;
 
 	c->lib = dlopen(path, RTLD_LAZY | RTLD_LOCAL | flags);
 	if (!c->lib) {
@@ -247,6 +261,11 @@ static bool take(struct cupti *c, const struct found *f, const char *path, int f
 	}
 	if (!resolve(c, &missing)) {
 		snprintf(why, size, "%s has no function %s", path, missing);
+	} else if (!fits_driver(f, file_of((void *)c->cuptiGetVersion, path))) {
+		snprintf(why, size,
+			 "%s does not belong to the driver in use, %slibcuda.so.1, which is not "
+			 "NVIDIA's",
+			 file_of((void *)c->cuptiGetVersion, path), f->driver);
 	} else if (c->cuptiGetVersion(&c->version)) {
 		snprintf(why, size, "%s does not tell its version", path);
 	} else if (cupti_major(c->version) < OLDEST) {
@@ -256,24 +275,16 @@ static bool take(struct cupti *c, const struct found *f, const char *path, int f
 			 cupti_major(c->version), c->driver / 1000);
 	} else {
 		snprintf(c->path, sizeof(c->path), "%s",
-			 dladdr((void *)c->cuptiGetVersion, &info) && info.dli_fname
-				 ? info.dli_fname
-				 : path);
-		if (fits_driver(f, c->path))
-			return true;
-		snprintf(why, size,
-			 "%s does not belong to the driver in use, %slibcuda.so.1, which is not "
-			 "NVIDIA's",
-			 c->path, f->driver);
+			 file_of((void *)c->cuptiGetVersion, path));
+		return true;
 	}
 	c->version = 0;
-	c->path[0] = '\0';
 	dlclose(c->lib); /* of what fits nobody can have made use through us */
 	c->lib = NULL;
 	return false;
 }
 
-static bool try_major(struct cupti *c, const struct found *f, int major, char *why, size_t size)
+static bool try_major(struct cupti *c, struct found *f, int major, char *why, size_t size)
 {
 	char name[32], path[600];
 
@@ -304,6 +315,11 @@ static int find(struct cupti *c, const char *wanted, char *why, size_t size)
 
 	if (c->lib) /* of an earlier attach */
 		return 0;
+	/* loaded, but not started by this */
+	if (!dlopen("libcuda.so.1", RTLD_LAZY)) {
+		snprintf(why, size, "%s", dlerror());
+		return -ENODEV;
+	}
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;

@@ -45,14 +45,29 @@ else
 	skip "parameters as in CUDA's headers" "no CUPTI headers in $cuda/include"
 fi
 
-# ---- the real CUPTI ----
+# ---- no driver: CUPTI is not called, because one of its versions does not survive it ----
+make -s standin > /dev/null || exit 1
+driver_here=$(ldconfig -p | grep 'libcuda\.so\.1')
+if [ -n "$driver_here" ]; then
+	skip "no CUPTI without a libcuda" "there is a driver"
+else
+	said=$(timeout 300 python3 tests/agent/no_driver.py "$agent" "$out/standin/libcupti.so.13" 2>&1)
+	if grep -q '^version 0$' <<< "$said" && grep -q 'there is no CUDA driver (libcuda.so.1: cannot open .*): device work is not shown' <<< "$said" &&
+		grep -q '^bye$' <<< "$said"; then
+		ok "no CUPTI without a libcuda"
+	else
+		not_ok "no CUPTI without a libcuda" "$(tail -n 4 <<< "$said" | tr '\n' ' ')"
+	fi
+fi
+
+# ---- the real CUPTI, with a driver that has no device ----
 real=$(find "$cuda/lib" "$cuda/lib64" "$cuda/extras/CUPTI/lib64" -name 'libcupti.so.1?' 2> /dev/null | head -n 1)
 if [ -z "$real" ]; then
 	skip "the real CUPTI without a driver" "no libcupti"
-elif ldconfig -p | grep -q 'libcuda\.so\.1'; then
+elif [ -n "$driver_here" ]; then
 	skip "the real CUPTI without a driver" "there is a driver"
 else
-	said=$(timeout 300 python3 tests/agent/no_driver.py "$agent" "$real" 2>&1)
+	said=$(LD_LIBRARY_PATH=$out/standin/none timeout 300 python3 tests/agent/no_driver.py "$agent" "$real" 2>&1)
 	if grep -q 'finds no CUDA driver (CUPTI_ERROR_UNKNOWN)' <<< "$said" && grep -q 'names: [89][0-9][0-9]\|names: 1[0-9][0-9][0-9]' <<< "$said" &&
 		grep -q '^bye$' <<< "$said"; then
 		ok "the real CUPTI without a driver"

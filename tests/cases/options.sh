@@ -471,7 +471,7 @@ case_stalled_reader_interrupted() { # long
 		target "$name" queries 300000
 		mkfifo "$T/slow.$name"
 		exec {reader}<> "$T/slow.$name"
-		rm -f "$T/err" # its "ready" is of the one before
+		not_ready
 		# shellcheck disable=SC2086
 		"${BACKGROUND[@]}" "$CUDATRACE" $how -v --keep-chatty -o "$T/slow.$name" -p "$(eval "echo \$PID_$name")" \
 			> /dev/null 2> "$T/err" < /dev/null {reader}>&- &

@@ -44,6 +44,7 @@ case_output_of_a_process() {
 }
 
 attach_stdout() {
+	not_ready
 	"${BACKGROUND[@]}" "$CUDATRACE" -v -p "$PID_a" > "$T/out" 2> "$T/err" < /dev/null &
 	CT=$!
 	wait_for 10 ready_or_gone

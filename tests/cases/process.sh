@@ -237,6 +237,7 @@ case_killed_in_call() {
 	attach -p "$pid"
 	kill -KILL "$pid"
 	finish
+	not_ready
 	"$CUDATRACE" -v --format json -o "$T/out" -E STANDIN_BLOCK="cudaStreamQuery:$T/never" -- "$CALLS" queries 1 \
 		> "$T/prog.out" 2> "$T/err" &
 	CT=$!

@@ -24,6 +24,7 @@ record() {
 
 # record_bg ARGS...: the same in the background.
 record_bg() {
+	not_ready
 	"${BACKGROUND[@]}" "$CUDATRACE" record -v -o "$T/r.ctrace" "$@" > "$T/ct.out" 2> "$T/err" < /dev/null &
 	CT=$!
 	wait_for 10 ready_or_gone

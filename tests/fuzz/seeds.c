@@ -14,6 +14,7 @@
 
 #include "../../cupti/agent/agent.h"
 #include "../../hooks/nvtx_payload.h"
+#include "../unit/make_python.h"
 #include "../unit/patch_trace.h"
 #include "dwarf_sections.h"
 #include "../../bpf/control.h"
@@ -131,69 +132,21 @@ static int dwarf(const char *path, const char *folder)
 
 #define MEMORY 0x10000000ull
 
-/* A process with one thread, two frames, of a code object with a name, a file and a table of lines. */
+/* In each run the process is another one: the fuzzer puts the thread's number in the place of THREADID. */
 static int python(const char *folder)
 {
-	struct ct_python p = { .interp_threads_head = 8,
-			       .thread_next = 8,
-			       .thread_native_id = 24,
-			       .thread_frame = 32,
-			       .cframe_frame = CT_PY_NONE,
-			       .frame_previous = 8,
-			       .frame_instr = 56,
-			       .frame_owner = 70,
-			       .frame_entry = CT_PY_NONE,
-			       .owner_shim = 3,
-			       .code_first_line = 68,
-			       .code_check = 72,
-			       .code_filename = 112,
-			       .code_qualname = 128,
-			       .code_linetable = 136,
-			       .code_instrs = 200,
-			       .str_length = 16,
-			       .str_state = 32,
-			       .str_ascii_data = 40,
-			       .str_compact_data = 56,
-			       .bytes_size = 16,
-			       .bytes_data = 32 };
 	const size_t skip = offsetof(struct ct_python, runtime_interpreters_head);
-	enum {
-		RUNTIME,
-		INTERP = 8,
-		THREAD = 16,
-		FRAME = 24,
-		CODE = 64,
-		NAME = 96,
-		FILE_NAME = 112,
-		TABLE = 128,
-		END = 144
-	};
-	uint64_t m[END] = { [RUNTIME] = MEMORY + 8 * INTERP, [INTERP + 1] = MEMORY + 8 * THREAD };
+	struct python_memory m;
+	struct ct_python p;
 	char head[1 + sizeof(p)], version;
+	uint64_t tid;
 
-	memcpy(&m[THREAD + 3], "THREADID", 8);
-	m[THREAD + 4] = MEMORY + 8 * FRAME;
-	for (int i = 0; i < 2; i++) {
-		m[FRAME + 16 * i] = MEMORY + 8 * CODE;
-		m[FRAME + 16 * i + 1] = i ? 0 : MEMORY + 8 * (FRAME + 16);
-		m[FRAME + 16 * i + 7] = MEMORY + 8 * CODE + 200 + 4 * (uint64_t)i;
-	}
-	m[CODE + 8] = 7ull << 32; /* the first line */
-	m[CODE + 14] = MEMORY + 8 * FILE_NAME;
-	m[CODE + 16] = MEMORY + 8 * NAME;
-	m[CODE + 17] = MEMORY + 8 * TABLE;
-	m[NAME + 2] = 4;
-	m[NAME + 4] = 0x64; /* ASCII, compact, of one byte each */
-	memcpy(&m[NAME + 5], "main", 4);
-	m[FILE_NAME + 2] = 3;
-	m[FILE_NAME + 4] = 0x28; /* UCS-2, compact */
-	memcpy(&m[FILE_NAME + 7], "a\0.\0p\0", 6);
-	m[TABLE + 2] = 12;
-	memcpy(&m[TABLE + 4], "\x80\x01\x91\x02\xe9\x04\xf2\x02\x04\x01\x06\xf8", 12);
+	memcpy(&tid, "THREADID", sizeof(tid));
+	p = make_python(&m, MEMORY, tid);
 	for (version = 0; version < 3; version++) {
 		head[0] = version;
 		memcpy(head + 1, (char *)&p + skip, sizeof(p) - skip);
-		if (store(folder, "python", version, head, 1 + sizeof(p) - skip, m, sizeof(m)))
+		if (store(folder, "python", version, head, 1 + sizeof(p) - skip, &m, sizeof(m)))
 			return 1;
 	}
 	return 0;

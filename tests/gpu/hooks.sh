@@ -22,13 +22,13 @@ export CUBLAS_WORKSPACE_CONFIG=:4096:8
 attached() {
 	local source=$1 ct_pid keep=(--keep-chatty)
 	shift
-	rm -f "$tmp/go"
+	rm -f "$tmp/go" "$tmp/out" "$tmp/err" # what an earlier one said
 	python3 "tests/gpu/$1" --go-file "$tmp/go" "${@:2}" > "$tmp/out" 2> "$tmp/prog.err" &
 	pid=$!
 	until grep -qs warmed "$tmp/out"; do kill -0 $pid || return; sleep 0.1; done
 	"$ct" -v --source="$source" "${keep[@]}" --format json -o "$tmp/json" -p $pid 2> "$tmp/err" &
 	ct_pid=$!
-	until grep -q ready "$tmp/err"; do kill -0 $ct_pid 2> /dev/null || return; sleep 0.05; done
+	until grep -qs ready "$tmp/err"; do kill -0 $ct_pid 2> /dev/null || return; sleep 0.05; done
 	touch "$tmp/go"
 	wait $pid
 	wait $ct_pid

@@ -42,18 +42,18 @@ launched() { # NAME GOAL SCRIPT...
 attached() { # NAME GOAL SCRIPT...
 	local name=$1 goal=$2 kernels="" i pid
 	shift 2
-	rm -f "$tmp/kernels" "$tmp/go"
+	rm -f "$tmp/kernels" "$tmp/go" "$tmp/out" "$tmp/err" # what an earlier one said
 	case $1 in *torch_names*) set -- "$@" --kernels "$tmp/kernels" && kernels=$tmp/kernels ;; esac
 	python3 "$@" --go-file "$tmp/go" >"$tmp/out" 2>"$tmp/pyerr" &
 	pid=$!
 	for ((i = 0; i < 1200; i++)); do
-		grep -q warmed "$tmp/out" && break
+		grep -qs warmed "$tmp/out" && break
 		kill -0 $pid 2>/dev/null || break
 		sleep 0.1
 	done
 	"$ct" -v -p $pid -e launch,profiler --format json -o "$tmp/rows" 2>"$tmp/err" &
 	for ((i = 0; i < 200; i++)); do
-		grep -q ready "$tmp/err" && break
+		grep -qs ready "$tmp/err" && break
 		sleep 0.05
 	done
 	touch "$tmp/go"
@@ -76,11 +76,11 @@ if has torch; then
 		echo "$(((b - a) / 1000000)) $(((c - b) / 1000000)) $(tail -n 1 "$tmp/err")"
 	done | sed 's/^/# import torch: ms untraced, traced: /'
 	# stacks: of how many launches is the step's Python function known?
-	rm -f "$tmp/go"
+	rm -f "$tmp/go" "$tmp/out" "$tmp/err"
 	python3 $here/torch_step.py --go-file "$tmp/go" >"$tmp/out" 2>"$tmp/pyerr" &
-	for ((i = 0; i < 1200; i++)); do grep -q warmed "$tmp/out" && break; sleep 0.1; done
+	for ((i = 0; i < 1200; i++)); do grep -qs warmed "$tmp/out" && break; sleep 0.1; done
 	"$ct" -v -k -p $! -e launch --format json -o "$tmp/rows" 2>"$tmp/err" &
-	for ((i = 0; i < 200; i++)); do grep -q ready "$tmp/err" && break; sleep 0.05; done
+	for ((i = 0; i < 200; i++)); do grep -qs ready "$tmp/err" && break; sleep 0.05; done
 	touch "$tmp/go"
 	wait
 	python3 - "$tmp/rows" <<'PY' | sed 's/^/# stacks: /'

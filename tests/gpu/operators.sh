@@ -32,7 +32,7 @@ traced() {
 		"$ct" -v "${source[@]}" "$@" -- "$python" tests/gpu/operators.py --go-file "$tmp/go" "${args[@]}" > "$tmp/out" 2> "$tmp/err"
 		return
 	fi
-	rm -f "$tmp/go"
+	rm -f "$tmp/go" "$tmp/out" "$tmp/err" # what an earlier one said
 	"$python" tests/gpu/operators.py --go-file "$tmp/go" "${args[@]}" > "$tmp/out" 2> "$tmp/prog.err" &
 	pid=$!
 	until grep -qs warmed "$tmp/out"; do kill -0 $pid || return; sleep 0.1; done
@@ -41,7 +41,7 @@ traced() {
 		ct_pid=$!
 		# the calls are seen a moment before the device's work is
 		[[ " $* " = *" --gpu "* ]] && begun='the agent has started' || begun=ready
-		until grep -q "$begun" "$tmp/err"; do kill -0 $ct_pid 2> /dev/null || return; sleep 0.05; done
+		until grep -qs "$begun" "$tmp/err"; do kill -0 $ct_pid 2> /dev/null || return; sleep 0.05; done
 	fi
 	touch "$tmp/go"
 	wait $pid

@@ -61,22 +61,47 @@ static void *client(void *arg)
 	return arg;
 }
 
-static void test_slow(void)
+static void get_short(void *ctx, struct evhttp_request *req, const char *accept)
 {
-	static const struct serve_page pages[] = { { "/", get }, { NULL, NULL } };
-	char folder[] = "/tmp/cudatrace-unit.XXXXXX", where[128];
+	(void)ctx;
+	(void)accept;
+	serve_http_answer(req, HTTP_OK, "text/plain", "here");
+}
+
+static char folder[] = "/tmp/cudatrace-unit.XXXXXX";
+
+static struct serve_http *open_server(void)
+{
+	static const struct serve_page pages[] = { { "/", get },
+						   { "/short", get_short },
+						   { NULL, NULL } };
 	struct timeval limit = { .tv_sec = 60 };
 	struct serve_http *s;
-	pthread_t t;
+	char where[128];
 
 	serve_http_patience_s = 1;
-	CHECK(mkdtemp(folder) != NULL);
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket", folder);
 	snprintf(where, sizeof(where), "unix:%s", address.sun_path);
 	base = event_base_new();
 	s = base ? serve_http_open(base, where, NULL, pages, NULL) : NULL;
 	CHECK(s != NULL);
 	event_base_loopexit(base, &limit);
+	return s;
+}
+
+static void close_server(struct serve_http *s)
+{
+	CHECK_EQ(0, serve_http_shut(s));
+	serve_http_close(s);
+	event_base_free(base);
+	unlink(address.sun_path);
+}
+
+static void test_slow(void)
+{
+	struct serve_http *s = open_server();
+	pthread_t t;
+
 	CHECK(!pthread_create(&t, NULL, client, NULL));
 	while (!event_base_got_break(base) && !event_base_got_exit(base))
 		event_base_loop(base, EVLOOP_ONCE);
@@ -84,15 +109,38 @@ static void test_slow(void)
 	pthread_join(t, NULL);
 	CHECK(got > PAGE_BYTES);
 	CHECK(closed_idle);
-	CHECK_EQ(0, serve_http_shut(s));
-	serve_http_close(s);
-	event_base_free(base);
-	unlink(address.sun_path);
-	rmdir(folder);
+	close_server(s);
+}
+
+/* The server is busy for longer than a client is waited for, and the client's request comes meanwhile. */
+static void test_busy(void)
+{
+	static const char ask[] = "GET /short HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n";
+	struct serve_http *s = open_server();
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	char text[1024] = "";
+	ssize_t n = -1;
+
+	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)))
+		abort();
+	for (int i = 0; i < 10; i++) /* it is accepted */
+		event_base_loop(base, EVLOOP_NONBLOCK);
+	CHECK_EQ((long)strlen(ask), write(fd, ask, strlen(ask)));
+	usleep(2500000);
+	while (n < 0 && !event_base_got_exit(base)) {
+		event_base_loop(base, EVLOOP_ONCE);
+		n = read(fd, text, sizeof(text) - 1);
+	}
+	CHECK_TEXT("HTTP/1.1 200 OK", strtok(text, "\r"));
+	close(fd);
+	close_server(s);
 }
 
 int main(void)
 {
+	CHECK(mkdtemp(folder) != NULL);
 	RUN(test_slow);
+	RUN(test_busy);
+	rmdir(folder);
 	return unit_end();
 }

@@ -7,8 +7,13 @@
  * PEER_MAX of one peer. A new connection is always accepted, so that there is always a place for a
  * scrape: to make room, the server closes a connection of the peer that has the most, the one that
  * has been without a complete request for longest. A connection that is being answered stays open
- * while the client reads. A connection on which no request is complete within PATIENCE_S is closed
+ * while the client reads. A connection on which no request is complete within 30 s is closed
  * in any case.
+ *
+ * Time that the server itself was busy elsewhere is not the client's: its request, or the room for
+ * more of the answer, may have been there all the while. So patience is counted at looks, of which
+ * each is at most LONGEST_LOOK_NS, and libevent's own timeouts, which do not know the difference,
+ * are set to what no client reaches.
  *
  * libevent's server does not report the begin or end of a connection. So this file makes each
  * connection's bufferevent and holds a reference: when the server has freed it, its callbacks are
@@ -37,15 +42,18 @@
 #include "serve_tls.h"
 #include "serve_web.h"
 
-#define PATIENCE_S 30 /* time for a complete request */
 #define HANDSHAKE_S 10
+#define NEVER_S (10 * 365 * 86400)
 #define HEADERS_MAX 16384
 #define CONNECTIONS_MAX 256
 #define PEER_MAX 128 /* connections of one address, or of one user of a Unix socket */
 #define ROOM 64	     /* connections that are accepted before their peers are determined */
-#define LOOK_S 2
+#define LOOK_NS (serve_http_patience_s * 1000000000ULL / 15)
+#define LONGEST_LOOK_NS (2 * LOOK_NS)
 #define UNAUTHORIZED 401 /* libevent has no name for it */
 #define BACKLOG 4096	 /* for a Unix socket, whose clients do not wait */
+
+int serve_http_patience_s = 30; /* for a complete request, and for a client that reads nothing */
 
 struct connection {
 	struct bufferevent *bev; /* held */
@@ -60,6 +68,7 @@ struct serve_http {
 	struct evhttp *http;
 	struct evconnlistener *listener;
 	struct event *look, *settle;
+	uint64_t clock_ns, looked_ns; /* time in which clients could be heard; when that was counted */
 	struct event_base *base;
 	const struct serve_page *pages;
 	void *ctx;
@@ -139,12 +148,12 @@ static void shut(struct connection *c)
 
 /* When the connection was last useful. It is useful now if an answer is being sent and the
  * client reads it. */
-static uint64_t used_ns(struct connection *c)
+static uint64_t used_ns(const struct serve_http *s, struct connection *c)
 {
 	size_t unsent = evbuffer_get_length(bufferevent_get_output(c->bev));
 
 	if (unsent && unsent < c->unsent)
-		c->moved_ns = now_ns();
+		c->moved_ns = s->clock_ns;
 	if (unsent && !c->unsent)
 		c->moved_ns = c->since_ns;
 	c->unsent = unsent;
@@ -185,9 +194,9 @@ static void shut_one(struct serve_http *s, const struct peer *p)
 
 		if (c->shut || !peer_is_same(&c->peer, p))
 			continue;
-		if (!worst || used_ns(c) < worst_ns) {
+		if (!worst || used_ns(s, c) < worst_ns) {
 			worst = c;
-			worst_ns = used_ns(c);
+			worst_ns = used_ns(s, c);
 		}
 	}
 	if (worst) {
@@ -231,19 +240,27 @@ static uint64_t patience_ns(const struct connection *c)
 {
 	const struct ssl_st *ssl = serve_tls_of(c->bev);
 
-	return (ssl && !serve_tls_ready(ssl) ? HANDSHAKE_S : PATIENCE_S) * 1000000000ULL;
+	return (ssl && !serve_tls_ready(ssl) ? HANDSHAKE_S : serve_http_patience_s) * 1000000000ULL;
+}
+
+static void count_time(struct serve_http *s)
+{
+	uint64_t now = now_ns(), past = now - s->looked_ns;
+
+	s->looked_ns = now;
+	s->clock_ns += past < LONGEST_LOOK_NS ? past : LONGEST_LOOK_NS;
 }
 
 static void on_look(evutil_socket_t unused, short what, void *ctx)
 {
-	uint64_t now = now_ns();
 	struct serve_http *s = ctx;
 
+	count_time(s);
 	if (s->web)
 		serve_web_look(s->web);
 	sweep(s);
 	for (int i = 0; i < s->n; i++)
-		if (now - used_ns(&s->all[i]) > patience_ns(&s->all[i]))
+		if (s->clock_ns - used_ns(s, &s->all[i]) > patience_ns(&s->all[i]))
 			shut(&s->all[i]);
 	on_settle(unused, what, ctx);
 }
@@ -264,7 +281,7 @@ static struct bufferevent *on_accept(struct event_base *base, void *ctx)
 		return NULL;
 	if (s->n < CONNECTIONS_MAX + ROOM) {
 		bufferevent_incref(bev);
-		s->all[s->n++] = (struct connection){ .bev = bev, .since_ns = now_ns() };
+		s->all[s->n++] = (struct connection){ .bev = bev, .since_ns = s->clock_ns };
 		s->fresh++;
 	}
 	if (s->n == CONNECTIONS_MAX + ROOM)
@@ -325,34 +342,6 @@ static void on_verdict(void *ctx, void *asked, enum auth_verdict verdict)
 		evhttp_request_free(asked);
 }
 
-int serve_http_patience_s = 10;
-
-static struct timeval patience(void)
-{
-	return (struct timeval){ .tv_sec = serve_http_patience_s };
-}
-
-/* The next request may be waited for only so long. */
-static void on_answered(struct evhttp_request *req, void *ctx)
-{
-	struct evhttp_connection *c = evhttp_request_get_connection(req);
-	const struct timeval limit = patience();
-
-	(void)ctx;
-	if (c)
-		bufferevent_set_timeouts(evhttp_connection_get_bufferevent(c), &limit, &limit);
-}
-
-/* While a request is answered its sender has nothing to say: what is limited then is only how long it may
- * take nothing of the answer. */
-static void answer_begins(struct evhttp_request *req, struct bufferevent *bev)
-{
-	const struct timeval limit = patience();
-
-	bufferevent_set_timeouts(bev, NULL, &limit);
-	evhttp_request_set_on_complete_cb(req, on_answered, NULL);
-}
-
 static void on_request(struct evhttp_request *req, void *ctx)
 {
 	struct bufferevent *bev =
@@ -364,8 +353,7 @@ static void on_request(struct evhttp_request *req, void *ctx)
 
 	for (int i = 0; i < s->n; i++)
 		if (s->all[i].bev == bev)
-			s->all[i].since_ns = now_ns();
-	answer_begins(req, bev);
+			s->all[i].since_ns = s->clock_ns;
 	if (!s->web) {
 		answer(s, req);
 		return;
@@ -590,7 +578,8 @@ static int open_web(struct serve_http *s, const char *path)
 struct serve_http *serve_http_open(struct event_base *base, const char *where, const char *web,
 				   const struct serve_page *pages, void *ctx)
 {
-	struct timeval every = { .tv_sec = LOOK_S };
+	struct timeval every = { .tv_sec = (time_t)(LOOK_NS / 1000000000),
+				 .tv_usec = (suseconds_t)(LOOK_NS % 1000000000 / 1000) };
 	struct serve_http *s = calloc(1, sizeof(*s));
 
 	if (s) {
@@ -609,7 +598,8 @@ struct serve_http *serve_http_open(struct event_base *base, const char *where, c
 	evhttp_set_allowed_methods(s->http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
 	evhttp_set_max_headers_size(s->http, HEADERS_MAX);
 	evhttp_set_max_body_size(s->http, 0);
-	evhttp_set_timeout(s->http, serve_http_patience_s);
+	evhttp_set_timeout(s->http, NEVER_S);
+	s->looked_ns = now_ns();
 	evhttp_set_bevcb(s->http, on_accept, s);
 	evhttp_set_gencb(s->http, on_request, s);
 	if (open_web(s, web) || listen_on(s, where)) {
