@@ -26,15 +26,15 @@ top -- true                               | 'true'          | see 'cudatrace top
 stuck -- true                             | 'true'          | see 'cudatrace stuck --help'
 list -e nonsense                          | 'nonsense'      | see 'cudatrace list'
 list --domain gpu                         | --domain        | is not one of runtime, driver, nvtx, nccl, torch, cublas, allocator or cudnn
-info                                      | recording       | what 'cudatrace record' wrote
+info                                      | recording       | name a file that 'cudatrace record' wrote
 info R R                                  | 'R'             | give one recording
-replay                                    | recording       | what 'cudatrace record' wrote
+replay                                    | recording       | name a file that 'cudatrace record' wrote
 replay R R                                | 'R'             | give one recording
 stat R R                                  | 'R'             | give one recording
 stat R -d 1                               | '-d'            | write options before it
 export R                                  | --to            | one of json
 export --to table R                       | --to            | is not one of json
-export --to csv                           | recording       | what 'cudatrace record' wrote
+export --to csv                           | recording       | name a file that 'cudatrace record' wrote
 merge                                     | recordings      | give two or more recordings, and -o FILE
 merge R R                                 | -o              | give two or more recordings
 merge -o x R                              | -o              | give two or more recordings
