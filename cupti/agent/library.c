@@ -34,7 +34,8 @@ struct found {
 	int cudart; /* its major version; 0: none is mapped, or the name does not contain it */
 	/* the folder of the process's libcuda, with a slash at its end; "": not known */
 	char driver[512];
-	bool asked, accepted; /* fits_driver() has asked the driver, which NVIDIA's does not accept */
+	bool asked,
+		accepted; /* fits_driver() has asked the driver, which NVIDIA's does not accept */
 };
 
 const char *library_error(int result)
@@ -274,8 +275,7 @@ static bool take(struct cupti *c, struct found *f, const char *path, int flags, 
 		snprintf(why, size, "%s is of CUDA %u, newer than the driver's %u", path,
 			 cupti_major(c->version), c->driver / 1000);
 	} else {
-		snprintf(c->path, sizeof(c->path), "%s",
-			 file_of((void *)c->cuptiGetVersion, path));
+		snprintf(c->path, sizeof(c->path), "%s", file_of((void *)c->cuptiGetVersion, path));
 		return true;
 	}
 	c->version = 0;

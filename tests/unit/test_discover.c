@@ -736,8 +736,8 @@ static void test_homes(void)
 		CASE_ROW("%s %s", rows[i].variable, rows[i].below);
 		snprintf(home, sizeof(home), "%s/home%zu", dir, i);
 		snprintf(w.path, sizeof(w.path), "%s/%s/libcudart.so.13", home, rows[i].below);
-		snprintf(command, sizeof(command), "mkdir -p %s/%s && touch %s", home, rows[i].below,
-			 w.path);
+		snprintf(command, sizeof(command), "mkdir -p %s/%s && touch %s", home,
+			 rows[i].below, w.path);
 		CHECK(!system(command));
 		setenv(rows[i].variable, home, 1);
 		library_paths_list(want_path, &w);

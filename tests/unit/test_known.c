@@ -304,7 +304,8 @@ static void test_cubin_headers(void)
 		struct names names = { 0 };
 
 		CASE_ROW("%s", rows[i].label);
-		CHECK_EQ(rows[i].rc, kernels_in(buf, pack(buf, 2, 0x11, &e, sizeof(e)), collect, &names));
+		CHECK_EQ(rows[i].rc,
+			 kernels_in(buf, pack(buf, 2, 0x11, &e, sizeof(e)), collect, &names));
 		names_free(&names);
 	}
 }

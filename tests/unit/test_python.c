@@ -1023,7 +1023,8 @@ int main(void)
 	}
 	for (size_t i = 0; i < ARRAY_LEN(tested); i++)
 		if (!tested[i])
-			printf("skip python-3.%zu: no such interpreter here; CT_PYTHONS may name one\n",
+			printf("skip python-3.%zu: no such interpreter here; CT_PYTHONS may name "
+			       "one\n",
 			       10 + i);
 	if (g.gl_pathc)
 		RUN(test_namespace, g.gl_pathv[0], script);

@@ -1140,7 +1140,8 @@ static void test_packed(void)
 	int fd, compressed = 0;
 
 	snprintf(command, sizeof(command),
-		 "cd %s && { echo 'int main(void) { return 0; }'; for i in $(seq 300); do echo \"int "
+		 "cd %s && { echo 'int main(void) { return 0; }'; for i in $(seq 300); do echo "
+		 "\"int "
 		 "f$i(void) { return $i; }\"; done; } >code.c && cc -g -o plain code.c && "
 		 "objcopy --compress-debug-sections plain packed && "
 		 "objcopy --rename-section .debug_info=.zdebug_info plain old",
