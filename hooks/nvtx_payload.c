@@ -20,6 +20,8 @@
 #define STRING_BYTES 32
 #define VALUE_BYTES 64
 #define ENUMS_MAX 64
+#define LOOKED_AT_MAX \
+	256 /* members and constants of one registration, also those that are left out */
 #define CONSTANTS_MAX 16 /* of an enumeration */
 #define PAGE 4096u
 
@@ -250,7 +252,7 @@ static void take_entries(struct known *k, const struct nvtx_schema *s)
 {
 	uint64_t end = 0;
 
-	for (size_t i = 0; i < s->nentries && k->n < ENTRIES_MAX; i++) {
+	for (size_t i = 0; i < s->nentries && i < LOOKED_AT_MAX && k->n < ENTRIES_MAX; i++) {
 		struct nvtx_schema_entry e;
 
 		if (!read_mem(s->entries + i, &e, sizeof(e)))
@@ -290,7 +292,7 @@ uint64_t nvtx_schema_register(const void *domain, const struct nvtx_schema *from
 
 static void take_constants(struct enumeration *to, const struct nvtx_enum *from)
 {
-	for (size_t i = 0; i < from->nentries && to->n < CONSTANTS_MAX; i++) {
+	for (size_t i = 0; i < from->nentries && i < LOOKED_AT_MAX && to->n < CONSTANTS_MAX; i++) {
 		struct nvtx_enum_entry e;
 
 		if (!read_mem(from->entries + i, &e, sizeof(e)))

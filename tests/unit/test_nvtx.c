@@ -431,6 +431,35 @@ static void test_hostile_payload(void)
 		CHECK(nvtx_schema_register(NULL, &s));
 }
 
+/* A registration with very many members or constants that cannot be shown holds the program up only shortly: those behind
+ * the first 256 are not looked at. */
+static void test_endless_payload(void)
+{
+	static struct nvtx_enum_entry constants[300];
+	static struct nvtx_schema_entry members[300];
+	struct nvtx_enum e = { .fields = 1 << 2 | 1 << 3 | 1 << 4,
+			       .entries = constants,
+			       .nentries = SIZE_MAX,
+			       .bytes = 4 };
+	struct nvtx_schema_entry of[] = { { .type = 5, .name = "a" } };
+	struct nvtx_schema s = { .fields = GIVEN, .type = 1, .entries = of, .nentries = 1 };
+	int32_t data[2] = { 7, 8 };
+
+	constants[255] = (struct nvtx_enum_entry){ "seven", 7, 0 };
+	constants[256] = (struct nvtx_enum_entry){ "eight", 8, 0 };
+	of[0].type = nvtx_enum_register(&e, &e);
+	CHECK_TEXT("a=seven", text_of(&e, nvtx_schema_register(&e, &s), data, sizeof(data)));
+	CHECK_TEXT("a=8", text_of(&e, nvtx_schema_register(&e, &s), data + 1, sizeof(data[0])));
+	for (int i = 0; i < 300; i++)
+		members[i] =
+			(struct nvtx_schema_entry){ .type = 5, .name = (char *)8, .offset = 4 };
+	members[255] = (struct nvtx_schema_entry){ .type = 5, .name = "kept", .offset = 4 };
+	members[256] = (struct nvtx_schema_entry){ .type = 5, .name = "left out", .offset = 4 };
+	s.entries = members;
+	s.nentries = SIZE_MAX;
+	CHECK_TEXT("kept=8", text_of(&e, nvtx_schema_register(&e, &s), data, sizeof(data)));
+}
+
 /* Names of an enumeration's values; it is told apart by domain, and what is wrong with it names nothing. */
 static void test_enumerations(void)
 {
@@ -463,6 +492,7 @@ static void test_enumerations(void)
 
 int main(void)
 {
+	RUN(test_endless_payload);
 	RUN(test_payload);
 	RUN(test_enumerations);
 	RUN(test_hostile_payload);

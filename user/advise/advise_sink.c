@@ -99,9 +99,9 @@ static void advise_wants(const void *own, struct sink_wants *wants)
 /* clang-format off */
 static const struct option_row rows[] = {
 	{ 0, "format", "NAME", ENUM(format, "text", "json", "markdown"), 0, "text", "text, json or markdown" },
-	{ 0, "rule", "LIST", CHECKED(rules, check_names), 0, NULL, "these rules only, separated by commas: sync-copy, leak, ..." },
-	{ 0, "min-cost", "TIME", DURATION(min_cost_ns, 0, OPTION_MAX, 0, "duration", "give a number and its unit, as 1ms, 50us, 2s"), 0, NULL, "no findings that cost less than this: 1ms, 50us, 2s" },
-	{ 0, "fail", NULL, FLAG(fail), 0, NULL, "exit with status 1 if there is a warning, or worse" },
+	{ 0, "rule", "LIST", CHECKED(rules, check_names), 0, NULL, "check only these rules, separated by commas: sync-copy, leak, ..." },
+	{ 0, "min-cost", "TIME", DURATION(min_cost_ns, 0, OPTION_MAX, 0, "duration", "give a number and its unit, as 1ms, 50us, 2s"), 0, NULL, "leave out findings that cost less than this: 1ms, 50us, 2s" },
+	{ 0, "fail", NULL, FLAG(fail), 0, NULL, "exit with status 1 if there is a warning or something worse" },
 };
 /* clang-format on */
 static const struct option_set options = OPTION_SET(rows);

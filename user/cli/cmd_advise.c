@@ -22,14 +22,14 @@ const struct command command_advise = {
 	.sink = &sink_advise,
 	.usage = "Usage: cudatrace advise [OPTIONS] FILE              of a recording\n"
 		 "       cudatrace advise [OPTIONS] -p PID -d SEC     of processes that run already\n"
-		 "       cudatrace advise [OPTIONS] -- CMD [ARG...]   start a program and look at all it does\n",
-	.about = "\nPrints what a program could do better, by rules, with the evidence, the cost and what to do, the most costly first.\n"
+		 "       cudatrace advise [OPTIONS] -- CMD [ARG...]   start a program and look at everything it does\n",
+	.about = "\nChecks rules, and prints what a program could do better: the evidence, the cost and what to do; the most costly first.\n"
 		 "Recordings made with --gpu and -k give the most findings.\n",
 	.after = "\nExamples:\n"
 		 "  cudatrace record --gpu -k -o app.ctrace -- ./app && cudatrace advise app.ctrace\n"
 		 "  cudatrace advise --gpu -k -p 1234 -d 10\n"
 		 "  cudatrace advise --fail --min-cost 10ms --format markdown app.ctrace   for CI\n"
-		 "\nExit status: 0 whatever was found, or that of CMD; with --fail 1 when there is a warning or worse; 1 after an error,\n"
-		 "2 for a wrong command line.\n",
+		 "\nExit status: 0 whatever was found, or that of CMD; with --fail 1 if there is a warning or something worse; 1 after an\n"
+		 "error, 2 for a wrong command line.\n",
 };
 /* clang-format on */

@@ -83,12 +83,14 @@ static int set_step(void *options, const char *name, const char *val)
 /* clang-format off */
 static const struct option_row rows[] = {
 	{ 0, "fail-if", "EXPR", TEXTS(fail_if, NULL), 0, NULL,
-	  "a condition that makes the exit status 1; repeatable: cudaMalloc.calls>+10%, sync.time>+5ms,\n"
-	  "total_api_time>+3%, kernel(vecAdd*).avg>+10%, failed>0, launches!=+0; without any:\n"
-	  "total_api_time, sync_time and kernel_time by 5%, failed_calls by one" },
+	  "exit with status 1 if this condition is true; repeatable: cudaMalloc.calls>+10%,\n"
+	  "sync.time>+5ms, total_api_time>+3%, kernel(vecAdd*).avg>+10%, failed>0, launches!=+0.\n"
+	  "Without --fail-if: if total_api_time, sync_time or kernel_time rises by more than 5%, or\n"
+	  "failed_calls by one" },
 	{ 0, "step", "METRIC", OTHER(set_step), 0, NULL,
-	  "sums of one step of the program: METRIC, of which each step has one, as kernel(adam).calls, or the number of steps of a run" },
-	{ 0, "level", "P", OTHER(set_level), 0, "0.05", "the accepted chance of a false alarm, in all conditions together" },
+	  "compare the sums of one step: METRIC is a number of which each step has one, such as\n"
+	  "kernel(adam).calls, or the number of steps of a run" },
+	{ 0, "level", "P", OTHER(set_level), 0, "0.05", "the accepted chance of a false alarm, for all conditions together" },
 	{ 0, "format", "NAME", ENUM(format, "text", "markdown", "json", "junit"), 0, "text", "text, markdown, json or junit" },
 };
 /* clang-format on */
@@ -320,14 +322,16 @@ const struct command command_compare = {
 	.options = &options,
 	.usage = "Usage: cudatrace compare [OPTIONS] BASE NEW...\n"
 		 "       cudatrace check [OPTIONS] BASE NEW...     the same\n",
-	.about = "\nPrints what changed from BASE to NEW, files of 'cudatrace stat --save' or recordings, and whether that is more than noise\n"
-		 "where the files hold several runs (--runs). Several NEW: each against BASE.\n",
+	.about = "\nPrints what changed from BASE to NEW. Each of them is a file of 'cudatrace stat --save' or a\n"
+		 "recording. If the files hold\n"
+		 "several runs (--runs), it also says whether the change is more than noise. Each of several\n"
+		 "NEW is compared with BASE.\n",
 	.after = "\nExamples:\n"
 		 "  cudatrace stat --runs 10 --save base.json -- ./app\n"
 		 "  cudatrace compare base.json new.json\n"
 		 "  cudatrace compare --step cudaGraphLaunch.calls before.ctrace after.ctrace\n"
 		 "  cudatrace check --fail-if 'total_api_time>+3%' --fail-if 'failed>0' --format junit -o report.xml base.json new.json\n"
-		 "\nExit status: 0; 1 when a condition is true, a regression; 2 for a wrong command line, a file that cannot be read, or a\n"
+		 "\nExit status: 0; 1 if a condition is true (a regression); 2 for a wrong command line, a file that cannot be read, or a\n"
 		 "condition about a number that the files do not have.\n",
 };
 /* clang-format on */

@@ -23,7 +23,7 @@ struct counters_options {
 #define OPTION_STRUCT struct counters_options
 /* clang-format off */
 static const struct option_row rows[] = {
-	{ 0, "chip", "NAME", TEXT(chip), 0, NULL, "with --metrics help: of this chip, as GH100, whatever GPU is here" },
+	{ 0, "chip", "NAME", TEXT(chip), 0, NULL, "with --metrics help: list the metrics of this chip, such as GH100, whatever GPU is here" },
 	{ 0, "format", "NAME", ENUM(format, "table", "json", "csv"), 0, "table", "table, json (an object a line) or csv" },
 };
 /* clang-format on */
@@ -182,8 +182,8 @@ const struct command command_counters = {
 	.run = cmd_counters,
 	.options = &options,
 	.usage = "Usage: cudatrace counters [OPTIONS]\n",
-	.about = "\nPrints what the GPUs of this machine do, whichever programs use them: a line for each GPU and interval. By CUPTI's PM\n"
-		 "sampling (12.6 and newer) where that can be had, else by NVML's GPM, else by NVML's utilisation; it says which.\n",
+	.about = "\nPrints what the GPUs of this machine do, whichever programs use them: a line for each GPU and interval. It uses CUPTI's\n"
+		 "PM sampling (12.6 and newer) if possible, else NVML's GPM, else NVML's utilisation, and says which one it uses.\n",
 	.after = "\nExamples:\n"
 		 "  cudatrace counters                            ten lines a second, until SIGINT\n"
 		 "  cudatrace counters -i 1 -d 60 --format csv -o load.csv\n"

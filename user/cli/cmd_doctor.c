@@ -500,8 +500,8 @@ static int cmd_doctor(const struct opts *o)
 const struct command command_doctor = {
 	.run = cmd_doctor,
 	.usage = "Usage: cudatrace doctor [OPTIONS]\n",
-	.about = "\nPrints what this kernel and these privileges allow, with a verdict for each feature, and, for a process, which CUDA\n"
-		 "libraries it has, which functions can be traced, by what route, what cannot be seen and why, and whether probes or\n"
-		 "hooks (--source) suit it.\n",
+	.about = "\nSays for each feature whether this kernel and these privileges allow it. With -p it also says which CUDA libraries a\n"
+		 "process has, which functions can be traced and how, what cannot be seen and why, and whether probes or hooks\n"
+		 "(--source) suit the process.\n",
 };
 /* clang-format on */

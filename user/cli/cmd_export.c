@@ -88,9 +88,9 @@ const struct command command_export = {
 	.run = cmd_export,
 	.usage = "Usage: cudatrace export [OPTIONS] --to FORMAT FILE\n",
 	.about = "\nWrites a recording as a file for another program: a table for data frames, a timeline page for a browser, stacks for\n"
-		 "flame graph programs. All that the recording holds, also calls inside others and stacks, unless the options choose.\n",
+		 "flame graph programs. It writes everything in the recording, also nested calls and stacks, unless options select less.\n",
 	.after = "\nExamples:\n"
-		 "  cudatrace export --to html app.ctrace             app.html, to be opened in a browser\n"
+		 "  cudatrace export --to html app.ctrace             writes app.html, a page for the browser\n"
 		 "  cudatrace export --to csv -o - app.ctrace | head\n"
 		 "  cudatrace export --to speedscope --weight gpu --from 10 --until 12.5 app.ctrace\n"
 		 "  cudatrace export --to folded --weight gpu --device 0 app.ctrace\n",

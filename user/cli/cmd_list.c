@@ -78,7 +78,7 @@ static int cmd_list(const struct opts *o)
 const struct command command_list = {
 	.run = cmd_list,
 	.usage = "Usage: cudatrace list [OPTIONS] [GLOB...]\n",
-	.about = "\nPrints the functions known: domain, class, name, arguments. Several GLOBs: what any of them matches.\n",
+	.about = "\nPrints the functions that cudatrace knows: domain, class, name, arguments. With GLOBs: those that match one of them.\n",
 	.after = "\nExamples:\n"
 		 "  cudatrace list 'cuMem*'\n"
 		 "  cudatrace list -e launch --domain driver\n",

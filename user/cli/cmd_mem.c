@@ -14,14 +14,14 @@ const struct command command_mem = {
 	.sink = &sink_mem,
 	.usage = "Usage: cudatrace mem [OPTIONS]                   every process of this machine\n"
 		 "       cudatrace mem [OPTIONS] -p PID[,PID...]   processes that run already\n"
-		 "       cudatrace mem [OPTIONS] -- CMD [ARG...]   start a program and book from its first call\n"
+		 "       cudatrace mem [OPTIONS] -- CMD [ARG...]   start a program and follow it from its first call\n"
 		 "       cudatrace mem [OPTIONS] FILE              of a recording\n",
-	.about = "\nKeeps account of the memory that programs have from CUDA: what is held and what was held at most, by process, device,\n"
-		 "kind and call site; what was never freed; frees that went wrong; who held what when memory ran out.\n",
+	.about = "\nShows the memory that programs allocate from CUDA: what is held and the largest amount that was held, by process,\n"
+		 "device, kind and call site; what was never freed; frees that went wrong; and who held what when memory ran out.\n",
 	.after = "\nExamples:\n"
 		 "  cudatrace mem -- ./app\n"
 		 "  cudatrace mem --leak-check -- ./tests          status 4 if memory was leaked, 5 if that is not known\n"
-		 "  cudatrace mem --watch=5 -p 1234                what grows\n"
+		 "  cudatrace mem --watch=5 -p 1234                what has grown, every 5 seconds\n"
 		 "  cudatrace mem --by stack --top 50 app.ctrace\n",
 };
 /* clang-format on */

@@ -112,7 +112,7 @@ static int cmd_merge(const struct opts *o)
 const struct command command_merge = {
 	.run = cmd_merge,
 	.usage = "Usage: cudatrace merge -o FILE A B...\n",
-	.about = "\nMerges several recordings into one: of the ranks of a job, or of several hosts, whose times are converted to the clock\n"
-		 "of the first one, as far as each recording knows its own clocks; the accuracy is printed.\n",
+	.about = "\nMerges several recordings into one, for example those of the ranks of a job. Times of other hosts are converted to the\n"
+		 "clock of the first one, as well as the clocks in each recording allow; the accuracy is printed.\n",
 };
 /* clang-format on */

@@ -8,8 +8,8 @@ const struct command command_record = {
 	.usage = "Usage: cudatrace record [OPTIONS]                  every process of this machine\n"
 		 "       cudatrace record [OPTIONS] -p PID[,PID...]  processes that run already\n"
 		 "       cudatrace record [OPTIONS] -- CMD [ARG...]  start a program and record it from its first call\n",
-	.about = "\nStores a trace in a file; 'cudatrace replay' prints it, in any format. Whenever and\n"
-		 "however it ends, everything until one second before the end can be read.\n",
+	.about = "\nStores a trace in a file; 'cudatrace replay' prints it, in any format. However the\n"
+		 "recording ends, everything until one second before its end can be read.\n",
 	.after = "\nExamples:\n"
 		 "  cudatrace record -o app.ctrace -- ./app\n"
 		 "  cudatrace record --start-on cudaProfilerStart --stop-on cudaProfilerStop -- python3 train.py\n"

@@ -21,8 +21,8 @@ int cmd_replay(const struct opts *o)
 const struct command command_replay = {
 	.run = cmd_replay,
 	.usage = "Usage: cudatrace replay [OPTIONS] FILE\n",
-	.about = "\nPrints a recording as the trace would have been printed with the same options. Stacks, calls inside calls and\n"
-		 "entries are there when they were recorded: with -k, --nested, --enter-exit.\n",
+	.about = "\nPrints a recording as the trace would have been printed with the same options. Stacks, nested calls and entries are\n"
+		 "available if they were recorded (-k, --nested, --enter-exit).\n",
 	.after = "\nExamples:\n"
 		 "  cudatrace replay app.ctrace\n"
 		 "  cudatrace replay -e memory --from 10 --until 12.5 app.ctrace\n"

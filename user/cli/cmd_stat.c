@@ -40,13 +40,13 @@ const struct command command_stat = {
 		 "       cudatrace stat [OPTIONS] -p PID[,PID...]   processes that run already\n"
 		 "       cudatrace stat [OPTIONS] -- CMD [ARG...]   start a program and count from its first call\n"
 		 "       cudatrace stat [OPTIONS] FILE              the sums of a recording's calls\n",
-	.about = "\nCounts calls in the kernel, without an event for each call, and prints the sums at the end:\n"
-		 "calls, failures, times, bytes by function; bytes by direction; launches; the time spent waiting.\n",
+	.about = "\nLets the kernel count the calls, without an event for each call, and prints the sums at the end:\n"
+		 "calls, failures, times and bytes by function; bytes by direction; launches; the time spent waiting.\n",
 	.after = "\nExamples:\n"
 		 "  cudatrace stat -p 1234 -d 10\n"
 		 "  cudatrace stat --by process -d 5                who calls what, of the whole machine\n"
 		 "  cudatrace stat --by kernel -e launch -- ./app\n"
 		 "  cudatrace stat --hist -e sync -p 1234\n"
-		 "  cudatrace stat --json -o base.json -- ./app     for programs, and to compare with later\n",
+		 "  cudatrace stat --json -o base.json -- ./app     for other programs, and for compare\n",
 };
 /* clang-format on */

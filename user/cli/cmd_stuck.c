@@ -77,17 +77,17 @@ const struct command command_stuck = {
 	.run = cmd_stuck,
 	.usage = "Usage: cudatrace stuck [OPTIONS]\n"
 		 "       cudatrace stuck --merge [OPTIONS] A.json B.json...\n",
-	.about = "\nPrints the threads that are inside a CUDA call for longer than a second, or --over: which call, since when, its\n"
-		 "arguments and the stack that led to it. A call that began before cudatrace is found on the thread's stack: FOR is\n"
-		 "then a lower bound, as >1.0s, and the arguments are not known. No thread is stopped for it.\n"
-		 "Of jobs that use NCCL it tells which rank has not begun the collective that others wait in, and what its threads are at.\n",
+	.about = "\nPrints the threads that have been inside a CUDA call for longer than a second (or --over): the call, since when, its\n"
+		 "arguments and its stack. A call that began before cudatrace is found on the thread's stack; FOR is then a lower bound,\n"
+		 "such as >1.0s, and the arguments are not known. No thread is stopped. For jobs that use NCCL it also says which rank\n"
+		 "has not begun the collective that the others wait in, and what the threads of that rank are doing.\n",
 	.after = "\nExamples:\n"
-		 "  cudatrace stuck                               of every process of this machine\n"
+		 "  cudatrace stuck                               looks at every process of this machine\n"
 		 "  cudatrace stuck -p 1234 --over 10s\n"
-		 "  cudatrace stuck -p 1234 --watch               until SIGINT: what hangs, and when it goes on\n"
-		 "  cudatrace stuck --format json -o $(hostname).json    on each machine of a job, and then\n"
-		 "  cudatrace stuck --merge a.json b.json         which ranks are absent in all of it\n"
-		 "\nExit status: 4 when there are such threads (with --watch: at the last look) or absent ranks, 5 when none is known but some thread could\n"
-		 "not be examined, 0 when there are none, 1 after an error, 2 for a wrong command line.\n",
+		 "  cudatrace stuck -p 1234 --watch               prints until SIGINT what hangs, and when it continues\n"
+		 "  cudatrace stuck --format json -o $(hostname).json    run this on each machine of a job, and then\n"
+		 "  cudatrace stuck --merge a.json b.json         says which ranks are absent in the whole job\n"
+		 "\nExit status: 4 if there are such threads (with --watch: at the last look) or absent ranks, 5 if none is known but some\n"
+		 "thread could not be examined, 0 if there are none, 1 after an error, 2 for a wrong command line.\n",
 };
 /* clang-format on */

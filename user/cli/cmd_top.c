@@ -7,10 +7,10 @@ const struct command command_top = {
 	.run = cmd_trace,
 	.sink = &sink_top,
 	.usage = "Usage: cudatrace top [OPTIONS]\n",
-	.about = "\nShows what the processes of this machine, or those chosen, ask of their GPUs, live: calls, launches and bytes a\n"
-		 "second, the share of time in the API and in waits, failures. Calls are counted in the kernel; no event is sent for each call.\n"
+	.about = "\nShows live what the processes of this machine, or selected ones, do with their GPUs: calls, launches and bytes a second,\n"
+		 "the share of time in the API and in waits, failures. The kernel counts the calls; no event is sent for each call.\n"
 		 "Keys: Enter shows a process's functions, k its kernels, t its threads, ? all keys; q ends.\n"
-		 "Queries (cudaGetDevice and similar) are not counted, unless --queries or -e asks for them.\n",
+		 "Queries (cudaGetDevice and similar) are not counted, unless --queries or -e selects them.\n",
 	.after = "\nExamples:\n"
 		 "  cudatrace top\n"
 		 "  cudatrace top --counters -i 2\n"

@@ -84,14 +84,14 @@ const struct command command_trace = {
 		 "  cudatrace --failed                            every failing call of the machine\n"
 		 "  cudatrace -e '!query' -o trace.txt -- ./app   a program from its first call, without queries\n"
 		 "  cudatrace -e 'cudaMemcpy*' --min-size 1MB     large copies\n"
-		 "  cudatrace -k -e sync -p 1234                  where it waits, and who makes it wait\n"
-		 "  cudatrace --format json -o '|jq .api' -- ./app  one JSON object a line, for a command\n"
+		 "  cudatrace -k -e sync -p 1234                  where it waits, and which code makes it wait\n"
+		 "  cudatrace --format json -o '|jq .api' -- ./app  one JSON object a line, piped into a command\n"
 		 "  cudatrace --format flame -o f.html -- ./app   a flame graph to open in a browser\n"
-		 "\nWith CMD the rows go to standard error, as strace's do: standard output is CMD's. Formats for programs need -o FILE\n"
-		 "then, or -o '|COMMAND'; -o - is standard output all the same. Without CMD standard output is used.\n"
-		 "\nExit status: that of CMD (128 + signal if one ended it); without CMD 0; 1 after an error, 2 for a wrong command\n"
-		 "line, 3 with --strict when records were lost. SIGINT goes to CMD, and tracing goes on until CMD ends; a second\n"
-		 "SIGINT within a second detaches and leaves CMD running, as the end of -d and -n does. SIGTERM and SIGHUP are passed\n"
-		 "on to CMD and end the trace when it ends, or after a second.\n",
+		 "\nWith CMD the rows go to standard error, as with strace, because standard output belongs to CMD. Formats for programs\n"
+		 "then need -o FILE or -o '|COMMAND'; -o - means standard output in any case. Without CMD rows go to standard output.\n"
+		 "\nExit status: that of CMD (128 + the signal, if a signal ended it); without CMD 0; 1 after an error, 2 for a wrong\n"
+		 "command line, 3 with --strict if records were lost. SIGINT goes to CMD, and tracing continues until CMD ends; a\n"
+		 "second SIGINT within a second detaches and leaves CMD running, as the end of -d and -n does. SIGTERM and SIGHUP are\n"
+		 "passed on to CMD; they end the trace when CMD ends, or after a second.\n",
 };
 /* clang-format on */

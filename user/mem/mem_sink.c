@@ -261,15 +261,18 @@ static void mem_wants(const void *own, struct sink_wants *wants)
 /* clang-format off */
 static const struct option_row rows[] = {
 	{ 0, "by", "WHAT", ENUM_FROM(by, LEDGER_BY_PROCESS, NULL, "process", "device", "kind", "stack", "library"), 0, NULL,
-	  "one table: by process, device, kind, stack, or library (the file whose code made the\ncall)" },
-	{ 0, "top", "N", COUNT(top, 1, 1000000, "rows", NULL), 0, "10", "rows of a table, and call sites that leak" },
-	{ 0, "json", NULL, FLAG(json), 0, NULL, "all of it as one JSON object",
+	  "print only one table: by process, device, kind, stack, or library (the file whose code made\n"
+	  "the call)" },
+	{ 0, "top", "N", COUNT(top, 1, 1000000, "rows", NULL), 0, "10", "print N rows of a table, and N call sites that leak" },
+	{ 0, "json", NULL, FLAG(json), 0, NULL, "print everything as one JSON object",
 	  RULES(EXCLUDES("by", "--json has all tables: leave out --by"),
 		EXCLUDES("top", "--json has all rows: leave out --top")) },
-	{ 0, "html", "FILE", TEXT(html), 0, NULL, "write a picture too: memory over time by call site, as one page for a browser" },
-	{ 0, "memory-viz", "FILE", TEXT(viz), 0, NULL, "write what PyTorch's allocator did and holds as its own viewer reads it; takes --layers\nallocator along",
+	{ 0, "html", "FILE", TEXT(html), 0, NULL, "write a picture too: memory over time by call site, as a page for a browser" },
+	{ 0, "memory-viz", "FILE", TEXT(viz), 0, NULL,
+	  "write what PyTorch's allocator did and holds, for PyTorch's own viewer; implies --layers\n"
+	  "allocator",
 	  RULES(EXCLUDES("no-stack", "--memory-viz shows whose the blocks are: leave out --no-stack")) },
-	{ 0, "watch", "[=TIME]", DURATION(watch_ns, 10 * MILLI, OPTION_MAX, SECOND, "interval", "give seconds, or 500ms, 2m", .alone = "1"), 0, NULL, "what grows, each second, or each TIME: 10, 500ms" },
+	{ 0, "watch", "[=TIME]", DURATION(watch_ns, 10 * MILLI, OPTION_MAX, SECOND, "interval", "give seconds, or 500ms, 2m", .alone = "1"), 0, NULL, "print what has grown every second, or every TIME: 10 (seconds), 500ms" },
 	{ 0, "leak-check", NULL, FLAG(leak_check), 0, NULL, "exit with status 4 if anything was leaked, 5 if that is not known because records were lost" },
 };
 /* clang-format on */

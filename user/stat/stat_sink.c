@@ -295,8 +295,8 @@ static int stat_close(struct sink *s, const struct sink_end *end)
 /* clang-format off */
 static const struct option_row rows[] = {
 	{ 'S', "sort", "KEY", ENUM(sort, "time", "calls", "failed", "avg", "max", "bytes", "name"), 0, "time",
-	  "rows by time, calls, failed, avg, max, bytes or name" },
-	{ 0, "top", "N", COUNT(top, 1, 1000000, "rows", NULL), 0, NULL, "so many rows of a table; the total is that of all",
+	  "sort rows by time, calls, failed, avg, max, bytes or name" },
+	{ 0, "top", "N", COUNT(top, 1, 1000000, "rows", NULL), 0, NULL, "print only the first N rows of a table; the total is that of all rows",
 	  RULES(EXCLUDES("json csv", "--top is only for tables: leave it out, because JSON and CSV always have all rows")) },
 	{ 0, "watch", "[=TIME]", DURATION(watch_ns, 100 * MILLI, HOUR, SECOND, "interval", "give seconds, or 500ms, 2m", .alone = "1s"), 0, NULL,
 	  "print the sums so far every second, or every TIME, in place on a terminal; and at the end",
@@ -304,7 +304,8 @@ static const struct option_row rows[] = {
 		EXCLUDES("json csv hist save", "--watch prints tables for people: leave the other options out"),
 		EXCLUDES("gpu counters layers min-size runs", "--watch prints what the kernel counts: leave the other options out")) },
 	{ 0, "step", "NAME", TEXT(step), 0, "auto",
-	  "what a step is, with --by step: the ranges whose name matches NAME, a glob; auto: ranges\nProfilerStep#N, else optimizers' steps, else the period of operators or of launches" },
+	  "with --by step: what a step is. NAME is a glob for the names of ranges; auto means ranges\n"
+	  "ProfilerStep#N, else optimizers' steps, else the period of operators or of launches" },
 };
 /* clang-format on */
 static const struct option_set options = OPTION_SET(rows);

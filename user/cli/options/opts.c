@@ -374,176 +374,179 @@ static int set_nsys_range(void *options, const char *name, const char *val)
 /* clang-format off */
 static const struct option_row before[] = {
 	{ .type = HEADING(), .name = "What to trace", .cmds = TRACES | OPTS_SERVE | OPTS_TOP },
-	{ 'p', "pid", "PID", OTHER(set_pid), STORED, NULL, "processes of the recording only; a comma list, repeatable" },
-	{ 'p', "pid", "PID", OTHER(set_pid), OPTS_DOCTOR, NULL, "what can be traced of these processes too; a comma list, repeatable" },
+	{ 'p', "pid", "PID", OTHER(set_pid), STORED, NULL, "show only these processes of the recording; a comma list, repeatable" },
+	{ 'p', "pid", "PID", OTHER(set_pid), OPTS_DOCTOR, NULL, "say what can be traced in these processes, too; a comma list, repeatable" },
 	{ 'p', "pid", "PID", OTHER(set_pid), LIVE | OPTS_SERVE | OPTS_TOP | OPTS_STUCK, NULL,
-	  "processes that run already; a comma list, repeatable; ends when the last of them does;\n"
+	  "look at these running processes: a comma list, repeatable; ends when the last of them ends;\n"
 	  "a NAME means all processes that have this name now",
 	  RULES(EXCLUDES("CMD", "-p traces processes that run already and CMD starts one: give one of the two")) },
 	{ 'f', "follow", NULL, TIMES(follow), LIVE, NULL,
-	  "with -p: their children too; with CMD always, unless --no-follow is given;\n"
-	  "-ff -o FILE: and each process has its own, FILE.PID" },
-	{ 0, "no-follow", NULL, FLAG(no_follow), LIVE, NULL, "with CMD: without its children" },
-	{ 'f', "follow", NULL, TIMES(follow), OPTS_SERVE | OPTS_TOP, NULL, "with -p: their children too" },
-	{ 'L', "thread", "TID", COUNT(tid, 1, INT32_MAX, "thread id", "give a number, as 'ps -T' shows it"), ONE_BY_ONE | OPTS_EXPORT, NULL, "one thread only",
+	  "with -p: trace their children too; with CMD children are always traced, unless --no-follow;\n"
+	  "-ff -o FILE: write a file for each process, FILE.PID" },
+	{ 0, "no-follow", NULL, FLAG(no_follow), LIVE, NULL, "with CMD: do not trace its children" },
+	{ 'f', "follow", NULL, TIMES(follow), OPTS_SERVE | OPTS_TOP, NULL, "with -p: count the calls of their children too" },
+	{ 'L', "thread", "TID", COUNT(tid, 1, INT32_MAX, "thread id", "give a number, as 'ps -T' shows it"), ONE_BY_ONE | OPTS_EXPORT, NULL, "only this thread",
 	  RULES(EXCLUDES("CMD", "-L traces a thread that runs already and CMD starts a program: give one of the two"),
 		EXCLUDES("follow", "-L traces a thread alone: leave out -f")) },
 	{ 0, "cgroup", "PATH", TEXT(cgroup), LIVE | OPTS_SERVE | OPTS_TOP, NULL,
-	  "processes of this cgroup (v2) and of those below it; PATH may begin at the cgroup root" },
-	{ 0, "comm", "GLOB", TEXT(comm), TRACES | OPTS_SERVE | OPTS_TOP | OPTS_EXPORT, NULL, "processes of this name" },
-	{ 0, "library", "PATH", TEXT(library), LIVE | OPTS_SERVE | OPTS_TOP | OPTS_STUCK, NULL, "functions of this file only" },
+	  "only processes in this cgroup (v2) or below it; PATH may begin at the cgroup root" },
+	{ 0, "comm", "GLOB", TEXT(comm), TRACES | OPTS_SERVE | OPTS_TOP | OPTS_EXPORT, NULL, "only processes whose name matches" },
+	{ 0, "library", "PATH", TEXT(library), LIVE | OPTS_SERVE | OPTS_TOP | OPTS_STUCK, NULL, "only functions of this file" },
 	{ 0, "domain", "NAME", ENUM_OF(domain, api_domain_names), CHOOSES | OPTS_SERVE | OPTS_TOP | OPTS_LIST | OPTS_EXPORT, NULL,
-	  "the functions of one library only ('Libraries' below)" },
+	  "only functions of this library ('Libraries' below)" },
 	{ 'u', "user", "USER", TEXT(user), LIVE, NULL, "run CMD as this user (a name or a number)",
 	  RULES(NEEDS("CMD", "-u says as whom CMD runs: give a CMD after --")) },
-	{ 'E', "env", "VAR[=VAL]", TEXTS(env, check_env), LIVE, NULL, "set VAR in CMD's environment, or remove it; repeatable",
+	{ 'E', "env", "VAR[=VAL]", TEXTS(env, check_env), LIVE, NULL, "set VAR in CMD's environment; without =VAL remove it; repeatable",
 	  RULES(NEEDS("CMD", "-E changes CMD's environment: give a CMD after --")) },
 
 	{ .type = HEADING(), .name = "What to show", .cmds = TRACES | OPTS_SERVE | OPTS_TOP },
-	{ 0, "over", "TIME", DURATION(over_ns, MILLI, OPTION_MAX, SECOND, "time", "give seconds, or 500ms, 2m"), OPTS_STUCK, "1s", "threads that are inside a call for longer than this: 5, 500ms, 2m" },
+	{ 0, "over", "TIME", DURATION(over_ns, MILLI, OPTION_MAX, SECOND, "time", "give seconds, or 500ms, 2m"), OPTS_STUCK, "1s", "print threads that are inside a call for longer than this: 5 (seconds), 500ms, 2m" },
 	{ 0, "watch", NULL, FLAG(watch), OPTS_STUCK, NULL,
-	  "look again every second, until SIGINT; print new ones, and those that have returned" },
+	  "look again every second, until SIGINT; print threads that are new, and those that have\n"
+	  "returned" },
 	{ 0, "merge", NULL, FLAG(merge), OPTS_STUCK, NULL,
-	  "look at no process, but join what 'stuck --format json' printed on several machines",
+	  "look at no process; join what 'stuck --format json' printed on several machines",
 	  RULES(EXCLUDES("pid library over watch no-python mangled full-names ring-size probe-kind",
 			 "--merge reads files and looks at no process: leave the other options out")) },
 	{ 'e', "events", "LIST", OTHER(set_events, .offer = OPTION_OFFER_CLASSES), CHOOSES | OPTS_SERVE | OPTS_TOP | OPTS_LIST | OPTS_EXPORT, NULL,
-	  "classes, libraries, names and globs, separated by commas; !WORD takes out; repeatable\n"
-	  "'default' is everything but internal, 'all' is everything\n"
-	  "a list that begins with ! takes out of default\n"
-	  "'none' selects no call: with --gpu or --counters, only what the devices do" },
+	  "the functions: classes, libraries, names and globs, separated by commas; repeatable\n"
+	  "!WORD leaves WORD out; a list that begins with ! leaves it out of 'default'\n"
+	  "'default' is every class except internal, 'all' is every class\n"
+	  "'none' selects no call: with --gpu or --counters, only what the devices do is shown" },
 	{ 0, "layers", "LIST", LIST_OF(layers, "layer", api_layer_names), OPTS_TRACE | OPTS_RECORD | OPTS_STAT | OPTS_ADVISE | OPTS_MEM | OPTS_SERVE, NULL,
-	  "what the program says of its work too: nvtx, its ranges and marks;\n"
-	  "nccl, its collectives; torch, PyTorch's operators; cublas, products of matrices;\n"
-	  "cudnn, its convolutions;\n"
-	  "allocator, the blocks that PyTorch gives out of the memory it has from CUDA",
+	  "record what the work of the program is for, too: nvtx (its ranges and marks),\n"
+	  "nccl (its collectives), torch (PyTorch's operators), cublas (matrix products),\n"
+	  "cudnn (convolutions), allocator (the blocks of PyTorch's memory allocator)",
 	  RULES(EXCLUDES("no-return", "--no-return sees no returns, and --layers needs them: give one of the two")) },
 	{ 0, "shapes", NULL, FLAG(shapes), OPTS_TRACE | OPTS_RECORD, NULL,
-	  "the shapes and types of operators' tensors too, with --layers torch",
+	  "with --layers torch: record the shapes and types of operators' tensors, too",
 	  RULES(NEEDS("layers", "--shapes is about PyTorch's operators: give --layers torch")) },
-	{ 'Z', "failed", NULL, FLAG(filter.failed_only), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that failed",
+	{ 'Z', "failed", NULL, FLAG(filter.failed_only), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "only calls that failed",
 	  RULES(EXCLUDES("gpu", "--failed shows calls alone, and nothing of what the GPU does: leave out --gpu")) },
-	{ 'z', "succeeded", NULL, FLAG(filter.succeeded_only), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that succeeded",
+	{ 'z', "succeeded", NULL, FLAG(filter.succeeded_only), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "only calls that succeeded",
 	  RULES(EXCLUDES("failed", "-z shows calls that succeeded and -Z those that failed: give one of the two"),
 		EXCLUDES("no-return", "--no-return knows no results: leave out --succeeded"),
 		EXCLUDES("duty max-cost", "--succeeded looks at each call: leave out --duty and --max-cost"),
 		EXCLUDES("enter-exit", "--enter-exit prints calls before their results are known: leave out --succeeded")) },
-	{ 0, "min-duration", "TIME", DURATION(filter.min_duration_ns, 0, OPTION_MAX, 0, "duration", DURATION_ADVICE "2s"), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "calls that took at least this long: 1ms, 50us" },
+	{ 0, "min-duration", "TIME", DURATION(filter.min_duration_ns, 0, OPTION_MAX, 0, "duration", DURATION_ADVICE "2s"), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL, "only calls that took at least this long: 1ms, 50us" },
 	{ 0, "min-size", "SIZE", SIZE(filter.min_size_bytes, 0, OPTION_MAX, "give bytes, or 1MB (10^6), 1MiB (2^20)"), (CHOOSES & ~OPTS_ADVISE) | OPTS_EXPORT, NULL,
-	  "calls that move or allocate at least this much: 1MB (10^6), 1MiB or 1M (2^20)" },
+	  "only calls that move or allocate at least this much: 1MB (10^6), 1MiB or 1M (2^20)" },
 	{ 0, "unfinished", "TIME", DURATION(unfinished_ns, 1, OPTION_MAX, SECOND, "time to wait", "give seconds, or 500ms, 2m"), OPTS_TRACE | OPTS_RECORD, NULL,
-	  "also calls that have not returned after this long (5, 500ms); and again when they do" },
+	  "show calls that have not returned after this long (5, 500ms), and again when they return" },
 	{ 0, "nested", NULL, FLAG(nested), OPTS_TRACE | OPTS_RECORD | OPTS_REPLAY, NULL,
-	  "driver calls made inside runtime calls too, indented below them" },
-	{ 0, "enter-exit", NULL, FLAG(enter_exit), OPTS_TRACE | OPTS_RECORD | OPTS_REPLAY, NULL, "two rows a call: arguments at its entry; outputs, result and duration at its return",
+	  "show driver calls made inside runtime calls too, indented below them" },
+	{ 0, "enter-exit", NULL, FLAG(enter_exit), OPTS_TRACE | OPTS_RECORD | OPTS_REPLAY, NULL, "print two rows for each call: arguments at entry; outputs, result and duration at return",
 	  RULES(EXCLUDES("failed", "--enter-exit prints calls before their results are known: leave out --failed"),
 		EXCLUDES("min-duration", "--enter-exit prints calls before their durations are known: leave out --min-duration")) },
 	{ 0, "keep-chatty", NULL, FLAG(keep_chatty), LIVE & CHOOSES & ~OPTS_ADVISE, NULL,
-	  "each call of a query (cudaGetDevice and similar) that is called very often:\n"
-	  "without this its calls are counted in short windows, and their number is an estimate\n"
-	  "(with --source=hooks each call is counted)" },
+	  "record each call of queries (cudaGetDevice and similar) that are called very often;\n"
+	  "without this option, such calls are counted in short windows, and their number is an\n"
+	  "estimate (with --source=hooks each of them is counted)" },
 	{ 0, "duty", "SHARE", OTHER(set_duty), OPTS_STAT | OPTS_TOP | OPTS_SERVE, NULL,
-	  "probe functions that are called more than 1000 times a second only for this share of\n"
-	  "the time, 1/500 to 1/2: their numbers are estimates, which begin with ~; calls that\n"
-	  "handle memory or wait, and functions named one by one with -e, are counted one by one",
+	  "probe functions that are called more than 1000 times a second only for this share of the\n"
+	  "time, 1/500 to 1/2; their numbers are estimates, which begin with ~. Calls that handle\n"
+	  "memory or wait, and functions named one by one with -e, are counted one by one",
 	  RULES(EXCLUDES("keep-chatty failed min-size FILE", NULL)) },
 	{ 0, "max-cost", "SHARE", OTHER(set_max_cost), OPTS_STAT | OPTS_TOP | OPTS_SERVE, NULL,
-	  "the share of the programs' CPU time that the probes may cost, 0.1% to 50%: if they cost\n"
-	  "more, functions that are called often are probed only for a part of the time (--duty);\n"
+	  "limit what the probes cost to this share of the programs' CPU time, 0.1% to 50%; if they\n"
+	  "cost more, functions that are called often are probed only for a part of the time (--duty);\n"
 	  "off: no limit; serve has 1% unless --duty is given",
 	  RULES(EXCLUDES("keep-chatty failed min-size FILE", NULL)) },
 	{ 0, "queries", NULL, FLAG(queries), OPTS_SERVE | OPTS_TOP, NULL,
-	  "count the calls of class query too (cudaGetDevice and similar);\n"
-	  "without this they are not probed: their probes can double the time of a training step",
+	  "count the calls of class query too (cudaGetDevice and similar); without this option they\n"
+	  "are not probed, because their probes can double the time of a training step",
 	  RULES(EXCLUDES("events", "-e says which functions are counted: add 'query' to its list, and leave out --queries")) },
 
 	{ 'k', "stack", "[=HOW]", ENUM_FROM(stack, OPTS_STACK_DWARF, "dwarf", "dwarf", "fp", "python", "auto"), OPTS_MEM | OPTS_FOLDED, "auto",
-	  "how stacks are read. dwarf: up to 16 KiB of them are copied and unwound by .eh_frame;\n"
-	  "fp: frame pointers are followed, which costs less, in programs built with them;\n"
-	  "python: only Python's frames; auto: python where a thread runs Python, else dwarf" },
-	{ 0, "no-stack", NULL, FLAG(no_stack), OPTS_MEM | OPTS_ADVISE, NULL, "no stacks: call sites are the functions called",
+	  "how to read stacks: dwarf, fp, python or auto. dwarf copies up to 16 KiB of a stack and\n"
+	  "unwinds it by .eh_frame; fp follows frame pointers, which costs less, in programs built\n"
+	  "with them; python reads only Python's frames; auto is python for threads that run Python,\n"
+	  "else dwarf" },
+	{ 0, "no-stack", NULL, FLAG(no_stack), OPTS_MEM | OPTS_ADVISE, NULL, "record no stacks: call sites are the functions called",
 	  RULES(EXCLUDES("stack", "--no-stack takes no stacks: leave out --stack"),
 		EXCLUDES("no-python", "--no-stack takes no stacks: leave out --no-python")) },
-	{ 'k', "stack", NULL, CONST(stack, OPTS_STACK_DWARF), OPTS_REPLAY, NULL, "the user stack under each row, where it was recorded" },
+	{ 'k', "stack", NULL, CONST(stack, OPTS_STACK_DWARF), OPTS_REPLAY, NULL, "print the user stack under each row, if it was recorded" },
 	{ 'k', "stack", "[=HOW]", ENUM_FROM(stack, OPTS_STACK_DWARF, "dwarf", "dwarf", "fp", "python", "auto"), ONE_BY_ONE & LIVE & ~OPTS_FOLDED, NULL,
-	  "also the user stack of each call. HOW is dwarf (the default): up to 16 KiB of the stack are\n"
-	  "copied and unwound by .eh_frame; fp: frame pointers are followed, which costs less, in\n"
-	  "programs built with them; python: only Python's frames, which costs less too; or auto:\n"
-	  "python where a thread runs Python, else dwarf" },
-	{ 0, "no-python", NULL, FLAG(no_python), (LIVE & ~OPTS_STAT) | OPTS_STUCK, NULL, "stacks of native frames only, without Python's" },
+	  "record the user stack of each call, too; HOW is dwarf (the default), fp, python or auto.\n"
+	  "dwarf copies up to 16 KiB of the stack and unwinds it by .eh_frame; fp follows frame\n"
+	  "pointers, which costs less, in programs built with them; python reads only Python's\n"
+	  "frames, which costs less too; auto is python for threads that run Python, else dwarf" },
+	{ 0, "no-python", NULL, FLAG(no_python), (LIVE & ~OPTS_STAT) | OPTS_STUCK, NULL, "show only native frames in stacks, without Python's" },
 	{ 0, "all-frames", NULL, FLAG(all_frames), PRINTS | OPTS_MEM | OPTS_STUCK | OPTS_EXPORT, NULL,
-	  "stacks with all frames, also those of the Python interpreter around Python's and those of\n"
-	  "libc before main(), and whole paths of Python's packages" },
-	{ 0, "mangled", NULL, FLAG(mangled), PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL, "names of kernels and functions as the compiler made them",
+	  "show all frames of stacks, also those of the Python interpreter and those of libc before\n"
+	  "main(), and the whole paths of Python's packages" },
+	{ 0, "mangled", NULL, FLAG(mangled), PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL, "show names of kernels and functions as the compiler made them",
 	  RULES(EXCLUDES("full-names", "--mangled prints names as the compiler made them and --full-names what they mean: give one of the two")) },
 	{ 0, "full-names", NULL, FLAG(full_names), PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL,
-	  "names of kernels with all template arguments and parameters" },
+	  "show names of kernels with all template arguments and parameters" },
 
 	{ .type = HEADING(), .name = "What the GPU does", .cmds = DEVICE | OPTS_FOLDED | OPTS_TOP },
 	{ 0, "gpu", "[=KINDS]", LIST(gpu_kinds, "record", "kernel,memcpy,memset,overhead", GPU_KINDS), DEVICE | OPTS_FOLDED, NULL,
-	  "kernels, copies and more with the device's own times, by CUPTI inside the program: kernel,\n"
-	  "memcpy, memset, sync, memory, overhead, nvtx, context, device, stream, runtime, driver, um;\n"
-	  "--gpu alone means kernel,memcpy,memset,overhead" },
+	  "record what the GPU did, with the device's own times, by CUPTI inside the program. KINDS:\n"
+	  "kernel, memcpy, memset, sync, memory, overhead, nvtx, context, device, stream, runtime,\n"
+	  "driver, um; --gpu alone means kernel,memcpy,memset,overhead" },
 	{ 0, "gpu", "[=KINDS]", LIST(gpu_kinds, "record", "kernel,memcpy,memset,memory", GPU_KINDS), OPTS_TOP, NULL,
-	  "the time on the GPU and the device memory taken too, by CUPTI inside the programs;\n"
+	  "show the time on the GPU and the allocated device memory too, by CUPTI inside the programs;\n"
 	  "--gpu alone means kernel,memcpy,memset,memory" },
 	{ 0, "graph", "LEVEL", ENUM(gpu_graph, "node", "graph"), DEVICE | OPTS_FOLDED | OPTS_TOP, "node",
-	  "show each node of CUDA graphs, or each graph, which costs less: node or graph",
+	  "record each node of CUDA graphs (node), or only each graph, which costs less (graph)",
 	  RULES(NEEDS("gpu", "--graph is about what the GPU does: give --gpu")) },
 	{ 0, "source", "NAME", ENUM(source, "probes", "cupti", "hooks"), DEVICE | OPTS_TOP | OPTS_SERVE | OPTS_MEM, "probes",
-	  "where calls are seen: probes (the kernel's uprobes; needs root), cupti: by CUPTI inside the\n"
-	  "program, without root, or hooks: by code put into the program, without root, at a\n"
-	  "fraction of what probes cost" },
+	  "how calls are recorded: probes, cupti or hooks. probes: by uprobes of the kernel, needs\n"
+	  "root; cupti: by CUPTI inside the program, without root; hooks: by code put into the\n"
+	  "program, without root, at a fraction of the cost of probes" },
 	{ 0, "cupti", "PATH", TEXT(cupti), DEVICE | OPTS_FOLDED | OPTS_TOP, NULL,
-	  "the libcupti to use where the program has not loaded one" },
+	  "use this libcupti if the program has not loaded one" },
 	{ 0, "gpu-buffer", "SIZE[,N]", OTHER(set_gpu_buffer), DEVICE | OPTS_FOLDED | OPTS_TOP, "256KiB,160", "CUPTI's buffers in the program's memory: the size of one, and how many at most",
 	  RULES(NEEDS("gpu", "--gpu-buffer is about what the GPU does: give --gpu")) },
 	{ 0, "gpu-clock", "WAY", ENUM(gpu_clock, "auto", "callback", "offset"), DEVICE | OPTS_FOLDED | OPTS_TOP, "auto",
-	  "how device times are converted to the clock of the calls: callback (CUPTI reads that\n"
-	  "clock), offset (the difference to CUPTI's own clock is measured), or auto: what suits\n"
-	  "CUPTI's version",
+	  "how to convert device times to the clock of the calls: callback (CUPTI reads that clock),\n"
+	  "offset (the difference to CUPTI's own clock is measured), or auto (CUPTI's version\n"
+	  "decides)",
 	  RULES(NEEDS("gpu", "--gpu-clock is about what the GPU does: give --gpu")) },
 	{ 0, "counters", "[=LIST]", OTHER(set_counters), OPTS_TRACE | OPTS_RECORD | OPTS_STAT | OPTS_TOP, NULL,
-	  "the hardware counters of the GPUs too, and XID errors; LIST: as 'cudatrace counters' has\n"
-	  "it for --metrics" },
+	  "record the hardware counters of the GPUs too, and XID errors; LIST: the metrics, as for\n"
+	  "--metrics of 'cudatrace counters'" },
 	{ 'i', "interval", "TIME", DURATION(interval_ns, INTERVAL_MIN_NS, HOUR, SECOND, "interval", "give seconds, or 100ms, 1ms"), OPTS_TRACE | OPTS_RECORD | OPTS_STAT, "100ms",
-	  "with --counters: between two samples: 1 (second), 100ms, 1ms; from 100us on" },
-	{ 'i', "interval", "TIME", DURATION(interval_ns, INTERVAL_MIN_NS, HOUR, SECOND, "interval", "give seconds, or 100ms, 1ms"), OPTS_COUNTERS, "100ms", "between two samples: 1 (second), 100ms, 1ms; from 100us on" },
+	  "with --counters: the time between samples: 1 (second), 100ms, 1ms; at least 100us" },
+	{ 'i', "interval", "TIME", DURATION(interval_ns, INTERVAL_MIN_NS, HOUR, SECOND, "interval", "give seconds, or 100ms, 1ms"), OPTS_COUNTERS, "100ms", "the time between samples: 1 (second), 100ms, 1ms; at least 100us" },
 	{ 0, "metrics", "LIST", CHECKED(metrics, check_metrics), OPTS_COUNTERS, NULL,
-	  "which: names of cudatrace or CUPTI, separated by commas; 'default' is the usual ones,\n"
-	  "'help' lists them" },
-	{ 0, "cupti", "PATH", TEXT(cupti), OPTS_COUNTERS, NULL, "this libcupti.so, or the one in this directory" },
+	  "the metrics: names of cudatrace or CUPTI, separated by commas; 'default' means the usual\n"
+	  "ones, 'help' lists them" },
+	{ 0, "cupti", "PATH", TEXT(cupti), OPTS_COUNTERS, NULL, "use this libcupti.so, or the one in this directory" },
 
 	{ .type = HEADING(), .name = "Output", .cmds = TRACES | OPTS_TOP },
 	{ 'o', "output", "FILE", CHECKED(output, check_output), (PRINTS | OPTS_STAT | OPTS_MEM | OPTS_ADVISE) & LIVE, NULL,
-	  "write to FILE (compressed when its name ends in .gz), to a command as '|jq .', or to\n"
-	  "standard output: -. Without -o what is for people goes to standard error when CMD is\n"
-	  "started, since standard output is CMD's, else to standard output" },
+	  "write to FILE (compressed if its name ends in .gz), to a command such as '|jq .', or to\n"
+	  "standard output (-). Without -o, output for people goes to standard output, but with CMD\n"
+	  "to standard error, because standard output belongs to CMD" },
 	{ 'o', "output", "FILE", CHECKED(output, check_output), OPTS_REPLAY | OPTS_STUCK | OPTS_COUNTERS | OPTS_COMPARE | OPTS_TOP, NULL,
-	  "write to FILE (compressed when its name ends in .gz), or to a command as '|jq .'" },
+	  "write to FILE (compressed if its name ends in .gz), or to a command such as '|jq .'" },
 	{ 'o', "output", "FILE", CHECKED(output, check_output), OPTS_RECORD, "cudatrace.ctrace",
-	  "the recording; %p is the pid, %h the host, %q{VAR} a variable; what is there\nbecomes FILE.old" },
-	{ 'o', "output", "FILE", CHECKED(output, check_output), OPTS_MERGE, NULL, "the merged recording; what is there becomes FILE.old" },
+	  "the recording to write: %p is the pid, %h the host, %q{VAR} an environment variable;\n"
+	  "an existing file is renamed to FILE.old" },
+	{ 'o', "output", "FILE", CHECKED(output, check_output), OPTS_MERGE, NULL, "the merged recording to write; an existing file is renamed to FILE.old" },
 	{ 'o', "output", "FILE", CHECKED(output, check_output), OPTS_EXPORT, NULL,
-	  "the file to write, - is standard output; without it named after the recording and FORMAT" },
+	  "the file to write, or - for standard output; without -o the recording and FORMAT give its\n"
+	  "name" },
 	{ 0, "to", "FORMAT", OTHER(set_export, .offer = OPTION_OFFER_OUTPUTS), OPTS_EXPORT, NULL,
 	  "perfetto, chrome, nsys-sqlite, otlp-json, html (a timeline as one page), csv, arrow,\n"
 	  "parquet (columns for data frames), memory-viz (for PyTorch's viewer of its allocator),\n"
-	  "json, cupti, speedscope, folded or flame: all that --format has but the table" },
+	  "json, cupti, speedscope, folded or flame: every value of --format except table" },
 	{ 0, "device", "N", COUNT(device, 0, INT32_MAX, "number of a device", "'cudatrace info' lists them"), OPTS_EXPORT, NULL,
-	  "what concerns this device, as its process numbers it; calls that concern none too" },
+	  "only what concerns this device, as its process numbers it, and calls that concern no device" },
 	{ 0, "max-size", "SIZE", SIZE(max_bytes, 64 << 10, OPTION_MAX, "give bytes, or 1GB (10^9), 1GiB (2^30)"), OPTS_RECORD, NULL,
 	  "end before the file is larger than this: 1GB (10^9), 1GiB (2^30); with --rotate begin\n"
-	  "another, with --last: of memory [256MiB]" },
+	  "another file; with --last: the size of the memory [256MiB]" },
 	{ 0, "rotate", "N", COUNT(rotate, 1, 9999, "files", NULL), OPTS_RECORD, NULL,
-	  "files of --max-size: FILE is the newest, FILE.1 the one before; N of them are kept",
+	  "keep N files of --max-size: FILE is the newest, FILE.1 the one before",
 	  RULES(NEEDS("max-size", "--rotate begins a file whenever one has its size: give --max-size"),
 		EXCLUDES("last", "--last keeps in memory what --rotate would write: give one of the two")) },
 	{ 0, "last", "TIME", DURATION(last_ns, SECOND, OPTION_MAX, SECOND, "time", "give seconds, or 2m"), OPTS_RECORD, NULL,
 	  "keep the last 30s (or 5m) in memory, and write them when something of --dump-on happens" },
 	{ 0, "dump-on", "LIST", CHECKED(dump_on, check_dump_on, .offer = OPTION_OFFER_DUMP), OPTS_RECORD, NULL,
-	  "what makes --last write, separated by commas: failed (a call), end, signal (SIGUSR2),\n"
-	  "or functions as GLOBs [signal]",
+	  "when --last writes, separated by commas: failed (a call failed), end, signal (SIGUSR2), or\n"
+	  "a GLOB (one of these functions was called) [signal]",
 	  RULES(NEEDS("last", "--dump-on says when memory is written: give --last")) },
 	{ 'A', "append", NULL, FLAG(append), PRINTS | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "add to FILE",
 	  RULES(NEEDS("output save", "-A adds to the FILE of -o: give -o FILE")) },
@@ -551,59 +554,62 @@ static const struct option_row before[] = {
 	  "table, json, csv, arrow, parquet (columns for data frames), html (a timeline as one page),\n"
 	  "perfetto (for ui.perfetto.dev), chrome (JSON as PyTorch's profiler writes it; with %p\n"
 	  "in FILE a file for each process), nsys-sqlite (as Nsight Systems exports it),\n"
-	  "otlp-json (OpenTelemetry spans), cupti (the lines that CUPTI's samples print), or,\n"
-	  "which imply -k: memory-viz (blocks of PyTorch's allocator, for its own viewer), folded\n"
-	  "(a line for each stack with its weight), flame (a flame graph of them as one page),\n"
-	  "speedscope" },
-	{ 0, "format", "NAME", OTHER(set_format, .offer = OPTION_OFFER_OUTPUTS), OPTS_FOLDED, "folded", "folded, flame (a flame graph as one HTML page) or speedscope\n(a file for it)" },
+	  "otlp-json (OpenTelemetry spans), cupti (the lines that CUPTI's samples print). These\n"
+	  "imply -k: memory-viz (blocks of PyTorch's allocator, for its own viewer), folded (a line\n"
+	  "for each stack with its weight), flame (a flame graph as one page), speedscope" },
+	{ 0, "format", "NAME", OTHER(set_format, .offer = OPTION_OFFER_OUTPUTS), OPTS_FOLDED, "folded", "folded, flame (a flame graph as one HTML page) or\nspeedscope (a file for that viewer)" },
 	{ 0, "format", "NAME", OTHER(set_format, .offer = OPTION_OFFER_OUTPUTS), OPTS_STUCK, "table", "table or json" },
 	{ 0, "weight", "UNIT", ENUM(weight, "calls", "time", "bytes", "gpu"), PRINTS | OPTS_EXPORT, "calls",
 	  "what a stack weighs in folded, flame and speedscope: calls, time (in the calls, in\n"
-	  "microseconds), bytes (that they move or allocate), or gpu (the time, in nanoseconds, of\n"
-	  "what the device did for them)" },
+	  "microseconds), bytes (that they move or allocate), or gpu (the time in nanoseconds of the\n"
+	  "device work that they caused)" },
 	{ 0, "stack-of", "WHAT", ENUM(stack_of, "callers", "range"), OPTS_FOLDED | OPTS_EXPORT, "callers",
-	  "the frames of folded, flame and speedscope: callers, or range: the ranges that the\n"
-	  "program named with NVTX" },
+	  "the frames of folded, flame and speedscope: callers (functions), or range (the ranges that\n"
+	  "the program named with NVTX)" },
 	{ 0, "time", "UNIT", ENUM(time, "ms", "us", "iso", "unix", "delta"), ROWS, "ms",
-	  "ms or us since the start, iso: the time of day (UTC), unix: seconds since 1970, or\n"
-	  "delta: ms since the row before" },
-	{ 't', "time-of-day", NULL, OTHER(set_time_of_day), ROWS, NULL, "the same as --time iso; -ttt: as --time unix" },
+	  "how to print times: ms or us since the start, iso (the time of day, UTC), unix (seconds\n"
+	  "since 1970), or delta (ms since the row before)" },
+	{ 't', "time-of-day", NULL, OTHER(set_time_of_day), ROWS, NULL, "the same as --time iso; -ttt is the same as --time unix" },
 	{ 'r', "relative", NULL, CONST(time, SINK_TIME_DELTA), ROWS, NULL, "the same as --time delta" },
 	{ 's', "string-size", "N", COUNT(string_max, 1, 4096, "bytes", NULL), ROWS, NULL, "print only the first N bytes of longer strings" },
 	{ 0, "tid", NULL, FLAG(tid_column), PRINTS | OPTS_EXPORT, NULL,
-	  "a column with the thread; in folded, flame and speedscope a frame for each thread" },
+	  "add a column with the thread; in folded, flame and speedscope a frame for each thread" },
 	{ 0, "compact", NULL, FLAG(compact), ROWS, NULL,
-	  "shorter rows for people: columns as wide as they must be, the name of the command line,\n"
-	  "how long a call took (with ! from 10ms on) before its arguments, short sizes, results\n"
-	  "only of calls that failed; on a terminal a row is not wider than it",
+	  "print shorter rows for people: narrow columns, the name from the command line, the duration\n"
+	  "(with ! from 10ms on) before the arguments, short sizes, results only of calls that failed;\n"
+	  "a row is not wider than the terminal",
 	  RULES(EXCLUDES("count-only", "-c prints no rows: leave out --compact")) },
-	{ 'c', "count-only", NULL, FLAG(counts_only), ROWS, NULL, "no rows: counts and times by function at the end",
+	{ 'c', "count-only", NULL, FLAG(counts_only), ROWS, NULL, "print no rows, but counts and times by function at the end",
 	  RULES(EXCLUDES("enter-exit", "-c prints no rows: leave out --enter-exit"),
 		EXCLUDES("unfinished", "-c prints no rows: leave out --unfinished"),
 		EXCLUDES("time", "-c prints no rows: leave out --time"),
 		EXCLUDES("tid", "-c prints no rows: leave out --tid"),
 		EXCLUDES("mangled full-names", "-c prints no kernels' names: leave out --mangled and --full-names"),
 		EXCLUDES("counters", "-c counts calls and what they cause: leave out --counters")) },
-	{ 'C', "counts", NULL, FLAG(counts), ROWS, NULL, "counts and times by function after the rows",
+	{ 'C', "counts", NULL, FLAG(counts), ROWS, NULL, "print counts and times by function after the rows",
 	  RULES(EXCLUDES("count-only", "-C prints counts after the rows and -c instead of them: give one of the two")) },
-	{ 'S', "sort", "KEY", ENUM(counts_by, "time", "calls", "errors", "name"), ROWS, "time", "the order of what -c and -C print: time, calls, errors or name",
+	{ 'S', "sort", "KEY", ENUM(counts_by, "time", "calls", "errors", "name"), ROWS, "time", "the order of the counts of -c and -C: by time, calls, errors or name",
 	  RULES(NEEDS("counts count-only stats", "-S is the order of the counts of -c and -C: give one of them")) },
 	{ 0, "otlp", "URL", CHECKED(otlp, check_otlp), ROWS | OPTS_RECORD, NULL,
-	  "push spans to an OpenTelemetry collector too, as http://127.0.0.1:4318; env: where\n"
-	  "OTEL_EXPORTER_OTLP_ENDPOINT says" },
-	{ 0, "otlp-min", "TIME", DURATION(otlp_min_ns, 0, OPTION_MAX, 0, "duration", DURATION_ADVICE "0s"), ROWS | OPTS_RECORD, "100us", "calls and device work shorter than this make no spans" },
+	  "push spans to this OpenTelemetry collector, too: http://127.0.0.1:4318; the word env means\n"
+	  "the URL in OTEL_EXPORTER_OTLP_ENDPOINT" },
+	{ 0, "otlp-min", "TIME", DURATION(otlp_min_ns, 0, OPTION_MAX, 0, "duration", DURATION_ADVICE "0s"), ROWS | OPTS_RECORD, "100us", "make no spans of calls and device work that are shorter than this" },
 	{ 0, "otlp-wait", "TIME", DURATION(otlp_wait_ns, 0, 24 * HOUR, SECOND, "time to wait", "give seconds, or 500ms, 2m"), (ROWS | OPTS_RECORD) & LIVE, "2s",
-	  "how long to wait at the end for a collector that is busy: seconds, or 500ms, 2m",
+	  "how long to wait at the end for a busy collector: 5 (seconds), 500ms, 2m",
 	  RULES(NEEDS("otlp", "--otlp-wait is the time that a collector is waited for: give --otlp URL")) },
 	{ 0, "otlp-wait", "TIME", DURATION(otlp_wait_ns, 0, 24 * HOUR, SECOND, "time to wait", "give seconds, or 500ms, 2m"), OPTS_REPLAY, "60s",
-	  "how long to wait for a collector that takes no spans: 10, 5m; what is not sent then is lost,\nand the exit status is 1",
+	  "how long to wait for a collector that takes no spans: 10 (seconds), 5m; spans that are not\n"
+	  "sent then are lost, and the exit status is 1",
 	  RULES(NEEDS("otlp", "--otlp-wait is the time that a collector is waited for: give --otlp URL")) },
 	{ 0, "color", "WHEN", ENUM(color, "auto", "always", "never"), ROWS | OPTS_TOP, "auto", "auto, always or never" },
 
 	{ .type = HEADING(), .name = "What to print", .cmds = OPTS_STAT },
 	{ 0, "by", "WHAT", ENUM_OF(by, book_by_words), OPTS_STAT, "function",
-	  "what the calls are grouped by: function, process, thread, kernel, stream,\ndevice or cgroup; or what calls and device work were for: range (NVTX),\ncollective (NCCL), operator (PyTorch) or gemm (cuBLAS); or step, with what\nthe GPU did in each; or class, what kernels do" },
-	{ 0, "hist", NULL, FLAG(hist), OPTS_STAT, NULL, "histograms of the durations: a column for each power of two" },
+	  "group calls by function, process, thread, kernel, stream, device or cgroup; or group calls\n"
+	  "and device work by what they were for: range (NVTX), collective (NCCL), operator (PyTorch)\n"
+	  "or gemm (cuBLAS, cuDNN); or by step, with what the GPU did in each; or by class: what\n"
+	  "kernels do" },
+	{ 0, "hist", NULL, FLAG(hist), OPTS_STAT, NULL, "print histograms of the durations: a column for each power of two" },
 	{ 0, "format", "NAME", ENUM(stat, "table", "json", "csv"), OPTS_STAT, "table", "table, json or csv" },
 	{ 0, "json", NULL, CONST(stat, SINK_STAT_JSON), OPTS_STAT, NULL, "the same as --format json",
 	  RULES(EXCLUDES("csv", NULL), EXCLUDES("format", "--json and --csv are forms of --format: give one of them")) },
@@ -611,7 +617,8 @@ static const struct option_row before[] = {
 	  RULES(EXCLUDES("format", "--json and --csv are forms of --format: give one of them")) },
 
 	{ 0, "save", "FILE", TEXT(save), OPTS_STAT, NULL,
-	  "the sums as JSON in FILE too, for 'cudatrace compare'; with -A added to what is there,\nas one run more" },
+	  "write the sums to FILE too, as JSON, for 'cudatrace compare'; with -A add them to FILE as\n"
+	  "one more run" },
 	{ 0, "runs", "N", COUNT(runs, 1, 1000, "runs", NULL), OPTS_STAT, NULL, "run CMD this many times; print and save each run by itself",
 	  RULES(NEEDS("CMD", "--runs says how often CMD is run: give a CMD after --")) },
 	{ .type = HEADING(), .name = "What to print", .cmds = OPTS_MEM },
@@ -619,31 +626,38 @@ static const struct option_row before[] = {
 	{ .type = HEADING(), .name = "What to print", .cmds = OPTS_ADVISE },
 
 	{ .type = HEADING(), .name = "What to show live", .cmds = OPTS_TOP },
-	{ 'i', "interval", "TIME", DURATION(interval_ns, INTERVAL_MIN_NS, HOUR, SECOND, "interval", "give seconds, or 100ms, 1ms"), OPTS_TOP, "1s", "between two refreshes, and of the counters: 2 (seconds), 500ms; from 100ms on" },
-	{ 0, "sort", "KEY", ENUM(sort, "pid", "name", "calls", "launches", "api", "sync", "htod", "dtoh", "memory", "failed", "gpu", "busy"), OPTS_TOP, "api", "by pid, name, calls, launches, api, sync, htod, dtoh, memory, failed, gpu or busy" },
-	{ 'b', "batch", NULL, FLAG(batch), OPTS_TOP, NULL, "blocks of text one after the other, for logs; needs no terminal" },
+	{ 'i', "interval", "TIME", DURATION(interval_ns, INTERVAL_MIN_NS, HOUR, SECOND, "interval", "give seconds, or 100ms, 1ms"), OPTS_TOP, "1s",
+	  "the time between two refreshes, and between samples of the counters: 2 (seconds), 500ms;\n"
+	  "at least 100ms" },
+	{ 0, "sort", "KEY", ENUM(sort, "pid", "name", "calls", "launches", "api", "sync", "htod", "dtoh", "memory", "failed", "gpu", "busy"), OPTS_TOP, "api", "sort by pid, name, calls, launches, api, sync, htod, dtoh, memory, failed, gpu or busy" },
+	{ 'b', "batch", NULL, FLAG(batch), OPTS_TOP, NULL, "print blocks of text one after the other, for logs; needs no terminal" },
 	{ 'n', "count", "N", COUNT(count, 1, OPTION_MAX, "rows", NULL), OPTS_TOP, NULL, "with --batch: stop after N blocks" },
 	{ 0, "format", "NAME", ENUM(stat, "table", "json"), OPTS_TOP, "table", "with --batch: table, or json (an object a line)" },
 
 	{ .type = HEADING(), .name = "What to serve", .cmds = OPTS_SERVE },
 	{ 0, "format", "NAME", ENUM(stat, "table", "json"), OPTS_DOCTOR, "table", "table, or json: one object" },
-	{ 0, "listen", "ADDR:PORT", CHECKED(listen, check_listen), OPTS_SERVE, "127.0.0.1:19400", "the address that Prometheus reads; [ADDR] for IPv6, :PORT for all addresses; or unix:PATH" },
+	{ 0, "listen", "ADDR:PORT", CHECKED(listen, check_listen), OPTS_SERVE, "127.0.0.1:19400",
+	  "listen at this address: [ADDR]:PORT for IPv6, :PORT for all addresses, or\n"
+	  "unix:PATH" },
 	{ 0, "web-config", "FILE", TEXT(web_config), OPTS_SERVE, NULL,
-	  "TLS, and who may ask: tls_server_config and basic_auth_users, as Prometheus' exporters\nhave them" },
-	{ 0, "hist", NULL, FLAG(hist), OPTS_SERVE, NULL, "histograms of the calls' durations too, by class" },
+	  "read TLS and passwords from this file: tls_server_config and basic_auth_users, as in the\n"
+	  "file of Prometheus' exporters" },
+	{ 0, "hist", NULL, FLAG(hist), OPTS_SERVE, NULL, "serve histograms of the calls' durations too, by class" },
 	{ 0, "kernels", "N", COUNT(kernels, 1, 1000, "kernels", NULL), OPTS_SERVE, NULL,
-	  "launches by the kernel's name too, of the N kernels launched most; the rest is \"other\"" },
+	  "count launches by the name of the kernel too, for the N kernels launched most; the rest is\n"
+	  "\"other\"" },
 	{ 0, "processes", "N", COUNT(processes, 10, 100000, "processes", NULL), OPTS_SERVE, "10000",
-	  "how many processes the counts have room for, with 40 functions each: about 8 KiB of\n"
-	  "kernel memory for each" },
+	  "how many processes the counts have room for, with 40 functions each; each takes about 8 KiB\n"
+	  "of kernel memory" },
 	{ 0, "counters", "[=LIST]", OTHER(set_counters), OPTS_SERVE, NULL,
-	  "what the GPUs do too, by hardware counters; LIST: as 'cudatrace counters' has it for\n--metrics" },
-	{ 'i', "interval", "TIME", DURATION(interval_ns, INTERVAL_MIN_NS, HOUR, SECOND, "interval", "give seconds, or 100ms, 1ms"), OPTS_SERVE, "1s", "with --counters: between two samples; a scrape gets the last one" },
-	{ 0, "cupti", "PATH", TEXT(cupti), OPTS_SERVE, NULL, "this libcupti.so for --counters, or the one in this directory" },
+	  "serve hardware counters of the GPUs too; LIST: the metrics, as for --metrics of 'cudatrace\n"
+	  "counters'" },
+	{ 'i', "interval", "TIME", DURATION(interval_ns, INTERVAL_MIN_NS, HOUR, SECOND, "interval", "give seconds, or 100ms, 1ms"), OPTS_SERVE, "1s", "with --counters: the time between two samples; a scrape gets the last one" },
+	{ 0, "cupti", "PATH", TEXT(cupti), OPTS_SERVE, NULL, "with --counters: use this libcupti.so, or the one in this directory" },
 	{ 0, "otlp", "URL", CHECKED(otlp, check_otlp), OPTS_SERVE, NULL,
-	  "push the metrics to an OpenTelemetry collector too, as http://127.0.0.1:4318; env: where\n"
-	  "OTEL_EXPORTER_OTLP_ENDPOINT says" },
-	{ 0, "otlp-interval", "TIME", DURATION(otlp_interval_ns, 100 * MILLI, HOUR, SECOND, "interval", "give seconds, or 500ms, 2m"), OPTS_SERVE, "60s", "between two pushes of --otlp",
+	  "push the metrics to this OpenTelemetry collector, too: http://127.0.0.1:4318; the word env\n"
+	  "means the URL in OTEL_EXPORTER_OTLP_ENDPOINT" },
+	{ 0, "otlp-interval", "TIME", DURATION(otlp_interval_ns, 100 * MILLI, HOUR, SECOND, "interval", "give seconds, or 500ms, 2m"), OPTS_SERVE, "60s", "the time between two pushes of --otlp",
 	  RULES(NEEDS("otlp", "--otlp-interval is the time between two pushes: give --otlp URL")) },
 };
 
@@ -666,10 +680,11 @@ static const struct option_row foreign[] = {
 
 static const struct option_row after[] = {
 	{ 0, "driver", NULL, OTHER(set_mem_driver), OPTS_MEM, NULL,
-	  "what the driver counts for each process too (by NVML), ten times a second: what of it is\nnot in the book" },
+	  "read ten times a second how much memory each process has by the driver's count (NVML), and\n"
+	  "print how much of it cudatrace has not seen" },
 	{ .type = HEADING(), .name = "Start and end", .cmds = TRACES },
-	{ 0, "from", "TIME", DURATION(from_ns, 0, OPTION_MAX, SECOND, "time after the recording's begin", "give seconds, or 500ms, 2m"), STORED | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "what began after this time of the recording: 10, 500ms, 2m" },
-	{ 0, "until", "TIME", DURATION(to_ns, 1, OPTION_MAX, SECOND, "time after the recording's begin", "give seconds, or 500ms, 2m"), STORED | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "what began before this time of the recording" },
+	{ 0, "from", "TIME", DURATION(from_ns, 0, OPTION_MAX, SECOND, "time after the recording's begin", "give seconds, or 500ms, 2m"), STORED | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "only what began after this time of the recording: 10 (seconds), 500ms, 2m" },
+	{ 0, "until", "TIME", DURATION(to_ns, 1, OPTION_MAX, SECOND, "time after the recording's begin", "give seconds, or 500ms, 2m"), STORED | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "only what began before this time of the recording" },
 	{ 0, "to", "TIME", DURATION(to_ns, 1, OPTION_MAX, SECOND, "time after the recording's begin", "give seconds, or 500ms, 2m"), OPTS_REPLAY | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "the same as --until" },
 	{ 0, "delay", "TIME", DURATION(delay_ns, 1, OPTION_MAX, SECOND, "time to wait", "give seconds, or 500ms, 2m"), LIVE & CHOOSES & ~OPTS_STAT, NULL, "show nothing until this much time has passed" },
 	{ 0, "start-on", "WHAT", CHECKED(start_on, window_check, .offer = OPTION_OFFER_WINDOW), LIVE & CHOOSES & ~OPTS_STAT, NULL,
@@ -677,14 +692,14 @@ static const struct option_row after[] = {
 	  "nvtx:NAME (a range or a mark begins), or signal (SIGUSR1)",
 	  RULES(EXCLUDES("delay", "--delay and --start-on both say when it begins: give one of the two")) },
 	{ 0, "stop-on", "WHAT", CHECKED(stop_on, window_check, .offer = OPTION_OFFER_WINDOW), LIVE & CHOOSES & ~OPTS_STAT, NULL,
-	  "stop at WHAT: likewise, nvtx:NAME when the range ends, signal is SIGUSR2; continues at the\n"
-	  "next --start-on, if one can come" },
+	  "stop at WHAT, as for --start-on; nvtx:NAME: when the range ends; signal: SIGUSR2. Showing\n"
+	  "begins again at the next --start-on, if one can come" },
 	{ 'd', "duration", "TIME", DURATION(duration_ns, 1, OPTION_MAX, SECOND, "time to trace for", "give seconds, or 500ms, 2m"), LIVE | OPTS_COUNTERS | OPTS_TOP, NULL, "stop after this many seconds (also 1.5, 500ms, 2m)" },
 	{ 'n', "count", "N", COUNT(count, 1, OPTION_MAX, "rows", NULL), ONE_BY_ONE | OPTS_COUNTERS, NULL, "stop after N rows" },
 
 	{ .type = HEADING(), .name = "How to trace", .cmds = TRACES | OPTS_SERVE | OPTS_TOP },
 	{ 0, "no-return", NULL, FLAG(no_return), LIVE & CHOOSES & ~OPTS_ADVISE, NULL,
-	  "probe entries only: for sandboxed (seccomp) programs, and for those that throw\n"
+	  "probe only entries: for sandboxed (seccomp) programs, and for programs that throw\n"
 	  "exceptions through calls; results, durations and outputs are not known then",
 	  RULES(EXCLUDES("failed", "--no-return knows no results: leave out --failed"),
 		EXCLUDES("min-duration", "--no-return knows no durations: leave out --min-duration"),
@@ -696,16 +711,17 @@ static const struct option_row after[] = {
 	{ 0, "ring-size", "SIZE", SIZE(ring_bytes, RING_MIN, RING_MAX, NULL), LIVE | OPTS_SERVE | OPTS_TOP | OPTS_STUCK, NULL,
 	  "the size of the buffer between kernel and tracer [16MiB, with stacks 64MiB]" },
 	{ 0, "probe-kind", "KIND", WORD(probe_kind, "session", "multi", "tracefs", "perf"), LIVE | OPTS_SERVE | OPTS_TOP | OPTS_DOCTOR | OPTS_STUCK, NULL,
-	  "session, multi, tracefs or perf instead of the best that this kernel has" },
+	  "use probes of this kind, session, multi, tracefs or perf, instead of the best that the\n"
+	  "kernel has" },
 	{ 0, "strict", NULL, FLAG(strict), TRACES | OPTS_EXPORT, NULL, "exit with status 3 if anything was lost, a library was refused, a\nfunction had no hook, or processes ran before their calls were seen" },
 
 	{ .type = HEADING(), .name = "Other", .cmds = ALL },
 	{ 'v', "verbose", NULL, TIMES(verbose), ALL, NULL,
-	  "print more; twice: libbpf's messages too" },
-	{ 'q', "quiet", NULL, FLAG(quiet), ALL, NULL, "no messages but errors and warnings",
+	  "print more messages; given twice, print those of libbpf too" },
+	{ 'q', "quiet", NULL, FLAG(quiet), ALL, NULL, "print no messages except errors and warnings",
 	  RULES(EXCLUDES("verbose", "-q prints fewer messages and -v more: give one of the two")) },
 	{ 'V', "version", NULL, FLAG(version), ALL, NULL, "print the version" },
-	{ 'h', "help", NULL, FLAG(help), ALL, NULL, "print this text; -h: the most used options" },
+	{ 'h', "help", NULL, FLAG(help), ALL, NULL, "print this text; -h prints only the most used options" },
 };
 /* clang-format on */
 

@@ -540,7 +540,7 @@ static int nsys_close(struct sink *s, const struct sink_end *end)
 /* clang-format off */
 static const struct option_row rows[] = {
 	{ 0, "all-tables", NULL, FLAG(all_tables), 0, NULL,
-	  "nsys-sqlite: tables without rows too, for queries that fail without them",
+	  "nsys-sqlite: write tables without rows too, for queries that fail without them",
 	  RULES(NEEDS("format:nsys-sqlite", "--all-tables is about the database of nsys-sqlite: give that format, or leave it out")) },
 };
 /* clang-format on */

@@ -496,8 +496,8 @@ static int perfetto_close(struct sink *s, const struct sink_end *end)
 /* clang-format off */
 static const struct option_row rows[] = {
 	{ 0, "stack-args", NULL, FLAG(stack_args), 0, NULL,
-	  "perfetto: stacks as arguments of the calls; trace_processor before v53 counts a stack\n"
-	  "that is a callstack as an error",
+	  "perfetto: write stacks as arguments of the calls, because trace_processor before v53 counts\n"
+	  "callstacks as errors",
 	  RULES(NEEDS("format:perfetto", "--stack-args is about stacks of perfetto: give that format, or leave it out"),
 		NEEDS("stack to", "--stack-args is about stacks with --format perfetto: give -k, or leave it out")) },
 };
