@@ -160,7 +160,8 @@ static int files(struct opts *o, enum opts_cmd cmd)
 	}
 	if (cmd != OPTS_MERGE && o->nargs != 1 && !usual) {
 		msg_error(o->nargs ? "'%s' is one word too many; give one recording"
-				   : "no recording is given: name a file that 'cudatrace record' wrote",
+				   : "no recording is given: name a file that 'cudatrace record' "
+				     "wrote",
 			  o->nargs ? o->args[1] : "");
 		return -EINVAL;
 	}
