@@ -11,18 +11,18 @@
 
 #include "wire.h"
 
-/* What calls are counted in. The caller keeps area and config until the next counts_open(). 0 or
- * -errno. */
+/* Sets the area in which calls are counted. The caller keeps area and config until the next
+ * counts_open(). Returns 0 or -errno. */
 int counts_open(struct hooks_area *area, const struct hooks_start *, const struct ct_config *);
 /* The thread has taken block i. */
 void counts_begin(struct hooks_thread *t, __u32 i);
 
-/* Counts a call that has returned, or (timed false) of which no more will be known. Its times are
- * ticks. */
+/* Counts a call that has returned, or (timed false) a call whose return will not be seen. Its times
+ * are ticks. */
 void counts_call(struct hooks_thread *, struct hooks_call *, const struct ct_spec *, bool failed,
 		 bool timed);
-/* At the entry of a call that frees: its memory is not held any more, because another thread may be
- * given the same address before this call returns. */
+/* At the entry of a call that frees: from now on its memory does not count as held, because another
+ * thread may get the same address before this call returns. */
 void counts_free_begins(struct hooks_call *, const struct ct_spec *);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * inside.h - what capture.c has for the other parts that make records. All of it is for use at a hook.
+ * inside.h - functions of capture.c for the other parts that make records. All of them are for use
+ * at a hook.
  */
 #ifndef CT_HOOKS_INSIDE_H
 #define CT_HOOKS_INSIDE_H
@@ -16,9 +17,10 @@ __u64 capture_now(void);     /* in the unit of the area's clock */
 __u32 capture_process(void); /* the number of this process */
 /* Copies a call's first n words. */
 void capture_words(const struct hook_regs *, __u64 *to, __u32 n);
-/* Carries out the reads of a row (bpf/reads.h); when: CT_AT_ENTRY or CT_AT_RETURN. */
+/* Does the reads of a row (bpf/reads.h); when: CT_AT_ENTRY or CT_AT_RETURN. */
 void capture_reads(struct hooks_call *, __u32 func, __u32 when);
-/* Writes a record of so many bytes into the thread's ring; one that finds no room is counted as lost. */
+/* Writes a record of so many bytes into the thread's ring; a record that finds no room is counted
+ * as lost. */
 void capture_put(struct hooks_thread *, const struct ct_hdr *, __u64 size);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * layers.c - see layers.h. A call's place is the engine's frame: whether a call was left, and which one
- * returns, is known from it.
+ * layers.c - see layers.h. A call is identified by the engine's frame, which shows whether the call
+ * was left and which call returns.
  *
- * A signal may come between any two instructions. While a thread is at its stack of scopes, what a
- * handler calls of layers finds the stack busy: it is counted, and opens no scope.
+ * A signal may come between any two instructions. If it comes while the thread changes its stack of
+ * scopes, the handler's calls of layers find the stack busy: they are counted, and open no scope.
  */
 #include "layers.h"
 
@@ -12,7 +12,7 @@
 #include "inside.h"
 #include "ring.h"
 
-/* What is further away may be on another stack. */
+/* An address that is further away may be on another stack. */
 #define STACK_BYTES (8ULL << 20)
 
 #define frame hooks_call
@@ -60,7 +60,7 @@ void layers_tensors(__u64 cookie, __u32 plan)
 }
 
 struct own_scopes {
-	__u64 busy; /* the stack pointer of who is at it; 0: nobody */
+	__u64 busy; /* the stack pointer of the code that changes it; 0: none */
 	struct scopes s;
 };
 _Static_assert(sizeof(struct own_scopes) <= sizeof(((struct hooks_thread *)0)->scopes),
@@ -86,7 +86,8 @@ static bool is_below(__u64 a, __u64 b)
 	return a < b && b - a < STACK_BYTES;
 }
 
-/* NULL: it is busy. A holder further down the same stack was left, by a handler's longjmp. */
+/* Returns NULL if the stack is busy. If its holder is further down the same stack, the holder was
+ * left by a handler's longjmp. */
 static struct scopes *take(struct hooks_thread *t)
 {
 	struct own_scopes *own = own_of(t);
@@ -105,7 +106,7 @@ static void give_back(struct hooks_thread *t)
 	own_of(t)->busy = 0;
 }
 
-/* Has the call ended, or been left, seen from a call at sp? */
+/* Returns whether the call has ended or was left, as seen from a call at sp. */
 static bool is_over(const struct open_scope *e, __u64 sp)
 {
 	const struct hook_frame *f = (const struct hook_frame *)e->place;
@@ -113,8 +114,8 @@ static bool is_over(const struct open_scope *e, __u64 sp)
 	return f->number != e->number || is_below(f->sp, sp) || !hook_is_under_way(f);
 }
 
-/* Marks calls that are over, down to one that is not. returns: a frame whose call returns. Returns the
- * place of that one; -1: there is none. */
+/* Marks the calls that have ended, down to the first that has not. returns: a frame whose call
+ * returns. Returns the place of that call, or -1. */
 static int sweep(struct scopes *s, __u64 sp, const struct hook_frame *returns)
 {
 	for (__u64 d = s->depth; d && d <= SCOPES_MAX; d--) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * muted.h - functions that the program calls so often that each call is only counted, by a few
- * instructions at its hook (HOOK_COUNT). Where the user side asks for it, their calls are recorded in
- * short windows, which begin at random instants, so that it is known how long they take. For the
- * agent's own thread.
+ * instructions at its hook (HOOK_COUNT). If the user side requests it, their calls are recorded in
+ * short windows, which begin at random instants, so that their durations are known. Only the
+ * agent's own thread uses this.
  */
 #ifndef CT_HOOKS_MUTED_H
 #define CT_HOOKS_MUTED_H
@@ -16,9 +16,9 @@ void muted_take(const struct hooks_mute *);
 /* The flags that a hook on a function with this cookie must have in addition (HOOK_COUNT_IN()). */
 __u32 muted_flags(__u32 cookie);
 
-/* How long may be waited until muted_step() has something to do; most_ms at most. */
+/* Returns how long to wait until muted_step() has something to do; at most most_ms. */
 int muted_wait_ms(int most_ms);
-/* Opens or closes a window where it is time for that. */
+/* Opens or closes a window if it is time for that. */
 void muted_step(void);
 
 #endif

@@ -2,17 +2,19 @@
 /*
  * nvtx.c - the object that makes header-only NVTX 3 visible to probes.
  *
- * NVTX 3 is inlined into the program: each call goes through a slot of a table, which a tool fills
- * in and which is empty where there is none. This object fills in functions that have the names of
- * libnvToolsExt's and do nothing. cudatrace probes them as it probes libnvToolsExt, by the rows of
+ * NVTX 3 is inlined into the program: each call goes through a slot of a table. A tool fills in the
+ * slots; without a tool they are empty. This object fills in functions that have the same names as
+ * those of libnvToolsExt and do nothing. cudatrace probes them like libnvToolsExt, by the rows of
  * user/api/layers/nvtx.def.
  *
- * In a program that is started, NVTX itself loads the object (NVTX_INJECTION64_PATH). Into one that
- * runs already it is injected, and told over a socket where the tables are. When cudatrace leaves
- * or dies, the socket is closed, and slots that still hold our functions are put back. The object is never unloaded, because a thread may be about to call what it has just read from a slot.
+ * In a program that cudatrace starts, NVTX itself loads the object (NVTX_INJECTION64_PATH). Into a
+ * running program it is injected, and it learns over a socket where the tables are. When cudatrace
+ * leaves or dies, the socket is closed, and slots that still hold our functions get their former
+ * values. The object is never unloaded, because a thread may be about to call the address that it
+ * has just read from a slot.
  *
- * It knows no record. It never prints, takes no lock of the program's but the loader's, for the
- * time of one dl_iterate_phdr(), and allocates nothing.
+ * It knows no record. It never prints and allocates nothing. The only lock of the program that it
+ * takes is the loader's, during one dl_iterate_phdr().
  */
 #include "../cupti/agent/compat.h"
 
@@ -51,9 +53,9 @@ struct attributes {
 };
 #define PAYLOAD_EXTENDED 0xdfbd0009u
 
-/* ---- what the slots lead to ---- */
+/* ---- the functions to which the slots lead ---- */
 
-/* What NVTX's header has for a tool that does not count the depth of ranges. */
+/* The value that NVTX's header has for a tool that does not count the depth of ranges. */
 #define NO_TRACKING (-2)
 
 /* A number of its own for each domain, text and started range of this process; never 0. */
@@ -69,8 +71,8 @@ static void *next_handle(void)
 	return (void *)(uintptr_t)(next_id() << 4);
 }
 
-/* A body that no other function has: equal functions may become one, which probes cannot tell
- * apart. */
+/* A body that no other function has: a linker may merge equal functions, and then probes could not
+ * distinguish them. */
 #define DIFFERENT(n)                           \
 	do {                                   \
 		PUSHES();                      \
@@ -131,10 +133,10 @@ HANDLE(21, nvtxDomainRegisterStringA, struct domain *d, const char *string)
 HANDLE(22, nvtxDomainRegisterStringW, struct domain *d, const wchar_t *string)
 HANDLE(23, nvtxDomainCreateA, const char *name)
 HANDLE(24, nvtxDomainCreateW, const wchar_t *name)
-/* no function of NVTX: what the payload of the event says that comes next in this thread */
+/* not a function of NVTX: the payload, as text, of the next event in this thread */
 NOTHING(31, nvtxPayloadText, const char *message)
-/* Not probed. They are here so that a call of them does not initialise NVTX, which empties all slots
- * where no tool is found. */
+/* Not probed. They are here so that a call of them does not initialise NVTX, which empties all
+ * slots if it finds no tool. */
 #undef EXPORT
 #define EXPORT static __attribute__((noinline))
 NOTHING(25, name_thread_a, uint32_t thread, const char *name)
@@ -162,7 +164,7 @@ static void look(const struct domain *d, const struct attributes *a)
 		say_payload(d, a);
 }
 
-/* What slots lead to of functions with attributes. */
+/* The functions with attributes to which slots lead. */
 static void mark(const struct attributes *a)
 {
 	look(NULL, a);
@@ -235,7 +237,7 @@ static const slot_fn of_core_2[IDS] = {
 	AT(15, initialize),
 };
 
-/* A module's slots, as NVTX's GetModuleFunctionTable hands them out. */
+/* A module's slots, as NVTX's GetModuleFunctionTable returns them. */
 typedef int (*get_table_fn)(uint32_t module, slot_fn ***slots, unsigned int *n);
 
 struct callbacks {
@@ -243,7 +245,7 @@ struct callbacks {
 	get_table_fn get_table;
 };
 
-/* ---- a program that was started: NVTX has loaded us ---- */
+/* ---- in a program that cudatrace started: NVTX has loaded this object ---- */
 
 EXPORT int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t id));
 
@@ -286,7 +288,8 @@ struct extension {
 
 EXPORT int InitializeInjectionNvtxExtension(struct extension *);
 
-/* Called by NVTX too. Slots that are not set do nothing; 0 would disable the program's domains. */
+/* NVTX calls it, too. Slots that are not set do nothing; returning 0 would disable the program's
+ * domains. */
 int InitializeInjectionNvtxExtension(struct extension *x)
 {
 	if (x && x->module == EXTENSION_PAYLOAD && (x->compatible & 0xff00) == PAYLOAD_COMPATIBLE &&
@@ -298,16 +301,16 @@ int InitializeInjectionNvtxExtension(struct extension *x)
 	return 1;
 }
 
-/* ---- a program that runs ---- */
+/* ---- in a program that was already running ---- */
 
 struct taken {
 	uint64_t at; /* the globals */
-	bool again;  /* not initialised yet: what NVTX does then may empty the slots */
+	bool again;  /* not initialised yet: the initialisation may empty the slots */
 	slot_fn was[2][IDS];
 };
 
 static struct {
-	pid_t pid; /* a forked child has this from its parent, and nobody who works on it */
+	pid_t pid; /* a forked child inherits this, but not the thread that uses it */
 	int users; /* connections */
 	int ntaken;
 	struct taken taken[NVTX_GLOBALS_MAX];
@@ -316,7 +319,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 enum what { TAKE, PUT_BACK };
 
-/* What is done to globals, by the loader's list of objects. */
+/* Examines and changes globals, with the loader's list of objects. */
 struct visit {
 	enum what what;
 	bool fresh; /* those too */
@@ -338,7 +341,7 @@ static bool within(const struct dl_phdr_info *o, uint32_t flags, uint64_t at, ui
 	return false;
 }
 
-/* What the loader has made read-only after it relocated it. */
+/* The part that the loader has made read-only after relocation. */
 static bool is_read_only(const struct dl_phdr_info *o, uint64_t at)
 {
 	for (int i = 0; i < o->dlpi_phnum; i++) {
@@ -362,7 +365,7 @@ static void take(struct visit *v, const struct dl_phdr_info *o, slot_fn *slot, s
 	} else if (is && !within(o, PF_X, (uint64_t)(uintptr_t)is, 1)) {
 		v->others = true;
 	} else if (state == NVTX_COMPLETE ? !is : v->fresh && is) {
-		/* empty, or it leads to what would initialise NVTX, and find no tool */
+		/* empty, or it leads to the function that would initialise NVTX and find no tool */
 		if (__atomic_compare_exchange_n(slot, &is, ours, false, __ATOMIC_ACQ_REL,
 						__ATOMIC_RELAXED)) {
 			*was = is;
@@ -377,7 +380,8 @@ static bool change(slot_fn *slot, slot_fn from, slot_fn to)
 					   __ATOMIC_RELAXED);
 }
 
-/* What initialises NVTX must not be left where it has been initialised: it would call itself. */
+/* If NVTX has been initialised, no slot may still lead to the function that initialises it: that
+ * function would call itself. */
 static void put_back(slot_fn *slot, slot_fn ours, slot_fn was, const uint32_t *state)
 {
 	if (__atomic_load_n(state, __ATOMIC_ACQUIRE) != NVTX_FRESH)
@@ -482,7 +486,7 @@ static void take_all(const struct nvtx_ask *ask, struct nvtx_reported *reported)
 	pthread_mutex_unlock(&lock);
 }
 
-/* A look that costs little, and does not need the loader's list. */
+/* A quick check that does not need the loader's list. */
 static bool is_fresh(uint64_t at)
 {
 	uint32_t state = NVTX_COMPLETE;
@@ -494,9 +498,9 @@ static bool is_fresh(uint64_t at)
 	       state == NVTX_FRESH;
 }
 
-/* Those that were not initialised: a call that leads to no function of ours may have done it since.
- * `every`: the others too, since an object that was unloaded may be back at its place. Returns
- * whether some are left that are not initialised. */
+/* Looks at globals that were not initialised: since then, a call that leads to no function of ours
+ * may have initialised them. `every`: looks at the others, too, because an object that was unloaded
+ * may be back at its place. Returns whether some are still not initialised. */
 static bool look_again(bool fresh, bool every)
 {
 	bool left = false;
@@ -511,7 +515,7 @@ static bool look_again(bool fresh, bool every)
 			continue;
 		v = visit(TAKE, t, fresh);
 		t->again = v.again;
-		if (!v.there) /* unloaded: cudatrace finds it should it come back */
+		if (!v.there) /* unloaded: if it comes back, cudatrace finds it */
 			all.taken[i--] = all.taken[--all.ntaken];
 	}
 	pthread_mutex_unlock(&lock);
@@ -593,7 +597,7 @@ static int fd_of(const char *how)
 
 EXPORT int cudatrace_nvtx_start(const char *how);
 
-/* Called by who injected us, on a thread that was borrowed: it only makes our thread, which blocks
+/* Called by the injector on a thread of the program: it only creates our own thread, which blocks
  * all signals. Returns 0 or -errno. */
 int cudatrace_nvtx_start(const char *how)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nvtx_payload.h - payloads of NVTX 3 whose layout the program has described (nvtxPayloadSchemaRegister), as
- * text. A part of the object for NVTX (hooks/nvtx.c), in a process that is not ours: nothing is
- * allocated, and what the program's pointers lead to is read by process_vm_readv(2), which fails
- * where a load would crash. Structs are those of nvtx3/nvToolsExtPayload.h.
+ * nvtx_payload.h - converts payloads of NVTX 3 to text, if the program has described their layout
+ * (nvtxPayloadSchemaRegister). This is a part of the object for NVTX (hooks/nvtx.c), in a process
+ * that is not ours: nothing is allocated, and memory behind the program's pointers is read by
+ * process_vm_readv(2), which fails where a load would crash. Structs are those of
+ * nvtx3/nvToolsExtPayload.h.
  */
 #ifndef CT_NVTX_PAYLOAD_H
 #define CT_NVTX_PAYLOAD_H
@@ -51,15 +52,15 @@ struct nvtx_payload {
 
 #define NVTX_PAYLOAD_TEXT 120 /* bytes of a text, with its NUL: what a probe reads */
 
-/* Returns the id of a schema in a domain; 0: it is none. One that is not kept (there are too many, or its
- * layout is not understood) has an id too. */
+/* Returns the id of a schema in a domain; 0: it is not a schema. A schema that is not kept (there
+ * are too many, or its layout is not understood) has an id, too. */
 uint64_t nvtx_schema_register(const void *domain, const struct nvtx_schema *);
 
-/* The same of an enumeration, whose values then have names. */
+/* The same for an enumeration, whose values then have names. */
 uint64_t nvtx_enum_register(const void *domain, const struct nvtx_enum *);
 
-/* "nranks=4, rank=2" of the payloads whose schema is known, n of them. A text that does not fit ends with
- * "...". Returns its length; 0: nothing is known of them. */
+/* Writes a text such as "nranks=4, rank=2" for n payloads, as far as their schemas are known. A
+ * text that does not fit ends with "...". Returns its length; 0: no schema is known. */
 size_t nvtx_payload_text(const void *domain, const struct nvtx_payload *, uint32_t n,
 			 char text[NVTX_PAYLOAD_TEXT]);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nvtx_wire.h - what cudatrace and its object for NVTX 3 (hooks/nvtx.c) say to each other in a
- * process that was running already: one message there, one answer back.
+ * nvtx_wire.h - the messages between cudatrace and its object for NVTX 3 (hooks/nvtx.c) in a
+ * process that was already running: one request and one answer.
  */
 #ifndef CT_NVTX_WIRE_H
 #define CT_NVTX_WIRE_H
@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 /*
- * What header-only NVTX 3 keeps in each translation unit or shared object: nvtxGlobals_v3
- * (nvtx3/nvtxDetail/nvtxImpl.h). Only its beginning; the functions' slots follow.
+ * The beginning of nvtxGlobals_v3 (nvtx3/nvtxDetail/nvtxImpl.h), which header-only NVTX 3 has in
+ * each translation unit or shared object. The functions' slots follow.
  */
 struct nvtx_globals {
 	uint32_t state; /* enum nvtx_state */
@@ -22,11 +22,11 @@ struct nvtx_globals {
 	uint32_t reserved;	 /* 0 */
 	uint64_t set_version;	 /* a function of the same object */
 };
-#define NVTX_GLOBALS_BYTES 1024 /* at least so long is the whole of it */
+#define NVTX_GLOBALS_BYTES 1024 /* the whole struct has at least this size */
 
 enum nvtx_state { NVTX_FRESH, NVTX_STARTED, NVTX_COMPLETE };
 
-/* Is it one, as far as it can be told without the object's code? */
+/* Returns whether it is such a struct, as far as this is visible without the object's code. */
 static inline int nvtx_globals_plausible(const struct nvtx_globals *g)
 {
 	return g->state <= NVTX_COMPLETE && g->callbacks_size == 16 && g->version_size == 24 &&
@@ -38,8 +38,8 @@ static inline int nvtx_globals_plausible(const struct nvtx_globals *g)
 
 struct nvtx_ask {
 	uint32_t n;
-	/* Take over what is not initialised yet. Not where the program's environment names a tool:
-	 * the slots are that tool's. */
+	/* Take over globals that are not initialised yet. Not set if the program's environment
+	 * names a tool, because then the slots belong to that tool. */
 	uint32_t fresh;
 	uint64_t at[NVTX_ASK_MAX]; /* addresses of globals */
 };
@@ -47,7 +47,7 @@ struct nvtx_ask {
 struct nvtx_reported {
 	uint32_t taken;	  /* globals that lead here now, or will */
 	uint32_t others;  /* those that lead to another tool */
-	uint32_t refused; /* what was none, or for which there was no room */
+	uint32_t refused; /* addresses that were no globals, or for which there was no room */
 };
 
 #endif

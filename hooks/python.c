@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * python.c - see python.h. It runs on the program's thread, under the rules of engine.h for entry()
- * and leave(): no libc, no vector registers, little stack. What is gathered lies in memory of the
- * thread, which is mapped at its first stack and is used again by the next thread with its block.
+ * and leave(): no libc, no vector registers, little stack. The data lies in memory of the thread,
+ * which is mapped at the thread's first stack and is used again by the next thread with its block.
  */
 #include "python.h"
 
@@ -50,14 +50,14 @@ static __u32 py_pid(void)
 	return (__u32)own_pid;
 }
 
-/* The user side knows whose block it is. */
+/* The user side knows to which thread the block belongs. */
 static __u32 py_tid(void)
 {
 	return 0;
 }
 
 /* The code objects that this thread has sent (code ^ check): SENT_WAYS places for each value of
- * some bits of the address. The one that goes is sent again. */
+ * some bits of the address. A code object that is replaced here is sent again. */
 #define SENT_SETS 256
 #define SENT_WAYS 4
 #define MAPPED 256
@@ -87,11 +87,11 @@ static __thread struct py_thread *walker __attribute__((tls_model("initial-exec"
 /* ---- the program's memory ---- */
 
 /*
- * A system call for each word takes 1 us. It is what is needed where the memory may be unmapped at
- * that moment. But the thread that made the interpreter is the one that ends it, so while it is in a
- * call nobody frees its state, its frames, and what these refer to: this is loaded, from pages that
- * were seen to be mapped (if we misunderstood the interpreter, they need not be). Others' states are
- * never loaded.
+ * A system call for each word takes 1 us. It is needed if the memory may be unmapped at that
+ * moment. But the thread that made the interpreter is also the one that ends it. So while this
+ * thread is in a call, nobody frees its state, its frames, or what these refer to. This memory is
+ * therefore loaded directly, from pages that were seen to be mapped (if we misunderstood the
+ * interpreter, they might not be). The states of other threads are never loaded directly.
  */
 static bool py_is_sure(const struct py_thread *t)
 {
@@ -103,7 +103,7 @@ static void py_not_sure(struct py_thread *t)
 	t->sure_state = 0;
 }
 
-/* It is the first one that was made, the last of the list, of the only interpreter. */
+/* Its state is the first one that was made, which is the last of the list, of the only interpreter. */
 static void become_sure(struct py_thread *t, const struct ct_python *p)
 {
 	__u64 head = 0, more = 1, next = 1;
@@ -116,7 +116,7 @@ static void become_sure(struct py_thread *t, const struct ct_python *p)
 		t->sure_state = t->state;
 }
 
-/* What is mapped is believed to be so for some 100 ms. */
+/* A page that was seen to be mapped is assumed to stay mapped for some 100 ms. */
 #define MAPPED_TICKS (1ULL << 28)
 #define PAGE 4096ULL
 static bool is_mapped(struct py_thread *t, __u64 address)
@@ -249,7 +249,7 @@ static struct py_thread *thread_of(__u32 block)
 	return none;
 }
 
-/* For another thread, or another reader of the records, nothing is known. */
+/* Forgets which code objects were sent, for another thread or another reader of the records. */
 static void begin_anew(struct py_thread *t, __u32 tid)
 {
 	if (t->own_tid == tid && t->generation == interpreter.generation)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * reach.c - see reach.h. Threads make parts accessible while another thread may be replacing the
- * area: what they are about to make accessible is announced first, so that either it is among what
- * stays accessible, or they do not begin.
+ * area. So a thread first announces the part that it is about to make accessible: either this part
+ * stays accessible in the new area, or the thread does not begin.
  */
 #include "reach.h"
 
@@ -22,20 +22,21 @@
 
 #define CLOSED (1u << 31)
 
-/* Blocks with their lists, or cells with their extras: an array of each, of which the first `open`
- * are accessible. */
+/* Two arrays: blocks with their lists, and cells with their extras. The first `open` elements of
+ * each are accessible. */
 static struct reach {
-	__u32 asked; /* so many are accessible or are being made so; CLOSED: no more */
+	/* number of elements that are accessible or are being made accessible; CLOSED: no more */
+	__u32 asked;
 	__u32 open;
 	__u32 max, step;
 	struct {
-		size_t at, each; /* where in the area, and how many bytes of it are one; 0: none */
+		size_t at, each; /* the offset in the area, and the bytes of one element; 0: none */
 	} part[2];
 } blocks, cells;
 
 static char *area;
 
-/* What has been accessible of what is mapped, in bytes from the area's begin; sorted. */
+/* The parts of the mapping that have been accessible, in bytes from the area's begin; sorted. */
 #define RANGES_MAX 16
 static struct range {
 	size_t from, to;
@@ -118,7 +119,8 @@ static void remove_range(int i)
 		ranges[i] = ranges[i + 1];
 }
 
-/* Joins those that touch, and, while there are too many, the two with the least between them. */
+/* Joins parts that touch each other and, while there are too many, the two with the smallest gap
+ * between them. */
 static void join_ranges(void)
 {
 	for (;;) {
@@ -154,7 +156,8 @@ static void add_range(size_t from, size_t to)
 	join_ranges();
 }
 
-/* No more is made accessible from here on; what was, or is being made so, is noted. */
+/* From here on nothing more is made accessible. Notes the parts that are accessible, or are being
+ * made accessible. */
 static void close_reach(struct reach *r)
 {
 	__u32 n = __atomic_fetch_or(&r->asked, CLOSED, __ATOMIC_SEQ_CST) & ~CLOSED;

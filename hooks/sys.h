@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sys.h - system calls without libc and without errno: for what runs on the program's threads. */
+/* sys.h - system calls without libc and without errno: for code that runs on the program's threads. */
 #ifndef CT_HOOKS_SYS_H
 #define CT_HOOKS_SYS_H
 
@@ -41,8 +41,9 @@ static inline long sys_call(long n, long a, long b, long c, long d, long e, long
 #endif
 }
 
-/* May the 8 bytes at the address be read? rt_sigprocmask() reads them before it looks at `how`, which
- * is no valid one: it is allowed in about any sandbox, and changes nothing. */
+/* Returns whether the 8 bytes at the address can be read. rt_sigprocmask() reads them before it
+ * looks at `how`, which is invalid here. Nearly every sandbox allows this call, and it changes
+ * nothing. */
 static inline bool sys_readable(unsigned long address)
 {
 	return address && sys_call(SYS_rt_sigprocmask, -1, (long)address, 0, 8, 0, 0) != -EFAULT;

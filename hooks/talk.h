@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * talk.h - the socket to cudatrace: wire.h has the messages. Nothing here waits without a
- * limit, and a peer that does not keep to the protocol is left. Used by one thread at a time, but for
- * talk_ask().
+ * talk.h - the socket to cudatrace: wire.h has the messages. Nothing here waits without a limit,
+ * and the connection is closed if the peer does not follow the protocol. Only one thread at a time
+ * may use these functions, except talk_ask().
  */
 #ifndef CT_HOOKS_TALK_H
 #define CT_HOOKS_TALK_H
@@ -12,8 +12,9 @@
 /* "v1 path=PATH key=HEX" or "v1 fd=N". 0 or -errno. */
 int talk_connect(const char *text, int wait_ms);
 void talk_close(void);
-/* In a forked child, whose socket is the parent's: closes it, after a socket of the child's own was
- * sent over it. parent_tid: the thread that forked. 0, and the child is connected; or -errno. */
+/* In a forked child, which has inherited its parent's socket: sends a socket of its own over that
+ * socket, and then closes the parent's. parent_tid: the thread that forked. Returns 0 if the child
+ * is connected, or -errno. */
 int talk_child(__u32 parent_tid);
 int talk_fd(void); /* -1: the peer is gone */
 
@@ -21,16 +22,17 @@ int talk_put(const void *msg, size_t n, int wait_ms);
 void talk_say(enum meet_level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int talk_hello(void);
 void talk_bye(int err, __u32 kept);
-/* On a thread of the program's, without libc: HOOKS_MAPPED or HOOKS_READ, with this number. 0 or
- * -errno. */
+/* On a thread of the program, without libc: sends HOOKS_MAPPED or HOOKS_READ with this number.
+ * Returns 0 or -errno. */
 int talk_ask(enum hooks_type, __u32 number);
 
-/* On a thread of the program's, without libc: the thread that reads is told that the peer is gone.
- * 0 or -errno. */
+/* On a thread of the program, without libc: makes the reading thread see that the peer is gone.
+ * Returns 0 or -errno. */
 int talk_hang_up(void);
 
-/* The next message, at talk_message(), and a descriptor that came with it (-1: none; the caller's).
- * Its type; 0: none within the time; -errno: the peer is gone, or breaks the protocol. */
+/* Reads the next message, for talk_message(), and a descriptor that came with it (-1: none; the
+ * caller owns it). Returns the message's type; 0 if none came within the time; -errno if the peer
+ * is gone or does not follow the protocol. */
 int talk_get(int wait_ms, size_t *size, int *fd);
 const void *talk_message(void);
 

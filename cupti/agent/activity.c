@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * activity.c - CUPTI's activity functions: the old ones, which have one subscriber, or, if CUPTI is shared with another profiler (from 13.3 on), those that name the subscriber. Knows
- * no record.
+ * activity.c - calls CUPTI's activity functions: the old ones, which have one subscriber, or, if
+ * CUPTI is shared with another profiler (from 13.3 on), the functions that name the subscriber.
+ * Knows no record.
  */
 #include "state.h"
 

@@ -8,19 +8,17 @@
  * Records are those of bpf/cudatrace.h, with pids and tids of the target's own pid namespace; the
  * user side translates them.
  *
- *         agent:  HELLO  NAMES...                         which CUPTI; what its callback ids are
- *                 called
- * 	user:	START  FUNCS...				what is wanted; which ids are which rows
- * 	agent:	STARTED  RECORDS...  SAY...
- * 	user:	STOP (or hangs up)
- * 	agent:	RECORDS...  BYE
+ *   agent:  HELLO  NAMES...                 which CUPTI; the names of its callback ids
+ *   user:   START  FUNCS...                 what to record; which ids are which rows
+ *   agent:  STARTED  RECORDS...  SAY...
+ *   user:   STOP (or closes the socket)
+ *   agent:  RECORDS...  BYE
  *
- * The agent is told where to connect by text: the value of CUDATRACE_AGENT when the driver loads
- * it at a program's start ("v1 path=PATH key=HEX [cupti=PATH]"), the argument of
+ * A text says where the agent shall connect: the value of CUDATRACE_AGENT when the driver loads it
+ * at a program's start ("v1 path=PATH key=HEX [cupti=PATH]"), the argument of
  * cudatrace_agent_start() when it was injected ("v1 fd=N [cupti=PATH]", the end of a socketpair
- * that the process holds already, and that the agent closes if it returned 0). Words are
- * separated by single blanks; a path's blanks, percent signs and control characters are written
- * as %XX.
+ * that the process holds already, and that the agent closes if it returned 0). Words are separated
+ * by single blanks; a path's blanks, percent signs and control characters are written as %XX.
  */
 #ifndef CT_AGENT_H
 #define CT_AGENT_H
@@ -80,7 +78,7 @@ struct agent_name {
 };
 
 /* What the agent does with a function. */
-/* device work refers to calls of it: their correlation ids are wanted */
+/* device work refers to its calls: their correlation ids are needed */
 #define AGENT_F_CAUSE 0x1
 #define AGENT_F_CALL 0x2       /* calls of it are recorded */
 #define AGENT_F_PER_THREAD 0x4 /* the _ptsz/_ptds twin */
@@ -98,7 +96,7 @@ struct agent_func {
  * struct with the arguments in the order of CUDA's header. */
 struct agent_word {
 	__u16 off;
-	__u8 width; /* bytes; 0: the word cannot be had, and is 0 */
+	__u8 width; /* bytes; 0: the word is not available, and is 0 */
 	__u8 how;   /* enum agent_word_how */
 };
 enum agent_word_how {
@@ -130,7 +128,7 @@ enum agent_kind {
 	AGENT_UM = 1 << 12,
 };
 #define AGENT_DEFAULT (AGENT_KERNEL | AGENT_MEMCPY | AGENT_MEMSET | AGENT_OVERHEAD)
-/* what names them: with any other kind */
+/* records that name them: together with any other kind */
 #define AGENT_ALWAYS (AGENT_DEVICE | AGENT_CONTEXT | AGENT_STREAM)
 
 enum agent_clock { AGENT_CLOCK_AUTO = 0, AGENT_CLOCK_CALLBACK = 1, AGENT_CLOCK_OFFSET = 2 };
@@ -166,7 +164,7 @@ struct agent_bye {
 	/* 0; -EIO: CUPTI reported a fatal error; -ETIMEDOUT: CUPTI could not be ended in time */
 	__s32 err;
 	__u32 finalized;       /* cuptiFinalize was called and succeeded */
-	__u64 records, unsent; /* sent; found no room, as was told by CT_LOST */
+	__u64 records, unsent; /* sent; found no room, as CT_LOST reported */
 	/* records that could not be sent in time: they are reported only here */
 	__u64 left;
 };

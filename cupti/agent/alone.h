@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * alone.h - has the program ended, except for threads of ours? A program whose main thread has called
- * pthread_exit() ends when its last thread does. A thread of ours would keep the program running for ever, so our thread ends itself then, and libc ends the program.
+ * alone.h - finds out whether the program has ended, except for threads of ours. A program whose
+ * main thread has called pthread_exit() ends when its last thread ends. A thread of ours would keep
+ * the program running for ever, so our thread then ends itself, and libc ends the program.
  */
 #ifndef CT_ALONE_H
 #define CT_ALONE_H
@@ -32,7 +33,7 @@ static inline bool alone_read(const char *path, char *text, size_t size)
 	return n > 0;
 }
 
-/* Is it a zombie, or one of our threads? `path` is a task's folder. */
+/* Returns whether it is a zombie or one of our threads. `path` is the folder of a task. */
 static inline bool alone_counts_not(const char *task)
 {
 	char path[400], text[256], *state;
@@ -49,7 +50,7 @@ static inline bool alone_counts_not(const char *task)
 }
 
 /* While the main thread lives, which is nearly always, one file is read. In a sandbox, where a
- * system call may end the program, nothing is looked at. */
+ * system call may end the program, no file is read. */
 static inline bool alone(void)
 {
 	char path[300];

@@ -29,7 +29,7 @@ struct frame {
 };
 struct frames {
 	uint32_t n;
-	int attached; /* those of an earlier attach are void */
+	int attached; /* entries of an earlier attach are not valid */
 	struct frame at[CT_MAX_FRAMES];
 };
 
@@ -215,8 +215,8 @@ static void send_call(const struct frame *f, const struct func *fn, unsigned int
 	queue_commit(r);
 }
 
-/* Sends the name of the call's kernel if CUPTI gives it: once per handle, and again when the name
- * is another one. */
+/* Sends the name of the call's kernel if CUPTI has it: once for each handle, and again if the name
+ * has changed. */
 static void tell_kernel(const struct frame *f, const struct agent_call *call, const char *symbol)
 {
 	uint64_t handle, name, mixed;
@@ -247,7 +247,7 @@ static void tell_kernel(const struct frame *f, const struct agent_call *call, co
 	atomic_store(&handles[at].name, mixed);
 }
 
-/* The number of calls that a new one is inside of; -1: it is folded into them. */
+/* Returns the number of calls around a new call; -1: it is folded into them. */
 static int depth_of(const struct frames *fs, const struct func *fn)
 {
 	const struct frame *top = fs->n ? &fs->at[fs->n - 1] : NULL;
@@ -300,7 +300,7 @@ static void call_enters(const struct func *fn, int domain, uint32_t cbid,
 	}
 }
 
-/* The offsets of the entry's reads, for those at return that follow their pointers. */
+/* The offsets of the reads at entry, for reads at return that follow their pointers. */
 static void offsets(struct cursor *c)
 {
 	uint32_t at = c->spec->nwords * 8u;
@@ -343,7 +343,7 @@ static void call_leaves(const struct func *fn, int domain, uint32_t cbid,
 
 	if (!fs)
 		return;
-	/* calls that began inside and did not end were jumped over */
+	/* calls that began inside and did not end were left by a jump */
 	for (at = fs->n; at > 0; at--)
 		if (fs->at[at - 1].cbid == cbid && fs->at[at - 1].domain == domain)
 			break;
@@ -400,8 +400,8 @@ static void send_node(uint64_t id, uint64_t origin)
 	queue_commit(n);
 }
 
-/* A node of a graph was made: by a call that was captured or that adds it, or, when a graph is
- * instantiated or copied, from another node. */
+/* A node of a graph was made: by a call that was captured, by a call that adds a node, or from
+ * another node when a graph is instantiated or copied. */
 static void node(uint32_t cbid, const struct cupti_graph_data *d)
 {
 	const struct cupti *c = &agent.cupti;
@@ -440,7 +440,7 @@ static void resource(uint32_t cbid, const struct cupti_resource *r)
 	} else if (cbid == CUPTI_RES_NODE_CREATED || cbid == CUPTI_RES_NODE_CLONED) {
 		node(cbid, r->descriptor);
 	} else if (cbid == CUPTI_RES_CONTEXT_DESTROYS) {
-		/* what it has is given out while its numbers still mean something */
+		/* CUPTI delivers its records while the numbers in them are still valid */
 		device_flush(false);
 	}
 }
@@ -519,8 +519,8 @@ void calls_callback(void *user, int domain, uint32_t cbid, const void *data)
 	errno = saved;
 }
 
-/* Do CUPTI's own records report the calls? In a program that already runs they do not come (seen
- * with CUPTI 13.0). */
+/* Returns whether CUPTI's own records report the calls. In a program that was already running they
+ * do not come (seen with CUPTI 13.0). */
 static bool has_records(void)
 {
 	return agent.early && !(agent.faults & FAULT_API) &&
@@ -528,7 +528,7 @@ static bool has_records(void)
 	       agent.cupti.cuptiActivityEnableDriverApi && !(agent.want.flags & AGENT_S_CALLS);
 }
 
-/* Are records of nodes to come, whose calls are to be found? */
+/* Returns whether records of nodes will come whose calls have to be found. */
 static bool follows_nodes(void)
 {
 	return agent.want.kinds & AGENT_KERNEL && !(agent.want.flags & AGENT_S_GRAPHS) &&

@@ -23,8 +23,8 @@ static uint32_t ncontexts; /* ever; the newest are there */
 static int attached;	   /* in which attach */
 /* Held over no call of CUPTI's. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Handles that have been looked at, mixed with their numbers and the attach: nothing is to be
- * done for them. */
+/* Handles that have been processed, mixed with their numbers and the attach: nothing more is done
+ * for them. */
 static _Atomic uint64_t reported[REPORTED];
 
 void contexts_reset(void)
@@ -34,7 +34,7 @@ void contexts_reset(void)
 	lock = fresh;
 }
 
-/* The place of a number, made if it is new. */
+/* Returns the place of a number; a new number gets a place. */
 static uint32_t place_of(uint32_t id)
 {
 	uint32_t n = ncontexts < CONTEXTS ? ncontexts : CONTEXTS, i;

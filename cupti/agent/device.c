@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * device.c - what is enabled in CUPTI, and its buffers. CUPTI asks for empty buffers and gives full
- * ones back on a thread of its own, or inside a flush; they come from a pool. When CUPTI holds all
- * of them, it gets an extra buffer, because some versions crash without one. That buffer is thrown
- * away when it comes back, and its records are counted.
+ * device.c - enables and disables record kinds in CUPTI, and handles its buffers. CUPTI asks for
+ * empty buffers and returns full ones on a thread of its own, or inside a flush; they come from a
+ * pool. When CUPTI holds all of them, it gets an extra buffer, because some versions crash without
+ * one. That buffer is thrown away when it comes back, and its records are counted.
  */
 #include "state.h"
 
@@ -16,7 +16,7 @@
 
 static struct {
 	uint8_t *memory;
-	size_t size; /* as it was made: another attach may want others */
+	size_t size; /* its size when it was made: another attach may use another size */
 	bool out;    /* with CUPTI */
 } pool[POOL_MAX];
 static uint8_t *discard;
@@ -93,8 +93,8 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 	pthread_mutex_unlock(&records_lock);
 	if (!thrown_away)
 		give_back(buffer);
-	/* which sets CUPTI's count to zero, and must not be asked under a lock that this
-	 * function takes */
+	/* this sets CUPTI's count to zero, and must not be called under a lock that this function
+	 * takes */
 	if (live)
 		atomic_fetch_add(&agent.dropped, activity_dropped(context, stream));
 	agent_wake();
@@ -127,7 +127,7 @@ void device_tell_lost(void)
 	reported_ns = now;
 }
 
-/* ---- what is wanted, and how CUPTI calls it ---- */
+/* ---- the kinds that the user side requests, and CUPTI's names for them ---- */
 
 static const struct {
 	uint32_t want;
@@ -242,8 +242,8 @@ void device_reset(void)
 	pool_lock = records_lock = fresh;
 }
 
-/* What CUPTI does not hold goes back to the program's heap. A version that is never ended keeps
- * some, for its next attach. */
+/* Buffers that CUPTI does not hold are returned to the program's heap. If CUPTI is never ended,
+ * some buffers are kept for the next attach. */
 void device_rest(void)
 {
 	/* if CUPTI was not ended, a buffer may come back at any time */
@@ -314,8 +314,8 @@ int device_enable(void)
 
 	if (err)
 		return err;
-	/* a graph that was made before ends the program at its next launch (seen with CUPTI 13.0
-	 * on an H200) */
+	/* otherwise a graph that was made before ends the program at its next launch (seen with
+	 * CUPTI 13.0 on an H200) */
 	if ((!agent.early || agent.shared) && agent.want.flags & AGENT_S_GRAPHS) {
 		agent.want.flags &= ~AGENT_S_GRAPHS;
 		link_say(MEET_WARN,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * faults.h - the known faults of CUPTI's versions, by cuptiGetVersion(): what decides which of
- * CUPTI's functions the agent may call, and how. From NVIDIA's release notes unless another
- * source is named. To add one: a bit, a row.
+ * faults.h - the known faults of CUPTI's versions, by cuptiGetVersion(). They decide which of
+ * CUPTI's functions the agent may call, and how. From NVIDIA's release notes unless another source
+ * is named. To add one: a bit, a row.
  */
 #ifndef CT_FAULTS_H
 #define CT_FAULTS_H
@@ -27,14 +27,14 @@
 enum fault {
 	/* cuptiFinalize crashes with graphs (until 12.4U1), so it is not called */
 	FAULT_FINALIZE = 1 << 0,
-	FAULT_API = 1 << 1,   /* no selective API records: callbacks tell correlations */
+	FAULT_API = 1 << 1,   /* no selective API records: callbacks give correlation ids */
 	FAULT_CLOCK = 1 << 2, /* kernels' times may be zero while a clock is registered */
 	/* correlation of graph launches is wrong from the second attach on */
 	FAULT_GRAPH_IDS = 1 << 3,
 	/* disabling kernel records can deadlock with the program: cuptiFinalize does it instead */
 	FAULT_DISABLE = 1 << 4,
 	FAULT_NULL_BUFFER = 1 << 5, /* an answer without a buffer crashes */
-	/* one subscriber at a time (13.2 has some of what sharing takes, as a beta) */
+	/* one subscriber at a time (13.2 has a part of what sharing needs, as a beta) */
 	FAULT_ALONE = 1 << 6,
 };
 

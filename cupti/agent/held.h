@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * held.h - a descriptor in a process that is not ours: the program may close all it finds, as a
- * daemon does, and the number is then the program's own file. So it is told by what it refers
- * to, before each use. By system call: fstat() has a version in glibc that old systems lack.
+ * held.h - a descriptor in a process that is not ours. The program may close every descriptor that
+ * it finds, as a daemon does, and the number may then be a file of the program. So before each use
+ * it is checked what the descriptor refers to. This is done by system call, because fstat() has a
+ * symbol version in glibc that old systems lack.
  */
 #ifndef CT_HELD_H
 #define CT_HELD_H
@@ -35,7 +36,7 @@ static inline void held_take(struct held *h, int fd)
 		};
 }
 
-/* The number, or -1 where it is no longer ours. */
+/* Returns the descriptor, or -1 if it is no longer ours. */
 static inline int held_fd(const struct held *h)
 {
 	struct stat st;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * link.c - the socket to cudatrace: see agent.h for what is said on it. Nothing here ever waits
- * without a limit, and the connection to a peer that breaks the protocol is closed. Used by one
+ * link.c - the socket to cudatrace; agent.h has the messages. Nothing here ever waits without a
+ * limit, and the connection to a peer that does not follow the protocol is closed. Used by one
  * thread at a time: the one that starts the agent, then the agent's.
  */
 #include "state.h"
@@ -17,7 +17,7 @@
 
 static struct held held = { .fd = -1 };
 static char *batch;    /* MEET_MSG_MAX bytes: a message on its way */
-static size_t pending; /* of it that could not be sent yet */
+static size_t pending; /* bytes of it that could not be sent yet */
 static uint64_t sent;
 static bool gone;
 
@@ -68,7 +68,7 @@ int link_fd(void)
 
 /* ---- sending ---- */
 
-/* One packet, waiting at most wait_ms. 0, -EAGAIN, or -EPIPE: the peer is gone. */
+/* Sends one packet, and waits at most wait_ms. Returns 0, -EAGAIN, or -EPIPE if the peer is gone. */
 static int put(const void *msg, size_t n, int wait_ms)
 {
 	int err = link_fd() < 0 ? -EPIPE : meet_put(&held, msg, n, wait_ms);
@@ -199,7 +199,7 @@ static uint64_t records_in(size_t at, size_t end)
 	return n;
 }
 
-/* What could not be sent in time: dropped, and counted. */
+/* Drops and counts what could not be sent in time. */
 static uint64_t drop_rest(void)
 {
 	size_t at = sizeof(struct meet_head), n;
@@ -227,8 +227,8 @@ void link_bye(int err, int wait_ms)
 
 /* ---- receiving ---- */
 
-/* The next message, into `batch`. Its type; 0: none yet; -errno: the peer is gone or breaks the
- * protocol. */
+/* Reads the next message into `batch`. Returns its type; 0 if none has come; -errno if the peer is
+ * gone or does not follow the protocol. */
 static int get(int wait_ms, size_t *size)
 {
 	int type = -EPIPE, fd;

@@ -99,7 +99,7 @@ int meet_parse(const char *text, struct meet *m)
 
 /* ---- the connection ---- */
 
-/* Is it a socket as was agreed? Another one is not ours to close. */
+/* Returns whether it is a socket of the expected kind. Another descriptor is not ours to close. */
 static bool is_ours(int fd)
 {
 	socklen_t len = sizeof(int);
@@ -109,8 +109,8 @@ static bool is_ours(int fd)
 }
 
 /* Returns a connected socket, or -errno. Waits, at most until the given time, in the kernel's queue
- * for a place in the backlog. Peers that come later, also many that want to keep us out, are behind
- * us in this queue. */
+ * for a place in the backlog. Peers that connect later are behind us in this queue, also if many
+ * try to block us. */
 static int connect_to(const char *path, uint64_t until_ns)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -190,7 +190,7 @@ int meet_put(const struct held *h, const void *msg, size_t n, int wait_ms)
 	struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1 };
 	int err = 0, to;
 
-	/* the descriptor is looked at each time: the program may close it meanwhile */
+	/* the descriptor is checked each time, because the program may close it meanwhile */
 	while (!err && (to = held_fd(h)) >= 0) {
 		err = send_one(to, &m, n);
 		if (err != -EAGAIN)

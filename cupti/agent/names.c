@@ -75,7 +75,7 @@ static bool send(uint32_t i)
 	return true;
 }
 
-/* The number of a name, made if it is new; -1: no room. */
+/* Returns the number of a name; a new name gets a number. -1: no room. */
 static int64_t number(const char *text)
 {
 	uint32_t h = 2166136261u, at, len = 0;
@@ -105,7 +105,7 @@ static int64_t number(const char *text)
 	return nnames - 1;
 }
 
-/* With its CT_NAME on its way; 0: no room for that. */
+/* Returns the handle after its CT_NAME has been queued; 0: there is no room for that. */
 static uint64_t handle_of(int64_t i)
 {
 	if (i < 0 || (names[i].sent != agent.attached && !send((uint32_t)i)))
@@ -135,7 +135,7 @@ uint64_t names_handle(const char *name)
 	return handle;
 }
 
-/* The epoch of a moment; -1: too long ago, it is not kept any more. */
+/* Returns the epoch of a moment; -1: it is too long ago and not kept any more. */
 static int64_t epoch_of(uint64_t ns)
 {
 	uint32_t e = epoch;

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 
 #define FUTURE_NS 60000000000ULL
-#define NAME_LEN 1024	  /* of a device, a marker's text, a domain, at most */
+#define NAME_LEN 1024	  /* longest name of a device, text of a marker, or domain */
 #define MARKERS 4096	  /* chains of ranges that are open */
-#define MARKERS_MAX 65536 /* such ranges; what is more is counted as dropped */
+#define MARKERS_MAX 65536 /* such ranges; more are counted as dropped */
 
 static uint32_t u32_at(const void *record, size_t at)
 {
@@ -395,7 +395,7 @@ static struct open_marker *new_marker(const struct cupti_marker *c)
 	return m;
 }
 
-/* Takes the range with an id out of those that are open; NULL: there is none. */
+/* Removes the range with an id from the open ones, and returns it; NULL: there is none. */
 static struct open_marker *take_marker(uint32_t id)
 {
 	for (struct open_marker **at = &open_markers[id % MARKERS]; *at; at = &(*at)->next) {

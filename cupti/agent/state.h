@@ -49,11 +49,12 @@ struct agent {
 	struct cupti cupti;
 	uint32_t faults;
 	void *subscriber;
-	/* CUPTI is shared with another profiler: we must not change its settings, nor end CUPTI */
+	/* CUPTI is shared with another profiler: the agent must neither change its settings nor end
+	 * CUPTI */
 	bool shared;
 	struct agent_start want;
 	uint32_t clock;	       /* enum agent_clock: which is used */
-	uint32_t kinds;	       /* of want.kinds those that could be enabled */
+	uint32_t kinds;	       /* those of want.kinds that could be enabled */
 	struct func *funcs[3]; /* by domain */
 	_Atomic uint64_t dropped, bad_time, too_deep;
 	/* nodes of graphs were recorded, in this attach or an earlier one */
@@ -80,7 +81,7 @@ int link_connect(const struct how *, uint64_t until_ns);
 void link_close(void);
 void link_forget(void); /* in a forked child */
 int link_fd(void);	/* -1: none */
-void link_stop(void);	/* from any thread: as if the peer were gone */
+void link_stop(void);	/* from any thread: ends the connection as if the peer were gone */
 int link_hello(const struct how *);
 int link_begin(void); /* receives what is wanted into `agent`; 0 or -errno */
 int link_started(int err);
@@ -88,7 +89,7 @@ void link_say(enum meet_level, const char *fmt, ...) __attribute__((format(print
 /* Sends the queue's records, and waits for room at most wait_ms in all. Returns 0: all were sent;
  * -EAGAIN: not all; -errno: the peer is gone. */
 int link_send(int wait_ms);
-int link_asked(void); /* 1: to stop (or the peer is gone) */
+int link_asked(void); /* 1: the agent shall stop (or the peer is gone) */
 void link_bye(int err, int wait_ms);
 
 /* ---- library.c ---- */
@@ -113,9 +114,9 @@ void records_convert(const void *record);
 typedef void (*activity_request)(uint8_t **buffer, size_t *size, size_t *max_records);
 typedef void (*activity_complete)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
 				  size_t valid);
-bool activity_can_share(void); /* has this version all that it takes? */
+bool activity_can_share(void); /* whether this version has all that sharing needs */
 int activity_callbacks(activity_request, activity_complete);
-int activity_enable(int kind, bool dump); /* dump: what is there already too */
+int activity_enable(int kind, bool dump); /* dump: also records of what exists already */
 void activity_disable(int kind);
 void activity_api(int domain, uint32_t id, bool on); /* records of calls of one function */
 int activity_next(uint8_t *buffer, size_t valid, void **record);
@@ -135,14 +136,14 @@ void names_begin(void);			 /* of an attach */
 uint64_t names_handle(const char *name); /* 0: none; sends its CT_NAME before the first use */
 /* the same of a kernel's record; 0 also where the name may be gone */
 uint64_t names_of_record(const char *name, uint64_t start_ns);
-/* A call that unloads code begins (first CUPTI gives out the records that it has), and has
- * ended. */
+/* To be called when a call that unloads code begins (CUPTI first delivers the records that it has),
+ * and when it has ended. */
 void names_unloading(void);
 void names_unloaded(void);
 
 /* ---- clock.c ---- */
 uint64_t clock_now(void); /* for CUPTI: CLOCK_MONOTONIC */
-void clock_measure(void); /* the distance of CUPTI's own clock, if that is what is used */
+void clock_measure(void); /* the difference to CUPTI's own clock, if that clock is used */
 /* the same, once, at the first records, because earlier measurements may have been made before the
  * clock was right */
 void clock_settle(void);
