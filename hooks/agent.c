@@ -66,7 +66,7 @@ int cudatrace_hooks_start(const char *text);
  */
 static int changing;
 static __thread bool may_change __attribute__((tls_model("initial-exec"))); /* a thread in fork() */
-/* In a child of vfork(), which has its parent's memory (vfork_x86.S). */
+/* In a child of vfork(), which has its parent's memory (vfork_*.S). */
 __thread int hooks_in_vfork __attribute__((tls_model("initial-exec"), visibility("hidden")));
 static __thread __u32 forker __attribute__((tls_model("initial-exec")));
 
@@ -685,7 +685,7 @@ static int enter(void)
 		talk_say(MEET_ERROR,
 			 err == -ENOTSUP
 				 ? "process %d: no hooks can be put on: shadow stacks (CET) "
-				   "are in use, or this is not x86-64"
+				   "are in use, or pages are not of 4 KiB"
 				 : "process %d: no hooks can be put on",
 			 (int)own_pid);
 	if (!err) {

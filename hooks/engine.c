@@ -60,6 +60,8 @@ static const char *const texts[HOOK_RESULTS] = {
 	[HOOK_SHADOW] = "the process uses shadow stacks (CET)",
 	[HOOK_NO_WRITE] = "the process may not write to its code through /proc/self/mem",
 	[HOOK_PARTLY] = "it is hooked where other code calls it",
+	[HOOK_NO_JUMP] = "no other code calls it through the dynamic loader, as hooks need it on "
+			 "this processor",
 };
 
 const char *hook_result_text(enum hook_result result)
@@ -89,7 +91,7 @@ int engine_open(const struct hook_ops *ops)
 	int err;
 
 	/* The return address of a call that is recorded would not be the one on the shadow stack. */
-	if (engine_shadow_stack())
+	if (engine_shadow_stack() || sysconf(_SC_PAGESIZE) != HOOK_PAGE)
 		return -ENOTSUP;
 	if (!engine_live) {
 		page = mmap(NULL, HOOK_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -243,7 +245,7 @@ static struct gate *gate_for(__u64 function)
 static bool may_have_gate(enum hook_result why)
 {
 	return why == HOOK_ZONE || why == HOOK_FAR || why == HOOK_SHORT || why == HOOK_UNKNOWN ||
-	       why == HOOK_BRANCH || why == HOOK_LOOP;
+	       why == HOOK_BRANCH || why == HOOK_LOOP || why == HOOK_NO_JUMP;
 }
 
 /* The jump, or else the gate, of the function with the number n. */
@@ -255,8 +257,12 @@ static enum hook_result make_way(struct func *made, const struct hook_spec *spec
 
 	if (why && !may_have_gate(why))
 		return why;
-	if (why && !made->gate.to && !gate_make(&made->gate, spec->address, n))
-		return why;
+	if (why && !made->gate.to) {
+		int err = gate_make(&made->gate, spec->address, n);
+
+		if (err)
+			return err < 0 ? HOOK_NO_WRITE : why;
+	}
 	if (why) {
 		jump = (struct jump){ .go = spec->address };
 		text_look(spec->address, jump.was, sizeof(jump.was));
@@ -523,6 +529,8 @@ static bool put_back(struct hook_frame *f, const struct text_maps *maps)
 		return false;
 	if (call_claim_left(f) && engine_ops->left)
 		engine_ops->left(f);
+	if (!HOOK_RA_ON_STACK)
+		return false; /* it may be in a register, or signed */
 	m = text_maps_find(maps, state);
 	return m && m->read && m->write &&
 	       __atomic_compare_exchange_n((__u64 *)state, &mark, f->ra, false, __ATOMIC_SEQ_CST,
@@ -537,6 +545,8 @@ static bool is_inside(const struct hook_frame *f, const struct text_maps *maps)
 
 	if (state % 8 || !m || !m->read)
 		return false;
+	if (!HOOK_RA_ON_STACK)
+		return true;
 	word = *(volatile __u64 *)state;
 	return word == frame_mark(f) || (word >= call_probes_lo && word < call_probes_hi);
 }

@@ -23,7 +23,11 @@
 #define AREA_COUNTS 16	  /* of struct area: the thread's counts */
 #define FRAME_SIZE 128
 #define FRAME_RA 8
+#if defined(__x86_64__)
 #define STUB_BACK 3 /* the call's return address in the stub */
+#else
+#define STUB_BACK 4
+#endif
 #define GUARD_BIT 1 /* in the thread's pointer */
 
 #define HOT_GO 0
@@ -33,6 +37,7 @@
 #define HOT_FOLDED 63	  /* HOOK_FOLDED */
 #define HOT_COUNT_BIT 2	  /* HOOK_COUNT */
 #define HOT_REGS_BIT 4	  /* HOOK_REGS */
-#define HOT_FOLDS_BIT 8	  /* HOOK_FOLDS */
+#define HOT_REGS_SHIFT 2
+#define HOT_FOLDS_BIT 8 /* HOOK_FOLDS */
 
 #endif

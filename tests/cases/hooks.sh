@@ -128,7 +128,7 @@ case_hooks_lost_stacks() {
 }
 
 # Two GiB of other things lie above each library, where its jumps land: room is kept free for them before it is mapped.
-case_hooks_crowded() {
+case_hooks_crowded() { # long
 	local fill="+ 2000"
 	with_hooks
 	# shellcheck disable=SC2086 # words
@@ -151,7 +151,7 @@ said_made() {
 
 # A process that runs, in which no jump has a place to land: the calls through the loader's slots are seen from the first one on, those by
 # a pointer are not, and the last line, the end record, a recording and the status of --strict say of how many functions that holds.
-case_hooks_by_slots() {
+case_hooks_by_slots() { # long
 	local pid fd want
 	with_hooks
 	mkfifo "$T/in"

@@ -62,10 +62,10 @@ int session_run(const struct opts *o, const struct source_ops *const *ops, int n
 		s->error = err;
 	}
 	session_end(s);
-	if (s->window && s->o->start_on && !window_begun(s->window))
+	if (s->window && s->o->window.start_on && !window_begun(s->window))
 		msg_note("what --start-on waits for did not happen (%s): earlier calls are not "
 			 "shown",
-			 s->o->start_on);
+			 s->o->window.start_on);
 	status = exit_status(s);
 	interrupted = s->reason == SESSION_INTERRUPTED;
 out:

@@ -183,10 +183,11 @@ static void say_totals(const struct session *s, const char *const *muted)
 	char text[2048], number[32], margin[96];
 	size_t n;
 
-	n = (size_t)snprintf(
-		text, sizeof(text), "%s%s %s", muted_number(number, sizeof(number), shown, unseen),
-		muted_margin(margin, sizeof(margin), shown, unseen),
-		s->o->enter_exit ? (shown == 1 ? "row" : "rows") : (shown == 1 ? "call" : "calls"));
+	n = (size_t)snprintf(text, sizeof(text), "%s%s %s",
+			     muted_number(number, sizeof(number), shown, unseen),
+			     muted_margin(margin, sizeof(margin), shown, unseen),
+			     s->o->look.enter_exit ? (shown == 1 ? "row" : "rows")
+						   : (shown == 1 ? "call" : "calls"));
 	n += say_work(s, text + n, sizeof(text) - n);
 	if (s->stages.nscopes)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %llu scope%s",
@@ -284,7 +285,7 @@ static void say_unheard(struct session *s)
 /* Reports how CMD ended. Not needed where the rows show it, nor for a stored recording. */
 static void say_program(struct session *s, const int *status)
 {
-	bool rows = s->o->format->flags & SINKS_ROWS && !s->o->record && !s->o->counts_only;
+	bool rows = s->o->format->flags & SINKS_ROWS && !s->o->record && !s->o->look.counts_only;
 	char how[64];
 
 	if (!status || !*status || rows || session_first(s)->ops->recorded)
@@ -324,7 +325,7 @@ static void close_sinks(struct session *s)
 	}
 	end.program = program < 0 ? NULL : &program;
 	for (int i = 0; i < s->nsinks; i++) {
-		bool own = s->o->record || s->wants.files[0] || s->wants.files[1] || s->o->save ||
+		bool own = s->o->record || s->wants.files[0] || s->wants.files[1] ||
 			   s->o->format->flags & SINKS_PATH;
 		int e = s->sinks[i].ops->close(&s->sinks[i], &end);
 

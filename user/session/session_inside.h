@@ -52,7 +52,6 @@ struct session {
 	struct sink sinks[SESSION_SINKS];
 	int nsinks;
 	struct sink_opts sink_opts;
-	struct sink_live live; /* used by the sink of top */
 	struct sink_wants wants;
 	uint64_t undelivered; /* spans that --otlp could not deliver */
 	struct recording recording;

@@ -233,7 +233,7 @@ static void walk_kernels(struct walk *w)
 		struct expose_point p = point_of(&w->x->groups[s->key.group]);
 
 		label(&p, "kernel",
-		      ((struct kernel *)keyed_at(&w->x->kernels, w->x->slots[s->key.slot] - 1))
+		      ((struct kernel *)keyed_at(&w->x->kernels, w->x->places[s->key.place] - 1))
 			      ->name);
 		p.value = (double)s->calls;
 		put(w, &p);

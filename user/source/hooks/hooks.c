@@ -22,7 +22,6 @@
 #include "../agent/agent_env.h"
 #include "../cgroup.h"
 #include "../host.h"
-#include "../inject/inject.h"
 #include "../python_seek.h"
 #include "hooks.h"
 #include "hooks_counts.h"
@@ -30,7 +29,6 @@
 #include "hooks_muted.h"
 #include "hooks_peer.h"
 
-#define INJECT_MS 5000
 #define READY_MS 10000		/* for the hooks of a process that runs to be on */
 #define CHILD_NS 10000000000ULL /* a child's message is younger */
 #define CHILDREN_MAX 64		/* of one process in one drain */
@@ -603,25 +601,13 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 static int inject(struct hooks_source *h, pid_t pid)
 {
 	struct agent_image image;
-	struct inject_what what = {
-		.name = "the hooks",
-		.symbol = "cudatrace_hooks_start",
-		.how = "v1 fd=N",
-		.sock_type = SOCK_SEQPACKET,
-		.limit_ms = INJECT_MS,
-		.frames = h->plan->frames,
-		.ctx = h->plan->frames_ctx,
-	};
-	struct inject_result got = { .sock = -1 };
-	int err;
+	int sock;
 
 	hooks_image(&image);
-	what.so = image.bytes;
-	what.so_bytes = image.n;
-	err = inject_run(pid, &what, &got);
-	if (err)
-		return err;
-	return add_peer(h, got.sock, &(struct agent_conn_who){ .pid = pid });
+	sock = agent_image_inject(&image, pid, "v1 fd=N", h->plan);
+	if (sock < 0)
+		return sock;
+	return add_peer(h, sock, &(struct agent_conn_who){ .pid = pid });
 }
 
 /* Until the hooks of the processes are on, or cannot be. */

@@ -86,7 +86,8 @@ static const char *reason(int result)
 		"shadow stacks (CET) are in use",
 		"the process may not write to its code",
 		"",
-		"the reason is not known",
+		("so far nothing calls them through the dynamic loader, as hooks need it on this "
+		 "processor"),
 		"the reason is not known",
 	};
 
