@@ -588,7 +588,8 @@ case_hooks_probed_at_the_end() { # long
 	stop a
 	finish
 	ok_rc
-	says "^cudatrace: 0 calls, 0 lost of those seen; [1-9][0-9]* functions had no hook for a time, because of another tracer: calls of them in that time are not known$"
+	# a third tracer, of the whole machine, may have come in between
+	says "^cudatrace: [0-9]* calls, 0 lost of those seen; .*[1-9][0-9]* functions? had no hook for a time, because of another tracer: calls of (them|it) in that time are not known$"
 	wait_for 10 ended "$OTHER"
 	grep -q '20 calls, 0 lost$' "$T/err2" || fail "the other tracer: $(tail -n 1 "$T/err2")"
 }
