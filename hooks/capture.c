@@ -741,6 +741,12 @@ void capture_sandboxed(void)
 	__atomic_store_n(&sandboxed, true, __ATOMIC_SEQ_CST);
 }
 
+void capture_interrupted(unsigned int functions)
+{
+	if (area)
+		__atomic_store_n(&area->interrupted, functions, __ATOMIC_RELAXED);
+}
+
 bool capture_is_sandboxed(void)
 {
 	return __atomic_load_n(&sandboxed, __ATOMIC_RELAXED);

@@ -30,6 +30,7 @@ struct func {
 	__u64 ino, offset;    /* of the file's byte at `address` */
 	__u32 dev;
 	enum standing standing;
+	bool interrupted; /* its hook was off for a time, because of another tracer */
 };
 
 struct live *engine_live;
@@ -40,7 +41,7 @@ static unsigned int nfree;  /* of those below */
 #define SLOTS (2 * HOOK_FUNCS)
 #define PUT_BACK_TRIES 10		 /* a millisecond between two */
 static unsigned short by_address[SLOTS]; /* number of the function + 1 */
-static unsigned int rewritten, hooked_late;
+static unsigned int rewritten, hooked_late, interrupted;
 static unsigned int ngates; /* that were ever made */
 static int process;
 
@@ -111,7 +112,9 @@ int engine_open(const struct hook_ops *ops)
 	engine_ops = ops;
 	engine_live->here = 1;
 	process = getpid();
-	rewritten = hooked_late = 0;
+	rewritten = hooked_late = interrupted = 0;
+	for (unsigned int i = 0; i < nfuncs; i++)
+		funcs[i].interrupted = false;
 	call_losses = (struct call_losses){ 0 };
 	return 0;
 }
@@ -605,7 +608,7 @@ void engine_close(void)
 
 /* ---- once a second ---- */
 
-#define BATCH 256
+#define BATCH 64 /* little stack: a thread of the program's may end in engine_interrupted() */
 
 /* The functions from *from on that have a hook, or had it until another tracer came; at most BATCH. */
 static unsigned int watched(unsigned int *from, struct func **which)
@@ -619,8 +622,8 @@ static unsigned int watched(unsigned int *from, struct func **which)
 	return n;
 }
 
-/* The first bytes of functions; returns how many could be read. */
-static unsigned int first_bytes(struct func *const *which, unsigned int n, __u8 *bytes)
+/* The first bytes of functions, up to one that cannot be read; returns of how many. */
+static unsigned int bytes_at(struct func *const *which, unsigned int n, __u8 *bytes)
 {
 	struct iovec local = { bytes, n }, remote[BATCH];
 	ssize_t got;
@@ -628,12 +631,26 @@ static unsigned int first_bytes(struct func *const *which, unsigned int n, __u8 
 	for (unsigned int i = 0; i < n; i++)
 		remote[i] = (struct iovec){ (void *)which[i]->jump.at, 1 };
 	got = syscall(SYS_process_vm_readv, process, &local, 1, remote, n, 0);
-	if (got > 0)
-		return (unsigned int)got;
+	return got > 0 ? (unsigned int)got : 0;
+}
+
+/* The same, where the system call may be forbidden. */
+static unsigned int first_bytes(struct func *const *which, unsigned int n, __u8 *bytes)
+{
+	unsigned int got = bytes_at(which, n, bytes);
+
+	if (got)
+		return got;
 	for (unsigned int i = 0; i < n; i++)
 		if (text_read(which[i]->jump.at, &bytes[i], 1))
 			return i;
 	return n;
+}
+
+static void note_interrupted(struct func *f)
+{
+	interrupted += !f->interrupted;
+	f->interrupted = true;
 }
 
 static void look(struct func *f, bool readable, __u8 byte, struct text_maps *maps)
@@ -642,6 +659,7 @@ static void look(struct func *f, bool readable, __u8 byte, struct text_maps *map
 		return;
 	if (readable && byte == 0xcc) {
 		f->standing = FOREIGN;
+		note_interrupted(f);
 		return;
 	}
 	if (!maps->maps && text_maps_read(maps))
@@ -650,8 +668,26 @@ static void look(struct func *f, bool readable, __u8 byte, struct text_maps *map
 		f->standing = GONE;
 		return;
 	}
-	if (readable && byte == f->jump.was[0] && put_on(f) == HOOK_ON)
-		rewritten++;
+	if (readable && byte == f->jump.was[0]) {
+		note_interrupted(f);
+		rewritten += put_on(f) == HOOK_ON;
+	}
+}
+
+unsigned int engine_interrupted(void)
+{
+	struct func *which[BATCH];
+	unsigned int n, from = 0;
+	__u8 bytes[BATCH];
+
+	while (engine_live && engine_live->on && (n = watched(&from, which)) > 0) {
+		unsigned int got = bytes_at(which, n, bytes);
+
+		for (unsigned int i = 0; i < got; i++)
+			if (bytes[i] == 0xcc || bytes[i] == which[i]->jump.was[0])
+				note_interrupted(which[i]);
+	}
+	return interrupted;
 }
 
 int engine_check(struct hook_state *state)
@@ -693,6 +729,7 @@ int engine_check(struct hook_state *state)
 		state->gone += funcs[i].standing == GONE;
 	}
 	state->rewritten = rewritten;
+	state->interrupted = interrupted;
 	state->threads = threads_count();
 	state->no_thread = __atomic_load_n(&call_losses.no_thread, __ATOMIC_RELAXED);
 	state->too_deep = __atomic_load_n(&call_losses.too_deep, __ATOMIC_RELAXED);

@@ -241,8 +241,11 @@ struct hook_state {
 	/* functions that now have another tracer's int3 instead: their calls are not seen */
 	__u32 foreign;
 	__u32 rewritten; /* how often a hook was put on again since engine_open() */
-	__u32 gone;	 /* functions whose library was unmapped */
-	__u32 threads;	 /* threads that have made hooked calls, and are not known to have ended */
+	/* functions whose hook was found to be off, because of another tracer, since engine_open():
+	 * calls of them were not seen for a time */
+	__u32 interrupted;
+	__u32 gone;    /* functions whose library was unmapped */
+	__u32 threads; /* threads that have made hooked calls, and are not known to have ended */
 	/* calls not recorded since engine_open(), because there were more than HOOK_THREADS
 	 * threads */
 	__u64 no_thread;
@@ -250,6 +253,10 @@ struct hook_state {
 	__u64 left;	/* calls found to have been jumped over */
 };
 int engine_check(struct hook_state *);
+
+/* As hook_state.interrupted has it, with what happened since engine_check(). It only looks: it changes
+ * nothing, and may be called in a signal's handler, but not while another function of this file runs. */
+unsigned int engine_interrupted(void);
 
 /* Removes the hooks if that was not done yet. The engine's memory stays mapped. */
 void engine_close(void);

@@ -1107,21 +1107,39 @@ static void test_other_tracer(void)
 	ON(f, 1);
 	CHECK_EQ(0, engine_check(&s));
 	CHECK_EQ(1, s.on);
+	CHECK_EQ(0, s.interrupted);
+	CHECK_EQ(0, engine_interrupted());
 	poke(f, 0xcc);
 	CHECK_EQ(0, engine_check(&s));
 	CHECK_EQ(0, s.on);
 	CHECK_EQ(1, s.foreign);
+	CHECK_EQ(1, s.interrupted);
 	CHECK_EQ(0xcc, f[0]);
 	poke(f, was);
 	CHECK_EQ(0, engine_check(&s));
 	CHECK_EQ(1, s.on);
 	CHECK_EQ(1, s.rewritten);
+	CHECK_EQ(1, s.interrupted); /* a function, however often */
 	CHECK_EQ(0xe9, f[0]);
 	CHECK_EQ(3, victim_add(1, 2));
 	CHECK_EQ(1, entries(1));
 	/* It is there at the end: left alone. */
 	poke(f, 0xcc);
 	CHECK_EQ(0, engine_remove(&left));
+	/* It comes and goes between two checks, or has just come: known without a check. */
+	for (int gone = 0; gone < 2; gone++) {
+		poke(f, was);
+		CHECK_EQ(0, engine_open(&counting));
+		ON(f, 1);
+		CHECK_EQ(0, engine_interrupted());
+		poke(f, gone ? was : 0xcc);
+		CHECK_EQ(1, engine_interrupted());
+		CHECK_EQ(gone ? was : 0xcc, f[0]);
+		CHECK_EQ(0, engine_check(&s));
+		CHECK_EQ(1, s.interrupted);
+		poke(f, 0xcc);
+		CHECK_EQ(0, engine_remove(&left));
+	}
 	CHECK_EQ(1, left.foreign);
 	CHECK_EQ(0xcc, f[0]);
 	poke(f, was);
