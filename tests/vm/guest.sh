@@ -228,13 +228,13 @@ hooked() {
 
 # The frames below each row.
 hooked_stacks() {
-	for how in plain deep back thread; do
+	for how in plain thread; do
 		for source in probes hooks; do
 			$CT --source=$source -k --all-frames -e cudaMalloc,cudaFree -o $T/$source -- .output/cases/chain $how 40 > $T/prog 2> $T/err ||
 				echo "$how by $source: status $?: $(tail -n 2 $T/err)"
 			sed -E 's/^[0-9.]+ .* (cu[A-Za-z0-9_]+) .*/\1/' $T/$source | grep -E '^(cu| +[^ ].*\+0x)' > $T/stacks.$source
 		done
-		grep -q '_start+0x\|start_thread+0x' $T/stacks.probes || echo "$how: probes show no stack: $(head -n 2 $T/probes)"
+		grep -q 'inner+0x' $T/stacks.probes || echo "$how: probes show no stack: $(head -n 8 $T/probes)"
 		diff -u $T/stacks.probes $T/stacks.hooks | grep '^[-+][^-+]' | head -n 4
 	done
 }
