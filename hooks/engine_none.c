@@ -40,6 +40,16 @@ void engine_forget_counts(void)
 {
 }
 
+void engine_fold_within(__u64 lo, __u64 bytes)
+{
+	engine_within = (struct hook_within){ lo, bytes };
+}
+
+void hook_count_into(struct hook_thread *t, __u64 *counts)
+{
+	t->counts = counts;
+}
+
 unsigned int engine_hooked_late(void)
 {
 	return 0;

@@ -12,16 +12,18 @@
 
 #include "text.h"
 
-#define PAD_BYTES 5   /* a jump */
-#define CHUNK_SLOT 64 /* bytes for each function */
+#define PAD_BYTES 5    /* a jump */
+#define CHUNK_SLOT 128 /* bytes for each function, and their alignment */
 
 /* Where the main thread's stack may still grow to is not ours: from the mappings. */
 void pads_avoid(const struct text_maps *);
 /* Are these PAD_BYTES bytes ours to use? Maps what is needed, and marks them as used. */
 bool pads_take(__u64 address);
-/* Gives such bytes back, where no thread can be in them or come to them any more; the page goes with
+/* Makes a pad that was taken n bytes long, where the bytes that follow it in its page are free. */
+bool pads_widen(__u64 address, unsigned int n);
+/* Gives the n bytes of a pad back, where no thread can be in them or come to them any more; the page goes with
  * its last ones. */
-void pads_give(__u64 address);
+void pads_give(__u64 address, unsigned int n);
 /* CHUNK_SLOT bytes that 32-bit displacements reach from all of the n addresses; 0: there is no room. */
 __u64 pads_slot(const __u64 *near, unsigned int n);
 /* As pads_give(); chunks stay mapped. */

@@ -66,7 +66,8 @@ bool gate_make(struct gate *g, __u64 function, unsigned int n)
 {
 	/* below the stack and the libraries, which lie at 7f, above programs, at 55 */
 	static const __u8 bytes[] = { 0x6c, 0x66, 0x60, 0x4a, 0x44, 0x3e, 0x38, 0x32 };
-	__u8 code[CHUNK_SLOT];
+	const struct stub_first all = { .bytes = bytes, .next = function };
+	struct stub stub = { .at = 0 };
 	__u64 pad = 0;
 
 	*g = (struct gate){ 0 };
@@ -77,16 +78,17 @@ bool gate_make(struct gate *g, __u64 function, unsigned int n)
 			pad = with_byte(function, bytes[i]);
 	if (!pad)
 		return false;
-	g->code = pads_slot(&pad, 1);
-	memset(code, INSN_INT3, sizeof(code));
-	put_entry(code, n);
-	if (!g->code || text_write(g->code, code, sizeof(code)) || !write_pad(pad, g->code)) {
-		pads_give(pad);
-		if (g->code)
-			pads_slot_give(g->code);
+	stub.at = pads_slot(&pad, 1);
+	if (stub.at)
+		stub_make(&stub, &all, n, CHUNK_SLOT);
+	if (!stub.at || !write_pad(pad, stub.at)) {
+		pads_give(pad, PAD_BYTES);
+		if (stub.at)
+			pads_slot_give(stub.at);
 		return false;
 	}
 	g->pad = pad;
+	g->stub = stub;
 	g->to = function;
 	return true;
 }
@@ -96,7 +98,7 @@ static void forget(struct slot *s)
 {
 	s->gate->on -= s->on;
 	if (s->pad)
-		pads_give(s->pad);
+		pads_give(s->pad, PAD_BYTES);
 	nwaiting -= s->unbound != 0;
 	s->gate = NULL;
 }
@@ -119,6 +121,7 @@ void gate_leave(struct gate *g)
 			forget(&slots[i]);
 		}
 	drop_forgotten();
+	stub_lead(&g->stub, 0);
 	*g = (struct gate){ 0 };
 }
 
@@ -130,8 +133,8 @@ void gate_free(struct gate *g)
 		if (slots[i].gate == g)
 			forget(&slots[i]);
 	drop_forgotten();
-	pads_give(g->pad);
-	pads_slot_give(g->code);
+	pads_give(g->pad, PAD_BYTES);
+	pads_slot_give(g->stub.at);
 	*g = (struct gate){ 0 };
 }
 
@@ -424,8 +427,8 @@ static bool take_own_pad(struct slot *s)
 		return true;
 	if (!pads_take(pad))
 		return false;
-	if (!write_pad(pad, s->gate->code)) {
-		pads_give(pad);
+	if (!write_pad(pad, s->gate->stub.at)) {
+		pads_give(pad, PAD_BYTES);
 		return false;
 	}
 	s->pad = pad;
@@ -440,7 +443,7 @@ static bool take_own_pad(struct slot *s)
 static bool may_lead(struct slot *s)
 {
 	return s->foreseen &&
-	       pads_reach(with_byte(s->unbound, byte_of(s->gate->pad)), s->gate->code) &&
+	       pads_reach(with_byte(s->unbound, byte_of(s->gate->pad)), s->gate->stub.at) &&
 	       byte_of(s->unbound) == byte_of(s->gate->to) && take_own_pad(s);
 }
 
