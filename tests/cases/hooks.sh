@@ -294,6 +294,40 @@ case_hooks_muted_again() { # long
 	wait "$PID_prog" || fail "the program: status $?"
 }
 
+# The program has said N lines.
+said() {
+	[ "$(wc -l < "$T/prog.out")" = "$1" ]
+}
+
+# A thread that makes no call while a second trace begins to count has still where it counted in the first one, in memory that is laid
+# out in another way by now.
+case_hooks_muted_turns() {
+	local size fd turn n=0
+	with_hooks
+	coproc TURNS { exec "$BIN/mute" turns > "$T/prog.out"; }
+	PID_prog=$TURNS_PID fd=${TURNS[1]}
+	wait_for 5 grep -q libcudart "/proc/$PID_prog/maps"
+	for size in 64M 128M; do
+		: > "$T/err" # what the one before has said
+		"$CUDATRACE" -v --source=hooks --ring-size "$size" --format json -o "$T/out" -p "$PID_prog" 2> "$T/err" &
+		PID_ct=$!
+		wait_for 20 grep -q '^cudatrace: ready' "$T/err"
+		! grep -q 'have no hooks' "$T/err" || fail "not all functions are hooked"
+		for turn in a b a b a b; do
+			echo -n $turn >&"$fd"
+			n=$((n + 1))
+			wait_for 20 said "$n"
+			wait_for 20 grep -q 'times a second' "$T/err"
+		done
+		kill -INT "$PID_ct"
+		wait "$PID_ct" || fail "status $?: $(tail -n 1 "$T/err")"
+		says ' 0 lost; not shown: [0-9]+ calls of cudaGetDevice$'
+		exact_calls json "$T/out" cudaGetDevice 183000
+	done
+	exec {fd}>&-
+	wait "$PID_prog" || fail "the program: status $?"
+}
+
 # exact_calls HOW FILE FUNCTION TRUTH: as muted_holds, without an error.
 exact_calls() {
 	muted_holds "$@"
