@@ -267,7 +267,7 @@ case_hooks_muted() { # long
 	exact_calls stat "$T/stat.json" cuDeviceGetAttribute 500000
 	ct stat --source=hooks --json -o "$T/stat.json" -- "$BIN/calls-static" devices 1000000
 	ok_rc
-	says '^cudatrace: 1000000 calls, 0 lost$'
+	says '^cudatrace: 1000000 calls, 0 lost'
 	ct --source=hooks --keep-chatty --ring-size 1G -o "$T/rows" -- "$CALLS" devices 60000
 	says '^cudatrace: 60000 calls, 0 lost$'
 	ct stat --source=hooks --by thread --json -o "$T/stat.json" -- "$CALLS" devices 100000
