@@ -20,7 +20,7 @@ __noinline int send_unfinished(struct thread *t, struct frame *f, __u64 now)
 		return 0;
 	f->rec.h.flags |= CT_F_UNFINISHED;
 	f->rec.h.end_ns = unfinished_end(f, now);
-	/* of a sampled one the probe may have been taken off before the return */
+	/* the probe of a sampled function may have been taken off before the return */
 	if (is_shown(f) && !f->sampled)
 		COUNT(unfinished);
 	if (is_counted(f) && !config.filter.failed_only && !config.filter.succeeded_only)
@@ -117,11 +117,9 @@ static __noinline int settle(struct pt_regs *ctx, struct thread *t, __u64 cookie
 	return STAND_BEHIND;
 }
 
-/*
- * For when the top frame does not belong to the call that returns to sp. Drops the frames above
- * that call's frame: calls that were jumped over, and calls without a return probe. If the call was
- * folded and has no frame, nothing is dropped.
- */
+/* Called when the top frame does not belong to the call that returns to sp. Drops the frames above
+ * that call's frame: those of calls that were jumped over, and of calls without a return probe. If
+ * the call was folded and has no frame, nothing is dropped. */
 static __noinline int settle_return(struct thread *t, __u64 sp)
 {
 	struct frame *f;
@@ -173,7 +171,8 @@ static __always_inline void keep_registers(struct pt_regs *ctx, struct thread *t
 		f->ip_to = outer->ip_to;
 }
 
-/* A frame for a call without a return probe: its nested calls must be recognized too. */
+/* Makes a frame for a call without a return probe, because its nested calls must be recognised too.
+ * */
 static __always_inline void keep_apart(struct pt_regs *ctx, struct thread *t, struct frame *f,
 				       __u32 d)
 {
@@ -293,7 +292,7 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 		do_reads_whole(f, func, CT_AT_ENTRY, spec->more);
 	entry_only = config.no_return || apart || (flags & CT_S_CALLBACK) ||
 		     (spec->more & CT_S_ENTRY_ONLY);
-	/* and no time, if counting is all that is done with it */
+	/* and it needs no time if it is only counted */
 	if (!(config.count && config.no_return) || flags & (CT_S_ALWAYS | CT_S_NESTED))
 		f->rec.h.start_ns = f->rec.h.end_ns = bpf_ktime_get_ns();
 	if (entry_only && !f->sampled && config.stacks && (spec->more & CT_S_STACK) &&
@@ -375,7 +374,7 @@ static __always_inline int leave(struct pt_regs *ctx)
 		f = &t->frames[d];
 	}
 	if (f->sp != sp)
-		return 0; /* inside another call and folded, or the stack was full */
+		return 0; /* the call was folded into another one, or the stack was full */
 	func = f->rec.func;
 	if (func >= CT_MAX_FUNCS)
 		return 0;

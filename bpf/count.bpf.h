@@ -98,7 +98,7 @@ struct {
 	__type(value, __u64);
 } progress SEC(".maps");
 
-/* A call that is not sampled, not inside another one. */
+/* Counts a call of a function that is not sampled, if it is not inside another call. */
 static __noinline int count_progress(__u32 tgid, __u32 start)
 {
 	struct ct_progress_key key = { tgid, start };
@@ -239,7 +239,7 @@ static __always_inline __u64 take_hist(void)
 /* Takes an index in `entries`: returns it + 1, or 0 if none is free. */
 static __always_inline __u64 take_entry(void)
 {
-	__u64 place = take_spare(entry_spare), n, *slot;
+	__u64 place = take_spare(entry_spare), n, *spare;
 	__u32 at;
 
 	if (place)
@@ -247,8 +247,8 @@ static __always_inline __u64 take_entry(void)
 	n = take_next(&freed_taken, &freed_given);
 	if (n != ~0ULL) {
 		at = n % config.entries;
-		slot = bpf_map_lookup_elem(&freed, &at);
-		return slot ? *slot + 1 : 0;
+		spare = bpf_map_lookup_elem(&freed, &at);
+		return spare ? *spare + 1 : 0;
 	}
 	if (*(volatile __u64 *)&entries_used >= config.entries)
 		return 0;
@@ -557,11 +557,9 @@ static __always_inline bool counts_entries(void)
 	       !config.stacks;
 }
 
-/*
- * For --no-return, if all needed data is in the registers and on the stack: counts without the
- * thread's store. Returns 0 if the call's key has no entry yet, or the call needs more than
- * counting. If there is an entry, its process is traced and was announced.
- */
+/* Used with --no-return, if all data that is needed is in the registers and on the stack: counts
+ * without the thread's store. Returns 0 if the call's key has no entry yet, or if the call needs
+ * more than counting. If there is an entry, its process is traced and was announced. */
 static __noinline int count_entry(struct pt_regs *ctx, __u32 func)
 {
 	/* a separate function with its own stack, because old verifiers add up the stacks of all

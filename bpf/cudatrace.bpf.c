@@ -54,7 +54,7 @@ static long where_is(struct task_struct *task, struct vm_area_struct *vma, struc
 	return 0;
 }
 
-/* Which function is at this address? ~0: not known. */
+/* Returns the function at this address; ~0 if it is not known. */
 static __noinline __u64 cookie_of(__u64 ip)
 {
 	struct at_address key = { .tgid = bpf_get_current_pid_tgid() >> 32,
@@ -76,7 +76,7 @@ static __noinline __u64 cookie_of(__u64 ip)
 	return found;
 }
 
-bool signal_stacks; /* a thread that calls has an alternate signal stack */
+bool signal_stacks; /* set when a thread that makes calls has an alternate signal stack */
 
 /* Attached as uprobe_multi, or as perf events with or without cookies. */
 SEC("uprobe")
@@ -119,9 +119,9 @@ int ct_session(struct pt_regs *ctx)
 	return enter(ctx, bpf_get_attach_cookie(ctx));
 }
 
-/* On ld.so's _dl_debug_state: stops the thread that maps a library, before that library's code
- * runs, or has it wait. The signal never reaches the program: it is traced, and the tracer
- * swallows it. */
+/* Attached to _dl_debug_state of ld.so. A thread that maps a library is stopped, or made to wait,
+ * before code of that library runs. The program never gets the signal: it is traced, and the tracer
+ * suppresses it. */
 SEC("uprobe")
 int ct_dl_state(struct pt_regs *ctx)
 {

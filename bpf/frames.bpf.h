@@ -6,8 +6,8 @@
  *
  * A call that has a return probe returns to the trampoline: the kernel wrote the trampoline's
  * address over the return address (prepare_uretprobe() in kernel/events/uprobes.c). A call that
- * was left by longjmp keeps its frame here, because nobody is told. Its return slot then lies in
- * a part of the stack that the program uses again, and is soon overwritten.
+ * was left by longjmp keeps its frame here, because nobody is told. Its return address then lies
+ * in a part of the stack that the program uses again, and is soon overwritten.
  */
 #ifndef CT_FRAMES_BPF_H
 #define CT_FRAMES_BPF_H
@@ -18,8 +18,8 @@ static __always_inline bool is_shown(const struct frame *f)
 	return f->spec_flags & CT_S_SHOWN && !(f->rec.h.flags & CT_F_HIDDEN);
 }
 
-/* The address that calls with a return probe return to in this process: the first slot of the
- * kernel's own mapping for uprobes. 0: nothing in this process has had a return probe. */
+/* The address that calls with a return probe return to in this process: the first instruction
+ * of the kernel's own mapping for uprobes. 0: nothing in this process has had a return probe. */
 static __always_inline __u64 trampoline(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -32,8 +32,8 @@ static __always_inline __u64 trampoline(void)
 }
 
 /*
- * Is the call of the frame still under way, as seen from an entry at sp? The word in its return
- * slot says so. A slot that cannot be read without waiting is believed. On aarch64 the return
+ * Is the call of the frame still under way, as seen from an entry at sp? The word on the
+ * stack where its return address was says so. A word that cannot be read without waiting is believed. On aarch64 the return
  * address is in a register at the entry, and the function stores it where it likes: there only
  * an entry at the same sp, a tail call, can be judged.
  */
@@ -54,7 +54,7 @@ static __always_inline bool is_under_way(struct pt_regs *ctx, const struct frame
 		/* a load through one pointer is not merged with one through another */
 		barrier_var(expected);
 		if (f->in_trampoline)
-			expected = f->in_slot;
+			expected = f->in_place;
 		return word == expected;
 	}
 	/* without a return probe, a second call from the same place looks like the first one */
@@ -64,21 +64,20 @@ static __always_inline bool is_under_way(struct pt_regs *ctx, const struct frame
 #if defined(__TARGET_ARCH_x86)
 #define TRAMPOLINE_BYTES 128 /* UPROBE_XOL_SLOT_BYTES in arch/x86/include/asm/uprobes.h */
 
-/*
- * A signal is delivered. The trampoline may be where it interrupts the thread: there the function
- * has returned, and the trampoline saves registers in the place of the return address, before it
- * enters the kernel, where the return is seen. The call is under way for the handler all the same.
- */
+/* Called when a signal is delivered. The thread may be interrupted inside the trampoline: then the
+ * function has returned, but the kernel has not seen the return yet, because the trampoline first
+ * saves registers in the place of the return address. For the signal's handler the call is still
+ * under way. */
 static __always_inline void note_trampoline(struct task_struct *task, struct frame *f)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	__u64 at = BPF_CORE_READ(regs, ip) - trampoline();
 
 	f->in_trampoline = at < TRAMPOLINE_BYTES &&
-			   !bpf_probe_read_user(&f->in_slot, sizeof(f->in_slot), (void *)f->sp);
+			   !bpf_probe_read_user(&f->in_place, sizeof(f->in_place), (void *)f->sp);
 }
 #else
-/* there the return address is in a register, and no entry asks the stack for it */
+/* on aarch64 the return address is in a register, and no entry looks for it on the stack */
 static __always_inline void note_trampoline(struct task_struct *task, struct frame *f)
 {
 }
@@ -101,8 +100,8 @@ static long find_mapping(struct task_struct *task, struct vm_area_struct *vma,
 	return 0;
 }
 
-/* Do two addresses lie on two stacks, as far as mappings tell? Also when someone is changing the
- * mappings just now. */
+/* Returns true if the two addresses lie in different mappings and so on different stacks, and also
+ * if the mappings cannot be read because they are being changed. */
 static __noinline int on_two_stacks(__u64 a, __u64 b)
 {
 	struct stack_range r = {};
@@ -111,8 +110,8 @@ static __noinline int on_two_stacks(__u64 a, __u64 b)
 	return b < r.start || b >= r.end;
 }
 
-/* The return address that a return probe replaced at sp. 0: none has, or not yet: the kernel
- * sets it after the programs at the entry have run. */
+/* Returns the return address that a return probe replaced at sp. 0: no return probe has replaced
+ * it, or not yet, because the kernel does that after the programs at the entry have run. */
 static __noinline __u64 replaced_at(__u64 sp)
 {
 	struct return_instance *ri =
@@ -135,7 +134,7 @@ static long find_inode(struct task_struct *task, struct vm_area_struct *vma, __u
 /*
  * A call inside the frame's, by its place on the stack: did the program make it? It may have: in
  * the handler of a signal, or after siglongjmp out of one, in functions whose frames lie over
- * the return slot and did not write to it. Told by the file of the code that makes it: it is the
+ * the word of the return address and did not write to it. Told by the file of the code that makes it: it is the
  * one that made the frame's call, and not the one that the frame's function is in.
  */
 static __noinline int is_programs_own(struct pt_regs *ctx, const struct frame *f)
@@ -151,18 +150,16 @@ static __noinline int is_programs_own(struct pt_regs *ctx, const struct frame *f
 	return by && of_frame && by == frame_by && by != of_frame;
 }
 
-/*
- * Who sends the record of a frame? Whoever takes it: the call's return, an entry that finds it
- * left behind, the end of its thread, or the last look at the calls under way. Each of these may
- * run while another one does.
- */
+/* The record of a frame is sent by whoever takes it first: the return of the call, an entry that
+ * finds that the call was left, the end of the thread, or the last look at the calls under way.
+ * Each of these may run at the same time as another one. */
 static __always_inline bool take(struct frame *f)
 {
 	return __sync_val_compare_and_swap(&f->owed, OWED, OWED_NOT) == OWED;
 }
 
-/* The last look asks again about a thread whose records did not fit into the buffer of the
- * read(2): what it took is still its. */
+/* The last look visits a thread again if its records did not fit into the buffer of the read(2):
+ * the frames that it took then still belong to it. */
 static __always_inline bool take_last(struct frame *f)
 {
 	__u32 was = __sync_val_compare_and_swap(&f->owed, OWED, OWED_BY_LAST_LOOK);
@@ -172,7 +169,8 @@ static __always_inline bool take_last(struct frame *f)
 	return was != OWED_NOT;
 }
 
-/* When a call that has not returned ended, for all that is known: now, or when tracing was stopped. */
+/* The end time that is recorded for a call that has not returned: now, or the time when tracing was
+ * stopped. */
 static __always_inline __u64 unfinished_end(const struct frame *f, __u64 now)
 {
 	if (phase >= CT_PHASE_CLOSING && now > stopped_ns)

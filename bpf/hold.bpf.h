@@ -15,15 +15,15 @@
 
 #define HOLD_NS 100000000ULL
 #define HOLD_ALL_NS 1000000000ULL
-#define HOLD_STEPS (1 << 23) /* more steps than can happen in that time */
+#define HOLD_STEPS (1 << 23) /* more turns of the loop than are possible in that time */
 
-/* The questions, which wake user space up. */
+/* Carries the questions to user space and wakes it up. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096); /* a page */
 } looks SEC(".maps");
 
-/* By tgid; only traced processes. */
+/* Keyed by tgid; contains only traced processes. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
@@ -70,8 +70,8 @@ static __always_inline struct ct_load *load_of(__u32 tgid)
 	return bpf_map_lookup_elem(&loads, &tgid);
 }
 
-/* The loader calls _dl_debug_state before it maps anything, too: then no executable page is new,
- * and nobody waits. */
+/* The loader calls _dl_debug_state also before it maps anything. Then no executable page is new,
+ * and the thread does not wait. */
 static __noinline int hold(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();

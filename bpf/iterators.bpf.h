@@ -15,7 +15,8 @@ int ct_maps(struct bpf_iter__task_vma *ctx)
 	struct inode *inode;
 	struct ct_vma v = {};
 
-	/* Once for each process: by its leader, or by every thread when the leader has ended. */
+	/* Each process is visited once, by its leader; if the leader has ended, by each of its
+	 * threads. */
 	if (!task || !vma || (task->pid != task->tgid && BPF_CORE_READ(task, group_leader, mm)))
 		return 0;
 	if (!(vma->vm_flags & VM_EXEC) || !vma->vm_file)
@@ -33,12 +34,10 @@ int ct_maps(struct bpf_iter__task_vma *ctx)
 	return 0;
 }
 
-/*
- * The calls that threads have been inside of for inflight_min_ns, as unfinished records. Frames
- * are read while their threads run: what is younger than that is left out, and what is older is
- * not being written. In CT_PHASE_CLOSED a frame is taken before it is read, so that nobody else
- * sends its record.
- */
+/* Sends the calls that threads have been inside of for at least inflight_min_ns, as unfinished
+ * records. Frames are read while their threads run. A younger frame may just be written, and is
+ * left out; an older one no longer changes. In CT_PHASE_CLOSED a frame is taken before it is read,
+ * so that nobody else sends its record. */
 __u64 inflight_min_ns;
 
 SEC("iter/task")
@@ -87,8 +86,8 @@ int ct_inflight(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* In CT_PHASE_CLOSING: the threads inside of a call that had begun at most closing_ns before the
- * stop, by a __u32 each: does the thread wait for a CPU? */
+/* In CT_PHASE_CLOSING: visits the threads that are inside a call which began at most closing_ns
+ * before the stop. Writes one __u32 for each: whether the thread is waiting for a CPU. */
 __u64 closing_ns;
 
 static __always_inline bool is_runnable(struct task_struct *task)

@@ -27,7 +27,8 @@ int BPF_PROG(ct_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
-/* A call inside the ones that are interrupted may be the handler's: see is_programs_own(). */
+/* A call inside the interrupted ones may have been made by the signal's handler: see
+ * is_programs_own(). */
 SEC("tp_btf/signal_deliver")
 int BPF_PROG(ct_signal)
 {
@@ -41,8 +42,8 @@ int BPF_PROG(ct_signal)
 	return 0;
 }
 
-/* What processes of the machine ran last: who it was that mapped something, should it have ended
- * before anybody could ask. */
+/* The processes of the machine that ran last. They tell who mapped a file if that process has ended
+ * before user space could look. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 8192);
@@ -112,8 +113,8 @@ int BPF_PROG(ct_exec, struct task_struct *task, int old_pid)
 	return 0;
 }
 
-/* A thread whose name was reported has a new one: from prctl(PR_SET_NAME) or
- * /proc/PID/task/TID/comm. The name that exec sets comes with CT_EXEC. */
+/* A thread whose name was reported was given another one, by prctl(PR_SET_NAME) or
+ * /proc/PID/task/TID/comm. A name that exec sets is part of CT_EXEC. */
 SEC("tp_btf/task_rename")
 int BPF_PROG(ct_rename, struct task_struct *task, const char *comm)
 {

@@ -16,7 +16,7 @@
 #define PY_BUFFERS 8
 #define PY_RECENT 64 /* a power of two */
 
-/* The processes with an interpreter: tgid -> where things lie. */
+/* The processes that have an interpreter: tgid -> the layout of its data. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -45,7 +45,8 @@ static __always_inline __u32 py_tid(void)
 	return bpf_get_current_pid_tgid();
 }
 
-/* code objects (code ^ check) that this thread has found to be sent: the next call has most of them too */
+/* code objects (code ^ check) of which this thread knows that they were sent: the next call has
+ * most of them too */
 #define PY_THREAD_OWN __u64 recent[PY_RECENT];
 #define PY_LOOP(n, fn, ctx) bpf_loop(n, fn, ctx, 0)
 #include "python_walk.h"
@@ -109,8 +110,8 @@ static __always_inline void py_set_sent(struct py_thread *t, const struct ct_pyt
 
 static __always_inline struct py_buffer *py_buffer_take(__u32 i)
 {
-	__u32 slot = (bpf_get_smp_processor_id() + i) % PY_BUFFERS;
-	struct py_buffer *b = bpf_map_lookup_elem(&py_buffers, &slot);
+	__u32 which = (bpf_get_smp_processor_id() + i) % PY_BUFFERS;
+	struct py_buffer *b = bpf_map_lookup_elem(&py_buffers, &which);
 
 	return b && !__sync_val_compare_and_swap(&b->busy, 0, 1) ? b : NULL;
 }
@@ -151,8 +152,8 @@ static __always_inline __u64 py_own_tid(void)
 
 /* ---- what cudatrace.bpf.c calls ---- */
 
-/* Sends the Python frames of the current thread, for its call that began at start_ns. Returns 1
- * when there were any. */
+/* Sends the Python frames of the current thread, for its call that began at start_ns. Returns 1 if
+ * there were any. */
 static __noinline int python_stack(__u64 start_ns)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -187,7 +188,7 @@ static __always_inline void python_fork(__u32 parent_tgid, __u32 child_tgid)
 		bpf_map_update_elem(&pythons, &child_tgid, p, BPF_ANY);
 }
 
-/* The process ended, or became another program. */
+/* Called when a process has ended or has executed another program. */
 static __always_inline void python_gone(__u32 tgid)
 {
 	bpf_map_delete_elem(&pythons, &tgid);

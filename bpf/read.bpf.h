@@ -11,11 +11,13 @@
 #define S_IFREG 0100000
 #define ABSENT_TRIES 4
 #define EBUSY 16
-#define I_CTIME_QUERIED (1U << 31) /* <linux/fs.h>, 6.13 and on: no part of the time */
+#define I_CTIME_QUERIED \
+	(1U             \
+	 << 31) /* from <linux/fs.h> of Linux 6.13 and later: these bits do not belong to the time */
 
-/* Files that processes were found to have something absent of: for the first time user space is
- * told at once, and a program that it has started waits until the file is open, since it may end
- * or unmap it next. */
+/* Files of which something was absent in a process. User space is told of a file's first absence at
+ * once, and a program that it has started waits until user space has the file open, because the
+ * program may end or unmap the file next. */
 struct absent_file {
 	__u32 tgid, pad;
 	__u64 dev, ino;
@@ -27,7 +29,7 @@ struct {
 	__type(value, __u32);
 } absent_files SEC(".maps");
 
-/* Threads that were sent SIGURG for that, by their numbers in the tracer's pid namespace. */
+/* Threads that were sent SIGURG so that they wait, by their ids in the tracer's pid namespace. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
@@ -58,7 +60,7 @@ static long describe_absent(struct task_struct *task, struct vm_area_struct *vma
 	struct inode *inode = vma->vm_file ? BPF_CORE_READ(vma, vm_file, f_inode) : NULL;
 
 	a->flags = CT_ABSENT_OTHER;
-	/* what is shared may be written by others with no new time */
+	/* others may write to shared memory without a change of the file's time */
 	if (!inode || vma->vm_flags & VM_SHARED ||
 	    (BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFREG)
 		return 0;
@@ -89,11 +91,9 @@ static __always_inline void wait_to_be_read(void)
 	bpf_send_signal_thread(SIGURG);
 }
 
-/*
- * A read of the call that comes next did not find its memory. Sent also where there is nothing
- * to read in its place, so that what was said of an earlier call is not taken for this one's.
- * Not static: verified once.
- */
+/* Says that a read for the next call did not find its memory. It is sent also if nothing else can
+ * be read in its place, so that what was said of an earlier call is not taken for this one's. Not
+ * static, so that the verifier checks it once. */
 __noinline int send_absent(__u32 func, __u32 read, __u64 addr)
 {
 	__u64 id = bpf_get_current_pid_tgid();
@@ -143,10 +143,8 @@ struct more {
 	char bytes[CT_MORE_PIECE];
 };
 
-/*
- * Sends what a string read cut off: the string goes on at ptr, its byte number `offset`. Not
- * static: the verifier looks at it once.
- */
+/* Sends what was cut off when a string was read: the rest of the string is at ptr, from its byte
+ * number `offset` on. Not static, so that the verifier checks it once. */
 __noinline int send_more(__u32 func, __u32 read, __u64 ptr, __u32 offset)
 {
 	__u64 id = bpf_get_current_pid_tgid();
@@ -186,7 +184,8 @@ __noinline int send_more(__u32 func, __u32 read, __u64 ptr, __u32 offset)
 	return 0;
 }
 
-/* The reads of one side of a call, and what they cut off of a kernel's name. */
+/* Makes the reads at the entry or at the return of a call, and sends what was cut off a kernel's
+ * name. */
 static __always_inline void do_reads_whole(struct frame *f, __u32 func, __u32 when, __u8 more)
 {
 	if (!(more & CT_S_WHOLE_NAME)) {

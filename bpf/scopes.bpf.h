@@ -43,7 +43,8 @@ struct {
 	__type(value, struct scopes);
 } scopes SEC(".maps");
 
-/* The place + 1 of the call that returns to sp; calls above it were left without a return. 0: none. */
+/* Returns the place + 1 of the call that returns to sp, or 0 if there is none. Calls above it were
+ * left without a return. */
 __noinline __u32 find_scope(struct scopes *s, __u64 sp)
 {
 	struct open_scope *e;
@@ -91,7 +92,7 @@ __noinline int sweep_scopes(struct scopes *s, __u64 sp)
 	return 0;
 }
 
-/* The number of the innermost scope around a call that is entered. */
+/* Returns the number of the innermost scope around a call that is entered. */
 static __always_inline __u32 scope_around(__u64 sp)
 {
 	struct scopes *s = bpf_task_storage_get(&scopes, bpf_get_current_task_btf(), 0, 0);
@@ -105,7 +106,8 @@ static __always_inline __u32 scope_around(__u64 sp)
 	return innermost(s);
 }
 
-/* The scopes of a thread in which a function of a layer is entered at sp, or returns; NULL: no memory. */
+/* Returns the scopes of a thread that enters a function of a layer at sp, or returns from one.
+ * NULL: no memory. */
 static __always_inline struct scopes *scopes_here(void)
 {
 	struct scopes *s = bpf_task_storage_get(&scopes, bpf_get_current_task_btf(), 0,
@@ -126,7 +128,8 @@ static __always_inline void leave_operator(struct thread *t, struct scopes *s, _
 	barrier_var(d);
 	if (d < SCOPES_MAX)
 		end_operator(t, s, func, &s->open[d], now);
-	else if (s->depth < SCOPES_MAX) /* else its begin found no room, and was counted */
+	else if (s->depth <
+		 SCOPES_MAX) /* otherwise there was no room at its begin, which was counted then */
 		COUNT(scopes_unbegun);
 }
 
@@ -146,7 +149,7 @@ static __always_inline int operator_layer(struct pt_regs *ctx, __u32 func, __u64
 	if (!t->announced)
 		announce(t);
 	if (s->calls) {
-		sweep_scopes(s, sp + 1); /* one that began at this very place is over too */
+		sweep_scopes(s, sp + 1); /* a call that began at the same place is over too */
 		trim_scopes(s);
 	}
 	begin_operator(ctx, t, s, func, CT_COOKIE_SYMBOL(cookie), sp, now);
@@ -181,7 +184,7 @@ static __always_inline bool leave_layer(struct thread *t, __u64 sp, __s64 ret)
 	if (!s || !s->calls)
 		return false;
 	d = t->depth - 1;
-	/* of a call that ends with a jump to another one, the inner one returns first */
+	/* if a call ends with a jump to another function, that inner call returns first */
 	if (d < CT_MAX_FRAMES && t->frames[d].sp == sp)
 		return false;
 	d = find_scope(s, sp) - 1;
@@ -194,7 +197,7 @@ static __always_inline bool leave_layer(struct thread *t, __u64 sp, __s64 ret)
 	return how >= 0;
 }
 
-/* The thread runs a new program, or has ended. */
+/* Called when the thread has executed another program or has ended. */
 static __always_inline void forget_scopes(struct task_struct *task)
 {
 	struct scopes *s = config.layers ? bpf_task_storage_get(&scopes, task, 0, 0) : NULL;

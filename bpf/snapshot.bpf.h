@@ -11,8 +11,8 @@
 #ifndef CT_SNAPSHOT_BPF_H
 #define CT_SNAPSHOT_BPF_H
 
-/* What is read of a thread's registers. On aarch64 all of them would not fit on the stack with what
- * calls them: 512 bytes for all programs that call each other. */
+/* The part of a thread's registers that is read. On aarch64 all of them would not fit on the stack:
+ * 512 bytes are all that the programs that call each other have together. */
 #if defined(__TARGET_ARCH_x86)
 #define user_part pt_regs
 #define USER_PART_AT 0
@@ -22,7 +22,8 @@ struct user_part {
 	__u64 regs[12]; /* x19 to x30 */
 	__u64 sp, pc, pstate;
 };
-#define USER_PART_AT (19 * 8)		     /* in struct user_pt_regs, with which pt_regs begins */
+#define USER_PART_AT \
+	(19 * 8) /* offsets in struct user_pt_regs, which is the first member of pt_regs */
 #define USER_MODE(r) (!((r)->pstate & 0x1f)) /* PSR_MODE_EL0t, not AArch32's */
 #endif
 
@@ -46,7 +47,7 @@ static __always_inline void copy_user_regs(struct ct_thread_head *t, const struc
 #endif
 }
 
-/* Where the thread is, and of which process it is. */
+/* Sends where the thread is, and to which process it belongs. */
 static __noinline int write_thread(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task, *leader;
@@ -79,8 +80,8 @@ static __noinline int write_thread(struct bpf_iter__task *ctx)
 	return !bpf_seq_write(ctx->meta->seq, &t, sizeof(t));
 }
 
-/* The calls that our probes saw it begin, and the return addresses that any return probe has
- * replaced on its stack. */
+/* Sends the calls of the thread whose begin our probes saw, and the return addresses on its stack
+ * that return probes have replaced. */
 static __noinline int write_probed(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
@@ -93,7 +94,8 @@ static __noinline int write_probed(struct bpf_iter__task *ctx)
 		return 0;
 	t = bpf_task_storage_get(&threads, task, 0, 0);
 	if (t) {
-		/* the first also when it has returned: the next that begins takes its place */
+		/* the first one also if it has returned, because the next call that begins takes
+		 * its place */
 		p.begun_ns = t->frames[0].rec.h.start_ns;
 		for (i = 0; i < CT_MAX_FRAMES; i++)
 			if (!i || i < t->depth)
@@ -109,7 +111,7 @@ static __noinline int write_probed(struct bpf_iter__task *ctx)
 	return bpf_seq_write(ctx->meta->seq, &p, sizeof(p));
 }
 
-/* Not loaded unless it is asked for: bpf_task_pt_regs() came with Linux 5.15. */
+/* Loaded only if it is needed, because bpf_task_pt_regs() exists since Linux 5.15. */
 SEC("?iter/task")
 int ct_threads(struct bpf_iter__task *ctx)
 {

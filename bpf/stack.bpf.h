@@ -9,10 +9,11 @@
 
 #define BPF_F_USER_STACK 256 /* <linux/bpf.h> */
 #define PAGE_LEFT(addr) (4096 - ((addr)&4095))
-/* above mm->start_stack: argc and the first of argv, which _start's frame may be taken for */
+/* bytes above mm->start_stack: argc and the first of argv, which unwinders may take for the frame
+ * of _start */
 #define START_BYTES 64
 
-/* Where the stack that sp points into lies: [start, end). */
+/* The range of the stack that sp points into: [start, end). */
 struct stack_range {
 	__u64 sp, start, end;
 };
@@ -40,8 +41,9 @@ static long find_range(struct task_struct *task, struct vm_area_struct *vma, str
 	return 0;
 }
 
-/* Bytes of stack above sp, up to the end of its mapping; 0: not known, because someone is
- * changing the mappings. Asked once for each thread, and again when sp is elsewhere. */
+/* Returns the number of bytes between sp and the end of the stack. 0: not known, because the
+ * mappings are being changed. It is looked up once for each thread, and again when sp is in another
+ * mapping. */
 static __noinline __u64 stack_bytes(struct thread *t, __u64 sp)
 {
 	struct stack_range r = { .sp = sp };
@@ -135,7 +137,7 @@ __noinline int stack_head(struct ct_user_stack *s, struct thread *t, struct fram
 		} else {                                                            \
 			if (bpf_probe_read_user(r->bytes, len, (void *)sp)) {       \
 				COPY_PIECES(r->bytes, room);                        \
-				/* perhaps the thread is on another stack now */    \
+				/* the thread may be on another stack now */        \
 				t->stack_end = 0;                                   \
 			}                                                           \
 			r->s.len = len;                                             \

@@ -41,7 +41,7 @@ bool sampling;		    /* true if any of them is not CT_SAMPLED_NO */
 /* number of windows so far; user space writes it before it changes `sampled` */
 __u32 window;
 bool want_nested; /* rows with CT_S_NESTED are also captured inside other calls */
-__u64 forgets;	  /* entries of calls that unload kernels, since the begin */
+__u64 forgets;	  /* number of entries so far of calls that unload kernels */
 __u32 phase;	  /* enum ct_phase */
 __u64 stopped_ns; /* from CT_PHASE_CLOSING on: when user space stopped tracing */
 
@@ -59,7 +59,7 @@ struct frame {
 	/* for a call without a return probe: the return address on its stack; else 0 */
 	__u64 returns_to;
 	/* with in_trampoline: what stands in place of the return address */
-	__u64 in_slot;
+	__u64 in_place;
 	__u32 owed;	   /* enum owed */
 	__u32 interrupted; /* a signal was delivered to the thread while this call was under way */
 	__u32 len;	   /* bytes used of data[] */

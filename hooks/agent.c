@@ -44,6 +44,9 @@
 #define NAME_COOKIE (~0u - 1) /* of those that rename threads */
 #define PRCTL_COOKIE (~0u - 2)
 #define SYSCALL_COOKIE (~0u - 3)
+#define EXIT_COOKIE (~0u - 4)
+#define ALONE_COOKIE (~0u - 5)	 /* of those that a thread of ours would make fail */
+#define OWN_COOKIES ALONE_COOKIE /* the least of them */
 
 enum state { IDLE, STARTING, RUNNING };
 
@@ -63,7 +66,7 @@ int cudatrace_hooks_start(const char *text);
  */
 static int changing;
 static __thread bool may_change __attribute__((tls_model("initial-exec"))); /* a thread in fork() */
-/* In a child of vfork(), which has its parent's memory (vfork_x86.S). */
+/* In a child of vfork(), which has its parent's memory (vfork_*.S). */
 __thread int hooks_in_vfork __attribute__((tls_model("initial-exec"), visibility("hidden")));
 static __thread __u32 forker __attribute__((tls_model("initial-exec")));
 
@@ -220,16 +223,37 @@ static __u32 ask_for_mapped(void)
 
 /* ---- on the program's threads ---- */
 
-static __u32 agent_tid;	   /* of the agent's thread; 0: there is none */
-static bool all_sandboxed; /* and it is to end before its system calls are restricted */
+static __u32 agent_tid;	  /* of the agent's thread; 0: there is none, or not yet */
+static bool agent_begins; /* there is one, or will be */
+/* and it is to end before its system calls are restricted, or before a call that needs a process of
+ * one thread */
+static bool all_sandboxed, to_be_alone;
+
+/* It has its number only once it runs. */
+static int begin_thread(void *(*main)(void *), void *arg)
+{
+	int err;
+
+	__atomic_store_n(&agent_begins, true, __ATOMIC_RELEASE);
+	err = meet_thread(main, arg);
+	if (err)
+		__atomic_store_n(&agent_begins, false, __ATOMIC_RELEASE);
+	return err;
+}
 
 /* Ends the agent's thread, which takes the hooks off before. Waits until it is gone, at most as
  * long as for the hooks of a library. */
-static void end_thread(void)
+static void end_thread(bool *why)
 {
 	__u32 tid = __atomic_load_n(&agent_tid, __ATOMIC_ACQUIRE);
 
-	__atomic_store_n(&all_sandboxed, true, __ATOMIC_RELEASE);
+	__atomic_store_n(why, true, __ATOMIC_RELEASE);
+	for (int i = 0;
+	     !tid && __atomic_load_n(&agent_begins, __ATOMIC_ACQUIRE) && i < HOOKS_MAPPED_MS * 10;
+	     i++) {
+		nap();
+		tid = __atomic_load_n(&agent_tid, __ATOMIC_ACQUIRE);
+	}
 	if (!tid || talk_hang_up())
 		return;
 	for (int i = 0; i < HOOKS_MAPPED_MS * 10; i++) {
@@ -267,9 +291,22 @@ static __attribute__((cold, noinline)) bool on_other(__u32 cookie, const struct 
 	     r->args[1] == SECCOMP_SET_MODE_FILTER)) {
 		capture_sandboxed();
 		if (cookie == SYSCALL_COOKIE && r->args[2] & SECCOMP_FILTER_FLAG_TSYNC)
-			end_thread();
+			end_thread(&all_sandboxed);
 	}
+	if (cookie == ALONE_COOKIE ||
+	    (cookie == SYSCALL_COOKIE &&
+	     (r->args[0] == SYS_unshare || r->args[0] == SYS_setns || r->args[0] == SYS_capset)))
+		end_thread(&to_be_alone);
 	return names;
+}
+
+/* The program ends: what another tracer did to the hooks since engine_check() would not be known. */
+static void look_at_last(void)
+{
+	if (capture_is_sandboxed() || !try_change())
+		return;
+	capture_interrupted(engine_interrupted());
+	change_ends();
 }
 
 static bool entry(struct hook_frame *f, const struct hook_regs *r)
@@ -280,7 +317,11 @@ static bool entry(struct hook_frame *f, const struct hook_regs *r)
 		on_loader();
 		return false;
 	}
-	if (f->id >= SYSCALL_COOKIE)
+	if (f->id == EXIT_COOKIE) {
+		look_at_last();
+		return false;
+	}
+	if (f->id >= OWN_COOKIES)
 		return on_other(f->id, r);
 	return capture_enters(f, r, f->id);
 }
@@ -289,7 +330,7 @@ static void leave(struct hook_frame *f, __u64 result)
 {
 	__u32 number;
 
-	if (f->id >= SYSCALL_COOKIE) {
+	if (f->id >= OWN_COOKIES) {
 		capture_renamed();
 	} else if (capture_leaves(f, f->id, result)) {
 		number = take_number(&reads);
@@ -300,7 +341,7 @@ static void leave(struct hook_frame *f, __u64 result)
 
 static void missed(__u32 id, bool deep)
 {
-	if (id < SYSCALL_COOKIE)
+	if (id < OWN_COOKIES)
 		capture_missed(id, deep);
 }
 
@@ -479,17 +520,25 @@ static void hook_loader(void)
 }
 
 /* Functions that may change a thread's name, without whose hooks it keeps its first one in the
- * trace, and those by which a program restricts its system calls. */
-static void hook_names(void)
+ * trace, those by which a program restricts its system calls, and the one by which it ends. */
+static void hook_others(void)
 {
-	static struct own_hook names[] = {
+	static struct own_hook others[] = {
 		{ .name = "prctl", .id = PRCTL_COOKIE },
 		{ .name = "pthread_setname_np", .id = NAME_COOKIE },
 		{ .name = "syscall", .id = SYSCALL_COOKIE, .flags = HOOK_ENTRY_ONLY },
+		/* The kernel refuses the first two to a process of several threads; after the third the
+		 * threads of the process have different rights, and libc ends it when it changes its
+		 * user. */
+		{ .name = "unshare", .id = ALONE_COOKIE, .flags = HOOK_ENTRY_ONLY },
+		{ .name = "setns", .id = ALONE_COOKIE, .flags = HOOK_ENTRY_ONLY },
+		{ .name = "capset", .id = ALONE_COOKIE, .flags = HOOK_ENTRY_ONLY },
+		/* exit() calls it too */
+		{ .name = "_exit", .id = EXIT_COOKIE, .flags = HOOK_ENTRY_ONLY },
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		hook_own(&names[i]);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		hook_own(&others[i]);
 }
 
 static void take_specs(size_t size)
@@ -583,6 +632,8 @@ static void finish(int err)
 
 	change_begins();
 	follows = false;
+	if (opened)
+		capture_interrupted(engine_interrupted());
 	capture_close();
 	give_up_questions();
 	if (opened)
@@ -593,6 +644,14 @@ static void finish(int err)
 			 "process %d: %u calls that are still running return through code that "
 			 "stays mapped",
 			 (int)own_pid, left.inside);
+	if (to_be_alone)
+		talk_say(MEET_WARN,
+			 "process %d: it changes its namespaces or capabilities, for which it has "
+			 "to be "
+			 "without a thread of cudatrace's: its hooks were removed first, and its "
+			 "calls "
+			 "are not shown unless it executes another program",
+			 (int)own_pid);
 	if (all_sandboxed)
 		talk_say(MEET_WARN,
 			 "process %d restricts the system calls of all its threads (seccomp): its "
@@ -626,7 +685,7 @@ static int enter(void)
 		talk_say(MEET_ERROR,
 			 err == -ENOTSUP
 				 ? "process %d: no hooks can be put on: shadow stacks (CET) "
-				   "are in use, or this is not x86-64"
+				   "are in use, or pages are not of 4 KiB"
 				 : "process %d: no hooks can be put on",
 			 (int)own_pid);
 	if (!err) {
@@ -639,7 +698,7 @@ static int enter(void)
 		change_begins();
 		said = (struct hook_state){ 0 };
 		hook_loader();
-		hook_names();
+		hook_others();
 		engine_reserve();
 		change_ends();
 		__atomic_store_n(&state, RUNNING, __ATOMIC_RELEASE);
@@ -706,8 +765,10 @@ static bool step(int type, size_t size)
 	}
 	if (type)
 		return false;
-	if (!engine_check(&s))
+	if (!engine_check(&s)) {
+		capture_interrupted(s.interrupted);
 		say_others(&s);
+	}
 	say_late();
 	if (!loader_hooked)
 		ask_for_mapped();
@@ -785,7 +846,7 @@ static void begin_anew(void)
 	err = talk_child(forker);
 	if (err)
 		state = IDLE;
-	else if (!enter() && meet_thread(thread_main, NULL))
+	else if (!enter() && begin_thread(thread_main, NULL))
 		finish(-EAGAIN);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
@@ -802,6 +863,7 @@ static void in_child(void)
 	give_up_questions();
 	opened = follows = false;
 	agent_tid = 0;
+	agent_begins = false;
 	/* where the engine was half changed, nothing is ever hooked again */
 	state = whole ? IDLE : STARTING;
 	own_pid = getpid();
@@ -847,7 +909,7 @@ __attribute__((visibility("default"))) int cudatrace_hooks_start(const char *tex
 
 	if (err)
 		return err;
-	err = meet_thread(thread_main, &state);
+	err = begin_thread(thread_main, &state);
 	if (err)
 		__atomic_store_n(&state, IDLE, __ATOMIC_RELEASE);
 	return err;
@@ -863,7 +925,7 @@ __attribute__((constructor)) static void born(int argc, char **argv, char **envp
 		if (strncmp(*envp, name, sizeof(name) - 1))
 			continue;
 		if (!claim(*envp + sizeof(name) - 1) && !connect_and_enter() &&
-		    meet_thread(thread_main, NULL))
+		    begin_thread(thread_main, NULL))
 			finish(-EAGAIN);
 		return;
 	}

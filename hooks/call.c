@@ -81,12 +81,20 @@ there:
 
 enum standing { UNDER_WAY, GONE, UNKNOWN };
 
+#if !HOOK_RA_ON_STACK
+#include "mark.h"
+#endif
+
 /* The call of a frame that is not busy; sp: where we are. */
 static COLD enum standing stands(const struct hook_frame *f, __u64 state, __u64 sp)
 {
 	const struct hook_frame *g;
 	__u64 word;
 
+#if !HOOK_RA_ON_STACK
+	if (state && state != sp)
+		return stands_elsewhere(f, state, sp);
+#endif
 	if (!state || !peek(area_of(f), sp, state, &word))
 		return GONE;
 	if (word == frame_mark(f))
@@ -145,7 +153,8 @@ static COLD struct hook_frame *settle(struct area *a, struct hook_frame *top, __
 		struct hook_frame *f = top - 1;
 		__u64 state = f->state;
 
-		if (state == HOOK_BUSY || (state > sp && !all) || stands(f, state, sp) != GONE)
+		if (state == HOOK_BUSY || (state > sp && !(all && HOOK_RA_ON_STACK)) ||
+		    stands(f, state, sp) != GONE)
 			break;
 		drop(f);
 		set_top(f);
@@ -365,6 +374,15 @@ bool hook_is_under_way(const struct hook_frame *f)
 	return state == HOOK_BUSY || (state && stands(f, state, here()) != GONE);
 }
 
+bool call_is_led_to(const struct hook_frame *f)
+{
+#if HOOK_RA_ON_STACK
+	return hook_is_under_way(f);
+#else
+	return f->state == HOOK_BUSY || (f->state && has_mark_below(f, f->state));
+#endif
+}
+
 struct hook_frame *hook_outer(const struct hook_frame *inner)
 {
 	struct hook_frame *f = area_frames(area_of(inner)), *end = f + HOOK_DEPTH, *outer = NULL;
@@ -385,6 +403,15 @@ struct hook_frame *hook_outer(const struct hook_frame *inner)
 	}
 	return outer;
 }
+
+#if !HOOK_RA_ON_STACK
+__u64 hook_true_return(__u64 word)
+{
+	const struct hook_frame *f = frame_marked(word & ADDRESS_BITS);
+
+	return f ? f->ip : word;
+}
+#endif
 
 struct hook_thread *hook_self(void)
 {

@@ -73,6 +73,13 @@ static __u64 now(void)
 #if defined(__x86_64__)
 	if (flags & HOOKS_S_TSC)
 		return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+	if (flags & HOOKS_S_TSC) {
+		__u64 ticks;
+
+		__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+		return ticks;
+	}
 #endif
 	sys_call(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&ts, 0, 0, 0, 0);
 	return (__u64)ts.tv_sec * 1000000000ULL + (__u64)ts.tv_nsec;
@@ -839,6 +846,12 @@ void capture_sandboxed(void)
 {
 	reach_ahead();
 	__atomic_store_n(&sandboxed, true, __ATOMIC_SEQ_CST);
+}
+
+void capture_interrupted(unsigned int functions)
+{
+	if (area)
+		__atomic_store_n(&area->interrupted, functions, __ATOMIC_RELAXED);
 }
 
 bool capture_is_sandboxed(void)

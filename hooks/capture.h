@@ -35,6 +35,8 @@ void capture_renamed(void);
  * needs one is missing: texts behind pointers, names of threads, the calls of new threads. */
 void capture_sandboxed(void);
 bool capture_is_sandboxed(void);
+/* Functions whose hooks were off for a time, because of another tracer. */
+void capture_interrupted(unsigned int functions);
 /* As the engine's missed(). */
 void capture_missed(__u64 cookie, bool deep);
 /* As the engine's counts(). */

@@ -30,6 +30,7 @@ struct func {
 	__u64 ino, offset;    /* of the file's byte at `address` */
 	__u32 dev;
 	enum standing standing;
+	bool interrupted; /* its hook was off for a time, because of another tracer */
 };
 
 struct live *engine_live;
@@ -41,7 +42,7 @@ static unsigned int nfree;  /* of those below */
 #define SLOTS (2 * HOOK_FUNCS)
 #define PUT_BACK_TRIES 10		 /* a millisecond between two */
 static unsigned short by_address[SLOTS]; /* number of the function + 1 */
-static unsigned int rewritten, hooked_late;
+static unsigned int rewritten, hooked_late, interrupted;
 static unsigned int ngates; /* that were ever made */
 static int process;
 
@@ -60,6 +61,8 @@ static const char *const texts[HOOK_RESULTS] = {
 	[HOOK_SHADOW] = "the process uses shadow stacks (CET)",
 	[HOOK_NO_WRITE] = "the process may not write to its code through /proc/self/mem",
 	[HOOK_PARTLY] = "it is hooked where other code calls it",
+	[HOOK_NO_JUMP] = "no other code calls it through the dynamic loader, as hooks need it on "
+			 "this processor",
 };
 
 const char *hook_result_text(enum hook_result result)
@@ -89,7 +92,7 @@ int engine_open(const struct hook_ops *ops)
 	int err;
 
 	/* The return address of a call that is recorded would not be the one on the shadow stack. */
-	if (engine_shadow_stack())
+	if (engine_shadow_stack() || sysconf(_SC_PAGESIZE) != HOOK_PAGE)
 		return -ENOTSUP;
 	if (!engine_live) {
 		size_t bytes = HOOK_PAGE + HOOK_AREAS * sizeof(*engine_counting);
@@ -113,7 +116,9 @@ int engine_open(const struct hook_ops *ops)
 	engine_ops = ops;
 	engine_live->here = 1;
 	process = getpid();
-	rewritten = hooked_late = 0;
+	rewritten = hooked_late = interrupted = 0;
+	for (unsigned int i = 0; i < nfuncs; i++)
+		funcs[i].interrupted = false;
 	call_losses = (struct call_losses){ 0 };
 	return 0;
 }
@@ -244,7 +249,7 @@ static struct gate *gate_for(__u64 function)
 static bool may_have_gate(enum hook_result why)
 {
 	return why == HOOK_ZONE || why == HOOK_FAR || why == HOOK_SHORT || why == HOOK_UNKNOWN ||
-	       why == HOOK_BRANCH || why == HOOK_LOOP;
+	       why == HOOK_BRANCH || why == HOOK_LOOP || why == HOOK_NO_JUMP;
 }
 
 /* The jump, or else the gate, of the function with the number n. */
@@ -256,8 +261,12 @@ static enum hook_result make_way(struct func *made, const struct hook_spec *spec
 
 	if (why && !may_have_gate(why))
 		return why;
-	if (why && !made->gate.to && !gate_make(&made->gate, spec->address, n))
-		return why;
+	if (why && !made->gate.to) {
+		int err = gate_make(&made->gate, spec->address, n);
+
+		if (err)
+			return err < 0 ? HOOK_NO_WRITE : why;
+	}
 	if (why) {
 		jump = (struct jump){ .stub.go = spec->address };
 		text_look(spec->address, jump.was, sizeof(jump.was));
@@ -578,6 +587,8 @@ static bool put_back(struct hook_frame *f, const struct text_maps *maps)
 		return false;
 	if (call_claim_left(f) && engine_ops->left)
 		engine_ops->left(f);
+	if (!HOOK_RA_ON_STACK)
+		return false; /* it may be in a register, or signed */
 	m = text_maps_find(maps, state);
 	return m && m->read && m->write &&
 	       __atomic_compare_exchange_n((__u64 *)state, &mark, f->ra, false, __ATOMIC_SEQ_CST,
@@ -592,6 +603,8 @@ static bool is_inside(const struct hook_frame *f, const struct text_maps *maps)
 
 	if (state % 8 || !m || !m->read)
 		return false;
+	if (!HOOK_RA_ON_STACK)
+		return true;
 	word = *(volatile __u64 *)state;
 	return word == frame_mark(f) || (word >= call_probes_lo && word < call_probes_hi);
 }
@@ -654,7 +667,7 @@ void engine_close(void)
 
 /* ---- once a second ---- */
 
-#define BATCH 256
+#define BATCH 64 /* little stack: a thread of the program's may end in engine_interrupted() */
 
 /* The functions from *from on that have a hook, or had it until another tracer came; at most BATCH. */
 static unsigned int watched(unsigned int *from, struct func **which)
@@ -668,8 +681,8 @@ static unsigned int watched(unsigned int *from, struct func **which)
 	return n;
 }
 
-/* The first bytes of functions; returns how many could be read. */
-static unsigned int first_bytes(struct func *const *which, unsigned int n, __u8 *bytes)
+/* The first bytes of functions, up to one that cannot be read; returns of how many. */
+static unsigned int bytes_at(struct func *const *which, unsigned int n, __u8 *bytes)
 {
 	struct iovec local = { bytes, n }, remote[BATCH];
 	ssize_t got;
@@ -677,12 +690,26 @@ static unsigned int first_bytes(struct func *const *which, unsigned int n, __u8 
 	for (unsigned int i = 0; i < n; i++)
 		remote[i] = (struct iovec){ (void *)which[i]->jump.at, 1 };
 	got = syscall(SYS_process_vm_readv, process, &local, 1, remote, n, 0);
-	if (got > 0)
-		return (unsigned int)got;
+	return got > 0 ? (unsigned int)got : 0;
+}
+
+/* The same, where the system call may be forbidden. */
+static unsigned int first_bytes(struct func *const *which, unsigned int n, __u8 *bytes)
+{
+	unsigned int got = bytes_at(which, n, bytes);
+
+	if (got)
+		return got;
 	for (unsigned int i = 0; i < n; i++)
 		if (text_read(which[i]->jump.at, &bytes[i], 1))
 			return i;
 	return n;
+}
+
+static void note_interrupted(struct func *f)
+{
+	interrupted += !f->interrupted;
+	f->interrupted = true;
 }
 
 static void look(struct func *f, bool readable, __u8 byte, struct text_maps *maps)
@@ -691,6 +718,7 @@ static void look(struct func *f, bool readable, __u8 byte, struct text_maps *map
 		return;
 	if (readable && byte == 0xcc) {
 		f->standing = FOREIGN;
+		note_interrupted(f);
 		return;
 	}
 	if (!maps->maps && text_maps_read(maps))
@@ -699,8 +727,26 @@ static void look(struct func *f, bool readable, __u8 byte, struct text_maps *map
 		f->standing = GONE;
 		return;
 	}
-	if (readable && byte == f->jump.was[0] && put_on(f) == HOOK_ON)
-		rewritten++;
+	if (readable && byte == f->jump.was[0]) {
+		note_interrupted(f);
+		rewritten += put_on(f) == HOOK_ON;
+	}
+}
+
+unsigned int engine_interrupted(void)
+{
+	struct func *which[BATCH];
+	unsigned int n, from = 0;
+	__u8 bytes[BATCH];
+
+	while (engine_live && engine_live->on && (n = watched(&from, which)) > 0) {
+		unsigned int got = bytes_at(which, n, bytes);
+
+		for (unsigned int i = 0; i < got; i++)
+			if (bytes[i] == 0xcc || bytes[i] == which[i]->jump.was[0])
+				note_interrupted(which[i]);
+	}
+	return interrupted;
 }
 
 int engine_check(struct hook_state *state)
@@ -745,6 +791,7 @@ int engine_check(struct hook_state *state)
 		state->gone += funcs[i].standing == GONE;
 	}
 	state->rewritten = rewritten;
+	state->interrupted = interrupted;
 	state->threads = threads_count();
 	state->no_thread = __atomic_load_n(&call_losses.no_thread, __ATOMIC_RELAXED);
 	state->too_deep = __atomic_load_n(&call_losses.too_deep, __ATOMIC_RELAXED);

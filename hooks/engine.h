@@ -38,17 +38,24 @@
 /* Registers at a function's entry. */
 struct hook_regs {
 	__u64 args[HOOK_ARGS]; /* integer argument registers, in the order of the ABI */
-	__u64 rax;	       /* x86-64: al is the number of vector registers of a variadic call */
-	__u64 ra; /* x86-64: this word is on the stack, and the stack arguments follow it */
+	/* x86-64: rax: al is the number of vector registers of a variadic call; aarch64: x8, where a result in
+	 * memory goes */
+	__u64 rax;
+	__u64 ra; /* the stack arguments follow it; x86-64: this word is the one on the stack */
 };
 static inline const __u64 *hook_stack_args(const struct hook_regs *r)
 {
 	return &r->ra + 1;
 }
-/* rbx, rbp, r12 to r15 at the entry, for functions with HOOK_REGS. */
+/* rbx, rbp, r12 to r15 (aarch64: x19 to x29) at the entry, for functions with HOOK_REGS. */
+#if defined(__x86_64__)
+#define HOOK_KEPT_REGS 6
+#else
+#define HOOK_KEPT_REGS 11
+#endif
 static inline const __u64 *hook_kept_regs(const struct hook_regs *r)
 {
-	return r->args - 6;
+	return r->args - (HOOK_KEPT_REGS + HOOK_KEPT_REGS % 2);
 }
 
 /*
@@ -61,7 +68,7 @@ struct hook_frame {
 	__u64 state; /* the engine's */
 	/* the engine's: the address where the call returns to, which may be in our code */
 	__u64 ra;
-	/* the stack pointer at the function's entry: it points to the return address */
+	/* the stack pointer at the function's entry: it points to the return address (aarch64: 8 below it) */
 	__u64 sp;
 	__u64 ip;    /* the return address in the program, even if the stack holds another one */
 	__u32 id;    /* of the function, as given to engine_install() */
@@ -155,6 +162,7 @@ enum hook_result {
 	/* it has no jump, but is hooked where other code calls it through the dynamic loader's
 	 * slots (slots.h); calls by other ways are not seen */
 	HOOK_PARTLY,
+	HOOK_NO_JUMP, /* no function has a jump on this processor, and no slot leads to this one */
 	HOOK_RESULTS
 };
 /* The text of a result, to end a sentence with: "something else is mapped where its jump would
@@ -162,7 +170,7 @@ enum hook_result {
 const char *hook_result_text(enum hook_result);
 
 /* Call this first. The caller keeps ops, which are used until engine_close(). Returns 0 or -errno;
- * -ENOTSUP: shadow stacks are in use, or this processor is not supported. */
+ * -ENOTSUP: shadow stacks are in use, or pages are larger than the engine's. */
 int engine_open(const struct hook_ops *);
 
 /*
@@ -237,8 +245,11 @@ struct hook_state {
 	/* functions that now have another tracer's int3 instead: their calls are not seen */
 	__u32 foreign;
 	__u32 rewritten; /* how often a hook was put on again since engine_open() */
-	__u32 gone;	 /* functions whose library was unmapped */
-	__u32 threads;	 /* threads that have made hooked calls, and are not known to have ended */
+	/* functions whose hook was found to be off, because of another tracer, since engine_open():
+	 * calls of them were not seen for a time */
+	__u32 interrupted;
+	__u32 gone;    /* functions whose library was unmapped */
+	__u32 threads; /* threads that have made hooked calls, and are not known to have ended */
 	/* calls not recorded since engine_open(), because there were more than HOOK_THREADS
 	 * threads */
 	__u64 no_thread;
@@ -246,6 +257,10 @@ struct hook_state {
 	__u64 left;	/* calls found to have been jumped over */
 };
 int engine_check(struct hook_state *);
+
+/* As hook_state.interrupted has it, with what happened since engine_check(). It only looks: it changes
+ * nothing, and may be called in a signal's handler, but not while another function of this file runs. */
+unsigned int engine_interrupted(void);
 
 /* Removes the hooks if that was not done yet. The engine's memory stays mapped. */
 void engine_close(void);
@@ -261,6 +276,10 @@ bool hook_is_under_way(const struct hook_frame *);
  * by a tail call. NULL: there is none. A signal handler's call counts as inside the interrupted
  * call. A coroutine's call on a lower stack counts as inside a call on a higher one. */
 struct hook_frame *hook_outer(const struct hook_frame *);
+
+/* aarch64: a word of a stack; where it leads into our code, as a return address, the one in the program in place of
+ * it. */
+__u64 hook_true_return(__u64 word);
 
 /* The calling thread's struct. NULL: the thread has made no hooked call yet. Costs one or two
  * loads. */

@@ -185,7 +185,7 @@ static enum hook_result make_at(struct jump *j, __u64 at, const __u8 *bytes,
 	for (; n >= must && !stub.at; n--)
 		stub.at = pads_slot(near, n);
 	if (!stub.at) {
-		pads_give(pad, PAD_BYTES);
+		pads_give(pad);
 		return first.kind == INSN_RELATIVE ? HOOK_FAR : HOOK_ZONE;
 	}
 	/* For a moved instruction this is its first byte in the program (bytes, not spelled). */
@@ -241,10 +241,10 @@ void jump_free(const struct jump *j)
 	memcpy(spelled, j->was, sizeof(spelled));
 	spelled[4] = j->spelled;
 	pad = landing(j->at, spelled, 4, j->spelled);
-	pads_give(pad, j->stub.at == pad ? j->stub.bytes : PAD_BYTES);
+	pads_give_bytes(pad, j->stub.at == pad ? j->stub.bytes : PAD_BYTES);
 	for (unsigned int i = 1; i < 5; i++)
 		if (j->spared >> i & 1)
-			pads_give(landing(j->at, spelled, i, INSN_INT3), PAD_BYTES);
+			pads_give(landing(j->at, spelled, i, INSN_INT3));
 	if (j->stub.at != pad)
 		pads_slot_give(j->stub.at);
 }

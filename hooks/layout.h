@@ -22,12 +22,17 @@
 #define AREA_FIRST 0x2000 /* of frames, and of stubs: a bit that is set in each frame's address */
 #define FRAME_SIZE 128
 #define FRAME_RA 8
+#if defined(__x86_64__)
 #define STUB_BACK 3 /* the call's return address in the stub */
+#else
+#define STUB_BACK 4
+#endif
 #define GUARD_BIT 1 /* in the thread's pointer */
 
 #define HOT_GO 0
 #define HOT_ID 8
 #define HOT_FLAGS 12
 #define HOT_REGS_BIT 4 /* HOOK_REGS */
+#define HOT_REGS_SHIFT 2
 
 #endif

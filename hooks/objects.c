@@ -10,6 +10,17 @@
 
 #include "objects.h"
 
+#if defined(__x86_64__)
+#define MACHINE EM_X86_64
+#define RELOC_CALL R_X86_64_JUMP_SLOT
+#define RELOC_ADDRESS R_X86_64_GLOB_DAT
+#define RELOC_DATA R_X86_64_64
+#else
+#define MACHINE EM_AARCH64
+#define RELOC_CALL R_AARCH64_JUMP_SLOT
+#define RELOC_ADDRESS R_AARCH64_GLOB_DAT
+#define RELOC_DATA R_AARCH64_ABS64
+#endif
 #define SEGMENTS_MAX 64
 #define DYNAMIC_MAX 512
 #define RELOCS_MAX 16000000ULL
@@ -60,7 +71,7 @@ static const void *look(struct window *w, __u64 at, size_t n, __u64 end)
 static bool is_header(const Elf64_Ehdr *e)
 {
 	return !memcmp(e->e_ident, ELFMAG, SELFMAG) && e->e_ident[EI_CLASS] == ELFCLASS64 &&
-	       (e->e_type == ET_DYN || e->e_type == ET_EXEC) && e->e_machine == EM_X86_64 &&
+	       (e->e_type == ET_DYN || e->e_type == ET_EXEC) && e->e_machine == MACHINE &&
 	       e->e_phentsize == sizeof(Elf64_Phdr) && e->e_phnum && e->e_phnum <= SEGMENTS_MAX;
 }
 
@@ -152,9 +163,9 @@ bool object_read(const struct text_map *m, struct object *o)
 static bool use_of(const Elf64_Rela *r, enum object_use *use)
 {
 	switch (ELF64_R_TYPE(r->r_info)) {
-	case R_X86_64_JUMP_SLOT: *use = OBJECT_CALL; return true;
-	case R_X86_64_GLOB_DAT: *use = OBJECT_ADDRESS; return true;
-	case R_X86_64_64: *use = OBJECT_DATA; return !r->r_addend && ELF64_R_SYM(r->r_info);
+	case RELOC_CALL: *use = OBJECT_CALL; return true;
+	case RELOC_ADDRESS: *use = OBJECT_ADDRESS; return true;
+	case RELOC_DATA: *use = OBJECT_DATA; return !r->r_addend && ELF64_R_SYM(r->r_info);
 	default: return false;
 	}
 }

@@ -29,9 +29,9 @@ struct object {
 
 /* A word that the loader fills in with a symbol's address. */
 enum object_use {
-	OBJECT_CALL,	/* R_X86_64_JUMP_SLOT */
-	OBJECT_ADDRESS, /* R_X86_64_GLOB_DAT: it is called through, or taken as a pointer */
-	OBJECT_DATA,	/* R_X86_64_64 without an addend */
+	OBJECT_CALL,	/* R_X86_64_JUMP_SLOT, R_AARCH64_JUMP_SLOT */
+	OBJECT_ADDRESS, /* ..._GLOB_DAT: it is called through, or taken as a pointer */
+	OBJECT_DATA,	/* R_X86_64_64, R_AARCH64_ABS64, without an addend */
 };
 struct object_word {
 	__u64 at;    /* its address */

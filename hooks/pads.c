@@ -19,7 +19,6 @@
 #define CHUNK 65536ULL
 #define REACH 0x7ff00000ULL
 #define LOWEST 0x10000ULL
-#define HIGHEST 0x7ffffffff000ULL
 
 struct page {
 	__u64 address;
@@ -77,7 +76,7 @@ static bool map_at(__u64 address, __u64 bytes)
 {
 	void *got;
 
-	if (address < LOWEST || address + bytes > HIGHEST ||
+	if (address < LOWEST || address + bytes > PADS_HIGHEST ||
 	    (address < stack_hi && address + bytes > stack_lo))
 		return false;
 	got = mmap((void *)address, bytes, PROT_READ | PROT_EXEC,
@@ -144,7 +143,7 @@ void engine_reserve(void)
 {
 	__u64 at;
 
-	if (nreserves == RESERVES || is_limited() || is_covered())
+	if (!PADS_RESERVE || nreserves == RESERVES || is_limited() || is_covered())
 		return;
 	at = map_nothing(RESERVE_BYTES);
 	if (!at)
@@ -236,18 +235,18 @@ static struct page *page_get(__u64 address)
 	return p;
 }
 
-bool pads_take(__u64 address)
+bool pads_take_bytes(__u64 address, unsigned int n)
 {
 	struct page *p[PAD_BYTES];
 
-	for (unsigned int i = 0; i < PAD_BYTES; i++) {
+	for (unsigned int i = 0; i < n; i++) {
 		__u64 at = address + i;
 
 		p[i] = page_get(at & ~(PAGE - 1));
 		if (!p[i] || p[i]->used[at % PAGE / 64] >> (at % 64) & 1)
 			return false;
 	}
-	for (unsigned int i = 0; i < PAD_BYTES; i++)
+	for (unsigned int i = 0; i < n; i++)
 		p[i]->used[(address + i) % PAGE / 64] |= 1ULL << ((address + i) % 64);
 	return true;
 }
@@ -286,7 +285,7 @@ bool pads_widen(__u64 address, unsigned int n)
 	return true;
 }
 
-void pads_give(__u64 address, unsigned int n)
+void pads_give_bytes(__u64 address, unsigned int n)
 {
 	for (__u64 at = address; at < address + n; at++) {
 		unsigned int i = page_find(at & ~(PAGE - 1));

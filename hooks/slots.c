@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emit_x86.h"
+#include "emit.h"
 #include "engine.h"
 #include "objects.h"
 #include "pads.h"
@@ -52,53 +52,157 @@ static __u8 byte_of(__u64 address)
 	return (__u8)(address >> (8 * BYTE));
 }
 
+static bool grow(void *list, unsigned int n, unsigned int *room, size_t size)
+{
+	unsigned int to = *room ? *room * 2 : 256;
+	void *more;
+
+	if (n < *room)
+		return true;
+	more = realloc(*(void **)list, to * size);
+	if (!more)
+		return false;
+	*(void **)list = more;
+	*room = to;
+	return true;
+}
+
 /* ---- gates ---- */
 
-static bool write_pad(__u64 pad, __u64 code)
+static int write_pad(__u64 pad, __u64 code)
 {
 	__u8 jump[PAD_BYTES];
 
 	put_jump(jump, pad, code);
-	return !text_write(pad, jump, sizeof(jump));
+	return text_write(pad, jump, sizeof(jump));
 }
 
-bool gate_make(struct gate *g, __u64 function, unsigned int n)
+int gate_make(struct gate *g, __u64 function, unsigned int n)
 {
 	/* below the stack and the libraries, which lie at 7f, above programs, at 55 */
 	static const __u8 bytes[] = { 0x6c, 0x66, 0x60, 0x4a, 0x44, 0x3e, 0x38, 0x32 };
 	const struct stub_first all = { .bytes = bytes, .next = function };
 	struct stub stub = { .at = 0 };
 	__u64 pad = 0;
+	int err = 0;
 
 	*g = (struct gate){ 0 };
-	if (function >> 47)
-		return false;
+	if (function >= PADS_HIGHEST)
+		return 1;
 	for (size_t i = 0; i < sizeof(bytes) && !pad; i++)
 		if (byte_of(function) != bytes[i] && pads_take(with_byte(function, bytes[i])))
 			pad = with_byte(function, bytes[i]);
 	if (!pad)
-		return false;
+		return 1;
 	stub.at = pads_slot(&pad, 1);
-	if (stub.at)
+	if (stub.at) {
 		stub_make(&stub, &all, n, CHUNK_SLOT);
-	if (!stub.at || !write_pad(pad, stub.at)) {
-		pads_give(pad, PAD_BYTES);
+		err = write_pad(pad, stub.at);
+	}
+	if (!stub.at || err) {
+		pads_give(pad);
 		if (stub.at)
 			pads_slot_give(stub.at);
-		return false;
+		return err ? err : 1;
 	}
 	g->pad = pad;
 	g->stub = stub;
 	g->to = function;
+	return 0;
+}
+
+/* ---- pads for words that ask the loader ---- */
+
+#if defined(__x86_64__)
+/* Each slot asks from a place of its own: the pad leads to the function at once. */
+static bool own_pad_take(struct slot *s, __u64 pad)
+{
+	if (!pads_take(pad))
+		return false;
+	if (!write_pad(pad, s->gate->stub.at))
+		return true;
+	pads_give(pad);
+	return false;
+}
+
+static void own_pad_give(const struct slot *s)
+{
+	pads_give(s->pad);
+}
+#else
+/*
+ * All slots of an object ask from the same place, to which x16 brings the slot's address. The pad leads to
+ * the address in a word that lies as far from the slot as the pad from that place.
+ */
+static struct shared {
+	__u64 pad, high; /* of the words' addresses */
+	unsigned int slots;
+} * shared;
+static unsigned int nshared, shared_room;
+
+static __u64 own_word(const struct slot *s, __u64 pad)
+{
+	return with_byte(s->at, byte_of(pad));
+}
+
+static struct shared *shared_find(__u64 pad)
+{
+	for (unsigned int i = 0; i < nshared; i++)
+		if (shared[i].pad == pad)
+			return &shared[i];
+	return NULL;
+}
+
+static struct shared *shared_make(__u64 pad, __u64 high)
+{
+	__u8 code[PAD_BYTES];
+
+	if (!grow(&shared, nshared, &shared_room, sizeof(*shared)) || !pads_take(pad))
+		return NULL;
+	put_jump_by_slot(code, high);
+	if (text_write(pad, code, sizeof(code))) {
+		pads_give(pad);
+		return NULL;
+	}
+	shared[nshared] = (struct shared){ pad, high, 0 };
+	return &shared[nshared++];
+}
+
+static bool own_pad_take(struct slot *s, __u64 pad)
+{
+	__u64 word = own_word(s, pad), high = word >> 32;
+	struct shared *with = shared_find(pad);
+
+	if ((with && with->high != high) || !pads_take_bytes(word, 8))
+		return false;
+	if (!with)
+		with = shared_make(pad, high);
+	if (!with || text_write(word, &s->gate->stub.at, 8)) {
+		pads_give_bytes(word, 8);
+		return false;
+	}
+	with->slots++;
 	return true;
 }
+
+static void own_pad_give(const struct slot *s)
+{
+	struct shared *with = shared_find(s->pad);
+
+	pads_give_bytes(own_word(s, s->pad), 8);
+	if (!with || --with->slots)
+		return;
+	pads_give(with->pad);
+	*with = shared[--nshared];
+}
+#endif
 
 /* A slot is not looked at any more. */
 static void forget(struct slot *s)
 {
 	s->gate->on -= s->on;
 	if (s->pad)
-		pads_give(s->pad, PAD_BYTES);
+		own_pad_give(s);
 	nwaiting -= s->unbound != 0;
 	s->gate = NULL;
 }
@@ -133,7 +237,7 @@ void gate_free(struct gate *g)
 		if (slots[i].gate == g)
 			forget(&slots[i]);
 	drop_forgotten();
-	pads_give(g->pad, PAD_BYTES);
+	pads_give(g->pad);
 	pads_slot_give(g->stub.at);
 	*g = (struct gate){ 0 };
 }
@@ -157,21 +261,6 @@ struct search {
 	struct name *names; /* by hash */
 	unsigned int nnames, names_room;
 };
-
-static bool grow(void *list, unsigned int n, unsigned int *room, size_t size)
-{
-	unsigned int to = *room ? *room * 2 : 256;
-	void *more;
-
-	if (n < *room)
-		return true;
-	more = realloc(*(void **)list, to * size);
-	if (!more)
-		return false;
-	*(void **)list = more;
-	*room = to;
-	return true;
-}
 
 static bool one_name(void *ctx, const struct object *o, __u64 address, __u32 symbol)
 {
@@ -418,19 +507,15 @@ static bool swap_direct(__u64 at, __u64 was, __u64 to)
 					   __ATOMIC_RELAXED);
 }
 
-/* The pad for the word that asks the loader: it leads to the function at once. */
+/* The pad for the word that asks the loader. */
 static bool take_own_pad(struct slot *s)
 {
 	__u64 pad = with_byte(s->unbound, byte_of(s->gate->pad));
 
 	if (s->pad)
 		return true;
-	if (!pads_take(pad))
+	if (!own_pad_take(s, pad))
 		return false;
-	if (!write_pad(pad, s->gate->stub.at)) {
-		pads_give(pad, PAD_BYTES);
-		return false;
-	}
 	s->pad = pad;
 	return true;
 }

@@ -23,8 +23,9 @@ struct gate {
 	bool wanted;	  /* the owner's: slots are to lead here */
 };
 
-/* Makes the gate of the function with the number n; no slot leads to it yet. False: no room. */
-bool gate_make(struct gate *, __u64 function, unsigned int n);
+/* Makes the gate of the function with the number n; no slot leads to it yet. 0; 1: there is no room; or -errno: the
+ * process may not write to its memory in this way. */
+int gate_make(struct gate *, __u64 function, unsigned int n);
 /* Gives it back, with what is known of its slots, where the function has been unmapped. */
 void gate_free(struct gate *);
 

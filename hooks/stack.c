@@ -7,6 +7,7 @@
 
 #include <sys/uio.h>
 
+#include "engine.h"
 #include "ring.h"
 #include "sys.h"
 
@@ -37,6 +38,8 @@ static __u64 end_of(__u64 sp, __u64 end)
 
 #if defined(__x86_64__)
 	__asm__("movq %%fs:0, %0" : "=r"(block));
+#else
+	block = (__u64)(size_t)__builtin_thread_pointer();
 #endif
 	if (&__libc_stack_end)
 		first = (__u64)__libc_stack_end + START_BYTES;
@@ -45,6 +48,24 @@ static __u64 end_of(__u64 sp, __u64 end)
 	if (first > sp && first < end)
 		end = first;
 	return end;
+}
+
+/* The words that lead to stubs. On aarch64 it is not known which ones they are. */
+static void put_true_returns(struct ct_user_stack *s, const struct hooks_thread *t, __u32 d,
+			     __u64 len)
+{
+#if defined(__x86_64__)
+	(void)len;
+	for (__u32 i = 0; i < d && i < CT_MAX_FRAMES; i++)
+		s->saved[i] = (struct ct_saved){ t->calls[i].sp, t->calls[i].ip };
+	s->nsaved = (__u8)d;
+#else
+	volatile __u64 *words = (volatile __u64 *)s->bytes;
+
+	(void)t;
+	for (__u64 i = 0; d && i < len / 8; i++)
+		words[i] = hook_true_return(words[i]);
+#endif
 }
 
 bool stack_send(struct hooks_thread *t, __u32 d, __u64 ring_bytes, int pid)
@@ -77,14 +98,17 @@ bool stack_send(struct hooks_thread *t, __u32 d, __u64 ring_bytes, int pid)
 	s->h.end_ns = f->rec.h.end_ns;
 	s->ip = f->ip;
 	s->sp = sp;
+#if defined(__x86_64__)
 	s->bp = f->regs[1];
 	s->regs[0] = f->regs[0];
 	for (unsigned int i = 2; i < 6; i++)
 		s->regs[i - 1] = f->regs[i];
-	/* the words that lead to stubs */
-	for (__u32 i = 0; i < d && i < CT_MAX_FRAMES; i++)
-		s->saved[i] = (struct ct_saved){ t->calls[i].sp, t->calls[i].ip };
-	s->nsaved = (__u8)d;
+#else
+	s->bp = f->regs[10];
+	for (unsigned int i = 0; i < 10; i++)
+		s->regs[i] = f->regs[i];
+#endif
+	put_true_returns(s, t, d, len);
 	s->len = (__u32)len;
 	s->cut = cut;
 	s->h.size = (__u16)(sizeof(*s) + ((len + 7) & ~7ULL));

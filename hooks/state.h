@@ -39,7 +39,8 @@ struct hot {
 	__u32 id, flags;
 };
 _Static_assert(offsetof(struct hot, id) == HOT_ID && offsetof(struct hot, flags) == HOT_FLAGS &&
-		       sizeof(struct hot) == 16 && HOT_REGS_BIT == HOOK_REGS,
+		       sizeof(struct hot) == 16 && HOT_REGS_BIT == HOOK_REGS &&
+		       1 << HOT_REGS_SHIFT == HOOK_REGS,
 	       "the assembler's view");
 extern struct hot engine_hot[HOOK_FUNCS];
 
@@ -103,7 +104,18 @@ static inline void set_counts(struct hook_thread *t, __u64 *counts)
 	t->counts = counts;
 	engine_counting[t->index].counts = counts;
 }
-/* The word that replaces the return address on the stack. */
+/*
+ * A call has its return address on the stack (x86-64), where frame.state leads to. Where calls have it in a
+ * register (aarch64), frame.state leads to the word below the caller's stack, in which it is during entry()
+ * and leave() alone; the function keeps it where it likes.
+ */
+#if defined(__x86_64__)
+#define HOOK_RA_ON_STACK 1
+#else
+#define HOOK_RA_ON_STACK 0
+#endif
+
+/* The word that replaces the return address. */
 static inline __u64 frame_mark(const struct hook_frame *f)
 {
 	return (__u64)(uintptr_t)f - HOOK_PART + STUB_BACK;
@@ -139,6 +151,8 @@ extern struct call_losses {
 	__u64 no_thread, too_deep, left;
 } call_losses;
 bool call_claim_left(struct hook_frame *);
+/* Does a stack still lead to the frame of a thread that is gone? */
+bool call_is_led_to(const struct hook_frame *);
 /* The kernel's page for return probes, to which return addresses point that another tracer
  * replaced; 0: none */
 extern __u64 call_probes_lo, call_probes_hi;

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <linux/types.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -77,7 +78,7 @@ static bool is_led_to(unsigned int i)
 	struct hook_frame *f = area_frames(area_at(i));
 
 	for (int k = 0; k < HOOK_DEPTH; k++)
-		if (f[k].state != HOOK_BUSY && hook_is_under_way(&f[k]))
+		if (f[k].state != HOOK_BUSY && call_is_led_to(&f[k]))
 			return true;
 	return false;
 }
@@ -282,6 +283,11 @@ int threads_open(void)
 	/* struct pthread.tid since 2.4; looked at, not trusted */
 	if (*(volatile int *)(self() + 720) == (int)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0))
 		tid_at = 720;
+#elif defined(__aarch64__) && defined(__GLIBC__)
+	/* the same, in the struct pthread that ends where the thread pointer leads to */
+	if (*(volatile int *)((uintptr_t)pthread_self() + 208) ==
+	    (int)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0))
+		tid_at = (int)((uintptr_t)pthread_self() + 208 - self());
 #endif
 	if (before && before != now)
 		forget_others();

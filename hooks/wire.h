@@ -208,9 +208,12 @@ struct hooks_call {
 	__u8 pad[2];
 	__u32 scope; /* with config.layers: the number of the innermost scope around it */
 	__u64 freed_bytes;
-	/* with CT_S_STACK: rbx, rbp, r12 to r15 at the entry; the call has preserved them at its
-	 * return */
+	/* with CT_S_STACK: hook_kept_regs() at the entry; the call has preserved them at its return */
+#if defined(__x86_64__)
 	__u64 regs[6];
+#else
+	__u64 regs[11];
+#endif
 	struct ct_call rec;
 	__u64 data[CT_DATA_MAX / 8]; /* continues rec.words */
 };
@@ -258,7 +261,8 @@ struct hooks_area {
 	__u64 tick_ns;
 	__u64 too_deep;	      /* calls that were nested deeper than the engine's frames */
 	__u64 scopes_dropped; /* the same of functions of layers */
-	__u64 pad[2];
+	__u64 interrupted; /* functions whose hooks were off for a time, because of another tracer */
+	__u64 pad[1];
 	__u32 cells; /* how many cells, from the first on, have ever been taken */
 	__u32 pad2[15];
 };

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # demo.sh - builds cudatrace and prints a trace of the sample program: scripts/demo.sh [OPTIONS OF CUDATRACE...]
 #
-# With a GPU and a CUDA toolkit the sample runs on the GPU, else on the stand-in (tests/standin), a libcudart and a libcuda
-# that need no GPU. Needs root. Leaves nothing behind but the build. What cudatrace writes to standard error when it starts a program,
-# its rows, goes to standard output here, with what the sample prints.
+# With a GPU and a CUDA toolkit the sample runs on the GPU, otherwise on the stand-in (tests/standin): a libcudart and a libcuda
+# that need no GPU. The script needs root, and leaves nothing behind except the build. When cudatrace starts a program, it writes its rows
+# to standard error; here they go to standard output, with what the sample prints.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -17,6 +17,7 @@ die() {
 scripts/deps.sh build || exit 1
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
+echo "# building cudatrace; the first build takes some minutes"
 make -s -j "$(nproc)" cudatrace > "$tmp/log" 2>&1 || die "the build failed: $(tail -n 3 "$tmp/log")"
 
 has_gpu() {

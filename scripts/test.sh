@@ -19,8 +19,10 @@
 # Suites run in a process group of their own with their output in files, and are never waited for beyond their limit:
 # a process that the kernel cannot kill does not hold this up.
 #
-# There are two lanes, because most suites wait for something most of the time: those that compile or calculate, and trace
-# nothing on this machine, run one after the other behind the others. They are judged in the end.
+# There are two lanes, because most suites wait for something most of the time. In the second one are those that compile or
+# calculate, and what else makes both take about as long; they are judged in the end. Those of the second lane that trace
+# come last there: in the short set the second half of the cases, which is beside the first. A case that a tracer of the
+# other lane disturbs is run again when that one has gone (tests/lib.sh).
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -324,6 +326,14 @@ main() {
 	behind shellcheck 600 shell_scripts
 	behind api 300 as_test "tables agree with CUDA's headers" scripts/check_api.py
 	behind arm64 300 as_test "the BPF object compiles for arm64" make bpf-arm64
+	behind agent 180 tests/agent/run.sh
+	behind standin 120 standin_checks
+	behind docs 120 tests/docs.sh
+	behind install 120 tests/install.sh
+	behind hardening 60 tests/hardening.sh cudatrace .output/static/cudatrace
+	behind export-files 600 tests/export/files.sh
+	behind nsys 120 tests/export/nsys.py
+	behind identity 120 tests/export/identity.py
 	if $all; then
 		behind san 2400 sanitized_units
 		behind tidy 1500 scripts/check_tidy.sh
@@ -332,48 +342,42 @@ main() {
 		behind tree 1500 tests/tree.sh
 		behind dist 1200 tests/dist.sh
 		behind fuzz 2400 fuzzed 15
+		behind recipes 900 tests/recipes.sh
+		behind hostile 400 tests/export/hostile.py --seeds 2 --seconds 8
+		for other in export flame timeline memory; do
+			behind $other 900 tests/$other/run.sh
+		done
+		behind tutorial 900 tests/tutorial.py
+		behind python 300 tests/python/run.py
+		behind attack-names 600 tests/hostile/names.py
+		behind attack-files 900 tests/hostile/files.py
+	else
+		behind cases-2 1200 tests/cases/run.sh --short --half 2
 	fi
 	start_lane
-	suite agent 180 tests/agent/run.sh
 	if $all; then
 		suite hooks 1200 tests/hooks/run.sh --builds
-	else
-		suite hooks 300 tests/hooks/run.sh
-	fi
-	suite standin 120 standin_checks
-	suite docs 120 tests/docs.sh
-	suite install 120 tests/install.sh
-	suite hardening 60 tests/hardening.sh cudatrace .output/static/cudatrace
-	if $all; then
 		suite cases 1800 tests/cases/run.sh
 	else
-		suite cases 1200 tests/cases/run.sh --short
-		grep 'are left out' "$LOGS/cases.log" | sed 's/^/    /'
+		suite hooks 300 tests/hooks/run.sh
+		suite cases-1 1200 tests/cases/run.sh --short --half 1
+		grep 'are left out' "$LOGS/cases-1.log" | sed 's/^/    /'
 	fi
 	suite faults 300 tests/faults/run.py --fixed
-	suite export-files 600 tests/export/files.sh
-	suite nsys 120 tests/export/nsys.py
-	suite identity 120 tests/export/identity.py
 	suite serve 600 tests/serve/run.py
 	suite serve-web 300 tests/serve/web.py
 	if $all; then
 		suite otlp 600 tests/export/otlp.py
 		suite cases-hooks 400 env SOURCE=hooks tests/cases/run.sh --short 'scopes_*' 'operators_*' 'collectives_*' 'nvtx3_*'
 		suite cases-multi 1200 env CUDATRACE="$PWD/tests/cases/with-multi" tests/cases/run.sh --short --links
-		for other in tests/export/run.sh tests/flame/run.sh tests/timeline/run.sh tests/memory/run.sh tests/top/run.sh tests/bpftrace/run.sh; do
-			[ -x "$other" ] && suite "$(basename "$(dirname "$other")")" 900 "$other"
-		done
-		suite tutorial 900 tests/tutorial.py
+		suite top 900 tests/top/run.sh
+		suite bpftrace 900 tests/bpftrace/run.sh
 		suite diary 500 tests/diary/run.py --fixed
-		suite hostile 400 tests/export/hostile.py --seeds 2 --seconds 8
 		suite attack 600 tests/hostile/attack.py
-		suite attack-files 900 tests/hostile/files.py
-		suite attack-names 600 tests/hostile/names.py
 		suite attack-agents 900 env SEED=7 tests/hostile/agents.py
 		suite attack-shown 600 tests/hostile/shown.py
 		suite attack-afresh 600 tests/hostile/afresh.py
-		suite python 300 tests/python/run.py
-		suite recipes 900 tests/recipes.sh
+		suite attack-anew 600 tests/hostile/anew.py
 		suite soak 300 scripts/soak.sh 60 .output/soak
 	fi
 	end_lane

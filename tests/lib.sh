@@ -239,7 +239,7 @@ case_without_tracers() {
 another_tracer() {
 	copy_library "$T/control"
 	LD_LIBRARY_PATH=$T/control target control queries 1
-	within 1 has_probe "$PID_control" "$ADDR_control"
+	within 5 has_probe "$PID_control" "$ADDR_control" # another tracer may be slow where the machine is busy
 }
 
 # Ends what the case has in the background, and waits until it has gone.

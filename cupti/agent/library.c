@@ -34,7 +34,8 @@ struct found {
 	int cudart; /* its major version; 0: none is mapped, or the name does not contain it */
 	/* the folder of the process's libcuda, with a slash at its end; "": not known */
 	char driver[512];
-	bool asked, accepted; /* fits_driver() has asked the driver, which NVIDIA's does not accept */
+	bool asked,
+		accepted; /* fits_driver() has asked the driver, which NVIDIA's does not accept */
 };
 
 const char *library_error(int result)
@@ -153,6 +154,27 @@ static void *driver_function(const char *name)
 	void *lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
 
 	return lib ? dlsym(lib, name) : NULL;
+}
+
+/*
+ * Loads the driver, if the process has not done so yet; it is not started by this. The loader finds it for
+ * a library that says where it is (cudart beside it, NixOS), and not for us, so these folders are tried too.
+ */
+static bool load_driver(const struct found *f, char *why, size_t size)
+{
+	static const char *const also[] = { "/run/opengl-driver/lib/", "/usr/lib/wsl/lib/" };
+	char path[600];
+
+	if (dlopen("libcuda.so.1", RTLD_LAZY))
+		return true;
+	snprintf(why, size, "%s", dlerror());
+	for (int i = 0; i < f->ndirs + 2; i++) {
+		snprintf(path, sizeof(path), "%slibcuda.so.1",
+			 i < f->ndirs ? f->dirs[i] : also[i - f->ndirs]);
+		if (!access(path, R_OK) && dlopen(path, RTLD_LAZY))
+			return true;
+	}
+	return false;
 }
 
 static uint32_t driver_version(void)
@@ -274,8 +296,7 @@ static bool take(struct cupti *c, struct found *f, const char *path, int flags, 
 		snprintf(why, size, "%s is of CUDA %u, newer than the driver's %u", path,
 			 cupti_major(c->version), c->driver / 1000);
 	} else {
-		snprintf(c->path, sizeof(c->path), "%s",
-			 file_of((void *)c->cuptiGetVersion, path));
+		snprintf(c->path, sizeof(c->path), "%s", file_of((void *)c->cuptiGetVersion, path));
 		return true;
 	}
 	c->version = 0;
@@ -315,15 +336,14 @@ static int find(struct cupti *c, const char *wanted, char *why, size_t size)
 
 	if (c->lib) /* of an earlier attach */
 		return 0;
-	/* loaded, but not started by this */
-	if (!dlopen("libcuda.so.1", RTLD_LAZY)) {
-		snprintf(why, size, "%s", dlerror());
-		return -ENODEV;
-	}
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
 	dl_iterate_phdr(look, f);
+	if (!load_driver(f, why, size)) {
+		free(f);
+		return -ENODEV;
+	}
 	driver_folder(f->driver, sizeof(f->driver));
 	if (*f->driver)
 		add_dir(f, f->driver, strlen(f->driver), "");

@@ -152,7 +152,7 @@ static double read_one(const char *path)
 {
 	struct pipeline p = { .filter = { .shown = NULL }, .sink = { .ops = &sink_count } };
 	struct sink_end end = { .reason = "finished" };
-	struct sink_opts opts = { .counts_only = true };
+	struct sink_opts opts = { .look.counts_only = true };
 	const struct ct_hdr *rec;
 	struct reader *r;
 	struct out out;

@@ -26,7 +26,7 @@ sins_are_found() {
 	expect "polling" "$(found polling count)" none
 }
 
-case_advise_live() {
+case_advise_live() { # long
 	export STANDIN_FAIL=cudaMemsetAsync:1
 	ct_advise -- "$SINS" bad
 	ok_rc
@@ -38,7 +38,7 @@ ct_advise() {
 	mv "$T/json" "$T/out" 2> /dev/null || fail "no output file; status $rc: $(tail -n 2 "$T/err")"
 }
 
-case_advise_recording() {
+case_advise_recording() { # long
 	export STANDIN_FAIL=cudaMemsetAsync:1
 	ct record -k -o "$T/sins.ctrace" -- "$SINS" bad
 	ok_rc

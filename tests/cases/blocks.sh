@@ -46,7 +46,7 @@ case_blocks_text() {
 }
 
 # Inside the process the same is recorded.
-case_blocks_by_hooks() {
+case_blocks_by_hooks() { # long
 	[ "$(uname -m)" = x86_64 ] || skip "hooks are for x86-64 yet"
 	# shellcheck disable=SC2034 # run.sh's: where a tracer of the whole machine has breakpoints there are no hooks
 	OWN_LIBRARY=1
@@ -75,7 +75,7 @@ case_blocks_out_of_memory() {
 }
 
 # A program that runs already: the totals are the allocator's own, and what was given out before is said.
-case_blocks_attached() {
+case_blocks_attached() { # long
 	local pid
 	mkfifo "$T/in"
 	"$BLOCKS" wait < "$T/in" > "$T/said" &
@@ -100,7 +100,7 @@ held"
 }
 
 # What cannot be true is counted and left out, for each device.
-case_blocks_hostile() {
+case_blocks_hostile() { # long
 	ct mem --layers allocator --json -o "$T/book" -- "$BLOCKS" hostile
 	ok_rc
 	expect "devices" "$(of_blocks 'sorted((r["device"], r["reports_wrong"], r["reports_missing"], r["taken"]) for r in d["blocks"])')" \
@@ -157,7 +157,7 @@ segments (0, 'small', False, 2097152, 1048576, 2) (0, 'large', False, 3145728, 0
 held (1048576, 'weights()')"
 
 # The snapshot of PyTorch's viewer, live and of a recording, by all the ways to ask for it.
-case_blocks_viz() {
+case_blocks_viz() { # long
 	ct mem --memory-viz "$T/live" -- "$BLOCKS" train
 	ok_rc
 	check_viz "$T/live"
@@ -185,7 +185,7 @@ case_blocks_viz() {
 held"
 }
 
-case_blocks_viz_out_of_memory() {
+case_blocks_viz_out_of_memory() { # long
 	ct mem --memory-viz "$T/hole" -- "$BLOCKS" hole
 	ok_rc
 	check_viz "$T/hole"
@@ -197,7 +197,7 @@ case_blocks_viz_out_of_memory() {
 }
 
 # A segment that grows by mappings; and what is mapped for an allocation that fails all the same is given back, without a report.
-case_blocks_that_grow() {
+case_blocks_that_grow() { # long
 	ct mem --layers allocator --json --memory-viz "$T/grow" -o "$T/book" -- "$BLOCKS" grow
 	ok_rc
 	expect "sums" "$(of_blocks "$BLOCKS_SUMS")" "[2097152, 4194304, 3145728, 4194304, 0, 2097152, 3, 3145728, 4, 1, 0, 0, 1]"
@@ -215,7 +215,7 @@ held (524288, 'buffer(unsigned long)') (524288, 'buffer(unsigned long)') (104857
 }
 
 # What cannot be true does no harm to the snapshot, and neither do many blocks; the other processes are counted.
-case_blocks_viz_hostile() {
+case_blocks_viz_hostile() { # long
 	ct mem --memory-viz "$T/hostile" -- "$BLOCKS" hostile
 	ok_rc
 	says 'memory-viz: 1 event at addresses that do not exist is not in the file'

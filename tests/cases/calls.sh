@@ -160,13 +160,17 @@ case_siglongjmp_jit() {
 # A signal after each instruction of a call, those of the kernel's trampoline too, to which the function returns. The handler makes a call
 # that has a row of its own, and the interrupted one is not taken for one that was left.
 stepped() { # ARGS...
-	local handled
+	local handled rows folded
 	ct_json "$@" -e cudaStreamQuery --keep-chatty -- "$BIN/jumps" step 20
 	ok_rc
 	handled=$(sed -nE 's/^called 20 handled ([0-9]+)$/\1/p' "$T/prog.out")
 	[ "${handled:-0}" -gt 200 ] || fail "the program said $(cat "$T/prog.out")"
 	expect_rows cudaStreamQuery 20 '"stream":"0x1".*"ret":0'
-	expect_rows cudaStreamQuery "$handled" '"stream":"0x0".*"ret":0'
+	rows=$(rows cudaStreamQuery '"stream":"0x0".*"ret":0')
+	folded=$(sed -nE 's/^\{"type":"end".*"folded":([0-9]+).*/\1/p' "$T/out")
+	expect "$rows rows and $folded folded calls of the handler" $((rows + folded)) "$handled"
+	# beside other tracers of the function some are counted as a part of the interrupted one
+	[ $((folded * 50)) -le "$handled" ] || fail "$folded of $handled calls of the handler are folded"
 	expect_rows cudaStreamQuery 0 '"unfinished":true'
 	expect "the end record" "$(grep -oE '"(unfinished|orphan_return)":[0-9]+' "$T/out" | xargs)" "unfinished:0 orphan_return:0"
 	no_loss

@@ -162,7 +162,7 @@ case_device_order_shown_in_time() {
 }
 
 # Calls that are not shown are causes all the same: with their function and time, without a number.
-case_device_of_filtered_calls() {
+case_device_of_filtered_calls() { # long
 	ct_json --gpu -e memory -- "$BIN/work" 5 return
 	ok_rc
 	expect "launches shown" "$(grep -c '"api":"cudaLaunchKernel","args"' "$T/out")" 0
@@ -171,7 +171,7 @@ case_device_of_filtered_calls() {
 	grep '^{"type":"end"' "$T/out" | grep -q '"unmatched":0' || fail "$(tail -n 1 "$T/out")"
 }
 
-case_device_cupti_text() {
+case_device_cupti_text() { # long
 	ct --gpu --format cupti -o "$T/text" -- "$BIN/work" 3 return
 	ok_rc
 	expect "first line" "$(head -n 1 "$T/text")" \

@@ -36,7 +36,7 @@ case_chrome_split() { # long
 }
 
 # Perfetto's own definitions look at such files in tests/export; here: that a live one is whole, plain and compressed.
-case_perfetto() {
+case_perfetto() { # long
 	ct --format perfetto -o "$T/trace.pftrace" -- "$CALLS" mix 50 50 50
 	ok_rc
 	expect "the first packet" "$(head -c 15 "$T/trace.pftrace" | od -An -tx1 | tr -d ' \n')" 0a0d50016801da0303d00303b80501

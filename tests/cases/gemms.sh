@@ -74,7 +74,7 @@ PY
 }
 
 # The calls of the program are the same with the layer and without.
-case_gemms_leave_calls() {
+case_gemms_leave_calls() { # long
 	ct_json -- "$GEMMS" many 5
 	grep '"type":"call"' "$T/out" | sed -E 's/"(ts_ns|dur_ns|pid|tid)":[0-9]+//g; s/0x[0-9a-f]+/0x/g' > "$T/without"
 	ct_json --layers cublas -- "$GEMMS" many 5
@@ -223,7 +223,7 @@ case_gemms_convolutions() {
 }
 
 # The kernels of a convolution have its FLOP, and are of its class; JSON names the operation.
-case_gemms_convolutions_device() {
+case_gemms_convolutions_device() { # long
 	ct record --gpu --layers cudnn -o "$T/r.ctr" -- "$CONVOLUTIONS" all
 	ok_rc
 	ct export --to json -o "$T/json" "$T/r.ctr"

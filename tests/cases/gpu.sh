@@ -127,7 +127,7 @@ kernel_names() {
 }
 
 # A kernel's row has its name when its code was unloaded, and its name overwritten, before CUPTI gave its buffer back.
-case_gpu_names_of_unloaded() {
+case_gpu_names_of_unloaded() { # long
 	local how opts
 	for how in '' small version:18; do
 		for opts in --gpu '--source=cupti --gpu'; do
@@ -224,7 +224,7 @@ case_gpu_nvtx() {
 }
 
 # Swapped, small, late: each record is there once.
-case_gpu_buffers() {
+case_gpu_buffers() { # long
 	local how
 	for how in swap small slow:200 small,swap; do
 		export STANDIN_CUPTI=$how
@@ -349,7 +349,7 @@ ct_kill() {
 }
 
 # The program ends in every way; its status is its own, and nothing of what CUPTI had given is missing.
-case_gpu_ends() {
+case_gpu_ends() { # long
 	local how status
 	while read -r how status; do
 		ABORT_OK=1 ct_json --gpu -- "$WORK" 25 "$how"

@@ -128,7 +128,7 @@ case_hooks_lost_stacks() {
 }
 
 # Two GiB of other things lie above each library, where its jumps land: room is kept free for them before it is mapped.
-case_hooks_crowded() {
+case_hooks_crowded() { # long
 	local fill="+ 2000"
 	with_hooks
 	# shellcheck disable=SC2086 # words
@@ -151,7 +151,7 @@ said_made() {
 
 # A process that runs, in which no jump has a place to land: the calls through the loader's slots are seen from the first one on, those by
 # a pointer are not, and the last line, the end record, a recording and the status of --strict say of how many functions that holds.
-case_hooks_by_slots() {
+case_hooks_by_slots() { # long
 	local pid fd want
 	with_hooks
 	mkfifo "$T/in"
@@ -587,7 +587,44 @@ case_hooks_probed_meanwhile() { # long
 	wait_for 10 more_launches "$before"
 	finish INT
 	ok_rc
+	says "calls, 0 lost of those seen; [1-9][0-9]* functions had no hook for a time, because of another tracer"
+	[ "$(interrupted_functions "$T/out")" -gt 1 ] || fail "the end record: $(tail -n 1 "$T/out")"
 	kill -0 "$pid" || fail "the program has ended"
+}
+
+# A thread of ours in them made unshare(1) fail, and setpriv(1) abort.
+case_hooks_of_one_thread() {
+	with_hooks
+	ct --source=hooks -o "$T/rows" -- setpriv --reuid=65534 --regid=65534 --clear-groups true
+	expect "setpriv" "$rc" 0
+	unshare -Urm true 2> /dev/null || skip "no user namespaces here"
+	chmod 777 "$T"
+	ct --source=hooks -o "$T/rows" -- unshare -Urm "$CALLS" queries 3
+	ok_rc
+	says '^cudatrace: 3 calls, 0 lost$'
+}
+
+# interrupted_functions FILE: the number that the end of it has.
+interrupted_functions() {
+	grep '"type":"end"' "$1" | grep -o '"interrupted_functions":[0-9]*' | cut -d: -f2
+}
+
+# The same where the program makes its calls meanwhile and ends, whether its hooks are looked at again before that or not.
+case_hooks_probed_at_the_end() { # long
+	with_hooks
+	target a queries 20
+	attach --source=hooks -p "$PID_a"
+	! grep -q 'breakpoint there' "$T/err" || fail "another tracer was there before: $(grep 'breakpoint there' "$T/err")"
+	OWN_LIBRARY= # the breakpoints are ours from here on
+	"$CUDATRACE" -v -p "$PID_a" -o "$T/out2" 2> "$T/err2" < /dev/null &
+	OTHER=$!
+	wait_for 20 grep -q '^cudatrace: ready' "$T/err2"
+	stop a
+	finish
+	ok_rc
+	says "^cudatrace: 0 calls, 0 lost of those seen; [1-9][0-9]* functions had no hook for a time, because of another tracer: calls of them in that time are not known$"
+	wait_for 10 ended "$OTHER"
+	grep -q '20 calls, 0 lost$' "$T/err2" || fail "the other tracer: $(tail -n 1 "$T/err2")"
 }
 
 # unhooked FILE: the number that the end of it has.

@@ -105,6 +105,25 @@ case_hostile_fuse() { # long
 	hang_absent fuse "$T/mnt"
 }
 
+# A library that a program serves itself gets no probes: to read it, the kernel would hold up every fork of the machine.
+case_hostile_fuse_library() {
+	local pid
+	mkdir "$T/mnt"
+	mkfifo "$T/in"
+	unshare -m "$BIN/absent" library "$T/mnt" "$STANDIN/libcudart.so.13" < "$T/in" > "$T/a.out" 2> "$T/a.err" &
+	pid=$!
+	exec 3> "$T/in"
+	wait_for 10 grep -q '^ready\|^skip' "$T/a.out"
+	! grep -q '^skip' "$T/a.out" || skip "$(cat "$T/a.out")"
+	attach -p "$pid"
+	says "warning: $T/mnt/libcudart.so.13 is not probed: it lies on FUSE"
+	! grep -E "mnt/libcudart.*(functions|searched)" "$T/err" || fail "it was looked at: $(grep mnt/ "$T/err")"
+	finish INT
+	ok_rc
+	exec 3>&-
+	wait "$pid"
+}
+
 # ---- the agents' socket ----
 
 CROWD='

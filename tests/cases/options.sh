@@ -100,6 +100,13 @@ case_comm() {
 	expect_rows cudaStreamAddCallback 5 '"unfinished":true'
 	expect "the end record" "$(grep -o '"unfinished":[0-9]*' "$T/out" | tail -n 1)" '"unfinished":5'
 	says ', 5 unfinished, 0 lost$'
+	# and so are their calls, where the kernel counts
+	ct stat -f --comm 'call?' -- sh -c "'$CALLS' longjmp 5; '$BIN/calls-ptsz' longjmp 3; '$BIN/calls-ptsz' queries 100"
+	ok_rc
+	says '^cudatrace: 10 calls, 5 unfinished, 0 lost$'
+	ct stat -f --comm 'call?' -- sh -c "'$CALLS' queries 7; '$BIN/calls-ptsz' longjmp 3"
+	ok_rc
+	says '^cudatrace: 7 calls, 0 lost$'
 }
 
 # A cgroup2 tree: the machine's, or one mounted for the case alone.

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# run.sh - runs the real-BPF cases: tests/cases/run.sh [--short] [--links] [-l] [NAME-GLOB...]
+# run.sh - runs the real-BPF cases: tests/cases/run.sh [--short] [--half 1|2] [--links] [-l] [NAME-GLOB...]
 #
 # Needs root, ./cudatrace and the programs of `make cases-progs`. Prints `ok NAME`, `not ok NAME: why` or `skip NAME: why`
 # for each case, with the seconds that it took, and at last `N passed, N failed, N skipped`; the status is 1 when one failed. -l lists
 # the cases. --short leaves out those that take long: `# long` stands behind their names. --links runs the files of cases that depend on
 # how a function is probed; for the others a record is a record, whatever probe it comes from.
+# --half: every second case, from the first or from the second on: two halves may run beside each other.
 # SOURCE=hooks runs them by hooks in the place of probes, but for those that unsuited-hooks names.
 # A case that another tracer of the machine disturbs is run again when that tracer has gone, TRIES times in all (3); if it stays, the
 # case is skipped.
@@ -45,12 +46,18 @@ if [ "${1:-}" = --short ]; then
 	long='# long'
 	shift
 fi
+half=
+if [ "${1:-}" = --half ]; then
+	half=$2
+	shift 2
+fi
 files=("$here"/[a-z]*.sh)
 if [ "${1:-}" = --links ]; then
 	files=("$here"/{badday,calls,hostile,library,options,output,privileges,process,stacks,stat,stuck,unprobed}.sh)
 	shift
 fi
 mapfile -t names < <(cat "${files[@]}" | grep -v "$long" | sed -n 's/^case_\([a-z0-9_]*\)() {.*/\1/p')
+[ -z "$half" ] || mapfile -t names < <(printf '%s\n' "${names[@]}" | awk -v half="$half" 'NR % 2 == half % 2')
 if [ "${1:-}" = -l ]; then
 	printf '%s\n' "${names[@]}"
 	exit 0

@@ -95,7 +95,7 @@ is over-nothing "$before" "$(cksum < "$dir/run.ctrace")"
 says path "cudatrace: error: -o: what nsys-sqlite writes is a file, which no command and no standard output can be: give a name" \
 	"$ct" export --to nsys-sqlite -o - "$dir/run.ctrace"
 says two "cudatrace: error: 'b' is one word too many; give one recording" "$ct" export --to csv a b
-says none "cudatrace: error: give a recording: what 'cudatrace record' wrote" "$ct" export --to csv
+says none "cudatrace: error: no recording is given: name a file that 'cudatrace record' wrote" "$ct" export --to csv
 says backwards "cudatrace: error: --until lies before --from: give a later time" "$ct" export --to csv --from 2 --until 1 x
 says device "cudatrace: error: --device: 'x' is no number of a device; 'cudatrace info' lists them" "$ct" export --device x --to csv a
 got=$("$ct" export --to table "$dir/run.ctrace" 2>&1)

@@ -4,12 +4,20 @@
  * in which a caller may have their addresses.
  */
 #if defined(CALLEE)
-/* Too short for a jump. */
+/* Too short for a jump, and one that begins with a branch. */
+#if defined(__x86_64__)
 __asm__(".text\n.globl slot_short\n.type slot_short, @function\n"
 	"slot_short: lea 1(%rdi), %eax\n ret\n .size slot_short, . - slot_short\n .balign 64\n"
 	".globl slot_jump\n.type slot_jump, @function\n"
 	"slot_jump: jmp 1f\n nop\n nop\n nop\n nop\n 1: lea 2(%rdi), %eax\n ret\n"
 	".size slot_jump, . - slot_jump\n .balign 64\n");
+#else
+__asm__(".text\n.globl slot_short\n.type slot_short, %function\n"
+	"slot_short: add w0, w0, #1\n ret\n .size slot_short, . - slot_short\n .balign 64\n"
+	".globl slot_jump\n.type slot_jump, %function\n"
+	"slot_jump: b 1f\n nop\n 1: add w0, w0, #2\n ret\n"
+	".size slot_jump, . - slot_jump\n .balign 64\n");
+#endif
 int slot_short(int);
 /* Through the library's own slot. */
 __attribute__((visibility("default"))) int slot_inside(int n)

@@ -12,6 +12,15 @@
 
 #define CALLBACK __attribute__((target("general-regs-only")))
 #define CALLERS 8
+#if defined(__x86_64__)
+#define REFUSED HOOK_BRANCH
+#define INSIDE_IS_PUT_BACK true
+#define SLOWER 1
+#else
+#define REFUSED HOOK_NO_JUMP
+#define INSIDE_IS_PUT_BACK false
+#define SLOWER 10 /* it is run in an emulator */
+#endif
 
 static bool all;
 static atomic_ulong seen, ended, wrong;
@@ -220,7 +229,7 @@ static void test_under_fire(void)
 	pthread_t t[CALLERS];
 	struct hook_leftover left;
 	enum hook_result results[2];
-	int cycles = all ? 5000 : 1000;
+	int cycles = (all ? 5000 : 1000) / SLOWER;
 	__u64 kept = 0;
 
 	called[0] = load("libslots-now.so", RTLD_NOW);
@@ -237,7 +246,8 @@ static void test_under_fire(void)
 		if (more && c % 16)
 			dlclose(more);
 		CHECK_EQ(0, engine_remove(&left));
-		CHECK_EQ(0, left.foreign + left.gone + left.inside);
+		CHECK_EQ(0, left.foreign + left.gone);
+		CHECK(!INSIDE_IS_PUT_BACK || !left.inside);
 		if (more && c % 16 == 0)
 			dlclose(more);
 		if (c == 64)
@@ -267,7 +277,7 @@ static void test_loaded_later(void)
 	CHECK_EQ(0, engine_open(&ops));
 	CHECK_EQ(1, put_on(callee, results)); /* the library calls one of them itself */
 	CHECK_EQ(HOOK_PARTLY, results[0]);
-	CHECK_EQ(HOOK_BRANCH, results[1]);
+	CHECK_EQ(REFUSED, results[1]);
 	lib = load("libslots-lazy.so", RTLD_LAZY);
 	CHECK_EQ(0, engine_install(NULL, 0, results));
 	CHECK_EQ(1, engine_hooked_late());
@@ -294,7 +304,7 @@ static void test_two_definitions(void)
 	CHECK(get(other, "slot_jump") != get(callee, "slot_jump"));
 	CHECK_EQ(0, engine_open(&ops));
 	put_on(callee, results);
-	CHECK_EQ(HOOK_BRANCH, results[1]);
+	CHECK_EQ(REFUSED, results[1]);
 	expect_calls(get(lib, "by_slot2"), 2, 0);
 	CHECK_EQ(0, engine_check(&state));
 	CHECK_EQ(1, engine_hooked_late());

@@ -28,6 +28,13 @@ VICTIM long victim_eight(long a, long b, long c, long d, long e, long f, long g,
 	return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h;
 }
 
+VICTIM long victim_ten(long a, long b, long c, long d, long e, long f, long g, long h, long i,
+		       long j)
+{
+	sink = a + b + c + d + e + f + g + h;
+	return j - i;
+}
+
 VICTIM double victim_double(double a, float b, long c)
 {
 	sink = c;

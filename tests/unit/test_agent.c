@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -22,8 +23,10 @@
 #include "../../cupti/agent/queue.h"
 #include "../../cupti/agent/state.h"
 #include "../../user/source/agent/agent.h"
+#include "../../user/source/agent/agent_child.h"
 #include "../../user/source/agent/agent_funcs.h"
 #include "../../user/source/agent/agent_peer.h"
+#include "../../user/util/msg.h"
 #include "../standin/include/cuda.h"
 #include "unit.h"
 
@@ -1033,9 +1036,66 @@ static void test_names(void)
 	CHECK(agent_funcs_row(AGENT_DRIVER, "INVALID", 13000, AGENT_FUNCS_ONLY, &twin) < 0);
 }
 
+/* ---- a program that is started without being traced ---- */
+
+static char said[256];
+
+static void take_said(const char *text)
+{
+	snprintf(said, sizeof(said), "%s", text);
+}
+
+static int status_of(const char *const *cmd, int sig)
+{
+	struct capture_plan p = { .cmd = (char *const *)cmd };
+	struct agent_child c = { .status = 0 };
+
+	*said = '\0';
+	msg_taker = take_said;
+	CHECK(!agent_child_open(&c, &p));
+	CHECK_EQ(-1, c.status);
+	agent_child_signal(&c, SIGKILL); /* it has not begun: nobody gets it */
+	CHECK(!agent_child_start(&c));
+	if (sig)
+		agent_child_signal(&c, sig);
+	for (int i = 0; i < 6000 && !agent_child_ended(&c); i++)
+		usleep(10000);
+	CHECK(c.ended && agent_child_ended(&c));
+	agent_child_signal(&c, SIGKILL); /* it has ended: nobody gets it */
+	agent_child_close(&c);
+	msg_taker = NULL;
+	return c.status;
+}
+
+static void test_child(void)
+{
+	/* a script whose interpreter is not there */
+	char script[] = "/tmp/cudatrace-unit.XXXXXX";
+	const char *ends[] = { "sh", "-c", "exit 3", NULL }, *waits[] = { "sleep", "100", NULL },
+		   *none[] = { script, NULL };
+	struct capture_plan p = { .cmd = (char *const *)waits };
+	struct agent_child c = { .status = 0 };
+	int status = status_of(ends, 0), fd = mkstemp(script);
+
+	CHECK(fd >= 0 && write(fd, "#!/no/such\n", 11) == 11 && !fchmod(fd, 0755));
+	close(fd);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 3);
+	CHECK_TEXT("", said);
+	status = status_of(waits, SIGTERM);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+	status_of(none, 0);
+	CHECK(strstr(said, "the program cannot be run: No such file or directory") != NULL);
+	unlink(script);
+	/* one that is never let go ends, and is reaped */
+	CHECK(!agent_child_open(&c, &p));
+	agent_child_close(&c);
+	CHECK(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
+}
+
 int main(void)
 {
 	RUN(test_names);
+	RUN(test_child);
 	if (!have_device()) {
 		printf("not built: make standin\n");
 		return 1;

@@ -268,8 +268,8 @@ static void test_fragments(void)
 	CHECK_EQ(1, l->blocks.nooms);
 	CHECK_EQ(3 * MIB, l->blocks.ooms[0].frag.largest);
 	CHECK_EQ(6 * MIB, l->blocks.ooms[0].asked);
-	CHECK_EQ(1, l->blocks.ooms[0].nholders);
-	CHECK_EQ(4 * MIB, l->blocks.ooms[0].holders[0].bytes);
+	CHECK_EQ(1, l->blocks.ooms[0].holders.n);
+	CHECK_EQ(4 * MIB, l->blocks.ooms[0].holders.most[0].bytes);
 	ledger_close(l);
 }
 

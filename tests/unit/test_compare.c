@@ -213,6 +213,10 @@ static void test_hostile(void)
 		"{\"schema\":\"cudatrace-stat\",\"version\":2,\"summary\":{}}",
 		"{\"schema\":\"cudatrace-stat\",\"version\":1,\"summary\":[]}",
 		"{\"schema\":\"cudatrace-stat\",\"version\":1,\"summary\":{},\"runtime\":{}}",
+		/* a section is missing that every version has */
+		HEAD "1},\"driver\":[],\"kernels\":[],\"copies\":[],\"sync\":[]}",
+		HEAD "1},\"runtime\":[],\"kernels\":[],\"copies\":[],\"sync\":[]}",
+		HEAD "1},\"runtime\":[],\"driver\":[],\"kernels\":[],\"copies\":[]}",
 		HEAD "1" SECTIONS("7"),
 		HEAD "1" SECTIONS("{\"calls\":1}"),
 		HEAD "1" SECTIONS("{\"name\":7}"),

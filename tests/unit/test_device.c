@@ -328,8 +328,8 @@ static void golden(const char *name, const struct sink_ops *ops, const struct si
 
 static void test_formats(void)
 {
-	struct sink_opts plain = { 0 }, tid = { .tid = true, .time = SINK_TIME_US },
-			 mangled = { .mangled = true };
+	struct sink_opts plain = { 0 }, tid = { .look.tid = true, .look.time = SINK_TIME_US },
+			 mangled = { .look.mangled = true };
 
 	golden("device_table.txt", &sink_table, &plain);
 	golden("device_table_tid_us.txt", &sink_table, &tid);

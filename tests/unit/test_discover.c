@@ -700,6 +700,60 @@ static void test_cache(void)
 	close(fd);
 }
 
+struct wanted_path {
+	char path[256];
+	int found;
+};
+
+static void want_path(void *ctx, const char *path)
+{
+	struct wanted_path *w = ctx;
+
+	w->found += !strcmp(path, w->path);
+}
+
+/* The folders that variables of the environment name, and those of Python's packages below them. */
+static void test_homes(void)
+{
+	static const struct {
+		const char *variable, *below;
+		int found;
+	} rows[] = {
+		{ "CUDA_HOME", "lib64", 1 },
+		{ "CUDA_PATH", "lib64", 1 },
+		{ "CUDA_PATH", "lib", 0 },
+		{ "CONDA_PREFIX", "lib", 1 },
+		{ "CONDA_PREFIX", "lib/python3.11/site-packages/nvidia/cuda_runtime/lib", 1 },
+		{ "VIRTUAL_ENV", "lib/python3.11/site-packages/nvidia/cu13/lib", 1 },
+		{ "VIRTUAL_ENV", "lib", 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const char *was = getenv(rows[i].variable);
+		char *kept = was ? strdup(was) : NULL, home[128], command[768];
+		struct wanted_path w = { .found = 0 };
+
+		CASE_ROW("%s %s", rows[i].variable, rows[i].below);
+		snprintf(home, sizeof(home), "%s/home%zu", dir, i);
+		snprintf(w.path, sizeof(w.path), "%s/%s/libcudart.so.13", home, rows[i].below);
+		snprintf(command, sizeof(command), "mkdir -p %s/%s && touch %s", home,
+			 rows[i].below, w.path);
+		CHECK(!system(command));
+		setenv(rows[i].variable, home, 1);
+		library_paths_list(want_path, &w);
+		CHECK_EQ(rows[i].found, w.found);
+		/* a path that depends on where cudatrace was started is none */
+		setenv(rows[i].variable, "home", 1);
+		library_paths_list(want_path, &w);
+		CHECK_EQ(rows[i].found, w.found);
+		if (kept)
+			setenv(rows[i].variable, kept, 1);
+		else
+			unsetenv(rows[i].variable);
+		free(kept);
+	}
+}
+
 /* ---- processes whose mappings cannot be listed ---- */
 
 static int release[2]; /* a pipe: who is held waits until its other end is closed */
@@ -794,6 +848,7 @@ int main(void)
 	RUN(test_headless);
 	RUN(test_library);
 	RUN(test_file_cache);
+	RUN(test_homes);
 	RUN(test_cache);
 	snprintf(cmd, sizeof(cmd), "rm -r %s", dir);
 	CHECK(system(cmd) == 0);

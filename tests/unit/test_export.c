@@ -347,10 +347,10 @@ static void test_files(void)
 
 	golden("export.csv", "csv", opts, play);
 	golden("speedscope_calls.json", "speedscope", opts, play);
-	opts.weight = SINK_WEIGHT_GPU;
+	opts.look.weight = SINK_WEIGHT_GPU;
 	golden("speedscope_gpu.json", "speedscope", opts, play);
 	golden("folded_gpu.txt", "folded", opts, play);
-	opts.weight = SINK_WEIGHT_TIME;
+	opts.look.weight = SINK_WEIGHT_TIME;
 	golden("speedscope_time.json", "speedscope", opts, play);
 	golden("speedscope_evented.json", "speedscope", opts, play_bare);
 	golden("speedscope_empty.json", "speedscope", (struct sink_opts){ 0 }, NULL);
@@ -460,7 +460,7 @@ static void play_rubbish(struct sink *s)
 static void test_rubbish(void)
 {
 	static const char *const formats[] = { "csv", "speedscope", "html", "folded", "flame" };
-	struct sink_opts opts = { .weight = SINK_WEIGHT_GPU };
+	struct sink_opts opts = { .look.weight = SINK_WEIGHT_GPU };
 
 	for (size_t i = 0; i < ARRAY_LEN(formats); i++)
 		free(written(formats[i], opts, play_rubbish));

@@ -707,6 +707,10 @@ static void test_devices(void)
 	losses.partly = 7;
 	CHECK_TEXT("7", value("cudatrace_partly_hooked_functions_total"));
 	losses.partly = 0;
+	CHECK_TEXT("0", value("cudatrace_interrupted_functions_total"));
+	losses.interrupted = 3;
+	CHECK_TEXT("3", value("cudatrace_interrupted_functions_total"));
+	losses.interrupted = 0;
 	CHECK(!count_lines("cudatrace_probe_"));
 	counters_ns = S;
 	snprintf(series, sizeof(series), "hw_gpu_utilization_ratio%s", labels);

@@ -115,7 +115,7 @@ static void play(struct sink *s)
 	/* a failed copy moved nothing */
 	c = make_call(&m, "cudaMemset", CT_CALL, 0, 1, U(0), U(0), U(1 << 20));
 	ev.rec = &c->h;
-	CHECK(s->ops->event(s, &ev) == (s->opts->weight != SINK_WEIGHT_BYTES));
+	CHECK(s->ops->event(s, &ev) == (s->opts->look.weight != SINK_WEIGHT_BYTES));
 }
 
 /* Everything that the sink writes; what it says on stderr is not looked at. The caller frees. */
@@ -155,10 +155,10 @@ static void test_folded(void)
 	char *text;
 
 	golden("folded.txt", (struct sink_opts){ 0 });
-	golden("folded_time.txt", (struct sink_opts){ .weight = SINK_WEIGHT_TIME });
-	golden("folded_bytes.txt", (struct sink_opts){ .weight = SINK_WEIGHT_BYTES });
-	golden("folded_full.txt", (struct sink_opts){ .full_names = true });
-	golden("folded_mangled.txt", (struct sink_opts){ .mangled = true });
+	golden("folded_time.txt", (struct sink_opts){ .look.weight = SINK_WEIGHT_TIME });
+	golden("folded_bytes.txt", (struct sink_opts){ .look.weight = SINK_WEIGHT_BYTES });
+	golden("folded_full.txt", (struct sink_opts){ .look.full_names = true });
+	golden("folded_mangled.txt", (struct sink_opts){ .look.mangled = true });
 	text = written(&sink_folded, &none, NULL);
 	CHECK_TEXT("", text);
 	free(text);
@@ -189,7 +189,7 @@ static void play_threads(struct sink *s)
 
 static void test_threads(void)
 {
-	struct sink_opts opts = { .tid = true };
+	struct sink_opts opts = { .look.tid = true };
 	char *text = written(&sink_folded, &opts, play_threads);
 
 	CHECK_TEXT("app;[no thread];main;step(int);helper;cudaFree 1\n"
@@ -208,7 +208,7 @@ static void test_page(void)
 {
 	static const char mark[] = "<script id=\"data\" type=\"application/json\">";
 	struct sink_opts opts = { .title = "./app </script>\xe2\x80\xae;x",
-				  .weight = SINK_WEIGHT_TIME };
+				  .look.weight = SINK_WEIGHT_TIME };
 	char *text = written(&sink_flame, &opts, play), *data = strstr(text, mark), *end;
 
 	CHECK(data);
@@ -300,7 +300,7 @@ static void test_weights(void)
 		uint64_t ns, us;
 	} cases[] = { { 0, 0 },	   { 1, 1 },	{ 999, 1 },	    { 1000, 1 },
 		      { 1499, 1 }, { 1500, 2 }, { 12345678, 12346 } };
-	struct sink_opts opts = { .weight = SINK_WEIGHT_TIME };
+	struct sink_opts opts = { .look.weight = SINK_WEIGHT_TIME };
 	struct fold *f = fold_open(&opts, 0);
 	struct fold_node n = { 0 };
 
@@ -418,9 +418,9 @@ static int page(const char *kind, const char *path)
 	} else if (!strcmp(kind, "empty")) {
 		with = NULL;
 	} else if (!strcmp(kind, "time")) {
-		opts.weight = SINK_WEIGHT_TIME;
+		opts.look.weight = SINK_WEIGHT_TIME;
 	} else if (!strcmp(kind, "bytes")) {
-		opts.weight = SINK_WEIGHT_BYTES;
+		opts.look.weight = SINK_WEIGHT_BYTES;
 	}
 	text = written(&sink_flame, &opts, with);
 	bad = fputs(text, f) < 0;

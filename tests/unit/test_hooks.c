@@ -822,6 +822,43 @@ static void test_hostile_area(void)
 	}
 }
 
+/* Counters of losses that a process fills with ones: their sums would wrap around to nothing, or take away what another
+ * process has lost. Each is one that makes no sense; a large one that may be true counts as it is. */
+static void test_hostile_counters(void)
+{
+	struct hooks_ring_counts c;
+	struct hooks_thread *t;
+	struct hooks_area *head;
+	size_t bytes;
+	char *area;
+
+	set_up((struct ct_config){ 0 });
+	call(row_free, 1, 0, 0, 0);
+	t = block(0, &bytes, &area);
+	if (!CHECK(t))
+		return;
+	head = (struct hooks_area *)area;
+	head->blocks = 2;
+	for (uint32_t i = 0; i < 2; i++) {
+		t = hooks_block(area, i, RING_BYTES);
+		t->lost = t->folded = t->filtered = t->deep = t->no_cell = t->no_stack = UINT64_MAX;
+		t->unfinished = t->scopes_dropped = t->scopes_unbegun = UINT64_MAX;
+		t->muted[HOOKS_MUTED] = UINT64_MAX;
+	}
+	head->too_deep = head->scopes_dropped = head->interrupted = UINT64_MAX;
+	hooks_ring_counts(ring, &c);
+	CHECK_EQ(2 * 10 + 3, c.malformed);
+	CHECK_EQ(0,
+		 c.lost + c.folded + c.filtered + c.deep + c.no_cell + c.no_stack + c.unfinished);
+	CHECK_EQ(0, c.scopes_dropped + c.scopes_unbegun + c.interrupted);
+	for (uint32_t i = 0; i < 2; i++)
+		hooks_block(area, i, RING_BYTES)->lost = 1ULL << 43;
+	hooks_ring_counts(ring, &c);
+	CHECK_EQ(1ULL << 44, c.lost);
+	CHECK_EQ(2 * 9 + 3, c.malformed);
+	tear_down();
+}
+
 /* An entry that nobody completes, since its thread was killed: the next ones are read. */
 static void test_incomplete(void)
 {
@@ -1303,6 +1340,7 @@ int main(void)
 	RUN(test_missed);
 	RUN(test_scopes_signals);
 	RUN(test_hostile_area);
+	RUN(test_hostile_counters);
 	RUN(test_incomplete);
 	RUN(test_sealed);
 	RUN(test_messages);

@@ -476,6 +476,39 @@ static void *mapped_area(void)
 }
 
 /* Whatever the cells hold, what comes out is a record, and all ends. */
+/* Sums that a process writes into its cells: those of all processes together do not wrap around. */
+static void test_forged_sums(void)
+{
+	const struct ct_call_count *t;
+	struct ct_entry *cells;
+	uint64_t all = 0;
+	struct seen s;
+	void *area;
+
+	set_up((struct ct_config){ .count_by = CT_BY_THREAD });
+	call(row_get, 0, 0, 0, 0, 0);
+	call(row_sync, 0, 0, 0, 0, 0);
+	area = mapped_area();
+	if (!CHECK(area))
+		return;
+	cells = hooks_cells(area, BLOCKS, RING_BYTES);
+	for (int i = 0; i < 2; i++) {
+		cells[i].n.calls = cells[i].n.failed = cells[i].n.untimed = UINT64_MAX;
+		cells[i].n.ns = cells[i].n.bytes = UINT64_MAX;
+	}
+	s = read_counts();
+	CHECK_EQ(2, s.n);
+	for (int i = 0; i < s.n; i++) {
+		t = &s.t[i];
+		CHECK(t->sums.calls && t->sums.calls <= UINT64_MAX >> 20);
+		CHECK(t->sums.failed <= t->sums.calls);
+		CHECK(t->sums.ns <= UINT64_MAX >> 8 && t->sums.bytes <= UINT64_MAX >> 8);
+		all += t->sums.calls;
+	}
+	CHECK(all > UINT64_MAX >> 20);
+	tear_down();
+}
+
 static void test_hostile_cells(void)
 {
 	for (int round = 0; round < 20; round++) {
@@ -639,6 +672,7 @@ int main(void)
 	RUN(test_threads);
 	RUN(test_signals);
 	RUN(test_processes);
+	RUN(test_forged_sums);
 	RUN(test_hostile_cells);
 	RUN(test_more_than_at_begin);
 	/* last: it takes the place of the area of the others */

@@ -283,6 +283,33 @@ static void test_ptx(void)
 	check_ptx("\"open\\", -EBADMSG, "");
 }
 
+/* Device code that is no ELF file, of the other byte order, of another machine; one that is what it should be has no sections. */
+static void test_cubin_headers(void)
+{
+	static const struct {
+		const char *label;
+		unsigned char magic, order;
+		Elf64_Half machine;
+		int rc;
+	} rows[] = { { "right", ELFMAG0, ELFDATA2LSB, EM_CUDA, -ENOTSUP },
+		     { "magic", 0x7e, ELFDATA2LSB, EM_CUDA, -EBADMSG },
+		     { "order", ELFMAG0, ELFDATA2MSB, EM_CUDA, -EBADMSG },
+		     { "machine", ELFMAG0, ELFDATA2LSB, EM_X86_64, -EBADMSG } };
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		Elf64_Ehdr e = { .e_ident = { rows[i].magic, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+					      rows[i].order },
+				 .e_machine = rows[i].machine };
+		uint8_t buf[256];
+		struct names names = { 0 };
+
+		CASE_ROW("%s", rows[i].label);
+		CHECK_EQ(rows[i].rc,
+			 kernels_in(buf, pack(buf, 2, 0x11, &e, sizeof(e)), collect, &names));
+		names_free(&names);
+	}
+}
+
 static void test_containers(void)
 {
 	static const char ptx[] = ".version 8.0\n.entry k() {}";
@@ -1079,6 +1106,7 @@ int main(void)
 	RUN(test_stub_names);
 	RUN(test_is_name);
 	RUN(test_ptx);
+	RUN(test_cubin_headers);
 	RUN(test_containers);
 	RUN(test_fatbin_modes);
 	RUN(test_fatbin_damaged);

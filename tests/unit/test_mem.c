@@ -501,9 +501,9 @@ static void test_oom(void)
 	CHECK_EQ(1ULL << 50, last_oom.asked);
 	CHECK_EQ(2800, last_oom.held);
 	CHECK_EQ(7, last_oom.held_n);
-	if (CHECK_EQ(LEDGER_HOLDERS, last_oom.nholders)) {
-		CHECK_EQ(700, last_oom.holders[0].bytes);
-		CHECK_EQ(300, last_oom.holders[4].bytes);
+	if (CHECK_EQ(HOLDERS_MAX, last_oom.holders.n)) {
+		CHECK_EQ(700, last_oom.holders.most[0].bytes);
+		CHECK_EQ(300, last_oom.holders.most[4].bytes);
 	}
 	give_call(&b, CALL(&b.m, "cudaMalloc", CT_CALL, 0, 1, U(OUT), U(1) << 50));
 	CHECK(nooms == 1 && the(&b)->failed_n == 1);

@@ -495,10 +495,41 @@ static void test_absent(void)
 	CHECK_EQ(0, nccl_job_absent(&j));
 	/* nor when one does not know its rank */
 	j.members[1].nranks = 4;
-	j.members[1].rank = j.members[1].nranks = -1;
+	j.members[1].rank = -1;
+	CHECK_EQ(0, nccl_job_absent(&j));
+	check_printed(&j, "");
+	j.members[1].nranks = -1;
 	nccl_job_sort(&j);
 	CHECK_EQ(0, nccl_job_absent(&j));
 	check_printed(&j, "");
+	nccl_job_free(&j);
+}
+
+/* Of what was said twice about one process the later counts; members of other hosts, starts and communicators are others. */
+static void test_order(void)
+{
+	struct nccl_job j = { 0 };
+	struct nccl_member *m;
+	int hosts = 0;
+
+	for (uint64_t i = 0; i < 8; i++) {
+		m = add(&j, 1, 4, i, 0);
+		m->ts_ns = i % 2 ? 5 : 9;
+		strcpy(m->host, i / 2 % 2 ? "b" : "a");
+		strcpy(m->boot, i / 4 ? "later" : "first");
+	}
+	add(&j, 0, 4, 100, 0)->hash = 0x9000;
+	add(&j, 1, 4, 101, 0)->pid = 7;
+	add(&j, 0, 4, 102, 0);
+	nccl_job_sort(&j);
+	CHECK_EQ(7, j.n);
+	CHECK_EQ(0, j.members[0].rank);
+	CHECK_EQ(0x9000, j.members[6].hash);
+	for (size_t i = 1; i < 6; i++) {
+		hosts += !strcmp(j.members[i].host, "b");
+		CHECK(j.members[i].pid == 7 || j.members[i].ts_ns == 9);
+	}
+	CHECK_EQ(2, hosts);
 	nccl_job_free(&j);
 }
 
@@ -654,6 +685,7 @@ int main(void)
 	RUN(test_find_at);
 	RUN(test_absent);
 	RUN(test_absent_several);
+	RUN(test_order);
 	RUN(test_round_trip);
 	RUN(test_hostile_files);
 	RUN(test_large_lines);

@@ -9,6 +9,7 @@
 #include "../../user/event/join/join.h"
 #include "../../user/trace/defs.h"
 #include "../../user/trace/merge.h"
+#include "../../user/trace/numbers.h"
 #include "../../user/trace/reader.h"
 #include "../../user/trace/flight.h"
 #include "make_call.h"
@@ -326,6 +327,37 @@ static void test_never_twice(void)
 	join_close(j);
 }
 
+static bool call_of(struct numbers *n, uint32_t pid, struct ct_number *out)
+{
+	struct made_call c = { .c.h = { .size = sizeof(c), .kind = CT_CALL, .pid = pid } };
+
+	return numbers_record(n, &c.c.h, out);
+}
+
+/* As many processes as there is room for; then those that have ended make room, and others are not numbered. */
+static void test_full(void)
+{
+	struct ct_exit end = { .h = { .size = sizeof(end), .kind = CT_EXIT, .pid = 7 } };
+	struct numbers *n = numbers_open();
+	struct ct_number out;
+
+	for (uint32_t pid = 1; pid <= NUMBERS_MAX; pid++)
+		CHECK(!call_of(n, pid, &out));
+	CHECK(!numbers_record(n, &end.h, &out));
+	numbers_begin(n);
+	CHECK(call_of(n, 1, &out) && out.number == 1);
+	CHECK(!call_of(n, NUMBERS_MAX + 1, &out)); /* in the place of 7 */
+	numbers_begin(n);
+	CHECK(call_of(n, NUMBERS_MAX + 1, &out) && out.number == 1);
+	CHECK(!call_of(n, NUMBERS_MAX + 2, &out)); /* a warning, once */
+	numbers_begin(n);
+	CHECK(!call_of(n, NUMBERS_MAX + 2, &out));
+	CHECK(!call_of(n, 7, &out));
+	CHECK(call_of(n, 2, &out) && out.number == 1);
+	numbers_close(n);
+	numbers_close(NULL);
+}
+
 int main(void)
 {
 	char command[96];
@@ -337,6 +369,7 @@ int main(void)
 	RUN(test_damaged);
 	RUN(test_ring);
 	RUN(test_never_twice);
+	RUN(test_full);
 	snprintf(command, sizeof(command), "rm -r %s", dir);
 	CHECK(!system(command));
 	return unit_end();

@@ -158,8 +158,8 @@ static void test_select(void)
 static void test_values(void)
 {
 	CHECK(good(""));
-	CHECK(!o.ring_bytes && o.format->ops == &sink_table && o.time == SINK_TIME_MS && !o.npids &&
-	      !o.cmd);
+	CHECK(!o.ring_bytes && o.format->ops == &sink_table && o.look.time == SINK_TIME_MS &&
+	      !o.npids && !o.cmd);
 	CHECK(good("-p 1,2 -p 3 -p 2"));
 	CHECK(o.npids == 3 && o.pids[0] == 1 && o.pids[1] == 2 && o.pids[2] == 3);
 	CHECK(good("-p 1+2,3+")); /* as pidof and pgrep print them */
@@ -173,10 +173,10 @@ static void test_values(void)
 	CHECK(good("--min-size 1.5K") && o.filter.min_size_bytes == 1536);
 	CHECK(good("--min-size 4096") && o.filter.min_size_bytes == 4096);
 	CHECK(good("--ring-size 3MiB") && o.ring_bytes == 4u << 20);
-	CHECK(good("-p 1 -n 5 -fcv --strict") && o.count == 5 && o.follow && o.counts_only &&
+	CHECK(good("-p 1 -n 5 -fcv --strict") && o.count == 5 && o.follow && o.look.counts_only &&
 	      o.verbose == 1 && o.strict);
-	CHECK(good("--time iso --tid --color never -o out.txt -A") && o.time == SINK_TIME_ISO &&
-	      o.tid_column && o.append);
+	CHECK(good("--time iso --tid --color never -o out.txt -A") &&
+	      o.look.time == SINK_TIME_ISO && o.look.tid && o.append);
 	CHECK(good("--format json") && o.format->ops == &sink_json);
 	CHECK(good("-E A=1 -E B -u nobody -- ./app -p 7 --strict"));
 	CHECK(o.cmd && !strcmp(o.cmd[0], "./app") && !strcmp(o.cmd[3], "--strict") && !o.strict &&
@@ -306,8 +306,8 @@ static void test_stacks(void)
 {
 	char title[64];
 
-	CHECK(good("") && o.stack == OPTS_STACK_NONE && !o.mangled && !o.full_names &&
-	      !o.no_python && !o.weight);
+	CHECK(good("") && o.stack == OPTS_STACK_NONE && !o.look.mangled && !o.look.full_names &&
+	      !o.no_python && !o.look.weight);
 	CHECK(good("-k") && o.stack == OPTS_STACK_DWARF);
 	CHECK(good("--stack") && o.stack == OPTS_STACK_DWARF);
 	CHECK(good("--stack=dwarf") && o.stack == OPTS_STACK_DWARF);
@@ -315,8 +315,8 @@ static void test_stacks(void)
 	/* -k takes no value: what is behind it are letters, or the next option */
 	CHECK(good("-kf -k -p 5") && o.stack == OPTS_STACK_DWARF && o.follow && o.npids == 1);
 	CHECK(good("-k -e sync") && shows("cudaStreamSynchronize") && !shows("cudaMalloc"));
-	CHECK(good("--mangled") && o.mangled && !o.full_names);
-	CHECK(good("--full-names") && o.full_names && !o.mangled);
+	CHECK(good("--mangled") && o.look.mangled && !o.look.full_names);
+	CHECK(good("--full-names") && o.look.full_names && !o.look.mangled);
 	bad("--stack=lbr", "--stack: 'lbr' is not one of dwarf, fp, python or auto");
 	bad("-k fp",
 	    "'fp' belongs to no option: write --stack=fp, or to start a program -- before it");
@@ -328,11 +328,11 @@ static void test_stacks(void)
 
 	CHECK(good("--format folded") && o.format->ops == &sink_folded &&
 	      o.stack == OPTS_STACK_AUTO);
-	CHECK(o.weight == SINK_WEIGHT_CALLS);
+	CHECK(o.look.weight == SINK_WEIGHT_CALLS);
 	CHECK(good("--format flame --stack=fp --weight bytes --no-python") &&
 	      o.format->ops == &sink_flame);
-	CHECK(o.stack == OPTS_STACK_FP && o.weight == SINK_WEIGHT_BYTES && o.no_python);
-	CHECK(good("--format folded --weight time") && o.weight == SINK_WEIGHT_TIME);
+	CHECK(o.stack == OPTS_STACK_FP && o.look.weight == SINK_WEIGHT_BYTES && o.no_python);
+	CHECK(good("--format folded --weight time") && o.look.weight == SINK_WEIGHT_TIME);
 	CHECK(good("--format folded -o x -A") && o.append);
 	CHECK(folded("") && o.format->ops == &sink_folded && o.stack == OPTS_STACK_AUTO);
 	CHECK(folded("--format flame -p 1 --weight time") && o.format->ops == &sink_flame &&
@@ -361,14 +361,14 @@ static void test_stacks(void)
 	    "--time is for the table: --format folded has its own times, or none");
 	bad("--format csv --tid",
 	    "--tid is for the table, folded, flame and speedscope: leave it out");
-	CHECK(good("--format folded --tid") && o.tid_column);
+	CHECK(good("--format folded --tid") && o.look.tid);
 	bad("--format folded --color always", "--color is for the table: leave it out");
 	bad("--format folded --weight time --no-return",
 	    "--no-return knows no durations: leave out --weight time");
-	CHECK(good("--format nsys-sqlite -o x") && o.otlp_min_ns == 100000 && !o.otlp);
+	CHECK(good("--format nsys-sqlite -o x") && o.spans.min_ns == 100000 && !o.spans.url);
 	CHECK(good("--otlp http://127.0.0.1:4318 --otlp-min 0s") &&
-	      !strcmp(o.otlp, "http://127.0.0.1:4318") && !o.otlp_min_ns);
-	CHECK(good("--format otlp-json --otlp-min 2ms -o x -A") && o.otlp_min_ns == 2000000);
+	      !strcmp(o.spans.url, "http://127.0.0.1:4318") && !o.spans.min_ns);
+	CHECK(good("--format otlp-json --otlp-min 2ms -o x -A") && o.spans.min_ns == 2000000);
 	bad("--format nsys-sqlite", "--format nsys-sqlite writes a file: give -o FILE");
 	bad("--format nsys-sqlite -o x -A",
 	    "--format nsys-sqlite writes a whole file: leave out -A");

@@ -189,7 +189,7 @@ static void test_recorded(void)
  * by its end. */
 static void test_nested(void)
 {
-	run = (struct run){ .opts = { .gpu = true, .nested = true } };
+	run = (struct run){ .opts = { .gpu = true, .look.nested = true } };
 	run_open(&run);
 	row(&run, CT_CALL, START, START + 50); /* the outer one */
 	row(&run, CT_CALL, START + 10, START + 20);

@@ -19,7 +19,7 @@ static struct sink_opts options(uint64_t min_ns)
 	return (struct sink_opts){ .version = "test",
 				   .start_ns = PLAY_START,
 				   .realtime_offset_ns = REALTIME - PLAY_START,
-				   .otlp_min_ns = min_ns,
+				   .spans.min_ns = min_ns,
 				   .host = "node1" };
 }
 

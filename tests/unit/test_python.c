@@ -553,6 +553,36 @@ static void test_embedded(const char *python, const char *script)
 		"its Python has no Py_Version and no PyExc_EncodingWarning: it is older than 3.10");
 }
 
+/* A program that has Python's variables, and no Python. */
+static void test_claims(void)
+{
+	static const struct {
+		const char *label, *declared, *want;
+	} rows[] = {
+		{ "3.9", "unsigned long Py_Version = 0x030900f0; long _PyRuntime[99] = { 1 };",
+		  "Python 3.9 is older than 3.10" },
+		{ "4.0", "unsigned long Py_Version = 0x040000f0; long _PyRuntime[99] = { 1 };",
+		  "Python 4.0 is newer than 3.14, the last one whose frames this program knows" },
+		{ "beta", "unsigned long Py_Version = 0x030b00b1; long _PyRuntime[99] = { 1 };",
+		  "Python 3.11 is an alpha or beta, whose layout no release has" },
+		{ "offsets", "unsigned long Py_Version = 0x030d00f0; long _PyRuntime[99] = { 1 };",
+		  "Python 3.13 does not begin _PyRuntime with its debug offsets" },
+	};
+	char program[128], command[1024];
+
+	snprintf(program, sizeof(program), "%s/python3-claims", dir);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CASE_ROW("%s", rows[i].label);
+		snprintf(command, sizeof(command),
+			 "echo '#include <stdio.h>' >%s/claims.c && echo '%s int main(void) { "
+			 "puts(\"go\"); fflush(stdout); getchar(); return 0; }' >>%s/claims.c && "
+			 "cc -rdynamic -o %s %s/claims.c",
+			 dir, rows[i].declared, dir, program, dir);
+		CHECK(!system(command));
+		refused(program, NULL, rows[i].want);
+	}
+}
+
 static void test_others(void)
 {
 	const char *argv[] = { "cat", NULL };
@@ -993,12 +1023,14 @@ int main(void)
 	}
 	for (size_t i = 0; i < ARRAY_LEN(tested); i++)
 		if (!tested[i])
-			printf("skip python-3.%zu: no such interpreter here; CT_PYTHONS may name one\n",
+			printf("skip python-3.%zu: no such interpreter here; CT_PYTHONS may name "
+			       "one\n",
 			       10 + i);
 	if (g.gl_pathc)
 		RUN(test_namespace, g.gl_pathv[0], script);
 	if (g.gl_pathc)
 		RUN(test_files, g.gl_pathv[0]);
+	RUN(test_claims);
 	RUN(test_others);
 	RUN(test_tables);
 	RUN(test_tables_310);

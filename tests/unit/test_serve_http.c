@@ -17,6 +17,9 @@
 #define PIECE 65536
 #define PAUSES 8 /* of 0.3 s: longer in all than a client is waited for */
 
+#define PEER_MOST 128 /* connections of one user */
+#define CROWDED 20    /* so many more */
+
 static struct event_base *base;
 static struct sockaddr_un address = { .sun_family = AF_UNIX };
 static size_t got;
@@ -136,11 +139,42 @@ static void test_busy(void)
 	close_server(s);
 }
 
+/* One user has so many connections at most: with each further one the oldest is closed. */
+static void test_crowd(void)
+{
+	struct serve_http *s = open_server();
+	int fds[PEER_MOST + CROWDED], open = 0;
+	char c;
+
+	serve_http_patience_s = 60;
+	for (int i = 0; i < PEER_MOST + CROWDED; i++) {
+		fds[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		while (connect(fds[i], (struct sockaddr *)&address, sizeof(address)) &&
+		       !event_base_got_exit(base))
+			event_base_loop(base, EVLOOP_ONCE);
+	}
+	for (int i = 0; i < PEER_MOST + CROWDED; i++) {
+		/* those that are to be closed are waited for */
+		while (i < CROWDED && read(fds[i], &c, 1) && !event_base_got_exit(base))
+			event_base_loop(base, EVLOOP_ONCE);
+		open += read(fds[i], &c, 1) < 0;
+	}
+	CHECK_EQ(PEER_MOST, open);
+	CHECK_EQ(CROWDED, serve_http_shut(s));
+	for (int i = 0; i < PEER_MOST + CROWDED; i++)
+		close(fds[i]);
+	serve_http_patience_s = 1;
+	serve_http_close(s);
+	event_base_free(base);
+	unlink(address.sun_path);
+}
+
 int main(void)
 {
 	CHECK(mkdtemp(folder) != NULL);
 	RUN(test_slow);
 	RUN(test_busy);
+	RUN(test_crowd);
 	rmdir(folder);
 	return unit_end();
 }

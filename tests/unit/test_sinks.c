@@ -173,7 +173,7 @@ static void play_all(struct test_sink *b)
 	struct made_call m;
 
 	give(b, process(CT_PROCESS, 12345, "my_cuda_app"));
-	if (b->opts.enter_exit)
+	if (b->opts.look.enter_exit)
 		play(b, CT_ENTER);
 	play(b, CT_CALL);
 	give(b, lost(CT_LOSS_RING, 123));
@@ -209,15 +209,16 @@ static void golden(const char *name, const struct sink_ops *ops, const struct si
 
 static void test_formats(void)
 {
-	struct sink_opts plain = { 0 }, tid = { .tid = true, .time = SINK_TIME_US },
-			 enter = { .enter_exit = true };
-	struct sink_opts iso = { .time = SINK_TIME_ISO,
+	struct sink_opts plain = { 0 }, tid = { .look.tid = true, .look.time = SINK_TIME_US },
+			 enter = { .look.enter_exit = true };
+	struct sink_opts iso = { .look.time = SINK_TIME_ISO,
 				 .realtime_offset_ns = 1700000000000000000,
 				 .color = true };
-	struct sink_opts compact = { .compact = true },
-			 wide = { .compact = true, .color = true, .tid = true, .enter_exit = true };
+	struct sink_opts compact = { .look.compact = true }, wide = {
+		.look.compact = true, .color = true, .look.tid = true, .look.enter_exit = true
+	};
 
-	struct sink_opts cut = { .string_max = 8 };
+	struct sink_opts cut = { .look.string_max = 8 };
 
 	golden("table.txt", &sink_table, &plain);
 	golden("table_strings.txt", &sink_table, &cut);
@@ -402,8 +403,8 @@ static void golden_names(const char *name, const struct sink_ops *ops, const str
 
 static void test_names(void)
 {
-	struct sink_opts brief = { 0 }, full = { .full_names = true },
-			 mangled = { .mangled = true };
+	struct sink_opts brief = { 0 }, full = { .look.full_names = true },
+			 mangled = { .look.mangled = true };
 
 	golden_names("table_names.txt", &sink_table, &brief);
 	golden_names("table_names_full.txt", &sink_table, &full);
@@ -431,7 +432,7 @@ static void test_large(void)
 	for (size_t i = 0; i < ARRAY_LEN(deep); i++)
 		deep[i] = &frame;
 	for (size_t s = 0; s < ARRAY_LEN(all); s++) {
-		struct test_sink b = { .opts = { .full_names = true } };
+		struct test_sink b = { .opts = { .look.full_names = true } };
 		size_t lines = 0;
 		char *text;
 
@@ -629,7 +630,7 @@ static int give_on(void *ctx, struct event *ev)
 
 static void test_nested_rows(void)
 {
-	struct test_sink b = { .opts = { .nested = true } };
+	struct test_sink b = { .opts = { .look.nested = true } };
 	struct nest *n = nest_open(give_on, &b);
 	struct made_call m;
 	struct ct_call *c;
@@ -740,7 +741,7 @@ static void test_rubbish(void)
 	for (size_t i = 0; i < ARRAY_LEN(frames); i++)
 		in[i] = &frames[i];
 	for (int i = 0; i < (int)ARRAY_LEN(all); i++) {
-		b[i].opts.nested = true;
+		b[i].opts.look.nested = true;
 		begin(&b[i], all[i]);
 		if (i < 2)
 			rename(b[i].path, i ? "/tmp/ct_rubbish.jsonl" : "/tmp/ct_rubbish.txt");
@@ -810,7 +811,7 @@ static void test_times(void)
 		{ 1735689600000000000, "2025-01-01T00:00:00.000000Z" },
 		{ UINT64_MAX, "2554-07-21T23:34:33.709551Z" },
 	};
-	struct sink_opts iso = { .time = SINK_TIME_ISO };
+	struct sink_opts iso = { .look.time = SINK_TIME_ISO };
 
 	setenv("TZ", "Europe/Berlin", 1);
 	for (size_t i = 0; i < ARRAY_LEN(times); i++) {

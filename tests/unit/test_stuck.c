@@ -149,7 +149,7 @@ static int run(const struct play *list, int n, const char *format, char **text)
 	nplays = n;
 	looks = 0;
 	CHECK(!opts_parse(&o, OPTS_STUCK, 7, args));
-	status = stuck_run(&o, &made_up);
+	status = stuck_run(&o, opts_own(&o, command_stuck.options), &made_up);
 	opts_free(&o);
 	*text = unit_read(path);
 	unlink(path);

@@ -1118,6 +1118,76 @@ static const char *own_name(struct object *o)
 	return places[0].function ? places[0].function : "none";
 }
 
+/* ---- what is packed in a file ---- */
+
+/* Makes a program, and a copy that has `inner` (a file that a command makes) as mini debug information. */
+static void test_packed(void)
+{
+	static const struct {
+		const char *label, *inner;
+		bool sane;
+	} rows[] = {
+		{ "symbols", "xz -c plain", true },
+		{ "no xz", "head -c 2000 /dev/urandom", false },
+		{ "nothing", "printf ''", false },
+		{ "cut", "xz -c plain | head -c 900", false },
+		{ "no ELF file", "xz -c code.c", false },
+		{ "65 MiB of zeros", "head -c 68157440 /dev/zero | xz -0", false },
+	};
+	char command[1024], path[128];
+	struct elf_file f;
+	uint64_t plain;
+	int fd, compressed = 0;
+
+	snprintf(command, sizeof(command),
+		 "cd %s && { echo 'int main(void) { return 0; }'; for i in $(seq 300); do echo "
+		 "\"int "
+		 "f$i(void) { return $i; }\"; done; } >code.c && cc -g -o plain code.c && "
+		 "objcopy --compress-debug-sections plain packed && "
+		 "objcopy --rename-section .debug_info=.zdebug_info plain old",
+		 shots_dir);
+	CHECK(!system(command));
+	snprintf(path, sizeof(path), "%s/plain", shots_dir);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK(!elf_file_open(&f, fd));
+	CHECK(packed_symbols_are_sane(&f) && !packed_tables(&f));
+	plain = packed_dwarf_bytes(&f);
+	CHECK(plain > 100 && plain < 1 << 20);
+	elf_file_close(&f);
+	close(fd);
+	/* what sections become is counted, not what they are; a size that is not in the section is not taken */
+	snprintf(path, sizeof(path), "%s/packed", shots_dir);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK(!elf_file_open(&f, fd));
+	CHECK_EQ(plain, packed_dwarf_bytes(&f));
+	for (uint32_t i = 0; i < f.nshdr; i++)
+		compressed += f.shdr[i].sh_flags & SHF_COMPRESSED ? 1 : 0;
+	CHECK(compressed > 0);
+	elf_file_close(&f);
+	close(fd);
+	snprintf(path, sizeof(path), "%s/old", shots_dir);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK(!elf_file_open(&f, fd));
+	CHECK_EQ(UINT64_MAX, packed_dwarf_bytes(&f));
+	elf_file_close(&f);
+	close(fd);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CASE_ROW("%s", rows[i].label);
+		snprintf(command, sizeof(command),
+			 "cd %s && %s >inner && objcopy --add-section .gnu_debugdata=inner plain "
+			 "with",
+			 shots_dir, rows[i].inner);
+		CHECK(!system(command));
+		snprintf(path, sizeof(path), "%s/with", shots_dir);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		CHECK(!elf_file_open(&f, fd));
+		CHECK_EQ(rows[i].sane, packed_symbols_are_sane(&f));
+		CHECK(packed_tables_bytes(&f) > 64 << 20);
+		elf_file_close(&f);
+		close(fd);
+	}
+}
+
 /* Files of one user have names as far as there is memory for this user; others have theirs, and so
  * have files of processes that were chosen. */
 static void test_owner_memory(void)
@@ -1246,6 +1316,7 @@ int main(void)
 #ifndef __SANITIZE_ADDRESS__ /* its malloc() does not fail, it ends the program */
 	RUN(test_grown);
 #endif
+	RUN(test_packed);
 	snprintf(cmd, sizeof(cmd), "rm -r %s", shots_dir);
 	CHECK(system(cmd) == 0);
 	RUN(test_begin);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# arm64.sh - the cases of tests/vm/guest.sh on aarch64: tests/vm/arm64.sh
+# arm64.sh - the cases of tests/vm/guest.sh on aarch64: tests/vm/arm64.sh [hooks]. With `hooks`: those about calls that are recorded
+# inside the program, alone.
 #
 # Debian's arm64 packages (libraries to link with, busybox, the kernel) are fetched by apt and unpacked into .output/vm-arm64; nothing is
 # installed, and this machine's apt knows of no other architecture. The static cudatrace, the stand-in and the programs are built by
@@ -15,6 +16,7 @@ VM=$PWD/.output/vm-arm64
 BUILT=.output/arm64
 # shellcheck disable=SC2034 # lib.sh has them
 MACHINE=(qemu-system-aarch64 -M virt) PORT=ttyAMA0 LIMIT=${VM_TIMEOUT:-1500}
+ONLY=${1:-}
 SYSROOT=$VM/sysroot
 TRIPLE=aarch64-linux-gnu
 PACKAGES=(libc6-dev libbpf-dev libdw-dev libelf-dev zlib1g-dev liblzma-dev libiberty-dev libzstd-dev liblz4-dev libsqlite3-dev libjson-c-dev
@@ -52,9 +54,10 @@ done
 mkdir -p "$VM"
 [ -d "$SYSROOT" ] || fetch > "$VM/fetch.log" 2>&1 || skip_all "Debian's arm64 packages cannot be fetched: $(tail -n 1 "$VM/fetch.log")"
 
+engine=(hooks-tests/{test_engine-gcc-O2,test_engine-gcc-O0,test_slots,test_text,test_unwind})
 programs=(cases/calls cases/calls-static cases/stuck cases/ranges cases/chain cases/chain-fp)
-build $BUILT "" static/cudatrace "${programs[@]}"
-build $BUILT-bti "-mbranch-protection=standard" "${programs[@]}"
+build $BUILT "" static/cudatrace "${programs[@]}" "${engine[@]}"
+build $BUILT-bti "-mbranch-protection=standard" "${programs[@]}" "${engine[@]}"
 $TRIPLE-gcc --sysroot="$SYSROOT" -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -static -o "$VM/test_links" tests/vm/test_links.c \
 	user/source/probe/links_tracefs.c user/source/probe/links_perf.c user/util/msg.c user/util/utf8.c -lbpf -lelf -lz > "$VM/make.log" 2>&1 ||
 	broken "test_links does not build: $(grep -m 1 error "$VM/make.log")"
@@ -72,6 +75,8 @@ root() {
 	for file in "${programs[@]}" standin/libcudart.so.13 standin/libcuda.so.1 standin/libnvToolsExt.so.1; do
 		install -D "$2/$file" "$root/.output/$file"
 	done
+	mkdir "$root/.output/hooks-tests"
+	cp "$2"/hooks-tests/{test_engine-*,test_slots,test_text,test_unwind,lib*.so} "$root/.output/hooks-tests"
 	# shellcheck disable=SC2016 # it is the loader's
 	$TRIPLE-gcc --sysroot="$SYSROOT" -std=gnu11 -D_GNU_SOURCE -O2 -g -Itests/standin/include -o "$root/cuda_events_test" cuda_events_test.c \
 		-L"$2/standin" -lcudart -ldl -Wl,-rpath,'$ORIGIN/.output/standin' || broken "the sample does not build"

@@ -201,6 +201,96 @@ python() {
 	equal python "$(/usr/bin/python3 tests/cases/check_python.py $T/prog $T/out 2>&1)" "39 stacks"
 }
 
+# by_both NAME OPTIONS... -- PROGRAM...: the rows by hooks are those by probes, but for addresses.
+by_both() {
+	label=$1
+	shift
+	for source in probes hooks; do
+		$CT -v --source=$source -o $T/$source "$@" > $T/prog 2> $T/err.$source || echo "$label by $source: status $?: $(tail -n 2 $T/err.$source)"
+		normalise $T/$source | sed -E 's/0x[0-9a-f]{6,}/ADDRESS/g' > $T/rows.$source
+	done
+	echo "# $label: $(grep -c '' $T/rows.probes) rows by probes, $(grep -c '' $T/rows.hooks) by hooks; $(tail -n 1 $T/err.hooks)" > /dev/console
+	[ -s $T/rows.probes ] || echo "$label: probes show nothing"
+	diff -u $T/rows.probes $T/rows.hooks | grep '^[-+][^-+]' | head -n 4
+}
+
+# Calls that are recorded inside the program: the same rows as by probes.
+hooked() {
+	$CT --source=hooks -o $T/rows -- ./cuda_events_test --expect $T/want > $T/prog 2> $T/err || echo "status $?: $(tail -n 2 $T/err)"
+	[ -s $T/want ] || echo "the sample expects nothing"
+	normalise $T/rows > $T/got
+	diff -u $T/want $T/got | grep '^[-+][^-+]'
+	# of few functions: probes on all take long here
+	by_both mix -e 'cudaMalloc,cudaFree,cudaMemcpy,cudaMemset' -- $CALLS mix 30 40 50
+	by_both failures -e 'cudaMalloc,cudaSetDevice' -- $CALLS failing 3 4
+	by_both longjmp -e 'cudaStreamAddCallback,cudaMalloc' -- $CALLS longjmp 5
+}
+
+# The frames below each row.
+hooked_stacks() {
+	for how in plain deep back thread; do
+		for source in probes hooks; do
+			$CT --source=$source -k --all-frames -e cudaMalloc,cudaFree -o $T/$source -- .output/cases/chain $how 40 > $T/prog 2> $T/err ||
+				echo "$how by $source: status $?: $(tail -n 2 $T/err)"
+			sed -E 's/^[0-9.]+ .* (cu[A-Za-z0-9_]+) .*/\1/' $T/$source | grep -E '^(cu| +[^ ].*\+0x)' > $T/stacks.$source
+		done
+		grep -q '_start+0x\|start_thread+0x' $T/stacks.probes || echo "$how: probes show no stack: $(head -n 2 $T/probes)"
+		diff -u $T/stacks.probes $T/stacks.hooks | grep '^[-+][^-+]' | head -n 4
+	done
+}
+
+# Threads, and counting in the program.
+hooked_threads() {
+	$CT --source=hooks --keep-chatty -e cudaStreamQuery --format json -o $T/out -- $CALLS threads 4 500 0 > $T/prog 2> $T/err || echo "status $?: $(tail -n 2 $T/err)"
+	equal "rows of 4 threads" "$(grep -c '"type":"call"' $T/out)" "$(awk '/^thread / { n += $3 } END { print n }' $T/prog)"
+	$CT stat --source=hooks --format csv -o $T/out -- $CALLS mix 70 110 90 > $T/prog 2> $T/err || echo "status $?: $(tail -n 2 $T/err)"
+	equal cudaMalloc "$(sed -n 's/^runtime,"cudaMalloc",\([0-9]*\),0,.*/\1/p' $T/out)" 71
+	equal cudaMemset "$(sed -n 's/^runtime,"cudaMemset",\([0-9]*\),0,.*/\1/p' $T/out)" 90
+}
+
+# A program that runs already: hooks are put into it, and taken out again.
+hooked_running() {
+	rm -f $T/in
+	mkfifo $T/in
+	$CALLS --wait mix 30 40 50 < $T/in > $T/prog &
+	exec 3> $T/in
+	wait_for grep -q '^ready' $T/prog || echo "the program did not start"
+	pid=$(sed -n 's/^ready \([0-9]*\).*/\1/p' $T/prog)
+	$CT -v --source=hooks -p "$pid" --format json -o $T/out 2> $T/err &
+	ct=$!
+	wait_for grep -q ready $T/err || echo "did not attach: $(tail -n 1 $T/err)"
+	echo >&3
+	wait_for grep -q '^done' $T/prog
+	kill -INT $ct
+	wait_for gone $ct || echo "did not end"
+	equal cudaMalloc "$(rows cudaMalloc)" 31
+	equal cudaMemcpy "$(rows cudaMemcpy)" 40
+	equal cudaMemset "$(rows cudaMemset)" 50
+	gone "$pid" && echo "the program is gone"
+	echo >&3
+	exec 3>&-
+	wait_for gone "$pid" || echo "the program did not end"
+}
+
+# What tries the engine by itself.
+engine() {
+	for test in "$@"; do
+		(cd .output/hooks-tests && "./$test") > $T/engine 2>&1
+		grep '^not ok' $T/engine && grep '^tests' $T/engine
+		grep -q '^ok' $T/engine || echo "$test printed: $(tail -n 1 $T/engine)"
+	done
+}
+
+hooks() {
+	check "hooks: rows" hooked
+	check "hooks: running" hooked_running
+	check "hooks: threads and counts" hooked_threads
+	check "hooks: stacks" hooked_stacks
+	check "hooks: unwinding" engine test_unwind
+	check "hooks: slots" engine test_slots test_text
+	check "hooks: engine" engine test_engine-gcc-O2
+}
+
 DOCUMENTED="bpf perfmon sys_ptrace checkpoint_restore dac_read_search"
 DOCUMENTED_BITS=000001c000080004
 WITH_ADMIN_BITS=000001c000280004
@@ -372,11 +462,16 @@ case $(uname -r) in
 	exit 0
 	;;
 esac
+if grep -q ' only=hooks' /proc/cmdline; then
+	hooks
+	exit 0
+fi
 check links links
 case $(uname -r) in
 6.1.*) best=tracefs ;;
 *) best=multi ;;
 esac
+[ ! -d .output/hooks-tests ] || hooks
 check "golden $best" golden $best
 check "exact $best" exact $best
 check "scopes $best" scopes $best

@@ -41,8 +41,8 @@ pack() {
 boot() {
 	local name=$1 console=$VM/console-$1.log
 	timeout -k 5 "$LIMIT" "${MACHINE[@]}" -accel tcg -cpu max -smp 2 -m 768 -nographic -no-reboot -nic none \
-		-kernel "$2" -initrd "$VM/initramfs.gz" -append "console=$PORT quiet panic=-1 oops=panic" < /dev/null 2>&1 |
-		tr -d '\r' > "$console"
+		-kernel "$2" -initrd "$VM/initramfs.gz" -append "console=$PORT quiet panic=-1 oops=panic${ONLY:+ only=$ONLY}" < /dev/null 2>&1 |
+		sed -u 's/\r//g' > "$console"
 	grep -a -E '^(ok|not ok|skip|#) ' "$console" | sed -E "s/^(ok|not ok|skip) /&$name /" | tee -a "$VM/lines"
 	if ! grep -a -q '^vm: end$' "$console"; then
 		grep -a -m 3 -E 'BUG|Oops|panic|RIP' "$console" | sed 's/^/# /'

@@ -12,7 +12,7 @@
 #define LONG_CALLS_MAX (1u << 19)
 #define LONG_CALL_NS 20000ULL	/* at first; grows when there are more than LONG_CALLS_MAX */
 #define SPANS_ALL_MAX 48	/* struct spans in all */
-#define LIVE_ALL_MAX (1u << 20) /* slots of live allocations in all */
+#define LIVE_ALL_MAX (1u << 20) /* live allocations in all */
 #define DEVICES_KNOWN_MAX 256
 
 struct advice {

@@ -47,8 +47,8 @@ int hits_add(struct hits *h, const struct site *one, const char *name)
 	h->n += one->n;
 	h->ns += one->ns;
 	h->bytes += one->bytes;
-	for (; h->slots[at & mask] && !s; at++) {
-		struct site *have = &h->sites[h->slots[at & mask] - 1];
+	for (; h->buckets[at & mask] && !s; at++) {
+		struct site *have = &h->sites[h->buckets[at & mask] - 1];
 
 		if (have->handle == one->handle && have->stack == one->stack &&
 		    have->func == one->func)
@@ -62,7 +62,7 @@ int hits_add(struct hits *h, const struct site *one, const char *name)
 		s = new_site(h, one, name);
 		if (!s)
 			return -ENOMEM;
-		h->slots[at & mask] = (uint8_t)h->nsites;
+		h->buckets[at & mask] = (uint8_t)h->nsites;
 	}
 	add(s, one);
 	return 0;
@@ -83,7 +83,7 @@ struct site_stacks {
 	uint32_t ids[STACKS_MAX];
 	struct text texts[STACKS_MAX];
 	uint32_t n;
-	uint32_t slots[STACKS_MAX * 2]; /* index + 1 */
+	uint32_t buckets[STACKS_MAX * 2]; /* index + 1 */
 };
 
 struct site_stacks *sites_stacks_open(void)
@@ -136,9 +136,9 @@ uint32_t sites_stack_of(struct site_stacks *s, const struct stack *stack)
 
 	if (!stack || !stack->nframes)
 		return 0;
-	for (at = stack->id * 0x9e3779b1u >> 8; s->slots[at & mask]; at++)
-		if (s->ids[s->slots[at & mask] - 1] == stack->id)
-			return s->slots[at & mask];
+	for (at = stack->id * 0x9e3779b1u >> 8; s->buckets[at & mask]; at++)
+		if (s->ids[s->buckets[at & mask] - 1] == stack->id)
+			return s->buckets[at & mask];
 	if (s->n == STACKS_MAX)
 		return 0;
 	t = &s->texts[s->n];
@@ -148,7 +148,7 @@ uint32_t sites_stack_of(struct site_stacks *s, const struct stack *stack)
 		frame_text(t, stack->frames[i]);
 	}
 	s->ids[s->n++] = stack->id;
-	return s->slots[at & mask] = s->n;
+	return s->buckets[at & mask] = s->n;
 }
 
 const struct text *sites_stack_text(const struct site_stacks *s, uint32_t n)

@@ -27,7 +27,7 @@ struct hits {
 	uint64_t n, ns, bytes;
 	struct site *sites;
 	uint32_t nsites;
-	uint8_t slots[SITES_MAX * 2]; /* index + 1 */
+	uint8_t buckets[SITES_MAX * 2]; /* index + 1 */
 	struct site others;
 };
 

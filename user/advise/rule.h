@@ -128,7 +128,7 @@ struct long_call {
 struct advise_finding *advise_finding_new(struct advice *);
 /* True if n more struct spans may be kept; they are then counted. */
 bool advise_may_keep_spans(struct advice *, unsigned int n);
-/* The same for slots of live allocations. */
+/* The same for live allocations. */
 bool advise_may_keep_live(struct advice *, unsigned int n);
 /* Sorted by start; valid once all events have come. */
 const struct long_call *advise_long_calls(struct advice *, size_t *n, uint64_t *least_ns);

@@ -16,7 +16,7 @@
 
 #define HASH_SIZE 16384 /* a power of two, at least twice CT_MAX_FUNCS */
 
-static uint16_t slots[HASH_SIZE]; /* row + 1 of the first row with a name; 0: free */
+static uint16_t buckets[HASH_SIZE]; /* row + 1 of the first row with a name; 0: free */
 static bool hashed;
 
 static const char *const class_names[API_CLASS_END] = {
@@ -64,10 +64,10 @@ static void make_hash(void)
 		size_t len = strlen(api_funcs[i].name);
 		uint32_t at = hash(api_funcs[i].name, len) % HASH_SIZE;
 
-		while (slots[at] && !same_name(slots[at] - 1, api_funcs[i].name, len))
+		while (buckets[at] && !same_name(buckets[at] - 1, api_funcs[i].name, len))
 			at = (at + 1) % HASH_SIZE;
-		if (!slots[at])
-			slots[at] = (uint16_t)(i + 1);
+		if (!buckets[at])
+			buckets[at] = (uint16_t)(i + 1);
 	}
 	hashed = true;
 }
@@ -79,9 +79,9 @@ static int first_row(const char *name, size_t len)
 
 	if (!hashed)
 		make_hash();
-	for (at = hash(name, len) % HASH_SIZE; slots[at]; at = (at + 1) % HASH_SIZE)
-		if (same_name(slots[at] - 1, name, len))
-			return slots[at] - 1;
+	for (at = hash(name, len) % HASH_SIZE; buckets[at]; at = (at + 1) % HASH_SIZE)
+		if (same_name(buckets[at] - 1, name, len))
+			return buckets[at] - 1;
 	return -1;
 }
 

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "options/opts_check.h"
+#include "../stat/stat_print.h"
 #include "../compare/compare.h"
 #include "../session/session.h"
 #include "../trace/format.h"
@@ -121,6 +123,7 @@ static bool is_recording(int fd)
 static int sums_of(const struct opts *o, const char *path, int recording)
 {
 	static const struct source_ops *const sources[] = { &source_replay };
+	struct stat_options how = { .form = STAT_JSON };
 	struct opts replay = *o;
 	int fd = memfd_create("cudatrace-stat", MFD_CLOEXEC), status;
 	char name[64];
@@ -135,7 +138,7 @@ static int sums_of(const struct opts *o, const char *path, int recording)
 	replay.file_fd = recording;
 	replay.output = name;
 	replay.format = sinks_find("stat");
-	replay.stat = SINK_STAT_JSON;
+	opts_lend(&replay, sink_stat.options, &how);
 	status = session_run(&replay, sources, 1);
 	if (status) {
 		close(fd);
@@ -315,9 +318,22 @@ static int cmd_compare(const struct opts *o)
 	return status;
 }
 
+static int check(const struct opts_line *l)
+{
+	const struct opts_rule rules[] = {
+		{ l->o->nargs < 2, true,
+		  "give two files or more: BASE, and what is compared with it; 'cudatrace stat "
+		  "--save' and 'cudatrace record' make them" },
+	};
+
+	return opts_judge(l, rules, ARRAY_LEN(rules));
+}
+
 /* clang-format off */
 const struct command command_compare = {
 	.run = cmd_compare,
+	.check = check,
+	.words = true,
 	.also = "check",
 	.options = &options,
 	.usage = "Usage: cudatrace compare [OPTIONS] BASE NEW...\n"

@@ -57,7 +57,7 @@ static int help(const struct opts *o)
 
 	if (out_open_output(&out, o->output, false, STDOUT_FILENO))
 		return 1;
-	err = counters_help(o->cupti, how->chip, help_line, &out);
+	err = counters_help(o->agent.cupti, how->chip, help_line, &out);
 	return cmd_finish(&out) || err;
 }
 
@@ -143,7 +143,7 @@ static int cmd_counters(const struct opts *o)
 {
 	struct capture_plan plan = { .counters_interval_ns = o->interval_ns,
 				     .counters_metrics = o->metrics,
-				     .cupti = o->cupti };
+				     .cupti = o->agent.cupti };
 	struct run r = { .o = o, .source = { .ops = &source_counters }, .reason = "finished" };
 	struct sink_end last = { .reason = NULL };
 	bool failed = false;

@@ -20,6 +20,7 @@
 #include "../source/probe/priv.h"
 #include "../util/io/json.h"
 #include "../util/msg.h"
+#include "../util/option/option.h"
 #include "../../bpf/control.h"
 
 struct doctor {
@@ -437,10 +438,23 @@ static int processes(struct doctor *d)
 	return err;
 }
 
+struct doctor_options {
+	enum { DOCTOR_TABLE, DOCTOR_JSON } form;
+};
+
+#define OPTION_STRUCT struct doctor_options
+/* clang-format off */
+static const struct option_row rows[] = {
+	{ 0, "format", "NAME", ENUM(form, "table", "json"), 0, "table", "table, or json: one object" },
+};
+/* clang-format on */
+static const struct option_set options = OPTION_SET(rows);
+
 /* Where the answers go. JSON is one object, and what is for people goes nowhere then. */
 static int open_outputs(struct doctor *d, struct out *json)
 {
-	bool wanted = d->o->stat == SINK_STAT_JSON;
+	const struct doctor_options *how = opts_own(d->o, &options);
+	bool wanted = how->form == DOCTOR_JSON;
 
 	if (out_open(&d->out, wanted ? "/dev/null" : NULL, false) ||
 	    (wanted && out_open(json, NULL, false))) {
@@ -499,6 +513,7 @@ static int cmd_doctor(const struct opts *o)
 /* clang-format off */
 const struct command command_doctor = {
 	.run = cmd_doctor,
+	.options = &options,
 	.usage = "Usage: cudatrace doctor [OPTIONS]\n",
 	.about = "\nSays for each feature whether this kernel and these privileges allow it. With -p it also says which CUDA libraries a\n"
 		 "process has, which functions can be traced and how, what cannot be seen and why, and whether probes or hooks\n"

@@ -76,7 +76,7 @@ static int cmd_export(const struct opts *o)
 	/* a file gets all that was recorded, also stacks and calls inside calls; a sum would
 	 * count the latter twice */
 	all.stack = OPTS_STACK_DWARF;
-	all.nested = !(o->format->flags & (SINKS_FOLDS | SINKS_MEMORY));
+	all.look.nested = !(o->format->flags & (SINKS_FOLDS | SINKS_MEMORY));
 	status = write_whole(&all);
 out:
 	free(path);

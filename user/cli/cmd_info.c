@@ -388,8 +388,8 @@ static void print_end(struct info *in, const struct reader *r, const struct read
 
 	if (in->clocks)
 		out_fmt(&in->out,
-			"%-14s read %llu times; the time of day moved by %lld ns against the "
-			"rest\n",
+			"%-14s read %llu times; the wall clock moved by %lld ns relative to the "
+			"monotonic clock\n",
 			"clocks", (unsigned long long)in->clocks, (long long)in->drift_ns);
 	for (int i = 0; i < CT_LOSS_END; i++) {
 		if (!in->lost[i])

@@ -77,6 +77,7 @@ static int cmd_list(const struct opts *o)
 /* clang-format off */
 const struct command command_list = {
 	.run = cmd_list,
+	.words = true,
 	.usage = "Usage: cudatrace list [OPTIONS] [GLOB...]\n",
 	.about = "\nPrints the functions that cudatrace knows: domain, class, name, arguments. With GLOBs: those that match one of them.\n",
 	.after = "\nExamples:\n"

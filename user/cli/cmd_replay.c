@@ -9,7 +9,7 @@ int cmd_replay(const struct opts *o)
 
 	struct sink_wants wants = opts_wants(o);
 
-	if (cmd_overwrites(o->file, o->output) || cmd_overwrites(o->file, o->save))
+	if (cmd_overwrites(o->file, o->output))
 		return 2;
 	for (size_t i = 0; i < ARRAY_LEN(wants.files); i++)
 		if (cmd_overwrites(o->file, wants.files[i]))

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* cmd_stat.c - `cudatrace stat`: a trace that only counts. The options say all of it but how often. */
 #include "cmd.h"
+#include "options/opts_check.h"
 #include "../session/session.h"
+#include "../stat/stat_print.h"
 #include "../util/msg.h"
 
 /* Each run is one of its own, with sums of its own, one after the other in the files. */
-static int run_again(const struct opts *o)
+static int run_again(const struct opts *o, uint64_t runs)
 {
 	struct opts one = *o;
 	int status = 0;
 
-	for (uint64_t i = 0; i < o->runs && !status; i++) {
-		msg_note("run %llu of %llu", (unsigned long long)i + 1,
-			 (unsigned long long)o->runs);
+	for (uint64_t i = 0; i < runs && !status; i++) {
+		msg_note("run %llu of %llu", (unsigned long long)i + 1, (unsigned long long)runs);
 		one.append = o->append || i;
 		status = cmd_trace(&one);
-		if ((status || session_interrupted()) && i + 1 < o->runs) {
+		if ((status || session_interrupted()) && i + 1 < runs) {
 			msg_warn("run %llu ended %s: the others are left out",
 				 (unsigned long long)i + 1,
 				 status ? "with an error" : "before its time");
@@ -27,14 +28,72 @@ static int run_again(const struct opts *o)
 
 static int cmd_stat(const struct opts *o)
 {
+	const struct stat_options *how = opts_own(o, sink_stat.options);
+
 	if (o->replay)
 		return cmd_replay(o);
-	return o->runs > 1 ? run_again(o) : cmd_trace(o);
+	return how->runs > 1 ? run_again(o, how->runs) : cmd_trace(o);
+}
+
+/* The words of --by for which book_scopes() answers. */
+#define SCOPES BOOK_SCOPE_WORDS("and")
+
+static int check(const struct opts_line *l)
+{
+	const struct opts *o = l->o;
+	const struct stat_options *how = opts_own(o, sink_stat.options);
+	bool passes = !o->replay &&
+		      (o->filter.failed_only || o->filter.min_duration_ns || o->no_return);
+	const struct opts_rule rules[] = {
+		{ o->source == OPTS_SOURCE_HOOKS, how->by == BOOK_BY_CGROUP,
+		  "--source=hooks knows no cgroups: leave out --by cgroup" },
+		{ o->source == OPTS_SOURCE_CUPTI, how->by == BOOK_BY_CGROUP,
+		  "--source=cupti knows no cgroups: leave out --by cgroup" },
+		{ book_scopes(how->by) != 0, o->source == OPTS_SOURCE_CUPTI && !o->replay,
+		  "--by " SCOPES
+		  " need the layers, which are recorded by probes or hooks: leave out "
+		  "--source=cupti" },
+		{ book_scopes(how->by) != 0, o->no_return,
+		  "--no-return sees no returns, and --by " SCOPES
+		  " need them: give one of the two" },
+		{ book_scopes(how->by) != 0, how->form == STAT_CSV,
+		  "--by " SCOPES " have tables and JSON: leave out --csv" },
+		{ book_scopes(how->by) != 0, how->save != NULL,
+		  "--save keeps sums of functions and kernels: leave it out, or --by" },
+		{ book_scopes(how->by) != 0, how->hist,
+		  "--hist is of functions and kernels: leave it out, or --by" },
+		{ book_scopes(how->by) != 0, o->duty > 0 || o->max_cost > 0,
+		  "--by " SCOPES " look at each call, and --duty and --max-cost at a part of them: "
+		  "leave them out" },
+		{ o->layers != 0, !o->replay && !book_scopes(how->by),
+		  "the sums of stat are of CUDA's calls: give --by " BOOK_SCOPE_WORDS(
+			  "or") " with --layers" },
+		{ o->duty > 0 || o->max_cost > 0, how->by == BOOK_BY_DEVICE,
+		  "--by device looks at each call, and --duty and --max-cost at a part of them: "
+		  "leave them out" },
+		{ opts_is_given(l, "step"), how->by != BOOK_BY_STEP,
+		  "--step says what a step is: give --by step" },
+		{ opts_is_given(l, "watch"),
+		  book_scopes(how->by) || how->by == BOOK_BY_DEVICE || how->by == BOOK_BY_KERNEL,
+		  "--watch prints what the kernel counts of functions, processes, threads, streams "
+		  "and cgroups: leave it out, or --by" },
+		{ opts_is_given(l, "watch"), o->source == OPTS_SOURCE_CUPTI,
+		  "--watch prints what the kernel counts: leave out --source=cupti" },
+		{ how->hist, o->no_return, "--no-return knows no durations: leave out --hist" },
+		{ how->hist, how->form == STAT_CSV && !how->save,
+		  "--hist is of tables and of JSON: leave it out, or --csv" },
+		{ opts_is_given(l, "by") && passes, how->by == BOOK_BY_DEVICE,
+		  "--by device follows the device through all calls: leave out --failed, "
+		  "--min-duration and --no-return" },
+	};
+
+	return opts_judge(l, rules, ARRAY_LEN(rules));
 }
 
 /* clang-format off */
 const struct command command_stat = {
 	.run = cmd_stat,
+	.check = check,
 	.sink = &sink_stat,
 	.usage = "Usage: cudatrace stat [OPTIONS]                   every process of this machine\n"
 		 "       cudatrace stat [OPTIONS] -p PID[,PID...]   processes that run already\n"

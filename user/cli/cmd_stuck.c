@@ -9,11 +9,28 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "options/opts_check.h"
 #include "../nccl/nccl_job.h"
 #include "../source/probe/priv.h"
 #include "../stuck/stuck.h"
 #include "../util/io/confine.h"
 #include "../util/msg.h"
+#include "../util/option/option.h"
+
+#define OPTION_STRUCT struct stuck_options
+/* clang-format off */
+static const struct option_row rows[] = {
+	{ 0, "over", "TIME", DURATION(over_ns, MILLI, OPTION_MAX, SECOND, "time", "give seconds, or 500ms, 2m"), 0, "1s", "print threads that are inside a call for longer than this: 5 (seconds), 500ms, 2m" },
+	{ 0, "watch", NULL, FLAG(watch), 0, NULL,
+	  "look again every second, until SIGINT; print threads that are new, and those that have\n"
+	  "returned" },
+	{ 0, "merge", NULL, FLAG(merge), 0, NULL,
+	  "look at no process; join what 'stuck --format json' printed on several machines",
+	  RULES(EXCLUDES("pid library over watch no-python mangled full-names ring-size probe-kind",
+			 "--merge reads files and looks at no process: leave the other options out")) },
+};
+/* clang-format on */
+static const struct option_set options = OPTION_SET(rows);
 
 static int read_answers(struct nccl_job *j, const struct opts *o)
 {
@@ -65,16 +82,40 @@ static int merge(const struct opts *o)
 
 static int cmd_stuck(const struct opts *o)
 {
-	if (o->merge)
+	const struct stuck_options *how = opts_own(o, &options);
+
+	if (how->merge)
 		return merge(o);
 	if (priv_check(true))
 		return 1;
-	return stuck_run(o, &source_bpf);
+	return stuck_run(o, how, &source_bpf);
+}
+
+static int check(const struct opts_line *l)
+{
+	const struct opts *o = l->o;
+	const struct stuck_options *how = opts_own(o, &options);
+	const struct opts_rule rules[] = {
+		{ !(o->format->flags & SINKS_ROWS), true,
+		  "'cudatrace stuck' prints rows: give --format table or json" },
+		{ how->merge, !o->nargs,
+		  "--merge needs files: what 'cudatrace stuck --format json' printed on each "
+		  "machine" },
+	};
+
+	if (o->nargs && !how->merge) {
+		msg_error("'%s' is one word too many; see 'cudatrace stuck --help'", o->args[0]);
+		return -EINVAL;
+	}
+	return opts_judge(l, rules, ARRAY_LEN(rules));
 }
 
 /* clang-format off */
 const struct command command_stuck = {
 	.run = cmd_stuck,
+	.check = check,
+	.words = true,
+	.options = &options,
 	.usage = "Usage: cudatrace stuck [OPTIONS]\n"
 		 "       cudatrace stuck --merge [OPTIONS] A.json B.json...\n",
 	.about = "\nPrints the threads that have been inside a CUDA call for longer than a second (or --over): the call, since when, its\n"

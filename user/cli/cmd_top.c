@@ -1,10 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* cmd_top.c - `cudatrace top`: a trace that is shown live, by counts. */
 #include "cmd.h"
+#include "options/opts_check.h"
+#include "../top/model.h"
+#include "../top/top_options.h"
+
+#define INTERVAL_MIN_NS 100000000ULL /* between two screens */
+
+static int check(const struct opts_line *l)
+{
+	const struct opts *o = l->o;
+	const struct top_options *how = opts_own(o, sink_top.options);
+	const struct opts_rule rules[] = {
+		{ o->interval_ns < INTERVAL_MIN_NS, true,
+		  "-i: the screen is refreshed at most ten times a second: give 100ms or more" },
+		{ !how->batch, o->count, "-n is for blocks of text: give --batch" },
+		{ !how->batch, o->output, "-o is for blocks of text: give --batch" },
+		{ !how->batch, opts_is_given(l, "format"),
+		  "--format is for blocks of text: give --batch" },
+		{ how->batch, o->color == OPTS_COLOR_ALWAYS,
+		  "--batch prints no colors: leave out --color" },
+		{ o->gpu, !o->npids, "--gpu is about programs that the agent is in: give -p PID" },
+		{ !o->gpu, how->sort == TOP_BY_GPU || how->sort == TOP_BY_BUSY,
+		  "--sort gpu and busy are about what the GPU does: give --gpu" },
+	};
+
+	return opts_judge(l, rules, ARRAY_LEN(rules));
+}
 
 /* clang-format off */
 const struct command command_top = {
 	.run = cmd_trace,
+	.check = check,
 	.sink = &sink_top,
 	.usage = "Usage: cudatrace top [OPTIONS]\n",
 	.about = "\nShows live what the processes of this machine, or selected ones, do with their GPUs: calls, launches and bytes a second,\n"

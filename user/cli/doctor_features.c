@@ -25,11 +25,7 @@ static void verdict(struct out *out, struct json *json, const char *feature, con
 }
 
 /* What works without probes. */
-#if defined(__x86_64__)
 #define INSTEAD ", or use --source=hooks"
-#else
-#define INSTEAD ""
-#endif
 
 /* Why calls cannot be seen by probes; NULL: they can. What stands first has to be mended first. */
 static const char *without_probes(const struct doctor_facts *f)
@@ -48,6 +44,11 @@ static const char *without_probes(const struct doctor_facts *f)
 }
 
 #if defined(__x86_64__)
+#define SEEN
+#else
+#define SEEN "; they see calls through the dynamic loader alone"
+#endif
+
 /* Code of ours in the program: whether it may be put there depends on the user. */
 static const char *inside(void)
 {
@@ -55,22 +56,16 @@ static const char *inside(void)
 
 	if (scope == 3)
 		return "yes, without root, of programs that cudatrace starts; not with -p: "
-		       "kernel.yama.ptrace_scope is 3 until the next boot";
+		       "kernel.yama.ptrace_scope is 3 until the next boot" SEEN;
 	if (scope > 0 && geteuid())
 		return "yes, without root, of programs that cudatrace starts; with -p as root, or "
-		       "after sysctl kernel.yama.ptrace_scope=0";
-	return "yes, without root: of programs that cudatrace starts, and of your own with -p";
+		       "after sysctl kernel.yama.ptrace_scope=0" SEEN;
+	return "yes, without root: of programs that cudatrace starts, and of your own with -p" SEEN;
 }
-#endif
 
 void doctor_features(struct out *out, struct json *json, const struct doctor_facts *f)
 {
-#if defined(__x86_64__)
 	const char *hooks = inside(), *names = "only with --source=hooks";
-#else
-	const char *hooks = "no: x86-64 alone has it: use probes",
-		   *names = "no: calls have them: do what \"calls\" says";
-#endif
 	static const char no_driver[] =
 		"no: NVIDIA's driver is not loaded here: use a machine with "
 		"a GPU, or load it";

@@ -380,12 +380,24 @@ struct losses {
 	/* functions of processes with hooks whose calls are seen only where other code calls them
 	 * through the dynamic loader's slots */
 	uint64_t partly;
+	/* functions of processes with hooks whose hooks another tracer's breakpoints removed for a
+	 * time; calls of them in that time are not known */
+	uint64_t interrupted;
 };
 /* Adds to a number of losses. The sum stops at the largest value instead of overflowing, since
  * counts also come from a traced program or a file. */
 static inline void losses_add(uint64_t *to, uint64_t n)
 {
 	*to = n > UINT64_MAX - *to ? UINT64_MAX : *to + n;
+}
+/* By how much a sum of them rose since *last, which becomes `now`. One that has fallen, because a
+ * reading failed or a traced program lowered it, did not rise, and *last stays. */
+static inline uint64_t losses_rise(uint64_t *last, uint64_t now)
+{
+	uint64_t n = now > *last ? now - *last : 0;
+
+	*last += n;
+	return n;
 }
 uint64_t losses_total(const struct losses *); /* all causes but CT_LOSS_ORPHAN */
 /* The losses that make sums over calls and device records wrong. A lost stack or a lost time

@@ -23,7 +23,7 @@ enum kind_flag {
 	KIND_AGENT = 0x100, /* an agent may send it, with any content */
 	/* comes often, and each is similar to the one before: a recording stores only the
 	 * differences (encode.c) */
-	KIND_SLOT = 0x200,
+	KIND_PATTERN = 0x200,
 };
 
 struct kind {

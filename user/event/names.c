@@ -19,7 +19,7 @@
 #include "../util/demangle.h"
 #include "event.h"
 
-#define FIRST_SLOTS 1024 /* a power of two */
+#define FIRST_BUCKETS 1024 /* a power of two */
 #define BYTES_MAX ((size_t)64 << 20)
 #define OWNERS_MAX 65536
 
@@ -34,7 +34,7 @@ struct text {
 };
 
 struct entry {
-	struct text *text; /* NULL: a free slot */
+	struct text *text; /* NULL: a free bucket */
 	uint64_t handle;
 	uint32_t pid;
 	uint32_t used; /* when it was last asked for, by the table's clock */
@@ -49,8 +49,8 @@ struct owner {
 };
 
 struct name_table {
-	struct entry *slots;
-	uint32_t nslots, used;
+	struct entry *buckets;
+	uint32_t nbuckets, used;
 	struct chains texts; /* of struct text */
 	struct keyed owners; /* of struct owner */
 	/* messages that were printed: names were forgotten because there were too many processes
@@ -81,9 +81,9 @@ struct name_table *name_table_open(void)
 	if (!t)
 		return NULL;
 	keyed_open(&t->owners, sizeof(struct owner), sizeof(uint32_t), OWNERS_MAX);
-	t->nslots = FIRST_SLOTS;
-	t->slots = calloc(t->nslots, sizeof(*t->slots));
-	if (!t->slots) {
+	t->nbuckets = FIRST_BUCKETS;
+	t->buckets = calloc(t->nbuckets, sizeof(*t->buckets));
+	if (!t->buckets) {
 		name_table_close(t);
 		return NULL;
 	}
@@ -103,7 +103,7 @@ void name_table_close(struct name_table *t)
 		return;
 	chains_each(&t->texts, link) text_free((struct text *)link);
 	chains_close(&t->texts);
-	free(t->slots);
+	free(t->buckets);
 	keyed_close(&t->owners);
 	free(t);
 }
@@ -167,27 +167,28 @@ static uint32_t hash_handle(uint32_t pid, uint64_t handle)
 	return (uint32_t)hash_word(hash_word(hash_key[0], handle), pid);
 }
 
-/* The slot of a handle, or the free one where it belongs. The table is never full. */
-static struct entry *slot_of(struct entry *slots, uint32_t nslots, uint32_t pid, uint64_t handle)
+/* The bucket of a handle, or the free one where it belongs. The table is never full. */
+static struct entry *bucket_of(struct entry *buckets, uint32_t nbuckets, uint32_t pid,
+			       uint64_t handle)
 {
-	uint32_t i = hash_handle(pid, handle) & (nslots - 1);
+	uint32_t i = hash_handle(pid, handle) & (nbuckets - 1);
 
-	while (slots[i].text && (slots[i].handle != handle || slots[i].pid != pid))
-		i = (i + 1) & (nslots - 1);
-	return &slots[i];
+	while (buckets[i].text && (buckets[i].handle != handle || buckets[i].pid != pid))
+		i = (i + 1) & (nbuckets - 1);
+	return &buckets[i];
 }
 
-/* Moves the entries for which keep() holds into a table of nslots; the others are dropped. */
-static int rebuild(struct name_table *t, uint32_t nslots,
+/* Moves the entries for which keep() holds into a table of nbuckets; the others are dropped. */
+static int rebuild(struct name_table *t, uint32_t nbuckets,
 		   bool (*keep)(const struct name_table *, const struct entry *, uint32_t),
 		   uint32_t arg)
 {
-	struct entry *slots = calloc(nslots, sizeof(*slots));
+	struct entry *buckets = calloc(nbuckets, sizeof(*buckets));
 
-	if (!slots)
+	if (!buckets)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < t->nslots; i++) {
-		struct entry *e = &t->slots[i];
+	for (uint32_t i = 0; i < t->nbuckets; i++) {
+		struct entry *e = &t->buckets[i];
 
 		if (!e->text)
 			continue;
@@ -195,33 +196,33 @@ static int rebuild(struct name_table *t, uint32_t nslots,
 			text_put(t, e->text);
 			t->used--;
 		} else {
-			*slot_of(slots, nslots, e->pid, e->handle) = *e;
+			*bucket_of(buckets, nbuckets, e->pid, e->handle) = *e;
 		}
 	}
-	free(t->slots);
-	t->slots = slots;
-	t->nslots = nslots;
+	free(t->buckets);
+	t->buckets = buckets;
+	t->nbuckets = nbuckets;
 	t->last = NULL;
 	return 0;
 }
 
-/* Frees a slot: entries after it that would no longer be found are moved. */
-static void drop_slot(struct name_table *t, struct entry *e)
+/* Frees a bucket: entries after it that would no longer be found are moved. */
+static void drop_bucket(struct name_table *t, struct entry *e)
 {
-	uint32_t hole = (uint32_t)(e - t->slots), mask = t->nslots - 1;
+	uint32_t hole = (uint32_t)(e - t->buckets), mask = t->nbuckets - 1;
 
 	text_put(t, e->text);
 	t->used--;
 	t->last = NULL;
-	for (uint32_t i = (hole + 1) & mask; t->slots[i].text; i = (i + 1) & mask) {
-		uint32_t home = hash_handle(t->slots[i].pid, t->slots[i].handle) & mask;
+	for (uint32_t i = (hole + 1) & mask; t->buckets[i].text; i = (i + 1) & mask) {
+		uint32_t home = hash_handle(t->buckets[i].pid, t->buckets[i].handle) & mask;
 
 		if (((i - home) & mask) >= ((i - hole) & mask)) {
-			t->slots[hole] = t->slots[i];
+			t->buckets[hole] = t->buckets[i];
 			hole = i;
 		}
 	}
-	t->slots[hole].text = NULL;
+	t->buckets[hole].text = NULL;
 }
 
 /* ---- processes ---- */
@@ -253,7 +254,7 @@ static bool used_since(const struct name_table *t, const struct entry *e, uint32
 
 static bool forget_exited(struct name_table *t)
 {
-	if (rebuild(t, t->nslots, of_living, 0))
+	if (rebuild(t, t->nbuckets, of_living, 0))
 		return false;
 	for (size_t i = t->owners.n; i-- > 0;) {
 		struct owner *o = keyed_at(&t->owners, i);
@@ -278,7 +279,7 @@ static bool forget_all(struct name_table *t)
 			 "forgotten",
 			 OWNERS_MAX);
 	t->said = true;
-	if (rebuild(t, FIRST_SLOTS, of_nobody, 0))
+	if (rebuild(t, FIRST_BUCKETS, of_nobody, 0))
 		return false;
 	t->owners.n = 0;
 	keyed_close(&t->owners);
@@ -305,12 +306,12 @@ static int forget_process(struct name_table *t, struct owner *o)
 	bool named = o->named;
 
 	*o = (struct owner){ .pid = o->pid };
-	return named ? rebuild(t, t->nslots, of_other, o->pid) : 0;
+	return named ? rebuild(t, t->nbuckets, of_other, o->pid) : 0;
 }
 
 static size_t room(const struct name_table *t)
 {
-	return t->bytes + t->used * 2 * sizeof(*t->slots);
+	return t->bytes + t->used * 2 * sizeof(*t->buckets);
 }
 
 /* Drops what is needed least until a quarter of the room is free. */
@@ -324,7 +325,8 @@ static int make_room(struct name_table *t)
 			 BYTES_MAX >> 20);
 	t->crowded |= room(t) > BYTES_MAX / 4 * 3;
 	for (uint64_t part = 2; !err && room(t) > BYTES_MAX / 4 * 3; part *= 2)
-		err = rebuild(t, t->nslots, used_since, t->clock - (uint32_t)(t->clock / part) + 1);
+		err = rebuild(t, t->nbuckets, used_since,
+			      t->clock - (uint32_t)(t->clock / part) + 1);
 	return err;
 }
 
@@ -333,7 +335,7 @@ static int make_room(struct name_table *t)
 static int learn(struct name_table *t, const struct ct_name *n)
 {
 	size_t len = strnlen(n->name, n->len);
-	struct entry *e = slot_of(t->slots, t->nslots, n->h.pid, n->handle);
+	struct entry *e = bucket_of(t->buckets, t->nbuckets, n->h.pid, n->handle);
 	struct owner *o;
 	struct text *x;
 	int err;
@@ -341,7 +343,7 @@ static int learn(struct name_table *t, const struct ct_name *n)
 	t->last = NULL;
 	if (!len) {
 		if (e->text)
-			drop_slot(t, e);
+			drop_bucket(t, e);
 		return 0;
 	}
 	o = owner_get(t, n->h.pid);
@@ -349,20 +351,20 @@ static int learn(struct name_table *t, const struct ct_name *n)
 		return -ENOMEM;
 	o->named = true;
 	/* exited processes may have been dropped */
-	e = slot_of(t->slots, t->nslots, n->h.pid, n->handle);
+	e = bucket_of(t->buckets, t->nbuckets, n->h.pid, n->handle);
 	x = text_get(t, n->name, len, n->cut);
 	if (!x)
 		return -ENOMEM;
 	if (e->text) {
 		text_put(t, e->text);
 	} else {
-		if (t->used >= t->nslots / 2) {
-			err = rebuild(t, t->nslots * 2, NULL, 0);
+		if (t->used >= t->nbuckets / 2) {
+			err = rebuild(t, t->nbuckets * 2, NULL, 0);
 			if (err) {
 				text_put(t, x);
 				return err;
 			}
-			e = slot_of(t->slots, t->nslots, n->h.pid, n->handle);
+			e = bucket_of(t->buckets, t->nbuckets, n->h.pid, n->handle);
 		}
 		t->used++;
 	}
@@ -420,7 +422,7 @@ const struct kernel_name *name_table_handle(struct name_table *t, uint32_t pid, 
 
 	if (t->last && t->last->handle == handle && t->last->pid == pid)
 		return &t->answer;
-	e = slot_of(t->slots, t->nslots, pid, handle);
+	e = bucket_of(t->buckets, t->nbuckets, pid, handle);
 	if (!e->text)
 		return NULL;
 	e->used = ++t->clock;

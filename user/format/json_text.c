@@ -34,7 +34,8 @@ static void frame(struct text *t, const struct sink_opts *o, const struct stack_
 	text_str(t, "{");
 	if (f->function) {
 		text_str(t, "\"function\":");
-		text_json(t, o->mangled && f->mangled ? f->mangled : f->function, NAME_MAX_BYTES);
+		text_json(t, o->look.mangled && f->mangled ? f->mangled : f->function,
+			  NAME_MAX_BYTES);
 		text_str(t, ",");
 	}
 	if (f->function && f->kind == CT_FRAME_NATIVE) {

@@ -131,7 +131,7 @@ static uint64_t place_of(struct order *o, const struct ct_hdr *h)
 {
 	uint64_t ns = event_place_ns(h);
 
-	if (!o->opts->nested || h->kind != CT_CALL || h->flags & CT_F_PENDING)
+	if (!o->opts->look.nested || h->kind != CT_CALL || h->flags & CT_F_PENDING)
 		return ns;
 	if (ns > o->call_ns)
 		o->call_ns = ns;

@@ -25,16 +25,6 @@ enum sink_count_by {
 };
 enum sink_weight { SINK_WEIGHT_CALLS, SINK_WEIGHT_TIME, SINK_WEIGHT_BYTES, SINK_WEIGHT_GPU };
 
-enum sink_stat { SINK_STAT_TEXT, SINK_STAT_JSON, SINK_STAT_CSV };
-
-/* How top displays. */
-struct sink_live {
-	bool batch;	      /* blocks of text, no terminal */
-	uint64_t interval_ns; /* between two refreshes */
-	uint64_t count;	      /* batch: number of blocks to print; 0: no limit */
-	uint8_t sort;	      /* enum top_sort */
-};
-
 /* Where and how the recording sink stores. */
 struct sink_file {
 	const char *path;
@@ -51,6 +41,33 @@ struct sink_file {
 	bool progress; /* on stderr */
 };
 
+/* How outputs look: what options that several of them share ask for. The rows of the options fill it
+ * (cli/options/opts.c). */
+struct sink_look {
+	enum sink_time time;
+	bool tid;	 /* a TID column; outputs that add up stacks have a frame for each thread */
+	bool compact;	 /* the table: rows for people at a terminal, table_compact.h */
+	bool enter_exit; /* two rows for each call */
+	bool nested;	 /* indent by depth */
+	bool counts, counts_only; /* -C, -c */
+	uint8_t counts_by;	  /* enum sink_count_by */
+	unsigned int string_max;  /* the table: bytes of a string that are printed; 0: all */
+	bool mangled;		  /* the names that the compiler made for kernels and functions */
+	bool full_names; /* names of kernels with template arguments and parameters, and uncut */
+	bool all_frames; /* of stacks, and whole paths: stack_view() leaves some out */
+	enum sink_weight weight; /* the weight of a stack, for outputs that add up stacks */
+	bool stack_of_scopes;	 /* whose frames are the scopes around a call, not its callers */
+};
+
+/* Spans for a collector, filled likewise. */
+struct sink_spans {
+	const char *url; /* where they are pushed to, or "env"; NULL: nowhere */
+	uint64_t min_ns; /* calls that take less time get no span */
+	/* how long to wait for a collector that accepts nothing: at the end, or, for a
+	 * recording, at any time */
+	uint64_t wait_ns;
+};
+
 struct sink_opts {
 	struct out *out; /* where the output goes; owned by the session */
 	/* the struct that ops->options fills, for the sink that --format names; NULL: as if none
@@ -61,36 +78,17 @@ struct sink_opts {
 	const char *path;
 	/* with a %p in `path`: the output of which there is one for each process */
 	const struct sink_ops *split;
-	enum sink_time time;
-	/* show a TID column; outputs that add up stacks have a frame for each thread */
-	bool tid;
+	struct sink_look look;
+	struct sink_spans spans;
 	bool color;
-	bool compact;	 /* the table: rows for people at a terminal, table_compact.h */
-	bool fit;	 /* where the output is a terminal, no row is wider than it */
-	bool enter_exit; /* two rows for each call */
-	bool nested;	 /* indent by depth */
+	bool fit; /* where the output is a terminal, no row is wider than it */
 	/* show for how long calls have been under way instead of when they began */
 	bool stuck;
-	bool counts, counts_only; /* -C, -c */
-	uint8_t counts_by;	  /* enum sink_count_by */
-	unsigned int string_max;  /* the table: bytes of a string that are printed; 0: all */
 	/* device work comes too: calls that can cause it show their number */
 	bool gpu;
-	bool mangled; /* show the names that the compiler made for kernels and functions */
-	/* show names of kernels with template arguments and parameters, and uncut */
-	bool full_names;
-	/* show all frames of stacks, and whole paths: stack_view() leaves some out */
-	bool all_frames;
-	enum sink_stat stat; /* how stat prints */
-	uint8_t by;	     /* enum book_by: what stat separates in its tables */
-	bool hist;	     /* stat: with histograms */
-	bool no_queries;     /* no function of class query is probed */
-	bool every_call;     /* no filter (-e, --failed and so on) removes calls */
-	/* stat: a file for the sums as JSON, beside the output; NULL: none */
-	const char *save;
-	bool append;		 /* add to that file */
-	enum sink_weight weight; /* the weight of a stack, for outputs that add up stacks */
-	bool stack_of_scopes;	 /* whose frames are the scopes around a call, not its callers */
+	bool no_queries; /* no function of class query is probed */
+	bool every_call; /* no filter (-e, --failed and so on) removes calls */
+	bool append;	 /* outputs that open files of their own add to them */
 	/* title of a flame graph: what was traced; untrusted bytes; NULL: not known */
 	const char *title;
 	/* begin of the trace, CLOCK_MONOTONIC: the table's times count from it */
@@ -99,24 +97,14 @@ struct sink_opts {
 	uint64_t boottime_offset_ns; /* CLOCK_BOOTTIME - CLOCK_MONOTONIC */
 	const char *version;	     /* of cudatrace */
 	bool recorded;		     /* the events come from a recording, and so can wait */
-	const char *otlp_url;	     /* where spans are pushed to, or "env"; NULL: nowhere */
-	uint64_t otlp_min_ns;	     /* calls that take less time get no span */
 	/* name of the traced machine, and its boot id; NULL: not known, or several */
 	const char *host, *boot;
-	/* how long to wait for a collector that accepts nothing: at the end, or, for a
-	 * recording, at any time */
-	uint64_t otlp_wait_ns;
 	/* set at the end: number of spans that reached no collector; NULL: not wanted */
 	uint64_t *undelivered;
 	/* For sinks that show the current state, when they are asked or by a timer of their own:
 	 * libevent's base, which the session runs, and a function that makes the source hand in
 	 * what it has before the function returns (0 or -errno). That includes counters as
 	 * CT_CALL_COUNT. The session may have ended after the call. */
-	const char *listen; /* ADDR:PORT of serve */
-	/* serve: file that says who may ask, and with which TLS; NULL: everybody may ask,
-	 * without TLS */
-	const char *web_config;
-	unsigned int kernels; /* serve: number of kernels that are shown by name */
 	/* number of entries that the kernel side's counters have room for */
 	uint32_t call_counts_max;
 	/* all calls that take or free memory come, counted or one by one, with their results */
@@ -124,7 +112,6 @@ struct sink_opts {
 	bool collectives; /* calls of NCCL come as scopes */
 	/* hardware counters were asked for, at this interval; 0: they were not */
 	uint64_t counters_ns;
-	uint64_t otlp_interval_ns; /* serve: interval of the pushes to otlp_url */
 	struct event_base *base;
 	int (*refresh)(void *ctx);
 	void *refresh_ctx;
@@ -137,7 +124,8 @@ struct sink_opts {
 	void (*quit)(void *ctx); /* ends the session, as SIGINT does */
 	/* sets by what counters are separated from now on: enum ct_by */
 	void (*count_by)(void *ctx, uint8_t by);
-	const struct sink_live *live; /* for top */
+	uint64_t interval_ns; /* between two refreshes of a display */
+	uint64_t count;	      /* rows, or blocks of rows, after which the trace ends; 0: no limit */
 	const struct sink_file *file; /* for the recording sink; NULL otherwise */
 };
 
@@ -162,6 +150,14 @@ struct sink_wants {
 	bool for_programs;    /* the output is for programs, not for people */
 	const char *files[2]; /* files that it writes in addition to the output; NULL: none */
 	bool blocks;	      /* it shows what allocators inside programs say of their blocks */
+	/* layers that it needs: bits 1 << (domain - API_FIRST_LAYER); any_layer: where others are
+	 * recorded, these are not needed */
+	uint32_t layers;
+	bool any_layer;
+	uint8_t by;	    /* enum book_by: what calls are counted by, beside their function */
+	bool hist;	    /* counts have histograms of durations too */
+	bool no_names;	    /* it shows no kernel by its name */
+	uint64_t processes; /* for how many of them counts have room; 0: a default */
 };
 
 struct sink;

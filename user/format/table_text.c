@@ -9,15 +9,19 @@
 
 void table_kernel(struct text *t, const struct sink_opts *o, const struct kernel_name *k)
 {
-	text_plain(t, o->mangled ? k->mangled : o->full_names ? k->full : k->brief, NAME_MAX_BYTES);
+	text_plain(t,
+		   o->look.mangled	? k->mangled
+		   : o->look.full_names ? k->full
+					: k->brief,
+		   NAME_MAX_BYTES);
 	if (k->cut)
 		text_str(t, "...");
 }
 
 static void function(struct text *t, const struct sink_opts *o, const struct stack_frame *f)
 {
-	text_plain(t, o->mangled && f->mangled ? f->mangled : f->function,
-		   o->full_names || o->mangled ? NAME_MAX_BYTES : FUNCTION_MAX_BYTES);
+	text_plain(t, o->look.mangled && f->mangled ? f->mangled : f->function,
+		   o->look.full_names || o->look.mangled ? NAME_MAX_BYTES : FUNCTION_MAX_BYTES);
 }
 
 static void source(struct text *t, const struct sink_opts *o, const struct stack_frame *f)
@@ -25,7 +29,7 @@ static void source(struct text *t, const struct sink_opts *o, const struct stack
 	if (!f->file)
 		return;
 	text_str(t, " (");
-	text_plain(t, o->all_frames ? f->file : frame_file(f->kind, f->file), PATH_MAX_BYTES);
+	text_plain(t, o->look.all_frames ? f->file : frame_file(f->kind, f->file), PATH_MAX_BYTES);
 	if (f->line) {
 		text_str(t, ":");
 		text_u64(t, f->line);
@@ -73,7 +77,7 @@ static void frame(struct text *t, const struct sink_opts *o, const struct stack_
 
 void table_stack(struct text *t, const struct sink_opts *o, const struct stack *s)
 {
-	struct stack_view v = stack_view(s, o->all_frames);
+	struct stack_view v = stack_view(s, o->look.all_frames);
 
 	for (uint32_t i = 0; i < v.n; i++)
 		if (stack_shows(&v, s->frames[i]))

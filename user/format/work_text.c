@@ -13,7 +13,7 @@ const char *work_kernel(const struct sink_opts *o, const struct kernel_name *k)
 {
 	if (!k)
 		return "kernel";
-	return o->mangled ? k->mangled : o->full_names ? k->full : k->brief;
+	return o->look.mangled ? k->mangled : o->look.full_names ? k->full : k->brief;
 }
 
 /* enum ct_memory_kind */

@@ -433,21 +433,9 @@ static void find_holders(const struct blocks *b, struct blocks_oom *o)
 {
 	for (size_t i = 0; i < b->rows.n; i++) {
 		const struct blocks_row *r = keyed_at(&b->rows, i);
-		uint32_t at = o->nholders;
 
-		if (r->total != o->total || r->by != BLOCKS_BY_STACK || !r->bytes)
-			continue;
-		while (at && o->holders[at - 1].bytes < r->bytes)
-			at--;
-		if (at == BLOCKS_HOLDERS)
-			continue;
-		if (o->nholders < BLOCKS_HOLDERS)
-			o->nholders++;
-		memmove(&o->holders[at + 1], &o->holders[at],
-			(o->nholders - 1 - at) * sizeof(o->holders[0]));
-		o->holders[at].site = r->of;
-		o->holders[at].bytes = r->bytes;
-		o->holders[at].n = r->n;
+		if (r->total == o->total && r->by == BLOCKS_BY_STACK && r->bytes)
+			holders_add(&o->holders, &(struct holder){ r->of, r->bytes, r->n });
 	}
 }
 

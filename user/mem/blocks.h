@@ -13,13 +13,13 @@
 
 #include "../event/event.h"
 #include "live.h"
+#include "mem_sites.h"
 
 #define BLOCKS_MAX LIVE_MAX
 #define BLOCKS_TOTALS 4096
 #define BLOCKS_ROWS 131072
 #define BLOCKS_OPERATORS 65536 /* names */
-#define BLOCKS_HOLDERS 5
-#define BLOCKS_OOMS 16 /* kept; more are counted only in their totals */
+#define BLOCKS_OOMS 16	       /* kept; more are counted only in their totals */
 
 /* How a process's blocks lie in the segments that it has from CUDA, of those that were seen allocated. */
 struct blocks_frag {
@@ -76,11 +76,7 @@ struct blocks_oom {
 	uint32_t total, site;
 	uint64_t at_ns, asked, allocated, reserved;
 	struct blocks_frag frag;
-	uint32_t nholders;
-	struct {
-		uint32_t site;
-		uint64_t bytes, n;
-	} holders[BLOCKS_HOLDERS]; /* the largest first */
+	struct holders holders;
 };
 
 enum blocks_what {

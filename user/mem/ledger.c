@@ -203,7 +203,7 @@ static void unref(struct ledger *l, uint32_t process, uint64_t number, uint32_t 
 
 static void remove_freed(struct ledger *l, struct live_entry *e, const struct ledger_trouble *t)
 {
-	*ledger_freed_slot(l, e->process, e->space, e->address) =
+	*ledger_freed_at(l, e->process, e->space, e->address) =
 		(struct ledger_freed){ .address = e->address,
 				       .process = e->process,
 				       .taken_site = e->site,
@@ -217,7 +217,7 @@ static void not_freed(struct ledger *l, const struct ledger_trouble *t, const st
 {
 	static const uint8_t others[] = { API_SPACE_DEVICE, API_SPACE_HOST, API_SPACE_REGISTERED,
 					  API_SPACE_ARRAY, API_SPACE_IPC };
-	const struct ledger_freed *f = ledger_freed_slot(l, t->process, m->space, t->address);
+	const struct ledger_freed *f = ledger_freed_at(l, t->process, m->space, t->address);
 	struct ledger_process *p = &l->processes[t->process];
 	struct live_entry *e = live_find(&l->live, t->process, m->space, t->address);
 

@@ -82,18 +82,13 @@ struct ledger_fault {
 };
 #define LEDGER_FAULTS 64 /* kept separately; more are counted only in their processes */
 
-#define LEDGER_HOLDERS 5
 struct ledger_oom {
 	uint32_t process, site;
 	uint16_t device;
 	uint8_t kind;
 	/* held by the process at that time: held on devices, host on the host */
 	uint64_t at_ns, asked, held, held_n, host;
-	uint32_t nholders;
-	struct {
-		uint32_t site;
-		uint64_t bytes, n;
-	} holders[LEDGER_HOLDERS]; /* the largest first */
+	struct holders holders;
 };
 #define LEDGER_OOMS 16 /* kept; more are counted only in their processes */
 

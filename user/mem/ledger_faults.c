@@ -37,22 +37,10 @@ static void find_holders(const struct ledger *l, struct ledger_oom *o)
 {
 	for (uint32_t i = 0; i < l->nrows; i++) {
 		const struct ledger_row *r = &l->rows[i];
-		uint32_t at = o->nholders;
 
-		if (r->by != LEDGER_BY_STACK || r->process != o->process ||
-		    r->where != LEDGER_DEVICE || !r->bytes)
-			continue;
-		while (at && o->holders[at - 1].bytes < r->bytes)
-			at--;
-		if (at == LEDGER_HOLDERS)
-			continue;
-		if (o->nholders < LEDGER_HOLDERS)
-			o->nholders++;
-		memmove(&o->holders[at + 1], &o->holders[at],
-			(o->nholders - 1 - at) * sizeof(o->holders[0]));
-		o->holders[at].site = r->site;
-		o->holders[at].bytes = r->bytes;
-		o->holders[at].n = r->n;
+		if (r->by == LEDGER_BY_STACK && r->process == o->process &&
+		    r->where == LEDGER_DEVICE && r->bytes)
+			holders_add(&o->holders, &(struct holder){ r->site, r->bytes, r->n });
 	}
 }
 

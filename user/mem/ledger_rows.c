@@ -148,12 +148,12 @@ void ledger_process_drop(struct ledger *l, uint32_t process)
 		l->index->free_process = process;
 }
 
-struct ledger_freed *ledger_freed_slot(struct ledger *l, uint32_t process, uint8_t space,
-				       uint64_t address)
+struct ledger_freed *ledger_freed_at(struct ledger *l, uint32_t process, uint8_t space,
+				     uint64_t address)
 {
-	/* the same in each run: of two that have the same slot, only the later one is remembered */
+	/* the same in each run: of two that have the same place, only the later one is remembered */
 	uint64_t h = (address ^ 0x9e3779b97f4a7c15ULL) * 0xff51afd7ed558ccdULL;
 
 	h = (h ^ h >> 32 ^ ((uint64_t)process << 8 | space)) * 0xff51afd7ed558ccdULL;
-	return &l->index->freed[(h ^ h >> 32) & (FREED_SLOTS - 1)];
+	return &l->index->freed[(h ^ h >> 32) & (FREED_MAX - 1)];
 }

@@ -6,7 +6,7 @@
 #include "ledger.h"
 
 /* What was freed recently, by address: it shows that memory is freed twice. */
-#define FREED_SLOTS (1u << 15)
+#define FREED_MAX (1u << 15)
 struct ledger_freed {
 	uint64_t address; /* 0: none */
 	uint32_t process, taken_site, freed_site;
@@ -19,7 +19,7 @@ struct ledger_index {
 	/* the number of physical memory: handles are reused while the memory is still mapped */
 	uint64_t serial;
 	uint32_t site; /* of the record that is being handled */
-	struct ledger_freed freed[FREED_SLOTS];
+	struct ledger_freed freed[FREED_MAX];
 };
 
 int ledger_index_open(struct ledger *);
@@ -36,8 +36,8 @@ uint32_t ledger_process_find(const struct ledger *, uint32_t pid); /* UINT32_MAX
  * forgotten. */
 void ledger_process_drop(struct ledger *, uint32_t process);
 
-struct ledger_freed *ledger_freed_slot(struct ledger *, uint32_t process, uint8_t space,
-				       uint64_t address);
+struct ledger_freed *ledger_freed_at(struct ledger *, uint32_t process, uint8_t space,
+				     uint64_t address);
 
 /* The call that is being handled. */
 struct ledger_trouble {

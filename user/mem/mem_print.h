@@ -55,6 +55,8 @@ void mem_site_text(struct text *, const struct site *, mem_put_fn);
  * the same text, a caller by which they differ is added. */
 void mem_site_texts(const struct sites *, const uint32_t *numbers, size_t n, struct text *out,
 		    mem_put_fn);
+/* The member "holders"; `counted` is the name of their numbers. */
+void mem_print_holders_json(struct json *, const struct holders *, const char *counted);
 const char *mem_where_name(enum ledger_where);	    /* "device" */
 const char *mem_end_name(enum ledger_end);	    /* "exited" */
 const char *mem_fault_name(enum ledger_fault_what); /* "double_free" */

@@ -191,10 +191,10 @@ void mem_print_no_block(struct out *o, const struct ledger *l, const struct mem_
 		mem_site_line(o, l, m->frag.behind);
 		out_char(o, '\n');
 	}
-	for (uint32_t i = 0; i < m->nholders; i++) {
-		out_fmt(o, "  %10s in %llu: ", size_text(x, m->holders[i].bytes),
-			ull(m->holders[i].n));
-		mem_site_line(o, l, m->holders[i].site);
+	for (uint32_t i = 0; i < m->holders.n; i++) {
+		out_fmt(o, "  %10s in %llu: ", size_text(x, m->holders.most[i].bytes),
+			ull(m->holders.most[i].n));
+		mem_site_line(o, l, m->holders.most[i].site);
 		out_char(o, '\n');
 	}
 	mem_stack_lines(o, l, m->site);
@@ -311,15 +311,7 @@ void mem_print_blocks_json(struct json *j, const struct ledger *l, const struct 
 		json_put_u64(j, "reserved", m->reserved);
 		json_put_u64(j, "site", m->site);
 		fragments_json(j, &m->frag);
-		json_open_array(j, "holders");
-		for (uint32_t h = 0; h < m->nholders; h++) {
-			json_open_object(j, NULL);
-			json_put_u64(j, "site", m->holders[h].site);
-			json_put_u64(j, "bytes", m->holders[h].bytes);
-			json_put_u64(j, "blocks", m->holders[h].n);
-			json_end(j);
-		}
-		json_end(j);
+		mem_print_holders_json(j, &m->holders, "blocks");
 		json_end(j);
 	}
 	json_end(j);

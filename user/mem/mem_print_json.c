@@ -113,6 +113,19 @@ static void processes(struct json *j, const struct ledger *l)
 	json_end(j);
 }
 
+void mem_print_holders_json(struct json *j, const struct holders *h, const char *counted)
+{
+	json_open_array(j, "holders");
+	for (uint32_t i = 0; i < h->n; i++) {
+		json_open_object(j, NULL);
+		json_put_u64(j, "site", h->most[i].site);
+		json_put_u64(j, "bytes", h->most[i].bytes);
+		json_put_u64(j, counted, h->most[i].n);
+		json_end(j);
+	}
+	json_end(j);
+}
+
 static void faults(struct json *j, const struct ledger *l, const struct mem_about *a)
 {
 	json_line(j, "");
@@ -147,15 +160,7 @@ static void faults(struct json *j, const struct ledger *l, const struct mem_abou
 		json_put_u64(j, "held_allocations", m->held_n);
 		json_put_u64(j, "held_host", m->host);
 		json_put_u64(j, "site", m->site);
-		json_open_array(j, "holders");
-		for (uint32_t h = 0; h < m->nholders; h++) {
-			json_open_object(j, NULL);
-			json_put_u64(j, "site", m->holders[h].site);
-			json_put_u64(j, "bytes", m->holders[h].bytes);
-			json_put_u64(j, "allocations", m->holders[h].n);
-			json_end(j);
-		}
-		json_end(j);
+		mem_print_holders_json(j, &m->holders, "allocations");
 		json_end(j);
 	}
 	json_end(j);

@@ -231,13 +231,13 @@ void mem_print_oom(struct out *o, const struct ledger *l, const struct mem_about
 		   const struct ledger_oom *m)
 {
 	/* the site that asked, and those that hold */
-	struct text names[1 + ARRAY_LEN(m->holders)] = { { 0 } };
+	struct text names[1 + HOLDERS_MAX] = { { 0 } };
 	uint32_t numbers[ARRAY_LEN(names)] = { m->site };
 	char text[32];
 
-	for (uint32_t i = 0; i < m->nholders; i++)
-		numbers[1 + i] = m->holders[i].site;
-	mem_site_texts(l->sites, numbers, 1 + m->nholders, names, text_plain);
+	for (uint32_t i = 0; i < m->holders.n; i++)
+		numbers[1 + i] = m->holders.most[i].site;
+	mem_site_texts(l->sites, numbers, 1 + m->holders.n, names, text_plain);
 	out_fmt(o, "Out of memory at %.3f s: ", seconds(a, m->at_ns));
 	out_mem(o, names[0].s, names[0].len);
 	out_fmt(o, " asked for %llu bytes (%s)", ull(m->asked),
@@ -251,11 +251,11 @@ void mem_print_oom(struct out *o, const struct ledger *l, const struct mem_about
 		m->held_n == 1 ? "" : "s");
 	if (m->host)
 		out_fmt(o, ", %s on the host", print_bytes(text, sizeof(text), (double)m->host));
-	out_str(o, m->nholders ? "; the most by\n" : "\n");
-	for (uint32_t i = 0; i < m->nholders; i++) {
+	out_str(o, m->holders.n ? "; the most by\n" : "\n");
+	for (uint32_t i = 0; i < m->holders.n; i++) {
 		out_fmt(o, "  %10s in %llu: ",
-			print_bytes(text, sizeof(text), (double)m->holders[i].bytes),
-			ull(m->holders[i].n));
+			print_bytes(text, sizeof(text), (double)m->holders.most[i].bytes),
+			ull(m->holders.most[i].n));
 		out_mem(o, names[1 + i].s, names[1 + i].len);
 		out_char(o, '\n');
 	}

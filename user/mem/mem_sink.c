@@ -146,7 +146,7 @@ static int mem_open(struct sink *s, const struct sink_opts *opts)
 	if (err)
 		return err;
 	m->ledger = ledger_open(&ledger);
-	if (m->ledger && opts->all_frames)
+	if (m->ledger && opts->look.all_frames)
 		sites_show_all(m->ledger->sites);
 	return m->ledger ? 0 : -ENOMEM;
 }

@@ -262,3 +262,17 @@ uint64_t sites_no_room(const struct sites *s)
 {
 	return s->no_room;
 }
+
+void holders_add(struct holders *h, const struct holder *one)
+{
+	uint32_t at = h->n;
+
+	while (at && h->most[at - 1].bytes < one->bytes)
+		at--;
+	if (at == HOLDERS_MAX)
+		return;
+	if (h->n < HOLDERS_MAX)
+		h->n++;
+	memmove(&h->most[at + 1], &h->most[at], (h->n - 1 - at) * sizeof(h->most[0]));
+	h->most[at] = *one;
+}

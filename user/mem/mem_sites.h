@@ -54,4 +54,16 @@ const struct site *sites_get(const struct sites *, uint32_t i);
 uint32_t sites_n(const struct sites *);
 uint64_t sites_no_room(const struct sites *); /* how often there was no room for a new site */
 
+/* The sites that hold the most, the largest first. */
+#define HOLDERS_MAX 5
+struct holders {
+	uint32_t n;
+	struct holder {
+		uint32_t site;
+		uint64_t bytes, n; /* n: allocations, or blocks */
+	} most[HOLDERS_MAX];
+};
+/* Keeps a site's if it is among them. */
+void holders_add(struct holders *, const struct holder *);
+
 #endif

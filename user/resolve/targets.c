@@ -11,7 +11,7 @@
 #define AGAIN_NS 1000000000ULL
 #define EXITED_NS 2000000000ULL /* how long a process stays open after it ended */
 
-struct slot {
+struct entry {
 	uint32_t pid;
 	struct target *target; /* NULL: it could not be opened */
 	/* how long a failure, or a process that ended, is kept; 0: for ever */
@@ -25,7 +25,7 @@ struct targets {
 	void *ctx;
 	uint64_t clock;
 	int n, last;
-	struct slot slots[MOST];
+	struct entry entries[MOST];
 };
 
 struct targets *targets_open(struct process_table *procs, void (*closing)(void *ctx, uint32_t pid),
@@ -46,27 +46,27 @@ void targets_close(struct targets *t)
 	if (!t)
 		return;
 	for (int i = 0; i < t->n; i++)
-		target_close(t->slots[i].target);
+		target_close(t->entries[i].target);
 	free(t);
 }
 
 static void drop(struct targets *t, int i)
 {
-	struct slot s = t->slots[i];
+	struct entry s = t->entries[i];
 
 	if (s.target) {
 		t->closing(t->ctx, s.pid);
 		target_close(s.target);
 	}
-	t->slots[i] = t->slots[--t->n];
+	t->entries[i] = t->entries[--t->n];
 }
 
 static int find(struct targets *t, uint32_t pid)
 {
-	if (t->last < t->n && t->slots[t->last].pid == pid)
+	if (t->last < t->n && t->entries[t->last].pid == pid)
 		return t->last;
 	for (int i = 0; i < t->n; i++)
-		if (t->slots[i].pid == pid)
+		if (t->entries[i].pid == pid)
 			return t->last = i;
 	return -1;
 }
@@ -76,12 +76,12 @@ static void make_room(struct targets *t, uint64_t now_ns)
 	int oldest = 0;
 
 	for (int i = t->n - 1; i >= 0; i--)
-		if (t->slots[i].until_ns && t->slots[i].until_ns < now_ns)
+		if (t->entries[i].until_ns && t->entries[i].until_ns < now_ns)
 			drop(t, i);
 	if (t->n < MOST)
 		return;
 	for (int i = 1; i < t->n; i++)
-		if (t->slots[i].used < t->slots[oldest].used)
+		if (t->entries[i].used < t->entries[oldest].used)
 			oldest = i;
 	drop(t, oldest);
 }
@@ -89,12 +89,12 @@ static void make_room(struct targets *t, uint64_t now_ns)
 struct target *targets_get(struct targets *t, uint32_t pid, uint64_t now_ns)
 {
 	const struct process *p;
-	struct slot *s;
+	struct entry *s;
 	int i = find(t, pid);
 
-	if (i >= 0 && (t->slots[i].target || t->slots[i].until_ns > now_ns)) {
-		t->slots[i].used = ++t->clock;
-		return t->slots[i].target;
+	if (i >= 0 && (t->entries[i].target || t->entries[i].until_ns > now_ns)) {
+		t->entries[i].used = ++t->clock;
+		return t->entries[i].target;
 	}
 	if (i >= 0)
 		drop(t, i);
@@ -103,10 +103,10 @@ struct target *targets_get(struct targets *t, uint32_t pid, uint64_t now_ns)
 	if (!p || !p->start_boottime_ns || !p->shown_pid)
 		return NULL;
 	make_room(t, now_ns);
-	s = &t->slots[t->n++];
-	*s = (struct slot){ .pid = pid,
-			    .used = ++t->clock,
-			    .start_boottime_ns = p->start_boottime_ns };
+	s = &t->entries[t->n++];
+	*s = (struct entry){ .pid = pid,
+			     .used = ++t->clock,
+			     .start_boottime_ns = p->start_boottime_ns };
 	if (target_open(&s->target, (pid_t)p->shown_pid, p->start_boottime_ns)) {
 		s->target = NULL;
 		s->until_ns = now_ns + AGAIN_NS;
@@ -118,7 +118,7 @@ bool targets_same(struct targets *t, const struct ct_process *r)
 {
 	int i = find(t, r->h.pid);
 
-	return i < 0 || t->slots[i].start_boottime_ns == r->start_boottime_ns;
+	return i < 0 || t->entries[i].start_boottime_ns == r->start_boottime_ns;
 }
 
 void targets_drop(struct targets *t, uint32_t pid)
@@ -134,5 +134,5 @@ void targets_exited(struct targets *t, uint32_t pid, uint64_t now_ns)
 	int i = find(t, pid);
 
 	if (i >= 0)
-		t->slots[i].until_ns = now_ns + EXITED_NS;
+		t->entries[i].until_ns = now_ns + EXITED_NS;
 }

@@ -18,6 +18,8 @@
 #include "../stat/expose.h"
 #include "../util/msg.h"
 #include "../util/now.h"
+#include "../util/option/option.h"
+#include "../stat/book.h"
 #include "../format/otlp/otlp.h"
 #include "serve_http.h"
 #include "../format/sink.h"
@@ -25,8 +27,19 @@
 #define PUSH_LAST_NS 2000000000ULL /* at the end, for a collector that accepts nothing */
 #define RETIRE_S 30
 
+struct serve_options {
+	const char *listen; /* ADDR:PORT, or unix:PATH */
+	/* who may ask, and with which TLS; NULL: everybody may ask, without TLS */
+	const char *web_config;
+	uint64_t kernels;   /* so many are shown by name; 0: none */
+	uint64_t processes; /* that the counts have room for */
+	uint64_t otlp_interval_ns;
+	bool hist;
+};
+
 struct serve {
 	const struct sink_opts *opts;
+	const struct serve_options *how;
 	struct expose *expose;
 	struct serve_http *http;
 	struct event *retire, *push;
@@ -159,6 +172,11 @@ static int troubles(struct serve *s, bool ready, char *text, size_t size)
 				      "%llu functions are hooked only where other code calls them "
 				      "through the dynamic loader\n",
 				      (unsigned long long)l.partly);
+	if (l.interrupted)
+		n += (size_t)snprintf(text + n, size - n,
+				      "%llu functions had no hook for a time, because of another "
+				      "tracer: calls of them in that time are not counted\n",
+				      (unsigned long long)l.interrupted);
 	if (lost > s->lost_before) {
 		n += (size_t)snprintf(text + n, size - n,
 				      "%llu records were lost since /readyz was asked last\n",
@@ -248,14 +266,14 @@ static void nothing(void *ctx)
 
 static int open_push(struct serve *s)
 {
-	struct timeval every = { .tv_sec = (time_t)(s->opts->otlp_interval_ns / 1000000000),
-				 .tv_usec = (suseconds_t)(s->opts->otlp_interval_ns % 1000000000 /
+	struct timeval every = { .tv_sec = (time_t)(s->how->otlp_interval_ns / 1000000000),
+				 .tv_usec = (suseconds_t)(s->how->otlp_interval_ns % 1000000000 /
 							  1000) };
 	struct otlp_config config;
 
-	if (!s->opts->otlp_url)
+	if (!s->opts->spans.url)
 		return 0;
-	if (otlp_config_open(&config, s->opts->otlp_url, OTLP_METRICS))
+	if (otlp_config_open(&config, s->opts->spans.url, OTLP_METRICS))
 		return -EINVAL;
 	config.json = false;
 	s->send = otlp_send_open(&config, &(struct otlp_wait){ .ns = PUSH_LAST_NS },
@@ -270,9 +288,10 @@ static int open_push(struct serve *s)
 
 static int serve_open(struct sink *sink, const struct sink_opts *opts)
 {
+	const struct serve_options *how = opts->own;
 	struct expose_opts expose = { .version = opts->version,
 				      .host = opts->host,
-				      .kernels = opts->kernels,
+				      .kernels = (unsigned int)how->kernels,
 				      .memory = opts->memory,
 				      .collectives = opts->collectives,
 				      .entries = opts->call_counts_max };
@@ -285,24 +304,25 @@ static int serve_open(struct sink *sink, const struct sink_opts *opts)
 	if (!s)
 		return -ENOMEM;
 	s->opts = opts;
+	s->how = how;
 	s->start_realtime_ns = clock_ns(CLOCK_REALTIME);
 	s->start_s = clock_s(CLOCK_REALTIME);
 	s->expose = expose_open(&expose);
 	s->retire = event_new(opts->base, -1, EV_PERSIST, on_retire, s);
 	if (!s->expose || !s->retire)
 		return -ENOMEM;
-	s->http = serve_http_open(opts->base, opts->listen, opts->web_config, pages, s);
+	s->http = serve_http_open(opts->base, how->listen, how->web_config, pages, s);
 	if (!s->http)
 		return -EINVAL;
 	err = open_push(s);
 	if (err)
 		return err;
 	event_add(s->retire, &every);
-	if (!strncmp(opts->listen, "unix:", 5))
-		msg_note("metrics at %s, /metrics", opts->listen);
+	if (!strncmp(how->listen, "unix:", 5))
+		msg_note("metrics at %s, /metrics", how->listen);
 	else
 		msg_note("metrics at http%s://%s%s/metrics", serve_http_tls(s->http) ? "s" : "",
-			 *opts->listen == ':' ? "0.0.0.0" : "", opts->listen);
+			 *how->listen == ':' ? "0.0.0.0" : "", how->listen);
 	return 0;
 }
 
@@ -347,9 +367,49 @@ static int serve_close(struct sink *sink, const struct sink_end *end)
 	return 0;
 }
 
+static void serve_wants(const void *own, struct sink_wants *wants)
+{
+	const struct serve_options *how = own;
+
+	wants->by = how->kernels ? BOOK_BY_KERNEL : BOOK_BY_FUNCTION;
+	wants->hist = how->hist;
+	wants->processes = how->processes;
+}
+
+static int check_address(const char *name, const char *val)
+{
+	(void)name;
+	return serve_http_check(val);
+}
+
+#define OPTION_STRUCT struct serve_options
+/* clang-format off */
+static const struct option_row rows[] = {
+	{ 0, "listen", "ADDR:PORT", CHECKED(listen, check_address), 0, "127.0.0.1:19400",
+	  "listen at this address: [ADDR]:PORT for IPv6, :PORT for all addresses, or\n"
+	  "unix:PATH" },
+	{ 0, "web-config", "FILE", TEXT(web_config), 0, NULL,
+	  "read TLS and passwords from this file: tls_server_config and basic_auth_users, as in the\n"
+	  "file of Prometheus' exporters" },
+	{ 0, "hist", NULL, FLAG(hist), 0, NULL, "serve histograms of the calls' durations too, by class",
+	  RULES(EXCLUDES("comm", "--hist counts durations of all processes together: leave out --comm")) },
+	{ 0, "kernels", "N", COUNT(kernels, 1, 1000, "kernels", NULL), 0, NULL,
+	  "count launches by the name of the kernel too, for the N kernels launched most; the rest is\n"
+	  "\"other\"" },
+	{ 0, "processes", "N", COUNT(processes, 10, 100000, "processes", NULL), 0, "10000",
+	  "how many processes the counts have room for, with 40 functions each; each takes about 8 KiB\n"
+	  "of kernel memory" },
+	{ 0, "otlp-interval", "TIME", DURATION(otlp_interval_ns, 100 * MILLI, HOUR, SECOND, "interval", "give seconds, or 500ms, 2m"), 0, "60s", "the time between two pushes of --otlp",
+	  RULES(NEEDS("otlp", "--otlp-interval is the time between two pushes: give --otlp URL")) },
+};
+/* clang-format on */
+static const struct option_set options = OPTION_SET(rows);
+
 const struct sink_ops sink_serve = {
 	.name = "serve",
 	.help = "metrics for Prometheus over HTTP",
+	.options = &options,
+	.wants = serve_wants,
 	.open = serve_open,
 	.event = serve_event,
 	.close = serve_close,

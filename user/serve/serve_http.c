@@ -68,7 +68,8 @@ struct serve_http {
 	struct evhttp *http;
 	struct evconnlistener *listener;
 	struct event *look, *settle;
-	uint64_t clock_ns, looked_ns; /* time in which clients could be heard; when that was counted */
+	uint64_t clock_ns,
+		looked_ns; /* time in which clients could be heard; when that was counted */
 	struct event_base *base;
 	const struct serve_page *pages;
 	void *ctx;

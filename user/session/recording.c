@@ -137,16 +137,14 @@ int recording_open(struct recording *r, const struct opts *o, const struct sink_
 		msg_error("-o: a recording goes into a file, not to standard output");
 		return -EINVAL;
 	}
-	if (o->last_ns)
+	if (o->store.last_ns)
 		err = dump_on_parse(&r->dump, o->dump_on ? o->dump_on : "signal");
+	r->file = o->store;
 	r->file.dump_failed = r->dump.failed;
 	r->file.dump_end = r->dump.end;
 	r->file.dump_rows = r->dump.rows;
 	r->file.path = r->path;
 	r->file.head = r->head;
-	r->file.max_bytes = o->max_bytes;
-	r->file.rotate = (unsigned int)o->rotate;
-	r->file.last_ns = o->last_ns;
 	r->file.progress = isatty(STDERR_FILENO) && !o->verbose;
 	return err;
 }

@@ -20,9 +20,9 @@ static int exit_status(const struct session *s)
 	 * during a live trace it does not */
 	if (s->error || (s->o->replay && s->undelivered))
 		return 1;
-	if (s->o->strict &&
-	    (losses_total(&s->losses) || s->losses.refused || s->losses.unhooked ||
-	     s->losses.partly || unprobed_any(&s->losses.unprobed) || s->undelivered))
+	if (s->o->strict && (losses_total(&s->losses) || s->losses.refused || s->losses.unhooked ||
+			     s->losses.partly || s->losses.interrupted ||
+			     unprobed_any(&s->losses.unprobed) || s->undelivered))
 		return 3;
 	for (int i = 0; i < s->nsinks; i++)
 		if (s->sinks[i].status)
@@ -62,10 +62,10 @@ int session_run(const struct opts *o, const struct source_ops *const *ops, int n
 		s->error = err;
 	}
 	session_end(s);
-	if (s->window && s->o->start_on && !window_begun(s->window))
+	if (s->window && s->o->window.start_on && !window_begun(s->window))
 		msg_note("what --start-on waits for did not happen (%s): earlier calls are not "
 			 "shown",
-			 s->o->start_on);
+			 s->o->window.start_on);
 	status = exit_status(s);
 	interrupted = s->reason == SESSION_INTERRUPTED;
 out:

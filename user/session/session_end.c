@@ -168,23 +168,26 @@ static void say_missing(const struct session *s)
 /* Whether there were calls, how many is not known, that nothing looked at. */
 static bool some_unseen(const struct losses *l)
 {
-	return l->refused || l->unhooked || l->partly || unprobed_any(&l->unprobed);
+	return l->refused || l->unhooked || l->partly || l->interrupted ||
+	       unprobed_any(&l->unprobed);
 }
 
 static void say_totals(const struct session *s, const char *const *muted)
 {
 	const struct losses *l = &s->losses;
 	bool counts = s->plan.capture.count;
-	uint64_t shown = counts ? l->counted + muted_unseen(&s->muted_now)
+	const struct stages_counted *counted = &s->stages.counted;
+	uint64_t shown = counts ? counted->calls + muted_unseen(&counted->unseen)
 				: l->shown - s->stages.work - s->stages.nscopes;
-	const struct ct_estimated none = { 0 }, *unseen = counts ? &s->muted_now : &none;
+	const struct ct_estimated none = { 0 }, *unseen = counts ? &counted->unseen : &none;
 	char text[2048], number[32], margin[96];
 	size_t n;
 
-	n = (size_t)snprintf(
-		text, sizeof(text), "%s%s %s", muted_number(number, sizeof(number), shown, unseen),
-		muted_margin(margin, sizeof(margin), shown, unseen),
-		s->o->enter_exit ? (shown == 1 ? "row" : "rows") : (shown == 1 ? "call" : "calls"));
+	n = (size_t)snprintf(text, sizeof(text), "%s%s %s",
+			     muted_number(number, sizeof(number), shown, unseen),
+			     muted_margin(margin, sizeof(margin), shown, unseen),
+			     s->o->look.enter_exit ? (shown == 1 ? "row" : "rows")
+						   : (shown == 1 ? "call" : "calls"));
 	n += say_work(s, text + n, sizeof(text) - n);
 	if (s->stages.nscopes)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %llu scope%s",
@@ -222,12 +225,19 @@ static void say_totals(const struct session *s, const char *const *muted)
 				      (unsigned long long)l->partly,
 				      l->partly == 1 ? "function" : "functions",
 				      l->partly == 1 ? "it was" : "they were");
+	if (l->interrupted && n < sizeof(text))
+		n += (size_t)snprintf(text + n, sizeof(text) - n,
+				      "; %llu %s no hook for a time, because of another tracer: "
+				      "calls of %s in that time are not known",
+				      (unsigned long long)l->interrupted,
+				      l->interrupted == 1 ? "function had" : "functions had",
+				      l->interrupted == 1 ? "it" : "them");
 	if (unprobed_any(&l->unprobed) && n + UNPROBED_TEXT < sizeof(text)) {
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "; ");
 		n += unprobed_text(text + n, sizeof(text) - n, &l->unprobed);
 	}
 	if (n < sizeof(text))
-		say_muted(&s->stages.muted, muted, counts && !muted_error(&s->muted_now), text + n,
+		say_muted(&s->stages.muted, muted, counts && !muted_error(unseen), text + n,
 			  sizeof(text) - n);
 	/* what is missing is said whatever the user does not want to read */
 	if (msg_quiet && (losses_total(l) || some_unseen(l)))
@@ -275,7 +285,7 @@ static void say_unheard(struct session *s)
 /* Reports how CMD ended. Not needed where the rows show it, nor for a stored recording. */
 static void say_program(struct session *s, const int *status)
 {
-	bool rows = s->o->format->flags & SINKS_ROWS && !s->o->record && !s->o->counts_only;
+	bool rows = s->o->format->flags & SINKS_ROWS && !s->o->record && !s->o->look.counts_only;
 	char how[64];
 
 	if (!status || !*status || rows || session_first(s)->ops->recorded)
@@ -303,7 +313,7 @@ static void close_sinks(struct session *s)
 	end.inferred = counts.inferred;
 	end.losses = s->losses;
 	end.muted_calls = s->stages.muted;
-	muted_add_unseen(&end.muted_calls.unseen, &s->muted_now);
+	muted_add_unseen(&end.muted_calls.unseen, &s->stages.counted.unseen);
 	end.uptime_ns = clock_ns(CLOCK_MONOTONIC) - s->began.h.start_ns;
 	if (ops->recorded && s->reason == SESSION_FINISHED) {
 		struct source_recorded was;
@@ -315,7 +325,7 @@ static void close_sinks(struct session *s)
 	}
 	end.program = program < 0 ? NULL : &program;
 	for (int i = 0; i < s->nsinks; i++) {
-		bool own = s->o->record || s->wants.files[0] || s->wants.files[1] || s->o->save ||
+		bool own = s->o->record || s->wants.files[0] || s->wants.files[1] ||
 			   s->o->format->flags & SINKS_PATH;
 		int e = s->sinks[i].ops->close(&s->sinks[i], &end);
 

@@ -53,14 +53,10 @@ static int take(void *ctx, const struct ct_hdr *rec)
 	s->losses.received++;
 	s->unknown_kinds += rec->kind >= CT_KIND_END;
 	if (rec->kind == CT_CALL_COUNT) {
-		s->losses.counted += ((const struct ct_call_count *)rec)->sums.calls;
-		s->counted_ended += rec->flags & CT_F_LAST
-					    ? ((const struct ct_call_count *)rec)->sums.calls
-					    : 0;
-		muted_add_unseen(&s->muted_now, &((const struct ct_call_count *)rec)->unseen);
+		losses_add(&s->losses.counted, ((const struct ct_call_count *)rec)->sums.calls);
 		if (rec->flags & CT_F_LAST)
-			muted_add_unseen(&s->muted_ended,
-					 &((const struct ct_call_count *)rec)->unseen);
+			losses_add(&s->counted_ended,
+				   ((const struct ct_call_count *)rec)->sums.calls);
 	}
 	if (rec->lost)
 		err = session_feed_lost(s, CT_LOSS_RING, rec->lost, rec->end_ns);
@@ -164,7 +160,7 @@ int session_feed_call_counts(struct session *s)
 	int err;
 
 	s->losses.counted = s->counted_ended;
-	s->muted_now = s->muted_ended;
+	stages_count_anew(&s->stages);
 	err = session_first(s)->ops->call_counts(session_first(s), take, s);
 	process_table_counted(s->stages.procs);
 	return err;
@@ -185,4 +181,6 @@ void session_feed_losses(struct session *s, struct losses *l)
 	/* the source does not know the processes' names: its number is that of all of them */
 	if (s->o->comm && !s->plan.capture.count)
 		l->unfinished = s->stages.unfinished;
+	else if (s->o->comm && l->unfinished > s->stages.counted.untimed)
+		l->unfinished = s->stages.counted.untimed;
 }

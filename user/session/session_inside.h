@@ -52,7 +52,6 @@ struct session {
 	struct sink sinks[SESSION_SINKS];
 	int nsinks;
 	struct sink_opts sink_opts;
-	struct sink_live live; /* used by the sink of top */
 	struct sink_wants wants;
 	uint64_t undelivered; /* spans that --otlp could not deliver */
 	struct recording recording;
@@ -76,9 +75,6 @@ struct session {
 	/* the part of losses.counted from processes that have ended: no later reading contains
 	 * it */
 	uint64_t counted_ended;
-	/* estimates of counted calls, in addition to losses.counted: of running and of ended
-	 * processes */
-	struct ct_estimated muted_now, muted_ended;
 	uint64_t unknown_kinds; /* records of kinds that a newer version has */
 	/* how many of the losses were already reported among the rows */
 	uint64_t reported[CT_LOSS_END];

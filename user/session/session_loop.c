@@ -35,7 +35,7 @@ static void finish(struct session *s, enum session_reason reason, int error)
 
 enum session_reason session_enough(const struct session *s)
 {
-	return s->o->max_bytes && !s->o->count ? SESSION_SIZE : SESSION_COUNT;
+	return s->o->store.max_bytes && !s->o->count ? SESSION_SIZE : SESSION_COUNT;
 }
 
 /* Decides what an error of the stages or of a source means for the session. */
@@ -320,7 +320,7 @@ int session_loop_open(struct session *s)
 		return -ENOMEM;
 	if (s->window && window_wants_signals(s->window))
 		signals_add(SIGUSR1);
-	if ((s->window && window_wants_signals(s->window)) || s->o->last_ns)
+	if ((s->window && window_wants_signals(s->window)) || s->o->store.last_ns)
 		signals_add(SIGUSR2);
 	return 0;
 }
@@ -377,6 +377,6 @@ int session_loop_run(struct session *s)
 	if (s->o->unfinished_ns && session_first(s)->ops->pending)
 		loop_timer_set(s->look, s->o->unfinished_ns);
 	if (s->o->duration_ns)
-		loop_timer_set(s->limit, s->o->delay_ns + s->o->duration_ns);
+		loop_timer_set(s->limit, s->o->window.delay_ns + s->o->duration_ns);
 	return loop_run(s->loop);
 }

@@ -33,7 +33,7 @@ static uint64_t count_forgets(void *ctx)
  * name; --compact takes the name from the command line. */
 static bool wants_info(const struct opts *o)
 {
-	return !o->replay && (o->otlp || o->compact ||
+	return !o->replay && (o->spans.url || o->look.compact ||
 			      (o->format->flags & SINKS_EXPORT &&
 			       !(o->format->flags & (SINKS_ROWS | SINKS_FOLDS))));
 }
@@ -57,9 +57,10 @@ static int open_stages(struct session *s)
 	int err;
 
 	s->stages.window = s->window;
-	s->stages.no_entries = s->o->replay && !s->o->enter_exit && !s->o->export;
+	s->stages.no_entries = s->o->replay && !s->o->look.enter_exit && !s->o->export;
 	s->stages.no_stacks = s->o->replay && !s->plan.capture.stack;
-	err = stages_open(&s->stages, &opts, s->o->nested && !s->o->enter_exit && !s->o->record,
+	err = stages_open(&s->stages, &opts,
+			  s->o->look.nested && !s->o->look.enter_exit && !s->o->record,
 			  &s->plan.filter, s->sinks,
 			  s->o->format->flags & SINKS_LIVE ? 0 : s->o->count);
 	if (!err && s->plan.capture.count)
@@ -112,11 +113,10 @@ static void tell_join(struct session *s)
 
 int session_open(struct session *s)
 {
-	const struct window_opts window = { s->o->delay_ns, s->o->start_on, s->o->stop_on };
 	int err;
 
 	s->wants = opts_wants(s->o);
-	err = window_open(&s->window, &window);
+	err = window_open(&s->window, &s->o->window);
 	if (!err)
 		err = session_plan(&s->plan, s->o, s->window);
 	if (!err)
@@ -136,7 +136,7 @@ int session_open(struct session *s)
 	/* nothing of a recording is read before this point, and the command of -o already runs */
 	if (s->o->replay)
 		confine((s->plan.capture.opens_files ? CONFINE_FILES : 0) |
-			(s->o->otlp ? CONFINE_NETWORK : 0));
+			(s->o->spans.url ? CONFINE_NETWORK : 0));
 	err = open_sources(s);
 	if (err)
 		return err;

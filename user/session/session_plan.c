@@ -70,13 +70,13 @@ static int plan_tid(struct session_plan *p, const struct opts *o)
  * but not shown. The driver's launches name the kernels that a program registered before the trace
  * began.
  */
-static void plan_names(struct session_plan *p, const struct opts *o, uint8_t by)
+static void plan_names(struct session_plan *p, const struct opts *o, const struct sink_wants *w)
 {
 	struct capture_plan *c = &p->capture;
 
-	if (o->counts_only || o->batch ||
+	if (o->look.counts_only || w->no_names ||
 	    (o->format->flags & SINKS_COUNTS && !(o->format->flags & SINKS_LIVE) &&
-	     by != BOOK_BY_KERNEL))
+	     w->by != BOOK_BY_KERNEL))
 		return;
 	for (int i = 0; i < api_nfuncs; i++)
 		p->names |= plan_has(c->shown, i) && api_has_kernel(i);
@@ -140,7 +140,7 @@ static bool causes_work(const struct api_func *f)
 
 /* Device work is inside the scopes of the call that caused it. Where both are recorded, the source shows such calls too, though -e
  * leaves them out: the filter drops them later. */
-static void plan_causes(struct session_plan *p, const struct opts *o, uint8_t by)
+static void plan_causes(struct session_plan *p, const struct opts *o, const struct sink_wants *w)
 {
 	struct capture_plan *c = &p->capture;
 
@@ -153,7 +153,7 @@ static void plan_causes(struct session_plan *p, const struct opts *o, uint8_t by
 		plan_add(c->shown, i);
 		plan_add(c->capture, i);
 	}
-	plan_names(p, o, by);
+	plan_names(p, o, w);
 }
 
 /* For sinks about memory: captures and shows all calls that allocate or free memory. */
@@ -171,7 +171,7 @@ static void plan_memory(struct session_plan *p, const struct opts *o)
 
 bool session_plan_places(const struct opts *o)
 {
-	bool shown = !o->counts_only &&
+	bool shown = !o->look.counts_only &&
 		     !(o->format->flags & (SINKS_FOLDS | SINKS_COUNTS | SINKS_NO_PLACES));
 
 	/* calls that the kernel side drops by duration or success do not say which device they set;
@@ -179,7 +179,8 @@ bool session_plan_places(const struct opts *o)
 	if (o->no_return || o->filter.failed_only || o->filter.succeeded_only ||
 	    o->filter.min_duration_ns || o->select.none)
 		return false;
-	return o->record || shown || (o->format->flags & SINKS_COUNTS && o->by == BOOK_BY_DEVICE);
+	return o->record || shown ||
+	       (o->format->flags & SINKS_COUNTS && opts_wants(o).by == BOOK_BY_DEVICE);
 }
 
 bool session_plan_queries(const struct session_plan *p)
@@ -259,7 +260,7 @@ static int plan_whom(struct session_plan *p, const struct opts *o)
 }
 
 /* Plans which functions are probed, which are shown, and which begin or end the window. */
-static void plan_functions(struct session_plan *p, const struct opts *o, uint8_t by,
+static void plan_functions(struct session_plan *p, const struct opts *o, const struct sink_wants *w,
 			   const struct window *window)
 {
 	struct capture_plan *c = &p->capture;
@@ -270,14 +271,14 @@ static void plan_functions(struct session_plan *p, const struct opts *o, uint8_t
 	/* A function that is excluded with -e also excludes the calls that it makes to the library
 	 * below: it is still probed, so that those calls are folded into it. Queries are an
 	 * exception: they are excluded because their probes are costly. */
-	for (int i = 0; i < api_nfuncs && o->domain == API_DOMAIN_END && !o->nested; i++)
+	for (int i = 0; i < api_nfuncs && o->domain == API_DOMAIN_END && !o->look.nested; i++)
 		if (plan_has(o->select.removed, i) &&
 		    takes_along(&api_domains[api_funcs[i].domain]) &&
 		    api_funcs[i].class != API_QUERY && api_funcs[i].class != API_INTERNAL)
 			plan_add(c->capture, i);
 	c->inlined = api_layers_inlined(o->layers);
 	c->shapes = o->shapes;
-	plan_names(p, o, by);
+	plan_names(p, o, w);
 	plan_memory(p, o);
 	plan_layers(p, o);
 	if (session_plan_places(o))
@@ -290,7 +291,8 @@ static void plan_functions(struct session_plan *p, const struct opts *o, uint8_t
 }
 
 /* Plans which calls are recorded, and what is recorded of each. */
-static void plan_calls(struct capture_plan *c, const struct opts *o, const struct window *window)
+static void plan_calls(struct capture_plan *c, const struct opts *o, const struct sink_wants *w,
+		       const struct window *window)
 {
 	c->stack = o->stack == OPTS_STACK_DWARF	 ? PLAN_STACK_COPY
 		   : o->stack == OPTS_STACK_AUTO ? o->no_python ? PLAN_STACK_COPY : PLAN_STACK_AUTO
@@ -298,8 +300,8 @@ static void plan_calls(struct capture_plan *c, const struct opts *o, const struc
 		   : o->stack == OPTS_STACK_PYTHON ? PLAN_STACK_PYTHON
 						   : PLAN_STACK_NONE;
 	c->python = c->stack && !o->no_python;
-	c->enter = o->enter_exit;
-	c->nested = o->nested;
+	c->enter = o->look.enter_exit;
+	c->nested = o->look.nested;
 	c->no_return = o->no_return;
 	c->filter = o->filter;
 	/* this filter applies also to the calls that begin or end the window */
@@ -307,26 +309,26 @@ static void plan_calls(struct capture_plan *c, const struct opts *o, const struc
 		c->filter.min_size_bytes = 0;
 	/* otherwise failed calls would be missing */
 	c->keep_chatty = o->keep_chatty || o->filter.failed_only || o->filter.succeeded_only ||
-			 o->counts_only || o->format->flags & SINKS_EVERY_CALL ||
-			 book_scopes(o->by);
+			 o->look.counts_only || o->format->flags & SINKS_EVERY_CALL ||
+			 book_scopes(w->by);
 	c->calls_by_agent = o->source == OPTS_SOURCE_CUPTI;
 	c->ring_bytes = ring_bytes(o);
 	c->probe_kind = o->probe_kind;
 }
 
 /* Plans what is counted where calls are seen, instead of sending records. */
-static void plan_counts(struct capture_plan *c, const struct opts *o, uint8_t by)
+static void plan_counts(struct capture_plan *c, const struct opts *o, const struct sink_wants *w)
 {
 	unsigned int flags = o->format->flags;
 
 	/* the device of a call follows from the single calls before it; a size may take more than
 	 * one word */
-	c->count = flags & SINKS_COUNTS && !o->filter.min_size_bytes && by != BOOK_BY_DEVICE &&
-		   !book_scopes(by) && !o->replay && o->source != OPTS_SOURCE_CUPTI;
+	c->count = flags & SINKS_COUNTS && !o->filter.min_size_bytes && w->by != BOOK_BY_DEVICE &&
+		   !book_scopes(w->by) && !o->replay && o->source != OPTS_SOURCE_CUPTI;
 	plan_duty(c, o);
-	c->count_by = flags & SINKS_LIVE ? CT_BY_ASKED : count_by(by);
+	c->count_by = flags & SINKS_LIVE ? CT_BY_ASKED : count_by(w->by);
 	/* a map of histograms has no room for ten thousand processes */
-	if (!o->no_return && (o->hist || !(flags & (SINKS_DAEMON | SINKS_LIVE))))
+	if (!o->no_return && (w->hist || !(flags & (SINKS_DAEMON | SINKS_LIVE))))
 		c->hist = flags & SINKS_DAEMON ? CT_HIST_BY_FUNCTION : CT_HIST_BY_KEY;
 	c->sizes = flags & SINKS_DAEMON;
 	/* holds only if every allocation is seen, and whether it succeeded */
@@ -334,7 +336,7 @@ static void plan_counts(struct capture_plan *c, const struct opts *o, uint8_t by
 		    !o->filter.succeeded_only && !o->filter.min_duration_ns;
 	/* room for about ten thousand processes of forty functions each, if any process may be
 	 * traced */
-	c->call_counts_max = o->processes ? (uint32_t)o->processes * FUNCTIONS_EACH
+	c->call_counts_max = w->processes ? (uint32_t)w->processes * FUNCTIONS_EACH
 			     : !o->cmd && !o->npids && !(flags & SINKS_LIVE) ? 1 << 19
 									     : 0;
 	/* among many processes, no single one may use up all entries with the kernels that it
@@ -347,31 +349,21 @@ static void plan_counts(struct capture_plan *c, const struct opts *o, uint8_t by
 /* Plans what is recorded of the devices' work. */
 static void plan_devices(struct capture_plan *c, const struct opts *o)
 {
-	c->device = (struct plan_device){
-		.kinds = o->gpu ? o->gpu_kinds : 0,
-		.graphs = o->gpu_graph,
-		.clock = o->gpu_clock,
-		.buffer_bytes = o->gpu_buffer_bytes,
-		.buffers = o->gpu_buffers,
-		.cupti = o->cupti,
-	};
+	c->device = o->agent;
 	c->counters_interval_ns = o->counters ? o->interval_ns : 0;
 	c->counters_metrics = o->metrics;
 	c->counters_optional = o->format->flags & SINKS_DAEMON;
-	c->cupti = o->cupti;
+	c->cupti = o->agent.cupti;
 }
 
 /* Plans which recording is read and which files are written. */
-static void plan_files(struct capture_plan *c, const struct opts *o)
+static void plan_files(struct capture_plan *c, const struct opts *o, const struct sink_wants *w)
 {
-	struct sink_wants wants = opts_wants(o);
-
 	c->file = o->file;
 	c->file_fd = o->file_fd;
 	c->from_ns = o->from_ns;
 	c->to_ns = o->to_ns ? o->to_ns : UINT64_MAX;
-	c->opens_files = opts_one_each(o) || o->record || o->save || wants.files[0] ||
-			 wants.files[1] ||
+	c->opens_files = opts_one_each(o) || o->record || w->files[0] || w->files[1] ||
 			 (o->output && o->format->flags & (SINKS_PATH | SINKS_SPLITS));
 }
 
@@ -385,7 +377,7 @@ static void plan_filter(struct session_plan *p, const struct opts *o)
 		.tid = (uint32_t)o->tid,
 		.one_device = o->one_device,
 		.device = o->device,
-		.nested = o->nested,
+		.nested = o->look.nested,
 		.scopes = o->scopes,
 		.by_process = o->record || o->format->flags & SINKS_MEMORY,
 		.counted = p->capture.count,
@@ -399,19 +391,19 @@ static void plan_filter(struct session_plan *p, const struct opts *o)
 
 int session_plan(struct session_plan *p, const struct opts *o, const struct window *window)
 {
-	uint8_t by = o->kernels ? BOOK_BY_KERNEL : o->by;
+	const struct sink_wants w = opts_wants(o);
 	int err;
 
 	memset(p, 0, sizeof(*p));
 	err = plan_whom(p, o);
 	if (err)
 		return err;
-	plan_functions(p, o, by, window);
-	plan_calls(&p->capture, o, window);
-	plan_counts(&p->capture, o, by);
-	plan_causes(p, o, by);
+	plan_functions(p, o, &w, window);
+	plan_calls(&p->capture, o, &w, window);
+	plan_counts(&p->capture, o, &w);
+	plan_causes(p, o, &w);
 	plan_devices(&p->capture, o);
-	plan_files(&p->capture, o);
+	plan_files(&p->capture, o, &w);
 	plan_filter(p, o);
 	return 0;
 }

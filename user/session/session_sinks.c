@@ -32,7 +32,8 @@ int session_sinks_output(struct session *s)
 
 	s->out.fd = -1;
 	/* a recording has its own files */
-	if (o->record || (!o->counts_only && (o->format->flags & SINKS_PATH || opts_one_each(o))))
+	if (o->record ||
+	    (!o->look.counts_only && (o->format->flags & SINKS_PATH || opts_one_each(o))))
 		return 0;
 	/* the program's own output goes to standard output, and rows do not mix with it, as with
 	 * strace */
@@ -40,7 +41,7 @@ int session_sinks_output(struct session *s)
 			      o->cmd ? STDERR_FILENO : STDOUT_FILENO);
 	if (err)
 		return err;
-	if (s->out.is_tty && o->format->flags & SINKS_BINARY && !o->counts_only) {
+	if (s->out.is_tty && o->format->flags & SINKS_BINARY && !o->look.counts_only) {
 		msg_error("a terminal cannot show --format %s: give -o FILE", o->format->ops->name);
 		return -EINVAL;
 	}
@@ -55,32 +56,15 @@ static void fill_opts(struct session *s)
 	const struct opts *o = s->o;
 	struct source_recorded was;
 
-	s->live = (struct sink_live){
-		.batch = o->batch, .interval_ns = o->interval_ns, .count = o->count, .sort = o->sort
-	};
 	s->sink_opts = (struct sink_opts){
 		.out = &s->out,
 		.path = o->output,
+		.look = o->look,
+		.spans = o->spans,
 		.own = opts_own(o, o->format->ops->options),
-		.time = o->time,
-		.tid = o->tid_column,
 		.color = want_color(s),
-		.compact = o->compact,
-		.fit = o->compact && !o->output,
-		.enter_exit = o->enter_exit,
-		.nested = o->nested,
-		.counts = o->counts || o->counts_only,
-		.counts_only = o->counts_only,
-		.counts_by = o->counts_by,
-		.string_max = (unsigned int)o->string_max,
+		.fit = o->look.compact && !o->output,
 		.gpu = o->gpu,
-		.mangled = o->mangled,
-		.full_names = o->full_names,
-		.all_frames = o->all_frames,
-		.stat = o->stat,
-		.listen = o->listen,
-		.web_config = o->web_config,
-		.kernels = (unsigned int)o->kernels,
 		.call_counts_max = s->plan.capture.call_counts_max,
 		.memory = s->plan.capture.count
 				  ? s->plan.capture.memory
@@ -89,27 +73,19 @@ static void fill_opts(struct session *s)
 					    !o->filter.min_duration_ns && !o->filter.min_size_bytes,
 		.collectives = o->layers >> (API_NCCL - API_FIRST_LAYER) & 1,
 		.counters_ns = o->counters ? o->interval_ns : 0,
-		.otlp_interval_ns = o->otlp_interval_ns,
-		.by = o->by,
-		.hist = o->hist,
 		.no_queries = !session_plan_queries(&s->plan),
 		.every_call = !o->events_given && !o->filter.failed_only &&
 			      !o->filter.succeeded_only && !o->filter.min_size_bytes &&
 			      !o->filter.min_duration_ns && o->domain == API_DOMAIN_END,
-		.save = o->save,
 		.append = o->append,
-		.weight = o->weight,
-		.stack_of_scopes = o->stack_of,
 		.title = opts_title(o, s->title, sizeof(s->title)),
 		.start_ns = s->began.h.start_ns,
 		.realtime_offset_ns = s->began.realtime_ns - s->began.h.start_ns,
 		.boottime_offset_ns = s->began.boottime_ns - s->began.h.start_ns,
 		.version = CT_VERSION,
-		.otlp_url = o->otlp,
-		.otlp_min_ns = o->otlp_min_ns,
-		.otlp_wait_ns = o->otlp_wait_ns,
 		.undelivered = &s->undelivered,
-		.live = &s->live,
+		.interval_ns = o->interval_ns,
+		.count = o->count,
 	};
 	session_loop_hooks(s, &s->sink_opts);
 	if (!ops->recorded) {
@@ -137,7 +113,7 @@ int session_sinks_open(struct session *s)
 	s->last_record_ns = s->last_end_ns = s->began.h.start_ns;
 	fill_opts(s);
 	/* opened first, so that a wrong address is reported before anything is written */
-	if (o->otlp && !(o->format->flags & SINKS_DAEMON))
+	if (o->spans.url && !(o->format->flags & SINKS_DAEMON))
 		ops[n++] = &sink_otlp;
 	if (o->record) {
 		err = recording_open(&s->recording, o, &s->sink_opts);
@@ -145,13 +121,13 @@ int session_sinks_open(struct session *s)
 			return err;
 		s->sink_opts.file = &s->recording.file;
 		ops[n++] = &sink_trace;
-	} else if (!o->counts_only) {
+	} else if (!o->look.counts_only) {
 		bool one_each = opts_one_each(o) && !(o->format->flags & SINKS_SPLITS);
 
 		s->sink_opts.split = o->format->ops;
 		ops[n++] = one_each ? &sink_split : o->format->ops;
 	}
-	if (o->counts || o->counts_only)
+	if (o->look.counts || o->look.counts_only)
 		ops[n++] = &sink_count;
 	for (int i = 0; i < n; i++) {
 		s->sinks[i].ops = ops[i];

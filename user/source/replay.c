@@ -225,6 +225,7 @@ static void replay_losses(struct source *s, struct losses *l)
 	l->refused = reader_number(end, "refused_files");
 	l->unhooked = reader_number(end, "unhooked_functions");
 	l->partly = reader_number(end, "partly_hooked_functions");
+	l->interrupted = reader_number(end, "interrupted_functions");
 	for (int i = 0; i < CT_LOSS_END; i++) {
 		uint64_t n;
 

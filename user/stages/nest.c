@@ -14,8 +14,8 @@
 #include "nest.h"
 #include "../util/table/array.h"
 
-#define SLOTS 4096	   /* a power of two; threads that hold records at one time */
-#define PROBES 16	   /* slots that are tried for one thread */
+#define BUCKETS 4096	   /* a power of two; threads that hold records at one time */
+#define PROBES 16	   /* buckets that are tried for one thread */
 #define HOLD_MAX (1 << 20) /* bytes held for one thread */
 
 struct held {
@@ -36,10 +36,10 @@ struct kept {
 struct nest {
 	event_fn next;
 	void *ctx;
-	int nheld; /* slots in use */
+	int nheld; /* buckets in use */
 	const struct kept **order;
 	size_t order_cap;
-	struct held slots[SLOTS];
+	struct held buckets[BUCKETS];
 };
 
 struct nest *nest_open(event_fn next, void *ctx)
@@ -57,15 +57,15 @@ void nest_close(struct nest *n)
 {
 	if (!n)
 		return;
-	for (int i = 0; i < SLOTS; i++)
-		free(n->slots[i].buf);
+	for (int i = 0; i < BUCKETS; i++)
+		free(n->buckets[i].buf);
 	free(n->order);
 	free(n);
 }
 
-/* Finds the thread's slot. With `make` it takes a free slot for a thread that has none. NULL: there
+/* Finds the thread's bucket. With `make` it takes a free bucket for a thread that has none. NULL: there
  * is none. */
-static struct held *slot_of(struct nest *n, uint32_t tid, bool make)
+static struct held *bucket_of(struct nest *n, uint32_t tid, bool make)
 {
 	uint32_t at = tid * 2654435761u >> 16;
 	struct held *spare = NULL;
@@ -73,7 +73,7 @@ static struct held *slot_of(struct nest *n, uint32_t tid, bool make)
 	if (!make && !n->nheld)
 		return NULL;
 	for (int i = 0; i < PROBES; i++) {
-		struct held *h = &n->slots[(at + (uint32_t)i) & (SLOTS - 1)];
+		struct held *h = &n->buckets[(at + (uint32_t)i) & (BUCKETS - 1)];
 
 		if (h->tid == tid)
 			return h;
@@ -114,7 +114,7 @@ static int hand_on(struct nest *n, const struct kept *k)
 	return n->next(n->ctx, &ev);
 }
 
-/* Passes on what the slot holds and frees the slot. */
+/* Passes on what the bucket holds and frees the bucket. */
 static int release(struct nest *n, struct held *h)
 {
 	size_t count = 0, at = 0;
@@ -171,7 +171,7 @@ int nest_record(struct nest *n, struct event *ev)
 	}
 	if (rec->kind != CT_CALL || !rec->tid)
 		return n->next(n->ctx, ev);
-	h = slot_of(n, rec->tid, depth_of(rec) > 0);
+	h = bucket_of(n, rec->tid, depth_of(rec) > 0);
 	if (!h)
 		return n->next(n->ctx, ev);
 	err = hold(h, ev);
@@ -184,8 +184,8 @@ int nest_flush(struct nest *n, uint64_t now_ns)
 {
 	int err = 0;
 
-	for (int i = 0; i < SLOTS && n->nheld && !err; i++) {
-		struct held *h = &n->slots[i];
+	for (int i = 0; i < BUCKETS && n->nheld && !err; i++) {
+		struct held *h = &n->buckets[i];
 
 		if (h->tid && (now_ns == UINT64_MAX || h->since_ns + NEST_HOLD_NS <= now_ns))
 			err = release(n, h);

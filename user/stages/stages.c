@@ -143,6 +143,19 @@ static void follow_captures(struct stages *st, const struct event *ev)
 		lineage_keep(st->lineage, h->pid, ((const struct ct_work *)h)->scope);
 }
 
+static void add_counted(struct stages_counted *to, const struct ct_call_count *t)
+{
+	losses_add(&to->calls, t->sums.calls);
+	if (t->sums.calls > t->sums.timed)
+		losses_add(&to->untimed, t->sums.calls - t->sums.timed);
+	muted_add_unseen(&to->unseen, &t->unseen);
+}
+
+void stages_count_anew(struct stages *st)
+{
+	st->counted = st->counted_ended;
+}
+
 /* The last stage. */
 static int show(void *ctx, struct event *ev)
 {
@@ -187,6 +200,10 @@ static int show(void *ctx, struct event *ev)
 	rec = ev->rec;
 	if (rec->kind == CT_MUTED)
 		muted_add(&st->muted, (const struct ct_muted *)rec);
+	if (rec->kind == CT_CALL_COUNT)
+		add_counted(&st->counted, (const struct ct_call_count *)rec);
+	if (rec->kind == CT_CALL_COUNT && rec->flags & CT_F_LAST)
+		add_counted(&st->counted_ended, (const struct ct_call_count *)rec);
 	if (rec->kind == CT_UNPROBED)
 		unprobed_add(&st->unprobed, (const struct ct_unprobed *)rec);
 	add_parts(st, ev);

@@ -55,6 +55,12 @@ struct stages {
 	uint64_t scopes_left_out;
 	/* calls that have no rows of their own and passed the filter */
 	struct muted_sum muted;
+	/* what the latest reading of counts (CT_CALL_COUNT) has of what passes the filter, and the
+	 * part of ended processes, which no later reading contains */
+	struct stages_counted {
+		uint64_t calls, untimed; /* untimed: their duration is not known */
+		struct ct_estimated unseen;
+	} counted, counted_ended;
 	struct unprobed_sum unprobed; /* processes that passed the filter */
 	uint64_t most;		      /* rows to show at most; 0: no limit */
 };
@@ -67,6 +73,8 @@ void stages_close(struct stages *);
 
 /* Takes a record from the source. Returns 0 or -errno; -ECANCELED: `most` rows were shown. */
 int stages_record(struct stages *, const struct ct_hdr *);
+/* A reading of the counts begins. */
+void stages_count_anew(struct stages *);
 /* Takes a record that the session made, for the last stage only. */
 int stages_show(struct stages *, const struct ct_hdr *);
 /* The source has stopped: ends the scopes that are still open, as unfinished. */

@@ -80,10 +80,10 @@ struct expose *expose_open(const struct expose_opts *opts)
 		   sizeof(((struct kernel_series *)0)->key), SERIES_MAX);
 	expose_collectives_open(&x->collectives);
 	x->groups = calloc(x->opts.groups + 1, sizeof(*x->groups));
-	x->slots = calloc(x->opts.kernels + 1, sizeof(*x->slots));
+	x->places = calloc(x->opts.kernels + 1, sizeof(*x->places));
 	if (x->groups)
 		expose_other(x)->process = strdup("other");
-	if (!x->groups || !x->slots || !expose_other(x)->process) {
+	if (!x->groups || !x->places || !expose_other(x)->process) {
 		expose_close(x);
 		return NULL;
 	}
@@ -121,7 +121,7 @@ void expose_close(struct expose *x)
 	keyed_close(&x->kernel_series);
 	expose_collectives_close(&x->collectives);
 	free(x->groups);
-	free(x->slots);
+	free(x->places);
 	free(x);
 }
 
@@ -310,21 +310,21 @@ static void forget_handles(struct expose *x, uint32_t tgid)
 	}
 }
 
-static void take_slot(struct expose *x, struct kernel *k, uint32_t slot)
+static void take_place(struct expose *x, struct kernel *k, uint32_t place)
 {
-	x->slots[slot] =
+	x->places[place] =
 		(uint32_t)(((char *)k - x->kernels.items) / (ptrdiff_t)x->kernels.size) + 1;
-	k->slot = slot + 1;
+	k->place = place + 1;
 }
 
-static void free_slot(struct expose *x, uint32_t slot)
+static void free_place(struct expose *x, uint32_t place)
 {
-	((struct kernel *)keyed_at(&x->kernels, x->slots[slot] - 1))->slot = 0;
-	x->slots[slot] = 0;
+	((struct kernel *)keyed_at(&x->kernels, x->places[place] - 1))->place = 0;
+	x->places[place] = 0;
 	for (size_t i = x->kernel_series.n; i-- > 0;) {
 		struct kernel_series *s = keyed_at(&x->kernel_series, i);
 
-		if (s->key.slot == slot)
+		if (s->key.place == place)
 			keyed_remove(&x->kernel_series, s);
 	}
 }
@@ -338,24 +338,25 @@ static void rank_kernels(struct expose *x)
 	struct kernel *most = NULL;
 
 	for (uint32_t i = 0; i < x->opts.kernels; i++) {
-		if (!x->slots[i])
+		if (!x->places[i])
 			return;
 		if (least == UINT32_MAX ||
-		    ((struct kernel *)keyed_at(&x->kernels, x->slots[i] - 1))->calls <
-			    ((struct kernel *)keyed_at(&x->kernels, x->slots[least] - 1))->calls)
+		    ((struct kernel *)keyed_at(&x->kernels, x->places[i] - 1))->calls <
+			    ((struct kernel *)keyed_at(&x->kernels, x->places[least] - 1))->calls)
 			least = i;
 	}
 	for (size_t i = 0; i < x->kernels.n; i++) {
 		struct kernel *k = keyed_at(&x->kernels, i);
 
-		if (!k->slot && (!most || k->calls > most->calls))
+		if (!k->place && (!most || k->calls > most->calls))
 			most = k;
 	}
 	if (!most || least == UINT32_MAX ||
-	    most->calls / 2 <= ((struct kernel *)keyed_at(&x->kernels, x->slots[least] - 1))->calls)
+	    most->calls / 2 <=
+		    ((struct kernel *)keyed_at(&x->kernels, x->places[least] - 1))->calls)
 		return;
-	free_slot(x, least);
-	take_slot(x, most, least);
+	free_place(x, least);
+	take_place(x, most, least);
 }
 
 static void count_kernel(struct expose *x, struct group *g, const struct event *ev, uint64_t calls)
@@ -365,14 +366,14 @@ static void count_kernel(struct expose *x, struct group *g, const struct event *
 	struct kernel_series want = { 0 }, *s = NULL;
 	bool made;
 
-	for (uint32_t i = 0; k && !k->slot && i < x->opts.kernels; i++)
-		if (!x->slots[i])
-			take_slot(x, k, i);
+	for (uint32_t i = 0; k && !k->place && i < x->opts.kernels; i++)
+		if (!x->places[i])
+			take_place(x, k, i);
 	if (k)
 		k->calls += calls;
-	if (k && k->slot) {
+	if (k && k->place) {
 		want.key.group = (uint32_t)(g - x->groups);
-		want.key.slot = k->slot - 1;
+		want.key.place = k->place - 1;
 		s = keyed_get(&x->kernel_series, &want.key, &made);
 	}
 	if (s)

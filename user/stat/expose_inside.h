@@ -59,12 +59,12 @@ struct series {
 struct kernel {
 	char name[KERNEL_NAME]; /* printable ASCII, filled up with zeros */
 	uint64_t calls;
-	uint32_t slot; /* + 1; 0: it is counted as "other" */
+	uint32_t place; /* + 1; 0: it is counted as "other" */
 };
 
 struct kernel_series {
 	struct {
-		uint32_t group, slot;
+		uint32_t group, place;
 	} key;
 	uint64_t calls;
 };
@@ -100,7 +100,7 @@ struct expose {
 	struct keyed kernels;	    /* struct kernel */
 	struct keyed handles;	    /* struct handle */
 	struct keyed kernel_series; /* struct kernel_series */
-	uint32_t *slots;	    /* opts.kernels places in kernels, + 1; 0: free */
+	uint32_t *places;	    /* opts.kernels places in kernels, + 1; 0: free */
 	struct expose_collectives collectives;
 	struct device devices[DEVICES_MAX];
 	int ndevices;

@@ -233,7 +233,7 @@ static void walk_kernels(struct walk *w)
 		struct expose_point p = point_of(&w->x->groups[s->key.group]);
 
 		label(&p, "kernel",
-		      ((struct kernel *)keyed_at(&w->x->kernels, w->x->slots[s->key.slot] - 1))
+		      ((struct kernel *)keyed_at(&w->x->kernels, w->x->places[s->key.place] - 1))
 			      ->name);
 		p.value = (double)s->calls;
 		put(w, &p);
@@ -567,6 +567,15 @@ static void walk_self(struct walk *w)
 		"Functions in programs with hooks of which only calls through the dynamic loader "
 		"are seen."
 	};
+	static const struct expose_family interrupted = {
+		EXPOSE_COUNTER,
+		"cudatrace_interrupted_functions",
+		"cudatrace.interrupted.functions",
+		NULL,
+		"",
+		"Functions in programs with hooks that had none for a time, because of another "
+		"tracer: calls of them in that time are not seen."
+	};
 	static const struct expose_family denied = {
 		EXPOSE_COUNTER,
 		"cudatrace_requests_denied",
@@ -608,6 +617,7 @@ static void walk_self(struct walk *w)
 	one(w, &refused, (double)a->losses->refused);
 	one(w, &unhooked, (double)a->losses->unhooked);
 	one(w, &partly, (double)a->losses->partly);
+	one(w, &interrupted, (double)a->losses->interrupted);
 	one(w, &gauges[1], (double)w->x->procs.n);
 	one(w, &gauges[2], (double)w->x->entries.n);
 	one(w, &gauges[3], (double)w->x->opts.entries);

@@ -1,11 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* stat_print.h - a report as text, JSON or CSV. Knows reports and where they are written to. */
+/*
+ * stat_print.h - a report as text, JSON or CSV, and the options that only `cudatrace stat` has. Knows
+ * reports and where they are written to.
+ */
 #ifndef CT_STAT_PRINT_H
 #define CT_STAT_PRINT_H
 
 #include "book.h"
 #include "../format/sink.h"
 #include "report.h"
+
+enum stat_form { STAT_TABLE, STAT_JSON, STAT_CSV };
+
+struct stat_options {
+	uint8_t by;	   /* enum book_by: what the tables separate */
+	bool hist;	   /* with histograms */
+	uint8_t form;	   /* enum stat_form */
+	const char *save;  /* a file for the sums as JSON, beside the output; NULL: none */
+	uint64_t runs;	   /* how often CMD is run; 0: once */
+	uint8_t sort;	   /* enum report_order */
+	uint64_t top;	   /* 0: all rows */
+	const char *step;  /* NULL, or "auto": by all there is */
+	uint64_t watch_ns; /* print what there is so far, so often; 0: only at the end */
+};
 
 /* What is printed in addition to the sums. */
 struct print_about {

@@ -239,6 +239,10 @@ static void lost(struct json *j, const struct losses *l)
 		json_line(j, "");
 		json_put_u64(j, "partly_hooked_functions", l->partly);
 	}
+	if (l->interrupted) {
+		json_line(j, "");
+		json_put_u64(j, "interrupted_functions", l->interrupted);
+	}
 }
 
 void print_json(struct out *o, const struct report *r, const struct print_about *a)

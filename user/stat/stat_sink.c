@@ -14,19 +14,13 @@
 #include "../util/option/option.h"
 #include "../format/sink.h"
 
-struct stat_options {
-	uint8_t sort;	   /* enum report_order */
-	uint64_t top;	   /* 0: all rows */
-	const char *step;  /* NULL, or "auto": by all there is */
-	uint64_t watch_ns; /* print what there is so far, so often; 0: only at the end */
-};
-
 struct stat_sink {
+	const struct stat_options *how;
 	struct book *book;
 	struct ct_device *device; /* the first device that a record reported */
 	/* memory held; NULL: calls are left out, and the sum would be wrong */
 	struct ledger *ledger;
-	struct out saved; /* with opts->save */
+	struct out saved; /* with --save */
 	/* what calls and work were for, with --by range and its like: then there is no book; NULL
 	 * otherwise */
 	struct scope_sums *scopes;
@@ -50,48 +44,43 @@ static bool is_utf8(void)
 }
 
 /* The kernel side's sums have histograms if it made some; for records they are made here. */
-static struct book *new_book(const struct sink_opts *opts)
+static struct book *new_book(const struct stat_options *how, const struct sink_opts *opts)
 {
-	return book_open((enum book_by)opts->by, true,
+	return book_open((enum book_by)how->by, true,
 			 !opts->recorded && opts->call_counts_max > BOOK_MAX ? opts->call_counts_max
 									     : 0);
 }
 
 static int stat_open(struct sink *s, const struct sink_opts *opts)
 {
-	const struct stat_options *how = opts->own;
+	static const struct stat_options usual = { 0 };
+	const struct stat_options *how = opts->own ? opts->own : &usual;
 	struct stat_sink *st = calloc(1, sizeof(*st));
-
 	int err;
 
 	s->opts = opts;
 	s->priv = st;
 	if (!st)
 		return -ENOMEM;
+	st->how = how;
 	st->saved.fd = -1;
-	if (how && how->top && opts->stat != SINK_STAT_TEXT) {
-		msg_error("--top is only for tables: leave it out, because JSON and CSV always "
-			  "have all rows");
-		return -EINVAL;
-	}
-	if (opts->by == BOOK_BY_STEP) {
-		st->steps =
-			steps_open(how && how->step && strcmp(how->step, "auto") ? how->step : NULL,
-				   STEPS_MAX);
+	if (how->by == BOOK_BY_STEP) {
+		st->steps = steps_open(how->step && strcmp(how->step, "auto") ? how->step : NULL,
+				       STEPS_MAX);
 		return st->steps ? 0 : -ENOMEM;
 	}
-	if (book_scopes(opts->by)) {
-		st->scopes = scope_sums_open(book_scopes(opts->by));
+	if (book_scopes(how->by)) {
+		st->scopes = scope_sums_open(book_scopes(how->by));
 		return st->scopes ? 0 : -ENOMEM;
 	}
 	/* the old file stays until there is something to replace it */
-	err = opts->save ? out_open(&st->saved, opts->save, true) : 0;
+	err = how->save ? out_open(&st->saved, how->save, true) : 0;
 	if (err) {
-		msg_error("cannot write to %s: %s", opts->save, strerror(-err));
+		msg_error("cannot write to %s: %s", how->save, strerror(-err));
 		return -EINVAL;
 	}
-	st->book = new_book(opts);
-	if (how && how->watch_ns) {
+	st->book = new_book(how, opts);
+	if (how->watch_ns) {
 		st->watch = stat_watch_open(how->watch_ns);
 		if (!st->watch)
 			return -ENOMEM;
@@ -137,7 +126,7 @@ static int save(struct stat_sink *st, const struct sink_opts *o, const struct re
 {
 	int err;
 
-	if (!o->save)
+	if (!st->how->save)
 		return 0;
 	if (!r || !about->end->reason || !strcmp(about->end->reason, "error")) {
 		out_close(&st->saved);
@@ -151,7 +140,7 @@ static int save(struct stat_sink *st, const struct sink_opts *o, const struct re
 	else
 		err = out_close(&st->saved);
 	if (err)
-		msg_error("writing to %s failed: %s", o->save, strerror(-err));
+		msg_error("writing to %s failed: %s", st->how->save, strerror(-err));
 	return err;
 }
 
@@ -159,13 +148,13 @@ static int save(struct stat_sink *st, const struct sink_opts *o, const struct re
 static int scopes_close(struct sink *s)
 {
 	const struct sink_opts *o = s->opts;
-	const struct stat_options *how = o->own;
 	struct stat_sink *st = s->priv;
+	const struct stat_options *how = st->how;
 
-	if (o->stat == SINK_STAT_JSON)
-		scope_sums_json(st->scopes, o->out, book_by_words[o->by]);
+	if (how->form == STAT_JSON)
+		scope_sums_json(st->scopes, o->out, book_by_words[how->by]);
 	else
-		scope_sums_text(st->scopes, o->out, book_by_words[o->by], how ? how->top : 0);
+		scope_sums_text(st->scopes, o->out, book_by_words[how->by], how->top);
 	if (scope_sums_no_room(st->scopes))
 		msg_warn("%llu calls and pieces of device work are not in the table: there are too "
 			 "many different names",
@@ -180,14 +169,14 @@ static int scopes_close(struct sink *s)
 static int steps_end(struct sink *s)
 {
 	const struct sink_opts *o = s->opts;
-	const struct stat_options *how = o->own;
 	struct stat_sink *st = s->priv;
+	const struct stat_options *how = st->how;
 	int err = steps_finish(st->steps);
 
-	if (!err && o->stat == SINK_STAT_JSON)
+	if (!err && how->form == STAT_JSON)
 		steps_json(st->steps, o->out);
 	else if (!err)
-		steps_text(st->steps, o->out, how ? how->top : 0);
+		steps_text(st->steps, o->out, how->top);
 	if (steps_no_room(st->steps))
 		msg_warn("%llu operators, ranges and pieces of device work are not in the table, "
 			 "because there "
@@ -203,12 +192,12 @@ static int steps_end(struct sink *s)
 static int print_tables(struct sink *s, const struct sink_end *end)
 {
 	const struct sink_opts *o = s->opts;
-	const struct stat_options *how = o->own;
 	struct stat_sink *st = s->priv;
+	const struct stat_options *how = st->how;
 	struct print_about about = { .title = o->title,
 				     .version = o->version,
-				     .hist = o->hist,
-				     .top = how ? how->top : 0,
+				     .hist = how->hist,
+				     .top = how->top,
 				     .color = o->color,
 				     .gpu = o->gpu,
 				     .memory = o->memory,
@@ -221,13 +210,13 @@ static int print_tables(struct sink *s, const struct sink_end *end)
 	if (st->ledger)
 		about.peak_bytes = ledger_all(st->ledger, LEDGER_DEVICE)->peak;
 	r = st->book ? report_make(st->book) : NULL;
-	if (r && how && how->sort != REPORT_BY_TIME)
+	if (r && how->sort != REPORT_BY_TIME)
 		report_sort(r, (enum report_order)how->sort);
 	if (!r)
 		err = -ENOMEM;
-	else if (o->stat == SINK_STAT_JSON)
+	else if (how->form == STAT_JSON)
 		print_json(o->out, r, &about);
-	else if (o->stat == SINK_STAT_CSV)
+	else if (how->form == STAT_CSV)
 		print_csv(o->out, r, &about);
 	else
 		print_text(o->out, r, &about);
@@ -255,7 +244,7 @@ static int stat_tick(struct sink *s, uint64_t now_ns)
 		err = print_tables(s, &end);
 	}
 	book_close(st->book);
-	st->book = new_book(o);
+	st->book = new_book(st->how, o);
 	if (!err)
 		err = st->book ? stat_watch_again(st->watch, st->book) : -ENOMEM;
 	return err ? err : out_flush(o->out);
@@ -291,9 +280,37 @@ static int stat_close(struct sink *s, const struct sink_end *end)
 	return err ? err : o->out->error;
 }
 
+static void stat_wants(const void *own, struct sink_wants *wants)
+{
+	const struct stat_options *how = own;
+
+	wants->for_programs = how->form != STAT_TABLE;
+	wants->files[0] = how->save;
+	wants->by = how->by;
+	wants->hist = how->hist;
+	wants->layers = book_layers(how->by);
+	wants->any_layer = how->by == BOOK_BY_STEP; /* a step is found by any of several */
+}
+
 #define OPTION_STRUCT struct stat_options
 /* clang-format off */
 static const struct option_row rows[] = {
+	{ 0, "by", "WHAT", ENUM_OF(by, book_by_words), 0, "function",
+	  "group calls by function, process, thread, kernel, stream, device or cgroup; or group calls\n"
+	  "and device work by what they were for: range (NVTX), collective (NCCL), operator (PyTorch)\n"
+	  "or gemm (cuBLAS, cuDNN); or by step, with what the GPU did in each; or by class: what\n"
+	  "kernels do" },
+	{ 0, "hist", NULL, FLAG(hist), 0, NULL, "print histograms of the durations: a column for each power of two" },
+	{ 0, "format", "NAME", ENUM(form, "table", "json", "csv"), 0, "table", "table, json or csv" },
+	{ 0, "json", NULL, CONST(form, STAT_JSON), 0, NULL, "the same as --format json",
+	  RULES(EXCLUDES("csv", NULL), EXCLUDES("format", "--json and --csv are forms of --format: give one of them")) },
+	{ 0, "csv", NULL, CONST(form, STAT_CSV), 0, NULL, "the same as --format csv",
+	  RULES(EXCLUDES("format", "--json and --csv are forms of --format: give one of them")) },
+	{ 0, "save", "FILE", TEXT(save), 0, NULL,
+	  "write the sums to FILE too, as JSON, for 'cudatrace compare'; with -A add them to FILE as\n"
+	  "one more run" },
+	{ 0, "runs", "N", COUNT(runs, 1, 1000, "runs", NULL), 0, NULL, "run CMD this many times; print and save each run by itself",
+	  RULES(NEEDS("CMD", "--runs says how often CMD is run: give a CMD after --")) },
 	{ 'S', "sort", "KEY", ENUM(sort, "time", "calls", "failed", "avg", "max", "bytes", "name"), 0, "time",
 	  "sort rows by time, calls, failed, avg, max, bytes or name" },
 	{ 0, "top", "N", COUNT(top, 1, 1000000, "rows", NULL), 0, NULL, "print only the first N rows of a table; the total is that of all rows",
@@ -318,4 +335,5 @@ const struct sink_ops sink_stat = {
 	.tick = stat_tick,
 	.close = stat_close,
 	.options = &options,
+	.wants = stat_wants,
 };

@@ -2,8 +2,8 @@
 /*
  * stuck.c - see stuck.h.
  *
- * The source is opened as for a trace, but no call that returns sooner than o->over_ns leaves
- * the kernel. One look comes as soon as the probes are on, the next when o->over_ns have passed:
+ * The source is opened as for a trace, but no call that returns sooner than --over leaves
+ * the kernel. One look comes as soon as the probes are on, the next when --over have passed:
  * calls that both looks saw are reported, the longest first. If a thread could not be decided
  * about, a few more looks follow; if it still cannot, it is named. With --watch a look follows every
  * second, and a row says what is new.
@@ -40,6 +40,7 @@
 
 struct stuck {
 	const struct opts *o;
+	const struct stuck_options *how;
 	struct session_plan plan;
 	struct source source;
 	struct out out;
@@ -169,7 +170,7 @@ static int count_processes(struct stuck_row *const *rows, int n)
 /* A thread that was inside no call at an earlier look has not been inside one for so long. */
 static bool is_undecided(const struct stuck *s, const struct stuck_undecided *u)
 {
-	return u->at_ns - u->since_ns >= s->o->over_ns;
+	return u->at_ns - u->since_ns >= s->how->over_ns;
 }
 
 static int count_undecided(const struct stuck *s)
@@ -219,7 +220,7 @@ static int report_undecided(struct stuck *s)
 	int n = stuck_look_undecided(s->look, &list), err = 0, shown = 0;
 
 	s->nundecided = count_undecided(s);
-	for (int i = 0; i < n && !s->o->watch && !err && shown < UNDECIDED_MAX; i++) {
+	for (int i = 0; i < n && !s->how->watch && !err && shown < UNDECIDED_MAX; i++) {
 		if (!is_undecided(s, &list[i]))
 			continue;
 		err = show_undecided(s, &list[i]);
@@ -238,7 +239,7 @@ static int report(struct stuck *s, struct stuck_row *rows, int n)
 
 		if (r->gone)
 			err = r->shown ? show_gone(s, r) : 0;
-		else if (age_ns(r) >= s->o->over_ns && (!r->unsure || r->shown))
+		else if (age_ns(r) >= s->how->over_ns && (!r->unsure || r->shown))
 			sorted[stuck++] = r;
 	}
 	if (!err && stuck)
@@ -281,7 +282,7 @@ static void say_sum(struct stuck *s)
 {
 	char over[32];
 
-	duration_text(s->o->over_ns, over, sizeof(over));
+	duration_text(s->how->over_ns, over, sizeof(over));
 	if (!s->nstuck)
 		out_fmt(&s->out, "no thread%s inside a CUDA call for more than %s",
 			s->nundecided ? " is known to be" : "", over);
@@ -303,7 +304,7 @@ static int keep_job(struct stuck *s, const struct stuck_row *rows, size_t n)
 	int err;
 
 	nccl_job_free(&s->job);
-	err = stuck_nccl_job(s->nccl, s->o->over_ns, rows, n, !s->o->no_python, &s->job);
+	err = stuck_nccl_job(s->nccl, s->how->over_ns, rows, n, !s->o->no_python, &s->job);
 	s->nabsent = nccl_job_absent(&s->job);
 	return err;
 }
@@ -334,7 +335,7 @@ static int take(void *ctx, const struct ct_hdr *rec)
 	s->losses.received++;
 	if (rec->kind != CT_CALL)
 		return record(s, rec);
-	r = s->o->watch ? stuck_look_returned(s->look, (const struct ct_call *)rec) : NULL;
+	r = s->how->watch ? stuck_look_returned(s->look, (const struct ct_call *)rec) : NULL;
 	if (r && r->shown) {
 		r->shown = false; /* this record is the last that is shown of the call */
 		return record(s, rec);
@@ -379,7 +380,7 @@ static void on_fd(void *ctx)
 static void on_next(void *ctx)
 {
 	struct stuck *s = ctx;
-	uint64_t pause_ns = s->o->over_ns, now;
+	uint64_t pause_ns = s->how->over_ns, now;
 	struct stuck_row *rows;
 	int n;
 
@@ -387,7 +388,7 @@ static void on_next(void *ctx)
 		return;
 	if (s->again)
 		pause_ns = AGAIN_NS;
-	else if (s->o->watch)
+	else if (s->how->watch)
 		pause_ns = pause_ns > WATCH_NS	 ? WATCH_NS
 			   : pause_ns < OFTEN_NS ? OFTEN_NS
 						 : pause_ns;
@@ -408,7 +409,7 @@ static void on_next(void *ctx)
 	/* a call that returned while the look was made is gone, and its record is here now */
 	if (n >= 0)
 		drain(s);
-	if (n >= 0 && s->looks && !s->o->watch && count_undecided(s) && s->again++ < AGAIN_MAX) {
+	if (n >= 0 && s->looks && !s->how->watch && count_undecided(s) && s->again++ < AGAIN_MAX) {
 		loop_timer_set(s->next, AGAIN_NS);
 		return;
 	}
@@ -420,7 +421,7 @@ static void on_next(void *ctx)
 		finish(s, n);
 		return;
 	}
-	if (s->looks++ && !s->o->watch)
+	if (s->looks++ && !s->how->watch)
 		finish(s, 0);
 	else
 		loop_timer_set(s->next, pause_ns);
@@ -457,7 +458,7 @@ static int open_plan(struct stuck *s)
 	c->keep_chatty = true;
 	c->threads = true;
 	c->stack = PLAN_STACK_COPY;
-	c->filter.min_duration_ns = s->o->over_ns;
+	c->filter.min_duration_ns = s->how->over_ns;
 	return 0;
 }
 
@@ -470,11 +471,11 @@ static int open_sink(struct stuck *s)
 	s->started_ns = began.h.start_ns;
 	s->sink_opts = (struct sink_opts){
 		.out = &s->out,
-		.tid = true,
+		.look.tid = true,
 		.stuck = true,
-		.mangled = s->o->mangled,
-		.full_names = s->o->full_names,
-		.all_frames = s->o->all_frames,
+		.look.mangled = s->o->look.mangled,
+		.look.full_names = s->o->look.full_names,
+		.look.all_frames = s->o->look.all_frames,
 		.start_ns = s->started_ns,
 		.realtime_offset_ns = began.realtime_ns - began.h.start_ns,
 		.version = CT_VERSION,
@@ -578,9 +579,9 @@ static int close_all(struct stuck *s, int err)
 		s->losses.shown = s->stages.shown;
 		end.losses = s->losses;
 		end.uptime_ns = clock_ns(CLOCK_MONOTONIC) - s->started_ns;
-		if (!err && (!s->interrupted || s->o->watch))
+		if (!err && (!s->interrupted || s->how->watch))
 			show_job(s);
-		if (!err && s->o->format->flags & SINKS_TEXT && (!s->interrupted || s->o->watch))
+		if (!err && s->o->format->flags & SINKS_TEXT && (!s->interrupted || s->how->watch))
 			say_sum(s);
 		s->sink.ops->close(&s->sink, &end);
 	}
@@ -590,7 +591,7 @@ static int close_all(struct stuck *s, int err)
 	return err ? err : written;
 }
 
-int stuck_run(const struct opts *o, const struct source_ops *ops)
+int stuck_run(const struct opts *o, const struct stuck_options *how, const struct source_ops *ops)
 {
 	struct stuck *s = calloc(1, sizeof(*s));
 	int err;
@@ -598,13 +599,14 @@ int stuck_run(const struct opts *o, const struct source_ops *ops)
 	if (!s)
 		return 1;
 	s->o = o;
+	s->how = how;
 	s->source.ops = ops;
 	s->said = true;
 	err = open_all(s);
 	if (!err)
 		err = run(s);
 	err = close_all(s, err);
-	if (!err && s->interrupted && !o->watch) {
+	if (!err && s->interrupted && !how->watch) {
 		msg_error("interrupted before the second look: give a shorter --over");
 		err = -EINTR;
 	}

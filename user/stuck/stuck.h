@@ -10,8 +10,15 @@
 	4 /* the exit status when some thread is inside a call for so long, or a rank absent */
 #define STUCK_UNDECIDED 5 /* when none is known to be, but it cannot be told of some thread */
 
-/* Prints the threads that are inside a CUDA call for o->over_ns, once or, with o->watch, until
+/* The options that only `cudatrace stuck` has. */
+struct stuck_options {
+	uint64_t over_ns; /* inside a call for longer than this */
+	bool watch;	  /* look again and again */
+	bool merge;	  /* the answers of several machines, from files */
+};
+
+/* Prints the threads that are inside a CUDA call for over_ns, once or, with `watch`, until
  * SIGINT. Returns the exit status: 0 for none, STUCK_SOME, STUCK_UNDECIDED, 1 after an error. */
-int stuck_run(const struct opts *, const struct source_ops *);
+int stuck_run(const struct opts *, const struct stuck_options *, const struct source_ops *);
 
 #endif

@@ -20,6 +20,8 @@
 #include "model.h"
 #include "../util/msg.h"
 #include "../util/now.h"
+#include "../util/option/option.h"
+#include "top_options.h"
 #include "../format/sink.h"
 
 #define SAID_MAX 16  /* messages kept while the terminal is drawn on */
@@ -27,6 +29,7 @@
 
 struct top {
 	const struct sink_opts *opts;
+	const struct top_options *how;
 	struct top_model *model;
 	struct top_screen screen;
 	struct draw_head head;
@@ -74,7 +77,7 @@ static void let_speak(struct top *t)
 
 static void fill_head(struct top *t, uint64_t now)
 {
-	uint64_t own = clock_ns(CLOCK_PROCESS_CPUTIME_ID), passed = now - t->own_at_ns;
+	uint64_t own = clock_ns(CLOCK_PROCESS_CPUTIME_ID), passed = now - t->own_at_ns, inner;
 	struct losses l;
 
 	t->opts->losses(t->opts->refresh_ctx, &l);
@@ -85,12 +88,11 @@ static void fill_head(struct top *t, uint64_t now)
 	t->head.probe_ns = l.pair_ns;
 	t->head.probes = l.probes;
 	/* calls inside others are probed too */
+	inner = losses_rise(&t->hits, l.folded);
 	t->head.cost_percent = -1;
 	if (t->head.probe_ns && t->model->interval_ns)
-		t->head.cost_percent =
-			model_percent(t->model, (t->model->period.calls + (l.folded - t->hits)) *
-							t->head.probe_ns);
-	t->hits = l.folded;
+		t->head.cost_percent = model_percent(t->model, (t->model->period.calls + inner) *
+								       t->head.probe_ns);
 	t->own_ns = own;
 	t->own_at_ns = now;
 }
@@ -134,8 +136,8 @@ static int block(struct top *t)
 	if (keys_rows(&t->screen, t->model))
 		return -ENOMEM;
 	t->blocks++;
-	(t->opts->stat == SINK_STAT_JSON ? batch_json : batch_text)(t->opts->out, &t->screen,
-								    t->model, &t->head);
+	(t->how->form == TOP_JSON ? batch_json : batch_text)(t->opts->out, &t->screen, t->model,
+							     &t->head);
 	return out_flush(t->opts->out);
 }
 
@@ -146,7 +148,7 @@ static void refresh_now(struct top *t)
 	if (err)
 		snprintf(t->screen.note, sizeof(t->screen.note), "the counts cannot be read: %s",
 			 strerror(-err));
-	if (!t->opts->live->batch) {
+	if (!t->how->batch) {
 		draw(t);
 		return;
 	}
@@ -154,7 +156,7 @@ static void refresh_now(struct top *t)
 		msg_warn("the counts cannot be read: %s", strerror(-err));
 	else
 		err = block(t);
-	if (err || (t->opts->live->count && t->blocks >= t->opts->live->count))
+	if (err || (t->opts->count && t->blocks >= t->opts->count))
 		t->opts->quit(t->opts->refresh_ctx);
 }
 
@@ -267,10 +269,11 @@ static int top_open(struct sink *sink, const struct sink_opts *opts)
 	if (!t)
 		return -ENOMEM;
 	t->opts = opts;
+	t->how = opts->own;
 	t->head.host = opts->host;
 	t->head.no_queries = opts->no_queries;
-	keys_open(&t->screen, opts->live->interval_ns, (enum top_sort)opts->live->sort);
-	if (!opts->live->batch && draw_check())
+	keys_open(&t->screen, opts->interval_ns, (enum top_sort)t->how->sort);
+	if (!t->how->batch && draw_check())
 		return -EINVAL;
 	t->model = model_open(clock_ns(CLOCK_MONOTONIC), 0);
 	t->clock = event_new(opts->base, -1, 0, on_clock, t);
@@ -300,7 +303,7 @@ static int top_tick(struct sink *sink, uint64_t now_ns)
 	(void)now_ns;
 	if (t->reading || event_pending(t->clock, EV_TIMEOUT, NULL))
 		return 0;
-	if (t->opts->live->batch) {
+	if (t->how->batch) {
 		t->own_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 		t->own_at_ns = clock_ns(CLOCK_MONOTONIC);
 	} else if (!t->drawing) {
@@ -318,8 +321,8 @@ static void last_block(struct top *t)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
-	if (!t->opts->live->batch || !model_pending(t->model) ||
-	    (t->opts->live->count && t->blocks >= t->opts->live->count))
+	if (!t->how->batch || !model_pending(t->model) ||
+	    (t->opts->count && t->blocks >= t->opts->count))
 		return;
 	model_end(t->model, now);
 	fill_head(t, now);
@@ -351,9 +354,29 @@ static int top_close(struct sink *sink, const struct sink_end *end)
 	return 0;
 }
 
+static void top_wants(const void *own, struct sink_wants *wants)
+{
+	const struct top_options *how = own;
+
+	wants->for_programs = how->form != TOP_TABLE;
+	wants->no_names = how->batch;
+}
+
+#define OPTION_STRUCT struct top_options
+/* clang-format off */
+static const struct option_row rows[] = {
+	{ 0, "sort", "KEY", ENUM(sort, "pid", "name", "calls", "launches", "api", "sync", "htod", "dtoh", "memory", "failed", "gpu", "busy"), 0, "api", "sort by pid, name, calls, launches, api, sync, htod, dtoh, memory, failed, gpu or busy" },
+	{ 'b', "batch", NULL, FLAG(batch), 0, NULL, "print blocks of text one after the other, for logs; needs no terminal" },
+	{ 0, "format", "NAME", ENUM(form, "table", "json"), 0, "table", "with --batch: table, or json (an object a line)" },
+};
+/* clang-format on */
+static const struct option_set options = OPTION_SET(rows);
+
 const struct sink_ops sink_top = {
 	.name = "top",
 	.help = "which process calls what, live on a terminal",
+	.options = &options,
+	.wants = top_wants,
 	.open = top_open,
 	.event = top_event,
 	.tick = top_tick,

@@ -10,8 +10,8 @@
 #define COLUMN_MAX (1u << 20)
 #define PAD 8 /* bytes behind a column that may be read; their values are not used */
 
-struct slot {
-	struct trace_slot def;
+struct pattern {
+	struct trace_pattern def;
 	enum trace_shape shape;
 	struct trace_func *func; /* NULL: none */
 	uint32_t words;		 /* where the words of its latest record are in `words` */
@@ -32,8 +32,8 @@ struct decoder {
 		const uint8_t *at, *end;
 	} col[COL_END];
 
-	struct slot slots[TRACE_SLOTS_MAX];
-	uint32_t nslots;
+	struct pattern patterns[TRACE_PATTERNS_MAX];
+	uint32_t npatterns;
 	struct lane lanes[TRACE_LANES_MAX];
 	uint32_t nlanes;
 	struct trace_func *block_funcs[CT_MAX_FUNCS];
@@ -57,7 +57,7 @@ struct decoder *decode_open(struct funcs *funcs)
 		return NULL;
 	d->funcs = funcs;
 	d->zstd = ZSTD_createDCtx();
-	d->words = malloc(TRACE_SLOTS_MAX * TRACE_WORDS_MAX * sizeof(*d->words));
+	d->words = malloc(TRACE_PATTERNS_MAX * TRACE_WORDS_MAX * sizeof(*d->words));
 	if (!d->zstd || !d->words) {
 		decode_close(d);
 		return NULL;
@@ -102,7 +102,7 @@ int decode_block(struct decoder *d, const void *body, size_t len)
 {
 	const uint8_t *head = (const uint8_t *)body + 1, *at, *end = (const uint8_t *)body + len;
 
-	d->nslots = d->nlanes = d->nfuncs = d->nwords = 0;
+	d->npatterns = d->nlanes = d->nfuncs = d->nwords = 0;
 	d->last_end = 0;
 	for (int i = 0; i < COL_END; i++)
 		d->col[i].at = d->col[i].end = NULL;
@@ -198,7 +198,7 @@ static bool new_func(struct decoder *d)
 	return true;
 }
 
-static bool good_slot(const struct decoder *d, const struct trace_slot *def)
+static bool good_pattern(const struct decoder *d, const struct trace_pattern *def)
 {
 	static const size_t least[] = {
 		[TRACE_SHAPE_OTHER] = sizeof(struct ct_hdr),
@@ -212,15 +212,15 @@ static bool good_slot(const struct decoder *d, const struct trace_slot *def)
 		return false;
 	if (shape == TRACE_SHAPE_CALL && def->func == TRACE_NO_FUNC)
 		return false;
-	return def->size >= least[shape] && def->size <= TRACE_SLOT_MAX && !(def->size % 8);
+	return def->size >= least[shape] && def->size <= TRACE_PATTERN_MAX && !(def->size % 8);
 }
 
-static bool new_slot(struct decoder *d)
+static bool new_pattern(struct decoder *d)
 {
-	struct slot *s = &d->slots[d->nslots];
+	struct pattern *s = &d->patterns[d->npatterns];
 
-	if (d->nslots == TRACE_SLOTS_MAX || !get_other(d, &s->def, sizeof(s->def)) ||
-	    !good_slot(d, &s->def))
+	if (d->npatterns == TRACE_PATTERNS_MAX || !get_other(d, &s->def, sizeof(s->def)) ||
+	    !good_pattern(d, &s->def))
 		return false;
 	s->shape = trace_shape(s->def.kind);
 	s->func = s->def.func == TRACE_NO_FUNC ? NULL : d->block_funcs[s->def.func];
@@ -228,7 +228,7 @@ static bool new_slot(struct decoder *d)
 	s->nwords = (s->def.size - (uint32_t)sizeof(struct ct_hdr)) / 8;
 	memset(d->words + s->words, 0, s->nwords * sizeof(*d->words));
 	d->nwords += s->nwords;
-	d->nslots++;
+	d->npatterns++;
 	return true;
 }
 
@@ -274,7 +274,7 @@ static inline bool get_words(struct decoder *d, uint64_t *words, uint32_t n)
 	return true;
 }
 
-static inline bool get_slot(struct decoder *d, struct slot *s)
+static inline bool get_pattern(struct decoder *d, struct pattern *s)
 {
 	uint64_t times, gap, dur, *words = d->words + s->words;
 	struct lane *l = &d->lanes[s->def.lane];
@@ -331,13 +331,13 @@ int decode_next(struct decoder *d, struct ct_hdr **rec, struct trace_func **func
 		if (!get_op(d, &op))
 			return -EBADMSG;
 		*rec = &d->h;
-		if (op >= TRACE_OP_SLOT) {
-			struct slot *s;
+		if (op >= TRACE_OP_PATTERN) {
+			struct pattern *s;
 
-			if (op - TRACE_OP_SLOT >= d->nslots)
+			if (op - TRACE_OP_PATTERN >= d->npatterns)
 				return -EBADMSG;
-			s = &d->slots[op - TRACE_OP_SLOT];
-			if (!get_slot(d, s))
+			s = &d->patterns[op - TRACE_OP_PATTERN];
+			if (!get_pattern(d, s))
 				return -EBADMSG;
 			*func = s->shape == TRACE_SHAPE_CALL ? s->func : NULL;
 			return 1;
@@ -348,7 +348,7 @@ int decode_next(struct decoder *d, struct ct_hdr **rec, struct trace_func **func
 		}
 		good = op == TRACE_OP_LANE   ? new_lane(d)
 		       : op == TRACE_OP_FUNC ? new_func(d)
-					     : new_slot(d);
+					     : new_pattern(d);
 		if (!good)
 			return -EBADMSG;
 	}

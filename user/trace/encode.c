@@ -3,7 +3,7 @@
  * encode.c - see encode.h and format.h.
  *
  * A call in a loop is like the one before: the same thread, function and sizes, and mostly the same
- * words. So is a kernel that runs again and again. What is the same is kept in a slot. What differs
+ * words. So is a kernel that runs again and again. What is the same is kept in a pattern. What differs
  * goes into a column for its kind of value, because columns compress far better than rows. The low
  * bytes of times are noise. They have their own columns, so that the other columns still compress
  * well.
@@ -20,10 +20,10 @@
  * (CHECK_EVERY). */
 #define ROOM (ENCODE_FULL + (128u << 10))
 #define CHECK_EVERY 64
-#define HASH_SIZE (TRACE_SLOTS_MAX * 2)
+#define HASH_SIZE (TRACE_PATTERNS_MAX * 2)
 #define SMALL 48 /* a column with fewer bytes than this is stored without compression */
 
-struct slot {
+struct pattern {
 	uint64_t key[4];
 	uint32_t lane;
 	uint32_t words; /* where the words of its latest record are in `words` */
@@ -42,15 +42,15 @@ struct encoder {
 	ZSTD_CCtx *zstd;
 	size_t body_max;
 
-	struct slot slots[TRACE_SLOTS_MAX];
-	uint16_t slot_hash[HASH_SIZE]; /* number + 1; 0: free */
-	uint32_t nslots, last_slot;
+	struct pattern patterns[TRACE_PATTERNS_MAX];
+	uint16_t pattern_hash[HASH_SIZE]; /* number + 1; 0: free */
+	uint32_t npatterns, last_pattern;
 	struct lane lanes[TRACE_LANES_MAX];
 	uint16_t lane_hash[TRACE_LANES_MAX * 2];
 	uint32_t nlanes;
 	uint16_t funcs[CT_MAX_FUNCS]; /* number + 1 */
 	uint32_t nfuncs;
-	uint64_t *words; /* the words of at most TRACE_SLOTS_MAX records */
+	uint64_t *words; /* the words of at most TRACE_PATTERNS_MAX records */
 	uint32_t nwords;
 
 	uint64_t last_end, first_ns, last_ns;
@@ -63,13 +63,13 @@ struct encoder {
 static void reset(struct encoder *e)
 {
 	memcpy(e->at, e->col, sizeof(e->at));
-	if (e->nslots)
-		memset(e->slot_hash, 0, sizeof(e->slot_hash));
+	if (e->npatterns)
+		memset(e->pattern_hash, 0, sizeof(e->pattern_hash));
 	if (e->nlanes)
 		memset(e->lane_hash, 0, sizeof(e->lane_hash));
 	if (e->nfuncs)
 		memset(e->funcs, 0, sizeof(e->funcs));
-	e->nslots = e->last_slot = e->nlanes = e->nfuncs = e->nwords = e->since_check = 0;
+	e->npatterns = e->last_pattern = e->nlanes = e->nfuncs = e->nwords = e->since_check = 0;
 	e->last_end = e->last_ns = 0;
 	e->first_ns = UINT64_MAX;
 	e->records = e->calls = 0;
@@ -87,7 +87,7 @@ struct encoder *encode_open(void)
 	e->body_max = 1 + COL_END * (8 + ZSTD_compressBound(ROOM));
 	e->room = malloc((size_t)COL_END * ROOM);
 	e->body = malloc(e->body_max);
-	e->words = malloc(TRACE_SLOTS_MAX * TRACE_WORDS_MAX * sizeof(*e->words));
+	e->words = malloc(TRACE_PATTERNS_MAX * TRACE_WORDS_MAX * sizeof(*e->words));
 	e->zstd = ZSTD_createCCtx();
 	if (!e->room || !e->body || !e->words || !e->zstd) {
 		encode_close(e);
@@ -197,9 +197,9 @@ static uint64_t text_key(const struct ct_marker *m)
 	return key;
 }
 
-/* Makes the key that the records of one slot share. Besides the head, the kind and the function it
- * has values that only make the words of a slot more alike. */
-static void slot_key(const struct ct_hdr *h, enum trace_shape shape, uint64_t key[4])
+/* Makes the key that the records of one pattern share. Besides the head, the kind and the function it
+ * has values that only make the words of a pattern more alike. */
+static void pattern_key(const struct ct_hdr *h, enum trace_shape shape, uint64_t key[4])
 {
 	const struct ct_work *w = (const struct ct_work *)h;
 
@@ -223,12 +223,12 @@ static inline bool same_key(const uint64_t *a, const uint64_t *b)
 	return a[1] == b[1] && a[0] == b[0] && a[2] == b[2] && a[3] == b[3];
 }
 
-static uint32_t new_slot(struct encoder *e, const struct ct_hdr *h, enum trace_shape shape,
-			 const uint64_t key[4])
+static uint32_t new_pattern(struct encoder *e, const struct ct_hdr *h, enum trace_shape shape,
+			    const uint64_t key[4])
 {
 	const struct ct_work *w = (const struct ct_work *)h;
-	struct slot *s = &e->slots[e->nslots];
-	struct trace_slot def = {
+	struct pattern *s = &e->patterns[e->npatterns];
+	struct trace_pattern def = {
 		.func = TRACE_NO_FUNC, .kind = h->kind, .flags = h->flags, .size = h->size
 	};
 	uint32_t n = (h->size - (uint32_t)sizeof(*h)) / 8;
@@ -244,30 +244,30 @@ static uint32_t new_slot(struct encoder *e, const struct ct_hdr *h, enum trace_s
 	e->nwords += n;
 	put_op(e, TRACE_OP_NEW);
 	put_mem_at(e, COL_OTHER, &def, sizeof(def));
-	return e->nslots++;
+	return e->npatterns++;
 }
 
-static inline struct slot *slot_of(struct encoder *e, const struct ct_hdr *h,
-				   enum trace_shape shape)
+static inline struct pattern *pattern_of(struct encoder *e, const struct ct_hdr *h,
+					 enum trace_shape shape)
 {
-	struct slot *s = &e->slots[e->last_slot];
+	struct pattern *s = &e->patterns[e->last_pattern];
 	uint64_t key[4];
 	uint32_t at;
 
-	slot_key(h, shape, key);
-	if (e->nslots && same_key(s->key, key))
+	pattern_key(h, shape, key);
+	if (e->npatterns && same_key(s->key, key))
 		return s;
 	at = (uint32_t)mix(key[0] ^ mix(key[1] ^ mix(key[2] ^ mix(key[3])))) % HASH_SIZE;
-	for (; e->slot_hash[at]; at = (at + 1) % HASH_SIZE) {
-		s = &e->slots[e->slot_hash[at] - 1];
+	for (; e->pattern_hash[at]; at = (at + 1) % HASH_SIZE) {
+		s = &e->patterns[e->pattern_hash[at] - 1];
 		if (!same_key(s->key, key))
 			continue;
-		e->last_slot = e->slot_hash[at] - 1u;
+		e->last_pattern = e->pattern_hash[at] - 1u;
 		return s;
 	}
-	e->last_slot = new_slot(e, h, shape, key);
-	e->slot_hash[at] = (uint16_t)(e->last_slot + 1);
-	return &e->slots[e->last_slot];
+	e->last_pattern = new_pattern(e, h, shape, key);
+	e->pattern_hash[at] = (uint16_t)(e->last_pattern + 1);
+	return &e->patterns[e->last_pattern];
 }
 
 static inline void put_times(struct encoder *e, uint64_t gap, uint64_t dur)
@@ -316,13 +316,13 @@ static void span(struct encoder *e, const struct ct_hdr *h)
 		e->last_ns = h->start_ns;
 }
 
-static void put_slot(struct encoder *e, const struct ct_hdr *h, enum trace_shape shape)
+static void put_pattern(struct encoder *e, const struct ct_hdr *h, enum trace_shape shape)
 {
-	struct slot *s = slot_of(e, h, shape);
+	struct pattern *s = pattern_of(e, h, shape);
 	struct lane *l = &e->lanes[s->lane];
 	uint64_t words[TRACE_WORDS_MAX], *before = e->words + s->words;
 
-	put_op(e, TRACE_OP_SLOT + e->last_slot);
+	put_op(e, TRACE_OP_PATTERN + e->last_pattern);
 	put_times(e, trace_zigzag(h->start_ns - l->end_ns), h->end_ns - h->start_ns);
 	l->end_ns = e->last_end = h->end_ns;
 	memcpy(words, h + 1, h->size - sizeof(*h));
@@ -349,16 +349,16 @@ static size_t raw_bytes(const struct encoder *e)
 
 static bool full(const struct encoder *e)
 {
-	return raw_bytes(e) >= ENCODE_FULL || e->nslots >= TRACE_SLOTS_MAX - CHECK_EVERY ||
+	return raw_bytes(e) >= ENCODE_FULL || e->npatterns >= TRACE_PATTERNS_MAX - CHECK_EVERY ||
 	       e->nlanes >= TRACE_LANES_MAX - CHECK_EVERY;
 }
 
-/* Whether a record has a slot: records do that are frequent and like each other. */
-static bool has_slot(const struct ct_hdr *h, enum trace_shape shape)
+/* Whether a record has a pattern: records do that are frequent and like each other. */
+static bool has_pattern(const struct ct_hdr *h, enum trace_shape shape)
 {
-	if (h->size > TRACE_SLOT_MAX)
+	if (h->size > TRACE_PATTERN_MAX)
 		return false;
-	return shape != TRACE_SHAPE_OTHER || kind_is(h->kind, KIND_SLOT);
+	return shape != TRACE_SHAPE_OTHER || kind_is(h->kind, KIND_PATTERN);
 }
 
 /* Whether the record's row is one that a file can have. */
@@ -385,7 +385,7 @@ int encode_record(struct encoder *e, const struct ct_hdr *h)
 	struct ct_number number;
 
 	if (h->size < sizeof(*h) || h->size % 8 || kind_is(h->kind, KIND_RAW) ||
-	    (shape != TRACE_SHAPE_OTHER && (h->size > TRACE_SLOT_MAX || !good_func(h, shape))))
+	    (shape != TRACE_SHAPE_OTHER && (h->size > TRACE_PATTERN_MAX || !good_func(h, shape))))
 		return -EINVAL;
 	if (e->numbers && numbers_record(e->numbers, h, &number))
 		put_number(e, &number);
@@ -397,8 +397,8 @@ int encode_record(struct encoder *e, const struct ct_hdr *h)
 	if (h->start_ns &&
 	    (h->pid || h->kind == CT_COUNTER || h->kind == CT_LOST || h->kind == CT_UNPROBED))
 		span(e, h);
-	if (has_slot(h, shape)) {
-		put_slot(e, h, shape);
+	if (has_pattern(h, shape)) {
+		put_pattern(e, h, shape);
 		if (++e->since_check < CHECK_EVERY)
 			return 0;
 	} else {
@@ -412,7 +412,7 @@ int encode_record(struct encoder *e, const struct ct_hdr *h)
 size_t encode_most(const struct encoder *e, size_t record_bytes)
 {
 	/* a column that compression does not make smaller is stored as it is; the first record of a
-	 * kind also stores its slot, its lane and its function */
+	 * kind also stores its pattern, its lane and its function */
 	return 1 + COL_END * 8 + raw_bytes(e) + 2 * record_bytes + 512;
 }
 

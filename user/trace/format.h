@@ -75,10 +75,10 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a recording is little
  * for each column: its length, and the number of bytes that it is stored in. Then come the columns.
  * Each is one zstd frame, or is not compressed if both numbers are the same.
  *
- * COL_OP has one varint for each step: TRACE_OP_*, or TRACE_OP_SLOT + the number of a slot. A slot
+ * COL_OP has one varint for each step: TRACE_OP_*, or TRACE_OP_PATTERN + the number of a pattern. A pattern
  * holds what the records of one kind in one lane have in common (a function's calls in a thread, a
  * kernel's runs on a stream). A record is stored as the difference from the record before it in its
- * slot. Nothing refers to another block.
+ * pattern. Nothing refers to another block.
  */
 enum trace_column {
 	COL_OP,
@@ -95,7 +95,7 @@ enum trace_column {
 	 * are the difference in zigzag form; 8: they are the word itself. */
 	COL_LEN,
 	COL_DATA,
-	COL_OTHER, /* whole records, lanes, functions and slots, in the order of their steps */
+	COL_OTHER, /* whole records, lanes, functions and patterns, in the order of their steps */
 	COL_END
 };
 
@@ -104,8 +104,8 @@ enum trace_op {
 	TRACE_OP_LANE = 1,   /* defines a lane (struct trace_lane); it gets the next number */
 	/* defines a function (struct trace_func_def and its strings); it gets the next number */
 	TRACE_OP_FUNC = 2,
-	TRACE_OP_NEW = 3, /* defines a slot (struct trace_slot); it gets the next number */
-	TRACE_OP_SLOT = 4
+	TRACE_OP_NEW = 3, /* defines a pattern (struct trace_pattern); it gets the next number */
+	TRACE_OP_PATTERN = 4
 };
 
 /* Records that follow each other in time: those of a thread, or a stream's work that one thread
@@ -125,30 +125,30 @@ struct trace_func_def {
 };
 
 #define TRACE_NO_FUNC 0xffff
-struct trace_slot {
+struct trace_pattern {
 	/* numbers within the block; func is TRACE_NO_FUNC if there is none */
 	__u16 lane, func;
 	__u16 kind, flags, size, pad; /* fields of the record's head; hdr.lost is 0 */
 };
 _Static_assert(sizeof(struct trace_func_def) == 16, "size of struct trace_func_def");
 _Static_assert(sizeof(struct trace_lane) == 8, "size of struct trace_lane");
-_Static_assert(sizeof(struct trace_slot) == 12, "size of struct trace_slot");
+_Static_assert(sizeof(struct trace_pattern) == 12, "size of struct trace_pattern");
 
 #define TRACE_LANES_MAX 4096 /* in one block */
-#define TRACE_SLOTS_MAX 8192
-/* The largest size of a record that has a slot; larger records are stored whole. */
-#define TRACE_SLOT_MAX (sizeof(struct ct_call) + CT_DATA_MAX + 8)
-#define TRACE_WORDS_MAX ((TRACE_SLOT_MAX - sizeof(struct ct_hdr)) / 8) /* behind the head */
+#define TRACE_PATTERNS_MAX 8192
+/* The largest size of a record that has a pattern; larger records are stored whole. */
+#define TRACE_PATTERN_MAX (sizeof(struct ct_call) + CT_DATA_MAX + 8)
+#define TRACE_WORDS_MAX ((TRACE_PATTERN_MAX - sizeof(struct ct_hdr)) / 8) /* behind the head */
 
 /* How the words behind the head are stored. */
 enum trace_shape {
 	TRACE_SHAPE_OTHER, /* as they are in the record */
-	/* the low half of word 0 is the row. It is 0 in the file, because the slot has the
+	/* the low half of word 0 is the row. It is 0 in the file, because the pattern has the
 	 * function. */
 	TRACE_SHAPE_CALL,
 	/* The low half of word 5 is the row in the same way. The halves of word 1 are exchanged, so that
 	 * the correlation id is in the low half. Words 1 and 2 (call_ns) are stored as differences
-	 * from the lane's previous device work, not from the slot's. */
+	 * from the lane's previous device work, not from the pattern's. */
 	TRACE_SHAPE_WORK,
 };
 

@@ -539,8 +539,9 @@ static char *end_text(const struct merge *m)
 					    "received",
 					    "refused_files",
 					    "unhooked_functions",
-					    "partly_hooked_functions" };
-	const size_t always = ARRAY_LEN(sums) - 3; /* the other keys only if they have a value */
+					    "partly_hooked_functions",
+					    "interrupted_functions" };
+	const size_t always = ARRAY_LEN(sums) - 4; /* the other keys only if they have a value */
 	uint64_t first_ns = UINT64_MAX, last_ns = 0;
 	char *text = NULL, key[64];
 	size_t len;

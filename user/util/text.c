@@ -7,7 +7,7 @@
 #include "utf8.h"
 #include "text.h"
 
-#define SLOTS 1024 /* a power of two */
+#define ENTRIES 1024 /* a power of two */
 #define STORE_BYTES (16u << 20)
 
 /* ---- a growing text ---- */
@@ -217,7 +217,7 @@ void text_json(struct text *t, const char *s, size_t max)
 
 /* ---- the store ---- */
 
-struct slot {
+struct entry {
 	uint64_t key;
 	bool used;
 	char *check;
@@ -225,22 +225,22 @@ struct slot {
 };
 
 struct texts {
-	struct slot slots[SLOTS];
-	struct slot *last; /* filled since it was handed out: counted when the next one is */
+	struct entry entries[ENTRIES];
+	struct entry *last; /* filled since it was handed out: counted when the next one is */
 	size_t bytes;
 };
 
-static struct slot *slot_of(const struct texts *ts, uint64_t key)
+static struct entry *entry_of(const struct texts *ts, uint64_t key)
 {
-	return (struct slot *)&ts->slots[key * 0x9e3779b97f4a7c15 >> 54 & (SLOTS - 1)];
+	return (struct entry *)&ts->entries[key * 0x9e3779b97f4a7c15 >> 54 & (ENTRIES - 1)];
 }
 
-static size_t slot_bytes(const struct slot *s)
+static size_t entry_bytes(const struct entry *s)
 {
 	return s->text.cap + (s->check ? strlen(s->check) + 1 : 0);
 }
 
-static void slot_free(struct slot *s)
+static void entry_free(struct entry *s)
 {
 	text_free(&s->text);
 	free(s->check);
@@ -254,8 +254,8 @@ struct texts *texts_open(void)
 
 static void empty(struct texts *ts)
 {
-	for (int i = 0; i < SLOTS; i++)
-		slot_free(&ts->slots[i]);
+	for (int i = 0; i < ENTRIES; i++)
+		entry_free(&ts->entries[i]);
 	ts->bytes = 0;
 	ts->last = NULL;
 }
@@ -269,7 +269,7 @@ void texts_close(struct texts *ts)
 
 const struct text *texts_find(const struct texts *ts, uint64_t key, const char *check)
 {
-	const struct slot *s = slot_of(ts, key);
+	const struct entry *s = entry_of(ts, key);
 
 	if (!s->used || s->key != key || s->text.bad ||
 	    (check && (!s->check || strcmp(s->check, check))))
@@ -279,16 +279,16 @@ const struct text *texts_find(const struct texts *ts, uint64_t key, const char *
 
 struct text *texts_add(struct texts *ts, uint64_t key, const char *check)
 {
-	struct slot *s = slot_of(ts, key);
+	struct entry *s = entry_of(ts, key);
 
 	if (ts->last)
-		ts->bytes += slot_bytes(ts->last);
+		ts->bytes += entry_bytes(ts->last);
 	ts->last = NULL;
 	if (ts->bytes > STORE_BYTES)
 		empty(ts);
 	if (s->used)
-		ts->bytes -= slot_bytes(s);
-	slot_free(s);
+		ts->bytes -= entry_bytes(s);
+	entry_free(s);
 	if (check) {
 		s->check = strdup(check);
 		if (!s->check)

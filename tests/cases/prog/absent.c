@@ -11,6 +11,7 @@
  *                                 as the call is over; page 3, which is
  *                                 changed in the file likewise; page 1, after its memory was
  *                                 written to
+ *         absent library DIR FILE mounts a file system at DIR that serves FILE, and maps it as code
  *         absent fuse DIR MS      mounts a file system at DIR that never answers a read, maps
  *                                 its file and has a thread ask for a
  * 				function whose name lies there
@@ -88,6 +89,8 @@ static int many(void)
 #define READS 64
 
 static int fuse_fd = -1;
+static int library_fd = -1; /* a file that is served */
+static off_t served_bytes = 65536;
 static struct fuse_read {
 	uint64_t id;
 	uint32_t size;
@@ -111,10 +114,19 @@ static struct fuse_attr attr(uint64_t ino)
 	return (struct fuse_attr){ .ino = ino,
 				   .mode = ino == 1 ? S_IFDIR | 0755 : S_IFREG | 0755,
 				   .nlink = 1,
-				   .size = ino == 1 ? 0 : 65536,
+				   .size = ino == 1 ? 0 : (uint64_t)served_bytes,
 				   .uid = getuid(),
 				   .gid = getgid(),
 				   .blksize = 4096 };
+}
+
+static void read_library(uint64_t id, const struct fuse_read_in *r)
+{
+	static char buf[1 << 17];
+	ssize_t n = pread(library_fd, buf, r->size < sizeof(buf) ? r->size : sizeof(buf),
+			  (off_t)r->offset);
+
+	reply(id, 0, buf, n > 0 ? (size_t)n : 0);
 }
 
 static void *serve(void *arg)
@@ -140,7 +152,12 @@ static void *serve(void *arg)
 		case FUSE_GETATTR: reply(h->unique, 0, &a, sizeof(a)); break;
 		case FUSE_OPEN:
 		case FUSE_OPENDIR: reply(h->unique, 0, &o, sizeof(o)); break;
-		case FUSE_READ: /* later */
+		case FUSE_READ:
+			if (library_fd >= 0) {
+				read_library(h->unique, (struct fuse_read_in *)(h + 1));
+				break;
+			}
+			/* later */
 			reads[nreads % READS] =
 				(struct fuse_read){ h->unique,
 						    ((struct fuse_read_in *)(h + 1))->size };
@@ -160,7 +177,7 @@ static char *skip(const char *what)
 	return NULL;
 }
 
-static char *fuse_page(const char *dir)
+static char *fuse_page(const char *dir, int prot)
 {
 	char opts[100], file[300];
 	pthread_t t;
@@ -175,9 +192,10 @@ static char *fuse_page(const char *dir)
 	if (mount("absent", dir, "fuse", 0, opts))
 		return skip("mount");
 	pthread_create(&t, NULL, serve, NULL);
-	snprintf(file, sizeof(file), "%s/file", dir);
+	/* it has each name */
+	snprintf(file, sizeof(file), "%s/libcudart.so.13", dir);
 	fd = open(file, O_RDONLY);
-	page = mmap(NULL, 65536, PROT_READ, MAP_PRIVATE, fd, 0);
+	page = mmap(NULL, (size_t)served_bytes, prot, MAP_PRIVATE, fd, 0);
 	/* at our end it would be closed when nobody answers any more */
 	close(fd);
 	return page == MAP_FAILED ? skip("mmap") : page;
@@ -330,6 +348,22 @@ static int file(const char *path)
 	return 0;
 }
 
+/* A library that this program serves itself is mapped, as code. */
+static int library(const char *dir, const char *path)
+{
+	struct stat st;
+
+	library_fd = open(path, O_RDONLY);
+	if (library_fd < 0 || fstat(library_fd, &st))
+		return 1;
+	served_bytes = st.st_size;
+	if (!fuse_page(dir, PROT_READ | PROT_EXEC))
+		return 0;
+	printf("ready\n");
+	getchar();
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -340,7 +374,9 @@ int main(int argc, char **argv)
 	if (!strcmp(what, "file") && argc > 2)
 		return file(argv[2]);
 	if (!strcmp(what, "fuse") && argc > 3)
-		return hang(fuse_page(argv[2]), atoi(argv[3]), 1);
+		return hang(fuse_page(argv[2], PROT_READ), atoi(argv[3]), 1);
+	if (!strcmp(what, "library") && argc > 3)
+		return library(argv[2], argv[3]);
 	if (!strcmp(what, "uffd") && argc > 2)
 		return hang(uffd_page(NULL), atoi(argv[2]), 1);
 	if (!strcmp(what, "arguments") && argc > 2)

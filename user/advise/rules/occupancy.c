@@ -21,7 +21,7 @@ struct shape_use {
 struct occupancy {
 	struct shape_use *shapes;
 	uint32_t nshapes;
-	uint16_t slots[1024];
+	uint16_t buckets[1024];
 	uint64_t ns;
 };
 
@@ -34,8 +34,8 @@ static struct shape_use *shape_of(struct occupancy *o, const struct seen *s,
 	uint32_t at = (uint32_t)(hash * 0x9e3779b97f4a7c15ULL >> 40);
 	struct shape_use *u;
 
-	for (; o->slots[at & 1023]; at++) {
-		u = &o->shapes[o->slots[at & 1023] - 1];
+	for (; o->buckets[at & 1023]; at++) {
+		u = &o->shapes[o->buckets[at & 1023] - 1];
 		if (u->handle == k->name && u->blocks == blocks &&
 		    !memcmp(&u->shape, shape, sizeof(*shape)))
 			return u;
@@ -44,7 +44,7 @@ static struct shape_use *shape_of(struct occupancy *o, const struct seen *s,
 		return NULL;
 	u = &o->shapes[o->nshapes++];
 	memset(u, 0, sizeof(*u));
-	o->slots[at & 1023] = (uint16_t)o->nshapes;
+	o->buckets[at & 1023] = (uint16_t)o->nshapes;
 	u->handle = k->name;
 	u->shape = *shape;
 	u->blocks = blocks;

@@ -37,7 +37,7 @@ static uint8_t way_of_record(const struct ct_copy *c)
 /* A call that leaves it to the addresses which way it goes (cudaMemcpyDefault) is judged when
  * the device's record comes; if more than UNTOLD such calls are ahead of their records, the
  * older ones are not judged. */
-static uint64_t *unreported_slot(struct sync_copy *y, uint64_t start_ns)
+static uint64_t *unreported_at(struct sync_copy *y, uint64_t start_ns)
 {
 	return &y->unreported[start_ns * 0x9e3779b97f4a7c15ULL >> 52];
 }
@@ -52,13 +52,13 @@ static int event(void *state, const struct seen *s)
 		if (s->traits & TR_ASYNC || s->failed)
 			return 0;
 		if (s->way == REPORT_UNKNOWN)
-			*unreported_slot(y, s->h->start_ns) = s->h->start_ns;
+			*unreported_at(y, s->h->start_ns) = s->h->start_ns;
 		return is_sync_copy(s->way, s->bytes) ? rule_hit(&y->hits, s, s->ns, s->bytes) : 0;
 	}
 	c = (const struct ct_copy *)s->h;
-	if (!cause || !cause->start_ns || *unreported_slot(y, cause->start_ns) != cause->start_ns)
+	if (!cause || !cause->start_ns || *unreported_at(y, cause->start_ns) != cause->start_ns)
 		return 0;
-	*unreported_slot(y, cause->start_ns) = 0;
+	*unreported_at(y, cause->start_ns) = 0;
 	if (c->flags & CT_W_ASYNC || cause->end_ns < cause->start_ns ||
 	    !is_sync_copy(way_of_record(c), c->bytes))
 		return 0;

@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOTS (2 * CT_SYMBOLS)
+#define BUCKETS (2 * CT_SYMBOLS)
 
 /* By number. Nothing is changed once it has a number. */
 static struct symbol {
 	char *text;
 	struct symbol_args args;
 } symbols[CT_SYMBOLS];
-static uint16_t slots[SLOTS];
+static uint16_t buckets[BUCKETS];
 static uint32_t nsymbols = 1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -62,14 +62,14 @@ static bool is_same(const struct symbol *s, const char *name, const struct symbo
 }
 
 /* Where the name is, or would be. */
-static uint32_t slot_of(const char *name, const struct symbol_args *args)
+static uint32_t bucket_of(const char *name, const struct symbol_args *args)
 {
 	uint32_t h = 2166136261u;
 
 	for (const char *c = name; *c; c++)
 		h = (h ^ (uint8_t)*c) * 16777619u;
-	for (h %= SLOTS; slots[h] && !is_same(&symbols[slots[h]], name, args);)
-		h = (h + 1) % SLOTS;
+	for (h %= BUCKETS; buckets[h] && !is_same(&symbols[buckets[h]], name, args);)
+		h = (h + 1) % BUCKETS;
 	return h;
 }
 
@@ -80,14 +80,14 @@ uint32_t symbol_number(const char *name, const struct symbol_args *args)
 
 	args = args ? args : &none;
 	pthread_mutex_lock(&lock);
-	at = slot_of(name, args);
-	number = slots[at];
+	at = bucket_of(name, args);
+	number = buckets[at];
 	if (!number && nsymbols < CT_SYMBOLS) {
 		symbols[nsymbols].text = strdup(name);
 		symbols[nsymbols].args = *args;
 		if (symbols[nsymbols].text) {
 			number = nsymbols;
-			slots[at] = (uint16_t)number;
+			buckets[at] = (uint16_t)number;
 			__atomic_store_n(&nsymbols, nsymbols + 1, __ATOMIC_RELEASE);
 		}
 	}

@@ -11,6 +11,7 @@
 
 struct option_set;
 struct opts;
+struct opts_line;
 
 /* What commands share: groups of options. */
 enum command_group {
@@ -54,6 +55,10 @@ struct command {
 	const char *also;		  /* another name; NULL: none */
 	const struct sink_ops *sink;	  /* where its records go; NULL: where --format says */
 	const struct option_set *options; /* of its own, beside the sink's; NULL: none */
+	bool words; /* takes words behind the options: `check` looks at them */
+	/* What is wrong with the command line as a whole, beside what the rows of its options say:
+	 * 0, or -EINVAL after one message; NULL: nothing. */
+	int (*check)(const struct opts_line *);
 };
 #define COMMAND_DECLARE(arg, id, name, groups, words, does) \
 	extern const struct command command_##name;

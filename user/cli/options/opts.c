@@ -14,8 +14,6 @@
 #include "../../proc/running.h"
 #include "../../stages/dump_on.h"
 #include "../../format/otlp/otlp.h"
-#include "../../serve/serve_http.h"
-#include "../../stat/book.h"
 #include "../../util/msg.h"
 #include "../../util/parse.h"
 #include "../../stages/window.h"
@@ -189,8 +187,8 @@ static int set_gpu_buffer(void *options, const char *name, const char *val)
 			  name, val);
 		return -EINVAL;
 	}
-	o->gpu_buffer_bytes = (uint32_t)bytes & ~4095u;
-	o->gpu_buffers = (uint32_t)n;
+	o->agent.buffer_bytes = (uint32_t)bytes & ~4095u;
+	o->agent.buffers = (uint32_t)n;
 	return 0;
 }
 
@@ -274,12 +272,6 @@ static int check_dump_on(const char *name, const char *val)
 	return dump_on_check(val);
 }
 
-static int check_listen(const char *name, const char *val)
-{
-	(void)name;
-	return serve_http_check(val);
-}
-
 static int check_otlp(const char *name, const char *val)
 {
 	(void)name;
@@ -295,7 +287,7 @@ static int set_time_of_day(void *options, const char *name, const char *val)
 
 	(void)name, (void)val;
 	o->times_t++;
-	o->time = o->times_t < 3 ? SINK_TIME_ISO : SINK_TIME_UNIX;
+	o->look.time = o->times_t < 3 ? SINK_TIME_ISO : SINK_TIME_UNIX;
 	return 0;
 }
 
@@ -336,7 +328,7 @@ static int set_nsys_stats(void *options, const char *name, const char *val)
 		msg_error("%s: '%s' is not one of true or false", name, val);
 		return -EINVAL;
 	}
-	o->counts = *val == 't';
+	o->look.counts = *val == 't';
 	return 0;
 }
 
@@ -357,8 +349,8 @@ static int set_nsys_range(void *options, const char *name, const char *val)
 			  name, val);
 		return -EINVAL;
 	}
-	o->start_on = API_PROFILER_START;
-	o->stop_on = API_PROFILER_STOP;
+	o->window.start_on = API_PROFILER_START;
+	o->window.stop_on = API_PROFILER_STOP;
 	return 0;
 }
 
@@ -400,14 +392,6 @@ static const struct option_row before[] = {
 	  RULES(NEEDS("CMD", "-E changes CMD's environment: give a CMD after --")) },
 
 	{ .type = HEADING(), .name = "What to show", .cmds = TRACES | OPTS_SERVE | OPTS_TOP },
-	{ 0, "over", "TIME", DURATION(over_ns, MILLI, OPTION_MAX, SECOND, "time", "give seconds, or 500ms, 2m"), OPTS_STUCK, "1s", "print threads that are inside a call for longer than this: 5 (seconds), 500ms, 2m" },
-	{ 0, "watch", NULL, FLAG(watch), OPTS_STUCK, NULL,
-	  "look again every second, until SIGINT; print threads that are new, and those that have\n"
-	  "returned" },
-	{ 0, "merge", NULL, FLAG(merge), OPTS_STUCK, NULL,
-	  "look at no process; join what 'stuck --format json' printed on several machines",
-	  RULES(EXCLUDES("pid library over watch no-python mangled full-names ring-size probe-kind",
-			 "--merge reads files and looks at no process: leave the other options out")) },
 	{ 'e', "events", "LIST", OTHER(set_events, .offer = OPTION_OFFER_CLASSES), CHOOSES | OPTS_SERVE | OPTS_TOP | OPTS_LIST | OPTS_EXPORT, NULL,
 	  "the functions: classes, libraries, names and globs, separated by commas; repeatable\n"
 	  "!WORD leaves WORD out; a list that begins with ! leaves it out of 'default'\n"
@@ -433,9 +417,9 @@ static const struct option_row before[] = {
 	  "only calls that move or allocate at least this much: 1MB (10^6), 1MiB or 1M (2^20)" },
 	{ 0, "unfinished", "TIME", DURATION(unfinished_ns, 1, OPTION_MAX, SECOND, "time to wait", "give seconds, or 500ms, 2m"), OPTS_TRACE | OPTS_RECORD, NULL,
 	  "show calls that have not returned after this long (5, 500ms), and again when they return" },
-	{ 0, "nested", NULL, FLAG(nested), OPTS_TRACE | OPTS_RECORD | OPTS_REPLAY, NULL,
+	{ 0, "nested", NULL, FLAG(look.nested), OPTS_TRACE | OPTS_RECORD | OPTS_REPLAY, NULL,
 	  "show driver calls made inside runtime calls too, indented below them" },
-	{ 0, "enter-exit", NULL, FLAG(enter_exit), OPTS_TRACE | OPTS_RECORD | OPTS_REPLAY, NULL, "print two rows for each call: arguments at entry; outputs, result and duration at return",
+	{ 0, "enter-exit", NULL, FLAG(look.enter_exit), OPTS_TRACE | OPTS_RECORD | OPTS_REPLAY, NULL, "print two rows for each call: arguments at entry; outputs, result and duration at return",
 	  RULES(EXCLUDES("failed", "--enter-exit prints calls before their results are known: leave out --failed"),
 		EXCLUDES("min-duration", "--enter-exit prints calls before their durations are known: leave out --min-duration")) },
 	{ 0, "keep-chatty", NULL, FLAG(keep_chatty), LIVE & CHOOSES & ~OPTS_ADVISE, NULL,
@@ -472,34 +456,34 @@ static const struct option_row before[] = {
 	  "pointers, which costs less, in programs built with them; python reads only Python's\n"
 	  "frames, which costs less too; auto is python for threads that run Python, else dwarf" },
 	{ 0, "no-python", NULL, FLAG(no_python), (LIVE & ~OPTS_STAT) | OPTS_STUCK, NULL, "show only native frames in stacks, without Python's" },
-	{ 0, "all-frames", NULL, FLAG(all_frames), PRINTS | OPTS_MEM | OPTS_STUCK | OPTS_EXPORT, NULL,
+	{ 0, "all-frames", NULL, FLAG(look.all_frames), PRINTS | OPTS_MEM | OPTS_STUCK | OPTS_EXPORT, NULL,
 	  "show all frames of stacks, also those of the Python interpreter and those of libc before\n"
 	  "main(), and the whole paths of Python's packages" },
-	{ 0, "mangled", NULL, FLAG(mangled), PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL, "show names of kernels and functions as the compiler made them",
+	{ 0, "mangled", NULL, FLAG(look.mangled), PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL, "show names of kernels and functions as the compiler made them",
 	  RULES(EXCLUDES("full-names", "--mangled prints names as the compiler made them and --full-names what they mean: give one of the two")) },
-	{ 0, "full-names", NULL, FLAG(full_names), PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL,
+	{ 0, "full-names", NULL, FLAG(look.full_names), PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL,
 	  "show names of kernels with all template arguments and parameters" },
 
 	{ .type = HEADING(), .name = "What the GPU does", .cmds = DEVICE | OPTS_FOLDED | OPTS_TOP },
-	{ 0, "gpu", "[=KINDS]", LIST(gpu_kinds, "record", "kernel,memcpy,memset,overhead", GPU_KINDS), DEVICE | OPTS_FOLDED, NULL,
+	{ 0, "gpu", "[=KINDS]", LIST(agent.kinds, "record", "kernel,memcpy,memset,overhead", GPU_KINDS), DEVICE | OPTS_FOLDED, NULL,
 	  "record what the GPU did, with the device's own times, by CUPTI inside the program. KINDS:\n"
 	  "kernel, memcpy, memset, sync, memory, overhead, nvtx, context, device, stream, runtime,\n"
 	  "driver, um; --gpu alone means kernel,memcpy,memset,overhead" },
-	{ 0, "gpu", "[=KINDS]", LIST(gpu_kinds, "record", "kernel,memcpy,memset,memory", GPU_KINDS), OPTS_TOP, NULL,
+	{ 0, "gpu", "[=KINDS]", LIST(agent.kinds, "record", "kernel,memcpy,memset,memory", GPU_KINDS), OPTS_TOP, NULL,
 	  "show the time on the GPU and the allocated device memory too, by CUPTI inside the programs;\n"
 	  "--gpu alone means kernel,memcpy,memset,memory" },
-	{ 0, "graph", "LEVEL", ENUM(gpu_graph, "node", "graph"), DEVICE | OPTS_FOLDED | OPTS_TOP, "node",
+	{ 0, "graph", "LEVEL", ENUM(agent.graphs, "node", "graph"), DEVICE | OPTS_FOLDED | OPTS_TOP, "node",
 	  "record each node of CUDA graphs (node), or only each graph, which costs less (graph)",
 	  RULES(NEEDS("gpu", "--graph is about what the GPU does: give --gpu")) },
 	{ 0, "source", "NAME", ENUM(source, "probes", "cupti", "hooks"), DEVICE | OPTS_TOP | OPTS_SERVE | OPTS_MEM, "probes",
 	  "how calls are recorded: probes, cupti or hooks. probes: by uprobes of the kernel, needs\n"
 	  "root; cupti: by CUPTI inside the program, without root; hooks: by code put into the\n"
 	  "program, without root, at a fraction of the cost of probes" },
-	{ 0, "cupti", "PATH", TEXT(cupti), DEVICE | OPTS_FOLDED | OPTS_TOP, NULL,
+	{ 0, "cupti", "PATH", TEXT(agent.cupti), DEVICE | OPTS_FOLDED | OPTS_TOP, NULL,
 	  "use this libcupti if the program has not loaded one" },
 	{ 0, "gpu-buffer", "SIZE[,N]", OTHER(set_gpu_buffer), DEVICE | OPTS_FOLDED | OPTS_TOP, "256KiB,160", "CUPTI's buffers in the program's memory: the size of one, and how many at most",
 	  RULES(NEEDS("gpu", "--gpu-buffer is about what the GPU does: give --gpu")) },
-	{ 0, "gpu-clock", "WAY", ENUM(gpu_clock, "auto", "callback", "offset"), DEVICE | OPTS_FOLDED | OPTS_TOP, "auto",
+	{ 0, "gpu-clock", "WAY", ENUM(agent.clock, "auto", "callback", "offset"), DEVICE | OPTS_FOLDED | OPTS_TOP, "auto",
 	  "how to convert device times to the clock of the calls: callback (CUPTI reads that clock),\n"
 	  "offset (the difference to CUPTI's own clock is measured), or auto (CUPTI's version\n"
 	  "decides)",
@@ -513,7 +497,7 @@ static const struct option_row before[] = {
 	{ 0, "metrics", "LIST", CHECKED(metrics, check_metrics), OPTS_COUNTERS, NULL,
 	  "the metrics: names of cudatrace or CUPTI, separated by commas; 'default' means the usual\n"
 	  "ones, 'help' lists them" },
-	{ 0, "cupti", "PATH", TEXT(cupti), OPTS_COUNTERS, NULL, "use this libcupti.so, or the one in this directory" },
+	{ 0, "cupti", "PATH", TEXT(agent.cupti), OPTS_COUNTERS, NULL, "use this libcupti.so, or the one in this directory" },
 
 	{ .type = HEADING(), .name = "Output", .cmds = TRACES | OPTS_TOP },
 	{ 'o', "output", "FILE", CHECKED(output, check_output), (PRINTS | OPTS_STAT | OPTS_MEM | OPTS_ADVISE) & LIVE, NULL,
@@ -535,14 +519,14 @@ static const struct option_row before[] = {
 	  "json, cupti, speedscope, folded or flame: every value of --format except table" },
 	{ 0, "device", "N", COUNT(device, 0, INT32_MAX, "number of a device", "'cudatrace info' lists them"), OPTS_EXPORT, NULL,
 	  "only what concerns this device, as its process numbers it, and calls that concern no device" },
-	{ 0, "max-size", "SIZE", SIZE(max_bytes, 64 << 10, OPTION_MAX, "give bytes, or 1GB (10^9), 1GiB (2^30)"), OPTS_RECORD, NULL,
+	{ 0, "max-size", "SIZE", SIZE(store.max_bytes, 64 << 10, OPTION_MAX, "give bytes, or 1GB (10^9), 1GiB (2^30)"), OPTS_RECORD, NULL,
 	  "end before the file is larger than this: 1GB (10^9), 1GiB (2^30); with --rotate begin\n"
 	  "another file; with --last: the size of the memory [256MiB]" },
-	{ 0, "rotate", "N", COUNT(rotate, 1, 9999, "files", NULL), OPTS_RECORD, NULL,
+	{ 0, "rotate", "N", COUNT(store.rotate, 1, 9999, "files", NULL), OPTS_RECORD, NULL,
 	  "keep N files of --max-size: FILE is the newest, FILE.1 the one before",
 	  RULES(NEEDS("max-size", "--rotate begins a file whenever one has its size: give --max-size"),
 		EXCLUDES("last", "--last keeps in memory what --rotate would write: give one of the two")) },
-	{ 0, "last", "TIME", DURATION(last_ns, SECOND, OPTION_MAX, SECOND, "time", "give seconds, or 2m"), OPTS_RECORD, NULL,
+	{ 0, "last", "TIME", DURATION(store.last_ns, SECOND, OPTION_MAX, SECOND, "time", "give seconds, or 2m"), OPTS_RECORD, NULL,
 	  "keep the last 30s (or 5m) in memory, and write them when something of --dump-on happens" },
 	{ 0, "dump-on", "LIST", CHECKED(dump_on, check_dump_on, .offer = OPTION_OFFER_DUMP), OPTS_RECORD, NULL,
 	  "when --last writes, separated by commas: failed (a call failed), end, signal (SIGUSR2), or\n"
@@ -559,106 +543,59 @@ static const struct option_row before[] = {
 	  "for each stack with its weight), flame (a flame graph as one page), speedscope" },
 	{ 0, "format", "NAME", OTHER(set_format, .offer = OPTION_OFFER_OUTPUTS), OPTS_FOLDED, "folded", "folded, flame (a flame graph as one HTML page) or\nspeedscope (a file for that viewer)" },
 	{ 0, "format", "NAME", OTHER(set_format, .offer = OPTION_OFFER_OUTPUTS), OPTS_STUCK, "table", "table or json" },
-	{ 0, "weight", "UNIT", ENUM(weight, "calls", "time", "bytes", "gpu"), PRINTS | OPTS_EXPORT, "calls",
+	{ 0, "weight", "UNIT", ENUM(look.weight, "calls", "time", "bytes", "gpu"), PRINTS | OPTS_EXPORT, "calls",
 	  "what a stack weighs in folded, flame and speedscope: calls, time (in the calls, in\n"
 	  "microseconds), bytes (that they move or allocate), or gpu (the time in nanoseconds of the\n"
 	  "device work that they caused)" },
-	{ 0, "stack-of", "WHAT", ENUM(stack_of, "callers", "range"), OPTS_FOLDED | OPTS_EXPORT, "callers",
+	{ 0, "stack-of", "WHAT", ENUM(look.stack_of_scopes, "callers", "range"), OPTS_FOLDED | OPTS_EXPORT, "callers",
 	  "the frames of folded, flame and speedscope: callers (functions), or range (the ranges that\n"
 	  "the program named with NVTX)" },
-	{ 0, "time", "UNIT", ENUM(time, "ms", "us", "iso", "unix", "delta"), ROWS, "ms",
+	{ 0, "time", "UNIT", ENUM(look.time, "ms", "us", "iso", "unix", "delta"), ROWS, "ms",
 	  "how to print times: ms or us since the start, iso (the time of day, UTC), unix (seconds\n"
 	  "since 1970), or delta (ms since the row before)" },
 	{ 't', "time-of-day", NULL, OTHER(set_time_of_day), ROWS, NULL, "the same as --time iso; -ttt is the same as --time unix" },
-	{ 'r', "relative", NULL, CONST(time, SINK_TIME_DELTA), ROWS, NULL, "the same as --time delta" },
-	{ 's', "string-size", "N", COUNT(string_max, 1, 4096, "bytes", NULL), ROWS, NULL, "print only the first N bytes of longer strings" },
-	{ 0, "tid", NULL, FLAG(tid_column), PRINTS | OPTS_EXPORT, NULL,
+	{ 'r', "relative", NULL, CONST(look.time, SINK_TIME_DELTA), ROWS, NULL, "the same as --time delta" },
+	{ 's', "string-size", "N", COUNT(look.string_max, 1, 4096, "bytes", NULL), ROWS, NULL, "print only the first N bytes of longer strings" },
+	{ 0, "tid", NULL, FLAG(look.tid), PRINTS | OPTS_EXPORT, NULL,
 	  "add a column with the thread; in folded, flame and speedscope a frame for each thread" },
-	{ 0, "compact", NULL, FLAG(compact), ROWS, NULL,
+	{ 0, "compact", NULL, FLAG(look.compact), ROWS, NULL,
 	  "print shorter rows for people: narrow columns, the name from the command line, the duration\n"
 	  "(with ! from 10ms on) before the arguments, short sizes, results only of calls that failed;\n"
 	  "a row is not wider than the terminal",
 	  RULES(EXCLUDES("count-only", "-c prints no rows: leave out --compact")) },
-	{ 'c', "count-only", NULL, FLAG(counts_only), ROWS, NULL, "print no rows, but counts and times by function at the end",
+	{ 'c', "count-only", NULL, FLAG(look.counts_only), ROWS, NULL, "print no rows, but counts and times by function at the end",
 	  RULES(EXCLUDES("enter-exit", "-c prints no rows: leave out --enter-exit"),
 		EXCLUDES("unfinished", "-c prints no rows: leave out --unfinished"),
 		EXCLUDES("time", "-c prints no rows: leave out --time"),
 		EXCLUDES("tid", "-c prints no rows: leave out --tid"),
 		EXCLUDES("mangled full-names", "-c prints no kernels' names: leave out --mangled and --full-names"),
 		EXCLUDES("counters", "-c counts calls and what they cause: leave out --counters")) },
-	{ 'C', "counts", NULL, FLAG(counts), ROWS, NULL, "print counts and times by function after the rows",
+	{ 'C', "counts", NULL, FLAG(look.counts), ROWS, NULL, "print counts and times by function after the rows",
 	  RULES(EXCLUDES("count-only", "-C prints counts after the rows and -c instead of them: give one of the two")) },
-	{ 'S', "sort", "KEY", ENUM(counts_by, "time", "calls", "errors", "name"), ROWS, "time", "the order of the counts of -c and -C: by time, calls, errors or name",
+	{ 'S', "sort", "KEY", ENUM(look.counts_by, "time", "calls", "errors", "name"), ROWS, "time", "the order of the counts of -c and -C: by time, calls, errors or name",
 	  RULES(NEEDS("counts count-only stats", "-S is the order of the counts of -c and -C: give one of them")) },
-	{ 0, "otlp", "URL", CHECKED(otlp, check_otlp), ROWS | OPTS_RECORD, NULL,
+	{ 0, "otlp", "URL", CHECKED(spans.url, check_otlp), ROWS | OPTS_RECORD, NULL,
 	  "push spans to this OpenTelemetry collector, too: http://127.0.0.1:4318; the word env means\n"
 	  "the URL in OTEL_EXPORTER_OTLP_ENDPOINT" },
-	{ 0, "otlp-min", "TIME", DURATION(otlp_min_ns, 0, OPTION_MAX, 0, "duration", DURATION_ADVICE "0s"), ROWS | OPTS_RECORD, "100us", "make no spans of calls and device work that are shorter than this" },
-	{ 0, "otlp-wait", "TIME", DURATION(otlp_wait_ns, 0, 24 * HOUR, SECOND, "time to wait", "give seconds, or 500ms, 2m"), (ROWS | OPTS_RECORD) & LIVE, "2s",
+	{ 0, "otlp-min", "TIME", DURATION(spans.min_ns, 0, OPTION_MAX, 0, "duration", DURATION_ADVICE "0s"), ROWS | OPTS_RECORD, "100us", "make no spans of calls and device work that are shorter than this" },
+	{ 0, "otlp-wait", "TIME", DURATION(spans.wait_ns, 0, 24 * HOUR, SECOND, "time to wait", "give seconds, or 500ms, 2m"), (ROWS | OPTS_RECORD) & LIVE, "2s",
 	  "how long to wait at the end for a busy collector: 5 (seconds), 500ms, 2m",
 	  RULES(NEEDS("otlp", "--otlp-wait is the time that a collector is waited for: give --otlp URL")) },
-	{ 0, "otlp-wait", "TIME", DURATION(otlp_wait_ns, 0, 24 * HOUR, SECOND, "time to wait", "give seconds, or 500ms, 2m"), OPTS_REPLAY, "60s",
+	{ 0, "otlp-wait", "TIME", DURATION(spans.wait_ns, 0, 24 * HOUR, SECOND, "time to wait", "give seconds, or 500ms, 2m"), OPTS_REPLAY, "60s",
 	  "how long to wait for a collector that takes no spans: 10 (seconds), 5m; spans that are not\n"
 	  "sent then are lost, and the exit status is 1",
 	  RULES(NEEDS("otlp", "--otlp-wait is the time that a collector is waited for: give --otlp URL")) },
 	{ 0, "color", "WHEN", ENUM(color, "auto", "always", "never"), ROWS | OPTS_TOP, "auto", "auto, always or never" },
 
 	{ .type = HEADING(), .name = "What to print", .cmds = OPTS_STAT },
-	{ 0, "by", "WHAT", ENUM_OF(by, book_by_words), OPTS_STAT, "function",
-	  "group calls by function, process, thread, kernel, stream, device or cgroup; or group calls\n"
-	  "and device work by what they were for: range (NVTX), collective (NCCL), operator (PyTorch)\n"
-	  "or gemm (cuBLAS, cuDNN); or by step, with what the GPU did in each; or by class: what\n"
-	  "kernels do" },
-	{ 0, "hist", NULL, FLAG(hist), OPTS_STAT, NULL, "print histograms of the durations: a column for each power of two" },
-	{ 0, "format", "NAME", ENUM(stat, "table", "json", "csv"), OPTS_STAT, "table", "table, json or csv" },
-	{ 0, "json", NULL, CONST(stat, SINK_STAT_JSON), OPTS_STAT, NULL, "the same as --format json",
-	  RULES(EXCLUDES("csv", NULL), EXCLUDES("format", "--json and --csv are forms of --format: give one of them")) },
-	{ 0, "csv", NULL, CONST(stat, SINK_STAT_CSV), OPTS_STAT, NULL, "the same as --format csv",
-	  RULES(EXCLUDES("format", "--json and --csv are forms of --format: give one of them")) },
 
-	{ 0, "save", "FILE", TEXT(save), OPTS_STAT, NULL,
-	  "write the sums to FILE too, as JSON, for 'cudatrace compare'; with -A add them to FILE as\n"
-	  "one more run" },
-	{ 0, "runs", "N", COUNT(runs, 1, 1000, "runs", NULL), OPTS_STAT, NULL, "run CMD this many times; print and save each run by itself",
-	  RULES(NEEDS("CMD", "--runs says how often CMD is run: give a CMD after --")) },
 	{ .type = HEADING(), .name = "What to print", .cmds = OPTS_MEM },
 
 	{ .type = HEADING(), .name = "What to print", .cmds = OPTS_ADVISE },
 
 	{ .type = HEADING(), .name = "What to show live", .cmds = OPTS_TOP },
-	{ 'i', "interval", "TIME", DURATION(interval_ns, INTERVAL_MIN_NS, HOUR, SECOND, "interval", "give seconds, or 100ms, 1ms"), OPTS_TOP, "1s",
-	  "the time between two refreshes, and between samples of the counters: 2 (seconds), 500ms;\n"
-	  "at least 100ms" },
-	{ 0, "sort", "KEY", ENUM(sort, "pid", "name", "calls", "launches", "api", "sync", "htod", "dtoh", "memory", "failed", "gpu", "busy"), OPTS_TOP, "api", "sort by pid, name, calls, launches, api, sync, htod, dtoh, memory, failed, gpu or busy" },
-	{ 'b', "batch", NULL, FLAG(batch), OPTS_TOP, NULL, "print blocks of text one after the other, for logs; needs no terminal" },
-	{ 'n', "count", "N", COUNT(count, 1, OPTION_MAX, "rows", NULL), OPTS_TOP, NULL, "with --batch: stop after N blocks" },
-	{ 0, "format", "NAME", ENUM(stat, "table", "json"), OPTS_TOP, "table", "with --batch: table, or json (an object a line)" },
 
 	{ .type = HEADING(), .name = "What to serve", .cmds = OPTS_SERVE },
-	{ 0, "format", "NAME", ENUM(stat, "table", "json"), OPTS_DOCTOR, "table", "table, or json: one object" },
-	{ 0, "listen", "ADDR:PORT", CHECKED(listen, check_listen), OPTS_SERVE, "127.0.0.1:19400",
-	  "listen at this address: [ADDR]:PORT for IPv6, :PORT for all addresses, or\n"
-	  "unix:PATH" },
-	{ 0, "web-config", "FILE", TEXT(web_config), OPTS_SERVE, NULL,
-	  "read TLS and passwords from this file: tls_server_config and basic_auth_users, as in the\n"
-	  "file of Prometheus' exporters" },
-	{ 0, "hist", NULL, FLAG(hist), OPTS_SERVE, NULL, "serve histograms of the calls' durations too, by class" },
-	{ 0, "kernels", "N", COUNT(kernels, 1, 1000, "kernels", NULL), OPTS_SERVE, NULL,
-	  "count launches by the name of the kernel too, for the N kernels launched most; the rest is\n"
-	  "\"other\"" },
-	{ 0, "processes", "N", COUNT(processes, 10, 100000, "processes", NULL), OPTS_SERVE, "10000",
-	  "how many processes the counts have room for, with 40 functions each; each takes about 8 KiB\n"
-	  "of kernel memory" },
-	{ 0, "counters", "[=LIST]", OTHER(set_counters), OPTS_SERVE, NULL,
-	  "serve hardware counters of the GPUs too; LIST: the metrics, as for --metrics of 'cudatrace\n"
-	  "counters'" },
-	{ 'i', "interval", "TIME", DURATION(interval_ns, INTERVAL_MIN_NS, HOUR, SECOND, "interval", "give seconds, or 100ms, 1ms"), OPTS_SERVE, "1s", "with --counters: the time between two samples; a scrape gets the last one" },
-	{ 0, "cupti", "PATH", TEXT(cupti), OPTS_SERVE, NULL, "with --counters: use this libcupti.so, or the one in this directory" },
-	{ 0, "otlp", "URL", CHECKED(otlp, check_otlp), OPTS_SERVE, NULL,
-	  "push the metrics to this OpenTelemetry collector, too: http://127.0.0.1:4318; the word env\n"
-	  "means the URL in OTEL_EXPORTER_OTLP_ENDPOINT" },
-	{ 0, "otlp-interval", "TIME", DURATION(otlp_interval_ns, 100 * MILLI, HOUR, SECOND, "interval", "give seconds, or 500ms, 2m"), OPTS_SERVE, "60s", "the time between two pushes of --otlp",
-	  RULES(NEEDS("otlp", "--otlp-interval is the time between two pushes: give --otlp URL")) },
 };
 
 /*
@@ -679,6 +616,18 @@ static const struct option_row foreign[] = {
 /* Here stand those of the sinks and of the commands. */
 
 static const struct option_row after[] = {
+	{ 'i', "interval", "TIME", DURATION(interval_ns, INTERVAL_MIN_NS, HOUR, SECOND, "interval", "give seconds, or 100ms, 1ms"), OPTS_TOP, "1s",
+	  "the time between two refreshes, and between samples of the counters: 2 (seconds), 500ms;\n"
+	  "at least 100ms" },
+	{ 'n', "count", "N", COUNT(count, 1, OPTION_MAX, "rows", NULL), OPTS_TOP, NULL, "with --batch: stop after N blocks" },
+	{ 0, "counters", "[=LIST]", OTHER(set_counters), OPTS_SERVE, NULL,
+	  "serve hardware counters of the GPUs too; LIST: the metrics, as for --metrics of 'cudatrace\n"
+	  "counters'" },
+	{ 'i', "interval", "TIME", DURATION(interval_ns, INTERVAL_MIN_NS, HOUR, SECOND, "interval", "give seconds, or 100ms, 1ms"), OPTS_SERVE, "1s", "with --counters: the time between two samples; a scrape gets the last one" },
+	{ 0, "cupti", "PATH", TEXT(agent.cupti), OPTS_SERVE, NULL, "with --counters: use this libcupti.so, or the one in this directory" },
+	{ 0, "otlp", "URL", CHECKED(spans.url, check_otlp), OPTS_SERVE, NULL,
+	  "push the metrics to this OpenTelemetry collector, too: http://127.0.0.1:4318; the word env\n"
+	  "means the URL in OTEL_EXPORTER_OTLP_ENDPOINT" },
 	{ 0, "driver", NULL, OTHER(set_mem_driver), OPTS_MEM, NULL,
 	  "read ten times a second how much memory each process has by the driver's count (NVML), and\n"
 	  "print how much of it cudatrace has not seen" },
@@ -686,12 +635,12 @@ static const struct option_row after[] = {
 	{ 0, "from", "TIME", DURATION(from_ns, 0, OPTION_MAX, SECOND, "time after the recording's begin", "give seconds, or 500ms, 2m"), STORED | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "only what began after this time of the recording: 10 (seconds), 500ms, 2m" },
 	{ 0, "until", "TIME", DURATION(to_ns, 1, OPTION_MAX, SECOND, "time after the recording's begin", "give seconds, or 500ms, 2m"), STORED | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "only what began before this time of the recording" },
 	{ 0, "to", "TIME", DURATION(to_ns, 1, OPTION_MAX, SECOND, "time after the recording's begin", "give seconds, or 500ms, 2m"), OPTS_REPLAY | OPTS_STAT | OPTS_MEM | OPTS_ADVISE, NULL, "the same as --until" },
-	{ 0, "delay", "TIME", DURATION(delay_ns, 1, OPTION_MAX, SECOND, "time to wait", "give seconds, or 500ms, 2m"), LIVE & CHOOSES & ~OPTS_STAT, NULL, "show nothing until this much time has passed" },
-	{ 0, "start-on", "WHAT", CHECKED(start_on, window_check, .offer = OPTION_OFFER_WINDOW), LIVE & CHOOSES & ~OPTS_STAT, NULL,
+	{ 0, "delay", "TIME", DURATION(window.delay_ns, 1, OPTION_MAX, SECOND, "time to wait", "give seconds, or 500ms, 2m"), LIVE & CHOOSES & ~OPTS_STAT, NULL, "show nothing until this much time has passed" },
+	{ 0, "start-on", "WHAT", CHECKED(window.start_on, window_check, .offer = OPTION_OFFER_WINDOW), LIVE & CHOOSES & ~OPTS_STAT, NULL,
 	  "show nothing until WHAT: cudaProfilerStart (any function or GLOB), GLOB:N (its Nth call),\n"
 	  "nvtx:NAME (a range or a mark begins), or signal (SIGUSR1)",
 	  RULES(EXCLUDES("delay", "--delay and --start-on both say when it begins: give one of the two")) },
-	{ 0, "stop-on", "WHAT", CHECKED(stop_on, window_check, .offer = OPTION_OFFER_WINDOW), LIVE & CHOOSES & ~OPTS_STAT, NULL,
+	{ 0, "stop-on", "WHAT", CHECKED(window.stop_on, window_check, .offer = OPTION_OFFER_WINDOW), LIVE & CHOOSES & ~OPTS_STAT, NULL,
 	  "stop at WHAT, as for --start-on; nvtx:NAME: when the range ends; signal: SIGUSR2. Showing\n"
 	  "begins again at the next --start-on, if one can come" },
 	{ 'd', "duration", "TIME", DURATION(duration_ns, 1, OPTION_MAX, SECOND, "time to trace for", "give seconds, or 500ms, 2m"), LIVE | OPTS_COUNTERS | OPTS_TOP, NULL, "stop after this many seconds (also 1.5, 500ms, 2m)" },

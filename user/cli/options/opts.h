@@ -8,6 +8,8 @@
 
 #include "../../event/select.h"
 #include "../../format/sinks.h"
+#include "../../source/plan.h"
+#include "../../stages/window.h"
 #include "command.h"
 
 enum opts_stack {
@@ -48,13 +50,10 @@ struct opts {
 	uint32_t scopes; /* that are shown: bits 1 << enum ct_scope_kind */
 	struct ct_filter filter;
 	uint64_t unfinished_ns; /* show a call that has not returned for so long; 0: off */
-	uint64_t over_ns;	/* stuck: inside a call for so long */
-	bool watch;		/* stuck: again and again */
-	bool merge;		/* stuck: the answers of several machines, from files */
 	const char *comm;
 	bool one_device; /* export: only what concerns the device `device` */
 	uint32_t device;
-	bool nested, enter_exit, keep_chatty;
+	bool keep_chatty;
 	/* stat, top, serve: for how much of the time frequently called functions are probed, and
 	 * what all probes may cost, of the CPU time of the programs: 0 to 1; 0: not given */
 	double duty, max_cost;
@@ -64,64 +63,35 @@ struct opts {
 	bool queries;
 	enum opts_stack stack; /* how the user stack of each call is taken */
 	bool no_python;	       /* native frames only */
-	bool all_frames; /* those of the interpreter and of libc's start too, and whole paths */
-	bool mangled, full_names;
-	uint8_t by;			 /* stat: enum book_by */
-	bool hist;			 /* stat: with histograms */
-	enum sink_stat stat;		 /* stat: how */
-	const char *listen, *web_config; /* serve */
-	bool batch;			 /* top: blocks of text */
-	uint8_t sort;			 /* top: enum top_sort */
-	/* stat: a file for `compare`, beside what is printed; NULL: none */
-	const char *save;
-	uint64_t runs; /* stat: how often CMD is run */
 	bool no_stack;
-	uint64_t kernels;	   /* serve: told apart by name; 0: not at all */
-	uint64_t processes;	   /* serve: that the counts have room for */
-	uint64_t otlp_interval_ns; /* serve: of the pushes to `otlp` */
 
 	/* how */
 	const char *output; /* NULL: stdout */
 	bool append;
 	const struct sinks_row *format;
 	char *split; /* -ff: what `output` becomes; ours */
-	enum sink_time time;
-	uint8_t counts_by;   /* enum sink_count_by */
-	uint64_t string_max; /* bytes of a string in the table; 0: all */
-	int times_t;	     /* -t: how often it was given */
-	bool as_always;	     /* an option of others that asks for what is done anyway */
-	int always;	     /* the same, repeatable */
-	uint8_t stack_of;    /* 0: callers; 1: ranges */
-	enum sink_weight weight;
-	bool tid_column, compact;
+	struct sink_look look;
+	int times_t;	/* -t: how often it was given */
+	bool as_always; /* an option of others that asks for what is done anyway */
+	int always;	/* the same, repeatable */
 	enum opts_color color;
-	bool counts, counts_only;
-	const char *otlp;      /* address to push spans to, or "env"; NULL: off */
-	uint64_t otlp_min_ns;  /* what takes less is no span */
-	uint64_t otlp_wait_ns; /* for a collector that takes nothing */
+	struct sink_spans spans;
 
 	/* what the device does */
-	bool gpu;	    /* device records */
-	uint8_t source;	    /* enum opts_source: where the calls come from */
-	uint32_t gpu_kinds; /* enum agent_kind */
-	uint32_t gpu_graph; /* 1: whole graphs */
-	uint32_t gpu_clock; /* enum agent_clock */
-	uint32_t gpu_buffer_bytes, gpu_buffers;
-	const char *cupti; /* a path; NULL: found */
+	bool gpu;		  /* device records */
+	uint8_t source;		  /* enum opts_source: where the calls come from */
+	struct plan_device agent; /* what it records */
 	/* recordings */
 	bool record, replay;	 /* store instead of printing; print what was stored */
 	bool export;		 /* replay: into a file for another program */
 	const char *file;	 /* replay: the recording */
 	int file_fd;		 /* replay: of it, where it is open already; 0: it is not */
 	uint64_t from_ns, to_ns; /* replay: after its begin; to_ns 0: to the end */
-	uint64_t max_bytes;	 /* record: of a file, or of memory; 0: no limit */
-	uint64_t rotate;	 /* record: old files kept; 0: none, ends at max_bytes */
-	uint64_t last_ns;	 /* record: in memory, so much; 0: all, in the file */
-	const char *dump_on;	 /* record: with last_ns; NULL: a signal */
+	struct sink_file store;	 /* record: how much of it is kept */
+	const char *dump_on;	 /* record: with store.last_ns; NULL: a signal */
 
 	/* from when */
-	uint64_t delay_ns;		/* 0: at once */
-	const char *start_on, *stop_on; /* NULL: by time */
+	struct window_opts window;
 
 	/* counters */
 	bool counters; /* in a trace */
@@ -161,6 +131,8 @@ int opts_parse(struct opts *, enum opts_cmd, int argc, char **argv);
 void opts_free(struct opts *);
 /* The struct of a sink's or a command's own options; NULL: the command does not have them. */
 void *opts_own(const struct opts *, const struct option_set *);
+/* Gives a copy of the options, which is not freed, those of another command's sink. */
+void opts_lend(struct opts *copy, const struct option_set *, void *options);
 /* Has each process an output of its own: is there a %p in the FILE of -o? */
 bool opts_one_each(const struct opts *);
 /* What the output's own options mean for others. */

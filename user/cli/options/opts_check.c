@@ -2,32 +2,20 @@
 /*
  * opts_check.c - what is wrong with a command line as a whole, each of whose options is right:
  * options that contradict each other, and options that would be taken and do nothing. Whatever
- * is given has an effect or is refused. To add an option that belongs to another one: a rule
- * here. Knows no source and no sink.
+ * is given has an effect or is refused. What concerns one option is a
+ * rule in its row, and what concerns one command is in the command's file. Knows no source and no sink.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "opts_check.h"
 #include "opts_rows.h"
 #include "../../stages/window.h"
-#include "../../stat/book.h"
-#include "../../top/model.h"
 #include "../../util/msg.h"
 
-struct line {
-	const struct opts *o;
-	const unsigned char *given;
-};
-
-/* A wrong combination: both true. */
-struct rule {
-	bool first, second;
-	const char *text;
-};
-
 /* How the option was given, also when with the value that it has by itself; NULL: it was not. */
-static const char *given_as(const struct line *l, const char *option)
+static const char *given_as(const struct opts_line *l, const char *option)
 {
 	static char name[64];
 
@@ -45,13 +33,12 @@ static const char *given_as(const struct line *l, const char *option)
 	return NULL;
 }
 
-static bool is_given(const struct line *l, const char *option)
+bool opts_is_given(const struct opts_line *l, const char *option)
 {
 	return given_as(l, option) != NULL;
 }
 
-/* The texts may name the format. */
-static int judge(const struct line *l, const struct rule *rules, size_t n)
+int opts_judge(const struct opts_line *l, const struct opts_rule *rules, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (!rules[i].first || !rules[i].second)
@@ -65,7 +52,7 @@ static int judge(const struct line *l, const struct rule *rules, size_t n)
 /* ---- what the rows say ---- */
 
 /* Is one of the names given? CMD is a program to start, FILE a recording, format:NAME an output. */
-static bool any_given(const struct line *l, const char *names)
+static bool any_given(const struct opts_line *l, const char *names)
 {
 	for (const char *at = names; *at; at += strspn(at, " ")) {
 		size_t n = strcspn(at, " ");
@@ -75,14 +62,14 @@ static bool any_given(const struct line *l, const char *names)
 		if (!strncmp(name, "format:", 7) ? !strcmp(name + 7, l->o->format->ops->name)
 		    : !strcmp(name, "CMD")	 ? l->o->cmd != NULL
 		    : !strcmp(name, "FILE")	 ? l->o->replay
-						 : is_given(l, name))
+						 : opts_is_given(l, name))
 			return true;
 		at += n;
 	}
 	return false;
 }
 
-static int judge_row(const struct line *l, const struct option_row *r)
+static int judge_row(const struct opts_line *l, const struct option_row *r)
 {
 	for (const struct option_rule *rule = r->rules; rule && (rule->needs || rule->excludes);
 	     rule++) {
@@ -102,7 +89,7 @@ static int judge_row(const struct line *l, const struct option_row *r)
 	return 0;
 }
 
-static int of_rows_given(const struct line *l)
+static int of_rows_given(const struct opts_line *l)
 {
 	const struct option_row *r;
 	int err = 0;
@@ -115,11 +102,11 @@ static int of_rows_given(const struct line *l)
 /* ---- layers ---- */
 
 /* What -e names must be recorded. */
-static int of_layers(const struct line *l)
+static int of_layers(const struct opts_line *l)
 {
 	const struct opts *o = l->o;
 	uint32_t missing = o->select.layers & ~o->layers;
-	uint32_t awaited = window_layer(o->start_on) | window_layer(o->stop_on);
+	uint32_t awaited = window_layer(o->window.start_on) | window_layer(o->window.stop_on);
 
 	if (!(o->select.either_layer & o->layers))
 		missing |= o->select.either_layer;
@@ -136,7 +123,7 @@ static int of_layers(const struct line *l)
 			  api_layer_names[__builtin_ctz(awaited)]);
 		return -EINVAL;
 	}
-	if (o->layers && is_given(l, "layers") && o->source == OPTS_SOURCE_CUPTI) {
+	if (o->layers && opts_is_given(l, "layers") && o->source == OPTS_SOURCE_CUPTI) {
 		msg_error("--layers records with probes or hooks: leave out --source=cupti");
 		return -EINVAL;
 	}
@@ -155,51 +142,51 @@ static int of_layers(const struct line *l)
 
 /* ---- options that belong to another one ---- */
 
-static int needs(const struct line *l)
+static int needs(const struct opts_line *l)
 {
 	const struct opts *o = l->o;
 	bool works = o->npids || o->cmd; /* on processes that are chosen */
 	bool help = o->metrics && !strcmp(o->metrics, "help");
 	/* -i belongs to other options than --counters too */
 	bool rests = o->command == OPTS_TOP || o->command == OPTS_COUNTERS;
-	const struct rule rules[] = {
-		{ is_given(l, "follow"), !works && !o->tid && !o->replay,
+	const struct opts_rule rules[] = {
+		{ opts_is_given(l, "follow"), !works && !o->tid && !o->replay,
 		  o->command & LIVE ? "-f is about the children of the processes of -p, or of CMD: "
 				      "give one of them, or leave it out"
 				    : "-f is about the children of the processes of -p: give -p "
 				      "PID, or leave it out" },
 		{ o->no_follow, !o->cmd && !o->replay,
 		  "--no-follow is about the children of CMD: give a CMD after --" },
-		{ o->no_follow, is_given(l, "follow"),
+		{ o->no_follow, opts_is_given(l, "follow"),
 		  "-f asks for the children of CMD and --no-follow for none: give one of the two" },
 		{ o->no_follow, o->gpu || o->source == OPTS_SOURCE_CUPTI,
 		  "--no-follow is about probes and hooks, and the agent is in CMD's children too: "
 		  "leave "
 		  "it out, or --gpu and --source=cupti" },
-		{ is_given(l, "interval"), !o->counters && !rests,
+		{ opts_is_given(l, "interval"), !o->counters && !rests,
 		  "-i says how often the counters are read: give --counters" },
-		{ is_given(l, "chip"), !help,
+		{ opts_is_given(l, "chip"), !help,
 		  "--chip says whose metrics are listed: give --metrics help" },
-		{ help, is_given(l, "interval"),
+		{ help, opts_is_given(l, "interval"),
 		  "--metrics help lists metrics and reads none: leave out -i" },
-		{ help, is_given(l, "duration"),
+		{ help, opts_is_given(l, "duration"),
 		  "--metrics help lists metrics and reads none: leave out -d" },
-		{ help, is_given(l, "count"),
+		{ help, opts_is_given(l, "count"),
 		  "--metrics help lists metrics and reads none: leave out -n" },
-		{ help, is_given(l, "format"),
+		{ help, opts_is_given(l, "format"),
 		  "--metrics help prints a list for people: leave out --format" },
-		{ o->cupti, o->command & (OPTS_TOP | OPTS_SERVE) && !o->gpu && !o->counters,
+		{ o->agent.cupti, o->command & (OPTS_TOP | OPTS_SERVE) && !o->gpu && !o->counters,
 		  o->command == OPTS_TOP ? "--cupti says which libcupti is used, and nothing here "
 					   "uses one: give --gpu or --counters"
 					 : "--cupti says which libcupti is used, and nothing here "
 					   "uses one: give --counters" },
 	};
 
-	return judge(l, rules, ARRAY_LEN(rules));
+	return opts_judge(l, rules, ARRAY_LEN(rules));
 }
 
 /* With -e none there is no call that an option could be about. */
-static int of_no_calls(const struct line *l)
+static int of_no_calls(const struct opts_line *l)
 {
 	static const char *const of_calls[] = {
 		"domain", "failed",    "unfinished", "nested",	    "enter-exit", "no-return",
@@ -208,7 +195,7 @@ static int of_no_calls(const struct line *l)
 	};
 	const struct opts *o = l->o;
 	bool stored = o->replay || o->export;
-	const struct rule rules[] = {
+	const struct opts_rule rules[] = {
 		{ o->command & (OPTS_TOP | OPTS_ADVISE | OPTS_LIST), true,
 		  "-e none leaves no call, and this command is about calls: leave it out" },
 		{ o->format && o->format->flags & SINKS_FOLDS, true,
@@ -221,92 +208,19 @@ static int of_no_calls(const struct line *l)
 	if (!o->select.none)
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(of_calls); i++) {
-		if (!is_given(l, of_calls[i]))
+		if (!opts_is_given(l, of_calls[i]))
 			continue;
 		msg_error("%s concerns calls, and -e none shows none: leave out one of the two",
 			  given_as(l, of_calls[i]));
 		return -EINVAL;
 	}
-	return judge(l, rules, ARRAY_LEN(rules));
-}
-
-/* ---- what a command has of its own ---- */
-
-static int of_top(const struct line *l)
-{
-	const struct opts *o = l->o;
-	const struct rule rules[] = {
-		{ o->interval_ns < TOP_INTERVAL_MIN_NS, true,
-		  "-i: the screen is refreshed at most ten times a second: give 100ms or more" },
-		{ !o->batch, o->count, "-n is for blocks of text: give --batch" },
-		{ !o->batch, o->output, "-o is for blocks of text: give --batch" },
-		{ !o->batch, is_given(l, "format"),
-		  "--format is for blocks of text: give --batch" },
-		{ o->batch, o->color == OPTS_COLOR_ALWAYS,
-		  "--batch prints no colors: leave out --color" },
-		{ o->gpu, !o->npids, "--gpu is about programs that the agent is in: give -p PID" },
-		{ !o->gpu, o->sort == TOP_BY_GPU || o->sort == TOP_BY_BUSY,
-		  "--sort gpu and busy are about what the GPU does: give --gpu" },
-	};
-
-	return judge(l, rules, ARRAY_LEN(rules));
-}
-
-/* The words of --by for which book_scopes() answers. */
-#define SCOPES BOOK_SCOPE_WORDS("and")
-
-static int of_stat(const struct line *l)
-{
-	const struct opts *o = l->o;
-	bool passes = !o->replay &&
-		      (o->filter.failed_only || o->filter.min_duration_ns || o->no_return);
-	const struct rule rules[] = {
-		{ o->source == OPTS_SOURCE_HOOKS, o->by == BOOK_BY_CGROUP,
-		  "--source=hooks knows no cgroups: leave out --by cgroup" },
-		{ o->source == OPTS_SOURCE_CUPTI, o->by == BOOK_BY_CGROUP,
-		  "--source=cupti knows no cgroups: leave out --by cgroup" },
-		{ book_scopes(o->by) != 0, o->source == OPTS_SOURCE_CUPTI && !o->replay,
-		  "--by " SCOPES
-		  " need the layers, which are recorded by probes or hooks: leave out "
-		  "--source=cupti" },
-		{ book_scopes(o->by) != 0, o->no_return,
-		  "--no-return sees no returns, and --by " SCOPES
-		  " need them: give one of the two" },
-		{ book_scopes(o->by) != 0, o->stat == SINK_STAT_CSV,
-		  "--by " SCOPES " have tables and JSON: leave out --csv" },
-		{ book_scopes(o->by) != 0, o->save != NULL,
-		  "--save keeps sums of functions and kernels: leave it out, or --by" },
-		{ book_scopes(o->by) != 0, o->hist,
-		  "--hist is of functions and kernels: leave it out, or --by" },
-		{ book_scopes(o->by) != 0, o->duty > 0 || o->max_cost > 0,
-		  "--by " SCOPES " look at each call, and --duty and --max-cost at a part of them: "
-		  "leave them out" },
-		{ o->layers != 0 && o->command == OPTS_STAT, !o->replay && !book_scopes(o->by),
-		  "the sums of stat are of CUDA's calls: give --by " BOOK_SCOPE_WORDS(
-			  "or") " with --layers" },
-		{ is_given(l, "step"), o->by != BOOK_BY_STEP,
-		  "--step says what a step is: give --by step" },
-		{ is_given(l, "watch"),
-		  book_scopes(o->by) || o->by == BOOK_BY_DEVICE || o->by == BOOK_BY_KERNEL,
-		  "--watch prints what the kernel counts of functions, processes, threads, streams "
-		  "and cgroups: leave it out, or --by" },
-		{ is_given(l, "watch"), o->source == OPTS_SOURCE_CUPTI,
-		  "--watch prints what the kernel counts: leave out --source=cupti" },
-		{ o->hist, o->no_return, "--no-return knows no durations: leave out --hist" },
-		{ o->hist, o->stat == SINK_STAT_CSV && !o->save,
-		  "--hist is of tables and of JSON: leave it out, or --csv" },
-		{ is_given(l, "by") && passes, o->by == BOOK_BY_DEVICE,
-		  "--by device follows the device through all calls: leave out --failed, "
-		  "--min-duration and --no-return" },
-	};
-
-	return judge(l, rules, ARRAY_LEN(rules));
+	return opts_judge(l, rules, ARRAY_LEN(rules));
 }
 
 /* ---- a program that runs, or a recording ---- */
 
 /* stat, mem and advise take either, and have the options of both. */
-static int of_one_kind(const struct line *l)
+static int of_one_kind(const struct opts_line *l)
 {
 	static const char *const live[] = {
 		"follow",    "no-follow", "cgroup",    "library",   "user",	  "env",
@@ -319,7 +233,7 @@ static int of_one_kind(const struct line *l)
 	const struct opts *o = l->o;
 
 	for (size_t i = 0; i < ARRAY_LEN(live) && o->replay; i++) {
-		if (!is_given(l, live[i]))
+		if (!opts_is_given(l, live[i]))
 			continue;
 		if (!strcmp(live[i], "gpu")) {
 			msg_error("--gpu is for running programs, and '%s' is a recording, whose "
@@ -333,7 +247,7 @@ static int of_one_kind(const struct line *l)
 		return -EINVAL;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(stored) && !o->replay; i++) {
-		if (!is_given(l, stored[i]))
+		if (!opts_is_given(l, stored[i]))
 			continue;
 		msg_error("%s is a time of a recording: give the FILE of one, or leave it out",
 			  given_as(l, stored[i]));
@@ -342,13 +256,13 @@ static int of_one_kind(const struct line *l)
 	return 0;
 }
 
-static int of_stored(const struct line *l)
+static int of_stored(const struct opts_line *l)
 {
 	const struct opts *o = l->o;
 
 	if (o->to_ns && o->to_ns <= o->from_ns) {
 		msg_error("%s lies before --from: give a later time",
-			  is_given(l, "until") ? "--until" : "--to");
+			  opts_is_given(l, "until") ? "--until" : "--to");
 		return -EINVAL;
 	}
 	return 0;
@@ -357,13 +271,13 @@ static int of_stored(const struct line *l)
 /* ---- what contradicts what ---- */
 
 /* What is traced, and by what. */
-static int of_sources(const struct line *l)
+static int of_sources(const struct opts_line *l)
 {
 	const struct opts *o = l->o;
 	bool folds = o->format->flags & SINKS_FOLDS;
 	bool by_cupti = o->source == OPTS_SOURCE_CUPTI, by_hooks = o->source == OPTS_SOURCE_HOOKS;
 	bool agent = o->gpu || by_cupti;
-	const struct rule rules[] = {
+	const struct opts_rule rules[] = {
 		{ o->gpu, !o->cmd && !o->npids,
 		  "--gpu is about programs that the agent is in: give a CMD after --, or -p PID" },
 		{ by_cupti, !o->cmd && !o->npids,
@@ -376,9 +290,9 @@ static int of_sources(const struct line *l)
 		  "--source=hooks copies stacks to unwind them: give -k without =fp" },
 		{ by_hooks, o->library || o->cgroup,
 		  "--library and --cgroup are about probes: leave them out, or --source=hooks" },
-		{ by_hooks, is_given(l, "probe-kind"),
+		{ by_hooks, opts_is_given(l, "probe-kind"),
 		  "--probe-kind is about probes: leave it out, or --source=hooks" },
-		{ o->cupti, !agent && !o->counters,
+		{ o->agent.cupti, !agent && !o->counters,
 		  "--cupti says which libcupti is used, and nothing here uses one: give --gpu" },
 		{ by_cupti, o->stack && !folds,
 		  "CUPTI's callbacks have no stacks: leave out -k, or --source=cupti" },
@@ -386,53 +300,51 @@ static int of_sources(const struct line *l)
 		{ by_cupti, o->no_return || o->unfinished_ns || o->library,
 		  "--no-return, --unfinished and --library are about probes: leave them out, or "
 		  "--source=cupti" },
-		{ by_cupti, is_given(l, "follow"),
+		{ by_cupti, opts_is_given(l, "follow"),
 		  "--source=cupti sees CMD's children by itself, and those of -p not at all: leave "
 		  "out -f" },
 		{ by_cupti, o->cgroup,
 		  "--cgroup is about probes: leave it out, or --source=cupti" },
 		{ by_cupti, o->keep_chatty,
 		  "--source=cupti mutes nothing: leave out --keep-chatty" },
-		{ o->duty > 0 || o->max_cost > 0, o->by == BOOK_BY_DEVICE,
-		  "--by device looks at each call, and --duty and --max-cost at a part of them: "
-		  "leave them out" },
 		{ o->source != OPTS_SOURCE_PROBES, o->duty > 0 || o->max_cost > 0,
 		  "--duty and --max-cost are about probes: leave them out, or --source" },
-		{ by_cupti, is_given(l, "ring-size"),
+		{ by_cupti, opts_is_given(l, "ring-size"),
 		  "--ring-size is about probes: leave it out, or --source=cupti" },
-		{ by_cupti, is_given(l, "probe-kind"),
+		{ by_cupti, opts_is_given(l, "probe-kind"),
 		  "--probe-kind is about probes: leave it out, or --source=cupti" },
 		{ o->no_return, o->probe_kind && !strcmp(o->probe_kind, "session"),
 		  "--probe-kind session has return probes: with --no-return use multi" },
 	};
 
-	return judge(l, rules, ARRAY_LEN(rules));
+	return opts_judge(l, rules, ARRAY_LEN(rules));
 }
 
 /* Rows, and what is instead of them. */
-static int of_rows(const struct line *l)
+static int of_rows(const struct opts_line *l)
 {
 	const struct opts *o = l->o;
 	bool folds = o->format->flags & SINKS_FOLDS;
 	bool json = o->format->flags & SINKS_ROWS && !(o->format->flags & SINKS_TEXT);
-	const struct rule rules[] = {
-		{ o->counts || o->counts_only, json,
+	const struct opts_rule rules[] = {
+		{ o->look.counts || o->look.counts_only, json,
 		  "-c and -C print a table: leave out --format json, or count the rows of a JSON "
 		  "file afterwards" },
-		{ json, is_given(l, "time"), "--time is for the table: JSON has ts_ns and dur_ns" },
-		{ json, o->string_max, "-s is for the table: JSON has strings whole" },
+		{ json, opts_is_given(l, "time"),
+		  "--time is for the table: JSON has ts_ns and dur_ns" },
+		{ json, o->look.string_max, "-s is for the table: JSON has strings whole" },
 		{ json, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: JSON has none" },
-		{ o->counts_only, o->stack && !folds, "-c prints no rows: leave out -k" },
+		{ o->look.counts_only, o->stack && !folds, "-c prints no rows: leave out -k" },
 		{ o->no_python, !o->stack && !folds, "--no-python is about stacks: give -k" },
 		{ o->no_python, o->stack == OPTS_STACK_PYTHON,
 		  "--stack=python takes Python's frames alone: leave out --no-python" },
-		{ o->counts_only, o->color == OPTS_COLOR_ALWAYS,
+		{ o->look.counts_only, o->color == OPTS_COLOR_ALWAYS,
 		  "-c prints no rows: leave out --color" },
-		{ json, o->tid_column,
+		{ json, o->look.tid,
 		  "--tid is for the table: JSON has the thread in each line; leave it out" },
 	};
 
-	return judge(l, rules, ARRAY_LEN(rules));
+	return opts_judge(l, rules, ARRAY_LEN(rules));
 }
 
 bool opts_one_each(const struct opts *o)
@@ -443,51 +355,53 @@ bool opts_one_each(const struct opts *o)
 }
 
 /* Formats. */
-static int of_forms(const struct line *l)
+static int of_forms(const struct opts_line *l)
 {
 	const struct opts *o = l->o;
 	bool folds = o->format->flags & SINKS_FOLDS, rows = o->format->flags & SINKS_ROWS;
-	bool spans = o->otlp || o->format->flags & SINKS_SPANS,
+	bool spans = o->spans.url || o->format->flags & SINKS_SPANS,
 	     trace = o->command & (OPTS_TRACE | OPTS_FOLDED);
-	const struct rule rules[] = {
-		{ o->compact, !(o->format->flags & SINKS_ROWS && o->format->flags & SINKS_TEXT),
+	const struct opts_rule rules[] = {
+		{ o->look.compact,
+		  !(o->format->flags & SINKS_ROWS && o->format->flags & SINKS_TEXT),
 		  "--compact is for the table: leave it out" },
-		{ is_given(l, "weight"), !folds,
+		{ opts_is_given(l, "weight"), !folds,
 		  "--weight is what a stack weighs, and %s adds none up: give folded, flame or "
 		  "speedscope" },
-		{ is_given(l, "stack-of"), !folds,
+		{ opts_is_given(l, "stack-of"), !folds,
 		  "--stack-of is about the frames of a stack, and %s has none: give folded, flame "
 		  "or "
 		  "speedscope" },
-		{ o->stack_of != 0, is_given(l, "stack"),
+		{ o->look.stack_of_scopes != 0, opts_is_given(l, "stack"),
 		  "--stack-of range has ranges for frames: leave it out, or -k" },
-		{ !rows, o->counts || o->counts_only,
+		{ !rows, o->look.counts || o->look.counts_only,
 		  "-c and -C print a table: leave out --format %s" },
-		{ !rows, o->enter_exit, "--format %s has each call once: leave out --enter-exit" },
+		{ !rows, o->look.enter_exit,
+		  "--format %s has each call once: leave out --enter-exit" },
 		{ !rows, o->unfinished_ns,
 		  "--format %s has each call once: leave out --unfinished" },
-		{ folds, o->nested,
+		{ folds, o->look.nested,
 		  "--format %s would count a call and the calls inside it: leave out --nested" },
-		{ !rows, is_given(l, "time"),
+		{ !rows, opts_is_given(l, "time"),
 		  "--time is for the table: --format %s has its own times, or none" },
-		{ o->string_max, !rows || o->counts_only,
+		{ o->look.string_max, !rows || o->look.counts_only,
 		  "-s cuts strings of the table: leave it out" },
 		{ o->follow > 1 && trace, !o->output,
 		  "-ff gives each process a file: give -o FILE, which becomes FILE.PID" },
-		{ opts_one_each(o), o->counts || o->counts_only,
+		{ opts_one_each(o), o->look.counts || o->look.counts_only,
 		  "-c and -C count all processes together: leave them out, or the %%p of -o" },
 		{ opts_one_each(o), o->counters,
 		  "hardware counters are of no process: leave out --counters, or the %%p of -o" },
-		{ o->gpu, o->time == SINK_TIME_DELTA,
+		{ o->gpu, o->look.time == SINK_TIME_DELTA,
 		  "what the GPU did comes in another order than calls: leave out -r, or --gpu" },
-		{ !rows && !folds, o->tid_column,
+		{ !rows && !folds, o->look.tid,
 		  "--tid is for the table, folded, flame and speedscope: leave it out" },
 		{ !rows, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: leave it out" },
-		{ o->weight == SINK_WEIGHT_TIME, o->no_return,
+		{ o->look.weight == SINK_WEIGHT_TIME, o->no_return,
 		  "--no-return knows no durations: leave out --weight time" },
 		{ o->format->flags & SINKS_WHOLE, o->append,
 		  "--format %s writes a whole file: leave out -A" },
-		{ is_given(l, "otlp-min"), !spans,
+		{ opts_is_given(l, "otlp-min"), !spans,
 		  "--otlp-min says which calls become spans: give --otlp URL or --format "
 		  "otlp-json" },
 		{ o->no_return, spans,
@@ -495,46 +409,45 @@ static int of_forms(const struct line *l)
 		  "otlp-json" },
 		{ o->format->flags & SINKS_PATH, !o->output && !o->export,
 		  "--format %s writes a file: give -o FILE" },
-		{ trace && !o->gpu, o->weight == SINK_WEIGHT_GPU,
+		{ trace && !o->gpu, o->look.weight == SINK_WEIGHT_GPU,
 		  "--weight gpu is the time of what the GPU does: give --gpu" },
-		{ folds && o->filter.failed_only, o->weight == SINK_WEIGHT_GPU,
+		{ folds && o->filter.failed_only, o->look.weight == SINK_WEIGHT_GPU,
 		  "--weight gpu is the time of what the GPU does, and calls that fail have it do "
 		  "nothing: leave out --failed" },
-		{ folds && o->filter.failed_only, o->weight == SINK_WEIGHT_BYTES,
+		{ folds && o->filter.failed_only, o->look.weight == SINK_WEIGHT_BYTES,
 		  "--weight bytes leaves out calls that failed: leave out --failed" },
-		{ o->mangled && !o->stack && !o->export, o->format->flags & SINKS_READABLE,
+		{ o->look.mangled && !o->stack && !o->export, o->format->flags & SINKS_READABLE,
 		  "--mangled is about stacks with --format %s: give -k, or leave it out" },
 		{ trace && o->counters, !(o->format->flags & SINKS_COUNTERS),
 		  "--format %s has no counters: leave out --counters" },
 	};
 
-	return judge(l, rules, ARRAY_LEN(rules));
+	return opts_judge(l, rules, ARRAY_LEN(rules));
 }
 
 /* Recordings, and stretches of time. */
-static int of_times(const struct line *l)
+static int of_times(const struct opts_line *l)
 {
 	const struct opts *o = l->o;
-	const struct rule rules[] = {
-		{ o->gpu && o->gpu_graph, o->npids,
+	const struct opts_rule rules[] = {
+		{ o->gpu && o->agent.graphs, o->npids,
 		  "--graph graph can end a program that has graphs already: leave it out, or start "
 		  "the program after --" },
 	};
 
-	return judge(l, rules, ARRAY_LEN(rules));
+	return opts_judge(l, rules, ARRAY_LEN(rules));
 }
 
 /* Where it goes: a file, a command, standard output, or standard error if a program of ours has
  * the other. */
-static int of_output(const struct line *l)
+static int of_output(const struct opts_line *l)
 {
 	const struct opts *o = l->o;
 	bool command = out_is_command(o->output),
 	     stream = command || (o->output && !strcmp(o->output, "-"));
 	bool recording = o->command & (OPTS_RECORD | OPTS_MERGE);
-	bool text = o->format->flags & SINKS_TEXT && o->stat == SINK_STAT_TEXT &&
-		    !opts_wants(o).for_programs;
-	const struct rule rules[] = {
+	bool text = o->format->flags & SINKS_TEXT && !opts_wants(o).for_programs;
+	const struct opts_rule rules[] = {
 		{ recording, stream,
 		  "-o: a recording is a file, which no command and no standard output can be: give "
 		  "a name" },
@@ -551,12 +464,12 @@ static int of_output(const struct line *l)
 		  "as -o '|jq .' (-o - is standard output all the same)" },
 	};
 
-	return judge(l, rules, ARRAY_LEN(rules));
+	return opts_judge(l, rules, ARRAY_LEN(rules));
 }
 
 int opts_check(const struct opts *o, const unsigned char *given)
 {
-	struct line l = { .o = o, .given = given };
+	struct opts_line l = { .o = o, .given = given };
 	int err = o->command & EITHER ? of_one_kind(&l) : 0;
 
 	if (!err)
@@ -567,10 +480,8 @@ int opts_check(const struct opts *o, const unsigned char *given)
 		err = needs(&l);
 	if (!err)
 		err = of_no_calls(&l);
-	if (!err && o->command == OPTS_TOP)
-		err = of_top(&l);
-	if (!err && o->command == OPTS_STAT)
-		err = of_stat(&l);
+	if (!err && command_of(o->command)->command->check)
+		err = command_of(o->command)->command->check(&l);
 	if (!err && o->replay)
 		err = of_stored(&l);
 	if (!err)

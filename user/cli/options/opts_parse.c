@@ -12,7 +12,6 @@
 #include "opts_rows.h"
 #include "../../../cupti/agent/agent.h"
 #include "../../stages/window.h"
-#include "../../stat/book.h"
 #include "../../util/msg.h"
 #include "../../util/parse.h"
 
@@ -160,7 +159,7 @@ static int files(struct opts *o, enum opts_cmd cmd)
 	}
 	if (cmd != OPTS_MERGE && o->nargs != 1 && !usual) {
 		msg_error(o->nargs ? "'%s' is one word too many; give one recording"
-				   : "give a recording: what 'cudatrace record' wrote",
+				   : "no recording is given: name a file that 'cudatrace record' wrote",
 			  o->nargs ? o->args[1] : "");
 		return -EINVAL;
 	}
@@ -278,29 +277,9 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	}
 	o->args = (const char *const *)(argv + optind);
 	o->nargs = argc - optind;
-	if (cmd == OPTS_STUCK && !(o->format->flags & SINKS_ROWS)) {
-		msg_error("'cudatrace stuck' prints rows: give --format table or json");
-		return -EINVAL;
-	}
-	if (cmd == OPTS_STUCK && o->merge && !o->nargs) {
-		msg_error("--merge needs files: what 'cudatrace stuck --format json' printed on "
-			  "each machine");
-		return -EINVAL;
-	}
 	if (o->replay || cmd & (OPTS_INFO | OPTS_MERGE))
 		return files(o, cmd);
-	if (cmd == OPTS_COMPARE) {
-		if (o->nargs > 1)
-			return 0;
-		msg_error("give two files or more: BASE, and what is compared with it; 'cudatrace "
-			  "stat --save' and 'cudatrace record' make them");
-		return -EINVAL;
-	}
-	if (cmd == OPTS_SERVE && o->hist && o->comm) {
-		msg_error("--hist counts durations of all processes together: leave out --comm");
-		return -EINVAL;
-	}
-	if (cmd != OPTS_LIST && !o->merge && o->nargs) {
+	if (o->nargs && !command_of(cmd)->command->words) {
 		msg_error("'%s' is one word too many; see 'cudatrace%s --help'", argv[optind],
 			  command_typed(cmd));
 		return -EINVAL;
@@ -331,27 +310,28 @@ static int open_sets(struct opts *o)
 static void conclude(struct opts *o, const unsigned char *given)
 {
 	uint32_t bytes = o->ring_bytes;
+	struct sink_wants wants;
 	int i = -1;
 
 	if (command_of(o->command)->command->sink)
 		o->format = sinks_find(command_of(o->command)->command->sink->name);
-	/* what is separated by a layer's scopes needs the layer */
-	if (o->stack_of)
-		o->layers |= book_layers(BOOK_BY_RANGE);
-	/* a step is found by any of several */
-	if (o->command == OPTS_STAT && !(o->by == BOOK_BY_STEP && o->layers))
-		o->layers |= book_layers(o->by);
-	if (o->format->flags & SINKS_BLOCKS || opts_wants(o).blocks)
+	/* frames that are ranges need the layer of ranges */
+	if (o->look.stack_of_scopes)
+		o->layers |= 1u << (API_NVTX - API_FIRST_LAYER);
+	wants = opts_wants(o);
+	if (!(wants.any_layer && o->layers))
+		o->layers |= wants.layers;
+	if (o->format->flags & SINKS_BLOCKS || wants.blocks)
 		o->layers |= 1u << (API_ALLOCATOR - API_FIRST_LAYER);
 	/* and so does what begins or ends the window */
-	o->layers |= window_layer(o->start_on) | window_layer(o->stop_on);
-	if (o->gpu_kinds & AGENT_NVTX && api_layers_inlined(o->layers)) {
+	o->layers |= window_layer(o->window.start_on) | window_layer(o->window.stop_on);
+	if (o->agent.kinds & AGENT_NVTX && api_layers_inlined(o->layers)) {
 		msg_note(
 			"--layers nvtx records the ranges: --gpu=nvtx is left out, so that none is "
 			"shown twice");
-		o->gpu_kinds &= ~AGENT_NVTX;
+		o->agent.kinds &= ~AGENT_NVTX;
 	}
-	o->gpu = o->gpu_kinds != 0;
+	o->gpu = o->agent.kinds != 0;
 	/* strace: -ff -o FILE */
 	if (o->follow > 1 && o->command & (OPTS_TRACE | OPTS_FOLDED) && o->output &&
 	    !out_is_command(o->output) && strcmp(o->output, "-") && !strstr(o->output, "%p") &&
@@ -362,7 +342,7 @@ static void conclude(struct opts *o, const unsigned char *given)
 	for (const struct option_row *r; (r = opts_next(o->command, &i));) {
 		o->one_device |= given[i] && !strcmp(r->name, "device");
 	}
-	if (o->no_stack || o->stack_of)
+	if (o->no_stack || o->look.stack_of_scopes)
 		o->stack = OPTS_STACK_NONE;
 }
 
@@ -488,7 +468,7 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	if (o->format->flags & (SINKS_FOLDS | SINKS_BLOCKS) && !o->stack)
 		o->stack = OPTS_STACK_AUTO;
 	if (o->format->flags & SINKS_NESTED && !o->no_return)
-		o->nested = true;
+		o->look.nested = true;
 	return 0;
 }
 
@@ -521,6 +501,12 @@ void *opts_own(const struct opts *o, const struct option_set *set)
 		if (o->own[i].set == set)
 			return o->own[i].options;
 	return NULL;
+}
+
+void opts_lend(struct opts *o, const struct option_set *set, void *options)
+{
+	o->own[o->nown].set = set;
+	o->own[o->nown++].options = options;
 }
 
 struct sink_wants opts_wants(const struct opts *o)

@@ -6,7 +6,6 @@
 #include "opts.h"
 #include "../../util/option/option.h"
 
-#define TOP_INTERVAL_MIN_NS 100000000ULL /* of top, between two screens */
 #define OPTS_ROWS_MAX 256
 
 /* An option, or a heading, and which commands have it: some are shared by several commands, some belong to a format, some to a command or its sink. */

@@ -17,7 +17,7 @@
 #include "contexts.h"
 
 #define FIRST_FACTS 256	     /* a power of two */
-#define FACTS_MAX (1u << 17) /* slots, of which half are used */
+#define FACTS_MAX (1u << 17) /* buckets, of which half are used */
 #define BELOW 3		     /* pushed contexts remembered below the current one */
 
 enum what { FREE, THREAD, CONTEXT, CONTEXT_ID, STREAM, DEVICE, BEGAN };
@@ -42,7 +42,7 @@ struct fact {
 
 struct contexts {
 	struct fact *facts;
-	uint32_t n, slots;
+	uint32_t n, buckets;
 	uint32_t epoch; /* how often records were lost */
 };
 
@@ -52,8 +52,8 @@ struct contexts *contexts_open(void)
 
 	if (!w)
 		return NULL;
-	w->slots = FIRST_FACTS;
-	w->facts = calloc(w->slots, sizeof(*w->facts));
+	w->buckets = FIRST_FACTS;
+	w->facts = calloc(w->buckets, sizeof(*w->facts));
 	if (w->facts)
 		return w;
 	free(w);
@@ -70,49 +70,49 @@ void contexts_close(struct contexts *w)
 
 size_t contexts_bytes(const struct contexts *w)
 {
-	return w->slots * sizeof(*w->facts);
+	return w->buckets * sizeof(*w->facts);
 }
 
-/* The slot of a fact, or the free one where it belongs. The table is never full. */
-static struct fact *slot_of(struct fact *facts, uint32_t slots, uint32_t pid, enum what what,
-			    uint64_t key)
+/* The bucket of a fact, or the free one where it belongs. The table is never full. */
+static struct fact *bucket_of(struct fact *facts, uint32_t buckets, uint32_t pid, enum what what,
+			      uint64_t key)
 {
 	uint64_t h = hash_word(hash_word(hash_key[0], key), (uint64_t)pid << 32 | what);
-	uint32_t i = (uint32_t)h & (slots - 1);
+	uint32_t i = (uint32_t)h & (buckets - 1);
 
 	while (facts[i].what &&
 	       (facts[i].key != key || facts[i].pid != pid || facts[i].what != what))
-		i = (i + 1) & (slots - 1);
+		i = (i + 1) & (buckets - 1);
 	return &facts[i];
 }
 
 static struct fact *find(const struct contexts *w, uint32_t pid, enum what what, uint64_t key)
 {
-	struct fact *f = slot_of(w->facts, w->slots, pid, what, key);
+	struct fact *f = bucket_of(w->facts, w->buckets, pid, what, key);
 
 	return f->what ? f : NULL;
 }
 
-/* Moves the facts into a table with this many slots, without the facts of one process (0: moves
+/* Moves the facts into a table with this many buckets, without the facts of one process (0: moves
  * all). */
-static int rebuild(struct contexts *w, uint32_t slots, uint32_t but)
+static int rebuild(struct contexts *w, uint32_t buckets, uint32_t but)
 {
-	struct fact *facts = calloc(slots, sizeof(*facts));
+	struct fact *facts = calloc(buckets, sizeof(*facts));
 
 	if (!facts)
 		return -ENOMEM;
 	w->n = 0;
-	for (uint32_t i = 0; i < w->slots; i++) {
+	for (uint32_t i = 0; i < w->buckets; i++) {
 		const struct fact *f = &w->facts[i];
 
 		if (!f->what || (but && f->pid == but))
 			continue;
-		*slot_of(facts, slots, f->pid, (enum what)f->what, f->key) = *f;
+		*bucket_of(facts, buckets, f->pid, (enum what)f->what, f->key) = *f;
 		w->n++;
 	}
 	free(w->facts);
 	w->facts = facts;
-	w->slots = slots;
+	w->buckets = buckets;
 	return 0;
 }
 
@@ -123,15 +123,15 @@ static struct fact *get(struct contexts *w, uint32_t pid, enum what what, uint64
 
 	if (f)
 		return f;
-	if (w->n >= w->slots / 2) {
-		if (w->slots >= FACTS_MAX) {
-			memset(w->facts, 0, w->slots * sizeof(*w->facts));
+	if (w->n >= w->buckets / 2) {
+		if (w->buckets >= FACTS_MAX) {
+			memset(w->facts, 0, w->buckets * sizeof(*w->facts));
 			w->n = 0;
-		} else if (rebuild(w, w->slots * 2, 0)) {
+		} else if (rebuild(w, w->buckets * 2, 0)) {
 			return NULL;
 		}
 	}
-	f = slot_of(w->facts, w->slots, pid, what, key);
+	f = bucket_of(w->facts, w->buckets, pid, what, key);
 	*f = (struct fact){ .key = key,
 			    .pid = pid,
 			    .what = (uint8_t)what,
@@ -147,11 +147,11 @@ void contexts_forget(struct contexts *w, uint32_t pid)
 {
 	bool any = false;
 
-	for (uint32_t i = 0; i < w->slots && !any; i++)
+	for (uint32_t i = 0; i < w->buckets && !any; i++)
 		any = w->facts[i].what && w->facts[i].pid == pid;
 	/* if there is no memory for that, everything is forgotten */
-	if (any && rebuild(w, w->slots, pid)) {
-		memset(w->facts, 0, w->slots * sizeof(*w->facts));
+	if (any && rebuild(w, w->buckets, pid)) {
+		memset(w->facts, 0, w->buckets * sizeof(*w->facts));
 		w->n = 0;
 	}
 }
@@ -258,7 +258,7 @@ static void ended(struct contexts *w, const struct ct_call *c)
 	const struct fact *t = known_thread(w, c->h.pid, c->h.tid);
 	bool known = t && t->device != CT_UNKNOWN;
 
-	for (uint32_t i = 0; i < w->slots; i++) {
+	for (uint32_t i = 0; i < w->buckets; i++) {
 		struct fact *f = &w->facts[i];
 
 		if (f->what != DEVICE || f->pid != c->h.pid || f->context == CT_UNKNOWN)

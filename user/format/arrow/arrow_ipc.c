@@ -11,7 +11,7 @@
 
 #include "arrow_ipc.h"
 
-#define SLOTS 8
+#define FIELDS 8
 #define VERSION_5 4
 #define CONTINUATION 0xffffffffu
 
@@ -25,9 +25,9 @@ enum { TYPE_INT = 2, TYPE_FLOAT = 3, TYPE_UTF8 = 5 };
 /* A column needs less than 200 bytes. */
 struct flat {
 	unsigned char buf[COLUMNS * 256 + 4096];
-	size_t n;	    /* bytes used, at the end of buf */
-	size_t begin;	    /* of the open table */
-	size_t slot[SLOTS]; /* positions of its fields; 0: absent */
+	size_t n;	      /* bytes used, at the end of buf */
+	size_t begin;	      /* of the open table */
+	size_t field[FIELDS]; /* positions of its fields; 0: absent */
 };
 
 static void put(struct flat *f, const void *s, size_t n)
@@ -85,7 +85,7 @@ static size_t put_pairs(struct flat *f, const uint64_t (*pairs)[2], size_t n)
 static void table_begin(struct flat *f)
 {
 	f->begin = f->n;
-	memset(f->slot, 0, sizeof(f->slot));
+	memset(f->field, 0, sizeof(f->field));
 }
 
 static size_t table_end(struct flat *f)
@@ -93,11 +93,11 @@ static size_t table_end(struct flat *f)
 	size_t table, last = 0;
 	int32_t to_vtable;
 
-	for (size_t i = 0; i < SLOTS; i++)
-		last = f->slot[i] ? i + 1 : last;
+	for (size_t i = 0; i < FIELDS; i++)
+		last = f->field[i] ? i + 1 : last;
 	table = put_uint(f, 0, 4);
 	for (size_t i = last; i--;)
-		put_uint(f, f->slot[i] ? table - f->slot[i] : 0, 2);
+		put_uint(f, f->field[i] ? table - f->field[i] : 0, 2);
 	put_uint(f, table - f->begin, 2);
 	put_uint(f, 4 + 2 * last, 2);
 	to_vtable = (int32_t)(f->n - table);
@@ -112,10 +112,10 @@ static void send(struct text *o, struct flat *f, unsigned int kind, size_t heade
 	size_t message;
 
 	table_begin(f);
-	f->slot[3] = put_uint(f, body, 8);
-	f->slot[2] = put_ref(f, header);
-	f->slot[0] = put_uint(f, VERSION_5, 2);
-	f->slot[1] = put_uint(f, kind, 1);
+	f->field[3] = put_uint(f, body, 8);
+	f->field[2] = put_ref(f, header);
+	f->field[0] = put_uint(f, VERSION_5, 2);
+	f->field[1] = put_uint(f, kind, 1);
 	message = table_end(f);
 	pad(f, 4, 8);
 	put_ref(f, message);
@@ -130,10 +130,10 @@ static size_t put_type(struct flat *f, enum column_type type)
 {
 	table_begin(f);
 	if (type == COLUMN_DOUBLE) {
-		f->slot[0] = put_uint(f, 2, 2); /* double precision */
+		f->field[0] = put_uint(f, 2, 2); /* double precision */
 	} else if (type < COLUMN_DOUBLE) {
-		f->slot[0] = put_uint(f, type == COLUMN_U32 ? 32 : 64, 4);
-		f->slot[1] = put_uint(f, type == COLUMN_I64, 1);
+		f->field[0] = put_uint(f, type == COLUMN_U32 ? 32 : 64, 4);
+		f->field[1] = put_uint(f, type == COLUMN_I64, 1);
 	}
 	return table_end(f);
 }
@@ -144,12 +144,12 @@ static size_t put_encoding(struct flat *f, uint64_t id)
 	size_t index;
 
 	table_begin(f);
-	f->slot[0] = put_uint(f, 32, 4);
-	f->slot[1] = put_uint(f, 1, 1);
+	f->field[0] = put_uint(f, 32, 4);
+	f->field[1] = put_uint(f, 1, 1);
 	index = table_end(f);
 	table_begin(f);
-	f->slot[0] = put_uint(f, id, 8);
-	f->slot[1] = put_ref(f, index);
+	f->field[0] = put_uint(f, id, 8);
+	f->field[1] = put_ref(f, index);
 	return table_end(f);
 }
 
@@ -162,17 +162,17 @@ static size_t put_field(struct flat *f, enum column col)
 	       children = put_refs(f, NULL, 0);
 
 	table_begin(f);
-	f->slot[0] = put_ref(f, name);
-	f->slot[3] = put_ref(f, type);
+	f->field[0] = put_ref(f, name);
+	f->field[3] = put_ref(f, type);
 	if (encoding)
-		f->slot[4] = put_ref(f, encoding);
-	f->slot[5] = put_ref(f, children);
-	f->slot[1] = put_uint(f, 1, 1); /* cells may be empty */
-	f->slot[2] = put_uint(f,
-			      about->type > COLUMN_DOUBLE    ? TYPE_UTF8
-			      : about->type == COLUMN_DOUBLE ? TYPE_FLOAT
-							     : TYPE_INT,
-			      1);
+		f->field[4] = put_ref(f, encoding);
+	f->field[5] = put_ref(f, children);
+	f->field[1] = put_uint(f, 1, 1); /* cells may be empty */
+	f->field[2] = put_uint(f,
+			       about->type > COLUMN_DOUBLE    ? TYPE_UTF8
+			       : about->type == COLUMN_DOUBLE ? TYPE_FLOAT
+							      : TYPE_INT,
+			       1);
 	return table_end(f);
 }
 
@@ -187,13 +187,13 @@ void arrow_schema(struct text *o, const struct batch *b, const char *key, const 
 	keys = put_string(&f, key);
 	values = put_string(&f, value);
 	table_begin(&f);
-	f.slot[0] = put_ref(&f, keys);
-	f.slot[1] = put_ref(&f, values);
+	f.field[0] = put_ref(&f, keys);
+	f.field[1] = put_ref(&f, values);
 	pair = table_end(&f);
 	pair = put_refs(&f, &pair, 1);
 	table_begin(&f);
-	f.slot[1] = put_ref(&f, list);
-	f.slot[2] = put_ref(&f, pair);
+	f.field[1] = put_ref(&f, list);
+	f.field[2] = put_ref(&f, pair);
 	send(o, &f, HEADER_SCHEMA, table_end(&f), 0);
 }
 
@@ -328,13 +328,13 @@ static size_t put_batch(struct flat *f, const struct arrow_body *b, uint64_t row
 	size_t node = put_pairs(f, nodes, n), buffers = put_pairs(f, b->at, b->n), codec;
 
 	table_begin(f);
-	f->slot[0] = put_uint(f, CODEC_ZSTD, 1);
+	f->field[0] = put_uint(f, CODEC_ZSTD, 1);
 	codec = table_end(f);
 	table_begin(f);
-	f->slot[0] = put_uint(f, rows, 8);
-	f->slot[1] = put_ref(f, node);
-	f->slot[2] = put_ref(f, buffers);
-	f->slot[3] = put_ref(f, codec);
+	f->field[0] = put_uint(f, rows, 8);
+	f->field[1] = put_ref(f, node);
+	f->field[2] = put_ref(f, buffers);
+	f->field[3] = put_ref(f, codec);
 	return table_end(f);
 }
 
@@ -368,8 +368,8 @@ static int write_dictionary(struct text *o, struct arrow_body *b, enum column co
 		return -ENOMEM;
 	batch = put_batch(&f, b, chunk_texts(c), nodes, 1);
 	table_begin(&f);
-	f.slot[0] = put_uint(&f, col, 8);
-	f.slot[1] = put_ref(&f, batch);
+	f.field[0] = put_uint(&f, col, 8);
+	f.field[1] = put_ref(&f, batch);
 	send(o, &f, HEADER_DICTIONARY, table_end(&f), b->bytes.len);
 	text_mem(o, b->bytes.s, b->bytes.len);
 	return 0;

@@ -19,6 +19,7 @@
 #include "../about.h"
 #include "chrome.h"
 #include "../rows/json_fields.h"
+#include "../slice/slice.h"
 
 #define STEPS_WORK 1048576 /* pieces of device work in which steps are looked for */
 
@@ -262,178 +263,161 @@ static const struct timeline_ops timeline_ops = { .begin = work_begins,
 
 /* ---- what comes in ---- */
 
-static int add_call(struct chrome *c, struct chrome_file *f, const struct event *ev)
+/* The memory in use after a call. */
+static int add_memory(struct chrome *c, const struct event *ev)
 {
 	struct timeline_span s = { .start_ns = ev->rec->end_ns,
 				   .end_ns = ev->rec->end_ns,
 				   .what = TIMELINE_VALUE,
 				   .len = sizeof(int64_t) };
-	struct timeline_track *process = process_of(c, f, ev->proc), *tr;
+	struct timeline_track *tr;
 	const struct gpu *gpu;
-	uint32_t device, tid;
+	uint32_t device;
 	int64_t delta;
-	int err;
 
-	if (!process)
-		return -ENOMEM;
-	if (ev->rec->flags & (CT_F_PENDING | CT_F_BEFORE))
-		return 0;
-	c->body.len = 0;
-	row_begin_text(&c->row, &c->body);
-	chrome_call_body(&c->row, c->opts, ev, correlation_of(process, ev->number));
-	row_end(&c->row);
-	if (c->body.bad)
-		return -ENOMEM;
-	tid = thread_of(c, f, ev->proc, ev->rec->tid);
-	chrome_slice(c, f, chrome_pid(ev->proc), tid, ev->rec->start_ns,
-		     ev->rec->flags & CT_F_NO_RETURN ? ev->rec->start_ns : ev->rec->end_ns,
-		     c->body.s, c->body.len);
 	if (!inuse_call(c->inuse, ev, &device, &delta))
-		return 1;
+		return 0;
 	tr = track_of(c, T_IN_USE, ev->proc, device, chrome_pid(ev->proc));
+	if (!tr)
+		return -ENOMEM;
 	/* the GPU may be reported only after the first call */
 	gpu = gpu_table_find(ev->gpus, ev->proc, device);
-	if (tr)
-		tr->own = gpu ? gpu->number : device;
-	err = tr ? timeline_add(c->timeline, tr, &s, &delta) : -ENOMEM;
-	return err ? err : 1;
+	tr->own = gpu ? gpu->number : device;
+	return timeline_add(c->timeline, tr, &s, &delta);
 }
 
-/* Writes a stored call of a function that this version does not know: its name and its time. */
-static int add_foreign(struct chrome *c, struct chrome_file *f, const struct event *ev)
+static bool is_on_device(const struct slice *s)
 {
-	const struct ct_foreign *g = (const struct ct_foreign *)ev->rec;
-
-	if (g->kind != CT_CALL || g->h.flags & (CT_F_PENDING | CT_F_BEFORE | CT_F_HIDDEN))
-		return 0;
-	if (!process_of(c, f, ev->proc))
-		return -ENOMEM;
-	c->body.len = 0;
-	row_begin_text(&c->row, &c->body);
-	chrome_foreign_body(&c->row, g);
-	row_end(&c->row);
-	if (c->body.bad)
-		return -ENOMEM;
-	chrome_slice(c, f, chrome_pid(ev->proc), thread_of(c, f, ev->proc, g->h.tid), g->h.start_ns,
-		     g->h.flags & CT_F_NO_RETURN ? g->h.start_ns : g->h.end_ns, c->body.s,
-		     c->body.len);
-	return 0;
+	return s->track == SLICE_STREAM || s->track == SLICE_WAITS;
 }
 
-static int add_work(struct chrome *c, struct chrome_file *f, const struct event *ev)
+/* The contents of the event; in front of those of device work is its arrow. False: no memory. */
+static bool put_body(struct chrome *c, const struct event *ev, const struct slice *s,
+		     uint64_t correlation)
 {
-	const struct ct_work *w = (const struct ct_work *)ev->rec;
-	struct timeline_span s = { .start_ns = w->h.start_ns, .end_ns = w->h.end_ns };
-	struct timeline_track *process = process_of(c, f, ev->proc), *tr;
 	struct arrow a = { 0 };
-	int err;
 
-	if (!process)
-		return -ENOMEM;
-	if (w->h.flags & CT_F_NO_TIME) {
-		c->no_time++;
-		return 0;
-	}
-	if (ev->cause && ev->number && w->h.kind != CT_SYNC)
-		a = (struct arrow){ ev->cause->start_ns, correlation_of(process, ev->number),
-				    chrome_pid(ev->proc), process_tid(ev->proc, ev->cause->tid) };
+	if (ev->cause && ev->number && s->track == SLICE_STREAM)
+		a = (struct arrow){ ev->cause->start_ns, correlation, chrome_pid(ev->proc),
+				    process_tid(ev->proc, ev->cause->tid) };
 	c->body.len = 0;
-	text_mem(&c->body, &a, sizeof(a));
+	if (is_on_device(s))
+		text_mem(&c->body, &a, sizeof(a));
 	row_begin_text(&c->row, &c->body);
-	chrome_work_body(&c->row, c->opts, c->devices, ev, correlation_of(process, ev->number));
+	switch (ev->rec->kind) {
+	case CT_CALL: chrome_call_body(&c->row, c->opts, ev, correlation); break;
+	case CT_FOREIGN: chrome_foreign_body(&c->row, s); break;
+	case CT_MARKER: chrome_marker_body(&c->row, (const struct ct_marker *)ev->rec); break;
+	case CT_SCOPE_END: chrome_scope_body(&c->row, ev, s); break;
+	default: chrome_work_body(&c->row, c->opts, c->devices, ev, correlation); break;
+	}
 	row_end(&c->row);
-	if (c->body.bad)
-		return -ENOMEM;
-	s.len = (uint32_t)c->body.len;
-	tr = track_of(c, w->h.kind == CT_SYNC ? T_WAITS : T_STREAM, ev->proc, gpu_number(ev),
-		      w->stream);
-	err = tr ? timeline_add(c->timeline, tr, &s, c->body.s) : -ENOMEM;
-	return err ? err : 1;
+	return !c->body.bad;
+}
+
+static int add_work(struct chrome *c, const struct event *ev, const struct slice *s)
+{
+	struct timeline_span span = { .start_ns = s->start_ns,
+				      .end_ns = s->end_ns,
+				      .len = (uint32_t)c->body.len };
+	struct timeline_track *tr = track_of(c, s->track == SLICE_WAITS ? T_WAITS : T_STREAM,
+					     ev->proc, gpu_number(ev), s->stream);
+
+	return tr ? timeline_add(c->timeline, tr, &span, c->body.s) : -ENOMEM;
 }
 
 /* Writes a range that was started and ended by its number, perhaps in two threads. Such ranges
  * may overlap in any way. */
-static int add_range(struct chrome *c, struct chrome_file *f, const struct event *ev)
+static void add_range(struct chrome *c, struct chrome_file *f, const struct slice *s, uint32_t pid,
+		      uint32_t tid)
 {
-	uint32_t pid = chrome_pid(ev->proc), tid = thread_of(c, f, ev->proc, ev->rec->tid);
-
 	c->ranges++;
 	for (int end = 0; end < 2; end++) {
-		chrome_event_begin(c, f, end ? 'e' : 'b', pid, tid,
-				   end ? ev->rec->end_ns : ev->rec->start_ns);
+		chrome_event_begin(c, f, end ? 'e' : 'b', pid, tid, end ? s->end_ns : s->start_ns);
 		c->row.p = json_next_u64(c->row.p, "id", c->ranges);
 		*c->row.p++ = ',';
 		row_mem(&c->row, c->body.s, c->body.len);
 		chrome_event_end(c);
 	}
-	return 0;
 }
 
-/* True for a step, as PyTorch's profiler annotates it. */
-static bool is_step(const char *text, size_t len)
+/* An instant of a thread. */
+static void add_instant(struct chrome *c, struct chrome_file *f, const struct slice *s,
+			uint32_t pid, uint32_t tid)
 {
-	static const char begin[] = "ProfilerStep#";
-
-	return len >= sizeof(begin) - 1 && !memcmp(text, begin, sizeof(begin) - 1);
-}
-
-/* Writes a scope: a range as a slice of its thread, a mark as an instant of it. Returns 1. */
-static int add_scope(struct chrome *c, struct chrome_file *f, const struct event *ev)
-{
-	const struct ct_scope *s = (const struct ct_scope *)ev->rec;
-	uint32_t pid = chrome_pid(ev->proc), tid;
-
-	if (!process_of(c, f, ev->proc))
-		return -ENOMEM;
-	c->body.len = 0;
-	row_begin_text(&c->row, &c->body);
-	chrome_scope_body(&c->row, ev);
-	row_end(&c->row);
-	if (c->body.bad)
-		return -ENOMEM;
-	if (s->flags & CT_SCOPE_ANY_THREAD)
-		return add_range(c, f, ev) ? -ENOMEM : 1;
-	tid = thread_of(c, f, ev->proc, s->h.tid);
-	if (s->kind != CT_SCOPE_MARK) {
-		f->steps = f->steps || is_step(s->text, s->text_len);
-		chrome_slice(c, f, pid, tid, s->h.start_ns, s->h.end_ns, c->body.s, c->body.len);
-		return 1;
-	}
-	chrome_event_begin(c, f, 'i', pid, tid, s->h.start_ns);
+	chrome_event_begin(c, f, 'i', pid, tid, s->start_ns);
 	c->row.p = put_lit(c->row.p, ",\"s\":\"t\",");
 	row_mem(&c->row, c->body.s, c->body.len);
 	chrome_event_end(c);
-	return 1;
 }
 
-/* Writes what belongs to a thread and is not a call: overhead, NVTX. */
-static int add_other(struct chrome *c, struct chrome_file *f, const struct event *ev)
+/* True for a step, as PyTorch's profiler annotates it. */
+static bool is_step(const struct slice *s)
 {
-	const struct ct_marker *m = (const struct ct_marker *)ev->rec;
-	bool marker = ev->rec->kind == CT_MARKER;
-	uint32_t tid;
+	static const char begin[] = "ProfilerStep#";
 
-	if (!process_of(c, f, ev->proc))
+	return s->track == SLICE_RANGES && s->name_len >= sizeof(begin) - 1 &&
+	       !memcmp(s->name, begin, sizeof(begin) - 1);
+}
+
+/* Writes how often a function was called whose calls have no slices: a mark in its process, at
+ * the end of the time that the numbers cover. */
+static void add_muted(struct chrome *c, struct chrome_file *f, const struct event *ev,
+		      const struct slice *s)
+{
+	struct field fields[EVENT_MAX_FIELDS];
+	int n = event_fields(ev, fields, EVENT_MAX_FIELDS);
+
+	chrome_event_begin(c, f, 'i', chrome_pid(ev->proc), CHROME_OTHER_TID, s->end_ns);
+	c->row.p = put_lit(c->row.p, ",\"s\":\"p\",\"cat\":\"muted\",\"name\":");
+	json_string(&c->row, s->name, s->name_len);
+	row_room(&c->row, JSON_ROOM);
+	c->row.p = put_u64(put_lit(c->row.p, ",\"args\":{\"duration_ns\":"),
+			   about_duration_ns(ev->rec));
+	*c->row.p++ = ',';
+	json_fields(&c->row, fields, n);
+	row_room(&c->row, 8);
+	*c->row.p++ = '}';
+	chrome_event_end(c);
+}
+
+/* Writes an event that lies in a process. */
+static int add_slice(struct chrome *c, struct chrome_file *f, const struct event *ev)
+{
+	struct timeline_track *process = process_of(c, f, ev->proc);
+	uint32_t pid = chrome_pid(ev->proc), tid;
+	struct slice s;
+	int err = 0;
+
+	if (!process)
 		return -ENOMEM;
-	c->body.len = 0;
-	row_begin_text(&c->row, &c->body);
-	if (marker)
-		chrome_marker_body(&c->row, m);
-	if (marker && is_step(m->text, m->text_len))
-		f->steps = true;
-	if (!marker)
-		chrome_work_body(&c->row, c->opts, c->devices, ev, 0);
-	row_end(&c->row);
-	if (c->body.bad)
+	slice_of(&s, c->opts, ev);
+	c->no_time += s.no_time;
+	if (s.track == SLICE_NOWHERE || s.no_time)
+		return 0;
+	if (s.track == SLICE_MUTED) {
+		add_muted(c, f, ev, &s);
+		return 0;
+	}
+	if (!put_body(c, ev, &s, correlation_of(process, ev->number)))
 		return -ENOMEM;
-	if (marker && m->what == CT_MARKER_START_END)
-		return add_range(c, f, ev);
+	if (is_on_device(&s)) {
+		err = add_work(c, ev, &s);
+		return err ? err : s.row;
+	}
+	f->steps = f->steps || is_step(&s);
 	/* overhead belongs to the driver or to CUPTI: in a thread's row it would overlap the
 	 * calls */
-	tid = marker ? thread_of(c, f, ev->proc, ev->rec->tid) : CHROME_OTHER_TID;
-	chrome_slice(c, f, chrome_pid(ev->proc), tid, ev->rec->start_ns, ev->rec->end_ns, c->body.s,
-		     c->body.len);
-	return 0;
+	tid = s.track == SLICE_OVERHEAD ? CHROME_OTHER_TID : thread_of(c, f, ev->proc, s.tid);
+	if (s.track == SLICE_SPANS)
+		add_range(c, f, &s, pid, tid);
+	else if (s.instant && ev->rec->kind == CT_SCOPE_END)
+		add_instant(c, f, &s, pid, tid);
+	else
+		chrome_slice(c, f, pid, tid, s.start_ns, s.end_ns, c->body.s, c->body.len);
+	if (ev->rec->kind == CT_CALL)
+		err = add_memory(c, ev);
+	return err ? err : s.row;
 }
 
 static void add_counter(struct chrome *c, struct chrome_file *f, const struct event *ev)
@@ -476,30 +460,6 @@ static void add_mark(struct chrome *c, struct chrome_file *f, const struct event
 	chrome_event_end(c);
 }
 
-/* Writes how often a function was called whose calls have no slices: a mark in its process, at
- * the end of the time that the numbers cover. */
-static int add_muted(struct chrome *c, struct chrome_file *f, const struct event *ev)
-{
-	const struct ct_muted *m = (const struct ct_muted *)ev->rec;
-	struct field fields[EVENT_MAX_FIELDS];
-	int n = event_fields(ev, fields, EVENT_MAX_FIELDS);
-
-	if (!process_of(c, f, ev->proc))
-		return -ENOMEM;
-	chrome_event_begin(c, f, 'i', chrome_pid(ev->proc), CHROME_OTHER_TID, m->h.end_ns);
-	c->row.p = put_lit(c->row.p, ",\"s\":\"p\",\"cat\":\"muted\",\"name\":");
-	json_string(&c->row, m->text + m->domain_len, m->name_len);
-	row_room(&c->row, JSON_ROOM);
-	c->row.p =
-		put_u64(put_lit(c->row.p, ",\"args\":{\"duration_ns\":"), about_duration_ns(&m->h));
-	*c->row.p++ = ',';
-	json_fields(&c->row, fields, n);
-	row_room(&c->row, 8);
-	*c->row.p++ = '}';
-	chrome_event_end(c);
-	return 0;
-}
-
 /* Writes an event that belongs to no process into every file. */
 static void add_global(struct chrome *c, const struct event *ev)
 {
@@ -521,15 +481,7 @@ static int process_event(struct chrome *c, const struct event *ev)
 
 	if (!f)
 		return c->error;
-	switch (ev->rec->kind) {
-	case CT_CALL: err = add_call(c, f, ev); break;
-	case CT_FOREIGN: err = add_foreign(c, f, ev); break;
-	case CT_OVERHEAD:
-	case CT_MARKER: err = add_other(c, f, ev); break;
-	case CT_SCOPE_END: err = add_scope(c, f, ev); break;
-	case CT_MUTED: err = add_muted(c, f, ev); break;
-	default: err = add_work(c, f, ev); break;
-	}
+	err = add_slice(c, f, ev);
 	return err < 0 ? err : f->out->error ? f->out->error : err;
 }
 

@@ -34,6 +34,8 @@ static inline uint32_t chrome_pid(const struct process *p)
 	return chrome_pid_of(process_unique(p));
 }
 
+struct slice;
+
 struct chrome_tid {
 	uint32_t pid, tid;
 };
@@ -111,10 +113,10 @@ void chrome_call_body(struct row *, const struct sink_opts *, const struct event
 		      uint64_t correlation);
 void chrome_work_body(struct row *, const struct sink_opts *, const struct chrome_devices *,
 		      const struct event *, uint64_t correlation);
-void chrome_foreign_body(struct row *, const struct ct_foreign *);
+void chrome_foreign_body(struct row *, const struct slice *);
 void chrome_marker_body(struct row *, const struct ct_marker *);
 /* Of a scope: an event of CT_SCOPE_END. */
-void chrome_scope_body(struct row *, const struct event *);
+void chrome_scope_body(struct row *, const struct event *, const struct slice *);
 /* Of a step that was found. */
 void chrome_step_body(struct row *, const struct steps_of *, const struct step *);
 /* Nanoseconds as microseconds with three decimals; they may be negative. */

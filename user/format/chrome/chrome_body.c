@@ -8,6 +8,7 @@
 #include "../../event/scopes/shapes.h"
 #include "chrome.h"
 #include "../rows/json_fields.h"
+#include "../slice/slice.h"
 #include "../work_text.h"
 
 #define NAME_BYTES 16384
@@ -112,9 +113,9 @@ static void put_stack(struct row *w, const struct sink_opts *o, const struct sta
 	w->p = put_lit(w->p, ",\"stack\":[");
 	for (uint32_t i = 0; i < s->nframes; i++) {
 		const struct stack_frame *f = s->frames[i];
-		const char *name = o->mangled && f->mangled ? f->mangled
-				   : f->function	    ? f->function
-							    : "?";
+		const char *name = o->look.mangled && f->mangled ? f->mangled
+				   : f->function		 ? f->function
+								 : "?";
 
 		if (i)
 			*w->p++ = ',';
@@ -140,7 +141,7 @@ void chrome_call_body(struct row *w, const struct sink_opts *o, const struct eve
 	*w->p++ = '}';
 	put_correlation(w, correlation);
 	if (ev->kernel) {
-		const char *name = o->mangled ? ev->kernel->mangled : ev->kernel->full;
+		const char *name = o->look.mangled ? ev->kernel->mangled : ev->kernel->full;
 
 		w->p = json_next(w->p, "kernel");
 		put_name(w, name, strlen(name));
@@ -247,7 +248,7 @@ void chrome_work_body(struct row *w, const struct sink_opts *o,
 	const char *name = work_text(ev->rec, text);
 
 	if (work->h.kind == CT_KERNEL && ev->kernel)
-		name = o->mangled ? ev->kernel->mangled : ev->kernel->full;
+		name = o->look.mangled ? ev->kernel->mangled : ev->kernel->full;
 	begin(w, category(work->h.kind), name, strlen(name));
 	if (work->h.kind == CT_OVERHEAD) {
 		*w->p++ = '}';
@@ -270,12 +271,11 @@ void chrome_work_body(struct row *w, const struct sink_opts *o,
 	*w->p++ = '}';
 }
 
-void chrome_foreign_body(struct row *w, const struct ct_foreign *f)
+void chrome_foreign_body(struct row *w, const struct slice *s)
 {
-	const char *name = (const char *)&f->words[f->nwords];
-	enum api_domain domain = api_domain_find(name + f->name_len, f->domain_len);
+	enum api_domain domain = api_domain_find(s->category, s->category_len);
 
-	begin(w, domain < API_DOMAIN_END ? library(domain) : "library", name, f->name_len);
+	begin(w, domain < API_DOMAIN_END ? library(domain) : "library", s->name, s->name_len);
 	*w->p++ = '}';
 }
 
@@ -319,14 +319,14 @@ static void put_inputs(struct row *w, const struct ct_scope *s)
 	w->p = put_lit(w->p, "],");
 }
 
-void chrome_scope_body(struct row *w, const struct event *ev)
+void chrome_scope_body(struct row *w, const struct event *ev, const struct slice *slice)
 {
 	struct field fields[EVENT_MAX_FIELDS];
 	int n = event_fields(ev, fields, EVENT_MAX_FIELDS);
 	const struct ct_scope *s = (const struct ct_scope *)ev->rec;
 	bool is_operator = s->kind == CT_SCOPE_OPERATOR;
-	char name[ABOUT_SCOPE_MAX];
-	size_t len = about_scope(s, name);
+	const char *name = slice->name;
+	size_t len = slice->name_len;
 	const char *dot = is_operator ? memchr(name, '.', len) : NULL;
 
 	/* as torch.profiler has it: the overload is no part of an operator's name */

@@ -129,17 +129,17 @@ static uint32_t text_number(struct batch *b, struct chunk *c, const struct cells
 static uint32_t stack_number(struct batch *b, struct chunk *c, const struct cells *cells,
 			     const struct stack *s)
 {
-	uint32_t slot = s->id & (CHUNK_LATELY - 1), number;
+	uint32_t place = s->id & (CHUNK_LATELY - 1), number;
 
-	if (c->stacks[slot].number && c->stacks[slot].id == s->id)
-		return c->stacks[slot].number - 1;
+	if (c->stacks[place].number && c->stacks[place].id == s->id)
+		return c->stacks[place].number - 1;
 	b->scratch.len = 0;
 	columns_stack(&b->scratch, cells->o, s);
 	number = b->scratch.bad ? STRINGS_NONE
 				: keep(b, c, b->scratch.len ? b->scratch.s : "", b->scratch.len);
 	if (number != STRINGS_NONE) {
-		c->stacks[slot].id = s->id;
-		c->stacks[slot].number = number + 1;
+		c->stacks[place].id = s->id;
+		c->stacks[place].number = number + 1;
 	}
 	return number;
 }

@@ -264,9 +264,9 @@ static void put_name(struct cells *c, const struct event *ev)
 		cells_word(c, COLUMN_NAME, api_funcs[((const struct ct_call *)ev->rec)->func].name);
 	} else if (ev->rec->kind == CT_KERNEL && k && !k->cut) {
 		cells_raw(c, COLUMN_NAME,
-			  c->o->mangled	     ? k->mangled
-			  : c->o->full_names ? k->full
-					     : k->brief,
+			  c->o->look.mangled	  ? k->mangled
+			  : c->o->look.full_names ? k->full
+						  : k->brief,
 			  KERNEL_MAX_BYTES);
 	} else {
 		about_name(&c->made, c->o, ev);
@@ -434,7 +434,8 @@ void columns_fill(struct cells *c, const struct event *ev, uint32_t n)
 	put_kind(c, ev);
 	put_flags(c, h);
 	if (ev->kernel)
-		cells_raw(c, COLUMN_KERNEL, c->o->mangled ? ev->kernel->mangled : ev->kernel->full,
+		cells_raw(c, COLUMN_KERNEL,
+			  c->o->look.mangled ? ev->kernel->mangled : ev->kernel->full,
 			  KERNEL_MAX_BYTES);
 	if (ev->stack) {
 		*cells_put(c, COLUMN_STACK) =
@@ -480,7 +481,7 @@ void columns_frame(struct cells *c, const struct stack *s, uint32_t frame)
 	begin(c);
 	cells_uint(c, COLUMN_STACK_ID, s->id);
 	cells_uint(c, COLUMN_FRAME, frame);
-	cells_raw(c, COLUMN_FUNCTION, c->o->mangled && f->mangled ? f->mangled : f->function,
+	cells_raw(c, COLUMN_FUNCTION, c->o->look.mangled && f->mangled ? f->mangled : f->function,
 		  FRAME_MAX_BYTES);
 	cells_raw(c, COLUMN_FILE, f->file, FRAME_MAX_BYTES);
 	if (f->line)
@@ -525,7 +526,7 @@ void columns_stack(struct text *t, const struct sink_opts *o, const struct stack
 
 		text_str(t, i ? "\n" : "");
 		if (f->function)
-			text_plain(t, o->mangled && f->mangled ? f->mangled : f->function,
+			text_plain(t, o->look.mangled && f->mangled ? f->mangled : f->function,
 				   FRAME_MAX_BYTES);
 		else
 			text_hex(t, f->address);

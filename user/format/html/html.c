@@ -133,18 +133,18 @@ static uint32_t name_of(struct html *t, const struct sink_opts *o, const struct 
 /* Returns STRINGS_NONE if there is no room. */
 static uint32_t stack_of(struct html *t, const struct sink_opts *o, const struct stack *stack)
 {
-	uint32_t slot = stack->id & (STACK_CACHE - 1);
+	uint32_t place = stack->id & (STACK_CACHE - 1);
 
-	if (!stack->id || t->stack_cache[slot].id != stack->id) {
+	if (!stack->id || t->stack_cache[place].id != stack->id) {
 		t->text.len = 0;
 		table_stack(&t->text, o, stack);
-		t->stack_cache[slot].id = stack->id;
-		t->stack_cache[slot].at = t->text.bad
-						  ? STRINGS_NONE
-						  : strings_add(&t->stacks, t->text.s, t->text.len);
+		t->stack_cache[place].id = stack->id;
+		t->stack_cache[place].at =
+			t->text.bad ? STRINGS_NONE
+				    : strings_add(&t->stacks, t->text.s, t->text.len);
 		t->text.bad = false;
 	}
-	return t->stack_cache[slot].at;
+	return t->stack_cache[place].at;
 }
 
 static uint32_t add_name(struct html *t, const char *s)

@@ -35,7 +35,7 @@ static void call_details(struct text *d, const struct sink_opts *o, const struct
 	}
 	if (ev->kernel) {
 		detail_key(d, "kernel");
-		text_plain(d, o->mangled ? ev->kernel->mangled : ev->kernel->full, 16384);
+		text_plain(d, o->look.mangled ? ev->kernel->mangled : ev->kernel->full, 16384);
 	}
 	if (c->h.flags & CT_F_UNFINISHED) {
 		detail_key(d, "unfinished");
@@ -51,7 +51,7 @@ static void field_details(struct text *d, const struct sink_opts *o, const struc
 
 	if (ev->kernel) {
 		detail_key(d, "kernel");
-		text_plain(d, o->mangled ? ev->kernel->mangled : ev->kernel->full, 16384);
+		text_plain(d, o->look.mangled ? ev->kernel->mangled : ev->kernel->full, 16384);
 	}
 	for (int i = 0; i < n; i += many) {
 		struct field bare = f[i];

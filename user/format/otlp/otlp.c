@@ -40,14 +40,14 @@ static void flush(void *ctx)
 
 static int push_open(struct sink *s, const struct sink_opts *opts)
 {
-	const struct otlp_wait patience = { opts->otlp_wait_ns, opts->recorded,
+	const struct otlp_wait patience = { opts->spans.wait_ns, opts->recorded,
 					    opts->out ? opts->out->stop : NULL };
 	struct otlp_config config;
 	struct otlp_sink *o;
 	bool json;
 
 	s->opts = opts;
-	if (otlp_config_open(&config, opts->otlp_url, OTLP_TRACES))
+	if (otlp_config_open(&config, opts->spans.url, OTLP_TRACES))
 		return -EINVAL;
 	json = config.json;
 	o = calloc(1, sizeof(*o));

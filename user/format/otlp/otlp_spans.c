@@ -332,14 +332,14 @@ bool otlp_spans_wants(const struct otlp_spans *s, const struct event *ev)
 	switch (h->kind) {
 	case CT_CALL:
 		return !(h->flags & (CT_F_PENDING | CT_F_NO_RETURN | CT_F_BEFORE)) &&
-		       h->end_ns - h->start_ns >= s->o->otlp_min_ns;
+		       h->end_ns - h->start_ns >= s->o->spans.min_ns;
 	case CT_KERNEL:
 	case CT_COPY:
 	case CT_SET:
 	case CT_GRAPH:
-		return !(h->flags & CT_F_NO_TIME) && h->end_ns - h->start_ns >= s->o->otlp_min_ns;
+		return !(h->flags & CT_F_NO_TIME) && h->end_ns - h->start_ns >= s->o->spans.min_ns;
 	case CT_SCOPE_END:
-		return !about_is_hidden(h) && h->end_ns - h->start_ns >= s->o->otlp_min_ns;
+		return !about_is_hidden(h) && h->end_ns - h->start_ns >= s->o->spans.min_ns;
 	case CT_MUTED:
 	case CT_EXIT: return true;
 	}

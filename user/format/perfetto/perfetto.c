@@ -16,6 +16,7 @@
 #include "../../util/msg.h"
 #include "../../util/option/option.h"
 #include "../about.h"
+#include "../slice/slice.h"
 #include "perfetto.h"
 #include "../../util/proto.h"
 
@@ -83,30 +84,12 @@ static uint64_t arrow_id(const struct event *ev)
 	return (h ^ h >> 32) | 1;
 }
 
-static char *put_head(struct perfetto *pf, char *p, const char *category, const char *name)
-{
-	p = proto_u64(p, EVENT_CATEGORY, perfetto_const_iid(&pf->w, PERFETTO_CATEGORIES, category));
-	return proto_u64(p, EVENT_NAME, perfetto_iid(&pf->w, PERFETTO_NAMES, name, strlen(name)));
-}
-
 static char *put_fields(struct perfetto *pf, char *p, const struct event *ev)
 {
 	struct field f[EVENT_MAX_FIELDS];
 	int n = event_fields(ev, f, EVENT_MAX_FIELDS);
 
 	return perfetto_args(&pf->w, p, pf->body + sizeof(pf->body) - 1024, f, n);
-}
-
-static int add(struct perfetto *pf, struct timeline_track *tr, const struct timeline_span *span,
-	       char *end)
-{
-	struct timeline_span s = *span;
-
-	if (!tr)
-		return -ENOMEM;
-	s.len = (uint32_t)(end - pf->body);
-	perfetto_write_interned(&pf->w);
-	return timeline_add(pf->timeline, tr, &s, pf->body);
 }
 
 static int add_memory(struct perfetto *pf, const struct event *ev)
@@ -133,39 +116,39 @@ static char *put_scope(struct perfetto *pf, char *p, const struct event *ev)
 	return name ? perfetto_arg_str(&pf->w, p, "scope", name, strlen(name)) : p;
 }
 
-static int add_call(struct perfetto *pf, const struct event *ev)
+/* The track that it lies on. */
+static struct timeline_track *track_of(struct perfetto *pf, const struct event *ev,
+				       const struct slice *s)
 {
-	const struct ct_call *c = (const struct ct_call *)ev->rec;
-	const struct api_func *f = &api_funcs[c->func];
-	struct timeline_span s = { .start_ns = c->h.start_ns,
-				   .end_ns = c->h.end_ns,
-				   .depth = c->depth,
-				   .arrow = arrow_id(ev),
-				   .end = TIMELINE_FROM };
-	uint32_t tid = c->h.tid ? c->h.tid : c->h.pid;
-	const char *name;
-	char *p;
-	int err;
-
-	/* it comes again when it has returned; for a call that began before the trace, the time
-	 * is not known */
-	if (c->h.flags & (CT_F_PENDING | CT_F_BEFORE))
-		return 0;
-	if (c->h.flags & CT_F_NO_RETURN) {
-		s.what = TIMELINE_INSTANT;
-		s.end_ns = s.start_ns;
+	switch (s->track) {
+	case SLICE_THREAD: return perfetto_track(pf, T_THREAD, ev->proc, s->tid, 0);
+	case SLICE_RANGES: return perfetto_track(pf, T_RANGES, ev->proc, s->tid, 0);
+	case SLICE_SPANS: return perfetto_track(pf, T_SPANS, ev->proc, 0, 0);
+	case SLICE_OVERHEAD: return perfetto_track(pf, T_OVERHEAD, ev->proc, ev->rec->tid, 0);
+	case SLICE_WAITS: return perfetto_track(pf, T_WAITS, ev->proc, s->device, s->stream);
+	case SLICE_MEMORY: return perfetto_track(pf, T_MEMORY, ev->proc, s->device, 0);
+	case SLICE_MANAGED: return perfetto_track(pf, T_MANAGED, ev->proc, s->device, 0);
+	case SLICE_EVENTS: return perfetto_track(pf, T_EVENTS, NULL, s->device, 0);
+	case SLICE_LOST: return perfetto_track(pf, T_LOST, NULL, 0, 0);
+	case SLICE_MUTED: return perfetto_track(pf, T_MUTED, ev->proc, 0, 0);
+	default: return perfetto_track(pf, T_STREAM, ev->proc, s->device, s->stream);
 	}
-	p = put_head(pf, pf->body, api_domain_name(f->domain), f->name);
+}
+
+static char *put_call(struct perfetto *pf, char *p, const struct event *ev)
+{
+	const char *name;
+
 	if (ev->number)
 		p = proto_u64(p, EVENT_CORRELATION, ev->number);
 	if (ev->stack && !pf->how.stack_args)
 		p = proto_u64(p, EVENT_STACK,
-			      perfetto_stack_iid(&pf->w, ev->stack, pf->opts->mangled));
+			      perfetto_stack_iid(&pf->w, ev->stack, pf->opts->look.mangled));
 	if (ev->kernel) {
 		name = work_kernel(pf->opts, ev->kernel);
 		p = perfetto_arg_str(&pf->w, p, "kernel", name, strlen(name));
 	}
-	if (c->h.flags & CT_F_UNFINISHED)
+	if (ev->rec->flags & CT_F_UNFINISHED)
 		p = perfetto_arg_bool(&pf->w, p, "unfinished", true);
 	if (ev->number)
 		p = perfetto_arg_u64(&pf->w, p, "correlation", ev->number);
@@ -173,145 +156,88 @@ static int add_call(struct perfetto *pf, const struct event *ev)
 	/* half of the room is for the arguments */
 	if (ev->stack && pf->how.stack_args)
 		p = perfetto_arg_stack(&pf->w, p, pf->body + sizeof(pf->body) / 2, ev->stack,
-				       pf->opts->mangled);
-	p = put_fields(pf, p, ev);
-	err = add(pf, perfetto_track(pf, T_THREAD, ev->proc, tid, 0), &s, p);
-	if (!err)
-		err = add_memory(pf, ev);
-	return err ? err : 1;
+				       pf->opts->look.mangled);
+	return put_fields(pf, p, ev);
 }
 
-/* A stored call of a function that this version does not know: its name and its time. */
-static int add_foreign(struct perfetto *pf, const struct event *ev)
+static char *put_work(struct perfetto *pf, char *p, const struct event *ev)
 {
-	const struct ct_foreign *f = (const struct ct_foreign *)ev->rec;
-	struct timeline_span s = { .start_ns = f->h.start_ns,
-				   .end_ns = f->h.end_ns,
-				   .depth = f->depth };
-	const char *name = (const char *)&f->words[f->nwords];
-	char *p = pf->body;
-
-	if (f->kind != CT_CALL || f->h.flags & (CT_F_PENDING | CT_F_BEFORE | CT_F_HIDDEN))
-		return 0;
-	if (f->h.flags & CT_F_NO_RETURN)
-		s.end_ns = s.start_ns;
-	p = proto_u64(p, EVENT_CATEGORY,
-		      perfetto_iid(&pf->w, PERFETTO_CATEGORIES, name + f->name_len, f->domain_len));
-	p = proto_u64(p, EVENT_NAME, perfetto_iid(&pf->w, PERFETTO_NAMES, name, f->name_len));
-	return add(pf, perfetto_track(pf, T_THREAD, ev->proc, f->h.tid ? f->h.tid : f->h.pid, 0),
-		   &s, p);
-}
-
-/* The track of device work, by its kind. */
-static struct timeline_track *work_track(struct perfetto *pf, const struct event *ev)
-{
-	const struct ct_work *w = (const struct ct_work *)ev->rec;
-
-	switch (w->h.kind) {
-	case CT_SYNC: return perfetto_track(pf, T_WAITS, ev->proc, w->device, w->stream);
-	case CT_MEMORY: return perfetto_track(pf, T_MEMORY, ev->proc, w->device, 0);
-	case CT_MANAGED: return perfetto_track(pf, T_MANAGED, ev->proc, w->device, 0);
-	default: return perfetto_track(pf, T_STREAM, ev->proc, w->device, w->stream);
-	}
-}
-
-static int add_work(struct perfetto *pf, const struct event *ev)
-{
-	struct timeline_span s = { .start_ns = ev->rec->start_ns, .end_ns = ev->rec->end_ns };
-	char text[WORK_TEXT_MAX], *p;
-	const char *name;
-	int err;
-
-	if (ev->rec->flags & CT_F_NO_TIME) {
-		pf->no_time++;
-		return 0;
-	}
-	if (ev->cause && ev->number) {
-		s.arrow = arrow_id(ev);
-		s.end = TIMELINE_TO;
-		s.after_ns = ev->cause->end_ns;
-	}
-	if (ev->rec->kind == CT_MEMORY)
-		s.what = TIMELINE_INSTANT;
-	name = ev->rec->kind == CT_KERNEL ? work_kernel(pf->opts, ev->kernel)
-					  : work_text(ev->rec, text);
-	p = put_head(pf, pf->body, "device", name);
 	if (ev->number)
 		p = proto_u64(p, EVENT_CORRELATION, ev->number);
-	p = put_scope(pf, p, ev);
-	p = put_fields(pf, p, ev);
-	err = add(pf, work_track(pf, ev), &s, p);
-	return err ? err : 1;
+	return put_fields(pf, put_scope(pf, p, ev), ev);
 }
 
-static int add_marker(struct perfetto *pf, const struct event *ev)
+static char *put_marker(struct perfetto *pf, char *p, const struct ct_marker *m)
 {
-	const struct ct_marker *m = (const struct ct_marker *)ev->rec;
-	struct timeline_span s = { .start_ns = m->h.start_ns,
-				   .end_ns = m->h.end_ns,
-				   .what = m->what == CT_MARKER_MARK ? TIMELINE_INSTANT
-								     : TIMELINE_SPAN };
-	enum track_kind kind = m->what == CT_MARKER_START_END ? T_SPANS : T_RANGES;
-	uint32_t tid = kind == T_SPANS ? 0 : m->h.tid ? m->h.tid : m->h.pid;
-	char *p = pf->body;
-
-	p = proto_u64(p, EVENT_CATEGORY, perfetto_const_iid(&pf->w, PERFETTO_CATEGORIES, "nvtx"));
-	p = proto_u64(p, EVENT_NAME, perfetto_iid(&pf->w, PERFETTO_NAMES, m->text, m->text_len));
 	if (m->domain_len)
 		p = perfetto_arg_str(&pf->w, p, "domain", m->text + m->text_len, m->domain_len);
 	if (m->category)
 		p = perfetto_arg_u64(&pf->w, p, "category", m->category);
-	return add(pf, perfetto_track(pf, kind, ev->proc, tid, 0), &s, p);
+	return p;
 }
 
-/* A range or a mark, which has the layer as its category. */
-static int add_scope(struct perfetto *pf, const struct event *ev)
+/* What else than its category and its name is said of an event. */
+static char *put_details(struct perfetto *pf, char *p, const struct event *ev,
+			 const struct slice *s)
 {
-	const struct ct_scope *m = (const struct ct_scope *)ev->rec;
-	const char *layer = m->text + m->text_len + m->domain_len + m->category_len;
-	struct timeline_span s = { .start_ns = m->h.start_ns,
-				   .end_ns = m->h.end_ns,
-				   .what = m->kind == CT_SCOPE_MARK ? TIMELINE_INSTANT
-								    : TIMELINE_SPAN };
-	enum track_kind kind = m->flags & CT_SCOPE_ANY_THREAD ? T_SPANS : T_RANGES;
-	uint32_t tid = kind == T_SPANS ? 0 : m->h.tid ? m->h.tid : m->h.pid;
-	char name[ABOUT_SCOPE_MAX], *p = pf->body;
-	size_t n = about_scope(m, name);
+	switch (s->track) {
+	case SLICE_THREAD: return ev->rec->kind == CT_CALL ? put_call(pf, p, ev) : p;
+	case SLICE_STREAM:
+	case SLICE_WAITS:
+	case SLICE_MEMORY:
+	case SLICE_MANAGED: return put_work(pf, p, ev);
+	default: break;
+	}
+	if (ev->rec->kind == CT_MARKER)
+		return put_marker(pf, p, (const struct ct_marker *)ev->rec);
+	return put_fields(pf, p, ev);
+}
+
+/* The end of an arrow that lies at the slice, and how deep a call is nested. */
+static void relate(struct timeline_span *span, const struct event *ev, const struct slice *s)
+{
+	if (ev->rec->kind == CT_CALL) {
+		span->depth = ((const struct ct_call *)ev->rec)->depth;
+		span->arrow = arrow_id(ev);
+		span->end = TIMELINE_FROM;
+	} else if (ev->rec->kind == CT_FOREIGN) {
+		span->depth = ((const struct ct_foreign *)ev->rec)->depth;
+	} else if (s->row && ev->rec->kind != CT_SCOPE_END && ev->cause && ev->number) {
+		span->arrow = arrow_id(ev);
+		span->end = TIMELINE_TO;
+		span->after_ns = ev->cause->end_ns;
+	}
+}
+
+static int add_slice(struct perfetto *pf, const struct event *ev)
+{
+	struct timeline_track *tr;
+	struct timeline_span span;
+	struct slice s;
+	char *p = pf->body;
 	int err;
 
+	slice_of(&s, pf->opts, ev);
+	pf->no_time += s.no_time;
+	if (s.track == SLICE_NOWHERE || s.no_time)
+		return 0;
+	span = (struct timeline_span){ .start_ns = s.start_ns,
+				       .end_ns = s.end_ns,
+				       .what = s.instant ? TIMELINE_INSTANT : TIMELINE_SPAN };
+	relate(&span, ev, &s);
 	p = proto_u64(p, EVENT_CATEGORY,
-		      perfetto_iid(&pf->w, PERFETTO_CATEGORIES, layer, m->layer_len));
-	p = proto_u64(p, EVENT_NAME, perfetto_iid(&pf->w, PERFETTO_NAMES, name, n));
-	err = add(pf, perfetto_track(pf, kind, ev->proc, tid, 0), &s, put_fields(pf, p, ev));
-	return err ? err : 1;
-}
-
-/* Something with a time, a track and nothing else to it. */
-static int add_plain(struct perfetto *pf, const struct event *ev, struct timeline_track *tr,
-		     const char *category, const char *name, bool instant)
-{
-	struct timeline_span s = { .start_ns = ev->rec->start_ns, .end_ns = ev->rec->end_ns };
-	char *p = put_head(pf, pf->body, category, name);
-
-	if (instant) {
-		s.what = TIMELINE_INSTANT;
-		s.start_ns = s.end_ns;
-	}
-	return add(pf, tr, &s, put_fields(pf, p, ev));
-}
-
-/* How often a function was called whose calls have no slices: over the stretch of time that the
- * numbers are of. */
-static int add_muted(struct perfetto *pf, const struct event *ev)
-{
-	const struct ct_muted *m = (const struct ct_muted *)ev->rec;
-	struct timeline_span s = { .start_ns = m->h.start_ns, .end_ns = m->h.end_ns };
-	char *p = pf->body;
-
-	p = proto_u64(p, EVENT_CATEGORY, perfetto_const_iid(&pf->w, PERFETTO_CATEGORIES, "muted"));
-	p = proto_u64(p, EVENT_NAME,
-		      perfetto_iid(&pf->w, PERFETTO_NAMES, m->text + m->domain_len, m->name_len));
-	return add(pf, perfetto_track(pf, T_MUTED, ev->proc, 0, 0), &s, put_fields(pf, p, ev));
+		      perfetto_iid(&pf->w, PERFETTO_CATEGORIES, s.category, s.category_len));
+	p = proto_u64(p, EVENT_NAME, perfetto_iid(&pf->w, PERFETTO_NAMES, s.name, s.name_len));
+	p = put_details(pf, p, ev, &s);
+	tr = track_of(pf, ev, &s);
+	if (!tr)
+		return -ENOMEM;
+	span.len = (uint32_t)(p - pf->body);
+	perfetto_write_interned(&pf->w);
+	err = timeline_add(pf->timeline, tr, &span, pf->body);
+	if (!err && ev->rec->kind == CT_CALL)
+		err = add_memory(pf, ev);
+	return err ? err : s.row;
 }
 
 static int add_counter(struct perfetto *pf, const struct event *ev)
@@ -368,29 +294,9 @@ static int rename_process(struct perfetto *pf, const struct event *ev)
 static int one_event(struct perfetto *pf, const struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
-	char text[WORK_TEXT_MAX];
 
 	switch (h->kind) {
-	case CT_CALL: return h->flags & CT_F_HIDDEN ? 0 : add_call(pf, ev);
-	case CT_FOREIGN: return add_foreign(pf, ev);
-	case CT_KERNEL:
-	case CT_COPY:
-	case CT_SET:
-	case CT_SYNC:
-	case CT_GRAPH:
-	case CT_MEMORY:
-	case CT_MANAGED: return add_work(pf, ev);
-	case CT_OVERHEAD:
-		return add_plain(pf, ev, perfetto_track(pf, T_OVERHEAD, ev->proc, h->tid, 0),
-				 "overhead", work_text(h, text), false);
-	case CT_MARKER: return add_marker(pf, ev);
-	case CT_SCOPE_END: return about_is_hidden(h) ? 0 : add_scope(pf, ev);
 	case CT_COUNTER: return add_counter(pf, ev);
-	case CT_EVENT:
-		return add_plain(pf, ev,
-				 perfetto_track(pf, T_EVENTS, NULL,
-						((const struct ct_event *)h)->device, 0),
-				 "event", work_text(h, text), true);
 	case CT_METRIC: work_metrics_record(pf->metrics, (const struct ct_metric *)h); return 0;
 	case CT_CLOCK:
 		perfetto_write_clocks(&pf->w, h->start_ns,
@@ -401,11 +307,7 @@ static int one_event(struct perfetto *pf, const struct event *ev)
 	case CT_EXEC: inuse_forget(pf->inuse, h->pid); return rename_process(pf, ev);
 	case CT_THREAD_NAME: return h->tid == h->pid ? rename_process(pf, ev) : 0;
 	case CT_EXIT: inuse_forget(pf->inuse, h->pid); return 0;
-	case CT_MUTED: return add_muted(pf, ev);
-	case CT_LOST:
-		return add_plain(pf, ev, perfetto_track(pf, T_LOST, NULL, 0, 0), "lost", "lost",
-				 false);
-	default: return 0;
+	default: return add_slice(pf, ev);
 	}
 }
 

@@ -205,8 +205,8 @@ static int count_close(struct sink *s, const struct sink_end *end)
 		total.n.ns += counts->of[i].ns;
 		muted_add_unseen(&total.n.unseen, &counts->of[i].unseen);
 	}
-	sort(lines, n, s->opts->counts_by);
-	if (s->opts->counts && !s->opts->counts_only)
+	sort(lines, n, s->opts->look.counts_by);
+	if (s->opts->look.counts && !s->opts->look.counts_only)
 		out_char(o, '\n');
 	out_fmt(o, "%6s %11s %11s %9s %9s %s\n%s", "% time", "seconds", "usecs/call", "calls",
 		"errors", "function", rule);
@@ -214,7 +214,7 @@ static int count_close(struct sink *s, const struct sink_end *end)
 		print_line(o, &lines[i], total.n.ns);
 	out_str(o, rule);
 	print_line(o, &total, total.n.ns);
-	print_devices(counts, o, s->opts->counts_by);
+	print_devices(counts, o, s->opts->look.counts_by);
 	free(lines);
 	free(counts);
 	s->priv = NULL;

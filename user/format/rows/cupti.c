@@ -45,7 +45,7 @@ static int cupti_open(struct sink *s, const struct sink_opts *opts)
 	if (!c)
 		return -ENOMEM;
 	c->names = *opts;
-	c->names.full_names = true;
+	c->names.look.full_names = true;
 	c->kernels = texts_open();
 	if (!c->kernels)
 		return -ENOMEM;

@@ -460,6 +460,8 @@ static void end_line(struct json_sink *j, struct row *w, const struct sink_end *
 		w->p = put_u64(put_lit(w->p, ",\"unhooked_functions\":"), l->unhooked);
 	if (l->partly)
 		w->p = put_u64(put_lit(w->p, ",\"partly_hooked_functions\":"), l->partly);
+	if (l->interrupted)
+		w->p = put_u64(put_lit(w->p, ",\"interrupted_functions\":"), l->interrupted);
 	w->p = put_lit(w->p, ",\"muted\":[");
 	for (int i = 0; end->muted && end->muted[i]; i++) {
 		row_room(w, JSON_ROOM);

@@ -73,7 +73,7 @@ struct table {
 	struct table_groups *groups;
 	struct text made, below, key; /* the row at work is made there */
 	size_t event_at;	      /* where in the row EVENT begins */
-	struct compact compact;	      /* with opts->compact */
+	struct compact compact;	      /* with opts->look.compact */
 	uint64_t last_ns;	      /* of the row before, for SINK_TIME_DELTA; 0: none */
 	int columns;		      /* rows are cut to so many; 0: they are not */
 };
@@ -100,10 +100,10 @@ static char *put_iso(struct table *t, char *p, uint64_t ns)
 
 static int time_width(const struct sink_opts *o)
 {
-	return o->time == SINK_TIME_MS || o->time == SINK_TIME_DELTA ? TIME_WIDTH
-	       : o->time == SINK_TIME_US			     ? TIME_US_WIDTH
-	       : o->time == SINK_TIME_UNIX			     ? TIME_UNIX_WIDTH
-								     : TIME_ISO_WIDTH;
+	return o->look.time == SINK_TIME_MS || o->look.time == SINK_TIME_DELTA ? TIME_WIDTH
+	       : o->look.time == SINK_TIME_US				       ? TIME_US_WIDTH
+	       : o->look.time == SINK_TIME_UNIX				       ? TIME_UNIX_WIDTH
+									       : TIME_ISO_WIDTH;
 }
 
 /* 1764096000.123456 */
@@ -132,13 +132,13 @@ static char *put_time_text(struct table *t, const struct sink_opts *o, char *p, 
 	/* a call that was under way when the trace began */
 	uint64_t ns = at_ns > o->start_ns ? at_ns - o->start_ns : 0;
 
-	if (o->time == SINK_TIME_ISO)
+	if (o->look.time == SINK_TIME_ISO)
 		return put_iso(t, p, at_ns + o->realtime_offset_ns);
-	if (o->time == SINK_TIME_UNIX)
+	if (o->look.time == SINK_TIME_UNIX)
 		return put_unix(p, at_ns + o->realtime_offset_ns);
-	if (o->time == SINK_TIME_DELTA)
+	if (o->look.time == SINK_TIME_DELTA)
 		return put_delta(t, p, at_ns);
-	if (o->time == SINK_TIME_MS)
+	if (o->look.time == SINK_TIME_MS)
 		ns /= 1000;
 	p = put_char(put_u64(p, ns / 1000), '.');
 	return put_3digits(p, (unsigned int)(ns % 1000));
@@ -239,13 +239,13 @@ static void put_compact_columns(struct table *t, const struct sink_opts *o, cons
 		      : compact_cell(&t->compact, p, COMPACT_PROCESS, "-", 1, false);
 	p = proc->pid ? put_compact_u64(t, p, COMPACT_PID, proc->shown_pid)
 		      : compact_cell(&t->compact, p, COMPACT_PID, "-", 1, false);
-	if (o->tid) {
+	if (o->look.tid) {
 		name = about_thread(ev) ? about_thread(ev) : "-";
 		p = put_compact_u64(t, p, COMPACT_TID, about_tid(ev));
 		p = compact_name(&t->compact, p, COMPACT_THREAD, name, strlen(name));
 	}
 	p = put_compact_took(t, o, p, ev->rec);
-	for (int i = 0; o->nested && i < depth && i < 16; i++)
+	for (int i = 0; o->look.nested && i < depth && i < 16; i++)
 		end = put_lit(end, "  ");
 	n = strnlen(what, sizeof(event) - 64);
 	end = put_mem(end, what, n);
@@ -259,14 +259,14 @@ static void put_columns(struct table *t, const struct sink_opts *o, const struct
 	const struct proc_text *proc;
 	char *p, *begin;
 
-	if (o->compact) {
+	if (o->look.compact) {
 		put_compact_columns(t, o, ev, at_ns, what, depth);
 		return;
 	}
 	proc = proc_text(t, ev->proc);
 	p = o->stuck ? t->w.p : put_time(t, o, t->w.p, at_ns);
 	p = put_mem(p, proc->text, proc->len);
-	if (o->tid) {
+	if (o->look.tid) {
 		begin = p;
 		p = put_u64(p, about_tid(ev));
 		p = put_char(put_pad(p, begin, PID_WIDTH), ' ');
@@ -279,7 +279,7 @@ static void put_columns(struct table *t, const struct sink_opts *o, const struct
 	}
 	begin = p;
 	t->event_at = (size_t)(p - t->w.begin);
-	for (int i = 0; o->nested && i < depth && i < 16; i++)
+	for (int i = 0; o->look.nested && i < depth && i < 16; i++)
 		p = put_lit(p, "  ");
 	p = put_str(p, what);
 	t->w.p = put_char(put_pad(p, begin, EVENT_WIDTH), ' ');
@@ -481,10 +481,10 @@ static void before_row(struct table *t, const struct sink_opts *o, const struct 
 /* -s: only the beginning of longer strings. */
 static int limit_strings(const struct sink_opts *o, struct field *f, int n)
 {
-	for (int i = 0; o->string_max && i < n; i++) {
-		if (f[i].type != FIELD_STR || f[i].absent || f[i].str_len <= o->string_max)
+	for (int i = 0; o->look.string_max && i < n; i++) {
+		if (f[i].type != FIELD_STR || f[i].absent || f[i].str_len <= o->look.string_max)
 			continue;
-		f[i].str_len = o->string_max;
+		f[i].str_len = o->look.string_max;
 		f[i].cut = true;
 	}
 	return n;
@@ -496,7 +496,7 @@ static void call_row(struct table *t, const struct sink_opts *o, const struct ev
 	bool entry = c->h.kind == CT_ENTER, unfinished = c->h.flags & CT_F_UNFINISHED;
 	bool open_end = entry || (c->h.flags & CT_F_NO_RETURN);
 	/* of what was recorded without entries each call has one row */
-	bool exit_row = o->enter_exit && !open_end && (t->entries || !o->recorded);
+	bool exit_row = o->look.enter_exit && !open_end && (t->entries || !o->recorded);
 	bool per_thread = c->h.flags & CT_F_PER_THREAD;
 	struct field f[EVENT_MAX_FIELDS];
 	int n = limit_strings(o, f, event_fields(ev, f, EVENT_MAX_FIELDS));
@@ -514,7 +514,7 @@ static void call_row(struct table *t, const struct sink_opts *o, const struct ev
 		named.text = kernel_text(t, o, ev->kernel);
 	if (!named.text)
 		named.field = NULL;
-	if (ret && o->compact) {
+	if (ret && o->look.compact) {
 		led = api_failed(c);
 		if (led) {
 			put_result(t, o, c, ret);
@@ -527,7 +527,7 @@ static void call_row(struct table *t, const struct sink_opts *o, const struct ev
 			 exit_row ? PART_OUTPUTS
 			 : entry  ? PART_INPUTS
 				  : PART_ALL,
-			 o->compact);
+			 o->look.compact);
 	if (led && !any)
 		t->w.p -= 2;
 	any |= led;
@@ -548,7 +548,7 @@ static void call_row(struct table *t, const struct sink_opts *o, const struct ev
 					 ev->number);
 			any = true;
 		}
-		if (!o->compact)
+		if (!o->look.compact)
 			t->w.p = table_duration(any || ret ? put_lit(t->w.p, ", ") : t->w.p,
 						c->h.end_ns - c->h.start_ns);
 	}
@@ -587,7 +587,7 @@ static void foreign_row(struct table *t, const struct sink_opts *o, const struct
 		t->w.p = put_hex(put_lit(t->w.p, ", returned="), (uint64_t)f->ret);
 	else
 		return;
-	if (!o->compact && !(f->h.flags & CT_F_UNFINISHED))
+	if (!o->look.compact && !(f->h.flags & CT_F_UNFINISHED))
 		t->w.p = table_duration(put_lit(t->w.p, ", "), f->h.end_ns - f->h.start_ns);
 }
 
@@ -623,9 +623,9 @@ static void device_row(struct table *t, const struct sink_opts *o, const struct 
 		row_room(&t->w, FIELD_ROOM);
 		t->w.p = put_lit(t->w.p, ", ");
 	}
-	any |= put_fields(t, f, n, &none, false, PART_ALL, o->compact);
+	any |= put_fields(t, f, n, &none, false, PART_ALL, o->look.compact);
 	row_room(&t->w, FIELD_ROOM);
-	if (h->end_ns > h->start_ns && !o->stuck && !o->compact) /* a column has it */
+	if (h->end_ns > h->start_ns && !o->stuck && !o->look.compact) /* a column has it */
 		t->w.p = table_duration(any ? put_lit(t->w.p, ", ") : t->w.p,
 					h->end_ns - h->start_ns);
 }
@@ -644,13 +644,13 @@ static void scope_row(struct table *t, const struct sink_opts *o, const struct e
 	if (more) {
 		snprintf(func, sizeof(func), "%.*s", s->text_len, s->text);
 		put_columns(t, o, ev, s->h.start_ns, printable(func), s->depth);
-		table_collective(&t->w, s, more, !o->compact);
+		table_collective(&t->w, s, more, !o->look.compact);
 		return;
 	}
 	if (scope_gemm(s)) {
 		snprintf(func, sizeof(func), "%.*s", s->text_len, s->text);
 		put_columns(t, o, ev, s->h.start_ns, printable(func), s->depth);
-		table_gemm(&t->w, s, scope_gemm(s), !o->compact);
+		table_gemm(&t->w, s, scope_gemm(s), !o->look.compact);
 		return;
 	}
 	put_columns(t, o, ev, s->h.start_ns, scope_word(s), s->depth);
@@ -660,14 +660,14 @@ static void scope_row(struct table *t, const struct sink_opts *o, const struct e
 	text_free(&name);
 	row_room(&t->w, FIELD_ROOM);
 	t->w.p = put_lit(t->w.p, ", ");
-	if (!put_fields(t, f, n, &none, false, PART_ALL, o->compact))
+	if (!put_fields(t, f, n, &none, false, PART_ALL, o->look.compact))
 		t->w.p -= 2;
 	row_room(&t->w, FIELD_ROOM);
 	if (s->flags & CT_SCOPE_UNPAIRED)
 		t->w.p = put_lit(t->w.p, ", the start of a range whose end is not known");
 	else if (s->flags & CT_SCOPE_UNFINISHED)
 		t->w.p = put_lit(t->w.p, ", <unfinished ...>");
-	else if (s->kind != CT_SCOPE_MARK && !o->compact)
+	else if (s->kind != CT_SCOPE_MARK && !o->look.compact)
 		t->w.p = table_duration(put_lit(t->w.p, ", "), s->h.end_ns - s->h.start_ns);
 }
 
@@ -813,8 +813,8 @@ static void compact_head(struct table *t, const struct sink_opts *o, const char 
 		{ COMPACT_TIME, time, true, true },
 		{ COMPACT_PROCESS, "PROCESS", true, false },
 		{ COMPACT_PID, "PID", true, false },
-		{ COMPACT_TID, "TID", o->tid, false },
-		{ COMPACT_THREAD, "THREAD", o->tid, false },
+		{ COMPACT_TID, "TID", o->look.tid, false },
+		{ COMPACT_THREAD, "THREAD", o->look.tid, false },
 		{ COMPACT_TOOK, "TOOK", true, true },
 		{ COMPACT_EVENT, "EVENT", true, false },
 	};
@@ -853,14 +853,14 @@ static int table_open(struct sink *s, const struct sink_opts *opts)
 		return -ENOMEM;
 	if (opts->fit)
 		t->columns = out_columns(opts->out);
-	if (opts->compact) {
-		compact_head(t, opts, time_name[opts->time]);
+	if (opts->look.compact) {
+		compact_head(t, opts, time_name[opts->look.time]);
 		return 0;
 	}
 	if (!opts->stuck)
-		out_fmt(opts->out, "%-*s ", time_width(opts), time_name[opts->time]);
+		out_fmt(opts->out, "%-*s ", time_width(opts), time_name[opts->look.time]);
 	out_fmt(opts->out, "%-*s %-*s ", COMM_WIDTH, "PROCESS", PID_WIDTH, "PID");
-	if (opts->tid)
+	if (opts->look.tid)
 		out_fmt(opts->out, "%-*s %-*s ", PID_WIDTH, "TID", COMM_WIDTH, "THREAD");
 	if (opts->stuck)
 		out_fmt(opts->out, "%-*s ", AGE_WIDTH, "FOR");

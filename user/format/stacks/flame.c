@@ -112,7 +112,7 @@ static int put_data(struct row *w, const struct sink_opts *o, const struct fold 
 	w->p = put_lit(w->p, ",\"title\":");
 	if (!err)
 		err = put_string(w, &t, title.bad ? "" : title.s);
-	w->p = put_str(put_lit(w->p, ",\"unit\":\""), units[o->weight]);
+	w->p = put_str(put_lit(w->p, ",\"unit\":\""), units[o->look.weight]);
 	w->p = put_u64(put_lit(w->p, "\",\"left_out\":"), f->without_size);
 	w->p = put_u64(put_lit(w->p, ",\"other\":"), f->no_room);
 	if (!err)

@@ -142,7 +142,7 @@ static uint32_t intern(struct fold *f, enum fold_kind kind)
 
 static size_t name_cut(const struct fold *f)
 {
-	return f->opts->full_names || f->opts->mangled ? NAME_CUT_FULL : NAME_CUT;
+	return f->opts->look.full_names || f->opts->look.mangled ? NAME_CUT_FULL : NAME_CUT;
 }
 
 static uint32_t intern_text(struct fold *f, const char *s, enum fold_kind kind)
@@ -166,7 +166,7 @@ static uint32_t intern_frame(struct fold *f, const struct stack_frame *fr)
 	enum fold_kind kind = fr->kind == CT_FRAME_PYTHON ? FOLD_PYTHON : FOLD_NATIVE;
 
 	if (fr->function) {
-		fold_clean(t, f->opts->mangled && fr->mangled ? fr->mangled : fr->function,
+		fold_clean(t, f->opts->look.mangled && fr->mangled ? fr->mangled : fr->function,
 			   name_cut(f), true);
 		if (kind == FOLD_PYTHON && fr->file && !f->places) {
 			text_str(t, " (");
@@ -197,9 +197,9 @@ static uint32_t intern_frame(struct fold *f, const struct stack_frame *fr)
 static uint32_t intern_kernel(struct fold *f, const struct kernel_name *k, enum fold_kind kind)
 {
 	fold_clean(begin(f),
-		   f->opts->mangled	 ? k->mangled
-		   : f->opts->full_names ? k->full
-					 : k->brief,
+		   f->opts->look.mangled      ? k->mangled
+		   : f->opts->look.full_names ? k->full
+					      : k->brief,
 		   name_cut(f), true);
 	if (k->cut)
 		text_str(&f->index->scratch, "...");
@@ -327,13 +327,13 @@ static uint32_t walk(struct fold *f, const struct place *key, const struct event
 		at = child(f, at, key->thread);
 	if (!at)
 		return NONE;
-	if (f->opts->stack_of_scopes)
+	if (f->opts->look.stack_of_scopes)
 		return walk_scopes(f, at, ev);
 	if (!s || !s->nframes)
 		return child(f, at, intern_text(f, "[no stack]", FOLD_UNKNOWN));
 	if (s->flags & (CT_STACK_CUT | CT_STACK_BROKEN))
 		at = child(f, at, intern_text(f, "[cut]", FOLD_UNKNOWN));
-	v = stack_view(s, f->opts->all_frames);
+	v = stack_view(s, f->opts->look.all_frames);
 	for (uint32_t i = v.n; i-- && at;)
 		if (stack_shows(&v, s->frames[i]))
 			at = child(f, at, intern_frame(f, s->frames[i]));
@@ -362,7 +362,7 @@ static uint32_t walk_captured_stack(struct fold *f, uint32_t at, const struct ev
 {
 	const struct stack *s = ev->captured_stack, *launch = ev->stack;
 	uint32_t n = s->nframes, m = launch ? launch->nframes : 0;
-	struct stack_view v = stack_view(s, f->opts->all_frames);
+	struct stack_view v = stack_view(s, f->opts->look.all_frames);
 
 	while (n && m &&
 	       intern_frame(f, s->frames[n - 1]) == intern_frame(f, launch->frames[m - 1]))
@@ -379,7 +379,7 @@ static uint32_t walk_captured(struct fold *f, uint32_t at, const struct event *e
 		return at;
 	if (ev->capture->before)
 		return child(f, at, intern_text(f, "[captured before the trace]", FOLD_UNKNOWN));
-	if (f->opts->stack_of_scopes)
+	if (f->opts->look.stack_of_scopes)
 		return walk_captured_scopes(f, at, ev);
 	return ev->captured_stack ? walk_captured_stack(f, at, ev) : at;
 }
@@ -430,17 +430,17 @@ static uint32_t place_of(struct fold *f, const struct event *ev)
 	uint32_t at;
 
 	key.comm = intern_text(f, ev->proc->comm, FOLD_PROCESS);
-	key.thread = f->opts->tid ? intern_thread(f, ev) : NONE;
+	key.thread = f->opts->look.tid ? intern_thread(f, ev) : NONE;
 	if (about_is_call(ev->rec))
 		call_ends(f, ev, &key);
 	else
 		work_ends(f, ev, &key);
-	if (!key.comm || !key.func || (f->opts->tid && !key.thread))
+	if (!key.comm || !key.func || (f->opts->look.tid && !key.thread))
 		return NONE;
 	p = &f->index->places[hash_edge(key.comm ^ key.func << 16 ^ key.thread << 8,
 					key.stack ^ key.kernel << 12 ^ key.captured << 4) &
 			      (PLACES - 1)];
-	if (!f->opts->stack_of_scopes && p->node && p->comm == key.comm &&
+	if (!f->opts->look.stack_of_scopes && p->node && p->comm == key.comm &&
 	    p->thread == key.thread && p->stack == key.stack && p->func == key.func &&
 	    p->kernel == key.kernel && p->captured == key.captured)
 		return p->node;
@@ -500,7 +500,7 @@ static uint64_t weight_of(const struct fold *f, const struct ct_hdr *h)
 	const struct ct_call *c = (const struct ct_call *)h;
 	int64_t bytes;
 
-	switch (f->opts->weight) {
+	switch (f->opts->look.weight) {
 	case SINK_WEIGHT_GPU: return about_duration_ns(h);
 	case SINK_WEIGHT_TIME:
 		return h->flags & CT_F_BEFORE || h->end_ns < h->start_ns ? 0
@@ -517,7 +517,7 @@ static uint64_t weight_of(const struct fold *f, const struct ct_hdr *h)
 /* Work that occupies the device: waits and allocations do not. */
 static bool is_weighed(const struct fold *f, const struct ct_hdr *h)
 {
-	if (f->opts->weight == SINK_WEIGHT_GPU)
+	if (f->opts->look.weight == SINK_WEIGHT_GPU)
 		return kind_is(h->kind, KIND_BUSY);
 	return about_is_call(h) && !(h->flags & CT_F_PENDING);
 }
@@ -529,15 +529,15 @@ int fold_event(struct fold *f, const struct event *ev)
 
 	/* they are frames */
 	if (ev->rec->kind == CT_SCOPE_END)
-		return f->opts->stack_of_scopes;
+		return f->opts->look.stack_of_scopes;
 	if (!is_weighed(f, ev->rec))
 		return 0;
 	weight = weight_of(f, ev->rec);
-	if (!weight && f->opts->weight == SINK_WEIGHT_BYTES) {
+	if (!weight && f->opts->look.weight == SINK_WEIGHT_BYTES) {
 		f->without_size++;
 		return 0;
 	}
-	if (!weight && f->opts->weight == SINK_WEIGHT_GPU)
+	if (!weight && f->opts->look.weight == SINK_WEIGHT_GPU)
 		return 0;
 	at = place_of(f, ev);
 	f->no_room += !at;
@@ -549,7 +549,7 @@ int fold_event(struct fold *f, const struct event *ev)
 
 uint64_t fold_weight(const struct fold *f, const struct fold_node *n)
 {
-	if (f->opts->weight != SINK_WEIGHT_TIME)
+	if (f->opts->look.weight != SINK_WEIGHT_TIME)
 		return n->self;
 	return n->self && n->self < 1000 ? 1 : n->self / 1000 + (n->self % 1000 >= 500);
 }
@@ -610,7 +610,7 @@ uint32_t fold_next(const struct fold *f, uint32_t at, uint32_t *depth)
 
 void fold_notes(const struct fold *f)
 {
-	if (f->opts->weight == SINK_WEIGHT_GPU && !f->counted)
+	if (f->opts->look.weight == SINK_WEIGHT_GPU && !f->counted)
 		msg_note("there was no device work to add up: --weight gpu needs a trace or a "
 			 "recording that was made with --gpu");
 	if (f->without_size)

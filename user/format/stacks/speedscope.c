@@ -206,8 +206,8 @@ static int put_sampled(struct speedscope *s, const struct sink_opts *o)
 	put_frames(s);
 	row_room(&s->w, ROOM);
 	s->w.p = put_str(put_lit(s->w.p, "]},\n\"profiles\":[{\"type\":\"sampled\",\"name\":\""),
-			 names[o->weight]);
-	s->w.p = put_str(put_lit(s->w.p, "\",\"unit\":\""), units[o->weight]);
+			 names[o->look.weight]);
+	s->w.p = put_str(put_lit(s->w.p, "\",\"unit\":\""), units[o->look.weight]);
 	s->w.p = put_lit(s->w.p, "\",\"samples\":[");
 	while ((at = fold_next(f, at, &depth))) {
 		if (!f->nodes[at].self)

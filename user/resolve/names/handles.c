@@ -93,26 +93,26 @@ void pool_put(struct pool *p, struct pool_name *x)
 
 /* ---- handles ---- */
 
-#define FIRST_SLOTS 64		  /* a power of two */
-#define MAX_SLOTS (1 << 20)	  /* slots of one process: three quarters of them can be used */
-#define GONE_SLOTS 512		  /* a power of two */
-#define GONE_MAX (GONE_SLOTS / 2) /* when this many owners are gone, their handles are removed */
+#define FIRST_BUCKETS 64	    /* a power of two */
+#define MAX_BUCKETS (1 << 20)	    /* buckets of one process: three quarters of them can be used */
+#define GONE_BUCKETS 512	    /* a power of two */
+#define GONE_MAX (GONE_BUCKETS / 2) /* when this many owners are gone, their handles are removed */
 
 struct table {
 	uint32_t refs; /* number of processes that share the table */
-	uint32_t nslots, used;
-	struct handle *slots;
+	uint32_t nbuckets, used;
+	struct handle *buckets;
 };
 
 struct gone {
-	uint64_t owner, from_ns; /* owner 0: a free slot */
+	uint64_t owner, from_ns; /* owner 0: a free bucket */
 };
 
 struct handles {
 	struct pool *pool;
 	struct table *t;
 	uint64_t context_ended_ns, runtime_unloaded_ns, driver_unloaded_ns, doubted_ns;
-	struct gone *gone; /* GONE_SLOTS; NULL: none yet */
+	struct gone *gone; /* GONE_BUCKETS; NULL: none yet */
 	uint32_t ngone;
 };
 
@@ -121,18 +121,18 @@ static uint32_t hash_handle(uint64_t handle)
 	return (uint32_t)hash_number(handle);
 }
 
-static struct table *table_open(uint32_t nslots)
+static struct table *table_open(uint32_t nbuckets)
 {
 	struct table *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return NULL;
-	t->slots = calloc(nslots, sizeof(*t->slots));
-	if (!t->slots) {
+	t->buckets = calloc(nbuckets, sizeof(*t->buckets));
+	if (!t->buckets) {
 		free(t);
 		return NULL;
 	}
-	t->nslots = nslots;
+	t->nbuckets = nbuckets;
 	t->refs = 1;
 	return t;
 }
@@ -142,19 +142,19 @@ static void table_put(struct table *t, struct pool *pool)
 	INVARIANT(!t || t->refs);
 	if (!t || --t->refs)
 		return;
-	for (uint32_t i = 0; i < t->nslots; i++)
-		pool_put(pool, t->slots[i].name);
-	free(t->slots);
+	for (uint32_t i = 0; i < t->nbuckets; i++)
+		pool_put(pool, t->buckets[i].name);
+	free(t->buckets);
 	free(t);
 }
 
-static struct handle *slot_of(const struct table *t, uint64_t handle)
+static struct handle *bucket_of(const struct table *t, uint64_t handle)
 {
-	uint32_t i = hash_handle(handle) & (t->nslots - 1);
+	uint32_t i = hash_handle(handle) & (t->nbuckets - 1);
 
-	while (t->slots[i].flags && t->slots[i].handle != handle)
-		i = (i + 1) & (t->nslots - 1);
-	return &t->slots[i];
+	while (t->buckets[i].flags && t->buckets[i].handle != handle)
+		i = (i + 1) & (t->nbuckets - 1);
+	return &t->buckets[i];
 }
 
 struct handles *handles_open(struct pool *pool)
@@ -164,7 +164,7 @@ struct handles *handles_open(struct pool *pool)
 	if (!h)
 		return NULL;
 	h->pool = pool;
-	h->t = table_open(FIRST_SLOTS);
+	h->t = table_open(FIRST_BUCKETS);
 	if (!h->t) {
 		free(h);
 		return NULL;
@@ -189,23 +189,23 @@ struct handles *handles_fork(struct handles *parent)
 		return NULL;
 	*h = *parent;
 	if (parent->gone) {
-		h->gone = malloc(GONE_SLOTS * sizeof(*h->gone));
+		h->gone = malloc(GONE_BUCKETS * sizeof(*h->gone));
 		if (!h->gone) {
 			free(h);
 			return NULL;
 		}
-		memcpy(h->gone, parent->gone, GONE_SLOTS * sizeof(*h->gone));
+		memcpy(h->gone, parent->gone, GONE_BUCKETS * sizeof(*h->gone));
 	}
 	h->t->refs++;
 	return h;
 }
 
-static struct gone *gone_slot(const struct handles *h, uint64_t owner)
+static struct gone *gone_bucket(const struct handles *h, uint64_t owner)
 {
-	uint32_t i = hash_handle(owner) & (GONE_SLOTS - 1);
+	uint32_t i = hash_handle(owner) & (GONE_BUCKETS - 1);
 
 	while (h->gone[i].owner && h->gone[i].owner != owner)
-		i = (i + 1) & (GONE_SLOTS - 1);
+		i = (i + 1) & (GONE_BUCKETS - 1);
 	return &h->gone[i];
 }
 
@@ -217,7 +217,7 @@ static bool alive(const struct handles *h, const struct handle *e)
 	if (!(e->flags & HANDLE_RUNTIME) && e->learned_ns < h->doubted_ns)
 		return false;
 	if (e->owner) {
-		const struct gone *g = h->gone ? gone_slot(h, e->owner) : NULL;
+		const struct gone *g = h->gone ? gone_bucket(h, e->owner) : NULL;
 
 		return !g || !g->owner || e->learned_ns >= g->from_ns;
 	}
@@ -231,24 +231,24 @@ static bool alive(const struct handles *h, const struct handle *e)
  * more. */
 static int rebuild(struct handles *h)
 {
-	uint32_t n = 0, nslots = FIRST_SLOTS;
+	uint32_t n = 0, nbuckets = FIRST_BUCKETS;
 	struct table *t;
 
-	for (uint32_t i = 0; i < h->t->nslots; i++)
-		n += h->t->slots[i].flags && alive(h, &h->t->slots[i]);
-	while (n + 1 > nslots / 16 * 11)
-		nslots *= 2;
-	if (nslots > MAX_SLOTS)
+	for (uint32_t i = 0; i < h->t->nbuckets; i++)
+		n += h->t->buckets[i].flags && alive(h, &h->t->buckets[i]);
+	while (n + 1 > nbuckets / 16 * 11)
+		nbuckets *= 2;
+	if (nbuckets > MAX_BUCKETS)
 		return -ENOSPC;
-	t = table_open(nslots);
+	t = table_open(nbuckets);
 	if (!t)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < h->t->nslots; i++) {
-		const struct handle *e = &h->t->slots[i];
+	for (uint32_t i = 0; i < h->t->nbuckets; i++) {
+		const struct handle *e = &h->t->buckets[i];
 
 		if (!e->flags || !alive(h, e))
 			continue;
-		*slot_of(t, e->handle) = *e;
+		*bucket_of(t, e->handle) = *e;
 		pool_ref(e->name);
 		t->used++;
 	}
@@ -259,7 +259,7 @@ static int rebuild(struct handles *h)
 
 const struct handle *handles_find(struct handles *h, uint64_t handle)
 {
-	const struct handle *e = slot_of(h->t, handle);
+	const struct handle *e = bucket_of(h->t, handle);
 
 	return e->flags && (e->name || e->flags & HANDLE_PART) && alive(h, e) ? e : NULL;
 }
@@ -267,7 +267,7 @@ const struct handle *handles_find(struct handles *h, uint64_t handle)
 /* There are too many handles: forgetting all is better than keeping what may be out of date. */
 static int start_anew(struct handles *h)
 {
-	struct table *t = table_open(FIRST_SLOTS);
+	struct table *t = table_open(FIRST_BUCKETS);
 
 	if (!t)
 		return -ENOMEM;
@@ -278,12 +278,12 @@ static int start_anew(struct handles *h)
 
 int handles_put(struct handles *h, const struct handle *new)
 {
-	struct handle *e = slot_of(h->t, new->handle);
+	struct handle *e = bucket_of(h->t, new->handle);
 	int err = 0;
 
-	if (h->t->refs > 1 || (!e->flags && h->t->used >= h->t->nslots / 4 * 3)) {
+	if (h->t->refs > 1 || (!e->flags && h->t->used >= h->t->nbuckets / 4 * 3)) {
 		err = rebuild(h);
-		e = slot_of(h->t, new->handle);
+		e = bucket_of(h->t, new->handle);
 	}
 	if (err) {
 		pool_put(h->pool, new->name);
@@ -306,19 +306,19 @@ int handles_unloaded(struct handles *h, uint64_t owner, uint64_t from_ns, bool r
 	if (from_ns > *any)
 		*any = from_ns;
 	if (!h->gone) {
-		h->gone = calloc(GONE_SLOTS, sizeof(*h->gone));
+		h->gone = calloc(GONE_BUCKETS, sizeof(*h->gone));
 		if (!h->gone)
 			return -ENOMEM;
 	}
-	g = gone_slot(h, owner);
+	g = gone_bucket(h, owner);
 	if (!g->owner && h->ngone >= GONE_MAX) {
 		int err = rebuild(h);
 
 		if (err)
 			return err;
-		memset(h->gone, 0, GONE_SLOTS * sizeof(*h->gone));
+		memset(h->gone, 0, GONE_BUCKETS * sizeof(*h->gone));
 		h->ngone = 0;
-		g = gone_slot(h, owner);
+		g = gone_bucket(h, owner);
 	}
 	h->ngone += !g->owner;
 	g->owner = owner;

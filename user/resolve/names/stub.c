@@ -75,14 +75,15 @@ size_t stub_of_handle(const char *symbol, size_t len, char *out, size_t size)
 	const char *end = symbol + len, *rest, *at;
 	size_t n;
 
-	if (!has_prefix(symbol, len, "_ZZ") || len < HANDLE_LEN)
+	if (!has_prefix(symbol, len, "_ZZ"))
 		return 0;
 	symbol += 3;
 	symbol += symbol < end && *symbol == 'L';
 	n = kernel_in(symbol, end, &rest, out, size);
 	if (!n)
 		return 0;
-	/* the last such ending; only a suffix that compilers append to make a local symbol unique
+	/* What has a stub's name is longer than such an ending. The last one counts; only a suffix
+	 * that compilers append to make a local symbol unique
 	 * may follow it: ".lto_priv.0" */
 	for (at = end - HANDLE_LEN; at >= rest; at--)
 		if (!memcmp(at, HANDLE, HANDLE_LEN))

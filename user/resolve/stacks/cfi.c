@@ -9,19 +9,19 @@
 #include "../../util/hash.h"
 #include "cfi.h"
 
-#define FIRST_SLOTS 64 /* a power of two */
-#define ROWS_MAX 16384 /* rows of one object; if there are more, all are dropped */
-#define OPS_MAX 64     /* operations of a row's expressions */
+#define FIRST_BUCKETS 64 /* a power of two */
+#define ROWS_MAX 16384	 /* rows of one object; if there are more, all are dropped */
+#define OPS_MAX 64	 /* operations of a row's expressions */
 
-struct slot {
+struct bucket {
 	uint64_t address;
 	struct cfi_row *row; /* NULL with used: there is no row */
 	bool used;
 };
 
 struct cfi_rows {
-	struct slot *slots;
-	uint32_t nslots, used;
+	struct bucket *buckets;
+	uint32_t nbuckets, used;
 	bool looked;
 	Dwarf_CFI *eh, *debug;
 	Dwarf_Addr eh_bias, debug_bias;
@@ -36,11 +36,11 @@ static void free_row(struct cfi_row *row)
 
 static void forget(struct cfi_rows *r)
 {
-	for (uint32_t i = 0; i < r->nslots; i++)
-		free_row(r->slots[i].row);
-	free(r->slots);
-	r->slots = NULL;
-	r->nslots = r->used = 0;
+	for (uint32_t i = 0; i < r->nbuckets; i++)
+		free_row(r->buckets[i].row);
+	free(r->buckets);
+	r->buckets = NULL;
+	r->nbuckets = r->used = 0;
 }
 
 void cfi_close(struct cfi_rows *r)
@@ -180,35 +180,35 @@ static struct cfi_row *ask(Dwarf_CFI *cfi, uint64_t address)
 
 /* ---- the rows that are known ---- */
 
-static struct slot *slot_of(struct slot *slots, uint32_t nslots, uint64_t address)
+static struct bucket *bucket_of(struct bucket *buckets, uint32_t nbuckets, uint64_t address)
 {
-	uint32_t i = (uint32_t)hash_number(address) & (nslots - 1);
+	uint32_t i = (uint32_t)hash_number(address) & (nbuckets - 1);
 
-	while (slots[i].used && slots[i].address != address)
-		i = (i + 1) & (nslots - 1);
-	return &slots[i];
+	while (buckets[i].used && buckets[i].address != address)
+		i = (i + 1) & (nbuckets - 1);
+	return &buckets[i];
 }
 
 static bool make_room(struct cfi_rows *r)
 {
-	uint32_t nslots = r->nslots ? 2 * r->nslots : FIRST_SLOTS;
-	struct slot *slots;
+	uint32_t nbuckets = r->nbuckets ? 2 * r->nbuckets : FIRST_BUCKETS;
+	struct bucket *buckets;
 
 	if (r->used >= ROWS_MAX) {
 		forget(r);
-		nslots = FIRST_SLOTS;
+		nbuckets = FIRST_BUCKETS;
 	}
-	if (r->nslots && r->used < r->nslots / 2)
+	if (r->nbuckets && r->used < r->nbuckets / 2)
 		return true;
-	slots = calloc(nslots, sizeof(*slots));
-	if (!slots)
+	buckets = calloc(nbuckets, sizeof(*buckets));
+	if (!buckets)
 		return false;
-	for (uint32_t i = 0; i < r->nslots; i++)
-		if (r->slots[i].used)
-			*slot_of(slots, nslots, r->slots[i].address) = r->slots[i];
-	free(r->slots);
-	r->slots = slots;
-	r->nslots = nslots;
+	for (uint32_t i = 0; i < r->nbuckets; i++)
+		if (r->buckets[i].used)
+			*bucket_of(buckets, nbuckets, r->buckets[i].address) = r->buckets[i];
+	free(r->buckets);
+	r->buckets = buckets;
+	r->nbuckets = nbuckets;
 	return true;
 }
 
@@ -230,7 +230,7 @@ static void find(struct object *o, void *args)
 	struct cfi_rows **home = object_rows(o), *r = *home;
 	Dwfl_Module *mod = object_module(o);
 	struct cfi_row *row;
-	struct slot *slot;
+	struct bucket *bucket;
 
 	if (!r)
 		r = *home = calloc(1, sizeof(*r));
@@ -246,27 +246,28 @@ static void find(struct object *o, void *args)
 			r->debug = dwfl_module_dwarf_cfi(mod, &r->debug_bias);
 		row = ask(r->debug, q->address - r->debug_bias);
 	}
-	slot = slot_of(r->slots, r->nslots, q->address);
-	*slot = (struct slot){ .address = q->address, .row = row, .used = true };
+	bucket = bucket_of(r->buckets, r->nbuckets, q->address);
+	*bucket = (struct bucket){ .address = q->address, .row = row, .used = true };
 	r->used++;
 }
 
-static const struct slot *kept(struct object *o, uint64_t address)
+static const struct bucket *kept(struct object *o, uint64_t address)
 {
 	const struct cfi_rows *r = *object_rows(o);
-	const struct slot *slot = r && r->nslots ? slot_of(r->slots, r->nslots, address) : NULL;
+	const struct bucket *bucket = r && r->nbuckets ? bucket_of(r->buckets, r->nbuckets, address)
+						       : NULL;
 
-	return slot && slot->used ? slot : NULL;
+	return bucket && bucket->used ? bucket : NULL;
 }
 
 const struct cfi_row *cfi_find(struct object *o, uint64_t address)
 {
 	struct question q = { .address = address };
-	const struct slot *slot = object_lent(o) ? NULL : kept(o, address);
+	const struct bucket *bucket = object_lent(o) ? NULL : kept(o, address);
 
-	if (!slot && object_do(o, find, &q, sizeof(q)))
-		slot = kept(o, address);
-	return slot ? slot->row : NULL;
+	if (!bucket && object_do(o, find, &q, sizeof(q)))
+		bucket = kept(o, address);
+	return bucket ? bucket->row : NULL;
 }
 
 /* ---- where functions begin ---- */

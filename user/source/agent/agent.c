@@ -12,11 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include "../inject/inject.h"
-#include "../inject/inject_check.h"
 #include "../../util/io/caps.h"
 #include "../../util/table/array.h"
 #include "../../util/msg.h"
@@ -30,7 +27,6 @@
 #include "agent_peer.h"
 #include "agent_process.h"
 
-#define INJECT_MS 5000
 #define STOP_NS 8000000000ULL /* for all agents to leave */
 
 struct agent_source {
@@ -270,38 +266,19 @@ static int open_source(struct source *s, const struct capture_plan *plan)
 	return err;
 }
 
-/* Puts the agent into a process and starts it there. Returns our end of its socket, or -errno. */
-static int attach(const struct agent_source *a, pid_t pid, const char *how)
-{
-	struct inject_what what = {
-		.name = "the agent",
-		.symbol = "cudatrace_agent_start",
-		.how = how,
-		.sock_type = SOCK_SEQPACKET,
-		.limit_ms = INJECT_MS,
-		.ready = inject_check_cuda, /* the agent is never the first to start CUDA */
-		.frames = a->plan->frames,
-		.ctx = a->plan->frames_ctx,
-	};
-	struct inject_result got = { .sock = -1 };
-	int err;
-
-	what.so = agent_file_bytes(&what.so_bytes);
-	err = inject_run(pid, &what, &got);
-	return err ? err : got.sock;
-}
-
 /* Into each process of -p. A message names each process that cannot have it. If none can, there is nothing to trace without probes. */
 static int attach_all(struct source *s)
 {
 	struct agent_source *a = s->priv;
+	struct agent_image image;
 	char how[1800];
 	int err = agent_how(a->plan, -1, how, sizeof(how)), in = 0;
 
+	agent_image_agent(&image);
 	if (err)
 		msg_error("--cupti: %s: %s", a->plan->device.cupti, strerror(-err));
 	for (int i = 0; i < a->plan->npids && !err; i++) {
-		int fd = attach(a, a->plan->pids[i], how);
+		int fd = agent_image_inject(&image, a->plan->pids[i], how, a->plan);
 
 		if (fd >= 0 && !agent_connect_fd(s, fd, a->plan->pids[i]))
 			in++;

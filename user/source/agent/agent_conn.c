@@ -10,6 +10,7 @@
 #include "../../util/msg.h"
 #include "../../util/now.h"
 #include "agent_conn.h"
+#include "agent_process.h"
 #include "agent_tids.h"
 
 #define SAYS_MAX 32 /* texts of one process that are passed on */
@@ -115,6 +116,7 @@ const char *agent_conn_greet(struct agent_conn *c, const struct meet_hello *h, u
 	if (h->pid != (uint32_t)c->inner && h->pid != (uint32_t)c->pid)
 		return "the process id";
 	c->greeted = true;
+	c->ahead_ns = agent_process_ahead_ns(c->pid);
 	return NULL;
 }
 

@@ -26,7 +26,8 @@ struct agent_conn {
 	int fd;
 	pid_t pid, inner; /* ours; in its own pid namespace */
 	bool keyed, neighbour;
-	bool greeted; /* its greeting was good */
+	bool greeted;	  /* its greeting was good */
+	int64_t ahead_ns; /* how far the process's clock is ahead of ours, in a time namespace */
 	char key[MEET_KEY];
 	struct agent_tids *tids;
 	uint64_t opened_ns;

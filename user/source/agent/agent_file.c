@@ -6,19 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "../../util/msg.h"
 #include "agent_file.h"
+#include "../inject/inject.h"
+#include "../inject/inject_check.h"
 #include "../../util/io/embed.h"
+
+#define INJECT_MS 5000
 
 EMBED(agent_file, CT_AGENT_FILE);
 
-const void *agent_file_bytes(size_t *n)
+void agent_image_agent(struct agent_image *i)
 {
-	*n = (size_t)(agent_file_end - agent_file_begin);
-	return agent_file_begin;
+	*i = (struct agent_image){ .name = "agent",
+				   .title = "the agent",
+				   .start = "cudatrace_agent_start",
+				   .after_cuda = true, /* it is never the first to start CUDA */
+				   .bytes = agent_file_begin,
+				   .n = (size_t)(agent_file_end - agent_file_begin) };
 }
 
 static int write_all(const struct agent_image *i, int fd)
@@ -167,8 +176,29 @@ int agent_image_path(const struct agent_image *image, char *path, size_t size, c
 
 int agent_file_path(char *path, size_t size, char *dir, size_t dir_size)
 {
-	struct agent_image image = { .name = "agent" };
+	struct agent_image image;
 
-	image.bytes = agent_file_bytes(&image.n);
+	agent_image_agent(&image);
 	return agent_image_path(&image, path, size, dir, dir_size);
+}
+
+int agent_image_inject(const struct agent_image *image, pid_t pid, const char *how,
+		       const struct capture_plan *plan)
+{
+	const struct inject_what what = {
+		.name = image->title,
+		.so = image->bytes,
+		.so_bytes = image->n,
+		.symbol = image->start,
+		.how = how,
+		.sock_type = SOCK_SEQPACKET,
+		.limit_ms = INJECT_MS,
+		.ready = image->after_cuda ? inject_check_cuda : NULL,
+		.frames = plan->frames,
+		.ctx = plan->frames_ctx,
+	};
+	struct inject_result got = { .sock = -1 };
+	int err = inject_run(pid, &what, &got);
+
+	return err ? err : got.sock;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* agent_file.h - the agent, which is part of the binary, as a file that a program can load.
- * Knows no socket. */
+/*
+ * agent_file.h - the objects that come into programs and are part of the binary (the agent, the hooks,
+ * the one for NVTX 3): as a file that a program can load, and into a process that runs. Knows no
+ * message.
+ */
 #ifndef CT_AGENT_FILE_H
 #define CT_AGENT_FILE_H
 
-#include "../../util/types.h"
-
-/* Its bytes, n of them. */
-const void *agent_file_bytes(size_t *n);
+#include "../plan.h"
 
 /*
  * A file with it that stays: programs that a traced one starts load it too, after cudatrace is
@@ -17,12 +17,23 @@ const void *agent_file_bytes(size_t *n);
  */
 int agent_file_path(char *path, size_t size, char *dir, size_t dir_size);
 
-/* The same for another object that is part of the binary; `name` begins the file's. */
+/* The same for any of the objects. */
 struct agent_image {
-	const char *name, *bytes;
+	const char *name; /* the file's name begins with it */
+	const char *bytes;
 	size_t n;
+	/* for agent_image_inject(): its name in messages; the function that is called in it, and
+	 * whether that waits until the program has started CUDA */
+	const char *title, *start;
+	bool after_cuda;
 };
 int agent_image_path(const struct agent_image *, char *path, size_t size, char *dir,
 		     size_t dir_size);
+/* The agent's. */
+void agent_image_agent(struct agent_image *);
+/* Puts the object into a process that runs and calls its function with `how`, in which "fd=N" becomes
+ * the number of the process's end of a socket. Returns our end, or -errno after one message. */
+int agent_image_inject(const struct agent_image *, pid_t, const char *how,
+		       const struct capture_plan *);
 
 #endif

@@ -248,9 +248,21 @@ static bool allowed(const struct agent_peer *p, const struct ct_hdr *h)
 	}
 }
 
-/* Its ids as ours, and nothing in it that only we may say. */
+/* A time of the process's clock as one of ours; 0: it is not known. */
+static void as_ours(const struct agent_peer *p, __u64 *ns)
+{
+	*ns -= *ns ? (__u64)p->conn.ahead_ns : 0;
+}
+
+/* Its ids and times as ours, and nothing in it that only we may say. */
 static void own(struct agent_peer *p, struct ct_hdr *h)
 {
+	as_ours(p, &h->start_ns);
+	as_ours(p, &h->end_ns);
+	if (h->kind == CT_KERNEL) {
+		as_ours(p, &((struct ct_kernel *)h)->queued_ns);
+		as_ours(p, &((struct ct_kernel *)h)->submitted_ns);
+	}
 	h->pid = (uint32_t)p->conn.pid;
 	h->tid = agent_tids_find(p->conn.tids, h->tid);
 	h->lost = 0;

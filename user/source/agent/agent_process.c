@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* agent_process.c - see agent_process.h. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,35 @@ uint64_t agent_process_started_ns(pid_t pid)
 	return ticks && hz > 0
 		       ? strtoull(ticks, NULL, 10) * (1000000000ULL / (unsigned long long)hz)
 		       : 0;
+}
+
+static int64_t offset_ns(const char *who)
+{
+	long long seconds = 0, ns = 0;
+	char path[64], text[256];
+	const char *line;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%s/timens_offsets", who);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) /* before Linux 5.6 there are none */
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	line = strstr(text, "monotonic");
+	if (!line || sscanf(line, "monotonic %lld %lld", &seconds, &ns) != 2)
+		return 0;
+	return (int64_t)(seconds * 1000000000LL + ns);
+}
+
+int64_t agent_process_ahead_ns(pid_t pid)
+{
+	char who[16];
+
+	snprintf(who, sizeof(who), "%d", (int)pid);
+	return offset_ns(who) - offset_ns("self");
 }
 
 static uint32_t number(const char *text, const char *key)

@@ -22,7 +22,6 @@
 #include "../agent/agent_env.h"
 #include "../cgroup.h"
 #include "../host.h"
-#include "../inject/inject.h"
 #include "../python_seek.h"
 #include "hooks.h"
 #include "hooks_counts.h"
@@ -30,7 +29,6 @@
 #include "hooks_muted.h"
 #include "hooks_peer.h"
 
-#define INJECT_MS 5000
 #define READY_MS 10000		/* for the hooks of a process that runs to be on */
 #define CHILD_NS 10000000000ULL /* a child's message is younger */
 #define CHILDREN_MAX 64		/* of one process in one drain */
@@ -157,19 +155,20 @@ static int open_source(struct source *s, const struct capture_plan *plan)
 
 static void add_counts(struct hooks_ring_counts *to, const struct hooks_ring_counts *c)
 {
-	to->received += c->received;
-	to->lost += c->lost;
-	to->malformed += c->malformed;
-	to->folded += c->folded;
-	to->filtered += c->filtered;
-	to->deep += c->deep;
-	to->no_block += c->no_block;
-	to->no_cell += c->no_cell;
-	to->no_stack += c->no_stack;
-	to->unfinished += c->unfinished;
-	to->forgets += c->forgets;
-	to->scopes_dropped += c->scopes_dropped;
-	to->scopes_unbegun += c->scopes_unbegun;
+	losses_add(&to->received, c->received);
+	losses_add(&to->lost, c->lost);
+	losses_add(&to->malformed, c->malformed);
+	losses_add(&to->folded, c->folded);
+	losses_add(&to->filtered, c->filtered);
+	losses_add(&to->deep, c->deep);
+	losses_add(&to->no_block, c->no_block);
+	losses_add(&to->no_cell, c->no_cell);
+	losses_add(&to->no_stack, c->no_stack);
+	losses_add(&to->unfinished, c->unfinished);
+	losses_add(&to->forgets, c->forgets);
+	losses_add(&to->scopes_dropped, c->scopes_dropped);
+	losses_add(&to->scopes_unbegun, c->scopes_unbegun);
+	losses_add(&to->interrupted, c->interrupted);
 }
 
 static void drop(struct hooks_source *h, int i)
@@ -602,25 +601,13 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 static int inject(struct hooks_source *h, pid_t pid)
 {
 	struct agent_image image;
-	struct inject_what what = {
-		.name = "the hooks",
-		.symbol = "cudatrace_hooks_start",
-		.how = "v1 fd=N",
-		.sock_type = SOCK_SEQPACKET,
-		.limit_ms = INJECT_MS,
-		.frames = h->plan->frames,
-		.ctx = h->plan->frames_ctx,
-	};
-	struct inject_result got = { .sock = -1 };
-	int err;
+	int sock;
 
 	hooks_image(&image);
-	what.so = image.bytes;
-	what.so_bytes = image.n;
-	err = inject_run(pid, &what, &got);
-	if (err)
-		return err;
-	return add_peer(h, got.sock, &(struct agent_conn_who){ .pid = pid });
+	sock = agent_image_inject(&image, pid, "v1 fd=N", h->plan);
+	if (sock < 0)
+		return sock;
+	return add_peer(h, sock, &(struct agent_conn_who){ .pid = pid });
 }
 
 /* Until the hooks of the processes are on, or cannot be. */
@@ -794,19 +781,24 @@ static void losses(struct source *s, struct losses *l)
 	losses_add(&l->lost[CT_LOSS_STORAGE], c.no_block);
 	losses_add(&l->lost[CT_LOSS_READ], c.malformed);
 	losses_add(&l->lost[CT_LOSS_STACK], c.no_stack);
-	if (h->counts)
-		losses_add(&l->lost[CT_LOSS_COUNTS], c.no_cell + hooks_counts_lost(h->counts));
-	l->folded += c.folded;
-	l->filtered += c.filtered;
-	l->scopes_dropped += c.scopes_dropped;
-	l->scopes_unbegun += c.scopes_unbegun;
-	l->unfinished += h->unfinished + c.unfinished;
+	if (h->counts) {
+		losses_add(&l->lost[CT_LOSS_COUNTS], c.no_cell);
+		losses_add(&l->lost[CT_LOSS_COUNTS], hooks_counts_lost(h->counts));
+	}
+	losses_add(&l->folded, c.folded);
+	losses_add(&l->filtered, c.filtered);
+	losses_add(&l->scopes_dropped, c.scopes_dropped);
+	losses_add(&l->scopes_unbegun, c.scopes_unbegun);
+	l->unfinished += h->unfinished;
+	losses_add(&l->unfinished, c.unfinished);
 	l->received += h->calls;
 	l->sent += h->calls;
-	l->calls += h->calls + c.lost;
+	l->calls += h->calls;
+	losses_add(&l->calls, c.lost);
 	l->files += hooks_files_count(h->files);
 	l->unhooked += h->unhooked;
 	l->partly += h->partly;
+	losses_add(&l->interrupted, c.interrupted);
 	for (int i = 0; i < h->npeers; i++) {
 		losses_add(&l->unhooked, hooks_peer_unhooked(h->peers[i]));
 		losses_add(&l->partly, hooks_peer_partly(h->peers[i]));

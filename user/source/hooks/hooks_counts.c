@@ -16,6 +16,9 @@
 
 #define KEYS_MAX 65536
 #define PROCESSES_MAX 65536
+/* of a cell: in half a year no thread makes as many, and a million cells do not overflow */
+#define CALLS_MAX (UINT64_MAX >> 20)
+#define AMOUNT_MAX (UINT64_MAX >> 8) /* nanoseconds: two years; bytes: 64 PiB */
 
 #define SUMS_ADD(word, n) ((void)(*(word) += (n)))
 #define SUMS_ADD32(word, n) SUMS_ADD(word, n)
@@ -166,14 +169,33 @@ struct adding {
 	uint32_t start;
 };
 
+static uint64_t at_most(uint64_t n, uint64_t most)
+{
+	return n < most ? n : most;
+}
+
+/* What a process says of itself, so that it cannot make the sums of all processes wrap around. */
+static struct ct_sums believable(const struct ct_sums *said)
+{
+	struct ct_sums n = *said;
+
+	n.calls = at_most(n.calls, CALLS_MAX);
+	n.failed = at_most(n.failed, n.calls);
+	n.untimed = at_most(n.untimed, n.calls);
+	n.ns = at_most(n.ns, AMOUNT_MAX);
+	n.bytes = at_most(n.bytes, AMOUNT_MAX);
+	return n;
+}
+
 static void add_cell(void *ctx, const struct ct_entry *e, const union hooks_extra *more)
 {
+	struct ct_sums n = believable(&e->n);
 	struct adding *a = ctx;
 	struct ct_count_key key = e->key;
 
 	key.start = a->start;
 	if (makes_sense(a->c, &key))
-		add_item(a->c, a->table, &key, &e->n, a->c->more ? more : NULL);
+		add_item(a->c, a->table, &key, &n, a->c->more ? more : NULL);
 }
 
 /* The key that calls have that are recorded in a window, if calls are counted by function. */

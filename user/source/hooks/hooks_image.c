@@ -7,7 +7,9 @@ EMBED(hooks_image, CT_HOOKS_FILE);
 
 void hooks_image(struct agent_image *i)
 {
-	i->name = "hooks";
-	i->bytes = hooks_image_begin;
-	i->n = (size_t)(hooks_image_end - hooks_image_begin);
+	*i = (struct agent_image){ .name = "hooks",
+				   .title = "the hooks",
+				   .start = "cudatrace_hooks_start",
+				   .bytes = hooks_image_begin,
+				   .n = (size_t)(hooks_image_end - hooks_image_begin) };
 }

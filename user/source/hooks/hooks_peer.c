@@ -86,7 +86,8 @@ static const char *reason(int result)
 		"shadow stacks (CET) are in use",
 		"the process may not write to its code",
 		"",
-		"the reason is not known",
+		("so far nothing calls them through the dynamic loader, as hooks need it on this "
+		 "processor"),
 		"the reason is not known",
 	};
 
@@ -245,6 +246,7 @@ static int put_start(struct hooks_peer *p)
 				     .cells = plan->count ? HOOKS_CELLS : 0,
 				     .pid = p->conn.pid,
 				     .tids = p->conn.tids,
+				     .ahead_ns = p->conn.ahead_ns,
 				     .clock = p->o.clock,
 				     .layers = has_layers(plan) };
 	struct hooks_start s = {
@@ -377,7 +379,7 @@ static void child(struct hooks_peer *p, int fd)
 	}
 	p->birth.fd = fd;
 	p->birth.tid = agent_tids_find(p->conn.tids, c.tid);
-	p->birth.ns = c.ns;
+	p->birth.ns = c.ns - (uint64_t)p->conn.ahead_ns;
 }
 
 static void bye(struct hooks_peer *p)

@@ -10,6 +10,7 @@
 
 #include "../../util/now.h"
 #include "../../util/table/array.h"
+#include "../../event/event.h"
 #include "../agent/agent_tids.h"
 #include "hooks_ring.h"
 
@@ -235,9 +236,23 @@ static struct hooks_thread *thread_at(const struct hooks_ring *r, uint32_t i)
 	return hooks_block(r->area, i, r->o.ring_bytes);
 }
 
+#define COUNT_MAX (UINT64_MAX >> 20) /* no process makes as many calls in a year */
+
 static uint64_t load(const __u64 *word)
 {
 	return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+/* A counter of the process's, which may have written any number: one that cannot be true is counted
+ * as what makes no sense. */
+static uint64_t said(struct hooks_ring_counts *out, const __u64 *word)
+{
+	uint64_t n = load(word);
+
+	if (n <= COUNT_MAX)
+		return n;
+	losses_add(&out->malformed, 1);
+	return 0;
 }
 
 void hooks_ring_counts(const struct hooks_ring *r, struct hooks_ring_counts *out)
@@ -245,25 +260,26 @@ void hooks_ring_counts(const struct hooks_ring *r, struct hooks_ring_counts *out
 	memset(out, 0, sizeof(*out));
 	out->received = r->received;
 	out->malformed = r->malformed;
-	out->no_block = load(&r->area->no_block);
-	out->deep = load(&r->area->too_deep);
-	out->scopes_dropped = load(&r->area->scopes_dropped);
+	out->no_block = said(out, &r->area->no_block);
+	out->deep = said(out, &r->area->too_deep);
+	out->scopes_dropped = said(out, &r->area->scopes_dropped);
+	out->interrupted = said(out, &r->area->interrupted);
 	for (uint32_t i = 0; i < used_blocks(r); i++) {
 		const struct hooks_thread *t = thread_at(r, i);
 
-		out->lost += load(&t->lost);
-		out->folded += load(&t->folded);
-		out->filtered += load(&t->filtered);
-		out->deep += load(&t->deep);
-		out->no_cell += load(&t->no_cell);
-		out->no_stack += load(&t->no_stack);
-		out->unfinished += load(&t->unfinished);
-		out->forgets += load(&t->forgets);
-		out->scopes_dropped += load(&t->scopes_dropped);
-		out->scopes_unbegun += load(&t->scopes_unbegun);
-		out->folded += load(&t->muted[HOOKS_MUTED]);
+		losses_add(&out->lost, said(out, &t->lost));
+		losses_add(&out->folded, said(out, &t->folded));
+		losses_add(&out->filtered, said(out, &t->filtered));
+		losses_add(&out->deep, said(out, &t->deep));
+		losses_add(&out->no_cell, said(out, &t->no_cell));
+		losses_add(&out->no_stack, said(out, &t->no_stack));
+		losses_add(&out->unfinished, said(out, &t->unfinished));
+		losses_add(&out->forgets, said(out, &t->forgets));
+		losses_add(&out->scopes_dropped, said(out, &t->scopes_dropped));
+		losses_add(&out->scopes_unbegun, said(out, &t->scopes_unbegun));
+		losses_add(&out->folded, said(out, &t->muted[HOOKS_MUTED]));
 		for (int k = 0; k <= HOOKS_MUTED; k++)
-			out->folded += load(&t->muted_inside[k]);
+			losses_add(&out->folded, said(out, &t->muted_inside[k]));
 	}
 }
 
@@ -339,6 +355,9 @@ static void own(struct hooks_ring *r, struct block *b, struct ct_hdr *h, uint64_
 			b->stack.ns = h->start_ns;
 		}
 		h->end_ns = hooks_clock_ns(r->o.clock, h->end_ns);
+	} else {
+		h->start_ns -= (uint64_t)r->o.ahead_ns;
+		h->end_ns -= (uint64_t)r->o.ahead_ns;
 	}
 	/* what came while this was at work is later than when it began */
 	if (h->end_ns > now && h->end_ns > (now = now_ns()))

@@ -30,7 +30,8 @@ struct hooks_ring_opts {
 	uint32_t cells; /* 0: nothing is counted there */
 	pid_t pid;
 	struct agent_tids *tids;
-	const struct hooks_clock *clock; /* NULL: times are ns already */
+	const struct hooks_clock *clock; /* NULL: times are ns already, of the process's clock */
+	int64_t ahead_ns;		 /* which is ahead of ours by this */
 	bool layers;			 /* some functions are of layers */
 };
 /* *fd: of the area, to be sent to the process; the caller closes it. NULL: -errno in *fd. */
@@ -42,6 +43,7 @@ struct hooks_ring_counts {
 	uint64_t no_stack;   /* calls whose stack is missing */
 	uint64_t unfinished; /* counted calls that did not return */
 	uint64_t scopes_dropped, scopes_unbegun;
+	uint64_t interrupted; /* functions whose hooks were off for a time */
 };
 void hooks_ring_counts(const struct hooks_ring *, struct hooks_ring_counts *);
 

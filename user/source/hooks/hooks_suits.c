@@ -2,6 +2,7 @@
 /* hooks_suits.c - see hooks_suits.h. What lies in its functions is found out when the hooks come in. */
 #include <errno.h>
 #include <stdbool.h>
+#include <unistd.h>
 
 #include "../../util/msg.h"
 #include "../host.h"
@@ -10,19 +11,21 @@
 
 int hooks_suits(pid_t pid)
 {
-#if defined(__x86_64__)
 	char text[8192];
 	int err = inject_check(pid);
+	long page = sysconf(_SC_PAGESIZE);
 
 	if (err)
 		return err == -ENOEXEC ? -ENOTSUP : err;
+	if (page != 4096) {
+		msg_error("process %d: hooks are for pages of 4 KiB, and this kernel's have %ld",
+			  (int)pid, page / 1024);
+		return -ENOTSUP;
+	}
 	if (host_status(pid, text, sizeof(text)) || !host_shadow_stack(text))
 		return 0;
 	msg_error("process %d uses shadow stacks (CET), beside which calls cannot be recorded "
 		  "inside it",
 		  (int)pid);
-#else
-	msg_error("process %d: hooks are for x86-64", (int)pid);
-#endif
 	return -ENOTSUP;
 }

@@ -18,6 +18,7 @@
 
 #include <bpf/bpf.h>
 
+#include "../../event/event.h"
 #include "../../util/table/keyed.h"
 #include "../../util/now.h"
 #include "throttle.h"
@@ -248,13 +249,10 @@ static struct counted count_since(const struct sampler *s, size_t at, struct pla
 	const volatile struct ct_sums *n =
 		&((const volatile struct ct_entry *)&s->m.entries[at])->n;
 	uint64_t calls = n->calls, timed = n->timed, ns = n->ns;
-	struct counted c = { (double)(calls - p->last), (double)(timed - p->last_timed),
-			     (double)(ns - p->last_ns) };
 
-	p->last = calls;
-	p->last_timed = timed;
-	p->last_ns = ns;
-	return c;
+	return (struct counted){ (double)losses_rise(&p->last, calls),
+				 (double)losses_rise(&p->last_timed, timed),
+				 (double)losses_rise(&p->last_ns, ns) };
 }
 
 /* The work of a process so far. A process of another pid namespace is measured by elapsed time. */
@@ -764,7 +762,7 @@ static void close_window(struct sampler *s)
 	close_all(s);
 	closed = now_ns();
 	read_progress(s, false);
-	s->folded_in += folded_now(s) - s->folded_open;
+	s->folded_in += losses_rise(&s->folded_open, folded_now(s));
 	s->hooks.close(s->hooks.ctx);
 	s->open = false;
 	take_places(s);
@@ -850,7 +848,7 @@ void sampler_step(struct sampler *s)
 
 void sampler_cost(struct sampler *s)
 {
-	uint64_t folded, sampled;
+	uint64_t folded, in_window, rise, sampled;
 
 	if (!s->by_time || !s->counts || s->stopped)
 		return;
@@ -878,11 +876,11 @@ void sampler_cost(struct sampler *s)
 	for (size_t i = 0; i < s->processes.n; i++)
 		((struct runner *)keyed_at(&s->processes, i))->looked = true;
 	folded = folded_now(s);
-	sampled = s->folded_in + (s->open ? folded - s->folded_open : 0);
-	s->seen.sampled += sampled - s->folded_sampled;
-	s->seen.kept += (folded - s->folded) - (sampled - s->folded_sampled);
-	s->folded = folded;
-	s->folded_sampled = sampled;
+	in_window = s->open && folded > s->folded_open ? folded - s->folded_open : 0;
+	rise = losses_rise(&s->folded, folded);
+	sampled = losses_rise(&s->folded_sampled, s->folded_in + in_window);
+	s->seen.sampled += sampled;
+	s->seen.kept += rise > sampled ? rise - sampled : 0;
 	s->duty_next = duty_look(&s->duty, &s->seen);
 }
 

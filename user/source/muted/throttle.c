@@ -12,14 +12,14 @@
 
 #include "throttle.h"
 
-#define SLOTS 1024
+#define BUCKETS 1024
 
-struct slot {
+struct bucket {
 	uint32_t pid, func, calls;
 };
 
 struct throttle {
-	struct slot slots[SLOTS];
+	struct bucket buckets[BUCKETS];
 	int used;
 	uint64_t least, window_start_ns;
 	char text[64];
@@ -37,20 +37,20 @@ struct throttle *throttle_open(uint64_t rate)
 bool throttle_calls(struct throttle *c, uint32_t pid, uint32_t func, uint64_t calls, uint64_t now)
 {
 	uint32_t h;
-	struct slot *s;
+	struct bucket *s;
 
 	if (now - c->window_start_ns > THROTTLE_WINDOW_NS && now > c->window_start_ns) {
 		c->window_start_ns = now;
-		memset(c->slots, 0, sizeof(c->slots));
+		memset(c->buckets, 0, sizeof(c->buckets));
 		c->used = 0;
 	}
 	for (h = pid * 31 + func;; h++) {
-		s = &c->slots[h % SLOTS];
+		s = &c->buckets[h % BUCKETS];
 		if (s->pid == pid && s->func == func)
 			break;
 		if (s->pid)
 			continue;
-		if (c->used > SLOTS / 2)
+		if (c->used > BUCKETS / 2)
 			return false;
 		c->used++;
 		s->pid = pid;

@@ -14,12 +14,10 @@
 #include "../../util/msg.h"
 #include "../../util/now.h"
 #include "../agent/agent_env.h"
-#include "../inject/inject.h"
 #include "nvtx_find.h"
 #include "nvtx_image.h"
 
 #define INJECTION "NVTX_INJECTION64_PATH"
-#define LIMIT_MS 5000
 #define ANSWER_MS 5000
 #define LOOK_NS 250000000ULL /* how often a process is looked at for more */
 #define ENVIRON_MAX (256u << 10)
@@ -67,7 +65,7 @@ static int make_env(struct nvtx_source *s, struct capture_plan *plan)
 
 /* ---- a process that runs ---- */
 
-/* Does its environment name a tool for NVTX? Then slots that are not initialised are that tool's. */
+/* Does its environment name a tool for NVTX? Then entries of NVTX's table that are not initialised are that tool's. */
 static bool names_tool(struct target *t)
 {
 	char *text = malloc(ENVIRON_MAX);
@@ -83,25 +81,13 @@ static bool names_tool(struct target *t)
 static int inject(struct nvtx_source *s, struct nvtx_process *p)
 {
 	struct agent_image image;
-	struct inject_what what = {
-		.name = "the object",
-		.symbol = "cudatrace_nvtx_start",
-		.how = "fd=N",
-		.sock_type = SOCK_SEQPACKET,
-		.limit_ms = LIMIT_MS,
-		.frames = s->plan->frames,
-		.ctx = s->plan->frames_ctx,
-	};
-	struct inject_result got = { .sock = -1 };
-	int err;
+	int sock;
 
 	nvtx_image(&image);
-	what.so = image.bytes;
-	what.so_bytes = image.n;
-	err = inject_run(p->pid, &what, &got);
-	if (err)
-		return err;
-	p->sock = got.sock;
+	sock = agent_image_inject(&image, p->pid, "fd=N", s->plan);
+	if (sock < 0)
+		return sock;
+	p->sock = sock;
 	msg_note("process %d: an object was put into it that shows its NVTX ranges to the probes "
 		 "(header-only NVTX 3, for --layers nvtx)",
 		 (int)p->pid);

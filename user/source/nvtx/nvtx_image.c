@@ -7,7 +7,9 @@ EMBED(nvtx_image, CT_NVTX_FILE);
 
 void nvtx_image(struct agent_image *i)
 {
-	i->name = "nvtx";
-	i->bytes = nvtx_image_begin;
-	i->n = (size_t)(nvtx_image_end - nvtx_image_begin);
+	*i = (struct agent_image){ .name = "nvtx",
+				   .title = "the object",
+				   .start = "cudatrace_nvtx_start",
+				   .bytes = nvtx_image_begin,
+				   .n = (size_t)(nvtx_image_end - nvtx_image_begin) };
 }

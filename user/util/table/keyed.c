@@ -17,18 +17,18 @@ void keyed_open(struct keyed *k, size_t size, size_t key_size, size_t max)
 void keyed_close(struct keyed *k)
 {
 	free(k->items);
-	free(k->slots);
+	free(k->buckets);
 	k->items = NULL;
-	k->slots = NULL;
-	k->n = k->room = k->nslots = 0;
+	k->buckets = NULL;
+	k->n = k->room = k->nbuckets = 0;
 }
 
-static size_t slot_of(const struct keyed *k, const void *key)
+static size_t bucket_of(const struct keyed *k, const void *key)
 {
-	size_t at = keyed_hash(key, k->key_size) & (k->nslots - 1);
+	size_t at = keyed_hash(key, k->key_size) & (k->nbuckets - 1);
 
-	while (k->slots[at] && memcmp(keyed_at(k, k->slots[at] - 1), key, k->key_size))
-		at = (at + 1) & (k->nslots - 1);
+	while (k->buckets[at] && memcmp(keyed_at(k, k->buckets[at] - 1), key, k->key_size))
+		at = (at + 1) & (k->nbuckets - 1);
 	return at;
 }
 
@@ -37,12 +37,12 @@ void *keyed_find(const struct keyed *k, const void *key)
 	return keyed_look_for(k, key, k->key_size);
 }
 
-/* Room for one more; at most half of the slots are taken. */
+/* Room for one more; at most half of the buckets are taken. */
 static bool grow(struct keyed *k)
 {
 	size_t room = k->room ? k->room + k->room / 2 : FIRST,
-	       nslots = k->nslots ? k->nslots * 2 : FIRST * 2;
-	uint32_t *old = k->slots, *slots;
+	       nbuckets = k->nbuckets ? k->nbuckets * 2 : FIRST * 2;
+	uint32_t *old = k->buckets, *buckets;
 	char *items;
 
 	if (k->n == k->room) {
@@ -53,15 +53,15 @@ static bool grow(struct keyed *k)
 		k->items = items;
 		k->room = room;
 	}
-	if ((k->n + 1) * 2 <= k->nslots)
+	if ((k->n + 1) * 2 <= k->nbuckets)
 		return true;
-	slots = calloc(nslots, sizeof(*slots));
-	if (!slots)
+	buckets = calloc(nbuckets, sizeof(*buckets));
+	if (!buckets)
 		return false;
-	k->slots = slots;
-	k->nslots = nslots;
+	k->buckets = buckets;
+	k->nbuckets = nbuckets;
 	for (size_t i = 0; i < k->n; i++)
-		k->slots[slot_of(k, keyed_at(k, i))] = (uint32_t)i + 1;
+		k->buckets[bucket_of(k, keyed_at(k, i))] = (uint32_t)i + 1;
 	free(old);
 	return true;
 }
@@ -69,13 +69,13 @@ static bool grow(struct keyed *k)
 void keyed_clear(struct keyed *k)
 {
 	k->n = 0;
-	if (k->nslots)
-		memset(k->slots, 0, k->nslots * sizeof(*k->slots));
+	if (k->nbuckets)
+		memset(k->buckets, 0, k->nbuckets * sizeof(*k->buckets));
 }
 
 size_t keyed_bytes(const struct keyed *k)
 {
-	return k->room * k->size + k->nslots * sizeof(*k->slots);
+	return k->room * k->size + k->nbuckets * sizeof(*k->buckets);
 }
 
 void *keyed_get(struct keyed *k, const void *key, bool *made)
@@ -90,30 +90,30 @@ void *keyed_get(struct keyed *k, const void *key, bool *made)
 	item = keyed_at(k, k->n);
 	memset(item, 0, k->size);
 	memcpy(item, key, k->key_size);
-	k->slots[slot_of(k, key)] = (uint32_t)++k->n;
+	k->buckets[bucket_of(k, key)] = (uint32_t)++k->n;
 	return item;
 }
 
 void keyed_remove(struct keyed *k, void *item)
 {
-	size_t mask = k->nslots - 1, hole = slot_of(k, item), at = hole;
+	size_t mask = k->nbuckets - 1, hole = bucket_of(k, item), at = hole;
 	void *last = keyed_at(k, k->n - 1);
 
-	INVARIANT(k->n && k->slots[hole] && keyed_at(k, k->slots[hole] - 1) == item);
+	INVARIANT(k->n && k->buckets[hole] && keyed_at(k, k->buckets[hole] - 1) == item);
 	if (item != last) {
-		k->slots[slot_of(k, last)] = k->slots[hole];
+		k->buckets[bucket_of(k, last)] = k->buckets[hole];
 		memcpy(item, last, k->size);
 	}
 	k->n--;
-	k->slots[hole] = 0;
-	for (at = (at + 1) & mask; k->slots[at]; at = (at + 1) & mask) {
-		size_t home = keyed_hash(keyed_at(k, k->slots[at] - 1), k->key_size) & mask;
+	k->buckets[hole] = 0;
+	for (at = (at + 1) & mask; k->buckets[at]; at = (at + 1) & mask) {
+		size_t home = keyed_hash(keyed_at(k, k->buckets[at] - 1), k->key_size) & mask;
 
 		/* it may move to the hole if that does not lie before its home */
 		if (((at - home) & mask) < ((at - hole) & mask))
 			continue;
-		k->slots[hole] = k->slots[at];
-		k->slots[at] = 0;
+		k->buckets[hole] = k->buckets[at];
+		k->buckets[at] = 0;
 		hole = at;
 	}
 }

@@ -17,8 +17,8 @@ struct keyed {
 	size_t n;
 	/* the rest is its own */
 	size_t size, key_size, max, room;
-	uint32_t *slots; /* place + 1; 0: free */
-	size_t nslots;
+	uint32_t *buckets; /* place + 1; 0: free */
+	size_t nbuckets;
 };
 
 /* Items of `size` bytes, zeroed, that begin with `key_size` bytes of key (no padding in them);
@@ -70,12 +70,12 @@ static inline uint64_t keyed_hash(const void *key, size_t key_size)
 static inline __attribute__((always_inline)) void *keyed_look_for(const struct keyed *k,
 								  const void *key, size_t key_size)
 {
-	size_t mask = k->nslots - 1;
+	size_t mask = k->nbuckets - 1;
 
 	if (!k->n)
 		return NULL;
-	for (size_t at = keyed_hash(key, key_size) & mask; k->slots[at]; at = (at + 1) & mask) {
-		void *item = keyed_at(k, k->slots[at] - 1);
+	for (size_t at = keyed_hash(key, key_size) & mask; k->buckets[at]; at = (at + 1) & mask) {
+		void *item = keyed_at(k, k->buckets[at] - 1);
 
 		if (!memcmp(item, key, key_size))
 			return item;

@@ -7,16 +7,16 @@
 #include "../hash.h"
 #include "memo.h"
 
-#define FIRST_SLOTS 256 /* a power of two */
+#define FIRST_BUCKETS 256 /* a power of two */
 
-struct slot {
+struct bucket {
 	struct memo_key key; /* a 0: free */
 	uint64_t value;
 };
 
 struct memo {
-	struct slot *slots;
-	uint32_t nslots, used;
+	struct bucket *buckets;
+	uint32_t nbuckets, used;
 };
 
 void memo_add(struct memo_key *k, uint64_t word)
@@ -55,7 +55,7 @@ void memo_close(struct memo *m)
 {
 	if (!m)
 		return;
-	free(m->slots);
+	free(m->buckets);
 	free(m);
 }
 
@@ -65,49 +65,49 @@ static struct memo_key taken(struct memo_key k)
 	return k;
 }
 
-static struct slot *slot_of(struct slot *slots, uint32_t nslots, struct memo_key k)
+static struct bucket *bucket_of(struct bucket *buckets, uint32_t nbuckets, struct memo_key k)
 {
-	uint32_t i = (uint32_t)k.b & (nslots - 1);
+	uint32_t i = (uint32_t)k.b & (nbuckets - 1);
 
-	while (slots[i].key.a && (slots[i].key.a != k.a || slots[i].key.b != k.b))
-		i = (i + 1) & (nslots - 1);
-	return &slots[i];
+	while (buckets[i].key.a && (buckets[i].key.a != k.a || buckets[i].key.b != k.b))
+		i = (i + 1) & (nbuckets - 1);
+	return &buckets[i];
 }
 
 bool memo_find(const struct memo *m, struct memo_key k, uint64_t *value)
 {
-	const struct slot *s;
+	const struct bucket *s;
 
-	if (!m->nslots)
+	if (!m->nbuckets)
 		return false;
-	s = slot_of(m->slots, m->nslots, taken(k));
+	s = bucket_of(m->buckets, m->nbuckets, taken(k));
 	*value = s->value;
 	return s->key.a;
 }
 
-static int resize(struct memo *m, uint32_t nslots)
+static int resize(struct memo *m, uint32_t nbuckets)
 {
-	struct slot *slots = calloc(nslots, sizeof(*slots));
+	struct bucket *buckets = calloc(nbuckets, sizeof(*buckets));
 
-	if (!slots)
+	if (!buckets)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < m->nslots; i++)
-		if (m->slots[i].key.a)
-			*slot_of(slots, nslots, m->slots[i].key) = m->slots[i];
-	free(m->slots);
-	m->slots = slots;
-	m->nslots = nslots;
+	for (uint32_t i = 0; i < m->nbuckets; i++)
+		if (m->buckets[i].key.a)
+			*bucket_of(buckets, nbuckets, m->buckets[i].key) = m->buckets[i];
+	free(m->buckets);
+	m->buckets = buckets;
+	m->nbuckets = nbuckets;
 	return 0;
 }
 
 int memo_put(struct memo *m, struct memo_key k, uint64_t value)
 {
-	struct slot *s;
+	struct bucket *s;
 
 	k = taken(k);
-	if (m->used >= m->nslots / 2 && resize(m, m->nslots ? 2 * m->nslots : FIRST_SLOTS))
+	if (m->used >= m->nbuckets / 2 && resize(m, m->nbuckets ? 2 * m->nbuckets : FIRST_BUCKETS))
 		return -ENOMEM;
-	s = slot_of(m->slots, m->nslots, k);
+	s = bucket_of(m->buckets, m->nbuckets, k);
 	m->used += !s->key.a;
 	s->key = k;
 	s->value = value;
@@ -116,18 +116,18 @@ int memo_put(struct memo *m, struct memo_key k, uint64_t value)
 
 void memo_forget(struct memo *m, bool (*old)(void *ctx, uint64_t value), void *ctx)
 {
-	struct slot *from = m->slots;
-	uint32_t n = m->nslots;
+	struct bucket *from = m->buckets;
+	uint32_t n = m->nbuckets;
 
 	if (!n)
 		return;
-	m->slots = calloc(n, sizeof(*m->slots));
+	m->buckets = calloc(n, sizeof(*m->buckets));
 	m->used = 0;
-	if (!m->slots)
-		m->nslots = 0; /* everything, then */
-	for (uint32_t i = 0; m->slots && i < n; i++)
+	if (!m->buckets)
+		m->nbuckets = 0; /* everything, then */
+	for (uint32_t i = 0; m->buckets && i < n; i++)
 		if (from[i].key.a && !old(ctx, from[i].value)) {
-			*slot_of(m->slots, n, from[i].key) = from[i];
+			*bucket_of(m->buckets, n, from[i].key) = from[i];
 			m->used++;
 		}
 	free(from);

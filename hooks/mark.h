@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mark.h - for call.c, where calls have their return addresses in a register: is a call still under way?
+ *
+ * The function that was called keeps the return address, which is our mark, in a register, or somewhere on
+ * its stack, maybe signed. So there is no word to look at as on x86-64. A frame must never be used again
+ * while its call may return, so it is taken for left only if we are further up the same stack: either the
+ * frame pointers lead from here to the thread's first frame, or the mark is nowhere where a function would
+ * have saved it. In all other cases the frame is kept.
+ */
+#ifndef CT_HOOKS_MARK_H
+#define CT_HOOKS_MARK_H
+
+#include <signal.h>
+
+#define ADDRESS_BITS 0x0000ffffffffffffULL /* the others may be a signature */
+#define BELOW_BYTES (64ULL << 10)	   /* functions have smaller frames */
+#define FAR_BYTES (256ULL << 10)
+#define FIRST_BYTES 8192 /* between a thread's first frame and what its stack ends with */
+#define CHAIN_MAX 512
+
+/* the dynamic loader's: where the main thread's stack begins */
+extern void *__libc_stack_end __attribute__((weak));
+
+static bool on_signal_stack(void)
+{
+	stack_t now;
+
+	return sys_call(SYS_sigaltstack, 0, (long)&now, 0, 0, 0, 0) || now.ss_flags & SS_ONSTACK;
+}
+
+/* Is all that lies from lo to hi mapped, where the page at `here` is? */
+static bool is_mapped(__u64 lo, __u64 hi, __u64 here)
+{
+	for (__u64 page = lo & ~(__u64)(HOOK_PAGE - 1); page < hi; page += HOOK_PAGE)
+		if (!same_page(page, here) && !sys_readable(page))
+			return false;
+	return true;
+}
+
+/* Is the mark in a word between hi and lo, as far down as memory is mapped? here: an address whose page is. */
+static bool has_mark(const struct hook_frame *f, __u64 lo, __u64 hi, __u64 here)
+{
+	const __u64 mark = frame_mark(f);
+
+	for (__u64 at = hi; at > lo;) {
+		at -= 8;
+		if (!same_page(at, here)) {
+			if (!sys_readable(at & ~(__u64)(HOOK_PAGE - 1)))
+				return false;
+			here = at;
+		}
+		if ((*(const volatile __u64 *)at & ADDRESS_BITS) == mark)
+			return true;
+	}
+	return false;
+}
+
+static bool has_mark_below(const struct hook_frame *f, __u64 state)
+{
+	return has_mark(f, state > BELOW_BYTES ? state - BELOW_BYTES : 0, state + 8, 0);
+}
+
+static bool is_first(__u64 frame)
+{
+	__u64 thread = (__u64)(uintptr_t)__builtin_thread_pointer(), first = 0;
+
+	if (&__libc_stack_end)
+		first = (__u64)(uintptr_t)__libc_stack_end;
+	return thread - frame < FIRST_BYTES || first - frame < FIRST_BYTES;
+}
+
+/* Do the frame pointers lead up from here to the thread's first frame? Not from another stack. */
+static bool leads_to_first(__u64 sp)
+{
+	__u64 frame = (__u64)(uintptr_t)__builtin_frame_address(0), here = sp;
+
+	for (int i = 0; i < CHAIN_MAX; i++) {
+		__u64 next;
+
+		if (frame % 8 || (!same_page(frame, here) && !sys_readable(frame)))
+			return false;
+		here = frame;
+		next = *(const volatile __u64 *)frame;
+		if (!next)
+			return is_first(frame);
+		if (next <= frame)
+			return false;
+		frame = next;
+	}
+	return false;
+}
+
+/* The call was not entered at sp, where we are. */
+static enum standing stands_elsewhere(const struct hook_frame *f, __u64 state, __u64 sp)
+{
+	if (!same_page(state, sp) && !sys_readable(state))
+		return GONE; /* the stack is gone (a coroutine's) */
+	if (state > sp) {
+		if (state - sp > FAR_BYTES)
+			return UNKNOWN;
+		if (has_mark(f, sp, state + 8, sp))
+			return UNDER_WAY;
+		return is_mapped(sp, state, sp) && !on_signal_stack() ? GONE : UNKNOWN;
+	}
+	if (sp - state > BELOW_BYTES || !is_mapped(state, sp, sp))
+		return UNKNOWN;
+	return leads_to_first(sp) || (!on_signal_stack() && !has_mark_below(f, state)) ? GONE
+										       : UNKNOWN;
+}
+
+#endif
