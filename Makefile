@@ -173,7 +173,10 @@ $(BENCH)/hooks_on: tests/bench/hooks_on.c tests/hooks/exported.h
 $(BENCH)/hooks $(BENCH)/hooks_on: $(BENCH)/%: tests/bench/%.c hooks/engine.h $(ENGINE_OBJS)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CT_CPPFLAGS) -std=gnu11 $(WARN) -O2 -pthread -o $@ $< $(ENGINE_OBJS) -ldl
-bench-programs: $(BENCH)/hooks $(BENCH)/hooks_on $(BENCH)/bench_trace $(BENCH)/empty $(BENCH)/target $(BENCH)/many $(BENCH)/bench_sinks $(BENCH)/bench_nsys $(BENCH)/bench_stat $(BENCH)/bench_advise
+$(BENCH)/hooks_cold: tests/bench/hooks_cold.c $(wildcard hooks/*.h) $(CAPTURE_OBJS) $(ENGINE_OBJS)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 $(WARN) -O2 -pthread -o $@ $< $(CAPTURE_OBJS) $(ENGINE_OBJS)
+bench-programs: $(BENCH)/hooks $(BENCH)/hooks_cold $(BENCH)/hooks_on $(BENCH)/bench_trace $(BENCH)/empty $(BENCH)/target $(BENCH)/many $(BENCH)/bench_sinks $(BENCH)/bench_nsys $(BENCH)/bench_stat $(BENCH)/bench_advise
 bench: cudatrace standin cases-progs bench-programs
 	$(Q)tests/bench/run.sh
 	$(Q)tests/bench/book.py

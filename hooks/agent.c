@@ -264,7 +264,7 @@ static void end_thread(bool *why)
 }
 
 /* The loader may have mapped code that has not run yet. It must get its hooks before it runs. */
-static void on_loader(void)
+static __attribute__((cold, noinline)) void on_loader(void)
 {
 	/* here before anything is mapped, too */
 	if (capture_is_open() && try_change()) {
@@ -279,7 +279,7 @@ static void on_loader(void)
  * thread. A filter that comes by prctl(2), or without TSYNC, is for the calling thread alone; the
  * agent's own thread cannot go on under one.
  */
-static bool on_other(__u32 cookie, const struct hook_regs *r)
+static __attribute__((cold, noinline)) bool on_other(__u32 cookie, const struct hook_regs *r)
 {
 	bool names = cookie == NAME_COOKIE ||
 		     (cookie == PRCTL_COOKIE && (int)r->args[0] == PR_SET_NAME);

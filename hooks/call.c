@@ -12,6 +12,9 @@
 
 struct hot engine_hot[HOOK_FUNCS];
 __thread uintptr_t hooks_top __attribute__((tls_model("initial-exec")));
+const struct counting hooks_no_counting;
+__thread const struct counting *hooks_counting
+	__attribute__((tls_model("initial-exec"))) = &hooks_no_counting;
 static __thread unsigned int guards __attribute__((tls_model("initial-exec")));
 struct call_losses call_losses;
 __u64 call_probes_lo, call_probes_hi;
@@ -83,7 +86,7 @@ enum standing { UNDER_WAY, GONE, UNKNOWN };
 #endif
 
 /* The call of a frame that is not busy; sp: where we are. */
-static enum standing stands(const struct hook_frame *f, __u64 state, __u64 sp)
+static COLD enum standing stands(const struct hook_frame *f, __u64 state, __u64 sp)
 {
 	const struct hook_frame *g;
 	__u64 word;
@@ -129,7 +132,7 @@ static void set_top(const struct hook_frame *f)
 	barrier();
 }
 
-static void drop(struct hook_frame *f)
+static COLD void drop(struct hook_frame *f)
 {
 	f->state = HOOK_BUSY;
 	barrier();
@@ -144,7 +147,7 @@ static void drop(struct hook_frame *f)
  * Frees the frames below `top` whose calls were left without a return. A call further up the stack is
  * taken to be under way, unless all frames are in use (all): then each is looked at. Returns the new top.
  */
-static struct hook_frame *settle(struct area *a, struct hook_frame *top, __u64 sp, bool all)
+static COLD struct hook_frame *settle(struct area *a, struct hook_frame *top, __u64 sp, bool all)
 {
 	while (top > area_frames(a)) {
 		struct hook_frame *f = top - 1;
@@ -168,7 +171,7 @@ static struct hook_frame *take_top(struct hook_frame *f)
 }
 
 /* Calls of coroutines end in another order than they began: a frame amid others may be free. */
-static struct hook_frame *take_hole(struct area *a)
+static COLD struct hook_frame *take_hole(struct area *a)
 {
 	struct hook_frame *f = area_frames(a);
 
@@ -182,7 +185,7 @@ static struct hook_frame *take_hole(struct area *a)
 	return NULL;
 }
 
-static void miss(__u32 id, bool deep)
+static COLD void miss(__u32 id, bool deep)
 {
 	count(deep ? &call_losses.too_deep : &call_losses.no_thread);
 	if (is_here() && engine_ops->missed)
@@ -191,7 +194,7 @@ static void miss(__u32 id, bool deep)
 
 /* A frame that is taken for a call of function id, where the short way has found none free or is not
  * sure; or NULL. */
-static struct hook_frame *take_slowly(uintptr_t top, __u64 sp, __u32 id)
+static COLD struct hook_frame *take_slowly(uintptr_t top, __u64 sp, __u32 id)
 {
 	struct hook_frame *f;
 	struct area *a;
@@ -214,6 +217,7 @@ static struct hook_frame *take_slowly(uintptr_t top, __u64 sp, __u32 id)
 		}
 		if (engine_ops->begin)
 			engine_ops->begin(&a->thread);
+		hooks_counting = &engine_counting[a->thread.index];
 		return take_top(area_frames(a));
 	}
 	a = area_under(top);
@@ -230,7 +234,7 @@ static struct hook_frame *take_slowly(uintptr_t top, __u64 sp, __u32 id)
 
 /* A frame that is not the latest one, or another thread's: the call has come to its end there, having
  * been switched to (a coroutine), or the ones after it were left. */
-static void release_slowly(struct hook_frame *f, __u64 sp)
+static COLD void release_slowly(struct hook_frame *f, __u64 sp)
 {
 	uintptr_t top = hooks_top & ~(uintptr_t)GUARD_BIT, guard = hooks_top & GUARD_BIT;
 	struct area *a = area_of(f);
@@ -267,24 +271,37 @@ static void release(struct hook_frame *f, __u64 sp)
 /* ---- the two ends of a call ---- */
 
 /* The hooks went off while entry() ran: as if it had not been called. */
-static bool went_off(struct hook_frame *f, struct hook_regs *regs)
+static COLD void undo(struct hook_frame *f, struct hook_regs *regs)
 {
-	if (likely(engine_live->on))
-		return false;
 	f->state = HOOK_BUSY;
 	barrier();
 	regs->ra = f->ra;
 	if (is_here() && call_claim_left(f) && engine_ops->left)
 		engine_ops->left(f);
+}
+
+/* What the function's stub has left to do: the thread has no counts yet, or the call is not one that is only
+ * counted (false). */
+static COLD bool count_alone(struct hook_thread *t, __u32 flags, __u64 ra)
+{
+	int in = HOOK_COUNTED_IN(flags);
+
+	if (flags & HOOK_FOLDS && hook_is_within(ra))
+		in = HOOK_FOLDED;
+	else if (!(flags & HOOK_COUNT))
+		return false;
+	if (!t->counts && engine_ops->counts)
+		engine_ops->counts(t);
+	if (!t->counts)
+		return true;
+	t->counts[in]++;
+	set_counts(t, t->counts);
 	return true;
 }
 
-static void count_alone(struct hook_thread *t, int in)
+void hook_count_into(struct hook_thread *t, __u64 *counts)
 {
-	if (!t->counts && engine_ops->counts)
-		engine_ops->counts(t);
-	if (t->counts)
-		t->counts[in]++;
+	set_counts(t, counts);
 }
 
 struct onward call_enter(struct hook_regs *regs, const struct hot *hot)
@@ -305,16 +322,10 @@ struct onward call_enter(struct hook_regs *regs, const struct hot *hot)
 	} else {
 		set_top(f + 1);
 	}
-	if (unlikely(flags & (HOOK_COUNT | HOOK_FOLDS))) {
-		int in = flags & HOOK_FOLDS && hook_is_within(regs->ra) ? HOOK_FOLDED
-			 : flags & HOOK_COUNT				? HOOK_COUNTED_IN(flags)
-									: -1;
-
-		if (in >= 0) {
-			count_alone(&area_of(f)->thread, in);
-			release(f, sp);
-			return away;
-		}
+	if (unlikely(flags & (HOOK_COUNT | HOOK_FOLDS)) &&
+	    count_alone(&area_of(f)->thread, flags, regs->ra)) {
+		release(f, sp);
+		return away;
 	}
 	f->ra = f->ip = regs->ra;
 	f->sp = sp;
@@ -331,7 +342,8 @@ struct onward call_enter(struct hook_regs *regs, const struct hot *hot)
 	barrier();
 	f->state = sp;
 	barrier();
-	if (went_off(f, regs)) {
+	if (unlikely(!engine_live->on)) {
+		undo(f, regs);
 		release(f, sp);
 		return away;
 	}
@@ -412,6 +424,7 @@ void hook_guard_enter(void)
 {
 	if (!guards++) {
 		barrier();
+		hooks_counting = &hooks_no_counting;
 		hooks_top |= GUARD_BIT;
 	}
 	barrier();
@@ -421,7 +434,11 @@ void hook_guard_leave(void)
 {
 	barrier();
 	if (!--guards) {
+		struct hook_thread *t = hook_self();
+
 		barrier();
 		hooks_top &= ~(uintptr_t)GUARD_BIT;
+		if (t)
+			hooks_counting = &engine_counting[t->index];
 	}
 }

@@ -42,6 +42,19 @@ static __u32 hint;     /* where a free block may be */
 static __u32 renames;  /* of threads, so far */
 static bool sandboxed; /* a system call may kill the program */
 static bool mutes;     /* calls of some functions are only counted (muted.h) */
+
+/*
+ * Most calls need none of what a spec or the configuration can ask for at a call's two ends. They go a short
+ * way (enters_quickly()), for which all that it must know of a function is in one word.
+ */
+static bool quick; /* the configuration asks for nothing more */
+static struct quick {
+	__u8 nwords, flags; /* of its spec */
+	bool is;	    /* it goes the short way */
+	bool reads;	    /* at its return */
+} quick_specs[CT_MAX_FUNCS];
+#define __cold __attribute__((cold, noinline))
+#define likely(x) __builtin_expect(!!(x), 1)
 /* 1 in the process that the area belongs to: the page is all zeros in a forked child, however it
  * was forked */
 static __u32 dead;
@@ -82,6 +95,16 @@ int capture_memory(void *to, __u64 n, __u64 from)
 		return -1;
 	return sys_call(SYS_process_vm_readv, own_pid, (long)&here, 1, (long)&there, 1, 0) !=
 	       (long)n;
+}
+
+__u64 capture_gather(void *to, __u64 bytes, const struct iovec *from, __u32 n)
+{
+	struct iovec here = { to, bytes };
+	long got = -1;
+
+	if (!sandboxed)
+		got = sys_call(SYS_process_vm_readv, own_pid, (long)&here, 1, (long)from, n, 0);
+	return got > 0 ? (__u64)got : 0;
 }
 
 /* Reads a string with its NUL, at most n bytes, in pieces that end at a page's end, because the
@@ -188,7 +211,7 @@ static const struct ct_spec *spec_of(const struct hooks_call *f)
 	return &specs[f->rec.func & (CT_MAX_FUNCS - 1)];
 }
 
-static void send_unfinished(struct hooks_thread *t, struct hooks_call *f, __u64 end)
+static __cold void send_unfinished(struct hooks_thread *t, struct hooks_call *f, __u64 end)
 {
 	if (!f->owed)
 		return;
@@ -210,8 +233,8 @@ static __u32 block_number(const struct hooks_thread *t)
 }
 
 /* The stack of the call, of which the record follows. */
-static void send_stack(struct hooks_thread *t, const struct hooks_call *f,
-		       const struct ct_spec *spec)
+static __cold void send_stack(struct hooks_thread *t, const struct hooks_call *f,
+			      const struct ct_spec *spec)
 {
 	bool missing, native = config.python_only != CT_PY_ALONE, any;
 
@@ -230,7 +253,7 @@ static void send_stack(struct hooks_thread *t, const struct hooks_call *f,
 
 /* Sends the rest of a cut string, in pieces. They are made in the thread's block, because the stack
  * is small. */
-static void send_more(struct hooks_thread *t, const struct hooks_call *f)
+static __cold void send_more(struct hooks_thread *t, const struct hooks_call *f)
 {
 	struct ct_more *m = (struct ct_more *)t->more;
 	__u64 ptr = f->cut_at;
@@ -278,7 +301,7 @@ static void reads_whole(struct hooks_thread *t, struct hooks_call *f, __u32 when
 /* ---- threads ---- */
 
 /* One of so many blocks, of which some are looked at. */
-static struct hooks_thread *take_one_of(__u32 blocks, __u32 from, __u32 look_at)
+static __cold struct hooks_thread *take_one_of(__u32 blocks, __u32 from, __u32 look_at)
 {
 	__u32 ring = (__u32)ring_bytes;
 
@@ -311,7 +334,7 @@ static struct hooks_thread *take_one_of(__u32 blocks, __u32 from, __u32 look_at)
 
 /* Blocks that were given back are taken first, where they are soon found: their memory is already
  * present. */
-static struct hooks_thread *take_block(void)
+static __cold struct hooks_thread *take_block(void)
 {
 	__u32 n = reach_blocks(), from = __atomic_load_n(&hint, __ATOMIC_RELAXED);
 	struct hooks_thread *t;
@@ -327,7 +350,7 @@ static struct hooks_thread *take_block(void)
 }
 
 /* Before the thread's first call, and before the first after a thread was renamed. */
-static void tell_name(struct hooks_thread *t)
+static __cold void tell_name(struct hooks_thread *t)
 {
 	struct ct_thread_name n;
 
@@ -344,7 +367,7 @@ static void tell_name(struct hooks_thread *t)
 		t->renames--; /* again before the next call */
 }
 
-static struct hooks_thread *thread_get(void)
+static __cold struct hooks_thread *thread_get(void)
 {
 	struct hooks_thread *t;
 
@@ -401,27 +424,27 @@ void capture_words(const struct hook_regs *r, __u64 *to, __u32 n)
 		to[i] = i < HOOK_ARGS ? r->args[i] : stack[i - HOOK_ARGS];
 }
 
-static void fill(struct hooks_thread *t, struct hooks_call *f, __u64 cookie,
-		 const struct ct_spec *spec, __u32 depth)
+static inline void fill(struct hooks_thread *t, struct hooks_call *f, __u64 cookie, __u8 nwords,
+			__u8 spec_flags, __u32 depth)
 {
-	f->len = spec->nwords * 8u;
+	f->len = nwords * 8u;
 	f->cookie = cookie;
-	f->spec_flags = spec->flags;
+	f->spec_flags = spec_flags;
 	f->rec.h.size = 0;
 	f->rec.h.kind = CT_CALL;
 	f->rec.h.flags =
 		(__u16)((CT_COOKIE_PER_THREAD(cookie) ? CT_F_PER_THREAD : 0) |
-			(spec->flags & CT_S_SHOWN && (!depth || config.nested) ? 0 : CT_F_HIDDEN));
+			(spec_flags & CT_S_SHOWN && (!depth || config.nested) ? 0 : CT_F_HIDDEN));
 	f->rec.h.lost = 0;
 	f->rec.h.pid = (__u32)own_pid;
 	f->rec.h.tid = t->tid;
 	f->rec.func = CT_COOKIE_FUNC(cookie);
-	f->rec.nwords = spec->nwords;
+	f->rec.nwords = nwords;
 	f->rec.depth = (__u8)depth;
 	f->rec.got = 0;
 	f->rec.ret = 0;
 	f->frees = 0;
-	f->scope = config.layers ? layers_around(t, f->sp) : 0;
+	f->scope = 0;
 }
 
 /* The part of a call's entry in which the program's memory is read, and a record may be sent. A call
@@ -498,7 +521,9 @@ static bool enters(struct hooks_thread *t, const struct hook_frame *e, const str
 		ring_add(&t->filtered, 1);
 		return false;
 	}
-	fill(t, f, cookie, spec, depth);
+	fill(t, f, cookie, spec->nwords, spec->flags, depth);
+	if (config.layers)
+		f->scope = layers_around(t, f->sp);
 	if (!enters_on(t, f, spec)) {
 		t->depth = d;
 		return false;
@@ -521,7 +546,7 @@ static void point_counts(struct hooks_thread *t, struct hook_thread *e)
 	const struct hooks_call *f = d && d <= CT_MAX_FRAMES ? &t->calls[d - 1] : NULL;
 	bool inside = f && f->rec.depth + !(f->spec_flags & CT_S_INTERNAL) && !config.nested;
 
-	e->counts = inside ? t->muted_inside : t->muted;
+	hook_count_into(e, inside ? t->muted_inside : t->muted);
 }
 
 void capture_counts(struct hook_thread *e)
@@ -549,7 +574,8 @@ static void depth_changed(struct hooks_thread *t)
 		point_counts(t, e);
 }
 
-bool capture_enters(struct hook_frame *e, const struct hook_regs *r, __u64 cookie)
+/* Any call. */
+static __cold bool enters_somehow(struct hook_frame *e, const struct hook_regs *r, __u64 cookie)
 {
 	bool wanted;
 
@@ -569,6 +595,39 @@ bool capture_enters(struct hook_frame *e, const struct hook_regs *r, __u64 cooki
 	wanted = enters(t, e, r, cookie, spec);
 	depth_changed(t);
 	return wanted;
+}
+
+/* The same steps as those of enters(), for a call inside no other one. */
+static inline void enters_quickly(struct hooks_thread *t, const struct hook_frame *e,
+				  const struct hook_regs *r, __u64 cookie, struct quick spec)
+{
+	struct hooks_call *f = &t->calls[0];
+
+	ring_expect(t, self_ring, sizeof(f->rec) + spec.nwords * 8u);
+	__atomic_store_n(&t->depth, 1, __ATOMIC_RELEASE);
+	f->owed = 0;
+	f->sp = e->sp;
+	f->ip = e->ip;
+	capture_words(r, f->data, spec.nwords);
+	fill(t, f, cookie, spec.nwords, spec.flags, 0);
+	f->rec.h.start_ns = f->rec.h.end_ns = now();
+	f->frame = (__u64)e;
+	f->number = e->number;
+	__atomic_store_n(&f->owed, 1, __ATOMIC_RELEASE);
+	depth_changed(t);
+}
+
+bool capture_enters(struct hook_frame *e, const struct hook_regs *r, __u64 cookie)
+{
+	struct quick spec = quick_specs[CT_COOKIE_FUNC(cookie) & (CT_MAX_FUNCS - 1)];
+	struct hooks_thread *t = self;
+
+	if (!likely(quick && spec.is && *alive && area->phase == CT_PHASE_RUNNING &&
+		    CT_COOKIE_FUNC(cookie) < CT_MAX_FUNCS && t && self_generation == generation &&
+		    !t->depth && t->renames == __atomic_load_n(&renames, __ATOMIC_RELAXED)))
+		return enters_somehow(e, r, cookie);
+	enters_quickly(t, e, r, cookie, spec);
+	return true;
 }
 
 void capture_missed(__u64 cookie, bool deep)
@@ -612,10 +671,10 @@ static void leaves(struct hooks_thread *t, struct hooks_call *f)
 	send_call(t, f);
 }
 
-bool capture_leaves(struct hook_frame *e, __u64 cookie, __u64 result)
+/* Any call. */
+static __cold bool leaves_somehow(struct hook_frame *e, __u64 cookie, __u64 result, __u64 end)
 {
 	const struct ct_spec *spec = &specs[CT_COOKIE_FUNC(cookie) & (CT_MAX_FUNCS - 1)];
-	__u64 end = now();
 	struct hooks_thread *t = self;
 	struct hooks_call *f = NULL;
 	__u32 d;
@@ -649,7 +708,52 @@ bool capture_leaves(struct hook_frame *e, __u64 cookie, __u64 result)
 	return false;
 }
 
+/* The same steps as those of leaves_somehow() and leaves(), for the only call of the thread. */
+static inline void leaves_quickly(struct hooks_thread *t, struct hooks_call *f, struct quick spec,
+				  __u64 result, __u64 end)
+{
+	f->owed = 0;
+	f->rec.ret = (__s64)result;
+	f->rec.h.end_ns = end;
+	if (spec.reads && !(spec.flags & CT_S_ERROR && (__u32)result))
+		do_reads(f, f->rec.func, CT_AT_RETURN);
+	capture_put(t, &f->rec.h, sizeof(f->rec) + f->len);
+	f->number = 0;
+	__atomic_store_n(&t->depth, 0, __ATOMIC_RELEASE);
+	depth_changed(t);
+}
+
+bool capture_leaves(struct hook_frame *e, __u64 cookie, __u64 result)
+{
+	struct quick spec = quick_specs[CT_COOKIE_FUNC(cookie) & (CT_MAX_FUNCS - 1)];
+	__u64 end = now();
+	struct hooks_thread *t = self;
+
+	if (!likely(quick && spec.is && *alive && t && self_generation == generation &&
+		    (area->phase == CT_PHASE_RUNNING || area->phase == CT_PHASE_CLOSING) &&
+		    t->depth == 1 && t->calls[0].number == e->number && t->calls[0].owed))
+		return leaves_somehow(e, cookie, result, end);
+	leaves_quickly(t, &t->calls[0], spec, result, end);
+	return false;
+}
+
 /* ---- the area ---- */
+
+/* Is there nothing to be done at the two ends of a call but what enters_quickly() and leaves_quickly() do? */
+static bool is_quick_config(const struct ct_config *c)
+{
+	return !c->count && !c->enter && !c->no_return && !c->layers && !c->memory &&
+	       !c->filter.min_size_bytes && !c->filter.failed_only && !c->filter.succeeded_only &&
+	       !min_ticks;
+}
+
+static struct quick quick_of(const struct ct_spec *s)
+{
+	return (struct quick){ s->nwords, s->flags,
+			       s->flags & CT_S_SHOWN && !(s->flags & CT_S_CALLBACK) && !s->more &&
+				       !s->nentry && !s->layer,
+			       s->nreads != 0 };
+}
 
 void capture_spec(unsigned int row, const struct ct_spec *spec)
 {
@@ -659,6 +763,7 @@ void capture_spec(unsigned int row, const struct ct_spec *spec)
 	    s.nreads > CT_MAX_READS || s.nentry > s.nreads)
 		return;
 	specs[row] = s;
+	quick_specs[row] = quick_of(&s);
 }
 
 static int make_alive(void)
@@ -712,6 +817,8 @@ int capture_open(int fd, const struct hooks_start *s)
 	own_pid = getpid();
 	hint = 0;
 	memset(capture_specs, 0, sizeof(capture_specs));
+	memset(quick_specs, 0, sizeof(quick_specs));
+	quick = is_quick_config(&config);
 	if (config.count && counts_open(area, s, &config))
 		return -ENOMEM;
 	generation++;

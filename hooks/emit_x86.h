@@ -10,7 +10,10 @@
 #include "state.h"
 
 #define INSN_JMP 0xe9
+#define INSN_JMP_SHORT 0xeb
+#define INSN_TEST_AL 0xa8 /* with a byte: two bytes that do nothing but set flags */
 #define INSN_INT3 0xcc
+#define JUMP_FAR 14 /* bytes of put_jump_far() */
 
 /* Each returns the number of bytes. */
 static inline unsigned int put_jump(__u8 *code, __u64 code_at, __u64 to)
@@ -26,7 +29,7 @@ static inline unsigned int put_jump_far(__u8 *code, __u64 to)
 {
 	memcpy(code, "\xff\x25\0\0\0\0", 6); /* jmp *0(%rip) */
 	memcpy(code + 6, &to, 8);
-	return 14;
+	return JUMP_FAR;
 }
 
 /* mov $number, %r11d; jmp hooks_entry */

@@ -34,6 +34,7 @@ struct func {
 };
 
 struct live *engine_live;
+struct counting *engine_counting;
 const struct hook_ops *engine_ops;
 static struct func funcs[HOOK_FUNCS];
 static unsigned int nfuncs; /* the ones from here on were never used */
@@ -94,16 +95,19 @@ int engine_open(const struct hook_ops *ops)
 	if (engine_shadow_stack() || sysconf(_SC_PAGESIZE) != HOOK_PAGE)
 		return -ENOTSUP;
 	if (!engine_live) {
-		page = mmap(NULL, HOOK_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			    -1, 0);
+		size_t bytes = HOOK_PAGE + HOOK_AREAS * sizeof(*engine_counting);
+
+		page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			    0);
 		if (page == MAP_FAILED)
 			return -errno;
 		/* From Linux 4.14 on. Without it a forked child would write into its parent's records. */
-		if (madvise(page, HOOK_PAGE, MADV_WIPEONFORK)) {
+		if (madvise(page, bytes, MADV_WIPEONFORK)) {
 			err = -errno;
-			munmap(page, HOOK_PAGE);
+			munmap(page, bytes);
 			return err;
 		}
+		engine_counting = (struct counting *)((char *)page + HOOK_PAGE);
 		engine_live = page;
 	}
 	err = threads_open();
@@ -264,7 +268,7 @@ static enum hook_result make_way(struct func *made, const struct hook_spec *spec
 			return err < 0 ? HOOK_NO_WRITE : why;
 	}
 	if (why) {
-		jump = (struct jump){ .go = spec->address };
+		jump = (struct jump){ .stub.go = spec->address };
 		text_look(spec->address, jump.was, sizeof(jump.was));
 		ngates++;
 	} else if (made->gate.to) { /* other code is there now, which has room */
@@ -315,7 +319,7 @@ static enum hook_result prepare(const struct hook_spec *spec, const struct text_
 	f = *out;
 	f->gate.wanted = true;
 	engine_hot[f - funcs] =
-		(struct hot){ f->jump.go, spec->id,
+		(struct hot){ f->jump.stub.go, spec->id,
 			      spec->flags & (HOOK_ENTRY_ONLY | HOOK_COUNT_IN(HOOK_COUNTS - 1) |
 					     HOOK_REGS | HOOK_FOLDS | HOOK_COUNTABLE) };
 	return HOOK_ON;
@@ -388,25 +392,71 @@ void engine_forget_counts(void)
 {
 	for (unsigned int i = threads_used(); i-- > 0;)
 		if (threads_has(i))
-			area_at(i)->thread.counts = NULL;
+			set_counts(&area_at(i)->thread, NULL);
 }
 
 struct hook_within engine_within;
 
+/* Calls of the function take the way that its flags say; while hooks are off, none of them counts. */
+static int lead(struct func *f)
+{
+	__u32 flags = engine_live->on ? engine_hot[f - funcs].flags : 0;
+
+	if (!engine_within.bytes)
+		flags &= ~(__u32)HOOK_FOLDS;
+	return stub_lead(f->gate.to ? &f->gate.stub : &f->jump.stub, flags);
+}
+
+/* Of all functions. What cannot be written now is again tried by engine_check(). */
+static void lead_all(void)
+{
+	bool opened = !text_open();
+
+	for (unsigned int i = 0; i < nfuncs && opened; i++)
+		if (funcs[i].standing != FREE)
+			opened = !lead(&funcs[i]);
+	text_close();
+	/* Then no call is counted by its stub alone. */
+	if (!opened)
+		engine_forget_counts();
+}
+
+void engine_fold_within(__u64 lo, __u64 bytes)
+{
+	if (engine_within.lo == lo && engine_within.bytes == bytes)
+		return;
+	/* A thread may read one and then the other. */
+	__atomic_store_n(&engine_within.bytes, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&engine_within.lo, lo, __ATOMIC_RELEASE);
+	__atomic_store_n(&engine_within.bytes, bytes, __ATOMIC_RELEASE);
+	if (engine_live)
+		lead_all();
+}
+
 void engine_count(__u32 mask, __u32 id, __u32 flags)
 {
 	const __u32 bits = HOOK_COUNT_IN(HOOK_COUNTS - 1);
+	bool any = false;
 
 	for (unsigned int i = 0; i < nfuncs; i++) {
 		struct hot *hot = &engine_hot[i];
 
-		/* the number stays where it is: a thread reads it after the bit */
-		if ((hot->id & mask) == id && hot->flags & HOOK_COUNTABLE)
-			__atomic_store_n(&hot->flags,
-					 flags ? (hot->flags & ~bits) | flags
-					       : hot->flags & ~(__u32)HOOK_COUNT,
-					 __ATOMIC_RELAXED);
+		if ((hot->id & mask) != id || !(hot->flags & HOOK_COUNTABLE))
+			continue;
+		__atomic_store_n(&hot->flags, (hot->flags & ~bits) | flags, __ATOMIC_RELAXED);
+		any = true;
 	}
+	if (any)
+		lead_all();
+}
+
+/* What leads to the function could not be written. */
+static void refuse(enum hook_result *result, struct func *f)
+{
+	if (!*result)
+		*result = HOOK_NO_WRITE;
+	if (f)
+		f->gate.wanted = false;
 }
 
 int engine_install(const struct hook_spec *specs, unsigned int n, enum hook_result *results)
@@ -429,14 +479,22 @@ int engine_install(const struct hook_spec *specs, unsigned int n, enum hook_resu
 		free_unmapped(&maps);
 	for (unsigned int i = 0; i < n; i++)
 		results[i] = prepare(&specs[i], &maps, &ready[i]);
-	for (unsigned int i = 0; i < n; i++)
-		if (!results[i])
-			jump_spare(&ready[i]->jump);
+	for (unsigned int i = 0; i < n; i++) {
+		unsigned int number = results[i] ? 0 : (unsigned int)(ready[i] - funcs);
+
+		if (results[i])
+			continue;
+		jump_spare(&ready[i]->jump, &specs[i], number);
+		engine_hot[number].go = ready[i]->jump.stub.go;
+	}
 	if (text_made())
 		for (unsigned int i = 0; i < n; i++)
-			results[i] = results[i] ? results[i] : HOOK_NO_WRITE;
+			refuse(&results[i], ready[i]);
 	text_sync();
 	__atomic_store_n(&engine_live->on, 1, __ATOMIC_SEQ_CST);
+	for (unsigned int i = 0; i < n; i++)
+		if (!results[i])
+			lead(ready[i]);
 	for (unsigned int i = 0; i < n; i++)
 		if (!results[i] && !ready[i]->gate.to)
 			results[i] = put_on(ready[i]);
@@ -577,6 +635,7 @@ int engine_remove(struct hook_leftover *left)
 		return 0;
 	err = take_off_all(left, &maps, NULL, 0);
 	__atomic_store_n(&engine_live->on, 0, __ATOMIC_SEQ_CST);
+	lead_all();
 	if (err)
 		return err;
 	text_sync();
@@ -718,6 +777,9 @@ int engine_check(struct hook_state *state)
 	if (__atomic_exchange_n(&call_wants_probes, false, __ATOMIC_RELAXED) &&
 	    (maps.maps || !text_maps_read(&maps)))
 		learn_probes(&maps);
+	for (unsigned int i = 0; i < nfuncs; i++)
+		if (funcs[i].standing != FREE)
+			lead(&funcs[i]);
 	text_sync();
 	text_maps_free(&maps);
 	text_close();

@@ -80,10 +80,11 @@ struct hook_frame {
 
 /* A thread that has made a hooked call. */
 struct hook_thread {
-	__u32 tid;     /* in the process's own pid namespace */
-	__u32 index;   /* below HOOK_THREADS; used again after the thread's end */
-	__u64 data;    /* the consumer's, 0 at begin() */
-	__u64 *counts; /* HOOK_COUNTS words, the consumer's, NULL at begin(); see HOOK_COUNT */
+	__u32 tid;   /* in the process's own pid namespace */
+	__u32 index; /* below HOOK_THREADS; used again after the thread's end */
+	__u64 data;  /* the consumer's, 0 at begin() */
+	/* HOOK_COUNTS words, the consumer's, NULL at begin(); changed by hook_count_into() alone */
+	__u64 *counts;
 };
 
 struct hook_ops {
@@ -197,11 +198,14 @@ unsigned int engine_hooked_late(void);
 void engine_count(__u32 mask, __u32 id, __u32 flags);
 /* No thread has counts any more: what they point to belongs to an earlier use. While no hooks are on. */
 void engine_forget_counts(void);
+/* The calling thread counts in these HOOK_COUNTS words from here on; NULL: in none. */
+void hook_count_into(struct hook_thread *, __u64 *counts);
 /* Code whose calls of functions with HOOK_FOLDS are a part of what it does; bytes 0 at first. */
 struct hook_within {
 	__u64 lo, bytes;
 };
 extern struct hook_within engine_within __attribute__((visibility("hidden")));
+void engine_fold_within(__u64 lo, __u64 bytes);
 static inline bool hook_is_within(__u64 ip)
 {
 	return ip - engine_within.lo < engine_within.bytes;

@@ -37,9 +37,9 @@ hooks_entry:
 	lea engine_hot(%rip), %rax
 	shl $4, %r11
 	add %rax, %r11
-	testb $HOT_COUNT_BIT | HOT_REGS_BIT | HOT_FOLDS_BIT, HOT_FLAGS(%r11)
+	testb $HOT_REGS_BIT, HOT_FLAGS(%r11)
 	jnz 2f
-1:	push %r9
+	push %r9
 	.cfi_def_cfa_offset 24
 	push %r8
 	.cfi_def_cfa_offset 32
@@ -79,38 +79,7 @@ hooks_entry:
 3:	.cfi_def_cfa_offset 8
 	jmp *%r11
 2:	.cfi_def_cfa_offset 16
-	testb $HOT_FOLDS_BIT, HOT_FLAGS(%r11)
-	jz 7f
-	mov 8(%rsp), %rax	/* the return address */
-	sub engine_within(%rip), %rax
-	cmp engine_within+8(%rip), %rax
-	mov $HOT_FOLDED, %eax
-	jb 8f
-7:	testb $HOT_COUNT_BIT, HOT_FLAGS(%r11)
-	movzbl HOT_COUNTED_IN(%r11), %eax
-	jz 5f
-	/* A count alone, in this one of the thread's counts. */
-8:	mov engine_live(%rip), %r10
-	cmpl $0, (%r10)
-	je 4f
-	mov hooks_top@gottpoff(%rip), %r10
-	mov %fs:(%r10), %r10
-	test $AREA_FIRST, %r10d
-	jz 1b		/* no area, or no frame is free: in C, as where there are no counts */
-	test $GUARD_BIT, %r10b
-	jnz 4f
-	and $-HOOK_PART, %r10
-	mov AREA_COUNTS(%r10), %r10
-	test %r10, %r10
-	jz 1b
-	incq (%r10, %rax, 8)
-4:	pop %rax
-	.cfi_def_cfa_offset 8
-	jmp *HOT_GO(%r11)
-	.cfi_def_cfa_offset 16
-5:	testb $HOT_REGS_BIT, HOT_FLAGS(%r11)
-	jz 1b
-	/* As at 1, with the registers that functions preserve below the arguments. */
+	/* As above, with the registers that functions preserve below the arguments. */
 	push %r9
 	.cfi_def_cfa_offset 24
 	push %r8

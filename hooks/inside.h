@@ -7,6 +7,7 @@
 #define CT_HOOKS_INSIDE_H
 
 #include <stdbool.h>
+#include <sys/uio.h>
 
 #include "engine.h"
 #include "wire.h"
@@ -15,6 +16,9 @@ extern struct ct_spec capture_specs[CT_MAX_FUNCS];
 
 __u64 capture_now(void);     /* in the unit of the area's clock */
 __u32 capture_process(void); /* the number of this process */
+/* Copies blocks of the program's memory, one behind the other. Returns how many bytes of them, up to a place that
+ * is not mapped. */
+__u64 capture_gather(void *to, __u64 bytes, const struct iovec *from, __u32 n);
 /* Copies a call's first n words. */
 void capture_words(const struct hook_regs *, __u64 *to, __u32 n);
 /* Does the reads of a row (bpf/reads.h); when: CT_AT_ENTRY or CT_AT_RETURN. */

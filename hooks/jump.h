@@ -7,12 +7,13 @@
 #define CT_HOOKS_JUMP_H
 
 #include "engine.h"
+#include "stub.h"
 #include "text.h"
 
 struct jump {
 	/* where it is written: the function's first byte, or behind its endbr64; 0: it was not made */
 	__u64 at;
-	__u64 go; /* code that executes the first instruction and then continues after it */
+	struct stub stub; /* what it leads to */
 	__u8 was[16];
 	/* x86-64: the fifth byte while the hook is on. It may be another encoding with the same
 	 * meaning, so that the jump lands elsewhere. */
@@ -28,9 +29,9 @@ void jump_begin(const struct text_maps *);
 /* Makes everything except the jump itself: the pad, which leads to hooks_entry with the number
  * n. */
 enum hook_result jump_make(struct jump *, const struct hook_spec *, unsigned int n);
-/* Makes extra pads, which help but are not required. Called after all jumps of a list are made,
- * because it could take the room of their pads. */
-void jump_spare(struct jump *);
+/* Uses room that helps but is not required: for the stub beside its pad, and for extra pads. Called after all
+ * jumps of a list are made, because it could take the room of their pads, and before calls are led to it. */
+void jump_spare(struct jump *, const struct hook_spec *, unsigned int n);
 /* Gives back all of it, where the code that jumps has been unmapped. A jump that was not made is
  * left alone. */
 void jump_free(const struct jump *);

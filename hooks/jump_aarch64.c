@@ -33,9 +33,11 @@ void jump_release(void)
 	pads_release();
 }
 
-void jump_spare(struct jump *j)
+void jump_spare(struct jump *j, const struct hook_spec *spec, unsigned int n)
 {
 	(void)j;
+	(void)spec;
+	(void)n;
 }
 
 void jump_free(const struct jump *j)

@@ -13,7 +13,6 @@
 #include "pads.h"
 
 #define SCAN_MAX 4096
-#define GO_AT 32 /* offset in the function's slot, after mov $n, %r11d; jmp *hooks_entry */
 
 void jump_begin(const struct text_maps *maps)
 {
@@ -103,32 +102,6 @@ static bool jumps_to_begin(__u64 at, const struct hook_spec *spec)
 	return false;
 }
 
-/* The function's slot: it begins with the jump to hooks_entry; at GO_AT are the function's first
- * instruction and the jump back. */
-static void write_slot(__u64 slot, __u64 at, const __u8 *bytes, const struct insn *first,
-		       unsigned int number)
-{
-	__u8 code[CHUNK_SLOT], *go = code + GO_AT;
-	__u64 next = at + first->len;
-	unsigned int n = first->len;
-
-	memset(code, INSN_INT3, sizeof(code));
-	put_entry(code, number);
-	memcpy(go, bytes, n);
-	if (first->kind == INSN_RELATIVE) {
-		__s32 displacement;
-
-		memcpy(&displacement, bytes + first->disp_at, 4);
-		displacement = (__s32)(next + (__u64)(__s64)displacement - (slot + GO_AT + n));
-		memcpy(go + first->disp_at, &displacement, 4);
-	}
-	if (pads_reach(slot + GO_AT + n + 5, next))
-		put_jump(go + n, slot + GO_AT + n, next);
-	else
-		put_jump_far(go + n, next);
-	text_make(slot, code, sizeof(code));
-}
-
 static void write_pad(__u64 pad, __u64 slot)
 {
 	__u8 code[PAD_BYTES];
@@ -154,12 +127,28 @@ static void write_spare_pads(struct jump *j, const __u8 *bytes, __u64 slot)
 	}
 }
 
+/* The first instruction, for its stub. */
+static struct stub_first first_of(const struct insn *first, __u64 at, const __u8 *bytes)
+{
+	struct stub_first moved = { .bytes = bytes, .n = first->len, .next = at + first->len };
+	__s32 displacement;
+
+	if (first->kind == INSN_RELATIVE) {
+		memcpy(&displacement, bytes + first->disp_at, 4);
+		moved.disp_at = first->disp_at;
+		moved.to = moved.next + (__u64)(__s64)displacement;
+	}
+	return moved;
+}
+
 static enum hook_result make_at(struct jump *j, __u64 at, const __u8 *bytes,
 				const struct hook_spec *spec, unsigned int number)
 {
 	struct insn first = insn_decode(bytes, 16);
+	struct stub_first moved = first_of(&first, at, bytes);
 	struct first_five five;
-	__u64 near[4], pad = 0, slot = 0;
+	struct stub stub = { .at = 0 };
+	__u64 near[4], pad = 0;
 	unsigned int n = 0, must;
 	__u8 spelled[16];
 
@@ -188,26 +177,22 @@ static enum hook_result make_at(struct jump *j, __u64 at, const __u8 *bytes,
 		return HOOK_ZONE;
 	/* The addresses that must be within reach, and those that should be. */
 	near[n++] = pad;
-	if (first.kind == INSN_RELATIVE) {
-		__s32 displacement;
-
-		memcpy(&displacement, bytes + first.disp_at, 4);
-		near[n++] = at + first.len + (__u64)(__s64)displacement;
-	}
+	if (moved.disp_at)
+		near[n++] = moved.to;
 	must = n;
 	near[n++] = at;
 	near[n++] = landing(at, spelled, 4, INSN_INT3);
-	for (; n >= must && !slot; n--)
-		slot = pads_slot(near, n);
-	if (!slot) {
+	for (; n >= must && !stub.at; n--)
+		stub.at = pads_slot(near, n);
+	if (!stub.at) {
 		pads_give(pad);
 		return first.kind == INSN_RELATIVE ? HOOK_FAR : HOOK_ZONE;
 	}
 	/* For a moved instruction this is its first byte in the program (bytes, not spelled). */
-	write_slot(slot, at, bytes, &first, number);
-	write_pad(pad, slot);
+	stub_make(&stub, &moved, number, CHUNK_SLOT);
+	write_pad(pad, stub.at);
 	j->at = at;
-	j->go = slot + GO_AT;
+	j->stub = stub;
 	memcpy(j->was, bytes, sizeof(j->was));
 	j->spelled = spelled[4];
 	j->begins = (__u8)five.begins;
@@ -216,7 +201,23 @@ static enum hook_result make_at(struct jump *j, __u64 at, const __u8 *bytes,
 	return HOOK_ON;
 }
 
-void jump_spare(struct jump *j)
+/* Where there is room for it the stub itself is the pad: one jump and one page less on the way. For functions that
+ * may be called very often alone: the room is missing to pads of libraries that are mapped later. */
+static void widen(struct jump *j, __u64 pad, unsigned int number, bool folds)
+{
+	struct insn first = insn_decode(j->was, sizeof(j->was));
+	struct stub_first moved = first_of(&first, j->at, j->was);
+	struct stub stub = { .at = pad };
+	unsigned int n = stub_bytes(&stub, &moved, folds);
+
+	if (!n || !pads_widen(pad, n))
+		return;
+	pads_slot_give(j->stub.at);
+	stub_make(&stub, &moved, number, n);
+	j->stub = stub;
+}
+
+void jump_spare(struct jump *j, const struct hook_spec *spec, unsigned int n)
 {
 	__u8 spelled[sizeof(j->was)];
 
@@ -225,22 +226,27 @@ void jump_spare(struct jump *j)
 	j->spares = false;
 	memcpy(spelled, j->was, sizeof(spelled));
 	spelled[4] = j->spelled;
-	write_spare_pads(j, spelled, j->go - GO_AT);
+	if (spec->flags & HOOK_COUNTABLE)
+		widen(j, landing(j->at, spelled, 4, j->spelled), n, spec->flags & HOOK_FOLDS);
+	write_spare_pads(j, spelled, j->stub.at);
 }
 
 void jump_free(const struct jump *j)
 {
 	__u8 spelled[sizeof(j->was)];
+	__u64 pad;
 
 	if (!j->at)
 		return;
 	memcpy(spelled, j->was, sizeof(spelled));
 	spelled[4] = j->spelled;
-	pads_give(landing(j->at, spelled, 4, j->spelled));
+	pad = landing(j->at, spelled, 4, j->spelled);
+	pads_give_bytes(pad, j->stub.at == pad ? j->stub.bytes : PAD_BYTES);
 	for (unsigned int i = 1; i < 5; i++)
 		if (j->spared >> i & 1)
 			pads_give(landing(j->at, spelled, i, INSN_INT3));
-	pads_slot_give(j->go - GO_AT);
+	if (j->stub.at != pad)
+		pads_slot_give(j->stub.at);
 }
 
 enum hook_result jump_make(struct jump *j, const struct hook_spec *spec, unsigned int n)

@@ -20,7 +20,6 @@
 #define HOOK_AREA 32768
 #define HOOK_AREAS 4096
 #define AREA_FIRST 0x2000 /* of frames, and of stubs: a bit that is set in each frame's address */
-#define AREA_COUNTS 16	  /* of struct area: the thread's counts */
 #define FRAME_SIZE 128
 #define FRAME_RA 8
 #if defined(__x86_64__)
@@ -33,11 +32,7 @@
 #define HOT_GO 0
 #define HOT_ID 8
 #define HOT_FLAGS 12
-#define HOT_COUNTED_IN 14 /* one byte: HOOK_COUNTED_IN() */
-#define HOT_FOLDED 63	  /* HOOK_FOLDED */
-#define HOT_COUNT_BIT 2	  /* HOOK_COUNT */
-#define HOT_REGS_BIT 4	  /* HOOK_REGS */
+#define HOT_REGS_BIT 4 /* HOOK_REGS */
 #define HOT_REGS_SHIFT 2
-#define HOT_FOLDS_BIT 8 /* HOOK_FOLDS */
 
 #endif

@@ -31,7 +31,7 @@ void muted_begin(void)
 {
 	memset(muted, 0, sizeof(muted));
 	any_windows = open_now = false;
-	engine_within = (struct hook_within){ 0 };
+	engine_fold_within(0, 0);
 	engine_forget_counts();
 }
 
@@ -71,7 +71,7 @@ void muted_take(const struct hooks_mute *m)
 {
 	if (m->func >= CT_MAX_FUNCS || m->number >= HOOKS_MUTED)
 		return;
-	engine_within = (struct hook_within){ m->within, m->within_bytes };
+	engine_fold_within(m->within, m->within_bytes);
 	muted[m->func].on = !(m->flags & HOOKS_MUTE_OFF);
 	muted[m->func].windows = m->flags & HOOKS_MUTE_WINDOWS;
 	muted[m->func].number = m->number;

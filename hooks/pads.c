@@ -271,6 +271,20 @@ static void page_give(unsigned int i)
 	memmove(pages + i, pages + i + 1, (npages - i) * sizeof(*pages));
 }
 
+bool pads_widen(__u64 address, unsigned int n)
+{
+	struct page *p = page_get(address & ~(PAGE - 1));
+
+	if (!p || address % PAGE + n > PAGE)
+		return false;
+	for (__u64 at = address + PAD_BYTES; at < address + n; at++)
+		if (p->used[at % PAGE / 64] >> (at % 64) & 1)
+			return false;
+	for (__u64 at = address + PAD_BYTES; at < address + n; at++)
+		p->used[at % PAGE / 64] |= 1ULL << (at % 64);
+	return true;
+}
+
 void pads_give_bytes(__u64 address, unsigned int n)
 {
 	for (__u64 at = address; at < address + n; at++) {

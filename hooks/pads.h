@@ -22,7 +22,7 @@
 #define PADS_HIGHEST 0xfffffffff000ULL
 #define PADS_RESERVE false
 #endif
-#define CHUNK_SLOT 64 /* bytes for each function */
+#define CHUNK_SLOT 128 /* bytes for each function, and their alignment */
 
 /* Where the main thread's stack may still grow to is not ours: from the mappings. */
 void pads_avoid(const struct text_maps *);
@@ -32,6 +32,8 @@ static inline bool pads_take(__u64 address)
 {
 	return pads_take_bytes(address, PAD_BYTES);
 }
+/* Makes a pad that was taken n bytes long, where the bytes that follow it in its page are free. */
+bool pads_widen(__u64 address, unsigned int n);
 /* Gives such bytes back, where no thread can be in them or come to them any more; the page goes with
  * its last ones. */
 void pads_give_bytes(__u64 address, unsigned int n);

@@ -56,15 +56,26 @@ static inline __u64 ring_fetch_add(__u64 *word, __u64 n)
 #endif
 }
 
+/* Word by word: `rep movsq` takes longer to begin than most records take. (volatile: it must not become a
+ * call of memcpy().) */
 static inline void ring_copy(void *to, const void *from, __u64 bytes)
 {
-#if defined(__x86_64__)
-	__u64 words = bytes / 8;
-
-	__asm__ volatile("rep movsq" : "+D"(to), "+S"(from), "+c"(words) : : "memory");
-#else
 	for (__u64 i = 0; i < bytes / 8; i++)
-		((__u64 *)to)[i] = ((const __u64 *)from)[i];
+		((volatile __u64 *)to)[i] = ((const __u64 *)from)[i];
+}
+
+/* A record of about so many bytes will be written soon: its lines come from memory meanwhile. */
+static inline void ring_expect(struct hooks_thread *t, __u64 ring_bytes, __u64 bytes)
+{
+#if defined(__x86_64__)
+	char *ring = hooks_ring(t);
+
+	for (__u64 at = 0; at < bytes + 64; at += 64)
+		__asm__ volatile("prefetchw %0" : : "m"(ring[(t->head + at) & (ring_bytes - 1)]));
+#else
+	(void)t;
+	(void)ring_bytes;
+	(void)bytes;
 #endif
 }
 

@@ -81,7 +81,8 @@ int gate_make(struct gate *g, __u64 function, unsigned int n)
 {
 	/* below the stack and the libraries, which lie at 7f, above programs, at 55 */
 	static const __u8 bytes[] = { 0x6c, 0x66, 0x60, 0x4a, 0x44, 0x3e, 0x38, 0x32 };
-	__u8 code[CHUNK_SLOT];
+	const struct stub_first all = { .bytes = bytes, .next = function };
+	struct stub stub = { .at = 0 };
 	__u64 pad = 0;
 	int err = 0;
 
@@ -93,20 +94,19 @@ int gate_make(struct gate *g, __u64 function, unsigned int n)
 			pad = with_byte(function, bytes[i]);
 	if (!pad)
 		return 1;
-	g->code = pads_slot(&pad, 1);
-	memset(code, EMIT_FILL, sizeof(code));
-	put_entry(code, n);
-	if (g->code)
-		err = text_write(g->code, code, sizeof(code));
-	if (g->code && !err)
-		err = write_pad(pad, g->code);
-	if (!g->code || err) {
+	stub.at = pads_slot(&pad, 1);
+	if (stub.at) {
+		stub_make(&stub, &all, n, CHUNK_SLOT);
+		err = write_pad(pad, stub.at);
+	}
+	if (!stub.at || err) {
 		pads_give(pad);
-		if (g->code)
-			pads_slot_give(g->code);
+		if (stub.at)
+			pads_slot_give(stub.at);
 		return err ? err : 1;
 	}
 	g->pad = pad;
+	g->stub = stub;
 	g->to = function;
 	return 0;
 }
@@ -119,7 +119,7 @@ static bool own_pad_take(struct slot *s, __u64 pad)
 {
 	if (!pads_take(pad))
 		return false;
-	if (!write_pad(pad, s->gate->code))
+	if (!write_pad(pad, s->gate->stub.at))
 		return true;
 	pads_give(pad);
 	return false;
@@ -177,7 +177,7 @@ static bool own_pad_take(struct slot *s, __u64 pad)
 		return false;
 	if (!with)
 		with = shared_make(pad, high);
-	if (!with || text_write(word, &s->gate->code, 8)) {
+	if (!with || text_write(word, &s->gate->stub.at, 8)) {
 		pads_give_bytes(word, 8);
 		return false;
 	}
@@ -225,6 +225,7 @@ void gate_leave(struct gate *g)
 			forget(&slots[i]);
 		}
 	drop_forgotten();
+	stub_lead(&g->stub, 0);
 	*g = (struct gate){ 0 };
 }
 
@@ -237,7 +238,7 @@ void gate_free(struct gate *g)
 			forget(&slots[i]);
 	drop_forgotten();
 	pads_give(g->pad);
-	pads_slot_give(g->code);
+	pads_slot_give(g->stub.at);
 	*g = (struct gate){ 0 };
 }
 
@@ -527,7 +528,7 @@ static bool take_own_pad(struct slot *s)
 static bool may_lead(struct slot *s)
 {
 	return s->foreseen &&
-	       pads_reach(with_byte(s->unbound, byte_of(s->gate->pad)), s->gate->code) &&
+	       pads_reach(with_byte(s->unbound, byte_of(s->gate->pad)), s->gate->stub.at) &&
 	       byte_of(s->unbound) == byte_of(s->gate->to) && take_own_pad(s);
 }
 

@@ -12,14 +12,15 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
+#include "stub.h"
 #include "text.h"
 
 struct gate {
-	__u64 to;	 /* the function; 0: there is no gate */
-	__u64 pad;	 /* its address, but for the sixth byte */
-	__u64 code;	 /* where the pad leads: to hooks_entry, with the function's number */
-	unsigned int on; /* slots that lead here */
-	bool wanted;	 /* the owner's: slots are to lead here */
+	__u64 to;	  /* the function; 0: there is no gate */
+	__u64 pad;	  /* its address, but for the sixth byte */
+	struct stub stub; /* where the pad leads */
+	unsigned int on;  /* slots that lead here */
+	bool wanted;	  /* the owner's: slots are to lead here */
 };
 
 /* Makes the gate of the function with the number n; no slot leads to it yet. 0; 1: there is no room; or -errno: the

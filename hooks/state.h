@@ -27,6 +27,8 @@
 #define HOOK_LEFT 0x80000000u /* in frame.flags: left() has been called, or is running */
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
+/* Away from the code of the usual call, which is to fit in few lines of the cache. */
+#define COLD __attribute__((cold, noinline))
 /* The compiler moves nothing across it: a signal handler, or another core after a membarrier, sees
  * the writes before it first. (On aarch64 this holds for the handler too.) */
 #define barrier() __asm__ volatile("" ::: "memory")
@@ -37,10 +39,8 @@ struct hot {
 	__u32 id, flags;
 };
 _Static_assert(offsetof(struct hot, id) == HOT_ID && offsetof(struct hot, flags) == HOT_FLAGS &&
-		       sizeof(struct hot) == 16 && HOT_COUNT_BIT == HOOK_COUNT &&
-		       HOT_COUNTED_IN == HOT_FLAGS + 2 && HOOK_COUNT_IN(1) >> 16 == 1 &&
-		       HOT_REGS_BIT == HOOK_REGS && 1 << HOT_REGS_SHIFT == HOOK_REGS &&
-		       HOT_FOLDS_BIT == HOOK_FOLDS && HOT_FOLDED == HOOK_FOLDED,
+		       sizeof(struct hot) == 16 && HOT_REGS_BIT == HOOK_REGS &&
+		       1 << HOT_REGS_SHIFT == HOOK_REGS,
 	       "the assembler's view");
 extern struct hot engine_hot[HOOK_FUNCS];
 
@@ -53,13 +53,25 @@ struct live {
 extern struct live *engine_live;
 extern const struct hook_ops *engine_ops;
 
+/*
+ * Where a thread counts, for the code that only counts (stub_x86.c): one for each area, in memory that
+ * fork() sets to zero too. NULL: that code leaves the call to call_enter(). The thread finds its own by
+ * hooks_counting; one that must not count, or has no area yet, has hooks_no_counting there.
+ */
+struct counting {
+	__u64 *counts;
+	__u64 pad[7]; /* a line of the cache for each thread */
+};
+extern struct counting *engine_counting; /* HOOK_AREAS of them */
+extern const struct counting hooks_no_counting;
+extern __thread const struct counting *hooks_counting __attribute__((tls_model("initial-exec")));
+
 /* The begin of the data of a thread. */
 struct area {
 	struct hook_thread thread;
 	__u64 numbers;
 	__u64 lo, hi; /* addresses of a stack that were found mapped without a gap */
 };
-_Static_assert(offsetof(struct area, thread.counts) == AREA_COUNTS, "the assembler's view");
 _Static_assert(sizeof(struct area) <= AREA_FIRST - FRAME_SIZE, "and a frame that is always busy");
 _Static_assert(sizeof(struct hook_frame) == FRAME_SIZE,
 	       "stubs and frames lie at the same distance");
@@ -86,6 +98,11 @@ static inline struct hook_frame *area_frames(struct area *a)
 static inline struct area *area_of(const struct hook_frame *f)
 {
 	return (struct area *)((uintptr_t)f & ~(uintptr_t)(HOOK_PART - 1));
+}
+static inline void set_counts(struct hook_thread *t, __u64 *counts)
+{
+	t->counts = counts;
+	engine_counting[t->index].counts = counts;
 }
 /*
  * A call has its return address on the stack (x86-64), where frame.state leads to. Where calls have it in a

@@ -95,7 +95,7 @@ static void clear(unsigned int i)
 	a->thread.index = i;
 	a->thread.tid = 0;
 	a->thread.data = 0;
-	a->thread.counts = NULL;
+	set_counts(&a->thread, NULL);
 }
 
 #if defined(__x86_64__)
@@ -177,7 +177,7 @@ static void end(unsigned int i)
 	if (engine_ops && engine_ops->ended)
 		engine_ops->ended(&a->thread);
 	a->thread.data = 0;
-	a->thread.counts = NULL;
+	set_counts(&a->thread, NULL);
 	if (is_led_to(i)) {
 		set(i, KEPT);
 		return;
@@ -264,7 +264,7 @@ static void forget_others(void)
 		if (owner == UNMAPPED || owner == FREE)
 			continue;
 		a->thread.data = 0;
-		a->thread.counts = NULL;
+		set_counts(&a->thread, NULL);
 		if (owner == LOCKED || !tid_at)
 			set(i, KEPT);
 		else if (owner > KEPT && sys_readable(owner + (uintptr_t)tid_at) &&
@@ -330,6 +330,6 @@ void threads_end(void)
 		if (engine_ops && engine_ops->ended)
 			engine_ops->ended(&a->thread);
 		a->thread.data = 0;
-		a->thread.counts = NULL;
+		set_counts(&a->thread, NULL);
 	}
 }

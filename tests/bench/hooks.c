@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hooks.c - what a hook adds to a call, without a reader: hooks LIBRARY FUNCTION [ROUNDS [CALLS]]
+ * hooks.c - what a hook adds to a call, without a reader: hooks LIBRARY FUNCTION [ROUNDS [CALLS [THREADS]]]
  *
  * Rounds of four ways (bare, count, entry alone, entry and return with a record of 128 bytes and two readings of
  * the processor's counter) follow each other, on one thread, on two, and on as many as there are processors, at most 16; the
  * medians of what each adds to the bare call of its own round are printed, with the quartiles, and how many times a whole call
- * of one thread one of many takes. Time is that of the thread: others may want the processors.
+ * of one thread one of many takes. Time is that of the thread: others may want the processors. A round makes CALLS calls in each
+ * thread, or those of ROUND_MS: a runtime may have a word that all its threads write to, and then each call takes microseconds.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -21,6 +22,8 @@
 #define RING (1 << 20)
 #define MOST 16
 #define ROUNDS_MAX 101
+#define ROUND_MS 40
+#define AT_ONCE 500 /* calls, before it is asked how late it is */
 
 enum way { BARE, COUNT, ENTRY, RECORD, WAYS };
 static const char *const names[WAYS] = { "bare", "count", "entry alone", "entry, return, record" };
@@ -45,7 +48,7 @@ static CALLBACK __u64 ticks(void)
 static CALLBACK void begin(struct hook_thread *t)
 {
 	t->data = (__u64)(size_t)&threads[me];
-	t->counts = threads[me].counts;
+	hook_count_into(t, threads[me].counts);
 }
 
 static CALLBACK bool entry(struct hook_frame *f, const struct hook_regs *r)
@@ -81,16 +84,26 @@ static double alone[WAYS]; /* what a whole call takes on one thread */
 static double ns[MOST][WAYS][ROUNDS_MAX];
 static pthread_barrier_t all;
 
+static double now(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
 static double loop(long n)
 {
-	struct timespec a, b;
+	double until = now(CLOCK_MONOTONIC) + ROUND_MS * 1e6, from = now(CLOCK_THREAD_CPUTIME_ID);
+	long done = 0;
 	int out;
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
-	for (long i = 0; i < n; i++)
-		f(&out);
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b);
-	return ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / (double)n;
+	while (done < n && (!done || now(CLOCK_MONOTONIC) < until)) {
+		for (int i = 0; i < AT_ONCE; i++)
+			f(&out);
+		done += AT_ONCE;
+	}
+	return (now(CLOCK_THREAD_CPUTIME_ID) - from) / (double)done;
 }
 
 static void set(enum way way)
@@ -178,13 +191,16 @@ int main(int argc, char **argv)
 
 	f = lib ? (int (*)(int *))dlsym(lib, argv[2]) : NULL;
 	if (!f) {
-		fprintf(stderr, "usage: hooks LIBRARY FUNCTION [ROUNDS [CALLS]]\n");
+		fprintf(stderr, "usage: hooks LIBRARY FUNCTION [ROUNDS [CALLS [THREADS]]]\n");
 		return 2;
 	}
 	if (argc > 3 && atoi(argv[3]) > 0 && atoi(argv[3]) <= ROUNDS_MAX)
 		rounds = atoi(argv[3]);
 	if (argc > 4 && atol(argv[4]) > 0)
 		calls = atol(argv[4]);
+	if (argc > 5 && atoi(argv[5]) > 0)
+		steps[2] = atoi(argv[5]);
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (engine_open(&ops)) {
 		fprintf(stderr, "the engine cannot be opened here\n");
 		return 1;

@@ -124,6 +124,9 @@ entry_alone() { # FUNCTION: the floor of --no-return
 echo "== what a hook adds to a call, without a reader (docs/hooks.md; goals: count 5 ns, record 30 ns)"
 "$out/bench/hooks" "$lib" cudaGetDevice "$rounds" "$calls"
 
+echo "== the same for a call whose code, data and predictions have left the caches: other code and data are used between two calls"
+"${fifo[@]}" "$out/bench/hooks_cold" 31
+
 # Copies under other names, on which no other tracer of this machine has breakpoints; each time new ones, as it may find these.
 echo "== hooks put on and taken off, nobody stopped (goals: 1100 functions in 5 ms each, once they were made)"
 for ((i = 0; i < 3; i++)); do

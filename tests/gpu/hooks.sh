@@ -76,8 +76,8 @@ same code-after-detach "$(tail -n 1 "$tmp/out")" "changed bytes of code 0"
 lib=$(python3 -c 'import glob, os, torch
 print((glob.glob(os.path.dirname(torch.__file__) + "/../nvidia/*/lib/libcudart.so.1[0-9]") or [""])[0])')
 if [ -x .output/bench/hooks ] && [ -n "$lib" ]; then
-	.output/bench/hooks "$lib" cudaGetDevice 31 | sed 's/^/# /'
-	.output/bench/hooks_on 31 "$lib" | sed 's/^/# /'
+	timeout 120 .output/bench/hooks "$lib" cudaGetDevice 31 | sed 's/^/# /'
+	timeout 60 .output/bench/hooks_on 31 "$lib" | sed 's/^/# /'
 else
 	echo "# make bench-programs first: what a call costs on many cores was not measured"
 fi

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LINES_RANGES 8
+#define LINES_RANGES 10
 #define LINE 64
 enum lines_who { LINES_NOBODY, LINES_FIRST, LINES_SECOND, LINES_WORKERS };
 

@@ -119,7 +119,7 @@ static bool giving;
 static void give_counts(struct hook_thread *t)
 {
 	if (giving)
-		t->counts = given;
+		hook_count_into(t, given);
 }
 
 static const struct hook_ops counting = { .entry = count_entry,
@@ -346,13 +346,13 @@ static void counted_alone(void)
 	engine_count(0xffff, 8, HOOK_COUNT_IN(2));
 	CHECK_EQ(3, victim_add(1, 2));
 	CHECK_EQ(before + 2, entries(9));
-	hook_self()->counts = NULL;
+	hook_count_into(hook_self(), NULL);
 	engine_count(0xffff, 9, HOOK_COUNT_IN(2));
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(3, victim_add(1, 2));
 	CHECK_EQ(before + 2, entries(9));
 	CHECK_EQ(4, given[2]);
-	engine_within = (struct hook_within){ (uintptr_t)counted_alone & ~0xffffULL, 0x20000 };
+	engine_fold_within((uintptr_t)counted_alone & ~0xffffULL, 0x20000);
 	CHECK_EQ(3, victim_add(1, 2));
 	CHECK_EQ(4, given[2]);
 	CHECK_EQ(1, given[HOOK_FOLDED]);
@@ -360,7 +360,7 @@ static void counted_alone(void)
 	CHECK_EQ(3, victim_add(1, 2));
 	CHECK_EQ(2, given[HOOK_FOLDED]);
 	CHECK_EQ(before + 2, entries(9));
-	engine_within = (struct hook_within){ 0 };
+	engine_fold_within(0, 0);
 	CHECK_EQ(3, victim_add(1, 2));
 	CHECK_EQ(before + 3, entries(9));
 	/* one that is not countable */
@@ -387,7 +387,7 @@ static void test_flags(void)
 	CHECK_EQ(0, leaves(5));
 	ON_WITH(victim_add, 7, HOOK_COUNT_IN(5));
 	CHECK_EQ(3, victim_add(1, 2));
-	hook_self()->counts = counts;
+	hook_count_into(hook_self(), counts);
 	for (int i = 0; i < 10; i++)
 		CHECK_EQ(3, victim_add(1, 2));
 	CHECK_EQ(10, counts[5]);
@@ -506,6 +506,76 @@ static void test_exact(void)
 	CHECK_EQ(CALLERS * n, entries(2));
 	CHECK_EQ(CALLERS * n, leaves(2));
 	CHECK_EQ(0, lefts);
+}
+
+/* Each call is counted once or recorded once, whatever way of the stub it takes, while these change and threads
+ * are in it; and while hooks are off no stub counts. */
+static __u64 own_counts[HOOK_THREADS][HOOK_COUNTS];
+
+static CALLBACK void give_own(struct hook_thread *t)
+{
+	hook_count_into(t, own_counts[t->index]);
+}
+
+static void *counted_caller(void *arg)
+{
+	long n = 0;
+
+	for (; !stop; n++)
+		if (victim_add(n, 1) != n + 1 || victim_tail(1, 1) != 3)
+			wrong++;
+	made += (unsigned long)n;
+	return arg;
+}
+
+static __u64 own_sum(void)
+{
+	__u64 n = 0;
+
+	for (int t = 0; t < HOOK_THREADS; t++)
+		for (int i = 0; i < HOOK_COUNTS; i++)
+			n += own_counts[t][i];
+	return n;
+}
+
+static void test_counted_under_fire(void)
+{
+	static const struct hook_ops own = {
+		.entry = count_entry, .leave = count_leave, .left = count_left, .counts = give_own
+	};
+	const __u32 ways[] = { HOOK_COUNT_IN(1), 0, HOOK_COUNT_IN(2), HOOK_COUNT_IN(62), 0 };
+	__u64 lo = (uintptr_t)counted_alone & ~0xffffULL, sum;
+	int cycles = all ? 50000 : 1000;
+	struct hook_leftover left;
+	pthread_t t[4];
+
+	CHECK_EQ(0, engine_open(&own));
+	CHECK_EQ(HOOK_ON, hook_one((void *)victim_add, 1, HOOK_COUNTABLE));
+	CHECK_EQ(HOOK_ON, hook_one((void *)victim_tail, 2, HOOK_COUNTABLE | HOOK_FOLDS));
+	for (int i = 0; i < 4; i++)
+		CHECK(!pthread_create(&t[i], NULL, counted_caller, NULL));
+	for (int c = 0; c < cycles || !entries(1) || !entries(2) || !own_sum(); c++) {
+		engine_count(0xffff, 1, ways[c % 5]);
+		engine_count(0xffff, 2, ways[c % 4]);
+		engine_fold_within(lo, c % 3 ? 0x20000 : 0);
+	}
+	stop = 1;
+	for (int i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	CHECK_EQ(0, wrong);
+	CHECK_EQ(entries(1), leaves(1));
+	CHECK_EQ(entries(2), leaves(2));
+	sum = own_sum();
+	/* victim_tail() ends with a call of victim_add() */
+	CHECK_EQ(3 * made, sum + entries(1) + entries(2));
+	engine_count(0xffff, 1, HOOK_COUNT_IN(1));
+	CHECK_EQ(3, victim_add(1, 2));
+	CHECK_EQ(3, victim_add(1, 2));
+	CHECK_EQ(sum + 2, own_sum());
+	CHECK_EQ(0, engine_remove(&left));
+	CHECK_EQ(3, victim_add(1, 2));
+	CHECK_EQ(sum + 2, own_sum());
+	engine_fold_within(0, 0);
 }
 
 /* ---- threads that sleep inside ---- */
@@ -1006,7 +1076,7 @@ static void test_fork(void)
 {
 	_Atomic unsigned long *shared =
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	static __u64 counts[HOOK_COUNTS];
+	__u64 *counts = (__u64 *)shared + 8;
 	struct hook_leftover left;
 	unsigned char before[16];
 	int status;
@@ -1018,20 +1088,23 @@ static void test_fork(void)
 	ON(victim_call, 2);
 	ON_WITH(victim_tail, 3, HOOK_COUNT_IN(3));
 	CHECK_EQ(3, victim_add(1, 2));
-	hook_self()->counts = counts;
+	/* memory that a child shares, as that of the hooks is; its stub counts by itself from here on */
+	hook_count_into(hook_self(), counts);
+	CHECK_EQ(4, victim_tail(1, 2));
+	CHECK_EQ(1, counts[3]);
 	pid = fork();
 	if (!pid) {
 		/* Calls go through, and nothing is recorded. */
 		CHECK_EQ(3, victim_add(1, 2));
 		CHECK_EQ(4, victim_call(call_add, NULL));
 		CHECK_EQ(4, victim_tail(1, 2));
-		CHECK_EQ(1, entries(1));
-		CHECK_EQ(0, counts[3]);
+		CHECK_EQ(2, entries(1));
+		CHECK_EQ(1, counts[3]);
 		/* Until it has an engine of its own. */
 		CHECK_EQ(0, engine_open(&counting));
 		ON(victim_add, 1);
 		CHECK_EQ(3, victim_add(1, 2));
-		CHECK_EQ(2, entries(1));
+		CHECK_EQ(3, entries(1));
 		CHECK_EQ(0, engine_remove(&left));
 		CHECK(!memcmp(before, (void *)victim_add, 16));
 		*shared = 1;
@@ -1041,7 +1114,7 @@ static void test_fork(void)
 	CHECK_EQ(0, status);
 	CHECK_EQ(1, *shared);
 	CHECK_EQ(3, victim_add(1, 2));
-	CHECK_EQ(2, entries(1));
+	CHECK_EQ(3, entries(1));
 	pid = vfork();
 	if (!pid) {
 		victim_add(1, 2);
@@ -1050,8 +1123,8 @@ static void test_fork(void)
 	CHECK(waitpid(pid, &status, 0) == pid);
 	CHECK_EQ(3, WEXITSTATUS(status));
 	CHECK_EQ(3, victim_add(1, 2));
-	CHECK_EQ(4, entries(1));
-	CHECK_EQ(4, leaves(1));
+	CHECK_EQ(5, entries(1));
+	CHECK_EQ(5, leaves(1));
 	CHECK_EQ(0, engine_remove(&left));
 }
 
@@ -1383,6 +1456,7 @@ static void test_lines(void)
 
 	lines_add(&l, __data_start, __bss_end__);
 #endif
+	lines_add(&l, engine_counting, engine_counting + 6);
 	for (unsigned int i = 0; i < 6; i++)
 		if (i < threads_used())
 			lines_add(&l, area_at(i), (char *)area_at(i) + HOOK_PART);
@@ -1581,6 +1655,7 @@ int main(int argc, char **argv)
 	T(flags);
 	T(under_fire);
 	T(exact);
+	T(counted_under_fire);
 	T(sleepers);
 	T(longjmp);
 	T(signal_at_first_call);

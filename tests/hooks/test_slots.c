@@ -171,6 +171,39 @@ static void test_ways(void)
 	}
 }
 
+/* Counted alone through slots; and a program that has kept a pointer from one, which leads to the gate, is not
+ * counted while hooks are off. */
+static void test_counted(void)
+{
+	void *callee = load("libslots.so", RTLD_NOW), *lib = load("libslots-now.so", RTLD_NOW);
+	struct hook_spec spec = { .address = (__u64)(size_t)get(callee, "slot_short"),
+				  .size = 4,
+				  .id = 1,
+				  .flags = HOOK_COUNTABLE };
+	const struct {
+		void *head[2];
+		fn volatile f;
+	} *table = dlsym(lib, "_ZTV4Slot");
+	static __u64 counts[HOOK_COUNTS];
+	struct hook_leftover left;
+	enum hook_result result;
+	fn kept;
+
+	CHECK_EQ(0, engine_open(&ops));
+	CHECK_EQ(1, engine_install(&spec, 1, &result));
+	kept = table->f;
+	CHECK(kept != get(callee, "slot_short"));
+	expect_calls(kept, 1, 1);
+	hook_count_into(hook_self(), counts);
+	engine_count(~0U, 1, HOOK_COUNT_IN(7));
+	expect_calls(kept, 1, 0);
+	expect_calls(get(lib, "by_slot"), 1, 0);
+	CHECK_EQ(20, counts[7]);
+	CHECK_EQ(0, engine_remove(&left));
+	expect_calls(kept, 1, 0);
+	CHECK_EQ(20, counts[7]);
+}
+
 static atomic_int stop;
 static atomic_ulong calls;
 static void *called[2];
@@ -355,6 +388,7 @@ int main(int argc, char **argv)
 		else
 			only = argv[i];
 	T(ways);
+	T(counted);
 	T(under_fire);
 	T(loaded_later);
 	T(two_definitions);

@@ -49,6 +49,11 @@ struct hook_thread *hook_self(void)
 	return &this_thread;
 }
 
+void hook_count_into(struct hook_thread *t, __u64 *counts)
+{
+	t->counts = counts;
+}
+
 /* ---- what the reader hands out ---- */
 
 struct seen {

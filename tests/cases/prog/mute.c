@@ -6,6 +6,8 @@
  *     mute MILLISECONDS
  *     mute inside N		a query of the runtime that makes one of the driver N times, and that of the
  *				driver by itself a third as often
+ *     mute turns		reads letters: with `a` one thread calls cudaGetDevice 60000 times, with `b` another one
+ *				does 1000 times; each says when it has done so
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -73,6 +75,40 @@ static int inside(int n)
 	return 0;
 }
 
+static struct turn {
+	int letter, calls, wake[2];
+} turn[] = { { .letter = 'a', .calls = 60000 }, { .letter = 'b', .calls = 1000 } };
+
+static void *take_turns(void *arg)
+{
+	struct turn *t = arg;
+	int device;
+	char c;
+
+	while (read(t->wake[0], &c, 1) == 1) {
+		for (int i = 0; i < t->calls; i++)
+			cudaGetDevice(&device);
+		printf("did %c\n", t->letter);
+		fflush(stdout);
+	}
+	return NULL;
+}
+
+static int turns(void)
+{
+	pthread_t t;
+	char c;
+
+	for (int i = 0; i < 2; i++)
+		if (pipe(turn[i].wake) || pthread_create(&t, NULL, take_turns, &turn[i]))
+			return 3;
+	while (read(0, &c, 1) == 1)
+		for (int i = 0; i < 2; i++)
+			if (c == turn[i].letter && write(turn[i].wake[1], &c, 1) != 1)
+				return 3;
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t t[4];
@@ -80,6 +116,8 @@ int main(int argc, char **argv)
 	if (argc == 3 && !strcmp(argv[1], "inside"))
 		return inside(atoi(argv[2]));
 
+	if (argc == 2 && !strcmp(argv[1], "turns"))
+		return turns();
 	if (argc != 2)
 		return 2;
 	pthread_create(&t[0], NULL, count_devices, &counts[0]);

@@ -168,15 +168,15 @@ static void notice(void *ctx, uint32_t pid, uint32_t func, uint64_t calls, uint6
 	sampler_notice(m->sampler, func, pid);
 	bpf_muted_name(b, (int)func);
 	if (m->duty) {
-		msg_verb("process %u calls %s %llu times a second: its probes are on for a part of "
-			 "the time from here on",
-			 pid, api_funcs[func].name, (unsigned long long)throttle_rate(m->throttle));
+		msg_verb("process %u calls %s %s: its probes are on for a part of the time from "
+			 "here on",
+			 pid, api_funcs[func].name, throttle_text(m->throttle));
 		return;
 	}
-	msg_note("process %u calls %s %llu times a second: from here on its calls are counted%s, "
+	msg_note("process %u calls %s %s: from here on its calls are counted%s, "
 		 "in short windows, and their number "
 		 "is an estimate (-e %s or --keep-chatty %s each)",
-		 pid, api_funcs[func].name, (unsigned long long)throttle_rate(m->throttle),
+		 pid, api_funcs[func].name, throttle_text(m->throttle),
 		 m->counts ? "" : " and not shown", api_funcs[func].name,
 		 m->counts ? "counts" : "shows");
 }

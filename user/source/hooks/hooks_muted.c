@@ -29,8 +29,8 @@ struct hooks_muted {
 	const struct capture_plan *plan;
 	struct throttle *throttle;
 	struct keyed seen;
-	size_t next; /* of `seen`, at which hooks_muted_looked() goes on */
-	uint64_t looked_ns;
+	size_t next;		       /* of `seen`, at which hooks_muted_looked() goes on */
+	uint64_t looked_ns, before_ns; /* of the last look, and of the one before it */
 	bool paused;   /* counts are kept by a key that a bare number does not have */
 	bool reported; /* some calls have no rows */
 	int n, funcs[HOOKS_MUTED];
@@ -76,21 +76,25 @@ static bool is_muted(const struct hooks_muted *m, int func)
 
 static void say(const struct hooks_muted *m, uint32_t pid, const char *name)
 {
-	msg_note("process %u calls %s %llu times a second: from here on its calls are counted%s "
+	msg_note("process %u calls %s %s: from here on its calls are counted%s "
 		 "(-e %s or --keep-chatty %s each)",
-		 pid, name, (unsigned long long)throttle_rate(m->throttle),
+		 pid, name, throttle_text(m->throttle),
 		 m->plan->count ? ", and their time is measured in short windows"
 				: " and not shown",
 		 name, m->plan->count ? "measures" : "shows");
 }
 
-static int notice(struct hooks_muted *m, uint32_t pid, uint32_t func, uint64_t calls, uint64_t now)
+/* took_ns: in how long the calls were made, if that is known, else 0. */
+static int notice(struct hooks_muted *m, uint32_t pid, uint32_t func, uint64_t calls, uint64_t now,
+		  uint64_t took_ns)
 {
 	/* a call that is only counted may be shorter than the user wants to see */
 	if (m->paused || m->plan->one_thread || m->plan->filter.min_duration_ns ||
 	    m->n == HOOKS_MUTED || func >= (uint32_t)api_nfuncs || !muted_may(m->plan, (int)func) ||
 	    is_muted(m, (int)func) || !throttle_calls(m->throttle, pid, func, calls, now))
 		return -1;
+	if (took_ns)
+		throttle_is(m->throttle, (uint64_t)((double)calls * 1e9 / (double)took_ns));
 	m->funcs[m->n] = (int)func;
 	m->names[m->n] = api_funcs[func].name;
 	m->since_ns[m->n] = now;
@@ -100,7 +104,7 @@ static int notice(struct hooks_muted *m, uint32_t pid, uint32_t func, uint64_t c
 
 int hooks_muted_call(struct hooks_muted *m, const struct ct_call *c)
 {
-	return notice(m, c->h.pid, c->func, 1, c->h.end_ns);
+	return notice(m, c->h.pid, c->func, 1, c->h.end_ns, 0);
 }
 
 bool hooks_muted_look_due(const struct hooks_muted *m, uint64_t now)
@@ -113,6 +117,7 @@ void hooks_muted_look(struct hooks_muted *m, uint64_t now)
 	bool late = now - m->looked_ns > LATE_NS;
 	struct seen *s;
 
+	m->before_ns = m->looked_ns;
 	m->looked_ns = now;
 	m->next = 0;
 	throttle_calls(m->throttle, 0, 0, 0, now); /* the time over which rates are taken begins */
@@ -152,7 +157,9 @@ int hooks_muted_looked(struct hooks_muted *m)
 
 		s->last = s->now;
 		s->looked = true;
-		number = calls ? notice(m, s->key.pid, s->key.func, calls, m->looked_ns) : -1;
+		number = calls ? notice(m, s->key.pid, s->key.func, calls, m->looked_ns,
+					m->looked_ns - m->before_ns)
+			       : -1;
 		if (number >= 0)
 			return number;
 	}

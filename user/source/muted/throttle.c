@@ -6,6 +6,7 @@
  * at each window's end. When it is full further pairs go uncounted until the next window: only
  * the busiest matter, and they come early.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,8 @@ struct bucket {
 struct throttle {
 	struct bucket buckets[BUCKETS];
 	int used;
-	uint64_t least, window_start_ns, rate;
+	uint64_t least, window_start_ns;
+	char text[64];
 };
 
 struct throttle *throttle_open(uint64_t rate)
@@ -60,8 +62,9 @@ bool throttle_calls(struct throttle *c, uint32_t pid, uint32_t func, uint64_t ca
 		return false;
 	/* Calls arrive in the order of their return on each CPU only: this one may be older than
 	 * the window. */
-	c->rate = now > c->window_start_ns ? s->calls * 1000000000ULL / (now - c->window_start_ns)
-					   : c->least;
+	throttle_is(c, now > c->window_start_ns
+			       ? s->calls * 1000000000ULL / (now - c->window_start_ns)
+			       : 0);
 	return true;
 }
 
@@ -70,9 +73,17 @@ void throttle_least(struct throttle *c, uint64_t rate)
 	c->least = rate;
 }
 
-uint64_t throttle_rate(const struct throttle *c)
+void throttle_is(struct throttle *c, uint64_t rate)
 {
-	return c->rate;
+	bool more = rate <= c->least;
+
+	snprintf(c->text, sizeof(c->text), "%s%llu times a second", more ? "more than " : "",
+		 (unsigned long long)(more ? c->least : rate));
+}
+
+const char *throttle_text(const struct throttle *c)
+{
+	return c->text;
 }
 
 void throttle_close(struct throttle *c)

@@ -22,8 +22,11 @@ struct throttle *throttle_open(uint64_t rate);
 bool throttle_calls(struct throttle *, uint32_t pid, uint32_t func, uint64_t calls, uint64_t now);
 /* From here on functions are noticed from this rate on. */
 void throttle_least(struct throttle *, uint64_t rate);
-/* The rate that the last noticed function had, in calls per second. */
-uint64_t throttle_rate(const struct throttle *);
+/* How often the last noticed function was called: "23456 times a second", or "more than 20000 times a second" where
+ * the calls came before it was known for how long. */
+const char *throttle_text(const struct throttle *);
+/* The last noticed function was called so often, as the caller knows. */
+void throttle_is(struct throttle *, uint64_t rate);
 void throttle_close(struct throttle *);
 
 #endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * stub_aarch64.c - see stub.h. There is one way, to hooks_entry: calls are counted by call_enter().
+ */
+#include "emit.h"
+#include "pads.h"
+#include "stub.h"
+#include "text.h"
+
+void stub_make(struct stub *s, const struct stub_first *first, unsigned int number,
+	       unsigned int bytes)
+{
+	__u8 code[CHUNK_SLOT];
+
+	memset(code, EMIT_FILL, sizeof(code));
+	put_entry(code, number);
+	s->bytes = (__u8)bytes;
+	s->go = first->next;
+	text_make(s->at, code, bytes);
+}
+
+int stub_lead(struct stub *s, __u32 flags)
+{
+	(void)s;
+	(void)flags;
+	return 0;
+}
