@@ -61,8 +61,7 @@ static const char *const texts[HOOK_RESULTS] = {
 	[HOOK_SHADOW] = "the process uses shadow stacks (CET)",
 	[HOOK_NO_WRITE] = "the process may not write to its code through /proc/self/mem",
 	[HOOK_PARTLY] = "it is hooked where other code calls it",
-	[HOOK_NO_JUMP] = "no other code calls it through the dynamic loader, as hooks need it on "
-			 "this processor",
+	[HOOK_NO_JUMP] = "no other code calls it through the dynamic loader, which hooks need here",
 };
 
 const char *hook_result_text(enum hook_result result)
