@@ -247,7 +247,7 @@ case_hooks_same_sums() { # long
 
 # What is called very often is only counted in the program, each call: no number is an estimate. A query that the runtime makes of the driver
 # is a part of the runtime's, also where that is only counted; where the runtime is linked in, who asks is not known, and nothing of it is
-# muted.
+# muted: each call is recorded, also if the function was named as muted meanwhile.
 case_hooks_muted() { # long
 	with_hooks
 	ct --source=hooks --ring-size 1G --format json -o "$T/out" -- "$CALLS" devices 3000000
