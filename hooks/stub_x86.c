@@ -45,77 +45,34 @@
 /* A jump of two bytes whose displacement is at `at`. */
 #define SHORT_TO(to, at) ((__u8)((to) - ((at) + 1)))
 
+/* clang-format off */
 static const __u8 counts_code[] = {
-	0x64, 0x4c,
-	0x8b, 0x14,
-	0x25, 0,
-	0,    0,
-	0, /* mov %fs:0, %r10 */
-	0x4d, 0x8b,
-	0x12, /* mov (%r10), %r10 */
-	0x4d, 0x85,
-	0xd2,			   /* test %r10, %r10 */
-	0x74, SHORT_TO(ENTRY, 18), /* jz */
-	0x41, 0xbb,
-	0,    0,
-	0,    0, /* mov $0, %r11d */
-	0x4b, 0xff,
-	0x04, 0xda, /* incq (%r10, %r11, 8) */
+	0x64, 0x4c, 0x8b, 0x14, 0x25, 0, 0, 0, 0, /* mov %fs:0, %r10 */
+	0x4d, 0x8b, 0x12,                         /* mov (%r10), %r10 */
+	0x4d, 0x85, 0xd2,                         /* test %r10, %r10 */
+	0x74, SHORT_TO(ENTRY, 18),                /* jz */
+	0x41, 0xbb, 0, 0, 0, 0,                   /* mov $0, %r11d */
+	0x4b, 0xff, 0x04, 0xda,                   /* incq (%r10, %r11, 8) */
 };
+/* clang-format on */
 _Static_assert(COUNTS + sizeof(counts_code) == GO, "what is counted is then executed");
 
 #define FOLDED_AT (HOOK_FOLDED * 8)
+/* clang-format off */
 static const __u8 folds_code[] = {
-	0x49,
-	0xba,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0, /* mov $0, %r10 */
-	0x4c,
-	0x8b,
-	0x1c,
-	0x24, /* mov (%rsp), %r11 */
-	0x4d,
-	0x2b,
-	0x1a, /* sub (%r10), %r11 */
-	0x4d,
-	0x3b,
-	0x5a,
-	0x08, /* cmp 8(%r10), %r11 */
-	0x64,
-	0x4c,
-	0x8b,
-	0x14,
-	0x25,
-	0,
-	0,
-	0,
-	0, /* mov %fs:0, %r10 */
-	0x4d,
-	0x8b,
-	0x12, /* mov (%r10), %r10 */
-	0x73,
-	SHORT_TO(ENTRY, OTHERWISE_AT), /* jae */
-	0x4d,
-	0x85,
-	0xd2, /* test %r10, %r10 */
-	0x74,
-	SHORT_TO(ENTRY, 103), /* jz */
-	0x49,
-	0xff,
-	0x82,
-	FOLDED_AT & 0xff,
-	FOLDED_AT >> 8,
-	0,
-	0, /* incq FOLDED_AT(%r10) */
-	0xeb,
-	SHORT_TO(GO, 112), /* jmp */
+	0x49, 0xba, 0, 0, 0, 0, 0, 0, 0, 0,       /* mov $0, %r10 */
+	0x4c, 0x8b, 0x1c, 0x24,                   /* mov (%rsp), %r11 */
+	0x4d, 0x2b, 0x1a,                         /* sub (%r10), %r11 */
+	0x4d, 0x3b, 0x5a, 0x08,                   /* cmp 8(%r10), %r11 */
+	0x64, 0x4c, 0x8b, 0x14, 0x25, 0, 0, 0, 0, /* mov %fs:0, %r10 */
+	0x4d, 0x8b, 0x12,                         /* mov (%r10), %r10 */
+	0x73, SHORT_TO(ENTRY, OTHERWISE_AT),      /* jae */
+	0x4d, 0x85, 0xd2,                         /* test %r10, %r10 */
+	0x74, SHORT_TO(ENTRY, 103),               /* jz */
+	0x49, 0xff, 0x82, FOLDED_AT & 0xff, FOLDED_AT >> 8, 0, 0, /* incq FOLDED_AT(%r10) */
+	0xeb, SHORT_TO(GO, 112),                  /* jmp */
 };
+/* clang-format on */
 _Static_assert(FOLDS + sizeof(folds_code) <= CHUNK_SLOT, "room");
 _Static_assert(offsetof(struct hook_within, lo) == 0 && offsetof(struct hook_within, bytes) == 8 &&
 		       offsetof(struct counting, counts) == 0,
