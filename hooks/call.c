@@ -12,9 +12,7 @@
 
 struct hot engine_hot[HOOK_FUNCS];
 __thread uintptr_t hooks_top __attribute__((tls_model("initial-exec")));
-const struct counting hooks_no_counting;
-__thread const struct counting *hooks_counting
-	__attribute__((tls_model("initial-exec"))) = &hooks_no_counting;
+__thread const struct counting *hooks_counting __attribute__((tls_model("initial-exec")));
 static __thread unsigned int guards __attribute__((tls_model("initial-exec")));
 struct call_losses call_losses;
 __u64 call_probes_lo, call_probes_hi;
@@ -285,6 +283,7 @@ static COLD void undo(struct hook_frame *f, struct hook_regs *regs)
 static COLD bool count_alone(struct hook_thread *t, __u32 flags, __u64 ra)
 {
 	int in = HOOK_COUNTED_IN(flags);
+	__u64 *counts;
 
 	if (flags & HOOK_FOLDS && hook_is_within(ra))
 		in = HOOK_FOLDED;
@@ -292,10 +291,10 @@ static COLD bool count_alone(struct hook_thread *t, __u32 flags, __u64 ra)
 		return false;
 	if (!t->counts && engine_ops->counts)
 		engine_ops->counts(t);
-	if (!t->counts)
-		return true;
-	t->counts[in]++;
-	set_counts(t, t->counts);
+	/* engine_forget_counts() may come at this moment */
+	counts = __atomic_load_n(&t->counts, __ATOMIC_RELAXED);
+	if (counts)
+		counts[in]++;
 	return true;
 }
 
@@ -424,7 +423,7 @@ void hook_guard_enter(void)
 {
 	if (!guards++) {
 		barrier();
-		hooks_counting = &hooks_no_counting;
+		hooks_counting = NULL;
 		hooks_top |= GUARD_BIT;
 	}
 	barrier();

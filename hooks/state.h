@@ -56,14 +56,14 @@ extern const struct hook_ops *engine_ops;
 /*
  * Where a thread counts, for the code that only counts (stub_x86.c): one for each area, in memory that
  * fork() sets to zero too. NULL: that code leaves the call to call_enter(). The thread finds its own by
- * hooks_counting; one that must not count, or has no area yet, has hooks_no_counting there.
+ * hooks_counting; one that must not count, or has no area yet, has NULL there. That is what a new thread must have:
+ * glibc gives a thread that is made while this object is loaded zeros in place of the initial values.
  */
 struct counting {
 	__u64 *counts;
 	__u64 pad[7]; /* a line of the cache for each thread */
 };
 extern struct counting *engine_counting; /* HOOK_AREAS of them */
-extern const struct counting hooks_no_counting;
 extern __thread const struct counting *hooks_counting __attribute__((tls_model("initial-exec")));
 
 /* The begin of the data of a thread. */

@@ -4,17 +4,20 @@
  *
  *	 0	*jmp* *way*			the way that calls take; COUNTS: `test $way, %al` in its place
  *	 2	mov %fs:hooks_counting, %r10	COUNTS
+ *		test %r10, %r10; jz ENTRY
  *		mov (%r10), %r10
- *	14	test %r10, %r10; jz ENTRY	TEST
+ *		test %r10, %r10; jz ENTRY
  *		mov $*number*, %r11d
  *		incq (%r10, %r11, 8)
- *	29	the first instruction; jmp next	GO
- *	44	mov $n, %r11d; jmp hooks_entry	ENTRY (at 64 in a wide stub)
- *	64	mov $engine_within, %r10	FOLDS (not in all stubs)
+ *	34	the first instruction; jmp next	GO
+ *	49	mov $n, %r11d; jmp hooks_entry	ENTRY (at 69 in a wide stub)
+ *	69	mov $engine_within, %r10	FOLDS (not in all stubs)
  *		mov (%rsp), %r11		the return address
  *		sub (%r10), %r11; cmp 8(%r10), %r11
- *		mov %fs:hooks_counting, %r10; mov (%r10), %r10
- *		jae *otherwise*			TEST or ENTRY
+ *		jae *otherwise*			COUNTS or ENTRY
+ *		mov %fs:hooks_counting, %r10
+ *		test %r10, %r10; jz ENTRY
+ *		mov (%r10), %r10
  *		test %r10, %r10; jz ENTRY
  *		incq HOOK_FOLDED * 8(%r10)
  *		jmp GO
@@ -30,27 +33,30 @@
 #include "text.h"
 
 #define COUNTS 2
-#define TEST 14
-#define GO 29
-#define ENTRY 44
-#define FOLDS 64
-#define ENTRY_WIDE 64
+#define GO 34
+#define ENTRY 49
+#define FOLDS 69
+#define ENTRY_WIDE 69
 #define GO_BYTES (ENTRY - GO)
 #define ENTRY_BYTES 20
 
 #define JUMP_AT 0
 #define WAY_AT 1
-#define NUMBER_AT 21
-#define OTHERWISE_AT 98
+#define NO_WORD_AT 15
+#define NO_COUNTS_AT 23
+#define NUMBER_AT 26
+#define OTHERWISE_AT 91
 /* A jump of two bytes whose displacement is at `at`. */
 #define SHORT_TO(to, at) ((__u8)((to) - ((at) + 1)))
 
 /* clang-format off */
 static const __u8 counts_code[] = {
 	0x64, 0x4c, 0x8b, 0x14, 0x25, 0, 0, 0, 0, /* mov %fs:0, %r10 */
+	0x4d, 0x85, 0xd2,                         /* test %r10, %r10 */
+	0x74, SHORT_TO(ENTRY, NO_WORD_AT),        /* jz */
 	0x4d, 0x8b, 0x12,                         /* mov (%r10), %r10 */
 	0x4d, 0x85, 0xd2,                         /* test %r10, %r10 */
-	0x74, SHORT_TO(ENTRY, 18),                /* jz */
+	0x74, SHORT_TO(ENTRY, NO_COUNTS_AT),      /* jz */
 	0x41, 0xbb, 0, 0, 0, 0,                   /* mov $0, %r11d */
 	0x4b, 0xff, 0x04, 0xda,                   /* incq (%r10, %r11, 8) */
 };
@@ -64,13 +70,15 @@ static const __u8 folds_code[] = {
 	0x4c, 0x8b, 0x1c, 0x24,                   /* mov (%rsp), %r11 */
 	0x4d, 0x2b, 0x1a,                         /* sub (%r10), %r11 */
 	0x4d, 0x3b, 0x5a, 0x08,                   /* cmp 8(%r10), %r11 */
-	0x64, 0x4c, 0x8b, 0x14, 0x25, 0, 0, 0, 0, /* mov %fs:0, %r10 */
-	0x4d, 0x8b, 0x12,                         /* mov (%r10), %r10 */
 	0x73, SHORT_TO(ENTRY, OTHERWISE_AT),      /* jae */
+	0x64, 0x4c, 0x8b, 0x14, 0x25, 0, 0, 0, 0, /* mov %fs:0, %r10 */
 	0x4d, 0x85, 0xd2,                         /* test %r10, %r10 */
-	0x74, SHORT_TO(ENTRY, 103),               /* jz */
+	0x74, SHORT_TO(ENTRY, 105),               /* jz */
+	0x4d, 0x8b, 0x12,                         /* mov (%r10), %r10 */
+	0x4d, 0x85, 0xd2,                         /* test %r10, %r10 */
+	0x74, SHORT_TO(ENTRY, 113),               /* jz */
 	0x49, 0xff, 0x82, FOLDED_AT & 0xff, FOLDED_AT >> 8, 0, 0, /* incq FOLDED_AT(%r10) */
-	0xeb, SHORT_TO(GO, 112),                  /* jmp */
+	0xeb, SHORT_TO(GO, 122),                  /* jmp */
 };
 /* clang-format on */
 _Static_assert(FOLDS + sizeof(folds_code) <= CHUNK_SLOT, "room");
@@ -134,12 +142,14 @@ void stub_make(struct stub *s, const struct stub_first *first, unsigned int numb
 	s->wide = is_wide(s->at, first);
 	s->folds = !s->wide && bytes >= FOLDS + sizeof(folds_code);
 	put_go(code + GO, s->go, first);
-	if (s->wide)
-		code[18] = SHORT_TO(ENTRY_WIDE, 18);
+	if (s->wide) {
+		code[NO_WORD_AT] = SHORT_TO(ENTRY_WIDE, NO_WORD_AT);
+		code[NO_COUNTS_AT] = SHORT_TO(ENTRY_WIDE, NO_COUNTS_AT);
+	}
 	if (s->folds) {
 		memcpy(code + FOLDS, folds_code, sizeof(folds_code));
 		memcpy(code + FOLDS + 2, &within, 8);
-		memcpy(code + FOLDS + 26, &word, 4);
+		memcpy(code + FOLDS + 28, &word, 4);
 	}
 	put_entry(code + (s->wide ? ENTRY_WIDE : ENTRY), number);
 	s->jump = code[JUMP_AT] = INSN_JMP_SHORT;
@@ -171,7 +181,7 @@ int stub_lead(struct stub *s, __u32 flags)
 		err = change(s, NUMBER_AT, &s->number, (__u8)HOOK_COUNTED_IN(flags));
 	if (!err && folds)
 		err = change(s, OTHERWISE_AT, &s->otherwise,
-			     SHORT_TO(flags & HOOK_COUNT ? TEST : ENTRY, OTHERWISE_AT));
+			     SHORT_TO(flags & HOOK_COUNT ? COUNTS : ENTRY, OTHERWISE_AT));
 	if (!err && !counts)
 		err = change(s, WAY_AT, &s->way, SHORT_TO(folds ? FOLDS : entry, WAY_AT));
 	return err ? err : change(s, JUMP_AT, &s->jump, counts ? INSN_TEST_AL : INSN_JMP_SHORT);

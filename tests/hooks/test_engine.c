@@ -392,10 +392,14 @@ static void test_flags(void)
 		CHECK_EQ(3, victim_add(1, 2));
 	CHECK_EQ(10, counts[5]);
 	CHECK_EQ(10, entries(5));
+	/* glibc gives a thread that is made while the hooks are loaded zeros in place of initial values */
+	hooks_counting = NULL;
+	CHECK_EQ(3, victim_add(1, 2));
+	CHECK_EQ(11, counts[5]);
 	hook_guard_enter();
 	CHECK_EQ(3, victim_add(1, 2));
 	hook_guard_leave();
-	CHECK_EQ(10, counts[5]);
+	CHECK_EQ(11, counts[5]);
 	counted_alone();
 	ON_WITH(victim_add, 6, 0);
 	hook_guard_enter();
