@@ -738,13 +738,14 @@ unsigned int engine_interrupted(void)
 	unsigned int n, from = 0;
 	__u8 bytes[BATCH];
 
-	while (engine_live && engine_live->on && (n = watched(&from, which)) > 0) {
-		unsigned int got = bytes_at(which, n, bytes);
+	while (engine_live && engine_live->on && (n = watched(&from, which)) > 0)
+		for (unsigned int i = 0; i < n; i++) { /* one that cannot be read is passed over */
+			unsigned int got = bytes_at(which + i, n - i, bytes);
 
-		for (unsigned int i = 0; i < got; i++)
-			if (bytes[i] == 0xcc || bytes[i] == which[i]->jump.was[0])
-				note_interrupted(which[i]);
-	}
+			for (unsigned int k = 0; k < got; k++, i++)
+				if (bytes[k] == 0xcc || bytes[k] == which[i]->jump.was[0])
+					note_interrupted(which[i]);
+		}
 	return interrupted;
 }
 

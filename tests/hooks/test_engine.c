@@ -1563,6 +1563,10 @@ static void test_dlclose(void)
 	CHECK_EQ(3, add_there(1, 2));
 	was = (void *)add_there;
 	dlclose(lib);
+	/* What became of a function is known, also where one before it has gone. */
+	poke((unsigned char *)victim_add, 0xcc);
+	CHECK_EQ(1, engine_interrupted());
+	poke((unsigned char *)victim_add, 0xe9);
 	CHECK_EQ(0, engine_check(&s));
 	CHECK_EQ(1, s.gone);
 	CHECK_EQ(1, s.on);

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -26,6 +27,7 @@
 #include "../../user/source/agent/agent_child.h"
 #include "../../user/source/agent/agent_funcs.h"
 #include "../../user/source/agent/agent_peer.h"
+#include "../../user/source/agent/agent_process.h"
 #include "../../user/util/msg.h"
 #include "../standin/include/cuda.h"
 #include "unit.h"
@@ -1092,10 +1094,61 @@ static void test_child(void)
 	CHECK(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
 }
 
+/* ---- the clock of a time namespace ---- */
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x80
+#endif
+
+static pid_t begin_waiting(void)
+{
+	pid_t pid = fork();
+
+	while (!pid)
+		pause();
+	return pid;
+}
+
+/* The namespace that a process makes is that of its children alone. */
+static void test_clock(void)
+{
+	static const char offset[] = "monotonic 1000 0";
+	int ready[2], fd, status;
+	pid_t maker, pids[2] = { 0 };
+
+	CHECK(!pipe(ready));
+	maker = fork();
+	if (!maker) {
+		pid_t child = 0;
+
+		fd = unshare(CLONE_NEWTIME) ? -1 : open("/proc/self/timens_offsets", O_WRONLY);
+		if (fd >= 0 && write(fd, offset, sizeof(offset) - 1) > 0)
+			child = begin_waiting();
+		CHECK(write(ready[1], &child, sizeof(child)) == sizeof(child));
+		for (;;)
+			pause();
+	}
+	pids[0] = maker;
+	CHECK(read(ready[0], &pids[1], sizeof(pids[1])) == sizeof(pids[1]));
+	CHECK_EQ(0, agent_process_ahead_ns(getpid()));
+	CHECK_EQ(0, agent_process_ahead_ns(maker));
+	if (pids[1] > 0)
+		CHECK_EQ(1000000000000LL, agent_process_ahead_ns(pids[1]));
+	else
+		printf("no time namespaces here\n");
+	for (int i = 1; i >= 0; i--)
+		if (pids[i] > 0)
+			kill(pids[i], SIGKILL);
+	CHECK(waitpid(maker, &status, 0) == maker);
+	close(ready[0]);
+	close(ready[1]);
+}
+
 int main(void)
 {
 	RUN(test_names);
 	RUN(test_child);
+	RUN(test_clock);
 	if (!have_device()) {
 		printf("not built: make standin\n");
 		return 1;
