@@ -227,6 +227,14 @@ static void test_errors(void)
 	bad("-E =x -- a", "-E: '=x' names no variable; give VAR=VAL to set it, VAR to remove it");
 	CHECK(good("-k ./app -p 7") && o.cmd && !strcmp(o.cmd[2], "7") && !o.npids);
 	CHECK(!parse(OPTS_STAT, "./app") && o.replay && !o.cmd);
+	/* also where the form is given by --format */
+	CHECK(parse(OPTS_STAT, "--top 3 --format json ./app") &&
+	      strstr(said, "--top is only for tables"));
+	CHECK(parse(OPTS_STAT, "--top 3 --format csv ./app") &&
+	      strstr(said, "--top is only for tables"));
+	CHECK(parse(OPTS_STAT, "--watch --format json -p 1") &&
+	      strstr(said, "--watch prints tables for people"));
+	CHECK(!parse(OPTS_STAT, "--top 3 --format table ./app"));
 	bad("app", "what is 'app'? To start a program, write -- before it: cudatrace [OPTIONS] "
 		   "-- app");
 	bad("--", "-- without a command to start after it: write one, or leave out --");

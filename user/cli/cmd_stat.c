@@ -77,6 +77,11 @@ static int check(const struct opts_line *l)
 		  book_scopes(how->by) || how->by == BOOK_BY_DEVICE || how->by == BOOK_BY_KERNEL,
 		  "--watch prints what the kernel counts of functions, processes, threads, streams "
 		  "and cgroups: leave it out, or --by" },
+		{ opts_is_given(l, "watch"), how->form != STAT_TABLE,
+		  "--watch prints tables for people: leave out --format" },
+		{ how->top > 0, how->form != STAT_TABLE,
+		  "--top is only for tables: leave it out, because JSON and CSV always have all "
+		  "rows" },
 		{ opts_is_given(l, "watch"), o->source == OPTS_SOURCE_CUPTI,
 		  "--watch prints what the kernel counts: leave out --source=cupti" },
 		{ how->hist, o->no_return, "--no-return knows no durations: leave out --hist" },
