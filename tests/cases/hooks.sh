@@ -279,7 +279,7 @@ case_hooks_muted() { # long
 case_hooks_muted_again() { # long
 	local size
 	with_hooks
-	"$BIN/mute" 9000 > "$T/prog.out" &
+	"$BIN/mute" 300000 > "$T/prog.out" &
 	PID_prog=$!
 	wait_for 5 grep -q libcudart "/proc/$PID_prog/maps"
 	sleep 0.5
@@ -291,6 +291,7 @@ case_hooks_muted_again() { # long
 	done
 	ct --source=hooks --min-duration 1s -d 0.5 -o "$T/rows" -p "$PID_prog"
 	! grep -q 'times a second' "$T/err" || fail "muted: $(tail -n 2 "$T/err")"
+	kill -TERM "$PID_prog"
 	wait "$PID_prog" || fail "the program: status $?"
 }
 
