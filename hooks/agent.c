@@ -485,18 +485,12 @@ struct own_hook {
 	bool looked;
 };
 
-static enum hook_result hook_own(struct own_hook *o)
+static struct hook_spec spec_of(struct own_hook *o)
 {
-	enum hook_result result = HOOK_NOT_CODE;
-	struct hook_spec spec = { .id = o->id, .flags = o->flags };
-
 	if (!o->looked)
 		o->address = (__u64)(uintptr_t)dlsym(RTLD_DEFAULT, o->name);
 	o->looked = true;
-	spec.address = o->address;
-	if (spec.address && engine_install(&spec, 1, &result) < 0)
-		result = HOOK_NO_MEMORY;
-	return result;
+	return (struct hook_spec){ .address = o->address, .id = o->id, .flags = o->flags };
 }
 
 /*
@@ -509,8 +503,11 @@ static void hook_loader(void)
 					  .id = LOADER_COOKIE,
 					  .flags = HOOK_ENTRY_ONLY };
 	bool first = !loader.looked;
-	enum hook_result result = hook_own(&loader);
+	struct hook_spec spec = spec_of(&loader);
+	enum hook_result result = HOOK_NOT_CODE;
 
+	if (spec.address && engine_install(&spec, 1, &result) < 0)
+		result = HOOK_NO_MEMORY;
 	loader_hooked = result == HOOK_ON;
 	if (!loader_hooked && first)
 		talk_say(MEET_VERB,
@@ -537,8 +534,16 @@ static void hook_others(void)
 		{ .name = "_exit", .id = EXIT_COOKIE, .flags = HOOK_ENTRY_ONLY },
 	};
 
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		hook_own(&others[i]);
+	struct hook_spec specs[sizeof(others) / sizeof(others[0])];
+	enum hook_result results[sizeof(others) / sizeof(others[0])];
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		specs[n] = spec_of(&others[i]);
+		n += specs[n].address != 0;
+	}
+	/* together: each time all mappings are read */
+	engine_install(specs, n, results);
 }
 
 static void take_specs(size_t size)
