@@ -15,7 +15,7 @@
 /* A thread has begun to use the block. */
 void layers_begin(struct hooks_thread *);
 
-/* Returns what to read of the arguments of the operator with this cookie: CT_TENSORS_*(). */
+/* Sets what is read of the arguments of the operator with this cookie: CT_TENSORS_*(). */
 void layers_tensors(__u64 cookie, __u32 plan);
 
 /* Returns the number of the innermost scope around a call that is entered at sp, as in struct
