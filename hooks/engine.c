@@ -666,7 +666,7 @@ void engine_close(void)
 
 /* ---- once a second ---- */
 
-#define BATCH 64 /* little stack: a thread of the program's may end in engine_interrupted() */
+#define BATCH 16 /* engine_interrupted() must use as little stack as entry() */
 
 /* The functions from *from on that have a hook, or had it until another tracer came; at most BATCH. */
 static unsigned int watched(unsigned int *from, struct func **which)
@@ -684,11 +684,12 @@ static unsigned int watched(unsigned int *from, struct func **which)
 static unsigned int bytes_at(struct func *const *which, unsigned int n, __u8 *bytes)
 {
 	struct iovec local = { bytes, n }, remote[BATCH];
-	ssize_t got;
+	long got;
 
 	for (unsigned int i = 0; i < n; i++)
 		remote[i] = (struct iovec){ (void *)which[i]->jump.at, 1 };
-	got = syscall(SYS_process_vm_readv, process, &local, 1, remote, n, 0);
+	/* not by syscall(), which may have a hook */
+	got = sys_call(SYS_process_vm_readv, process, (long)&local, 1, (long)remote, n, 0);
 	return got > 0 ? (unsigned int)got : 0;
 }
 
