@@ -138,8 +138,8 @@ static void toolkit(struct found *f)
 	int n = 1;
 
 	for (int i = 0; vars[i]; i++) {
-		/* read only once, because the program may change its environment at the same time
-		 * */
+		/* read only once, because the program may change its environment at the same
+		 * time */
 		const char *root = getenv(vars[i]);
 
 		if (root && *root)
