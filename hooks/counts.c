@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * counts.c - see counts.h. A cell is changed only by one thread, and by signal handlers that
- * interrupt this thread. So each word is changed by one instruction, without a lock prefix. Nothing
+ * interrupt this thread. So each word is changed by one instruction, without a lock. Nothing
  * here waits.
  */
 #include "counts.h"

@@ -42,7 +42,7 @@ static inline unsigned int put_entry(__u8 *code, unsigned int number)
 }
 
 /* For calls that come from the linker's code, with the slot's address in x16: replaces the bits of
- * x16 from 32 on by `high`, and jumps to the address in the word there. Writes PAD_BYTES bytes. */
+ * x16 from 32 to 47 by `high`, and jumps to the address in the word there. Writes PAD_BYTES bytes. */
 static inline void put_jump_by_slot(__u8 *code, __u64 high)
 {
 	const __u32 insns[] = {
