@@ -3,7 +3,7 @@
  * mute.c - makes the governor mute cudaGetDevice while other threads are inside of other calls, and
  * says how many of those there were.
  *
- *     mute MILLISECONDS
+ *     mute MILLISECONDS	or until SIGTERM
  *     mute inside N		a query of the runtime that makes one of the driver N times, and that of the
  *				driver by itself a third as often
  *     mute turns		reads letters: with `a` one thread calls cudaGetDevice 60000 times, with `b` another one
@@ -11,6 +11,7 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,12 @@
 
 static volatile int stop;
 static long counts[2], allocations, devices;
+
+static void end(int signal)
+{
+	(void)signal;
+	stop = 1;
+}
 
 static void *count_devices(void *arg)
 {
@@ -120,12 +127,14 @@ int main(int argc, char **argv)
 		return turns();
 	if (argc != 2)
 		return 2;
+	signal(SIGTERM, end);
 	pthread_create(&t[0], NULL, count_devices, &counts[0]);
 	pthread_create(&t[1], NULL, count_devices, &counts[1]);
 	pthread_create(&t[2], NULL, allocate, NULL);
 	usleep(200000);
 	pthread_create(&t[3], NULL, ask_device, NULL);
-	usleep(atoi(argv[1]) * 1000);
+	for (int ms = atoi(argv[1]); ms > 0 && !stop; ms -= 10)
+		usleep(10000);
 	stop = 1;
 	for (int i = 0; i < 4; i++)
 		pthread_join(t[i], NULL);

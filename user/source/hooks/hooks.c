@@ -105,6 +105,18 @@ static int open_door(struct hooks_source *h, struct capture_plan *plan)
 	return err ? err : make_env(h, plan, file);
 }
 
+/* For hooks_muted_ask(). */
+static bool mutes(void *ctx, uint32_t pid, int func)
+{
+	const struct hooks_source *h = ctx;
+
+	for (int i = 0; i < h->npeers; i++)
+		if ((uint32_t)hooks_peer_pid(h->peers[i]) == pid &&
+		    hooks_peer_mutes(h->peers[i], func))
+			return true;
+	return false;
+}
+
 static int prepare(struct source *s, struct capture_plan *plan)
 {
 	struct hooks_source *h = calloc(1, sizeof(*h));
@@ -124,6 +136,8 @@ static int prepare(struct source *s, struct capture_plan *plan)
 	if (plan->stack && plan->python && !(h->python = python_seek_open()))
 		return -ENOMEM;
 	h->muted = hooks_muted_open(plan);
+	if (h->muted)
+		hooks_muted_ask(h->muted, mutes, h);
 	if (plan->count && h->muted) {
 		h->counts = hooks_counts_open(plan, h->muted);
 		h->unfinished_calls = hooks_batch_open();

@@ -36,6 +36,7 @@ struct hooks_mapped {
 	size_t n, cap;
 	uint32_t round;
 	uint64_t runtime_lo, runtime_hi;
+	uint64_t mutes[PLAN_WORDS]; /* functions that HOOKS_MUTE is about */
 };
 
 struct hooks_files *hooks_files_open(const struct capture_plan *plan)
@@ -80,6 +81,11 @@ void hooks_mapped_close(struct hooks_mapped *m)
 	if (m)
 		free(m->maps);
 	free(m);
+}
+
+bool hooks_mapped_mutes(const struct hooks_mapped *m, int func)
+{
+	return plan_has(m->mutes, func);
 }
 
 /* ---- files ---- */
@@ -326,6 +332,12 @@ static bool may_mute(struct hooks_mapped *m, const struct capture_plan *plan,
 	return v->start == m->runtime_lo;
 }
 
+static uint32_t mutes(struct hooks_mapped *m, int func)
+{
+	plan_add(m->mutes, func);
+	return HOOKS_F_MUTES;
+}
+
 static int one_mapping(void *ctx, const struct ct_vma *v)
 {
 	uint64_t from = v->pgoff * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -348,7 +360,7 @@ static int one_mapping(void *ctx, const struct ct_vma *v)
 			continue;
 		out.flags = flags_of(o->files->plan, p->func);
 		if (may_mute(o->mapped, o->files->plan, v, p->func))
-			out.flags |= HOOKS_F_MUTES;
+			out.flags |= mutes(o->mapped, p->func);
 		if (o->files->plan->shapes)
 			out.tensors = p->tensors;
 		if (f->bytes) {

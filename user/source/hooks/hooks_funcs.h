@@ -26,6 +26,8 @@ void hooks_mapped_close(struct hooks_mapped *);
 /* Where the code of the library is whose calls of libraries below it are a part of its own (the runtime):
  * bytes 0: nowhere. */
 void hooks_mapped_runtime(const struct hooks_mapped *, uint64_t *lo, uint64_t *bytes);
+/* Is the function only counted there when it is muted? Not where the runtime is linked into other code. */
+bool hooks_mapped_mutes(const struct hooks_mapped *, int func);
 
 int hooks_funcs_specs(const struct capture_plan *, hooks_send_fn, void *ctx);
 /* The functions of what it has mapped since the last time, as messages, the last of which says so and

@@ -14,6 +14,7 @@
 #define LATE_NS 1000000000ULL /* of a look after so long only the next one says how often */
 #define LOOK_NS 200000000ULL /* between two looks for counted functions that are called too often */
 #define TELL_NS 10000000000ULL /* between two records of one function and process */
+#define KEEPS_NS 1000000000ULL /* a process that keeps its calls may map other libraries later */
 #define SEEN_MAX 65536
 
 /* The counted calls of a process to a function. */
@@ -36,6 +37,11 @@ struct hooks_muted {
 	int n, funcs[HOOKS_MUTED];
 	uint64_t since_ns[HOOKS_MUTED];
 	const char *names[HOOKS_MUTED + 1];
+	bool (*mutes)(void *ctx, uint32_t pid, int func);
+	void *mutes_ctx;
+	/* the last process and function of which the answer was no, and how long that is believed */
+	uint32_t kept_pid, kept_func;
+	uint64_t kept_until_ns;
 };
 
 struct hooks_muted *hooks_muted_open(const struct capture_plan *plan)
@@ -64,7 +70,25 @@ void hooks_muted_close(struct hooks_muted *m)
 	free(m);
 }
 
+void hooks_muted_ask(struct hooks_muted *m, bool (*mutes)(void *ctx, uint32_t pid, int func),
+		     void *ctx)
+{
+	m->mutes = mutes;
+	m->mutes_ctx = ctx;
+}
+
 /* ---- noticing ---- */
+
+/* Does the process record each call of the function, also when it is muted? */
+static bool keeps(struct hooks_muted *m, uint32_t pid, uint32_t func, uint64_t now)
+{
+	if (!m->mutes || m->mutes(m->mutes_ctx, pid, (int)func))
+		return false;
+	m->kept_pid = pid;
+	m->kept_func = func;
+	m->kept_until_ns = now + KEEPS_NS;
+	return true;
+}
 
 static bool is_muted(const struct hooks_muted *m, int func)
 {
@@ -91,7 +115,9 @@ static int notice(struct hooks_muted *m, uint32_t pid, uint32_t func, uint64_t c
 	/* a call that is only counted may be shorter than the user wants to see */
 	if (m->paused || m->plan->one_thread || m->plan->filter.min_duration_ns ||
 	    m->n == HOOKS_MUTED || func >= (uint32_t)api_nfuncs || !muted_may(m->plan, (int)func) ||
-	    is_muted(m, (int)func) || !throttle_calls(m->throttle, pid, func, calls, now))
+	    is_muted(m, (int)func) ||
+	    (pid == m->kept_pid && func == m->kept_func && now < m->kept_until_ns) ||
+	    !throttle_calls(m->throttle, pid, func, calls, now) || keeps(m, pid, func, now))
 		return -1;
 	if (took_ns)
 		throttle_is(m->throttle, (uint64_t)((double)calls * 1e9 / (double)took_ns));

@@ -16,6 +16,10 @@ struct hooks_muted;
 
 struct hooks_muted *hooks_muted_open(const struct capture_plan *); /* NULL: no memory */
 void hooks_muted_close(struct hooks_muted *);
+/* Asks whether a process would only count the function's calls; if not, they do not mute the function.
+ * Without this each process would. */
+void hooks_muted_ask(struct hooks_muted *, bool (*mutes)(void *ctx, uint32_t pid, int func),
+		     void *ctx);
 
 /* A call was recorded. Returns the number of its function if this is to be muted from here on, else
  * -1. */

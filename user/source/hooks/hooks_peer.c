@@ -86,7 +86,7 @@ static const char *reason(int result)
 		"shadow stacks (CET) are in use",
 		"the process may not write to its code",
 		"",
-		("so far nothing calls them through the dynamic loader, as hooks need it on this "
+		("so far nothing calls them through the dynamic loader, which hooks need on this "
 		 "processor"),
 		"the reason is not known",
 	};
@@ -195,6 +195,11 @@ static int put_python(struct hooks_peer *p)
 		return 0;
 	p->has_python = true;
 	return put(p, &m, sizeof(m));
+}
+
+bool hooks_peer_mutes(const struct hooks_peer *p, int func)
+{
+	return hooks_mapped_mutes(p->mapped, func);
 }
 
 static int put_mute(struct hooks_peer *p, int number)
