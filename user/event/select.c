@@ -146,7 +146,7 @@ static int add_word(struct selection *s, const char *word, char *msg, size_t siz
 			continue;
 		hit = true;
 		if (f->layer)
-			layers |= 1u << (f->domain - API_FIRST_LAYER);
+			layers |= api_layer(f->domain);
 		else
 			calls = true;
 		set(s, i, in, named);

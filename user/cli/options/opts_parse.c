@@ -318,7 +318,7 @@ static void conclude(struct opts *o, const unsigned char *given)
 		o->format = sinks_find(command_of(o->command)->command->sink->name);
 	/* frames that are ranges need the layer of ranges */
 	if (o->look.stack_of_scopes)
-		o->layers |= 1u << (API_NVTX - API_FIRST_LAYER);
+		o->layers |= api_layer(API_NVTX);
 	wants = opts_wants(o);
 	if (!(wants.any_layer && o->layers))
 		o->layers |= wants.layers;
