@@ -4,15 +4,15 @@
  * functions, and removes the hooks at the end. It never prints, never exits, and never waits in the
  * program's threads without a limit.
  *
- * It is loaded in one of two ways. LD_PRELOAD: its constructor runs before those of all other
- * libraries (-z initfirst), so that no call is missed, and puts the hooks on before it returns. The
- * injector of the library calls cudatrace_hooks_start() on a borrowed thread: it only makes the
- * agent's thread. That thread hooks what is mapped later, looks at the hooks once a second, and
- * removes them when the peer says so or is gone.
+ * It is loaded in one of two ways. With LD_PRELOAD its constructor runs before those of all other
+ * libraries (-z initfirst), so that no call is missed, and puts the hooks on before it returns. If
+ * the library is injected, the injector calls cudatrace_hooks_start() on a borrowed thread: it only
+ * makes the agent's thread. The agent's thread hooks functions of libraries that are mapped later,
+ * checks the hooks once a second, and removes them when the peer says so or is gone.
  *
- * A forked child has its parent's hooks, which do nothing there. If children are traced, it connects
- * anew before fork() returns, over a socket that it sends to its parent's peer, and gets an area and
- * a thread of its own.
+ * A forked child has its parent's hooks, which do nothing in the child. If children are traced, the
+ * child makes a new connection before fork() returns, over a socket that it sends to its parent's
+ * peer, and gets an area and a thread of its own.
  */
 #include "../cupti/agent/compat.h"
 
@@ -38,22 +38,22 @@
 #include "talk.h"
 
 #define CONNECT_MS 1000
-#define LOOK_MS 1000	  /* how often the hooks are looked at, and whether the program has ended */
-#define FORK_NAPS 20000	  /* of 50 us: how long fork() waits for a change to end */
-#define LOADER_COOKIE ~0u /* of the loader's function */
-#define NAME_COOKIE (~0u - 1) /* of those that rename threads */
+#define LOOK_MS 1000	      /* how often to check the hooks, and whether the program has ended */
+#define FORK_NAPS 20000	      /* of 50 us: how long fork() waits for a change to be complete */
+#define LOADER_COOKIE ~0u     /* of the loader's function */
+#define NAME_COOKIE (~0u - 1) /* of functions that rename threads */
 #define PRCTL_COOKIE (~0u - 2)
 #define SYSCALL_COOKIE (~0u - 3)
 #define EXIT_COOKIE (~0u - 4)
-#define ALONE_COOKIE (~0u - 5)	 /* of those that a thread of ours would make fail */
-#define OWN_COOKIES ALONE_COOKIE /* the least of them */
+#define ALONE_COOKIE (~0u - 5)	 /* of functions that fail if we have a thread */
+#define OWN_COOKIES ALONE_COOKIE /* the smallest of these cookies */
 
 enum state { IDLE, STARTING, RUNNING };
 
 static int state = IDLE;
 static char how[512];
 static bool opened, loader_hooked;
-static bool follows; /* forked children are to have hooks */
+static bool follows; /* forked children get hooks, too */
 static pid_t own_pid;
 
 int cudatrace_hooks_start(const char *text);
@@ -61,12 +61,14 @@ int cudatrace_hooks_start(const char *text);
 /* ---- one at a time ---- */
 
 /*
- * The engine is being changed, or a thread is in fork(): the child must not find the engine half
- * changed. Not a mutex of libc, whose owner a child is not.
+ * 1 while the engine is being changed, or while a thread is in fork(), because the child must not
+ * get an engine that is half changed. This is not a mutex of libc, because the child would not be
+ * its owner.
  */
 static int changing;
-static __thread bool may_change __attribute__((tls_model("initial-exec"))); /* a thread in fork() */
-/* In a child of vfork(), which has its parent's memory (vfork_*.S). */
+static __thread bool may_change
+	__attribute__((tls_model("initial-exec"))); /* in a thread in fork() */
+/* Set in a child of vfork(), which has its parent's memory (vfork_*.S). */
 __thread int hooks_in_vfork __attribute__((tls_model("initial-exec"), visibility("hidden")));
 static __thread __u32 forker __attribute__((tls_model("initial-exec")));
 
@@ -94,8 +96,8 @@ static void change_begins(void)
 /* ---- what the dynamic loader has mapped ---- */
 
 /*
- * How many objects are loaded, from the loader's own count: the second word of _rtld_global in all
- * versions of glibc. It is used only if it agrees with the list that debuggers read.
+ * The loader's own count of loaded objects: the second word of _rtld_global in all versions of
+ * glibc. It is used only if it agrees with the list that debuggers read.
  */
 static const unsigned int *loaded;
 static unsigned int loaded_last;
@@ -126,8 +128,9 @@ static void find_loaded(void)
 			 : NULL;
 }
 
-/* What is mapped after this is asked for. Before the first list of functions is made: so nothing that
- * is mapped while it is made is taken for hooked. */
+/* Notes the loader's count. Hooks are requested for everything that is mapped after this. It is
+ * called before the first list of functions is made, so that objects that are mapped while the list
+ * is made are not assumed to be hooked. */
 static void look_at_loader(void)
 {
 	static bool found;
@@ -140,10 +143,10 @@ static void look_at_loader(void)
 
 /* ---- questions ---- */
 
-/* What is asked of the peer, one for each type of message: wire.h says how they are numbered. */
+/* The questions to the peer, one for each type of message; wire.h says how they are numbered. */
 static struct question {
 	enum hooks_type type;
-	__u32 asked;	/* the newest number that was given */
+	__u32 asked;	/* the newest number that was assigned */
 	__u32 answered; /* a futex */
 } mapped = { .type = HOOKS_MAPPED }, reads = { .type = HOOKS_READ };
 
@@ -157,7 +160,7 @@ static bool is_answered(const struct question *q, __u32 number)
 	return (__s32)(__atomic_load_n(&q->answered, __ATOMIC_ACQUIRE) - number) >= 0;
 }
 
-/* This number and all before it. */
+/* Marks this question and all before it as answered. */
 static void answered(struct question *q, __u32 number)
 {
 	__u32 had = __atomic_load_n(&q->answered, __ATOMIC_RELAXED);
@@ -170,14 +173,14 @@ static void answered(struct question *q, __u32 number)
 	sys_call(SYS_futex, (long)&q->answered, FUTEX_WAKE_PRIVATE, 1 << 30, 0, 0, 0);
 }
 
-/* Nobody answers any more. */
+/* The peer is gone and will not answer: wakes the threads that wait. */
 static void give_up_questions(void)
 {
 	answered(&mapped, __atomic_load_n(&mapped.asked, __ATOMIC_ACQUIRE));
 	answered(&reads, __atomic_load_n(&reads.asked, __ATOMIC_ACQUIRE));
 }
 
-/* Waits for the answer, but not longer than HOOKS_MAPPED_MS: after that, nobody waits for it. */
+/* Waits for the answer, but not longer than HOOKS_MAPPED_MS. After that, no thread waits for it. */
 static void wait_for_answer(struct question *q, __u32 number)
 {
 	struct timespec wait = { .tv_sec = HOOKS_MAPPED_MS / 1000 };
@@ -192,7 +195,7 @@ static void wait_for_answer(struct question *q, __u32 number)
 	}
 }
 
-/* Returns whether it was sent: else nobody waits for it. */
+/* Returns whether the question was sent. If not, no thread waits for its answer. */
 static bool ask(struct question *q, __u32 number)
 {
 	if (capture_is_open() && !talk_ask(q->type, number))
@@ -202,10 +205,10 @@ static bool ask(struct question *q, __u32 number)
 }
 
 /*
- * Asks for hooks where code was mapped since this was done last. Returns the number of the question
- * after whose answer all that is mapped now has its hooks: another thread may have asked, as one that
- * is about to wait for the loader's lock does. The number is given before the count is noted, so that
- * who sees the count also sees the number.
+ * Asks for hooks if code was mapped since the last question. Returns the number of a question: once
+ * it is answered, all code that is mapped now has its hooks. Another thread may have asked this
+ * question, for example one that is about to wait for the loader's lock. The number is assigned
+ * before the count is stored, so that a thread that sees the count also sees the number.
  */
 static __u32 ask_for_mapped(void)
 {
@@ -216,20 +219,20 @@ static __u32 ask_for_mapped(void)
 		return __atomic_load_n(&mapped.asked, __ATOMIC_ACQUIRE);
 	number = take_number(&mapped);
 	__atomic_store_n(&loaded_last, n, __ATOMIC_RELEASE);
-	if (!ask(&mapped, number)) /* the next one who looks asks again */
+	if (!ask(&mapped, number)) /* the next thread that checks asks again */
 		__atomic_store_n(&loaded_last, ~n, __ATOMIC_RELEASE);
 	return number;
 }
 
 /* ---- on the program's threads ---- */
 
-static __u32 agent_tid;	  /* of the agent's thread; 0: there is none, or not yet */
-static bool agent_begins; /* there is one, or will be */
-/* and it is to end before its system calls are restricted, or before a call that needs a process of
- * one thread */
+static __u32 agent_tid;	  /* of the agent's thread; 0: there is none, or it does not run yet */
+static bool agent_begins; /* there is an agent's thread, or it is being started */
+/* the agent's thread must end, because its system calls are about to be restricted, or because the
+ * program makes a call that needs a process with one thread */
 static bool all_sandboxed, to_be_alone;
 
-/* It has its number only once it runs. */
+/* Starts a thread. Its thread id is known only once it runs. */
 static int begin_thread(void *(*main)(void *), void *arg)
 {
 	int err;
@@ -241,8 +244,8 @@ static int begin_thread(void *(*main)(void *), void *arg)
 	return err;
 }
 
-/* Ends the agent's thread, which takes the hooks off before. Waits until it is gone, at most as
- * long as for the hooks of a library. */
+/* Makes the agent's thread take the hooks off and end. Waits until it is gone, but not longer than
+ * for the hooks of a library. */
 static void end_thread(bool *why)
 {
 	__u32 tid = __atomic_load_n(&agent_tid, __ATOMIC_ACQUIRE);
@@ -263,10 +266,11 @@ static void end_thread(bool *why)
 	}
 }
 
-/* The loader may have mapped code that has not run yet. It must get its hooks before it runs. */
+/* Called at the loader's function: the loader may have mapped code that has not run yet. The code
+ * must get its hooks before it runs. */
 static __attribute__((cold, noinline)) void on_loader(void)
 {
-	/* here before anything is mapped, too */
+	/* this is also called before anything is mapped */
 	if (capture_is_open() && try_change()) {
 		engine_reserve();
 		change_ends();
@@ -275,9 +279,9 @@ static __attribute__((cold, noinline)) void on_loader(void)
 }
 
 /*
- * Another function of libc than the loader's. Returns whether its return is wanted: it renames the
- * thread. A filter that comes by prctl(2), or without TSYNC, is for the calling thread alone; the
- * agent's own thread cannot go on under one.
+ * Called at one of the other hooked functions of libc. Returns whether its return is wanted, which
+ * is so if it renames the thread. A filter that is set by prctl(2), or without TSYNC, applies only
+ * to the calling thread. The agent's own thread cannot continue under a filter.
  */
 static __attribute__((cold, noinline)) bool on_other(__u32 cookie, const struct hook_regs *r)
 {
@@ -300,7 +304,8 @@ static __attribute__((cold, noinline)) bool on_other(__u32 cookie, const struct 
 	return names;
 }
 
-/* The program ends: what another tracer did to the hooks since engine_check() would not be known. */
+/* Called when the program ends: otherwise changes that another tracer made to the hooks since the
+ * last engine_check() would not be known. */
 static void look_at_last(void)
 {
 	if (capture_is_sandboxed() || !try_change())
@@ -354,9 +359,10 @@ static const struct hook_ops ops = {
 _Static_assert(HOOKS_PARTLY == (int)HOOK_PARTLY && HOOKS_NO_WRITE == (int)HOOK_NO_WRITE,
 	       "the user side's view");
 
-static __u32 said_late; /* what the peer knows of engine_hooked_late() */
+static __u32 said_late; /* the number of engine_hooked_late() that was last reported to the peer */
 
-/* Functions may get their hooks when the loader binds what calls them. */
+/* Reports to the peer that functions were hooked late: some get their hooks only when the loader
+ * binds a slot through which they are called. */
 static void say_late(void)
 {
 	struct hooks_installed out = { .h = { .type = HOOKS_INSTALLED, .size = sizeof(out) } };
@@ -369,8 +375,8 @@ static void say_late(void)
 }
 
 /*
- * The functions of the messages since the last one that said HOOKS_LAST: they are hooked together, because
- * all objects are searched for slots then.
+ * The functions of all messages of one list, which ends with HOOKS_LAST. They are hooked together,
+ * so that all objects are searched for slots only once.
  */
 static struct hook_spec *listed;
 static unsigned int nlisted, listed_room;
@@ -420,7 +426,7 @@ static enum hook_result why_none(int err)
 	return err == -ENOMEM ? HOOK_NO_MEMORY : HOOK_NO_WRITE;
 }
 
-/* What became of n functions. failed: 0, or why the engine could not begin. */
+/* Sends the results for n functions. failed: 0, or the reason why the engine could not begin. */
 static int put_results(const enum hook_result *results, unsigned int n, int failed)
 {
 	struct hooks_installed *out = calloc(1, sizeof(*out) + n * sizeof(out->err[0]));
@@ -441,7 +447,7 @@ static int put_results(const enum hook_result *results, unsigned int n, int fail
 	return err;
 }
 
-/* Hooks what was listed, and answers. */
+/* Hooks the functions of the list, and sends the results. */
 static int hook_listed(void)
 {
 	enum hook_result *results = calloc(nlisted + 1, sizeof(*results));
@@ -465,7 +471,8 @@ static int hook_listed(void)
 	return err;
 }
 
-/* number: of the question that the list answers, where it is the last message of one (*last). */
+/* *last: whether this is the last message of a list. If so, *number is the number of the question
+ * that the list answers. */
 static int hook_list(size_t size, bool *last, __u32 *number)
 {
 	int err = keep_list(size);
@@ -477,7 +484,8 @@ static int hook_list(size_t size, bool *last, __u32 *number)
 	return err || !*last ? err : hook_listed();
 }
 
-/* Functions of libc. They are looked up once: a forked child does not ask the loader. */
+/* Functions of libc that the agent hooks for itself. They are looked up once, because a forked
+ * child must not call the loader. */
 struct own_hook {
 	const char *name;
 	__u32 id, flags;
@@ -516,8 +524,9 @@ static void hook_loader(void)
 			 (int)own_pid, hook_result_text(result));
 }
 
-/* Functions that may change a thread's name, without whose hooks it keeps its first one in the
- * trace, those by which a program restricts its system calls, and the one by which it ends. */
+/* Hooks the functions that may change a thread's name (without these hooks a thread would keep its
+ * first name in the trace), those by which a program restricts its system calls, and the one by
+ * which it ends. */
 static void hook_others(void)
 {
 	static struct own_hook others[] = {
@@ -592,14 +601,14 @@ static int take_start(size_t size, int fd)
 	return err;
 }
 
-/* Until the first list of functions is hooked. 0 or -errno. */
+/* Runs until the first list of functions is hooked. Returns 0 or -errno. */
 static int begin(void)
 {
 	bool started = false;
 	size_t size = 0;
 	int fd, err = 0;
 
-	nlisted = 0; /* what a connection before, or a parent, did not complete */
+	nlisted = 0; /* an earlier connection, or the parent, may have left an incomplete list */
 	while (!err) {
 		int type = talk_get(MEET_WAIT_MS, &size, &fd);
 		bool last = false;
@@ -629,7 +638,7 @@ static int begin(void)
 	return err;
 }
 
-/* What other tracers did to the hooks: as it was when it was said last. */
+/* What other tracers did to the hooks, as it was last reported to the peer. */
 static struct hook_state said;
 static void finish(int err)
 {
@@ -679,7 +688,7 @@ static int open_engine(void)
 	return err;
 }
 
-/* The socket is connected: puts the first hooks on. 0: they are on. */
+/* Called when the socket is connected. Puts the first hooks on, and returns 0 if they are on. */
 static int enter(void)
 {
 	int err = talk_hello();
@@ -839,7 +848,8 @@ static void after_fork(void)
 	may_change = false;
 }
 
-/* No handler of the program's runs meanwhile, so none forks again. */
+/* Connects a forked child. Signals are blocked, so that no handler of the program runs and forks
+ * again. */
 static void begin_anew(void)
 {
 	sigset_t all, old;
@@ -856,7 +866,7 @@ static void begin_anew(void)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-/* The hooks do nothing here until they have an area that is not the parent's. */
+/* Called in a forked child. The hooks do nothing there until the child has an area of its own. */
 static void in_child(void)
 {
 	bool whole = may_change, anew = follows && !capture_is_sandboxed();
@@ -869,7 +879,7 @@ static void in_child(void)
 	opened = follows = false;
 	agent_tid = 0;
 	agent_begins = false;
-	/* where the engine was half changed, nothing is ever hooked again */
+	/* if the engine is half changed, this child can never have hooks */
 	state = whole ? IDLE : STARTING;
 	own_pid = getpid();
 	if (whole && anew)
@@ -879,8 +889,9 @@ static void in_child(void)
 	errno = saved;
 }
 
-/* What else there is for fork() in a library of malloc() is called after ours before the fork, and
- * before ours in the child, where we need malloc(): it is made known first, at its first use. */
+/* Registers the functions that fork() calls. A library of malloc() may have such functions, too. In
+ * the child they must run before ours, because ours need malloc(). So malloc() is called here
+ * first: at its first use such a library registers its functions. */
 static void follow_forks(void)
 {
 	void *volatile first = malloc(1);
@@ -889,7 +900,7 @@ static void follow_forks(void)
 	pthread_atfork(before_fork, after_fork, in_child);
 }
 
-/* 0: the state is STARTING, and ours. */
+/* If it returns 0, the state is STARTING, and the caller owns it. */
 static int claim(const char *text)
 {
 	int idle = IDLE;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * call.c - what happens at the entry and at the return of a hooked function, on the program's thread.
- * The rules of engine.h for entry() and leave() hold here too: a signal may come between any two
- * instructions, and its handler make hooked calls. state.h says how frames are told apart.
+ * call.c - what happens at the entry and at the return of a hooked function, on the program's
+ * thread. The rules of engine.h for entry() and leave() hold here too: a signal may come between
+ * any two instructions, and its handler may make hooked calls. state.h says which states a frame
+ * has.
  */
 #include <errno.h>
 #include <linux/types.h>
@@ -20,7 +21,7 @@ bool call_wants_probes;
 
 /* For the assembler: rax and rdx. */
 struct onward {
-	__u64 stub; /* the function is called from here; 0: it is gone to */
+	__u64 stub; /* the stub that calls the function; 0: the function is reached by a jump */
 	__u64 go;
 };
 struct onward call_enter(struct hook_regs *, const struct hot *);
@@ -31,7 +32,7 @@ static void count(__u64 *what)
 	__atomic_fetch_add(what, 1, __ATOMIC_RELAXED);
 }
 
-/* The area of a thread whose first free frame is at `top`, or whose frames end there. */
+/* Returns the area of the thread whose first free frame is at `top`, or whose frames end there. */
 static struct area *area_under(uintptr_t top)
 {
 	return area_of((const struct hook_frame *)(top - 1));
@@ -45,9 +46,10 @@ static bool same_page(__u64 a, __u64 b)
 }
 
 /*
- * The word at `address`, which was part of a stack when a call was made there. That stack may have
- * been unmapped since (a coroutine's). What lies on the stack from sp, where we are, up to it without a gap
- * is there for as long as we are. Returns false: it cannot be read.
+ * Reads the word at `address`, which was part of a stack when a call was made there. That stack may
+ * have been unmapped since then (one of a coroutine). If all memory from sp, our stack pointer, up
+ * to the word is mapped, the word is on our stack, which stays mapped while we run. Returns false
+ * if the word cannot be read.
  */
 #define NEAR_PAGES 16
 static bool peek(struct area *a, __u64 sp, __u64 address, __u64 *word)
@@ -83,7 +85,7 @@ enum standing { UNDER_WAY, GONE, UNKNOWN };
 #include "mark.h"
 #endif
 
-/* The call of a frame that is not busy; sp: where we are. */
+/* The state of the call of a frame that is not busy. sp: our stack pointer. */
 static COLD enum standing stands(const struct hook_frame *f, __u64 state, __u64 sp)
 {
 	const struct hook_frame *g;
@@ -97,7 +99,8 @@ static COLD enum standing stands(const struct hook_frame *f, __u64 state, __u64 
 		return GONE;
 	if (word == frame_mark(f))
 		return UNDER_WAY;
-	/* Another hooked function that it has jumped to, as its last act, has its own mark there. */
+	/* If the function has made a tail call of another hooked function, that one has its own
+	 * mark there. */
 	g = frame_marked(word);
 	for (int i = 0; i < HOOK_DEPTH && g && area_of(g) == area_of(f);
 	     i++, g = frame_marked(g->ra))
@@ -115,7 +118,7 @@ bool call_claim_left(struct hook_frame *f)
 	return !(__atomic_fetch_or(&f->flags, HOOK_LEFT, __ATOMIC_ACQ_REL) & HOOK_LEFT);
 }
 
-/* Not a forked child, which has its parent's frames but must not touch its records. */
+/* Returns false in a forked child, which has its parent's frames but must not touch its records. */
 static bool is_here(void)
 {
 	return engine_live->here;
@@ -142,8 +145,9 @@ static COLD void drop(struct hook_frame *f)
 }
 
 /*
- * Frees the frames below `top` whose calls were left without a return. A call further up the stack is
- * taken to be under way, unless all frames are in use (all): then each is looked at. Returns the new top.
+ * Frees the frames below `top` whose calls were left without a return. A call further up the stack
+ * is assumed to be under way. But if all frames are in use (all), each call is checked. Returns the
+ * new top.
  */
 static COLD struct hook_frame *settle(struct area *a, struct hook_frame *top, __u64 sp, bool all)
 {
@@ -161,14 +165,15 @@ static COLD struct hook_frame *settle(struct area *a, struct hook_frame *top, __
 	return top;
 }
 
-/* Takes frame f, the first free one. */
+/* Takes frame f, which is the first free one. */
 static struct hook_frame *take_top(struct hook_frame *f)
 {
 	set_top(f + 1);
 	return f;
 }
 
-/* Calls of coroutines end in another order than they began: a frame amid others may be free. */
+/* Calls of coroutines do not end in the reverse order of their begins, so a frame between others
+ * may be free. Takes such a frame. */
 static COLD struct hook_frame *take_hole(struct area *a)
 {
 	struct hook_frame *f = area_frames(a);
@@ -190,21 +195,21 @@ static COLD void miss(__u32 id, bool deep)
 		engine_ops->missed(id, deep);
 }
 
-/* A frame that is taken for a call of function id, where the short way has found none free or is not
- * sure; or NULL. */
+/* Takes a frame for a call of function id, when the short way has found no free frame, or is not
+ * sure. Returns NULL if there is none. */
 static COLD struct hook_frame *take_slowly(uintptr_t top, __u64 sp, __u32 id)
 {
 	struct hook_frame *f;
 	struct area *a;
 
 	if (top & GUARD_BIT) {
-		/* a handler of a signal that came while the thread gets its area, below */
+		/* we are in a signal handler that interrupted the code below, which gets an area */
 		if (!guards)
 			miss(id, false);
 		return NULL;
 	}
 	if (!top) {
-		/* A signal's handler must not take a second area for this thread. */
+		/* A signal handler must not take a second area for this thread. */
 		hooks_top = GUARD_BIT;
 		barrier();
 		a = threads_get();
@@ -230,14 +235,14 @@ static COLD struct hook_frame *take_slowly(uintptr_t top, __u64 sp, __u32 id)
 	return f;
 }
 
-/* A frame that is not the latest one, or another thread's: the call has come to its end there, having
- * been switched to (a coroutine), or the ones after it were left. */
+/* Frees a frame that is not the thread's latest one, or that belongs to another thread: the call
+ * returned in a coroutine that another thread continued, or the calls after it were left. */
 static COLD void release_slowly(struct hook_frame *f, __u64 sp)
 {
 	uintptr_t top = hooks_top & ~(uintptr_t)GUARD_BIT, guard = hooks_top & GUARD_BIT;
 	struct area *a = area_of(f);
 
-	/* Its own thread finds it free: a word that never is its mark. */
+	/* With 0 here the frame's own thread finds that the call is over, and takes the frame again. */
 	f->flags |= HOOK_LEFT;
 	barrier();
 	f->state = 0;
@@ -268,7 +273,7 @@ static void release(struct hook_frame *f, __u64 sp)
 
 /* ---- the two ends of a call ---- */
 
-/* The hooks went off while entry() ran: as if it had not been called. */
+/* The hooks were taken off while entry() ran. Undoes what it has done. */
 static COLD void undo(struct hook_frame *f, struct hook_regs *regs)
 {
 	f->state = HOOK_BUSY;
@@ -278,8 +283,8 @@ static COLD void undo(struct hook_frame *f, struct hook_regs *regs)
 		engine_ops->left(f);
 }
 
-/* What the function's stub has left to do: the thread has no counts yet, or the call is not one that is only
- * counted (false). */
+/* Counts a call that the function's stub could not count, because the thread had no counts yet.
+ * Returns false if the call is not one that is only counted. */
 static COLD bool count_alone(struct hook_thread *t, __u32 flags, __u64 ra)
 {
 	int in = HOOK_COUNTED_IN(flags);
@@ -349,13 +354,13 @@ struct onward call_enter(struct hook_regs *regs, const struct hot *hot)
 	return (struct onward){ (__u64)(uintptr_t)f - HOOK_PART, hot->go };
 }
 
-/* f is busy; the return address is on the stack again. */
+/* Called at a call's return. f is busy, and the true return address is on the stack again. */
 void call_leave(struct hook_frame *f, __u64 result)
 {
 	if (likely(engine_live->on) && likely(!(f->flags & HOOK_LEFT)))
 		engine_ops->leave(f, result);
 	else if (is_here() && call_claim_left(f) && engine_ops->left)
-		engine_ops->left(f); /* engine_remove() found it busy */
+		engine_ops->left(f); /* engine_remove() has found the frame busy */
 	release(f, f->sp);
 }
 
@@ -392,7 +397,8 @@ struct hook_frame *hook_outer(const struct hook_frame *inner)
 	for (; f < end; f++) {
 		__u64 state = f->state;
 
-		/* Busy: a signal came into entry() or leave() of a call that has not begun, or is over. */
+		/* A busy frame: the signal interrupted entry() or leave() of a call that has not
+		 * begun, or is over. */
 		if (state == HOOK_BUSY || state < inner->sp || f->number >= inner->number ||
 		    (outer && (state > outer->state ||
 			       (state == outer->state && f->number < outer->number))))

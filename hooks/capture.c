@@ -2,14 +2,14 @@
 /*
  * capture.c - see capture.h.
  *
- * The calls under way of a thread lie in its block of the area, where the user side sees them, so
- * it can report those that have not returned, even after the process was killed. A signal may come
- * between any two instructions, and its handler may make calls, so a place for a call is taken
- * before it is filled. Built without vector registers, and calls nothing of libc, because the
- * registers hold the program's values.
+ * The calls of a thread that are under way are in its block of the area. The user side sees them
+ * there, so it can report those that have not returned, even after the process was killed. A signal
+ * may come between any two instructions, and its handler may make calls, so a place for a call is
+ * taken before it is filled. This file is built without vector registers, and calls no function of
+ * libc, because the registers contain the program's values.
  *
- * The program's memory is read with a system call, which fails where a load would crash. Only words
- * that CUDA itself has just written are loaded directly.
+ * The program's memory is read with a system call, which returns an error if a load would crash.
+ * Only words that CUDA itself has just written are loaded directly.
  */
 #include "capture.h"
 
@@ -30,40 +30,41 @@
 
 #define NOT_READY 600 /* cudaErrorNotReady, CUDA_ERROR_NOT_READY */
 #define PAGE 4096
-#define LOOK_AT 64 /* blocks, before another one is made accessible */
+#define LOOK_AT 64 /* number of blocks that are checked before another one is made accessible */
 
 struct ct_spec capture_specs[CT_MAX_FUNCS];
 static struct ct_config config;
-static struct hooks_area *area; /* NULL: there has been none */
+static struct hooks_area *area; /* NULL: there was none yet */
 static size_t area_bytes;
 static __u32 threads_max, flags;
 static __u64 ring_bytes, min_ticks, generation;
-static __u32 hint;     /* where a free block may be */
-static __u32 renames;  /* of threads, so far */
-static bool sandboxed; /* a system call may kill the program */
-static bool mutes;     /* calls of some functions are only counted (muted.h) */
+static __u32 hint;     /* number of a block that may be free */
+static __u32 renames;  /* how often threads were renamed so far */
+static bool sandboxed; /* a system call might kill the program */
+static bool mutes;     /* whether calls of some functions are only counted (muted.h) */
 
 /*
- * Most calls need none of what a spec or the configuration can ask for at a call's two ends. They go a short
- * way (enters_quickly()), for which all that it must know of a function is in one word.
+ * Most calls need nothing of what a spec or the configuration can request at the entry and the
+ * return of a call. They take a short way (enters_quickly()). All that it must know of a function
+ * is in one word.
  */
-static bool quick; /* the configuration asks for nothing more */
+static bool quick; /* the configuration requests nothing that the short way does not do */
 static struct quick {
 	__u8 nwords, flags; /* of its spec */
-	bool is;	    /* it goes the short way */
-	bool reads;	    /* at its return */
+	bool is;	    /* its calls take the short way */
+	bool reads;	    /* something is read at its return */
 } quick_specs[CT_MAX_FUNCS];
 #define __cold __attribute__((cold, noinline))
 #define likely(x) __builtin_expect(!!(x), 1)
-/* 1 in the process that the area belongs to: the page is all zeros in a forked child, however it
- * was forked */
+/* 1 in the process that has the area. In a forked child the page is all zeros, in whatever way the
+ * child was forked */
 static __u32 dead;
 static __u32 *alive = &dead;
 static pid_t own_pid;
 
 static __thread struct hooks_thread *self __attribute__((tls_model("initial-exec")));
 static __thread __u64 self_generation __attribute__((tls_model("initial-exec")));
-/* the bytes of its ring, which may be other than those of the next area's rings */
+/* size of the thread's ring in bytes, which may differ from the size in the next area */
 static __thread __u64 self_ring __attribute__((tls_model("initial-exec")));
 
 static __u64 now(void)
@@ -108,7 +109,8 @@ __u64 capture_gather(void *to, __u64 bytes, const struct iovec *from, __u32 n)
 }
 
 /* Reads a string with its NUL, at most n bytes, in pieces that end at a page's end, because the
- * next page may not be mapped. A longer string is cut, and still ends with a NUL. */
+ * next page may not be mapped. If the string is longer, it is cut off, and still ends with a
+ * NUL. */
 static long read_string(char *to, __u64 n, __u64 from)
 {
 	__u64 len = 0;
@@ -158,8 +160,8 @@ static int read_bytes(const struct ct_read *r, void *to, __u64 n, __u64 from)
 
 /* ---- sending ---- */
 
-/* False: there is no room. Only a call is then counted as lost: what names something is sent again,
- * or is missing as it would be on the kernel side. */
+/* Returns false if there is no room. Only a call is then counted as lost. A record that names
+ * something is sent again, or is missing as it would be on the kernel side. */
 static bool put(struct hooks_thread *t, const struct ct_hdr *h, __u64 size)
 {
 	return ring_put(t, self_ring, h, size);
@@ -181,7 +183,7 @@ static void send_call(struct hooks_thread *t, struct hooks_call *f)
 	}
 }
 
-/* For the parts that make records of their own. */
+/* For the other files that make records. */
 __u64 capture_now(void)
 {
 	return now();
@@ -200,7 +202,7 @@ void capture_put(struct hooks_thread *t, const struct ct_hdr *h, __u64 size)
 		ring_add(&t->lost, 1);
 }
 
-/* Is the call one of those that are counted in place of being sent? */
+/* Returns whether the call is only counted and not sent. */
 static bool is_counted(const struct hooks_call *f)
 {
 	return config.count && f->spec_flags & CT_S_SHOWN && !(f->rec.h.flags & CT_F_HIDDEN);
@@ -232,7 +234,7 @@ static __u32 block_number(const struct hooks_thread *t)
 		       hooks_block_bytes((__u32)self_ring));
 }
 
-/* The stack of the call, of which the record follows. */
+/* Sends the stack of a call. The call's record follows it. */
 static __cold void send_stack(struct hooks_thread *t, const struct hooks_call *f,
 			      const struct ct_spec *spec)
 {
@@ -251,15 +253,15 @@ static __cold void send_stack(struct hooks_thread *t, const struct hooks_call *f
 		ring_add(&t->no_stack, 1);
 }
 
-/* Sends the rest of a cut string, in pieces. They are made in the thread's block, because the stack
- * is small. */
+/* Sends the rest of a string that was cut off, in pieces. They are made in the thread's block,
+ * because the stack is small. */
 static __cold void send_more(struct hooks_thread *t, const struct hooks_call *f)
 {
 	struct ct_more *m = (struct ct_more *)t->more;
 	__u64 ptr = f->cut_at;
 	__u32 offset = f->cut_len;
 
-	/* a signal handler that interrupted this code */
+	/* we are in a signal handler that interrupted this code */
 	if (t->more_used)
 		return;
 	t->more_used = 1;
@@ -268,7 +270,7 @@ static __cold void send_more(struct hooks_thread *t, const struct hooks_call *f)
 		long n = read_string(m->bytes, CT_MORE_PIECE, ptr);
 
 		if (n <= 0)
-			break; /* the piece is missing: the name stays cut */
+			break; /* the piece is missing, so the name stays cut off */
 		m->h.kind = CT_MORE;
 		m->h.flags = 0;
 		m->h.lost = 0;
@@ -300,7 +302,7 @@ static void reads_whole(struct hooks_thread *t, struct hooks_call *f, __u32 when
 
 /* ---- threads ---- */
 
-/* One of so many blocks, of which some are looked at. */
+/* Takes one of `blocks` blocks. At most look_at of them are checked. */
 static __cold struct hooks_thread *take_one_of(__u32 blocks, __u32 from, __u32 look_at)
 {
 	__u32 ring = (__u32)ring_bytes;
@@ -332,8 +334,8 @@ static __cold struct hooks_thread *take_one_of(__u32 blocks, __u32 from, __u32 l
 	return NULL;
 }
 
-/* Blocks that were given back are taken first, where they are soon found: their memory is already
- * present. */
+/* Blocks that were given back are taken first, if one is found quickly, because their memory is
+ * already present. */
 static __cold struct hooks_thread *take_block(void)
 {
 	__u32 n = reach_blocks(), from = __atomic_load_n(&hint, __ATOMIC_RELAXED);
@@ -349,7 +351,8 @@ static __cold struct hooks_thread *take_block(void)
 	}
 }
 
-/* Before the thread's first call, and before the first after a thread was renamed. */
+/* Sends the thread's name: before the thread's first call, and before the first one after a thread
+ * was renamed. */
 static __cold void tell_name(struct hooks_thread *t)
 {
 	struct ct_thread_name n;
@@ -364,7 +367,7 @@ static __cold void tell_name(struct hooks_thread *t)
 	n.h.tid = t->tid;
 	n.h.start_ns = n.h.end_ns = now();
 	if (!sys_call(SYS_prctl, PR_GET_NAME, (long)n.comm, 0, 0, 0, 0) && !put(t, &n.h, sizeof(n)))
-		t->renames--; /* again before the next call */
+		t->renames--; /* so that it is tried again before the next call */
 }
 
 static __cold struct hooks_thread *thread_get(void)
@@ -374,7 +377,7 @@ static __cold struct hooks_thread *thread_get(void)
 	if (self && self_generation == generation)
 		return self;
 	t = sandboxed ? NULL : take_block();
-	/* a signal handler that ran in between has already taken one for the thread */
+	/* a signal handler that ran in between has already taken a block for the thread */
 	if (t && self && self_generation == generation) {
 		t->tid = 0;
 		__atomic_store_n(&t->owner, HOOKS_FREE, __ATOMIC_RELEASE);
@@ -399,17 +402,17 @@ static bool is_under_way(const struct hooks_call *f)
 	return frame->number == f->number && hook_is_under_way(frame);
 }
 
-/* Drops calls that have ended without a return that we saw. Then the top call is related to the one
- * that is entered, at sp. */
+/* Drops calls that have ended without a return that we saw. After this, the top call is the one
+ * around the call that is entered at sp. */
 static void settle(struct hooks_thread *t, __u64 sp)
 {
 	while (t->depth && t->depth <= CT_MAX_FRAMES) {
 		struct hooks_call *f = &t->calls[t->depth - 1];
 
-		/* a call that interrupted code was filling in */
+		/* a call that the interrupted code was about to fill in */
 		if (!f->number || (f->sp >= sp && is_under_way(f)))
 			return;
-		/* the place is kept until it is sent: see enters() */
+		/* the place is not reused until the call is sent: see enters() */
 		f->number = 0;
 		send_unfinished(t, f, now());
 		__atomic_store_n(&t->depth, t->depth - 1, __ATOMIC_RELEASE);
@@ -447,8 +450,8 @@ static inline void fill(struct hooks_thread *t, struct hooks_call *f, __u64 cook
 	f->scope = 0;
 }
 
-/* The part of a call's entry in which the program's memory is read, and a record may be sent. A call
- * that is only counted needs neither. Returns whether its return is wanted. */
+/* The part of a call's entry in which the program's memory is read, and a record may be sent. A
+ * call that is only counted needs neither. Returns whether the call's return is needed. */
 static bool enters_on(struct hooks_thread *t, struct hooks_call *f, const struct ct_spec *spec)
 {
 	bool counts = config.count && !(spec->flags & (CT_S_ALWAYS | CT_S_NESTED));
@@ -502,8 +505,8 @@ static bool enters(struct hooks_thread *t, const struct hook_frame *e, const str
 			return false;
 		}
 	}
-	/* take the place first: a signal handler that comes in between uses the next one, and gives
-	 * it back. The number is 0, as that of each place that is not taken. */
+	/* take the place first: a signal handler that comes in between uses the next place, and
+	 * gives it back. The number is 0, as in each place that is not taken. */
 	d = t->depth;
 	f = &t->calls[d];
 	__atomic_store_n(&t->depth, d + 1, __ATOMIC_RELEASE);
@@ -538,8 +541,8 @@ static bool enters(struct hooks_thread *t, const struct hook_frame *e, const str
 
 _Static_assert(HOOKS_MUTED + 1 == HOOK_COUNTS, "the engine's counts");
 
-/* Says where the thread's calls are counted: those inside a call that is recorded are counted apart, as
- * they would be folded into it. */
+/* Sets where the thread's calls are counted. Calls inside a recorded call are counted separately,
+ * because they would be folded into it. */
 static void point_counts(struct hooks_thread *t, struct hook_thread *e)
 {
 	__u32 d = t->depth;
@@ -565,7 +568,7 @@ void capture_mutes(void)
 	mutes = true;
 }
 
-/* The calls under way of a thread have changed. */
+/* Called when the number of a thread's calls that are under way has changed. */
 static void depth_changed(struct hooks_thread *t)
 {
 	struct hook_thread *e = mutes ? hook_self() : NULL;
@@ -574,7 +577,7 @@ static void depth_changed(struct hooks_thread *t)
 		point_counts(t, e);
 }
 
-/* Any call. */
+/* For calls that do not take the short way. */
 static __cold bool enters_somehow(struct hook_frame *e, const struct hook_regs *r, __u64 cookie)
 {
 	bool wanted;
@@ -597,7 +600,7 @@ static __cold bool enters_somehow(struct hook_frame *e, const struct hook_regs *
 	return wanted;
 }
 
-/* The same steps as those of enters(), for a call inside no other one. */
+/* The same steps as those of enters(), for a call that is not inside another one. */
 static inline void enters_quickly(struct hooks_thread *t, const struct hook_frame *e,
 				  const struct hook_regs *r, __u64 cookie, struct quick spec)
 {
@@ -658,7 +661,7 @@ static void leaves(struct hooks_thread *t, struct hooks_call *f)
 
 	if (wanted && is_counted(f))
 		counts_call(t, f, spec, bad, true);
-	/* calls that name kernels are needed whatever is shown */
+	/* calls that name kernels are always needed, even if they are not shown */
 	if (!(spec->flags & CT_S_ALWAYS)) {
 		if (!wanted)
 			ring_add(&t->filtered, 1);
@@ -671,7 +674,7 @@ static void leaves(struct hooks_thread *t, struct hooks_call *f)
 	send_call(t, f);
 }
 
-/* Any call. */
+/* For calls that do not take the short way. */
 static __cold bool leaves_somehow(struct hook_frame *e, __u64 cookie, __u64 result, __u64 end)
 {
 	const struct ct_spec *spec = &specs[CT_COOKIE_FUNC(cookie) & (CT_MAX_FUNCS - 1)];
@@ -691,7 +694,7 @@ static __cold bool leaves_somehow(struct hook_frame *e, __u64 cookie, __u64 resu
 	}
 	if (!d || d > CT_MAX_FRAMES)
 		return false;
-	/* calls that began inside and did not return were jumped over */
+	/* calls that began inside this one and did not return were jumped over */
 	for (__u32 above = t->depth; above > d; above--) {
 		t->calls[above - 1].number = 0;
 		send_unfinished(t, &t->calls[above - 1], end);
@@ -739,7 +742,8 @@ bool capture_leaves(struct hook_frame *e, __u64 cookie, __u64 result)
 
 /* ---- the area ---- */
 
-/* Is there nothing to be done at the two ends of a call but what enters_quickly() and leaves_quickly() do? */
+/* Returns whether enters_quickly() and leaves_quickly() do everything that this configuration
+ * needs. */
 static bool is_quick_config(const struct ct_config *c)
 {
 	return !c->count && !c->enter && !c->no_return && !c->layers && !c->memory &&
@@ -793,11 +797,11 @@ int capture_open(int fd, const struct hooks_start *s)
 		return -EINVAL;
 	if (make_alive())
 		return -ENOMEM;
-	/* replaces the area of an earlier attach, to which a thread may still be writing */
+	/* this replaces the area of an earlier attach, to which a thread may still be writing */
 	at = reach_map(fixed ? area : NULL, bytes, fd);
 	if (at == MAP_FAILED)
 		return -errno;
-	/* much of it is never touched: a core dump would make all of it */
+	/* much of the area is never touched, but a core dump would allocate all of it */
 	madvise(at, bytes, MADV_DONTDUMP);
 	err = reach_begin(at, s);
 	if (err) {
@@ -832,8 +836,8 @@ void capture_close(void)
 		return;
 	*alive = 0;
 	python_forget();
-	/* the shared memory is unmapped; a thread that still writes writes into private pages that
-	 * nobody reads */
+	/* the shared memory is unmapped; a thread that is still writing then writes to private
+	 * pages that nobody reads */
 	reach_map(area, area_bytes, -1);
 }
 
@@ -864,7 +868,8 @@ void capture_renames(void)
 	__atomic_fetch_add(&renames, 1, __ATOMIC_RELAXED);
 }
 
-/* The leader's name is also the process's name, which the rows of other threads show too. */
+/* The name of the main thread is also the name of the process, which the rows of other threads also
+ * show. */
 void capture_renamed(void)
 {
 	struct hooks_thread *t = NULL;

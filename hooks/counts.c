@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * counts.c - see counts.h. A cell is changed by one thread only, and by handlers of signals that
- * interrupt it: so each word is changed with one instruction, without a lock. Nothing here waits.
+ * counts.c - see counts.h. A cell is changed only by one thread, and by signal handlers that
+ * interrupt this thread. So each word is changed by one instruction, without a lock. Nothing
+ * here waits.
  */
 #include "counts.h"
 
@@ -42,7 +43,7 @@ void counts_begin(struct hooks_thread *t, __u32 i)
 
 /* ---- cells ---- */
 
-/* The index of a cell that the thread may have; ncells: there is none. */
+/* Returns the index of a cell for the thread, or ncells if there is none. */
 static __u32 take_cell(struct hooks_thread *t)
 {
 	__u64 was = t->chunk;
@@ -62,14 +63,14 @@ static __u32 take_cell(struct hooks_thread *t)
 		n = __atomic_fetch_add(&area->cells, HOOKS_CHUNK, __ATOMIC_RELAXED);
 		if (n > ncells - HOOKS_CHUNK || reach_more_cells(n + HOOKS_CHUNK))
 			return ncells;
-		/* if a signal's handler has just taken a chunk too, this one stays unused */
+		/* if a signal handler has just taken a chunk, too, this one stays unused */
 		if (ring_swap(&t->chunk, &was, n | (__u64)(n + HOOKS_CHUNK) << 32))
 			was = t->chunk;
 	}
 }
 
-/* Makes the cell of a key. A handler that comes in between may make a second one: a reader adds up
- * both. */
+/* Makes the cell of a key. A signal handler that comes in between may make a second one; a reader
+ * adds up both. */
 static struct ct_entry *make_cell(struct hooks_thread *t, __u64 *list,
 				  const struct ct_count_key *key)
 {
@@ -93,7 +94,7 @@ static struct ct_entry *make_cell(struct hooks_thread *t, __u64 *list,
 	return e;
 }
 
-/* The thread's cell of a key, made where there is none; NULL: there is no room. */
+/* Returns the thread's cell of a key, and makes it if there is none. NULL: there is no room. */
 static inline struct ct_entry *cell_of(struct hooks_thread *t, const struct ct_count_key *key)
 {
 	const __u64 *want = (const __u64 *)key;
@@ -124,7 +125,7 @@ void counts_free_begins(struct hooks_call *f, const struct ct_spec *spec)
 }
 
 /* The same steps as free_failed() of bpf/count.bpf.h: the call failed, or did not return, or has no
- * cell. Its memory is held again. */
+ * cell. So its memory counts as held again. */
 static void free_failed(struct hooks_call *f, const struct ct_spec *spec, struct ct_sums *n)
 {
 	__u64 key = held_key(spec, f->data[spec->memory_word & (CT_MAX_WORDS - 1)]);
@@ -150,7 +151,7 @@ static void count_memory(struct hooks_call *f, const struct ct_spec *spec, struc
 		return;
 	}
 	bytes = f->data[spec->size_word & (CT_MAX_WORDS - 1)];
-	/* the call has just written it */
+	/* the call has just written this word */
 	if (spec->memory_how == CT_MEMORY_TAKES_OUT)
 		address = address ? *(const volatile __u64 *)address : 0;
 	if (address && held_put(held_key(spec, address), bytes, &had)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* emit.h - the instructions that the engine writes, of this processor. */
+/* emit.h - the instructions that the engine writes, for this processor. */
 #ifndef CT_HOOKS_EMIT_H
 #define CT_HOOKS_EMIT_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * emit_aarch64.h - the instructions that the engine writes: jumps, and the way to the code at a hook. Where a
- * function begins, x16 and x17 have no meaning: the linker's own code may have changed them.
+ * emit_aarch64.h - the instructions that the engine writes: jumps, and the code that leads to
+ * hooks_entry. At a function's begin x16 and x17 have no meaning, because the linker's own code may
+ * have changed them.
  */
 #ifndef CT_HOOKS_EMIT_AARCH64_H
 #define CT_HOOKS_EMIT_AARCH64_H
@@ -40,8 +41,8 @@ static inline unsigned int put_entry(__u8 *code, unsigned int number)
 	return 8 + put_jump(code + 8, 0, (__u64)(uintptr_t)entry);
 }
 
-/* Where the linker's code for calls comes with x16 leading to the slot: goes on to the address in the word
- * that lies where x16 leads to when its bits from 32 on are these. PAD_BYTES bytes. */
+/* For calls that come from the linker's code, with the slot's address in x16: replaces the bits of
+ * x16 from 32 to 47 by `high`, and jumps to the address in the word there. Writes PAD_BYTES bytes. */
 static inline void put_jump_by_slot(__u8 *code, __u64 high)
 {
 	const __u32 insns[] = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * emit_x86.h - the instructions that the engine writes: jumps, and the way to the code at a hook.
+ * emit_x86.h - the instructions that the engine writes: jumps, and the code that leads to
+ * hooks_entry.
  */
 #ifndef CT_HOOKS_EMIT_X86_H
 #define CT_HOOKS_EMIT_X86_H
@@ -11,7 +12,7 @@
 
 #define INSN_JMP 0xe9
 #define INSN_JMP_SHORT 0xeb
-#define INSN_TEST_AL 0xa8 /* with a byte: two bytes that do nothing but set flags */
+#define INSN_TEST_AL 0xa8 /* followed by any byte, an instruction that only sets flags */
 #define INSN_INT3 0xcc
 #define JUMP_FAR 14 /* bytes of put_jump_far() */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * engine.c - which functions are hooked, and the order of putting hooks on and taking them off.
- * docs/hooks.md says why each step may come at any moment of any thread.
+ * docs/hooks.md says why each step is safe at any moment, whatever the threads execute.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,11 +22,11 @@
 
 enum standing { OFF, ON, FOREIGN, GONE, FREE };
 struct func {
-	__u64 address; /* as it was given */
+	__u64 address; /* the function's address, as the caller gave it */
 	struct jump jump;
-	struct gate gate;     /* where it has no jump */
-	enum hook_result why; /* then: why not */
-	bool missing;	      /* then: its caller was told that it has no hook */
+	struct gate gate;     /* used if the function has no jump */
+	enum hook_result why; /* if it has no jump: the reason */
+	bool missing;	      /* if it has no jump: the caller was told that it has no hook */
 	__u64 ino, offset;    /* of the file's byte at `address` */
 	__u32 dev;
 	enum standing standing;
@@ -37,13 +37,13 @@ struct live *engine_live;
 struct counting *engine_counting;
 const struct hook_ops *engine_ops;
 static struct func funcs[HOOK_FUNCS];
-static unsigned int nfuncs; /* the ones from here on were never used */
-static unsigned int nfree;  /* of those below */
+static unsigned int nfuncs; /* entries from this index on were never used */
+static unsigned int nfree;  /* number of free entries below nfuncs */
 #define SLOTS (2 * HOOK_FUNCS)
-#define PUT_BACK_TRIES 10		 /* a millisecond between two */
+#define PUT_BACK_TRIES 10		 /* with a pause of a millisecond after each */
 static unsigned short by_address[SLOTS]; /* number of the function + 1 */
 static unsigned int rewritten, hooked_late, interrupted;
-static unsigned int ngates; /* that were ever made */
+static unsigned int ngates; /* number of gates that were ever made */
 static int process;
 
 static const char *const texts[HOOK_RESULTS] = {
@@ -71,7 +71,7 @@ const char *hook_result_text(enum hook_result result)
 
 /* ---- begin ---- */
 
-/* The pointer of this thread's shadow stack; 0: it has none. */
+/* Returns the pointer of this thread's shadow stack, or 0 if it has none. */
 static __u64 shadow_stack(void)
 {
 #if defined(__x86_64__)
@@ -90,7 +90,8 @@ int engine_open(const struct hook_ops *ops)
 	void *page;
 	int err;
 
-	/* The return address of a call that is recorded would not be the one on the shadow stack. */
+	/* A recorded call has our return address, which would differ from the one on the shadow
+	 * stack. */
 	if (engine_shadow_stack() || sysconf(_SC_PAGESIZE) != HOOK_PAGE)
 		return -ENOTSUP;
 	if (!engine_live) {
@@ -100,7 +101,8 @@ int engine_open(const struct hook_ops *ops)
 			    0);
 		if (page == MAP_FAILED)
 			return -errno;
-		/* From Linux 4.14 on. Without it a forked child would write into its parent's records. */
+		/* Available from Linux 4.14 on. Without it a forked child would write into its
+		 * parent's records. */
 		if (madvise(page, bytes, MADV_WIPEONFORK)) {
 			err = -errno;
 			munmap(page, bytes);
@@ -146,7 +148,7 @@ static void enter(struct func *f)
 	by_address[i] = (unsigned short)(f - funcs + 1);
 }
 
-/* A number that no function has, or HOOK_FUNCS. */
+/* Returns a number that no function has, or HOOK_FUNCS if there is none. */
 static unsigned int new_number(void)
 {
 	if (!nfree)
@@ -175,14 +177,14 @@ static bool same_file(const struct func *f, const struct text_map *m)
 static void learn_file(struct func *f, const struct text_map *m)
 {
 	if (!same_file(f, m))
-		f->standing = OFF; /* whatever was there is gone */
+		f->standing = OFF; /* the code that was there before is gone */
 	f->dev = m->dev;
 	f->ino = m->ino;
 	f->offset = f->address - m->lo + m->offset;
 }
 
-/* Does the code there begin as it did when the jump was made? It may be another library's by now, or
- * code that the program makes itself. */
+/* Returns whether the code still begins as it did when the jump was made. By now it may be code of
+ * another library, or code that the program itself generated. */
 static bool is_alike(const struct func *f)
 {
 	__u8 bytes[sizeof(f->jump.was)];
@@ -199,8 +201,9 @@ static bool is_alike(const struct func *f)
 	return !memcmp(bytes, f->jump.was, sizeof(bytes));
 }
 
-/* Has the code been unmapped, so that no thread can come to its pads? What is mapped there without a
- * file may be a copy of it (programs do so for large pages), and has its jumps. */
+/* Returns whether the code was unmapped, so that no thread can get to its pads. If memory without a
+ * file is mapped there, it may be a copy of the code (programs make copies to use large pages),
+ * which also has the jumps. */
 static bool is_unmapped(const struct func *f, const struct text_map *m)
 {
 	if (!m)
@@ -210,7 +213,7 @@ static bool is_unmapped(const struct func *f, const struct text_map *m)
 		      : !m->exec && !is_alike(f);
 }
 
-/* What leads to it, and what of it is moved. */
+/* Gives back the memory of the function's jump and gate. */
 static void give_back(struct func *f)
 {
 	jump_free(&f->jump);
@@ -218,8 +221,8 @@ static void give_back(struct func *f)
 	gate_free(&f->gate);
 }
 
-/* Makes room for others, when all numbers have been given out: programs may load and unload libraries
- * without end, each time at other addresses. */
+/* Makes room for other functions when all numbers are in use: a program may load and unload
+ * libraries again and again, each time at other addresses. */
 static void free_unmapped(const struct text_maps *maps)
 {
 	for (unsigned int i = 0; i < nfuncs; i++) {
@@ -244,14 +247,15 @@ static struct gate *gate_for(__u64 function)
 	return f && f->gate.to ? &f->gate : NULL;
 }
 
-/* A reason that lies in the function's own code, or in what is near it. */
+/* Returns whether the reason is in the function's own code, or in what is mapped near it: then a
+ * gate may help. */
 static bool may_have_gate(enum hook_result why)
 {
 	return why == HOOK_ZONE || why == HOOK_FAR || why == HOOK_SHORT || why == HOOK_UNKNOWN ||
 	       why == HOOK_BRANCH || why == HOOK_LOOP || why == HOOK_NO_JUMP;
 }
 
-/* The jump, or else the gate, of the function with the number n. */
+/* Makes the jump of the function with the number n or, if that is not possible, its gate. */
 static enum hook_result make_way(struct func *made, const struct hook_spec *spec, unsigned int n,
 				 const struct text_maps *maps)
 {
@@ -270,7 +274,7 @@ static enum hook_result make_way(struct func *made, const struct hook_spec *spec
 		jump = (struct jump){ .stub.go = spec->address };
 		text_look(spec->address, jump.was, sizeof(jump.was));
 		ngates++;
-	} else if (made->gate.to) { /* other code is there now, which has room */
+	} else if (made->gate.to) { /* other code is there now, with room for a jump */
 		slots_take_off(maps, &made->gate);
 		gate_leave(&made->gate);
 	}
@@ -279,7 +283,7 @@ static enum hook_result make_way(struct func *made, const struct hook_spec *spec
 	return HOOK_ON;
 }
 
-/* Makes all ready for the byte that is written last. */
+/* Makes everything except the byte that puts the hook on, which is written last. */
 static enum hook_result prepare(const struct hook_spec *spec, const struct text_maps *maps,
 				struct func **out)
 {
@@ -330,7 +334,8 @@ static enum hook_result put_on(struct func *f)
 	int err = jump_write(&f->jump, true, &found);
 
 	if (err == 1 && found == 0xcc) {
-		/* Is ours below it? Then the other tracer's end brings the file's byte, not ours. */
+		/* Our byte may be below the int3. When the other tracer ends, it restores the
+		 * file's byte, not ours. */
 		f->standing = f->standing == ON || f->standing == FOREIGN ? FOREIGN : OFF;
 		return HOOK_BREAKPOINT;
 	}
@@ -351,7 +356,8 @@ static void learn_probes(const struct text_maps *maps)
 		}
 }
 
-/* Slots of new objects, or (all) of all of them, lead to the gates from here on. */
+/* Makes the slots of new objects lead to the gates or, if `all` is set, the slots of all
+ * objects. */
 static void open_gates(const struct text_maps *maps, bool all)
 {
 	if (!ngates)
@@ -360,7 +366,7 @@ static void open_gates(const struct text_maps *maps, bool all)
 	slots_put_on(maps);
 }
 
-/* Which functions have hooks by their gates. */
+/* Finds out which functions are hooked through their gates. */
 static void look_at_gates(void)
 {
 	for (unsigned int i = 0; i < nfuncs && ngates; i++) {
@@ -396,7 +402,8 @@ void engine_forget_counts(void)
 
 struct hook_within engine_within;
 
-/* Calls of the function take the way that its flags say; while hooks are off, none of them counts. */
+/* Selects the way through the stub that the function's flags say. While hooks are off, flags are
+ * ignored. */
 static int lead(struct func *f)
 {
 	__u32 flags = engine_live->on ? engine_hot[f - funcs].flags : 0;
@@ -406,7 +413,7 @@ static int lead(struct func *f)
 	return stub_lead(f->gate.to ? &f->gate.stub : &f->jump.stub, flags);
 }
 
-/* Of all functions. What cannot be written now is again tried by engine_check(). */
+/* The same for all functions. If something cannot be written now, engine_check() tries again. */
 static void lead_all(void)
 {
 	bool opened = !text_open();
@@ -415,7 +422,7 @@ static void lead_all(void)
 		if (funcs[i].standing != FREE)
 			opened = !lead(&funcs[i]);
 	text_close();
-	/* Then no call is counted by its stub alone. */
+	/* without counts, no stub counts a call by itself */
 	if (!opened)
 		engine_forget_counts();
 }
@@ -424,7 +431,8 @@ void engine_fold_within(__u64 lo, __u64 bytes)
 {
 	if (engine_within.lo == lo && engine_within.bytes == bytes)
 		return;
-	/* A thread may read one and then the other. */
+	/* Between the writes a thread may read the old value of one and the new value of the
+	 * other. */
 	__atomic_store_n(&engine_within.bytes, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&engine_within.lo, lo, __ATOMIC_RELEASE);
 	__atomic_store_n(&engine_within.bytes, bytes, __ATOMIC_RELEASE);
@@ -449,7 +457,7 @@ void engine_count(__u32 mask, __u32 id, __u32 flags)
 		lead_all();
 }
 
-/* What leads to the function could not be written. */
+/* The jump or the slots of the function could not be written. */
 static void refuse(enum hook_result *result, struct func *f)
 {
 	if (!*result)
@@ -572,10 +580,11 @@ int engine_uninstall(const __u64 *addresses, unsigned int n)
 }
 
 /*
- * The true return address goes back to where ours is. By compare and swap: the thread may return at
- * this moment, and has then read ours, or the true one, and does right with either. That no new
- * call can use this frame, and this place of the stack, with another return address: entries do
- * nothing since the membarrier, and one that was under way before it has another frame.
+ * Replaces our return address on the stack by the true one. This is done by compare and swap,
+ * because the thread may return at this moment. It then reads our address or the true one, and both
+ * are correct. No new call can use this frame, and this place of the stack, with another return
+ * address: entries do nothing since the membarrier, and an entry that was under way before it has
+ * another frame.
  */
 static bool put_back(struct hook_frame *f, const struct text_maps *maps)
 {
@@ -587,14 +596,15 @@ static bool put_back(struct hook_frame *f, const struct text_maps *maps)
 	if (call_claim_left(f) && engine_ops->left)
 		engine_ops->left(f);
 	if (!HOOK_RA_ON_STACK)
-		return false; /* it may be in a register, or signed */
+		return false; /* the return address may be in a register, or may be signed */
 	m = text_maps_find(maps, state);
 	return m && m->read && m->write &&
 	       __atomic_compare_exchange_n((__u64 *)state, &mark, f->ra, false, __ATOMIC_SEQ_CST,
 					   __ATOMIC_RELAXED);
 }
 
-/* Does a stack still lead to the frame, or may another tracer's return probe? */
+/* Returns whether the return address on a stack still leads to the frame, or may do so through
+ * another tracer's return probe. */
 static bool is_inside(const struct hook_frame *f, const struct text_maps *maps)
 {
 	__u64 state = __atomic_load_n(&f->state, __ATOMIC_ACQUIRE), word;
@@ -613,8 +623,9 @@ static void put_back_thread(struct hook_frame *f, const struct text_maps *maps,
 {
 	unsigned int before;
 
-	/* Again as long as it helps: where one call has jumped to another, the same place holds the mark of
-	 * the later one, and then that of the earlier. */
+	/* Repeated as long as it restores something: if one call has jumped to another, the same
+	 * place of the stack has the mark of the later call, and after that one is restored, the
+	 * mark of the earlier call. */
 	do {
 		before = left->put_back;
 		for (int k = 0; k < HOOK_DEPTH; k++)
@@ -639,7 +650,8 @@ int engine_remove(struct hook_leftover *left)
 		return err;
 	text_sync();
 	learn_probes(&maps);
-	/* A thread may be about to find that the hooks are off, with its mark already on the stack. */
+	/* A thread may have written its mark to the stack, and be about to find that the hooks are
+	 * off. */
 	for (int tries = 0; tries < PUT_BACK_TRIES; tries++) {
 		left->inside = 0;
 		for (unsigned int i = threads_used(); i-- > 0;)
@@ -666,9 +678,10 @@ void engine_close(void)
 
 /* ---- once a second ---- */
 
-#define BATCH 16 /* engine_interrupted() must use as little stack as entry() */
+#define BATCH 16 /* small, because engine_interrupted() may run on a small stack of the program */
 
-/* The functions from *from on that have a hook, or had it until another tracer came; at most BATCH. */
+/* Gets at most BATCH functions, from *from on, that have a hook, or had one until another tracer
+ * came. */
 static unsigned int watched(unsigned int *from, struct func **which)
 {
 	unsigned int n = 0;
@@ -680,7 +693,8 @@ static unsigned int watched(unsigned int *from, struct func **which)
 	return n;
 }
 
-/* The first bytes of functions, up to one that cannot be read; returns of how many. */
+/* Reads the first byte of each function, until one cannot be read. Returns how many bytes it has
+ * read. */
 static unsigned int bytes_at(struct func *const *which, unsigned int n, __u8 *bytes)
 {
 	struct iovec local = { bytes, n }, remote[BATCH];
@@ -693,7 +707,7 @@ static unsigned int bytes_at(struct func *const *which, unsigned int n, __u8 *by
 	return got > 0 ? (unsigned int)got : 0;
 }
 
-/* The same, where the system call may be forbidden. */
+/* The same, but also works if the system call is forbidden. */
 static unsigned int first_bytes(struct func *const *which, unsigned int n, __u8 *bytes)
 {
 	unsigned int got = bytes_at(which, n, bytes);

@@ -26,7 +26,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define HOOK_THREADS 4096 /* threads at a time whose calls are recorded; the rest are counted */
+#define HOOK_THREADS 4096 /* threads at a time whose calls can be recorded */
 #define HOOK_DEPTH 64	  /* hooked calls under way in one thread */
 #define HOOK_FUNCS 8192	  /* functions at a time, those of unmapped libraries not counted */
 #if defined(__x86_64__)
@@ -38,10 +38,10 @@
 /* Registers at a function's entry. */
 struct hook_regs {
 	__u64 args[HOOK_ARGS]; /* integer argument registers, in the order of the ABI */
-	/* x86-64: rax: al is the number of vector registers of a variadic call; aarch64: x8, where a result in
-	 * memory goes */
+	/* x86-64: rax, in which al is the number of vector registers of a variadic call; aarch64:
+	 * x8, the address for a result in memory */
 	__u64 rax;
-	__u64 ra; /* the stack arguments follow it; x86-64: this word is the one on the stack */
+	__u64 ra; /* return address, before the stack arguments; x86-64: it is on the stack */
 };
 static inline const __u64 *hook_stack_args(const struct hook_regs *r)
 {
@@ -65,25 +65,26 @@ static inline const __u64 *hook_kept_regs(const struct hook_regs *r)
  */
 #define HOOK_DATA 10
 struct hook_frame {
-	__u64 state; /* the engine's */
-	/* the engine's: the address where the call returns to, which may be in our code */
+	__u64 state; /* used by the engine */
+	/* used by the engine: the address to which the call returns, which may be in our code */
 	__u64 ra;
 	/* the stack pointer at the function's entry: it points to the return address (aarch64: 8 below it) */
 	__u64 sp;
 	__u64 ip;    /* the return address in the program, even if the stack holds another one */
 	__u32 id;    /* of the function, as given to engine_install() */
 	__u32 flags; /* HOOK_* as given to engine_install() */
-	/* number of the call in this thread, from 1 on; differs between two uses of a frame */
+	/* number of the call in this thread, from 1 on; two uses of a frame have different
+	 * numbers */
 	__u64 number;
-	__u64 data[HOOK_DATA]; /* the consumer's; undefined at entry() */
+	__u64 data[HOOK_DATA]; /* for the consumer; undefined at entry() */
 };
 
 /* A thread that has made a hooked call. */
 struct hook_thread {
 	__u32 tid;   /* in the process's own pid namespace */
 	__u32 index; /* below HOOK_THREADS; used again after the thread's end */
-	__u64 data;  /* the consumer's, 0 at begin() */
-	/* HOOK_COUNTS words, the consumer's, NULL at begin(); changed by hook_count_into() alone */
+	__u64 data;  /* for the consumer; 0 at begin() */
+	/* HOOK_COUNTS words of the consumer; NULL at begin(); only hook_count_into() changes it */
 	__u64 *counts;
 };
 
@@ -106,11 +107,12 @@ struct hook_ops {
 	/* The thread has ended, or engine_close() stops watching it. Called on another thread,
 	 * either as entry() is or in engine_check(). May be NULL. */
 	void (*ended)(struct hook_thread *);
-	/* A call of the function with this id is not recorded: it is nested deeper than HOOK_DEPTH, or
-	 * (deep: false) there are too many threads. As entry() is called. May be NULL. */
+	/* A call of the function with this id is not recorded, because it is nested deeper than
+	 * HOOK_DEPTH, or (deep: false) because there are too many threads. It is called as entry()
+	 * is. May be NULL. */
 	void (*missed)(__u32 id, bool deep);
-	/* The thread calls a function with HOOK_COUNT and has no counts: it may be given some. As entry()
-	 * is called. May be NULL. */
+	/* The thread calls a function with HOOK_COUNT and has no counts. The consumer may call
+	 * hook_count_into() here. It is called as entry() is. May be NULL. */
 	void (*counts)(struct hook_thread *);
 };
 
@@ -125,16 +127,16 @@ struct hook_ops {
 #define HOOK_FOLDED (HOOK_COUNTS - 1)
 /* At entry(), hook_kept_regs() has the registers that functions preserve. */
 #define HOOK_REGS 0x4
-/* A call from code in engine_within is a part of what that does: neither entry() nor leave() is called, and
- * counts[HOOK_FOLDED] gets 1 more. */
+/* A call from code in engine_within is a part of what this code does: neither entry() nor leave()
+ * is called, and 1 is added to counts[HOOK_FOLDED]. */
 #define HOOK_FOLDS 0x8
-/* engine_count() is about it too. */
+/* engine_count() applies to this function. */
 #define HOOK_COUNTABLE 0x10
 
 struct hook_spec {
 	__u64 address; /* of the function's first byte */
 	__u64 size;    /* of the function in bytes; 0: not known */
-	__u32 id;      /* the consumer's, handed to it in the frame */
+	__u32 id;      /* for the consumer, which gets it in the frame */
 	__u32 flags;   /* HOOK_* */
 	/* The function's first bytes in the file. If the bytes in memory differ, another program
 	 * has changed them. nfile: 0 (not known) to 16. */
@@ -157,7 +159,7 @@ enum hook_result {
 	HOOK_SHORT,	 /* the function has less than five bytes */
 	HOOK_LOOP,	 /* the function jumps to its own first instruction */
 	HOOK_ZONE,	 /* something else is mapped where the jump would land */
-	HOOK_SHADOW,	 /* shadow stacks (CET) are in use; then no function can be hooked */
+	HOOK_SHADOW,	 /* shadow stacks (CET) are in use, so no function can be hooked */
 	HOOK_NO_WRITE,	 /* the process may not write to its code through /proc/self/mem */
 	/* it has no jump, but is hooked where other code calls it through the dynamic loader's
 	 * slots (slots.h); calls by other ways are not seen */
@@ -175,32 +177,36 @@ int engine_open(const struct hook_ops *);
 
 /*
  * Puts hooks on n functions; results[i] is the result for specs[i]. After it has returned, each new
- * call is seen, on all cores. No thread is stopped, and threads may be anywhere in the functions
- * meanwhile. May be called again, for more functions or the same ones; without any (n: 0) for the slots
- * of objects that were mapped since. Returns the number of hooked functions, or -errno if it could not
- * start.
+ * call is seen, on all cores. No thread is stopped, and threads may be anywhere in the functions at
+ * that time. It may be called again, for more functions or for the same ones. With n = 0 it only
+ * hooks the slots of objects that were mapped since the last call. Returns the number of hooked
+ * functions, or -errno if it could not start.
  */
 int engine_install(const struct hook_spec *specs, unsigned int n, enum hook_result *results);
 
 /*
- * Keeps address space free where the jumps of libraries will land that are mapped from now on, until
- * engine_remove(); not in a process whose address space is limited. Some system calls, usually two.
- * For any one thread at a time, at any place that entry() may run at.
+ * Keeps address space free until engine_remove(): the jumps of libraries that are mapped from now
+ * on will land there. Does nothing in a process whose address space is limited. It makes some
+ * system calls, usually two. Any thread may call it, also where entry() may run, but only one
+ * thread at a time.
  */
 void engine_reserve(void);
 
-/* How many functions that engine_install() had refused have been hooked partly since, because an object
- * that calls them was mapped later, or has bound them later. */
+/* Returns how many functions that engine_install() had refused were hooked partly later, because an
+ * object that calls them was mapped, or was bound to them, only then. */
 unsigned int engine_hooked_late(void);
 
-/* From here on the functions with HOOK_COUNTABLE whose id has these bits under the mask are counted (flags: HOOK_COUNT_IN()), or
- * not (0). No byte of code changes. A thread that is at a hook meanwhile does one or the other. */
+/* From now on, functions with HOOK_COUNTABLE for which (id of the function & mask) == id are only
+ * counted (flags: HOOK_COUNT_IN()), or are recorded again (flags: 0). A thread that is at a hook at
+ * this moment does one or the other. */
 void engine_count(__u32 mask, __u32 id, __u32 flags);
-/* No thread has counts any more: what they point to belongs to an earlier use. While no hooks are on. */
+/* Takes the counts from all threads, because they point to memory of an earlier use. Only to be
+ * called while no hooks are on. */
 void engine_forget_counts(void);
-/* The calling thread counts in these HOOK_COUNTS words from here on; NULL: in none. */
+/* From now on the calling thread counts in these HOOK_COUNTS words; NULL: it does not count. */
 void hook_count_into(struct hook_thread *, __u64 *counts);
-/* Code whose calls of functions with HOOK_FOLDS are a part of what it does; bytes 0 at first. */
+/* A range of code. Calls of functions with HOOK_FOLDS from there are a part of what this code does.
+ * At first `bytes` is 0. */
 struct hook_within {
 	__u64 lo, bytes;
 };
@@ -258,8 +264,9 @@ struct hook_state {
 };
 int engine_check(struct hook_state *);
 
-/* As hook_state.interrupted has it, with what happened since engine_check(). It only looks: it changes
- * nothing, and may be called in a signal's handler, but not while another function of this file runs. */
+/* Returns the same number as hook_state.interrupted, and includes what happened since
+ * engine_check(). It changes nothing, and may be called in a signal handler, but not while another
+ * function of this file runs. */
 unsigned int engine_interrupted(void);
 
 /* Removes the hooks if that was not done yet. The engine's memory stays mapped. */
@@ -267,26 +274,27 @@ void engine_close(void);
 
 /* ---- for entry(), leave(), and others on the program's threads ---- */
 
-/* Is this call still under way, that is: is its return address on the stack still ours? For frames
- * of this thread. */
+/* Returns whether this call is still under way, that is, whether its return address on the stack is
+ * still ours. Only for frames of the calling thread. */
 bool hook_is_under_way(const struct hook_frame *);
 
-/* The hooked call from which this one was made, as far as the stack shows: the latest call of this
- * thread that is under way and is further up the stack, or is at the same place and made this one
- * by a tail call. NULL: there is none. A signal handler's call counts as inside the interrupted
- * call. A coroutine's call on a lower stack counts as inside a call on a higher one. */
+/* Returns the hooked call from which this one was made, as far as the stack shows it, or NULL. It
+ * is the latest call of this thread that is under way and is further up the stack, or that is at
+ * the same place and made this one by a tail call. A signal handler's call counts as inside the
+ * interrupted call. A coroutine's call on a lower stack counts as inside a call on a higher one. */
 struct hook_frame *hook_outer(const struct hook_frame *);
 
-/* aarch64: a word of a stack; where it leads into our code, as a return address, the one in the program in place of
- * it. */
+/* aarch64: returns a word of a stack as it would be without hooks: if it is a return address that
+ * leads into our code, the true return address in the program. */
 __u64 hook_true_return(__u64 word);
 
-/* The calling thread's struct. NULL: the thread has made no hooked call yet. Costs one or two
- * loads. */
+/* Returns the calling thread's struct, or NULL if the thread has made no hooked call yet. This
+ * costs one or two loads. */
 struct hook_thread *hook_self(void);
 
-/* Calls that the thread makes between enter and leave are not seen. For the agent's own threads,
- * and for code of ours that calls the program's functions. They nest. */
+/* Calls that the thread makes between hook_guard_enter() and hook_guard_leave() are not seen. This
+ * is for the agent's own threads, and for code of ours that calls the program's functions. The
+ * pairs may be nested. */
 void hook_guard_enter(void);
 void hook_guard_leave(void);
 

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * entry_aarch64.S - where a hooked function's gate leads to, and where its return does. All that can be
- * is C (call.c). The unwind information is right at each instruction. Vector registers are left alone:
- * the C code has none.
+ * entry_aarch64.S - the code to which a hooked function's gate leads, and to which the function
+ * returns. Everything that can be written in C is in call.c. The unwind information is right at
+ * each instruction. Vector registers are not saved, because the C code does not use them.
  */
 #include "layout.h"
 
-#define ARGS 80	/* bytes of struct hook_regs: it ends with the return address, right below the caller's stack */
+#define ARGS 80	/* bytes of struct hook_regs: its last word is right below the caller's stack */
 #define KEPT 96	/* x19 to x29, for hook_kept_regs() */
 
-/* Nothing in the file: mapped as zeros, and by threads.c over that. It is here for its unwind
- * information: in a stub the caller's stack pointer is sp, and the return address is in the frame.
- * The CFA may not be that of the function that was called (libgcc tells frames by it), nor that of the
- * caller, of which glibc tells the end of a thread that is cancelled: sp + 8. */
+/* The section has no bytes in the file: it is mapped as zeros, and threads.c maps areas there. It
+ * is here for its unwind information: in a stub the caller's stack pointer is sp, and the return
+ * address is in the frame. The CFA must not be that of the called function, because libgcc
+ * distinguishes frames by it. It must not be that of the caller either, because glibc uses that one
+ * to find the end of a thread that is cancelled. So it is sp + 8. */
 	.section .hooks_region, "ax", %nobits
-	.balign 65536	/* the linker's largest page: the section must not share one with data */
+	.balign 65536	/* the linker's largest page: the section must share no page with data */
 	.globl hooks_region
 	.hidden hooks_region
 	.type hooks_region, %object
@@ -22,8 +23,8 @@ hooks_region:
 	.cfi_startproc
 	.cfi_def_cfa sp, 8
 	.cfi_val_offset sp, -8
-	/* pc = *((x30 & bits of an address & -FRAME_SIZE) + HOOK_PART + FRAME_RA): the function may have signed
-	 * what it has saved.
+	/* pc = *((x30 & bits of an address & -FRAME_SIZE) + HOOK_PART + FRAME_RA): the function may
+	 * have signed the address that it has saved.
 	 * breg30 0; const8u 0x0000ffffffffff80; and; plus_uconst 16392; deref */
 	.cfi_escape 0x16, 30, 17, 0x8e, 0, 0x0e, 0x80, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0x1a, 0x23, 0x88, 0x80, 0x01, 0x06
 	.zero HOOK_AREAS * HOOK_AREA + HOOK_PART	/* areas_begin() */
@@ -31,7 +32,7 @@ hooks_region:
 	.size hooks_region, HOOK_AREAS * HOOK_AREA + HOOK_PART
 
 	.text
-/* w17: number of the function, from its gate. Free to use: x9 to x17. */
+/* w17: number of the function, from its gate. x9 to x17 are free to use. */
 	.globl hooks_entry
 	.hidden hooks_entry
 	.type hooks_entry, %function
@@ -69,7 +70,7 @@ hooks_entry:
 3:	br x16
 	.cfi_def_cfa_offset ARGS
 	.cfi_offset x30, -8
-2:	/* The same, with the registers that functions preserve below the arguments. */
+2:	/* The same, but with the registers that functions preserve stored below the arguments. */
 	sub sp, sp, #KEPT
 	.cfi_def_cfa_offset ARGS + KEPT
 	stp x19, x20, [sp]
@@ -85,7 +86,7 @@ hooks_entry:
 	.cfi_endproc
 	.size hooks_entry, . - hooks_entry
 
-/* From a stub, x10: its frame. sp is the caller's. */
+/* A stub jumps here. x10: the stub's frame. sp is the caller's. */
 	.globl hooks_return
 	.hidden hooks_return
 	.type hooks_return, %function

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * entry_x86.S - where a hooked function's jump arrives, and where its return does. All that can be
- * is C (call.c). The unwind information is right at each instruction.
+ * entry_x86.S - the code to which a hooked function's jump leads, and to which the function
+ * returns. Everything that can be written in C is in call.c. The unwind information is right at
+ * each instruction.
  */
 #include "layout.h"
 
-/* Nothing in the file: mapped as zeros, and by threads.c over that. It is here for its unwind
- * information: in a stub the caller's stack pointer is rsp, and the return address is in the frame.
- * The CFA may not be that of the function that was called (libgcc tells frames by it): rsp + 8. */
+/* The section has no bytes in the file: it is mapped as zeros, and threads.c maps areas there. It
+ * is here for its unwind information: in a stub the caller's stack pointer is rsp, and the return
+ * address is in the frame. The CFA must not be that of the called function, because libgcc
+ * distinguishes frames by it. So it is rsp + 8. */
 	.section .hooks_region, "ax", @nobits
 	.balign 4096
 	.globl hooks_region
@@ -25,7 +27,7 @@ hooks_region:
 	.size hooks_region, HOOK_AREAS * HOOK_AREA + HOOK_PART
 
 	.text
-/* r11: number of the function, from its pad. Free to use: r10, r11. */
+/* r11: number of the function, from its pad. r10 and r11 are free to use. */
 	.globl hooks_entry
 	.hidden hooks_entry
 	.type hooks_entry, @function
@@ -72,14 +74,15 @@ hooks_entry:
 	.cfi_def_cfa_offset 8
 	test %r10, %r10
 	jz 3f
-	/* The word at rsp is the stub's address already; the call in the stub writes it again. */
+	/* The word at rsp already is the return address in the stub; the call in the stub writes it
+	 * again. */
 	add $8, %rsp
 	.cfi_def_cfa_offset 0
 	jmp *%r10
 3:	.cfi_def_cfa_offset 8
 	jmp *%r11
 2:	.cfi_def_cfa_offset 16
-	/* As above, with the registers that functions preserve below the arguments. */
+	/* As above, but with the registers that functions preserve stored below the arguments. */
 	push %r9
 	.cfi_def_cfa_offset 24
 	push %r8
@@ -113,7 +116,8 @@ hooks_entry:
 	.cfi_endproc
 	.size hooks_entry, . - hooks_entry
 
-/* From a stub, r10: its frame. rsp is the caller's; the word below still is the stub's address. */
+/* A stub jumps here. r10: the stub's frame. rsp is the caller's; the word below it still is the
+ * address in the stub. */
 	.globl hooks_return
 	.hidden hooks_return
 	.type hooks_return, @function

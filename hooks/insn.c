@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * insn.c - lengths by the opcode maps of the Intel manual, volume 2, appendix A. These instructions
- * are refused: those that read or pop the return address, change the control flow, fault by design,
- * or were never seen at the begin of a function (VEX, EVEX, strings, segments, the x87).
+ * insn.c - lengths of instructions, from the opcode maps of the Intel manual, volume 2, appendix A.
+ * These instructions are refused: those that read or pop the return address, change the control
+ * flow, are meant to fault, or were never seen at the begin of a function (VEX, EVEX, strings,
+ * segments, the x87).
  */
 #include "insn.h"
 
@@ -25,7 +26,7 @@ enum form {
 	MODRMZ,
 	GROUP8,
 	GROUPZ,
-	TEST8, /* F6, F7: the immediate is there where reg is 0 or 1 */
+	TEST8, /* F6, F7: there is an immediate only if reg is 0 or 1 */
 	TESTZ,
 	JUMP8, /* conditional */
 	JUMPZ,
@@ -70,7 +71,7 @@ static enum form form_one(__u8 op)
 	case 0xb8 ... 0xbf: return IMMV;
 	case 0xc0:
 	case 0xc1: return GROUP8;
-	case 0xc2: return AWAYZ; /* its 2 bytes are told apart below */
+	case 0xc2: return AWAYZ; /* its immediate of 2 bytes is handled below */
 	case 0xc3: return AWAY;
 	case 0xc6: return GROUP8;
 	case 0xc7: return GROUPZ;
@@ -88,7 +89,8 @@ static enum form form_one(__u8 op)
 	}
 }
 
-/* Behind 0F. f2, f3: that prefix, which is part of the opcode with SSE; word: the prefix 66. */
+/* The form of an opcode after 0F. f2, f3: there is this prefix, which is a part of the opcode with
+ * SSE; word: there is the prefix 66. */
 static enum form form_two(__u8 op, bool word, bool f2, bool f3)
 {
 	bool repeat = f2 || f3;
@@ -106,7 +108,7 @@ static enum form form_two(__u8 op, bool word, bool f2, bool f3)
 	case 0x6f:
 	case 0x7e:
 	case 0x7f: return f2 ? NO : MODRM;
-	case 0x1e: /* endbr64 and its like */
+	case 0x1e: /* endbr64 and similar ones */
 	case 0x1f: return GROUP;
 	case 0xbc:
 	case 0xbd: return f2 ? NO : MODRM;
@@ -175,7 +177,7 @@ static enum insn_kind group_kind(bool two, __u8 op, __u8 reg, bool memory)
 struct cursor {
 	const __u8 *bytes;
 	unsigned int at, n;
-	bool out; /* read beyond the end */
+	bool out; /* the decoder has read beyond the end */
 };
 
 static __u8 next(struct cursor *c)
@@ -191,7 +193,7 @@ static __u8 next(struct cursor *c)
 struct modrm {
 	__u8 mod, reg, rm;
 	bool sib;
-	__u8 relative_at; /* of a displacement from %rip; 0: none */
+	__u8 relative_at; /* position of a displacement from %rip; 0: none */
 };
 
 static struct modrm read_modrm(struct cursor *c)
@@ -250,7 +252,7 @@ static unsigned int immediate(enum form f, bool word, bool wide, __u8 reg)
 
 static __u8 free_bits(enum form f, const struct modrm *m, __u8 op, bool two)
 {
-	if (f == REG && !two && op < 0x58) /* push is of 64 bits with and without W */
+	if (f == REG && !two && op < 0x58) /* push has 64 bits with and without W */
 		return REX_W | REX_R | REX_X;
 	if (f == REG || f == BYTE_R || f == IMMV)
 		return REX_R | REX_X;
@@ -286,7 +288,7 @@ struct insn insn_decode(const __u8 *bytes, unsigned int n)
 		op = next(&c);
 	}
 	f = two ? form_two(op, word, f2, f3) : form_one(op);
-	/* bnd ret, bnd jmp, rep ret are what they are without the prefix; 66 before those is not */
+	/* the prefixes of bnd ret, bnd jmp and rep ret change nothing; the prefix 66 would */
 	if (f == NO || word + f2 + f3 > 1 ||
 	    ((f2 || f3) && !two && f != AWAY && f != AWAYZ && op != 0x90) ||
 	    (word && (f == JUMPZ || f == AWAYZ || f == AWAY || f == AWAY8 || f == JUMP8 ||
@@ -309,7 +311,7 @@ struct insn insn_decode(const __u8 *bytes, unsigned int n)
 	case GROUP:
 	case GROUP8:
 	case GROUPZ: insn.kind = group_kind(two, op, m.reg, m.mod != 3); break;
-	case MODRM: /* lea of a register is none */
+	case MODRM: /* lea of a register is not a valid instruction */
 		insn.kind = !two && op == 0x8d && m.mod == 3 ? INSN_UNKNOWN : INSN_PLAIN;
 		break;
 	default: insn.kind = INSN_PLAIN;

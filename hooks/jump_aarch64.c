@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * jump_aarch64.c - there are no jumps: a thread may execute a function while its first instruction is
- * replaced only if both instructions are of a short list (branches, nop, brk and a few more), and functions
- * begin with others. So each function is hooked through slots (slots.h).
+ * jump_aarch64.c - there are no jumps on this processor. A thread may execute an instruction while
+ * it is replaced only if both instructions are in a short list (branches, nop, brk and a few more),
+ * and functions begin with other ones. So each function is hooked through slots (slots.h).
  */
 #include <errno.h>
 #include <string.h>
@@ -61,7 +61,7 @@ enum hook_result jump_make(struct jump *j, const struct hook_spec *spec, unsigne
 	return memcmp(bytes, spec->file, nfile) ? HOOK_DIFFERS : HOOK_NO_JUMP;
 }
 
-/* No function has a jump. */
+/* Never writes anything: no function has a jump. */
 int jump_write(const struct jump *j, bool on, __u8 *found)
 {
 	(void)j;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * jump_x86.c - the punned jump. Of a function's first five bytes only the first is changed, to e9:
- * a jump whose displacement is the four bytes that follow, as they are. The jump lands near the
- * place that these bytes give, and there we put a pad. All instructions after the first one stay
- * unchanged and in place, so it does not matter where a thread is while the byte changes.
+ * jump_x86.c - the punned jump. Of a function's first five bytes only the first one is changed, to
+ * e9. This makes a jump whose displacement is the four bytes that follow, and these are not
+ * changed. The bytes determine where the jump lands, and we put a pad there. All instructions after
+ * the first one stay unchanged and in place, so it does not matter where a thread is while the byte
+ * changes.
  */
 #include <string.h>
 
@@ -70,15 +71,15 @@ static struct first_five look_at(const __u8 *bytes, unsigned int first_len)
 			break;
 		}
 		if (insn.kind == INSN_UNKNOWN)
-			break; /* where the next one begins is not known */
+			break; /* it is not known where the next instruction begins */
 		if (at == 4)
 			five.rex_free = insn.rex_free;
 	}
 	return five;
 }
 
-/* A jump inside the function to its first byte would be counted as a call. Bytes that only look
- * like such a jump are treated as one. */
+/* Returns whether the function seems to jump to its own first byte: such a jump would be counted as
+ * a call. Bytes that only look like such a jump are treated as one. */
 static bool jumps_to_begin(__u64 at, const struct hook_spec *spec)
 {
 	__u8 code[SCAN_MAX];
@@ -113,7 +114,7 @@ static void write_pad(__u64 pad, __u64 slot)
 /*
  * A debugger or a uprobe may put an int3 on an instruction within the five bytes, after the first.
  * This changes the displacement. Pads at the places where the jump lands then lead to the same
- * slot, and the program still reaches the int3. Done only where there is room.
+ * slot, and the program still reaches the int3. This is done only if there is room.
  */
 static void write_spare_pads(struct jump *j, const __u8 *bytes, __u64 slot)
 {
@@ -127,7 +128,7 @@ static void write_spare_pads(struct jump *j, const __u8 *bytes, __u64 slot)
 	}
 }
 
-/* The first instruction, for its stub. */
+/* Describes the first instruction for the function's stub. */
 static struct stub_first first_of(const struct insn *first, __u64 at, const __u8 *bytes)
 {
 	struct stub_first moved = { .bytes = bytes, .n = first->len, .next = at + first->len };
@@ -175,7 +176,7 @@ static enum hook_result make_at(struct jump *j, __u64 at, const __u8 *bytes,
 	}
 	if (!pad)
 		return HOOK_ZONE;
-	/* The addresses that must be within reach, and those that should be. */
+	/* First the addresses that must be within reach of the stub, then those that should be. */
 	near[n++] = pad;
 	if (moved.disp_at)
 		near[n++] = moved.to;
@@ -188,7 +189,7 @@ static enum hook_result make_at(struct jump *j, __u64 at, const __u8 *bytes,
 		pads_give(pad);
 		return first.kind == INSN_RELATIVE ? HOOK_FAR : HOOK_ZONE;
 	}
-	/* For a moved instruction this is its first byte in the program (bytes, not spelled). */
+	/* The moved instruction has the bytes of the program (bytes, not spelled). */
 	stub_make(&stub, &moved, number, CHUNK_SLOT);
 	write_pad(pad, stub.at);
 	j->at = at;
@@ -201,8 +202,9 @@ static enum hook_result make_at(struct jump *j, __u64 at, const __u8 *bytes,
 	return HOOK_ON;
 }
 
-/* Where there is room for it the stub itself is the pad: one jump and one page less on the way. For functions that
- * may be called very often alone: the room is missing to pads of libraries that are mapped later. */
+/* If there is room, the stub itself becomes the pad, which saves a jump and a page on the way. This
+ * is done only for functions that may be called very often, because pads of libraries that are
+ * mapped later may need the room. */
 static void widen(struct jump *j, __u64 pad, unsigned int number, bool folds)
 {
 	struct insn first = insn_decode(j->was, sizeof(j->was));

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mark.h - for call.c, where calls have their return addresses in a register: is a call still under way?
+ * mark.h - for call.c, on processors on which calls have their return addresses in a register:
+ * finds out whether a call is still under way.
  *
- * The function that was called keeps the return address, which is our mark, in a register, or somewhere on
- * its stack, maybe signed. So there is no word to look at as on x86-64. A frame must never be used again
- * while its call may return, so it is taken for left only if we are further up the same stack: either the
- * frame pointers lead from here to the thread's first frame, or the mark is nowhere where a function would
- * have saved it. In all other cases the frame is kept.
+ * The function that was called keeps the return address, which is our mark, in a register, or
+ * somewhere on its stack, maybe signed. So, unlike on x86-64, there is no single word to check. A
+ * frame must never be used again while its call may return. So a call counts as left only if we are
+ * further up the same stack and either the frame pointers lead from here to the thread's first
+ * frame, or the mark is not in any place in which a function would have saved it. In all other
+ * cases the frame is kept.
  */
 #ifndef CT_HOOKS_MARK_H
 #define CT_HOOKS_MARK_H
 
 #include <signal.h>
 
-#define ADDRESS_BITS 0x0000ffffffffffffULL /* the others may be a signature */
-#define BELOW_BYTES (64ULL << 10)	   /* functions have smaller frames */
+#define ADDRESS_BITS 0x0000ffffffffffffULL /* the other bits may be a signature */
+#define BELOW_BYTES (64ULL << 10)	   /* frames of functions are assumed to be smaller */
 #define FAR_BYTES (256ULL << 10)
-#define FIRST_BYTES 8192 /* between a thread's first frame and what its stack ends with */
+#define FIRST_BYTES 8192 /* at most between a thread's first frame and the end of its stack */
 #define CHAIN_MAX 512
 
-/* the dynamic loader's: where the main thread's stack begins */
+/* a variable of the dynamic loader: the begin of the main thread's stack */
 extern void *__libc_stack_end __attribute__((weak));
 
 static bool on_signal_stack(void)
@@ -29,7 +31,7 @@ static bool on_signal_stack(void)
 	return sys_call(SYS_sigaltstack, 0, (long)&now, 0, 0, 0, 0) || now.ss_flags & SS_ONSTACK;
 }
 
-/* Is all that lies from lo to hi mapped, where the page at `here` is? */
+/* Returns whether all memory from lo to hi is mapped. The page of `here` is known to be mapped. */
 static bool is_mapped(__u64 lo, __u64 hi, __u64 here)
 {
 	for (__u64 page = lo & ~(__u64)(HOOK_PAGE - 1); page < hi; page += HOOK_PAGE)
@@ -38,7 +40,8 @@ static bool is_mapped(__u64 lo, __u64 hi, __u64 here)
 	return true;
 }
 
-/* Is the mark in a word between hi and lo, as far down as memory is mapped? here: an address whose page is. */
+/* Returns whether the mark is in a word between hi and lo, as far down as memory is mapped. here:
+ * an address whose page is known to be mapped. */
 static bool has_mark(const struct hook_frame *f, __u64 lo, __u64 hi, __u64 here)
 {
 	const __u64 mark = frame_mark(f);
@@ -70,7 +73,8 @@ static bool is_first(__u64 frame)
 	return thread - frame < FIRST_BYTES || first - frame < FIRST_BYTES;
 }
 
-/* Do the frame pointers lead up from here to the thread's first frame? Not from another stack. */
+/* Returns whether the frame pointers lead up from here to the thread's first frame. They do not if
+ * we are on another stack. */
 static bool leads_to_first(__u64 sp)
 {
 	__u64 frame = (__u64)(uintptr_t)__builtin_frame_address(0), here = sp;
@@ -91,11 +95,11 @@ static bool leads_to_first(__u64 sp)
 	return false;
 }
 
-/* The call was not entered at sp, where we are. */
+/* The state of a call that was not entered at sp, our stack pointer. */
 static enum standing stands_elsewhere(const struct hook_frame *f, __u64 state, __u64 sp)
 {
 	if (!same_page(state, sp) && !sys_readable(state))
-		return GONE; /* the stack is gone (a coroutine's) */
+		return GONE; /* the stack was unmapped (it was one of a coroutine) */
 	if (state > sp) {
 		if (state - sp > FAR_BYTES)
 			return UNKNOWN;

@@ -8,7 +8,8 @@
 #include "capture.h"
 #include "engine.h"
 
-/* One window in each stretch of time, as long as by probes (user/source/muted/duty.h). */
+/* There is one window in each period. Both are as long as with probes
+ * (user/source/muted/duty.h). */
 #define STRETCH_NS 500000000ULL
 #define WINDOW_NS 10000000ULL
 
@@ -17,7 +18,7 @@ static struct {
 	__u16 number;
 } muted[CT_MAX_FUNCS];
 static bool any_windows, open_now;
-static __u64 stretch_end, next, seed; /* next: when the window opens or closes */
+static __u64 stretch_end, next, seed; /* next: the time at which the window opens or closes */
 
 static __u64 clock_now(void)
 {
@@ -54,8 +55,8 @@ static void apply(__u32 func)
 	engine_count((__u16)-1, func, flags_of(func));
 }
 
-/* The next window is at a random instant of the next stretch, so that a program that does the same again
- * and again does not have its calls always beside the windows. */
+/* The next window is at a random time in the next period. Otherwise the calls of a program that
+ * does the same again and again might always be outside the windows. */
 static void plan_window(__u64 now)
 {
 	seed ^= seed << 13;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * objects.c - see objects.h. Reads tables in pieces of 64 KiB, because each read is a system call; words
- * in small ones, because relocations are in the order of their symbols, not of their places.
+ * objects.c - see objects.h. Reads tables in pieces of 64 KiB, because each read is a system call.
+ * Reads words in small pieces, because relocations are in the order of their symbols, not of their
+ * addresses.
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -47,7 +48,8 @@ static struct window *window_open(__u64 piece)
 	return w;
 }
 
-/* The n bytes at `at`, in the window; NULL: they cannot be read. `end`: where reading ahead ends. */
+/* Returns the n bytes at `at` in the window, or NULL if they cannot be read. `end`: bytes from here
+ * on are not read ahead. */
 static const void *look(struct window *w, __u64 at, size_t n, __u64 end)
 {
 	if (at >= w->lo && at + n <= w->lo + w->n)
@@ -62,7 +64,7 @@ static const void *look(struct window *w, __u64 at, size_t n, __u64 end)
 			return w->bytes;
 		}
 		if (bytes == n)
-			return NULL; /* not even these */
+			return NULL; /* not even n bytes can be read */
 	}
 }
 
@@ -75,13 +77,13 @@ static bool is_header(const Elf64_Ehdr *e)
 	       e->e_phentsize == sizeof(Elf64_Phdr) && e->e_phnum && e->e_phnum <= SEGMENTS_MAX;
 }
 
-/* glibc has made addresses of what the file says; other loaders leave it. */
+/* glibc has replaced the values of the file by addresses; other loaders have not. */
 static __u64 address_of(const struct object *o, __u64 value)
 {
 	return value < o->base ? value + o->base : value;
 }
 
-/* Returns how many entries there are. */
+/* Returns the number of entries. */
 static size_t get_dynamic(const struct object *o, Elf64_Dyn d[DYNAMIC_MAX])
 {
 	size_t n = o->dynamic_bytes / sizeof(*d);
@@ -226,7 +228,7 @@ static __u64 chain_at(const struct object *o, const struct hash_head *h, __u32 s
 	return buckets_at(o, h) + h->buckets * 4ULL + (symbol - h->first) * 4ULL;
 }
 
-/* How many symbols there are: behind the last one of the last chain. 0: that is not known. */
+/* Returns the number of symbols: the last symbol is at the end of the last chain. 0: not known. */
 static __u32 count_symbols(const struct object *o, struct window *w)
 {
 	__u32 last = 0, word = 0;
@@ -253,7 +255,7 @@ static __u32 count_symbols(const struct object *o, struct window *w)
 	return last;
 }
 
-/* Calls f for each symbol with a place in the object, until f returns false. */
+/* Calls f for each symbol that the object defines, until f returns false. */
 typedef bool (*symbol_fn)(void *ctx, const struct object *, const Elf64_Sym *, __u32 number);
 static void each_symbol(const struct object *o, symbol_fn f, void *ctx)
 {
@@ -296,7 +298,7 @@ static bool read_text(const struct object *o, __u32 at, char name[OBJECT_NAME])
 {
 	__u64 n = at < o->strings_bytes ? o->strings_bytes - at : 0;
 
-	/* most are short, and the table may end at the end of what is mapped */
+	/* read little first: most names are short, and the table may end where the mapping ends */
 	for (__u64 piece = 128; n; piece = OBJECT_NAME) {
 		__u64 bytes = n < piece ? n : piece;
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * objects.h - the ELF objects that the dynamic loader has mapped into this process, as their own memory
- * describes them: relocations and dynamic symbols. The loader is not asked: its locks may be held by a
- * thread that waits for us. An object may be unmapped at any moment, and its memory may hold anything:
- * all is read by text_read(), and every length is bounded. For the agent's own thread.
+ * objects.h - the ELF objects that the dynamic loader has mapped into this process, as their own
+ * memory describes them: relocations and dynamic symbols. The loader's functions are not called,
+ * because a thread that waits for us may hold the loader's locks. An object may be unmapped at any
+ * moment, and its memory may contain anything. So everything is read by text_read(), and every
+ * length is bounded. All functions are for the agent's own thread.
  */
 #ifndef CT_HOOKS_OBJECTS_H
 #define CT_HOOKS_OBJECTS_H
@@ -13,24 +14,24 @@
 
 #include "text.h"
 
-#define OBJECT_NAME 2048 /* bytes of a symbol's name, at the most */
+#define OBJECT_NAME 2048 /* the longest name of a symbol, in bytes */
 
 struct object {
-	__u64 base;   /* is added to the addresses in the file */
-	__u64 lo, hi; /* its segments */
+	__u64 base;   /* add this to the addresses in the file */
+	__u64 lo, hi; /* the range of its segments */
 	bool is_main; /* the program itself: it is never unmapped */
 	__u64 symbols, strings, strings_bytes;
 	__u64 hash; /* DT_GNU_HASH; 0: it has none */
 	__u64 dynamic, dynamic_bytes;
 	struct object_relocs {
 		__u64 at, n;
-	} relocs[2]; /* without those that name no symbol; of calls */
+	} relocs[2]; /* [0]: without those that name no symbol; [1]: of calls */
 };
 
 /* A word that the loader fills in with a symbol's address. */
 enum object_use {
 	OBJECT_CALL,	/* R_X86_64_JUMP_SLOT, R_AARCH64_JUMP_SLOT */
-	OBJECT_ADDRESS, /* ..._GLOB_DAT: it is called through, or taken as a pointer */
+	OBJECT_ADDRESS, /* ..._GLOB_DAT: code calls through it, or uses it as a pointer */
 	OBJECT_DATA,	/* R_X86_64_64, R_AARCH64_ABS64, without an addend */
 };
 struct object_word {
@@ -40,36 +41,38 @@ struct object_word {
 	__u32 symbol;
 };
 
-/* Reads the object whose file begins at this mapping. False: there is none that the loader has
- * mapped. */
+/* Reads the object whose file begins at this mapping. Returns false if the loader has mapped no
+ * object there. */
 bool object_read(const struct text_map *, struct object *);
 
-/* Calls f for each of its words. Stops where f returns false. */
+/* Calls f for each of the object's words, until f returns false. */
 typedef bool (*object_word_fn)(void *ctx, const struct object *, const struct object_word *);
 void object_words(const struct object *, object_word_fn f, void *ctx);
 
-/* Calls f for each function that it defines, until f returns false. */
+/* Calls f for each function that the object defines, until f returns false. */
 typedef bool (*object_function_fn)(void *ctx, const struct object *, __u64 address, __u32 symbol);
 void object_functions(const struct object *, object_function_fn f, void *ctx);
 
-/* A symbol's name. False: it cannot be read, or is longer than OBJECT_NAME. */
+/* Gets a symbol's name. Returns false if it cannot be read, or is longer than OBJECT_NAME. */
 bool object_name(const struct object *, __u32 symbol, char name[OBJECT_NAME]);
 
-/* Does it define the name, as far as its table says? An object without that table may. */
+/* object_may_define() returns whether the object defines the name, according to its hash table. It
+ * returns true if the object has no such table. */
 __u32 object_hash(const char *name);
 bool object_may_define(const struct object *, const char *name, __u32 hash);
 
-/* Is it, or does its file name, the other object, so that this one stays mapped for as long as it? */
+/* Returns whether the other object stays mapped for as long as this one: it is the same object, or
+ * this object's file names it. */
 bool object_needs(const struct object *, const struct object *other);
 
-/* Those of its symbols that are virtual tables of C++ classes. */
+/* The symbols of an object that are virtual tables of C++ classes. */
 struct object_tables {
 	struct object_table {
 		__u64 lo, hi;
-	} * tables; /* by address */
+	} * tables; /* sorted by address */
 	unsigned int n;
 };
-/* An empty list if there is no memory. */
+/* Reads the tables. If there is no memory, the list is empty. */
 void object_tables_read(const struct object *, struct object_tables *);
 void object_tables_free(struct object_tables *);
 bool object_tables_hold(const struct object_tables *, __u64 address);

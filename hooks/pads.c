@@ -27,28 +27,28 @@ struct page {
 #define CHUNK_SLOTS (CHUNK / CHUNK_SLOT)
 struct chunk {
 	__u64 address;
-	unsigned int used;	       /* slots from the begin on that have been handed out */
-	__u64 given[CHUNK_SLOTS / 64]; /* of these, the ones that were given back, as bits */
+	unsigned int used;	       /* slots, from the first one on, that were ever in use */
+	__u64 given[CHUNK_SLOTS / 64]; /* a bit for each of these slots that was given back */
 	unsigned int ngiven;
 };
 
 /*
- * Address space that is kept free. The kernel maps downward, so what is mapped next lies below it,
- * and most jumps land 1.0 to 1.4 GiB above their function. There is nothing in it: it takes no
- * memory.
+ * Size of a reserve: address space that is kept free. The kernel maps downward, so the next
+ * mappings are below the reserve, and most jumps land 1.0 to 1.4 GiB above their function, in the
+ * reserve. A reserve is empty and takes no memory.
  */
 #define RESERVE_BYTES (1536ULL << 20)
 #define RESERVES 16
-/* As large as the largest libraries: a smaller one may find a hole between others, from which nothing
- * follows for these. */
+/* Size of the mapping that is_covered() tries: as large as the largest libraries. A smaller one may
+ * fit into a hole between other mappings, which says nothing about large libraries. */
 #define PROBE_BYTES (512ULL << 20)
-#define WITHIN (512ULL << 20) /* below a reserve, the next library has room in it */
+#define WITHIN (512ULL << 20) /* a library not farther below a reserve has its jumps in it */
 static struct {
 	__u64 lo, hi;
 } reserves[RESERVES];
 static unsigned int nreserves;
 
-static struct page **pages; /* by address */
+static struct page **pages; /* sorted by address */
 static unsigned int npages, pages_room;
 static struct chunk *chunks;
 static unsigned int nchunks, chunks_room;
@@ -67,7 +67,7 @@ void pads_avoid(const struct text_maps *maps)
 	for (unsigned int i = 0; i < maps->n; i++)
 		if (maps->maps[i].is_stack) {
 			stack_hi = maps->maps[i].hi;
-			/* and the gap that the kernel keeps below it */
+			/* includes the gap that the kernel keeps below the stack */
 			stack_lo = stack_hi - grows - (2 << 20);
 		}
 }
@@ -85,7 +85,7 @@ static bool map_at(__u64 address, __u64 bytes)
 		return false;
 	if (got == (void *)address)
 		return true;
-	munmap(got, bytes); /* before Linux 4.17 the flag is not known, and the address a wish */
+	munmap(got, bytes); /* Linux before 4.17 ignores the flag and may choose another address */
 	return false;
 }
 
@@ -105,13 +105,13 @@ static void unmap(__u64 lo, __u64 hi)
 		sys_call(SYS_munmap, (long)lo, (long)(hi - lo), 0, 0, 0, 0);
 }
 
-/* Will the next mapping lie a short way below a reserve? */
+/* Returns whether the next mapping will be at a short distance below a reserve. */
 static bool is_covered(void)
 {
 	__u64 at = map_nothing(PROBE_BYTES);
 
 	if (!at)
-		return true; /* nothing can be done */
+		return true; /* there is no room, so nothing can be done */
 	unmap(at, at + PROBE_BYTES);
 	for (unsigned int i = 0; i < nreserves; i++)
 		if (at < reserves[i].lo && reserves[i].lo - at <= PROBE_BYTES + WITHIN)
@@ -119,7 +119,8 @@ static bool is_covered(void)
 	return false;
 }
 
-/* The program may have been given a limit, which it has for itself. */
+/* Returns whether the program's address space is limited. If so, all of it is left to the
+ * program. */
 static bool is_limited(void)
 {
 	struct rlimit limit;
@@ -128,8 +129,9 @@ static bool is_limited(void)
 	       limit.rlim_cur != RLIM_INFINITY;
 }
 
-/* The kernel aligns what is large, and a small library would go into the hole above it, from where
- * its jumps land above the reserve. Returns the new end. */
+/* Extends a reserve upward to the next mapping. The kernel aligns large mappings, which leaves a
+ * hole above them. A small library would be mapped into that hole, and its jumps would land above
+ * the reserve. Returns the new end. */
 static __u64 grow_up(__u64 lo, __u64 hi)
 {
 	for (__u64 by = 1 << 20; by >= PAGE; by /= 2)
@@ -196,7 +198,8 @@ static bool grow(void *list, unsigned int n, unsigned int *room, size_t size)
 	return true;
 }
 
-/* Its place in the list: the first one that is not below it. */
+/* Returns the page's place in the list: the index of the first page that is not below the
+ * address. */
 static unsigned int page_find(__u64 address)
 {
 	unsigned int lo = 0, hi = npages;
@@ -315,7 +318,8 @@ static struct chunk *chunk_add(__u64 address)
 	return &chunks[nchunks++];
 }
 
-/* The search begins beside the first address, in steps that grow: what is mapped lies in blocks. */
+/* Searches for free address space. The search begins near the first address and takes growing
+ * steps, because mappings are next to each other in large blocks. */
 static struct chunk *chunk_near(const __u64 *near, unsigned int n)
 {
 	struct chunk *c;
@@ -337,7 +341,7 @@ static struct chunk *chunk_near(const __u64 *near, unsigned int n)
 	return NULL;
 }
 
-/* Of a chunk that has room. */
+/* Takes a slot of a chunk that has room. */
 static __u64 slot_of(struct chunk *c)
 {
 	unsigned int i = 0;

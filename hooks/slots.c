@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * slots.c - see slots.h. One byte of a slot is changed, as of a function: its address's sixth, so that
- * the slot leads 2^40 bytes or some more away, where nothing is mapped but our pads. Who reads the slot
- * meanwhile finds the old address or the new one, and both lead to the function.
+ * slots.c - see slots.h. As with a function, only one byte of a slot is changed: the sixth byte of
+ * the address in it. The new address is at least 2^40 bytes away, where nothing is mapped except
+ * our pads. A thread that reads the slot at this moment reads the old address or the new one, and
+ * both lead to the function.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,29 +14,29 @@
 #include "pads.h"
 #include "slots.h"
 
-#define BYTE 5 /* of an address, from the lowest */
+#define BYTE 5 /* number of the byte in an address, counted from the lowest one */
 #define SLOTS_MAX 1000000
 
 struct slot {
 	__u64 at;
 	struct gate *gate;
-	/* what its word was while no call had gone through it, a place in its own object from which the
-	 * loader is asked for the function; 0: it was bound */
+	/* the word before the first call through the slot: the address of code in the same object
+	 * that asks the loader for the function; 0: the slot was already bound */
 	__u64 unbound;
-	__u64 pad;     /* for `unbound`; 0: none */
-	__u64 was;     /* the word while it does not lead to the gate */
-	bool foreseen; /* no other function can be meant */
-	bool direct;   /* the program's own: written at once, as it is never unmapped */
+	__u64 pad;     /* the pad that leads to the gate while the slot is unbound; 0: none */
+	__u64 was;     /* the word that the slot has while it does not lead to the gate */
+	bool foreseen; /* the slot can only be bound to this function */
+	bool direct;   /* in the program itself, which is never unmapped: written directly */
 	bool on;
-	__u64 ino, offset; /* of the file's mapping that it lies in */
+	__u64 ino, offset; /* of the file mapping that contains the slot */
 	__u32 dev;
 };
 
-static struct slot *slots; /* by address, after slots_find() */
+static struct slot *slots; /* sorted by address after slots_find() */
 static unsigned int nslots, slots_room;
-static unsigned int nwaiting; /* slots that were not bound */
+static unsigned int nwaiting; /* number of slots that are not bound yet */
 
-/* The objects that were looked at. */
+/* The objects that were searched. */
 static struct seen {
 	__u64 lo, ino;
 	__u32 dev;
@@ -79,7 +80,7 @@ static int write_pad(__u64 pad, __u64 code)
 
 int gate_make(struct gate *g, __u64 function, unsigned int n)
 {
-	/* below the stack and the libraries, which lie at 7f, above programs, at 55 */
+	/* between programs (at 55) and the libraries and the stack (at 7f) */
 	static const __u8 bytes[] = { 0x6c, 0x66, 0x60, 0x4a, 0x44, 0x3e, 0x38, 0x32 };
 	const struct stub_first all = { .bytes = bytes, .next = function };
 	struct stub stub = { .at = 0 };
@@ -114,7 +115,8 @@ int gate_make(struct gate *g, __u64 function, unsigned int n)
 /* ---- pads for words that ask the loader ---- */
 
 #if defined(__x86_64__)
-/* Each slot asks from a place of its own: the pad leads to the function at once. */
+/* Each unbound slot has its own code that asks the loader, so its pad leads directly to the
+ * gate. */
 static bool own_pad_take(struct slot *s, __u64 pad)
 {
 	if (!pads_take(pad))
@@ -131,11 +133,12 @@ static void own_pad_give(const struct slot *s)
 }
 #else
 /*
- * All slots of an object ask from the same place, to which x16 brings the slot's address. The pad leads to
- * the address in a word that lies as far from the slot as the pad from that place.
+ * All slots of an object share the code that asks the loader, and x16 has the slot's address there.
+ * So the pad is shared, too. It jumps to the address in a word that is as far away from the slot as
+ * the pad is from the shared code.
  */
 static struct shared {
-	__u64 pad, high; /* of the words' addresses */
+	__u64 pad, high; /* the upper 32 bits of the words' addresses */
 	unsigned int slots;
 } * shared;
 static unsigned int nshared, shared_room;
@@ -197,7 +200,7 @@ static void own_pad_give(const struct slot *s)
 }
 #endif
 
-/* A slot is not looked at any more. */
+/* Marks a slot as not used any more. */
 static void forget(struct slot *s)
 {
 	s->gate->on -= s->on;
@@ -244,19 +247,19 @@ void gate_free(struct gate *g)
 
 /* ---- finding ---- */
 
-/* A function with a gate, by one of its names. */
+/* One of the names of a function that has a gate. */
 struct name {
 	__u32 hash;
 	struct gate *gate;
 	char *text;
-	signed char only; /* one object defines it; -1: not known yet */
+	signed char only; /* whether only one object defines the name; -1: not known yet */
 };
 struct search {
 	const struct text_maps *maps;
 	slots_gate_fn gate_for;
 	struct object *objects;
 	unsigned int n;
-	struct object_tables tables; /* of the object that is being looked at */
+	struct object_tables tables; /* of the object that is being searched */
 	bool has_tables, has_names;
 	struct name *names; /* by hash */
 	unsigned int nnames, names_room;
@@ -295,7 +298,8 @@ static void learn_names(struct search *s)
 		qsort(s->names, s->nnames, sizeof(*s->names), by_hash);
 }
 
-/* Two objects, or two versions in one of them: which one is meant is the loader's to say. */
+/* Returns whether only one function has the name. If two objects define it, or one of them has two
+ * versions, only the loader can decide which one is meant. */
 static bool is_only(struct search *s, const struct name *first, const char *text)
 {
 	unsigned int n = 0;
@@ -308,7 +312,7 @@ static bool is_only(struct search *s, const struct name *first, const char *text
 	return n == 1;
 }
 
-/* The function that the name stands for, and whether no other one can be meant. */
+/* Finds the gate of the function with this name. *only: whether no other function has the name. */
 static struct gate *gate_named(struct search *s, const char *text, bool *only)
 {
 	__u32 hash = object_hash(text);
@@ -335,8 +339,9 @@ static struct gate *gate_named(struct search *s, const char *text, bool *only)
 	return NULL;
 }
 
-/* Where the function is bound by the loader, its object stays for as long as ours. This must be so, too,
- * where the loader is not asked. */
+/* When the loader binds a slot, it makes sure that the function's object stays mapped for as long
+ * as the slot's object. If the loader is not asked, because the slot leads to the gate, this must
+ * be so for another reason: the slot's object needs the function's object. */
 static bool is_needed(const struct search *s, const struct object *o, const struct gate *g)
 {
 	for (unsigned int i = 0; i < s->n; i++)
@@ -401,7 +406,7 @@ static bool one_word(void *ctx, const struct object *o, const struct object_word
 	if (had && had->gate) {
 		if (had->on || w->value == had->gate->to || w->value == had->unbound)
 			return true;
-		forget(had); /* another object lies there by now */
+		forget(had); /* another object is mapped there by now */
 	}
 	g = s->gate_for(w->value);
 	if (g && w->use == OBJECT_DATA) {
@@ -447,7 +452,7 @@ static bool was_seen(const struct text_map *m)
 	return false;
 }
 
-/* The objects that are mapped now are those that were seen. Returns which of them are new, as marks. */
+/* Remembers the objects that are mapped now. Returns an array that says which of them are new. */
 static bool *list_objects(struct search *s)
 {
 	bool *fresh = calloc(s->maps->n + 1, sizeof(*fresh));
@@ -499,15 +504,15 @@ void slots_find(const struct text_maps *maps, bool all, slots_gate_fn gate_for)
 
 /* ---- writing ---- */
 
-/* Of the program itself: nobody unmaps it, and where the loader binds it at this moment, one of the two
- * does so first. */
+/* Writes a slot of the program itself, which is never unmapped. If the loader binds the slot at
+ * this moment, one of the two writes first, and both results are correct. */
 static bool swap_direct(__u64 at, __u64 was, __u64 to)
 {
 	return __atomic_compare_exchange_n((__u64 *)at, &was, to, false, __ATOMIC_SEQ_CST,
 					   __ATOMIC_RELAXED);
 }
 
-/* The pad for the word that asks the loader. */
+/* Takes the pad for an unbound slot. */
 static bool take_own_pad(struct slot *s)
 {
 	__u64 pad = with_byte(s->unbound, byte_of(s->gate->pad));
@@ -521,9 +526,10 @@ static bool take_own_pad(struct slot *s)
 }
 
 /*
- * The loader writes the function's address into a slot at its first call, maybe between our look at the
- * slot and our write. What is there then is that address with our byte, the gate's, because all three
- * have the same byte before, and get the same one.
+ * At the first call through a slot the loader writes the function's address into it, maybe after we
+ * have read the slot and before we write. The slot then has that address with our byte. This is the
+ * address of the gate's pad, because the byte that we replace, and the byte that we write, are the
+ * same for both.
  */
 static bool may_lead(struct slot *s)
 {

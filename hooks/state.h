@@ -3,16 +3,17 @@
  * state.h - what the engine's parts share.
  *
  * A thread's frames are a stack in its area. hooks_top, a thread-local word, points to the first
- * free one; its bits below HOOK_PART are 0 where there is none: no area yet (0), or all frames in
- * use (the end of the part). GUARD_BIT: the thread's calls must not be recorded.
+ * free frame. Its bits below HOOK_PART are 0 if there is no free frame: the thread has no area yet
+ * (0), or all frames are in use (the end of the part). GUARD_BIT: the thread's calls must not be
+ * recorded.
  *
  * frame.state says what may be done with it:
- *	HOOK_BUSY	the engine is at it: free, or in entry() or leave(). Only the code that is
- *			there may end it.
- *	an address	the call is under way; the word there is the address of the stub, until the
- *			call has returned or was left.
- * Frames that are not in use are HOOK_BUSY, so that one which was just taken, by moving hooks_top,
- * cannot be mistaken for one that was left by a signal handler that comes at that moment.
+ *	HOOK_BUSY	the frame is free, or its call is in entry() or leave(). Only the code that
+ *			runs there may change this.
+ *	an address	the call is under way. The word at this address is the address of the stub,
+ *			until the call has returned or was left.
+ * Frames that are not in use are HOOK_BUSY. A signal may come just after a frame was taken by
+ * moving hooks_top. So its handler cannot mistake this frame for one of a call that was left.
  */
 #ifndef CT_HOOKS_STATE_H
 #define CT_HOOKS_STATE_H
@@ -24,18 +25,18 @@
 #include "sys.h"
 
 #define HOOK_BUSY (~0ULL)
-#define HOOK_LEFT 0x80000000u /* in frame.flags: left() has been called, or is running */
+#define HOOK_LEFT 0x80000000u /* in frame.flags: left() was called, or is running */
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
-/* Away from the code of the usual call, which is to fit in few lines of the cache. */
+/* Keeps a function away from the code of the usual call, which should fit in a few cache lines. */
 #define COLD __attribute__((cold, noinline))
-/* The compiler moves nothing across it: a signal handler, or another core after a membarrier, sees
- * the writes before it first. (On aarch64 this holds for the handler too.) */
+/* The compiler moves no memory access across it. So a signal handler, or another core after a
+ * membarrier, sees the writes before it first. (On aarch64 this is true for the handler, too.) */
 #define barrier() __asm__ volatile("" ::: "memory")
 
 /* The data about a function that the code at a hook needs. */
 struct hot {
-	__u64 go; /* the code that does as the function does */
+	__u64 go; /* code that has the same effect as the function */
 	__u32 id, flags;
 };
 _Static_assert(offsetof(struct hot, id) == HOT_ID && offsetof(struct hot, flags) == HOT_FLAGS &&
@@ -47,30 +48,31 @@ extern struct hot engine_hot[HOOK_FUNCS];
 /* A separate page that fork() sets to zero, so that the child writes no records into its parent's
  * memory. */
 struct live {
-	__u32 on;   /* hooks act; 0: they do nothing but go on */
+	__u32 on;   /* 1: hooks record calls; 0: they only continue with the function */
 	__u32 here; /* 1 in the process that opened the engine */
 };
 extern struct live *engine_live;
 extern const struct hook_ops *engine_ops;
 
 /*
- * Where a thread counts, for the code that only counts (stub_x86.c): one for each area, in memory that
- * fork() sets to zero too. NULL: that code leaves the call to call_enter(). The thread finds its own by
- * hooks_counting; one that must not count, or has no area yet, has NULL there. That is what a new thread must have:
- * glibc gives a thread that is made while this object is loaded zeros in place of the initial values.
+ * The address of a thread's counts, for the code in stubs that only counts (stub_x86.c). There is
+ * one for each area, in memory that fork() also sets to zero. NULL: that code leaves the call to
+ * call_enter(). hooks_counting points to the one of the calling thread; it is NULL if the thread
+ * must not count, or has no area yet. It must have no other initial value: glibc gives zeros in
+ * place of initial values to a thread that is made while this object is loaded.
  */
 struct counting {
 	__u64 *counts;
-	__u64 pad[7]; /* a line of the cache for each thread */
+	__u64 pad[7]; /* each thread has a cache line of its own */
 };
 extern struct counting *engine_counting; /* HOOK_AREAS of them */
 extern __thread const struct counting *hooks_counting __attribute__((tls_model("initial-exec")));
 
-/* The begin of the data of a thread. */
+/* The first part of a thread's data. */
 struct area {
 	struct hook_thread thread;
 	__u64 numbers;
-	__u64 lo, hi; /* addresses of a stack that were found mapped without a gap */
+	__u64 lo, hi; /* addresses of a stack; all memory between them was found to be mapped */
 };
 _Static_assert(sizeof(struct area) <= AREA_FIRST - FRAME_SIZE, "and a frame that is always busy");
 _Static_assert(sizeof(struct hook_frame) == FRAME_SIZE,
@@ -82,7 +84,7 @@ _Static_assert(AREA_FIRST + HOOK_DEPTH * FRAME_SIZE == HOOK_PART && HOOK_AREA ==
 extern char hooks_region[] __attribute__((visibility("hidden")));
 extern __thread uintptr_t hooks_top __attribute__((tls_model("initial-exec")));
 
-/* Older dynamic loaders give an object's segments the alignment of a page. */
+/* Older dynamic loaders align an object's segments only to pages, so the region may begin later. */
 static inline char *areas_begin(void)
 {
 	return (char *)(((uintptr_t)hooks_region + HOOK_PART - 1) & ~(uintptr_t)(HOOK_PART - 1));
@@ -105,9 +107,10 @@ static inline void set_counts(struct hook_thread *t, __u64 *counts)
 	engine_counting[t->index].counts = counts;
 }
 /*
- * A call has its return address on the stack (x86-64), where frame.state leads to. Where calls have it in a
- * register (aarch64), frame.state leads to the word below the caller's stack, in which it is during entry()
- * and leave() alone; the function keeps it where it likes.
+ * On x86-64 a call has its return address on the stack, and frame.state is the address of that
+ * word. On aarch64 calls have it in a register, and frame.state is the address of the word below
+ * the caller's stack. The return address is in that word only during entry() and leave(); at other
+ * times it is wherever the function keeps it.
  */
 #if defined(__x86_64__)
 #define HOOK_RA_ON_STACK 1
@@ -120,7 +123,7 @@ static inline __u64 frame_mark(const struct hook_frame *f)
 {
 	return (__u64)(uintptr_t)f - HOOK_PART + STUB_BACK;
 }
-/* The frame whose mark this is, or NULL. */
+/* Returns the frame that has this mark, or NULL. */
 static inline struct hook_frame *frame_marked(__u64 word)
 {
 	uintptr_t at = (uintptr_t)word - STUB_BACK - (uintptr_t)areas_begin();
@@ -131,19 +134,20 @@ static inline struct hook_frame *frame_marked(__u64 word)
 	return (struct hook_frame *)((uintptr_t)word - STUB_BACK + HOOK_PART);
 }
 
-/* threads.c: areas for threads. threads_get() is for any thread, at any place. */
-struct area *threads_get(void); /* the caller's, cleared; NULL: there is none */
-int threads_open(void);		/* 0 or -errno; also in a forked child */
+/* threads.c: areas for threads. Any thread may call threads_get(), at any place. */
+struct area *threads_get(void); /* returns a cleared area for the caller, or NULL */
+int threads_open(void);		/* returns 0 or -errno; also for a forked child */
 void threads_top_up(void);	/* makes some areas ready */
 void threads_drop_gone(void);	/* frees the areas of threads that have ended */
-/* number of areas, from 0 on, that may have or have had a thread */
+/* returns a number n: only areas below n may have, or have had, a thread */
 unsigned int threads_used(void);
-/* this area has a thread, or calls may still return through its frames */
+/* returns whether this area has a thread, or calls may still return through its frames */
 bool threads_has(unsigned int i);
 unsigned int threads_count(void);
-void threads_end(void); /* tells the consumer that no thread is looked at any more */
+void threads_end(void); /* tells the consumer that threads are not watched any more */
 
-/* engine.c: whether shadow stacks (CET) are in use; replaced by tests, as few machines have them. */
+/* engine.c: returns whether shadow stacks (CET) are in use. Tests replace it, because few machines
+ * have them. */
 extern __u64 (*engine_shadow_stack)(void);
 
 /* call.c */
@@ -151,12 +155,13 @@ extern struct call_losses {
 	__u64 no_thread, too_deep, left;
 } call_losses;
 bool call_claim_left(struct hook_frame *);
-/* Does a stack still lead to the frame of a thread that is gone? */
+/* Returns whether a return address on a stack still leads to this frame of a thread that has
+ * ended. */
 bool call_is_led_to(const struct hook_frame *);
-/* The kernel's page for return probes, to which return addresses point that another tracer
- * replaced; 0: none */
+/* The kernel's page for return probes: return addresses that another tracer has replaced point
+ * there. 0: none */
 extern __u64 call_probes_lo, call_probes_hi;
-/* a word was seen that may point there, so the mappings must be read again */
+/* a word was seen that may point there, so the mappings must be read again to find the page */
 extern bool call_wants_probes;
 
 /* entry_*.S */

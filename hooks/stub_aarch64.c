@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stub_aarch64.c - see stub.h. There is one way, to hooks_entry: calls are counted by call_enter().
+ * stub_aarch64.c - see stub.h. There is only one way, to hooks_entry: call_enter() counts the
+ * calls.
  */
 #include "emit.h"
 #include "pads.h"

@@ -23,7 +23,7 @@
  *		jmp GO
  *
  * What is between stars is a byte that changes. Instructions and their lengths stay the same, so a
- * thread may stand anywhere. r10, r11 and the flags have no meaning at a function's begin.
+ * thread may be at any instruction. r10, r11 and the flags have no meaning at a function's begin.
  */
 #include <string.h>
 
@@ -86,7 +86,8 @@ _Static_assert(offsetof(struct hook_within, lo) == 0 && offsetof(struct hook_wit
 		       offsetof(struct counting, counts) == 0,
 	       "as the code has them");
 
-/* Where the thread's word is from its control block: the same in all threads. */
+/* Returns the offset of the thread's word from its control block, which is the same in all
+ * threads. */
 static __s32 word_at(void)
 {
 	__u64 block;
@@ -95,7 +96,7 @@ static __s32 word_at(void)
 	return (__s32)((__u64)(uintptr_t)&hooks_counting - block);
 }
 
-/* The first instruction, and the way back. Returns their bytes. */
+/* Writes the first instruction, and the jump back to the function. Returns the number of bytes. */
 static unsigned int put_go(__u8 *code, __u64 at, const struct stub_first *first)
 {
 	__u64 end = at + first->n;

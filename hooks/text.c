@@ -15,23 +15,24 @@
 #include "text.h"
 
 #define PAGE 4096ULL
-#define PAGES 256 /* of each kind, that are kept */
-#define WAYS 4	  /* places of a page, of which it has one */
+#define PAGES 256 /* how many pages of each kind are kept */
+#define WAYS 4	  /* in how many places a page may be kept */
 
-/* Pages as they were read, each at its place, and which bytes of them are to be written. */
+/* Copies of pages, each in its place, and the range of bytes of each that must be written. */
 struct pages {
 	__u64 address[PAGES]; /* 0: none */
 	__u16 lo[PAGES], hi[PAGES];
-	__u8 (*bytes)[PAGE]; /* NULL: not wanted yet, or there is no memory for them */
+	__u8 (*bytes)[PAGE]; /* NULL: not needed yet, or there is no memory for them */
 };
 
 static int mem = -1;
 static struct pages looked; /* of the program's code */
-static struct pages making; /* of ours, which are being made */
-static int unmade;	    /* 0, or why something was not written; for good */
+static struct pages making; /* of our code, while it is being made */
+static int unmade;	    /* 0, or the error of a write; it is never reset */
 
-/* Where the page is kept, or could be: a free place, else one whose page must go. Of the addresses where
- * jumps land many differ in their upper bits alone. */
+/* Returns the place in which the page is kept, or could be kept: a free place or, if there is none,
+ * one whose page must go. The hash uses the upper bits, because many addresses where jumps land
+ * differ only in these. */
 static unsigned int place_of(const struct pages *p, __u64 address)
 {
 	unsigned int first = (unsigned int)(address / PAGE * 0x9e3779b97f4a7c15ULL >> 32) % PAGES &
@@ -85,8 +86,8 @@ static int put(__u64 address, const void *bytes, size_t n)
 	return put == (ssize_t)n ? 0 : put < 0 ? -errno : -EIO;
 }
 
-/* Writes what was made of the page in a place, and keeps it no longer. Code that was there before, and
- * may be run now, is written as it is. */
+/* Writes the changed bytes of the page in a place, and empties the place. Code that was there
+ * before, and may be executed now, is written unchanged. */
 static void page_write(struct pages *p, unsigned int i)
 {
 	unsigned int lo = p->lo[i], hi = p->hi[i];
@@ -97,7 +98,8 @@ static void page_write(struct pages *p, unsigned int i)
 	p->address[i] = p->lo[i] = p->hi[i] = 0;
 }
 
-/* The place in which the page at this address is kept from now on; PAGES: it cannot be. */
+/* Returns the place in which the page at this address is kept from now on, or PAGES if it cannot be
+ * kept. */
 static unsigned int page_get(struct pages *p, __u64 address)
 {
 	unsigned int i = place_of(p, address);
@@ -184,7 +186,7 @@ int text_swap(__u64 address, __u8 was, __u8 to, __u8 *found)
 void text_sync(void)
 {
 	static int process;
-	/* Of the register commands that are there; a forked child has lost its registration. */
+	/* The command needs a registration, which a forked child has lost. */
 	if (process != getpid()) {
 		syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
 		process = getpid();
@@ -192,7 +194,8 @@ void text_sync(void)
 	if (!syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) ||
 	    !syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
 		return;
-	/* No such call: every core has been interrupted by its clock after a while, which serializes. */
+	/* There is no such system call. After this time every core was interrupted by its clock,
+	 * which serializes it. */
 	nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * threads.c - areas for the threads that make hooked calls. A thread takes one at its first call,
- * without a lock and, where one is ready, without a system call: a sandbox may allow few. An area is
- * used again when its thread is gone, which is told by the kernel, or by a new thread that has the
- * same control block. What a thread of a coroutine may still return through is kept.
+ * without a lock and, if an area is ready, without a system call, because a sandbox may allow only
+ * a few. An area is used again when its thread has ended. The kernel says so, or a new thread has
+ * the same control block. An area is kept if a coroutine may still return through it.
  */
 #include <errno.h>
 #include <linux/types.h>
@@ -17,16 +17,16 @@
 /* owners[]: the thread's control block, or one of these */
 #define UNMAPPED 0UL
 #define FREE 2UL
-#define LOCKED 4UL /* somebody is changing it */
-#define KEPT 6UL   /* its thread is gone, and a return address on some stack still is its stub's */
+#define LOCKED 4UL /* a thread is changing the area */
+/* the thread has ended, but a return address on a stack still points to a stub of the area */
+#define KEPT 6UL
 
-#define READY 16 /* areas kept ready */
+#define READY 16 /* number of areas that are kept ready */
 
 static uintptr_t owners[HOOK_AREAS];
-static unsigned int mapped; /* areas whose mapping has been begun; may be more than there are */
+static unsigned int mapped; /* areas whose mapping was begun; may be larger than HOOK_AREAS */
 static int process;
-static int
-	tid_at; /* where the C library keeps the thread's number in its control block; 0: not known */
+static int tid_at; /* offset of the thread id in the C library's control block; 0: not known */
 static __thread unsigned int refused __attribute__((tls_model("initial-exec")));
 
 static uintptr_t self(void)
@@ -72,7 +72,8 @@ static void set(unsigned int i, uintptr_t to)
 	__atomic_store_n(&owners[i], to, __ATOMIC_RELEASE);
 }
 
-/* Does a stack still lead into the area? (Its thread is gone; a coroutine may have moved on.) */
+/* Returns whether a return address on a stack still leads into the area. (Its thread has ended, but
+ * another thread may have continued its coroutine.) */
 static bool is_led_to(unsigned int i)
 {
 	struct hook_frame *f = area_frames(area_at(i));
@@ -86,7 +87,7 @@ static bool is_led_to(unsigned int i)
 static void clear(unsigned int i)
 {
 	struct area *a = area_at(i);
-	/* The first is no frame: what is looked at below the lowest one. */
+	/* The first one is not a frame: call_enter() reads this word below the lowest frame. */
 	struct hook_frame *f = area_frames(a) - 1;
 
 	for (int k = 0; k <= HOOK_DEPTH; k++)
@@ -148,7 +149,7 @@ static bool map(unsigned int i)
 	return !sys_call(SYS_mprotect, (long)code, HOOK_PART, PROT_READ | PROT_EXEC, 0, 0, 0);
 }
 
-/* A new area, locked; HOOK_AREAS: there is none. */
+/* Returns a new area, which is locked, or HOOK_AREAS if there is none. */
 static unsigned int map_another(void)
 {
 	unsigned int i;
@@ -161,7 +162,7 @@ static unsigned int map_another(void)
 	set(i, LOCKED);
 	if (map(i))
 		return i;
-	set(i, UNMAPPED); /* for good */
+	set(i, UNMAPPED); /* it is never tried again */
 	return HOOK_AREAS;
 }
 
@@ -205,7 +206,8 @@ void threads_drop_gone(void)
 		if (owner <= KEPT || is_alive((int)area_at(i)->thread.tid) ||
 		    !take(i, owner, LOCKED))
 			continue;
-		/* Again: a new thread with the same control block may have taken it meanwhile. */
+		/* Checked again, because a new thread with the same control block may have taken
+		 * the area in the meantime. */
 		if (is_alive((int)area_at(i)->thread.tid))
 			set(i, owner);
 		else
@@ -230,12 +232,13 @@ struct area *threads_get(void)
 
 	if (refused && --refused)
 		return NULL;
-	/* A child of vfork() that is told by its own number would have it in its parent's area. */
+	/* A child of vfork() has its own thread id here, which would be stored in its parent's
+	 * area. */
 	if (!tid_at && sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0) != process)
 		return NULL;
 	for (i = 0; i < n; i++)
 		if (__atomic_load_n(&owners[i], __ATOMIC_ACQUIRE) == me && take(i, me, LOCKED))
-			end(i); /* of the thread that had this control block before */
+			end(i); /* of an earlier thread with the same control block */
 	for (int again = 0; again < 2; again++) {
 		n = threads_used();
 		for (i = 0; i < n; i++)
@@ -247,12 +250,12 @@ struct area *threads_get(void)
 			return begin(i, me);
 		threads_drop_gone();
 	}
-	refused = 4096; /* calls, before it is tried again */
+	refused = 4096; /* number of calls until the next attempt */
 	return NULL;
 }
 
-/* Areas of a parent, in a forked child: of its threads there is one here at most, whose control block
- * has got the child's number. */
+/* Called in a forked child for the areas of its parent. At most one of the parent's threads exists
+ * here, and its control block has the child's id. */
 static void forget_others(void)
 {
 	unsigned int n = threads_used();
@@ -280,11 +283,11 @@ int threads_open(void)
 	process = now;
 	tid_at = 0;
 #if defined(__x86_64__) && defined(__GLIBC__)
-	/* struct pthread.tid since 2.4; looked at, not trusted */
+	/* struct pthread.tid since glibc 2.4; used only if the value is right */
 	if (*(volatile int *)(self() + 720) == (int)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0))
 		tid_at = 720;
 #elif defined(__aarch64__) && defined(__GLIBC__)
-	/* the same, in the struct pthread that ends where the thread pointer leads to */
+	/* the same; on this processor struct pthread ends where the thread pointer points to */
 	if (*(volatile int *)((uintptr_t)pthread_self() + 208) ==
 	    (int)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0))
 		tid_at = (int)((uintptr_t)pthread_self() + 208 - self());

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * vfork_aarch64.S - vfork(2) for a program that was started with the hooks in LD_PRELOAD. The child has
- * its parent's memory, and so its parent's areas: calls that it makes are not recorded. The return address
- * is in a register, of which each of the two has its own.
+ * vfork_aarch64.S - vfork(2) for a program that was started with the hooks in LD_PRELOAD. The child
+ * has its parent's memory, and so its parent's areas. Its calls are not recorded. The return
+ * address is in a register, and parent and child each have their own registers.
  */
 	.text
 	.globl	vfork
@@ -23,7 +23,7 @@ vfork:
 	mov	x8, #220	/* clone */
 	svc	#0
 	cbz	x0, 1f
-	/* The parent goes on when the child has ended, or has become another program. */
+	/* The parent continues when the child has ended, or has become another program. */
 	ldr	w11, [x9]
 	sub	w11, w11, #1
 	str	w11, [x9]

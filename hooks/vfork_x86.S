@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * vfork_x86.S - vfork(2) for a program that was started with the hooks in LD_PRELOAD. The child has
- * its parent's memory, and so its parent's areas: calls that it makes are not recorded. libc's own
- * function cannot be hooked, because its first bytes lead into libc. As it does, this one keeps the
- * return address in a register while the child uses the stack.
+ * its parent's memory, and so its parent's areas. Its calls are not recorded. libc's own function
+ * cannot be hooked, because its first bytes lead into libc. Like libc's function, this one keeps
+ * the return address in a register while the child uses the stack.
  */
 	.text
 	.globl	vfork
@@ -23,7 +23,7 @@ vfork:
 	.cfi_offset %rip, -8
 	testq	%rax, %rax
 	jz	1f
-	/* The parent goes on when the child has ended, or has become another program. */
+	/* The parent continues when the child has ended, or has become another program. */
 	decl	%fs:(%rsi)
 	cmpq	$-4095, %rax
 	jae	2f

@@ -53,8 +53,8 @@
 #define HOOKS_MAPPED_MS 2000 /* how long a thread that maps a library waits for its hooks */
 #define HOOKS_FUNCS_MAX 8192
 #define HOOKS_THREADS_MAX 4096
-#define HOOKS_CELLS (1u << 18)	    /* of an area in which calls are counted */
-#define HOOKS_CELLS_EACH (1u << 16) /* of them, one thread's at most */
+#define HOOKS_CELLS (1u << 18)	    /* in an area in which calls are counted */
+#define HOOKS_CELLS_EACH (1u << 16) /* how many of them one thread may have */
 #define HOOKS_CHUNK 16u		    /* cells that a thread takes at a time */
 #define HOOKS_LISTS 1024u	    /* a thread's lists of cells */
 
@@ -78,11 +78,11 @@ struct hooks_hello {
 	MEET_HELLO
 	__u32 flags; /* HOOKS_H_* */
 };
-#define HOOKS_H_MEMORY 0x1 /* it may read its own memory with a system call */
+#define HOOKS_H_MEMORY 0x1 /* the process may read its own memory with a system call */
 
-/* times are in ticks of the processor's counter; the user side converts them */
+/* times are in ticks of the processor's counter, and the user side converts them */
 #define HOOKS_S_TSC 0x1
-/* children that are forked get hooks of their own */
+/* forked children get hooks of their own */
 #define HOOKS_S_FOLLOW 0x2
 struct hooks_start {
 	struct meet_head h;
@@ -92,14 +92,15 @@ struct hooks_start {
 	__u32 ring_bytes; /* of each ring, a power of two */
 	__u64 min_ticks;  /* shorter calls are not recorded; in the unit of the clock */
 	struct ct_config config;
-	__u32 cells; /* in the area; 0: nothing is counted there */
+	__u32 cells; /* number of cells in the area; 0: nothing is counted there */
 	__u32 pad;
 };
 
 /*
- * A thread asks, and waits for the answer that has its number or a later one. Each type has numbers of
- * its own, from 1 on, which are given before the question is sent: an answer to a later number holds
- * for the earlier ones, although they may arrive after it. 0: nothing was asked.
+ * A question of a thread. The thread waits for the answer that has its number or a later one. Each
+ * type has its own numbers, from 1 on. A number is assigned before the question is sent, so an
+ * answer to a later number also answers the earlier ones, although these may arrive after it. 0:
+ * there was no question.
  */
 struct hooks_ask {
 	struct meet_head h;
@@ -112,7 +113,7 @@ struct hooks_list {
 	struct meet_head h;
 	__u32 n;
 	__u32 flags;
-	__u32 number; /* with HOOKS_LAST: of the HOOKS_MAPPED that it answers */
+	__u32 number; /* with HOOKS_LAST: number of the HOOKS_MAPPED that the list answers */
 	__u32 pad;
 };
 struct hooks_spec {
@@ -120,7 +121,7 @@ struct hooks_spec {
 	__u32 pad;
 	struct ct_spec spec;
 };
-/* Where the process's Python keeps its frames. */
+/* The place at which the process's Python keeps its frames. */
 struct hooks_python {
 	struct meet_head h;
 	struct ct_python python; /* generation: not used */
@@ -132,7 +133,7 @@ struct hooks_python {
  */
 #define HOOKS_MUTED 63
 #define HOOKS_MUTE_OFF 0x1
-#define HOOKS_MUTE_WINDOWS 0x2 /* now and then they are recorded for a short time */
+#define HOOKS_MUTE_WINDOWS 0x2 /* from time to time they are recorded for a short time */
 struct hooks_mute {
 	struct meet_head h;
 	__u32 func;   /* row */
@@ -142,31 +143,32 @@ struct hooks_mute {
 	__u64 within, within_bytes;
 };
 
-#define HOOKS_F_ENTRY_ONLY 0x1 /* its return is not wanted */
-#define HOOKS_F_REGS 0x2       /* the stacks of its calls are wanted */
-#define HOOKS_F_FOLDS 0x4      /* called by the runtime it is a part of that call */
-#define HOOKS_F_MUTES 0x8      /* HOOKS_MUTE is about it too */
+#define HOOKS_F_ENTRY_ONLY 0x1 /* its return is not recorded */
+#define HOOKS_F_REGS 0x2       /* the stacks of its calls are recorded */
+#define HOOKS_F_FOLDS 0x4      /* a call by the runtime is a part of the runtime's call */
+#define HOOKS_F_MUTES 0x8      /* HOOKS_MUTE applies to it */
 struct hooks_func {
 	__u64 address;
 	__u32 cookie;  /* CT_COOKIE() | CT_COOKIE_OF() */
 	__u32 flags;   /* HOOKS_F_* */
 	__u32 size;    /* of the function in bytes; 0: not known */
-	__u32 tensors; /* what is read of an operator's arguments: CT_TENSORS_*() */
+	__u32 tensors; /* which of an operator's arguments are read: CT_TENSORS_*() */
 	/* the function's first bytes in the file; nfile of them are valid */
 	__u8 nfile;
 	__u8 pad[7];
 	__u8 file[16];
 };
 
-/* The result for each function of a list, in its order: enum hook_result (engine.h). A list whose results
- * have no room in one message is answered by several. Sent without functions when `late` has changed. */
+/* The result for each function of a list, in its order: enum hook_result (engine.h). If the results
+ * have no room in one message, there are several. A message without functions is sent when `late`
+ * has changed. */
 #define HOOKS_NO_WRITE 12 /* HOOK_NO_WRITE: no function of this process can be hooked */
 #define HOOKS_PARTLY 13	  /* HOOK_PARTLY: hooked where other code calls it */
 struct hooks_installed {
 	struct meet_head h;
 	__u32 n;
-	__u32 on;   /* of these, the hooked ones, those with HOOKS_PARTLY too */
-	__u32 late; /* functions that were refused, and have been hooked partly since; in all */
+	__u32 on;   /* how many of these are hooked, including those with HOOKS_PARTLY */
+	__u32 late; /* total number of functions that were refused first and hooked partly later */
 	__s32 err[];
 };
 
@@ -192,19 +194,19 @@ struct hooks_child {
 
 enum hooks_owner { HOOKS_FREE = 0, HOOKS_USED = 1 };
 
-/* A call under way, and the data for its record. */
+/* A call that is under way, and the data for its record. */
 struct hooks_call {
 	__u64 sp, ip;
 	__u64 cookie;
 	/* the engine's number of the call in its thread; 0: this struct is being filled */
 	__u64 number;
-	__u64 frame; /* the engine's address of it */
+	__u64 frame; /* address of the engine's frame of the call */
 	__u64 cut_at;
 	__u32 cut_len, cut_read;
-	__u32 owed; /* its record is still to be written, or it is still to be counted */
+	__u32 owed; /* the call must still be recorded or counted */
 	__u32 len;  /* bytes used of data[] */
 	__u8 spec_flags;
-	__u8 frees; /* it is a free of freed_bytes, which are not held any more */
+	__u8 frees; /* it is a call that frees freed_bytes, which do not count as held any more */
 	__u8 pad[2];
 	__u32 scope; /* with config.layers: the number of the innermost scope around it */
 	__u64 freed_bytes;
@@ -219,67 +221,68 @@ struct hooks_call {
 };
 
 struct hooks_thread {
-	/* written by the thread, and no other */
-	__u64 head; /* bytes ever taken of the ring */
+	/* written only by the thread */
+	__u64 head; /* number of bytes of the ring that were ever used */
 	__u64 lost; /* records that did not fit */
 	__u64 folded, filtered, deep;
 	__u32 tid;
 	__u32 depth;
 	__u64 forgets;
-	__u32 renames; /* the process's count of renames when the thread's name was last sent */
-	__u32 cells;   /* that it has taken */
-	/* the next one of its chunk of cells, and the chunk's end << 32 */
+	__u32 renames; /* the process's number of renames when the thread's name was last sent */
+	__u32 cells;   /* number of cells that the thread has taken */
+	/* the next cell of the thread's chunk, and the chunk's end << 32 */
 	__u64 chunk;
-	__u64 no_cell;	  /* calls that found no cell */
-	__u64 lists;	  /* the process's address of its lists */
+	__u64 no_cell;	  /* calls for which there was no cell */
+	__u64 lists;	  /* address of the thread's lists in the process */
 	__u64 unfinished; /* counted calls that did not return */
 	__u64 no_stack;	  /* calls whose stack is missing */
-	/* scopes for which there was no room, and ends of scopes whose begin was not seen */
+	/* number of scopes for which there was no room, and of ends of scopes whose begin was not
+	 * seen */
 	__u64 scopes_dropped, scopes_unbegun;
 	__u64 pad[1];
-	/* written by the user side, and no other */
-	__u64 tail; /* bytes ever read */
+	/* written only by the user side */
+	__u64 tail; /* number of bytes that were ever read */
 	__u64 pad2[15];
 	__u32 owner; /* enum hooks_owner: taken by a thread, freed by the user side */
 	__u32 pad3[15];
-	/* calls that were only counted, by the function's number; those inside other calls apart. The last:
-	 * calls from code in hooks_mute.within */
+	/* calls that were only counted, by the function's number; calls inside other calls are in
+	 * the second array. The last element counts calls from code in hooks_mute.within */
 	__u64 muted[HOOKS_MUTED + 1], muted_inside[HOOKS_MUTED + 1];
 	struct hooks_call calls[CT_MAX_FRAMES];
 	__u32 more_used, pad4;
 	__u64 more[(sizeof(struct ct_more) + CT_MORE_PIECE) / 8]; /* a piece that is being made */
-	__u64 scopes[HOOKS_SCOPES_BYTES / 8]; /* the stack of its open scopes, for itself alone */
+	__u64 scopes[HOOKS_SCOPES_BYTES / 8]; /* the thread's open scopes, for itself alone */
 };
 
 struct hooks_area {
 	__u32 phase;	/* enum ct_phase, from the user side */
-	__u32 inner;	/* the driver's launches inside other calls are wanted */
+	__u32 inner;	/* the driver's launches inside other calls are recorded */
 	__u32 blocks;	/* how many blocks, from the first on, have ever been taken */
 	__u32 count_by; /* enum ct_by, from the user side: for CT_BY_ASKED */
-	__u64 no_block; /* calls of threads for which there is no room */
+	__u64 no_block; /* calls of threads for which there was no block */
 	/* from the user side: nanoseconds in a tick of the clock, << 32 */
 	__u64 tick_ns;
 	__u64 too_deep;	      /* calls that were nested deeper than the engine's frames */
-	__u64 scopes_dropped; /* the same of functions of layers */
+	__u64 scopes_dropped; /* the same for functions of layers */
 	__u64 interrupted; /* functions whose hooks were off for a time, because of another tracer */
 	__u64 pad[1];
 	__u32 cells; /* how many cells, from the first on, have ever been taken */
 	__u32 pad2[15];
 };
 
-/* What belongs to a cell in addition: of a key of CT_BY_SIZE the sizes, else the durations. */
+/* Additional data of a cell: for a key of CT_BY_SIZE the sizes, otherwise the durations. */
 union hooks_extra {
 	struct ct_hist hist;
 	struct ct_sizes sizes;
 };
 
-/* Bytes of an entry: tag and record. */
+/* Returns the bytes of an entry: tag and record. */
 static inline __u64 hooks_entry_bytes(__u64 record)
 {
 	return 8 + ((record + 7) & ~7ULL);
 }
 
-/* A number that memory hardly ever holds by chance; different for each place. */
+/* Returns a number that memory rarely contains by chance; it is different for each place. */
 static inline __u64 hooks_tag(__u64 at)
 {
 	return (at + 0x9e3779b97f4a7c15ULL) * 0xbf58476d1ce4e5b9ULL;
@@ -304,7 +307,7 @@ static inline size_t hooks_area_bytes(__u32 threads, __u32 ring_bytes, __u32 cel
 	return hooks_blocks_end(threads, ring_bytes) +
 	       (cells ? threads * HOOKS_LISTS * sizeof(__u64) + cells * each : 0);
 }
-/* The lists of block i, and the first cell; only in an area with cells. */
+/* Return the lists of block i, and the first cell. Only for an area with cells. */
 static inline __u64 *hooks_lists(void *area, __u32 i, __u32 threads, __u32 ring_bytes)
 {
 	return (__u64 *)((char *)area + hooks_blocks_end(threads, ring_bytes)) +
@@ -328,7 +331,7 @@ static inline char *hooks_ring(struct hooks_thread *t)
 	return (char *)t + HOOKS_BLOCK_HEAD;
 }
 
-/* The bytes of a message's fixed part; 0: no such type. */
+/* Returns the size of a message's fixed part; 0: there is no such type. */
 static inline size_t hooks_fixed(unsigned int type)
 {
 	switch (type) {

@@ -3,11 +3,12 @@
  * agent.c - the agent's life in a process that is not ours: it never prints, never exits, never
  * waits in the program's threads without a limit, and does nothing in a forked child.
  *
- * It enters in one of two ways. InitializeInjection() is called by the driver inside cuInit(),
- * on the program's thread: CUPTI is set up there and then, since another thread would wait for
- * the driver's lock, and so that nothing is missed. cudatrace_agent_start() is called by the process that injected the library, on a borrowed thread: it only makes the agent's thread. That
- * thread sends what comes, has CUPTI give out partly filled buffers, and ends all when it is
- * told to or when its peer is gone.
+ * It enters in one of two ways. InitializeInjection() is called by the driver inside cuInit(), on
+ * the program's thread: CUPTI is set up in this call, because another thread would wait for the
+ * driver's lock, and because no call must be missed. cudatrace_agent_start() is called by the
+ * process that injected the library, on a borrowed thread: it only makes the agent's thread. The
+ * agent's thread sends the records that come, makes CUPTI deliver partly filled buffers, and ends
+ * the agent when a message says so or when its peer is gone.
  */
 #include "state.h"
 #include "alone.h"
@@ -23,18 +24,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* how long the program waits at most for a place in the socket's backlog */
+/* the longest time that the program waits for a place in the socket's backlog */
 #define CONNECT_MS 1000
 #define CONNECT_AGAIN_MS 20
-#define FLUSH_MS 50	  /* how often CUPTI is asked for what is complete */
-#define IDLE_FLUSH_MS 100 /* when nothing has come for a second */
+#define FLUSH_MS 50	  /* how often CUPTI is asked for complete records */
+#define IDLE_FLUSH_MS 100 /* the same, if no record has come for a second */
 #define IDLE_NS 1000000000ULL
 #define MEASURE_NS 1000000000ULL
-#define ALONE_NS 250000000ULL /* how often it is looked whether the program has ended */
-/* how long to wait for a call, of the program or ours, in which CUPTI can be ended */
+#define ALONE_NS 250000000ULL /* how often the agent checks whether the program has ended */
+/* how long to wait for a call, of the program or of the agent, in which CUPTI can be ended */
 #define FINALIZE_MS 3000
 #define OWN_CALL_MS 50 /* after this the agent makes a call itself */
-/* how long the program's exit waits at most for the last records to be sent */
+/* the longest time that the program's exit waits until the last records are sent */
 #define EXIT_MS 2000
 
 int InitializeInjection(void);
@@ -79,16 +80,16 @@ void agent_wake(void)
 	int fd = held_fd(&wake), saved = errno;
 	uint64_t one = 1;
 
-	/* not write(): a thread of the program's that is to be cancelled would end here, inside
+	/* not write(): if a thread of the program is to be cancelled, it would end here, inside
 	 * CUPTI */
 	if (fd >= 0 && syscall(SYS_write, fd, &one, sizeof(one)) < 0)
-		errno = saved; /* it is awake */
+		errno = saved; /* the thread is awake already */
 }
 
 /* ---- the end ---- */
 
-/* Makes a call, so that there is an API exit for cuptiFinalize even if the program makes no
- * more. */
+/* Makes a call of CUDA, so that cuptiFinalize has the exit of a call even if the program makes no
+ * more calls. */
 static void own_call(void)
 {
 	void *lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
@@ -100,9 +101,9 @@ static void own_call(void)
 }
 
 /*
- * cuptiFinalize, by whichever thread leaves a call next. 0, -ENOTSUP or -ETIMEDOUT. Not where
- * graphs were recorded: what CUPTI has put into them goes with it, and their next replay ends in
- * a launch failure (seen with CUPTI 13.0 on an H200).
+ * The thread that leaves a call next calls cuptiFinalize. Returns 0, -ENOTSUP or -ETIMEDOUT. This
+ * is not done if graphs were recorded: cuptiFinalize also removes what CUPTI has put into them, and
+ * their next replay fails with a launch failure (seen with CUPTI 13.0 on an H200).
  */
 static int finalize(void)
 {
@@ -135,7 +136,7 @@ static int finalize(void)
 		}
 		usleep(1000);
 	}
-	/* nobody begins it from here on */
+	/* from here on no thread begins cuptiFinalize */
 	atomic_store(&agent.finalize, false);
 	return atomic_load(&agent.finalized) ? 0 : -ETIMEDOUT;
 }
@@ -146,7 +147,7 @@ static int leave(void)
 	int err;
 
 	atomic_store(&agent.state, STOPPING);
-	if (atomic_load(&agent.fatal)) /* CUPTI has ended itself */
+	if (atomic_load(&agent.fatal)) /* CUPTI has ended itself after an error */
 		return -EIO;
 	device_disable();
 	device_flush(false);
@@ -196,7 +197,7 @@ static void tell_fatal(void)
 		 agent.pid, agent.fatal_text);
 }
 
-/* The program is in exit(): takes the records that CUPTI has, finished or not, and does nothing
+/* The program is in exit(). Takes the records that CUPTI has, complete or not, and does nothing
  * else. */
 static void last_words(void)
 {
@@ -223,7 +224,7 @@ static void at_exit(void)
 		atomic_store(&exit_asked, true);
 		agent_wake();
 	}
-	/* it may be leaving already, for another reason */
+	/* the agent may already be leaving, for another reason */
 	while (atomic_load(&agent.state) >= RUNNING && clock_now() < until)
 		usleep(200);
 	pthread_setcancelstate(state, NULL);
@@ -239,7 +240,7 @@ static void wait_for_work(int ms)
 
 	poll(p, 2, ms);
 	if (p[1].revents & POLLIN && read(p[1].fd, &count, sizeof(count)) < 0)
-		return; /* somebody else's wake-up: none */
+		return; /* another thread was faster */
 }
 
 static void work(void)
@@ -299,8 +300,8 @@ static void live(void)
 	finish(err);
 }
 
-/* Sends HELLO, and receives what is wanted. none: -errno if there is no CUPTI, for the reason
- * `why`; else 0. Returns 0 or -errno. */
+/* Sends HELLO, and receives which records are wanted. none: -errno if there is no CUPTI, for the
+ * reason `why`; else 0. Returns 0 or -errno. */
 static int greet(int none, const char *why)
 {
 	int err = link_hello(&how);
@@ -318,7 +319,7 @@ static int greet(int none, const char *why)
 	return err ? err : link_begin();
 }
 
-/* Talks with the user side and sets CUPTI up. 0: RUNNING. */
+/* Talks with the user side and sets CUPTI up. If it returns 0, the state is RUNNING. */
 static int begin(void)
 {
 	uint64_t until = clock_now() + CONNECT_MS * 1000000ULL;
@@ -368,8 +369,8 @@ static void *thread_main(void *begins)
 	return NULL;
 }
 
-/* Those that threads of the parent's held are held by nobody here: the child's exit may still
- * come by CUPTI. */
+/* In a forked child no thread holds the locks that threads of the parent held. They are released
+ * because the child's exit may still call CUPTI. */
 static void forget_locks(void)
 {
 	names_reset();
@@ -388,7 +389,8 @@ static void in_child(void)
 	atomic_store(&agent.state, IDLE);
 }
 
-/* The common part of both ways to start. Returns 0: the state is STARTING, and we own it. */
+/* The common part of both ways to start. If it returns 0, the state is STARTING, and the caller
+ * owns it. */
 static int enter(const char *text)
 {
 	int idle = IDLE, err;
@@ -424,13 +426,13 @@ fail:
 	return err;
 }
 
-/* Called by CUDA's driver, which ignores what it returns but for a message of its own when that
- * is 0. */
+/* Called by CUDA's driver. The driver ignores the result, but prints a message of its own if it is
+ * 0. */
 __attribute__((visibility("default"))) int InitializeInjection(void)
 {
 	int saved = errno, state;
 
-	/* the program may want to cancel the thread; what is begun here is finished first */
+	/* the program may want to cancel the thread; this function must be finished first */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	if (!enter(getenv(AGENT_ENV))) {
 		agent.early = true;
@@ -457,9 +459,9 @@ __attribute__((visibility("default"))) int cudatrace_agent_start(const char *tex
 }
 
 /*
- * NVTX hands its functions to one library, that of NVTX_INJECTION64_PATH, at the program's first
- * NVTX call: to us, where markers are wanted, since which libcupti it is to be is not known
- * before. CUPTI does the rest.
+ * At the program's first NVTX call, NVTX hands its functions to one library, the one of
+ * NVTX_INJECTION64_PATH. If markers are wanted, that is the agent, because it is not known earlier
+ * which libcupti is used. CUPTI does the rest.
  */
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(void *get_table)
 {
@@ -473,7 +475,8 @@ __attribute__((visibility("default"))) int InitializeInjectionNvtx2(void *get_ta
 	return theirs ? theirs(get_table) : 0;
 }
 
-/* For a caller that cannot reach the socket; otherwise a message or the end of the connection asks for it. */
+/* Ends the agent for a caller that cannot reach the socket. Usually a message or the end of the
+ * connection ends it. */
 __attribute__((visibility("default"))) int cudatrace_agent_stop(void)
 {
 	if (atomic_load(&agent.state) == IDLE)

@@ -3,8 +3,8 @@
  * cupti.h - the parts of CUPTI that the agent uses, declared here so that the build needs none of
  * NVIDIA's headers.
  *
- * Records are read by the prefix that CUPTI 11.8 to 13 have in common: newer versions only add
- * at the end. Numbers and offsets are those of cupti_activity.h and cupti_callbacks.h;
+ * The agent reads the part of records that is the same in CUPTI 11.8 to 13: newer versions only add
+ * members at the end. Numbers and offsets are those of cupti_activity.h and cupti_callbacks.h;
  * tests/cupti_layout.c compares all of them with the real headers where these are installed.
  */
 #ifndef CT_CUPTI_H
@@ -51,7 +51,7 @@ enum {
 	CUPTI_KIND_RUNTIME = 5,
 	CUPTI_KIND_DEVICE = 8,
 	CUPTI_KIND_CONTEXT = 9,
-	CUPTI_KIND_KERNEL = 10 /* CONCURRENT_KERNEL: 3 serialises */,
+	CUPTI_KIND_KERNEL = 10 /* CONCURRENT_KERNEL; kind 3 serialises kernels */,
 	CUPTI_KIND_MARKER = 12,
 	CUPTI_KIND_MARKER_DATA = 13,
 	CUPTI_KIND_OVERHEAD = 17,
@@ -84,7 +84,7 @@ enum {
 
 #define CUPTI_PACKED __attribute__((packed, aligned(8)))
 
-struct cupti_kernel { /* Kernel5 and on; to the cluster Kernel8 and on (11.8) */
+struct cupti_kernel { /* Kernel5 and later; the members for clusters: Kernel8 and later (11.8) */
 	uint32_t kind;
 	uint8_t cache, shared_config;
 	uint16_t registers;
@@ -235,7 +235,7 @@ struct cupti_call {
 struct cupti_resource {
 	void *context, *stream, *descriptor;
 };
-/* CUpti_GraphData: a resource's descriptor. type: CUgraphNodeType. */
+/* CUpti_GraphData: the descriptor of a resource. type: a CUgraphNodeType. */
 struct cupti_graph_data {
 	void *graph, *original_graph, *node, *original;
 	uint32_t type;
@@ -253,7 +253,7 @@ struct cupti_subscriber_params {
 	size_t old_size;
 	uint8_t allow_several, pad[7]; /* from 13.2 on */
 };
-/* the size before */
+/* the size of the struct in earlier versions */
 #define CUPTI_SUBSCRIBER_PARAMS_ALONE offsetof(struct cupti_subscriber_params, allow_several)
 
 typedef void (*cupti_callback)(void *user, int domain, uint32_t cbid, const void *data);
@@ -265,7 +265,7 @@ typedef void (*cupti_complete_v2)(uint8_t *buffer, size_t size, size_t valid, vo
 typedef uint64_t (*cupti_clock)(void);
 
 /*
- * The functions, found by dlsym. F: required; O: may be missing in an older CUPTI, and is then
+ * The functions that dlsym finds. F: required; O: may be missing in an older CUPTI, and is then
  * NULL.
  */
 #define CUPTI_FUNCS(F, O)                                                                       \
@@ -286,7 +286,7 @@ typedef uint64_t (*cupti_clock)(void);
 	F(cuptiSetThreadIdType, (int type))                                                     \
 	O(cuptiSubscribe_v2,                                                                    \
 	  (void **subscriber, cupti_callback, void *user, struct cupti_subscriber_params *))    \
-	/* for one of several subscribers */                                                    \
+	/* the variants for one of several subscribers */                                       \
 	O(cuptiActivityEnable_v2, (void *subscriber, int kind, void *config))                   \
 	O(cuptiActivityEnableAndDump_v2, (void *subscriber, int kind, void *config))            \
 	O(cuptiActivityDisable_v2, (void *subscriber, int kind, void *config))                  \

@@ -2,16 +2,16 @@
 /*
  * library.c - chooses a libcupti. The order is: the one that the process has loaded; the one that
  * the user named; the one beside the process's cudart, or in the Python packages around it; the one
- * beside the driver's library; the toolkit's; the loader's. Its major version is never newer than
- * the driver's, and the version of the process's cudart is preferred. It is never unloaded, because
- * other code may use it by then.
+ * beside the driver's library; the toolkit's; the one that the loader finds. Its major version is
+ * never newer than the driver's, and the version of the process's cudart is preferred. It is never
+ * unloaded, because other code may use it later.
  *
- * A libcupti calls its driver by tables of functions that the driver keeps for NVIDIA's tools. With
- * a libcuda that is not NVIDIA's it calls functions that do not exist, and the program crashes:
- * CUPTI 13.0 jumps to address 0 inside cuptiSubscribe if cuGetExportTable returns success and no
- * table, and CUPTI 13.2 calls itself without an end inside cuptiGetVersion, there and where no
- * libcuda can be loaded. So the driver is looked for before a libcupti is loaded, and checked
- * before any of its functions is called (fits_driver).
+ * A libcupti calls its driver through tables of functions that the driver keeps for NVIDIA's tools.
+ * With a libcuda that is not NVIDIA's it calls functions that do not exist, and the program
+ * crashes: CUPTI 13.0 jumps to address 0 inside cuptiSubscribe if cuGetExportTable returns success
+ * and no table, and CUPTI 13.2 calls itself endlessly inside cuptiGetVersion, with such a driver
+ * and also if no libcuda can be loaded. So the agent looks for the driver before it loads a
+ * libcupti, and checks the driver before it calls any function of libcupti (fits_driver).
  */
 #include "state.h"
 
@@ -28,14 +28,14 @@
 #define DIRS 24
 
 struct found {
-	char cupti[512]; /* loaded already */
+	char cupti[512]; /* of a libcupti that is already loaded */
 	char dirs[DIRS][512];
 	int ndirs;
-	int cudart; /* its major version; 0: none is mapped, or the name does not contain it */
+	int cudart; /* major version; 0: none is mapped, or its name has no version */
 	/* the folder of the process's libcuda, with a slash at its end; "": not known */
 	char driver[512];
-	bool asked,
-		accepted; /* fits_driver() has asked the driver, which NVIDIA's does not accept */
+	/* fits_driver() has asked the driver for a table that no driver has; the driver returned it */
+	bool asked, accepted;
 };
 
 const char *library_error(int result)
@@ -50,7 +50,7 @@ const char *library_error(int result)
 	return number;
 }
 
-/* Libraries of tools that use CUPTI, or the hook that CUPTI uses. The last one is in every PyTorch,
+/* Libraries of tools that use CUPTI, or the hook that CUPTI uses. Every PyTorch has the last one,
  * so it proves the least. */
 static const struct {
 	const char *library, *tool;
@@ -109,7 +109,8 @@ static int look(struct dl_phdr_info *info, size_t size, void *ctx)
 	base++;
 	if (!strncmp(base, "libcupti.so", 11) && !f->cupti[0])
 		snprintf(f->cupti, sizeof(f->cupti), "%s", path);
-	/* libcudart.so.13, libcudart.so as ctypes loads it, libcudart-d0da41ae.so.12 in wheels */
+	/* examples: libcudart.so.13, libcudart.so as ctypes loads it, libcudart-d0da41ae.so.12 in
+	 * wheels */
 	if (!strncmp(base, "libcudart.so", 12) || !strncmp(base, "libcudart-", 10)) {
 		const char *major = strstr(base, ".so.");
 
@@ -137,7 +138,8 @@ static void toolkit(struct found *f)
 	int n = 1;
 
 	for (int i = 0; vars[i]; i++) {
-		/* once: the program may change its environment meanwhile */
+		/* read only once, because the program may change its environment at the same
+		 * time */
 		const char *root = getenv(vars[i]);
 
 		if (root && *root)
@@ -148,7 +150,7 @@ static void toolkit(struct found *f)
 			add_dir(f, roots[i], strlen(roots[i]), below[j]);
 }
 
-/* A function of the driver that the process has loaded; NULL: there is none. */
+/* Returns a function of the driver that the process has loaded, or NULL. */
 static void *driver_function(const char *name)
 {
 	void *lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
@@ -157,8 +159,9 @@ static void *driver_function(const char *name)
 }
 
 /*
- * Loads the driver, if the process has not done so yet; it is not started by this. The loader finds it for
- * a library that says where it is (cudart beside it, NixOS), and not for us, so these folders are tried too.
+ * Loads the driver, if the process has not done so yet; this does not start it. The loader may find
+ * the driver for a library that says where it is (cudart beside it, NixOS), and not for the agent,
+ * so these folders are tried, too.
  */
 static bool load_driver(const struct found *f, char *why, size_t size)
 {
@@ -185,7 +188,7 @@ static uint32_t driver_version(void)
 	return get && !get(&version) && version > 0 ? (uint32_t)version : 0;
 }
 
-/* The folder that a path names its file in, links followed. */
+/* Gets the folder of the file that a path names, with links followed. */
 static void folder_of(const char *path, char *dir, size_t size)
 {
 	char *full = path ? realpath(path, NULL) : NULL, *base = full ? strrchr(full, '/') : NULL;
@@ -204,8 +207,8 @@ static void driver_folder(char *dir, size_t size)
 	folder_of(fn && dladdr(fn, &info) ? info.dli_fname : NULL, dir, size);
 }
 
-/* Has the process a device of NVIDIA's kernel driver open? Then its libcuda is the one that came
- * with that driver. */
+/* Returns whether the process has a device of NVIDIA's kernel driver open. If so, its libcuda is
+ * the one that came with that driver. */
 static bool has_device(void)
 {
 	DIR *d = opendir("/proc/self/fd");
@@ -225,9 +228,9 @@ static bool has_device(void)
 }
 
 /*
- * Does the process's driver have what a libcupti needs? A libcupti in the driver's own folder came
- * with the driver and fits. Else the driver is asked for a table that no driver has: NVIDIA's
- * driver refuses. A trace would show that call, so it is made once.
+ * Returns whether the process's driver has what a libcupti needs. A libcupti in the driver's own
+ * folder came with the driver and fits. Otherwise the driver is asked for a table that no driver
+ * has: NVIDIA's driver refuses. A trace would show that call, so it is made only once.
  */
 static bool fits_driver(struct found *f, const char *cupti)
 {
@@ -261,7 +264,7 @@ static bool resolve(struct cupti *c, const char **missing)
 	return !*missing;
 }
 
-/* The file that a function is in; `otherwise` where that is not known. */
+/* Returns the file that contains a function, or `otherwise` if it is not known. */
 static const char *file_of(void *fn, const char *otherwise)
 {
 	Dl_info info;
@@ -269,7 +272,7 @@ static const char *file_of(void *fn, const char *otherwise)
 	return dladdr(fn, &info) && info.dli_fname ? info.dli_fname : otherwise;
 }
 
-/* Opens one and takes it if it fits. why: what is said when none does. */
+/* Opens a libcupti and takes it if it fits. why: the text to report if none fits. */
 static bool take(struct cupti *c, struct found *f, const char *path, int flags, char *why,
 		 size_t size)
 {
@@ -300,7 +303,7 @@ static bool take(struct cupti *c, struct found *f, const char *path, int flags, 
 		return true;
 	}
 	c->version = 0;
-	dlclose(c->lib); /* of what fits nobody can have made use through us */
+	dlclose(c->lib); /* nobody can use it through the agent, because it was not taken */
 	c->lib = NULL;
 	return false;
 }
@@ -318,7 +321,7 @@ static bool try_major(struct cupti *c, struct found *f, int major, char *why, si
 	return take(c, f, name, 0, why, size);
 }
 
-/* NVTX's first call and the driver's start may be at the same time, in two threads. */
+/* NVTX's first call and the driver's start may happen at the same time, in two threads. */
 static pthread_mutex_t finding = PTHREAD_MUTEX_INITIALIZER;
 
 void library_reset(void)
@@ -334,7 +337,7 @@ static int find(struct cupti *c, const char *wanted, char *why, size_t size)
 	int newest;
 	bool ok = false;
 
-	if (c->lib) /* of an earlier attach */
+	if (c->lib) /* the library is known from an earlier attach */
 		return 0;
 	f = calloc(1, sizeof(*f));
 	if (!f)
@@ -348,9 +351,9 @@ static int find(struct cupti *c, const char *wanted, char *why, size_t size)
 	if (*f->driver)
 		add_dir(f, f->driver, strlen(f->driver), "");
 	toolkit(f);
-	/* In a program that already runs, the question would be a call in its trace. CUDA has
-	 * started there, so the driver is not older than the cudart, and a libcupti that is loaded
-	 * fits. */
+	/* In a program that already runs, asking for the driver's version would be a call in its
+	 * trace. CUDA has started there, so the driver is not older than the cudart, and a libcupti
+	 * that is loaded fits. */
 	if (agent.early || (!f->cupti[0] && (*wanted || f->cudart < OLDEST)))
 		c->driver = driver_version();
 	newest = c->driver ? (int)(c->driver / 1000) : f->cudart >= OLDEST ? f->cudart : NEWEST;
