@@ -554,8 +554,8 @@ static void test_counted_under_fire(void)
 	pthread_t t[4];
 
 	CHECK_EQ(0, engine_open(&own));
-	CHECK_EQ(HOOK_ON, hook_one((void *)victim_add, 1, HOOK_COUNTABLE));
-	CHECK_EQ(HOOK_ON, hook_one((void *)victim_tail, 2, HOOK_COUNTABLE | HOOK_FOLDS));
+	ON_WITH(victim_add, 1, HOOK_COUNTABLE);
+	ON_WITH(victim_tail, 2, HOOK_COUNTABLE | HOOK_FOLDS);
 	for (int i = 0; i < 4; i++)
 		CHECK(!pthread_create(&t[i], NULL, counted_caller, NULL));
 	for (int c = 0; c < cycles || !entries(1) || !entries(2) || !own_sum(); c++) {
