@@ -378,6 +378,11 @@ bool hook_is_under_way(const struct hook_frame *f)
 	return state == HOOK_BUSY || (state && stands(f, state, here()) != GONE);
 }
 
+bool hook_is_busy(const struct hook_frame *f)
+{
+	return f->state == HOOK_BUSY;
+}
+
 bool call_is_led_to(const struct hook_frame *f)
 {
 #if HOOK_RA_ON_STACK

@@ -302,6 +302,31 @@ static void reads_whole(struct hooks_thread *t, struct hooks_call *f, __u32 when
 
 /* ---- threads ---- */
 
+/*
+ * A place of calls[] that is not taken has this sp, and the number 0. A signal handler may interrupt the two functions
+ * at each instruction: its calls take the next place, or the same one, which they give back. If it leaves by a jump, the
+ * place that stays taken has the call's sp, by which settle() finds it.
+ */
+#define NOWHERE (~0ULL)
+static void take_place(struct hooks_thread *t, __u32 d, __u64 sp)
+{
+	struct hooks_call *f = &t->calls[d];
+
+	__atomic_store_n(&f->sp, sp, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->depth, d + 1, __ATOMIC_RELEASE);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&f->sp, sp, __ATOMIC_RELAXED);
+}
+
+/* The place d is free, and all above it. */
+static void give_place(struct hooks_thread *t, __u32 d)
+{
+	__atomic_store_n(&t->calls[d].number, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->depth, d, __ATOMIC_RELEASE);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&t->calls[d].sp, NOWHERE, __ATOMIC_RELAXED);
+}
+
 /* Takes one of `blocks` blocks. At most look_at of them are checked. */
 static __cold struct hooks_thread *take_one_of(__u32 blocks, __u32 from, __u32 look_at)
 {
@@ -320,9 +345,8 @@ static __cold struct hooks_thread *take_one_of(__u32 blocks, __u32 from, __u32 l
 			if (__atomic_compare_exchange_n(&area->blocks, &had, i + 1, 0,
 							__ATOMIC_RELEASE, __ATOMIC_RELAXED))
 				break;
-		t->depth = 0;
-		for (int k = 0; k < CT_MAX_FRAMES; k++)
-			t->calls[k].number = 0;
+		for (__u32 k = CT_MAX_FRAMES; k > 0; k--)
+			give_place(t, k - 1);
 		layers_begin(t);
 		if (config.count)
 			counts_begin(t, i);
@@ -402,6 +426,14 @@ static bool is_under_way(const struct hooks_call *f)
 	return frame->number == f->number && hook_is_under_way(frame);
 }
 
+/* Does entry() or leave() of the call run, or has a signal handler left it by a jump? */
+static bool is_busy(const struct hooks_call *f)
+{
+	const struct hook_frame *frame = (const struct hook_frame *)f->frame;
+
+	return !f->number || (frame->number == f->number && hook_is_busy(frame));
+}
+
 /* Drops calls that have ended without a return that we saw. After this, the top call is the one
  * around the call that is entered at sp. */
 static void settle(struct hooks_thread *t, __u64 sp)
@@ -409,13 +441,18 @@ static void settle(struct hooks_thread *t, __u64 sp)
 	while (t->depth && t->depth <= CT_MAX_FRAMES) {
 		struct hooks_call *f = &t->calls[t->depth - 1];
 
-		/* a call that the interrupted code was about to fill in */
-		if (!f->number || (f->sp >= sp && is_under_way(f)))
+		bool busy = is_busy(f);
+
+		/* A call that the interrupted code was about to fill in. But if a call is entered at
+		 * the same place of the stack, a signal handler has left that code by a jump. */
+		if (!(busy && f->sp == sp) && (!f->number || (f->sp >= sp && is_under_way(f))))
 			return;
+		if (busy && !f->owed) /* it has no record, or one that may not be complete */
+			ring_add(&t->deep, 1);
 		/* the place is not reused until the call is sent: see enters() */
 		f->number = 0;
 		send_unfinished(t, f, now());
-		__atomic_store_n(&t->depth, t->depth - 1, __ATOMIC_RELEASE);
+		give_place(t, t->depth - 1);
 	}
 }
 
@@ -509,9 +546,8 @@ static bool enters(struct hooks_thread *t, const struct hook_frame *e, const str
 	 * gives it back. The number is 0, as in each place that is not taken. */
 	d = t->depth;
 	f = &t->calls[d];
-	__atomic_store_n(&t->depth, d + 1, __ATOMIC_RELEASE);
+	take_place(t, d, e->sp);
 	f->owed = 0;
-	f->sp = e->sp;
 	f->ip = e->ip;
 	capture_words(r, f->data, spec->nwords);
 	if (e->flags & HOOK_REGS)
@@ -520,7 +556,7 @@ static bool enters(struct hooks_thread *t, const struct hook_frame *e, const str
 		ring_add(&t->forgets, 1);
 	if (config.filter.min_size_bytes && spec->flags & CT_S_MATCH_SIZE &&
 	    f->data[spec->size_word & (CT_MAX_WORDS - 1)] < config.filter.min_size_bytes) {
-		t->depth = d;
+		give_place(t, d);
 		ring_add(&t->filtered, 1);
 		return false;
 	}
@@ -528,7 +564,7 @@ static bool enters(struct hooks_thread *t, const struct hook_frame *e, const str
 	if (config.layers)
 		f->scope = layers_around(t, f->sp);
 	if (!enters_on(t, f, spec)) {
-		t->depth = d;
+		give_place(t, d);
 		return false;
 	}
 	f->frame = (__u64)e;
@@ -607,9 +643,8 @@ static inline void enters_quickly(struct hooks_thread *t, const struct hook_fram
 	struct hooks_call *f = &t->calls[0];
 
 	ring_expect(t, self_ring, sizeof(f->rec) + spec.nwords * 8u);
-	__atomic_store_n(&t->depth, 1, __ATOMIC_RELEASE);
+	take_place(t, 0, e->sp);
 	f->owed = 0;
-	f->sp = e->sp;
 	f->ip = e->ip;
 	capture_words(r, f->data, spec.nwords);
 	fill(t, f, cookie, spec.nwords, spec.flags, 0);
@@ -698,6 +733,7 @@ static __cold bool leaves_somehow(struct hook_frame *e, __u64 cookie, __u64 resu
 	for (__u32 above = t->depth; above > d; above--) {
 		t->calls[above - 1].number = 0;
 		send_unfinished(t, &t->calls[above - 1], end);
+		t->calls[above - 1].sp = NOWHERE;
 	}
 	if (f->owed) {
 		f->owed = 0;
@@ -705,8 +741,7 @@ static __cold bool leaves_somehow(struct hook_frame *e, __u64 cookie, __u64 resu
 		f->rec.h.end_ns = end;
 		leaves(t, f);
 	}
-	f->number = 0;
-	__atomic_store_n(&t->depth, d - 1, __ATOMIC_RELEASE);
+	give_place(t, d - 1);
 	depth_changed(t);
 	return false;
 }
@@ -721,8 +756,7 @@ static inline void leaves_quickly(struct hooks_thread *t, struct hooks_call *f, 
 	if (spec.reads && !(spec.flags & CT_S_ERROR && (__u32)result))
 		do_reads(f, f->rec.func, CT_AT_RETURN);
 	capture_put(t, &f->rec.h, sizeof(f->rec) + f->len);
-	f->number = 0;
-	__atomic_store_n(&t->depth, 0, __ATOMIC_RELEASE);
+	give_place(t, 0);
 	depth_changed(t);
 }
 

@@ -277,6 +277,8 @@ void engine_close(void);
 /* Returns whether this call is still under way, that is, whether its return address on the stack is
  * still ours. Only for frames of the calling thread. */
 bool hook_is_under_way(const struct hook_frame *);
+/* Returns whether entry() or leave() of the frame's call is running, or was left by a jump. */
+bool hook_is_busy(const struct hook_frame *);
 
 /* Returns the hooked call from which this one was made, as far as the stack shows it, or NULL. It
  * is the latest call of this thread that is under way and is further up the stack, or that is at

@@ -42,6 +42,14 @@ bool hook_is_under_way(const struct hook_frame *f)
 	return f->number >= 64 || !gone[f->number];
 }
 
+static bool
+	busy[64]; /* calls, by number, whose entry or return a signal handler has left by a jump */
+
+bool hook_is_busy(const struct hook_frame *f)
+{
+	return f->number < 64 && busy[f->number];
+}
+
 static struct hook_thread this_thread;
 
 struct hook_thread *hook_self(void)
@@ -169,12 +177,18 @@ static bool begin(struct hook_frame *f, int row, uint64_t number, uint64_t sp, u
 	return capture_enters(f, &regs.r, CT_COOKIE(row, false));
 }
 
-static void call(int row, uint64_t number, uint64_t first, uint64_t second, uint64_t result)
+static void call_at(uint64_t sp, int row, uint64_t number, uint64_t first, uint64_t second,
+		    uint64_t result)
 {
 	struct hook_frame f;
 
-	if (begin(&f, row, number, 1 << 20, first, second))
+	if (begin(&f, row, number, sp, first, second))
 		capture_leaves(&f, f.id, result);
+}
+
+static void call(int row, uint64_t number, uint64_t first, uint64_t second, uint64_t result)
+{
+	call_at(1 << 20, row, number, first, second, result);
 }
 
 static void test_one_call(void)
@@ -453,7 +467,7 @@ static void on_signal(int sig)
 {
 	(void)sig;
 	for (int i = 0; i < 3; i++)
-		call(row_get, 1000000, 0, 0, 0);
+		call_at(1 << 19, row_get, 1000000, 0, 0, 0);
 	signals++;
 }
 
@@ -776,6 +790,46 @@ static struct hooks_thread *block(uint32_t i, size_t *bytes, char **area)
 		fclose(f);
 	*area = found;
 	return found ? hooks_block(found, i, RING_BYTES) : NULL;
+}
+
+/* A signal handler leaves entry() or leave() by a jump. The next call at the same place of the stack is not a part of that
+ * call, which is counted as lost; calls further down may be the handler's, and are. */
+static void test_left_inside(void)
+{
+	struct hooks_ring_counts c;
+	struct hook_frame f, inner;
+	struct hooks_thread *t;
+	struct seen s = { 0 };
+	size_t bytes;
+	char *area;
+
+	set_up((struct ct_config){ 0 });
+	call(row_free, 1, 0, 0, 0);
+	t = block(0, &bytes, &area);
+	if (!CHECK(t))
+		return;
+	t->calls[0].sp = 1 << 20;
+	t->depth = 1;
+	CHECK(!begin(&inner, row_free, 2, 1000, 0, 0));
+	call(row_free, 3, 0, 0, 0);
+	read_all(&s, false);
+	CHECK_EQ(2, s.calls);
+	CHECK_EQ(0, s.last.c.depth);
+	/* the same in leave(), when it may have written the record or not */
+	CHECK(begin(&f, row_free, 4, 1 << 20, 0, 0));
+	busy[4] = true;
+	t->calls[0].owed = 0;
+	CHECK(!begin(&inner, row_free, 5, 1000, 0, 0));
+	call(row_free, 6, 0, 0, 0);
+	read_all(&s, false);
+	CHECK_EQ(3, s.calls);
+	CHECK_EQ(0, s.unfinished);
+	CHECK_EQ(0, t->depth);
+	hooks_ring_counts(ring, &c);
+	CHECK_EQ(2, c.folded);
+	CHECK_EQ(2, c.deep);
+	busy[4] = false;
+	tear_down();
 }
 
 /* Whatever the area holds, what comes out is a record, and all ends. */
@@ -1326,6 +1380,7 @@ int main(void)
 	RUN(test_one_call);
 	RUN(test_inside);
 	RUN(test_jumped_over);
+	RUN(test_left_inside);
 	RUN(test_filters);
 	RUN(test_muted);
 	RUN(test_full);

@@ -49,6 +49,12 @@ bool hook_is_under_way(const struct hook_frame *f)
 	return f->number != 13;
 }
 
+bool hook_is_busy(const struct hook_frame *f)
+{
+	(void)f;
+	return false;
+}
+
 /* ---- what is handed out ---- */
 
 struct seen {
@@ -173,6 +179,16 @@ static void call(int row, uint64_t first, uint64_t second, uint64_t third, uint6
 
 	if (begin(&f, row, 1, 1 << 20, args))
 		capture_leaves(&f, f.id, result);
+}
+
+/* The stack of a handler lies below. */
+static void call_of_handler(void)
+{
+	uint64_t args[HOOK_ARGS] = { 0 };
+	struct hook_frame f;
+
+	if (begin(&f, row_get, 1, 1 << 19, args))
+		capture_leaves(&f, f.id, 0);
 }
 
 /* ---- */
@@ -379,7 +395,7 @@ static void on_signal(int sig)
 {
 	(void)sig;
 	for (int i = 0; i < 3; i++)
-		call(row_get, 0, 0, 0, 0, 0);
+		call_of_handler();
 	signals++;
 }
 
