@@ -20,11 +20,11 @@ export LC_ALL=C
 
 fail() {
 	local why=${*//$'\n'/ | }
-	if [ -n "${OWN_LIBRARY:-}" ]; then
-		OWN_LIBRARY=
-		note_breakpoints
+	note_breakpoints
+	if [ -z "${FAILS:-}" ] && { [ -n "${OWN_LIBRARY+set}" ] || [ -e "$T/breakpoints" ]; }; then
+		FAILS=1
 		end_jobs
-		if [ -e "$T/breakpoints" ] || another_tracer; then
+		if { [ -n "${OWN_LIBRARY-unset}" ] && [ -e "$T/breakpoints" ]; } || another_tracer; then
 			touch "$T/disturbed" # run.sh runs the case again
 			skip "another tracer of this machine has probes on every library, and with it: $why"
 		fi
@@ -79,7 +79,8 @@ ct_json() {
 # A case that puts breakpoints itself where hooks would be, by a second tracer, empties OWN_LIBRARY first.
 # Remembers that hooks have met breakpoints, which only another tracer has put there; it may be gone when a case fails for that.
 note_breakpoints() {
-	! grep -qs 'another tracer has a breakpoint there' "$T/err" || touch "$T/breakpoints"
+	! grep -qsE 'another tracer has (a breakpoint there|put breakpoints on)|for a time, because of another tracer' "$T/err" ||
+		touch "$T/breakpoints"
 }
 
 # ABORT_OK=1 before ct: CMD itself may die of a signal, whose status cudatrace returns.

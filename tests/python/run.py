@@ -15,7 +15,7 @@ import tempfile
 import threading
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
-ANOTHER = 'another tracer has a breakpoint'
+ANOTHER = 'another tracer has'
 failed = 0
 
 
