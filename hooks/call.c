@@ -388,7 +388,7 @@ bool call_is_led_to(const struct hook_frame *f)
 #if HOOK_RA_ON_STACK
 	return hook_is_under_way(f);
 #else
-	return f->state == HOOK_BUSY || (f->state && has_mark_below(f, f->state));
+	return hook_is_busy(f) || (f->state && has_mark_below(f, f->state));
 #endif
 }
 

@@ -7,8 +7,9 @@
 # other programs that read our files, programs at random with a diary, hostile recordings, the files of a release, the Python package, clang-tidy, and two copies of the tree: the recipes of docs/HOWTO.md followed in one, a build
 # by clang of the other.
 #
-# --again, which CI uses too, and which is on without --all, because two halves of the cases run beside each other then: a suite in which something failed is run once more at the end, when nothing else of this run is
-# left on the machine (of the cases, only those that failed). What passes then is counted as passed, and printed as `unstable`:
+# --again, which CI uses too, and which is on without --all, because two halves of the cases run beside each other then: a suite
+# in which something failed is run once more at the end, when nothing else of this run is left on the machine (of the cases, only
+# those that failed). What passes then is counted as passed, and printed as `unstable`:
 # it is a fault of the test or of cudatrace that shows now and then, to be found and mended, but no reason to refuse a change.
 #
 # A suite is a command that prints `ok NAME`, `not ok NAME: why` or `skip NAME: why` for each test; one without such lines
