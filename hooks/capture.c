@@ -9,7 +9,8 @@
  * libc, because the registers contain the program's values.
  *
  * The program's memory is read with a system call, which returns an error if a load would crash.
- * Only words that CUDA itself has just written are loaded directly.
+ * Only words that CUDA itself has just written, and bytes beside the caller's stack pointer, are
+ * loaded directly.
  */
 #include "capture.h"
 
@@ -130,11 +131,33 @@ static long read_string(char *to, __u64 n, __u64 from)
 	return (long)n;
 }
 
-static int read_bytes(const struct ct_read *r, void *to, __u64 n, __u64 from)
+/* Returns whether the bytes can be loaded directly because they are in the page of the call's return
+ * address, which is below f->sp. Launch configurations usually are in this page, because the caller
+ * has them on its stack. Nothing is known about other pages: a pointer can be wrong, and CUDA may
+ * refuse the call without reading what it points to. */
+static bool is_near_stack(const struct hooks_call *f, __u64 from, __u64 n)
 {
-	if (r->when == CT_AT_RETURN && n <= 8 && !(r->from & CT_FROM_READ)) {
-		for (__u64 i = 0; i < n; i++)
-			((char *)to)[i] = ((const volatile char *)from)[i];
+	return from >= f->sp && from + n > from &&
+	       (from + n - 1) / PAGE == (f->sp - sizeof(__u64)) / PAGE;
+}
+
+/* Word by word: gcc would make a call of memcpy(). */
+static void load(char *to, __u64 n, __u64 from)
+{
+	__u64 i = 0;
+
+	for (; i + 8 <= n; i += 8)
+		*(volatile __u64 *)(to + i) = *(const __u64 *)(from + i);
+	for (; i < n; i++)
+		((volatile char *)to)[i] = ((const char *)from)[i];
+}
+
+static int read_bytes(const struct hooks_call *f, const struct ct_read *r, void *to, __u64 n,
+		      __u64 from)
+{
+	if ((r->when == CT_AT_RETURN && n <= 8 && !(r->from & CT_FROM_READ)) ||
+	    is_near_stack(f, from, n)) {
+		load(to, n, from);
 		return 0;
 	}
 	return capture_memory(to, n, from);
@@ -150,7 +173,7 @@ static int read_bytes(const struct ct_read *r, void *to, __u64 n, __u64 from)
 		if ((x) > (max))     \
 			(x) = (max); \
 	} while (0)
-#define READS_BYTES(f, r, to, n, from) read_bytes(r, to, n, from)
+#define READS_BYTES(f, r, to, n, from) read_bytes(f, r, to, n, from)
 #define READS_STRING(to, n, from) read_string(to, n, from)
 #define READS_OWN(to, n, from) (*(to) = *(const __u64 *)(from))
 #define READS_FAILED(func, i, from) ((void)0)
