@@ -35,21 +35,26 @@
 
 struct ct_spec capture_specs[CT_MAX_FUNCS];
 static struct ct_config config;
-static struct hooks_area *area; /* NULL: there was none yet */
 static size_t area_bytes;
-static __u32 threads_max, flags;
-static __u64 ring_bytes, min_ticks, generation;
-static __u32 hint;     /* number of a block that may be free */
-static __u32 renames;  /* how often threads were renamed so far */
-static bool sandboxed; /* a system call might kill the program */
-static bool mutes;     /* whether calls of some functions are only counted (muted.h) */
+static __u32 threads_max;
+static __u64 ring_bytes, min_ticks;
+static __u32 hint; /* number of a block that may be free */
+/* What each call reads is in one cache line. */
+#define EACH_CALL __attribute__((section(".data.each_call")))
+static EACH_CALL
+	__attribute__((aligned(64))) struct hooks_area *area; /* NULL: there was none yet */
+static EACH_CALL __u64 generation;
+static EACH_CALL __u32 flags;
+static EACH_CALL __u32 renames;	 /* how often threads were renamed so far */
+static EACH_CALL bool sandboxed; /* a system call might kill the program */
+static EACH_CALL bool mutes;	 /* whether calls of some functions are only counted (muted.h) */
 
 /*
  * Most calls need nothing of what a spec or the configuration can request at the entry and the
  * return of a call. They take a short way (enters_quickly()). All that it must know of a function
  * is in one word.
  */
-static bool quick; /* the configuration requests nothing that the short way does not do */
+static EACH_CALL bool quick; /* the configuration requests nothing that the short way does not do */
 static struct quick {
 	__u8 nwords, flags; /* of its spec */
 	bool is;	    /* its calls take the short way */
@@ -60,8 +65,8 @@ static struct quick {
 /* 1 in the process that has the area. In a forked child the page is all zeros, in whatever way the
  * child was forked */
 static __u32 dead;
-static __u32 *alive = &dead;
-static pid_t own_pid;
+static EACH_CALL __u32 *alive = &dead;
+static EACH_CALL __attribute__((aligned(64))) pid_t own_pid;
 
 static __thread struct hooks_thread *self __attribute__((tls_model("initial-exec")));
 static __thread __u64 self_generation __attribute__((tls_model("initial-exec")));
@@ -219,7 +224,7 @@ void capture_reads(struct hooks_call *f, __u32 func, __u32 when)
 {
 	do_reads(f, func, when);
 }
-void capture_put(struct hooks_thread *t, const struct ct_hdr *h, __u64 size)
+HOOK_WAY(8) void capture_put(struct hooks_thread *t, const struct ct_hdr *h, __u64 size)
 {
 	if (!put(t, h, size))
 		ring_add(&t->lost, 1);
@@ -479,7 +484,7 @@ static void settle(struct hooks_thread *t, __u64 sp)
 	}
 }
 
-void capture_words(const struct hook_regs *r, __u64 *to, __u32 n)
+HOOK_WAY(3) void capture_words(const struct hook_regs *r, __u64 *to, __u32 n)
 {
 	const __u64 *stack = hook_stack_args(r);
 
@@ -602,7 +607,7 @@ _Static_assert(HOOKS_MUTED + 1 == HOOK_COUNTS, "the engine's counts");
 
 /* Sets where the thread's calls are counted. Calls inside a recorded call are counted separately,
  * because they would be folded into it. */
-static void point_counts(struct hooks_thread *t, struct hook_thread *e)
+HOOK_WAY(4) static void point_counts(struct hooks_thread *t, struct hook_thread *e)
 {
 	__u32 d = t->depth;
 	const struct hooks_call *f = d && d <= CT_MAX_FRAMES ? &t->calls[d - 1] : NULL;
@@ -628,7 +633,7 @@ void capture_mutes(void)
 }
 
 /* Called when the number of a thread's calls that are under way has changed. */
-static void depth_changed(struct hooks_thread *t)
+HOOK_WAY(4) static void depth_changed(struct hooks_thread *t)
 {
 	struct hook_thread *e = mutes ? hook_self() : NULL;
 
@@ -678,7 +683,7 @@ static inline void enters_quickly(struct hooks_thread *t, const struct hook_fram
 	depth_changed(t);
 }
 
-bool capture_enters(struct hook_frame *e, const struct hook_regs *r, __u64 cookie)
+HOOK_WAY(3) bool capture_enters(struct hook_frame *e, const struct hook_regs *r, __u64 cookie)
 {
 	struct quick spec = quick_specs[CT_COOKIE_FUNC(cookie) & (CT_MAX_FUNCS - 1)];
 	struct hooks_thread *t = self;
@@ -783,7 +788,7 @@ static inline void leaves_quickly(struct hooks_thread *t, struct hooks_call *f, 
 	depth_changed(t);
 }
 
-bool capture_leaves(struct hook_frame *e, __u64 cookie, __u64 result)
+HOOK_WAY(7) bool capture_leaves(struct hook_frame *e, __u64 cookie, __u64 result)
 {
 	struct quick spec = quick_specs[CT_COOKIE_FUNC(cookie) & (CT_MAX_FUNCS - 1)];
 	__u64 end = now();
