@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * seeds.c - writes what the fuzzers begin with: seeds trace RECORDING FOLDER; seeds dwarf LIBRARY FOLDER;
- * seeds agent|python|payload FOLDER.
+ * seeds agent|hooks|python|payload FOLDER.
  *
  * Of a recording each block of records, its columns not compressed, once for each command of
  * fuzz_trace.c. Of a library its sections of debug information. Of an agent the messages that follow its
- * greeting. Of Python and of NVTX's payloads, memory as a program may have it.
+ * greeting, of hooks these and what their area may hold. Of Python and of NVTX's payloads, memory as a program may have it.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -14,6 +14,7 @@
 
 #include "../../cupti/agent/agent.h"
 #include "../../hooks/nvtx_payload.h"
+#include "../../hooks/wire.h"
 #include "../unit/make_python.h"
 #include "../unit/patch_trace.h"
 #include "dwarf_sections.h"
@@ -202,6 +203,62 @@ static int payload(const char *folder)
 	return store(folder, "payload", 0, &m, sizeof(m), "", 0);
 }
 
+/* What fuzz_hooks.c reads: a list of messages, and as many bytes of pieces of an area. */
+struct half {
+	uint8_t bytes[4096];
+	size_t n;
+};
+
+static void add_message(struct half *to, uint8_t how, const void *body, uint16_t n)
+{
+	uint8_t head[3] = { how, (uint8_t)n, (uint8_t)(n >> 8) };
+
+	memcpy(to->bytes + to->n, head, 3);
+	if (n)
+		memcpy(to->bytes + to->n + 3, body, n);
+	to->n += 3u + n;
+}
+
+/* at: in units of 8 bytes. how: 1 an entry of block `where`, 4 cells, of which `where` are taken. */
+static void add_piece(struct half *to, uint8_t how, uint16_t at, uint8_t where, const void *body,
+		      uint8_t n)
+{
+	uint8_t head[5] = { how, (uint8_t)(at >> 8), (uint8_t)at, n, where };
+
+	memcpy(to->bytes + to->n, head, 5);
+	memcpy(to->bytes + to->n + 5, body, n);
+	to->n += 5u + n;
+}
+
+static int hooks(const char *folder)
+{
+	static struct half said, area;
+	int32_t results[6] = { 0, 2, 0, 8, HOOKS_PARTLY, 0 }; /* n, on, late, and the results */
+	uint32_t ask[2] = { 1, 0 }, child[4] = { 7, 0, 9, 0 }, bye[2] = { 0, 4096 };
+	struct ct_thread_name name = {
+		.h = { .size = sizeof(name), .kind = CT_THREAD_NAME, .tid = 1 }, .comm = "thread"
+	};
+	struct {
+		struct ct_call c;
+		uint64_t more[4];
+	} call = { .c = { .h = { .size = sizeof(call), .kind = CT_CALL, .tid = 1 } } };
+	struct ct_entry cell = { .key = { .tgid = 1 }, .n = { .calls = 3, .ns = 300 } };
+
+	add_message(&said, HOOKS_SAY, "\2\0\4\0text", 8);
+	add_message(&said, HOOKS_INSTALLED | 8, results, sizeof(results));
+	add_message(&said, HOOKS_MAPPED, ask, sizeof(ask));
+	add_message(&said, HOOKS_READ, ask, sizeof(ask));
+	add_message(&said, HOOKS_CHILD | 16, child, sizeof(child));
+	add_message(&said, HOOKS_BYE, bye, sizeof(bye));
+	call.c.nwords = 4;
+	add_piece(&area, 1, 0, 0, &call, sizeof(call));
+	add_piece(&area, 1, (8 + sizeof(call)) / 8, 0, &name, sizeof(name));
+	add_piece(&area, 1, 0, 1, &name, sizeof(name));
+	add_piece(&area, 4, 0, 4, &cell, sizeof(cell));
+	said.n = area.n = said.n > area.n ? said.n : area.n;
+	return store(folder, "hooks", 0, said.bytes, said.n, area.bytes, area.n);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 4 && !strcmp(argv[1], "trace"))
@@ -210,11 +267,13 @@ int main(int argc, char **argv)
 		return dwarf(argv[2], argv[3]);
 	if (argc == 3 && !strcmp(argv[1], "agent"))
 		return agent(argv[2]);
+	if (argc == 3 && !strcmp(argv[1], "hooks"))
+		return hooks(argv[2]);
 	if (argc == 3 && !strcmp(argv[1], "python"))
 		return python(argv[2]);
 	if (argc == 3 && !strcmp(argv[1], "payload"))
 		return payload(argv[2]);
 	fprintf(stderr,
-		"usage: seeds trace|dwarf FILE FOLDER | seeds agent|python|payload FOLDER\n");
+		"usage: seeds trace|dwarf FILE FOLDER | seeds agent|hooks|python|payload FOLDER\n");
 	return 2;
 }

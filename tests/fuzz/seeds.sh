@@ -6,11 +6,11 @@ cd "$(dirname "$0")/../.."
 
 seeds=.output/fuzz/seeds
 rm -rf "$seeds"
-mkdir -p "$seeds"/{trace,elf,dwarf,agent,saved,python,payload}
+mkdir -p "$seeds"/{trace,elf,dwarf,agent,hooks,saved,python,payload}
 for file in tests/traces/*.ctrace; do
 	"$1" trace "$file" "$seeds/trace"
 done
-for what in agent python payload; do
+for what in agent hooks python payload; do
 	"$1" $what "$seeds/$what"
 done
 for how in "-O1" "-O1 -g" "-O1 -g -gdwarf-4 -gz" "-O1 -s"; do
