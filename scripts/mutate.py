@@ -39,7 +39,7 @@ PARSERS = {
     "user/resolve/names/known_elf.c": ["known"],
     "user/resolve/names/stub.c": ["known"],
     "user/resolve/stacks/cfi.c": ["cfi", "unwind"],
-    "user/resolve/stacks/packed.c": ["unwind", "stacks"],
+    "user/resolve/stacks/packed.c": ["packed", "unwind"],
     "user/resolve/stacks/python_stack.c": ["python"],
     "user/resolve/stacks/symbols.c": ["unwind", "stacks"],
     "user/serve/serve_auth.c": ["web"],
