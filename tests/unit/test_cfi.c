@@ -424,6 +424,7 @@ static void test_begins_hostile(void)
 		{ "version and forms", 0, 0x3b031b02, 0 },
 		{ "another form of the numbers", 0, 0x3b041b01, 0 },
 		{ "another form of the addresses", 0, 0x3c031b01, 0 },
+		{ "no table", 0, 0xff031b01, 0 },
 		{ "no rows", 8, 0, 0 },
 		{ "one row", 8, 1, 0 },
 		{ "as many rows as there is room for", 8, 3, BEGIN + EACH },

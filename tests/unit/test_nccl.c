@@ -800,6 +800,49 @@ static void test_order(void)
 	nccl_job_free(&j);
 }
 
+/* Of the same host the number of the process decides; a rank whose process does not say how many it has begun is not compared. */
+static void test_order_of_processes(void)
+{
+	struct nccl_job j = { 0 };
+	struct nccl_member *m;
+
+	add(&j, 0, 3, 9, 0)->pid = 30;
+	add(&j, 0, 3, 9, 0)->pid = 20;
+	add(&j, 0, 3, 9, 0)->pid = 25;
+	add(&j, 1, 3, 9, 0);
+	m = add(&j, 2, 3, 0, 0);
+	m->ncounts = 1; /* broadcasts alone */
+	nccl_job_sort(&j);
+	if (CHECK_EQ(5, j.n)) {
+		CHECK_EQ(20, j.members[0].pid);
+		CHECK_EQ(25, j.members[1].pid);
+		CHECK_EQ(30, j.members[2].pid);
+	}
+	CHECK_EQ(0, nccl_job_absent(&j));
+	j.members[3].counts[1].n = 8;
+	CHECK_EQ(1, nccl_job_absent(&j));
+	j.members[4].counts[0].n = 1; /* and it alone has begun a broadcast */
+	CHECK_EQ(4, nccl_job_absent(&j));
+	nccl_job_free(&j);
+}
+
+/* No more members are taken than there is room for; nothing is absent of none. */
+static void test_members_max(void)
+{
+	struct nccl_job j = { .merged = true };
+
+	nccl_job_sort(&j);
+	CHECK_EQ(0, nccl_job_absent(&j));
+	for (int i = 0; i < NCCL_MEMBERS_MAX; i++)
+		if (!nccl_job_add(&j))
+			break;
+	CHECK_EQ(NCCL_MEMBERS_MAX, j.n);
+	CHECK(!nccl_job_add(&j));
+	CHECK_EQ(NCCL_MEMBERS_MAX, j.n);
+	nccl_job_free(&j);
+	CHECK(!j.members && !j.n);
+}
+
 /* Ranks at several places, some of which have begun none, and one that was not seen. */
 static void test_absent_several(void)
 {
@@ -964,6 +1007,8 @@ int main(void)
 	RUN(test_absent);
 	RUN(test_absent_several);
 	RUN(test_order);
+	RUN(test_order_of_processes);
+	RUN(test_members_max);
 	RUN(test_round_trip);
 	RUN(test_hostile_files);
 	RUN(test_large_lines);

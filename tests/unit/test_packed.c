@@ -7,7 +7,9 @@
 #include "unit.h"
 
 #include <lzma.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { SECTIONS = 4, MIB = 1 << 20 };
@@ -199,7 +201,7 @@ static size_t pack(void *out, size_t room, const void *plain, size_t len)
 	return n;
 }
 
-/* Is a file with these bytes as its mini debug information sane? how: 's': the size that it has; others are below. */
+/* Is a file with these bytes as its mini debug information sane? how: 's': as they are; 'n', 'b', 't': see below. */
 static bool is_sane(const void *bytes, size_t len, char how)
 {
 	struct elf_file f;
@@ -263,11 +265,34 @@ static void test_mini(void)
 	CHECK(!is_sane(packed, len, 's'));
 }
 
+static volatile sig_atomic_t too_much;
+
+static void on_too_much(int sig)
+{
+	(void)sig;
+	too_much = 1;
+}
+
+/* Does nobody write more than 65 MiB of what these bytes become? */
+static bool is_bounded(const void *bytes, size_t len)
+{
+	struct rlimit was, limit;
+
+	getrlimit(RLIMIT_FSIZE, &was);
+	limit = (struct rlimit){ .rlim_cur = 65 * MIB, .rlim_max = was.rlim_max };
+	signal(SIGXFSZ, on_too_much);
+	CHECK(!setrlimit(RLIMIT_FSIZE, &limit));
+	CHECK(!is_sane(bytes, len, 's'));
+	CHECK(!setrlimit(RLIMIT_FSIZE, &was));
+	signal(SIGXFSZ, SIG_DFL);
+	return !too_much;
+}
+
 /* What becomes large: 64 MiB are the most, and 16 MiB of packed bytes. */
 static void test_mini_large(void)
 {
 	const size_t plain = 64 * MIB, room = 16 * MIB;
-	uint8_t *bytes = calloc(1, plain + 1), *packed = calloc(1, room + 4);
+	uint8_t *bytes = calloc(1, plain + 2 * MIB), *packed = calloc(1, room + 4);
 	struct made inner;
 	size_t len;
 
@@ -280,6 +305,8 @@ static void test_mini_large(void)
 	CHECK(!is_sane(packed, room + 1, 's'));
 	len = pack(packed, room, bytes, plain + 1);
 	CHECK(!is_sane(packed, len, 's'));
+	len = pack(packed, room, bytes, plain + 2 * MIB);
+	CHECK(is_bounded(packed, len));
 	free(bytes);
 	free(packed);
 }
