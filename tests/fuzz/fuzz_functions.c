@@ -3,6 +3,7 @@
  * fuzz_functions.c - which functions a file has, and where. The first byte says what the rest is: 'R' the code of a function,
  * 'S' the schema of an operator, 'N' a symbol, 'C' the loader's cache; with another one it is a file.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
