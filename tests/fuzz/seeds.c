@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * seeds.c - writes what the fuzzers begin with: seeds trace RECORDING FOLDER; seeds dwarf LIBRARY FOLDER;
- * seeds agent|hooks|python|payload FOLDER.
+ * seeds agent|hooks|python|payload|device FOLDER.
  *
  * Of a recording each block of records, its columns not compressed, once for each command of
  * fuzz_trace.c. Of a library its sections of debug information. Of an agent the messages that follow its
- * greeting, of hooks these and what their area may hold. Of Python and of NVTX's payloads, memory as a program may have it.
+ * greeting, of hooks these and what their area may hold. Of Python and of NVTX's payloads, memory as a program may have it. Of
+ * device code, a cubin and PTX, packed in each way.
  */
+#include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <lz4.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zstd.h>
 
 #include "../../cupti/agent/agent.h"
 #include "../../hooks/nvtx_payload.h"
@@ -259,6 +263,72 @@ static int hooks(const char *folder)
 	return store(folder, "hooks", 0, said.bytes, said.n, area.bytes, area.n);
 }
 
+/* ---- device code ---- */
+
+/* A container with one entry, and in *plain what it holds, packed as the flags say. */
+static size_t container(uint8_t *out, size_t room, uint16_t kind, uint64_t flags, const void *plain,
+			size_t len)
+{
+	uint8_t *payload = out + 80;
+	size_t n = len;
+	uint64_t body;
+
+	memset(out, 0, room);
+	if (flags & 0x2000)
+		n = (size_t)LZ4_compress_default(plain, (char *)payload, (int)len, (int)room - 80);
+	else if (flags & 0x8000)
+		n = ZSTD_compress(payload, room - 80, plain, len, 3);
+	else
+		memcpy(payload, plain, len);
+	body = 64 + n;
+	memcpy(out, (uint8_t[]){ 0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0 }, 8);
+	memcpy(out + 8, &body, 8);
+	memcpy(out + 16, &kind, 2);
+	memcpy(out + 20, (uint32_t[]){ 64 }, 4);
+	memcpy(out + 24, (uint64_t[]){ n }, 8);
+	memcpy(out + 32, (uint32_t[]){ (uint32_t)n }, 4);
+	memcpy(out + 56, &flags, 8);
+	memcpy(out + 72, (uint64_t[]){ len }, 8);
+	return 80 + n;
+}
+
+static int device(const char *folder)
+{
+	static const uint64_t flags[] = { 0x11, 0x2011, 0x8011 };
+	static const char ptx[] = ".version 8.0\n.target sm_80\n.visible .entry kernel() {}";
+	struct {
+		Elf64_Ehdr h;
+		Elf64_Shdr sh[3];
+		Elf64_Sym symbols[2];
+		char names[8];
+	} c = {
+		.h = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB },
+		       .e_machine = EM_CUDA,
+		       .e_shoff = sizeof(c.h),
+		       .e_shentsize = sizeof(c.sh[0]),
+		       .e_shnum = 3 },
+		.sh = { [1] = { .sh_type = SHT_SYMTAB,
+				.sh_link = 2,
+				.sh_entsize = sizeof(Elf64_Sym),
+				.sh_offset = sizeof(c.h) + sizeof(c.sh),
+				.sh_size = sizeof(c.symbols) },
+			[2] = { .sh_type = SHT_STRTAB,
+				.sh_offset = sizeof(c) - sizeof(c.names),
+				.sh_size = sizeof(c.names) } },
+		.symbols = { [1] = { 1, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 0x10, 1, 0, 0 } },
+		.names = "\0kernel",
+	};
+	uint8_t out[1024];
+
+	for (int i = 0; i < 3; i++)
+		if (store(folder, "cubin", i, out,
+			  container(out, sizeof(out), 2, flags[i], &c, sizeof(c)), "", 0) ||
+		    store(folder, "ptx", i, out,
+			  container(out, sizeof(out), 1, flags[i], ptx, sizeof(ptx)), "", 0))
+			return 1;
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 4 && !strcmp(argv[1], "trace"))
@@ -273,7 +343,9 @@ int main(int argc, char **argv)
 		return python(argv[2]);
 	if (argc == 3 && !strcmp(argv[1], "payload"))
 		return payload(argv[2]);
-	fprintf(stderr,
-		"usage: seeds trace|dwarf FILE FOLDER | seeds agent|hooks|python|payload FOLDER\n");
+	if (argc == 3 && !strcmp(argv[1], "device"))
+		return device(argv[2]);
+	fprintf(stderr, "usage: seeds trace|dwarf FILE FOLDER | seeds agent|hooks|python|payload|device "
+			"FOLDER\n");
 	return 2;
 }
