@@ -250,11 +250,14 @@ class Bench:
             if not self.gpu:
                 time.sleep(SETTLE_S)  # these programs do nothing until they make a sample
             value = work.sample(self.warm_s(way))
+        last = last_line(tracer.output)
+        if re.match("cudatrace: 0 calls", last) and way != "mem":
+            raise OSError(f"it saw no call: {last}")
         work.samples[way].append(value)
         if way == "bpftrace" or way in self.peers:
             work.said[way] = f"{read(tracer.output).count(chr(10))} lines"
         elif way != "empty":
-            work.said[way] = last_line(tracer.output)
+            work.said[way] = last
 
 
 class Clock:
@@ -435,7 +438,7 @@ def works_of(options, library):
 
 
 def options_of(words):
-    parser = argparse.ArgumentParser(usage=__doc__)
+    parser = argparse.ArgumentParser(usage=__doc__.replace("%", "%%"))
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--calls", type=int, default=CALLS)

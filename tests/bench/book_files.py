@@ -97,7 +97,7 @@ def table_of(work):
 STYLE = """body{font:14px sans-serif;max-width:960px;margin:2em auto;padding:0 1em}svg{max-width:100%;height:auto}
 text{font-size:12px}.axis{fill:#555}.tick{stroke:#e4e4e4}.box{fill:#9ecae1}.median{stroke:#08519c;stroke-width:2}
 .one{stroke:#666;stroke-dasharray:3}circle{fill:#0005}td,th{padding:2px 12px 2px 0;text-align:left;vertical-align:top}
-td:nth-child(2),td:nth-child(3){white-space:nowrap}"""
+td:nth-child(n+2):nth-child(-n+4){white-space:nowrap}"""
 
 
 def page(book):
@@ -106,7 +106,7 @@ def page(book):
     about = {**book["machine"], "when": book["when"]}
     parts += [f"<tr><td>{html.escape(key.replace('_', ' '))}<td>{html.escape(', '.join(value) if isinstance(value, list) else str(value))}"
               for key, value in about.items()]
-    parts.append(f"</table><p>There were {book['rounds']} rounds. In each round every way was attached in turn. A figure is the ratio to the floor of "
+    parts.append(f"</table><p>Rounds: {book['rounds']}. In each round every way was attached in turn. A figure is the ratio to the floor of "
                  "the same round. A point is a sample, a box goes from the first quartile to the third, and a line in it is the median. The axis "
                  "is one of logarithms.")
     parts += [f"<p>{html.escape(sentence)}" for sentence in book["left_out"]]
