@@ -15,7 +15,7 @@ on that function, or (--gpu) the work that nobody traces. Written into FOLDER (.
     book.html   a page with plots: the samples, their median, and the quartiles
     book.stat   the ratios as `cudatrace stat --save` writes times, a round a run, a ratio of 1 as 1 ms: for `cudatrace compare`
 
---seconds: no round begins that would not end in time. The first round goes by worth, the ways as they are listed here, and ends when its share,
+--seconds: whatever does not become ready or end within 25 seconds is left out. No round begins that would not end in time. The first round goes by worth, the ways as they are listed here, and ends when its share,
 S / N, is over; what it has not reached is left out, and said. So there are N rounds of what is worth most.
 
 --peer: another tracer, as its users start it. In COMMAND, PID is replaced by the process and LIBRARY by the libcudart that it uses. It counts as
@@ -49,6 +49,7 @@ import book_files
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CT = os.path.abspath(os.environ.get("CUDATRACE", os.path.join(ROOT, "cudatrace")))
 READY_S = 120  # for anything that is waited for, whatever else the machine does
+HURRY_S = 25  # the same with --seconds
 START_S = 240  # until a work has begun: PyTorch is loaded and compiled
 SETTLE_S = 0.3
 PEER_S = 2.0
@@ -89,6 +90,8 @@ GPU_WAYS = {
     "mem": ["mem", "-o", "OUT"],
     "stacks": ["record", "-k", "-o", "OUT"],
 }
+# Where the agent comes into the program, it is ready when the agent has started.
+READY = {"gpu": ["cudatrace: ready", "the agent has started"], "cupti": ["the agent has started"]}
 THROTTLED = ("gpu", "table", "stat", "record", "stacks")
 WARM_S, THROTTLED_S = 0.5, 2.5
 
@@ -169,10 +172,10 @@ class Work:
 
 
 class Tracer:
-    """What is attached while a sample is made. words: it is ready when one of them is in its output; none: after PEER_S."""
+    """What is attached while a sample is made. words: it is ready when all of them are in its output; none: after PEER_S."""
 
-    def __init__(self, command, words, folder, end=signal.SIGINT):
-        self.end_by = end
+    def __init__(self, command, words, folder, limit_s, end=signal.SIGINT):
+        self.end_by, self.limit_s = end, limit_s
         self.output = os.path.join(folder, "said")
         with open(self.output, "w", encoding="utf-8") as out:
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, stderr=out,
@@ -184,10 +187,10 @@ class Tracer:
             raise
 
     def wait_until_ready(self, words):
-        until = time.monotonic() + (READY_S if words else PEER_S)
+        until = time.monotonic() + (self.limit_s if words else PEER_S)
         while time.monotonic() < until:
             said = read(self.output)
-            if any(word in said for word in words):
+            if words and all(word in said for word in words):
                 return
             if self.process.poll() is not None:
                 break
@@ -213,10 +216,10 @@ class Tracer:
         else:
             self.process.stdin.close()
         try:
-            self.process.wait(READY_S)
+            self.process.wait(self.limit_s)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise OSError(f"it did not end within {READY_S} s") from None
+            raise OSError(f"it did not end within {self.limit_s} s") from None
 
 
 class Bench:
@@ -227,17 +230,18 @@ class Bench:
         self.ways = GPU_WAYS if options.gpu else WAYS
         self.peers = dict(pair.split("=", 1) for pair in options.peer)
         self.ready = dict(pair.split("=", 1) for pair in options.ready)
+        self.limit_s = HURRY_S if options.seconds else READY_S
 
     def attach(self, work, way):
         if way == "empty":
-            return Tracer([f"{ROOT}/.output/bench/empty", self.library, work.name], ["ready"], self.folder, None)
+            return Tracer([f"{ROOT}/.output/bench/empty", self.library, work.name], ["ready"], self.folder, self.limit_s, None)
         if way == "bpftrace":
-            return Tracer([f"{ROOT}/scripts/cuda_events.sh", "-p", str(work.pid), "--library", work.library()], ["TIME(ms)"], self.folder)
+            return Tracer([f"{ROOT}/scripts/cuda_events.sh", "-p", str(work.pid), "--library", work.library()], ["TIME(ms)"], self.folder, self.limit_s)
         if way in self.peers:
             command = shlex.split(self.peers[way].replace("PID", str(work.pid)).replace("LIBRARY", work.library()))
-            return Tracer(command, [self.ready[way]] if way in self.ready else [], self.folder)
+            return Tracer(command, [self.ready[way]] if way in self.ready else [], self.folder, self.limit_s)
         args = [a.replace("OUT", f"{self.folder}/out").replace("SOCKET", f"{self.folder}/socket") for a in self.ways[way]]
-        return Tracer([CT, *args, "-v", "-p", str(work.pid)], ["cudatrace: ready"], self.folder)
+        return Tracer([CT, *args, "-v", "-p", str(work.pid)], READY.get(way, ["cudatrace: ready"]), self.folder, self.limit_s)
 
     def warm_s(self, way):
         return THROTTLED_S if way in THROTTLED else WARM_S if way != "bare" else 0

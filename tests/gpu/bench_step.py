@@ -15,6 +15,7 @@ import sys
 import time
 
 STEPS = 20
+WARM_STEPS = 5
 
 
 def transformer(compiled=False, parallel=False):
@@ -125,23 +126,22 @@ class Steps:
     def __init__(self, name, fake):
         self.other = second_rank() if name == "ddp" and not RANK else None
         self.step, self.wait = fake_step(fake) if fake else WORKS[name][0]()
-        self.took_ns = 1e9
 
     def do(self, count):
+        if self.other:
+            print(count, file=self.other.stdin, flush=True)
         for _ in range(count):
             self.step()
         self.wait()
 
     def sample(self, warm_s):
         """Nanoseconds a step, after others for so many seconds."""
-        warm = min(int(warm_s * 1e9 / self.took_ns), 100_000)
-        if self.other:
-            print(warm + STEPS, file=self.other.stdin, flush=True)
-        self.do(warm)
+        until = time.monotonic() + warm_s
+        while time.monotonic() < until:
+            self.do(WARM_STEPS)
         began = time.perf_counter_ns()
         self.do(STEPS)
-        self.took_ns = (time.perf_counter_ns() - began) / STEPS
-        return self.took_ns
+        return (time.perf_counter_ns() - began) / STEPS
 
 
 def profiled(steps, warm_s):
