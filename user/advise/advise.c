@@ -7,7 +7,7 @@
 
 #include "../event/device.h"
 #include "procs.h"
-#include "steps/proc_steps.h"
+#include "proc_steps.h"
 #include "../util/table/array.h"
 
 #define LONG_CALLS_MAX (1u << 19)

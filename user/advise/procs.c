@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "procs.h"
-#include "steps/proc_steps.h"
+#include "proc_steps.h"
 
 static void free_proc(struct advise_process *p)
 {

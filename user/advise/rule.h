@@ -40,7 +40,7 @@ struct advise_process {
 	void *state[RULES_MAX];
 	struct proc_device *devices;
 	unsigned int ndevices;
-	struct proc_steps *steps; /* of steps/proc_steps.h; NULL: no rule wants them */
+	struct proc_steps *steps; /* of proc_steps.h; NULL: no rule wants them */
 };
 
 /* What a rule remembers between two calls of a thread. */

@@ -3,7 +3,7 @@
 #ifndef CT_STEPS_RULE_H
 #define CT_STEPS_RULE_H
 
-#include "proc_steps.h"
+#include "../proc_steps.h"
 
 #define STEPS_RULE_LEAST 5 /* steps */
 #define STEPS_RULE_KINDS \
