@@ -179,7 +179,6 @@ $(BENCH)/hooks_cold: tests/bench/hooks_cold.c $(wildcard hooks/*.h) $(CAPTURE_OB
 bench-programs: $(BENCH)/hooks $(BENCH)/hooks_cold $(BENCH)/hooks_on $(BENCH)/bench_trace $(BENCH)/empty $(BENCH)/target $(BENCH)/many $(BENCH)/bench_sinks $(BENCH)/bench_nsys $(BENCH)/bench_stat $(BENCH)/bench_advise
 bench: cudatrace standin cases-progs bench-programs
 	$(Q)tests/bench/run.sh
-	$(Q)tests/bench/book.py
 
 check-api:
 	$(Q)scripts/check_api.py

@@ -13,7 +13,7 @@ import sys
 
 MOST_FILES = 25
 MAY_INCLUDE = {
-    'advise': 'api event format stat util util/table util/option',
+    'advise': 'api event format stat stat/steps util util/table util/option',
     'advise/memory': 'advise event/scopes util',
     'advise/rules': 'advise util/table',
     'advise/rules/collectives': 'advise event event/scopes stat/steps',

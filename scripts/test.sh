@@ -351,6 +351,7 @@ main() {
 		done
 		behind tutorial 900 tests/tutorial.py
 		behind python 300 tests/python/run.py
+		behind book 200 tests/bench/test_book.py
 		behind attack-names 600 tests/hostile/names.py
 		behind attack-files 900 tests/hostile/files.py
 	else

@@ -27,7 +27,19 @@ def scrape():
     return (time.monotonic() - begin) * 1000, text
 
 
-scrape()
+def first_scrape():
+    """serve may be ready before it listens."""
+    until = time.monotonic() + 60
+    while True:
+        try:
+            return scrape()
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.1)
+
+
+first_scrape()
 took, began, cpu = [], time.monotonic(), cpu_s()
 for i in range(seconds):
     time.sleep(max(0, began + i + 1 - time.monotonic()))

@@ -937,8 +937,8 @@ static void scope_over(uint8_t kind, const char *name, uint64_t from, uint64_t t
 		char text[24];
 	} r = { .s = { .h = { .size = sizeof(r),
 			      .kind = CT_SCOPE_BEGIN,
-			      .pid = PID,
-			      .tid = PID,
+			      .pid = st.pid ? st.pid : PID,
+			      .tid = st.pid ? st.pid : PID,
 			      .start_ns = from,
 			      .end_ns = from },
 		       .id = ++id,
@@ -1002,6 +1002,62 @@ static void test_host_bound_steps(void)
 	SILENT();
 	steps("host-bound-steps", 5, 0, 5 * MS, 5 * MS + 1);
 	SILENT();
+	lineage_close(lineage);
+	lineage = NULL;
+}
+
+/* n steps of a process, of 1 ms; the third takes 2 ms. */
+static void range_steps(uint32_t pid, int n)
+{
+	st.pid = pid;
+	make_kernel(&md, MAKE_AT(pid, 0, 1, 7, 1, st.now, st.now + 1), 1, 8, 256);
+	give((struct event){ .rec = &md.h, .lineage = lineage });
+	for (int i = 1; i <= n; i++) {
+		uint64_t took = i == 3 ? 2 * MS : MS;
+		char name[24];
+
+		snprintf(name, sizeof(name), "ProfilerStep#%d", i);
+		scope_over(CT_SCOPE_RANGE, name, st.now, st.now + took);
+		st.now += took;
+	}
+}
+
+static bool says(const struct advise_finding *f, const char *words)
+{
+	return f->evidence.len && memmem(f->evidence.s, f->evidence.len, words, strlen(words));
+}
+
+/* Ranges of a process find room for 16384 steps, those of four processes for all there is; a rule
+ * more takes no more of it. */
+static void test_steps_are_bounded(void)
+{
+	static const char no_room[] =
+		" Later steps were not looked at, because there was no room for them.";
+	struct advise_totals totals;
+
+	for (uint32_t full = 3; full <= 4; full++) {
+		lineage_close(lineage);
+		lineage = lineage_open();
+		begin("slow-steps,host-bound-steps");
+		for (uint32_t i = 0; i < full; i++)
+			range_steps(PID + i, 16384 + 10);
+		range_steps(PID + full, 20);
+		end_finding(0);
+		CHECK_EQ(3 + (full == 3) + (full == 4), st.n);
+		for (size_t i = 0; i < st.n; i++) {
+			const struct advise_finding *f = &st.findings[i];
+			bool last = f->pid == PID + full;
+
+			CHECK(!last || full == 3);
+			CHECK(says(f, last ? "1 of 20 steps" : "1 of 16384 steps"));
+			CHECK(says(f, no_room) == !last);
+		}
+		advise_totals(st.a, &totals);
+		/* the last one's kernel and ranges find no room when four were before it */
+		CHECK_EQ(full * 10 + (full == 4 ? 21 : 0), totals.steps_no_room);
+		CHECK_EQ(0, totals.no_room);
+		done();
+	}
 	lineage_close(lineage);
 	lineage = NULL;
 }
@@ -1475,6 +1531,7 @@ int main(void)
 	RUN(test_fragmentation);
 	RUN(test_gemm_float32);
 	RUN(test_slow_steps);
+	RUN(test_steps_are_bounded);
 	RUN(test_host_bound_steps);
 	RUN(test_processes);
 	RUN(test_bounds);

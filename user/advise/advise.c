@@ -7,12 +7,14 @@
 
 #include "../event/device.h"
 #include "procs.h"
+#include "proc_steps.h"
 #include "../util/table/array.h"
 
 #define LONG_CALLS_MAX (1u << 19)
-#define LONG_CALL_NS 20000ULL	/* at first; grows when there are more than LONG_CALLS_MAX */
-#define SPANS_ALL_MAX 48	/* struct spans in all */
-#define LIVE_ALL_MAX (1u << 20) /* live allocations in all */
+#define LONG_CALL_NS 20000ULL	 /* at first; grows when there are more than LONG_CALLS_MAX */
+#define SPANS_ALL_MAX 48	 /* struct spans in all */
+#define LIVE_ALL_MAX (1u << 20)	 /* live allocations in all */
+#define STEPS_ALL_MAX (1u << 20) /* pieces of device work for steps, in all; see steps_open() */
 #define DEVICES_KNOWN_MAX 256
 
 struct advice {
@@ -25,7 +27,7 @@ struct advice {
 	size_t nlong;
 	uint64_t long_ns;
 	bool long_sorted;
-	unsigned int nspans, nlive;
+	unsigned int nspans, nlive, nsteps;
 	struct ct_device devices[DEVICES_KNOWN_MAX];
 	unsigned int ndevices;
 	struct advise_finding *findings;
@@ -190,6 +192,14 @@ bool advise_may_keep_live(struct advice *a, unsigned int n)
 	if (a->nlive + n > LIVE_ALL_MAX)
 		return false;
 	a->nlive += n;
+	return true;
+}
+
+bool advise_may_keep_steps(struct advice *a, unsigned int n)
+{
+	if (a->nsteps + n > STEPS_ALL_MAX)
+		return false;
+	a->nsteps += n;
 	return true;
 }
 
@@ -486,6 +496,9 @@ const struct advise_finding *advise_finish(struct advice *a, uint64_t min_cost_n
 			if (state && (p->ncalls || p->nwork))
 				rules[i]->end(state, a, p);
 		}
+		a->totals.steps_no_room += proc_steps_no_room(p);
+		proc_steps_close(p->steps);
+		p->steps = NULL;
 	}
 	if (a->bad)
 		return NULL;

@@ -71,6 +71,9 @@ struct advise_totals {
 	unsigned int have; /* ADVISE_* that the trace had */
 	/* events that were ignored, because their process or thread found no room */
 	uint64_t no_room;
+	/* operators, launches and device work after the last of which steps were found; only the
+	 * rules about steps did not see them */
+	uint64_t steps_no_room;
 	uint64_t span_ns; /* of the process that was seen for longest */
 };
 

@@ -139,6 +139,12 @@ static void limits(struct out *o, const struct advise_print *p)
 			"%llu events were of more processes, threads or devices than are looked "
 			"at.\n",
 			(unsigned long long)t.no_room);
+	if (t.steps_no_room)
+		out_fmt(o,
+			"Steps were looked for until there was no room for more. The rules about "
+			"steps did not look at %llu operators, launches and pieces of device "
+			"work.\n",
+			(unsigned long long)t.steps_no_room);
 }
 
 /* ---- text ---- */
@@ -373,6 +379,7 @@ void advise_print_json(struct out *o, const struct advise_print *p)
 	json_put_u64(&j, "span_ns", t.span_ns);
 	json_put_u64(&j, "lost", p->losses ? losses_total(p->losses) : 0);
 	json_put_u64(&j, "not_looked_at", t.no_room);
+	json_put_u64(&j, "steps_not_looked_at", t.steps_no_room);
 	if (p->losses)
 		json_unprobed_member(&j, &p->losses->unprobed);
 	json_open_array(&j, "findings");

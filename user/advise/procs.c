@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "procs.h"
+#include "proc_steps.h"
 
 static void free_proc(struct advise_process *p)
 {
@@ -15,6 +16,7 @@ static void free_proc(struct advise_process *p)
 	for (unsigned int i = 0; i < p->ndevices; i++)
 		spans_free(&p->devices[i].busy);
 	free(p->devices);
+	proc_steps_close(p->steps);
 	free(p);
 }
 

@@ -29,6 +29,7 @@ struct proc_device {
 	struct spans busy;
 };
 
+struct proc_steps;
 struct advise_process {
 	uint32_t index, pid, shown, start;
 	char comm[CT_COMM_LEN];
@@ -39,6 +40,7 @@ struct advise_process {
 	void *state[RULES_MAX];
 	struct proc_device *devices;
 	unsigned int ndevices;
+	struct proc_steps *steps; /* of proc_steps.h; NULL: no rule wants them */
 };
 
 /* What a rule remembers between two calls of a thread. */
@@ -128,8 +130,9 @@ struct long_call {
 struct advise_finding *advise_finding_new(struct advice *);
 /* True if n more struct spans may be kept; they are then counted. */
 bool advise_may_keep_spans(struct advice *, unsigned int n);
-/* The same for live allocations. */
+/* The same for live allocations, and for what steps are found by. */
 bool advise_may_keep_live(struct advice *, unsigned int n);
+bool advise_may_keep_steps(struct advice *, unsigned int n);
 /* Sorted by start; valid once all events have come. */
 const struct long_call *advise_long_calls(struct advice *, size_t *n, uint64_t *least_ns);
 struct site_stacks;

@@ -8,17 +8,18 @@
 
 static void end(void *state, struct advice *a, struct advise_process *proc)
 {
-	const struct steps_of *p = steps_rule_finish(state);
-	struct steps_rule *r = state;
+	const struct steps *steps;
+	const struct steps_of *p = steps_rule_finish(proc, &steps);
 	uint64_t ns = 0, idle_ns = 0;
 	struct steps_ops ops;
 	struct advise_finding *f;
 
+	(void)state;
 	for (size_t i = 0; p && i < p->n; i++) {
 		ns += p->list[i].end_ns - p->list[i].start_ns;
 		idle_ns += p->list[i].ns[OVERLAP_IDLE];
 	}
-	if (!p || !p->device || idle_ns * 2 < ns || steps_operators(r->steps, p, &ops) ||
+	if (!p || !p->device || idle_ns * 2 < ns || steps_operators(steps, p, &ops) ||
 	    ops.all_ns * 2 < ns)
 		return;
 	f = rule_finding(a, &rule_host_bound_steps, proc);
@@ -39,6 +40,7 @@ static void end(void *state, struct advice *a, struct advise_process *proc)
 		rule_say(&f->evidence, " %s", rule_time((double)ops.ns[i] / (double)p->n));
 	}
 	text_str(&f->evidence, " a step.");
+	steps_rule_say_no_room(f, steps);
 }
 
 /* clang-format off */
@@ -48,6 +50,6 @@ const struct rule rule_host_bound_steps = {
 	  "Let torch.compile fuse the operators, or capture the step in a CUDA graph; use the fused and foreach forms of "
 	  "optimizers; give each operator more to do." },
 	.kinds = STEPS_RULE_KINDS, .traits = TR_LAUNCH | TR_GRAPH, .most = ADVISE_SERIOUS,
-	.state_bytes = sizeof(struct steps_rule), .event = steps_rule_event, .end = end, .free = steps_rule_free
+	.state_bytes = sizeof(struct steps_rule), .event = steps_rule_event, .end = end
 };
 /* clang-format on */

@@ -35,13 +35,14 @@ static void difference(struct text *t, const struct steps_more *more)
 
 static void end(void *state, struct advice *a, struct advise_process *proc)
 {
-	const struct steps_of *p = steps_rule_finish(state);
-	struct steps_rule *r = state;
+	const struct steps *steps;
+	const struct steps_of *p = steps_rule_finish(proc, &steps);
 	uint64_t slow = 0, cost_ns = 0, longest = 0;
 	struct advise_finding *f;
 	struct steps_more more;
 	size_t at = 0;
 
+	(void)state;
 	if (!p)
 		return;
 	/* the first step prepares what the others find ready */
@@ -55,7 +56,7 @@ static void end(void *state, struct advice *a, struct advise_process *proc)
 		at = ns > longest ? i : at;
 		longest = ns > longest ? ns : longest;
 	}
-	if (!slow || steps_compare(r->steps, p, at, &more))
+	if (!slow || steps_compare(steps, p, at, &more))
 		return;
 	f = rule_finding(a, &rule_slow_steps, proc);
 	if (!f)
@@ -69,6 +70,7 @@ static void end(void *state, struct advice *a, struct advise_process *proc)
 		 (unsigned long long)slow, p->n, SLOW, rule_time((double)p->median_ns),
 		 (unsigned long long)p->list[at].number, rule_time((double)longest));
 	difference(&f->evidence, &more);
+	steps_rule_say_no_room(f, steps);
 }
 
 /* clang-format off */
@@ -78,6 +80,6 @@ const struct rule rule_slow_steps = {
 	  "Look at what the slowest one had more of: 'cudatrace stat --by step' shows each step. Write checkpoints and logs from another "
 	  "thread, load data ahead, and keep shapes the same." },
 	.kinds = STEPS_RULE_KINDS, .traits = TR_LAUNCH | TR_GRAPH, .most = ADVISE_SERIOUS,
-	.state_bytes = sizeof(struct steps_rule), .event = steps_rule_event, .end = end, .free = steps_rule_free
+	.state_bytes = sizeof(struct steps_rule), .event = steps_rule_event, .end = end
 };
 /* clang-format on */

@@ -65,6 +65,16 @@ struct steps {
 	uint64_t no_room, until_ns; /* until_ns: what ends later is not complete */
 };
 
+static size_t marks_max(const struct steps *s)
+{
+	return s->max / 4;
+}
+
+static size_t ranges_max(const struct steps *s)
+{
+	return s->max / 16;
+}
+
 struct steps *steps_open(const char *name, size_t max)
 {
 	struct steps *s = calloc(1, sizeof(*s));
@@ -112,6 +122,16 @@ const struct steps_of *steps_list(const struct steps *s, size_t *n)
 {
 	*n = s->nprocs;
 	return s->procs;
+}
+
+bool steps_full(const struct steps *s)
+{
+	return s->nwork >= s->max || s->nmarks >= marks_max(s) || s->nranges >= ranges_max(s);
+}
+
+void steps_widen(struct steps *s, size_t max)
+{
+	s->max = max;
 }
 
 uint64_t steps_no_room(const struct steps *s)
@@ -243,7 +263,7 @@ static int add_mark(struct steps *s, const struct event *ev, uint64_t symbol, co
 	struct steps_of *p = proc_get(s, ev);
 	struct mark *m;
 
-	if (!p || s->nmarks == s->max / 4)
+	if (!p || s->nmarks == marks_max(s))
 		return no_room(s, h);
 	m = array_add(s->marks, s->nmarks);
 	if (!m)
@@ -286,7 +306,7 @@ static int add_range(struct steps *s, const struct event *ev, const char *name)
 	/* one that was not seen to its end is no whole step */
 	if (!how || ((const struct ct_scope *)h)->flags & CT_SCOPE_UNFINISHED)
 		return how != STEPS_NONE;
-	if (!proc_get(s, ev) || s->nranges == s->max / 16)
+	if (!proc_get(s, ev) || s->nranges == ranges_max(s))
 		return no_room(s, h);
 	r = array_add(s->ranges, s->nranges);
 	if (!r)

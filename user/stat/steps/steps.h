@@ -67,6 +67,10 @@ int steps_event(struct steps *, const struct event *);
 /* Finds the steps; no event may follow. Returns 0 or -ENOMEM. */
 int steps_finish(struct steps *);
 const struct steps_of *steps_list(const struct steps *, size_t *n);
+/* Does the next piece of one sort find no room? */
+bool steps_full(const struct steps *);
+/* Gives room for more; max: as in steps_open(), and not less than before. */
+void steps_widen(struct steps *, size_t max);
 /* Device work, operators and ranges for which there was no room. Steps after the first are left
  * out. */
 uint64_t steps_no_room(const struct steps *);
