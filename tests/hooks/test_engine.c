@@ -261,12 +261,14 @@ static CALLBACK bool outer_entry(struct hook_frame *f, const struct hook_regs *r
 	return true;
 }
 
-static unsigned int missed_ids[8], missed_otherwise;
+static unsigned int missed_ids[8], missed_left, missed_otherwise;
 
-static void count_missed(__u32 id, bool deep)
+static void count_missed(__u32 id, enum hook_miss why)
 {
-	if (deep && id < 8)
+	if (why == HOOK_MISS_DEEP && id < 8)
 		missed_ids[id]++;
+	else if (why == HOOK_MISS_LEFT)
+		missed_left++;
 	else
 		missed_otherwise++;
 }
@@ -723,6 +725,38 @@ static void test_longjmp(void)
 	CHECK_EQ(2 * n, lefts);
 }
 
+/* As a signal handler that leaves entry() by siglongjmp(). */
+static CALLBACK bool leave_entry(struct hook_frame *f, const struct hook_regs *r)
+{
+	(void)r;
+	if (f->id == 1)
+		longjmp(back, 1);
+	return true;
+}
+
+static const struct hook_ops leaving = { .entry = leave_entry, .missed = count_missed };
+
+/* Each call whose recording is left so keeps its frame. When no frame is free any more, calls go through, and it is
+ * known that they were not nested too deeply. */
+static void test_left_inside(void)
+{
+	static volatile int i;
+	struct hook_state s;
+
+	CHECK_EQ(0, engine_open(&leaving));
+	ON(victim_add, 1);
+	ON(victim_tail, 2);
+	for (i = 0; i < HOOK_DEPTH; i++)
+		if (!setjmp(back))
+			CHECK_EQ(0, victim_add(1, 2));
+	CHECK_EQ(3, victim_add(1, 2));
+	CHECK_EQ(4, victim_tail(1, 2));
+	CHECK_EQ(3, missed_left);
+	CHECK_EQ(0, missed_otherwise + missed_ids[1] + missed_ids[2]);
+	CHECK_EQ(0, engine_check(&s));
+	CHECK_EQ(3, s.too_deep);
+}
+
 /* ---- signals ---- */
 
 static volatile unsigned long handled, nested_calls;
@@ -925,6 +959,104 @@ static void test_stack_gone(void)
 		CHECK_EQ(6, victim_add(3, 3));
 	}
 	CHECK_EQ(100, lefts);
+}
+
+/* A thread ends inside a call, and its stack is unmapped at the worst moment: right after it was found to be mapped. */
+static char *ended_stack;
+
+#if defined(__x86_64__)
+#define MC_RESULT(m) (m).gregs[REG_RAX]
+#else
+#define MC_RESULT(m) (m).regs[0]
+#endif
+
+static void on_trapped_call(int sig, siginfo_t *info, void *context)
+{
+	ucontext_t *c = context;
+
+	(void)sig;
+	(void)info;
+	munmap(ended_stack, 65536);
+	MC_RESULT(c->uc_mcontext) = -EINVAL;
+}
+
+/* What happens to a system call whose first argument is `first`. */
+static void filter_calls(unsigned int nr, unsigned int first, unsigned int action)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, first, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, action),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
+
+	CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter));
+}
+
+static long end_inside(void *arg)
+{
+	(void)arg;
+	pthread_exit(NULL);
+}
+
+static void *end_in_call(void *arg)
+{
+	victim_call(end_inside, NULL);
+	return arg;
+}
+
+static void end_one(void)
+{
+	pthread_attr_t attr;
+	pthread_t t;
+
+	ended_stack =
+		mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_attr_init(&attr);
+	CHECK(!pthread_attr_setstack(&attr, ended_stack, 65536));
+	CHECK(!pthread_create(&t, &attr, end_in_call, NULL));
+	pthread_join(t, NULL);
+}
+
+static void test_ended_stack_gone(void)
+{
+	struct sigaction sa = { .sa_sigaction = on_trapped_call, .sa_flags = SA_SIGINFO };
+	struct hook_state s;
+
+	CHECK(!sigaction(SIGSYS, &sa, NULL));
+	CHECK_EQ(0, engine_open(&counting));
+	ON(victim_call, 1);
+	end_one();
+	filter_calls(SYS_rt_sigprocmask, (unsigned int)-1, SECCOMP_RET_TRAP);
+	CHECK_EQ(0, engine_check(&s));
+	CHECK_EQ(0, s.threads);
+	CHECK_EQ(1, ends);
+}
+
+/* In a sandbox that forbids to read it, the stack is left alone: the frame is kept, and calls are recorded. */
+static void test_ended_in_sandbox(void)
+{
+	unsigned int areas;
+
+	CHECK_EQ(0, engine_open(&counting));
+	ON(victim_call, 1);
+	ON(victim_add, 2);
+	end_one();
+	CHECK_EQ(1, entries(1));
+	filter_calls(SYS_process_vm_readv, (unsigned int)getpid(), SECCOMP_RET_KILL_PROCESS);
+	engine_sandboxed();
+	munmap(ended_stack, 65536);
+	areas = threads_used();
+	threads_drop_gone();
+	CHECK_EQ(1, ends);
+	CHECK(threads_has(0));
+	CHECK_EQ(3, victim_add(1, 2));
+	CHECK_EQ(1, leaves(2));
+	CHECK_EQ(areas, threads_used());
 }
 
 /* A call begins in one thread and ends in another. */
@@ -1693,11 +1825,14 @@ int main(int argc, char **argv)
 	T(counted_under_fire);
 	T(sleepers);
 	T(longjmp);
+	T(left_inside);
 	T(signal_at_first_call);
 	T(signals);
 	T(altstack);
 	T(coroutines);
 	T(stack_gone);
+	T(ended_stack_gone);
+	T(ended_in_sandbox);
 	T(moved_coroutine);
 	T(threads);
 	if (all)

@@ -697,12 +697,15 @@ static void test_missed(void)
 	struct hooks_ring_counts c;
 
 	set_up((struct ct_config){ .layers = 1 });
-	capture_missed(CT_COOKIE(row_get, false), true);
-	capture_missed(CT_COOKIE(row_mm, false), true);
-	capture_missed(CT_COOKIE(row_get, false), false);
+	capture_missed(CT_COOKIE(row_get, false), HOOK_MISS_DEEP);
+	capture_missed(CT_COOKIE(row_mm, false), HOOK_MISS_DEEP);
+	capture_missed(CT_COOKIE(row_get, false), HOOK_MISS_THREADS);
+	capture_missed(CT_COOKIE(row_get, false), HOOK_MISS_LEFT);
+	capture_missed(CT_COOKIE(row_mm, false), HOOK_MISS_LEFT);
 	hooks_ring_counts(ring, &c);
 	CHECK_EQ(1, c.deep);
-	CHECK_EQ(1, c.scopes_dropped);
+	CHECK_EQ(1, c.left);
+	CHECK_EQ(2, c.scopes_dropped);
 	CHECK_EQ(1, c.no_block);
 	tear_down();
 }
@@ -827,7 +830,8 @@ static void test_left_inside(void)
 	CHECK_EQ(0, t->depth);
 	hooks_ring_counts(ring, &c);
 	CHECK_EQ(2, c.folded);
-	CHECK_EQ(2, c.deep);
+	CHECK_EQ(2, c.left);
+	CHECK_EQ(0, c.deep);
 	busy[4] = false;
 	tear_down();
 }
@@ -896,20 +900,20 @@ static void test_hostile_counters(void)
 	for (uint32_t i = 0; i < 2; i++) {
 		t = hooks_block(area, i, RING_BYTES);
 		t->lost = t->folded = t->filtered = t->deep = t->no_cell = t->no_stack = UINT64_MAX;
-		t->unfinished = t->scopes_dropped = t->scopes_unbegun = UINT64_MAX;
+		t->unfinished = t->scopes_dropped = t->scopes_unbegun = t->left = UINT64_MAX;
 		t->muted[HOOKS_MUTED] = UINT64_MAX;
 	}
-	head->too_deep = head->scopes_dropped = head->interrupted = UINT64_MAX;
+	head->too_deep = head->scopes_dropped = head->interrupted = head->left = UINT64_MAX;
 	hooks_ring_counts(ring, &c);
-	CHECK_EQ(2 * 10 + 3, c.malformed);
+	CHECK_EQ(2 * 11 + 4, c.malformed);
 	CHECK_EQ(0,
 		 c.lost + c.folded + c.filtered + c.deep + c.no_cell + c.no_stack + c.unfinished);
-	CHECK_EQ(0, c.scopes_dropped + c.scopes_unbegun + c.interrupted);
+	CHECK_EQ(0, c.scopes_dropped + c.scopes_unbegun + c.interrupted + c.left);
 	for (uint32_t i = 0; i < 2; i++)
 		hooks_block(area, i, RING_BYTES)->lost = 1ULL << 43;
 	hooks_ring_counts(ring, &c);
 	CHECK_EQ(1ULL << 44, c.lost);
-	CHECK_EQ(2 * 9 + 3, c.malformed);
+	CHECK_EQ(2 * 10 + 4, c.malformed);
 	tear_down();
 }
 

@@ -262,6 +262,7 @@ void hooks_ring_counts(const struct hooks_ring *r, struct hooks_ring_counts *out
 	out->malformed = r->malformed;
 	out->no_block = said(out, &r->area->no_block);
 	out->deep = said(out, &r->area->too_deep);
+	out->left = said(out, &r->area->left);
 	out->scopes_dropped = said(out, &r->area->scopes_dropped);
 	out->interrupted = said(out, &r->area->interrupted);
 	for (uint32_t i = 0; i < used_blocks(r); i++) {
@@ -271,6 +272,7 @@ void hooks_ring_counts(const struct hooks_ring *r, struct hooks_ring_counts *out
 		losses_add(&out->folded, said(out, &t->folded));
 		losses_add(&out->filtered, said(out, &t->filtered));
 		losses_add(&out->deep, said(out, &t->deep));
+		losses_add(&out->left, said(out, &t->left));
 		losses_add(&out->no_cell, said(out, &t->no_cell));
 		losses_add(&out->no_stack, said(out, &t->no_stack));
 		losses_add(&out->unfinished, said(out, &t->unfinished));
