@@ -622,10 +622,12 @@ case_hooks_vfork_killed() {
 	attach --source=hooks -p "$pid"
 	echo >&"$fd"
 	wait_for 20 grep -q done "$T/prog.out"
-	expect "the program" "$(tail -n 1 "$T/prog.out")" "done: killed some, 9 of 9"
+	expect "the program" "$(tail -n 1 "$T/prog.out")" "done: killed some, 18 of 18"
 	finish INT
 	ok_rc
-	expect_rows cudaStreamQuery 3
+	expect_rows cudaStreamQuery 6
+	no_loss
+	! grep -q 'not removed in time' "$T/err" || fail "the hooks are still on"
 	exec {fd}>&-
 	wait_for 5 ended "$pid"
 	wait "$pid" || fail "the program ended with $?"
