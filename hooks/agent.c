@@ -348,7 +348,9 @@ static unsigned long thread_count(void)
  */
 static bool needs_one_thread(long nr, const __u64 *args)
 {
-	bool needs = nr == SYS_capset; /* all threads must have the same rights when libc changes the user */
+	bool needs =
+		nr ==
+		SYS_capset; /* all threads must have the same rights when libc changes the user */
 
 	if (nr == SYS_unshare)
 		needs = args[0] &
@@ -361,8 +363,7 @@ static bool needs_one_thread(long nr, const __u64 *args)
 /* Returns whether a call of setns() may change the clock by which the hooks take times. */
 static bool changes_clock(long nr, const __u64 *args)
 {
-	return nr == SYS_setns && !capture_by_ticks() &&
-	       (!(int)args[1] || args[1] & CLONE_NEWTIME);
+	return nr == SYS_setns && !capture_by_ticks() && (!(int)args[1] || args[1] & CLONE_NEWTIME);
 }
 
 /* Returns false in a child that has its parent's memory (vfork()) or that libc does not know of:

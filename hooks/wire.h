@@ -265,7 +265,7 @@ struct hooks_area {
 	__u64 too_deep;	      /* calls that were nested deeper than the engine's frames */
 	__u64 scopes_dropped; /* the same for functions of layers */
 	__u64 interrupted; /* functions whose hooks were off for a time, because of another tracer */
-	__u64 left;	   /* calls for which there was no frame, because too many calls were left */
+	__u64 left;  /* calls for which there was no frame, because too many calls were left */
 	__u32 cells; /* how many cells, from the first on, have ever been taken */
 	__u32 pad2[15];
 };

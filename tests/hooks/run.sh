@@ -41,7 +41,9 @@ tried() {
 }
 
 for build in "${builds[@]}"; do
-	tried "$build" "$out/test_engine-$build" "${rounds[@]}"
+	for program in engine calls counting; do
+		tried "$build" "$out/test_$program-$build" "${rounds[@]}"
+	done
 done
 tried text "$out/test_text"
 tried slots "$out/test_slots" "${rounds[@]}"

@@ -37,7 +37,7 @@ static int row_malloc, row_free, row_driver, row_get, row_sync, row_push, row_po
 static struct hooks_ring *ring;
 static struct agent_tids *tids;
 static int64_t ahead_ns; /* of the process's clock */
-static bool gone[64]; /* calls, by number, that were jumped over */
+static bool gone[64];	 /* calls, by number, that were jumped over */
 
 /* the engine's */
 bool hook_is_under_way(const struct hook_frame *f)
@@ -734,7 +734,8 @@ static bool reads_tensor(uint64_t number, bool has_value)
 	unsigned char present = 2;
 	struct hook_frame f = { .sp = 5000,
 				.number = number,
-				.id = (uint32_t)(CT_COOKIE(row_mm, false) | CT_COOKIE_OF(7, false)) };
+				.id = (uint32_t)(CT_COOKIE(row_mm, false) |
+						 CT_COOKIE_OF(7, false)) };
 
 	layers_tensors(f.id, CT_TENSORS_LAYOUT(0, 0, 0) | CT_TENSORS_OPTIONAL);
 	CHECK(capture_enters(&f, &r, f.id));
