@@ -348,9 +348,8 @@ static unsigned long thread_count(void)
  */
 static bool needs_one_thread(long nr, const __u64 *args)
 {
-	bool needs =
-		nr ==
-		SYS_capset; /* all threads must have the same rights when libc changes the user */
+	/* all threads must have the same rights when libc changes the user */
+	bool needs = nr == SYS_capset;
 
 	if (nr == SYS_unshare)
 		needs = args[0] &

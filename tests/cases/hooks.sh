@@ -622,7 +622,7 @@ case_hooks_vfork_killed() {
 	wait_for 5 grep -q ready "$T/prog.out"
 	attach --source=hooks -p "$pid"
 	echo >&"$fd"
-	wait_for 20 grep -q done "$T/prog.out"
+	wait_for 20 grep -q "^done" "$T/prog.out"
 	expect "the program" "$(tail -n 1 "$T/prog.out")" "done: killed some, 18 of 18"
 	finish INT
 	ok_rc
