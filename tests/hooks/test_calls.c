@@ -280,7 +280,6 @@ static void test_left_inside(void)
 /* ---- signals ---- */
 
 static volatile unsigned long handled, nested_calls;
-static volatile sig_atomic_t in_handler;
 
 static void handler(int s, siginfo_t *i, void *u)
 {
