@@ -448,6 +448,6 @@ CT_ASSERT_SIZE(struct ct_thread_probed, 208);
 CT_ASSERT_SIZE(struct ct_thread, 392);
 CT_ASSERT_SIZE(struct ct_vma, 56);
 CT_ASSERT_SIZE(struct ct_inside, 8);
-CT_ASSERT_SIZE(struct ct_counters, 160);
+CT_ASSERT_SIZE(struct ct_counters, 168);
 
 #endif

@@ -370,6 +370,8 @@ enum ct_loss {
 	/* records of a recording that cannot be read, because the file is damaged or cut off */
 	CT_LOSS_FILE = 11,
 	CT_LOSS_COUNTS = 12, /* calls for which the kernel side had no free counter */
+	/* hooks: a signal handler left the code that recorded the call by siglongjmp() */
+	CT_LOSS_LEFT = 13,
 	CT_LOSS_END
 };
 

@@ -18,12 +18,15 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,8 +48,11 @@
 #define PRCTL_COOKIE (~0u - 2)
 #define SYSCALL_COOKIE (~0u - 3)
 #define EXIT_COOKIE (~0u - 4)
-#define ALONE_COOKIE (~0u - 5)	 /* of functions that fail if we have a thread */
-#define OWN_COOKIES ALONE_COOKIE /* the smallest of these cookies */
+/* of functions that fail, or have another effect, if we have a thread */
+#define UNSHARE_COOKIE (~0u - 5)
+#define SETNS_COOKIE (~0u - 6)
+#define CAPSET_COOKIE (~0u - 7)
+#define OWN_COOKIES CAPSET_COOKIE /* the smallest of these cookies */
 
 enum state { IDLE, STARTING, RUNNING };
 
@@ -231,6 +237,10 @@ static bool agent_begins; /* there is an agent's thread, or it is being started 
 /* the agent's thread must end, because its system calls are about to be restricted, or because the
  * program makes a call that needs a process with one thread */
 static bool all_sandboxed, to_be_alone;
+static bool pausing; /* the agent's thread must end, and the hooks stay */
+
+static void *thread_main(void *begins);
+static void finish(int err);
 
 /* Starts a thread. Its thread id is known only once it runs. */
 static int begin_thread(void *(*main)(void *), void *arg)
@@ -244,32 +254,130 @@ static int begin_thread(void *(*main)(void *), void *arg)
 	return err;
 }
 
-/* Makes the agent's thread take the hooks off and end. Waits until it is gone, but not longer than
- * for the hooks of a library. */
-static void end_thread(bool *why)
+/* Returns the agent's thread, and waits for it if it is being started; 0: there is none. */
+static __u32 thread_begun(void)
 {
 	__u32 tid = __atomic_load_n(&agent_tid, __ATOMIC_ACQUIRE);
 
-	__atomic_store_n(why, true, __ATOMIC_RELEASE);
 	for (int i = 0;
 	     !tid && __atomic_load_n(&agent_begins, __ATOMIC_ACQUIRE) && i < HOOKS_MAPPED_MS * 10;
 	     i++) {
 		nap();
 		tid = __atomic_load_n(&agent_tid, __ATOMIC_ACQUIRE);
 	}
-	if (!tid || talk_hang_up())
-		return;
+	return tid;
+}
+
+/* Waits until the thread is gone, but not longer than for the hooks of a library. Returns whether
+ * it is gone. */
+static bool thread_gone(__u32 tid)
+{
 	for (int i = 0; i < HOOKS_MAPPED_MS * 10; i++) {
 		if (sys_call(SYS_tgkill, own_pid, tid, 0, 0, 0, 0) == -ESRCH)
-			return;
+			return true;
 		nap();
 	}
+	return false;
+}
+
+/* Makes the agent's thread take the hooks off and end, and waits for that. */
+static void end_thread(bool *why)
+{
+	__u32 tid = thread_begun();
+
+	__atomic_store_n(why, true, __ATOMIC_RELEASE);
+	if (tid && !talk_hang_up())
+		thread_gone(tid);
+}
+
+/*
+ * Makes the agent's thread end, and waits for that; the hooks stay. Returns false if it could not
+ * be done so: then the hooks have been taken off. The answer to a question wakes the thread, which
+ * otherwise looks once a second.
+ */
+static bool pause_thread(void)
+{
+	__u32 tid = thread_begun(), number = take_number(&reads);
+
+	if (tid && __atomic_load_n(&state, __ATOMIC_ACQUIRE) == RUNNING) {
+		__atomic_store_n(&pausing, true, __ATOMIC_RELEASE);
+		ask(&reads, number);
+		if (thread_gone(tid) && __atomic_load_n(&state, __ATOMIC_ACQUIRE) == RUNNING) {
+			__atomic_store_n(&agent_tid, 0, __ATOMIC_RELEASE);
+			__atomic_store_n(&agent_begins, false, __ATOMIC_RELEASE);
+			answered(&reads, number);
+			return true;
+		}
+		__atomic_store_n(&pausing, false, __ATOMIC_RELEASE);
+	}
+	answered(&reads, number);
+	end_thread(&to_be_alone);
+	return false;
+}
+
+/* Starts the thread again, when the call has returned for which it was ended. */
+static void resume_thread(void)
+{
+	int saved = errno;
+
+	hook_guard_enter();
+	__atomic_store_n(&pausing, false, __ATOMIC_RELEASE);
+	if (begin_thread(thread_main, NULL)) { /* after CLONE_NEWPID there are no new threads */
+		to_be_alone = true;
+		finish(0);
+	}
+	hook_guard_leave();
+	errno = saved;
+}
+
+/* Returns how many threads the process has; 0: that is not known. */
+static unsigned long thread_count(void)
+{
+	struct stat s;
+
+	if (sys_call(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/task", (long)&s, 0, 0, 0) ||
+	    s.st_nlink < 2)
+		return 0;
+	return s.st_nlink - 2;
+}
+
+/*
+ * Returns whether a system call that a process of one thread makes would fail, or have another
+ * effect, because of our thread. If the program has several threads itself, ours makes no
+ * difference.
+ */
+static bool needs_one_thread(long nr, const __u64 *args)
+{
+	/* all threads must have the same rights when libc changes the user */
+	bool needs = nr == SYS_capset;
+
+	if (nr == SYS_unshare)
+		needs = args[0] &
+			(CLONE_NEWUSER | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM | CLONE_FILES);
+	if (nr == SYS_setns)
+		needs = !(int)args[1] || args[1] & (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWTIME);
+	return needs && thread_count() <= 2;
+}
+
+/* Returns whether a call of setns() may change the clock by which the hooks take times. */
+static bool changes_clock(long nr, const __u64 *args)
+{
+	return nr == SYS_setns && !capture_by_ticks() && (!(int)args[1] || args[1] & CLONE_NEWTIME);
+}
+
+/* Returns false in a child that has its parent's memory (vfork()) or that libc does not know of:
+ * what it does to itself must not change its parent's hooks. */
+static bool is_own_process(void)
+{
+	return sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0) == own_pid;
 }
 
 /* Called at the loader's function: the loader may have mapped code that has not run yet. The code
- * must get its hooks before it runs. */
+ * must get its hooks before it runs. In a sandbox it gets them within a second. */
 static __attribute__((cold, noinline)) void on_loader(void)
 {
+	if (capture_is_sandboxed() || !is_own_process())
+		return;
 	/* this is also called before anything is mapped */
 	if (capture_is_open() && try_change()) {
 		engine_reserve();
@@ -278,37 +386,67 @@ static __attribute__((cold, noinline)) void on_loader(void)
 	wait_for_answer(&mapped, ask_for_mapped());
 }
 
-/*
- * Called at one of the other hooked functions of libc. Returns whether its return is wanted, which
- * is so if it renames the thread. A filter that is set by prctl(2), or without TSYNC, applies only
- * to the calling thread. The agent's own thread cannot continue under a filter.
- */
-static __attribute__((cold, noinline)) bool on_other(__u32 cookie, const struct hook_regs *r)
-{
-	bool names = cookie == NAME_COOKIE ||
-		     (cookie == PRCTL_COOKIE && (int)r->args[0] == PR_SET_NAME);
+/* What leave() does for our own cookies: frame.data[0] */
+enum { AFTER_NAME, AFTER_PAUSE };
 
-	if (names)
-		capture_renames();
-	if ((cookie == PRCTL_COOKIE && (int)r->args[0] == PR_SET_SECCOMP) ||
-	    (cookie == SYSCALL_COOKIE && r->args[0] == SYS_seccomp &&
-	     r->args[1] == SECCOMP_SET_MODE_FILTER)) {
-		capture_sandboxed();
-		if (cookie == SYSCALL_COOKIE && r->args[2] & SECCOMP_FILTER_FLAG_TSYNC)
-			end_thread(&all_sandboxed);
+/* A filter that is set by prctl(2), or without TSYNC, applies only to the calling thread. The
+ * agent's own thread cannot continue under a filter. */
+static void on_filter(bool all_threads)
+{
+	if (!capture_is_sandboxed() && !is_own_process())
+		return;
+	capture_sandboxed();
+	engine_sandboxed();
+	if (all_threads)
+		end_thread(&all_sandboxed);
+}
+
+/* The system call that a hooked function of libc makes, or -1. */
+static long call_of(__u32 cookie, const struct hook_regs *r)
+{
+	switch (cookie) {
+	case PRCTL_COOKIE: return SYS_prctl;
+	case UNSHARE_COOKIE: return SYS_unshare;
+	case SETNS_COOKIE: return SYS_setns;
+	case CAPSET_COOKIE: return SYS_capset;
+	case SYSCALL_COOKIE: return (long)r->args[0];
+	default: return -1;
 	}
-	if (cookie == ALONE_COOKIE ||
-	    (cookie == SYSCALL_COOKIE &&
-	     (r->args[0] == SYS_unshare || r->args[0] == SYS_setns || r->args[0] == SYS_capset)))
-		end_thread(&to_be_alone);
-	return names;
+}
+
+/* Called at one of the other hooked functions of libc. Returns whether its return is wanted. */
+static __attribute__((cold, noinline)) bool on_other(struct hook_frame *f,
+						     const struct hook_regs *r)
+{
+	const __u64 *args = r->args + (f->id == SYSCALL_COOKIE);
+	long nr = call_of(f->id, r);
+
+	if (f->id == NAME_COOKIE || (nr == SYS_prctl && (int)args[0] == PR_SET_NAME)) {
+		capture_renames();
+		f->data[0] = AFTER_NAME;
+		return true;
+	}
+	if (nr == SYS_prctl && (int)args[0] == PR_SET_SECCOMP)
+		on_filter(false);
+	if (nr == SYS_seccomp && args[0] == SECCOMP_SET_MODE_FILTER)
+		on_filter(args[1] & SECCOMP_FILTER_FLAG_TSYNC);
+	if (nr != SYS_unshare && nr != SYS_setns && nr != SYS_capset)
+		return false;
+	f->data[0] = AFTER_PAUSE;
+	if (capture_is_sandboxed() || !is_own_process() || !needs_one_thread(nr, args))
+		return false;
+	if (!changes_clock(nr, args))
+		return pause_thread();
+	end_thread(&to_be_alone);
+	return false;
 }
 
 /* Called when the program ends: otherwise changes that another tracer made to the hooks since the
- * last engine_check() would not be known. */
+ * last engine_check() would not be known. A child of vfork(), which may be killed here, must not
+ * keep its parent from changing the hooks. */
 static void look_at_last(void)
 {
-	if (capture_is_sandboxed() || !try_change())
+	if (capture_is_sandboxed() || !is_own_process() || !try_change())
 		return;
 	capture_interrupted(engine_interrupted());
 	change_ends();
@@ -327,7 +465,7 @@ HOOK_WAY(2) static bool entry(struct hook_frame *f, const struct hook_regs *r)
 		return false;
 	}
 	if (f->id >= OWN_COOKIES)
-		return on_other(f->id, r);
+		return on_other(f, r);
 	return capture_enters(f, r, f->id);
 }
 
@@ -336,7 +474,10 @@ HOOK_WAY(6) static void leave(struct hook_frame *f, __u64 result)
 	__u32 number;
 
 	if (f->id >= OWN_COOKIES) {
-		capture_renamed();
+		if (f->data[0] == AFTER_PAUSE)
+			resume_thread();
+		else
+			capture_renamed();
 	} else if (capture_leaves(f, f->id, result)) {
 		number = take_number(&reads);
 		ask(&reads, number);
@@ -344,10 +485,10 @@ HOOK_WAY(6) static void leave(struct hook_frame *f, __u64 result)
 	}
 }
 
-static void missed(__u32 id, bool deep)
+static void missed(__u32 id, enum hook_miss why)
 {
 	if (id < OWN_COOKIES)
-		capture_missed(id, deep);
+		capture_missed(id, why);
 }
 
 static const struct hook_ops ops = {
@@ -532,13 +673,13 @@ static void hook_others(void)
 	static struct own_hook others[] = {
 		{ .name = "prctl", .id = PRCTL_COOKIE },
 		{ .name = "pthread_setname_np", .id = NAME_COOKIE },
-		{ .name = "syscall", .id = SYSCALL_COOKIE, .flags = HOOK_ENTRY_ONLY },
-		/* The kernel refuses the first two to a process of several threads; after the third the
-		 * threads of the process have different rights, and libc ends it when it changes its
-		 * user. */
-		{ .name = "unshare", .id = ALONE_COOKIE, .flags = HOOK_ENTRY_ONLY },
-		{ .name = "setns", .id = ALONE_COOKIE, .flags = HOOK_ENTRY_ONLY },
-		{ .name = "capset", .id = ALONE_COOKIE, .flags = HOOK_ENTRY_ONLY },
+		{ .name = "syscall", .id = SYSCALL_COOKIE },
+		/* The kernel refuses some calls of the first two to a process of several threads;
+		 * after the third the threads of the process have different rights, and libc ends it
+		 * when it changes its user. */
+		{ .name = "unshare", .id = UNSHARE_COOKIE },
+		{ .name = "setns", .id = SETNS_COOKIE },
+		{ .name = "capset", .id = CAPSET_COOKIE },
 		/* exit() calls it too */
 		{ .name = "_exit", .id = EXIT_COOKIE, .flags = HOOK_ENTRY_ONLY },
 	};
@@ -660,11 +801,10 @@ static void finish(int err)
 			 (int)own_pid, left.inside);
 	if (to_be_alone)
 		talk_say(MEET_WARN,
-			 "process %d: it changes its namespaces or capabilities, for which it has "
-			 "to be "
-			 "without a thread of cudatrace's: its hooks were removed first, and its "
-			 "calls "
-			 "are not shown unless it executes another program",
+			 "process %d: it changed its namespaces or capabilities, for which it has "
+			 "to be without a thread of cudatrace's, and this thread could not come "
+			 "back: its hooks were removed, and its calls are not shown unless it "
+			 "executes another program",
 			 (int)own_pid);
 	if (all_sandboxed)
 		talk_say(MEET_WARN,
@@ -784,7 +924,7 @@ static bool step(int type, size_t size)
 		say_others(&s);
 	}
 	say_late();
-	if (!loader_hooked)
+	if (!loader_hooked || capture_is_sandboxed())
 		ask_for_mapped();
 	return true;
 }
@@ -797,6 +937,8 @@ static void live(void)
 	int fd;
 
 	while (on) {
+		if (__atomic_load_n(&pausing, __ATOMIC_ACQUIRE))
+			return;
 		uint64_t now = meet_now();
 		int left_ms = look > now ? (int)((look - now) / 1000000) + 1 : 0;
 		int type = talk_get(muted_wait_ms(left_ms), &size, &fd);
@@ -876,7 +1018,7 @@ static void in_child(void)
 	change_ends();
 	capture_forget();
 	give_up_questions();
-	opened = follows = false;
+	opened = follows = pausing = false;
 	agent_tid = 0;
 	agent_begins = false;
 	/* if the engine is half changed, this child can never have hooks */
@@ -911,6 +1053,7 @@ static int claim(const char *text)
 					 __ATOMIC_RELAXED))
 		return -EBUSY;
 	strcpy(how, text);
+	to_be_alone = false;
 	if (own_pid != getpid()) {
 		if (!own_pid)
 			follow_forks();

@@ -18,6 +18,7 @@ static __thread unsigned int guards __attribute__((tls_model("initial-exec")));
 struct call_losses call_losses;
 __u64 call_probes_lo, call_probes_hi;
 bool call_wants_probes;
+static bool sandboxed; /* no system call is made that a sandbox may forbid */
 
 /* For the assembler: rax and rdx. */
 struct onward {
@@ -38,6 +39,14 @@ static struct area *area_under(uintptr_t top)
 	return area_of((const struct hook_frame *)(top - 1));
 }
 
+/* Returns whether the area is the calling thread's. */
+static bool is_own(const struct area *a)
+{
+	uintptr_t top = hooks_top & ~(uintptr_t)GUARD_BIT;
+
+	return top && area_under(top) == a;
+}
+
 /* ---- is a call still under way? ---- */
 
 static bool same_page(__u64 a, __u64 b)
@@ -45,30 +54,48 @@ static bool same_page(__u64 a, __u64 b)
 	return a / HOOK_PAGE == b / HOOK_PAGE;
 }
 
+void engine_sandboxed(void)
+{
+	__atomic_store_n(&sandboxed, true, __ATOMIC_RELAXED);
+}
+
+/* Copies memory of a stack that is not ours, and that may be unmapped at any time. Returns how many
+ * bytes it has copied; 0: nothing is mapped there; -1: that is not known. */
+static COLD long copy_foreign(void *to, __u64 from, __u64 n)
+{
+	long got = -EPERM;
+
+	if (!__atomic_load_n(&sandboxed, __ATOMIC_RELAXED))
+		got = sys_copy(to, from, n);
+	return got > 0 ? got : got == -EFAULT ? 0 : -1;
+}
+
 /*
  * Reads the word at `address`, which was part of a stack when a call was made there. That stack may
- * have been unmapped since then (one of a coroutine). If all memory from sp, our stack pointer, up
- * to the word is mapped, the word is on our stack, which stays mapped while we run. Returns false
- * if the word cannot be read.
+ * have been unmapped since then (one of a coroutine, or of a thread that has ended). If all memory
+ * from sp, our stack pointer, up to the word is mapped, and the call is one of our thread, the word
+ * is on our stack, which stays mapped while we run. Returns 1, or as copy_foreign().
  */
 #define NEAR_PAGES 16
-static bool peek(struct area *a, __u64 sp, __u64 address, __u64 *word)
+static int peek(struct area *a, __u64 sp, __u64 address, __u64 *word)
 {
 	__u64 page = sp & ~(__u64)(HOOK_PAGE - 1),
 	      end = (address & ~(__u64)(HOOK_PAGE - 1)) + HOOK_PAGE;
 
 	if (address % 8)
-		return false;
-	if (same_page(sp, address) || (sp >= a->lo && address > sp && address < a->hi))
+		return 0;
+	if (same_page(sp, address))
 		goto there;
-	if (address < sp || end - page > NEAR_PAGES * HOOK_PAGE) {
-		if (!sys_readable(address))
-			return false;
-		goto there;
+	if (address < sp || end - page > NEAR_PAGES * HOOK_PAGE || !is_own(a)) {
+		long got = copy_foreign(word, address, sizeof(*word));
+
+		return got > 0 ? got == sizeof(*word) : (int)got;
 	}
+	if (sp >= a->lo && address < a->hi)
+		goto there;
 	for (__u64 at = page + HOOK_PAGE; at < end; at += HOOK_PAGE)
 		if (!sys_readable(at))
-			return false;
+			return 0;
 	a->hi = 0;
 	barrier();
 	a->lo = page;
@@ -76,7 +103,7 @@ static bool peek(struct area *a, __u64 sp, __u64 address, __u64 *word)
 	a->hi = end;
 there:
 	*word = *(const volatile __u64 *)address;
-	return true;
+	return 1;
 }
 
 enum standing { UNDER_WAY, GONE, UNKNOWN };
@@ -90,13 +117,15 @@ static COLD enum standing stands(const struct hook_frame *f, __u64 state, __u64 
 {
 	const struct hook_frame *g;
 	__u64 word;
+	int got;
 
 #if !HOOK_RA_ON_STACK
 	if (state && state != sp)
 		return stands_elsewhere(f, state, sp);
 #endif
-	if (!state || !peek(area_of(f), sp, state, &word))
-		return GONE;
+	got = state ? peek(area_of(f), sp, state, &word) : 0;
+	if (got <= 0)
+		return got ? UNKNOWN : GONE;
 	if (word == frame_mark(f))
 		return UNDER_WAY;
 	/* If the function has made a tail call of another hooked function, that one has its own
@@ -188,11 +217,22 @@ static COLD struct hook_frame *take_hole(struct area *a)
 	return NULL;
 }
 
-static COLD void miss(__u32 id, bool deep)
+static COLD void miss(__u32 id, enum hook_miss why)
 {
-	count(deep ? &call_losses.too_deep : &call_losses.no_thread);
+	count(why == HOOK_MISS_THREADS ? &call_losses.no_thread : &call_losses.too_deep);
 	if (is_here() && engine_ops->missed)
-		engine_ops->missed(id, deep);
+		engine_ops->missed(id, why);
+}
+
+/* Returns why no frame of the area is free. Only code that runs now, or that was left by a jump, has
+ * busy frames, and few frames belong to code that runs now. */
+static COLD enum hook_miss why_full(struct area *a)
+{
+	int busy = 0;
+
+	for (int i = 0; i < HOOK_DEPTH; i++)
+		busy += area_frames(a)[i].state == HOOK_BUSY;
+	return busy > HOOK_DEPTH / 2 ? HOOK_MISS_LEFT : HOOK_MISS_DEEP;
 }
 
 /* Takes a frame for a call of function id, when the short way has found no free frame, or is not
@@ -205,17 +245,20 @@ static COLD struct hook_frame *take_slowly(uintptr_t top, __u64 sp, __u32 id)
 	if (top & GUARD_BIT) {
 		/* we are in a signal handler that interrupted the code below, which gets an area */
 		if (!guards)
-			miss(id, false);
+			miss(id, HOOK_MISS_THREADS);
 		return NULL;
 	}
 	if (!top) {
+		/* A child of vfork() has its parent's thread-local words, and may be killed here. */
+		if (!__atomic_load_n(&sandboxed, __ATOMIC_RELAXED) && !threads_is_here())
+			return NULL;
 		/* A signal handler must not take a second area for this thread. */
 		hooks_top = GUARD_BIT;
 		barrier();
 		a = threads_get();
 		if (!a) {
 			hooks_top = 0;
-			miss(id, false);
+			miss(id, HOOK_MISS_THREADS);
 			return NULL;
 		}
 		if (engine_ops->begin)
@@ -231,7 +274,7 @@ static COLD struct hook_frame *take_slowly(uintptr_t top, __u64 sp, __u32 id)
 		return take_top(f);
 	f = take_hole(a);
 	if (!f)
-		miss(id, true);
+		miss(id, why_full(a));
 	return f;
 }
 

@@ -476,7 +476,7 @@ static void settle(struct hooks_thread *t, __u64 sp)
 		if (!(busy && f->sp == sp) && (!f->number || (f->sp >= sp && is_under_way(f))))
 			return;
 		if (busy && !f->owed) /* it has no record, or one that may not be complete */
-			ring_add(&t->deep, 1);
+			ring_add(&t->left, 1);
 		/* the place is not reused until the call is sent: see enters() */
 		f->number = 0;
 		send_unfinished(t, f, now());
@@ -696,16 +696,17 @@ HOOK_WAY(3) bool capture_enters(struct hook_frame *e, const struct hook_regs *r,
 	return true;
 }
 
-void capture_missed(__u64 cookie, bool deep)
+void capture_missed(__u64 cookie, enum hook_miss why)
 {
 	__u32 func = CT_COOKIE_FUNC(cookie);
 	__u64 *counter;
 
 	if (!*alive || area->phase != CT_PHASE_RUNNING || func >= CT_MAX_FUNCS)
 		return;
-	counter = specs[func].layer ? &area->scopes_dropped
-		  : deep	    ? &area->too_deep
-				    : &area->no_block;
+	counter = specs[func].layer	     ? &area->scopes_dropped
+		  : why == HOOK_MISS_DEEP    ? &area->too_deep
+		  : why == HOOK_MISS_THREADS ? &area->no_block
+					     : &area->left;
 	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
@@ -912,6 +913,11 @@ void capture_sandboxed(void)
 {
 	reach_ahead();
 	__atomic_store_n(&sandboxed, true, __ATOMIC_SEQ_CST);
+}
+
+bool capture_by_ticks(void)
+{
+	return flags & HOOKS_S_TSC;
 }
 
 void capture_interrupted(unsigned int functions)

@@ -37,8 +37,10 @@ void capture_sandboxed(void);
 bool capture_is_sandboxed(void);
 /* Functions whose hooks were off for a time, because of another tracer. */
 void capture_interrupted(unsigned int functions);
+/* Returns whether times are read from the processor's counter. */
+bool capture_by_ticks(void);
 /* As the engine's missed(). */
-void capture_missed(__u64 cookie, bool deep);
+void capture_missed(__u64 cookie, enum hook_miss);
 /* As the engine's counts(). */
 void capture_counts(struct hook_thread *);
 /* Calls of some functions are only counted from here on (muted.h). */

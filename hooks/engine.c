@@ -598,7 +598,8 @@ static bool put_back(struct hook_frame *f, const struct text_maps *maps)
 	if (!HOOK_RA_ON_STACK)
 		return false; /* the return address may be in a register, or may be signed */
 	m = text_maps_find(maps, state);
-	return m && m->read && m->write &&
+	/* asked again, because the stack may have been unmapped since the mappings were read */
+	return m && m->read && m->write && sys_readable(state) &&
 	       __atomic_compare_exchange_n((__u64 *)state, &mark, f->ra, false, __ATOMIC_SEQ_CST,
 					   __ATOMIC_RELAXED);
 }
@@ -614,7 +615,9 @@ static bool is_inside(const struct hook_frame *f, const struct text_maps *maps)
 		return false;
 	if (!HOOK_RA_ON_STACK)
 		return true;
-	word = *(volatile __u64 *)state;
+	/* not by a load: the stack may be unmapped at this moment */
+	if (sys_copy(&word, state, sizeof(word)) != sizeof(word))
+		return false;
 	return word == frame_mark(f) || (word >= call_probes_lo && word < call_probes_hi);
 }
 

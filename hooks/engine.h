@@ -92,6 +92,14 @@ struct hook_thread {
 	__u64 *counts;
 };
 
+/* Why a call is not recorded. */
+enum hook_miss {
+	HOOK_MISS_DEEP,	   /* it is nested deeper than HOOK_DEPTH */
+	HOOK_MISS_THREADS, /* there are more than HOOK_THREADS threads */
+	HOOK_MISS_LEFT	   /* most of the thread's frames belong to calls whose entry() or leave() a
+			    * signal handler has left by a jump */
+};
+
 struct hook_ops {
 	/* Returns whether leave() is wanted; ignored for a function with HOOK_ENTRY_ONLY. It must
 	 * not change the registers. If it returns false, the frame is not used any more. */
@@ -111,10 +119,9 @@ struct hook_ops {
 	/* The thread has ended, or engine_close() stops watching it. Called on another thread,
 	 * either as entry() is or in engine_check(). May be NULL. */
 	void (*ended)(struct hook_thread *);
-	/* A call of the function with this id is not recorded, because it is nested deeper than
-	 * HOOK_DEPTH, or (deep: false) because there are too many threads. It is called as entry()
-	 * is. May be NULL. */
-	void (*missed)(__u32 id, bool deep);
+	/* A call of the function with this id is not recorded. It is called as entry() is. May be
+	 * NULL. */
+	void (*missed)(__u32 id, enum hook_miss why);
 	/* The thread calls a function with HOOK_COUNT and has no counts. The consumer may call
 	 * hook_count_into() here. It is called as entry() is. May be NULL. */
 	void (*counts)(struct hook_thread *);
@@ -204,6 +211,9 @@ unsigned int engine_hooked_late(void);
  * counted (flags: HOOK_COUNT_IN()), or are recorded again (flags: 0). A thread that is at a hook at
  * this moment does one or the other. */
 void engine_count(__u32 mask, __u32 id, __u32 flags);
+/* From now on no system call is made at a hook that a sandbox may forbid. Then it is not known of some calls
+ * whether they are still under way, and their frames are not used again. */
+void engine_sandboxed(void);
 /* Takes the counts from all threads, because they point to memory of an earlier use. Only to be
  * called while no hooks are on. */
 void engine_forget_counts(void);
@@ -263,7 +273,7 @@ struct hook_state {
 	/* calls not recorded since engine_open(), because there were more than HOOK_THREADS
 	 * threads */
 	__u64 no_thread;
-	__u64 too_deep; /* calls not recorded, because they were nested deeper than HOOK_DEPTH */
+	__u64 too_deep; /* calls not recorded, because their thread had no free frame */
 	__u64 left;	/* calls found to have been jumped over */
 };
 int engine_check(struct hook_state *);

@@ -166,6 +166,8 @@ static __u64 tensors_of(const struct ahead *a, __u32 how, const __u64 *regs, __u
 	bool by_reference = plan & CT_TENSORS_BY_REFERENCE;
 
 	*n = 1;
+	if (how == CT_TENSORS_OPTIONAL) /* without a value its first word may be anything */
+		*n = word_of(a, regs[0] + 8) & 0xff ? 1 : 0;
 	if (how != CT_TENSORS_LIST)
 		return regs[0];
 	*n = by_reference ? word_of(a, regs[0] + 8) : regs[1];

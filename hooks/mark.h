@@ -40,11 +40,16 @@ static bool is_mapped(__u64 lo, __u64 hi, __u64 here)
 	return true;
 }
 
-/* Returns whether the mark is in a word between hi and lo, as far down as memory is mapped. here:
- * an address whose page is known to be mapped. */
-static bool has_mark(const struct hook_frame *f, __u64 lo, __u64 hi, __u64 here)
+static bool is_mark(const struct hook_frame *f, __u64 word)
 {
-	const __u64 mark = frame_mark(f);
+	return (word & ADDRESS_BITS) == frame_mark(f);
+}
+
+/* Returns whether the mark is in a word of our stack between hi and lo, as far down as memory is
+ * mapped. sp is our stack pointer. */
+static bool has_mark(const struct hook_frame *f, __u64 lo, __u64 hi, __u64 sp)
+{
+	__u64 here = sp;
 
 	for (__u64 at = hi; at > lo;) {
 		at -= 8;
@@ -53,15 +58,35 @@ static bool has_mark(const struct hook_frame *f, __u64 lo, __u64 hi, __u64 here)
 				return false;
 			here = at;
 		}
-		if ((*(const volatile __u64 *)at & ADDRESS_BITS) == mark)
+		if (is_mark(f, *(const volatile __u64 *)at))
 			return true;
 	}
 	return false;
 }
 
+/* Returns whether the mark is in a place in which a function that was called at `state` would have
+ * saved it. The stack may not be ours, and is copied in pieces. If it cannot be copied, the mark
+ * may be there. */
+#define PIECE_WORDS 64
 static bool has_mark_below(const struct hook_frame *f, __u64 state)
 {
-	return has_mark(f, state > BELOW_BYTES ? state - BELOW_BYTES : 0, state + 8, 0);
+	__u64 lo = state > BELOW_BYTES ? state - BELOW_BYTES : 0;
+	__u64 words[PIECE_WORDS];
+
+	for (__u64 at = state + 8; at > lo + sizeof(words);) {
+		/* a piece does not lie in two pages */
+		__u64 bytes = (at - 1) % sizeof(words) + 1;
+		long got;
+
+		at -= bytes;
+		got = copy_foreign(words, at, bytes);
+		if (got != (long)bytes)
+			return got < 0;
+		for (__u64 i = bytes / 8; i-- > 0;)
+			if (is_mark(f, words[i]))
+				return true;
+	}
+	return false;
 }
 
 static bool is_first(__u64 frame)
@@ -77,15 +102,17 @@ static bool is_first(__u64 frame)
  * we are on another stack. */
 static bool leads_to_first(__u64 sp)
 {
-	__u64 frame = (__u64)(uintptr_t)__builtin_frame_address(0), here = sp;
+	__u64 frame = (__u64)(uintptr_t)__builtin_frame_address(0);
 
 	for (int i = 0; i < CHAIN_MAX; i++) {
 		__u64 next;
 
-		if (frame % 8 || (!same_page(frame, here) && !sys_readable(frame)))
+		if (frame % 8)
 			return false;
-		here = frame;
-		next = *(const volatile __u64 *)frame;
+		if (same_page(frame, sp))
+			next = *(const volatile __u64 *)frame;
+		else if (copy_foreign(&next, frame, sizeof(next)) != sizeof(next))
+			return false;
 		if (!next)
 			return is_first(frame);
 		if (next <= frame)

@@ -135,6 +135,7 @@ static inline struct hook_frame *frame_marked(__u64 word)
 }
 
 /* threads.c: areas for threads. Any thread may call threads_get(), at any place. */
+bool threads_is_here(void);	/* returns whether this is the process that opened the engine */
 struct area *threads_get(void); /* returns a cleared area for the caller, or NULL */
 int threads_open(void);		/* returns 0 or -errno; also for a forked child */
 void threads_top_up(void);	/* makes some areas ready */

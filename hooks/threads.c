@@ -225,16 +225,17 @@ static struct area *begin(unsigned int i, uintptr_t me)
 	return a;
 }
 
+bool threads_is_here(void)
+{
+	return sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0) == process;
+}
+
 struct area *threads_get(void)
 {
 	uintptr_t me = self();
 	unsigned int n = threads_used(), i;
 
 	if (refused && --refused)
-		return NULL;
-	/* A child of vfork() has its own thread id here, which would be stored in its parent's
-	 * area. */
-	if (!tid_at && sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0) != process)
 		return NULL;
 	for (i = 0; i < n; i++)
 		if (__atomic_load_n(&owners[i], __ATOMIC_ACQUIRE) == me && take(i, me, LOCKED))

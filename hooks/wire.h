@@ -239,7 +239,7 @@ struct hooks_thread {
 	/* number of scopes for which there was no room, and of ends of scopes whose begin was not
 	 * seen */
 	__u64 scopes_dropped, scopes_unbegun;
-	__u64 pad[1];
+	__u64 left; /* calls whose recording a signal handler left by a jump */
 	/* written only by the user side */
 	__u64 tail; /* number of bytes that were ever read */
 	__u64 pad2[15];
@@ -265,7 +265,7 @@ struct hooks_area {
 	__u64 too_deep;	      /* calls that were nested deeper than the engine's frames */
 	__u64 scopes_dropped; /* the same for functions of layers */
 	__u64 interrupted; /* functions whose hooks were off for a time, because of another tracer */
-	__u64 pad[1];
+	__u64 left;  /* calls for which there was no frame, because too many calls were left */
 	__u32 cells; /* how many cells, from the first on, have ever been taken */
 	__u32 pad2[15];
 };

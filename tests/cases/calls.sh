@@ -121,6 +121,26 @@ case_longjmp() {
 	expect_rows cudaStreamAddCallback 5 '"unfinished":true'
 }
 
+# By hooks, calls whose recording a signal handler leaves by siglongjmp at all places of it: what is lost has its own cause, and the calls that
+# follow have their rows.
+case_siglongjmp_out_of_hooks() {
+	local left lost unfinished
+	[ "$(uname -m)" = x86_64 ] || skip "the trap flag is x86's"
+	own_library
+	ct_json --source=hooks -e memory -- "$BIN/jumps" leave 30 cudatrace/hooks-
+	ok_rc
+	left=$(sed -nE 's/^left ([0-9]+) of 30$/\1/p' "$T/prog.out")
+	[ "${left:-0}" -ge 20 ] || fail "the program said $(cat "$T/prog.out")"
+	expect_rows cudaFree 30 '"ret":0'
+	expect_rows cudaMalloc $((30 - left)) '"ret":0'
+	lost=$(sed -nE 's/^\{"type":"end".*"left_by_signal":([0-9]+).*/\1/p' "$T/out")
+	unfinished=$(sed -nE 's/^\{"type":"end".*"unfinished":([0-9]+).*/\1/p' "$T/out")
+	[ "$lost" -ge 2 ] || fail "$lost calls are counted as left"
+	[ $((lost + unfinished)) -le "$left" ] || fail "$lost lost and $unfinished unfinished of $left that were left"
+	grep '^{"type":"end"' "$T/out" | grep -q -F '"too_deep":0,' || fail "too deep: $(tail -n 1 "$T/out")"
+	says "lost: $lost calls that a signal handler left by siglongjmp\\(\\) while they were recorded"
+}
+
 # Ways to leave a call by siglongjmp, and what is called next: every call has a row of its own, whatever kind of links there is.
 left_by_signals() { # MODE ROUNDS SYNCS STREAMS ARGS...
 	local mode=$1 rounds=$2 syncs=$3 streams=$4

@@ -594,6 +594,46 @@ case_hooks_probed_meanwhile() { # long
 	kill -0 "$pid" || fail "the program has ended"
 }
 
+# A program changes its namespaces and capabilities: all its calls have rows. Where cudatrace's thread cannot come back, the hooks go.
+case_hooks_namespaces() {
+	with_hooks
+	unshare -Urm true 2> /dev/null || skip "no user namespaces here"
+	"$CALLS" namespaces > "$T/alone"
+	ct --source=hooks -o "$T/rows" -- "$CALLS" namespaces
+	ok_rc
+	expect "what the program did" "$(xargs < "$T/out")" "$(xargs < "$T/alone")"
+	expect "rows" "$(grep -c cudaStreamQuery "$T/rows")" 8
+	says '^cudatrace: 8 calls, 0 lost$'
+	! grep -q namespaces "$T/err" || fail "it says $(grep namespaces "$T/err")"
+	ct --source=hooks -o "$T/rows" -- "$CALLS" namespaces 1
+	ok_rc
+	expect "rows before the third change" "$(grep -c cudaStreamQuery "$T/rows")" 3
+	says 'process [0-9]*: it changed its namespaces or capabilities, .* its hooks were removed'
+}
+
+# Children of vfork() that are killed in the hook of _exit() have their parent's memory: its hooks can be changed, and come off.
+case_hooks_vfork_killed() {
+	local pid fd
+	with_hooks
+	mkfifo "$T/in"
+	"$BIN/jumps" vfork memfd:cudatrace-agent < "$T/in" > "$T/prog.out" &
+	pid=$!
+	exec {fd}> "$T/in"
+	wait_for 5 grep -q ready "$T/prog.out"
+	attach --source=hooks -p "$pid"
+	echo >&"$fd"
+	wait_for 20 grep -q "^done" "$T/prog.out"
+	expect "the program" "$(tail -n 1 "$T/prog.out")" "done: killed some, 18 of 18"
+	finish INT
+	ok_rc
+	expect_rows cudaStreamQuery 6
+	no_loss
+	! grep -q 'not removed in time' "$T/err" || fail "the hooks are still on"
+	exec {fd}>&-
+	wait_for 5 ended "$pid"
+	wait "$pid" || fail "the program ended with $?"
+}
+
 # A thread of ours in them made unshare(1) fail, and setpriv(1) abort.
 case_hooks_of_one_thread() {
 	with_hooks

@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #include "../../hooks/capture.h"
+#include "../../hooks/layers.h"
+#include "../../user/source/agent/agent_process.h"
 #include "../../user/source/agent/agent_tids.h"
 #include "../../user/source/hooks/hooks.h"
 #include "../../user/source/host.h"
@@ -34,7 +36,8 @@ static int row_malloc, row_free, row_driver, row_get, row_sync, row_push, row_po
 	row_reduce;
 static struct hooks_ring *ring;
 static struct agent_tids *tids;
-static bool gone[64]; /* calls, by number, that were jumped over */
+static int64_t ahead_ns; /* of the process's clock */
+static bool gone[64];	 /* calls, by number, that were jumped over */
 
 /* the engine's */
 bool hook_is_under_way(const struct hook_frame *f)
@@ -134,6 +137,7 @@ static void set_up(struct ct_config config)
 		.pid = getpid(),
 		.tids = tids,
 		.layers = config.layers,
+		.ahead_ns = ahead_ns,
 	};
 	struct hooks_start s = { .version = HOOKS_VERSION,
 				 .threads = o.threads,
@@ -214,6 +218,35 @@ static void test_one_call(void)
 	CHECK_EQ(0, s.last.c.got);
 	CHECK_EQ(2, s.last.c.ret);
 	tear_down();
+}
+
+/* Times of a process whose clock is another one: as ours, and never before its begin. */
+static void test_clock_ahead(void)
+{
+	uint64_t before = now_ns();
+	struct seen s = { 0 };
+
+	ahead_ns = -3600 * 1000000000LL;
+	set_up((struct ct_config){ 0 });
+	call(row_free, 1, 0, 0, 0);
+	CHECK_EQ(0, read_all(&s, false));
+	CHECK_EQ(1, s.calls);
+	/* an hour from now has not been yet */
+	CHECK(s.last.c.h.end_ns >= before && s.last.c.h.end_ns <= now_ns());
+	tear_down();
+	ahead_ns = INT64_MAX;
+	set_up((struct ct_config){ 0 });
+	call(row_free, 2, 0, 0, 0);
+	CHECK_EQ(0, read_all(&s, false));
+	CHECK_EQ(2, s.calls);
+	CHECK_EQ(0, s.last.c.h.start_ns);
+	CHECK_EQ(0, s.last.c.h.end_ns);
+	tear_down();
+	ahead_ns = 0;
+	CHECK_EQ(5, agent_process_ours(12, 7));
+	CHECK_EQ(19, agent_process_ours(12, -7));
+	CHECK(agent_process_ours(12, INT64_MIN) == (1ULL << 63) + 12);
+	CHECK(agent_process_ours(UINT64_MAX - 3, -7) == UINT64_MAX);
 }
 
 static void test_inside(void)
@@ -691,18 +724,52 @@ static void test_operators(void)
 	tear_down();
 }
 
+/* Returns whether the page was read when an operator is called with an optional tensor whose address is
+ * there. */
+static bool reads_tensor(uint64_t number, bool has_value)
+{
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t optional[2] = { (uint64_t)(uintptr_t)page, has_value };
+	struct hook_regs r = { .args = { (uint64_t)(uintptr_t)optional } };
+	unsigned char present = 2;
+	struct hook_frame f = { .sp = 5000,
+				.number = number,
+				.id = (uint32_t)(CT_COOKIE(row_mm, false) |
+						 CT_COOKIE_OF(7, false)) };
+
+	layers_tensors(f.id, CT_TENSORS_LAYOUT(0, 0, 0) | CT_TENSORS_OPTIONAL);
+	CHECK(capture_enters(&f, &r, f.id));
+	CHECK(!capture_leaves(&f, f.id, 0));
+	CHECK(!mincore(page, 4096, &present));
+	munmap(page, 4096);
+	layers_tensors(f.id, 0);
+	return present & 1;
+}
+
+/* An optional tensor without a value may have any address: nothing is read there. */
+static void test_optional(void)
+{
+	set_up((struct ct_config){ .layers = 1 });
+	CHECK(reads_tensor(1, true));
+	CHECK(!reads_tensor(2, false));
+	tear_down();
+}
+
 /* What the engine did not let through. */
 static void test_missed(void)
 {
 	struct hooks_ring_counts c;
 
 	set_up((struct ct_config){ .layers = 1 });
-	capture_missed(CT_COOKIE(row_get, false), true);
-	capture_missed(CT_COOKIE(row_mm, false), true);
-	capture_missed(CT_COOKIE(row_get, false), false);
+	capture_missed(CT_COOKIE(row_get, false), HOOK_MISS_DEEP);
+	capture_missed(CT_COOKIE(row_mm, false), HOOK_MISS_DEEP);
+	capture_missed(CT_COOKIE(row_get, false), HOOK_MISS_THREADS);
+	capture_missed(CT_COOKIE(row_get, false), HOOK_MISS_LEFT);
+	capture_missed(CT_COOKIE(row_mm, false), HOOK_MISS_LEFT);
 	hooks_ring_counts(ring, &c);
 	CHECK_EQ(1, c.deep);
-	CHECK_EQ(1, c.scopes_dropped);
+	CHECK_EQ(1, c.left);
+	CHECK_EQ(2, c.scopes_dropped);
 	CHECK_EQ(1, c.no_block);
 	tear_down();
 }
@@ -827,7 +894,8 @@ static void test_left_inside(void)
 	CHECK_EQ(0, t->depth);
 	hooks_ring_counts(ring, &c);
 	CHECK_EQ(2, c.folded);
-	CHECK_EQ(2, c.deep);
+	CHECK_EQ(2, c.left);
+	CHECK_EQ(0, c.deep);
 	busy[4] = false;
 	tear_down();
 }
@@ -896,20 +964,26 @@ static void test_hostile_counters(void)
 	for (uint32_t i = 0; i < 2; i++) {
 		t = hooks_block(area, i, RING_BYTES);
 		t->lost = t->folded = t->filtered = t->deep = t->no_cell = t->no_stack = UINT64_MAX;
-		t->unfinished = t->scopes_dropped = t->scopes_unbegun = UINT64_MAX;
+		t->unfinished = t->scopes_dropped = t->scopes_unbegun = t->left = UINT64_MAX;
 		t->muted[HOOKS_MUTED] = UINT64_MAX;
 	}
-	head->too_deep = head->scopes_dropped = head->interrupted = UINT64_MAX;
+	head->too_deep = head->scopes_dropped = head->interrupted = head->left = UINT64_MAX;
 	hooks_ring_counts(ring, &c);
-	CHECK_EQ(2 * 10 + 3, c.malformed);
+	CHECK_EQ(2 * 11 + 4, c.malformed);
 	CHECK_EQ(0,
 		 c.lost + c.folded + c.filtered + c.deep + c.no_cell + c.no_stack + c.unfinished);
-	CHECK_EQ(0, c.scopes_dropped + c.scopes_unbegun + c.interrupted);
+	CHECK_EQ(0, c.scopes_dropped + c.scopes_unbegun + c.interrupted + c.left);
 	for (uint32_t i = 0; i < 2; i++)
 		hooks_block(area, i, RING_BYTES)->lost = 1ULL << 43;
+	head->interrupted = HOOKS_FUNCS_MAX + 1; /* more functions than there can be */
 	hooks_ring_counts(ring, &c);
 	CHECK_EQ(1ULL << 44, c.lost);
-	CHECK_EQ(2 * 9 + 3, c.malformed);
+	CHECK_EQ(0, c.interrupted);
+	CHECK_EQ(2 * 10 + 4, c.malformed);
+	head->interrupted = HOOKS_FUNCS_MAX;
+	hooks_ring_counts(ring, &c);
+	CHECK_EQ(HOOKS_FUNCS_MAX, c.interrupted);
+	CHECK_EQ(2 * 10 + 3, c.malformed);
 	tear_down();
 }
 
@@ -1226,6 +1300,7 @@ int main(void)
 	row_mm = row("_ZN2at4_ops2mm4callERKNS_6TensorE");
 	row_reduce = row("ncclAllReduce");
 	RUN(test_one_call);
+	RUN(test_clock_ahead);
 	RUN(test_inside);
 	RUN(test_jumped_over);
 	RUN(test_left_inside);
@@ -1240,6 +1315,7 @@ int main(void)
 	RUN(test_under_way);
 	RUN(test_scopes);
 	RUN(test_operators);
+	RUN(test_optional);
 	RUN(test_missed);
 	RUN(test_scopes_signals);
 	RUN(test_hostile_area);

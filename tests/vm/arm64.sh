@@ -54,7 +54,7 @@ done
 mkdir -p "$VM"
 [ -d "$SYSROOT" ] || fetch > "$VM/fetch.log" 2>&1 || skip_all "Debian's arm64 packages cannot be fetched: $(tail -n 1 "$VM/fetch.log")"
 
-engine=(hooks-tests/{test_engine-gcc-O2,test_engine-gcc-O0,test_slots,test_text,test_unwind})
+engine=(hooks-tests/{test_{engine,calls,counting}-gcc-O{0,2},test_slots,test_text,test_unwind})
 programs=(cases/calls cases/calls-static cases/stuck cases/ranges cases/chain cases/chain-fp)
 build $BUILT "" static/cudatrace "${programs[@]}" "${engine[@]}"
 build $BUILT-bti "-mbranch-protection=standard" "${programs[@]}" "${engine[@]}"
@@ -76,7 +76,7 @@ root() {
 		install -D "$2/$file" "$root/.output/$file"
 	done
 	mkdir "$root/.output/hooks-tests"
-	cp "$2"/hooks-tests/{test_engine-*,test_slots,test_text,test_unwind,lib*.so} "$root/.output/hooks-tests"
+	cp "$2"/hooks-tests/{test_{engine,calls,counting}-*,test_slots,test_text,test_unwind,lib*.so} "$root/.output/hooks-tests"
 	# shellcheck disable=SC2016 # it is the loader's
 	$TRIPLE-gcc --sysroot="$SYSROOT" -std=gnu11 -D_GNU_SOURCE -O2 -g -Itests/standin/include -o "$root/cuda_events_test" cuda_events_test.c \
 		-L"$2/standin" -lcudart -ldl -Wl,-rpath,'$ORIGIN/.output/standin' || broken "the sample does not build"

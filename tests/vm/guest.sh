@@ -288,7 +288,7 @@ hooks() {
 	check "hooks: stacks" hooked_stacks
 	check "hooks: unwinding" engine test_unwind
 	check "hooks: slots" engine test_slots test_text
-	check "hooks: engine" engine test_engine-gcc-O2
+	check "hooks: engine" engine test_engine-gcc-O2 test_calls-gcc-O2 test_counting-gcc-O2
 }
 
 DOCUMENTED="bpf perfmon sys_ptrace checkpoint_restore dac_read_search"

@@ -30,6 +30,8 @@ static const struct {
 			   "launches, copies and sets whose device record had not come by the end",
 			   true },
 	[CT_LOSS_COUNTS] = { "tally_full", "calls that found no room among the counts" },
+	[CT_LOSS_LEFT] = { "left_by_signal", "calls that a signal handler left by siglongjmp() "
+					     "while they were recorded" },
 };
 
 const char *loss_name(enum ct_loss cause)

@@ -13,6 +13,12 @@
  *         jumps out N                   N rounds of seven ways to leave cudaDeviceSynchronize by
  *                                       siglongjmp, each followed by a cudaMalloc
  * 	jumps jit N                   the same from code that lies in no file
+ * 	jumps leave N OBJECT          N times cudaMalloc and cudaFree; at an instruction of the former that lies in
+ *                                       OBJECT, each time at a later one, a signal handler leaves it by siglongjmp
+ * 	jumps vfork OBJECT            prints "ready", and waits for a line of stdin; then children of vfork() call
+ *                                       _exit(), each killed at a later instruction of it that lies in
+ *                                       OBJECT, if it comes so far; then makes three calls of cudaStreamQuery; all
+ *                                       that twice; prints "done" and waits for the end of stdin
  * 	jumps step N                  N times cudaStreamQuery(1), with a signal after each instruction
  *                                       of it, whose handler calls cudaStreamQuery(0)
  *         jumps free N                  N rounds of cudaMalloc(500), leaving cudaFree of it by
@@ -32,6 +38,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define STACK_BYTES ((size_t)1 << 20)
@@ -215,6 +223,137 @@ static void step(int n)
 }
 #endif
 
+#ifdef __x86_64__
+/* ---- out of what records a call ---- */
+
+static volatile unsigned long object_lo, object_hi;
+static volatile int inside, leave_at;
+
+/* Where the code of a mapped file is whose name has this in it. */
+static int find_object(const char *name)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[4352], perms[8];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		unsigned long lo, hi;
+
+		if (sscanf(line, "%lx-%lx %7s", &lo, &hi, perms) == 3 && perms[2] == 'x' &&
+		    strstr(line, name)) {
+			object_lo = lo;
+			object_hi = hi;
+		}
+	}
+	if (f)
+		fclose(f);
+	return object_hi != 0;
+}
+
+static void leave_handler(int sig, siginfo_t *info, void *context)
+{
+	ucontext_t *c = context;
+	unsigned long ip = (unsigned long)c->uc_mcontext.gregs[REG_RIP];
+
+	(void)sig;
+	(void)info;
+	if (ip < object_lo || ip >= object_hi || inside++ < leave_at)
+		return;
+	siglongjmp(leave, 1);
+}
+
+/* Both calls are made at the same place of the stack. */
+__attribute__((noinline)) static int malloc_and_leave(void **p)
+{
+	volatile int left = 1;
+
+	if (!sigsetjmp(leave, 1)) {
+		inside = 0;
+		__asm__ volatile("pushfq; orl $0x100, (%%rsp); popfq" ::: "cc", "memory");
+		cudaMalloc(p, 77);
+		__asm__ volatile("pushfq; andl $~0x100, (%%rsp); popfq" ::: "cc", "memory");
+		left = 0;
+	}
+	cudaFree(NULL);
+	return left;
+}
+
+static void leave_recording(int n, const char *object)
+{
+	struct sigaction sa = { .sa_sigaction = leave_handler, .sa_flags = SA_SIGINFO };
+	int left = 0;
+	void *p;
+
+	if (!find_object(object))
+		exit(3);
+	sigaction(SIGTRAP, &sa, NULL);
+	for (int i = 0; i < n; i++) {
+		leave_at = 20 + 12 * i;
+		left += malloc_and_leave(&p);
+	}
+	printf("left %d of %d\n", left, n);
+}
+
+static void kill_handler(int sig, siginfo_t *info, void *context)
+{
+	ucontext_t *c = context;
+	unsigned long ip = (unsigned long)c->uc_mcontext.gregs[REG_RIP];
+
+	(void)sig;
+	(void)info;
+	if (ip >= object_lo && ip < object_hi && inside++ == leave_at)
+		kill(getpid(), SIGKILL);
+}
+
+/* Returns how the child ended. It has the parent's memory. */
+static int vfork_and_exit(void)
+{
+	struct sigaction sa = { .sa_sigaction = kill_handler, .sa_flags = SA_SIGINFO };
+	int status = 0;
+	pid_t pid;
+
+	inside = 0;
+	pid = vfork();
+	if (!pid) {
+		sigaction(SIGTRAP, &sa, NULL);
+		__asm__ volatile("pushfq; orl $0x100, (%%rsp); popfq" ::: "cc", "memory");
+		_exit(7);
+	}
+	while (waitpid(pid, &status, 0) < 0)
+		;
+	return status;
+}
+
+static void vforks(const char *object)
+{
+	static const int at[] = { 20, 200, 300, 500, 700, 1000, 1500, 2500, 4000 };
+	int killed = 0, exited = 0;
+
+	cudaStreamQuery(0);
+	puts("ready");
+	fflush(stdout);
+	getchar();
+	if (!find_object(object))
+		exit(3);
+	/* in the first round, the child makes the thread's first hooked call */
+	for (int round = 0; round < 2; round++) {
+		for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+			int status;
+
+			leave_at = at[i];
+			status = vfork_and_exit();
+			killed += WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+			exited += WIFEXITED(status) && WEXITSTATUS(status) == 7;
+		}
+		for (int i = 0; i < 3; i++)
+			cudaStreamQuery(0);
+	}
+	printf("done: killed %s, %d of 18\n", killed ? "some" : "none", killed + exited);
+	fflush(stdout);
+	while (getchar() != EOF)
+		;
+}
+#endif
+
 /* ---- handlers that call ---- */
 
 static void call_cuda(int sig)
@@ -291,6 +430,12 @@ int main(int argc, char **argv)
 		alt(!strcmp(argv[2], "above"), atoi(argv[3]), argv[4]);
 		return 0;
 	}
+#ifdef __x86_64__
+	if (!strcmp(argv[1], "vfork")) {
+		vforks(argv[2]);
+		return 0;
+	}
+#endif
 	worker = pthread_self();
 	tid = (pid_t)syscall(SYS_gettid);
 	pthread_create(&sender, NULL, interrupt_calls, NULL);
@@ -301,6 +446,8 @@ int main(int argc, char **argv)
 #ifdef __x86_64__
 	if (!strcmp(argv[1], "jit"))
 		jit(atoi(argv[2]));
+	if (!strcmp(argv[1], "leave") && argc == 4)
+		leave_recording(atoi(argv[2]), argv[3]);
 	if (!strcmp(argv[1], "step"))
 		step(atoi(argv[2]));
 #endif

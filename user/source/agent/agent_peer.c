@@ -11,6 +11,7 @@
 #include "agent_funcs.h"
 #include "agent_inbox.h"
 #include "agent_peer.h"
+#include "agent_process.h"
 #include "agent_tids.h"
 
 #define MESSAGES 64		/* of one drain */
@@ -251,7 +252,7 @@ static bool allowed(const struct agent_peer *p, const struct ct_hdr *h)
 /* A time of the process's clock as one of ours; 0: it is not known. */
 static void as_ours(const struct agent_peer *p, __u64 *ns)
 {
-	*ns -= *ns ? (__u64)p->conn.ahead_ns : 0;
+	*ns = *ns ? agent_process_ours(*ns, p->conn.ahead_ns) : 0;
 }
 
 /* Its ids and times as ours, and nothing in it that only we may say. */

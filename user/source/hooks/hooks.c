@@ -175,6 +175,7 @@ static void add_counts(struct hooks_ring_counts *to, const struct hooks_ring_cou
 	losses_add(&to->folded, c->folded);
 	losses_add(&to->filtered, c->filtered);
 	losses_add(&to->deep, c->deep);
+	losses_add(&to->left, c->left);
 	losses_add(&to->no_block, c->no_block);
 	losses_add(&to->no_cell, c->no_cell);
 	losses_add(&to->no_stack, c->no_stack);
@@ -792,6 +793,7 @@ static void losses(struct source *s, struct losses *l)
 	count_all(h, &c);
 	losses_add(&l->lost[CT_LOSS_RING], c.lost);
 	losses_add(&l->lost[CT_LOSS_DEPTH], c.deep);
+	losses_add(&l->lost[CT_LOSS_LEFT], c.left);
 	losses_add(&l->lost[CT_LOSS_STORAGE], c.no_block);
 	losses_add(&l->lost[CT_LOSS_READ], c.malformed);
 	losses_add(&l->lost[CT_LOSS_STACK], c.no_stack);

@@ -387,7 +387,7 @@ static void child(struct hooks_peer *p, int fd)
 	}
 	p->birth.fd = fd;
 	p->birth.tid = agent_tids_find(p->conn.tids, c.tid);
-	p->birth.ns = c.ns - (uint64_t)p->conn.ahead_ns;
+	p->birth.ns = agent_process_ours(c.ns, p->conn.ahead_ns);
 }
 
 static void bye(struct hooks_peer *p)

@@ -11,6 +11,7 @@
 #include "../../util/now.h"
 #include "../../util/table/array.h"
 #include "../../event/event.h"
+#include "../agent/agent_process.h"
 #include "../agent/agent_tids.h"
 #include "hooks_ring.h"
 
@@ -243,16 +244,21 @@ static uint64_t load(const __u64 *word)
 	return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
-/* A counter of the process's, which may have written any number: one that cannot be true is counted
- * as what makes no sense. */
-static uint64_t said(struct hooks_ring_counts *out, const __u64 *word)
+/* A counter of the process's, which may have written any number: one that cannot be true, above `most`,
+ * is counted as what makes no sense. */
+static uint64_t at_most(struct hooks_ring_counts *out, const __u64 *word, uint64_t most)
 {
 	uint64_t n = load(word);
 
-	if (n <= COUNT_MAX)
+	if (n <= most)
 		return n;
 	losses_add(&out->malformed, 1);
 	return 0;
+}
+
+static uint64_t said(struct hooks_ring_counts *out, const __u64 *word)
+{
+	return at_most(out, word, COUNT_MAX);
 }
 
 void hooks_ring_counts(const struct hooks_ring *r, struct hooks_ring_counts *out)
@@ -262,8 +268,10 @@ void hooks_ring_counts(const struct hooks_ring *r, struct hooks_ring_counts *out
 	out->malformed = r->malformed;
 	out->no_block = said(out, &r->area->no_block);
 	out->deep = said(out, &r->area->too_deep);
+	out->left = said(out, &r->area->left);
 	out->scopes_dropped = said(out, &r->area->scopes_dropped);
-	out->interrupted = said(out, &r->area->interrupted);
+	/* the engine counts each function that it has room for once */
+	out->interrupted = at_most(out, &r->area->interrupted, HOOKS_FUNCS_MAX);
 	for (uint32_t i = 0; i < used_blocks(r); i++) {
 		const struct hooks_thread *t = thread_at(r, i);
 
@@ -271,6 +279,7 @@ void hooks_ring_counts(const struct hooks_ring *r, struct hooks_ring_counts *out
 		losses_add(&out->folded, said(out, &t->folded));
 		losses_add(&out->filtered, said(out, &t->filtered));
 		losses_add(&out->deep, said(out, &t->deep));
+		losses_add(&out->left, said(out, &t->left));
 		losses_add(&out->no_cell, said(out, &t->no_cell));
 		losses_add(&out->no_stack, said(out, &t->no_stack));
 		losses_add(&out->unfinished, said(out, &t->unfinished));
@@ -356,8 +365,8 @@ static void own(struct hooks_ring *r, struct block *b, struct ct_hdr *h, uint64_
 		}
 		h->end_ns = hooks_clock_ns(r->o.clock, h->end_ns);
 	} else {
-		h->start_ns -= (uint64_t)r->o.ahead_ns;
-		h->end_ns -= (uint64_t)r->o.ahead_ns;
+		h->start_ns = agent_process_ours(h->start_ns, r->o.ahead_ns);
+		h->end_ns = agent_process_ours(h->end_ns, r->o.ahead_ns);
 	}
 	/* what came while this was at work is later than when it began */
 	if (h->end_ns > now && h->end_ns > (now = now_ns()))
@@ -635,8 +644,8 @@ int hooks_ring_returning(struct hooks_ring *r, uint64_t age_ns)
 		if (!depth || depth > CT_MAX_FRAMES)
 			continue;
 		start = load(&t->calls[depth - 1].rec.h.start_ns);
-		if (r->o.clock)
-			start = hooks_clock_ns(r->o.clock, start);
+		start = r->o.clock ? hooks_clock_ns(r->o.clock, start)
+				   : agent_process_ours(start, r->o.ahead_ns);
 		n += now - start < age_ns;
 	}
 	return n;

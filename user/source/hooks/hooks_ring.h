@@ -42,6 +42,7 @@ struct hooks_ring_counts {
 	uint64_t received, lost, malformed, folded, filtered, deep, no_block, no_cell, forgets;
 	uint64_t no_stack;   /* calls whose stack is missing */
 	uint64_t unfinished; /* counted calls that did not return */
+	uint64_t left;	     /* calls whose recording a signal handler left by a jump */
 	uint64_t scopes_dropped, scopes_unbegun;
 	uint64_t interrupted; /* functions whose hooks were off for a time */
 };
