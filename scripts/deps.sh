@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # deps.sh - installs what building and testing need and is not here yet: scripts/deps.sh [build|test|all]
 #
-#   build   a compiler, clang for the BPF programs, libbpf, libelf, libdw, libiberty, zlib, bzip2, xz, zstd, lz4, libevent, openssl,
-#           libyaml, libcrypt, sqlite, json-c
+#   build   compilers of C and C++ (the stand-in has libraries in C++), clang for the BPF programs, libbpf, libelf, libdw, libiberty, zlib,
+#           bzip2, xz, zstd, lz4, libevent, openssl, libyaml, libcrypt, sqlite, json-c
 #   test    that, and what scripts/test.sh uses (the default)
 #   all     that, and what scripts/test.sh --all uses: a virtual machine, a browser, other shells, makers of packages
 #
@@ -22,6 +22,7 @@ die() {
 # rest is a command. Of several names of apt's, with | between them, the first that there is a package of is taken.
 build="
 gcc gcc gcc
+g++ g++ gcc-c++
 clang clang clang
 make make make
 ld binutils binutils
@@ -45,7 +46,6 @@ ncurses.h libncurses-dev ncurses-devel
 json-c/json.h libjson-c-dev json-c-devel
 "
 test="
-g++ g++ gcc-c++
 git git git-core
 python3 python3 python3
 pip3 python3-pip python3-pip
@@ -66,11 +66,11 @@ clang-tidy clang-tidy clang-tools-extra
 qemu-system-x86_64 qemu-system-x86 qemu-system-x86-core
 busybox busybox-static busybox
 cpio cpio cpio
-chromium chromium chromium
+chromium chromium|chromium-browser chromium
 tmux tmux tmux
 zsh zsh zsh
 fish fish fish
-libclang_rt.fuzzer libclang-rt-dev compiler-rt
+libclang_rt.fuzzer libclang-rt-dev|libclang-common-14-dev compiler-rt
 rpmbuild rpm rpm-build
 buildah buildah buildah
 import:ensurepip python3-venv python3

@@ -49,20 +49,10 @@ same() { # NAME WANT GOT
 
 DEBIAN=http://deb.debian.org/debian
 UBUNTU=http://archive.ubuntu.com/ubuntu
-# Debian has no package of Ubuntu's keys: those of this sum are taken, and no others.
-KEYS=pool/main/u/ubuntu-keyring/ubuntu-keyring_2023.11.28.1_all.deb
-KEYS_SUM=36de43b15853ccae0028e9a767613770c704833f82586f28eb262f0311adb8a8
 
 release() {
 	make -s static > "$tmp/log" 2>&1 &&
 		scripts/dist/dist.sh "$(sed -n 's/^VERSION := //p' Makefile)" .output/static/cudatrace "$tmp/dist" >> "$tmp/log" 2>&1
-}
-
-ubuntu_keys() {
-	[ -s "$tmp/keys.gpg" ] && return
-	curl -sSf -m 120 -o "$tmp/keys.deb" "$UBUNTU/$KEYS" || return
-	echo "$KEYS_SUM  $tmp/keys.deb" | sha256sum --quiet -c - || return
-	dpkg-deb --fsys-tarfile "$tmp/keys.deb" | tar -xO ./usr/share/keyrings/ubuntu-archive-keyring.gpg > "$tmp/keys.gpg"
 }
 
 # bootstrap NAME: $root, a root file system of it with the lists of its packages. 77: its server cannot be reached.
@@ -79,7 +69,7 @@ bootstrap() { # NAME
 	[[ $1 != ubuntu-* ]] || server=$UBUNTU components=main,universe
 	curl -sf -m 30 -o /dev/null "$server/dists/$suite/Release" || return 77
 	if [[ $1 = ubuntu-* ]]; then
-		ubuntu_keys || return
+		tests/dist/ubuntu_keys.sh "$tmp/keys.gpg" || return
 		keys=(--keyring="$tmp/keys.gpg")
 	fi
 	local script=/usr/share/debootstrap/scripts/$suite

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# arm64.sh - the cases of tests/vm/guest.sh on aarch64: tests/vm/arm64.sh [hooks]. With `hooks`: those about calls that are recorded
-# inside the program, alone.
+# arm64.sh - the cases of tests/vm/guest.sh on aarch64: tests/vm/arm64.sh [plain|protected]... With VM_ONLY='hooks|stacks': the tests whose
+# names match this extended regular expression (without spaces), alone.
 #
 # Debian's arm64 packages (libraries to link with, busybox, the kernel) are fetched by apt and unpacked into .output/vm-arm64; nothing is
 # installed, and this machine's apt knows of no other architecture. The static cudatrace, the stand-in and the programs are built by
-# gcc-aarch64-linux-gnu, once more with signed return addresses and landing pads (-mbranch-protection=standard), and run in qemu-system-aarch64
+# gcc-aarch64-linux-gnu, once more with signed return addresses and landing pads (-mbranch-protection=standard: `protected`), and run in qemu-system-aarch64
 # (packages gcc-aarch64-linux-gnu, g++-aarch64-linux-gnu, qemu-system-arm). It takes some minutes, and belongs to the night. Prints `ok`,
 # `not ok` and `skip` lines, and at last `N passed, N failed, N skipped`; the table is in .output/vm-arm64/table.md.
 set -uo pipefail
@@ -15,8 +15,9 @@ cd "$(dirname "$0")/../.." || exit 1
 VM=$PWD/.output/vm-arm64
 BUILT=.output/arm64
 # shellcheck disable=SC2034 # lib.sh has them
-MACHINE=(qemu-system-aarch64 -M virt) PORT=ttyAMA0 LIMIT=${VM_TIMEOUT:-1500}
-ONLY=${1:-}
+MACHINE=(qemu-system-aarch64 -M virt) PORT=ttyAMA0 LIMIT=${VM_TIMEOUT:-1500} CHOSEN=${VM_ONLY:-}
+# Signatures by a function of qemu's own: those of Arm's take most of the time, and Debian's kernel signs, too.
+CPU=max,pauth-impdef=on
 SYSROOT=$VM/sysroot
 TRIPLE=aarch64-linux-gnu
 PACKAGES=(libc6-dev libbpf-dev libdw-dev libelf-dev zlib1g-dev liblzma-dev libiberty-dev libzstd-dev liblz4-dev libsqlite3-dev libjson-c-dev
@@ -89,8 +90,14 @@ root() {
 
 kernel=$(find "$SYSROOT/boot" -name 'vmlinuz-*' | sort -V | tail -n 1)
 : > "$VM/lines"
-root plain $BUILT
-boot arm64 "$kernel"
-root protected $BUILT-bti
-boot arm64-bti "$kernel"
-summary arm64 arm64-bti
+[ $# != 0 ] || set -- plain protected
+names=()
+for build; do
+	case $build in
+	plain) root plain $BUILT && names+=(arm64) ;;
+	protected) root protected $BUILT-bti && names+=(arm64-bti) ;;
+	*) broken "$build is neither plain nor protected" ;;
+	esac
+	boot "${names[-1]}" "$kernel"
+done
+summary "${names[@]}"

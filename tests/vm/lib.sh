@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 # lib.sh - what the virtual machines share: their first program, how one is booted, and what is printed of it. Sourced by run.sh and
-# arm64.sh, which set VM (their folder), MACHINE (qemu and its machine), PORT (the guest's serial port) and LIMIT (seconds).
+# arm64.sh, which set VM (their folder), MACHINE (qemu and its machine), PORT (the guest's serial port), LIMIT (seconds), CPU (if not max)
+# and CHOSEN (a regular expression: only tests with such names; empty: all).
 
 skip_all() {
 	echo "skip vm: $*"
@@ -40,8 +41,8 @@ pack() {
 # boot NAME VMLINUZ: its lines, with the name
 boot() {
 	local name=$1 console=$VM/console-$1.log
-	timeout -k 5 "$LIMIT" "${MACHINE[@]}" -accel tcg -cpu max -smp 2 -m 768 -nographic -no-reboot -nic none \
-		-kernel "$2" -initrd "$VM/initramfs.gz" -append "console=$PORT quiet panic=-1 oops=panic${ONLY:+ only=$ONLY}" < /dev/null 2>&1 |
+	timeout -k 5 "$LIMIT" "${MACHINE[@]}" -accel tcg -cpu "${CPU:-max}" -smp 2 -m 768 -nographic -no-reboot -nic none \
+		-kernel "$2" -initrd "$VM/initramfs.gz" -append "console=$PORT quiet panic=-1 oops=panic${CHOSEN:+ only=$CHOSEN}" < /dev/null 2>&1 |
 		sed -u 's/\r//g' > "$console"
 	grep -a -E '^(ok|not ok|skip|#) ' "$console" | sed -E "s/^(ok|not ok|skip) /&$name /" | tee -a "$VM/lines"
 	if ! grep -a -q '^vm: end$' "$console"; then

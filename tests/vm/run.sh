@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # run.sh - boots other kernels in qemu and tests there what this machine's never uses: tests/vm/run.sh [KERNEL...]
 #
-# KERNEL is 6.12, 6.1 or 5.10, which are Debian's (apt, unpacked into .output/vm, not installed), or the path of a vmlinuz; without one
-# all three. The machine is emulated in software and has two CPUs and no disk: everything is in its initramfs, which is busybox, the static
-# cudatrace, the stand-in, the sample and what they are linked with. tests/vm/guest.sh runs inside and prints
+# KERNEL is 6.12, 6.1 or 5.10, which are Debian's, 6.8 or 5.15, which are Ubuntu's (apt, unpacked into .output/vm, not installed), or the
+# path of a vmlinuz; without one all five. The machine is emulated in software and has two CPUs and no disk: everything is in its initramfs,
+# which is busybox, the static cudatrace, the stand-in, the sample and what they are linked with. tests/vm/guest.sh runs inside and prints
 # `ok NAME`, `not ok NAME: why` and `skip NAME: why` on the serial console; those lines, with the kernel before the name, and at last
 # `N passed, N failed, N skipped`, are what this prints. The whole console is in .output/vm/console-KERNEL.log, and the table of
 # what works where in .output/vm/table.md.
+#
+# With VM_ONLY='hooks|stacks' only the tests whose names match this extended regular expression (without spaces) are run.
 #
 # The tracefs and perf kinds of links are tested only here: a mistake there is a crash of the kernel (links_tracefs.c).
 set -uo pipefail
@@ -19,31 +21,43 @@ cd "$(dirname "$0")/../.." || exit 1
 MACHINE=(qemu-system-x86_64) PORT=ttyS0
 VM=.output/vm
 # shellcheck disable=SC2034
-LIMIT=${VM_TIMEOUT:-600} # seconds for a kernel; about 60 are needed
+LIMIT=${VM_TIMEOUT:-600} CHOSEN=${VM_ONLY:-} # seconds for a kernel; about 60 are needed
 
-# apt_of VERSION: the options by which apt finds this kernel. Debian 12 has 6.1 and 6.12; 5.10 is Debian 11's, whose lists are kept
-# in a folder of their own, so that this machine's apt never knows of them.
+# apt_of VERSION: the options by which apt finds this kernel, and the word at the end of its packages' names. Debian 12 has 6.1 and 6.12; 5.10
+# is Debian 11's, 5.15 and 6.8 are those of Ubuntu 22.04 and 24.04. Their lists are kept in folders of their own, so that this machine's apt
+# never knows of them.
 apt_of() {
-	local key=/usr/share/keyrings/debian-archive-keyring.gpg
+	local folder release='' key=/usr/share/keyrings/debian-archive-keyring.gpg server
 	apt=("-oAPT::Sandbox::User=root")
-	if [ "$1" = 5.10 ]; then
-		mkdir -p "$VM"/apt/{lists,cache/archives}/partial
-		# the same server that this machine's apt asks
-		printf 'deb [signed-by=%s] %s bullseye main\n' $key "$(apt-get indextargets --format "\$(SITE)" 2> /dev/null | head -n 1)" > "$VM/apt/sources.list"
-		apt+=("-oDir::Etc::sourcelist=$PWD/$VM/apt/sources.list" "-oDir::Etc::sourceparts=-" "-oDir::State::lists=$PWD/$VM/apt/lists"
-			"-oDir::Cache=$PWD/$VM/apt/cache")
+	flavour=cloud-amd64
+	case $1 in
+	5.10) release=bullseye ;;
+	5.15) release=jammy ;;
+	6.8) release=noble ;;
+	esac
+	[ -n "$release" ] || return 0
+	folder=$PWD/$VM/apt/$release
+	mkdir -p "$folder"/{lists,cache/archives}/partial
+	# the same server that this machine's apt asks
+	server=$(apt-get indextargets --format "\$(SITE)" 2> /dev/null | head -n 1)
+	if [ "$release" != bullseye ]; then
+		flavour=generic server=http://archive.ubuntu.com/ubuntu key=$PWD/$VM/ubuntu.gpg
+		tests/dist/ubuntu_keys.sh "$key" > "$VM/fetch.log" 2>&1 || return 1
 	fi
+	printf 'deb [signed-by=%s] %s %s main\n' "$key" "$server" $release > "$folder/sources.list"
+	apt+=("-oDir::Etc::sourcelist=$folder/sources.list" "-oDir::Etc::sourceparts=-" "-oDir::State::lists=$folder/lists"
+		"-oDir::Cache=$folder/cache")
 }
 
 newest_package() {
-	apt-cache "${apt[@]}" search --names-only "^linux-image-${1/./\\.}\\.[0-9]+[-+].*cloud-amd64\$" 2> /dev/null | cut -d' ' -f1 | sort -V | tail -n 1
+	apt-cache "${apt[@]}" search --names-only "^linux-image-${1/./\\.}\\.[0-9]+[-+].*$flavour\$" 2> /dev/null | cut -d' ' -f1 | sort -V | tail -n 1
 }
 
-# The newest kernel of this version that apt knows for this machine: the small one for virtual machines.
+# The newest kernel of this version that apt knows for this machine: of Debian's, the small one for virtual machines.
 fetch_kernel() {
-	local package dir apt=()
+	local package dir flavour apt=()
 	command -v apt-get > /dev/null && command -v dpkg > /dev/null || return 1
-	apt_of "$1"
+	apt_of "$1" || return 1
 	package=$(newest_package "$1")
 	if [ -z "$package" ]; then
 		[ "$(id -u)" != 0 ] || timeout 120 apt-get "${apt[@]}" update > "$VM/fetch.log" 2>&1
@@ -108,13 +122,15 @@ chmod 755 "$ROOT/init"
 install -D "$(command -v busybox)" "$ROOT/bin/busybox"
 install -D .output/static/cudatrace "$ROOT/cudatrace"
 install -D "$VM/test_links" "$ROOT/test_links"
-copy cuda_events_test .output/cases/calls .output/cases/calls-static .output/cases/stuck tests/vm/guest.sh .output/standin/libcuda.so.1 \
+copy cuda_events_test .output/cases/calls .output/cases/calls-static .output/cases/stuck .output/cases/chain tests/vm/guest.sh .output/standin/libcuda.so.1 \
 	.output/standin/libcudart.so.13 .output/cases/ranges .output/standin/libnvToolsExt.so.1
+# what the library of hooks is linked with, which newer programs are not
+copy .output/hooks/libcudatrace-hooks.so
 copy_python
 [ ! -x /usr/bin/setpriv ] || copy /usr/bin/setpriv
 pack "$ROOT" || exit 1
 
-[ $# != 0 ] || set -- 6.12 6.1 5.10
+[ $# != 0 ] || set -- 6.12 6.8 6.1 5.15 5.10
 : > "$VM/lines"
 for kernel; do
 	case $kernel in
@@ -126,7 +142,7 @@ for kernel; do
 		if [ -s "$VM/vmlinuz-$kernel" ] || fetch_kernel "$kernel"; then
 			boot "$kernel" "$VM/vmlinuz-$kernel"
 		else
-			echo "skip $kernel: Debian's kernel cannot be fetched: $(tail -n 1 "$VM/fetch.log" 2> /dev/null)" | tee -a "$VM/lines"
+			echo "skip $kernel: the kernel cannot be fetched: $(tail -n 1 "$VM/fetch.log" 2> /dev/null)" | tee -a "$VM/lines"
 		fi
 		;;
 	esac

@@ -18,9 +18,15 @@
 #if defined(__aarch64__)
 static const uint8_t callee_saved[10] = { 19, 20, 21, 22, 23, 24, 25, 26, 27, 28 };
 #define NCALLEE_SAVED 10
+/* A program may sign its return addresses. The signature is in the bits above those of addresses, which end at 1 << 48 (a
+ * program gets higher ones only if it asks for them). Programs that sign nothing have zeros there. */
+#define RETURN_ADDRESS(word) ((word) & ((1ULL << 48) - 1))
+#define RETURN_ON_STACK 0 /* a call puts it into a register */
 #else
 static const uint8_t callee_saved[5] = { 3, 12, 13, 14, 15 }; /* rbx, r12 to r15 */
 #define NCALLEE_SAVED 5
+#define RETURN_ADDRESS(word) (word)
+#define RETURN_ON_STACK 1
 #endif
 
 struct walk {
@@ -72,7 +78,7 @@ static bool read_word(struct walk *w, uint64_t addr, uint64_t *out)
 {
 	if (addr & 7)
 		return false;
-	for (int i = 0; i < w->nsaved; i++)
+	for (int i = 0; RETURN_ON_STACK && i < w->nsaved; i++)
 		if (w->saved[i].sp == addr) {
 			*out = w->saved[i].ip;
 			return true;
@@ -304,7 +310,7 @@ static enum step step_cfi(struct walk *w, const struct cfi_row *row, int depth)
 	}
 	if (!(known >> row->ra & 1) || !(known >> CFI_SP & 1))
 		return STEP_BROKEN;
-	w->ip = next[row->ra];
+	w->ip = RETURN_ADDRESS(next[row->ra]);
 	w->exact = row->signal;
 	memcpy(w->r, next, sizeof(next));
 	w->known = known;
@@ -376,6 +382,7 @@ static enum step step_pointer(struct walk *w)
 	if (!(w->known >> CFI_BP & 1) || bp < w->r[CFI_SP] || !read_word(w, bp, &caller_bp) ||
 	    !read_word(w, bp + 8, &ip))
 		return STEP_BROKEN;
+	ip = RETURN_ADDRESS(ip);
 	if (!ip)
 		return STEP_END;
 	if (!after_call(w, ip) && !is_signal(w, ip))

@@ -281,7 +281,7 @@ static void size_maps(struct bpf_source *b)
 
 static const char too_old[] =
 	"this kernel, Linux %s, is too old: it has no bpf_loop(), which came with Linux 5.17; "
-	"6.1 or later is needed";
+	"6.1 or later is needed, or --source=hooks";
 
 /* May this process have as many open files as the programs and maps are? */
 static bool has_descriptors(void)
