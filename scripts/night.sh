@@ -19,7 +19,7 @@ if [ "$budget" -lt 60 ] || [ $# -gt 1 ]; then
 	echo "usage: scripts/night.sh [HOURS]: a minute at least" >&2
 	exit 2
 fi
-mapfile -t parts < <(sed -n 's/^part \([a-z0-9-]*\) .*/\1/p' "$0")
+mapfile -t parts < <(sed -n 's/^part \([a-z0-9-]*\) .*/\1/p' scripts/night.sh)
 for name in ${ONLY:-}; do
 	if [[ " ${parts[*]} " != *" $name "* ]]; then
 		echo "night.sh: no part is called $name: ${parts[*]}" >&2
@@ -72,9 +72,15 @@ multi() {
 	CUDATRACE=$PWD/tests/cases/with-multi tests/cases/run.sh --links
 }
 
-# left_of GROUP: its processes that have not ended.
+# left_of GROUP: its processes that have not ended, even a while after its end.
 left_of() {
-	ps -eo pgid=,stat=,pid=,comm= | awk -v group="$1" '$1 == group && $2 !~ /^Z/ { printf "%s %s ", $3, $4 }'
+	local left
+	for _ in {1..50}; do
+		left=$(ps -eo pgid=,stat=,pid=,comm= | awk -v group="$1" '$1 == group && $2 !~ /^Z/ { printf "%s %s ", $3, $4 }')
+		[ -n "$left" ] || return 0
+		sleep 0.1
+	done
+	echo "$left"
 }
 
 # Whoever ends this script ends the part that runs, too.
