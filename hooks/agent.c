@@ -314,7 +314,7 @@ static void look_at_last(void)
 	change_ends();
 }
 
-static bool entry(struct hook_frame *f, const struct hook_regs *r)
+HOOK_WAY(2) static bool entry(struct hook_frame *f, const struct hook_regs *r)
 {
 	if (hooks_in_vfork)
 		return false;
@@ -331,7 +331,7 @@ static bool entry(struct hook_frame *f, const struct hook_regs *r)
 	return capture_enters(f, r, f->id);
 }
 
-static void leave(struct hook_frame *f, __u64 result)
+HOOK_WAY(6) static void leave(struct hook_frame *f, __u64 result)
 {
 	__u32 number;
 

@@ -303,12 +303,12 @@ static COLD bool count_alone(struct hook_thread *t, __u32 flags, __u64 ra)
 	return true;
 }
 
-void hook_count_into(struct hook_thread *t, __u64 *counts)
+HOOK_WAY(3) void hook_count_into(struct hook_thread *t, __u64 *counts)
 {
 	set_counts(t, counts);
 }
 
-struct onward call_enter(struct hook_regs *regs, const struct hot *hot)
+HOOK_WAY(1) struct onward call_enter(struct hook_regs *regs, const struct hot *hot)
 {
 	__u64 sp = (__u64)(uintptr_t)&regs->ra;
 	struct onward away = { 0, hot->go };
@@ -355,7 +355,7 @@ struct onward call_enter(struct hook_regs *regs, const struct hot *hot)
 }
 
 /* Called at a call's return. f is busy, and the true return address is on the stack again. */
-void call_leave(struct hook_frame *f, __u64 result)
+HOOK_WAY(5) void call_leave(struct hook_frame *f, __u64 result)
 {
 	if (likely(engine_live->on) && likely(!(f->flags & HOOK_LEFT)))
 		engine_ops->leave(f, result);
@@ -423,7 +423,7 @@ __u64 hook_true_return(__u64 word)
 }
 #endif
 
-struct hook_thread *hook_self(void)
+HOOK_WAY(3) struct hook_thread *hook_self(void)
 {
 	uintptr_t top = hooks_top & ~(uintptr_t)GUARD_BIT;
 

@@ -9,7 +9,8 @@
  * libc, because the registers contain the program's values.
  *
  * The program's memory is read with a system call, which returns an error if a load would crash.
- * Only words that CUDA itself has just written are loaded directly.
+ * Only words that CUDA itself has just written, and bytes beside the caller's stack pointer, are
+ * loaded directly.
  */
 #include "capture.h"
 
@@ -34,21 +35,26 @@
 
 struct ct_spec capture_specs[CT_MAX_FUNCS];
 static struct ct_config config;
-static struct hooks_area *area; /* NULL: there was none yet */
 static size_t area_bytes;
-static __u32 threads_max, flags;
-static __u64 ring_bytes, min_ticks, generation;
-static __u32 hint;     /* number of a block that may be free */
-static __u32 renames;  /* how often threads were renamed so far */
-static bool sandboxed; /* a system call might kill the program */
-static bool mutes;     /* whether calls of some functions are only counted (muted.h) */
+static __u32 threads_max;
+static __u64 ring_bytes, min_ticks;
+static __u32 hint; /* number of a block that may be free */
+/* What each call reads is in one cache line. */
+#define EACH_CALL __attribute__((section(".data.each_call")))
+static EACH_CALL
+	__attribute__((aligned(64))) struct hooks_area *area; /* NULL: there was none yet */
+static EACH_CALL __u64 generation;
+static EACH_CALL __u32 flags;
+static EACH_CALL __u32 renames;	 /* how often threads were renamed so far */
+static EACH_CALL bool sandboxed; /* a system call might kill the program */
+static EACH_CALL bool mutes;	 /* whether calls of some functions are only counted (muted.h) */
 
 /*
  * Most calls need nothing of what a spec or the configuration can request at the entry and the
  * return of a call. They take a short way (enters_quickly()). All that it must know of a function
  * is in one word.
  */
-static bool quick; /* the configuration requests nothing that the short way does not do */
+static EACH_CALL bool quick; /* the configuration requests nothing that the short way does not do */
 static struct quick {
 	__u8 nwords, flags; /* of its spec */
 	bool is;	    /* its calls take the short way */
@@ -59,8 +65,8 @@ static struct quick {
 /* 1 in the process that has the area. In a forked child the page is all zeros, in whatever way the
  * child was forked */
 static __u32 dead;
-static __u32 *alive = &dead;
-static pid_t own_pid;
+static EACH_CALL __u32 *alive = &dead;
+static EACH_CALL __attribute__((aligned(64))) pid_t own_pid;
 
 static __thread struct hooks_thread *self __attribute__((tls_model("initial-exec")));
 static __thread __u64 self_generation __attribute__((tls_model("initial-exec")));
@@ -130,11 +136,33 @@ static long read_string(char *to, __u64 n, __u64 from)
 	return (long)n;
 }
 
-static int read_bytes(const struct ct_read *r, void *to, __u64 n, __u64 from)
+/* Returns whether the bytes can be loaded directly because they are in the page of the call's return
+ * address, which is below f->sp. Launch configurations usually are in this page, because the caller
+ * has them on its stack. Nothing is known about other pages: a pointer can be wrong, and CUDA may
+ * refuse the call without reading what it points to. */
+static bool is_near_stack(const struct hooks_call *f, __u64 from, __u64 n)
 {
-	if (r->when == CT_AT_RETURN && n <= 8 && !(r->from & CT_FROM_READ)) {
-		for (__u64 i = 0; i < n; i++)
-			((char *)to)[i] = ((const volatile char *)from)[i];
+	return from >= f->sp && from + n > from &&
+	       (from + n - 1) / PAGE == (f->sp - sizeof(__u64)) / PAGE;
+}
+
+/* Word by word: gcc would make a call of memcpy(). */
+static void load(char *to, __u64 n, __u64 from)
+{
+	__u64 i = 0;
+
+	for (; i + 8 <= n; i += 8)
+		*(volatile __u64 *)(to + i) = *(const __u64 *)(from + i);
+	for (; i < n; i++)
+		((volatile char *)to)[i] = ((const char *)from)[i];
+}
+
+static int read_bytes(const struct hooks_call *f, const struct ct_read *r, void *to, __u64 n,
+		      __u64 from)
+{
+	if ((r->when == CT_AT_RETURN && n <= 8 && !(r->from & CT_FROM_READ)) ||
+	    is_near_stack(f, from, n)) {
+		load(to, n, from);
 		return 0;
 	}
 	return capture_memory(to, n, from);
@@ -150,7 +178,7 @@ static int read_bytes(const struct ct_read *r, void *to, __u64 n, __u64 from)
 		if ((x) > (max))     \
 			(x) = (max); \
 	} while (0)
-#define READS_BYTES(f, r, to, n, from) read_bytes(r, to, n, from)
+#define READS_BYTES(f, r, to, n, from) read_bytes(f, r, to, n, from)
 #define READS_STRING(to, n, from) read_string(to, n, from)
 #define READS_OWN(to, n, from) (*(to) = *(const __u64 *)(from))
 #define READS_FAILED(func, i, from) ((void)0)
@@ -196,7 +224,7 @@ void capture_reads(struct hooks_call *f, __u32 func, __u32 when)
 {
 	do_reads(f, func, when);
 }
-void capture_put(struct hooks_thread *t, const struct ct_hdr *h, __u64 size)
+HOOK_WAY(8) void capture_put(struct hooks_thread *t, const struct ct_hdr *h, __u64 size)
 {
 	if (!put(t, h, size))
 		ring_add(&t->lost, 1);
@@ -456,7 +484,7 @@ static void settle(struct hooks_thread *t, __u64 sp)
 	}
 }
 
-void capture_words(const struct hook_regs *r, __u64 *to, __u32 n)
+HOOK_WAY(3) void capture_words(const struct hook_regs *r, __u64 *to, __u32 n)
 {
 	const __u64 *stack = hook_stack_args(r);
 
@@ -579,7 +607,7 @@ _Static_assert(HOOKS_MUTED + 1 == HOOK_COUNTS, "the engine's counts");
 
 /* Sets where the thread's calls are counted. Calls inside a recorded call are counted separately,
  * because they would be folded into it. */
-static void point_counts(struct hooks_thread *t, struct hook_thread *e)
+HOOK_WAY(4) static void point_counts(struct hooks_thread *t, struct hook_thread *e)
 {
 	__u32 d = t->depth;
 	const struct hooks_call *f = d && d <= CT_MAX_FRAMES ? &t->calls[d - 1] : NULL;
@@ -605,7 +633,7 @@ void capture_mutes(void)
 }
 
 /* Called when the number of a thread's calls that are under way has changed. */
-static void depth_changed(struct hooks_thread *t)
+HOOK_WAY(4) static void depth_changed(struct hooks_thread *t)
 {
 	struct hook_thread *e = mutes ? hook_self() : NULL;
 
@@ -655,7 +683,7 @@ static inline void enters_quickly(struct hooks_thread *t, const struct hook_fram
 	depth_changed(t);
 }
 
-bool capture_enters(struct hook_frame *e, const struct hook_regs *r, __u64 cookie)
+HOOK_WAY(3) bool capture_enters(struct hook_frame *e, const struct hook_regs *r, __u64 cookie)
 {
 	struct quick spec = quick_specs[CT_COOKIE_FUNC(cookie) & (CT_MAX_FUNCS - 1)];
 	struct hooks_thread *t = self;
@@ -760,7 +788,7 @@ static inline void leaves_quickly(struct hooks_thread *t, struct hooks_call *f, 
 	depth_changed(t);
 }
 
-bool capture_leaves(struct hook_frame *e, __u64 cookie, __u64 result)
+HOOK_WAY(7) bool capture_leaves(struct hook_frame *e, __u64 cookie, __u64 result)
 {
 	struct quick spec = quick_specs[CT_COOKIE_FUNC(cookie) & (CT_MAX_FUNCS - 1)];
 	__u64 end = now();

@@ -26,6 +26,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The functions through which each recorded call goes are next to each other in memory, in the order
+ * in which they are called: the program's own code has mostly driven them out of the caches. */
+#define HOOK_WAY(n) __attribute__((section(".text.sorted." #n)))
+
 #define HOOK_THREADS 4096 /* threads at a time whose calls can be recorded */
 #define HOOK_DEPTH 64	  /* hooked calls under way in one thread */
 #define HOOK_FUNCS 8192	  /* functions at a time, those of unmapped libraries not counted */

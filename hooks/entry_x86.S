@@ -26,7 +26,7 @@ hooks_region:
 	.cfi_endproc
 	.size hooks_region, HOOK_AREAS * HOOK_AREA + HOOK_PART
 
-	.text
+	.section .text.sorted.0, "ax", @progbits
 /* r11: number of the function, from its pad. r10 and r11 are free to use. */
 	.globl hooks_entry
 	.hidden hooks_entry
@@ -116,6 +116,7 @@ hooks_entry:
 	.cfi_endproc
 	.size hooks_entry, . - hooks_entry
 
+	.section .text.sorted.4, "ax", @progbits
 /* A stub jumps here. r10: the stub's frame. rsp is the caller's; the word below it still is the
  * address in the stub. */
 	.globl hooks_return

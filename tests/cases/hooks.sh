@@ -70,6 +70,7 @@ case_hooks_same_rows() { # undisturbed
 	same_rows callback -- "$CALLS" callback 4
 	same_rows depth -- "$CALLS" depth 12 3 50
 	same_rows hostile -- "$CALLS" hostile
+	same_rows configs -- "$CALLS" configs
 	same_rows longjmp -- "$CALLS" longjmp 5
 	same_rows dlopen -- "$BIN/late" "$STANDIN/12/libcudart.so.12" 20 "$STANDIN/libcudart.so.13" 7
 	same_rows static -- "$CALLS-static" mix 1 5 0

@@ -30,6 +30,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 cudaError_t cudaProfilerStart(void);
@@ -486,6 +487,55 @@ static void mode_hostile(void)
 	puts("survived");
 }
 
+/* ---- configurations ---- */
+
+static void launch_with(const cudaLaunchConfig_t *config, const void *function)
+{
+	cudaLaunchKernelExC(config, function, NULL);
+}
+
+/* The same configuration at many distances from the stack pointer, in its page and beyond. */
+static void launch_at_distances(const void *function)
+{
+	cudaLaunchConfig_t configs[256]; /* 14 KiB */
+
+	for (unsigned int i = 0; i < 256; i++) {
+		configs[i] = (cudaLaunchConfig_t){ .gridDim = { i + 1, 2, 3 },
+						   .blockDim = { 32, 1, 1 },
+						   .dynamicSmemBytes = i };
+		launch_with(&configs[i], function);
+	}
+}
+
+static ucontext_t outside, inside;
+static char *stack_end;
+
+/* Memory ends at stack_end, and so does the stack. CUDA does not read the configuration of a call that it
+ * refuses. */
+static void launch_at_end(void)
+{
+	for (long at = 8 - (long)sizeof(cudaLaunchConfig_t); at <= 128; at += 8)
+		launch_with((const cudaLaunchConfig_t *)(stack_end + at), NULL);
+}
+
+static void mode_configs(void)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	char *stack =
+		mmap(NULL, 17 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	stack_end = stack + 16 * page;
+	munmap(stack_end, page);
+	launch_at_distances((void *)0x55);
+	getcontext(&inside);
+	inside.uc_stack.ss_sp = stack;
+	inside.uc_stack.ss_size = 16 * page;
+	inside.uc_link = &outside;
+	makecontext(&inside, launch_at_end, 0);
+	swapcontext(&outside, &inside);
+	puts("survived");
+}
+
 /* ---- libraries ---- */
 
 static void *need(void *p, const char *what)
@@ -615,6 +665,7 @@ static const struct {
 	{ "thread-exit", mode_thread_exit },
 	{ "stack", mode_stack },
 	{ "hostile", mode_hostile },
+	{ "configs", mode_configs },
 	{ "dlopen", mode_dlopen },
 	{ "inner", mode_inner },
 	{ "seccomp", mode_seccomp },
