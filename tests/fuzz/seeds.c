@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * seeds.c - writes what the fuzzers begin with: seeds trace RECORDING FOLDER; seeds dwarf LIBRARY FOLDER;
- * seeds agent|python|payload FOLDER.
+ * seeds agent|hooks|python|payload|device FOLDER.
  *
  * Of a recording each block of records, its columns not compressed, once for each command of
  * fuzz_trace.c. Of a library its sections of debug information. Of an agent the messages that follow its
- * greeting. Of Python and of NVTX's payloads, memory as a program may have it.
+ * greeting, of hooks these and what their area may hold. Of Python and of NVTX's payloads, memory as a program may have it. Of
+ * device code, a cubin and PTX, packed in each way.
  */
+#include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <lz4.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zstd.h>
 
 #include "../../cupti/agent/agent.h"
 #include "../../hooks/nvtx_payload.h"
+#include "../../hooks/wire.h"
 #include "../unit/make_python.h"
 #include "../unit/patch_trace.h"
 #include "dwarf_sections.h"
@@ -202,6 +207,128 @@ static int payload(const char *folder)
 	return store(folder, "payload", 0, &m, sizeof(m), "", 0);
 }
 
+/* What fuzz_hooks.c reads: a list of messages, and as many bytes of pieces of an area. */
+struct half {
+	uint8_t bytes[4096];
+	size_t n;
+};
+
+static void add_message(struct half *to, uint8_t how, const void *body, uint16_t n)
+{
+	uint8_t head[3] = { how, (uint8_t)n, (uint8_t)(n >> 8) };
+
+	memcpy(to->bytes + to->n, head, 3);
+	if (n)
+		memcpy(to->bytes + to->n + 3, body, n);
+	to->n += 3u + n;
+}
+
+/* at: in units of 8 bytes. how: 1 an entry of block `where`, 4 cells, of which `where` are taken. */
+static void add_piece(struct half *to, uint8_t how, uint16_t at, uint8_t where, const void *body,
+		      uint8_t n)
+{
+	uint8_t head[5] = { how, (uint8_t)(at >> 8), (uint8_t)at, n, where };
+
+	memcpy(to->bytes + to->n, head, 5);
+	memcpy(to->bytes + to->n + 5, body, n);
+	to->n += 5u + n;
+}
+
+static int hooks(const char *folder)
+{
+	static struct half said, area;
+	int32_t results[6] = { 0, 2, 0, 8, HOOKS_PARTLY, 0 }; /* n, on, late, and the results */
+	uint32_t ask[2] = { 1, 0 }, child[4] = { 7, 0, 9, 0 }, bye[2] = { 0, 4096 };
+	struct ct_thread_name name = {
+		.h = { .size = sizeof(name), .kind = CT_THREAD_NAME, .tid = 1 }, .comm = "thread"
+	};
+	struct {
+		struct ct_call c;
+		uint64_t more[4];
+	} call = { .c = { .h = { .size = sizeof(call), .kind = CT_CALL, .tid = 1 } } };
+	struct ct_entry cell = { .key = { .tgid = 1 }, .n = { .calls = 3, .ns = 300 } };
+
+	add_message(&said, HOOKS_SAY, "\2\0\4\0text", 8);
+	add_message(&said, HOOKS_INSTALLED | 8, results, sizeof(results));
+	add_message(&said, HOOKS_MAPPED, ask, sizeof(ask));
+	add_message(&said, HOOKS_READ, ask, sizeof(ask));
+	add_message(&said, HOOKS_CHILD | 16, child, sizeof(child));
+	add_message(&said, HOOKS_BYE, bye, sizeof(bye));
+	call.c.nwords = 4;
+	add_piece(&area, 1, 0, 0, &call, sizeof(call));
+	add_piece(&area, 1, (8 + sizeof(call)) / 8, 0, &name, sizeof(name));
+	add_piece(&area, 1, 0, 1, &name, sizeof(name));
+	add_piece(&area, 4, 0, 4, &cell, sizeof(cell));
+	said.n = area.n = said.n > area.n ? said.n : area.n;
+	return store(folder, "hooks", 0, said.bytes, said.n, area.bytes, area.n);
+}
+
+/* ---- device code ---- */
+
+/* A container with one entry, and in *plain what it holds, packed as the flags say. */
+static size_t container(uint8_t *out, size_t room, uint16_t kind, uint64_t flags, const void *plain,
+			size_t len)
+{
+	uint8_t *payload = out + 80;
+	size_t n = len;
+	uint64_t body;
+
+	memset(out, 0, room);
+	if (flags & 0x2000)
+		n = (size_t)LZ4_compress_default(plain, (char *)payload, (int)len, (int)room - 80);
+	else if (flags & 0x8000)
+		n = ZSTD_compress(payload, room - 80, plain, len, 3);
+	else
+		memcpy(payload, plain, len);
+	body = 64 + n;
+	memcpy(out, (uint8_t[]){ 0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0 }, 8);
+	memcpy(out + 8, &body, 8);
+	memcpy(out + 16, &kind, 2);
+	memcpy(out + 20, (uint32_t[]){ 64 }, 4);
+	memcpy(out + 24, (uint64_t[]){ n }, 8);
+	memcpy(out + 32, (uint32_t[]){ (uint32_t)n }, 4);
+	memcpy(out + 56, &flags, 8);
+	memcpy(out + 72, (uint64_t[]){ len }, 8);
+	return 80 + n;
+}
+
+static int device(const char *folder)
+{
+	static const uint64_t flags[] = { 0x11, 0x2011, 0x8011 };
+	static const char ptx[] = ".version 8.0\n.target sm_80\n.visible .entry kernel() {}";
+	struct {
+		Elf64_Ehdr h;
+		Elf64_Shdr sh[3];
+		Elf64_Sym symbols[2];
+		char names[8];
+	} c = {
+		.h = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB },
+		       .e_machine = EM_CUDA,
+		       .e_shoff = sizeof(c.h),
+		       .e_shentsize = sizeof(c.sh[0]),
+		       .e_shnum = 3 },
+		.sh = { [1] = { .sh_type = SHT_SYMTAB,
+				.sh_link = 2,
+				.sh_entsize = sizeof(Elf64_Sym),
+				.sh_offset = sizeof(c.h) + sizeof(c.sh),
+				.sh_size = sizeof(c.symbols) },
+			[2] = { .sh_type = SHT_STRTAB,
+				.sh_offset = sizeof(c) - sizeof(c.names),
+				.sh_size = sizeof(c.names) } },
+		.symbols = { [1] = { 1, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 0x10, 1, 0, 0 } },
+		.names = "\0kernel",
+	};
+	uint8_t out[1024];
+
+	for (int i = 0; i < 3; i++)
+		if (store(folder, "cubin", i, out,
+			  container(out, sizeof(out), 2, flags[i], &c, sizeof(c)), "", 0) ||
+		    store(folder, "ptx", i, out,
+			  container(out, sizeof(out), 1, flags[i], ptx, sizeof(ptx)), "", 0))
+			return 1;
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 4 && !strcmp(argv[1], "trace"))
@@ -210,11 +337,15 @@ int main(int argc, char **argv)
 		return dwarf(argv[2], argv[3]);
 	if (argc == 3 && !strcmp(argv[1], "agent"))
 		return agent(argv[2]);
+	if (argc == 3 && !strcmp(argv[1], "hooks"))
+		return hooks(argv[2]);
 	if (argc == 3 && !strcmp(argv[1], "python"))
 		return python(argv[2]);
 	if (argc == 3 && !strcmp(argv[1], "payload"))
 		return payload(argv[2]);
-	fprintf(stderr,
-		"usage: seeds trace|dwarf FILE FOLDER | seeds agent|python|payload FOLDER\n");
+	if (argc == 3 && !strcmp(argv[1], "device"))
+		return device(argv[2]);
+	fprintf(stderr, "usage: seeds trace|dwarf FILE FOLDER | seeds agent|hooks|python|payload|device "
+			"FOLDER\n");
 	return 2;
 }

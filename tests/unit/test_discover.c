@@ -657,47 +657,142 @@ static void test_file_cache(void)
 	file_cache_free(&t);
 }
 
-static void count_path(void *ctx, const char *path)
+/* What a cache names, in its order, with a space behind each. */
+static void add_path(void *ctx, const char *path)
 {
-	CHECK(path && strlen(path) < 100000);
-	++*(int *)ctx;
+	char *text = ctx;
+	size_t len = strlen(text);
+
+	CHECK(strlen(path) < 100000);
+	snprintf(text + len, 512 - len, "%s ", path);
 }
 
-/* The loader's cache: a made one, the same cut off anywhere, and with bytes changed. */
+static const char *in_cache(const void *bytes, size_t len)
+{
+	static char text[512];
+	char path[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/cache", dir);
+	f = fopen(path, "we");
+	if (!f || fwrite(bytes, 1, len, f) != len || fclose(f))
+		abort();
+	text[0] = '\0';
+	library_paths_cache(path, add_path, text);
+	return text;
+}
+
+#define CACHE_STRINGS                                                                    \
+	"libc.so.6\0/lib/libc.so.6\0libcuda.so.1\0/x/libcuda.so.1\0libcudart.so.13\0/y/" \
+	"libcudart.so.13"
+enum {
+	CACHE_HEAD = 48,
+	CACHE_ENTRY = 24,
+	CACHE_N = 3,
+	CACHE_BASE = CACHE_HEAD + CACHE_N * CACHE_ENTRY
+};
+
+struct cache {
+	uint8_t bytes[CACHE_BASE + sizeof(CACHE_STRINGS)];
+};
+
+/* A loader's cache of three libraries, two of them CUDA's. */
+static struct cache make_cache(void)
+{
+	static const uint32_t keys[CACHE_N][2] = { { 0, 10 }, { 25, 38 }, { 54, 70 } };
+	struct cache c = { "glibc-ld.so.cache1.1" };
+
+	c.bytes[20] = CACHE_N;
+	for (int i = 0; i < CACHE_N; i++)
+		for (int k = 0; k < 2; k++) {
+			uint32_t at = CACHE_BASE + keys[i][k];
+
+			memcpy(c.bytes + CACHE_HEAD + i * CACHE_ENTRY + 4 + k * 4, &at, 4);
+		}
+	memcpy(c.bytes + CACHE_BASE, CACHE_STRINGS, sizeof(CACHE_STRINGS));
+	return c;
+}
+
+/* The loader's cache: a made one, one with a number at a time that is wrong, and the same cut off anywhere. */
 static void test_cache(void)
 {
-	static const char strings[] = "libc.so.6\0/lib/libc.so.6\0libcuda.so.1\0/x/libcuda.so.1\0"
-				      "libcudart.so.13\0/y/libcudart.so.13";
-	static const uint32_t keys[3][2] = { { 0, 10 }, { 25, 38 }, { 54, 70 } };
-	unsigned char buf[48 + 3 * 24 + sizeof(strings)] = "glibc-ld.so.cache1.1";
-	uint32_t n = 3, at, base = 48 + 3 * 24;
+	static const struct {
+		const char *what;
+		size_t at;
+		uint32_t value;
+		const char *paths;
+	} rows[] = {
+		{ "as it is", 0, 0x62696c67, "/x/libcuda.so.1 /y/libcudart.so.13 " },
+		{ "another format", 16, 0x322e3165, "" },
+		{ "fewer entries", 20, 2, "/x/libcuda.so.1 " },
+		{ "none", 20, 0, "" },
+		{ "a name behind the end", 76, sizeof(struct cache), "/y/libcudart.so.13 " },
+		{ "a name far away", 76, UINT32_MAX, "/y/libcudart.so.13 " },
+		{ "a path behind the end", 80, sizeof(struct cache), "/y/libcudart.so.13 " },
+		{ "a path far away", 80, UINT32_MAX, "/y/libcudart.so.13 " },
+		{ "a path that is the last byte", 80, sizeof(struct cache) - 1,
+		  " /y/libcudart.so.13 " },
+		{ "another library", 76, CACHE_BASE, "/y/libcudart.so.13 " },
+	};
+	struct cache c = make_cache();
 	char path[256];
-	int count = 0, fd;
 
-	memcpy(buf + 20, &n, 4);
-	for (int i = 0; i < 3; i++)
-		for (int k = 0; k < 2; k++) {
-			at = base + keys[i][k];
-			memcpy(buf + 48 + i * 24 + 4 + k * 4, &at, 4);
-		}
-	memcpy(buf + base, strings, sizeof(strings));
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct cache bad = c;
+
+		CASE_ROW("%s", rows[i].what);
+		memcpy(bad.bytes + rows[i].at, &rows[i].value, 4);
+		CHECK_TEXT(rows[i].paths, in_cache(&bad, sizeof(bad)));
+	}
+	for (size_t len = 0; len < sizeof(c); len++) {
+		const char *got = in_cache(&c, len);
+
+		CASE_ROW("cut at %zu", len);
+		/* strings that are cut end there; entries that are cut are none */
+		if (len <= CACHE_BASE + 38)
+			CHECK_TEXT("", got);
+		else if (len > CACHE_BASE + 70)
+			CHECK(!strncmp(got, "/x/libcuda.so.1 /y", 18 - (len == CACHE_BASE + 71)));
+	}
+	/* more entries than there is room for: what follows is taken for entries, and nothing is read behind it */
+	c.bytes[20] = c.bytes[21] = c.bytes[22] = c.bytes[23] = 0xff;
+	CASE_ROW("too many entries");
+	CHECK(!strncmp(in_cache(&c, sizeof(c)), "/x/libcuda.so.1 /y/libcudart.so.13 ", 35));
+	CASE_ROW("no file");
+	CHECK_TEXT("", in_cache("", 0));
 	snprintf(path, sizeof(path), "%s/cache", dir);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	CHECK(write(fd, buf, sizeof(buf)) == sizeof(buf));
-	library_paths_cache(path, count_path, &count);
-	CHECK(count == 2);
-	for (size_t i = 0; i < base; i++) {
-		unsigned char byte = i % 2 ? 0xff : 0x7f;
+	CHECK(!unlink(path));
+	library_paths_cache(path, add_path, path);
+	library_paths_cache(dir, add_path, path);
+	library_paths_cache("/dev/zero", add_path, path);
+	CHECK(strstr(path, "/cache") && !strstr(path, " "));
+}
 
-		CHECK(pwrite(fd, &byte, 1, i) == 1);
-		library_paths_cache(path, count_path, &count);
-		CHECK(pwrite(fd, buf + i, 1, i) == 1);
+/* A cache that older loaders read, too: the older format comes first, 12 bytes for each of its entries. */
+static void test_old_cache(void)
+{
+	static const struct {
+		uint32_t n;
+		size_t bytes; /* what precedes the newer cache, which begins at a multiple of 8 */
+		bool found;
+	} rows[] = { { 0, 16, true },	  { 1, 32, true },	    { 2, 40, true },
+		     { 2, 48, false },	  { 3, 56, true },	    { 3, 32, false },
+		     { 1000, 40, false }, { UINT32_MAX, 40, false } };
+	struct cache c = make_cache();
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		uint8_t bytes[64 + sizeof(c)] = "ld.so-1.7.0";
+
+		CASE_ROW("%u entries, %zu bytes", rows[i].n, rows[i].bytes);
+		memcpy(bytes + 12, &rows[i].n, 4);
+		memcpy(bytes + rows[i].bytes, &c, sizeof(c));
+		CHECK_TEXT(rows[i].found ? "/x/libcuda.so.1 /y/libcudart.so.13 " : "",
+			   in_cache(bytes, rows[i].bytes + sizeof(c)));
 	}
-	for (size_t i = sizeof(buf); i-- > 0;) {
-		CHECK(ftruncate(fd, i) == 0);
-		library_paths_cache(path, count_path, &count);
-	}
-	close(fd);
+	CASE_ROW("nothing behind it");
+	CHECK_TEXT("", in_cache("ld.so-1.7.0\0\0\0\0\0", 16));
+	CHECK_TEXT("", in_cache("ld.so-1.7.0\0\1\0\0\0", 16));
+	CHECK_TEXT("", in_cache("ld.so-1.7.0\0\1\0", 15));
 }
 
 struct wanted_path {
@@ -850,6 +945,7 @@ int main(void)
 	RUN(test_file_cache);
 	RUN(test_homes);
 	RUN(test_cache);
+	RUN(test_old_cache);
 	snprintf(cmd, sizeof(cmd), "rm -r %s", dir);
 	CHECK(system(cmd) == 0);
 	RUN(test_unlisted);

@@ -18,8 +18,10 @@
 #include <unistd.h>
 
 #include "../../user/api/api.h"
+#include "../../user/api/layers/symbol.h"
 #include "../../user/source/discover/elf.h"
 #include "../../user/source/plan.h"
+#include "../../user/util/now.h"
 #include "unit.h"
 
 /* A breakpoint of another tracer at the next one does not lie in what is compared. */
@@ -432,6 +434,430 @@ static void test_can_probe(void)
 #endif
 }
 
+/* ---- files that are made here ---- */
+
+enum { MADE_NAMES, MADE_SYMBOLS, MADE_STRINGS, MADE_CONSTANTS, MADE_DYNAMIC, MADE_DEVICE };
+
+/* A shared object: its head, one segment that begins where the file does, sections, and what is in them. */
+struct made {
+	Elf64_Ehdr h;
+	Elf64_Phdr ph;
+	Elf64_Shdr sh[MADE_DEVICE + 2]; /* the first one is none */
+	Elf64_Dyn dynamic[2];
+	Elf64_Sym symbols[24];
+	char names[80], strings[2048], constants[512];
+	uint8_t code[1024];
+	/* how much of them is used */
+	size_t nsymbols, nstrings, ncode;
+};
+
+static void make_file(struct made *m)
+{
+	static const char names[] = "\0.symtab\0.rodata.str1.1\0.other";
+
+	*m = (struct made){
+		.h = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		       .e_type = ET_DYN,
+#if defined(__aarch64__)
+		       .e_machine = EM_AARCH64,
+#else
+		       .e_machine = EM_X86_64,
+#endif
+		       .e_phoff = offsetof(struct made, ph),
+		       .e_phentsize = sizeof(m->ph),
+		       .e_phnum = 1,
+		       .e_shoff = offsetof(struct made, sh),
+		       .e_shentsize = sizeof(m->sh[0]),
+		       .e_shnum = ARRAY_LEN(m->sh),
+		       .e_shstrndx = MADE_NAMES + 1 },
+		.ph = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = sizeof(*m) },
+		.nsymbols = 1,
+		.nstrings = 1,
+	};
+#define SECTION(which, type, member, ...)                                              \
+	m->sh[(which) + 1] = (Elf64_Shdr){ .sh_type = (type),                          \
+					   .sh_offset = offsetof(struct made, member), \
+					   .sh_size = sizeof(m->member),               \
+					   __VA_ARGS__ }
+	SECTION(MADE_NAMES, SHT_STRTAB, names);
+	SECTION(MADE_SYMBOLS, SHT_SYMTAB, symbols, .sh_name = 1, .sh_link = MADE_STRINGS + 1,
+		.sh_entsize = sizeof(Elf64_Sym));
+	SECTION(MADE_STRINGS, SHT_STRTAB, strings);
+	SECTION(MADE_CONSTANTS, SHT_PROGBITS, constants, .sh_name = 9);
+	SECTION(MADE_DYNAMIC, SHT_DYNAMIC, dynamic, .sh_link = MADE_STRINGS + 1);
+	SECTION(MADE_DEVICE, SHT_PROGBITS, constants, .sh_name = 24);
+#undef SECTION
+	memcpy(m->names, names, sizeof(names));
+}
+
+static uint32_t add_string(struct made *m, const char *text)
+{
+	size_t at = m->nstrings;
+
+	if (at + strlen(text) >= sizeof(m->strings))
+		abort();
+	strcpy(m->strings + at, text);
+	m->nstrings += strlen(text) + 1;
+	return (uint32_t)at;
+}
+
+/* A function at the address `at`. */
+static void add_alias(struct made *m, const char *name, uint64_t at, size_t size)
+{
+	if (m->nsymbols == ARRAY_LEN(m->symbols))
+		abort();
+	m->symbols[m->nsymbols++] = (Elf64_Sym){ .st_name = add_string(m, name),
+						 .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+						 .st_shndx = 1,
+						 .st_value = at,
+						 .st_size = size };
+}
+
+/* A function with this code. Returns where it is. */
+static uint64_t add_function(struct made *m, const char *name, const char *code, size_t size)
+{
+	size_t at = m->ncode;
+
+	if (at + size > sizeof(m->code))
+		abort();
+	memcpy(m->code + at, code, size);
+	m->ncode += (size + 15) / 16 * 16;
+	add_alias(m, name, offsetof(struct made, code) + at, size);
+	return offsetof(struct made, code) + at;
+}
+
+static void set_soname(struct made *m, const char *name)
+{
+	m->dynamic[0] = (Elf64_Dyn){ .d_tag = DT_SONAME, .d_un.d_val = add_string(m, name) };
+}
+
+static int scan_made(const struct made *m, const uint64_t *capture, struct elf_scan *s)
+{
+	int fd = memory_file(m, sizeof(*m)), err = elf_scan(fd, capture, s);
+
+	close(fd);
+	return err;
+}
+
+#define RETURNS "\x55\x5d\xc3" /* as compilers write it: push, pop, ret */
+
+/* Two names of a place, and twins of the per-thread stream: each place has one probe, of the row that the table has first. */
+static void test_aliases(void)
+{
+	bool twin;
+	int first = api_lookup("cudaFree", 0, &twin), second = api_lookup("cudaMalloc", 0, &twin),
+	    least = first < second ? first : second;
+	uint64_t at, capture[PLAN_WORDS] = { 0 };
+	struct elf_scan s;
+	struct made m;
+
+	make_file(&m);
+	at = add_function(&m, "cudaFree", RETURNS, 3);
+	add_alias(&m, "cudaMalloc", at, 3);
+	add_alias(&m, "cudaMalloc", at, 3);
+	add_alias(&m, "cudaMemcpyAsync_ptsz", at + 16, 3);
+	add_alias(&m, "cudaMemcpyAsync", at + 16, 3);
+	CHECK_EQ(0, scan_made(&m, NULL, &s));
+	CHECK_EQ(2, s.ndefined);
+	if (CHECK_EQ(2, s.nprobes)) {
+		CHECK_EQ(at, s.probes[0].offset);
+		CHECK_EQ(least, s.probes[0].func);
+		CHECK_EQ(3, s.probes[0].size);
+		CHECK_EQ(at + 16, s.probes[1].offset);
+		CHECK(!s.probes[1].per_thread);
+	}
+	elf_scan_free(&s);
+	/* the other one is asked for */
+	plan_add(capture, first + second - least);
+	CHECK_EQ(0, scan_made(&m, capture, &s));
+	CHECK_EQ(2, s.ndefined);
+	if (CHECK_EQ(1, s.nprobes))
+		CHECK_EQ(first + second - least, s.probes[0].func);
+	elf_scan_free(&s);
+}
+
+/* What is no function of this file has no probe: no code, a variable, one of another file, an address without code. */
+static void test_no_code(void)
+{
+	struct elf_scan s;
+	struct made m;
+
+	make_file(&m);
+	add_function(&m, "cudaFree", RETURNS, 3);
+	add_alias(&m, "cudaMalloc", 0, 3);
+	add_alias(&m, "cudaHostAlloc", sizeof(m), 3);
+	add_alias(&m, "cudaFreeHost", UINT64_MAX, 3);
+	add_alias(&m, "cudaLaunchKernel", m.symbols[1].st_value + 16, 3);
+	m.symbols[m.nsymbols - 1].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_NOTYPE);
+	add_alias(&m, "cudaGetDevice", m.symbols[1].st_value + 32, 3);
+	m.symbols[m.nsymbols - 1].st_shndx = SHN_UNDEF;
+	add_alias(&m, "cudaNotInTheTable", m.symbols[1].st_value + 48, 3);
+	CHECK_EQ(0, scan_made(&m, NULL, &s));
+	CHECK(s.imports_cuda);
+	CHECK_EQ(1, s.ndefined);
+	if (CHECK_EQ(1, s.nprobes))
+		CHECK(find(&s, "cudaFree"));
+	elf_scan_free(&s);
+	/* a size that is none is not known */
+	m.symbols[1].st_size = UINT32_MAX + 1ULL;
+	CHECK_EQ(0, scan_made(&m, NULL, &s));
+	if (CHECK_EQ(1, s.nprobes))
+		CHECK_EQ(0, s.probes[0].size);
+	elf_scan_free(&s);
+	m.symbols[1].st_size = UINT32_MAX;
+	CHECK_EQ(0, scan_made(&m, NULL, &s));
+	if (CHECK_EQ(1, s.nprobes))
+		CHECK_EQ(UINT32_MAX, s.probes[0].size);
+	elf_scan_free(&s);
+}
+
+/* The version of the runtime, by the name of the library and by what it has. */
+static void test_version(void)
+{
+	static const struct {
+		const char *soname, *function;
+		int version;
+		const char *from;
+		enum elf_role role;
+	} rows[] = {
+		{ "", "cudaFree", 0, "", ELF_STATIC },
+		{ "", "cudaGraphAddNode", 12020, "symbols", ELF_STATIC },
+		{ "libcudart.so.12", "cudaGraphAddNode", 12020, "symbols", ELF_LIBRARY },
+		{ "libcudart.so.12", "cudaFree", 12000, "soname", ELF_LIBRARY },
+		/* the name is believed */
+		{ "libcudart.so.11.0", "cudaGraphAddNode", 11000, "soname", ELF_LIBRARY },
+		{ "libcudart.so.13", "cudaGraphAddNode", 13000, "soname", ELF_LIBRARY },
+		/* names that say nothing */
+		{ "libcudart.so.", "cudaGraphAddNode", 12020, "symbols", ELF_LIBRARY },
+		{ "libcudart.so.100", "cudaGraphAddNode", 12020, "symbols", ELF_LIBRARY },
+		{ "libcudart.so.-1", "cudaGraphAddNode", 12020, "symbols", ELF_LIBRARY },
+		{ "libmine.so.12", "cudaFree", 0, "", ELF_STATIC },
+		/* a library that programs have no copy of */
+		{ "libmine.so.1", "cuMulticastCreate", 12010, "symbols", ELF_LIBRARY },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct elf_scan s;
+		struct made m;
+
+		CASE_ROW("%s %s", rows[i].soname, rows[i].function);
+		make_file(&m);
+		add_function(&m, rows[i].function, RETURNS, 3);
+		if (rows[i].soname[0])
+			set_soname(&m, rows[i].soname);
+		CHECK_EQ(0, scan_made(&m, NULL, &s));
+		CHECK_EQ(1, s.nprobes);
+		CHECK_EQ(rows[i].version, s.version);
+		CHECK_TEXT(rows[i].from, s.version_from);
+		CHECK_EQ(rows[i].role, s.role);
+		elf_scan_free(&s);
+	}
+}
+
+/* Where the functions' code differs, the number does; the code elsewhere does not count. */
+static void test_code_number(void)
+{
+	struct elf_scan s;
+	uint64_t number;
+	struct made m;
+
+	make_file(&m);
+	add_function(&m, "cudaFree", RETURNS, 3);
+	add_alias(&m, "cudaMalloc", m.symbols[1].st_value + 64, 3);
+	CHECK_EQ(0, scan_made(&m, NULL, &s));
+	number = s.code;
+	elf_scan_free(&s);
+	m.code[40]++;
+	CHECK_EQ(0, scan_made(&m, NULL, &s));
+	CHECK(s.code == number);
+	elf_scan_free(&s);
+	m.code[64 + 15]++;
+	CHECK_EQ(0, scan_made(&m, NULL, &s));
+	CHECK(s.code != number);
+	elf_scan_free(&s);
+}
+
+/* A file with device code says so by the name of one of its sections. */
+static void test_device_code(void)
+{
+	static const struct {
+		const char *section;
+		bool device;
+	} rows[] = { { ".nv_fatbin", true },	   { "__nv_relfatbin", true },
+		     { ".nvFatBinSegment", true }, { ".nv_fatbin2", false },
+		     { ".nvFatBinSegmen", false }, { "", false } };
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct elf_scan s;
+		struct made m;
+
+		CASE_ROW("%s", rows[i].section);
+		make_file(&m);
+		strcpy(m.names + 24, rows[i].section);
+		CHECK_EQ(0, scan_made(&m, NULL, &s));
+		CHECK_EQ(rows[i].device, s.has_device_code);
+		CHECK_EQ(ELF_NONE, s.role);
+		elf_scan_free(&s);
+	}
+}
+
+/* No file defines as many functions as this one says. */
+static void test_too_many_functions(void)
+{
+	const size_t limit = 65536;
+	struct made m;
+
+	make_file(&m);
+	add_function(&m, "cudaFree", RETURNS, 3);
+	for (size_t n = limit; n <= limit + 1; n++) {
+		Elf64_Sym *symbols = calloc(n + 1, sizeof(*symbols));
+		struct elf_scan s;
+		int fd;
+
+		CASE_ROW("%zu functions", n);
+		for (size_t i = 1; i <= n; i++)
+			symbols[i] = m.symbols[1];
+		m.sh[MADE_SYMBOLS + 1].sh_offset = sizeof(m);
+		m.sh[MADE_SYMBOLS + 1].sh_size = (n + 1) * sizeof(*symbols);
+		fd = memory_file(&m, sizeof(m));
+		CHECK(pwrite(fd, symbols, (n + 1) * sizeof(*symbols), sizeof(m)) ==
+		      (ssize_t)((n + 1) * sizeof(*symbols)));
+		CHECK_EQ(n > limit ? -EBADMSG : 0, elf_scan(fd, NULL, &s));
+		CHECK_EQ(n > limit ? 0 : 1, s.nprobes);
+		elf_scan_free(&s);
+		close(fd);
+		free(symbols);
+	}
+}
+
+/* ---- PyTorch's functions ---- */
+
+#define ENTER "_pytorch_record_function_enter"
+#define EXIT "_pytorch_record_function_exit"
+
+/* The beginnings of ranges are of no use without their ends; those of other libraries do not count. */
+static void test_ranges_without_ends(void)
+{
+	struct elf_scan s;
+	struct made m;
+
+	make_file(&m);
+	add_function(&m, ENTER, RETURNS, 3);
+	add_function(&m, "cudaFree", RETURNS, 3);
+	CHECK_EQ(0, scan_made(&m, NULL, &s));
+	CHECK_EQ(1, s.nprobes);
+	CHECK(find(&s, "cudaFree"));
+	elf_scan_free(&s);
+	add_function(&m, EXIT, RETURNS, 3);
+	CHECK_EQ(0, scan_made(&m, NULL, &s));
+	CHECK_EQ(3, s.nprobes);
+	CHECK(find(&s, ENTER) && find(&s, EXIT));
+	elf_scan_free(&s);
+	/* a file that has nothing else has nothing */
+	make_file(&m);
+	add_function(&m, ENTER, RETURNS, 3);
+	CHECK_EQ(0, scan_made(&m, NULL, &s));
+	CHECK_EQ(0, s.nprobes);
+	CHECK_EQ(0, s.ndefined);
+	CHECK_EQ(ELF_NONE, s.role);
+	elf_scan_free(&s);
+}
+
+#if defined(__x86_64__)
+static void check_probe(const struct elf_scan *s, int i, uint64_t offset, uint32_t size, bool ends,
+			const char *name)
+{
+	if (!CHECK(i < s->nprobes))
+		return;
+	CHECK_EQ(offset, s->probes[i].offset);
+	CHECK_EQ(size, s->probes[i].size);
+	CHECK_EQ(ends, s->probes[i].ends);
+	CHECK_TEXT(name, symbol_text(s->probes[i].symbol));
+	CHECK_EQ(0, s->probes[i].tensors); /* the file does not say how tensors are kept */
+}
+
+/* Each operator has a probe where it begins and one where it returns, or none: where the returns are not known, or cannot be probed. */
+static void test_operators(void)
+{
+	static const char schemas[] =
+		"\0mm(Tensor self, Tensor mat2) -> Tensor\0"
+		"add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor";
+	uint64_t capture[PLAN_WORDS] = { 0 }, mm, add, node;
+	struct elf_scan s;
+	struct made m;
+	bool twin;
+
+	make_file(&m);
+	memcpy(m.constants, schemas, sizeof(schemas));
+	mm = add_function(&m, "_ZN2at4_ops2mm4callERKNS_6TensorES4_", "\x55\x5d\xc3", 3);
+	add = add_function(&m, "_ZN2at4_ops10add_Tensor4callERKNS_6TensorES4_RKN3c106ScalarE",
+			   "\x85\xff\x74\x02\xf3\xc3\x90\xc3", 8);
+	node = add_function(&m, "_ZN5torch8autograd9generated11MmBackward05applyEv", RETURNS, 3);
+	/* no return, an instruction that is not known, a size that is not known, or that leaves the file */
+	add_function(&m, "_ZN2at4_ops4none4callEv", "\x90\x90\x90", 3);
+	add_function(&m, "_ZN2at4_ops3odd4callEv", "\x06\xc3", 2);
+	add_alias(&m, "_ZN2at4_ops4size4callEv", mm, 0);
+	add_alias(&m, "_ZN2at4_ops4long4callEv", mm, sizeof(m));
+	/* a return inside of an instruction is none; what follows is cut by the size */
+	add_function(&m, "_ZN2at4_ops3cut4callEv", "\xb8\xc3\xc3\xc3\xc3", 4);
+	/* the kernel refuses a probe on its first instruction */
+	add_function(&m, "_ZN2at4_ops6prefix4callEv", "\x2e\x90\xc3", 3);
+	/* others of the library */
+	add_function(&m, "_ZN2at4_ops2mm10redispatchEv", RETURNS, 3);
+	CHECK_EQ(0, scan_made(&m, NULL, &s));
+	CHECK_EQ(ELF_LIBRARY, s.role);
+	CHECK_EQ(6, s.nunseen);
+	CHECK_EQ(3, s.ndefined);
+	CHECK_EQ(7, s.nprobes);
+	check_probe(&s, 0, mm, 3, false, "aten::mm");
+	check_probe(&s, 1, mm + 2, 0, true, "aten::mm");
+	check_probe(&s, 2, add, 8, false, "aten::add.Tensor");
+	check_probe(&s, 3, add + 4, 0, true, "aten::add.Tensor");
+	check_probe(&s, 4, add + 7, 0, true, "aten::add.Tensor");
+	check_probe(&s, 5, node, 3, false, "MmBackward0");
+	check_probe(&s, 6, node + 2, 0, true, "MmBackward0");
+	elf_scan_free(&s);
+	/* only the nodes are asked for: the others are not read */
+	plan_add(capture,
+		 api_lookup("_ZN5torch8autograd9generated11MmBackward05applyEv", 0, &twin));
+	CHECK_EQ(0, scan_made(&m, capture, &s));
+	CHECK_EQ(0, s.nunseen);
+	CHECK_EQ(2, s.nprobes);
+	check_probe(&s, 0, node, 3, false, "MmBackward0");
+	elf_scan_free(&s);
+}
+
+/* What one file has may not hold a worker up: 60 000 operators of 250 kB. */
+static void test_slow_operators(void)
+{
+	const size_t n = 60000, size = 250000;
+	Elf64_Sym *symbols = calloc(n + 1, sizeof(*symbols));
+	uint8_t *code = malloc(size);
+	struct elf_scan s;
+	struct made m;
+	int fd;
+
+	memset(code, 0x90, size);
+	code[size - 1] = 0xc3;
+	make_file(&m);
+	add_alias(&m, "_ZN2at4_ops2mm4callEv", sizeof(m), size);
+	for (size_t i = 1; i <= n; i++)
+		symbols[i] = m.symbols[1];
+	m.ph.p_filesz = sizeof(m) + size;
+	m.sh[MADE_SYMBOLS + 1].sh_offset = sizeof(m) + size;
+	m.sh[MADE_SYMBOLS + 1].sh_size = (n + 1) * sizeof(*symbols);
+	fd = memory_file(&m, sizeof(m));
+	CHECK(pwrite(fd, code, size, sizeof(m)) == (ssize_t)size);
+	CHECK(pwrite(fd, symbols, (n + 1) * sizeof(*symbols), (off_t)(sizeof(m) + size)) > 0);
+	CHECK_EQ(-ETIME, elf_scan_until(fd, NULL, now_ns() + 200000000, &s));
+	CHECK_EQ(0, s.nprobes);
+	elf_scan_free(&s);
+	close(fd);
+	free(symbols);
+	free(code);
+}
+#endif
+
 /* ---- CUDA's own files, where there are any ---- */
 
 static int scan_path(const char *path, struct elf_scan *s)
@@ -565,6 +991,17 @@ int main(void)
 	RUN(test_truncated, elf, len);
 	RUN(test_flipped, elf, len);
 	RUN(test_can_probe);
+	RUN(test_aliases);
+	RUN(test_no_code);
+	RUN(test_version);
+	RUN(test_code_number);
+	RUN(test_device_code);
+	RUN(test_too_many_functions);
+	RUN(test_ranges_without_ends);
+#if defined(__x86_64__)
+	RUN(test_operators);
+	RUN(test_slow_operators);
+#endif
 	RUN(test_toolkit);
 	RUN(test_linked);
 	nftw(wheels ? wheels : ".output/wheels", on_wheel, 16, FTW_PHYS);

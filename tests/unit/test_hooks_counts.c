@@ -491,7 +491,6 @@ static void *mapped_area(void)
 	return found;
 }
 
-/* Whatever the cells hold, what comes out is a record, and all ends. */
 /* Sums that a process writes into its cells: those of all processes together do not wrap around. */
 static void test_forged_sums(void)
 {
@@ -525,6 +524,158 @@ static void test_forged_sums(void)
 	tear_down();
 }
 
+/* ---- calls that the area does not have ---- */
+
+static struct ct_call *call_under_way(int func, uint32_t tid, uint16_t flags)
+{
+	static union {
+		struct ct_call c;
+		char room[sizeof(struct ct_call) + CT_MAX_WORDS * 8];
+	} r;
+
+	memset(&r, 0, sizeof(r));
+	r.c.h = (struct ct_hdr){ .size = sizeof(r),
+				 .kind = CT_CALL,
+				 .flags = flags,
+				 .pid = (uint32_t)getpid(),
+				 .tid = tid };
+	r.c.func = (uint16_t)func;
+	r.c.nwords = 1;
+	r.c.words[0] = 0x1234;
+	return &r.c;
+}
+
+/* A process was killed in calls: they count, without a time, by the key that the others have. */
+static void test_unfinished(void)
+{
+	static const struct {
+		uint8_t by;
+		uint64_t key;
+	} rows[] = { { CT_BY_FUNCTION, 0 },
+		     { CT_BY_ASKED, 0 },
+		     { CT_BY_THREAD, 77 },
+		     { CT_BY_KERNEL, 0x1234 } };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct ct_call_count *t;
+		struct seen s;
+
+		CASE_ROW("%u", rows[i].by);
+		set_up((struct ct_config){ .count_by = rows[i].by });
+		hooks_counts_unfinished(counts, call_under_way(row_launch, 77, 0), started());
+		hooks_counts_unfinished(counts, call_under_way(row_launch, 77, 0), started());
+		/* of cudatrace's own needs, and of a function that nobody asked for */
+		hooks_counts_unfinished(counts, call_under_way(row_launch, 77, CT_F_HIDDEN),
+					started());
+		plan_remove(plan.shown, row_get);
+		hooks_counts_unfinished(counts, call_under_way(row_get, 77, 0), started());
+		s = read_counts();
+		CHECK_EQ(1, s.n);
+		t = of(&s, row_launch, 0, rows[i].key);
+		CHECK_EQ(2, t->sums.calls);
+		CHECK_EQ(0, t->sums.timed);
+		CHECK_EQ(0, t->sums.failed);
+		CHECK_EQ(0, t->sums.ns);
+		/* whether they would have failed is not known */
+		plan.filter.failed_only = true;
+		hooks_counts_unfinished(counts, call_under_way(row_launch, 77, 0), started());
+		plan.filter = (struct ct_filter){ .succeeded_only = true };
+		hooks_counts_unfinished(counts, call_under_way(row_launch, 77, 0), started());
+		s = read_counts();
+		CHECK_EQ(2, of(&s, row_launch, 0, rows[i].key)->sums.calls);
+		tear_down();
+	}
+}
+
+/* More keys than there is room for: what finds none is counted, in each reading once, and for good what was kept. */
+static void test_no_room(void)
+{
+	struct seen s;
+
+	set_up((struct ct_config){ .count_by = CT_BY_KERNEL });
+	hooks_counts_close(counts);
+	plan.call_counts_max = 4;
+	counts = hooks_counts_open(&plan, muted);
+	for (uint64_t i = 0; i < 10; i++)
+		call(row_launch, 0x1000 + i, 0, 0, 0, 0);
+	CHECK_EQ(0, hooks_counts_lost(counts));
+	for (int i = 0; i < 2; i++) {
+		s = read_counts();
+		CHECK_EQ(4, s.n);
+		CHECK_EQ(6, hooks_counts_lost(counts));
+	}
+	hooks_counts_keep(counts, ring, started());
+	hooks_counts_unfinished(counts, call_under_way(row_launch, 1, 0), started());
+	CHECK_EQ(7, hooks_counts_lost(counts));
+	hooks_ring_close(ring);
+	ring = NULL;
+	s = read_counts();
+	CHECK_EQ(4, s.n);
+	CHECK_EQ(7, hooks_counts_lost(counts));
+	tear_down();
+}
+
+/* Calls of a muted function are counted apart from the cells, and no process says more of them than it can have made. */
+static void test_muted_calls(void)
+{
+	struct ct_call often = { .h = { .pid = 1, .end_ns = 1 }, .func = (uint16_t)row_get };
+	const struct ct_call_count *t;
+	struct hooks_thread *thread;
+	struct seen s;
+	void *area;
+
+	set_up((struct ct_config){ 0 });
+	call(row_get, 0, 0, 0, 0, 0);
+	for (int i = 0; i < 100000 && hooks_muted_call(muted, &often) < 0; i++)
+		;
+	CHECK_EQ(1, hooks_muted_n(muted));
+	area = mapped_area();
+	if (!CHECK(area))
+		return;
+	thread = hooks_block(area, 0, RING_BYTES);
+	thread->muted[0] = 41;
+	s = read_counts();
+	t = of(&s, row_get, 0, 0);
+	CHECK_EQ(1, s.n);
+	CHECK_EQ(1, t->sums.calls);
+	CHECK_EQ(41, t->unseen.calls);
+	thread->muted[0] = UINT64_MAX;
+	s = read_counts();
+	t = of(&s, row_get, 0, 0);
+	CHECK_EQ(1, t->sums.calls);
+	CHECK_EQ((int64_t)HOOKS_CALLS_MAX, t->unseen.calls);
+	/* in two readings, and kept */
+	hooks_counts_keep(counts, ring, started());
+	hooks_counts_keep(counts, ring, started());
+	s = read_counts();
+	CHECK_EQ((int64_t)HOOKS_CALLS_MAX, of(&s, row_get, 0, 0)->unseen.calls);
+	tear_down();
+}
+
+/* The durations of a process that has ended stay in those of all processes. */
+static void test_hists_of_ended(void)
+{
+	struct seen s;
+
+	set_up((struct ct_config){ .hist = CT_HIST_BY_FUNCTION });
+	for (int i = 0; i < 3; i++)
+		call(row_get, 0, 0, 0, 0, 0);
+	hooks_counts_keep(counts, ring, started() + (1ULL << 30));
+	hooks_ring_close(ring);
+	ring = NULL;
+	s = read_counts();
+	CHECK_EQ(2, s.n);
+	CHECK_EQ(CT_F_LAST, s.t[0].h.flags);
+	CHECK_EQ(3, s.in_hist[1]);
+	s = read_counts();
+	CHECK_EQ(1, s.n);
+	CHECK_EQ(0, s.t[0].h.pid);
+	CHECK_EQ(row_get, s.t[0].func);
+	CHECK_EQ(3, s.in_hist[0]);
+	tear_down();
+}
+
+/* Whatever the cells hold, what comes out is a record, and all ends. */
 static void test_hostile_cells(void)
 {
 	for (int round = 0; round < 20; round++) {
@@ -689,6 +840,10 @@ int main(void)
 	RUN(test_signals);
 	RUN(test_processes);
 	RUN(test_forged_sums);
+	RUN(test_unfinished);
+	RUN(test_no_room);
+	RUN(test_muted_calls);
+	RUN(test_hists_of_ended);
 	RUN(test_hostile_cells);
 	RUN(test_more_than_at_begin);
 	/* last: it takes the place of the area of the others */

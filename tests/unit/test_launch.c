@@ -598,7 +598,7 @@ static void test_scripts(void)
 	write_script(path, "exit $1\n");
 	CHECK(run_cmd(cmd, NULL, NULL, &s) == W_EXITCODE(5, 0));
 	CHECK(run_cmd(by_name, NULL, env, &s) == W_EXITCODE(6, 0));
-	write_script(path, "#!/nonexistent\n");
+	write_script(path, "#!/proc/nonexistent\n");
 	dup2(null, STDERR_FILENO);
 	CHECK(run_cmd(cmd, NULL, NULL, &s) == W_EXITCODE(127, 0));
 	dup2(saved, STDERR_FILENO);

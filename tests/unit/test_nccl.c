@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define SECONDS 1000000000ULL
@@ -333,7 +334,6 @@ static void test_list(void)
 	CHECK_EQ(0, nccl_list_read(&l, 0, read_own, &all, list, 4));
 }
 
-/* The search of a process's memory: of our own. */
 /* A communicator of this process, which has the stand-in's libnccl. */
 static void test_find_at(void)
 {
@@ -382,6 +382,7 @@ static void test_find_at(void)
 	target_close(t);
 }
 
+/* The search of a process's memory: of our own. */
 static void test_search(void)
 {
 	size_t len = 8u << 20;
@@ -416,6 +417,272 @@ static void test_search(void)
 	at = begin;
 	CHECK_EQ(0, target_find_word(t, &at, end, word, found, 3));
 	target_close(t);
+}
+
+/* ---- the communicators of other processes ---- */
+
+static char found_dir[] = "/tmp/test_nccl.XXXXXX";
+
+/* A program with communicators (prog/nccl_comms.c), and what it is told and answers. */
+struct holder {
+	pid_t pid;
+	FILE *in, *out;
+};
+
+static bool answers(struct holder *h)
+{
+	char line[16] = "";
+
+	return CHECK(fgets(line, sizeof(line), h->out)) && !strcmp(line, "ready\n");
+}
+
+static bool tell(struct holder *h, const char *what)
+{
+	return CHECK(fputs(what, h->in) >= 0 && !fflush(h->in)) && answers(h);
+}
+
+static bool hold(struct holder *h, const char *library, const char *number, const char *how)
+{
+	char program[64], path[1024];
+	int in[2], out[2];
+
+	snprintf(program, sizeof(program), "%s/program", found_dir);
+	snprintf(path, sizeof(path), "%s/%s/libnccl.so.2", found_dir, library);
+	if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC))
+		abort();
+	h->pid = fork();
+	if (!h->pid) {
+		dup2(in[0], 0);
+		dup2(out[1], 1);
+		execl(program, "nccl_program_of_the_test", path, number, how, (char *)NULL);
+		_exit(9);
+	}
+	close(in[0]);
+	close(out[1]);
+	h->in = fdopen(in[1], "w");
+	h->out = fdopen(out[0], "r");
+	return answers(h);
+}
+
+static void let_go(struct holder *h)
+{
+	fclose(h->in);
+	fclose(h->out);
+	CHECK_EQ(h->pid, waitpid(h->pid, NULL, 0));
+}
+
+/* The program, and a libnccl in each of these folders. */
+static bool build_holders(void)
+{
+	static const struct {
+		const char *folder, *how;
+	} rows[] = {
+		{ "list", "-g -DLIST" },
+		{ "search", "-g" },
+		{ "other", "-g -DSTRUCT=other" },
+		{ "plain", "-s" },
+	};
+	char command[512];
+
+	if (!mkdtemp(found_dir))
+		abort();
+	snprintf(command, sizeof(command), "cc -o %s/program tests/unit/prog/nccl_comms.c -ldl",
+		 found_dir);
+	for (size_t i = 0; i <= ARRAY_LEN(rows); i++) {
+		if (system(command)) {
+			printf("skipped: there is no compiler\n");
+			return false;
+		}
+		if (i < ARRAY_LEN(rows))
+			snprintf(command, sizeof(command),
+				 "mkdir %s/%s && cc -shared -fPIC -DLIBRARY %s -o "
+				 "%s/%s/libnccl.so.2 tests/unit/prog/nccl_comms.c",
+				 found_dir, rows[i].folder, rows[i].how, found_dir, rows[i].folder);
+	}
+	return true;
+}
+
+/* How many communicators a process has, and how they were found. */
+static void test_found(void)
+{
+	static const struct {
+		const char *library, *number, *how;
+		int n;
+		bool searched, cut;
+		const char *why;
+	} rows[] = {
+		{ "list", "3", "list", 3, false, false, NULL },
+		{ "list", "3", "gaps", 3, false, false, NULL },
+		{ "list", "1024", "list", 1024, false, false, NULL },
+		{ "list", "1025", "list", 1024, false, true, NULL },
+		/* what is not in the list is searched for only if the list has nothing */
+		{ "list", "3", "", 3, true, false, NULL },
+		{ "search", "3", "", 3, true, false, NULL },
+		{ "search", "200", "", 200, true, false, NULL },
+		{ "search", "0", "", 0, true, false, NULL },
+		{ "search", "2", "stray", 2, true, false, NULL },
+		{ "search", "3", "constant", 0, true, false, NULL },
+		{ "search", "1024", "", 1024, true, false, NULL },
+		{ "search", "1025", "", 1024, true, true, NULL },
+		{ "plain", "3", "", 0, false, false,
+		  "the library has no debug information, which says where they have their rank" },
+		{ "other", "3", "", 0, false, false,
+		  "the library's debug information does not describe them" },
+	};
+	struct nccl_finder *f = nccl_finder_open();
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct nccl_process p;
+		struct holder h;
+		char path[128];
+		bool seen[1024] = { false };
+
+		CASE_ROW("%s %s %s", rows[i].library, rows[i].number, rows[i].how);
+		if (!CHECK(hold(&h, rows[i].library, rows[i].number, rows[i].how)))
+			continue;
+		CHECK_EQ(1, nccl_find(f, h.pid, &p));
+		let_go(&h);
+		CHECK_EQ(h.pid, p.pid);
+		CHECK_TEXT("program", p.comm);
+		snprintf(path, sizeof(path), "%s/%s/libnccl.so.2", found_dir, rows[i].library);
+		CHECK_TEXT(path, p.library);
+		CHECK_TEXT(rows[i].why, p.why);
+		CHECK_EQ(rows[i].searched, p.searched);
+		CHECK_EQ(rows[i].cut, p.cut);
+		CHECK_EQ(rows[i].n, p.ncomms);
+		/* each once, with what it has */
+		for (int k = 0; k < p.ncomms; k++) {
+			const struct nccl_comm *c = &p.comms[k];
+
+			if (!CHECK(c->rank >= 0 && c->rank < 1024 && !seen[c->rank]))
+				break;
+			seen[c->rank] = true;
+			CHECK(c->hash == 0x1000 && c->nranks == atoi(rows[i].number) &&
+			      c->device == -1 && c->ncounts == 5 && c->counts[4].n == 40);
+		}
+		nccl_process_free(&p);
+		CHECK(!p.comms && !p.ncomms);
+	}
+	nccl_finder_close(f);
+	nccl_finder_close(NULL);
+}
+
+/* A communicator that was found is read again: it has gone on, is another one, is no more, its process is gone. */
+static void test_found_again(void)
+{
+	struct nccl_finder *f = nccl_finder_open();
+	struct nccl_process p;
+	struct nccl_comm now;
+	struct holder h;
+
+	if (!CHECK(hold(&h, "list", "1", "list")))
+		return;
+	CHECK_EQ(1, nccl_find(f, h.pid, &p));
+	if (!CHECK_EQ(1, p.ncomms))
+		return;
+	CHECK_EQ(0, nccl_find_again(&p, &p.comms[0], &now));
+	CHECK_EQ(40, now.counts[4].n);
+	tell(&h, "begin\n");
+	CHECK_EQ(0, nccl_find_again(&p, &p.comms[0], &now));
+	CHECK_EQ(41, now.counts[4].n);
+	tell(&h, "another\n");
+	CHECK_EQ(-ESRCH, nccl_find_again(&p, &p.comms[0], &now));
+	tell(&h, "destroy\n");
+	CHECK_EQ(-EINVAL, nccl_find_again(&p, &p.comms[0], &now));
+	let_go(&h);
+	CHECK_EQ(-ESRCH, nccl_find_again(&p, &p.comms[0], &now));
+	nccl_process_free(&p);
+	CHECK_EQ(0, nccl_find(f, h.pid, &p));
+	CHECK_EQ(0, nccl_find(f, getpid(), &p)); /* has no libnccl */
+	nccl_finder_close(f);
+}
+
+/* This process has a file mapped as a library, from an offset of the file. */
+static const char *why_of(struct nccl_finder *f, const char *path, off_t offset, int want)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	void *map = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, offset);
+	struct nccl_process p;
+
+	close(fd);
+	if (!CHECK(map != MAP_FAILED))
+		return "";
+	CHECK_EQ(want, nccl_find(f, getpid(), &p));
+	CHECK_EQ(0, p.ncomms);
+	CHECK(want != 1 || strlen(path) < sizeof(p.library) ||
+	      !strcmp(p.library, path + strlen(path) - sizeof(p.library) + 1));
+	munmap(map, 4096);
+	return p.why;
+}
+
+/* Files of which only the name is that of a library. */
+static void test_found_files(void)
+{
+	static const char none[] = "the library has no debug information, which says where they "
+				   "have their rank",
+			  bad[] = "the library could not be read";
+	struct nccl_finder *f = nccl_finder_open();
+	char plain[128], path[1024], command[2400];
+	size_t len;
+
+	snprintf(plain, sizeof(plain), "%s/plain/libnccl.so.2", found_dir);
+	CHECK_TEXT(none, why_of(f, plain, 0, 1));
+	CHECK_TEXT(NULL, why_of(f, plain, 4096, 0)); /* not from its beginning */
+	snprintf(path, sizeof(path), "%s/notlibnccl.so.2", found_dir);
+	snprintf(command, sizeof(command), "cp %s %s", plain, path);
+	CHECK(!system(command));
+	CHECK_TEXT(NULL, why_of(f, path, 0, 0));
+	/* the same file with something else in it */
+	snprintf(path, sizeof(path), "%s/libnccl.so", found_dir);
+	snprintf(command, sizeof(command), "head -c 5000 /dev/zero >%s", path);
+	CHECK(!system(command));
+	CHECK_TEXT(bad, why_of(f, path, 0, 1));
+	snprintf(command, sizeof(command), "cat %s >%s", plain, path);
+	CHECK(!system(command));
+	CHECK_TEXT(none, why_of(f, path, 0, 1));
+	/* a path that is longer than its place */
+	len = (size_t)snprintf(path, sizeof(path), "%s/", found_dir);
+	memset(path + len, 'd', 240);
+	snprintf(path + len + 240, sizeof(path) - len - 240, "/libnccl.so.2");
+	snprintf(command, sizeof(command), "mkdir %.*s && cp %s %s", (int)len + 240, path, plain,
+		 path);
+	CHECK(!system(command));
+	CHECK_TEXT(none, why_of(f, path, 0, 1));
+	/* four are known; of 16 the layout is kept, and those that are known stay so */
+	for (int i = 4; i <= 16; i++) {
+		CASE_ROW("library %d", i);
+		snprintf(path, sizeof(path), "%s/libnccl.so.%d", found_dir, i);
+		snprintf(command, sizeof(command), "cp %s %s", plain, path);
+		CHECK(!system(command));
+		CHECK_TEXT(i < 16 ? none : bad, why_of(f, path, 0, 1));
+	}
+	CHECK_TEXT(none, why_of(f, plain, 0, 1));
+	nccl_finder_close(f);
+}
+
+/* A library that is mapped after the process was opened is found; one that says nothing is said to. */
+static void test_find_at_later(void)
+{
+	struct nccl_finder *f = nccl_finder_open();
+	const struct target_map *maps;
+	struct nccl_comm c;
+	struct target *t;
+	char path[128];
+	void *map;
+	int fd;
+
+	CHECK_EQ(0, target_open(&t, getpid(), 0));
+	CHECK(target_maps(t, &maps) > 0);
+	CHECK_EQ(-ENOENT, nccl_find_at(f, t, 4096, 60000, &c));
+	snprintf(path, sizeof(path), "%s/plain/libnccl.so.2", found_dir);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	map = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	CHECK(map != MAP_FAILED);
+	CHECK_EQ(-ENODATA, nccl_find_at(f, t, 4096, 60000, &c));
+	munmap(map, 4096);
+	target_close(t);
+	nccl_finder_close(f);
 }
 
 /* ---- who is absent ---- */
@@ -531,6 +798,49 @@ static void test_order(void)
 	}
 	CHECK_EQ(2, hosts);
 	nccl_job_free(&j);
+}
+
+/* Of the same host the number of the process decides; a rank whose process does not say how many it has begun is not compared. */
+static void test_order_of_processes(void)
+{
+	struct nccl_job j = { 0 };
+	struct nccl_member *m;
+
+	add(&j, 0, 3, 9, 0)->pid = 30;
+	add(&j, 0, 3, 9, 0)->pid = 20;
+	add(&j, 0, 3, 9, 0)->pid = 25;
+	add(&j, 1, 3, 9, 0);
+	m = add(&j, 2, 3, 0, 0);
+	m->ncounts = 1; /* broadcasts alone */
+	nccl_job_sort(&j);
+	if (CHECK_EQ(5, j.n)) {
+		CHECK_EQ(20, j.members[0].pid);
+		CHECK_EQ(25, j.members[1].pid);
+		CHECK_EQ(30, j.members[2].pid);
+	}
+	CHECK_EQ(0, nccl_job_absent(&j));
+	j.members[3].counts[1].n = 8;
+	CHECK_EQ(1, nccl_job_absent(&j));
+	j.members[4].counts[0].n = 1; /* and it alone has begun a broadcast */
+	CHECK_EQ(4, nccl_job_absent(&j));
+	nccl_job_free(&j);
+}
+
+/* No more members are taken than there is room for; nothing is absent of none. */
+static void test_members_max(void)
+{
+	struct nccl_job j = { .merged = true };
+
+	nccl_job_sort(&j);
+	CHECK_EQ(0, nccl_job_absent(&j));
+	for (int i = 0; i < NCCL_MEMBERS_MAX; i++)
+		if (!nccl_job_add(&j))
+			break;
+	CHECK_EQ(NCCL_MEMBERS_MAX, j.n);
+	CHECK(!nccl_job_add(&j));
+	CHECK_EQ(NCCL_MEMBERS_MAX, j.n);
+	nccl_job_free(&j);
+	CHECK(!j.members && !j.n);
 }
 
 /* Ranks at several places, some of which have begun none, and one that was not seen. */
@@ -674,6 +984,17 @@ static void test_large_lines(void)
 
 int main(void)
 {
+	char command[64];
+
+	/* before this process has a libnccl */
+	if (build_holders()) {
+		RUN(test_found);
+		RUN(test_found_again);
+		RUN(test_found_files);
+		RUN(test_find_at_later);
+	}
+	snprintf(command, sizeof(command), "rm -r %s", found_dir);
+	CHECK(!system(command));
 	RUN(test_layout);
 	RUN(test_layout_types);
 	RUN(test_layout_hostile);
@@ -686,6 +1007,8 @@ int main(void)
 	RUN(test_absent);
 	RUN(test_absent_several);
 	RUN(test_order);
+	RUN(test_order_of_processes);
+	RUN(test_members_max);
 	RUN(test_round_trip);
 	RUN(test_hostile_files);
 	RUN(test_large_lines);

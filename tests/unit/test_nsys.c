@@ -400,7 +400,7 @@ static void files(void)
 	CHECK(S_ISCHR(after.st_mode));
 	opts.path = NULL;
 	CHECK(sink_nsys.open(&s, &opts) == -EINVAL);
-	opts.path = "/nonexistent/file";
+	opts.path = "/proc/nonexistent/file";
 	CHECK(sink_nsys.open(&s, &opts) == -EINVAL);
 	/* a full disk: what stood there stays */
 	f = fopen(file(), "we");

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_opts.c - the command line: values, exact error texts, and what -e selects. */
+#include <errno.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../../user/advise/advise.h"
@@ -477,6 +479,122 @@ static void test_output(void)
 	      strstr(said, "-o: what nsys-sqlite writes is a file"));
 }
 
+/* Habits of other tools, and words at places where they cannot stand: what to write instead. */
+static void test_words(void)
+{
+	static const char thread[] = "-t prints the time of day; give -L 1234 for one thread";
+	static const char trace[] =
+		"--trace: leave out --trace; calls of CUDA are traced anyway, -e selects some, "
+		"--layers nvtx adds ranges, --gpu what the GPU does";
+	static const struct {
+		enum opts_cmd cmd;
+		const char *line, *want;
+	} rows[] = {
+		{ OPTS_TRACE, "-t 1234", thread },
+		{ OPTS_TRACE, "-t1234", thread },
+		{ OPTS_TRACE, "-t cuda,nvtx", trace },
+		{ OPTS_TRACE, "-t cuda", trace },
+		{ OPTS_TRACE, "-t word",
+		  "what is 'word'? To start a program, write -- before it: cudatrace [OPTIONS] -- "
+		  "word" },
+		{ OPTS_RECORD, "-t 1234",
+		  "there is no option -t here; give -L TID for one thread" },
+		{ OPTS_TRACE, "--cou",
+		  "--cou can mean several options, --counters, --count-only, --counts, --count: "
+		  "write the whole name" },
+		{ OPTS_TRACE, "-p 1 stat",
+		  "'stat' is a command, which comes first: cudatrace stat [OPTIONS]" },
+		{ OPTS_SCHEMA, "x", "'x' is one word too many; see 'cudatrace schema --help'" },
+		{ OPTS_MERGE, "-o x a",
+		  "give two or more recordings, and -o FILE for the merged one" },
+		{ OPTS_MERGE, "a b",
+		  "give two or more recordings, and -o FILE for the merged one" },
+		{ OPTS_REPLAY, "",
+		  "no recording is given: name a file that 'cudatrace record' wrote" },
+		{ OPTS_TRACE, "-e status=x",
+		  "-e status=x: give status=failed or status=successful" },
+		{ OPTS_MEM, "-e status=failed",
+		  "there is no option -e; see 'cudatrace mem --help'" },
+		{ OPTS_TOP, "-e status=successful",
+		  "-e status=successful: 'cudatrace top' has no --succeeded: leave it out" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char text[512];
+
+		CASE_ROW("%s", rows[i].line);
+		CHECK(parse(rows[i].cmd, rows[i].line) == -EINVAL);
+		snprintf(text, sizeof(text), "cudatrace: error: %s\n", rows[i].want);
+		CHECK_TEXT(text, said);
+	}
+	CHECK(parse(OPTS_EXPORT, "x") &&
+	      strstr(said, "cudatrace: error: --to is missing: the format to write, one of ") ==
+		      said);
+	CHECK(good("-e status=failed") && o.filter.failed_only && !o.filter.succeeded_only);
+	CHECK(good("-e status=unsuccessful") && o.filter.failed_only);
+	CHECK(good("-e status=successful") && o.filter.succeeded_only && !o.filter.failed_only);
+	CHECK(good("-tt") && !o.cmd);
+}
+
+/* A word with a slash begins a program; where a recording may stand, too, only if the file can be executed and begins as
+ * one. */
+static void test_program_or_recording(void)
+{
+	static const struct {
+		const char *bytes;
+		int mode;
+		bool program;
+	} rows[] = {
+		{ "#!/bin/sh", 0755, true },	{ "\177ELF", 0755, true },    { "#!", 0755, true },
+		{ "\177EL", 0755, false },	{ "#", 0755, false },	      { "", 0755, false },
+		{ "cudatrace\n", 0755, false }, { "#!/bin/sh", 0644, false },
+	};
+	char path[] = "/tmp/ct_test_opts.XXXXXX";
+	int fd = mkstemp(path);
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CASE_ROW("%zu", i);
+		CHECK(!ftruncate(fd, 0) &&
+		      pwrite(fd, rows[i].bytes, strlen(rows[i].bytes), 0) ==
+			      (ssize_t)strlen(rows[i].bytes) &&
+		      !fchmod(fd, (mode_t)rows[i].mode));
+		CHECK(!parse(OPTS_STAT, path));
+		CHECK_EQ(!rows[i].program, o.replay);
+		CHECK_EQ(rows[i].program, o.cmd != NULL);
+	}
+	close(fd);
+	unlink(path);
+	CHECK(!parse(OPTS_STAT, path) &&
+	      o.replay); /* gone: a recording, of which its reader says so */
+	CHECK(!parse(OPTS_STAT, "/dev") && o.replay);
+}
+
+/* What follows from others. */
+static void test_conclusions(void)
+{
+	char title[64];
+
+	CHECK(good("-ff -o rows -p 1"));
+	CHECK_TEXT("rows.%p", o.output);
+	CHECK(good("-ff -o rows.%p -p 1"));
+	CHECK_TEXT("rows.%p", o.output);
+	CHECK(good("-ff -o - -p 1"));
+	CHECK_TEXT("-", o.output);
+	CHECK(good("-f -o rows -p 1"));
+	CHECK_TEXT("rows", o.output);
+	CHECK(good("--layers nvtx --gpu=nvtx,kernel -p 1") && o.gpu);
+	CHECK_TEXT("cudatrace: --layers nvtx records the ranges: --gpu=nvtx is left out, so that "
+		   "none is shown twice\n",
+		   said);
+	CHECK(!parse(OPTS_STAT, "/tmp/x.ctrace"));
+	CHECK_TEXT("x.ctrace", opts_title(&o, title, sizeof(title)));
+	CHECK_TEXT("x.c", opts_title(&o, title, 4));
+	CHECK(!parse(OPTS_STAT, "x.ctrace"));
+	CHECK_TEXT("x.ctrace", opts_title(&o, title, sizeof(title)));
+	CHECK(!parse(OPTS_STAT, "x/"));
+	CHECK_TEXT("x/", opts_title(&o, title, sizeof(title)));
+}
+
 static void test_advise(void)
 {
 	CHECK(!parse(OPTS_ADVISE, "app.ctrace") && o.replay && !strcmp(o.file, "app.ctrace") &&
@@ -872,6 +990,9 @@ int main(void)
 	RUN(test_help, OPTS_TRACE, 38);
 	RUN(test_help, OPTS_FOLDED, 30);
 	RUN(test_output);
+	RUN(test_words);
+	RUN(test_program_or_recording);
+	RUN(test_conclusions);
 	RUN(test_advise);
 	RUN(test_help, OPTS_ADVISE, 30);
 	RUN(test_nearest);

@@ -4,6 +4,9 @@
 #include "../../user/source/symbols/tensors.h"
 #include "unit.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 /* What a schema says, of a text with the NUL that ends it. */
 #define SCHEMA(text) tensors_schema(strchr(text, '('), strlen(strchr(text, '(')) + 1)
 
@@ -161,8 +164,93 @@ static void test_read_again(void)
 	}
 }
 
+#if defined(__x86_64__)
+/* What the functions say from whose code the layout is read: sizes at 0x48, their number at 0xa8, the type at 0xb0, and that
+ * bits of the byte at 0xb5 are for tensors with functions of their own. */
+#define SHIFTED "movzbl 0xb5(%rdi), %eax; shr $3, %al; and $3, %eax; cmp $1, %al; "
+#define TESTED "testb $0x10, 0xb5(%rdi); "
+#define DIM "mov 0x48(%rdi), %rax; ret"
+#define NUMEL "mov 0xa8(%rdi), %rax; ret"
+#define DTYPE "movzwl 0xb0(%rdi), %eax; cmp $47, %ax; ret"
+
+/* The layout that a library says which has these functions. */
+static struct tensors_layout layout_of(const char *dir, const char *dim, const char *numel,
+				       const char *dtype)
+{
+	static const char text[] =
+		"for f in 'dim:%s' 'numel:%s' 'dtype:%s'; do\n"
+		"n=aoti_torch_get_${f%%%%:*}; printf '.globl %%s\\n.type "
+		"%%s,@function\\n%%s:\\n%%s\\n.size %%s, . - %%s\\n' "
+		"$n $n $n \"${f#*:}\" $n $n\ndone > %s/code.s\n"
+		"cc -shared -nostdlib -Wl,-z,noexecstack -o %s/library %s/code.s";
+	struct tensors_layout layout = { .plan = 77 };
+	char command[2048], path[64];
+	struct elf_file f;
+	int fd;
+
+	snprintf(command, sizeof(command), text, dim, numel, dtype, dir, dir, dir);
+	CHECK(!system(command));
+	snprintf(path, sizeof(path), "%s/library", dir);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK(!elf_file_open(&f, fd));
+	CHECK_EQ(0, tensors_layout(&f, &layout));
+	elf_file_close(&f);
+	close(fd);
+	return layout;
+}
+
+static void test_layouts(void)
+{
+	static const struct {
+		const char *what, *dim, *numel, *dtype;
+		bool known;
+	} rows[] = {
+		{ "two bits", SHIFTED DIM, SHIFTED NUMEL, DTYPE, true },
+		{ "one bit", TESTED DIM, TESTED NUMEL, DTYPE, true },
+		{ "in two ways", TESTED DIM, SHIFTED NUMEL, DTYPE, true },
+		{ "the type compared otherwise", TESTED DIM, TESTED NUMEL,
+		  "movzwl 0xb0(%rdi), %eax; cmp $47, %eax; ret", true },
+		{ "sizes elsewhere", TESTED "mov 0x50(%rdi), %rax; ret", TESTED NUMEL, DTYPE,
+		  false },
+		{ "sizes at no multiple of 8", TESTED "mov 0x4c(%rdi), %rax; ret",
+		  TESTED "mov 0xac(%rdi), %rax; ret", "movzwl 0xb4(%rdi), %eax; cmp $47, %ax; ret",
+		  false },
+		{ "sizes far away", TESTED "mov 0x1000(%rdi), %rax; ret", TESTED NUMEL, DTYPE,
+		  false },
+		{ "the type elsewhere", TESTED DIM, TESTED NUMEL,
+		  "movzwl 0xb2(%rdi), %eax; cmp $47, %ax; ret", false },
+		{ "no highest type", TESTED DIM, TESTED NUMEL, "movzwl 0xb0(%rdi), %eax; ret",
+		  false },
+		{ "other bits", TESTED DIM, "testb $0x20, 0xb5(%rdi); " NUMEL, DTYPE, false },
+		{ "another byte", TESTED DIM, "testb $0x10, 0xb6(%rdi); " NUMEL, DTYPE, false },
+		{ "a byte that is not near the type", "testb $0x10, 0xb9(%rdi); " DIM,
+		  "testb $0x10, 0xb9(%rdi); " NUMEL, DTYPE, false },
+		{ "an instruction that is not known", ".byte 6; " TESTED DIM, TESTED NUMEL, DTYPE,
+		  false },
+		{ "no bits", DIM, NUMEL, DTYPE, false },
+	};
+	char dir[] = "/tmp/test_tensors.XXXXXX", command[64];
+
+	if (!mkdtemp(dir))
+		abort();
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct tensors_layout got =
+			layout_of(dir, rows[i].dim, rows[i].numel, rows[i].dtype);
+
+		CASE_ROW("%s", rows[i].what);
+		CHECK_EQ(rows[i].known ? CT_TENSORS_LAYOUT(9, 5, 16) : 0, got.plan);
+		CHECK_EQ(rows[i].known ? 47 : 0, got.undefined);
+	}
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	CHECK(!system(command));
+}
+#endif
+
 int main(void)
 {
+#if defined(__x86_64__)
+	RUN(test_layouts);
+#endif
 	RUN(test_schemas);
 	RUN(test_plans);
 	RUN(test_texts);

@@ -624,7 +624,7 @@ static void test_no_recording(void)
 {
 	struct reader *r;
 
-	CHECK(reader_open(&r, "/nonexistent") == -ENOENT);
+	CHECK(reader_open(&r, "/proc/nonexistent") == -ENOENT);
 	CHECK(reader_open(&r, "/tmp") == -EISDIR);
 	CHECK(reader_open(&r, "/dev/null") == -ESPIPE);
 	write_file("", 0);
@@ -766,6 +766,173 @@ static void test_definitions(void)
 	defs_close(d);
 }
 
+/* Records as large as a header can say, so that a thousand of them are all that there is room for. */
+#define LARGE 60000u
+
+static uint64_t fill(struct defs *d, uint16_t kind, uint32_t from, uint32_t n)
+{
+	static union {
+		struct ct_hdr h;
+		struct ct_name name;
+		struct ct_stream stream;
+		struct ct_context context;
+		struct ct_device device;
+		struct ct_metric metric;
+		struct ct_node node;
+		struct ct_scope scope;
+		struct ct_stack stack;
+		struct ct_frame frame;
+		char room[LARGE];
+	} r;
+	uint64_t before = defs_dropped(d);
+
+	memset(&r, 0, sizeof(r));
+	r.h = (struct ct_hdr){ .size = LARGE, .kind = kind, .pid = 7, .tid = 7 };
+	for (uint32_t i = from; i < from + n; i++) {
+		switch (kind) {
+		case CT_NAME: r.name.handle = i, r.name.len = 8; break;
+		case CT_STREAM: r.stream.id = i, r.stream.context = i; break;
+		case CT_CONTEXT: r.context.id = i; break;
+		case CT_DEVICE: r.device.id = i; break;
+		case CT_METRIC: r.metric.id = i; break;
+		case CT_NODE: r.node.w.graph_node = i; break;
+		case CT_SCOPE_BEGIN: r.scope.id = i; break;
+		case CT_THREAD_NAME: r.h.tid = i; break;
+		case CT_STACK: r.stack.id = i; break;
+		case CT_FRAME: r.frame.id = i; break;
+		default: r.h.pid = i; break;
+		}
+		CHECK(!defs_record(d, &r.h));
+	}
+	return defs_dropped(d) - before;
+}
+
+/* What is dropped first, where a recording has more definitions than there is room for. */
+static void test_definitions_full(void)
+{
+	static const struct {
+		uint16_t kind;
+		const char *name;
+		uint64_t dropped; /* of 1200 */
+	} rows[] = {
+		/* the older half of the numbers, and then of the rest, until a quarter is free */
+		{ CT_FRAME, "frames", 588 },
+		/* stacks without frames have no order */
+		{ CT_STACK, "stacks", 1118 },
+		{ CT_NAME, "names", 1118 },
+		{ CT_STREAM, "streams", 1118 },
+		{ CT_CONTEXT, "contexts", 1118 },
+		{ CT_THREAD_NAME, "threads", 1118 },
+		{ CT_SCOPE_BEGIN, "scopes", 1118 },
+		{ CT_NODE, "nodes", 1118 },
+		{ CT_DEVICE, "devices", 1118 },
+		{ CT_METRIC, "metrics", 1118 },
+		{ CT_PROCESS_INFO, "infos", 1118 },
+		{ CT_PROCESS, "processes", 1119 },
+	};
+	struct ct_process p = process_of(7, 10);
+	struct list l = { 0 };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct defs *d = defs_open();
+		bool is_process = rows[i].kind == CT_PROCESS;
+
+		CASE_ROW("%s", rows[i].name);
+		CHECK(!defs_record(d, &p.h));
+		CHECK_EQ(rows[i].dropped, fill(d, rows[i].kind, 1000, 1200));
+		CHECK(!defs_write(d, to_list, &l));
+		/* the process stays, unless there is nothing else */
+		CHECK_EQ(1201 - rows[i].dropped,
+			 count(&l, CT_PROCESS) + (is_process ? 0 : count(&l, rows[i].kind)));
+		CHECK_EQ(!is_process, count(&l, CT_PROCESS) == 1);
+		drop(&l);
+		defs_close(d);
+	}
+	defs_close(NULL);
+}
+
+/* A child is described as its parent until its own description comes; a main thread's name is its process's. */
+static void test_definitions_of_children(void)
+{
+	struct ct_process p = process_of(1, 10);
+	struct ct_fork f = { .h = { .size = sizeof(f), .kind = CT_FORK, .pid = 1, .tid = 1 },
+			     .child_pid = 5,
+			     .child_ns_pid = 3 };
+	struct ct_thread_name n = {
+		.h = { .size = sizeof(n), .kind = CT_THREAD_NAME, .pid = 5, .tid = 5 },
+		.comm = "renamed"
+	};
+	struct defs *d = defs_open();
+	const struct ct_process *child;
+	struct list l = { 0 };
+
+	strcpy(p.comm, "parent");
+	CHECK(!defs_record(d, &f.h)); /* of a parent that is not known: nothing */
+	CHECK(!defs_write(d, to_list, &l));
+	CHECK_EQ(0, l.len);
+	CHECK(!defs_record(d, &p.h) && !defs_record(d, &f.h));
+	CHECK(!defs_write(d, to_list, &l));
+	child = (const struct ct_process *)(l.bytes + sizeof(p));
+	if (CHECK_EQ(2 * sizeof(p), l.len)) {
+		CHECK_EQ(5, child->h.pid);
+		CHECK_EQ(5, child->h.tid);
+		CHECK_EQ(1, child->ppid);
+		CHECK_EQ(3, child->ns_pid);
+		CHECK_EQ(0, child->start_boottime_ns);
+		CHECK_TEXT("parent", child->comm);
+	}
+	drop(&l);
+	/* of the child alone; of another thread, and of a process that is not known, as it is */
+	CHECK(!defs_record(d, &n.h));
+	n.h.tid = 6;
+	CHECK(!defs_record(d, &n.h));
+	n.h.pid = n.h.tid = 9;
+	CHECK(!defs_record(d, &n.h));
+	CHECK(!defs_write(d, to_list, &l));
+	child = (const struct ct_process *)(l.bytes + sizeof(p));
+	CHECK_TEXT("parent", ((const struct ct_process *)l.bytes)->comm);
+	CHECK_TEXT("renamed", child->comm);
+	CHECK_EQ(2, count(&l, CT_THREAD_NAME));
+	drop(&l);
+	defs_close(d);
+}
+
+/* What is defined again, closed, or defined in another way. */
+static void test_definitions_again(void)
+{
+	struct ct_context c = { .h = { .size = sizeof(c), .kind = CT_CONTEXT, .pid = 1 }, .id = 4 };
+	struct ct_node n = { .w.h = { .size = sizeof(n), .kind = CT_NODE, .pid = 1 },
+			     .w.graph_node = 8,
+			     .origin = 2 };
+	struct ct_scope s = { .h = { .size = sizeof(s), .kind = CT_SCOPE_BEGIN, .pid = 1 },
+			      .id = 3 };
+	struct ct_hdr other = { .size = sizeof(other), .kind = CT_CALL, .pid = 1 };
+	struct defs *d = defs_open();
+	struct list l = { 0 };
+
+	CHECK(!defs_record(d, &c.h) && !defs_record(d, &c.h));
+	c.h.flags = CT_F_HIDDEN;
+	CHECK(!defs_record(d, &c.h));
+	CHECK(!defs_record(d, &n.w.h));
+	n.origin = 0;
+	CHECK(!defs_record(d, &n.w.h));
+	CHECK(!defs_record(d, &s.h) && !defs_record(d, &other));
+	CHECK(!defs_write(d, to_list, &l));
+	CHECK_EQ(2, count(&l, CT_CONTEXT));
+	CHECK_EQ(1, count(&l, CT_SCOPE_BEGIN));
+	CHECK_EQ(0, count(&l, CT_CALL));
+	/* that it is a copy says more than the call that made it */
+	if (CHECK_EQ(1, count(&l, CT_NODE)))
+		CHECK_EQ(2, ((const struct ct_node *)(l.bytes + l.len - sizeof(n)))->origin);
+	drop(&l);
+	s.h.kind = CT_SCOPE_END;
+	CHECK(!defs_record(d, &s.h));
+	CHECK(!defs_write(d, to_list, &l));
+	CHECK_EQ(0, count(&l, CT_SCOPE_BEGIN));
+	drop(&l);
+	defs_close(d);
+}
+
 static void test_ring(void)
 {
 	struct ring_buf *ring = ring_buf_open(10000000000, 64 << 20);
@@ -834,7 +1001,7 @@ static void test_writer(void)
 	CHECK(!writer_open(&w, path, "format 1\n") && !writer_close(w));
 	CHECK(!access(old, F_OK));
 	unlink(old);
-	CHECK(writer_open(&w, "/nonexistent/x", "format 1\n") == -ENOENT && !w);
+	CHECK(writer_open(&w, "/proc/nonexistent/x", "format 1\n") == -ENOENT && !w);
 	/* a full disk: the error comes, and stays */
 	CHECK(writer_open(&w, "/dev/full", "format 1\n") == -ENOSPC && !w);
 }
@@ -892,6 +1059,9 @@ int main(void)
 	RUN(test_no_recording);
 	RUN(test_range);
 	RUN(test_definitions);
+	RUN(test_definitions_full);
+	RUN(test_definitions_of_children);
+	RUN(test_definitions_again);
 	RUN(test_ring);
 	RUN(test_writer);
 	RUN(test_sizes);

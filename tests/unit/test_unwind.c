@@ -164,6 +164,10 @@ static void test_shapes(const struct build *b)
 	expect(b, "alloca", 9, repeat("with_alloca", 9, "main"));
 	expect(b, "big", 3, "level level level big_frame main");
 	expect(b, "aligned", 2, "level level aligned main");
+#if defined(__x86_64__)
+	if (!strcmp(b->name, "pie") || !strcmp(b->name, "clang"))
+		expect(b, "by_rbx", 2, "level level no_rbx by_rbx main");
+#endif
 	if (lines)
 		expect(b, "inlined", 1, "[inner_inlined] [outer_inlined] holds_inlined main");
 	else if (!strcmp(b->name, "frames"))

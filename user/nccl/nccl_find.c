@@ -247,10 +247,12 @@ static int add(struct nccl_process *p, struct target *t, uint64_t addr)
 
 static int from_list(struct nccl_process *p, struct target *t, uint64_t bias)
 {
-	uint64_t *list = calloc(NCCL_COMMS_MAX, sizeof(*list));
-	int n = list ? nccl_list_read(p->layout, bias, read_target, t, list, NCCL_COMMS_MAX) : 0,
+	const int room = NCCL_COMMS_MAX + 1; /* one more tells that there are too many */
+	uint64_t *list = calloc((size_t)room, sizeof(*list));
+	int n = list ? nccl_list_read(p->layout, bias, read_target, t, list, room) : 0,
 	    err = list ? 0 : -ENOMEM;
 
+	p->cut = n == room;
 	for (int i = 0; i < n && !err; i++)
 		if (list[i])
 			err = add(p, t, list[i]);

@@ -19,8 +19,8 @@ struct nccl_process {
 	/* why its communicators are not known, a clause such as "the library has no debug
 	 * information"; NULL: they are */
 	const char *why;
-	bool searched; /* the library has no list: its memory was searched... */
-	bool cut;      /* ...but not all of it in the time that there is, or there were too many */
+	bool searched; /* the library has no list: its memory was searched */
+	bool cut; /* not all of them are here: there are too many, or no time was left to search */
 	struct nccl_comm *comms;
 	int ncomms;
 	const struct nccl_layout *layout; /* the finder's */

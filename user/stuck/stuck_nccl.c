@@ -280,17 +280,26 @@ static bool has_wanted(const struct stuck_nccl *s, const struct party *p)
 	return is_asked_for(s, p->process.pid);
 }
 
+/* Why not all communicators of a process are known. */
+static const char *why_unknown(const struct nccl_process *p)
+{
+	if (p->why)
+		return p->why;
+	return p->ncomms == NCCL_COMMS_MAX
+		       ? "it has more communicators of NCCL than cudatrace reads of one process"
+		       : "not all of its memory was searched for communicators of NCCL in the "
+			 "time that there is";
+}
+
 static void text_unknown(const struct nccl_process *p, struct out *o)
 {
 	out_plain(o, p->comm, strlen(p->comm));
 	out_fmt(o, ", PID %d, rank ?: ", (int)p->pid);
 	if (p->why) {
 		out_plain(o, p->library, strlen(p->library));
-		out_fmt(o, ": %s\n", p->why);
-	} else {
-		out_str(o, "not all of its memory was searched for communicators of NCCL in the "
-			   "time that there is\n");
+		out_str(o, ": ");
 	}
+	out_fmt(o, "%s\n", why_unknown(p));
 }
 
 static void json_unknown(const struct stuck_nccl *s, const struct nccl_process *p, struct out *o)
@@ -306,7 +315,7 @@ static void json_unknown(const struct stuck_nccl *s, const struct nccl_process *
 	json_put_str(&j, "host", host_name(host, sizeof(host)));
 	json_put_str(&j, "boot", host_boot_id(boot, sizeof(boot)));
 	json_put_str(&j, "library", p->library);
-	json_put_str(&j, "unknown", p->why ? p->why : "not all of its memory was searched");
+	json_put_str(&j, "unknown", why_unknown(p));
 	json_end(&j);
 	out_char(o, '\n');
 }

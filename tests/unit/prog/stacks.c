@@ -117,6 +117,20 @@ NOINLINE int aligned(int n)
 	return p[0] + q[n];
 }
 
+#if defined(__x86_64__)
+/* A frame that is found by a register which those that are called keep, and do not mention if they do not use it. */
+int by_rbx(int n);
+__asm__(".text\n.globl no_rbx\n.type no_rbx, @function\nno_rbx:\n.cfi_startproc\n"
+	"sub $8, %rsp\n.cfi_def_cfa_offset 16\ncall level\n"
+	"add $8, %rsp\n.cfi_def_cfa_offset 8\nret\n.cfi_endproc\n.size no_rbx, . - no_rbx\n");
+__asm__(".text\n.globl by_rbx\n.type by_rbx, @function\nby_rbx:\n.cfi_startproc\n"
+	"push %rbx\n.cfi_def_cfa_offset 16\n.cfi_offset %rbx, -16\n"
+	"lea 16(%rsp), %rbx\n.cfi_def_cfa %rbx, 0\n"
+	"sub $256, %rsp\nand $-64, %rsp\ncall no_rbx\n"
+	"lea -16(%rbx), %rsp\n.cfi_def_cfa %rsp, 16\n"
+	"pop %rbx\n.cfi_def_cfa_offset 8\nret\n.cfi_endproc\n.size by_rbx, . - by_rbx\n");
+#endif
+
 static int once;
 NOINLINE int compare(const void *a, const void *b)
 {
@@ -255,6 +269,9 @@ static const struct {
 } shapes[] = {
 	{ "level", level },	{ "alloca", with_alloca },    { "big", big_frame },
 	{ "aligned", aligned }, { "inlined", holds_inlined },
+#if defined(__x86_64__)
+	{ "by_rbx", by_rbx },
+#endif
 };
 
 int main(int argc, char **argv)

@@ -12,6 +12,7 @@
 #define FIRST_BUCKETS 64 /* a power of two */
 #define ROWS_MAX 16384	 /* rows of one object; if there are more, all are dropped */
 #define OPS_MAX 64	 /* operations of a row's expressions */
+#define X86_RBX 3
 
 struct bucket {
 	uint64_t address;
@@ -57,13 +58,13 @@ void cfi_close(struct cfi_rows *r)
 static int branch_to(const Dwarf_Op *ops, size_t n, size_t at)
 {
 	/* number is the signed 16-bit distance from the end of the operation, which is 3 bytes long */
-	uint64_t want = ops[at].offset + 3 + (uint64_t)(int64_t)(int16_t)ops[at].number;
+	int64_t want = (int64_t)ops[at].offset + 3 + (int16_t)ops[at].number;
 
 	for (size_t i = 0; i < n; i++)
-		if (ops[i].offset == want && ops[i].atom != DW_OP_call_frame_cfa)
+		if ((int64_t)ops[i].offset == want && ops[i].atom != DW_OP_call_frame_cfa)
 			return (int)i;
 	/* the end of the expression */
-	return want > ops[n - 1].offset ? (int)n : -1;
+	return want > (int64_t)ops[n - 1].offset ? (int)n : -1;
 }
 
 /* Appends an expression to those that the row has. */
@@ -160,6 +161,12 @@ static struct cfi_row *row_of(Dwarf_Frame *frame)
 			row->regs[reg].how = CFI_UNDEFINED;
 		else if (!reg_rule(row, &row->regs[reg], ops, n, mem))
 			goto bad;
+#if defined(__x86_64__)
+	/* Callees save rbx. libdw (0.188) has the number of rax in its place in the list of such registers, and says that
+	 * rbx is lost where a function does not mention it. */
+	if (row->regs[X86_RBX].how == CFI_UNDEFINED)
+		row->regs[X86_RBX].how = CFI_SAME;
+#endif
 	return row;
 bad:
 	free_row(row);

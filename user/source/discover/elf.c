@@ -21,6 +21,7 @@
 #include "../../proc/elf_read.h"
 #include "../plan.h"
 #include "../symbols/many.h"
+#include "../../util/now.h"
 #include "../../util/table/array.h"
 
 #define FNV_PRIME 0x100000001b3ULL
@@ -130,6 +131,11 @@ static int add_probe(struct scan *s, const struct elf_probe *probe)
 	return 0;
 }
 
+static bool out_of_time(const struct scan *s)
+{
+	return s->file->until_ns && now_ns() > s->file->until_ns;
+}
+
 /* A function of a row for many has probes at its entry and where it returns, or none. */
 static int add_operator(struct scan *s, const struct elf_probe *entry, const char *name)
 {
@@ -178,7 +184,7 @@ static int look_up(struct scan *s, const uint64_t *capture)
 		p.per_thread = per_thread;
 		p.query = api_funcs[func].class == API_QUERY;
 		if (api_funcs[func].named && (!capture || plan_has(capture, func)) && s->many)
-			err = add_operator(s, &p, name);
+			err = out_of_time(s) ? -ETIME : add_operator(s, &p, name);
 		else
 			err = add_probe(s, &p);
 	}
@@ -186,19 +192,24 @@ static int look_up(struct scan *s, const uint64_t *capture)
 }
 
 /* Where the ends of ranges are not seen, their begins are of no use. */
-static bool never_ends(const struct scan *s, const struct elf_probe *p)
+static void drop_endless(struct scan *s)
 {
-	const struct api_func *f = &api_funcs[p->func];
+	bool ends[API_DOMAIN_END] = { false };
+	size_t n = 0;
 
-	if (!api_domains[f->domain].own_ranges || f->layer != API_LAYER_PUSH)
-		return false;
 	for (size_t i = 0; i < s->nprobes; i++) {
-		const struct api_func *other = &api_funcs[s->out->probes[i].func];
+		const struct api_func *f = &api_funcs[s->out->probes[i].func];
 
-		if (other->domain == f->domain && other->layer == API_LAYER_POP)
-			return false;
+		ends[f->domain] |= f->layer == API_LAYER_POP;
 	}
-	return true;
+	for (size_t i = 0; i < s->nprobes; i++) {
+		const struct api_func *f = &api_funcs[s->out->probes[i].func];
+
+		if (f->layer != API_LAYER_PUSH || !api_domains[f->domain].own_ranges ||
+		    ends[f->domain])
+			s->out->probes[n++] = s->out->probes[i];
+	}
+	s->nprobes = n;
 }
 
 /* Sorts the probes, and leaves one for each offset. */
@@ -210,9 +221,7 @@ static int choose(struct scan *s, const uint64_t *capture)
 
 	if (err || !s->nprobes)
 		return err;
-	for (size_t i = s->nprobes; i; i--)
-		if (never_ends(s, &out->probes[i - 1]))
-			out->probes[i - 1] = out->probes[--s->nprobes];
+	drop_endless(s);
 	qsort(out->probes, s->nprobes, sizeof(*out->probes), by_offset);
 	for (size_t i = 0; i < s->nprobes; i++) {
 		const struct elf_probe p = out->probes[i];

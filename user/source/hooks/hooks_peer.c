@@ -15,10 +15,10 @@
 #include "../python_seek.h"
 #include "hooks_peer.h"
 
-#define LISTS_MAX 32	 /* lists of one process about which something is said */
-#define MAPPED_MAX 10000 /* lists that one process is made */
-#define MESSAGES 64	 /* of one drain */
-#define READS_MAX 100000 /* records that are waited for at a time */
+#define LISTS_MAX 32	     /* lists of one process about which something is said */
+#define UNANSWERED_MAX 10000 /* lists of one process: who answers may map files without an end */
+#define MESSAGES 64	     /* of one drain */
+#define READS_MAX 100000     /* records that are waited for at a time */
 #define RESULTS 16
 #define LIMIT_PART 8 /* one part of so many of a limited address space */
 
@@ -147,6 +147,12 @@ static int put(void *ctx, const void *msg, size_t n)
 	struct hooks_peer *p = ctx;
 
 	return agent_conn_put(&p->conn, msg, n, -1);
+}
+
+/* What it still said says why; then its end of the socket is found to be closed. */
+static bool has_hung_up(int err)
+{
+	return err == -EPIPE || err == -ECONNRESET;
 }
 
 static bool has_layers(const struct capture_plan *plan)
@@ -312,8 +318,7 @@ static void hello(struct hooks_peer *p)
 	} else {
 		p->state = HOOKS_PEER_HOOKING;
 		err = put_start(p);
-		/* it has hung up: what it still said says why */
-		if (!err || err == -EPIPE || err == -ECONNRESET)
+		if (!err || has_hung_up(err))
 			return;
 		msg_warn("process %d: its hooks did not receive what to record (%s): its calls are "
 			 "not shown",
@@ -327,10 +332,6 @@ static void installed(struct hooks_peer *p)
 	struct hooks_installed i;
 
 	memcpy(&i, p->msg, sizeof(i));
-	if (p->state != HOOKS_PEER_HOOKING && p->state != HOOKS_PEER_RUNNING) {
-		mistrust(p, "hooks before their start");
-		return;
-	}
 	for (uint32_t k = 0; k < i.n; k++) {
 		__s32 result;
 
@@ -351,12 +352,14 @@ static void installed(struct hooks_peer *p)
 		p->late = i.late;
 	}
 	if (i.n && p->lists++ < LISTS_MAX) {
-		p->on += i.on;
-		msg_verb("process %d: hooks are on; %u of %u functions", (int)p->conn.pid, i.on,
-			 i.n);
+		unsigned int on = i.on < i.n ? i.on : i.n;
+
+		p->on += on;
+		msg_verb("process %d: hooks are on; %u of %u functions", (int)p->conn.pid, on, i.n);
 		tell_refused(p, false);
 	}
 	p->answered += i.n;
+	p->waiting -= p->waiting > 0;
 	if (p->answered >= p->sent)
 		p->state = HOOKS_PEER_RUNNING;
 	p->ran = true;
@@ -424,6 +427,15 @@ static uint32_t number_of(const struct hooks_peer *p)
 	return a.number;
 }
 
+/* A thread of it waits for the functions of what it has mapped. */
+static void mapped(struct hooks_peer *p)
+{
+	int err = p->waiting >= UNANSWERED_MAX ? -E2BIG : put_funcs(p, number_of(p));
+
+	if (err && !has_hung_up(err))
+		mistrust(p, "too much that was mapped");
+}
+
 void hooks_peer_drain(struct hooks_peer *p)
 {
 	int fd;
@@ -446,10 +458,7 @@ void hooks_peer_drain(struct hooks_peer *p)
 			if (p->state != HOOKS_PEER_HELLO || !p->conn.keyed)
 				say(p);
 			break;
-		case HOOKS_MAPPED:
-			if (++p->waiting > MAPPED_MAX || put_funcs(p, number_of(p)))
-				mistrust(p, "too much that was mapped");
-			break;
+		case HOOKS_MAPPED: mapped(p); break;
 		case HOOKS_READ:
 			if (p->reads++ == READS_MAX)
 				mistrust(p, "too much that is to be read now");

@@ -102,7 +102,7 @@ static unsigned two_bytes(uint8_t op)
 		[0] = 0x0820, [3] = 0x0002, [7] = 0x0080, [10] = 0x0307, [12] = 0xff00
 	};
 	static const uint16_t unknown[16] = {
-		[0] = 0x57dc, [2] = 0x00ff, [3] = 0xfffd, [7] = 0x0300, [10] = 0x0cc0
+		[0] = 0xd7dc, [2] = 0x00ff, [3] = 0xfffd, [7] = 0x0300, [10] = 0x04c0
 	};
 
 	if (op >= 0x80 && op < 0x90)
