@@ -19,6 +19,13 @@ if [ "$budget" -lt 60 ] || [ $# -gt 1 ]; then
 	echo "usage: scripts/night.sh [HOURS]: a minute at least" >&2
 	exit 2
 fi
+mapfile -t parts < <(sed -n 's/^part \([a-z0-9-]*\) .*/\1/p' scripts/night.sh)
+for name in ${ONLY:-}; do
+	if [[ " ${parts[*]} " != *" $name "* ]]; then
+		echo "night.sh: no part is called $name: ${parts[*]}" >&2
+		exit 2
+	fi
+done
 if [ "$(id -u)" != 0 ]; then
 	echo "not ok night: the tests load BPF programs: run them as root"
 	exit 1
@@ -65,16 +72,49 @@ multi() {
 	CUDATRACE=$PWD/tests/cases/with-multi tests/cases/run.sh --links
 }
 
-# part NAME COMMAND...: its lines, and its counts
+# left_of GROUP: its processes that have not ended, even a while after its end.
+left_of() {
+	local left
+	for _ in {1..50}; do
+		left=$(ps -eo pgid=,stat=,pid=,comm= | awk -v group="$1" '$1 == group && $2 !~ /^Z/ { printf "%s %s ", $3, $4 }')
+		[ -n "$left" ] || return 0
+		sleep 0.1
+	done
+	echo "$left"
+}
+
+# Whoever ends this script ends the part that runs, too.
+group=
+# shellcheck disable=SC2317 # called by trap
+ended() {
+	[ -z "$group" ] || kill -TERM -- "-$group" 2> /dev/null
+	exit 1
+}
+trap ended TERM INT HUP
+
+# part NAME COMMAND...: its lines, and its counts. It has a process group of its own, of which nothing may be left at its end.
 part() {
-	local name=$1 began=$SECONDS log=$LOGS/$1.log
+	local name=$1 began=$SECONDS log=$LOGS/$1.log status left
 	[[ " ${ONLY:-$name} " = *" $name "* ]] || return 0
 	shift
-	"$@" > "$log" 2>&1 < /dev/null
+	set -m
+	"$@" > "$log" 2>&1 < /dev/null &
+	group=$!
+	set +m
+	wait "$group"
+	status=$?
+	left=$(left_of "$group")
+	if [ -n "$left" ]; then
+		echo "not ok $name: left running at its end: $left" >> "$log"
+		kill -KILL -- "-$group" 2> /dev/null
+	fi
+	group=
 	if ! grep -qE '^(ok|not ok|skip) ' "$log"; then
 		echo "not ok $name: no result: $(tail -n 1 "$log")" >> "$log"
+	elif [ "$status" != 0 ] && ! grep -q '^not ok ' "$log"; then
+		echo "not ok $name: ended with status $status: $(tail -n 1 "$log")" >> "$log"
 	fi
-	echo "$name: $(grep -c '^ok ' "$log") passed, $(grep -c '^not ok ' "$log") failed ($((SECONDS - began)) s)"
+	echo "$name: $(grep -c '^ok ' "$log") passed, $(grep -c '^not ok ' "$log") failed, $(grep -c '^skip ' "$log") skipped ($((SECONDS - began)) s)"
 	grep -E '^(not ok|skip) ' "$log" | cut -c1-400 | sed 's/^/    /'
 }
 

@@ -7,9 +7,8 @@
 # other programs that read our files, programs at random with a diary, hostile recordings, the files of a release, the Python package, clang-tidy, and two copies of the tree: the recipes of docs/HOWTO.md followed in one, a build
 # by clang of the other.
 #
-# --again, which CI uses too, and which is on without --all, because two halves of the cases run beside each other then: a suite
-# in which something failed is run once more at the end, when nothing else of this run is left on the machine (of the cases, only
-# those that failed). What passes then is counted as passed, and printed as `unstable`:
+# --again, which CI uses too: a suite in which something failed is run once more at the end, when nothing else of this run is left on
+# the machine (of the cases, only those that failed). What passes then is counted as passed, and printed as `unstable`:
 # it is a fault of the test or of cudatrace that shows now and then, to be found and mended, but no reason to refuse a change.
 #
 # A suite is a command that prints `ok NAME`, `not ok NAME: why` or `skip NAME: why` for each test; one without such lines
@@ -22,8 +21,9 @@
 #
 # There are two lanes, because most suites wait for something most of the time. In the second one are those that compile or
 # calculate, and what else makes both take about as long; they are judged in the end. Those of the second lane that trace
-# come last there: in the short set the second half of the cases, which is beside the first. A case that a tracer of the
-# other lane disturbs is run again when that one has gone (tests/lib.sh).
+# come last there: in the short set the second half of the cases, which is beside the first. A lock (tests/machine.sh) keeps a test
+# that traces the whole machine from running while the other lane, or another copy of this repository, runs one that it would disturb.
+# A line `again NAME` is of a test that a tracer of others has disturbed, and that was run once more.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -32,6 +32,7 @@ if [ -z "${TEST_SIGNALS_RESET:-}" ]; then
 	TEST_SIGNALS_RESET=1 exec env --default-signal scripts/test.sh "$@"
 fi
 unset TEST_SIGNALS_RESET
+export CUDATRACE_TESTS=1 # tells the tracers of the tests from others (tests/lib.sh)
 
 # Limits are there to end what hangs: each is several times what the suite takes on two idle processors, so that other work on
 # the machine does not make a test fail. TOTAL_LIMIT: seconds for everything; what would begin later is not run and counts as failed.
@@ -140,7 +141,7 @@ judge() {
 	result "$name"
 	took+=("$seconds $name")
 	echo "$name: $p passed, $f failed, $s skipped ($seconds s)"
-	grep -E '^(not ok|skip) ' "$log" | cut -c1-400 | sed 's/^/    /'
+	grep -E '^(not ok|skip|again) ' "$log" | cut -c1-400 | sed 's/^/    /'
 	grep -A 2 'FAILED: ' "$log" | cut -c1-400 | head -n 60 | sed 's/^/    /'
 	if [ -n "$why" ]; then
 		echo "    not ok $name: $why; the end of $log:"
@@ -304,7 +305,6 @@ standin_checks() {
 
 # A function, so that all of this file is read before the first suite runs.
 main() {
-	$all || again=true
 	local other stuck
 	bounded deps 900 scripts/deps.sh "$($all && echo all || echo test)"
 	if [ "$status" != 0 ]; then
@@ -356,6 +356,7 @@ main() {
 		behind attack-files 900 tests/hostile/files.py
 	else
 		behind cases-2 1200 tests/cases/run.sh --short --half 2
+		behind serve-web 300 tests/serve/web.py
 	fi
 	start_lane
 	if $all; then
@@ -368,8 +369,8 @@ main() {
 	fi
 	suite faults 300 tests/faults/run.py --fixed
 	suite serve 600 tests/serve/run.py
-	suite serve-web 300 tests/serve/web.py
 	if $all; then
+		suite serve-web 300 tests/serve/web.py
 		suite otlp 600 tests/export/otlp.py
 		suite cases-hooks 400 env SOURCE=hooks tests/cases/run.sh --short 'scopes_*' 'operators_*' 'collectives_*' 'nvtx3_*'
 		suite cases-multi 1200 env CUDATRACE="$PWD/tests/cases/with-multi" tests/cases/run.sh --short --links

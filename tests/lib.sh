@@ -13,22 +13,14 @@ STANDIN=$OUT/standin
 BIN=$OUT/cases
 CUDATRACE=${CUDATRACE:-$ROOT/cudatrace}
 CALLS=$BIN/calls
-SAMPLE=$ROOT/cuda_events_test
+SAMPLE=${SAMPLE:-$ROOT/cuda_events_test}
 # A shell's background jobs ignore SIGINT unless they are told not to.
 BACKGROUND=(env --default-signal=INT)
 export LC_ALL=C
 
 fail() {
 	local why=${*//$'\n'/ | }
-	note_breakpoints
-	if [ -z "${FAILS:-}" ] && { [ -n "${OWN_LIBRARY+set}" ] || [ -e "$T/breakpoints" ]; }; then
-		FAILS=1
-		end_jobs
-		if { [ -n "${OWN_LIBRARY-unset}" ] && [ -e "$T/breakpoints" ]; } || another_tracer; then
-			touch "$T/disturbed" # run.sh runs the case again
-			skip "another tracer of this machine has probes on every library, and with it: $why"
-		fi
-	fi
+	[ -z "${UNDISTURBED:-}" ] || disturbed_or_not
 	echo "$why" > "$T/why"
 	exit 1
 }
@@ -39,7 +31,7 @@ skip() {
 }
 
 # Times how long one waits for what never comes: on a machine whose processors are taken by others, all takes longer.
-PATIENCE=4
+PATIENCE=${PATIENCE:-4}
 
 # within SECONDS COMMAND...: waits until the command succeeds; its status is 1 when it does not in PATIENCE times that.
 within() {
@@ -76,11 +68,12 @@ ct_json() {
 	mv "$T/json" "$T/out" 2> /dev/null || fail "no output file; status $rc: $(tail -n 2 "$T/err")"
 }
 
-# A case that puts breakpoints itself where hooks would be, by a second tracer, empties OWN_LIBRARY first.
-# Remembers that hooks have met breakpoints, which only another tracer has put there; it may be gone when a case fails for that.
+# Remembers that cudatrace says that it has met another tracer's breakpoints; that tracer may be gone when the case fails for that.
+# A case that has such a second tracer itself sets BREAKPOINTS_ARE_OURS first.
 note_breakpoints() {
-	! grep -qsE 'another tracer has (a breakpoint there|put breakpoints on)|for a time, because of another tracer' "$T/err" ||
-		touch "$T/breakpoints"
+	[ -z "${UNDISTURBED:-}" ] || [ -n "${BREAKPOINTS_ARE_OURS:-}" ] ||
+		! grep -qsE 'another tracer has (a breakpoint there|put breakpoints on)|for a time, because of another tracer' "$T/err" ||
+		touch "$T/disturbed"
 }
 
 # ABORT_OK=1 before ct: CMD itself may die of a signal, whose status cudatrace returns.
@@ -211,7 +204,39 @@ has_no_probe() { # PID ADDRESS
 }
 
 # ---- other tracers of this machine -----------------------------------------------------------------------------------
-# A tracer of the whole machine puts breakpoints into programs of ours. A case to which they matter begins with own_library.
+# A tracer of the whole machine puts breakpoints into programs of ours. A case to which they matter is marked `# undisturbed` (run.sh).
+# None of these tests traces the whole machine then, but others may. When such a case fails, all of ours is ended, and a copy of the
+# library that ours has never seen shows whether there is a tracer. If there is none, and no message of cudatrace spoke of one, the case
+# has failed. Otherwise $T/disturbed lets run.sh run it again. How the last attempt ends counts: it is skipped only if a tracer that is none
+# of these tests' is seen then. So neither a wrong message of cudatrace nor a case without its mark is hidden.
+disturbed_or_not() { # sets why, or skips
+	note_breakpoints
+	UNDISTURBED=
+	end_jobs
+	another_tracer || return 0
+	touch "$T/disturbed"
+	if others=$(tracer_of_others); then
+		skip "$others traces every program of this machine, and with it: $why"
+	fi
+	why="another case traced the whole machine beside this one, and has no mark: $why"
+}
+
+# tracer_of_others: a process with probes that no test has started: run.sh and test.sh give theirs an environment with CUDATRACE_TESTS.
+tracer_of_others() {
+	local pid
+	while read -r pid; do
+		if [ -r "/proc/$pid/environ" ] && ! grep -qz '^CUDATRACE_TESTS=' "/proc/$pid/environ"; then
+			echo "process $pid ($(cat "/proc/$pid/comm"))"
+			return 0
+		fi
+	done < <(find /proc/[0-9]*/fd \( -lname 'anon_inode:*bpf*link*' -o -lname 'anon_inode:*perf_event*' \) 2> /dev/null | cut -d/ -f3 | uniq)
+	return 1
+}
+
+# marked: this case may count on it that none of these tests disturbs it.
+marked() {
+	[ -n "${UNDISTURBED+set}" ] || fail "write '# undisturbed' behind the case's name"
+}
 
 # copy_library DIR: the stand-in's libraries as files of their own, which nobody probes who does not look for new ones.
 copy_library() {
@@ -220,27 +245,30 @@ copy_library() {
 	chmod -R a+rX "$1"
 }
 
-# From here on the case's programs have a copy of the libraries. It begins when no tracer has probes on it, and is skipped when
-# one stays. When it fails, all of ours is ended first; if a tracer then puts probes on another copy, which ours has never seen,
-# the case is skipped, and the reason says how it would have failed. Else the fault is ours.
+# From here on the case's programs have a copy of the libraries. It begins when no tracer has probes on it.
 own_library() {
+	marked
+	UNDISTURBED=1
+	unprobed_library || fail "a tracer has probes on a new copy of the library"
+	stop probed
+}
+
+unprobed_library() {
 	copy_library "$T/library"
 	export LD_LIBRARY_PATH=$T/library
 	target probed queries 1
-	within 15 has_no_probe "$PID_probed" "$ADDR_probed" || skip "another tracer of this machine has probes on every library"
-	stop probed
-	OWN_LIBRARY=1
+	within 15 has_no_probe "$PID_probed" "$ADDR_probed"
 }
 
 # What run.sh waits for before it runs a case again.
 case_without_tracers() {
-	own_library
+	unprobed_library
 }
 
 another_tracer() {
 	copy_library "$T/control"
 	LD_LIBRARY_PATH=$T/control target control queries 1
-	within 5 has_probe "$PID_control" "$ADDR_control" # another tracer may be slow where the machine is busy
+	within 10 has_probe "$PID_control" "$ADDR_control" # another tracer may be slow where the machine is busy
 }
 
 # Ends what the case has in the background, and waits until it has gone.

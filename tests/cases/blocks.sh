@@ -46,10 +46,8 @@ case_blocks_text() {
 }
 
 # Inside the process the same is recorded.
-case_blocks_by_hooks() { # long
+case_blocks_by_hooks() { # long undisturbed
 	[ "$(uname -m)" = x86_64 ] || skip "hooks are for x86-64 yet"
-	# shellcheck disable=SC2034 # run.sh's: where a tracer of the whole machine has breakpoints there are no hooks
-	OWN_LIBRARY=1
 	for what in train hole hostile; do
 		ct mem --layers allocator --json -o "$T/book" -- "$BLOCKS" "$what"
 		ok_rc

@@ -204,7 +204,7 @@ case_signal_at_each_instruction() {
 }
 
 # The same by hooks, where a handler's calls inside the interrupted one are folded: each call of the program has its row.
-case_signal_at_each_instruction_hooks() {
+case_signal_at_each_instruction_hooks() { # undisturbed
 	local handled rows folded
 	[ "$(uname -m)" = x86_64 ] || skip "the trap flag is x86's"
 	own_library
@@ -241,7 +241,7 @@ handlers_rows() { # FILTER
 	expect_rows cudaMalloc 0 "$1.*(\"dur_ns\"|\"ret\")"
 }
 
-case_alternate_stack() {
+case_alternate_stack() { # undisturbed
 	with_sessions
 	own_library
 	on_alternate_stack above
@@ -266,7 +266,7 @@ with_stack() {
 }
 
 # What one process is traced by: plain pairs of probes, but not where a thread has an alternate stack.
-case_alternate_stack_attached() {
+case_alternate_stack_attached() { # undisturbed
 	with_sessions
 	own_library
 	PID_WANTED=1 with_stack above

@@ -699,7 +699,7 @@ case_until() {
 }
 
 # Without a word it says what it does, and what ends it; and so it ends.
-case_bare_command_everywhere() {
+case_bare_command_everywhere() { # machine
 	[[ $CUDATRACE != */with-multi ]] || skip "with-multi gives it an option"
 	# shellcheck disable=SC2317 # called by wait_for
 	catches_int() {

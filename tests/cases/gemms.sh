@@ -211,7 +211,7 @@ convolution_rows() {
 	sed -nE '/^[0-9.]+ +convolutions +[0-9]+ +cudnn/{s/^[0-9.]+ +convolutions +[0-9]+ +//; s/[0-9.]+(ns|us|ms)$/DUR/; s/  +/ /; p}' "$1"
 }
 
-case_gemms_convolutions() {
+case_gemms_convolutions() { # undisturbed
 	ct_rows --layers cudnn -e gemm -- "$CONVOLUTIONS" all
 	ok_rc
 	convolution_rows "$T/out" > "$T/got"

@@ -8,7 +8,7 @@
 with_hooks() {
 	[ "$(uname -m)" = x86_64 ] || skip "hooks are for x86-64 yet"
 	CUDATRACE=$ROOT/cudatrace
-	OWN_LIBRARY=1 # where a tracer of the whole machine has breakpoints there are no hooks
+	marked # where a tracer of the whole machine has breakpoints there are no hooks
 }
 
 # alike FILE: rows without times and process; addresses by the order in which they come, since each run has others; the functions that
@@ -41,7 +41,7 @@ same_rows() {
 	diff -u "$T/want" "$T/got" > "$T/diff" || fail "$label: $(grep '^[-+][^-+]' "$T/diff" | head -n 6)"
 }
 
-case_hooks_golden_sample() {
+case_hooks_golden_sample() { # undisturbed
 	with_hooks
 	ct --source=hooks -o "$T/rows" -- "$SAMPLE" --expect "$T/want"
 	ok_rc
@@ -52,7 +52,7 @@ case_hooks_golden_sample() {
 }
 
 # Every kind of call and of end, with each filter that is applied where the call is made.
-case_hooks_same_rows() {
+case_hooks_same_rows() { # undisturbed
 	with_hooks
 	same_rows mix -- "$CALLS" mix 1 20 0
 	same_rows nested --nested -- "$CALLS" mix 1 5 0
@@ -96,8 +96,8 @@ same_stacks() {
 }
 
 # Each way in which a program can stand in a call.
-case_hooks_same_stacks() { # long
-	local chain=$ROOT/.output/cases/chain
+case_hooks_same_stacks() { # long undisturbed
+	local chain=$OUT/cases/chain
 	with_hooks
 	for how in plain deep back thread; do
 		same_stacks "$how" -e memory -- "$chain" $how 40
@@ -115,10 +115,10 @@ case_hooks_same_stacks() { # long
 }
 
 # A ring that holds a few stacks: each call is shown or counted as lost, and each that is shown without its stack is counted.
-case_hooks_lost_stacks() {
+case_hooks_lost_stacks() { # undisturbed
 	local rows stacks lost none
 	with_hooks
-	ct --source=hooks -k --ring-size 64K -o "$T/rows" -- "$ROOT/.output/cases/chain" often 20000
+	ct --source=hooks -k --ring-size 64K -o "$T/rows" -- "$OUT/cases/chain" often 20000
 	ok_rc
 	rows=$(grep -c ' cudaMalloc ' "$T/rows")
 	stacks=$(grep -c ' inner+0x' "$T/rows")
@@ -129,7 +129,7 @@ case_hooks_lost_stacks() {
 }
 
 # Two GiB of other things lie above each library, where its jumps land: room is kept free for them before it is mapped.
-case_hooks_crowded() { # long
+case_hooks_crowded() { # long undisturbed
 	local fill="+ 2000"
 	with_hooks
 	# shellcheck disable=SC2086 # words
@@ -152,7 +152,7 @@ said_made() {
 
 # A process that runs, in which no jump has a place to land: the calls through the loader's slots are seen from the first one on, those by
 # a pointer are not, and the last line, the end record, a recording and the status of --strict say of how many functions that holds.
-case_hooks_by_slots() { # long
+case_hooks_by_slots() { # long undisturbed
 	local pid fd want
 	with_hooks
 	mkfifo "$T/in"
@@ -188,7 +188,7 @@ case_hooks_by_slots() { # long
 
 # Threads that load libraries at the same time, and one that waits for other answers of cudatrace's meanwhile: each library has its
 # hooks before its first call.
-case_hooks_libraries_at_once() {
+case_hooks_libraries_at_once() { # undisturbed
 	local libraries=() with
 	with_hooks
 	for i in $(seq 40); do
@@ -232,7 +232,7 @@ same_sums() {
 }
 
 # Calls that are counted inside the program: the sums of both sources are the same.
-case_hooks_same_sums() { # long
+case_hooks_same_sums() { # long undisturbed
 	with_hooks
 	same_sums mix -- "$CALLS" mix 200 20 0
 	same_sums only_failing --failed -- "$CALLS" failing 20 7
@@ -249,7 +249,7 @@ case_hooks_same_sums() { # long
 # What is called very often is only counted in the program, each call: no number is an estimate. A query that the runtime makes of the driver
 # is a part of the runtime's, also where that is only counted; where the runtime is linked in, who asks is not known, and nothing of it is
 # muted.
-case_hooks_muted() { # long
+case_hooks_muted() { # long undisturbed
 	with_hooks
 	ct --source=hooks --ring-size 1G --format json -o "$T/out" -- "$CALLS" devices 3000000
 	ok_rc
@@ -277,7 +277,7 @@ case_hooks_muted() { # long
 
 # A second trace of the same process has its own counts, whatever its rings are like; what is counted may be shorter than asked for, so
 # nothing is muted then.
-case_hooks_muted_again() { # long
+case_hooks_muted_again() { # long undisturbed
 	local size
 	with_hooks
 	"$BIN/mute" 300000 > "$T/prog.out" &
@@ -303,7 +303,7 @@ said() {
 
 # A thread that makes no call while a second trace begins to count has still where it counted in the first one, in memory that is laid
 # out in another way by now.
-case_hooks_muted_turns() {
+case_hooks_muted_turns() { # undisturbed
 	local size fd turn n=0
 	with_hooks
 	coproc TURNS { exec "$BIN/mute" turns > "$T/prog.out"; }
@@ -337,7 +337,7 @@ exact_calls() {
 }
 
 # The child of a program that forks does not write into what its parent counts, whether it is traced or not.
-case_hooks_sums_after_fork() {
+case_hooks_sums_after_fork() { # undisturbed
 	local child
 	with_hooks
 	ct stat --source=hooks --no-follow --json -o "$T/stat.json" -- "$CALLS" fork 30 12
@@ -352,7 +352,7 @@ case_hooks_sums_after_fork() {
 
 # A program that lets through four system calls, and is killed at others: none comes from the hooks. Where the filter is for all threads,
 # the hooks are taken off before.
-case_hooks_sandboxed() {
+case_hooks_sandboxed() { # undisturbed
 	with_hooks
 	for how in '' 0 1; do
 		# shellcheck disable=SC2086 # nothing, or a word
@@ -370,7 +370,7 @@ case_hooks_sandboxed() {
 
 # A program that locks its memory does not get all of the shared memory made present, be it for records or for counts; not even where
 # that is attached to it later, or after it was attached to another time.
-case_hooks_locked() {
+case_hooks_locked() { # undisturbed
 	with_hooks
 	ct --source=hooks --ring-size 256K -o "$T/rows" -- "$CALLS" locked 12
 	ok_rc
@@ -396,7 +396,7 @@ little_present() {
 }
 
 # A program that may lock no memory at all, without the right to lock more: a started one, and one that runs.
-case_hooks_no_locked_memory() {
+case_hooks_no_locked_memory() { # undisturbed
 	local pid no_lock='ulimit -l 0 && exec setpriv --bounding-set -ipc_lock --inh-caps -ipc_lock "$@"'
 	with_hooks
 	ct --source=hooks -o "$T/rows" -- sh -c "$no_lock" sh "$SAMPLE" --expect "$T/want"
@@ -416,7 +416,7 @@ case_hooks_no_locked_memory() {
 }
 
 # A library that is closed and opened again, with other memory in its old place in between: each of its calls has a row.
-case_hooks_reopened() {
+case_hooks_reopened() { # undisturbed
 	local lib=$STANDIN/libcudart.so.13 again=()
 	with_hooks
 	for n in 1 2 3 4 5 6 7 8; do
@@ -429,7 +429,7 @@ case_hooks_reopened() {
 }
 
 # Without root, without BPF, and with a seccomp filter that knows neither.
-case_hooks_without_root() {
+case_hooks_without_root() { # undisturbed
 	with_hooks
 	chmod 777 "$T"
 	setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$T" "$CUDATRACE" --source=hooks -o "$T/rows" -- "$SAMPLE" \
@@ -444,7 +444,7 @@ per_process() {
 }
 
 # Children of every kind have their calls, and no process has those of another; what a child of vfork() calls is not recorded.
-case_hooks_children() { # long
+case_hooks_children() { # long undisturbed
 	local seed
 	with_hooks
 	for seed in 1 2 3 4 5 6 7 8; do
@@ -462,7 +462,7 @@ case_hooks_children() { # long
 }
 
 # The same for a process that runs: with -f alone.
-case_hooks_children_attached() {
+case_hooks_children_attached() { # undisturbed
 	with_hooks
 	target a fork 7 9
 	attach --source=hooks -f -p "$PID_a"
@@ -482,7 +482,7 @@ case_hooks_children_attached() {
 }
 
 # CMD alone, and what it becomes.
-case_hooks_no_follow() {
+case_hooks_no_follow() { # undisturbed
 	with_hooks
 	ct_json --source=hooks --no-follow -- "$CALLS" fork 7 9
 	ok_rc
@@ -493,7 +493,7 @@ case_hooks_no_follow() {
 }
 
 # A program that runs: rows from the attach on, twice; the code is what it was afterwards.
-case_hooks_attach() {
+case_hooks_attach() { # undisturbed
 	local pid before after
 	with_hooks
 	"$SAMPLE" --seconds 100 --rate 50 > /dev/null &
@@ -535,7 +535,7 @@ has_code() {
 }
 
 # The tracer is killed: the hooks notice, and take themselves off.
-case_hooks_tracer_killed() {
+case_hooks_tracer_killed() { # undisturbed
 	local pid before
 	with_hooks
 	"$SAMPLE" --seconds 100 --rate 50 > "$T/program" &
@@ -554,7 +554,7 @@ case_hooks_tracer_killed() {
 }
 
 # Two at once: the second one is told so.
-case_hooks_two_tracers() {
+case_hooks_two_tracers() { # undisturbed
 	local pid
 	with_hooks
 	"$SAMPLE" --seconds 100 --rate 50 > /dev/null &
@@ -570,7 +570,7 @@ case_hooks_two_tracers() {
 }
 
 # A tracer by probes comes and goes: what is not shown meanwhile is said, and afterwards calls are shown again.
-case_hooks_probed_meanwhile() { # long
+case_hooks_probed_meanwhile() { # long undisturbed
 	local pid before
 	with_hooks
 	"$SAMPLE" --seconds 100 --rate 50 > /dev/null &
@@ -578,7 +578,7 @@ case_hooks_probed_meanwhile() { # long
 	wait_for 5 mapped "$pid" libcudart
 	attach --source=hooks -p "$pid"
 	wait_for 5 grep -q cudaLaunchKernel "$T/out"
-	OWN_LIBRARY= # the breakpoints are ours from here on
+	BREAKPOINTS_ARE_OURS=1
 	"$CUDATRACE" -p "$pid" -e launch -o "$T/out2" 2> "$T/err2" < /dev/null &
 	OTHER=$!
 	wait_for 20 grep -q 'another tracer has put breakpoints on [1-9][0-9]* functions' "$T/err"
@@ -635,7 +635,7 @@ case_hooks_vfork_killed() {
 }
 
 # A thread of ours in them made unshare(1) fail, and setpriv(1) abort.
-case_hooks_of_one_thread() {
+case_hooks_of_one_thread() { # undisturbed
 	with_hooks
 	ct --source=hooks -o "$T/rows" -- setpriv --reuid=65534 --regid=65534 --clear-groups true
 	expect "setpriv" "$rc" 0
@@ -652,12 +652,12 @@ interrupted_functions() {
 }
 
 # The same where the program makes its calls meanwhile and ends, whether its hooks are looked at again before that or not.
-case_hooks_probed_at_the_end() { # long
+case_hooks_probed_at_the_end() { # long undisturbed
 	with_hooks
 	target a queries 20
 	attach --source=hooks -p "$PID_a"
 	! grep -q 'breakpoint there' "$T/err" || fail "another tracer was there before: $(grep 'breakpoint there' "$T/err")"
-	OWN_LIBRARY= # the breakpoints are ours from here on
+	BREAKPOINTS_ARE_OURS=1
 	"$CUDATRACE" -v -p "$PID_a" -o "$T/out2" 2> "$T/err2" < /dev/null &
 	OTHER=$!
 	wait_for 20 grep -q '^cudatrace: ready' "$T/err2"
@@ -677,7 +677,7 @@ unhooked() {
 
 # Functions that another tracer has a breakpoint on have no hook: the last line, the end record, a recording of it, stat's object and the
 # status of --strict say how many.
-case_hooks_functions_without() { # long
+case_hooks_functions_without() { # long undisturbed
 	local pid want
 	with_hooks
 	"$SAMPLE" --seconds 100 --rate 50 > /dev/null &
@@ -686,7 +686,7 @@ case_hooks_functions_without() { # long
 	ct --source=hooks -p "$pid" -d 1 --strict --format json
 	ok_rc
 	expect "none without a hook" "$(unhooked "$T/out")" ""
-	OWN_LIBRARY= # the breakpoints are ours from here on
+	BREAKPOINTS_ARE_OURS=1
 	"$CUDATRACE" -v -p "$pid" -e launch -o "$T/out2" 2> "$T/err2" < /dev/null &
 	OTHER=$!
 	wait_for 20 grep -q '^cudatrace: ready' "$T/err2"
@@ -717,7 +717,7 @@ case_hooks_functions_without() { # long
 }
 
 # Hooks are recommended where the probes took much of the program's time: 300 000 calls that do nothing, and no call amid as much work.
-case_hooks_recommended() { # long
+case_hooks_recommended() { # long undisturbed
 	local words='the probes took about [0-9]+ % of the programs. CPU time: with --source=hooks'
 	with_hooks
 	ct doctor
@@ -744,7 +744,7 @@ more_launches() {
 }
 
 # Another user's process is refused, and is none the worse.
-case_hooks_other_user() {
+case_hooks_other_user() { # undisturbed
 	local pid
 	with_hooks
 	"$SAMPLE" --seconds 100 --rate 50 > /dev/null &
@@ -758,7 +758,7 @@ case_hooks_other_user() {
 }
 
 # What cannot have hooks that way is told, and runs.
-case_hooks_no_way_in() {
+case_hooks_no_way_in() { # undisturbed
 	with_hooks
 	gcc -static -o "$T/static" -x c - <<< 'int main(void) { return 3; }' || skip "no static libc here"
 	ct --source=hooks -- "$T/static"
@@ -767,7 +767,7 @@ case_hooks_no_way_in() {
 }
 
 # Where hooks can never come in, probes record, if they are permitted.
-case_hooks_never_in() {
+case_hooks_never_in() { # undisturbed
 	local pid
 	with_hooks
 	cat > "$T/static.c" << 'END'
@@ -808,7 +808,7 @@ only probes see its calls: run as root, with --source=probes"
 }
 
 # A program that may not write to its own code.
-case_hooks_barred() {
+case_hooks_barred() { # undisturbed
 	with_hooks
 	gcc -shared -fPIC -o "$T/bar.so" -x c - << 'END'
 #include <errno.h>
@@ -842,7 +842,7 @@ END
 }
 
 # A program that is killed in a call: the call is shown, as one that did not return.
-case_hooks_killed_in_call() {
+case_hooks_killed_in_call() { # undisturbed
 	with_hooks
 	STANDIN_BLOCK=cudaStreamQuery:$T/go "$CUDATRACE" --source=hooks -o "$T/rows" -- "$CALLS" queries 2 > /dev/null 2> "$T/err" &
 	CT=$!
@@ -858,7 +858,7 @@ in_call() {
 }
 
 # Everything that is not in the table came from the ring, or is counted.
-case_hooks_full_ring() {
+case_hooks_full_ring() { # undisturbed
 	local shown lost
 	with_hooks
 	ct --source=hooks --ring-size 64K -o "$T/rows" -- "$CALLS" queries 200000
@@ -869,7 +869,7 @@ case_hooks_full_ring() {
 }
 
 # The book of memory is that of probes.
-case_hooks_mem() { # long
+case_hooks_mem() { # long undisturbed
 	with_hooks
 	for mode in leak reuse threads; do
 		ct mem --json -o "$T/mem.json" -- "$MEMORY" $mode

@@ -279,7 +279,7 @@ case_nvtx3_beside_v2() {
 }
 
 # Without a process or a program nothing is put into anybody.
-case_nvtx3_whole_machine() {
+case_nvtx3_whole_machine() { # machine
 	ct_json --layers nvtx -d 0.2
 	says 'only in a program that cudatrace starts, and in processes of -p'
 }

@@ -121,7 +121,7 @@ cgroup_root() {
 	trap 'umount -l "$CGROOT"' EXIT
 }
 
-case_cgroup() {
+case_cgroup() { # machine
 	local cg
 	cgroup_root
 	cg=$CGROOT/cudatrace-case.$$
@@ -143,7 +143,7 @@ case_cgroup() {
 }
 
 # One that is moved elsewhere is traced no more, and again when it comes back.
-case_cgroup_left() {
+case_cgroup_left() { # machine
 	local cg root
 	cgroup_root
 	cg=$CGROOT/cudatrace-case.$$
@@ -369,7 +369,7 @@ case_file_size_limit_said_once() { # long
 }
 
 # Standard descriptors that are closed: nothing is taken for them that is opened later, and the program has them closed too.
-case_closed_descriptors() {
+case_closed_descriptors() { # machine
 	local want how rc=0
 	timeout 150 "$CUDATRACE" --format json -o "$T/out" -- "$BIN/calls" queries 3 2>&- || rc=$?
 	expect status "$rc" 0

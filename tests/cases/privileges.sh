@@ -59,7 +59,7 @@ case_privileges_ambient() {
 }
 
 # A recording's files are made later, in a folder of another user's too.
-case_privileges_recording() {
+case_privileges_recording() { # machine
 	local ct
 	[ "$(cat /proc/sys/kernel/perf_event_paranoid)" -lt 3 ] || skip "this kernel opens perf events for CAP_SYS_ADMIN alone"
 	install -d -o 65534 -m 755 "$T/theirs"

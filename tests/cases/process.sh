@@ -30,7 +30,7 @@ case_attach_ends_with_target() {
 }
 
 # Nobody else pays: in another process with the same library no breakpoint stands.
-case_attach_leaves_others_alone() {
+case_attach_leaves_others_alone() { # undisturbed
 	local byte
 	own_library
 	target a queries 10
@@ -49,7 +49,7 @@ case_attach_leaves_others_alone() {
 }
 
 # After the end nothing is left in the process.
-case_detach_restores() {
+case_detach_restores() { # undisturbed
 	own_library
 	target a queries 10
 	attach -p "$PID_a"
@@ -60,26 +60,47 @@ case_detach_restores() {
 	stop a
 }
 
-# What these cases say when another tracer comes in their midst, and when ours looks at every process.
-case_attach_beside_another_tracer() {
-	own_library
+# beside ENV...: runs a case, in whose midst a tracer of the whole machine comes, started by env ENV.
+beside() {
+	rm -f "$T/start" "$T/other.err"
 	cat > "$T/beside" <<- END
 		#!/bin/bash
 		touch "$T/start"
-		until grep -q 'cudatrace: ready' "$T/other.err"; do sleep 0.02; done
+		until grep -qs 'cudatrace: ready' "$T/other.err"; do sleep 0.02; done
 		exec "$CUDATRACE" "\$@"
 	END
 	chmod +x "$T/beside"
 	(
 		until [ -e "$T/start" ]; do sleep 0.02; done
-		exec "$CUDATRACE" -v -o /dev/null
+		exec env "$@" "$CUDATRACE" -v -o /dev/null
 	) 2> "$T/other.err" &
-	TRIES=1 CUDATRACE=$T/beside tests/cases/run.sh attach_leaves_others_alone > "$T/out" || fail "$(cat "$T/out")"
-	grep -q '^skip .*with it: first byte of cudaMalloc in the other process: cc, not 55' "$T/out" || fail "$(cat "$T/out")"
+	TRIES=1 CUDATRACE=$T/beside tests/cases/run.sh attach_leaves_others_alone > "$T/out"
+	end_jobs
+}
+
+# A tracer of others is a reason to skip a case; one of these tests, which takes no lock, is a fault.
+case_attach_beside_another_tracer() { # machine
+	local byte='first byte of cudaMalloc in the other process: cc, not 55'
+	own_library
+	beside -u CUDATRACE_TESTS
+	grep -q "^skip .*process [0-9]* (.*) traces every program of this machine, and with it: $byte" "$T/out" || fail "$(cat "$T/out")"
+	beside CUDATRACE_TESTS=1
+	grep -q "^not ok .*another case traced the whole machine beside this one, and has no mark: $byte" "$T/out" ||
+		tracer_of_others > /dev/null || fail "$(cat "$T/out")"
+}
+
+# A message about another tracer, of which nothing is seen, is a reason to run a case again, but none to skip it.
+case_wrong_message_is_a_fault() { # long machine
+	own_library
+	printf '#!/bin/bash\necho "cudatrace: another tracer has a breakpoint there" >&2\nexit 1\n' > "$T/wrong"
+	chmod +x "$T/wrong"
+	! TRIES=2 PATIENCE=1 CUDATRACE=$T/wrong tests/cases/run.sh detach_restores > "$T/out" || fail "$(cat "$T/out")"
+	expect "lines" "$(sed -E 's/:.*//' "$T/out" | xargs)" "again detach_restores not ok detach_restores 0 passed, 1 failed, 0 skipped"
+	grep -q '^not ok detach_restores: cudatrace ended at once' "$T/out" || fail "$(cat "$T/out")"
 }
 
 # Once the other tracer has gone, the case that it disturbed is run again.
-case_disturbed_case_runs_again() { # long
+case_disturbed_case_runs_again() { # long machine
 	own_library
 	cat > "$T/beside" <<- END
 		#!/bin/bash
@@ -98,10 +119,11 @@ case_disturbed_case_runs_again() { # long
 		kill -INT $!
 	) > /dev/null 2> "$T/other.err" &
 	TMPDIR=$T/dirs CUDATRACE=$T/beside tests/cases/run.sh attach_leaves_others_alone > "$T/out" || fail "$(cat "$T/out")"
+	grep -q '^again attach_leaves_others_alone: ' "$T/out" || fail "$(cat "$T/out")"
 	grep -q '^ok attach_leaves_others_alone' "$T/out" || fail "$(cat "$T/out")"
 }
 
-case_attach_to_everybody_is_a_fault() { # long
+case_attach_to_everybody_is_a_fault() { # long machine
 	own_library
 	cat > "$T/everybody" <<- END
 		#!/bin/bash
@@ -113,7 +135,7 @@ case_attach_to_everybody_is_a_fault() { # long
 	grep -q '^not ok .*: first byte of cudaMalloc in the other process: cc, not 55' "$T/out" || fail "$(cat "$T/out")"
 }
 
-case_whole_machine() {
+case_whole_machine() { # machine
 	local n
 	n=$(random 20 200)
 	target a queries "$n"
@@ -512,7 +534,7 @@ case_program_end() { # long
 }
 
 # The main thread leaves, and the last other one ends: so does the program, though threads of ours are in it.
-case_process_main_thread_leaves() {
+case_process_main_thread_leaves() { # undisturbed
 	local how
 	with_hooks
 	for how in --source=hooks --source=cupti --gpu '--gpu --source=hooks'; do

@@ -42,7 +42,7 @@ stacks_of_python() {
 	done
 	[ "$n" -gt 0 ] || skip "no Python from 3.10 to 3.14 here"
 }
-case_python_stacks() { # long
+case_python_stacks() { # long undisturbed
 	by_each_source stacks_of_python
 }
 
@@ -59,7 +59,7 @@ alone_of_python() {
 	ok_rc
 	expect "stacks of C" "$(grep -c '"stack"' "$T/out")" 0
 }
-case_python_alone() { # long
+case_python_alone() { # long undisturbed
 	by_each_source alone_of_python
 }
 
@@ -88,7 +88,7 @@ EOF
 		expect "$p ${source[*]}: calls with a stack" "$(grep -c '"function":"work"' "$T/out")" 1200
 	done
 }
-case_python_threads_that_end() {
+case_python_threads_that_end() { # undisturbed
 	by_each_source threads_of_python
 }
 
@@ -119,7 +119,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 		said_is_seen "$p ${source[*]}" 39
 	done
 }
-case_python_attach() {
+case_python_attach() { # undisturbed
 	by_each_source attach_of_python
 }
 
@@ -156,7 +156,7 @@ for row in map(json.loads, open(sys.argv[1])):
 		expect "$p ${source[*]}" "$got" "$want"
 	done
 }
-case_python_joined() { # long
+case_python_joined() { # long undisturbed
 	by_each_source joined_of_python
 }
 

@@ -8,18 +8,19 @@
 # how a function is probed; for the others a record is a record, whatever probe it comes from.
 # --half: every second case, from the first or from the second on: two halves may run beside each other.
 # SOURCE=hooks runs them by hooks in the place of probes, but for those that unsuited-hooks names.
-# A case that another tracer of the machine disturbs is run again when that tracer has gone, TRIES times in all (3); if it stays, the
-# case is skipped.
+#
+# Behind the name of a case that traces the whole machine stands `# machine`, behind one that such a tracer would disturb `# undisturbed`. A
+# lock, which all that run on this machine take, keeps the two apart: the first has it alone, the second share it. Tracers of others take no
+# lock: a case that they disturb is run again when they have gone, TRIES times in all (3), for which a line `again NAME: why` is printed.
+# lib.sh says how it is judged.
 set -uo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/lib.sh disable=SC1091
 . "$here/../lib.sh"
-if [ "${SOURCE:-}" = hooks ]; then
-	export CUDATRACE=$here/with-hooks
-	# shellcheck disable=SC2034 # where a tracer of the whole machine has breakpoints there are no hooks (lib.sh)
-	OWN_LIBRARY=1
-fi
+# shellcheck source=tests/machine.sh disable=SC1091
+. "$here/../machine.sh"
+[ "${SOURCE:-}" != hooks ] || export CUDATRACE=$here/with-hooks
 for file in "$here"/[a-z]*.sh; do
 	[ "$file" = "$here/run.sh" ] && continue
 	# shellcheck disable=SC1090
@@ -57,6 +58,10 @@ if [ "${1:-}" = --links ]; then
 	shift
 fi
 mapfile -t names < <(cat "${files[@]}" | grep -v "$long" | sed -n 's/^case_\([a-z0-9_]*\)() {.*/\1/p')
+declare -A marks # the words behind a case's name
+while read -r name words; do
+	marks[$name]=$words
+done < <(cat "${files[@]}" | sed -n 's/^case_\([a-z0-9_]*\)() {[ #]*/\1 /p')
 [ -z "$half" ] || mapfile -t names < <(printf '%s\n' "${names[@]}" | awk -v half="$half" 'NR % 2 == half % 2')
 if [ "${1:-}" = -l ]; then
 	printf '%s\n' "${names[@]}"
@@ -72,6 +77,23 @@ for need in "$CUDATRACE" "$CALLS" "$SAMPLE"; do
 		exit 2
 	fi
 done
+
+# A tracer that follows a program's children puts breakpoints into every process that has the same library. So the programs and libraries of
+# this run are copies of its own: only tracers of the whole machine reach them from elsewhere. What we find through OUT otherwise is where it was.
+own_copies() {
+	local of
+	COPIES=$(mktemp -d "$OUT/own.XXXXXX")
+	trap 'rm -rf "$COPIES"' EXIT
+	trap 'exit 1' INT TERM HUP
+	chmod 755 "$COPIES"
+	mkdir "$COPIES/.output"
+	cp -a "$STANDIN" "$BIN" "$COPIES/.output"
+	cp -a "$SAMPLE" "$COPIES" # it looks for .output/standin beside it
+	for of in "$OUT"/*; do
+		[ -e "$COPIES/.output/${of##*/}" ] || [[ $of = */own.* ]] || ln -s "$of" "$COPIES/.output"
+	done
+	export OUTPUT=$COPIES/.output SAMPLE=$COPIES/${SAMPLE##*/}
+}
 
 for program in "$BIN"/*; do
 	[ "$here/prog/${program##*/}.c" -nt "$program" ] && echo "run.sh: $program is older than its source: run make cases-progs" >&2
@@ -98,14 +120,30 @@ unsuited() {
 	return 1
 }
 
-# run NAME: sets dir, status, why, took.
+# how_of NAME: how a case is run: alone on the machine, undisturbed, or as it comes. Where a tracer of the whole machine has breakpoints there are no hooks.
+how_of() {
+	case " ${marks[$1]} " in
+	*" machine "*) echo alone ;;
+	*" undisturbed "*) echo undisturbed ;;
+	*) [ "${SOURCE:-}" = hooks ] && echo undisturbed || echo any ;;
+	esac
+}
+
+# run NAME HOW: sets dir, status, why, took.
 run() {
-	local began=${EPOCHREALTIME/./}
+	local began marked=()
 	dir=$(mktemp -d "${TMPDIR:-/tmp}/cudatrace-case.XXXXXX")
 	chmod 755 "$dir"
-	timeout -k 2 "${CASE_TIMEOUT:-160}" "$BASH" "$0" --one "$1" "$dir" > "$dir/log" 2>&1
+	case $2 in
+	alone) marked=(env UNDISTURBED=) ;;
+	undisturbed) marked=(env UNDISTURBED=1) ;;
+	esac
+	machine_take "$2"
+	began=${EPOCHREALTIME/./}
+	"${marked[@]}" timeout -k 2 "${CASE_TIMEOUT:-160}" "$BASH" "$0" --one "$1" "$dir" > "$dir/log" 2>&1 9>&-
 	status=$?
 	took=$(((${EPOCHREALTIME/./} - began) / 100000))
+	machine_leave
 	why=$(cat "$dir/why" 2> /dev/null || tail -n 1 "$dir/log")
 }
 
@@ -119,6 +157,7 @@ without_tracers() {
 	[ "$status" = 0 ]
 }
 
+own_copies
 passed=0 failed=0 skipped=0
 stays= # another tracer, which did not go while we waited
 for name in "${names[@]}"; do
@@ -128,11 +167,12 @@ for name in "${names[@]}"; do
 		continue
 	fi
 	for ((left = ${TRIES:-3} - 1; ; left--)); do
-		run "$name"
-		if [ ! -e "$dir/disturbed" ] || [ -n "$stays" ] || [ "$left" = 0 ]; then
+		run "$name" "$(how_of "$name")"
+		if [ "$status" = 0 ] || [ ! -e "$dir/disturbed" ] || [ "$left" = 0 ] || [ "$stays$status" = 177 ]; then
 			break
 		fi
-		without_tracers || { stays=1 && break; }
+		echo "again $name: $why"
+		[ -n "$stays" ] || without_tracers || stays=1
 		rm -rf "$dir"
 	done
 	case $status in

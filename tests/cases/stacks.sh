@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash disable=SC2154
 # stacks.sh - cases about stacks: of programs built at -O2 without frame pointers, launched and attached to.
-CHAIN=$ROOT/.output/cases/chain
+CHAIN=$OUT/cases/chain
 
 # functions JSON API: the functions of each call's stack, innermost first, one line a call
 functions() {
@@ -71,7 +71,7 @@ case_stack_mini_symbols() {
 	{ command -v xz && command -v objcopy; } > "$T/tools" || skip "xz or objcopy is missing"
 	objcopy --strip-debug --remove-section=.comment "$CHAIN" "$T/symbols"
 	mini "$T/symbols"
-	ct_json -k -e cudaMalloc -E LD_LIBRARY_PATH="$ROOT/.output/standin" -- "$T/chain-mini" plain
+	ct_json -k -e cudaMalloc -E LD_LIBRARY_PATH="$OUT/standin" -- "$T/chain-mini" plain
 	ok_rc
 	stack_is "inner middle outer main|"
 }
@@ -81,7 +81,7 @@ case_stack_mini_bomb() { # long
 	{ command -v xz && command -v objcopy; } > "$T/tools" || skip "xz or objcopy is missing"
 	head -c 400000000 /dev/zero > "$T/zeros"
 	mini "$T/zeros"
-	ct_json -k -e cudaMalloc -E LD_LIBRARY_PATH="$ROOT/.output/standin" -- "$T/chain-mini" plain
+	ct_json -k -e cudaMalloc -E LD_LIBRARY_PATH="$OUT/standin" -- "$T/chain-mini" plain
 	ok_rc
 	expect "warnings" "$(grep -c 'mini debug information is damaged, or unpacks to more than 64 MiB' "$T/err")" 1
 	grep -q '__libc_start_main' "$T/out" || fail "not unwound to the start"

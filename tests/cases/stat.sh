@@ -25,9 +25,9 @@ print(s["probe_hits"] > s["total_api_calls"] == 1002 and s["own_cost_ns"] > 0)' 
 }
 
 case_stat_same_as_the_rows() {
-	ct stat --json -o "$T/stat.json" -- "$PWD/cuda_events_test"
+	ct stat --json -o "$T/stat.json" -- "$SAMPLE"
 	ok_rc
-	ct_json -- "$PWD/cuda_events_test"
+	ct_json -- "$SAMPLE"
 	python3 - "$T/stat.json" "$T/out" <<- 'E' || fail "the counts are not those of the rows"
 		import collections, json, sys
 		d = json.load(open(sys.argv[1]))
@@ -422,7 +422,7 @@ print(abs(t["bytes"] / t["count"] - 256) < 1, t["estimated"] > 0)' "$T/stat.json
 
 # byte_of PID FUNCTION: the first byte of a function of the runtime in a process: cc where a probe is on it.
 byte_of() {
-	python3 - "$1" "$2" "$(nm -D "$ROOT/.output/standin/libcudart.so.13" | awk -v f="$2" '{ sub("@.*", "", $3) } $3 == f { print $1 }')" <<- 'E'
+	python3 - "$1" "$2" "$(nm -D "$OUT/standin/libcudart.so.13" | awk -v f="$2" '{ sub("@.*", "", $3) } $3 == f { print $1 }')" <<- 'E'
 		import sys
 		for line in open(f"/proc/{sys.argv[1]}/maps"):
 		    if "libcudart" in line and " 00000000 " in line:
@@ -443,8 +443,9 @@ byte_is_not() {
 }
 
 # Between windows the function has its own first byte again, those that stay have their probes; both come back to windows.
-case_duty_takes_probes_off() {
+case_duty_takes_probes_off() { # undisturbed
 	local pid
+	own_library
 	"$BIN/train" 0 400 1500 > "$T/train" &
 	pid=$!
 	"${BACKGROUND[@]}" "$CUDATRACE" stat -v --duty 1/2 --json -o "$T/stat.json" -p $pid 2> "$T/err" &

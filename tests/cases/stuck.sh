@@ -67,7 +67,7 @@ case_stuck_static() {
 	unhang
 }
 
-case_stuck_whole_machine() { # long
+case_stuck_whole_machine() { # long machine
 	hang
 	ct stuck --format json --over 300ms
 	ok_rc 4

@@ -17,7 +17,7 @@ adds_up() {
 }
 
 # Short processes of a library that nobody knew: those that came too early are counted.
-case_unprobed_storm() {
+case_unprobed_storm() { # machine
 	local i p
 	copy_library "$T/library"
 	attach --comm late -e cudaStreamQuery
@@ -78,7 +78,7 @@ as_in_diary() {
 }
 
 # Of thousands of short processes, of three libraries that nobody knew, each one whose calls were not all seen is accounted for.
-case_unprobed_thousands() { # long
+case_unprobed_thousands() { # long machine
 	local i
 	for i in 1 2 3; do
 		mkdir "$T/$i"
@@ -94,7 +94,7 @@ case_unprobed_thousands() { # long
 }
 
 # Of the first process of a library that nobody knew, in a trace of the whole machine, something is missing: every place says so.
-case_unprobed_is_said() {
+case_unprobed_is_said() { # machine
 	local command what='1 process (ran up to [0-9.]+ ms|ended) before its calls were seen'
 	copy_library "$T/library"
 	"${BACKGROUND[@]}" "$CUDATRACE" record -v -o "$T/r.ctrace" --comm late -e cudaStreamQuery > "$T/ct.out" 2> "$T/err" < /dev/null &

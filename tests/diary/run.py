@@ -22,7 +22,9 @@ cases-progs`. Prints `ok`, `not ok` lines.
 """
 import argparse
 import collections
+import contextlib
 import csv
+import functools
 import json
 import os
 import re
@@ -35,10 +37,12 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "tests", "timeline"))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+import machine  # noqa: E402
 import page  # noqa: E402
 
 CT = os.environ.get("CUDATRACE", os.path.join(ROOT, "cudatrace"))
-DIARY = os.path.join(ROOT, ".output", "cases", "diary")
+OUT = os.path.join(ROOT, ".output")
 WAYS = ["record", "json", "stat", "mem", "attach", "hooks", "hooks-record", "hooks-stat"]
 KINDS = "memory copy stream event launch graph driver failure query hostfunc callback shared fork exec dlopen become".split()
 # What CI runs: each seed by each of its ways, without what depends on how soon cudatrace finds a library that is loaded later, and by
@@ -337,11 +341,16 @@ def check_stat(what, diary, text):
 
 def run(command):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=LONGEST)
-    if b"another tracer has" in done.stderr:
+    if machine.disturbed(done.stderr.decode(errors="replace")):
         raise Unsuited("another tracer of this machine has breakpoints where hooks would be")
     if done.returncode:
         raise Wrong(f"{' '.join(command[:6])}...: status {done.returncode}: {done.stderr.decode(errors='replace')[-300:]}")
     return done
+
+
+@functools.lru_cache(None)
+def program():
+    return machine.own_copy(OUT, "diary")
 
 
 class Attempt:
@@ -349,7 +358,7 @@ class Attempt:
 
     def __init__(self, folder, seed, calls, count, without):
         self.folder, self.path = folder, os.path.join(folder, "diary.txt")
-        self.program = [DIARY, self.path, str(seed), str(calls), str(count), ",".join(without) or "-"]
+        self.program = [program(), self.path, str(seed), str(calls), str(count), ",".join(without) or "-"]
 
     def file(self, name):
         return os.path.join(self.folder, name)
@@ -420,7 +429,8 @@ def attempt(seed, way, calls, count, without, keep=False):
     """None, or why not. Raises Unsuited."""
     folder = tempfile.mkdtemp(prefix="cudatrace-diary.")
     try:
-        Attempt(folder, seed, calls, count, without).go(way)
+        with machine.taken("undisturbed") if way.startswith("hooks") else contextlib.nullcontext():
+            Attempt(folder, seed, calls, count, without).go(way)
         return None
     except (Wrong, subprocess.TimeoutExpired, KeyError, IndexError, OSError, ValueError) as why:
         if keep:
@@ -443,6 +453,14 @@ def smaller(calls, count, without):
             yield calls, count, [*without, kind]
 
 
+def still(*args):
+    """Why a smaller one fails, too. One that cannot be compared at this time does not make the failure that is there one that cannot."""
+    try:
+        return attempt(*args)
+    except Unsuited:
+        return None
+
+
 def shrink(seed, way, calls, count, without, why):
     """The smallest that still fails, each tried twice, in a bounded number of runs."""
     left = 150
@@ -451,7 +469,7 @@ def shrink(seed, way, calls, count, without, why):
         progress = False
         for tried in smaller(calls, count, without):
             left -= 1
-            found = left > 0 and (attempt(seed, way, *tried) or attempt(seed, way, *tried))
+            found = left > 0 and (still(seed, way, *tried) or still(seed, way, *tried))
             if found:
                 (calls, count, without), why, progress = tried, found, True
                 break

@@ -29,6 +29,10 @@ import threading
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+import machine  # noqa: E402
+import slow  # noqa: E402
+
 CT = os.environ.get("CUDATRACE", os.path.join(ROOT, "cudatrace"))
 STANDIN = os.path.join(ROOT, ".output", "standin")
 TARGET = os.path.join(ROOT, ".output", "cases", "faults")
@@ -38,8 +42,8 @@ CALLED = {"cudaMalloc", "cudaMemcpy", "cudaFree"}
 LONGEST = 120  # seconds for anything that is waited for, whatever else the machine does
 
 OWN = ["exec", "fork", "thread", "cancel", "exception", "longjmp", "signals", "socket"]  # what the program does itself
-FAULTS = ["tracer-killed", "tracer-ended", "target-killed", *OWN, "memory", "descriptors", "disk-full", "slow-disk", "tracer-stopped", "target-stopped",
-          "two-tracers", "bpftrace"]
+FAULTS = ["tracer-killed", "tracer-ended", "target-killed", *OWN, "memory", "target-memory", "descriptors", "disk-full", "slow-reader", "slow-disk",
+          "tracer-stopped", "target-stopped", "two-tracers", "bpftrace"]
 CUPTI = ["--cupti", "CUPTI"]
 # The arguments before -p PID; OUT is where output goes.
 WAYS = {
@@ -66,9 +70,9 @@ def reason(fault, way):
         return "return probes, which end a program that unwinds through a call, cannot be left out (docs/limits.md)"
     if fault == "exception" and way in ("gpu", "cupti"):
         return "a program that throws through a call ends while the stand-in's CUPTI is in it (docs/limits.md)"
-    if fault == "slow-disk" and way == "record":
-        return "a recording is a file, and a slow one is the kernel's affair"
-    if fault in ("disk-full", "slow-disk") and way in ("serve", "stat", "hooks-stat", "mem"):
+    if fault == "slow-reader" and way == "record":
+        return "a recording is a file"
+    if fault in ("disk-full", "slow-reader", "slow-disk") and way in ("serve", "stat", "hooks-stat", "mem"):
         return "it writes nothing, or its few lines in the end alone"
     return None
 
@@ -127,6 +131,44 @@ def of_session(session):
     return found
 
 
+class MemoryGroup:
+    """A cgroup for the target, of version 1 or 2, in which it may have so much more memory: what is in it before is not counted."""
+    ROOM = 8 << 20  # hooks take some 4 MiB of it, the agent some 2
+
+    def __init__(self, pid):
+        root, self.names = next(self.places())
+        self.folder = os.path.join(root, f"cudatrace-faults.{pid}")
+        os.mkdir(self.folder)
+        try:
+            self.limit(self.ROOM)
+            self.write("cgroup.procs", pid)
+        except OSError:
+            self.close()
+            raise
+
+    @staticmethod
+    def places():
+        """Where a cgroup with a limit of memory can be made: the folder, and its files' names."""
+        if "memory" in read("/sys/fs/cgroup/cgroup.subtree_control").split():
+            yield "/sys/fs/cgroup", ("memory.max", "memory.current")
+        if os.path.exists("/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+            yield "/sys/fs/cgroup/memory", ("memory.limit_in_bytes", "memory.usage_in_bytes")
+
+    def write(self, name, value):
+        with open(os.path.join(self.folder, name), "w", encoding="ascii") as file:
+            file.write(str(value))
+
+    def limit(self, size):
+        self.write(self.names[0], size)
+
+    def used(self):
+        return int(read(os.path.join(self.folder, self.names[1])))
+
+    def close(self):
+        wait_for("the cgroup to be empty", lambda: not read(os.path.join(self.folder, "cgroup.procs")))
+        os.rmdir(self.folder)
+
+
 class Pair:
     """One fault in one way."""
 
@@ -135,7 +177,7 @@ class Pair:
         self.at = random.Random(seed).randrange(50, STEPS - 50)
         self.out, self.err = os.path.join(folder, "out"), os.path.join(folder, "err")
         self.said = os.path.join(folder, "target.out")
-        self.target = self.tracer = self.disk = None
+        self.target = self.tracer = self.disk = self.slow = self.group = None
         self.beside = []
 
     def start_target(self, name, fault):
@@ -151,6 +193,10 @@ class Pair:
         return target
 
     def start_tracer(self):
+        if self.fault == "slow-disk":
+            os.mkdir(os.path.join(self.folder, "slow"))
+            self.slow = slow.Disk(os.path.join(self.folder, "slow"), lambda: 0 if self.done() else 0.05)
+            self.out = os.path.join(self.folder, "slow", "out")
         if self.fault == "disk-full":
             self.disk = os.path.join(self.folder, "disk")
             os.mkdir(self.disk)
@@ -162,7 +208,7 @@ class Pair:
         if self.fault == "exception" and self.way in ("table", "json", "record", "stat"):
             args.append("--no-return")
         out = subprocess.DEVNULL
-        if self.fault == "slow-disk" and self.out in args:
+        if self.fault == "slow-reader" and self.out in args:
             at = args.index(self.out)
             del args[at - 1:at + 1]
             out = subprocess.PIPE
@@ -183,8 +229,11 @@ class Pair:
                     return
                 file.write(some)
                 file.flush()
-                if "done" not in read(self.said):
+                if not self.done():
                     time.sleep(0.05)
+
+    def done(self):
+        return "done" in read(self.said)
 
     def last(self):
         return " | ".join(read(self.err).strip().splitlines()[-3:])
@@ -206,6 +255,8 @@ class Pair:
         elif self.fault == "memory":
             kib = int(re.search(r"VmSize:\s+(\d+)", read(f"/proc/{pid}/status")).group(1))
             resource.prlimit(pid, resource.RLIMIT_AS, (kib * 1024, kib * 1024))
+        elif self.fault == "target-memory":
+            self.group.limit(self.group.used() + (1 << 20))
         elif self.fault == "descriptors":
             n = len(os.listdir(f"/proc/{pid}/fd"))
             resource.prlimit(pid, resource.RLIMIT_NOFILE, (n, n))
@@ -219,6 +270,8 @@ class Pair:
 
     def run(self):
         self.target = self.start_target("library", self.fault if self.fault in OWN else "none")
+        if self.fault == "target-memory":
+            self.group = MemoryGroup(self.target.pid)
         self.start_tracer()
         self.target.stdin.write(b"\n")
         self.target.stdin.flush()
@@ -240,7 +293,7 @@ class Pair:
         if self.fault == "target-killed":
             self.target.wait(LONGEST)
             return None
-        wait_for("the program's end", lambda: "done" in read(self.said) or self.target.poll() is not None)
+        wait_for("the program's end", lambda: self.done() or self.target.poll() is not None)
         found = re.search(r"done (\d+) (\d+)", read(self.said))
         if not found or found.group(2) != "0":
             raise Wrong(f"the program was harmed: {read(self.said)[-200:]!r}, status {self.target.poll()}")
@@ -285,6 +338,8 @@ class Pair:
         return None
 
     def judge_calls(self, done):
+        if self.slow and self.slow.writes < 3:
+            raise Wrong(f"{self.slow.writes} writes to the slow disk")
         found = self.counted()
         if found is None:
             return
@@ -322,18 +377,25 @@ class Pair:
                 process.wait()
         if self.disk:
             subprocess.run(["umount", "-l", self.disk], check=False)
+        if self.slow:
+            self.slow.close()
+        if self.group:
+            self.group.close()
 
 
 def one(seed, fault, way, keep):
     name = f"{fault}-{way}"
-    why = reason(fault, way) or (fault == "bpftrace" and not shutil.which("bpftrace") and "bpftrace is not installed")
+    why = (reason(fault, way) or (fault == "bpftrace" and not shutil.which("bpftrace") and "bpftrace is not installed")
+           or (fault == "slow-disk" and not os.path.exists("/dev/fuse") and "no FUSE here")
+           or (fault == "target-memory" and not any(MemoryGroup.places()) and "no cgroup with a limit of memory can be made here"))
     if why:
         print(f"skip {name}: {why}", flush=True)
         return True
     folder = tempfile.mkdtemp(prefix="cudatrace-faults.")
     pair, good, began = Pair(seed, fault, way, folder), True, time.monotonic()
     try:
-        pair.run()
+        with machine.taken("undisturbed"):
+            pair.run()
         print(f"ok {name} (step {pair.at}, {time.monotonic() - began:.1f} s)", flush=True)
     except Disturbed as why:
         print(f"skip {name}: {why}", flush=True)

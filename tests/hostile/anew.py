@@ -18,6 +18,7 @@ import sys
 import time
 
 import attack
+import machine
 from again import ENV, NOBODY, build
 from attack import CT, OUT, T, check
 
@@ -50,11 +51,6 @@ def traced(args, program, env=None, limit=LIMIT_S):
     return rows_of(f"{T}/out"), said, peak
 
 
-# Where a tracer of the whole machine has breakpoints there are no hooks: then nothing can be said of them.
-def disturbed(said):
-    return "another tracer" in said
-
-
 QUERIES_C = """
 #include <stdlib.h>
 #include <unistd.h>
@@ -76,7 +72,7 @@ def test_spaces():
     script = " ".join(f"unshare -Urpf {program} {10 + i} {i + 1} &" for i in range(SPACES)) + " wait"
     for source in ("--source=probes", "--source=hooks"):
         rows, said, _ = traced([source, "-e", "cudaStreamQuery", "--keep-chatty"], [*NOBODY, "sh", "-c", script])
-        if source == "--source=hooks" and disturbed(said):
+        if source == "--source=hooks" and machine.disturbed(said):
             continue
         by_pid = {}
         for row in calls_of(rows):
@@ -97,7 +93,7 @@ def test_clock():
             began = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
             rows, said, _ = traced([source, "--keep-chatty"], [*NOBODY, "unshare", "-UrTf", f"--monotonic={offset}", *work])
             ended = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-            if disturbed(said):
+            if machine.disturbed(said):
                 continue
             if "Invalid argument" in said or "not permitted" in said:
                 continue
@@ -118,7 +114,7 @@ def test_words():
     for line in lines:
         for args in ([], ["--source=hooks"]):
             rows, said, peak = traced(args, line, env={**ENV, "BIG": "y" * 100000})
-            check(f"{len(line)} words: {said[-200:]}", disturbed(said) or len(calls_of(rows)) == 5)
+            check(f"{len(line)} words: {said[-200:]}", machine.disturbed(said) or len(calls_of(rows)) == 5)
             check(f"{len(line)} words: a control byte", "\x1b" not in said)
             most = max(most, os.path.getsize(f"{T}/out"))
         p = subprocess.run([CT, "record", "-o", f"{T}/rec", "--", *line], capture_output=True, timeout=LIMIT_S, check=False, env=ENV)
@@ -202,7 +198,7 @@ def test_moved():
     for args in ([], ["--nested"], ["--source=hooks"]):
         rows, said, _ = traced([*args, "-e", "cudaStreamQuery", "--keep-chatty"], ["sh", "-c", f"{program} > {T}/did & {honest} 100 7; wait"])
         own = [row for row in calls_of(rows) if row["args"]["stream"] == "0x7"]
-        if disturbed(said):
+        if machine.disturbed(said):
             continue
         check(f"{args}: {len(own)} calls of the honest program; {said[-300:]}", len(own) == 100)
         with open(f"{T}/did", "rb") as f:
@@ -268,7 +264,7 @@ def test_thread():
             p.kill()
             raise attack.Held(f"{args}: the program or cudatrace does not end") from None
         calls = calls_of(rows_of(f"{T}/out"))
-        check(f"{args}: status {p.returncode}, {len(calls)} calls: {said[-300:]}", p.returncode == 0 and (len(calls) == 1000 or disturbed(said.decode())))
+        check(f"{args}: status {p.returncode}, {len(calls)} calls: {said[-300:]}", p.returncode == 0 and (len(calls) == 1000 or machine.disturbed(said.decode())))
     return f"{held} threads of ours held by ptrace in programs that make 1000 calls: all calls are there, and both end"
 
 
@@ -341,7 +337,7 @@ def test_streams():
                            check=False, env=ENV)
         said = p.stderr.decode(errors="replace")
         check(f"{args}: status {p.returncode}: {said[-300:]}", p.returncode == 0)
-        if disturbed(said):
+        if machine.disturbed(said):
             continue
         with open(f"{T}/stat") as f:
             out = json.load(f)

@@ -16,6 +16,7 @@ import sys
 import time
 
 import attack
+import machine
 from attack import CT, OUT, T, check
 from again import ENV
 
@@ -334,6 +335,7 @@ def test_shared():
                     break
                 time.sleep(2)
             else:
+                check(f"{how}, {seed}: hooks met breakpoints, and nobody traces the machine: {p.stderr[-300:]}", machine.tracer_of_others())
                 continue
             check(f"{how}, {seed}: status {p.returncode}: {p.stderr[-300:]}", p.returncode == 0 and b"Sanitizer" not in p.stderr)
             check(f"control bytes in messages: {p.stderr[-300:]}", not re.search(rb"[\x00-\x08\x0b-\x1f\x7f]", p.stderr))

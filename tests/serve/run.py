@@ -27,6 +27,9 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import machine  # noqa: E402
+
 CT = os.environ.get("CUDATRACE", "./cudatrace")
 OUT = os.path.abspath(os.environ.get("OUTPUT", ".output"))
 CASES, STANDIN, PYPI = f"{OUT}/cases", f"{OUT}/standin", ".output/pypi"
@@ -1249,7 +1252,8 @@ def main():
         if name in ("formats", "queries", "prometheus") and not shutil.which("promtool"):
             continue
         try:
-            why = tests[name]()
+            with machine.taken("alone"):
+                why = tests[name]()
             print(f"skip serve {name}: {why}" if why else f"ok serve {name}", flush=True)
         except ImportError as e:
             print(f"skip serve {name}: {e}", flush=True)
