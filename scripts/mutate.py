@@ -4,23 +4,30 @@
 
     scripts/mutate.py user/event/record.c record     every check of a file, by the unit program test_record
     scripts/mutate.py --random 100 7                 100 checks of the parsers below, by the seed 7
+    scripts/mutate.py --random 100 7 user/trace cfi  of the same 100, those in files whose path contains one of the words
+    scripts/mutate.py user/trace/decode.c:109        the checks that begin in that line; several lines may be named
 
 Takes checks out one by one, each operand of each condition by itself, in a copy of the file: those of an `if` that refuses (returns
 an error, 0, false or NULL), those of an `if` that compares sizes and leaves a loop, jumps or returns, and those of `return CONDITION ? -E... : 0`
 and its reverse. Each copy is compiled with AddressSanitizer and UndefinedBehaviorSanitizer, linked in the place of the file, and the unit
 programs of the file are run, of which one must fail. Prints those that survive with their lines, and how many there were. Some survive by
-right: another check refuses the same. Needs `make unit-programs standin`; changes nothing in the tree.
+right: another check refuses the same. A program also fails if it uses far more processor time than without a change. If it only takes
+long, because the machine is busy, the check is not judged. Needs `make unit-programs standin`; changes nothing in the tree.
 """
 import concurrent.futures
 import os
 import random
 import re
+import resource
 import subprocess
 import sys
 import tempfile
+import threading
+import typing
 
 OUT = ".output"
-LONGEST = 600  # seconds for a run, after which the program counts as failed
+LONGEST = 900  # seconds for a run, after which the check is not judged
+MORE_CPU = 10  # times the processor time that a program needs without a change, and as many seconds
 FLAGS = ["-w", "-std=gnu11", "-D_GNU_SOURCE", '-DCT_VERSION="0"', "-O1", "-g", "-pthread", f"-I{OUT}", "-fsanitize=address,undefined",
          "-fno-sanitize-recover=all"]
 # Who reads what the target, a file or a stranger wrote, and the unit programs that test it.
@@ -45,7 +52,7 @@ PARSERS = {
     "user/resolve/stacks/cfi.c": ["cfi", "unwind"],
     "user/resolve/stacks/packed.c": ["packed", "unwind"],
     "user/resolve/stacks/python_stack.c": ["python"],
-    "user/resolve/stacks/symbols.c": ["unwind", "stacks"],
+    "user/resolve/stacks/symbols.c": ["stacks", "unwind"],
     "user/serve/serve_auth.c": ["web"],
     "user/serve/web_config.c": ["web"],
     "user/source/agent/agent_inbox.c": ["agent"],
@@ -59,12 +66,12 @@ PARSERS = {
     "user/source/symbols/many.c": ["elf"],
     "user/source/symbols/returns.c": ["returns"],
     "user/source/symbols/tensors.c": ["tensors"],
-    "user/trace/align.c": ["trace", "merge"],
-    "user/trace/decode.c": ["trace", "hostile"],
-    "user/trace/defs.c": ["trace", "hostile"],
-    "user/trace/funcs.c": ["trace", "hostile"],
+    "user/trace/align.c": ["merge", "trace"],
+    "user/trace/decode.c": ["decode", "hostile", "trace"],
+    "user/trace/defs.c": ["hostile", "trace"],
+    "user/trace/funcs.c": ["decode", "hostile", "trace"],
     "user/trace/numbers.c": ["numbers", "trace"],
-    "user/trace/reader.c": ["trace", "hostile"],
+    "user/trace/reader.c": ["reader", "hostile", "trace"],
 }
 
 
@@ -117,24 +124,77 @@ def link_line(name):
     return line[line.index(program) + 1:]
 
 
+class Check(typing.NamedTuple):
+    path: str
+    begin: int
+    end: int
+    instead: str
+    text: str
+
+    def line(self):
+        return self.text.count("\n", 0, self.begin) + 1
+
+    def without(self):
+        return self.text[:self.begin] + self.instead + self.text[self.end:]
+
+
+def checks_of(paths):
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        for begin, end, instead in mutants(text):
+            yield Check(path, begin, end, instead, text)
+
+
+class NotJudged(Exception):
+    """A program took too long, which may be the machine's fault."""
+
+
+def run(program, env, cpu_s):
+    """The exit status, and the seconds of processor time that it took."""
+    late = threading.Event()
+    with subprocess.Popen([program], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=env) as child:
+        resource.prlimit(child.pid, resource.RLIMIT_CPU, (cpu_s, cpu_s))
+        clock = threading.Timer(LONGEST, lambda: (late.set(), child.kill()))
+        clock.start()
+        _, status, used = os.wait4(child.pid, 0)
+        clock.cancel()
+        child.returncode = os.waitstatus_to_exitcode(status)
+    if late.is_set():
+        raise NotJudged
+    return child.returncode, used.ru_utime + used.ru_stime
+
+
 class Bench:
     """Builds and runs programs with a copy in the place of a file."""
 
-    def __init__(self, names):
-        self.parts = {name: link_line(name) for name in names}
+    def __init__(self, texts, programs):
+        self.texts, self.programs = texts, programs
+        self.parts = {name: link_line(name) for name in {name for path in texts for name in programs[path]}}
+        self.locks = {(path, name): threading.Lock() for path in texts for name in programs[path]}
+        self.cpu_s = {}  # what a program may use with a copy of a file in its place; 0: it fails without a change
 
-    def passes(self, program, every):
-        """Does the program pass? Not every: of interpreters in home folders, of which test_python tries each, none."""
-        env = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
-        if not every:
-            env["HOME"] = "/nonexistent"
+    def limit(self, path, name):
+        """What fails without a change notices nothing: limits of memory that AddressSanitizer exceeds, for example."""
+        with self.locks[path, name]:
+            if (path, name) not in self.cpu_s:
+                good, used = self.passes(path, self.texts[path], [name], lambda *_: LONGEST)
+                self.cpu_s[path, name] = int(MORE_CPU * (used + 1)) if good else 0
+                if not good:
+                    print(f"{path}: test_{name} is left out, because it fails without a change", flush=True)
+        return self.cpu_s[path, name]
+
+    def survives(self, check):
+        """True, False, or None if nothing is known."""
         try:
-            return not subprocess.run([program], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, timeout=LONGEST, env=env,
-                                      check=False).returncode
-        except subprocess.TimeoutExpired:
-            return False
+            good, used = self.passes(check.path, check.without(), self.programs[check.path], self.limit)
+            return good if used else None
+        except NotJudged:
+            return None
 
-    def survives(self, path, text, programs):
+    def passes(self, path, text, programs, limit):
+        """Do all programs pass with this text in the place of the file, each within limit() seconds of processor time? And what they used."""
+        used = 0
         with tempfile.TemporaryDirectory() as folder:
             copy, built = os.path.join(folder, "copy.c"), os.path.join(folder, "copy.o")
             with open(copy, "w", encoding="utf-8") as file:
@@ -143,48 +203,50 @@ class Bench:
             if done.returncode:
                 sys.exit(f"a copy of {path} does not compile: {done.stderr[-500:]}")
             for name in programs:
-                program = os.path.join(folder, f"test_{name}")
+                program, most = os.path.join(folder, f"test_{name}"), limit(path, name)
+                if not most:
+                    continue
                 subprocess.run(["gcc", "-pthread", "-fsanitize=address,undefined", "-o", program,
                                 *(built if part == f"{OUT}/{path[:-2]}.o" else part for part in self.parts[name])], check=True)
-                if not self.passes(program, False) or (name == "python" and not self.passes(program, True)):
-                    return False
-        return True
+                env = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
+                # test_python tries each interpreter in home folders: at first without them, because that is quick.
+                for home in ("/nonexistent", os.environ.get("HOME", "/")) if name == "python" else ("/nonexistent",):
+                    # What fails only once does so because the machine is busy.
+                    for _ in range(2):
+                        status, more = run(program, {**env, "HOME": home}, most)
+                        used += more
+                        if not status:
+                            break
+                    else:
+                        return False, used
+        return True, used
+
+
+def chosen(args):
+    """The checks that the arguments ask for, and the programs of each file."""
+    checks = list(checks_of(PARSERS))
+    if len(args) >= 2 and args[0] == "--random" and all(a.isdigit() for a in args[1:3]):
+        checks = sorted(random.Random(int(args[2]) if len(args) > 2 else 1).sample(checks, min(int(args[1]), len(checks))))
+        return [check for check in checks if len(args) <= 3 or any(word in check.path for word in args[3:])], PARSERS
+    if args and all(re.fullmatch(r".+\.c:\d+", a) for a in args):
+        return [check for check in checks if f"{check.path}:{check.line()}" in args], PARSERS
+    if len(args) >= 2 and args[0].endswith(".c"):
+        return list(checks_of(args[:1])), {args[0]: args[1:]}
+    return sys.exit("usage: scripts/mutate.py FILE.c PROGRAM... | FILE.c:LINE... | --random COUNT [SEED [WORD...]]")
 
 
 def main():
     os.chdir(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    args = sys.argv[1:]
-    if len(args) in (2, 3) and args[0] == "--random" and all(a.isdigit() for a in args[1:]):
-        files = PARSERS
-    elif len(args) >= 2 and args[0].endswith(".c"):
-        files = {args[0]: args[1:]}
-    else:
-        sys.exit("usage: scripts/mutate.py FILE.c PROGRAM... | --random COUNT [SEED]")
-    texts = {}
-    for path in files:
-        with open(path, encoding="utf-8") as file:
-            texts[path] = file.read()
-    checks = [(path, *mutant) for path in files for mutant in mutants(texts[path])]
-    everything = len(checks)
-    if files is PARSERS:
-        checks = sorted(random.Random(int(args[2]) if len(args) == 3 else 1).sample(checks, min(int(args[1]), everything)))
-    bench = Bench(sorted({name for path in {check[0] for check in checks} for name in files[path]}))
+    checks, programs = chosen(sys.argv[1:])
+    bench = Bench({check.path: check.text for check in checks}, programs)
+    counts = {True: 0, False: 0, None: 0}
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        def noticed(check):
-            path, begin, end, instead = check
-            return not bench.survives(path, texts[path][:begin] + instead + texts[path][end:], files[path])
-
-        survived = 0
-        for (path, begin, end, _), good in zip(checks, pool.map(noticed, checks)):
-            if not good:
-                survived += 1
-                print(f"{path}:{texts[path].count(chr(10), 0, begin) + 1}: survives: {' '.join(texts[path][begin:end].split())}", flush=True)
-        # What fails without a change has noticed nothing: limits of memory that AddressSanitizer exceeds, a machine that is too busy.
-        pairs = sorted({(check[0], name) for check in checks for name in files[check[0]]})
-        for (path, name), good in zip(pairs, pool.map(lambda pair: bench.survives(pair[0], texts[pair[0]], [pair[1]]), pairs)):
-            if not good:
-                print(f"{path}: test_{name} fails without a change: what it noticed shows nothing", flush=True)
-    print(f"{len(checks)} of {everything} checks taken out, {survived} not noticed")
+        for check, survived in zip(checks, pool.map(bench.survives, checks)):
+            counts[survived] += 1
+            if survived is not False:
+                what = "survives" if survived else "not judged"
+                print(f"{check.path}:{check.line()}: {what}: {' '.join(check.text[check.begin:check.end].split())}", flush=True)
+    print(f"{len(checks)} checks taken out, {counts[True]} not noticed, {counts[None]} not judged")
 
 
 if __name__ == "__main__":

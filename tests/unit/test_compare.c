@@ -288,6 +288,35 @@ static void test_hostile(void)
 	quiet(false);
 }
 
+/* As many rows as a file may have, and one more: of a section, of sums, of a summary. */
+static void test_most_rows(void)
+{
+	static const char row[] = "{\"name\":\"a\"}";
+	/* a run has a row of its summary, and one of sums for the runtime, the driver, kernels, copies and waits */
+	const size_t rows = 1000000 / 4 - 6;
+	char *text = malloc(4 * (rows + 2) * sizeof(row) + 4096), *at = text;
+	struct saved s;
+
+	if (!text)
+		abort();
+	for (int run = 0; run < 4; run++) {
+		at = stpcpy(at, HEAD "1},\"runtime\":[");
+		for (size_t i = 0; i < rows; i++)
+			at = stpcpy(stpcpy(at, i ? "," : ""), row);
+		at = stpcpy(at, "],\"driver\":[],\"kernels\":[],\"copies\":[],\"sync\":[]}");
+	}
+	quiet(true);
+	CHECK_EQ(0, open_text(&s, "most", text));
+	CHECK_EQ(4, s.nruns);
+	saved_close(&s);
+	strcpy(at - 1, ",\"traffic\":[{\"direction\":\"a\"}]}");
+	CHECK_EQ(-E2BIG, open_text(&s, "one more", text));
+	CHECK_EQ(3, s.nruns);
+	saved_close(&s);
+	quiet(false);
+	free(text);
+}
+
 /* ---- conditions ---- */
 
 static void test_parse(void)
@@ -753,6 +782,7 @@ int main(void)
 	RUN(test_numbers);
 	RUN(test_file);
 	RUN(test_hostile);
+	RUN(test_most_rows);
 	RUN(test_parse);
 	RUN(test_thresholds);
 	RUN(test_estimates);

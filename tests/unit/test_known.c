@@ -43,7 +43,7 @@ typedef size_t (*stub_fn)(const char *, size_t, char *, size_t);
 static void check_stub(stub_fn fn, const char *symbol, const char *want)
 {
 	/* for the sanitizer: not a byte beyond */
-	char got[CT_NAME_MAX] = "", *exact = malloc(strlen(symbol) + 1);
+	char got[CT_NAME_MAX] = "", *exact = malloc(strlen(symbol));
 	size_t n, small;
 
 	memcpy(exact, symbol, strlen(symbol));
@@ -100,6 +100,9 @@ static void test_stub_names(void)
 		{ stub_of_clang, "_Z32__device_stub__Z6vecAddPKfS0_PfiPKfS0_Pfi", "" },
 		{ stub_of_clang, "_Z6vecAddPKf", "" },
 		{ stub_of_clang, "__device_stub__", "" },
+		{ stub_of_clang, "_X21__device_stub__vecAddPKf", "" },
+		/* no length begins within another one */
+		{ stub_of_clang, "_Z121__device_stub__vecAddPKfS0_Pfi", "" },
 		{ stub_plain, "_ZL4statPi", "_Z4statPi" },
 		{ stub_plain, "_ZN2nsL4statEPi", "_ZN2ns4statEPi" },
 		{ stub_plain, "_ZN1qL3lamI1xEEvT_Pi", "_ZN1q3lamI1xEEvT_Pi" },
@@ -107,11 +110,15 @@ static void test_stub_names(void)
 		{ stub_plain, "plain", "plain" },
 		{ stub_plain, "_ZN2LL1LEPi", "_ZN2LL1LEPi" },
 		{ stub_plain, "_ZL", "_ZL" },
+		{ stub_plain, "_ZN2ns1s", "_ZN2ns1s" },
+		{ stub_plain, "_ZN2ns1sL", "_ZN2ns1sL" },
 		{ stub_extern_c, "_Z5plainPi", "plain" },
 		{ stub_extern_c, "_ZN2ns5plainEPi", "plain" },
 		{ stub_extern_c, "_Z5plainIiEvPi", "" },
 		{ stub_extern_c, "_Z5plain", "" },
 		{ stub_extern_c, "plain", "" },
+		{ stub_extern_c, "_ZS_", "" },
+		{ stub_extern_c, "_ZN5plainPi", "" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
@@ -285,29 +292,45 @@ static void test_ptx(void)
 	check_ptx("\"open\\", -EBADMSG, "");
 }
 
-/* Device code that is no ELF file, of the other byte order, of another machine; one that is what it should be has no sections. */
+/* Device code that is no ELF file, of the other byte order, of another machine, of another width, and whose table of sections is not one.
+ * One that is what it should be has no table of symbols. */
 static void test_cubin_headers(void)
 {
 	static const struct {
 		const char *label;
-		unsigned char magic, order;
-		Elf64_Half machine;
+		unsigned char magic, order, class;
+		Elf64_Half machine, entry;
+		Elf64_Off table;
 		int rc;
-	} rows[] = { { "right", ELFMAG0, ELFDATA2LSB, EM_CUDA, -ENOTSUP },
-		     { "magic", 0x7e, ELFDATA2LSB, EM_CUDA, -EBADMSG },
-		     { "order", ELFMAG0, ELFDATA2MSB, EM_CUDA, -EBADMSG },
-		     { "machine", ELFMAG0, ELFDATA2LSB, EM_X86_64, -EBADMSG } };
+	} rows[] = {
+		{ "right", ELFMAG0, ELFDATA2LSB, ELFCLASS64, EM_CUDA, 64, 64, -ENOTSUP },
+		{ "no table", ELFMAG0, ELFDATA2LSB, ELFCLASS64, EM_CUDA, 64, 0, -ENOTSUP },
+		{ "magic", 0x7e, ELFDATA2LSB, ELFCLASS64, EM_CUDA, 64, 64, -EBADMSG },
+		{ "order", ELFMAG0, ELFDATA2MSB, ELFCLASS64, EM_CUDA, 64, 64, -EBADMSG },
+		{ "machine", ELFMAG0, ELFDATA2LSB, ELFCLASS64, EM_X86_64, 64, 64, -EBADMSG },
+		/* its table would be read at another place */
+		{ "width", ELFMAG0, ELFDATA2LSB, ELFCLASS32, EM_CUDA, 40, 64, -ENOTSUP },
+		{ "small entries", ELFMAG0, ELFDATA2LSB, ELFCLASS64, EM_CUDA, 40, 64, -EBADMSG },
+		{ "cut", ELFMAG0, ELFDATA2LSB, ELFCLASS64, EM_CUDA, 64, 65, -EBADMSG },
+		{ "far", ELFMAG0, ELFDATA2LSB, ELFCLASS64, EM_CUDA, 64, 1ULL << 63, -EBADMSG },
+	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		Elf64_Ehdr e = { .e_ident = { rows[i].magic, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
-					      rows[i].order },
-				 .e_machine = rows[i].machine };
-		uint8_t buf[256];
+		struct {
+			Elf64_Ehdr e;
+			Elf64_Shdr table[1];
+		} file = { .e = { .e_ident = { rows[i].magic, ELFMAG1, ELFMAG2, ELFMAG3,
+					       rows[i].class, rows[i].order },
+				  .e_machine = rows[i].machine,
+				  .e_shoff = rows[i].table,
+				  .e_shentsize = rows[i].entry,
+				  .e_shnum = 1 } };
+		uint8_t buf[512];
 		struct names names = { 0 };
 
 		CASE_ROW("%s", rows[i].label);
 		CHECK_EQ(rows[i].rc,
-			 kernels_in(buf, pack(buf, 2, 0x11, &e, sizeof(e)), collect, &names));
+			 kernels_in(buf, pack(buf, 2, 0x11, &file, sizeof(file)), collect, &names));
 		names_free(&names);
 	}
 }
@@ -772,6 +795,7 @@ static const char forged[] =
 	"FN(f_a, \"_Z1aPi\") FN(f_d, \"d\") FN(f_e1, \"_ZL1ePi\") FN(f_e2, \"e\") FN(f_static, "
 	"\"_ZL4statPi\")\n"
 	"FN(f_stub, \"_ZL23__device_stub__Z4statPiPi\") FN(f_clang, \"_Z17__device_stub__clPi\")\n"
+	"FN(f_bad, \"_Z1QQQQQQ\")\n"
 	"FN(f_alias, \"_Z3onePi\")\n__asm__(\".globl _Z3twoPi\\n.set _Z3twoPi, _Z3onePi\\n.type "
 	"_Z3twoPi, @function\\n\");\n"
 	"FN(f_same, \"_ZL4samePi\")\n__asm__(\".globl _Z4samePi\\n.set _Z4samePi, "
@@ -799,6 +823,7 @@ static const char forged[] =
 	"MAP_ANONYMOUS, -1, 0);\n"
 	"	ro->name = strdup(\"_Z8readonlyPi\"); mprotect(ro, 4096, PROT_READ); printf(\"%p "
 	"readonly\\n\", (void *)ro);\n"
+	"	printf(\"%p fbad\\n\", (void *)f_bad);\n"
 	"	puts(\"end\"); fflush(stdout);\n"
 	"	while (read(0, &c, 1) > 0)\n"
 	"		if (c == 'x') { strcpy((char *)((struct desc *)v_a)->name, \"_Z1zPi\"); "
@@ -909,7 +934,7 @@ static bool build(void)
 {
 	FILE *f = fopen(text("%s/forged.c", dir), "we");
 	char *cmd = text("cd %s && cc -O1 -w -o forged forged.c && sed -i "
-			 "'s/Z1QQQQQQ/Z1\\x1b[2J~~/' forged && "
+			 "'s/Z1QQQQQQ/Z1\\x1b[2J~~/g' forged && "
 			 "cp forged libcuda.so.580.1 && strip -o forged-stripped forged",
 			 dir);
 
@@ -941,6 +966,8 @@ static void test_forged(void)
 	FIND(k, t, handle_of(&c, "fstatic"), false, "_Z4statPi", CT_NAME_SYMBOL);
 	FIND(k, t, handle_of(&c, "fclang"), false, "_Z2clPi", CT_NAME_SYMBOL);
 	FIND(k, t, handle_of(&c, "falias"), false, NULL, 0);
+	CHECK(handle_of(&c, "fbad"));
+	FIND(k, t, handle_of(&c, "fbad"), false, NULL, 0);
 	/* static or not: two spellings, no stub tells which */
 	FIND(k, t, handle_of(&c, "fsame"), false, NULL, 0);
 	FIND(k, t, handle_of(&c, "main"), false, NULL, 0);
@@ -1076,6 +1103,28 @@ static void test_calibration(void)
 	known_close(k);
 	target_close(t);
 	end(&c);
+}
+
+/* A process that ends after its mappings were read again, and before its variables are: what they held before still counts. */
+static void test_ended_between(void)
+{
+	struct known *k = open_known(true);
+	struct timespec longer_than_values_are_kept = { 0, 60000000 };
+	char *argv[] = { text("%s/libcuda.so.580.1", dir), NULL };
+	struct target *t = NULL;
+	struct child c;
+
+	if (!start(&c, "end", NULL, argv) || target_open(&t, c.pid, 0)) {
+		CHECK(!"a child");
+		return;
+	}
+	FIND(k, t, handle_of(&c, "a"), false, "_Z1aPi", CT_NAME_SYMBOL);
+	nanosleep(&longer_than_values_are_kept, NULL);
+	known_teach(k, t, (uint32_t)c.pid, handle_of(&c, "a"), "_Z1aPi", 6);
+	end(&c);
+	FIND(k, t, handle_of(&c, "d"), false, "d", CT_NAME_SYMBOL);
+	target_close(t);
+	known_close(k);
 }
 
 /* Processes that end, or become another program, at any moment. */
@@ -1490,6 +1539,7 @@ int main(void)
 		RUN(test_driver_memory);
 		RUN(test_contradiction);
 		RUN(test_calibration);
+		RUN(test_ended_between);
 		RUN(test_vanishing);
 		RUN(test_damaged, text("%s/forged", dir), 1500);
 	} else {

@@ -133,16 +133,17 @@ static void test_layout_types(void)
 	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	CHECK(dwarf_layout(fd, &want, now_ns() + 60 * SECONDS) < 0);
 	close(fd);
+	CHECK_EQ(-ENOEXEC, dwarf_layout(-1, &want, now_ns() + 60 * SECONDS));
 }
 
 /* A struct of 8 bytes, and an enumeration whose last name has the end that is given; nothing follows it in the
- * section. And what else the file has. */
+ * section. Abbreviation 5 is a struct whose name is in .debug_str. And what else the file has. */
 static int made_file(const char *end, const char *more)
 {
 	static const char text[] =
 		".section .debug_abbrev\n"
 		".byte 1,0x11,1,0,0, 2,0x13,0,3,8,0xb,0xb,0,0, 3,4,1,0,0, "
-		"4,0x28,0,0x1c,0xb,3,8,0,0, 0\n"
+		"4,0x28,0,0x1c,0xb,3,8,0,0, 5,0x13,0,3,0xe,0xb,0xb,0,0, 0\n"
 		".section .debug_info\n"
 		".long 2f-1f\n1: .short 4\n.long 0\n.byte 8, 1, 2\n.asciz \"s\"\n.byte 8, 3, 4, 1\n"
 		".ascii \"ONE\"\n%s\n2:\n%s\n";
@@ -166,20 +167,31 @@ static int made_file(const char *end, const char *more)
 static void test_layout_hostile(void)
 {
 	static const struct {
-		const char *what, *end, *more, *name;
+		const char *what, *structure, *end, *more, *name;
 		int err;
 	} rows[] = {
-		{ "whole", ".byte 0,0,0", "", "ONE", 0 },
-		{ "no end", "", "", "", 0 },
-		{ "another file", ".byte 0,0,0",
+		{ "whole", "s", ".byte 0,0,0", "", "ONE", 0 },
+		{ "no end", "s", "", "", "", 0 },
+		{ "another file", "s", ".byte 0,0,0",
 		  ".section .gnu_debugaltlink\n.asciz \"/etc/passwd\"\n.quad 1,2", "", -ENODATA },
+		{ "texts", "s", ".byte 0,0,0", ".section .debug_str\n.asciz \"ab\"", "ONE", 0 },
+		{ "texts without an end", "s", ".byte 0,0,0", ".section .debug_str\n.ascii \"ab\"",
+		  "", -ENODATA },
+		{ "texts of lines without an end", "s", ".byte 0,0,0",
+		  ".section .debug_line_str\n.ascii \"ab\"", "", -ENODATA },
+		{ "a name among the texts", "b", ".byte 0,0,5\n.long 1\n.byte 8,0",
+		  ".section .debug_str\n.asciz \"ab\"", "ONE", 0 },
+		{ "a name behind the texts", "b", ".byte 0,0,5\n.long 3\n.byte 8,0",
+		  ".section .debug_str\n.asciz \"ab\"", "", -ENOENT },
+		{ "a name without texts", "b", ".byte 0,0,5\n.long 1\n.byte 8,0", "", "", -ENOENT },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		char names[2][DWARF_NAME_BYTES] = { "", "" };
-		struct dwarf_wanted want = {
-			.structure = "s", .enumerator = "ONE", .names = names, .nnames = 2
-		};
+		struct dwarf_wanted want = { .structure = rows[i].structure,
+					     .enumerator = "ONE",
+					     .names = names,
+					     .nnames = 2 };
 		int fd = made_file(rows[i].end, rows[i].more);
 
 		CASE_ROW("%s", rows[i].what);

@@ -565,6 +565,12 @@ static void test_claims(void)
 		  "Python 4.0 is newer than 3.14, the last one whose frames this program knows" },
 		{ "beta", "unsigned long Py_Version = 0x030b00b1; long _PyRuntime[99] = { 1 };",
 		  "Python 3.11 is an alpha or beta, whose layout no release has" },
+		/* its value is not in the file */
+		{ "unread",
+		  "unsigned long Py_Version; int PyExc_EncodingWarning = 1; long _PyRuntime[99] = "
+		  "{ 1 };",
+		  "its Python has no Py_Version and no PyExc_EncodingWarning: it is older than "
+		  "3.10" },
 		{ "offsets", "unsigned long Py_Version = 0x030d00f0; long _PyRuntime[99] = { 1 };",
 		  "Python 3.13 does not begin _PyRuntime with its debug offsets" },
 	};
@@ -779,6 +785,9 @@ static void test_strings(void)
 	made.c.name_kind = 3;
 	CHECK(python_code(known, &made.c) == -EBADMSG);
 	made.c.name_kind = 0;
+	made.c.file_kind = 3;
+	CHECK(python_code(known, &made.c) == -EBADMSG);
+	made.c.file_kind = 0;
 	made.c.name_len = 1;
 	CHECK(python_code(known, &made.c) == -EBADMSG);
 	made.c.h.size = 32;
@@ -894,6 +903,10 @@ static void test_fake_code(struct target *t, const struct ct_python *p)
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
 		fake.name[4] = wrong[i];
 		CHECK_EQ(-EINVAL, python_read_code(t, p, f.code, record, sizeof(record)));
+		fake_python();
+		fake.file[4] = wrong[i];
+		CHECK_EQ(-EINVAL, python_read_code(t, p, f.code, record, sizeof(record)));
+		fake_python();
 	}
 	fake_python();
 	python_close(known);

@@ -35,6 +35,7 @@ static union {
 	struct ct_call_count call_count;
 	struct ct_event event;
 	struct ct_device device;
+	struct ct_scope scope;
 	char room[1 << 16];
 } r;
 
@@ -45,9 +46,23 @@ static void fresh(int kind, size_t size)
 	r.h.size = (uint16_t)size;
 }
 
+/* In exactly so much memory: AddressSanitizer notices what is read behind it. */
+static int checked_in(size_t avail)
+{
+	void *exact = malloc(avail);
+	int err;
+
+	if (!exact)
+		abort();
+	memcpy(exact, &r, avail);
+	err = record_check(exact, avail);
+	free(exact);
+	return err;
+}
+
 static int checked(void)
 {
-	return record_check(&r, r.h.size);
+	return checked_in(r.h.size);
 }
 
 /* A record whose announced content ends where it ends is good; one that is 8 bytes shorter is not. */
@@ -77,8 +92,8 @@ static void test_heads(void)
 {
 	fresh(CT_KIND_END, sizeof(r.h));
 	CHECK_EQ(0, record_check(&r, sizeof(r.h)));
-	CHECK_EQ(-EBADMSG, record_check(&r, sizeof(r.h) - 1));
-	CHECK_EQ(-EBADMSG, record_check(&r, 0));
+	CHECK_EQ(-EBADMSG, checked_in(sizeof(r.h) - 1));
+	CHECK_EQ(-EBADMSG, checked_in(0));
 	r.h.size = sizeof(r.h) + 8;
 	CHECK_EQ(-EBADMSG, record_check(&r, sizeof(r.h)));
 	CHECK_EQ(0, record_check(&r, sizeof(r.h) + 8));
@@ -373,6 +388,43 @@ static void test_work(void)
 	CHECK_EQ(0, checked());
 }
 
+static void test_scopes(void)
+{
+	static const struct {
+		int kind;
+		size_t more;
+	} rows[] = {
+		{ CT_SCOPE_RANGE, 0 },
+		{ CT_SCOPE_MARK, 0 },
+		{ CT_SCOPE_COLLECTIVE, sizeof(struct ct_collective) },
+		{ CT_SCOPE_COMMUNICATOR, sizeof(struct ct_collective) },
+		{ CT_SCOPE_OPERATOR, 0 },
+		{ CT_SCOPE_GEMM, sizeof(struct ct_gemm) },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows) * 2; i++) {
+		size_t more = rows[i / 2].more;
+
+		fresh(i % 2 ? CT_SCOPE_BEGIN : CT_SCOPE_END, sizeof(r.scope) + more + 40);
+		r.scope.kind = (uint8_t)rows[i / 2].kind;
+		r.scope.text_len = 16;
+		r.scope.domain_len = 9;
+		r.scope.category_len = 4;
+		r.scope.layer_len = 5;
+		r.scope.fields_len = 6;
+		ENDS;
+	}
+	fresh(CT_SCOPE_END, sizeof(r.scope) + 4096);
+	AT_MOST(r.scope.kind, CT_SCOPE_KIND_END - 1);
+	CHECK_EQ(-EBADMSG, checked()); /* 0 is no kind */
+	r.scope.kind = CT_SCOPE_MARK;
+	r.h.start_ns = 5;
+	r.h.end_ns = 5;
+	CHECK_EQ(0, checked());
+	r.h.end_ns = 4;
+	CHECK_EQ(-EBADMSG, checked());
+}
+
 int main(void)
 {
 	RUN(test_heads);
@@ -384,5 +436,6 @@ int main(void)
 	RUN(test_texts);
 	RUN(test_names_of_processes);
 	RUN(test_work);
+	RUN(test_scopes);
 	return unit_end();
 }

@@ -114,6 +114,17 @@ static void refused(void)
 	CHECK(strstr(said("basic_auth_users:\n  a: $2y$17$abcdefghijklmnopqrstuuqflPDzB6gcMhKa1rZqK"
 			  "iun2YGL5sa2u\n"),
 		     "from 4 to 16"));
+	/* a colon comes just behind the digits: this cost would be 10 */
+	CHECK(strstr(said("basic_auth_users:\n  a: $2y$0:$abcdefghijklmnopqrstuuqflPDzB6gcMhKa1rZqK"
+			  "iun2YGL5sa2u\n"),
+		     "from 4 to 16"));
+	CHECK(strstr(said("basic_auth_users:\n  a: $2y$10.abcdefghijklmnopqrstuuqflPDzB6gcMhKa1rZqK"
+			  "iun2YGL5sa2u\n"),
+		     "from 4 to 16"));
+	/* a slash comes just before the digits: this cost would be 9 */
+	CHECK(strstr(said("basic_auth_users:\n  a: $2y$1/$abcdefghijklmnopqrstuuqflPDzB6gcMhKa1rZqK"
+			  "iun2YGL5sa2u\n"),
+		     "from 4 to 16"));
 	CHECK_TEXT(":3: user 'a' is there twice",
 		   said("basic_auth_users:\n  a: " HASH "\n  a: " HASH2 "\n"));
 	CHECK_TEXT(":2: 'a:b' can be no user's name",
@@ -251,6 +262,7 @@ static void passwords(void)
 	CHECK(serve_auth_users(a, &c) && !serve_auth_none(a));
 	CHECK(ask(a, NULL) == AUTH_WRONG);
 	CHECK(ask(a, "Bearer x") == AUTH_WRONG);
+	CHECK(ask(a, "Bearer YTphbm90aGVy") == AUTH_WRONG); /* the right password, in another way */
 	CHECK(ask(a, "Basic") == AUTH_WRONG);
 	CHECK(ask(a, BASIC("!!!!")) == AUTH_WRONG);
 	CHECK(ask(a, BASIC("YQ==")) == AUTH_WRONG); /* "a", without a colon */

@@ -49,6 +49,8 @@ struct saved_room {
 	struct entry *entries;
 	size_t nentries, names; /* names: bytes */
 	double *values;
+	bool full; /* there were more rows, or longer names, than there is room for */
+	struct entry nowhere;
 };
 
 static const char *const sections[SAVED_SECTION_END] = {
@@ -163,25 +165,23 @@ static double number(struct json_object *in, const char *key)
 	return isfinite(v) && v >= 0 ? v : NAN;
 }
 
+/* Without room, the row leads nowhere, and add_run() refuses the run. */
 static struct entry *add_entry(struct saved *s, enum saved_section section, const char *name)
 {
 	struct saved_room *r = s->room;
-	struct entry *e;
+	struct entry *e = &r->nowhere;
+	char *copy = NULL;
 
 	r->names += strnlen(name, NAME_MAX_BYTES) + 1;
-	if (r->nentries >= ENTRIES_MAX || r->names > NAMES_MAX)
-		return NULL;
-	if (!array_room(r->entries, r->nentries))
-		return NULL;
-	e = &r->entries[r->nentries];
-	e->section = section;
-	e->run = s->nruns;
-	e->name = strndup(name, NAME_MAX_BYTES);
+	if (r->nentries < ENTRIES_MAX && r->names <= NAMES_MAX &&
+	    array_room(r->entries, r->nentries))
+		copy = strndup(name, NAME_MAX_BYTES);
+	if (copy)
+		e = &r->entries[r->nentries++];
+	r->full |= !copy;
+	*e = (struct entry){ .section = section, .run = s->nruns, .name = copy };
 	for (int i = 0; i < SAVED_FIELD_END; i++)
 		e->v[i] = NAN;
-	if (!e->name)
-		return NULL;
-	r->nentries++;
 	return e;
 }
 
@@ -194,14 +194,15 @@ static const char *text_of(struct json_object *in, const char *key)
 		       : NULL;
 }
 
-static int add_row(struct saved *s, enum saved_section section, struct json_object *row)
+/* NULL: it is not a row. */
+static struct entry *add_row(struct saved *s, enum saved_section section, struct json_object *row)
 {
 	const char *name = text_of(row, section == SAVED_TRAFFIC ? "direction" : "name");
 	char counter[256];
 	struct entry *e;
 
 	if (!name || !*name)
-		return -EBADMSG;
+		return NULL;
 	if (section == SAVED_COUNTERS) {
 		double device = number(row, "device");
 
@@ -210,11 +211,9 @@ static int add_row(struct saved *s, enum saved_section section, struct json_obje
 		name = counter;
 	}
 	e = add_entry(s, section, name);
-	if (!e)
-		return -E2BIG;
 	if (section == SAVED_COUNTERS) {
 		e->v[SAVED_VALUE] = number(row, "avg");
-		return 0;
+		return e;
 	}
 	for (int i = SAVED_CALLS; i < SAVED_FIELD_END; i++)
 		e->v[i] = number(row, fields[i].json);
@@ -224,7 +223,7 @@ static int add_row(struct saved *s, enum saved_section section, struct json_obje
 		if (e->v[SAVED_TIME] > 0)
 			e->v[SAVED_BANDWIDTH] = e->v[SAVED_BYTES] / e->v[SAVED_TIME];
 	}
-	return 0;
+	return e;
 }
 
 /* Sections that a file of an earlier version may not have. */
@@ -241,25 +240,21 @@ static int add_section(struct saved *s, struct json_object *run, enum saved_sect
 	double sums[SAVED_FIELD_END] = { 0 };
 	struct json_object *rows;
 	struct entry *e;
-	int err = 0;
 
 	if (!json_object_object_get_ex(run, saved_section_name(section), &rows))
 		return may_lack(section) ? 0 : -EBADMSG;
 	if (!json_object_is_type(rows, json_type_array))
 		return -EBADMSG;
 	for (size_t i = 0; i < json_object_array_length(rows); i++) {
-		err = add_row(s, section, json_object_array_get_idx(rows, i));
-		if (err)
-			break;
-		e = &s->room->entries[s->room->nentries - 1];
+		e = add_row(s, section, json_object_array_get_idx(rows, i));
+		if (!e)
+			return -EBADMSG;
 		for (size_t k = 0; k < ARRAY_LEN(added); k++)
 			sums[added[k]] += isnan(e->v[added[k]]) ? 0 : e->v[added[k]];
 	}
-	if (err || section >= SAVED_TRAFFIC)
-		return err;
+	if (section >= SAVED_TRAFFIC)
+		return 0;
 	e = add_entry(s, section, "");
-	if (!e)
-		return -E2BIG;
 	for (size_t k = 0; k < ARRAY_LEN(added); k++)
 		e->v[added[k]] = sums[added[k]];
 	e->v[SAVED_AVG] = sums[SAVED_CALLS] > 0 ? sums[SAVED_TIME] / sums[SAVED_CALLS] : NAN;
@@ -277,15 +272,10 @@ static int add_summary(struct saved *s, struct json_object *run)
 	json_object_object_foreach(summary, key, val)
 	{
 		double v = number(summary, key);
-		struct entry *e;
 
 		(void)val;
-		if (isnan(v))
-			continue;
-		e = add_entry(s, SAVED_SUMMARY, key);
-		if (!e)
-			return -E2BIG;
-		e->v[SAVED_VALUE] = v;
+		if (!isnan(v))
+			add_entry(s, SAVED_SUMMARY, key)->v[SAVED_VALUE] = v;
 	}
 	device = !isnan(number(summary, "kernel_time"));
 	s->device = device && (s->device || !s->nruns);
@@ -322,6 +312,8 @@ static int add_run(struct saved *s, struct json_object *run)
 	err = add_summary(s, run);
 	for (int i = SAVED_CALLS_OF; i < SAVED_SECTION_END && !err; i++)
 		err = add_section(s, run, (enum saved_section)i);
+	if (!err && s->room->full)
+		err = -E2BIG;
 	if (!err)
 		s->nruns++;
 	else if (err == -EBADMSG)

@@ -75,7 +75,7 @@ static int check_call(const struct ct_call *c)
 	size_t stack_id = (c->h.flags & CT_F_STACK ? 8 : 0) + (c->h.flags & CT_F_SCOPE ? 8 : 0);
 
 	if (c->h.size < sizeof(*c) + stack_id || c->h.size > sizeof(*c) + CT_DATA_MAX + stack_id ||
-	    c->func >= api_nfuncs || c->func >= CT_MAX_FUNCS)
+	    c->func >= api_nfuncs)
 		return -EBADMSG;
 	l = layout_of(c->func);
 	most = api_funcs[c->func].layer ? CT_LAYER_WORDS : CT_MAX_WORDS;

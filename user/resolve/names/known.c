@@ -317,19 +317,18 @@ static const char *find_stub(struct known *k, struct known_process *p, struct ta
 /* ---- handles ---- */
 
 /* Reads the values of one file's variables with few large reads, because the variables are close
- * together in .bss. */
-static int read_values(struct module *mod, struct target *t, uint8_t *buf)
+ * together in .bss. If the process has ended meanwhile, the former values stay if they may be kept. */
+static int read_values(struct module *mod, struct target *t, uint8_t *buf, bool keep)
 {
 	struct known_elf *e = mod->file->elf;
 	uint32_t n = known_elf_handles(e), ranges = 0;
+	uint64_t *values;
 
 	if (!n)
 		return 0;
-	if (!mod->values)
-		mod->values = malloc(n * sizeof(*mod->values));
-	if (!mod->values)
+	values = calloc(n, sizeof(*values));
+	if (!values)
 		return -ENOMEM;
-	memset(mod->values, 0, n * sizeof(*mod->values));
 	for (uint32_t i = 0, j; i < n && ranges < RANGES_MAX; i = j, ranges++) {
 		uint64_t first = known_elf_handle_addr(e, i), last = first;
 		int err;
@@ -342,23 +341,29 @@ static int read_values(struct module *mod, struct target *t, uint8_t *buf)
 			last = next;
 		}
 		err = target_read(t, mod->bias + first, buf, last - first + 8);
-		if (err == -ESRCH)
+		if (err == -ESRCH) {
+			free(keep ? values : mod->values);
+			mod->values = keep ? mod->values : values;
 			return err;
+		}
 		for (uint32_t v = i; !err && v < j; v++)
-			memcpy(&mod->values[v], buf + (known_elf_handle_addr(e, v) - first), 8);
+			memcpy(&values[v], buf + (known_elf_handle_addr(e, v) - first), 8);
 	}
+	free(mod->values);
+	mod->values = values;
 	return 0;
 }
 
 static int read_all_values(struct known_process *p, struct target *t, uint64_t now)
 {
+	bool keep = p->values_ns != 0; /* else they may be of code that was unloaded */
 	uint8_t *buf = malloc(RANGE_MAX);
 	int err = buf ? 0 : -ENOMEM;
 
 	for (int i = 0; !err && i < p->nmodules; i++)
 		if (known_elf_has_device_code(p->modules[i].file->elf) &&
 		    !known_elf_index(p->modules[i].file->elf))
-			err = read_values(&p->modules[i], t, buf);
+			err = read_values(&p->modules[i], t, buf, keep);
 	free(buf);
 	p->values_ns = now;
 	return err;
@@ -409,7 +414,7 @@ static const char *find_handle(struct known *k, struct known_process *p, struct 
 			       uint64_t handle, uint64_t now, bool gone, bool *fresh,
 			       enum ct_name_source *source, uint32_t *len)
 {
-	uint64_t before = p->forgets, after;
+	uint64_t before = p->forgets, read_ns = p->values_ns, after;
 	bool sure = false, trusted = driver_is_trusted(p->driver);
 	ssize_t said = 0;
 	size_t n;
@@ -423,8 +428,8 @@ static const char *find_handle(struct known *k, struct known_process *p, struct 
 	said = said < 0 ? 0 : said;
 	*fresh = said && trusted && settled(k, &after) && after == before;
 	look_at_modules(k, p, t);
-	if (!gone && (!p->values_ns || now - p->values_ns > REREAD_NS) &&
-	    read_all_values(p, t, now) == -ESRCH && !*fresh)
+	if (!gone && (!read_ns || now - read_ns > REREAD_NS) &&
+	    read_all_values(p, t, now) == -ESRCH && !*fresh && !read_ns)
 		return NULL;
 	/* The process may have unloaded its code, or ended, while its files were read: then the
 	 * files cannot decide. */

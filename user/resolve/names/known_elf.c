@@ -407,7 +407,7 @@ size_t known_elf_handle(struct known_elf *e, uint32_t i, char *out, size_t size,
 	cpp = has_func(e, out, n);
 	nc = stub_extern_c(out, n, c, sizeof(c));
 	if (nc && has_func(e, c, nc)) {
-		if (cpp || nc >= size)
+		if (cpp)
 			return 0;
 		memcpy(out, c, nc + 1);
 		return nc;

@@ -185,7 +185,7 @@ size_t stub_extern_c(const char *mangled, size_t len, char *out, size_t size)
 			break;
 	}
 	/* a template is never extern "C"; and a function has parameters in its name, at least void */
-	if (!last || at == end || *at == 'I' || (nested && *at != 'E'))
+	if (at == end || *at == 'I' || (nested && *at != 'E'))
 		return 0;
 	return copy(out, size, last, last_n);
 }
