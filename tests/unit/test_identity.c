@@ -142,6 +142,24 @@ static void ended_processes(void)
 	process_table_close(t);
 }
 
+/* Only so many that have ended are kept. */
+static void too_many_ended(void)
+{
+	struct process_table *t = process_table_open();
+	uint32_t kept = 0, pid;
+
+	process_table_keep_ended(t);
+	for (pid = 1000; pid < 100000; pid++) {
+		tell(t, CT_PROCESS, pid, pid, (uint64_t)pid << 10);
+		tell_exit(t, pid);
+	}
+	while (pid-- > 1000)
+		kept += !strcmp(counted(t, pid, pid), "app");
+	CHECK(kept >= 32768 && kept < 100000 - 1000);
+	CHECK_TEXT("app", counted(t, 1000, 1000));
+	process_table_close(t);
+}
+
 static const struct gpu *tell_device(struct gpu_table *t, uint32_t pid, uint32_t shown, uint32_t id,
 				     int uuid)
 {
@@ -410,6 +428,7 @@ int main(int argc, char **argv)
 	RUN(processes);
 	RUN(unknown_processes);
 	RUN(ended_processes);
+	RUN(too_many_ended);
 	RUN(gpus);
 	RUN(sums);
 	return unit_end();

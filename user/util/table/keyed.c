@@ -82,11 +82,12 @@ void *keyed_get(struct keyed *k, const void *key, bool *made)
 {
 	void *item = keyed_find(k, key);
 
-	*made = !item;
+	*made = false;
 	if (item)
 		return item;
 	if (k->n >= k->max || !grow(k))
 		return NULL;
+	*made = true;
 	item = keyed_at(k, k->n);
 	memset(item, 0, k->size);
 	memcpy(item, key, k->key_size);

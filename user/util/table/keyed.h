@@ -34,7 +34,8 @@ static inline void *keyed_at(const struct keyed *k, size_t i)
 }
 /* NULL: not there. */
 void *keyed_find(const struct keyed *, const void *key);
-/* The item, made if it is not there: *made says so. NULL: it is full, or there is no memory. */
+/* The item, made if it is not there: *made says so. NULL: it is full, or there is no memory; then
+ * *made is false. */
 void *keyed_get(struct keyed *, const void *key, bool *made);
 /* Takes an item out; the last one moves to its place. */
 void keyed_remove(struct keyed *, void *item);
