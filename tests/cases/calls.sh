@@ -123,7 +123,7 @@ case_longjmp() {
 
 # By hooks, calls whose recording a signal handler leaves by siglongjmp at all places of it: what is lost has its own cause, and the calls that
 # follow have their rows.
-case_siglongjmp_out_of_hooks() {
+case_siglongjmp_out_of_hooks() { # undisturbed
 	local left lost unfinished
 	[ "$(uname -m)" = x86_64 ] || skip "the trap flag is x86's"
 	own_library

@@ -301,6 +301,25 @@ def test_windows():
         check("returns without an entry", s.value(orphans) - before, 0)
 
 
+def test_passing():
+    """Of processes that live for less than the time between two windows no more calls are reported than they made."""
+    short = f"short{os.getpid()}"
+    os.symlink(f"{T}/{NAMES['work']}", f"{T}/{short}")
+    with Serve("--duty", "1/5", *OURS) as s:
+        warm(s)
+        busy = subprocess.Popen([f"{T}/{NAMES['work']}", "2000000000", "return"], stdout=subprocess.DEVNULL)
+        try:
+            wait_for("launches to be sampled", 30, lambda: s.value("cudatrace_probe_duty_functions", 0) > 2)
+            for _ in range(300):
+                subprocess.run([f"{T}/{short}", "1", "return"], stdout=subprocess.DEVNULL, timeout=60, check=True)
+        finally:
+            busy.kill()
+            busy.wait()
+        got = s.value(LAUNCHES % short, 0)
+        if not 0 < got <= 300:
+            raise Wrong(f"{got} launches of 300 processes that made one each")
+
+
 def test_monotonic():
     """No series goes backwards while processes begin, become others, and end."""
     with Serve("--kernels", "2", *OURS) as s:

@@ -340,6 +340,29 @@ static void test_little(void)
 	CHECK(e.calls >= 0 && e.below >= 0 && e.above >= 0);
 }
 
+/* Processes that lived for a moment, of which a window saw one call: they say nothing about the
+ * rest of their time, of which nearly all such processes had none in a window. */
+static void test_short_lives(void)
+{
+	struct estimator_rest rest = { .r = -1, .ns = 8e5, .by_time = true, .times = 50 };
+	struct estimator_windows in_none = { .n = 16, .x = 1, .xx = 1 }, one = { 0 }, three = { 0 };
+	struct ct_estimated e = estimator_estimate(&in_none, &rest);
+
+	CHECK(!e.calls && !e.below && e.above == 160000);
+	estimator_add(&one, 1, 0, 100);
+	e = estimator_estimate(&one, &rest);
+	CHECK(e.calls == 50 && e.below == 50 && e.calls + e.above == 160000);
+	estimator_add(&three, 0, 0, 100);
+	estimator_add(&three, 2, 0, 100);
+	estimator_add(&three, 0, 0, 100);
+	e = estimator_estimate(&three, &rest);
+	CHECK(e.calls == 100 && e.below == 100);
+	/* a rate that does not say more than this is believed */
+	rest.ns = 4000;
+	e = estimator_estimate(&one, &rest);
+	CHECK(e.calls == 40 && e.below == 40);
+}
+
 int main(void)
 {
 	RUN(covers, "poisson", make_poisson, false, 0.05);
@@ -356,5 +379,6 @@ int main(void)
 	RUN(test_clock);
 	RUN(test_ended);
 	RUN(test_little);
+	RUN(test_short_lives);
 	return unit_end();
 }

@@ -64,10 +64,18 @@ static struct ct_estimated bounds(double calls, double ns)
 {
 	double most = ns / ESTIMATOR_BARE_NS;
 
-	calls = calls < most ? calls : most;
+	calls = fmin(calls, most);
 	return (struct ct_estimated){ .calls = whole(calls),
 				      .below = whole(calls),
 				      .above = whole(most - calls) };
+}
+
+/* What few windows say about the time outside them. */
+static double by_few(const struct estimator_windows *s, const struct estimator_rest *rest)
+{
+	double calls = s->w > 0 ? s->x / s->w * rest->ns : 0;
+
+	return rest->times > 0 ? fmin(calls, s->x * rest->times) : calls;
 }
 
 /* From low to high, where `likely` is in between: or the lower bound. */
@@ -126,6 +134,11 @@ static struct ct_estimated by_time(const struct estimator_windows *s,
 		       slow / (1 - busy.mostly), high);
 }
 
+static bool is_few(const struct estimator_windows *s)
+{
+	return s->n < WINDOWS_MIN || s->w <= 0;
+}
+
 struct ct_estimated estimator_estimate(const struct estimator_windows *s,
 				       const struct estimator_rest *rest)
 {
@@ -138,7 +151,7 @@ struct ct_estimated estimator_estimate(const struct estimator_windows *s,
 	if (most_ns <= 0)
 		return (struct ct_estimated){ 0 };
 	if (s->n < 2)
-		return counted ? bounds((s->n && s->x > 0 ? s->x / s->w : rest->rate) * rest->ns,
+		return counted ? bounds(s->n && s->x > 0 ? by_few(s, rest) : rest->rate * rest->ns,
 					most_ns)
 			       : (struct ct_estimated){ 0 };
 	if (s->x <= 0)
@@ -148,15 +161,14 @@ struct ct_estimated estimator_estimate(const struct estimator_windows *s,
 					 : 0
 		};
 	if (references && bursts) {
-		struct ct_estimated e = s->n < WINDOWS_MIN ? bounds(s->x / s->w * rest->ns, most_ns)
-							   : by_time(s, rest);
+		struct ct_estimated e = is_few(s) ? bounds(by_few(s, rest), most_ns)
+						  : by_time(s, rest);
 
 		/* only a lower bound: the references say more, if there are some windows */
 		if (s->n < BURSTS_MIN || e.below || (double)e.above <= WIDE * (double)e.calls)
 			return e;
 	} else if (!references) {
-		return s->n < WINDOWS_MIN ? bounds(s->x / s->w * rest->ns, most_ns)
-					  : by_time(s, rest);
+		return is_few(s) ? bounds(by_few(s, rest), most_ns) : by_time(s, rest);
 	}
 	calls = s->x / s->r * rest->r;
 	half = half_width(s, s->r, s->rr, s->xr, rest->r);

@@ -57,6 +57,10 @@ struct estimator_rest {
 	/* the calls whose duration is known, and the sum of the durations */
 	double timed, spent_ns;
 	double pair_ns; /* what an empty pair of probes cost a call; 0: not known */
+	/* On average there is so many times as much time as windows; 0: not known. A process of which
+	 * a window saw only the end, or the begin, has a much greater share of its time outside
+	 * windows, but others like it were missed by all windows. */
+	double times;
 };
 /* The calls that nothing counted; a process that made none has zeros. */
 struct ct_estimated estimator_estimate(const struct estimator_windows *,

@@ -999,8 +999,14 @@ static struct ct_estimated unseen_lately(struct sampler *s, uint32_t at)
 					.spent_ns = process->spent,
 					.tick_ns = (double)s->tick_ns,
 					.by_time = s->by_time,
-					.pair_ns = (double)s->pair_ns };
-	if (pair) {
+					.pair_ns = (double)s->pair_ns,
+					.times = s->duty.now > 0 ? 1 / s->duty.now : 0 };
+	if (!pair) {
+		/* it began when the probes were off already, and ended in the window in which it
+		 * was first seen */
+		windows.w = process->windows;
+		rest.ns = rest.most_ns = fmax(rest.ns - windows.w, 0);
+	} else {
 		rest.ns = (double)((pair->ended ? pair->work_end : process->work) -
 				   pair->work_begun) -
 			  pair->w;
