@@ -320,6 +320,20 @@ def test_passing():
             raise Wrong(f"{got} launches of 300 processes that made one each")
 
 
+def test_inner():
+    """From inside a pid namespace, too, the cost is known, and the limit is kept."""
+    inside = f"'{T}/{NAMES['work']}' 2000000000 return > /dev/null & exec \"$@\""
+    with Serve("--max-cost", "1%", *OURS, before=("unshare", "-pf", "--mount-proc", "bash", "-c", inside, "bash")) as s:
+        try:
+            wait_for("a cost", 30, lambda: s.value("cudatrace_probe_cost_ratio") > 0)
+            wait_for("a lower duty", 30, lambda: s.value("cudatrace_probe_duty_ratio", 1) < 0.5)
+        finally:
+            with open(f"/proc/{s.p.pid}/task/{s.p.pid}/children") as f:
+                os.kill(int(f.read()), signal.SIGINT)
+            s.p.wait(60)
+        check("status", s.p.returncode, 0)
+
+
 def test_monotonic():
     """No series goes backwards while processes begin, become others, and end."""
     with Serve("--kernels", "2", *OURS) as s:

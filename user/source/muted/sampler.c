@@ -21,6 +21,7 @@
 #include "../../event/event.h"
 #include "../../util/table/keyed.h"
 #include "../../util/now.h"
+#include "../host.h"
 #include "throttle.h"
 #include "duty.h"
 #include "estimator.h"
@@ -112,6 +113,7 @@ struct sampler {
 	int timer;
 	/* by_time: work is time; counts: all calls are counted, of every process */
 	bool any, any_off, open, stopped, broken, by_time, counts;
+	bool inner;	 /* we are in a pid namespace that is not the initial one */
 	size_t nrunning; /* processes */
 	uint64_t coming_ns, opened_ns, next_ns, stretch_ns, stretch_end_ns, pruned_ns, read_ns;
 };
@@ -137,6 +139,7 @@ struct sampler *sampler_open(const struct capture_plan *plan, const struct sampl
 	s->m = *maps;
 	s->hooks = *hooks;
 	s->pair_ns = pair_ns;
+	s->inner = !host_initial_pid_ns();
 	s->by_time = plan->duty > 0 || plan->max_cost > 0;
 	s->counts = plan->count;
 	s->tick_ns = s->by_time ? 0 : tick();
@@ -255,13 +258,14 @@ static struct counted count_since(const struct sampler *s, size_t at, struct pla
 				 (double)losses_rise(&p->last_ns, ns) };
 }
 
-/* The work of a process so far. A process of another pid namespace is measured by elapsed time. */
-static uint64_t work_of(uint32_t pid)
+/* The CPU time of a process so far; 0: it cannot be read. From inside a pid namespace it cannot, because
+ * there the numbers mean other processes. */
+static uint64_t work_of(const struct sampler *s, uint32_t pid)
 {
 	struct timespec ts;
 	clockid_t clock;
 
-	if (clock_getcpuclockid((pid_t)pid, &clock) || clock_gettime(clock, &ts))
+	if (s->inner || clock_getcpuclockid((pid_t)pid, &clock) || clock_gettime(clock, &ts))
 		return 0;
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
@@ -275,15 +279,18 @@ static struct runner *runner_get(struct sampler *s, uint32_t tgid, uint32_t star
 	r = keyed_get(&s->processes, &key, &made);
 	if (r && made) {
 		r->born_ns = now_ns();
-		r->cpu = work_of(tgid);
+		r->cpu = work_of(s, tgid);
 	}
 	return r;
 }
 
-/* The work of a running process; 0: it cannot be read. */
+/* The work of a running process; 0: it cannot be read. From inside a pid namespace the elapsed time of a
+ * process stands for its CPU time also where its share that probes take is limited. */
 static uint64_t work_now(struct sampler *s, struct runner *r)
 {
-	uint64_t cpu = r->ended ? 0 : work_of(r->key.tgid);
+	uint64_t cpu = r->ended			? 0
+		       : s->inner && s->by_time ? now_ns() - r->born_ns
+						: work_of(s, r->key.tgid);
 
 	if (cpu > r->cpu) {
 		s->seen.cpu_ns += r->looked ? cpu - r->cpu : 0;
@@ -380,7 +387,7 @@ void sampler_notice(struct sampler *s, uint32_t func, uint32_t pid)
 	*s->m.sampling = true;
 	f->counted_ns = now_ns();
 	f->noticed_pid = pid;
-	f->noticed_work = s->by_time ? 0 : work_of(pid);
+	f->noticed_work = s->by_time ? 0 : work_of(s, pid);
 	set_state(s, func, CT_SAMPLED_COUNTED);
 	read_work(s, false);
 	for (size_t i = 0; i < used_entries(s); i++) {
@@ -522,7 +529,7 @@ static void begin_off(struct sampler *s, uint32_t func, uint64_t now)
 /* Was each of its calls counted for a long enough time? */
 static bool is_counted_out(const struct sampler *s, const struct function *f, uint64_t now)
 {
-	uint64_t work = s->by_time ? 0 : work_of(f->noticed_pid);
+	uint64_t work = s->by_time ? 0 : work_of(s, f->noticed_pid);
 
 	if (now - f->counted_ns < SAMPLER_COUNT_NS)
 		return false;
