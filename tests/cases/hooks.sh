@@ -595,7 +595,7 @@ case_hooks_probed_meanwhile() { # long undisturbed
 }
 
 # A program changes its namespaces and capabilities: all its calls have rows. Where cudatrace's thread cannot come back, the hooks go.
-case_hooks_namespaces() {
+case_hooks_namespaces() { # undisturbed
 	with_hooks
 	unshare -Urm true 2> /dev/null || skip "no user namespaces here"
 	"$CALLS" namespaces > "$T/alone"
@@ -612,7 +612,7 @@ case_hooks_namespaces() {
 }
 
 # Children of vfork() that are killed in the hook of _exit() have their parent's memory: its hooks can be changed, and come off.
-case_hooks_vfork_killed() {
+case_hooks_vfork_killed() { # undisturbed
 	local pid fd
 	with_hooks
 	mkfifo "$T/in"
