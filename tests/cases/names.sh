@@ -277,12 +277,12 @@ case_names_doctor() {
 	kernel_program kernels
 	PROG=$prog target a
 	ct doctor -p "$PID_a"
-	grep -A 1 -F "$prog" "$T/out" | grep -q -E 'names +from its symbols: 13 host stubs, 14 variables' ||
+	grep -A 1 -F "$(readlink -f "$prog")" "$T/out" | grep -q -E 'names +from its symbols: 13 host stubs, 14 variables' ||
 		fail "doctor: $(grep -A 2 'names of kernels' "$T/out")"
 	stop a
 	kernel_program kernels-stripped
 	PROG=$prog target b
 	ct doctor -p "$PID_b"
-	grep -A 1 -F "$prog" "$T/out" | grep -q 'function=0x' || fail "doctor: $(grep -A 2 'names of kernels' "$T/out")"
+	grep -A 1 -F "$(readlink -f "$prog")" "$T/out" | grep -q 'function=0x' || fail "doctor: $(grep -A 2 'names of kernels' "$T/out")"
 	stop b
 }
