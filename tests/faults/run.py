@@ -338,7 +338,7 @@ class Pair:
         return None
 
     def judge_calls(self, done):
-        if self.slow and self.slow.writes < 3:
+        if self.slow and self.slow.writes < 2:
             raise Wrong(f"{self.slow.writes} writes to the slow disk")
         found = self.counted()
         if found is None:

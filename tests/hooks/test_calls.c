@@ -481,6 +481,7 @@ static void test_stack_gone(void)
 }
 
 /* A thread ends inside a call, and its stack is unmapped at the worst moment: right after it was found to be mapped. */
+#define ENDED_STACK (256 << 10) /* more than the least size on any processor */
 static char *ended_stack;
 
 #if defined(__x86_64__)
@@ -495,7 +496,7 @@ static void on_trapped_call(int sig, siginfo_t *info, void *context)
 
 	(void)sig;
 	(void)info;
-	munmap(ended_stack, 65536);
+	munmap(ended_stack, ENDED_STACK);
 	MC_RESULT(c->uc_mcontext) = -EINVAL;
 }
 
@@ -533,9 +534,10 @@ static void end_one(void)
 	pthread_attr_t attr;
 	pthread_t t;
 
-	ended_stack = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ended_stack =
+		mmap(NULL, ENDED_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	pthread_attr_init(&attr);
-	CHECK(!pthread_attr_setstack(&attr, ended_stack, 65536));
+	CHECK(!pthread_attr_setstack(&attr, ended_stack, ENDED_STACK));
 	CHECK(!pthread_create(&t, &attr, end_in_call, NULL));
 	pthread_join(t, NULL);
 }
@@ -567,7 +569,7 @@ static void test_ended_in_sandbox(void)
 	CHECK_EQ(1, entries(1));
 	filter_calls(SYS_process_vm_readv, (unsigned int)getpid(), SECCOMP_RET_KILL_PROCESS);
 	engine_sandboxed();
-	munmap(ended_stack, 65536);
+	munmap(ended_stack, ENDED_STACK);
 	areas = threads_used();
 	threads_drop_gone();
 	CHECK_EQ(1, ends);
