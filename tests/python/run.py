@@ -71,7 +71,7 @@ def reading(cudatrace, traces):
     check('read-events', [3, 2], [line.raw['count'] for line in t.events('lost')])
     killed = cudatrace.read(os.path.join(traces, 'killed.ctrace'))
     check('read-killed', (12, 'cut off', True), (len(killed.calls), killed.end['reason'], 'has no end' in killed.messages))
-    has('read-missing', 'No such file', message(cudatrace.read, '/nonexistent', kind=cudatrace.CudatraceError))
+    has('read-missing', 'No such file', message(cudatrace.read, '/proc/nonexistent', kind=cudatrace.CudatraceError))
     has('read-no-recording', 'error', message(cudatrace.read, __file__, kind=cudatrace.CudatraceError))
     page = t.timeline()
     check('timeline', (True, True), ('<html' in page.html, page._repr_html_().startswith('<iframe sandbox')))
@@ -103,7 +103,7 @@ def columns(cudatrace, folder):
     t.to_parquet(out)
     check('parquet-files', [name + '.parquet' for name in names], sorted(os.listdir(out)))
     has('parquet-there', 'is there already', message(t.to_parquet, out, kind=FileExistsError))
-    for wrong in ('/nonexistent', __file__):
+    for wrong in ('/proc/nonexistent', __file__):
         has('parquet-wrong', 'error: ', message(cudatrace.to_parquet, wrong, out + '2', kind=cudatrace.CudatraceError))
     check('parquet-nothing-left', ['two.parquet'], os.listdir(os.path.dirname(out)))
     try:
@@ -128,7 +128,7 @@ def columns(cudatrace, folder):
     check('columns-processes', [['/usr/bin/python3.11', 'python3 train.py --steps=2']] * 2,
           [[row['executable'], row['command_line']] for row in tables['processes'].to_pylist() if row['type'] == 'info'])
     check('columns-copies', [c.bytes for c in t.copies], tables['copies']['size_bytes'].to_pylist())
-    for wrong in ('/nonexistent', __file__):
+    for wrong in ('/proc/nonexistent', __file__):
         has('columns-wrong', 'error: ', message(cudatrace.read_columns, wrong, kind=cudatrace.CudatraceError))
     try:
         import duckdb
