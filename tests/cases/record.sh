@@ -6,8 +6,10 @@
 
 # What two runs of one program cannot have in common: numbers of processes, times, and what follows from addresses of the
 # kernel's choosing. Everything else is left as it is.
+# (A call's row has the context and the stream of its work if that is known when the row is shown.)
 same_in_all_runs() {
-	sed -E 's/"(ts_ns|dur_ns|pid|tid|ppid|start_boottime_ns|uptime_ns|realtime_ns|boottime_ns|error_ns|child_pid|call_ns|delay_ns)":[0-9]+/"\1":0/g' "$1"
+	sed -E 's/"(ts_ns|dur_ns|pid|tid|ppid|start_boottime_ns|uptime_ns|realtime_ns|boottime_ns|error_ns|child_pid|call_ns|delay_ns)":[0-9]+/"\1":0/g
+		/^\{"type":"call"/s/,"(context|stream)":[0-9]+|,"gpu_uuid":"[^"]*"//g' "$1"
 }
 
 # replay ARGS...: JSON of $T/r.ctrace in $T/out, as ct_json leaves it of a live run.
