@@ -356,12 +356,11 @@ main() {
 		behind attack-files 900 tests/hostile/files.py
 	else
 		behind cases-2 1200 tests/cases/run.sh --short --half 2
-		behind serve-web 300 tests/serve/web.py
 	fi
 	start_lane
 	if $all; then
 		suite hooks 1200 tests/hooks/run.sh --builds
-		suite cases 1800 tests/cases/run.sh
+		suite cases 3000 tests/cases/run.sh
 	else
 		suite hooks 300 tests/hooks/run.sh
 		suite cases-1 1200 tests/cases/run.sh --short --half 1
