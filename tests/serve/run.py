@@ -243,8 +243,8 @@ def test_counts():
 class Ranks:
     """A job of four ranks, of which the last one sleeps where the others do their fifth collective."""
 
-    def __init__(self, mode, job):
-        self.p = subprocess.Popen([f"{T}/{NAMES['ranks']}", mode, "4", "0", "3", job], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, mode, job, n=4, name=NAMES["ranks"]):
+        self.p = subprocess.Popen([f"{T}/{name}", mode, str(n), "0", str(n - 1), job], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         while self.p.stdout.readline().split()[:1] != [b"ready"]:
             check("ranks run", self.p.poll(), None)
 
@@ -266,6 +266,8 @@ def test_collectives():
 
     calls, size, newest = (f"cudatrace_collective_{what}" for what in ("calls_total", "bytes_total", "sequence"))
     with Serve("--layers", "nccl", *OURS) as s:
+        os.symlink(f"{T}/{NAMES['ranks']}", f"{T}/others")
+        others = Ranks("turn", "third", 2, "others")  # --comm leaves it out
         turn = Ranks("turn", "first")  # until its libraries have probes
         wait_for("collectives", 30, lambda: len(of(newest, s)) == 1)
         job = Ranks("absent", "second")
@@ -276,6 +278,7 @@ def test_collectives():
         check("bytes", of(size, s)[other, "ncclAllReduce"], {"0": 4096, "1": 4096, "2": 4096, "3": 3072})
         check("broadcasts", of(calls, s)[other, "ncclBroadcast"], {"0": 1, "1": 1, "2": 1, "3": 1})
         check("numbers", of(newest, s)[other, None], {"0": 5, "1": 5, "2": 5, "3": 4})
+        others.end()
         turn.end()
         job.end()
         check("status", s.end(), 0)

@@ -149,6 +149,10 @@ bool filter_match(const struct filter *f, const struct event *ev)
 			return false;
 		break;
 	case CT_SCOPE_BEGIN:
+		/* what is stored may be needed by a process that gets the name later */
+		if (!f->definitions || f->stores)
+			return f->definitions;
+		break;
 	case CT_NODE:
 	case CT_NAME:
 	case CT_FRAME:
