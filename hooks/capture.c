@@ -41,8 +41,7 @@ static __u64 ring_bytes, min_ticks;
 static __u32 hint; /* number of a block that may be free */
 /* What each call reads is in one cache line. */
 #define EACH_CALL __attribute__((section(".data.each_call")))
-static EACH_CALL
-	__attribute__((aligned(64))) struct hooks_area *area; /* NULL: there was none yet */
+static EACH_CALL struct hooks_area *area; /* NULL: there was none yet */
 static EACH_CALL __u64 generation;
 static EACH_CALL __u32 flags;
 static EACH_CALL __u32 renames;	 /* how often threads were renamed so far */
