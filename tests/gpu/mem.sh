@@ -28,7 +28,7 @@ compare() { # NAME
 
 torch() { # NAME CONF
 	rm -f "$tmp/book" "$tmp/torch" "$tmp/x.ctrace"
-	PYTORCH_CUDA_ALLOC_CONF=$2 "$ct" mem --driver --json --html "$tmp/$1.html" -o "$tmp/book" -- python3 tests/gpu/mem_torch.py > "$tmp/torch" 2> "$tmp/err"
+	PYTORCH_CUDA_ALLOC_CONF=$2 "$ct" mem -k --driver --json --html "$tmp/$1.html" -o "$tmp/book" -- python3 tests/gpu/mem_torch.py > "$tmp/torch" 2> "$tmp/err"
 	compare "$1"
 	PYTORCH_CUDA_ALLOC_CONF=$2 "$ct" record -k -e memory,context,device -o "$tmp/x.ctrace" -- python3 tests/gpu/mem_torch.py > "$tmp/torch" 2> "$tmp/err"
 	"$ct" mem --json -o "$tmp/book" "$tmp/x.ctrace" 2>> "$tmp/err"
