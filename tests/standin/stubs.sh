@@ -39,8 +39,13 @@ cat <<'ASM'
 #elif defined(__aarch64__)
 #define BEGIN(f) .p2align 4; SCOPE(f); .type f, %function; f: .Lf_##f: stp x29, x30, [sp, #-16]!; mov x29, sp
 #define END(f) .size f, . - f
-#define STUB(f) BEGIN(f); mov w0, wzr; ldp x29, x30, [sp], #16; ret; END(f)
-#define GOTO(f, to) BEGIN(f); ldp x29, x30, [sp], #16; b to; END(f)
+/* The same with the name in x16 and the code in x17. */
+#define WATCHED(f, to) adrp x16, tools_at; ldr x16, [x16, :lo12:tools_at]; cbz x16, 1f; ldr x16, [x16]; cbz x16, 1f; \
+	ldp x29, x30, [sp], #16; adr x16, .Ln_##f; adrp x17, to; add x17, x17, :lo12:to; b tools_enter; .Ln_##f: .asciz #f; .p2align 2; 1:
+#define STUB(f) BEGIN(f); WATCHED(f, .Lzero); mov w0, wzr; ldp x29, x30, [sp], #16; ret; END(f)
+#define GOTO(f, to) BEGIN(f); WATCHED(f, to); ldp x29, x30, [sp], #16; b to; END(f)
+.Lzero:	mov w0, wzr
+	ret
 #else
 #error "the stand-in has no entries for this architecture"
 #endif

@@ -62,10 +62,59 @@ __asm__(".text\n"
 	"	call *%r11\n"
 	"	leave\n"
 	"	ret\n");
-#else
-uint64_t tools_invoke(void *code, uint64_t *regs, uint64_t *stack)
-{
-	(void)code, (void)regs, (void)stack;
-	return 0; /* nobody watches: the stubs of this architecture do not come here */
-}
+#elif defined(__aarch64__)
+/*
+ * The eight registers of arguments, and twelve words of the caller's stack after them, so that the
+ * seventh argument, with which `stack` begins, is the one after the six of `regs` here too.
+ */
+__asm__(".text\n"
+	".hidden tools_enter\n"
+	".globl tools_enter\n"
+	"tools_enter:\n"
+	"	stp x29, x30, [sp, #-16]!\n"
+	"	mov x29, sp\n"
+	"	sub sp, sp, #160\n"
+	"	stp x0, x1, [sp]\n"
+	"	stp x2, x3, [sp, #16]\n"
+	"	stp x4, x5, [sp, #32]\n"
+	"	stp x6, x7, [sp, #48]\n"
+	"	add x9, x29, #16\n"
+	"	add x10, sp, #64\n"
+	"	mov x11, #6\n"
+	"1:	ldp x12, x13, [x9], #16\n"
+	"	stp x12, x13, [x10], #16\n"
+	"	subs x11, x11, #1\n"
+	"	b.ne 1b\n"
+	"	mov x0, x16\n"
+	"	mov x1, x17\n"
+	"	mov x2, sp\n"
+	"	add x3, sp, #48\n"
+	"	bl tools_call\n"
+	"	mov sp, x29\n"
+	"	ldp x29, x30, [sp], #16\n"
+	"	ret\n"
+	".hidden tools_invoke\n"
+	".globl tools_invoke\n"
+	"tools_invoke:\n"
+	"	hint #34\n" /* bti c */
+	"	stp x29, x30, [sp, #-16]!\n"
+	"	mov x29, sp\n"
+	"	sub sp, sp, #96\n"
+	"	mov x16, x0\n"
+	"	mov x17, x1\n"
+	"	add x9, x17, #64\n"
+	"	mov x10, sp\n"
+	"	mov x11, #6\n"
+	"1:	ldp x12, x13, [x9], #16\n"
+	"	stp x12, x13, [x10], #16\n"
+	"	subs x11, x11, #1\n"
+	"	b.ne 1b\n"
+	"	ldp x0, x1, [x17]\n"
+	"	ldp x2, x3, [x17, #16]\n"
+	"	ldp x4, x5, [x17, #32]\n"
+	"	ldp x6, x7, [x17, #48]\n"
+	"	blr x16\n"
+	"	mov sp, x29\n"
+	"	ldp x29, x30, [sp], #16\n"
+	"	ret\n");
 #endif

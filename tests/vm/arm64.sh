@@ -14,14 +14,16 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/vm/lib.sh
 VM=$PWD/.output/vm-arm64
 BUILT=.output/arm64
+# The limit is long, because all tests take far longer in this emulation when other work keeps the processors busy.
 # shellcheck disable=SC2034 # lib.sh has them
-MACHINE=(qemu-system-aarch64 -M virt) PORT=ttyAMA0 LIMIT=${VM_TIMEOUT:-1500} CHOSEN=${VM_ONLY:-}
+MACHINE=(qemu-system-aarch64 -M virt) PORT=ttyAMA0 LIMIT=${VM_TIMEOUT:-5400} CHOSEN=${VM_ONLY:-}
 # Signatures by a function of qemu's own: those of Arm's take most of the time, and Debian's kernel signs, too.
 CPU=max,pauth-impdef=on
 SYSROOT=$VM/sysroot
 TRIPLE=aarch64-linux-gnu
 PACKAGES=(libc6-dev libbpf-dev libdw-dev libelf-dev zlib1g-dev liblzma-dev libiberty-dev libzstd-dev liblz4-dev libsqlite3-dev libjson-c-dev
-	libncurses-dev libevent-dev libssl-dev libyaml-dev libcrypt-dev libbz2-dev libstdc++-12-dev busybox-static linux-image-cloud-arm64)
+	libncurses-dev libevent-dev libssl-dev libyaml-dev libcrypt-dev libbz2-dev libstdc++-12-dev busybox-static util-linux
+	linux-image-cloud-arm64)
 
 # What Debian has for arm64, with an apt that knows nothing of this machine.
 fetch() {
@@ -33,7 +35,8 @@ fetch() {
 	# the same server that this machine's apt asks
 	printf 'deb [signed-by=%s] %s bookworm main\n' $key "$(apt-get indextargets --format "\$(SITE)" 2> /dev/null | head -n 1)" > "$VM/apt/sources.list"
 	timeout 300 "${apt[@]}" update && timeout 600 "${apt[@]}" --no-install-recommends --download-only install "${PACKAGES[@]}" || return 1
-	mkdir -p "$SYSROOT.part"
+	rm -rf "$SYSROOT" "$SYSROOT.part"
+	mkdir "$SYSROOT.part"
 	for package in "$VM"/apt/cache/archives/*.deb; do
 		dpkg -x "$package" "$SYSROOT.part" || return 1
 	done
@@ -53,10 +56,10 @@ for need in $TRIPLE-gcc $TRIPLE-g++ qemu-system-aarch64 busybox apt-get; do
 	command -v "$need" > /dev/null || skip_all "$need is not installed"
 done
 mkdir -p "$VM"
-[ -d "$SYSROOT" ] || fetch > "$VM/fetch.log" 2>&1 || skip_all "Debian's arm64 packages cannot be fetched: $(tail -n 1 "$VM/fetch.log")"
+[ -e "$SYSROOT/usr/bin/setpriv" ] || fetch > "$VM/fetch.log" 2>&1 || skip_all "Debian's arm64 packages cannot be fetched: $(tail -n 1 "$VM/fetch.log")"
 
 engine=(hooks-tests/{test_{engine,calls,counting}-gcc-O{0,2},test_slots,test_text,test_unwind})
-programs=(cases/calls cases/calls-static cases/stuck cases/ranges cases/chain cases/chain-fp)
+programs=(cases/work cases/calls cases/calls-static cases/stuck cases/ranges cases/chain cases/chain-fp)
 build $BUILT "" static/cudatrace "${programs[@]}" "${engine[@]}"
 build $BUILT-bti "-mbranch-protection=standard" "${programs[@]}" "${engine[@]}"
 $TRIPLE-gcc --sysroot="$SYSROOT" -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -static -o "$VM/test_links" tests/vm/test_links.c \
@@ -71,9 +74,10 @@ root() {
 	init > "$root/init"
 	chmod 755 "$root/init"
 	install -D "$SYSROOT/bin/busybox" "$root/bin/busybox"
+	install -D "$SYSROOT/usr/bin/setpriv" "$root/usr/bin/setpriv"
 	install "$BUILT/static/cudatrace" "$VM/test_links" "$root"
 	cp tests/vm/guest.sh "$root/tests/vm"
-	for file in "${programs[@]}" standin/libcudart.so.13 standin/libcuda.so.1 standin/libnvToolsExt.so.1; do
+	for file in "${programs[@]}" standin/libcudart.so.13 standin/libcuda.so.1 standin/libcupti.so.13 standin/libnvToolsExt.so.1; do
 		install -D "$2/$file" "$root/.output/$file"
 	done
 	mkdir "$root/.output/hooks-tests"
@@ -81,7 +85,7 @@ root() {
 	# shellcheck disable=SC2016 # it is the loader's
 	$TRIPLE-gcc --sysroot="$SYSROOT" -std=gnu11 -D_GNU_SOURCE -O2 -g -Itests/standin/include -o "$root/cuda_events_test" cuda_events_test.c \
 		-L"$2/standin" -lcudart -ldl -Wl,-rpath,'$ORIGIN/.output/standin' || broken "the sample does not build"
-	for file in libc.so.6 libm.so.6 libdl.so.2 libpthread.so.0 libgcc_s.so.1 libstdc++.so.6; do
+	for file in libc.so.6 libm.so.6 libdl.so.2 libpthread.so.0 libgcc_s.so.1 libstdc++.so.6 libcap-ng.so.0; do
 		cp -L "$(find "$SYSROOT/lib/$TRIPLE" "$SYSROOT/usr/lib/$TRIPLE" -name "$file" | head -n 1)" "$root/lib/$TRIPLE/" || broken "$file is missing"
 	done
 	cp -L "$SYSROOT"/lib/ld-linux-aarch64.so.1 "$root/lib/"

@@ -46,11 +46,12 @@ equal() {
 	[ "$2" = "$3" ] || echo "$1: $2, not $3"
 }
 
+# Two minutes, because the emulated machine is slow, and slower still while other work keeps the processors busy.
 wait_for() {
 	i=0
 	until "$@" > /dev/null 2>&1; do
 		i=$((i + 1))
-		[ $i -lt 600 ] || return 1
+		[ $i -lt 2400 ] || return 1
 		usleep 50000
 	done
 }
@@ -197,6 +198,46 @@ killed() {
 	killall sleep 2> /dev/null
 }
 
+# device_work KERNELS COPIES SETS: the JSON has so many of each, and each of them has its call.
+device_work() {
+	equal kernels "$(grep -c '"type":"kernel"' $T/out)" "$1"
+	equal "copies on the device" "$(grep -c '"type":"memcpy".*"api":"cudaMemcpy' $T/out)" "$2"
+	equal "sets on the device" "$(grep -c '"type":"memset".*"api":"cudaMemset' $T/out)" "$3"
+	tail -n 1 $T/out | grep -q '"unmatched":0,"inferred":0,' || echo "not each has its call: $(tail -n 1 $T/out)"
+}
+
+# device OPTIONS...: what the device did, by the agent in a program that is started.
+device() {
+	$CT -v --gpu "$@" --format json -o $T/out -- .output/cases/work 30 return > $T/prog 2> $T/err || echo "status $?: $(tail -n 2 $T/err)"
+	grep -q 'the agent has started' $T/err || echo "no agent: $(tail -n 3 $T/err)"
+	device_work 30 30 30
+	equal launches "$(rows cudaLaunchKernel)" 30
+	equal "what the program printed" "$(cat $T/prog)" "launched 30"
+}
+
+# device_running OPTIONS...: the agent is put into a program that runs already.
+device_running() {
+	rm -f $T/in
+	mkfifo $T/in
+	$CALLS --wait mix 30 40 50 < $T/in > $T/prog &
+	exec 3> $T/in
+	wait_for grep -q '^ready' $T/prog || echo "the program did not start"
+	pid=$(sed -n 's/^ready \([0-9]*\).*/\1/p' $T/prog)
+	$CT -v --gpu "$@" -p "$pid" -e cudaMemcpy,cudaMemset --format json -o $T/out 2> $T/err &
+	ct=$!
+	wait_for grep -q 'the agent has started' $T/err || echo "no agent: $(tail -n 3 $T/err)"
+	echo >&3
+	wait_for grep -q '^done' $T/prog
+	kill -INT $ct
+	wait_for gone $ct || echo "did not end"
+	device_work 0 40 50
+	grep -q 'the agent has left: .*CUPTI ended' $T/err || echo "the agent has not left: $(tail -n 3 $T/err)"
+	gone "$pid" && echo "the program is gone"
+	echo >&3
+	exec 3>&-
+	wait_for gone "$pid" || echo "the program did not end"
+}
+
 # Python's frames: the same walk as on newer kernels, judged by this one's verifier.
 python() {
 	export PYTHONUTF8=1 PYTHONDONTWRITEBYTECODE=1
@@ -306,6 +347,8 @@ hooks() {
 	check "hooks: rows" hooked
 	check "hooks: running" hooked_running
 	check "hooks: threads and counts" hooked_threads
+	check "hooks: device work" device --source=hooks
+	check "hooks: device work, running" device_running --source=hooks
 	if $probes; then
 		check "hooks: rows as by probes" hooked_as_probed
 		check "stacks, hooks as probes" stacks_by_each probes hooks
@@ -452,7 +495,7 @@ lockdown() {
 }
 
 doctor() {
-	timeout 20 $CT doctor > $T/out 2>&1 || echo "status $?: $(tail -n 1 $T/out)"
+	timeout 120 $CT doctor > $T/out 2>&1 || echo "status $?: $(tail -n 1 $T/out)"
 	grep -q "^probes .*$best" $T/out || cat $T/out
 }
 
@@ -469,7 +512,7 @@ too_old() {
 }
 
 doctor_too_old() {
-	timeout 60 $CT doctor > $T/out 2>&1
+	timeout 120 $CT doctor > $T/out 2>&1
 	equal status $? 1
 	grep -q '^bpf_loop().*no: Linux 5.17 or newer is needed' $T/out || cat $T/out
 	grep -q '^  calls .*no: the kernel is too old: use Linux 6.1 or newer' $T/out || grep '^  calls' $T/out
@@ -508,6 +551,8 @@ check static static
 check running running
 check hanging hanging
 check killed killed
+check "device work" device
+check "device work, running" device_running
 [ ! -e /usr/bin/python3 ] || check python python
 # A few functions only: each of these links takes long to close.
 check "exact perf" exact perf --probe-kind perf -e 'cudaMalloc,cudaFree,cudaMemcpy,cudaMemset'

@@ -20,7 +20,7 @@ broken() {
 init() {
 	cat << 'END'
 #!/bin/busybox sh
-/bin/busybox mkdir -p /proc /sys /dev /tmp /bin
+/bin/busybox mkdir -p /proc /sys /dev /tmp /run /bin
 /bin/busybox --install -s /bin
 export PATH=/bin
 mount -t proc proc /proc

@@ -21,7 +21,7 @@ cd "$(dirname "$0")/../.." || exit 1
 MACHINE=(qemu-system-x86_64) PORT=ttyS0
 VM=.output/vm
 # shellcheck disable=SC2034
-LIMIT=${VM_TIMEOUT:-600} CHOSEN=${VM_ONLY:-} # seconds for a kernel; about 60 are needed
+LIMIT=${VM_TIMEOUT:-1200} CHOSEN=${VM_ONLY:-} # seconds for a kernel
 
 # apt_of VERSION: the options by which apt finds this kernel, and the word at the end of its packages' names. Debian 12 has 6.1 and 6.12; 5.10
 # is Debian 11's, 5.15 and 6.8 are those of Ubuntu 22.04 and 24.04. Their lists are kept in folders of their own, so that this machine's apt
@@ -123,9 +123,9 @@ install -D "$(command -v busybox)" "$ROOT/bin/busybox"
 install -D .output/static/cudatrace "$ROOT/cudatrace"
 install -D "$VM/test_links" "$ROOT/test_links"
 copy cuda_events_test .output/cases/calls .output/cases/calls-static .output/cases/stuck .output/cases/chain tests/vm/guest.sh .output/standin/libcuda.so.1 \
-	.output/standin/libcudart.so.13 .output/cases/ranges .output/standin/libnvToolsExt.so.1
-# what the library of hooks is linked with, which newer programs are not
-copy .output/hooks/libcudatrace-hooks.so
+	.output/standin/libcudart.so.13 .output/standin/libcupti.so.13 .output/cases/work .output/cases/ranges .output/standin/libnvToolsExt.so.1
+# what the libraries of hooks and of the agent are linked with, which newer programs are not
+copy .output/hooks/libcudatrace-hooks.so .output/agent/libcudatrace-agent.so
 copy_python
 [ ! -x /usr/bin/setpriv ] || copy /usr/bin/setpriv
 pack "$ROOT" || exit 1
