@@ -55,7 +55,7 @@ static int read_at(const struct reader *r, uint64_t at, void *to, size_t n)
 {
 	char *p = to;
 
-	if (at > r->size || n > r->size - at)
+	if (at > r->size)
 		return -ENODATA;
 	while (n) {
 		ssize_t got = pread(r->fd, p, n, (off_t)at);
