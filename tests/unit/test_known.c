@@ -92,10 +92,12 @@ static void test_stub_names(void)
 		{ stub_of_any, "_ZGVZL23__device_stub__Z4statPiPiE5__tmp", "_Z4statPi" },
 		{ stub_of_any, "_Z27__wrapper__device_stub_tmplIiLi3EEvRPT_", "" },
 		{ stub_of_any, "_Z21__device_stub__vecAddPKf", "" },
+		{ stub_of_any, "_Z20__device_stub__ZebraPi", "" }, /* clang's, of a kernel Zebra */
 		{ stub_of_clang, "_Z21__device_stub__vecAddPKfS0_Pfi", "_Z6vecAddPKfS0_Pfi" },
 		{ stub_of_clang, "_ZN2ns21__device_stub__vecAddEPi", "_ZN2ns6vecAddEPi" },
 		{ stub_of_clang, "_Z19__device_stub__tmplIiEvPT_", "_Z4tmplIiEvPT_" },
 		{ stub_of_clang, "__device_stub__plain", "plain" },
+		{ stub_of_clang, "_Z20__device_stub__ZebraPi", "_Z5ZebraPi" },
 		{ stub_of_clang, "_Z25__device_stub__abcdefghijPi", "_Z10abcdefghijPi" },
 		{ stub_of_clang, "_Z32__device_stub__Z6vecAddPKfS0_PfiPKfS0_Pfi", "" },
 		{ stub_of_clang, "_Z6vecAddPKf", "" },
@@ -629,6 +631,9 @@ static void test_compressed_hostile(uint64_t flags)
 		memcpy(buf + 16 + 56, &rows[i].plain, 8);
 		check_compressed(buf, len, 1 << 20, rows[i].want,
 				 rows[i].want ? "" : "packed_kernel ", (1 << 20) - rows[i].used);
+		/* it says both kinds of compression */
+		memcpy(buf + 16 + 40, (uint64_t[]){ 0x11 | LZ4 | ZSTD }, 8);
+		check_compressed(buf, len, 1 << 20, -EBADMSG, "", 1 << 20);
 	}
 }
 
@@ -819,6 +824,8 @@ static const char forged[] =
 	"	printf(\"%p infile\\n%p odd\\n%p main\\n\", (void *)&in_file, (char "
 	"*)desc(\"_Z3oddPi\") + 4, (void *)((char *)main + 1));\n"
 	"	printf(\"%p other\\n\", desc(\"_Z5otherPi\"));\n"
+	"	struct desc *nowhere = desc(NULL); nowhere->name = (char *)16; printf(\"%p "
+	"nowhere\\n\", (void *)nowhere);\n"
 	"	struct desc *ro = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | "
 	"MAP_ANONYMOUS, -1, 0);\n"
 	"	ro->name = strdup(\"_Z8readonlyPi\"); mprotect(ro, 4096, PROT_READ); printf(\"%p "
@@ -1028,6 +1035,8 @@ static void test_driver_memory(void)
 	FIND(k, t, handle_of(&c, "digit"), true, NULL, 0);
 	FIND(k, t, handle_of(&c, "big"), true, NULL, 0);
 	FIND(k, t, handle_of(&c, "none"), true, NULL, 0);
+	FIND(k, t, handle_of(&c, "nowhere"), true, NULL, 0);
+	FIND(k, t, 16, true, NULL, 0);
 	FIND(k, t, handle_of(&c, "infile"), true, NULL, 0);
 	FIND(k, t, handle_of(&c, "odd"), true, NULL, 0);
 	FIND(k, t, handle_of(&c, "readonly"), true, NULL, 0);
@@ -1261,7 +1270,8 @@ static void test_hostile_elf(void)
 		char str[256];
 	} *f = calloc(1, sizeof(*f));
 	static const char str[] =
-		"\0.nv_fatbin\0_ZZ20__device_stub__Z1aPiPiE8__handle\0_Z1aPi\0_Z1bPi";
+		"\0.nv_fatbin\0_ZZ20__device_stub__Z1aPiPiE8__handle\0_Z1aPi\0_Z1bPi\0"
+		"_ZZ20__device_stub__Z1a i i E8__handle";
 	struct target_map map = { .start = 0x1000, .end = 0x2000, .exec = true };
 	struct known_elf *e;
 	char name[CT_NAME_MAX];
@@ -1312,18 +1322,39 @@ static void test_hostile_elf(void)
 				 .st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC),
 				 .st_shndx = 3,
 				 .st_value = 64 };
+	/* a kernel's name with blanks in it is none */
+	f->sym[2].st_name = 64;
+	f->sym[2].st_value = 8;
 	CHECK(!known_elf_open(&e, memory_file(f, sizeof(*f))));
 	CHECK(known_elf_has_device_code(e));
 	CHECK(!known_elf_index(e));
 	CHECK_EQ(NSYM - 2, known_elf_handles(e));
 	known_elf_bias(e, &map, &bias);
-	CHECK_EQ(6, known_elf_handle(e, 0, name, sizeof(name), &sure));
+	CHECK_EQ(8, known_elf_handle_addr(e, 0));
+	CHECK_EQ(0, known_elf_handle(e, 0, name, sizeof(name), &sure));
+	CHECK_EQ(6, known_elf_handle(e, 1, name, sizeof(name), &sure));
 	CHECK_TEXT("_Z1aPi", name);
 	CHECK(sure);
 	/* two functions there, but only one of them is a kernel's */
 	CHECK(known_elf_stub(e, 64, name, sizeof(name)) == 6 && !strcmp(name, "_Z1aPi"));
 	CHECK(known_elf_kernels(e, name, sizeof(name)) == -EBADMSG);
 	known_elf_close(e);
+
+	/* only a mapping of code tells where the file is */
+	f->phdr.p_offset = f->phdr.p_vaddr = 0;
+	f->phdr.p_filesz = 4096;
+	CHECK(!known_elf_open(&e, memory_file(f, sizeof(*f))));
+	CHECK(known_elf_bias(e, &map, &bias));
+	CHECK_EQ(0x1000, bias);
+	map.exec = false;
+	CHECK(!known_elf_bias(e, &map, &bias));
+	known_elf_close(e);
+
+	/* a file that no loader maps */
+	f->ehdr.e_phnum = 0;
+	CHECK_EQ(-EBADMSG, known_elf_open(&e, memory_file(f, sizeof(*f))));
+	f->ehdr.e_phnum = 1025;
+	CHECK_EQ(-EBADMSG, known_elf_open(&e, memory_file(f, sizeof(*f))));
 	free(f);
 }
 

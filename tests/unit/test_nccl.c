@@ -299,6 +299,11 @@ static void test_hostile_comm(void)
 	CHECK_EQ(0, nccl_comm_read(&l, (uintptr_t)comms, read_own, &all, &c));
 	CHECK_EQ(-1, c.rank);
 	make_comm(&comms[0], 2, 4, 1042);
+	comms[0].cudaDev = -5;
+	CHECK_EQ(0, nccl_comm_read(&l, (uintptr_t)comms, read_own, &all, &c));
+	CHECK_EQ(2, c.rank);
+	CHECK_EQ(-1, c.device);
+	make_comm(&comms[0], 2, 4, 1042);
 	CHECK_EQ(-EINVAL, nccl_comm_read(&l, (uintptr_t)comms + 4, read_own, &all, &c));
 	CHECK_EQ(-EFAULT, nccl_comm_read(&l, UINT64_MAX - 7, read_own, &all, &c));
 	cut.end -= 16;
@@ -946,6 +951,10 @@ static void test_hostile_files(void)
 		{ LINE("\"hash\":\"0x8f31\",\"pid\":-1"), -EBADMSG, 0 },
 		{ LINE("\"hash\":\"0x8f31\",\"pid\":4294967296"), -EBADMSG, 0 },
 		{ LINE("\"hash\":\"0x8f31\",\"pid\":1"), 0, 1 },
+		/* what is no number is not taken for one */
+		{ LINE("\"hash\":\"0x8f31\",\"pid\":\"1\""), -EBADMSG, 0 },
+		{ LINE("\"hash\":\"0x8f31\",\"pid\":1.5"), -EBADMSG, 0 },
+		{ LINE("\"hash\":\"0x8f31\",\"pid\":1,\"rank\":true,\"ranks\":4"), 0, 1 },
 		{ LINE("\"hash\":\"0x8f31\",\"pid\":1,\"rank\":7,\"ranks\":4"), 0, 1 },
 		{ LINE("\"hash\":\"0x8f31\",\"pid\":1,\"rank\":7,\"ranks\":99999999"), 0, 1 },
 		{ LINE("\"hash\":\"0x8f31\",\"pid\":1,\"begun\":[1],\"threads\":{}"), 0, 1 },

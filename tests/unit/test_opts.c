@@ -189,6 +189,9 @@ static void test_values(void)
 	CHECK(good("--enter-exit --nested --keep-chatty --comm py* --cgroup /x --library /y -C"));
 	CHECK(good("-h") && o.help && o.brief);
 	CHECK(good("--help") && o.help && !o.brief);
+	/* the help is given, even if the rest of the line would be refused */
+	CHECK(!parse(OPTS_SCHEMA, "--help x") && o.help);
+	CHECK(!parse(OPTS_EXPORT, "-h") && o.help);
 	CHECK(good("-V") && o.version);
 	CHECK(!parse(OPTS_LIST, "cuda*") && o.nargs == 1);
 	CHECK(parse(OPTS_SCHEMA, "-p 1"));

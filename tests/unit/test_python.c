@@ -892,6 +892,7 @@ static void test_fake_code(struct target *t, const struct ct_python *p)
 	struct ct_py_frame f = { .code = at(fake.code[1]) };
 	static const uint64_t wrong[] = { 0x44, 0x2c, 0x20 };
 	struct python_place place = { 0 };
+	struct ct_python q;
 
 	CHECK(python_read_code(t, p, f.code, record, sizeof(record)) > 0);
 	CHECK(!python_code(known, (struct ct_py_code *)record));
@@ -909,6 +910,19 @@ static void test_fake_code(struct target *t, const struct ct_python *p)
 		fake_python();
 	}
 	fake_python();
+	/* pointers that are not among the words of which the check is made */
+	for (int i = 0; i < 3; i++) {
+		uint16_t *offset = i == 0   ? &q.code_qualname
+				   : i == 1 ? &q.code_filename
+					    : &q.code_linetable;
+
+		CASE_ROW("pointer %d", i);
+		q = *p;
+		*offset = (uint16_t)(p->code_check + 8 * CT_PY_CHECK_WORDS);
+		CHECK_EQ(-EINVAL, python_read_code(t, &q, f.code, record, sizeof(record)));
+		*offset = (uint16_t)(p->code_check - 8);
+		CHECK_EQ(-EINVAL, python_read_code(t, &q, f.code, record, sizeof(record)));
+	}
 	python_close(known);
 }
 

@@ -279,6 +279,30 @@ static void test_shorter(void)
 	reader_close(r);
 }
 
+/* A file that becomes longer: what was not there when it was opened is not read. */
+static void test_longer(void)
+{
+	const struct ct_hdr *rec;
+	struct reader_stats s;
+	struct reader *r;
+	uint64_t place, whole;
+
+	begin_recording();
+	place = at;
+	calls(3);
+	whole = at;
+	if (ftruncate(fd, (off_t)whole - 1) || !CHECK_EQ(0, reader_open_fd(&r, fd)))
+		return;
+	at = place;
+	seq = 1;
+	calls(3);
+	CHECK_EQ(0, reader_next(r, &rec));
+	reader_stats(r, &s);
+	CHECK_EQ(0, s.records);
+	CHECK_EQ(whole - 1 - place, s.cut_bytes);
+	reader_close(r);
+}
+
 /* ---- calls of functions that this version does not have ---- */
 
 /* Two calls: one of a function that is not known, with so many words, and one of a known one. Returns whether the first is there. */
@@ -447,6 +471,74 @@ static void test_index(void)
 	}
 }
 
+/* The file ends in a block of which only the head is looked at: one of another time, or the index. */
+static void test_cut(void)
+{
+	struct reader_stats s;
+	uint64_t lost, place;
+	struct trace_block h;
+
+	begin_recording();
+	calls(1);
+	place = at;
+	h = head_of(TRACE_DATA, "12345678", 8);
+	h.last_ns = 10;
+	seal(&h);
+	append(&h, sizeof(h));
+	append("1234567", 7);
+	CHECK_EQ(0, read_all(500, &s, &lost));
+	CHECK_EQ(sizeof(h) + 7, s.cut_bytes);
+	CHECK(s.records == 1 && !s.damaged && !lost);
+	append("8", 1);
+	CHECK_EQ(0, read_all(500, &s, &lost));
+	CHECK(s.records == 1 && !s.cut_bytes && !s.damaged && !lost);
+
+	with_index(NOTHING);
+	place = places[1] + sizeof(h) + (places[1] - places[0] - sizeof(h));
+	for (uint64_t end = at - 1; end > place; end -= 40) {
+		CASE_ROW("%d bytes missing", (int)(at - end));
+		if (ftruncate(fd, (off_t)end))
+			abort();
+		CHECK_EQ(0, read_all(0, &s, &lost));
+		CHECK_EQ(end - place, s.cut_bytes);
+		CHECK(s.records == 6 && !s.indexed && !s.damaged && !lost);
+	}
+}
+
+/* What lies in a file without an index, where rows of one would be, is none. Here the head says that the second block of
+ * calls is of another time. */
+static void test_no_index(void)
+{
+	struct trace_index_entry e = { .type = TRACE_DATA, .first_ns = 1, .last_ns = 2 };
+	const size_t room = 4096, place = 2 * sizeof(e),
+		     from = place - TRACE_MAGIC_LEN - sizeof(struct trace_block);
+	char *text = malloc(room);
+	struct reader_stats s;
+	uint64_t lost, begin;
+
+	if (!text)
+		abort();
+	for (int again = 0; again < 2; again++) {
+		memset(text, ' ', room);
+		memcpy(text, "format 1\n", 9);
+		/* in the place of the third row of an index that is at the file's begin */
+		memcpy(text + from, &e, sizeof(e));
+		begin_file();
+		block(TRACE_HEAD, text, room);
+		calls(3);
+		begin = at;
+		calls(3);
+		e.offset = begin;
+		e.len = (uint32_t)(at - begin - sizeof(struct trace_block));
+	}
+	for (int i = 0; i < 100; i++)
+		calls(1);
+	CHECK_EQ(0, read_all(500, &s, &lost));
+	CHECK_EQ(106, s.records);
+	CHECK(!s.indexed && !s.damaged && !lost);
+	free(text);
+}
+
 int main(void)
 {
 	fd = memfd_create("reader", MFD_CLOEXEC);
@@ -455,8 +547,11 @@ int main(void)
 	RUN(test_head);
 	RUN(test_blocks);
 	RUN(test_shorter);
+	RUN(test_longer);
 	RUN(test_foreign);
 	RUN(test_index);
+	RUN(test_cut);
+	RUN(test_no_index);
 	drop_columns();
 	close(fd);
 	return unit_end();

@@ -7,6 +7,44 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+/* The names of functions in namespaces, of their symbols. */
+static void test_names(void)
+{
+	static const struct {
+		const char *symbol, *name;
+	} rows[] = {
+		{ "_ZN2at4_ops2mm4callERKNS_6TensorES4_", "at::_ops::mm::call" },
+		{ "_ZN2atL2mmEv", "at::mm" }, /* of one file */
+		{ "_Z2mmv", "" },
+		{ "_ZN2at2mm", "" },
+		{ "_ZN2at9mmEv", "" },
+		{ "_ZN2at0Ev", "" },
+		{ "_ZN2at99999999999999999999mmEv", "" },
+		{ "_ZN2at2mmEv.cold", "" },
+		{ "_ZNK2at2mmEv", "" },
+		{ "_ZN", "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		size_t len = strlen(rows[i].name);
+		char some[32];
+
+		CASE_ROW("%s", rows[i].symbol);
+		CHECK_EQ(len, symbol_name(rows[i].symbol, some, sizeof(some)));
+		/* where it just fits, and in one byte less */
+		for (size_t room = len; len && room <= len + 1; room++) {
+			char *name = malloc(room);
+
+			if (!name)
+				abort();
+			CHECK_EQ(room > len ? len : 0, symbol_name(rows[i].symbol, name, room));
+			if (room > len)
+				CHECK_TEXT(rows[i].name, name);
+			free(name);
+		}
+	}
+}
+
 /* What a schema says, of a text with the NUL that ends it. */
 #define SCHEMA(text) tensors_schema(strchr(text, '('), strlen(strchr(text, '(')) + 1)
 
@@ -38,6 +76,7 @@ static void test_schemas(void)
 		{ "mm(self, other): the shapes differ", -1, false },
 		{ "mm(Tensor self, Tensor mat2 -> Tensor", -1, false },
 		{ "mm(Tensor self) ->", -1, false },
+		{ "mm( -> Tensor", -1, false }, /* its arguments have no end */
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -210,6 +249,11 @@ static void test_layouts(void)
 		{ "in two ways", TESTED DIM, SHIFTED NUMEL, DTYPE, true },
 		{ "the type compared otherwise", TESTED DIM, TESTED NUMEL,
 		  "movzwl 0xb0(%rdi), %eax; cmp $47, %eax; ret", true },
+		/* its offset is none of the tensor's */
+		{ "something on the stack", "mov 8(%rsp), %rax; " TESTED DIM, TESTED NUMEL, DTYPE,
+		  true },
+		{ "their number elsewhere", TESTED DIM, TESTED "mov 0xa0(%rdi), %rax; ret", DTYPE,
+		  false },
 		{ "sizes elsewhere", TESTED "mov 0x50(%rdi), %rax; ret", TESTED NUMEL, DTYPE,
 		  false },
 		{ "sizes at no multiple of 8", TESTED "mov 0x4c(%rdi), %rax; ret",
@@ -251,6 +295,7 @@ int main(void)
 #if defined(__x86_64__)
 	RUN(test_layouts);
 #endif
+	RUN(test_names);
 	RUN(test_schemas);
 	RUN(test_plans);
 	RUN(test_texts);

@@ -114,6 +114,10 @@ static void refused(void)
 	CHECK(strstr(said("basic_auth_users:\n  a: $2y$17$abcdefghijklmnopqrstuuqflPDzB6gcMhKa1rZqK"
 			  "iun2YGL5sa2u\n"),
 		     "from 4 to 16"));
+	/* of another kind of hash */
+	CHECK(strstr(said("basic_auth_users:\n  a: $1y$10$abcdefghijklmnopqrstuuqflPDzB6gcMhKa1rZqK"
+			  "iun2YGL5sa2u\n"),
+		     "from 4 to 16"));
 	/* a colon comes just behind the digits: this cost would be 10 */
 	CHECK(strstr(said("basic_auth_users:\n  a: $2y$0:$abcdefghijklmnopqrstuuqflPDzB6gcMhKa1rZqK"
 			  "iun2YGL5sa2u\n"),
@@ -205,6 +209,26 @@ static void owners(void)
 }
 
 /* What is no certificate, and no key. */
+/* The configuration itself: nothing of it is taken. */
+static void unread(void)
+{
+	static const char good[] = "basic_auth_users: {a: " HASH "}\n";
+	char why[WEB_WHY_MAX], want[200];
+	struct web_config c;
+
+	put("web.yml", good, strlen(good), 0666);
+	CHECK_EQ(-EINVAL, web_config_read(&c, path, why));
+	snprintf(want, sizeof(want),
+		 "%s has mode 0666, so that others may change it; chmod 0644 it", path);
+	CHECK_TEXT(want, why);
+	CHECK(!c.nusers && !c.tls);
+	unlink(path);
+	CHECK_EQ(-EINVAL, web_config_read(&c, path, why));
+	snprintf(want, sizeof(want), "cannot open %s: No such file or directory", path);
+	CHECK_TEXT(want, why);
+	CHECK(!c.nusers && !c.tls);
+}
+
 static void no_pem(void)
 {
 	char cert[64], key[64], why[WEB_WHY_MAX], want[200];
@@ -323,6 +347,7 @@ int main(void)
 	refused();
 	many_users();
 	owners();
+	unread();
 	no_pem();
 	passwords();
 	snprintf(command, sizeof(command), "rm -r %s", dir);

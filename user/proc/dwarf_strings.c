@@ -10,7 +10,7 @@ Elf_Data *dwarf_section(Elf *elf, const char *want)
 	Elf_Scn *scn = NULL;
 	size_t strings;
 
-	if (!elf || elf_getshdrstrndx(elf, &strings))
+	if (elf_getshdrstrndx(elf, &strings)) /* NULL has none */
 		return NULL;
 	while ((scn = elf_nextscn(elf, scn))) {
 		GElf_Shdr shdr;

@@ -55,7 +55,7 @@ static int read_at(const struct reader *r, uint64_t at, void *to, size_t n)
 {
 	char *p = to;
 
-	if (at > r->size || n > r->size - at)
+	if (at > r->size)
 		return -ENODATA;
 	while (n) {
 		ssize_t got = pread(r->fd, p, n, (off_t)at);
@@ -361,6 +361,14 @@ static int search(struct reader *r, uint64_t at, uint64_t *found)
 	return err == -ENODATA ? 0 : err;
 }
 
+/* The file ends within the block at `at`. */
+static int cut(struct reader *r, uint64_t at)
+{
+	r->stats.cut_bytes = r->size - at;
+	r->done = true;
+	return 0;
+}
+
 /* Skips a damaged head at r->at. The file may also end within that head. */
 static int over_damage(struct reader *r)
 {
@@ -369,11 +377,8 @@ static int over_damage(struct reader *r)
 
 	if (err)
 		return err;
-	if (next == r->size) {
-		r->stats.cut_bytes = r->size - r->at;
-		r->done = true;
-		return 0;
-	}
+	if (next == r->size)
+		return cut(r, r->at);
 	r->stats.damaged++;
 	r->stats.damaged_bytes += next - r->at;
 	r->at = next;
@@ -438,16 +443,15 @@ static int take_block(struct reader *r, const struct trace_block *b)
 	r->seq = b->seq + 1;
 	if (b->type == TRACE_DATA)
 		r->stats.blocks++;
+	if (r->at > r->size)
+		return cut(r, at);
 	if (passed_over(r, b->type, b->flags, b->first_ns, b->last_ns))
 		return 0;
 	if (b->type != TRACE_DATA && b->type != TRACE_END)
 		return 0;
 	err = read_body(r, at, b);
-	if (err == -ENODATA) {
-		r->stats.cut_bytes = r->size - at;
-		r->done = true;
-		return 0;
-	}
+	if (err == -ENODATA) /* it was made shorter meanwhile */
+		return cut(r, at);
 	if (!err && b->type == TRACE_END) {
 		free(r->end);
 		r->end = keep_text(r, b->len);

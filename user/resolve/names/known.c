@@ -222,7 +222,7 @@ static int refresh(struct known *k, struct known_process *p, struct target *t, u
 	p->mapped = true;
 	p->values_ns = 0;
 	for (int i = 0; i < n && !p->driver; i++)
-		if (maps[i].exec && maps[i].ino && driver_is(&maps[i]))
+		if (maps[i].exec && driver_is(&maps[i]))
 			p->driver = driver_of(k->drivers, t, &maps[i]);
 	return 0;
 }

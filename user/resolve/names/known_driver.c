@@ -71,14 +71,10 @@ static bool was_measured(const char *version)
 
 struct driver *driver_of(struct driver_table *t, struct target *target, const struct target_map *m)
 {
-	const char *version = m->ino ? version_of(m->path) : NULL;
-	struct driver d = { 0 };
+	struct driver d = { .measured = was_measured(version_of(m->path)) };
+	int fd = target_open_map(target, m);
 	struct stat st;
-	int fd;
 
-	if (!version)
-		return NULL;
-	fd = target_open_map(target, m);
 	if (fd < 0)
 		return NULL;
 	if (fstat(fd, &st)) {
@@ -89,7 +85,6 @@ struct driver *driver_of(struct driver_table *t, struct target *target, const st
 	d.dev = st.st_dev;
 	d.ino = st.st_ino;
 	d.mtime_ns = st.st_mtim.tv_sec * 1000000000LL + st.st_mtim.tv_nsec;
-	d.measured = was_measured(version);
 	for (int i = 0; i < t->n; i++)
 		if (t->rows[i].dev == d.dev && t->rows[i].ino == d.ino &&
 		    t->rows[i].mtime_ns == d.mtime_ns)

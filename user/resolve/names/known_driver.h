@@ -15,8 +15,8 @@ struct driver;	     /* one libcuda file; valid as long as the table */
 
 struct driver_table *driver_table_open(void); /* NULL: no memory */
 void driver_table_close(struct driver_table *);
-/* Returns the driver behind a mapping of libcuda.so. NULL: it is not libcuda, it cannot be opened,
- * or there are too many. */
+/* Returns the driver behind a mapping of libcuda.so, of which driver_is() is true. NULL: it cannot be
+ * opened, or there are too many. */
 struct driver *driver_of(struct driver_table *, struct target *, const struct target_map *);
 bool driver_is(const struct target_map *); /* by the file's name */
 

@@ -152,8 +152,7 @@ static struct cfi_row *row_of(Dwarf_Frame *frame)
 	if (!row)
 		return NULL;
 	ra = dwarf_frame_info(frame, NULL, NULL, &row->signal);
-	if (ra < 0 || ra >= CFI_REGS || dwarf_frame_cfa(frame, &ops, &n) || !n ||
-	    !cfa_rule(row, ops, n))
+	if (ra < 0 || ra >= CFI_REGS || dwarf_frame_cfa(frame, &ops, &n) || !cfa_rule(row, ops, n))
 		goto bad;
 	row->ra = (uint8_t)ra;
 	for (int reg = 0; reg < CFI_REGS; reg++)
@@ -346,8 +345,9 @@ bool cfi_begin(struct object *o, uint64_t address, uint64_t *begin)
 {
 	struct question q = { .address = address };
 
-	if (!cfi_find(o, address) || !object_do(o, find_begin, &q, sizeof(q)))
+	if (!cfi_find(o, address))
 		return false;
+	object_do(o, find_begin, &q, sizeof(q));
 	*begin = q.begin;
 	return q.begin;
 }
