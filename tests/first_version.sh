@@ -41,7 +41,8 @@ for file in "$tmp"/src/tests/traces/*.ctrace; do
 		continue
 	fi
 	"$old" replay --format json "$file" > "$tmp/old" 2> /dev/null
-	"$ct" replay --format json "$file" > "$tmp/new" 2> /dev/null
+	# losses that 0.1.0 does not count, and of which its recordings have none
+	"$ct" replay --format json "$file" 2> /dev/null | sed 's/,"left_by_signal":0}/}/' > "$tmp/new"
 	if diff "$tmp/old" "$tmp/new" > "$tmp/diff"; then
 		ok "stored-$name ($(wc -l < "$tmp/old") lines)"
 	else

@@ -2,12 +2,13 @@
 /*
  * hooktest.h - what the programs that test the engine share. Each test is a function that runs in a
  * child, so that what it breaks is a failed test and not the end of the program; a test that hangs
- * ends by an alarm.
+ * ends by an alarm, later with many rounds.
  */
 #ifndef HOOKTEST_H
 #define HOOKTEST_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 
 #include "../../hooks/engine.h"
 
-#define PATIENCE 240 /* seconds */
+enum { PATIENCE = 240, LONG_PATIENCE = 1800 }; /* seconds */
 #define CHECK(what)                                                       \
 	do {                                                              \
 		if (!(what)) {                                            \
@@ -36,6 +37,7 @@
 		}                                                                               \
 	} while (0)
 
+static bool all; /* many rounds: --all */
 static int failed;
 
 static inline void run(const char *name, void (*test)(void), const char *only)
@@ -48,7 +50,7 @@ static inline void run(const char *name, void (*test)(void), const char *only)
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
-		alarm(PATIENCE);
+		alarm(all ? LONG_PATIENCE : PATIENCE);
 		test();
 		fflush(stdout);
 		_exit(0);

@@ -22,7 +22,6 @@
 #define SLOWER 10 /* it is run in an emulator */
 #endif
 
-static bool all;
 static atomic_ulong seen, ended, wrong;
 
 static CALLBACK bool entry(struct hook_frame *f, const struct hook_regs *r)

@@ -111,8 +111,6 @@ static void hook_both()
 	CHECK_EQ(HOOKED, hook_one((void *)outer, 2, 0));
 }
 
-static bool all;
-
 static void test_exceptions(void)
 {
 	long n = all ? 100000 : 5000, caught = 0;

@@ -43,8 +43,6 @@ long victim_many(long, long, long, long, long (*)(long));
 #define CALLBACK
 #endif
 
-static bool all;
-
 /* Where functions have no jumps, these are hooked where this program, or their own library, calls them. */
 #if defined(__x86_64__)
 #define HOOKED HOOK_ON

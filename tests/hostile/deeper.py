@@ -17,7 +17,7 @@ import time
 import urllib.request
 
 import attack
-from attack import CT, OUT, NAMES, T, Serve, as_nobody, check
+from attack import CT, LONGEST, OUT, NAMES, T, Serve, as_nobody, check
 
 "x".encode("idna")  # loaded while it may be read
 DEPTH = 1000000
@@ -69,20 +69,21 @@ def test_nested():
 
 
 def slowest_while(what, seconds=12):
-    """The slowest scrape while an ordinary user does this; an honest program of root's is counted meanwhile."""
+    """The slowest scrape while an ordinary user does this, for so long, and until an honest program of root's was counted: on a busy machine
+    serve may not know its library sooner."""
     honest = f"{T}/honest{os.getpid()}n{what.__name__}"[:60]
     os.symlink(f"{OUT}/cases/work", honest)
     with Serve() as s:
         pid = as_nobody(what)
         try:
             time.sleep(2)
-            worst, until, counted = 0, time.monotonic() + seconds, b""
-            while time.monotonic() < until:
-                subprocess.run([honest, "2", "return"], stdout=subprocess.DEVNULL, check=True, timeout=60)
+            worst, first, counted = 0, time.monotonic(), None
+            while not counted or time.monotonic() < first + seconds:
+                check("the honest program is counted", time.monotonic() < first + LONGEST)
+                subprocess.run([honest, "2", "return"], stdout=subprocess.DEVNULL, check=True, timeout=LONGEST)
                 began = time.monotonic()
-                counted = s.scrape()
+                counted = re.search(rb'launch_calls_total\{process="honest[^"]*"\} [1-9]', s.scrape())
                 worst = max(worst, time.monotonic() - began)
-            check("the honest program is counted", re.search(rb'launch_calls_total\{process="honest[^"]*"\} [1-9]', counted))
         finally:
             os.kill(pid, 9)
             os.waitpid(pid, 0)
@@ -195,12 +196,12 @@ def test_handshakes():
                 f.write(f"{n} {refused}\n")
         open(f"{T}/handshakes", "w").close()
         os.chmod(f"{T}/handshakes", 0o666)
-        before, worst = busy(), 0
+        before, worst, first = busy(), 0, time.monotonic()
         pids = [as_nobody(client) for _ in range(3)]
         until = time.monotonic() + 7
         while time.monotonic() < until:
             began = time.monotonic()
-            with urllib.request.urlopen(f"https://127.0.0.1:{s.port}/metrics", timeout=60, context=context) as answer:
+            with urllib.request.urlopen(f"https://127.0.0.1:{s.port}/metrics", timeout=LONGEST, context=context) as answer:
                 check("a scrape", b"cudatrace_build_info" in answer.read())
             worst = max(worst, time.monotonic() - began)
             time.sleep(0.2)
@@ -209,7 +210,8 @@ def test_handshakes():
         with open(f"{T}/handshakes") as f:
             rows = [tuple(map(int, line.split())) for line in f]
         n, refused = (sum(column) for column in zip(*rows))
-        check(f"handshakes: {rows}", n and refused)
+        # 100 at once and 50 a second for one address (serve_peer.h). On a busy machine there may be fewer, of which none is refused.
+        check(f"handshakes: {rows}", 0 < n <= 100 + 50 * (time.monotonic() - first))
         return f"{n} whole handshakes in 8 s, {refused} refused: {(busy() - before) / 8 * 100:.0f} % of a core, slowest scrape {worst:.2f} s"
 
 
