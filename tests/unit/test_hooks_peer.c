@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "../../user/source/agent/agent_tids.h"
+#include "../../user/source/discover/scans.h"
 #include "../../user/source/hooks/hooks_peer.h"
 #include "../../user/source/python_seek.h"
 #include "../../user/util/msg.h"
@@ -656,6 +657,50 @@ static void test_mapped(void)
 	check_said("", pid);
 }
 
+static int searched;
+static uint64_t least_ns, most_ns;
+
+/* It would take too long. */
+static int takes_long(int fd, const uint64_t *capture, uint64_t until_ns, struct elf_scan *out)
+{
+	(void)fd;
+	(void)capture;
+	memset(out, 0, sizeof(*out));
+	searched++;
+	CHECK(until_ns >= least_ns && until_ns <= now_ns() + most_ns);
+	return -ETIME;
+}
+
+/* A file is searched for ten seconds at most; if that was not enough, it is said, and it is not searched again. */
+static void test_long_search(void)
+{
+	struct mapped lib = map_runtime();
+	char want[256];
+
+	scans_by = takes_long;
+	least_ns = now_ns();
+	most_ns = 10000000000ULL;
+	capture_all();
+	open_greeted(&(struct hooks_peer_opts){ 0 });
+	read_start();
+	CHECK_EQ(0, got.list.n);
+	CHECK(searched > 0);
+	snprintf(want, sizeof(want),
+		 "cudatrace: warning: a file of process %d has no hooks, and its calls are not "
+		 "shown: it has more symbols than can be searched in 10 s, or than ",
+		 (int)pid);
+	CHECK(!strncmp(said, want, strlen(want)));
+	searched = 0;
+	munmap(lib.at, lib.bytes);
+	lib = map_runtime();
+	asks(HOOKS_MAPPED, 1);
+	hooks_peer_drain(peer);
+	CHECK_EQ(0, searched);
+	munmap(lib.at, lib.bytes);
+	close_peer();
+	scans_by = elf_scan_until;
+}
+
 /* A thread has asked, and its process is killed: nothing invalid was sent. */
 static void test_killed_asking(void)
 {
@@ -1154,6 +1199,7 @@ int main(void)
 	RUN(test_limited);
 	RUN(test_no_start);
 	RUN(test_mapped);
+	RUN(test_long_search);
 	RUN(test_killed_asking);
 	RUN(test_dies_unread);
 	RUN(test_gone);
