@@ -14,7 +14,6 @@
 #include "../discover/elf.h"
 #include "../discover/maps.h"
 #include "../discover/scans.h"
-#include "../../proc/elf_read.h"
 #include "hooks_funcs.h"
 
 #define FILES_MAX 4096	 /* that are remembered */
@@ -129,8 +128,8 @@ static const struct file *look(struct hooks_files *fs, const struct ct_vma *v)
 		memset(&f.scan, 0, sizeof(f.scan));
 	if (err == -ETIME || err == -EFBIG)
 		msg_warn("a file of process %u has no hooks, and its calls are not shown: it has "
-			 "more symbols than can be searched in %d s, or than %d",
-			 v->pid, SCANS_S, ELF_SYMBOLS_MAX);
+			 "more symbols than can be searched in %d s",
+			 v->pid, SCANS_S);
 	if (f.scan.nprobes)
 		read_bytes(&f, fd);
 	close(fd);
