@@ -18,15 +18,11 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <fcntl.h>
 #include <linux/futex.h>
-#include <linux/sched.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,23 +32,14 @@
 #include "engine.h"
 #include "layers.h"
 #include "muted.h"
+#include "own.h"
 #include "python.h"
 #include "sys.h"
 #include "talk.h"
 
 #define CONNECT_MS 1000
-#define LOOK_MS 1000	      /* how often to check the hooks, and whether the program has ended */
-#define FORK_NAPS 20000	      /* of 50 us: how long fork() waits for a change to be complete */
-#define LOADER_COOKIE ~0u     /* of the loader's function */
-#define NAME_COOKIE (~0u - 1) /* of functions that rename threads */
-#define PRCTL_COOKIE (~0u - 2)
-#define SYSCALL_COOKIE (~0u - 3)
-#define EXIT_COOKIE (~0u - 4)
-/* of functions that fail, or have another effect, if we have a thread */
-#define UNSHARE_COOKIE (~0u - 5)
-#define SETNS_COOKIE (~0u - 6)
-#define CAPSET_COOKIE (~0u - 7)
-#define OWN_COOKIES CAPSET_COOKIE /* the smallest of these cookies */
+#define LOOK_MS 1000	/* how often to check the hooks, and whether the program has ended */
+#define FORK_NAPS 20000 /* of 50 us: how long fork() waits for a change to be complete */
 
 enum state { IDLE, STARTING, RUNNING };
 
@@ -330,41 +317,6 @@ static void resume_thread(void)
 	errno = saved;
 }
 
-/* Returns how many threads the process has; 0: that is not known. */
-static unsigned long thread_count(void)
-{
-	struct stat s;
-
-	if (sys_call(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/task", (long)&s, 0, 0, 0) ||
-	    s.st_nlink < 2)
-		return 0;
-	return s.st_nlink - 2;
-}
-
-/*
- * Returns whether a system call that a process of one thread makes would fail, or have another
- * effect, because of our thread. If the program has several threads itself, ours makes no
- * difference.
- */
-static bool needs_one_thread(long nr, const __u64 *args)
-{
-	/* all threads must have the same rights when libc changes the user */
-	bool needs = nr == SYS_capset;
-
-	if (nr == SYS_unshare)
-		needs = args[0] &
-			(CLONE_NEWUSER | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM | CLONE_FILES);
-	if (nr == SYS_setns)
-		needs = !(int)args[1] || args[1] & (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWTIME);
-	return needs && thread_count() <= 2;
-}
-
-/* Returns whether a call of setns() may change the clock by which the hooks take times. */
-static bool changes_clock(long nr, const __u64 *args)
-{
-	return nr == SYS_setns && !capture_by_ticks() && (!(int)args[1] || args[1] & CLONE_NEWTIME);
-}
-
 /* Returns false in a child that has its parent's memory (vfork()) or that libc does not know of:
  * what it does to itself must not change its parent's hooks. */
 static bool is_own_process(void)
@@ -389,8 +341,7 @@ static __attribute__((cold, noinline)) void on_loader(void)
 /* What leave() does for our own cookies: frame.data[0] */
 enum { AFTER_NAME, AFTER_PAUSE };
 
-/* A filter that is set by prctl(2), or without TSYNC, applies only to the calling thread. The
- * agent's own thread cannot continue under a filter. */
+/* The agent's own thread cannot continue under a filter. */
 static void on_filter(bool all_threads)
 {
 	if (!capture_is_sandboxed() && !is_own_process())
@@ -399,46 +350,6 @@ static void on_filter(bool all_threads)
 	engine_sandboxed();
 	if (all_threads)
 		end_thread(&all_sandboxed);
-}
-
-/* The system call that a hooked function of libc makes, or -1. */
-static long call_of(__u32 cookie, const struct hook_regs *r)
-{
-	switch (cookie) {
-	case PRCTL_COOKIE: return SYS_prctl;
-	case UNSHARE_COOKIE: return SYS_unshare;
-	case SETNS_COOKIE: return SYS_setns;
-	case CAPSET_COOKIE: return SYS_capset;
-	case SYSCALL_COOKIE: return (long)r->args[0];
-	default: return -1;
-	}
-}
-
-/* Called at one of the other hooked functions of libc. Returns whether its return is wanted. */
-static __attribute__((cold, noinline)) bool on_other(struct hook_frame *f,
-						     const struct hook_regs *r)
-{
-	const __u64 *args = r->args + (f->id == SYSCALL_COOKIE);
-	long nr = call_of(f->id, r);
-
-	if (f->id == NAME_COOKIE || (nr == SYS_prctl && (int)args[0] == PR_SET_NAME)) {
-		capture_renames();
-		f->data[0] = AFTER_NAME;
-		return true;
-	}
-	if (nr == SYS_prctl && (int)args[0] == PR_SET_SECCOMP)
-		on_filter(false);
-	if (nr == SYS_seccomp && args[0] == SECCOMP_SET_MODE_FILTER)
-		on_filter(args[1] & SECCOMP_FILTER_FLAG_TSYNC);
-	if (nr != SYS_unshare && nr != SYS_setns && nr != SYS_capset)
-		return false;
-	f->data[0] = AFTER_PAUSE;
-	if (capture_is_sandboxed() || !is_own_process() || !needs_one_thread(nr, args))
-		return false;
-	if (!changes_clock(nr, args))
-		return pause_thread();
-	end_thread(&to_be_alone);
-	return false;
 }
 
 /* Called when the program ends: otherwise changes that another tracer made to the hooks since the
@@ -452,20 +363,44 @@ static void look_at_last(void)
 	change_ends();
 }
 
+/* Called at unshare, setns and capset. Returns whether the thread has been ended for it, and must come
+ * back. */
+static bool on_rights(const struct own_call *c)
+{
+	if (capture_is_sandboxed() || !is_own_process() || !own_needs_one_thread(c))
+		return false;
+	if (!own_changes_clock(c))
+		return pause_thread();
+	end_thread(&to_be_alone);
+	return false;
+}
+
+/* Called at a function of libc that is hooked for ourselves. Returns whether its return is wanted. */
+static __attribute__((cold, noinline)) bool on_own(struct hook_frame *f, const struct hook_regs *r)
+{
+	struct own_call c = own_call(f->id, r);
+
+	switch (c.meaning) {
+	case OWN_LOADER: on_loader(); break;
+	case OWN_END: look_at_last(); break;
+	case OWN_NAME:
+		capture_renames();
+		f->data[0] = AFTER_NAME;
+		return true;
+	case OWN_FILTER:
+	case OWN_FILTER_ALL: on_filter(c.meaning == OWN_FILTER_ALL); break;
+	case OWN_RIGHTS: f->data[0] = AFTER_PAUSE; return on_rights(&c);
+	case OWN_NOTHING: break;
+	}
+	return false;
+}
+
 HOOK_WAY(2) static bool entry(struct hook_frame *f, const struct hook_regs *r)
 {
 	if (hooks_in_vfork)
 		return false;
-	if (f->id == LOADER_COOKIE) {
-		on_loader();
-		return false;
-	}
-	if (f->id == EXIT_COOKIE) {
-		look_at_last();
-		return false;
-	}
 	if (f->id >= OWN_COOKIES)
-		return on_other(f, r);
+		return on_own(f, r);
 	return capture_enters(f, r, f->id);
 }
 
@@ -625,75 +560,17 @@ static int hook_list(size_t size, bool *last, __u32 *number)
 	return err || !*last ? err : hook_listed();
 }
 
-/* Functions of libc that the agent hooks for itself. They are looked up once, because a forked
- * child must not call the loader. */
-struct own_hook {
-	const char *name;
-	__u32 id, flags;
-	__u64 address;
-	bool looked;
-};
-
-static struct hook_spec spec_of(struct own_hook *o)
-{
-	if (!o->looked)
-		o->address = (__u64)(uintptr_t)dlsym(RTLD_DEFAULT, o->name);
-	o->looked = true;
-	return (struct hook_spec){ .address = o->address, .id = o->id, .flags = o->flags };
-}
-
-/*
- * dlopen() calls this function of libc to run the constructors of what it has mapped. (The one that
- * is there for debuggers, r_brk, is a single ret, which cannot be hooked.)
- */
 static void hook_loader(void)
 {
-	static struct own_hook loader = { .name = "_dl_catch_exception",
-					  .id = LOADER_COOKIE,
-					  .flags = HOOK_ENTRY_ONLY };
-	bool first = !loader.looked;
-	struct hook_spec spec = spec_of(&loader);
-	enum hook_result result = HOOK_NOT_CODE;
+	bool first;
+	enum hook_result result = own_hook_loader(&first);
 
-	if (spec.address && engine_install(&spec, 1, &result) < 0)
-		result = HOOK_NO_MEMORY;
 	loader_hooked = result == HOOK_ON;
 	if (!loader_hooked && first)
 		talk_say(MEET_VERB,
 			 "process %d: the dynamic loader has no hook (%s): libraries that are "
 			 "loaded later are found once a second",
 			 (int)own_pid, hook_result_text(result));
-}
-
-/* Hooks the functions that may change a thread's name (without these hooks a thread would keep its
- * first name in the trace), those by which a program restricts its system calls, and the one by
- * which it ends. */
-static void hook_others(void)
-{
-	static struct own_hook others[] = {
-		{ .name = "prctl", .id = PRCTL_COOKIE },
-		{ .name = "pthread_setname_np", .id = NAME_COOKIE },
-		{ .name = "syscall", .id = SYSCALL_COOKIE },
-		/* The kernel refuses some calls of the first two to a process of several threads;
-		 * after the third the threads of the process have different rights, and libc ends it
-		 * when it changes its user. */
-		{ .name = "unshare", .id = UNSHARE_COOKIE },
-		{ .name = "setns", .id = SETNS_COOKIE },
-		{ .name = "capset", .id = CAPSET_COOKIE },
-		/* exit() calls it too */
-		{ .name = "_exit", .id = EXIT_COOKIE, .flags = HOOK_ENTRY_ONLY },
-	};
-
-	struct hook_spec specs[sizeof(others) / sizeof(others[0])];
-	enum hook_result results[sizeof(others) / sizeof(others[0])];
-	unsigned int n = 0;
-
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		specs[n] = spec_of(&others[i]);
-		n += specs[n].address != 0;
-	}
-	/* together: each time all mappings are read */
-	engine_install(specs, n, results);
 }
 
 static void take_specs(size_t size)
@@ -852,7 +729,7 @@ static int enter(void)
 		change_begins();
 		said = (struct hook_state){ 0 };
 		hook_loader();
-		hook_others();
+		own_hook_others();
 		engine_reserve();
 		change_ends();
 		__atomic_store_n(&state, RUNNING, __ATOMIC_RELEASE);

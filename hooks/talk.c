@@ -54,10 +54,10 @@ int talk_child(__u32 parent_tid)
 		err = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) ? -errno : 0;
 		if (!err)
 			err = meet_put_fd(to, &msg, sizeof(msg), CHILD_MS, pair[1]);
-		else
+		if (err)
 			talk_say(MEET_WARN,
-				 "process %d has no socket for its hooks (%s): its calls are not "
-				 "shown",
+				 "process %d has no connection for its hooks (%s): its calls are "
+				 "not shown",
 				 (int)getpid(), strerror(-err));
 	}
 	talk_close();

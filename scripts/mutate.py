@@ -57,6 +57,7 @@ PARSERS = {
     "user/serve/web_config.c": ["web"],
     "user/source/agent/agent_inbox.c": ["agent"],
     "user/source/agent/agent_peer.c": ["agent"],
+    "user/source/counters/counters_inbox.c": ["counters_inbox"],
     "user/source/discover/elf.c": ["elf", "discover"],
     "user/source/discover/library_paths.c": ["discover"],
     "user/source/hooks/hooks_counts.c": ["hooks_counts"],

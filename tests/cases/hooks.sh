@@ -841,6 +841,32 @@ END
 	stop a
 }
 
+# A program that closes all its descriptors, or becomes another one without hooks: it is said that its further calls are not shown.
+case_hooks_connection_closed() { # undisturbed
+	local how
+	with_hooks
+	for how in "daemon 3 4" "exec-lines 3"; do
+		# shellcheck disable=SC2086
+		target a $how
+		attach --source=hooks -p "$PID_a"
+		go a nowait
+		wait_for 10 grep -q "^cudatrace: warning: process $PID_a: its connection to cudatrace has ended, but the process has not: it has closed its \
+descriptors, as a daemon does, or has become a program that cannot have hooks; its further calls are shown by --source=probes alone\$" "$T/err"
+		stop a
+		wait_for 5 ended "$CT"
+		[ "$(rows cudaStreamQuery)" -ge 3 ] || fail "$how: calls before that have no rows"
+		rm -f "$T/a.in"
+	done
+	# that it ended is no reason to say so
+	target a queries 5
+	attach --source=hooks -p "$PID_a"
+	go a
+	stop a
+	wait_for 5 ended "$CT"
+	expect_rows cudaStreamQuery 5
+	if grep -q 'its connection' "$T/err"; then fail "$(cat "$T/err")"; fi
+}
+
 # A program that is killed in a call: the call is shown, as one that did not return.
 case_hooks_killed_in_call() { # undisturbed
 	with_hooks

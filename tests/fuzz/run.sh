@@ -9,7 +9,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 
-targets=(trace elf functions device dwarf agent saved hooks nccl options http web python payload columns)
+targets=(trace elf functions device dwarf agent counters saved hooks nccl options http web python payload columns)
 if [ "${1:-}" = -l ]; then
 	printf '%s\n' "${targets[@]}"
 	exit 0

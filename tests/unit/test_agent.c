@@ -26,6 +26,7 @@
 #include "../../user/source/agent/agent.h"
 #include "../../user/source/agent/agent_child.h"
 #include "../../user/source/agent/agent_funcs.h"
+#include "../../user/source/agent/agent_inbox.h"
 #include "../../user/source/agent/agent_peer.h"
 #include "../../user/source/agent/agent_process.h"
 #include "../../user/util/msg.h"
@@ -693,6 +694,32 @@ static void test_losses(void)
 	source_agent.close(&src);
 }
 
+/* It dies with a message that it has not read: what it had sent before is read. */
+static void test_dies_unread(void)
+{
+	char msg[MEET_MSG_MAX];
+	struct pollfd p = { .events = POLLIN };
+	struct agent_inbox *inbox;
+	int fds[2];
+
+	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds));
+	CHECK(send(fds[0], "unread", 6, 0) == 6);
+	for (int i = 0; i < 3; i++)
+		CHECK(send(fds[1], "said", 4, 0) == 4);
+	close(fds[1]);
+	inbox = agent_inbox_open(fds[0], sizeof(msg), AGENT_INBOX_BYTES);
+	for (int i = 0; CHECK(inbox != NULL) && i < 4; i++) {
+		ssize_t n;
+
+		p.fd = agent_inbox_fd(inbox);
+		while ((n = agent_inbox_take(inbox, msg)) == -EAGAIN)
+			CHECK(poll(&p, 1, 5000) == 1);
+		CHECK_EQ(i < 3 ? 4 : 0, n);
+	}
+	agent_inbox_close(inbox);
+	close(fds[0]);
+}
+
 /* What an agent says is said of its process, whatever it says. */
 static void test_says(void)
 {
@@ -1161,6 +1188,7 @@ int main(void)
 	RUN(test_closed);
 	RUN(test_outer_range);
 	RUN(test_losses);
+	RUN(test_dies_unread);
 	RUN(test_says);
 	RUN(test_bad_agent);
 	RUN(test_far_words);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "../../user/source/agent/agent_tids.h"
+#include "../../user/source/discover/scans.h"
 #include "../../user/source/hooks/hooks_peer.h"
 #include "../../user/source/python_seek.h"
 #include "../../user/util/msg.h"
@@ -568,6 +569,27 @@ static void test_no_start(void)
 	close_peer();
 }
 
+/* A message of a child with a descriptor, which is closed here. -1: without one. */
+static void bears(uint32_t tid, uint64_t ns, int fd)
+{
+	struct hooks_child c = { .h = { sizeof(c), HOOKS_CHILD, 0 }, .tid = tid, .ns = ns };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { .head = { CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
+	struct iovec io = { &c, sizeof(c) };
+	struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1 };
+
+	if (fd >= 0) {
+		memcpy(CMSG_DATA(&control.head), &fd, sizeof(int));
+		m.msg_control = &control;
+		m.msg_controllen = sizeof(control);
+	}
+	CHECK_EQ((ssize_t)sizeof(c), sendmsg(hooks, &m, MSG_NOSIGNAL));
+	if (fd >= 0)
+		close(fd);
+}
+
 /* ---- what it maps ---- */
 
 struct mapped {
@@ -635,6 +657,50 @@ static void test_mapped(void)
 	check_said("", pid);
 }
 
+static int searched;
+static uint64_t least_ns, most_ns;
+
+/* It would take too long. */
+static int takes_long(int fd, const uint64_t *capture, uint64_t until_ns, struct elf_scan *out)
+{
+	(void)fd;
+	(void)capture;
+	memset(out, 0, sizeof(*out));
+	searched++;
+	CHECK(until_ns >= least_ns && until_ns <= now_ns() + most_ns);
+	return -ETIME;
+}
+
+/* A file is searched for ten seconds at most; if that was not enough, it is said, and it is not searched again. */
+static void test_long_search(void)
+{
+	struct mapped lib = map_runtime();
+	char want[256];
+
+	scans_by = takes_long;
+	least_ns = now_ns();
+	most_ns = 10000000000ULL;
+	capture_all();
+	open_greeted(&(struct hooks_peer_opts){ 0 });
+	read_start();
+	CHECK_EQ(0, got.list.n);
+	CHECK(searched > 0);
+	snprintf(want, sizeof(want),
+		 "cudatrace: warning: a file of process %d has no hooks, and its calls are not "
+		 "shown: it has more symbols than can be searched in 10 s\n",
+		 (int)pid);
+	CHECK(!strncmp(said, want, strlen(want)));
+	searched = 0;
+	munmap(lib.at, lib.bytes);
+	lib = map_runtime();
+	asks(HOOKS_MAPPED, 1);
+	hooks_peer_drain(peer);
+	CHECK_EQ(0, searched);
+	munmap(lib.at, lib.bytes);
+	close_peer();
+	scans_by = elf_scan_until;
+}
+
 /* A thread has asked, and its process is killed: nothing invalid was sent. */
 static void test_killed_asking(void)
 {
@@ -652,6 +718,80 @@ static void test_killed_asking(void)
 	CHECK(hooks_peer_ran(peer));
 	close_peer();
 	check_said("", pid);
+}
+
+/* It dies with messages that it has not read: what it had said before is dealt with. */
+static void test_dies_unread(void)
+{
+	struct {
+		struct meet_say say;
+		char text[4];
+	} __attribute__((packed))
+	m = { .say = { .h = { sizeof(m), HOOKS_SAY, 0 }, .level = MEET_NOTE, .len = 4 } };
+	struct hooks_birth birth;
+	int fds[2];
+
+	memcpy(m.text, "text", 4);
+	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds));
+	open_greeted(&(struct hooks_peer_opts){ 0 });
+	answers(3, 2, 8);
+	bears(7, 70, fds[0]);
+	says(&m, sizeof(m));
+	close(hooks); /* START and what followed it are unread */
+	hooks = -1;
+	hooks_peer_drain(peer);
+	CHECK_EQ(3, hooks_peer_unhooked(peer));
+	CHECK(hooks_peer_ran(peer));
+	if (CHECK(hooks_peer_birth(peer, &birth))) {
+		CHECK_EQ(70, birth.ns);
+		close(birth.fd);
+	}
+	hooks_peer_drain(peer);
+	CHECK_EQ(HOOKS_PEER_ENDED, hooks_peer_state(peer));
+	CHECK(hooks_peer_left(peer));
+	close(fds[1]);
+	close_peer();
+	check_said("cudatrace: warning: process %d: 3 functions have no hooks, and their calls are "
+		   "shown by --source=probes alone: shorter than five bytes\n"
+		   "cudatrace: process %d: text\n",
+		   pid);
+}
+
+/* The process is gone, and another one holds its socket: what was said is dealt with, and the end does
+ * not wait for the other one, who may go on. */
+static void test_gone(void)
+{
+	struct hooks_birth birth;
+	int fds[2], sent = 0;
+
+	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds));
+	open_greeted(&(struct hooks_peer_opts){ 0 });
+	answers(1, 0, 8);
+	bears(7, 70, fds[0]);
+	hooks_peer_gone(peer);
+	hooks_peer_drain(peer);
+	CHECK_EQ(1, hooks_peer_unhooked(peer));
+	if (CHECK(hooks_peer_birth(peer, &birth)))
+		close(birth.fd);
+	CHECK(hooks_peer_state(peer) != HOOKS_PEER_ENDED);
+	hooks_peer_drain(peer);
+	CHECK_EQ(HOOKS_PEER_ENDED, hooks_peer_state(peer));
+	CHECK(!hooks_peer_left(peer));
+	close(fds[1]);
+	close_peer();
+
+	open_greeted(&(struct hooks_peer_opts){ 0 });
+	hooks_peer_gone(peer);
+	/* there is always more than one drain takes */
+	for (int i = 100; hooks_peer_state(peer) != HOOKS_PEER_ENDED && sent < 20000; i = 64) {
+		for (; i > 0; i--, sent++)
+			answers(0, 0, 0);
+		hooks_peer_gone(peer);
+		hooks_peer_drain(peer);
+	}
+	CHECK(sent > 4096 && sent < 20000);
+	close_peer();
+	said[0] = '\0';
 }
 
 /* Who answers may map files without an end, as a program that loads a library for each of its kernels; who only asks is
@@ -853,6 +993,7 @@ static void test_bye(void)
 
 	open_greeted(&(struct hooks_peer_opts){ 0 });
 	hooks_peer_gone(peer);
+	hooks_peer_drain(peer);
 	CHECK_EQ(HOOKS_PEER_ENDED, hooks_peer_state(peer));
 	CHECK(!hooks_peer_bye(peer));
 	close_peer();
@@ -860,27 +1001,6 @@ static void test_bye(void)
 }
 
 /* ---- children ---- */
-
-/* A message of a child with a descriptor, which is closed here. -1: without one. */
-static void bears(uint32_t tid, uint64_t ns, int fd)
-{
-	struct hooks_child c = { .h = { sizeof(c), HOOKS_CHILD, 0 }, .tid = tid, .ns = ns };
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = { .head = { CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
-	struct iovec io = { &c, sizeof(c) };
-	struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1 };
-
-	if (fd >= 0) {
-		memcpy(CMSG_DATA(&control.head), &fd, sizeof(int));
-		m.msg_control = &control;
-		m.msg_controllen = sizeof(control);
-	}
-	CHECK_EQ((ssize_t)sizeof(c), sendmsg(hooks, &m, MSG_NOSIGNAL));
-	if (fd >= 0)
-		close(fd);
-}
 
 static void test_children(void)
 {
@@ -957,7 +1077,7 @@ static void test_no_children(void)
 	}
 }
 
-/* A descriptor that comes with a message that has none. */
+/* A descriptor that comes with a message that has none, or with an empty packet. */
 static void test_surplus_descriptor(void)
 {
 	int before = count_descriptors();
@@ -980,6 +1100,10 @@ static void test_surplus_descriptor(void)
 	hooks_peer_was_read(peer);
 	CHECK_EQ(HOOKS_READ, told(NULL));
 	CHECK_EQ(9, got.ask.number);
+	io.iov_len = 0;
+	CHECK_EQ(0, sendmsg(hooks, &m, 0));
+	hooks_peer_drain(peer);
+	CHECK_EQ(HOOKS_PEER_ENDED, hooks_peer_state(peer));
 	close_peer();
 	CHECK_EQ(before, count_descriptors());
 }
@@ -1054,6 +1178,7 @@ static void test_muted(void)
 	check_mute(func, &lib);
 	CHECK_EQ(0, hooks_peer_told(peer)->calls[0]);
 	hooks_peer_gone(peer);
+	hooks_peer_drain(peer);
 	hooks_peer_mute(peer, 0);
 	CHECK_EQ(0, told(NULL));
 	close_peer();
@@ -1074,7 +1199,10 @@ int main(void)
 	RUN(test_limited);
 	RUN(test_no_start);
 	RUN(test_mapped);
+	RUN(test_long_search);
 	RUN(test_killed_asking);
+	RUN(test_dies_unread);
+	RUN(test_gone);
 	RUN(test_asks_without_end);
 	RUN(test_reads);
 	RUN(test_reads_without_end);

@@ -8,6 +8,7 @@
 #include "../../user/event/gpus.h"
 #include "../../user/stat/report.h"
 #include "../../user/trace/writer.h"
+#include "../../user/util/msg.h"
 #include "make_call.h"
 #include "make_device.h"
 #include "unit.h"
@@ -142,17 +143,33 @@ static void ended_processes(void)
 	process_table_close(t);
 }
 
-/* Only so many that have ended are kept. */
+static char said[1024];
+
+static void take_said(const char *text)
+{
+	snprintf(said + strlen(said), sizeof(said) - strlen(said), "%s", text);
+}
+
+/* Only so many that have ended are kept. It is said once that there were more. */
 static void too_many_ended(void)
 {
 	struct process_table *t = process_table_open();
 	uint32_t kept = 0, pid;
 
 	process_table_keep_ended(t);
+	said[0] = '\0';
+	msg_taker = take_said;
 	for (pid = 1000; pid < 100000; pid++) {
 		tell(t, CT_PROCESS, pid, pid, (uint64_t)pid << 10);
 		tell_exit(t, pid);
+		if (pid == 32000)
+			CHECK_TEXT("", said);
 	}
+	msg_taker = NULL;
+	CHECK_TEXT("cudatrace: warning: more than 32768 processes have ended since their sums were "
+		   "last read: the calls of further ones are counted, but their names are not "
+		   "known (\"?\"), and --comm leaves them out\n",
+		   said);
 	while (pid-- > 1000)
 		kept += !strcmp(counted(t, pid, pid), "app");
 	CHECK(kept >= 32768 && kept < 100000 - 1000);

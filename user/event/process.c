@@ -66,7 +66,7 @@ struct process_table {
 	uint32_t made_up; /* numbers so far */
 	size_t info_bytes;
 	uint64_t learned; /* records */
-	bool said, info_said;
+	bool said, info_said, ended_said;
 };
 
 struct process_table *process_table_open(void)
@@ -159,8 +159,15 @@ static void keep_or_drop(struct process_table *t, struct process *p)
 	struct ended_process want = { .key = { p->pid, short_start(p) } }, *e = NULL;
 	bool made = false;
 
-	if (t->keeps_ended && p->start_boottime_ns)
+	if (t->keeps_ended && p->start_boottime_ns) {
 		e = keyed_get(&t->ended, &want.key, &made);
+		if (!e && !t->ended_said)
+			msg_warn("more than %d processes have ended since their sums were last "
+				 "read: the calls of further ones are counted, but their names are "
+				 "not known (\"?\"), and --comm leaves them out",
+				 ENDED_MAX);
+		t->ended_said |= !e;
+	}
 	if (made)
 		e->process = p;
 	else

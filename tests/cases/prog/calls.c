@@ -254,6 +254,17 @@ static void mode_exec(void)
 	exit(1);
 }
 
+/* The same, but the other program makes as many calls as it is told. */
+static void mode_exec_lines(void)
+{
+	char *argv[] = { "calls", "lines", NULL };
+
+	queries(arg(0));
+	fflush(stdout);
+	execv("/proc/self/exe", argv);
+	exit(1);
+}
+
 static void *thread_that_execs(void *unused)
 {
 	(void)unused;
@@ -669,6 +680,15 @@ static void mode_lines(void)
 	} while (n);
 }
 
+/* A calls, and B more after it has closed its descriptors, as a daemon does. */
+static void mode_daemon(void)
+{
+	queries(arg(0));
+	for (int fd = 3; fd < 1024; fd++)
+		close(fd);
+	queries(arg(1));
+}
+
 /* ---- main ---- */
 
 static const struct {
@@ -687,6 +707,7 @@ static const struct {
 	{ "main-gone", mode_main_gone },
 	{ "fork", mode_fork },
 	{ "exec", mode_exec },
+	{ "exec-lines", mode_exec_lines },
 	{ "thread-exec", mode_thread_exec },
 	{ "locked", mode_locked },
 	{ "status", mode_status },
@@ -707,6 +728,7 @@ static const struct {
 	{ "namespaces", mode_namespaces },
 	{ "profiler", mode_profiler },
 	{ "lines", mode_lines },
+	{ "daemon", mode_daemon },
 };
 
 static void wait_line(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * counters.c - see counters.h. The helper does the work (cupti/counters/counters_helper.c); this
- * starts it, checks each of its records, says its messages, and ends it.
+ * starts it, passes on what it says (counters_inbox), and ends it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +17,7 @@
 #include "../../util/msg.h"
 #include "counters.h"
 #include "counters_child.h"
+#include "counters_inbox.h"
 #include "../../../cupti/counters/counters_wire.h"
 
 #define READY_MS 60000	    /* CUDA takes seconds to start where there are many GPUs */
@@ -29,89 +30,11 @@ struct counters {
 	/* records that came before the start */
 	char *early;
 	size_t early_len, early_at;
-	/* the message under way */
-	size_t len, at;
-	bool ready, bye, failed, stopped, finished;
-	const bool *paused; /* as struct source has it */
-	bool optional;	    /* what stands in the way is a warning */
-	uint64_t received, malformed, lost[CT_LOSS_END];
-	void (*line)(void *, const char *, size_t); /* counters_help() */
-	void *line_ctx;
-	__u64 message[COUNTERS_MESSAGE_MAX / 8];
+	bool stopped, finished;
+	struct counters_inbox in;
 };
 
 /* ---- what the helper says ---- */
-
-/* Control characters would be an attack on a terminal. */
-static void clean(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			*text = '?';
-}
-
-static void say(struct counters *c, const struct counters_text *t)
-{
-	char text[COUNTERS_TEXT_MAX + 1];
-	size_t n = t->len;
-
-	if (t->h.size < sizeof(*t) || n > COUNTERS_TEXT_MAX || sizeof(*t) + n > t->h.size) {
-		c->malformed++;
-		return;
-	}
-	memcpy(text, t->text, n);
-	text[n] = '\0';
-	clean(text);
-	switch (t->level) {
-	case COUNTERS_ERROR:
-		c->failed = true;
-		if (c->optional)
-			msg_warn("%s", text);
-		else
-			msg_error("%s", text);
-		break;
-	case COUNTERS_WARN: msg_warn("%s", text); break;
-	case COUNTERS_NOTE: msg_note("%s", text); break;
-	case COUNTERS_LINE:
-		if (c->line)
-			c->line(c->line_ctx, text, strlen(text));
-		break;
-	default: msg_verb("%s", text);
-	}
-}
-
-/* Records that are only for us. False: a record of the trace, or of none of ours. */
-static bool control(struct counters *c, const struct ct_hdr *rec)
-{
-	switch (rec->kind) {
-	case COUNTERS_READY: c->ready = true; return true;
-	case COUNTERS_BYE: c->bye = true; return true;
-	case COUNTERS_TEXT:
-		if (rec->size >= sizeof(struct counters_text))
-			say(c, (const struct counters_text *)rec);
-		else
-			c->malformed++;
-		return true;
-	default: return false;
-	}
-}
-
-/* The kinds that a helper has to say; another one is not passed on. */
-static bool wanted(struct counters *c, const struct ct_hdr *rec)
-{
-	switch (rec->kind) {
-	case CT_LOST:
-		if (((const struct ct_lost *)rec)->cause < CT_LOSS_END)
-			losses_add(&c->lost[((const struct ct_lost *)rec)->cause],
-				   ((const struct ct_lost *)rec)->count);
-		return true;
-	case CT_DEVICE:
-	case CT_METRIC:
-	case CT_EVENT: return !rec->pid;
-	case CT_COUNTER: /* of a device, or of a process on it */ return true;
-	default: return false;
-	}
-}
 
 /* Who waits on the socket shall not be woken for its end again and again. */
 static void silence(struct counters *c)
@@ -130,7 +53,7 @@ static void ended_alone(struct counters *c)
 
 	c->finished = true;
 	silence(c);
-	if (c->bye || c->failed || c->stopped)
+	if (c->in.bye || c->in.failed || c->stopped)
 		return;
 	if (counters_child_wait(&c->child, 500) && c->child.status != -1) {
 		if (WIFSIGNALED(c->child.status))
@@ -141,57 +64,17 @@ static void ended_alone(struct counters *c)
 	msg_error("the counters' helper ended%s: no more counters are shown; start cudatrace "
 		  "again, with -v for details",
 		  how);
-	c->failed = true;
+	c->in.failed = true;
 }
 
-/* The next message into c->message. 1: there is one, 0: not yet, -ENODATA: there will be none. */
+/* The next message. 1: there is one, 0: not yet, -ENODATA: there will be none. */
 static int next_message(struct counters *c)
 {
-	ssize_t n;
+	int n = c->finished ? -ENODATA : counters_inbox_next(&c->in, c->child.fd);
 
-	if (c->finished)
-		return -ENODATA;
-	do {
-		n = recv(c->child.fd, c->message, sizeof(c->message), MSG_DONTWAIT);
-	} while (n < 0 && errno == EINTR);
-	if (n < 0 && errno == EAGAIN)
-		return 0;
-	if (n <= 0) {
+	if (n < 0 && !c->finished)
 		ended_alone(c);
-		return -ENODATA;
-	}
-	c->len = (size_t)n;
-	c->at = 0;
-	return 1;
-}
-
-/* The records of the message under way. 0, or emit's. */
-static int hand_out(struct counters *c, emit_fn emit, void *ctx)
-{
-	while (c->at < c->len && !source_paused(c->paused)) {
-		const struct ct_hdr *rec =
-			(const struct ct_hdr *)((const char *)c->message + c->at);
-		int err;
-
-		/* Sizes are multiples of 8: every record is aligned. */
-		if (record_check(rec, c->len - c->at)) {
-			c->malformed++;
-			c->at = c->len;
-			return 0;
-		}
-		c->at += rec->size;
-		if (control(c, rec))
-			continue;
-		if (!wanted(c, rec)) {
-			c->malformed++;
-			continue;
-		}
-		c->received++;
-		err = emit(ctx, rec);
-		if (err)
-			return err;
-	}
-	return 0;
+	return n;
 }
 
 /* ---- the source ---- */
@@ -202,7 +85,7 @@ static int keep_early(void *ctx, const struct ct_hdr *rec)
 	char *more;
 
 	if (c->early_len + rec->size > EARLY_MAX) {
-		c->lost[CT_LOSS_READ]++;
+		c->in.lost[CT_LOSS_READ]++;
 		return 0;
 	}
 	more = realloc(c->early, c->early_len + rec->size);
@@ -235,7 +118,7 @@ static int wait_ready(struct counters *c)
 {
 	struct pollfd p = { .fd = c->child.fd, .events = POLLIN };
 
-	while (!c->ready && !c->failed) {
+	while (!c->in.ready && !c->in.failed) {
 		int n = poll(&p, 1, READY_MS), err;
 
 		if (n < 0 && errno == EINTR)
@@ -249,11 +132,11 @@ static int wait_ready(struct counters *c)
 		n = next_message(c);
 		if (n < 0)
 			break;
-		err = n ? hand_out(c, keep_early, c) : 0;
+		err = n ? counters_inbox_records(&c->in, keep_early, c) : 0;
 		if (err)
 			return err;
 	}
-	return c->ready ? 0 : -ENODEV;
+	return c->in.ready ? 0 : -ENODEV;
 }
 
 static int counters_open(struct source *s, const struct capture_plan *plan)
@@ -262,22 +145,22 @@ static int counters_open(struct source *s, const struct capture_plan *plan)
 	int err;
 
 	s->priv = c;
-	c->paused = s->paused;
+	c->in.paused = s->paused;
 	if (!c) {
 		msg_error("no memory");
 		return -ENOMEM;
 	}
 	c->child = (struct counters_child){ .pidfd = -1, .fd = -1, .ended = true };
-	c->optional = plan->counters_optional;
+	c->in.optional = plan->counters_optional;
 	err = open_child(c, "sample", plan->counters_interval_ns, plan->counters_metrics,
 			 plan->cupti, NULL);
 	if (!err)
 		err = wait_ready(c);
-	if (!err || !c->optional)
+	if (!err || !c->in.optional)
 		return err;
 	counters_child_close(&c->child);
 	c->child = (struct counters_child){ .pidfd = -1, .fd = -1, .ended = true };
-	c->failed = c->finished = true;
+	c->in.failed = c->finished = true;
 	return 0;
 }
 
@@ -303,7 +186,7 @@ static int counters_fds(struct source *s, int *fd, int max)
 
 static int drain_early(struct counters *c, emit_fn emit, void *ctx)
 {
-	while (c->early_at < c->early_len && !source_paused(c->paused)) {
+	while (c->early_at < c->early_len && !source_paused(c->in.paused)) {
 		const struct ct_hdr *rec = (const struct ct_hdr *)(c->early + c->early_at);
 		int err;
 
@@ -321,8 +204,8 @@ static int counters_drain(struct source *s, emit_fn emit, void *ctx)
 	int err = drain_early(c, emit, ctx);
 
 	for (int i = 0; !err && i < MESSAGES_MAX; i++) {
-		err = hand_out(c, emit, ctx);
-		if (err || source_paused(c->paused))
+		err = counters_inbox_records(&c->in, emit, ctx);
+		if (err || source_paused(c->in.paused))
 			break;
 		err = next_message(c);
 		if (err == -ENODATA)
@@ -347,9 +230,9 @@ static void counters_losses(struct source *s, struct losses *l)
 	struct counters *c = s->priv;
 
 	for (int i = 0; i < CT_LOSS_END; i++)
-		losses_add(&l->lost[i], c->lost[i]);
-	l->lost[CT_LOSS_READ] += c->malformed;
-	l->sent += c->received;
+		losses_add(&l->lost[i], c->in.lost[i]);
+	l->lost[CT_LOSS_READ] += c->in.malformed;
+	l->sent += c->in.received;
 }
 
 static void counters_close(struct source *s)
@@ -368,7 +251,7 @@ bool counters_failed(const struct source *s)
 {
 	const struct counters *c = s->priv;
 
-	return !c || c->failed;
+	return !c || c->in.failed;
 }
 
 const struct source_ops source_counters = {
@@ -396,13 +279,13 @@ int counters_help(const char *cupti, const char *chip, void (*line)(void *, cons
 		return -ENOMEM;
 	}
 	s.priv = c;
-	c->line = line;
-	c->line_ctx = ctx;
+	c->in.line = line;
+	c->in.line_ctx = ctx;
 	err = open_child(c, "help", COUNTERS_INTERVAL_MIN_NS, NULL, cupti, chip);
 	if (!err) {
 		err = wait_ready(c); /* reads until the end: help is never ready */
 		if (err == -ENODEV)
-			err = c->failed ? -ENODEV : 0;
+			err = c->in.failed ? -ENODEV : 0;
 	}
 	counters_close(&s);
 	return err;

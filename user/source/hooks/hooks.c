@@ -382,17 +382,33 @@ static int announce(struct hooks_source *h, struct hooks_peer *p)
 	return hooks_reader_add(h->reader, r);
 }
 
-/* The process or its connection has ended. */
+/* The process has ended, and somebody else has its socket. */
+static void note_gone(struct hooks_peer *p)
+{
+	struct hooks_life *l = hooks_peer_life(p);
+
+	if (hooks_peer_state(p) != HOOKS_PEER_ENDED && hooks_life_gone(l) &&
+	    now_ns() - l->gone_ns > END_NS)
+		hooks_peer_gone(p);
+}
+
+/* The connection has ended. */
 static void note_end(struct hooks_peer *p)
 {
 	struct hooks_life *l = hooks_peer_life(p);
 
-	if (hooks_peer_state(p) == HOOKS_PEER_ENDED) {
-		if (!l->ended_ns)
-			l->ended_ns = now_ns();
-	} else if (hooks_life_gone(l) && now_ns() - l->gone_ns > END_NS) {
-		hooks_peer_gone(p);
-	}
+	if (hooks_peer_state(p) == HOOKS_PEER_ENDED && !l->ended_ns)
+		l->ended_ns = now_ns();
+}
+
+/* Another program, p, runs in the process now: the last records of the one before, and the children that
+ * it had, come before what the new one is. p may be closed here, for a child. */
+static int replace(struct hooks_source *h, struct hooks_peer *old, struct hooks_peer *p)
+{
+	hooks_peer_gone(old);
+	hooks_peer_life(old)->replaced = true;
+	hooks_peer_life(p)->other = true;
+	return drain_peer(h, old);
 }
 
 /* Deals with what the processes say. 0 or -ENOMEM. */
@@ -406,16 +422,17 @@ static int drain_peers(struct hooks_source *h)
 		if (i >= h->npeers)
 			continue; /* room was made for a child */
 		p = h->peers[i];
+		note_gone(p);
 		err = drain_peer(h, p);
-		old = former(h, p);
+		old = err ? NULL : former(h, p);
 		if (old) {
-			/* its last records go before what the new program is */
-			hooks_peer_gone(old);
-			hooks_peer_life(old)->replaced = true;
-			hooks_peer_life(p)->other = true;
-		} else if (!err && hooks_peer_unannounced(p)) {
-			err = announce(h, p);
+			err = replace(h, old, p);
+			if (err)
+				return err;
+			continue;
 		}
+		if (!err && hooks_peer_unannounced(p))
+			err = announce(h, p);
 		if (err)
 			return err;
 		note_end(p);
@@ -442,6 +459,14 @@ static int add_exit(struct hooks_source *h, const struct hooks_life *l)
 	return hooks_life_exit(h->batch, l->pid, status, now_ns());
 }
 
+static void tell_left(const struct hooks_peer *p)
+{
+	msg_warn("process %d: its connection to cudatrace has ended, but the process has not: it "
+		 "has closed its descriptors, as a daemon does, or has become a program that "
+		 "cannot have hooks; its further calls are shown by --source=probes alone",
+		 (int)hooks_peer_pid(p));
+}
+
 /* The connection has ended. 0: it is dropped; 1: it stays for now; or -ENOMEM. */
 static int end_peer(struct hooks_source *h, int i)
 {
@@ -456,9 +481,12 @@ static int end_peer(struct hooks_source *h, int i)
 	err = last_of(h, p);
 	if (!err && gone && !l->replaced)
 		err = add_exit(h, l);
-	if (!err)
-		drop(h, i);
-	return err;
+	if (err)
+		return err;
+	if (!gone && !l->replaced && !h->stopped_ns && hooks_peer_left(p))
+		tell_left(p);
+	drop(h, i);
+	return 0;
 }
 
 /* From here on the function with this number is muted everywhere, or it is not. */

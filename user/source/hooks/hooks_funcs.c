@@ -8,9 +8,12 @@
 #include <unistd.h>
 
 #include "../../api/api.h"
+#include "../../util/msg.h"
+#include "../../util/now.h"
 #include "../../util/table/array.h"
 #include "../discover/elf.h"
 #include "../discover/maps.h"
+#include "../discover/scans.h"
 #include "hooks_funcs.h"
 
 #define FILES_MAX 4096	 /* that are remembered */
@@ -103,7 +106,7 @@ static const struct file *look(struct hooks_files *fs, const struct ct_vma *v)
 {
 	struct file f = { .dev = v->dev, .ino = v->ino };
 	struct stat st;
-	int fd;
+	int fd, err;
 
 	if (maps_stat(v, &st))
 		return NULL;
@@ -120,8 +123,13 @@ static const struct file *look(struct hooks_files *fs, const struct ct_vma *v)
 	fd = maps_open(v);
 	if (fd < 0)
 		return NULL;
-	if (elf_scan(fd, fs->plan->capture, &f.scan))
+	err = scans_by(fd, fs->plan->capture, now_ns() + SCANS_S * 1000000000ULL, &f.scan);
+	if (err)
 		memset(&f.scan, 0, sizeof(f.scan));
+	if (err == -ETIME || err == -EFBIG)
+		msg_warn("a file of process %u has no hooks, and its calls are not shown: it has "
+			 "more symbols than can be searched in %d s",
+			 v->pid, SCANS_S);
 	if (f.scan.nprobes)
 		read_bytes(&f, fd);
 	close(fd);

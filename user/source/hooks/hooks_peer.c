@@ -18,6 +18,7 @@
 #define LISTS_MAX 32	     /* lists of one process about which something is said */
 #define UNANSWERED_MAX 10000 /* lists of one process: who answers may map files without an end */
 #define MESSAGES 64	     /* of one drain */
+#define LAST_MESSAGES 4096   /* of a process that is gone: another one may hold its socket */
 #define READS_MAX 100000     /* records that are waited for at a time */
 #define RESULTS 16
 #define LIMIT_PART 8 /* one part of so many of a limited address space */
@@ -37,7 +38,9 @@ struct hooks_peer {
 	uint64_t unhooked, partly;
 	uint32_t late; /* of those that were refused, the ones that are hooked partly by now */
 	struct hooks_birth birth; /* fd -1: none */
-	bool bye;
+	bool bye, left;
+	bool gone; /* the process; `last` messages of it are read yet */
+	int last;
 	int reads;	    /* HOOKS_READ that have not been answered */
 	uint32_t read_last; /* the newest of their numbers */
 	struct hooks_life life;
@@ -407,16 +410,23 @@ static void bye(struct hooks_peer *p)
 /* *fd: a descriptor that came with it, the caller's; else -1. */
 static bool receive(struct hooks_peer *p, int *fd)
 {
-	ssize_t n = agent_conn_get(&p->conn, p->msg, fd);
+	ssize_t n = -EAGAIN;
 
-	if (n == -EAGAIN)
-		return false;
-	if (n <= 0) {
-		p->state = HOOKS_PEER_ENDED;
-		return false;
+	*fd = -1;
+	if (!p->gone || p->last-- > 0)
+		n = agent_conn_get(&p->conn, p->msg, fd);
+	if (n > 0) {
+		p->size = (size_t)n;
+		return true;
 	}
-	p->size = (size_t)n;
-	return true;
+	/* an empty packet may bring one, too */
+	if (*fd >= 0)
+		close(*fd);
+	if (n == -EAGAIN && !p->gone)
+		return false;
+	p->left = !p->gone && p->conn.greeted;
+	p->state = HOOKS_PEER_ENDED;
+	return false;
 }
 
 static uint32_t number_of(const struct hooks_peer *p)
@@ -483,7 +493,9 @@ bool hooks_peer_birth(struct hooks_peer *p, struct hooks_birth *out)
 
 void hooks_peer_gone(struct hooks_peer *p)
 {
-	p->state = HOOKS_PEER_ENDED;
+	if (!p->gone)
+		p->last = LAST_MESSAGES;
+	p->gone = true;
 }
 
 struct hooks_life *hooks_peer_life(struct hooks_peer *p)
@@ -506,6 +518,11 @@ void hooks_peer_was_read(struct hooks_peer *p)
 bool hooks_peer_bye(const struct hooks_peer *p)
 {
 	return p->bye;
+}
+
+bool hooks_peer_left(const struct hooks_peer *p)
+{
+	return p->left;
 }
 
 const struct agent_conn *hooks_peer_conn(const struct hooks_peer *p)

@@ -72,7 +72,8 @@ uint64_t hooks_peer_partly(const struct hooks_peer *);
 void hooks_peer_drain(struct hooks_peer *);
 /* Once for each child; after each call there may be more to be drained. */
 bool hooks_peer_birth(struct hooks_peer *, struct hooks_birth *);
-/* The process is gone, even if another process still holds its socket. */
+/* The process is gone, even if another process still holds its socket: its end comes when what was said
+ * has been dealt with. */
 void hooks_peer_gone(struct hooks_peer *);
 /* All that it had written before it was last drained has been handed out: threads that wait for this go
  * on. */
@@ -84,6 +85,8 @@ bool hooks_peer_mutes(const struct hooks_peer *, int func);
 struct hooks_muted_told *hooks_peer_told(struct hooks_peer *);
 /* It has taken its hooks off. */
 bool hooks_peer_bye(const struct hooks_peer *);
+/* Its connection has ended without that. */
+bool hooks_peer_left(const struct hooks_peer *);
 /* Asks it to take the hooks off. */
 void hooks_peer_stop(struct hooks_peer *);
 

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* own.c - see own.h. */
+#include "../cupti/agent/compat.h"
+
+#include "own.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+
+#include "capture.h"
+#include "sys.h"
+
+#define LOADER_COOKIE ~0u     /* of the loader's function */
+#define NAME_COOKIE (~0u - 1) /* of functions that rename threads */
+#define PRCTL_COOKIE (~0u - 2)
+#define SYSCALL_COOKIE (~0u - 3)
+#define EXIT_COOKIE (~0u - 4)
+/* of functions that fail, or have another effect, if we have a thread */
+#define UNSHARE_COOKIE (~0u - 5)
+#define SETNS_COOKIE (~0u - 6)
+#define CAPSET_COOKIE (~0u - 7)
+_Static_assert(OWN_COOKIES == CAPSET_COOKIE, "the smallest of these cookies");
+
+/* ---- what a call means ---- */
+
+/* The system call that a hooked function of libc makes, or -1. */
+static long call_of(__u32 id, const struct hook_regs *r)
+{
+	switch (id) {
+	case PRCTL_COOKIE: return SYS_prctl;
+	case UNSHARE_COOKIE: return SYS_unshare;
+	case SETNS_COOKIE: return SYS_setns;
+	case CAPSET_COOKIE: return SYS_capset;
+	case SYSCALL_COOKIE: return (long)r->args[0];
+	default: return -1;
+	}
+}
+
+/* A filter that is set by prctl(2), or without TSYNC, applies only to the calling thread. */
+static enum own_meaning meaning_of(long nr, const __u64 *args)
+{
+	switch (nr) {
+	case SYS_prctl:
+		return (int)args[0] == PR_SET_NAME	? OWN_NAME
+		       : (int)args[0] == PR_SET_SECCOMP ? OWN_FILTER
+							: OWN_NOTHING;
+	case SYS_seccomp:
+		if (args[0] != SECCOMP_SET_MODE_FILTER)
+			return OWN_NOTHING;
+		return args[1] & SECCOMP_FILTER_FLAG_TSYNC ? OWN_FILTER_ALL : OWN_FILTER;
+	case SYS_unshare:
+	case SYS_setns:
+	case SYS_capset: return OWN_RIGHTS;
+	default: return OWN_NOTHING;
+	}
+}
+
+struct own_call own_call(__u32 id, const struct hook_regs *r)
+{
+	struct own_call c = { .nr = call_of(id, r), .args = r->args + (id == SYSCALL_COOKIE) };
+
+	switch (id) {
+	case LOADER_COOKIE: c.meaning = OWN_LOADER; break;
+	case EXIT_COOKIE: c.meaning = OWN_END; break;
+	case NAME_COOKIE: c.meaning = OWN_NAME; break;
+	default: c.meaning = meaning_of(c.nr, c.args);
+	}
+	return c;
+}
+
+/* Returns how many threads the process has; 0: that is not known. */
+static unsigned long thread_count(void)
+{
+	struct stat s;
+
+	if (sys_call(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/task", (long)&s, 0, 0, 0) ||
+	    s.st_nlink < 2)
+		return 0;
+	return s.st_nlink - 2;
+}
+
+bool own_needs_one_thread(const struct own_call *c)
+{
+	/* all threads must have the same rights when libc changes the user */
+	bool needs = c->nr == SYS_capset;
+
+	if (c->nr == SYS_unshare)
+		needs = c->args[0] &
+			(CLONE_NEWUSER | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM | CLONE_FILES);
+	if (c->nr == SYS_setns)
+		needs = !(int)c->args[1] ||
+			c->args[1] & (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWTIME);
+	return needs && thread_count() <= 2;
+}
+
+bool own_changes_clock(const struct own_call *c)
+{
+	return c->nr == SYS_setns && !capture_by_ticks() &&
+	       (!(int)c->args[1] || c->args[1] & CLONE_NEWTIME);
+}
+
+/* ---- the hooks ---- */
+
+/* Functions of libc that are hooked here. They are looked up once, because a forked
+ * child must not call the loader. */
+struct own_hook {
+	const char *name;
+	__u32 id, flags;
+	__u64 address;
+	bool looked;
+};
+
+static struct hook_spec spec_of(struct own_hook *o)
+{
+	if (!o->looked)
+		o->address = (__u64)(uintptr_t)dlsym(RTLD_DEFAULT, o->name);
+	o->looked = true;
+	return (struct hook_spec){ .address = o->address, .id = o->id, .flags = o->flags };
+}
+
+/*
+ * dlopen() calls this function of libc to run the constructors of what it has mapped. (The one that
+ * is there for debuggers, r_brk, is a single ret, which cannot be hooked.)
+ */
+enum hook_result own_hook_loader(bool *first)
+{
+	static struct own_hook loader = { .name = "_dl_catch_exception",
+					  .id = LOADER_COOKIE,
+					  .flags = HOOK_ENTRY_ONLY };
+	enum hook_result result = HOOK_NOT_CODE;
+	struct hook_spec spec;
+
+	*first = !loader.looked;
+	spec = spec_of(&loader);
+	if (spec.address && engine_install(&spec, 1, &result) < 0)
+		result = HOOK_NO_MEMORY;
+	return result;
+}
+
+/* Hooks the functions that may change a thread's name (without these hooks a thread would keep its
+ * first name in the trace), those by which a program restricts its system calls, and the one by
+ * which it ends. */
+void own_hook_others(void)
+{
+	static struct own_hook others[] = {
+		{ .name = "prctl", .id = PRCTL_COOKIE },
+		{ .name = "pthread_setname_np", .id = NAME_COOKIE },
+		{ .name = "syscall", .id = SYSCALL_COOKIE },
+		/* The kernel refuses some calls of the first two to a process of several threads;
+		 * after the third the threads of the process have different rights, and libc ends it
+		 * when it changes its user. */
+		{ .name = "unshare", .id = UNSHARE_COOKIE },
+		{ .name = "setns", .id = SETNS_COOKIE },
+		{ .name = "capset", .id = CAPSET_COOKIE },
+		/* exit() calls it too */
+		{ .name = "_exit", .id = EXIT_COOKIE, .flags = HOOK_ENTRY_ONLY },
+	};
+
+	struct hook_spec specs[sizeof(others) / sizeof(others[0])];
+	enum hook_result results[sizeof(others) / sizeof(others[0])];
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		specs[n] = spec_of(&others[i]);
+		n += specs[n].address != 0;
+	}
+	/* together: each time all mappings are read */
+	engine_install(specs, n, results);
+}

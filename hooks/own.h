@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * own.h - functions of libc that the hooks hook for themselves, because their calls change what the
+ * hooks may do: the dynamic loader's, those that rename threads, those by which a program restricts its
+ * system calls or changes its namespaces and capabilities, and the one by which it ends. Says what a
+ * call means, and knows nothing of the agent's thread.
+ */
+#ifndef CT_HOOKS_OWN_H
+#define CT_HOOKS_OWN_H
+
+#include "engine.h"
+
+#define OWN_COOKIES (~0u - 7) /* the smallest id of these functions */
+
+enum own_meaning {
+	OWN_NOTHING,
+	OWN_LOADER,	/* the loader may have mapped something */
+	OWN_END,	/* the program ends */
+	OWN_NAME,	/* a thread is renamed */
+	OWN_FILTER,	/* of system calls, for the calling thread */
+	OWN_FILTER_ALL, /* for all threads */
+	OWN_RIGHTS,	/* unshare, setns, capset */
+};
+
+/* A call of one of these functions, and the system call that it makes; nr: -1 if it makes none that
+ * matters. */
+struct own_call {
+	enum own_meaning meaning;
+	long nr;
+	const __u64 *args;
+};
+
+struct own_call own_call(__u32 id, const struct hook_regs *);
+/* Of OWN_RIGHTS: returns whether the call would fail, or have another effect, because of the agent's
+ * thread. If the program has several threads itself, that thread makes no difference. Makes a system
+ * call. */
+bool own_needs_one_thread(const struct own_call *);
+/* Of OWN_RIGHTS: returns whether the call may change the clock by which the hooks take times. */
+bool own_changes_clock(const struct own_call *);
+
+/* Hooks the loader's function. *first: it was tried for the first time. */
+enum hook_result own_hook_loader(bool *first);
+/* Hooks the others. */
+void own_hook_others(void);
+
+#endif
