@@ -88,7 +88,7 @@ EOF
 		expect "$p ${source[*]}: calls with a stack" "$(grep -c '"function":"work"' "$T/out")" 1200
 	done
 }
-case_python_threads_that_end() { # undisturbed
+case_python_threads_that_end() { # long undisturbed
 	by_each_source threads_of_python
 }
 
@@ -119,7 +119,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 		said_is_seen "$p ${source[*]}" 39
 	done
 }
-case_python_attach() { # undisturbed
+case_python_attach() { # long undisturbed
 	by_each_source attach_of_python
 }
 

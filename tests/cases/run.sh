@@ -10,7 +10,8 @@
 # SOURCE=hooks runs them by hooks in the place of probes, but for those that unsuited-hooks names.
 #
 # Behind the name of a case that traces the whole machine stands `# machine`, behind one that such a tracer would disturb `# undisturbed`. A
-# lock, which all that run on this machine take, keeps the two apart: the first has it alone, the second share it. Tracers of others take no
+# lock, which all that run on this machine take, keeps the two apart: the first has it alone, the second share it. These cases come first,
+# so that they do not wait for the tests of serve, which have the lock alone and come last in scripts/test.sh. Tracers of others take no
 # lock: a case that they disturb is run again when they have gone, TRIES times in all (3), for which a line `again NAME: why` is printed.
 # lib.sh says how it is judged.
 set -uo pipefail
@@ -41,7 +42,7 @@ if [ "${1:-}" = --one ]; then
 	exit 0
 fi
 
-# In the order in which they stand in the files.
+# In the order in which they stand in the files; those that take the lock come first.
 long='^$'
 if [ "${1:-}" = --short ]; then
 	long='# long'
@@ -63,6 +64,14 @@ while read -r name words; do
 	marks[$name]=$words
 done < <(cat "${files[@]}" | sed -n 's/^case_\([a-z0-9_]*\)() {[ #]*/\1 /p')
 [ -z "$half" ] || mapfile -t names < <(printf '%s\n' "${names[@]}" | awk -v half="$half" 'NR % 2 == half % 2')
+marked=() others=()
+for name in "${names[@]}"; do
+	case " ${marks[$name]} " in
+	*" machine "* | *" undisturbed "*) marked+=("$name") ;;
+	*) others+=("$name") ;;
+	esac
+done
+names=("${marked[@]}" "${others[@]}")
 if [ "${1:-}" = -l ]; then
 	printf '%s\n' "${names[@]}"
 	exit 0

@@ -13,12 +13,14 @@ For each seed tests/diary/diary.c runs once in each way:
     mem           the book of memory
     attach        as json, of a program that runs already; without children and libraries that are loaded later
     hooks         as json, by --source=hooks; hooks-record, hooks-stat: the others so
+    gpu           recorded with --gpu, without new processes: each kernel, copy and set of the device has the thread, the function and
+                  the size of its call, and each successful call has one; sums of stat. On the stand-in by its libcupti
 
 The thread, the function and the result of each call must be those of the diary, in the order of each thread, and so must its
 arguments in json and chrome, and its size in csv and otlp-json; all sums must be its sums: calls, failures and bytes in stat,
 allocations and bytes in mem. --fixed runs the seeds and ways that CI runs. A seed that fails is made smaller, as long as it fails: fewer
 calls, fewer threads, fewer kinds of calls; the command for the smallest is printed. Needs root, ./cudatrace and `make
-cases-progs`. Prints `ok`, `not ok` lines.
+cases-progs`. Prints `ok`, `not ok` lines. DIARY=PROGRAM runs this one, which was built for a real GPU (tests/gpu/diary.sh).
 """
 import argparse
 import collections
@@ -43,12 +45,15 @@ import page  # noqa: E402
 
 CT = os.environ.get("CUDATRACE", os.path.join(ROOT, "cudatrace"))
 OUT = os.path.join(ROOT, ".output")
-WAYS = ["record", "json", "stat", "mem", "attach", "hooks", "hooks-record", "hooks-stat"]
+REAL = os.environ.get("DIARY")  # on a real GPU
+# A real runtime calls it when a program ends.
+EVENTS = ["-e", "!cuDevicePrimaryCtxRelease"] if REAL else []
+WAYS = ["record", "json", "stat", "mem", "attach", "hooks", "hooks-record", "hooks-stat", "gpu"]
 KINDS = "memory copy stream event launch graph driver failure query hostfunc callback shared fork exec dlopen become".split()
 # What CI runs: each seed by each of its ways, without what depends on how soon cudatrace finds a library that is loaded later, and by
 # hooks without new processes.
 FIXED = [(range(1, 9), ["record"], ["dlopen"]), (range(1, 5), ["json", "stat", "mem", "attach"], ["dlopen"]),
-         (range(9, 13), ["hooks", "hooks-record"], ["fork", "exec", "become", "dlopen"])]
+         (range(9, 13), ["hooks", "hooks-record"], ["fork", "exec", "become", "dlopen"]), (range(13, 17), ["gpu"], ["dlopen"])]
 LONGEST = 240  # seconds for one command, whatever else the machine does
 
 ALLOCATES = {"cudaMalloc": ("size", "devPtr", "device"), "cudaMallocManaged": ("size", "devPtr", "managed"),
@@ -59,7 +64,11 @@ FREES = {"cudaFree": "devPtr", "cudaFreeHost": "ptr", "cudaFreeAsync": "devPtr",
 MOVES = {"cudaMemcpy": "count", "cudaMemcpyAsync": "count", "cudaMemset": "count", "cudaMemsetAsync": "count",
          "cuMemcpyHtoD_v2": "ByteCount"}
 SIZES = {**MOVES, **{api: size for api, (size, _, _) in ALLOCATES.items() if size}}  # what outputs say as a number of bytes
+# What a device does for a successful call, and how many bytes; no bytes are no work.
+WORK = {**{api: ("memset" if "set" in api else "memcpy", lambda args, size=size: args[size]) for api, size in MOVES.items()},
+        "cuMemsetD32_v2": ("memset", lambda args: args["N"] * 4), "cudaLaunchKernel": ("kernel", lambda args: None)}
 REPORTS_ERROR = {"cudaGetLastError"}  # its result is an answer
+NOT_READY = 600  # and so is this result of a query
 
 # process: (pid, how many programs it has become); gives: what a free gives back, (bytes, kind)
 Call = collections.namedtuple("Call", "pid tid api ret args process gives")
@@ -328,7 +337,7 @@ def check_stat(what, diary, text):
     report = json.loads(text)
     got = {r["name"]: (r["calls"], r["failed"]) for r in report["runtime"] + report["driver"]}
     calls = collections.Counter(c.api for c in diary)
-    failed = collections.Counter(c.api for c in diary if c.ret and c.api not in REPORTS_ERROR)
+    failed = collections.Counter(c.api for c in diary if c.ret not in (0, NOT_READY) and c.api not in REPORTS_ERROR)
     same(f"{what}: calls, failed", {api: (n, failed[api]) for api, n in calls.items()}, got)
     sizes = collections.Counter()
     for c in diary:
@@ -337,6 +346,34 @@ def check_stat(what, diary, text):
     moved = {r["name"]: r["bytes"] for r in report["runtime"] + report["driver"] if r["name"] in SIZES and r["bytes"]}
     same(f"{what}: bytes", dict(sizes), moved)
     same(f"{what}: lost", {}, report["lost"])
+
+
+def worked(call):
+    """The device work of a call: (kind, bytes); None: it has none."""
+    kind, size = WORK[call.api] if call.ret == 0 and call.api in WORK else (None, None)
+    return (kind, size(call.args)) if kind and size(call.args) != 0 else None
+
+
+def check_device(diary, path, text):
+    """Rows of JSON, and the sums of stat. A graph's launch may be any number of kernels."""
+    rows = [json.loads(line) for line in open(path, encoding="utf-8")]
+    said = [row for row in rows if row["type"] in ("kernel", "memcpy", "memset")]
+    end = rows[-1]
+    same("gpu: lost", {}, {k: v for k, v in end["lost"].items() if v})
+    same("gpu: without a call", (0, 0), (end["unmatched"], end["inferred"]))
+    graphs = [r for r in said if r.get("api") == "cudaGraphLaunch"]
+    said = sorted((r for r in said if r.get("api") != "cudaGraphLaunch" and r.get("bytes") != 0), key=lambda r: r["call_ns"])
+    same_calls("gpu", [c for c in diary if worked(c)],
+               [(r["pid"], r["tid"], r["api"], r["type"], r.get("bytes")) for r in said], lambda c: (c.pid, c.tid, c.api, *worked(c)))
+    same("gpu: names of kernels", {"_Z7vec_mulPfS_i"} if any(r["type"] == "kernel" for r in said) else set(),
+         {r.get("kernel_mangled") for r in said if r["type"] == "kernel"})
+    report = json.loads(text)
+    same("gpu: kernels of stat", sum(r["type"] == "kernel" for r in said + graphs), sum(r["calls"] for r in report["kernels"]))
+    moved = collections.Counter()
+    for r in said:
+        if r["type"] != "kernel":
+            moved[r["type"] if r["type"] == "memset" else r["kind"]] += r["bytes"]
+    same("gpu: bytes of stat", dict(moved), {r["direction"]: r["bytes"] for r in report["traffic"]})
 
 
 def run(command):
@@ -350,7 +387,7 @@ def run(command):
 
 @functools.lru_cache(None)
 def program():
-    return machine.own_copy(OUT, "diary")
+    return REAL or machine.own_copy(OUT, "diary")
 
 
 class Attempt:
@@ -370,11 +407,11 @@ class Attempt:
         return read_diary(self.path)
 
     def rows(self, source):
-        run([CT, *source, "--format", "json", "-o", self.file("rows.json"), "--", *self.program])
+        run([CT, *source, *EVENTS, "--format", "json", "-o", self.file("rows.json"), "--", *self.program])
         check_json("json", self.diary(), self.file("rows.json"))
 
     def stat(self, source):
-        run([CT, "stat", *source, "--json", "-o", self.file("stat.json"), "--", *self.program])
+        run([CT, "stat", *source, *EVENTS, "--json", "-o", self.file("stat.json"), "--", *self.program])
         check_stat("stat", self.diary(), self.read("stat.json"))
 
     def mem(self):
@@ -387,7 +424,7 @@ class Attempt:
         tracer = None
         try:
             program.stdout.readline()
-            tracer = subprocess.Popen([CT, "-v", "--format", "json", "-o", self.file("rows.json"), "-p", str(program.pid)],
+            tracer = subprocess.Popen([CT, "-v", *EVENTS, "--format", "json", "-o", self.file("rows.json"), "-p", str(program.pid)],
                                       stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
             for line in tracer.stderr:
                 if b"cudatrace: ready" in line:
@@ -403,7 +440,7 @@ class Attempt:
 
     def record(self, source):
         file = self.file("r.ctrace")
-        run([CT, "record", *source, "-o", file, "--", *self.program])
+        run([CT, "record", *source, *EVENTS, "-o", file, "--", *self.program])
         diary = self.diary()
         info = run([CT, "info", file]).stdout.decode()
         same("info: calls", [str(len(diary))], re.findall(r"^calls +(\d+)", info, re.M))
@@ -418,11 +455,19 @@ class Attempt:
         check_stat("stat of a recording", diary, run([CT, "stat", "--json", file]).stdout.decode())
         check_mem("mem of a recording", diary, run([CT, "mem", "--json", file]).stdout.decode(), ends=not source)
 
+    def gpu(self):
+        file = self.file("r.ctrace")
+        run([CT, "record", "--gpu", *EVENTS, "-o", file, "--", *self.program[:-1], f"{self.program[-1]},fork,exec,become"])
+        run([CT, "replay", "--format", "json", "-o", self.file("gpu.json"), file])
+        diary = self.diary()
+        check_json("gpu: calls", diary, self.file("gpu.json"))
+        check_device(diary, self.file("gpu.json"), run([CT, "stat", "--json", file]).stdout.decode())
+
     def go(self, way):
         source = ["--source=hooks"] if way.startswith("hooks") else []
         way = {"hooks": "json"}.get(way, way.removeprefix("hooks-"))
         {"json": lambda: self.rows(source), "record": lambda: self.record(source), "stat": lambda: self.stat(source),
-         "mem": self.mem, "attach": self.attach}[way]()
+         "mem": self.mem, "attach": self.attach, "gpu": self.gpu}[way]()
 
 
 def attempt(seed, way, calls, count, without, keep=False):
@@ -482,7 +527,7 @@ def arguments():
     parser.add_argument("--seed", type=int)
     parser.add_argument("--seeds", metavar="A..B")
     parser.add_argument("--fixed", action="store_true")
-    parser.add_argument("--ways", default="record,json,stat,mem,attach,hooks,hooks-record,hooks-stat")
+    parser.add_argument("--ways", default=",".join(WAYS))
     parser.add_argument("--calls", type=int, default=60)
     parser.add_argument("--threads", type=int, default=4)
     parser.add_argument("--without", default="")

@@ -516,6 +516,8 @@ static void device_work(const char *name, const uint64_t *r, const uint64_t *s, 
 		copy(r[2], 8, (void *)r[3], true);
 	} else if (IS(cuMemsetD8_v2)) {
 		set(r[2], (uint32_t)r[1], NULL, false);
+	} else if (IS(cuMemsetD32_v2)) {
+		set(r[2] * 4, (uint32_t)r[1], NULL, false);
 	} else if (IS(cuMemsetD8Async)) {
 		set(r[2], (uint32_t)r[1], (void *)r[3], true);
 	} else if (IS(cuGraphLaunch)) {
