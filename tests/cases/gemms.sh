@@ -107,6 +107,36 @@ PY
 	expect "classes" "$(grep -o '"name":"gemm","count":7' "$T/classes")" '"name":"gemm","count":7'
 }
 
+# cuBLAS has a runtime of its own, whose functions have no probes. Its launch takes long before it calls the driver, as when it loads a
+# module: the kernel is of the driver's call, and of the product around that.
+case_gemms_inner() {
+	LD_LIBRARY_PATH=$STANDIN/inner:$STANDIN STANDIN_DELAY_US=cudaLaunchKernel:5000 \
+		ct record --gpu --layers cublas -o "$T/r.ctr" -- "$GEMMS" many 20
+	ok_rc
+	says ' calls, 20 on devices, 20 scopes, 0 lost'
+	ct stat --by gemm --json -o "$T/sums" "$T/r.ctr"
+	expect "sums" "$(grep -oE '"kernels":[0-9]+|"flop":[0-9]+|"unknown":true' "$T/sums" | tr '\n' ' ')" \
+		'"kernels":20 "kernels":20 "flop":83886080 "kernels":0 '
+	ct replay --format json -o "$T/json" "$T/r.ctr"
+	grep '"api":"cuLaunchKernel","args"' "$T/json" | grep -o '"correlation":[0-9]*' | sort > "$T/calls"
+	grep '"type":"kernel"' "$T/json" | grep -o '"correlation":[0-9]*' | sort > "$T/kernels"
+	expect "calls" "$(wc -l < "$T/calls")" 20
+	cmp -s "$T/calls" "$T/kernels" || fail "kernels have other calls: $(diff "$T/calls" "$T/kernels" | head -n 4)"
+}
+
+# Work whose call has no record is in an unknown scope, and is counted.
+case_gemms_unknown() {
+	ct record --gpu --layers cublas -e none -o "$T/r.ctr" -- "$GEMMS" many 5
+	ok_rc
+	says '0 calls, 5 on devices, 5 in an unknown scope, 0 lost'
+	ct replay --format json -o "$T/json" "$T/r.ctr"
+	says '0 calls, 5 on devices, 5 in an unknown scope, 0 lost'
+	expect "end" "$(tail -n 1 "$T/json" | grep -o '"matched.*"seen"')" '"matched":5,"unmatched":0,"inferred":0,"scope_unknown":5,"seen"'
+	ct stat --by gemm --json -o "$T/sums" "$T/r.ctr"
+	expect "row" "$(grep -oE '"(none|unknown)":true.*"kernels":[0-9]+' "$T/sums")" \
+		'"unknown":true,"count":0,"duration_ns":0,"calls":0,"calls_ns":0,"kernels":5'
+}
+
 # The rows of calls and of the kernels that compute a product have columns for it; the step has its FLOP.
 case_gemms_columns() {
 	ct record --gpu --layers cublas,nvtx -o "$T/r.ctr" -- "$GEMMS" many 3

@@ -3,7 +3,7 @@
 """gemms_check.py - compares `stat --by gemm --json` with what gemms.py says: tests/gpu/gemms_check.py SUMS SAID
 
 Each shape has its count and FLOP exactly, and its TFLOP/s within 2 percent. float32 and TF32 have one row, since cuBLAS is called with the
-same arguments: only their counts and FLOP are compared. No share of the peak is above 1.
+same arguments: only their counts and FLOP are compared. No share of the peak is above 1. No kernel is in an unknown scope.
 """
 import json
 import sys
@@ -39,4 +39,8 @@ for key, w in want.items():
 for r in sums['rows']:
     if 'name' in r and ('m' not in r or (r['m'], r['n'], r['k'], r['batch'], r.get('a_type')) not in want):
         print('other', r['name'], r['count'])
+for r in sums['rows']:
+    if r.get('unknown'):
+        print('wrong', r['kernels'], 'kernels in an unknown scope')
+        failed = True
 sys.exit(failed or not want)

@@ -19,7 +19,7 @@
 
 struct seen {
 	uint16_t kind, func;
-	uint32_t tid, number, device, context, stream, stack, correlation;
+	uint32_t tid, number, device, context, stream, stack, correlation, scope;
 	uint64_t start_ns, call_ns, cause_end_ns;
 	bool cause, inferred;
 };
@@ -53,6 +53,7 @@ static int take(void *ctx, struct event *ev)
 		s.func = w->func;
 		s.call_ns = w->call_ns;
 		s.stack = w->stack;
+		s.scope = w->scope;
 		s.correlation = w->correlation;
 		s.inferred = h->flags & CT_F_INFERRED;
 		s.cause = ev->cause;
@@ -590,6 +591,167 @@ static void test_nested(void)
 	CHECK_EQ(11000, last(&t)->call_ns);
 	CHECK_EQ(0, last(&t)->number);
 	CHECK_EQ(0, last(&t)->cause_end_ns);
+	join_close(j);
+	taker_free(&t);
+}
+
+/* CUPTI sees calls of a runtime that is linked into a library, and has no probes: the call of the
+ * driver inside is the work's, wherever the middle of the runtime's call is. */
+static void test_parts(void)
+{
+	static const char *const orders[] = { "PCK", "CKP", "KPC" };
+	struct taker t;
+	struct join *j;
+
+	for (size_t i = 0; i < ARRAY_LEN(orders); i++) {
+		/* the first launch of a module loads it: its middle is between two calls */
+		for (int between = 0; between < 2; between++) {
+			uint64_t load_end = between ? 4 * MS : 6 * MS;
+
+			j = begin(&t, false);
+			for (const char *p = orders[i]; *p; p++) {
+				if (*p == 'C')
+					CHECK(!give_cause(j, 10, 11, 77, 1 * MS, 10 * MS));
+				if (*p == 'K')
+					CHECK(!give_kernel(j, 10, 77, 11 * MS, 12 * MS));
+				if (*p != 'P')
+					continue;
+				CHECK(!give_call(j, "cuLibraryLoadData", 10, 11, 2 * MS, load_end));
+				CHECK(!give_call(j, "cuMemcpyHtoD_v2", 10, 11, load_end,
+						 load_end + MS));
+				CHECK(!join_flush(j, 20 * MS));
+				CHECK(!join_flush(j, 40 * MS));
+				CHECK(!give_call(j, "cuLaunchKernel", 10, 11, 8 * MS, 9 * MS));
+			}
+			CHECK(!join_flush(j, 60 * MS));
+			CHECK(!join_flush(j, 80 * MS));
+			CHECK_EQ(4, t.n);
+			CHECK_EQ(CT_KERNEL, last(&t)->kind);
+			CHECK_EQ(8 * MS, last(&t)->call_ns);
+			CHECK_EQ(row("cuLaunchKernel"), last(&t)->func);
+			CHECK_EQ(3, last(&t)->number);
+			join_close(j);
+			taker_free(&t);
+		}
+	}
+
+	/* each kind of work has the call that makes such work; what is outside has none of it */
+	j = begin(&t, false);
+	give_call(j, "cuLaunchKernel", 10, 11, 900, 950);
+	give_call(j, "cuMemcpyHtoDAsync_v2", 10, 11, 1100, 1200);
+	give_call(j, "cuLaunchKernel", 10, 11, 1900, 1950);
+	give_call(j, "cuLaunchKernel", 10, 11, 2010, 2050);
+	give_cause(j, 10, 11, 77, 1000, 2000);
+	give_kernel(j, 10, 77, 3000, 4000);
+	CHECK_EQ(1900, last(&t)->call_ns);
+	{
+		struct made_device m;
+
+		give(j, make_copy(&m, MAKE_AT(10, 0, 1, 7, 77, 3000, 4000), CT_COPY_HTOD,
+				  CT_MEM_PINNED, CT_MEM_DEVICE, 64));
+	}
+	CHECK_EQ(CT_COPY, last(&t)->kind);
+	CHECK_EQ(1100, last(&t)->call_ns);
+	/* without one it is the call at that time, once all have come */
+	give_call(j, "cuLibraryLoadData", 10, 11, 5100, 5900);
+	give_cause(j, 10, 11, 78, 5000, 6000);
+	give_kernel(j, 10, 78, 7000, 8000);
+	CHECK_EQ(CT_CALL, last(&t)->kind);
+	give_call(j, "cuLaunchKernel", 10, 11, 6100, 6200);
+	CHECK(!join_flush(j, 100 * MS));
+	CHECK(!join_flush(j, 120 * MS));
+	CHECK_EQ(CT_KERNEL, last(&t)->kind);
+	CHECK_EQ(5100, last(&t)->call_ns);
+	join_close(j);
+	taker_free(&t);
+}
+
+static int give_scoped_call(struct join *j, uint32_t scope, uint64_t start_ns, uint64_t end_ns)
+{
+	const uint64_t word = scope | (uint64_t)CT_SCOPE_BY_ID << 32;
+	struct made_call m;
+	struct ct_call *c = call_of(&m, "cudaLaunchKernel", 10, 11, start_ns, end_ns);
+
+	memcpy((char *)c + c->h.size, &word, sizeof(word));
+	c->h.size = (uint16_t)(c->h.size + sizeof(word));
+	c->h.flags |= CT_F_SCOPE;
+	return give(j, c);
+}
+
+/* With scopes, work is in the scope of its call, or in an unknown one, which is counted. */
+static void test_scoped(void)
+{
+	struct taker t;
+	struct join *j = begin(&t, false);
+
+	/* without scopes it is in none */
+	give_kernel(j, 10, 0, 1000, 2000);
+	CHECK_EQ(CT_SCOPE_NONE, last(&t)->scope);
+	CHECK_EQ(0, counts_of(j).unscoped);
+	join_scoped(j);
+	give_kernel(j, 10, 0, 1000, 2000);
+	CHECK_EQ(CT_SCOPE_UNKNOWN, last(&t)->scope);
+	CHECK_EQ(1, counts_of(j).unscoped);
+	give_scoped_call(j, 5, 11000, 19000);
+	give_cause(j, 10, 11, 77, 12000, 18000);
+	give_kernel(j, 10, 77, 20000, 30000);
+	CHECK_EQ(5, last(&t)->scope);
+	give_scoped_call(j, CT_SCOPE_NONE, 21000, 29000);
+	give_cause(j, 10, 11, 78, 22000, 28000);
+	give_kernel(j, 10, 78, 30000, 40000);
+	CHECK_EQ(CT_SCOPE_NONE, last(&t)->scope);
+	CHECK_EQ(1, counts_of(j).unscoped);
+	/* CUPTI told of a call that has no record */
+	give_cause(j, 10, 11, 79, 32000, 38000);
+	give_kernel(j, 10, 79, 40000, 50000);
+	CHECK(!join_flush(j, UINT64_MAX));
+	CHECK(last(&t)->cause);
+	CHECK_EQ(CT_SCOPE_UNKNOWN, last(&t)->scope);
+	CHECK_EQ(2, counts_of(j).unscoped);
+	CHECK(counts_of(j).matched == 3 && counts_of(j).unmatched == 2);
+	join_close(j);
+	taker_free(&t);
+}
+
+static void give_exit(struct join *j, uint32_t pid, uint64_t at_ns)
+{
+	struct ct_exit e = { .h = { .size = sizeof(e),
+				    .kind = CT_EXIT,
+				    .pid = pid,
+				    .tid = pid,
+				    .start_ns = at_ns,
+				    .end_ns = at_ns } };
+
+	CHECK(!give(j, &e));
+}
+
+/* A process's last work may come after its end, and after many others have begun. */
+static void test_ended(void)
+{
+	struct taker t;
+	struct join *j = begin(&t, false);
+
+	give_process(j, CT_PROCESS, 10, 1);
+	give_call(j, "cudaLaunchKernel", 10, 11, 1000, 9000);
+	give_cause(j, 10, 11, 77, 2000, 8000);
+	give_exit(j, 10, 40000);
+	for (uint32_t i = 0; i < 1000; i++) {
+		give_process(j, CT_PROCESS, 1000 + i, 2 + i);
+		give_exit(j, 1000 + i, (1 + i) * MS);
+	}
+	give_kernel(j, 10, 77, 20000, 30000);
+	CHECK_EQ(CT_KERNEL, last(&t)->kind);
+	CHECK_EQ(1000, last(&t)->call_ns);
+	CHECK(counts_of(j).matched == 1 && counts_of(j).unmatched == 0);
+	/* after some seconds it is forgotten, as all that have ended are */
+	for (uint32_t i = 0; i < 20000; i++) {
+		give_process(j, CT_PROCESS, 10000 + i, 2000 + i);
+		give_exit(j, 10000 + i, (1000 + i) * MS);
+	}
+	CHECK(join_bytes(j) < (size_t)16 << 20);
+	give_kernel(j, 10, 77, 20000, 30000);
+	CHECK(!join_flush(j, UINT64_MAX));
+	CHECK_EQ(1, counts_of(j).unmatched);
 	join_close(j);
 	taker_free(&t);
 }
@@ -1365,6 +1527,9 @@ int main(void)
 	RUN(test_tail);
 	RUN(test_tail_waits);
 	RUN(test_nested);
+	RUN(test_parts);
+	RUN(test_scoped);
+	RUN(test_ended);
 	RUN(test_no_return);
 	RUN(test_stopped);
 	RUN(test_numbers);

@@ -82,6 +82,28 @@ static void test_exposed(void)
 	lineage_close(lineage);
 }
 
+/* Each collective's bytes count, however many there are, and once, however many kernels it has. */
+static void test_many(void)
+{
+	enum { MANY = 1200000 };
+	struct scope_sums *s = scope_sums_open(1u << CT_SCOPE_COLLECTIVE);
+	char want[64];
+
+	lineage = lineage_open();
+	CHECK(s && lineage);
+	for (uint32_t i = 1; i <= MANY; i++) {
+		collective(i, "ncclAllReduce", 1000, 0);
+		kernel(s, i, 0, i * 100ULL, i * 100ULL + 50);
+		/* another kernel of an earlier one */
+		if (i > 1000 && i % 16 == 0)
+			kernel(s, i - 1000, 0, i * 100ULL + 50, i * 100ULL + 60);
+	}
+	snprintf(want, sizeof(want), "\"bytes\":%llu", MANY * 1000ULL);
+	CHECK(strstr(json_of(s), want));
+	scope_sums_close(s);
+	lineage_close(lineage);
+}
+
 /* Messages name all that --by takes of scopes. */
 static void test_words(void)
 {
@@ -96,5 +118,6 @@ int main(void)
 {
 	RUN(test_words);
 	RUN(test_exposed);
+	RUN(test_many);
 	return unit_end();
 }

@@ -134,7 +134,7 @@ struct sink_end {
 	struct losses losses;
 	uint64_t uptime_ns;
 	/* kernels, copies, sets and graphs: struct join_counts */
-	uint64_t matched, unmatched, inferred;
+	uint64_t matched, unmatched, inferred, unscoped;
 	const char *const *muted; /* names of muted functions, NULL-terminated */
 	/* wait(2) status of the program that was started, if it has ended; else NULL */
 	const int *program;

@@ -121,6 +121,9 @@ static size_t say_work(const struct session *s, char *text, size_t size)
 	if (c.inferred)
 		n += (size_t)snprintf(text + n, size - n, ", %llu with one told by time alone",
 				      (unsigned long long)c.inferred);
+	if (c.unscoped)
+		n += (size_t)snprintf(text + n, size - n, ", %llu in an unknown scope",
+				      (unsigned long long)c.unscoped);
 	return n;
 }
 
@@ -311,6 +314,7 @@ static void close_sinks(struct session *s)
 	end.matched = counts.matched;
 	end.unmatched = counts.unmatched;
 	end.inferred = counts.inferred;
+	end.unscoped = counts.unscoped;
 	end.losses = s->losses;
 	end.muted_calls = s->stages.muted;
 	muted_add_unseen(&end.muted_calls.unseen, &s->stages.counted.unseen);

@@ -107,6 +107,8 @@ static void tell_join(struct session *s)
 	 * that begins later lacks some calls */
 	if (s->o->replay ? was.whole && !s->plan.capture.from_ns : s->o->cmd != NULL)
 		join_whole(s->stages.join);
+	if (s->o->layers && !s->o->replay)
+		join_scoped(s->stages.join);
 	if (s->plan.capture.count || s->o->select.none)
 		join_no_calls(s->stages.join);
 }

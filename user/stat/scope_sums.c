@@ -24,7 +24,7 @@
 #include "scope_sums.h"
 
 #define ROWS_MAX 65536
-#define MOVED_MAX 1048576  /* collectives whose bytes were counted */
+#define MOVED_MAX 524288   /* collectives and products that are remembered, and as many older */
 #define OVERLAP_MAX 262144 /* pieces of device work, and collectives' kernels, at a time */
 #define OVERLAP_SLACK 10000000000ULL /* ns: device records come so late */
 #define WITHIN_MAX 64		     /* scopes inside each other that a piece of work counts for */
@@ -44,14 +44,15 @@ struct sums_row {
 	struct gemm_sums gemm;
 };
 
-/* A collective whose bytes are counted. */
+/* A collective whose bytes, or a product whose FLOP, have been counted. */
 struct moved {
 	uint32_t pid, id;
 	uint32_t number; /* of the call that launched its kernels: a graph is launched again */
 };
 
 struct scope_sums {
-	struct keyed rows, moved;
+	struct keyed rows;
+	struct keyed moved, older; /* older: what `moved` had when it was full */
 	uint32_t kinds;
 	uint64_t no_room;
 	bool device; /* there is device work */
@@ -84,6 +85,7 @@ struct scope_sums *scope_sums_open(uint32_t kinds)
 	s->collectives = kinds & 1u << CT_SCOPE_COLLECTIVE;
 	keyed_open_of(&s->rows, struct sums_row, hash, ROWS_MAX);
 	keyed_open_of(&s->moved, struct moved, number, MOVED_MAX);
+	keyed_open_of(&s->older, struct moved, number, MOVED_MAX);
 	s->gemms = kinds & 1u << CT_SCOPE_GEMM;
 	s->classes = kinds == BOOK_CLASSES;
 	if (s->gemms)
@@ -116,6 +118,7 @@ void scope_sums_close(struct scope_sums *s)
 	peaks_close(s->peaks);
 	keyed_close(&s->rows);
 	keyed_close(&s->moved);
+	keyed_close(&s->older);
 	free(s);
 }
 
@@ -148,6 +151,23 @@ static struct sums_row *row_of(struct scope_sums *s, const struct scope_line *li
 		       : row_named(s, ROW_UNKNOWN, "unknown");
 }
 
+/* Remembers a collective or product. *first: it was not remembered before. Its kernels come within
+ * some seconds, so the oldest may be forgotten. */
+static int remember(struct scope_sums *s, const struct moved *key, bool *first)
+{
+	struct keyed full = s->moved;
+
+	*first = false;
+	if (keyed_find(&s->older, key))
+		return 0;
+	if (full.n == MOVED_MAX && !keyed_find(&full, key)) {
+		s->moved = s->older;
+		s->older = full;
+		keyed_clear(&s->moved);
+	}
+	return keyed_get(&s->moved, key, first) ? 0 : -ENOMEM;
+}
+
 /* Adds a kernel of a collective, or of a product; the bytes or FLOP when the first kernel comes. */
 static int add_moved(struct scope_sums *s, struct sums_row *r, const struct scope_line *line,
 		     const struct event *ev)
@@ -156,16 +176,19 @@ static int add_moved(struct scope_sums *s, struct sums_row *r, const struct scop
 			     .id = line->id,
 			     .number = ev->capture ? ev->number : 0 };
 	uint64_t ns = ev->rec->end_ns - ev->rec->start_ns;
-	bool made;
+	bool first;
+	int err;
 
-	if ((!moved_bytes(line, &(double){ 0 }) && !line->flop) ||
-	    !keyed_get(&s->moved, &key, &made))
+	if (!moved_bytes(line, &(double){ 0 }) && !line->flop)
 		return 0;
+	err = remember(s, &key, &first);
+	if (err)
+		return err;
 	if (line->kind == CT_SCOPE_GEMM) {
-		gemm_sums_kernel(&r->gemm, line, s->peaks, ev, made);
+		gemm_sums_kernel(&r->gemm, line, s->peaks, ev, first);
 		return 0;
 	}
-	return collective_sums_add(&r->moved, line, ns, made);
+	return collective_sums_add(&r->moved, line, ns, first);
 }
 
 /* What runs on the device beside collectives. A kernel of which it is not known whether it is one

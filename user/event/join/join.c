@@ -42,6 +42,7 @@ struct found {
 	uint32_t number, stack;
 	uint32_t scope; /* around the call */
 	bool any;	/* there is a cause */
+	bool called;	/* there is the record of its call */
 	bool final;	/* no better answer will come */
 	bool inferred;
 	bool before;	   /* the cause belongs to the program that the process ran before */
@@ -52,7 +53,6 @@ struct join {
 	struct join_opts opts;
 	event_fn next;
 	void *ctx;
-	bool scoped; /* calls come with the scopes around them */
 	struct join_calls *calls;
 	struct join_causes *causes;
 	struct contexts *contexts;
@@ -181,6 +181,11 @@ void join_whole(struct join *j)
 	j->opts.whole = true;
 }
 
+void join_scoped(struct join *j)
+{
+	j->opts.scoped = true;
+}
+
 void join_stored(struct join *j)
 {
 	j->opts.stored = true;
@@ -209,7 +214,7 @@ size_t join_bytes(const struct join *j)
  * either. */
 static void found_call(struct found *f, uint32_t tid, const struct join_call *c)
 {
-	f->any = true;
+	f->any = f->called = true;
 	f->cause = (struct cause){ c->start_ns, c->number && !c->open_end ? c->end_ns : 0, tid,
 				   c->func };
 	f->number = c->number;
@@ -230,21 +235,56 @@ static void look_inferred(struct join *j, const struct join_proc *p, const struc
 	join_calls_worked(j->calls, p->id, l->tid, l->call.start_ns, l->call.func);
 }
 
+/* The kind of device record that the call of this work has. */
+static uint8_t made_by(const struct ct_work *w)
+{
+	if (w->graph || w->graph_node || w->h.kind == CT_GRAPH || w->h.kind == CT_KERNEL)
+		return JOIN_EXPECTS_KERNEL;
+	return w->h.kind == CT_COPY  ? JOIN_EXPECTS_COPY
+	       : w->h.kind == CT_SET ? JOIN_EXPECTS_SET
+				     : 0;
+}
+
+/* True if the call began and ended inside the call that CUPTI saw: so it is another one. */
+static bool is_part(const struct join_call *c, const struct join_cause *cause)
+{
+	return !c->open_end && c->start_ns > cause->start_ns && c->end_ns < cause->end_ns;
+}
+
+/* The recorded call of a cause. *whole: no better answer will come. */
+static const struct join_call *call_of(struct join *j, uint32_t process,
+				       const struct join_cause *cause, const struct ct_work *w,
+				       bool *whole)
+{
+	const bool busy = kind_is(w->h.kind, KIND_BUSY);
+	const struct join_span span = { cause->start_ns, cause->end_ns, made_by(w) };
+	const struct join_call *call, *part;
+	struct join_moment m;
+	bool all;
+
+	m.at_ns = cause->start_ns + (cause->end_ns - cause->start_ns) / 2;
+	m.seen = m.at_ns < j->stopped_ns;
+	call = join_calls_at(j->calls, process, cause->tid, &m, busy, whole);
+	if ((call && !is_part(call, cause)) || !span.kinds)
+		return call;
+	/* CUPTI saw a call of a function that has no probe, as in a library that is linked with the
+	 * runtime: the calls that it made have records, and one of them is the work's */
+	part = join_calls_inside(j->calls, process, cause->tid, &span, busy, &all);
+	*whole = part ? !part->depth : *whole && all;
+	return part ? part : call;
+}
+
 static void look_correlated(struct join *j, uint32_t process, const struct ct_work *w,
 			    struct found *f)
 {
 	const struct join_cause *cause = join_causes_find(j->causes, process, w->correlation);
 	const struct join_call *call;
-	struct join_moment m;
 	bool whole;
 
 	if (!cause)
 		return;
 	f->until_ns = cause->end_ns + JOIN_CALL_NS;
-	m.at_ns = cause->start_ns + (cause->end_ns - cause->start_ns) / 2;
-	m.seen = m.at_ns < j->stopped_ns;
-	call = join_calls_at(j->calls, process, cause->tid, &m, kind_is(w->h.kind, KIND_BUSY),
-			     &whole);
+	call = call_of(j, process, cause, w, &whole);
 	if (call) {
 		found_call(f, cause->tid, call);
 	} else {
@@ -350,22 +390,24 @@ static int hand_on(struct join *j, const struct ct_work *w, const struct found *
 		ev.number = f->number;
 	}
 	if (!j->opts.stored)
-		copy->scope = j->scoped ? f->scope : CT_SCOPE_NONE;
+		copy->scope = j->opts.scoped ? f->scope : CT_SCOPE_NONE;
 	copy->h.flags =
 		(uint16_t)((copy->h.flags & ~CT_F_INFERRED) | (f->inferred ? CT_F_INFERRED : 0));
 	if (kind_is(w->h.kind, KIND_BUSY)) {
 		j->counts.matched += f->any;
 		j->counts.unmatched += !f->any;
 		j->counts.inferred += f->inferred;
+		j->counts.unscoped += copy->scope == CT_SCOPE_UNKNOWN;
 		if (j->ntails && !f->any)
 			lone(j, w);
 	}
 	if (f->any)
 		msg_debug(MSG_JOIN,
-			  "process %u: %s %u is of the call of thread %u that began at %llu%s",
+			  "process %u: %s %u is of the call of thread %u that began at %llu%s%s",
 			  w->h.pid, debug_word(w), w->correlation, f->cause.tid,
 			  (unsigned long long)f->cause.start_ns,
-			  f->inferred ? ", as its stream and time suggest" : "");
+			  f->inferred ? ", as its stream and time suggest" : "",
+			  f->called ? "" : ", of which CUPTI alone told");
 	else
 		msg_debug(MSG_JOIN, "process %u: %s %u goes on without a call", w->h.pid,
 			  debug_word(w), w->correlation);
@@ -503,9 +545,10 @@ static int call(struct join *j, const struct ct_call *c)
 					     c->depth,
 					     c->h.flags & CT_F_NO_RETURN,
 					     expects(j, p, c),
-					     false };
+					     false,
+					     c->func < CT_MAX_FUNCS ? j->expects[c->func] : 0 };
 		p->asked |= l.call.expects != 0;
-		j->scoped |= !!(c->h.flags & CT_F_SCOPE);
+		j->opts.scoped |= !!(c->h.flags & CT_F_SCOPE);
 		if (c->func < api_nfuncs &&
 		    api_funcs[c->func].flags & (API_BEGINS_CAPTURE | API_ENDS_CAPTURE) &&
 		    !api_failed(c))
@@ -688,7 +731,7 @@ static int process(struct join *j, const struct ct_hdr *h)
 	if (!p)
 		return -ENOMEM;
 	if (h->kind == CT_EXIT) {
-		p->exited = true;
+		join_procs_exit(j->procs, p, h->end_ns);
 	} else if (join_procs_renews(p, (const struct ct_process *)h)) {
 		err = flush_process(j, h->pid);
 		if (err)

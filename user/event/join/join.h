@@ -4,7 +4,8 @@
  *
  * Device work carries CUPTI's correlation id. A CT_CAUSE record says which thread was inside the
  * call with that id, and when. The call's own record is the record of that thread's call that was
- * under way at that time, whichever source made the record. Of nested calls, the outermost counts. Work
+ * under way at that time, whichever source made the record. Of nested calls, the outermost counts. If
+ * CUPTI saw a call that has no record, it is a call inside that one whose function makes such work. Work
  * whose cause or call has not come yet is held for at most JOIN_HOLD_NS and is then handed on
  * without it.
  *
@@ -35,6 +36,9 @@ struct join_opts {
 	bool places;
 	/* with places: after a process becomes another program (CT_EXEC), every call of it comes */
 	bool whole;
+	/* calls come with the scopes around them: work whose scope is not found is in an unknown
+	 * one. Also true from the first such call on */
+	bool scoped;
 	/* all records come from a file: join waits for nothing, and the calls that are not
 	 * hidden already have their numbers */
 	bool stored;
@@ -48,6 +52,8 @@ struct join_counts {
 	uint64_t matched, unmatched; /* with a cause, without */
 	/* those of the matched that were matched only by process, stream and time */
 	uint64_t inferred;
+	/* with scopes: those whose scope is not known, because their call or its scope is not */
+	uint64_t unscoped;
 	/* calls whose device record had not come by the end of their process, from CT_LOST
 	 * records */
 	uint64_t tail;
@@ -66,6 +72,7 @@ void join_close(struct join *);
 void join_no_calls(struct join *); /* these set the option of the same name */
 void join_places(struct join *);
 void join_whole(struct join *);
+void join_scoped(struct join *);
 void join_stored(struct join *);
 /* Calls that began at or after this moment (CLOCK_MONOTONIC, ns) have no records. So work that
  * was caused later is not joined to an earlier call whose end is not known. */

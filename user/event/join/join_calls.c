@@ -233,6 +233,29 @@ const struct join_call *join_calls_at(struct join_calls *j, uint32_t process, ui
 	return found;
 }
 
+const struct join_call *join_calls_inside(struct join_calls *j, uint32_t process, uint32_t tid,
+					  const struct join_span *s, bool worked, bool *whole)
+{
+	const struct thread *t = find(j, process, tid);
+	struct join_call *found = NULL;
+	uint32_t i = t ? first_ending(t, s->to_ns) : 0;
+
+	*whole = t && i < t->n;
+	/* backward: what a call does first, such as loading a module, may take many calls */
+	for (uint32_t looks = JOIN_INSIDE_MAX; i && looks; i--, looks--) {
+		struct join_call *c = call_at(t, i - 1);
+
+		if (c->end_ns < (found ? found->start_ns : s->from_ns))
+			break;
+		if (c->start_ns >= s->from_ns && c->makes & s->kinds &&
+		    (!found || (!found->number && c->number)))
+			found = c;
+	}
+	if (found)
+		found->worked |= worked;
+	return found;
+}
+
 static struct join_call *begun(struct join_calls *j, uint32_t process, uint32_t tid,
 			       uint64_t start_ns, uint16_t func)
 {

@@ -21,6 +21,7 @@ struct join_call {
 	bool open_end;	 /* its end is not known: it lasts until the next one's start */
 	uint8_t expects; /* kinds of device records that it may have, JOIN_EXPECTS_*; 0: none */
 	bool worked;	 /* one of them came */
+	uint8_t makes;	 /* kinds of device records that calls of its function have */
 };
 enum { JOIN_EXPECTS_KERNEL = 1, JOIN_EXPECTS_COPY = 2, JOIN_EXPECTS_SET = 4 };
 
@@ -42,6 +43,18 @@ struct join_moment {
  * add. */
 const struct join_call *join_calls_at(struct join_calls *, uint32_t process, uint32_t tid,
 				      const struct join_moment *, bool worked, bool *whole);
+/* A stretch of time, and the kind of device record whose call is looked for. */
+struct join_span {
+	uint64_t from_ns, to_ns;
+	uint8_t kinds; /* JOIN_EXPECTS_* */
+};
+/* Finds the last call that began and ended in the stretch and whose function has such records; of
+ * nested calls the outermost, or the outermost shown one. Looks at no more than JOIN_INSIDE_MAX
+ * calls. *whole: all calls in the stretch have come. worked: the call has a device record. NULL:
+ * none. Valid until the next add. */
+#define JOIN_INSIDE_MAX 4096
+const struct join_call *join_calls_inside(struct join_calls *, uint32_t process, uint32_t tid,
+					  const struct join_span *, bool worked, bool *whole);
 /* Finds the call of a row that began exactly then. */
 const struct join_call *join_calls_begun(struct join_calls *, uint32_t process, uint32_t tid,
 					 uint64_t start_ns, uint16_t func);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * join_procs.c - see join_procs.h. Processes that exited stay until room is needed, because their
- * last work may still be on the way.
+ * join_procs.c - see join_procs.h. Processes that exited stay for some seconds, because their last
+ * work may still be on the way, and then until room is needed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +16,7 @@ struct join_procs {
 	struct keyed procs; /* of struct join_proc, by pid */
 	struct join_proc *last;
 	uint32_t max, ids;
+	uint64_t now_ns;  /* when the last process began or ended */
 	uint64_t unheard; /* unheard processes that were forgotten */
 	uint32_t one_unheard;
 };
@@ -68,13 +69,26 @@ static void forget(struct join_procs *j, struct join_proc *p)
 	keyed_remove(&j->procs, p);
 }
 
-/* Makes room for one more: drops the exited processes, and all where there are too many that live.
- * The next time is when there are at least twice as many as live now. */
+/* Forgets the processes that exited before a moment. */
+static void forget_exited(struct join_procs *j, uint64_t before_ns)
+{
+	struct join_proc *p;
+
+	keyed_each(&j->procs, p) if (p->exited && p->exited_ns <= before_ns && !p->tail.pending)
+		forget(j, p);
+}
+
+/* Makes room for one more: drops the processes that exited some time ago; where there are too many,
+ * all that exited, and where these are too few, all. The next time is when there are at least twice
+ * as many as are left now. */
 static void make_room(struct join_procs *j)
 {
 	struct join_proc *p;
 
-	keyed_each(&j->procs, p) if (p->exited && !p->tail.pending) forget(j, p);
+	if (j->now_ns > JOIN_PROCS_NS)
+		forget_exited(j, j->now_ns - JOIN_PROCS_NS);
+	if (j->procs.n >= PROCS_MAX / 2)
+		forget_exited(j, UINT64_MAX);
 	while (j->procs.n >= j->max / 2 && j->max < PROCS_MAX)
 		j->max *= 2;
 	if (j->procs.n >= j->max)
@@ -115,10 +129,24 @@ bool join_procs_renews(const struct join_proc *p, const struct ct_process *r)
 	return r->h.kind == CT_EXEC || is_other(p, r);
 }
 
+static void note_time(struct join_procs *j, uint64_t at_ns)
+{
+	if (at_ns > j->now_ns)
+		j->now_ns = at_ns;
+}
+
+void join_procs_exit(struct join_procs *j, struct join_proc *p, uint64_t at_ns)
+{
+	note_time(j, at_ns);
+	p->exited = true;
+	p->exited_ns = at_ns;
+}
+
 void join_procs_record(struct join_procs *j, struct join_proc *p, const struct ct_process *r)
 {
 	bool other = is_other(p, r);
 
+	note_time(j, r->h.start_ns);
 	if (join_procs_renews(p, r)) {
 		p->was_id = p->id;
 		p->renewed_ns = r->h.start_ns;
@@ -201,5 +229,9 @@ const struct join_launch *join_procs_launched(const struct join_proc *p, const s
 
 size_t join_procs_bytes(const struct join_procs *j)
 {
-	return keyed_bytes(&j->procs) + j->procs.n * JOIN_LAUNCHES * sizeof(struct join_launch);
+	const struct join_proc *p;
+	size_t bytes = keyed_bytes(&j->procs);
+
+	keyed_each(&j->procs, p) bytes += p->launches ? JOIN_LAUNCHES * sizeof(*p->launches) : 0;
+	return bytes;
 }

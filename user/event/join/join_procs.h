@@ -40,8 +40,9 @@ struct join_proc {
 	uint32_t number;     /* of its last call */
 	uint32_t nodes;	     /* of graphs that wait for their calls */
 	bool exited;
-	bool asked; /* calls of it succeeded that should have device records */
-	bool heard; /* device records came from it, or an agent's records about devices */
+	uint64_t exited_ns; /* with exited: when */
+	bool asked;	    /* calls of it succeeded that should have device records */
+	bool heard;	    /* device records came from it, or an agent's records about devices */
 	uint64_t start_boottime_ns; /* 0: not known */
 	uint32_t nlaunches;	    /* number of launches ever; only the newest are stored */
 	struct join_launch *launches;
@@ -58,6 +59,10 @@ struct join_proc *join_procs_get(struct join_procs *, uint32_t pid);
 /* Handles a record that says that a process began, was reported again, or became another
  * program. Gives it a new id if it is not the process that it was. */
 void join_procs_record(struct join_procs *, struct join_proc *, const struct ct_process *);
+/* Handles a record that says that a process has ended. It is remembered for JOIN_PROCS_NS more,
+ * because its last device work may come later, and then until room is needed. */
+#define JOIN_PROCS_NS 5000000000ULL
+void join_procs_exit(struct join_procs *, struct join_proc *, uint64_t at_ns);
 /* True if join_procs_record() would give it a new id. */
 bool join_procs_renews(const struct join_proc *, const struct ct_process *);
 /* The id that the process had at a moment. */

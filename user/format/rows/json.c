@@ -437,6 +437,8 @@ static void end_line(struct json_sink *j, struct row *w, const struct sink_end *
 		w->p = put_u64(put_lit(w->p, ",\"matched\":"), end->matched);
 		w->p = put_u64(put_lit(w->p, ",\"unmatched\":"), end->unmatched);
 		w->p = put_u64(put_lit(w->p, ",\"inferred\":"), end->inferred);
+		if (end->unscoped)
+			w->p = put_u64(put_lit(w->p, ",\"scope_unknown\":"), end->unscoped);
 	}
 	w->p = put_u64(put_lit(w->p, ",\"seen\":"), l->calls);
 	w->p = put_u64(put_lit(w->p, ",\"folded\":"), l->folded);
