@@ -30,6 +30,8 @@ LONGEST = 900  # seconds for a run, after which the check is not judged
 MORE_CPU = 10  # times the processor time that a program needs without a change, and as many seconds
 FLAGS = ["-w", "-std=gnu11", "-D_GNU_SOURCE", '-DCT_VERSION="0"', "-O1", "-g", "-pthread", f"-I{OUT}", "-fsanitize=address,undefined",
          "-fno-sanitize-recover=all"]
+# Little is kept of what was freed, because test_elf watches how much memory it uses.
+ASAN = "detect_leaks=0:quarantine_size_mb=8"
 # Who reads what the target, a file or a stranger wrote, and the unit programs that test it.
 PARSERS = {
     "user/api/layers/symbol.c": ["elf", "tensors"],
@@ -209,7 +211,7 @@ class Bench:
                     continue
                 subprocess.run(["gcc", "-pthread", "-fsanitize=address,undefined", "-o", program,
                                 *(built if part == f"{OUT}/{path[:-2]}.o" else part for part in self.parts[name])], check=True)
-                env = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
+                env = {**os.environ, "ASAN_OPTIONS": ASAN}
                 # test_python tries each interpreter in home folders: at first without them, because that is quick.
                 for home in ("/nonexistent", os.environ.get("HOME", "/")) if name == "python" else ("/nonexistent",):
                     # What fails only once does so because the machine is busy.

@@ -93,6 +93,10 @@ static const struct row rows[] = {
 	  2,
 	  { { DW_OP_breg7, 8, 0, -1 }, { DW_OP_deref, 0, 0, -1 } } },
 	{ "a frame by nothing", CFA_IS("0"), CFA, NO_RULE, 0, 0, { { 0 } } },
+	{ "saved by no operation", SAVED_AT("0"), RBX, CFI_SAME, 0, 0, { { 0 } } },
+	{ "a value by no operation", VALUE_IS("0"), RBX, CFI_SAME, 0, 0, { { 0 } } },
+	/* an expression begins with the frame's address */
+	{ "by one that says it is a value", SAVED_AT("1, 0x9f"), RBX, CFI_VALUE, 0, 0, { { 0 } } },
 	{ "saved at an address",
 	  SAVED_AT("2, 0x77, 16"),
 	  RBX,

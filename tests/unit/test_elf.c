@@ -19,6 +19,7 @@
 
 #include "../../user/api/api.h"
 #include "../../user/api/layers/symbol.h"
+#include "../../user/proc/elf_read.h"
 #include "../../user/source/discover/elf.h"
 #include "../../user/source/plan.h"
 #include "../../user/util/now.h"
@@ -539,6 +540,59 @@ static int scan_made(const struct made *m, const uint64_t *capture, struct elf_s
 	return err;
 }
 
+/* A file that differs in its head alone from one with a function. */
+static void test_heads(void)
+{
+	static const struct {
+		const char *what;
+		Elf64_Half type, machine, nsections;
+		int err;
+	} rows[] = {
+		{ "nothing", 0, 0, MADE_DEVICE + 2, 0 },
+		{ "a relocatable file", ET_REL, 0, MADE_DEVICE + 2, -ENOEXEC },
+		{ "a core dump", ET_CORE, 0, MADE_DEVICE + 2, -ENOEXEC },
+		{ "another machine", 0, EM_S390, MADE_DEVICE + 2, -ENOEXEC },
+		{ "no sections", 0, 0, 0, -EBADMSG },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct elf_scan s;
+		struct made m;
+		int err;
+
+		CASE_ROW("%s", rows[i].what);
+		make_file(&m);
+		add_function(&m, "cudaFree", "\xc3", 1);
+		m.h.e_type = rows[i].type ? rows[i].type : ET_DYN;
+		if (rows[i].machine)
+			m.h.e_machine = rows[i].machine;
+		m.h.e_shnum = rows[i].nsections;
+		err = scan_made(&m, NULL, &s);
+		CHECK_EQ(rows[i].err, err);
+		if (!err)
+			elf_scan_free(&s);
+	}
+}
+
+/* A program makes its file shorter while it is read. */
+static void test_cut_meanwhile(void)
+{
+	struct elf_file f;
+	struct made m;
+	char buf[128];
+	int fd;
+
+	make_file(&m);
+	fd = memory_file(&m, sizeof(m));
+	CHECK_EQ(0, elf_file_open(&f, fd));
+	CHECK_EQ(0, ftruncate(fd, 1000));
+	CHECK_EQ(0, elf_read(&f, buf, 100, 900));
+	CHECK_EQ(-EBADMSG, elf_read(&f, buf, 101, 900));
+	CHECK_EQ(-EBADMSG, elf_read(&f, buf, 1, 1000));
+	elf_file_close(&f);
+	close(fd);
+}
+
 #define RETURNS "\x55\x5d\xc3" /* as compilers write it: push, pop, ret */
 
 /* Two names of a place, and twins of the per-thread stream: each place has one probe, of the row that the table has first. */
@@ -652,6 +706,22 @@ static void test_version(void)
 		CHECK_EQ(rows[i].role, s.role);
 		elf_scan_free(&s);
 	}
+}
+
+/* A name that would begin behind the section of names is none, whatever lies there. */
+static void test_soname_outside(void)
+{
+	struct elf_scan s;
+	struct made m;
+
+	make_file(&m);
+	add_function(&m, "cudaFree", RETURNS, 3);
+	m.dynamic[0] = (Elf64_Dyn){ .d_tag = DT_SONAME, .d_un.d_val = sizeof(m.strings) + 16 };
+	strcpy(m.constants + 16, "libcudart.so.13");
+	CHECK_EQ(0, scan_made(&m, NULL, &s));
+	CHECK_EQ(0, s.version);
+	CHECK_TEXT("", s.version_from);
+	elf_scan_free(&s);
 }
 
 /* Where the functions' code differs, the number does; the code elsewhere does not count. */
@@ -991,9 +1061,12 @@ int main(void)
 	RUN(test_truncated, elf, len);
 	RUN(test_flipped, elf, len);
 	RUN(test_can_probe);
+	RUN(test_heads);
+	RUN(test_cut_meanwhile);
 	RUN(test_aliases);
 	RUN(test_no_code);
 	RUN(test_version);
+	RUN(test_soname_outside);
 	RUN(test_code_number);
 	RUN(test_device_code);
 	RUN(test_too_many_functions);

@@ -34,9 +34,12 @@ static void clock_at(struct align *a, uint64_t monotonic, uint64_t realtime, uin
 
 static void test_align(void)
 {
-	static struct align a, b, many;
+	static struct align a, b, many, none;
 	uint64_t t;
 
+	/* a recording without readings of the clock */
+	CHECK_EQ(0, align_offset(&none, 5000));
+	CHECK_EQ(5000, align_time(&none, &none, 5000));
 	clock_at(&a, 1000, 1000000, 5);
 	CHECK_EQ(999000, align_offset(&a, 0));
 	CHECK_EQ(999000, align_offset(&a, 999999));

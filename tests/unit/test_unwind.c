@@ -958,6 +958,38 @@ static void test_debug_shared(void)
 	}
 }
 
+/* A function whose inner scopes cannot be read: they have a number that the table of abbreviations lacks. The debug information is given up,
+ * and this is said; the symbol stays. */
+static void test_damaged_scopes(void)
+{
+	static const char build[] = LINKED(
+		"-g0") "printf '%%s\\n' '.section .debug_abbrev,\"\",@progbits' "
+		       "'.byte 1,17,1,17,1,18,7,0,0,0' '.section .debug_info,\"\",@progbits' "
+		       "'.long 2f-1f' '1: .short 4' '.long 0' '.byte 8,1' '.quad main,16' "
+		       "'.byte 5,0' '2:' '.section .debug_aranges,\"\",@progbits' "
+		       "'.long 2f-1f' '1: .short 2' '.long 0' '.byte 8,0' '.long 0' "
+		       "'.quad main,16,0,0' '2:' > m.s && "
+		       "gcc -g0 -O1 -nostdlib -static -no-pie -Wl,-e,main,-Ttext=0x500000 -o "
+		       "../linked l.c m.s";
+	struct objects *objects = objects_open();
+	struct symbols_place places[SYMBOLS_MAX] = { 0 };
+	char path[512];
+	struct object *o;
+
+	build_linked(build);
+	snprintf(path, sizeof(path), "%s/linked", shots_dir);
+	warned[0] = '\0';
+	msg_taker = take_warning;
+	o = objects_file(objects, open(path, O_RDONLY | O_CLOEXEC), path);
+	CHECK_EQ(1, symbols_find(o, AT, true, places, SYMBOLS_MAX));
+	CHECK_TEXT("main", places[0].function);
+	CHECK(strstr(warned, "its debug information is damaged"));
+	warned[0] = '\0';
+	msg_taker = NULL;
+	object_release(o);
+	objects_close(objects);
+}
+
 /* ---- memory ---- */
 
 /* A program whose table of lines says the same two million times: libdw makes some 50 bytes of each
@@ -1285,6 +1317,7 @@ int main(void)
 		if (!builds[i].there)
 			printf("skipped: %s cannot be built here\n", builds[i].name);
 	}
+	RUN(test_damaged_scopes); /* first: of many warnings of one kind some are left out */
 	for (size_t i = 0; i < ARRAY_LEN(builds); i++) {
 		struct build *b = &builds[i];
 
