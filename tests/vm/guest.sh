@@ -132,14 +132,19 @@ static() {
 	no_events
 }
 
-# A program that runs already: attach, see its calls, detach while it lives.
-running() {
+# A program, pid, that makes its calls when a line is written to descriptor 3, and ends with the next one.
+start_waiting() {
 	rm -f $T/in
 	mkfifo $T/in
 	$CALLS --wait mix 30 40 50 < $T/in > $T/prog &
 	exec 3> $T/in
 	wait_for grep -q '^ready' $T/prog || echo "the program did not start"
 	pid=$(sed -n 's/^ready \([0-9]*\).*/\1/p' $T/prog)
+}
+
+# A program that runs already: attach, see its calls, detach while it lives.
+running() {
+	start_waiting
 	began=$(now)
 	$CT -v -p "$pid" --format json -o $T/out 2> $T/err &
 	ct=$!
@@ -217,12 +222,7 @@ device() {
 
 # device_running OPTIONS...: the agent is put into a program that runs already.
 device_running() {
-	rm -f $T/in
-	mkfifo $T/in
-	$CALLS --wait mix 30 40 50 < $T/in > $T/prog &
-	exec 3> $T/in
-	wait_for grep -q '^ready' $T/prog || echo "the program did not start"
-	pid=$(sed -n 's/^ready \([0-9]*\).*/\1/p' $T/prog)
+	start_waiting
 	$CT -v --gpu "$@" -p "$pid" -e cudaMemcpy,cudaMemset --format json -o $T/out 2> $T/err &
 	ct=$!
 	wait_for grep -q 'the agent has started' $T/err || echo "no agent: $(tail -n 3 $T/err)"
@@ -312,12 +312,7 @@ hooked_threads() {
 
 # A program that runs already: hooks are put into it, and taken out again.
 hooked_running() {
-	rm -f $T/in
-	mkfifo $T/in
-	$CALLS --wait mix 30 40 50 < $T/in > $T/prog &
-	exec 3> $T/in
-	wait_for grep -q '^ready' $T/prog || echo "the program did not start"
-	pid=$(sed -n 's/^ready \([0-9]*\).*/\1/p' $T/prog)
+	start_waiting
 	$CT -v --source=hooks -p "$pid" --format json -o $T/out 2> $T/err &
 	ct=$!
 	wait_for grep -q ready $T/err || echo "did not attach: $(tail -n 1 $T/err)"

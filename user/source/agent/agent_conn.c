@@ -9,6 +9,7 @@
 
 #include "../../util/msg.h"
 #include "../../util/now.h"
+#include "../again.h"
 #include "agent_conn.h"
 #include "agent_process.h"
 #include "agent_tids.h"
@@ -82,11 +83,6 @@ void agent_conn_stop(struct agent_conn *c, unsigned int type)
 		shutdown(c->fd, SHUT_WR);
 }
 
-bool agent_conn_again(int err)
-{
-	return err == EINTR || err == ECONNRESET;
-}
-
 ssize_t agent_conn_get(struct agent_conn *c, void *msg, int *fd)
 {
 	union control control;
@@ -101,7 +97,7 @@ ssize_t agent_conn_get(struct agent_conn *c, void *msg, int *fd)
 	*fd = -1;
 	do
 		n = recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
-	while (n < 0 && agent_conn_again(errno));
+	while (n < 0 && again(errno));
 	if (n < 0)
 		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
 	part = CMSG_FIRSTHDR(&m);

@@ -42,9 +42,6 @@ void agent_conn_close(struct agent_conn *);
 int agent_conn_put(struct agent_conn *, const void *msg, size_t n, int pass);
 /* Asks for the end, by a message of this type that has only a head. */
 void agent_conn_stop(struct agent_conn *, unsigned int type);
-/* Whether a receive that failed so is to be repeated: a signal came, or the peer died before it had read
- * all that it was sent. The kernel says the latter once, before what the peer itself still had said. */
-bool agent_conn_again(int err);
 /* Receives one packet into MEET_MSG_MAX bytes, and a descriptor that came with it (-1: none; the
  * caller's). Returns the packet's bytes, which may be more; 0: the peer is gone; -errno. */
 ssize_t agent_conn_get(struct agent_conn *, void *msg, int *fd);

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent_conn.h"
+#include "../again.h"
 #include "agent_inbox.h"
 #include "../../util/thread.h"
 
@@ -102,7 +102,7 @@ static void *run(void *arg)
 		if (p[1].revents)
 			break;
 		n = recv(b->fd, room, b->message_max, MSG_DONTWAIT | MSG_TRUNC);
-		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || agent_conn_again(errno))) {
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || again(errno))) {
 			n = 1;
 			continue;
 		}

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "../../util/msg.h"
+#include "../again.h"
 #include "counters_inbox.h"
 
 /* Control characters would be an attack on a terminal. */
@@ -110,10 +111,9 @@ int counters_inbox_next(struct counters_inbox *c, int fd)
 {
 	ssize_t n;
 
-	/* ECONNRESET: it died before it had read all; what it had said itself comes next */
 	do {
 		n = recv(fd, c->message, sizeof(c->message), MSG_DONTWAIT);
-	} while (n < 0 && (errno == EINTR || errno == ECONNRESET));
+	} while (n < 0 && again(errno));
 	if (n < 0 && errno == EAGAIN)
 		return 0;
 	if (n <= 0)
