@@ -13,7 +13,7 @@ import sys
 
 MOST_FILES = 30
 MAY_INCLUDE = {
-    'advise': 'api event format stat stat/steps util util/table util/option',
+    'advise': 'api event event/holes format stat stat/steps util util/table util/option',
     'advise/memory': 'advise event/scopes util',
     'advise/rules': 'advise util/table',
     'advise/rules/collectives': 'advise event event/scopes stat/steps',
@@ -42,7 +42,7 @@ MAY_INCLUDE = {
     'format/rows': 'api event event/scopes format util util/io util/table',
     'format/slice': 'event format',
     'format/stacks': 'event/scopes format util util/io util/table',
-    'mem': 'event event/scopes format mem/viz util util/io util/table util/option',
+    'mem': 'event event/holes event/scopes format mem/viz util util/io util/table util/option',
     'mem/viz': 'util util/io util/table',
     'nccl': 'proc util util/io util/table',
     'proc': 'util util/io util/table',
@@ -54,10 +54,10 @@ MAY_INCLUDE = {
                'stages stat trace util util/io util/whole',
     'source': 'event proc trace util util/table',
     'source/agent': 'api event proc source source/inject source/launch util util/table util/io',
-    'source/bpf': 'event proc source source/discover source/launch source/muted source/probe util util/table',
+    'source/bpf': 'event event/holes proc source source/discover source/launch source/muted source/probe util util/table',
     'source/counters': 'source util util/io',
     'source/discover': 'api proc source source/symbols util util/io util/table',
-    'source/hooks': 'api event source source/agent source/discover source/inject source/muted util util/io util/table',
+    'source/hooks': 'api event event/holes source source/agent source/discover source/inject source/muted util util/io util/table',
     'source/inject': 'proc source util util/io util/table',
     'source/launch': 'util util/io util/table',
     'source/muted': 'api event source util util/table',
@@ -67,7 +67,7 @@ MAY_INCLUDE = {
     'stages': 'event event/holes event/join event/scopes format resolve source trace util util/table',
     'stat': 'api event event/holes event/scopes format mem stat/gemm stat/steps util util/io util/option util/table',
     'stat/gemm': 'event event/scopes util/io',
-    'stat/steps': 'api event event/scopes util util/io util/table',
+    'stat/steps': 'api event event/holes event/scopes util util/io util/table',
     'stuck': 'api cli/options event nccl proc resolve/stacks '
              'session source source/bpf stages util util/io util/table',
     'top': 'api event format stat util util/io util/option util/table',

@@ -798,6 +798,18 @@ static void test_gaps(void)
 			     "inside none.",
 			     98));
 	done();
+	/* two of the nine gaps have a stretch that was not seen: they are none */
+	{
+		struct ct_hole r = hole_of(PID, CT_HOLE_DEVICE, CT_HOLE_UNSEEN, CT_HOLE_PROFILER);
+		struct holes *holes = holes_open();
+
+		kernels("gpu-gaps", 10, MS, 3 * MS);
+		hole_when(&r, 10 * S + 2 * MS, 10 * S + 6 * MS);
+		CHECK_EQ(0, holes_record(holes, &r.h, NULL));
+		advise_holes(st.a, holes);
+		FIRES("gpu-gaps", 7, 21 * MS, 0, ADVISE_SERIOUS);
+		holes_close(holes);
+	}
 }
 
 static void test_low_use(void)

@@ -208,6 +208,11 @@ static void print_one(struct out *o, const struct compare *c, size_t nexprs)
 	if (c->base->lost || c->now->lost)
 		out_fmt(o, "; records were lost: %llu of BASE, %llu of NEW",
 			(unsigned long long)c->base->lost, (unsigned long long)c->now->lost);
+	if (c->base->unseen || c->now->unseen)
+		out_fmt(o,
+			"; calls or device work were not seen in %llu runs of BASE and %llu of "
+			"NEW, so that their sums are too small",
+			(unsigned long long)c->base->unseen, (unsigned long long)c->now->unseen);
 	out_str(o, ".\n");
 }
 
@@ -293,6 +298,7 @@ static void json_file(struct json *j, const char *key, const struct saved *s)
 	json_put_str(j, "file", s->path);
 	json_put_u64(j, "runs", s->nruns);
 	json_put_u64(j, "lost", s->lost);
+	json_put_u64(j, "runs_with_unseen", s->unseen);
 	json_end(j);
 }
 
