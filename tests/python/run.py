@@ -119,7 +119,7 @@ def columns(cudatrace, folder):
     check('columns-calls', [(c.api, c.ts_ns, c.dur_ns, c.pid, c.tid) for c in t.calls],
           list(zip(*(tables['calls'][name].to_pylist() for name in ('name', 'start_ns', 'duration_ns', 'pid', 'tid')))))
     check('columns-arguments', [int(c.args['dst'], 16) if 'dst' in c.args else None for c in t.calls], tables['calls']['arg_dst'].to_pylist())
-    check('columns-version', b'2', tables['calls'].schema.metadata[b'cudatrace.schema'])
+    check('columns-version', b'3', tables['calls'].schema.metadata[b'cudatrace.schema'])
 
     def name_of(kernel):    # a column has it without the type that it returns
         return kernel.kernel[5:] if kernel.kernel.startswith('void ') else kernel.kernel
