@@ -308,6 +308,10 @@ static void put_kind(struct cells *c, const struct event *ev)
 		put_known(c, COLUMN_DEVICE, ((const struct ct_event *)h)->device);
 		cells_uint(c, COLUMN_VALUE, ((const struct ct_event *)h)->code);
 		break;
+	case CT_MANAGED:
+		if (device_managed_is_size(((const struct ct_managed *)h)->kind))
+			cells_uint(c, COLUMN_BYTES, ((const struct ct_managed *)h)->value);
+		break;
 	case CT_MUTED: put_muted(c, (const struct ct_muted *)h); break;
 	}
 }

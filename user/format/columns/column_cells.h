@@ -9,10 +9,8 @@
 #include "../sink.h"
 #include "../../util/text.h"
 
-/* The version of the columns, in the metadata of arrow and parquet. Columns may be added without a new
- * one. */
+/* In the metadata of arrow and parquet; its value is SINK_NAMES_VERSION. */
 #define COLUMNS_VERSION_KEY "cudatrace.schema"
-#define COLUMNS_VERSION "3"
 
 /* COLUMN_TEXT is UTF-8, and repeats often; COLUMN_JSON is UTF-8 that is one JSON object. */
 enum column_type { COLUMN_U32, COLUMN_U64, COLUMN_I64, COLUMN_DOUBLE, COLUMN_TEXT, COLUMN_JSON };
