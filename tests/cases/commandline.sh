@@ -514,7 +514,7 @@ END
 		ct replay --format "${name%l.gz}" -o "$T/y.%p.$name" "$T/r.ctrace"
 		ok_rc
 	done
-	expect "copies in JSON" "$(for file in "$T"/y.*.gz; do gzip -dc "$file" | grep -c '"api":"cudaMemcpy"'; done | sort -n | paste -sd' ')" "3 7"
+	expect "copies in JSON" "$(for file in "$T"/y.*.gz; do gzip -dc "$file" | grep -c '"name":"cudaMemcpy"'; done | sort -n | paste -sd' ')" "3 7"
 	expect "copies in csv" "$(grep -h -c cudaMemcpy "$T"/y.*.csv | sort -n | paste -sd' ')" "3 7"
 	ct -o "$T/nosuch/%p" -- "$CALLS" queries 1
 	ok_rc 1

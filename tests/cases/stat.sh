@@ -32,7 +32,7 @@ case_stat_same_as_the_rows() {
 		import collections, json, sys
 		d = json.load(open(sys.argv[1]))
 		have = {r["name"]: r["calls"] for s in ("runtime", "driver") for r in d[s]}
-		want = collections.Counter(r["api"] for r in map(json.loads, open(sys.argv[2])) if r.get("type") == "call")
+		want = collections.Counter(r["name"] for r in map(json.loads, open(sys.argv[2])) if r.get("type") == "call")
 		sys.exit(have != dict(want) and f"{have} {want}" or 0)
 	E
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "../../user/event/device.h"
+#include "../../user/format/columns/column_batch.h"
 #include "../../user/format/sinks.h"
 #include "../../user/util/strings.h"
 #include "make_call.h"
@@ -535,6 +536,28 @@ static void test_strings(void)
 	strings_free(&s);
 }
 
+/* Times and sizes are signed: what is too large for one of them is no value. */
+static void test_signed(void)
+{
+	static const uint64_t values[] = { 0, INT64_MAX, 1ull << 63, UINT64_MAX };
+	struct cells cells = { .fields = true };
+	struct batch b;
+
+	CHECK(!batch_open(&b, 1u << COLUMNS_CALLS));
+	for (size_t i = 0; i < ARRAY_LEN(values); i++) {
+		const struct chunk *size = &b.chunks[b.at[COLUMN_BYTES]],
+				   *address = &b.chunks[b.at[COLUMN_ARG_DST]];
+
+		memset(cells.there, 0, sizeof(cells.there));
+		cells_uint(&cells, COLUMN_BYTES, values[i]);
+		cells_uint(&cells, COLUMN_ARG_DST, values[i]);
+		CHECK(!batch_add(&b, &cells));
+		CHECK_EQ(values[i] <= INT64_MAX, chunk_has(size, (uint32_t)i));
+		CHECK(chunk_has(address, (uint32_t)i));
+	}
+	batch_close(&b);
+}
+
 static int write_file(char **argv)
 {
 	static const struct {
@@ -561,6 +584,7 @@ int main(int argc, char **argv)
 		return write_file(argv + 2);
 	RUN(test_sinks);
 	RUN(test_strings);
+	RUN(test_signed);
 	RUN(test_files);
 	RUN(test_errors);
 	RUN(test_page);

@@ -264,7 +264,8 @@ static void test_errors(void)
 	    "--no-return cannot tell which call is inside which: leave out --nested");
 	bad("--enter-exit --failed",
 	    "--enter-exit prints calls before their results are known: leave out --failed");
-	bad("--format json --time us", "--time is for the table: JSON has ts_ns and dur_ns");
+	bad("--format json --time us",
+	    "--time is for the table: JSON has start_ns and duration_ns");
 }
 
 /* -e none: no calls, only what devices do. */
