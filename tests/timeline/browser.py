@@ -367,6 +367,54 @@ def test_row(b):
     check("timeline-row-dropped", text(b, "details").startswith("Click something"), text(b, "details"))
 
 
+def test_steps(b, folder):
+    """Operators, collectives and steps have rows; work counts for the operator, the range and the step that it is for."""
+    load(b, folder, "steps")
+    rows = b.js("timeline.rows()")
+    check("timeline-steps-rows", rows == [
+        "train (12345)", "steps", "thread 12345, ranges", "thread 12345, collectives", "thread 12345, operators", "thread 12345", "GPU 0, stream 7",
+        "memory in use", "this machine", "not seen"], rows)
+    steps = b.js("timeline.steps()")
+    check("timeline-steps", [[(s["label"], s["from"], s["to"]) for s in of] for of in steps] == [
+        [(f"ProfilerStep#{7 + i}", (10 + 10 * i) * 1e6, (19 + 10 * i) * 1e6) for i in range(5)]], steps)
+    kinds = lambda row: [(s["name"], s["kind"], s["lane"]) for s in seen(b) if s["row"] == row][:2]
+    show(b, 11000, 11300)
+    check("timeline-operators", kinds("thread 12345, operators") == [("aten::linear", "operator", 0), ("aten::addmm", "operator", 1)],
+          kinds("thread 12345, operators"))
+    show(b, 15900, 16400)
+    check("timeline-collectives", kinds("thread 12345, collectives") == [("ncclAllReduce", "collective", 0)], kinds("thread 12345, collectives"))
+    # a device that is not known has no name
+    check("timeline-unknown-device", not any("?" in r for r in rows), rows)
+    b.key("Home")
+    b.js(FRAMES)
+    top = b.js('document.getElementById("canvas").getBoundingClientRect().y')
+    width = b.js('document.getElementById("view").clientWidth')
+    t0, t1 = b.js("timeline.range().slice(0, 2)")
+    b.mouse(NAMES + (25e6 - t0) / (t1 - t0) * (width - NAMES), top + b.js("timeline.top('steps')") + 8)
+    said = selected(b, "Selected")
+    check("timeline-step-sums", said.startswith("Selected: ProfilerStep#8, 9 ms"), said)
+    for caption, want in (("By kernel", [("2 ms", "1", "gemm"), ("1.5 ms", "2", "vecAdd")]),
+                          ("By operator", [("2 ms", "1", "aten::addmm"), ("1 ms", "1", "aten::relu"), ("500 us", "1", "(none)")]),
+                          ("By range", [("3.5 ms", "3", "ProfilerStep#8")]), ("By stream", [("3.5 ms", "3", "GPU 0, stream 7")])):
+        got = [(r[0], r[2], r[3]) for r in table(b, caption) or []]
+        check(f"timeline-step-sums: {caption}", got == want, got)
+    b.picture(f"{folder}/steps.png")
+    b.key("Escape")
+    # a process that ran before its probes is hatched in its row, and not through the rows of others
+    hole = next(s for s in seen(b) if s["kind"] == "ran before its probes")
+    check("timeline-unprobed", hole["name"] == "ran before its probes: early <b>" and hole["row"] == "not seen", hole)
+    inside = [pixel(b, hole["x"] + 2 + d, b.js("timeline.top('steps')") + 1) for d in range(4)]
+    check("timeline-unprobed-alone", all(abs(p[0] - p[2]) < 24 for p in inside), inside)
+    b.size(1280, 1000)
+    b.js(FRAMES)
+    tall = b.js("timeline.seen()[0].h")
+    b.size(1280, 500)
+    b.js(FRAMES)
+    low = b.js("timeline.seen()[0].h")
+    check("timeline-rows-grow", tall > low >= 22, (tall, low))
+    b.size(1280, 720)
+
+
 def test_legend(b, folder):
     check("timeline-legend-hidden", not b.js("document.getElementById('legend').offsetHeight"), "it is there")
     b.key("l", "l")
@@ -404,6 +452,11 @@ def test_many(b, folder):
     whole = b.js("timeline.frame() && timeline.frame()")
     drawn = seen(b)
     check("timeline-many-summed", sum(s["count"] for s in drawn) == 1000000 and len(drawn) < 12000, len(drawn))
+    zooms = b.js("""Array.from({ length: 200 }, (_, i) => {
+        const half = 2e9 * 0.9 ** (i / 2);
+        timeline.show(2e9 - half, 2e9 + half);
+        return timeline.frame();
+    }).sort((a, b) => a - b)""")
     b.js("timeline.show(2e9, 2.1e9)")
     middle = b.js("timeline.frame() && timeline.frame()")
     b.js("timeline.show(2e9, 2e9 + 1e6)")
@@ -432,7 +485,7 @@ def test_many(b, folder):
     summed = time.monotonic() - from_
     b.key("Escape")
     print(f"note: a million records: {os.path.getsize(folder + '/many.html') / 1e6:.1f} MB, loaded in {took:.1f} s; a frame of all "
-          f"{whole:.1f} ms, of 100 ms {middle:.1f} ms, of 1 ms {near:.1f} ms; searched and shown in {searched:.1f} s; "
+          f"{whole:.1f} ms, of 200 while it zooms in half within {zooms[100]:.1f} ms, of 100 ms {middle:.1f} ms, of 1 ms {near:.1f} ms; searched and shown in {searched:.1f} s; "
           f"added up in {summed:.1f} s")
 
 
@@ -486,6 +539,7 @@ def main():
         test_stretch(b, folder)
         test_row(b)
         test_legend(b, folder)
+        test_steps(b, folder)
         test_many(b, folder)
         test_rest(b, folder)
     except (Gone, OSError, TypeError, StopIteration) as error:
