@@ -377,7 +377,7 @@ def test_steps(b, folder):
     load(b, folder, "steps")
     rows = b.js("timeline.rows()")
     check("timeline-steps-rows", rows == [
-        "train (12345)", "steps", "thread 12345, ranges", "thread 12345, collectives", "thread 12345, operators", "thread 12345", "GPU 0, stream 7",
+        "train (12345)", "steps", "not seen", "thread 12345, ranges", "thread 12345, collectives", "thread 12345, operators", "thread 12345", "GPU 0, stream 7",
         "memory in use", "this machine", "not seen"], rows)
     steps = b.js("timeline.steps()")
     check("timeline-steps", [[(s["label"], s["from"], s["to"]) for s in of] for of in steps] == [
@@ -406,6 +406,12 @@ def test_steps(b, folder):
     b.picture(f"{folder}/steps.png")
     b.key("Escape")
     # a process that ran before its probes is hatched in its row, and not through the rows of others
+    holes = [(s["name"], s["kind"]) for s in seen(b) if s["row"] == "not seen"]
+    check("timeline-holes", holes == [("calls not seen: no hooks", "not seen"), ("ran before its probes: early <b>", "ran before its probes")], holes)
+    spot = NAMES + (36.5e6 - t0) / (t1 - t0) * (width - NAMES)
+    reds = lambda x, y: sum(p[0] > p[2] + 8 for p in (pixel(b, x, y + d) for d in range(10)))
+    calls, machine = b.js("[timeline.top('thread 12345'), timeline.top('this machine')]")
+    check("timeline-hole-of-a-process", reds(spot, calls + 4) == 10 and reds(spot, machine + 8) == 0, (reds(spot, calls + 4), reds(spot, machine + 8)))
     hole = next(s for s in seen(b) if s["kind"] == "ran before its probes")
     check("timeline-unprobed", hole["name"] == "ran before its probes: early <b>" and hole["row"] == "not seen", hole)
     inside = [pixel(b, hole["x"] + 2 + d, b.js("timeline.top('steps')") + 1) for d in range(4)]

@@ -11,8 +11,8 @@ import struct
 import sys
 import zlib
 
-KINDS = "call kernel copy set sync graph overhead memory managed marker event lost counter muted unprobed".split()
-COUNTER, WITH_VALUE = 12, (11, 12, 13, 14)
+KINDS = "call kernel copy set sync graph overhead memory managed marker event lost counter muted unprobed hole".split()
+COUNTER, WITH_VALUE = 12, (11, 12, 13, 14, 15)
 
 
 class Numbers:

@@ -261,6 +261,21 @@ static void launch_at(struct sink *s, uint32_t number, uint64_t at,
 		      ->w);
 }
 
+/* Calls of a process were not seen from 46 to 48 ms. */
+static void hole_at(struct sink *s, int proc, enum ct_hole_reason reason, uint16_t flags)
+{
+	struct made_device d;
+	struct ct_hole *h = (struct ct_hole *)&d;
+
+	make_head(&d, CT_HOLE, sizeof(*h), procs[proc].pid, 0, 46 * MS, 48 * MS);
+	h->h.flags = flags;
+	h->reason = (uint16_t)reason;
+	h->layer = CT_HOLE_CALLS;
+	h->state = CT_HOLE_UNSEEN;
+	h->device = CT_UNKNOWN;
+	other(s, proc, &d.h);
+}
+
 /*
  * Five steps of a training loop, 10 ms each. In each, 1 ms after its begin: aten::linear, which calls aten::addmm, which launches
  * gemm (2 ms); at 4 ms aten::relu with vecAdd (1 ms); at 6 ms a collective; at 7 ms a launch that no operator is around (0.5 ms).
@@ -315,6 +330,10 @@ static void play_steps(struct sink *s)
 	((struct ct_unprobed *)&d)->processes = 1;
 	snprintf(((struct ct_unprobed *)&d)->comm, CT_COMM_LEN, "early <b>");
 	other(s, 2, &d.h);
+	/* a row of what was not seen: while it may change; at the end; of what had a record of its own */
+	hole_at(s, 0, CT_HOLE_NO_HOOKS, 0);
+	hole_at(s, 0, CT_HOLE_NO_HOOKS, CT_F_FINAL);
+	hole_at(s, 2, CT_HOLE_UNPROBED, CT_F_FINAL);
 }
 
 static void play_bare(struct sink *s)

@@ -47,6 +47,7 @@ static bool key_of(struct track *k, const struct event *ev)
 	case CT_LOST:
 	case CT_MUTED:
 	case CT_UNPROBED:
+	case CT_HOLE:
 		k->key.kind = TRACK_HOLES;
 		k->key.first = 0;
 		return true;

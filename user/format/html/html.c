@@ -65,6 +65,7 @@ enum {
 #define FLAG_FAILED 0x10
 #define FLAG_UNFINISHED 0x20
 #define FLAG_NO_TIME 0x40
+#define FLAG_ALL 0x80 /* of what was not seen: any record may be missing */
 
 enum column {
 	COL_KIND,
@@ -104,6 +105,7 @@ struct html {
 		uint32_t id, at;
 	} stack_cache[STACK_CACHE]; /* id 0: none */
 	struct inuse *in_use;
+	struct html_holes holes;
 	struct text devices; /* "12345\t0\tNVIDIA H200\n", escaped */
 
 	struct text text;
@@ -112,16 +114,16 @@ struct html {
 
 /* ---- numbers for what repeats ---- */
 
-/* number: how much was not seen, of a record that says so. */
+/* hole: what is filled in of a record that says what was not seen; NULL: it is another one. */
 static uint32_t name_of(struct html *t, const struct sink_opts *o, const struct event *ev,
-			uint64_t *number)
+			struct html_hole *hole)
 {
 	uint32_t before = t->names.n, at;
 	char class = '.';
 
 	t->text.len = 0;
-	if (html_hole_kind(ev->rec) >= 0)
-		*number = html_hole(&t->text, ev);
+	if (hole)
+		*hole = html_holes_say(&t->text, ev);
 	else
 		about_name(&t->text, o, ev);
 	at = t->text.bad ? STRINGS_NONE : strings_add(&t->names, t->text.s, t->text.len);
@@ -273,7 +275,7 @@ static int put_slice(struct html *t, struct out *out, const struct slice *s,
 
 /* ---- what comes ---- */
 
-static int kind_of(const struct ct_hdr *h)
+static int kind_of(struct html *t, const struct ct_hdr *h)
 {
 	static const struct {
 		uint16_t kind;
@@ -294,7 +296,7 @@ static int kind_of(const struct ct_hdr *h)
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if (kinds[i].kind == h->kind)
 			return kinds[i].as;
-	return html_hole_kind(h);
+	return html_holes_kind(&t->holes, h);
 }
 
 /* Writes a value at a time; it is left out if there is no room for the series. */
@@ -369,13 +371,13 @@ static int put_event(struct html *t, const struct sink_opts *o, const struct eve
 			   .number = ev->number,
 			   .start_ns = ev->rec->start_ns,
 			   .duration_ns = about_duration_ns(ev->rec) };
-	bool hole = html_hole_kind(ev->rec) >= 0;
+	bool is_hole = kind == HTML_LOST || kind > HTML_COUNTER;
 	struct text detail = { 0 };
-	uint64_t not_seen = 0;
+	struct html_hole hole;
 	uint32_t stack;
 	int err;
 
-	s.name = name_of(t, o, ev, &not_seen);
+	s.name = name_of(t, o, ev, is_hole ? &hole : NULL);
 	s.track = tracks_find(&t->tracks, ev);
 	if (s.name == STRINGS_NONE || s.track == TRACKS_NONE || t->records >= RECORDS_MAX) {
 		t->left_out++;
@@ -387,9 +389,10 @@ static int put_event(struct html *t, const struct sink_opts *o, const struct eve
 		s.kind |= FLAG_UNFINISHED;
 	if (kind_is(ev->rec->kind, KIND_WORK) && ev->rec->flags & CT_F_NO_TIME)
 		s.kind |= FLAG_NO_TIME;
-	if (hole) {
+	if (is_hole) {
+		s.kind |= hole.all ? FLAG_ALL : 0;
 		s.has_value = true;
-		s.value = (double)not_seen;
+		s.value = (double)hole.number;
 	}
 	stack = ev->stack ? stack_of(t, o, ev->stack) : STRINGS_NONE;
 	html_details(&detail, o, ev, stack == STRINGS_NONE ? -1 : (int64_t)stack);
@@ -397,7 +400,7 @@ static int put_event(struct html *t, const struct sink_opts *o, const struct eve
 	text_free(&detail);
 	if (!err && ev->rec->kind == CT_CALL)
 		err = put_in_use(t, o->out, ev);
-	return err ? err : !hole;
+	return err ? err : !is_hole;
 }
 
 static void learn_device(struct html *t, const struct event *ev)
@@ -417,7 +420,7 @@ static void learn_device(struct html *t, const struct event *ev)
 static int html_event(struct sink *s, const struct event *ev)
 {
 	struct html *t = s->priv;
-	int kind = kind_of(ev->rec);
+	int kind = kind_of(t, ev->rec);
 
 	if (kind >= 0)
 		return put_event(t, s->opts, ev, kind);

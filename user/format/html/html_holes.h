@@ -10,11 +10,21 @@
 #include "../../util/text.h"
 
 /* The numbers that the page uses for them, among those of html.c. */
-enum { HTML_LOST = 11, HTML_MUTED = 13, HTML_UNPROBED = 14 };
+enum { HTML_LOST = 11, HTML_MUTED = 13, HTML_UNPROBED = 14, HTML_HOLE = 15 };
 
-/* Returns -1 if the record is not of such a kind. */
-int html_hole_kind(const struct ct_hdr *);
-/* Writes the name, and returns how many records, calls or processes were missed. Only for these kinds. */
-uint64_t html_hole(struct text *name, const struct event *);
+struct html_holes {
+	/* kinds that had records of their own, with their own times, as bits: what a CT_HOLE says of the same is left out */
+	uint32_t own;
+};
+
+/* Returns -1 if the record is not shown as a hole. */
+int html_holes_kind(struct html_holes *, const struct ct_hdr *);
+
+struct html_hole {
+	uint64_t number; /* of records, calls, processes or other things that were missed; 0: not known */
+	bool all; /* while it lasts, any record of its process (without one: of all) may be missing */
+};
+/* Writes the name. Only for records that are shown as holes. */
+struct html_hole html_holes_say(struct text *name, const struct event *);
 
 #endif
