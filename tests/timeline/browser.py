@@ -71,9 +71,9 @@ def test_rows(b, folder):
     load(b, folder, "stacks")
     rows = b.js("timeline.rows()")
     check("timeline-rows", rows == [
-        "train (12345)", "not seen", "thread 12345, ranges", "thread 12345", "thread 12345, overhead", "thread 12346", "GPU 0, stream 7",
-        "GPU 0, stream 8", "GPU 0, waits of stream 7", "GPU 0, memory", "GPU 1, stream 9", "GPU 0, memory in use",
-        'o,th"er (200 on node-b, rank 3)', "thread 20001 (worker)", "GPU 0, stream 7", "this machine", "not seen", "GPU 0, events",
+        "train (12345)", "not seen", "GPU 0, stream 7", "GPU 0, stream 8", "GPU 0, waits of stream 7", "GPU 0, memory", "GPU 1, stream 9",
+        "GPU 0, memory in use", "thread 12345, ranges", "thread 12345", "thread 12345, overhead", "thread 12346",
+        'o,th"er (200 on node-b, rank 3)', "GPU 0, stream 7", "thread 20001 (worker)", "this machine", "not seen", "GPU 0, events",
         "GPU 0, sm_active"], rows)
     list_ = seen(b)
     check("timeline-all-seen", sum(s["count"] for s in list_ if s["row"] != "not seen") == 18, [(s["name"], s["count"]) for s in list_])
@@ -377,8 +377,8 @@ def test_steps(b, folder):
     load(b, folder, "steps")
     rows = b.js("timeline.rows()")
     check("timeline-steps-rows", rows == [
-        "train (12345)", "steps", "not seen", "thread 12345, ranges", "thread 12345, collectives", "thread 12345, operators", "thread 12345", "GPU 0, stream 7",
-        "memory in use", "this machine", "not seen"], rows)
+        "train (12345)", "steps", "not seen", "GPU 0, stream 7", "memory in use", "thread 12345, ranges", "thread 12345, collectives",
+        "thread 12345, operators", "thread 12345", "this machine", "not seen"], rows)
     steps = b.js("timeline.steps()")
     check("timeline-steps", [[(s["label"], s["from"], s["to"]) for s in of] for of in steps] == [
         [(f"ProfilerStep#{7 + i}", (10 + 10 * i) * 1e6, (19 + 10 * i) * 1e6) for i in range(5)]], steps)

@@ -267,13 +267,15 @@ static void hole_at(struct sink *s, int proc, enum ct_hole_reason reason, uint16
 	struct made_device d;
 	struct ct_hole *h = (struct ct_hole *)&d;
 
-	make_head(&d, CT_HOLE, sizeof(*h), procs[proc].pid, 0, 46 * MS, 48 * MS);
+	make_head(&d, CT_HOLE, sizeof(*h), procs[proc].pid, 0, 46 * MS,
+		  flags & CT_F_FINAL ? 48 * MS : 46 * MS);
+	h->until_ns = 48 * MS;
 	h->h.flags = flags;
 	h->reason = (uint16_t)reason;
 	h->layer = CT_HOLE_CALLS;
 	h->state = CT_HOLE_UNSEEN;
 	h->device = CT_UNKNOWN;
-	other(s, proc, &d.h);
+	CHECK_EQ(0, s->ops->event(s, &(struct event){ .rec = &d.h, .proc = &procs[proc] }));
 }
 
 /*
