@@ -408,7 +408,7 @@ case_scopes_exported() {
 	for name in registered 'wide é' payload first second marked 'NVTX ranges' optimizer; do
 		grep -a -q "$name" "$T/r.perfetto" || fail "perfetto: there is no $name"
 	done
-	expect "html" "$(python3 tests/timeline/page.py "$T/r.html" | grep -c '^marker thread .*, NVTX ')" 6
+	expect "html" "$(python3 tests/timeline/page.py "$T/r.html" | grep -c '^marker thread .*, ranges ')" 6
 }
 
 # What a format does not show, it says, once.
