@@ -1391,6 +1391,86 @@ static void test_forms(void)
 	golden("advise_none.txt", ADVISE_TEXT, "leak,polling", 0, 0);
 }
 
+static void check_lines(const char *want, const struct text *got)
+{
+	char *copy = strndup(got->s ? got->s : "", got->len);
+
+	CHECK_TEXT(want, copy ? copy : "no memory");
+	free(copy);
+}
+
+/* Of stacks with Python's frames, people see these and at most two native ones inside them; stacks that
+ * differ in what is hidden are one place. */
+static void test_places(void)
+{
+#define PY(f, l)                                                                           \
+	{                                                                                  \
+		.kind = CT_FRAME_PYTHON, .function = f, .file = "/x/site-packages/m/t.py", \
+		.line = l                                                                  \
+	}
+#define NATIVE(f, o)                                                                 \
+	{                                                                            \
+		.kind = CT_FRAME_NATIVE, .function = f, .object = o, .address = 0x10 \
+	}
+	static const struct stack_frame f[] = {
+		PY("load", 5),
+		PY("<module>", 9),
+		NATIVE(NULL, "/usr/lib/libffi.so.8"),
+		NATIVE("ffi_call", "/usr/lib/libffi.so.8"),
+		NATIVE("_PyEval_EvalFrameDefault", "/usr/bin/python3.11"),
+		NATIVE("__libc_start_main", "/usr/lib/libc.so.6"),
+		NATIVE("copy", "/x/ext.so"),
+		NATIVE("walk", "/x/ext.so"),
+	};
+	static const struct stack_frame *const by_ctypes[] = { &f[2], &f[3], &f[0], &f[1], &f[5] },
+					       *const by_other[] = { &f[3], &f[2], &f[3], &f[0],
+								     &f[1] },
+					       *const of_c[] = { &f[3], &f[6], &f[5] };
+	const struct stack_frame *deep[24] = { &f[6] };
+	static const char *const texts[] = { "load (m/t.py:5)\n<module> (m/t.py:9)",
+					     "copy (ext.so)\nwalk (ext.so)\n(18 native frames)\n"
+					     "load (m/t.py:5)\n<module> (m/t.py:9)",
+					     "ffi_call (libffi.so.8)\ncopy (ext.so)" };
+	const struct stack stacks[] = { { .id = 1, .nframes = 5, .frames = by_ctypes },
+					{ .id = 2, .nframes = 24, .frames = deep },
+					{ .id = 3, .nframes = 3, .frames = of_c },
+					{ .id = 4, .nframes = 5, .frames = by_other } };
+
+	for (int i = 1; i < 20; i++)
+		deep[i] = &f[7];
+	deep[20] = &f[3];
+	deep[21] = &f[4];
+	deep[22] = &f[0];
+	deep[23] = &f[1];
+	begin("sync-copy");
+	for (int i = 0; i < 8; i++) {
+		st.stack = &stacks[i % 4];
+		CALL((4 - (unsigned int)i % 4) * MS, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB),
+		     U(1));
+	}
+	end_finding(0);
+	CHECK_EQ(1, st.n);
+	CHECK_EQ(3, st.findings[0].nplaces);
+	CHECK_EQ(4, st.findings[0].places[0].n); /* of stacks 1 and 4 */
+	for (unsigned int i = 0; i < 3; i++)
+		check_lines(texts[i], &st.findings[0].places[i].stack);
+	done();
+	/* all frames, with their whole paths */
+	begin("sync-copy");
+	advise_show_all(st.a);
+	st.stack = &stacks[0];
+	for (int i = 0; i < 8; i++)
+		CALL(MS, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB), U(1));
+	end_finding(0);
+	CHECK_EQ(1, st.n);
+	check_lines("0x10 (libffi.so.8)\nffi_call (libffi.so.8)\nload (/x/site-packages/m/t.py:5)\n"
+		    "<module> (/x/site-packages/m/t.py:9)\n__libc_start_main (libc.so.6)",
+		    &st.findings[0].places[0].stack);
+	done();
+#undef PY
+#undef NATIVE
+}
+
 static void test_words(void)
 {
 	size_t len;
@@ -1502,6 +1582,7 @@ static void test_hostile(void)
 
 int main(void)
 {
+	RUN(test_places);
 	RUN(test_words);
 	RUN(test_ways);
 	RUN(test_pageable);

@@ -109,6 +109,11 @@ struct advice *advise_open(const char *list)
 	return a;
 }
 
+void advise_show_all(struct advice *a)
+{
+	sites_stacks_show_all(a->stacks);
+}
+
 void advise_close(struct advice *a)
 {
 	if (!a)
@@ -522,6 +527,7 @@ const struct advise_finding *advise_finish(struct advice *a, uint64_t min_cost_n
 void advise_totals(const struct advice *a, struct advise_totals *t)
 {
 	*t = a->totals;
+	t->stacks = sites_stacks_n(a->stacks);
 }
 
 bool advise_wanted(const struct advice *a, const struct advise_rule *r)
