@@ -382,9 +382,8 @@ static void forget_ended(struct hooks_counts *c)
 		keyed_remove(&c->processes, w);
 }
 
-int hooks_counts_emit(struct hooks_counts *c, emit_fn emit, void *ctx)
+int hooks_counts_emit(struct hooks_counts *c, uint64_t until_ns, emit_fn emit, void *ctx)
 {
-	uint64_t now = now_ns();
 	int err = 0;
 
 	/* sizes first: a process is done with when its last sums have come */
@@ -393,10 +392,10 @@ int hooks_counts_emit(struct hooks_counts *c, emit_fn emit, void *ctx)
 			const struct item *i = keyed_at(&c->now, n);
 
 			if ((i->key.how == CT_BY_SIZE) == sizes)
-				err = emit_item(c, i, now, emit, ctx);
+				err = emit_item(c, i, until_ns, emit, ctx);
 		}
 	if (!err && c->hist == CT_HIST_BY_FUNCTION)
-		err = emit_hists(c, now, emit, ctx);
+		err = emit_hists(c, until_ns, emit, ctx);
 	if (!err)
 		forget_ended(c);
 	return err;
