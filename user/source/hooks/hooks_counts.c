@@ -105,10 +105,17 @@ static void add_hist(struct ct_hist *to, const struct ct_hist *h)
 		to->n[i] += h->n[i];
 }
 
+/* The sums are in the program's memory, which can contain anything: none becomes larger than one that
+ * was counted as it should be. */
+static void add_bounded(__u64 *sum, uint64_t n)
+{
+	*sum = n > CT_SUM_MOST || *sum + n > CT_SUM_MOST ? CT_SUM_MOST : *sum + n;
+}
+
 static void add_sizes(struct ct_sizes *to, const struct ct_sizes *s)
 {
 	for (int which = 0; which < 2; which++) {
-		to->sum[which] += s->sum[which];
+		add_bounded(&to->sum[which], s->sum[which]);
 		for (int i = 0; i < CT_SIZE_BUCKETS; i++)
 			to->n[which][i] += s->n[which][i];
 	}
@@ -124,9 +131,10 @@ static void add_sums(struct ct_sums *to, const struct ct_sums *n)
 	to->squares[1] += n->squares[1] + (to->squares[0] < n->squares[0]);
 	to->min_not = n->min_not > to->min_not ? n->min_not : to->min_not;
 	to->max_ns = n->max_ns > to->max_ns ? n->max_ns : to->max_ns;
-	to->bytes += n->bytes;
-	to->threads += n->threads;
-	to->shared += n->shared;
+	add_bounded(&to->bytes, n->bytes);
+	add_bounded(&to->threads, n->threads);
+	add_bounded(&to->shared, n->shared);
+	to->odd = to->odd + n->odd < to->odd ? UINT32_MAX : to->odd + n->odd;
 }
 
 static struct item *item_of(struct hooks_counts *c, struct keyed *table,
