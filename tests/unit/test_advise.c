@@ -137,6 +137,14 @@ static void fires_at(const char *rule, uint64_t n, uint64_t cost_ns, uint64_t by
 }
 #define FIRES(rule, n, cost, bytes, severity) fires_at(rule, n, cost, bytes, severity, __LINE__)
 
+static void check_lines(const char *want, const struct text *got)
+{
+	char *copy = strndup(got->s ? got->s : "", got->len);
+
+	CHECK_TEXT(want, copy ? copy : "no memory");
+	free(copy);
+}
+
 static void silent_at(int line)
 {
 	end_finding(0);
@@ -505,6 +513,78 @@ static void test_alloc_loop(void)
 		CALL(100 * US, i < 100 ? "cudaMalloc" : "cudaFree", 0, U(0x1000), U(4096));
 	LAUNCH(5 * US, 0x5000);
 	SILENT();
+}
+
+/* n turns, of which one in `kept` is given back at once. */
+static void handles(int n, int kept, const char *make, const char *give)
+{
+	begin("growing-handles,create-in-loop");
+	for (int i = 0; i < n; i++) {
+		CALL(2 * US, make, 0, U(0x1000), U(0), U(0));
+		if (i % kept == 0)
+			CALL(1 * US, give, 0, U(0x5600));
+		pass(10 * US);
+	}
+}
+
+static void test_handles(void)
+{
+	static const char *const pairs[][2] = {
+		{ "cudaStreamCreateWithFlags", "cudaStreamDestroy" },
+		{ "cuEventCreate", "cuEventDestroy_v2" },
+		{ "cudaGraphInstantiateWithFlags", "cudaGraphExecDestroy" },
+		{ "cudaStreamEndCapture", "cudaGraphDestroy" },
+		{ "cuModuleLoadData", "cuModuleUnload" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
+		CASE_ROW("%s", pairs[i][0]);
+		handles(900, 16, pairs[i][0], pairs[i][1]);
+		FIRES("growing-handles", 843, 0, 0, ADVISE_WARNING);
+	}
+	handles(900, 16, "cudaStreamCreate", "cudaStreamDestroy");
+	end_finding(0);
+	CHECK_EQ(1, st.n);
+	check_lines(
+		"900 streams were made throughout the trace, and 57 were given back: 843 are left.",
+		&st.findings[0].evidence);
+	CHECK_EQ(900, st.findings[0].places[0].n);
+	done();
+	/* 63 are left; all at the begin; most are given back */
+	handles(64, 64, "cudaStreamCreate", "cudaStreamDestroy");
+	SILENT();
+	handles(200, 1000, "cudaStreamCreate", "cudaStreamDestroy");
+	pass(100 * MS);
+	LAUNCH(5 * US, 0x5000);
+	CALL(1 * US, "cudaStreamQuery", 0, U(0x5600));
+	CALL(1 * US, "cudaStreamDestroy", 0, U(0x5600));
+	SILENT();
+	handles(300, 1, "cudaStreamCreate", "cudaStreamDestroy");
+	FIRES("create-in-loop", 598, 897 * US, 0, ADVISE_SERIOUS);
+	/* pinned host memory */
+	begin("growing-handles");
+	for (int i = 0; i < 100; i++) {
+		answer = 0xe0000 + (uint64_t)i * 4096;
+		CALL(2 * US, "cudaMallocHost", 0, U(0x1000), U(4096));
+		pass(10 * US);
+	}
+	FIRES("growing-handles", 100, 0, 0, ADVISE_WARNING);
+}
+
+/* Four threads at once: the times add up to more than there was, and the share is all of it. */
+static void test_share(void)
+{
+	begin("sync-copy");
+	for (int i = 0; i < 40; i++) {
+		st.tid = PID + (uint32_t)i % 4;
+		CALL(4 * MS, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB), U(1));
+		st.now -= i % 4 == 3 ? 0 : 4 * MS;
+	}
+	end_finding(0);
+	CHECK_EQ(1, st.n);
+	CHECK_EQ(160 * MS, st.findings[0].cost_ns);
+	CHECK(st.findings[0].share == 1);
+	done();
 }
 
 static void test_create_loop(void)
@@ -1391,14 +1471,6 @@ static void test_forms(void)
 	golden("advise_none.txt", ADVISE_TEXT, "leak,polling", 0, 0);
 }
 
-static void check_lines(const char *want, const struct text *got)
-{
-	char *copy = strndup(got->s ? got->s : "", got->len);
-
-	CHECK_TEXT(want, copy ? copy : "no memory");
-	free(copy);
-}
-
 /* Of stacks with Python's frames, people see these and at most two native ones inside them; stacks that
  * differ in what is hidden are one place. */
 static void test_places(void)
@@ -1597,6 +1669,8 @@ int main(void)
 	RUN(test_polling);
 	RUN(test_alloc_loop);
 	RUN(test_create_loop);
+	RUN(test_handles);
+	RUN(test_share);
 	RUN(test_failed);
 	RUN(test_late_load);
 	RUN(test_leak);

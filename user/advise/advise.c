@@ -469,7 +469,10 @@ static void weigh(struct advise_finding *f)
 	const struct rule *r = rules[rule_index(f->rule->name, strlen(f->rule->name))];
 	enum advise_severity by_share;
 
-	f->share = f->share > 0 ? (double)f->cost_ns / f->share : 0;
+	/* times of several threads may add up to more than there was */
+	f->share = f->share <= 0		   ? 0
+		   : f->share < (double)f->cost_ns ? 1
+						   : (double)f->cost_ns / f->share;
 	by_share = f->share >= 0.1    ? ADVISE_SERIOUS
 		   : f->share >= 0.01 ? ADVISE_WARNING
 				      : ADVISE_NOTE;
