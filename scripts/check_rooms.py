@@ -30,6 +30,7 @@ MAY_INCLUDE = {
     'event/holes': 'event util util/table',
     'event/scopes': 'api/layers event event/scopes/products util/table',
     'event/scopes/products': 'event util/table',
+    'event/stacks': 'event util util/table',
     'format': 'event event/holes event/scopes trace util util/io util/table',
     'format/arrow': 'format format/columns util',
     'format/chrome': 'event event/scopes format format/rows format/slice stat/steps util util/table',

@@ -111,6 +111,11 @@ struct advice *advise_open(const char *list)
 	return a;
 }
 
+void advise_show_all(struct advice *a)
+{
+	sites_stacks_show_all(a->stacks);
+}
+
 void advise_close(struct advice *a)
 {
 	if (!a)
@@ -300,7 +305,7 @@ static bool look_at_call(struct seen *s)
 	if (s->traits & (TR_COPY | TR_SET)) {
 		int64_t bytes = api_size(c, API_ARCH_HERE);
 
-		s->bytes = bytes > 0 ? (uint64_t)bytes : 0;
+		s->bytes = bytes > 0 && (uint64_t)bytes < CT_SIZE_MOST ? (uint64_t)bytes : 0;
 	}
 	return true;
 }
@@ -471,7 +476,10 @@ static void weigh(struct advise_finding *f)
 	const struct rule *r = rules[rule_index(f->rule->name, strlen(f->rule->name))];
 	enum advise_severity by_share;
 
-	f->share = f->share > 0 ? (double)f->cost_ns / f->share : 0;
+	/* times of several threads may add up to more than there was */
+	f->share = f->share <= 0		   ? 0
+		   : f->share < (double)f->cost_ns ? 1
+						   : (double)f->cost_ns / f->share;
 	by_share = f->share >= 0.1    ? ADVISE_SERIOUS
 		   : f->share >= 0.01 ? ADVISE_WARNING
 				      : ADVISE_NOTE;
@@ -543,6 +551,7 @@ const struct advise_finding *advise_finish(struct advice *a, uint64_t min_cost_n
 void advise_totals(const struct advice *a, struct advise_totals *t)
 {
 	*t = a->totals;
+	t->stacks = sites_stacks_n(a->stacks);
 }
 
 bool advise_wanted(const struct advice *a, const struct advise_rule *r)

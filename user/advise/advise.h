@@ -67,6 +67,7 @@ struct advise_finding {
 
 struct advise_totals {
 	uint64_t calls, work; /* looked at */
+	uint64_t stacks;      /* different ones; 0: no event had one that was looked at */
 	unsigned int processes, rules;
 	unsigned int have; /* ADVISE_* that the trace had */
 	/* events that were ignored, because their process or thread found no room */
@@ -80,6 +81,8 @@ struct advise_totals {
 struct advice;
 /* rules: names of those wanted, separated by commas; NULL: all. NULL: no memory. */
 struct advice *advise_open(const char *rules);
+/* Places show all frames of their stacks, and whole paths. Before the first event. */
+void advise_show_all(struct advice *);
 void advise_close(struct advice *);
 /* Returns 1 if rules look at this kind of event, 0 if not, or -ENOMEM. */
 int advise_event(struct advice *, const struct event *);

@@ -134,6 +134,10 @@ static void limits(struct out *o, const struct advise_print *p)
 		out_str(o, t.have & ADVISE_DEVICE
 				   ? ": they need calls.\n"
 				   : ": they need what the device did (record with --gpu).\n");
+	if (p->n && !t.stacks)
+		out_str(o,
+			"No line of code is named, because no call has a stack: record with -k, or "
+			"with --stack=python, which has only Python's lines.\n");
 	if (lost)
 		out_fmt(o, "%llu records were lost: there may be more than is said here.\n",
 			(unsigned long long)lost);

@@ -21,6 +21,8 @@ static int advise_sink_open(struct sink *s, const struct sink_opts *opts)
 {
 	s->opts = opts;
 	s->priv = advise_open(how_of(opts)->rules);
+	if (s->priv && opts->look.all_frames)
+		advise_show_all(s->priv);
 	return s->priv ? 0 : -ENOMEM;
 }
 

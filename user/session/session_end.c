@@ -267,6 +267,7 @@ static void close_sinks(struct session *s)
 		.reason = session_reason(s->reason),
 	};
 	struct join_counts counts;
+	uint64_t stopped_ns;
 	int program = s->cmd_status;
 	bool unwritten = false;
 	int err = 0;
@@ -280,7 +281,9 @@ static void close_sinks(struct session *s)
 	end.losses = s->losses;
 	end.muted_calls = s->stages.muted;
 	muted_add_unseen(&end.muted_calls.unseen, &s->stages.counted.unseen);
-	end.uptime_ns = clock_ns(CLOCK_MONOTONIC) - s->began.h.start_ns;
+	/* without the time in which probes were taken off */
+	stopped_ns = ops->stopped ? ops->stopped(session_first(s)) : 0;
+	end.uptime_ns = (stopped_ns ? stopped_ns : clock_ns(CLOCK_MONOTONIC)) - s->began.h.start_ns;
 	if (ops->recorded && s->reason == SESSION_FINISHED) {
 		struct source_recorded was;
 

@@ -385,6 +385,9 @@ static void profile(struct out *o, const struct report *r, const struct print_ab
 			"what the probes cost the programs", print_duration(text, sizeof(text), ns),
 			(unsigned long long)hits, (unsigned long long)a->end->losses.pair_ns);
 	duty(o, &a->end->losses.probes);
+	if (r->odd_sizes)
+		out_fmt(o, " %-34s %llu calls or records: 256 TiB or more, and in no sum\n",
+			"sizes that cannot be", (unsigned long long)r->odd_sizes);
 	if (losses_total(&a->end->losses))
 		out_fmt(o, " %-34s %llu records or calls: the sums are too small\n", "lost",
 			(unsigned long long)losses_total(&a->end->losses));

@@ -321,6 +321,11 @@ static ssize_t all_tasks(void *ctx, void **tasks)
 	return bpf_maps_read_iter(bpf_program__fd(b->skel->progs.ct_tasks), tasks);
 }
 
+uint64_t bpf_drain_until(const struct bpf_source *b)
+{
+	return b->stopped_ns ? b->stopped_ns : clock_ns(CLOCK_MONOTONIC);
+}
+
 int bpf_drain_call_counts(struct bpf_source *b, emit_fn emit, void *ctx)
 {
 	struct losses l = { 0 };
@@ -332,7 +337,7 @@ int bpf_drain_call_counts(struct bpf_source *b, emit_fn emit, void *ctx)
 	if (l.unreported + l.lost[CT_LOSS_COUNTS] != b->swept)
 		call_counts_sweep(b->call_counts, all_tasks, b);
 	b->swept = l.unreported + l.lost[CT_LOSS_COUNTS];
-	return call_counts_read(b->call_counts, emit, ctx);
+	return call_counts_read(b->call_counts, bpf_drain_until(b), emit, ctx);
 }
 
 void bpf_drain_losses(struct bpf_source *b, struct losses *l)

@@ -905,7 +905,7 @@ static int call_counts(struct source *s, emit_fn emit, void *ctx)
 		if (hooks_peer_ring(h->peers[i]))
 			hooks_counts_add(h->counts, hooks_peer_ring(h->peers[i]),
 					 hooks_peer_started_ns(h->peers[i]));
-	return hooks_counts_emit(h->counts, emit, ctx);
+	return hooks_counts_emit(h->counts, h->stopped_ns ? h->stopped_ns : now_ns(), emit, ctx);
 }
 
 static void count_by(struct source *s, uint8_t by)
