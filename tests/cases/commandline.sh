@@ -213,12 +213,34 @@ record --stats=true ./app                 | --stats         | 'cudatrace stat'
 replay -p app R                           | 'app'           | not a process id
 -e status=detached ./app                  | status=detached | status=successful
 -t cuda,nvtx ./app                        | --trace         | --layers nvtx
+-e inject=cudaMalloc:error=2 ./app        | -e inject       | leave it out
+-e fault=cudaMalloc ./app                 | -e fault        | leave it out
+-e signal=none ./app                      | -e signal       | leave it out
+-e raw=all ./app                          | -e raw          | give --format json
+-e %memry ./app                           | 'memry'         | did you mean memory
+--inject=cudaMalloc:error=2 ./app         | --inject        | leave it out
+--status=detached ./app                   | --status=detached | give --status=failed
+top --status=successful                   | --status=successful | leave it out
+--attach=no_such_name                     | --attach        | --comm for processes of a name
+--stack-trace=symbol ./app                | --stack-trace   | is not one of dwarf, fp
+--summary --summary-only ./app            | -C              | give one of the two
+--detach-on=execve ./app                  | --detach-on     | give --stop-on
+-a 80 ./app                               | -a              | leave out -a 80
+-a80 ./app                                | -a              | leave out -a 80
+record -f true ./app                      | -f              | give --force-overwrite=true
+record --force-overwrite=maybe ./app      | --force-overwrite | true or false
+export --force-overwrite=false --to csv R | --force-overwrite | give -o another name
+export --type hdf R                       | --type          | is not one of json
+stat --report cuda_gpu_trace R            | --report        | 'cudatrace replay FILE'
+stat --report osrt_sum R                  | --report        | leave it out
+stat --report cuda_sum R                  | 'cuda_sum'      | leave out --report
+stat --report nvtx_sum --by device R      | --report        | give one of the two
+replay --report cuda_api_sum R            | --report        | 'cudatrace stat FILE'
 -w -- true                                | -w              | leave out -w
 -P /x -- true                             | -P              | --library PATH
 record -g -- true                         | -g              | taken with -k
 record --call-graph dwarf -- true         | --call-graph    | --stack=dwarf
 replay --sort time R                      | -S              | give one of them
---force-overwrite=true ./app              | --force-overwrite | FILE.old
 record --cuda-memory-usage=true ./app     | --cuda-memory-usage | 'cudatrace mem'
 serve -e status=failed                    | status=failed   | leave it out
 stat --top 3 --json -o x -- true           | --top           | leave it out
@@ -227,6 +249,12 @@ stat --sort size -- true                  | --sort          | is not one of time
 profile ./app                             | 'profile'       | cudatrace record
 report R                                  | 'report'        | cudatrace stat FILE
 attach 1                                  | 'attach'        | cudatrace -p PID
+dump --pid 1                              | 'dump'          | cudatrace stuck -p PID
+script -c true                            | 'script'        | cudatrace replay FILE
+start                                     | 'start'         | --start-on WHAT
+sort                                      | 'sort'          | did you mean stat
+record top                                | 'top'           | write -- before it
+no_such_program x                         | 'no_such_program' | write -- before it
 help nonsense                             | 'nonsense'      | write -- before it
 help stt                                  | 'stt'           | did you mean stat
 END
@@ -432,14 +460,37 @@ same_lines() {
 -S calls -C ./app                         | -C --sort calls -- ./app
 stat -e cudaGetDevice -S calls ./app      | stat -e cudaGetDevice --sort calls -- ./app
 -s 8 ./app                                | --string-size 8 -- ./app
+-e trace=%memory ./app                    | -e memory -- ./app
+-e %memory,!%query ./app                  | -e memory,!query -- ./app
+--trace=%memory ./app                     | -e memory -- ./app
+--status=failed ./app                     | --failed -- ./app
+--failed-only ./app                       | --failed -- ./app
+--successful-only ./app                   | --succeeded -- ./app
+--stack-trace -e cudaSetDevice ./app      | -k -e cudaSetDevice -- ./app
+--stack-traces -e cudaSetDevice ./app     | -k -e cudaSetDevice -- ./app
+--summary ./app                           | -C -- ./app
+--summary-only ./app                      | -c -- ./app
+-c --summary-sort-by=name ./app           | -c --sort name -- ./app
+--follow-forks ./app                      | -- ./app
+--relative-timestamps -n 1 ./app          | --time delta -n 1 -- ./app
+--absolute-timestamps -n 1 ./app          | --time day -n 1 -- ./app
+--string-limit=8 ./app                    | --string-size 8 -- ./app
+--attach=4194303                          | -p 4194303
+--attach 4194303                          | -p 4194303
+env ./app                                 | -- env ./app
+-n 2 env ./app                            | -n 2 -- env ./app
+stat -e cudaGetDevice env ./app           | stat -e cudaGetDevice -- env ./app
+--layers all ./app                        | --layers nvtx,nccl,torch,cublas,allocator,cudnn -- ./app
+record --force-overwrite true -o x ./app  | record -o x -- ./app
+record --force-overwrite=true -o x ./app  | record -o x -- ./app
 --trace=cuda ./app                        | -- ./app
 --trace cuda,nvtx ./app                   | --layers nvtx -- ./app
 --stats=true ./app                        | -C -- ./app
 --stats=false ./app                       | -- ./app
 --capture-range=none ./app                | -- ./app
 --capture-range=cudaProfilerApi ./app     | --start-on cudaProfilerStart --stop-on cudaProfilerStop -- ./app
--t -n 1 ./app                             | --time iso -n 1 -- ./app
--tt -n 1 ./app                            | --time iso -n 1 -- ./app
+-t -n 1 ./app                             | --time day -n 1 -- ./app
+-tt -n 1 ./app                            | --time day-us -n 1 -- ./app
 -ttt -n 1 ./app                           | --time unix -n 1 -- ./app
 -r -n 1 ./app                             | --time delta -n 1 -- ./app
 -k -e cudaSetDevice ./app                 | -k -e cudaSetDevice -- ./app
@@ -448,6 +499,13 @@ replay                                    | replay cudatrace.ctrace
 replay -e memory                          | replay -e memory cudatrace.ctrace
 info                                      | info cudatrace.ctrace
 export --to csv -o -                      | export --to csv -o - cudatrace.ctrace
+export --type jsonlines -o -              | export --to json -o - cudatrace.ctrace
+export --type sqlite -o x.sqlite          | export --to nsys-sqlite -o x.sqlite
+export --to nsys -o x.sqlite              | export --to nsys-sqlite -o x.sqlite
+export --to sqlite --force-overwrite true -o x.sqlite | export --to nsys-sqlite -o x.sqlite
+stat --report cuda_api_sum cudatrace.ctrace | stat cudatrace.ctrace
+stat --report cuda_gpu_kern_sum,cuda_gpu_mem_time_sum cudatrace.ctrace | stat cudatrace.ctrace
+stat --report=nvtx_pushpop_sum cudatrace.ctrace | stat --by range cudatrace.ctrace
 help                                      | --help
 help stat                                 | stat --help
 help check                                | compare --help
@@ -457,7 +515,7 @@ END
 # What a command line prints, without what differs from run to run.
 printed() {
 	(cd "$T/here" && timeout 120 "$CUDATRACE" "$@" 2>&1 < /dev/null) |
-		sed -E 's/^[0-9TZ:.-]+ +app/TIME app/; s/\b(pid |app +)[0-9]+/\1PID/; s/0x[0-9a-f]{6,}/ADDR/g; s/^ *[0-9.]+ +[0-9]+\.[0-9]{6} +[0-9]+ /TIMES /; s/ms=[0-9.]+/ms=N/; s/[0-9.]+ ?(ns|us|ms|s)\b/DUR/g; s/ +/ /g; s/^ [0-9.]+ DUR/ N DUR/; s/[0-9.]+ %/N %/; s/[0-9]+ hits/N hits/'
+		sed -E 's/^[0-9TZ:.-]+ +app/TIME app/; s/\b(pid |app +)[0-9]+/\1PID/; s/0x[0-9a-f]{6,}/ADDR/g; s/^ *[0-9.]+ +[0-9]+\.[0-9]{6} +[0-9]+ /TIMES /; s/ms=[0-9.]+/ms=N/; s/[0-9.]+ ?(ns|us|ms|s)\b/DUR/g; s/ +/ /g; s/^ [0-9.]+ DUR/ N DUR/; s/[0-9.]+ %/N %/; s/[0-9]+ hits/N hits/; s/[0-9]+ bytes in/N bytes in/'
 }
 
 # same FIRST LAST: these of the lines.
@@ -482,15 +540,37 @@ same() {
 }
 
 case_habits_same() { # long
-	same 1 12
+	same 1 18
+}
+
+case_habits_same_names() { # long
+	same 19 36
 }
 
 case_habits_same_sums() { # long
-	same 13 25
+	same 37 48
 }
 
 case_habits_same_shown() { # long
-	same 26 '$'
+	same 49 '$'
+}
+
+# A word is a program only where it is nothing else: a file of its name is a recording, and comes first.
+case_habits_program() {
+	cp "$ROOT/tests/traces/calls.ctrace" "$T/env"
+	(cd "$T" && ct stat env && ok_rc && grep -q '^Runtime API calls' out) || fail "a recording named env: $(cat "$T/out" "$T/err")"
+	(cd "$T" && PATH=$T:$PATH ct stat -q env && ok_rc && grep -q '^Runtime API calls' out) || fail "a recording in PATH: $(cat "$T/out" "$T/err")"
+	printf '#!/bin/sh\nexit 7\n' > "$T/ct_own_program"
+	chmod 755 "$T/ct_own_program"
+	PATH=$T:$PATH ct ct_own_program x
+	ok_rc 7
+	chmod 644 "$T/ct_own_program"
+	PATH=$T:$PATH ct ct_own_program x
+	ok_rc 2
+	says "there is no command 'ct_own_program'"
+	mkdir "$T/ct_own_folder"
+	PATH=$T:$PATH ct ct_own_folder x
+	ok_rc 2
 }
 
 # strace -ff -o FILE: each process has a file, which has its rows alone; and so has a recording of them.

@@ -138,6 +138,10 @@ bool opts_one_each(const struct opts *);
 /* What the output's own options mean for others. */
 struct sink_wants opts_wants(const struct opts *);
 
+/* Is this the name of a program that can be started without a -- before it? What is a command, another tool's
+ * command or nearly a command is not. */
+bool opts_is_program(const char *word);
+
 /* What is traced, in a few words for a heading: CMD and its arguments, or the processes. Returns
  * buf. */
 const char *opts_title(const struct opts *, char *buf, size_t size);
