@@ -174,6 +174,7 @@ top --format table                        | --format        | give --batch
 folded -- true                            | -o              | give -o FILE
 stat --json -- true                       | -o              | give -o FILE
 mem --json -- true                        | -o              | give -o FILE
+mem --format json -- true                 | -o              | give -o FILE
 advise --format markdown -- true          | -o              | give -o FILE
 END
 	habit_lines
@@ -335,6 +336,10 @@ record --last 5s --rotate 3 --max-size 1M | --last          | give one of the tw
 serve --hist --comm x                     | --hist          | leave out
 mem --json --by kind R                    | --json          | leave out
 mem --json --top 5 R                      | --json          | leave out
+mem --format json --by kind R             | --format json   | leave out
+mem --format json --top 5 R               | --format json   | leave out
+mem --json --format table R               | --json          | give one of them
+info --format csv R                       | --format        | table or json
 replay --from 2 --until 1 R               | --until         | give a later time
 replay --from 2 --to 1 R                  | --to            | give a later time
 export --from 2 --until 1 --to csv R      | --until         | give a later time
@@ -751,6 +756,71 @@ case_list_nothing() {
 		ok_rc 1
 		expect "sentence" "$(cat "$T/err")" "cudatrace: error: no function matches; without a GLOB 'cudatrace list' prints all $(wc -l < "$T/all")"
 	done
+}
+
+# What info prints for people, as one object: the numbers are those of the text.
+case_info_json() {
+	local trace
+	for trace in calls two kinds killed muted newer other; do
+		ct info --format json "$ROOT/tests/traces/$trace.ctrace"
+		ok_rc
+		cp "$T/out" "$T/json"
+		ct info "$ROOT/tests/traces/$trace.ctrace"
+		ok_rc
+		python3 - "$T/json" "$T/out" "$trace" << 'END' || fail "$trace: $(cat "$T/json")"
+import json, re, sys
+j = json.load(open(sys.argv[1]))
+text = open(sys.argv[2]).read()
+number = lambda word: int((re.search(r'^%s +(\d+)' % word, text, re.M) or [0, 0])[1])
+assert j['version'] == 1 and j['file'].endswith(sys.argv[3] + '.ctrace')
+assert re.search(r'^host +%s$' % j['host'], text, re.M), 'host'
+assert j['calls'] == number('calls') and j['process_count'] == number('processes')
+assert sum(p['calls'] for p in j['processes']) == j['calls']
+for word in 'kernels copies sets waits graphs memory managed overheads ranges samples events stacks names'.split():
+    assert j[word] == number(word), word
+assert j['file_bytes'] == number('file')
+assert j['ended'] == (sys.argv[3] != 'killed') and ('whoever wrote this was killed' in text) != j['ended']
+assert len(j['gpus']) == len(re.findall(r'GPU-[0-9a-f]{32}', text))
+assert bool(j['calls_without_records'] or j['functions_without_records']) == bool(re.search('^muted', text, re.M))
+assert ' '.join(j['options']) in text and bool(j['unknown_functions']) == ('not known' in text)
+END
+	done
+	ct info --format json /dev/null
+	ok_rc 1
+	expect "output of what is no recording" "$(cat "$T/out")" ""
+}
+
+# A recording that another program hands over, and a file as standard input.
+case_from_standard_input() {
+	local command want
+	cp "$ROOT/tests/traces/calls.ctrace" "$T/r.ctrace"
+	for command in "replay --format json" "stat --json" "info" "mem --json --no-stack" "advise" "export --to csv -o -"; do
+		# shellcheck disable=SC2086
+		want=$("$CUDATRACE" $command "$T/r.ctrace" 2> /dev/null | sed 's/r\.ctrace/standard input/') || fail "$command FILE"
+		# shellcheck disable=SC2002,SC2086
+		expect "$command - of a pipe" "$(cat "$T/r.ctrace" | "$CUDATRACE" $command - 2> /dev/null)" "$want"
+		# shellcheck disable=SC2002,SC2086
+		expect "$command - without a disk" "$(cat "$T/r.ctrace" | TMPDIR=/nonexistent "$CUDATRACE" $command - 2> /dev/null)" "$want"
+		# shellcheck disable=SC2086
+		expect "$command - of a file" "$("$CUDATRACE" $command - < "$T/r.ctrace" 2> /dev/null)" "$want"
+	done
+	rc=0
+	"$CUDATRACE" replay -o "$T/r.ctrace" - < "$T/r.ctrace" 2> "$T/err" || rc=$?
+	ok_rc 2
+	says 'would be both read and written'
+	cmp "$T/r.ctrace" "$ROOT/tests/traces/calls.ctrace" || fail "the recording was written to"
+	rc=0
+	"$CUDATRACE" export --to csv - < "$T/r.ctrace" 2> "$T/err" || rc=$?
+	ok_rc 2
+	says 'standard input has no name .*: give -o FILE'
+	rc=0
+	head -c 20 "$T/r.ctrace" | "$CUDATRACE" replay - 2> "$T/err" || rc=$?
+	ok_rc 1
+	says '^cudatrace: error: cannot read standard input: '
+	rc=0
+	timeout 20 script -qec "$CUDATRACE replay -" /dev/null > "$T/err" < /dev/null || rc=$?
+	ok_rc 1
+	says 'standard input is a terminal and no recording: name a FILE'
 }
 
 # ---- until ----
