@@ -50,6 +50,19 @@ mem --html R R                            | R               | give another name
 mem --memory-viz R R                      | R               | give another name
 mem --no-stack --memory-viz x R           | --memory-viz    | leave out --no-stack
 record -o - -- true                       | -o              | give a name
+record -o flame.svg ./app                 | flame.svg       | give 'cudatrace --format flame -o flame.html -- CMD', or -o flame.ctrace and then 'cudatrace export --to flame'
+record -o d/x.pftrace ./app               | d/x.pftrace     | give 'cudatrace --format perfetto -o d/x.pftrace -- CMD', or -o d/x.ctrace
+record -o trace.json ./app                | trace.json      | give 'cudatrace --format chrome -o trace.json -- CMD', or -o trace.ctrace
+record -o x.html.gz ./app                 | x.html.gz       | give 'cudatrace --format html -o x.html.gz -- CMD'
+record -o report.nsys-rep ./app           | report.nsys-rep | give 'cudatrace --format nsys-sqlite -o report.sqlite -- CMD'
+merge -o x.csv R R                        | x.csv           | give -o x.ctrace and then 'cudatrace export --to csv'
+-o trace.json ./app                       | trace.json      | give --format chrome -o trace.json
+folded -o flame.svg ./app                 | flame.svg       | give --format flame -o flame.html
+folded -o x.csv ./app                     | --format        | leave out 'folded'
+export -o x.json R                        | x.json          | give --to chrome -o x.json
+export -o x.png R                         | x.png           | give --to html -o x.html
+export -o x R                             | --to            | one of json
+-A -o x.html ./app                        | -A              | leave out -A
 compare R                                 | BASE            | give two files or more
 check R                                   | BASE            | give two files or more
 compare --fail-if nonsense R R            | --fail-if       | 'nonsense'
@@ -788,6 +801,35 @@ END
 	ct info --format json /dev/null
 	ok_rc 1
 	expect "output of what is no recording" "$(cat "$T/out")" ""
+}
+
+# What the name of -o says is what is written.
+case_output_names() {
+	local name
+	cp "$ROOT/tests/traces/calls.ctrace" "$T/R"
+	for name in a.html b.csv c.pftrace d.jsonl.gz e.flame.html f.sqlite; do
+		ct export -o "$T/$name" "$T/R"
+		ok_rc
+		says "^cudatrace: written: .*$name"
+	done
+	for name in html b:csv flame:flame nsys-sqlite perfetto; do
+		ct export --to "${name#*:}" -o "$T/want" "$T/R"
+		ok_rc
+		case $name in
+		html) cmp "$T/want" "$T/a.html" ;;
+		b:csv) cmp "$T/want" "$T/b.csv" ;;
+		flame:*) cmp "$T/want" "$T/e.flame.html" ;;
+		perfetto) cmp "$T/want" "$T/c.pftrace" ;;
+		*) [ "$(head -c 15 "$T/f.sqlite")" = "SQLite format 3" ] ;;
+		esac || fail "$name is not what its name says"
+	done
+	zcat "$T/d.jsonl.gz" | head -n 1 | python3 -c 'import json, sys; json.load(sys.stdin)' || fail "d.jsonl.gz is not JSON"
+	ct -o "$T/live.csv" -- "$CALLS" queries 1
+	ok_rc
+	grep -q '^type,' "$T/live.csv" || fail "live.csv: $(head -n 1 "$T/live.csv")"
+	ct stat -o "$T/sums.json" "$T/R"
+	ok_rc
+	python3 -m json.tool "$T/sums.json" > /dev/null || fail "sums.json is not JSON"
 }
 
 # A recording that another program hands over, and a file as standard input.

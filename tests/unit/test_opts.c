@@ -483,6 +483,71 @@ static void test_output(void)
 	      strstr(said, "-o: what nsys-sqlite writes is a file"));
 }
 
+/* The name of -o says the format, where no option does. */
+static void test_names(void)
+{
+	static const struct {
+		enum opts_cmd cmd;
+		const char *line, *format;
+	} rows[] = {
+		{ OPTS_TRACE, "-o x.html ./a", "html" },
+		{ OPTS_TRACE, "-o d.csv/x ./a", "table" },
+		{ OPTS_TRACE, "-o d.csv/x.txt ./a", "table" },
+		{ OPTS_TRACE, "-o x.log ./a", "table" },
+		{ OPTS_TRACE, "-o x ./a", "table" },
+		{ OPTS_TRACE, "-o .csv ./a", "table" }, /* a hidden file has no ending */
+		{ OPTS_TRACE, "-o x.cupti.txt ./a", "cupti" },
+		{ OPTS_TRACE, "-o x.jsonl.gz ./a", "json" },
+		{ OPTS_TRACE, "-o x.pt.trace.json ./a", "chrome" },
+		{ OPTS_TRACE, "-o x.trace.json ./a", "chrome" },
+		{ OPTS_TRACE, "-o x.speedscope.json ./a", "speedscope" },
+		{ OPTS_TRACE, "-o x.otlp.jsonl ./a", "otlp-json" },
+		{ OPTS_TRACE, "-o x.pftrace ./a", "perfetto" },
+		{ OPTS_TRACE, "-o x.%p.csv ./a", "csv" },
+		{ OPTS_TRACE, "-o |cat>x.csv ./a", "table" },
+		{ OPTS_TRACE, "-o x.html --format csv ./a", "csv" },
+		{ OPTS_TRACE, "-o x.json --format table ./a", "table" },
+		{ OPTS_TRACE, "-c -o x.csv ./a", "table" },
+		{ OPTS_TRACE, "-C -o x.json ./a", "table" },
+		{ OPTS_REPLAY, "-o x.parquet R", "parquet" },
+		{ OPTS_REPLAY, "-o x.arrow R", "arrow" },
+		{ OPTS_REPLAY, "-o x.sqlite R", "nsys-sqlite" },
+		{ OPTS_FOLDED, "-o x.folded ./a", "folded" },
+		{ OPTS_FOLDED, "-o x.txt ./a", "folded" },
+		{ OPTS_FOLDED, "-o x.html ./a", "flame" },
+		{ OPTS_FOLDED, "-o x.flame.html ./a", "flame" },
+		{ OPTS_EXPORT, "-o x.html R", "html" },
+		{ OPTS_EXPORT, "-o x.pickle R", "memory-viz" },
+		{ OPTS_EXPORT, "--to csv -o x.html R", "csv" },
+		{ OPTS_STUCK, "-o x.json", "json" },
+		{ OPTS_STUCK, "-o x.txt", "table" },
+		{ OPTS_RECORD, "-o x ./a", "table" },
+		{ OPTS_RECORD, "-o x.txt ./a", "table" },
+		{ OPTS_RECORD, "-o x.html.ctrace ./a", "table" },
+	};
+	static const char *const forms[] = { "-o x.json", "-o x.json.gz", "-o x.csv",
+					     "-o x.txt",  "-o x",	  "--format csv -o x.json",
+					     "-o x.md" };
+	static const bool programs[] = { true, true, true, false, false, true, false };
+	char line[128];
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CASE_ROW("%s", rows[i].line);
+		if (parse(rows[i].cmd, rows[i].line))
+			printf("  %s", said);
+		CHECK_TEXT(rows[i].format, o.format->ops->name);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+		CASE_ROW("%s", forms[i]);
+		snprintf(line, sizeof(line), "%s -p 1", forms[i]);
+		CHECK(!parse(OPTS_STAT, line));
+		CHECK_EQ(programs[i], opts_wants(&o).for_programs);
+	}
+	CHECK(!parse(OPTS_STAT, "--to 5 -o x.json R") && opts_wants(&o).for_programs);
+	CHECK(!parse(OPTS_MEM, "-o x.json -p 1") && MEM->json);
+	CHECK(!parse(OPTS_ADVISE, "-o x.md R") && ADVISE->format == ADVISE_MARKDOWN);
+}
+
 /* Habits of other tools, and words at places where they cannot stand: what to write instead. */
 static void test_words(void)
 {
@@ -1022,6 +1087,7 @@ int main(void)
 	RUN(test_help, OPTS_TRACE, 38);
 	RUN(test_help, OPTS_FOLDED, 30);
 	RUN(test_output);
+	RUN(test_names);
 	RUN(test_words);
 	RUN(test_same);
 	RUN(test_program_or_recording);

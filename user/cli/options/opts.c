@@ -543,9 +543,10 @@ static const struct option_row before[] = {
 
 	{ .type = HEADING(), .name = "Output", .cmds = TRACES | OPTS_TOP },
 	{ 'o', "output", "FILE", CHECKED(output, check_output), (PRINTS | OPTS_STAT | OPTS_MEM | OPTS_ADVISE) & LIVE, NULL,
-	  "write to FILE (compressed if its name ends in .gz), to a command such as '|jq .', or to\n"
-	  "standard output (-). Without -o, output for people goes to standard output, but with CMD\n"
-	  "to standard error, because standard output belongs to CMD" },
+	  "write to FILE (compressed if its name ends in .gz; x.html, x.csv and the like say the\n"
+	  "format, too), to a command such as '|jq .', or to standard output (-). Without -o, output\n"
+	  "for people goes to standard output, but with CMD to standard error, because standard output\n"
+	  "belongs to CMD" },
 	{ 'o', "output", "FILE", CHECKED(output, check_output), OPTS_REPLAY | OPTS_STUCK | OPTS_COUNTERS | OPTS_COMPARE | OPTS_TOP, NULL,
 	  "write to FILE (compressed if its name ends in .gz), or to a command such as '|jq .'" },
 	{ 'o', "output", "FILE", CHECKED(output, check_output), OPTS_RECORD, "cudatrace.ctrace",
@@ -553,8 +554,8 @@ static const struct option_row before[] = {
 	  "an existing file is renamed to FILE.old" },
 	{ 'o', "output", "FILE", CHECKED(output, check_output), OPTS_MERGE, NULL, "the merged recording to write; an existing file is renamed to FILE.old" },
 	{ 'o', "output", "FILE", CHECKED(output, check_output), OPTS_EXPORT, NULL,
-	  "the file to write, or - for standard output; without -o the recording and FORMAT give its\n"
-	  "name" },
+	  "the file to write, or - for standard output; its end says the format, if --to does not;\n"
+	  "without -o the recording and FORMAT give its name" },
 	{ 0, "to", "FORMAT", OTHER(set_export, .offer = OPTION_OFFER_OUTPUTS), OPTS_EXPORT, NULL,
 	  "perfetto, chrome, nsys-sqlite, otlp-json, html (a timeline as one page), csv, arrow,\n"
 	  "parquet (columns for data frames), memory-viz (for PyTorch's viewer of its allocator),\n"

@@ -432,8 +432,7 @@ static void conclude(struct opts *o, const unsigned char *given)
 		o->stack = OPTS_STACK_NONE;
 }
 
-/* The struct that the row's member is in. */
-static void *options_of(struct opts *o, int i)
+void *opts_of_row(struct opts *o, int i)
 {
 	const struct option_set *set = opts_row_at(i)->set;
 
@@ -474,7 +473,7 @@ static int by_status(struct opts *o, unsigned char *given, const char *option, c
 			  command_typed(o->command), ours);
 		return -EINVAL;
 	}
-	return option_set(opts_row_at(i)->row, options_of(o, i), ours, NULL);
+	return option_set(opts_row_at(i)->row, opts_of_row(o, i), ours, NULL);
 }
 
 /* One option into its struct. Returns 0, or -EINVAL after one message. */
@@ -493,7 +492,7 @@ static int take(struct opts *o, int i, const char *name, unsigned char *given)
 		gives(o->command, given, "time");
 	if (!strcmp(r->name, "trace") && o->command & (OPTS_TRACE | OPTS_RECORD))
 		gives(o->command, given, "layers");
-	return option_set(r, options_of(o, i), name, optarg);
+	return option_set(r, opts_of_row(o, i), name, optarg);
 }
 
 int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
@@ -513,7 +512,7 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		return -EINVAL;
 	for (int i = -1; (r = opts_next(cmd, &i));)
 		if (r->def)
-			option_set(r, options_of(o, i), r->name, r->def);
+			option_set(r, opts_of_row(o, i), r->name, r->def);
 	getopt_tables(cmd, longs, shorts);
 	opterr = 0;
 	optind = 0; /* glibc: start afresh */
@@ -552,6 +551,8 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	}
 	if (cmd != OPTS_LIST)
 		o->scopes = select_scopes(&o->select);
+	if (opts_output(o, given))
+		return -EINVAL;
 	conclude(o, given);
 	if (rest(o, cmd, argc, argv) || opts_check(o, given))
 		return -EINVAL;
