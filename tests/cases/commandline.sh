@@ -847,6 +847,7 @@ case_from_standard_input() {
 		expect "$command - of a file" "$("$CUDATRACE" $command - < "$T/r.ctrace" 2> /dev/null)" "$want"
 	done
 	rc=0
+	# shellcheck disable=SC2094
 	"$CUDATRACE" replay -o "$T/r.ctrace" - < "$T/r.ctrace" 2> "$T/err" || rc=$?
 	ok_rc 2
 	says 'would be both read and written'
