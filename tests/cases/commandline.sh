@@ -640,13 +640,17 @@ case_habits_brief() {
 	ok_rc
 	expect "messages" "$(cat "$T/err")" ""
 	"$CUDATRACE" -h > "$T/h"
-	[ "$(wc -l < "$T/h")" -le 24 ] || fail "-h has $(wc -l < "$T/h") lines"
+	[ "$(wc -l < "$T/h")" -le 23 ] || fail "-h has $(wc -l < "$T/h") lines"
 	# shellcheck disable=SC2013 # words
-	for command in $(sed -nE 's/^       cudatrace ([a-z]+) .*/\1/p' "$T/h"); do
+	for command in $("$CUDATRACE" --help | sed -nE 's/^       cudatrace ([a-z]+) .*/\1/p' | grep -v check); do
 		"$CUDATRACE" "$command" -h > "$T/hc"
-		[ "$(wc -l < "$T/hc")" -le 24 ] || fail "$command -h has $(wc -l < "$T/hc") lines"
+		[ "$(wc -l < "$T/hc")" -le 23 ] || fail "$command -h has $(wc -l < "$T/hc") lines"
 		grep -q -- "All options: cudatrace $command --help" "$T/hc" || fail "$command -h: no last line"
+		grep -q "^  cudatrace $command  *[a-z]" "$T/h" || fail "-h does not have $command"
+		cat "$T/hc" >> "$T/all"
 	done
+	expect "lines wider than a terminal" "$(cat "$T/h" "$T/all" | grep -E '.{81}')" ""
+	expect "commands" "$(grep -c 'All options' "$T/all")" 17
 }
 
 # The id of a thread: -L where there is one.

@@ -27,7 +27,7 @@ const struct command command_mem = {
 	.sink = &sink_mem,
 	.usage = "Usage: cudatrace mem [OPTIONS]                   every process of this machine\n"
 		 "       cudatrace mem [OPTIONS] -p PID[,PID...]   processes that run already\n"
-		 "       cudatrace mem [OPTIONS] -- CMD [ARG...]   start a program and follow it from its first call\n"
+		 "       cudatrace mem [OPTIONS] -- CMD [ARG...]   a program from its first call\n"
 		 "       cudatrace mem [OPTIONS] FILE              of a recording\n",
 	.about = "\nShows the memory that programs allocate from CUDA: what is held and the largest amount that was held, by process,\n"
 		 "device, kind and call site; what was never freed; frees that went wrong; and who held what when memory ran out.\n",

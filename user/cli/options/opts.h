@@ -154,7 +154,7 @@ const char *opts_title(const struct opts *, char *buf, size_t size);
  */
 void opts_complete(struct out *, const char *const *words, int n);
 
-/* The help text of a command; the brief one has at most 24 lines. */
+/* The help text of a command; the brief one fits a terminal of 24 lines and 80 columns. */
 void opts_help(struct out *, enum opts_cmd);
 void opts_help_brief(struct out *, enum opts_cmd);
 
