@@ -603,10 +603,10 @@ static const struct option_row before[] = {
 	{ 's', "string-size", "N", COUNT(look.string_max, 1, 4096, "bytes", NULL), ROWS, NULL, "print only the first N bytes of longer strings" },
 	{ 0, "tid", NULL, FLAG(look.tid), PRINTS | OPTS_EXPORT, NULL,
 	  "add a column with the thread; in folded, flame and speedscope a frame for each thread" },
-	{ 0, "compact", NULL, FLAG(look.compact), ROWS, NULL,
+	{ 0, "compact", "[=WHEN]", ENUM_FROM(compact, OPTS_COMPACT_AUTO, "always", "auto", "always", "never"), ROWS, "auto",
 	  "print shorter rows for people: narrow columns, the name from the command line, the duration\n"
 	  "(with ! from 10ms on) before the arguments, short sizes, results only of calls that failed;\n"
-	  "a row is not wider than the terminal",
+	  "a row is not wider than the terminal; auto: on a terminal of less than 120 columns",
 	  RULES(EXCLUDES("count-only", "-c prints no rows: leave out --compact")) },
 	{ 'c', "count-only", NULL, FLAG(look.counts_only), ROWS, NULL, "print no rows, but counts and times by function at the end",
 	  RULES(EXCLUDES("enter-exit", "-c prints no rows: leave out --enter-exit"),

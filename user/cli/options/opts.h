@@ -20,6 +20,7 @@ enum opts_stack {
 	OPTS_STACK_AUTO
 };
 enum opts_source { OPTS_SOURCE_PROBES, OPTS_SOURCE_CUPTI, OPTS_SOURCE_HOOKS };
+enum opts_compact { OPTS_COMPACT_AUTO, OPTS_COMPACT_ALWAYS, OPTS_COMPACT_NEVER };
 enum opts_color { OPTS_COLOR_AUTO, OPTS_COLOR_ALWAYS, OPTS_COLOR_NEVER };
 
 #define OPTS_SETS_MAX 16
@@ -75,6 +76,7 @@ struct opts {
 	bool as_always; /* an option of others that asks for what is done anyway */
 	int always;	/* the same, repeatable */
 	enum opts_color color;
+	enum opts_compact compact; /* look.compact follows from it */
 	struct sink_spans spans;
 
 	/* what the device does */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@
 #define COLUMN                                                                                    \
 	"-a is every process of the machine, and rows are not aligned at a column: leave out -a " \
 	"%s"
+#define WIDE 120      /* columns that most rows need */
 #define LONG_ONLY 256 /* what getopt_long() returns for a row: this and its index */
 
 static struct option long_option(const char *name, const struct option_row *r, int i)
@@ -416,6 +418,7 @@ static void conclude(struct opts *o, const unsigned char *given)
 		o->agent.kinds &= ~AGENT_NVTX;
 	}
 	o->gpu = o->agent.kinds != 0;
+	o->look.compact = o->compact == OPTS_COMPACT_ALWAYS;
 	if (o->look.time == SINK_TIME_DAY || o->look.time == SINK_TIME_DAY_US)
 		tzset(); /* later its file may not be opened */
 	/* strace: -ff -o FILE */
@@ -495,6 +498,17 @@ static int take(struct opts *o, int i, const char *name, unsigned char *given)
 	return option_set(r, opts_of_row(o, i), name, optarg);
 }
 
+/* Would rows for people be broken by the terminal that they go to? */
+static bool is_narrow(const struct opts *o)
+{
+	struct winsize size;
+
+	return o->command & ROWS && o->format->flags & SINKS_TEXT && !o->output &&
+	       !o->look.counts_only &&
+	       !ioctl(o->cmd ? STDERR_FILENO : STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col &&
+	       size.ws_col < WIDE;
+}
+
 int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 {
 	char shorts[OPTS_ROWS_MAX * 2 + 3], name[64], msg[512];
@@ -558,6 +572,8 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		return -EINVAL;
 	if (o->format->flags & (SINKS_FOLDS | SINKS_BLOCKS) && !o->stack)
 		o->stack = OPTS_STACK_AUTO;
+	if (o->compact == OPTS_COMPACT_AUTO && is_narrow(o))
+		o->look.compact = true;
 	if (o->format->flags & SINKS_NESTED && !o->no_return)
 		o->look.nested = true;
 	return 0;
