@@ -21,7 +21,7 @@ MAY_INCLUDE = {
     'advise/steps': 'advise stat/steps',
     'api': 'api/layers util',
     'api/layers': 'util',
-    'cli': 'cli/options compare event event/holes nccl proc resolve/names session source '
+    'cli': 'cli/options compare event event/holes format nccl proc resolve/names session source '
            'source/agent source/counters source/discover source/hooks source/inject source/nvtx source/probe stat stuck top trace util util/io util/option util/table util/whole',
     'cli/options': 'api event format format/otlp proc source stages util util/io util/option',
     'compare': 'api util util/io util/table',

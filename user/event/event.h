@@ -357,6 +357,9 @@ struct probe_cost {
 struct holes;
 
 /* What was lost and dropped, by cause, and other numbers of the sources. Every sink gets it at the end. */
+/* Whether a traced process had code with functions that are traced. */
+enum losses_code { LOSSES_CODE_UNKNOWN, LOSSES_CODE_NONE, LOSSES_CODE_LOADED };
+
 struct losses {
 	/* what was not seen (event/holes/holes.h); what the members say that are marked with "row" is
 	 * in its rows too, and outputs ask only it. A source leaves it as it is */
@@ -379,6 +382,7 @@ struct losses {
 	uint64_t pair_ns;
 	struct probe_cost probes;
 	uint64_t files; /* number of files that have probes now */
+	uint8_t code;	/* enum losses_code */
 	/* row: number of files in which functions were not probed, because the programs of their user
 	 * map too many files; the calls in them are not known */
 	uint64_t refused;

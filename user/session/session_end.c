@@ -188,6 +188,31 @@ static void say_missing(const struct session *s)
 			 (unsigned long long)b.crashed);
 }
 
+/* Why there is no call, behind the number of lost ones; "": there are some, or it is not known. */
+static const char *no_calls(const struct session *s, uint64_t shown)
+{
+	const struct losses *l = &s->losses;
+	const struct opts *o = s->o;
+	bool chosen = o->events_given || o->library || o->domain != API_DOMAIN_END;
+
+	if (shown || s->stages.work || s->stages.nscopes || l->unfinished || losses_total(l) ||
+	    holes_unseen(l->holes) || o->select.none || l->code == LOSSES_CODE_UNKNOWN)
+		return "";
+	if (l->calls || l->filtered || l->counted || muted_calls(&s->stages.muted))
+		return ": calls were made, and the options show none of them";
+	if (l->code == LOSSES_CODE_LOADED)
+		return chosen ? ": a library with the chosen functions was loaded, and none of "
+				"them was called"
+			      : ": a CUDA library was loaded, and none of its functions was called";
+	if (chosen)
+		return o->cmd	  ? ": the program loaded no library that has the chosen functions"
+		       : o->npids ? ": no library that has the chosen functions is loaded there"
+				  : ": no process loaded a library that has the chosen functions";
+	return o->cmd	  ? ": the program loaded no CUDA library"
+	       : o->npids ? ": no CUDA library is loaded there"
+			  : ": no process loaded a CUDA library";
+}
+
 static void say_totals(const struct session *s, const char *const *muted)
 {
 	const struct losses *l = &s->losses;
@@ -223,6 +248,8 @@ static void say_totals(const struct session *s, const char *const *muted)
 				      (unsigned long long)l->lost[i], loss_text((enum ct_loss)i));
 	}
 	if (n < sizeof(text))
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s", no_calls(s, shown));
+	if (n < sizeof(text))
 		n += holes_text(l->holes, s->sink_opts.start_ns, "; ", "", text + n,
 				sizeof(text) - n);
 	if (n < sizeof(text))
@@ -235,9 +262,11 @@ static void say_totals(const struct session *s, const char *const *muted)
 		msg_note("%s", text);
 	say_missing(s);
 	if (s->stages.scopes_left_out)
-		msg_note("%llu ranges and marks are not in the output: it does not show them, or "
-			 "not such short ones",
-			 (unsigned long long)s->stages.scopes_left_out);
+		msg_note(s->o->spans.url || s->o->format->flags & SINKS_SPANS
+				 ? "%llu ranges and marks are not shown: they are shorter than "
+				   "--otlp-min"
+				 : "%llu ranges and marks are not shown: '%s' has no ranges",
+			 (unsigned long long)s->stages.scopes_left_out, s->o->format->ops->name);
 	if (l->scopes_unbegun)
 		msg_note("%llu ranges ended that had begun before the trace: they are not shown",
 			 (unsigned long long)l->scopes_unbegun);

@@ -345,8 +345,13 @@ void bpf_drain_losses(struct bpf_source *b, struct losses *l)
 	struct probe_file **files;
 	int n = b->discover ? discover_files(b->discover, &files) : 0;
 
-	for (int i = 0; i < n; i++)
+	l->code = b->loaded ? LOSSES_CODE_LOADED : LOSSES_CODE_NONE;
+	for (int i = 0; i < n; i++) {
 		l->files += files[i]->attached > 0;
+		/* one that is installed is there before anybody loads it */
+		if (files[i]->attached > 0 && files[i]->seen.pid)
+			l->code = LOSSES_CODE_LOADED;
+	}
 	l->refused += b->discover ? discover_refused(b->discover) : 0;
 	bpf_maps_counters(bpf_map__fd(b->skel->maps.counters), l);
 	l->lost[CT_LOSS_READ] += b->malformed;

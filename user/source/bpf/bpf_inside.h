@@ -30,6 +30,7 @@ struct bpf_source {
 	enum attach_kind kind;
 	const bool *paused; /* as struct source has it */
 	bool whole;	    /* a drain takes all that is there, paused or not */
+	bool loaded;	    /* a process had a file that got probes */
 	bool stopped;
 	uint64_t stopped_ns; /* CLOCK_MONOTONIC; 0: calls are still seen, or never were */
 

@@ -63,6 +63,7 @@ struct hooks_source {
 	uint8_t count_by;
 	struct hooks_ring_counts gone; /* of processes that have ended */
 	uint64_t unhooked, partly;     /* functions of these */
+	bool loaded;		       /* one of these had hooks */
 	uint64_t calls, unfinished, stopped_ns;
 	unsigned int started;
 	bool reported, last, inner;
@@ -188,6 +189,7 @@ static void add_counts(struct hooks_ring_counts *to, const struct hooks_ring_cou
 
 static void drop(struct hooks_source *h, int i)
 {
+	h->loaded |= hooks_peer_on(h->peers[i]) || hooks_peer_partly(h->peers[i]);
 	h->unhooked += hooks_peer_unhooked(h->peers[i]);
 	h->partly += hooks_peer_partly(h->peers[i]);
 	hooks_peer_close(h->peers[i]);
@@ -846,7 +848,10 @@ static void losses(struct source *s, struct losses *l)
 	l->unhooked += h->unhooked;
 	l->partly += h->partly;
 	losses_add(&l->interrupted, c.interrupted);
+	l->code = h->loaded ? LOSSES_CODE_LOADED : LOSSES_CODE_NONE;
 	for (int i = 0; i < h->npeers; i++) {
+		if (hooks_peer_on(h->peers[i]) || hooks_peer_partly(h->peers[i]))
+			l->code = LOSSES_CODE_LOADED;
 		losses_add(&l->unhooked, hooks_peer_unhooked(h->peers[i]));
 		losses_add(&l->partly, hooks_peer_partly(h->peers[i]));
 	}
