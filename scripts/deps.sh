@@ -57,6 +57,8 @@ openssl openssl openssl
 curl curl curl
 pgrep procps procps-ng
 mount mount util-linux
+setfacl acl acl
+sudo sudo sudo
 promtool prometheus golang-github-prometheus
 systemd-analyze systemd systemd
 "
