@@ -36,7 +36,7 @@ MAY_INCLUDE = {
     'format/chrome': 'event event/scopes format format/rows format/slice stat/steps util util/table',
     'format/columns': 'event event/scopes format format/rows util',
     'format/html': 'event format util util/io',
-    'format/nsys': 'event format util util/option util/table',
+    'format/nsys': 'event format util util/io util/option util/table',
     'format/otlp': 'event format stat util',
     'format/parquet': 'format format/columns util util/io',
     'format/perfetto': 'event format format/slice util util/io util/option',

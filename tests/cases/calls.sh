@@ -196,7 +196,7 @@ stepped() { # ARGS...
 	no_loss
 }
 
-case_signal_at_each_instruction() {
+case_signal_at_each_instruction() { # long
 	[ "$(uname -m)" = x86_64 ] || skip "the trap flag is x86's"
 	stepped
 	stepped --probe-kind multi

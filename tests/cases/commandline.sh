@@ -412,11 +412,11 @@ case_wrong_command_lines() {
 	refused < <(wrong_lines)
 }
 
-case_options_that_do_nothing() {
+case_options_that_do_nothing() { # long
 	refused < <(alone_lines)
 }
 
-case_options_against_each_other() {
+case_options_against_each_other() { # long
 	refused < <(against_lines)
 }
 

@@ -320,7 +320,7 @@ case_record_rotate_numbers() { # long
 	tail -n "$n" "$T/whole" | cmp - "$T/part" > "$T/diff" || fail "a stretch: $(cat "$T/diff")"
 }
 
-case_record_max_size() {
+case_record_max_size() { # long
 	record --max-size 64KiB -- "$CALLS" mix 300000 0 0
 	replay
 	ok_rc

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "../../util/io/caps.h"
+#include "../../util/io/safe_open.h"
 #include "../../util/table/array.h"
 #include "../../util/msg.h"
 #include "../../util/now.h"
@@ -240,7 +241,7 @@ static void give_up(const struct capture_plan *plan)
 	if (!(caps_effective() & CAPS_BIT(CAP_SYS_PTRACE)))
 		return;
 	if (plan->opens_files || !plan->cmd)
-		keep |= CAPS_BIT(CAP_DAC_OVERRIDE) | CAPS_BIT(CAP_FOWNER);
+		keep |= CAPS_BIT(CAP_DAC_OVERRIDE) | CAPS_BIT(CAP_FOWNER) | safe_open_caps();
 	/* the seccomp filter of a process is read with it; into its namespaces go the agent's files */
 	if (!plan->cmd)
 		keep |= CAPS_BIT(CAP_SYS_ADMIN) | CAPS_BIT(CAP_SYS_CHROOT) | CAPS_BIT(CAP_CHOWN) |

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../../util/io/caps.h"
+#include "../../util/io/safe_open.h"
 #include "../../util/msg.h"
 #include "links.h"
 #include "links_util.h"
@@ -119,7 +120,7 @@ void priv_drop(enum attach_kind kind, const struct capture_plan *plan)
 	if (kind == ATTACH_TRACEFS && links_tracefs_hold())
 		keep |= FILES;
 	if (plan->opens_files)
-		keep |= FILES;
+		keep |= FILES | safe_open_caps();
 	/* The counters' helper keeps it where only administrators may profile; a process's
 	 * seccomp filter is read with it. */
 	if (have & CAPS_BIT(CAP_SYS_ADMIN) &&
