@@ -188,21 +188,26 @@ static int leave(void)
 	return err == -ENOTSUP ? 0 : err;
 }
 
-/* States in the trace that the program has used CUPTI itself since then. until_ns 0: it still does. */
+static void tell_hole(enum ct_hole_layer layer, uint64_t from_ns, uint64_t until_ns)
+{
+	struct ct_hole *r = agent_record(CT_HOLE, sizeof(*r), from_ns, until_ns, 0);
+
+	if (!r)
+		return;
+	r->layer = (uint8_t)layer;
+	r->state = CT_HOLE_TAKEN;
+	r->reason = CT_HOLE_PROFILER;
+	r->device = CT_UNKNOWN;
+	queue_commit(r);
+}
+
+/* States in the trace when the program used CUPTI itself. until_ns CT_HOLE_OPEN: it still does. */
 static void tell_taken(uint64_t from_ns, uint64_t until_ns)
 {
-	(void)from_ns;
-	if (until_ns)
-		link_say(MEET_NOTE,
-			 "process %u: the program has ended its own use of CUPTI: its device work "
-			 "is shown again",
-			 agent.pid);
-	else
-		link_say(
-			MEET_WARN,
-			"process %u: the program itself uses CUPTI from now on: its device work is "
-			"not shown until it has ended that, so that its own profile is complete",
-			agent.pid);
+	if (agent.want.kinds)
+		tell_hole(CT_HOLE_DEVICE, from_ns, until_ns);
+	if (agent.want.flags & AGENT_S_CALLS)
+		tell_hole(CT_HOLE_CALLS, from_ns, until_ns);
 }
 
 /* The program itself begins to use CUPTI, and its call waits. cuptiFinalize is not called: it needs
@@ -212,7 +217,11 @@ static void withdraw(void)
 	taken_ns = owner_asked();
 	make_way();
 	device_tell_lost();
-	tell_taken(taken_ns, 0);
+	tell_taken(taken_ns, CT_HOLE_OPEN);
+	link_say(MEET_WARN,
+		 "process %u: the program itself uses CUPTI from now on: its device work is not "
+		 "shown until it has ended that, so that its own profile is complete",
+		 agent.pid);
 	owner_give();
 }
 
@@ -221,10 +230,15 @@ static void resume(void)
 {
 	if (!owner_reclaim())
 		return;
-	if (device_resume())
+	if (device_resume()) {
 		owner_resign();
-	else
-		tell_taken(taken_ns, clock_now());
+		return;
+	}
+	tell_taken(taken_ns, clock_now());
+	link_say(MEET_NOTE,
+		 "process %u: the program has ended its own use of CUPTI: its device work is shown "
+		 "again",
+		 agent.pid);
 }
 
 static void finish(int err)
@@ -389,7 +403,7 @@ static int greet(int none, const char *why)
 /* Talks with the user side and sets CUPTI up. If it returns 0, the state is RUNNING. */
 static int begin(void)
 {
-	uint64_t until = clock_now() + CONNECT_MS * 1000000ULL;
+	uint64_t begun_ns = clock_now(), until = begun_ns + CONNECT_MS * 1000000ULL;
 	int err = link_connect(&how, until), none;
 	char why[700];
 
@@ -424,6 +438,8 @@ static int begin(void)
 		return 0;
 	if (agent.subscriber)
 		leave();
+	if (err == -EBUSY) /* of the program, or of another profiler in it */
+		tell_taken(begun_ns, CT_HOLE_OPEN);
 	finish(err);
 	return err;
 }
