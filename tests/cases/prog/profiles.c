@@ -16,7 +16,7 @@
  *	settings	prints "settings T C": CUPTI's type of thread ids, and whether its clock is CLOCK_REALTIME
  *	fork		the further steps are a child's, for whose end the parent waits
  *	ready		prints "ready PID" and waits for a line on stdin
- *	sleep		a second and a half
+ *	sleep		two and a half seconds
  *
  * --wait: prints "done" after the last step and waits for a line. Prints "start failed: N" if CUPTI
  * refuses the subscription; like PyTorch it then has profiles without records for ever. A buffer
@@ -253,7 +253,7 @@ static void step(const char *what)
 		printf("ready %d\n", (int)getpid());
 		wait_for_line();
 	} else if (!strcmp(what, "sleep")) {
-		usleep(1500000);
+		usleep(2500000);
 	} else {
 		check(2, what);
 	}
