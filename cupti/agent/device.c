@@ -68,6 +68,27 @@ static void give_back(const uint8_t *buffer)
 	pthread_mutex_unlock(&pool_lock);
 }
 
+static bool is_ours(const uint8_t *buffer)
+{
+	bool found = buffer == discard;
+
+	pthread_mutex_lock(&pool_lock);
+	for (uint32_t i = 0; i < POOL_MAX && !found; i++)
+		found = pool[i].memory == buffer;
+	pthread_mutex_unlock(&pool_lock);
+	return found;
+}
+
+/* A buffer that CUPTI still had from the program's own profile. */
+static void give_to_program(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+			    size_t valid)
+{
+	cupti_complete theirs = (cupti_complete)owner_functions().complete;
+
+	if (theirs)
+		theirs(context, stream, buffer, size, valid);
+}
+
 static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
 	bool thrown_away = buffer == discard, live;
@@ -76,6 +97,10 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 
 	if (!buffer)
 		return;
+	if (!is_ours(buffer)) {
+		give_to_program(context, stream, buffer, size, valid);
+		return;
+	}
 	if (valid > size)
 		valid = size;
 	pthread_mutex_lock(&records_lock);

@@ -88,6 +88,20 @@ case_profiles_again() { # long
 	done
 }
 
+# What CUPTI still has of the program's profile comes to the program, whenever it asks for it: while it has not asked, and when it has
+# asked before it disabled its kinds and the trace goes on meanwhile.
+case_profiles_late_flush() {
+	local how
+	for how in disable 'flush disable' 'flush 3 disable'; do
+		nprofile=0
+		# shellcheck disable=SC2086 # they are steps
+		ct_json --gpu -- "$PROFILES" 5 start 7 $how sleep flush print
+		ok_rc
+		case $how in *3*) profile 10 ;; *) profile 7 ;; esac
+		no_loss
+	done
+}
+
 # The program is there first: it is left alone, with one sentence, whether it has subscribed or not.
 case_profiles_program_first() {
 	local how

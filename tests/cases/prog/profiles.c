@@ -11,6 +11,7 @@
  *
  *	N		N launches of a kernel, each in a thread of its own if N ends with `t`
  *	start, stop	a session; stop prints "profile RECORDS of LAUNCHES"
+ *	disable, flush, print	the parts of stop
  *	both		two threads start a session at the same moment, and one stops it
  *	unsubscribe, finalize	what a tidy profiler does at its end
  *	settings	prints "settings T C": CUPTI's type of thread ids, and whether its clock is CLOCK_REALTIME
@@ -143,14 +144,30 @@ static void *start_in_thread(void *arg)
 	return arg;
 }
 
+static void disable(void)
+{
+	if (failed)
+		return;
+	check(CUPTI(cuptiActivityDisable)(CUPTI_KIND_KERNEL), "disable");
+	check(CUPTI(cuptiActivityDisable)(CUPTI_KIND_MEMCPY), "disable");
+}
+
+static void flush(void)
+{
+	if (!failed)
+		check(CUPTI(cuptiActivityFlushAll)(1), "flush");
+}
+
+static void print(void)
+{
+	printf("profile %ld of %ld\n", records, launches - launches_at_start);
+}
+
 static void stop(void)
 {
-	if (!failed) {
-		check(CUPTI(cuptiActivityDisable)(CUPTI_KIND_KERNEL), "disable");
-		check(CUPTI(cuptiActivityDisable)(CUPTI_KIND_MEMCPY), "disable");
-		check(CUPTI(cuptiActivityFlushAll)(1), "flush");
-	}
-	printf("profile %ld of %ld\n", records, launches - launches_at_start);
+	disable();
+	flush();
+	print();
 }
 
 static void begin_session(void)
@@ -239,6 +256,12 @@ static void step(const char *what)
 		both();
 	} else if (!strcmp(what, "stop")) {
 		stop();
+	} else if (!strcmp(what, "disable")) {
+		disable();
+	} else if (!strcmp(what, "flush")) {
+		flush();
+	} else if (!strcmp(what, "print")) {
+		print();
 	} else if (!strcmp(what, "unsubscribe") && subscribed) {
 		check(CUPTI(cuptiUnsubscribe)(subscriber), "unsubscribe");
 		subscribed = false;
