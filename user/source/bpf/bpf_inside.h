@@ -63,6 +63,7 @@ struct bpf_source {
 	/* the program that was started here */
 	struct launch *launch; /* NULL: none */
 	bool launch_ended;
+	struct ring halts; /* its threads' questions; of the tracer's thread */
 
 	/* records */
 	struct ring ring;
