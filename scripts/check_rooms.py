@@ -11,7 +11,7 @@ import os
 import re
 import sys
 
-MOST_FILES = 25
+MOST_FILES = 30
 MAY_INCLUDE = {
     'advise': 'api event format stat stat/steps util util/table util/option',
     'advise/memory': 'advise event/scopes util',
@@ -21,15 +21,16 @@ MAY_INCLUDE = {
     'advise/steps': 'advise stat/steps',
     'api': 'api/layers util',
     'api/layers': 'util',
-    'cli': 'cli/options compare event nccl proc resolve/names session source '
+    'cli': 'cli/options compare event event/holes nccl proc resolve/names session source '
            'source/agent source/counters source/discover source/hooks source/inject source/nvtx source/probe stat stuck top trace util util/io util/option util/table util/whole',
     'cli/options': 'api event format format/otlp proc source stages util util/io util/option',
     'compare': 'api util util/io util/table',
     'event': 'api util util/table',
     'event/join': 'event util util/table',
+    'event/holes': 'event util util/table',
     'event/scopes': 'api/layers event event/scopes/products util/table',
     'event/scopes/products': 'event util/table',
-    'format': 'event event/scopes trace util util/io util/table',
+    'format': 'event event/holes event/scopes trace util util/io util/table',
     'format/arrow': 'format format/columns util',
     'format/chrome': 'event event/scopes format format/rows format/slice stat/steps util util/table',
     'format/columns': 'event event/scopes format format/rows util',
@@ -48,7 +49,7 @@ MAY_INCLUDE = {
     'resolve': 'event event/scopes nccl proc resolve/names resolve/stacks util',
     'resolve/names': 'event proc util util/table',
     'resolve/stacks': 'event proc util util/io util/table',
-    'serve': 'format format/otlp stat util util/option',
+    'serve': 'event/holes format format/otlp stat util util/option',
     'session': 'cli/options event resolve/stacks source source/inject '
                'stages stat trace util util/io util/whole',
     'source': 'event proc trace util util/table',
@@ -63,8 +64,8 @@ MAY_INCLUDE = {
     'source/nvtx': 'proc source source/agent util util/io util/table',
     'source/probe': 'api source source/discover util util/io util/table',
     'source/symbols': 'api api/layers proc util util/table',
-    'stages': 'event event/join event/scopes format resolve source trace util util/table',
-    'stat': 'api event event/scopes format mem stat/gemm stat/steps util util/io util/option util/table',
+    'stages': 'event event/holes event/join event/scopes format resolve source trace util util/table',
+    'stat': 'api event event/holes event/scopes format mem stat/gemm stat/steps util util/io util/option util/table',
     'stat/gemm': 'event event/scopes util/io',
     'stat/steps': 'api event event/scopes util util/io util/table',
     'stuck': 'api cli/options event nccl proc resolve/stacks '

@@ -8,6 +8,7 @@
 #include "../../user/advise/advise.h"
 #include "../../user/advise/spans.h"
 #include "../../user/event/scopes/lineage.h"
+#include "holes_made.h"
 #include "make_play.h"
 
 #define US 1000ULL
@@ -1342,9 +1343,9 @@ static void golden_end(const char *name, enum advise_format format, const char *
 	struct advise_options how = {
 		.format = format, .rules = rules, .min_cost_ns = min_cost_ns, .fail = true
 	};
+	struct holes *holes = holes_of_unprobed(3, 1, 2500000, true);
 	struct sink_end end = { .reason = "finished",
-				.losses = { .unprobed = { 3, 1, 2500000, true },
-					    .lost = { [CT_LOSS_RING] = 3 } },
+				.losses = { .holes = holes, .lost = { [CT_LOSS_RING] = 3 } },
 				.muted = muted ? names : NULL,
 				.muted_calls = muted ? sampled : (struct muted_sum){ 0 } };
 	struct sink_opts opts = {
@@ -1372,6 +1373,7 @@ static void golden_end(const char *name, enum advise_format format, const char *
 	free(text);
 	unlink(path);
 	close(fd);
+	holes_close(holes);
 }
 
 static void golden(const char *name, enum advise_format format, const char *rules,

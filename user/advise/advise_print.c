@@ -381,7 +381,7 @@ void advise_print_json(struct out *o, const struct advise_print *p)
 	json_put_u64(&j, "not_looked_at", t.no_room);
 	json_put_u64(&j, "steps_not_looked_at", t.steps_no_room);
 	if (p->losses)
-		json_unprobed_member(&j, &p->losses->unprobed);
+		json_put_holes(&j, p->losses->holes);
 	json_open_array(&j, "findings");
 	for (size_t i = 0; i < p->n; i++) {
 		json_line(&j, "");

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "cmd.h"
+#include "../event/holes/holes.h"
 #include "../event/muted.h"
 #include "../trace/reader.h"
 #include "../util/table/array.h"
@@ -49,7 +50,8 @@ struct info {
 	uint64_t first_ns, last_ns;
 	struct muted_sum muted; /* calls without records */
 	uint64_t lost[CT_LOSS_END], gaps;
-	struct unprobed_sum unprobed;
+	struct holes *holes; /* what was not seen */
+	uint64_t begin_ns;   /* of the recording, CLOCK_MONOTONIC; 0: not known */
 	uint64_t clocks, first_offset_ns;
 	int64_t drift_ns;
 };
@@ -202,7 +204,8 @@ static int take(struct info *in, const struct ct_hdr *h)
 		in->kinds[h->kind]++;
 	else
 		in->unknown_kinds++;
-	if (process_table_record(in->procs, h))
+	if (process_table_record(in->procs, h) ||
+	    holes_record(in->holes, h, h->pid ? process_table_find(in->procs, h->pid) : NULL))
 		return -ENOMEM;
 	/* stored because it determines the devices of other calls */
 	if (h->kind == CT_CALL && h->flags & CT_F_HIDDEN) {
@@ -220,7 +223,6 @@ static int take(struct info *in, const struct ct_hdr *h)
 			losses_add(&in->lost[((const struct ct_lost *)h)->cause],
 				   ((const struct ct_lost *)h)->count);
 		return 0;
-	case CT_UNPROBED: unprobed_add(&in->unprobed, (const struct ct_unprobed *)h); return 0;
 	case CT_MUTED: muted_add(&in->muted, (const struct ct_muted *)h); return 0;
 	case CT_CALL:
 		in->failed += api_failed((const struct ct_call *)h);
@@ -248,7 +250,7 @@ static int take(struct info *in, const struct ct_hdr *h)
 
 static void print_head(struct info *in, const struct reader *r)
 {
-	uint64_t start_ns = reader_number(reader_head(r), "start_ns");
+	uint64_t start_ns = in->begin_ns = reader_number(reader_head(r), "start_ns");
 
 	if (!*reader_head(r))
 		text_line(in, "head", "damaged: where and when this was recorded is not known");
@@ -380,6 +382,46 @@ static void print_counts(struct info *in, const struct reader *r)
 			(double)(in->last_ns - in->first_ns) / 1e9);
 }
 
+/* What was not seen: a line for each reason; with -v one for each row too. */
+static void print_holes(struct info *in)
+{
+	char text[HOLES_TEXT], one[HOLES_ROW_TEXT];
+	bool any = false;
+
+	holes_text(in->holes, in->begin_ns, "", "\n", text, sizeof(text));
+	for (char *at = text, *end; (end = strchr(at, '\n')); at = end + 1) {
+		*end = '\0';
+		text_line(in, any ? "" : "not seen", at);
+		any = true;
+	}
+	for (size_t i = 0; msg_verbose && i < holes_rows(in->holes); i++) {
+		holes_row_text(holes_row(in->holes, i), in->begin_ns, one, sizeof(one));
+		text_line(in, i ? "" : "in detail", one);
+	}
+}
+
+/* The numbers that an older version wrote at the end, before there were rows of what was not seen. */
+static int old_rows(struct info *in, const struct reader *r)
+{
+	static const struct {
+		const char *key;
+		enum ct_hole_reason reason;
+	} keys[] = { { "refused_files", CT_HOLE_FILE_REFUSED },
+		     { "unhooked_functions", CT_HOLE_UNHOOKED },
+		     { "partly_hooked_functions", CT_HOLE_PARTLY_HOOKED },
+		     { "interrupted_functions", CT_HOLE_INTERRUPTED } };
+	int err = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(keys) && !err && reader_end(r); i++) {
+		struct ct_hole h = hole_of(0, CT_HOLE_CALLS, CT_HOLE_REFUSED, keys[i].reason);
+
+		h.count = reader_number(reader_end(r), keys[i].key);
+		if (h.count)
+			err = holes_record(in->holes, &h.h, NULL);
+	}
+	return err;
+}
+
 static void print_end(struct info *in, const struct reader *r, const struct reader_stats *s)
 {
 	char text[256];
@@ -399,13 +441,11 @@ static void print_end(struct info *in, const struct reader *r, const struct read
 		any = true;
 	}
 	if (!any)
-		text_line(in, "lost", "nothing");
+		text_line(in, "lost",
+			  holes_unseen(in->holes) ? "nothing of what was seen" : "nothing");
 	else
 		count_line(in, "gaps", in->gaps);
-	if (unprobed_any(&in->unprobed)) {
-		unprobed_text(text, sizeof(text), &in->unprobed);
-		text_line(in, "unprobed", text);
-	}
+	print_holes(in);
 	out_fmt(&in->out, "%-14s %llu bytes, %llu blocks%s\n", "file", (unsigned long long)s->bytes,
 		(unsigned long long)s->blocks, s->indexed ? ", with an index" : ", no index");
 	if (s->damaged || s->malformed)
@@ -457,12 +497,15 @@ static int cmd_info(const struct opts *o)
 	confine(0);
 	keyed_open(&in.pids, sizeof(struct info_pid), sizeof(uint32_t), PROCESSES_MAX);
 	in.procs = process_table_open();
-	err = in.procs ? reader_open(&r, o->file) : -ENOMEM;
+	in.holes = holes_open();
+	err = in.procs && in.holes ? reader_open(&r, o->file) : -ENOMEM;
 	confine_drop();
 	if (err)
 		msg_error("cannot read %s: %s", o->file, reader_error(err));
 	else
 		err = read_all(&in, r);
+	if (r && !err)
+		err = old_rows(&in, r);
 	if (r && err)
 		msg_error("reading %s failed: %s", o->file, strerror(-err));
 	if (!err) {
@@ -479,6 +522,7 @@ static int cmd_info(const struct opts *o)
 	free(in.processes);
 	keyed_close(&in.pids);
 	process_table_close(in.procs);
+	holes_close(in.holes);
 	reader_close(r);
 	return cmd_finish(&in.out) ? 1 : status;
 }

@@ -364,14 +364,6 @@ static char *end_text(const struct sink_end *end)
 		(unsigned long long)l->folded, (unsigned long long)l->filtered,
 		(unsigned long long)l->sent, (unsigned long long)l->unfinished,
 		(unsigned long long)l->received);
-	if (l->refused)
-		fprintf(f, "refused_files %llu\n", (unsigned long long)l->refused);
-	if (l->unhooked)
-		fprintf(f, "unhooked_functions %llu\n", (unsigned long long)l->unhooked);
-	if (l->partly)
-		fprintf(f, "partly_hooked_functions %llu\n", (unsigned long long)l->partly);
-	if (l->interrupted)
-		fprintf(f, "interrupted_functions %llu\n", (unsigned long long)l->interrupted);
 	for (int i = 0; i < CT_LOSS_END; i++)
 		if (l->lost[i])
 			fprintf(f, "lost.%s %llu\n", loss_name((enum ct_loss)i),

@@ -84,6 +84,20 @@ static void last_drain(struct session *s)
 		s->error = err;
 }
 
+/* Hands the rows of what was not seen, as they are at the end, to the outputs that show stretches of time. */
+static void feed_final(struct session *s)
+{
+	const struct holes *holes = s->losses.holes;
+	uint64_t end_ns = session_first(s)->ops->recorded ? s->last_end_ns
+							  : clock_ns(CLOCK_MONOTONIC);
+	struct hole_text t;
+
+	for (size_t i = 0; i < holes_rows(holes) && !is_enough(s); i++) {
+		hole_final(holes_row(holes, i), s->sink_opts.start_ns, end_ns, &t);
+		stages_show(&s->stages, &t.hole.h);
+	}
+}
+
 /* Gathers the counters of lost records from the kernel side and from this side, and the losses that
  * no record has reported. */
 static void gather_losses(struct session *s)
@@ -102,7 +116,12 @@ static void gather_losses(struct session *s)
 						  ? s->last_end_ns
 						  : clock_ns(CLOCK_MONOTONIC));
 	}
+	if (!is_enough(s))
+		session_feed_holes(s, &all,
+				   session_first(s)->ops->recorded ? s->last_end_ns
+								   : clock_ns(CLOCK_MONOTONIC));
 	s->losses = all;
+	feed_final(s);
 }
 
 /* Writes how much device work was shown, if any. Returns the bytes written. */
@@ -168,13 +187,6 @@ static void say_missing(const struct session *s)
 			 (unsigned long long)b.crashed);
 }
 
-/* Whether there were calls, how many is not known, that nothing looked at. */
-static bool some_unseen(const struct losses *l)
-{
-	return l->refused || l->unhooked || l->partly || l->interrupted ||
-	       unprobed_any(&l->unprobed);
-}
-
 static void say_totals(const struct session *s, const char *const *muted)
 {
 	const struct losses *l = &s->losses;
@@ -183,7 +195,7 @@ static void say_totals(const struct session *s, const char *const *muted)
 	uint64_t shown = counts ? counted->calls + muted_unseen(&counted->unseen)
 				: l->shown - s->stages.work - s->stages.nscopes;
 	const struct ct_estimated none = { 0 }, *unseen = counts ? &counted->unseen : &none;
-	char text[2048], number[32], margin[96];
+	char text[1024 + HOLES_TEXT], number[32], margin[96];
 	size_t n;
 
 	n = (size_t)snprintf(text, sizeof(text), "%s%s %s",
@@ -202,56 +214,25 @@ static void say_totals(const struct session *s, const char *const *muted)
 	if (n < sizeof(text))
 		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %llu lost%s",
 				      (unsigned long long)losses_total(l),
-				      some_unseen(l) ? " of those seen" : "");
+				      holes_unseen(l->holes) ? " of those seen" : "");
 	for (int i = 0, any = 0; i < CT_LOSS_END && n < sizeof(text); i++) {
 		if (!l->lost[i] || i == CT_LOSS_ORPHAN)
 			continue;
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%llu %s", any++ ? ", " : ": ",
 				      (unsigned long long)l->lost[i], loss_text((enum ct_loss)i));
 	}
-	if (l->refused && n < sizeof(text))
-		n += (size_t)snprintf(text + n, sizeof(text) - n,
-				      "; %llu %s not probed: what was called in %s is not known",
-				      (unsigned long long)l->refused,
-				      l->refused == 1 ? "library was" : "libraries were",
-				      l->refused == 1 ? "it" : "them");
-	if (l->unhooked && n < sizeof(text))
-		n += (size_t)snprintf(text + n, sizeof(text) - n,
-				      "; %llu %s no hook: calls of %s are not known",
-				      (unsigned long long)l->unhooked,
-				      l->unhooked == 1 ? "function had" : "functions had",
-				      l->unhooked == 1 ? "it" : "them");
-	if (l->partly && n < sizeof(text))
-		n += (size_t)snprintf(text + n, sizeof(text) - n,
-				      "; of %llu %s only calls through the dynamic loader are "
-				      "known, as %s partly hooked",
-				      (unsigned long long)l->partly,
-				      l->partly == 1 ? "function" : "functions",
-				      l->partly == 1 ? "it was" : "they were");
-	if (l->interrupted && n < sizeof(text))
-		n += (size_t)snprintf(text + n, sizeof(text) - n,
-				      "; %llu %s no hook for a time, because of another tracer: "
-				      "calls of %s in that time are not known",
-				      (unsigned long long)l->interrupted,
-				      l->interrupted == 1 ? "function had" : "functions had",
-				      l->interrupted == 1 ? "it" : "them");
-	if (unprobed_any(&l->unprobed) && n + UNPROBED_TEXT < sizeof(text)) {
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "; ");
-		n += unprobed_text(text + n, sizeof(text) - n, &l->unprobed);
-	}
+	if (n < sizeof(text))
+		n += holes_text(l->holes, s->sink_opts.start_ns, "; ", "", text + n,
+				sizeof(text) - n);
 	if (n < sizeof(text))
 		say_muted(&s->stages.muted, muted, counts && !muted_error(unseen), text + n,
 			  sizeof(text) - n);
 	/* what is missing is said whatever the user does not want to read */
-	if (msg_quiet && (losses_total(l) || some_unseen(l)))
+	if (msg_quiet && (losses_total(l) || holes_unseen(l->holes)))
 		msg_warn("%s", text);
 	else
 		msg_note("%s", text);
 	say_missing(s);
-	if (l->scopes_dropped)
-		msg_warn("%llu scopes were not followed: too many were open at a time, and calls "
-			 "in them are shown without their scope",
-			 (unsigned long long)l->scopes_dropped);
 	if (s->stages.scopes_left_out)
 		msg_note("%llu ranges and marks are not in the output: it does not show them, or "
 			 "not such short ones",
@@ -263,10 +244,6 @@ static void say_totals(const struct session *s, const char *const *muted)
 		msg_note("%llu records of a newer version are left out: this version does not know "
 			 "their kinds",
 			 (unsigned long long)s->unknown_kinds);
-	if (l->unreported)
-		msg_warn("%llu forks, execs or ends of processes found no room in the ring buffer: "
-			 "rows may show a process's old name (raise --ring-size)",
-			 (unsigned long long)l->unreported);
 }
 
 /* Reports programs that gave work to a device although no agent recorded that work. If an agent

@@ -19,6 +19,7 @@
 
 /* how long the sources other than the first have to deliver their last records */
 #define REST_NS 10000000000ULL
+#define HOLES_EVERY_NS 1000000000ULL
 
 int session_feed_lost(struct session *s, enum ct_loss cause, uint64_t count, uint64_t until_ns)
 {
@@ -106,6 +107,56 @@ int session_feed_rest(struct session *s, struct source *src)
 	return err < 0 ? err : 0;
 }
 
+/* A row of the ledger about a number that a source counts, when the number has changed. */
+static int state(struct session *s, enum ct_hole_reason reason, enum ct_hole_layer layer,
+		 enum ct_hole_state how, uint64_t count)
+{
+	struct ct_hole hole = hole_of(0, layer, how, reason);
+
+	if (count == s->stated[reason])
+		return 0;
+	s->stated[reason] = count;
+	hole.count = count;
+	return stages_show(&s->stages, &hole.h);
+}
+
+int session_feed_holes(struct session *s, const struct losses *l, uint64_t now_ns)
+{
+	int err = state(s, CT_HOLE_FILE_REFUSED, CT_HOLE_CALLS, CT_HOLE_REFUSED, l->refused);
+
+	if (!err)
+		err = state(s, CT_HOLE_UNHOOKED, CT_HOLE_CALLS, CT_HOLE_REFUSED, l->unhooked);
+	if (!err)
+		err = state(s, CT_HOLE_PARTLY_HOOKED, CT_HOLE_CALLS, CT_HOLE_REFUSED, l->partly);
+	if (!err)
+		err = state(s, CT_HOLE_INTERRUPTED, CT_HOLE_CALLS, CT_HOLE_REFUSED, l->interrupted);
+	if (!err)
+		err = state(s, CT_HOLE_SCOPES_DROPPED, CT_HOLE_SCOPES, CT_HOLE_LOST,
+			    l->scopes_dropped);
+	if (!err)
+		err = state(s, CT_HOLE_UNREPORTED, CT_HOLE_PROCESSES, CT_HOLE_LOST, l->unreported);
+	/* what the ring lost comes with the records that follow, and join reports its own */
+	for (int i = 0; i < CT_LOSS_END && !err; i++)
+		if (i != CT_LOSS_RING && i != CT_LOSS_ORPHAN && i != CT_LOSS_TAIL &&
+		    l->lost[i] > s->reported[i])
+			err = session_feed_lost(s, (enum ct_loss)i, l->lost[i] - s->reported[i],
+						now_ns);
+	return err;
+}
+
+/* Once a second what the sources count goes into the ledger, so that a recording has it that is read
+ * while it is written, or that is never finished. */
+static int feed_holes(struct session *s, uint64_t now)
+{
+	struct losses l;
+
+	if (now - s->holes_ns < HOLES_EVERY_NS || session_first(s)->ops->recorded)
+		return 0;
+	s->holes_ns = now;
+	session_feed_losses(s, &l);
+	return session_feed_holes(s, &l, now);
+}
+
 /* Reading a recording may take long. */
 static void show_progress(struct session *s)
 {
@@ -134,6 +185,8 @@ int session_feed_time(struct session *s, uint64_t now)
 		s->clock_ns = now;
 		err = stages_show(&s->stages, &c.h);
 	}
+	if (!err)
+		err = feed_holes(s, now);
 	for (int i = 0; i < s->nsinks && !err; i++)
 		err = s->sinks[i].ops->tick ? s->sinks[i].ops->tick(&s->sinks[i], now) : 0;
 	return err;
@@ -175,7 +228,7 @@ void session_feed_losses(struct session *s, struct losses *l)
 		s->sources[i].ops->losses(&s->sources[i], l);
 	join_counts(s->stages.join, &c);
 	losses_add(&l->lost[CT_LOSS_TAIL], c.tail);
-	l->unprobed = s->stages.unprobed;
+	l->holes = s->stages.holes;
 	l->scopes_dropped += scopes_dropped(s->stages.scopes);
 	l->shown = s->stages.shown;
 	/* the source does not know the processes' names: its number is that of all of them */

@@ -78,6 +78,8 @@ struct session {
 	uint64_t unknown_kinds; /* records of kinds that a newer version has */
 	/* how many of the losses were already reported among the rows */
 	uint64_t reported[CT_LOSS_END];
+	uint64_t stated[CT_HOLE_REASON_END]; /* what the ledger says of the sources' numbers */
+	uint64_t holes_ns;		     /* when it was last brought up to date */
 	uint64_t cpu_began_ns; /* CPU time of the programs before the sources started */
 	uint64_t clock_ns;     /* when the clocks were last read */
 	uint64_t last_end_ns;  /* the end of the latest record */
@@ -142,6 +144,8 @@ int session_feed_call_counts(struct session *);
 int session_feed_time(struct session *, uint64_t now_ns);
 /* Feeds a record of lost records at the place where they were lost. Returns 0 or -errno. */
 int session_feed_lost(struct session *, enum ct_loss, uint64_t count, uint64_t until_ns);
+/* Makes the ledger say what the sources' numbers say. Returns 0 or -errno. */
+int session_feed_holes(struct session *, const struct losses *, uint64_t now_ns);
 /* Fills in what the sources have lost so far, and the number of rows shown. */
 void session_feed_losses(struct session *, struct losses *);
 

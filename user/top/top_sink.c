@@ -84,7 +84,7 @@ static void fill_head(struct top *t, uint64_t now)
 	t->head.realtime_s = (int64_t)(clock_ns(CLOCK_REALTIME) / 1000000000);
 	t->head.own_percent = passed ? (double)(own - t->own_ns) * 100 / (double)passed : 0;
 	t->head.lost = losses_total(&l);
-	t->head.unprobed = l.unprobed;
+	t->head.holes = l.holes;
 	t->head.probe_ns = l.pair_ns;
 	t->head.probes = l.probes;
 	/* calls inside others are probed too */

@@ -65,6 +65,7 @@ struct merge {
 		struct ct_process process;
 		struct ct_process_info info;
 		struct ct_fork fork;
+		struct ct_hole hole;
 		struct ct_frame frame;
 		struct ct_stack stack;
 		struct ct_metric metric;
@@ -361,7 +362,8 @@ static bool place(struct merge *m, struct input *in)
 	uint32_t pid = m->h.pid;
 
 	m->h.start_ns = placed(m, in, m->h.start_ns);
-	m->h.end_ns = placed(m, in, m->h.end_ns);
+	if (m->h.kind != CT_HOLE || m->h.end_ns != CT_HOLE_OPEN)
+		m->h.end_ns = placed(m, in, m->h.end_ns);
 	/* rounding must not let it end before it begins */
 	if (m->h.end_ns < m->h.start_ns)
 		m->h.end_ns = m->h.start_ns;
@@ -380,6 +382,13 @@ static bool place(struct merge *m, struct input *in)
 		m->process.ppid = new_pid(in, m->process.ppid);
 		break;
 	case CT_PROCESS_INFO: put_host(m, in); break;
+	case CT_HOLE:
+		if (!m->hole.ns_pid)
+			m->hole.ns_pid = pid;
+		/* one of a whole machine must not replace that of another recorder */
+		if (!pid)
+			m->h.tid = (uint32_t)hash_word(0, in->start_ns);
+		break;
 	case CT_FORK:
 		if (!m->fork.child_ns_pid)
 			m->fork.child_ns_pid = m->fork.child_pid;
