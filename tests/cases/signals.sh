@@ -58,3 +58,78 @@ case_signals_killed_handled() {
 case_signals_killed_blocked() {
 	killed blocked
 }
+
+# flood MODE OPTIONS...: a program that sends, or writes, on and on.
+flood() {
+	local mode=$1
+	shift
+	mkfifo "$T/in"
+	# shellcheck disable=SC2086
+	"${BACKGROUND[@]}" "$CUDATRACE" --strict --format json -o "$T/rows" "$@" -- "$BIN/floods" $mode < "$T/in" > "$T/out" 2> "$T/err" &
+	CT=$!
+	exec 9> "$T/in"
+	wait_for 20 grep -q '^floods' "$T/out"
+}
+
+# No SIGINT waits for it any more: two at once are one.
+has_taken() {
+	local bits
+	bits=$(sed -n 's/^ShdPnd:\s*//p' "/proc/$1/status")
+	(((0x$bits & 2) == 0))
+}
+
+# ended_beside ended|interrupted: the trace ends while the program goes on.
+ended_beside() {
+	if [ "$1" = interrupted ]; then
+		# the first one is passed to the program
+		kill -INT "$CT"
+		wait_for 20 has_taken "$CT"
+		kill -INT "$CT"
+	fi
+	wait_for 20 ended "$CT"
+	rc=0
+	wait "$CT" || rc=$?
+	exec 9>&-
+}
+
+# flooded ended|interrupted: and it says what it has not read.
+flooded() {
+	ended_beside "$1"
+	ok_rc 3
+	says '; [0-9]+ records were not read before the end'
+}
+
+case_signals_flood_agent_duration() {
+	flood records --gpu --duration 2
+	flooded ended
+}
+
+case_signals_flood_agent_int() {
+	flood records --gpu
+	wait_for 20 test -s "$T/rows"
+	flooded interrupted
+}
+
+case_signals_flood_cupti() {
+	flood records --source=cupti --duration 2
+	flooded ended
+}
+
+# What it writes may be read as fast as it comes: then nothing is left.
+case_signals_flood_hooks_duration() { # undisturbed
+	flood 'ring 1048576' --source=hooks --keep-chatty --ring-size 4M -e cudaStreamQuery --duration 2
+	ended_beside ended
+}
+
+case_signals_flood_hooks_int() { # undisturbed
+	flood 'ring 1048576' --source=hooks --keep-chatty --ring-size 4M -e cudaStreamQuery
+	ended_beside interrupted
+}
+
+# Messages for the user are no records, after which there could be a pause.
+case_signals_flood_words() {
+	flood words --gpu --duration 2
+	ended_beside ended
+	ok_rc
+	says 'its agent sent invalid data \(messages without an end\): the agent is ignored'
+}
