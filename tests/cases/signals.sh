@@ -27,6 +27,14 @@ case_signals_own() {
 	urgent_rows 240 handled 4 2 20 3
 }
 
+# Children that are not seized wait as with -p.
+case_signals_untraced() {
+	copy_library "$T/library"
+	ct_json -e cudaMalloc -- "$BIN/urgent" handled "$T/library/libcudart.so.13" 1 -2 20 1
+	ok_rc
+	expect "what the programs got" "$(grep -c '^foreign 0$' "$T/prog.out")" 3
+}
+
 # lines_of FILE WORD N: at least so many of its lines begin with the word.
 lines_of() {
 	(($(grep -c "^$2" "$1") >= $3))

@@ -2,7 +2,7 @@
 /*
  * urgent.c - a program that gets no SIGURG but its own: `urgent blocked|handled LIBRARY THREADS
  * CHILDREN ROUNDS OWN`. In each round each thread loads the library, calls its cudaMalloc and unloads it; the
- * children do the same. ROUNDS 0: until its input ends; it says "round N" now and then. "blocked":
+ * children do the same (CHILDREN below 0: children that no tracer of their parent gets, CLONE_UNTRACED). ROUNDS 0: until its input ends; it says "round N" now and then. "blocked":
  * all signals are blocked, and what is pending at the end is counted. "handled": each thread sends
  * itself OWN signals in each round, and its handler counts them. Prints "foreign N", for each
  * process, and its status is 0 if all N are 0.
@@ -10,12 +10,14 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -108,8 +110,10 @@ int main(int argc, char **argv)
 		sigprocmask(SIG_BLOCK, &all, NULL);
 	else
 		signal(SIGURG, count);
-	for (int i = 0; i < children; i++)
-		if (!fork())
+	for (int i = 0; i < abs(children); i++)
+		if (!(children < 0
+			      ? syscall(SYS_clone, SIGCHLD | CLONE_UNTRACED, NULL, NULL, NULL, NULL)
+			      : fork()))
 			_exit(run(&all));
 	bad = run(&all);
 	while (wait(&status) > 0)
