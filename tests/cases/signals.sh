@@ -141,3 +141,24 @@ case_signals_flood_words() {
 	ok_rc
 	says 'its agent sent invalid data \(messages without an end\): the agent is ignored'
 }
+
+# own_ptrace PROGRAM COMMAND...: a program that uses ptrace itself works, is told of, and what it starts is traced as with -p: its calls are there,
+# or it is said that it did not wait for its probes.
+own_ptrace() {
+	local program=$1
+	shift
+	ct_json -e cudaMalloc -- "$@"
+	ok_rc
+	says "process [0-9]+ \($program\) uses ptrace itself: it and what it starts are traced as with -p\$"
+	grep -q '^child 3, attached 1$' "$T/out" "$T/err" "$T"/*.out 2> /dev/null || fail "$(head -n 3 "$T/out")"
+	[ "$(rows cudaMalloc)" = 5 ] || grep -q '"unprobed":{"processes":[1-9]' "$T/out" || fail "$(rows cudaMalloc) calls: $(tail -n 1 "$T/out")"
+}
+
+case_signals_own_ptrace() {
+	own_ptrace traces sh -c "'$BIN/traces' > '$T/it.out'"
+}
+
+case_signals_own_ptrace_gdb() {
+	command -v gdb > /dev/null || skip "gdb is not here"
+	own_ptrace gdb gdb -nx -batch -ex "run > '$T/it.out'" "$BIN/traces"
+}

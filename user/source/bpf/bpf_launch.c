@@ -3,18 +3,25 @@
  * bpf_launch.c - inside the bpf source: a program that is started here is stopped where it, or a
  * child, maps something, until that has its probes. Knows processes, no record.
  */
+#include <fcntl.h>
+#include <linux/magic.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "../../proc/elf_read.h"
 #include "../../util/msg.h"
 #include "../../util/now.h"
 #include "bpf_inside.h"
 #include "bpf_maps.h"
+#include "../host.h"
 #include "../probe/priv.h"
 #include "cudatrace.skel.h" /* behind control.h, whose structs it holds */
+
+#define PTRACE_LOOK_NS 50000000ULL /* how long a program's symbols are searched */
 
 _Static_assert((int)CT_HALT_MAPPED >= (int)LAUNCH_ASKED, "no other number is asked for");
 
@@ -35,6 +42,54 @@ static void on_stop(void *ctx, pid_t pid, pid_t tid, int why)
 		bpf_loader_watch(b, pid);
 	discover_scan_pid(b->discover, pid);
 	bpf_drain_mapped(b, pid);
+}
+
+static int note_ptrace(void *ctx, const struct elf_sym *s)
+{
+	*(bool *)ctx |= !strcmp(s->name, "ptrace");
+	return 0;
+}
+
+/* A debugger, a program with a sandbox or a crash handler: a process has one tracer. Of a static
+ * program the function itself is there. */
+static bool uses_ptrace(pid_t pid)
+{
+	static const char *const names[] = { "ptrace", NULL };
+	struct elf_file elf = { 0 };
+	struct statfs fs;
+	bool uses = false;
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	if (!fstatfs(fd, &fs) && fs.f_type != FUSE_SUPER_MAGIC && !elf_file_open(&elf, fd)) {
+		elf.until_ns = now_ns() + PTRACE_LOOK_NS;
+		elf_symbols(&elf, elf_has_section(&elf, SHT_DYNSYM) ? SHT_DYNSYM : SHT_SYMTAB,
+			    names, note_ptrace, &uses);
+	}
+	elf_file_close(&elf);
+	close(fd);
+	return uses;
+}
+
+static bool leaves(void *ctx, pid_t pid)
+{
+	struct bpf_source *b = ctx;
+	struct host_task t = { .comm = "?" };
+
+	if (!uses_ptrace(pid))
+		return false;
+	if (!b->loose) {
+		host_task(pid, &t);
+		msg_note("process %d (%s) uses ptrace itself: it and what it starts are traced as "
+			 "with -p",
+			 pid, t.comm);
+	}
+	b->loose = true;
+	return true;
 }
 
 static void on_fork(void *ctx, pid_t parent, pid_t child)
@@ -103,6 +158,7 @@ static int on_forked(void *ctx)
 static const struct launch_ops launch_ops = {
 	.on_forked = on_forked,
 	.on_stop = on_stop,
+	.leaves = leaves,
 	.on_fork = on_fork,
 	.ask_fd = ask_fd,
 	.next_ask = next_ask,

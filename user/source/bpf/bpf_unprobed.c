@@ -122,8 +122,9 @@ static void late(void *ctx, pid_t pid, uint64_t from_ns, uint64_t to_ns)
 				 .processes = 1 };
 	struct ct_image image = { 0 };
 
-	if (b->launch ? !bpf_loader_fails(b, pid) && !has_passed(b, pid, from_ns)
-		      : pid && (!is_traced(b, pid) || has_waited(b, pid, from_ns)))
+	if (b->launch && b->loose ? !bpf_loader_fails(b, pid) && has_waited(b, pid, from_ns)
+	    : b->launch		  ? !bpf_loader_fails(b, pid) && !has_passed(b, pid, from_ns)
+				  : pid && (!is_traced(b, pid) || has_waited(b, pid, from_ns)))
 		return;
 	if (!pid) {
 		r.h.end_ns = from_ns; /* of nobody */

@@ -284,8 +284,8 @@ static void forked(struct launch *l, pid_t tid)
 }
 
 /* The thread has taken over its leader's id; its own is gone without a word, and those of the
- * others too soon. */
-static void execed(struct launch *l, pid_t tid)
+ * others too soon. Returns whether the process stays. */
+static bool execed(struct launch *l, pid_t tid)
 {
 	pid_t tgid = tgid_of(l, tid);
 	unsigned long former = 0;
@@ -297,6 +297,11 @@ static void execed(struct launch *l, pid_t tid)
 		l->execed = true;
 	if (!l->closing)
 		l->ops->on_stop(l->ctx, tgid, tid, LAUNCH_EXEC);
+	if (l->closing || !l->ops->leaves || !l->ops->leaves(l->ctx, tgid))
+		return true;
+	trace(l, PTRACE_DETACH, tid, 0, 0);
+	del(l, tid);
+	return false;
 }
 
 /* ---- stops ---- */
@@ -322,7 +327,10 @@ static void stopped(struct launch *l, pid_t tid, int status)
 	case PTRACE_EVENT_FORK:
 	case PTRACE_EVENT_VFORK:
 	case PTRACE_EVENT_CLONE: forked(l, tid); break;
-	case PTRACE_EVENT_EXEC: execed(l, tid); break;
+	case PTRACE_EVENT_EXEC:
+		if (!execed(l, tid))
+			return;
+		break;
 	case PTRACE_EVENT_STOP:
 		why = end_asking(l, tid);
 		if (why && !l->closing)

@@ -43,6 +43,9 @@ struct launch_ops {
 	bool (*next_ask)(void *ctx, struct launch_ask *);
 	/* The thread of this question will stop before its next instruction. */
 	void (*interrupted)(void *ctx, const struct launch_ask *);
+	/* Behind on_stop() at exec: is the process to be left alone by us from here on, and what it
+	 * starts? It then belongs to the tree no more. May be NULL. */
+	bool (*leaves)(void *ctx, pid_t pid);
 	/* A new process joined the tree. */
 	void (*on_fork)(void *ctx, pid_t parent, pid_t child);
 };
