@@ -983,4 +983,5 @@ const struct source_ops source_hooks = {
 	.nested = inner,
 	.forgets = forgets,
 	.close = close_source,
+	.endless = CT_HOLE_CALLS,
 };
