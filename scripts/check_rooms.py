@@ -57,7 +57,7 @@ MAY_INCLUDE = {
     'source/bpf': 'event proc source source/discover source/launch source/muted source/probe util util/table',
     'source/counters': 'source util util/io',
     'source/discover': 'api proc source source/symbols util util/io util/table',
-    'source/hooks': 'api event source source/agent source/discover source/inject source/muted util util/io util/table',
+    'source/hooks': 'api event event/holes source source/agent source/discover source/inject source/muted util util/io util/table',
     'source/inject': 'proc source util util/io util/table',
     'source/launch': 'util util/io util/table',
     'source/muted': 'api event source util util/table',

@@ -28,6 +28,7 @@
 #include "hooks_image.h"
 #include "hooks_muted.h"
 #include "hooks_peer.h"
+#include "hooks_without.h"
 
 #define READY_MS 10000		/* for the hooks of a process that runs to be on */
 #define CHILD_NS 10000000000ULL /* a child's message is younger */
@@ -60,12 +61,13 @@ struct hooks_source {
 	struct hooks_counts *counts;
 	struct hooks_batch *unfinished_calls;
 	struct hooks_muted *muted;
+	struct hooks_without *without; /* NULL: it cannot be known who has no hooks */
 	uint8_t count_by;
 	struct hooks_ring_counts gone; /* of processes that have ended */
 	uint64_t unhooked, partly;     /* functions of these */
 	uint64_t calls, unfinished, stopped_ns;
 	unsigned int started;
-	bool reported, last, inner;
+	bool reported, inner, ended;
 };
 
 /* ---- the environment ---- */
@@ -158,6 +160,9 @@ static int open_source(struct source *s, const struct capture_plan *plan)
 	err = plan->cmd ? agent_child_open(&h->cmd, plan) : 0;
 	if (err)
 		return err;
+	h->without = hooks_without_open(plan, h->files);
+	if (plan->cmd)
+		hooks_without_add(h->without, h->cmd.child.pid);
 	/* calls that are counted have few records */
 	h->reader = hooks_reader_open(cgroup_memory_part(QUEUE_BYTES), !plan->count);
 	if (!h->reader)
@@ -411,6 +416,18 @@ static int replace(struct hooks_source *h, struct hooks_peer *old, struct hooks_
 	return drain_peer(h, old);
 }
 
+/* That it has hooks, and uses CUDA. */
+static void note_hooks(struct hooks_source *h, const struct hooks_peer *p)
+{
+	uint64_t at_ns = hooks_peer_conn(p)->opened_ns;
+
+	if (!hooks_peer_ran(p))
+		return;
+	hooks_without_hooked(h->without, hooks_peer_pid(p), at_ns);
+	if (hooks_peer_on(p) || hooks_peer_unhooked(p))
+		hooks_without_uses(h->without, hooks_peer_pid(p), at_ns);
+}
+
 /* Deals with what the processes say. 0 or -ENOMEM. */
 static int drain_peers(struct hooks_source *h)
 {
@@ -424,6 +441,7 @@ static int drain_peers(struct hooks_source *h)
 		p = h->peers[i];
 		note_gone(p);
 		err = drain_peer(h, p);
+		note_hooks(h, p);
 		old = err ? NULL : former(h, p);
 		if (old) {
 			err = replace(h, old, p);
@@ -553,6 +571,8 @@ static int gather(struct hooks_source *h)
 		else if (!hooks_peer_unannounced(p) && hooks_peer_ring(p))
 			err = look_after(h, p);
 	}
+	if (err >= 0)
+		err = hooks_without_tell(h->without, false, h->batch);
 	return err < 0 ? err : hooks_reader_read(h->reader, h->batch);
 }
 
@@ -635,6 +655,14 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 		hooks_peer_was_read(h->peers[i]);
 	if (!ended || more || (!h->stopped_ns && h->npeers))
 		return 0;
+	/* all that hooks have said has been read */
+	if (!h->ended)
+		err = hooks_without_tell(h->without, true, h->batch);
+	h->ended = true;
+	if (!err)
+		err = emit_batch(s, emit, ctx);
+	if (err)
+		return err < 0 ? err : 0;
 	tell_end(h);
 	return 1;
 }
@@ -647,6 +675,7 @@ static int inject(struct hooks_source *h, pid_t pid)
 	int sock;
 
 	hooks_image(&image);
+	hooks_without_add(h->without, pid);
 	sock = agent_image_inject(&image, pid, "v1 fd=N", h->plan);
 	if (sock < 0)
 		return sock;
@@ -720,7 +749,10 @@ static int fds(struct source *s, int *fd, int max)
 	if (max < 1)
 		return 0;
 	fd[0] = h->door.epoll;
-	return 1;
+	if (max < 2 || !h->without)
+		return 1;
+	fd[1] = hooks_without_fd(h->without);
+	return 2;
 }
 
 static void set_phase(struct hooks_source *h, enum ct_phase phase)
@@ -951,6 +983,7 @@ static void close_source(struct source *s)
 	hooks_batch_close(h->unfinished_calls);
 	hooks_counts_close(h->counts);
 	hooks_muted_close(h->muted);
+	hooks_without_close(h->without);
 	agent_env_free(&h->env);
 	free(h);
 	s->priv = NULL;
