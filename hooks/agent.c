@@ -408,19 +408,20 @@ static __attribute__((cold, noinline)) bool on_own(struct hook_frame *f, const s
 
 /* Called at a hook while a child of vfork() may be running. Returns whether this is its parent, which a
  * signal's handler has made leave vfork() by a jump. */
-static __attribute__((cold, noinline)) bool has_left_vfork(void)
+static __attribute__((cold, noinline)) bool has_left_vfork(__u64 id)
 {
 	if (!capture_is_sandboxed() && is_own_process()) {
 		hooks_in_vfork = 0;
 		return true;
 	}
-	capture_in_vfork();
+	if (id < OWN_COOKIES)
+		capture_in_vfork();
 	return false;
 }
 
 HOOK_WAY(2) static bool entry(struct hook_frame *f, const struct hook_regs *r)
 {
-	if (hooks_in_vfork && !has_left_vfork())
+	if (hooks_in_vfork && !has_left_vfork(f->id))
 		return false;
 	if (f->id >= OWN_COOKIES)
 		return on_own(f, r);
@@ -455,7 +456,8 @@ static const struct hook_ops ops = {
 
 /* ---- what is hooked ---- */
 
-_Static_assert(HOOKS_PARTLY == (int)HOOK_PARTLY && HOOKS_NO_WRITE == (int)HOOK_NO_WRITE,
+_Static_assert(HOOKS_PARTLY == (int)HOOK_PARTLY && HOOKS_ZONE == (int)HOOK_ZONE &&
+		       HOOKS_NO_WRITE == (int)HOOK_NO_WRITE,
 	       "the user side's view");
 
 static __u32 said_late; /* the number of engine_hooked_late() that was last reported to the peer */
@@ -689,6 +691,8 @@ static void finish(int err)
 	follows = false;
 	if (opened)
 		capture_interrupted(engine_interrupted());
+	if (to_share || all_sandboxed || to_be_alone)
+		capture_gone();
 	capture_close();
 	give_up_questions();
 	if (opened)
@@ -708,7 +712,8 @@ static void finish(int err)
 			 (int)own_pid);
 	if (to_share)
 		talk_say(MEET_WARN,
-			 "process %d makes a child that shares its memory (clone() with CLONE_VM), "
+			 "process %d: it makes a child that shares its memory (clone() with "
+			 "CLONE_VM), "
 			 "and "
 			 "hooks cannot tell the two apart: its hooks were removed first, and its "
 			 "calls "
@@ -875,11 +880,12 @@ static void *thread_main(void *begins)
 {
 	hook_guard_enter();
 	prctl(PR_SET_NAME, "cudatrace-hooks");
+	alone_begins();
 	__atomic_store_n(&agent_tid, (__u32)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0),
 			 __ATOMIC_RELEASE);
-	if (begins && connect_and_enter())
-		return NULL;
-	live();
+	if (!begins || !connect_and_enter())
+		live();
+	alone_ends();
 	return NULL;
 }
 

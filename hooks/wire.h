@@ -162,6 +162,7 @@ struct hooks_func {
 /* The result for each function of a list, in its order: enum hook_result (engine.h). If the results
  * have no room in one message, there are several. A message without functions is sent when `late`
  * has changed. */
+#define HOOKS_ZONE 10	  /* HOOK_ZONE: its jump would land in memory that is in use */
 #define HOOKS_NO_WRITE 12 /* HOOK_NO_WRITE: no function of this process can be hooked */
 #define HOOKS_PARTLY 13	  /* HOOK_PARTLY: hooked where other code calls it */
 struct hooks_installed {

@@ -21,6 +21,50 @@ case_hooks_offspring() { # undisturbed
 	done
 }
 
+# What a child of vfork(2) calls is not recorded, and it is said. One that a signal's handler has left by a jump leaves nothing behind: the
+# calls after it are recorded.
+case_hooks_vfork() { # undisturbed
+	with_hooks
+	offspring vfork 3 '5 calls, 0 lost of those seen; process [0-9]+ \(offspring\) made a child that shares its memory: calls of this child are not known'
+	offspring vfork-left 0 '5 calls, 0 lost'
+}
+
+# Two processes in one memory, with the same thread-local storage: the hooks are removed before they could harm each other.
+case_hooks_shared_memory() { # undisturbed
+	with_hooks
+	offspring shared 3 '3 calls, 0 lost of those seen; .*process [0-9]+ \(offspring\) lost its hooks: its further calls are not known, from [0-9.]+ s .*'
+	says 'warning: process [0-9]+: it makes a child that shares its memory \(clone\(\) with CLONE_VM\), and hooks cannot tell the two apart: its hooks were removed first'
+	says 'process [0-9]+ \(offspring\) made a child that shares its memory: calls of this child are not known'
+}
+
+# A program closes all its descriptors. That its hooks have gone is said with the time, however soon after that it ends; the recording is
+# whole.
+case_hooks_closed_descriptors() { # undisturbed
+	with_hooks
+	mkfifo "$T/in"
+	exec 9<> "$T/in"
+	"$CUDATRACE" record --source=hooks --strict -o "$T/trace" -- "$OFFSPRING" late-closes 1 <&9 2> "$T/err" &
+	CT=$!
+	wait_for 10 grep -q 'its connection to cudatrace has ended' "$T/err"
+	echo >&9
+	rc=0
+	wait "$CT" || rc=$?
+	expect "status" "$rc" 3
+	says 'calls, 0 lost of those seen; process [0-9]+ \(offspring\) lost its hooks: its further calls are not known, from [0-9.]+ s '
+	ct info "$T/trace"
+	ok_rc
+	grep -qE '^lost +nothing of what was seen$' "$T/out" || fail "$(grep -A 1 '^lost' "$T/out")"
+	grep -qE '^not seen +process [0-9]+ \(offspring\) lost its hooks: its further calls are not known, from [0-9.]+ s (on|to [0-9.]+ s)$' "$T/out" || fail "$(cat "$T/out")"
+}
+
+# The main thread has ended, and a thread of the program has a name like ours: the hooks stay until the program has ended.
+case_hooks_thread_like_ours() { # undisturbed
+	with_hooks
+	ct --source=hooks --strict -o "$T/rows" -- "$OFFSPRING" worker 3
+	ok_rc
+	says '^cudatrace: 300 calls, 0 lost$'
+}
+
 # A program that is not there is spawned in a child that has its parent's memory, and makes no call.
 case_hooks_spawned_nothing() { # undisturbed
 	with_hooks

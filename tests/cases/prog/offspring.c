@@ -2,6 +2,8 @@
 /*
  * offspring.c - makes children in each way that the kernel has, and has them make calls.
  *
+ *   offspring worker SECONDS   the main thread ends; another one, which is named as cudatrace names its own, makes a call
+ *                              each 10 ms
  *   offspring HOW CHILDREN     3 calls, then a child that makes 7, CHILDREN times; then 2 calls
  *
  * HOW: fork; bare-fork, clone, clone3: without libc's knowledge; clone-function: clone(3); shared: clone(3) with the
@@ -11,6 +13,7 @@
  */
 #include <errno.h>
 #include <linux/sched.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -101,12 +104,28 @@ static pid_t make(const char *how)
 	return pid;
 }
 
+static void *work(void *seconds)
+{
+	pthread_setname_np(pthread_self(), "cudatrace-w");
+	for (int i = 0; i < 100 * atoi(seconds); i++) {
+		calls(1);
+		usleep(10000);
+	}
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
+	pthread_t worker;
+
 	const char *how = argc == 3 ? argv[1] : "";
 
 	if (!*how)
 		return 2;
+	if (!strcmp(how, "worker")) {
+		pthread_create(&worker, NULL, work, argv[2]);
+		pthread_exit(NULL);
+	}
 	calls(3);
 	for (int i = 0; i < atoi(argv[2]); i++) {
 		int status = 0;

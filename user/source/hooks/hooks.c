@@ -20,6 +20,7 @@
 #include "../agent/agent_conn.h"
 #include "../agent/agent_door.h"
 #include "../agent/agent_env.h"
+#include "../discover/maps.h"
 #include "../cgroup.h"
 #include "../host.h"
 #include "../python_seek.h"
@@ -64,7 +65,6 @@ struct hooks_source {
 	struct hooks_without *without; /* NULL: it cannot be known who has no hooks */
 	uint8_t count_by;
 	struct hooks_ring_counts gone; /* of processes that have ended */
-	uint64_t unhooked, partly;     /* functions of these */
 	uint64_t calls, unfinished, stopped_ns;
 	unsigned int started;
 	bool reported, inner, ended;
@@ -188,13 +188,11 @@ static void add_counts(struct hooks_ring_counts *to, const struct hooks_ring_cou
 	losses_add(&to->forgets, c->forgets);
 	losses_add(&to->scopes_dropped, c->scopes_dropped);
 	losses_add(&to->scopes_unbegun, c->scopes_unbegun);
-	losses_add(&to->interrupted, c->interrupted);
 }
 
 static void drop(struct hooks_source *h, int i)
 {
-	h->unhooked += hooks_peer_unhooked(h->peers[i]);
-	h->partly += hooks_peer_partly(h->peers[i]);
+	hooks_holes_tell(hooks_peer_holes(h->peers[i]), h->batch);
 	hooks_peer_close(h->peers[i]);
 	h->peers[i] = h->peers[--h->npeers];
 }
@@ -485,6 +483,47 @@ static void tell_left(const struct hooks_peer *p)
 		 (int)hooks_peer_pid(p));
 }
 
+static int has_functions(void *ctx, const struct ct_vma *v)
+{
+	const struct hooks_source *h = ctx;
+
+	return hooks_files_have(h->files, v) ? -EEXIST : 0;
+}
+
+/* The connection has ended: its further calls are not shown, if there are any. */
+static void note_lost(struct hooks_source *h, struct hooks_peer *p, bool gone)
+{
+	struct hooks_holes *holes = hooks_peer_holes(p);
+	struct hooks_life *l = hooks_peer_life(p);
+	uint64_t at = hooks_peer_ring(p) ? hooks_ring_gone_ns(hooks_peer_ring(p)) : 0;
+
+	if (hooks_peer_bye(p) && !hooks_peer_ran(p) && !h->stopped_ns)
+		hooks_holes_gone(holes, CT_HOLE_NO_HOOKS, hooks_peer_conn(p)->opened_ns);
+	if (at)
+		hooks_holes_gone(holes, CT_HOLE_HOOKS_GONE, at);
+	if (gone || l->replaced || h->stopped_ns || !hooks_peer_left(p))
+		return;
+	tell_left(p);
+	/* another program is looked at by hooks_without, if that can see it */
+	if (!hooks_life_executed(l))
+		hooks_holes_gone(holes, CT_HOLE_HOOKS_GONE, l->ended_ns);
+	else if (!h->without && maps_read(-1, l->pid, has_functions, h) == -EEXIST)
+		hooks_holes_gone(holes, CT_HOLE_NO_HOOKS, l->ended_ns);
+}
+
+/* What is not seen of it, in records. */
+static int tell_holes(struct hooks_source *h, struct hooks_peer *p)
+{
+	struct hooks_holes *holes = hooks_peer_holes(p);
+	const struct hooks_ring *r = hooks_peer_ring(p);
+
+	if (r)
+		hooks_holes_interrupted(holes, hooks_ring_interrupted(r));
+	if (r && hooks_ring_in_vfork(r))
+		hooks_holes_shared(holes);
+	return hooks_holes_tell(holes, h->batch);
+}
+
 /* The connection has ended. 0: it is dropped; 1: it stays for now; or -ENOMEM. */
 static int end_peer(struct hooks_source *h, int i)
 {
@@ -501,10 +540,10 @@ static int end_peer(struct hooks_source *h, int i)
 		err = add_exit(h, l);
 	if (err)
 		return err;
-	if (!gone && !l->replaced && !h->stopped_ns && hooks_peer_left(p))
-		tell_left(p);
+	note_lost(h, p, gone);
+	err = tell_holes(h, p);
 	drop(h, i);
-	return 0;
+	return err;
 }
 
 /* From here on the function with this number is muted everywhere, or it is not. */
@@ -538,7 +577,8 @@ static int look_after(struct hooks_source *h, struct hooks_peer *p)
 	int err = 0;
 
 	hooks_ring_tick(r);
-	if (hooks_muted_due(h->muted, hooks_peer_told(p), now))
+	err = tell_holes(h, p);
+	if (!err && hooks_muted_due(h->muted, hooks_peer_told(p), now))
 		err = hooks_muted_tell(h->muted, hooks_peer_told(p), r, now, h->batch);
 	if (err)
 		return err;
@@ -872,13 +912,6 @@ static void losses(struct source *s, struct losses *l)
 	l->calls += h->calls;
 	losses_add(&l->calls, c.lost);
 	l->files += hooks_files_count(h->files);
-	l->unhooked += h->unhooked;
-	l->partly += h->partly;
-	losses_add(&l->interrupted, c.interrupted);
-	for (int i = 0; i < h->npeers; i++) {
-		losses_add(&l->unhooked, hooks_peer_unhooked(h->peers[i]));
-		losses_add(&l->partly, hooks_peer_partly(h->peers[i]));
-	}
 }
 
 static int status(struct source *s)

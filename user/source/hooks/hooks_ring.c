@@ -302,6 +302,13 @@ uint64_t hooks_ring_gone_ns(const struct hooks_ring *r)
 	return at && at < now ? at : now;
 }
 
+uint64_t hooks_ring_interrupted(const struct hooks_ring *r)
+{
+	uint64_t n = load(&r->area->interrupted);
+
+	return n <= HOOKS_FUNCS_MAX ? n : 0;
+}
+
 bool hooks_ring_in_vfork(const struct hooks_ring *r)
 {
 	return load(&r->area->in_vfork);

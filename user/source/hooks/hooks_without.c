@@ -194,8 +194,7 @@ static void tell(struct hooks_without *w, const struct proc *p, enum ct_hole_rea
 				   CT_HOLE_UNSEEN, reason);
 	int err;
 
-	h.h.start_ns = p->uses_ns;
-	h.h.end_ns = end_ns;
+	hole_when(&h, p->uses_ns, end_ns);
 	if (of)
 		memcpy(h.comm, of->comm, sizeof(h.comm));
 	err = hooks_batch_add(w->batch, &h.h);
