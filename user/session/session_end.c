@@ -150,13 +150,18 @@ static void say_missing(const struct session *s)
 {
 	struct resolve_totals t;
 	struct bounded_counts b;
+	uint64_t missing;
 
 	resolve_totals(s->stages.resolve, &t);
 	bounded_counts(&b);
-	if (t.absent > t.filled)
+	missing = t.absent > t.filled ? t.absent - t.filled : 0;
+	/* names that were registered matter where a launch has none */
+	if (t.launches > t.named)
+		losses_add(&missing, t.unshown);
+	if (missing)
 		msg_note("%llu arguments were not in memory at their call and were not read: they "
 			 "are not shown, nor are the names in them",
-			 (unsigned long long)(t.absent - t.filled));
+			 (unsigned long long)missing);
 	if (b.left || b.refused)
 		msg_warn("%llu reads of programs' memory or files were stopped at their time "
 			 "limit, and %llu were not begun because of them; %u still wait",
