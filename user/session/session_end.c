@@ -261,6 +261,16 @@ static void say_totals(const struct session *s, const char *const *muted)
 		msg_note("%llu ranges and marks are not in the output: it does not show them, or "
 			 "not such short ones",
 			 (unsigned long long)s->stages.scopes_left_out);
+	/* the last line of 'record' has them */
+	if (s->wants.sums && s->sources[0].ops->recorded && s->stages.work_left_out)
+		msg_note("%llu records of devices are in no sum: sums are of kernels, copies and "
+			 "sets of memory",
+			 (unsigned long long)s->stages.work_left_out);
+	if (s->wants.sums && s->sources[0].ops->recorded && s->stages.calls_left_out)
+		msg_note(
+			"%llu calls are in no sum: they had not returned when the recording ended, "
+			"or this version does not know their functions",
+			(unsigned long long)s->stages.calls_left_out);
 	if (l->scopes_unbegun)
 		msg_note("%llu ranges ended that had begun before the trace: they are not shown",
 			 (unsigned long long)l->scopes_unbegun);
