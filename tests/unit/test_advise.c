@@ -8,6 +8,7 @@
 #include "../../user/advise/advise.h"
 #include "../../user/advise/spans.h"
 #include "../../user/event/scopes/lineage.h"
+#include "holes_made.h"
 #include "make_play.h"
 
 #define US 1000ULL
@@ -877,6 +878,18 @@ static void test_gaps(void)
 			     "inside none.",
 			     98));
 	done();
+	/* two of the nine gaps have a stretch that was not seen: they are none */
+	{
+		struct ct_hole r = hole_of(PID, CT_HOLE_DEVICE, CT_HOLE_UNSEEN, CT_HOLE_PROFILER);
+		struct holes *holes = holes_open();
+
+		kernels("gpu-gaps", 10, MS, 3 * MS);
+		hole_when(&r, 10 * S + 2 * MS, 10 * S + 6 * MS);
+		CHECK_EQ(0, holes_record(holes, &r.h, NULL));
+		advise_holes(st.a, holes);
+		FIRES("gpu-gaps", 7, 21 * MS, 0, ADVISE_SERIOUS);
+		holes_close(holes);
+	}
 }
 
 static void test_low_use(void)
@@ -1422,9 +1435,9 @@ static void golden_end(const char *name, enum advise_format format, const char *
 	struct advise_options how = {
 		.format = format, .rules = rules, .min_cost_ns = min_cost_ns, .fail = true
 	};
+	struct holes *holes = holes_of_unprobed(3, 1, 2500000, true);
 	struct sink_end end = { .reason = "finished",
-				.losses = { .unprobed = { 3, 1, 2500000, true },
-					    .lost = { [CT_LOSS_RING] = 3 } },
+				.losses = { .holes = holes, .lost = { [CT_LOSS_RING] = 3 } },
 				.muted = muted ? names : NULL,
 				.muted_calls = muted ? sampled : (struct muted_sum){ 0 } };
 	struct sink_opts opts = {
@@ -1452,6 +1465,7 @@ static void golden_end(const char *name, enum advise_format format, const char *
 	free(text);
 	unlink(path);
 	close(fd);
+	holes_close(holes);
 }
 
 static void golden(const char *name, enum advise_format format, const char *rules,

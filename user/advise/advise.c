@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../event/holes/holes.h"
 #include "../event/device.h"
 #include "procs.h"
 #include "proc_steps.h"
@@ -34,7 +35,8 @@ struct advice {
 	size_t nfindings;
 	struct advise_totals totals;
 	bool errors_muted;
-	bool bad; /* there was no memory for a finding */
+	const struct holes *holes; /* what was not seen; NULL: not known */
+	bool bad;		   /* there was no memory for a finding */
 };
 
 const char *advise_severity_name(enum advise_severity s)
@@ -257,6 +259,11 @@ const struct ct_device *advise_device(const struct advice *a, uint32_t pid, uint
 		if (a->devices[i].h.pid == pid && a->devices[i].id == id)
 			return &a->devices[i];
 	return NULL;
+}
+
+void advise_holes(struct advice *a, const struct holes *holes)
+{
+	a->holes = holes;
 }
 
 void advise_muted(struct advice *a, const char *const *names)
@@ -485,6 +492,19 @@ static void weigh(struct advise_finding *f)
 		f->severity = (enum advise_severity)r->most;
 }
 
+/* The busy times of a device in order. What was not seen is no gap. */
+static int settle(const struct advice *a, const struct advise_process *p, struct proc_device *d)
+{
+	struct holes_stretch *unseen;
+	size_t n = holes_stretches(a->holes, p->pid, HOLES_OF_TIME, &unseen);
+	int err = spans_settle(&d->busy);
+
+	if (!err)
+		spans_fill(&d->busy, unseen, n);
+	free(unseen);
+	return err;
+}
+
 const struct advise_finding *advise_finish(struct advice *a, uint64_t min_cost_ns, size_t *n)
 {
 	static const struct advise_finding none;
@@ -497,7 +517,8 @@ const struct advise_finding *advise_finish(struct advice *a, uint64_t min_cost_n
 			a->totals.span_ns = p->last_ns - p->first_ns;
 		a->totals.processes += p->ncalls || p->nwork;
 		for (unsigned int i = 0; i < p->ndevices; i++)
-			a->bad |= spans_settle(&p->devices[i].busy) != 0;
+			a->bad |= settle(a, p, &p->devices[i]) != 0;
+		proc_steps_holes(p, a->holes);
 		for (unsigned int i = 0; i < nrules; i++) {
 			void *state = a->wanted >> i & 1 && rules[i]->end ? state_of(p, i) : NULL;
 

@@ -88,6 +88,9 @@ void advise_close(struct advice *);
 int advise_event(struct advice *, const struct event *);
 /* Functions of which not all calls were seen, NULL-terminated; may be NULL. Before advise_finish(). */
 void advise_muted(struct advice *, const char *const *names);
+/* The rows of what was not seen (event/holes), which live until advise_finish(): gaps and steps with such a stretch are
+ * not judged. */
+void advise_holes(struct advice *, const struct holes *);
 /* No more events come: the findings that cost at least min_cost_ns, or whose cost is no time, by
  * their cost. They are valid until advise_close(). NULL: no memory. */
 const struct advise_finding *advise_finish(struct advice *, uint64_t min_cost_ns, size_t *n);

@@ -57,6 +57,7 @@ static int advise_sink_close(struct sink *s, const struct sink_end *end)
 	if (!s->priv)
 		return 0;
 	advise_muted(s->priv, end->muted);
+	advise_holes(s->priv, end->losses.holes);
 	p.findings = advise_finish(s->priv, how->min_cost_ns, &p.n);
 	if (p.findings) {
 		print(s, how, &p);

@@ -354,19 +354,25 @@ struct probe_cost {
 	unsigned int functions; /* number of functions whose probes are not attached all the time */
 };
 
-/* What was lost and dropped, by cause. Every sink reports it at the end. */
+struct holes;
+
+/* What was lost and dropped, by cause, and other numbers of the sources. Every sink gets it at the end. */
+/* Whether a traced process had code with functions that are traced. */
+enum losses_code { LOSSES_CODE_UNKNOWN, LOSSES_CODE_NONE, LOSSES_CODE_LOADED };
+
 struct losses {
-	/* processes with missed calls: how many calls each of them missed is not known */
-	struct unprobed_sum unprobed;
-	uint64_t lost[CT_LOSS_END];
-	uint64_t calls; /* calls seen by the kernel side */
+	/* what was not seen (event/holes/holes.h); what the members say that are marked with "row" is
+	 * in its rows too, and outputs ask only it. A source leaves it as it is */
+	const struct holes *holes;
+	uint64_t lost[CT_LOSS_END]; /* row */
+	uint64_t calls;		    /* calls seen by the kernel side */
 	uint64_t folded, filtered, sent, unfinished;
-	/* forks, execs and ends of processes that were lost and so never reported */
+	/* row: forks, execs and ends of processes that were lost and so never reported */
 	uint64_t unreported;
 	/* calls that the kernel side counted without their kernel, thread and so on; each
 	 * process's share of them is stored with the process */
 	uint64_t beyond;
-	/* scopes that were not followed, because too many were open at a time; ends of ranges
+	/* scopes that were not followed, because too many were open at a time (row); ends of ranges
 	 * whose begins were not seen */
 	uint64_t scopes_dropped, scopes_unbegun;
 	uint64_t received; /* records that arrived */
@@ -376,15 +382,16 @@ struct losses {
 	uint64_t pair_ns;
 	struct probe_cost probes;
 	uint64_t files; /* number of files that have probes now */
-	/* number of files in which functions were not probed, because the programs of their user
+	uint8_t code;	/* enum losses_code */
+	/* row: number of files in which functions were not probed, because the programs of their user
 	 * map too many files; the calls in them are not known */
 	uint64_t refused;
-	/* functions of processes with hooks that have no hook; calls of them are not known */
+	/* row: functions of processes with hooks that have no hook; calls of them are not known */
 	uint64_t unhooked;
-	/* functions of processes with hooks whose calls are seen only where other code calls them
+	/* row: functions of processes with hooks whose calls are seen only where other code calls them
 	 * through the dynamic loader's slots */
 	uint64_t partly;
-	/* functions of processes with hooks whose hooks another tracer's breakpoints removed for a
+	/* row: functions of processes with hooks whose hooks another tracer's breakpoints removed for a
 	 * time; calls of them in that time are not known */
 	uint64_t interrupted;
 };

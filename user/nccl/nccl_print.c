@@ -336,9 +336,9 @@ static void json_member(struct json *j, const struct nccl_member *m)
 {
 	json_open_object(j, NULL);
 	json_put_str(j, "type", "communicator");
-	json_put_u64(j, "ts_ns", m->ts_ns);
+	json_put_u64(j, "start_ns", m->ts_ns);
 	json_put_u64(j, "pid", m->pid);
-	json_put_bytes(j, "comm", m->comm, strnlen(m->comm, sizeof(m->comm)));
+	json_put_bytes(j, "process", m->comm, strnlen(m->comm, sizeof(m->comm)));
 	json_put_str(j, "host", m->host);
 	json_put_str(j, "boot", m->boot);
 	json_put_hex(j, "hash", m->hash);

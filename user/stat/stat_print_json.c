@@ -228,23 +228,8 @@ static void lost(struct json *j, const struct losses *l)
 		if (l->lost[i])
 			json_put_u64(j, loss_name((enum ct_loss)i), l->lost[i]);
 	json_end(j);
-	json_unprobed_member(j, &l->unprobed);
-	if (l->refused) {
-		json_line(j, "");
-		json_put_u64(j, "refused_files", l->refused);
-	}
-	if (l->unhooked) {
-		json_line(j, "");
-		json_put_u64(j, "unhooked_functions", l->unhooked);
-	}
-	if (l->partly) {
-		json_line(j, "");
-		json_put_u64(j, "partly_hooked_functions", l->partly);
-	}
-	if (l->interrupted) {
-		json_line(j, "");
-		json_put_u64(j, "interrupted_functions", l->interrupted);
-	}
+	json_line(j, "");
+	json_put_holes(j, l->holes);
 }
 
 void print_json(struct out *o, const struct report *r, const struct print_about *a)

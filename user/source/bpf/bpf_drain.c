@@ -112,7 +112,7 @@ static int one_record(void *ctx, const void *data, size_t size)
 		bpf_muted_ended(b, h->pid, h->end_ns);
 		call_counts_ended(b->call_counts, h->pid, h->end_ns);
 	}
-	if (h->kind == CT_FORK && b->plan->follow && !b->launch && !b->stopped)
+	if (h->kind == CT_FORK && b->plan->follow && (!b->launch || b->loose) && !b->stopped)
 		discover_add_pid(b->discover, ((const struct ct_fork *)data)->child_ns_pid);
 	else if (h->kind == CT_CALL)
 		bpf_muted_call(b, data);
@@ -147,9 +147,9 @@ static bool targets_ended(struct bpf_source *b)
 {
 	__u32 next;
 
-	if (b->launch)
+	if (b->launch && (!b->launch_ended || !b->loose))
 		return b->launch_ended;
-	if (!b->npids)
+	if (!b->launch && !b->npids)
 		return false;
 	return bpf_map_get_next_key(bpf_map__fd(b->skel->maps.pids), NULL, &next) != 0;
 }
@@ -345,8 +345,13 @@ void bpf_drain_losses(struct bpf_source *b, struct losses *l)
 	struct probe_file **files;
 	int n = b->discover ? discover_files(b->discover, &files) : 0;
 
-	for (int i = 0; i < n; i++)
+	l->code = b->loaded ? LOSSES_CODE_LOADED : LOSSES_CODE_NONE;
+	for (int i = 0; i < n; i++) {
 		l->files += files[i]->attached > 0;
+		/* one that is installed is there before anybody loads it */
+		if (files[i]->attached > 0 && files[i]->seen.pid)
+			l->code = LOSSES_CODE_LOADED;
+	}
 	l->refused += b->discover ? discover_refused(b->discover) : 0;
 	bpf_maps_counters(bpf_map__fd(b->skel->maps.counters), l);
 	l->lost[CT_LOSS_READ] += b->malformed;

@@ -30,6 +30,7 @@ struct bpf_source {
 	enum attach_kind kind;
 	const bool *paused; /* as struct source has it */
 	bool whole;	    /* a drain takes all that is there, paused or not */
+	bool loaded;	    /* a process had a file that got probes */
 	bool stopped;
 	uint64_t stopped_ns; /* CLOCK_MONOTONIC; 0: calls are still seen, or never were */
 
@@ -63,6 +64,8 @@ struct bpf_source {
 	/* the program that was started here */
 	struct launch *launch; /* NULL: none */
 	bool launch_ended;
+	bool loose;	   /* some of its processes are not seized, as they use ptrace themselves */
+	struct ring halts; /* its threads' questions; of the tracer's thread */
 
 	/* records */
 	struct ring ring;

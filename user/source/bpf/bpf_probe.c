@@ -143,7 +143,7 @@ out:
 			 api_domains[f->scan.domain].product, f->scan.version / 1000,
 			 f->scan.version % 1000 / 10,
 			 f->scan.role == ELF_STATIC ? ", linked statically" : "");
-	(void)pid;
+	b->loaded |= !err && pid;
 	return err;
 }
 
