@@ -95,6 +95,7 @@ def reading(cudatrace, traces):
     check('stat-notebook', (True, True), (t.stat()._repr_html_().startswith('<pre'), isinstance(t.stat(), str)))
     other = cudatrace.compare(os.path.join(traces, 'calls.ctrace'), t, fail_if=['total_api_calls!=+0'])
     check('compare-changed', (True, 36), (other.regressed, other.metrics['total_api_calls']['new']))
+    check('compare-old-name', True, other.metrics['kernel_time'] is other.metrics['kernel_time_ns'])
     check('compare-same', False, cudatrace.compare(t, two, fail_if=['total_api_calls!=+0']).regressed)
     has('compare-wrong', 'nonsense', message(cudatrace.compare, t, t, fail_if=['nonsense>1'], kind=cudatrace.CudatraceError))
     for name, method, rows in (('pandas', t.kernels.to_pandas, len), ('pyarrow', t.calls.to_arrow, lambda table: table.num_rows),
