@@ -92,7 +92,7 @@ case_mem_virtual_memory() {
 	book virtual
 	expect "physical" "$(mem_say '[kind("physical", f) for f in ("peak_bytes", "taken_bytes", "frees")]')" "[8388608, 8388608, 3]"
 	expect "device" "$(mem_say '[(r["device"], r["peak_bytes"]) for r in d["by_device"]]')" "[(1, 8388608)]"
-	expect "reserved" "$(mem_say 'kind("reserved_bytes", "peak_bytes")')" 67108864
+	expect "reserved" "$(mem_say 'kind("reserved", "peak_bytes")')" 67108864
 	expect "leaks" "$(mem_say '[l[:3] for l in leaks]')" "[(2097152, 1, 'physical')]"
 }
 
