@@ -196,7 +196,7 @@ stepped() { # ARGS...
 	no_loss
 }
 
-case_signal_at_each_instruction() {
+case_signal_at_each_instruction() { # long
 	[ "$(uname -m)" = x86_64 ] || skip "the trap flag is x86's"
 	stepped
 	stepped --probe-kind multi
@@ -423,4 +423,36 @@ case_per_thread_build() {
 	expect_rows cudaMemcpy 5 '"per_thread":true'
 	expect_rows cudaMemset 3 '"per_thread":true'
 	no_loss
+}
+
+# Why there is no call, in the last line: by probes, by hooks, one by one and counted.
+case_why_no_calls() {
+	local source command load="import ctypes, sys; ctypes.CDLL(sys.argv[1])"
+	one_line() { grep '^cudatrace: 0 calls' "$T/err"; }
+	for source in probes hooks; do
+		for command in "" stat "record -o $T/r.ctrace" "mem -o /dev/null" "-c"; do
+			# shellcheck disable=SC2086
+			ct $command --source=$source -- true
+			ok_rc
+			expect "$command of what loads nothing" "$(one_line)" "cudatrace: 0 calls, 0 lost: the program loaded no CUDA library"
+		done
+		ct --source=$source -- python3 -c "$load" "$STANDIN/libcudart.so.13"
+		ok_rc
+		expect "what only loads it, by $source" "$(one_line)" "cudatrace: 0 calls, 0 lost: a CUDA library was loaded, and none of its functions was called"
+		ct --source=$source -e memory -- python3 -c "$load" "$STANDIN/libcudart.so.13"
+		expect "chosen functions, by $source" "$(one_line)" \
+			"cudatrace: 0 calls, 0 lost: a library with the chosen functions was loaded, and none of them was called"
+		ct --source=$source --domain driver -- true
+		expect "none has them, by $source" "$(one_line)" "cudatrace: 0 calls, 0 lost: the program loaded no library that has the chosen functions"
+		ct --source=$source --min-duration 1h -- "$CALLS" queries 3
+		expect "filtered, by $source" "$(one_line)" "cudatrace: 0 calls, 0 lost: calls were made, and the options show none of them"
+		ct --source=$source -- "$CALLS" queries 3
+		says '^cudatrace: 3 calls, 0 lost$'
+	done
+	sleep 60 &
+	ct -d 0.2 -p $!
+	expect "a process" "$(one_line)" "cudatrace: 0 calls, 0 lost: no CUDA library is loaded there"
+	# nothing is said of what is not known: an old recording, and calls that were not asked for
+	ct replay "$T/r.ctrace"
+	expect "a recording" "$(one_line)" "cudatrace: 0 calls, 0 lost"
 }

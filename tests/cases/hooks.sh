@@ -52,7 +52,7 @@ case_hooks_golden_sample() { # undisturbed
 }
 
 # Every kind of call and of end, with each filter that is applied where the call is made.
-case_hooks_same_rows() { # undisturbed
+case_hooks_same_rows() { # long undisturbed
 	with_hooks
 	same_rows mix -- "$CALLS" mix 1 20 0
 	same_rows nested --nested -- "$CALLS" mix 1 5 0

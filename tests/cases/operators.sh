@@ -106,7 +106,7 @@ case_operators_attached() {
 }
 
 # A kernel without links for many functions: operators are left out, and that is said.
-case_operators_no_multi() {
+case_operators_no_multi() { # long
 	ct_json --probe-kind tracefs --layers torch -- "$OPERATORS" train 1
 	ok_rc
 	expect "operators" "$(grep -c '"type":"operator"' "$T/out")" 0

@@ -535,6 +535,9 @@ case_doctor() {
 	ct doctor -p "$PID_a"
 	ok_rc
 	grep -q libcudart "$T/out" || fail "the library is not named: $(tail -n 3 "$T/out")"
+	# functions tell the least version
+	expect "version" "$(grep -c '^    CUDA       [0-9]*\.[0-9] or later (from its symbols)$' "$T/out")" "$(grep -c 'from its symbols)$' "$T/out")"
+	grep -q 'or later (from its' "$T/out" || fail "no version: $(cat "$T/out")"
 	stop a
 	# a verdict for each feature, of who asks
 	expect "features" "$(sed -n '/^features$/,/^$/s/^  \(.\{14\}\) .*/\1/p' "$T/out" | sed 's/ *$//')" \

@@ -408,21 +408,24 @@ case_scopes_exported() {
 	for name in registered 'wide é' payload first second marked 'NVTX ranges' optimizer; do
 		grep -a -q "$name" "$T/r.perfetto" || fail "perfetto: there is no $name"
 	done
-	expect "html" "$(python3 tests/timeline/page.py "$T/r.html" | grep -c '^marker thread .*, NVTX ')" 6
+	expect "html" "$(python3 tests/timeline/page.py "$T/r.html" | grep -c '^marker thread .*, ranges ')" 6
 }
 
 # What a format does not show, it says, once.
 case_scopes_left_out() {
 	ct record -o "$T/r.ctr" --layers nvtx -- "$RANGES" nested 1
 	ok_rc
-	! grep -q 'not in the output' "$T/err" || fail "a recording has them all"
+	! grep -q 'are not shown' "$T/err" || fail "a recording has them all"
 	ct export --to folded -o "$T/folded" "$T/r.ctr"
 	ok_rc
-	expect "said" "$(grep -c '4 ranges and marks are not in the output' "$T/err")" 1
+	expect "said" "$(grep 'are not shown' "$T/err")" "cudatrace: 4 ranges and marks are not shown: 'folded' has no ranges"
+	ct --format otlp-json -o "$T/spans" --otlp-min 1h --layers nvtx -- "$RANGES" nested 1
+	ok_rc
+	expect "said" "$(grep 'are not shown' "$T/err")" "cudatrace: 4 ranges and marks are not shown: they are shorter than --otlp-min"
 	ct --format otlp-json -o "$T/spans" --otlp-min 0s --layers nvtx -- "$RANGES" nested 1
 	ok_rc
 	expect "spans" "$(grep -o '"cupti_type","value":{"stringValue":"scope"' "$T/spans" | wc -l)" 4
-	! grep -q 'not in the output' "$T/err" || fail "otlp-json has them all"
+	! grep -q 'are not shown' "$T/err" || fail "otlp-json has them all"
 }
 
 case_scopes_wrong_lines() {

@@ -69,8 +69,17 @@ case_stuck_static() {
 
 case_stuck_whole_machine() { # long machine
 	hang
+	# programs that come and go have no row
+	while :; do LD_LIBRARY_PATH=$STANDIN "$CALLS" queries 10; done &
 	ct stuck --format json --over 300ms
+	kill $!
 	ok_rc 4
+	expect "rows of programs without a call" "$(python3 -c '
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+stuck = {r["pid"] for r in rows if r["type"] == "pending"}
+print([r for r in rows if "pid" in r and r["pid"] not in stuck and r["type"] in ("process", "exec", "fork", "exit")])' "$T/out")" "[]"
+	expect "what is known of the program" "$(grep -c "^{\"type\":\"process\",.*\"pid\":$PID_h," "$T/out")" 1
 	grep "\"pid\":$PID_h," "$T/out" > "$T/mine"
 	mv "$T/mine" "$T/out"
 	expect_hanging

@@ -76,7 +76,7 @@ const struct command command_trace = {
 	.run = cmd_trace,
 	.usage = "Usage: cudatrace [OPTIONS]                      every process of this machine\n"
 		 "       cudatrace [OPTIONS] -p PID[,PID...]      processes that run already\n"
-		 "       cudatrace [OPTIONS] -- CMD [ARG...]      start a program and trace it from its first call\n",
+		 "       cudatrace [OPTIONS] -- CMD [ARG...]      a program from its first call\n",
 	.about = "\nPrints the calls that programs make to CUDA's runtime and driver, with arguments, results and durations.\n",
 	.after = "\nExamples:\n"
 		 "  cudatrace -p 1234 -e memory,launch            what process 1234 allocates and launches\n"

@@ -244,12 +244,16 @@ static void put_group(struct out *o, const struct nccl_group *g, bool merged, si
 		put_ranks(o, g, is_absent, NULL);
 		out_str(o, " not arrived");
 	} else {
-		out_str(o, unseen ? "the ranks that were seen have begun the same collectives, "
-				    "the last: "
-				  : "all ranks have begun the same collectives, the last: ");
+		out_str(o, unseen ? "the ranks that were seen have begun as many collectives of "
+				    "each kind, the last: "
+				  : "all ranks have begun as many collectives of each kind, the "
+				    "last: ");
 		put_last(o, g);
 	}
 	out_char(o, '\n');
+	if (!absent)
+		out_str(o, "  whether their sizes, types, operations and roots are the same is not "
+			   "known here; 'cudatrace record --layers nccl' of the job shows them\n");
 	for (int i = 0; i < g->nkinds; i++)
 		put_kind(o, g, &g->kinds[i]);
 	if (disagree(g))

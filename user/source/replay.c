@@ -13,17 +13,20 @@
 #include "../util/table/array.h"
 #include "../util/msg.h"
 #include "../util/parse.h"
+#include "replay_muted.h"
 #include "source.h"
 
 #define MUTED_MAX 64
 
 struct replay {
 	struct reader *reader;
+	struct replay_muted *muting;	   /* functions whose calls are only counted */
 	struct numbers *numbers;	   /* of calls, where some are left out; else NULL */
 	uint64_t start_ns, from_ns, to_ns; /* CLOCK_MONOTONIC */
 	bool reported_cut;
 	bool ranged;
 	uint64_t reported[CT_LOSS_END]; /* by records */
+	bool reported_holes;
 	uint64_t calls;
 	const char *path; /* the plan's */
 	/* by block: the least place of a record in it or in a later one; NULL: nobody has asked
@@ -49,6 +52,9 @@ static int replay_open(struct source *s, const struct capture_plan *plan)
 	if (!r)
 		return -ENOMEM;
 	s->priv = r;
+	r->muting = replay_muted_open();
+	if (!r->muting)
+		return -ENOMEM;
 	err = plan->file_fd ? reader_open_fd(&r->reader, plan->file_fd)
 			    : reader_open(&r->reader, plan->file);
 	if (err) {
@@ -105,6 +111,35 @@ static void tell_cut(struct replay *r)
 		msg_note("the recording has no end: its writer was killed, or is still writing");
 }
 
+/* Functions of programs with hooks that recordings before 0.2 count in their end, without saying of which
+ * process. */
+static int tell_holes(struct replay *r, emit_fn emit, void *ctx)
+{
+	static const struct {
+		const char *key;
+		enum ct_hole_reason reason;
+	} keys[] = { { "unhooked_functions", CT_HOLE_UNHOOKED },
+		     { "partly_hooked_functions", CT_HOLE_PARTLY_HOOKED },
+		     { "interrupted_functions", CT_HOLE_INTERRUPTED } };
+	const char *end = reader_end(r->reader);
+	int err = 0;
+
+	for (size_t i = 0; end && !r->ranged && !r->reported_holes && i < ARRAY_LEN(keys) && !err;
+	     i++) {
+		struct ct_hole h = { .h = { .size = sizeof(h), .kind = CT_HOLE },
+				     .device = CT_UNKNOWN,
+				     .reason = (uint16_t)keys[i].reason,
+				     .layer = CT_HOLE_CALLS,
+				     .state = CT_HOLE_REFUSED };
+
+		h.count = reader_number(end, keys[i].key);
+		if (h.count)
+			err = emit(ctx, &h.h);
+	}
+	r->reported_holes = true;
+	return err;
+}
+
 static int replay_drain(struct source *s, emit_fn emit, void *ctx)
 {
 	struct replay *r = s->priv;
@@ -127,12 +162,19 @@ static int replay_drain(struct source *s, emit_fn emit, void *ctx)
 		else if (rec->kind == CT_LOST && ((const struct ct_lost *)rec)->cause < CT_LOSS_END)
 			losses_add(&r->reported[((const struct ct_lost *)rec)->cause],
 				   ((const struct ct_lost *)rec)->count);
+		replay_muted_record(r->muting, rec);
 		err = emit(ctx, rec);
 		if (err || source_paused(s->paused))
 			return err;
 	}
 	if (n)
 		return n;
+	n = r->ranged ? 0 : replay_muted_end(r->muting, emit, ctx);
+	if (n)
+		return n;
+	err = tell_holes(r, emit, ctx);
+	if (err)
+		return err;
 	tell_cut(r);
 	return 1;
 }
@@ -223,9 +265,6 @@ static void replay_losses(struct source *s, struct losses *l)
 	l->sent = reader_number(end, "sent");
 	l->unfinished = reader_number(end, "unfinished");
 	l->refused = reader_number(end, "refused_files");
-	l->unhooked = reader_number(end, "unhooked_functions");
-	l->partly = reader_number(end, "partly_hooked_functions");
-	l->interrupted = reader_number(end, "interrupted_functions");
 	for (int i = 0; i < CT_LOSS_END; i++) {
 		uint64_t n;
 
@@ -275,9 +314,10 @@ static const char *const *replay_muted(struct source *s)
 	struct replay *r = s->priv;
 	int n = 0;
 
+	/* one without an end, or of a part of the time, has rows */
 	if (!reader_end(r->reader) ||
 	    !reader_value(reader_end(r->reader), "muted", r->muted_text, sizeof(r->muted_text)))
-		return NULL;
+		return replay_muted_names(r->muting);
 	for (char *at = strtok(r->muted_text, " "); at && n < MUTED_MAX; at = strtok(NULL, " "))
 		if (!at[strspn(at,
 			       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")])
@@ -294,6 +334,7 @@ static void replay_close(struct source *s)
 		return;
 	reader_close(r->reader);
 	numbers_close(r->numbers);
+	replay_muted_close(r->muting);
 	free(r->settled);
 	free(r);
 	s->priv = NULL;

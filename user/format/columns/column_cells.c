@@ -304,6 +304,10 @@ static void put_kind(struct cells *c, const struct event *ev)
 		cells_uint(c, COLUMN_VALUE, ((const struct ct_lost *)h)->count);
 		cells_word(c, COLUMN_UNIT, c->fields ? "records" : NULL);
 		break;
+	case CT_HOLE:
+		put_known(c, COLUMN_DEVICE, ((const struct ct_hole *)h)->device);
+		cells_uint(c, COLUMN_VALUE, ((const struct ct_hole *)h)->count);
+		break;
 	case CT_EVENT:
 		put_known(c, COLUMN_DEVICE, ((const struct ct_event *)h)->device);
 		cells_uint(c, COLUMN_VALUE, ((const struct ct_event *)h)->code);
@@ -398,7 +402,8 @@ uint32_t columns_rows(const struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
 
-	if (!about_kind(h->kind) || (about_is_call(h) && h->flags & CT_F_PENDING) ||
+	if (!about_kind(h->kind) || (h->kind == CT_HOLE && !(h->flags & CT_F_FINAL)) ||
+	    (about_is_call(h) && h->flags & CT_F_PENDING) ||
 	    (h->kind == CT_FOREIGN && !about_is_call(h)))
 		return 0;
 	return h->kind == CT_COUNTER ? ((const struct ct_counter *)h)->n : 1;

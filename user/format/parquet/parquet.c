@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../util/io/safe_open.h"
 #include "../../util/msg.h"
 #include "../../util/thread.h"
 #include "../about.h"
@@ -61,12 +62,10 @@ static int open_tables(struct parquet *p)
 
 static int make_folder(struct parquet *p, const char *path)
 {
-	mode_t mask = umask(077);
 	size_t n = strlen(path);
 	struct stat st;
 	int fd;
 
-	umask(mask);
 	while (n > 1 && path[n - 1] == '/')
 		n--;
 	p->path = strndup(path, n);
@@ -79,17 +78,13 @@ static int make_folder(struct parquet *p, const char *path)
 			  p->path);
 		return -EINVAL;
 	}
-	if (!mkdtemp(p->part)) {
-		msg_error("cannot make a folder beside %s: %s", p->path, strerror(errno));
+	fd = safe_new(p->part, 0, true, p->path, NULL);
+	if (fd < 0) {
+		msg_error("cannot make a folder beside %s: %s", p->path, strerror(-fd));
 		return -EINVAL;
 	}
 	p->made = true;
-	/* the mode of any output: it follows the umask of the user who started us */
-	fd = open(p->part, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || fchmod(fd, 0777 & ~mask))
-		msg_verb("%s: %s", p->part, strerror(errno));
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	return 0;
 }
 

@@ -395,7 +395,7 @@ static int json_event(struct sink *s, const struct event *ev)
 	bool call = kind_is(kind, KIND_CALL);
 	int err;
 
-	if (!kind_json(kind))
+	if (!kind_json(kind) || (kind == CT_HOLE && ev->rec->flags & CT_F_FINAL))
 		return 0;
 	order_begin(j->order, &j->w, s->opts->out);
 	if (call)
@@ -444,85 +444,71 @@ static int json_tick(struct sink *s, uint64_t now_ns)
 	return order_tick(((struct json_sink *)s->priv)->order, now_ns);
 }
 
-static void end_line(struct json_sink *j, struct row *w, const struct sink_end *end)
+static void end_muted(struct json *o, const struct sink_end *end)
+{
+	const struct muted_sum *m = &end->muted_calls;
+
+	json_open_array(o, "muted");
+	for (int i = 0; end->muted && end->muted[i]; i++)
+		json_put_str(o, NULL, end->muted[i]);
+	json_end(o);
+	if (!muted_calls(m))
+		return;
+	json_put_u64(o, "muted_calls", muted_calls(m));
+	json_put_u64(o, "estimated", muted_unseen(&m->unseen));
+	json_put_u64(o, "error", muted_error(&m->unseen));
+	if (muted_is_floor(muted_calls(m), &m->unseen))
+		json_put_u64(o, "at_least", muted_at_least(muted_calls(m), &m->unseen));
+}
+
+static void end_line(const struct json_sink *j, struct json *o, const struct sink_end *end)
 {
 	const struct losses *l = &end->losses;
 	char how[32];
 
-	w->p = put_lit(w->p, "{\"type\":\"end\",\"reason\":");
-	json_string(w, end->reason, strlen(end->reason));
-	w->p = put_u64(put_lit(w->p, ",\"calls\":"), j->rows[CT_CALL]);
+	json_open_object(o, NULL);
+	json_put_str(o, "type", "end");
+	json_put_str(o, "reason", end->reason);
+	json_put_u64(o, "calls", j->rows[CT_CALL]);
 	if (end->matched || end->unmatched) {
-		w->p = put_u64(put_lit(w->p, ",\"matched\":"), end->matched);
-		w->p = put_u64(put_lit(w->p, ",\"unmatched\":"), end->unmatched);
-		w->p = put_u64(put_lit(w->p, ",\"inferred\":"), end->inferred);
+		json_put_u64(o, "matched", end->matched);
+		json_put_u64(o, "unmatched", end->unmatched);
+		json_put_u64(o, "inferred", end->inferred);
 		if (end->unscoped)
-			w->p = put_u64(put_lit(w->p, ",\"scope_unknown\":"), end->unscoped);
+			json_put_u64(o, "scope_unknown", end->unscoped);
 	}
-	w->p = put_u64(put_lit(w->p, ",\"seen\":"), l->calls);
-	w->p = put_u64(put_lit(w->p, ",\"folded\":"), l->folded);
-	w->p = put_u64(put_lit(w->p, ",\"filtered\":"), l->filtered);
-	w->p = put_u64(put_lit(w->p, ",\"unfinished\":"), l->unfinished);
-	w->p = put_lit(w->p, ",\"lost\":{");
-	for (int i = 0; i < CT_LOSS_END; i++) {
-		w->p = put_str(put_char(w->p, '"'), loss_name((enum ct_loss)i));
-		w->p = put_u64(put_lit(w->p, "\":"), l->lost[i]);
-		*w->p++ = i + 1 < CT_LOSS_END ? ',' : '}';
-	}
-	row_room(w, JSON_UNPROBED_MAX + JSON_ROOM);
-	w->p += json_unprobed(w->p, JSON_UNPROBED_MAX, &l->unprobed);
-	if (l->scopes_dropped)
-		w->p = put_u64(put_lit(w->p, ",\"scopes_dropped\":"), l->scopes_dropped);
+	json_put_u64(o, "seen", l->calls);
+	json_put_u64(o, "folded", l->folded);
+	json_put_u64(o, "filtered", l->filtered);
+	json_put_u64(o, "unfinished", l->unfinished);
+	json_open_object(o, "lost");
+	for (int i = 0; i < CT_LOSS_END; i++)
+		json_put_u64(o, loss_name((enum ct_loss)i), l->lost[i]);
+	json_end(o);
+	json_put_holes(o, l->holes);
 	if (l->scopes_unbegun)
-		w->p = put_u64(put_lit(w->p, ",\"scopes_unbegun\":"), l->scopes_unbegun);
-	if (l->refused)
-		w->p = put_u64(put_lit(w->p, ",\"refused_files\":"), l->refused);
-	if (l->unhooked)
-		w->p = put_u64(put_lit(w->p, ",\"unhooked_functions\":"), l->unhooked);
-	if (l->partly)
-		w->p = put_u64(put_lit(w->p, ",\"partly_hooked_functions\":"), l->partly);
-	if (l->interrupted)
-		w->p = put_u64(put_lit(w->p, ",\"interrupted_functions\":"), l->interrupted);
-	w->p = put_lit(w->p, ",\"muted\":[");
-	for (int i = 0; end->muted && end->muted[i]; i++) {
-		row_room(w, JSON_ROOM);
-		if (i)
-			*w->p++ = ',';
-		w->p = json_word(w->p, end->muted[i]);
-	}
-	row_room(w, JSON_ROOM);
-	*w->p++ = ']';
-	if (muted_calls(&end->muted_calls)) {
-		w->p = put_u64(put_lit(w->p, ",\"muted_calls\":"), muted_calls(&end->muted_calls));
-		w->p = put_u64(put_lit(w->p, ",\"estimated\":"),
-			       muted_unseen(&end->muted_calls.unseen));
-		w->p = put_u64(put_lit(w->p, ",\"error\":"), muted_error(&end->muted_calls.unseen));
-		if (muted_is_floor(muted_calls(&end->muted_calls), &end->muted_calls.unseen))
-			w->p = put_u64(put_lit(w->p, ",\"at_least\":"),
-				       muted_at_least(muted_calls(&end->muted_calls),
-						      &end->muted_calls.unseen));
-	}
-	w->p = put_u64(put_lit(w->p, ",\"uptime_ns\":"), end->uptime_ns);
-	if (end->program && WIFSIGNALED(*end->program)) {
-		w->p = json_word(put_lit(w->p, ",\"killed_by\":"),
-				 ended_signal(WTERMSIG(*end->program), how, sizeof(how)));
-	} else if (end->program) {
-		w->p = put_u64(put_lit(w->p, ",\"exit_status\":"),
-			       (uint64_t)WEXITSTATUS(*end->program));
-	}
-	w->p = put_lit(w->p, "}\n");
+		json_put_u64(o, "scopes_unbegun", l->scopes_unbegun);
+	end_muted(o, end);
+	json_put_u64(o, "uptime_ns", end->uptime_ns);
+	if (end->program && WIFSIGNALED(*end->program))
+		json_put_str(o, "killed_by",
+			     ended_signal(WTERMSIG(*end->program), how, sizeof(how)));
+	else if (end->program)
+		json_put_u64(o, "exit_status", (uint64_t)WEXITSTATUS(*end->program));
+	json_end(o);
+	out_char(o->out, '\n');
 }
 
 static int json_close(struct sink *s, const struct sink_end *end)
 {
 	struct json_sink *j = s->priv;
+	struct json o;
 
 	if (!j)
 		return 0;
 	order_flush(j->order);
-	row_begin(&j->w, s->opts->out);
-	end_line(j, &j->w, end);
-	row_end(&j->w);
+	o = json_to(s->opts->out);
+	end_line(j, &o, end);
 	for (int i = 0; i < CT_MAX_FUNCS; i++)
 		free(j->funcs[i].text);
 	texts_close(j->kernels);
