@@ -172,7 +172,7 @@ def columns(cudatrace, folder):
         return
     tables = t.tables()
     want = {'calls': 36, 'kernels': 20, 'copies': 8, 'sets': 4, 'ranges': 8, 'collectives': 0, 'operators': 0, 'processes': 6, 'devices': 4,
-            'stacks': 5, 'others': 23}
+            'stacks': 5, 'others': 25}
     check('columns-rows', want, {name: table.num_rows for name, table in tables.items()})
     check('columns-calls', [(c.name, c.start_ns, c.duration_ns, c.pid, c.tid) for c in t.calls],
           list(zip(*(tables['calls'][name].to_pylist() for name in ('name', 'start_ns', 'duration_ns', 'pid', 'tid')))))
