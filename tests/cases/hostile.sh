@@ -29,16 +29,25 @@ case_absent_many_recorded() {
 	expect "launches with a name" "$(grep '"name":"cudaLaunchKernel"' "$T/out" | grep -c '"kernel_mangled":"_Z')" 20040
 }
 
-# What was there at the call, or nothing: never what came there later.
-case_absent_changed() {
+# absent_changed COMMAND...: what was there at the call, or nothing: never what came there later.
+absent_changed() {
 	local page
 	for page in first second third fourth; do
 		printf '%s' "${page}_name"
 		head -c $((4096 - ${#page} - 5)) /dev/zero
 	done > "$T/names"
-	ct_json -e all -- "$ABSENT" file "$T/names"
+	ct_json -e all -- "$@" file "$T/names"
 	ok_rc
 	expect "names" "$(names_asked | tr '\n' ' ')" "first_name third_name fourth_name written_to "
+}
+
+case_absent_changed() {
+	absent_changed "$ABSENT"
+}
+
+# The thread is stopped until its name was read, though it blocks all signals.
+case_absent_changed_blocked() {
+	absent_changed env --block-signal "$ABSENT"
 }
 
 # hang_absent WHAT [ARGS...]: the program hangs, cudatrace is attached to it and ends while it hangs; so does another one.

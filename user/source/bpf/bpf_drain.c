@@ -112,7 +112,7 @@ static int one_record(void *ctx, const void *data, size_t size)
 		bpf_muted_ended(b, h->pid, h->end_ns);
 		call_counts_ended(b->call_counts, h->pid, h->end_ns);
 	}
-	if (h->kind == CT_FORK && b->plan->follow && !b->launch && !b->stopped)
+	if (h->kind == CT_FORK && b->plan->follow && (!b->launch || b->loose) && !b->stopped)
 		discover_add_pid(b->discover, ((const struct ct_fork *)data)->child_ns_pid);
 	else if (h->kind == CT_CALL)
 		bpf_muted_call(b, data);
@@ -147,9 +147,9 @@ static bool targets_ended(struct bpf_source *b)
 {
 	__u32 next;
 
-	if (b->launch)
+	if (b->launch && (!b->launch_ended || !b->loose))
 		return b->launch_ended;
-	if (!b->npids)
+	if (!b->launch && !b->npids)
 		return false;
 	return bpf_map_get_next_key(bpf_map__fd(b->skel->maps.pids), NULL, &next) != 0;
 }

@@ -64,6 +64,8 @@ struct bpf_source {
 	/* the program that was started here */
 	struct launch *launch; /* NULL: none */
 	bool launch_ended;
+	bool loose;	   /* some of its processes are not seized, as they use ptrace themselves */
+	struct ring halts; /* its threads' questions; of the tracer's thread */
 
 	/* records */
 	struct ring ring;
