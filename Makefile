@@ -196,7 +196,7 @@ demo:
 # lead to files.
 PROGRAM ?= cudatrace
 PAGES := README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE scripts/cuda_events.sh scripts/cuda_events.bt \
-	$(sort $(wildcard docs/*.md docs/*.py docs/*.json docs/internals/*.md docs/pictures/* deploy/*))
+	$(sort $(wildcard docs/*.md docs/*.py docs/*.ctrace docs/*.json docs/internals/*.md docs/pictures/* deploy/*))
 # A page for each command, from the rows of its --help; what runs without a word has the large page.
 COMMANDS := $(filter-out trace,$(shell sed -n 's/^\tX.arg, [A-Z]*, \([a-z]*\),.*/\1/p' user/cli/options/commands.def))
 COMMAND_PAGES := $(COMMANDS:%=$(OUTPUT)/man/cudatrace-%.1)
