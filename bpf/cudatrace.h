@@ -453,16 +453,17 @@ enum ct_hole_reason {
 	CT_HOLE_QUEUED = 23,	/* what had arrived and was not read before the end */
 	CT_HOLE_REASON_END
 };
-/* hdr.flags: the row as it is at the end, for outputs that show stretches of time: both times are
- * within the trace. Made by the session, never stored. Outputs use either these or the others */
+/* hdr.flags: the row as it is at the end, for outputs that show stretches of time: start_ns and
+ * end_ns are within the trace. Made by the session, never stored. Outputs use either these or the others */
 #define CT_F_FINAL 0x0001
 #define CT_HOLE_TEXT_MAX 256
 #define CT_HOLE_OPEN (~0ULL)
 struct ct_hole {
 	/* pid 0: it is not known of which process, or of all. tid 0: all threads; with pid 0, in a
-	 * merged file, a number of the recorder. start_ns 0: not known; end_ns CT_HOLE_OPEN: it goes on */
+	 * merged file, a number of the recorder. start_ns: from when; 0: not known. end_ns is start_ns */
 	struct ct_hdr h;
-	__u64 count; /* by state; 0: not known */
+	__u64 until_ns; /* CT_HOLE_OPEN: it goes on; 0: not known */
+	__u64 count;	/* by state; 0: not known */
 	/* the 95 % interval of the number reaches from count - below to count + above */
 	__u64 below, above;
 	__u32 device; /* CT_UNKNOWN: no single one */
@@ -1122,7 +1123,7 @@ CT_ASSERT_SIZE(struct ct_fork, 40);
 CT_ASSERT_SIZE(struct ct_exit, 40);
 CT_ASSERT_SIZE(struct ct_lost, 48);
 CT_ASSERT_SIZE(struct ct_unprobed, 64);
-CT_ASSERT_SIZE(struct ct_hole, 88);
+CT_ASSERT_SIZE(struct ct_hole, 96);
 CT_ASSERT_SIZE(struct ct_more, 48);
 CT_ASSERT_SIZE(struct ct_absent, 104);
 CT_ASSERT_SIZE(struct ct_name, 48);

@@ -26,7 +26,7 @@ MAY_INCLUDE = {
     'cli/options': 'api event format format/otlp proc source stages util util/io util/option',
     'compare': 'api util util/io util/table',
     'event': 'api util util/table',
-    'event/join': 'event util util/table',
+    'event/join': 'event event/holes util util/table',
     'event/holes': 'event util util/table',
     'event/scopes': 'api/layers event event/scopes/products util/table',
     'event/scopes/products': 'event util/table',

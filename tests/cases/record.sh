@@ -579,3 +579,48 @@ case_merge() {
 	ct merge -o "$T/r.ctrace" "$T/r.ctrace" tests/traces/two.ctrace
 	ok_rc 2
 }
+
+# is_muted FILE: it says which function's calls it does not have, and its numbers do not claim to be all.
+is_muted() {
+	ct info "$1"
+	grep -Eq '^muted +((~|>=).*|some|an unknown number of) calls have no records, of cudaGetDevice$' "$T/out" || fail "$2: info: $(grep -E '^(calls|muted|lost|end)' "$T/out")"
+	ct replay --format json -o "$T/json" "$1"
+	tail -n 1 "$T/json" | grep -q '"muted":\["cudaGetDevice"' || fail "$2: $(tail -n 1 "$T/json" | grep -o '"muted":[^]]*')"
+	tail -n 1 "$T/json" | grep -q '"reason":"throttled","layer":"calls","state":"muted"' || fail "$2: $(tail -n 1 "$T/json" | grep -o '"not_seen":.*')"
+	ct stat "$1"
+	grep -Eq ' (~|>=)[0-9]+ .*cudaGetDevice( |\$)' "$T/out" || fail "$2: stat: $(grep cudaGetDevice "$T/out")"
+}
+
+# What is muted is known in each file at each moment: in one that is written still, in that of a flight recorder, in each one of a
+# rotation, and in one whose recorder was killed.
+case_record_muted_anywhere() { # long
+	target a devices 2000000
+	record_bg --last 60s -p "$PID_a"
+	go a
+	wait_for 10 grep -q 'calls cudaGetDevice .* times a second' "$T/err"
+	sleep 0.2 # the row comes with the next look at the process
+	kill -USR2 "$CT"
+	wait_for 5 grep -q 'wrote .*r.ctrace (signal)' "$T/err"
+	is_muted "$T/r.ctrace" "flight recorder"
+	finish INT
+	stop a
+	rm -f "$T"/r.ctrace*
+	target b devices 2000000
+	target c mix 60000 0 1
+	record_bg --max-size 64KiB --rotate 3 -p "$PID_b" -p "$PID_c"
+	go b
+	wait_for 10 grep -q 'calls cudaGetDevice .* times a second' "$T/err"
+	sleep 0.2
+	# the newest file was begun after the function was muted
+	rm -f "$T"/r.ctrace.*
+	go c
+	wait_for 10 test -e "$T/r.ctrace.1"
+	cp "$T/r.ctrace" "$T/now.ctrace"
+	is_muted "$T/now.ctrace" "written still"
+	kill -KILL "$CT"
+	wait_for 5 ended "$CT"
+	is_muted "$T/r.ctrace" "recorder killed"
+	stop b
+	stop c
+	wait "$CT" 2> /dev/null || true
+}

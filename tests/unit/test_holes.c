@@ -13,8 +13,7 @@ static void states(struct holes *h, struct ct_hole r, uint64_t from, uint64_t to
 {
 	struct hole_text t = { .hole = r };
 
-	t.hole.h.start_ns = from;
-	t.hole.h.end_ns = to;
+	hole_when(&t.hole, from, to);
 	t.hole.count = count;
 	hole_say(&t, text);
 	CHECK_EQ(0, record_check(&t, sizeof(t)));

@@ -4,12 +4,14 @@
  * Exit status 3 when something in it is damaged; an end that was cut off is no damage.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "cmd.h"
 #include "../event/holes/holes.h"
+#include "../source/replay_muted.h"
 #include "../event/muted.h"
 #include "../format/json_text.h"
 #include "../trace/reader.h"
@@ -52,6 +54,7 @@ struct info {
 	uint64_t kinds[CT_KIND_END], unknown_kinds, failed, unfinished;
 	uint64_t first_ns, last_ns;
 	struct muted_sum muted; /* calls without records */
+	struct replay_muted *muting;
 	uint64_t lost[CT_LOSS_END], gaps;
 	struct holes *holes; /* what was not seen */
 	uint64_t begin_ns;   /* of the recording, CLOCK_MONOTONIC; 0: not known */
@@ -219,6 +222,7 @@ static int take(struct info *in, const struct ct_hdr *h)
 	const struct process *p;
 	struct info_process *i;
 
+	replay_muted_record(in->muting, h);
 	if (h->kind < CT_KIND_END)
 		in->kinds[h->kind]++;
 	else
@@ -355,6 +359,14 @@ static void print_muted(struct info *in, const struct reader *r)
 	uint64_t calls = muted_calls(&in->muted);
 	char number[32], margin[96], names[1024];
 	bool named = reader_end(r) && reader_value(reader_end(r), "muted", names, sizeof(names));
+	const char *const *rows = replay_muted_names(in->muting);
+
+	if (!named) {
+		names[0] = '\0';
+		for (int i = 0; rows[i] && strlen(names) + 80 < sizeof(names); i++)
+			snprintf(names + strlen(names), 80, "%s%.70s", i ? " " : "", rows[i]);
+		named = *names;
+	}
 
 	if (!calls && !muted_error(&in->muted.unseen) && !named)
 		return;
@@ -398,6 +410,13 @@ static void print_counts(struct info *in, const struct reader *r)
 	if (in->last_ns >= in->first_ns)
 		out_fmt(&in->out, "%-14s %.6f s\n", "span",
 			(double)(in->last_ns - in->first_ns) / 1e9);
+}
+
+/* Calls of the last second before a recording was cut off, which nothing has counted. */
+static int take_muted(void *ctx, const struct ct_hdr *h)
+{
+	muted_add(&((struct info *)ctx)->muted, (const struct ct_muted *)h);
+	return 0;
 }
 
 /* What was not seen: a line for each reason; with -v one for each row too. */
@@ -690,9 +709,10 @@ static int cmd_info(const struct opts *given)
 	keyed_open(&in.pids, sizeof(struct info_pid), sizeof(uint32_t), PROCESSES_MAX);
 	in.procs = process_table_open();
 	in.holes = holes_open();
-	err = !in.procs || !in.holes ? -ENOMEM
-	      : o->file_fd	     ? reader_open_fd(&r, o->file_fd)
-				     : reader_open(&r, o->file);
+	in.muting = replay_muted_open();
+	err = !in.procs || !in.holes || !in.muting ? -ENOMEM
+	      : o->file_fd			   ? reader_open_fd(&r, o->file_fd)
+						   : reader_open(&r, o->file);
 	confine_drop();
 	if (err)
 		msg_error("cannot read %s: %s", o->file, reader_error(err));
@@ -700,6 +720,8 @@ static int cmd_info(const struct opts *given)
 		err = read_all(&in, r);
 	if (r && !err)
 		err = old_rows(&in, r);
+	if (r && !err)
+		err = replay_muted_end(in.muting, take_muted, &in);
 	if (r && err)
 		msg_error("reading %s failed: %s", o->file, strerror(-err));
 	if (!err) {
@@ -716,6 +738,7 @@ static int cmd_info(const struct opts *given)
 	keyed_close(&in.pids);
 	process_table_close(in.procs);
 	holes_close(in.holes);
+	replay_muted_close(in.muting);
 	reader_close(r);
 	return cmd_finish(&in.out) ? 1 : status;
 }

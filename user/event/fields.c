@@ -42,8 +42,8 @@ static int hole_fields(const struct ct_hole *h, struct field *out)
 	field_add_str(&at, "layer", layer, strlen(layer));
 	field_add_str(&at, "state", state, strlen(state));
 	field_add_str(&at, "reason", reason, strlen(reason));
-	if (h->h.end_ns && h->h.end_ns != CT_HOLE_OPEN)
-		field_add_u(&at, "until_ns", FIELD_UINT, h->h.end_ns);
+	if (h->until_ns && h->until_ns != CT_HOLE_OPEN)
+		field_add_u(&at, "until_ns", FIELD_UINT, h->until_ns);
 	if (h->count)
 		field_add_u(&at, "count", FIELD_UINT, h->count);
 	if (h->device != CT_UNKNOWN)

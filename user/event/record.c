@@ -219,8 +219,8 @@ static int check_unprobed(const struct ct_unprobed *u)
 
 static int check_hole(const struct ct_hole *h)
 {
-	if ((h->h.end_ns < h->h.start_ns) || h->text_len > CT_HOLE_TEXT_MAX ||
-	    h->comm[CT_COMM_LEN - 1])
+	if (h->h.end_ns != h->h.start_ns || (h->until_ns && h->until_ns < h->h.start_ns) ||
+	    h->text_len > CT_HOLE_TEXT_MAX || h->comm[CT_COMM_LEN - 1])
 		return -EBADMSG;
 	return check_tail(&h->h, sizeof(*h), h->text_len);
 }

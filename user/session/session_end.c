@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "../../cupti/agent/agent.h"
 #include "session_inside.h"
 #include "signals.h"
 #include "../util/io/bounded.h"
@@ -73,6 +72,8 @@ static void last_drain(struct session *s)
 		err = stages_flush(&s->stages, UINT64_MAX);
 	if (err >= 0 && s->plan.capture.count && session_first(s)->ops->call_counts)
 		err = session_feed_call_counts(s);
+	if (err >= 0)
+		err = stages_end_work(&s->stages);
 	if (err >= 0 && !session_first(s)->ops->recorded) {
 		s->clock_ns = 0;
 		err = session_feed_time(s, clock_ns(CLOCK_MONOTONIC));
@@ -275,22 +276,6 @@ static void say_totals(const struct session *s, const char *const *muted)
 			 (unsigned long long)s->unknown_kinds);
 }
 
-/* Reports programs that gave work to a device although no agent recorded that work. If an agent
- * could not be added, or left, the reason was already reported. */
-static void say_unheard(struct session *s)
-{
-	const uint32_t work = AGENT_KERNEL | AGENT_MEMCPY | AGENT_MEMSET;
-	struct join_counts c;
-
-	join_counts(s->stages.join, &c);
-	if (session_first(s)->ops->recorded || (s->plan.capture.device.kinds & work) != work ||
-	    !c.unheard)
-		return;
-	msg_warn("%llu process%s gave work to a device, and no agent reported it: what their "
-		 "devices did is not shown (one of them: process %u)",
-		 (unsigned long long)c.unheard, c.unheard == 1 ? "" : "es", c.one_unheard);
-}
-
 /* Reports how CMD ended. Not needed where the rows show it, nor for a stored recording. */
 static void say_program(struct session *s, const int *status)
 {
@@ -351,7 +336,6 @@ static void close_sinks(struct session *s)
 		s->error = err;
 	else if (s->error && !s->said)
 		msg_error("tracing stopped: %s", strerror(-s->error));
-	say_unheard(s);
 	msg_rest();
 	say_program(s, end.program);
 	session_cost_say(s);

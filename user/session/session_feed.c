@@ -61,7 +61,8 @@ static int take(void *ctx, const struct ct_hdr *rec)
 	}
 	if (rec->lost)
 		err = session_feed_lost(s, CT_LOSS_RING, rec->lost, rec->end_ns);
-	s->last_end_ns = rec->end_ns;
+	if (rec->kind != CT_HOLE)
+		s->last_end_ns = rec->end_ns;
 	if (rec->kind == CT_LOST && ((const struct ct_lost *)rec)->cause < CT_LOSS_END)
 		losses_add(&s->reported[((const struct ct_lost *)rec)->cause],
 			   ((const struct ct_lost *)rec)->count);

@@ -308,7 +308,7 @@ static inline void put_words(struct encoder *e, const uint64_t *now, uint64_t *b
 
 static void span(struct encoder *e, const struct ct_hdr *h)
 {
-	/* its end may be open, and it is a definition, which readers of a stretch read anyway */
+	/* readers of a stretch of time read definitions anyway */
 	if (h->kind == CT_HOLE)
 		return;
 	if (h->start_ns < e->first_ns)

@@ -362,8 +362,7 @@ static bool place(struct merge *m, struct input *in)
 	uint32_t pid = m->h.pid;
 
 	m->h.start_ns = placed(m, in, m->h.start_ns);
-	if (m->h.kind != CT_HOLE || m->h.end_ns != CT_HOLE_OPEN)
-		m->h.end_ns = placed(m, in, m->h.end_ns);
+	m->h.end_ns = placed(m, in, m->h.end_ns);
 	/* rounding must not let it end before it begins */
 	if (m->h.end_ns < m->h.start_ns)
 		m->h.end_ns = m->h.start_ns;
@@ -385,6 +384,9 @@ static bool place(struct merge *m, struct input *in)
 	case CT_HOLE:
 		if (!m->hole.ns_pid)
 			m->hole.ns_pid = pid;
+		m->h.end_ns = m->h.start_ns;
+		if (m->hole.until_ns != CT_HOLE_OPEN)
+			m->hole.until_ns = placed(m, in, m->hole.until_ns);
 		/* one of a whole machine must not replace that of another recorder */
 		if (!pid)
 			m->h.tid = (uint32_t)hash_word(0, in->start_ns);

@@ -173,7 +173,7 @@ static int hole(struct holes *l, const struct ct_hole *h, const struct process *
 		.layer = h->layer,
 		.state = h->state,
 		.start_ns = h->h.start_ns,
-		.end_ns = h->h.end_ns,
+		.end_ns = h->until_ns,
 		.count = h->count,
 		.below = h->below,
 		.above = h->above,
@@ -189,8 +189,8 @@ static int hole(struct holes *l, const struct ct_hole *h, const struct process *
 	l->nopen += made && r->end_ns == CT_HOLE_OPEN;
 	if (!made) {
 		l->nopen -= r->end_ns == CT_HOLE_OPEN;
-		l->nopen += h->h.end_ns == CT_HOLE_OPEN;
-		r->end_ns = h->h.end_ns;
+		l->nopen += h->until_ns == CT_HOLE_OPEN;
+		r->end_ns = h->until_ns;
 		r->count = h->count;
 		r->below = h->below;
 		r->above = h->above;

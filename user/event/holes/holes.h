@@ -78,6 +78,8 @@ void holes_row_text(const struct holes_row *, uint64_t zero_ns, char *text, size
 
 /* Fills in a record without a time, a text or a number. */
 struct ct_hole hole_of(uint32_t pid, enum ct_hole_layer, enum ct_hole_state, enum ct_hole_reason);
+/* From when until when (CT_HOLE_OPEN: it goes on; 0, both: not known), CLOCK_MONOTONIC. */
+void hole_when(struct ct_hole *, uint64_t from_ns, uint64_t until_ns);
 /* The row as it is at the end of a trace: a record with CT_F_FINAL. What has no begin or no end gets that of the trace. */
 struct hole_text;
 void hole_final(const struct holes_row *, uint64_t begin_ns, uint64_t end_ns, struct hole_text *);

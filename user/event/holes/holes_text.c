@@ -178,6 +178,12 @@ void hole_say(struct hole_text *t, const char *text)
 	t->hole.h.size = (uint16_t)((sizeof(t->hole) + n + 7) & ~(size_t)7);
 }
 
+void hole_when(struct ct_hole *h, uint64_t from_ns, uint64_t until_ns)
+{
+	h->h.start_ns = h->h.end_ns = from_ns;
+	h->until_ns = until_ns;
+}
+
 void hole_final(const struct holes_row *r, uint64_t begin_ns, uint64_t end_ns, struct hole_text *t)
 {
 	uint64_t from = holes_begin(r);
@@ -190,6 +196,7 @@ void hole_final(const struct holes_row *r, uint64_t begin_ns, uint64_t end_ns, s
 	t->hole.h.end_ns = r->end_ns && r->end_ns < end_ns ? r->end_ns : end_ns;
 	if (t->hole.h.end_ns < t->hole.h.start_ns)
 		t->hole.h.end_ns = t->hole.h.start_ns;
+	t->hole.until_ns = t->hole.h.end_ns;
 	t->hole.count = r->count;
 	t->hole.below = r->below;
 	t->hole.above = r->above;

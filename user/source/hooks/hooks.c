@@ -349,7 +349,7 @@ static int last_of(struct hooks_source *h, struct hooks_peer *p)
 		err = hooks_ring_inflight(r, CT_F_UNFINISHED, 0, end, -1, for_unfinished(h));
 	count_unfinished(h, p);
 	if (err != -ENOMEM)
-		err = hooks_muted_tell(h->muted, hooks_peer_told(p), r, end, h->batch);
+		err = hooks_muted_tell(h->muted, hooks_peer_told(p), r, end, true, h->batch);
 	if (h->counts)
 		hooks_counts_keep(h->counts, r, hooks_peer_started_ns(p));
 	hooks_ring_counts(r, &c);
@@ -523,7 +523,9 @@ static int look_after(struct hooks_source *h, struct hooks_peer *p)
 
 	hooks_ring_tick(r);
 	if (hooks_muted_due(h->muted, hooks_peer_told(p), now))
-		err = hooks_muted_tell(h->muted, hooks_peer_told(p), r, now, h->batch);
+		err = hooks_muted_tell(h->muted, hooks_peer_told(p), r, now, false, h->batch);
+	else
+		err = hooks_muted_state(h->muted, hooks_peer_told(p), r, h->batch);
 	if (err)
 		return err;
 	if (!h->stopped_ns) {
@@ -790,7 +792,8 @@ static void stop(struct source *s)
 			count_unfinished(h, h->peers[i]);
 			/* one that does not answer is not asked again */
 			hooks_muted_tell(h->muted, hooks_peer_told(h->peers[i]),
-					 hooks_peer_ring(h->peers[i]), h->stopped_ns, h->batch);
+					 hooks_peer_ring(h->peers[i]), h->stopped_ns, true,
+					 h->batch);
 		}
 	for (int i = 0; i < h->npeers; i++)
 		hooks_peer_stop(h->peers[i]);
