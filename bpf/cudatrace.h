@@ -434,13 +434,12 @@ enum ct_hole_reason {
 	CT_HOLE_UNPROBED = 5,	    /* CUDA's code ran before it had its probes */
 	CT_HOLE_RECORDS = 6,	    /* records were lost; the text is the name of enum ct_loss */
 	CT_HOLE_SCOPES_DROPPED = 7, /* too many scopes were open at a time */
-	CT_HOLE_UNREPORTED = 8, /* forks, execs and ends of processes found no room in the ring */
-	CT_HOLE_NO_HOOKS = 9,	/* a process uses CUDA and has no hooks */
-	CT_HOLE_NO_AGENT = 10,	/* a process gave work to a device and has no agent */
-	CT_HOLE_PROFILER = 11,	/* the program's own use of CUPTI: the agent has withdrawn */
-	CT_HOLE_HOOKS_GONE =
-		12,	   /* the connection of the hooks was closed; the hooks were removed */
-	CT_HOLE_LEFT = 13, /* a vfork child, or a handler, left by a jump */
+	CT_HOLE_UNREPORTED = 8,	 /* forks, execs and ends of processes found no room in the ring */
+	CT_HOLE_NO_HOOKS = 9,	 /* a process uses CUDA and has no hooks */
+	CT_HOLE_NO_AGENT = 10,	 /* a process gave work to a device and has no agent */
+	CT_HOLE_PROFILER = 11,	 /* the program's own use of CUPTI: the agent has withdrawn */
+	CT_HOLE_HOOKS_GONE = 12, /* the connection of the hooks was closed, or they were removed */
+	CT_HOLE_LEFT = 13,	 /* a vfork child, or a handler, left by a jump */
 	CT_HOLE_SHARED_MEMORY = 14, /* a child that shares its parent's memory made calls */
 	CT_HOLE_NOT_HELD = 15,	    /* a process did not wait for its probes, or not long enough */
 	CT_HOLE_TOO_MANY = 16,	    /* there was no place for one more process */
@@ -995,6 +994,11 @@ enum ct_by {
 #define CT_SUB_KIND 0x0f   /* the copy's cudaMemcpyKind */
 #define CT_SUB_STREAM 0x10 /* on a stream that the program created */
 
+/* A size that is this large, or larger, cannot be: 256 TiB is all that a process can address. A sum that has come
+ * near its end takes no more. So no sum of a process wraps around, whatever the process says. */
+#define CT_SIZE_MOST (1ULL << 48)
+#define CT_SUM_MOST (1ULL << 60)
+
 /* the sum of all keys of a process that came after it had used its share of the entries */
 #define CT_BY_REST (~0ULL)
 struct ct_sums {
@@ -1030,7 +1034,9 @@ struct ct_sums {
 		/* of calls that allocate memory: bytes that are not, or no longer, in `held` */
 		__u64 unheld_bytes;
 	};
-	__u64 hist; /* in the map: index in `hists` + 1; 0: none. Always 0 in records */
+	__u32 hist; /* in the map: index in `hists` + 1; 0: none. Always 0 in records */
+	/* calls with a size that cannot be: it is in none of the sums of bytes and threads */
+	__u32 odd;
 };
 _Static_assert(sizeof(struct ct_sums) == 12 * 8, "recordings have it");
 

@@ -412,11 +412,11 @@ case_wrong_command_lines() {
 	refused < <(wrong_lines)
 }
 
-case_options_that_do_nothing() {
+case_options_that_do_nothing() { # long
 	refused < <(alone_lines)
 }
 
-case_options_against_each_other() {
+case_options_against_each_other() { # long
 	refused < <(against_lines)
 }
 
@@ -612,7 +612,7 @@ END
 		ct replay --format "${name%l.gz}" -o "$T/y.%p.$name" "$T/r.ctrace"
 		ok_rc
 	done
-	expect "copies in JSON" "$(for file in "$T"/y.*.gz; do gzip -dc "$file" | grep -c '"api":"cudaMemcpy"'; done | sort -n | paste -sd' ')" "3 7"
+	expect "copies in JSON" "$(for file in "$T"/y.*.gz; do gzip -dc "$file" | grep -c '"name":"cudaMemcpy"'; done | sort -n | paste -sd' ')" "3 7"
 	expect "copies in csv" "$(grep -h -c cudaMemcpy "$T"/y.*.csv | sort -n | paste -sd' ')" "3 7"
 	ct -o "$T/nosuch/%p" -- "$CALLS" queries 1
 	ok_rc 1

@@ -32,7 +32,7 @@ case_stat_same_as_the_rows() {
 		import collections, json, sys
 		d = json.load(open(sys.argv[1]))
 		have = {r["name"]: r["calls"] for s in ("runtime", "driver") for r in d[s]}
-		want = collections.Counter(r["api"] for r in map(json.loads, open(sys.argv[2])) if r.get("type") == "call")
+		want = collections.Counter(r["name"] for r in map(json.loads, open(sys.argv[2])) if r.get("type") == "call")
 		sys.exit(have != dict(want) and f"{have} {want}" or 0)
 	E
 }
@@ -152,6 +152,40 @@ case_stat_launches() {
 		expect "$name" "$(stat_of "$name" calls)" "$want"
 	done < "$T/out"
 	expect "launches" "$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["summary"]["launches"])' "$T/stat.json")" 15000
+}
+
+# Sizes that cannot be are in no sum, which they could make wrap around to nothing, and are counted: by probes, by hooks and of a recording.
+case_stat_impossible_sizes() { # undisturbed
+	local p from more
+	p=$(pythons | head -n 1)
+	[ -n "$p" ] || skip "no Python from 3.10 to 3.14 here"
+	cat > "$T/odd.py" << 'EOF'
+import ctypes, sys
+copy = ctypes.CDLL(sys.argv[1]).cudaMemcpyPeer
+for size in (1000000, -1000000, 1000000, 1 << 48, (1 << 48) - 1, -1, 1 << 63, 1000000):
+    copy(None, 0, None, 0, ctypes.c_size_t(size))
+EOF
+	ct record -o "$T/odd.ctrace" -- "$p" "$T/odd.py" "$STANDIN/libcudart.so"
+	ok_rc
+	for from in probes hooks recording; do
+		case $from in
+			recording) more=("$T/odd.ctrace") ;;
+			probes) more=(-- "$p" "$T/odd.py" "$STANDIN/libcudart.so") ;;
+			hooks)
+				[ "$(uname -m)" = x86_64 ] || continue
+				more=(--source=hooks -- "$p" "$T/odd.py" "$STANDIN/libcudart.so")
+				;;
+		esac
+		ct stat --json -o "$T/stat.json" "${more[@]}"
+		ok_rc
+		expect "$from" "$(python3 -c 'import json, sys
+s = json.load(open(sys.argv[1]))
+print(s["runtime"][0]["calls"], s["runtime"][0]["bytes"], s["traffic"][0]["bytes"], s["summary"]["bytes_moved"], s["summary"]["impossible_sizes"])' "$T/stat.json")" \
+			"8 $(((1 << 48) + 2999999)) $(((1 << 48) + 2999999)) $(((1 << 48) + 2999999)) 4"
+	done
+	ct stat "$T/odd.ctrace"
+	ok_rc
+	expect "the line" "$(grep -c '^ sizes that cannot be  *4 calls or records: 256 TiB or more, and in no sum$' "$T/out")" 1
 }
 
 # A call that frees does not say how much: it is what was taken there, counted in the kernel and of a recording alike.

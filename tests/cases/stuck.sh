@@ -36,7 +36,7 @@ unhang() {
 
 # The rows of $T/out, sorted: tid, call.
 stuck_rows() {
-	sed -n 's/^{"type":"pending",.*"tid":\([0-9]*\),.*"api":"\([^"]*\)".*/\1 \2/p' "$1" | sort
+	sed -n 's/^{"type":"pending",.*"tid":\([0-9]*\),.*"domain":"[a-z]*","name":"\([^"]*\)".*/\1 \2/p' "$1" | sort
 }
 
 expect_hanging() {
@@ -216,7 +216,7 @@ case_stuck_watch() { # long
 	grep "\"type\":\"pending\".*\"tid\":$TID_late," "$T/out" > "$T/late"
 	! grep -q '"before"' "$T/late" || fail "a call that began under the eyes of the tracer counts as before: $(cat "$T/late")"
 	grep -q "\"args\":{\"event\":\"$TID_event\"}" "$T/late" || fail "arguments: $(cat "$T/late"), not $TID_event"
-	grep "\"type\":\"call\".*\"tid\":$TID_late," "$T/out" | grep -q '"ret_name":"cudaSuccess"' ||
+	grep "\"type\":\"call\".*\"tid\":$TID_late," "$T/out" | grep -q '"result":"cudaSuccess"' ||
 		fail "its return: $(grep "\"tid\":$TID_late," "$T/out")"
 	grep "\"type\":\"call\".*\"tid\":$TID_blocked," "$T/out" | grep -q '"before":true' ||
 		fail "the return of an older one: $(grep "\"tid\":$TID_blocked," "$T/out")"

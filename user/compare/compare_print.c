@@ -204,11 +204,24 @@ static void files(struct out *o, const struct compare *c, bool markdown)
 		c->by_step ? ", sums of one step" : "");
 }
 
+static bool missing(const struct compare *c)
+{
+	return c->base->lost || c->now->lost || c->base->unseen || c->now->unseen;
+}
+
 static void text_lost(struct out *o, const struct compare *c, const char *before)
 {
-	if (c->base->lost || c->now->lost)
+	if (c->base->lost || c->now->lost) {
 		out_fmt(o, "%srecords were lost: %llu of BASE, %llu of NEW", before,
 			(unsigned long long)c->base->lost, (unsigned long long)c->now->lost);
+		before = "; ";
+	}
+	if (c->base->unseen || c->now->unseen)
+		out_fmt(o,
+			"%scalls or device work were not seen in %llu runs of BASE and %llu of "
+			"NEW, so that their sums are too small",
+			before, (unsigned long long)c->base->unseen,
+			(unsigned long long)c->now->unseen);
 }
 
 static void print_one(struct out *o, const struct compare *c, size_t nexprs)
@@ -222,7 +235,7 @@ static void print_one(struct out *o, const struct compare *c, size_t nexprs)
 	if (!c->no_verdict)
 		out_fmt(o, "%zu of %zu conditions failed", c->regressions, nexprs);
 	text_lost(o, c, c->no_verdict ? "Note that " : "; ");
-	if (!c->no_verdict || c->base->lost || c->now->lost)
+	if (!c->no_verdict || missing(c))
 		out_str(o, ".\n");
 }
 
@@ -311,6 +324,7 @@ static void json_file(struct json *j, const char *key, const struct saved *s)
 	json_put_str(j, "file", s->path);
 	json_put_u64(j, "runs", s->nruns);
 	json_put_u64(j, "lost", s->lost);
+	json_put_u64(j, "runs_with_unseen", s->unseen);
 	json_end(j);
 }
 

@@ -40,7 +40,7 @@ static void frame(struct text *t, const struct sink_opts *o, const struct stack_
 		text_str(t, ",");
 	}
 	if (f->function && f->kind == CT_FRAME_NATIVE) {
-		text_str(t, "\"offset\":");
+		text_str(t, "\"offset_bytes\":");
 		text_u64(t, f->offset);
 		text_str(t, ",");
 	}
@@ -156,6 +156,7 @@ void json_put_holes(struct json *j, const struct holes *l)
 		return;
 	json_open_array(j, "not_seen");
 	for (size_t i = 0; i < holes_rows(l); i++)
-		holes_row_member(j, holes_row(l, i));
+		if (!holes_void(holes_row(l, i)))
+			holes_row_member(j, holes_row(l, i));
 	json_end(j);
 }

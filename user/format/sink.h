@@ -13,6 +13,9 @@
 struct event_base;
 struct option_set;
 
+/* The version of the names in JSON, csv, arrow and parquet (docs/exports.md#names). New names need no new one. */
+#define SINK_NAMES_VERSION "3"
+
 /* DELTA: since the row before, in milliseconds; UNIX: seconds of the Unix epoch; DAY, DAY_US: the local time of
  * day, in seconds and microseconds */
 enum sink_time {

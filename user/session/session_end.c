@@ -42,6 +42,9 @@ static bool is_enough(const struct session *s)
 	return s->reason == SESSION_COUNT || s->reason == SESSION_SIZE;
 }
 
+/* CPU time for what programs themselves hand over: they may do so on and on. */
+#define END_NS 500000000ULL
+
 /* Feeds what is still on the way after the sources have stopped. */
 static void last_drain(struct session *s)
 {
@@ -52,6 +55,7 @@ static void last_drain(struct session *s)
 	int err;
 
 	s->ending = true;
+	s->signals_at_end = signals_pending;
 	signals_last();
 	for (int i = 0; i < s->nsources; i++)
 		s->sources[i].ops->stop(&s->sources[i]);
@@ -60,12 +64,19 @@ static void last_drain(struct session *s)
 	if (enough)
 		return;
 	/* one drain may not take all records */
+	session_feed_until(s, END_NS);
 	do {
 		before = s->losses.received;
 		err = session_feed_all(s);
-	} while (err >= 0 && s->losses.received != before);
-	for (int i = 1; i < s->nsources && err >= 0; i++)
+	} while (err >= 0 && !s->late && s->losses.received != before);
+	if (err >= 0 && s->late)
+		err = session_feed_unread(s, session_first(s));
+	for (int i = 1; i < s->nsources && err >= 0; i++) {
+		session_feed_until(s, END_NS / 2);
 		err = session_feed_rest(s, &s->sources[i]);
+		if (err >= 0 && s->late)
+			err = session_feed_unread(s, &s->sources[i]);
+	}
 	if (err >= 0)
 		err = stages_end_scopes(&s->stages, clock_ns(CLOCK_MONOTONIC));
 	if (err >= 0)
@@ -94,6 +105,8 @@ static void feed_final(struct session *s)
 	struct hole_text t;
 
 	for (size_t i = 0; i < holes_rows(holes) && !is_enough(s); i++) {
+		if (holes_void(holes_row(holes, i)))
+			continue;
 		hole_final(holes_row(holes, i), s->sink_opts.start_ns, end_ns, &t);
 		stages_show(&s->stages, &t.hole.h);
 	}
@@ -296,6 +309,7 @@ static void close_sinks(struct session *s)
 		.reason = session_reason(s->reason),
 	};
 	struct join_counts counts;
+	uint64_t stopped_ns;
 	int program = s->cmd_status;
 	bool unwritten = false;
 	int err = 0;
@@ -309,7 +323,9 @@ static void close_sinks(struct session *s)
 	end.losses = s->losses;
 	end.muted_calls = s->stages.muted;
 	muted_add_unseen(&end.muted_calls.unseen, &s->stages.counted.unseen);
-	end.uptime_ns = clock_ns(CLOCK_MONOTONIC) - s->began.h.start_ns;
+	/* without the time in which probes were taken off */
+	stopped_ns = ops->stopped ? ops->stopped(session_first(s)) : 0;
+	end.uptime_ns = (stopped_ns ? stopped_ns : clock_ns(CLOCK_MONOTONIC)) - s->began.h.start_ns;
 	if (ops->recorded && s->reason == SESSION_FINISHED) {
 		struct source_recorded was;
 

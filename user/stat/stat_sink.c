@@ -166,12 +166,15 @@ static int scopes_close(struct sink *s)
 }
 
 /* Finds the steps and prints them. */
-static int steps_end(struct sink *s)
+static int steps_end(struct sink *s, const struct sink_end *end)
 {
 	const struct sink_opts *o = s->opts;
 	struct stat_sink *st = s->priv;
 	const struct stat_options *how = st->how;
-	int err = steps_finish(st->steps);
+	int err;
+
+	steps_holes(st->steps, end->losses.holes);
+	err = steps_finish(st->steps);
 
 	if (!err && how->form == STAT_JSON)
 		steps_json(st->steps, o->out);
@@ -259,7 +262,7 @@ static int stat_close(struct sink *s, const struct sink_end *end)
 	if (!st)
 		return 0;
 	if (st->steps)
-		return steps_end(s);
+		return steps_end(s, end);
 	if (st->scopes)
 		return scopes_close(s);
 	if (st->watch)

@@ -498,9 +498,9 @@ static const struct option_row before[] = {
 	  "pointers, which costs less, in programs built with them; python reads only Python's\n"
 	  "frames, which costs less too; auto is python for threads that run Python, else dwarf" },
 	{ 0, "no-python", NULL, FLAG(no_python), (LIVE & ~OPTS_STAT) | OPTS_STUCK, NULL, "show only native frames in stacks, without Python's" },
-	{ 0, "all-frames", NULL, FLAG(look.all_frames), PRINTS | OPTS_MEM | OPTS_STUCK | OPTS_EXPORT, NULL,
-	  "show all frames of stacks, also those of the Python interpreter and those of libc before\n"
-	  "main(), and the whole paths of Python's packages" },
+	{ 0, "all-frames", NULL, FLAG(look.all_frames), PRINTS | OPTS_MEM | OPTS_ADVISE | OPTS_STUCK | OPTS_EXPORT, NULL,
+	  "show all frames of stacks, also those of the Python interpreter, of what calls compiled code\n"
+	  "for it, and of libc before main(), and the whole paths of Python's packages" },
 	{ 0, "mangled", NULL, FLAG(look.mangled), PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL, "show names of kernels and functions as the compiler made them",
 	  RULES(EXCLUDES("full-names", "--mangled prints names as the compiler made them and --full-names what they mean: give one of the two")) },
 	{ 0, "full-names", NULL, FLAG(look.full_names), PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL,

@@ -309,13 +309,13 @@ static int state_ends(struct bpf_source *b, emit_fn emit, void *ctx)
 static int tell_all(struct bpf_source *b, emit_fn emit, void *ctx)
 {
 	struct bpf_muted *m = b->muting;
-	uint64_t now = now_ns();
+	uint64_t now = bpf_drain_until(b);
 	int err;
 
 	m->reported_ns = now;
 	for (size_t i = 0; i < m->reported.n; i++)
 		((struct reported *)keyed_at(&m->reported, i))->now = (struct reported_sums){ 0 };
-	err = call_counts_read(b->call_counts, take_call_count, m);
+	err = call_counts_read(b->call_counts, now, take_call_count, m);
 	for (size_t i = 0; i < m->reported.n && !err; i++) {
 		struct reported *t = keyed_at(&m->reported, i);
 
