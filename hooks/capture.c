@@ -194,20 +194,19 @@ static bool put(struct hooks_thread *t, const struct ct_hdr *h, __u64 size)
 	return ring_put(t, self_ring, h, size);
 }
 
-/* The same rules as is_sent() and send_call() of bpf/state.bpf.h. */
-static void send_call(struct hooks_thread *t, struct hooks_call *f)
+/* The same rules as is_sent() and send_call() of bpf/state.bpf.h. Returns whether the call has a record. */
+static bool send_call(struct hooks_thread *t, struct hooks_call *f)
 {
 	if (!(f->spec_flags & (CT_S_SHOWN | CT_S_ALWAYS) ||
 	      (f->rec.depth && f->spec_flags & CT_S_NESTED)) ||
 	    (config.count && !(f->spec_flags & (CT_S_ALWAYS | CT_S_NESTED))))
-		return;
+		return false;
 	if (config.layers && f->len <= CT_PLAN_MAX) {
 		f->data[f->len / 8] = f->scope;
 		f->rec.h.flags |= CT_F_SCOPE;
-		capture_put(t, &f->rec.h, sizeof(f->rec) + f->len + 8);
-	} else {
-		capture_put(t, &f->rec.h, sizeof(f->rec) + f->len);
+		return capture_put(t, &f->rec.h, sizeof(f->rec) + f->len + 8);
 	}
+	return capture_put(t, &f->rec.h, sizeof(f->rec) + f->len);
 }
 
 /* For the other files that make records. */
@@ -223,10 +222,12 @@ void capture_reads(struct hooks_call *f, __u32 func, __u32 when)
 {
 	do_reads(f, func, when);
 }
-HOOK_WAY(8) void capture_put(struct hooks_thread *t, const struct ct_hdr *h, __u64 size)
+HOOK_WAY(8) bool capture_put(struct hooks_thread *t, const struct ct_hdr *h, __u64 size)
 {
-	if (!put(t, h, size))
-		ring_add(&t->lost, 1);
+	if (put(t, h, size))
+		return true;
+	ring_add(&t->lost, 1);
+	return false;
 }
 
 /* Returns whether the call is only counted and not sent. */
@@ -261,14 +262,15 @@ static __u32 block_number(const struct hooks_thread *t)
 		       hooks_block_bytes((__u32)self_ring));
 }
 
-/* Sends the stack of a call. The call's record follows it. */
-static __cold void send_stack(struct hooks_thread *t, const struct hooks_call *f,
+/* Sends the stack of a call. The call's record follows it. Returns whether the stack is missing: that
+ * counts only if the call has a record. */
+static __cold bool send_stack(struct hooks_thread *t, const struct hooks_call *f,
 			      const struct ct_spec *spec)
 {
 	bool missing, native = config.python_only != CT_PY_ALONE, any;
 
 	if (!(spec->more & CT_S_STACK) || f->rec.h.flags & CT_F_HIDDEN || config.count)
-		return;
+		return false;
 	missing = sandboxed && (native || python_is_set());
 	if (!sandboxed && config.python && python_is_set()) {
 		missing |= !python_send(t, block_number(t), f, self_ring, &any);
@@ -276,8 +278,7 @@ static __cold void send_stack(struct hooks_thread *t, const struct hooks_call *f
 	}
 	if (!sandboxed && native)
 		missing |= !stack_send(t, (__u32)(f - t->calls), self_ring, own_pid);
-	if (missing)
-		ring_add(&t->no_stack, 1);
+	return missing;
 }
 
 /* Sends the rest of a string that was cut off, in pieces. They are made in the thread's block,
@@ -521,16 +522,17 @@ static bool enters_on(struct hooks_thread *t, struct hooks_call *f, const struct
 	bool counts = config.count && !(spec->flags & (CT_S_ALWAYS | CT_S_NESTED));
 	bool entry_only = config.no_return || spec->flags & CT_S_CALLBACK ||
 			  spec->more & CT_S_ENTRY_ONLY;
+	bool missing = false, sent = false;
 
 	if (!counts || !config.no_return)
 		f->rec.h.start_ns = f->rec.h.end_ns = now();
 	if (spec->nentry && !counts)
 		reads_whole(t, f, CT_AT_ENTRY);
 	if (entry_only)
-		send_stack(t, f, spec);
+		missing = send_stack(t, f, spec);
 	if (config.enter) {
 		f->rec.h.kind = CT_ENTER;
-		send_call(t, f);
+		sent = send_call(t, f);
 		f->rec.h.kind = CT_CALL;
 	}
 	if (entry_only) {
@@ -538,7 +540,9 @@ static bool enters_on(struct hooks_thread *t, struct hooks_call *f, const struct
 		if (is_counted(f))
 			counts_call(t, f, spec, false, false);
 		if (!config.enter)
-			send_call(t, f);
+			sent = send_call(t, f);
+		if (missing && sent)
+			ring_add(&t->no_stack, 1);
 		return false;
 	}
 	if (config.memory && spec->memory_how == CT_MEMORY_FREES && !f->rec.depth && is_counted(f))
@@ -720,7 +724,7 @@ static void leaves(struct hooks_thread *t, struct hooks_call *f)
 	const struct ct_spec *spec = spec_of(f);
 	bool failed = spec->flags & CT_S_ERROR && (__u32)f->rec.ret;
 	bool bad = failed && !(spec->flags & CT_S_NOT_READY && (__u32)f->rec.ret == NOT_READY);
-	bool wanted = is_wanted(f, bad);
+	bool wanted = is_wanted(f, bad), missing;
 
 	if (wanted && is_counted(f))
 		counts_call(t, f, spec, bad, true);
@@ -733,8 +737,9 @@ static void leaves(struct hooks_thread *t, struct hooks_call *f)
 	}
 	if (!failed && spec->nreads > spec->nentry)
 		reads_whole(t, f, CT_AT_RETURN);
-	send_stack(t, f, spec);
-	send_call(t, f);
+	missing = send_stack(t, f, spec);
+	if (send_call(t, f) && missing)
+		ring_add(&t->no_stack, 1);
 }
 
 /* For calls that do not take the short way. */
