@@ -422,7 +422,8 @@ static __cold void tell_name(struct hooks_thread *t)
 		t->renames--; /* so that it is tried again before the next call */
 }
 
-static __cold struct hooks_thread *thread_get(void)
+/* part: the call is a part of another one, which was counted if the thread has no block. */
+static __cold struct hooks_thread *thread_get(bool part)
 {
 	struct hooks_thread *t;
 
@@ -438,9 +439,9 @@ static __cold struct hooks_thread *thread_get(void)
 	self_ring = ring_bytes;
 	self = t;
 	self_generation = generation;
-	if (!t)
+	if (!t && !part)
 		__atomic_fetch_add(&area->no_block, 1, __ATOMIC_RELAXED);
-	else if (t->tid != (__u32)own_pid)
+	else if (t && t->tid != (__u32)own_pid)
 		tell_name(t);
 	return t;
 }
@@ -625,7 +626,7 @@ void capture_counts(struct hook_thread *e)
 
 	if (!*alive || area->phase != CT_PHASE_RUNNING)
 		return;
-	t = thread_get();
+	t = thread_get(false);
 	if (t)
 		point_counts(t, e);
 }
@@ -647,7 +648,7 @@ HOOK_WAY(4) static void depth_changed(struct hooks_thread *t)
 /* For calls that do not take the short way. */
 static __cold bool enters_somehow(struct hook_frame *e, const struct hook_regs *r, __u64 cookie)
 {
-	bool wanted;
+	bool wanted, part = hook_is_part(e->flags, e->ra);
 
 	__u32 func = CT_COOKIE_FUNC(cookie);
 	const struct ct_spec *spec = &specs[func & (CT_MAX_FUNCS - 1)];
@@ -655,7 +656,11 @@ static __cold bool enters_somehow(struct hook_frame *e, const struct hook_regs *
 
 	if (!*alive || area->phase != CT_PHASE_RUNNING || func >= CT_MAX_FUNCS)
 		return false;
-	t = thread_get();
+	/* a part of a call for which there was no place, while there is one now */
+	if (part && (!self || self_generation != generation) &&
+	    __atomic_load_n(&area->no_block, __ATOMIC_RELAXED))
+		return false;
+	t = thread_get(part);
 	if (t && t->renames != __atomic_load_n(&renames, __ATOMIC_RELAXED))
 		tell_name(t);
 	if (t && spec->layer)
@@ -960,7 +965,7 @@ void capture_renamed(void)
 	struct hooks_thread *t = NULL;
 
 	if (*alive && area->phase == CT_PHASE_RUNNING)
-		t = thread_get();
+		t = thread_get(false);
 	if (t)
 		tell_name(t);
 }
