@@ -169,12 +169,12 @@ static int replay_drain(struct source *s, emit_fn emit, void *ctx)
 	}
 	if (n)
 		return n;
-	err = tell_holes(r, emit, ctx);
-	if (err)
-		return err;
 	n = r->ranged ? 0 : replay_muted_end(r->muting, emit, ctx);
 	if (n)
 		return n;
+	err = tell_holes(r, emit, ctx);
+	if (err)
+		return err;
 	tell_cut(r);
 	return 1;
 }

@@ -65,7 +65,7 @@ struct hooks_source {
 	struct hooks_without *without; /* NULL: it cannot be known who has no hooks */
 	uint8_t count_by;
 	struct hooks_ring_counts gone; /* of processes that have ended */
-	bool loaded;		       /* one of these had hooks */
+	bool loaded; /* a process that has ended had hooks */
 	uint64_t calls, unfinished, stopped_ns;
 	unsigned int started;
 	bool reported, inner, ended;
@@ -193,7 +193,7 @@ static void add_counts(struct hooks_ring_counts *to, const struct hooks_ring_cou
 
 static void drop(struct hooks_source *h, int i)
 {
-	h->loaded |= hooks_peer_on(h->peers[i]) || hooks_peer_partly(h->peers[i]);
+	h->loaded |= (hooks_peer_on(h->peers[i]) || hooks_peer_partly(h->peers[i]));
 	hooks_holes_tell(hooks_peer_holes(h->peers[i]), h->batch);
 	hooks_peer_close(h->peers[i]);
 	h->peers[i] = h->peers[--h->npeers];
@@ -580,11 +580,9 @@ static int look_after(struct hooks_source *h, struct hooks_peer *p)
 
 	hooks_ring_tick(r);
 	err = tell_holes(h, p);
-	if (err)
-		return err;
-	if (hooks_muted_due(h->muted, hooks_peer_told(p), now))
+	if (!err && hooks_muted_due(h->muted, hooks_peer_told(p), now))
 		err = hooks_muted_tell(h->muted, hooks_peer_told(p), r, now, false, h->batch);
-	else
+	else if (!err)
 		err = hooks_muted_state(h->muted, hooks_peer_told(p), r, h->batch);
 	if (err)
 		return err;
@@ -921,7 +919,7 @@ static void losses(struct source *s, struct losses *l)
 	l->files += hooks_files_count(h->files);
 	l->code = h->loaded ? LOSSES_CODE_LOADED : LOSSES_CODE_NONE;
 	for (int i = 0; i < h->npeers; i++)
-		if (hooks_peer_on(h->peers[i]) || hooks_peer_partly(h->peers[i]))
+		if ((hooks_peer_on(h->peers[i]) || hooks_peer_partly(h->peers[i])))
 			l->code = LOSSES_CODE_LOADED;
 }
 
