@@ -582,6 +582,8 @@ static int hook_list(size_t size, bool *last, __u32 *number)
 	memcpy(&l, talk_message(), sizeof(l));
 	*number = l.number;
 	*last = l.flags & HOOKS_LAST;
+	if (*last)
+		engine_runtime(l.within, l.within_bytes);
 	return err || !*last ? err : hook_listed();
 }
 

@@ -236,8 +236,9 @@ static COLD enum hook_miss why_full(struct area *a)
 }
 
 /* Takes a frame for a call of function id, when the short way has found no free frame, or is not
- * sure. Returns NULL if there is none. */
-static COLD struct hook_frame *take_slowly(uintptr_t top, __u64 sp, __u32 id)
+ * sure. part: the call is a part of another one, which was counted if it was missed. Returns NULL if there is
+ * none. */
+static COLD struct hook_frame *take_slowly(uintptr_t top, __u64 sp, __u32 id, bool part)
 {
 	struct hook_frame *f;
 	struct area *a;
@@ -258,7 +259,8 @@ static COLD struct hook_frame *take_slowly(uintptr_t top, __u64 sp, __u32 id)
 		a = threads_get();
 		if (!a) {
 			hooks_top = 0;
-			miss(id, HOOK_MISS_THREADS);
+			if (!part)
+				miss(id, HOOK_MISS_THREADS);
 			return NULL;
 		}
 		if (engine_ops->begin)
@@ -363,7 +365,7 @@ HOOK_WAY(1) struct onward call_enter(struct hook_regs *regs, const struct hot *h
 	if (unlikely(!engine_live->on))
 		return away;
 	if (unlikely((top & (AREA_FIRST | GUARD_BIT)) != AREA_FIRST || f[-1].state <= sp)) {
-		f = take_slowly(top, sp, hot->id);
+		f = take_slowly(top, sp, hot->id, hook_is_part(flags, regs->ra));
 		if (!f)
 			return away;
 	} else {

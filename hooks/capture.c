@@ -194,20 +194,19 @@ static bool put(struct hooks_thread *t, const struct ct_hdr *h, __u64 size)
 	return ring_put(t, self_ring, h, size);
 }
 
-/* The same rules as is_sent() and send_call() of bpf/state.bpf.h. */
-static void send_call(struct hooks_thread *t, struct hooks_call *f)
+/* The same rules as is_sent() and send_call() of bpf/state.bpf.h. Returns whether the call has a record. */
+static bool send_call(struct hooks_thread *t, struct hooks_call *f)
 {
 	if (!(f->spec_flags & (CT_S_SHOWN | CT_S_ALWAYS) ||
 	      (f->rec.depth && f->spec_flags & CT_S_NESTED)) ||
 	    (config.count && !(f->spec_flags & (CT_S_ALWAYS | CT_S_NESTED))))
-		return;
+		return false;
 	if (config.layers && f->len <= CT_PLAN_MAX) {
 		f->data[f->len / 8] = f->scope;
 		f->rec.h.flags |= CT_F_SCOPE;
-		capture_put(t, &f->rec.h, sizeof(f->rec) + f->len + 8);
-	} else {
-		capture_put(t, &f->rec.h, sizeof(f->rec) + f->len);
+		return capture_put(t, &f->rec.h, sizeof(f->rec) + f->len + 8);
 	}
+	return capture_put(t, &f->rec.h, sizeof(f->rec) + f->len);
 }
 
 /* For the other files that make records. */
@@ -223,10 +222,12 @@ void capture_reads(struct hooks_call *f, __u32 func, __u32 when)
 {
 	do_reads(f, func, when);
 }
-HOOK_WAY(8) void capture_put(struct hooks_thread *t, const struct ct_hdr *h, __u64 size)
+HOOK_WAY(8) bool capture_put(struct hooks_thread *t, const struct ct_hdr *h, __u64 size)
 {
-	if (!put(t, h, size))
-		ring_add(&t->lost, 1);
+	if (put(t, h, size))
+		return true;
+	ring_add(&t->lost, 1);
+	return false;
 }
 
 /* Returns whether the call is only counted and not sent. */
@@ -261,14 +262,15 @@ static __u32 block_number(const struct hooks_thread *t)
 		       hooks_block_bytes((__u32)self_ring));
 }
 
-/* Sends the stack of a call. The call's record follows it. */
-static __cold void send_stack(struct hooks_thread *t, const struct hooks_call *f,
+/* Sends the stack of a call. The call's record follows it. Returns whether the stack is missing: that
+ * counts only if the call has a record. */
+static __cold bool send_stack(struct hooks_thread *t, const struct hooks_call *f,
 			      const struct ct_spec *spec)
 {
 	bool missing, native = config.python_only != CT_PY_ALONE, any;
 
 	if (!(spec->more & CT_S_STACK) || f->rec.h.flags & CT_F_HIDDEN || config.count)
-		return;
+		return false;
 	missing = sandboxed && (native || python_is_set());
 	if (!sandboxed && config.python && python_is_set()) {
 		missing |= !python_send(t, block_number(t), f, self_ring, &any);
@@ -276,8 +278,7 @@ static __cold void send_stack(struct hooks_thread *t, const struct hooks_call *f
 	}
 	if (!sandboxed && native)
 		missing |= !stack_send(t, (__u32)(f - t->calls), self_ring, own_pid);
-	if (missing)
-		ring_add(&t->no_stack, 1);
+	return missing;
 }
 
 /* Sends the rest of a string that was cut off, in pieces. They are made in the thread's block,
@@ -421,7 +422,8 @@ static __cold void tell_name(struct hooks_thread *t)
 		t->renames--; /* so that it is tried again before the next call */
 }
 
-static __cold struct hooks_thread *thread_get(void)
+/* part: the call is a part of another one, which was counted if the thread has no block. */
+static __cold struct hooks_thread *thread_get(bool part)
 {
 	struct hooks_thread *t;
 
@@ -437,9 +439,9 @@ static __cold struct hooks_thread *thread_get(void)
 	self_ring = ring_bytes;
 	self = t;
 	self_generation = generation;
-	if (!t)
+	if (!t && !part)
 		__atomic_fetch_add(&area->no_block, 1, __ATOMIC_RELAXED);
-	else if (t->tid != (__u32)own_pid)
+	else if (t && t->tid != (__u32)own_pid)
 		tell_name(t);
 	return t;
 }
@@ -521,16 +523,17 @@ static bool enters_on(struct hooks_thread *t, struct hooks_call *f, const struct
 	bool counts = config.count && !(spec->flags & (CT_S_ALWAYS | CT_S_NESTED));
 	bool entry_only = config.no_return || spec->flags & CT_S_CALLBACK ||
 			  spec->more & CT_S_ENTRY_ONLY;
+	bool missing = false, sent = false;
 
 	if (!counts || !config.no_return)
 		f->rec.h.start_ns = f->rec.h.end_ns = now();
 	if (spec->nentry && !counts)
 		reads_whole(t, f, CT_AT_ENTRY);
 	if (entry_only)
-		send_stack(t, f, spec);
+		missing = send_stack(t, f, spec);
 	if (config.enter) {
 		f->rec.h.kind = CT_ENTER;
-		send_call(t, f);
+		sent = send_call(t, f);
 		f->rec.h.kind = CT_CALL;
 	}
 	if (entry_only) {
@@ -538,7 +541,9 @@ static bool enters_on(struct hooks_thread *t, struct hooks_call *f, const struct
 		if (is_counted(f))
 			counts_call(t, f, spec, false, false);
 		if (!config.enter)
-			send_call(t, f);
+			sent = send_call(t, f);
+		if (missing && sent)
+			ring_add(&t->no_stack, 1);
 		return false;
 	}
 	if (config.memory && spec->memory_how == CT_MEMORY_FREES && !f->rec.depth && is_counted(f))
@@ -621,7 +626,7 @@ void capture_counts(struct hook_thread *e)
 
 	if (!*alive || area->phase != CT_PHASE_RUNNING)
 		return;
-	t = thread_get();
+	t = thread_get(false);
 	if (t)
 		point_counts(t, e);
 }
@@ -643,7 +648,7 @@ HOOK_WAY(4) static void depth_changed(struct hooks_thread *t)
 /* For calls that do not take the short way. */
 static __cold bool enters_somehow(struct hook_frame *e, const struct hook_regs *r, __u64 cookie)
 {
-	bool wanted;
+	bool wanted, part = hook_is_part(e->flags, e->ra);
 
 	__u32 func = CT_COOKIE_FUNC(cookie);
 	const struct ct_spec *spec = &specs[func & (CT_MAX_FUNCS - 1)];
@@ -651,7 +656,11 @@ static __cold bool enters_somehow(struct hook_frame *e, const struct hook_regs *
 
 	if (!*alive || area->phase != CT_PHASE_RUNNING || func >= CT_MAX_FUNCS)
 		return false;
-	t = thread_get();
+	/* a part of a call for which there was no place, while there is one now */
+	if (part && (!self || self_generation != generation) &&
+	    __atomic_load_n(&area->no_block, __ATOMIC_RELAXED))
+		return false;
+	t = thread_get(part);
 	if (t && t->renames != __atomic_load_n(&renames, __ATOMIC_RELAXED))
 		tell_name(t);
 	if (t && spec->layer)
@@ -720,7 +729,7 @@ static void leaves(struct hooks_thread *t, struct hooks_call *f)
 	const struct ct_spec *spec = spec_of(f);
 	bool failed = spec->flags & CT_S_ERROR && (__u32)f->rec.ret;
 	bool bad = failed && !(spec->flags & CT_S_NOT_READY && (__u32)f->rec.ret == NOT_READY);
-	bool wanted = is_wanted(f, bad);
+	bool wanted = is_wanted(f, bad), missing;
 
 	if (wanted && is_counted(f))
 		counts_call(t, f, spec, bad, true);
@@ -733,8 +742,9 @@ static void leaves(struct hooks_thread *t, struct hooks_call *f)
 	}
 	if (!failed && spec->nreads > spec->nentry)
 		reads_whole(t, f, CT_AT_RETURN);
-	send_stack(t, f, spec);
-	send_call(t, f);
+	missing = send_stack(t, f, spec);
+	if (send_call(t, f) && missing)
+		ring_add(&t->no_stack, 1);
 }
 
 /* For calls that do not take the short way. */
@@ -955,7 +965,7 @@ void capture_renamed(void)
 	struct hooks_thread *t = NULL;
 
 	if (*alive && area->phase == CT_PHASE_RUNNING)
-		t = thread_get();
+		t = thread_get(false);
 	if (t)
 		tell_name(t);
 }

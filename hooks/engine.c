@@ -400,7 +400,14 @@ void engine_forget_counts(void)
 			set_counts(&area_at(i)->thread, NULL);
 }
 
-struct hook_within engine_within;
+struct hook_within engine_within, engine_parts;
+
+void engine_runtime(__u64 lo, __u64 bytes)
+{
+	__atomic_store_n(&engine_parts.bytes, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&engine_parts.lo, lo, __ATOMIC_RELEASE);
+	__atomic_store_n(&engine_parts.bytes, bytes, __ATOMIC_RELEASE);
+}
 
 /* Selects the way through the stub that the function's flags say. While hooks are off, flags are
  * ignored. */

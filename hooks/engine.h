@@ -225,6 +225,14 @@ struct hook_within {
 	__u64 lo, bytes;
 };
 extern struct hook_within engine_within __attribute__((visibility("hidden")));
+/* Where calls of functions with HOOK_FOLDS come from that are a part of others, whether any is counted or not:
+ * in a thread without an area such a call is not missed by itself. */
+void engine_runtime(__u64 lo, __u64 bytes);
+extern struct hook_within engine_parts __attribute__((visibility("hidden")));
+static inline bool hook_is_part(__u32 flags, __u64 ra)
+{
+	return flags & HOOK_FOLDS && ra - engine_parts.lo < engine_parts.bytes;
+}
 void engine_fold_within(__u64 lo, __u64 bytes);
 static inline bool hook_is_within(__u64 ip)
 {

@@ -25,6 +25,6 @@ void capture_words(const struct hook_regs *, __u64 *to, __u32 n);
 void capture_reads(struct hooks_call *, __u32 func, __u32 when);
 /* Writes a record of so many bytes into the thread's ring; a record that finds no room is counted
  * as lost. */
-void capture_put(struct hooks_thread *, const struct ct_hdr *, __u64 size);
+bool capture_put(struct hooks_thread *, const struct ct_hdr *, __u64 size);
 
 #endif

@@ -115,6 +115,9 @@ struct hooks_list {
 	__u32 flags;
 	__u32 number; /* with HOOKS_LAST: number of the HOOKS_MAPPED that the list answers */
 	__u32 pad;
+	/* with HOOKS_LAST: the code of the library whose calls of others are a part of its own (the runtime);
+	 * bytes 0: none */
+	__u64 within, within_bytes;
 };
 struct hooks_spec {
 	__u32 row;
@@ -388,7 +391,7 @@ static inline int hooks_msg_check(const void *msg, size_t n)
 CT_ASSERT_SIZE(struct hooks_hello, 56);
 CT_ASSERT_SIZE(struct hooks_start, 40 + sizeof(struct ct_config));
 CT_ASSERT_SIZE(struct hooks_ask, 16);
-CT_ASSERT_SIZE(struct hooks_list, 24);
+CT_ASSERT_SIZE(struct hooks_list, 40);
 CT_ASSERT_SIZE(struct hooks_spec, 96);
 CT_ASSERT_SIZE(struct hooks_func, 48);
 CT_ASSERT_SIZE(struct hooks_installed, 20);

@@ -55,6 +55,8 @@ bool hook_is_busy(const struct hook_frame *f)
 
 static struct hook_thread this_thread;
 
+struct hook_within engine_parts;
+
 struct hook_thread *hook_self(void)
 {
 	return &this_thread;

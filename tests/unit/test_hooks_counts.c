@@ -35,6 +35,8 @@ static struct hooks_muted *muted;
 static struct capture_plan plan;
 
 /* the engine's */
+struct hook_within engine_parts;
+
 struct hook_thread *hook_self(void)
 {
 	return NULL;

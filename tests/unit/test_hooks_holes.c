@@ -151,7 +151,7 @@ static void test_gone(void)
 	CHECK_EQ(0, count_of(CT_HOLE_HOOKS_GONE, ""));
 	CHECK_EQ(-1, count_of(CT_HOLE_NO_HOOKS, ""));
 	CHECK_EQ(0, count_of(CT_HOLE_SHARED_MEMORY, ""));
-	CHECK_EQ(4000, holes_missing_ns(rows, 70, CT_HOLE_CALLS, 0, 10000));
+	CHECK_EQ(4000, holes_missing_ns(rows, 70, 1U << CT_HOLE_CALLS, 0, 10000));
 	end();
 }
 

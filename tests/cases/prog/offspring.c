@@ -4,6 +4,7 @@
  *
  *   offspring worker SECONDS   the main thread ends; another one, which is named as cudatrace names its own, makes a call
  *                              each 10 ms
+ *   offspring crowd THREADS    so many threads at a time, each of which makes 5 calls
  *   offspring HOW CHILDREN     3 calls, then a child that makes 7, CHILDREN times; then 2 calls
  *
  * HOW: fork; bare-fork, clone, clone3: without libc's knowledge; clone-function: clone(3); shared: clone(3) with the
@@ -114,6 +115,28 @@ static void *work(void *seconds)
 	return NULL;
 }
 
+static void *five(void *arg)
+{
+	calls(5);
+	return arg;
+}
+
+static int crowd(int n)
+{
+	pthread_t *threads = calloc((size_t)n, sizeof(*threads));
+	pthread_attr_t small;
+
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 65536);
+	for (int i = 0; i < n; i++)
+		if (!threads || pthread_create(&threads[i], &small, five, NULL))
+			return 3;
+	for (int i = 0; i < n; i++)
+		pthread_join(threads[i], NULL);
+	free(threads);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t worker;
@@ -122,6 +145,8 @@ int main(int argc, char **argv)
 
 	if (!*how)
 		return 2;
+	if (!strcmp(how, "crowd"))
+		return crowd(atoi(argv[2]));
 	if (!strcmp(how, "worker")) {
 		pthread_create(&worker, NULL, work, argv[2]);
 		pthread_exit(NULL);

@@ -165,6 +165,14 @@ static int flush(struct out *o, uint32_t flags)
 				.number = o->number };
 	int err;
 
+	if (o->mapped && flags & HOOKS_LAST) {
+		uint64_t lo, bytes;
+
+		hooks_mapped_runtime(o->mapped, &lo, &bytes);
+		l.within = lo;
+		l.within_bytes = bytes;
+	}
+
 	memcpy(o->msg, &l, sizeof(l));
 	err = o->send(o->ctx, o->msg, o->at);
 	o->at = sizeof(l);
