@@ -41,10 +41,10 @@ all: cudatrace
 help:
 	@echo 'make                 ./cudatrace'
 	@echo 'make static          .output/static/cudatrace: one file to copy to another machine'
-	@echo 'make test            the shorter test suites (as root); the last line counts them'
+	@echo 'make test            the shorter test suites (as root, by sudo); the last line counts them'
 	@echo 'make unit            the tests that need no root; T=join CASE=orders: one program, one case'
 	@echo 'make bench           speed, as ratios in one run (as root)'
-	@echo 'make demo            a trace of the sample program (as root)'
+	@echo 'make demo            a trace of the sample program (as root, by sudo)'
 	@echo 'make standin         libcudart and libcuda that need no GPU'
 	@echo 'make format          lays the C files out as .clang-format has it'
 	@echo 'make install         to $$(DESTDIR)$$(PREFIX), /usr/local by default; make uninstall removes it'

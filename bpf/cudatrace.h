@@ -995,6 +995,11 @@ enum ct_by {
 #define CT_SUB_KIND 0x0f   /* the copy's cudaMemcpyKind */
 #define CT_SUB_STREAM 0x10 /* on a stream that the program created */
 
+/* A size that is this large, or larger, cannot be: 256 TiB is all that a process can address. A sum that has come
+ * near its end takes no more. So no sum of a process wraps around, whatever the process says. */
+#define CT_SIZE_MOST (1ULL << 48)
+#define CT_SUM_MOST (1ULL << 60)
+
 /* the sum of all keys of a process that came after it had used its share of the entries */
 #define CT_BY_REST (~0ULL)
 struct ct_sums {
@@ -1030,7 +1035,9 @@ struct ct_sums {
 		/* of calls that allocate memory: bytes that are not, or no longer, in `held` */
 		__u64 unheld_bytes;
 	};
-	__u64 hist; /* in the map: index in `hists` + 1; 0: none. Always 0 in records */
+	__u32 hist; /* in the map: index in `hists` + 1; 0: none. Always 0 in records */
+	/* calls with a size that cannot be: it is in none of the sums of bytes and threads */
+	__u32 odd;
 };
 _Static_assert(sizeof(struct ct_sums) == 12 * 8, "recordings have it");
 

@@ -8,10 +8,12 @@
 #   all     that, and what scripts/test.sh --all uses: a virtual machine, a browser, other shells, makers of packages
 #
 # What is there is recognised by its command or its header, however it came here: when nothing is missing nothing is
-# done, without network and without root. The tests run with apt on Debian 12; tests/dist/roots.sh looks for the names in Debian 13 and
+# done, without network and without root; otherwise what installs is run through sudo by who is not root. The tests run with apt on Debian 12; tests/dist/roots.sh looks for the names in Debian 13 and
 # Ubuntu too. dnf's names (Fedora, RHEL) are untested.
 # It knows packages, and nothing of how anything is built.
 set -uo pipefail
+# shellcheck source=scripts/common.sh disable=SC1091
+. "$(dirname "$0")/common.sh"
 
 die() {
 	echo "deps.sh: $*" >&2
@@ -57,6 +59,7 @@ openssl openssl openssl
 curl curl curl
 pgrep procps procps-ng
 mount mount util-linux
+setfacl acl acl
 promtool prometheus golang-github-prometheus
 systemd-analyze systemd systemd
 "
@@ -76,6 +79,7 @@ buildah buildah buildah
 import:ensurepip python3-venv python3
 import:yaml python3-yaml python3-pyyaml
 import:pytest python3-pytest python3-pytest
+sudo sudo sudo
 "
 
 case ${1:-test} in
@@ -85,7 +89,6 @@ all) table=$build$test$all ;;
 *) die "'$1' is none of build, test, all" ;;
 esac
 
-PATH=$PATH:/usr/sbin:/sbin:/usr/local/sbin
 found() {
 	case $1 in
 	stdio.h) echo '#include <stdio.h>' | ${CC:-gcc} -E -x c - > /dev/null 2>&1 ;;
@@ -120,19 +123,23 @@ while read -r what apt_name dnf_name; do
 done <<< "$table"
 [ ${#apt[@]} -gt 0 ] || exit 0
 
-[ "$(id -u)" = 0 ] || die "not installed: ${apt[*]}; run this as root, or install them yourself"
+if [ "$(id -u)" != 0 ]; then
+	need_root || die "not installed: ${apt[*]}; run this as root, or install them yourself"
+	exec sudo -- "$0" "$@"
+fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 if command -v apt-get > /dev/null; then
-	echo "deps.sh: installing ${apt[*]}"
+	echo "deps.sh: installing ${apt[*]}; this can take some minutes"
 	export DEBIAN_FRONTEND=noninteractive
 	get=(apt-get -q -y -o DPkg::Lock::Timeout=120 -o Acquire::Retries=2)
-	{
+	install_apt() {
 		"${get[@]}" update && mapfile -t apt <<< "$(available "${apt[@]}")" && "${get[@]}" install --no-install-recommends "${apt[@]}"
-	} > "$log" 2>&1 < /dev/null || die "apt-get could not install ${apt[*]}: $(grep '^[EW]:' "$log" | head -n 1)"
+	}
+	LINES_ARE='lines of apt-get' patiently 'still installing' "$log" install_apt || die "apt-get could not install ${apt[*]}: $(grep '^[EW]:' "$log" | head -n 1)"
 elif command -v dnf > /dev/null; then
-	echo "deps.sh: installing ${dnf[*]}"
-	dnf -q -y install "${dnf[@]}" > "$log" 2>&1 < /dev/null ||
+	echo "deps.sh: installing ${dnf[*]}; this can take some minutes"
+	LINES_ARE='lines of dnf' patiently 'still installing' "$log" dnf -q -y install "${dnf[@]}" ||
 		die "dnf could not install ${dnf[*]}: $(tail -n 1 "$log")"
 else
 	die "not installed: ${apt[*]} (Debian's names), and neither apt-get nor dnf is here to install them"

@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# test.sh - installs what is missing, builds, runs the suites and adds up: scripts/test.sh [--all] [--again]. Needs root. Asks nothing.
+# test.sh - installs what is missing, builds, runs the suites and adds up: scripts/test.sh [--all] [--again]
 #
-# Without an option it runs what checks the program itself, but for the cases that take long. --all, which CI uses, adds these,
-# the same unit tests under the sanitizers, the commands of README and the guides, the cases with the second kind of probes, pushes to an OpenTelemetry collector, another kernel in a virtual machine, browsers and
+# The tests need root: an ordinary user becomes root by sudo, once, and owns afterwards what was made in the user's copy of the repository.
+# Every 30 seconds a line that begins with `#` says what is running.
+#
+# Without an option it runs what checks the program itself, but for the cases and unit programs that take long. --all, which CI uses, adds these,
+# faults, the checks of the source (rules, layout, shell scripts, tables), the same unit tests under the sanitizers, the commands of README and the guides, the cases with the second kind of probes, pushes to an OpenTelemetry collector, another kernel in a virtual machine, browsers and
 # other programs that read our files, programs at random with a diary, hostile recordings, the files of a release, the Python package, clang-tidy, and two copies of the tree: the recipes of docs/HOWTO.md followed in one, a build
 # by clang of the other.
 #
@@ -33,6 +36,8 @@ if [ -z "${TEST_SIGNALS_RESET:-}" ]; then
 fi
 unset TEST_SIGNALS_RESET
 export CUDATRACE_TESTS=1 # tells the tracers of the tests from others (tests/lib.sh)
+# shellcheck source=scripts/common.sh disable=SC1091
+. scripts/common.sh
 
 # Limits are there to end what hangs: each is several times what the suite takes on two idle processors, so that other work on
 # the machine does not make a test fail. TOTAL_LIMIT: seconds for everything; what would begin later is not run and counts as failed.
@@ -74,15 +79,54 @@ broken() {
 }
 
 if [ "$(id -u)" != 0 ]; then
-	broken root "the tests load BPF programs: run them as root"
-	finish
+	# sudo drops what says where compilers and packages are
+	kept=("PATH=$PATH")
+	for name in CC CLANG CUDA_HOME CCACHE_DIR http_proxy https_proxy no_proxy PIP_INDEX_URL; do
+		[ -z "${!name:-}" ] || kept+=("$name=${!name}")
+	done
+	if ! need_root; then
+		broken root "the tests load BPF programs, which needs root"
+		finish
+	fi
+	exec sudo -- env "${kept[@]}" scripts/test.sh "$@"
 fi
+# What the tests write belongs to root, whoever has become root.
+unset SUDO_UID SUDO_GID SUDO_USER SUDO_COMMAND
+# shellcheck disable=SC2317 # called at the end
+at_exit() {
+	[ -z "$lane_pid" ] || kill "$lane_pid" 2> /dev/null
+	hand_back
+}
+lane_pid=
+trap at_exit EXIT
 mkdir -p "$LOGS"
 rm -f "$LOGS"/*
 
+# done_in NAME: how far a suite or a build is.
+done_in() {
+	local tests
+	tests=$(grep -cE '^(ok|not ok|skip) ' "$LOGS/$1.log" 2> /dev/null)
+	if [ "${tests:-0}" -gt 0 ]; then
+		echo "$1 ($tests tests done)"
+	else
+		echo "$1 ($(wc -l 2> /dev/null < "$LOGS/$1.log" || echo 0) lines)"
+	fi
+}
+
+# beat NAME: says every 30 seconds what runs, and what runs beside it in the second lane.
+beaten=0
+beat() {
+	local beside=
+	((SECONDS - beaten >= 30)) || return 0
+	beaten=$SECONDS
+	[ -z "$lane_pid" ] || beside=$(cat "$LOGS/lane.now" 2> /dev/null)
+	[ -z "$beside" ] || beside=$(done_in "$beside")
+	echo "# $SECONDS s:${1:+ $(done_in "$1")}${1:+${beside:+, beside it}}${beside:+ $beside}"
+}
+
 # bounded NAME SECONDS COMMAND...: its output in NAME.log. Sets status; 124 when the time was up.
 bounded() {
-	local log=$LOGS/$1.log rc=$LOGS/$1.rc left=$(($2 < TOTAL_LIMIT - SECONDS ? $2 : TOTAL_LIMIT - SECONDS)) pid until
+	local name=$1 log=$LOGS/$1.log rc=$LOGS/$1.rc left=$(($2 < TOTAL_LIMIT - SECONDS ? $2 : TOTAL_LIMIT - SECONDS)) pid until
 	shift 2
 	until=$((SECONDS + left))
 	set -m
@@ -95,6 +139,7 @@ bounded() {
 	set +m
 	while [ ! -s "$rc" ] && kill -0 "$pid" 2> /dev/null && [ $SECONDS -lt $until ]; do
 		sleep 0.1
+		[ -n "${in_lane:-}" ] || beat "$name"
 	done
 	if [ -s "$rc" ]; then
 		status=$(cat "$rc")
@@ -153,7 +198,6 @@ judge() {
 
 # ---- the second lane -----------------------------------------------------------------------------------------------
 lane=() # suites, as words for the shell
-lane_pid=
 
 # behind NAME SECONDS COMMAND...: a suite of the second lane.
 behind() {
@@ -163,6 +207,7 @@ behind() {
 # shellcheck disable=SC2317 # called by eval
 behind_one() {
 	local began=$SECONDS
+	echo "$1" > "$LOGS/lane.now"
 	bounded "$@"
 	echo "$status $((SECONDS - began))" > "$LOGS/$1.lane"
 }
@@ -172,12 +217,12 @@ start_lane() {
 	{
 		# shellcheck disable=SC2154 # pid is that of bounded
 		trap 'kill -KILL -- "-$pid" 2> /dev/null; exit 1' TERM
+		in_lane=1
 		for one in "${lane[@]}"; do
 			eval "behind_one $one"
 		done
 	} < /dev/null &
 	lane_pid=$!
-	trap 'kill "$lane_pid" 2> /dev/null' EXIT
 }
 
 # shellcheck disable=SC2317 # called by eval
@@ -193,8 +238,12 @@ judge_behind() {
 # Each suite ends within its limit, and so does the lane.
 end_lane() {
 	local one
+	while kill -0 "$lane_pid" 2> /dev/null; do
+		sleep 0.1
+		beat ''
+	done
 	wait "$lane_pid"
-	trap - EXIT
+	lane_pid=
 	for one in "${lane[@]}"; do
 		eval "judge_behind $one"
 	done
@@ -252,12 +301,16 @@ made() {
 	as_test "make $*" make -j "$(nproc)" "$@" | grep -E '^(not )?ok |error|Error|warning'
 }
 
+# Unit programs that calculate or wait for long: `make unit` and --all run them too.
+LONG_UNITS=' compare estimator python resolve scope_sums unwind '
+
 # shellcheck disable=SC2317
 # unit_programs PREFIX FOLDER: those that have a source, a test for each, two at a time: many wait most of the time.
 unit_programs() {
 	local program
 	for program in "$2"/test_*; do
 		[ -e "tests/unit/${program##*/}.c" ] || continue
+		! $all && [[ $LONG_UNITS = *" ${program##*/test_} "* ]] && continue
 		while [ "$(jobs -rp | wc -l)" -ge 2 ]; do
 			wait -n
 		done
@@ -306,6 +359,8 @@ standin_checks() {
 # A function, so that all of this file is read before the first suite runs.
 main() {
 	local other stuck
+	echo "# $($all && echo 'All suites: this takes about 45 minutes' || echo 'The shorter suites: this takes about ten minutes') on two processors. What each prints is in $LOGS."
+	echo "# installing what is missing"
 	bounded deps 900 scripts/deps.sh "$($all && echo all || echo test)"
 	if [ "$status" != 0 ]; then
 		broken deps "$(tail -n 1 "$LOGS/deps.log")"
@@ -314,6 +369,7 @@ main() {
 	# A kernel that oopsed while it registered a probe event hangs everybody who registers another one.
 	stuck=$(ps -eo stat=,wchan:32=,pid=,comm= | awk '$1 ~ /^D/ && $2 ~ /event|uprobe|perf/ { print $3 " (" $4 ")"; exit }')
 	[ -z "$stuck" ] || echo "note: process $stuck is stuck in the kernel while it registers a probe: tests that do the same will hang"
+	echo "# building"
 	targets=(cudatrace standin programs cases-progs unit-programs)
 	build build 1500 "${targets[@]}" || finish
 	# Older runtimes for the cases that probe them; what cannot be fetched is skipped there.
@@ -323,11 +379,6 @@ main() {
 
 	build build-static 900 static || finish
 	behind unit 1200 unit_programs unit .output/unit
-	behind rules 120 scripts/check_rules.sh
-	behind format 300 scripts/check_format.sh
-	behind shellcheck 600 shell_scripts
-	behind api 300 as_test "tables agree with CUDA's headers" scripts/check_api.py
-	behind arm64 300 as_test "the BPF object compiles for arm64" make bpf-arm64
 	behind agent 180 tests/agent/run.sh
 	behind standin 120 standin_checks
 	behind docs 120 tests/docs.sh
@@ -337,6 +388,11 @@ main() {
 	behind nsys 120 tests/export/nsys.py
 	behind identity 120 tests/export/identity.py
 	if $all; then
+		behind rules 120 scripts/check_rules.sh
+		behind format 300 scripts/check_format.sh
+		behind shellcheck 600 shell_scripts
+		behind api 300 as_test "tables agree with CUDA's headers" scripts/check_api.py
+		behind arm64 300 as_test "the BPF object compiles for arm64" make bpf-arm64
 		behind san 2400 sanitized_units
 		behind tidy 1500 scripts/check_tidy.sh
 		behind versions 1200 tests/versions.sh
@@ -366,9 +422,9 @@ main() {
 		suite cases-1 1200 tests/cases/run.sh --short --half 1
 		grep 'are left out' "$LOGS/cases-1.log" | sed 's/^/    /'
 	fi
-	suite faults 300 tests/faults/run.py --fixed
 	suite serve 600 tests/serve/run.py
 	if $all; then
+		suite faults 300 tests/faults/run.py --fixed
 		suite serve-web 300 tests/serve/web.py
 		suite otlp 600 tests/export/otlp.py
 		suite cases-hooks 400 env SOURCE=hooks tests/cases/run.sh --short 'scopes_*' 'operators_*' 'collectives_*' 'nvtx3_*'

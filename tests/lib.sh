@@ -17,6 +17,8 @@ SAMPLE=${SAMPLE:-$ROOT/cuda_events_test}
 # A shell's background jobs ignore SIGINT unless they are told not to.
 BACKGROUND=(env --default-signal=INT)
 export LC_ALL=C
+# What the tests write belongs to root, also for who has started them by sudo.
+unset SUDO_UID SUDO_GID
 
 fail() {
 	local why=${*//$'\n'/ | }
@@ -165,7 +167,7 @@ stop() {
 
 # rows NAME [FILTER]: how many completed calls of NAME the JSON in $T/out has.
 rows() {
-	grep '^{"type":"call"' "$T/out" | grep -F "\"api\":\"$1\"" | grep -c -E -- "${2:-.}" || true
+	grep '^{"type":"call"' "$T/out" | grep -F "\"name\":\"$1\"" | grep -c -E -- "${2:-.}" || true
 }
 
 # expect WHAT GOT WANT

@@ -10,6 +10,8 @@ import tempfile
 
 LOCK = "/run/cudatrace-tests"
 os.environ["CUDATRACE_TESTS"] = "1"  # tells the tracers of the tests from others
+for sudo in ("SUDO_UID", "SUDO_GID"):  # what the tests write belongs to root, also for who has started them by sudo
+    os.environ.pop(sudo, None)
 
 
 @contextlib.contextmanager

@@ -88,7 +88,7 @@ case_mem_pools_and_managed() {
 	expect "leaks" "$(mem_say '[l[:3] for l in leaks]')" "[(500, 1, 'managed'), (2000, 1, 'pool')]"
 }
 
-case_mem_virtual_memory() {
+case_mem_virtual_memory() { # long
 	book virtual
 	expect "physical" "$(mem_say '[kind("physical", f) for f in ("peak", "taken", "frees")]')" "[8388608, 8388608, 3]"
 	expect "device" "$(mem_say '[(r["device"], r["peak"]) for r in d["by_device"]]')" "[(1, 8388608)]"

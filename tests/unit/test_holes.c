@@ -126,7 +126,7 @@ static void test_mutes(void)
 	CHECK_EQ(2000, holes_row(h, 0)->count);
 	CHECK_EQ(180, holes_row(h, 0)->above);
 	CHECK(!holes_fails(h) && !holes_unseen(h));
-	CHECK_EQ(0, holes_missing_ns(h, 5, CT_HOLE_CALLS, S, 2 * S));
+	CHECK_EQ(0, holes_missing_ns(h, 5, HOLES_OF(CT_HOLE_CALLS), S, 2 * S));
 	holes_close(h);
 }
 
@@ -137,15 +137,15 @@ static void test_missing(void)
 	states(h, no_hooks(5), 2 * S, 4 * S, 0, "");
 	states(h, no_hooks(5), 3 * S, 5 * S, 0, "");
 	states(h, no_hooks(6), 8 * S, CT_HOLE_OPEN, 0, "");
-	CHECK_EQ(3 * S, holes_missing_ns(h, 5, CT_HOLE_CALLS, 0, 10 * S));
-	CHECK_EQ(5 * S, holes_missing_ns(h, 0, CT_HOLE_CALLS, 0, 10 * S));
-	CHECK_EQ(S / 2, holes_missing_ns(h, 5, CT_HOLE_CALLS, 4 * S + S / 2, 10 * S));
-	CHECK_EQ(0, holes_missing_ns(h, 5, CT_HOLE_DEVICE, 0, 10 * S));
-	CHECK_EQ(0, holes_missing_ns(h, 5, CT_HOLE_CALLS, 5 * S, 10 * S));
+	CHECK_EQ(3 * S, holes_missing_ns(h, 5, HOLES_OF(CT_HOLE_CALLS), 0, 10 * S));
+	CHECK_EQ(5 * S, holes_missing_ns(h, 0, HOLES_OF(CT_HOLE_CALLS), 0, 10 * S));
+	CHECK_EQ(S / 2, holes_missing_ns(h, 5, HOLES_OF(CT_HOLE_CALLS), 4 * S + S / 2, 10 * S));
+	CHECK_EQ(0, holes_missing_ns(h, 5, HOLES_OF(CT_HOLE_DEVICE), 0, 10 * S));
+	CHECK_EQ(0, holes_missing_ns(h, 5, HOLES_OF(CT_HOLE_CALLS), 5 * S, 10 * S));
 	/* of the machine: it concerns each process */
 	states(h, hole_of(0, CT_HOLE_CALLS, CT_HOLE_LOST, CT_HOLE_LATE), 9 * S, 10 * S, 4, "");
-	CHECK_EQ(S, holes_missing_ns(h, 77, CT_HOLE_CALLS, 0, 10 * S));
-	CHECK_EQ(0, holes_missing_ns(NULL, 0, CT_HOLE_CALLS, 0, 10 * S));
+	CHECK_EQ(S, holes_missing_ns(h, 77, HOLES_OF(CT_HOLE_CALLS), 0, 10 * S));
+	CHECK_EQ(0, holes_missing_ns(NULL, 0, HOLES_OF(CT_HOLE_CALLS), 0, 10 * S));
 	holes_close(h);
 }
 

@@ -40,7 +40,7 @@ static void frame(struct text *t, const struct sink_opts *o, const struct stack_
 		text_str(t, ",");
 	}
 	if (f->function && f->kind == CT_FRAME_NATIVE) {
-		text_str(t, "\"offset\":");
+		text_str(t, "\"offset_bytes\":");
 		text_u64(t, f->offset);
 		text_str(t, ",");
 	}

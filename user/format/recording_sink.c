@@ -258,6 +258,9 @@ static int trace_event(struct sink *s, const struct event *ev)
 	bool call = ev->rec->kind == CT_CALL && !(ev->rec->flags & CT_F_HIDDEN);
 	int err;
 
+	/* the rows are there already, as they were stated */
+	if (ev->rec->kind == CT_HOLE && ev->rec->flags & CT_F_FINAL)
+		return 0;
 	err = make_room(t, ev->rec);
 	if (!err)
 		err = store(t, ev->rec);

@@ -19,6 +19,9 @@
 
 /* how long the sources other than the first have to deliver their last records */
 #define REST_NS 10000000000ULL
+#define REST_WAIT_MS 20
+#define REST_WAITS 20	       /* after the first of these records */
+#define UNREAD_NS 200000000ULL /* how long what is not read is counted */
 #define HOLES_EVERY_NS 1000000000ULL
 
 int session_feed_lost(struct session *s, enum ct_loss cause, uint64_t count, uint64_t until_ns)
@@ -45,6 +48,23 @@ static bool slice_over(struct session *s)
 	return clock_ns(CLOCK_MONOTONIC_COARSE) > s->slice_end_ns;
 }
 
+void session_feed_until(struct session *s, uint64_t cpu_ns)
+{
+	s->end_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + cpu_ns;
+	s->late = false;
+}
+
+/* In the last drain: is it time to end, whatever comes? A program may send on and on. CPU time: while a
+ * slow output makes us wait, it does not pass. What BPF or a file has is finite; a further signal ends that too. */
+static bool is_late(struct session *s)
+{
+	if (signals_pending > s->signals_at_end)
+		s->late = true;
+	else if (s->feeding->ops->endless && s->losses.received % 256 == 0)
+		s->late |= clock_ns(CLOCK_THREAD_CPUTIME_ID) > s->end_cpu_ns;
+	return s->late;
+}
+
 /* The first stage: takes a record from the source. */
 static int take(void *ctx, const struct ct_hdr *rec)
 {
@@ -68,7 +88,7 @@ static int take(void *ctx, const struct ct_hdr *rec)
 			   ((const struct ct_lost *)rec)->count);
 	if (!err)
 		err = stages_record(&s->stages, rec);
-	s->paused |= (signals_pending && !s->ending) || slice_over(s);
+	s->paused |= s->ending ? is_late(s) : signals_pending || slice_over(s);
 	return err;
 }
 
@@ -80,7 +100,10 @@ int session_feed_all(struct session *s)
 	s->paused = false;
 	for (int i = 0; i < s->nsources && !s->paused; i++) {
 		struct source *src = &s->sources[i];
-		int err = src->ops->drain(src, take, s);
+		int err;
+
+		s->feeding = src;
+		err = src->ops->drain(src, take, s);
 
 		if (err < 0)
 			return err;
@@ -92,20 +115,61 @@ int session_feed_all(struct session *s)
 
 int session_feed_rest(struct session *s, struct source *src)
 {
-	uint64_t until_ns = clock_ns(CLOCK_MONOTONIC) + REST_NS;
+	uint64_t until_ns = clock_ns(CLOCK_MONOTONIC) + REST_NS, before = s->losses.received;
 	struct pollfd fds[SESSION_FDS];
-	int fd[SESSION_FDS], err;
+	int fd[SESSION_FDS], err, waits = 0;
 
+	s->paused = false;
+	s->feeding = src;
 	while ((err = src->ops->drain(src, take, s)) == 0) {
 		int n = src->ops->fds(src, fd, SESSION_FDS);
 
-		if (clock_ns(CLOCK_MONOTONIC) > until_ns)
+		/* what it had is sent at once when it has begun */
+		if (clock_ns(CLOCK_MONOTONIC) > until_ns || waits > REST_WAITS)
+			s->late = true;
+		if (s->late)
 			return 0;
 		for (int i = 0; i < n; i++)
 			fds[i] = (struct pollfd){ .fd = fd[i], .events = POLLIN };
-		poll(fds, (nfds_t)n, 20);
+		poll(fds, (nfds_t)n, REST_WAIT_MS);
+		waits += s->losses.received != before;
 	}
 	return err < 0 ? err : 0;
+}
+
+struct unread {
+	uint64_t records, until_ns;
+};
+
+static int count(void *ctx, const struct ct_hdr *rec)
+{
+	struct unread *u = ctx;
+
+	(void)rec;
+	u->records++;
+	return u->records % 1024 || clock_ns(CLOCK_MONOTONIC) < u->until_ns ? 0 : -ECANCELED;
+}
+
+int session_feed_unread(struct session *s, struct source *src)
+{
+	struct unread u = { .until_ns = clock_ns(CLOCK_MONOTONIC) + UNREAD_NS };
+	/* for others it was a signal that ended it; their calls come first */
+	struct ct_hole hole = hole_of(0, src->ops->endless ? src->ops->endless : CT_HOLE_CALLS,
+				      CT_HOLE_LOST, CT_HOLE_QUEUED);
+	uint64_t before = ~0ULL;
+
+	s->paused = false;
+	while (u.records != before && clock_ns(CLOCK_MONOTONIC) < u.until_ns) {
+		before = u.records;
+		if (src->ops->drain(src, count, &u) < 0)
+			break;
+	}
+	if (!u.records)
+		return 0;
+	hole.count = u.records;
+	hole.h.start_ns = s->last_end_ns;
+	hole.h.end_ns = clock_ns(CLOCK_MONOTONIC);
+	return stages_show(&s->stages, &hole.h);
 }
 
 /* A row of the ledger about a number that a source counts, when the number has changed. */

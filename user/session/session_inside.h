@@ -87,6 +87,12 @@ struct session {
 	/* the current feed must pause although there are more records */
 	bool paused;
 	bool ending; /* this is the last drain: it does not pause */
+	/* in the last drain: whose records come, and the CPU time of this thread after which those
+	 * of an endless source are not read any more; `late`: that has come */
+	const struct source *feeding;
+	uint64_t end_cpu_ns;
+	bool late;
+	int signals_at_end; /* signals_pending when it began */
 
 	/* how it ends */
 	enum session_reason reason;
@@ -135,6 +141,10 @@ int session_feed_all(struct session *);
 /* Feeds what a source that adds to the calls still delivers after it was told to stop. Returns 0 or
  * -errno. */
 int session_feed_rest(struct session *, struct source *);
+/* From now on, in the last drain, endless sources get so much time. */
+void session_feed_until(struct session *, uint64_t cpu_ns);
+/* Counts what a source still has, for a moment, and feeds a row that says so. Returns 0 or -errno. */
+int session_feed_unread(struct session *, struct source *);
 /* Feeds the calls that have not returned yet and were not shown before. Returns 0 or -errno. */
 int session_feed_pending(struct session *);
 /* Feeds the counters of all calls so far. Returns 0 or -errno. */

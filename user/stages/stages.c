@@ -380,6 +380,11 @@ int stages_end_scopes(struct stages *st, uint64_t now_ns)
 	return scopes_flush(st->scopes, now_ns);
 }
 
+int stages_end_work(struct stages *st)
+{
+	return join_end(st->join);
+}
+
 int stages_flush(struct stages *st, uint64_t now_ns)
 {
 	int err = join_flush(st->join, now_ns);

@@ -80,6 +80,8 @@ void stages_count_anew(struct stages *);
 int stages_show(struct stages *, const struct ct_hdr *);
 /* The source has stopped: ends the scopes that are still open, as unfinished. */
 int stages_end_scopes(struct stages *, uint64_t now_ns);
+/* All records have come: states what of device work is missing. Returns 0 or -errno. */
+int stages_end_work(struct stages *);
 /* Shows what has been held long enough at now_ns (CLOCK_MONOTONIC; UINT64_MAX: everything). All
  * records of what ended before now_ns must have been taken. */
 int stages_flush(struct stages *, uint64_t now_ns);

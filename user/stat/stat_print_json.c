@@ -127,7 +127,7 @@ static void derived(struct json *j, const struct report *r, const struct print_a
 
 	report_calls(r, &calls, &unseen);
 	for (int w = 0; w < REPORT_WAY_END; w++)
-		bytes += r->traffic[w].bytes;
+		losses_add(&bytes, r->traffic[w].bytes);
 	json_open_object(j, "summary");
 	json_put_u64(j, "span_ns", r->span_ns);
 	if (r->timed || !calls.calls) {
@@ -148,6 +148,8 @@ static void derived(struct json *j, const struct report *r, const struct print_a
 	json_put_u64(j, "moves", r->moves);
 	json_put_u64(j, "async_moves", r->moves_async);
 	json_put_u64(j, "bytes_moved", bytes);
+	if (r->odd_sizes)
+		json_put_u64(j, "impossible_sizes", r->odd_sizes);
 	if (r->device || a->gpu)
 		derived_device(j, r);
 	if (a->peak_bytes)

@@ -158,39 +158,39 @@ static bool is_written(const char *path)
 	return busy;
 }
 
-/* Renames the existing file. */
-static int keep_old(const char *path)
+/* Renames the existing file. Returns whether it did, with what the file was, or -errno. */
+static int keep_old(const char *path, struct stat *st)
 {
 	char real[PATH_MAX], old[PATH_MAX + 8];
-	struct stat st;
 
-	if (!realpath(path, real) || stat(real, &st) || !S_ISREG(st.st_mode))
+	if (!realpath(path, real) || stat(real, st) || !S_ISREG(st->st_mode))
 		/* there is nothing to keep; opening the file reports an error, if there is one */
 		return 0;
 	if (is_written(real))
 		return -EBUSY;
-	if (!st.st_size)
+	if (!st->st_size)
 		return 0;
 	snprintf(old, sizeof(old), "%s.old", real);
-	return rename(real, old) < 0 ? -errno : 0;
+	return rename(real, old) < 0 ? -errno : 1;
 }
 
 static int open_file(struct writer *w, const char *path)
 {
-	int err, there = safe_open(path, O_PATH | O_CLOEXEC, 0);
-	struct stat st;
+	int kept, there = safe_open(path, O_PATH | O_CLOEXEC, 0);
+	struct stat st, old;
 
 	/* a symbolic link that belongs to somebody else is not followed for the old file either */
 	if (there == -EACCES)
 		return there;
 	if (there >= 0)
 		close(there);
-	err = keep_old(path);
-	if (err)
-		return err;
+	kept = keep_old(path, &old);
+	if (kept < 0)
+		return kept;
 	/* does not wait for a reader of a pipe. The file is for its owner only, as perf.data is,
 	 * because it has the data that programs pass to CUDA. */
-	w->fd = safe_open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+	w->fd = safe_open_instead(path, kept ? &old : NULL,
+				  O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
 	if (w->fd < 0)
 		return w->fd;
 	if (fstat(w->fd, &st) < 0 || fcntl(w->fd, F_SETFL, 0) < 0)

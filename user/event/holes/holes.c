@@ -221,6 +221,9 @@ static int lost(struct holes *l, const struct ct_lost *r, const struct process *
 				  .reason = CT_HOLE_RECORDS,
 				  .layer = layer_of(r->cause),
 				  .state = CT_HOLE_LOST,
+				  .start_ns = r->h.start_ns,
+				  .end_ns = r->h.end_ns,
+				  .count = r->count,
 				  .shown_pid = r->h.pid };
 	struct holes_row *row;
 	bool made;
@@ -232,11 +235,10 @@ static int lost(struct holes *l, const struct ct_lost *r, const struct process *
 	row = row_of(l, &like, word, strlen(word), &made, &err);
 	if (!row)
 		return err;
-	losses_add(&row->count, r->count);
-	if (!row->count_from || r->h.start_ns < row->count_from)
-		row->count_from = r->h.start_ns;
-	if (r->h.end_ns > row->end_ns)
-		row->end_ns = r->h.end_ns;
+	if (!made) {
+		losses_add(&row->count, r->count);
+		row->end_ns = r->h.end_ns > row->end_ns ? r->h.end_ns : row->end_ns;
+	}
 	name(row, r->h.pid ? p : NULL, NULL);
 	return 0;
 }
@@ -365,6 +367,18 @@ static uint64_t processes(const struct holes *l, enum ct_hole_reason reason)
 	return n + unnamed;
 }
 
+bool holes_unknown(const struct holes *l, unsigned int layers)
+{
+	for (size_t i = 0; i < holes_rows(l); i++) {
+		const struct holes_row *r = &l->rows[i];
+
+		if (layers >> r->layer & 1 && r->state != CT_HOLE_MUTED &&
+		    r->reason != CT_HOLE_RECORDS && !(hole_why(r->reason)->flags & HOLES_SPARES))
+			return true;
+	}
+	return layers & HOLES_OF(CT_HOLE_CALLS) && l && unprobed_any(&l->unprobed);
+}
+
 uint64_t holes_number(const struct holes *l, enum ct_hole_reason reason)
 {
 	uint64_t n = 0;
@@ -384,45 +398,69 @@ const struct unprobed_sum *holes_unprobed(const struct holes *l)
 	return l ? &l->unprobed : &none;
 }
 
-struct stretch {
-	uint64_t from, to;
-};
-
 static int by_begin(const void *a, const void *b)
 {
-	const struct stretch *x = a, *y = b;
+	const struct holes_stretch *x = a, *y = b;
 
-	return x->from < y->from ? -1 : x->from > y->from;
+	return x->from_ns < y->from_ns ? -1 : x->from_ns > y->from_ns;
 }
 
-uint64_t holes_missing_ns(const struct holes *l, uint32_t pid, enum ct_hole_layer layer,
+size_t holes_stretches(const struct holes *l, uint32_t pid, unsigned int layers,
+		       struct holes_stretch **out)
+{
+	struct holes_stretch *all = holes_rows(l) ? malloc(l->n * sizeof(*all)) : NULL;
+	size_t n = 0, kept = 0;
+
+	*out = all;
+	for (size_t i = 0; all && i < l->n; i++) {
+		const struct holes_row *r = &l->rows[i];
+
+		/* one of which no time is known says nothing of any stretch */
+		if (!(layers >> r->layer & 1) || !(hole_why(r->reason)->flags & HOLES_ALL) ||
+		    (pid && r->pid && r->pid != pid) || !holes_begin(r) ||
+		    r->end_ns <= holes_begin(r))
+			continue;
+		all[n++] = (struct holes_stretch){ holes_begin(r), r->end_ns };
+	}
+	if (n)
+		qsort(all, n, sizeof(*all), by_begin);
+	for (size_t i = 0; i < n; i++) {
+		if (kept && all[i].from_ns <= all[kept - 1].to_ns) {
+			if (all[i].to_ns > all[kept - 1].to_ns)
+				all[kept - 1].to_ns = all[i].to_ns;
+		} else {
+			all[kept++] = all[i];
+		}
+	}
+	return kept;
+}
+
+uint64_t holes_within_ns(const struct holes_stretch *s, size_t n, uint64_t from_ns, uint64_t to_ns)
+{
+	size_t lo = 0, hi = n;
+	uint64_t sum = 0;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (s[mid].to_ns <= from_ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (; lo < n && s[lo].from_ns < to_ns; lo++)
+		sum += (s[lo].to_ns < to_ns ? s[lo].to_ns : to_ns) -
+		       (s[lo].from_ns > from_ns ? s[lo].from_ns : from_ns);
+	return sum;
+}
+
+uint64_t holes_missing_ns(const struct holes *l, uint32_t pid, unsigned int layers,
 			  uint64_t from_ns, uint64_t to_ns)
 {
-	struct stretch *all = malloc((holes_rows(l) + 1) * sizeof(*all));
-	uint64_t sum = 0, done = from_ns;
-	size_t n = 0;
+	struct holes_stretch *all;
+	size_t n = holes_stretches(l, pid, layers, &all);
+	uint64_t sum = holes_within_ns(all, n, from_ns, to_ns);
 
-	if (!all)
-		return to_ns > from_ns ? to_ns - from_ns : 0;
-	for (size_t i = 0; i < holes_rows(l); i++) {
-		const struct holes_row *r = &l->rows[i];
-		uint64_t from = holes_begin(r), to = r->end_ns;
-
-		if (r->layer != layer || !(hole_why(r->reason)->flags & HOLES_ALL) ||
-		    (pid && r->pid && r->pid != pid) || from >= to_ns || to <= from_ns)
-			continue;
-		all[n++] = (struct stretch){ from < from_ns ? from_ns : from,
-					     to > to_ns ? to_ns : to };
-	}
-	qsort(all, n, sizeof(*all), by_begin);
-	for (size_t i = 0; i < n; i++) {
-		uint64_t from = all[i].from > done ? all[i].from : done;
-
-		if (all[i].to <= from)
-			continue;
-		sum += all[i].to - from;
-		done = all[i].to;
-	}
 	free(all);
 	return sum;
 }

@@ -56,10 +56,26 @@ bool holes_unseen(const struct holes *);
 uint64_t holes_number(const struct holes *, enum ct_hole_reason);
 /* Processes that ran before CUDA's code had its probes. */
 const struct unprobed_sum *holes_unprobed(const struct holes *);
-/* For how much of from_ns..to_ns a layer's records of a process (0: of any) may be missing: the union of the
- * rows whose reasons have HOLES_ALL, in ns. A row without a begin counts from from_ns on. */
-uint64_t holes_missing_ns(const struct holes *, uint32_t pid, enum ct_hole_layer, uint64_t from_ns,
+/* Stretches of time (CLOCK_MONOTONIC; to_ns CT_HOLE_OPEN: to the end) in which records of some layers (bits 1 <<
+ * enum ct_hole_layer) of a process (0: of any) may be missing: the union of the rows whose reasons have HOLES_ALL
+ * and whose begins are known. A verdict about such a stretch abstains. In order of time; the caller frees *out. Returns
+ * how many. */
+struct holes_stretch {
+	uint64_t from_ns, to_ns;
+};
+size_t holes_stretches(const struct holes *, uint32_t pid, unsigned int layers,
+		       struct holes_stretch **out);
+/* How much of from_ns..to_ns they cover. */
+uint64_t holes_within_ns(const struct holes_stretch *, size_t n, uint64_t from_ns, uint64_t to_ns);
+/* Both at once. */
+uint64_t holes_missing_ns(const struct holes *, uint32_t pid, unsigned int layers, uint64_t from_ns,
 			  uint64_t to_ns);
+#define HOLES_OF(layer) (1u << (layer))
+/* What a verdict about time rests on. */
+#define HOLES_OF_TIME \
+	(HOLES_OF(CT_HOLE_CALLS) | HOLES_OF(CT_HOLE_DEVICE) | HOLES_OF(CT_HOLE_SCOPES))
+/* May calls or device work of these layers be missing, of which the number is not known? */
+bool holes_unknown(const struct holes *, unsigned int layers);
 
 /* ---- words ---- */
 

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../util/io/safe_open.h"
 #include "../../util/msg.h"
 #include "../../util/option/option.h"
 #include "../about.h"
@@ -33,51 +34,43 @@
 /* ---- the file ---- */
 
 /* Finds the file to replace, through symbolic links. A device or a pipe cannot be replaced.
- * Returns 0 or -errno after a message. */
-static int find_path(struct nsys *n, const char *path)
+ * Returns whether there is one, or -errno, -EINVAL after a message. */
+static int find_path(struct nsys *n, const char *path, struct stat *old)
 {
-	struct stat st;
-
-	if (stat(path, &st) < 0) {
+	if (stat(path, old) < 0) {
 		/* the file does not exist yet; if it cannot be made, that is reported then */
 		n->path = strdup(path);
 		return n->path ? 0 : -ENOMEM;
 	}
-	if (!S_ISREG(st.st_mode)) {
+	if (!S_ISREG(old->st_mode)) {
 		msg_error(
 			"nsys-sqlite writes a database, and %s is not a regular file: give -o FILE",
 			path);
 		return -EINVAL;
 	}
 	n->path = realpath(path, NULL);
-	return n->path ? 0 : -errno;
+	return n->path ? 1 : -errno;
 }
 
 /* Makes a new file next to the requested one, so that rename(2) can replace that. */
 static int make_file(struct nsys *n, const char *path)
 {
-	mode_t mask = umask(077);
-	int fd, err;
+	struct stat old;
+	int fd, exists = find_path(n, path, &old);
 
-	umask(mask);
-	err = find_path(n, path);
-	if (err)
-		return err;
+	if (!n->path)
+		return exists;
 	if (asprintf(&n->tmp, "%s.XXXXXX.tmp", n->path) < 0) {
 		n->tmp = NULL;
 		return -ENOMEM;
 	}
-	fd = mkostemps(n->tmp, 4, O_CLOEXEC);
+	fd = safe_new(n->tmp, strlen(".tmp"), false, n->path, exists ? &old : NULL);
 	if (fd < 0) {
-		err = -errno;
-		msg_error("cannot write to %s: %s", path, strerror(-err));
+		msg_error("cannot write to %s: %s", path, strerror(-fd));
 		free(n->tmp);
 		n->tmp = NULL;
-		return err;
+		return fd;
 	}
-	/* the mode of any output: it follows the umask of the user who started us */
-	if (fchmod(fd, 0666 & ~mask))
-		msg_verb("%s: %s", n->tmp, strerror(errno));
 	close(fd);
 	return 0;
 }
@@ -391,7 +384,7 @@ static int call(struct nsys *n, const struct event *ev)
 	if (process(n, ev->proc, false) || (ev->stack && stack(n, ev->stack)))
 		return n->d.error;
 	if (!domain->cupti)
-		return nsys_range(n, ev, start, name, domain->name);
+		return nsys_range(n, ev, start, name, api_funcs[c->func].name, domain->name);
 	r = nsys_begin(&n->d, NSYS_RUNTIME);
 	nsys_i(&r, start);
 	nsys_i(&r, nsys_time(n, c->h.end_ns));

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../util/io/safe_open.h"
 #include "../../util/msg.h"
 #include "../../util/thread.h"
 #include "../about.h"
@@ -20,7 +21,6 @@
 
 #define PROCESSES_MAX (1u << 24) /* process_unique() is below it */
 #define GROUP_ROWS (1u << 17)
-#define STACKS_MAX (1u << 26) /* ids of stacks; a recording has far fewer */
 
 struct parquet {
 	struct cells cells;
@@ -62,12 +62,10 @@ static int open_tables(struct parquet *p)
 
 static int make_folder(struct parquet *p, const char *path)
 {
-	mode_t mask = umask(077);
 	size_t n = strlen(path);
 	struct stat st;
 	int fd;
 
-	umask(mask);
 	while (n > 1 && path[n - 1] == '/')
 		n--;
 	p->path = strndup(path, n);
@@ -80,17 +78,13 @@ static int make_folder(struct parquet *p, const char *path)
 			  p->path);
 		return -EINVAL;
 	}
-	if (!mkdtemp(p->part)) {
-		msg_error("cannot make a folder beside %s: %s", p->path, strerror(errno));
+	fd = safe_new(p->part, 0, true, p->path, NULL);
+	if (fd < 0) {
+		msg_error("cannot make a folder beside %s: %s", p->path, strerror(-fd));
 		return -EINVAL;
 	}
 	p->made = true;
-	/* the mode of any output: it follows the umask of the user who started us */
-	fd = open(p->part, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || fchmod(fd, 0777 & ~mask))
-		msg_verb("%s: %s", p->part, strerror(errno));
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	return 0;
 }
 
@@ -140,9 +134,8 @@ static int add_stack(struct parquet *p, const struct stack *s)
 {
 	int err = 0;
 
-	if (!s || s->id >= STACKS_MAX || p->written[s->id / 8] >> s->id % 8 & 1)
+	if (!s || s->id >= COLUMNS_STACKS_MAX || !columns_stack_new(p->written, s))
 		return 0;
-	p->written[s->id / 8] |= (uint8_t)(1u << s->id % 8);
 	for (uint32_t i = 0; i < s->nframes && !err; i++) {
 		columns_frame(&p->cells, s, i);
 		err = add_row(p, COLUMNS_STACKS);
@@ -206,7 +199,7 @@ static int parquet_open(struct sink *s, const struct sink_opts *opts)
 		return -ENOMEM;
 	p->cells.o = opts;
 	p->cells.fields = true;
-	p->written = calloc(STACKS_MAX / 8, 1);
+	p->written = calloc(COLUMNS_STACKS_MAX / 8, 1);
 	p->worker = worker_open("ct-columns");
 	p->told = calloc(PROCESSES_MAX / 8 + 1, 1);
 	if (!p->written || !p->told || !p->worker)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "../../util/io/caps.h"
+#include "../../util/io/safe_open.h"
 #include "../../util/table/array.h"
 #include "../../util/msg.h"
 #include "../../util/now.h"
@@ -28,6 +29,7 @@
 #include "agent_process.h"
 
 #define STOP_NS 8000000000ULL /* for all agents to leave */
+#define DRAIN_NS 20000000ULL  /* the longest drain() before that */
 
 struct agent_source {
 	const struct capture_plan *plan;
@@ -240,7 +242,7 @@ static void give_up(const struct capture_plan *plan)
 	if (!(caps_effective() & CAPS_BIT(CAP_SYS_PTRACE)))
 		return;
 	if (plan->opens_files || !plan->cmd)
-		keep |= CAPS_BIT(CAP_DAC_OVERRIDE) | CAPS_BIT(CAP_FOWNER);
+		keep |= CAPS_BIT(CAP_DAC_OVERRIDE) | CAPS_BIT(CAP_FOWNER) | safe_open_caps();
 	/* the seccomp filter of a process is read with it; into its namespaces go the agent's files */
 	if (!plan->cmd)
 		keep |= CAPS_BIT(CAP_SYS_ADMIN) | CAPS_BIT(CAP_SYS_CHROOT) | CAPS_BIT(CAP_CHOWN) |
@@ -382,7 +384,9 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 		 * when they leave */
 		if (a->calls && a->stopped_ns && a->npeers && now_ns() - a->stopped_ns < STOP_NS)
 			again = wait_a_little(a);
-	} while (again && !source_paused(s->paused));
+		/* what they say need not be records, after which there may be a pause */
+	} while (again && !source_paused(s->paused) &&
+		 (a->stopped_ns ? now_ns() - a->stopped_ns < STOP_NS : now_ns() - now < DRAIN_NS));
 	if (a->calls && !a->stopped_ns) {
 		/* what it left in its socket was read above, or is there still */
 		if (a->npeers || (a->plan->cmd && !agent_child_ended(&a->cmd)))
@@ -461,4 +465,5 @@ const struct source_ops source_agent = {
 	.status = status,
 	.signal = pass_signal,
 	.close = close_source,
+	.endless = CT_HOLE_DEVICE,
 };

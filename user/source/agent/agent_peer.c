@@ -15,6 +15,7 @@
 #include "agent_tids.h"
 
 #define MESSAGES 64		/* of one drain */
+#define SAYS_AT_ALL 1000	/* an agent has a few words to say */
 #define RECEIVE_BYTES (8 << 20) /* asked of the kernel, which may give less */
 
 struct agent_peer {
@@ -414,7 +415,9 @@ int agent_peer_drain(struct agent_peer *p, struct agent_totals *t, const bool *p
 			break;
 		case AGENT_STARTED: started(p); break;
 		case AGENT_SAY:
-			if (p->state != PEER_HELLO || !p->conn.keyed)
+			if (p->conn.says > SAYS_AT_ALL)
+				mistrust(p, "messages without an end");
+			else if (p->state != PEER_HELLO || !p->conn.keyed)
 				agent_conn_say(&p->conn, (const struct meet_say *)p->msg);
 			break;
 		case AGENT_BYE: bye(p, t); break;

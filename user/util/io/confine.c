@@ -21,6 +21,7 @@
 
 #include "caps.h"
 #include "confine.h"
+#include "safe_open.h"
 #include "../msg.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -69,6 +70,7 @@ static const int always[] = {
 	SYS_getcwd,
 	SYS_readlinkat,
 	SYS_faccessat,
+	SYS_fgetxattr,
 	SYS_getdents64,
 	SYS_dup,
 	SYS_dup3,
@@ -277,7 +279,7 @@ void confine(unsigned what)
 	make(&p, what);
 	prog.len = p.n;
 	err = caps_keep(CAPS_BIT(CAP_DAC_OVERRIDE) | CAPS_BIT(CAP_DAC_READ_SEARCH) |
-			CAPS_BIT(CAP_FOWNER));
+			CAPS_BIT(CAP_FOWNER) | safe_open_caps());
 	if (!err)
 		err = caps_no_new();
 	if (!err && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0))

@@ -2,10 +2,13 @@
 /* loop.c - see loop.h. Knows nothing but libevent. */
 #include <event2/event.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "loop.h"
 
 #define MAX_WATCHES 24
+#define BASE_FILES 6 /* more than libevent opens for a base */
 
 struct loop_watch {
 	struct event *ev;
@@ -19,9 +22,22 @@ struct loop {
 	int n;
 };
 
+/* Can libevent open what it needs? If it may not, it says so in words of its own, and may end the
+ * program. */
+static bool files_left(void)
+{
+	int fds[BASE_FILES], n = 0;
+
+	while (n < BASE_FILES && (fds[n] = eventfd(0, EFD_CLOEXEC)) >= 0)
+		n++;
+	for (int i = 0; i < n; i++)
+		close(fds[i]);
+	return n == BASE_FILES;
+}
+
 struct loop *loop_open(void)
 {
-	struct loop *l = calloc(1, sizeof(*l));
+	struct loop *l = files_left() ? calloc(1, sizeof(*l)) : NULL;
 
 	if (!l)
 		return NULL;

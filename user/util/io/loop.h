@@ -9,7 +9,8 @@ struct loop;
 struct loop_watch;
 typedef void (*loop_fn)(void *ctx);
 
-struct loop *loop_open(void); /* NULL: no memory */
+/* NULL and errno: no memory, or too few descriptors are left. */
+struct loop *loop_open(void);
 void loop_close(struct loop *);
 
 struct event_base;

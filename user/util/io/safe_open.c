@@ -1,27 +1,174 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* safe_open.c - see safe_open.h. The path is walked name by name, so that what was looked at is
- * what is opened. */
+/*
+ * safe_open.c - see safe_open.h. The path is walked name by name, so that what was looked at is
+ * what is opened.
+ *
+ * Whether sudo's user may write to a folder is told by its mode: by what holds for its owner, for
+ * its group, or for all others. The user's other groups are not known. So where the answer depends
+ * on them, or on an access list, it is no.
+ */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
-#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
+#include "../msg.h"
+#include "../parse.h"
+#include "caps.h"
 #include "safe_open.h"
 
-#define LINKS_MAX 40 /* as the kernel has it */
+#define LINKS_MAX 40	/* as the kernel has it */
+#define PARENTS_MAX 256 /* folders above one */
+#define TRIES 100	/* to make what others make or remove at the same time */
+#define RANDOM_LEN 6	/* the X of a name */
+
+/* ---- sudo's user ---- */
+
+struct owner {
+	uid_t uid;
+	gid_t gid;
+};
+
+static bool id_of(const char *name, uint32_t *id)
+{
+	const char *text = getenv(name);
+	uint64_t v;
+
+	if (!text || parse_u64(text, 1, UINT32_MAX - 1, &v))
+		return false;
+	*id = (uint32_t)v;
+	return true;
+}
+
+/* Who called sudo. false: nobody did, or root, or this process is not root. */
+static bool sudo_user(struct owner *u)
+{
+	return !getuid() && !geteuid() && id_of("SUDO_UID", &u->uid) && id_of("SUDO_GID", &u->gid);
+}
+
+uint64_t safe_open_caps(void)
+{
+	struct owner u;
+
+	return sudo_user(&u) ? CAPS_BIT(CAP_CHOWN) : 0;
+}
+
+/* Has the folder an access list, or can that not be known? */
+static bool has_list(int dir)
+{
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool no = fd >= 0 && fgetxattr(fd, "system.posix_acl_access", NULL, 0) < 0 &&
+		  (errno == ENODATA || errno == EOPNOTSUPP);
+
+	if (fd >= 0)
+		close(fd);
+	return !no;
+}
+
+/* Has the user these rights (S_IROTH and so on) to the folder? */
+static bool may(const struct owner *u, int dir, mode_t rights)
+{
+	mode_t have;
+	struct stat st;
+
+	if (fstat(dir, &st) < 0 || !S_ISDIR(st.st_mode))
+		return false;
+	if (st.st_uid == u->uid)
+		have = st.st_mode >> 6;
+	else if (st.st_gid == u->gid)
+		have = st.st_mode >> 3;
+	else
+		have = st.st_mode & st.st_mode >> 3; /* he may be of its group too */
+	return (have & rights) == rights && (st.st_uid == u->uid || !has_list(dir));
+}
+
+/* May the user go to the folder from the root? */
+static bool may_reach(const struct owner *u, int dir)
+{
+	struct stat st, above;
+	int at = dir, up;
+	bool reached = false;
+
+	for (int i = 0; i < PARENTS_MAX && !reached && may(u, at, S_IXOTH); i++) {
+		up = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (up < 0)
+			break;
+		reached = !fstat(at, &st) && !fstat(up, &above) && st.st_dev == above.st_dev &&
+			  st.st_ino == above.st_ino;
+		if (at != dir)
+			close(at);
+		at = up;
+	}
+	if (at != dir)
+		close(at);
+	return reached;
+}
+
+/* What is asked for, for all names of the path. */
+struct want {
+	const char *path, *said; /* said: for a message */
+	int flags;
+	mode_t mode;
+	bool folder;		/* is made, and not opened */
+	const struct stat *old; /* whose place a new file takes; NULL: of none */
+};
+
+/* May the user put a file into the folder, where another one is or was? */
+static bool may_put(const struct owner *u, int dir, const struct stat *old)
+{
+	struct stat st;
+
+	if (!may(u, dir, S_IWOTH | S_IXOTH) || !may_reach(u, dir) || fstat(dir, &st) < 0)
+		return false;
+	return !old || !(st.st_mode & S_ISVTX) || old->st_uid == u->uid || st.st_uid == u->uid;
+}
+
+/* Gives what this process has just made in the folder to sudo's user, or says once how he gets it. */
+static void give(int dir, int fd, const struct want *w)
+{
+	static bool said;
+	struct owner u;
+	int err;
+
+	if (!sudo_user(&u))
+		return;
+	if (!may_put(&u, dir, w->old))
+		err = -EACCES;
+	else
+		err = fchown(fd, u.uid, u.gid) ? -errno : 0;
+	if (!err || __atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
+		return;
+	msg_note("%s belongs to root and not to you: %s; to have it, type: sudo chown %s%u:%u %s",
+		 w->said,
+		 err == -EACCES ? "you may not put files there without sudo" : strerror(-err),
+		 w->folder ? "-R " : "", u.uid, u.gid, w->said);
+}
+
+/* ---- opening ---- */
+
+/* Can it be a file that we have given to sudo's user? */
+static bool given(const struct stat *st)
+{
+	struct owner u;
+
+	return S_ISREG(st->st_mode) && sudo_user(&u) && st->st_uid == u.uid;
+}
 
 /* Is it somebody else's, in a folder where anybody may put things? */
 static bool foreign(const struct stat *dir, const struct stat *st)
 {
 	if ((dir->st_mode & (S_ISVTX | S_IWOTH)) != (S_ISVTX | S_IWOTH))
 		return false;
-	return (st->st_uid != geteuid() && st->st_uid != dir->st_uid) ||
+	return (st->st_uid != geteuid() && st->st_uid != dir->st_uid && !given(st)) ||
 	       (S_ISREG(st->st_mode) && st->st_nlink > 1);
 }
 
@@ -53,29 +200,69 @@ static int open_last(int dir, const char *name, int flags, mode_t mode, const st
 	return err ? err : fd;
 }
 
-/* One name of the path. Returns the descriptor of what it names; -ELOOP: a link, whose text is
- * in `link`; else -errno. */
-static int step(int dir, const char *name, bool last, int flags, mode_t mode, char *link)
+/* Is it the folder that we have made? Another one that is ours and empty would do as well. */
+static bool is_new_folder(int fd)
 {
-	int want = last ? flags : O_PATH | O_CLOEXEC, fd;
+	DIR *d = fdopendir(openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	struct stat st;
+	int n = 0;
+
+	while (d && n < 3 && readdir(d))
+		n++;
+	if (d)
+		closedir(d);
+	return n == 2 && !fstat(fd, &st) && st.st_uid == geteuid();
+}
+
+/* Makes what is not there. Returns its descriptor, or -errno; -EEXIST: somebody else was quicker. */
+static int make_last(int dir, const char *name, const struct want *w)
+{
+	int fd;
+
+	if (w->folder && mkdirat(dir, name, w->mode))
+		return -errno;
+	fd = openat(dir, name,
+		    w->folder ? O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW
+			      : w->flags | O_CREAT | O_EXCL | O_NOFOLLOW,
+		    w->mode);
+	if (fd < 0)
+		return -errno;
+	if (!w->folder || is_new_folder(fd))
+		give(dir, fd, w);
+	return fd;
+}
+
+/* One name of the path. Returns the descriptor of what it names; -ELOOP: a link, whose text is
+ * in `link`; -EAGAIN: it has just changed; else -errno. */
+static int step(int dir, const char *name, bool last, const struct want *w, char *link)
+{
+	bool makes = last && (w->folder || w->flags & O_CREAT),
+	     only = w->folder || w->flags & O_EXCL;
+	int want = last ? w->flags : O_PATH | O_CLOEXEC, fd;
 	struct stat dir_st, st;
 	ssize_t n;
 
 	if (fstat(dir, &dir_st) < 0)
 		return -errno;
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-		if (errno != ENOENT || !last || !(flags & O_CREAT))
+		if (errno != ENOENT || !makes)
 			return -errno;
-		return open_last(dir, name, flags, mode, &dir_st);
+		fd = make_last(dir, name, w);
+		return fd == -EEXIST && !only ? -EAGAIN : fd;
 	}
+	if (makes && only)
+		return -EEXIST;
 	if (S_ISLNK(st.st_mode) && in_proc(dir)) {
-		fd = openat(dir, name, want, mode);
+		fd = openat(dir, name, want, w->mode);
 		return fd < 0 ? -errno : fd;
 	}
 	if ((last || S_ISLNK(st.st_mode)) && foreign(&dir_st, &st))
 		return -EACCES;
-	if (!S_ISLNK(st.st_mode) && last)
-		return open_last(dir, name, flags, mode, &dir_st);
+	if (!S_ISLNK(st.st_mode) && last) {
+		/* fs.protected_regular would refuse what was given, if it might be made here */
+		fd = open_last(dir, name, given(&st) ? want & ~O_CREAT : want, w->mode, &dir_st);
+		return fd == -ENOENT && makes ? -EAGAIN : fd;
+	}
 	if (!S_ISLNK(st.st_mode)) {
 		fd = openat(dir, name, want | O_NOFOLLOW | O_DIRECTORY);
 		return fd < 0 ? -errno : fd;
@@ -89,16 +276,16 @@ static int step(int dir, const char *name, bool last, int flags, mode_t mode, ch
 	return -ELOOP;
 }
 
-int safe_open(const char *path, int flags, mode_t mode)
+static int walk(const struct want *w)
 {
 	char rest[PATH_MAX], link[PATH_MAX], more[2 * PATH_MAX], name[NAME_MAX + 1];
-	int dir, fd = -ENOENT, links = 0;
+	int dir, fd = -ENOENT, links = 0, tries = 0;
 
-	if (!*path)
+	if (!*w->path)
 		return -ENOENT;
-	if (strlen(path) >= sizeof(rest))
+	if (strlen(w->path) >= sizeof(rest))
 		return -ENAMETOOLONG;
-	strcpy(rest, path);
+	strcpy(rest, w->path);
 	dir = open(*rest == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return -errno;
@@ -117,7 +304,9 @@ int safe_open(const char *path, int flags, mode_t mode)
 		}
 		memcpy(name, at, n);
 		name[n] = '\0';
-		fd = step(dir, name, last, flags, mode, link);
+		fd = step(dir, name, last, w, link);
+		if (fd == -EAGAIN && ++tries < TRIES)
+			continue;
 		if (fd >= 0 && last)
 			break;
 		if (fd < 0 && (fd != -ELOOP || ++links > LINKS_MAX))
@@ -142,5 +331,50 @@ int safe_open(const char *path, int flags, mode_t mode)
 		dir = fd;
 	}
 	close(dir);
+	return fd;
+}
+
+int safe_open(const char *path, int flags, mode_t mode)
+{
+	return safe_open_instead(path, NULL, flags, mode);
+}
+
+int safe_open_instead(const char *path, const struct stat *old, int flags, mode_t mode)
+{
+	const struct want w = {
+		.path = path, .said = path, .flags = flags, .mode = mode, .old = old
+	};
+
+	return walk(&w);
+}
+
+/* Other letters in the place of the X. */
+static int put_random(char *at)
+{
+	static const char letters[] = "0123456789abcdefghijklmnopqrstuv";
+	unsigned char bytes[RANDOM_LEN];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		return -EIO;
+	for (int i = 0; i < RANDOM_LEN; i++)
+		at[i] = letters[bytes[i] % (sizeof(letters) - 1)];
+	return 0;
+}
+
+int safe_new(char *path, size_t suffix, bool folder, const char *becomes, const struct stat *old)
+{
+	const struct want w = { .path = path,
+				.said = becomes,
+				.flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+				.mode = folder ? 0777 : 0666,
+				.folder = folder,
+				.old = old };
+	int fd = -EEXIST;
+
+	for (int i = 0; i < TRIES && fd == -EEXIST; i++) {
+		fd = put_random(path + strlen(path) - suffix - RANDOM_LEN);
+		if (!fd)
+			fd = walk(&w);
+	}
 	return fd;
 }
