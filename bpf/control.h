@@ -177,17 +177,17 @@ struct ct_filter {
 /* The settings of the run. They are read-only to the BPF programs, so the verifier removes code
  * that is not needed. */
 struct ct_config {
-	__u8 filter_pids;    /* only the processes in the map `pids` */
-	__u8 follow;	     /* a child of a process in `pids` is added to `pids` */
-	__u8 enter;	     /* also send CT_ENTER records */
-	__u8 nested;	     /* also record nested calls */
-	__u8 no_return;	     /* entry probes only */
-	__u8 by_address;     /* the kernel has no cookies: the function is found by its address */
-	__u8 layers;	     /* some rows have a layer */
-	__u8 shapes;	     /* of operators' tensors too */
-	__u8 python_only;    /* enum ct_python_only */
-	__u8 stop_on_map;    /* ct_dl_state sends SIGURG when files were mapped */
-	__u8 stacks;	     /* some rows have CT_S_STACK */
+	__u8 filter_pids; /* only the processes in the map `pids` */
+	__u8 follow;	  /* a child of a process in `pids` is added to `pids` */
+	__u8 enter;	  /* also send CT_ENTER records */
+	__u8 nested;	  /* also record nested calls */
+	__u8 no_return;	  /* entry probes only */
+	__u8 by_address;  /* the kernel has no cookies: the function is found by its address */
+	__u8 layers;	  /* some rows have a layer */
+	__u8 shapes;	  /* of operators' tensors too */
+	__u8 python_only; /* enum ct_python_only */
+	__u8 stop_on_map; /* a thread that the tracer has seized is stopped when files were mapped */
+	__u8 stacks;	  /* some rows have CT_S_STACK */
 	__u8 frame_pointers; /* stacks are taken with bpf_get_stack */
 	__u8 python;	     /* also Python frames, for the processes in the map `pythons` */
 	/* calls are counted, not sent (but calls that name kernels are still sent) */
@@ -238,6 +238,24 @@ struct ct_look {
 	__u32 ns_pid;
 	/* 1: the process runs a new program, and a thread other than its first called exec */
 	__u32 anew;
+};
+
+/* An entry of the map `halts`: thread ns_tid (in the tracer's namespace; 0: not visible there) asks its
+ * tracer to interrupt it, and polls for at most CT_HALT_NS. The answer is the question's number at
+ * its place in `halted`. */
+#define CT_HALT_NS 100000000ULL
+#define CT_HALTS 4096
+
+enum ct_halt_why {
+	CT_HALT_MAPPED = 1, /* the process has mapped files */
+	CT_HALT_READ = 2    /* an argument of a call was not in memory */
+};
+
+struct ct_halt {
+	__u32 ns_tid;
+	__u32 why; /* enum ct_halt_why */
+	__u64 number;
+	__u64 at_ns; /* CLOCK_MONOTONIC */
 };
 
 /* ---- counting: the maps `entries`, `hists`, `held` and `sizes` ---- */

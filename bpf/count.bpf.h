@@ -440,6 +440,8 @@ static __noinline int count_memory(struct thread *t, struct frame *f, struct ct_
 		return 0;
 	}
 	bytes = f->data[spec->size_word & (CT_MAX_WORDS - 1)];
+	if (bytes >= CT_SIZE_MOST)
+		bytes = 0; /* not in the sums either */
 	/* it has just been written */
 	if (spec->memory_how == CT_MEMORY_TAKES_OUT &&
 	    bpf_probe_read_user(&addr, sizeof(addr), (void *)addr))

@@ -27,6 +27,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #include "state.bpf.h"
 #include "process.bpf.h"
+#include "halt.bpf.h"
 #include "read.bpf.h"
 #include "python.bpf.h"
 #include "stack.bpf.h"
@@ -120,8 +121,7 @@ int ct_session(struct pt_regs *ctx)
 }
 
 /* Attached to _dl_debug_state of ld.so. A thread that maps a library is stopped, or made to wait,
- * before code of that library runs. The program never gets the signal: it is traced, and the tracer
- * suppresses it. */
+ * before code of that library runs. */
 SEC("uprobe")
 int ct_dl_state(struct pt_regs *ctx)
 {
@@ -129,9 +129,9 @@ int ct_dl_state(struct pt_regs *ctx)
 
 	if (!(config.stop_on_map || config.hold) || !bpf_map_lookup_elem(&pids, &tgid))
 		return 0;
-	if (config.stop_on_map)
-		bpf_send_signal_thread(SIGURG);
-	else
-		hold();
+	if (!config.stop_on_map || !is_seized(bpf_get_current_task_btf()))
+		config.hold &&hold();
+	else if (!halt(CT_HALT_MAPPED))
+		passed(tgid);
 	return 0;
 }

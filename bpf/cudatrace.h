@@ -104,6 +104,8 @@ enum ct_kind {
 	CT_LAYER_END = 45,
 	/* struct ct_node: a node of a CUDA graph was made; a definition */
 	CT_NODE = 46,
+	/* struct ct_hole: something was not seen, or was counted and not recorded; a definition */
+	CT_HOLE = 47,
 	CT_KIND_END
 };
 
@@ -397,6 +399,82 @@ struct ct_unprobed {
 	__u32 ended;
 	__u32 more;		/* 1: there may have been other processes, which are not known */
 	char comm[CT_COMM_LEN]; /* NUL-terminated; empty: not known */
+};
+
+/*
+ * A row of the ledger of what was not seen. The row's key is the process, the thread, h.start_ns, the
+ * layer, the state, the reason, the device and the text: a later record with the same key replaces
+ * the row's end and number. A source sends it when something changes, never for a call.
+ */
+/* Which records are concerned. Append-only. */
+enum ct_hole_layer {
+	CT_HOLE_CALLS = 1,     /* calls of CUDA, and of the layers that --layers names */
+	CT_HOLE_DEVICE = 2,    /* device work */
+	CT_HOLE_SCOPES = 3,    /* ranges, operators, collectives, products */
+	CT_HOLE_STACKS = 4,    /* stacks of calls that were recorded */
+	CT_HOLE_PROCESSES = 5, /* begins, names and ends of processes */
+	CT_HOLE_COUNTERS = 6,  /* hardware counters */
+	CT_HOLE_LAYER_END
+};
+/* What is known of it. Append-only. */
+enum ct_hole_state {
+	CT_HOLE_LOST = 1,    /* `count` records are missing */
+	CT_HOLE_UNSEEN = 2,  /* records are missing, how many is not known */
+	CT_HOLE_REFUSED = 3, /* the source cannot see `count` things (functions, files) */
+	CT_HOLE_MUTED = 4,   /* `count` calls were counted or estimated, and not recorded */
+	CT_HOLE_TAKEN = 5,   /* another tool, or the program itself, took over */
+	CT_HOLE_STATE_END
+};
+/* Why: a row of user/event/holes/holes.def each, which has the words. Append-only. */
+enum ct_hole_reason {
+	CT_HOLE_FILE_REFUSED = 1,   /* a file has no probes: its user's programs map too many */
+	CT_HOLE_UNHOOKED = 2,	    /* functions have no hook */
+	CT_HOLE_PARTLY_HOOKED = 3,  /* functions are seen only through the dynamic loader's slots */
+	CT_HOLE_INTERRUPTED = 4,    /* another tracer's breakpoints took hooks away for a time */
+	CT_HOLE_UNPROBED = 5,	    /* CUDA's code ran before it had its probes */
+	CT_HOLE_RECORDS = 6,	    /* records were lost; the text is the name of enum ct_loss */
+	CT_HOLE_SCOPES_DROPPED = 7, /* too many scopes were open at a time */
+	CT_HOLE_UNREPORTED = 8, /* forks, execs and ends of processes found no room in the ring */
+	CT_HOLE_NO_HOOKS = 9,	/* a process uses CUDA and has no hooks */
+	CT_HOLE_NO_AGENT = 10,	/* a process gave work to a device and has no agent */
+	CT_HOLE_PROFILER = 11,	/* the program's own use of CUPTI: the agent has withdrawn */
+	CT_HOLE_HOOKS_GONE =
+		12,	   /* the connection of the hooks was closed; the hooks were removed */
+	CT_HOLE_LEFT = 13, /* a vfork child, or a handler, left by a jump */
+	CT_HOLE_SHARED_MEMORY = 14, /* a child that shares its parent's memory made calls */
+	CT_HOLE_NOT_HELD = 15,	    /* a process did not wait for its probes, or not long enough */
+	CT_HOLE_TOO_MANY = 16,	    /* there was no place for one more process */
+	CT_HOLE_NO_RECORD = 17,	    /* launches, copies and sets without a device record */
+	CT_HOLE_LATE = 18,	    /* the source was late: records from then on are not there */
+	CT_HOLE_TRACED = 19,	/* the program uses ptrace itself, or is traced by another one */
+	CT_HOLE_NAMESPACE = 20, /* functions in a library that was not searched (dlmopen) */
+	CT_HOLE_THROTTLED = 21, /* a function is called too often */
+	CT_HOLE_STRIPPED = 22,	/* a file contains CUDA's runtime without symbols */
+	CT_HOLE_QUEUED = 23,	/* what had arrived and was not read before the end */
+	CT_HOLE_REASON_END
+};
+/* hdr.flags: the row as it is at the end, for outputs that show stretches of time: start_ns and
+ * end_ns are within the trace. Made by the session, never stored. Outputs use either these or the others */
+#define CT_F_FINAL 0x0001
+#define CT_HOLE_TEXT_MAX 256
+#define CT_HOLE_OPEN (~0ULL)
+struct ct_hole {
+	/* pid 0: it is not known of which process, or of all. tid 0: all threads; with pid 0, in a
+	 * merged file, a number of the recorder. start_ns: from when; 0: not known. end_ns is start_ns */
+	struct ct_hdr h;
+	__u64 until_ns; /* CT_HOLE_OPEN: it goes on; 0: not known */
+	__u64 count;	/* by state; 0: not known */
+	/* the 95 % interval of the number reaches from count - below to count + above */
+	__u64 below, above;
+	__u32 device; /* CT_UNKNOWN: no single one */
+	__u32 ns_pid; /* in the tracer's pid namespace; 0: as in CT_PROCESS */
+	__u16 reason; /* enum ct_hole_reason */
+	__u8 layer, state;
+	__u16 text_len;
+	__u8 pad[2];
+	/* NUL-terminated; empty: as in CT_PROCESS. Untrusted, like the text */
+	char comm[CT_COMM_LEN];
+	char text[]; /* which file, which function; at most CT_HOLE_TEXT_MAX bytes */
 };
 
 /* ---- names and stacks ---- */
@@ -917,6 +995,11 @@ enum ct_by {
 #define CT_SUB_KIND 0x0f   /* the copy's cudaMemcpyKind */
 #define CT_SUB_STREAM 0x10 /* on a stream that the program created */
 
+/* A size that is this large, or larger, cannot be: 256 TiB is all that a process can address. A sum that has come
+ * near its end takes no more. So no sum of a process wraps around, whatever the process says. */
+#define CT_SIZE_MOST (1ULL << 48)
+#define CT_SUM_MOST (1ULL << 60)
+
 /* the sum of all keys of a process that came after it had used its share of the entries */
 #define CT_BY_REST (~0ULL)
 struct ct_sums {
@@ -952,7 +1035,9 @@ struct ct_sums {
 		/* of calls that allocate memory: bytes that are not, or no longer, in `held` */
 		__u64 unheld_bytes;
 	};
-	__u64 hist; /* in the map: index in `hists` + 1; 0: none. Always 0 in records */
+	__u32 hist; /* in the map: index in `hists` + 1; 0: none. Always 0 in records */
+	/* calls with a size that cannot be: it is in none of the sums of bytes and threads */
+	__u32 odd;
 };
 _Static_assert(sizeof(struct ct_sums) == 12 * 8, "recordings have it");
 
@@ -1045,6 +1130,7 @@ CT_ASSERT_SIZE(struct ct_fork, 40);
 CT_ASSERT_SIZE(struct ct_exit, 40);
 CT_ASSERT_SIZE(struct ct_lost, 48);
 CT_ASSERT_SIZE(struct ct_unprobed, 64);
+CT_ASSERT_SIZE(struct ct_hole, 96);
 CT_ASSERT_SIZE(struct ct_more, 48);
 CT_ASSERT_SIZE(struct ct_absent, 104);
 CT_ASSERT_SIZE(struct ct_name, 48);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
  * hold.bpf.h - a thread that has just loaded a library waits for a moment, so that the library has
- * its probes before its code runs. This is for processes that already run. A program that cudatrace
- * starts is stopped by its tracer (ct_dl_state) instead, which costs it nothing.
+ * its probes before its code runs. This is for threads that no tracer of ours has seized: those of
+ * processes that already run. A program that cudatrace starts is stopped by its tracer instead
+ * (halt.bpf.h).
  *
  * A uprobe's program cannot sleep until user space answers. It polls for at most HOLD_NS. It stops
  * doing so when all threads together have waited HOLD_ALL_NS, or when the last question was not
@@ -57,7 +58,8 @@ static __always_inline bool is_answered(__u64 question)
  * waits in vain, but only once. */
 static long hold_step(__u32 i, struct hold *h)
 {
-	return is_answered(h->question) || bpf_ktime_get_ns() > h->until_ns;
+	return is_answered(h->question) || *(volatile bool *)&tracer_gone ||
+	       bpf_ktime_get_ns() > h->until_ns;
 }
 
 static __always_inline struct ct_load *load_of(__u32 tgid)
@@ -70,6 +72,15 @@ static __always_inline struct ct_load *load_of(__u32 tgid)
 	return bpf_map_lookup_elem(&loads, &tgid);
 }
 
+/* A thread has mapped files, and went on without having been looked at. */
+static __always_inline void passed(__u32 tgid)
+{
+	struct ct_load *load = load_of(tgid);
+
+	if (load)
+		load->passed_ns = bpf_ktime_get_ns();
+}
+
 /* The loader calls _dl_debug_state also before it maps anything. Then no executable page is new,
  * and the thread does not wait. */
 static __noinline int hold(void)
@@ -78,7 +89,8 @@ static __noinline int hold(void)
 	__u64 begin = bpf_ktime_get_ns(), pages = BPF_CORE_READ(task, mm, exec_vm);
 	struct ct_load *load = load_of(bpf_get_current_pid_tgid() >> 32);
 	struct hold h = { .until_ns = begin + HOLD_NS };
-	bool useless = held_ns > HOLD_ALL_NS || held_in_vain == looks_done + 1, answered;
+	bool useless = held_ns > HOLD_ALL_NS || held_in_vain == looks_done + 1 || tracer_gone;
+	bool answered;
 
 	if (!load || load->pages == pages) {
 		if (load)

@@ -144,6 +144,9 @@ int BPF_PROG(ct_gone, struct task_struct *task)
 	struct ct_exit r = {};
 	bool known;
 
+	/* before its links are closed, which takes a while */
+	if (tgid == tracer_tgid && BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT)
+		tracer_gone = true;
 	abandon(task);
 	if (BPF_CORE_READ(task, signal, live.counter) > 0)
 		return 0;

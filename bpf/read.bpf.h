@@ -29,14 +29,6 @@ struct {
 	__type(value, __u32);
 } absent_files SEC(".maps");
 
-/* Threads that were sent SIGURG so that they wait, by their ids in the tracer's pid namespace. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
-	__type(key, __u32);
-	__type(value, __u32);
-} held_threads SEC(".maps");
-
 static __always_inline void inode_ctime(struct inode *inode, struct ct_absent *a)
 {
 	struct inode___6_6 *newer = (void *)inode;
@@ -81,14 +73,10 @@ static long describe_absent(struct task_struct *task, struct vm_area_struct *vma
 /* Stops the thread until user space has looked, if it is one of a program that was started by us. */
 static __always_inline void wait_to_be_read(void)
 {
-	__u64 id = bpf_get_current_pid_tgid();
-	__u32 tgid = id >> 32, tid, one = 1;
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 
-	if (!config.stop_on_map || !bpf_map_lookup_elem(&pids, &tgid))
-		return;
-	tid = pid_in_ns(bpf_get_current_task_btf());
-	bpf_map_update_elem(&held_threads, &tid, &one, BPF_ANY);
-	bpf_send_signal_thread(SIGURG);
+	if (config.stop_on_map && bpf_map_lookup_elem(&pids, &tgid))
+		halt(CT_HALT_READ);
 }
 
 /* Says that a read for the next call did not find its memory. It is sent also if nothing else can

@@ -6,7 +6,6 @@
 #ifndef CT_STATE_BPF_H
 #define CT_STATE_BPF_H
 
-#define SIGURG 23
 #define VM_EXEC 0x4
 #define MAX_PID_NS_LEVEL 32 /* <linux/pid_namespace.h> */
 #define EEXIST 17

@@ -62,6 +62,50 @@ static __always_inline void key_of(struct ct_count_key *key, const struct call *
 	key->by = by_of(c, spec, how);
 }
 
+static __always_inline __u32 log2_u64(__u64 v)
+{
+	__u32 n = 0;
+
+	if (v >> 32) {
+		n += 32;
+		v >>= 32;
+	}
+	if (v >> 16) {
+		n += 16;
+		v >>= 16;
+	}
+	if (v >> 8) {
+		n += 8;
+		v >>= 8;
+	}
+	if (v >> 4) {
+		n += 4;
+		v >>= 4;
+	}
+	if (v >> 2) {
+		n += 2;
+		v >>= 2;
+	}
+	return n + (__u32)(v >> 1);
+}
+
+/* CT_SIZE_MOST where the product would not fit. */
+static __always_inline __u64 product(__u64 a, __u64 b)
+{
+	if ((a | b) >> 31 && log2_u64(a) + log2_u64(b) > 61)
+		return CT_SIZE_MOST;
+	return a * b;
+}
+
+/* Returns false for what cannot be, or would come near the sum's end: it is not added. */
+static __always_inline bool add_size_to(__u64 *sum, __u64 size)
+{
+	if (size >= CT_SIZE_MOST || *(volatile __u64 *)sum >= CT_SUM_MOST)
+		return false;
+	SUMS_ADD(sum, size);
+	return true;
+}
+
 /* The product of the three sizes of a launch's grid (which 0) or block (which 1). */
 static __always_inline __u64 volume_of(const struct call *c, SUMS_SPEC struct ct_spec *spec,
 				       __u32 which)
@@ -72,11 +116,12 @@ static __always_inline __u64 volume_of(const struct call *c, SUMS_SPEC struct ct
 		return 0;
 	if (spec->grid_how == CT_GRID_DIM3) {
 		at += which * 2;
-		return (__u64)(__u32)word_at(c, at) * (word_at(c, at) >> 32) *
-		       (__u32)word_at(c, at + 1);
+		return product(product((__u32)word_at(c, at), word_at(c, at) >> 32),
+			       (__u32)word_at(c, at + 1));
 	}
 	at += which * 3;
-	return (__u64)(__u32)word_at(c, at) * (__u32)word_at(c, at + 1) * (__u32)word_at(c, at + 2);
+	return product(product((__u32)word_at(c, at), (__u32)word_at(c, at + 1)),
+		       (__u32)word_at(c, at + 2));
 }
 
 /* Updates the minimum (stored as its complement, so that an entry can start with zeros) and the
@@ -112,38 +157,12 @@ static __always_inline void add_time(struct ct_sums *n, __u64 ns)
 	raise(&n->max_ns, ns);
 }
 
-static __always_inline __u32 log2_u64(__u64 v)
-{
-	__u32 n = 0;
-
-	if (v >> 32) {
-		n += 32;
-		v >>= 32;
-	}
-	if (v >> 16) {
-		n += 16;
-		v >>= 16;
-	}
-	if (v >> 8) {
-		n += 8;
-		v >>= 8;
-	}
-	if (v >> 4) {
-		n += 4;
-		v >>= 4;
-	}
-	if (v >> 2) {
-		n += 2;
-		v >>= 2;
-	}
-	return n + (__u32)(v >> 1);
-}
-
 static __always_inline void add_size(struct ct_sizes *s, __u32 row, __u64 v)
 {
 	__u32 b = v > 1 ? log2_u64(v - 1) + 1 : 0;
 
-	SUMS_ADD(&s->sum[row], v);
+	if (!add_size_to(&s->sum[row], v))
+		return;
 	b = b < CT_SIZE_BUCKETS ? b : CT_SIZE_BUCKETS - 1;
 	SUMS_ADD32(&s->n[row][b], 1);
 }
@@ -152,15 +171,20 @@ static __always_inline void add_size(struct ct_sizes *s, __u32 row, __u64 v)
 static __always_inline void add_call(struct ct_sums *n, const struct call *c,
 				     SUMS_SPEC struct ct_spec *spec, bool failed)
 {
+	bool fits = true;
+
 	SUMS_ADD(&n->calls, 1);
 	if (failed)
 		SUMS_ADD(&n->failed, 1);
 	if (spec->flags & CT_S_MATCH_SIZE && !failed)
-		SUMS_ADD(&n->bytes, word_at(c, spec->size_word));
+		fits = add_size_to(&n->bytes, word_at(c, spec->size_word));
 	if (spec->grid_how) {
-		SUMS_ADD(&n->threads, volume_of(c, spec, 0) * volume_of(c, spec, 1));
-		SUMS_ADD(&n->shared, word_at(c, spec->shared_word));
+		fits = add_size_to(&n->threads,
+				   product(volume_of(c, spec, 0), volume_of(c, spec, 1)));
+		fits &= add_size_to(&n->shared, word_at(c, spec->shared_word));
 	}
+	if (!fits)
+		SUMS_ADD32(&n->odd, 1);
 }
 
 #endif

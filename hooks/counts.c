@@ -151,6 +151,8 @@ static void count_memory(struct hooks_call *f, const struct ct_spec *spec, struc
 		return;
 	}
 	bytes = f->data[spec->size_word & (CT_MAX_WORDS - 1)];
+	if (bytes >= CT_SIZE_MOST)
+		bytes = 0; /* not in the sums either */
 	/* the call has just written this word */
 	if (spec->memory_how == CT_MEMORY_TAKES_OUT)
 		address = address ? *(const volatile __u64 *)address : 0;

@@ -76,7 +76,7 @@ def text_row(parts, y):
 def picture(lines, columns, title):
     width, height = columns * CHARACTER + 2 * MARGIN, BAR + len(lines) * LINE + MARGIN
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" role="img">',
         f"<title>{html.escape(title)}</title>",
         f'<rect width="{width:.0f}" height="{height:.0f}" rx="8" fill="#0d1117"/>',
     ]

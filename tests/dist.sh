@@ -75,6 +75,17 @@ cudatrace-$version.spdx.json
 cudatrace_${version}_$(dpkg --print-architecture).deb
 install.sh" "$(files "$dist")"
 
+# without the tools of packages: the others are made, and it says what installs the tools
+mkdir "$tmp/tools"
+while IFS= read -r -d : folder; do
+	find -L "$folder" -maxdepth 1 -type f -executable ! -name dpkg-deb ! -name rpmbuild ! -name buildah -print0 2> /dev/null |
+		xargs -0 -r -n 200 ln -s -t "$tmp/tools" 2> /dev/null
+done <<< "$PATH:"
+refused dist-tools "not installed, so their packages were not made: dpkg-deb rpmbuild buildah; 'scripts/deps.sh all' installs them" \
+	env PATH="$tmp/tools" scripts/dist/dist.sh "$version" .output/static/cudatrace "$tmp/without"
+check dist-others test -s "$tmp/without/cudatrace-$version-linux-$machine.tar.gz"
+rm -rf "$tmp/without" "$tmp/tools"
+
 # ---- tarball -----------------------------------------------------------------------------------------------------
 
 mkdir "$tmp/tar"

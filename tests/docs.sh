@@ -128,6 +128,13 @@ completes words $'table\njson' stuck --format ''
 completes value-after-equals "json" --format = j
 completes file ":file" -o ''
 completes commands "$commands" ''
+# A picture without a size of its own has none in a table, where its column is as narrow as it can be.
+pictures=$(grep -L -E '^<svg [^>]*width="[0-9]+" height="[0-9]+"' docs/pictures/*.svg | tr '\n' ' ')
+if [ -z "$pictures" ]; then
+	echo "ok pictures-have-a-size"
+else
+	not_ok pictures-have-a-size "no width and height: $pictures"
+fi
 # --help on a terminal: by the pager; elsewhere, and if there is no such pager, as it is.
 on_terminal() { # PAGER TERM WORDS...
 	local command="env PAGER='$1' TERM=$2 '$ct' ${*:3}; echo \"status \$?\""

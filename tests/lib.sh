@@ -167,7 +167,7 @@ stop() {
 
 # rows NAME [FILTER]: how many completed calls of NAME the JSON in $T/out has.
 rows() {
-	grep '^{"type":"call"' "$T/out" | grep -F "\"api\":\"$1\"" | grep -c -E -- "${2:-.}" || true
+	grep '^{"type":"call"' "$T/out" | grep -F "\"name\":\"$1\"" | grep -c -E -- "${2:-.}" || true
 }
 
 # expect WHAT GOT WANT

@@ -157,7 +157,7 @@ traced() {
 # ---- the function is traced --------------------------------------------------------------------------------------
 
 traced --format json
-has function-traced "$tmp/rows" '"domain":"runtime","api":"cudaRecipe","args":\{"device":3,"size":4096\}'
+has function-traced "$tmp/rows" '"domain":"runtime","name":"cudaRecipe","args":\{"device":3,"size":4096\}'
 has function-listed <("$ct" list cudaRecipe) '^runtime +device +cudaRecipe\(device, size\)'
 
 # ---- the subcommand runs, and is where commands and options are listed -------------------------------------------
@@ -173,16 +173,16 @@ has subcommand-misspelled <("$ct" recipy 2>&1) 'did you mean recipe'
 
 # ---- the library is traced, chosen, shown in every format, and survives a recording ------------------------------
 
-has library-output "$tmp/rows" '"api":"toyOpen","args":\{"name":"first","session":102\}'
-has library-with-thousands "$tmp/rows" '"api":"toyLastSend","args":\{"session":5,"buffer":"0x6","bytes":7\}'
-has library-error "$tmp/rows" '"api":"toySend".*TOY_NO_SESSION'
+has library-output "$tmp/rows" '"name":"toyOpen","args":\{"name":"first","session":102\}'
+has library-with-thousands "$tmp/rows" '"name":"toyLastSend","args":\{"session":5,"buffer":"0x6","bytes":7\}'
+has library-error "$tmp/rows" '"name":"toySend".*TOY_NO_SESSION'
 # What it calls stands for itself: nothing folds into it.
 same library-does-not-fold "toyOpen toySend cudaMalloc cudaFree toySend toyLastSend" \
-	"$(sed -nE 's/.*"ts_ns":([0-9]+).*"api":"(toy[A-Za-z]*|cudaMalloc|cudaFree)".*/\1 \2/p' "$tmp/rows" | sort -n | cut -d' ' -f2 | tr '\n' ' ' | sed 's/ $//')"
+	"$(sed -nE 's/.*"start_ns":([0-9]+).*"domain":"[a-z]*","name":"(toy[A-Za-z]*|cudaMalloc|cudaFree)".*/\1 \2/p' "$tmp/rows" | sort -n | cut -d' ' -f2 | tr '\n' ' ' | sed 's/ $//')"
 traced --format json -e toy
-same library-chosen-by-events "toyOpen toySend toySend toyLastSend" "$(sed -nE 's/.*"api":"([A-Za-z]*)".*/\1/p' "$tmp/rows" | tr '\n' ' ' | sed 's/ $//')"
+same library-chosen-by-events "toyOpen toySend toySend toyLastSend" "$(sed -nE 's/.*"domain":"[a-z]*","name":"([A-Za-z]*)".*/\1/p' "$tmp/rows" | tr '\n' ' ' | sed 's/ $//')"
 traced --format json --domain toy -e '*Send'
-same library-chosen-by-domain "toySend toySend toyLastSend" "$(sed -nE 's/.*"api":"([A-Za-z]*)".*/\1/p' "$tmp/rows" | tr '\n' ' ' | sed 's/ $//')"
+same library-chosen-by-domain "toySend toySend toyLastSend" "$(sed -nE 's/.*"domain":"[a-z]*","name":"([A-Za-z]*)".*/\1/p' "$tmp/rows" | tr '\n' ' ' | sed 's/ $//')"
 has library-listed <("$ct" list --domain toy) '^toy +peer +toySend\(session, buffer, bytes\)'
 has library-in-help <("$ct" --help) '^Libraries:.* toy'
 has library-completed <("$ct" --complete trace --domain '') '^toy$'
@@ -211,7 +211,7 @@ for format in $("$ct" --complete export --to ''); do
 	esac
 done
 "$ct" replay --format json -e toy -o "$tmp/rows" "$tmp/recording" > "$tmp/log" 2>&1
-same library-replayed "toyOpen toySend toySend toyLastSend" "$(sed -nE 's/.*"api":"([A-Za-z]*)".*/\1/p' "$tmp/rows" | tr '\n' ' ' | sed 's/ $//')"
+same library-replayed "toyOpen toySend toySend toyLastSend" "$(sed -nE 's/.*"domain":"[a-z]*","name":"([A-Za-z]*)".*/\1/p' "$tmp/rows" | tr '\n' ' ' | sed 's/ $//')"
 # A version without the library tells its calls by their names.
 "$here/cudatrace" replay -o "$tmp/rows" "$tmp/recording" > "$tmp/log" 2>&1
 has library-unknown-elsewhere "$tmp/rows" toySend
@@ -252,9 +252,9 @@ same format-of-a-kind "recipe recipe" "$(grep recipe "$tmp/kind.names" | tr '\n'
 # ---- the filter decides in the kernel ----------------------------------------------------------------------------
 
 traced --format json --max-size 4096 -e 'cudaRecipe,toy'
-same filter-lets-pass 'cudaRecipe toyOpen toySend toyLastSend' "$(sed -nE 's/.*"api":"([A-Za-z]*)".*/\1/p' "$tmp/rows" | tr '\n' ' ' | sed 's/ $//')"
+same filter-lets-pass 'cudaRecipe toyOpen toySend toyLastSend' "$(sed -nE 's/.*"domain":"[a-z]*","name":"([A-Za-z]*)".*/\1/p' "$tmp/rows" | tr '\n' ' ' | sed 's/ $//')"
 traced --format json --max-size 4095 -e 'cudaRecipe,toy'
-same filter-drops 'toyOpen toySend toyLastSend' "$(sed -nE 's/.*"api":"([A-Za-z]*)".*/\1/p' "$tmp/rows" | tr '\n' ' ' | sed 's/ $//')"
+same filter-drops 'toyOpen toySend toyLastSend' "$(sed -nE 's/.*"domain":"[a-z]*","name":"([A-Za-z]*)".*/\1/p' "$tmp/rows" | tr '\n' ' ' | sed 's/ $//')"
 has filter-in-help <("$ct" --help) '--max-size SIZE +calls of at most this size'
 
 # ---- the rule makes its finding ----------------------------------------------------------------------------------

@@ -69,6 +69,7 @@ typedef struct {
 } atomic_t;
 struct signal_struct {
 	atomic_t live;
+	unsigned int flags;
 	int group_exit_code;
 };
 struct kernfs_node {
@@ -101,12 +102,17 @@ struct mm_struct {
 struct thread_struct {
 	unsigned long fsbase; /* x86_64 alone */
 };
+struct thread_info {
+	__u32 cpu;
+};
 struct task_struct {
+	struct thread_info thread_info;
 	struct mm_struct *mm;
 	struct thread_struct thread;
 	unsigned int flags;
 	unsigned int __state; /* 5.14 and on */
-	int on_cpu;
+	unsigned int ptrace;
+	int on_cpu, on_rq, prio;
 	unsigned int in_execve : 1;
 	unsigned long nvcsw, nivcsw;
 	int pid, tgid;
@@ -114,7 +120,7 @@ struct task_struct {
 	__u64 start_boottime;
 	char comm[16];
 	struct task_struct *group_leader;
-	struct task_struct *real_parent;
+	struct task_struct *real_parent, *parent;
 	struct pid *thread_pid;
 	const struct cred *cred;
 	struct signal_struct *signal;

@@ -5,6 +5,7 @@
  * Knows no record.
  */
 #include "state.h"
+#include "watch.h"
 
 static activity_request request;
 static activity_complete complete;
@@ -52,6 +53,11 @@ int activity_callbacks(activity_request req, activity_complete com)
 		return agent.cupti.cuptiActivityRegisterCallbacks_v2(
 			agent.subscriber, request_shared, complete_shared);
 	return agent.cupti.cuptiActivityRegisterCallbacks(request_alone, complete_alone);
+}
+
+int activity_registered(void)
+{
+	return watch_registered((const void *)request_alone, (const void *)complete_alone);
 }
 
 int activity_enable(int kind, bool dump)

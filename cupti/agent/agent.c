@@ -48,6 +48,7 @@ static struct held wake = { .fd = -1 };
 static _Atomic bool exit_asked;
 static struct how how;
 static bool at_exit_set;
+static uint64_t taken_ns; /* when the program began to use CUPTI itself */
 
 uint32_t agent_tid(void)
 {
@@ -92,12 +93,11 @@ void agent_wake(void)
  * more calls. */
 static void own_call(void)
 {
-	void *lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-	int (*get)(int *) = lib ? (int (*)(int *))dlsym(lib, "cuDriverGetVersion") : NULL;
 	int version;
 
-	if (get)
-		get(&version);
+	/* found earlier, because a thread that waits for the agent may hold the loader's lock */
+	if (agent.cupti.get_driver_version)
+		agent.cupti.get_driver_version(&version);
 }
 
 /*
@@ -111,7 +111,7 @@ static int finalize(void)
 	uint64_t begun = clock_now();
 	bool asked = false;
 
-	if (!c->cuptiFinalize || agent.faults & FAULT_FINALIZE || agent.shared)
+	if (!c->cuptiFinalize || agent.faults & FAULT_FINALIZE || agent.shared || owner_was_used())
 		return -ENOTSUP;
 	if (atomic_load(&agent.graphs)) {
 		link_say(MEET_NOTE,
@@ -141,6 +141,29 @@ static int finalize(void)
 	return atomic_load(&agent.finalized) ? 0 : -ETIMEDOUT;
 }
 
+/* The steps that need no cuptiFinalize: settings as they were, no records of calls, no callbacks, no
+ * subscriber. */
+static void unsubscribe(void)
+{
+	device_restore();
+	if (!agent.subscriber)
+		return;
+	calls_disable();
+	for (int d = CUPTI_DRIVER; d <= CUPTI_STATE; d++)
+		agent.cupti.cuptiEnableDomain(0, agent.subscriber, d);
+	agent.cupti.cuptiUnsubscribe(agent.subscriber);
+	agent.subscriber = NULL;
+}
+
+/* Leaves CUPTI to the program. Nothing of the agent's may be left in it: a buffer that is there when
+ * the program registers its functions would come to the program. */
+static void make_way(void)
+{
+	device_disable(true);
+	device_empty();
+	unsubscribe();
+}
+
 /* Leaves CUPTI as it was found. */
 static int leave(void)
 {
@@ -149,24 +172,78 @@ static int leave(void)
 	atomic_store(&agent.state, STOPPING);
 	if (atomic_load(&agent.fatal)) /* CUPTI has ended itself after an error */
 		return -EIO;
-	device_disable();
+	if (!owner_holds())
+		return 0;
+	if (owner_was_used()) {
+		make_way();
+		return 0;
+	}
+	device_disable(false);
 	device_flush(false);
 	link_send(500);
 	err = finalize();
-	if (err) {
-		/* the steps that need no cuptiFinalize: no records of calls, no callbacks, no
-		 * subscriber */
-		calls_disable();
-		for (int d = CUPTI_DRIVER; d <= CUPTI_STATE; d++)
-			agent.cupti.cuptiEnableDomain(0, agent.subscriber, d);
-		agent.cupti.cuptiUnsubscribe(agent.subscriber);
-	}
+	if (err)
+		unsubscribe();
 	agent.subscriber = NULL;
 	return err == -ENOTSUP ? 0 : err;
 }
 
+static void tell_hole(enum ct_hole_layer layer, uint64_t from_ns, uint64_t until_ns)
+{
+	struct ct_hole *r = agent_record(CT_HOLE, sizeof(*r), from_ns, until_ns, 0);
+
+	if (!r)
+		return;
+	r->layer = (uint8_t)layer;
+	r->state = CT_HOLE_TAKEN;
+	r->reason = CT_HOLE_PROFILER;
+	r->device = CT_UNKNOWN;
+	queue_commit(r);
+}
+
+/* States in the trace when the program used CUPTI itself. until_ns CT_HOLE_OPEN: it still does. */
+static void tell_taken(uint64_t from_ns, uint64_t until_ns)
+{
+	if (agent.want.kinds)
+		tell_hole(CT_HOLE_DEVICE, from_ns, until_ns);
+	if (agent.want.flags & AGENT_S_CALLS)
+		tell_hole(CT_HOLE_CALLS, from_ns, until_ns);
+}
+
+/* The program itself begins to use CUPTI, and its call waits. cuptiFinalize is not called: it needs
+ * the exit of a call, and the agent's own call would be in the trace. */
+static void withdraw(void)
+{
+	taken_ns = owner_asked();
+	make_way();
+	device_tell_lost();
+	tell_taken(taken_ns, CT_HOLE_OPEN);
+	link_say(MEET_WARN,
+		 "process %u: the program itself uses CUPTI from now on: its device work is not "
+		 "shown until it has ended that, so that its own profile is complete",
+		 agent.pid);
+	owner_give();
+}
+
+/* Uses CUPTI again if the program does not any more. */
+static void resume(void)
+{
+	if (!owner_reclaim())
+		return;
+	if (device_resume()) {
+		owner_resign();
+		return;
+	}
+	tell_taken(taken_ns, clock_now());
+	link_say(MEET_NOTE,
+		 "process %u: the program has ended its own use of CUPTI: its device work is shown "
+		 "again",
+		 agent.pid);
+}
+
 static void finish(int err)
 {
+	owner_unwatch();
 	device_tell_lost();
 	link_send(1000);
 	link_bye(err, 500);
@@ -255,6 +332,8 @@ static void work(void)
 		wait_for_work(queue_used() ? 5 : every_ms / 2);
 		if (atomic_load(&exit_asked))
 			return;
+		if (owner_asked())
+			withdraw();
 		now = clock_now();
 		if (queue_used())
 			came = now;
@@ -266,6 +345,8 @@ static void work(void)
 		}
 		if (now - measured >= MEASURE_NS) {
 			clock_measure();
+			owner_look();
+			resume();
 			measured = now;
 		}
 		if (now - looked >= ALONE_NS) {
@@ -322,7 +403,7 @@ static int greet(int none, const char *why)
 /* Talks with the user side and sets CUPTI up. If it returns 0, the state is RUNNING. */
 static int begin(void)
 {
-	uint64_t until = clock_now() + CONNECT_MS * 1000000ULL;
+	uint64_t begun_ns = clock_now(), until = begun_ns + CONNECT_MS * 1000000ULL;
 	int err = link_connect(&how, until), none;
 	char why[700];
 
@@ -349,6 +430,7 @@ static int begin(void)
 	if (!err) {
 		agent.attached++;
 		atomic_store(&agent.state, RUNNING);
+		owner_watch();
 		err = device_enable();
 	}
 	link_started(err);
@@ -356,6 +438,8 @@ static int begin(void)
 		return 0;
 	if (agent.subscriber)
 		leave();
+	if (err == -EBUSY) /* of the program, or of another profiler in it */
+		tell_taken(begun_ns, CT_HOLE_OPEN);
 	finish(err);
 	return err;
 }
@@ -377,6 +461,7 @@ static void forget_locks(void)
 	contexts_reset();
 	device_reset();
 	library_reset();
+	owner_reset();
 }
 
 static void in_child(void)
@@ -419,7 +504,7 @@ static int enter(const char *text)
 	atomic_store(&agent.bad_time, 0);
 	atomic_store(&agent.too_deep, 0);
 	atomic_store(&exit_asked, false);
-	agent.early = false;
+	agent.early = agent.silent = false;
 	return 0;
 fail:
 	atomic_store(&agent.state, IDLE);

@@ -301,6 +301,8 @@ typedef uint64_t (*cupti_clock)(void);
 	O(cuptiActivityEnableRuntimeApi_v2, (void *subscriber, uint32_t cbid, uint8_t enable))  \
 	O(cuptiActivityEnableDriverApi_v2, (void *subscriber, uint32_t cbid, uint8_t enable))   \
 	O(cuptiGetTimestamp_v2, (void *subscriber, uint64_t *timestamp))                        \
+	O(cuptiActivityGetAttribute, (int attribute, size_t *size, void *value))                \
+	O(cuptiGetThreadIdType, (int *type))                                                    \
 	O(cuptiActivityEnableAndDump, (int kind))                                               \
 	O(cuptiActivityRegisterTimestampCallback, (cupti_clock))                                \
 	O(cuptiActivityEnableRuntimeApi, (uint32_t cbid, uint8_t enable))                       \
@@ -315,8 +317,9 @@ typedef uint64_t (*cupti_clock)(void);
 struct cupti {
 	CUPTI_FUNCS(CUPTI_FIELD, CUPTI_FIELD)
 	void *lib;
-	uint32_t version; /* 18: 11.8; 23: 12.5; 130001: 13.0U1 */
-	uint32_t driver;  /* cuDriverGetVersion(): 13000; 0: not known */
+	int (*get_driver_version)(int *); /* cuDriverGetVersion; NULL: not found */
+	uint32_t version;		  /* 18: 11.8; 23: 12.5; 130001: 13.0U1 */
+	uint32_t driver;		  /* cuDriverGetVersion(): 13000; 0: not known */
 	char path[512];
 };
 

@@ -10,9 +10,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <stdio.h>
+#include <time.h>
+#include <unistd.h>
 
 #define POOL_MAX 512
 #define DISCARD_BYTES 65536
+#define EMPTY_MS 200 /* how long device_empty() waits for records that are not complete */
 
 static struct {
 	uint8_t *memory;
@@ -65,6 +68,27 @@ static void give_back(const uint8_t *buffer)
 	pthread_mutex_unlock(&pool_lock);
 }
 
+static bool is_ours(const uint8_t *buffer)
+{
+	bool found = buffer == discard;
+
+	pthread_mutex_lock(&pool_lock);
+	for (uint32_t i = 0; i < POOL_MAX && !found; i++)
+		found = pool[i].memory == buffer;
+	pthread_mutex_unlock(&pool_lock);
+	return found;
+}
+
+/* A buffer that CUPTI still had from the program's own profile. */
+static void give_to_program(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+			    size_t valid)
+{
+	cupti_complete theirs = (cupti_complete)owner_functions().complete;
+
+	if (theirs)
+		theirs(context, stream, buffer, size, valid);
+}
+
 static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
 	bool thrown_away = buffer == discard, live;
@@ -73,6 +97,10 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 
 	if (!buffer)
 		return;
+	if (!is_ours(buffer)) {
+		give_to_program(context, stream, buffer, size, valid);
+		return;
+	}
 	if (valid > size)
 		valid = size;
 	pthread_mutex_lock(&records_lock);
@@ -155,8 +183,9 @@ static const struct {
 
 static bool wanted(size_t i)
 {
-	return agent.want.kinds &&
-	       (kinds[i].want == AGENT_ALWAYS || agent.want.kinds & kinds[i].want);
+	uint32_t all = agent.want.kinds | (agent.silent ? AGENT_RUNTIME_API | AGENT_DRIVER_API : 0);
+
+	return agent.want.kinds && (kinds[i].want == AGENT_ALWAYS || all & kinds[i].want);
 }
 
 static void say_holder(const char *name)
@@ -227,12 +256,60 @@ static int subscribe(void)
 	return -ENODEV;
 }
 
-static void attribute(int which, size_t value)
-{
-	size_t size = sizeof(value);
+/* Settings that the agent has changed, as they were before. */
+static struct {
+	int which;
+	size_t value; /* 0: was not changed */
+} attributes[] = { { CUPTI_ATTR_DEVICE_BUFFER_SIZE, 0 },
+		   { CUPTI_ATTR_DEVICE_BUFFER_POOL_LIMIT, 0 } };
+static int thread_ids; /* -1: not known */
 
-	if (value)
-		agent.cupti.cuptiActivitySetAttribute(which, &size, &value);
+static void attribute(unsigned int i, size_t value)
+{
+	const struct cupti *c = &agent.cupti;
+	size_t size = sizeof(value), was = 0;
+
+	attributes[i].value = 0;
+	if (!value)
+		return;
+	if (c->cuptiActivityGetAttribute &&
+	    !c->cuptiActivityGetAttribute(attributes[i].which, &size, &was))
+		attributes[i].value = was;
+	size = sizeof(value);
+	c->cuptiActivitySetAttribute(attributes[i].which, &size, &value);
+}
+
+/* CUPTI's own clock, which it cannot be told to use again. */
+static uint64_t cuptis_clock(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+}
+
+void device_restore(void)
+{
+	const struct owner_functions program = owner_functions();
+	const struct cupti *c = &agent.cupti;
+
+	if (!agent.want.kinds || agent.shared)
+		return;
+	for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++) {
+		size_t size = sizeof(attributes[i].value);
+
+		if (attributes[i].value)
+			c->cuptiActivitySetAttribute(attributes[i].which, &size,
+						     &attributes[i].value);
+	}
+	if (thread_ids >= 0)
+		c->cuptiSetThreadIdType(thread_ids);
+	if (agent.clock == AGENT_CLOCK_CALLBACK || program.clock)
+		c->cuptiActivityRegisterTimestampCallback(program.clock ? (cupti_clock)program.clock
+									: cuptis_clock);
+	if (program.request && program.complete)
+		c->cuptiActivityRegisterCallbacks((cupti_request)program.request,
+						  (cupti_complete)program.complete);
 }
 
 void device_reset(void)
@@ -273,6 +350,9 @@ static int buffers(void)
 
 static uint32_t choose_clock(void)
 {
+	/* the program's clock may be one whose times mean something else: it is replaced */
+	if (owner_functions().clock)
+		return AGENT_CLOCK_CALLBACK;
 	/* it is refused when shared */
 	if (!agent.cupti.cuptiActivityRegisterTimestampCallback || agent.shared)
 		return AGENT_CLOCK_OFFSET;
@@ -284,7 +364,8 @@ static uint32_t choose_clock(void)
 static void enable_kinds(void)
 {
 	for (size_t i = 0; i < NKINDS; i++) {
-		bool dump = kinds[i].dump && agent.cupti.cuptiActivityEnableAndDump && !agent.early;
+		bool dump = kinds[i].dump && agent.cupti.cuptiActivityEnableAndDump &&
+			    !agent.early && !owner_was_used();
 		int kind = kinds[i].kind, r;
 
 		if (!wanted(i))
@@ -307,13 +388,38 @@ static void enable_kinds(void)
 			agent.pid);
 }
 
-int device_enable(void)
+static int busy(void)
+{
+	link_say(MEET_ERROR,
+		 "process %u: the program itself uses CUPTI, or has used it: CUPTI is left to it, "
+		 "so "
+		 "that its own profile is complete, and device work is not shown",
+		 agent.pid);
+	return -EBUSY;
+}
+
+/* Takes CUPTI, unless the program uses it. Then nothing of CUPTI is changed. */
+static int claim(void)
+{
+	bool used = activity_registered() < 0;
+	int err;
+
+	if ((used && !activity_can_share()) || !owner_claim())
+		return busy();
+	err = subscribe();
+	if (!err && used && !agent.shared) {
+		agent.cupti.cuptiUnsubscribe(agent.subscriber);
+		agent.subscriber = NULL;
+		err = busy();
+	}
+	return err;
+}
+
+static int enable(void)
 {
 	const struct cupti *c = &agent.cupti;
-	int err = subscribe();
+	int err;
 
-	if (err)
-		return err;
 	/* otherwise a graph that was made before ends the program at its next launch (seen with
 	 * CUPTI 13.0 on an H200) */
 	if ((!agent.early || agent.shared) && agent.want.flags & AGENT_S_GRAPHS) {
@@ -324,16 +430,18 @@ int device_enable(void)
 			 agent.pid, agent.shared ? "not another profiler's too" : "started alone");
 	}
 	agent.kinds = 0;
-	names_begin();
-	reported_dropped = reported_lost = reported_time = reported_deep = reported_ns = 0;
 	if (agent.want.kinds) {
 		err = buffers();
 		if (err)
 			return err;
 		if (!agent.shared) {
-			attribute(CUPTI_ATTR_DEVICE_BUFFER_SIZE, agent.want.device_buffer_bytes);
-			attribute(CUPTI_ATTR_DEVICE_BUFFER_POOL_LIMIT, agent.want.device_buffers);
+			attribute(0, agent.want.device_buffer_bytes);
+			attribute(1, agent.want.device_buffers);
 		}
+		thread_ids = -1;
+		if (!agent.shared && c->cuptiGetThreadIdType &&
+		    c->cuptiGetThreadIdType(&thread_ids))
+			thread_ids = -1;
 		activity_system_tids();
 		agent.clock = choose_clock();
 		if (agent.clock == AGENT_CLOCK_CALLBACK &&
@@ -350,11 +458,40 @@ int device_enable(void)
 	return err;
 }
 
-void device_disable(void)
+int device_enable(void)
+{
+	int err = claim();
+
+	if (err)
+		return err;
+	names_begin();
+	reported_dropped = reported_lost = reported_time = reported_deep = reported_ns = 0;
+	return enable();
+}
+
+int device_resume(void)
+{
+	const struct cupti *c = &agent.cupti;
+	int err;
+
+	agent.silent = owner_has_subscriber() ||
+		       c->cuptiSubscribe(&agent.subscriber, calls_callback, NULL);
+	if (agent.silent)
+		agent.subscriber = NULL;
+	/* calls come from callbacks */
+	if (agent.silent && agent.want.flags & AGENT_S_CALLS)
+		return -EBUSY;
+	agent.early = false;
+	err = enable();
+	reported_ns = clock_now();
+	return err;
+}
+
+void device_disable(bool all)
 {
 	/* if this can deadlock, cuptiFinalize does it instead, unless that cannot be called
 	 * either */
-	if (agent.faults & FAULT_DISABLE && !(agent.faults & FAULT_FINALIZE))
+	if (!all && agent.faults & FAULT_DISABLE && !(agent.faults & FAULT_FINALIZE))
 		return;
 	for (size_t i = NKINDS; i-- > 0;)
 		if (wanted(i))
@@ -367,6 +504,30 @@ void device_flush(bool all)
 {
 	/* this affects all subscribers: unfinished records in another one's buffers must stay
 	 * there */
-	if (agent.want.kinds && agent.cupti.cuptiActivityFlushAll)
+	if (agent.want.kinds && owner_holds())
 		agent.cupti.cuptiActivityFlushAll(all && !agent.shared);
+}
+
+static bool any_out(void)
+{
+	bool out = false;
+
+	pthread_mutex_lock(&pool_lock);
+	for (uint32_t i = 0; i < POOL_MAX; i++)
+		out |= pool[i].out;
+	pthread_mutex_unlock(&pool_lock);
+	return out || atomic_load(&discards) > 0;
+}
+
+void device_empty(void)
+{
+	uint64_t until = clock_now() + EMPTY_MS * 1000000ULL;
+
+	device_flush(false);
+	while (any_out() && clock_now() < until) {
+		usleep(1000);
+		device_flush(false);
+	}
+	if (any_out())
+		device_flush(true);
 }

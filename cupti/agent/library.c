@@ -368,6 +368,7 @@ static int find(struct cupti *c, const char *wanted, char *why, size_t size)
 			ok = try_major(c, f, m, why, size);
 	}
 	free(f);
+	c->get_driver_version = (int (*)(int *))driver_function("cuDriverGetVersion");
 	return ok ? 0 : -ENOENT;
 }
 

@@ -11,6 +11,7 @@
  *   contexts.c contexts' numbers by their handles
  *   activity.c CUPTI's activity functions, as the only subscriber or as one of several
  *   calls.c    callbacks: correlations, calls, resources
+ *   owner.c    whether the agent or the program itself uses CUPTI
  */
 #ifndef CT_STATE_H
 #define CT_STATE_H
@@ -52,6 +53,9 @@ struct agent {
 	/* CUPTI is shared with another profiler: the agent must neither change its settings nor end
 	 * CUPTI */
 	bool shared;
+	/* The program has subscribed: there are no callbacks, and CUPTI's records say which call caused
+	 * which work. Only after the program has used CUPTI. */
+	bool silent;
 	struct agent_start want;
 	uint32_t clock;	       /* enum agent_clock: which is used */
 	uint32_t kinds;	       /* those of want.kinds that could be enabled */
@@ -102,13 +106,44 @@ void library_tool(char *name, size_t size);
 
 /* ---- device.c, records.c ---- */
 int device_enable(void); /* subscribes first; returns 0, or -errno after a link_say() */
-void device_disable(void);
+int device_resume(void); /* the same after device_restore(), without a word */
+/* all: also what can deadlock, because cuptiFinalize will not follow */
+void device_disable(bool all);
 void device_flush(bool all);
+/* Takes all buffers back from CUPTI: waits a moment for the records that are not complete. Kinds
+ * have been disabled, where that is possible. */
+void device_empty(void);
+/* Restores the settings of CUPTI that the agent has changed, as far as this is possible. */
+void device_restore(void);
 void device_rest(void);	     /* gives its memory back */
 void device_reset(void);     /* in a forked child: its locks */
 void device_tell_lost(void); /* a CT_LOST for what was dropped since the last */
 void records_reset(void);
 void records_convert(const void *record);
+
+/* ---- owner.c ---- */
+/* From now on the program's own use of CUPTI is seen (owner_unwatch(): not any more). */
+void owner_watch(void);
+void owner_unwatch(void);
+void owner_look(void); /* once a second, in the agent's thread */
+/* Takes CUPTI for the agent. Returns false if the program uses it. */
+bool owner_claim(void);
+bool owner_holds(void); /* the agent may use CUPTI */
+/* Returns when the program asked for CUPTI, if a call of it waits until the agent has withdrawn;
+ * else 0. */
+uint64_t owner_asked(void);
+void owner_give(void); /* the agent has withdrawn: the call continues */
+/* Takes CUPTI back if the program has disabled its kinds, has taken its records, and rests. */
+bool owner_reclaim(void);
+void owner_resign(void); /* gives it to the program again */
+bool owner_was_used(void);
+bool owner_has_subscriber(void); /* the program has subscribed */
+/* The functions that the program has registered; NULL: none */
+struct owner_functions {
+	void *request, *complete, *clock;
+};
+struct owner_functions owner_functions(void);
+void owner_reset(void); /* in a forked child */
 
 /* ---- activity.c: each as the function of CUPTI's with that name ---- */
 typedef void (*activity_request)(uint8_t **buffer, size_t *size, size_t *max_records);
@@ -116,6 +151,8 @@ typedef void (*activity_complete)(void *context, uint32_t stream, uint8_t *buffe
 				  size_t valid);
 bool activity_can_share(void); /* whether this version has all that sharing needs */
 int activity_callbacks(activity_request, activity_complete);
+/* Whose functions for buffers are registered: 1: ours, -1: the program's, 0: none */
+int activity_registered(void);
 int activity_enable(int kind, bool dump); /* dump: also records of what exists already */
 void activity_disable(int kind);
 void activity_api(int domain, uint32_t id, bool on); /* records of calls of one function */

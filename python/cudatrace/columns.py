@@ -31,8 +31,9 @@ def read_columns(path: Path) -> Dict[str, Any]:
 
 def to_parquet(path: Path, folder: Path) -> None:
     """Writes a recording as Parquet: a new folder with a file for each name of TABLES, compressed by zstd. Needs no other package.
-    Memory does not grow with the recording. The folder appears when it is complete. Raises FileExistsError if it is there."""
+    Memory does not grow with the recording. The folder appears when it is complete. Raises FileExistsError if it is there, FileNotFoundError if
+    the recording is not."""
     target = os.path.abspath(os.fspath(folder))
     if os.path.lexists(target):
         raise FileExistsError('%s is there already' % target)
-    program.run('export', '--to', 'parquet', '-o', target, os.path.abspath(os.fspath(path)))
+    program.run('export', '--to', 'parquet', '-o', target, program.existing(path))

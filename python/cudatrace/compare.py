@@ -26,8 +26,9 @@ class Comparison:
 
 def compare(base: Recording, new: Recording, fail_if: Sequence[str] = ()) -> Comparison:
     """Compares two recordings, or files of `cudatrace stat --save`. regressed: one of the conditions is true; without any, the usual
-    ones of `cudatrace compare`. Raises CudatraceError if a file cannot be read or a condition is wrong."""
-    paths = [os.path.abspath(file.path if isinstance(file, Trace) else os.fspath(file)) for file in (base, new)]
+    ones of `cudatrace compare`. Raises FileNotFoundError if a file is not there, CudatraceError
+    if one cannot be read or a condition is wrong."""
+    paths = [program.existing(file.path if isinstance(file, Trace) else file) for file in (base, new)]
     conditions = [word for condition in fail_if for word in ('--fail-if', condition)]
     done = program.run('compare', '--format', 'json', *conditions, *paths, good=(0, 1))
     return Comparison(done.returncode == 1, json.loads(done.stdout))

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """program.py - the program that does the work: where it is, and how it is run."""
+import errno
 import os
 import shutil
 import subprocess
 import sysconfig
-from typing import Sequence
+from typing import Sequence, Union
 
 
 class CudatraceError(Exception):
@@ -26,6 +27,14 @@ def find_program() -> str:
     if not found:
         raise CudatraceError('there is no program cudatrace: install it, or name it in the environment variable CUDATRACE')
     return found
+
+
+def existing(path: 'Union[str, os.PathLike[str]]') -> str:
+    """The absolute path of a file that is there; so it is no option, even if it begins with -. Raises FileNotFoundError."""
+    name = os.fspath(path)
+    if not os.path.exists(name):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+    return os.path.abspath(name)
 
 
 def message(stderr: str) -> str:

@@ -2,9 +2,12 @@
 """recorder.py - records this process: a child that traces its parent."""
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
+import tempfile
 import threading
+import weakref
 from types import TracebackType
 from typing import List, Optional, Sequence, Type, Union
 
@@ -29,11 +32,20 @@ def _uses_cuda() -> bool:
         return any('/libcuda.so' in line for line in maps)
 
 
-class Recorder:
-    """`with record(path) as run:` - while the block runs, the calls of this process are recorded. Afterwards run.trace has them."""
+class Folder:
+    """A new folder, which is removed when this object is forgotten."""
 
-    def __init__(self, path: str, options: Sequence[str], gpu: bool = False) -> None:
-        self.path = path
+    def __init__(self) -> None:
+        self.path = tempfile.mkdtemp(prefix='cudatrace-')
+        weakref.finalize(self, shutil.rmtree, self.path, True)
+
+
+class Recorder:
+    """`with record() as run:` - while the block runs, the calls of this process are recorded. Afterwards run.trace has them."""
+
+    def __init__(self, path: Optional[str], options: Sequence[str], gpu: bool = False) -> None:
+        self._folder = Folder() if path is None else None
+        self.path = os.path.join(self._folder.path, 'run.ctrace') if self._folder else str(path)
         self.gpu = gpu
         self.options = list(options)
         self._child: 'Optional[subprocess.Popen[str]]' = None
@@ -113,7 +125,7 @@ class Recorder:
     def trace(self) -> Trace:
         """What was recorded. Before the end of the block, this ends the recording."""
         self.stop()
-        return read(self.path)
+        return read(self.path, self._folder)
 
     def __enter__(self) -> 'Recorder':
         return self.start()
@@ -127,10 +139,12 @@ class Recorder:
                 raise
 
 
-def record(path: 'Union[str, os.PathLike[str]]', *, gpu: bool = False, source: str = 'hooks', options: Sequence[str] = ()) -> Recorder:
+def record(path: 'Union[str, os.PathLike[str], None]' = None, *, gpu: bool = False, source: str = 'hooks',
+           options: Sequence[str] = ()) -> Recorder:
     """Records the calls of this process, in all its threads, while a block runs.
 
+    path: where the recording is written; without it, into a temporary file, which lives as long as the Recorder and its Trace.
     gpu: kernels, copies and sets too, by CUPTI in this process. source: 'hooks' needs no root and works on x86-64; 'probes' needs root.
     options: more options of `cudatrace record`, for example ['-e', 'memory,launch'] or ['-k']. The tracer is a child of this process,
     which gets leave to trace it (PR_SET_PTRACER); leave that another one had is lost. CudatraceError if it cannot trace."""
-    return Recorder(os.path.abspath(os.fspath(path)), ['--source=' + source, *(['--gpu'] if gpu else []), *options], gpu)
+    return Recorder(None if path is None else os.path.abspath(os.fspath(path)), ['--source=' + source, *(['--gpu'] if gpu else []), *options], gpu)

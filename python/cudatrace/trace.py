@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from typing import Any, Dict, List, Type, Union
 
-from . import columns, program
+from . import columns, old, program
 from .page import Page, Text
 from .rows import Call, Copy, Device, Event, Kernel, Process, Range, Row, Set, Table
 
@@ -15,16 +15,20 @@ from .rows import Call, Copy, Device, Event, Kernel, Process, Range, Row, Set, T
 class Trace:
     """A recording in memory. Each table is a Table of records; times are nanoseconds, sizes are bytes."""
 
-    def __init__(self, path: str, lines: List[Dict[str, Any]], messages: str) -> None:
+    def __init__(self, path: str, lines: List[Dict[str, Any]], messages: str, kept: Any = None) -> None:
         self.path = path
+        #: What the program said of its output: the version of the names (`version`), and when the recording began (`start_ns`).
+        self.head: Dict[str, Any] = next((line for line in lines if line['type'] == 'schema'), {})
+        self._kept = kept    # a folder that is removed when nobody needs its file any more
         #: What the program said about the recording, for example that it has no end.
         self.messages = messages
         #: The last line: how the recording ended (`reason`), and what was lost.
         self.end: Dict[str, Any] = next((line for line in lines if line['type'] == 'end'), {})
         self._lines = lines
 
-    def _table(self, kind: Type[Row], word: str) -> 'Table[Row]':
-        return Table(kind, (kind.of(line) for line in self._lines if line['type'] == word))
+    def _table(self, kind: Type[Row], *words: str) -> 'Table[Row]':
+        began = self.head.get('start_ns', 0)
+        return Table(kind, (kind.of(line, began) for line in self._lines if line['type'] in words))
 
     @property
     def calls(self) -> 'Table[Call]':
@@ -39,17 +43,17 @@ class Trace:
     @property
     def copies(self) -> 'Table[Copy]':
         """Copies that devices made (--gpu)."""
-        return self._table(Copy, 'memcpy')
+        return self._table(Copy, 'copy', 'memcpy')
 
     @property
     def sets(self) -> 'Table[Set]':
         """Memory that devices set (--gpu)."""
-        return self._table(Set, 'memset')
+        return self._table(Set, 'set', 'memset')
 
     @property
     def ranges(self) -> 'Table[Range]':
-        """Ranges and marks of NVTX (--gpu=nvtx)."""
-        return self._table(Range, 'marker')
+        """Ranges and marks that the program set: of NVTX and of PyTorch (--layers), and those that CUPTI reports (--gpu=nvtx)."""
+        return self._table(Range, 'range', 'mark', 'marker')
 
     @property
     def processes(self) -> 'Table[Process]':
@@ -68,7 +72,7 @@ class Trace:
 
     def events(self, word: str) -> 'Table[Event]':
         """Records of any type that `cudatrace schema` has, with what it has in `raw`."""
-        return self._table(Event, word)
+        return self._table(Event, word, *(new for was, new in old.TYPES.items() if was == word))
 
     def _export(self, *options: str) -> Page:
         with tempfile.TemporaryDirectory() as folder:
@@ -105,12 +109,12 @@ class Trace:
         return '<Trace %s: %d calls, %d kernels, %d lost>' % (self.path, len(self.calls), len(self.kernels), self.lost)
 
 
-def read(path: 'Union[str, os.PathLike[str]]') -> Trace:
-    """Reads a recording into memory. Raises CudatraceError, with the program's message, if it cannot be read."""
-    name = os.fspath(path)
+def read(path: 'Union[str, os.PathLike[str]]', kept: Any = None) -> Trace:
+    """Reads a recording into memory. Raises FileNotFoundError if there is none, and CudatraceError, with the program's message, if it
+    cannot be read. kept: an object that lives as long as the Trace."""
+    name = program.existing(path)
     with tempfile.TemporaryFile('w+', encoding='utf-8', errors='replace') as said:
-        # a path that begins with - is no option
-        command = [program.find_program(), 'replay', '--format', 'json', '-o', '-', os.path.abspath(name)]
+        command = [program.find_program(), 'replay', '--format', 'json', '-o', '-', name]
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said, encoding='utf-8',
                               errors='surrogateescape') as child:
             assert child.stdout is not None
@@ -119,4 +123,4 @@ def read(path: 'Union[str, os.PathLike[str]]') -> Trace:
         messages = said.read()
     if child.returncode:
         raise program.CudatraceError(program.message(messages))
-    return Trace(os.path.abspath(name), lines, messages)
+    return Trace(name, lines, messages, kept)

@@ -162,6 +162,6 @@ chmod 0644 "$folder"/*
 chmod 0755 "$folder/install.sh"
 (cd "$folder" && sha256sum -- * > "$tmp/SHA256SUMS")
 mv "$tmp/SHA256SUMS" "$folder/SHA256SUMS"
-[ ${#missing[@]} = 0 ] || { echo "dist.sh: not installed, so their packages were not made: ${missing[*]}" >&2; exit 1; }
+[ ${#missing[@]} = 0 ] || { echo "dist.sh: not installed, so their packages were not made: ${missing[*]}; 'scripts/deps.sh all' installs them" >&2; exit 1; }
 echo "$folder:"
 find "$folder" -type f -printf '%10s  %f\n' | sort -k 2

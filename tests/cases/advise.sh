@@ -61,6 +61,36 @@ case_advise_recording() { # long
 	grep -q "there is no rule 'sync-cpoy'" "$T/err" || fail "$(tail -n 1 "$T/err")"
 }
 
+# Each habit of the tutorial's program is found at its line of Python, in a recording and live; nothing of the interpreter or of what calls C
+# for it is shown. What has no stacks says so.
+case_advise_python() {
+	local p frames
+	p=$(pythons | head -n 1)
+	[ -n "$p" ] || skip "no Python from 3.10 to 3.14 here"
+	export LD_LIBRARY_PATH=$STANDIN
+	ct record -k -o "$T/py.ctrace" -- "$p" "$ROOT/docs/train.py" 50
+	ok_rc
+	ct advise "$T/py.ctrace"
+	ok_rc
+	frames=$(grep -A 4 '^   - 49 x cudaMemcpy' "$T/out" | grep '^       ' | tr -s ' ')
+	expect "the line that reads a value back" "$frames" " loss_item ($ROOT/docs/train.py:35)
+ train ($ROOT/docs/train.py:48)
+ <module> ($ROOT/docs/train.py:55)"
+	expect "glue" "$(grep -cE 'libffi|ctypes|PyEval|PyObject|libpython' "$T/out")" 0
+	expect "the sentence about stacks" "$(grep -c 'No line of code' "$T/out")" 0
+	ct advise --all-frames --rule small-readback "$T/py.ctrace"
+	ok_rc
+	grep -q '^       .*(libffi' "$T/out" || fail "--all-frames: $(cat "$T/out")"
+	ct advise --rule small-readback -o "$T/live" -- "$p" "$ROOT/docs/train.py" 50
+	ok_rc
+	expect "live" "$(grep -A 1 '^   - 49 x cudaMemcpy' "$T/live" | tail -n 1 | tr -s ' ')" " loss_item ($ROOT/docs/train.py:35)"
+	ct record -o "$T/py.ctrace" -- "$p" "$ROOT/docs/train.py" 50
+	ok_rc
+	ct advise --rule small-readback "$T/py.ctrace"
+	ok_rc
+	expect "without stacks" "$(grep -c '^No line of code is named, because no call has a stack: record with -k, or with --stack=python,' "$T/out")" 1
+}
+
 case_advise_clean() {
 	ct_advise --fail -- "$SINS" good
 	ok_rc

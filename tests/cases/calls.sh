@@ -109,7 +109,7 @@ case_callback_folded() {
 case_callback_entry_only() {
 	ct_json -- "$CALLS" occupancy 3
 	ok_rc
-	grep -F '"api":"cuOccupancyMaxPotentialBlockSize"' "$T/out" > "$T/occ" || fail "no row of it"
+	grep -F '"name":"cuOccupancyMaxPotentialBlockSize"' "$T/out" > "$T/occ" || fail "no row of it"
 	expect "rows of it" "$(wc -l < "$T/occ")" 3
 	expect "calls of the callback" "$(rows cudaStreamQuery)" 9
 }
@@ -230,7 +230,7 @@ on_alternate_stack() { # WHERE ARGS...
 	ct_json "$@" -E STANDIN_BLOCK="cudaDeviceSynchronize:$T/go" -- "$BIN/jumps" alt "$where" 5 "$T/go"
 	ok_rc
 	expect "$where: the program" "$(xargs < "$T/prog.out")" "ready handled 5 devices 1"
-	handlers_rows "\"api\""
+	handlers_rows "\"args\""
 	no_loss
 }
 
@@ -238,7 +238,7 @@ handlers_rows() { # FILTER
 	expect_rows cudaDeviceSynchronize 1 "$1.*\"ret\":0"
 	expect_rows cudaMalloc 5 "$1"
 	expect_rows cudaFree 5 "$1"
-	expect_rows cudaMalloc 0 "$1.*(\"dur_ns\"|\"ret\")"
+	expect_rows cudaMalloc 0 "$1.*(\"duration_ns\"|\"ret\")"
 }
 
 case_alternate_stack() { # undisturbed
@@ -296,7 +296,7 @@ case_alternate_stack_everywhere() {
 case_longjmp_no_return() {
 	ct_json --no-return -- "$CALLS" longjmp 5
 	ok_rc
-	expect "rows" "$(grep -c -F '"api":"cudaStreamAddCallback"' "$T/out")" 5
+	expect "rows" "$(grep -c -F '"name":"cudaStreamAddCallback"' "$T/out")" 5
 }
 
 # An exception that unwinds through a call needs the true return address: --no-return leaves it alone.
@@ -304,14 +304,14 @@ case_exception_no_return() {
 	ct_json --no-return -- "$BIN/throw" 4 6
 	ok_rc
 	expect "the program's own count" "$(cat "$T/prog.out")" "destroyed 4 caught 4"
-	expect "rows" "$(grep -c -F '"api":"cudaStreamQuery"' "$T/out")" 6
+	expect "rows" "$(grep -c -F '"name":"cudaStreamQuery"' "$T/out")" 6
 }
 
 case_thread_exit_no_return() {
 	ct_json --no-return -- "$CALLS" thread-exit 3 5
 	ok_rc
 	expect "clean-up handlers run" "$(cat "$T/prog.out")" "cleaned 3"
-	expect "rows" "$(grep -c -F '"api":"cudaStreamQuery"' "$T/out")" 5
+	expect "rows" "$(grep -c -F '"name":"cudaStreamQuery"' "$T/out")" 5
 }
 
 # With return probes the program may die of such an unwinding; the tracer reports its end and is well.
@@ -327,7 +327,7 @@ case_threads() {
 	ct_json -- "$CALLS" threads 32 400
 	ok_rc
 	expect "threads" "$(grep -c '^thread' "$T/prog.out")" 32
-	grep -F '"api":"cudaStreamQuery"' "$T/out" | grep -o '"tid":[0-9]*' | sort | uniq -c |
+	grep -F '"name":"cudaStreamQuery"' "$T/out" | grep -o '"tid":[0-9]*' | sort | uniq -c |
 		sed -E 's/ *([0-9]+) "tid":([0-9]+)/thread \2 \1/' | sort > "$T/seen"
 	bad=$(sort "$T/prog.out" | diff - "$T/seen" | head -n 3)
 	[ -z "$bad" ] || fail "calls by thread differ: $bad"
@@ -423,4 +423,36 @@ case_per_thread_build() {
 	expect_rows cudaMemcpy 5 '"per_thread":true'
 	expect_rows cudaMemset 3 '"per_thread":true'
 	no_loss
+}
+
+# Why there is no call, in the last line: by probes, by hooks, one by one and counted.
+case_why_no_calls() {
+	local source command load="import ctypes, sys; ctypes.CDLL(sys.argv[1])"
+	one_line() { grep '^cudatrace: 0 calls' "$T/err"; }
+	for source in probes hooks; do
+		for command in "" stat "record -o $T/r.ctrace" "mem -o /dev/null" "-c"; do
+			# shellcheck disable=SC2086
+			ct $command --source=$source -- true
+			ok_rc
+			expect "$command of what loads nothing" "$(one_line)" "cudatrace: 0 calls, 0 lost: the program loaded no CUDA library"
+		done
+		ct --source=$source -- python3 -c "$load" "$STANDIN/libcudart.so.13"
+		ok_rc
+		expect "what only loads it, by $source" "$(one_line)" "cudatrace: 0 calls, 0 lost: a CUDA library was loaded, and none of its functions was called"
+		ct --source=$source -e memory -- python3 -c "$load" "$STANDIN/libcudart.so.13"
+		expect "chosen functions, by $source" "$(one_line)" \
+			"cudatrace: 0 calls, 0 lost: a library with the chosen functions was loaded, and none of them was called"
+		ct --source=$source --domain driver -- true
+		expect "none has them, by $source" "$(one_line)" "cudatrace: 0 calls, 0 lost: the program loaded no library that has the chosen functions"
+		ct --source=$source --min-duration 1h -- "$CALLS" queries 3
+		expect "filtered, by $source" "$(one_line)" "cudatrace: 0 calls, 0 lost: calls were made, and the options show none of them"
+		ct --source=$source -- "$CALLS" queries 3
+		says '^cudatrace: 3 calls, 0 lost$'
+	done
+	sleep 60 &
+	ct -d 0.2 -p $!
+	expect "a process" "$(one_line)" "cudatrace: 0 calls, 0 lost: no CUDA library is loaded there"
+	# nothing is said of what is not known: an old recording, and calls that were not asked for
+	ct replay "$T/r.ctrace"
+	expect "a recording" "$(one_line)" "cudatrace: 0 calls, 0 lost"
 }

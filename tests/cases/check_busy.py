@@ -48,8 +48,8 @@ def check(path, data, threads):
             fault(f'{what}: the program made {n}')
             continue
         begin, over = struct.unpack_from('QQ', data, at + 16 * i)
-        if r['ts_ns'] < begin or r['ts_ns'] + r['dur_ns'] > over:
-            fault(f'{what} lasted {over - begin} ns, its row says {r["dur_ns"]}'
+        if r['start_ns'] < begin or r['start_ns'] + r['duration_ns'] > over:
+            fault(f'{what} lasted {over - begin} ns, its row says {r["duration_ns"]}'
                   f'{", unfinished" if "unfinished" in r else ""}')
     for thread in range(len(threads)):
         calls = sorted(v & 0xffffffff for v in seen if v >> 32 == thread)

@@ -21,7 +21,7 @@ for line in open(sys.argv[1], encoding="utf-8"):
 seen = {}
 for line in open(sys.argv[2], encoding="utf-8"):
     row = json.loads(line)
-    if row["type"] == "call" and row["api"] == "cudaMalloc":
+    if row["type"] == "call" and row["name"] == "cudaMalloc":
         seen.setdefault(row["tid"], []).append([(f.get("function"), f.get("file"), f.get("line"))
                                                 for f in row.get("stack", []) if f["kind"] == "python"])
 

@@ -11,7 +11,7 @@ nccl_rows() {
 
 # nccl_calls_of FILE: its calls without times, durations, addresses and processes.
 nccl_calls_of() {
-	grep '"type":"call"' "$1" | sed -E 's/,"scope(_name)?":("[^"]*"|[0-9]+)//g; s/"(ts_ns|dur_ns|pid|tid)":[0-9]+//g; s/0x[0-9a-f]+/0x/g'
+	grep '"type":"call"' "$1" | sed -E 's/,"scope(_name)?":("[^"]*"|[0-9]+)//g; s/"(start_ns|duration_ns|pid|tid)":[0-9]+//g; s/0x[0-9a-f]+/0x/g'
 }
 
 NCCL_ALL='ncclCommInitRank rank 2 of 4, comm C, returned=0 (success), DUR
@@ -85,7 +85,7 @@ import json, sys
 rows = [json.loads(line) for line in open(sys.argv[1], encoding='utf-8')]
 for r in rows:
     if r['type'] == 'collective' and r['name'] in ('ncclAllReduce', 'ncclSend'):
-        print(*(r.get(k) for k in ('name', 'layer', 'count', 'datatype', 'op', 'size', 'peer', 'communicator_rank', 'communicator_ranks', 'sequence', 'ret', 'ret_name')))
+        print(*(r.get(k) for k in ('name', 'layer', 'count', 'datatype', 'op', 'size_bytes', 'peer', 'communicator_rank', 'communicator_ranks', 'sequence', 'ret', 'result')))
 print(*sorted({r['name'] for r in rows if r['type'] == 'communicator_call'}))
 PY
 	diff - "$T/got" > "$T/diff" <<- 'EOT' || fail "differs: $(head -n 6 "$T/diff")"

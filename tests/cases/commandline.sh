@@ -50,6 +50,19 @@ mem --html R R                            | R               | give another name
 mem --memory-viz R R                      | R               | give another name
 mem --no-stack --memory-viz x R           | --memory-viz    | leave out --no-stack
 record -o - -- true                       | -o              | give a name
+record -o flame.svg ./app                 | flame.svg       | give 'cudatrace --format flame -o flame.html -- CMD', or -o flame.ctrace and then 'cudatrace export --to flame'
+record -o d/x.pftrace ./app               | d/x.pftrace     | give 'cudatrace --format perfetto -o d/x.pftrace -- CMD', or -o d/x.ctrace
+record -o trace.json ./app                | trace.json      | give 'cudatrace --format chrome -o trace.json -- CMD', or -o trace.ctrace
+record -o x.html.gz ./app                 | x.html.gz       | give 'cudatrace --format html -o x.html.gz -- CMD'
+record -o report.nsys-rep ./app           | report.nsys-rep | give 'cudatrace --format nsys-sqlite -o report.sqlite -- CMD'
+merge -o x.csv R R                        | x.csv           | give -o x.ctrace and then 'cudatrace export --to csv'
+-o trace.json ./app                       | trace.json      | give --format chrome -o trace.json
+folded -o flame.svg ./app                 | flame.svg       | give --format flame -o flame.html
+folded -o x.csv ./app                     | --format        | leave out 'folded'
+export -o x.json R                        | x.json          | give --to chrome -o x.json
+export -o x.png R                         | x.png           | give --to html -o x.html
+export -o x R                             | --to            | one of json
+-A -o x.html ./app                        | -A              | leave out -A
 compare R                                 | BASE            | give two files or more
 check R                                   | BASE            | give two files or more
 compare --fail-if nonsense R R            | --fail-if       | 'nonsense'
@@ -174,6 +187,7 @@ top --format table                        | --format        | give --batch
 folded -- true                            | -o              | give -o FILE
 stat --json -- true                       | -o              | give -o FILE
 mem --json -- true                        | -o              | give -o FILE
+mem --format json -- true                 | -o              | give -o FILE
 advise --format markdown -- true          | -o              | give -o FILE
 END
 	habit_lines
@@ -213,12 +227,34 @@ record --stats=true ./app                 | --stats         | 'cudatrace stat'
 replay -p app R                           | 'app'           | not a process id
 -e status=detached ./app                  | status=detached | status=successful
 -t cuda,nvtx ./app                        | --trace         | --layers nvtx
+-e inject=cudaMalloc:error=2 ./app        | -e inject       | leave it out
+-e fault=cudaMalloc ./app                 | -e fault        | leave it out
+-e signal=none ./app                      | -e signal       | leave it out
+-e raw=all ./app                          | -e raw          | give --format json
+-e %memry ./app                           | 'memry'         | did you mean memory
+--inject=cudaMalloc:error=2 ./app         | --inject        | leave it out
+--status=detached ./app                   | --status=detached | give --status=failed
+top --status=successful                   | --status=successful | leave it out
+--attach=no_such_name                     | --attach        | --comm for processes of a name
+--stack-trace=symbol ./app                | --stack-trace   | is not one of dwarf, fp
+--summary --summary-only ./app            | -C              | give one of the two
+--detach-on=execve ./app                  | --detach-on     | give --stop-on
+-a 80 ./app                               | -a              | leave out -a 80
+-a80 ./app                                | -a              | leave out -a 80
+record -f true ./app                      | -f              | give --force-overwrite=true
+record --force-overwrite=maybe ./app      | --force-overwrite | true or false
+export --force-overwrite=false --to csv R | --force-overwrite | give -o another name
+export --type hdf R                       | --type          | is not one of json
+stat --report cuda_gpu_trace R            | --report        | 'cudatrace replay FILE'
+stat --report osrt_sum R                  | --report        | leave it out
+stat --report cuda_sum R                  | 'cuda_sum'      | leave out --report
+stat --report nvtx_sum --by device R      | --report        | give one of the two
+replay --report cuda_api_sum R            | --report        | 'cudatrace stat FILE'
 -w -- true                                | -w              | leave out -w
 -P /x -- true                             | -P              | --library PATH
 record -g -- true                         | -g              | taken with -k
 record --call-graph dwarf -- true         | --call-graph    | --stack=dwarf
 replay --sort time R                      | -S              | give one of them
---force-overwrite=true ./app              | --force-overwrite | FILE.old
 record --cuda-memory-usage=true ./app     | --cuda-memory-usage | 'cudatrace mem'
 serve -e status=failed                    | status=failed   | leave it out
 stat --top 3 --json -o x -- true           | --top           | leave it out
@@ -227,6 +263,12 @@ stat --sort size -- true                  | --sort          | is not one of time
 profile ./app                             | 'profile'       | cudatrace record
 report R                                  | 'report'        | cudatrace stat FILE
 attach 1                                  | 'attach'        | cudatrace -p PID
+dump --pid 1                              | 'dump'          | cudatrace stuck -p PID
+script -c true                            | 'script'        | cudatrace replay FILE
+start                                     | 'start'         | --start-on WHAT
+sort                                      | 'sort'          | did you mean stat
+record top                                | 'top'           | write -- before it
+no_such_program x                         | 'no_such_program' | write -- before it
 help nonsense                             | 'nonsense'      | write -- before it
 help stt                                  | 'stt'           | did you mean stat
 END
@@ -307,6 +349,10 @@ record --last 5s --rotate 3 --max-size 1M | --last          | give one of the tw
 serve --hist --comm x                     | --hist          | leave out
 mem --json --by kind R                    | --json          | leave out
 mem --json --top 5 R                      | --json          | leave out
+mem --format json --by kind R             | --format json   | leave out
+mem --format json --top 5 R               | --format json   | leave out
+mem --json --format table R               | --json          | give one of them
+info --format csv R                       | --format        | table or json
 replay --from 2 --until 1 R               | --until         | give a later time
 replay --from 2 --to 1 R                  | --to            | give a later time
 export --from 2 --until 1 --to csv R      | --until         | give a later time
@@ -432,14 +478,37 @@ same_lines() {
 -S calls -C ./app                         | -C --sort calls -- ./app
 stat -e cudaGetDevice -S calls ./app      | stat -e cudaGetDevice --sort calls -- ./app
 -s 8 ./app                                | --string-size 8 -- ./app
+-e trace=%memory ./app                    | -e memory -- ./app
+-e %memory,!%query ./app                  | -e memory,!query -- ./app
+--trace=%memory ./app                     | -e memory -- ./app
+--status=failed ./app                     | --failed -- ./app
+--failed-only ./app                       | --failed -- ./app
+--successful-only ./app                   | --succeeded -- ./app
+--stack-trace -e cudaSetDevice ./app      | -k -e cudaSetDevice -- ./app
+--stack-traces -e cudaSetDevice ./app     | -k -e cudaSetDevice -- ./app
+--summary ./app                           | -C -- ./app
+--summary-only ./app                      | -c -- ./app
+-c --summary-sort-by=name ./app           | -c --sort name -- ./app
+--follow-forks ./app                      | -- ./app
+--relative-timestamps -n 1 ./app          | --time delta -n 1 -- ./app
+--absolute-timestamps -n 1 ./app          | --time day -n 1 -- ./app
+--string-limit=8 ./app                    | --string-size 8 -- ./app
+--attach=4194303                          | -p 4194303
+--attach 4194303                          | -p 4194303
+env ./app                                 | -- env ./app
+-n 2 env ./app                            | -n 2 -- env ./app
+stat -e cudaGetDevice env ./app           | stat -e cudaGetDevice -- env ./app
+--layers all ./app                        | --layers nvtx,nccl,torch,cublas,allocator,cudnn -- ./app
+record --force-overwrite true -o x ./app  | record -o x -- ./app
+record --force-overwrite=true -o x ./app  | record -o x -- ./app
 --trace=cuda ./app                        | -- ./app
 --trace cuda,nvtx ./app                   | --layers nvtx -- ./app
 --stats=true ./app                        | -C -- ./app
 --stats=false ./app                       | -- ./app
 --capture-range=none ./app                | -- ./app
 --capture-range=cudaProfilerApi ./app     | --start-on cudaProfilerStart --stop-on cudaProfilerStop -- ./app
--t -n 1 ./app                             | --time iso -n 1 -- ./app
--tt -n 1 ./app                            | --time iso -n 1 -- ./app
+-t -n 1 ./app                             | --time day -n 1 -- ./app
+-tt -n 1 ./app                            | --time day-us -n 1 -- ./app
 -ttt -n 1 ./app                           | --time unix -n 1 -- ./app
 -r -n 1 ./app                             | --time delta -n 1 -- ./app
 -k -e cudaSetDevice ./app                 | -k -e cudaSetDevice -- ./app
@@ -448,6 +517,13 @@ replay                                    | replay cudatrace.ctrace
 replay -e memory                          | replay -e memory cudatrace.ctrace
 info                                      | info cudatrace.ctrace
 export --to csv -o -                      | export --to csv -o - cudatrace.ctrace
+export --type jsonlines -o -              | export --to json -o - cudatrace.ctrace
+export --type sqlite -o x.sqlite          | export --to nsys-sqlite -o x.sqlite
+export --to nsys -o x.sqlite              | export --to nsys-sqlite -o x.sqlite
+export --to sqlite --force-overwrite true -o x.sqlite | export --to nsys-sqlite -o x.sqlite
+stat --report cuda_api_sum cudatrace.ctrace | stat cudatrace.ctrace
+stat --report cuda_gpu_kern_sum,cuda_gpu_mem_time_sum cudatrace.ctrace | stat cudatrace.ctrace
+stat --report=nvtx_pushpop_sum cudatrace.ctrace | stat --by range cudatrace.ctrace
 help                                      | --help
 help stat                                 | stat --help
 help check                                | compare --help
@@ -457,7 +533,7 @@ END
 # What a command line prints, without what differs from run to run.
 printed() {
 	(cd "$T/here" && timeout 120 "$CUDATRACE" "$@" 2>&1 < /dev/null) |
-		sed -E 's/^[0-9TZ:.-]+ +app/TIME app/; s/\b(pid |app +)[0-9]+/\1PID/; s/0x[0-9a-f]{6,}/ADDR/g; s/^ *[0-9.]+ +[0-9]+\.[0-9]{6} +[0-9]+ /TIMES /; s/ms=[0-9.]+/ms=N/; s/[0-9.]+ ?(ns|us|ms|s)\b/DUR/g; s/ +/ /g; s/^ [0-9.]+ DUR/ N DUR/; s/[0-9.]+ %/N %/; s/[0-9]+ hits/N hits/'
+		sed -E 's/^[0-9TZ:.-]+ +app/TIME app/; s/\b(pid |app +)[0-9]+/\1PID/; s/0x[0-9a-f]{6,}/ADDR/g; s/^ *[0-9.]+ +[0-9]+\.[0-9]{6} +[0-9]+ /TIMES /; s/ms=[0-9.]+/ms=N/; s/[0-9.]+ ?(ns|us|ms|s)\b/DUR/g; s/ +/ /g; s/^ [0-9.]+ DUR/ N DUR/; s/[0-9.]+ %/N %/; s/[0-9]+ hits/N hits/; s/[0-9]+ bytes in/N bytes in/'
 }
 
 # same FIRST LAST: these of the lines.
@@ -482,15 +558,37 @@ same() {
 }
 
 case_habits_same() { # long
-	same 1 12
+	same 1 18
+}
+
+case_habits_same_names() { # long
+	same 19 36
 }
 
 case_habits_same_sums() { # long
-	same 13 25
+	same 37 48
 }
 
 case_habits_same_shown() { # long
-	same 26 '$'
+	same 49 '$'
+}
+
+# A word is a program only where it is nothing else: a file of its name is a recording, and comes first.
+case_habits_program() {
+	cp "$ROOT/tests/traces/calls.ctrace" "$T/env"
+	(cd "$T" && ct stat env && ok_rc && grep -q '^Runtime API calls' out) || fail "a recording named env: $(cat "$T/out" "$T/err")"
+	(cd "$T" && PATH=$T:$PATH ct stat -q env && ok_rc && grep -q '^Runtime API calls' out) || fail "a recording in PATH: $(cat "$T/out" "$T/err")"
+	printf '#!/bin/sh\nexit 7\n' > "$T/ct_own_program"
+	chmod 755 "$T/ct_own_program"
+	PATH=$T:$PATH ct ct_own_program x
+	ok_rc 7
+	chmod 644 "$T/ct_own_program"
+	PATH=$T:$PATH ct ct_own_program x
+	ok_rc 2
+	says "there is no command 'ct_own_program'"
+	mkdir "$T/ct_own_folder"
+	PATH=$T:$PATH ct ct_own_folder x
+	ok_rc 2
 }
 
 # strace -ff -o FILE: each process has a file, which has its rows alone; and so has a recording of them.
@@ -514,7 +612,7 @@ END
 		ct replay --format "${name%l.gz}" -o "$T/y.%p.$name" "$T/r.ctrace"
 		ok_rc
 	done
-	expect "copies in JSON" "$(for file in "$T"/y.*.gz; do gzip -dc "$file" | grep -c '"api":"cudaMemcpy"'; done | sort -n | paste -sd' ')" "3 7"
+	expect "copies in JSON" "$(for file in "$T"/y.*.gz; do gzip -dc "$file" | grep -c '"name":"cudaMemcpy"'; done | sort -n | paste -sd' ')" "3 7"
 	expect "copies in csv" "$(grep -h -c cudaMemcpy "$T"/y.*.csv | sort -n | paste -sd' ')" "3 7"
 	ct -o "$T/nosuch/%p" -- "$CALLS" queries 1
 	ok_rc 1
@@ -542,13 +640,17 @@ case_habits_brief() {
 	ok_rc
 	expect "messages" "$(cat "$T/err")" ""
 	"$CUDATRACE" -h > "$T/h"
-	[ "$(wc -l < "$T/h")" -le 24 ] || fail "-h has $(wc -l < "$T/h") lines"
+	[ "$(wc -l < "$T/h")" -le 23 ] || fail "-h has $(wc -l < "$T/h") lines"
 	# shellcheck disable=SC2013 # words
-	for command in $(sed -nE 's/^       cudatrace ([a-z]+) .*/\1/p' "$T/h"); do
+	for command in $("$CUDATRACE" --help | sed -nE 's/^       cudatrace ([a-z]+) .*/\1/p' | grep -v check); do
 		"$CUDATRACE" "$command" -h > "$T/hc"
-		[ "$(wc -l < "$T/hc")" -le 24 ] || fail "$command -h has $(wc -l < "$T/hc") lines"
+		[ "$(wc -l < "$T/hc")" -le 23 ] || fail "$command -h has $(wc -l < "$T/hc") lines"
 		grep -q -- "All options: cudatrace $command --help" "$T/hc" || fail "$command -h: no last line"
+		grep -q "^  cudatrace $command  *[a-z]" "$T/h" || fail "-h does not have $command"
+		cat "$T/hc" >> "$T/all"
 	done
+	expect "lines wider than a terminal" "$(cat "$T/h" "$T/all" | grep -E '.{81}')" ""
+	expect "commands" "$(grep -c 'All options' "$T/all")" 17
 }
 
 # The id of a thread: -L where there is one.
@@ -671,6 +773,101 @@ case_list_nothing() {
 		ok_rc 1
 		expect "sentence" "$(cat "$T/err")" "cudatrace: error: no function matches; without a GLOB 'cudatrace list' prints all $(wc -l < "$T/all")"
 	done
+}
+
+# What info prints for people, as one object: the numbers are those of the text.
+case_info_json() {
+	local trace
+	for trace in calls two kinds killed muted newer other; do
+		ct info --format json "$ROOT/tests/traces/$trace.ctrace"
+		ok_rc
+		cp "$T/out" "$T/json"
+		ct info "$ROOT/tests/traces/$trace.ctrace"
+		ok_rc
+		python3 - "$T/json" "$T/out" "$trace" << 'END' || fail "$trace: $(cat "$T/json")"
+import json, re, sys
+j = json.load(open(sys.argv[1]))
+text = open(sys.argv[2]).read()
+number = lambda word: int((re.search(r'^%s +(\d+)' % word, text, re.M) or [0, 0])[1])
+assert j['version'] == 1 and j['file'].endswith(sys.argv[3] + '.ctrace')
+assert re.search(r'^host +%s$' % j['host'], text, re.M), 'host'
+assert j['calls'] == number('calls') and j['process_count'] == number('processes')
+assert sum(p['calls'] for p in j['processes']) == j['calls']
+for word in 'kernels copies sets waits graphs memory managed overheads ranges samples events stacks names'.split():
+    assert j[word] == number(word), word
+assert j['file_bytes'] == number('file')
+assert j['ended'] == (sys.argv[3] != 'killed') and ('whoever wrote this was killed' in text) != j['ended']
+assert len(j['gpus']) == len(re.findall(r'GPU-[0-9a-f]{32}', text))
+assert bool(j['calls_without_records'] or j['functions_without_records']) == bool(re.search('^muted', text, re.M))
+assert ' '.join(j['options']) in text and bool(j['unknown_functions']) == ('not known' in text)
+END
+	done
+	ct info --format json /dev/null
+	ok_rc 1
+	expect "output of what is no recording" "$(cat "$T/out")" ""
+}
+
+# What the name of -o says is what is written.
+case_output_names() {
+	local name
+	cp "$ROOT/tests/traces/calls.ctrace" "$T/R"
+	for name in a.html b.csv c.pftrace d.jsonl.gz e.flame.html f.sqlite; do
+		ct export -o "$T/$name" "$T/R"
+		ok_rc
+		says "^cudatrace: written: .*$name"
+	done
+	for name in html b:csv flame:flame nsys-sqlite perfetto; do
+		ct export --to "${name#*:}" -o "$T/want" "$T/R"
+		ok_rc
+		case $name in
+		html) cmp "$T/want" "$T/a.html" ;;
+		b:csv) cmp "$T/want" "$T/b.csv" ;;
+		flame:*) cmp "$T/want" "$T/e.flame.html" ;;
+		perfetto) cmp "$T/want" "$T/c.pftrace" ;;
+		*) [ "$(head -c 15 "$T/f.sqlite")" = "SQLite format 3" ] ;;
+		esac || fail "$name is not what its name says"
+	done
+	zcat "$T/d.jsonl.gz" | head -n 1 | python3 -c 'import json, sys; json.load(sys.stdin)' || fail "d.jsonl.gz is not JSON"
+	ct -o "$T/live.csv" -- "$CALLS" queries 1
+	ok_rc
+	grep -q '^type,' "$T/live.csv" || fail "live.csv: $(head -n 1 "$T/live.csv")"
+	ct stat -o "$T/sums.json" "$T/R"
+	ok_rc
+	python3 -m json.tool "$T/sums.json" > /dev/null || fail "sums.json is not JSON"
+}
+
+# A recording that another program hands over, and a file as standard input.
+case_from_standard_input() {
+	local command want
+	cp "$ROOT/tests/traces/calls.ctrace" "$T/r.ctrace"
+	for command in "replay --format json" "stat --json" "info" "mem --json --no-stack" "advise" "export --to csv -o -"; do
+		# shellcheck disable=SC2086
+		want=$("$CUDATRACE" $command "$T/r.ctrace" 2> /dev/null | sed 's/r\.ctrace/standard input/') || fail "$command FILE"
+		# shellcheck disable=SC2002,SC2086
+		expect "$command - of a pipe" "$(cat "$T/r.ctrace" | "$CUDATRACE" $command - 2> /dev/null)" "$want"
+		# shellcheck disable=SC2002,SC2086
+		expect "$command - without a disk" "$(cat "$T/r.ctrace" | TMPDIR=/nonexistent "$CUDATRACE" $command - 2> /dev/null)" "$want"
+		# shellcheck disable=SC2086
+		expect "$command - of a file" "$("$CUDATRACE" $command - < "$T/r.ctrace" 2> /dev/null)" "$want"
+	done
+	rc=0
+	# shellcheck disable=SC2094
+	"$CUDATRACE" replay -o "$T/r.ctrace" - < "$T/r.ctrace" 2> "$T/err" || rc=$?
+	ok_rc 2
+	says 'would be both read and written'
+	cmp "$T/r.ctrace" "$ROOT/tests/traces/calls.ctrace" || fail "the recording was written to"
+	rc=0
+	"$CUDATRACE" export --to csv - < "$T/r.ctrace" 2> "$T/err" || rc=$?
+	ok_rc 2
+	says 'standard input has no name .*: give -o FILE'
+	rc=0
+	head -c 20 "$T/r.ctrace" | "$CUDATRACE" replay - 2> "$T/err" || rc=$?
+	ok_rc 1
+	says '^cudatrace: error: cannot read standard input: '
+	rc=0
+	timeout 20 script -qec "$CUDATRACE replay -" /dev/null > "$T/err" < /dev/null || rc=$?
+	ok_rc 1
+	says 'standard input is a terminal and no recording: name a FILE'
 }
 
 # ---- until ----

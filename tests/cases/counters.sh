@@ -43,7 +43,7 @@ case_counters_json() {
 	ok_rc
 	python3 -c 'import json, sys; [json.loads(line) for line in sys.stdin]' < "$T/out" || fail "not JSON"
 	awk '/"counter"/ { match($0, /"device":[01]/); if (seen[substr($0, RSTART, RLENGTH)]++) next } { print }' "$T/out" |
-		sed -E 's/"(ts|dur|uptime)_ns":[0-9]+/"\1_ns":T/g' > "$T/text"
+		sed -E 's/"(start|duration|uptime)_ns":[0-9]+/"\1_ns":T/g' > "$T/text"
 	golden counters.jsonl
 }
 
@@ -57,10 +57,10 @@ check_times() {
 		rows = [r for r in rows if r["type"] == "counter" and r["device"] == 0]
 		now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 		for r in rows:
-		    if not now - 60e9 < r["ts_ns"] < r["ts_ns"] + r["dur_ns"] <= now:
-		        sys.exit(print("a sample at", r["ts_ns"], "of", r["dur_ns"], "ns, now it is", now) or 1)
+		    if not now - 60e9 < r["start_ns"] < r["start_ns"] + r["duration_ns"] <= now:
+		        sys.exit(print("a sample at", r["start_ns"], "of", r["duration_ns"], "ns, now it is", now) or 1)
 		for a, b in zip(rows, rows[1:]):
-		    if abs(b["ts_ns"] - a["ts_ns"] - a["dur_ns"]) > 1e6:
+		    if abs(b["start_ns"] - a["start_ns"] - a["duration_ns"]) > 1e6:
 		        sys.exit(print("the sample after", a, "is", b) or 1)
 	EOF
 }
@@ -169,7 +169,7 @@ case_counters_xid() {
 	STANDIN_NVML_XID=79 gpu -n 2
 	grep -q '^ *[0-9.]* *1 XID 79: the GPU has fallen off the bus$' "$T/out" || fail "$(tail -n 3 "$T/out")"
 	STANDIN_NVML_XID=31 gpu -n 2 --format json
-	grep -q '{"type":"event","ts_ns":[0-9]*,"what":"xid","device":1,"code":31,"text":"memory page fault' "$T/out" ||
+	grep -q '{"type":"event","start_ns":[0-9]*,"what":"xid","device":1,"code":31,"text":"memory page fault' "$T/out" ||
 		fail "$(grep event "$T/out")"
 	STANDIN_NVML_XID=13 gpu -n 2 --format csv
 	says 'warning: GPU 1 at [0-9.]* s: XID 13: graphics engine exception'

@@ -7,11 +7,11 @@
 case_places_of_filtered_calls() {
 	"$CUDATRACE" --format json -e launch -o "$T/live" -- "$SAMPLE" > /dev/null 2> "$T/err" || fail "$(tail -n 1 "$T/err")"
 	[ "$(grep -c '"type":"call"' "$T/live")" = 1 ] || fail "shown: $(grep '"type":"call"' "$T/live")"
-	grep '"api":"cudaLaunchKernel"' "$T/live" | grep -q '"device":0,"correlation":1' || fail "$(grep cudaLaunchKernel "$T/live")"
+	grep '"name":"cudaLaunchKernel"' "$T/live" | grep -q '"device":0,"correlation":1' || fail "$(grep cudaLaunchKernel "$T/live")"
 	"$CUDATRACE" record -e launch -o "$T/trace" -- "$SAMPLE" > /dev/null 2> "$T/err" || fail "$(tail -n 1 "$T/err")"
 	"$CUDATRACE" replay --format json -o "$T/again" "$T/trace" 2> "$T/err" || fail "$(tail -n 1 "$T/err")"
 	[ "$(grep -c '"type":"call"' "$T/again")" = 1 ] || fail "replayed: $(grep '"type":"call"' "$T/again")"
-	grep '"api":"cudaLaunchKernel"' "$T/again" | grep -q '"device":0,"correlation":1' || fail "$(grep cudaLaunchKernel "$T/again")"
+	grep '"name":"cudaLaunchKernel"' "$T/again" | grep -q '"device":0,"correlation":1' || fail "$(grep cudaLaunchKernel "$T/again")"
 }
 
 # A filter that the kernel side applies may drop the call that sets the device: then nothing is claimed.
@@ -33,7 +33,7 @@ case_devices_known() {
 	done
 	for which in live again; do
 		grep '"type":"sync"' "$T/$which.json" | grep -q '"device":0,"context":1' || fail "$which: $(grep '"type":"sync"' "$T/$which.json")"
-		! grep '"api":"cudaMalloc"' "$T/$which.json" | grep -qv '"device":0,' || fail "$which: $(grep '"api":"cudaMalloc"' "$T/$which.json")"
+		! grep '"name":"cudaMalloc"' "$T/$which.json" | grep -qv '"device":0,' || fail "$which: $(grep '"name":"cudaMalloc"' "$T/$which.json")"
 		! grep -E 'GPU \?|999999|"device":-1' "$T/$which.chrome" || fail "$which: chrome"
 		grep -q '"name":"memory in use, GPU 0"' "$T/$which.chrome" || fail "$which: no memory in use"
 		! grep -aq 'GPU ?' "$T/$which.perfetto" || fail "$which: perfetto"
@@ -72,10 +72,10 @@ joined() {
 		import json, sys
 		rows = [json.loads(line) for line in open(sys.argv[1])]
 		calls = {(r["pid"], r["correlation"]): r for r in rows if r["type"] == "call" and "correlation" in r}
-		work = [r for r in rows if r["type"] in ("kernel", "memcpy", "memset")]
+		work = [r for r in rows if r["type"] in ("kernel", "copy", "set")]
 		for w in work:
 		    c = calls[w["pid"], w["correlation"]]
-		    assert c["api"] == w["api"] and c["tid"] == w["tid"] and c["ts_ns"] == w["call_ns"] <= w["ts_ns"], (c, w)
+		    assert c["name"] == w["cause"] and c["tid"] == w["tid"] and c["start_ns"] == w["cause_start_ns"] <= w["start_ns"], (c, w)
 		    assert c.get("device", w["device"]) == w["device"] and c.get("stream", w["stream"]) == w["stream"], (c, w)
 		end = rows[-1]
 		assert work and (end["matched"], end["unmatched"]) == (len(work), 0), end
@@ -100,17 +100,17 @@ ends() {
 	python3 - "$@" <<- 'E'
 		import json, re, sys
 		rows = [json.loads(line) for line in open(sys.argv[1])]
-		rows = [r for r in rows if r["type"] in ("call", "kernel", "memcpy", "memset", "sync")]
+		rows = [r for r in rows if r["type"] in ("call", "kernel", "copy", "set", "sync")]
 		late, last = 0, 0
 		for r in rows:
-		    end = r["ts_ns"] + r["dur_ns"]
+		    end = r["start_ns"] + r["duration_ns"]
 		    late += end < last
 		    last = max(last, end)
 		if len(sys.argv) > 2:
 		    times = [re.match(r"([0-9]+)\.([0-9]{3}) ", line) for line in open(sys.argv[2])]
 		    times = [int(t[1] + t[2]) for t in times if t]
-		    first = rows[0]["ts_ns"] - times[0]
-		    assert [r["ts_ns"] - first for r in rows] == times, "the table has another order"
+		    first = rows[0]["start_ns"] - times[0]
+		    assert [r["start_ns"] - first for r in rows] == times, "the table has another order"
 		print(len(rows), "rows,", late, "late")
 	E
 }
@@ -121,8 +121,8 @@ case_device_order_replayed() {
 	ok_rc
 	"$CUDATRACE" replay --format json -o "$T/again" "$T/trace" 2> "$T/err" || fail "$(tail -n 1 "$T/err")"
 	"$CUDATRACE" replay --time us -o "$T/table" "$T/trace" 2> "$T/err" || fail "$(tail -n 1 "$T/err")"
-	expect "rows of a recording" "$(ends "$T/again" "$T/table")" "$(grep -c -E '"type":"(call|kernel|memcpy|memset|sync)"' "$T/again") rows, 0 late"
-	[ "$(grep -c -E '"type":"(kernel|memcpy|memset)"' "$T/again")" = 1200 ] || fail "not all of the device's work is there"
+	expect "rows of a recording" "$(ends "$T/again" "$T/table")" "$(grep -c -E '"type":"(call|kernel|copy|set|sync)"' "$T/again") rows, 0 late"
+	[ "$(grep -c -E '"type":"(kernel|copy|set)"' "$T/again")" = 1200 ] || fail "not all of the device's work is there"
 	# a part of it too
 	"$CUDATRACE" replay --from 0.1s --format json -o "$T/again" "$T/trace" 2> "$T/err" || fail "$(tail -n 1 "$T/err")"
 	ends "$T/again" | grep -q 'rows, 0 late$' || fail "a part: $(ends "$T/again")"
@@ -158,15 +158,15 @@ case_device_order_shown_in_time() {
 	wait_for 10 ended "$CT"
 	tail -n 1 "$T/out" | grep -q '^{"type":"end"' || fail "the end is not last: $(tail -n 1 "$T/out")"
 	ct_json --gpu -n 7 -- "$BIN/work" 50 return
-	expect "rows with -n 7" "$(grep -c -E '"type":"(call|kernel|memcpy|memset|sync)"' "$T/out")" 7
+	expect "rows with -n 7" "$(grep -c -E '"type":"(call|kernel|copy|set|sync)"' "$T/out")" 7
 }
 
 # Calls that are not shown are causes all the same: with their function and time, without a number.
 case_device_of_filtered_calls() { # long
 	ct_json --gpu -e memory -- "$BIN/work" 5 return
 	ok_rc
-	expect "launches shown" "$(grep -c '"api":"cudaLaunchKernel","args"' "$T/out")" 0
-	expect "kernels with their call" "$(grep '^{"type":"kernel"' "$T/out" | grep -c '"api":"cudaLaunchKernel","call_ns":[0-9]*,"delay_ns"')" 5
+	expect "launches shown" "$(grep -c '"name":"cudaLaunchKernel","args"' "$T/out")" 0
+	expect "kernels with their call" "$(grep '^{"type":"kernel"' "$T/out" | grep -c '"cause":"cudaLaunchKernel","cause_start_ns":[0-9]*,"delay_ns"')" 5
 	expect "correlations" "$(grep '^{"type":"kernel"' "$T/out" | grep -c '"correlation"')" 0
 	grep '^{"type":"end"' "$T/out" | grep -q '"unmatched":0' || fail "$(tail -n 1 "$T/out")"
 }

@@ -9,9 +9,12 @@ case_files_csv() {
 import csv, sys
 rows = [r for r in csv.DictReader(open(sys.argv[1], newline=""), strict=True) if r["type"] == "call"]
 print(len(rows), {r["name"] for r in rows}, {r["result"] for r in rows}, {r["size_bytes"] for r in rows},
-      all(int(r["duration_ns"]) > 0 and "inner " in r["stack"] for r in rows), sorted(int(r["number"]) for r in rows) == list(range(1, 251)))
+      all(int(r["duration_ns"]) > 0 for r in rows), sorted(int(r["correlation"]) for r in rows) == list(range(1, 251)))
+stacks = {r["stack_id"]: r["stack"] for r in rows if r["stack"]}
+print(len(stacks) == sum(r["stack"] != "" for r in rows), {r["stack_id"] for r in rows} == set(stacks), all("inner " in s for s in stacks.values()))
 PY
-)" "250 {'cudaMalloc'} {'cudaSuccess'} {'128'} True True"
+)" "250 {'cudaMalloc'} {'cudaSuccess'} {'128'} True True
+True True True"
 }
 
 case_files_html() {

@@ -49,9 +49,9 @@ case_gemms_json() {
 	python3 - "$T/out" > "$T/got" << 'PY'
 import json, sys
 rows = [json.loads(line) for line in open(sys.argv[1], encoding='utf-8')]
-gemms = {r['id']: r for r in rows if r['type'] == 'gemm'}
+gemms = {r['range_id']: r for r in rows if r['type'] == 'gemm'}
 for r in gemms.values():
-    print(*(r.get(k) for k in ('name', 'm', 'n', 'k', 'batch', 'a_type', 'd_type', 'compute', 'trans_a', 'trans_b', 'flop', 'ret_name')))
+    print(*(r.get(k) for k in ('name', 'm', 'n', 'k', 'batch', 'a_type', 'd_type', 'compute', 'trans_a', 'trans_b', 'flop', 'result')))
 kernels = [r for r in rows if r['type'] == 'kernel']
 print(len(kernels), 'kernels in', len({r['scope'] for r in kernels}), 'products', all(r['scope'] in gemms for r in kernels))
 PY
@@ -76,9 +76,9 @@ PY
 # The calls of the program are the same with the layer and without.
 case_gemms_leave_calls() { # long
 	ct_json -- "$GEMMS" many 5
-	grep '"type":"call"' "$T/out" | sed -E 's/"(ts_ns|dur_ns|pid|tid)":[0-9]+//g; s/0x[0-9a-f]+/0x/g' > "$T/without"
+	grep '"type":"call"' "$T/out" | sed -E 's/"(start_ns|duration_ns|pid|tid)":[0-9]+//g; s/0x[0-9a-f]+/0x/g' > "$T/without"
 	ct_json --layers cublas -- "$GEMMS" many 5
-	grep '"type":"call"' "$T/out" | sed -E 's/,"scope(_name)?":("[^"]*"|[0-9]+)//g; s/"(ts_ns|dur_ns|pid|tid)":[0-9]+//g; s/0x[0-9a-f]+/0x/g' > "$T/with"
+	grep '"type":"call"' "$T/out" | sed -E 's/,"scope(_name)?":("[^"]*"|[0-9]+)//g; s/"(start_ns|duration_ns|pid|tid)":[0-9]+//g; s/0x[0-9a-f]+/0x/g' > "$T/with"
 	expect "launches" "$(grep -c cudaLaunchKernel "$T/with")" 5
 	diff "$T/without" "$T/with" > "$T/diff" || fail "calls differ: $(head -n 4 "$T/diff")"
 }
@@ -118,7 +118,7 @@ case_gemms_inner() {
 	expect "sums" "$(grep -oE '"kernels":[0-9]+|"flop":[0-9]+|"unknown":true' "$T/sums" | tr '\n' ' ')" \
 		'"kernels":20 "kernels":20 "flop":83886080 "kernels":0 '
 	ct replay --format json -o "$T/json" "$T/r.ctr"
-	grep '"api":"cuLaunchKernel","args"' "$T/json" | grep -o '"correlation":[0-9]*' | sort > "$T/calls"
+	grep '"name":"cuLaunchKernel","args"' "$T/json" | grep -o '"correlation":[0-9]*' | sort > "$T/calls"
 	grep '"type":"kernel"' "$T/json" | grep -o '"correlation":[0-9]*' | sort > "$T/kernels"
 	expect "calls" "$(wc -l < "$T/calls")" 20
 	cmp -s "$T/calls" "$T/kernels" || fail "kernels have other calls: $(diff "$T/calls" "$T/kernels" | head -n 4)"
@@ -151,7 +151,7 @@ for r in csv.DictReader(open(sys.argv[1], encoding='utf-8')):
               r['type'] == 'gemm' and not r['tflops'] or abs(float(r['tflops']) - int(r['flop']) / int(r['duration_ns']) / 1e3) < 1e-6, 0 < float(r['peak_share'] or 0.5) < 1)
 for r in map(json.loads, open(sys.argv[2], encoding='utf-8')):
     if r['type'] == 'kernel':
-        print(r['flop'], abs(r['tflops'] - r['flop'] / r['dur_ns'] / 1e3) < 0.001, 'peak_share' in r)
+        print(r['flop'], abs(r['tflops'] - r['flop'] / r['duration_ns'] / 1e3) < 0.001, 'peak_share' in r)
 PY
 	{
 		for _ in 1 2 3; do printf '%s 256 128 64 1 float16 float16 float16 4194304 True True\n' gemm kernel; done
@@ -260,7 +260,7 @@ case_gemms_convolutions_device() { # long
 	python3 - "$T/json" > "$T/got" << 'PY'
 import json, sys
 rows = [json.loads(line) for line in open(sys.argv[1], encoding='utf-8')]
-gemms = {r['id']: r for r in rows if r['type'] == 'gemm'}
+gemms = {r['range_id']: r for r in rows if r['type'] == 'gemm'}
 for r in rows:
     if r['type'] == 'kernel':
         of = gemms[r['scope']]

@@ -23,9 +23,9 @@ case_gpu_counts() {
 	n=$(random 20 400)
 	ct_json --gpu -- "$WORK" -s "$n" return
 	ok_rc
-	expect_kinds kernel "$n" '"kernel":"vec_mul\(float\*, int\)".*"grid":\[4,2,1\],"block":\[128,1,1\],"registers":16,.*"dynamic_shared":64,.*"api":"cudaLaunchKernel"'
-	expect_kinds memcpy "$n" '"kind":"HtoD","bytes":4096,.*"api":"cudaMemcpyAsync"'
-	expect_kinds memset "$n" '"value":7,"bytes":2048,.*"api":"cudaMemsetAsync"'
+	expect_kinds kernel "$n" '"kernel":"vec_mul\(float\*, int\)".*"grid":\[4,2,1\],"block":\[128,1,1\],"registers_per_thread":16,.*"dynamic_shared_bytes":64,.*"cause":"cudaLaunchKernel"'
+	expect_kinds copy "$n" '"copy_kind":"HtoD","size_bytes":4096,.*"cause":"cudaMemcpyAsync"'
+	expect_kinds set "$n" '"set_value":7,"size_bytes":2048,.*"cause":"cudaMemsetAsync"'
 	expect_kinds device 2 '"name":"Stand-in GPU"'
 	expect_kinds context 1
 	expect_rows cudaLaunchKernel "$n"
@@ -49,7 +49,7 @@ case_gpu_without_calls() {
 	says '^cudatrace: 0 functions of 0 files probed'
 	says '^cudatrace: 0 calls, 60 on devices, 0 lost$'
 	expect "live" "$(kinds_of kernel memcpy memset call)" "$want"
-	expect_kinds kernel 20 '"kernel":"vec_mul\(float\*, int\)".*"api":"cudaLaunchKernel"'
+	expect_kinds kernel 20 '"kernel":"vec_mul\(float\*, int\)".*"cause":"cudaLaunchKernel"'
 	all_matched
 	no_loss
 	ct -c --gpu -e none -o "$T/table" -- "$WORK" 20 return
@@ -121,7 +121,7 @@ case_gpu_versions() { # long
 # kernel_names: "CALL KERNEL COUNT": how often a launch of what its call says has which name in its device record.
 kernel_names() {
 	join -a 1 -a 2 -e none -o 1.2,2.2 \
-		<(grep '^{"type":"call".*"api":"cudaLaunchKernel"' "$T/out" | sed -nE 's/.*"kernel_mangled":"([^"]*)".*"correlation":([0-9]+).*/\2 \1/p' | sort) \
+		<(grep '^{"type":"call".*"name":"cudaLaunchKernel"' "$T/out" | sed -nE 's/.*"kernel_mangled":"([^"]*)".*"correlation":([0-9]+).*/\2 \1/p' | sort) \
 		<(grep '^{"type":"kernel"' "$T/out" | sed -nE 's/.*"kernel_mangled":"([^"]*)".*"correlation":([0-9]+).*/\2 \1/p' | sort) |
 		sort | uniq -c | awk '{ print $2, $3, $1 }'
 }
@@ -628,7 +628,7 @@ case_cupti_attach() {
 	ct_json -v --source=cupti --gpu -d 1 -p "$PID"
 	ok_rc
 	[ "$(rows cudaLaunchKernel)" -gt 50 ] || fail "$(rows cudaLaunchKernel) launches: $(tail -n 3 "$T/err")"
-	[ "$(kinds kernel '"api":"cudaLaunchKernel"')" -gt 50 ] || fail "$(kinds kernel) kernels"
+	[ "$(kinds kernel '"name":"cudaLaunchKernel"')" -gt 50 ] || fail "$(kinds kernel) kernels"
 	alive || fail "the program ended"
 	kill -KILL "$PID"
 }
@@ -640,11 +640,11 @@ contexts_agree() {
 	while read -r call kernel; do
 		[ "$call" = "$kernel" ] || fail "$1: a launch on $call, its kernel on $kernel"
 		n=$((n + 1))
-	done < <(join <(grep '"api":"cuLaunchKernel","args"' "$T/out" |
+	done < <(join <(grep '"name":"cuLaunchKernel","args"' "$T/out" |
 		sed -nE 's/.*"device":([0-9]+),"context":([0-9]+),.*"correlation":([0-9]+).*/\3 \1-\2/p' | sort) \
 		<(grep '^{"type":"kernel"' "$T/out" |
 			sed -nE 's/.*"device":([0-9]+),"context":([0-9]+),.*"correlation":([0-9]+).*/\3 \1-\2/p' | sort) | cut -d' ' -f2,3)
-	[ "$n" -ge "$2" ] || fail "$1: only $n launches with device and context: $(grep -m 1 '"api":"cuLaunchKernel","args"' "$T/out")"
+	[ "$n" -ge "$2" ] || fail "$1: only $n launches with device and context: $(grep -m 1 '"name":"cuLaunchKernel","args"' "$T/out")"
 	expect "$1: contexts of kernels" "$(grep '^{"type":"kernel"' "$T/out" | grep -oE '"device":[0-9],"context":[0-9]+' | sort -u | tr '\n' ' ')" \
 		'"device":0,"context":41 "device":1,"context":42 '
 	expect "$1: contexts told" "$(kinds context)" 2
@@ -712,7 +712,7 @@ case_cupti_not_root() {
 	ok_rc
 	expect_rows cudaLaunchKernel 15 '"kernel":"vec_mul\(float\*, int\)"'
 	expect_kinds kernel 15
-	expect_kinds process 1 '"comm":"work"'
+	expect_kinds process 1 '"process":"work"'
 	all_matched
 	no_loss
 }

@@ -11,7 +11,7 @@ kernels_of() {
 	for line in open(sys.argv[1], encoding='utf-8'):
 	    r = json.loads(line)
 	    if r['type'] == 'kernel':
-	        print(r['grid'][0], *(r.get(k, '-') for k in ('scope_name', 'captured_in', 'captured_api', 'captured_by', 'captured')))
+	        print(r['grid'][0], *(r.get(k, '-') for k in ('scope_name', 'captured_in', 'captured_name', 'captured_by', 'captured')))
 	PY
 }
 

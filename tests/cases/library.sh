@@ -204,7 +204,7 @@ case_real_libcudart_13() {
 	n=$(random 5 200)
 	ct_json -- "$BIN/late" "$(readlink -f "$lib")" "$n"
 	ok_rc
-	expect_rows cudaStreamQuery "$n" '"ret":35,"ret_name":"cudaErrorInsufficientDriver"'
+	expect_rows cudaStreamQuery "$n" '"ret":35,"result":"cudaErrorInsufficientDriver"'
 	no_loss
 }
 
@@ -214,7 +214,7 @@ case_real_sample_without_driver() {
 	no_driver
 	ct_json -E LD_LIBRARY_PATH="$dir" -- "$SAMPLE"
 	ok_rc 77
-	expect_rows cudaGetDeviceCount 1 '"ret":35,"ret_name":"cudaErrorInsufficientDriver"'
+	expect_rows cudaGetDeviceCount 1 '"ret":35,"result":"cudaErrorInsufficientDriver"'
 }
 
 # Other versions of the runtime, as their Python wheels carry them; fetched by tests/wheels.sh.

@@ -20,7 +20,7 @@ measured_driver() {
 
 # The kernel of each launch in the trace, "-" where it is not known.
 kernels_seen() {
-	grep '^{"type":"call"' "$T/out" | grep -E '"api":"cu(da)?LaunchKernel"' |
+	grep '^{"type":"call"' "$T/out" | grep -E '"name":"cu(da)?LaunchKernel"' |
 		sed -E 's/.*"kernel_mangled":"([^"]*)".*/\1/; t; s/.*/-/'
 }
 

@@ -79,9 +79,9 @@ case_nvtx3_rich() {
 	ok_rc
 	no_loss
 	expect_scopes <<- 'EOF'
-	range registered in payload domain=mine category_name=optimizer category=7
+	range registered in payload domain=mine category=optimizer category_id=7
 	range wide é in registered
-	range payload in - category_name=loader category=7 payload=12345 color=0xff00ff00
+	range payload in - category=loader category_id=7 payload=12345 color=0xff00ff00
 	range first in - any_thread=True
 	range second in - domain=mine payload=2.5 any_thread=True
 	mark marked in - payload=-3
@@ -128,7 +128,7 @@ case_nvtx3_cplusplus() {
 	ok_rc
 	no_loss
 	expect_scopes <<- 'EOF'
-	range registered in whole domain=library category_name=loader category=3 payload=42 color=0xff00ff00
+	range registered in whole domain=library category=loader category_id=3 payload=42 color=0xff00ff00
 	mark reached in whole domain=library
 	range started in - any_thread=True
 	range whole in -

@@ -10,9 +10,9 @@ operated() {
 import json, sys
 rows = [json.loads(line) for line in open(sys.argv[1], encoding='utf-8')]
 scopes = [r for r in rows if r['type'] in ('range', 'operator')]
-names = {r['id']: r['name'] for r in scopes}
+names = {r['range_id']: r['name'] for r in scopes}
 for r in scopes:
-    parent = '?' if r.get('parent_unknown') else names.get(r.get('parent'), '-')
+    parent = '?' if r.get('parent_unknown') else names.get(r.get('parent_id'), '-')
     print(r['type'], r['name'], 'in', parent, *(k for k in ('unfinished',) if k in r))
 EOF
 }
@@ -72,9 +72,9 @@ case_operators_table() {
 # The calls are the same with operators and without.
 case_operators_leave_calls() {
 	ct_json -- "$OPERATORS" train 3
-	grep '"type":"call"' "$T/out" | grep -o '"api":"[^"]*"' > "$T/without"
+	grep '"type":"call"' "$T/out" | grep -o '"name":"[^"]*"' > "$T/without"
 	ct_json --layers torch -- "$OPERATORS" train 3
-	grep '"type":"call"' "$T/out" | grep -o '"api":"[^"]*"' > "$T/with"
+	grep '"type":"call"' "$T/out" | grep -o '"name":"[^"]*"' > "$T/with"
 	expect "calls" "$(wc -l < "$T/with")" 23
 	diff "$T/without" "$T/with" > "$T/diff" || fail "calls differ: $(head -n 4 "$T/diff")"
 }
@@ -154,7 +154,7 @@ rows = [json.loads(line) for line in open(sys.argv[1], encoding='utf-8')]
 scopes = [r for r in rows if r['type'] in ('range', 'operator')]
 step, = [r for r in scopes if r['name'] == 'measured']
 got = collections.Counter(r['name'].split('.')[0] if r['type'] == 'operator' else r['name'] for r in scopes
-                          if step['ts_ns'] <= r['ts_ns'] <= step['ts_ns'] + step['dur_ns'])
+                          if step['start_ns'] <= r['start_ns'] <= step['start_ns'] + step['duration_ns'])
 # what PyTorch records without an operator: its engine's own work
 want = {k: v for k, v in json.load(open(sys.argv[2])).items() if k != 'detach' and not k.startswith('autograd::engine')}
 if got != want:

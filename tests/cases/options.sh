@@ -4,7 +4,7 @@
 
 # Names of the functions in a JSON trace.
 apis() {
-	grep '^{"type":"call"' "$T/out" | grep -o '"api":"[^"]*"' | cut -d'"' -f4 | sort -u | paste -sd' '
+	grep '^{"type":"call"' "$T/out" | grep -o '"domain":"[^"]*","name":"[^"]*"' | cut -d'"' -f8 | sort -u | paste -sd' '
 }
 
 case_events() {
@@ -29,7 +29,7 @@ case_events_unknown() {
 case_failed() {
 	ct_json --failed -- "$CALLS" failing 20 3
 	expect "all rows" "$(grep -c '^{"type":"call"' "$T/out")" 3
-	expect_rows cudaSetDevice 3 '"ret":101,"ret_name":"cudaErrorInvalidDevice"'
+	expect_rows cudaSetDevice 3 '"ret":101,"result":"cudaErrorInvalidDevice"'
 }
 
 # Of those that are not known to have succeeded, none; live, counted in the kernel, and of a recording.
@@ -53,7 +53,7 @@ case_reported_errors() { # long
 	expect "rows of failed calls" "$(grep -c '^{"type":"call"' "$T/out")" 4
 	expect_rows cudaSetDevice 4
 	ct_json -- "$CALLS" reports 4
-	expect_rows cudaGetLastError 4 '"ret":101,"ret_name":"cudaErrorInvalidDevice"'
+	expect_rows cudaGetLastError 4 '"ret":101,"result":"cudaErrorInvalidDevice"'
 	ct -c -o "$T/counts" -- "$CALLS" reports 4
 	expect "errors of -c" "$(awk '$NF == "total" { print $(NF - 1) }' "$T/counts")" 4
 	ct record -o "$T/r.ctrace" -- "$CALLS" reports 4
@@ -463,7 +463,7 @@ case_stalled_reader() { # long
 	no_loss
 	says "492000 calls, 0 lost"
 	# in the order in which they were made
-	grep -F '"api":"cudaStreamQuery"' "$T/out" | grep -o '"ts_ns":[0-9]*' | cut -d: -f2 | sort -n -C || fail "out of order"
+	grep -F '"name":"cudaStreamQuery"' "$T/out" | grep -o '"start_ns":[0-9]*' | cut -d: -f2 | sort -n -C || fail "out of order"
 }
 
 # The same, and the reader never comes back: an interrupt ends it all the same, whatever waits.
@@ -535,6 +535,9 @@ case_doctor() {
 	ct doctor -p "$PID_a"
 	ok_rc
 	grep -q libcudart "$T/out" || fail "the library is not named: $(tail -n 3 "$T/out")"
+	# functions tell the least version
+	expect "version" "$(grep -c '^    CUDA       [0-9]*\.[0-9] or later (from its symbols)$' "$T/out")" "$(grep -c 'from its symbols)$' "$T/out")"
+	grep -q 'or later (from its' "$T/out" || fail "no version: $(cat "$T/out")"
 	stop a
 	# a verdict for each feature, of who asks
 	expect "features" "$(sed -n '/^features$/,/^$/s/^  \(.\{14\}\) .*/\1/p' "$T/out" | sed 's/ *$//')" \
@@ -721,8 +724,8 @@ muted_holds() {
 		    calls, error = sum(r["calls"] for r in rows), sum(r.get("error", 0) for r in rows)
 		else:
 		    rows = [json.loads(line) for line in open(path)]
-		    muted = [r for r in rows if r["type"] == "muted" and r["api"] == name]
-		    calls = sum(r["type"] == "call" and r["api"] == name for r in rows) + sum(r["counted"] + r["estimated"] for r in muted)
+		    muted = [r for r in rows if r["type"] == "muted" and r["name"] == name]
+		    calls = sum(r["type"] == "call" and r["name"] == name for r in rows) + sum(r["counted"] + r["estimated"] for r in muted)
 		    error = sum(r["error"] for r in muted)
 		if error and not name.startswith("cudaGet"):
 		    sys.exit(f"{name} is an estimate")

@@ -231,7 +231,7 @@ COLUMNS = 70
 def rows(*words, **more):
     """What a terminal of COLUMNS gets to see, as lines."""
     master, slave = os.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, int(more.get("WIDTH", COLUMNS)), 0, 0))
     env = {**{k: v for k, v in os.environ.items() if k != "NO_COLOR"}, "TERM": "xterm", **more}
     p = subprocess.Popen([program, "replay", *words, trace], stdin=subprocess.DEVNULL, stdout=slave, stderr=subprocess.DEVNULL, env=env)
     os.close(slave)
@@ -260,8 +260,15 @@ assert red and all("returned=2 (cuda" in line for line in red), red
 assert all(line.count("\033[31m") == line.count("\033[0m") for line in got)
 assert rows("--compact", NO_COLOR="1") == want
 assert rows("--compact", TERM="dumb") == want
-# nothing is cut without --compact, and with -o
+# nothing is cut with -o, and without --compact where the terminal is wide; a narrow one gets compact rows by itself
+whole = subprocess.run([program, "replay", trace], capture_output=True, check=True, env={**os.environ, "TERM": "xterm"}).stdout.decode().splitlines()
 assert bare(rows("--compact", "-o", "-")) == piped.splitlines()
-assert any(len(line) > COLUMNS for line in bare(rows()))
+assert bare(rows("-o", "-")) == whole
+assert bare(rows()) == want and bare(rows("--compact=auto")) == want
+assert bare(rows("--compact=never")) == whole and any(len(line) > COLUMNS for line in whole)
+assert bare(rows(WIDTH="120")) == whole
+assert bare(rows(WIDTH="119"))[0] == want[0] != whole[0]
+assert bare(rows("--format", "json"))[0].startswith("{")
+assert bare(rows("-c"))[0].startswith("% time")
 END
 }

@@ -323,13 +323,13 @@ case_unfinished_live() {
 		> "$T/prog.out" 2> "$T/err" < /dev/null &
 	CT=$!
 	wait_for 8 grep -q '"type":"pending"' "$T/out"
-	grep '"type":"pending"' "$T/out" | grep -q '"api":"cudaStreamQuery"' || fail "another call is pending: $(cat "$T/out")"
+	grep '"type":"pending"' "$T/out" | grep -q '"name":"cudaStreamQuery"' || fail "another call is pending: $(cat "$T/out")"
 	sleep 0.5
 	touch "$T/go"
 	finish
 	expect "pending rows" "$(grep -c '"type":"pending"' "$T/out")" 1
 	expect_rows cudaStreamQuery 2
-	expect "finished rows of it" "$(grep '"type":"call"' "$T/out" | grep -c "$(grep '"type":"pending"' "$T/out" | grep -o '"ts_ns":[0-9]*')")" 1
+	expect "finished rows of it" "$(grep '"type":"call"' "$T/out" | grep -c "$(grep '"type":"pending"' "$T/out" | grep -o '"start_ns":[0-9]*')")" 1
 }
 
 # A sandbox that knows no uretprobe(2) kills the program at the return of a probed call, on kernels that ask it.
@@ -337,7 +337,7 @@ case_seccomp_no_return() {
 	ct_json --no-return -- "$CALLS" seccomp 20
 	ok_rc
 	expect "the program" "$(cat "$T/prog.out")" survived
-	expect "rows" "$(grep -c -F '"api":"cudaStreamQuery"' "$T/out")" 21
+	expect "rows" "$(grep -c -F '"name":"cudaStreamQuery"' "$T/out")" 21
 }
 
 case_user() {
@@ -415,7 +415,7 @@ called_by() {
 import json, sys
 for r in map(json.loads, open(sys.argv[1])):
     if r["type"] == "call":
-        print(r["api"], r.get("thread", "-"), r["comm"])' "$1" | sort
+        print(r["name"], r.get("thread", "-"), r["process"])' "$1" | sort
 }
 
 # Threads have their own names, and these and the process's are followed when they change.

@@ -8,7 +8,7 @@
 # kernel's choosing. Everything else is left as it is.
 # (A call's row has the context and the stream of its work if that is known when the row is shown.)
 same_in_all_runs() {
-	sed -E 's/"(ts_ns|dur_ns|pid|tid|ppid|start_boottime_ns|uptime_ns|realtime_ns|boottime_ns|error_ns|child_pid|call_ns|delay_ns)":[0-9]+/"\1":0/g
+	sed -E 's/"(start_ns|duration_ns|pid|tid|ppid|start_boottime_ns|uptime_ns|realtime_ns|boottime_ns|error_ns|child_pid|cause_start_ns|delay_ns)":[0-9]+/"\1":0/g
 		/^\{"type":"call"/s/,"(context|stream)":[0-9]+|,"gpu_uuid":"[^"]*"//g' "$1"
 }
 
@@ -119,7 +119,7 @@ case_replay_is_live_gpu() {
 	ok_rc
 	same_in_all_runs "$T/out" | sort > "$T/replayed"
 	diff "$T/live" "$T/replayed" > "$T/diff" || fail "$(head -n 5 "$T/diff")"
-	expect "kernels" "$(grep -c '^{"type":"kernel".*"api":"cudaLaunchKernel"' "$T/replayed")" 40
+	expect "kernels" "$(grep -c '^{"type":"kernel".*"cause":"cudaLaunchKernel"' "$T/replayed")" 40
 	# and within one trace the order is the same whenever it is printed
 	"$CUDATRACE" replay --format json "$T/r.ctrace" 2> /dev/null | cmp -s - "$T/out" || fail "another order"
 }
@@ -275,8 +275,8 @@ case_record_rotate() { # long
 	# each can be read without the others, and knows whose calls it has
 	for n in '' .1 .2; do
 		"$CUDATRACE" replay --format json -o "$T/out$n" "$T/r.ctrace$n" 2> /dev/null || fail "r.ctrace$n cannot be read"
-		grep -q '^{"type":"call".*"comm":"calls"' "$T/out$n" || fail "$(head -n 5 "$T/out$n")"
-		! grep -q '"comm":"?"' "$T/out$n" || fail "a process without a name"
+		grep -q '^{"type":"call".*"process":"calls"' "$T/out$n" || fail "$(head -n 5 "$T/out$n")"
+		! grep -q '"process":"?"' "$T/out$n" || fail "a process without a name"
 	done
 	for n in '' .1 .2; do
 		[ "$(stat -c %s "$T/r.ctrace$n")" -le 65536 ] || fail "more than --max-size: $(ls -l "$T")"
@@ -288,7 +288,7 @@ case_record_rotate() { # long
 numbers() {
 	"$CUDATRACE" export --to csv -o "$T/csv" "$@" 2> "$T/err" || fail "$(cat "$T/err")"
 	awk -F , 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
-		$1 == "call" { print $at["number"], $at["name"] }' "$T/csv"
+		$1 == "call" { print $at["correlation"], $at["name"] }' "$T/csv"
 }
 
 # Calls keep their numbers whatever file they are in, alone or merged: those of a recording that was not rotated.
@@ -545,7 +545,7 @@ import datetime, json, subprocess, sys
 rows = [json.loads(line) for line in open(sys.argv[1])]
 clock = next(r for r in rows if r["type"] == "clock")
 call = next(r for r in rows if r["type"] == "call")
-want = (call["ts_ns"] - clock["ts_ns"] + clock["realtime_ns"]) // 1000
+want = (call["start_ns"] - clock["start_ns"] + clock["realtime_ns"]) // 1000
 table = subprocess.run([sys.argv[2], "replay", "--time", "iso", sys.argv[3]], stdout=subprocess.PIPE, text=True).stdout
 at = datetime.datetime.strptime(table.split("\n")[1].split()[0], "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=datetime.timezone.utc)
 epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
@@ -578,4 +578,49 @@ case_merge() {
 	grep -q -E 'rank 2 of 2, on node-b: 16 calls' "$T/out" || fail "$(cat "$T/out")"
 	ct merge -o "$T/r.ctrace" "$T/r.ctrace" tests/traces/two.ctrace
 	ok_rc 2
+}
+
+# is_muted FILE: it says which function's calls it does not have, and its numbers do not claim to be all.
+is_muted() {
+	ct info "$1"
+	grep -Eq '^muted +((~|>=).*|some|an unknown number of) calls have no records, of cudaGetDevice$' "$T/out" || fail "$2: info: $(grep -E '^(calls|muted|lost|end)' "$T/out")"
+	ct replay --format json -o "$T/json" "$1"
+	tail -n 1 "$T/json" | grep -q '"muted":\["cudaGetDevice"' || fail "$2: $(tail -n 1 "$T/json" | grep -o '"muted":[^]]*')"
+	tail -n 1 "$T/json" | grep -q '"reason":"throttled","layer":"calls","state":"muted"' || fail "$2: $(tail -n 1 "$T/json" | grep -o '"not_seen":.*')"
+	ct stat "$1"
+	grep -Eq ' (~|>=)[0-9]+ .*cudaGetDevice( |\$)' "$T/out" || fail "$2: stat: $(grep cudaGetDevice "$T/out")"
+}
+
+# What is muted is known in each file at each moment: in one that is written still, in that of a flight recorder, in each one of a
+# rotation, and in one whose recorder was killed.
+case_record_muted_anywhere() { # long
+	target a devices 2000000
+	record_bg --last 60s -p "$PID_a"
+	go a
+	wait_for 10 grep -q 'calls cudaGetDevice .* times a second' "$T/err"
+	sleep 0.2 # the row comes with the next look at the process
+	kill -USR2 "$CT"
+	wait_for 5 grep -q 'wrote .*r.ctrace (signal)' "$T/err"
+	is_muted "$T/r.ctrace" "flight recorder"
+	finish INT
+	stop a
+	rm -f "$T"/r.ctrace*
+	target b devices 2000000
+	target c mix 60000 0 1
+	record_bg --max-size 64KiB --rotate 3 -p "$PID_b" -p "$PID_c"
+	go b
+	wait_for 10 grep -q 'calls cudaGetDevice .* times a second' "$T/err"
+	sleep 0.2
+	# the newest file was begun after the function was muted
+	rm -f "$T"/r.ctrace.*
+	go c
+	wait_for 10 test -e "$T/r.ctrace.1"
+	cp "$T/r.ctrace" "$T/now.ctrace"
+	is_muted "$T/now.ctrace" "written still"
+	kill -KILL "$CT"
+	wait_for 5 ended "$CT"
+	is_muted "$T/r.ctrace" "recorder killed"
+	stop b
+	stop c
+	wait "$CT" 2> /dev/null || true
 }

@@ -10,10 +10,10 @@ scoped() {
 import json, sys
 rows = [json.loads(line) for line in open(sys.argv[1], encoding='utf-8')]
 scopes = [r for r in rows if r['type'] in ('range', 'mark')]
-names = {r['id']: r['name'] for r in scopes}
+names = {r['range_id']: r['name'] for r in scopes}
 for r in scopes:
-    more = [f'{k}={r[k]}' for k in ('domain', 'category_name', 'category', 'payload', 'color', 'any_thread', 'unpaired', 'unfinished') if k in r]
-    parent = '?' if r.get('parent_unknown') else names.get(r.get('parent'), '-')
+    more = [f'{k}={r[k]}' for k in ('domain', 'category', 'category_id', 'payload', 'color', 'any_thread', 'unpaired', 'unfinished') if k in r]
+    parent = '?' if r.get('parent_unknown') else names.get(r.get('parent_id'), '-')
     sys.stdout.buffer.write(' '.join(map(str, [r['type'], r['name'], 'in', parent, *more])).encode() + b'\n')
 EOF
 }
@@ -26,7 +26,7 @@ expect_scopes() {
 
 # calls_of FILE: its calls without times, durations, addresses and processes.
 calls_of() {
-	grep '"type":"call"' "$1" | sed -E 's/,"scope(_name)?":("[^"]*"|[0-9]+)//g; s/"(ts_ns|dur_ns|pid|tid)":[0-9]+//g; s/0x[0-9a-f]+/0x/g'
+	grep '"type":"call"' "$1" | sed -E 's/,"scope(_name)?":("[^"]*"|[0-9]+)//g; s/"(start_ns|duration_ns|pid|tid)":[0-9]+//g; s/0x[0-9a-f]+/0x/g'
 }
 
 case_scopes_nested() {
@@ -71,12 +71,12 @@ of_what() {
 	python3 - "$T/out" "$1" << 'EOF'
 import json, sys
 rows = [json.loads(line) for line in open(sys.argv[1], encoding='utf-8')]
-names = {r['id']: r['name'] for r in rows if r['type'] == 'range'}
+names = {r['range_id']: r['name'] for r in rows if r['type'] == 'range'}
 for r in rows:
     if r['type'] == sys.argv[2]:
         scope = '?' if 'scope_unknown' in r else r['scope_name'] if 'scope' in r else '-'
         assert names.get(r.get('scope'), scope) == scope, r
-        print(r.get('api'), scope)
+        print(r.get('cause', r.get('name')), scope)
 EOF
 }
 
@@ -96,7 +96,7 @@ case_scopes_attributed() {
 	cudaMemcpy backward
 	cudaFree -
 	EOF
-	of_what memcpy | sort | uniq -c | tr -s ' ' > "$T/copies"
+	of_what copy | sort | uniq -c | tr -s ' ' > "$T/copies"
 	diff - "$T/copies" > "$T/diff" <<- 'EOF' || fail "copies differ: $(head -n 6 "$T/diff")"
 	 4 cudaMemcpy backward
 	 2 cudaMemcpy forward
@@ -202,7 +202,7 @@ case_scopes_attributed_in_exports() {
 	done
 	expect "chrome" "$(grep -o '"scope":"[a-z]*"' "$T/r.chrome" | sort | uniq -c | tr -s ' \n' ' ')" ' 4 "scope":"backward" 2 "scope":"forward" '
 	expect "otlp" "$(grep -oE '"key":"scope","value":[{]"stringValue":"[a-z]*"' "$T/r.otlp-json" | grep -o '[a-z]*"$' | sort | uniq -c | tr -s ' \n' ' ')" ' 4 backward" 2 forward" '
-	expect "csv" "$(grep -cE '^(call|copy),.*,[0-9]+,(forward|backward),{14}$' "$T/r.csv")" 6
+	expect "csv" "$(grep -cE '^(call|copy),.*,[0-9]+,(forward|backward),{15}$' "$T/r.csv")" 6
 	grep -a -q 'backward' "$T/r.perfetto" || fail "perfetto has no ranges"
 }
 
@@ -276,7 +276,7 @@ cudaMemcpy'
 case_scopes_window_gpu() {
 	ct_json --gpu --start-on nvtx:backward --stop-on nvtx:backward -- "$RANGES" nested 3
 	ok_rc
-	expect "copies" "$(of_what memcpy | sort | uniq -c | tr -s ' ')" ' 6 cudaMemcpy backward'
+	expect "copies" "$(of_what copy | sort | uniq -c | tr -s ' ')" ' 6 cudaMemcpy backward'
 }
 
 # Domains, registered texts, categories, payloads, ranges of any thread, wide texts.
@@ -285,9 +285,9 @@ case_scopes_rich() {
 	ok_rc
 	no_loss
 	expect_scopes <<- 'EOF'
-	range registered in payload domain=mine category_name=optimizer category=7
+	range registered in payload domain=mine category=optimizer category_id=7
 	range wide é in registered
-	range payload in - category_name=loader category=7 payload=12345 color=0xff00ff00
+	range payload in - category=loader category_id=7 payload=12345 color=0xff00ff00
 	range first in - any_thread=True
 	range second in - domain=mine payload=2.5 any_thread=True
 	mark marked in - payload=-3
@@ -300,8 +300,8 @@ case_scopes_without_handles() {
 	ok_rc
 	expect_scopes <<- 'EOF'
 	range wide é in None
-	range None in payload category_name=optimizer category=7
-	range payload in - category_name=optimizer category=7 payload=12345 color=0xff00ff00
+	range None in payload category=optimizer category_id=7
+	range payload in - category=optimizer category_id=7 payload=12345 color=0xff00ff00
 	mark first in - unpaired=True
 	mark second in - payload=2.5 unpaired=True
 	mark marked in - payload=-3
@@ -408,21 +408,24 @@ case_scopes_exported() {
 	for name in registered 'wide é' payload first second marked 'NVTX ranges' optimizer; do
 		grep -a -q "$name" "$T/r.perfetto" || fail "perfetto: there is no $name"
 	done
-	expect "html" "$(python3 tests/timeline/page.py "$T/r.html" | grep -c '^marker thread .*, NVTX ')" 6
+	expect "html" "$(python3 tests/timeline/page.py "$T/r.html" | grep -c '^marker thread .*, ranges ')" 6
 }
 
 # What a format does not show, it says, once.
 case_scopes_left_out() {
 	ct record -o "$T/r.ctr" --layers nvtx -- "$RANGES" nested 1
 	ok_rc
-	! grep -q 'not in the output' "$T/err" || fail "a recording has them all"
+	! grep -q 'are not shown' "$T/err" || fail "a recording has them all"
 	ct export --to folded -o "$T/folded" "$T/r.ctr"
 	ok_rc
-	expect "said" "$(grep -c '4 ranges and marks are not in the output' "$T/err")" 1
+	expect "said" "$(grep 'are not shown' "$T/err")" "cudatrace: 4 ranges and marks are not shown: 'folded' has no ranges"
+	ct --format otlp-json -o "$T/spans" --otlp-min 1h --layers nvtx -- "$RANGES" nested 1
+	ok_rc
+	expect "said" "$(grep 'are not shown' "$T/err")" "cudatrace: 4 ranges and marks are not shown: they are shorter than --otlp-min"
 	ct --format otlp-json -o "$T/spans" --otlp-min 0s --layers nvtx -- "$RANGES" nested 1
 	ok_rc
 	expect "spans" "$(grep -o '"cupti_type","value":{"stringValue":"scope"' "$T/spans" | wc -l)" 4
-	! grep -q 'not in the output' "$T/err" || fail "otlp-json has them all"
+	! grep -q 'are not shown' "$T/err" || fail "otlp-json has them all"
 }
 
 case_scopes_wrong_lines() {
@@ -448,13 +451,13 @@ case_scopes_xla() {
 	python3 - "$T/out" > "$T/got" <<- 'EOF'
 	import json, sys
 	for r in map(json.loads, open(sys.argv[1], encoding='utf-8')):
-	    if r['type'] in ('range', 'memcpy'):
+	    if r['type'] in ('range', 'copy'):
 	        print(r['type'], *(r.get(k, '-') for k in ('hlo_module', 'hlo_op', 'op_name')))
 	EOF
 	sort "$T/got" | diff - <(cat <<- 'EOF'
-	memcpy - - -
-	memcpy jit_step gemm_fusion.2 transformer/layer_0/attention/query/dot_general[dimension_numbers=(((2,), (0,)), ((), ())) precision=None]/a/name/that/is/long
-	memcpy jit_step loop_add_fusion -
+	copy - - -
+	copy jit_step gemm_fusion.2 transformer/layer_0/attention/query/dot_general[dimension_numbers=(((2,), (0,)), ((), ())) precision=None]/a/name/that/is/long
+	copy jit_step loop_add_fusion -
 	range - gemm_fusion.2 transformer/layer_0/attention/query/dot_general[dimension_numbers=(((2,), (0,)), ((), ())) precision=None]/a/name/that/is/long
 	range - loop_add_fusion -
 	range jit_step - -

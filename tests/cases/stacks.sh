@@ -9,7 +9,7 @@ functions() {
 import json, sys
 for line in open(sys.argv[1]):
     row = json.loads(line)
-    if row.get("type") == "call" and row.get("api") == sys.argv[2]:
+    if row.get("type") == "call" and row.get("name") == sys.argv[2]:
         names = [f.get("function") or "?" for f in row.get("stack", [])]
         if "main" in names:
             names = names[:names.index("main") + 1]

@@ -32,7 +32,7 @@ case_stat_same_as_the_rows() {
 		import collections, json, sys
 		d = json.load(open(sys.argv[1]))
 		have = {r["name"]: r["calls"] for s in ("runtime", "driver") for r in d[s]}
-		want = collections.Counter(r["api"] for r in map(json.loads, open(sys.argv[2])) if r.get("type") == "call")
+		want = collections.Counter(r["name"] for r in map(json.loads, open(sys.argv[2])) if r.get("type") == "call")
 		sys.exit(have != dict(want) and f"{have} {want}" or 0)
 	E
 }
@@ -152,6 +152,40 @@ case_stat_launches() {
 		expect "$name" "$(stat_of "$name" calls)" "$want"
 	done < "$T/out"
 	expect "launches" "$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["summary"]["launches"])' "$T/stat.json")" 15000
+}
+
+# Sizes that cannot be are in no sum, which they could make wrap around to nothing, and are counted: by probes, by hooks and of a recording.
+case_stat_impossible_sizes() { # undisturbed
+	local p from more
+	p=$(pythons | head -n 1)
+	[ -n "$p" ] || skip "no Python from 3.10 to 3.14 here"
+	cat > "$T/odd.py" << 'EOF'
+import ctypes, sys
+copy = ctypes.CDLL(sys.argv[1]).cudaMemcpyPeer
+for size in (1000000, -1000000, 1000000, 1 << 48, (1 << 48) - 1, -1, 1 << 63, 1000000):
+    copy(None, 0, None, 0, ctypes.c_size_t(size))
+EOF
+	ct record -o "$T/odd.ctrace" -- "$p" "$T/odd.py" "$STANDIN/libcudart.so"
+	ok_rc
+	for from in probes hooks recording; do
+		case $from in
+			recording) more=("$T/odd.ctrace") ;;
+			probes) more=(-- "$p" "$T/odd.py" "$STANDIN/libcudart.so") ;;
+			hooks)
+				[ "$(uname -m)" = x86_64 ] || continue
+				more=(--source=hooks -- "$p" "$T/odd.py" "$STANDIN/libcudart.so")
+				;;
+		esac
+		ct stat --json -o "$T/stat.json" "${more[@]}"
+		ok_rc
+		expect "$from" "$(python3 -c 'import json, sys
+s = json.load(open(sys.argv[1]))
+print(s["runtime"][0]["calls"], s["runtime"][0]["bytes"], s["traffic"][0]["bytes"], s["summary"]["bytes_moved"], s["summary"]["impossible_sizes"])' "$T/stat.json")" \
+			"8 $(((1 << 48) + 2999999)) $(((1 << 48) + 2999999)) $(((1 << 48) + 2999999)) 4"
+	done
+	ct stat "$T/odd.ctrace"
+	ok_rc
+	expect "the line" "$(grep -c '^ sizes that cannot be  *4 calls or records: 256 TiB or more, and in no sum$' "$T/out")" 1
 }
 
 # A call that frees does not say how much: it is what was taken there, counted in the kernel and of a recording alike.
@@ -293,6 +327,41 @@ print(len(d["comparisons"]), all(k in d["comparisons"][1]["metrics"] for k in ("
 	ct compare --fail-if 'cudaMalloc.calls!=+0' "$T/a.json" "$T/a.json"
 	ok_rc
 	grep -q '(6 runs)' "$T/out" || fail "not 6 runs: $(head -n 1 "$T/out")"
+}
+
+# One run says nothing of how much runs differ: there is no verdict, unless a condition is asked for.
+case_compare_one_run() {
+	local sentence format
+	sentence="One run on each side: what differs may be noise, so there is no verdict. One needs 4 runs or more on each side ('cudatrace stat --runs 4 --save FILE -- CMD'), or --fail-if."
+	ct stat --save "$T/a.json" -o /dev/null -- "$CALLS" failing 50 0
+	ok_rc
+	# ten times as much of everything, and failed calls
+	ct record -o "$T/b.ctrace" -- "$CALLS" failing 500 20
+	ok_rc
+	ct compare "$T/a.json" "$T/b.ctrace"
+	ok_rc
+	expect "sentence" "$(grep -cxF "$sentence" "$T/out")" 1
+	! grep -q 'conditions\|FAIL\|^ ok ' "$T/out" || fail "a verdict: $(grep 'conditions\|FAIL\|^ ok ' "$T/out")"
+	grep -q '^ failed calls  *0  *20 ' "$T/out" || fail "the tables are missing"
+	for format in markdown json junit; do
+		ct compare --format $format "$T/a.json" "$T/b.ctrace"
+		ok_rc
+		cp "$T/out" "$T/$format"
+	done
+	expect "markdown" "$(grep -cxF -e '**No verdict.**' -e "$sentence" "$T/markdown")" 2
+	expect "JSON" "$(python3 -c '
+import json, sys
+c = json.load(open(sys.argv[1]))["comparisons"][0]
+print(c["no_verdict"], c["regressions"], c["conditions"], c["tested"])' "$T/json")" "True 0 [] False"
+	expect "JUnit" "$(grep -c 'tests="0" failures="0" errors="0"' "$T/junit") $(grep -c testcase "$T/junit")" "2 0"
+	ct check --fail-if 'failed>+0' "$T/a.json" "$T/b.ctrace"
+	ok_rc 1
+	grep -q '^1 of 1 conditions failed' "$T/out" || fail "$(tail -n 1 "$T/out")"
+	# with a second run on a side the usual conditions are there again
+	ct stat -A --save "$T/a.json" -o /dev/null -- "$CALLS" failing 50 0
+	ct compare "$T/a.json" "$T/b.ctrace"
+	ok_rc 1
+	grep -q '^Fewer than 4 runs on a side' "$T/out" || fail "$(tail -n 2 "$T/out")"
 }
 
 # A baseline is there until there is another one to put in its place.

@@ -36,7 +36,7 @@ unhang() {
 
 # The rows of $T/out, sorted: tid, call.
 stuck_rows() {
-	sed -n 's/^{"type":"pending",.*"tid":\([0-9]*\),.*"api":"\([^"]*\)".*/\1 \2/p' "$1" | sort
+	sed -n 's/^{"type":"pending",.*"tid":\([0-9]*\),.*"domain":"[a-z]*","name":"\([^"]*\)".*/\1 \2/p' "$1" | sort
 }
 
 expect_hanging() {
@@ -69,8 +69,17 @@ case_stuck_static() {
 
 case_stuck_whole_machine() { # long machine
 	hang
+	# programs that come and go have no row
+	while :; do LD_LIBRARY_PATH=$STANDIN "$CALLS" queries 10; done &
 	ct stuck --format json --over 300ms
+	kill $!
 	ok_rc 4
+	expect "rows of programs without a call" "$(python3 -c '
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+stuck = {r["pid"] for r in rows if r["type"] == "pending"}
+print([r for r in rows if "pid" in r and r["pid"] not in stuck and r["type"] in ("process", "exec", "fork", "exit")])' "$T/out")" "[]"
+	expect "what is known of the program" "$(grep -c "^{\"type\":\"process\",.*\"pid\":$PID_h," "$T/out")" 1
 	grep "\"pid\":$PID_h," "$T/out" > "$T/mine"
 	mv "$T/mine" "$T/out"
 	expect_hanging
@@ -207,7 +216,7 @@ case_stuck_watch() { # long
 	grep "\"type\":\"pending\".*\"tid\":$TID_late," "$T/out" > "$T/late"
 	! grep -q '"before"' "$T/late" || fail "a call that began under the eyes of the tracer counts as before: $(cat "$T/late")"
 	grep -q "\"args\":{\"event\":\"$TID_event\"}" "$T/late" || fail "arguments: $(cat "$T/late"), not $TID_event"
-	grep "\"type\":\"call\".*\"tid\":$TID_late," "$T/out" | grep -q '"ret_name":"cudaSuccess"' ||
+	grep "\"type\":\"call\".*\"tid\":$TID_late," "$T/out" | grep -q '"result":"cudaSuccess"' ||
 		fail "its return: $(grep "\"tid\":$TID_late," "$T/out")"
 	grep "\"type\":\"call\".*\"tid\":$TID_blocked," "$T/out" | grep -q '"before":true' ||
 		fail "the return of an older one: $(grep "\"tid\":$TID_blocked," "$T/out")"

@@ -107,7 +107,7 @@ case_unprobed_is_said() { # machine
 	says ", 0 lost of those seen; $what"
 	ct info "$T/r.ctrace"
 	ok_rc
-	grep -q -E "^unprobed +$what\$" "$T/out" || fail "info: $(tail -n 5 "$T/out")"
+	grep -q -E "^not seen +$what\$" "$T/out" || fail "info: $(tail -n 5 "$T/out")"
 	ct replay --strict "$T/r.ctrace"
 	ok_rc 3
 	says ", 0 lost of those seen; $what"

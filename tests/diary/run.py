@@ -65,8 +65,8 @@ MOVES = {"cudaMemcpy": "count", "cudaMemcpyAsync": "count", "cudaMemset": "count
          "cuMemcpyHtoD_v2": "ByteCount"}
 SIZES = {**MOVES, **{api: size for api, (size, _, _) in ALLOCATES.items() if size}}  # what outputs say as a number of bytes
 # What a device does for a successful call, and how many bytes; no bytes are no work.
-WORK = {**{api: ("memset" if "set" in api else "memcpy", lambda args, size=size: args[size]) for api, size in MOVES.items()},
-        "cuMemsetD32_v2": ("memset", lambda args: args["N"] * 4), "cudaLaunchKernel": ("kernel", lambda args: None)}
+WORK = {**{api: ("set" if "set" in api else "copy", lambda args, size=size: args[size]) for api, size in MOVES.items()},
+        "cuMemsetD32_v2": ("set", lambda args: args["N"] * 4), "cudaLaunchKernel": ("kernel", lambda args: None)}
 REPORTS_ERROR = {"cudaGetLastError"}  # its result is an answer
 NOT_READY = 600  # and so is this result of a query
 
@@ -172,7 +172,7 @@ def check_json(what, diary, path):
     for row in rows:
         if row["type"] != "call":
             continue
-        said.append((row["pid"], row["tid"], row["api"], row["ret"], arguments_of(row["args"], names[row["api"], row["ret"] == 0])))
+        said.append((row["pid"], row["tid"], row["name"], row["ret"], arguments_of(row["args"], names[row["name"], row["ret"] == 0])))
         numbers[row["pid"]].add(row["correlation"])
     same_calls(what, diary, said, long)
     for pid, calls in collections.Counter(c.pid for c in diary).items():
@@ -357,14 +357,14 @@ def worked(call):
 def check_device(diary, path, text):
     """Rows of JSON, and the sums of stat. A graph's launch may be any number of kernels."""
     rows = [json.loads(line) for line in open(path, encoding="utf-8")]
-    said = [row for row in rows if row["type"] in ("kernel", "memcpy", "memset")]
+    said = [row for row in rows if row["type"] in ("kernel", "copy", "set")]
     end = rows[-1]
     same("gpu: lost", {}, {k: v for k, v in end["lost"].items() if v})
     same("gpu: without a call", (0, 0), (end["unmatched"], end["inferred"]))
-    graphs = [r for r in said if r.get("api") == "cudaGraphLaunch"]
-    said = sorted((r for r in said if r.get("api") != "cudaGraphLaunch" and r.get("bytes") != 0), key=lambda r: r["call_ns"])
+    graphs = [r for r in said if r.get("cause") == "cudaGraphLaunch"]
+    said = sorted((r for r in said if r.get("cause") != "cudaGraphLaunch" and r.get("size_bytes") != 0), key=lambda r: r["cause_start_ns"])
     same_calls("gpu", [c for c in diary if worked(c)],
-               [(r["pid"], r["tid"], r["api"], r["type"], r.get("bytes")) for r in said], lambda c: (c.pid, c.tid, c.api, *worked(c)))
+               [(r["pid"], r["tid"], r["cause"], r["type"], r.get("size_bytes")) for r in said], lambda c: (c.pid, c.tid, c.api, *worked(c)))
     same("gpu: names of kernels", {"_Z7vec_mulPfS_i"} if any(r["type"] == "kernel" for r in said) else set(),
          {r.get("kernel_mangled") for r in said if r["type"] == "kernel"})
     report = json.loads(text)
@@ -372,7 +372,7 @@ def check_device(diary, path, text):
     moved = collections.Counter()
     for r in said:
         if r["type"] != "kernel":
-            moved[r["type"] if r["type"] == "memset" else r["kind"]] += r["bytes"]
+            moved["memset" if r["type"] == "set" else r["copy_kind"]] += r["size_bytes"]
     same("gpu: bytes of stat", dict(moved), {r["direction"]: r["bytes"] for r in report["traffic"]})
 
 

@@ -58,6 +58,12 @@ class Flat:
         return [struct.unpack_from('<qq', self.data, at + 4 + 16 * i) for i in range(struct.unpack_from('<I', self.data, at)[0])]
 
 
+def signed_if_amount(name, signed):
+    """Readers take differences of times and sizes, which unsigned numbers cannot hold."""
+    assert signed or not name.endswith(('_ns', '_bytes')) and name not in ('arg_size', 'grid_x', 'block_z', 'm', 'flop'), name + ' is unsigned'
+    assert not signed or name not in ('arg_dst', 'arg_stream', 'arg_flags', 'pid', 'stream', 'correlation', 'stack_id'), name + ' is signed'
+
+
 def numbers(kind, part):
     return struct.unpack('<%d%s' % (len(part) // struct.calcsize(kind), kind), part)
 
@@ -112,9 +118,10 @@ def read(data):
                 kind = {5: 's', 3: 'd', 2: 'I'}[f.num(2, 'B')]
                 if kind == 'I' and f.table(3).num(0, 'i') == 64:
                     kind = 'qQ'[not f.table(3).num(1, 'B')]
+                signed_if_amount(f.text(0), kind == 'q')
                 fields.append((f.text(0), kind, f.table(4).num(0, 'q') if f.where(4) else None))
                 cells[f.text(0)] = []
-            assert [(m.text(0), m.text(1)) for m in head.tables(2)] == [('cudatrace.schema', '2')]
+            assert [(m.text(0), m.text(1)) for m in head.tables(2)] == [('cudatrace.schema', '3')]
             continue
         batch = head.table(1) if message.num(1, 'B') == 2 else head
         parts = buffers(batch, data, at, body)
@@ -159,6 +166,10 @@ def main():
         got = read(file.read())
     with open(sys.argv[2], newline='', encoding='utf-8') as file:
         want = list(csv.DictReader(file))
+    told = {}
+    for row in want:    # csv has a stack's text once
+        assert bool(row['stack']) == (row['stack_id'] not in told and row['stack_id'] != ''), 'stack %s: not once' % row['stack_id']
+        row['stack'] = told.setdefault(row['stack_id'], row['stack'])
     shared = [name for name in got if name in want[0]]
     assert [name for name in want[0] if name not in got] == ['details']
     assert 'args' in got and 'time_unix_ns' in got

@@ -7,7 +7,7 @@ import os
 import struct
 import sys
 
-from check_arrow import read as read_arrow
+from check_arrow import read as read_arrow, signed_if_amount
 from unpack import unpack
 
 FORMS = {1: 'i', 2: 'q', 5: 'd', 6: 's'}
@@ -137,10 +137,12 @@ def read(path):
     foot = Compact(data[:len(data) - 8], len(data) - 8 - size)
     said = foot.struct()
     assert foot.at == len(foot.data)
-    assert {k[1]: k[2] for k in said[5]} == {b'cudatrace.schema': b'2'}
+    assert {k[1]: k[2] for k in said[5]} == {b'cudatrace.schema': b'3'}
     fields = said[2][1:]
     assert said[2][0][5] == len(fields) == len(said[7])
     cells = {f[4].decode(): [] for f in fields}
+    for f in fields:
+        signed_if_amount(f[4].decode(), f[1] == 2 and 6 not in f)
     for group in said[4]:
         for f, chunk in zip(fields, group[1]):
             got = column(data, chunk[3], FORMS[f[1]], f.get(6) in (13, 14))

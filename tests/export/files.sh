@@ -139,6 +139,13 @@ is parquet-no-folder "1 cudatrace: error: cannot make a folder beside $dir/no/su
 is parquet-nothing-left run.parquet "$(cd "$dir" && echo *.parquet*)"
 "$ct" replay --format csv -k --nested "$dir/run.ctrace" > "$dir/replay.csv" 2> /dev/null
 is as-replay same "$(cmp "$dir/replay.csv" "$dir/run.csv" && echo same)"
+# ---- names: JSON has what the schema says, and the names of the columns
+quiet --to json -o "$dir/steps.jsonl" tests/export/steps.ctrace
+for file in "$dir/run.jsonl" "$dir/steps.jsonl" tests/golden/device.jsonl tests/golden/rows.jsonl tests/golden/rows_enter.jsonl tests/golden/rows_names.jsonl; do
+	is "names-$(basename "$file" .jsonl)" "$(wc -l < "$file") lines" "$(python3 tests/export/check_names.py "$file" 2>&1 | tail -n 1 | cut -d , -f 1)"
+done
+sed 's/"start_ns"/"ts_ns"/' "$dir/run.jsonl" > "$dir/old.jsonl"
+is names-old "AssertionError: schema: missing ['start_ns'], not in the schema ['ts_ns']" "$(python3 tests/export/check_names.py "$dir/old.jsonl" 2>&1 | tail -n 1)"
 page=$(python3 tests/timeline/page.py "$dir/run.html" 2>&1)
 is page "call=36 copy=8 counter=9 event=1 graph=4 kernel=20 lost=2 managed=1 marker=8 memory=2 overhead=1 set=4 sync=4" \
 	"$(grep -v '^[a-z_]*: ' <<< "$page" | cut -d ' ' -f 1 | sort | uniq -c | awk '{ printf "%s%s=%s", (NR > 1 ? " " : ""), $2, $1 }')"

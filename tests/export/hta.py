@@ -18,7 +18,7 @@ logging.disable(logging.WARNING)
 del sys.path[0]  # where this file lies, whose name is the package's
 from hta.trace_analysis import TraceAnalysis  # noqa: E402
 
-TYPES = {"kernel": None, "memcpy": "Memcpy", "memset": "Memset"}
+TYPES = {"kernel": None, "copy": "Memcpy", "set": "Memset"}
 
 
 def name_of(row):
@@ -33,8 +33,8 @@ def recorded(path, pid):
     for line in open(path):
         row = json.loads(line)
         if row["type"] in TYPES and row["pid"] == pid:
-            sums[name_of(row)] += row["dur_ns"]
-            spans.append((row["ts_ns"], row["ts_ns"] + row["dur_ns"]))
+            sums[name_of(row)] += row["duration_ns"]
+            spans.append((row["start_ns"], row["start_ns"] + row["duration_ns"]))
             joined += bool(row.get("correlation"))
     spans.sort()
     busy, end = 0, 0

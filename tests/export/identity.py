@@ -74,8 +74,8 @@ def csv_rows(merged):
     check("csv: host, rank and GPU", KERNELS, dict(Counter((r["host"], int(r["rank"]), r["gpu_uuid"]) for r in kernels)))
     check("csv: processes", (4, 4, 4), by_pid((r["process_id"], (r["host"], r["rank"])) for r in kernels))
     check("csv: GPUs", (3, 3, 3), by_pid((r["gpu"], r["gpu_uuid"]) for r in kernels))
-    calls = Counter((r["process_id"], r["number"]) for r in rows if r["type"] == "call")
-    check("csv: joins", ALL, sum(calls[(r["process_id"], r["number"])] for r in kernels))
+    calls = Counter((r["process_id"], r["correlation"]) for r in rows if r["type"] == "call")
+    check("csv: joins", ALL, sum(calls[(r["process_id"], r["correlation"])] for r in kernels))
 
 
 def nsys(merged, folder):

@@ -325,7 +325,7 @@ class Pair:
                     row = json.loads(line)
                 except ValueError:
                     continue
-                rows += row["type"] == "call" and row["api"] in CALLED and row["pid"] == self.target.pid
+                rows += row["type"] == "call" and row["name"] in CALLED and row["pid"] == self.target.pid
                 lost += sum(v for v in row["lost"].values()) if row["type"] == "end" else 0
             return rows, lost
         if self.way == "table":

@@ -22,14 +22,21 @@ def data_of(path):
     return json.loads(re.search(r'<script id="data" type="application/json">(.*?)</script>', text, re.S).group(1))
 
 
-def lines_of(data):
-    """The folded lines: (frames, weight)."""
+def label_of(data, name):
+    """`main (train.py:100)`"""
+    file, line = data["places"][2 * name:2 * name + 2]
+    path = os.path.basename(data["files"][file])
+    return data["names"][name] + (f" ({path}:{line})" if path and line else f" ({path})" if path else "")
+
+
+def lines_of(data, second=False):
+    """The folded lines: (frames, weight), by what the page shows first or by what it can switch to."""
     way, out, nodes = [], [], data["nodes"]
-    for i in range(0, len(nodes), 3):
-        depth, name, self_weight = nodes[i:i + 3]
-        way[depth - 1:] = [data["names"][name]]
-        if self_weight:
-            out.append((tuple(way), self_weight))
+    for i in range(0, len(nodes), 4):
+        depth, name = nodes[i:i + 2]
+        way[depth - 1:] = [label_of(data, name)]
+        if nodes[i + 2 + second]:
+            out.append((tuple(way), nodes[i + 2 + second]))
     return out
 
 
@@ -73,9 +80,9 @@ def test_program(b, folder):
     check("flame-legend", b.js('document.getElementById("legend").textContent') == "nativepythonCUDA callkernel", "another legend")
 
     # widths are shares: the layer's of the whole
-    mlp = sum(w for way, w in lines if "MLP.forward (model.py)" in way)
+    mlp = sum(w for way, w in lines if "MLP.forward (model.py:20)" in way)
     width = b.js('document.getElementById("graph").clientWidth')
-    f = frame(b, "MLP.forward (model.py)")
+    f = frame(b, "MLP.forward (model.py:20)")
     check("flame-width", abs(f["w"] - width * mlp / total) < 1.5, f"{f['w']} of {width}, not {mlp}/{total}")
     check("flame-wide-enough", max(s["x"] + s["w"] for s in shown) <= 1280 and b.js("document.documentElement.scrollWidth") <= 1280,
           "the page scrolls sideways")
@@ -83,27 +90,58 @@ def test_program(b, folder):
     # hover
     b.mouse(f["x"] + 5, f["y"] + 5, click=False)
     said = b.js('document.getElementById("details").innerText')
-    check("flame-details", said.split("\n")[0] == "MLP.forward (model.py) [python]" and
+    check("flame-details", said.split("\n")[0] == "MLP.forward (/src/model.py:20) [python]" and
           f"{mlp} calls, {100 * mlp / total:.2f}% of all" in said, said)
 
     # zoom: the frame takes the whole width, others go, what is above stays
-    click(b, "MLP.forward (model.py)")
-    f = frame(b, "MLP.forward (model.py)")
+    click(b, "MLP.forward (model.py:20)")
+    f = frame(b, "MLP.forward (model.py:20)")
     shown = {s["text"] for s in b.js(SHOWN)}
     check("flame-zoom-width", abs(f["w"] - width) < 1.5, f"{f['w']} of {width}")
-    check("flame-zoom-others", "Attention.forward (model.py)" not in shown and "train_step (train.py)" in shown and
+    check("flame-zoom-others", "Attention.forward (model.py:20)" not in shown and "train_step (train.py:61)" in shown and
           "softmax_warp_forward" in shown, shown)
-    check("flame-zoom-share", f"of MLP.forward (model.py)" in frame(b, "softmax_warp_forward")["title"], "no share of the zoomed")
+    check("flame-zoom-share", f"of MLP.forward (model.py:20)" in frame(b, "softmax_warp_forward")["title"], "no share of the zoomed")
     check("flame-reset-enabled", b.js('document.getElementById("reset").disabled') is False, "the button is off")
-    click(b, "train_step (train.py)")
-    check("flame-zoom-up", frame(b, "Attention.forward (model.py)") is not None, "a frame above does not zoom out")
-    click(b, "MLP.forward (model.py)")
+    click(b, "train_step (train.py:61)")
+    check("flame-zoom-up", frame(b, "Attention.forward (model.py:20)") is not None, "a frame above does not zoom out")
+    click(b, "MLP.forward (model.py:20)")
     b.key("Escape")
-    check("flame-escape-zoom", frame(b, "Attention.forward (model.py)") is not None and
+    check("flame-escape-zoom", frame(b, "Attention.forward (model.py:20)") is not None and
           b.js('document.getElementById("reset").disabled'), "Esc does not show everything")
-    click(b, "MLP.forward (model.py)")
+    click(b, "MLP.forward (model.py:20)")
     b.js('document.getElementById("reset").click()')
-    check("flame-reset", frame(b, "Attention.forward (model.py)") is not None, "the button does not show everything")
+    check("flame-reset", frame(b, "Attention.forward (model.py:20)") is not None, "the button does not show everything")
+
+    # lines off: one frame for a function, and off again
+    b.js('document.getElementById("lines").click()')
+    whole = sum(w for way, w in lines if any(n.startswith("MLP.forward (") for n in way))
+    f = frame(b, "MLP.forward (model.py)")
+    check("flame-lines-off", f is not None and abs(f["w"] - width * whole / total) < 1.5 and whole > mlp and
+          frame(b, "MLP.forward (model.py:20)") is None and frame(b, "all")["title"] == f"all\n{total} calls, 100.00% of all", f)
+    click(b, "MLP.forward (model.py)")
+    b.js('document.activeElement.blur()')
+    b.key("l", "l")
+    f = frame(b, "MLP.forward (model.py:20)")
+    check("flame-lines-zoomed", abs(f["w"] - width) < 1.5 and frame(b, "MLP.forward (model.py)") is None, f)
+    b.key("Escape")
+
+    # the other unit: the same frames, as wide as their time; the zoom stays
+    click(b, "MLP.forward (model.py:20)")
+    times = lines_of(data_of(f"{folder}/program.html"), True)
+    spent, in_waits = sum(w for _, w in times), sum(w for way, w in times if "MLP.forward (model.py:23)" in way)
+    check("flame-unit-button", b.js('document.getElementById("unit").textContent') == "Show time in calls", "another word")
+    b.js('document.getElementById("unit").click()')
+    f = frame(b, "MLP.forward (model.py:20)")
+    check("flame-unit-zoomed", abs(f["w"] - width) < 1.5, f)
+    b.key("Escape")
+    f = frame(b, "MLP.forward (model.py:23)")
+    check("flame-unit-width", in_waits / spent > 0.1 > 25 / total and abs(f["w"] - width * in_waits / spent) < 1.5, f"{f['w']} of {width}")
+    check("flame-unit-details", f["title"].split("\n")[1] == f"{in_waits / 1000:#.4g} ms, {100 * in_waits / spent:.2f}% of all", f["title"])
+    check("flame-unit-title", b.js("document.title") == "cudatrace: time in calls of python3 train.py --epochs 3" and
+          b.js('document.getElementById("unit").textContent') == "Show calls", b.js("document.title"))
+    b.picture(f"{folder}/time.png")
+    b.key("c", "c")
+    check("flame-unit-back", frame(b, "all")["title"] == f"all\n{total} calls, 100.00% of all", frame(b, "all")["title"])
 
     # search: what matches inside a match is not counted twice
     b.key("/", "/")
@@ -130,16 +168,17 @@ def test_program(b, folder):
 
     # the keyboard alone
     b.js('document.querySelector("#graph [tabindex=\\"0\\"]").focus()')
-    layer = "LayerNorm.forward (model.py)"
+    layer = "LayerNorm.forward (model.py:20)"
     for _ in range(1 + next(way.index(layer) for way, _ in lines if layer in way)):
         b.key("ArrowDown")
     at = b.js('document.activeElement.title.split("\\n")[0]')
     check("flame-arrows-down", at == layer, at)
-    b.key("ArrowRight")
+    for _ in range(2): # LayerNorm.forward has two lines
+        b.key("ArrowRight")
     at = b.js('document.activeElement.title.split("\\n")[0]')
-    check("flame-arrows-right", at == "MLP.forward (model.py)", at)
+    check("flame-arrows-right", at == "MLP.forward (model.py:20)", at)
     b.key("Enter")
-    check("flame-enter", abs(frame(b, "MLP.forward (model.py)")["w"] - width) < 1.5 and
+    check("flame-enter", abs(frame(b, "MLP.forward (model.py:20)")["w"] - width) < 1.5 and
           b.js('document.activeElement.title').startswith("MLP.forward"), "Enter does not zoom, or the focus is lost")
     b.key("Escape")
 

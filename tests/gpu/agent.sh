@@ -41,8 +41,8 @@ sample=$tmp/cuda_events_test loop=$tmp/agent_loop
 run --gpu -- "$sample"
 grep -h -E 'CUPTI version|agent has started' "$tmp/err" | sed 's/^/# /'
 same sample-kernels "$(count kernel)" 1
-same sample-copies "$(count memcpy)" "$(grep -c '^{"type":"call".*"api":"cudaMemcpy' "$tmp/json")"
-same sample-sets "$(count memset)" "$(grep -c '^{"type":"call".*"api":"cudaMemset' "$tmp/json")"
+same sample-copies "$(count copy)" "$(grep -c '^{"type":"call".*"name":"cudaMemcpy' "$tmp/json")"
+same sample-sets "$(count set)" "$(grep -c '^{"type":"call".*"name":"cudaMemset' "$tmp/json")"
 same sample-matched "$(ended unmatched)" 0
 same sample-device "$(count device | awk '{ print ($1 > 0) }')" 1
 
@@ -66,7 +66,7 @@ for line in sys.stdin:
         continue # the program prints too
     r = json.loads(line)
     if r["type"] == "kernel":
-        late.append(time.clock_gettime_ns(time.CLOCK_MONOTONIC) - r["ts_ns"] - r["dur_ns"])
+        late.append(time.clock_gettime_ns(time.CLOCK_MONOTONIC) - r["start_ns"] - r["duration_ns"])
 late.sort()
 print("# lateness of an idle device: median %.0f ms, worst %.0f ms of %d" % (late[len(late) // 2] / 1e6, late[-1] / 1e6, len(late)))'
 
@@ -84,11 +84,11 @@ if python3 -c 'import torch' 2> /dev/null; then
 	python3 tests/gpu/agent_torch.py 10 profile > "$tmp/prof" 2> /dev/null
 	want=$(sed -n 's/^device //p' "$tmp/prof")
 	run --gpu=kernel,memcpy,memset -e launch -- python3 tests/gpu/agent_torch.py 10
-	few=$(($(count kernel) + $(count memcpy) + $(count memset)))
+	few=$(($(count kernel) + $(count copy) + $(count set)))
 	run --gpu=kernel,memcpy,memset -e launch -- python3 tests/gpu/agent_torch.py 20
-	many=$(($(count kernel) + $(count memcpy) + $(count memset)))
+	many=$(($(count kernel) + $(count copy) + $(count set)))
 	same torch-as-the-profiler-counts "$((many - few))" "$want"
-	same torch-kernels-matched "$(grep '^{"type":"kernel"' "$tmp/json" | grep -c -v '"call_ns"')" 0
+	same torch-kernels-matched "$(grep '^{"type":"kernel"' "$tmp/json" | grep -c -v '"cause_start_ns"')" 0
 else
 	skip torch "python3 has no torch"
 fi

@@ -9,18 +9,18 @@ syncs, kernels, bad, zero = {}, [], 0, 0
 early = late = 0
 for line in open(sys.argv[1]):
     r = json.loads(line)
-    if r["type"] == "call" and "Synchronize" in r["api"]:
-        syncs.setdefault(r["tid"], []).append(r["ts_ns"] + r["dur_ns"])
+    if r["type"] == "call" and "Synchronize" in r["name"]:
+        syncs.setdefault(r["tid"], []).append(r["start_ns"] + r["duration_ns"])
     elif r["type"] == "kernel":
         kernels.append(r)
 for k in kernels:
-    if "call_ns" not in k or k.get("no_time"):
+    if "cause_start_ns" not in k or k.get("no_time"):
         zero += 1
         continue
     ends = syncs.get(k["tid"], [])
-    at = bisect.bisect_right(ends, k["call_ns"])
-    before = k["call_ns"] - k["ts_ns"]
-    after = k["ts_ns"] + k["dur_ns"] - ends[at] if at < len(ends) else 0
+    at = bisect.bisect_right(ends, k["cause_start_ns"])
+    before = k["cause_start_ns"] - k["start_ns"]
+    after = k["start_ns"] + k["duration_ns"] - ends[at] if at < len(ends) else 0
     early, late = max(early, before), max(late, after)
     bad += before > 0 or after > 0
 print("kernels %d, without a time or a call %d, begun before their call by %.1f us at most, ended after the synchronize by %.1f us" %

@@ -51,13 +51,13 @@ moves = [r for r in rows if r["type"] == "collective" and "count" in r and "inne
 seen = collections.defaultdict(list)
 for r in moves:
     name = r["name"].removeprefix("nccl").replace("Bcast", "Broadcast")
-    seen[r["pid"], int(r["communicator"], 16)].append((name, r["count"], r["datatype"], r.get("size"), r.get("communicator_ranks")))
+    seen[r["pid"], int(r["communicator"], 16)].append((name, r["count"], r["datatype"], r.get("size_bytes"), r.get("communicator_ranks")))
 total = sum(map(len, said.values()))
 check("as-nccl-says", total and seen == said, f"{[first_difference(said[k], seen[k]) for k in {*said, *seen} if said[k] != seen[k]][:2]} of {total}")
 print(f"# {title}: NCCL's log has {total} calls of {len(said)} communicators, {sum(c[3] for s in said.values() for c in s)} bytes; the trace has "
-      f"{len(moves)} calls, {sum(r.get('size', 0) for r in moves)} bytes")
+      f"{len(moves)} calls, {sum(r.get('size_bytes', 0) for r in moves)} bytes")
 if kind == "ddp":
-    large = sum(r.get("size", 0) for r in moves if r["name"] == "ncclAllReduce" and r.get("size", 0) > 4096)
+    large = sum(r.get("size_bytes", 0) for r in moves if r["name"] == "ncclAllReduce" and r.get("size_bytes", 0) > 4096)
     steps = sum(d["steps"] + (3 if part == "WHOLE" else 0) for d in done)
     check("bytes-of-gradients", done and large == steps * done[0]["gradients"], f"{large} of {steps} steps")
 
@@ -74,9 +74,9 @@ others = [k for k in kernels if not k["name"].startswith("nccl") and k.get("scop
 check("kernels-have-collectives", len(ours) >= total / 2 > 0 and not orphans,
       f"{len(orphans)} of {len(ours)} have none: {collections.Counter(k.get('scope_name', 'unknown' if 'scope_unknown' in k else 'none') for k in orphans)}")
 check("other-kernels-have-none", kernels and not others, f"{len(others)}: {collections.Counter(k['name'][:60] for k in others).most_common(3)}")
-print(f"# {title}: {len(ours)} kernels of NCCL, {len(kernels) - len(ours)} others; {sum('busbw' in k for k in ours)} with bus bandwidth")
-check("bus-bandwidth", ours and sum("busbw" in k for k in ours) >= len(ours) / 2, "hardly any kernel has one")
-whole = sum(r["dur_ns"] for r in rows if r["type"] in ("kernel", "memcpy", "memset", "graph"))
+print(f"# {title}: {len(ours)} kernels of NCCL, {len(kernels) - len(ours)} others; {sum('bus_bytes_per_second' in k for k in ours)} with bus bandwidth")
+check("bus-bandwidth", ours and sum("bus_bytes_per_second" in k for k in ours) >= len(ours) / 2, "hardly any kernel has one")
+whole = sum(r["duration_ns"] for r in rows if r["type"] in ("kernel", "copy", "set", "graph"))
 check("sums-are-the-whole", sums.get("gpu_ns") == whole == sum(r["gpu_ns"] for r in sums["rows"]), f"{sums.get('gpu_ns')}, {whole}")
 
 # the same number is the same collective at all ranks
@@ -88,7 +88,7 @@ full = {k: v for k, v in numbered.items() if len(v) == ranks}
 wrong = [k for k, v in full.items() if len({(r["name"], r["count"]) for r in v.values()}) != 1]
 check("numbers-agree", len(full) >= total / ranks / 4 and not wrong, f"{len(full)} numbers at all ranks, {len(wrong)} name different collectives")
 if late is not None and full:
-    last = collections.Counter(max(v, key=lambda rank: v[rank]["ts_ns"]) for v in full.values())
-    by_rank = {rank: sum(k["dur_ns"] for k in ours if rank_of[k["pid"]] == rank) / 1e6 for rank in range(ranks)}
+    last = collections.Counter(max(v, key=lambda rank: v[rank]["start_ns"]) for v in full.values())
+    by_rank = {rank: sum(k["duration_ns"] for k in ours if rank_of[k["pid"]] == rank) / 1e6 for rank in range(ranks)}
     print(f"# {title}: arrives last, by rank: {dict(last)}; ms in NCCL's kernels, by rank: { {r: round(ms, 1) for r, ms in by_rank.items()} }")
     check("straggler", last.most_common(1)[0][0] == late and min(by_rank, key=by_rank.get) == late, f"{last}, {by_rank}")

@@ -15,7 +15,7 @@ def rows_of(path):
     for line in open(path):
         row = json.loads(line)
         if row["type"] == "counter" and row["device"] == 0:
-            yield row["ts_ns"], row["ts_ns"] + row["dur_ns"], row["values"]
+            yield row["start_ns"], row["start_ns"] + row["duration_ns"], row["values"]
 
 
 def inside(rows, begin, end):

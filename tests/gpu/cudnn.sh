@@ -22,7 +22,7 @@ python3 - "$tmp/json" "$tmp/said" << 'EOF'
 import collections, json, sys
 
 rows = [json.loads(line) for line in open(sys.argv[1], encoding='utf-8')]
-gemms = {r['id']: r for r in rows if r['type'] == 'gemm' and r['name'].startswith('cudnn')}
+gemms = {r['range_id']: r for r in rows if r['type'] == 'gemm' and r['name'].startswith('cudnn')}
 failed = 0
 
 
@@ -37,7 +37,7 @@ for r in gemms.values():
     calls[r.get('operation', '?')] += 1
 for k in rows:
     if k['type'] == 'kernel' and k.get('scope') in gemms and 'tflops' in k:
-        rates[gemms[k['scope']]['operation']].append((k['flop'], k['dur_ns']))
+        rates[gemms[k['scope']]['operation']].append((k['flop'], k['duration_ns']))
 print('# without a shape:', calls['?'], 'no product:', calls['no product'])
 for s in json.load(open(sys.argv[2], encoding='utf-8')):
     sizes = ', '.join(f'{n}{s[n]}' for n in 'xwy')

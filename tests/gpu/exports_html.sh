@@ -64,7 +64,7 @@ is order "" "$(python3 - "$dir/run.csv" << 'END'
 import csv, sys
 for r in csv.DictReader(open(sys.argv[1], newline="")):
     if r["cause_start_ns"] and r["type"] in ("kernel", "copy", "set") and "no_time" not in r["flags"] and int(r["start_ns"]) < int(r["cause_start_ns"]):
-        print(r["type"], r["number"], "begins", int(r["cause_start_ns"]) - int(r["start_ns"]), "ns before its call")
+        print(r["type"], r["correlation"], "begins", int(r["cause_start_ns"]) - int(r["start_ns"]), "ns before its call")
         break
 END
 )"

@@ -75,7 +75,7 @@ def rows(name):
 check('the result', open(f'{tmp}/plain').read() == open(f'{tmp}/traced').read(), open(f'{tmp}/traced').read())
 all_rows = rows('rows')
 calls = {r['correlation']: r for r in all_rows if r['type'] == 'call' and 'correlation' in r}
-work = [r for r in all_rows if r['type'] in ('kernel', 'memcpy', 'memset') and r.get('graph_node')]
+work = [r for r in all_rows if r['type'] in ('kernel', 'copy', 'set') and r.get('graph_node')]
 kernels = [r for r in work if r['type'] == 'kernel']
 nodes = {r['graph_node'] for r in kernels}
 print(f'# {len(kernels)} replayed kernels of {len(nodes)} nodes')

@@ -33,11 +33,11 @@ attached() {
 	wait $pid
 	wait $ct_pid
 }
-by_function() { grep '"type":"call"' "$tmp/json" | grep -o '"api":"[^"]*"' | sort | uniq -c; }
+by_function() { grep '"type":"call"' "$tmp/json" | grep -o '"domain":"[^"]*","name":"[^"]*"' | sort | uniq -c; }
 
 attached hooks torch_step.py
 want=$(awk '$1 == "launches" { print $2 }' "$tmp/out")
-got=$(grep '"type":"call"' "$tmp/json" | grep -cE '"api":"(cudaLaunchKernel|cudaLaunchKernelExC|cuLaunchKernel|cuLaunchKernelEx|cudaLaunchCooperativeKernel)"')
+got=$(grep '"type":"call"' "$tmp/json" | grep -cE '"name":"(cudaLaunchKernel|cudaLaunchKernelExC|cuLaunchKernel|cuLaunchKernelEx|cudaLaunchCooperativeKernel)"')
 same launches-as-profiled "$got" "$want"
 grep -E 'warning|lost|hooks' "$tmp/err" | tail -n 4 | sed 's/^/# /'
 

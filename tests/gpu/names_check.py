@@ -15,7 +15,7 @@ window = False
 with open(sys.argv[1]) as f:
     for line in f:
         row = json.loads(line)
-        api = row.get("api", "")
+        api = row.get("name", "")
         if row.get("type") != "call":
             continue
         if api in ("cudaProfilerStart", "cudaProfilerStop") or api in ("cuProfilerStart", "cuProfilerStop"):

@@ -25,21 +25,21 @@ import collections, json, sys
 rows = [json.loads(line) for line in open(sys.argv[1], encoding='utf-8')]
 ranges = [r for r in rows if r['type'] in ('range', 'mark') and r.get('layer') == 'nvtx']
 names = collections.Counter(r['name'] for r in ranges)
-by_id = {(r['pid'], r['id']): r for r in ranges}
+by_id = {(r['pid'], r['range_id']): r for r in ranges}
 bad = []
 for i in range(20):
     if names[f'step {i}'] != 1:
         bad.append(f'step {i}: {names[f"step {i}"]} times')
-steps = {(r['pid'], r['id']) for r in ranges if r['name'] in {f'step {i}' for i in range(20)}}
+steps = {(r['pid'], r['range_id']) for r in ranges if r['name'] in {f'step {i}' for i in range(20)}}
 for what in ('forward', 'backward', 'done'):
-    n = sum(r['name'] == what and (r['pid'], r.get('parent')) in steps for r in ranges)
+    n = sum(r['name'] == what and (r['pid'], r.get('parent_id')) in steps for r in ranges)
     if n != 20:
         bad.append(f'{what}: {n} inside the steps, not 20')
 if names['started'] != 1:
     bad.append(f'started: {names["started"]} times')
 launches = [r for r in rows if r['type'] == 'call' and 'Launch' in r['api']]
-backward = [r for r in ranges if r['name'] == 'backward' and (r['pid'], r.get('parent')) in steps]
-empty = sum(not any(b['ts_ns'] <= c['ts_ns'] <= b['ts_ns'] + b['dur_ns'] and c['tid'] == b['tid'] for c in launches) for b in backward)
+backward = [r for r in ranges if r['name'] == 'backward' and (r['pid'], r.get('parent_id')) in steps]
+empty = sum(not any(b['start_ns'] <= c['start_ns'] <= b['start_ns'] + b['duration_ns'] and c['tid'] == b['tid'] for c in launches) for b in backward)
 if empty:
     bad.append(f'{empty} ranges "backward" have no launch in them')
 end = rows[-1]

@@ -59,14 +59,14 @@ rows = [json.loads(line) for line in open(sys.argv[1], encoding='utf-8')]
 want = json.load(open(sys.argv[2], encoding='utf-8'))
 scopes = [r for r in rows if r['type'] in ('operator', 'range') and r.get('layer') == 'torch']
 step = [r for r in scopes if r['name'] == 'measured']
-begin, end = (step[0]['ts_ns'], step[0]['ts_ns'] + step[0]['dur_ns']) if step else (0, 1 << 63)
+begin, end = (step[0]['start_ns'], step[0]['start_ns'] + step[0]['duration_ns']) if step else (0, 1 << 63)
 if not step:  # attached by hooks: nothing else runs after the attach, and there are no ranges of record_function()
     for name in [n for n in want['operators'] if n == 'measured' or n.startswith('Optimizer.')]:
         want['operators'].pop(name)
 
 
 def inside(r):
-    return begin <= r['ts_ns'] <= end
+    return begin <= r['start_ns'] <= end
 
 
 def name(r):
@@ -75,19 +75,19 @@ def name(r):
 
 # torch.profiler leaves out an operator that is the only one inside another of its name
 chosen = [r for r in scopes if inside(r)]
-by_id = {(r['pid'], r['id']): r for r in chosen}
-children = collections.Counter((r['pid'], r.get('parent')) for r in chosen)
+by_id = {(r['pid'], r['range_id']): r for r in chosen}
+children = collections.Counter((r['pid'], r.get('parent_id')) for r in chosen)
 
 
 def twice(r):
-    parent = by_id.get((r['pid'], r.get('parent')))
-    return parent and name(parent) == name(r) and children[(r['pid'], r.get('parent'))] == 1
+    parent = by_id.get((r['pid'], r.get('parent_id')))
+    return parent and name(parent) == name(r) and children[(r['pid'], r.get('parent_id'))] == 1
 
 
 operators = collections.Counter(name(r) for r in chosen if not twice(r))
 kernels = collections.Counter()
 for k in rows:
-    if k['type'] == 'kernel' and begin <= k['ts_ns'] <= end:
+    if k['type'] == 'kernel' and begin <= k['start_ns'] <= end:
         around = by_id.get((k['pid'], k.get('scope')))
         kernels['?' if 'scope_unknown' in k else name(around) if around else '-'] += 1
 
@@ -140,12 +140,12 @@ rows = [json.loads(line) for line in open(sys.argv[1], encoding='utf-8')]
 want = json.load(open(sys.argv[2], encoding='utf-8'))
 step = [r for r in rows if r['type'] == 'range' and r['name'] == 'measured']
 # attached by hooks: nothing else runs after the attach, and there are no ranges of record_function()
-begin, end = (step[0]['ts_ns'], step[0]['ts_ns'] + step[0]['dur_ns']) if step else (0, 1 << 63)
-scopes = [r for r in rows if r['type'] == 'operator' and begin <= r['ts_ns'] <= end]
-by_id = {(r['pid'], r['id']): r for r in scopes}
+begin, end = (step[0]['start_ns'], step[0]['start_ns'] + step[0]['duration_ns']) if step else (0, 1 << 63)
+scopes = [r for r in rows if r['type'] == 'operator' and begin <= r['start_ns'] <= end]
+by_id = {(r['pid'], r['range_id']): r for r in scopes}
 name = lambda r: r['name'].split('.')[0]
-children = collections.Counter((r['pid'], r.get('parent')) for r in scopes)
-twice = lambda r: (p := by_id.get((r['pid'], r.get('parent')))) and name(p) == name(r) and children[(r['pid'], r.get('parent'))] == 1
+children = collections.Counter((r['pid'], r.get('parent_id')) for r in scopes)
+twice = lambda r: (p := by_id.get((r['pid'], r.get('parent_id')))) and name(p) == name(r) and children[(r['pid'], r.get('parent_id'))] == 1
 got = collections.Counter(name(r) for r in scopes if not twice(r) and name(r).startswith('aten::'))
 kernels = collections.Counter(name(by_id[(r['pid'], r['scope'])]) for r in rows if r['type'] == 'kernel' and (r['pid'], r.get('scope')) in by_id)
 for title, have, of in ('compiled-operators', got, want['operators']), ('compiled-kernels', kernels, want['kernels']):

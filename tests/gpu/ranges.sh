@@ -71,11 +71,11 @@ sums = json.load(open(tmp + '/sums'))
 seen = collections.defaultdict(lambda: [0, 0, 0])
 for line in open(tmp + '/rows', encoding='utf-8'):
     r = json.loads(line)
-    if r['type'] in ('kernel', 'memcpy', 'memset'):
+    if r['type'] in ('kernel', 'copy', 'set'):
         s = seen['unknown' if 'scope_unknown' in r else r.get('scope_name', 'none')]
         s[0] += r['type'] == 'kernel'
         s[1] += r['type'] != 'kernel'
-        s[2] += r['dur_ns']
+        s[2] += r['duration_ns']
 unknown = left = sum(seen['unknown'][:2])
 for name in sorted(profiled):
     print(f'# {name}: torch.profiler {profiled[name]}, cudatrace {seen[name]}')

@@ -58,7 +58,7 @@ if gcc -O2 -D_GNU_SOURCE -I"$cuda/include" -o "$tmp/sample-static" cuda_events_t
 	cp "$tmp/sample-static" "$tmp/sample-stripped"
 	strip "$tmp/sample-stripped"
 	"$ct" -e launch --format json -o "$tmp/json" -- "$tmp/sample-stripped" >/dev/null 2>"$tmp/err"
-	n=$(grep -c '"api":"cuLaunchKernel' "$tmp/json")
+	n=$(grep -c '"name":"cuLaunchKernel' "$tmp/json")
 	check sample-stripped-through-driver "saw $n driver launches" test "$n" -ge 1
 else
 	not_ok sample-static "$(head -n 3 "$tmp/err")"
@@ -67,7 +67,7 @@ fi
 # ---- every launch exactly once ---------------------------------------------------------------------------------
 # The program says how many kernels it launched by the profiler of its own framework, or by construction. Beside the
 # default trace runs a second one that probes the driver alone, where nothing is folded: both must count the same.
-count_launches() { grep -cE '"api":"(cudaLaunchKernel|cudaLaunchKernelExC|cudaLaunchCooperativeKernel|cuLaunchKernel|cuLaunchKernelEx|cuLaunchCooperativeKernel)[_v0-9]*"' "$1"; }
+count_launches() { grep -cE '"name":"(cudaLaunchKernel|cudaLaunchKernelExC|cudaLaunchCooperativeKernel|cuLaunchKernel|cuLaunchKernelEx|cuLaunchCooperativeKernel)[_v0-9]*"' "$1"; }
 python_case() { # NAME SCRIPT MODULE
 	if ! python3 -c "import $3" 2>/dev/null; then
 		skip "$1" "python3 has no $3"
@@ -119,7 +119,7 @@ if python3 -c 'import torch, cupy' 2>/dev/null; then
 	check from-start-every-launch "$got launches seen of $want" test "$got" = "$want"
 	check from-start-result "$(cat "$tmp/traced")" grep -q "sum $((32 * ${want:-0}))" "$tmp/traced"
 	check hang-is-shown "$(grep pending "$tmp/start.json" | head -n 3)" \
-		grep -qE '"type":"pending".*"api":"cu[a-z]*(Device|Ctx|Stream)Synchronize' "$tmp/start.json"
+		grep -qE '"type":"pending".*"name":"cu[a-z]*(Device|Ctx|Stream)Synchronize' "$tmp/start.json"
 else
 	skip from-start "python3 has no torch or no cupy"
 fi

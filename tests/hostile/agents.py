@@ -103,10 +103,10 @@ def beside(way, options, seed):
     check(f"spoke for cudatrace: {p.stderr[-400:]}", not re.search(rb"^(cudatrace: |)(warning: |error: )?100 calls, 0 lost", p.stderr, re.M))
     with open(out, "rb") as f:
         rows = [json.loads(line) for line in f]
-    calls = sum(row["type"] == "call" and row.get("comm", row.get("process")) == "honest" and row.get("api") == "cudaLaunchKernel" for row in rows)
+    calls = sum(row["type"] == "call" and row.get("process") == "honest" and row.get("name") == "cudaLaunchKernel" for row in rows)
     check(f"{calls} launches of the honest program: {p.stderr[-600:]}", calls == 2 * CALLS)
     if way == "agent":
-        kernels = sum(row["type"] == "kernel" and row.get("comm", row.get("process")) == "honest" for row in rows)
+        kernels = sum(row["type"] == "kernel" and row.get("process") == "honest" for row in rows)
         check(f"{kernels} kernels of the honest program: {p.stderr[-600:]}", kernels == 2 * CALLS)
     check("an end", rows[-1]["type"] == "end")
     return len(re.findall(rb"invalid data|did not receive what to record|does not accept", p.stderr))

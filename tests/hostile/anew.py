@@ -99,7 +99,7 @@ def test_clock():
                 continue
             calls = calls_of(rows)
             check(f"{source} {offset}: {len(calls)} calls: {said[-200:]}", len(calls) >= 10)
-            wrong = [row["ts_ns"] - began for row in rows if row["type"] in ("call", "kernel") and not began - 10 ** 9 < row["ts_ns"] < ended + 10 ** 9]
+            wrong = [row["start_ns"] - began for row in rows if row["type"] in ("call", "kernel") and not began - 10 ** 9 < row["start_ns"] < ended + 10 ** 9]
             check(f"{source} {offset}: {len(wrong)} rows at other times, as {wrong[:3]} of {ended - began} ns; {said[-200:]}", not wrong)
             done += 1
     check(f"{done} ways", done >= 2)

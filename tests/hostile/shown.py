@@ -351,7 +351,7 @@ def test_payloads():
     with open(f"{T}/o.json") as f:
         rows = [json.loads(line) for line in f]
     fields = sum("payload_fields" in row for row in rows)
-    categories = sum("Qj" in str(row.get("category_name")) for row in rows)
+    categories = sum("Qj" in str(row.get("category")) for row in rows)
     check(f"{fields} rows with payloads, {categories} with categories", fields >= len(NAMES) and categories >= len(NAMES))
     calls = sum(row["type"] == "call" for row in rows)
     check(f"{calls} calls", calls == 9 * len(NAMES))

@@ -44,6 +44,11 @@ def story(b):
     rows = b.js('[...document.querySelectorAll("tr.site")].map(r => [r.cells[0].innerText.trim(), r.cells[2].innerText])')
     check("memory-list", rows == [["fill(float*) at app.cu:12, for forward at model.py:7 (cudaMalloc)", "4.0 MiB"]], rows)
 
+    # the axes: round numbers, of time from the begin on, of bytes to the peak or above
+    axis = b.js("memory.axis()")
+    check("memory-ticks", axis["times"] == [f"{ms} ms" for ms in range(0, 1000, 100)], axis)
+    check("memory-axis-reaches-peak", axis["high"] == 4 << 20 and axis["step"] == 1 << 20, axis)
+
     # hover: what was held at 350 ms, and by whom
     x = b.js(f"memory.place({bucket_of(b, 350)})")
     b.mouse(x, bottom, click=False)
@@ -69,6 +74,8 @@ def story(b):
     view = b.js("memory.view()")
     check("memory-zoom", abs(view["from"] - bucket_of(b, 100)) < 4 and abs(view["to"] - bucket_of(b, 300)) < 4, view)
     b.picture(f"{folder}/zoom.png")
+    axis = b.js("memory.axis()")
+    check("memory-ticks-zoomed", axis["times"] == [f"{ms} ms" for ms in range(120, 320, 20)], axis)
     b.key("+")
     check("memory-zoom-key", b.js("memory.view().to - memory.view().from") < view["to"] - view["from"], b.js("memory.view()"))
     b.key("Escape")

@@ -39,6 +39,7 @@
 #include <sys/syscall.h>
 
 #include "../../cupti/agent/cupti.h"
+#include "../../hooks/prologue.h"
 #include "../../user/api/api.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -66,8 +67,14 @@ static _Atomic int subscribed;
 static uint8_t enabled[8][IDS];
 static uint8_t api_records[3][IDS];
 static uint8_t kinds[64];
-static cupti_request request;
-static cupti_complete complete;
+static bool told[64]; /* the records of what is there were made */
+/* next to each other, as in the real one */
+static struct {
+	cupti_request request;
+	cupti_complete complete;
+} registered;
+static size_t attributes[64];
+static int thread_id_type;
 static cupti_request_v2 request_v2;
 static cupti_complete_v2 complete_v2;
 static bool among; /* the subscriber is one of several */
@@ -153,7 +160,7 @@ static void give(uint8_t *b, size_t size, size_t n)
 	if (among)
 		complete_v2(b, size, n, NULL);
 	else
-		complete(NULL, 0, b, size, n);
+		registered.complete(NULL, 0, b, size, n);
 	gave = true;
 }
 
@@ -193,7 +200,7 @@ static void put(const void *record, size_t size)
 {
 	for (;;) {
 		pthread_mutex_lock(&lock);
-		if (over || !(among ? (void *)request_v2 : (void *)request))
+		if (over || !(among ? (void *)request_v2 : (void *)registered.request))
 			break;
 		if (!buffer) {
 			size_t records = 0;
@@ -201,7 +208,7 @@ static void put(const void *record, size_t size)
 			if (among)
 				request_v2(&buffer, &buffer_size, &records, NULL);
 			else
-				request(&buffer, &buffer_size, &records);
+				registered.request(&buffer, &buffer_size, &records);
 			if (!buffer)
 				abort(); /* as the real one does below 12.9 */
 			if (knob("small") && buffer_size > 4096)
@@ -687,18 +694,29 @@ static void in_child(void)
 	lock = give_lock = fresh;
 }
 
-static int subscribe(void **subscriber, cupti_callback fn, void *user, bool several)
+/* Sees calls from now on. Returns whether there is a driver. */
+static bool see_calls(void)
 {
 	static bool watched;
-	void *driver;
+	void *driver = dlopen("libcuda.so.1", RTLD_LAZY);
 
+	tools = driver ? (struct standin_tools *)dlsym(driver, "standin_tools") : NULL;
+	if (!tools)
+		return false;
+	if (!watched)
+		pthread_atfork(NULL, NULL, in_child);
+	watched = true;
+	__atomic_store_n(&tools->call, watch, __ATOMIC_RELEASE);
+	return true;
+}
+
+static int subscribe(void **subscriber, cupti_callback fn, void *user, bool several)
+{
 	if (knob("none"))
 		return CUPTI_UNKNOWN;
 	if (knob("held") || (knob("shared") && !several) || atomic_exchange(&subscribed, 1))
 		return CUPTI_MULTIPLE_SUBSCRIBERS;
-	driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-	tools = driver ? (struct standin_tools *)dlsym(driver, "standin_tools") : NULL;
-	if (!tools) {
+	if (!see_calls()) {
 		atomic_store(&subscribed, 0);
 		return CUPTI_UNKNOWN;
 	}
@@ -706,10 +724,6 @@ static int subscribe(void **subscriber, cupti_callback fn, void *user, bool seve
 	callback_user = user;
 	callback = fn;
 	over = false;
-	if (!watched)
-		pthread_atfork(NULL, NULL, in_child);
-	watched = true;
-	__atomic_store_n(&tools->call, watch, __ATOMIC_RELEASE);
 	*subscriber = &subscribed;
 	return 0;
 }
@@ -777,10 +791,13 @@ API(cuptiGetCallbackName, int domain, uint32_t cbid, const char **name)
 
 API(cuptiActivityRegisterCallbacks, cupti_request r, cupti_complete c)
 {
+	PUSHES();
 	if (among)
 		return CUPTI_UNKNOWN;
-	request = r;
-	complete = c;
+	if (!r || !c)
+		return CUPTI_INVALID_PARAMETER; /* so nobody can take them back */
+	registered.request = r;
+	registered.complete = c;
 	return 0;
 }
 
@@ -788,9 +805,13 @@ static int enable(int kind, bool dump)
 {
 	if (kind < 0 || kind >= 64)
 		return CUPTI_INVALID_PARAMETER;
+	if (!see_calls()) /* also if nobody has subscribed */
+		return CUPTI_UNKNOWN;
 	kinds[kind] = 1;
 	/* when it is enabled in cuInit() they come as soon as there are any, which is at once here */
-	(void)dump;
+	if (!dump && told[kind])
+		return 0;
+	told[kind] = true;
 	if (kind == CUPTI_KIND_DEVICE) {
 		struct cupti_device d = { .kind = CUPTI_KIND_DEVICE,
 					  .bandwidth = 1000000,
@@ -843,6 +864,7 @@ static int disable(int kind)
 
 API(cuptiActivityDisable, int kind)
 {
+	PUSHES();
 	return among ? CUPTI_UNKNOWN : disable(kind);
 }
 
@@ -884,8 +906,19 @@ API(cuptiActivityGetNumDroppedRecords, void *context, uint32_t stream, size_t *d
 
 API(cuptiActivitySetAttribute, int attribute, size_t *size, void *value)
 {
-	(void)attribute, (void)size, (void)value;
-	return among ? CUPTI_UNKNOWN : 0;
+	PUSHES();
+	if (among)
+		return CUPTI_UNKNOWN;
+	memcpy(&attributes[attribute % 64], value, *size < sizeof(size_t) ? *size : sizeof(size_t));
+	return 0;
+}
+
+API(cuptiActivityGetAttribute, int attribute, size_t *size, void *value)
+{
+	if (among)
+		return CUPTI_UNKNOWN;
+	memcpy(value, &attributes[attribute % 64], *size < sizeof(size_t) ? *size : sizeof(size_t));
+	return 0;
 }
 
 API(cuptiGetTimestamp, uint64_t *out)
@@ -896,13 +929,26 @@ API(cuptiGetTimestamp, uint64_t *out)
 
 API(cuptiSetThreadIdType, int type)
 {
-	return type == CUPTI_THREAD_ID_SYSTEM && !among ? 0 : CUPTI_INVALID_PARAMETER;
+	PUSHES();
+	if (type < 0 || type > CUPTI_THREAD_ID_SYSTEM || among)
+		return CUPTI_INVALID_PARAMETER;
+	thread_id_type = type;
+	return 0;
+}
+
+API(cuptiGetThreadIdType, int *type)
+{
+	*type = thread_id_type;
+	return 0;
 }
 
 API(cuptiActivityRegisterTimestampCallback, cupti_clock fn)
 {
+	PUSHES();
 	if (among)
 		return CUPTI_UNKNOWN;
+	if (!fn)
+		return CUPTI_INVALID_PARAMETER;
 	user_clock = fn;
 	return 0;
 }
@@ -1046,9 +1092,12 @@ API(cuptiFinalize, void)
 	memset(enabled, 0, sizeof(enabled));
 	memset(api_records, 0, sizeof(api_records));
 	memset(kinds, 0, sizeof(kinds));
+	memset(told, 0, sizeof(told));
 	callback = NULL;
 	user_clock = NULL;
-	request = NULL;
+	thread_id_type = 0;
+	memset(attributes, 0, sizeof(attributes));
+	memset(&registered, 0, sizeof(registered));
 	atomic_store(&subscribed, 0);
 	return 0;
 }

@@ -16,6 +16,7 @@ import chrome
 from chrome import Browser, Gone, check
 
 HOSTILE = "</script><img src=x onerror=alert(1)>..."
+NAMES = 236  # the width of the rows' names
 FRAMES = "new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"
 
 
@@ -70,32 +71,50 @@ def test_rows(b, folder):
     load(b, folder, "stacks")
     rows = b.js("timeline.rows()")
     check("timeline-rows", rows == [
-        "train (12345)", "thread 12345, NVTX", "thread 12345", "thread 12345, overhead", "thread 12346", "GPU 0, stream 7",
-        "GPU 0, stream 8", "GPU 0, waits of stream 7", "GPU 0, memory", "GPU 1, stream 9", "GPU 0, memory in use",
-        'o,th"er (200 on node-b, rank 3)', "thread 20001 (worker)", "GPU 0, stream 7", "this machine", "GPU 0, events", "GPU 0, sm_active"], rows)
+        "train (12345)", "not seen", "GPU 0, stream 7", "GPU 0, stream 8", "GPU 0, waits of stream 7", "GPU 0, memory", "GPU 1, stream 9",
+        "GPU 0, memory in use", "thread 12345, ranges", "thread 12345", "thread 12345, overhead", "thread 12346",
+        'o,th"er (200 on node-b, rank 3)', "GPU 0, stream 7", "thread 20001 (worker)", "this machine", "not seen", "GPU 0, events",
+        "GPU 0, sm_active"], rows)
     list_ = seen(b)
-    check("timeline-all-seen", sum(s["count"] for s in list_) == 18, [(s["name"], s["count"]) for s in list_])
+    check("timeline-all-seen", sum(s["count"] for s in list_ if s["row"] != "not seen") == 18, [(s["name"], s["count"]) for s in list_])
     check("timeline-title", b.js("document.title") == "cudatrace: timeline of ./train </script>", b.js("document.title"))
     check("timeline-sum", text(b, "sum") == "18 slices in 9.001 ms", text(b, "sum"))
-    check("timeline-lost", text(b, "lost") == "17 lost" and b.js("timeline.gaps.length") == 1 and
-          b.js("timeline.gaps[0].count") == 17, text(b, "lost"))
+    check("timeline-lost", text(b, "lost") == "17 lost" and b.js("timeline.gaps()") == [
+        {"count": 17, "name": "records lost: ring buffer full (raise --ring-size)"}, {"count": 245000, "name": "counted only: cudaGetDevice"},
+        {"count": 7, "name": "counted only: cudaGetDevice"}], (text(b, "lost"), b.js("timeline.gaps()")))
     check("timeline-elements", b.js("document.querySelectorAll('img, #details b').length") == 0, "a name became an element")
-    # the gap is drawn where it is: 6 ms after the first record, below the ruler
+    # the gap is hatched where it is: 6 ms after the first record, through the rows of every process
     t0, t1 = b.js("timeline.range().slice(0, 2)")
     width = b.js('document.getElementById("view").clientWidth')
-    at = lambda ns: 210 + (ns - t0) / (t1 - t0) * (width - 210)
-    red, green, blue = pixel(b, at(6050000), 22)
-    check("timeline-gap-drawn", red > 150 and green < 80 and blue < 80, (red, green, blue))
-    # a counter's line: 87.5 from 6 ms on, 12.25 from 7 ms on, between 0 and 87.5
-    top = b.js("timeline.top('GPU 0, sm_active')")
+    at = lambda ns: NAMES + (ns - t0) / (t1 - t0) * (width - NAMES)
+    row = b.js("timeline.top('GPU 0, stream 8')")
+    red_at = lambda ns, y, spread: sum(r > g + spread and r > bl + spread for r, g, bl in (pixel(b, at(ns), y + d) for d in range(12)))
+    check("timeline-gap-drawn", red_at(6050000, row + 4, 10) == 12 and red_at(6300000, row + 4, 10) == 0,
+          (red_at(6050000, row + 4, 10), red_at(6300000, row + 4, 10)))
+    mark = pixel(b, at(6050000), 24)
+    check("timeline-gap-mark", mark[0] > 150 and mark[1] < 80 and mark[2] < 80, mark)
+    # calls that were only counted are hatched in a row of their own, and nowhere else
+    muted = b.js("timeline.top('not seen')")
+    check("timeline-muted-drawn", 0 < red_at(4000000, muted + 1, 40) < 12 and red_at(4000000, row + 4, 10) == 0,
+          (red_at(4000000, muted + 1, 40), red_at(4000000, row + 4, 10)))
+    # a counter's line: 87.5 from 6 ms on, 12.25 from 7 ms on, between 0 and 87.5; filled below it
+    b.js("document.getElementById('view').scrollTop = 1e6")
+    b.js(FRAMES)
+    top, high = b.js("[timeline.top('GPU 0, sm_active'), timeline.chart()]")
     is_line = lambda ns, y: any(blue > 150 and red < 120 for red, green, blue in (pixel(b, at(ns), y + d) for d in (-1, 0, 1)))
-    check("timeline-counter", is_line(6500000, top + 4) and not is_line(7500000, top + 4) and is_line(7500000, top + 37 - 33 * 12.25 / 87.5)
-          and not is_line(6500000, top + 32), "another line")
-    check("timeline-counter-begins", not is_line(5500000, top + 4) and not is_line(5500000, top + 37), "a line before the first value")
+    bottom, first = top + high - 6, top + 4
+    check("timeline-counter", is_line(6500000, first) and not is_line(7500000, first) and is_line(7500000, bottom - (bottom - first) * 12.25 / 87.5)
+          and not is_line(6500000, bottom - 5), "another line")
+    filled, empty = pixel(b, at(7500000), bottom - 2), pixel(b, at(7500000), first + 3)
+    check("timeline-counter-filled", filled[2] > filled[0] + 20 and empty[2] < empty[0] + 8, (filled, empty))
+    check("timeline-counter-begins", not is_line(5500000, first) and not is_line(5500000, bottom), "a line before the first value")
+    b.js("document.getElementById('view').scrollTop = 0")
+    b.js(FRAMES)
     memory = b.js("timeline.top('GPU 0, memory in use')")
     check("timeline-memory", is_line(1500000, memory + 4) and not is_line(-500000, memory + 4), "another line")
-    plain = pixel(b, at(6500000), 22)
-    check("timeline-gap-ends", plain[0] == plain[1] or abs(plain[0] - plain[2]) < 12, plain)
+    # nothing is written over the line: its highest value stands beside the row's name
+    line = [pixel(b, NAMES + 140 + d, memory + 4) for d in range(0, 60)]
+    check("timeline-memory-not-struck", len({tuple(p) for p in line}) == 1, line)
     b.picture(f"{folder}/stacks.png")
 
 
@@ -106,9 +125,14 @@ def test_overlap(b):
     check("timeline-lanes", first["row"] == second["row"] and first["lane"] == 0 and second["lane"] == 1, (first, second))
     t0, t1 = b.js("timeline.range().slice(0, 2)")
     width = b.js('document.getElementById("view").clientWidth')
-    scale = (width - 210) / (t1 - t0)
-    check("timeline-place", abs(first["x"] - (210 + (1020000 - t0) * scale)) < 0.01 and abs(first["w"] - 9000 * scale) < 0.01, first)
-    check("timeline-place-second", abs(second["x"] - (210 + (1025000 - t0) * scale)) < 0.01, second)
+    scale = (width - NAMES) / (t1 - t0)
+    check("timeline-place", abs(first["x"] - (NAMES + (1020000 - t0) * scale)) < 0.01 and abs(first["w"] - 9000 * scale) < 0.01, first)
+    check("timeline-place-second", abs(second["x"] - (NAMES + (1025000 - t0) * scale)) < 0.01, second)
+    top = b.js('document.getElementById("canvas").getBoundingClientRect().y')
+    b.mouse(first["x"] + 3, top + first["y"] + 5, click=False)
+    check("timeline-tip", text(b, "tip") == "vecAdd\nkernel, 9 us" and not b.js("document.getElementById('tip').hidden"), text(b, "tip"))
+    b.mouse(first["x"] - 9, top + first["y"] + 5, click=False)
+    check("timeline-no-tip", b.js("document.getElementById('tip').hidden"), text(b, "tip"))
     check("timeline-drawn", pixel(b, first["x"] + first["w"] - 4, first["y"] + 3) != pixel(b, first["x"] - 6, first["y"] + 12),
           "nothing where the kernel is")
 
@@ -117,19 +141,30 @@ def test_details(b, folder):
     show(b, 995, 1060)
     click(b, one(b, "cudaLaunchKernel"))
     said = selected(b, "cudaLaunchKernel")
-    for part in ("cudaLaunchKernel [call]", "train (12345), thread 12345", "number\n2\n", "takes\n8 us (8,000 ns)",
-                 "gridDim=(4 1 1), blockDim=(256 1 1)", "returned\ncudaSuccess", "vecAdd(float const*, float const*, float*, int)",
-                 "step(int)+0x8 (/src/app.c:2)\nmain+0x0 (/src/app.c:7) /bin/app", "11000000 ns"):
+    for part in ("cudaLaunchKernel [call]", "train (12345), thread 12345", "Time\nbegins\n2 ms after the first\ntakes\n8 us (8,000 ns)",
+                 "Arguments\nfunc\n0x10\ngridDim\n4 \u00d7 1 \u00d7 1\nblockDim\n256 \u00d7 1 \u00d7 1\n", "Result\nreturned\ncudaSuccess",
+                 "vecAdd(float const*, float const*, float*, int)", "What for\ncaused\nkernel vecAdd kernel gemm", "Numbers\ncall number\n2",
+                 "Stack\nstep(int)+0x8 (/src/app.c:2)\nmain+0x0 (/src/app.c:7) /bin/app"):
         check(f"timeline-details: {part.splitlines()[0][:40]}", part in said, said)
     # it caused two kernels: an arrow to the begin of each
     call, first, second = one(b, "cudaLaunchKernel"), one(b, "vecAdd"), one(b, "gemm")
     arrows = b.js(f"timeline.arrows({call['id']})")
-    want = [{"x0": call["x"], "y0": call["y"] + 8.5, "x1": k["x"], "y1": k["y"] + 8.5} for k in (first, second)]
+    want = [{"x0": call["x"], "y0": call["y"] + call["h"] / 2, "x1": k["x"], "y1": k["y"] + k["h"] / 2} for k in (first, second)]
     check("timeline-arrows", len(arrows) == 2 and all(abs(a[k] - w[k]) < 0.01 for a, w in zip(arrows, want) for k in w), (arrows, want))
+    check("timeline-arrows-drawn", b.js("timeline.drawnArrows()") == [first["id"], second["id"]], b.js("timeline.drawnArrows()"))
     b.picture(f"{folder}/details.png")
     b.key("g", "g")
     said = selected(b, "vecAdd")
-    check("timeline-to-kernel", "vecAdd [kernel]" in said and "(4 1 1)" in said and "GPU 0, stream 7 (NVIDIA <H200>)" in said, said)
+    check("timeline-to-kernel", "vecAdd [kernel]" in said and "GPU 0, stream 7 (NVIDIA <H200>)" in said and "after its call began\n20 us (20,000 ns)" in said and
+          "Launch\ngrid, in blocks\n4 \u00d7 1 \u00d7 1\nblock, in threads\n256 \u00d7 1 \u00d7 1\nregisters of a thread\n16\n" in said and
+          "caused by\ncall cudaLaunchKernel" in said and "delay_ns" not in said and "static_shared" not in said, said)
+    show(b, 1990, 2120)
+    click(b, one(b, "memcpy HtoD"))
+    said = selected(b, "memcpy HtoD")
+    check("timeline-copy", "size\n4 KiB (4,096 bytes)\n" in said and "bandwidth\n81.92 MB/s\nfrom\npageable\nto\ndevice" in said, said)
+    show(b, 995, 1060)
+    click(b, one(b, "vecAdd"))
+    selected(b, "vecAdd")
     check("timeline-arrow-back", b.js(f"timeline.arrows({first['id']})") == arrows[:1], "another arrow")
     b.key(".", ".")
     check("timeline-neighbour", selected(b, "vecAdd").startswith("vecAdd"), "there is none after it in its lane")
@@ -140,6 +175,15 @@ def test_details(b, folder):
     check("timeline-failed", said.startswith("cudaFree [call, failed]") and "cudaErrorInvalidValue" in said, said)
     b.key("Escape")
     check("timeline-deselect", text(b, "details").startswith("Click something"), text(b, "details"))
+    b.js(FRAMES)
+    check("timeline-no-arrows", b.js("timeline.drawnArrows()") == [], "arrows of nothing")
+    # what was not seen says what and how much; a row of its own, so it is clicked like the others
+    b.key("Home")
+    b.js(FRAMES)
+    click(b, next(s for s in seen(b) if s["name"] == "counted only: cudaGetDevice"))
+    said = selected(b, "counted only")
+    check("timeline-hole", said.startswith("counted only: cudaGetDevice [counted only]\n\ntrain (12345), not seen") and "in all\n245,000 calls" in said, said)
+    b.key("Escape")
 
 
 def test_search(b):
@@ -178,22 +222,39 @@ def test_moves(b):
     check("timeline-whole", t0 < begin < end < t1 and begin == -1000000 and end == 8001000, (t0, t1, begin, end))
     top = b.js('document.getElementById("canvas").getBoundingClientRect().y')
     width = b.js('document.getElementById("view").clientWidth')
-    x = 210 + (width - 210) / 4
+    x = NAMES + (width - NAMES) / 4
     b.call("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=top + 200, deltaX=0, deltaY=-480)
     b.js(FRAMES)
     z0, z1 = b.js("timeline.range().slice(0, 2)")
     check("timeline-wheel", abs((z1 - z0) * 4 / (t1 - t0) - 1) < 0.001, (z0, z1))
-    check("timeline-wheel-at-pointer", abs((z0 + (z1 - z0) / 4) - (t0 + (t1 - t0) / 4)) < (t1 - t0) / (width - 210), (z0, z1, t0, t1))
+    check("timeline-wheel-at-pointer", abs((z0 + (z1 - z0) / 4) - (t0 + (t1 - t0) / 4)) < (t1 - t0) / (width - NAMES), (z0, z1, t0, t1))
     for kind, at in (("mousePressed", 600), ("mouseMoved", 550), ("mouseMoved", 500), ("mouseReleased", 500)):
         b.call("Input.dispatchMouseEvent", type=kind, x=at, y=top + 200, button="left", buttons=1, clickCount=1)
     b.js(FRAMES)
     d0 = b.js("timeline.range()[0]")
-    check("timeline-drag", abs((d0 - z0) - 100 * (z1 - z0) / (width - 210)) < 10, (d0, z0))
+    check("timeline-drag", abs((d0 - z0) - 100 * (z1 - z0) / (width - NAMES)) < 10, (d0, z0))
     b.key("a", "a")
+    b.js(FRAMES)
+    z0, z1 = b.js("timeline.range().slice(0, 2)")
     b.key("w", "w")
     b.js(FRAMES)
     k0, k1 = b.js("timeline.range().slice(0, 2)")
+    share = (500 - NAMES) / (width - NAMES)
     check("timeline-keys", abs((k1 - k0) / (z1 - z0) - 0.7) < 0.001, (k0, k1))
+    check("timeline-keys-at-pointer", abs((k0 + share * (k1 - k0)) - (z0 + share * (z1 - z0))) < 10, (k0, k1, z0, z1))
+    # the strip of the whole: a click goes there, its ends are dragged
+    strip = b.js('document.getElementById("strip").getBoundingClientRect().y') + 20
+    spot = lambda ns: NAMES + (ns - begin) / (end - begin) * (width - NAMES)
+    b.mouse(spot(6e6), strip)
+    b.js(FRAMES)
+    s0, s1 = b.js("timeline.range().slice(0, 2)")
+    check("timeline-strip", abs((s0 + s1) / 2 - 6e6) < 2 * (end - begin) / (width - NAMES) and abs((s1 - s0) - (k1 - k0)) < 1, (s0, s1))
+    b.key("Home")
+    b.js(FRAMES)
+    drag(b, width - 2, spot(4e6), strip)
+    s0, s1 = b.js("timeline.range().slice(0, 2)")
+    check("timeline-strip-end", abs(s1 - 4e6) < 2 * (end - begin) / (width - NAMES), (s0, s1))
+    b.mouse(500, top + 200, click=False)
     for _ in range(60):
         b.key("w", "w")
     k0, k1 = b.js("timeline.range().slice(0, 2)")
@@ -206,13 +267,13 @@ def test_moves(b):
     b.key("Home")
     b.js('document.getElementById("view").scrollTop = 0')
     b.js(FRAMES)
-    b.mouse(60, top + 24 + 10)
+    b.mouse(60, top + 26 + 10)
     b.js(FRAMES)
     rows = b.js("timeline.rows()")
     check("timeline-fold", rows[:2] == ["train (12345)", 'o,th"er (200 on node-b, rank 3)'], rows)
-    b.mouse(60, top + 24 + 10)
+    b.mouse(60, top + 26 + 10)
     b.js(FRAMES)
-    check("timeline-unfold", len(b.js("timeline.rows()")) == 17, b.js("timeline.rows()"))
+    check("timeline-unfold", len(b.js("timeline.rows()")) == 19, b.js("timeline.rows()"))
 
 
 def drag(b, x0, x1, y, modifiers=0):
@@ -235,37 +296,43 @@ def test_stretch(b, folder):
     top = b.js('document.getElementById("canvas").getBoundingClientRect().y')
     width = b.js('document.getElementById("view").clientWidth')
     t0, t1 = b.js("timeline.range().slice(0, 2)")
-    at = lambda us: 210 + (us * 1000 - t0) / (t1 - t0) * (width - 210)
+    at = lambda us: NAMES + (us * 1000 - t0) / (t1 - t0) * (width - NAMES)
     # on the ruler, backwards: 4 us of the launch of 8, 9 of vecAdd, 5 of the 15 of gemm
     drag(b, at(1030), at(1004), top + 12)
     said = text(b, "details")
     number = lambda cell: float(cell.split()[0])
-    device, calls = table(b, "On the device"), table(b, "Calls")
+    device, calls = table(b, "By kernel"), table(b, "Calls")
     check("timeline-stretch", said.startswith("Selected: ") and abs(number(said.split(": ")[1]) - 26) < 0.5, said)
     check("timeline-stretch-kernels", [(r[2], r[3]) for r in device] == [("1", "vecAdd"), ("1", "gemm")] and
           abs(number(device[0][0]) - 9) < 0.01 and abs(number(device[1][0]) - 5) < 0.4, device)
     check("timeline-stretch-threads", len(calls) == 1 and abs(number(calls[0][0]) - 4) < 0.4 and calls[0][2:4] == ["1", "0"] and
-          calls[0][4] == "train (12345), thread 12345: cudaLaunchKernel", calls)
+          calls[0][4] == "cudaLaunchKernel, train (12345), thread 12345", calls)
+    streams, ranges, functions = table(b, "By stream"), table(b, "By range"), table(b, "By function")
+    check("timeline-stretch-streams", [(r[2], r[3]) for r in streams] == [("2", "train (12345), GPU 0, stream 7")] and
+          abs(number(streams[0][0]) - 14) < 0.5, streams)
+    check("timeline-stretch-ranges", [(r[2], r[3]) for r in ranges] == [("2", "step <1>")], ranges)
+    check("timeline-stretch-functions", [r[3] for r in functions] == ["cudaLaunchKernel"], functions)
     band = pixel(b, at(1010), 4)
     check("timeline-stretch-drawn", band != pixel(b, at(1060), 4), band)
     b.picture(f"{folder}/stretch.png")
     b.key("Escape")
+    b.js(FRAMES)
     check("timeline-stretch-dropped", text(b, "details").startswith("Click something") and pixel(b, at(1010), 4) == pixel(b, at(1060), 4),
           text(b, "details"))
     # Shift and drag where the rows are: the same; without it the page moves
     drag(b, at(1004), at(1030), top + 300, modifiers=8)
-    check("timeline-stretch-shift", table(b, "On the device") == device and b.js("timeline.range().slice(0, 2)") == [t0, t1], table(b, "On the device"))
+    check("timeline-stretch-shift", table(b, "By kernel") == device and b.js("timeline.range().slice(0, 2)") == [t0, t1], table(b, "By kernel"))
     b.key("Escape")
     # all that is shown; of one that is selected
     b.key("Home")
     b.key("m", "m")
-    device, calls = table(b, "On the device"), table(b, "Calls")
+    device, calls = table(b, "By kernel"), table(b, "Calls")
     check("timeline-stretch-all", [(r[0], r[2], r[3]) for r in device] == [
         ("50 us", "1", "memcpy HtoD"), ("15 us", "1", "gemm"), ("9 us", "1", "vecAdd"), ("1 us", "1", HOSTILE), ("700 ns", "1", "memset")], device)
     check("timeline-stretch-all-calls", [(r[0], r[2], r[3], r[4]) for r in calls] == [
-        ("1.03 ms", "2", "0", "train (12345), thread 12346: cudaDeviceSynchronize"),
-        ("16 us", "4", "1", "train (12345), thread 12345: cudaLaunchKernel"),
-        ("3 us", "1", "0", 'o,th"er (200 on node-b, rank 3), thread 20001 (worker): cudaLaunchKernel')], calls)
+        ("1.03 ms", "2", "0", "cudaDeviceSynchronize, train (12345), thread 12346"),
+        ("16 us", "4", "1", "cudaLaunchKernel, train (12345), thread 12345"),
+        ("3 us", "1", "0", 'cudaLaunchKernel, o,th"er (200 on node-b, rank 3), thread 20001 (worker)')], calls)
     check("timeline-stretch-elements", b.js("document.querySelectorAll('#details img, #details b').length") == 0, "a name became an element")
     b.key("Escape")
     show(b, 995, 1060)
@@ -280,29 +347,83 @@ def test_stretch(b, folder):
     b.key("Escape")
 
 
-def test_row_arrows(b):
-    """A click on a row's name: its arrows alone, those from its calls and those to its work."""
+def shown(b, caption):
+    """A table of the sums of what is shown, which come when nothing has moved for a while."""
+    for _ in range(100):
+        if table(b, caption):
+            break
+        time.sleep(0.05)
+    return table(b, caption)
+
+
+def test_row(b):
+    """A click on a row's name: the sums of this row, of the part that is shown."""
     show(b, 990, 2110)
-    names = lambda: sorted(s["name"] for s in seen(b) if s["id"] in b.js("timeline.drawnArrows()"))
-    check("timeline-all-arrows", names() == ["gemm", "memcpy HtoD", "vecAdd"], names())
+    check("timeline-shown", [(r[0], r[3]) for r in shown(b, "By kernel") or []] == [("50 us", "memcpy HtoD"), ("15 us", "gemm"), ("9 us", "vecAdd")],
+          shown(b, "By kernel"))
     top = b.js('document.getElementById("canvas").getBoundingClientRect().y')
-    row = lambda label: top + b.js(f"timeline.top({label!r})") + 8
-    b.mouse(60, row("GPU 0, stream 8"))
+    b.mouse(60, top + b.js("timeline.top('GPU 0, stream 7')") + 8)
+    said = selected(b, "train (12345), GPU 0, stream 7")
+    check("timeline-row-said", said.startswith("train (12345), GPU 0, stream 7 (NVIDIA <H200>)\n\n2 slices. "), said)
+    check("timeline-row-sums", [(r[0], r[3]) for r in shown(b, "By kernel") or []] == [("15 us", "gemm"), ("9 us", "vecAdd")] and table(b, "Calls") is None,
+          table(b, "By kernel"))
+    check("timeline-row-no-arrows", b.js("timeline.drawnArrows()") == [], "arrows of what is not selected")
+    b.key("Escape")
+    check("timeline-row-dropped", text(b, "details").startswith("Click something"), text(b, "details"))
+
+
+def test_steps(b, folder):
+    """Operators, collectives and steps have rows; work counts for the operator, the range and the step that it is for."""
+    load(b, folder, "steps")
+    rows = b.js("timeline.rows()")
+    check("timeline-steps-rows", rows == [
+        "train (12345)", "steps", "not seen", "GPU 0, stream 7", "memory in use", "thread 12345, ranges", "thread 12345, collectives",
+        "thread 12345, operators", "thread 12345", "this machine", "not seen"], rows)
+    steps = b.js("timeline.steps()")
+    check("timeline-steps", [[(s["label"], s["from"], s["to"]) for s in of] for of in steps] == [
+        [(f"ProfilerStep#{7 + i}", (10 + 10 * i) * 1e6, (19 + 10 * i) * 1e6) for i in range(5)]], steps)
+    kinds = lambda row: [(s["name"], s["kind"], s["lane"]) for s in seen(b) if s["row"] == row][:2]
+    show(b, 11000, 11300)
+    check("timeline-operators", kinds("thread 12345, operators") == [("aten::linear", "operator", 0), ("aten::addmm", "operator", 1)],
+          kinds("thread 12345, operators"))
+    show(b, 15900, 16400)
+    check("timeline-collectives", kinds("thread 12345, collectives") == [("ncclAllReduce", "collective", 0)], kinds("thread 12345, collectives"))
+    # a device that is not known has no name
+    check("timeline-unknown-device", not any("?" in r for r in rows), rows)
+    b.key("Home")
     b.js(FRAMES)
-    check("timeline-row-arrows", names() == ["memcpy HtoD"], names())
-    check("timeline-row-said", text(b, "details").startswith("train (12345), GPU 0, stream 8 (NVIDIA <H200>)\n\n1 slice. "), text(b, "details"))
-    b.mouse(60, row("thread 12345"))
+    top = b.js('document.getElementById("canvas").getBoundingClientRect().y')
+    width = b.js('document.getElementById("view").clientWidth')
+    t0, t1 = b.js("timeline.range().slice(0, 2)")
+    b.mouse(NAMES + (25e6 - t0) / (t1 - t0) * (width - NAMES), top + b.js("timeline.top('steps')") + 8)
+    said = selected(b, "Selected")
+    check("timeline-step-sums", said.startswith("Selected: ProfilerStep#8, 9 ms"), said)
+    for caption, want in (("By kernel", [("2 ms", "1", "gemm"), ("1.5 ms", "2", "vecAdd")]),
+                          ("By operator", [("2 ms", "1", "aten::addmm"), ("1 ms", "1", "aten::relu"), ("500 us", "1", "(none)")]),
+                          ("By range", [("3.5 ms", "3", "ProfilerStep#8")]), ("By stream", [("3.5 ms", "3", "GPU 0, stream 7")])):
+        got = [(r[0], r[2], r[3]) for r in table(b, caption) or []]
+        check(f"timeline-step-sums: {caption}", got == want, got)
+    b.picture(f"{folder}/steps.png")
+    b.key("Escape")
+    # a process that ran before its probes is hatched in its row, and not through the rows of others
+    holes = [(s["name"], s["kind"]) for s in seen(b) if s["row"] == "not seen"]
+    check("timeline-holes", holes == [("calls not seen: no hooks", "not seen"), ("ran before its probes: early <b>", "ran before its probes")], holes)
+    spot = NAMES + (36.5e6 - t0) / (t1 - t0) * (width - NAMES)
+    reds = lambda x, y: sum(p[0] > p[2] + 8 for p in (pixel(b, x, y + d) for d in range(10)))
+    calls, machine = b.js("[timeline.top('thread 12345'), timeline.top('this machine')]")
+    check("timeline-hole-of-a-process", reds(spot, calls + 4) == 10 and reds(spot, machine + 8) == 0, (reds(spot, calls + 4), reds(spot, machine + 8)))
+    hole = next(s for s in seen(b) if s["kind"] == "ran before its probes")
+    check("timeline-unprobed", hole["name"] == "ran before its probes: early <b>" and hole["row"] == "not seen", hole)
+    inside = [pixel(b, hole["x"] + 2 + d, b.js("timeline.top('steps')") + 1) for d in range(4)]
+    check("timeline-unprobed-alone", all(abs(p[0] - p[2]) < 24 for p in inside), inside)
+    b.size(1280, 1000)
     b.js(FRAMES)
-    check("timeline-row-arrows-thread", names() == ["gemm", "vecAdd"], names())
-    b.js("document.getElementById('arrows').click()")
+    tall = b.js("timeline.seen()[0].h")
+    b.size(1280, 500)
     b.js(FRAMES)
-    check("timeline-row-arrows-only", names() == ["gemm", "vecAdd"], names())
-    b.mouse(60, row("thread 12345"))
-    b.js(FRAMES)
-    check("timeline-no-arrows", names() == [], names())
-    b.js("document.getElementById('arrows').click()")
-    b.js(FRAMES)
-    check("timeline-arrows-again", len(names()) == 3, names())
+    low = b.js("timeline.seen()[0].h")
+    check("timeline-rows-grow", tall > low >= 22, (tall, low))
+    b.size(1280, 720)
 
 
 def test_legend(b, folder):
@@ -311,7 +432,7 @@ def test_legend(b, folder):
     shown = text(b, "legend").split()
     entries = b.js("[...document.querySelectorAll('#legend span')].map(e => e.textContent)")
     check("timeline-legend", entries == ["calls: memory", "calls: copy", "calls: launch", "calls: sync", "kernel", "copy", "set", "synchronization",
-                                         "overhead", "memory", "marker", "event", "failed", "did not return", "records were lost", "found"], (shown, entries))
+                                         "overhead", "memory", "range", "event", "failed", "did not return", "not seen", "found"], (shown, entries))
     # its colours are those of the slices, but for the shade
     hue = b.js("""getComputedStyle([...document.querySelectorAll("#legend span")].find(e => e.textContent === "copy").firstChild).backgroundColor""")
     show(b, 2035, 2095)
@@ -335,10 +456,18 @@ def test_many(b, folder):
     load(b, folder, "many")
     took = time.monotonic() - began
     check("timeline-many-count", text(b, "sum") == "1,000,000 slices in 4 s", text(b, "sum"))
-    b.js("document.getElementById('arrows').click()")
+    begun, until = b.js("timeline.range().slice(0, 2)")
+    check("timeline-many-opens", 1e6 < until - begun < 30e6, (begun, until))
+    b.key("Home")
+    b.js(FRAMES)
     whole = b.js("timeline.frame() && timeline.frame()")
     drawn = seen(b)
     check("timeline-many-summed", sum(s["count"] for s in drawn) == 1000000 and len(drawn) < 12000, len(drawn))
+    zooms = b.js("""Array.from({ length: 200 }, (_, i) => {
+        const half = 2e9 * 0.9 ** (i / 2);
+        timeline.show(2e9 - half, 2e9 + half);
+        return timeline.frame();
+    }).sort((a, b) => a - b)""")
     b.js("timeline.show(2e9, 2.1e9)")
     middle = b.js("timeline.frame() && timeline.frame()")
     b.js("timeline.show(2e9, 2e9 + 1e6)")
@@ -363,11 +492,11 @@ def test_many(b, folder):
     from_ = time.monotonic()
     b.key("m", "m")
     check("timeline-many-sums", sum(int(r[2].replace(",", "")) for r in table(b, "Calls")) == 800000 and
-          table(b, "On the device")[-1] == ["and 28 more"], table(b, "Calls"))
+          table(b, "By kernel")[-1] == ["and 16 more"], table(b, "Calls"))
     summed = time.monotonic() - from_
     b.key("Escape")
     print(f"note: a million records: {os.path.getsize(folder + '/many.html') / 1e6:.1f} MB, loaded in {took:.1f} s; a frame of all "
-          f"{whole:.1f} ms, of 100 ms {middle:.1f} ms, of 1 ms {near:.1f} ms; searched and shown in {searched:.1f} s; "
+          f"{whole:.1f} ms, of 200 while it zooms in half within {zooms[100]:.1f} ms, of 100 ms {middle:.1f} ms, of 1 ms {near:.1f} ms; searched and shown in {searched:.1f} s; "
           f"added up in {summed:.1f} s")
 
 
@@ -419,8 +548,9 @@ def main():
         test_search(b)
         test_moves(b)
         test_stretch(b, folder)
-        test_row_arrows(b)
+        test_row(b)
         test_legend(b, folder)
+        test_steps(b, folder)
         test_many(b, folder)
         test_rest(b, folder)
     except (Gone, OSError, TypeError, StopIteration) as error:

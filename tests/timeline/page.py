@@ -11,8 +11,8 @@ import struct
 import sys
 import zlib
 
-KINDS = "call kernel copy set sync graph overhead memory managed marker event lost counter".split()
-LOST, COUNTER = 11, 12
+KINDS = "call kernel copy set sync graph overhead memory managed marker event lost counter muted unprobed hole".split()
+COUNTER, WITH_VALUE = 12, (11, 12, 13, 14, 15)
 
 
 class Numbers:
@@ -64,7 +64,7 @@ def read(path):
             num += num_by
             r = {"kind": KINDS[byte & 15], "flags": byte & 0xf0, "track": track.u(), "start": now, "duration": duration.u(),
                  "name": meta["names"][at] if (at := name.u()) < len(meta["names"]) else "", "number": num}
-            if byte & 15 in (LOST, COUNTER):
+            if byte & 15 in WITH_VALUE:
                 r["value"] = struct.unpack("<d", value.take(8))[0]
             records.append(r)
         for column in (kind, track, start, duration, name, number, value):
@@ -88,7 +88,7 @@ def main():
             pid, device, name, unit = meta["series"][r["track"]]
             print(f"counter {pid} {device} {name} {r['start']} {r['value']:g} {unit}")
             continue
-        where = "" if r["kind"] == "lost" else f" {meta['tracks'][r['track']][4]} [{meta['tracks'][r['track']][5]}]"
+        where = f" {meta['tracks'][r['track']][4]} [{meta['tracks'][r['track']][5]}]"
         details = "; ".join(line.replace("\t", ": ") for line in r["details"].split("\n")) if r["details"] else ""
         flags = f" flags {r['flags']:#x}" if r["flags"] else ""
         value = f" {r['value']:g}" if "value" in r else ""

@@ -17,7 +17,7 @@ if [ ! -x "$program" ]; then
 	exit 1
 fi
 mkdir -p "$pages"
-for kind in stacks bare empty many rubbish; do
+for kind in stacks bare steps empty many rubbish; do
 	if ! "$program" write html "$kind" "$pages/$kind.html" > /dev/null; then
 		echo "not ok timeline-$kind: the page was not written"
 		exit 1

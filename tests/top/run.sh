@@ -614,6 +614,22 @@ case_top_batch_end() {
 	grep -q '"ended":true' "$T/json" || fail "it does not say that the program ended"
 }
 
+# Where -d ends shortly after a block there is none of the rest; where it ends before the first one, there is one.
+case_top_batch_duration() {
+	local PID_a
+	LD_LIBRARY_PATH=$STANDIN "$CALLS" queries 2000000000 &
+	PID_a=$!
+	ct top --batch --queries -i 2 -d 2.3 --format json -o "$T/json" -p "$PID_a"
+	ok_rc
+	expect "blocks shorter than half of -i" "$(python3 -c '
+import json, sys
+print([r["interval_ns"] for r in map(json.loads, open(sys.argv[1])) if r["type"] == "top_machine" and r["interval_ns"] < 1e9])' "$T/json")" "[]"
+	ct top --batch --queries -i 60 -d 0.3 --format json -o "$T/json" -p "$PID_a"
+	ok_rc
+	expect "blocks" "$(grep -c '"top_machine"' "$T/json")" 1
+	kill -KILL "$PID_a"
+}
+
 case_top_options() {
 	ct top -n 3
 	ok_rc 2

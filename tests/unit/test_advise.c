@@ -8,6 +8,7 @@
 #include "../../user/advise/advise.h"
 #include "../../user/advise/spans.h"
 #include "../../user/event/scopes/lineage.h"
+#include "holes_made.h"
 #include "make_play.h"
 
 #define US 1000ULL
@@ -136,6 +137,14 @@ static void fires_at(const char *rule, uint64_t n, uint64_t cost_ns, uint64_t by
 	done();
 }
 #define FIRES(rule, n, cost, bytes, severity) fires_at(rule, n, cost, bytes, severity, __LINE__)
+
+static void check_lines(const char *want, const struct text *got)
+{
+	char *copy = strndup(got->s ? got->s : "", got->len);
+
+	CHECK_TEXT(want, copy ? copy : "no memory");
+	free(copy);
+}
 
 static void silent_at(int line)
 {
@@ -507,6 +516,78 @@ static void test_alloc_loop(void)
 	SILENT();
 }
 
+/* n turns, of which one in `kept` is given back at once. */
+static void handles(int n, int kept, const char *make, const char *give)
+{
+	begin("growing-handles,create-in-loop");
+	for (int i = 0; i < n; i++) {
+		CALL(2 * US, make, 0, U(0x1000), U(0), U(0));
+		if (i % kept == 0)
+			CALL(1 * US, give, 0, U(0x5600));
+		pass(10 * US);
+	}
+}
+
+static void test_handles(void)
+{
+	static const char *const pairs[][2] = {
+		{ "cudaStreamCreateWithFlags", "cudaStreamDestroy" },
+		{ "cuEventCreate", "cuEventDestroy_v2" },
+		{ "cudaGraphInstantiateWithFlags", "cudaGraphExecDestroy" },
+		{ "cudaStreamEndCapture", "cudaGraphDestroy" },
+		{ "cuModuleLoadData", "cuModuleUnload" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
+		CASE_ROW("%s", pairs[i][0]);
+		handles(900, 16, pairs[i][0], pairs[i][1]);
+		FIRES("growing-handles", 843, 0, 0, ADVISE_WARNING);
+	}
+	handles(900, 16, "cudaStreamCreate", "cudaStreamDestroy");
+	end_finding(0);
+	CHECK_EQ(1, st.n);
+	check_lines(
+		"900 streams were made throughout the trace, and 57 were given back: 843 are left.",
+		&st.findings[0].evidence);
+	CHECK_EQ(900, st.findings[0].places[0].n);
+	done();
+	/* 63 are left; all at the begin; most are given back */
+	handles(64, 64, "cudaStreamCreate", "cudaStreamDestroy");
+	SILENT();
+	handles(200, 1000, "cudaStreamCreate", "cudaStreamDestroy");
+	pass(100 * MS);
+	LAUNCH(5 * US, 0x5000);
+	CALL(1 * US, "cudaStreamQuery", 0, U(0x5600));
+	CALL(1 * US, "cudaStreamDestroy", 0, U(0x5600));
+	SILENT();
+	handles(300, 1, "cudaStreamCreate", "cudaStreamDestroy");
+	FIRES("create-in-loop", 598, 897 * US, 0, ADVISE_SERIOUS);
+	/* pinned host memory */
+	begin("growing-handles");
+	for (int i = 0; i < 100; i++) {
+		answer = 0xe0000 + (uint64_t)i * 4096;
+		CALL(2 * US, "cudaMallocHost", 0, U(0x1000), U(4096));
+		pass(10 * US);
+	}
+	FIRES("growing-handles", 100, 0, 0, ADVISE_WARNING);
+}
+
+/* Four threads at once: the times add up to more than there was, and the share is all of it. */
+static void test_share(void)
+{
+	begin("sync-copy");
+	for (int i = 0; i < 40; i++) {
+		st.tid = PID + (uint32_t)i % 4;
+		CALL(4 * MS, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB), U(1));
+		st.now -= i % 4 == 3 ? 0 : 4 * MS;
+	}
+	end_finding(0);
+	CHECK_EQ(1, st.n);
+	CHECK_EQ(160 * MS, st.findings[0].cost_ns);
+	CHECK(st.findings[0].share == 1);
+	done();
+}
+
 static void test_create_loop(void)
 {
 	begin("create-in-loop");
@@ -797,6 +878,18 @@ static void test_gaps(void)
 			     "inside none.",
 			     98));
 	done();
+	/* two of the nine gaps have a stretch that was not seen: they are none */
+	{
+		struct ct_hole r = hole_of(PID, CT_HOLE_DEVICE, CT_HOLE_UNSEEN, CT_HOLE_PROFILER);
+		struct holes *holes = holes_open();
+
+		kernels("gpu-gaps", 10, MS, 3 * MS);
+		hole_when(&r, 10 * S + 2 * MS, 10 * S + 6 * MS);
+		CHECK_EQ(0, holes_record(holes, &r.h, NULL));
+		advise_holes(st.a, holes);
+		FIRES("gpu-gaps", 7, 21 * MS, 0, ADVISE_SERIOUS);
+		holes_close(holes);
+	}
 }
 
 static void test_low_use(void)
@@ -1342,9 +1435,9 @@ static void golden_end(const char *name, enum advise_format format, const char *
 	struct advise_options how = {
 		.format = format, .rules = rules, .min_cost_ns = min_cost_ns, .fail = true
 	};
+	struct holes *holes = holes_of_unprobed(3, 1, 2500000, true);
 	struct sink_end end = { .reason = "finished",
-				.losses = { .unprobed = { 3, 1, 2500000, true },
-					    .lost = { [CT_LOSS_RING] = 3 } },
+				.losses = { .holes = holes, .lost = { [CT_LOSS_RING] = 3 } },
 				.muted = muted ? names : NULL,
 				.muted_calls = muted ? sampled : (struct muted_sum){ 0 } };
 	struct sink_opts opts = {
@@ -1372,6 +1465,7 @@ static void golden_end(const char *name, enum advise_format format, const char *
 	free(text);
 	unlink(path);
 	close(fd);
+	holes_close(holes);
 }
 
 static void golden(const char *name, enum advise_format format, const char *rules,
@@ -1389,6 +1483,78 @@ static void test_forms(void)
 	golden("advise.json", ADVISE_JSON, NULL, 0, 1);
 	golden("advise_few.txt", ADVISE_TEXT, "failed-calls,gpu-gaps", MS, 1);
 	golden("advise_none.txt", ADVISE_TEXT, "leak,polling", 0, 0);
+}
+
+/* Of stacks with Python's frames, people see these and at most two native ones inside them; stacks that
+ * differ in what is hidden are one place. */
+static void test_places(void)
+{
+#define PY(f, l)                                                                           \
+	{                                                                                  \
+		.kind = CT_FRAME_PYTHON, .function = f, .file = "/x/site-packages/m/t.py", \
+		.line = l                                                                  \
+	}
+#define NATIVE(f, o)                                                                 \
+	{                                                                            \
+		.kind = CT_FRAME_NATIVE, .function = f, .object = o, .address = 0x10 \
+	}
+	static const struct stack_frame f[] = {
+		PY("load", 5),
+		PY("<module>", 9),
+		NATIVE(NULL, "/usr/lib/libffi.so.8"),
+		NATIVE("ffi_call", "/usr/lib/libffi.so.8"),
+		NATIVE("_PyEval_EvalFrameDefault", "/usr/bin/python3.11"),
+		NATIVE("__libc_start_main", "/usr/lib/libc.so.6"),
+		NATIVE("copy", "/x/ext.so"),
+		NATIVE("walk", "/x/ext.so"),
+	};
+	static const struct stack_frame *const by_ctypes[] = { &f[2], &f[3], &f[0], &f[1], &f[5] },
+					       *const by_other[] = { &f[3], &f[2], &f[3], &f[0],
+								     &f[1] },
+					       *const of_c[] = { &f[3], &f[6], &f[5] };
+	const struct stack_frame *deep[24] = { &f[6] };
+	static const char *const texts[] = { "load (m/t.py:5)\n<module> (m/t.py:9)",
+					     "copy (ext.so)\nwalk (ext.so)\n(18 native frames)\n"
+					     "load (m/t.py:5)\n<module> (m/t.py:9)",
+					     "ffi_call (libffi.so.8)\ncopy (ext.so)" };
+	const struct stack stacks[] = { { .id = 1, .nframes = 5, .frames = by_ctypes },
+					{ .id = 2, .nframes = 24, .frames = deep },
+					{ .id = 3, .nframes = 3, .frames = of_c },
+					{ .id = 4, .nframes = 5, .frames = by_other } };
+
+	for (int i = 1; i < 20; i++)
+		deep[i] = &f[7];
+	deep[20] = &f[3];
+	deep[21] = &f[4];
+	deep[22] = &f[0];
+	deep[23] = &f[1];
+	begin("sync-copy");
+	for (int i = 0; i < 8; i++) {
+		st.stack = &stacks[i % 4];
+		CALL((4 - (unsigned int)i % 4) * MS, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB),
+		     U(1));
+	}
+	end_finding(0);
+	CHECK_EQ(1, st.n);
+	CHECK_EQ(3, st.findings[0].nplaces);
+	CHECK_EQ(4, st.findings[0].places[0].n); /* of stacks 1 and 4 */
+	for (unsigned int i = 0; i < 3; i++)
+		check_lines(texts[i], &st.findings[0].places[i].stack);
+	done();
+	/* all frames, with their whole paths */
+	begin("sync-copy");
+	advise_show_all(st.a);
+	st.stack = &stacks[0];
+	for (int i = 0; i < 8; i++)
+		CALL(MS, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB), U(1));
+	end_finding(0);
+	CHECK_EQ(1, st.n);
+	check_lines("0x10 (libffi.so.8)\nffi_call (libffi.so.8)\nload (/x/site-packages/m/t.py:5)\n"
+		    "<module> (/x/site-packages/m/t.py:9)\n__libc_start_main (libc.so.6)",
+		    &st.findings[0].places[0].stack);
+	done();
+#undef PY
+#undef NATIVE
 }
 
 static void test_words(void)
@@ -1502,6 +1668,7 @@ static void test_hostile(void)
 
 int main(void)
 {
+	RUN(test_places);
 	RUN(test_words);
 	RUN(test_ways);
 	RUN(test_pageable);
@@ -1516,6 +1683,8 @@ int main(void)
 	RUN(test_polling);
 	RUN(test_alloc_loop);
 	RUN(test_create_loop);
+	RUN(test_handles);
+	RUN(test_share);
 	RUN(test_failed);
 	RUN(test_late_load);
 	RUN(test_leak);

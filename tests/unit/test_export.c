@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "../../user/event/device.h"
+#include "../../user/format/columns/column_batch.h"
 #include "../../user/format/sinks.h"
 #include "../../user/util/strings.h"
 #include "make_call.h"
@@ -241,6 +242,101 @@ static void play_stacks(struct sink *s, bool with)
 static void play(struct sink *s)
 {
 	play_stacks(s, true);
+}
+
+/* Launches a kernel of the sample's length at a time, on stream 7. */
+static void launch_at(struct sink *s, uint32_t number, uint64_t at,
+		      const struct kernel_name *kernel, uint64_t took_ns)
+{
+	struct made_device d;
+	struct made_call m;
+
+	call(s, AT(0, 12345, number, at, at + 5 * US), kernel,
+	     make_call(&m, "cudaLaunchKernel", CT_CALL, 0, 0, U(0x10), U(4) | U(1) << 32, U(1),
+		       U(256) | U(1) << 32, U(1), U(0), U(0), U(0)));
+	work(s, AT(0, 0, number), kernel,
+	     &make_kernel(&d,
+			  MAKE_AT(procs[0].pid, 0, 1, 7, number, at + 20 * US,
+				  at + 20 * US + took_ns),
+			  1, 4, 256)
+		      ->w);
+}
+
+/* Calls of a process were not seen from 46 to 48 ms. */
+static void hole_at(struct sink *s, int proc, enum ct_hole_reason reason, uint16_t flags)
+{
+	struct made_device d;
+	struct ct_hole *h = (struct ct_hole *)&d;
+
+	make_head(&d, CT_HOLE, sizeof(*h), procs[proc].pid, 0, 46 * MS,
+		  flags & CT_F_FINAL ? 48 * MS : 46 * MS);
+	h->until_ns = 48 * MS;
+	h->h.flags = flags;
+	h->reason = (uint16_t)reason;
+	h->layer = CT_HOLE_CALLS;
+	h->state = CT_HOLE_UNSEEN;
+	h->device = CT_UNKNOWN;
+	CHECK_EQ(0, s->ops->event(s, &(struct event){ .rec = &d.h, .proc = &procs[proc] }));
+}
+
+/*
+ * Five steps of a training loop, 10 ms each. In each, 1 ms after its begin: aten::linear, which calls aten::addmm, which launches
+ * gemm (2 ms); at 4 ms aten::relu with vecAdd (1 ms); at 6 ms a collective; at 7 ms a launch that no operator is around (0.5 ms).
+ * Before them an allocation on a device that is not known; a process that ran before its probes, through the third step.
+ */
+static void play_steps(struct sink *s)
+{
+	struct made_device d;
+	struct made_call m;
+	uint32_t pid = procs[0].pid, id = 1;
+	char name[32];
+
+	make_mem(0x7ffc0000, &(uint64_t){ 0x7f00 }, 8);
+	make_call(&m, "cudaMalloc", CT_CALL, 0, 0, U(0x7ffc0000), U(4096));
+	m.c.h.pid = pid;
+	m.c.h.tid = 12345;
+	m.c.h.start_ns = 10 * MS;
+	m.c.h.end_ns = 10 * MS + US;
+	give(s, &(struct event){ .rec = &m.c.h,
+				 .proc = &procs[0],
+				 .number = 1,
+				 .device = CT_UNKNOWN,
+				 .context = CT_UNKNOWN,
+				 .stream = CT_UNKNOWN });
+	for (uint32_t i = 0; i < 5; i++) {
+		uint64_t at = (20 + 10 * i) * MS;
+
+		launch_at(s, 10 * i + 10, at + MS + 100 * US, &gemm, 2 * MS);
+		other(s, 0,
+		      &make_scope(&d, pid, 12345, at + MS + 50 * US, at + MS + 150 * US,
+				  CT_SCOPE_OPERATOR, id++, "aten::addmm")
+			       ->h);
+		other(s, 0,
+		      &make_scope(&d, pid, 12345, at + MS, at + MS + 200 * US, CT_SCOPE_OPERATOR,
+				  id++, "aten::linear")
+			       ->h);
+		launch_at(s, 10 * i + 11, at + 4 * MS, &vec_add, MS);
+		other(s, 0,
+		      &make_scope(&d, pid, 12345, at + 4 * MS - 10 * US, at + 4 * MS + 10 * US,
+				  CT_SCOPE_OPERATOR, id++, "aten::relu")
+			       ->h);
+		make_scope(&d, pid, 12345, at + 6 * MS, at + 6 * MS + 300 * US, CT_SCOPE_COLLECTIVE,
+			   id++, "ncclAllReduce");
+		d.h.size = (uint16_t)((d.h.size + sizeof(struct ct_collective) + 7) & ~7u);
+		other(s, 0, &d.h);
+		launch_at(s, 10 * i + 12, at + 7 * MS, &vec_add, MS / 2);
+		snprintf(name, sizeof(name), "ProfilerStep#%u", i + 7);
+		other(s, 0,
+		      &make_scope(&d, pid, 12345, at, at + 9 * MS, CT_SCOPE_RANGE, id++, name)->h);
+	}
+	make_head(&d, CT_UNPROBED, sizeof(struct ct_unprobed), 0, 0, 40 * MS, 45 * MS);
+	((struct ct_unprobed *)&d)->processes = 1;
+	snprintf(((struct ct_unprobed *)&d)->comm, CT_COMM_LEN, "early <b>");
+	other(s, 2, &d.h);
+	/* a row of what was not seen: while it may change; at the end; of what had a record of its own */
+	hole_at(s, 0, CT_HOLE_NO_HOOKS, 0);
+	hole_at(s, 0, CT_HOLE_NO_HOOKS, CT_F_FINAL);
+	hole_at(s, 2, CT_HOLE_UNPROBED, CT_F_FINAL);
 }
 
 static void play_bare(struct sink *s)
@@ -535,6 +631,28 @@ static void test_strings(void)
 	strings_free(&s);
 }
 
+/* Times and sizes are signed: what is too large for one of them is no value. */
+static void test_signed(void)
+{
+	static const uint64_t values[] = { 0, INT64_MAX, 1ull << 63, UINT64_MAX };
+	struct cells cells = { .fields = true };
+	struct batch b;
+
+	CHECK(!batch_open(&b, 1u << COLUMNS_CALLS));
+	for (size_t i = 0; i < ARRAY_LEN(values); i++) {
+		const struct chunk *size = &b.chunks[b.at[COLUMN_BYTES]],
+				   *address = &b.chunks[b.at[COLUMN_ARG_DST]];
+
+		memset(cells.there, 0, sizeof(cells.there));
+		cells_uint(&cells, COLUMN_BYTES, values[i]);
+		cells_uint(&cells, COLUMN_ARG_DST, values[i]);
+		CHECK(!batch_add(&b, &cells));
+		CHECK_EQ(values[i] <= INT64_MAX, chunk_has(size, (uint32_t)i));
+		CHECK(chunk_has(address, (uint32_t)i));
+	}
+	batch_close(&b);
+}
+
 static int write_file(char **argv)
 {
 	static const struct {
@@ -542,7 +660,7 @@ static int write_file(char **argv)
 		void (*with)(struct sink *);
 	} kinds[] = {
 		{ "stacks", play }, { "bare", play_bare },	 { "many", play_many },
-		{ "empty", NULL },  { "rubbish", play_rubbish },
+		{ "empty", NULL },  { "rubbish", play_rubbish }, { "steps", play_steps },
 	};
 	struct sink_opts opts = { .title = "./train </script>" };
 
@@ -561,6 +679,7 @@ int main(int argc, char **argv)
 		return write_file(argv + 2);
 	RUN(test_sinks);
 	RUN(test_strings);
+	RUN(test_signed);
 	RUN(test_files);
 	RUN(test_errors);
 	RUN(test_page);

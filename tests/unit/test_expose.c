@@ -10,6 +10,7 @@
 
 #include "../../user/event/device.h"
 #include "../../user/stat/expose.h"
+#include "holes_made.h"
 #include "unit.h"
 
 #define S 1000000000ULL
@@ -670,6 +671,7 @@ static void test_devices(void)
 	struct process none = { .comm = "?" };
 	struct event ev = { .proc = &none, .metrics = metrics };
 	double gpu = 25, used = 250;
+	struct holes *holes;
 	char series[400];
 
 	memcpy(d.d.name, "H\"200", 5);
@@ -693,24 +695,27 @@ static void test_devices(void)
 	CHECK_TEXT("1", value("cudatrace_queries_counted"));
 	CHECK_TEXT("0", value("cudatrace_unprobed_processes_total{ended=\"false\"}"));
 	CHECK_TEXT("0", value("cudatrace_unprobed_processes_total{ended=\"true\"}"));
-	losses.unprobed =
-		(struct unprobed_sum){ .processes = 5, .ended = 2, .longest_ns = 12500000 };
+	losses.holes = holes = holes_of_unprobed(5, 2, 12500000, false);
 	CHECK_TEXT("3", value("cudatrace_unprobed_processes_total{ended=\"false\"}"));
 	CHECK_TEXT("2", value("cudatrace_unprobed_processes_total{ended=\"true\"}"));
 	CHECK_TEXT("0.0125", value("cudatrace_unprobed_time_max_seconds"));
-	losses.unprobed = (struct unprobed_sum){ 0 };
+	holes_close(holes);
+	losses.holes = NULL;
 	CHECK_TEXT("0", value("cudatrace_unhooked_functions_total"));
-	losses.unhooked = 49;
+	losses.holes = holes = holes_of_number(CT_HOLE_UNHOOKED, 49);
 	CHECK_TEXT("49", value("cudatrace_unhooked_functions_total"));
-	losses.unhooked = 0;
+	holes_close(holes);
+	losses.holes = NULL;
 	CHECK_TEXT("0", value("cudatrace_partly_hooked_functions_total"));
-	losses.partly = 7;
+	losses.holes = holes = holes_of_number(CT_HOLE_PARTLY_HOOKED, 7);
 	CHECK_TEXT("7", value("cudatrace_partly_hooked_functions_total"));
-	losses.partly = 0;
+	holes_close(holes);
+	losses.holes = NULL;
 	CHECK_TEXT("0", value("cudatrace_interrupted_functions_total"));
-	losses.interrupted = 3;
+	losses.holes = holes = holes_of_number(CT_HOLE_INTERRUPTED, 3);
 	CHECK_TEXT("3", value("cudatrace_interrupted_functions_total"));
-	losses.interrupted = 0;
+	holes_close(holes);
+	losses.holes = NULL;
 	CHECK(!count_lines("cudatrace_probe_"));
 	counters_ns = S;
 	snprintf(series, sizeof(series), "hw_gpu_utilization_ratio%s", labels);

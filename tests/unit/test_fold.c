@@ -231,8 +231,8 @@ static void test_page(void)
 	/* nothing at all is a page too */
 	opts.title = NULL;
 	text = written(&sink_flame, &opts, NULL);
-	CHECK(strstr(text,
-		     "\"names\":[\"\",\"[other]\"],\n\"kinds\":\"66\",\n\"nodes\":[]}</script>"));
+	CHECK(strstr(text, "\"names\":[\"\",\"[other]\"],\n\"kinds\":\"66\",\n"
+			   "\"places\":[0,0,0,0],\n\"files\":[\"\"],\n\"nodes\":[]}</script>"));
 	free(text);
 }
 
@@ -349,7 +349,10 @@ static void play_program(struct sink *s)
 						    &layer,	&common[4], &common[3],
 						    &common[2], &common[1], &common[0] };
 		struct stack stack = { .id = id++, .nframes = ARRAY_LEN(way), .frames = way };
-		struct stack wait = { .id = id++, .nframes = 6, .frames = way + 3 };
+		struct stack_frame waits = PY(layers[l], "/src/model.py", 23);
+		const struct stack_frame *wait_way[] = { &waits,     &common[4], &common[3],
+							 &common[2], &common[1], &common[0] };
+		struct stack wait = { .id = id++, .nframes = 6, .frames = wait_way };
 		struct made_call m;
 		struct event ev = { .proc = &proc };
 
@@ -367,6 +370,8 @@ static void play_program(struct sink *s)
 			ev.rec = &make_call(&m, i % 3 ? "cudaMemcpyAsync" : "cudaStreamSynchronize",
 					    CT_CALL, 0, 0, U(1), U(2), U(3), U(4), U(0))
 					  ->h;
+			/* a wait takes longer than a launch */
+			m.c.h.end_ns = m.c.h.start_ns + 500000;
 			CHECK(s->ops->event(s, &ev) == 1);
 		}
 	}

@@ -1501,6 +1501,54 @@ static void test_unheard(void)
 	taker_free(&t);
 }
 
+/* The row of a process that join stated at the end; NULL: none. */
+static const struct ct_hole *stated(const struct taker *t, uint32_t pid)
+{
+	const struct ct_hole *found = NULL;
+
+	for (size_t at = 0; at < t->len; at += ((const struct ct_hdr *)(t->stored + at))->size) {
+		const struct ct_hdr *h = (const struct ct_hdr *)(t->stored + at);
+
+		if (h->kind == CT_HOLE && h->pid == pid)
+			found = (const struct ct_hole *)h;
+	}
+	return found;
+}
+
+/* Launches whose kernels never came are a number, and processes of which no agent spoke are named. */
+static void test_missing(void)
+{
+	struct taker t;
+	struct join *j = begin(&t, false);
+	const struct ct_hole *h;
+
+	for (uint64_t i = 1; i <= 10; i++)
+		give_launch(j, 10, 10, (uint32_t)i, 10 * i, i > 3);
+	for (uint64_t i = 1; i <= 5; i++)
+		give_launch(j, 11, 11, (uint32_t)i, 10 * i, true);
+	/* a launch that is captured has no kernel of its own */
+	CHECK(!give_call(j, "cudaStreamBeginCapture", 11, 11, 60 * MS, 61 * MS));
+	give_launch(j, 11, 11, 9, 62, false);
+	CHECK(!give_call(j, "cudaStreamEndCapture", 11, 11, 63 * MS, 64 * MS));
+	give_launch(j, 12, 12, 1, 10, false);
+	give_launch(j, 12, 12, 2, 20, false);
+	CHECK(!give_call(j, "cudaFree", 13, 13, 1 * MS, 2 * MS));
+	CHECK(!join_flush(j, UINT64_MAX));
+	/* nobody asked for device work */
+	CHECK(!join_end(j) && !stated(&t, 10));
+	join_kernels(j);
+	CHECK(!join_end(j));
+	h = stated(&t, 10);
+	if (CHECK(h && h->reason == CT_HOLE_NO_RECORD && h->layer == CT_HOLE_DEVICE))
+		CHECK_EQ(3, h->count);
+	CHECK(!stated(&t, 11) && !stated(&t, 13) && !stated(&t, 0));
+	h = stated(&t, 12);
+	if (CHECK(h && h->reason == CT_HOLE_NO_AGENT && h->state == CT_HOLE_UNSEEN))
+		CHECK_EQ(2, h->count);
+	join_close(j);
+	taker_free(&t);
+}
+
 /* An error stops. */
 static void test_errors(void)
 {
@@ -1541,6 +1589,7 @@ int main(void)
 	RUN(test_bounds);
 	RUN(test_hostile);
 	RUN(test_unheard);
+	RUN(test_missing);
 	RUN(test_errors);
 	return unit_end();
 }

@@ -5,11 +5,8 @@
  * tracer. What needs root is left out without it.
  */
 #include <arpa/inet.h>
-#include <bpf/bpf.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/bpf.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -24,12 +21,11 @@
 #include <unistd.h>
 
 #include "../../user/source/launch/launch.h"
-#include "../../user/source/probe/links.h"
 #include "../../user/util/msg.h"
 #include "unit.h"
 
 #define STORM 500
-#define LOADS 40
+#define ASKS 40
 #define SIGNALS 200
 /* the whole program, which takes 7 s alone: a hang is a failure, other work on both processors
  * is none */
@@ -40,7 +36,7 @@ static char self[4096];
 /* ---- the programs ---- */
 
 static volatile int interrupted, urgent, ending;
-static int out_fd = -1;
+static int out_fd = -1, in_fd = -1;
 
 static void sleep_ms(int ms)
 {
@@ -190,26 +186,39 @@ static int mode_leaves(void)
 	return 5;
 }
 
-/* Loads a library again and again while two threads wait in system calls that a stop would
- * interrupt. */
-static int mode_load(void)
+static bool ask(pid_t tid)
+{
+	return write(out_fd, &tid, sizeof(tid)) == sizeof(tid);
+}
+
+/* Asks again and again while two threads wait in system calls that a stop would interrupt, and
+ * finds that the answer came with a stop. All signals are blocked. */
+static int mode_ask(void)
 {
 	pthread_t a, b;
+	sigset_t all;
+	char c;
 
-	signal(SIGURG, count_urgent);
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
 	pthread_create(&a, NULL, in_epoll, NULL);
 	pthread_create(&b, NULL, in_recv, NULL);
-	for (int i = 0; i < LOADS; i++) {
-		void *lib = dlopen("libanl.so.1", RTLD_NOW);
-
-		if (lib)
-			dlclose(lib);
-		sleep_ms(5);
+	for (int i = 0; i < ASKS; i++) {
+		/* nobody's, and that of a process that is not in the tree */
+		if (!ask(0x7fffffff) || !ask(1) || !ask(gettid()))
+			return 3;
+		while (read(in_fd, &c, 1) != 1)
+			;
+		sleep_ms(2);
 	}
 	ending = 1;
 	pthread_join(a, NULL);
 	pthread_join(b, NULL);
-	return interrupted ? 1 : urgent ? 2 : 0;
+	sigpending(&all);
+	for (int sig = 1; sig <= SIGRTMAX; sig++)
+		if (sigismember(&all, sig) > 0)
+			return 10 + sig;
+	return interrupted ? 1 : 0;
 }
 
 /* Says that it runs, waits until it may end, and leaves a thread in epoll_wait meanwhile. */
@@ -249,7 +258,7 @@ static int mode_count(void)
 	return 0;
 }
 
-/* Urgent data on a socket: the kernel sends this SIGURG with the same siginfo as a BPF program's. */
+/* Urgent data on a socket: the kernel itself sends this SIGURG. */
 static int mode_oob(void)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET,
@@ -308,7 +317,7 @@ static int program(const char *mode)
 	       : !strcmp(mode, "spawn")	 ? mode_spawn()
 	       : !strcmp(mode, "clones") ? mode_clones()
 	       : !strcmp(mode, "leaves") ? mode_leaves()
-	       : !strcmp(mode, "load")	 ? mode_load()
+	       : !strcmp(mode, "ask")	 ? mode_ask()
 	       : !strcmp(mode, "wait")	 ? mode_wait()
 	       : !strcmp(mode, "tick")	 ? mode_tick()
 	       : !strcmp(mode, "count")	 ? mode_count()
@@ -321,63 +330,23 @@ static int program(const char *mode)
 /* ---- the tracer's side ---- */
 
 struct seen {
-	int forks, execs, loads, bad;
-	bool watch_loads, kill_at_exec;
-	bool alone; /* the program's children are not wanted */
-	int probe_fd;
+	int forks, execs, asked, bad;
+	bool kill_at_exec;
+	bool alone;	       /* the program's children are not wanted */
+	int ask_fd, answer_fd; /* 0: nobody asks */
 };
 
-/* SIGURG to the thread that is at _dl_debug_state of this process; a descriptor, or -1. The
- * memory to probe is that of the new image, so it is called at exec. */
-static int watch_loads(pid_t pid)
-{
-	struct bpf_insn prog[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_1, .imm = SIGURG },
-		{ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_send_signal_thread },
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
-	LIBBPF_OPTS(bpf_prog_load_opts, opts,
-		    .expected_attach_type = 48 /* BPF_TRACE_UPROBE_MULTI */);
-	void *at = dlvsym(RTLD_DEFAULT, "_dl_debug_state", "GLIBC_PRIVATE");
-	struct elf_probe probe = {};
-	struct link_target target = {
-		.probes = &probe, .nprobes = 1, .pid = pid, .entry_only = true
-	};
-	struct attach_progs progs;
-	struct link_set set;
-	int bad, fd = -1;
-	Dl_info info;
-
-	progs.entry_fd = progs.return_fd =
-		bpf_prog_load(BPF_PROG_TYPE_KPROBE, "test", "GPL", prog, ARRAY_LEN(prog), &opts);
-	if (!at || progs.entry_fd < 0 || !dladdr(at, &info))
-		goto out;
-	target.file_fd = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
-	probe.offset = (uintptr_t)at - (uintptr_t)info.dli_fbase;
-	if (!links_multi(&progs, &target, &set, &bad)) {
-		fd = set.fds[0];
-		free(set.fds);
-	}
-	close(target.file_fd);
-out:
-	if (progs.entry_fd >= 0)
-		close(progs.entry_fd);
-	return fd;
-}
-
-static void on_stop(void *ctx, pid_t pid, pid_t tid, bool exec)
+static void on_stop(void *ctx, pid_t pid, pid_t tid, int why)
 {
 	struct seen *s = ctx;
+	bool exec = why == LAUNCH_EXEC;
 
 	if (exec)
 		s->execs++;
 	else
-		s->loads++;
-	if (exec && pid != tid)
+		s->asked++;
+	if (pid != tid || (!exec && why != LAUNCH_ASKED + 1))
 		s->bad++;
-	if (exec && s->watch_loads)
-		s->probe_fd = watch_loads(pid);
 	if (exec && s->kill_at_exec)
 		kill(pid, SIGKILL);
 }
@@ -391,7 +360,35 @@ static void on_fork(void *ctx, pid_t parent, pid_t child)
 		s->bad++;
 }
 
-static const struct launch_ops ops = { .on_stop = on_stop, .on_fork = on_fork };
+static int ask_fd(void *ctx)
+{
+	struct seen *s = ctx;
+
+	return s->ask_fd ? s->ask_fd : -1;
+}
+
+static bool next_ask(void *ctx, struct launch_ask *ask)
+{
+	struct seen *s = ctx;
+
+	ask->why = LAUNCH_ASKED + 1;
+	return read(s->ask_fd, &ask->tid, sizeof(ask->tid)) == sizeof(ask->tid);
+}
+
+static void answer(void *ctx, const struct launch_ask *ask)
+{
+	struct seen *s = ctx;
+
+	if (write(s->answer_fd, "x", 1) != 1)
+		s->bad++;
+	(void)ask;
+}
+
+static const struct launch_ops ops = { .on_stop = on_stop,
+				       .on_fork = on_fork,
+				       .ask_fd = ask_fd,
+				       .next_ask = next_ask,
+				       .interrupted = answer };
 
 static void on_child(int sig)
 {
@@ -431,7 +428,6 @@ static struct launch *start(const char *mode, int fd, struct seen *s)
 	char num[16], *cmd[] = { self, (char *)mode, num, NULL };
 	struct launch *l;
 
-	s->probe_fd = -1;
 	snprintf(num, sizeof(num), "%d", fd);
 	if (launch_open(&l, cmd, NULL, no_leaks, !s->alone, &ops, s))
 		return NULL;
@@ -448,14 +444,11 @@ static int run_cmd(char *const cmd[], const char *user, char *const env[], struc
 	struct launch *l;
 	int status = -1;
 
-	s->probe_fd = -1;
 	if (launch_open(&l, cmd, user, env, !s->alone, &ops, s))
 		return -1;
 	if (!launch_start(l) && poll_for(l, 10000))
 		status = launch_status(l);
 	launch_close(l);
-	if (s->probe_fd >= 0)
-		close(s->probe_fd);
 	CHECK(!s->bad);
 	return status;
 }
@@ -699,28 +692,33 @@ static void test_signals(void)
 	fcntl(fds[0], F_SETFL, O_NONBLOCK);
 	CHECK(read(fds[0], &got, 1) < 0); /* none too many */
 	launch_signal(l, SIGKILL);
-	CHECK(poll_for(l, 5000) && s.loads == 0);
+	CHECK(poll_for(l, 5000) && s.asked == 0);
 	launch_close(l);
 	close(fds[0]);
 	close(fds[1]);
 	CHECK(run("oob", &s) == 0);
-	CHECK(s.loads == 0);
+	CHECK(s.asked == 0);
 }
 
-static void test_loads(void)
+/* Threads ask to be stopped: they are, whatever they block, and nobody else is. */
+static void test_asked(void)
 {
-	struct seen s = { .watch_loads = true };
-	int status = run("load", &s);
+	char ask[16], answer[16], *cmd[] = { self, (char *)"ask", ask, answer, NULL };
+	struct seen s = {};
+	int asks[2], answers[2];
 
-	if (s.probe_fd < 0) {
-		printf("this kernel has no uprobe_multi: the stops at the dynamic loader are left "
-		       "out\n");
-		return;
+	CHECK(!pipe(asks) && !pipe2(answers, O_NONBLOCK));
+	fcntl(asks[0], F_SETFL, O_NONBLOCK);
+	s.ask_fd = asks[0];
+	s.answer_fd = answers[1];
+	snprintf(ask, sizeof(ask), "%d", asks[1]);
+	snprintf(answer, sizeof(answer), "%d", answers[0]);
+	CHECK(run_cmd(cmd, NULL, no_leaks, &s) == 0);
+	CHECK_EQ(s.asked, ASKS);
+	for (int i = 0; i < 2; i++) {
+		close(asks[i]);
+		close(answers[i]);
 	}
-	CHECK(status == 0);
-	CHECK(s.loads >= 2 * LOADS);
-	if (status || s.loads < 2 * LOADS)
-		printf("  status 0x%x, %d stops, probe %d\n", status, s.loads, s.probe_fd);
 }
 
 static void test_detach(void)
@@ -795,6 +793,7 @@ int main(int argc, char **argv)
 		return 1;
 	if (argc > 1) {
 		out_fd = argc > 2 ? atoi(argv[2]) : -1;
+		in_fd = argc > 3 ? atoi(argv[3]) : -1;
 		return program(argv[1]);
 	}
 	alarm(LIMIT_S);
@@ -810,12 +809,11 @@ int main(int argc, char **argv)
 	RUN(test_stop_and_go);
 	RUN(test_signals);
 	RUN(test_detach);
+	RUN(test_asked);
 	RUN(test_orphan);
-	if (!geteuid()) {
+	if (!geteuid())
 		RUN(test_user);
-		RUN(test_loads);
-	} else {
-		printf("not root: -u and the stops at the dynamic loader are left out\n");
-	}
+	else
+		printf("not root: -u is left out\n");
 	return unit_end();
 }

@@ -12,6 +12,7 @@
 #include "make_call.h"
 #include "make_device.h"
 #include "make_play.h"
+#include "holes_made.h"
 #include "unit.h"
 
 /* Arguments that are not given are 0. */
@@ -1227,6 +1228,7 @@ static void test_losses(void)
 
 	for (size_t i = 0; i < ARRAY_LEN(tries); i++) {
 		struct losses losses = { 0 };
+		struct holes *holes;
 		int leaks = 0;
 		char *text;
 
@@ -1243,12 +1245,13 @@ static void test_losses(void)
 		CHECK(strstr(text, leaks == MEM_STATUS_NOT_KNOWN ? "\"leaks_known\":false"
 								 : "\"leaks_known\":true"));
 		free(text);
-		losses.unprobed = (struct unprobed_sum){ 3, 1, 2500000, true };
+		losses.holes = holes = holes_of_unprobed(3, 1, 2500000, true);
 		text = reported_with(&(struct mem_options){ .top = 10, .json = true },
 				     tries[i].what, &losses, &leaks);
 		CHECK(strstr(text, ",\"unprobed\":{\"processes\":3,\"ended\":1,\"max_ns\":2500000,"
 				   "\"at_least\":true},"));
 		free(text);
+		holes_close(holes);
 	}
 }
 

@@ -129,6 +129,8 @@ static void rows(void)
 		       "JOIN NVTX_EVENTS d ON d.eventType=75 AND "
 		       "d.domainId=n.domainId AND d.globalTid>>24=n.globalTid>>24 JOIN StringIds t "
 		       "ON t.id=n.textId"));
+	CHECK_TEXT("1|1", ask("SELECT count(*)||'|'||sum(n.text=t.value) FROM NVTX_EVENTS n JOIN "
+			      "StringIds t ON t.id=n.textId"));
 	CHECK_TEXT("4|Context sync",
 		   ask("SELECT syncType||'|'||label FROM CUPTI_ACTIVITY_KIND_SYNCHRONIZATION JOIN "
 		       "ENUM_CUPTI_SYNC_TYPE e ON e.id=syncType"));
@@ -215,14 +217,17 @@ static void scopes(void)
 		   "59 app:\xef\xbf\xbd\x01 100 900 - 4278255360 7 - 0.5 -,"
 		   "34 app:? 400 - - 4278255360 7 - - -3,"
 		   "60 app:load... 500 700 4 4278255360 7 - - -",
-		   ask("SELECT group_concat(n.eventType||' '||coalesce(n.text, "
-		       "d.text||':'||t.value)||' '||n.start||' '||coalesce(n.end,'-')||' '||"
+		   ask("SELECT group_concat(n.eventType||' '||CASE n.eventType WHEN 75 THEN n.text "
+		       "ELSE d.text||':'||n.text END||' '||n.start||' '||coalesce(n.end,'-')||' '||"
 		       "coalesce(n.rangeId,'-')||' '||coalesce(n.color,'-')||' '||"
 		       "coalesce(n.category,'-')||' '||coalesce(n.uint64Value,'-')||' '||"
 		       "coalesce(n.doubleValue,'-')||' '||coalesce(n.int32Value,'-')) "
-		       "FROM NVTX_EVENTS n LEFT JOIN StringIds t ON t.id=n.textId JOIN NVTX_EVENTS "
-		       "d ON d.eventType=75 AND d.domainId=n.domainId"));
+		       "FROM NVTX_EVENTS n CROSS JOIN NVTX_EVENTS d ON "
+		       "d.eventType=75 AND d.domainId=n.domainId"));
 	CHECK_TEXT("1677721701", ask("SELECT group_concat(DISTINCT globalTid) FROM NVTX_EVENTS"));
+	/* some queries read `text`, others `textId` */
+	CHECK_TEXT("4|4", ask("SELECT count(*)||'|'||sum(n.text=t.value) FROM NVTX_EVENTS n JOIN "
+			      "StringIds t ON t.id=n.textId"));
 	CHECK_TEXT("ok", ask("PRAGMA integrity_check"));
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "../../user/advise/advise.h"
+#include "../../user/cli/options/habits.h"
 #include "../../user/cli/options/opts_rows.h"
 #include "../../user/format/nsys/nsys.h"
 #include "../../user/format/perfetto/perfetto.h"
@@ -219,7 +220,7 @@ static void test_errors(void)
 	snprintf(text, sizeof(text), "--format: 'xml' is not one of %s",
 		 sinks_names(0, names, sizeof(names)));
 	bad("--format xml", text);
-	bad("--time s", "--time: 's' is not one of ms, us, iso, unix or delta");
+	bad("--time s", "--time: 's' is not one of ms, us, iso, unix, delta, day or day-us");
 	bad("--min-duration 5",
 	    "--min-duration: '5' is no duration; give a number and its unit, as 1ms, 50us, 2s");
 	bad("--min-size 5XB",
@@ -264,7 +265,8 @@ static void test_errors(void)
 	    "--no-return cannot tell which call is inside which: leave out --nested");
 	bad("--enter-exit --failed",
 	    "--enter-exit prints calls before their results are known: leave out --failed");
-	bad("--format json --time us", "--time is for the table: JSON has ts_ns and dur_ns");
+	bad("--format json --time us",
+	    "--time is for the table: JSON has start_ns and duration_ns");
 }
 
 /* -e none: no calls, only what devices do. */
@@ -482,6 +484,71 @@ static void test_output(void)
 	      strstr(said, "-o: what nsys-sqlite writes is a file"));
 }
 
+/* The name of -o says the format, where no option does. */
+static void test_names(void)
+{
+	static const struct {
+		enum opts_cmd cmd;
+		const char *line, *format;
+	} rows[] = {
+		{ OPTS_TRACE, "-o x.html ./a", "html" },
+		{ OPTS_TRACE, "-o d.csv/x ./a", "table" },
+		{ OPTS_TRACE, "-o d.csv/x.txt ./a", "table" },
+		{ OPTS_TRACE, "-o x.log ./a", "table" },
+		{ OPTS_TRACE, "-o x ./a", "table" },
+		{ OPTS_TRACE, "-o .csv ./a", "table" }, /* a hidden file has no ending */
+		{ OPTS_TRACE, "-o x.cupti.txt ./a", "cupti" },
+		{ OPTS_TRACE, "-o x.jsonl.gz ./a", "json" },
+		{ OPTS_TRACE, "-o x.pt.trace.json ./a", "chrome" },
+		{ OPTS_TRACE, "-o x.trace.json ./a", "chrome" },
+		{ OPTS_TRACE, "-o x.speedscope.json ./a", "speedscope" },
+		{ OPTS_TRACE, "-o x.otlp.jsonl ./a", "otlp-json" },
+		{ OPTS_TRACE, "-o x.pftrace ./a", "perfetto" },
+		{ OPTS_TRACE, "-o x.%p.csv ./a", "csv" },
+		{ OPTS_TRACE, "-o |cat>x.csv ./a", "table" },
+		{ OPTS_TRACE, "-o x.html --format csv ./a", "csv" },
+		{ OPTS_TRACE, "-o x.json --format table ./a", "table" },
+		{ OPTS_TRACE, "-c -o x.csv ./a", "table" },
+		{ OPTS_TRACE, "-C -o x.json ./a", "table" },
+		{ OPTS_REPLAY, "-o x.parquet R", "parquet" },
+		{ OPTS_REPLAY, "-o x.arrow R", "arrow" },
+		{ OPTS_REPLAY, "-o x.sqlite R", "nsys-sqlite" },
+		{ OPTS_FOLDED, "-o x.folded ./a", "folded" },
+		{ OPTS_FOLDED, "-o x.txt ./a", "folded" },
+		{ OPTS_FOLDED, "-o x.html ./a", "flame" },
+		{ OPTS_FOLDED, "-o x.flame.html ./a", "flame" },
+		{ OPTS_EXPORT, "-o x.html R", "html" },
+		{ OPTS_EXPORT, "-o x.pickle R", "memory-viz" },
+		{ OPTS_EXPORT, "--to csv -o x.html R", "csv" },
+		{ OPTS_STUCK, "-o x.json", "json" },
+		{ OPTS_STUCK, "-o x.txt", "table" },
+		{ OPTS_RECORD, "-o x ./a", "table" },
+		{ OPTS_RECORD, "-o x.txt ./a", "table" },
+		{ OPTS_RECORD, "-o x.html.ctrace ./a", "table" },
+	};
+	static const char *const forms[] = { "-o x.json", "-o x.json.gz", "-o x.csv",
+					     "-o x.txt",  "-o x",	  "--format csv -o x.json",
+					     "-o x.md" };
+	static const bool programs[] = { true, true, true, false, false, true, false };
+	char line[128];
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CASE_ROW("%s", rows[i].line);
+		if (parse(rows[i].cmd, rows[i].line))
+			printf("  %s", said);
+		CHECK_TEXT(rows[i].format, o.format->ops->name);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+		CASE_ROW("%s", forms[i]);
+		snprintf(line, sizeof(line), "%s -p 1", forms[i]);
+		CHECK(!parse(OPTS_STAT, line));
+		CHECK_EQ(programs[i], opts_wants(&o).for_programs);
+	}
+	CHECK(!parse(OPTS_STAT, "--to 5 -o x.json R") && opts_wants(&o).for_programs);
+	CHECK(!parse(OPTS_MEM, "-o x.json -p 1") && MEM->json);
+	CHECK(!parse(OPTS_ADVISE, "-o x.md R") && ADVISE->format == ADVISE_MARKDOWN);
+}
+
 /* Habits of other tools, and words at places where they cannot stand: what to write instead. */
 static void test_words(void)
 {
@@ -536,7 +603,44 @@ static void test_words(void)
 	CHECK(good("-e status=failed") && o.filter.failed_only && !o.filter.succeeded_only);
 	CHECK(good("-e status=unsuccessful") && o.filter.failed_only);
 	CHECK(good("-e status=successful") && o.filter.succeeded_only && !o.filter.failed_only);
-	CHECK(good("-tt") && !o.cmd);
+	CHECK(good("-t") && o.look.time == SINK_TIME_DAY && good("-tt") && !o.cmd &&
+	      o.look.time == SINK_TIME_DAY_US && good("-ttt") && o.look.time == SINK_TIME_UNIX);
+}
+
+static const struct option_row *row_of(enum opts_cmd cmd, const char *name)
+{
+	const struct option_row *r;
+
+	for (int i = -1; (r = opts_next(cmd, &i));)
+		if (!strcmp(r->name, name))
+			return r;
+	return NULL;
+}
+
+/* What others call our options: the same value, in every command that has ours. */
+static void test_same(void)
+{
+	const struct habit_same *same;
+	char line[64];
+
+	for (int i = 0; (same = habits_same(i)); i++) {
+		CHECK(!row_of((enum opts_cmd)ALL, same->theirs));
+		for (unsigned int c = 0; command_at(c); c++) {
+			const struct option_row *r = row_of(command_at(c)->bit, same->ours);
+
+			CASE_ROW("%s %s", command_at(c)->name, same->theirs);
+			snprintf(line, sizeof(line), "--%s", same->theirs);
+			parse(command_at(c)->bit, line);
+			/* getopt takes the beginning of --summary-sort-by for it */
+			if (r || strcmp(same->theirs, "summary"))
+				CHECK_EQ(!r, strstr(said, "there is no option --") != NULL);
+			if (r && r->arg && *r->arg != '[')
+				CHECK(strstr(said, line) && strstr(said, "needs a value ("));
+		}
+	}
+	CHECK(good("--layers all") && o.layers == (1u << (API_DOMAIN_END - API_FIRST_LAYER)) - 1);
+	CHECK(good("--layers nvtx,all") &&
+	      o.layers == (1u << (API_DOMAIN_END - API_FIRST_LAYER)) - 1);
 }
 
 /* A word with a slash begins a program; where a recording may stand, too, only if the file can be executed and begins as
@@ -739,16 +843,6 @@ static bool refused(enum opts_cmd cmd, const char *line, const char *word)
 	return false;
 }
 
-static const struct option_row *row_of(enum opts_cmd cmd, const char *name)
-{
-	const struct option_row *r;
-
-	for (int i = -1; (r = opts_next(cmd, &i));)
-		if (!strcmp(r->name, name))
-			return r;
-	return NULL;
-}
-
 static bool has_letter(enum opts_cmd cmd, int letter)
 {
 	const struct option_row *r;
@@ -856,7 +950,8 @@ static void test_rows(void)
 		unshown += r->row->type.kind != OPTION_HEADING && !r->row->help;
 		CHECK(!r->row->type.alone || *r->row->arg == '[');
 	}
-	CHECK_EQ(6, unshown); /* -T, -y, -a, --trace, --stats, --capture-range */
+	/* -T, -y, -a, --trace, --status, --force-overwrite, --stats, --capture-range, --report */
+	CHECK_EQ(9, unshown);
 	for (unsigned int c = 0; command_at(c); c++)
 		for (int i = -1; (a = opts_next(command_at(c)->bit, &i));)
 			for (int k = i; (b = opts_next(command_at(c)->bit, &k));)
@@ -1004,7 +1099,9 @@ int main(void)
 	RUN(test_help, OPTS_TRACE, 38);
 	RUN(test_help, OPTS_FOLDED, 30);
 	RUN(test_output);
+	RUN(test_names);
 	RUN(test_words);
+	RUN(test_same);
 	RUN(test_program_or_recording);
 	RUN(test_conclusions);
 	RUN(test_advise);

@@ -630,6 +630,59 @@ static void test_suffixes(void)
 	stack_table_close(table);
 }
 
+/* ---- what people see ---- */
+
+static void test_roles(void)
+{
+	static const struct {
+		enum frame_role role;
+		uint8_t kind;
+		const char *function, *object;
+	} rows[] = {
+		{ FRAME_OWN, CT_FRAME_NATIVE, "step", "/opt/app/libapp.so" },
+		{ FRAME_OWN, CT_FRAME_NATIVE, NULL, NULL },
+		{ FRAME_OWN, CT_FRAME_NATIVE, "", "" },
+		/* Python's own files may have any name */
+		{ FRAME_OWN, CT_FRAME_PYTHON, "PyObject_Call", "libpython3.11.so" },
+		{ FRAME_GLUE, CT_FRAME_NATIVE, NULL, "/usr/lib/x86_64-linux-gnu/libffi.so.8.1.2" },
+		{ FRAME_GLUE, CT_FRAME_NATIVE, "ffi_call", "/x/libffi-3a1b.so.8" },
+		{ FRAME_GLUE, CT_FRAME_INLINED, "_call_function_pointer",
+		  "/x/lib-dynload/_ctypes.cpython-311-x86_64-linux-gnu.so" },
+		{ FRAME_GLUE, CT_FRAME_NATIVE, "x", "/x/_cffi_backend.cpython-312.so" },
+		{ FRAME_GLUE, CT_FRAME_NATIVE, "x", "/usr/lib/libpython3.12.so.1.0" },
+		{ FRAME_GLUE, CT_FRAME_NATIVE, "x", "/usr/bin/python3.11" },
+		{ FRAME_GLUE, CT_FRAME_NATIVE, "torch::autograd::THPVariable_add(_object*)",
+		  "/x/torch/lib/libtorch_python.so" },
+		/* linked into a program or an extension */
+		{ FRAME_GLUE, CT_FRAME_NATIVE, "_PyEval_EvalFrameDefault", "/bin/app" },
+		{ FRAME_GLUE, CT_FRAME_NATIVE, "PyObject_Vectorcall", "/bin/app" },
+		{ FRAME_GLUE, CT_FRAME_NATIVE,
+		  "pybind11::cpp_function::dispatcher(_object*, _object*, _object*)", "/x/ext.so" },
+		{ FRAME_GLUE, CT_FRAME_NATIVE,
+		  "void pybind11::cpp_function::initialize<void (*&)(int), int>(void (*&)(int))",
+		  "/x/ext.so" },
+		{ FRAME_GLUE, CT_FRAME_NATIVE,
+		  "nanobind::detail::nb_func_vectorcall_simple(_object*)", "/x/ext.so" },
+		/* the program's, though glue is in what it takes */
+		{ FRAME_OWN, CT_FRAME_NATIVE, "void step<pybind11::object>(pybind11::object)",
+		  "/x/ext.so" },
+		{ FRAME_OWN, CT_FRAME_NATIVE, "step(PyObject_Call, pybind11::object)",
+		  "/x/ext.so" },
+		{ FRAME_OWN, CT_FRAME_NATIVE, "my_pybind11::step()", "/x/pythonic.so" },
+		{ FRAME_ALLOCATOR, CT_FRAME_NATIVE, "x", "/x/libc10_cuda.so" },
+		{ FRAME_ALLOCATOR, CT_FRAME_NATIVE, "at::empty()", "/x/libtorch_cpu.so" },
+		{ FRAME_START, CT_FRAME_NATIVE, "_start", "/bin/app" },
+		{ FRAME_OWN, CT_FRAME_NATIVE, "_started", "/bin/app" },
+		{ FRAME_START, CT_FRAME_NATIVE, "__libc_start_main", "/usr/lib/libc.so.6" },
+		{ FRAME_START, CT_FRAME_NATIVE, "clone3", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CASE_ROW("%zu, %s", i, rows[i].function ? rows[i].function : "no name");
+		CHECK_EQ(rows[i].role, frame_role(rows[i].kind, rows[i].function, rows[i].object));
+	}
+}
+
 int main(void)
 {
 	char cmd[64];
@@ -643,6 +696,7 @@ int main(void)
 		return 1;
 	}
 	RUN(test_suffixes);
+	RUN(test_roles);
 	RUN(test_one);
 	RUN(test_outlet_stops);
 	RUN(test_join);

@@ -5,6 +5,8 @@
  * calculator, counts of the kernel side against records.
  */
 #include <math.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "../../user/source/bpf/call_counts.h"
 #include "../../user/stat/report.h"
@@ -207,6 +209,48 @@ static void test_room(void)
 		CHECK(call_counts_is_older((uint32_t)((end - 2000000000000) >> 10), end));
 		CHECK(!call_counts_is_older((uint32_t)((end + 5000000) >> 10), end));
 	}
+}
+
+/* What the kernel side counted is of the time between the first and the last moment at which it counted. */
+static int take_times(void *ctx, const struct ct_hdr *h)
+{
+	CHECK_EQ(1000, h->start_ns);
+	CHECK_EQ(5000, h->end_ns);
+	++*(int *)ctx;
+	return 0;
+}
+
+static void test_until(void)
+{
+	struct capture_plan plan = { .count = true };
+	uint64_t used = 1, freed = 0, given = 0;
+	struct call_counts_maps maps = { .call_counts_fd = -1,
+					 .hists_fd = -1,
+					 .sizes_fd = -1,
+					 .held_fd = -1,
+					 .shares_fd = -1,
+					 .entries_max = 64,
+					 .used = &used,
+					 .freed = &freed,
+					 .hists_given = &given };
+	struct ct_entry e = { .key = { .tgid = 1, .func = 3 }, .n = { .calls = 2 } };
+	struct call_counts *t;
+	int n = 0;
+
+	maps.entries_fd = memfd_create("entries", MFD_CLOEXEC);
+	maps.freed_fd = memfd_create("freed", MFD_CLOEXEC);
+	CHECK(!ftruncate(maps.entries_fd, 1 << 20) && !ftruncate(maps.freed_fd, 1 << 20));
+	CHECK(pwrite(maps.entries_fd, &e, sizeof(e), 0) == sizeof(e));
+	t = call_counts_open(&plan, &maps);
+	CHECK(t != NULL);
+	if (t) {
+		call_counts_begin(t, 1000);
+		CHECK_EQ(0, call_counts_read(t, 5000, take_times, &n));
+		CHECK_EQ(1, n);
+	}
+	call_counts_close(t);
+	close(maps.entries_fd);
+	close(maps.freed_fd);
 }
 
 /* ---- devices ---- */
@@ -445,6 +489,7 @@ int main(void)
 	RUN(test_durations);
 	RUN(test_call_count);
 	RUN(test_room);
+	RUN(test_until);
 	RUN(test_busy);
 	RUN(test_gauges);
 	RUN(test_sizes);

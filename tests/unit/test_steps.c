@@ -2,6 +2,7 @@
 /* test_steps.c - the steps of records whose numbers are known, and what the device did in them. */
 #include <math.h>
 
+#include "../../user/event/holes/holes.h"
 #include "../../user/event/scopes/lineage.h"
 #include "../../user/stat/steps/steps_print.h"
 #include "unit.h"
@@ -260,6 +261,36 @@ static const char *printed(bool json)
 	return text;
 }
 
+/* A step in which something may be missing is not judged: its length would be that of what was not seen. */
+static void test_unseen(void)
+{
+	struct ct_hole r = hole_of(7, CT_HOLE_DEVICE, CT_HOLE_UNSEEN, CT_HOLE_PROFILER);
+	struct holes *holes = holes_open();
+	const struct steps_of *p;
+
+	begin(NULL);
+	for (uint64_t i = 0; i < 10; i++) {
+		/* the sixth lasts while nothing was seen */
+		uint64_t at = 1000 * i + (i > 5 ? 50000 : 0), to = at + (i == 5 ? 51000 : 1000);
+		char name[32];
+
+		snprintf(name, sizeof(name), "ProfilerStep#%d", (int)i);
+		range(name, at + 1, to);
+		kernel("k", at + 10, at + 500);
+	}
+	hole_when(&r, 6000, 50000);
+	CHECK_EQ(0, holes_record(holes, &r.h, NULL));
+	steps_holes(steps, holes);
+	p = found();
+	CHECK_EQ(9, p->n);
+	CHECK_EQ(1, p->unseen);
+	CHECK_EQ(999, p->median_ns);
+	for (size_t i = 0; i < p->n; i++)
+		CHECK_EQ(999, p->list[i].end_ns - p->list[i].start_ns);
+	end();
+	holes_close(holes);
+}
+
 static void test_printed(void)
 {
 	begin(NULL);
@@ -364,6 +395,7 @@ int main(void)
 	RUN(test_named);
 	RUN(test_optimizer);
 	RUN(test_operators);
+	RUN(test_unseen);
 	RUN(test_printed);
 	RUN(test_use);
 	return unit_end();

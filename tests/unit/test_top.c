@@ -8,6 +8,7 @@
 #include "../../user/top/columns.h"
 #include "../../user/top/keys.h"
 #include "../../user/top/model.h"
+#include "holes_made.h"
 #include "unit.h"
 
 #define SECOND 1000000000ULL
@@ -701,6 +702,7 @@ static void test_batch(void)
 				  .own_percent = 0.5,
 				  .cost_percent = 1.25,
 				  .probe_ns = 1000 };
+	struct holes *holes;
 	struct top_screen s;
 	char path[] = "/tmp/test_top.XXXXXX";
 	int fd = mkstemp(path);
@@ -716,7 +718,7 @@ static void test_batch(void)
 	batch_json(&out, &s, m, &head);
 	batch_text(&out, &s, m, &head);
 	head.no_queries = true;
-	head.unprobed = (struct unprobed_sum){ 3, 1, 2500000, false };
+	head.holes = holes = holes_of_unprobed(3, 1, 2500000, false);
 	batch_json(&out, &s, m, &head);
 	batch_text(&out, &s, m, &head);
 	CHECK(!out_close(&out));
@@ -727,6 +729,7 @@ static void test_batch(void)
 	close(fd);
 	free(s.rows);
 	model_close(m);
+	holes_close(holes);
 }
 
 int main(void)

@@ -38,7 +38,7 @@ normalise() {
 
 # How many completed calls of a function the JSON has.
 rows() {
-	grep -c "\"type\":\"call\".*\"api\":\"$1\"" $T/out
+	grep -c "\"type\":\"call\".*\"name\":\"$1\"" $T/out
 }
 
 # equal WHAT GOT WANT
@@ -179,7 +179,7 @@ hanging() {
 	equal "status" $? 4
 	for row in "blocked cudaStreamSynchronize" "spinning cudaDeviceSynchronize" "driver cuEventRecord"; do
 		tid=$(sed -n "s/^${row% *} //p" $T/hout)
-		grep "\"tid\":$tid," $T/out | grep -q "\"api\":\"${row#* }\".*\"before\":true" || echo "no row of $row: $(tail -n 4 $T/err)"
+		grep "\"tid\":$tid," $T/out | grep -q "\"name\":\"${row#* }\".*\"before\":true" || echo "no row of $row: $(tail -n 4 $T/err)"
 	done
 	equal rows "$(grep -c '"type":"pending"' $T/out)" 3
 	no_events
@@ -206,8 +206,8 @@ killed() {
 # device_work KERNELS COPIES SETS: the JSON has so many of each, and each of them has its call.
 device_work() {
 	equal kernels "$(grep -c '"type":"kernel"' $T/out)" "$1"
-	equal "copies on the device" "$(grep -c '"type":"memcpy".*"api":"cudaMemcpy' $T/out)" "$2"
-	equal "sets on the device" "$(grep -c '"type":"memset".*"api":"cudaMemset' $T/out)" "$3"
+	equal "copies on the device" "$(grep -c '"type":"copy".*"cause":"cudaMemcpy' $T/out)" "$2"
+	equal "sets on the device" "$(grep -c '"type":"set".*"cause":"cudaMemset' $T/out)" "$3"
 	tail -n 1 $T/out | grep -q '"unmatched":0,"inferred":0,' || echo "not each has its call: $(tail -n 1 $T/out)"
 }
 
@@ -402,8 +402,8 @@ capabilities() {
 	wait $prog
 	rm -f $T/cin
 	# those of the program that was there before; of the later one the first calls may be missed
-	equal cudaMalloc "$(grep '"comm":"calls"' $T/out | grep -c '"api":"cudaMalloc"')" 21
-	equal cudaMemcpy "$(grep '"comm":"calls"' $T/out | grep -c '"api":"cudaMemcpy"')" 30
+	equal cudaMalloc "$(grep '"process":"calls"' $T/out | grep -c '"name":"cudaMalloc"')" 21
+	equal cudaMemcpy "$(grep '"process":"calls"' $T/out | grep -c '"name":"cudaMemcpy"')" 30
 	no_events
 }
 

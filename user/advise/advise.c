@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../event/holes/holes.h"
 #include "../event/device.h"
 #include "procs.h"
 #include "proc_steps.h"
@@ -34,7 +35,8 @@ struct advice {
 	size_t nfindings;
 	struct advise_totals totals;
 	bool errors_muted;
-	bool bad; /* there was no memory for a finding */
+	const struct holes *holes; /* what was not seen; NULL: not known */
+	bool bad;		   /* there was no memory for a finding */
 };
 
 const char *advise_severity_name(enum advise_severity s)
@@ -107,6 +109,11 @@ struct advice *advise_open(const char *list)
 				a->by_kind[k][a->nby_kind[k]++] = (uint8_t)i;
 	}
 	return a;
+}
+
+void advise_show_all(struct advice *a)
+{
+	sites_stacks_show_all(a->stacks);
 }
 
 void advise_close(struct advice *a)
@@ -254,6 +261,11 @@ const struct ct_device *advise_device(const struct advice *a, uint32_t pid, uint
 	return NULL;
 }
 
+void advise_holes(struct advice *a, const struct holes *holes)
+{
+	a->holes = holes;
+}
+
 void advise_muted(struct advice *a, const char *const *names)
 {
 	for (; names && *names; names++)
@@ -293,7 +305,7 @@ static bool look_at_call(struct seen *s)
 	if (s->traits & (TR_COPY | TR_SET)) {
 		int64_t bytes = api_size(c, API_ARCH_HERE);
 
-		s->bytes = bytes > 0 ? (uint64_t)bytes : 0;
+		s->bytes = bytes > 0 && (uint64_t)bytes < CT_SIZE_MOST ? (uint64_t)bytes : 0;
 	}
 	return true;
 }
@@ -464,7 +476,10 @@ static void weigh(struct advise_finding *f)
 	const struct rule *r = rules[rule_index(f->rule->name, strlen(f->rule->name))];
 	enum advise_severity by_share;
 
-	f->share = f->share > 0 ? (double)f->cost_ns / f->share : 0;
+	/* times of several threads may add up to more than there was */
+	f->share = f->share <= 0		   ? 0
+		   : f->share < (double)f->cost_ns ? 1
+						   : (double)f->cost_ns / f->share;
 	by_share = f->share >= 0.1    ? ADVISE_SERIOUS
 		   : f->share >= 0.01 ? ADVISE_WARNING
 				      : ADVISE_NOTE;
@@ -475,6 +490,19 @@ static void weigh(struct advise_finding *f)
 		f->severity = (enum advise_severity)r->least;
 	if (f->severity > r->most)
 		f->severity = (enum advise_severity)r->most;
+}
+
+/* The busy times of a device in order. What was not seen is no gap. */
+static int settle(const struct advice *a, const struct advise_process *p, struct proc_device *d)
+{
+	struct holes_stretch *unseen;
+	size_t n = holes_stretches(a->holes, p->pid, HOLES_OF_TIME, &unseen);
+	int err = spans_settle(&d->busy);
+
+	if (!err)
+		spans_fill(&d->busy, unseen, n);
+	free(unseen);
+	return err;
 }
 
 const struct advise_finding *advise_finish(struct advice *a, uint64_t min_cost_ns, size_t *n)
@@ -489,7 +517,8 @@ const struct advise_finding *advise_finish(struct advice *a, uint64_t min_cost_n
 			a->totals.span_ns = p->last_ns - p->first_ns;
 		a->totals.processes += p->ncalls || p->nwork;
 		for (unsigned int i = 0; i < p->ndevices; i++)
-			a->bad |= spans_settle(&p->devices[i].busy) != 0;
+			a->bad |= settle(a, p, &p->devices[i]) != 0;
+		proc_steps_holes(p, a->holes);
 		for (unsigned int i = 0; i < nrules; i++) {
 			void *state = a->wanted >> i & 1 && rules[i]->end ? state_of(p, i) : NULL;
 
@@ -522,6 +551,7 @@ const struct advise_finding *advise_finish(struct advice *a, uint64_t min_cost_n
 void advise_totals(const struct advice *a, struct advise_totals *t)
 {
 	*t = a->totals;
+	t->stacks = sites_stacks_n(a->stacks);
 }
 
 bool advise_wanted(const struct advice *a, const struct advise_rule *r)

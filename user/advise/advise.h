@@ -67,6 +67,7 @@ struct advise_finding {
 
 struct advise_totals {
 	uint64_t calls, work; /* looked at */
+	uint64_t stacks;      /* different ones; 0: no event had one that was looked at */
 	unsigned int processes, rules;
 	unsigned int have; /* ADVISE_* that the trace had */
 	/* events that were ignored, because their process or thread found no room */
@@ -80,11 +81,16 @@ struct advise_totals {
 struct advice;
 /* rules: names of those wanted, separated by commas; NULL: all. NULL: no memory. */
 struct advice *advise_open(const char *rules);
+/* Places show all frames of their stacks, and whole paths. Before the first event. */
+void advise_show_all(struct advice *);
 void advise_close(struct advice *);
 /* Returns 1 if rules look at this kind of event, 0 if not, or -ENOMEM. */
 int advise_event(struct advice *, const struct event *);
 /* Functions of which not all calls were seen, NULL-terminated; may be NULL. Before advise_finish(). */
 void advise_muted(struct advice *, const char *const *names);
+/* The rows of what was not seen (event/holes), which live until advise_finish(): gaps and steps with such a stretch are
+ * not judged. */
+void advise_holes(struct advice *, const struct holes *);
 /* No more events come: the findings that cost at least min_cost_ns, or whose cost is no time, by
  * their cost. They are valid until advise_close(). NULL: no memory. */
 const struct advise_finding *advise_finish(struct advice *, uint64_t min_cost_ns, size_t *n);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../event/holes/holes.h"
 #include "../format/json_text.h"
 #include "advise_print.h"
 #include "rule.h"
@@ -101,6 +102,17 @@ static const char *sampled(const struct advise_print *p, char *buf, size_t size)
 	return p->muted_calls ? muted_clause(buf, size, p->muted_calls, NULL) : buf;
 }
 
+/* What was not seen, and that such stretches of time are not judged. */
+static void unseen(struct out *o, const struct advise_print *p)
+{
+	char text[HOLES_TEXT];
+
+	if (!holes_text(p->losses->holes, p->start_ns, "Not seen: ", ".\n", text, sizeof(text)))
+		return;
+	out_str(o, text);
+	out_str(o, "Gaps and steps with such a stretch of time are not judged.\n");
+}
+
 /* What was not looked at, and why: nothing that is not said is claimed to be good. */
 static void limits(struct out *o, const struct advise_print *p)
 {
@@ -122,9 +134,15 @@ static void limits(struct out *o, const struct advise_print *p)
 		out_str(o, t.have & ADVISE_DEVICE
 				   ? ": they need calls.\n"
 				   : ": they need what the device did (record with --gpu).\n");
+	if (p->n && !t.stacks)
+		out_str(o,
+			"No line of code is named, because no call has a stack: record with -k, or "
+			"with --stack=python, which has only Python's lines.\n");
 	if (lost)
 		out_fmt(o, "%llu records were lost: there may be more than is said here.\n",
 			(unsigned long long)lost);
+	if (p->losses)
+		unseen(o, p);
 	for (int i = 0; p->muted && p->muted[i]; i++)
 		out_fmt(o, "%s%s%s",
 			i ? ", " : "Of these not all calls were seen, since they were very many: ",
@@ -381,7 +399,7 @@ void advise_print_json(struct out *o, const struct advise_print *p)
 	json_put_u64(&j, "not_looked_at", t.no_room);
 	json_put_u64(&j, "steps_not_looked_at", t.steps_no_room);
 	if (p->losses)
-		json_unprobed_member(&j, &p->losses->unprobed);
+		json_put_holes(&j, p->losses->holes);
 	json_open_array(&j, "findings");
 	for (size_t i = 0; i < p->n; i++) {
 		json_line(&j, "");

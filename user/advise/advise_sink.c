@@ -21,6 +21,8 @@ static int advise_sink_open(struct sink *s, const struct sink_opts *opts)
 {
 	s->opts = opts;
 	s->priv = advise_open(how_of(opts)->rules);
+	if (s->priv && opts->look.all_frames)
+		advise_show_all(s->priv);
 	return s->priv ? 0 : -ENOMEM;
 }
 
@@ -55,6 +57,7 @@ static int advise_sink_close(struct sink *s, const struct sink_end *end)
 	if (!s->priv)
 		return 0;
 	advise_muted(s->priv, end->muted);
+	advise_holes(s->priv, end->losses.holes);
 	p.findings = advise_finish(s->priv, how->min_cost_ns, &p.n);
 	if (p.findings) {
 		print(s, how, &p);

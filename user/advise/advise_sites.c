@@ -79,11 +79,15 @@ void hits_free(struct hits *h)
 
 /* ---- stacks ---- */
 
+/* Stacks whose shown frames are the same have one text. */
 struct site_stacks {
-	uint32_t ids[STACKS_MAX];
+	bool whole;
+	struct {
+		uint32_t id, text;
+	} ids[STACKS_MAX];
 	struct text texts[STACKS_MAX];
-	uint32_t n;
-	uint32_t buckets[STACKS_MAX * 2]; /* index + 1 */
+	uint32_t nids, ntexts;
+	uint32_t by_id[STACKS_MAX * 2], by_text[STACKS_MAX * 2]; /* index + 1 */
 };
 
 struct site_stacks *sites_stacks_open(void)
@@ -91,11 +95,16 @@ struct site_stacks *sites_stacks_open(void)
 	return calloc(1, sizeof(struct site_stacks));
 }
 
+void sites_stacks_show_all(struct site_stacks *s)
+{
+	s->whole = true;
+}
+
 void sites_stacks_close(struct site_stacks *s)
 {
 	if (!s)
 		return;
-	for (uint32_t i = 0; i < s->n; i++)
+	for (uint32_t i = 0; i < s->ntexts; i++)
 		text_free(&s->texts[i]);
 	free(s);
 }
@@ -107,7 +116,7 @@ static const char *base(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static void frame_text(struct text *t, const struct stack_frame *f)
+static void frame_text(struct text *t, const struct stack_frame *f, bool whole)
 {
 	if (f->function) {
 		text_plain(t, f->function, 160);
@@ -116,7 +125,7 @@ static void frame_text(struct text *t, const struct stack_frame *f)
 	}
 	if (f->file) {
 		text_str(t, " (");
-		text_plain(t, f->file, 160);
+		text_plain(t, whole ? f->file : frame_file(f->kind, f->file), 160);
 		if (f->line) {
 			text_str(t, ":");
 			text_u64(t, f->line);
@@ -129,29 +138,81 @@ static void frame_text(struct text *t, const struct stack_frame *f)
 	}
 }
 
+/* The number of native frames that are left out so that Python's callers have room, behind the first
+ * NATIVE_FRAMES. */
+static uint32_t left_out(const struct stack_view *v, const struct stack *s)
+{
+	uint32_t before = 0;
+
+	for (uint32_t i = 0; i < v->n && s->frames[i]->kind != CT_FRAME_PYTHON; i++)
+		before += stack_shows(v, s->frames[i]);
+	return v->hides && before > NATIVE_FRAMES ? before - NATIVE_FRAMES : 0;
+}
+
+static void stack_text(struct text *t, const struct stack *s, bool whole)
+{
+	struct stack_view v = stack_view(s, whole);
+	uint32_t out = left_out(&v, s), at = 0, lines = 0;
+
+	for (uint32_t i = 0; i < v.n && lines < STACK_FRAMES; i++) {
+		if (!stack_shows(&v, s->frames[i]))
+			continue;
+		at++;
+		if (at > NATIVE_FRAMES + 1 && at <= NATIVE_FRAMES + out)
+			continue;
+		if (lines++)
+			text_str(t, "\n");
+		if (out && at == NATIVE_FRAMES + 1) {
+			text_str(t, "(");
+			text_u64(t, out);
+			text_str(t, out == 1 ? " native frame)" : " native frames)");
+		} else {
+			frame_text(t, s->frames[i], whole);
+		}
+	}
+}
+
+/* The number of the text that was just written at the end of the texts, or of its equal. */
+static uint32_t text_number(struct site_stacks *s)
+{
+	const struct text *t = &s->texts[s->ntexts];
+	uint32_t mask = STACKS_MAX * 2 - 1, at = (uint32_t)hash_bytes(t->s ? t->s : "", t->len);
+
+	for (; s->by_text[at & mask]; at++) {
+		const struct text *have = &s->texts[s->by_text[at & mask] - 1];
+
+		if (have->len == t->len && !memcmp(have->s, t->s, t->len)) {
+			text_free(&s->texts[s->ntexts]);
+			return s->by_text[at & mask];
+		}
+	}
+	return s->by_text[at & mask] = ++s->ntexts;
+}
+
 uint32_t sites_stack_of(struct site_stacks *s, const struct stack *stack)
 {
 	uint32_t mask = STACKS_MAX * 2 - 1, at;
-	struct text *t;
 
 	if (!stack || !stack->nframes)
 		return 0;
-	for (at = stack->id * 0x9e3779b1u >> 8; s->buckets[at & mask]; at++)
-		if (s->ids[s->buckets[at & mask] - 1] == stack->id)
-			return s->buckets[at & mask];
-	if (s->n == STACKS_MAX)
+	for (at = stack->id * 0x9e3779b1u >> 8; s->by_id[at & mask]; at++)
+		if (s->ids[s->by_id[at & mask] - 1].id == stack->id)
+			return s->ids[s->by_id[at & mask] - 1].text;
+	if (s->nids == STACKS_MAX)
 		return 0;
-	t = &s->texts[s->n];
-	for (uint32_t i = 0; i < stack->nframes && i < STACK_FRAMES; i++) {
-		if (i)
-			text_str(t, "\n");
-		frame_text(t, stack->frames[i]);
-	}
-	s->ids[s->n++] = stack->id;
-	return s->buckets[at & mask] = s->n;
+	stack_text(&s->texts[s->ntexts], stack, s->whole);
+	s->ids[s->nids].id = stack->id;
+	s->ids[s->nids].text = text_number(s);
+	s->by_id[at & mask] = ++s->nids;
+	return s->ids[s->nids - 1].text;
+}
+
+uint32_t sites_stacks_n(const struct site_stacks *s)
+{
+	return s->ntexts;
 }
 
 const struct text *sites_stack_text(const struct site_stacks *s, uint32_t n)
 {
-	return n && n <= s->n ? &s->texts[n - 1] : NULL;
+	return n && n <= s->ntexts ? &s->texts[n - 1] : NULL;
 }

@@ -12,6 +12,7 @@
 #define SITES_MAX 128	/* of one rule and process; all others share one more */
 #define STACKS_MAX 8192 /* different stacks, in all */
 #define STACK_FRAMES 12 /* of each, from the innermost on */
+#define NATIVE_FRAMES 2 /* inside Python's: if there are more, one line says how many */
 
 struct site {
 	uint64_t handle; /* of a kernel, an error's code; 0 */
@@ -39,8 +40,11 @@ void hits_free(struct hits *);
 struct site_stacks;
 struct site_stacks *sites_stacks_open(void);
 void sites_stacks_close(struct site_stacks *);
-/* A number for the stack; 0: none, or no room. */
+/* All frames are shown, and have whole paths (--all-frames). Before the first stack. */
+void sites_stacks_show_all(struct site_stacks *);
+/* A number for the stack, by the frames that are shown of it; 0: none, or no room. */
 uint32_t sites_stack_of(struct site_stacks *, const struct stack *);
+uint32_t sites_stacks_n(const struct site_stacks *);
 const struct text *sites_stack_text(const struct site_stacks *, uint32_t); /* NULL: none */
 
 #endif

@@ -57,6 +57,12 @@ const struct steps *proc_steps_finish(struct advise_process *proc)
 	return p->bad ? NULL : p->steps;
 }
 
+void proc_steps_holes(const struct advise_process *proc, const struct holes *holes)
+{
+	if (proc->steps)
+		steps_holes(proc->steps->steps, holes);
+}
+
 uint64_t proc_steps_no_room(const struct advise_process *proc)
 {
 	return proc->steps ? steps_no_room(proc->steps->steps) : 0;

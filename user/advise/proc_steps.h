@@ -18,6 +18,9 @@ int proc_steps_event(const struct seen *, const void *rule);
 const struct steps *proc_steps_finish(struct advise_process *);
 /* What steps found no room for. */
 uint64_t proc_steps_no_room(const struct advise_process *);
+/* Before proc_steps_finish(). */
+struct holes;
+void proc_steps_holes(const struct advise_process *, const struct holes *);
 void proc_steps_close(struct proc_steps *);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../event/holes/holes.h"
 #include "spans.h"
 #include "../util/table/array.h"
 
@@ -110,6 +111,19 @@ int spans_add(struct spans *s, uint64_t start_ns, uint64_t end_ns, uint16_t kind
 int spans_settle(struct spans *s)
 {
 	return s->nraw ? settle(s, s->nraw) : 0;
+}
+
+void spans_fill(struct spans *s, const struct holes_stretch *unseen, size_t n)
+{
+	for (uint32_t i = 1; i < s->n && n; i++) {
+		struct span *before = &s->at[i - 1];
+		uint64_t to = s->at[i].start_ns;
+
+		if (!holes_within_ns(unseen, n, before->end_ns, to))
+			continue;
+		before->busy_ns += to - before->end_ns;
+		before->end_ns = to;
+	}
 }
 
 void spans_free(struct spans *s)

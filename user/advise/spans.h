@@ -34,6 +34,9 @@ struct spans {
 int spans_add(struct spans *, uint64_t start_ns, uint64_t end_ns, uint16_t kind, uint32_t tag);
 /* Puts all intervals into at[]. Returns 0 or -ENOMEM. */
 int spans_settle(struct spans *);
+/* Of settled spans: a gap with a part that was not seen is no gap, as if there had been work. */
+struct holes_stretch;
+void spans_fill(struct spans *, const struct holes_stretch *, size_t n);
 void spans_free(struct spans *);
 
 #endif

@@ -78,7 +78,7 @@ enum api_ret {
 #define API_ASYNC 0x100000    /* copies, sets, allocates or frees in the order of a stream */
 #define API_LINEAR 0x200000   /* a copy whose first two arguments are destination and source */
 #define API_LAUNCHES 0x400000 /* launches a kernel */
-#define API_CREATES 0x800000  /* creates an event or a stream, depending on the class */
+#define API_CREATES 0x800000  /* creates an event, a stream or a graph, depending on the class */
 #define API_DESTROYS 0x1000000
 #define API_POLLS 0x2000000   /* asks whether a stream or an event is done */
 #define API_RECORDS 0x4000000 /* records an event */

@@ -58,8 +58,10 @@ const char *xlat_short(const struct xlat *, const char *name);
 struct field {
 	const char *name;  /* as CUDA's header names it; NULL for the elements of a list */
 	const char *label; /* as the table prints it */
-	uint8_t type;	   /* enum field_type */
-	bool out;	   /* an output, read at return */
+	const char *
+		key; /* as outputs for programs have it: with the unit, or as a column; NULL: the name */
+	uint8_t type; /* enum field_type */
+	bool out;     /* an output, read at return */
 	bool absent; /* could not be read, or was not because the call failed: no value. Inputs print the
 			      pointer that is in u; outputs are left out of the table and null in JSON */
 	bool is_list; /* FIELD_OPEN */
@@ -75,5 +77,10 @@ struct field {
 		const char *str; /* not NUL-terminated; untrusted bytes */
 	};
 };
+
+static inline const char *field_key(const struct field *f)
+{
+	return f->key ? f->key : f->name;
+}
 
 #endif

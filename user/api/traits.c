@@ -58,32 +58,48 @@ static uint32_t of_class(const struct api_func *f)
 	}
 }
 
+/* What a call makes or gives back follows from its class. */
+static uint32_t of_handle(const struct api_func *f)
+{
+	static const struct {
+		enum api_class class;
+		uint32_t makes, gives;
+	} rows[] = {
+		{ API_EVENT, TR_EVENT_CREATE, TR_EVENT_DESTROY },
+		{ API_STREAM, TR_STREAM_CREATE, TR_STREAM_DESTROY },
+		{ API_GRAPH, TR_GRAPH_CREATE, TR_GRAPH_DESTROY },
+		{ API_MODULE, 0, TR_UNLOAD },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (f->class == rows[i].class)
+			return (f->flags & API_CREATES ? rows[i].makes : 0) |
+			       (f->flags & API_DESTROYS ? rows[i].gives : 0);
+	return 0;
+}
+
 static uint32_t of_flags(const struct api_func *f)
 {
 	static const struct {
-		/* of_stream: the trait if the row's class is STREAM */
-		uint32_t flag, trait, of_stream;
+		uint32_t flag, trait;
 	} rows[] = {
-		{ API_GRAPH_LAUNCH, TR_GRAPH | TR_CHECKED, 0 },
-		{ API_ASYNC, TR_ASYNC, 0 },
-		{ API_LINEAR, TR_LINEAR, 0 },
-		{ API_LAUNCHES, TR_LAUNCH, 0 },
-		{ API_CREATES, TR_EVENT_CREATE, TR_STREAM_CREATE },
-		{ API_DESTROYS, TR_EVENT_DESTROY, TR_STREAM_DESTROY },
-		{ API_POLLS, TR_POLL, 0 },
-		{ API_RECORDS, TR_RECORD, 0 },
-		{ API_LOADS, TR_LOAD, 0 },
-		{ API_REPORTS_ERROR, TR_ERROR, 0 },
-		{ API_WAITS_STREAM, TR_WAIT_STREAM, 0 },
-		{ API_WAITS_EVENT, TR_WAIT_EVENT, 0 },
-		{ API_WAITS_DEVICE, TR_WAIT_DEVICE, 0 },
+		{ API_GRAPH_LAUNCH, TR_GRAPH | TR_CHECKED },
+		{ API_ASYNC, TR_ASYNC },
+		{ API_LINEAR, TR_LINEAR },
+		{ API_LAUNCHES, TR_LAUNCH },
+		{ API_POLLS, TR_POLL },
+		{ API_RECORDS, TR_RECORD },
+		{ API_LOADS, TR_LOAD },
+		{ API_REPORTS_ERROR, TR_ERROR },
+		{ API_WAITS_STREAM, TR_WAIT_STREAM },
+		{ API_WAITS_EVENT, TR_WAIT_EVENT },
+		{ API_WAITS_DEVICE, TR_WAIT_DEVICE },
 	};
-	uint32_t t = 0;
+	uint32_t t = of_handle(f);
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if (f->flags & rows[i].flag)
-			t |= rows[i].of_stream && f->class == API_STREAM ? rows[i].of_stream
-									 : rows[i].trait;
+			t |= rows[i].trait;
 	return t;
 }
 

@@ -41,6 +41,9 @@
 #define TR_GIVES 0x1000000
 #define TR_MOVE 0x2000000   /* of class copy, including prefetches */
 #define TR_REPORT 0x4000000 /* no call of CUDA: an allocator inside the program reports a block */
+#define TR_GRAPH_CREATE 0x8000000 /* of graphs, and of what is launched of them */
+#define TR_GRAPH_DESTROY 0x10000000
+#define TR_UNLOAD 0x20000000 /* of device code */
 #define TR_WORK (TR_COPY | TR_SET | TR_LAUNCH | TR_GRAPH)
 
 /* Any of TR_*; func must be a row. The caller must be the only thread that uses the api room. */

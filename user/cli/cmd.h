@@ -13,6 +13,11 @@ int cmd_replay(const struct opts *);
  * output. */
 bool cmd_overwrites(const char *in, const char *out);
 
+/* Opens the recording where it is standard input ("-"), which is copied if it cannot be read at any place: then
+ * file_fd is its descriptor, which stays open. Any other one is left for its reader. Returns 0, or -1 after one
+ * message. */
+int cmd_open_stdin(struct opts *);
+
 /* Ends a command that printed to `out`: closes it; 0, or 1 after one message. */
 int cmd_finish(struct out *out);
 

@@ -20,9 +20,9 @@ static int cmd_advise(const struct opts *o)
 const struct command command_advise = {
 	.run = cmd_advise,
 	.sink = &sink_advise,
-	.usage = "Usage: cudatrace advise [OPTIONS] FILE              of a recording\n"
-		 "       cudatrace advise [OPTIONS] -p PID -d SEC     of processes that run already\n"
-		 "       cudatrace advise [OPTIONS] -- CMD [ARG...]   start a program and look at everything it does\n",
+	.usage = "Usage: cudatrace advise [OPTIONS] FILE             of a recording\n"
+		 "       cudatrace advise [OPTIONS] -p PID -d SEC    of processes that run already\n"
+		 "       cudatrace advise [OPTIONS] -- CMD [ARG...]  a program from its first call\n",
 	.about = "\nChecks rules, and prints what a program could do better: the evidence, the cost and what to do; the most costly first.\n"
 		 "Recordings made with --gpu and -k give the most findings.\n",
 	.after = "\nExamples:\n"

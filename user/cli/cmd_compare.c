@@ -88,7 +88,7 @@ static const struct option_row rows[] = {
 	  "exit with status 1 if this condition is true; repeatable: cudaMalloc.calls>+10%,\n"
 	  "sync.time>+5ms, total_api_time>+3%, kernel(vecAdd*).avg>+10%, failed>0, launches!=+0.\n"
 	  "Without --fail-if: if total_api_time, sync_time or kernel_time rises by more than 5%, or\n"
-	  "failed_calls by one" },
+	  "failed_calls by one, and there are several runs on a side" },
 	{ 0, "step", "METRIC", OTHER(set_step), 0, NULL,
 	  "compare the sums of one step: METRIC is a number of which each step has one, such as\n"
 	  "kernel(adam).calls, or the number of steps of a run" },
@@ -246,9 +246,14 @@ static int compare_all(struct comparison *c, const struct opts *o, const int *fd
 	if (!err && !how->fail_if)
 		drop_unknown(c);
 	for (size_t i = 1; i < c->nsaved && !err; i++) {
-		err = compare_open(&c->compared[c->ncompared], &c->saved[0], &c->saved[i], c->exprs,
-				   c->nexprs, how->level);
-		c->compared[c->ncompared++].by_step = how->step != NULL;
+		struct compare *one = &c->compared[c->ncompared++];
+		/* how much a run differs from the next one is not known then */
+		bool alone = !how->fail_if && c->saved[0].nruns < 2 && c->saved[i].nruns < 2;
+
+		err = compare_open(one, &c->saved[0], &c->saved[i], c->exprs, alone ? 0 : c->nexprs,
+				   how->level);
+		one->by_step = how->step != NULL;
+		one->no_verdict = alone;
 	}
 	if (err == -ENOMEM)
 		msg_error("not enough memory to compare");

@@ -173,8 +173,9 @@ static int found(void *ctx, struct probe_file *f, pid_t pid)
 	out_plain(&d->out, f->path, strlen(f->path));
 	out_char(&d->out, '\n');
 	route(d, scan);
+	/* a version that adds no function cannot be told from the one before it */
 	if (scan->version)
-		out_fmt(&d->out, "    %-10s %d.%d (from its %s)\n",
+		out_fmt(&d->out, "    %-10s %d.%d or later (from its %s)\n",
 			api_domains[scan->domain].product, scan->version / 1000,
 			scan->version % 1000 / 10, scan->version_from);
 	else

@@ -58,6 +58,13 @@ static int cmd_export(const struct opts *o)
 	char *path = NULL;
 	int status = 1;
 
+	if (!o->output && !strcmp(o->file, "-")) {
+		msg_error("standard input has no name that the file's could be made of: give -o "
+			  "FILE");
+		return 2;
+	}
+	if (cmd_open_stdin(&all))
+		return 1;
 	if (!o->output) {
 		all.output = path = named_after(o->file, o->format->suffix);
 		if (!path) {
@@ -65,7 +72,7 @@ static int cmd_export(const struct opts *o)
 			return 1;
 		}
 	}
-	if (access(o->file, R_OK)) {
+	if (!all.file_fd && access(o->file, R_OK)) {
 		msg_error("cannot read %s: %s", o->file, strerror(errno));
 		goto out;
 	}

@@ -6,9 +6,9 @@
 /* clang-format off */
 const struct command command_folded = {
 	.run = cmd_trace,
-	.usage = "Usage: cudatrace folded [OPTIONS]                   every process of this machine\n"
-		 "       cudatrace folded [OPTIONS] -p PID[,PID...]   processes that run already\n"
-		 "       cudatrace folded [OPTIONS] -- CMD [ARG...]   start a program and trace it from its first call\n",
+	.usage = "Usage: cudatrace folded [OPTIONS]                  every process of this machine\n"
+		 "       cudatrace folded [OPTIONS] -p PID[,PID...]  processes that run already\n"
+		 "       cudatrace folded [OPTIONS] -- CMD [ARG...]  a program from its first call\n",
 	.about = "\nAdds up the calls by their stacks, and prints at the end a line for each stack, outermost function first, with its\n"
 		 "weight. Flame graph programs read such lines. --format flame writes the flame graph itself, as a page for a browser.\n",
 	.after = "\nExamples:\n"

@@ -7,7 +7,7 @@ const struct command command_record = {
 	.run = cmd_trace,
 	.usage = "Usage: cudatrace record [OPTIONS]                  every process of this machine\n"
 		 "       cudatrace record [OPTIONS] -p PID[,PID...]  processes that run already\n"
-		 "       cudatrace record [OPTIONS] -- CMD [ARG...]  start a program and record it from its first call\n",
+		 "       cudatrace record [OPTIONS] -- CMD [ARG...]  a program from its first call\n",
 	.about = "\nStores a trace in a file; 'cudatrace replay' prints it, in any format. However the\n"
 		 "recording ends, everything until one second before its end can be read.\n",
 	.after = "\nExamples:\n"

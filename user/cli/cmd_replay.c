@@ -8,13 +8,16 @@ int cmd_replay(const struct opts *o)
 	static const struct source_ops *const sources[] = { &source_replay };
 
 	struct sink_wants wants = opts_wants(o);
+	struct opts open = *o;
 
 	if (cmd_overwrites(o->file, o->output))
 		return 2;
 	for (size_t i = 0; i < ARRAY_LEN(wants.files); i++)
 		if (cmd_overwrites(o->file, wants.files[i]))
 			return 2;
-	return session_run(o, sources, 1);
+	if (cmd_open_stdin(&open))
+		return 1;
+	return session_run(&open, sources, 1);
 }
 
 /* clang-format off */
@@ -26,6 +29,7 @@ const struct command command_replay = {
 	.after = "\nExamples:\n"
 		 "  cudatrace replay app.ctrace\n"
 		 "  cudatrace replay -e memory --from 10 --until 12.5 app.ctrace\n"
-		 "  cudatrace replay -c app.ctrace\n",
+		 "  cudatrace replay -c app.ctrace\n"
+		 "  ssh node1 cat app.ctrace | cudatrace replay -\n",
 };
 /* clang-format on */

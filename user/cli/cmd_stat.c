@@ -102,8 +102,8 @@ const struct command command_stat = {
 	.sink = &sink_stat,
 	.usage = "Usage: cudatrace stat [OPTIONS]                   every process of this machine\n"
 		 "       cudatrace stat [OPTIONS] -p PID[,PID...]   processes that run already\n"
-		 "       cudatrace stat [OPTIONS] -- CMD [ARG...]   start a program and count from its first call\n"
-		 "       cudatrace stat [OPTIONS] FILE              the sums of a recording's calls\n",
+		 "       cudatrace stat [OPTIONS] -- CMD [ARG...]   a program from its first call\n"
+		 "       cudatrace stat [OPTIONS] FILE              of a recording\n",
 	.about = "\nLets the kernel count the calls, without an event for each call, and prints the sums at the end:\n"
 		 "calls, failures, times and bytes by function; bytes by direction; launches; the time spent waiting.\n",
 	.after = "\nExamples:\n"

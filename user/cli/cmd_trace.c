@@ -76,7 +76,7 @@ const struct command command_trace = {
 	.run = cmd_trace,
 	.usage = "Usage: cudatrace [OPTIONS]                      every process of this machine\n"
 		 "       cudatrace [OPTIONS] -p PID[,PID...]      processes that run already\n"
-		 "       cudatrace [OPTIONS] -- CMD [ARG...]      start a program and trace it from its first call\n",
+		 "       cudatrace [OPTIONS] -- CMD [ARG...]      a program from its first call\n",
 	.about = "\nPrints the calls that programs make to CUDA's runtime and driver, with arguments, results and durations.\n",
 	.after = "\nExamples:\n"
 		 "  cudatrace -p 1234 -e memory,launch            what process 1234 allocates and launches\n"
@@ -85,7 +85,7 @@ const struct command command_trace = {
 		 "  cudatrace -e '!query' -o trace.txt -- ./app   a program from its first call, without queries\n"
 		 "  cudatrace -e 'cudaMemcpy*' --min-size 1MB     large copies\n"
 		 "  cudatrace -k -e sync -p 1234                  where it waits, and which code makes it wait\n"
-		 "  cudatrace --format json -o '|jq .api' -- ./app  one JSON object a line, piped into a command\n"
+		 "  cudatrace --format json -o '|jq .name' -- ./app  one JSON object a line, piped into a command\n"
 		 "  cudatrace --format flame -o f.html -- ./app   a flame graph to open in a browser\n"
 		 "\nWith CMD the rows go to standard error, as with strace, because standard output belongs to CMD. Formats for programs\n"
 		 "then need -o FILE or -o '|COMMAND'; -o - means standard output in any case. Without CMD rows go to standard output.\n"

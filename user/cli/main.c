@@ -111,8 +111,8 @@ static int run(int argc, char **argv)
 		return complete((const char *const *)(argv + 2), argc - 2);
 	if (argc > 1 && argc < 4 && !strcmp(argv[1], "help"))
 		return help(argv[2]);
-	/* a word with a slash begins a program's command line, any other one is a command of ours */
-	if (argc > 1 && argv[1][0] != '-' && !strchr(argv[1], '/')) {
+	/* a program's name, or its path, begins its command line; any other word is a command of ours */
+	if (argc > 1 && argv[1][0] != '-' && !strchr(argv[1], '/') && !opts_is_program(argv[1])) {
 		command = command_named(argv[1]);
 		if (!command) {
 			say_unknown(argv[1]);

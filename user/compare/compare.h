@@ -24,6 +24,7 @@ struct compare {
 	struct judge_results results;
 	size_t regressions; /* conditions that are true for a row */
 	size_t unknown;	    /* conditions that could not be decided */
+	bool no_verdict; /* there are no conditions: with a run on each side nobody asked for one */
 };
 #define COMPARE_ROWS 1000
 

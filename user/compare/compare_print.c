@@ -171,7 +171,15 @@ static void text_checks(struct out *o, const struct compare *c)
 
 static void how_tested(struct out *o, const struct compare *c)
 {
-	if (c->results.tested)
+	if (c->no_verdict)
+		out_fmt(o,
+			"One run on each side: what differs may be noise, so there is no verdict. "
+			"One "
+			"needs %d runs or more on each side ('cudatrace stat --runs %d --save FILE "
+			"-- "
+			"CMD'), or --fail-if.\n",
+			JUDGE_RUNS_MIN, JUDGE_RUNS_MIN);
+	else if (c->results.tested)
 		out_fmt(o,
 			"A change counts where noise alone would make it with a chance of at most "
 			"%g%s (rank test, one-sided%s).\n",
@@ -196,6 +204,26 @@ static void files(struct out *o, const struct compare *c, bool markdown)
 		c->by_step ? ", sums of one step" : "");
 }
 
+static bool missing(const struct compare *c)
+{
+	return c->base->lost || c->now->lost || c->base->unseen || c->now->unseen;
+}
+
+static void text_lost(struct out *o, const struct compare *c, const char *before)
+{
+	if (c->base->lost || c->now->lost) {
+		out_fmt(o, "%srecords were lost: %llu of BASE, %llu of NEW", before,
+			(unsigned long long)c->base->lost, (unsigned long long)c->now->lost);
+		before = "; ";
+	}
+	if (c->base->unseen || c->now->unseen)
+		out_fmt(o,
+			"%scalls or device work were not seen in %llu runs of BASE and %llu of "
+			"NEW, so that their sums are too small",
+			before, (unsigned long long)c->base->unseen,
+			(unsigned long long)c->now->unseen);
+}
+
 static void print_one(struct out *o, const struct compare *c, size_t nexprs)
 {
 	files(o, c, false);
@@ -204,11 +232,11 @@ static void print_one(struct out *o, const struct compare *c, size_t nexprs)
 	text_checks(o, c);
 	out_char(o, '\n');
 	how_tested(o, c);
-	out_fmt(o, "%zu of %zu conditions failed", c->regressions, nexprs);
-	if (c->base->lost || c->now->lost)
-		out_fmt(o, "; records were lost: %llu of BASE, %llu of NEW",
-			(unsigned long long)c->base->lost, (unsigned long long)c->now->lost);
-	out_str(o, ".\n");
+	if (!c->no_verdict)
+		out_fmt(o, "%zu of %zu conditions failed", c->regressions, nexprs);
+	text_lost(o, c, c->no_verdict ? "Note that " : "; ");
+	if (!c->no_verdict || missing(c))
+		out_str(o, ".\n");
 }
 
 /* ---- markdown ---- */
@@ -219,7 +247,10 @@ static void markdown_one(struct out *o, const struct compare *c, size_t nexprs)
 
 	out_str(o, "### cudatrace: ");
 	files(o, c, true);
-	out_fmt(o, "\n**%zu of %zu conditions failed.**\n", c->regressions, nexprs);
+	if (c->no_verdict)
+		out_str(o, "\n**No verdict.**\n");
+	else
+		out_fmt(o, "\n**%zu of %zu conditions failed.**\n", c->regressions, nexprs);
 	if (c->results.n)
 		out_str(o, "\n| Condition | What | Base | New | Change | p | Result "
 			   "|\n|---|---|--:|--:|--:|--:|---|\n");
@@ -293,6 +324,7 @@ static void json_file(struct json *j, const char *key, const struct saved *s)
 	json_put_str(j, "file", s->path);
 	json_put_u64(j, "runs", s->nruns);
 	json_put_u64(j, "lost", s->lost);
+	json_put_u64(j, "runs_with_unseen", s->unseen);
 	json_end(j);
 }
 
@@ -323,6 +355,8 @@ static void json_one(struct json *j, const struct compare *c)
 	json_file(j, "base", c->base);
 	json_file(j, "new", c->now);
 	json_put_u64(j, "regressions", c->regressions);
+	if (c->no_verdict)
+		json_put_bool(j, "no_verdict", true);
 	if (c->by_step)
 		json_put_bool(j, "by_step", true);
 	json_put_bool(j, "tested", c->results.tested);
@@ -429,9 +463,10 @@ static void junit_case(struct out *o, const struct compare *c, const struct judg
 static void junit(struct out *o, const struct compare *c, size_t n, const struct judge_expr *exprs,
 		  size_t nexprs)
 {
-	size_t failed = 0, unknown = 0;
+	size_t failed = 0, unknown = 0, tests = 0;
 
 	for (size_t i = 0; i < n; i++) {
+		tests += c[i].no_verdict ? 0 : nexprs;
 		failed += c[i].regressions;
 		unknown += c[i].unknown;
 	}
@@ -439,15 +474,17 @@ static void junit(struct out *o, const struct compare *c, size_t n, const struct
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"cudatrace "
 		"compare\" tests=\"%zu\" failures=\"%zu\" "
 		"errors=\"%zu\">\n",
-		n * nexprs, failed, unknown);
+		tests, failed, unknown);
 	for (size_t i = 0; i < n; i++) {
+		size_t ntests = c[i].no_verdict ? 0 : nexprs;
+
 		out_str(o, " <testsuite name=\"");
 		xml_text(o, c[i].base->path);
 		out_str(o, " -&gt; ");
 		xml_text(o, c[i].now->path);
-		out_fmt(o, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\">\n", nexprs,
+		out_fmt(o, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\">\n", ntests,
 			c[i].regressions, c[i].unknown);
-		for (size_t k = 0; k < nexprs; k++)
+		for (size_t k = 0; k < ntests; k++)
 			junit_case(o, &c[i], &exprs[k]);
 		out_str(o, " </testsuite>\n");
 	}

@@ -261,6 +261,25 @@ static int add_section(struct saved *s, struct json_object *run, enum saved_sect
 	return 0;
 }
 
+/* Does a row of what was not seen say of calls or device work that it is not known how many there were? */
+static bool unseen(struct json_object *run)
+{
+	struct json_object *rows;
+
+	if (!json_object_object_get_ex(run, "not_seen", &rows) ||
+	    !json_object_is_type(rows, json_type_array))
+		return json_object_object_get_ex(run, "unprobed", NULL);
+	for (size_t i = 0; i < json_object_array_length(rows); i++) {
+		struct json_object *row = json_object_array_get_idx(rows, i);
+		const char *state = text_of(row, "state"), *layer = text_of(row, "layer");
+
+		if (state && layer && (!strcmp(layer, "calls") || !strcmp(layer, "device work")) &&
+		    strcmp(state, "muted") && strcmp(state, "lost"))
+			return true;
+	}
+	return false;
+}
+
 static int add_summary(struct saved *s, struct json_object *run)
 {
 	struct json_object *summary, *lost;
@@ -279,6 +298,7 @@ static int add_summary(struct saved *s, struct json_object *run)
 	}
 	device = !isnan(number(summary, "kernel_time"));
 	s->device = device && (s->device || !s->nruns);
+	s->unseen += unseen(run);
 	if (!json_object_object_get_ex(run, "lost", &lost) ||
 	    !json_object_is_type(lost, json_type_object))
 		return 0;

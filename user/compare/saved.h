@@ -72,6 +72,7 @@ struct saved {
 	size_t nrows;
 	bool device;   /* every run has device work */
 	uint64_t lost; /* of all runs */
+	uint64_t unseen; /* runs in which calls or device work were not seen, it is not known how many */
 	struct saved_room *room;
 };
 

@@ -73,7 +73,7 @@ void collective_fields(struct field **at, const struct ct_scope *s, const struct
 		field_add_word(at, "datatype", c->datatype, scope_datatype(c->datatype));
 		field_add_word(at, "op", c->op, scope_op(c->op));
 		if (c->bytes)
-			field_add_u(at, "size", FIELD_SIZE, c->bytes);
+			field_add_u(at, "size", FIELD_SIZE, c->bytes)->key = "size_bytes";
 		add_known(at, "root", c->root);
 		add_known(at, "peer", c->peer);
 		field_add_u(at, "stream", FIELD_STREAM, c->stream);
@@ -81,7 +81,7 @@ void collective_fields(struct field **at, const struct ct_scope *s, const struct
 	if (c->members) {
 		field_add_u(at, "members", FIELD_UINT, c->members);
 		if (c->bytes)
-			field_add_u(at, "size", FIELD_SIZE, c->bytes);
+			field_add_u(at, "size", FIELD_SIZE, c->bytes)->key = "size_bytes";
 	}
 	if (c->comm)
 		field_add_u(at, "communicator", FIELD_PTR, c->comm);
@@ -97,5 +97,5 @@ void collective_fields(struct field **at, const struct ct_scope *s, const struct
 		return;
 	field_add(at, "ret", FIELD_INT)->i = c->ret;
 	if (error)
-		field_add_str(at, "ret_name", error, strlen(error));
+		field_add_str(at, "ret_name", error, strlen(error))->key = "result";
 }

@@ -14,6 +14,8 @@ const char *device_memory_kind(uint32_t);
 const char *device_overhead_kind(uint32_t);
 const char *device_sync_type(uint32_t);
 const char *device_managed_kind(uint32_t);
+/* Is the value of such a record a size? */
+bool device_managed_is_size(uint32_t);
 const char *device_event_type(uint32_t);
 
 /* Fields of the kinds from CT_KERNEL to CT_STREAM and of CT_METRIC: part of event_fields(). max:

@@ -28,8 +28,9 @@ WORDS(overhead_kinds, { 0, "unknown" }, { 1, "driver_compiler" }, { 1 << 16, "cu
 	{ 5 << 16, "lazy_function_loading" }, { 6 << 16, "command_buffer_full" },
 	{ 7 << 16, "activity_buffer_request" }, { 8 << 16, "uvm_activity_init" })
 /* CUpti_ActivityUnifiedMemoryCounterKind */
-WORDS(managed_kinds, { 0, "unknown" }, { 1, "bytes_HtoD" }, { 2, "bytes_DtoH" }, { 3, "cpu_page_faults" },
-	{ 4, "gpu_page_faults" }, { 5, "thrashing" }, { 6, "throttling" }, { 7, "remote_map" }, { 8, "bytes_DtoD" })
+enum { MANAGED_HTOD = 1, MANAGED_DTOH = 2, MANAGED_DTOD = 8 };
+WORDS(managed_kinds, { 0, "unknown" }, { MANAGED_HTOD, "bytes_HtoD" }, { MANAGED_DTOH, "bytes_DtoH" }, { 3, "cpu_page_faults" },
+	{ 4, "gpu_page_faults" }, { 5, "thrashing" }, { 6, "throttling" }, { 7, "remote_map" }, { MANAGED_DTOD, "bytes_DtoD" })
 WORDS(launch_types, { CT_LAUNCH_REGULAR, "regular" }, { CT_LAUNCH_COOPERATIVE, "cooperative" },
 	{ CT_LAUNCH_COOPERATIVE_MULTI, "cooperative_multi_device" }, { CT_LAUNCH_CDP, "from_device" })
 WORDS(memory_ops, { CT_MEMORY_ALLOC, "alloc" }, { CT_MEMORY_FREE, "free" })
@@ -71,6 +72,11 @@ const char *device_managed_kind(uint32_t kind)
 	return word(&managed_kinds, kind);
 }
 
+bool device_managed_is_size(uint32_t kind)
+{
+	return kind == MANAGED_HTOD || kind == MANAGED_DTOH || kind == MANAGED_DTOD;
+}
+
 const char *device_event_type(uint32_t type)
 {
 	return word(&event_types, type);
@@ -78,9 +84,11 @@ const char *device_event_type(uint32_t type)
 
 /* ---- parts ---- */
 
-static void add_word(struct field **at, const char *name, const struct xlat *x, uint32_t value)
+static void add_word(struct field **at, const char *name, const char *key, const struct xlat *x,
+		     uint32_t value)
 {
 	field_add_u(at, name, FIELD_WORD, value)->xlat = x;
+	field_as(at, key);
 }
 
 /* Adds a number that CUPTI gives; adds nothing when it is not known. */
@@ -98,11 +106,14 @@ static void add_machine_device(struct field **at, const struct ct_hdr *h, uint32
 		   h->pid || n == CT_UNKNOWN ? n : n & ((1u << DEVICE_HOST_SHIFT) - 1));
 }
 
-/* Adds a field that only JSON shows; adds nothing when the value is 0. */
-static void add_more(struct field **at, const char *name, enum field_type type, uint64_t v)
+/* Adds a field that only outputs for programs show; adds nothing when the value is 0. */
+static void add_more(struct field **at, const char *name, const char *key, enum field_type type,
+		     uint64_t v)
 {
-	if (v)
-		field_add_u(at, name, type, v)->label = "";
+	if (!v)
+		return;
+	field_add_u(at, name, type, v)->label = "";
+	field_as(at, key);
 }
 
 static void add_dim(struct field **at, const char *name, const uint32_t dim[3])
@@ -110,9 +121,10 @@ static void add_dim(struct field **at, const char *name, const uint32_t dim[3])
 	memcpy(field_add(at, name, FIELD_DIM3)->dim, dim, 3 * sizeof(dim[0]));
 }
 
-static void add_bytes(struct field **at, const char *name, const char *label, uint64_t bytes)
+static void add_size(struct field **at, uint64_t bytes)
 {
-	field_add_u(at, name, FIELD_SIZE, bytes)->label = label;
+	field_add_u(at, "bytes", FIELD_SIZE, bytes)->label = "size";
+	field_as(at, "size_bytes");
 }
 
 /* Adds the rate in bytes per second. */
@@ -120,8 +132,10 @@ static void add_rate(struct field **at, const struct ct_hdr *h, uint64_t bytes)
 {
 	uint64_t ns = h->end_ns - h->start_ns;
 
-	if (ns && bytes)
-		field_add(at, "bandwidth", FIELD_RATE)->f = (double)bytes * 1e9 / (double)ns;
+	if (!ns || !bytes)
+		return;
+	field_add(at, "bandwidth", FIELD_RATE)->f = (double)bytes * 1e9 / (double)ns;
+	field_as(at, "bytes_per_second");
 }
 
 /* Adds what was captured when the node was made that is replayed. */
@@ -142,6 +156,7 @@ static void add_capture(struct field **at, const struct event *ev)
 		const char *name = api_funcs[c->func].name;
 
 		field_add_str(at, "captured_api", name, strlen(name))->label = "";
+		field_as(at, "captured_name");
 	}
 	if (c->number)
 		field_add_u(at, "captured_by", FIELD_UINT, c->number);
@@ -170,9 +185,12 @@ static void add_work(struct field **at, const struct event *ev)
 		const char *name = api_funcs[ev->cause->func].name;
 
 		field_add_str(at, "api", name, strlen(name))->label = "";
+		field_as(at, "cause");
 	}
-	if (ev->cause)
+	if (ev->cause) {
 		field_add_u(at, "call_ns", FIELD_UINT, ev->cause->start_ns)->label = "";
+		field_as(at, "cause_start_ns");
+	}
 	if (w->h.flags & CT_F_INFERRED)
 		field_add_u(at, "inferred", FIELD_BOOL, 1);
 	if (w->h.flags & CT_F_NO_TIME)
@@ -190,26 +208,31 @@ static void kernel_fields(struct field **at, const struct event *ev)
 	const struct ct_hdr *h = ev->rec;
 
 	if (!ev->kernel)
-		field_add_u(at, "name", FIELD_FUNC, k->name & ~CT_HANDLE_DEVICE);
+		field_add_u(at, "name", FIELD_FUNC, k->name & ~CT_HANDLE_DEVICE)->key = "handle";
 	add_dim(at, "grid", k->grid);
 	add_dim(at, "block", k->block);
 	if (k->cluster[0])
 		add_dim(at, "cluster", k->cluster);
 	if (k->launch != CT_LAUNCH_REGULAR)
-		add_word(at, "launch", &launch_types, k->launch);
-	field_add_u(at, "registers", FIELD_UINT, k->registers);
-	add_bytes(at, "static_shared", "static_shared", k->static_shared);
-	add_bytes(at, "dynamic_shared", "dynamic_shared", k->dynamic_shared);
-	if (k->executed_shared != CT_UNKNOWN)
+		add_word(at, "launch", NULL, &launch_types, k->launch);
+	field_add_u(at, "registers", FIELD_UINT, k->registers)->key = "registers_per_thread";
+	field_add_u(at, "static_shared", FIELD_SIZE, k->static_shared)->key = "static_shared_bytes";
+	field_add_u(at, "dynamic_shared", FIELD_SIZE, k->dynamic_shared)->key =
+		"dynamic_shared_bytes";
+	if (k->executed_shared != CT_UNKNOWN) {
 		field_add_u(at, "executed_shared", FIELD_SIZE, k->executed_shared)->label = "";
-	add_more(at, "local_per_thread", FIELD_SIZE, k->local_per_thread);
-	add_more(at, "local_total", FIELD_SIZE, k->local_total);
-	add_more(at, "queued_ns", FIELD_UINT, k->queued_ns);
-	add_more(at, "submitted_ns", FIELD_UINT, k->submitted_ns);
-	add_more(at, "grid_id", FIELD_UINT, k->grid_id);
-	if (ev->bus_bytes > 0 && h->end_ns > h->start_ns && !(h->flags & CT_F_NO_TIME))
+		field_as(at, "executed_shared_bytes");
+	}
+	add_more(at, "local_per_thread", "local_per_thread_bytes", FIELD_SIZE, k->local_per_thread);
+	add_more(at, "local_total", "local_total_bytes", FIELD_SIZE, k->local_total);
+	add_more(at, "queued_ns", NULL, FIELD_UINT, k->queued_ns);
+	add_more(at, "submitted_ns", NULL, FIELD_UINT, k->submitted_ns);
+	add_more(at, "grid_id", NULL, FIELD_UINT, k->grid_id);
+	if (ev->bus_bytes > 0 && h->end_ns > h->start_ns && !(h->flags & CT_F_NO_TIME)) {
 		field_add(at, "busbw", FIELD_RATE)->f =
 			ev->bus_bytes * 1e9 / (double)(h->end_ns - h->start_ns);
+		field_as(at, "bus_bytes_per_second");
+	}
 	product_fields(at, ev);
 	add_work(at, ev);
 	*at += kernel_counters_fields(ev->counters, *at, KERNEL_COUNTER_END);
@@ -220,12 +243,12 @@ static void copy_fields(struct field **at, const struct event *ev)
 	const struct ct_copy *c = (const struct ct_copy *)ev->rec;
 	bool peer = c->kind == CT_COPY_PTOP || c->src_device != c->dst_device;
 
-	field_add_u(at, "kind", FIELD_WORD, c->kind)->xlat = &copy_kinds;
+	add_word(at, "kind", "copy_kind", &copy_kinds, c->kind);
 	(*at)[-1].label = "";
-	add_bytes(at, "bytes", "size", c->bytes);
+	add_size(at, c->bytes);
 	add_rate(at, ev->rec, c->bytes);
-	add_word(at, "src", &memory_kinds, c->src);
-	add_word(at, "dst", &memory_kinds, c->dst);
+	add_word(at, "src", "src_memory", &memory_kinds, c->src);
+	add_word(at, "dst", "dst_memory", &memory_kinds, c->dst);
 	if (c->flags & CT_W_ASYNC)
 		field_add_u(at, "async", FIELD_BOOL, 1);
 	if (c->count > 1)
@@ -243,10 +266,10 @@ static void set_fields(struct field **at, const struct event *ev)
 {
 	const struct ct_set *s = (const struct ct_set *)ev->rec;
 
-	field_add_u(at, "value", FIELD_UINT, s->value);
-	add_bytes(at, "bytes", "size", s->bytes);
+	field_add_u(at, "value", FIELD_UINT, s->value)->key = "set_value";
+	add_size(at, s->bytes);
 	add_rate(at, ev->rec, s->bytes);
-	add_word(at, "memory", &memory_kinds, s->memory);
+	add_word(at, "memory", "dst_memory", &memory_kinds, s->memory);
 	if (s->flags & CT_W_ASYNC)
 		field_add_u(at, "async", FIELD_BOOL, 1);
 	add_work(at, ev);
@@ -256,15 +279,15 @@ static void sync_fields(struct field **at, const struct event *ev)
 {
 	const struct ct_sync *s = (const struct ct_sync *)ev->rec;
 
-	add_word(at, "on", &sync_types, s->type);
+	add_word(at, "on", NULL, &sync_types, s->type);
 	add_number(at, "event", s->event);
-	add_more(at, "event_sync", FIELD_UINT, s->event_sync);
+	add_more(at, "event_sync", NULL, FIELD_UINT, s->event_sync);
 	add_work(at, ev);
 }
 
 static void overhead_fields(struct field **at, const struct ct_overhead *o)
 {
-	add_word(at, "kind", &overhead_kinds, o->type);
+	add_word(at, "kind", NULL, &overhead_kinds, o->type);
 	add_number(at, "device", o->device);
 	add_number(at, "context", o->context);
 	add_number(at, "stream", o->stream);
@@ -274,16 +297,16 @@ static void memory_fields(struct field **at, const struct event *ev)
 {
 	const struct ct_memory *m = (const struct ct_memory *)ev->rec;
 
-	add_word(at, "op", &memory_ops, m->op);
+	add_word(at, "op", NULL, &memory_ops, m->op);
 	field_add_u(at, "address", FIELD_PTR, m->address);
-	add_bytes(at, "bytes", "size", m->bytes);
-	add_word(at, "memory", &memory_kinds, m->memory);
+	add_size(at, m->bytes);
+	add_word(at, "memory", NULL, &memory_kinds, m->memory);
 	if (m->pool)
 		field_add_u(at, "pool", FIELD_PTR, m->pool);
 	if (m->pool_bytes)
 		field_add_u(at, "pool_bytes", FIELD_SIZE, m->pool_bytes);
 	if (m->pool_used)
-		field_add_u(at, "pool_used", FIELD_SIZE, m->pool_used);
+		field_add_u(at, "pool_used", FIELD_SIZE, m->pool_used)->key = "pool_used_bytes";
 	add_work(at, ev);
 }
 
@@ -291,25 +314,33 @@ static void managed_fields(struct field **at, const struct event *ev)
 {
 	const struct ct_managed *m = (const struct ct_managed *)ev->rec;
 
-	add_word(at, "kind", &managed_kinds, m->kind);
+	add_word(at, "kind", NULL, &managed_kinds, m->kind);
 	field_add_u(at, "address", FIELD_PTR, m->address);
 	field_add_u(at, "value", FIELD_UINT, m->value);
+	if (device_managed_is_size(m->kind))
+		field_as(at, "size_bytes");
 	add_number(at, "src_device", m->src_device);
 	add_number(at, "dst_device", m->dst_device);
 	add_work(at, ev);
 }
 
+static void add_range_id(struct field **at, uint32_t id)
+{
+	field_add_u(at, "id", FIELD_UINT, id)->label = "";
+	field_as(at, "range_id");
+}
+
 static void marker_fields(struct field **at, const struct ct_marker *m)
 {
-	field_add_str(at, "text", m->text, strnlen(m->text, m->text_len));
+	field_add_str(at, "text", m->text, strnlen(m->text, m->text_len))->key = "name";
 	if (m->domain_len)
 		field_add_str(at, "domain", m->text + m->text_len,
 			      strnlen(m->text + m->text_len, m->domain_len));
-	add_word(at, "kind", &marker_kinds, m->what);
-	field_add_u(at, "id", FIELD_UINT, m->id)->label = "";
+	add_word(at, "kind", NULL, &marker_kinds, m->what);
+	add_range_id(at, m->id);
 	if (m->category)
-		field_add_u(at, "category", FIELD_UINT, m->category);
-	add_more(at, "color", FIELD_PTR, m->color);
+		field_add_u(at, "category", FIELD_UINT, m->category)->key = "category_id";
+	add_more(at, "color", NULL, FIELD_PTR, m->color);
 }
 
 WORDS(scope_kinds, { CT_SCOPE_RANGE, "range" }, { CT_SCOPE_MARK, "mark" },
@@ -380,11 +411,14 @@ static void scope_fields(struct field **at, const struct ct_scope *s)
 	f->label = "";
 	if (s->domain_len)
 		field_add_str(at, "domain", domain, strnlen(domain, s->domain_len));
-	if (s->category_len)
+	if (s->category_len) {
 		field_add_str(at, "category_name", category, strnlen(category, s->category_len))
 			->label = "category";
+		field_as(at, "category");
+	}
 	if (s->category) {
 		f = field_add_u(at, "category", FIELD_UINT, s->category);
+		f->key = "category_id";
 		if (s->category_len)
 			f->label = "";
 	}
@@ -401,11 +435,11 @@ static void scope_fields(struct field **at, const struct ct_scope *s)
 	if (s->color)
 		field_add_u(at, "color", FIELD_PTR, s->color)->label = "";
 	field_add_str(at, "layer", layer, strnlen(layer, s->layer_len))->label = "";
-	field_add_u(at, "id", FIELD_UINT, s->id)->label = "";
+	add_range_id(at, s->id);
 	if (s->parent == CT_SCOPE_UNKNOWN)
 		field_add_u(at, "parent_unknown", FIELD_BOOL, 1)->label = "";
 	else if (s->parent)
-		field_add_u(at, "parent", FIELD_UINT, s->parent)->label = "";
+		add_more(at, "parent", "parent_id", FIELD_UINT, s->parent);
 	if (s->flags & CT_SCOPE_ANY_THREAD)
 		field_add_u(at, "any_thread", FIELD_BOOL, 1)->label = "";
 	if (s->flags & CT_SCOPE_UNPAIRED)
@@ -451,7 +485,7 @@ static void counter_fields(struct field **at, const struct event *ev, int max)
 
 static void event_record_fields(struct field **at, const struct ct_event *e)
 {
-	add_word(at, "what", &event_types, e->type);
+	add_word(at, "what", NULL, &event_types, e->type);
 	add_machine_device(at, &e->h, e->device);
 	if (e->type != CT_EVENT_UNDECIDED)
 		field_add_u(at, "code", FIELD_UINT, e->code);
@@ -473,7 +507,7 @@ static void device_record_fields(struct field **at, const struct ct_device *d)
 	field_add_u(at, "major", FIELD_UINT, d->major);
 	field_add_u(at, "minor", FIELD_UINT, d->minor);
 	field_add_u(at, "memory_bytes", FIELD_UINT, d->memory_bytes);
-	field_add_u(at, "bandwidth", FIELD_UINT, d->bandwidth);
+	field_add_u(at, "bandwidth", FIELD_UINT, d->bandwidth)->key = "memory_bytes_per_second";
 	field_add_u(at, "multiprocessors", FIELD_UINT, d->multiprocessors);
 	field_add_u(at, "clock_khz", FIELD_UINT, d->clock_khz);
 	field_add_u(at, "l2_bytes", FIELD_UINT, d->l2_bytes);
@@ -481,7 +515,7 @@ static void device_record_fields(struct field **at, const struct ct_device *d)
 	field_add_u(at, "max_warps", FIELD_UINT, d->max_warps);
 	field_add_u(at, "max_blocks", FIELD_UINT, d->max_blocks);
 	field_add_u(at, "max_registers", FIELD_UINT, d->max_registers);
-	field_add_u(at, "max_shared", FIELD_UINT, d->max_shared);
+	field_add_u(at, "max_shared", FIELD_UINT, d->max_shared)->key = "max_shared_bytes";
 	field_add_u(at, "warp_size", FIELD_UINT, d->warp_size);
 }
 
@@ -514,7 +548,7 @@ static void metric_fields(struct field **at, const struct ct_metric *m)
 	field_add_str(at, "name", m->text, strnlen(m->text, m->name_len));
 	field_add_str(at, "unit", m->text + m->name_len,
 		      strnlen(m->text + m->name_len, m->unit_len));
-	add_word(at, "source", &metric_sources, m->source);
+	add_word(at, "source", NULL, &metric_sources, m->source);
 }
 
 static void clock_fields(struct field **at, const struct ct_clock *c)

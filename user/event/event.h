@@ -280,7 +280,7 @@ const struct kernel_name *name_table_find(struct name_table *, const struct ct_c
 /* The kernel that a handle means in a process; NULL: not known. */
 const struct kernel_name *name_table_handle(struct name_table *, uint32_t pid, uint64_t handle);
 
-/* ---- stacks (event/stacks.c), from CT_FRAME and CT_STACK records ---- */
+/* ---- stacks (stacks/stacks.c), from CT_FRAME and CT_STACK records ---- */
 /* The table remembers at least this many of the newest stacks. Whoever makes the records uses no
  * older ids. */
 #define STACK_TABLE_STACKS 65536
@@ -300,15 +300,19 @@ bool stack_place(const struct stack *, char *text, size_t size);
 
 /* ---- what people need not see of a stack ---- */
 
-/* Is it a frame of the Python interpreter, or of what calls C for it? */
-bool frame_is_interpreter(uint8_t kind, const char *object);
-/* Is it a frame of libc around a program's or a thread's first function? */
-bool frame_is_start(uint8_t kind, const char *function, const char *object);
+/* What a frame is to its program, by the rows of stacks/shown.c. */
+enum frame_role {
+	FRAME_OWN,	 /* the program's, or of a library that it uses */
+	FRAME_GLUE,	 /* of the Python interpreter, or between it and code that was compiled */
+	FRAME_ALLOCATOR, /* of PyTorch's allocator, or of the operators that ask it for blocks */
+	FRAME_START,	 /* of libc, around a program's or a thread's first function */
+};
+enum frame_role frame_role(uint8_t kind, const char *function, const char *object);
 /* A source file as it is shown: torch/nn/modules/linear.py of a package that is installed. It is a part of
  * the text; takes NULL. */
 const char *frame_file(uint8_t kind, const char *file);
-/* Which frames of a stack are shown: the innermost n, without those of libc's start, and with `hides` not those
- * of the interpreter, since the stack has frames of Python. With `whole` all. */
+/* Which frames of a stack are shown: the innermost n, without those of libc's start, and with `hides` none that is
+ * FRAME_GLUE, since the stack has frames of Python. With `whole` all. */
 struct stack_view {
 	uint32_t n;
 	bool hides;
@@ -317,7 +321,7 @@ struct stack_view stack_view(const struct stack *, bool whole);
 /* Is one of these n frames shown? */
 static inline bool stack_shows(const struct stack_view *v, const struct stack_frame *f)
 {
-	return !v->hides || !frame_is_interpreter(f->kind, f->object);
+	return !v->hides || frame_role(f->kind, f->function, f->object) != FRAME_GLUE;
 }
 
 /* Processes that ran while CUDA's code had no probes yet: from CT_UNPROBED records. */
@@ -350,19 +354,25 @@ struct probe_cost {
 	unsigned int functions; /* number of functions whose probes are not attached all the time */
 };
 
-/* What was lost and dropped, by cause. Every sink reports it at the end. */
+struct holes;
+
+/* What was lost and dropped, by cause, and other numbers of the sources. Every sink gets it at the end. */
+/* Whether a traced process had code with functions that are traced. */
+enum losses_code { LOSSES_CODE_UNKNOWN, LOSSES_CODE_NONE, LOSSES_CODE_LOADED };
+
 struct losses {
-	/* processes with missed calls: how many calls each of them missed is not known */
-	struct unprobed_sum unprobed;
-	uint64_t lost[CT_LOSS_END];
-	uint64_t calls; /* calls seen by the kernel side */
+	/* what was not seen (event/holes/holes.h); what the members say that are marked with "row" is
+	 * in its rows too, and outputs ask only it. A source leaves it as it is */
+	const struct holes *holes;
+	uint64_t lost[CT_LOSS_END]; /* row */
+	uint64_t calls;		    /* calls seen by the kernel side */
 	uint64_t folded, filtered, sent, unfinished;
-	/* forks, execs and ends of processes that were lost and so never reported */
+	/* row: forks, execs and ends of processes that were lost and so never reported */
 	uint64_t unreported;
 	/* calls that the kernel side counted without their kernel, thread and so on; each
 	 * process's share of them is stored with the process */
 	uint64_t beyond;
-	/* scopes that were not followed, because too many were open at a time; ends of ranges
+	/* scopes that were not followed, because too many were open at a time (row); ends of ranges
 	 * whose begins were not seen */
 	uint64_t scopes_dropped, scopes_unbegun;
 	uint64_t received; /* records that arrived */
@@ -372,15 +382,16 @@ struct losses {
 	uint64_t pair_ns;
 	struct probe_cost probes;
 	uint64_t files; /* number of files that have probes now */
-	/* number of files in which functions were not probed, because the programs of their user
+	uint8_t code;	/* enum losses_code */
+	/* row: number of files in which functions were not probed, because the programs of their user
 	 * map too many files; the calls in them are not known */
 	uint64_t refused;
-	/* functions of processes with hooks that have no hook; calls of them are not known */
+	/* row: functions of processes with hooks that have no hook; calls of them are not known */
 	uint64_t unhooked;
-	/* functions of processes with hooks whose calls are seen only where other code calls them
+	/* row: functions of processes with hooks whose calls are seen only where other code calls them
 	 * through the dynamic loader's slots */
 	uint64_t partly;
-	/* functions of processes with hooks whose hooks another tracer's breakpoints removed for a
+	/* row: functions of processes with hooks whose hooks another tracer's breakpoints removed for a
 	 * time; calls of them in that time are not known */
 	uint64_t interrupted;
 };

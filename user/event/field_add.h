@@ -19,6 +19,12 @@ static inline struct field *field_add(struct field **at, const char *name, enum 
 	return f;
 }
 
+/* The last field has another name in outputs for programs. */
+static inline void field_as(struct field **at, const char *key)
+{
+	(*at)[-1].key = key;
+}
+
 static inline struct field *field_add_u(struct field **at, const char *name, enum field_type type,
 					uint64_t v)
 {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "device.h"
+#include "hole_words.h"
 #include "field_add.h"
 
 static int process_fields(const struct ct_process *p, struct field *out)
@@ -29,6 +30,26 @@ static int lost_fields(const struct ct_lost *l, struct field *out)
 	field_add_str(&at, "cause", cause, strlen(cause));
 	if (l->cpu != ~0u)
 		field_add_u(&at, "cpu", FIELD_UINT, l->cpu);
+	return (int)(at - out);
+}
+
+static int hole_fields(const struct ct_hole *h, struct field *out)
+{
+	const char *layer = hole_layer(h->layer), *state = hole_state(h->state),
+		   *reason = hole_reason(h->reason);
+	struct field *at = out;
+
+	field_add_str(&at, "layer", layer, strlen(layer));
+	field_add_str(&at, "state", state, strlen(state));
+	field_add_str(&at, "reason", reason, strlen(reason));
+	if (h->until_ns && h->until_ns != CT_HOLE_OPEN)
+		field_add_u(&at, "until_ns", FIELD_UINT, h->until_ns);
+	if (h->count)
+		field_add_u(&at, "count", FIELD_UINT, h->count);
+	if (h->device != CT_UNKNOWN)
+		field_add_u(&at, "device", FIELD_UINT, h->device);
+	if (h->text_len)
+		field_add_str(&at, "text", h->text, strnlen(h->text, h->text_len));
 	return (int)(at - out);
 }
 
@@ -112,6 +133,7 @@ int event_fields(const struct event *ev, struct field *out, int max)
 	case CT_FRAME: return frame_fields((const struct ct_frame *)ev->rec, out);
 	case CT_STACK: return stack_fields((const struct ct_stack *)ev->rec, out, max);
 	case CT_LOST: return lost_fields((const struct ct_lost *)ev->rec, out);
+	case CT_HOLE: return hole_fields((const struct ct_hole *)ev->rec, out);
 	case CT_MUTED: return muted_fields((const struct ct_muted *)ev->rec, out);
 	case CT_FORK:
 		field_add_u(&at, "child_pid", FIELD_UINT,

@@ -71,6 +71,19 @@ static bool unprobed_matches(const struct filter *f, const struct ct_unprobed *u
 	return ours && (!f->comm_glob || !*u->comm || !fnmatch(f->comm_glob, u->comm, 0));
 }
 
+/* A row of the ledger. Its process may be one that no other record describes. */
+static bool hole_matches(const struct filter *f, const struct ct_hole *h, const struct process *p)
+{
+	const char *comm = *h->comm ? h->comm : p->heard ? p->comm : "";
+	bool ours = !f->npids || !h->h.pid;
+
+	for (int i = 0; i < f->npids && !ours; i++)
+		ours = (uint32_t)f->pids[i] == h->h.pid || (uint32_t)f->pids[i] == h->ns_pid ||
+		       (uint32_t)f->pids[i] == p->shown_pid;
+	return ours && (!f->tid || !h->h.tid || h->h.tid == f->tid) &&
+	       (!f->comm_glob || !*comm || !fnmatch(f->comm_glob, comm, 0));
+}
+
 static bool pid_matches(const struct filter *f, const struct process *p)
 {
 	for (int i = 0; i < f->npids; i++)
@@ -134,6 +147,8 @@ bool filter_match(const struct filter *f, const struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
 
+	if (h->kind == CT_HOLE)
+		return hole_matches(f, (const struct ct_hole *)h, ev->proc);
 	if (h->pid && h->kind != CT_LOST && !pid_matches(f, ev->proc))
 		return false;
 	switch (h->kind) {

@@ -27,9 +27,9 @@ enum kind_flag {
 };
 
 struct kind {
-	/* in csv and in other programs' formats: "copy"; NULL: those formats do not show it */
+	/* in csv, in other programs' formats and, of device work, in JSON: "copy"; NULL: those formats do not show it */
 	const char *word;
-	/* "type" of its JSON object, and in brackets the table's EVENT: "memcpy"; NULL: neither
+	/* in brackets the table's EVENT, and "type" of its JSON object: "memcpy"; NULL: neither
 	 * shows it */
 	const char *json;
 	/* bytes before its tail: sizeof its struct. A shorter record is damaged */

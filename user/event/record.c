@@ -217,6 +217,14 @@ static int check_unprobed(const struct ct_unprobed *u)
 		       : 0;
 }
 
+static int check_hole(const struct ct_hole *h)
+{
+	if (h->h.end_ns != h->h.start_ns || (h->until_ns && h->until_ns < h->h.start_ns) ||
+	    h->text_len > CT_HOLE_TEXT_MAX || h->comm[CT_COMM_LEN - 1])
+		return -EBADMSG;
+	return check_tail(&h->h, sizeof(*h), h->text_len);
+}
+
 static int check_work(const struct ct_work *w)
 {
 	return w->h.end_ns >= w->h.start_ns && good_func(w->func) ? 0 : -EBADMSG;
@@ -290,6 +298,7 @@ int record_check(const void *rec, size_t avail)
 	case CT_FOREIGN: return check_foreign(rec);
 	case CT_MUTED: return check_muted(rec);
 	case CT_UNPROBED: return check_unprobed(rec);
+	case CT_HOLE: return check_hole(rec);
 	case CT_MORE: return check_more(rec);
 	case CT_ABSENT: return check_absent(rec);
 	case CT_NAME: return check_name(rec);

@@ -113,6 +113,7 @@ static int add_word(struct selection *s, const char *word, char *msg, size_t siz
 
 	if (!in)
 		word++;
+	word += *word == '%'; /* strace's mark of a class */
 	if (!*word) {
 		snprintf(msg, size,
 			 "-e: an empty word; give classes, names and globs, separated by commas");

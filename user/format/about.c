@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../event/device.h"
+#include "../event/hole_words.h"
 #include "../util/put.h"
 #include "../event/scopes/lineage.h"
 #include "about.h"
@@ -94,6 +95,7 @@ void about_name(struct text *t, const struct sink_opts *o, const struct event *e
 	case CT_LOST:
 		text_str(t, loss_name((enum ct_loss)((const struct ct_lost *)h)->cause));
 		return;
+	case CT_HOLE: text_str(t, hole_reason(((const struct ct_hole *)h)->reason)); return;
 	case CT_COPY:
 		two_words(t, "memcpy", device_copy_kind(((const struct ct_copy *)h)->kind));
 		return;

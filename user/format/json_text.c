@@ -2,6 +2,7 @@
 /* json_text.c - see json_text.h. All strings are untrusted bytes. */
 #include <stdio.h>
 
+#include "../event/holes/holes.h"
 #include "json_text.h"
 
 #define NAME_MAX_BYTES 65536
@@ -39,7 +40,7 @@ static void frame(struct text *t, const struct sink_opts *o, const struct stack_
 		text_str(t, ",");
 	}
 	if (f->function && f->kind == CT_FRAME_NATIVE) {
-		text_str(t, "\"offset\":");
+		text_str(t, "\"offset_bytes\":");
 		text_u64(t, f->offset);
 		text_str(t, ",");
 	}
@@ -87,19 +88,7 @@ void json_stack(struct text *t, const struct sink_opts *o, const struct stack *s
 	text_str(t, "]");
 }
 
-size_t json_unprobed(char *buf, size_t size, const struct unprobed_sum *u)
-{
-	*buf = '\0';
-	if (!unprobed_any(u))
-		return 0;
-	return (size_t)snprintf(
-		buf, size,
-		",\"unprobed\":{\"processes\":%llu,\"ended\":%llu,\"max_ns\":%llu,\"at_least\":%s}",
-		(unsigned long long)u->processes, (unsigned long long)u->ended,
-		(unsigned long long)u->longest_ns, u->more ? "true" : "false");
-}
-
-void json_unprobed_member(struct json *j, const struct unprobed_sum *u)
+static void unprobed(struct json *j, const struct unprobed_sum *u)
 {
 	if (!unprobed_any(u))
 		return;
@@ -108,5 +97,65 @@ void json_unprobed_member(struct json *j, const struct unprobed_sum *u)
 	json_put_u64(j, "ended", u->ended);
 	json_put_u64(j, "max_ns", u->longest_ns);
 	json_put_bool(j, "at_least", u->more);
+	json_end(j);
+}
+
+static void holes_row_member(struct json *j, const struct holes_row *r)
+{
+	json_open_object(j, NULL);
+	json_put_str(j, "reason", hole_reason(r->reason));
+	json_put_str(j, "layer", hole_layer(r->layer));
+	json_put_str(j, "state", hole_state(r->state));
+	if (r->shown_pid)
+		json_put_u64(j, "pid", r->shown_pid);
+	if (*r->comm)
+		json_put_str(j, "comm", r->comm);
+	if (r->pid && r->tid)
+		json_put_u64(j, "tid", r->tid);
+	if (r->device != CT_UNKNOWN)
+		json_put_u64(j, "device", r->device);
+	if (r->start_ns || r->count_from)
+		json_put_u64(j, "from_ns", r->start_ns ? r->start_ns : r->count_from);
+	if (r->end_ns && r->end_ns != CT_HOLE_OPEN)
+		json_put_u64(j, "until_ns", r->end_ns);
+	if (r->count)
+		json_put_u64(j, "count", r->count);
+	if (r->below || r->above) {
+		json_put_u64(j, "error_below", r->below);
+		json_put_u64(j, "error_above", r->above);
+	}
+	if (r->joined)
+		json_put_u64(j, "joined", r->joined);
+	if (*r->text)
+		json_put_str(j, "text", r->text);
+	json_end(j);
+}
+
+void json_put_holes(struct json *j, const struct holes *l)
+{
+	/* numbers that had keys of their own before these rows were made */
+	static const struct {
+		enum ct_hole_reason reason;
+		const char *key;
+	} numbers[] = {
+		{ CT_HOLE_SCOPES_DROPPED, "scopes_dropped" },
+		{ CT_HOLE_FILE_REFUSED, "refused_files" },
+		{ CT_HOLE_UNHOOKED, "unhooked_functions" },
+		{ CT_HOLE_PARTLY_HOOKED, "partly_hooked_functions" },
+		{ CT_HOLE_INTERRUPTED, "interrupted_functions" },
+	};
+
+	unprobed(j, holes_unprobed(l));
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+		uint64_t n = holes_number(l, numbers[i].reason);
+
+		if (n)
+			json_put_u64(j, numbers[i].key, n);
+	}
+	if (!holes_rows(l))
+		return;
+	json_open_array(j, "not_seen");
+	for (size_t i = 0; i < holes_rows(l); i++)
+		holes_row_member(j, holes_row(l, i));
 	json_end(j);
 }

@@ -10,12 +10,9 @@
 
 /* ,"kernel":"...","kernel_mangled":"...","kernel_source":"registered" */
 void json_kernel(struct text *, const struct kernel_name *);
-/* ,"unprobed":{"processes":3,"ended":0,"max_ns":12,"at_least":false}; "" when there are none.
- * Returns its length. */
-#define JSON_UNPROBED_MAX 160
-size_t json_unprobed(char *, size_t size, const struct unprobed_sum *);
-/* The same member, by a writer. */
-void json_unprobed_member(struct json *, const struct unprobed_sum *);
+/* What was not seen: the members `unprobed`, numbers of some reasons, and `not_seen`, an array with an object
+ * for each row. Nothing if there are no rows. */
+void json_put_holes(struct json *, const struct holes *);
 /* ,"stack":[{...}],"stack_flags":["cut"] */
 void json_stack(struct text *, const struct sink_opts *, const struct stack *);
 

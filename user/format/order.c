@@ -14,6 +14,8 @@
 #include "../util/msg.h"
 #include "order.h"
 
+#define TICK_ROWS 65536 /* of one order_tick(): the loop has other things to do too */
+
 struct held {
 	uint64_t place_ns, nth; /* nth: in the order in which the rows came */
 	char *text;
@@ -114,15 +116,20 @@ static void tell_late(struct order *o, const struct held *h)
 		 ORDER_HOLD_BYTES >> 20);
 }
 
+static void write_held(struct order *o, const struct held *h)
+{
+	tell_late(o, h);
+	if (h->place_ns > o->handed_ns)
+		o->handed_ns = h->place_ns;
+	out_mem(o->opts->out, h->text, h->len);
+	free(h->text);
+}
+
 static void hand_on(struct order *o)
 {
 	struct held h = pop(o);
 
-	tell_late(o, &h);
-	if (h.place_ns > o->handed_ns)
-		o->handed_ns = h.place_ns;
-	out_mem(o->opts->out, h.text, h.len);
-	free(h.text);
+	write_held(o, &h);
 }
 
 /* With --nested a call's row stands above those of the calls inside it, though it ended later:
@@ -188,14 +195,24 @@ int order_tick(struct order *o, uint64_t now_ns)
 							: 0;
 	else
 		until_ns = now_ns > ORDER_HOLD_NS ? now_ns - ORDER_HOLD_NS : 0;
-	while (o->nrows && o->rows[0].place_ns <= until_ns)
+	for (int n = 0; n < TICK_ROWS && o->nrows && o->rows[0].place_ns <= until_ns; n++)
 		hand_on(o);
 	return out_error(o->opts->out);
 }
 
+static int compare(const void *a, const void *b)
+{
+	return is_before(a, b) ? -1 : 1;
+}
+
+/* A million rows are sorted several times faster than they are taken out of the heap one by one. */
 int order_flush(struct order *o)
 {
-	while (o && o->nrows)
-		hand_on(o);
+	if (o && o->nrows)
+		qsort(o->rows, o->nrows, sizeof(*o->rows), compare);
+	for (size_t i = 0; o && i < o->nrows; i++)
+		write_held(o, &o->rows[i]);
+	if (o)
+		o->nrows = o->bytes = 0;
 	return o ? out_error(o->opts->out) : 0;
 }

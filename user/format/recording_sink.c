@@ -258,6 +258,9 @@ static int trace_event(struct sink *s, const struct event *ev)
 	bool call = ev->rec->kind == CT_CALL && !(ev->rec->flags & CT_F_HIDDEN);
 	int err;
 
+	/* the rows are there already, as they were stated */
+	if (ev->rec->kind == CT_HOLE && ev->rec->flags & CT_F_FINAL)
+		return 0;
 	err = make_room(t, ev->rec);
 	if (!err)
 		err = store(t, ev->rec);
@@ -364,14 +367,6 @@ static char *end_text(const struct sink_end *end)
 		(unsigned long long)l->folded, (unsigned long long)l->filtered,
 		(unsigned long long)l->sent, (unsigned long long)l->unfinished,
 		(unsigned long long)l->received);
-	if (l->refused)
-		fprintf(f, "refused_files %llu\n", (unsigned long long)l->refused);
-	if (l->unhooked)
-		fprintf(f, "unhooked_functions %llu\n", (unsigned long long)l->unhooked);
-	if (l->partly)
-		fprintf(f, "partly_hooked_functions %llu\n", (unsigned long long)l->partly);
-	if (l->interrupted)
-		fprintf(f, "interrupted_functions %llu\n", (unsigned long long)l->interrupted);
 	for (int i = 0; i < CT_LOSS_END; i++)
 		if (l->lost[i])
 			fprintf(f, "lost.%s %llu\n", loss_name((enum ct_loss)i),

@@ -13,8 +13,20 @@
 struct event_base;
 struct option_set;
 
-/* DELTA: since the row before, in milliseconds; UNIX: seconds of the Unix epoch */
-enum sink_time { SINK_TIME_MS, SINK_TIME_US, SINK_TIME_ISO, SINK_TIME_UNIX, SINK_TIME_DELTA };
+/* The version of the names in JSON, csv, arrow and parquet (docs/exports.md#names). New names need no new one. */
+#define SINK_NAMES_VERSION "3"
+
+/* DELTA: since the row before, in milliseconds; UNIX: seconds of the Unix epoch; DAY, DAY_US: the local time of
+ * day, in seconds and microseconds */
+enum sink_time {
+	SINK_TIME_MS,
+	SINK_TIME_US,
+	SINK_TIME_ISO,
+	SINK_TIME_UNIX,
+	SINK_TIME_DELTA,
+	SINK_TIME_DAY,
+	SINK_TIME_DAY_US
+};
 
 /* In which order the counts of -c and -C are printed. */
 enum sink_count_by {

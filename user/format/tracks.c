@@ -21,6 +21,17 @@ void tracks_free(struct tracks *t)
 	keyed_close(&t->all);
 }
 
+static enum track_kind scope_track(const struct ct_scope *s)
+{
+	switch (s->kind) {
+	case CT_SCOPE_COLLECTIVE:
+	case CT_SCOPE_COMMUNICATOR: return TRACK_COLLECTIVES;
+	case CT_SCOPE_OPERATOR: return TRACK_OPERATORS;
+	case CT_SCOPE_GEMM: return TRACK_PRODUCTS;
+	}
+	return TRACK_MARKERS;
+}
+
 /* Fills in the key of the event's track; false: it has none. */
 static bool key_of(struct track *k, const struct event *ev)
 {
@@ -31,8 +42,15 @@ static bool key_of(struct track *k, const struct event *ev)
 	switch (h->kind) {
 	case CT_CALL:
 	case CT_FOREIGN: k->key.kind = TRACK_THREAD; return true;
-	case CT_SCOPE_END:
+	case CT_SCOPE_END: k->key.kind = scope_track((const struct ct_scope *)h); return true;
 	case CT_MARKER: k->key.kind = TRACK_MARKERS; return true;
+	case CT_LOST:
+	case CT_MUTED:
+	case CT_UNPROBED:
+	case CT_HOLE:
+		k->key.kind = TRACK_HOLES;
+		k->key.first = 0;
+		return true;
 	case CT_OVERHEAD: k->key.kind = TRACK_OVERHEAD; return true;
 	case CT_EVENT:
 		k->key.kind = TRACK_EVENTS;
@@ -99,11 +117,12 @@ uint32_t tracks_find(struct tracks *t, const struct event *ev)
 
 static void device(struct text *t, uint32_t device, const char *after)
 {
-	text_str(t, "GPU ");
-	if (device == CT_UNKNOWN)
-		text_str(t, "?");
-	else
+	if (device == CT_UNKNOWN) {
+		text_str(t, "unknown GPU");
+	} else {
+		text_str(t, "GPU ");
 		text_u64(t, device);
+	}
 	text_str(t, after);
 }
 
@@ -115,23 +134,27 @@ static void stream(struct text *t, uint32_t id, const char *before)
 	text_u64(t, id);
 }
 
+static void thread(struct text *t, const struct track *k, const char *after)
+{
+	text_str(t, "thread ");
+	text_u64(t, k->key.first);
+	if (*k->thread) {
+		text_str(t, " (");
+		text_plain(t, k->thread, CT_COMM_LEN);
+		text_str(t, ")");
+	}
+	text_str(t, after);
+}
+
 void tracks_name(struct text *t, const struct track *k)
 {
 	switch (k->key.kind) {
-	case TRACK_MARKERS:
-	case TRACK_THREAD:
-	case TRACK_OVERHEAD:
-		text_str(t, "thread ");
-		text_u64(t, k->key.first);
-		if (*k->thread) {
-			text_str(t, " (");
-			text_plain(t, k->thread, CT_COMM_LEN);
-			text_str(t, ")");
-		}
-		text_str(t, k->key.kind == TRACK_MARKERS    ? ", NVTX"
-			    : k->key.kind == TRACK_OVERHEAD ? ", overhead"
-							    : "");
-		break;
+	case TRACK_MARKERS: thread(t, k, ", ranges"); break;
+	case TRACK_THREAD: thread(t, k, ""); break;
+	case TRACK_OVERHEAD: thread(t, k, ", overhead"); break;
+	case TRACK_OPERATORS: thread(t, k, ", operators"); break;
+	case TRACK_COLLECTIVES: thread(t, k, ", collectives"); break;
+	case TRACK_PRODUCTS: thread(t, k, ", products"); break;
 	case TRACK_STREAM:
 		device(t, k->key.first, "");
 		stream(t, k->key.second, ", stream ");
@@ -141,6 +164,7 @@ void tracks_name(struct text *t, const struct track *k)
 		stream(t, k->key.second, " of stream ");
 		break;
 	case TRACK_MEMORY: device(t, k->key.first, ", memory"); break;
+	case TRACK_HOLES: text_str(t, "not seen"); break;
 	default: device(t, k->key.first, ", events");
 	}
 }

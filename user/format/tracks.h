@@ -14,13 +14,17 @@
 #define TRACKS_NONE UINT32_MAX
 
 enum track_kind {
-	TRACK_MARKERS,	/* NVTX ranges and marks of a thread */
-	TRACK_THREAD,	/* calls of a thread */
-	TRACK_OVERHEAD, /* overhead of the driver on a thread */
-	TRACK_STREAM,	/* work of a stream: kernels, copies, sets, graphs */
-	TRACK_WAITS,	/* synchronizations of a stream or a context */
-	TRACK_MEMORY,	/* memory of a device that is taken, given back and moved */
-	TRACK_EVENTS,	/* events of a device, by the machine's number */
+	TRACK_MARKERS,	   /* ranges and marks of a thread */
+	TRACK_THREAD,	   /* calls of a thread */
+	TRACK_OVERHEAD,	   /* overhead of the driver on a thread */
+	TRACK_STREAM,	   /* work of a stream: kernels, copies, sets, graphs */
+	TRACK_WAITS,	   /* synchronizations of a stream or a context */
+	TRACK_MEMORY,	   /* memory of a device that is taken, given back and moved */
+	TRACK_EVENTS,	   /* events of a device, by the machine's number */
+	TRACK_OPERATORS,   /* of a thread, as are the two that follow: a framework's operators */
+	TRACK_COLLECTIVES, /* calls of a library for collectives */
+	TRACK_PRODUCTS,	   /* calls that multiply matrices */
+	TRACK_HOLES,	   /* what was not seen of a process, or of the machine */
 };
 struct track {
 	struct {

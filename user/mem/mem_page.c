@@ -95,8 +95,10 @@ static void one(struct out *o, struct text *t, const struct ledger *l, const str
 		text_str(&raw, c->coarse ? "all call sites" : "not known");
 	string_of(t, &raw);
 	text_str(t, ",\"stack\":[");
-	for (uint32_t i = 0; i < site->nframes && i < STACK_LINES; i++) {
-		text_str(t, i ? "," : "");
+	for (uint32_t i = site->first, lines = 0; i < site->nframes && lines < STACK_LINES; i++) {
+		if (site->frames[i].interpreter && i != site->first)
+			continue;
+		text_str(t, lines++ ? "," : "");
 		mem_frame_text(&raw, &site->frames[i], true, as_it_is);
 		string_of(t, &raw);
 	}

@@ -224,7 +224,7 @@ void mem_print_json(struct out *o, const struct ledger *l, const struct mem_abou
 	json_put_str(&j, "reason", a->end ? a->end->reason : NULL);
 	json_put_u64(&j, "lost", a->end ? losses_total(&a->end->losses) : 0);
 	if (a->end)
-		json_unprobed_member(&j, &a->end->losses.unprobed);
+		json_put_holes(&j, a->end->losses.holes);
 	json_put_u64(&j, "not_in_book", l->no_room);
 	json_put_u64(&j, "not_in_rows", l->no_row + l->blocks.no_row + sites_no_room(l->sites));
 	json_put_bool(&j, "leaks_known", !mem_missing(l, a));

@@ -264,9 +264,11 @@ static const struct option_row rows[] = {
 	  "print only one table: by process, device, kind, stack, or library (the file whose code made\n"
 	  "the call)" },
 	{ 0, "top", "N", COUNT(top, 1, 1000000, "rows", NULL), 0, "10", "print N rows of a table, and N call sites that leak" },
-	{ 0, "json", NULL, FLAG(json), 0, NULL, "print everything as one JSON object",
+	{ 0, "format", "NAME", ENUM(json, "table", "json"), 0, "table", "table, or json: everything as one JSON object" },
+	{ 0, "json", NULL, FLAG(json), 0, NULL, "the same as --format json",
 	  RULES(EXCLUDES("by", "--json has all tables: leave out --by"),
-		EXCLUDES("top", "--json has all rows: leave out --top")) },
+		EXCLUDES("top", "--json has all rows: leave out --top"),
+		EXCLUDES("format", "--json is a form of --format: give one of them")) },
 	{ 0, "html", "FILE", TEXT(html), 0, NULL, "write a picture too: memory over time by call site, as a page for a browser" },
 	{ 0, "memory-viz", "FILE", TEXT(viz), 0, NULL,
 	  "write what PyTorch's allocator did and holds, for PyTorch's own viewer; implies --layers\n"

@@ -151,28 +151,19 @@ static const char *base_of(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* Code that runs the program's own, or calls C for it. */
-static bool is_interpreter(const struct site_frame *f, bool reported)
+/* Marks the frames that are not the program's. A block that PyTorch's allocator reports was asked for by
+ * the frames around the allocator's own. */
+static void tell_own(struct site *to, struct site_frame *frames, const struct stack *st, bool all)
 {
-	/* PyTorch's allocator, and its operators, which ask it for blocks */
-	static const char *const torch[] = { "libc10", "libtorch" };
-	const char *base = f->kind == CT_FRAME_PYTHON ? NULL : base_of(f->object);
+	struct stack_view v = st ? stack_view(st, all) : (struct stack_view){ 0 };
 
-	for (size_t i = 0; base && i < ARRAY_LEN(torch) && reported; i++)
-		if (!strncmp(base, torch[i], strlen(torch[i])))
-			return true;
-	return frame_is_interpreter(f->kind, f->object);
-}
+	for (uint32_t i = 0; i < to->nframes && !all; i++) {
+		enum frame_role role =
+			frame_role(frames[i].kind, frames[i].function, frames[i].object);
 
-/* Marks the frames that are the program's. */
-static void tell_own(struct site *to, struct site_frame *frames, bool show_all)
-{
-	for (uint32_t i = 0; i < to->nframes; i++)
-		frames[i].interpreter = !show_all && is_interpreter(&frames[i], to->reported);
-	for (uint32_t i = to->nframes;
-	     !show_all && i-- &&
-	     frame_is_start(frames[i].kind, frames[i].function, frames[i].object);)
-		frames[i].interpreter = true;
+		frames[i].interpreter = i >= v.n || role == FRAME_GLUE ||
+					(role == FRAME_ALLOCATOR && to->reported);
+	}
 	while (to->first < to->nframes && frames[to->first].interpreter)
 		to->first++;
 	if (to->first == to->nframes)
@@ -213,7 +204,7 @@ static bool fill(struct sites *s, struct site *to, unsigned int func, const stru
 		frames[i].shown_file = s->show_all ? frames[i].file
 						   : frame_file(f->kind, frames[i].file);
 	}
-	tell_own(to, frames, s->show_all);
+	tell_own(to, frames, st, s->show_all);
 	to->frames = frames;
 	return !full;
 }

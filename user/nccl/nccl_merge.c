@@ -174,9 +174,11 @@ static int get_member(struct nccl_job *j, struct json_object *in)
 		m->device = (int)device;
 	if (get_number(in, "still_ns", UINT64_MAX, &still))
 		m->still_ns = still;
-	if (get_number(in, "ts_ns", UINT64_MAX, &ts))
+	/* the second names are those of files before version 3 */
+	if (get_number(in, "start_ns", UINT64_MAX, &ts) || get_number(in, "ts_ns", UINT64_MAX, &ts))
 		m->ts_ns = ts;
 	get_text(in, "comm", m->comm, sizeof(m->comm));
+	get_text(in, "process", m->comm, sizeof(m->comm));
 	get_text(in, "host", m->host, sizeof(m->host));
 	get_text(in, "boot", m->boot, sizeof(m->boot));
 	get_counts(in, m);

@@ -244,12 +244,16 @@ static void put_group(struct out *o, const struct nccl_group *g, bool merged, si
 		put_ranks(o, g, is_absent, NULL);
 		out_str(o, " not arrived");
 	} else {
-		out_str(o, unseen ? "the ranks that were seen have begun the same collectives, "
-				    "the last: "
-				  : "all ranks have begun the same collectives, the last: ");
+		out_str(o, unseen ? "the ranks that were seen have begun as many collectives of "
+				    "each kind, the last: "
+				  : "all ranks have begun as many collectives of each kind, the "
+				    "last: ");
 		put_last(o, g);
 	}
 	out_char(o, '\n');
+	if (!absent)
+		out_str(o, "  whether their sizes, types, operations and roots are the same is not "
+			   "known here; 'cudatrace record --layers nccl' of the job shows them\n");
 	for (int i = 0; i < g->nkinds; i++)
 		put_kind(o, g, &g->kinds[i]);
 	if (disagree(g))
@@ -332,9 +336,9 @@ static void json_member(struct json *j, const struct nccl_member *m)
 {
 	json_open_object(j, NULL);
 	json_put_str(j, "type", "communicator");
-	json_put_u64(j, "ts_ns", m->ts_ns);
+	json_put_u64(j, "start_ns", m->ts_ns);
 	json_put_u64(j, "pid", m->pid);
-	json_put_bytes(j, "comm", m->comm, strnlen(m->comm, sizeof(m->comm)));
+	json_put_bytes(j, "process", m->comm, strnlen(m->comm, sizeof(m->comm)));
 	json_put_str(j, "host", m->host);
 	json_put_str(j, "boot", m->boot);
 	json_put_hex(j, "hash", m->hash);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "../stat/expose.h"
+#include "../event/holes/holes.h"
 #include "../util/msg.h"
 #include "../util/now.h"
 #include "../util/option/option.h"
@@ -157,26 +158,7 @@ static int troubles(struct serve *s, bool ready, char *text, size_t size)
 				      "and none was found installed\n");
 		bad += ready;
 	}
-	if (l.refused)
-		n += (size_t)snprintf(text + n, size - n,
-				      "%llu files with CUDA's functions were refused: the programs "
-				      "of a user map too many\n",
-				      (unsigned long long)l.refused);
-	if (l.unhooked)
-		n += (size_t)snprintf(
-			text + n, size - n,
-			"%llu functions have no hooks: calls of them are not counted\n",
-			(unsigned long long)l.unhooked);
-	if (l.partly)
-		n += (size_t)snprintf(text + n, size - n,
-				      "%llu functions are hooked only where other code calls them "
-				      "through the dynamic loader\n",
-				      (unsigned long long)l.partly);
-	if (l.interrupted)
-		n += (size_t)snprintf(text + n, size - n,
-				      "%llu functions had no hook for a time, because of another "
-				      "tracer: calls of them in that time are not counted\n",
-				      (unsigned long long)l.interrupted);
+	n += holes_text(l.holes, 0, "", "\n", text + n, size - n);
 	if (lost > s->lost_before) {
 		n += (size_t)snprintf(text + n, size - n,
 				      "%llu records were lost since /readyz was asked last\n",

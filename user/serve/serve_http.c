@@ -373,6 +373,21 @@ static void on_request(struct evhttp_request *req, void *ctx)
 		answer_as(s, req, verdict);
 }
 
+/* HEAD gets the same head as GET, and no body: what comes behind it would be taken for the answer to the next
+ * question. */
+static void send_body(struct evhttp_request *req, int status, struct evbuffer *body)
+{
+	char length[24];
+
+	if (evhttp_request_get_command(req) != EVHTTP_REQ_HEAD) {
+		evhttp_send_reply(req, status, NULL, body);
+		return;
+	}
+	snprintf(length, sizeof(length), "%zu", body ? evbuffer_get_length(body) : 0);
+	evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Length", length);
+	evhttp_send_reply(req, status, NULL, NULL);
+}
+
 void serve_http_answer(struct evhttp_request *req, int status, const char *type, const char *text)
 {
 	struct evbuffer *body = evbuffer_new();
@@ -380,7 +395,7 @@ void serve_http_answer(struct evhttp_request *req, int status, const char *type,
 	if (body)
 		evbuffer_add(body, text, strlen(text));
 	evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Type", type);
-	evhttp_send_reply(req, status, NULL, body);
+	send_body(req, status, body);
 	if (body)
 		evbuffer_free(body);
 }
@@ -394,7 +409,7 @@ void serve_http_answer_fd(struct evhttp_request *req, const char *type, int fd, 
 		evhttp_send_error(req, HTTP_INTERNAL, NULL);
 	} else {
 		evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Type", type);
-		evhttp_send_reply(req, HTTP_OK, NULL, body);
+		send_body(req, HTTP_OK, body);
 	}
 	if (body)
 		evbuffer_free(body);

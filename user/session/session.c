@@ -20,9 +20,7 @@ static int exit_status(const struct session *s)
 	 * during a live trace it does not */
 	if (s->error || (s->o->replay && s->undelivered))
 		return 1;
-	if (s->o->strict && (losses_total(&s->losses) || s->losses.refused || s->losses.unhooked ||
-			     s->losses.partly || s->losses.interrupted ||
-			     unprobed_any(&s->losses.unprobed) || s->undelivered))
+	if (s->o->strict && (holes_fails(s->losses.holes) || s->undelivered))
 		return 3;
 	for (int i = 0; i < s->nsinks; i++)
 		if (s->sinks[i].status)

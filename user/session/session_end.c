@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "../../cupti/agent/agent.h"
 #include "session_inside.h"
 #include "signals.h"
 #include "../util/io/bounded.h"
@@ -43,6 +42,9 @@ static bool is_enough(const struct session *s)
 	return s->reason == SESSION_COUNT || s->reason == SESSION_SIZE;
 }
 
+/* CPU time for what programs themselves hand over: they may do so on and on. */
+#define END_NS 500000000ULL
+
 /* Feeds what is still on the way after the sources have stopped. */
 static void last_drain(struct session *s)
 {
@@ -53,6 +55,7 @@ static void last_drain(struct session *s)
 	int err;
 
 	s->ending = true;
+	s->signals_at_end = signals_pending;
 	signals_last();
 	for (int i = 0; i < s->nsources; i++)
 		s->sources[i].ops->stop(&s->sources[i]);
@@ -61,18 +64,27 @@ static void last_drain(struct session *s)
 	if (enough)
 		return;
 	/* one drain may not take all records */
+	session_feed_until(s, END_NS);
 	do {
 		before = s->losses.received;
 		err = session_feed_all(s);
-	} while (err >= 0 && s->losses.received != before);
-	for (int i = 1; i < s->nsources && err >= 0; i++)
+	} while (err >= 0 && !s->late && s->losses.received != before);
+	if (err >= 0 && s->late)
+		err = session_feed_unread(s, session_first(s));
+	for (int i = 1; i < s->nsources && err >= 0; i++) {
+		session_feed_until(s, END_NS / 2);
 		err = session_feed_rest(s, &s->sources[i]);
+		if (err >= 0 && s->late)
+			err = session_feed_unread(s, &s->sources[i]);
+	}
 	if (err >= 0)
 		err = stages_end_scopes(&s->stages, clock_ns(CLOCK_MONOTONIC));
 	if (err >= 0)
 		err = stages_flush(&s->stages, UINT64_MAX);
 	if (err >= 0 && s->plan.capture.count && session_first(s)->ops->call_counts)
 		err = session_feed_call_counts(s);
+	if (err >= 0)
+		err = stages_end_work(&s->stages);
 	if (err >= 0 && !session_first(s)->ops->recorded) {
 		s->clock_ns = 0;
 		err = session_feed_time(s, clock_ns(CLOCK_MONOTONIC));
@@ -82,6 +94,20 @@ static void last_drain(struct session *s)
 	/* an error of the output is reported when the output is closed */
 	else if (err < 0 && !s->error && !out_error(&s->out))
 		s->error = err;
+}
+
+/* Hands the rows of what was not seen, as they are at the end, to the outputs that show stretches of time. */
+static void feed_final(struct session *s)
+{
+	const struct holes *holes = s->losses.holes;
+	uint64_t end_ns = session_first(s)->ops->recorded ? s->last_end_ns
+							  : clock_ns(CLOCK_MONOTONIC);
+	struct hole_text t;
+
+	for (size_t i = 0; i < holes_rows(holes) && !is_enough(s); i++) {
+		hole_final(holes_row(holes, i), s->sink_opts.start_ns, end_ns, &t);
+		stages_show(&s->stages, &t.hole.h);
+	}
 }
 
 /* Gathers the counters of lost records from the kernel side and from this side, and the losses that
@@ -102,7 +128,12 @@ static void gather_losses(struct session *s)
 						  ? s->last_end_ns
 						  : clock_ns(CLOCK_MONOTONIC));
 	}
+	if (!is_enough(s))
+		session_feed_holes(s, &all,
+				   session_first(s)->ops->recorded ? s->last_end_ns
+								   : clock_ns(CLOCK_MONOTONIC));
 	s->losses = all;
+	feed_final(s);
 }
 
 /* Writes how much device work was shown, if any. Returns the bytes written. */
@@ -168,11 +199,29 @@ static void say_missing(const struct session *s)
 			 (unsigned long long)b.crashed);
 }
 
-/* Whether there were calls, how many is not known, that nothing looked at. */
-static bool some_unseen(const struct losses *l)
+/* Why there is no call, behind the number of lost ones; "": there are some, or it is not known. */
+static const char *no_calls(const struct session *s, uint64_t shown)
 {
-	return l->refused || l->unhooked || l->partly || l->interrupted ||
-	       unprobed_any(&l->unprobed);
+	const struct losses *l = &s->losses;
+	const struct opts *o = s->o;
+	bool chosen = o->events_given || o->library || o->domain != API_DOMAIN_END;
+
+	if (shown || s->stages.work || s->stages.nscopes || l->unfinished || losses_total(l) ||
+	    holes_unseen(l->holes) || o->select.none || l->code == LOSSES_CODE_UNKNOWN)
+		return "";
+	if (l->calls || l->filtered || l->counted || muted_calls(&s->stages.muted))
+		return ": calls were made, and the options show none of them";
+	if (l->code == LOSSES_CODE_LOADED)
+		return chosen ? ": a library with the chosen functions was loaded, and none of "
+				"them was called"
+			      : ": a CUDA library was loaded, and none of its functions was called";
+	if (chosen)
+		return o->cmd	  ? ": the program loaded no library that has the chosen functions"
+		       : o->npids ? ": no library that has the chosen functions is loaded there"
+				  : ": no process loaded a library that has the chosen functions";
+	return o->cmd	  ? ": the program loaded no CUDA library"
+	       : o->npids ? ": no CUDA library is loaded there"
+			  : ": no process loaded a CUDA library";
 }
 
 static void say_totals(const struct session *s, const char *const *muted)
@@ -183,7 +232,7 @@ static void say_totals(const struct session *s, const char *const *muted)
 	uint64_t shown = counts ? counted->calls + muted_unseen(&counted->unseen)
 				: l->shown - s->stages.work - s->stages.nscopes;
 	const struct ct_estimated none = { 0 }, *unseen = counts ? &counted->unseen : &none;
-	char text[2048], number[32], margin[96];
+	char text[1024 + HOLES_TEXT], number[32], margin[96];
 	size_t n;
 
 	n = (size_t)snprintf(text, sizeof(text), "%s%s %s",
@@ -202,60 +251,33 @@ static void say_totals(const struct session *s, const char *const *muted)
 	if (n < sizeof(text))
 		n += (size_t)snprintf(text + n, sizeof(text) - n, ", %llu lost%s",
 				      (unsigned long long)losses_total(l),
-				      some_unseen(l) ? " of those seen" : "");
+				      holes_unseen(l->holes) ? " of those seen" : "");
 	for (int i = 0, any = 0; i < CT_LOSS_END && n < sizeof(text); i++) {
 		if (!l->lost[i] || i == CT_LOSS_ORPHAN)
 			continue;
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%llu %s", any++ ? ", " : ": ",
 				      (unsigned long long)l->lost[i], loss_text((enum ct_loss)i));
 	}
-	if (l->refused && n < sizeof(text))
-		n += (size_t)snprintf(text + n, sizeof(text) - n,
-				      "; %llu %s not probed: what was called in %s is not known",
-				      (unsigned long long)l->refused,
-				      l->refused == 1 ? "library was" : "libraries were",
-				      l->refused == 1 ? "it" : "them");
-	if (l->unhooked && n < sizeof(text))
-		n += (size_t)snprintf(text + n, sizeof(text) - n,
-				      "; %llu %s no hook: calls of %s are not known",
-				      (unsigned long long)l->unhooked,
-				      l->unhooked == 1 ? "function had" : "functions had",
-				      l->unhooked == 1 ? "it" : "them");
-	if (l->partly && n < sizeof(text))
-		n += (size_t)snprintf(text + n, sizeof(text) - n,
-				      "; of %llu %s only calls through the dynamic loader are "
-				      "known, as %s partly hooked",
-				      (unsigned long long)l->partly,
-				      l->partly == 1 ? "function" : "functions",
-				      l->partly == 1 ? "it was" : "they were");
-	if (l->interrupted && n < sizeof(text))
-		n += (size_t)snprintf(text + n, sizeof(text) - n,
-				      "; %llu %s no hook for a time, because of another tracer: "
-				      "calls of %s in that time are not known",
-				      (unsigned long long)l->interrupted,
-				      l->interrupted == 1 ? "function had" : "functions had",
-				      l->interrupted == 1 ? "it" : "them");
-	if (unprobed_any(&l->unprobed) && n + UNPROBED_TEXT < sizeof(text)) {
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "; ");
-		n += unprobed_text(text + n, sizeof(text) - n, &l->unprobed);
-	}
+	if (n < sizeof(text))
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s", no_calls(s, shown));
+	if (n < sizeof(text))
+		n += holes_text(l->holes, s->sink_opts.start_ns, "; ", "", text + n,
+				sizeof(text) - n);
 	if (n < sizeof(text))
 		say_muted(&s->stages.muted, muted, counts && !muted_error(unseen), text + n,
 			  sizeof(text) - n);
 	/* what is missing is said whatever the user does not want to read */
-	if (msg_quiet && (losses_total(l) || some_unseen(l)))
+	if (msg_quiet && (losses_total(l) || holes_unseen(l->holes)))
 		msg_warn("%s", text);
 	else
 		msg_note("%s", text);
 	say_missing(s);
-	if (l->scopes_dropped)
-		msg_warn("%llu scopes were not followed: too many were open at a time, and calls "
-			 "in them are shown without their scope",
-			 (unsigned long long)l->scopes_dropped);
 	if (s->stages.scopes_left_out)
-		msg_note("%llu ranges and marks are not in the output: it does not show them, or "
-			 "not such short ones",
-			 (unsigned long long)s->stages.scopes_left_out);
+		msg_note(s->o->spans.url || s->o->format->flags & SINKS_SPANS
+				 ? "%llu ranges and marks are not shown: they are shorter than "
+				   "--otlp-min"
+				 : "%llu ranges and marks are not shown: '%s' has no ranges",
+			 (unsigned long long)s->stages.scopes_left_out, s->o->format->ops->name);
 	if (l->scopes_unbegun)
 		msg_note("%llu ranges ended that had begun before the trace: they are not shown",
 			 (unsigned long long)l->scopes_unbegun);
@@ -263,26 +285,6 @@ static void say_totals(const struct session *s, const char *const *muted)
 		msg_note("%llu records of a newer version are left out: this version does not know "
 			 "their kinds",
 			 (unsigned long long)s->unknown_kinds);
-	if (l->unreported)
-		msg_warn("%llu forks, execs or ends of processes found no room in the ring buffer: "
-			 "rows may show a process's old name (raise --ring-size)",
-			 (unsigned long long)l->unreported);
-}
-
-/* Reports programs that gave work to a device although no agent recorded that work. If an agent
- * could not be added, or left, the reason was already reported. */
-static void say_unheard(struct session *s)
-{
-	const uint32_t work = AGENT_KERNEL | AGENT_MEMCPY | AGENT_MEMSET;
-	struct join_counts c;
-
-	join_counts(s->stages.join, &c);
-	if (session_first(s)->ops->recorded || (s->plan.capture.device.kinds & work) != work ||
-	    !c.unheard)
-		return;
-	msg_warn("%llu process%s gave work to a device, and no agent reported it: what their "
-		 "devices did is not shown (one of them: process %u)",
-		 (unsigned long long)c.unheard, c.unheard == 1 ? "" : "es", c.one_unheard);
 }
 
 /* Reports how CMD ended. Not needed where the rows show it, nor for a stored recording. */
@@ -305,6 +307,7 @@ static void close_sinks(struct session *s)
 		.reason = session_reason(s->reason),
 	};
 	struct join_counts counts;
+	uint64_t stopped_ns;
 	int program = s->cmd_status;
 	bool unwritten = false;
 	int err = 0;
@@ -318,7 +321,9 @@ static void close_sinks(struct session *s)
 	end.losses = s->losses;
 	end.muted_calls = s->stages.muted;
 	muted_add_unseen(&end.muted_calls.unseen, &s->stages.counted.unseen);
-	end.uptime_ns = clock_ns(CLOCK_MONOTONIC) - s->began.h.start_ns;
+	/* without the time in which probes were taken off */
+	stopped_ns = ops->stopped ? ops->stopped(session_first(s)) : 0;
+	end.uptime_ns = (stopped_ns ? stopped_ns : clock_ns(CLOCK_MONOTONIC)) - s->began.h.start_ns;
 	if (ops->recorded && s->reason == SESSION_FINISHED) {
 		struct source_recorded was;
 
@@ -345,7 +350,6 @@ static void close_sinks(struct session *s)
 		s->error = err;
 	else if (s->error && !s->said)
 		msg_error("tracing stopped: %s", strerror(-s->error));
-	say_unheard(s);
 	msg_rest();
 	say_program(s, end.program);
 	session_cost_say(s);

@@ -19,6 +19,10 @@
 
 /* how long the sources other than the first have to deliver their last records */
 #define REST_NS 10000000000ULL
+#define REST_WAIT_MS 20
+#define REST_WAITS 20	       /* after the first of these records */
+#define UNREAD_NS 200000000ULL /* how long what is not read is counted */
+#define HOLES_EVERY_NS 1000000000ULL
 
 int session_feed_lost(struct session *s, enum ct_loss cause, uint64_t count, uint64_t until_ns)
 {
@@ -44,6 +48,23 @@ static bool slice_over(struct session *s)
 	return clock_ns(CLOCK_MONOTONIC_COARSE) > s->slice_end_ns;
 }
 
+void session_feed_until(struct session *s, uint64_t cpu_ns)
+{
+	s->end_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + cpu_ns;
+	s->late = false;
+}
+
+/* In the last drain: is it time to end, whatever comes? A program may send on and on. CPU time: while a
+ * slow output makes us wait, it does not pass. What BPF or a file has is finite; a further signal ends that too. */
+static bool is_late(struct session *s)
+{
+	if (signals_pending > s->signals_at_end)
+		s->late = true;
+	else if (s->feeding->ops->endless && s->losses.received % 256 == 0)
+		s->late |= clock_ns(CLOCK_THREAD_CPUTIME_ID) > s->end_cpu_ns;
+	return s->late;
+}
+
 /* The first stage: takes a record from the source. */
 static int take(void *ctx, const struct ct_hdr *rec)
 {
@@ -60,13 +81,14 @@ static int take(void *ctx, const struct ct_hdr *rec)
 	}
 	if (rec->lost)
 		err = session_feed_lost(s, CT_LOSS_RING, rec->lost, rec->end_ns);
-	s->last_end_ns = rec->end_ns;
+	if (rec->kind != CT_HOLE)
+		s->last_end_ns = rec->end_ns;
 	if (rec->kind == CT_LOST && ((const struct ct_lost *)rec)->cause < CT_LOSS_END)
 		losses_add(&s->reported[((const struct ct_lost *)rec)->cause],
 			   ((const struct ct_lost *)rec)->count);
 	if (!err)
 		err = stages_record(&s->stages, rec);
-	s->paused |= (signals_pending && !s->ending) || slice_over(s);
+	s->paused |= s->ending ? is_late(s) : signals_pending || slice_over(s);
 	return err;
 }
 
@@ -78,7 +100,10 @@ int session_feed_all(struct session *s)
 	s->paused = false;
 	for (int i = 0; i < s->nsources && !s->paused; i++) {
 		struct source *src = &s->sources[i];
-		int err = src->ops->drain(src, take, s);
+		int err;
+
+		s->feeding = src;
+		err = src->ops->drain(src, take, s);
 
 		if (err < 0)
 			return err;
@@ -90,20 +115,111 @@ int session_feed_all(struct session *s)
 
 int session_feed_rest(struct session *s, struct source *src)
 {
-	uint64_t until_ns = clock_ns(CLOCK_MONOTONIC) + REST_NS;
+	uint64_t until_ns = clock_ns(CLOCK_MONOTONIC) + REST_NS, before = s->losses.received;
 	struct pollfd fds[SESSION_FDS];
-	int fd[SESSION_FDS], err;
+	int fd[SESSION_FDS], err, waits = 0;
 
+	s->paused = false;
+	s->feeding = src;
 	while ((err = src->ops->drain(src, take, s)) == 0) {
 		int n = src->ops->fds(src, fd, SESSION_FDS);
 
-		if (clock_ns(CLOCK_MONOTONIC) > until_ns)
+		/* what it had is sent at once when it has begun */
+		if (clock_ns(CLOCK_MONOTONIC) > until_ns || waits > REST_WAITS)
+			s->late = true;
+		if (s->late)
 			return 0;
 		for (int i = 0; i < n; i++)
 			fds[i] = (struct pollfd){ .fd = fd[i], .events = POLLIN };
-		poll(fds, (nfds_t)n, 20);
+		poll(fds, (nfds_t)n, REST_WAIT_MS);
+		waits += s->losses.received != before;
 	}
 	return err < 0 ? err : 0;
+}
+
+struct unread {
+	uint64_t records, until_ns;
+};
+
+static int count(void *ctx, const struct ct_hdr *rec)
+{
+	struct unread *u = ctx;
+
+	(void)rec;
+	u->records++;
+	return u->records % 1024 || clock_ns(CLOCK_MONOTONIC) < u->until_ns ? 0 : -ECANCELED;
+}
+
+int session_feed_unread(struct session *s, struct source *src)
+{
+	struct unread u = { .until_ns = clock_ns(CLOCK_MONOTONIC) + UNREAD_NS };
+	/* for others it was a signal that ended it; their calls come first */
+	struct ct_hole hole = hole_of(0, src->ops->endless ? src->ops->endless : CT_HOLE_CALLS,
+				      CT_HOLE_LOST, CT_HOLE_QUEUED);
+	uint64_t before = ~0ULL;
+
+	s->paused = false;
+	while (u.records != before && clock_ns(CLOCK_MONOTONIC) < u.until_ns) {
+		before = u.records;
+		if (src->ops->drain(src, count, &u) < 0)
+			break;
+	}
+	if (!u.records)
+		return 0;
+	hole.count = u.records;
+	hole.h.start_ns = s->last_end_ns;
+	hole.h.end_ns = clock_ns(CLOCK_MONOTONIC);
+	return stages_show(&s->stages, &hole.h);
+}
+
+/* A row of the ledger about a number that a source counts, when the number has changed. */
+static int state(struct session *s, enum ct_hole_reason reason, enum ct_hole_layer layer,
+		 enum ct_hole_state how, uint64_t count)
+{
+	struct ct_hole hole = hole_of(0, layer, how, reason);
+
+	if (count == s->stated[reason])
+		return 0;
+	s->stated[reason] = count;
+	hole.count = count;
+	return stages_show(&s->stages, &hole.h);
+}
+
+int session_feed_holes(struct session *s, const struct losses *l, uint64_t now_ns)
+{
+	int err = state(s, CT_HOLE_FILE_REFUSED, CT_HOLE_CALLS, CT_HOLE_REFUSED, l->refused);
+
+	if (!err)
+		err = state(s, CT_HOLE_UNHOOKED, CT_HOLE_CALLS, CT_HOLE_REFUSED, l->unhooked);
+	if (!err)
+		err = state(s, CT_HOLE_PARTLY_HOOKED, CT_HOLE_CALLS, CT_HOLE_REFUSED, l->partly);
+	if (!err)
+		err = state(s, CT_HOLE_INTERRUPTED, CT_HOLE_CALLS, CT_HOLE_REFUSED, l->interrupted);
+	if (!err)
+		err = state(s, CT_HOLE_SCOPES_DROPPED, CT_HOLE_SCOPES, CT_HOLE_LOST,
+			    l->scopes_dropped);
+	if (!err)
+		err = state(s, CT_HOLE_UNREPORTED, CT_HOLE_PROCESSES, CT_HOLE_LOST, l->unreported);
+	/* what the ring lost comes with the records that follow, and join reports its own */
+	for (int i = 0; i < CT_LOSS_END && !err; i++)
+		if (i != CT_LOSS_RING && i != CT_LOSS_ORPHAN && i != CT_LOSS_TAIL &&
+		    l->lost[i] > s->reported[i])
+			err = session_feed_lost(s, (enum ct_loss)i, l->lost[i] - s->reported[i],
+						now_ns);
+	return err;
+}
+
+/* Once a second what the sources count goes into the ledger, so that a recording has it that is read
+ * while it is written, or that is never finished. */
+static int feed_holes(struct session *s, uint64_t now)
+{
+	struct losses l;
+
+	if (now - s->holes_ns < HOLES_EVERY_NS || session_first(s)->ops->recorded)
+		return 0;
+	s->holes_ns = now;
+	session_feed_losses(s, &l);
+	return session_feed_holes(s, &l, now);
 }
 
 /* Reading a recording may take long. */
@@ -134,6 +250,8 @@ int session_feed_time(struct session *s, uint64_t now)
 		s->clock_ns = now;
 		err = stages_show(&s->stages, &c.h);
 	}
+	if (!err)
+		err = feed_holes(s, now);
 	for (int i = 0; i < s->nsinks && !err; i++)
 		err = s->sinks[i].ops->tick ? s->sinks[i].ops->tick(&s->sinks[i], now) : 0;
 	return err;
@@ -175,7 +293,7 @@ void session_feed_losses(struct session *s, struct losses *l)
 		s->sources[i].ops->losses(&s->sources[i], l);
 	join_counts(s->stages.join, &c);
 	losses_add(&l->lost[CT_LOSS_TAIL], c.tail);
-	l->unprobed = s->stages.unprobed;
+	l->holes = s->stages.holes;
 	l->scopes_dropped += scopes_dropped(s->stages.scopes);
 	l->shown = s->stages.shown;
 	/* the source does not know the processes' names: its number is that of all of them */

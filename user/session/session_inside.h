@@ -78,6 +78,8 @@ struct session {
 	uint64_t unknown_kinds; /* records of kinds that a newer version has */
 	/* how many of the losses were already reported among the rows */
 	uint64_t reported[CT_LOSS_END];
+	uint64_t stated[CT_HOLE_REASON_END]; /* what the ledger says of the sources' numbers */
+	uint64_t holes_ns;		     /* when it was last brought up to date */
 	uint64_t cpu_began_ns; /* CPU time of the programs before the sources started */
 	uint64_t clock_ns;     /* when the clocks were last read */
 	uint64_t last_end_ns;  /* the end of the latest record */
@@ -85,6 +87,12 @@ struct session {
 	/* the current feed must pause although there are more records */
 	bool paused;
 	bool ending; /* this is the last drain: it does not pause */
+	/* in the last drain: whose records come, and the CPU time of this thread after which those
+	 * of an endless source are not read any more; `late`: that has come */
+	const struct source *feeding;
+	uint64_t end_cpu_ns;
+	bool late;
+	int signals_at_end; /* signals_pending when it began */
 
 	/* how it ends */
 	enum session_reason reason;
@@ -133,6 +141,10 @@ int session_feed_all(struct session *);
 /* Feeds what a source that adds to the calls still delivers after it was told to stop. Returns 0 or
  * -errno. */
 int session_feed_rest(struct session *, struct source *);
+/* From now on, in the last drain, endless sources get so much time. */
+void session_feed_until(struct session *, uint64_t cpu_ns);
+/* Counts what a source still has, for a moment, and feeds a row that says so. Returns 0 or -errno. */
+int session_feed_unread(struct session *, struct source *);
 /* Feeds the calls that have not returned yet and were not shown before. Returns 0 or -errno. */
 int session_feed_pending(struct session *);
 /* Feeds the counters of all calls so far. Returns 0 or -errno. */
@@ -142,6 +154,8 @@ int session_feed_call_counts(struct session *);
 int session_feed_time(struct session *, uint64_t now_ns);
 /* Feeds a record of lost records at the place where they were lost. Returns 0 or -errno. */
 int session_feed_lost(struct session *, enum ct_loss, uint64_t count, uint64_t until_ns);
+/* Makes the ledger say what the sources' numbers say. Returns 0 or -errno. */
+int session_feed_holes(struct session *, const struct losses *, uint64_t now_ns);
 /* Fills in what the sources have lost so far, and the number of rows shown. */
 void session_feed_losses(struct session *, struct losses *);
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../cupti/agent/agent.h"
 #include "session_inside.h"
 #include "signals.h"
 #include "../resolve/stacks/object.h"
@@ -93,6 +94,7 @@ static int open_sources(struct session *s)
  * call that changes them is captured. */
 static void tell_join(struct session *s)
 {
+	const uint32_t work = AGENT_KERNEL | AGENT_MEMCPY | AGENT_MEMSET;
 	bool places = session_plan_places(s->o);
 	struct source_recorded was = { .whole = false };
 
@@ -107,6 +109,8 @@ static void tell_join(struct session *s)
 	 * that begins later lacks some calls */
 	if (s->o->replay ? was.whole && !s->plan.capture.from_ns : s->o->cmd != NULL)
 		join_whole(s->stages.join);
+	if ((s->plan.capture.device.kinds & work) == work)
+		join_kernels(s->stages.join);
 	if (s->o->layers && !s->o->replay)
 		join_scoped(s->stages.join);
 	if (s->plan.capture.count || s->o->select.none)

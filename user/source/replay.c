@@ -13,12 +13,14 @@
 #include "../util/table/array.h"
 #include "../util/msg.h"
 #include "../util/parse.h"
+#include "replay_muted.h"
 #include "source.h"
 
 #define MUTED_MAX 64
 
 struct replay {
 	struct reader *reader;
+	struct replay_muted *muting;	   /* functions whose calls are only counted */
 	struct numbers *numbers;	   /* of calls, where some are left out; else NULL */
 	uint64_t start_ns, from_ns, to_ns; /* CLOCK_MONOTONIC */
 	bool reported_cut;
@@ -49,6 +51,9 @@ static int replay_open(struct source *s, const struct capture_plan *plan)
 	if (!r)
 		return -ENOMEM;
 	s->priv = r;
+	r->muting = replay_muted_open();
+	if (!r->muting)
+		return -ENOMEM;
 	err = plan->file_fd ? reader_open_fd(&r->reader, plan->file_fd)
 			    : reader_open(&r->reader, plan->file);
 	if (err) {
@@ -127,10 +132,14 @@ static int replay_drain(struct source *s, emit_fn emit, void *ctx)
 		else if (rec->kind == CT_LOST && ((const struct ct_lost *)rec)->cause < CT_LOSS_END)
 			losses_add(&r->reported[((const struct ct_lost *)rec)->cause],
 				   ((const struct ct_lost *)rec)->count);
+		replay_muted_record(r->muting, rec);
 		err = emit(ctx, rec);
 		if (err || source_paused(s->paused))
 			return err;
 	}
+	if (n)
+		return n;
+	n = r->ranged ? 0 : replay_muted_end(r->muting, emit, ctx);
 	if (n)
 		return n;
 	tell_cut(r);
@@ -275,9 +284,10 @@ static const char *const *replay_muted(struct source *s)
 	struct replay *r = s->priv;
 	int n = 0;
 
+	/* one without an end, or of a part of the time, has rows */
 	if (!reader_end(r->reader) ||
 	    !reader_value(reader_end(r->reader), "muted", r->muted_text, sizeof(r->muted_text)))
-		return NULL;
+		return replay_muted_names(r->muting);
 	for (char *at = strtok(r->muted_text, " "); at && n < MUTED_MAX; at = strtok(NULL, " "))
 		if (!at[strspn(at,
 			       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")])
@@ -294,6 +304,7 @@ static void replay_close(struct source *s)
 		return;
 	reader_close(r->reader);
 	numbers_close(r->numbers);
+	replay_muted_close(r->muting);
 	free(r->settled);
 	free(r);
 	s->priv = NULL;

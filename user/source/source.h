@@ -94,6 +94,9 @@ struct source_ops {
 	/* For a stored trace: how many bytes of how many have been read. */
 	void (*progress)(struct source *, uint64_t *done, uint64_t *all);
 	void (*close)(struct source *); /* safe after a failed open */
+	/* Of a source to which programs themselves hand their records, and may do so after stop():
+	 * which layer these belong to. 0: what is there at stop() is all that comes. */
+	enum ct_hole_layer endless;
 };
 
 struct source {

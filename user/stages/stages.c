@@ -204,8 +204,9 @@ static int show(void *ctx, struct event *ev)
 		add_counted(&st->counted, (const struct ct_call_count *)rec);
 	if (rec->kind == CT_CALL_COUNT && rec->flags & CT_F_LAST)
 		add_counted(&st->counted_ended, (const struct ct_call_count *)rec);
-	if (rec->kind == CT_UNPROBED)
-		unprobed_add(&st->unprobed, (const struct ct_unprobed *)rec);
+	err = holes_record(st->holes, rec, ev->proc);
+	if (err)
+		return err;
 	add_parts(st, ev);
 	for (int i = 0; i < st->nsinks; i++) {
 		int n = st->sinks[i].ops->event(&st->sinks[i], ev);
@@ -319,6 +320,7 @@ int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest
 	st->lineage = lineage_open();
 	st->captures = captures_open();
 	st->peaks = peaks_open();
+	st->holes = holes_open();
 	if (nest)
 		st->nest = nest_open(show, st);
 	st->join = join_open(&join, joined, st);
@@ -329,7 +331,7 @@ int stages_open(struct stages *st, const struct resolve_opts *resolve, bool nest
 	st->most = most;
 	return st->resolve && st->join && st->names && st->stacks && st->metrics && st->counters &&
 			       st->gpus && st->scopes && st->lineage && st->captures && st->peaks &&
-			       (st->nest || !nest)
+			       st->holes && (st->nest || !nest)
 		       ? 0
 		       : -ENOMEM;
 }
@@ -342,6 +344,7 @@ void stages_close(struct stages *st)
 	lineage_close(st->lineage);
 	captures_close(st->captures);
 	peaks_close(st->peaks);
+	holes_close(st->holes);
 	join_close(st->join);
 	kernel_counters_close(st->counters);
 	gpu_table_close(st->gpus);
@@ -375,6 +378,11 @@ int stages_record(struct stages *st, const struct ct_hdr *rec)
 int stages_end_scopes(struct stages *st, uint64_t now_ns)
 {
 	return scopes_flush(st->scopes, now_ns);
+}
+
+int stages_end_work(struct stages *st)
+{
+	return join_end(st->join);
 }
 
 int stages_flush(struct stages *st, uint64_t now_ns)

@@ -6,6 +6,7 @@
 #ifndef CT_STAGES_H
 #define CT_STAGES_H
 
+#include "../event/holes/holes.h"
 #include "../event/muted.h"
 #include "../event/select.h"
 #include "../event/join/join.h"
@@ -61,8 +62,8 @@ struct stages {
 		uint64_t calls, untimed; /* untimed: their duration is not known */
 		struct ct_estimated unseen;
 	} counted, counted_ended;
-	struct unprobed_sum unprobed; /* processes that passed the filter */
-	uint64_t most;		      /* rows to show at most; 0: no limit */
+	struct holes *holes; /* of what passed the filter */
+	uint64_t most;	     /* rows to show at most; 0: no limit */
 };
 
 /* The caller keeps the ownership of filter and sinks. Returns 0 or -ENOMEM; stages_close() is safe
@@ -79,6 +80,8 @@ void stages_count_anew(struct stages *);
 int stages_show(struct stages *, const struct ct_hdr *);
 /* The source has stopped: ends the scopes that are still open, as unfinished. */
 int stages_end_scopes(struct stages *, uint64_t now_ns);
+/* All records have come: states what of device work is missing. Returns 0 or -errno. */
+int stages_end_work(struct stages *);
 /* Shows what has been held long enough at now_ns (CLOCK_MONOTONIC; UINT64_MAX: everything). All
  * records of what ended before now_ns must have been taken. */
 int stages_flush(struct stages *, uint64_t now_ns);

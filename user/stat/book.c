@@ -189,6 +189,12 @@ static void add_square(struct ct_sums *n, uint64_t low, uint64_t high)
 	n->squares[1] += high + (n->squares[0] < before);
 }
 
+/* Sums of all processes together stop at their end. */
+static void add_up(__u64 *sum, uint64_t n)
+{
+	*sum = *sum + n < n ? UINT64_MAX : *sum + n;
+}
+
 void book_add(struct ct_sums *a, const struct ct_sums *b)
 {
 	if (b->timed && (!a->timed || b->min_ns < a->min_ns))
@@ -200,9 +206,26 @@ void book_add(struct ct_sums *a, const struct ct_sums *b)
 	a->timed += b->timed;
 	a->ns += b->ns;
 	add_square(a, b->squares[0], b->squares[1]);
-	a->bytes += b->bytes;
-	a->threads += b->threads;
-	a->shared += b->shared;
+	add_up(&a->bytes, b->bytes);
+	add_up(&a->threads, b->threads);
+	add_up(&a->shared, b->shared);
+	a->odd = a->odd + b->odd < a->odd ? UINT32_MAX : a->odd + b->odd;
+}
+
+/* As in bpf/sums.h. */
+static bool add_size(__u64 *sum, uint64_t size)
+{
+	if (size >= CT_SIZE_MOST || *sum >= CT_SUM_MOST)
+		return false;
+	*sum += size;
+	return true;
+}
+
+static uint64_t product(uint64_t a, uint64_t b)
+{
+	uint64_t p;
+
+	return __builtin_mul_overflow(a, b, &p) ? CT_SIZE_MOST : p;
 }
 
 static void add_value(struct ct_sums *n, struct ct_hist *h, uint64_t v)
@@ -226,7 +249,10 @@ static void add_time(struct book *b, struct book_entry *e, uint64_t ns)
 
 static void add_bytes(struct book *b, struct book_entry *e, uint64_t bytes)
 {
-	e->n.bytes += bytes;
+	if (!add_size(&e->n.bytes, bytes)) {
+		e->n.odd++;
+		return;
+	}
 	if (!e->sizes && b->index->nsizes < HISTS_MAX) {
 		e->sizes = calloc(1, sizeof(*e->sizes));
 		b->index->nsizes += e->sizes != NULL;
@@ -436,6 +462,11 @@ static uint64_t by_of(const struct book *b, const struct event *ev, const struct
 	}
 }
 
+static uint64_t volume(uint64_t x, uint64_t y, uint64_t z)
+{
+	return product(product(x, y), z);
+}
+
 static uint64_t threads_of(const struct ct_call *c, const struct ct_spec *spec)
 {
 	uint32_t at = spec->grid_word;
@@ -444,10 +475,10 @@ static uint64_t threads_of(const struct ct_call *c, const struct ct_spec *spec)
 	if (!spec->grid_how || at + (spec->grid_how == CT_GRID_DIM3 ? 4 : 6) > c->nwords)
 		return 0;
 	if (spec->grid_how == CT_GRID_DIM3)
-		return (uint64_t)(uint32_t)w[0] * (w[0] >> 32) * (uint32_t)w[1] * (uint32_t)w[2] *
-		       (w[2] >> 32) * (uint32_t)w[3];
-	return (uint64_t)(uint32_t)w[0] * (uint32_t)w[1] * (uint32_t)w[2] * (uint32_t)w[3] *
-	       (uint32_t)w[4] * (uint32_t)w[5];
+		return product(volume((uint32_t)w[0], w[0] >> 32, (uint32_t)w[1]),
+			       volume((uint32_t)w[2], w[2] >> 32, (uint32_t)w[3]));
+	return product(volume((uint32_t)w[0], (uint32_t)w[1], (uint32_t)w[2]),
+		       volume((uint32_t)w[3], (uint32_t)w[4], (uint32_t)w[5]));
 }
 
 void book_memory_add(struct book_memory *m, uint16_t func, const struct ct_sums *n)
@@ -529,7 +560,8 @@ static void add_memory(struct book *b, struct book_entry *e, const struct event 
 	if (what == API_MEMORY_FREED)
 		add_freed(b, &e->n, c, keyed_find(&b->held, &want.key));
 	else if (what == API_MEMORY_TAKEN)
-		add_taken(b, e, c, keyed_get(&b->held, &want.key, &made), m.bytes);
+		add_taken(b, e, c, keyed_get(&b->held, &want.key, &made),
+			  m.bytes < CT_SIZE_MOST ? m.bytes : 0);
 }
 
 static int call(struct book *b, const struct event *ev)
@@ -538,6 +570,7 @@ static int call(struct book *b, const struct event *ev)
 	struct book_entry want = { .what = BOOK_CALL, .func = c->func }, *e;
 	struct ct_spec spec;
 	int64_t size;
+	bool fits;
 
 	if (c->h.flags & CT_F_PENDING || api_spec(c->func, API_ARCH_HERE, true, &spec))
 		return 0;
@@ -559,11 +592,13 @@ static int call(struct book *b, const struct event *ev)
 	e->n.failed += api_failed(c);
 	if (!(c->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN)))
 		add_time(b, e, c->h.end_ns - c->h.start_ns);
-	size = api_size(c, API_ARCH_HERE);
-	if (size > 0 && !api_failed(c))
-		e->n.bytes += (uint64_t)size;
-	e->n.threads += threads_of(c, &spec);
-	e->n.shared += word_at(c, spec.shared_word);
+	size = api_failed(c) ? 0 : api_size(c, API_ARCH_HERE);
+	fits = size <= 0 || add_size(&e->n.bytes, (uint64_t)size);
+	if (spec.grid_how) {
+		fits &= add_size(&e->n.threads, threads_of(c, &spec));
+		fits &= add_size(&e->n.shared, word_at(c, spec.shared_word));
+	}
+	e->n.odd += !fits;
 	add_memory(b, e, ev, &spec);
 	return 1;
 }
@@ -667,7 +702,8 @@ static int device_work(struct book *b, const struct event *ev)
 	} else if (w->h.kind == CT_SET) {
 		add_bytes(b, e, ((const struct ct_set *)w)->bytes);
 	} else {
-		uint64_t block = (uint64_t)k->block[0] * k->block[1] * k->block[2];
+		uint64_t block = volume(k->block[0], k->block[1], k->block[2]);
+		bool fits;
 
 		e->shape = (struct book_shape){ .block = (uint32_t)block,
 						.registers = k->registers,
@@ -676,8 +712,10 @@ static int device_work(struct book *b, const struct event *ev)
 		if (!(w->h.flags & CT_F_NO_TIME))
 			busy_add(&b->busy, ev->gpu ? 0 : w->h.pid,
 				 ev->gpu ? ev->gpu->number : w->device, w->h.start_ns, w->h.end_ns);
-		e->n.threads += (uint64_t)k->grid[0] * k->grid[1] * k->grid[2] * block;
-		e->n.shared += k->dynamic_shared;
+		fits = add_size(&e->n.threads,
+				product(volume(k->grid[0], k->grid[1], k->grid[2]), block));
+		fits &= add_size(&e->n.shared, k->dynamic_shared);
+		e->n.odd += !fits;
 	}
 	return 1;
 }

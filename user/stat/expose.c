@@ -462,7 +462,7 @@ static void add_sums(struct expose *x, struct group *g, struct expose_process *p
 	s->n.calls += n.calls;
 	s->n.failed += n.failed;
 	s->n.ns += n.ns;
-	s->n.bytes += n.bytes;
+	losses_add(&s->n.bytes, n.bytes);
 	s->n.odd += n.odd;
 	s->n.estimated += n.estimated;
 	s->n.error += n.error;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../api/traits.h"
+#include "../event/holes/holes.h"
 #include "expose_inside.h"
 
 #define ANY 0 /* a family of all functions */
@@ -605,19 +606,19 @@ static void walk_self(struct walk *w)
 	}
 	begin(w, &unprobed[0]);
 	for (int ended = 0; ended < 2; ended++) {
-		const struct unprobed_sum *u = &a->losses->unprobed;
+		const struct unprobed_sum *u = holes_unprobed(a->losses->holes);
 		struct expose_point l = { .value = (double)(ended ? u->ended
 								  : u->processes - u->ended) };
 
 		label(&l, "ended", ended ? "true" : "false");
 		put(w, &l);
 	}
-	one(w, &unprobed[1], (double)a->losses->unprobed.longest_ns / 1e9);
+	one(w, &unprobed[1], (double)holes_unprobed(a->losses->holes)->longest_ns / 1e9);
 	one(w, &gauges[0], (double)a->losses->files);
-	one(w, &refused, (double)a->losses->refused);
-	one(w, &unhooked, (double)a->losses->unhooked);
-	one(w, &partly, (double)a->losses->partly);
-	one(w, &interrupted, (double)a->losses->interrupted);
+	one(w, &refused, (double)holes_number(a->losses->holes, CT_HOLE_FILE_REFUSED));
+	one(w, &unhooked, (double)holes_number(a->losses->holes, CT_HOLE_UNHOOKED));
+	one(w, &partly, (double)holes_number(a->losses->holes, CT_HOLE_PARTLY_HOOKED));
+	one(w, &interrupted, (double)holes_number(a->losses->holes, CT_HOLE_INTERRUPTED));
 	one(w, &gauges[1], (double)w->x->procs.n);
 	one(w, &gauges[2], (double)w->x->entries.n);
 	one(w, &gauges[3], (double)w->x->opts.entries);

@@ -112,7 +112,7 @@ static void add_traffic(struct report *r, const struct book_entry *e)
 	}
 	all = book_all(e);
 	t->copies += all.calls;
-	t->bytes += all.bytes;
+	losses_add(&t->bytes, all.bytes);
 	t->ns += e->what == BOOK_CALL ? 0 : all.ns;
 	muted_add_unseen(&t->unseen, &e->muted.unseen);
 }
@@ -135,8 +135,8 @@ static void add_launch(struct report *r, const struct book_entry *e)
 	if (!(traits & TR_LAUNCH))
 		return;
 	r->launches += all.calls;
-	r->threads += all.threads;
-	r->shared_bytes += all.shared;
+	losses_add(&r->threads, all.threads);
+	losses_add(&r->shared_bytes, all.shared);
 	muted_add_unseen(&r->launches_unseen, &e->muted.unseen);
 	if (e->sub & CT_SUB_STREAM)
 		r->on_streams += all.calls;
@@ -537,6 +537,7 @@ struct report *report_make(const struct book *b)
 	for (size_t i = 0; i < b->nentries; i++)
 		r->device |= b->entries[i].what != BOOK_CALL;
 	for (size_t i = 0; i < b->nentries; i++) {
+		r->odd_sizes += b->entries[i].n.odd;
 		add_traffic(r, &b->entries[i]);
 		if (b->entries[i].what == BOOK_CALL)
 			add_launch(r, &b->entries[i]);

@@ -78,6 +78,8 @@ struct report {
 	const struct gauges *gauges; /* the book's */
 	/* launches */
 	uint64_t launches, graph_launches, threads, shared_bytes, on_streams;
+	/* calls and device work with a size that cannot be (CT_SIZE_MOST): it is in no sum */
+	uint64_t odd_sizes;
 	struct ct_estimated launches_unseen, graphs_unseen; /* of them, what is an estimate */
 	/* calls that copy or set memory, and the asynchronous ones among them */
 	uint64_t moves, moves_async;

@@ -127,7 +127,7 @@ static void derived(struct json *j, const struct report *r, const struct print_a
 
 	report_calls(r, &calls, &unseen);
 	for (int w = 0; w < REPORT_WAY_END; w++)
-		bytes += r->traffic[w].bytes;
+		losses_add(&bytes, r->traffic[w].bytes);
 	json_open_object(j, "summary");
 	json_put_u64(j, "span_ns", r->span_ns);
 	if (r->timed || !calls.calls) {
@@ -148,6 +148,8 @@ static void derived(struct json *j, const struct report *r, const struct print_a
 	json_put_u64(j, "moves", r->moves);
 	json_put_u64(j, "async_moves", r->moves_async);
 	json_put_u64(j, "bytes_moved", bytes);
+	if (r->odd_sizes)
+		json_put_u64(j, "impossible_sizes", r->odd_sizes);
 	if (r->device || a->gpu)
 		derived_device(j, r);
 	if (a->peak_bytes)
@@ -226,23 +228,8 @@ static void lost(struct json *j, const struct losses *l)
 		if (l->lost[i])
 			json_put_u64(j, loss_name((enum ct_loss)i), l->lost[i]);
 	json_end(j);
-	json_unprobed_member(j, &l->unprobed);
-	if (l->refused) {
-		json_line(j, "");
-		json_put_u64(j, "refused_files", l->refused);
-	}
-	if (l->unhooked) {
-		json_line(j, "");
-		json_put_u64(j, "unhooked_functions", l->unhooked);
-	}
-	if (l->partly) {
-		json_line(j, "");
-		json_put_u64(j, "partly_hooked_functions", l->partly);
-	}
-	if (l->interrupted) {
-		json_line(j, "");
-		json_put_u64(j, "interrupted_functions", l->interrupted);
-	}
+	json_line(j, "");
+	json_put_holes(j, l->holes);
 }
 
 void print_json(struct out *o, const struct report *r, const struct print_about *a)

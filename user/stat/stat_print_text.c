@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../event/holes/holes.h"
 #include "../util/units.h"
 #include "stat_print.h"
 
@@ -334,6 +335,16 @@ static void duty(struct out *o, const struct probe_cost *c)
 		out_char(o, '\n');
 }
 
+/* What was not seen: the sums are too small by that. */
+static void not_seen(struct out *o, const struct print_about *a)
+{
+	char text[HOLES_TEXT];
+
+	holes_text(a->end->losses.holes, 0, " not seen                           ", "\n", text,
+		   sizeof(text));
+	out_str(o, text);
+}
+
 static void profile(struct out *o, const struct report *r, const struct print_about *a)
 {
 	uint64_t compute = r->totals[REPORT_KERNELS].ns, copy = r->totals[REPORT_COPIES].ns;
@@ -374,9 +385,13 @@ static void profile(struct out *o, const struct report *r, const struct print_ab
 			"what the probes cost the programs", print_duration(text, sizeof(text), ns),
 			(unsigned long long)hits, (unsigned long long)a->end->losses.pair_ns);
 	duty(o, &a->end->losses.probes);
+	if (r->odd_sizes)
+		out_fmt(o, " %-34s %llu calls or records: 256 TiB or more, and in no sum\n",
+			"sizes that cannot be", (unsigned long long)r->odd_sizes);
 	if (losses_total(&a->end->losses))
 		out_fmt(o, " %-34s %llu records or calls: the sums are too small\n", "lost",
 			(unsigned long long)losses_total(&a->end->losses));
+	not_seen(o, a);
 	out_char(o, '\n');
 }
 

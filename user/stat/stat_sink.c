@@ -166,12 +166,15 @@ static int scopes_close(struct sink *s)
 }
 
 /* Finds the steps and prints them. */
-static int steps_end(struct sink *s)
+static int steps_end(struct sink *s, const struct sink_end *end)
 {
 	const struct sink_opts *o = s->opts;
 	struct stat_sink *st = s->priv;
 	const struct stat_options *how = st->how;
-	int err = steps_finish(st->steps);
+	int err;
+
+	steps_holes(st->steps, end->losses.holes);
+	err = steps_finish(st->steps);
 
 	if (!err && how->form == STAT_JSON)
 		steps_json(st->steps, o->out);
@@ -259,7 +262,7 @@ static int stat_close(struct sink *s, const struct sink_end *end)
 	if (!st)
 		return 0;
 	if (st->steps)
-		return steps_end(s);
+		return steps_end(s, end);
 	if (st->scopes)
 		return scopes_close(s);
 	if (st->watch)
@@ -292,6 +295,65 @@ static void stat_wants(const void *own, struct sink_wants *wants)
 	wants->any_layer = how->by == BOOK_BY_STEP; /* a step is found by any of several */
 }
 
+/* Reports of nsys: what prints the same sums. */
+static const struct {
+	const char *report;
+	uint8_t by;
+	const char *instead; /* another command; NULL: these sums have it */
+} reports[] = {
+	{ "cuda_api_sum", BOOK_BY_FUNCTION, NULL },
+	{ "cuda_api_gpu_sum", BOOK_BY_FUNCTION, NULL },
+	{ "cuda_gpu_sum", BOOK_BY_FUNCTION, NULL },
+	{ "cuda_gpu_kern_sum", BOOK_BY_FUNCTION, NULL },
+	{ "cuda_gpu_mem_time_sum", BOOK_BY_FUNCTION, NULL },
+	{ "cuda_gpu_mem_size_sum", BOOK_BY_FUNCTION, NULL },
+	{ "cuda_kern_exec_sum", BOOK_BY_KERNEL, NULL },
+	{ "nvtx_sum", BOOK_BY_RANGE, NULL },
+	{ "nvtx_pushpop_sum", BOOK_BY_RANGE, NULL },
+	{ "nvtx_startend_sum", BOOK_BY_RANGE, NULL },
+	{ "nvtx_gpu_proj_sum", BOOK_BY_RANGE, NULL },
+	{ "nvtx_kern_sum", BOOK_BY_RANGE, NULL },
+	{ "cuda_api_trace", 0, "'cudatrace replay FILE' prints each call" },
+	{ "cuda_gpu_trace", 0, "'cudatrace replay FILE' prints each call and what the GPU did" },
+	{ "cuda_kern_exec_trace", 0,
+	  "'cudatrace replay FILE' prints each call and what the GPU did" },
+	{ "nvtx_pushpop_trace", 0, "'cudatrace replay FILE' prints each range" },
+	{ "nvtx_gpu_proj_trace", 0,
+	  "'cudatrace export --to html FILE' draws ranges and what the GPU did in them" },
+	{ "um_sum", 0, "'cudatrace mem FILE' says who holds memory" },
+	{ "um_total_sum", 0, "'cudatrace mem FILE' says who holds memory" },
+	{ "osrt_sum", 0, "calls of the operating system are not traced: leave it out" },
+};
+
+static int set_report(void *options, const char *name, const char *val)
+{
+	struct stat_options *o = options;
+
+	for (const char *at = val; *at; at += strspn(at, ",")) {
+		size_t n = strcspn(at, ","), i = 0;
+
+		while (i < ARRAY_LEN(reports) &&
+		       (strncmp(reports[i].report, at, n) != 0 || reports[i].report[n]))
+			i++;
+		if (i == ARRAY_LEN(reports)) {
+			msg_error("%s: '%.*s' is no report that is known here: leave out --report, "
+				  "without which all sums are printed, or give --by",
+				  name, (int)(n < 40 ? n : 40), at);
+			return -EINVAL;
+		}
+		if (reports[i].instead) {
+			msg_error("%s %s: %s", name, reports[i].report, reports[i].instead);
+			return -EINVAL;
+		}
+		o->by = reports[i].by ? reports[i].by : o->by;
+		at += n;
+	}
+	if (*val && *val != ',')
+		return 0;
+	msg_error("%s: an empty value; give one, or leave %s out", name, name);
+	return -EINVAL;
+}
+
 #define OPTION_STRUCT struct stat_options
 /* clang-format off */
 static const struct option_row rows[] = {
@@ -320,6 +382,8 @@ static const struct option_row rows[] = {
 	  RULES(EXCLUDES("FILE", "--watch is for running programs: leave it out"),
 		EXCLUDES("json csv hist save", "--watch prints tables for people: leave the other options out"),
 		EXCLUDES("gpu counters layers min-size runs", "--watch prints what the kernel counts: leave the other options out")) },
+	{ 0, "report", "LIST", OTHER(set_report), 0, NULL, NULL,
+	  RULES(EXCLUDES("by", "--report says how calls are grouped, and so does --by: give one of the two")) },
 	{ 0, "step", "NAME", TEXT(step), 0, "auto",
 	  "with --by step: what a step is. NAME is a glob for the names of ranges; auto means ranges\n"
 	  "ProfilerStep#N, else optimizers' steps, else the period of operators or of launches" },

@@ -29,6 +29,7 @@
 #include "stuck_nccl.h"
 #include "stuck_python.h"
 #include "../util/msg.h"
+#include "../util/table/keyed.h"
 
 #define TICK_NS 50000000ULL
 #define WATCH_NS 1000000000ULL /* between two looks of --watch at most... */
@@ -46,6 +47,8 @@ struct stuck {
 	struct out out;
 	struct sink_opts sink_opts;
 	struct sink sink;
+	struct sink_ops ops;  /* the format's; what happens to programs goes through on_event() */
+	struct keyed others;  /* of struct other */
 	struct filter filter; /* lets everything pass */
 	struct stages stages;
 	struct stuck_look *look;
@@ -65,6 +68,15 @@ struct stuck {
 	int error; /* -errno */
 };
 
+#define OTHERS_MAX 65536
+
+/* A process that runs on this machine, and whether it has a row. */
+struct other {
+	uint32_t pid;
+	bool shown, announced; /* announced: `about` is valid */
+	struct ct_process about;
+};
+
 static void finish(struct stuck *s, int error)
 {
 	if (!s->over)
@@ -80,11 +92,51 @@ static int record(void *ctx, const struct ct_hdr *rec)
 	return stages_record(&((struct stuck *)ctx)->stages, rec);
 }
 
+/* Of the whole machine, what begins and ends is no answer unless it has a row: it is kept until then. */
+static int on_event(struct sink *sink, const struct event *ev)
+{
+	struct stuck *s = (struct stuck *)(void *)((char *)sink - offsetof(struct stuck, sink));
+	const struct ct_hdr *h = ev->rec;
+	struct other *other;
+	bool made;
+
+	if (s->o->npids || (h->kind != CT_PROCESS && h->kind != CT_EXEC && h->kind != CT_EXIT &&
+			    h->kind != CT_FORK))
+		return s->o->format->ops->event(sink, ev);
+	other = keyed_get(&s->others, &h->pid, &made);
+	if (other && other->shown)
+		return s->o->format->ops->event(sink, ev);
+	if (other && (h->kind == CT_PROCESS || h->kind == CT_EXEC) &&
+	    h->size == sizeof(other->about)) {
+		memcpy(&other->about, h, sizeof(other->about));
+		other->announced = true;
+	}
+	if (other && h->kind == CT_EXIT)
+		keyed_remove(&s->others, other);
+	return 0;
+}
+
+/* It has a row: what was kept of it is shown. */
+static int show_process(struct stuck *s, uint32_t pid)
+{
+	struct other *other;
+	bool made;
+
+	other = s->o->npids ? NULL : keyed_get(&s->others, &pid, &made);
+	if (!other || other->shown)
+		return 0;
+	other->shown = true;
+	return other->announced ? record(s, &other->about.h) : 0;
+}
+
 /* Announces the process, unless the source did. */
-static int introduce(struct stuck *s, const struct ct_process *about)
+static int introduce(struct stuck *s, uint32_t pid, const struct ct_process *about)
 {
 	const struct process *p;
+	int err = show_process(s, pid);
 
+	if (err)
+		return err;
 	if (!about->h.size)
 		return 0;
 	p = process_table_find(s->stages.procs, about->h.pid);
@@ -113,7 +165,7 @@ static int name_thread(struct stuck *s, uint32_t pid, uint32_t tid, uint32_t sho
 
 static int show_row(struct stuck *s, const struct stuck_row *r)
 {
-	int err = introduce(s, &r->about);
+	int err = introduce(s, r->call->h.pid, &r->about);
 
 	if (!err)
 		err = name_thread(s, r->call->h.pid, r->call->h.tid, r->shown_tid);
@@ -199,7 +251,7 @@ static int show_undecided(struct stuck *s, const struct stuck_undecided *u)
 	const char *why =
 		u->leaving ? "it was on its way out of a call"
 			   : "it could not be looked at, since it runs and stops all the time";
-	int n, err = introduce(s, &u->about);
+	int n, err = introduce(s, u->pid, &u->about);
 
 	if (!err)
 		err = name_thread(s, u->pid, u->tid, u->shown_tid);
@@ -480,7 +532,10 @@ static int open_sink(struct stuck *s)
 		.realtime_offset_ns = began.realtime_ns - began.h.start_ns,
 		.version = CT_VERSION,
 	};
-	s->sink.ops = s->o->format->ops;
+	keyed_open_of(&s->others, struct other, pid, OTHERS_MAX);
+	s->ops = *s->o->format->ops;
+	s->ops.event = on_event;
+	s->sink.ops = &s->ops;
 	err = s->sink.ops->open(&s->sink, &s->sink_opts);
 	if (err)
 		msg_error("cannot start the %s output: %s", s->sink.ops->name, strerror(-err));
@@ -587,6 +642,7 @@ static int close_all(struct stuck *s, int err)
 	}
 	if (err && !s->said)
 		msg_error("the threads cannot be examined: %s", strerror(-err));
+	keyed_close(&s->others);
 	written = out_report(&s->out, out_close(&s->out), "");
 	return err ? err : written;
 }

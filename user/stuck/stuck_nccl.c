@@ -309,9 +309,9 @@ static void json_unknown(const struct stuck_nccl *s, const struct nccl_process *
 
 	json_open_object(&j, NULL);
 	json_put_str(&j, "type", "communicator");
-	json_put_u64(&j, "ts_ns", s->looked_ns);
+	json_put_u64(&j, "start_ns", s->looked_ns);
 	json_put_u64(&j, "pid", (uint64_t)p->pid);
-	json_put_str(&j, "comm", p->comm);
+	json_put_str(&j, "process", p->comm);
 	json_put_str(&j, "host", host_name(host, sizeof(host)));
 	json_put_str(&j, "boot", host_boot_id(boot, sizeof(boot)));
 	json_put_str(&j, "library", p->library);

@@ -115,7 +115,7 @@ static void machine_json(struct json *j, const struct top_model *m, const struct
 		json_put_str(j, "host", h->host);
 	json_put_u64(j, "processes", m->nprocs);
 	sums_json(j, m, &m->period);
-	json_unprobed_member(j, &h->unprobed);
+	json_put_holes(j, h->holes);
 	json_put_u64(j, "lost", h->lost);
 	json_put_u64(j, "no_room", m->no_room);
 	json_put_real(j, "own_percent", 3, h->own_percent);

@@ -16,7 +16,7 @@ struct draw_head {
 	double cost_percent; /* of a core: the programs', at least; below 0: not known */
 	uint64_t probe_ns;   /* of a call, at least */
 	uint64_t lost;
-	struct unprobed_sum unprobed;
+	const struct holes *holes; /* what was not seen; NULL: nothing */
 	/* no function of class query is probed: calls are those of the others */
 	bool no_queries;
 	bool color;

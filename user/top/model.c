@@ -533,6 +533,11 @@ bool model_pending(const struct top_model *m)
 	return m->state->dirty;
 }
 
+uint64_t model_since(const struct top_model *m, uint64_t now_ns)
+{
+	return now_ns > m->state->last_end_ns ? now_ns - m->state->last_end_ns : 0;
+}
+
 double model_rate(const struct top_model *m, uint64_t value)
 {
 	return m->interval_ns ? (double)value * 1e9 / (double)m->interval_ns : 0;

@@ -84,7 +84,7 @@ static void fill_head(struct top *t, uint64_t now)
 	t->head.realtime_s = (int64_t)(clock_ns(CLOCK_REALTIME) / 1000000000);
 	t->head.own_percent = passed ? (double)(own - t->own_ns) * 100 / (double)passed : 0;
 	t->head.lost = losses_total(&l);
-	t->head.unprobed = l.unprobed;
+	t->head.holes = l.holes;
 	t->head.probe_ns = l.pair_ns;
 	t->head.probes = l.probes;
 	/* calls inside others are probed too */
@@ -317,12 +317,16 @@ static int top_tick(struct sink *sink, uint64_t now_ns)
 }
 
 /* What came after the last block, as the last calls of programs that have ended. */
-static void last_block(struct top *t)
+static void last_block(struct top *t, const struct sink_end *end)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 	if (!t->how->batch || !model_pending(t->model) ||
 	    (t->opts->count && t->blocks >= t->opts->count))
+		return;
+	/* -d is over: the rest of a second would have rates of its own, and nothing ended with it */
+	if (t->blocks && end && end->reason && !strcmp(end->reason, "duration") &&
+	    model_since(t->model, now) < t->screen.interval_ns / 2)
 		return;
 	model_end(t->model, now);
 	fill_head(t, now);
@@ -333,12 +337,11 @@ static int top_close(struct sink *sink, const struct sink_end *end)
 {
 	struct top *t = sink->priv;
 
-	(void)end;
 	if (!t)
 		return 0;
 	give_terminal(t);
 	if (t->model)
-		last_block(t);
+		last_block(t, end);
 	if (t->clock)
 		event_free(t->clock);
 	if (t->keys)

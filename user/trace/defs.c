@@ -223,6 +223,16 @@ static int node(struct defs *d, const struct ct_node *n)
 	return keep(d, &n->w.h, CT_NODE, n->w.h.pid, n->w.graph_node);
 }
 
+/* The key of a row of what was not seen, without its process. */
+static uint64_t hole_id(const struct ct_hole *h)
+{
+	const uint64_t key[] = { h->h.start_ns, (uint64_t)h->h.tid << 32 | h->device,
+				 (uint64_t)h->reason << 16 | (uint64_t)h->layer << 8 | h->state,
+				 h->text_len ? hash_bytes(h->text, h->text_len) : 0 };
+
+	return hash_bytes(key, sizeof(key));
+}
+
 int defs_record(struct defs *d, const struct ct_hdr *h)
 {
 	struct def *e;
@@ -253,6 +263,7 @@ int defs_record(struct defs *d, const struct ct_hdr *h)
 		drop(d, find(d, CT_SCOPE_BEGIN, h->pid, ((const struct ct_scope *)h)->id));
 		return 0;
 	case CT_NODE: return node(d, (const struct ct_node *)h);
+	case CT_HOLE: return keep(d, h, h->kind, h->pid, hole_id((const struct ct_hole *)h));
 	case CT_METRIC: return keep(d, h, h->kind, h->pid, ((const struct ct_metric *)h)->id);
 	case CT_FRAME: return keep(d, h, h->kind, h->pid, ((const struct ct_frame *)h)->id);
 	case CT_STACK: return keep(d, h, h->kind, h->pid, ((const struct ct_stack *)h)->id);
@@ -319,7 +330,8 @@ int defs_write(struct defs *d, emit_fn emit, void *ctx)
 {
 	static const uint16_t order[] = { CT_PROCESS, CT_PROCESS_INFO, CT_THREAD_NAME, CT_DEVICE,
 					  CT_CONTEXT, CT_STREAM,       CT_METRIC,      CT_NAME,
-					  CT_FRAME,   CT_STACK,	       CT_SCOPE_BEGIN, CT_NODE };
+					  CT_FRAME,   CT_STACK,	       CT_SCOPE_BEGIN, CT_NODE,
+					  CT_HOLE };
 	int err = 0;
 
 	for (size_t k = 0; k < ARRAY_LEN(order) && !err; k++)

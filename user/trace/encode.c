@@ -308,6 +308,9 @@ static inline void put_words(struct encoder *e, const uint64_t *now, uint64_t *b
 
 static void span(struct encoder *e, const struct ct_hdr *h)
 {
+	/* readers of a stretch of time read definitions anyway */
+	if (h->kind == CT_HOLE)
+		return;
 	if (h->start_ns < e->first_ns)
 		e->first_ns = h->start_ns;
 	if (h->end_ns > e->last_ns)

@@ -65,6 +65,7 @@ struct merge {
 		struct ct_process process;
 		struct ct_process_info info;
 		struct ct_fork fork;
+		struct ct_hole hole;
 		struct ct_frame frame;
 		struct ct_stack stack;
 		struct ct_metric metric;
@@ -380,6 +381,16 @@ static bool place(struct merge *m, struct input *in)
 		m->process.ppid = new_pid(in, m->process.ppid);
 		break;
 	case CT_PROCESS_INFO: put_host(m, in); break;
+	case CT_HOLE:
+		if (!m->hole.ns_pid)
+			m->hole.ns_pid = pid;
+		m->h.end_ns = m->h.start_ns;
+		if (m->hole.until_ns != CT_HOLE_OPEN)
+			m->hole.until_ns = placed(m, in, m->hole.until_ns);
+		/* one of a whole machine must not replace that of another recorder */
+		if (!pid)
+			m->h.tid = (uint32_t)hash_word(0, in->start_ns);
+		break;
 	case CT_FORK:
 		if (!m->fork.child_ns_pid)
 			m->fork.child_ns_pid = m->fork.child_pid;

@@ -16,15 +16,21 @@ static int event(void *state, const struct seen *s)
 	return turns_add(&l->streams, s, s->traits & TR_STREAM_CREATE, false);
 }
 
+/* Most were given back: of the others there are more and more, which rule growing-handles says. */
+static bool is_loop(const struct loop_turns *l)
+{
+	return l->turns >= TURNS_LEAST && l->given * 2 > l->made;
+}
+
 static void end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct create_loop *l = state;
 
-	if (l->events.turns >= TURNS_LEAST)
+	if (is_loop(&l->events))
 		turns_say(rule_finding_of(a, &rule_create_loop, proc, &l->events.hits), &l->events,
 			  "an event "
 			  "was made again after one had been destroyed");
-	if (l->streams.turns >= TURNS_LEAST)
+	if (is_loop(&l->streams))
 		turns_say(rule_finding_of(a, &rule_create_loop, proc, &l->streams.hits),
 			  &l->streams,
 			  "a stream "

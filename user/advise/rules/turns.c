@@ -6,6 +6,8 @@ int turns_add(struct loop_turns *l, const struct seen *s, bool makes, bool busy)
 {
 	if (s->failed)
 		return 0;
+	l->made += makes;
+	l->given += !makes;
 	if (!makes) {
 		l->destroyed = true;
 	} else if (l->destroyed) {

@@ -13,6 +13,7 @@
 
 struct loop_turns {
 	uint64_t turns, serial;
+	uint64_t made, given; /* in all */
 	bool destroyed;
 	struct hits hits;
 };

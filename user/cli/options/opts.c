@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "habits.h"
 #include "opts_rows.h"
 #include "../../api/traits.h"
 #include "../../proc/running.h"
@@ -151,8 +152,12 @@ static int set_events(void *options, const char *name, const char *val)
 
 	(void)name;
 	o->events_given = true;
-	if (!strncmp(val, trace, strlen(trace)))
+	if (!strncmp(val, trace, strlen(trace))) {
 		val += strlen(trace);
+	} else if (habits_qualifier(val)) {
+		msg_error("%s", habits_qualifier(val));
+		return -EINVAL;
+	}
 	if (!select_add(&o->select, val, msg, sizeof(msg)))
 		return 0;
 	msg_error("%s", msg);
@@ -164,7 +169,7 @@ static int set_format(void *options, const char *name, const char *val)
 	struct opts *o = options;
 	char known[256];
 
-	o->format = sinks_find(val);
+	o->format = sinks_find(habits_format(val));
 	if (o->format && !(o->format->flags & SINKS_COMMAND))
 		return 0;
 	msg_error("%s: '%s' is not one of %s", name, val, sinks_names(0, known, sizeof(known)));
@@ -195,7 +200,7 @@ static int set_gpu_buffer(void *options, const char *name, const char *val)
 static int set_export(void *options, const char *name, const char *val)
 {
 	struct opts *o = options;
-	const struct sinks_row *row = sinks_find(val);
+	const struct sinks_row *row = sinks_find(habits_format(val));
 	char known[256];
 
 	if (!row || !(row->flags & SINKS_EXPORT)) {
@@ -280,18 +285,31 @@ static int check_otlp(const char *name, const char *val)
 
 /* ---- what fingers type because strace, perf or nsys have it ---- */
 
-/* -t, -tt: the time of day; -ttt: since the Unix epoch. */
+/* As strace has it: -t, -tt: the local time of day; -ttt: since the Unix epoch. */
 static int set_time_of_day(void *options, const char *name, const char *val)
 {
 	struct opts *o = options;
 
 	(void)name, (void)val;
 	o->times_t++;
-	o->look.time = o->times_t < 3 ? SINK_TIME_ISO : SINK_TIME_UNIX;
+	o->look.time = o->times_t == 1	 ? SINK_TIME_DAY
+		       : o->times_t == 2 ? SINK_TIME_DAY_US
+					 : SINK_TIME_UNIX;
 	return 0;
 }
 
-/* nsys: --trace=cuda,nvtx */
+/* Is the word, perhaps with strace's % or ! before it, a class? */
+static bool is_class(const char *word, size_t n)
+{
+	char text[32];
+
+	for (; n && (*word == '!' || *word == '%'); n--)
+		word++;
+	snprintf(text, sizeof(text), "%.*s", (int)(n < 31 ? n : 31), word);
+	return api_class_parse(text) >= 0;
+}
+
+/* nsys: --trace=cuda,nvtx; strace: --trace=%memory */
 static int set_nsys_trace(void *options, const char *name, const char *val)
 {
 	struct opts *o = options;
@@ -305,6 +323,8 @@ static int set_nsys_trace(void *options, const char *name, const char *val)
 			layer++;
 		if (api_layer_names[layer]) {
 			o->layers |= 1u << layer;
+		} else if (is_class(at, n)) {
+			return set_events(options, name, val);
 		} else if (n != 4 || strncmp(at, "cuda", 4) != 0) {
 			msg_error("%s: '%.*s' is not traced here; give cuda, nvtx, nccl, torch, "
 				  "cublas or cudnn",
@@ -316,6 +336,28 @@ static int set_nsys_trace(void *options, const char *name, const char *val)
 	if (*val && *val != ',')
 		return 0;
 	msg_error("%s: an empty list; give cuda, or cuda,nvtx", name);
+	return -EINVAL;
+}
+
+/* strace: --status=failed, which opts_parse.c makes --failed of. */
+static int set_status(void *options, const char *name, const char *val)
+{
+	(void)options, (void)name, (void)val;
+	return 0;
+}
+
+/* nsys: --force-overwrite=true */
+static int set_force(void *options, const char *name, const char *val)
+{
+	(void)options;
+	if (!strcmp(val, "true"))
+		return 0;
+	if (strcmp(val, "false") != 0)
+		msg_error("%s: '%s' is not one of true or false", name, val);
+	else
+		msg_error("%s=false: a recording that is there becomes FILE.old, and any other "
+			  "file is replaced: give -o another name, or leave it out",
+			  name);
 	return -EINVAL;
 }
 
@@ -397,10 +439,10 @@ static const struct option_row before[] = {
 	  "!WORD leaves WORD out; a list that begins with ! leaves it out of 'default'\n"
 	  "'default' is every class except internal, 'all' is every class\n"
 	  "'none' selects no call: with --gpu or --counters, only what the devices do is shown" },
-	{ 0, "layers", "LIST", LIST_OF(layers, "layer", api_layer_names), OPTS_TRACE | OPTS_RECORD | OPTS_STAT | OPTS_ADVISE | OPTS_MEM | OPTS_SERVE, NULL,
+	{ 0, "layers", "LIST", LIST_OF(layers, "layer", api_layer_names, .every = "all"), OPTS_TRACE | OPTS_RECORD | OPTS_STAT | OPTS_ADVISE | OPTS_MEM | OPTS_SERVE, NULL,
 	  "record what the work of the program is for, too: nvtx (its ranges and marks),\n"
 	  "nccl (its collectives), torch (PyTorch's operators), cublas (matrix products),\n"
-	  "cudnn (convolutions), allocator (the blocks of PyTorch's memory allocator)",
+	  "cudnn (convolutions), allocator (the blocks of PyTorch's memory allocator), or all",
 	  RULES(EXCLUDES("no-return", "--no-return sees no returns, and --layers needs them: give one of the two")) },
 	{ 0, "shapes", NULL, FLAG(shapes), OPTS_TRACE | OPTS_RECORD, NULL,
 	  "with --layers torch: record the shapes and types of operators' tensors, too",
@@ -456,9 +498,9 @@ static const struct option_row before[] = {
 	  "pointers, which costs less, in programs built with them; python reads only Python's\n"
 	  "frames, which costs less too; auto is python for threads that run Python, else dwarf" },
 	{ 0, "no-python", NULL, FLAG(no_python), (LIVE & ~OPTS_STAT) | OPTS_STUCK, NULL, "show only native frames in stacks, without Python's" },
-	{ 0, "all-frames", NULL, FLAG(look.all_frames), PRINTS | OPTS_MEM | OPTS_STUCK | OPTS_EXPORT, NULL,
-	  "show all frames of stacks, also those of the Python interpreter and those of libc before\n"
-	  "main(), and the whole paths of Python's packages" },
+	{ 0, "all-frames", NULL, FLAG(look.all_frames), PRINTS | OPTS_MEM | OPTS_ADVISE | OPTS_STUCK | OPTS_EXPORT, NULL,
+	  "show all frames of stacks, also those of the Python interpreter, of what calls compiled code\n"
+	  "for it, and of libc before main(), and the whole paths of Python's packages" },
 	{ 0, "mangled", NULL, FLAG(look.mangled), PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL, "show names of kernels and functions as the compiler made them",
 	  RULES(EXCLUDES("full-names", "--mangled prints names as the compiler made them and --full-names what they mean: give one of the two")) },
 	{ 0, "full-names", NULL, FLAG(look.full_names), PRINTS | OPTS_STUCK | OPTS_EXPORT, NULL,
@@ -501,9 +543,10 @@ static const struct option_row before[] = {
 
 	{ .type = HEADING(), .name = "Output", .cmds = TRACES | OPTS_TOP },
 	{ 'o', "output", "FILE", CHECKED(output, check_output), (PRINTS | OPTS_STAT | OPTS_MEM | OPTS_ADVISE) & LIVE, NULL,
-	  "write to FILE (compressed if its name ends in .gz), to a command such as '|jq .', or to\n"
-	  "standard output (-). Without -o, output for people goes to standard output, but with CMD\n"
-	  "to standard error, because standard output belongs to CMD" },
+	  "write to FILE (compressed if its name ends in .gz; x.html, x.csv and the like say the\n"
+	  "format, too), to a command such as '|jq .', or to standard output (-). Without -o, output\n"
+	  "for people goes to standard output, but with CMD to standard error, because standard output\n"
+	  "belongs to CMD" },
 	{ 'o', "output", "FILE", CHECKED(output, check_output), OPTS_REPLAY | OPTS_STUCK | OPTS_COUNTERS | OPTS_COMPARE | OPTS_TOP, NULL,
 	  "write to FILE (compressed if its name ends in .gz), or to a command such as '|jq .'" },
 	{ 'o', "output", "FILE", CHECKED(output, check_output), OPTS_RECORD, "cudatrace.ctrace",
@@ -511,8 +554,8 @@ static const struct option_row before[] = {
 	  "an existing file is renamed to FILE.old" },
 	{ 'o', "output", "FILE", CHECKED(output, check_output), OPTS_MERGE, NULL, "the merged recording to write; an existing file is renamed to FILE.old" },
 	{ 'o', "output", "FILE", CHECKED(output, check_output), OPTS_EXPORT, NULL,
-	  "the file to write, or - for standard output; without -o the recording and FORMAT give its\n"
-	  "name" },
+	  "the file to write, or - for standard output; its end says the format, if --to does not;\n"
+	  "without -o the recording and FORMAT give its name" },
 	{ 0, "to", "FORMAT", OTHER(set_export, .offer = OPTION_OFFER_OUTPUTS), OPTS_EXPORT, NULL,
 	  "perfetto, chrome, nsys-sqlite, otlp-json, html (a timeline as one page), csv, arrow,\n"
 	  "parquet (columns for data frames), memory-viz (for PyTorch's viewer of its allocator),\n"
@@ -550,18 +593,20 @@ static const struct option_row before[] = {
 	{ 0, "stack-of", "WHAT", ENUM(look.stack_of_scopes, "callers", "range"), OPTS_FOLDED | OPTS_EXPORT, "callers",
 	  "the frames of folded, flame and speedscope: callers (functions), or range (the ranges that\n"
 	  "the program named with NVTX)" },
-	{ 0, "time", "UNIT", ENUM(look.time, "ms", "us", "iso", "unix", "delta"), ROWS, "ms",
-	  "how to print times: ms or us since the start, iso (the time of day, UTC), unix (seconds\n"
-	  "since 1970), or delta (ms since the row before)" },
-	{ 't', "time-of-day", NULL, OTHER(set_time_of_day), ROWS, NULL, "the same as --time iso; -ttt is the same as --time unix" },
+	{ 0, "time", "UNIT", ENUM(look.time, "ms", "us", "iso", "unix", "delta", "day", "day-us"), ROWS, "ms",
+	  "how to print times: ms or us since the start, iso (date and time, UTC), unix (seconds\n"
+	  "since 1970), delta (ms since the row before), or day and day-us (the local time of day,\n"
+	  "in seconds or microseconds)" },
+	{ 't', "time-of-day", NULL, OTHER(set_time_of_day), ROWS, NULL, "print the local time of day: the same as --time day; -tt is the same as --time day-us,\n"
+	  "-ttt as --time unix" },
 	{ 'r', "relative", NULL, CONST(look.time, SINK_TIME_DELTA), ROWS, NULL, "the same as --time delta" },
 	{ 's', "string-size", "N", COUNT(look.string_max, 1, 4096, "bytes", NULL), ROWS, NULL, "print only the first N bytes of longer strings" },
 	{ 0, "tid", NULL, FLAG(look.tid), PRINTS | OPTS_EXPORT, NULL,
 	  "add a column with the thread; in folded, flame and speedscope a frame for each thread" },
-	{ 0, "compact", NULL, FLAG(look.compact), ROWS, NULL,
+	{ 0, "compact", "[=WHEN]", ENUM_FROM(compact, OPTS_COMPACT_AUTO, "always", "auto", "always", "never"), ROWS, "auto",
 	  "print shorter rows for people: narrow columns, the name from the command line, the duration\n"
 	  "(with ! from 10ms on) before the arguments, short sizes, results only of calls that failed;\n"
-	  "a row is not wider than the terminal",
+	  "a row is not wider than the terminal; auto: on a terminal of less than 120 columns",
 	  RULES(EXCLUDES("count-only", "-c prints no rows: leave out --compact")) },
 	{ 'c', "count-only", NULL, FLAG(look.counts_only), ROWS, NULL, "print no rows, but counts and times by function at the end",
 	  RULES(EXCLUDES("enter-exit", "-c prints no rows: leave out --enter-exit"),
@@ -608,6 +653,8 @@ static const struct option_row foreign[] = {
 	{ 'a', "all-cpus", NULL, FLAG(as_always), LIVE, NULL, NULL,
 	  RULES(EXCLUDES("CMD pid", "-a is every process of the machine: leave it out, or -p and CMD")) },
 	{ 0, "trace", "LIST", OTHER(set_nsys_trace), OPTS_TRACE | OPTS_RECORD, NULL, NULL },
+	{ 0, "status", "SET", OTHER(set_status), CHOOSES | OPTS_SERVE | OPTS_TOP | OPTS_EXPORT, NULL, NULL },
+	{ 0, "force-overwrite", "BOOL", OTHER(set_force), LIVE | OPTS_REPLAY | OPTS_EXPORT | OPTS_MERGE, NULL, NULL },
 	{ 0, "stats", "BOOL", OTHER(set_nsys_stats), OPTS_TRACE, NULL, NULL },
 	{ 0, "capture-range", "WHAT", OTHER(set_nsys_range), OPTS_TRACE | OPTS_RECORD, NULL, NULL,
 	  RULES(EXCLUDES("start-on stop-on delay", "--capture-range says when it begins and ends: leave out --start-on, --stop-on and --delay")) },

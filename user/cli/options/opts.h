@@ -20,6 +20,7 @@ enum opts_stack {
 	OPTS_STACK_AUTO
 };
 enum opts_source { OPTS_SOURCE_PROBES, OPTS_SOURCE_CUPTI, OPTS_SOURCE_HOOKS };
+enum opts_compact { OPTS_COMPACT_AUTO, OPTS_COMPACT_ALWAYS, OPTS_COMPACT_NEVER };
 enum opts_color { OPTS_COLOR_AUTO, OPTS_COLOR_ALWAYS, OPTS_COLOR_NEVER };
 
 #define OPTS_SETS_MAX 16
@@ -75,6 +76,7 @@ struct opts {
 	bool as_always; /* an option of others that asks for what is done anyway */
 	int always;	/* the same, repeatable */
 	enum opts_color color;
+	enum opts_compact compact; /* look.compact follows from it */
 	struct sink_spans spans;
 
 	/* what the device does */
@@ -138,6 +140,10 @@ bool opts_one_each(const struct opts *);
 /* What the output's own options mean for others. */
 struct sink_wants opts_wants(const struct opts *);
 
+/* Is this the name of a program that can be started without a -- before it? What is a command, another tool's
+ * command or nearly a command is not. */
+bool opts_is_program(const char *word);
+
 /* What is traced, in a few words for a heading: CMD and its arguments, or the processes. Returns
  * buf. */
 const char *opts_title(const struct opts *, char *buf, size_t size);
@@ -150,7 +156,7 @@ const char *opts_title(const struct opts *, char *buf, size_t size);
  */
 void opts_complete(struct out *, const char *const *words, int n);
 
-/* The help text of a command; the brief one has at most 24 lines. */
+/* The help text of a command; the brief one fits a terminal of 24 lines and 80 columns. */
 void opts_help(struct out *, enum opts_cmd);
 void opts_help_brief(struct out *, enum opts_cmd);
 

@@ -331,7 +331,7 @@ static int of_rows(const struct opts_line *l)
 		  "-c and -C print a table: leave out --format json, or count the rows of a JSON "
 		  "file afterwards" },
 		{ json, opts_is_given(l, "time"),
-		  "--time is for the table: JSON has ts_ns and dur_ns" },
+		  "--time is for the table: JSON has start_ns and duration_ns" },
 		{ json, o->look.string_max, "-s is for the table: JSON has strings whole" },
 		{ json, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: JSON has none" },
 		{ o->look.counts_only, o->stack && !folds, "-c prints no rows: leave out -k" },

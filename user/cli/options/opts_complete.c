@@ -119,6 +119,8 @@ static void offer_values(struct complete *c, enum opts_cmd cmd, const struct opt
 		split_list(c, ",");
 	for (int i = 0; r->type.words && r->type.words[i]; i++)
 		offer(c, r->type.words[i]);
+	if (r->type.every)
+		offer(c, r->type.every);
 	switch (r->type.offer) {
 	case OPTION_OFFER_NOTHING: break;
 	case OPTION_OFFER_OUTPUTS: offer_formats(c, cmd); break;

@@ -6,9 +6,23 @@
 #include "opts_rows.h"
 
 #define HELP_COLUMN 28
-#define BRIEF_LINES 24 /* of -h: a terminal */
+/* of -h: a terminal, and a line for the prompt */
+#define BRIEF_LINES 23
+#define BRIEF_COLUMNS 80
 
-/* brief: the first line of what it does */
+/* The length of the words of the line that fit. */
+static size_t words_in(const char *line, size_t len, size_t columns)
+{
+	size_t n = len < columns ? len : columns;
+
+	if (n == len)
+		return n;
+	while (n && line[n] != ' ')
+		n--;
+	return n ? n : columns;
+}
+
+/* brief: the beginning of what it does */
 static void help_row(struct out *out, const struct option_row *r, bool brief)
 {
 	const char *line = r->help;
@@ -25,27 +39,64 @@ static void help_row(struct out *out, const struct option_row *r, bool brief)
 	}
 	for (; n < HELP_COLUMN; n++)
 		out_char(out, ' ');
+	if (brief) {
+		size_t len = strcspn(line, "\n"), room = BRIEF_COLUMNS - HELP_COLUMN;
+		bool cut = line[len] || len > room;
+		size_t fits = cut ? words_in(line, len, room - 4) : len;
+
+		out_mem(out, line, fits);
+		out_str(out, cut ? " ...\n" : "\n");
+		return;
+	}
 	while (*line) {
 		size_t len = strcspn(line, "\n");
 
 		out_mem(out, line, len);
 		line += len;
-		if (brief) {
-			out_str(out, *line ? " ..." : "");
-			break;
-		}
 		if (*line) {
 			line++;
 			out_fmt(out, "\n%*s", HELP_COLUMN, "");
 		}
 	}
-	if (r->def && !brief)
+	if (r->def)
 		out_fmt(out, " [%s]", r->def);
 	out_char(out, '\n');
 }
 
+/* The words of a text in lines as wide as a terminal. Returns the number of lines. */
+static int brief_text(struct out *out, const char *text)
+{
+	size_t column = 0;
+	int lines = 1;
+
+	for (text += strspn(text, " \n"); *text; text += strspn(text, " \n")) {
+		size_t n = strcspn(text, " \n");
+
+		if (column && column + 1 + n > BRIEF_COLUMNS) {
+			out_char(out, '\n');
+			column = 0;
+			lines++;
+		}
+		if (column)
+			out_char(out, ' ');
+		out_mem(out, text, n);
+		column += (column != 0) + n;
+		text += n;
+	}
+	out_char(out, '\n');
+	return lines;
+}
+
+/* What `cudatrace -h` says of each command. */
+static void brief_commands(struct out *out)
+{
+	out_char(out, '\n');
+	for (unsigned int i = 1; command_at(i); i++)
+		out_fmt(out, "  cudatrace %-8s %s\n", command_at(i)->name, command_at(i)->does);
+}
+
 /* A line for each command: what `cudatrace --help` begins with. */
-static void help_commands(struct out *out, bool brief)
+static void help_commands(struct out *out)
 {
 	char words[96];
 
@@ -54,7 +105,7 @@ static void help_commands(struct out *out, bool brief)
 
 		snprintf(words, sizeof(words), "%s%s%s", r->name, *r->words ? " " : "", r->words);
 		out_fmt(out, "       cudatrace %-30s %s\n", words, r->does);
-		if (!r->command->also || brief)
+		if (!r->command->also)
 			continue;
 		snprintf(words, sizeof(words), "%s %s", r->command->also, r->words);
 		out_fmt(out, "       cudatrace %-30s the same\n", words);
@@ -105,16 +156,19 @@ void opts_help_brief(struct out *out, enum opts_cmd cmd)
 {
 	const struct command_row *c = command_of(cmd);
 
+	int room = BRIEF_LINES - 4 - lines(c->command->usage); /* three empty lines, and the last */
+
 	out_str(out, c->command->usage);
 	if (c == command_at(0)) {
-		help_commands(out, true);
+		brief_commands(out);
 		out_str(out,
 			"\nAll options: cudatrace --help. Of a command: cudatrace help COMMAND\n");
 		return;
 	}
-	out_str(out, c->command->about);
 	out_char(out, '\n');
-	brief_rows(out, cmd, BRIEF_LINES - 3 - lines(c->command->usage) - lines(c->command->about));
+	room -= brief_text(out, c->command->about);
+	out_char(out, '\n');
+	brief_rows(out, cmd, room);
 	out_fmt(out, "\nAll options: cudatrace%s --help\n", command_typed(cmd));
 }
 
@@ -124,7 +178,7 @@ void opts_help(struct out *out, enum opts_cmd cmd)
 
 	out_str(out, c->command->usage);
 	if (c == command_at(0))
-		help_commands(out, false);
+		help_commands(out);
 	out_str(out, c->command->about);
 	help_rows(out, cmd);
 	if (c->command->after)

@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "habits.h"
@@ -17,9 +20,37 @@
 
 #define SERVE_MAX_COST 0.01	     /* of the CPU time of the programs: what is always on */
 #define RECORDING "cudatrace.ctrace" /* what record writes by default */
-#define LONG_ONLY 256		     /* what getopt_long() returns for a row: this and its index */
+#define COLUMN                                                                                    \
+	"-a is every process of the machine, and rows are not aligned at a column: leave out -a " \
+	"%s"
+#define WIDE 120      /* columns that most rows need */
+#define LONG_ONLY 256 /* what getopt_long() returns for a row: this and its index */
 
-/* getopt's view of the rows; returns the number of long options. */
+static struct option long_option(const char *name, const struct option_row *r, int i)
+{
+	return (struct option){ name,
+				!r->arg		 ? no_argument
+				: *r->arg == '[' ? optional_argument
+						 : required_argument,
+				NULL, LONG_ONLY + i };
+}
+
+/* The place of the row that the name, which others have for it, means; -1: there is none. */
+static int place_of_same(enum opts_cmd cmd, const struct habit_same *same)
+{
+	const struct option_row *r;
+	int at = -1;
+
+	for (int i = -1; (r = opts_next(cmd, &i));) {
+		if (!strcmp(r->name, same->theirs))
+			return -1;
+		if (!strcmp(r->name, same->ours))
+			at = i;
+	}
+	return at;
+}
+
+/* getopt's view of the rows, and of what others call them. */
 static void getopt_tables(enum opts_cmd cmd, struct option *longs, char *shorts)
 {
 	const struct option_row *r;
@@ -28,17 +59,19 @@ static void getopt_tables(enum opts_cmd cmd, struct option *longs, char *shorts)
 		*shorts++ = '+'; /* what comes after the first word is CMD's */
 	*shorts++ = ':';
 	for (int i = -1; (r = opts_next(cmd, &i));) {
-		*longs++ = (struct option){ r->name,
-					    !r->arg	     ? no_argument
-					    : *r->arg == '[' ? optional_argument
-							     : required_argument,
-					    NULL, LONG_ONLY + i };
+		*longs++ = long_option(r->name, r, i);
 		if (!r->letter)
 			continue;
 		*shorts++ = (char)r->letter;
 		/* -k takes none: -kfp would be three letters */
 		if (r->arg && *r->arg != '[')
 			*shorts++ = ':';
+	}
+	for (int n = 0; habits_same(n); n++) {
+		int i = place_of_same(cmd, habits_same(n));
+
+		if (i >= 0)
+			*longs++ = long_option(habits_same(n)->theirs, opts_row_at(i)->row, i);
 	}
 	*longs = (struct option){ 0 };
 	*shorts = '\0';
@@ -64,8 +97,19 @@ static const struct option_row *row_of(enum opts_cmd cmd, int c)
 	return i < 0 ? NULL : opts_row_at(i)->row;
 }
 
+/* The option as it was given, but for names that were cut short. */
 static const char *spelled(const struct option_row *r, const char *word, char *buf, size_t size)
 {
+	size_t n = word ? strcspn(word, "=") : 0;
+
+	for (int i = 0; n > 2 && habits_same(i); i++) {
+		const char *theirs = habits_same(i)->theirs;
+
+		if (strncmp(word + 2, theirs, n - 2) != 0 || theirs[n - 2])
+			continue;
+		snprintf(buf, size, "%.*s", (int)n, word);
+		return buf;
+	}
 	if (word && word[0] == '-' && word[1] != '-' && r->letter)
 		snprintf(buf, size, "-%c", r->letter);
 	else
@@ -104,6 +148,10 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 	}
 	if (strncmp(word, "--", 2) && word[1] == 't' && word[2] >= '0' && word[2] <= '9') {
 		msg_error("-t prints the time of day; give -L %s for one thread", word + 2);
+		return -EINVAL;
+	}
+	if (strncmp(word, "--", 2) && word[1] == 'a' && word[2] >= '0' && word[2] <= '9') {
+		msg_error(COLUMN, word + 2);
 		return -EINVAL;
 	}
 	if (strncmp(word, "--", 2) && optopt == 't' && index_of(cmd, 'L') >= 0) {
@@ -195,17 +243,26 @@ static const char *takes_value(enum opts_cmd cmd, const char *word)
 	return NULL;
 }
 
-/* `-t 1234`, `-t cuda,nvtx`: what strace's -t is here has no value. True after one message. */
-static bool not_a_thread(const char *option, const char *word)
+/* `-t 1234`, `-t cuda,nvtx`, `-a 80`, `-f true CMD`: letters that have a value elsewhere and none here. True
+ * after one message. */
+static bool is_value(const char *option, const char *word, bool more)
 {
-	bool thread = word[strspn(word, "0123456789")] == '\0';
+	bool number = word[strspn(word, "0123456789")] == '\0';
+	bool layers = strchr(word, ',') || !strcmp(word, "cuda");
+	bool truth = !strcmp(word, "true") || !strcmp(word, "false");
 
-	if (strcmp(option, "-t") || (!thread && !strchr(word, ',') && strcmp(word, "cuda")))
-		return false;
-	if (thread)
+	if (!strcmp(option, "-t") && number)
 		msg_error("-t prints the time of day; give -L %s for one thread", word);
-	else
+	else if (!strcmp(option, "-t") && layers)
 		msg_error("%s", habits_option("--trace"));
+	else if (!strcmp(option, "-a") && number)
+		msg_error(COLUMN, word);
+	else if (!strcmp(option, "-f") && truth && more)
+		msg_error("-f is about children here; give --force-overwrite=%s, or leave out -f "
+			  "%s: a recording that is there becomes FILE.old",
+			  word, word);
+	else
+		return false;
 	return true;
 }
 
@@ -231,6 +288,30 @@ static bool is_program(enum opts_cmd cmd, const char *word)
 	       (!(cmd & EITHER) || (!access(word, X_OK) && begins_as_program(word)));
 }
 
+bool opts_is_program(const char *word)
+{
+	struct parse_nearest near = { .n = 0 };
+	const char *at = getenv("PATH");
+	struct stat st;
+	char path[4096];
+
+	if (strchr(word, '/') || !*word || *word == '-' || command_named(word) ||
+	    habits_command(word))
+		return false;
+	for (unsigned int i = 1; command_at(i); i++)
+		parse_nearest_add(&near, word, command_at(i)->name);
+	for (; at && !near.n; at = *at ? at + 1 : NULL) {
+		size_t n = strcspn(at, ":");
+
+		if (snprintf(path, sizeof(path), "%.*s/%s", n ? (int)n : 1, n ? at : ".", word) <
+			    (int)sizeof(path) &&
+		    !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK))
+			return true;
+		at += n;
+	}
+	return false;
+}
+
 /* What is left after the options: CMD after --, or the words of a command that takes any. */
 static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 {
@@ -239,6 +320,9 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 
 	o->record = cmd == OPTS_RECORD;
 	dashes |= optind < argc && cmd & LIVE && is_program(cmd, argv[optind]);
+	/* where a recording may stand, a file of that name comes first */
+	dashes |= optind < argc && cmd & EITHER && access(argv[optind], F_OK) &&
+		  opts_is_program(argv[optind]);
 	/* a word that is no program's is a recording */
 	o->replay = cmd & STORED || (cmd & EITHER && optind < argc && !dashes);
 	if (cmd & LIVE && !o->replay) {
@@ -247,7 +331,8 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 				  argv[optind], argv[optind]);
 			return -EINVAL;
 		}
-		if (optind < argc && !dashes && not_a_thread(argv[optind - 1], argv[optind]))
+		if (optind < argc && !dashes &&
+		    is_value(argv[optind - 1], argv[optind], optind + 1 < argc))
 			return -EINVAL;
 		if (optind < argc && !dashes && takes_value(cmd, argv[optind - 1])) {
 			msg_error("'%s' belongs to no option: write --%s=%s, or to start a program "
@@ -255,7 +340,7 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 				  argv[optind], takes_value(cmd, argv[optind - 1]), argv[optind]);
 			return -EINVAL;
 		}
-		if (optind < argc && !dashes) {
+		if (optind < argc && !dashes && !opts_is_program(argv[optind])) {
 			msg_error("what is '%s'? To start a program, write -- before it: "
 				  "cudatrace%s [OPTIONS] -- %s",
 				  argv[optind], command_typed(cmd), argv[optind]);
@@ -333,6 +418,9 @@ static void conclude(struct opts *o, const unsigned char *given)
 		o->agent.kinds &= ~AGENT_NVTX;
 	}
 	o->gpu = o->agent.kinds != 0;
+	o->look.compact = o->compact == OPTS_COMPACT_ALWAYS;
+	if (o->look.time == SINK_TIME_DAY || o->look.time == SINK_TIME_DAY_US)
+		tzset(); /* later its file may not be opened */
 	/* strace: -ff -o FILE */
 	if (o->follow > 1 && o->command & (OPTS_TRACE | OPTS_FOLDED) && o->output &&
 	    !out_is_command(o->output) && strcmp(o->output, "-") && !strstr(o->output, "%p") &&
@@ -347,8 +435,7 @@ static void conclude(struct opts *o, const unsigned char *given)
 		o->stack = OPTS_STACK_NONE;
 }
 
-/* The struct that the row's member is in. */
-static void *options_of(struct opts *o, int i)
+void *opts_of_row(struct opts *o, int i)
 {
 	const struct option_set *set = opts_row_at(i)->set;
 
@@ -370,24 +457,26 @@ static int gives(enum opts_cmd cmd, unsigned char *given, const char *name)
 	return -1;
 }
 
-/* `-e status=failed` is --failed, `-e status=successful` --succeeded. Returns 0, or -EINVAL after one message. */
-static int by_status(struct opts *o, unsigned char *given, const char *status)
+/* `-e status=failed` and `--status=failed` are --failed, those of successful --succeeded. Returns 0, or -EINVAL after one message. */
+static int by_status(struct opts *o, unsigned char *given, const char *option, const char *status)
 {
 	const char *ours = !strcmp(status, "successful") ? "succeeded" : "failed";
 	int i;
 
 	if (strcmp(status, "failed") && strcmp(status, "unsuccessful") &&
 	    strcmp(status, "successful") != 0) {
-		msg_error("-e status=%s: give status=failed or status=successful", status);
+		msg_error("%s=%s: give %s=failed or %s=successful", option, status,
+			  strncmp(option, "-e ", 3) ? option : option + 3,
+			  strncmp(option, "-e ", 3) ? option : option + 3);
 		return -EINVAL;
 	}
 	i = gives(o->command, given, ours);
 	if (i < 0) {
-		msg_error("-e status=%s: 'cudatrace%s' has no --%s: leave it out", status,
+		msg_error("%s=%s: 'cudatrace%s' has no --%s: leave it out", option, status,
 			  command_typed(o->command), ours);
 		return -EINVAL;
 	}
-	return option_set(opts_row_at(i)->row, options_of(o, i), ours, NULL);
+	return option_set(opts_row_at(i)->row, opts_of_row(o, i), ours, NULL);
 }
 
 /* One option into its struct. Returns 0, or -EINVAL after one message. */
@@ -397,21 +486,34 @@ static int take(struct opts *o, int i, const char *name, unsigned char *given)
 	const struct option_row *r = opts_row_at(i)->row;
 
 	if (!strcmp(r->name, "events") && !strncmp(optarg, status, strlen(status)))
-		return by_status(o, given, optarg + strlen(status));
+		return by_status(o, given, "-e status", optarg + strlen(status));
+	if (!strcmp(r->name, "status"))
+		return by_status(o, given, "--status", optarg);
 	given[i] = name[1] == '-' ? OPTS_BY_NAME : OPTS_BY_LETTER;
 	o->brief |= r->letter == 'h' && name[1] != '-';
 	if (!strcmp(r->name, "time-of-day") || !strcmp(r->name, "relative"))
 		gives(o->command, given, "time");
 	if (!strcmp(r->name, "trace") && o->command & (OPTS_TRACE | OPTS_RECORD))
 		gives(o->command, given, "layers");
-	return option_set(r, options_of(o, i), name, optarg);
+	return option_set(r, opts_of_row(o, i), name, optarg);
+}
+
+/* Would rows for people be broken by the terminal that they go to? */
+static bool is_narrow(const struct opts *o)
+{
+	struct winsize size;
+
+	return o->command & ROWS && o->format->flags & SINKS_TEXT && !o->output &&
+	       !o->look.counts_only &&
+	       !ioctl(o->cmd ? STDERR_FILENO : STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col &&
+	       size.ws_col < WIDE;
 }
 
 int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 {
 	char shorts[OPTS_ROWS_MAX * 2 + 3], name[64], msg[512];
 	unsigned char given[OPTS_ROWS_MAX] = { OPTS_NOT_GIVEN };
-	struct option longs[OPTS_ROWS_MAX + 1];
+	struct option longs[OPTS_ROWS_MAX * 2];
 	const struct option_row *r;
 	int c;
 
@@ -424,7 +526,7 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		return -EINVAL;
 	for (int i = -1; (r = opts_next(cmd, &i));)
 		if (r->def)
-			option_set(r, options_of(o, i), r->name, r->def);
+			option_set(r, opts_of_row(o, i), r->name, r->def);
 	getopt_tables(cmd, longs, shorts);
 	opterr = 0;
 	optind = 0; /* glibc: start afresh */
@@ -463,11 +565,15 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	}
 	if (cmd != OPTS_LIST)
 		o->scopes = select_scopes(&o->select);
+	if (opts_output(o, given))
+		return -EINVAL;
 	conclude(o, given);
 	if (rest(o, cmd, argc, argv) || opts_check(o, given))
 		return -EINVAL;
 	if (o->format->flags & (SINKS_FOLDS | SINKS_BLOCKS) && !o->stack)
 		o->stack = OPTS_STACK_AUTO;
+	if (o->compact == OPTS_COMPACT_AUTO && is_narrow(o))
+		o->look.compact = true;
 	if (o->format->flags & SINKS_NESTED && !o->no_return)
 		o->look.nested = true;
 	return 0;

@@ -25,4 +25,10 @@ enum opts_given { OPTS_NOT_GIVEN, OPTS_BY_LETTER, OPTS_BY_NAME };
  * opts_given. 0, or -EINVAL after one message. */
 int opts_check(const struct opts *, const unsigned char *given);
 
+/* What the name of -o says of the format, if no option says it. 0, or -EINVAL after one message that says what
+ * is meant. */
+int opts_output(struct opts *, const unsigned char *given);
+/* The struct that the member of the row at this place is in. */
+void *opts_of_row(struct opts *, int i);
+
 #endif

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../holes/holes.h"
 #include "join.h"
 #include "join_calls.h"
 #include "join_causes.h"
@@ -189,6 +190,11 @@ void join_scoped(struct join *j)
 void join_stored(struct join *j)
 {
 	j->opts.stored = true;
+}
+
+void join_kernels(struct join *j)
+{
+	j->opts.kernels = true;
 }
 
 void join_stopped(struct join *j, uint64_t stopped_ns)
@@ -481,8 +487,10 @@ static int work(struct join *j, const struct ct_work *w)
 	struct join_proc *p = join_procs_get(j->procs, w->h.pid);
 	struct found f;
 
-	if (p)
+	if (p) {
 		p->heard = true;
+		p->kernels += w->h.kind == CT_KERNEL && !w->graph;
+	}
 	look(j, w, &f);
 	return f.final || !waits(w) ? hand_on(j, w, &f) : hold(j, w);
 }
@@ -548,6 +556,8 @@ static int call(struct join *j, const struct ct_call *c)
 					     false,
 					     c->func < CT_MAX_FUNCS ? j->expects[c->func] : 0 };
 		p->asked |= l.call.expects != 0;
+		p->launched += l.call.expects == JOIN_EXPECTS_KERNEL &&
+			       !(api_funcs[c->func].flags & API_GRAPH_LAUNCH);
 		j->opts.scoped |= !!(c->h.flags & CT_F_SCOPE);
 		if (c->func < api_nfuncs &&
 		    api_funcs[c->func].flags & (API_BEGINS_CAPTURE | API_ENDS_CAPTURE) &&
@@ -613,6 +623,7 @@ static int count_tail(struct join *j, struct join_proc *p)
 	if (lost.count <= t.lone)
 		return 0;
 	lost.count -= t.lone;
+	p->told += lost.count;
 	j->counts.tail += lost.count;
 	return j->next(j->ctx, &ev);
 }
@@ -773,6 +784,29 @@ int join_record(struct join *j, const struct ct_hdr *h)
 		return kind_is(h->kind, KIND_WORK) ? work(j, (const struct ct_work *)h)
 						   : pass(j, h);
 	}
+}
+
+/* States how many launches of a process have no device record. */
+static int state_missing(void *ctx, const struct join_proc *p)
+{
+	struct ct_hole hole = hole_of(p->pid, CT_HOLE_DEVICE, CT_HOLE_LOST,
+				      p->heard ? CT_HOLE_NO_RECORD : CT_HOLE_NO_AGENT);
+	struct event ev = {
+		.rec = &hole.h, .device = CT_UNKNOWN, .context = CT_UNKNOWN, .stream = CT_UNKNOWN
+	};
+	struct join *j = ctx;
+
+	hole.count = join_procs_missing(p);
+	if (!p->heard)
+		hole.state = CT_HOLE_UNSEEN;
+	if (p->heard ? !hole.count : !p->asked)
+		return 0;
+	return j->next(j->ctx, &ev);
+}
+
+int join_end(struct join *j)
+{
+	return j->opts.kernels && !j->opts.stored ? join_procs_each(j->procs, state_missing, j) : 0;
 }
 
 /* The first flush: only now is it known when the waiting of held work began. */

@@ -42,6 +42,8 @@ struct join_opts {
 	/* all records come from a file: join waits for nothing, and the calls that are not
 	 * hidden already have their numbers */
 	bool stored;
+	/* each kernel comes with a record: at the end join states how many launches have none */
+	bool kernels;
 	/* Returns true if this call is to be shown, and so to be numbered. NULL: all calls are. */
 	bool (*shown)(void *ctx, const struct ct_hdr *call);
 	void *ctx;
@@ -74,6 +76,7 @@ void join_places(struct join *);
 void join_whole(struct join *);
 void join_scoped(struct join *);
 void join_stored(struct join *);
+void join_kernels(struct join *);
 /* Calls that began at or after this moment (CLOCK_MONOTONIC, ns) have no records. So work that
  * was caused later is not joined to an earlier call whose end is not known. */
 void join_stopped(struct join *, uint64_t stopped_ns);
@@ -87,6 +90,9 @@ int join_record(struct join *, const struct ct_hdr *);
  * it have come. UINT64_MAX: no more records come, and everything is handed on. */
 int join_flush(struct join *, uint64_t now_ns);
 
+/* All records have come: states which processes no agent reported, and how many launches of the others have no
+ * device record. Returns 0 or next()'s error. */
+int join_end(struct join *);
 void join_counts(const struct join *, struct join_counts *);
 /* Bytes of memory in use for what is remembered and held, for tests. */
 size_t join_bytes(const struct join *);

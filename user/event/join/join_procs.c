@@ -19,6 +19,7 @@ struct join_procs {
 	uint64_t now_ns;  /* when the last process began or ended */
 	uint64_t unheard; /* unheard processes that were forgotten */
 	uint32_t one_unheard;
+	uint64_t launched; /* launches without a device record of processes that were forgotten */
 };
 
 struct join_procs *join_procs_open(void)
@@ -43,6 +44,32 @@ void join_procs_close(struct join_procs *j)
 	free(j);
 }
 
+uint64_t join_procs_missing(const struct join_proc *p)
+{
+	uint64_t came = p->kernels + p->told;
+
+	return p->launched > came ? p->launched - came : 0;
+}
+
+int join_procs_each(const struct join_procs *j, int (*each)(void *ctx, const struct join_proc *),
+		    void *ctx)
+{
+	const struct join_proc *p;
+	int err = 0;
+
+	keyed_each(&j->procs, p) err = err ? err : each(ctx, p);
+	if (!err)
+		err = each(ctx, &(struct join_proc){ .heard = true, .launched = j->launched });
+	return err ? err : each(ctx, &(struct join_proc){ .asked = j->unheard });
+}
+
+/* Call it when a process is forgotten. */
+static void count_missing(struct join_procs *j, const struct join_proc *p)
+{
+	if (p->heard)
+		j->launched += join_procs_missing(p);
+}
+
 /* Call it when a process is forgotten. */
 static void count_unheard(struct join_procs *j, const struct join_proc *p)
 {
@@ -65,6 +92,7 @@ uint64_t join_procs_unheard(const struct join_procs *j, uint32_t *first)
 static void forget(struct join_procs *j, struct join_proc *p)
 {
 	count_unheard(j, p);
+	count_missing(j, p);
 	free(p->launches);
 	keyed_remove(&j->procs, p);
 }
@@ -156,7 +184,9 @@ void join_procs_record(struct join_procs *j, struct join_proc *p, const struct c
 	}
 	if (other) {
 		count_unheard(j, p);
+		count_missing(j, p);
 		p->asked = p->heard = false;
+		p->launched = p->kernels = p->told = 0;
 		p->number = 0;
 	}
 	p->exited = false;

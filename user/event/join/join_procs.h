@@ -43,6 +43,10 @@ struct join_proc {
 	uint64_t exited_ns; /* with exited: when */
 	bool asked;	    /* calls of it succeeded that should have device records */
 	bool heard;	    /* device records came from it, or an agent's records about devices */
+	/* launches that each have a kernel's record, of which none was captured or failed, and
+	 * the kernels that came, without those of graphs */
+	uint64_t launched, kernels;
+	uint64_t told; /* launches without a record that CT_LOST records have counted */
 	uint64_t start_boottime_ns; /* 0: not known */
 	uint32_t nlaunches;	    /* number of launches ever; only the newest are stored */
 	struct join_launch *launches;
@@ -78,6 +82,12 @@ bool join_procs_captures(const struct join_proc *, uint32_t tid);
 struct join_proc *join_procs_due(struct join_procs *, uint64_t now_ns, uint64_t wait_ns);
 /* Number of processes with `asked` and without `heard` so far; *first: one of them. */
 uint64_t join_procs_unheard(const struct join_procs *, uint32_t *first);
+/* At least so many launches of the process have no device record, beside those that were told. */
+uint64_t join_procs_missing(const struct join_proc *);
+/* Hands out each process, and at last, with a pid of 0, what came of those that were forgotten: once of those that
+ * were heard, once of the others. */
+int join_procs_each(const struct join_procs *, int (*each)(void *ctx, const struct join_proc *),
+		    void *ctx);
 void join_procs_launch(struct join_proc *, const struct join_launch *);
 /* Finds the latest graph launch that began before the work, on the work's stream if that is
  * known. NULL: none. */

@@ -64,7 +64,7 @@ void gemm_fields(struct field **at, const struct ct_scope *s)
 	field_add(at, "ret", FIELD_INT)->i = g->ret;
 	error = scope_error(s, g->ret);
 	if (error)
-		field_add_str(at, "ret_name", error, strlen(error));
+		field_add_str(at, "ret_name", error, strlen(error))->key = "result";
 }
 
 bool product_of(const struct event *ev, struct product *p)

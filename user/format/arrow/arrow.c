@@ -101,7 +101,7 @@ static int arrow_open(struct sink *s, const struct sink_opts *opts)
 	a->worker = worker_open("ct-columns");
 	if (!a->body || !a->worker || batch_open(&a->batch, 0) || batch_open(&a->full, 0))
 		return -ENOMEM;
-	arrow_schema(&a->bytes, &a->batch, COLUMNS_VERSION_KEY, COLUMNS_VERSION);
+	arrow_schema(&a->bytes, &a->batch, COLUMNS_VERSION_KEY, SINK_NAMES_VERSION);
 	return a->bytes.bad ? -ENOMEM : write_packed(s);
 }
 

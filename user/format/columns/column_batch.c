@@ -168,6 +168,9 @@ static void put(struct batch *b, struct chunk *c, const struct cells *cells,
 	uint32_t number;
 	double value;
 
+	/* no time and no size; arguments that do not fit are in `args` */
+	if (c->type == COLUMN_I64 && cell->kind == CELL_UINT && cell->u > INT64_MAX)
+		return;
 	if (row >= c->cap && !grow(c, b->cap)) {
 		b->no_room = true;
 		return;

@@ -304,9 +304,17 @@ static void put_kind(struct cells *c, const struct event *ev)
 		cells_uint(c, COLUMN_VALUE, ((const struct ct_lost *)h)->count);
 		cells_word(c, COLUMN_UNIT, c->fields ? "records" : NULL);
 		break;
+	case CT_HOLE:
+		put_known(c, COLUMN_DEVICE, ((const struct ct_hole *)h)->device);
+		cells_uint(c, COLUMN_VALUE, ((const struct ct_hole *)h)->count);
+		break;
 	case CT_EVENT:
 		put_known(c, COLUMN_DEVICE, ((const struct ct_event *)h)->device);
 		cells_uint(c, COLUMN_VALUE, ((const struct ct_event *)h)->code);
+		break;
+	case CT_MANAGED:
+		if (device_managed_is_size(((const struct ct_managed *)h)->kind))
+			cells_uint(c, COLUMN_BYTES, ((const struct ct_managed *)h)->value);
 		break;
 	case CT_MUTED: put_muted(c, (const struct ct_muted *)h); break;
 	}
@@ -394,7 +402,8 @@ uint32_t columns_rows(const struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
 
-	if (!about_kind(h->kind) || (about_is_call(h) && h->flags & CT_F_PENDING) ||
+	if (!about_kind(h->kind) || (h->kind == CT_HOLE && !(h->flags & CT_F_FINAL)) ||
+	    (about_is_call(h) && h->flags & CT_F_PENDING) ||
 	    (h->kind == CT_FOREIGN && !about_is_call(h)))
 		return 0;
 	return h->kind == CT_COUNTER ? ((const struct ct_counter *)h)->n : 1;
@@ -440,8 +449,7 @@ void columns_fill(struct cells *c, const struct event *ev, uint32_t n)
 	if (ev->stack) {
 		*cells_put(c, COLUMN_STACK) =
 			(struct cell){ .kind = CELL_STACK, .stack = ev->stack };
-		if (c->fields)
-			cells_uint(c, COLUMN_STACK_ID, ev->stack->id);
+		cells_uint(c, COLUMN_STACK_ID, ev->stack->id);
 	}
 	put_product(c, ev);
 	put_fields(c, ev);
@@ -517,6 +525,16 @@ enum column_table columns_table(const struct event *ev)
 								       : COLUMNS_OTHERS;
 	default: return COLUMNS_OTHERS;
 	}
+}
+
+bool columns_stack_new(uint8_t *marks, const struct stack *s)
+{
+	uint8_t bit = (uint8_t)(1u << s->id % 8);
+	bool is_new = s->id >= COLUMNS_STACKS_MAX || !(marks[s->id / 8] & bit);
+
+	if (s->id < COLUMNS_STACKS_MAX)
+		marks[s->id / 8] |= bit;
+	return is_new;
 }
 
 void columns_stack(struct text *t, const struct sink_opts *o, const struct stack *s)

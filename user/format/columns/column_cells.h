@@ -9,10 +9,8 @@
 #include "../sink.h"
 #include "../../util/text.h"
 
-/* The version of the columns, in the metadata of arrow and parquet. Columns may be added without a new
- * one. */
+/* In the metadata of arrow and parquet; its value is SINK_NAMES_VERSION. */
 #define COLUMNS_VERSION_KEY "cudatrace.schema"
-#define COLUMNS_VERSION "2"
 
 /* COLUMN_TEXT is UTF-8, and repeats often; COLUMN_JSON is UTF-8 that is one JSON object. */
 enum column_type { COLUMN_U32, COLUMN_U64, COLUMN_I64, COLUMN_DOUBLE, COLUMN_TEXT, COLUMN_JSON };
@@ -43,7 +41,7 @@ enum column {
 #undef C
 	COLUMNS
 };
-#define COLUMNS_CSV (COLUMN_CAPTURED_BY + 1) /* csv has the columns before this one */
+#define COLUMNS_CSV (COLUMN_STACK_ID + 1) /* csv has the columns before this one */
 
 struct column_about {
 	const char *title;
@@ -100,6 +98,9 @@ void columns_process(struct cells *, const struct event *);
 void columns_frame(struct cells *, const struct stack *, uint32_t frame);
 /* To which table of parquet a row belongs. */
 enum column_table columns_table(const struct event *);
+#define COLUMNS_STACKS_MAX (1u << 26) /* ids of stacks; a recording has far fewer */
+/* Is the stack's first time? Marks it in a map of COLUMNS_STACKS_MAX bits. A larger id is never marked. */
+bool columns_stack_new(uint8_t *marks, const struct stack *);
 /* A stack as one text, a frame a line, the innermost first. */
 void columns_stack(struct text *, const struct sink_opts *, const struct stack *);
 

@@ -178,7 +178,7 @@ static bool put_as(struct cells *c, const struct rule *r, const struct field *f)
 /* Has the field a column? Then it is put there. */
 static bool take(struct cells *c, unsigned int of, const struct field *f)
 {
-	uint64_t known = f->name ? rules_of(f->name) : 0;
+	uint64_t known = f->name ? rules_of(field_key(f)) : 0;
 
 	for (; known; known &= known - 1) {
 		const struct rule *r = &rules[__builtin_ctzll(known)];

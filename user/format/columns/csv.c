@@ -9,7 +9,7 @@
  *
  * Cells are quoted as in RFC 4180; a text that a spreadsheet would take as a formula gets a '
  * before it (docs/exports.md). Lines end with a newline, without a carriage return. A cell without a value is empty.
- * The columns are those of columns.def. A sample of several metrics is a row for each of them.
+ * The columns are those of columns.def. A stack's text is in the first row that has the stack only; `stack_id` is in each. A sample of several metrics is a row for each of them.
  * Calls that were counted in windows have no rows: a row of type muted says how many there were.
  */
 #include <errno.h>
@@ -24,6 +24,7 @@ struct csv {
 	struct row w;
 	struct text cell;
 	struct cells cells;
+	uint8_t *written; /* a bit for each stack whose text was written */
 };
 
 /* ---- cells ---- */
@@ -78,7 +79,8 @@ static void put_cell(struct csv *c, const struct cell *cell)
 		put_text(c);
 		break;
 	case CELL_STACK:
-		columns_stack(&c->cell, c->cells.o, cell->stack);
+		if (columns_stack_new(c->written, cell->stack))
+			columns_stack(&c->cell, c->cells.o, cell->stack);
 		put_text(c);
 		break;
 	}
@@ -123,6 +125,9 @@ static int csv_open(struct sink *s, const struct sink_opts *opts)
 	s->priv = c;
 	if (!c)
 		return -ENOMEM;
+	c->written = calloc(COLUMNS_STACKS_MAX / 8, 1);
+	if (!c->written)
+		return -ENOMEM;
 	c->cells.o = opts;
 	for (int i = 0; i < COLUMNS_CSV; i++)
 		out_fmt(opts->out, "%s%c", column_about[i].title, i + 1 < COLUMNS_CSV ? ',' : '\n');
@@ -138,6 +143,7 @@ static int csv_close(struct sink *s, const struct sink_end *end)
 		return 0;
 	text_free(&c->cell);
 	text_free(&c->cells.made);
+	free(c->written);
 	free(c);
 	s->priv = NULL;
 	return s->opts->out->error;

@@ -25,6 +25,7 @@
 #include "../../util/strings.h"
 #include "../about.h"
 #include "html_details.h"
+#include "html_holes.h"
 #include "html_pack.h"
 #include "../inuse.h"
 #include "../row.h"
@@ -59,12 +60,12 @@ enum {
 	HTML_MANAGED,
 	HTML_MARKER,
 	HTML_EVENT,
-	HTML_LOST,
-	HTML_COUNTER
+	HTML_COUNTER = 12 /* those between and after: html_holes.h */
 };
 #define FLAG_FAILED 0x10
 #define FLAG_UNFINISHED 0x20
 #define FLAG_NO_TIME 0x40
+#define FLAG_ALL 0x80 /* of what was not seen: any record may be missing */
 
 enum column {
 	COL_KIND,
@@ -104,6 +105,7 @@ struct html {
 		uint32_t id, at;
 	} stack_cache[STACK_CACHE]; /* id 0: none */
 	struct inuse *in_use;
+	struct html_holes holes;
 	struct text devices; /* "12345\t0\tNVIDIA H200\n", escaped */
 
 	struct text text;
@@ -112,13 +114,18 @@ struct html {
 
 /* ---- numbers for what repeats ---- */
 
-static uint32_t name_of(struct html *t, const struct sink_opts *o, const struct event *ev)
+/* hole: what is filled in of a record that says what was not seen; NULL: it is another one. */
+static uint32_t name_of(struct html *t, const struct sink_opts *o, const struct event *ev,
+			struct html_hole *hole)
 {
 	uint32_t before = t->names.n, at;
 	char class = '.';
 
 	t->text.len = 0;
-	about_name(&t->text, o, ev);
+	if (hole)
+		*hole = html_holes_say(&t->text, ev);
+	else
+		about_name(&t->text, o, ev);
 	at = t->text.bad ? STRINGS_NONE : strings_add(&t->names, t->text.s, t->text.len);
 	t->text.bad = false;
 	if (t->names.n != before) {
@@ -268,7 +275,7 @@ static int put_slice(struct html *t, struct out *out, const struct slice *s,
 
 /* ---- what comes ---- */
 
-static int kind_of(const struct ct_hdr *h)
+static int kind_of(struct html *t, const struct ct_hdr *h)
 {
 	static const struct {
 		uint16_t kind;
@@ -279,8 +286,7 @@ static int kind_of(const struct ct_hdr *h)
 		{ CT_SYNC, HTML_SYNC },		{ CT_GRAPH, HTML_GRAPH },
 		{ CT_OVERHEAD, HTML_OVERHEAD }, { CT_MEMORY, HTML_MEMORY },
 		{ CT_MANAGED, HTML_MANAGED },	{ CT_MARKER, HTML_MARKER },
-		{ CT_EVENT, HTML_EVENT },	{ CT_LOST, HTML_LOST },
-		{ CT_SCOPE_END, HTML_MARKER },
+		{ CT_EVENT, HTML_EVENT },	{ CT_SCOPE_END, HTML_MARKER },
 	};
 
 	if (about_is_hidden(h) || (h->flags & (CT_F_PENDING | CT_F_BEFORE) && about_is_call(h)))
@@ -290,7 +296,7 @@ static int kind_of(const struct ct_hdr *h)
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
 		if (kinds[i].kind == h->kind)
 			return kinds[i].as;
-	return -1;
+	return html_holes_kind(&t->holes, h);
 }
 
 /* Writes a value at a time; it is left out if there is no room for the series. */
@@ -365,12 +371,14 @@ static int put_event(struct html *t, const struct sink_opts *o, const struct eve
 			   .number = ev->number,
 			   .start_ns = ev->rec->start_ns,
 			   .duration_ns = about_duration_ns(ev->rec) };
+	bool is_hole = kind == HTML_LOST || kind > HTML_COUNTER;
 	struct text detail = { 0 };
+	struct html_hole hole;
 	uint32_t stack;
 	int err;
 
-	s.name = name_of(t, o, ev);
-	s.track = kind == HTML_LOST ? 0 : tracks_find(&t->tracks, ev);
+	s.name = name_of(t, o, ev, is_hole ? &hole : NULL);
+	s.track = tracks_find(&t->tracks, ev);
 	if (s.name == STRINGS_NONE || s.track == TRACKS_NONE || t->records >= RECORDS_MAX) {
 		t->left_out++;
 		return 0;
@@ -381,9 +389,10 @@ static int put_event(struct html *t, const struct sink_opts *o, const struct eve
 		s.kind |= FLAG_UNFINISHED;
 	if (kind_is(ev->rec->kind, KIND_WORK) && ev->rec->flags & CT_F_NO_TIME)
 		s.kind |= FLAG_NO_TIME;
-	if (kind == HTML_LOST) {
+	if (is_hole) {
+		s.kind |= hole.all ? FLAG_ALL : 0;
 		s.has_value = true;
-		s.value = (double)((const struct ct_lost *)ev->rec)->count;
+		s.value = (double)hole.number;
 	}
 	stack = ev->stack ? stack_of(t, o, ev->stack) : STRINGS_NONE;
 	html_details(&detail, o, ev, stack == STRINGS_NONE ? -1 : (int64_t)stack);
@@ -391,7 +400,7 @@ static int put_event(struct html *t, const struct sink_opts *o, const struct eve
 	text_free(&detail);
 	if (!err && ev->rec->kind == CT_CALL)
 		err = put_in_use(t, o->out, ev);
-	return err ? err : kind != HTML_LOST;
+	return err ? err : !is_hole;
 }
 
 static void learn_device(struct html *t, const struct event *ev)
@@ -411,7 +420,7 @@ static void learn_device(struct html *t, const struct event *ev)
 static int html_event(struct sink *s, const struct event *ev)
 {
 	struct html *t = s->priv;
-	int kind = kind_of(ev->rec);
+	int kind = kind_of(t, ev->rec);
 
 	if (kind >= 0)
 		return put_event(t, s->opts, ev, kind);

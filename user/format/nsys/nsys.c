@@ -384,7 +384,7 @@ static int call(struct nsys *n, const struct event *ev)
 	if (process(n, ev->proc, false) || (ev->stack && stack(n, ev->stack)))
 		return n->d.error;
 	if (!domain->cupti)
-		return nsys_range(n, ev, start, name, domain->name);
+		return nsys_range(n, ev, start, name, api_funcs[c->func].name, domain->name);
 	r = nsys_begin(&n->d, NSYS_RUNTIME);
 	nsys_i(&r, start);
 	nsys_i(&r, nsys_time(n, c->h.end_ns));

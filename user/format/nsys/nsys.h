@@ -170,10 +170,10 @@ static inline int64_t nsys_time(const struct nsys *n, uint64_t ns)
 /* Writes the rows of device work and of other records about devices. Returns 1, 0 for a kind
  * that it does not know, or -errno. */
 int nsys_device(struct nsys *, const struct event *);
-/* Writes the event's call as an NVTX range, in a domain of this name; text: id of its name in
+/* Writes the event's call as an NVTX range, in a domain of this name; name_id: of `name`, in
  * StringIds. */
-int nsys_range(struct nsys *, const struct event *, int64_t start, int64_t text,
-	       const char *domain);
+int nsys_range(struct nsys *, const struct event *, int64_t start, int64_t name_id,
+	       const char *name, const char *domain);
 /* Writes a row of DIAGNOSTIC_EVENT. severity: 1 information, 2 warning, 3 error; proc may be
  * NULL. */
 int nsys_diagnostic(struct nsys *, int64_t at_ns, int severity, const char *text,

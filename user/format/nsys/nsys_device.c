@@ -286,8 +286,8 @@ static void nvtx_domain(struct nsys *n, const struct event *ev, int64_t domain, 
 
 /* Writes a call of a library for which nsys has no table, as a range in a domain with the
  * library's name. */
-int nsys_range(struct nsys *n, const struct event *ev, int64_t start, int64_t text,
-	       const char *domain)
+int nsys_range(struct nsys *n, const struct event *ev, int64_t start, int64_t name_id,
+	       const char *name, const char *domain)
 {
 	int64_t id = nsys_string(n->strings, domain, strlen(domain));
 	struct nsys_row r;
@@ -297,10 +297,11 @@ int nsys_range(struct nsys *n, const struct event *ev, int64_t start, int64_t te
 	nsys_i(&r, start);
 	nsys_i(&r, nsys_time(n, ev->rec->end_ns));
 	nsys_i(&r, EVENT_NVTX_PUSH_POP);
-	r.at += 4; /* rangeId, category, color, text */
+	r.at += 3; /* rangeId, category, color */
+	nsys_text(&r, name, strlen(name));
 	nsys_i(&r, nsys_global(ev->proc, nsys_tid(ev)));
 	r.at += 1; /* endGlobalTid */
-	nsys_i(&r, text);
+	nsys_i(&r, name_id);
 	nsys_i(&r, id);
 	return nsys_end(&r);
 }
@@ -326,7 +327,7 @@ static int marker(struct nsys *n, const struct event *ev)
 	nsys_opt(&r, m->what == CT_MARKER_START_END, m->id);
 	nsys_opt(&r, m->category, m->category);
 	nsys_opt(&r, m->color, m->color);
-	nsys_null(&r); /* text: as textId */
+	nsys_text(&r, m->text, m->text_len);
 	nsys_i(&r, thread);
 	nsys_opt(&r, m->what == CT_MARKER_START_END, thread);
 	nsys_i(&r, text);
@@ -367,10 +368,12 @@ static int scope(struct nsys *n, const struct event *ev)
 	int64_t thread = nsys_global(ev->proc, nsys_tid(ev)), text, domain = 0;
 	char name[ABOUT_SCOPE_MAX];
 	struct nsys_row r;
+	size_t name_len;
 
 	if (about_is_hidden(&s->h))
 		return 0;
-	text = nsys_string(n->strings, name, about_scope(s, name));
+	name_len = about_scope(s, name);
+	text = nsys_string(n->strings, name, name_len);
 	if (s->domain_len) {
 		domain = nsys_string(n->strings, domain_name, s->domain_len);
 		nvtx_domain(n, ev, domain, domain_name, s->domain_len);
@@ -382,7 +385,7 @@ static int scope(struct nsys *n, const struct event *ev)
 	nsys_opt(&r, any, s->id);
 	nsys_opt(&r, s->category, s->category);
 	nsys_opt(&r, s->color, s->color);
-	nsys_null(&r); /* text: as textId */
+	nsys_text(&r, name, name_len);
 	nsys_i(&r, thread);
 	nsys_null(&r); /* endGlobalTid: not known */
 	nsys_i(&r, text);

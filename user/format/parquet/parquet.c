@@ -21,7 +21,6 @@
 
 #define PROCESSES_MAX (1u << 24) /* process_unique() is below it */
 #define GROUP_ROWS (1u << 17)
-#define STACKS_MAX (1u << 26) /* ids of stacks; a recording has far fewer */
 
 struct parquet {
 	struct cells cells;
@@ -135,9 +134,8 @@ static int add_stack(struct parquet *p, const struct stack *s)
 {
 	int err = 0;
 
-	if (!s || s->id >= STACKS_MAX || p->written[s->id / 8] >> s->id % 8 & 1)
+	if (!s || s->id >= COLUMNS_STACKS_MAX || !columns_stack_new(p->written, s))
 		return 0;
-	p->written[s->id / 8] |= (uint8_t)(1u << s->id % 8);
 	for (uint32_t i = 0; i < s->nframes && !err; i++) {
 		columns_frame(&p->cells, s, i);
 		err = add_row(p, COLUMNS_STACKS);
@@ -201,7 +199,7 @@ static int parquet_open(struct sink *s, const struct sink_opts *opts)
 		return -ENOMEM;
 	p->cells.o = opts;
 	p->cells.fields = true;
-	p->written = calloc(STACKS_MAX / 8, 1);
+	p->written = calloc(COLUMNS_STACKS_MAX / 8, 1);
 	p->worker = worker_open("ct-columns");
 	p->told = calloc(PROCESSES_MAX / 8 + 1, 1);
 	if (!p->written || !p->told || !p->worker)

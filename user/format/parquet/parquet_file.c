@@ -388,7 +388,7 @@ static void put_schema(struct text *t, int *outer, const struct batch *b)
 static void put_metadata(struct text *t, const struct parquet_file *f, const struct batch *b,
 			 const char *version)
 {
-	static const char key[] = COLUMNS_VERSION_KEY, value[] = COLUMNS_VERSION;
+	static const char key[] = COLUMNS_VERSION_KEY, value[] = SINK_NAMES_VERSION;
 	int last = 0, inner = 0;
 	struct text by = { 0 };
 

@@ -209,7 +209,7 @@ char *perfetto_args(struct perfetto_writer *w, char *p, const char *end, const s
 					  : list[open] ? ARG_ARRAY
 						       : ARG_DICT);
 		if (f->name && !(open && list[open]))
-			p = put_name(w, p, f->name);
+			p = put_name(w, p, field_key(f));
 		if (opens) {
 			begins[++open] = begin;
 			list[open] = f->is_list;

@@ -39,7 +39,7 @@ struct proc_text {
 };
 
 struct func_text {
-	char *text; /* ,"domain":"runtime","api":"cudaMalloc","args":{ */
+	char *text; /* ,"domain":"runtime","name":"cudaMalloc","args":{ */
 	size_t len;
 };
 
@@ -49,6 +49,7 @@ struct json_sink {
 	struct proc_text procs[PROC_CACHE];
 	struct func_text funcs[CT_MAX_FUNCS];
 	struct texts *kernels, *stacks;
+	struct text name;    /* of the kernel that is written */
 	struct order *order; /* NULL: lines go out as they come */
 };
 
@@ -68,7 +69,7 @@ static char *put_whom(char *p, const struct process *proc)
 	const struct process_info *i = proc->info;
 
 	if (process_unique(proc) != proc->shown_pid)
-		p = put_u64(put_lit(p, ",\"process\":"), process_unique(proc));
+		p = put_u64(put_lit(p, ",\"process_id\":"), process_unique(proc));
 	if (process_host_pid(proc->pid) != proc->shown_pid)
 		p = put_u64(put_lit(p, ",\"host_pid\":"), process_host_pid(proc->pid));
 	if (i && i->rank != CT_UNKNOWN)
@@ -94,7 +95,7 @@ static const struct proc_text *proc_text(struct json_sink *j, const struct proce
 	memcpy(t->comm, proc->comm, CT_COMM_LEN);
 	p = put_u64(put_lit(t->pid_text, ",\"pid\":"), proc->shown_pid);
 	t->pid_len = (uint8_t)(p - t->pid_text);
-	p = put_lit(t->whom_text, ",\"comm\":\"");
+	p = put_lit(t->whom_text, ",\"process\":\"");
 	p = escape_json(p, proc->comm, strnlen(proc->comm, CT_COMM_LEN));
 	*p++ = '"';
 	t->whom_len = (uint16_t)(put_whom(p, proc) - t->whom_text);
@@ -110,7 +111,7 @@ static const struct func_text *func_text(struct json_sink *j, unsigned int func)
 
 	if (t->text)
 		return t;
-	n = asprintf(&t->text, ",\"domain\":\"%s\",\"api\":\"%s\",\"args\":{",
+	n = asprintf(&t->text, ",\"domain\":\"%s\",\"name\":\"%s\",\"args\":{",
 		     api_domain_name(f->domain), f->name);
 	if (n < 0) {
 		t->text = NULL;
@@ -120,16 +121,16 @@ static const struct func_text *func_text(struct json_sink *j, unsigned int func)
 	return t;
 }
 
-/* {"type":"call","ts_ns":1,"dur_ns":2,"pid":3,"tid":4,"comm":"x" */
+/* {"type":"call","start_ns":1,"duration_ns":2,"pid":3,"tid":4,"process":"x" */
 static void put_head(struct json_sink *j, const char *type, const struct event *ev, bool dur)
 {
 	const struct proc_text *t = proc_text(j, ev->proc);
 	char *p = j->w.p;
 
 	p = put_str(put_lit(p, "{\"type\":\""), type);
-	p = put_u64(put_lit(p, "\",\"ts_ns\":"), ev->rec->start_ns);
+	p = put_u64(put_lit(p, "\",\"start_ns\":"), ev->rec->start_ns);
 	if (dur)
-		p = put_u64(put_lit(p, ",\"dur_ns\":"), ev->rec->end_ns - ev->rec->start_ns);
+		p = put_u64(put_lit(p, ",\"duration_ns\":"), ev->rec->end_ns - ev->rec->start_ns);
 	p = put_mem(p, t->pid_text, t->pid_len);
 	p = put_u64(put_lit(p, ",\"tid\":"), about_tid(ev));
 	j->w.p = put_mem(p, t->whom_text, t->whom_len);
@@ -151,8 +152,10 @@ static void put_result(struct row *w, const struct field *ret)
 	}
 	w->p = put_i64(w->p, ret->i);
 	name = ret->xlat ? xlat_name(ret->xlat, ret->i) : NULL;
-	w->p = put_lit(w->p, ",\"ret_name\":");
-	w->p = name ? json_word(w->p, name) : put_lit(w->p, "null");
+	w->p = put_lit(w->p, ",\"result\":");
+	/* as the column: the number if it has no name */
+	w->p = name ? json_word(w->p, name)
+		    : put_char(put_u64(put_char(w->p, '"'), (uint32_t)ret->i), '"');
 }
 
 /* Names the arguments of which there was more than could be captured. */
@@ -187,6 +190,16 @@ static void put_kernel(struct json_sink *j, const struct kernel_name *k)
 	}
 	if (!text->bad)
 		row_mem(&j->w, text->s, text->len);
+}
+
+/* The name of a kernel that ran, as the column `name` has it: usually without its parameters. */
+static void put_kernel_name(struct json_sink *j, const struct sink_opts *o, const struct event *ev)
+{
+	j->name.len = 0;
+	about_name(&j->name, o, ev);
+	j->w.p = put_lit(j->w.p, ",\"name\":");
+	json_string(&j->w, j->name.bad ? "" : j->name.s, j->name.bad ? 0 : j->name.len);
+	row_room(&j->w, JSON_ROOM);
 }
 
 static void put_stack(struct json_sink *j, const struct sink_opts *o, const struct stack *stack)
@@ -305,14 +318,15 @@ static void other_line(struct json_sink *j, const struct sink_opts *o, const str
 
 	if (kind == CT_LOST || of_machine) {
 		j->w.p = put_str(put_lit(j->w.p, "{\"type\":\""), type);
-		j->w.p = put_u64(put_lit(j->w.p, "\",\"ts_ns\":"),
-				 kind == CT_LOST ? ev->rec->end_ns : ev->rec->start_ns);
-		if (kind == CT_COUNTER)
-			j->w.p = put_u64(put_lit(j->w.p, ",\"dur_ns\":"),
-					 ev->rec->end_ns - ev->rec->start_ns);
+		j->w.p = put_u64(put_lit(j->w.p, "\",\"start_ns\":"), ev->rec->start_ns);
+		if (kind == CT_COUNTER || kind == CT_LOST)
+			j->w.p = put_u64(put_lit(j->w.p, ",\"duration_ns\":"),
+					 about_duration_ns(ev->rec));
 	} else {
 		put_head(j, type, ev, kind_is(kind, KIND_TIMED));
 	}
+	if (kind == CT_KERNEL)
+		put_kernel_name(j, o, ev);
 	if (ev->kernel)
 		put_kernel(j, ev->kernel);
 	row_room(&j->w, JSON_ROOM);
@@ -320,8 +334,7 @@ static void other_line(struct json_sink *j, const struct sink_opts *o, const str
 		*j->w.p++ = ',';
 	json_fields(&j->w, f, n);
 	row_room(&j->w, JSON_ROOM);
-	if (kind != CT_DEVICE)
-		j->w.p = put_gpu(j->w.p, ev);
+	j->w.p = put_gpu(j->w.p, ev);
 	put_scope(j, ev);
 	if (ev->stack)
 		put_stack(j, o, ev->stack);
@@ -338,7 +351,7 @@ static void foreign_line(struct json_sink *j, const struct event *ev)
 	put_head(j, "foreign", ev, returned);
 	w->p = put_lit(w->p, ",\"domain\":");
 	json_string(w, name + f->name_len, f->domain_len);
-	w->p = put_lit(w->p, ",\"api\":");
+	w->p = put_lit(w->p, ",\"name\":");
 	json_string(w, name, f->name_len);
 	row_room(w, JSON_ROOM);
 	w->p = put_str(put_lit(w->p, ",\"why\":"),
@@ -361,7 +374,7 @@ static void muted_line(struct json_sink *j, const struct event *ev)
 	put_head(j, "muted", ev, true);
 	w->p = put_lit(w->p, ",\"domain\":");
 	json_string(w, m->text, m->domain_len);
-	w->p = put_lit(w->p, ",\"api\":");
+	w->p = put_lit(w->p, ",\"name\":");
 	json_string(w, m->text + m->domain_len, m->name_len);
 	row_room(w, JSON_ROOM);
 	w->p = put_u64(put_lit(w->p, ",\"counted\":"), m->counted);
@@ -382,7 +395,7 @@ static int json_event(struct sink *s, const struct event *ev)
 	bool call = kind_is(kind, KIND_CALL);
 	int err;
 
-	if (!kind_json(kind))
+	if (!kind_json(kind) || (kind == CT_HOLE && ev->rec->flags & CT_F_FINAL))
 		return 0;
 	order_begin(j->order, &j->w, s->opts->out);
 	if (call)
@@ -393,8 +406,9 @@ static int json_event(struct sink *s, const struct event *ev)
 		muted_line(j, ev);
 	else
 		other_line(j, s->opts, ev,
-			   kind == CT_SCOPE_END ? scope_word((const struct ct_scope *)ev->rec)
-						: kind_json(kind));
+			   kind == CT_SCOPE_END	      ? scope_word((const struct ct_scope *)ev->rec)
+			   : kind_is(kind, KIND_WORK) ? about_kind(kind)
+						      : kind_json(kind));
 	row_room(&j->w, 2);
 	j->w.p = put_lit(j->w.p, "}\n");
 	err = order_end(j->order, &j->w, ev->rec);
@@ -417,6 +431,11 @@ static int json_open(struct sink *s, const struct sink_opts *opts)
 		return -ENOMEM;
 	j->kernels = texts_open();
 	j->stacks = texts_open();
+	out_fmt(opts->out,
+		"{\"type\":\"schema\",\"schema\":\"cudatrace-trace\",\"version\":%s,"
+		"\"cudatrace\":\"%s\",\"start_ns\":%llu}\n",
+		SINK_NAMES_VERSION, opts->version ? opts->version : "",
+		(unsigned long long)opts->start_ns);
 	return j->kernels && j->stacks ? order_open(&j->order, opts) : -ENOMEM;
 }
 
@@ -425,89 +444,76 @@ static int json_tick(struct sink *s, uint64_t now_ns)
 	return order_tick(((struct json_sink *)s->priv)->order, now_ns);
 }
 
-static void end_line(struct json_sink *j, struct row *w, const struct sink_end *end)
+static void end_muted(struct json *o, const struct sink_end *end)
+{
+	const struct muted_sum *m = &end->muted_calls;
+
+	json_open_array(o, "muted");
+	for (int i = 0; end->muted && end->muted[i]; i++)
+		json_put_str(o, NULL, end->muted[i]);
+	json_end(o);
+	if (!muted_calls(m))
+		return;
+	json_put_u64(o, "muted_calls", muted_calls(m));
+	json_put_u64(o, "estimated", muted_unseen(&m->unseen));
+	json_put_u64(o, "error", muted_error(&m->unseen));
+	if (muted_is_floor(muted_calls(m), &m->unseen))
+		json_put_u64(o, "at_least", muted_at_least(muted_calls(m), &m->unseen));
+}
+
+static void end_line(const struct json_sink *j, struct json *o, const struct sink_end *end)
 {
 	const struct losses *l = &end->losses;
 	char how[32];
 
-	w->p = put_lit(w->p, "{\"type\":\"end\",\"reason\":");
-	json_string(w, end->reason, strlen(end->reason));
-	w->p = put_u64(put_lit(w->p, ",\"calls\":"), j->rows[CT_CALL]);
+	json_open_object(o, NULL);
+	json_put_str(o, "type", "end");
+	json_put_str(o, "reason", end->reason);
+	json_put_u64(o, "calls", j->rows[CT_CALL]);
 	if (end->matched || end->unmatched) {
-		w->p = put_u64(put_lit(w->p, ",\"matched\":"), end->matched);
-		w->p = put_u64(put_lit(w->p, ",\"unmatched\":"), end->unmatched);
-		w->p = put_u64(put_lit(w->p, ",\"inferred\":"), end->inferred);
+		json_put_u64(o, "matched", end->matched);
+		json_put_u64(o, "unmatched", end->unmatched);
+		json_put_u64(o, "inferred", end->inferred);
 		if (end->unscoped)
-			w->p = put_u64(put_lit(w->p, ",\"scope_unknown\":"), end->unscoped);
+			json_put_u64(o, "scope_unknown", end->unscoped);
 	}
-	w->p = put_u64(put_lit(w->p, ",\"seen\":"), l->calls);
-	w->p = put_u64(put_lit(w->p, ",\"folded\":"), l->folded);
-	w->p = put_u64(put_lit(w->p, ",\"filtered\":"), l->filtered);
-	w->p = put_u64(put_lit(w->p, ",\"unfinished\":"), l->unfinished);
-	w->p = put_lit(w->p, ",\"lost\":{");
-	for (int i = 0; i < CT_LOSS_END; i++) {
-		w->p = put_str(put_char(w->p, '"'), loss_name((enum ct_loss)i));
-		w->p = put_u64(put_lit(w->p, "\":"), l->lost[i]);
-		*w->p++ = i + 1 < CT_LOSS_END ? ',' : '}';
-	}
-	row_room(w, JSON_UNPROBED_MAX + JSON_ROOM);
-	w->p += json_unprobed(w->p, JSON_UNPROBED_MAX, &l->unprobed);
-	if (l->scopes_dropped)
-		w->p = put_u64(put_lit(w->p, ",\"scopes_dropped\":"), l->scopes_dropped);
+	json_put_u64(o, "seen", l->calls);
+	json_put_u64(o, "folded", l->folded);
+	json_put_u64(o, "filtered", l->filtered);
+	json_put_u64(o, "unfinished", l->unfinished);
+	json_open_object(o, "lost");
+	for (int i = 0; i < CT_LOSS_END; i++)
+		json_put_u64(o, loss_name((enum ct_loss)i), l->lost[i]);
+	json_end(o);
+	json_put_holes(o, l->holes);
 	if (l->scopes_unbegun)
-		w->p = put_u64(put_lit(w->p, ",\"scopes_unbegun\":"), l->scopes_unbegun);
-	if (l->refused)
-		w->p = put_u64(put_lit(w->p, ",\"refused_files\":"), l->refused);
-	if (l->unhooked)
-		w->p = put_u64(put_lit(w->p, ",\"unhooked_functions\":"), l->unhooked);
-	if (l->partly)
-		w->p = put_u64(put_lit(w->p, ",\"partly_hooked_functions\":"), l->partly);
-	if (l->interrupted)
-		w->p = put_u64(put_lit(w->p, ",\"interrupted_functions\":"), l->interrupted);
-	w->p = put_lit(w->p, ",\"muted\":[");
-	for (int i = 0; end->muted && end->muted[i]; i++) {
-		row_room(w, JSON_ROOM);
-		if (i)
-			*w->p++ = ',';
-		w->p = json_word(w->p, end->muted[i]);
-	}
-	row_room(w, JSON_ROOM);
-	*w->p++ = ']';
-	if (muted_calls(&end->muted_calls)) {
-		w->p = put_u64(put_lit(w->p, ",\"muted_calls\":"), muted_calls(&end->muted_calls));
-		w->p = put_u64(put_lit(w->p, ",\"estimated\":"),
-			       muted_unseen(&end->muted_calls.unseen));
-		w->p = put_u64(put_lit(w->p, ",\"error\":"), muted_error(&end->muted_calls.unseen));
-		if (muted_is_floor(muted_calls(&end->muted_calls), &end->muted_calls.unseen))
-			w->p = put_u64(put_lit(w->p, ",\"at_least\":"),
-				       muted_at_least(muted_calls(&end->muted_calls),
-						      &end->muted_calls.unseen));
-	}
-	w->p = put_u64(put_lit(w->p, ",\"uptime_ns\":"), end->uptime_ns);
-	if (end->program && WIFSIGNALED(*end->program)) {
-		w->p = json_word(put_lit(w->p, ",\"killed_by\":"),
-				 ended_signal(WTERMSIG(*end->program), how, sizeof(how)));
-	} else if (end->program) {
-		w->p = put_u64(put_lit(w->p, ",\"exit_status\":"),
-			       (uint64_t)WEXITSTATUS(*end->program));
-	}
-	w->p = put_lit(w->p, "}\n");
+		json_put_u64(o, "scopes_unbegun", l->scopes_unbegun);
+	end_muted(o, end);
+	json_put_u64(o, "uptime_ns", end->uptime_ns);
+	if (end->program && WIFSIGNALED(*end->program))
+		json_put_str(o, "killed_by",
+			     ended_signal(WTERMSIG(*end->program), how, sizeof(how)));
+	else if (end->program)
+		json_put_u64(o, "exit_status", (uint64_t)WEXITSTATUS(*end->program));
+	json_end(o);
+	out_char(o->out, '\n');
 }
 
 static int json_close(struct sink *s, const struct sink_end *end)
 {
 	struct json_sink *j = s->priv;
+	struct json o;
 
 	if (!j)
 		return 0;
 	order_flush(j->order);
-	row_begin(&j->w, s->opts->out);
-	end_line(j, &j->w, end);
-	row_end(&j->w);
+	o = json_to(s->opts->out);
+	end_line(j, &o, end);
 	for (int i = 0; i < CT_MAX_FUNCS; i++)
 		free(j->funcs[i].text);
 	texts_close(j->kernels);
 	texts_close(j->stacks);
+	text_free(&j->name);
 	order_close(j->order);
 	free(j);
 	s->priv = NULL;

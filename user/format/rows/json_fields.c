@@ -151,7 +151,7 @@ void json_fields(struct row *w, const struct field *f, int n)
 		if (!first)
 			*w->p++ = ',';
 		if (!list[open]) {
-			w->p = json_word(w->p, f->name ? f->name : "");
+			w->p = json_word(w->p, f->name ? field_key(f) : "");
 			*w->p++ = ':';
 		}
 		first = false;

@@ -43,6 +43,8 @@
 #define TIME_US_WIDTH 14
 #define TIME_UNIX_WIDTH 17
 #define TIME_ISO_WIDTH 27
+#define TIME_DAY_WIDTH 8
+#define TIME_DAY_US_WIDTH 15
 #define AGE_WIDTH 8
 #define COMM_WIDTH 15
 #define PID_WIDTH 10
@@ -63,7 +65,7 @@ struct proc_text {
 
 struct table {
 	struct row w;
-	time_t iso_s; /* the second that iso_text names */
+	time_t iso_s; /* the second that iso_text names, as a date or as a time of day */
 	char iso_text[24];
 	struct proc_text procs[PROC_CACHE];
 	struct texts *kernels, *stacks;
@@ -98,12 +100,40 @@ static char *put_iso(struct table *t, char *p, uint64_t ns)
 	return put_char(put_3digits(p, us % 1000), 'Z');
 }
 
+/* As strace has it: 14:03:59, or 14:03:59.123456. */
+static char *put_day(struct table *t, char *p, uint64_t ns, bool us)
+{
+	time_t s = (time_t)(ns / 1000000000);
+	unsigned int part = (unsigned int)(ns % 1000000000 / 1000);
+
+	if (s != t->iso_s) {
+		struct tm tm;
+
+		if (!localtime_r(&s, &tm) ||
+		    !strftime(t->iso_text, sizeof(t->iso_text), "%H:%M:%S", &tm))
+			t->iso_text[0] = '\0';
+		t->iso_s = s;
+	}
+	p = put_str(p, t->iso_text);
+	return us ? put_3digits(put_3digits(put_char(p, '.'), part / 1000), part % 1000) : p;
+}
+
+static const struct {
+	const char *heading;
+	int width;
+} times[] = {
+	[SINK_TIME_MS] = { "TIME(ms)", TIME_WIDTH },
+	[SINK_TIME_US] = { "TIME(us)", TIME_US_WIDTH },
+	[SINK_TIME_ISO] = { "TIME", TIME_ISO_WIDTH },
+	[SINK_TIME_UNIX] = { "TIME", TIME_UNIX_WIDTH },
+	[SINK_TIME_DELTA] = { "TIME(+ms)", TIME_WIDTH },
+	[SINK_TIME_DAY] = { "TIME", TIME_DAY_WIDTH },
+	[SINK_TIME_DAY_US] = { "TIME", TIME_DAY_US_WIDTH },
+};
+
 static int time_width(const struct sink_opts *o)
 {
-	return o->look.time == SINK_TIME_MS || o->look.time == SINK_TIME_DELTA ? TIME_WIDTH
-	       : o->look.time == SINK_TIME_US				       ? TIME_US_WIDTH
-	       : o->look.time == SINK_TIME_UNIX				       ? TIME_UNIX_WIDTH
-									       : TIME_ISO_WIDTH;
+	return times[o->look.time].width;
 }
 
 /* 1764096000.123456 */
@@ -136,6 +166,9 @@ static char *put_time_text(struct table *t, const struct sink_opts *o, char *p, 
 		return put_iso(t, p, at_ns + o->realtime_offset_ns);
 	if (o->look.time == SINK_TIME_UNIX)
 		return put_unix(p, at_ns + o->realtime_offset_ns);
+	if (o->look.time == SINK_TIME_DAY || o->look.time == SINK_TIME_DAY_US)
+		return put_day(t, p, at_ns + o->realtime_offset_ns,
+			       o->look.time == SINK_TIME_DAY_US);
 	if (o->look.time == SINK_TIME_DELTA)
 		return put_delta(t, p, at_ns);
 	if (o->look.time == SINK_TIME_MS)
@@ -837,8 +870,6 @@ static void compact_head(struct table *t, const struct sink_opts *o, const char 
 
 static int table_open(struct sink *s, const struct sink_opts *opts)
 {
-	static const char *const time_name[] = { "TIME(ms)", "TIME(us)", "TIME", "TIME",
-						 "TIME(+ms)" };
 	struct table *t = calloc(1, sizeof(*t));
 
 	if (!t)
@@ -854,11 +885,11 @@ static int table_open(struct sink *s, const struct sink_opts *opts)
 	if (opts->fit)
 		t->columns = out_columns(opts->out);
 	if (opts->look.compact) {
-		compact_head(t, opts, time_name[opts->look.time]);
+		compact_head(t, opts, times[opts->look.time].heading);
 		return 0;
 	}
 	if (!opts->stuck)
-		out_fmt(opts->out, "%-*s ", time_width(opts), time_name[opts->look.time]);
+		out_fmt(opts->out, "%-*s ", time_width(opts), times[opts->look.time].heading);
 	out_fmt(opts->out, "%-*s %-*s ", COMM_WIDTH, "PROCESS", PID_WIDTH, "PID");
 	if (opts->look.tid)
 		out_fmt(opts->out, "%-*s %-*s ", PID_WIDTH, "TID", COMM_WIDTH, "THREAD");

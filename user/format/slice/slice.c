@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "../../event/hole_words.h"
 #include "../../event/kinds.h"
 #include "../work_text.h"
 #include "slice.h"
@@ -143,6 +144,12 @@ void slice_of(struct slice *s, const struct sink_opts *o, const struct event *ev
 	case CT_SCOPE_END: of_scope(s, (const struct ct_scope *)h); break;
 	case CT_MUTED: of_muted(s, (const struct ct_muted *)h); break;
 	case CT_EVENT: of_event(s, (const struct ct_event *)h); break;
+	case CT_HOLE:
+		if (!(h->flags & CT_F_FINAL))
+			break;
+		s->track = SLICE_LOST;
+		called(s, "not seen", hole_reason(((const struct ct_hole *)h)->reason));
+		break;
 	case CT_LOST:
 		s->track = SLICE_LOST;
 		called(s, "lost", "lost");

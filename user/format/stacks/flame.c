@@ -19,14 +19,21 @@
 #define NAME_BYTES 65536
 #define TITLE_BYTES 1024
 #define ROOM 512
+#define FILES_BYTES (64u << 20) /* as much as the names have, which contain them */
+#define FILES_MAX (512u << 10)
 
 EMBED(flame_page, "user/format/stacks/flame.html");
 
 static int flame_open(struct sink *s, const struct sink_opts *opts)
 {
+	struct fold *f = fold_open(opts, 0);
+
 	s->opts = opts;
-	s->priv = fold_open(opts, 0);
-	return s->priv ? 0 : -ENOMEM;
+	s->priv = f;
+	if (!f)
+		return -ENOMEM;
+	f->places = true;
+	return 0;
 }
 
 static int flame_event(struct sink *s, const struct event *ev)
@@ -54,6 +61,47 @@ static int put_string(struct row *w, struct text *t, const char *s)
 	return 0;
 }
 
+/* A file as people see it. */
+static const char *shown_file(const struct sink_opts *o, const struct fold_name *name)
+{
+	return o->look.all_frames || name->kind != FOLD_PYTHON
+		       ? name->file
+		       : frame_file(CT_FRAME_PYTHON, name->file);
+}
+
+/* "files":["",...],"places":[file,line,...] of each name; file 0: not known */
+static int put_places(struct row *w, struct text *t, const struct sink_opts *o,
+		      const struct fold *f)
+{
+	struct strings files;
+	int err = strings_init(&files, FILES_BYTES, FILES_MAX);
+
+	if (err)
+		return err;
+	strings_add(&files, "", 0);
+	w->p = put_lit(w->p, ",\n\"places\":[");
+	for (uint32_t i = 0; i < f->names.n; i++) {
+		struct fold_name name = fold_name(f, i);
+		const char *file = name.file ? shown_file(o, &name) : "";
+		uint32_t number = strings_add(&files, file, strlen(file));
+
+		row_room(w, ROOM);
+		if (i)
+			*w->p++ = ',';
+		w->p = put_u64(w->p, number == STRINGS_NONE ? 0 : number);
+		w->p = put_u64(put_char(w->p, ','), name.line);
+	}
+	w->p = put_lit(w->p, "],\n\"files\":[");
+	for (uint32_t i = 0; i < files.n && !err; i++) {
+		if (i)
+			*w->p++ = ',';
+		err = put_string(w, t, strings_get(&files, i));
+	}
+	*w->p++ = ']';
+	strings_free(&files);
+	return err;
+}
+
 /* "names":["",...],"kinds":"6012..." one digit a name */
 static int put_names(struct row *w, struct text *t, const struct fold *f)
 {
@@ -76,7 +124,7 @@ static int put_names(struct row *w, struct text *t, const struct fold *f)
 	return 0;
 }
 
-/* "nodes":[depth,name,self,...] parents first, the root left out */
+/* "nodes":[depth,name,self,second,...] parents first, the root left out */
 static void put_nodes(struct row *w, const struct fold *f)
 {
 	uint32_t depth = 0, at = 0;
@@ -86,7 +134,7 @@ static void put_nodes(struct row *w, const struct fold *f)
 	w->p = put_lit(w->p, ",\n\"nodes\":[");
 	while ((at = fold_next(f, at, &depth))) {
 		row_room(w, ROOM);
-		if (at == f->other && !f->nodes[at].self)
+		if (at == f->other && !f->nodes[at].self && !f->nodes[at].second)
 			continue;
 		if (!first)
 			*w->p++ = ',';
@@ -94,6 +142,7 @@ static void put_nodes(struct row *w, const struct fold *f)
 		w->p = put_u64(w->p, depth);
 		w->p = put_u64(put_char(w->p, ','), f->nodes[at].name);
 		w->p = put_u64(put_char(w->p, ','), fold_weight(f, &f->nodes[at]));
+		w->p = put_u64(put_char(w->p, ','), fold_second(f, &f->nodes[at]));
 	}
 	*w->p++ = ']';
 }
@@ -101,6 +150,7 @@ static void put_nodes(struct row *w, const struct fold *f)
 static int put_data(struct row *w, const struct sink_opts *o, const struct fold *f)
 {
 	static const char *const units[] = { "calls", "us", "bytes", "ns" };
+	static const char *const seconds[] = { "us", "calls", "calls", "work" };
 	struct text t = { 0 }, title = { 0 };
 	int err;
 
@@ -113,10 +163,13 @@ static int put_data(struct row *w, const struct sink_opts *o, const struct fold 
 	if (!err)
 		err = put_string(w, &t, title.bad ? "" : title.s);
 	w->p = put_str(put_lit(w->p, ",\"unit\":\""), units[o->look.weight]);
+	w->p = put_str(put_lit(w->p, "\",\"second\":\""), seconds[o->look.weight]);
 	w->p = put_u64(put_lit(w->p, "\",\"left_out\":"), f->without_size);
 	w->p = put_u64(put_lit(w->p, ",\"other\":"), f->no_room);
 	if (!err)
 		err = put_names(w, &t, f);
+	if (!err)
+		err = put_places(w, &t, o, f);
 	if (!err) {
 		put_nodes(w, f);
 		row_room(w, ROOM);

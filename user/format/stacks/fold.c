@@ -494,6 +494,16 @@ void fold_close(struct fold *f)
 	free(f);
 }
 
+static uint64_t took_ns(const struct ct_hdr *h)
+{
+	return h->flags & CT_F_BEFORE || h->end_ns < h->start_ns ? 0 : h->end_ns - h->start_ns;
+}
+
+static void add(uint64_t *sum, uint64_t n)
+{
+	*sum = *sum + n < *sum ? UINT64_MAX : *sum + n;
+}
+
 /* 0 for bytes: the call moved none, or it is not known how many. */
 static uint64_t weight_of(const struct fold *f, const struct ct_hdr *h)
 {
@@ -502,9 +512,7 @@ static uint64_t weight_of(const struct fold *f, const struct ct_hdr *h)
 
 	switch (f->opts->look.weight) {
 	case SINK_WEIGHT_GPU: return about_duration_ns(h);
-	case SINK_WEIGHT_TIME:
-		return h->flags & CT_F_BEFORE || h->end_ns < h->start_ns ? 0
-									 : h->end_ns - h->start_ns;
+	case SINK_WEIGHT_TIME: return took_ns(h);
 	case SINK_WEIGHT_BYTES:
 		bytes = h->kind != CT_CALL || h->flags & CT_F_BEFORE || api_failed(c)
 				? 0
@@ -524,7 +532,7 @@ static bool is_weighed(const struct fold *f, const struct ct_hdr *h)
 
 int fold_event(struct fold *f, const struct event *ev)
 {
-	uint64_t weight, *self;
+	uint64_t weight;
 	uint32_t at;
 
 	/* they are frames */
@@ -542,16 +550,25 @@ int fold_event(struct fold *f, const struct event *ev)
 	at = place_of(f, ev);
 	f->no_room += !at;
 	f->counted++;
-	self = &f->nodes[at ? at : f->other].self;
-	*self = *self + weight < *self ? UINT64_MAX : *self + weight;
+	at = at ? at : f->other;
+	add(&f->nodes[at].self, weight);
+	add(&f->nodes[at].second, f->opts->look.weight == SINK_WEIGHT_CALLS ? took_ns(ev->rec) : 1);
 	return 1;
+}
+
+static uint64_t in_us(uint64_t ns)
+{
+	return ns && ns < 1000 ? 1 : ns / 1000 + (ns % 1000 >= 500);
 }
 
 uint64_t fold_weight(const struct fold *f, const struct fold_node *n)
 {
-	if (f->opts->look.weight != SINK_WEIGHT_TIME)
-		return n->self;
-	return n->self && n->self < 1000 ? 1 : n->self / 1000 + (n->self % 1000 >= 500);
+	return f->opts->look.weight == SINK_WEIGHT_TIME ? in_us(n->self) : n->self;
+}
+
+uint64_t fold_second(const struct fold *f, const struct fold_node *n)
+{
+	return f->opts->look.weight == SINK_WEIGHT_CALLS ? in_us(n->second) : n->second;
 }
 
 /* ---- the order ---- */
@@ -579,7 +596,7 @@ int fold_finish(struct fold *f)
 	/* a graph's time is the time of its nodes, if these are known */
 	for (uint32_t i = 0; i < f->nnodes && f->index->graph && f->index->graph_nodes; i++)
 		if (f->nodes[i].name == f->index->graph)
-			f->nodes[i].self = 0;
+			f->nodes[i].self = f->nodes[i].second = 0;
 	for (uint32_t i = 0; i < f->nnodes; i++) {
 		uint32_t n = 0, *link = &f->nodes[i].child;
 

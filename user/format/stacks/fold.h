@@ -40,7 +40,8 @@ struct fold_name {
 struct fold_node {
 	uint32_t parent, child, next; /* child: the first one; next: of the same parent */
 	uint32_t name;
-	uint64_t self; /* weight of the calls or the work that end here: calls, ns or bytes */
+	uint64_t self;	 /* weight of the calls or the work that end here: calls, ns or bytes */
+	uint64_t second; /* what else they are: ns, where they weigh 1 each, otherwise how many */
 };
 
 struct fold {
@@ -73,6 +74,9 @@ uint32_t fold_next(const struct fold *, uint32_t at, uint32_t *depth);
 /* The node's own weight in the unit that is printed: calls, microseconds (at least 1 for what
  * took any time), bytes; of device work nanoseconds. */
 uint64_t fold_weight(const struct fold *, const struct fold_node *);
+/* The same of what else it has: microseconds where it weighs calls, otherwise how many calls, or
+ * pieces of device work. */
+uint64_t fold_second(const struct fold *, const struct fold_node *);
 /* Appends the first `max` bytes of s as they may stand in a name: what no terminal shows becomes
  * '?', and, where it is to stand in a line of frames, ';' becomes ':'. */
 void fold_clean(struct text *, const char *s, size_t max, bool in_line);

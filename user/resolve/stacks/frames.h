@@ -5,7 +5,7 @@
  *
  * Remembers at most STACK_TABLE_STACKS stacks and STACK_TABLE_FRAMES frames. Beyond that, the
  * oldest half is forgotten, and gets new ids when it is seen again. A later stage that keeps the
- * same number of the newest ones (event/stacks.c) knows every id that is used.
+ * same number of the newest ones (event/stacks/stacks.c) knows every id that is used.
  */
 #ifndef CT_FRAMES_H
 #define CT_FRAMES_H

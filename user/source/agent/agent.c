@@ -29,6 +29,7 @@
 #include "agent_process.h"
 
 #define STOP_NS 8000000000ULL /* for all agents to leave */
+#define DRAIN_NS 20000000ULL  /* the longest drain() before that */
 
 struct agent_source {
 	const struct capture_plan *plan;
@@ -383,7 +384,9 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 		 * when they leave */
 		if (a->calls && a->stopped_ns && a->npeers && now_ns() - a->stopped_ns < STOP_NS)
 			again = wait_a_little(a);
-	} while (again && !source_paused(s->paused));
+		/* what they say need not be records, after which there may be a pause */
+	} while (again && !source_paused(s->paused) &&
+		 (a->stopped_ns ? now_ns() - a->stopped_ns < STOP_NS : now_ns() - now < DRAIN_NS));
 	if (a->calls && !a->stopped_ns) {
 		/* what it left in its socket was read above, or is there still */
 		if (a->npeers || (a->plan->cmd && !agent_child_ended(&a->cmd)))
@@ -462,4 +465,5 @@ const struct source_ops source_agent = {
 	.status = status,
 	.signal = pass_signal,
 	.close = close_source,
+	.endless = CT_HOLE_DEVICE,
 };

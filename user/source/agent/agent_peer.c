@@ -15,6 +15,7 @@
 #include "agent_tids.h"
 
 #define MESSAGES 64		/* of one drain */
+#define SAYS_AT_ALL 1000	/* an agent has a few words to say */
 #define RECEIVE_BYTES (8 << 20) /* asked of the kernel, which may give less */
 
 struct agent_peer {
@@ -233,6 +234,14 @@ static bool is_agents(uint32_t cause)
 	       cause == CT_LOSS_DEPTH;
 }
 
+/* The one thing that an agent can say of what is not seen: it has left CUPTI to its program. */
+static bool is_taken(const struct ct_hole *hole)
+{
+	return hole->reason == CT_HOLE_PROFILER && hole->state == CT_HOLE_TAKEN &&
+	       (hole->layer == CT_HOLE_DEVICE || hole->layer == CT_HOLE_CALLS) && !hole->text_len &&
+	       !hole->comm[0] && !hole->ns_pid;
+}
+
 /* What an agent may tell; the rest is the kernel side's, or made here. */
 static bool allowed(const struct agent_peer *p, const struct ct_hdr *h)
 {
@@ -245,6 +254,7 @@ static bool allowed(const struct agent_peer *p, const struct ct_hdr *h)
 		return p->calls && h->end_ns >= h->start_ns && !(h->flags & CT_F_BEFORE);
 	case CT_NAME: return p->calls || ((const struct ct_name *)h)->handle & CT_HANDLE_DEVICE;
 	case CT_LOST: return is_agents(((const struct ct_lost *)h)->cause);
+	case CT_HOLE: return is_taken((const struct ct_hole *)h);
 	default: return kind_is(h->kind, KIND_AGENT);
 	}
 }
@@ -259,7 +269,8 @@ static void as_ours(const struct agent_peer *p, __u64 *ns)
 static void own(struct agent_peer *p, struct ct_hdr *h)
 {
 	as_ours(p, &h->start_ns);
-	as_ours(p, &h->end_ns);
+	if (h->kind != CT_HOLE || h->end_ns != CT_HOLE_OPEN)
+		as_ours(p, &h->end_ns);
 	if (h->kind == CT_KERNEL) {
 		as_ours(p, &((struct ct_kernel *)h)->queued_ns);
 		as_ours(p, &((struct ct_kernel *)h)->submitted_ns);
@@ -387,7 +398,9 @@ int agent_peer_drain(struct agent_peer *p, struct agent_totals *t, const bool *p
 			break;
 		case AGENT_STARTED: started(p); break;
 		case AGENT_SAY:
-			if (p->state != PEER_HELLO || !p->conn.keyed)
+			if (p->conn.says > SAYS_AT_ALL)
+				mistrust(p, "messages without an end");
+			else if (p->state != PEER_HELLO || !p->conn.keyed)
 				agent_conn_say(&p->conn, (const struct meet_say *)p->msg);
 			break;
 		case AGENT_BYE: bye(p, t); break;

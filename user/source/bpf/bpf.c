@@ -72,6 +72,8 @@ static int source_start(struct source *s)
 
 	discover_begin(b->discover, clock_ns(CLOCK_MONOTONIC));
 	b->skel->bss->phase = CT_PHASE_RUNNING;
+	if (b->call_counts)
+		call_counts_begin(b->call_counts, clock_ns(CLOCK_MONOTONIC));
 	msg_verb("ready");
 	return b->launch ? launch_start(b->launch) : 0;
 }

@@ -112,7 +112,7 @@ static int one_record(void *ctx, const void *data, size_t size)
 		bpf_muted_ended(b, h->pid, h->end_ns);
 		call_counts_ended(b->call_counts, h->pid, h->end_ns);
 	}
-	if (h->kind == CT_FORK && b->plan->follow && !b->launch && !b->stopped)
+	if (h->kind == CT_FORK && b->plan->follow && (!b->launch || b->loose) && !b->stopped)
 		discover_add_pid(b->discover, ((const struct ct_fork *)data)->child_ns_pid);
 	else if (h->kind == CT_CALL)
 		bpf_muted_call(b, data);
@@ -147,9 +147,9 @@ static bool targets_ended(struct bpf_source *b)
 {
 	__u32 next;
 
-	if (b->launch)
+	if (b->launch && (!b->launch_ended || !b->loose))
 		return b->launch_ended;
-	if (!b->npids)
+	if (!b->launch && !b->npids)
 		return false;
 	return bpf_map_get_next_key(bpf_map__fd(b->skel->maps.pids), NULL, &next) != 0;
 }
@@ -321,6 +321,11 @@ static ssize_t all_tasks(void *ctx, void **tasks)
 	return bpf_maps_read_iter(bpf_program__fd(b->skel->progs.ct_tasks), tasks);
 }
 
+uint64_t bpf_drain_until(const struct bpf_source *b)
+{
+	return b->stopped_ns ? b->stopped_ns : clock_ns(CLOCK_MONOTONIC);
+}
+
 int bpf_drain_call_counts(struct bpf_source *b, emit_fn emit, void *ctx)
 {
 	struct losses l = { 0 };
@@ -332,7 +337,7 @@ int bpf_drain_call_counts(struct bpf_source *b, emit_fn emit, void *ctx)
 	if (l.unreported + l.lost[CT_LOSS_COUNTS] != b->swept)
 		call_counts_sweep(b->call_counts, all_tasks, b);
 	b->swept = l.unreported + l.lost[CT_LOSS_COUNTS];
-	return call_counts_read(b->call_counts, emit, ctx);
+	return call_counts_read(b->call_counts, bpf_drain_until(b), emit, ctx);
 }
 
 void bpf_drain_losses(struct bpf_source *b, struct losses *l)
@@ -340,8 +345,13 @@ void bpf_drain_losses(struct bpf_source *b, struct losses *l)
 	struct probe_file **files;
 	int n = b->discover ? discover_files(b->discover, &files) : 0;
 
-	for (int i = 0; i < n; i++)
+	l->code = b->loaded ? LOSSES_CODE_LOADED : LOSSES_CODE_NONE;
+	for (int i = 0; i < n; i++) {
 		l->files += files[i]->attached > 0;
+		/* one that is installed is there before anybody loads it */
+		if (files[i]->attached > 0 && files[i]->seen.pid)
+			l->code = LOSSES_CODE_LOADED;
+	}
 	l->refused += b->discover ? discover_refused(b->discover) : 0;
 	bpf_maps_counters(bpf_map__fd(b->skel->maps.counters), l);
 	l->lost[CT_LOSS_READ] += b->malformed;

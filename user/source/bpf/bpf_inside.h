@@ -30,6 +30,7 @@ struct bpf_source {
 	enum attach_kind kind;
 	const bool *paused; /* as struct source has it */
 	bool whole;	    /* a drain takes all that is there, paused or not */
+	bool loaded;	    /* a process had a file that got probes */
 	bool stopped;
 	uint64_t stopped_ns; /* CLOCK_MONOTONIC; 0: calls are still seen, or never were */
 
@@ -63,6 +64,8 @@ struct bpf_source {
 	/* the program that was started here */
 	struct launch *launch; /* NULL: none */
 	bool launch_ended;
+	bool loose;	   /* some of its processes are not seized, as they use ptrace themselves */
+	struct ring halts; /* its threads' questions; of the tracer's thread */
 
 	/* records */
 	struct ring ring;
@@ -169,6 +172,9 @@ int bpf_drain_open(struct bpf_source *); /* returns 0, or -errno after one messa
 int bpf_drain(struct bpf_source *, emit_fn, void *ctx);
 int bpf_drain_pending(struct bpf_source *, uint64_t min_age_ns, emit_fn, void *ctx);
 int bpf_drain_call_counts(struct bpf_source *, emit_fn, void *ctx);
+/* Until when calls were seen: now, or until the source was stopped. Taking the probes off can last for
+ * minutes after that. */
+uint64_t bpf_drain_until(const struct bpf_source *);
 void bpf_drain_losses(struct bpf_source *, struct losses *);
 /* ctx is the source. The mapped files of a process (our namespace) have changed: a record that says
  * so is placed after the records sent so far. */

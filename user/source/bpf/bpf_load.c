@@ -14,6 +14,7 @@
 
 #include "../../util/msg.h"
 #include "bpf_inside.h"
+#include "bpf_maps.h"
 #include "cudatrace.skel.h" /* behind control.h, whose structs it holds */
 #include "../host.h"
 #include "../probe/priv.h"
@@ -22,6 +23,7 @@
 
 #define SAMPLED_ENTRIES 8192 /* functions that are counted in windows, of so many processes */
 #define PROGRESS_MAX 16384   /* processes */
+#define HALTS_BYTES 65536    /* a page, or some; a question takes 32 */
 
 static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list args)
 {
@@ -179,7 +181,7 @@ static void configure(struct bpf_source *b)
 	config->stop_on_map = plan->cmd != NULL;
 	/* Not where the agent is brought in: its own dlopen() would wait for us, who are busy
 	 * bringing it in. */
-	config->hold = b->npids && !plan->cmd && !plan->library && !plan->threads &&
+	config->hold = (b->npids || plan->cmd) && !plan->library && !plan->threads &&
 		       !plan->device.kinds;
 	/* a program that is started here waits for its probes */
 	config->images = !plan->cmd && !plan->threads;
@@ -226,8 +228,7 @@ static void choose_programs(struct bpf_source *b)
 	/* To put the first probe on after a while the kernel waits for an RCU grace period
 	 * (percpu_down_write() of dup_mmap_sem), which does not end while a thread waits in a
 	 * program that may not sleep. */
-	if (skel->rodata->config.hold)
-		make_sleepable(skel->progs.ct_dl_state);
+	make_sleepable(skel->progs.ct_dl_state);
 }
 
 /* Allocations that are remembered at a time: where there are many sums most are of functions
@@ -247,6 +248,7 @@ static void size_maps(struct bpf_source *b)
 
 	bpf_map__set_max_entries(skel->maps.ring, plan->ring_bytes);
 	bpf_map__set_max_entries(skel->maps.looks, (uint32_t)sysconf(_SC_PAGESIZE));
+	bpf_map__set_max_entries(skel->maps.halts, HALTS_BYTES);
 	if (skel->rodata->config.samples)
 		bpf_map__set_max_entries(skel->maps.progress, PROGRESS_MAX);
 	if (plan->count || skel->rodata->config.samples) {
@@ -266,7 +268,7 @@ static void size_maps(struct bpf_source *b)
 		bpf_map__set_max_entries(skel->maps.sizes, entries / 10);
 	if (!skel->rodata->config.images)
 		bpf_map__set_max_entries(skel->maps.images, 1);
-	if (!skel->rodata->config.hold)
+	if (!skel->rodata->config.hold && !plan->cmd)
 		bpf_map__set_max_entries(skel->maps.loads, 1);
 	if (!skel->rodata->config.by_address) {
 		bpf_map__set_max_entries(skel->maps.by_offset, 1);
@@ -329,6 +331,7 @@ int bpf_load(struct bpf_source *b)
 			  strerror(-err));
 	if (err)
 		return err;
+	skel->bss->tracer_tgid = bpf_maps_initial_pid(skel, getpid());
 	/* Processes that begin and end. The links live as long as the skeleton. */
 	err = cudatrace_bpf__attach(skel);
 	if (err)

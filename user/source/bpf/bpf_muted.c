@@ -10,6 +10,7 @@
 
 #include <bpf/bpf.h>
 
+#include "../../event/holes/holes.h"
 #include "../../event/muted.h"
 #include "../../util/table/keyed.h"
 #include "../../util/msg.h"
@@ -21,8 +22,9 @@
 /* between two looks for counted functions that are called too often */
 #define LOOK_NS 200000000ULL
 #define LOOK_MAX_NS 5000000000ULL
-#define LOOK_ENTRIES 10000     /* so many sums more make it so much longer */
-#define TELL_NS 10000000000ULL /* between two records of one function and process */
+#define LOOK_ENTRIES 10000 /* so many sums more make it so much longer */
+/* between two records of one function and process: a recording that is cut off lacks no more of the numbers */
+#define TELL_NS 1000000000ULL
 #define REPORTED_MAX 65536
 
 struct reported_sums {
@@ -49,6 +51,9 @@ struct bpf_muted {
 	bool duty; /* probes are on for a part of the time, by the plan */
 	bool reported_over;
 	bool reported_last;
+	/* functions whose calls are counted and not sent, and how many of these have their rows */
+	int nmuted, stated;
+	uint16_t muted[CT_MAX_FUNCS];
 };
 
 static void take_off(void *ctx, const uint64_t *funcs)
@@ -167,6 +172,8 @@ static void notice(void *ctx, uint32_t pid, uint32_t func, uint64_t calls, uint6
 		return;
 	sampler_notice(m->sampler, func, pid);
 	bpf_muted_name(b, (int)func);
+	if (!m->counts && m->nmuted < CT_MAX_FUNCS)
+		m->muted[m->nmuted++] = (uint16_t)func;
 	if (m->duty) {
 		msg_verb("process %u calls %s %s: its probes are on for a part of the time from "
 			 "here on",
@@ -267,16 +274,48 @@ static int tell(struct reported *t, uint64_t now, emit_fn emit, void *ctx)
 	return err;
 }
 
+/* States that the calls of a function have no records: from when, and at the end until when. CT_MUTED has their
+ * numbers. */
+static int state(struct bpf_source *b, uint16_t func, uint64_t until_ns, emit_fn emit, void *ctx)
+{
+	struct hole_text t = { .hole = hole_of(0, CT_HOLE_CALLS, CT_HOLE_MUTED,
+					       CT_HOLE_THROTTLED) };
+
+	hole_when(&t.hole, sampler_since(b->muting->sampler, func), until_ns);
+	hole_say(&t, api_funcs[func].name);
+	return emit(ctx, &t.hole.h);
+}
+
+static int state_new(struct bpf_source *b, emit_fn emit, void *ctx)
+{
+	struct bpf_muted *m = b->muting;
+	int err = 0;
+
+	while (m->stated < m->nmuted && !err)
+		err = state(b, m->muted[m->stated++], CT_HOLE_OPEN, emit, ctx);
+	return err;
+}
+
+static int state_ends(struct bpf_source *b, emit_fn emit, void *ctx)
+{
+	struct bpf_muted *m = b->muting;
+	int err = 0;
+
+	for (int i = 0; i < m->stated && !err; i++)
+		err = state(b, m->muted[i], m->reported_ns, emit, ctx);
+	return err;
+}
+
 static int tell_all(struct bpf_source *b, emit_fn emit, void *ctx)
 {
 	struct bpf_muted *m = b->muting;
-	uint64_t now = now_ns();
+	uint64_t now = bpf_drain_until(b);
 	int err;
 
 	m->reported_ns = now;
 	for (size_t i = 0; i < m->reported.n; i++)
 		((struct reported *)keyed_at(&m->reported, i))->now = (struct reported_sums){ 0 };
-	err = call_counts_read(b->call_counts, take_call_count, m);
+	err = call_counts_read(b->call_counts, now, take_call_count, m);
 	for (size_t i = 0; i < m->reported.n && !err; i++) {
 		struct reported *t = keyed_at(&m->reported, i);
 
@@ -308,12 +347,19 @@ int bpf_muted_step(struct bpf_source *b, emit_fn emit, void *ctx)
 {
 	struct bpf_muted *m = b->muting;
 	uint64_t now;
+	int err;
 
 	if (!m || m->reported_last)
 		return 0;
+	err = state_new(b, emit, ctx);
+	if (err)
+		return err;
 	if (b->stopped) {
 		m->reported_last = true;
-		return !m->counts && sampler_any(m->sampler) ? tell_all(b, emit, ctx) : 0;
+		if (m->counts || !sampler_any(m->sampler))
+			return 0;
+		err = tell_all(b, emit, ctx);
+		return err ? err : state_ends(b, emit, ctx);
 	}
 	now = now_ns();
 	if (m->counts && now - m->looked_ns >= look_every(b)) {

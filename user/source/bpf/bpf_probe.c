@@ -139,11 +139,11 @@ out:
 		msg_warn("%s: cannot be probed (%s): its calls will not be seen", f->path,
 			 strerror(-err));
 	else if (!err)
-		msg_verb("%s: %d functions probed (%s %d.%d%s)", f->path, f->attached,
+		msg_verb("%s: %d functions probed (%s %d.%d or later%s)", f->path, f->attached,
 			 api_domains[f->scan.domain].product, f->scan.version / 1000,
 			 f->scan.version % 1000 / 10,
 			 f->scan.role == ELF_STATIC ? ", linked statically" : "");
-	(void)pid;
+	b->loaded |= !err && pid;
 	return err;
 }
 

@@ -65,6 +65,16 @@ static bool has_waited(struct bpf_source *b, pid_t pid, uint64_t from_ns)
 	return bpf_loader_watches(b, pid, from_ns);
 }
 
+/* Did a thread of a process that was started here go on before what it had mapped was looked at? */
+static bool has_passed(struct bpf_source *b, pid_t pid, uint64_t from_ns)
+{
+	__u32 tgid = bpf_maps_initial_pid(b->skel, pid);
+	struct ct_load load;
+
+	return tgid && !bpf_map_lookup_elem(bpf_map__fd(b->skel->maps.loads), &tgid, &load) &&
+	       load.passed_ns > from_ns;
+}
+
 /* With -p: is it one of those, or of their children? */
 static bool is_traced(struct bpf_source *b, pid_t pid)
 {
@@ -112,8 +122,9 @@ static void late(void *ctx, pid_t pid, uint64_t from_ns, uint64_t to_ns)
 				 .processes = 1 };
 	struct ct_image image = { 0 };
 
-	if (b->launch ? !bpf_loader_fails(b, pid)
-		      : pid && (!is_traced(b, pid) || has_waited(b, pid, from_ns)))
+	if (b->launch && b->loose ? !bpf_loader_fails(b, pid) && has_waited(b, pid, from_ns)
+	    : b->launch		  ? !bpf_loader_fails(b, pid) && !has_passed(b, pid, from_ns)
+				  : pid && (!is_traced(b, pid) || has_waited(b, pid, from_ns)))
 		return;
 	if (!pid) {
 		r.h.end_ns = from_ns; /* of nobody */

@@ -436,9 +436,13 @@ static int read_sums(struct call_counts *t, uint64_t now, emit_fn emit, void *ct
 	return err;
 }
 
-int call_counts_read(struct call_counts *t, emit_fn emit, void *ctx)
+void call_counts_begin(struct call_counts *t, uint64_t now_ns)
 {
-	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	t->since_ns = now_ns;
+}
+
+int call_counts_read(struct call_counts *t, uint64_t until_ns, emit_fn emit, void *ctx)
+{
 	int err;
 
 	t->crowded = 0;
@@ -448,13 +452,13 @@ int call_counts_read(struct call_counts *t, emit_fn emit, void *ctx)
 		find_ended(t);
 	look_at_ended(t);
 	/* sizes first: a process is done with when its last sums have come */
-	err = t->sizes ? read_sizes(t, now, emit, ctx) : 0;
+	err = t->sizes ? read_sizes(t, until_ns, emit, ctx) : 0;
 	if (!err)
-		err = read_sums(t, now, emit, ctx);
+		err = read_sums(t, until_ns, emit, ctx);
 	if (!err && t->hist == CT_HIST_BY_FUNCTION)
-		err = emit_hists(t, now, emit, ctx);
+		err = emit_hists(t, until_ns, emit, ctx);
 	forget_gone(t);
-	forget_held(t, now);
+	forget_held(t, clock_ns(CLOCK_MONOTONIC));
 	t->nended = 0;
 	return err;
 }

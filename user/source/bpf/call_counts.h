@@ -46,7 +46,9 @@ bool call_counts_is_older(uint32_t start, uint64_t ended_boottime_ns);
  * run. tasks: rows of ct_tasks; valid during that reading only. */
 typedef ssize_t (*call_counts_tasks_fn)(void *ctx, void **tasks);
 void call_counts_sweep(struct call_counts *, call_counts_tasks_fn, void *ctx);
-/* Hands out every entry. Returns 0 or -errno (emit's too). */
-int call_counts_read(struct call_counts *, emit_fn, void *ctx);
+/* Calls are counted from this time on; without it since call_counts_open(). */
+void call_counts_begin(struct call_counts *, uint64_t now_ns);
+/* Hands out every entry, as counted until until_ns. Returns 0 or -errno (emit's too). */
+int call_counts_read(struct call_counts *, uint64_t until_ns, emit_fn, void *ctx);
 
 #endif

@@ -263,6 +263,7 @@ const struct source_ops source_counters = {
 	.stop = counters_stop,
 	.losses = counters_losses,
 	.close = counters_close,
+	.endless = CT_HOLE_COUNTERS,
 };
 
 /* ---- help ---- */

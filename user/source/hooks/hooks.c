@@ -63,6 +63,7 @@ struct hooks_source {
 	uint8_t count_by;
 	struct hooks_ring_counts gone; /* of processes that have ended */
 	uint64_t unhooked, partly;     /* functions of these */
+	bool loaded;		       /* one of these had hooks */
 	uint64_t calls, unfinished, stopped_ns;
 	unsigned int started;
 	bool reported, last, inner;
@@ -188,6 +189,7 @@ static void add_counts(struct hooks_ring_counts *to, const struct hooks_ring_cou
 
 static void drop(struct hooks_source *h, int i)
 {
+	h->loaded |= hooks_peer_on(h->peers[i]) || hooks_peer_partly(h->peers[i]);
 	h->unhooked += hooks_peer_unhooked(h->peers[i]);
 	h->partly += hooks_peer_partly(h->peers[i]);
 	hooks_peer_close(h->peers[i]);
@@ -347,7 +349,7 @@ static int last_of(struct hooks_source *h, struct hooks_peer *p)
 		err = hooks_ring_inflight(r, CT_F_UNFINISHED, 0, end, -1, for_unfinished(h));
 	count_unfinished(h, p);
 	if (err != -ENOMEM)
-		err = hooks_muted_tell(h->muted, hooks_peer_told(p), r, end, h->batch);
+		err = hooks_muted_tell(h->muted, hooks_peer_told(p), r, end, true, h->batch);
 	if (h->counts)
 		hooks_counts_keep(h->counts, r, hooks_peer_started_ns(p));
 	hooks_ring_counts(r, &c);
@@ -521,7 +523,9 @@ static int look_after(struct hooks_source *h, struct hooks_peer *p)
 
 	hooks_ring_tick(r);
 	if (hooks_muted_due(h->muted, hooks_peer_told(p), now))
-		err = hooks_muted_tell(h->muted, hooks_peer_told(p), r, now, h->batch);
+		err = hooks_muted_tell(h->muted, hooks_peer_told(p), r, now, false, h->batch);
+	else
+		err = hooks_muted_state(h->muted, hooks_peer_told(p), r, h->batch);
 	if (err)
 		return err;
 	if (!h->stopped_ns) {
@@ -788,7 +792,8 @@ static void stop(struct source *s)
 			count_unfinished(h, h->peers[i]);
 			/* one that does not answer is not asked again */
 			hooks_muted_tell(h->muted, hooks_peer_told(h->peers[i]),
-					 hooks_peer_ring(h->peers[i]), h->stopped_ns, h->batch);
+					 hooks_peer_ring(h->peers[i]), h->stopped_ns, true,
+					 h->batch);
 		}
 	for (int i = 0; i < h->npeers; i++)
 		hooks_peer_stop(h->peers[i]);
@@ -843,7 +848,10 @@ static void losses(struct source *s, struct losses *l)
 	l->unhooked += h->unhooked;
 	l->partly += h->partly;
 	losses_add(&l->interrupted, c.interrupted);
+	l->code = h->loaded ? LOSSES_CODE_LOADED : LOSSES_CODE_NONE;
 	for (int i = 0; i < h->npeers; i++) {
+		if (hooks_peer_on(h->peers[i]) || hooks_peer_partly(h->peers[i]))
+			l->code = LOSSES_CODE_LOADED;
 		losses_add(&l->unhooked, hooks_peer_unhooked(h->peers[i]));
 		losses_add(&l->partly, hooks_peer_partly(h->peers[i]));
 	}
@@ -902,7 +910,7 @@ static int call_counts(struct source *s, emit_fn emit, void *ctx)
 		if (hooks_peer_ring(h->peers[i]))
 			hooks_counts_add(h->counts, hooks_peer_ring(h->peers[i]),
 					 hooks_peer_started_ns(h->peers[i]));
-	return hooks_counts_emit(h->counts, emit, ctx);
+	return hooks_counts_emit(h->counts, h->stopped_ns ? h->stopped_ns : now_ns(), emit, ctx);
 }
 
 static void count_by(struct source *s, uint8_t by)
@@ -975,4 +983,5 @@ const struct source_ops source_hooks = {
 	.nested = inner,
 	.forgets = forgets,
 	.close = close_source,
+	.endless = CT_HOLE_CALLS,
 };

@@ -105,10 +105,17 @@ static void add_hist(struct ct_hist *to, const struct ct_hist *h)
 		to->n[i] += h->n[i];
 }
 
+/* The sums are in the program's memory, which can contain anything: none becomes larger than one that
+ * was counted as it should be. */
+static void add_bounded(__u64 *sum, uint64_t n)
+{
+	*sum = n > CT_SUM_MOST || *sum + n > CT_SUM_MOST ? CT_SUM_MOST : *sum + n;
+}
+
 static void add_sizes(struct ct_sizes *to, const struct ct_sizes *s)
 {
 	for (int which = 0; which < 2; which++) {
-		to->sum[which] += s->sum[which];
+		add_bounded(&to->sum[which], s->sum[which]);
 		for (int i = 0; i < CT_SIZE_BUCKETS; i++)
 			to->n[which][i] += s->n[which][i];
 	}
@@ -124,9 +131,10 @@ static void add_sums(struct ct_sums *to, const struct ct_sums *n)
 	to->squares[1] += n->squares[1] + (to->squares[0] < n->squares[0]);
 	to->min_not = n->min_not > to->min_not ? n->min_not : to->min_not;
 	to->max_ns = n->max_ns > to->max_ns ? n->max_ns : to->max_ns;
-	to->bytes += n->bytes;
-	to->threads += n->threads;
-	to->shared += n->shared;
+	add_bounded(&to->bytes, n->bytes);
+	add_bounded(&to->threads, n->threads);
+	add_bounded(&to->shared, n->shared);
+	to->odd = to->odd + n->odd < to->odd ? UINT32_MAX : to->odd + n->odd;
 }
 
 static struct item *item_of(struct hooks_counts *c, struct keyed *table,
@@ -382,9 +390,8 @@ static void forget_ended(struct hooks_counts *c)
 		keyed_remove(&c->processes, w);
 }
 
-int hooks_counts_emit(struct hooks_counts *c, emit_fn emit, void *ctx)
+int hooks_counts_emit(struct hooks_counts *c, uint64_t until_ns, emit_fn emit, void *ctx)
 {
-	uint64_t now = now_ns();
 	int err = 0;
 
 	/* sizes first: a process is done with when its last sums have come */
@@ -393,10 +400,10 @@ int hooks_counts_emit(struct hooks_counts *c, emit_fn emit, void *ctx)
 			const struct item *i = keyed_at(&c->now, n);
 
 			if ((i->key.how == CT_BY_SIZE) == sizes)
-				err = emit_item(c, i, now, emit, ctx);
+				err = emit_item(c, i, until_ns, emit, ctx);
 		}
 	if (!err && c->hist == CT_HIST_BY_FUNCTION)
-		err = emit_hists(c, now, emit, ctx);
+		err = emit_hists(c, until_ns, emit, ctx);
 	if (!err)
 		forget_ended(c);
 	return err;

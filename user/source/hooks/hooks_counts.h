@@ -25,8 +25,8 @@ void hooks_counts_unfinished(struct hooks_counts *, const struct ct_call *, uint
 /* Begins a reading; then the areas that are there; then all sums are handed out. */
 void hooks_counts_begin(struct hooks_counts *);
 void hooks_counts_add(struct hooks_counts *, struct hooks_ring *, uint64_t boottime_ns);
-/* 0 or -errno of emit */
-int hooks_counts_emit(struct hooks_counts *, emit_fn, void *ctx);
+/* As counted until until_ns. 0 or -errno of emit. */
+int hooks_counts_emit(struct hooks_counts *, uint64_t until_ns, emit_fn, void *ctx);
 /* Calls for which this had no memory. */
 uint64_t hooks_counts_lost(const struct hooks_counts *);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../event/holes/holes.h"
 #include "../../event/muted.h"
 #include "../../util/msg.h"
 #include "../../util/table/keyed.h"
@@ -13,7 +14,8 @@
 
 #define LATE_NS 1000000000ULL /* of a look after so long only the next one says how often */
 #define LOOK_NS 200000000ULL /* between two looks for counted functions that are called too often */
-#define TELL_NS 10000000000ULL /* between two records of one function and process */
+/* between two records of one function and process: a recording that is cut off lacks no more of the numbers */
+#define TELL_NS 1000000000ULL
 #define KEEPS_NS 1000000000ULL /* a process that keeps its calls may map other libraries later */
 #define SEEN_MAX 65536
 
@@ -262,10 +264,32 @@ static int tell_one(struct hooks_muted *m, const struct hooks_muted_told *told, 
 	return hooks_batch_add(b, &rec.m.h);
 }
 
-int hooks_muted_tell(struct hooks_muted *m, struct hooks_muted_told *told,
-		     const struct hooks_ring *r, uint64_t now, struct hooks_batch *b)
+/* States that the calls of a function have no records. CT_MUTED has their numbers. */
+static int state(const struct hooks_muted *m, int number, pid_t pid, uint64_t until_ns,
+		 struct hooks_batch *b)
+{
+	struct hole_text t = { .hole = hole_of((uint32_t)pid, CT_HOLE_CALLS, CT_HOLE_MUTED,
+					       CT_HOLE_THROTTLED) };
+
+	hole_when(&t.hole, m->since_ns[number], until_ns);
+	hole_say(&t, m->names[number]);
+	return hooks_batch_add(b, &t.hole.h);
+}
+
+int hooks_muted_state(const struct hooks_muted *m, struct hooks_muted_told *told,
+		      const struct hooks_ring *r, struct hooks_batch *b)
 {
 	int err = 0;
+
+	while (told->stated < m->n && !m->plan->count && !err)
+		err = state(m, told->stated++, hooks_ring_pid(r), CT_HOLE_OPEN, b);
+	return err;
+}
+
+int hooks_muted_tell(struct hooks_muted *m, struct hooks_muted_told *told,
+		     const struct hooks_ring *r, uint64_t now, bool last, struct hooks_batch *b)
+{
+	int err = hooks_muted_state(m, told, r, b);
 
 	for (int i = 0; i < m->n && !m->plan->count && !err; i++) {
 		uint64_t calls = hooks_ring_muted(r, (uint32_t)i), had = told->calls[i];
@@ -276,5 +300,7 @@ int hooks_muted_tell(struct hooks_muted *m, struct hooks_muted_told *told,
 		err = tell_one(m, told, i, hooks_ring_pid(r), calls - had, now, b);
 	}
 	told->until_ns = now;
+	for (int i = 0; i < told->stated && last && !err; i++)
+		err = state(m, i, hooks_ring_pid(r), now, b);
 	return err;
 }

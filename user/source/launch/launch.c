@@ -2,17 +2,17 @@
 /*
  * launch.c - see launch.h.
  *
- * A thread of ours is the tracer: it makes the ptrace(2) calls that launch_poll() asks for and does
- * nothing else. To detach, it ends: the kernel then lets every tracee go where it is. PTRACE_DETACH
- * would need each of them stopped first, and a stop makes epoll_wait(2), and recv(2) with a
- * time-out, fail with EINTR in the program. wait(2) works for the whole process, so the callbacks
- * run on the caller's thread.
+ * A thread of ours is the tracer: it interrupts the threads that ask for it, makes the ptrace(2)
+ * calls that launch_poll() asks for, and does nothing else. To detach, it ends: the kernel then lets
+ * every tracee go where it is. PTRACE_DETACH would need each of them stopped first, and a stop makes
+ * epoll_wait(2), and recv(2) with a time-out, fail with EINTR in the program. wait(2) works for the
+ * whole process, so what a stop is for is done on the caller's thread.
  *
  * A table of threads tells new processes from known ones: a child's first stop and its parent's
  * fork event come in either order. Knows nothing of BPF or of CUDA.
  */
-#include <elf.h>
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -51,13 +52,52 @@ struct launch {
 	/* the tracer thread, and what it is asked */
 	pthread_t thread;
 	bool threaded;
-	sem_t asked, answered;
+	int asked; /* an eventfd */
+	sem_t answered;
 	pid_t tracer; /* its tid */
 	int request;  /* -1: end */
 	pid_t tid;
 	unsigned long addr, data;
 	int err;
+	/* what threads asked for and were interrupted for: struct asking, of both threads */
+	struct keyed askings;
+	pthread_mutex_t lock;
 };
+
+struct asking {
+	pid_t tid;
+	int why;
+};
+
+/* ---- what threads ask for ---- */
+
+static bool begin_asking(struct launch *l, const struct launch_ask *ask)
+{
+	struct asking *a;
+
+	pthread_mutex_lock(&l->lock);
+	a = keyed_get(&l->askings, &ask->tid, &(bool){ false });
+	if (a)
+		a->why = ask->why;
+	pthread_mutex_unlock(&l->lock);
+	return a;
+}
+
+/* What it asked for, which is answered with that; 0: nothing. */
+static int end_asking(struct launch *l, pid_t tid)
+{
+	struct asking *a;
+	int why = 0;
+
+	pthread_mutex_lock(&l->lock);
+	a = keyed_find(&l->askings, &tid);
+	if (a) {
+		why = a->why;
+		keyed_remove(&l->askings, a);
+	}
+	pthread_mutex_unlock(&l->lock);
+	return why;
+}
 
 /* ---- the tracer thread ---- */
 
@@ -67,21 +107,42 @@ static void wait_for(sem_t *sem)
 		;
 }
 
+static void interrupt(struct launch *l, const struct launch_ask *ask)
+{
+	if (!begin_asking(l, ask))
+		return;
+	if (ptrace(PTRACE_INTERRUPT, ask->tid, 0, 0) < 0)
+		end_asking(l, ask->tid); /* not a tracee, or killed */
+	else
+		l->ops->interrupted(l->ctx, ask);
+}
+
 static void *tracer_main(void *arg)
 {
 	struct launch *l = arg;
+	struct pollfd fds[] = {
+		{ .fd = l->asked, .events = POLLIN },
+		{ .fd = l->ops->ask_fd ? l->ops->ask_fd(l->ctx) : -1, .events = POLLIN },
+	};
+	struct launch_ask ask;
+	uint64_t n;
 
 	/* With a working directory of its own it does not keep the others from setns(2). */
 	unshare(CLONE_FS);
 	l->tracer = gettid();
+	sem_post(&l->answered);
 	for (;;) {
-		sem_post(&l->answered);
-		wait_for(&l->asked);
+		poll(fds, ARRAY_LEN(fds), -1);
+		while (fds[1].fd >= 0 && l->ops->next_ask(l->ctx, &ask))
+			interrupt(l, &ask);
+		if (!(fds[0].revents & POLLIN) || read(l->asked, &n, sizeof(n)) < 0)
+			continue;
 		if (l->request < 0)
 			return NULL;
 		l->err = ptrace((enum __ptrace_request)l->request, l->tid, l->addr, l->data) < 0
 				 ? -errno
 				 : 0;
+		sem_post(&l->answered);
 	}
 }
 
@@ -89,8 +150,12 @@ static int tracer_open(struct launch *l)
 {
 	int err;
 
-	sem_init(&l->asked, 0, 0);
+	l->asked = eventfd(0, EFD_CLOEXEC);
+	if (l->asked < 0)
+		return -errno;
 	sem_init(&l->answered, 0, 0);
+	pthread_mutex_init(&l->lock, NULL);
+	keyed_open_of(&l->askings, struct asking, tid, SIZE_MAX);
 	err = thread_start(&l->thread, "ct-tracer", 0, tracer_main, l);
 	if (err)
 		return err;
@@ -99,25 +164,34 @@ static int tracer_open(struct launch *l)
 	return 0;
 }
 
+static void request(struct launch *l, int what)
+{
+	l->request = what;
+	while (eventfd_write(l->asked, 1) < 0 && errno == EINTR)
+		;
+}
+
 static void tracer_close(struct launch *l)
 {
-	if (!l->threaded)
-		return;
-	l->request = -1;
-	sem_post(&l->asked);
-	pthread_join(l->thread, NULL);
+	if (l->threaded) {
+		request(l, -1);
+		pthread_join(l->thread, NULL);
+	}
 	l->threaded = false;
+	keyed_close(&l->askings);
+	if (l->asked >= 0)
+		close(l->asked);
+	l->asked = -1;
 }
 
 /* ptrace(2). -ESRCH is no error for the callers: the tracee was killed meanwhile, and wait(2)
  * will say so. */
-static int trace(struct launch *l, int request, pid_t tid, unsigned long addr, unsigned long data)
+static int trace(struct launch *l, int what, pid_t tid, unsigned long addr, unsigned long data)
 {
-	l->request = request;
 	l->tid = tid;
 	l->addr = addr;
 	l->data = data;
-	sem_post(&l->asked);
+	request(l, what);
 	wait_for(&l->answered);
 	return l->err;
 }
@@ -142,6 +216,7 @@ static void del(struct launch *l, pid_t tid)
 {
 	struct tracee *t = find(l, tid);
 
+	end_asking(l, tid);
 	if (t)
 		keyed_remove(&l->tracees, t);
 }
@@ -209,8 +284,8 @@ static void forked(struct launch *l, pid_t tid)
 }
 
 /* The thread has taken over its leader's id; its own is gone without a word, and those of the
- * others too soon. */
-static void execed(struct launch *l, pid_t tid)
+ * others too soon. Returns whether the process stays. */
+static bool execed(struct launch *l, pid_t tid)
 {
 	pid_t tgid = tgid_of(l, tid);
 	unsigned long former = 0;
@@ -221,87 +296,15 @@ static void execed(struct launch *l, pid_t tid)
 	if (tgid == l->child.pid)
 		l->execed = true;
 	if (!l->closing)
-		l->ops->on_stop(l->ctx, tgid, tid, true);
+		l->ops->on_stop(l->ctx, tgid, tid, LAUNCH_EXEC);
+	if (l->closing || !l->ops->leaves || !l->ops->leaves(l->ctx, tgid))
+		return true;
+	trace(l, PTRACE_DETACH, tid, 0, 0);
+	del(l, tid);
+	return false;
 }
 
 /* ---- stops ---- */
-
-static unsigned long ld_so_base(pid_t pid)
-{
-	Elf64_auxv_t aux;
-	unsigned long base = 0;
-	char path[64];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	while (fread(&aux, sizeof(aux), 1, f) == 1 && aux.a_type != AT_NULL)
-		if (aux.a_type == AT_BASE)
-			base = aux.a_un.a_val;
-	fclose(f);
-	return base;
-}
-
-/* Whether ip is known to be in another file than the one that starts at base. */
-static bool elsewhere(pid_t pid, unsigned long base, unsigned long ip)
-{
-	unsigned long start, end, inode, major, minor, base_file[3] = {}, ip_file[3] = {};
-	bool have_base = false, have_ip = false;
-	char line[4608];
-	FILE *f;
-
-	snprintf(line, sizeof(line), "/proc/%d/maps", pid);
-	f = fopen(line, "re");
-	if (!f)
-		return false;
-	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%lx-%lx %*7s %*x %lx:%lx %lu", &start, &end, &major, &minor,
-			   &inode) != 5)
-			continue;
-		if (start == base) {
-			have_base = true;
-			memcpy(base_file, (unsigned long[]){ major, minor, inode },
-			       sizeof(base_file));
-		}
-		if (start <= ip && ip < end) {
-			have_ip = true;
-			memcpy(ip_file, (unsigned long[]){ major, minor, inode }, sizeof(ip_file));
-		}
-	}
-	fclose(f);
-	return have_base && have_ip && memcmp(base_file, ip_file, sizeof(base_file));
-}
-
-/* Whether this SIGURG is ct_dl_state's. The kernel sends one too when urgent data comes to a
- * socket that the program owns (F_SETOWN), and nothing in the siginfo tells the two apart; but
- * ours comes inside ld.so. */
-static bool is_ours(struct launch *l, pid_t tid)
-{
-	struct __ptrace_syscall_info info = {};
-	unsigned long base;
-	siginfo_t si;
-
-	if (trace(l, PTRACE_GETSIGINFO, tid, 0, (unsigned long)&si) || si.si_code != SI_KERNEL)
-		return false;
-	if (trace(l, PTRACE_GET_SYSCALL_INFO, tid, sizeof(info), (unsigned long)&info))
-		return true;
-	base = ld_so_base(tid);
-	return !base || !elsewhere(tid, base, info.instruction_pointer);
-}
-
-/* Returns the signal to go on with. */
-static int signalled(struct launch *l, pid_t tid, int sig)
-{
-	if (sig == SIGURG && l->ops->on_held && l->ops->on_held(l->ctx, tid))
-		return 0;
-	if (sig != SIGURG || !is_ours(l, tid))
-		return sig;
-	if (!l->closing)
-		l->ops->on_stop(l->ctx, tgid_of(l, tid), tid, false);
-	return 0;
-}
 
 static bool is_stop_signal(int sig)
 {
@@ -310,7 +313,7 @@ static bool is_stop_signal(int sig)
 
 static void stopped(struct launch *l, pid_t tid, int status)
 {
-	int sig = WSTOPSIG(status), deliver = 0, request = PTRACE_CONT;
+	int sig = WSTOPSIG(status), deliver = 0, go_on = PTRACE_CONT, why;
 
 	/* A process that came of clone(2), whose events are those of new threads: it has just
 	 * been born, and is let go. */
@@ -320,19 +323,25 @@ static void stopped(struct launch *l, pid_t tid, int status)
 		return;
 	}
 	switch (status >> 16) {
-	case 0: deliver = signalled(l, tid, sig); break;
+	case 0: deliver = sig; break;
 	case PTRACE_EVENT_FORK:
 	case PTRACE_EVENT_VFORK:
 	case PTRACE_EVENT_CLONE: forked(l, tid); break;
-	case PTRACE_EVENT_EXEC: execed(l, tid); break;
+	case PTRACE_EVENT_EXEC:
+		if (!execed(l, tid))
+			return;
+		break;
 	case PTRACE_EVENT_STOP:
+		why = end_asking(l, tid);
+		if (why && !l->closing)
+			l->ops->on_stop(l->ctx, tgid_of(l, tid), tid, why);
 		/* The process is stopped, as it would be without us; SIGCONT makes another such
 		 * event, with SIGTRAP. */
 		if (is_stop_signal(sig))
-			request = PTRACE_LISTEN;
+			go_on = PTRACE_LISTEN;
 		break;
 	}
-	trace(l, request, tid, 0, (unsigned long)deliver);
+	trace(l, go_on, tid, 0, (unsigned long)deliver);
 }
 
 static void gone(struct launch *l, pid_t tid, int status)
@@ -366,6 +375,7 @@ int launch_open(struct launch **out, char *const cmd[], const char *user, char *
 	l->ctx = ctx;
 	l->follow = follow;
 	l->child.fd = -1;
+	l->asked = -1;
 	err = launch_child_fork(&l->child, cmd, user, env);
 	if (err) {
 		l->child.pid = 0;
@@ -461,7 +471,7 @@ void launch_close(struct launch *l)
 								  : WIFSTOPPED(status))
 			;
 	} else if (l->started && !l->ended) {
-		/* What stopped before now has its signal swallowed, or delivered, as it should. */
+		/* What stopped before now has its signal delivered, as it should. */
 		launch_poll(l);
 	}
 	tracer_close(l);

@@ -5,9 +5,10 @@
  * are probed.
  *
  * How it works. The tree is seized (exec, clone and, unless only the program itself is wanted,
- * fork and vfork events). A uprobe on ld.so's _dl_debug_state runs ct_dl_state, which sends
- * SIGURG to the calling thread; the tracer sees the signal-delivery stop, calls on_stop() and
- * lets the thread go on without the signal. If cudatrace dies the tree runs on.
+ * fork and vfork events). A thread of the tree asks to be stopped, as ld.so's _dl_debug_state is
+ * probed and the kernel side puts a question into a ring (bpf/halt.bpf.h). The tracer's thread
+ * interrupts it at once and says so; the thread then stops, on_stop() is called, and it goes on. No
+ * signal is sent. If cudatrace dies the tree runs on.
  */
 #ifndef CT_LAUNCH_H
 #define CT_LAUNCH_H
@@ -16,17 +17,35 @@
 
 struct launch;
 
+/* Why a thread is stopped. */
+enum launch_why {
+	LAUNCH_EXEC, /* at exec: the image is mapped, ld.so has not run */
+	LAUNCH_ASKED /* and each larger number: it asked for this */
+};
+
+struct launch_ask {
+	pid_t tid;	 /* in our namespace */
+	int why;	 /* LAUNCH_ASKED or larger */
+	uint64_t number; /* for interrupted() */
+};
+
 struct launch_ops {
 	/* The program has been forked, and has the privileges with which we were started: ours may be given up. No thread has been made. May be NULL. Returns 0, or -errno after one
 	 * message: the program is not run then. */
 	int (*on_forked)(void *ctx);
-	/* A process of the tree is stopped at exec (its image is mapped, ld.so has not run), or
-	 * a thread at _dl_debug_state: look for new files and attach. pid is the thread group,
-	 * in our namespace. */
-	void (*on_stop)(void *ctx, pid_t pid, pid_t tid, bool exec);
-	/* A thread is stopped by SIGURG. True: it was sent for another reason of ours than the
-	 * loader's; the signal is dropped. */
-	bool (*on_held)(void *ctx, pid_t tid);
+	/* A thread of the tree is stopped: at exec, or as it asked for. pid is the thread group, in
+	 * our namespace. */
+	void (*on_stop)(void *ctx, pid_t pid, pid_t tid, int why);
+	/* The questions of threads, which wait meanwhile: a descriptor that becomes readable, and
+	 * the next one; false: there is none. They are called on the tracer's thread, which does
+	 * nothing else; the first one once, at its start. May be NULL, all three. */
+	int (*ask_fd)(void *ctx);
+	bool (*next_ask)(void *ctx, struct launch_ask *);
+	/* The thread of this question will stop before its next instruction. */
+	void (*interrupted)(void *ctx, const struct launch_ask *);
+	/* Behind on_stop() at exec: is the process to be left alone by us from here on, and what it
+	 * starts? It then belongs to the tree no more. May be NULL. */
+	bool (*leaves)(void *ctx, pid_t pid);
 	/* A new process joined the tree. */
 	void (*on_fork)(void *ctx, pid_t parent, pid_t child);
 };

@@ -5,8 +5,11 @@
  */
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "../../util/io/caps.h"
@@ -121,6 +124,8 @@ void priv_drop(enum attach_kind kind, const struct capture_plan *plan)
 		keep |= FILES;
 	if (plan->opens_files)
 		keep |= FILES | safe_open_caps();
+	if (plan->cmd)
+		keep |= CAPS_BIT(CAP_SYS_NICE);
 	/* The counters' helper keeps it where only administrators may profile; a process's
 	 * seccomp filter is read with it. */
 	if (have & CAPS_BIT(CAP_SYS_ADMIN) &&
@@ -132,6 +137,29 @@ void priv_drop(enum attach_kind kind, const struct capture_plan *plan)
 		err = caps_no_new();
 	if (err)
 		msg_verb("capabilities cannot be given up: %s", strerror(-err));
+}
+
+/* The limit is the whole process's, and stays as it was. */
+void priv_first(void)
+{
+	struct sched_param first = { .sched_priority = 1 };
+	struct rlimit was, some;
+
+	if (pthread_setschedparam(pthread_self(), SCHED_FIFO, &first) &&
+	    !getrlimit(RLIMIT_RTPRIO, &was)) {
+		some.rlim_cur = some.rlim_max = 1;
+		if (!setrlimit(RLIMIT_RTPRIO, &some)) {
+			pthread_setschedparam(pthread_self(), SCHED_FIFO, &first);
+			setrlimit(RLIMIT_RTPRIO, &was);
+		}
+	}
+	priv_first_set();
+}
+
+void priv_first_set(void)
+{
+	if (caps_effective() & CAPS_BIT(CAP_SYS_PTRACE))
+		caps_keep(~CAPS_BIT(CAP_SYS_NICE));
 }
 
 int priv_check(bool others)

@@ -24,6 +24,11 @@ const char *priv_missing_for(enum attach_kind, char *buf, size_t size);
  * user's own privileges. The programs are loaded.
  */
 void priv_drop(enum attach_kind, const struct capture_plan *);
+/* Has the calling thread run before all that has no real-time priority, if that is allowed: others
+ * wait for its answers. priv_first_set() gives up, for the calling thread, what priv_drop() has kept
+ * for this; priv_first() does so too. */
+void priv_first(void);
+void priv_first_set(void);
 
 /* Checks the same and says what to type. Returns 0 or -EPERM after one message. */
 int priv_check(bool others);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../event/holes/holes.h"
 #include "../../api/traits.h"
 #include "../../event/scopes/peak.h"
 #include "../../util/parse.h"
@@ -62,6 +63,7 @@ struct steps {
 	struct range *ranges;
 	struct steps_of *procs;
 	size_t nwork, nmarks, nranges, nprocs, max;
+	const struct holes *holes;  /* what was not seen; NULL: not known */
 	uint64_t no_room, until_ns; /* until_ns: what ends later is not complete */
 };
 
@@ -653,6 +655,28 @@ static int measure(const struct steps *s, struct steps_of *p)
 	return p->device ? split(s, p) : 0;
 }
 
+void steps_holes(struct steps *s, const struct holes *holes)
+{
+	s->holes = holes;
+}
+
+/* Takes the steps out of the list in which something may be missing: how long they are, and what they lack, is not
+ * known. */
+static void leave_unseen(const struct steps *s, struct steps_of *p)
+{
+	struct holes_stretch *unseen;
+	size_t n = holes_stretches(s->holes, p->pid, HOLES_OF_TIME, &unseen), kept = 0;
+
+	for (size_t i = 0; i < p->n && n; i++)
+		if (!holes_within_ns(unseen, n, p->list[i].start_ns, p->list[i].end_ns))
+			p->list[kept++] = p->list[i];
+	if (n) {
+		p->unseen = p->n - kept;
+		p->n = kept;
+	}
+	free(unseen);
+}
+
 int steps_finish(struct steps *s)
 {
 	int err = 0;
@@ -677,6 +701,7 @@ int steps_finish(struct steps *s)
 	}
 	for (size_t i = 0; i < s->nprocs && !err; i++) {
 		err = find(s, &s->procs[i]);
+		leave_unseen(s, &s->procs[i]);
 		if (!err)
 			err = measure(s, &s->procs[i]);
 	}

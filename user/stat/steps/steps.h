@@ -44,6 +44,7 @@ struct steps_of {
 	uint64_t period;   /* operators or launches in a step */
 	struct step *list; /* by start */
 	size_t n;
+	size_t unseen; /* further steps, in which something may be missing */
 	uint64_t median_ns;
 	bool device;			  /* there is device work of the process */
 	bool products;			  /* there are products of matrices with known FLOP */
@@ -66,6 +67,8 @@ void steps_close(struct steps *);
 int steps_event(struct steps *, const struct event *);
 /* Finds the steps; no event may follow. Returns 0 or -ENOMEM. */
 int steps_finish(struct steps *);
+/* Before steps_finish(): steps in which something may be missing (event/holes) are not judged, and are not in the lists. */
+void steps_holes(struct steps *, const struct holes *);
 const struct steps_of *steps_list(const struct steps *, size_t *n);
 /* Does the next piece of one sort find no room? */
 bool steps_full(const struct steps *);

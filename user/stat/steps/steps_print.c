@@ -116,6 +116,12 @@ static void text_proc(const struct steps *s, struct out *o, const struct steps_o
 	size_t *order, n;
 
 	head(o, p);
+	if (!p->n && p->unseen) {
+		out_fmt(o,
+			"%zu, and in each of them something was not seen: none can be judged\n\n",
+			p->unseen);
+		return;
+	}
 	if (!p->n) {
 		out_str(o, "none found");
 		if (!p->how && p->beats)
@@ -156,6 +162,9 @@ static void text_proc(const struct steps *s, struct out *o, const struct steps_o
 	}
 	if (n < p->n)
 		out_fmt(o, " and %zu more\n", p->n - n);
+	if (p->unseen)
+		out_fmt(o, " %zu further steps are not judged, because something was not seen in them\n",
+			p->unseen);
 	out_fmt(o, " %10s", "all");
 	columns(o, p, all, &sum);
 	different(s, o, p, order[0]);
@@ -228,6 +237,8 @@ void steps_json(const struct steps *s, struct out *o)
 		if (p[i].period)
 			json_put_u64(&j, "period", p[i].period);
 		json_put_u64(&j, "median_ns", p[i].median_ns);
+		if (p[i].unseen)
+			json_put_u64(&j, "steps_not_judged", p[i].unseen);
 		json_open_array(&j, "steps");
 		for (size_t k = 0; k < p[i].n; k++)
 			json_step(&j, &p[i], &p[i].list[k]);

@@ -140,6 +140,15 @@ static int set_word(const struct option_type *t, void *options, const char *name
 				      : put(t, options, t->value + (uint64_t)i);
 }
 
+static uint64_t every_bit(const struct option_type *t)
+{
+	uint64_t bits = 0;
+
+	for (int i = 0; t->words[i]; i++)
+		bits |= 1ULL << i;
+	return bits;
+}
+
 static int set_list(const struct option_type *t, void *options, const char *name, const char *val)
 {
 	uint64_t bits = 0;
@@ -148,6 +157,11 @@ static int set_list(const struct option_type *t, void *options, const char *name
 	for (const char *at = val; *at; at += strspn(at, ",")) {
 		size_t n = strcspn(at, ","), i = 0;
 
+		if (t->every && strlen(t->every) == n && !strncmp(t->every, at, n)) {
+			bits |= every_bit(t);
+			at += n;
+			continue;
+		}
 		while (t->words[i] && (strlen(t->words[i]) != n || strncmp(t->words[i], at, n)))
 			i++;
 		if (!t->words[i]) {

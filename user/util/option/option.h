@@ -54,6 +54,7 @@ struct option_type {
 	const char *what, *how;
 	const char *const *words; /* NULL-terminated */
 	const char *alone;	  /* the value may be left out: this is meant then */
+	const char *every;	  /* of a LIST: a word that means all words; NULL: there is none */
 	/* Both return 0, or -EINVAL after one message. `name` is the option as it was given. */
 	int (*check)(const char *name, const char *val);
 	int (*set)(void *options, const char *name, const char *val);
@@ -179,9 +180,10 @@ struct option_set {
 		.kind = OPTION_LIST, OPTION_MEMBER(m), .what = (word), .alone = (without), \
 		.words = OPTION_WORDS(__VA_ARGS__)                                         \
 	}
-#define LIST_OF(m, word, list)                                                         \
-	{                                                                              \
-		.kind = OPTION_LIST, OPTION_MEMBER(m), .what = (word), .words = (list) \
+#define LIST_OF(m, word, list, ...)                                                     \
+	{                                                                               \
+		.kind = OPTION_LIST, OPTION_MEMBER(m), .what = (word), .words = (list), \
+		__VA_ARGS__                                                             \
 	}
 #define OTHER(fn, ...)                                         \
 	{                                                      \

@@ -7,7 +7,8 @@
  * one and a half times STACK_TABLE_STACKS or STACK_TABLE_FRAMES entries before the oldest are
  * dropped. A stack is dropped together with the first of its frames that is dropped. Records may
  * come from a file: no id, length or string in them is trusted. If they take more memory than those
- * of any real program, the oldest are dropped sooner, and one message says so.
+ * of any real program, the oldest are dropped sooner, and one message says so. Which of a stack's
+ * frames are the program's own is in shown.c.
  */
 #include <libiberty/demangle.h>
 #include <setjmp.h>
@@ -16,9 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../util/table/array.h"
-#include "../util/msg.h"
-#include "event.h"
+#include "../../util/msg.h"
+#include "../../util/table/array.h"
+#include "../event.h"
 
 #define DEMANGLED_MAX 16384 /* bytes; a name that would need more is shown mangled */
 #define MANGLED_MAX 4096
@@ -367,7 +368,8 @@ static const struct stack_frame *place_of(const struct stack *s)
 
 		if (f->kind == CT_FRAME_PYTHON && f->function)
 			return f;
-		if (!lined && f->function && f->file && f->line)
+		if (!lined && f->function && f->file && f->line &&
+		    frame_role(f->kind, f->function, f->object) != FRAME_GLUE)
 			lined = f;
 	}
 	return lined ? lined : s->nframes && s->frames[0]->function ? s->frames[0] : NULL;
@@ -390,68 +392,4 @@ bool stack_place(const struct stack *s, char *text, size_t size)
 	else
 		snprintf(text, size, "%s in %s", f->function, file);
 	return true;
-}
-
-/* ---- what people need not see ---- */
-
-static bool begins_as_one(const char *s, const char *const *begins, size_t n)
-{
-	for (size_t i = 0; s && i < n; i++)
-		if (!strncmp(s, begins[i], strlen(begins[i])))
-			return true;
-	return false;
-}
-
-static const char *base_of(const char *path)
-{
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
-bool frame_is_interpreter(uint8_t kind, const char *object)
-{
-	static const char *const begins[] = { "libpython", "python3", "libffi.so", "_ctypes.",
-					      "_cffi_backend." };
-
-	return kind != CT_FRAME_PYTHON && begins_as_one(base_of(object), begins, ARRAY_LEN(begins));
-}
-
-bool frame_is_start(uint8_t kind, const char *function, const char *object)
-{
-	static const char *const objects[] = { "libc.so.", "libc-2.", "libpthread", "ld-linux",
-					       "ld-musl" };
-	static const char *const names[] = { "__libc_start", "start_thread", "clone3", "__clone" };
-
-	if (kind == CT_FRAME_PYTHON)
-		return false;
-	return (function && (!strcmp(function, "_start") ||
-			     begins_as_one(function, names, ARRAY_LEN(names)))) ||
-	       begins_as_one(base_of(object), objects, ARRAY_LEN(objects));
-}
-
-const char *frame_file(uint8_t kind, const char *file)
-{
-	static const char *const folders[] = { "/site-packages/", "/dist-packages/" };
-	const char *in = file;
-
-	for (size_t i = 0; file && kind == CT_FRAME_PYTHON && i < ARRAY_LEN(folders); i++)
-		for (const char *at = in; (at = strstr(at, folders[i]));)
-			in = at += strlen(folders[i]);
-	return in && *in ? in : file;
-}
-
-struct stack_view stack_view(const struct stack *s, bool whole)
-{
-	struct stack_view v = { .n = s->nframes };
-
-	while (!whole && v.n &&
-	       frame_is_start(s->frames[v.n - 1]->kind, s->frames[v.n - 1]->function,
-			      s->frames[v.n - 1]->object))
-		v.n--;
-	if (!v.n)
-		v.n = s->nframes;
-	for (uint32_t i = 0; !whole && !v.hides && i < v.n; i++)
-		v.hides = s->frames[i]->kind == CT_FRAME_PYTHON;
-	return v;
 }
