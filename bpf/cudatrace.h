@@ -434,13 +434,12 @@ enum ct_hole_reason {
 	CT_HOLE_UNPROBED = 5,	    /* CUDA's code ran before it had its probes */
 	CT_HOLE_RECORDS = 6,	    /* records were lost; the text is the name of enum ct_loss */
 	CT_HOLE_SCOPES_DROPPED = 7, /* too many scopes were open at a time */
-	CT_HOLE_UNREPORTED = 8, /* forks, execs and ends of processes found no room in the ring */
-	CT_HOLE_NO_HOOKS = 9,	/* a process uses CUDA and has no hooks */
-	CT_HOLE_NO_AGENT = 10,	/* a process gave work to a device and has no agent */
-	CT_HOLE_PROFILER = 11,	/* the program's own use of CUPTI: the agent has withdrawn */
-	CT_HOLE_HOOKS_GONE =
-		12,	   /* the connection of the hooks was closed; the hooks were removed */
-	CT_HOLE_LEFT = 13, /* a vfork child, or a handler, left by a jump */
+	CT_HOLE_UNREPORTED = 8,	 /* forks, execs and ends of processes found no room in the ring */
+	CT_HOLE_NO_HOOKS = 9,	 /* a process uses CUDA and has no hooks */
+	CT_HOLE_NO_AGENT = 10,	 /* a process gave work to a device and has no agent */
+	CT_HOLE_PROFILER = 11,	 /* the program's own use of CUPTI: the agent has withdrawn */
+	CT_HOLE_HOOKS_GONE = 12, /* the connection of the hooks was closed, or they were removed */
+	CT_HOLE_LEFT = 13,	 /* a vfork child, or a handler, left by a jump */
 	CT_HOLE_SHARED_MEMORY = 14, /* a child that shares its parent's memory made calls */
 	CT_HOLE_NOT_HELD = 15,	    /* a process did not wait for its probes, or not long enough */
 	CT_HOLE_TOO_MANY = 16,	    /* there was no place for one more process */

@@ -224,6 +224,8 @@ static bool agent_begins; /* there is an agent's thread, or it is being started 
 /* the agent's thread must end, because its system calls are about to be restricted, or because the
  * program makes a call that needs a process with one thread */
 static bool all_sandboxed, to_be_alone;
+/* the same, because the program is about to make a child that shares its memory and its threads' areas */
+static bool to_share;
 static bool pausing; /* the agent's thread must end, and the hooks stay */
 
 static void *thread_main(void *begins);
@@ -375,6 +377,14 @@ static bool on_rights(const struct own_call *c)
 	return false;
 }
 
+/* Called when the program is about to make a child that runs in its memory, with the same control block
+ * as the calling thread: both would use one area, at the same time. */
+static void on_sharing(void)
+{
+	if (!capture_is_sandboxed() && is_own_process() && capture_is_open())
+		end_thread(&to_share);
+}
+
 /* Called at a function of libc that is hooked for ourselves. Returns whether its return is wanted. */
 static __attribute__((cold, noinline)) bool on_own(struct hook_frame *f, const struct hook_regs *r)
 {
@@ -390,14 +400,28 @@ static __attribute__((cold, noinline)) bool on_own(struct hook_frame *f, const s
 	case OWN_FILTER:
 	case OWN_FILTER_ALL: on_filter(c.meaning == OWN_FILTER_ALL); break;
 	case OWN_RIGHTS: f->data[0] = AFTER_PAUSE; return on_rights(&c);
+	case OWN_SHARES: on_sharing(); break;
 	case OWN_NOTHING: break;
 	}
 	return false;
 }
 
+/* Called at a hook while a child of vfork() may be running. Returns whether this is its parent, which a
+ * signal's handler has made leave vfork() by a jump. */
+static __attribute__((cold, noinline)) bool has_left_vfork(__u64 id)
+{
+	if (!capture_is_sandboxed() && is_own_process()) {
+		hooks_in_vfork = 0;
+		return true;
+	}
+	if (id < OWN_COOKIES)
+		capture_in_vfork();
+	return false;
+}
+
 HOOK_WAY(2) static bool entry(struct hook_frame *f, const struct hook_regs *r)
 {
-	if (hooks_in_vfork)
+	if (hooks_in_vfork && !has_left_vfork(f->id))
 		return false;
 	if (f->id >= OWN_COOKIES)
 		return on_own(f, r);
@@ -432,7 +456,8 @@ static const struct hook_ops ops = {
 
 /* ---- what is hooked ---- */
 
-_Static_assert(HOOKS_PARTLY == (int)HOOK_PARTLY && HOOKS_NO_WRITE == (int)HOOK_NO_WRITE,
+_Static_assert(HOOKS_PARTLY == (int)HOOK_PARTLY && HOOKS_ZONE == (int)HOOK_ZONE &&
+		       HOOKS_NO_WRITE == (int)HOOK_NO_WRITE,
 	       "the user side's view");
 
 static __u32 said_late; /* the number of engine_hooked_late() that was last reported to the peer */
@@ -666,6 +691,8 @@ static void finish(int err)
 	follows = false;
 	if (opened)
 		capture_interrupted(engine_interrupted());
+	if (to_share || all_sandboxed || to_be_alone)
+		capture_gone();
 	capture_close();
 	give_up_questions();
 	if (opened)
@@ -682,6 +709,15 @@ static void finish(int err)
 			 "to be without a thread of cudatrace's, and this thread could not come "
 			 "back: its hooks were removed, and its calls are not shown unless it "
 			 "executes another program",
+			 (int)own_pid);
+	if (to_share)
+		talk_say(MEET_WARN,
+			 "process %d: it makes a child that shares its memory (clone() with "
+			 "CLONE_VM), "
+			 "and "
+			 "hooks cannot tell the two apart: its hooks were removed first, and its "
+			 "calls "
+			 "are not shown from now on",
 			 (int)own_pid);
 	if (all_sandboxed)
 		talk_say(MEET_WARN,
@@ -794,8 +830,11 @@ static bool step(int type, size_t size)
 		answered(&reads, a.number);
 		return true;
 	}
-	if (type)
+	if (type) {
+		if (type != HOOKS_STOP && !to_share && !all_sandboxed && !to_be_alone)
+			capture_gone();
 		return false;
+	}
 	if (!engine_check(&s)) {
 		capture_interrupted(s.interrupted);
 		say_others(&s);
@@ -841,11 +880,12 @@ static void *thread_main(void *begins)
 {
 	hook_guard_enter();
 	prctl(PR_SET_NAME, "cudatrace-hooks");
+	alone_begins();
 	__atomic_store_n(&agent_tid, (__u32)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0),
 			 __ATOMIC_RELEASE);
-	if (begins && connect_and_enter())
-		return NULL;
-	live();
+	if (!begins || !connect_and_enter())
+		live();
+	alone_ends();
 	return NULL;
 }
 
@@ -930,7 +970,7 @@ static int claim(const char *text)
 					 __ATOMIC_RELAXED))
 		return -EBUSY;
 	strcpy(how, text);
-	to_be_alone = false;
+	to_be_alone = to_share = false;
 	if (own_pid != getpid()) {
 		if (!own_pid)
 			follow_forks();

@@ -925,6 +925,19 @@ void capture_interrupted(unsigned int functions)
 		__atomic_store_n(&area->interrupted, functions, __ATOMIC_RELAXED);
 }
 
+void capture_gone(void)
+{
+	if (area)
+		__atomic_store_n(&area->gone, now(), __ATOMIC_RELAXED);
+}
+
+void capture_in_vfork(void)
+{
+	if (area && !__atomic_load_n(&area->in_vfork, __ATOMIC_RELAXED))
+		__atomic_store_n(&area->in_vfork, flags & HOOKS_S_TSC ? now() : 1,
+				 __ATOMIC_RELAXED);
+}
+
 bool capture_is_sandboxed(void)
 {
 	return __atomic_load_n(&sandboxed, __ATOMIC_RELAXED);

@@ -37,6 +37,10 @@ void capture_sandboxed(void);
 bool capture_is_sandboxed(void);
 /* Functions whose hooks were off for a time, because of another tracer. */
 void capture_interrupted(unsigned int functions);
+/* The connection is gone, although nobody has asked for that: records end here. */
+void capture_gone(void);
+/* A child that has its parent's memory has made a call, which is not recorded. Makes no system call. */
+void capture_in_vfork(void);
 /* Returns whether times are read from the processor's counter. */
 bool capture_by_ticks(void);
 /* As the engine's missed(). */

@@ -580,10 +580,12 @@ static void *thread_main(void *arg)
 	struct held sock;
 
 	prctl(PR_SET_NAME, "cudatrace-nvtx");
+	alone_begins();
 	held_take(&sock, (int)(intptr_t)arg);
 	live(&sock);
 	leave();
 	held_close(&sock);
+	alone_ends();
 	return NULL;
 }
 

@@ -24,7 +24,8 @@
 #define UNSHARE_COOKIE (~0u - 5)
 #define SETNS_COOKIE (~0u - 6)
 #define CAPSET_COOKIE (~0u - 7)
-_Static_assert(OWN_COOKIES == CAPSET_COOKIE, "the smallest of these cookies");
+#define CLONE_COOKIE (~0u - 8)
+_Static_assert(OWN_COOKIES == CLONE_COOKIE, "the smallest of these cookies");
 
 /* ---- what a call means ---- */
 
@@ -60,6 +61,16 @@ static enum own_meaning meaning_of(long nr, const __u64 *args)
 	}
 }
 
+/* Of clone(3): libc's own calls of it make threads, or have the caller wait until the child has another
+ * program. */
+static enum own_meaning meaning_of_clone(__u64 clone_flags)
+{
+	return (clone_flags & CLONE_VM) &&
+			       !(clone_flags & (CLONE_THREAD | CLONE_VFORK | CLONE_SETTLS))
+		       ? OWN_SHARES
+		       : OWN_NOTHING;
+}
+
 struct own_call own_call(__u32 id, const struct hook_regs *r)
 {
 	struct own_call c = { .nr = call_of(id, r), .args = r->args + (id == SYSCALL_COOKIE) };
@@ -68,6 +79,7 @@ struct own_call own_call(__u32 id, const struct hook_regs *r)
 	case LOADER_COOKIE: c.meaning = OWN_LOADER; break;
 	case EXIT_COOKIE: c.meaning = OWN_END; break;
 	case NAME_COOKIE: c.meaning = OWN_NAME; break;
+	case CLONE_COOKIE: c.meaning = meaning_of_clone(r->args[2]); break;
 	default: c.meaning = meaning_of(c.nr, c.args);
 	}
 	return c;
@@ -157,6 +169,7 @@ void own_hook_others(void)
 		{ .name = "unshare", .id = UNSHARE_COOKIE },
 		{ .name = "setns", .id = SETNS_COOKIE },
 		{ .name = "capset", .id = CAPSET_COOKIE },
+		{ .name = "clone", .id = CLONE_COOKIE, .flags = HOOK_ENTRY_ONLY },
 		/* exit() calls it too */
 		{ .name = "_exit", .id = EXIT_COOKIE, .flags = HOOK_ENTRY_ONLY },
 	};

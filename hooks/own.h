@@ -10,7 +10,7 @@
 
 #include "engine.h"
 
-#define OWN_COOKIES (~0u - 7) /* the smallest id of these functions */
+#define OWN_COOKIES (~0u - 8) /* the smallest id of these functions */
 
 enum own_meaning {
 	OWN_NOTHING,
@@ -20,6 +20,7 @@ enum own_meaning {
 	OWN_FILTER,	/* of system calls, for the calling thread */
 	OWN_FILTER_ALL, /* for all threads */
 	OWN_RIGHTS,	/* unshare, setns, capset */
+	OWN_SHARES, /* a child is made that shares the caller's memory and thread-local storage */
 };
 
 /* A call of one of these functions, and the system call that it makes; nr: -1 if it makes none that

@@ -49,7 +49,7 @@
 
 #define HOOKS_ENV "CUDATRACE_HOOKS"
 #define HOOKS_MAGIC 0x6b686463u /* "cdhk" */
-#define HOOKS_VERSION 9
+#define HOOKS_VERSION 10
 #define HOOKS_MAPPED_MS 2000 /* how long a thread that maps a library waits for its hooks */
 #define HOOKS_FUNCS_MAX 8192
 #define HOOKS_THREADS_MAX 4096
@@ -162,6 +162,7 @@ struct hooks_func {
 /* The result for each function of a list, in its order: enum hook_result (engine.h). If the results
  * have no room in one message, there are several. A message without functions is sent when `late`
  * has changed. */
+#define HOOKS_ZONE 10	  /* HOOK_ZONE: its jump would land in memory that is in use */
 #define HOOKS_NO_WRITE 12 /* HOOK_NO_WRITE: no function of this process can be hooked */
 #define HOOKS_PARTLY 13	  /* HOOK_PARTLY: hooked where other code calls it */
 struct hooks_installed {
@@ -268,6 +269,10 @@ struct hooks_area {
 	__u64 left;  /* calls for which there was no frame, because too many calls were left */
 	__u32 cells; /* how many cells, from the first on, have ever been taken */
 	__u32 pad2[15];
+	/* 0, or when (as a record has times) the object found that its connection was gone, and took the hooks
+	 * off; and when a child of vfork(2), which has its parent's memory, made a call the first time */
+	__u64 gone, in_vfork;
+	__u64 pad3[6];
 };
 
 /* Additional data of a cell: for a key of CT_BY_SIZE the sizes, otherwise the durations. */

@@ -363,6 +363,7 @@ static void work(void)
 static void name_thread(void)
 {
 	prctl(PR_SET_NAME, "cudatrace-agent");
+	alone_begins();
 }
 
 /* From here on only the agent's thread works. Returns when the agent is idle again. */
@@ -450,6 +451,7 @@ static void *thread_main(void *begins)
 	name_thread();
 	if (!begins || !begin())
 		live();
+	alone_ends();
 	return NULL;
 }
 

@@ -3,13 +3,19 @@
  * alone.h - finds out whether the program has ended, except for threads of ours. A program whose
  * main thread has called pthread_exit() ends when its last thread ends. A thread of ours would keep
  * the program running for ever, so our thread then ends itself, and libc ends the program.
+ *
+ * Several objects of ours may be in a program, each with threads. Each says in a note of its file where the
+ * numbers of its threads are. A thread's name says nothing: the program may name its threads as it likes.
  */
 #ifndef CT_ALONE_H
 #define CT_ALONE_H
 
 #include <dirent.h>
+#include <elf.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +23,104 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define ALONE_NAME "cudatrace-" /* what the names of our threads begin with */
+#define ALONE_THREADS 4 /* of an object: it has one, and for a moment the one before it */
+#define ALONE_NOTE "cudatrace"
+
+/* The threads of this object, in the process that has them: a forked child has a copy. One file of each
+ * object includes this one. */
+struct alone_thread {
+	int pid, tid;
+};
+__attribute__((used, visibility("hidden"))) struct alone_thread alone_threads[ALONE_THREADS];
+__asm__(".pushsection .note.cudatrace,\"a\",%note\n"
+	".balign 8\n"
+	".long 10, 8, 1\n"
+	".asciz \"" ALONE_NOTE "\"\n"
+	".balign 4\n"
+	".quad alone_threads - .\n"
+	".balign 8\n"
+	".popsection\n");
+
+/* The calling thread is one of ours, until it says that it ends. */
+static inline void alone_begins(void)
+{
+	int pid = (int)syscall(SYS_getpid), tid = (int)syscall(SYS_gettid);
+
+	for (int i = 0; i < ALONE_THREADS; i++) {
+		struct alone_thread *t = &alone_threads[i];
+		int was = __atomic_load_n(&t->tid, __ATOMIC_ACQUIRE);
+
+		if ((was && t->pid == pid) ||
+		    !__atomic_compare_exchange_n(&t->tid, &was, tid, 0, __ATOMIC_ACQ_REL,
+						 __ATOMIC_RELAXED))
+			continue;
+		__atomic_store_n(&t->pid, pid, __ATOMIC_RELEASE);
+		return;
+	}
+}
+
+static inline void alone_ends(void)
+{
+	int tid = (int)syscall(SYS_gettid);
+
+	for (int i = 0; i < ALONE_THREADS; i++)
+		if (__atomic_load_n(&alone_threads[i].tid, __ATOMIC_ACQUIRE) == tid)
+			__atomic_store_n(&alone_threads[i].tid, 0, __ATOMIC_RELEASE);
+}
+
+struct alone_sought {
+	int pid, tid;
+	bool found;
+};
+
+/* The threads of which a note says where they are; NULL: it is not one of ours. */
+static inline const struct alone_thread *alone_list(const Elf64_Nhdr *n)
+{
+	const char *desc = (const char *)(n + 1) + ((n->n_namesz + 3) & ~3u);
+	int64_t away;
+
+	if (n->n_namesz != sizeof(ALONE_NOTE) || n->n_descsz != sizeof(away) || n->n_type != 1 ||
+	    memcmp(n + 1, ALONE_NOTE, sizeof(ALONE_NOTE)))
+		return NULL;
+	memcpy(&away, desc, sizeof(away));
+	return (const struct alone_thread *)(desc + away);
+}
+
+static inline int alone_object(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	struct alone_sought *s = ctx;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum && !s->found; i++) {
+		const char *at = (const char *)info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+		const char *end = at + info->dlpi_phdr[i].p_memsz;
+
+		while (info->dlpi_phdr[i].p_type == PT_NOTE &&
+		       (size_t)(end - at) > sizeof(Elf64_Nhdr)) {
+			const Elf64_Nhdr *n = (const Elf64_Nhdr *)at;
+			const struct alone_thread *t = alone_list(n);
+
+			for (int k = 0; t && k < ALONE_THREADS; k++)
+				s->found |= t[k].pid == s->pid && t[k].tid == s->tid;
+			at += sizeof(*n) + ((n->n_namesz + 3) & ~3u);
+			at += (n->n_descsz + 3) & ~3u;
+			if (info->dlpi_phdr[i].p_align == 8)
+				at = (const char *)(((uintptr_t)at + 7) & ~(uintptr_t)7);
+			if (at > end)
+				break;
+		}
+	}
+	return s->found;
+}
+
+/* Is this thread of the process one of ours? */
+static inline bool alone_is_ours(int tid)
+{
+	struct alone_sought s = { .pid = (int)syscall(SYS_getpid), .tid = tid };
+
+	dl_iterate_phdr(alone_object, &s);
+	return s.found;
+}
 
 /* The first `size` - 1 bytes of a file. False: it cannot be read. */
 static inline bool alone_read(const char *path, char *text, size_t size)
@@ -45,8 +148,7 @@ static inline bool alone_counts_not(const char *task)
 	state = strrchr(text, ')');
 	if (state && state[1] == ' ' && (state[2] == 'Z' || state[2] == 'X'))
 		return true;
-	state = strchr(text, '(');
-	return state && !strncmp(state + 1, ALONE_NAME, sizeof(ALONE_NAME) - 1);
+	return alone_is_ours(atoi(text));
 }
 
 /* While the main thread lives, which is nearly always, one file is read. In a sandbox, where a

@@ -289,6 +289,28 @@ static void test_peers(void)
 	}
 }
 
+/* That there is more room in a program that cudatrace starts is no help where it has started it. */
+static void test_no_room(void)
+{
+	static const char key[] = "00000000000000000000000000000000";
+	struct hooks_hello h = { .h = { sizeof(h), HOOKS_HELLO, 0 },
+				 .magic = HOOKS_MAGIC,
+				 .version = HOOKS_VERSION,
+				 .pid = (uint32_t)getpid() };
+
+	memcpy(h.key, key, sizeof(h.key));
+	open_peer(&(struct hooks_peer_opts){ .who.key = key });
+	says(&h, sizeof(h));
+	hooks_peer_drain(peer);
+	answers(1, 0, 10);
+	hooks_peer_drain(peer);
+	check_said("cudatrace: warning: process %d: one function has no hook, and its calls are "
+		   "shown by "
+		   "--source=probes alone: the memory where the jump would land is in use\n",
+		   pid);
+	close_peer();
+}
+
 /* The hooks of a process say what became of functions, and later that some were hooked after all: only of those that were refused. */
 static void test_results(void)
 {
@@ -1191,6 +1213,7 @@ int main(void)
 	msg_unlimited = true;
 	RUN(test_peers);
 	RUN(test_results);
+	RUN(test_no_room);
 	RUN(test_says);
 	RUN(test_before_greeting);
 	RUN(test_says_before_greeting);

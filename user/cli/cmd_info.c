@@ -432,6 +432,8 @@ static void print_holes(struct info *in)
 		any = true;
 	}
 	for (size_t i = 0; msg_verbose && i < holes_rows(in->holes); i++) {
+		if (holes_void(holes_row(in->holes, i)))
+			continue;
 		holes_row_text(holes_row(in->holes, i), in->begin_ns, one, sizeof(one));
 		text_line(in, i ? "" : "in detail", one);
 	}

@@ -386,14 +386,6 @@ struct losses {
 	/* row: number of files in which functions were not probed, because the programs of their user
 	 * map too many files; the calls in them are not known */
 	uint64_t refused;
-	/* row: functions of processes with hooks that have no hook; calls of them are not known */
-	uint64_t unhooked;
-	/* row: functions of processes with hooks whose calls are seen only where other code calls them
-	 * through the dynamic loader's slots */
-	uint64_t partly;
-	/* row: functions of processes with hooks whose hooks another tracer's breakpoints removed for a
-	 * time; calls of them in that time are not known */
-	uint64_t interrupted;
 };
 /* Adds to a number of losses. The sum stops at the largest value instead of overflowing, since
  * counts also come from a traced program or a file. */

@@ -156,6 +156,7 @@ void json_put_holes(struct json *j, const struct holes *l)
 		return;
 	json_open_array(j, "not_seen");
 	for (size_t i = 0; i < holes_rows(l); i++)
-		holes_row_member(j, holes_row(l, i));
+		if (!holes_void(holes_row(l, i)))
+			holes_row_member(j, holes_row(l, i));
 	json_end(j);
 }

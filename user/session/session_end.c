@@ -105,6 +105,8 @@ static void feed_final(struct session *s)
 	struct hole_text t;
 
 	for (size_t i = 0; i < holes_rows(holes) && !is_enough(s); i++) {
+		if (holes_void(holes_row(holes, i)))
+			continue;
 		hole_final(holes_row(holes, i), s->sink_opts.start_ns, end_ns, &t);
 		stages_show(&s->stages, &t.hole.h);
 	}

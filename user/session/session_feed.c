@@ -190,12 +190,6 @@ int session_feed_holes(struct session *s, const struct losses *l, uint64_t now_n
 	int err = state(s, CT_HOLE_FILE_REFUSED, CT_HOLE_CALLS, CT_HOLE_REFUSED, l->refused);
 
 	if (!err)
-		err = state(s, CT_HOLE_UNHOOKED, CT_HOLE_CALLS, CT_HOLE_REFUSED, l->unhooked);
-	if (!err)
-		err = state(s, CT_HOLE_PARTLY_HOOKED, CT_HOLE_CALLS, CT_HOLE_REFUSED, l->partly);
-	if (!err)
-		err = state(s, CT_HOLE_INTERRUPTED, CT_HOLE_CALLS, CT_HOLE_REFUSED, l->interrupted);
-	if (!err)
 		err = state(s, CT_HOLE_SCOPES_DROPPED, CT_HOLE_SCOPES, CT_HOLE_LOST,
 			    l->scopes_dropped);
 	if (!err)

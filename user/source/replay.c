@@ -26,6 +26,7 @@ struct replay {
 	bool reported_cut;
 	bool ranged;
 	uint64_t reported[CT_LOSS_END]; /* by records */
+	bool reported_holes;
 	uint64_t calls;
 	const char *path; /* the plan's */
 	/* by block: the least place of a record in it or in a later one; NULL: nobody has asked
@@ -110,6 +111,35 @@ static void tell_cut(struct replay *r)
 		msg_note("the recording has no end: its writer was killed, or is still writing");
 }
 
+/* Functions of programs with hooks that recordings before 0.2 count in their end, without saying of which
+ * process. */
+static int tell_holes(struct replay *r, emit_fn emit, void *ctx)
+{
+	static const struct {
+		const char *key;
+		enum ct_hole_reason reason;
+	} keys[] = { { "unhooked_functions", CT_HOLE_UNHOOKED },
+		     { "partly_hooked_functions", CT_HOLE_PARTLY_HOOKED },
+		     { "interrupted_functions", CT_HOLE_INTERRUPTED } };
+	const char *end = reader_end(r->reader);
+	int err = 0;
+
+	for (size_t i = 0; end && !r->ranged && !r->reported_holes && i < ARRAY_LEN(keys) && !err;
+	     i++) {
+		struct ct_hole h = { .h = { .size = sizeof(h), .kind = CT_HOLE },
+				     .device = CT_UNKNOWN,
+				     .reason = (uint16_t)keys[i].reason,
+				     .layer = CT_HOLE_CALLS,
+				     .state = CT_HOLE_REFUSED };
+
+		h.count = reader_number(end, keys[i].key);
+		if (h.count)
+			err = emit(ctx, &h.h);
+	}
+	r->reported_holes = true;
+	return err;
+}
+
 static int replay_drain(struct source *s, emit_fn emit, void *ctx)
 {
 	struct replay *r = s->priv;
@@ -142,6 +172,9 @@ static int replay_drain(struct source *s, emit_fn emit, void *ctx)
 	n = r->ranged ? 0 : replay_muted_end(r->muting, emit, ctx);
 	if (n)
 		return n;
+	err = tell_holes(r, emit, ctx);
+	if (err)
+		return err;
 	tell_cut(r);
 	return 1;
 }
@@ -232,9 +265,6 @@ static void replay_losses(struct source *s, struct losses *l)
 	l->sent = reader_number(end, "sent");
 	l->unfinished = reader_number(end, "unfinished");
 	l->refused = reader_number(end, "refused_files");
-	l->unhooked = reader_number(end, "unhooked_functions");
-	l->partly = reader_number(end, "partly_hooked_functions");
-	l->interrupted = reader_number(end, "interrupted_functions");
 	for (int i = 0; i < CT_LOSS_END; i++) {
 		uint64_t n;
 

@@ -320,7 +320,7 @@ int holes_record(struct holes *l, const struct ct_hdr *h, const struct process *
 bool holes_fails(const struct holes *l)
 {
 	for (size_t i = 0; i < holes_rows(l); i++)
-		if (hole_why(l->rows[i].reason)->flags & HOLES_FAILS)
+		if (hole_why(l->rows[i].reason)->flags & HOLES_FAILS && !holes_void(&l->rows[i]))
 			return true;
 	return l && (l->homeless || unprobed_any(&l->unprobed));
 }
@@ -330,7 +330,7 @@ bool holes_unseen(const struct holes *l)
 	for (size_t i = 0; i < holes_rows(l); i++) {
 		const struct holes_row *r = &l->rows[i];
 
-		if (r->state != CT_HOLE_MUTED && r->reason != CT_HOLE_RECORDS &&
+		if (!holes_void(r) && r->state != CT_HOLE_MUTED && r->reason != CT_HOLE_RECORDS &&
 		    !(hole_why(r->reason)->flags & HOLES_SPARES))
 			return true;
 	}

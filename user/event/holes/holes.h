@@ -32,6 +32,12 @@ struct holes_row {
 	char *text;		/* "" if there is none */
 };
 
+/* What was refused is not any more. */
+static inline bool holes_void(const struct holes_row *r)
+{
+	return r->state == CT_HOLE_REFUSED && !r->count;
+}
+
 struct holes;
 struct holes *holes_open(void); /* NULL: no memory */
 void holes_close(struct holes *);

@@ -78,7 +78,7 @@ static void clause(const struct holes *l, uint16_t reason, uint64_t zero_ns, cha
 	for (size_t i = 0; i < l->n; i++) {
 		const struct holes_row *r = &l->rows[i];
 
-		if (r->reason != reason)
+		if (r->reason != reason || holes_void(r))
 			continue;
 		one = one ? one : r;
 		/* a time is said only if all of it is known */
@@ -120,7 +120,7 @@ size_t holes_text(const struct holes *l, uint64_t zero_ns, const char *before, c
 		uint16_t reason = l->rows[i].reason;
 		bool *was = &said[reason < CT_HOLE_REASON_END ? reason : CT_HOLE_REASON_END];
 
-		if (is_elsewhere(reason) || *was)
+		if (is_elsewhere(reason) || *was || holes_void(&l->rows[i]))
 			continue;
 		*was = true;
 		clause(l, reason, zero_ns, one, sizeof(one));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * watch.h - inside discover: the kernel's word that some process has mapped a file for
- * execution. No polling: a perf event on every CPU, whose ring carries nothing but these
- * records.
+ * watch.h - the kernel's word that some process has mapped a file for execution, and, if asked
+ * for, that processes and threads begin, execute a program and end. No polling: a perf event on
+ * every CPU, whose ring carries nothing but these records.
  */
 #ifndef CT_WATCH_H
 #define CT_WATCH_H
@@ -21,13 +21,33 @@ struct watch_map {
 };
 typedef void (*watch_fn)(void *ctx, const struct watch_map *);
 
+/* Of a process or thread; numbers are in our namespace, times CLOCK_MONOTONIC. */
+enum watch_what {
+	WATCH_FORK,  /* tid of pid has begun, made by thread parent_tid of process parent */
+	WATCH_FLAGS, /* the flags of clone(2) with which parent_tid made what it made last */
+	WATCH_EXEC,  /* pid executes another program, and is named comm */
+	WATCH_EXIT   /* tid of pid has ended */
+};
+struct watch_task {
+	enum watch_what what;
+	pid_t pid, tid, parent, parent_tid;
+	uint64_t time_ns, flags;
+	const char *comm; /* untrusted; valid during the call */
+};
+typedef void (*watch_task_fn)(void *ctx, const struct watch_task *);
+
 /* Returns 0, or -errno where perf events may not be had (a container, CAP_PERFMON missing). */
 int watch_open(struct watch **);
+/* The same with the records of processes and threads, for who drains it at least ten times a second. The
+ * descriptor is readable when a ring is half full. Without CAP_SYS_ADMIN there is no WATCH_FLAGS. */
+int watch_open_tasks(struct watch **);
 /* One descriptor for all CPUs: readable when there are records. */
 int watch_fd(const struct watch *);
 /* Hands out all records. Returns 0, or 1 when the kernel dropped some: then everything has to be
  * looked at. */
 int watch_drain(struct watch *, watch_fn, void *ctx);
+/* The records of each CPU come in their order, one CPU after the other. */
+int watch_drain_tasks(struct watch *, watch_fn, watch_task_fn, void *ctx);
 void watch_close(struct watch *);
 
 #endif

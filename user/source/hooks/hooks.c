@@ -20,6 +20,7 @@
 #include "../agent/agent_conn.h"
 #include "../agent/agent_door.h"
 #include "../agent/agent_env.h"
+#include "../discover/maps.h"
 #include "../cgroup.h"
 #include "../host.h"
 #include "../python_seek.h"
@@ -28,6 +29,7 @@
 #include "hooks_image.h"
 #include "hooks_muted.h"
 #include "hooks_peer.h"
+#include "hooks_without.h"
 
 #define READY_MS 10000		/* for the hooks of a process that runs to be on */
 #define CHILD_NS 10000000000ULL /* a child's message is younger */
@@ -60,13 +62,13 @@ struct hooks_source {
 	struct hooks_counts *counts;
 	struct hooks_batch *unfinished_calls;
 	struct hooks_muted *muted;
+	struct hooks_without *without; /* NULL: it cannot be known who has no hooks */
 	uint8_t count_by;
 	struct hooks_ring_counts gone; /* of processes that have ended */
-	uint64_t unhooked, partly;     /* functions of these */
-	bool loaded;		       /* one of these had hooks */
+	bool loaded; /* a process that has ended had hooks */
 	uint64_t calls, unfinished, stopped_ns;
 	unsigned int started;
-	bool reported, last, inner;
+	bool reported, inner, ended;
 };
 
 /* ---- the environment ---- */
@@ -159,6 +161,9 @@ static int open_source(struct source *s, const struct capture_plan *plan)
 	err = plan->cmd ? agent_child_open(&h->cmd, plan) : 0;
 	if (err)
 		return err;
+	h->without = hooks_without_open(plan, h->files);
+	if (plan->cmd)
+		hooks_without_add(h->without, h->cmd.child.pid);
 	/* calls that are counted have few records */
 	h->reader = hooks_reader_open(cgroup_memory_part(QUEUE_BYTES), !plan->count);
 	if (!h->reader)
@@ -184,14 +189,12 @@ static void add_counts(struct hooks_ring_counts *to, const struct hooks_ring_cou
 	losses_add(&to->forgets, c->forgets);
 	losses_add(&to->scopes_dropped, c->scopes_dropped);
 	losses_add(&to->scopes_unbegun, c->scopes_unbegun);
-	losses_add(&to->interrupted, c->interrupted);
 }
 
 static void drop(struct hooks_source *h, int i)
 {
-	h->loaded |= hooks_peer_on(h->peers[i]) || hooks_peer_partly(h->peers[i]);
-	h->unhooked += hooks_peer_unhooked(h->peers[i]);
-	h->partly += hooks_peer_partly(h->peers[i]);
+	h->loaded |= (hooks_peer_on(h->peers[i]) || hooks_peer_partly(h->peers[i]));
+	hooks_holes_tell(hooks_peer_holes(h->peers[i]), h->batch);
 	hooks_peer_close(h->peers[i]);
 	h->peers[i] = h->peers[--h->npeers];
 }
@@ -413,6 +416,18 @@ static int replace(struct hooks_source *h, struct hooks_peer *old, struct hooks_
 	return drain_peer(h, old);
 }
 
+/* That it has hooks, and uses CUDA. */
+static void note_hooks(struct hooks_source *h, const struct hooks_peer *p)
+{
+	uint64_t at_ns = hooks_peer_conn(p)->opened_ns;
+
+	if (!hooks_peer_ran(p))
+		return;
+	hooks_without_hooked(h->without, hooks_peer_pid(p), at_ns);
+	if (hooks_peer_on(p) || hooks_peer_unhooked(p))
+		hooks_without_uses(h->without, hooks_peer_pid(p), at_ns);
+}
+
 /* Deals with what the processes say. 0 or -ENOMEM. */
 static int drain_peers(struct hooks_source *h)
 {
@@ -426,6 +441,7 @@ static int drain_peers(struct hooks_source *h)
 		p = h->peers[i];
 		note_gone(p);
 		err = drain_peer(h, p);
+		note_hooks(h, p);
 		old = err ? NULL : former(h, p);
 		if (old) {
 			err = replace(h, old, p);
@@ -469,6 +485,47 @@ static void tell_left(const struct hooks_peer *p)
 		 (int)hooks_peer_pid(p));
 }
 
+static int has_functions(void *ctx, const struct ct_vma *v)
+{
+	const struct hooks_source *h = ctx;
+
+	return hooks_files_have(h->files, v) ? -EEXIST : 0;
+}
+
+/* The connection has ended: its further calls are not shown, if there are any. */
+static void note_lost(struct hooks_source *h, struct hooks_peer *p, bool gone)
+{
+	struct hooks_holes *holes = hooks_peer_holes(p);
+	struct hooks_life *l = hooks_peer_life(p);
+	uint64_t at = hooks_peer_ring(p) ? hooks_ring_gone_ns(hooks_peer_ring(p)) : 0;
+
+	if (hooks_peer_bye(p) && !hooks_peer_ran(p) && !h->stopped_ns)
+		hooks_holes_gone(holes, CT_HOLE_NO_HOOKS, hooks_peer_conn(p)->opened_ns);
+	if (at)
+		hooks_holes_gone(holes, CT_HOLE_HOOKS_GONE, at);
+	if (gone || l->replaced || h->stopped_ns || !hooks_peer_left(p))
+		return;
+	tell_left(p);
+	/* another program is looked at by hooks_without, if that can see it */
+	if (!hooks_life_executed(l))
+		hooks_holes_gone(holes, CT_HOLE_HOOKS_GONE, l->ended_ns);
+	else if (!h->without && maps_read(-1, l->pid, has_functions, h) == -EEXIST)
+		hooks_holes_gone(holes, CT_HOLE_NO_HOOKS, l->ended_ns);
+}
+
+/* What is not seen of it, in records. */
+static int tell_holes(struct hooks_source *h, struct hooks_peer *p)
+{
+	struct hooks_holes *holes = hooks_peer_holes(p);
+	const struct hooks_ring *r = hooks_peer_ring(p);
+
+	if (r)
+		hooks_holes_interrupted(holes, hooks_ring_interrupted(r));
+	if (r && hooks_ring_in_vfork(r))
+		hooks_holes_shared(holes);
+	return hooks_holes_tell(holes, h->batch);
+}
+
 /* The connection has ended. 0: it is dropped; 1: it stays for now; or -ENOMEM. */
 static int end_peer(struct hooks_source *h, int i)
 {
@@ -485,10 +542,10 @@ static int end_peer(struct hooks_source *h, int i)
 		err = add_exit(h, l);
 	if (err)
 		return err;
-	if (!gone && !l->replaced && !h->stopped_ns && hooks_peer_left(p))
-		tell_left(p);
+	note_lost(h, p, gone);
+	err = tell_holes(h, p);
 	drop(h, i);
-	return 0;
+	return err;
 }
 
 /* From here on the function with this number is muted everywhere, or it is not. */
@@ -522,9 +579,10 @@ static int look_after(struct hooks_source *h, struct hooks_peer *p)
 	int err = 0;
 
 	hooks_ring_tick(r);
-	if (hooks_muted_due(h->muted, hooks_peer_told(p), now))
+	err = tell_holes(h, p);
+	if (!err && hooks_muted_due(h->muted, hooks_peer_told(p), now))
 		err = hooks_muted_tell(h->muted, hooks_peer_told(p), r, now, false, h->batch);
-	else
+	else if (!err)
 		err = hooks_muted_state(h->muted, hooks_peer_told(p), r, h->batch);
 	if (err)
 		return err;
@@ -557,6 +615,8 @@ static int gather(struct hooks_source *h)
 		else if (!hooks_peer_unannounced(p) && hooks_peer_ring(p))
 			err = look_after(h, p);
 	}
+	if (err >= 0)
+		err = hooks_without_tell(h->without, false, h->batch);
 	return err < 0 ? err : hooks_reader_read(h->reader, h->batch);
 }
 
@@ -639,6 +699,14 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 		hooks_peer_was_read(h->peers[i]);
 	if (!ended || more || (!h->stopped_ns && h->npeers))
 		return 0;
+	/* all that hooks have said has been read */
+	if (!h->ended)
+		err = hooks_without_tell(h->without, true, h->batch);
+	h->ended = true;
+	if (!err)
+		err = emit_batch(s, emit, ctx);
+	if (err)
+		return err < 0 ? err : 0;
 	tell_end(h);
 	return 1;
 }
@@ -651,6 +719,7 @@ static int inject(struct hooks_source *h, pid_t pid)
 	int sock;
 
 	hooks_image(&image);
+	hooks_without_add(h->without, pid);
 	sock = agent_image_inject(&image, pid, "v1 fd=N", h->plan);
 	if (sock < 0)
 		return sock;
@@ -724,7 +793,10 @@ static int fds(struct source *s, int *fd, int max)
 	if (max < 1)
 		return 0;
 	fd[0] = h->door.epoll;
-	return 1;
+	if (max < 2 || !h->without)
+		return 1;
+	fd[1] = hooks_without_fd(h->without);
+	return 2;
 }
 
 static void set_phase(struct hooks_source *h, enum ct_phase phase)
@@ -845,16 +917,10 @@ static void losses(struct source *s, struct losses *l)
 	l->calls += h->calls;
 	losses_add(&l->calls, c.lost);
 	l->files += hooks_files_count(h->files);
-	l->unhooked += h->unhooked;
-	l->partly += h->partly;
-	losses_add(&l->interrupted, c.interrupted);
 	l->code = h->loaded ? LOSSES_CODE_LOADED : LOSSES_CODE_NONE;
-	for (int i = 0; i < h->npeers; i++) {
-		if (hooks_peer_on(h->peers[i]) || hooks_peer_partly(h->peers[i]))
+	for (int i = 0; i < h->npeers; i++)
+		if ((hooks_peer_on(h->peers[i]) || hooks_peer_partly(h->peers[i])))
 			l->code = LOSSES_CODE_LOADED;
-		losses_add(&l->unhooked, hooks_peer_unhooked(h->peers[i]));
-		losses_add(&l->partly, hooks_peer_partly(h->peers[i]));
-	}
 }
 
 static int status(struct source *s)
@@ -959,6 +1025,7 @@ static void close_source(struct source *s)
 	hooks_batch_close(h->unfinished_calls);
 	hooks_counts_close(h->counts);
 	hooks_muted_close(h->muted);
+	hooks_without_close(h->without);
 	agent_env_free(&h->env);
 	free(h);
 	s->priv = NULL;

@@ -138,6 +138,11 @@ static const struct file *look(struct hooks_files *fs, const struct ct_vma *v)
 	return f.scan.nprobes ? &fs->files[fs->n - 1] : NULL;
 }
 
+bool hooks_files_have(struct hooks_files *f, const struct ct_vma *v)
+{
+	return look(f, v) != NULL;
+}
+
 /* ---- messages ---- */
 
 struct out {

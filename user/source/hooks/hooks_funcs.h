@@ -19,6 +19,11 @@ void hooks_files_close(struct hooks_files *);
 /* How many have functions of CUDA. */
 unsigned int hooks_files_count(const struct hooks_files *);
 
+/* Has the file behind this mapping functions that are to be recorded? False if it cannot be read any
+ * more. */
+struct ct_vma;
+bool hooks_files_have(struct hooks_files *, const struct ct_vma *);
+
 /* What one process has been told of. */
 struct hooks_mapped;
 struct hooks_mapped *hooks_mapped_open(void);

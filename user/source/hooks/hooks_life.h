@@ -12,6 +12,7 @@ struct hooks_life {
 	pid_t pid;
 	uid_t uid;		    /* effective; of the process's begin */
 	int pidfd;		    /* -1: this kernel has none */
+	uint64_t layout[3];	    /* where its code and its stack begin and end */
 	bool other;		    /* the process ran another program before (exec), */
 	bool replaced;		    /* or runs another one by now */
 	uint64_t gone_ns, ended_ns; /* since when it and its connection are gone; 0: not yet */
@@ -23,6 +24,8 @@ void hooks_life_open(struct hooks_life *, pid_t);
 void hooks_life_close(struct hooks_life *);
 /* Has it ended? From then on gone_ns is set. */
 bool hooks_life_gone(struct hooks_life *);
+/* Does it run another program than it did at hooks_life_open()? */
+bool hooks_life_executed(const struct hooks_life *);
 /* As wait(2) gives it; HOOKS_STATUS_UNKNOWN. */
 int hooks_life_status(const struct hooks_life *);
 /* Is it a child of this process, or of the same user? */

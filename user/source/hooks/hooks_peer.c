@@ -35,8 +35,7 @@ struct hooks_peer {
 	uint64_t sent, answered; /* functions, and results for them */
 	/* refused: by reason; told: of them, how many a warning has said */
 	unsigned int on, refused[RESULTS], refused_reported[RESULTS];
-	uint64_t unhooked, partly;
-	uint32_t late; /* of those that were refused, the ones that are hooked partly by now */
+	struct hooks_holes *holes;
 	struct hooks_birth birth; /* fd -1: none */
 	bool bye, left;
 	bool gone; /* the process; `last` messages of it are read yet */
@@ -64,15 +63,19 @@ struct hooks_peer *hooks_peer_open(int fd, const struct hooks_peer_opts *o)
 	p->started_ns = agent_process_started_ns(o->who.pid);
 	hooks_life_open(&p->life, o->who.pid);
 	p->mapped = hooks_mapped_open();
-	if (!err && p->mapped)
+	p->holes = hooks_holes_open((uint32_t)o->who.pid, p->conn.opened_ns);
+	if (!err && p->mapped && p->holes)
 		return p;
 	hooks_peer_close(p);
 	return NULL;
 }
 
 /* Why functions have no hooks: as engine.h numbers it. */
-static const char *reason(int result)
+static const char *reason(const struct hooks_peer *p, int result)
 {
+	static const char rarer[] =
+		"the memory where the jump would land is in use, which is rarer in "
+		"programs that cudatrace starts";
 	static const char *const texts[RESULTS] = {
 		"",
 		"there is no room for more hooks",
@@ -84,8 +87,7 @@ static const char *reason(int result)
 		"the first instruction cannot be moved so far",
 		"shorter than five bytes",
 		"a jump leads back to its beginning",
-		("the memory where the jump would land is in use, which is rarer in programs that "
-		 "cudatrace starts"),
+		"the memory where the jump would land is in use",
 		"shadow stacks (CET) are in use",
 		"the process may not write to its code",
 		"",
@@ -94,6 +96,8 @@ static const char *reason(int result)
 		"the reason is not known",
 	};
 
+	if (result == HOOKS_ZONE && !hooks_peer_loaded(p))
+		return rarer;
 	return texts[result & (RESULTS - 1)];
 }
 
@@ -109,12 +113,12 @@ static void tell_refused(struct hooks_peer *p, bool at_end)
 		if (n == 1)
 			msg_warn("process %d: one function has no hook, and its calls are shown "
 				 "by --source=probes alone: %s",
-				 (int)p->conn.pid, reason(i));
+				 (int)p->conn.pid, reason(p, i));
 		else
 			msg_warn("process %d: %u functions%s have no hooks, and their calls are "
 				 "shown by --source=probes alone: %s",
 				 (int)p->conn.pid, n, p->refused_reported[i] ? " in all" : "",
-				 reason(i));
+				 reason(p, i));
 		p->refused_reported[i] = n;
 	}
 }
@@ -129,6 +133,7 @@ void hooks_peer_close(struct hooks_peer *p)
 		close(p->birth.fd);
 	hooks_life_close(&p->life);
 	hooks_mapped_close(p->mapped);
+	hooks_holes_close(p->holes);
 	if (p->ring && p->o.reader)
 		hooks_reader_remove(p->o.reader, p->ring);
 	hooks_ring_close(p->ring);
@@ -140,6 +145,7 @@ static void mistrust(struct hooks_peer *p, const char *why)
 	msg_warn("process %d: its hooks sent invalid data (%s): the hooks are ignored, and its "
 		 "calls are not shown",
 		 (int)p->conn.pid, why);
+	hooks_holes_gone(p->holes, p->ran ? CT_HOLE_HOOKS_GONE : CT_HOLE_NO_HOOKS, now_ns());
 	p->state = HOOKS_PEER_ENDED;
 }
 
@@ -149,6 +155,7 @@ static int put(void *ctx, const void *msg, size_t n)
 {
 	struct hooks_peer *p = ctx;
 
+	hooks_holes_sent(p->holes, msg, n);
 	return agent_conn_put(&p->conn, msg, n, -1);
 }
 
@@ -339,21 +346,12 @@ static void installed(struct hooks_peer *p)
 		__s32 result;
 
 		memcpy(&result, p->msg + sizeof(i) + k * sizeof(result), sizeof(result));
-		if (!result)
+		hooks_holes_result(p->holes, result);
+		if (!result || result == HOOKS_PARTLY)
 			continue;
-		if (result == HOOKS_PARTLY) {
-			p->partly++;
-			continue;
-		}
 		p->refused[(uint32_t)result < RESULTS ? result : RESULTS - 1]++;
-		p->unhooked++;
 	}
-	/* the process says so: not more than were refused */
-	if (i.late > p->late && i.late - p->late <= p->unhooked) {
-		p->partly += i.late - p->late;
-		p->unhooked -= i.late - p->late;
-		p->late = i.late;
-	}
+	hooks_holes_late(p->holes, i.late);
 	if (i.n && p->lists++ < LISTS_MAX) {
 		unsigned int on = i.on < i.n ? i.on : i.n;
 
@@ -582,10 +580,15 @@ unsigned int hooks_peer_on(const struct hooks_peer *p)
 
 uint64_t hooks_peer_unhooked(const struct hooks_peer *p)
 {
-	return p->unhooked;
+	return hooks_holes_unhooked(p->holes);
 }
 
 uint64_t hooks_peer_partly(const struct hooks_peer *p)
 {
-	return p->partly;
+	return hooks_holes_partly(p->holes);
+}
+
+struct hooks_holes *hooks_peer_holes(const struct hooks_peer *p)
+{
+	return p->holes;
 }

@@ -9,6 +9,7 @@
 #include "../agent/agent_conn.h"
 #include "../source.h"
 #include "hooks_funcs.h"
+#include "hooks_holes.h"
 #include "hooks_life.h"
 #include "hooks_muted.h"
 #include "hooks_reader.h"
@@ -67,6 +68,8 @@ unsigned int hooks_peer_on(const struct hooks_peer *);
 uint64_t hooks_peer_unhooked(const struct hooks_peer *);
 /* Functions whose calls are seen only where they come through the dynamic loader's slots. */
 uint64_t hooks_peer_partly(const struct hooks_peer *);
+/* What of it is not seen. */
+struct hooks_holes *hooks_peer_holes(const struct hooks_peer *);
 
 /* Deals with what it has said, until hooks_peer_birth() has something. */
 void hooks_peer_drain(struct hooks_peer *);

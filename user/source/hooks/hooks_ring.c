@@ -292,6 +292,28 @@ void hooks_ring_counts(const struct hooks_ring *r, struct hooks_ring_counts *out
 	}
 }
 
+uint64_t hooks_ring_gone_ns(const struct hooks_ring *r)
+{
+	uint64_t at = load(&r->area->gone), now = now_ns();
+
+	if (!at)
+		return 0;
+	at = r->o.clock ? hooks_clock_ns(r->o.clock, at) : agent_process_ours(at, r->o.ahead_ns);
+	return at && at < now ? at : now;
+}
+
+uint64_t hooks_ring_interrupted(const struct hooks_ring *r)
+{
+	uint64_t n = load(&r->area->interrupted);
+
+	return n <= HOOKS_FUNCS_MAX ? n : 0;
+}
+
+bool hooks_ring_in_vfork(const struct hooks_ring *r)
+{
+	return load(&r->area->in_vfork);
+}
+
 uint64_t hooks_ring_muted(const struct hooks_ring *r, uint32_t number)
 {
 	uint64_t calls = 0;

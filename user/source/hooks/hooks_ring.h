@@ -47,6 +47,13 @@ struct hooks_ring_counts {
 	uint64_t interrupted; /* functions whose hooks were off for a time */
 };
 void hooks_ring_counts(const struct hooks_ring *, struct hooks_ring_counts *);
+/* When the process found that its connection was gone, and took its hooks off, as it says; 0: it did
+ * not. */
+uint64_t hooks_ring_gone_ns(const struct hooks_ring *);
+/* Functions whose hooks were off for a time. */
+uint64_t hooks_ring_interrupted(const struct hooks_ring *);
+/* Has a child of vfork(2) made calls? */
+bool hooks_ring_in_vfork(const struct hooks_ring *);
 
 /* Calls of the muted function with this number, which are only counted: HOOKS_CALLS_MAX at most, because a
  * process may write any number. */

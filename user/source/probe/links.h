@@ -47,8 +47,6 @@ int links_perf(const struct attach_progs *, const struct link_target *, struct l
 /* Keeps tracefs open for the rest of this process's life: what it takes to open it is not needed
  * any more. Returns 0 or -errno. */
 int links_tracefs_hold(void);
-/* Is tracefs mounted where it is looked for? */
-bool links_tracefs_mounted(void);
 
 void links_close(struct link_set *);
 /* Closing a link waits for the kernel's grace periods (40 ms and more): done on the side. The

@@ -25,8 +25,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
-#include <linux/mount.h>
 #include <linux/perf_event.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -35,17 +33,14 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "../../util/msg.h"
+#include "../tracefs.h"
 #include "links.h"
 #include "links_util.h"
 
 #define GROUP "cudatrace"
-
-static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
 
 /*
  * Opened once, for good, by links_tracefs_hold(): CAP_DAC_OVERRIDE, which they take where this
@@ -54,36 +49,14 @@ static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/
  */
 static int held_tracefs = -1, held_events = -1;
 
-/* A descriptor of tracefs's root: where it is mounted, or of a mount of our own that has no
- * place in the file system and goes with its descriptor. Returns it or -errno. */
 static int tracefs_open(void)
 {
-	struct statfs fs;
-	int fd, ctx, err;
+	int fd;
 
-	if (held_tracefs >= 0) {
-		fd = fcntl(held_tracefs, F_DUPFD_CLOEXEC, 0);
-		return fd < 0 ? -errno : fd;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-		fd = open(places[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (fd < 0)
-			continue;
-		if (!fstatfs(fd, &fs) && fs.f_type == TRACEFS_MAGIC)
-			return fd;
-		close(fd);
-	}
-
-	ctx = syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC);
-	if (ctx < 0)
-		return -errno;
-	fd = syscall(SYS_fsconfig, ctx, FSCONFIG_CMD_CREATE, NULL, NULL, 0);
-	if (!fd)
-		fd = syscall(SYS_fsmount, ctx, FSMOUNT_CLOEXEC,
-			     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-	err = fd < 0 ? -errno : fd;
-	close(ctx);
-	return err;
+	if (held_tracefs < 0)
+		return tracefs_root();
+	fd = fcntl(held_tracefs, F_DUPFD_CLOEXEC, 0);
+	return fd < 0 ? -errno : fd;
 }
 
 /* Never with O_TRUNC: that removes everybody's events. */
@@ -108,16 +81,6 @@ int links_tracefs_hold(void)
 	held_tracefs = tracefs;
 	held_events = events;
 	return 0;
-}
-
-bool links_tracefs_mounted(void)
-{
-	struct statfs fs;
-
-	for (size_t i = 0; i < ARRAY_LEN(places); i++)
-		if (!statfs(places[i], &fs) && fs.f_type == TRACEFS_MAGIC)
-			return true;
-	return false;
 }
 
 /* Writes one command. One at a time: of several in one write(2) the kernel does not say which

@@ -15,6 +15,7 @@
 #include "../../util/io/caps.h"
 #include "../../util/io/safe_open.h"
 #include "../../util/msg.h"
+#include "../tracefs.h"
 #include "links.h"
 #include "links_util.h"
 #include "priv.h"
@@ -89,8 +90,7 @@ const char *priv_missing_for(enum attach_kind kind, char *buf, size_t size)
 		      attach_kind_try(attach_kind_name(ATTACH_SESSION)) < 0;
 	const struct need needs[] = {
 		{ CAP_SYS_ADMIN, "CAP_SYS_ADMIN",
-		  listed || perf ||
-			  (tracefs && (!perf_event_allowed() || !links_tracefs_mounted())) },
+		  listed || perf || (tracefs && (!perf_event_allowed() || !tracefs_mounted())) },
 		{ CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE", tracefs && geteuid() },
 	};
 

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154,SC2034
+# without.sh - cases about processes that use CUDA and have no hooks, although they are traced: the last line, the recording and the status
+# of --strict say so.
+OFFSPRING=$OUT/cases/offspring
+
+# offspring HOW STATUS LINE: two children that were made in this way; the program itself makes 5 calls. LINE: what the last line says.
+offspring() {
+	ct --source=hooks --strict -o "$T/rows" -- "$OFFSPRING" "$1" 2
+	expect "status of $1" "$rc" "$2"
+	says "^cudatrace: $3\$"
+}
+
+# Children that libc does not know of, in each way that the kernel has.
+case_hooks_offspring() { # undisturbed
+	local how
+	with_hooks
+	offspring fork 0 '19 calls, 0 lost'
+	for how in bare-fork clone clone3 clone-function; do
+		offspring $how 3 '5 calls, 0 lost of those seen; 2 processes used CUDA and had no hooks: their calls are not known, from [0-9.]+ s to [0-9.]+ s'
+	done
+}
+
+# What a child of vfork(2) calls is not recorded, and it is said. One that a signal's handler has left by a jump leaves nothing behind: the
+# calls after it are recorded.
+case_hooks_vfork() { # undisturbed
+	with_hooks
+	offspring vfork 3 '5 calls, 0 lost of those seen; process [0-9]+ \(offspring\) made a child that shares its memory: calls of this child are not known'
+	offspring vfork-left 0 '5 calls, 0 lost'
+}
+
+# Two processes in one memory, with the same thread-local storage: the hooks are removed before they could harm each other.
+case_hooks_shared_memory() { # undisturbed
+	with_hooks
+	offspring shared 3 '3 calls, 0 lost of those seen; .*process [0-9]+ \(offspring\) lost its hooks: its further calls are not known, from [0-9.]+ s .*'
+	says 'warning: process [0-9]+: it makes a child that shares its memory \(clone\(\) with CLONE_VM\), and hooks cannot tell the two apart: its hooks were removed first'
+	says 'process [0-9]+ \(offspring\) made a child that shares its memory: calls of this child are not known'
+}
+
+# A program closes all its descriptors. That its hooks have gone is said with the time, however soon after that it ends; the recording is
+# whole.
+case_hooks_closed_descriptors() { # undisturbed
+	with_hooks
+	mkfifo "$T/in"
+	exec 9<> "$T/in"
+	"$CUDATRACE" record --source=hooks --strict -o "$T/trace" -- "$OFFSPRING" late-closes 1 <&9 2> "$T/err" &
+	CT=$!
+	wait_for 10 grep -q 'its connection to cudatrace has ended' "$T/err"
+	echo >&9
+	rc=0
+	wait "$CT" || rc=$?
+	expect "status" "$rc" 3
+	says 'calls, 0 lost of those seen; process [0-9]+ \(offspring\) lost its hooks: its further calls are not known, from [0-9.]+ s '
+	ct info "$T/trace"
+	ok_rc
+	grep -qE '^lost +nothing of what was seen$' "$T/out" || fail "$(grep -A 1 '^lost' "$T/out")"
+	grep -qE '^not seen +process [0-9]+ \(offspring\) lost its hooks: its further calls are not known, from [0-9.]+ s (on|to [0-9.]+ s)$' "$T/out" || fail "$(cat "$T/out")"
+}
+
+# The main thread has ended, and a thread of the program has a name like ours: the hooks stay until the program has ended.
+case_hooks_thread_like_ours() { # undisturbed
+	with_hooks
+	ct --source=hooks --strict -o "$T/rows" -- "$OFFSPRING" worker 3
+	ok_rc
+	says '^cudatrace: 300 calls, 0 lost$'
+}
+
+# A program that is not there is spawned in a child that has its parent's memory, and makes no call.
+case_hooks_spawned_nothing() { # undisturbed
+	with_hooks
+	offspring spawn-nothing 0 '5 calls, 0 lost'
+}
+
+# The environment does not lead to the hooks: each program is named in the recording.
+case_hooks_clean_environment() { # undisturbed
+	local pid
+	with_hooks
+	ct record --source=hooks --strict -o "$T/trace" -- sh -c "'$CALLS' queries 2; env -i '$CALLS' queries 3 & echo \$! > '$T/pid'; wait; env -i true"
+	expect "status" "$rc" 3
+	pid=$(cat "$T/pid")
+	says "^cudatrace: 2 calls, 0 lost of those seen; process $pid \(calls\) used CUDA and had no hooks: its calls are not known, from [0-9.]+ s to [0-9.]+ s\$"
+	ct replay --strict -o "$T/rows" "$T/trace"
+	expect "status from the recording" "$rc" 3
+	says "process $pid \(calls\) used CUDA and had no hooks: its calls are not known, from [0-9.]+ s to [0-9.]+ s\$"
+}
+
+# A static program, whose own file has CUDA's functions: it is read while the program runs.
+case_hooks_without_static() { # undisturbed
+	with_hooks
+	gcc -O1 -static -o "$T/static" -x c - << 'END' || skip "no static libc here"
+#include <unistd.h>
+int cudaStreamQuery(void *s) { __asm__ volatile("" : : "r"(s)); return 0; }
+int main(void) { return cudaStreamQuery(0) + (int)sleep(2); }
+END
+	ct --source=hooks --strict -o "$T/rows" -- sh -c "'$T/static'; true"
+	expect "status" "$rc" 3
+	says '^cudatrace: 0 calls, 0 lost of those seen; process [0-9]+ \(static\) used CUDA and had no hooks: its calls are not known, from [0-9.]+ s to [0-9.]+ s$'
+}
+
+# What a process of -p executes has no hooks, and counts with -f only.
+case_hooks_executed_later() { # undisturbed
+	local how
+	with_hooks
+	for how in "" -f; do
+		rm -f "$T/in"
+		mkfifo "$T/in"
+		exec 9<> "$T/in"
+		sh -c "read -r x; '$CALLS' queries 3; true" <&9 &
+		PID_a=$!
+		# shellcheck disable=SC2086
+		attach --source=hooks --strict $how -p "$PID_a"
+		echo >&9
+		wait_for 10 ended "$CT"
+		rc=0
+		wait "$CT" || rc=$?
+		if [ "$how" ]; then
+			expect "status of $how" "$rc" 3
+			says '0 calls, 0 lost of those seen; process [0-9]+ \(calls\) used CUDA and had no hooks: its calls are not known, from [0-9.]+ s to [0-9.]+ s$'
+		else
+			expect "status without -f" "$rc" 0
+			says '0 calls, 0 lost$'
+		fi
+	done
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hooks_holes.c - see hooks_holes.h. The first functions of a reason have rows of their own, with their
+ * names; the others are a number. Which functions were hooked late is not known: then they are a
+ * number, too.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../api/api.h"
+#include "../../event/holes/holes.h"
+#include "../../util/table/array.h"
+#include "hooks_holes.h"
+#include "hooks_ring.h"
+
+#define NAMED 16 /* functions of a process and reason that have rows of their own */
+
+/* Functions of one reason. */
+struct group {
+	enum ct_hole_reason reason;
+	uint16_t rows[NAMED]; /* of api_funcs[] */
+	int named, told;
+	bool unnamed; /* their names are taken back */
+	uint64_t all, told_rest;
+};
+
+struct hooks_holes {
+	uint32_t pid;
+	uint64_t from_ns;
+	uint16_t *asked; /* rows of the functions that it was asked to hook */
+	size_t n, room, answered;
+	struct group unhooked, partly;
+	uint32_t late;
+	uint64_t interrupted, told_interrupted;
+	bool shared, told_shared;
+	uint16_t gone; /* 0: they are there */
+	bool told_gone;
+	uint64_t gone_ns;
+};
+
+struct hooks_holes *hooks_holes_open(uint32_t pid, uint64_t from_ns)
+{
+	struct hooks_holes *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return NULL;
+	h->pid = pid;
+	h->from_ns = from_ns;
+	h->unhooked.reason = CT_HOLE_UNHOOKED;
+	h->partly.reason = CT_HOLE_PARTLY_HOOKED;
+	return h;
+}
+
+void hooks_holes_close(struct hooks_holes *h)
+{
+	if (h)
+		free(h->asked);
+	free(h);
+}
+
+/* ---- what is learnt ---- */
+
+void hooks_holes_sent(struct hooks_holes *h, const void *msg, size_t n)
+{
+	struct hooks_list l;
+
+	if (!h || n < sizeof(l))
+		return;
+	memcpy(&l, msg, sizeof(l));
+	for (uint32_t i = 0; l.h.type == HOOKS_FUNCS && i < l.n; i++) {
+		struct hooks_func f;
+
+		memcpy(&f, (const char *)msg + sizeof(l) + i * sizeof(f), sizeof(f));
+		if (!array_fit(h->asked, h->room, h->n + 1))
+			return; /* its name is not known */
+		h->asked[h->n++] = (uint16_t)CT_COOKIE_FUNC(f.cookie);
+	}
+}
+
+static void add(struct group *g, int row)
+{
+	g->all++;
+	if (row < 0 || g->named == NAMED || g->unnamed)
+		return;
+	for (int i = 0; i < g->named; i++)
+		if (g->rows[i] == row) /* in another library: counted with the rest */
+			return;
+	g->rows[g->named++] = (uint16_t)row;
+}
+
+void hooks_holes_result(struct hooks_holes *h, int result)
+{
+	int row = -1;
+
+	if (!h)
+		return;
+	if (h->answered < h->n)
+		row = h->asked[h->answered++];
+	if (row >= api_nfuncs)
+		row = -1;
+	if (result)
+		add(result == HOOKS_PARTLY ? &h->partly : &h->unhooked, row);
+}
+
+void hooks_holes_late(struct hooks_holes *h, uint32_t late)
+{
+	uint32_t more;
+
+	/* the process says so: not more than were refused */
+	if (!h || late <= h->late || late - h->late > h->unhooked.all)
+		return;
+	more = late - h->late;
+	h->late = late;
+	h->unhooked.all -= more;
+	h->unhooked.unnamed = true;
+	h->partly.all += more;
+}
+
+void hooks_holes_interrupted(struct hooks_holes *h, uint64_t functions)
+{
+	if (h)
+		h->interrupted = functions;
+}
+
+void hooks_holes_shared(struct hooks_holes *h)
+{
+	if (h)
+		h->shared = true;
+}
+
+void hooks_holes_gone(struct hooks_holes *h, enum ct_hole_reason reason, uint64_t from_ns)
+{
+	if (!h || h->gone)
+		return;
+	h->gone = (uint16_t)reason;
+	h->gone_ns = from_ns;
+}
+
+uint64_t hooks_holes_unhooked(const struct hooks_holes *h)
+{
+	return h ? h->unhooked.all : 0;
+}
+
+uint64_t hooks_holes_partly(const struct hooks_holes *h)
+{
+	return h ? h->partly.all : 0;
+}
+
+/* ---- records ---- */
+
+static int put(const struct hooks_holes *h, enum ct_hole_reason reason, enum ct_hole_state state,
+	       uint64_t from_ns, uint64_t count, const char *text, struct hooks_batch *b)
+{
+	struct hole_text t = { .hole = hole_of(h->pid, CT_HOLE_CALLS, state, reason) };
+
+	hole_when(&t.hole, from_ns, CT_HOLE_OPEN);
+	t.hole.count = count;
+	hole_say(&t, text);
+	return hooks_batch_add(b, &t.hole.h);
+}
+
+static int put_group(const struct hooks_holes *h, struct group *g, struct hooks_batch *b)
+{
+	uint64_t rest;
+	int err = 0;
+
+	/* taken back: no function */
+	if (g->unnamed)
+		for (int i = 0; i < g->told && !err; i++)
+			err = put(h, g->reason, CT_HOLE_REFUSED, h->from_ns, 0,
+				  api_funcs[g->rows[i]].name, b);
+	if (g->unnamed)
+		g->named = g->told = 0;
+	for (; g->told < g->named && !err; g->told++)
+		err = put(h, g->reason, CT_HOLE_REFUSED, h->from_ns, 1,
+			  api_funcs[g->rows[g->told]].name, b);
+	rest = g->all - (uint64_t)g->named;
+	if (err || rest == g->told_rest)
+		return err;
+	g->told_rest = rest;
+	return put(h, g->reason, CT_HOLE_REFUSED, h->from_ns, rest, "", b);
+}
+
+int hooks_holes_tell(struct hooks_holes *h, struct hooks_batch *b)
+{
+	int err;
+
+	if (!h)
+		return 0;
+	err = put_group(h, &h->unhooked, b);
+	if (!err)
+		err = put_group(h, &h->partly, b);
+	if (!err && h->interrupted != h->told_interrupted) {
+		h->told_interrupted = h->interrupted;
+		err = put(h, CT_HOLE_INTERRUPTED, CT_HOLE_REFUSED, h->from_ns, h->interrupted, "",
+			  b);
+	}
+	if (!err && h->shared && !h->told_shared) {
+		h->told_shared = true;
+		err = put(h, CT_HOLE_SHARED_MEMORY, CT_HOLE_UNSEEN, h->from_ns, 0, "", b);
+	}
+	if (!err && h->gone && !h->told_gone) {
+		h->told_gone = true;
+		err = put(h, (enum ct_hole_reason)h->gone, CT_HOLE_UNSEEN, h->gone_ns, 0, "", b);
+	}
+	return err;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hooks_holes.h - what is not seen of a process that has hooks: functions without a hook, partly hooked, or
+ * for a time without; calls of children in its memory; and that its hooks are gone. Makes the records of
+ * it, when something has changed. What the process says of itself is believed, up to the number of functions
+ * that it was asked to hook.
+ */
+#ifndef CT_HOOKS_HOLES_H
+#define CT_HOOKS_HOLES_H
+
+#include "../../event/event.h"
+#include "../../../hooks/wire.h"
+
+struct hooks_batch;
+struct hooks_holes;
+
+/* NULL: no memory. from_ns: since when the process has hooks. */
+struct hooks_holes *hooks_holes_open(uint32_t pid, uint64_t from_ns);
+void hooks_holes_close(struct hooks_holes *); /* takes NULL, as the others */
+
+/* A message to it: if it is a list of functions, the results of these come in the same order. */
+void hooks_holes_sent(struct hooks_holes *, const void *msg, size_t n);
+/* The next result (enum hook_result): 0: it is hooked. */
+void hooks_holes_result(struct hooks_holes *, int result);
+/* In all, so many of those without a hook were partly hooked later. */
+void hooks_holes_late(struct hooks_holes *, uint32_t late);
+/* Functions that were without hooks for a time. */
+void hooks_holes_interrupted(struct hooks_holes *, uint64_t functions);
+/* A child of vfork(2) has made calls. */
+void hooks_holes_shared(struct hooks_holes *);
+/* Its calls are not known from then on: CT_HOLE_NO_HOOKS, CT_HOLE_HOOKS_GONE. The first one counts. */
+void hooks_holes_gone(struct hooks_holes *, enum ct_hole_reason, uint64_t from_ns);
+
+uint64_t hooks_holes_unhooked(const struct hooks_holes *);
+uint64_t hooks_holes_partly(const struct hooks_holes *);
+
+/* Adds what has changed. 0 or -ENOMEM. */
+int hooks_holes_tell(struct hooks_holes *, struct hooks_batch *);
+
+#endif
