@@ -210,6 +210,7 @@ INSTALLED := docs/cudatrace.1:share/man/man1/cudatrace.1 \
 # Most commands need no root: bin, not sbin, where 0.1.0 put it and where it would be found first.
 install: $(PROGRAM)
 	$(Q)scripts/gen_man.sh $(PROGRAM) $(OUTPUT)/man
+	$(Q)chown -R --reference=. $(OUTPUT)/man 2> /dev/null || true # root must not leave files where a user builds
 	install -D -m 0755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/cudatrace
 	rm -f $(DESTDIR)$(PREFIX)/sbin/cudatrace
 	$(Q)for file in $(INSTALLED); do \
