@@ -52,10 +52,10 @@ struct attach {
 	const struct capture_plan *plan;
 	struct probe_file **files;
 	int nfiles;
-	uint64_t muted[PLAN_WORDS]; /* functions taken off again */
+	uint64_t muted[PLAN_WORDS];    /* functions taken off again */
 	uint64_t left_out[PLAN_WORDS]; /* functions of files that the kind of probe leaves out */
-	bool sessions;		    /* no plain pairs where sessions are to be had */
-	unsigned generation;	    /* of the links of windows: each newer than all before */
+	bool sessions;		       /* no plain pairs where sessions are to be had */
+	unsigned generation;	       /* of the links of windows: each newer than all before */
 };
 
 /* ---- attaching ---- */
