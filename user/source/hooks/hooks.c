@@ -65,7 +65,7 @@ struct hooks_source {
 	struct hooks_without *without; /* NULL: it cannot be known who has no hooks */
 	uint8_t count_by;
 	struct hooks_ring_counts gone; /* of processes that have ended */
-	bool loaded; /* a process that has ended had hooks */
+	bool loaded;		       /* a process that has ended had hooks */
 	uint64_t calls, unfinished, stopped_ns;
 	unsigned int started;
 	bool reported, inner, ended;
