@@ -196,7 +196,7 @@ demo:
 # lead to files.
 PROGRAM ?= cudatrace
 PAGES := README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE scripts/cuda_events.sh scripts/cuda_events.bt \
-	$(sort $(wildcard docs/*.md docs/*.py docs/*.json docs/internals/*.md docs/pictures/* deploy/*))
+	$(sort $(wildcard docs/*.md docs/*.py docs/*.ctrace docs/*.json docs/internals/*.md docs/pictures/* deploy/*))
 # A page for each command, from the rows of its --help; what runs without a word has the large page.
 COMMANDS := $(filter-out trace,$(shell sed -n 's/^\tX.arg, [A-Z]*, \([a-z]*\),.*/\1/p' user/cli/options/commands.def))
 COMMAND_PAGES := $(COMMANDS:%=$(OUTPUT)/man/cudatrace-%.1)
@@ -210,6 +210,7 @@ INSTALLED := docs/cudatrace.1:share/man/man1/cudatrace.1 \
 # Most commands need no root: bin, not sbin, where 0.1.0 put it and where it would be found first.
 install: $(PROGRAM)
 	$(Q)scripts/gen_man.sh $(PROGRAM) $(OUTPUT)/man
+	$(Q)chown -R --reference=. $(OUTPUT)/man 2> /dev/null || true # root must not leave files where a user builds
 	install -D -m 0755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/cudatrace
 	rm -f $(DESTDIR)$(PREFIX)/sbin/cudatrace
 	$(Q)for file in $(INSTALLED); do \

@@ -450,6 +450,7 @@ enum ct_hole_reason {
 	CT_HOLE_THROTTLED = 21, /* a function is called too often */
 	CT_HOLE_STRIPPED = 22,	/* a file contains CUDA's runtime without symbols */
 	CT_HOLE_QUEUED = 23,	/* what had arrived and was not read before the end */
+	CT_HOLE_KIND = 24,	/* functions that this kind of probe leaves out */
 	CT_HOLE_REASON_END
 };
 /* hdr.flags: the row as it is at the end, for outputs that show stretches of time: start_ns and

@@ -1,51 +1,35 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# pictures.sh - makes docs/pictures/*.svg anew, each from a real run on the stand-in. Needs root, and `make cudatrace standin cuda_events_test`.
+# pictures.sh - makes docs/pictures anew from docs/step.ctrace, a recording of training steps on an H100: scripts/pictures.sh [SCREEN]
+#
+# Needs `make cudatrace` and chromium, and neither root nor a GPU. top shows what happens now, so its picture is made from SCREEN: a terminal
+# of 110 columns on a machine with a GPU, as `tmux capture-pane -e -p` writes it. Without SCREEN that picture stays as it is.
+#
+# How docs/step.ctrace came about, with PyTorch 2.11:
+#   cudatrace record -k --gpu --layers torch,nvtx --start-on cudaProfilerStart --stop-on cudaProfilerStop -- python3 docs/train_gpu.py 2 3
+# Its columns were then compressed again by zstd's highest level, and /home/user stands for the folder it was in; all else is as it was.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-export LD_LIBRARY_PATH=$PWD/.output/standin
-
-scripts/terminal_svg.py --columns 146 --lines 12-18,22-32,41-44 --prompt 'sudo cudatrace -- ./cuda_events_test' \
-	-o docs/pictures/trace.svg -- ./cudatrace --color always -- ./cuda_events_test
-
+step=docs/step.ctrace
 work=$(mktemp -d)
-program=
-ended() {
-	[ -z "$program" ] || kill "$program" 2> /dev/null
-	tmux -S "$work/tmux" kill-server 2> /dev/null
-	rm -rf "$work"
-}
-trap ended EXIT
+trap 'rm -rf "$work"' EXIT
 
-# The timeline of the sample program: from its first copy to its last, and the sums of what the stream and the copy back take.
-./cudatrace record --gpu -o "$work/vector_add.ctrace" -- ./cuda_events_test > "$work/log" 2>&1
-./cudatrace export --to html -o "$work/timeline.html" "$work/vector_add.ctrace" > "$work/log" 2>&1
-scripts/screenshot.py --size 1200x560 --ready 'timeline.ready.then(() => 1)' --do "(() => {
-		const work = [...start.keys()].filter(i => tracks[track[i]]?.sort === 3), first = work[0], last = work[work.length - 1];
-		const wide = start[last] - start[first], kernel = work.find(i => kindOf(i) === KERNEL);
-		timeline.show(start[first] - wide / 8, start[last] + wide / 8);
-		showStretch(start[kernel] - wide / 16, start[last] + dur[last]);
-	})()" "$work/timeline.html" docs/pictures/timeline.png
+# Calls and what they caused on the device.
+scripts/terminal_svg.py --columns 146 --lines 2-18 --prompt "cudatrace replay -e copy,set,launch $step" -o docs/pictures/trace.svg -- \
+	./cudatrace replay --color always -e copy,set,launch "$step"
 
-# The flame graph of the tutorial's training loop, by the time in calls, Python's frames alone.
-./cudatrace record --stack=python -o "$work/train.ctrace" -- python3 docs/train.py > "$work/log" 2>&1
-./cudatrace export --to flame --weight time -o "$work/flame.html" "$work/train.ctrace" > "$work/log" 2>&1
-scripts/screenshot.py --size 1200x290 "$work/flame.html" docs/pictures/flame.png
+# The timeline where the forward pass ends: a kernel of the loss, with the arrow from its launch and its stack.
+./cudatrace export --to html -o "$work/step.html" "$step" > "$work/log" 2>&1
+scripts/screenshot.py --size 1200x640 --ready 'timeline.ready.then(() => 1)' --do "(() => {
+		const kernel = [...start.keys()].find(i => kindOf(i) === KERNEL && start[i] > timeline.steps()[0][0].from && /SoftMaxForward/.test(label(i)));
+		timeline.show(start[kernel] - 2.2e6, start[kernel] + 2.2e6);
+		return timeline.select(kernel);
+	})()" "$work/step.html" docs/pictures/timeline.png
 
-# top, while that loop runs.
-python3 docs/train.py 100000000 > "$work/log" 2>&1 &
-program=$!
-tmux -S "$work/tmux" -f /dev/null new-session -d -x 110 -y 11 "exec ./cudatrace top -i 0.5 -p $program"
-tmux -S "$work/tmux" set-option -g status off > /dev/null
-tmux -S "$work/tmux" resize-window -x 110 -y 11
-shown() { # REGEX
-	until tmux -S "$work/tmux" capture-pane -p | grep -q -E "$1"; do
-		sleep 0.2
-	done
-}
-shown 'python3'
-tmux -S "$work/tmux" send-keys Enter
-shown 'cudaMemsetAsync'
-sleep 2 # two more readings, so that the rates are those of a whole interval
-tmux -S "$work/tmux" capture-pane -e -p > "$work/screen"
-scripts/terminal_svg.py --columns 110 --prompt "sudo cudatrace top -p $program" -o docs/pictures/top.svg -- cat "$work/screen"
+# The flame graph, by the device's time.
+./cudatrace export --to flame --weight gpu -o "$work/flame.html" "$step" > "$work/log" 2>&1
+scripts/screenshot.py --size 1200x400 "$work/flame.html" docs/pictures/flame.png
+
+if [ $# != 0 ]; then
+	scripts/terminal_svg.py --columns 110 --prompt 'sudo cudatrace top -p python3' -o docs/pictures/top.svg -- cat "$1"
+fi

@@ -135,6 +135,13 @@ if [ -z "$pictures" ]; then
 else
 	not_ok pictures-have-a-size "no width and height: $pictures"
 fi
+# The recording that the pictures are made from is small, and readable as it is.
+said=$("$ct" info docs/step.ctrace 2>&1 | grep -E '^(lost|kernels|file) ' | tr -s ' ' | tr '\n' ';')
+if [[ $(stat -c %s docs/step.ctrace) -le 307200 && $said == 'kernels 258;lost nothing;file '*'with an index;' ]]; then
+	echo "ok pictures-recording"
+else
+	not_ok pictures-recording "$(stat -c %s docs/step.ctrace) bytes: $said"
+fi
 # --help on a terminal: by the pager; elsewhere, and if there is no such pager, as it is.
 on_terminal() { # PAGER TERM WORDS...
 	local command="env PAGER='$1' TERM=$2 '$ct' ${*:3}; echo \"status \$?\""

@@ -190,10 +190,11 @@ static int leave(void)
 
 static void tell_hole(enum ct_hole_layer layer, uint64_t from_ns, uint64_t until_ns)
 {
-	struct ct_hole *r = agent_record(CT_HOLE, sizeof(*r), from_ns, until_ns, 0);
+	struct ct_hole *r = agent_record(CT_HOLE, sizeof(*r), from_ns, from_ns, 0);
 
 	if (!r)
 		return;
+	r->until_ns = until_ns;
 	r->layer = (uint8_t)layer;
 	r->state = CT_HOLE_TAKEN;
 	r->reason = CT_HOLE_PROFILER;

@@ -11,6 +11,16 @@ from .trace import Trace
 Recording = Union[str, 'os.PathLike[str]', Trace]
 
 
+class Metrics(Dict[str, Dict[str, Any]]):
+    """Numbers by their names, and by these without their unit."""
+
+    def __missing__(self, name: str) -> Dict[str, Any]:
+        for unit in ('_ns', '_gb_per_second'):
+            if name + unit in self:
+                return self[name + unit]
+        raise KeyError(name)
+
+
 @dataclasses.dataclass(frozen=True)
 class Comparison:
     """What `cudatrace compare` found. data is its JSON (docs/stat.md says what each member is); times are nanoseconds."""
@@ -19,9 +29,9 @@ class Comparison:
 
     @property
     def metrics(self) -> Dict[str, Dict[str, Any]]:
-        """base, new and change of each number of the whole run, as total_api_time, failed_calls, kernel_time."""
-        metrics: Dict[str, Dict[str, Any]] = self.data['comparisons'][0]['metrics']
-        return metrics
+        """base, new and change of each number of the whole run, as total_api_time_ns, failed_calls, kernel_time_ns. Keys without their
+        unit, as they were before version 2, are found, too."""
+        return Metrics(self.data['comparisons'][0]['metrics'])
 
 
 def compare(base: Recording, new: Recording, fail_if: Sequence[str] = ()) -> Comparison:

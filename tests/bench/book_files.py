@@ -132,7 +132,7 @@ def saved_runs(book):
                 rows.append({"name": kernel_of(work, way), "calls": 1, "failed": 0, "total_ns": took, "avg_ns": float(took), "min_ns": took, "max_ns": took,
                              "stddev_ns": 0.0, "bytes": 0, "share": 0, "median_ns": took, "p90_ns": took, "p99_ns": took})
         total = sum(row["total_ns"] for row in rows)
-        yield {"schema": "cudatrace-stat", "version": 1, "cudatrace": "", "title": "book", "summary": {"kernel_time": total, "launches": len(rows)},
+        yield {"schema": "cudatrace-stat", "version": 2, "cudatrace": "", "title": "book", "summary": {"kernel_time_ns": total, "launches": len(rows)},
                "runtime": [], "driver": [], "kernels": rows, "copies": [], "sync": [], "traffic": []}
 
 

@@ -61,6 +61,19 @@ case_advise_recording() { # long
 	grep -q "there is no rule 'sync-cpoy'" "$T/err" || fail "$(tail -n 1 "$T/err")"
 }
 
+# Which of a recording's records are in no sum of stat is said, with their number.
+case_stat_leaves_out() {
+	ct record --gpu=kernel,memcpy,memset,sync -o "$T/sins.ctrace" -- "$SINS" bad
+	ok_rc
+	local all out
+	all=$(sed -nE 's/.* calls, ([0-9]+) on devices.*/\1/p' "$T/err")
+	ct stat "$T/sins.ctrace"
+	ok_rc
+	out=$(sed -nE 's/^cudatrace: ([0-9]+) records of devices are in no sum: sums are of kernels, copies and sets of memory$/\1/p' "$T/err")
+	[ "${out:-0}" -gt 0 ] || fail "nothing is said of waits: $(cat "$T/err")"
+	expect "records" "$(sed -nE 's/.* calls, ([0-9]+) on devices.*/\1/p' "$T/err")" $((all - out))
+}
+
 # Each habit of the tutorial's program is found at its line of Python, in a recording and live; nothing of the interpreter or of what calls C
 # for it is shown. What has no stacks says so.
 case_advise_python() {

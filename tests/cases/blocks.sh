@@ -13,20 +13,20 @@ b = d["blocks"][0] if len(d["blocks"]) == 1 else None
 print(eval(sys.argv[2]))' "$T/book" "$1"
 }
 
-BLOCKS_SUMS='[b[k] for k in ("allocated", "reserved", "peak", "reserved_peak", "before", "in_use", "live", "taken", "allocations", "frees", "reports_missing", "reports_wrong", "out_of_memory")]'
+BLOCKS_SUMS='[b[k] for k in ("allocated_bytes", "reserved_bytes", "peak_bytes", "reserved_peak_bytes", "before_bytes", "in_use_bytes", "live", "taken_bytes", "allocations", "frees", "reports_missing", "reports_wrong", "out_of_memory")]'
 
 # What the program has done is booked by operator and by line; the peak is made up of what was held then; the parts add up.
 case_blocks_booked() {
 	ct mem --layers allocator,torch --json -o "$T/book" -- "$BLOCKS" train
 	ok_rc
 	expect "sums" "$(of_blocks "$BLOCKS_SUMS")" "[1048576, 5242880, 4194304, 5242880, 0, 1048576, 1, 6553600, 8, 7, 0, 0, 0]"
-	expect "by operator" "$(of_blocks '[(r["operator"], r["at_peak"], r["taken"], r["allocations"], r["frees"]) for r in b["by_operator"]]')" \
+	expect "by operator" "$(of_blocks '[(r["operator"], r["at_peak_bytes"], r["taken_bytes"], r["allocations"], r["frees"]) for r in b["by_operator"]]')" \
 		"[(None, 4194304, 5767168, 5, 4), ('aten::nest', 0, 786432, 3, 3)]"
-	expect "by line" "$(of_blocks '[(r["at_peak"], r["taken"], r["allocations"]) for r in b["by_stack"]]')" \
+	expect "by line" "$(of_blocks '[(r["at_peak_bytes"], r["taken_bytes"], r["allocations"]) for r in b["by_stack"]]')" \
 		"[(3145728, 3145728, 1), (1048576, 1048576, 1), (0, 1572864, 3), (0, 786432, 3)]"
-	expect "segments" "$(of_blocks '[b["segments"][k] for k in ("with_blocks", "bytes", "in_blocks", "free_bytes", "without_blocks", "longest_free")]')" \
+	expect "segments" "$(of_blocks '[b["segments"][k] for k in ("with_blocks", "bytes", "in_blocks_bytes", "free_bytes", "without_blocks", "longest_free_bytes")]')" \
 		"[1, 2097152, 1048576, 1048576, 1, 3145728]"
-	expect "memory of CUDA's" "$(of_blocks 'd["all"][0]["taken"], d["all"][0]["allocations"]')" "(5242880, 2)"
+	expect "memory of CUDA's" "$(of_blocks 'd["all"][0]["taken_bytes"], d["all"][0]["allocations"]')" "(5242880, 2)"
 	says '17 calls, 0 lost'
 }
 
@@ -41,7 +41,7 @@ case_blocks_text() {
 	says '^ *1\.0 MiB *1 *1\.0 MiB *1\.0 MiB *1 *0  weights\(\) at blocks\.cc:'
 	ct mem --layers allocator --json -o "$T/book" -- "$BLOCKS" cache
 	ok_rc
-	expect "segments that were given back" "$(of_blocks '(b["segments"]["with_blocks"], b["segments"]["without_blocks"], b["reserved"], d["all"][0]["frees"])')" \
+	expect "segments that were given back" "$(of_blocks '(b["segments"]["with_blocks"], b["segments"]["without_blocks"], b["reserved_bytes"], d["all"][0]["frees"])')" \
 		"(1, 0, 2097152, 1)"
 }
 
@@ -51,10 +51,10 @@ case_blocks_by_hooks() { # long undisturbed
 	for what in train hole hostile; do
 		ct mem --layers allocator --json -o "$T/book" -- "$BLOCKS" "$what"
 		ok_rc
-		of_blocks 'sorted((b["device"],) + tuple((k, b[k]) for k in ("allocated", "reserved", "peak", "in_use", "taken", "frees", "reports_wrong")) for b in d["blocks"])' > "$T/probes"
+		of_blocks 'sorted((b["device"],) + tuple((k, b[k]) for k in ("allocated_bytes", "reserved_bytes", "peak_bytes", "in_use_bytes", "taken_bytes", "frees", "reports_wrong")) for b in d["blocks"])' > "$T/probes"
 		ct mem --source=hooks --layers allocator --json -o "$T/book" -- "$BLOCKS" "$what"
 		ok_rc
-		of_blocks 'sorted((b["device"],) + tuple((k, b[k]) for k in ("allocated", "reserved", "peak", "in_use", "taken", "frees", "reports_wrong")) for b in d["blocks"])' > "$T/hooks"
+		of_blocks 'sorted((b["device"],) + tuple((k, b[k]) for k in ("allocated_bytes", "reserved_bytes", "peak_bytes", "in_use_bytes", "taken_bytes", "frees", "reports_wrong")) for b in d["blocks"])' > "$T/hooks"
 		cmp -s "$T/probes" "$T/hooks" || fail "$what: $(cat "$T/probes" "$T/hooks")"
 	done
 }
@@ -101,7 +101,7 @@ held"
 case_blocks_hostile() { # long
 	ct mem --layers allocator --json -o "$T/book" -- "$BLOCKS" hostile
 	ok_rc
-	expect "devices" "$(of_blocks 'sorted((r["device"], r["reports_wrong"], r["reports_missing"], r["taken"]) for r in d["blocks"])')" \
+	expect "devices" "$(of_blocks 'sorted((r["device"], r["reports_wrong"], r["reports_missing"], r["taken_bytes"]) for r in d["blocks"])')" \
 		"[(0, 6, 1, 1536), (127, 0, 0, 512), (255, 0, 0, 512)]"
 	ct mem --layers allocator --json -o "$T/book" -- "$BLOCKS" host
 	ok_rc
@@ -199,7 +199,7 @@ case_blocks_that_grow() { # long
 	ct mem --layers allocator --json --memory-viz "$T/grow" -o "$T/book" -- "$BLOCKS" grow
 	ok_rc
 	expect "sums" "$(of_blocks "$BLOCKS_SUMS")" "[2097152, 4194304, 3145728, 4194304, 0, 2097152, 3, 3145728, 4, 1, 0, 0, 1]"
-	expect "segments" "$(of_blocks '[b["segments"][k] for k in ("with_blocks", "bytes", "in_blocks", "longest_free")]')" \
+	expect "segments" "$(of_blocks '[b["segments"][k] for k in ("with_blocks", "bytes", "in_blocks_bytes", "longest_free_bytes")]')" \
 		"[1, 4194304, 2097152, 1048576]"
 	check_viz "$T/grow"
 	expect "snapshot" "$(cat "$T/viz")" "0 alloc 4 3145728

@@ -43,12 +43,12 @@ case_gpu_table() {
 
 # No calls: the device rows alone, each of them with the call that caused it, though no function is probed.
 case_gpu_without_calls() {
-	local want="kernel=20 memcpy=20 memset=20 call=0"
+	local want="kernel=20 copy=20 set=20 call=0"
 	ct_json -v --gpu -e none -- "$WORK" 20 return
 	ok_rc
 	says '^cudatrace: 0 functions of 0 files probed'
 	says '^cudatrace: 0 calls, 60 on devices, 0 lost$'
-	expect "live" "$(kinds_of kernel memcpy memset call)" "$want"
+	expect "live" "$(kinds_of kernel copy set call)" "$want"
 	expect_kinds kernel 20 '"kernel":"vec_mul\(float\*, int\)".*"cause":"cudaLaunchKernel"'
 	all_matched
 	no_loss
@@ -59,13 +59,13 @@ case_gpu_without_calls() {
 	ct record --gpu -o "$T/all.ctrace" -- "$WORK" 20 return
 	ok_rc
 	ct replay --format json "$T/alone.ctrace"
-	expect "recorded without calls" "$(kinds_of kernel memcpy memset call)" "$want"
+	expect "recorded without calls" "$(kinds_of kernel copy set call)" "$want"
 	all_matched
 	ct replay --format json "$T/all.ctrace"
 	[ "$(kinds call)" -ge 60 ] || fail "the recording has $(kinds call) calls"
 	ct replay -e none --format json "$T/all.ctrace"
 	ok_rc
-	expect "replayed without calls" "$(kinds_of kernel memcpy memset call)" "$want"
+	expect "replayed without calls" "$(kinds_of kernel copy set call)" "$want"
 	all_matched
 }
 
@@ -95,7 +95,7 @@ case_gpu_threads() {
 	ct_json --gpu -- "$WORK" -s -t 16 50 return
 	ok_rc
 	expect_kinds kernel 800
-	expect_kinds memset 800
+	expect_kinds set 800
 	expect "streams" "$(kinds stream '"handle"')" 16
 	all_matched
 	no_loss
@@ -161,7 +161,7 @@ case_gpu_python() {
 	ok_rc
 	expect "the program's output" "$(cat "$T/prog.out")" "0 0 0"
 	says "CUPTI version 130001, $STANDIN/libcupti.so.13"
-	expect_kinds memset 1
+	expect_kinds set 1
 }
 
 # A libcupti that came with another driver would call tables that this one does not have: the program would die of that.
@@ -198,10 +198,10 @@ case_gpu_clocks() {
 case_gpu_kinds() {
 	ct_json --gpu=kernel -- "$WORK" 9 return
 	expect_kinds kernel 9
-	expect_kinds memcpy 0
+	expect_kinds copy 0
 	ct_json --gpu=memset,sync -- "$WORK" 9 return
 	expect_kinds kernel 0
-	expect_kinds memset 9
+	expect_kinds set 9
 	expect_kinds sync 1
 	ct --gpu=kernels -- "$WORK" 1 return
 	ok_rc 2
@@ -379,7 +379,7 @@ tail_lost() {
 
 # expect_tail CALLS: each of so many calls has its record, or is counted; what was counted stands in a row, in its place.
 expect_tail() {
-	local work=$(($(kinds kernel) + $(kinds memcpy) + $(kinds memset)))
+	local work=$(($(kinds kernel) + $(kinds copy) + $(kinds set)))
 	expect "records and what did not come" "$((work + $(tail_lost)))" "$1"
 	expect "of those, in rows" "$(grep '"cause":"device_tail"' "$T/out" | grep -o '"count":[0-9]*' | cut -d: -f2 | paste -sd+ | bc)" "$(tail_lost | grep -v '^0$')"
 }

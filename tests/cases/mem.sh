@@ -34,7 +34,7 @@ book() {
 	ok_rc
 	expect "the recording" "$(mem_say "$SAME")" "$live"
 }
-SAME='[where("device", f) for f in ("taken", "allocations", "frees", "in_use")], [where("host", f) for f in ("peak", "frees")], leaks,
+SAME='[where("device", f) for f in ("taken_bytes", "allocations", "frees", "in_use_bytes")], [where("host", f) for f in ("peak_bytes", "frees")], leaks,
 	[p(f) for f in ("out_of_memory", "double_frees", "wrong_frees", "invalid_frees", "unseen_allocations", "unseen_frees")]'
 SAME=${SAME//$'\n\t'/ }
 
@@ -42,7 +42,7 @@ case_mem_leaks_with_their_stacks() {
 	book leak
 	expect "leaks" "$(mem_say leaks)" \
 		"[(100, 1, 'device', 'exited', 'take < leak'), (3145728, 2, 'device', 'exited', 'take < lose')]"
-	expect "sums" "$(mem_say '[where("device", f) for f in ("in_use", "peak", "taken", "allocations", "frees")]')" \
+	expect "sums" "$(mem_say '[where("device", f) for f in ("in_use_bytes", "peak_bytes", "taken_bytes", "allocations", "frees")]')" \
 		"[0, 3145828, 3155828, 13, 10]"
 	ct mem -o "$T/mem.txt" -- "$MEMORY" leak
 	grep -q '^LEAK SUMMARY: 3145828 bytes leaked in 3 allocations$' "$T/mem.txt" || fail "no summary: $(tail -n 1 "$T/mem.txt")"
@@ -61,7 +61,7 @@ case_mem_exit_status() {
 
 case_mem_threads_free_for_others() {
 	book threads
-	expect "sums" "$(mem_say '[where("device", f) for f in ("in_use", "taken", "allocations", "frees")] + [p("unseen_allocations"), p("unseen_frees")]')" \
+	expect "sums" "$(mem_say '[where("device", f) for f in ("in_use_bytes", "taken_bytes", "allocations", "frees")] + [p("unseen_allocations"), p("unseen_frees")]')" \
 		"[0, 409600, 400, 360, 0, 0]"
 	expect "leaks" "$(mem_say '[l[:2] for l in leaks]')" "[(40960, 40)]"
 }
@@ -76,29 +76,29 @@ case_mem_fork_and_exec() { # long
 
 case_mem_frees_that_go_wrong() {
 	book faults
-	expect "faults" "$(mem_say '[p(f) for f in ("double_frees", "invalid_frees", "wrong_frees", "failed_frees", "leaked")]')" "[2, 1, 1, 0, 0]"
+	expect "faults" "$(mem_say '[p(f) for f in ("double_frees", "invalid_frees", "wrong_frees", "failed_frees", "leaked_bytes")]')" "[2, 1, 1, 0, 0]"
 	expect "what" "$(mem_say '[(f["what"], f["count"]) for f in d["faults"]]')" \
 		"[('double_free', 2), ('invalid_free', 1), ('wrong_free', 1)]"
 }
 
 case_mem_pools_and_managed() {
 	book pool
-	expect "pool" "$(mem_say '[kind("pool", f) for f in ("peak", "taken", "frees")]')" "[3000, 3000, 1]"
-	expect "managed" "$(mem_say 'kind("managed", "taken")')" 500
+	expect "pool" "$(mem_say '[kind("pool", f) for f in ("peak_bytes", "taken_bytes", "frees")]')" "[3000, 3000, 1]"
+	expect "managed" "$(mem_say 'kind("managed", "taken_bytes")')" 500
 	expect "leaks" "$(mem_say '[l[:3] for l in leaks]')" "[(500, 1, 'managed'), (2000, 1, 'pool')]"
 }
 
 case_mem_virtual_memory() { # long
 	book virtual
-	expect "physical" "$(mem_say '[kind("physical", f) for f in ("peak", "taken", "frees")]')" "[8388608, 8388608, 3]"
-	expect "device" "$(mem_say '[(r["device"], r["peak"]) for r in d["by_device"]]')" "[(1, 8388608)]"
-	expect "reserved" "$(mem_say 'kind("reserved", "peak")')" 67108864
+	expect "physical" "$(mem_say '[kind("physical", f) for f in ("peak_bytes", "taken_bytes", "frees")]')" "[8388608, 8388608, 3]"
+	expect "device" "$(mem_say '[(r["device"], r["peak_bytes"]) for r in d["by_device"]]')" "[(1, 8388608)]"
+	expect "reserved" "$(mem_say 'kind("reserved", "peak_bytes")')" 67108864
 	expect "leaks" "$(mem_say '[l[:3] for l in leaks]')" "[(2097152, 1, 'physical')]"
 }
 
 case_mem_out_of_memory() {
 	book oom
-	expect "asked" "$(mem_say '[(o["asked"], o["held"], [h["bytes"] for h in o["holders"]]) for o in d["out_of_memory"]]')" \
+	expect "asked" "$(mem_say '[(o["asked_bytes"], o["held_bytes"], [h["bytes"] for h in o["holders"]]) for o in d["out_of_memory"]]')" \
 		"[(1125899906842624, 4000, [3000, 1000])]"
 	ct mem -o "$T/mem.txt" -- "$MEMORY" oom
 	head -n 1 "$T/mem.txt" | grep -q '^Out of memory at .* asked for 1125899906842624 bytes' || fail "not told: $(head -n 1 "$T/mem.txt")"
@@ -106,7 +106,7 @@ case_mem_out_of_memory() {
 
 case_mem_addresses_come_again() {
 	book reuse
-	expect "sums" "$(mem_say '[where("device", f) for f in ("peak", "allocations", "frees")] + [p("leaked"), p("unseen_frees")]')" "[100, 100, 100, 0, 0]"
+	expect "sums" "$(mem_say '[where("device", f) for f in ("peak_bytes", "allocations", "frees")] + [p("leaked_bytes"), p("unseen_frees")]')" "[100, 100, 100, 0, 0]"
 }
 
 case_mem_reset_ends_a_context() {
@@ -116,24 +116,24 @@ case_mem_reset_ends_a_context() {
 
 case_mem_host_memory() { # long
 	book host
-	expect "host" "$(mem_say '[kind("host", f) for f in ("peak", "frees")] + [kind("registered", f) for f in ("peak", "frees")]')" "[30000, 1, 8192, 1]"
+	expect "host" "$(mem_say '[kind("host", f) for f in ("peak_bytes", "frees")] + [kind("registered", f) for f in ("peak_bytes", "frees")]')" "[30000, 1, 8192, 1]"
 	expect "device" "$(mem_say 'where("device", "allocations")')" 0
 }
 
 case_mem_arrays_pitch_and_graphs() { # long
 	book arrays
-	expect "arrays" "$(mem_say '[kind("array", f) for f in ("peak", "frees")]')" "[16784, 1]"
-	expect "pitch" "$(mem_say 'kind("device", "taken")')" 5120
-	expect "graph" "$(mem_say 'kind("graph", "taken")')" 7777
+	expect "arrays" "$(mem_say '[kind("array", f) for f in ("peak_bytes", "frees")]')" "[16784, 1]"
+	expect "pitch" "$(mem_say 'kind("device", "taken_bytes")')" 5120
+	expect "graph" "$(mem_say 'kind("graph", "taken_bytes")')" 7777
 }
 
 # Runtime and driver calls are one allocation each, also when the calls inside others are recorded.
 case_mem_books_once() { # long
 	book driver
-	expect "sums" "$(mem_say '[where("device", f) for f in ("taken", "allocations", "frees")]')" "[3010, 3, 1]"
+	expect "sums" "$(mem_say '[where("device", f) for f in ("taken_bytes", "allocations", "frees")]')" "[3010, 3, 1]"
 	ct record --nested -o "$T/x.ctrace" -- "$MEMORY" driver
 	ct mem --json -o "$T/mem.json" "$T/x.ctrace"
-	expect "of nested calls" "$(mem_say '[where("device", f) for f in ("taken", "allocations", "frees")]')" "[3010, 3, 1]"
+	expect "of nested calls" "$(mem_say '[where("device", f) for f in ("taken_bytes", "allocations", "frees")]')" "[3010, 3, 1]"
 	ct mem --json -o "$T/mem.json" -- "$BIN/calls-static" mix 20
 	expect "static" "$(mem_say 'where("device", "allocations")')" 21
 	ct mem --json -o "$T/mem.json" -- "$BIN/calls-stripped" mix 20
@@ -152,14 +152,14 @@ case_mem_attached_late() {
 	echo >&9
 	finish
 	ok_rc
-	expect "before the attach" "$(mem_say '[(r["from_start"], r["unseen_allocations"], r["leaked"]) for r in d["processes"]]')" "[(False, 1, 3145828)]"
-	expect "sums" "$(mem_say '[where("device", f) for f in ("in_use", "allocations", "frees")]')" "[0, 13, 10]"
+	expect "before the attach" "$(mem_say '[(r["from_start"], r["unseen_allocations"], r["leaked_bytes"]) for r in d["processes"]]')" "[(False, 1, 3145828)]"
+	expect "sums" "$(mem_say '[where("device", f) for f in ("in_use_bytes", "allocations", "frees")]')" "[0, 13, 10]"
 }
 
 case_mem_without_stacks() {
 	ct mem --no-stack --json -o "$T/mem.json" -- "$MEMORY" leak
 	expect "leaks" "$(mem_say '[(l[0], l[4]) for l in leaks]')" "[(3145828, '')]"
-	expect "site" "$(mem_say '[s["api"] for s in d["sites"]]')" "[None, 'cudaMalloc', 'cudaFree']"
+	expect "site" "$(mem_say '[s["name"] for s in d["sites"]]')" "[None, 'cudaMalloc', 'cudaFree']"
 }
 
 case_mem_watch_and_page() {
@@ -190,7 +190,7 @@ case_mem_driver() {
 	finish
 	ok_rc
 	grep -v '^{"type":"watch"' "$T/watch" > "$T/mem.json"
-	expect "the driver's" "$(mem_say '[(r["driver_bytes"], r["driver_peak"], r["leaked"]) for r in d["processes"]]')" "[(1342177280, 1342177280, 3145828)]"
+	expect "the driver's" "$(mem_say '[(r["driver_bytes"], r["driver_peak_bytes"], r["leaked_bytes"]) for r in d["processes"]]')" "[(1342177280, 1342177280, 3145828)]"
 }
 
 # mem_while_stopped MODE ARGS...: `mem ARGS` of a program that makes all its calls while nobody empties the ring.

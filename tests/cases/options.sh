@@ -586,6 +586,18 @@ case_doctor_sources() {
 	grep -q '^  hooks        no: .*static program' "$T/out" || fail "a static one: $(grep '^  hooks' "$T/out")"
 }
 
+# Probes of kind perf leave out two classes, which is said; a trace of others has nothing to say.
+case_probe_kind_leaves_out() {
+	ct_json --strict --probe-kind perf -e cudaMalloc,query -- "$CALLS" mix 20 0 1
+	ok_rc 3
+	expect_rows cudaMalloc 21
+	says '; [1-9][0-9]+ functions have no probes, because probes of this kind leave out queries and internal functions: calls of them are not known$'
+	tail -n 1 "$T/out" | grep -Eq '"not_seen":\[\{"reason":"left_out","layer":"calls","state":"refused","count":[1-9][0-9]+\}\]' || fail "$(tail -n 1 "$T/out")"
+	ct_json --strict --probe-kind perf -e cudaMalloc -- "$CALLS" mix 20 0 1
+	ok_rc
+	no_loss
+}
+
 # A query that is called in a tight loop is muted, and that is said; kept on request.
 case_throttled_muted() {
 	ct_json -- "$CALLS" devices 2000000

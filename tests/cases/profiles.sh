@@ -161,6 +161,14 @@ case_profiles_attached() {
 	no_loss
 }
 
+# A program that is killed while it profiles itself: its launches since then miss no device record, as none was to come.
+case_profiles_killed() {
+	ct_kill --gpu -- "$PROFILES" 5 start 70 kill
+	expect_kinds kernel 5
+	own_hole 1
+	no_loss
+}
+
 # Two threads begin at the same moment, and one of them in the middle of another's launches.
 case_profiles_threads() {
 	nprofile=0

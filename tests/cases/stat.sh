@@ -64,7 +64,7 @@ case_stat_same_live_and_stored() { # long
 	expect "peak of memory" "$(python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["summary"]["peak_bytes"])' "$T/live.json")" 8192
 	expect "launches" "$(sums "$T/live.json" | grep -c "^kernels .*vec_mul(float\*, int) $((2 * n)) 0 0")" 1
 	expect "bytes" "$(sums "$T/live.json" | grep -c "^copies .*memcpy HtoD $((2 * n)) 0 $((2 * n * 4096)) 4096")" 1
-	expect "kernel time" "$(python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["summary"]["kernel_time"])' "$T/live.json")" \
+	expect "kernel time" "$(python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["summary"]["kernel_time_ns"])' "$T/live.json")" \
 		$((2 * n * 5000))
 }
 
@@ -320,7 +320,7 @@ print(r.get("tests"), r.get("failures"), [c.find("failure") is not None for c in
 	expect "JSON" "$(python3 -c '
 import json, sys
 d = json.load(open(sys.argv[1]))
-print(len(d["comparisons"]), all(k in d["comparisons"][1]["metrics"] for k in ("total_api_time", "memory_efficiency", "kernel_utilization")))' "$T/out")" \
+print(len(d["comparisons"]), all(k in d["comparisons"][1]["metrics"] for k in ("total_api_time_ns", "memory_efficiency_gb_per_second", "kernel_utilization")))' "$T/out")" \
 		"2 True"
 	# one run more to what is there
 	ct stat -A --save "$T/a.json" -o /dev/null -- "$CALLS" mix 50

@@ -23,7 +23,7 @@ def since(name):
 
 pairs = [
     ('allocated', row['allocated'], end['allocated_bytes.all.current']),
-    ('its peak', row['peak'], end['allocated_bytes.all.peak']),
+    ('its peak', row['peak_bytes'], end['allocated_bytes.all.peak']),
     ('reserved', row['reserved'], end['reserved_bytes.all.current']),
     ('its peak', row['reserved_peak'], end['reserved_bytes.all.peak']),
     ('given out', row['taken'], since('allocated_bytes.all.allocated')),
@@ -36,8 +36,8 @@ pairs = [
 ]
 if not then:
     pairs += [
-        ('in use', row['in_use'], end['allocated_bytes.all.current']),
-        ('longest free stretch', row['segments']['longest_free'], said['longest_free']),
+        ('in use', row['in_use_bytes'], end['allocated_bytes.all.current']),
+        ('longest free stretch', row['segments']['longest_free_bytes'], said['longest_free']),
     ]
 snapshot = pickle.load(open(sys.argv[3], 'rb'))
 if not then:

@@ -61,9 +61,9 @@ late() {
 		book = json.load(open(sys.argv[1]))
 		torch = json.loads(open(sys.argv[2]).read().strip().split("\n")[-1])
 		p = book["processes"][0]
-		held = sum(r["peak"] for r in book["all"] if r["where"] == "device")
+		held = sum(r["peak_bytes"] for r in book["all"] if r["where"] == "device")
 		print("# late:", p, "book's peak", held, "PyTorch's", torch["peak"])
-		sys.exit(p["from_start"] or not 0 < held < torch["peak"] or p["driver_peak"] < held + (333 << 20))
+		sys.exit(p["from_start"] or not 0 < held < torch["peak"] or p["driver_peak_bytes"] < held + (333 << 20))
 	P
 	then ok late; else not_ok late "$(tail -n 3 "$tmp/err" "$tmp/pyerr" | tr '\n' ' ')"; fi
 }

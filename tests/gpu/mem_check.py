@@ -13,13 +13,13 @@ libraries = {s["site"]: s["library"] for s in book["sites"]}
 
 def owner(name):
     rows = [r for r in book["by_library"] if r["where"] == "device" and r["library"] == name]
-    return {"peak": sum(r["peak"] for r in rows), "taken": sum(r["taken"] for r in rows),
+    return {"peak": sum(r["peak_bytes"] for r in rows), "taken": sum(r["taken_bytes"] for r in rows),
             "now": sum(r["bytes"] for r in book["leaks"] if r["where"] == "device" and libraries[r["site"]] == name)}
 
 
 mine = owner("libc10_cuda.so")
-others = {r["library"] or "?": r["peak"] for r in book["by_library"] if r["where"] == "device" and r["library"] != "libc10_cuda.so"}
-kinds = {r["kind"]: r["peak"] for r in book["by_kind"]}
-print("PyTorch", torch, "book", mine, "others' peaks", others, "kinds", kinds, "driver", [p["driver_peak"] for p in book["processes"]])
+others = {r["library"] or "?": r["peak_bytes"] for r in book["by_library"] if r["where"] == "device" and r["library"] != "libc10_cuda.so"}
+kinds = {r["kind"]: r["peak_bytes"] for r in book["by_kind"]}
+print("PyTorch", torch, "book", mine, "others' peaks", others, "kinds", kinds, "driver", [p["driver_peak_bytes"] for p in book["processes"]])
 lost = book["lost"] + book["not_in_book"] + book["not_in_rows"]
 sys.exit(mine != torch or lost != 0)

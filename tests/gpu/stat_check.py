@@ -24,7 +24,7 @@ kernels = {k: v for k, v in profiled.items() if k not in copies}
 have = sum(r["calls"] for r in saved["kernels"])
 want = sum(n for n, _ in kernels.values())
 say(have == want and have > 1000, "executions of kernels", f"{have}, the profiler {want}")
-have_ns, want_ns = saved["summary"]["kernel_time"], sum(ns for _, ns in kernels.values())
+have_ns, want_ns = saved["summary"]["kernel_time_ns"], sum(ns for _, ns in kernels.values())
 say(abs(have_ns - want_ns) <= 0.15 * want_ns, "their time", f"{have_ns / 1e6:.3f} ms, the profiler {want_ns / 1e6:.3f} ms in a run of its own")
 have = sum(r["calls"] for r in saved["copies"])
 want = sum(n for n, _ in copies.values())

@@ -95,6 +95,7 @@ def reading(cudatrace, traces):
     check('stat-notebook', (True, True), (t.stat()._repr_html_().startswith('<pre'), isinstance(t.stat(), str)))
     other = cudatrace.compare(os.path.join(traces, 'calls.ctrace'), t, fail_if=['total_api_calls!=+0'])
     check('compare-changed', (True, 36), (other.regressed, other.metrics['total_api_calls']['new']))
+    check('compare-old-name', True, other.metrics['kernel_time'] is other.metrics['kernel_time_ns'])
     check('compare-same', False, cudatrace.compare(t, two, fail_if=['total_api_calls!=+0']).regressed)
     has('compare-wrong', 'nonsense', message(cudatrace.compare, t, t, fail_if=['nonsense>1'], kind=cudatrace.CudatraceError))
     for name, method, rows in (('pandas', t.kernels.to_pandas, len), ('pyarrow', t.calls.to_arrow, lambda table: table.num_rows),
@@ -171,7 +172,7 @@ def columns(cudatrace, folder):
         return
     tables = t.tables()
     want = {'calls': 36, 'kernels': 20, 'copies': 8, 'sets': 4, 'ranges': 8, 'collectives': 0, 'operators': 0, 'processes': 6, 'devices': 4,
-            'stacks': 5, 'others': 23}
+            'stacks': 5, 'others': 25}
     check('columns-rows', want, {name: table.num_rows for name, table in tables.items()})
     check('columns-calls', [(c.name, c.start_ns, c.duration_ns, c.pid, c.tid) for c in t.calls],
           list(zip(*(tables['calls'][name].to_pylist() for name in ('name', 'start_ns', 'duration_ns', 'pid', 'tid')))))

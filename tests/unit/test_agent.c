@@ -86,6 +86,7 @@ static struct {
 	char name[64];
 	bool pids_right;
 	uint64_t lost;
+	struct ct_hole hole;
 } got;
 
 static int emit(void *ctx, const struct ct_hdr *rec)
@@ -106,6 +107,8 @@ static int emit(void *ctx, const struct ct_hdr *rec)
 		got.orphans++;
 	if (rec->kind == CT_LOST)
 		got.lost += ((const struct ct_lost *)rec)->count;
+	if (rec->kind == CT_HOLE)
+		got.hole = *(const struct ct_hole *)rec;
 	return 0;
 }
 
@@ -635,6 +638,58 @@ static size_t records_message(char *msg)
 	head.size = (uint32_t)at;
 	memcpy(msg, &head, sizeof(head));
 	return at;
+}
+
+/* Of what is not seen an agent can state one thing: that it has left CUPTI to its own program. */
+static void test_holes(void)
+{
+	static char msg[MEET_MSG_MAX];
+	const struct ct_hole good = { .h = { .size = sizeof(good),
+					     .kind = CT_HOLE,
+					     .flags = CT_F_FINAL,
+					     .pid = 1,
+					     .start_ns = 5,
+					     .end_ns = 5 },
+				      .until_ns = CT_HOLE_OPEN,
+				      .device = CT_UNKNOWN,
+				      .reason = CT_HOLE_PROFILER,
+				      .layer = CT_HOLE_DEVICE,
+				      .state = CT_HOLE_TAKEN };
+	struct ct_hole all[7] = { good, good, good, good, good, good, good };
+	struct meet_head head = { .type = AGENT_RECORDS, .size = sizeof(head) + sizeof(all) };
+	uint64_t until = now_ms() + 5000;
+	struct losses l = { .files = 0 };
+	int fds[2];
+	size_t n;
+
+	all[1].reason = CT_HOLE_NO_AGENT;
+	all[2].state = CT_HOLE_LOST;
+	all[3].layer = CT_HOLE_SCOPES;
+	all[4].ns_pid = 1;
+	all[5].comm[0] = 'x';
+	all[6].until_ns = 6;
+	reset();
+	CHECK(open_source());
+	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds));
+	CHECK(!agent_connect_fd(&src, fds[0], getpid()));
+	n = hello_message(msg, (uint32_t)getpid());
+	CHECK(send(fds[1], msg, n, 0) == (ssize_t)n);
+	n = names_message(msg);
+	CHECK(send(fds[1], msg, n, 0) == (ssize_t)n);
+	n = started_message(msg);
+	CHECK(send(fds[1], msg, n, 0) == (ssize_t)n);
+	memcpy(msg, &head, sizeof(head));
+	memcpy(msg + sizeof(head), all, sizeof(all));
+	CHECK(send(fds[1], msg, head.size, 0) == (ssize_t)head.size);
+	while (got.kinds[CT_HOLE] < 2 && now_ms() < until)
+		CHECK(source_agent.drain(&src, emit, NULL) >= 0);
+	CHECK(got.kinds[CT_HOLE] == 2);
+	CHECK(got.hole.h.pid == (uint32_t)getpid() && !got.hole.h.flags &&
+	      got.hole.until_ns != CT_HOLE_OPEN);
+	source_agent.losses(&src, &l);
+	CHECK(l.lost[CT_LOSS_READ] == 5);
+	source_agent.close(&src);
+	close(fds[1]);
 }
 
 /* An agent can lose what it makes, and no more; however often it says so, a loss is never none. */
@@ -1193,6 +1248,7 @@ int main(void)
 	RUN(test_closed);
 	RUN(test_outer_range);
 	RUN(test_losses);
+	RUN(test_holes);
 	RUN(test_dies_unread);
 	RUN(test_says);
 	RUN(test_bad_agent);

@@ -196,6 +196,17 @@ static void test_file(void)
 	CHECK(saved_values(&s, NULL, SAVED_KERNELS, SAVED_CALLS, v) == 0);
 	saved_close(&s);
 	saved_close(&s);
+	/* the names that have their units, and those of version 1, are one number; so is a file with both */
+	CHECK(!open_text(&s, "both",
+			 HEAD "5" SECTIONS(
+				 "") "\n{\"schema\":\"cudatrace-stat\",\"version\":2,\"summary\":"
+				     "{\"total_api_time_ns\":7,\"kernel_time_ns\":1" SECTIONS("")));
+	CHECK_EQ(2, s.nruns);
+	CHECK(saved_values(&s, saved_find(&s, SAVED_SUMMARY, "total_api_time"), SAVED_SUMMARY,
+			   SAVED_VALUE, v) == 2 &&
+	      v[0] == 5 && v[1] == 7);
+	CHECK(!saved_find(&s, SAVED_SUMMARY, "total_api_time_ns"));
+	saved_close(&s);
 }
 
 static void test_hostile(void)
@@ -210,7 +221,7 @@ static void test_hostile(void)
 		"{}",
 		"{\"schema\":\"cudatrace-stat\"}",
 		"{\"schema\":7}",
-		"{\"schema\":\"cudatrace-stat\",\"version\":2,\"summary\":{}}",
+		"{\"schema\":\"cudatrace-stat\",\"version\":3,\"summary\":{}}",
 		"{\"schema\":\"cudatrace-stat\",\"version\":1,\"summary\":[]}",
 		"{\"schema\":\"cudatrace-stat\",\"version\":1,\"summary\":{},\"runtime\":{}}",
 		/* a section is missing that every version has */
@@ -333,6 +344,8 @@ static void test_parse(void)
 		{ "cudaMemcpy*.p99>5ms", "cudaMemcpy*", SAVED_P99, JUDGE_MORE, JUDGE_VALUE, 5e6 },
 		{ "sync.time>+1s", "", SAVED_TIME, JUDGE_MORE, JUDGE_CHANGE, 1e9 },
 		{ "total_api_time>+3%", "total_api_time", SAVED_VALUE, JUDGE_MORE, JUDGE_PERCENT,
+		  0.03 },
+		{ "total_api_time_ns>+3%", "total_api_time", SAVED_VALUE, JUDGE_MORE, JUDGE_PERCENT,
 		  0.03 },
 		{ "failed>0", "failed_calls", SAVED_VALUE, JUDGE_MORE, JUDGE_VALUE, 0 },
 		{ "launches!=+0", "launches", SAVED_VALUE, JUDGE_NOT_EQUAL, JUDGE_CHANGE, 0 },

@@ -9,6 +9,8 @@
 
 #include "../../user/stages/nest.h"
 #include "../../user/resolve/names/names.h"
+#include "../../bpf/control.h"
+#include "../../user/resolve/absent.h"
 #include "../../user/resolve/resolve.h"
 #include "make_call.h"
 #include "unit.h"
@@ -1035,6 +1037,44 @@ static void test_fuzz(void)
 	process_table_close(procs);
 }
 
+/* What was not in memory and could not be read is missing in a row, or belongs to a call that has none. */
+static void test_absent(void)
+{
+	static const struct {
+		int flags;
+		bool shown;
+	} rows[] = { { 0, true }, { CT_F_HIDDEN, false } };
+	struct absent *ab = absent_open(NULL, NULL, NULL, NULL);
+	uint64_t missing, filled, unshown;
+	struct ct_spec spec;
+	struct made_call m;
+	struct ct_call *c;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows) && ab; i++) {
+		CASE_ROW("%zu", i);
+		make_nmemory = 0;
+		c = make_call(&m, "cuModuleGetFunction", CT_CALL, rows[i].flags, 0, U(0x1000),
+			      U(0x2000), U(0x3000));
+		CHECK(c && !api_spec(c->func, API_ARCH_HERE, true, &spec));
+		for (uint8_t r = 0; c && r < spec.nreads; r++) {
+			struct ct_absent a = { .h = c->h,
+					       .address = 0x3000,
+					       .func = c->func,
+					       .read = r,
+					       .flags = CT_ABSENT_OTHER };
+
+			absent_add(ab, NULL, &a);
+		}
+		CHECK(c && absent_has(ab, c) && absent_fill(ab, NULL, c) == c);
+		CHECK(c && !absent_has(ab, c));
+		absent_totals(ab, &missing, &filled, &unshown);
+		CHECK_EQ(spec.nreads, missing);
+		CHECK_EQ(0, filled);
+		CHECK_EQ(rows[i].shown ? 0 : spec.nreads, unshown);
+	}
+	absent_close(ab);
+}
+
 int main(void)
 {
 	RUN(test_registered);
@@ -1056,5 +1096,6 @@ int main(void)
 	RUN(test_nested);
 	RUN(test_errors);
 	RUN(test_fuzz);
+	RUN(test_absent);
 	return unit_end();
 }

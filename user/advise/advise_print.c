@@ -345,7 +345,7 @@ static void json_finding(struct json *j, const struct advise_print *p,
 	json_put_str(j, "title", f->rule->title);
 	json_put_str(j, "severity", advise_severity_name(f->severity));
 	json_put_u64(j, "pid", f->pid);
-	json_put_bytes(j, "comm", f->comm.s, f->comm.len);
+	json_put_bytes(j, "process", f->comm.s, f->comm.len);
 	json_put_u64(j, "count", f->n);
 	json_put_u64(j, "cost_ns", f->cost_ns);
 	json_put_real(j, "share", 6, f->share);
@@ -389,7 +389,9 @@ void advise_print_json(struct out *o, const struct advise_print *p)
 	advise_totals(p->advice, &t);
 	json_open_object(&j, NULL);
 	json_put_str(&j, "type", "advice");
-	json_put_str(&j, "version", p->version ? p->version : "");
+	json_put_str(&j, "schema", "cudatrace-advice");
+	json_put_u64(&j, "version", 2);
+	json_put_str(&j, "cudatrace", p->version ? p->version : "");
 	json_put_str(&j, "title", p->title ? p->title : "");
 	json_put_u64(&j, "calls", t.calls);
 	json_put_u64(&j, "work", t.work);

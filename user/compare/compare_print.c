@@ -331,13 +331,20 @@ static void json_file(struct json *j, const char *key, const struct saved *s)
 static void json_condition(struct json *j, const struct judge_result *r)
 {
 	static const char *const words[] = { "pass", "fail", "noise", "unknown" };
+	static const char *const units[] = {
+		[SAVED_UNIT_NUMBER] = "",     [SAVED_UNIT_NS] = "ns",
+		[SAVED_UNIT_BYTES] = "bytes", [SAVED_UNIT_SHARE] = "share",
+		[SAVED_UNIT_GBS] = "GB/s",
+	};
 
 	json_line(j, " ");
 	json_open_object(j, NULL);
 	json_put_str(j, "expression", r->expr->text);
 	json_put_str(j, "section", saved_section_name(r->c.section));
-	json_put_str(j, "name", r->c.name);
+	json_put_str(j, "name",
+		     r->c.section == SAVED_SUMMARY ? saved_key_json(r->c.name) : r->c.name);
 	json_put_str(j, "field", saved_field_name(r->c.field));
+	json_put_str(j, "unit", units[r->expr->unit]);
 	json_put_digits(j, "base", 12, r->c.base.median);
 	json_put_digits(j, "new", 12, r->c.now.median);
 	json_put_digits(j, "change", 12, r->c.change);
@@ -365,7 +372,7 @@ static void json_one(struct json *j, const struct compare *c)
 	json_open_object(j, "metrics");
 	for (size_t i = 0; i < c->nkeys; i++) {
 		json_line(j, " ");
-		json_change(j, c->keys[i].name, &c->keys[i]);
+		json_change(j, saved_key_json(c->keys[i].name), &c->keys[i]);
 	}
 	json_end(j);
 	json_line(j, "");
@@ -376,7 +383,7 @@ static void json_one(struct json *j, const struct compare *c)
 		json_put_str(j, "section", saved_section_name(c->rows[i].time.section));
 		json_put_str(j, "name", c->rows[i].time.name);
 		json_change(j, "calls", &c->rows[i].calls);
-		json_change(j, "time", &c->rows[i].time);
+		json_change(j, "time_ns", &c->rows[i].time);
 		json_end(j);
 	}
 	json_end(j);
@@ -396,7 +403,7 @@ static void print_as_json(struct out *o, const struct compare *c, size_t n, cons
 
 	json_open_object(&j, NULL);
 	json_put_str(&j, "schema", "cudatrace-compare");
-	json_put_u64(&j, "version", 1);
+	json_put_u64(&j, "version", 2);
 	json_put_str(&j, "cudatrace", version);
 	json_put_digits(&j, "level", 6, n ? c[0].results.level : 0);
 	json_open_array(&j, "comparisons");

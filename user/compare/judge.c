@@ -115,6 +115,7 @@ static int parse_key(struct judge_expr *e, const char *key, char *msg, size_t si
 	for (size_t i = 0; i < ARRAY_LEN(short_keys); i++)
 		if (!strcmp(short_keys[i].word, key))
 			key = short_keys[i].key;
+	key = saved_key_of(key);
 	for (unsigned int i = 0; saved_key(i); i++) {
 		if (!strcmp(saved_key(i), key)) {
 			e->unit = saved_key_unit(key);

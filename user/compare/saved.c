@@ -79,31 +79,33 @@ static const struct {
 	[SAVED_BANDWIDTH] = { "bandwidth", NULL, SAVED_UNIT_GBS },
 };
 
-/* In words; SUM: it grows with the length of a run. */
+/* In expressions; in files, if that is another: files before version 2 have the first; in words; SUM: it grows with the
+ * length of a run. */
 static const struct {
-	const char *key, *words;
+	const char *key, *json, *words;
 	enum saved_unit unit;
 	bool sum;
 } keys[] = {
 #define SUM true
-	{ "total_api_time", "time in CUDA calls", SAVED_UNIT_NS, SUM },
-	{ "total_api_calls", "CUDA calls", SAVED_UNIT_NUMBER, SUM },
-	{ "failed_calls", "failed calls", SAVED_UNIT_NUMBER, SUM },
-	{ "sync_time", "time in calls that wait", SAVED_UNIT_NS, SUM },
-	{ "launches", "kernel launches", SAVED_UNIT_NUMBER, SUM },
-	{ "graph_launches", "graph launches", SAVED_UNIT_NUMBER, SUM },
-	{ "launch_threads", "GPU threads launched", SAVED_UNIT_NUMBER, SUM },
-	{ "stream_launches", "launches on own streams", SAVED_UNIT_NUMBER, SUM },
-	{ "moves", "copies and sets", SAVED_UNIT_NUMBER, SUM },
-	{ "async_moves", "copies and sets, async", SAVED_UNIT_NUMBER, SUM },
-	{ "bytes_moved", "bytes copied and set", SAVED_UNIT_BYTES, SUM },
-	{ "kernel_time", "time of kernels", SAVED_UNIT_NS, SUM },
-	{ "copy_time", "time of copies", SAVED_UNIT_NS, SUM },
-	{ "kernel_utilization", "device busy with kernels", SAVED_UNIT_SHARE, false },
-	{ "memory_efficiency", "bandwidth of copies", SAVED_UNIT_GBS, false },
-	{ "peak_bytes", "peak of device memory", SAVED_UNIT_BYTES, false },
-	{ "span_ns", "from beginning to end", SAVED_UNIT_NS, SUM },
-	{ "own_cost_ns", "cost of the probes", SAVED_UNIT_NS, SUM },
+	{ "total_api_time", "total_api_time_ns", "time in CUDA calls", SAVED_UNIT_NS, SUM },
+	{ "total_api_calls", NULL, "CUDA calls", SAVED_UNIT_NUMBER, SUM },
+	{ "failed_calls", NULL, "failed calls", SAVED_UNIT_NUMBER, SUM },
+	{ "sync_time", "sync_time_ns", "time in calls that wait", SAVED_UNIT_NS, SUM },
+	{ "launches", NULL, "kernel launches", SAVED_UNIT_NUMBER, SUM },
+	{ "graph_launches", NULL, "graph launches", SAVED_UNIT_NUMBER, SUM },
+	{ "launch_threads", NULL, "GPU threads launched", SAVED_UNIT_NUMBER, SUM },
+	{ "stream_launches", NULL, "launches on own streams", SAVED_UNIT_NUMBER, SUM },
+	{ "moves", NULL, "copies and sets", SAVED_UNIT_NUMBER, SUM },
+	{ "async_moves", NULL, "copies and sets, async", SAVED_UNIT_NUMBER, SUM },
+	{ "bytes_moved", NULL, "bytes copied and set", SAVED_UNIT_BYTES, SUM },
+	{ "kernel_time", "kernel_time_ns", "time of kernels", SAVED_UNIT_NS, SUM },
+	{ "copy_time", "copy_time_ns", "time of copies", SAVED_UNIT_NS, SUM },
+	{ "kernel_utilization", NULL, "device busy with kernels", SAVED_UNIT_SHARE, false },
+	{ "memory_efficiency", "memory_efficiency_gb_per_second", "bandwidth of copies",
+	  SAVED_UNIT_GBS, false },
+	{ "peak_bytes", NULL, "peak of device memory", SAVED_UNIT_BYTES, false },
+	{ "span_ns", NULL, "from beginning to end", SAVED_UNIT_NS, SUM },
+	{ "own_cost_ns", NULL, "cost of the probes", SAVED_UNIT_NS, SUM },
 #undef SUM
 };
 
@@ -133,6 +135,22 @@ int saved_field_find(const char *name, size_t len)
 const char *saved_key(unsigned int i)
 {
 	return i < ARRAY_LEN(keys) ? keys[i].key : NULL;
+}
+
+const char *saved_key_json(const char *key)
+{
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		if (!strcmp(keys[i].key, key))
+			return keys[i].json ? keys[i].json : key;
+	return key;
+}
+
+const char *saved_key_of(const char *json)
+{
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		if (keys[i].json && !strcmp(keys[i].json, json))
+			return keys[i].key;
+	return json;
 }
 
 const char *saved_key_words(const char *key)
@@ -294,9 +312,10 @@ static int add_summary(struct saved *s, struct json_object *run)
 
 		(void)val;
 		if (!isnan(v))
-			add_entry(s, SAVED_SUMMARY, key)->v[SAVED_VALUE] = v;
+			add_entry(s, SAVED_SUMMARY, saved_key_of(key))->v[SAVED_VALUE] = v;
 	}
-	device = !isnan(number(summary, "kernel_time"));
+	device = !isnan(number(summary, saved_key_json("kernel_time"))) ||
+		 !isnan(number(summary, "kernel_time"));
 	s->device = device && (s->device || !s->nruns);
 	s->unseen += unseen(run);
 	if (!json_object_object_get_ex(run, "lost", &lost) ||
@@ -323,10 +342,10 @@ static int add_run(struct saved *s, struct json_object *run)
 		msg_error("%s: not what 'cudatrace stat --save' writes", s->path);
 		return -EINVAL;
 	}
-	if (version != 1) {
-		msg_error("%s: written by another version of cudatrace (%g instead of 1); save it "
+	if (version != 1 && version != SAVED_VERSION) {
+		msg_error("%s: written by another version of cudatrace (%g instead of %d); save it "
 			  "again",
-			  s->path, version);
+			  s->path, version, SAVED_VERSION);
 		return -EINVAL;
 	}
 	err = add_summary(s, run);

@@ -55,8 +55,12 @@ enum saved_unit saved_field_unit(enum saved_field);
 int saved_field_find(const char *name, size_t len); /* -1: there is none */
 
 /* The keys of the summary that are known; NULL after the last. */
+#define SAVED_VERSION 2 /* of `stat --save`; 1 is read too */
+
 const char *saved_key(unsigned int i);
 enum saved_unit saved_key_unit(const char *key);
+const char *saved_key_json(const char *key);  /* its name in JSON, with the unit */
+const char *saved_key_of(const char *json);   /* the key of a name in JSON; others are their own */
 const char *saved_key_words(const char *key); /* "time in CUDA calls"; NULL: not known */
 
 struct saved_row {

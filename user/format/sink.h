@@ -169,6 +169,7 @@ struct sink_wants {
 	uint8_t by;	    /* enum book_by: what calls are counted by, beside their function */
 	bool hist;	    /* counts have histograms of durations too */
 	bool no_names;	    /* it shows no kernel by its name */
+	bool sums;	    /* what makes no row is in none of its sums */
 	uint64_t processes; /* for how many of them counts have room; 0: a default */
 };
 

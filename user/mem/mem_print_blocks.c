@@ -210,7 +210,7 @@ static void head(struct json *j, const struct ledger *l, uint32_t total)
 	json_line(j, " ");
 	json_open_object(j, NULL);
 	json_put_u64(j, "pid", l->processes[t->process].shown_pid);
-	json_put_str(j, "comm", l->processes[t->process].comm);
+	json_put_str(j, "process", l->processes[t->process].comm);
 	json_put_u64(j, "device", t->device);
 }
 
@@ -219,12 +219,12 @@ static void fragments_json(struct json *j, const struct blocks_frag *f)
 	json_open_object(j, "segments");
 	json_put_u64(j, "with_blocks", f->segments);
 	json_put_u64(j, "bytes", f->bytes);
-	json_put_u64(j, "in_blocks", f->used);
+	json_put_u64(j, "in_blocks_bytes", f->used);
 	json_put_u64(j, "free_stretches", f->holes);
 	json_put_u64(j, "free_bytes", f->holes_bytes);
 	json_put_u64(j, "without_blocks", f->empty);
 	json_put_u64(j, "without_blocks_bytes", f->empty_bytes);
-	json_put_u64(j, "longest_free", f->largest);
+	json_put_u64(j, "longest_free_bytes", f->largest);
 	json_put_u64(j, "site_before", f->before);
 	json_put_u64(j, "site_behind", f->behind);
 	json_put_u64(j, "unseen", f->outside);
@@ -249,11 +249,11 @@ static void rows_json(struct json *j, const struct ledger *l, uint32_t total, en
 			json_put_u64(j, "site", rows[i]->of);
 		else
 			json_put_str(j, "operator", blocks_operator(&l->blocks, rows[i]->of));
-		json_put_u64(j, "at_peak", peak);
+		json_put_u64(j, "at_peak_bytes", peak);
 		json_put_u64(j, "blocks_at_peak", n);
-		json_put_u64(j, "in_use", rows[i]->bytes);
+		json_put_u64(j, "in_use_bytes", rows[i]->bytes);
 		json_put_u64(j, "live", rows[i]->n);
-		json_put_u64(j, "taken", rows[i]->taken);
+		json_put_u64(j, "taken_bytes", rows[i]->taken);
 		json_put_u64(j, "allocations", rows[i]->taken_n);
 		json_put_u64(j, "frees", rows[i]->freed_n);
 		json_end(j);
@@ -269,15 +269,15 @@ static void total_json(struct json *j, const struct ledger *l, const struct mem_
 	struct blocks_frag f = blocks_fragments(&l->blocks, i, &l->live);
 
 	head(j, l, i);
-	json_put_u64(j, "allocated", t->allocated);
-	json_put_u64(j, "reserved", t->reserved);
-	json_put_u64(j, "peak", t->peak);
+	json_put_u64(j, "allocated_bytes", t->allocated);
+	json_put_u64(j, "reserved_bytes", t->reserved);
+	json_put_u64(j, "peak_bytes", t->peak);
 	json_put_u64(j, "peak_ns", t->peak ? since(a, t->peak_ns) : 0);
-	json_put_u64(j, "reserved_peak", t->reserved_peak);
-	json_put_u64(j, "before", t->before);
-	json_put_u64(j, "in_use", t->bytes);
+	json_put_u64(j, "reserved_peak_bytes", t->reserved_peak);
+	json_put_u64(j, "before_bytes", t->before);
+	json_put_u64(j, "in_use_bytes", t->bytes);
 	json_put_u64(j, "live", t->n);
-	json_put_u64(j, "taken", t->taken);
+	json_put_u64(j, "taken_bytes", t->taken);
 	json_put_u64(j, "allocations", t->taken_n);
 	json_put_u64(j, "frees", t->freed_n);
 	json_put_u64(j, "unseen_allocations", t->unseen_n);
@@ -306,9 +306,9 @@ void mem_print_blocks_json(struct json *j, const struct ledger *l, const struct 
 
 		head(j, l, m->total);
 		json_put_u64(j, "at_ns", since(a, m->at_ns));
-		json_put_u64(j, "asked", m->asked);
-		json_put_u64(j, "allocated", m->allocated);
-		json_put_u64(j, "reserved", m->reserved);
+		json_put_u64(j, "asked_bytes", m->asked);
+		json_put_u64(j, "allocated_bytes", m->allocated);
+		json_put_u64(j, "reserved_bytes", m->reserved);
 		json_put_u64(j, "site", m->site);
 		fragments_json(j, &m->frag);
 		mem_print_holders_json(j, &m->holders, "blocks");

@@ -20,7 +20,7 @@ static void head(struct json *j, const struct ledger *l, uint32_t process)
 {
 	json_open_object(j, NULL);
 	json_put_u64(j, "pid", l->processes[process].shown_pid);
-	json_put_str(j, "comm", l->processes[process].comm);
+	json_put_str(j, "process", l->processes[process].comm);
 }
 
 static uint64_t since(const struct mem_about *a, uint64_t at_ns)
@@ -55,11 +55,11 @@ static void row(struct json *j, const struct ledger *l, const struct mem_about *
 			json_put_hex(j, NULL, r->addresses[i]);
 		json_end(j);
 	} else {
-		json_put_u64(j, "in_use", r->bytes);
+		json_put_u64(j, "in_use_bytes", r->bytes);
 		json_put_u64(j, "live", r->n);
-		json_put_u64(j, "peak", r->peak);
+		json_put_u64(j, "peak_bytes", r->peak);
 		json_put_u64(j, "peak_ns", r->peak ? since(a, r->peak_ns) : 0);
-		json_put_u64(j, "taken", r->taken);
+		json_put_u64(j, "taken_bytes", r->taken);
 		json_put_u64(j, "allocations", r->taken_n);
 		json_put_u64(j, "frees", r->freed_n);
 	}
@@ -96,7 +96,7 @@ static void processes(struct json *j, const struct ledger *l)
 		head(j, l, i);
 		json_put_bool(j, "from_start", p->from_start);
 		json_put_bool(j, "ended", p->ended);
-		json_put_u64(j, "leaked", p->leaked);
+		json_put_u64(j, "leaked_bytes", p->leaked);
 		json_put_u64(j, "leaked_allocations", p->leaked_n);
 		json_put_u64(j, "out_of_memory", p->oom_n);
 		json_put_u64(j, "failed_allocations", p->failed_n);
@@ -107,7 +107,7 @@ static void processes(struct json *j, const struct ledger *l)
 		json_put_u64(j, "unseen_allocations", p->unseen_n);
 		json_put_u64(j, "unseen_frees", p->unfreed_n);
 		json_put_u64(j, "driver_bytes", p->driver_bytes);
-		json_put_u64(j, "driver_peak", p->driver_peak);
+		json_put_u64(j, "driver_peak_bytes", p->driver_peak);
 		json_end(j);
 	}
 	json_end(j);
@@ -153,12 +153,12 @@ static void faults(struct json *j, const struct ledger *l, const struct mem_abou
 		json_line(j, " ");
 		head(j, l, m->process);
 		json_put_u64(j, "at_ns", since(a, m->at_ns));
-		json_put_u64(j, "asked", m->asked);
+		json_put_u64(j, "asked_bytes", m->asked);
 		json_put_str(j, "kind", api_memory_name((enum api_memory_kind)m->kind));
 		device(j, m->device);
-		json_put_u64(j, "held", m->held);
+		json_put_u64(j, "held_bytes", m->held);
 		json_put_u64(j, "held_allocations", m->held_n);
-		json_put_u64(j, "held_host", m->host);
+		json_put_u64(j, "held_host_bytes", m->host);
 		json_put_u64(j, "site", m->site);
 		mem_print_holders_json(j, &m->holders, "allocations");
 		json_end(j);
@@ -190,7 +190,7 @@ static void sites(struct json *j, const struct ledger *l)
 		json_line(j, " ");
 		json_open_object(j, NULL);
 		json_put_u64(j, "site", i);
-		json_put_str(j, "api", s->func);
+		json_put_str(j, "name", s->func);
 		json_put_str(j, "library", s->library);
 		json_put_bool(j, "cut", s->cut);
 		json_open_array(j, "stack");
@@ -219,7 +219,9 @@ void mem_print_json(struct out *o, const struct ledger *l, const struct mem_abou
 
 	json_open_object(&j, NULL);
 	json_put_str(&j, "type", "memory");
-	json_put_str(&j, "version", a->version ? a->version : "");
+	json_put_str(&j, "schema", "cudatrace-memory");
+	json_put_u64(&j, "version", 2);
+	json_put_str(&j, "cudatrace", a->version ? a->version : "");
 	json_put_str(&j, "title", a->title);
 	json_put_str(&j, "reason", a->end ? a->end->reason : NULL);
 	json_put_u64(&j, "lost", a->end ? losses_total(&a->end->losses) : 0);
@@ -255,9 +257,9 @@ void mem_print_watch_json(struct out *o, const struct ledger *l, const struct me
 			continue;
 		head(&j, l, list[i]->process);
 		json_put_str(&j, "where", mem_where_name((enum ledger_where)list[i]->where));
-		json_put_u64(&j, "in_use", list[i]->bytes);
-		json_put_u64(&j, "peak", list[i]->peak);
-		json_put_u64(&j, "before", list[i]->marked);
+		json_put_u64(&j, "in_use_bytes", list[i]->bytes);
+		json_put_u64(&j, "peak_bytes", list[i]->peak);
+		json_put_u64(&j, "before_bytes", list[i]->marked);
 		json_end(&j);
 	}
 	free(list);

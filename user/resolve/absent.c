@@ -23,6 +23,7 @@ struct absent {
 	void *ctx;
 	struct filed *filed;
 	uint64_t clock, missing, filled;
+	uint64_t unshown; /* of calls that have no row, and not filled */
 	uint32_t nused;
 	struct kept kept[KEPT];
 	char text[CT_NAME_MAX + CT_READ_MAX];
@@ -282,8 +283,12 @@ const struct ct_call *absent_fill(struct absent *ab, struct target *t, const str
 			ab->call.got |= done ? 1u << i : 0;
 		}
 		if (k && last) {
-			ab->missing += k->a.flags != 0;
-			ab->filled += done;
+			if (c->h.flags & CT_F_HIDDEN) {
+				ab->unshown += k->a.flags && !done;
+			} else {
+				ab->missing += k->a.flags != 0;
+				ab->filled += done;
+			}
 			k->used = 0;
 			ab->nused--;
 		}
@@ -297,8 +302,9 @@ const struct ct_call *absent_fill(struct absent *ab, struct target *t, const str
 	return &ab->call;
 }
 
-void absent_totals(const struct absent *ab, uint64_t *missing, uint64_t *filled)
+void absent_totals(const struct absent *ab, uint64_t *missing, uint64_t *filled, uint64_t *unshown)
 {
 	*missing = ab->missing;
 	*filled = ab->filled;
+	*unshown = ab->unshown;
 }

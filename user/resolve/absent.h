@@ -26,7 +26,7 @@ bool absent_has(struct absent *, const struct ct_call *);
  * the process is gone. Valid until the next call. */
 const struct ct_call *absent_fill(struct absent *, struct target *t, const struct ct_call *);
 /* Returns how many reads did not find their memory although it is mapped, and how many of them were
- * read from files. */
-void absent_totals(const struct absent *, uint64_t *missing, uint64_t *filled);
+ * read from files; unshown: those of calls that have no row, and that were not. */
+void absent_totals(const struct absent *, uint64_t *missing, uint64_t *filled, uint64_t *unshown);
 
 #endif

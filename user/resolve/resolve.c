@@ -313,7 +313,7 @@ void resolve_totals(const struct resolve *r, struct resolve_totals *t)
 {
 	*t = (struct resolve_totals){ 0 };
 	if (r->absent)
-		absent_totals(r->absent, &t->absent, &t->filled);
+		absent_totals(r->absent, &t->absent, &t->filled, &t->unshown);
 	if (r->names)
 		names_totals(r->names, &t->launches, &t->named);
 	if (r->stacks)

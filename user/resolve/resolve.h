@@ -57,8 +57,8 @@ struct resolve_totals {
 	/* launches that were passed on, and those whose kernel had a name */
 	uint64_t launches, named;
 	/* arguments that were not in memory at their call, and how many of them were read from a
-	 * file */
-	uint64_t absent, filled;
+	 * file; of calls that have no row, such as registrations of kernels, those that were not read */
+	uint64_t absent, filled, unshown;
 	/* stacks resolved; of these, how many end before the thread's first frame */
 	uint64_t stacks, broken;
 };

@@ -183,13 +183,18 @@ static void say_missing(const struct session *s)
 {
 	struct resolve_totals t;
 	struct bounded_counts b;
+	uint64_t missing;
 
 	resolve_totals(s->stages.resolve, &t);
 	bounded_counts(&b);
-	if (t.absent > t.filled)
+	missing = t.absent > t.filled ? t.absent - t.filled : 0;
+	/* names that were registered matter where a launch has none */
+	if (t.launches > t.named)
+		losses_add(&missing, t.unshown);
+	if (missing)
 		msg_note("%llu arguments were not in memory at their call and were not read: they "
 			 "are not shown, nor are the names in them",
-			 (unsigned long long)(t.absent - t.filled));
+			 (unsigned long long)missing);
 	if (b.left || b.refused)
 		msg_warn("%llu reads of programs' memory or files were stopped at their time "
 			 "limit, and %llu were not begun because of them; %u still wait",
@@ -280,6 +285,16 @@ static void say_totals(const struct session *s, const char *const *muted)
 				   "--otlp-min"
 				 : "%llu ranges and marks are not shown: '%s' has no ranges",
 			 (unsigned long long)s->stages.scopes_left_out, s->o->format->ops->name);
+	/* the last line of 'record' has them */
+	if (s->wants.sums && s->sources[0].ops->recorded && s->stages.work_left_out)
+		msg_note("%llu records of devices are in no sum: sums are of kernels, copies and "
+			 "sets of memory",
+			 (unsigned long long)s->stages.work_left_out);
+	if (s->wants.sums && s->sources[0].ops->recorded && s->stages.calls_left_out)
+		msg_note(
+			"%llu calls are in no sum: they had not returned when the recording ended, "
+			"or this version does not know their functions",
+			(unsigned long long)s->stages.calls_left_out);
 	if (l->scopes_unbegun)
 		msg_note("%llu ranges ended that had begun before the trace: they are not shown",
 			 (unsigned long long)l->scopes_unbegun);

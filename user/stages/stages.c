@@ -223,6 +223,10 @@ static int show(void *ctx, struct event *ev)
 		st->unfinished++;
 	if (rec->kind == CT_SCOPE_END && !rows)
 		st->scopes_left_out++;
+	if (!rows && kind_is(rec->kind, KIND_DEVICE) && rec->kind != CT_SCOPE_END)
+		st->work_left_out++;
+	if (!rows && (rec->kind == CT_CALL || rec->kind == CT_FOREIGN))
+		st->calls_left_out++;
 	if (rec->kind == CT_SCOPE_END)
 		st->nscopes += (uint64_t)rows;
 	else if (kind_is(rec->kind, KIND_DEVICE))

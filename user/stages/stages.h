@@ -52,8 +52,9 @@ struct stages {
 	uint64_t work;	     /* how many of these are device work */
 	uint64_t nscopes;    /* how many are scopes */
 	uint64_t unfinished; /* how many are calls that did not return */
-	/* scopes that passed the filter and made no row, since the output does not show them */
-	uint64_t scopes_left_out;
+	/* scopes that passed the filter and made no row, since the output does not show them; the same of
+	 * calls and device work */
+	uint64_t scopes_left_out, calls_left_out, work_left_out;
 	/* calls that have no rows of their own and passed the filter */
 	struct muted_sum muted;
 	/* what the latest reading of counts (CT_CALL_COUNT) has of what passes the filter, and the

@@ -48,7 +48,7 @@ static void sizes(struct json *j, const struct report_row *r)
 
 static void histogram(struct json *j, const struct report_row *r)
 {
-	json_open_array(j, "histogram");
+	json_open_array(j, "histogram_ns");
 	for (int i = 0; i < CT_HIST_BUCKETS; i++) {
 		if (!r->hist->n[i])
 			continue;
@@ -94,13 +94,13 @@ static void derived_device(struct json *j, const struct report *r)
 		bytes += r->traffic[w].bytes;
 		ns += r->traffic[w].ns;
 	}
-	json_put_u64(j, "kernel_time", r->totals[REPORT_KERNELS].ns);
-	json_put_u64(j, "copy_time", r->totals[REPORT_COPIES].ns);
+	json_put_u64(j, "kernel_time_ns", r->totals[REPORT_KERNELS].ns);
+	json_put_u64(j, "copy_time_ns", r->totals[REPORT_COPIES].ns);
 	if (r->span_ns)
 		json_put_real(j, "kernel_utilization", 6,
 			      r->ndevices ? print_kernel_utilization(r) : 0);
 	if (ns)
-		json_put_real(j, "memory_efficiency", 6, (double)bytes / (double)ns);
+		json_put_real(j, "memory_efficiency_gb_per_second", 6, (double)bytes / (double)ns);
 }
 
 /* Writes the latest share of the time for which probes were attached, and their cost as a share
@@ -131,8 +131,8 @@ static void derived(struct json *j, const struct report *r, const struct print_a
 	json_open_object(j, "summary");
 	json_put_u64(j, "span_ns", r->span_ns);
 	if (r->timed || !calls.calls) {
-		json_put_u64(j, "total_api_time", calls.ns);
-		json_put_u64(j, "sync_time", r->totals[REPORT_SYNC].ns);
+		json_put_u64(j, "total_api_time_ns", calls.ns);
+		json_put_u64(j, "sync_time_ns", r->totals[REPORT_SYNC].ns);
 	}
 	json_put_u64(j, "total_api_calls", calls.calls);
 	estimate(j, calls.calls, &unseen);
@@ -238,7 +238,7 @@ void print_json(struct out *o, const struct report *r, const struct print_about 
 
 	json_open_object(&j, NULL);
 	json_put_str(&j, "schema", "cudatrace-stat");
-	json_put_u64(&j, "version", 1);
+	json_put_u64(&j, "version", 2);
 	json_put_str(&j, "cudatrace", a->version);
 	if (a->title)
 		json_put_str(&j, "title", a->title);

@@ -290,6 +290,7 @@ static void stat_wants(const void *own, struct sink_wants *wants)
 	wants->for_programs = how->form != STAT_TABLE;
 	wants->files[0] = how->save;
 	wants->by = how->by;
+	wants->sums = !book_scopes(how->by);
 	wants->hist = how->hist;
 	wants->layers = book_layers(how->by);
 	wants->any_layer = how->by == BOOK_BY_STEP; /* a step is found by any of several */

@@ -166,7 +166,7 @@ void batch_json(struct out *out, struct top_screen *s, struct top_model *m,
 	for (long r = 0; r < s->nrows; r++) {
 		head_json(&j, m, h, "top_process");
 		json_put_u64(&j, "pid", s->rows[r].id);
-		json_put_str(&j, "comm", s->rows[r].label);
+		json_put_str(&j, "process", s->rows[r].label);
 		sums_json(&j, m, &s->rows[r].period);
 		json_put_u64(&j, "calls_total", s->rows[r].total.calls);
 		if (s->rows[r].total.estimated || s->rows[r].total.error)

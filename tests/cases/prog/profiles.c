@@ -17,6 +17,7 @@
  *	settings	prints "settings T C": CUPTI's type of thread ids, and whether its clock is CLOCK_REALTIME
  *	fork		the further steps are a child's, for whose end the parent waits
  *	ready		prints "ready PID" and waits for a line on stdin
+ *	kill		SIGKILL to itself
  *	sleep		two and a half seconds
  *
  * --wait: prints "done" after the last step and waits for a line. Prints "start failed: N" if CUPTI
@@ -27,6 +28,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -275,6 +277,8 @@ static void step(const char *what)
 	} else if (!strcmp(what, "ready")) {
 		printf("ready %d\n", (int)getpid());
 		wait_for_line();
+	} else if (!strcmp(what, "kill")) {
+		kill(getpid(), SIGKILL);
 	} else if (!strcmp(what, "sleep")) {
 		usleep(2500000);
 	} else {

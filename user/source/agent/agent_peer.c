@@ -26,9 +26,10 @@ struct agent_peer {
 	bool ran, calls;
 	const struct capture_plan *plan;
 	struct agent_funcs *funcs;
-	uint64_t since_ns; /* device records are made */
-	uint32_t kinds;	   /* of these kinds: enum agent_kind */
-	bool left;	   /* gone without a word, while it ran */
+	uint64_t since_ns;    /* device records are made */
+	uint64_t withdrew_ns; /* ... until then; 0: they still are */
+	uint32_t kinds;	      /* of these kinds: enum agent_kind */
+	bool left;	      /* gone without a word, while it ran */
 	uint32_t cupti_version, driver_version;
 	char *msg;	 /* MEET_MSG_MAX: the message at work */
 	size_t size, at; /* at: the next record in it; 0: no message */
@@ -265,12 +266,26 @@ static void as_ours(const struct agent_peer *p, __u64 *ns)
 	*ns = *ns ? agent_process_ours(*ns, p->conn.ahead_ns) : 0;
 }
 
+/* Of calls that were made while the agent had withdrawn no device record is missing. */
+static void own_hole(struct agent_peer *p, struct ct_hole *hole)
+{
+	bool open = hole->until_ns == CT_HOLE_OPEN;
+
+	hole->h.flags = 0;
+	if (!open)
+		as_ours(p, &hole->until_ns);
+	if (hole->layer != CT_HOLE_DEVICE)
+		return;
+	p->withdrew_ns = open ? hole->h.start_ns : 0;
+	if (!open && hole->until_ns > p->since_ns)
+		p->since_ns = hole->until_ns;
+}
+
 /* Its ids and times as ours, and nothing in it that only we may say. */
 static void own(struct agent_peer *p, struct ct_hdr *h)
 {
 	as_ours(p, &h->start_ns);
-	if (h->kind != CT_HOLE || h->end_ns != CT_HOLE_OPEN)
-		as_ours(p, &h->end_ns);
+	as_ours(p, &h->end_ns);
 	if (h->kind == CT_KERNEL) {
 		as_ours(p, &((struct ct_kernel *)h)->queued_ns);
 		as_ours(p, &((struct ct_kernel *)h)->submitted_ns);
@@ -280,6 +295,8 @@ static void own(struct agent_peer *p, struct ct_hdr *h)
 	h->lost = 0;
 	if (h->kind == CT_CALL || h->kind == CT_ENTER) {
 		h->flags &= CT_F_UNFINISHED | CT_F_NO_RETURN | CT_F_PER_THREAD | CT_F_HIDDEN;
+	} else if (h->kind == CT_HOLE) {
+		own_hole(p, (struct ct_hole *)h);
 	} else if (kind_is(h->kind, KIND_WORK)) {
 		struct ct_work *w = (struct ct_work *)h;
 
@@ -364,7 +381,7 @@ static int tell_tail(const struct agent_peer *p, emit_fn emit, void *ctx)
 		       .kind = CT_TAIL,
 		       .pid = (uint32_t)p->conn.pid,
 		       .start_ns = p->since_ns,
-		       .end_ns = now_ns() },
+		       .end_ns = p->withdrew_ns ? p->withdrew_ns : now_ns() },
 		.kinds = (p->kinds & AGENT_KERNEL ? 1u << CT_KERNEL : 0) |
 			 (p->kinds & AGENT_MEMCPY ? 1u << CT_COPY : 0) |
 			 (p->kinds & AGENT_MEMSET ? 1u << CT_SET : 0),

@@ -13,6 +13,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "../../event/holes/holes.h"
 #include "../../util/msg.h"
 #include "../../util/now.h"
 #include "bpf_inside.h"
@@ -154,6 +155,19 @@ static bool targets_ended(struct bpf_source *b)
 	return bpf_map_get_next_key(bpf_map__fd(b->skel->maps.pids), NULL, &next) != 0;
 }
 
+/* States how many functions have no probes because of the kind of probes, when that has changed. */
+static int state_left_out(struct bpf_source *b, emit_fn emit, void *ctx)
+{
+	struct ct_hole hole = hole_of(0, CT_HOLE_CALLS, CT_HOLE_REFUSED, CT_HOLE_KIND);
+
+	/* what is closed says nothing more */
+	hole.count = b->attach ? attach_left_out(b->attach) : b->left_out;
+	if (hole.count == b->left_out)
+		return 0;
+	b->left_out = hole.count;
+	return emit(ctx, &hole.h);
+}
+
 int bpf_drain(struct bpf_source *b, emit_fn emit, void *ctx)
 {
 	bool ended;
@@ -198,7 +212,10 @@ int bpf_drain(struct bpf_source *b, emit_fn emit, void *ctx)
 	}
 	/* behind the records that it belongs to */
 	if (!b->stopped || n < DRAIN_MAX) {
-		int err = bpf_muted_step(b, emit, ctx);
+		int err = state_left_out(b, emit, ctx);
+
+		if (!err)
+			err = bpf_muted_step(b, emit, ctx);
 
 		if (err)
 			return err;

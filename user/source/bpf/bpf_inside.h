@@ -31,6 +31,7 @@ struct bpf_source {
 	const bool *paused; /* as struct source has it */
 	bool whole;	    /* a drain takes all that is there, paused or not */
 	bool loaded;	    /* a process had a file that got probes */
+	uint64_t left_out;  /* functions that the kind of probe leaves out, as last stated */
 	bool stopped;
 	uint64_t stopped_ns; /* CLOCK_MONOTONIC; 0: calls are still seen, or never were */
 

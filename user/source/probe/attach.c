@@ -53,6 +53,7 @@ struct attach {
 	struct probe_file **files;
 	int nfiles;
 	uint64_t muted[PLAN_WORDS]; /* functions taken off again */
+	uint64_t left_out[PLAN_WORDS]; /* functions of files that the kind of probe leaves out */
 	bool sessions;		    /* no plain pairs where sessions are to be had */
 	unsigned generation;	    /* of the links of windows: each newer than all before */
 };
@@ -206,8 +207,10 @@ static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool 
 		if (may_go(a, p) != query || wants_no_return(g.kind, p) != calls_back ||
 		    plan_has(a->muted, p->func) != window)
 			continue;
-		if (a->kind == ATTACH_PERF && (query || is_left_out(p->func)))
+		if (a->kind == ATTACH_PERF && (query || is_left_out(p->func))) {
+			plan_add(a->left_out, p->func);
 			continue;
+		}
 		if (is_one_of_many(a, p)) {
 			many++;
 			continue;
@@ -268,6 +271,16 @@ static unsigned set_cost(enum attach_kind kind, unsigned nprobes, bool entry_onl
 	unsigned each = kind == ATTACH_SESSION || entry_only ? 1 : 2;
 
 	return kind == ATTACH_PERF ? each * nprobes : nprobes ? each : 0;
+}
+
+unsigned attach_left_out(const struct attach *a)
+{
+	unsigned n = 0;
+
+	/* those that were captured for another function's sake are missed by nobody */
+	for (int i = 0; i < PLAN_WORDS; i++)
+		n += (unsigned)__builtin_popcountll(a->left_out[i] & a->plan->shown[i]);
+	return n;
 }
 
 unsigned attach_cost(const struct attach *a, const struct probe_file *f, int npids)

@@ -29,6 +29,8 @@ int attach_file(struct attach *, struct probe_file *f, pid_t pid);
 
 /* How many descriptors the file takes at most once it is attached for this many processes (0:
  * for all): links, and those that replace some of them for a moment. */
+/* How many functions that the user asked for have no probes because probes of this kind leave them out. */
+unsigned attach_left_out(const struct attach *);
 unsigned attach_cost(const struct attach *, const struct probe_file *f, int npids);
 /* Closes the links and forgets the file. now: the links are closed when this returns; else soon
  * after. */
