@@ -911,3 +911,26 @@ case_hooks_mem() { # long undisturbed
 	ok_rc 2
 	says '--source=hooks copies stacks to unwind them'
 }
+
+# A program that loads libraries waits for each answer of cudatrace, which must not wait for its own next look at the clock.
+case_hooks_answers_at_once() { # undisturbed
+	cat > "$T/loads.py" <<- 'E'
+		import ctypes, sys, time
+		time.sleep(1.2)  # the tracer has nothing to do by now
+		slow = 0
+		for path in sys.argv[1:]:
+		    begin = time.monotonic()
+		    ctypes.CDLL(path)
+		    slow += time.monotonic() - begin > 0.08
+		print(slow)
+	E
+	local i
+	echo 'int f(void) { return 1; }' > "$T/f.c"
+	gcc -shared -fPIC -o "$T/f.so" "$T/f.c"
+	for i in $(seq 40); do
+		cp "$T/f.so" "$T/f$i.so"
+	done
+	ct --source=hooks -o /dev/null -- python3 "$T/loads.py" "$T"/f[0-9]*.so
+	ok_rc
+	[ "$(tail -n 1 "$T/out")" -lt 20 ] || fail "$(tail -n 1 "$T/out") of 40 libraries took longer than 80 ms to load"
+}

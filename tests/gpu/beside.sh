@@ -20,7 +20,7 @@ python3 -c 'import torch; assert torch.cuda.is_available()' 2> /dev/null || {
 	echo "skip beside: no PyTorch with a GPU"
 	exit 0
 }
-OWN='0 lost of those seen; process [0-9]+ (\([^)]*\) )?profiled itself with CUPTI: what its devices did meanwhile is not known, from '
+OWN='lost of those seen.*; process [0-9]+ (\([^)]*\) )?profiled itself with CUPTI: what its devices did meanwhile is not known, from '
 
 begin() {
 	rm -f "$tmp/go" "$tmp/stop" "$tmp/out"
@@ -61,7 +61,7 @@ leave() { # WHAT STATUS
 	same "$1: status of --strict" "$?" "$2"
 }
 # kernels FROM_NS TO_NS: how many kernels the trace has that began then
-kernels() { grep '^{"type":"kernel"' "$tmp/json" | grep -o '"ts_ns":[0-9]*' | cut -d: -f2 | awk -v a="$1" -v b="$2" '$1 >= a && $1 < b' | wc -l; }
+kernels() { grep '^{"type":"kernel"' "$tmp/json" | grep -o '"start_ns":[0-9]*' | cut -d: -f2 | awk -v a="$1" -v b="$2" '$1 >= a && $1 < b' | wc -l; }
 
 begin
 profile

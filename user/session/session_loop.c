@@ -331,7 +331,7 @@ static int watch(struct session *s, struct source *src)
 	int fds[SESSION_FDS], n = src->ops->fds(src, fds, SESSION_FDS);
 
 	for (int i = 0; i < n; i++) {
-		bool stream = src == session_first(s) && !i;
+		bool stream = src == session_first(s) && !i && !src->ops->asked;
 		struct loop_watch *w = loop_fd(s->loop, fds[i], stream ? on_stream : on_other, s);
 
 		if (!w)

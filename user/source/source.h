@@ -40,7 +40,9 @@ struct source_ops {
 	int (*start)(struct source *);
 	/* The descriptors that the loop waits on; when one is readable, call drain(). The first is
 	 * the record stream's. When few records come, the loop checks that one by a timer only.
-	 * Returns the number of descriptors. */
+	 * Returns the number of descriptors. With `asked` a program waits for what comes by the first
+	 * one too, so that it is never left to the timer. */
+	bool asked;
 	int (*fds)(struct source *, int *fd, int max);
 	/* Hands out the records that are ready, or a limited number of them. They have passed
 	 * record_check(), and hdr.lost is unchanged (the session makes a CT_LOST from it). Returns

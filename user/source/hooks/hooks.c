@@ -1036,6 +1036,7 @@ const struct source_ops source_hooks = {
 	.prepare = prepare,
 	.open = open_source,
 	.start = start,
+	.asked = true,
 	.fds = fds,
 	.drain = drain,
 	.stop = stop,
