@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * text.c - /proc/self/mem, /proc/self/maps and membarrier().
+ * text.c - the mem and maps of /proc/thread-self, and membarrier().
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -58,7 +58,8 @@ static void pages_free(struct pages *p)
 
 int text_open(void)
 {
-	mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	/* not /proc/self: that is the main thread, which has no memory when it has ended before the others */
+	mem = open("/proc/thread-self/mem", O_RDWR | O_CLOEXEC);
 	return mem < 0 ? -errno : 0;
 }
 
@@ -285,7 +286,7 @@ static char *read_all(const char *path)
 
 int text_maps_read(struct text_maps *maps)
 {
-	char *text = read_all("/proc/self/maps"), *line, *rest = text;
+	char *text = read_all("/proc/thread-self/maps"), *line, *rest = text;
 	unsigned int lines = 0;
 
 	*maps = (struct text_maps){ 0 };

@@ -2,7 +2,7 @@
 /*
  * offspring.c - makes children in each way that the kernel has, and has them make calls.
  *
- *   offspring worker SECONDS   the main thread makes a call and ends; another one, which is named as cudatrace names its own, makes a call
+ *   offspring worker SECONDS   the main thread ends; another one, which is named as cudatrace names its own, makes a call
  *                              each 10 ms
  *   offspring crowd THREADS    so many threads at a time, each of which makes 5 calls
  *   offspring HOW CHILDREN     3 calls, then a child that makes 7, CHILDREN times; then 2 calls
@@ -148,7 +148,6 @@ int main(int argc, char **argv)
 	if (!strcmp(how, "crowd"))
 		return crowd(atoi(argv[2]));
 	if (!strcmp(how, "worker")) {
-		calls(1); /* all libraries are loaded while the main thread is there */
 		pthread_create(&worker, NULL, work, argv[2]);
 		pthread_exit(NULL);
 	}
