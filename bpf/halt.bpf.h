@@ -38,15 +38,10 @@ bool tracer_gone;
 /* The thread that has seized the task, if it is ours and can answer; else NULL. */
 static __always_inline struct task_struct *tracer_of(struct task_struct *task)
 {
-	struct task_struct *tracer;
+	struct task_struct *tracer = task->parent;
 
-	if (!BPF_CORE_READ(task, ptrace))
-		return NULL;
-	tracer = BPF_CORE_READ(task, parent);
-	if ((__u32)BPF_CORE_READ(tracer, tgid) != tracer_tgid ||
-	    BPF_CORE_READ(tracer, flags) & PF_EXITING)
-		return NULL;
-	if (BPF_CORE_READ(tracer, signal, flags) & (SIGNAL_GROUP_EXIT | SIGNAL_STOP_STOPPED))
+	if (!task->ptrace || (__u32)tracer->tgid != tracer_tgid || tracer->flags & PF_EXITING ||
+	    tracer->signal->flags & (SIGNAL_GROUP_EXIT | SIGNAL_STOP_STOPPED))
 		return NULL;
 	return tracer;
 }
@@ -54,8 +49,7 @@ static __always_inline struct task_struct *tracer_of(struct task_struct *task)
 /* Was the task seized by us, who may be stopped or ending? */
 static __always_inline bool is_seized(struct task_struct *task)
 {
-	return BPF_CORE_READ(task, ptrace) &&
-	       (__u32)BPF_CORE_READ(task, parent, tgid) == tracer_tgid;
+	return task->ptrace && (__u32)task->parent->tgid == tracer_tgid;
 }
 
 struct halt {
@@ -69,7 +63,7 @@ static __always_inline bool is_halted(__u64 question)
 
 static __always_inline bool is_realtime(struct task_struct *tracer)
 {
-	return BPF_CORE_READ(tracer, prio) < MAX_RT_PRIO;
+	return tracer->prio < MAX_RT_PRIO;
 }
 
 /* Is this processor the one that the tracer waits for? A kernel without preemption gives it away
@@ -77,8 +71,8 @@ static __always_inline bool is_realtime(struct task_struct *tracer)
  * a real-time priority. */
 static __always_inline bool is_in_the_way(struct task_struct *tracer, __u64 waited_ns)
 {
-	return BPF_CORE_READ(tracer, on_rq) && !BPF_CORE_READ(tracer, on_cpu) &&
-	       BPF_CORE_READ(tracer, thread_info.cpu) == bpf_get_smp_processor_id() &&
+	return tracer->on_rq && !tracer->on_cpu &&
+	       tracer->thread_info.cpu == bpf_get_smp_processor_id() &&
 	       (waited_ns > HALT_QUEUED_NS || is_realtime(tracer));
 }
 
@@ -97,13 +91,20 @@ __noinline int halt(__u32 why)
 {
 	struct task_struct *task = bpf_get_current_task_btf(), *tracer = tracer_of(task);
 	struct halt h = { .since_ns = bpf_ktime_get_ns() };
-	struct ct_halt question = { .ns_tid = pid_in_ns(task), .why = why, .at_ns = h.since_ns };
+	struct ct_halt *question;
 
 	if (!tracer)
 		return 0;
-	h.question = question.number = __sync_fetch_and_add(&halts_asked, 1) + 1;
-	if (bpf_ringbuf_output(&halts, &question, sizeof(question), BPF_RB_FORCE_WAKEUP) ||
-	    halted_in_vain == halts_taken + 1)
+	question = bpf_ringbuf_reserve(&halts, sizeof(*question), 0);
+	if (!question)
+		return 0;
+	h.question = __sync_fetch_and_add(&halts_asked, 1) + 1;
+	question->ns_tid = number_in_ns(task->thread_pid, task->thread_pid->level);
+	question->why = why;
+	question->number = h.question;
+	question->at_ns = h.since_ns;
+	bpf_ringbuf_submit(question, BPF_RB_FORCE_WAKEUP);
+	if (halted_in_vain == halts_taken + 1)
 		return 0;
 	bpf_loop(HALT_STEPS, halt_step, &h, 0);
 	if (is_halted(h.question))

@@ -5,15 +5,11 @@
 #ifndef CT_PROCESS_BPF_H
 #define CT_PROCESS_BPF_H
 
-static __always_inline __u32 pid_in_ns(struct task_struct *task)
+static __always_inline __u32 number_in_ns(struct pid *pid, __u32 level)
 {
-	struct pid *pid = BPF_CORE_READ(task, thread_pid);
 	struct upid up = {};
-	__u32 i, level;
+	__u32 i;
 
-	if (!pid)
-		return 0;
-	level = BPF_CORE_READ(pid, level);
 	for (i = 0; i < MAX_PID_NS_LEVEL; i++) {
 		if (i > level)
 			break;
@@ -23,6 +19,13 @@ static __always_inline __u32 pid_in_ns(struct task_struct *task)
 			return up.nr;
 	}
 	return 0;
+}
+
+static __always_inline __u32 pid_in_ns(struct task_struct *task)
+{
+	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+
+	return pid ? number_in_ns(pid, BPF_CORE_READ(pid, level)) : 0;
 }
 
 static __always_inline long send_process(struct task_struct *task, __u16 kind)

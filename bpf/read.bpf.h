@@ -70,18 +70,10 @@ static long describe_absent(struct task_struct *task, struct vm_area_struct *vma
 	return 0;
 }
 
-/* Stops the thread until user space has looked, if it is one of a program that was started by us. */
-static __always_inline void wait_to_be_read(void)
-{
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
-
-	if (config.stop_on_map && bpf_map_lookup_elem(&pids, &tgid))
-		halt(CT_HALT_READ);
-}
-
 /* Says that a read for the next call did not find its memory. It is sent also if nothing else can
- * be read in its place, so that what was said of an earlier call is not taken for this one's. Not
- * static, so that the verifier checks it once. */
+ * be read in its place, so that what was said of an earlier call is not taken for this one's. Returns
+ * whether user space is told of this file for the first time. Not static, so that the verifier checks
+ * it once. */
 __noinline int send_absent(__u32 func, __u32 read, __u64 addr)
 {
 	__u64 id = bpf_get_current_pid_tgid();
@@ -112,17 +104,32 @@ __noinline int send_absent(__u32 func, __u32 read, __u64 addr)
 	file.ino = a.ino;
 	if (!bpf_map_update_elem(&absent_files, &file, &one, BPF_NOEXIST)) {
 		send(&a.h, sizeof(a), false, BPF_RB_FORCE_WAKEUP);
-		wait_to_be_read();
-	} else {
-		send(&a.h, sizeof(a), false, BPF_RB_NO_WAKEUP);
+		return 1;
 	}
+	send(&a.h, sizeof(a), false, BPF_RB_NO_WAKEUP);
 	return 0;
+}
+
+/* Stops the thread until user space has looked, if it is one of a program that was started by us. */
+static __always_inline void wait_to_be_read(void)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+
+	if (config.stop_on_map && bpf_map_lookup_elem(&pids, &tgid))
+		halt(CT_HALT_READ);
+}
+
+/* Not in send_absent(): both together would take too much of the stack (512 bytes). */
+static __always_inline void absent(__u32 func, __u32 read, __u64 addr)
+{
+	if (send_absent(func, read, addr))
+		wait_to_be_read();
 }
 
 #define READS_BYTES(f, r, to, n, from) bpf_probe_read_user(to, n, (void *)(from))
 #define READS_STRING(to, n, from) bpf_probe_read_user_str(to, n, (void *)(from))
 #define READS_OWN(to, n, from) bpf_probe_read_kernel(to, n, from)
-#define READS_FAILED(func, i, from) send_absent(func, i, from)
+#define READS_FAILED(func, i, from) absent(func, i, from)
 #define READS_SPEC const volatile
 #include "reads.h"
 
@@ -148,7 +155,7 @@ __noinline int send_more(__u32 func, __u32 read, __u64 ptr, __u32 offset)
 		n = bpf_probe_read_user_str(m->bytes, CT_MORE_PIECE, (void *)ptr);
 		if (n <= 0) {
 			bpf_ringbuf_discard(m, BPF_RB_NO_WAKEUP);
-			send_absent(func, read, ptr);
+			absent(func, read, ptr);
 			return 0;
 		}
 		last = n < CT_MORE_PIECE;
