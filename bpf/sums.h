@@ -89,12 +89,14 @@ static __always_inline __u32 log2_u64(__u64 v)
 	return n + (__u32)(v >> 1);
 }
 
-/* CT_SIZE_MOST where the product would not fit. */
+/* CT_SIZE_MOST where the product is not less. Both numbers are at most that. In parts of 24 bits, with one branch: each
+ * further one would double what the verifier of the kernel has to follow. */
 static __always_inline __u64 product(__u64 a, __u64 b)
 {
-	if ((a | b) >> 31 && log2_u64(a) + log2_u64(b) > 61)
-		return CT_SIZE_MOST;
-	return a * b;
+	__u64 high = (a >> 24) * (b >> 24);
+	__u64 middle = (a >> 24) * (b & 0xffffff) + (a & 0xffffff) * (b >> 24);
+
+	return high | middle >> 24 ? CT_SIZE_MOST : a * b;
 }
 
 /* Returns false for what cannot be, or would come near the sum's end: it is not added. */
