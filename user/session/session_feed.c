@@ -167,8 +167,7 @@ int session_feed_unread(struct session *s, struct source *src)
 	if (!u.records)
 		return 0;
 	hole.count = u.records;
-	hole.h.start_ns = s->last_end_ns;
-	hole.h.end_ns = clock_ns(CLOCK_MONOTONIC);
+	hole_when(&hole, s->last_end_ns, clock_ns(CLOCK_MONOTONIC));
 	return stages_show(&s->stages, &hole.h);
 }
 

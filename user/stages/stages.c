@@ -240,6 +240,8 @@ int stages_show(struct stages *st, const struct ct_hdr *rec)
 		.rec = rec, .device = CT_UNKNOWN, .context = CT_UNKNOWN, .stream = CT_UNKNOWN
 	};
 
+	/* it may be stored, and then it is read as anybody's */
+	INVARIANT((rec->kind == CT_HOLE && rec->flags & CT_F_FINAL) || !record_check(rec, rec->size));
 	return show(st, &ev);
 }
 
