@@ -31,5 +31,5 @@ scripts/screenshot.py --size 1200x640 --ready 'timeline.ready.then(() => 1)' --d
 scripts/screenshot.py --size 1200x400 "$work/flame.html" docs/pictures/flame.png
 
 if [ $# != 0 ]; then
-	scripts/terminal_svg.py --columns 110 --prompt 'sudo cudatrace top -p python3' -o docs/pictures/top.svg -- cat "$1"
+	scripts/terminal_svg.py --columns 110 --prompt 'sudo cudatrace top --gpu -p python3' -o docs/pictures/top.svg -- cat "$1"
 fi
