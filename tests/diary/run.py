@@ -317,7 +317,7 @@ def check_mem(what, diary, text, ends=True):
             live[c.process] -= 1
     got = collections.defaultdict(lambda: [0, 0, 0])
     for r in report["by_kind"]:
-        for i, member in enumerate(("allocations", "taken", "frees")):
+        for i, member in enumerate(("allocations", "taken_bytes", "frees")):
             got[r["pid"], r["kind"]][i] += r[member]
     same(f"{what}: allocations, bytes, frees", dict(want), dict(got))
     if ends:
