@@ -18,6 +18,7 @@
 
 #include "../../hooks/capture.h"
 #include "../../hooks/layers.h"
+#include "../../hooks/muted.h"
 #include "../../user/source/agent/agent_process.h"
 #include "../../user/source/agent/agent_tids.h"
 #include "../../user/source/hooks/hooks.h"
@@ -65,6 +66,28 @@ struct hook_thread *hook_self(void)
 void hook_count_into(struct hook_thread *t, __u64 *counts)
 {
 	t->counts = counts;
+}
+
+/* Called when the engine begins to count calls by the runtime. */
+static void (*folding)(void);
+
+void engine_fold_within(__u64 lo, __u64 bytes)
+{
+	(void)lo;
+	if (bytes && folding)
+		folding();
+}
+
+void engine_count(__u32 mask, __u32 id, __u32 flags)
+{
+	(void)mask;
+	(void)id;
+	(void)flags;
+}
+
+void engine_forget_counts(void)
+{
+	this_thread.counts = NULL;
 }
 
 /* ---- what the reader hands out ---- */
@@ -342,7 +365,6 @@ static void test_filters(void)
 	tear_down();
 }
 
-/* What does not fit is counted, exactly, and told by the record that comes next. */
 /* Calls that the engine only counts: those inside a recorded call are a part of it, and what is read is what
  * was counted. */
 static void test_muted(void)
@@ -383,6 +405,42 @@ static void test_muted(void)
 	this_thread.counts = NULL;
 }
 
+/* A call of the runtime that makes a query, which is counted as a part of it. */
+static void query_inside(void)
+{
+	struct hook_frame f;
+
+	CHECK(begin(&f, row_free, 1, 1000, 1, 0));
+	capture_counts(&this_thread);
+	this_thread.counts[HOOKS_MUTED]++;
+	capture_leaves(&f, (uint64_t)row_free, 0);
+}
+
+/* The first function is muted while a thread is in a call whose queries are counted at once: the
+ * thread's later calls are not counted as a part of that call. */
+static void test_muted_meanwhile(void)
+{
+	struct hooks_mute m = {
+		.func = (uint32_t)row_get, .number = 3, .within = 4096, .within_bytes = 4096
+	};
+	struct hooks_ring_counts counts;
+
+	set_up((struct ct_config){ 0 });
+	muted_begin();
+	folding = query_inside;
+	muted_take(&m);
+	folding = NULL;
+	if (!this_thread.counts)
+		capture_counts(&this_thread);
+	this_thread.counts[3] += 5;
+	CHECK_EQ(5, hooks_ring_muted(ring, 3));
+	hooks_ring_counts(ring, &counts);
+	CHECK_EQ(1, counts.folded);
+	tear_down();
+	muted_begin();
+}
+
+/* What does not fit is counted, exactly, and told by the record that comes next. */
 static void test_full(void)
 {
 	struct hooks_ring_counts c;
@@ -1308,6 +1366,7 @@ int main(void)
 	RUN(test_left_inside);
 	RUN(test_filters);
 	RUN(test_muted);
+	RUN(test_muted_meanwhile);
 	RUN(test_full);
 	RUN(test_rounds);
 	RUN(test_threads);
