@@ -1004,6 +1004,54 @@ static void test_hostile_area(void)
 	}
 }
 
+struct counting_on {
+	struct hooks_area *head;
+	__u64 *word;
+	uint64_t made;
+};
+
+/* Counts as a stub does, which does not look at the phase: a million at once when it has changed. */
+static void *counts_on(void *arg)
+{
+	struct counting_on *c = arg;
+
+	while (__atomic_load_n(&c->head->phase, __ATOMIC_ACQUIRE) == CT_PHASE_RUNNING) {
+		__atomic_add_fetch(&c->made, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(c->word, 1, __ATOMIC_RELAXED);
+	}
+	__atomic_add_fetch(c->word, 1000000, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+/* The number of calls that are only counted is never higher than how many were made until the end. */
+static void test_counted_after_the_end(void)
+{
+	for (int i = 0; i < 50; i++) {
+		struct counting_on c = { 0 };
+		struct hooks_thread *t;
+		pthread_t thread;
+		size_t bytes;
+		char *area;
+
+		set_up((struct ct_config){ 0 });
+		call(row_free, 1, 0, 0, 0);
+		t = block(0, &bytes, &area);
+		if (!CHECK(t))
+			return;
+		c.head = (struct hooks_area *)area;
+		c.head->blocks = 64; /* all are looked at */
+		c.word = &t->muted[HOOKS_MUTED - 1];
+		CHECK(!pthread_create(&thread, NULL, counts_on, &c));
+		while (__atomic_load_n(&c.made, __ATOMIC_RELAXED) < 100)
+			sched_yield();
+		hooks_ring_phase(ring, CT_PHASE_CLOSING);
+		pthread_join(thread, NULL);
+		CHECK(hooks_ring_muted(ring, HOOKS_MUTED - 1) <= c.made);
+		CHECK(hooks_ring_muted(ring, HOOKS_MUTED - 1) >= 99);
+		tear_down();
+	}
+}
+
 /* Counters of losses that a process fills with ones: their sums would wrap around to nothing, or take away what another
  * process has lost. Each is one that makes no sense; a large one that may be true counts as it is. */
 static void test_hostile_counters(void)
@@ -1380,6 +1428,7 @@ int main(void)
 	RUN(test_missed);
 	RUN(test_scopes_signals);
 	RUN(test_hostile_area);
+	RUN(test_counted_after_the_end);
 	RUN(test_hostile_counters);
 	RUN(test_incomplete);
 	RUN(test_sealed);
