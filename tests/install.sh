@@ -32,7 +32,7 @@ for prefix in /usr/local /usr; do
 		continue
 	fi
 	pages=$(printf 'share/doc/cudatrace/%s\n' README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE \
-		scripts/cuda_events.sh scripts/cuda_events.bt docs/*.md docs/*.py docs/*.json docs/internals/*.md docs/pictures/* deploy/*)
+		scripts/cuda_events.sh scripts/cuda_events.bt docs/*.md docs/*.py docs/*.ctrace docs/*.json docs/internals/*.md docs/pictures/* deploy/*)
 	commands=$(./cudatrace --help | sed -nE 's|^       cudatrace ([a-z]+) .*|\1|p' | grep -vx check)
 	want="bin/cudatrace
 share/bash-completion/completions/cudatrace

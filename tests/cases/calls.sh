@@ -401,7 +401,7 @@ case_tiny_ring_untold_end() {
 	stop prog
 	kill -CONT "$CT"
 	wait_for 10 ended "$CT"
-	says "1 forks, execs or ends of processes found no room"
+	says "; 1 fork, exec or end of a process was lost: rows may show a process.s old name \(raise --ring-size\)"
 }
 
 case_hostile_arguments() {

@@ -34,7 +34,7 @@ def check(path, data, threads):
         r = json.loads(line)
         if r['type'] == 'end':
             end = r
-        if r['type'] != 'call' or r['api'] != 'cudaDeviceSetLimit':
+        if r['type'] != 'call' or r['name'] != 'cudaDeviceSetLimit':
             continue
         value = int(str(r['args']['value']), 0)
         thread, i = value >> 32, value & 0xffffffff

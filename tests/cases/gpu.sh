@@ -628,7 +628,7 @@ case_cupti_attach() {
 	ct_json -v --source=cupti --gpu -d 1 -p "$PID"
 	ok_rc
 	[ "$(rows cudaLaunchKernel)" -gt 50 ] || fail "$(rows cudaLaunchKernel) launches: $(tail -n 3 "$T/err")"
-	[ "$(kinds kernel '"name":"cudaLaunchKernel"')" -gt 50 ] || fail "$(kinds kernel) kernels"
+	[ "$(kinds kernel '"cause":"cudaLaunchKernel"')" -gt 50 ] || fail "$(kinds kernel) kernels"
 	alive || fail "the program ended"
 	kill -KILL "$PID"
 }

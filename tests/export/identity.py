@@ -58,14 +58,14 @@ def json_rows(merged):
     rows = [json.loads(line) for line in run("replay", "--format", "json", merged).splitlines()]
     kernels = [r for r in rows if r["type"] == "kernel"]
     check("json: host, rank and GPU", KERNELS, dict(Counter((r["host"], r["rank"], r["gpu_uuid"]) for r in kernels)))
-    check("json: processes", (4, 4, 4), by_pid((r.get("process", r["pid"]), (r["host"], r["rank"])) for r in kernels))
+    check("json: processes", (4, 4, 4), by_pid((r.get("process_id", r["pid"]), (r["host"], r["rank"])) for r in kernels))
     check("json: pids as they were", {(1, 5001), (1, 5002)}, {(r["pid"], r["host_pid"]) for r in kernels})
     check("json: threads as they were", {5002, 5003}, {r["tid"] for r in rows if r["type"] == "call"})
     check("json: boots", {"node-a-1": "aa", "node-a-2": "aa", "node-b": "bb"}, {r["host"]: r["boot"][-2:] for r in kernels})
     check("json: counters", {(0, uuid(1)), (0, uuid(3))},
           {(r["device"], r["gpu_uuid"]) for r in rows if r["type"] == "counter"})
-    calls = Counter((r.get("process", r["pid"]), r["correlation"]) for r in rows if r["type"] == "call")
-    check("json: joins", ALL, sum(calls[(r.get("process", r["pid"]), r["correlation"])] for r in kernels))
+    calls = Counter((r.get("process_id", r["pid"]), r["correlation"]) for r in rows if r["type"] == "call")
+    check("json: joins", ALL, sum(calls[(r.get("process_id", r["pid"]), r["correlation"])] for r in kernels))
 
 
 def csv_rows(merged):

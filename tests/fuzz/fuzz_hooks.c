@@ -234,7 +234,7 @@ static void read_area(const uint8_t *data, size_t size)
 	hooks_counts_begin(sums);
 	hooks_counts_add(sums, r, 1);
 	hooks_counts_keep(sums, r, 2);
-	hooks_counts_emit(sums, emit, NULL);
+	hooks_counts_emit(sums, now_ns(), emit, NULL);
 	hooks_counts_close(sums);
 	hooks_batch_close(b);
 	hooks_ring_close(r);

@@ -37,7 +37,7 @@ for what in ('forward', 'backward', 'done'):
         bad.append(f'{what}: {n} inside the steps, not 20')
 if names['started'] != 1:
     bad.append(f'started: {names["started"]} times')
-launches = [r for r in rows if r['type'] == 'call' and 'Launch' in r['api']]
+launches = [r for r in rows if r['type'] == 'call' and 'Launch' in r['name']]
 backward = [r for r in ranges if r['name'] == 'backward' and (r['pid'], r.get('parent_id')) in steps]
 empty = sum(not any(b['start_ns'] <= c['start_ns'] <= b['start_ns'] + b['duration_ns'] and c['tid'] == b['tid'] for c in launches) for b in backward)
 if empty:

@@ -1514,8 +1514,8 @@ static void test_places(void)
 					       *const of_c[] = { &f[3], &f[6], &f[5] };
 	const struct stack_frame *deep[24] = { &f[6] };
 	static const char *const texts[] = { "load (m/t.py:5)\n<module> (m/t.py:9)",
-					     "copy (ext.so)\nwalk (ext.so)\n(18 native frames)\n"
-					     "load (m/t.py:5)\n<module> (m/t.py:9)",
+					     ("copy (ext.so)\nwalk (ext.so)\n(18 native frames)\n"
+					      "load (m/t.py:5)\n<module> (m/t.py:9)"),
 					     "ffi_call (libffi.so.8)\ncopy (ext.so)" };
 	const struct stack stacks[] = { { .id = 1, .nframes = 5, .frames = by_ctypes },
 					{ .id = 2, .nframes = 24, .frames = deep },

@@ -88,11 +88,12 @@ static void totals(struct out *o, const struct advise_print *p)
 	advise_totals(p->advice, &t);
 	out_fmt(o,
 		"%zu %s; looked at %llu %s and %llu %s of device work of %u %s over %s, with %u "
-		"rules.\n",
+		"%s.\n",
 		p->n, p->n == 1 ? "finding" : "findings", (unsigned long long)t.calls,
 		t.calls == 1 ? "call" : "calls", (unsigned long long)t.work,
 		t.work == 1 ? "record" : "records", t.processes,
-		t.processes == 1 ? "process" : "processes", rule_time((double)t.span_ns), t.rules);
+		t.processes == 1 ? "process" : "processes", rule_time((double)t.span_ns), t.rules,
+		t.rules == 1 ? "rule" : "rules");
 }
 
 /* The calls that were counted and not recorded, "" when there were none. */

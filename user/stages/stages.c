@@ -241,7 +241,8 @@ int stages_show(struct stages *st, const struct ct_hdr *rec)
 	};
 
 	/* it may be stored, and then it is read as anybody's */
-	INVARIANT((rec->kind == CT_HOLE && rec->flags & CT_F_FINAL) || !record_check(rec, rec->size));
+	INVARIANT((rec->kind == CT_HOLE && rec->flags & CT_F_FINAL) ||
+		  !record_check(rec, rec->size));
 	return show(st, &ev);
 }
 
