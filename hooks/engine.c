@@ -464,6 +464,20 @@ void engine_count(__u32 mask, __u32 id, __u32 flags)
 		lead_all();
 }
 
+/* Puts on the hooks of the functions that code in engine_parts calls as a part of what it does
+ * (parts), or of all others. */
+static void put_on_all(const struct hook_spec *specs, struct func **ready, unsigned int n,
+		       enum hook_result *results, bool parts)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		bool part = specs[i].flags & HOOK_FOLDS &&
+			    specs[i].address - engine_parts.lo >= engine_parts.bytes;
+
+		if (part == parts && !results[i] && !ready[i]->gate.to)
+			results[i] = put_on(ready[i]);
+	}
+}
+
 /* The jump or the slots of the function could not be written. */
 static void refuse(enum hook_result *result, struct func *f)
 {
@@ -509,10 +523,10 @@ int engine_install(const struct hook_spec *specs, unsigned int n, enum hook_resu
 	for (unsigned int i = 0; i < n; i++)
 		if (!results[i])
 			lead(ready[i]);
-	for (unsigned int i = 0; i < n; i++)
-		if (!results[i] && !ready[i]->gate.to)
-			results[i] = put_on(ready[i]);
+	put_on_all(specs, ready, n, results, false);
 	open_gates(&maps, ngates != had);
+	text_sync();
+	put_on_all(specs, ready, n, results, true);
 	look_at_gates();
 	for (unsigned int i = 0; i < n; i++) {
 		if (!results[i] && ready[i]->gate.to)

@@ -72,6 +72,8 @@ void muted_take(const struct hooks_mute *m)
 {
 	if (m->func >= CT_MAX_FUNCS || m->number >= HOOKS_MUTED)
 		return;
+	/* first of all: when the first call is counted, all threads follow the depth of their calls */
+	capture_mutes();
 	engine_fold_within(m->within, m->within_bytes);
 	muted[m->func].on = !(m->flags & HOOKS_MUTE_OFF);
 	muted[m->func].windows = m->flags & HOOKS_MUTE_WINDOWS;
@@ -81,7 +83,6 @@ void muted_take(const struct hooks_mute *m)
 		seed = clock_now() | 1;
 		plan_window(clock_now());
 	}
-	capture_mutes();
 	apply(m->func);
 }
 

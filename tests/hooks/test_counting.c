@@ -175,6 +175,81 @@ static void test_counted_under_fire(void)
 	engine_fold_within(0, 0);
 }
 
+/* ---- while hooks are put on ---- */
+
+#define BETWEEN 4000
+static atomic_ulong outer_begun, inner_alone;
+static volatile bool in_outer; /* of the one thread that calls */
+
+static CALLBACK bool nested_entry(struct hook_frame *f, const struct hook_regs *r)
+{
+	(void)r;
+	if (f->id == 1) {
+		in_outer = true;
+		outer_begun++;
+	} else if (!in_outer) {
+		inner_alone++;
+	}
+	return true;
+}
+
+static CALLBACK void nested_leave(struct hook_frame *f, __u64 result)
+{
+	(void)result;
+	if (f->id == 1)
+		in_outer = false;
+}
+
+static void *nested_caller(void *arg)
+{
+	while (!stop)
+		if (victim_tail(1, 1) != 3)
+			wrong++;
+	return arg;
+}
+
+/* A function that another one calls as a part of what it does gets its hook last, wherever the list
+ * has it. Otherwise its calls in between would look as if the program had made them. Only the call
+ * under way, which began before, has none around it. */
+static void test_parts_are_last(void)
+{
+	static const struct hook_ops ops = { .entry = nested_entry, .leave = nested_leave };
+	static enum hook_result results[BETWEEN + 2];
+	static struct hook_spec specs[BETWEEN + 2];
+	struct hook_leftover left;
+	pthread_t t;
+
+	specs[0] = (struct hook_spec){ .address = (uintptr_t)plain((void *)victim_add),
+				       .id = 2,
+				       .flags = HOOK_FOLDS };
+	for (int i = 1; i <= BETWEEN; i++)
+		specs[i] = (struct hook_spec){ .address = (uintptr_t)plain((void *)victim_eight),
+					       .id = 3 };
+	specs[BETWEEN + 1] = (struct hook_spec){ .address = (uintptr_t)plain((void *)victim_tail),
+						 .id = 1,
+						 .flags = HOOK_FOLDS };
+	stop = 0;
+	CHECK(!pthread_create(&t, NULL, nested_caller, NULL));
+	for (int i = 0; i < 20; i++) {
+		unsigned long begun = outer_begun;
+
+		inner_alone = 0;
+		in_outer = false;
+		CHECK_EQ(0, engine_open(&ops));
+		engine_runtime(specs[BETWEEN + 1].address, 1);
+		CHECK_EQ(BETWEEN + 2, engine_install(specs, BETWEEN + 2, results));
+		while (outer_begun == begun)
+			sched_yield();
+		CHECK_EQ(0, engine_remove(&left));
+		CHECK(inner_alone <= 1);
+		usleep(100);
+	}
+	stop = 1;
+	pthread_join(t, NULL);
+	CHECK_EQ(0, wrong);
+	engine_runtime(0, 0);
+}
+
 /* ---- many cores ---- */
 
 static CALLBACK bool lines_entry(struct hook_frame *f, const struct hook_regs *r)
@@ -253,6 +328,7 @@ int main(int argc, char **argv)
 
 	T(flags);
 	T(counted_under_fire);
+	T(parts_are_last);
 	T(lines);
 	return failed;
 }

@@ -18,6 +18,7 @@
 
 #include "../../hooks/capture.h"
 #include "../../hooks/layers.h"
+#include "../../hooks/muted.h"
 #include "../../user/source/agent/agent_process.h"
 #include "../../user/source/agent/agent_tids.h"
 #include "../../user/source/hooks/hooks.h"
@@ -65,6 +66,28 @@ struct hook_thread *hook_self(void)
 void hook_count_into(struct hook_thread *t, __u64 *counts)
 {
 	t->counts = counts;
+}
+
+/* Called when the engine begins to count calls by the runtime. */
+static void (*folding)(void);
+
+void engine_fold_within(__u64 lo, __u64 bytes)
+{
+	(void)lo;
+	if (bytes && folding)
+		folding();
+}
+
+void engine_count(__u32 mask, __u32 id, __u32 flags)
+{
+	(void)mask;
+	(void)id;
+	(void)flags;
+}
+
+void engine_forget_counts(void)
+{
+	this_thread.counts = NULL;
 }
 
 /* ---- what the reader hands out ---- */
@@ -342,7 +365,6 @@ static void test_filters(void)
 	tear_down();
 }
 
-/* What does not fit is counted, exactly, and told by the record that comes next. */
 /* Calls that the engine only counts: those inside a recorded call are a part of it, and what is read is what
  * was counted. */
 static void test_muted(void)
@@ -383,6 +405,42 @@ static void test_muted(void)
 	this_thread.counts = NULL;
 }
 
+/* A call of the runtime that makes a query, which is counted as a part of it. */
+static void query_inside(void)
+{
+	struct hook_frame f;
+
+	CHECK(begin(&f, row_free, 1, 1000, 1, 0));
+	capture_counts(&this_thread);
+	this_thread.counts[HOOKS_MUTED]++;
+	capture_leaves(&f, (uint64_t)row_free, 0);
+}
+
+/* The first function is muted while a thread is in a call whose queries are counted at once: the
+ * thread's later calls are not counted as a part of that call. */
+static void test_muted_meanwhile(void)
+{
+	struct hooks_mute m = {
+		.func = (uint32_t)row_get, .number = 3, .within = 4096, .within_bytes = 4096
+	};
+	struct hooks_ring_counts counts;
+
+	set_up((struct ct_config){ 0 });
+	muted_begin();
+	folding = query_inside;
+	muted_take(&m);
+	folding = NULL;
+	if (!this_thread.counts)
+		capture_counts(&this_thread);
+	this_thread.counts[3] += 5;
+	CHECK_EQ(5, hooks_ring_muted(ring, 3));
+	hooks_ring_counts(ring, &counts);
+	CHECK_EQ(1, counts.folded);
+	tear_down();
+	muted_begin();
+}
+
+/* What does not fit is counted, exactly, and told by the record that comes next. */
 static void test_full(void)
 {
 	struct hooks_ring_counts c;
@@ -946,6 +1004,54 @@ static void test_hostile_area(void)
 	}
 }
 
+struct counting_on {
+	struct hooks_area *head;
+	__u64 *word;
+	uint64_t made;
+};
+
+/* Counts as a stub does, which does not look at the phase: a million at once when it has changed. */
+static void *counts_on(void *arg)
+{
+	struct counting_on *c = arg;
+
+	while (__atomic_load_n(&c->head->phase, __ATOMIC_ACQUIRE) == CT_PHASE_RUNNING) {
+		__atomic_add_fetch(&c->made, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(c->word, 1, __ATOMIC_RELAXED);
+	}
+	__atomic_add_fetch(c->word, 1000000, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+/* The number of calls that are only counted is never higher than how many were made until the end. */
+static void test_counted_after_the_end(void)
+{
+	for (int i = 0; i < 50; i++) {
+		struct counting_on c = { 0 };
+		struct hooks_thread *t;
+		pthread_t thread;
+		size_t bytes;
+		char *area;
+
+		set_up((struct ct_config){ 0 });
+		call(row_free, 1, 0, 0, 0);
+		t = block(0, &bytes, &area);
+		if (!CHECK(t))
+			return;
+		c.head = (struct hooks_area *)area;
+		c.head->blocks = 64; /* all are looked at */
+		c.word = &t->muted[HOOKS_MUTED - 1];
+		CHECK(!pthread_create(&thread, NULL, counts_on, &c));
+		while (__atomic_load_n(&c.made, __ATOMIC_RELAXED) < 100)
+			sched_yield();
+		hooks_ring_phase(ring, CT_PHASE_CLOSING);
+		pthread_join(thread, NULL);
+		CHECK(hooks_ring_muted(ring, HOOKS_MUTED - 1) <= c.made);
+		CHECK(hooks_ring_muted(ring, HOOKS_MUTED - 1) >= 99);
+		tear_down();
+	}
+}
+
 /* Counters of losses that a process fills with ones: their sums would wrap around to nothing, or take away what another
  * process has lost. Each is one that makes no sense; a large one that may be true counts as it is. */
 static void test_hostile_counters(void)
@@ -1308,6 +1414,7 @@ int main(void)
 	RUN(test_left_inside);
 	RUN(test_filters);
 	RUN(test_muted);
+	RUN(test_muted_meanwhile);
 	RUN(test_full);
 	RUN(test_rounds);
 	RUN(test_threads);
@@ -1321,6 +1428,7 @@ int main(void)
 	RUN(test_missed);
 	RUN(test_scopes_signals);
 	RUN(test_hostile_area);
+	RUN(test_counted_after_the_end);
 	RUN(test_hostile_counters);
 	RUN(test_incomplete);
 	RUN(test_sealed);

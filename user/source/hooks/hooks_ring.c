@@ -200,14 +200,23 @@ void hooks_ring_close(struct hooks_ring *r)
 	free(r);
 }
 
+/* Hooks that only count do not look at the phase. This is read before the phase changes, so that no
+ * call counts that was made after the end; twice, so that little time is in between. */
+static void end_counts(struct hooks_ring *r)
+{
+	for (int again = 0; again < 2; again++)
+		for (uint32_t i = 0; i < HOOKS_MUTED; i++)
+			if (!again || r->muted_at_end[i])
+				r->muted_at_end[i] = hooks_ring_muted(r, i);
+}
+
 void hooks_ring_phase(struct hooks_ring *r, enum ct_phase phase)
 {
+	if (phase != CT_PHASE_RUNNING && !r->ended)
+		end_counts(r);
+	r->ended = phase != CT_PHASE_RUNNING;
 	r->phase = (uint32_t)phase;
 	__atomic_store_n(&r->area->phase, (__u32)phase, __ATOMIC_SEQ_CST);
-	/* hooks that only count do not look at the phase */
-	for (uint32_t i = 0; phase != CT_PHASE_RUNNING && !r->ended && i < HOOKS_MUTED; i++)
-		r->muted_at_end[i] = hooks_ring_muted(r, i);
-	r->ended = phase != CT_PHASE_RUNNING;
 }
 
 void hooks_ring_nested(struct hooks_ring *r, bool on)
