@@ -934,3 +934,9 @@ case_hooks_answers_at_once() { # undisturbed
 	ok_rc
 	[ "$(tail -n 1 "$T/out")" -lt 20 ] || fail "$(tail -n 1 "$T/out") of 40 libraries took longer than 80 ms to load"
 }
+
+# Functions that cannot have hooks of their own are said, as with probes.
+case_hooks_library_of_odd_functions() { # undisturbed
+	with_hooks
+	odd_calls hooks
+}
