@@ -982,3 +982,31 @@ END
 	ok_rc
 	says '^cudatrace: 3 calls, 0 lost$'
 }
+
+# Where a library was another one is mapped: its code is not taken for the first one's, from which somebody took the hooks.
+case_hooks_another_library_in_its_place() { # undisturbed
+	with_hooks
+	gcc -shared -fPIC -O1 -o "$T/first.so" -x c - <<< 'int cudaFree(void *p) { return !p; }'
+	gcc -shared -fPIC -O1 -o "$T/second.so" -x c - <<< 'int cudaOther(void *p) { return !p; }'
+	gcc -O1 -o "$T/loads" -x c - << 'END'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+	void *first = dlopen(argv[1], RTLD_NOW), *was = first ? dlsym(first, "cudaFree") : 0, *second;
+
+	if (!was || ((int (*)(void *))was)(argv) || dlclose(first))
+		return 1;
+	second = dlopen(argv[2], RTLD_NOW);
+	if (second && dlsym(second, "cudaOther") == was)
+		puts("in its place");
+	first = dlopen(argv[1], RTLD_NOW);
+	was = first ? dlsym(first, "cudaFree") : 0;
+	return !was || ((int (*)(void *))was)(argv);
+}
+END
+	ct --strict --source=hooks -o "$T/rows" -- "$T/loads" "$T/first.so" "$T/second.so"
+	ok_rc
+	grep -q 'in its place' "$T/out" || skip "the loader has put them elsewhere"
+	says '^cudatrace: 2 calls, 0 lost$'
+}
