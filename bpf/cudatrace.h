@@ -451,6 +451,9 @@ enum ct_hole_reason {
 	CT_HOLE_STRIPPED = 22,	/* a file contains CUDA's runtime without symbols */
 	CT_HOLE_QUEUED = 23,	/* what had arrived and was not read before the end */
 	CT_HOLE_KIND = 24,	/* functions that this kind of probe leaves out */
+	CT_HOLE_INDIRECT = 25,	/* functions are indirect (IFUNC) */
+	CT_HOLE_SHARED_CODE =
+		26, /* functions have another one's code, and its name in the output */
 	CT_HOLE_REASON_END
 };
 /* hdr.flags: the row as it is at the end, for outputs that show stretches of time: start_ns and

@@ -326,9 +326,21 @@ static bool is_own_process(void)
 	return sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0) == own_pid;
 }
 
+/* dlmopen() has been called: the loader's count does not say what is mapped in other namespaces. */
+static bool other_namespaces;
+
+/* Asks for hooks, whatever the loader's count says, and waits for them. */
+static void ask_anew(void)
+{
+	__u32 number = take_number(&mapped);
+
+	ask(&mapped, number);
+	wait_for_answer(&mapped, number);
+}
+
 /* Called at the loader's function: the loader may have mapped code that has not run yet. The code
  * must get its hooks before it runs. In a sandbox it gets them within a second. */
-static __attribute__((cold, noinline)) void on_loader(void)
+static __attribute__((cold, noinline)) void on_loader(bool constructs)
 {
 	if (capture_is_sandboxed() || !is_own_process())
 		return;
@@ -337,7 +349,20 @@ static __attribute__((cold, noinline)) void on_loader(void)
 		engine_reserve();
 		change_ends();
 	}
-	wait_for_answer(&mapped, ask_for_mapped());
+	if (constructs && __atomic_load_n(&other_namespaces, __ATOMIC_RELAXED))
+		ask_anew();
+	else
+		wait_for_answer(&mapped, ask_for_mapped());
+}
+
+/* Called at dlmopen(). That the library of an earlier call is gone is learnt now, before another one
+ * is mapped at its place. */
+static void on_namespace(void)
+{
+	if (capture_is_sandboxed() || !is_own_process())
+		return;
+	__atomic_store_n(&other_namespaces, true, __ATOMIC_RELAXED);
+	ask_anew();
 }
 
 /* What leave() does for our own cookies: frame.data[0] */
@@ -391,7 +416,9 @@ static __attribute__((cold, noinline)) bool on_own(struct hook_frame *f, const s
 	struct own_call c = own_call(f->id, r);
 
 	switch (c.meaning) {
-	case OWN_LOADER: on_loader(); break;
+	case OWN_LOADER:
+	case OWN_CONSTRUCTS: on_loader(c.meaning == OWN_CONSTRUCTS); break;
+	case OWN_NAMESPACE: on_namespace(); break;
 	case OWN_END: look_at_last(); break;
 	case OWN_NAME:
 		capture_renames();

@@ -487,6 +487,16 @@ static void refuse(enum hook_result *result, struct func *f)
 		f->gate.wanted = false;
 }
 
+/* What has been unmapped is gone: the code at its place, if there is any, is another library's. */
+static void note_gone(const struct text_maps *maps)
+{
+	for (unsigned int i = 0; i < nfuncs; i++)
+		if (!funcs[i].gate.to &&
+		    (funcs[i].standing == ON || funcs[i].standing == FOREIGN) &&
+		    !same_file(&funcs[i], text_maps_find(maps, funcs[i].address)))
+			funcs[i].standing = GONE;
+}
+
 int engine_install(const struct hook_spec *specs, unsigned int n, enum hook_result *results)
 {
 	struct func **ready = calloc(n + 1, sizeof(*ready));
@@ -503,6 +513,7 @@ int engine_install(const struct hook_spec *specs, unsigned int n, enum hook_resu
 		goto out;
 	learn_probes(&maps);
 	jump_begin(&maps);
+	note_gone(&maps);
 	if (nfuncs - nfree + n > HOOK_FUNCS)
 		free_unmapped(&maps);
 	for (unsigned int i = 0; i < n; i++)

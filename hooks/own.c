@@ -25,7 +25,8 @@
 #define SETNS_COOKIE (~0u - 6)
 #define CAPSET_COOKIE (~0u - 7)
 #define CLONE_COOKIE (~0u - 8)
-_Static_assert(OWN_COOKIES == CLONE_COOKIE, "the smallest of these cookies");
+#define DLMOPEN_COOKIE (~0u - 9)
+_Static_assert(OWN_COOKIES == DLMOPEN_COOKIE, "the smallest of these cookies");
 
 /* ---- what a call means ---- */
 
@@ -76,7 +77,9 @@ struct own_call own_call(__u32 id, const struct hook_regs *r)
 	struct own_call c = { .nr = call_of(id, r), .args = r->args + (id == SYSCALL_COOKIE) };
 
 	switch (id) {
-	case LOADER_COOKIE: c.meaning = OWN_LOADER; break;
+	/* libc's constructors and destructors have no handler of exceptions */
+	case LOADER_COOKIE: c.meaning = r->args[0] ? OWN_LOADER : OWN_CONSTRUCTS; break;
+	case DLMOPEN_COOKIE: c.meaning = OWN_NAMESPACE; break;
 	case EXIT_COOKIE: c.meaning = OWN_END; break;
 	case NAME_COOKIE: c.meaning = OWN_NAME; break;
 	case CLONE_COOKIE: c.meaning = meaning_of_clone(r->args[2]); break;
@@ -172,6 +175,8 @@ void own_hook_others(void)
 		{ .name = "clone", .id = CLONE_COOKIE, .flags = HOOK_ENTRY_ONLY },
 		/* exit() calls it too */
 		{ .name = "_exit", .id = EXIT_COOKIE, .flags = HOOK_ENTRY_ONLY },
+		/* which looks at its return address, to know who calls */
+		{ .name = "dlmopen", .id = DLMOPEN_COOKIE, .flags = HOOK_ENTRY_ONLY },
 	};
 
 	struct hook_spec specs[sizeof(others) / sizeof(others[0])];

@@ -10,11 +10,13 @@
 
 #include "engine.h"
 
-#define OWN_COOKIES (~0u - 8) /* the smallest id of these functions */
+#define OWN_COOKIES (~0u - 9) /* the smallest id of these functions */
 
 enum own_meaning {
 	OWN_NOTHING,
 	OWN_LOADER,	/* the loader may have mapped something */
+	OWN_CONSTRUCTS, /* the same, and all of it is mapped: constructors are about to run */
+	OWN_NAMESPACE,	/* the loader is about to map something that it does not count (dlmopen) */
 	OWN_END,	/* the program ends */
 	OWN_NAME,	/* a thread is renamed */
 	OWN_FILTER,	/* of system calls, for the calling thread */

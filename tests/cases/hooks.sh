@@ -934,3 +934,79 @@ case_hooks_answers_at_once() { # undisturbed
 	ok_rc
 	[ "$(tail -n 1 "$T/out")" -lt 20 ] || fail "$(tail -n 1 "$T/out") of 40 libraries took longer than 80 ms to load"
 }
+
+# Functions that cannot have hooks of their own are said, as with probes.
+case_hooks_library_of_odd_functions() { # undisturbed
+	with_hooks
+	odd_calls hooks
+}
+
+# Libraries that dlmopen() loads have their hooks before their first call, each time: of the program, and of a constructor; and so have
+# those that code there loads by dlopen().
+case_hooks_other_namespace() { # undisturbed
+	with_hooks
+	gcc -shared -fPIC -O1 -o "$T/there.so" -x c - << 'END'
+int cudaFree(void *p) { return !p; }
+__attribute__((constructor)) static void begin(void) { cudaFree(&begin); }
+END
+	gcc -shared -fPIC -O1 -o "$T/loader.so" -x c - << 'END'
+#include <dlfcn.h>
+void *load(const char *path) { return dlopen(path, RTLD_NOW); }
+END
+	gcc -O1 -D_GNU_SOURCE -o "$T/loads" -x c - << 'END'
+#include <dlfcn.h>
+static int calls(void *there)
+{
+	int (*f)(void *) = there ? (int (*)(void *))dlsym(there, "cudaFree") : 0;
+
+	return f && !f(there) && !f(there) && !dlclose(there);
+}
+int main(int argc, char **argv)
+{
+	void *loader, *(*load)(const char *);
+
+	for (int i = 0; argc == 2 && i < 5; i++)
+		if (!calls(dlmopen(LM_ID_NEWLM, argv[1], RTLD_NOW)))
+			return 1;
+	if (argc == 2)
+		return 0;
+	loader = dlmopen(LM_ID_NEWLM, argv[2], RTLD_NOW);
+	load = loader ? (void *(*)(const char *))dlsym(loader, "load") : 0;
+	return !load || !calls(load(argv[1]));
+}
+END
+	ct --strict --source=hooks -- "$T/loads" "$T/there.so"
+	ok_rc
+	says '^cudatrace: 15 calls, 0 lost$'
+	ct --strict --source=hooks -- "$T/loads" "$T/there.so" "$T/loader.so"
+	ok_rc
+	says '^cudatrace: 3 calls, 0 lost$'
+}
+
+# Where a library was another one is mapped: its code is not taken for the first one's, from which somebody took the hooks.
+case_hooks_another_library_in_its_place() { # undisturbed
+	with_hooks
+	gcc -shared -fPIC -O1 -o "$T/first.so" -x c - <<< 'int cudaFree(void *p) { return !p; }'
+	gcc -shared -fPIC -O1 -o "$T/second.so" -x c - <<< 'int cudaOther(void *p) { return !p; }'
+	gcc -O1 -o "$T/loads" -x c - << 'END'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+	void *first = dlopen(argv[1], RTLD_NOW), *was = first ? dlsym(first, "cudaFree") : 0, *second;
+
+	if (!was || ((int (*)(void *))was)(argv) || dlclose(first))
+		return 1;
+	second = dlopen(argv[2], RTLD_NOW);
+	if (second && dlsym(second, "cudaOther") == was)
+		puts("in its place");
+	first = dlopen(argv[1], RTLD_NOW);
+	was = first ? dlsym(first, "cudaFree") : 0;
+	return !was || ((int (*)(void *))was)(argv);
+}
+END
+	ct --strict --source=hooks -o "$T/rows" -- "$T/loads" "$T/first.so" "$T/second.so"
+	ok_rc
+	grep -q 'in its place' "$T/out" || skip "the loader has put them elsewhere"
+	says '^cudatrace: 2 calls, 0 lost$'
+}

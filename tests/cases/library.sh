@@ -98,6 +98,58 @@ case_two_versions() {
 	no_loss
 }
 
+# A program, and a library in which cudaMalloc is an indirect function, cudaFreeHost is another name of cudaFree, and a function that
+# has a name for threads' own streams is one function all the same.
+odd_library() {
+	gcc -shared -fPIC -O1 -o "$T/libodd.so" -x c - << 'END'
+static int made(void **p, unsigned long n) { *p = p; return n == 0; }
+static void *choose(void) { return made; }
+int cudaMalloc(void **, unsigned long) __attribute__((ifunc("choose")));
+int cudaFree(void *p) { return !p; }
+int cudaFreeHost(void *) __attribute__((alias("cudaFree")));
+int cudaStreamSynchronize(void *s) { return s != 0; }
+int cudaStreamSynchronize_ptsz(void *) __attribute__((alias("cudaStreamSynchronize")));
+END
+	gcc -O1 -o "$T/odd" -x c - -x none "$T/libodd.so" -Wl,-rpath,"$T" << 'END'
+int cudaMalloc(void **, unsigned long), cudaFree(void *), cudaFreeHost(void *), cudaStreamSynchronize(void *);
+int main(void)
+{
+	void *p;
+
+	for (int i = 0; i < 4; i++)
+		if (cudaMalloc(&p, 64) || cudaFree(p))
+			return 1;
+	return cudaFreeHost(p) || cudaStreamSynchronize(0);
+}
+END
+}
+
+# odd_calls SOURCE: what a trace of it says, and that it says nothing of functions that are not asked for.
+odd_calls() {
+	odd_library
+	ct_json --strict --source="$1" -- "$T/odd"
+	ok_rc 3
+	expect "calls" "$(grep -o '"name":"cuda[A-Za-z_]*"' "$T/out" | sort | uniq -c | xargs)" "5 name:cudaFree 1 name:cudaStreamSynchronize"
+	says "^cudatrace: 6 calls, 0 lost of those seen; 1 function is indirect \(IFUNC\): calls of it are not known; 1 function has the same code as another one: calls of it are shown under the other's name$"
+	expect "rows" "$(tail -n 1 "$T/out" | python3 -c '
+import json, sys
+print(", ".join("%s %s %d" % (h["reason"], h["text"], h["count"]) for h in json.load(sys.stdin)["not_seen"]))')" \
+		"indirect cudaMalloc 1, shared_code cudaFreeHost 1"
+	ct --strict --source="$1" -e cudaFreeHost -- "$T/odd"
+	ok_rc 3
+	says "^cudatrace: 5 calls, 0 lost; 1 function has the same code as another one: calls of it are shown under the other's name$"
+	ct --strict --source="$1" -e cudaMalloc -- "$T/odd"
+	ok_rc 3
+	says '; 1 function is indirect \(IFUNC\): calls of it are not known$'
+	ct --strict --source="$1" -e cudaStreamSynchronize -- "$T/odd"
+	ok_rc
+	says '^cudatrace: 1 call, 0 lost$'
+}
+
+case_library_of_odd_functions() {
+	odd_calls probes
+}
+
 case_library_option() {
 	ct_json --library "$STANDIN/12/libcudart.so.12" -- "$CALLS" dlopen "$STANDIN/12/libcudart.so.12" 31 libcudart.so.13 47
 	ok_rc

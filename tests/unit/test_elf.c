@@ -613,6 +613,10 @@ static void test_aliases(void)
 	add_alias(&m, "cudaMemcpyAsync", at + 16, 3);
 	CHECK_EQ(0, scan_made(&m, NULL, &s));
 	CHECK_EQ(2, s.ndefined);
+	if (CHECK_EQ(1, s.nsilent)) {
+		CHECK_EQ(first + second - least, s.silent[0].func);
+		CHECK_EQ(least, s.silent[0].as);
+	}
 	if (CHECK_EQ(2, s.nprobes)) {
 		CHECK_EQ(at, s.probes[0].offset);
 		CHECK_EQ(least, s.probes[0].func);
@@ -627,6 +631,46 @@ static void test_aliases(void)
 	CHECK_EQ(2, s.ndefined);
 	if (CHECK_EQ(1, s.nprobes))
 		CHECK_EQ(first + second - least, s.probes[0].func);
+	if (CHECK_EQ(1, s.nsilent)) {
+		CHECK_EQ(least, s.silent[0].func);
+		CHECK_EQ(first + second - least, s.silent[0].as);
+	}
+	elf_scan_free(&s);
+}
+
+/* An indirect function has no probe, and is told if it is asked for; each once. */
+static void test_indirect(void)
+{
+	uint64_t capture[PLAN_WORDS] = { 0 }, indirect[PLAN_WORDS] = { 0 },
+		 shared[PLAN_WORDS] = { 0 };
+	struct elf_scan s;
+	struct made m;
+	bool twin;
+	int func = api_lookup("cudaMalloc", 0, &twin), other = api_lookup("cudaFree", 0, &twin);
+
+	make_file(&m);
+	add_function(&m, "cudaFree", RETURNS, 3);
+	for (int i = 0; i < 2; i++) {
+		add_function(&m, "cudaMalloc", RETURNS, 3);
+		m.symbols[m.nsymbols - 1].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_GNU_IFUNC);
+	}
+	CHECK_EQ(0, scan_made(&m, NULL, &s));
+	CHECK_EQ(1, s.nprobes);
+	CHECK_EQ(1, s.ndefined);
+	if (CHECK_EQ(1, s.nsilent)) {
+		CHECK_EQ(func, s.silent[0].func);
+		CHECK_EQ(ELF_INDIRECT, s.silent[0].as);
+	}
+	plan_add(capture, other);
+	elf_silent(&s, capture, indirect, shared);
+	CHECK(!plan_any(indirect));
+	plan_add(capture, func);
+	elf_silent(&s, capture, indirect, shared);
+	CHECK(plan_has(indirect, func) && !plan_any(shared));
+	elf_scan_free(&s);
+	plan_remove(capture, func);
+	CHECK_EQ(0, scan_made(&m, capture, &s));
+	CHECK_EQ(0, s.nsilent);
 	elf_scan_free(&s);
 }
 
@@ -1064,6 +1108,7 @@ int main(void)
 	RUN(test_heads);
 	RUN(test_cut_meanwhile);
 	RUN(test_aliases);
+	RUN(test_indirect);
 	RUN(test_no_code);
 	RUN(test_version);
 	RUN(test_soname_outside);

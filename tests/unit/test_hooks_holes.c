@@ -5,6 +5,7 @@
 #include "../../user/api/api.h"
 #include "../../user/event/holes/holes.h"
 #include "../../user/source/hooks/hooks_holes.h"
+#include "../../user/source/plan.h"
 #include "../../user/source/hooks/hooks_ring.h"
 #include "unit.h"
 
@@ -139,6 +140,31 @@ static void test_void(void)
 	end();
 }
 
+/* Functions that cannot have hooks are told once: the first ones by name. */
+static void test_silent(void)
+{
+	uint64_t funcs[PLAN_WORDS] = { 0 };
+
+	begin();
+	plan_add(funcs, 3);
+	plan_add(funcs, 4);
+	hooks_holes_silent(holes, CT_HOLE_SHARED_CODE, funcs);
+	CHECK_EQ(2, tell());
+	hooks_holes_silent(holes, CT_HOLE_SHARED_CODE, funcs);
+	CHECK_EQ(0, tell());
+	CHECK(holes_fails(rows));
+	CHECK(!holes_unseen(rows));
+	for (int i = 5; i < 23; i++)
+		plan_add(funcs, i);
+	hooks_holes_silent(holes, CT_HOLE_INDIRECT, funcs);
+	CHECK_EQ(17, tell());
+	CHECK_EQ(1, count_of(CT_HOLE_INDIRECT, api_funcs[3].name));
+	CHECK_EQ(4, count_of(CT_HOLE_INDIRECT, ""));
+	CHECK_EQ(1, count_of(CT_HOLE_SHARED_CODE, api_funcs[4].name));
+	CHECK(holes_unseen(rows));
+	end();
+}
+
 /* The first reason why the hooks are gone counts. */
 static void test_gone(void)
 {
@@ -160,6 +186,7 @@ int main(void)
 	RUN(test_names);
 	RUN(test_late);
 	RUN(test_void);
+	RUN(test_silent);
 	RUN(test_gone);
 	return unit_end();
 }

@@ -393,9 +393,10 @@ static int first_table(const struct elf_file *f, uint32_t sh_type, const struct 
 int elf_symbols(const struct elf_file *f, uint32_t sh_type, const char *const *begins,
 		elf_sym_fn fn, void *ctx)
 {
-	struct query q = {
-		.types = 1 << STT_FUNC | 1 << STT_NOTYPE, .begins = begins, .fn = fn, .ctx = ctx
-	};
+	struct query q = { .types = 1 << STT_FUNC | 1 << STT_GNU_IFUNC | 1 << STT_NOTYPE,
+			   .begins = begins,
+			   .fn = fn,
+			   .ctx = ctx };
 
 	return first_table(f, sh_type, &q);
 }

@@ -49,7 +49,7 @@ typedef int (*elf_sym_fn)(void *ctx, const struct elf_sym *);
 int elf_file_open(struct elf_file *, int fd);
 void elf_file_close(struct elf_file *);
 
-/* Calls fn for the FUNC and NOTYPE symbols of the symbol table of type `sh_type` (SHT_DYNSYM,
+/* Calls fn for the FUNC, GNU_IFUNC and NOTYPE symbols of the symbol table of type `sh_type` (SHT_DYNSYM,
  * SHT_SYMTAB) whose names begin with one of `begins`, a list that NULL ends. A negative return of
  * fn stops the walk. Returns 0 or -errno: -EFBIG if there are too many symbols, -ETIME. */
 int elf_symbols(const struct elf_file *, uint32_t sh_type, const char *const *begins, elf_sym_fn fn,

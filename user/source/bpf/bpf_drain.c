@@ -160,12 +160,43 @@ static int state_left_out(struct bpf_source *b, emit_fn emit, void *ctx)
 {
 	struct ct_hole hole = hole_of(0, CT_HOLE_CALLS, CT_HOLE_REFUSED, CT_HOLE_KIND);
 
-	/* what is closed says nothing more */
-	hole.count = b->attach ? attach_left_out(b->attach) : b->left_out;
+	hole.count = attach_left_out(b->attach);
 	if (hole.count == b->left_out)
 		return 0;
 	b->left_out = hole.count;
 	return emit(ctx, &hole.h);
+}
+
+/* States each function once whose calls are not seen, or not under its name, whatever the probes. */
+static int state_silent(struct bpf_source *b, enum ct_hole_reason reason, emit_fn emit, void *ctx)
+{
+	bool indirect = reason == CT_HOLE_INDIRECT;
+	enum attach_unseen why = indirect ? ATTACH_INDIRECT : ATTACH_SHARED_CODE;
+	const char *name;
+	int err = 0;
+
+	while (!err && (name = attach_unseen_next(b->attach, why, b->silent[indirect]))) {
+		struct hole_text t = { .hole = hole_of(0, CT_HOLE_CALLS, CT_HOLE_REFUSED, reason) };
+
+		t.hole.count = 1;
+		hole_say(&t, name);
+		err = emit(ctx, &t.hole.h);
+	}
+	return err;
+}
+
+static int state_unseen(struct bpf_source *b, emit_fn emit, void *ctx)
+{
+	int err;
+
+	if (!b->attach) /* what is closed says nothing more */
+		return 0;
+	err = state_left_out(b, emit, ctx);
+	if (!err)
+		err = state_silent(b, CT_HOLE_INDIRECT, emit, ctx);
+	if (!err)
+		err = state_silent(b, CT_HOLE_SHARED_CODE, emit, ctx);
+	return err;
 }
 
 int bpf_drain(struct bpf_source *b, emit_fn emit, void *ctx)
@@ -212,7 +243,7 @@ int bpf_drain(struct bpf_source *b, emit_fn emit, void *ctx)
 	}
 	/* behind the records that it belongs to */
 	if (!b->stopped || n < DRAIN_MAX) {
-		int err = state_left_out(b, emit, ctx);
+		int err = state_unseen(b, emit, ctx);
 
 		if (!err)
 			err = bpf_muted_step(b, emit, ctx);

@@ -32,6 +32,8 @@ struct bpf_source {
 	bool whole;	    /* a drain takes all that is there, paused or not */
 	bool loaded;	    /* a process had a file that got probes */
 	uint64_t left_out;  /* functions that the kind of probe leaves out, as last stated */
+	/* functions that were stated by name: IFUNCs, and those with another one's code */
+	uint64_t silent[2][PLAN_WORDS];
 	bool stopped;
 	uint64_t stopped_ns; /* CLOCK_MONOTONIC; 0: calls are still seen, or never were */
 

@@ -171,8 +171,17 @@ static void let_go(void *ctx, struct probe_file *f, bool rewritten)
 	}
 }
 
+static void silent(void *ctx, const struct elf_scan *scan)
+{
+	struct bpf_source *b = ctx;
+
+	if (!b->stopped)
+		attach_silent(b->attach, scan);
+}
+
 static const struct discover_ops discover_ops = {
 	.found = attach_found,
+	.silent = silent,
 	.cost = cost_of,
 	.closing = closing,
 	.gone = let_go,

@@ -391,9 +391,19 @@ static void on_gone(void *ctx, struct probe_file *f, bool rewritten)
 		d->ops->gone(d->ctx, f, rewritten);
 }
 
-static const struct discover_ops files_ops = {
-	.found = on_found, .cost = on_cost, .closing = on_closing, .gone = on_gone
-};
+static void on_silent(void *ctx, const struct elf_scan *scan)
+{
+	struct discover *d = ctx;
+
+	if (d->ops->silent)
+		d->ops->silent(d->ctx, scan);
+}
+
+static const struct discover_ops files_ops = { .found = on_found,
+					       .silent = on_silent,
+					       .cost = on_cost,
+					       .closing = on_closing,
+					       .gone = on_gone };
 
 static void on_unprobed(void *ctx, pid_t pid, uint64_t from_ns, uint64_t to_ns)
 {

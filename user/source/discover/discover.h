@@ -48,6 +48,9 @@ struct discover_ops {
 	 * Attach now: the process may be stopped and waiting. Return 0 or -errno; after -EMFILE
 	 * the file is refused, behind gone(). */
 	int (*found)(void *ctx, struct probe_file *, pid_t pid);
+	/* A file that was searched has functions of the table of which no probe tells (scan->silent), whether there are others
+	 * in it or not. Before found(). */
+	void (*silent)(void *ctx, const struct elf_scan *);
 	/* The number of descriptors that the file needs at most, or has taken: called before and
 	 * after found(). */
 	unsigned (*cost)(void *ctx, const struct probe_file *);

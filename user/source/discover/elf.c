@@ -32,6 +32,7 @@ struct found {
 	uint64_t offset;
 	uint32_t size;
 	uint32_t name; /* in scan.names */
+	bool indirect;
 };
 
 /* The state of one scan: what was found, until the version is known. */
@@ -45,26 +46,28 @@ struct scan {
 	size_t names_len, names_cap;
 	size_t nprobes;	   /* out->probes, before one is left for each offset */
 	struct many *many; /* made when there is a function of a row for many */
+	uint64_t indirect[PLAN_WORDS], shared[PLAN_WORDS]; /* those in out->silent */
 	struct {
 		bool there, inlined;
 		int version; /* what the symbols say, then what is taken */
 	} domains[API_DOMAIN_END];
 };
 
-static int keep(struct scan *s, uint64_t offset, uint64_t size, const char *name)
+static int keep(struct scan *s, uint64_t offset, const struct elf_sym *sym)
 {
-	size_t len = strlen(name) + 1;
+	size_t len = strlen(sym->name) + 1;
 
 	if (s->nfound == MAX_FOUND)
 		return -EBADMSG;
 	if (!array_room(s->found, s->nfound) ||
 	    !array_fit(s->names, s->names_cap, s->names_len + len))
 		return -ENOMEM;
-	memcpy(s->names + s->names_len, name, len);
+	memcpy(s->names + s->names_len, sym->name, len);
 	s->found[s->nfound++] = (struct found){
 		.offset = offset,
-		.size = size <= UINT32_MAX ? size : 0,
+		.size = sym->size <= UINT32_MAX ? sym->size : 0,
 		.name = s->names_len,
+		.indirect = sym->type == STT_GNU_IFUNC,
 	};
 	s->names_len += len;
 	return 0;
@@ -90,7 +93,7 @@ static int on_symbol(void *ctx, const struct elf_sym *sym)
 		s->out->imports_cuda = true;
 		return 0;
 	}
-	if (sym->type != STT_FUNC)
+	if (sym->type != STT_FUNC && sym->type != STT_GNU_IFUNC)
 		return 0;
 	offset = elf_code_offset(s->file, sym->value);
 	if (!offset)
@@ -107,7 +110,7 @@ static int on_symbol(void *ctx, const struct elf_sym *sym)
 		if (err)
 			return err;
 	}
-	return keep(s, offset, sym->size, sym->name);
+	return keep(s, offset, sym);
 }
 
 static int by_offset(const void *a, const void *b)
@@ -128,6 +131,21 @@ static int add_probe(struct scan *s, const struct elf_probe *probe)
 	if (!p)
 		return -ENOMEM;
 	*p = *probe;
+	return 0;
+}
+
+static int add_silent(struct scan *s, uint16_t func, uint16_t as)
+{
+	uint64_t *known = as == ELF_INDIRECT ? s->indirect : s->shared;
+	struct elf_silent *f;
+
+	if (plan_has(known, func))
+		return 0;
+	f = array_add(s->out->silent, s->out->nsilent);
+	if (!f)
+		return -ENOMEM;
+	*f = (struct elf_silent){ func, as };
+	plan_add(known, func);
 	return 0;
 }
 
@@ -183,6 +201,11 @@ static int look_up(struct scan *s, const uint64_t *capture)
 		p.func = (uint16_t)func;
 		p.per_thread = per_thread;
 		p.query = api_funcs[func].class == API_QUERY;
+		if (s->found[i].indirect) {
+			if (!capture || plan_has(capture, func))
+				err = add_silent(s, (uint16_t)func, ELF_INDIRECT);
+			continue;
+		}
 		if (api_funcs[func].named && (!capture || plan_has(capture, func)) && s->many)
 			err = out_of_time(s) ? -ETIME : add_operator(s, &p, name);
 		else
@@ -212,6 +235,23 @@ static void drop_endless(struct scan *s)
 	s->nprobes = n;
 }
 
+/* The functions whose code is that of probes[i], which is the first within the plan's choice. */
+static int find_sharers(struct scan *s, size_t i)
+{
+	const struct elf_probe *all = s->out->probes, p = all[i];
+	size_t from = i, to = i;
+	int err = 0;
+
+	while (from && all[from - 1].offset == p.offset)
+		from--;
+	while (to < s->nprobes && all[to].offset == p.offset)
+		to++;
+	for (size_t k = from; k < to && !err && !p.ends; k++)
+		if (all[k].func != p.func && !all[k].ends)
+			err = add_silent(s, all[k].func, p.func);
+	return err;
+}
+
 /* Sorts the probes, and leaves one for each offset. */
 static int choose(struct scan *s, const uint64_t *capture)
 {
@@ -231,7 +271,11 @@ static int choose(struct scan *s, const uint64_t *capture)
 		if (p.offset == last || (capture && !plan_has(capture, p.func)))
 			continue;
 		last = p.offset;
-		out->probes[out->nprobes++] = p; /* nprobes <= i */
+		err = find_sharers(s, i);
+		if (err)
+			return err;
+		/* nprobes <= i: what is before this offset is not looked at any more */
+		out->probes[out->nprobes++] = p;
 	}
 	return 0;
 }
@@ -336,8 +380,23 @@ out:
 void elf_scan_free(struct elf_scan *s)
 {
 	free(s->probes);
+	free(s->silent);
 	memset(s, 0, sizeof(*s));
 	s->version_from = "";
+}
+
+void elf_silent(const struct elf_scan *scan, const uint64_t *shown, uint64_t *indirect,
+		uint64_t *shared)
+{
+	for (size_t i = 0; i < scan->nsilent; i++) {
+		const struct elf_silent *s = &scan->silent[i];
+
+		if (s->as == ELF_INDIRECT && plan_has(shown, s->func))
+			plan_add(indirect, s->func);
+		else if (s->as != ELF_INDIRECT &&
+			 (plan_has(shown, s->func) || plan_has(shown, s->as)))
+			plan_add(shared, s->func);
+	}
 }
 
 struct by_name {

@@ -26,6 +26,14 @@ struct elf_probe {
 	bool query;	  /* class QUERY: the group that can be muted */
 };
 
+/* A function of which no call is shown under its own name. */
+struct elf_silent {
+	uint16_t func; /* row of the table */
+	/* the row that has its code, and whose probe it is; ELF_INDIRECT: none, it is an IFUNC */
+	uint16_t as;
+};
+#define ELF_INDIRECT UINT16_MAX
+
 struct elf_scan {
 	enum elf_role role;
 	uint8_t domain; /* the first that it has functions of (api/domains.def) */
@@ -38,6 +46,10 @@ struct elf_scan {
 	/* symbols of the table that the file defines, before the plan's choice */
 	int ndefined;
 	uint64_t code; /* of what the probed functions begin with: another code, another number */
+	/* the IFUNCs within the plan's choice, and the functions, of its choice or not, that have their code in common
+	 * with one that has a probe; each once */
+	struct elf_silent *silent;
+	size_t nsilent;
 	int nunseen; /* of rows for many: functions without a probe, as their returns are not known */
 	bool has_device_code; /* .nv_fatbin, __nv_relfatbin or .nvFatBinSegment */
 	bool has_symtab;      /* false: stripped; only dynamic symbols could be searched */
@@ -48,7 +60,7 @@ struct elf_scan {
  * Scans the file behind fd (read with pread; the descriptor stays open, its position is not
  * used). `capture` is the plan's bitmap: probes outside of it are left out; NULL: all. Takes
  * FUNC symbols, LOCAL and HIDDEN too, with a defined section and a value inside a PF_X PT_LOAD
- * segment; never undefined ones; IFUNCs are skipped. Gives up when it is until_ns (0: never).
+ * segment; never undefined ones; IFUNCs have no probes. Gives up when it is until_ns (0: never).
  * Returns 0, or -ENOEXEC (not ELF, or another machine's), -EBADMSG (corrupt), -EFBIG (more symbols
  * than any sane file has), -ETIME, -EIO, -ENOMEM. The caller frees with elf_scan_free().
  */
@@ -58,6 +70,9 @@ static inline int elf_scan(int fd, const uint64_t *capture, struct elf_scan *out
 	return elf_scan_until(fd, capture, 0, out);
 }
 void elf_scan_free(struct elf_scan *);
+/* Adds those in `silent` that concern the functions in `shown` to one of two sets; all are of PLAN_WORDS words. */
+void elf_silent(const struct elf_scan *, const uint64_t *shown, uint64_t *indirect,
+		uint64_t *shared);
 
 /* File offset of a symbol (for ld.so's _dl_debug_state): 0 when the file does not define it or
  * on error. */

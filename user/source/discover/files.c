@@ -283,6 +283,8 @@ static int judge(struct files *f, struct candidate *c, int err, struct elf_scan 
 	}
 	if (err)
 		return 0;
+	if (scan->nsilent && f->ops->silent)
+		f->ops->silent(f->ctx, scan);
 	if (scan->role != ELF_NONE && scan->nprobes)
 		return add_file(f, c, scan);
 	elf_scan_free(scan);

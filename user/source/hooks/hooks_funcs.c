@@ -40,6 +40,7 @@ struct hooks_mapped {
 	uint32_t round;
 	uint64_t runtime_lo, runtime_hi;
 	uint64_t mutes[PLAN_WORDS]; /* functions that HOOKS_MUTE is about */
+	uint64_t indirect[PLAN_WORDS], shared[PLAN_WORDS];
 };
 
 struct hooks_files *hooks_files_open(const struct capture_plan *plan)
@@ -91,6 +92,16 @@ bool hooks_mapped_mutes(const struct hooks_mapped *m, int func)
 	return plan_has(m->mutes, func);
 }
 
+const uint64_t *hooks_mapped_indirect(const struct hooks_mapped *m)
+{
+	return m->indirect;
+}
+
+const uint64_t *hooks_mapped_shared(const struct hooks_mapped *m)
+{
+	return m->shared;
+}
+
 /* ---- files ---- */
 
 static void read_bytes(struct file *f, int fd)
@@ -101,7 +112,12 @@ static void read_bytes(struct file *f, int fd)
 			memset(f->bytes[i], 0, 16);
 }
 
-/* What the file behind a mapping holds; NULL: nothing of CUDA, or it cannot be read. */
+static bool has(const struct file *f)
+{
+	return f->scan.nprobes || f->scan.nsilent;
+}
+
+/* What the file behind a mapping holds; NULL: nothing that is asked for, or it cannot be read. */
 static const struct file *look(struct hooks_files *fs, const struct ct_vma *v)
 {
 	struct file f = { .dev = v->dev, .ino = v->ino };
@@ -115,7 +131,7 @@ static const struct file *look(struct hooks_files *fs, const struct ct_vma *v)
 	for (size_t i = 0; i < fs->n; i++)
 		if (fs->files[i].dev == f.dev && fs->files[i].ino == f.ino &&
 		    fs->files[i].size == f.size && fs->files[i].changed_ns == f.changed_ns)
-			return fs->files[i].scan.nprobes ? &fs->files[i] : NULL;
+			return has(&fs->files[i]) ? &fs->files[i] : NULL;
 	if (fs->n >= FILES_MAX)
 		forget_files(fs);
 	if (!array_fit(fs->files, fs->cap, fs->n + 1))
@@ -135,12 +151,14 @@ static const struct file *look(struct hooks_files *fs, const struct ct_vma *v)
 	close(fd);
 	fs->with += f.scan.nprobes > 0;
 	fs->files[fs->n++] = f;
-	return f.scan.nprobes ? &fs->files[fs->n - 1] : NULL;
+	return has(&f) ? &fs->files[fs->n - 1] : NULL;
 }
 
 bool hooks_files_have(struct hooks_files *f, const struct ct_vma *v)
 {
-	return look(f, v) != NULL;
+	const struct file *file = look(f, v);
+
+	return file && file->scan.nprobes;
 }
 
 /* ---- messages ---- */
@@ -370,6 +388,8 @@ static int one_mapping(void *ctx, const struct ct_vma *v)
 	if (is_known(o->mapped, v))
 		return 0;
 	f = look(o->files, v);
+	if (f)
+		elf_silent(&f->scan, o->files->plan->shown, o->mapped->indirect, o->mapped->shared);
 	for (int i = 0; f && i < f->scan.nprobes && !err; i++) {
 		const struct elf_probe *p = &f->scan.probes[i];
 		struct hooks_func out = { .address = v->start + (p->offset - from),

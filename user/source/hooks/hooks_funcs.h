@@ -34,6 +34,10 @@ void hooks_mapped_runtime(const struct hooks_mapped *, uint64_t *lo, uint64_t *b
 /* Is the function only counted there when it is muted? Not where the runtime is linked into other code. */
 bool hooks_mapped_mutes(const struct hooks_mapped *, int func);
 
+/* Functions in it that have no hook because they are IFUNCs, or because they have another one's code: PLAN_WORDS words. */
+const uint64_t *hooks_mapped_indirect(const struct hooks_mapped *);
+const uint64_t *hooks_mapped_shared(const struct hooks_mapped *);
+
 int hooks_funcs_specs(const struct capture_plan *, hooks_send_fn, void *ctx);
 /* The functions of what it has mapped since the last time, as messages, the last of which says so and
  * has this number: of the question that it answers (0: none). It is sent also if there are no

@@ -11,6 +11,7 @@
 #include "../../api/api.h"
 #include "../../event/holes/holes.h"
 #include "../../util/table/array.h"
+#include "../plan.h"
 #include "hooks_holes.h"
 #include "hooks_ring.h"
 
@@ -30,7 +31,8 @@ struct hooks_holes {
 	uint64_t from_ns;
 	uint16_t *asked; /* rows of the functions that it was asked to hook */
 	size_t n, room, answered;
-	struct group unhooked, partly;
+	struct group unhooked, partly, indirect, shared_code;
+	uint64_t silent[2][PLAN_WORDS]; /* functions of the last two */
 	uint32_t late;
 	uint64_t interrupted, told_interrupted;
 	bool shared, told_shared;
@@ -49,6 +51,8 @@ struct hooks_holes *hooks_holes_open(uint32_t pid, uint64_t from_ns)
 	h->from_ns = from_ns;
 	h->unhooked.reason = CT_HOLE_UNHOOKED;
 	h->partly.reason = CT_HOLE_PARTLY_HOOKED;
+	h->indirect.reason = CT_HOLE_INDIRECT;
+	h->shared_code.reason = CT_HOLE_SHARED_CODE;
 	return h;
 }
 
@@ -101,6 +105,18 @@ void hooks_holes_result(struct hooks_holes *h, int result)
 		row = -1;
 	if (result)
 		add(result == HOOKS_PARTLY ? &h->partly : &h->unhooked, row);
+}
+
+void hooks_holes_silent(struct hooks_holes *h, enum ct_hole_reason reason, const uint64_t *funcs)
+{
+	bool indirect = reason == CT_HOLE_INDIRECT;
+
+	for (int i = 0; h && i < api_nfuncs; i++) {
+		if (!plan_has(funcs, i) || plan_has(h->silent[indirect], i))
+			continue;
+		plan_add(h->silent[indirect], i);
+		add(indirect ? &h->indirect : &h->shared_code, i);
+	}
 }
 
 void hooks_holes_late(struct hooks_holes *h, uint32_t late)
@@ -191,6 +207,10 @@ int hooks_holes_tell(struct hooks_holes *h, struct hooks_batch *b)
 	err = put_group(h, &h->unhooked, b);
 	if (!err)
 		err = put_group(h, &h->partly, b);
+	if (!err)
+		err = put_group(h, &h->indirect, b);
+	if (!err)
+		err = put_group(h, &h->shared_code, b);
 	if (!err && h->interrupted != h->told_interrupted) {
 		h->told_interrupted = h->interrupted;
 		err = put(h, CT_HOLE_INTERRUPTED, CT_HOLE_REFUSED, h->from_ns, h->interrupted, "",

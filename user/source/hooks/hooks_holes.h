@@ -24,6 +24,8 @@ void hooks_holes_sent(struct hooks_holes *, const void *msg, size_t n);
 void hooks_holes_result(struct hooks_holes *, int result);
 /* In all, so many of those without a hook were partly hooked later. */
 void hooks_holes_late(struct hooks_holes *, uint32_t late);
+/* Functions, PLAN_WORDS words, that cannot have hooks (CT_HOLE_INDIRECT, CT_HOLE_SHARED_CODE). */
+void hooks_holes_silent(struct hooks_holes *, enum ct_hole_reason, const uint64_t *funcs);
 /* Functions that were without hooks for a time. */
 void hooks_holes_interrupted(struct hooks_holes *, uint64_t functions);
 /* A child of vfork(2) has made calls. */

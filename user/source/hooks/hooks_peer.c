@@ -238,6 +238,8 @@ static int put_funcs(struct hooks_peer *p, uint32_t number)
 	n = hooks_funcs_send(p->o.files, p->mapped, p->conn.pid, number, put, p);
 	if (n < 0)
 		return n;
+	hooks_holes_silent(p->holes, CT_HOLE_INDIRECT, hooks_mapped_indirect(p->mapped));
+	hooks_holes_silent(p->holes, CT_HOLE_SHARED_CODE, hooks_mapped_shared(p->mapped));
 	p->sent += (unsigned int)n;
 	p->waiting++;
 	hooks_mapped_runtime(p->mapped, &lo_now, &bytes_now);

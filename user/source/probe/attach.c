@@ -52,10 +52,11 @@ struct attach {
 	const struct capture_plan *plan;
 	struct probe_file **files;
 	int nfiles;
-	uint64_t muted[PLAN_WORDS];    /* functions taken off again */
-	uint64_t left_out[PLAN_WORDS]; /* functions of files that the kind of probe leaves out */
-	bool sessions;		       /* no plain pairs where sessions are to be had */
-	unsigned generation;	       /* of the links of windows: each newer than all before */
+	uint64_t muted[PLAN_WORDS]; /* functions taken off again */
+	/* functions of files, of those that are shown */
+	uint64_t unseen[ATTACH_UNSEEN_END][PLAN_WORDS];
+	bool sessions;	     /* no plain pairs where sessions are to be had */
+	unsigned generation; /* of the links of windows: each newer than all before */
 };
 
 /* ---- attaching ---- */
@@ -208,7 +209,9 @@ static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool 
 		    plan_has(a->muted, p->func) != window)
 			continue;
 		if (a->kind == ATTACH_PERF && (query || is_left_out(p->func))) {
-			plan_add(a->left_out, p->func);
+			/* those that are captured for another function's sake are missed by nobody */
+			if (plan_has(a->plan->shown, p->func))
+				plan_add(a->unseen[ATTACH_LEFT_OUT], p->func);
 			continue;
 		}
 		if (is_one_of_many(a, p)) {
@@ -273,14 +276,28 @@ static unsigned set_cost(enum attach_kind kind, unsigned nprobes, bool entry_onl
 	return kind == ATTACH_PERF ? each * nprobes : nprobes ? each : 0;
 }
 
+void attach_silent(struct attach *a, const struct elf_scan *scan)
+{
+	elf_silent(scan, a->plan->shown, a->unseen[ATTACH_INDIRECT], a->unseen[ATTACH_SHARED_CODE]);
+}
+
 unsigned attach_left_out(const struct attach *a)
 {
 	unsigned n = 0;
 
-	/* those that were captured for another function's sake are missed by nobody */
 	for (int i = 0; i < PLAN_WORDS; i++)
-		n += (unsigned)__builtin_popcountll(a->left_out[i] & a->plan->shown[i]);
+		n += (unsigned)__builtin_popcountll(a->unseen[ATTACH_LEFT_OUT][i]);
 	return n;
+}
+
+const char *attach_unseen_next(const struct attach *a, enum attach_unseen why, uint64_t *told)
+{
+	for (int i = 0; i < api_nfuncs; i++)
+		if (plan_has(a->unseen[why], i) && !plan_has(told, i)) {
+			plan_add(told, i);
+			return api_funcs[i].name;
+		}
+	return NULL;
 }
 
 unsigned attach_cost(const struct attach *a, const struct probe_file *f, int npids)

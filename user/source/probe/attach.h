@@ -27,10 +27,22 @@ int attach_open(struct attach **, enum attach_kind, const struct attach_progs *,
  * Returns 0 or -errno. */
 int attach_file(struct attach *, struct probe_file *f, pid_t pid);
 
+/* Functions that the user asked for and whose calls are not shown, or not under their names, in the files so far. */
+enum attach_unseen {
+	ATTACH_LEFT_OUT, /* probes of this kind leave them out */
+	ATTACH_INDIRECT, /* they are IFUNCs */
+	/* they have their code in common with another function, under whose name their calls are shown */
+	ATTACH_SHARED_CODE,
+	ATTACH_UNSEEN_END
+};
+/* A file with functions that no probe tells of. */
+void attach_silent(struct attach *, const struct elf_scan *);
+unsigned attach_left_out(const struct attach *); /* the number of those that are left out */
+/* The name of one that is not among those `told` (PLAN_WORDS words), and is from then on; NULL: there is none. */
+const char *attach_unseen_next(const struct attach *, enum attach_unseen, uint64_t *told);
+
 /* How many descriptors the file takes at most once it is attached for this many processes (0:
  * for all): links, and those that replace some of them for a moment. */
-/* How many functions that the user asked for have no probes because probes of this kind leave them out. */
-unsigned attach_left_out(const struct attach *);
 unsigned attach_cost(const struct attach *, const struct probe_file *f, int npids);
 /* Closes the links and forgets the file. now: the links are closed when this returns; else soon
  * after. */
