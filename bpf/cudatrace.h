@@ -402,7 +402,7 @@ struct ct_unprobed {
 };
 
 /*
- * A row of the ledger of what was not seen. The row's key is the process, the thread, h.start_ns, the
+ * A row of the list of what was not seen. The row's key is the process, the thread, h.start_ns, the
  * layer, the state, the reason, the device and the text: a later record with the same key replaces
  * the row's end and number. A source sends it when something changes, never for a call.
  */
@@ -419,13 +419,13 @@ enum ct_hole_layer {
 /* What is known of it. Append-only. */
 enum ct_hole_state {
 	CT_HOLE_LOST = 1,    /* `count` records are missing */
-	CT_HOLE_UNSEEN = 2,  /* records are missing, how many is not known */
+	CT_HOLE_UNSEEN = 2,  /* records are missing, at least `count`; how many is not known */
 	CT_HOLE_REFUSED = 3, /* the source cannot see `count` things (functions, files) */
 	CT_HOLE_MUTED = 4,   /* `count` calls were counted or estimated, and not recorded */
 	CT_HOLE_TAKEN = 5,   /* another tool, or the program itself, took over */
 	CT_HOLE_STATE_END
 };
-/* Why: a row of user/event/holes/holes.def each, which has the words. Append-only. */
+/* Why: a row of user/event/holes.def each, which has the words. Append-only. */
 enum ct_hole_reason {
 	CT_HOLE_FILE_REFUSED = 1,   /* a file has no probes: its user's programs map too many */
 	CT_HOLE_UNHOOKED = 2,	    /* functions have no hook */
@@ -439,21 +439,14 @@ enum ct_hole_reason {
 	CT_HOLE_NO_AGENT = 10,	 /* a process gave work to a device and has no agent */
 	CT_HOLE_PROFILER = 11,	 /* the program's own use of CUPTI: the agent has withdrawn */
 	CT_HOLE_HOOKS_GONE = 12, /* the connection of the hooks was closed, or they were removed */
-	CT_HOLE_LEFT = 13,	 /* a vfork child, or a handler, left by a jump */
-	CT_HOLE_SHARED_MEMORY = 14, /* a child that shares its parent's memory made calls */
-	CT_HOLE_NOT_HELD = 15,	    /* a process did not wait for its probes, or not long enough */
-	CT_HOLE_TOO_MANY = 16,	    /* there was no place for one more process */
-	CT_HOLE_NO_RECORD = 17,	    /* launches, copies and sets without a device record */
-	CT_HOLE_LATE = 18,	    /* the source was late: records from then on are not there */
-	CT_HOLE_TRACED = 19,	/* the program uses ptrace itself, or is traced by another one */
-	CT_HOLE_NAMESPACE = 20, /* functions in a library that was not searched (dlmopen) */
-	CT_HOLE_THROTTLED = 21, /* a function is called too often */
-	CT_HOLE_STRIPPED = 22,	/* a file contains CUDA's runtime without symbols */
-	CT_HOLE_QUEUED = 23,	/* what had arrived and was not read before the end */
-	CT_HOLE_KIND = 24,	/* functions that this kind of probe leaves out */
-	CT_HOLE_INDIRECT = 25,	/* functions are indirect (IFUNC) */
+	CT_HOLE_SHARED_MEMORY = 13, /* a child that shares its parent's memory made calls */
+	CT_HOLE_NO_RECORD = 14,	    /* launches, copies and sets without a device record */
+	CT_HOLE_THROTTLED = 15,	    /* a function is called too often */
+	CT_HOLE_QUEUED = 16,	    /* what had arrived and was not read before the end */
+	CT_HOLE_KIND = 17,	    /* functions that this kind of probe leaves out */
+	CT_HOLE_INDIRECT = 18,	    /* functions are indirect (IFUNC) */
 	CT_HOLE_SHARED_CODE =
-		26, /* functions have another one's code, and its name in the output */
+		19, /* functions have another one's code, and its name in the output */
 	CT_HOLE_REASON_END
 };
 /* hdr.flags: the row as it is at the end, for outputs that show stretches of time: start_ns and

@@ -143,7 +143,7 @@ static void test_missing(void)
 	CHECK_EQ(0, holes_missing_ns(h, 5, HOLES_OF(CT_HOLE_DEVICE), 0, 10 * S));
 	CHECK_EQ(0, holes_missing_ns(h, 5, HOLES_OF(CT_HOLE_CALLS), 5 * S, 10 * S));
 	/* of the machine: it concerns each process */
-	states(h, hole_of(0, CT_HOLE_CALLS, CT_HOLE_LOST, CT_HOLE_LATE), 9 * S, 10 * S, 4, "");
+	states(h, hole_of(0, CT_HOLE_CALLS, CT_HOLE_LOST, CT_HOLE_QUEUED), 9 * S, 10 * S, 4, "");
 	CHECK_EQ(S, holes_missing_ns(h, 77, HOLES_OF(CT_HOLE_CALLS), 0, 10 * S));
 	CHECK_EQ(0, holes_missing_ns(NULL, 0, HOLES_OF(CT_HOLE_CALLS), 0, 10 * S));
 	holes_close(h);
@@ -160,7 +160,10 @@ static void test_joined(void)
 	CHECK_EQ(HOLES_INTERVALS, holes_rows(h));
 	CHECK_EQ(3000, holes_number(h, CT_HOLE_NO_RECORD));
 	CHECK_EQ(2001 * S, holes_row(h, HOLES_INTERVALS - 1)->end_ns);
-	CHECK_TEXT("; 3000 launches, copies and sets have no device record", said(h));
+	CHECK_TEXT("; 3000 launches have no record of their kernels", said(h));
+	one.state = CT_HOLE_UNSEEN;
+	states(h, one, S, 2 * S, 1, "");
+	CHECK_TEXT("; at least 3001 launches have no record of their kernels", said(h));
 	holes_close(h);
 	/* as many processes as a hostile machine has */
 	h = holes_open();

@@ -167,11 +167,14 @@ int session_feed_unread(struct session *s, struct source *src)
 	if (!u.records)
 		return 0;
 	hole.count = u.records;
+	/* the time was over before it had all been counted */
+	if (u.records != before)
+		hole.state = CT_HOLE_UNSEEN;
 	hole_when(&hole, s->last_end_ns, clock_ns(CLOCK_MONOTONIC));
 	return stages_show(&s->stages, &hole.h);
 }
 
-/* A row of the ledger about a number that a source counts, when the number has changed. */
+/* A row about a number that a source counts, when the number has changed. */
 static int state(struct session *s, enum ct_hole_reason reason, enum ct_hole_layer layer,
 		 enum ct_hole_state how, uint64_t count)
 {
@@ -202,7 +205,7 @@ int session_feed_holes(struct session *s, const struct losses *l, uint64_t now_n
 	return err;
 }
 
-/* Once a second what the sources count goes into the ledger, so that a recording has it that is read
+/* Once a second what the sources count is stated, so that a recording has it that is read
  * while it is written, or that is never finished. */
 static int feed_holes(struct session *s, uint64_t now)
 {

@@ -43,8 +43,8 @@ static size_t time_text(uint64_t from_ns, uint64_t to_ns, uint64_t zero_ns, char
 				seconds(to_ns, zero_ns));
 }
 
-/* Writes a clause of holes.def with what its signs stand for. */
-static void put_clause(char *text, size_t size, const char *how, uint64_t number,
+/* Writes a clause of holes.def with what its signs stand for. least: the number may be larger. */
+static void put_clause(char *text, size_t size, const char *how, uint64_t number, bool least,
 		       const char *process, const char *layer)
 {
 	size_t n = 0;
@@ -57,7 +57,8 @@ static void put_clause(char *text, size_t size, const char *how, uint64_t number
 			text[n] = *how;
 			text[n + 1] = '\0';
 		} else if (*++how == 'n') {
-			wrote = snprintf(text + n, size - n, "%llu", (unsigned long long)number);
+			wrote = snprintf(text + n, size - n, "%s%llu", least ? "at least " : "",
+					 (unsigned long long)number);
 		} else {
 			wrote = snprintf(text + n, size - n, "%s", *how == 'p' ? process : layer);
 		}
@@ -73,6 +74,7 @@ static void clause(const struct holes *l, uint16_t reason, uint64_t zero_ns, cha
 	uint64_t number = holes_number(l, (enum ct_hole_reason)reason), from = UINT64_MAX, to = 0;
 	const struct holes_row *one = NULL;
 	char process[PROCESS_TEXT];
+	bool least = false;
 	size_t n;
 
 	for (size_t i = 0; i < l->n; i++) {
@@ -81,6 +83,7 @@ static void clause(const struct holes *l, uint16_t reason, uint64_t zero_ns, cha
 		if (r->reason != reason || holes_void(r))
 			continue;
 		one = one ? one : r;
+		least |= r->state == CT_HOLE_UNSEEN;
 		/* a time is said only if all of it is known */
 		from = holes_begin(r) < from ? holes_begin(r) : from;
 		to = r->end_ns > to ? r->end_ns : to;
@@ -89,7 +92,7 @@ static void clause(const struct holes *l, uint16_t reason, uint64_t zero_ns, cha
 		snprintf(process, sizeof(process), "%llu processes", (unsigned long long)number);
 	else
 		process_text(one, process, sizeof(process));
-	put_clause(text, size, number == 1 ? w->one : w->many, number, process,
+	put_clause(text, size, number == 1 ? w->one : w->many, number, least, process,
 		   hole_layer(one->layer));
 	n = strlen(text);
 	if (w->flags & HOLES_ALL && n < size)
@@ -143,7 +146,8 @@ void holes_row_text(const struct holes_row *r, uint64_t zero_ns, char *text, siz
 	size_t n;
 
 	process_text(r, process, sizeof(process));
-	put_clause(text, size, one ? w->one : w->many, r->count, process, hole_layer(r->layer));
+	put_clause(text, size, one ? w->one : w->many, r->count, r->state == CT_HOLE_UNSEEN,
+		   process, hole_layer(r->layer));
 	n = strlen(text);
 	if (*r->text && n < size) {
 		snprintf(what, sizeof(what), "%s", r->text);

@@ -797,8 +797,8 @@ static int state_missing(void *ctx, const struct join_proc *p)
 	struct join *j = ctx;
 
 	hole.count = join_procs_missing(p);
-	if (!p->heard)
-		hole.state = CT_HOLE_UNSEEN;
+	/* kernels without a call of their own may hide some */
+	hole.state = CT_HOLE_UNSEEN;
 	if (p->heard ? !hole.count : !p->asked)
 		return 0;
 	return j->next(j->ctx, &ev);
