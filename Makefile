@@ -148,7 +148,7 @@ $(BENCH)/empty.skel.h: $(BENCH)/empty.bpf.o
 $(BENCH)/empty: tests/bench/empty.c $(BENCH)/empty.skel.h $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CT_CPPFLAGS) -I$(BENCH) $(CT_CFLAGS) $(CFLAGS) -static -o $@ $< $(LIB) $(LDLIBS_STATIC) 2>/dev/null
-$(BENCH)/target: tests/bench/target.c
+$(BENCH)/target $(BENCH)/loads: $(BENCH)/%: tests/bench/%.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CT_CPPFLAGS) $(CT_CFLAGS) -O2 -o $@ $< -ldl
 $(BENCH)/many: tests/bench/many.c
@@ -176,7 +176,7 @@ $(BENCH)/hooks $(BENCH)/hooks_on: $(BENCH)/%: tests/bench/%.c hooks/engine.h $(E
 $(BENCH)/hooks_cold: tests/bench/hooks_cold.c $(wildcard hooks/*.h) $(CAPTURE_OBJS) $(ENGINE_OBJS)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 $(WARN) -O2 -pthread -o $@ $< $(CAPTURE_OBJS) $(ENGINE_OBJS)
-bench-programs: $(BENCH)/hooks $(BENCH)/hooks_cold $(BENCH)/hooks_on $(BENCH)/bench_trace $(BENCH)/empty $(BENCH)/target $(BENCH)/many $(BENCH)/bench_sinks $(BENCH)/bench_nsys $(BENCH)/bench_stat $(BENCH)/bench_advise
+bench-programs: $(BENCH)/loads $(BENCH)/hooks $(BENCH)/hooks_cold $(BENCH)/hooks_on $(BENCH)/bench_trace $(BENCH)/empty $(BENCH)/target $(BENCH)/many $(BENCH)/bench_sinks $(BENCH)/bench_nsys $(BENCH)/bench_stat $(BENCH)/bench_advise
 bench: cudatrace standin cases-progs bench-programs
 	$(Q)tests/bench/run.sh
 

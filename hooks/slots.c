@@ -40,6 +40,8 @@ static unsigned int nwaiting; /* number of slots that are not bound yet */
 static struct seen {
 	__u64 lo, ino;
 	__u32 dev;
+	bool settled; /* the object was read after it had been mapped */
+	struct object object;
 } * seen;
 static unsigned int nseen;
 
@@ -444,12 +446,12 @@ static void forget_unmapped(const struct text_maps *maps)
 	nsorted = nslots;
 }
 
-static bool was_seen(const struct text_map *m)
+static const struct seen *was_seen(const struct text_map *m)
 {
 	for (unsigned int i = 0; i < nseen; i++)
 		if (seen[i].lo == m->lo && seen[i].ino == m->ino && seen[i].dev == m->dev)
-			return true;
-	return false;
+			return &seen[i];
+	return NULL;
 }
 
 /* Remembers the objects that are mapped now. Returns an array that says which of them are new. */
@@ -466,11 +468,16 @@ static bool *list_objects(struct search *s)
 	}
 	for (unsigned int i = 0; i < s->maps->n; i++) {
 		const struct text_map *m = &s->maps->maps[i];
+		const struct seen *before = was_seen(m);
 
-		if (!object_read(m, &s->objects[s->n]))
+		/* read twice, because the first time it may have been mapped only in part */
+		if (before && before->settled)
+			s->objects[s->n] = before->object;
+		else if (!object_read(m, &s->objects[s->n]))
 			continue;
-		fresh[s->n] = !was_seen(m);
-		now[s->n++] = (struct seen){ m->lo, m->ino, m->dev };
+		fresh[s->n] = !before;
+		now[s->n] = (struct seen){ m->lo, m->ino, m->dev, before, s->objects[s->n] };
+		s->n++;
 	}
 	free(seen);
 	seen = now;

@@ -145,6 +145,25 @@ for ((i = 0; i < 3; i++)); do
 	at_most "hooks taken off" "$(number 'taken off +([0-9.]+) ms')" 5 ms
 done
 
+echo "== 300 small libraries that have nothing to do with CUDA, loaded one after the other (goal by hooks: 2 ms each)"
+mkdir "$tmp/small"
+echo 'int f(void) { return 1; }' | gcc -shared -fPIC -x c -o "$tmp/small/0.so" -
+for ((i = 1; i < 300; i++)); do
+	cp "$tmp/small/0.so" "$tmp/small/$i.so"
+done
+for ((i = 0; i < 5; i++)); do
+	"$out/bench/loads" "$tmp"/small/*.so >>"$tmp/loads.bare"
+	for way in probes hooks; do
+		"$ct" -q --source=$way -o "$tmp/rows" -- "$out/bench/loads" "$tmp"/small/*.so >>"$tmp/loads.$way"
+	done
+done
+for way in bare probes hooks; do
+	us=$(cut -d ' ' -f 1 "$tmp/loads.$way" | median)
+	printf '%-58s %8.1f us each, longest %8.1f: ratio %s\n' "a library, $way" "$us" "$(cut -d ' ' -f 2 "$tmp/loads.$way" | median)" \
+		"$(ratio "$us" "$(cut -d ' ' -f 1 "$tmp/loads.bare" | median)")"
+done
+at_most "a library that is loaded by hooks" "$us" 2000 us
+
 echo "== cost to the target, $rounds interleaved rounds of $calls calls, $(basename "$lib")"
 cost "cudaGetDevice, table to a file" 1.25 cudaGetDevice --keep-chatty
 cost "cudaMemcpy, table to a file" 1.25 cudaMemcpy
