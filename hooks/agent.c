@@ -38,7 +38,9 @@
 #include "talk.h"
 
 #define CONNECT_MS 1000
-#define LOOK_MS 1000	/* how often to check the hooks, and whether the program has ended */
+#define LOOK_MS 1000 /* how often to check the hooks, and whether the program has ended */
+#define LOOK_STOPPED_MS \
+	50		/* how often to check whether the peer is stopped, while it is waited for */
 #define FORK_NAPS 20000 /* of 50 us: how long fork() waits for a change to be complete */
 
 enum state { IDLE, STARTING, RUNNING };
@@ -173,18 +175,53 @@ static void give_up_questions(void)
 	answered(&reads, __atomic_load_n(&reads.asked, __ATOMIC_ACQUIRE));
 }
 
-/* Waits for the answer, but not longer than HOOKS_MAPPED_MS. After that, no thread waits for it. */
+/* A question was not answered in time: nobody waits for one until a message has come. A forked child
+ * inherits this. */
+static bool unanswered;
+static __u64 alone_ns; /* since then threads go on without an answer; 0: they have waited for each */
+
+static __u64 sys_now(void)
+{
+	struct timespec t = { 0 };
+
+	sys_call(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&t, 0, 0, 0, 0);
+	return (__u64)t.tv_sec * 1000000000 + (__u64)t.tv_nsec;
+}
+
+static void go_on(struct question *q, __u32 number)
+{
+	__u64 none = 0;
+
+	if (q == &mapped && capture_is_open())
+		__atomic_compare_exchange_n(&alone_ns, &none, sys_now(), 0, __ATOMIC_ACQ_REL,
+					    __ATOMIC_RELAXED);
+	answered(q, number);
+}
+
+/* Waits for the answer, but not longer than HOOKS_ANSWER_MS, and not for a peer that is stopped. After
+ * that, no thread waits for it. */
 static void wait_for_answer(struct question *q, __u32 number)
 {
-	struct timespec wait = { .tv_sec = HOOKS_MAPPED_MS / 1000 };
+	struct timespec wait = { .tv_nsec = LOOK_STOPPED_MS * 1000000L };
+	__u64 until = 0;
 
 	while (!is_answered(q, number) && capture_is_open()) {
 		__u32 had = __atomic_load_n(&q->answered, __ATOMIC_ACQUIRE);
+		bool late = until && sys_now() > until;
 
+		if (late)
+			__atomic_store_n(&unanswered, true, __ATOMIC_RELEASE);
+		if (__atomic_load_n(&unanswered, __ATOMIC_ACQUIRE)) {
+			go_on(q, number);
+			return;
+		}
+		if (!until)
+			until = sys_now() + HOOKS_ANSWER_MS * 1000000ULL;
 		if ((__s32)(had - number) < 0 &&
 		    sys_call(SYS_futex, (long)&q->answered, FUTEX_WAIT_PRIVATE, had, (long)&wait, 0,
-			     0) == -ETIMEDOUT)
-			answered(q, number);
+			     0) == -ETIMEDOUT &&
+		    talk_is_stopped())
+			until = 1;
 	}
 }
 
@@ -193,7 +230,7 @@ static bool ask(struct question *q, __u32 number)
 {
 	if (capture_is_open() && !talk_ask(q->type, number))
 		return true;
-	answered(q, number);
+	go_on(q, number);
 	return false;
 }
 
@@ -546,6 +583,21 @@ static int keep_list(size_t size)
 	return 0;
 }
 
+static __u32 list_number; /* of the question that the list under way answers */
+
+/* How long ago the first thread went on without an answer; 0: none did. Forgets it with the answer to the
+ * last question. */
+static __u32 alone_ms(void)
+{
+	__u64 since = __atomic_load_n(&alone_ns, __ATOMIC_ACQUIRE), ms;
+
+	if (list_number == __atomic_load_n(&mapped.asked, __ATOMIC_ACQUIRE))
+		__atomic_store_n(&alone_ns, 0, __ATOMIC_RELEASE);
+	ms = since ? (sys_now() - since) / 1000000 + 1 : 0;
+
+	return ms < ~0U ? (__u32)ms : ~0U;
+}
+
 #define INSTALLED_MOST ((MEET_MSG_MAX - sizeof(struct hooks_installed)) / sizeof(__s32))
 
 /* Why nothing could be hooked: /proc/self/mem or /proc/self/maps could not be opened, or there is no memory. */
@@ -566,6 +618,7 @@ static int put_results(const enum hook_result *results, unsigned int n, int fail
 	out->h.size = (__u32)(sizeof(*out) + n * sizeof(out->err[0]));
 	out->n = n;
 	out->late = said_late = engine_hooked_late();
+	out->alone_ms = alone_ms();
 	for (unsigned int i = 0; i < n; i++) {
 		out->err[i] = (int)(failed ? why_none(failed) : results[i]);
 		out->on += out->err[i] == HOOK_ON || out->err[i] == HOOK_PARTLY;
@@ -609,6 +662,7 @@ static int hook_list(size_t size, bool *last, __u32 *number)
 	memcpy(&l, talk_message(), sizeof(l));
 	*number = l.number;
 	*last = l.flags & HOOKS_LAST;
+	list_number = l.number;
 	if (*last)
 		engine_runtime(l.within, l.within_bytes);
 	return err || !*last ? err : hook_listed();
@@ -666,6 +720,7 @@ static int take_start(size_t size, int fd)
 	memcpy(&s, talk_message(), sizeof(s));
 	err = s.version != HOOKS_VERSION ? -EPROTO : capture_open(fd, &s);
 	follows = s.flags & HOOKS_S_FOLLOW;
+	talk_peer((int)s.tracer);
 	muted_begin();
 	if (err)
 		talk_say(MEET_ERROR, "process %d: no room for the calls' records: %s", (int)own_pid,
@@ -673,8 +728,24 @@ static int take_start(size_t size, int fd)
 	return err;
 }
 
+/* The next message at the start. waits: the program waits for it: not for a peer that is stopped. */
+static int get_first(bool waits, size_t *size, int *fd)
+{
+	int type = 0;
+
+	*fd = -1;
+	if (!waits)
+		return talk_get(MEET_WAIT_MS, size, fd);
+	for (int ms = 0; !type && ms < MEET_WAIT_MS; ms += LOOK_STOPPED_MS) {
+		if (__atomic_load_n(&unanswered, __ATOMIC_ACQUIRE) || talk_is_stopped())
+			return 0;
+		type = talk_get(LOOK_STOPPED_MS, size, fd);
+	}
+	return type;
+}
+
 /* Runs until the first list of functions is hooked. Returns 0 or -errno. */
-static int begin(void)
+static int begin(bool waits)
 {
 	bool started = false;
 	size_t size = 0;
@@ -682,7 +753,7 @@ static int begin(void)
 
 	nlisted = 0; /* an earlier connection, or the parent, may have left an incomplete list */
 	while (!err) {
-		int type = talk_get(MEET_WAIT_MS, &size, &fd);
+		int type = get_first(waits, &size, &fd);
 		bool last = false;
 		__u32 number;
 
@@ -770,8 +841,9 @@ static int open_engine(void)
 	return err;
 }
 
-/* Called when the socket is connected. Puts the first hooks on, and returns 0 if they are on. */
-static int enter(void)
+/* Called when the socket is connected. Puts the first hooks on, and returns 0 if they are on. waits: on a
+ * thread of the program. */
+static int enter(bool waits)
 {
 	int err = talk_hello();
 
@@ -786,7 +858,7 @@ static int enter(void)
 			 (int)own_pid);
 	if (!err) {
 		look_at_loader();
-		err = begin();
+		err = begin(waits);
 	}
 	if (err) {
 		finish(err);
@@ -802,12 +874,12 @@ static int enter(void)
 	return err;
 }
 
-static int connect_and_enter(void)
+static int connect_and_enter(bool waits)
 {
 	int err = talk_connect(how, CONNECT_MS);
 
 	if (!err)
-		return enter();
+		return enter(waits);
 	__atomic_store_n(&state, IDLE, __ATOMIC_RELEASE);
 	return err;
 }
@@ -890,6 +962,8 @@ static void live(void)
 
 		if (fd >= 0)
 			close(fd);
+		if (type > 0)
+			__atomic_store_n(&unanswered, false, __ATOMIC_RELEASE);
 		now = meet_now();
 		change_begins();
 		muted_step();
@@ -912,7 +986,7 @@ static void *thread_main(void *begins)
 	alone_begins();
 	__atomic_store_n(&agent_tid, (__u32)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0),
 			 __ATOMIC_RELEASE);
-	if (!begins || !connect_and_enter())
+	if (!begins || !connect_and_enter(false))
 		live();
 	alone_ends();
 	return NULL;
@@ -949,7 +1023,7 @@ static void begin_anew(void)
 	err = talk_child(forker);
 	if (err)
 		state = IDLE;
-	else if (!enter() && begin_thread(thread_main, NULL))
+	else if (!enter(true) && begin_thread(thread_main, NULL))
 		finish(-EAGAIN);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
@@ -965,6 +1039,7 @@ static void in_child(void)
 	capture_forget();
 	give_up_questions();
 	opened = follows = pausing = false;
+	alone_ns = 0;
 	agent_tid = 0;
 	agent_begins = false;
 	/* if the engine is half changed, this child can never have hooks */
@@ -999,7 +1074,8 @@ static int claim(const char *text)
 					 __ATOMIC_RELAXED))
 		return -EBUSY;
 	strcpy(how, text);
-	to_be_alone = to_share = false;
+	to_be_alone = to_share = unanswered = false;
+	alone_ns = 0;
 	if (own_pid != getpid()) {
 		if (!own_pid)
 			follow_forks();
@@ -1029,7 +1105,7 @@ __attribute__((constructor)) static void born(int argc, char **argv, char **envp
 	for (; envp && *envp; envp++) {
 		if (strncmp(*envp, name, sizeof(name) - 1))
 			continue;
-		if (!claim(*envp + sizeof(name) - 1) && !connect_and_enter() &&
+		if (!claim(*envp + sizeof(name) - 1) && !connect_and_enter(true) &&
 		    begin_thread(thread_main, NULL))
 			finish(-EAGAIN);
 		return;

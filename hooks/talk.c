@@ -4,6 +4,7 @@
 
 #include "talk.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <sys/socket.h>
 
@@ -16,6 +17,7 @@ static struct held held = { .fd = -1 };
 static char key[MEET_KEY];
 static char message[MEET_MSG_MAX];
 static int ask_fd = -1; /* the socket, where talk_ask() may use it */
+static int peer;	/* its process; 0: not known. A forked child has its parent's */
 
 static void take(int fd)
 {
@@ -26,15 +28,53 @@ static void take(int fd)
 int talk_connect(const char *text, int wait_ms)
 {
 	struct held got = { .fd = -1 };
+	socklen_t len = sizeof(struct ucred);
+	struct ucred who;
 	struct meet m;
 	int err = meet_parse(text, &m);
 
 	memcpy(key, m.key, sizeof(key));
+	peer = 0;
 	if (!err)
 		err = meet_connect(&m, meet_now() + (uint64_t)wait_ms * 1000000, &got);
-	if (!err)
-		take(got.fd);
-	return err;
+	if (err)
+		return err;
+	take(got.fd);
+	/* the one end of a socketpair was made by this process, as was the other */
+	if (m.fd < 0 && !getsockopt(got.fd, SOL_SOCKET, SO_PEERCRED, &who, &len))
+		peer = who.pid;
+	return 0;
+}
+
+void talk_peer(int pid)
+{
+	if (pid)
+		peer = pid;
+}
+
+/* Its main thread's state is the first word behind the name, which is in parentheses. */
+bool talk_is_stopped(void)
+{
+	char path[32] = "/proc/", text[256];
+	int n = 6, digits = 0, fd;
+	long got;
+
+	for (int rest = peer; rest > 0; rest /= 10)
+		digits++;
+	if (!digits)
+		return false;
+	for (int i = digits, rest = peer; i-- > 0; rest /= 10)
+		path[n + i] = (char)('0' + rest % 10);
+	memcpy(path + n + digits, "/stat", 6);
+	fd = (int)sys_call(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	if (fd < 0)
+		return false;
+	got = sys_call(SYS_read, fd, (long)text, sizeof(text), 0, 0, 0);
+	sys_call(SYS_close, fd, 0, 0, 0, 0, 0);
+	while (got-- > 2)
+		if (text[got - 2] == ')')
+			return text[got] == 'T' || text[got] == 't';
+	return false;
 }
 
 void talk_close(void)

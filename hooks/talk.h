@@ -7,6 +7,8 @@
 #ifndef CT_HOOKS_TALK_H
 #define CT_HOOKS_TALK_H
 
+#include <stdbool.h>
+
 #include "wire.h"
 
 /* "v1 path=PATH key=HEX" or "v1 fd=N". 0 or -errno. */
@@ -16,6 +18,11 @@ void talk_close(void);
  * socket, and then closes the parent's. parent_tid: the thread that forked. Returns 0 if the child
  * is connected, or -errno. */
 int talk_child(__u32 parent_tid);
+/* The process of the peer, if it is known; 0: it is not. */
+void talk_peer(int pid);
+/* Is the peer stopped, as by SIGSTOP? Then it answers nobody. Without libc, for the program's threads.
+ * False if that is not known. */
+bool talk_is_stopped(void);
 int talk_fd(void); /* -1: the peer is gone */
 
 int talk_put(const void *msg, size_t n, int wait_ms);

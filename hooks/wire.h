@@ -49,8 +49,9 @@
 
 #define HOOKS_ENV "CUDATRACE_HOOKS"
 #define HOOKS_MAGIC 0x6b686463u /* "cdhk" */
-#define HOOKS_VERSION 10
-#define HOOKS_MAPPED_MS 2000 /* how long a thread that maps a library waits for its hooks */
+#define HOOKS_VERSION 11
+#define HOOKS_MAPPED_MS 2000 /* how long a thread waits for the object's own one */
+#define HOOKS_ANSWER_MS 1000 /* how long a thread waits for the answer to its question */
 #define HOOKS_FUNCS_MAX 8192
 #define HOOKS_THREADS_MAX 4096
 #define HOOKS_CELLS (1u << 18)	    /* in an area in which calls are counted */
@@ -92,8 +93,8 @@ struct hooks_start {
 	__u32 ring_bytes; /* of each ring, a power of two */
 	__u64 min_ticks;  /* shorter calls are not recorded; in the unit of the clock */
 	struct ct_config config;
-	__u32 cells; /* number of cells in the area; 0: nothing is counted there */
-	__u32 pad;
+	__u32 cells;  /* number of cells in the area; 0: nothing is counted there */
+	__u32 tracer; /* cudatrace's process id in the program's pid namespace; 0: not known */
 };
 
 /*
@@ -173,6 +174,9 @@ struct hooks_installed {
 	__u32 n;
 	__u32 on;   /* how many of these are hooked, including those with HOOKS_PARTLY */
 	__u32 late; /* total number of functions that were refused first and hooked partly later */
+	/* so long ago, in ms, a thread went on without an answer, before the hooks of this list were on; 0:
+	 * none did */
+	__u32 alone_ms;
 	__s32 err[];
 };
 
@@ -394,7 +398,7 @@ CT_ASSERT_SIZE(struct hooks_ask, 16);
 CT_ASSERT_SIZE(struct hooks_list, 40);
 CT_ASSERT_SIZE(struct hooks_spec, 96);
 CT_ASSERT_SIZE(struct hooks_func, 48);
-CT_ASSERT_SIZE(struct hooks_installed, 20);
+CT_ASSERT_SIZE(struct hooks_installed, 24);
 CT_ASSERT_SIZE(struct hooks_bye, 16);
 CT_ASSERT_SIZE(struct hooks_python, 88);
 CT_ASSERT_SIZE(struct hooks_child, 24);

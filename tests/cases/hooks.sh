@@ -935,6 +935,80 @@ case_hooks_answers_at_once() { # undisturbed
 	[ "$(tail -n 1 "$T/out")" -lt 20 ] || fail "$(tail -n 1 "$T/out") of 40 libraries took longer than 80 ms to load"
 }
 
+# stopped_tracer SOURCE start|attach: a program forks, loads libraries and starts others while cudatrace is stopped, which goes on when all
+# that has been done. The program makes 3 calls meanwhile, and 4 afterwards; those that it starts make 5 each.
+stopped_tracer() {
+	local i program
+	cat > "$T/goes_on.py" <<- 'E'
+		import ctypes, os, subprocess, sys
+		calls, folder = sys.argv[1:]
+		print("ready", flush=True)
+		sys.stdin.readline()
+		for i in range(10):
+		    child = os.fork()
+		    if not child:
+		        os._exit(0)
+		    os.waitpid(child, 0)
+		    ctypes.CDLL(f"{folder}/f{i}.so")
+		    subprocess.run([calls, "queries", "5"])
+		cuda = ctypes.CDLL(f"{folder}/libcudart.so.13")
+		for i in range(3):
+		    cuda.cudaStreamQuery(None)
+		print("done", flush=True)
+		sys.stdin.readline()
+		for i in range(4):
+		    cuda.cudaStreamQuery(None)
+	E
+	rm -rf "$T/library" "$T/in" "$T/prog.out"
+	copy_library "$T/library"
+	echo 'int f(void) { return 1; }' > "$T/f.c"
+	gcc -shared -fPIC -o "$T/f.so" "$T/f.c"
+	for i in $(seq 0 9); do
+		cp "$T/f.so" "$T/library/f$i.so"
+	done
+	mkfifo "$T/in"
+	exec {in}<> "$T/in"
+	program=(python3 "$T/goes_on.py" "$CALLS" "$T/library")
+	not_ready
+	if [ "$2" = attach ]; then
+		"${program[@]}" < "$T/in" > "$T/prog.out" 2> "$T/prog.err" {in}>&- &
+		program=(-p $!)
+		wait_for 10 grep -qs ready "$T/prog.out"
+		"${BACKGROUND[@]}" "$CUDATRACE" -v --source="$1" --format json -o "$T/out" "${program[@]}" > "$T/ct.out" 2> "$T/err" < /dev/null {in}>&- &
+	else
+		"${BACKGROUND[@]}" "$CUDATRACE" -v --source="$1" --format json -o "$T/out" -- "${program[@]}" > "$T/prog.out" 2> "$T/err" < "$T/in" {in}>&- &
+	fi
+	CT=$!
+	wait_for 10 ready_or_gone
+	wait_for 10 grep -qs ready "$T/prog.out"
+	kill -STOP "$CT"
+	echo >&"$in"
+	wait_for 5 grep -qs "done" "$T/prog.out"
+	kill -CONT "$CT"
+}
+
+# A tracer that is stopped holds up nobody. When it goes on it finds what it has missed, and says so. (Whether the children that did nothing
+# are said depends on how long the trace goes on.)
+case_hooks_tracer_stopped() { # undisturbed
+	local how in
+	for how in start attach; do
+		stopped_tracer hooks $how
+		[ $how = attach ] || wait_for 10 says_now 'functions could not be hooked'
+		wait_for 10 says_now 'process [0-9]*: hooks are on; [1-9]'
+		echo >&"$in"
+		finish
+		ok_rc
+		expect_rows cudaStreamQuery 4
+		says '1 process ran up to [0-9.]* ms before its calls were seen'
+		[ $how = attach ] || says '; (1[0-9]|20) processes used CUDA and had no hooks: their calls are not known'
+		exec {in}>&-
+	done
+}
+
+says_now() {
+	grep -q "$1" "$T/err"
+}
+
 # Functions that cannot have hooks of their own are said, as with probes.
 case_hooks_library_of_odd_functions() { # undisturbed
 	with_hooks

@@ -181,6 +181,30 @@ static void test_gone(void)
 	end();
 }
 
+/* A process that went on without its hooks counts once, from the first time on. */
+static void test_alone(void)
+{
+	const struct unprobed_sum *sum;
+
+	begin();
+	hooks_holes_alone(holes, 6000, 7000, "one with a name that is too long");
+	CHECK_EQ(1, tell());
+	CHECK_EQ(0, tell());
+	hooks_holes_alone(holes, 9000, 9500, "one");
+	CHECK_EQ(1, tell());
+	sum = holes_unprobed(rows);
+	CHECK_EQ(1, sum->processes);
+	CHECK_EQ(0, sum->ended);
+	CHECK_EQ(1000, sum->longest_ns);
+	/* told together: the whole of it */
+	hooks_holes_alone(holes, 20000, 21000, "one");
+	hooks_holes_alone(holes, 22000, 23000, "one");
+	CHECK_EQ(1, tell());
+	CHECK_EQ(1, sum->processes);
+	CHECK_EQ(3000, sum->longest_ns);
+	end();
+}
+
 int main(void)
 {
 	RUN(test_names);
@@ -188,5 +212,6 @@ int main(void)
 	RUN(test_void);
 	RUN(test_silent);
 	RUN(test_gone);
+	RUN(test_alone);
 	return unit_end();
 }

@@ -5,6 +5,7 @@
  * number, too.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,8 @@ struct hooks_holes {
 	uint32_t late;
 	uint64_t interrupted, told_interrupted;
 	bool shared, told_shared;
+	struct ct_unprobed alone; /* h.size 0: it did not run alone, or that has been told */
+	bool told_alone;
 	uint16_t gone; /* 0: they are there */
 	bool told_gone;
 	uint64_t gone_ns;
@@ -139,6 +142,22 @@ void hooks_holes_interrupted(struct hooks_holes *h, uint64_t functions)
 		h->interrupted = functions;
 }
 
+void hooks_holes_alone(struct hooks_holes *h, uint64_t from_ns, uint64_t to_ns, const char *comm)
+{
+	if (!h)
+		return;
+	if (h->alone.h.size && h->alone.h.start_ns < from_ns)
+		from_ns = h->alone.h.start_ns;
+	h->alone = (struct ct_unprobed){
+		.h = { .size = sizeof(h->alone),
+		       .kind = CT_UNPROBED,
+		       .start_ns = from_ns,
+		       .end_ns = to_ns },
+		.ns_pid = h->pid,
+	};
+	snprintf(h->alone.comm, sizeof(h->alone.comm), "%s", comm);
+}
+
 void hooks_holes_shared(struct hooks_holes *h)
 {
 	if (h)
@@ -215,6 +234,13 @@ int hooks_holes_tell(struct hooks_holes *h, struct hooks_batch *b)
 		h->told_interrupted = h->interrupted;
 		err = put(h, CT_HOLE_INTERRUPTED, CT_HOLE_REFUSED, h->from_ns, h->interrupted, "",
 			  b);
+	}
+	if (!err && h->alone.h.size) {
+		/* a process counts once */
+		h->alone.processes = !h->told_alone;
+		h->told_alone = true;
+		err = hooks_batch_add(b, &h->alone.h);
+		h->alone.h.size = 0;
 	}
 	if (!err && h->shared && !h->told_shared) {
 		h->told_shared = true;

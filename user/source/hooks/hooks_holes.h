@@ -28,6 +28,8 @@ void hooks_holes_late(struct hooks_holes *, uint32_t late);
 void hooks_holes_silent(struct hooks_holes *, enum ct_hole_reason, const uint64_t *funcs);
 /* Functions that were without hooks for a time. */
 void hooks_holes_interrupted(struct hooks_holes *, uint64_t functions);
+/* It ran in this time before the hooks of what it had mapped were on. comm: its name. */
+void hooks_holes_alone(struct hooks_holes *, uint64_t from_ns, uint64_t to_ns, const char *comm);
 /* A child of vfork(2) has made calls. */
 void hooks_holes_shared(struct hooks_holes *);
 /* Its calls are not known from then on: CT_HOLE_NO_HOOKS, CT_HOLE_HOOKS_GONE. The first one counts. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* hooks_peer.c - see hooks_peer.h. Knows nothing of how the hooks came into their process. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../../api/api.h"
@@ -12,6 +14,7 @@
 #include "../../util/now.h"
 #include "../agent/agent_process.h"
 #include "../agent/agent_tids.h"
+#include "../host.h"
 #include "../python_seek.h"
 #include "hooks_peer.h"
 
@@ -261,6 +264,19 @@ static uint32_t blocks(const struct hooks_peer *p)
 	return n > HOOKS_THREADS_MAX ? HOOKS_THREADS_MAX : n ? (uint32_t)n : 1;
 }
 
+/* Our process id as the process knows it; 0: it does not, or that cannot be found out. */
+static uint32_t our_pid(pid_t pid)
+{
+	struct stat ours, theirs;
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
+	if (stat("/proc/self/ns/pid", &ours) || stat(path, &theirs) ||
+	    ours.st_ino != theirs.st_ino || ours.st_dev != theirs.st_dev)
+		return 0;
+	return (uint32_t)getpid();
+}
+
 static int put_start(struct hooks_peer *p)
 {
 	const struct capture_plan *plan = p->o.plan;
@@ -283,6 +299,7 @@ static int put_start(struct hooks_peer *p)
 				     : plan->filter.min_duration_ns,
 		.config = config_of(plan),
 		.cells = o.cells,
+		.tracer = our_pid(p->conn.pid),
 	};
 	int fd, err;
 
@@ -339,6 +356,18 @@ static void hello(struct hooks_peer *p)
 	}
 }
 
+/* A thread of it did not wait for the hooks of what it had mapped, which are on only now. */
+static void went_on(struct hooks_peer *p, uint32_t ms)
+{
+	uint64_t now = now_ns(), from = now - ms * 1000000ULL;
+	struct host_task t = { .comm = "" };
+
+	if (from > now || from < p->conn.opened_ns)
+		from = p->conn.opened_ns;
+	host_task(p->conn.pid, &t);
+	hooks_holes_alone(p->holes, from, now, t.comm);
+}
+
 static void installed(struct hooks_peer *p)
 {
 	struct hooks_installed i;
@@ -354,6 +383,8 @@ static void installed(struct hooks_peer *p)
 		p->refused[(uint32_t)result < RESULTS ? result : RESULTS - 1]++;
 	}
 	hooks_holes_late(p->holes, i.late);
+	if (i.on && i.alone_ms)
+		went_on(p, i.alone_ms);
 	if (i.n && p->lists++ < LISTS_MAX) {
 		unsigned int on = i.on < i.n ? i.on : i.n;
 
