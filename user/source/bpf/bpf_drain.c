@@ -118,7 +118,7 @@ static int one_record(void *ctx, const void *data, size_t size)
 	else if (h->kind == CT_CALL)
 		bpf_muted_call(b, data);
 	err = b->emit(b->emit_ctx, h);
-	return err ? err : !b->whole && source_paused(b->paused);
+	return err ? err : source_paused(b->whole ? b->full : b->paused);
 }
 
 static long read_records(struct bpf_source *b)
