@@ -4,7 +4,7 @@
  * is sent: the program may block it, take it with sigtimedwait(2), or get it when the tracer has
  * died.
  *
- * A uprobe's program can stop nobody. It asks, and polls until the tracer's thread has answered by
+ * A uprobe's program can stop nobody. It asks, and polls until the tracer has answered by
  * PTRACE_INTERRUPT, which takes some 50 us: the thread then stops before its next instruction,
  * whatever its mask. It does not wait for a tracer that has died or is stopped itself, and at most
  * HALT_NS for any other. When it has waited in vain, nobody waits until the tracer has taken the
@@ -22,7 +22,7 @@
 #define SIGNAL_STOP_STOPPED 0x1
 #define SIGNAL_GROUP_EXIT 0x4
 
-/* Carries the questions to the tracer's thread and wakes it up. */
+/* Carries the questions to the tracer and wakes it up. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096); /* bytes: a page, or several */

@@ -1005,6 +1005,21 @@ case_hooks_tracer_stopped() { # undisturbed
 	done
 }
 
+# The same for probes. What a program did that began and ended meanwhile is not known.
+case_probes_tracer_stopped() {
+	local how in
+	for how in start attach; do
+		stopped_tracer probes $how
+		wait_for 10 says_now 'library/libcudart.so.13: [1-9][0-9]* functions probed'
+		echo >&"$in"
+		finish
+		ok_rc
+		expect_rows cudaStreamQuery 4
+		exec {in}>&-
+		says '(at least )?[1-9][0-9]* process(es)? ran up to [0-9.]* ms before (its|their) calls were seen'
+	done
+}
+
 says_now() {
 	grep -q "$1" "$T/err"
 }

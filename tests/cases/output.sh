@@ -135,7 +135,7 @@ case_output_command_user() {
 
 # A reader that reads nothing until the program has ended delays nothing of it: no fork, no program that is executed, no library that is
 # loaded. When it reads it gets everything.
-case_output_reader_waits() {
+case_output_reader_waits() { # undisturbed
 	local source
 	for source in probes 'probes -k' hooks; do
 		rm -f "$T/go" "$T/done" "$T/rows"
@@ -156,7 +156,7 @@ case_output_reader_waits() {
 }
 
 # The same where rows and messages go to one pipe.
-case_output_reader_of_messages_waits() {
+case_output_reader_of_messages_waits() { # undisturbed
 	local source reader
 	for source in probes hooks; do
 		rm -f "$T/done" "$T/slow"
@@ -177,7 +177,7 @@ case_output_reader_of_messages_waits() {
 }
 
 # One that never reads: a SIGINT, which is the program's, ends the trace when the program has ended, and also when it goes on.
-case_output_reader_never_reads() {
+case_output_reader_never_reads() { # undisturbed
 	local source after reader
 	for source in probes hooks; do
 		for after in exit 'exec sleep 1000'; do

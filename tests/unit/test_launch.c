@@ -7,8 +7,11 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/epoll.h>
@@ -785,6 +788,103 @@ static void test_orphan(void)
 	close(fds[1]);
 }
 
+/* The result of a function in a forked child; -1: it did not return one. */
+static int in_child(int (*fn)(void))
+{
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(fn());
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* From here on no process can be made that has our memory, unless it is a thread. */
+static bool refuse_processes(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, CLONE_VM | CLONE_THREAD | CLONE_VFORK),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, CLONE_VM, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { ARRAY_LEN(code), code };
+
+	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
+}
+
+static int by_thread(void)
+{
+	struct seen s = {};
+	int bad = !refuse_processes();
+
+	bad |= (run("exit7", &s) != W_EXITCODE(7, 0)) << 1;
+	bad |= (run("storm", &s) != 0 || s.forks != STORM) << 2;
+	bad |= (run("threadexec", &s) != W_EXITCODE(7, 0)) << 3;
+	return bad;
+}
+
+/* Where the tracer cannot be a process it is a thread. */
+static void test_by_thread(void)
+{
+	CHECK_EQ(0, in_child(by_thread));
+}
+
+static int stopped_fds[2];
+
+/* Is stopped while its program begins. Says then that it has seen it to its end. */
+static int stopped(void)
+{
+	char *cmd[] = { self, (char *)"storm", NULL };
+	struct seen s = {};
+	struct launch *l;
+	int status;
+
+	close(stopped_fds[0]);
+	if (launch_open(&l, cmd, NULL, no_leaks, true, &ops, &s))
+		return 1;
+	close(stopped_fds[1]);
+	if (launch_start(l))
+		return 2;
+	raise(SIGSTOP);
+	if (!poll_for(l, 10000))
+		return 3;
+	status = launch_status(l);
+	launch_close(l);
+	return status == 0 && s.execs == 1 ? 0 : 4;
+}
+
+/* A tracer that is stopped holds up nobody: not at exec, and at none of many forks. When it goes on it finds
+ * how the program has ended. */
+static void test_stopped(void)
+{
+	struct pollfd p;
+	int status;
+	pid_t pid;
+	char c;
+
+	CHECK(!pipe(stopped_fds));
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(stopped());
+	close(stopped_fds[1]);
+	CHECK(waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status));
+	/* the program and its children have it, and nobody else */
+	p = (struct pollfd){ .fd = stopped_fds[0], .events = POLLIN };
+	CHECK(poll(&p, 1, 20000) == 1 && read(stopped_fds[0], &c, 1) == 0);
+	kill(pid, SIGCONT);
+	CHECK(waitpid(pid, &status, 0) == pid);
+	CHECK_EQ(0, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+	close(stopped_fds[0]);
+}
+
 int main(int argc, char **argv)
 {
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -811,6 +911,8 @@ int main(int argc, char **argv)
 	RUN(test_detach);
 	RUN(test_asked);
 	RUN(test_orphan);
+	RUN(test_by_thread);
+	RUN(test_stopped);
 	if (!geteuid())
 		RUN(test_user);
 	else

@@ -68,7 +68,7 @@ struct bpf_source {
 	struct launch *launch; /* NULL: none */
 	bool launch_ended;
 	bool loose;	   /* some of its processes are not seized, as they use ptrace themselves */
-	struct ring halts; /* its threads' questions; of the tracer's thread */
+	struct ring halts; /* its threads' questions; of the tracer */
 
 	/* records */
 	struct ring ring;
@@ -154,6 +154,8 @@ bool bpf_loader_fails(const struct bpf_source *, pid_t pid);
 
 /* ---- bpf_unprobed.c: processes that mapped a file before it had its probes ---- */
 
+/* Some processes, it is not known which, may have run before their calls were seen. */
+void bpf_unprobed_somebody(struct bpf_source *, uint64_t at_ns);
 int bpf_unprobed_open(struct bpf_source *); /* behind bpf_probe_open(); returns 0 or -ENOMEM */
 /* Hands out a CT_UNPROBED for each. Returns 0 or emit's. */
 int bpf_unprobed_emit(struct bpf_source *, emit_fn, void *ctx);

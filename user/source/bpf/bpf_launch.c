@@ -101,7 +101,7 @@ static void on_fork(void *ctx, pid_t parent, pid_t child)
 		discover_add_pid(b->discover, child);
 }
 
-/* ---- questions of threads, on the tracer's thread ---- */
+/* ---- questions of threads, on the tracer ---- */
 
 /* A thread that asks polls in the kernel, and a kernel without preemption does not take its processor
  * from it: when it makes room it must be the tracer's turn, before its own. */
@@ -155,6 +155,25 @@ static int on_forked(void *ctx)
 	return err;
 }
 
+/* It has gone on until now, as one that did not wait: what it has mapped may have had no probes. */
+static void let_go(void *ctx, pid_t pid)
+{
+	struct bpf_source *b = ctx;
+	__u32 tgid = bpf_maps_initial_pid(b->skel, pid);
+	int map = bpf_map__fd(b->skel->maps.loads);
+	struct ct_load load = { 0 };
+	struct host_task t;
+
+	/* what has ended by now cannot be looked at */
+	if (!tgid || host_task(pid, &t)) {
+		bpf_unprobed_somebody(b, now_ns());
+		return;
+	}
+	bpf_map_lookup_elem(map, &tgid, &load);
+	load.passed_ns = now_ns();
+	bpf_map_update_elem(map, &tgid, &load, BPF_ANY);
+}
+
 static const struct launch_ops launch_ops = {
 	.on_forked = on_forked,
 	.on_stop = on_stop,
@@ -163,6 +182,7 @@ static const struct launch_ops launch_ops = {
 	.ask_fd = ask_fd,
 	.next_ask = next_ask,
 	.interrupted = interrupted,
+	.let_go = let_go,
 };
 
 int bpf_launch_open(struct bpf_source *b)
@@ -180,6 +200,7 @@ int bpf_launch_trace(struct bpf_source *b)
 {
 	int err = bpf_maps_add_pid(b->skel, launch_pid(b->launch), false);
 
+	b->skel->bss->tracer_tgid = bpf_maps_initial_pid(b->skel, launch_tracer(b->launch));
 	if (!err)
 		err = discover_add_pid(b->discover, launch_pid(b->launch));
 	if (err < 0) {

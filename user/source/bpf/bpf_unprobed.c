@@ -111,6 +111,20 @@ static void push(struct bpf_unprobed *u, const struct ct_unprobed *r)
 	last->more |= r->more;
 }
 
+void bpf_unprobed_somebody(struct bpf_source *b, uint64_t at_ns)
+{
+	struct ct_unprobed r = {
+		.h = { .size = sizeof(r), .kind = CT_UNPROBED, .start_ns = at_ns, .end_ns = at_ns },
+		.more = 1
+	};
+	const struct ct_unprobed *last =
+		b->unprobed && b->unprobed->n ? &b->unprobed->queue[b->unprobed->n - 1] : NULL;
+
+	/* once says as much as many times */
+	if (b->unprobed && !(last && last->more && !last->processes))
+		push(b->unprobed, &r);
+}
+
 static void late(void *ctx, pid_t pid, uint64_t from_ns, uint64_t to_ns)
 {
 	struct bpf_source *b = ctx;
@@ -127,10 +141,7 @@ static void late(void *ctx, pid_t pid, uint64_t from_ns, uint64_t to_ns)
 				  : pid && (!is_traced(b, pid) || has_waited(b, pid, from_ns)))
 		return;
 	if (!pid) {
-		r.h.end_ns = from_ns; /* of nobody */
-		r.processes = 0;
-		r.more = 1;
-		push(b->unprobed, &r);
+		bpf_unprobed_somebody(b, from_ns);
 		return;
 	}
 	if (!bpf_map_lookup_elem(bpf_map__fd(b->skel->maps.images), &r.ns_pid, &image) &&

@@ -6,9 +6,9 @@
  *
  * How it works. The tree is seized (exec, clone and, unless only the program itself is wanted,
  * fork and vfork events). A thread of the tree asks to be stopped, as ld.so's _dl_debug_state is
- * probed and the kernel side puts a question into a ring (bpf/halt.bpf.h). The tracer's thread
+ * probed and the kernel side puts a question into a ring (bpf/halt.bpf.h). The tracer
  * interrupts it at once and says so; the thread then stops, on_stop() is called, and it goes on. No
- * signal is sent. If cudatrace dies the tree runs on.
+ * signal is sent. If cudatrace dies the tree runs on, and so it does if cudatrace is stopped.
  */
 #ifndef CT_LAUNCH_H
 #define CT_LAUNCH_H
@@ -37,10 +37,13 @@ struct launch_ops {
 	 * our namespace. */
 	void (*on_stop)(void *ctx, pid_t pid, pid_t tid, int why);
 	/* The questions of threads, which wait meanwhile: a descriptor that becomes readable, and
-	 * the next one; false: there is none. They are called on the tracer's thread, which does
-	 * nothing else; the first one once, at its start. May be NULL, all three. */
+	 * the next one; false: there is none. They are called on the tracer, which does nothing else, takes
+	 * no lock and allocates nothing; the first one once, at its start. May be NULL, all three. */
 	int (*ask_fd)(void *ctx);
 	bool (*next_ask)(void *ctx, struct launch_ask *);
+	/* A thread was stopped, and was let go before on_stop(), since we were stopped (SIGSTOP). pid 0: it is not
+	 * known of which process. May be NULL. */
+	void (*let_go)(void *ctx, pid_t pid);
 	/* The thread of this question will stop before its next instruction. */
 	void (*interrupted)(void *ctx, const struct launch_ask *);
 	/* Behind on_stop() at exec: is the process to be left alone by us from here on, and what it
@@ -55,6 +58,8 @@ struct launch_ops {
 int launch_open(struct launch **, char *const cmd[], const char *user, char *const env[],
 		bool follow, const struct launch_ops *, void *ctx);
 pid_t launch_pid(const struct launch *);
+/* The process that is its tracer. */
+pid_t launch_tracer(const struct launch *);
 /* Lets the program exec. */
 int launch_start(struct launch *);
 /* Handles all ptrace events that are there (call on SIGCHLD). Returns 0 while the command runs,
