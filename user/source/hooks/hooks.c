@@ -480,8 +480,8 @@ static int add_exit(struct hooks_source *h, const struct hooks_life *l)
 static void tell_left(const struct hooks_peer *p)
 {
 	msg_warn("process %d: its connection to cudatrace has ended, but the process has not: it "
-		 "has closed its descriptors, as a daemon does, or has become a program that "
-		 "cannot have hooks; its further calls are shown by --source=probes alone",
+		 "has become a program that cannot have hooks; its further calls are shown by "
+		 "--source=probes alone",
 		 (int)hooks_peer_pid(p));
 }
 

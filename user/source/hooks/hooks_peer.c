@@ -129,6 +129,7 @@ void hooks_peer_close(struct hooks_peer *p)
 		return;
 	tell_refused(p, true);
 	agent_conn_close(&p->conn);
+	hooks_ring_bell(p->ring);
 	if (p->birth.fd >= 0)
 		close(p->birth.fd);
 	hooks_life_close(&p->life);
@@ -155,8 +156,12 @@ static int put(void *ctx, const void *msg, size_t n)
 {
 	struct hooks_peer *p = ctx;
 
+	int err;
+
 	hooks_holes_sent(p->holes, msg, n);
-	return agent_conn_put(&p->conn, msg, n, -1);
+	err = agent_conn_put(&p->conn, msg, n, -1);
+	hooks_ring_bell(p->ring);
+	return err;
 }
 
 /* What it still said says why; then its end of the socket is found to be closed. */
@@ -315,6 +320,7 @@ void hooks_peer_stop(struct hooks_peer *p)
 	p->o.closing = true;
 	if (p->state != HOOKS_PEER_ENDED)
 		agent_conn_stop(&p->conn, HOOKS_STOP);
+	hooks_ring_bell(p->ring);
 }
 
 /* ---- from the process ---- */
@@ -513,6 +519,7 @@ void hooks_peer_was_read(struct hooks_peer *p)
 	p->reads = 0;
 	/* no room: they wait no longer than for a library */
 	send(p->conn.fd, &a, sizeof(a), MSG_DONTWAIT | MSG_NOSIGNAL);
+	hooks_ring_bell(p->ring);
 }
 
 bool hooks_peer_bye(const struct hooks_peer *p)

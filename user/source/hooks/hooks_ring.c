@@ -2,10 +2,13 @@
 /* hooks_ring.c - see hooks_ring.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../../util/now.h"
@@ -208,6 +211,14 @@ static void end_counts(struct hooks_ring *r)
 		for (uint32_t i = 0; i < HOOKS_MUTED; i++)
 			if (!again || r->muted_at_end[i])
 				r->muted_at_end[i] = hooks_ring_muted(r, i);
+}
+
+void hooks_ring_bell(const struct hooks_ring *r)
+{
+	if (!r)
+		return;
+	__atomic_add_fetch(&r->area->bell, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &r->area->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 void hooks_ring_phase(struct hooks_ring *r, enum ct_phase phase)
