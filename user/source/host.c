@@ -123,8 +123,8 @@ bool host_uses_gpu(pid_t pid)
 			continue;
 		link[len] = '\0';
 		base = strrchr(link, '/');
-		uses = base && !strcmp(base, "/nvidia-uvm") && !fstatat(dirfd(d), e->d_name, &st, 0) &&
-		       S_ISCHR(st.st_mode);
+		uses = base && !strcmp(base, "/nvidia-uvm") &&
+		       !fstatat(dirfd(d), e->d_name, &st, 0) && S_ISCHR(st.st_mode);
 	}
 	if (d)
 		closedir(d);
