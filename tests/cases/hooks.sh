@@ -886,6 +886,49 @@ END
 	stop a
 }
 
+# With an auditor (LD_AUDIT) that looks at each call and each return, the dynamic loader makes the calls itself: what the hooks' object calls must
+# not go that way, as dlsym() would take the loader for its caller. The auditor sees each of the program's calls, and none of ours.
+case_hooks_audited() { # undisturbed
+	with_hooks
+	gcc -shared -fPIC -o "$T/audit.so" -x c - << 'END'
+#define _GNU_SOURCE
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+static int calls, ours;
+unsigned int la_version(unsigned int version)
+{
+	return version;
+}
+unsigned int la_objopen(struct link_map *map, Lmid_t lmid, uintptr_t *cookie)
+{
+	*cookie = strstr(map->l_name, "cudatrace") != NULL;
+	return LA_FLG_BINDTO | LA_FLG_BINDFROM;
+}
+Elf64_Addr la_x86_64_gnu_pltenter(Elf64_Sym *symbol, unsigned int n, uintptr_t *from, uintptr_t *to, La_x86_64_regs *regs, unsigned int *flags,
+				  const char *name, long int *frame_bytes)
+{
+	*frame_bytes = 256; /* then it copies the stack, and sees the return */
+	return symbol->st_value;
+}
+unsigned int la_x86_64_gnu_pltexit(Elf64_Sym *symbol, unsigned int n, uintptr_t *from, uintptr_t *to, const La_x86_64_regs *in,
+				   La_x86_64_retval *out, const char *name)
+{
+	calls += !strcmp(name, "cudaStreamQuery");
+	ours += !strcmp(name, "dlsym") && *from;
+	return 0;
+}
+__attribute__((destructor)) static void end(void)
+{
+	dprintf(1, "audited: %d, of ours %d\n", calls, ours);
+}
+END
+	ct --source=hooks -o "$T/rows" -- env LD_AUDIT="$T/audit.so" "$CALLS" queries 20
+	ok_rc
+	expect "the auditor" "$(grep audited "$T/out" | tail -n 1)" 'audited: 20, of ours 0'
+	expect "rows" "$(grep -c cudaStreamQuery "$T/rows")" 20
+}
+
 # A program that closes all its descriptors, or becomes another one without hooks: it is said that its further calls are not shown.
 case_hooks_connection_closed() { # undisturbed
 	local how
