@@ -666,7 +666,7 @@ static int dispatch_calls(void)
 /*
  * N HOW: a query before, and N after the program has forbidden itself something.
  *	tsc, tsc-call	the processor's clock, by prctl(2) or syscall(2)
- *	tsc-waits	the same, and then a line is waited for
+ *	tsc-waits, dispatch-waits	the same as without -waits, and then a line is waited for
  *	strict		system calls: all but four
  *	filter-tsc	most system calls, then, after N more queries, the processor's clock
  *	dispatch	system calls that are not libc's
@@ -680,8 +680,6 @@ static void mode_forbids(void)
 	queries(1);
 	if (!strcmp(how, "tsc") || !strcmp(how, "tsc-waits"))
 		err = prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
-	if (!strcmp(how, "tsc-waits") && write(1, "forbidden\n", 10) == 10)
-		wait_line();
 	if (!strcmp(how, "tsc-call"))
 		err = (int)syscall(SYS_prctl, PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
 	if (!strcmp(how, "strict"))
@@ -691,8 +689,10 @@ static void mode_forbids(void)
 		queries(arg(0));
 		err |= prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
 	}
-	if (!strcmp(how, "dispatch"))
+	if (!strcmp(how, "dispatch") || !strcmp(how, "dispatch-waits"))
 		err = dispatch_calls();
+	if (strstr(how, "-waits") && write(1, "forbidden\n", 10) == 10)
+		wait_line();
 	queries(arg(0));
 	if (!err && write(1, "survived\n", 9) != 9)
 		_exit(1);
