@@ -212,7 +212,7 @@ int bpf_drain(struct bpf_source *b, emit_fn emit, void *ctx)
 		if (b->launch && !b->launch_ended)
 			b->launch_ended = launch_poll(b->launch) == 1;
 		discover_drain(b->discover);
-		bpf_probe_signal_stacks(b);
+		bpf_probe_want_sessions(b);
 		bpf_loader_answer(b, asked);
 	}
 	if (b->emit_err) {
