@@ -331,6 +331,18 @@ static void count_unfinished(struct hooks_source *h, const struct hooks_peer *p)
 		hooks_batch_emit(h->unfinished_calls, count_one, &u);
 }
 
+/* What is in its area makes no sense, and is not read any more. */
+static void note_bad(struct hooks_peer *p)
+{
+	if (!hooks_ring_turned_bad(hooks_peer_ring(p)))
+		return;
+	msg_warn("process %d: the records of its hooks are invalid: the hooks are ignored, and "
+		 "its calls are not shown from here on",
+		 (int)hooks_peer_pid(p));
+	hooks_holes_gone(hooks_peer_holes(p), CT_HOLE_HOOKS_GONE, now_ns());
+	hooks_peer_stop(p);
+}
+
 /* All that a process has left, and that it has ended. */
 static int last_of(struct hooks_source *h, struct hooks_peer *p)
 {
@@ -347,7 +359,7 @@ static int last_of(struct hooks_source *h, struct hooks_peer *p)
 		err = hooks_reader_last(h->reader, r, h->batch);
 	if (err == 1)
 		return 1; /* it is asked again when the batch has been handed out */
-	hooks_ring_turned_bad(r);
+	note_bad(p);
 	if (err != -ENOMEM && !h->stopped_ns)
 		err = hooks_ring_inflight(r, CT_F_UNFINISHED, 0, end, -1, for_unfinished(h));
 	count_unfinished(h, p);
@@ -590,12 +602,7 @@ static int look_after(struct hooks_source *h, struct hooks_peer *p)
 		err = hooks_reader_sweep(h->reader, r, for_unfinished(h));
 		count_unfinished(h, p);
 	}
-	if (hooks_ring_turned_bad(r)) {
-		msg_warn("process %d: the records of its hooks are invalid: the hooks are ignored, "
-			 "and its calls are not shown from here on",
-			 (int)hooks_peer_pid(p));
-		hooks_peer_stop(p);
-	}
+	note_bad(p);
 	return err;
 }
 
