@@ -260,6 +260,8 @@ static bool agent_begins; /* there is an agent's thread, or it is being started 
 static bool all_sandboxed, to_be_alone;
 /* the same, because the program is about to make a child that shares its memory and its threads' areas */
 static bool to_share;
+/* the same, because a thread of the program will not be able to take times; stays */
+static bool no_clock;
 static bool pausing; /* the agent's thread must end, and the hooks stay */
 
 static void *thread_main(void *begins);
@@ -359,6 +361,7 @@ static bool must_end(void)
 {
 	return __atomic_load_n(&to_share, __ATOMIC_ACQUIRE) ||
 	       __atomic_load_n(&all_sandboxed, __ATOMIC_ACQUIRE) ||
+	       __atomic_load_n(&no_clock, __ATOMIC_ACQUIRE) ||
 	       __atomic_load_n(&to_be_alone, __ATOMIC_ACQUIRE);
 }
 
@@ -504,6 +507,20 @@ static void on_filter(bool all_threads)
 		end_thread(&all_sandboxed);
 }
 
+/* A thread in which the processor's clock is forbidden, or the system call that hooks take times from,
+ * would be ended at its next hook. If system calls are forbidden already, the hooks do nothing from now
+ * on, and the agent's thread removes them within a second. */
+static void on_clock(void)
+{
+	if (!capture_is_sandboxed()) {
+		if (is_own_process())
+			end_thread(&no_clock);
+		return;
+	}
+	__atomic_store_n(&no_clock, true, __ATOMIC_RELEASE);
+	engine_rest();
+}
+
 /* Called when the program ends: otherwise changes that another tracer made to the hooks since the
  * last engine_check() would not be known. A child of vfork(), which may be killed here, must not
  * keep its parent from changing the hooks. */
@@ -551,6 +568,7 @@ static __attribute__((cold, noinline)) bool on_own(struct hook_frame *f, const s
 		return true;
 	case OWN_FILTER:
 	case OWN_FILTER_ALL: on_filter(c.meaning == OWN_FILTER_ALL); break;
+	case OWN_CLOCK: on_clock(); break;
 	case OWN_RIGHTS: f->data[0] = AFTER_PAUSE; return on_rights(&c);
 	case OWN_SHARES: on_sharing(); break;
 	case OWN_NOTHING: break;
@@ -858,7 +876,7 @@ static void finish(int err)
 		doors_close(capture_area());
 	if (opened)
 		capture_interrupted(engine_interrupted());
-	if (to_share || all_sandboxed || to_be_alone)
+	if (to_share || all_sandboxed || to_be_alone || no_clock)
 		capture_gone();
 	capture_close();
 	give_up_questions();
@@ -889,6 +907,12 @@ static void finish(int err)
 	if (all_sandboxed)
 		talk_say(MEET_WARN,
 			 "process %d restricts the system calls of all its threads (seccomp): its "
+			 "hooks were removed first, and its calls are not shown from now on",
+			 (int)own_pid);
+	if (no_clock)
+		talk_say(MEET_WARN,
+			 "process %d: it forbids a thread to take times (prctl(PR_SET_TSC), or "
+			 "seccomp): its "
 			 "hooks were removed first, and its calls are not shown from now on",
 			 (int)own_pid);
 	talk_bye(err, (__u32)left.kept_bytes);
@@ -973,6 +997,8 @@ static bool step(int type, size_t size)
 {
 	struct hook_state s;
 
+	if (__atomic_load_n(&no_clock, __ATOMIC_ACQUIRE))
+		return false;
 	if (type == HOOKS_FUNCS) {
 		__u32 number;
 		bool last;
@@ -1228,6 +1254,8 @@ static int claim(const char *text)
 
 	if (!text || strlen(text) >= sizeof(how))
 		return -EINVAL;
+	if (no_clock || !meet_may_take_times())
+		return -ENOTSUP;
 	if (!__atomic_compare_exchange_n(&state, &idle, STARTING, 0, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED))
 		return -EBUSY;

@@ -21,6 +21,7 @@ enum own_meaning {
 	OWN_NAME,	/* a thread is renamed */
 	OWN_FILTER,	/* of system calls, for the calling thread */
 	OWN_FILTER_ALL, /* for all threads */
+	OWN_CLOCK,	/* the calling thread may not read the processor's clock from then on */
 	OWN_RIGHTS,	/* unshare, setns, capset */
 	OWN_SHARES, /* a child is made that shares the caller's memory and thread-local storage */
 };

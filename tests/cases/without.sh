@@ -90,6 +90,21 @@ END
 	says '^cudatrace: 0 calls, 0 lost of those seen; process [0-9]+ \(static\) used CUDA and had no hooks: its calls are not known, from [0-9.]+ s to [0-9.]+ s$'
 }
 
+# Nothing that the process has mapped is known as CUDA's, but it has opened the driver's device. What only has that name is no device.
+case_hooks_without_library() { # undisturbed
+	local pid
+	with_hooks
+	mkdir "$T/file"
+	touch "$T/file/nvidia-uvm"
+	mknod "$T/nvidia-uvm" c 1 3 && : 2> /dev/null < "$T/nvidia-uvm" || skip "no devices can be made here"
+	ct --source=hooks --strict -o "$T/rows" -- env -i sh -c "exec 9< '$T/nvidia-uvm'; echo \$\$ > '$T/pid'; sleep 3 9<&-; exit 0"
+	pid=$(cat "$T/pid")
+	expect "status" "$rc" 3
+	says "^cudatrace: 0 calls, 0 lost of those seen; process $pid \\(sh\\) used CUDA and had no hooks: its calls are not known, from [0-9.]+ s to [0-9.]+ s\$"
+	ct --source=hooks --strict -o "$T/rows" -- env -i sh -c "exec 9< '$T/file/nvidia-uvm'; sleep 3 9<&-; exit 0"
+	ok_rc
+}
+
 # What a process of -p executes has no hooks, and counts with -f only.
 case_hooks_executed_later() { # undisturbed
 	local how

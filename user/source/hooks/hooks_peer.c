@@ -12,6 +12,7 @@
 #include "../../util/now.h"
 #include "../agent/agent_process.h"
 #include "../agent/agent_tids.h"
+#include "../cgroup.h"
 #include "../python_seek.h"
 #include "hooks_peer.h"
 
@@ -21,7 +22,9 @@
 #define LAST_MESSAGES 4096   /* of a process that is gone: another one may hold its socket */
 #define READS_MAX 100000     /* records that are waited for at a time */
 #define RESULTS 16
-#define LIMIT_PART 8 /* one part of so many of a limited address space */
+#define LIMIT_PART 8   /* one part of so many of a limited address space */
+#define MEMORY_PART 64 /* of the memory that we may take, for one process */
+#define BLOCK_COST 8192
 
 struct hooks_peer {
 	struct agent_conn conn;
@@ -199,6 +202,11 @@ static struct ct_config config_of(const struct capture_plan *plan)
 	};
 }
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 static uint32_t ring_bytes(const struct capture_plan *plan)
 {
 	uint32_t bytes = plan->ring_bytes / 4;
@@ -255,14 +263,16 @@ static int put_funcs(struct hooks_peer *p, uint32_t number)
 	return err;
 }
 
-/* Blocks in its area: fewer in a process whose address space is limited, which it needs itself. */
+/* Blocks in its area: fewer where this process may take little memory, for each block that the process
+ * writes to costs it some (the page of its page table, and what is remembered of the block); and fewer in
+ * a process whose address space is limited, which it needs itself. */
 static uint32_t blocks(const struct hooks_peer *p)
 {
-	uint64_t n = HOOKS_THREADS_MAX;
+	uint64_t n = cgroup_memory_here() / MEMORY_PART / BLOCK_COST;
 	struct rlimit l;
 
 	if (!prlimit(p->conn.pid, RLIMIT_AS, NULL, &l) && l.rlim_cur != RLIM_INFINITY)
-		n = l.rlim_cur / LIMIT_PART / hooks_block_bytes(ring_bytes(p->o.plan));
+		n = least(n, l.rlim_cur / LIMIT_PART / hooks_block_bytes(ring_bytes(p->o.plan)));
 	return n > HOOKS_THREADS_MAX ? HOOKS_THREADS_MAX : n ? (uint32_t)n : 1;
 }
 
