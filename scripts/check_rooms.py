@@ -69,8 +69,8 @@ MAY_INCLUDE = {
     'stat': 'api event event/holes event/scopes format mem stat/gemm stat/steps util util/io util/option util/table',
     'stat/gemm': 'event event/scopes util/io',
     'stat/steps': 'api event event/holes event/scopes util util/io util/table',
-    'stuck': 'api cli/options event nccl proc resolve/stacks '
-             'session source source/bpf stages util util/io util/table',
+    'stuck': 'api cli/options event format nccl proc resolve/stacks '
+             'session source source/bpf stages util util/io util/option util/table',
     'top': 'api event format stat util util/io util/option util/table',
     'trace': 'event util util/io util/table util/whole',
     'util': '',

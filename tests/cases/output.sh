@@ -133,6 +133,71 @@ case_output_command_user() {
 	expect "ids" "$(tr '\n' ' ' < "$T/out")" "65534 65534 65534 "
 }
 
+# A reader that reads nothing until the program has ended delays nothing of it: no fork, no program that is executed, no library that is
+# loaded. When it reads it gets everything.
+case_output_reader_waits() {
+	local source
+	for source in probes 'probes -k' hooks; do
+		rm -f "$T/go" "$T/done" "$T/rows"
+		not_ready
+		# shellcheck disable=SC2086
+		"${BACKGROUND[@]}" "$CUDATRACE" --source=$source --keep-chatty --format json -o "|until [ -e '$T/go' ]; do sleep 0.05; done; cat > '$T/rows'" -- \
+			sh -c "'$CALLS' queries 30000; '$BIN/late' '$STANDIN/libcudart.so.13' 3; '$CALLS' queries 5; touch '$T/done'" > "$T/prog" 2> "$T/err" < /dev/null &
+		CT=$!
+		wait_for 10 test -e "$T/done"
+		touch "$T/go"
+		finish
+		ok_rc
+		mv "$T/rows" "$T/out"
+		expect_rows cudaStreamQuery 30008
+		no_loss
+		grep -q '^cudatrace: 30008 calls, 0 lost$' "$T/err" || fail "$source: $(cat "$T/err")"
+	done
+}
+
+# The same where rows and messages go to one pipe.
+case_output_reader_of_messages_waits() {
+	local source reader
+	for source in probes hooks; do
+		rm -f "$T/done" "$T/slow"
+		mkfifo "$T/slow"
+		exec {reader}<> "$T/slow"
+		"${BACKGROUND[@]}" "$CUDATRACE" -v --source="$source" --keep-chatty -- \
+			sh -c "'$CALLS' queries 30000; '$BIN/late' '$STANDIN/libcudart.so.13' 3; '$CALLS' queries 5; touch '$T/done'" > "$T/prog" 2> "$T/slow" < /dev/null {reader}>&- &
+		CT=$!
+		wait_for 10 test -e "$T/done"
+		cat "$T/slow" > "$T/err" {reader}>&- &
+		wait_for 10 test -s "$T/err"
+		exec {reader}>&-
+		finish
+		ok_rc
+		wait_for 5 grep -q '^cudatrace: 30008 calls, 0 lost$' "$T/err"
+		expect "$source: rows" "$(grep -c cudaStreamQuery "$T/err")" 30008
+	done
+}
+
+# One that never reads: a SIGINT, which is the program's, ends the trace when the program has ended, and also when it goes on.
+case_output_reader_never_reads() {
+	local source after reader
+	for source in probes hooks; do
+		for after in exit 'exec sleep 1000'; do
+			rm -f "$T/slow" "$T/went"
+			mkfifo "$T/slow"
+			exec {reader}<> "$T/slow"
+			not_ready
+			"${BACKGROUND[@]}" "$CUDATRACE" -q --source="$source" --keep-chatty -o "$T/slow" -- bash -c "trap '' INT; echo \$\$ > '$T/pid'; '$CALLS' queries 30000; touch '$T/went'; $after" \
+				> "$T/prog" 2> "$T/err" < /dev/null {reader}>&- &
+			CT=$!
+			wait_for 10 test -e "$T/went"
+			finish INT
+			expect "$source, $after" "$(sed 's/ [0-9]* bytes/ N bytes/' "$T/err")" \
+				"cudatrace: error: the reader of $T/slow does not read: tracing stopped after N bytes, the rest is dropped"
+			exec {reader}>&-
+			[ "$after" = exit ] || kill -KILL "$(cat "$T/pid")"
+		done
+	done
+}
+
 # A recording is for its owner alone, other outputs as the umask has it.
 case_output_modes() {
 	local r=tests/traces/calls.ctrace

@@ -10,7 +10,7 @@
  * HOW: fork; bare-fork, clone, clone3: without libc's knowledge; clone-function: clone(3); shared: clone(3) with the
  * parent's memory, while the parent waits; vfork; vfork-left: a signal's handler leaves vfork(2) by siglongjmp(), and the
  * child makes no call; spawn-nothing: a program that is not there is spawned; closes: no child, 3 calls more when all
- * descriptors are closed; late-closes: the same, and it goes on until its standard input ends.
+ * descriptors are closed.
  */
 #include <errno.h>
 #include <linux/sched.h>
@@ -161,15 +161,9 @@ int main(int argc, char **argv)
 		if (status)
 			return 1;
 	}
-	if (strstr(how, "closes")) {
-		if (*how == 'l')
-			for (int fd = 3; fd < 1000; fd++)
-				close(fd);
-		else
-			closefrom(0);
+	if (!strcmp(how, "closes")) {
+		closefrom(0);
 		calls(3);
-		if (*how == 'l')
-			getchar();
 	}
 	calls(2);
 	return 0;
