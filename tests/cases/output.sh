@@ -257,6 +257,72 @@ case_output_links() {
 	ok_rc 1
 }
 
+# Databases and folders of files, which take the place of what was there, do not follow such links either.
+case_output_links_of_exports() {
+	local to
+	mkdir -m 1777 "$T/tmp"
+	mkdir "$T/ours"
+	for to in nsys-sqlite parquet html chrome arrow; do
+		echo precious > "$T/ours/file"
+		ln -s "$T/ours/file" "$T/tmp/file"
+		ln -s "$T/ours" "$T/tmp/dir"
+		chown -h 65534 "$T/tmp/file" "$T/tmp/dir"
+		ct export --to $to -o "$T/tmp/file" tests/traces/calls.ctrace
+		ok_rc 1
+		says "$T/tmp/file: Permission denied"
+		ct export --to $to -o "$T/tmp/dir/file" tests/traces/calls.ctrace
+		ok_rc 1
+		says "$T/tmp/dir/file: Permission denied"
+		expect "files for $to" "$(cd "$T" && echo ours/* tmp/*)" "ours/file tmp/dir tmp/file"
+		expect "what the link leads to" "$(cat "$T/ours/file")" precious
+		# of our own it is followed
+		chown -h 0 "$T/tmp/file"
+		[ $to != parquet ] || rm "$T/ours/file"
+		ct export --to $to -o "$T/tmp/file" tests/traces/calls.ctrace
+		ok_rc
+		[ -L "$T/tmp/file" ] || fail "$to: the link is gone"
+		[ "$(head -c 8 "$T/ours/file" 2> /dev/null)" != precious ] || fail "$to: our own link is not followed"
+		rm -r "$T/tmp/file" "$T/tmp/dir" "$T/ours/file"
+	done
+}
+
+# In a race with links that come and go, too, nothing that they lead to is written to, renamed or removed.
+case_output_links_race() { # long
+	local what out to how r=$ROOT/tests/traces/calls.ctrace wrote refused i flips
+	chmod 755 "$T"
+	mkdir "$T/ours"
+	cp "$BIN/flips" "$T"
+	for what in file dir; do
+		rm -rf "$T/tmp"
+		mkdir -m 1777 "$T/tmp"
+		out=$T/tmp/file to=$T/ours/file
+		[ $what = file ] || out=$T/tmp/dir/file to=$T/ours
+		(cd "$T/tmp" && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$T/flips" $what "$to") &
+		flips=$!
+		wait_for 10 test -e "$T/tmp/ready"
+		wrote=0 refused=0
+		for ((i = 0; i < 45 || wrote == 0 || refused == 0; i++)); do
+			((i < 3000)) || fail "after $i turns $wrote were written and $refused refused"
+			case $((i % 3)) in
+			0) how="merge -o $out $r $r" ;;
+			1) how="export --to nsys-sqlite -o $out $r" ;;
+			2) how="export --to csv -o $out $r" ;;
+			esac
+			echo precious > "$T/ours/file"
+			# shellcheck disable=SC2086
+			ct $how
+			case $rc in
+			0) wrote=$((wrote + 1)) ;;
+			1) refused=$((refused + 1)) ;;
+			*) fail "status $rc of '$how': $(cat "$T/err")" ;;
+			esac
+			expect "what is there after turn $i, '$how'" "$(ls -A "$T/ours") $(cat "$T/ours/file")" "file precious"
+			rm -f "$T/tmp/file" "$T/tmp/file.old"
+		done
+		kill -KILL $flips
+	done
+}
+
 # What a newer version has recorded is left out, said and counted; the rest is as it would be without.
 case_output_new_kinds() {
 	ct replay tests/traces/calls.ctrace
