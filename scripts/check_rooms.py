@@ -54,7 +54,7 @@ MAY_INCLUDE = {
     'session': 'cli/options event resolve/stacks source source/inject '
                'stages stat trace util util/io util/whole',
     'source': 'event proc trace util util/table',
-    'source/agent': 'api event proc source source/inject source/launch util util/table util/io',
+    'source/agent': 'api event event/holes proc source source/inject source/launch util util/table util/io',
     'source/bpf': 'event event/holes proc source source/discover source/launch source/muted source/probe util util/table',
     'source/counters': 'source util util/io',
     'source/discover': 'api proc source source/symbols util util/io util/table',
