@@ -554,6 +554,11 @@ out:
 
 /* ---- the end ---- */
 
+void engine_rest(void)
+{
+	__atomic_store_n(&engine_live->on, 0, __ATOMIC_SEQ_CST);
+}
+
 static void take_off(struct func *f, const struct text_maps *maps, struct hook_leftover *left)
 {
 	__u8 found = 0;

@@ -243,6 +243,10 @@ static inline bool hook_is_within(__u64 ip)
  * way. */
 int engine_uninstall(const __u64 *addresses, unsigned int n);
 
+/* From now on hooks only continue with the function, until engine_install() or engine_remove() is
+ * called. Makes no system call. */
+void engine_rest(void);
+
 /*
  * Takes all hooks off: restores the original bytes, and restores the return addresses where
  * possible. After it has returned, entry() and leave() are not called any more, but a thread may

@@ -15,6 +15,9 @@
 #include "capture.h"
 #include "sys.h"
 
+#ifndef PR_SET_SYSCALL_USER_DISPATCH
+#define PR_SET_SYSCALL_USER_DISPATCH 59
+#endif
 #define LOADER_COOKIE ~0u     /* of the loader's function */
 #define NAME_COOKIE (~0u - 1) /* of functions that rename threads */
 #define PRCTL_COOKIE (~0u - 2)
@@ -43,18 +46,40 @@ static long call_of(__u32 id, const struct hook_regs *r)
 	}
 }
 
-/* A filter that is set by prctl(2), or without TSYNC, applies only to the calling thread. */
+/* A filter applies only to the calling thread. If hooks take their times from a system call, they can
+ * take none there. */
+static enum own_meaning filter_of_thread(void)
+{
+	return capture_by_ticks() ? OWN_FILTER : OWN_CLOCK;
+}
+
+/* In the strict mode of seccomp the processor's clock is forbidden, too. */
+static enum own_meaning meaning_of_prctl(int option, __u64 arg)
+{
+	switch (option) {
+	case PR_SET_NAME: return OWN_NAME;
+	case PR_SET_SECCOMP: return arg == SECCOMP_MODE_STRICT ? OWN_CLOCK : filter_of_thread();
+	case PR_SET_SYSCALL_USER_DISPATCH: return arg ? filter_of_thread() : OWN_NOTHING;
+	case PR_SET_TSC: return arg == PR_TSC_SIGSEGV ? OWN_CLOCK : OWN_NOTHING;
+	default: return OWN_NOTHING;
+	}
+}
+
+/* Of seccomp(2) */
+static enum own_meaning meaning_of_seccomp(__u64 operation, __u64 filter_flags)
+{
+	if (operation == SECCOMP_SET_MODE_STRICT)
+		return OWN_CLOCK;
+	if (operation != SECCOMP_SET_MODE_FILTER)
+		return OWN_NOTHING;
+	return filter_flags & SECCOMP_FILTER_FLAG_TSYNC ? OWN_FILTER_ALL : filter_of_thread();
+}
+
 static enum own_meaning meaning_of(long nr, const __u64 *args)
 {
 	switch (nr) {
-	case SYS_prctl:
-		return (int)args[0] == PR_SET_NAME	? OWN_NAME
-		       : (int)args[0] == PR_SET_SECCOMP ? OWN_FILTER
-							: OWN_NOTHING;
-	case SYS_seccomp:
-		if (args[0] != SECCOMP_SET_MODE_FILTER)
-			return OWN_NOTHING;
-		return args[1] & SECCOMP_FILTER_FLAG_TSYNC ? OWN_FILTER_ALL : OWN_FILTER;
+	case SYS_prctl: return meaning_of_prctl((int)args[0], args[1]);
+	case SYS_seccomp: return meaning_of_seccomp(args[0], args[1]);
 	case SYS_unshare:
 	case SYS_setns:
 	case SYS_capset: return OWN_RIGHTS;
@@ -104,12 +129,13 @@ bool own_needs_one_thread(const struct own_call *c)
 	/* all threads must have the same rights when libc changes the user */
 	bool needs = c->nr == SYS_capset;
 
+	/* CLONE_NEWNET: our thread must be where the program can reach it (door.h) */
 	if (c->nr == SYS_unshare)
-		needs = c->args[0] &
-			(CLONE_NEWUSER | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM | CLONE_FILES);
+		needs = c->args[0] & (CLONE_NEWUSER | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM |
+				      CLONE_FILES | CLONE_NEWNET);
 	if (c->nr == SYS_setns)
 		needs = !(int)c->args[1] ||
-			c->args[1] & (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWTIME);
+			c->args[1] & (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWTIME | CLONE_NEWNET);
 	return needs && thread_count() <= 2;
 }
 

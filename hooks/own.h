@@ -21,6 +21,7 @@ enum own_meaning {
 	OWN_NAME,	/* a thread is renamed */
 	OWN_FILTER,	/* of system calls, for the calling thread */
 	OWN_FILTER_ALL, /* for all threads */
+	OWN_CLOCK,	/* the calling thread may not read the processor's clock from then on */
 	OWN_RIGHTS,	/* unshare, setns, capset */
 	OWN_SHARES, /* a child is made that shares the caller's memory and thread-local storage */
 };
@@ -35,7 +36,7 @@ struct own_call {
 
 struct own_call own_call(__u32 id, const struct hook_regs *);
 /* Of OWN_RIGHTS: returns whether the call would fail, or have another effect, because of the agent's
- * thread. If the program has several threads itself, that thread makes no difference. Makes a system
+ * thread, or would take the program away from it. If the program has several threads itself, that thread makes no difference. Makes a system
  * call. */
 bool own_needs_one_thread(const struct own_call *);
 /* Of OWN_RIGHTS: returns whether the call may change the clock by which the hooks take times. */

@@ -36,7 +36,7 @@ MAY_INCLUDE = {
     'format/chrome': 'event event/scopes format format/rows format/slice stat/steps util util/table',
     'format/columns': 'event event/scopes format format/rows util',
     'format/html': 'event format util util/io',
-    'format/nsys': 'event format util util/io util/option util/table',
+    'format/nsys': 'event format util util/io util/option util/table util/whole',
     'format/otlp': 'event format stat util',
     'format/parquet': 'format format/columns util util/io',
     'format/perfetto': 'event format format/slice util util/io util/option',
@@ -69,15 +69,15 @@ MAY_INCLUDE = {
     'stat': 'api event event/holes event/scopes format mem stat/gemm stat/steps util util/io util/option util/table',
     'stat/gemm': 'event event/scopes util/io',
     'stat/steps': 'api event event/holes event/scopes util util/io util/table',
-    'stuck': 'api cli/options event nccl proc resolve/stacks '
-             'session source source/bpf stages util util/io util/table',
+    'stuck': 'api cli/options event format nccl proc resolve/stacks '
+             'session source source/bpf stages util util/io util/option util/table',
     'top': 'api event format stat util util/io util/option util/table',
     'trace': 'event util util/io util/table util/whole',
     'util': '',
     'util/io': 'util',
     'util/table': 'util',
     'util/option': 'util',
-    'util/whole': 'util',
+    'util/whole': 'util util/io',
 }
 
 

@@ -485,6 +485,8 @@ static int enter(const char *text)
 
 	if (!text)
 		return -EINVAL;
+	if (!meet_may_take_times())
+		return -ENOTSUP;
 	if (!atomic_compare_exchange_strong(&agent.state, &idle, STARTING))
 		return -EBUSY;
 	err = link_parse(text, &how);

@@ -19,6 +19,7 @@
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
+#include <link.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
@@ -612,6 +613,92 @@ static void mode_seccomp(void)
 	_exit(0);
 }
 
+static void wait_line(void)
+{
+	char c;
+
+	ssize_t n;
+
+	while ((n = read(0, &c, 1)) == 1 && c != '\n')
+		;
+	if (n != 1)
+		fprintf(stderr, "calls: stdin ended: %s\n", n ? strerror(errno) : "end of file");
+}
+
+/* A filter of the thread that lets through what this mode does itself, and kills at anything else. */
+static int filter_most(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_write, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_prctl, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_exit, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { sizeof(filter) / sizeof(filter[0]), filter };
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
+}
+
+static int of_libc(struct dl_phdr_info *o, size_t size, void *range)
+{
+	(void)size;
+	for (int i = 0; i < o->dlpi_phnum && strstr(o->dlpi_name, "libc.so"); i++)
+		if (o->dlpi_phdr[i].p_type == PT_LOAD && o->dlpi_phdr[i].p_flags & PF_X) {
+			((unsigned long *)range)[0] = o->dlpi_addr + o->dlpi_phdr[i].p_vaddr;
+			((unsigned long *)range)[1] = o->dlpi_phdr[i].p_memsz;
+		}
+	return 0;
+}
+
+/* System calls that are not made by libc's code become SIGSYS, which ends the program. */
+static int dispatch_calls(void)
+{
+	static char blocks = 1; /* SYSCALL_DISPATCH_FILTER_BLOCK */
+	unsigned long range[2];
+
+	dl_iterate_phdr(of_libc, range);
+	return prctl(59 /* PR_SET_SYSCALL_USER_DISPATCH */, 1, range[0], range[1], &blocks);
+}
+
+/*
+ * N HOW: a query before, and N after the program has forbidden itself something.
+ *	tsc, tsc-call	the processor's clock, by prctl(2) or syscall(2)
+ *	tsc-waits, dispatch-waits	the same as without -waits, and then a line is waited for
+ *	strict		system calls: all but four
+ *	filter-tsc	most system calls, then, after N more queries, the processor's clock
+ *	dispatch	system calls that are not libc's
+ * The thread ends, because exit_group() may be forbidden.
+ */
+static void mode_forbids(void)
+{
+	const char *how = args[1];
+	int err = -1;
+
+	queries(1);
+	if (!strcmp(how, "tsc") || !strcmp(how, "tsc-waits"))
+		err = prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
+	if (!strcmp(how, "tsc-call"))
+		err = (int)syscall(SYS_prctl, PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
+	if (!strcmp(how, "strict"))
+		err = prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0);
+	if (!strcmp(how, "filter-tsc")) {
+		err = filter_most();
+		queries(arg(0));
+		err |= prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
+	}
+	if (!strcmp(how, "dispatch") || !strcmp(how, "dispatch-waits"))
+		err = dispatch_calls();
+	if (strstr(how, "-waits") && write(1, "forbidden\n", 10) == 10)
+		wait_line();
+	queries(arg(0));
+	if (!err && write(1, "survived\n", 9) != 9)
+		_exit(1);
+	syscall(SYS_exit, err != 0);
+}
+
 /* ---- namespaces ---- */
 
 static void told(const char *what, long result)
@@ -725,23 +812,12 @@ static const struct {
 	{ "dlopen", mode_dlopen },
 	{ "inner", mode_inner },
 	{ "seccomp", mode_seccomp },
+	{ "forbids", mode_forbids },
 	{ "namespaces", mode_namespaces },
 	{ "profiler", mode_profiler },
 	{ "lines", mode_lines },
 	{ "daemon", mode_daemon },
 };
-
-static void wait_line(void)
-{
-	char c;
-
-	ssize_t n;
-
-	while ((n = read(0, &c, 1)) == 1 && c != '\n')
-		;
-	if (n != 1)
-		fprintf(stderr, "calls: stdin ended: %s\n", n ? strerror(errno) : "end of file");
-}
 
 int main(int argc, char **argv)
 {

@@ -331,6 +331,18 @@ static void count_unfinished(struct hooks_source *h, const struct hooks_peer *p)
 		hooks_batch_emit(h->unfinished_calls, count_one, &u);
 }
 
+/* What is in its area makes no sense, and is not read any more. */
+static void note_bad(struct hooks_peer *p)
+{
+	if (!hooks_ring_turned_bad(hooks_peer_ring(p)))
+		return;
+	msg_warn("process %d: the records of its hooks are invalid: the hooks are ignored, and "
+		 "its calls are not shown from here on",
+		 (int)hooks_peer_pid(p));
+	hooks_holes_gone(hooks_peer_holes(p), CT_HOLE_HOOKS_GONE, now_ns());
+	hooks_peer_stop(p);
+}
+
 /* All that a process has left, and that it has ended. */
 static int last_of(struct hooks_source *h, struct hooks_peer *p)
 {
@@ -347,7 +359,7 @@ static int last_of(struct hooks_source *h, struct hooks_peer *p)
 		err = hooks_reader_last(h->reader, r, h->batch);
 	if (err == 1)
 		return 1; /* it is asked again when the batch has been handed out */
-	hooks_ring_turned_bad(r);
+	note_bad(p);
 	if (err != -ENOMEM && !h->stopped_ns)
 		err = hooks_ring_inflight(r, CT_F_UNFINISHED, 0, end, -1, for_unfinished(h));
 	count_unfinished(h, p);
@@ -480,8 +492,8 @@ static int add_exit(struct hooks_source *h, const struct hooks_life *l)
 static void tell_left(const struct hooks_peer *p)
 {
 	msg_warn("process %d: its connection to cudatrace has ended, but the process has not: it "
-		 "has closed its descriptors, as a daemon does, or has become a program that "
-		 "cannot have hooks; its further calls are shown by --source=probes alone",
+		 "has become a program that cannot have hooks; its further calls are shown by "
+		 "--source=probes alone",
 		 (int)hooks_peer_pid(p));
 }
 
@@ -590,12 +602,7 @@ static int look_after(struct hooks_source *h, struct hooks_peer *p)
 		err = hooks_reader_sweep(h->reader, r, for_unfinished(h));
 		count_unfinished(h, p);
 	}
-	if (hooks_ring_turned_bad(r)) {
-		msg_warn("process %d: the records of its hooks are invalid: the hooks are ignored, "
-			 "and its calls are not shown from here on",
-			 (int)hooks_peer_pid(p));
-		hooks_peer_stop(p);
-	}
+	note_bad(p);
 	return err;
 }
 
@@ -620,12 +627,23 @@ static int gather(struct hooks_source *h)
 	return err < 0 ? err : hooks_reader_read(h->reader, h->batch);
 }
 
+#define ASKED 2		/* of emit_batch(): programs wait for answers */
+#define ASK_RECORDS 128 /* how often that is looked for */
+
 struct passing {
 	struct hooks_source *h;
 	const bool *paused;
+	unsigned int n;
 	emit_fn emit;
 	void *ctx;
 };
+
+static bool is_asked(const struct hooks_source *h)
+{
+	struct pollfd p = { .fd = h->door.epoll, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
+}
 
 static int pass(void *ctx, const struct ct_hdr *rec)
 {
@@ -643,16 +661,25 @@ static int pass(void *ctx, const struct ct_hdr *rec)
 	p->h->unfinished += rec->kind == CT_CALL && rec->flags & CT_F_UNFINISHED &&
 			    !(rec->flags & CT_F_HIDDEN) && !p->h->counts;
 	err = p->emit(p->ctx, rec);
-	return err ? err : source_paused(p->paused);
+	if (err || source_paused(p->paused))
+		return err ? err : 1;
+	return ++p->n % ASK_RECORDS == 0 && is_asked(p->h) ? ASKED : 0;
 }
 
-/* 0: all of it; 1: a pause, and the rest stays for the next drain; or -errno of emit. */
+/* 0: all of it; 1: a pause, and the rest stays for the next drain; or -errno. What programs ask meanwhile is
+ * answered. */
 static int emit_batch(struct source *s, emit_fn emit, void *ctx)
 {
 	struct hooks_source *h = s->priv;
-	struct passing p = { h, s->paused, emit, ctx };
+	struct passing p = { .h = h, .paused = s->paused, .emit = emit, .ctx = ctx };
+	int err;
 
-	return hooks_batch_emit(h->batch, pass, &p);
+	while ((err = hooks_batch_emit(h->batch, pass, &p)) == ASKED) {
+		err = drain_peers(h);
+		if (err)
+			return err;
+	}
+	return err;
 }
 
 static void tell_end(struct hooks_source *h)
@@ -675,16 +702,30 @@ static bool is_running(struct hooks_source *h)
 	return h->plan->cmd && !agent_child_ended(&h->cmd);
 }
 
+/* While the outputs take nothing. What must be read of a program while it waits is not read then: it goes
+ * on. */
+static int drain_held(struct hooks_source *h)
+{
+	int err = hooks_batch_full(h->batch) ? 0 : gather(h);
+
+	for (int i = 0; i < h->npeers; i++)
+		hooks_peer_was_read(h->peers[i]);
+	return err < 0 ? err : 0;
+}
+
 static int drain(struct source *s, emit_fn emit, void *ctx)
 {
 	struct hooks_source *h = s->priv;
 	bool ended, more;
 	int err;
 
+	/* programs wait for it, whatever the outputs do */
+	err = drain_peers(h);
+	if (!err && source_paused(s->full))
+		return drain_held(h);
 	/* what an earlier call left */
-	err = emit_batch(s, emit, ctx);
 	if (!err)
-		err = drain_peers(h);
+		err = emit_batch(s, emit, ctx);
 	if (err)
 		return err < 0 ? err : 0;
 	/* asked before reading: what the last process wrote is then there */

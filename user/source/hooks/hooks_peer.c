@@ -12,6 +12,7 @@
 #include "../../util/now.h"
 #include "../agent/agent_process.h"
 #include "../agent/agent_tids.h"
+#include "../cgroup.h"
 #include "../python_seek.h"
 #include "hooks_peer.h"
 
@@ -21,7 +22,9 @@
 #define LAST_MESSAGES 4096   /* of a process that is gone: another one may hold its socket */
 #define READS_MAX 100000     /* records that are waited for at a time */
 #define RESULTS 16
-#define LIMIT_PART 8 /* one part of so many of a limited address space */
+#define LIMIT_PART 8   /* one part of so many of a limited address space */
+#define MEMORY_PART 64 /* of the memory that we may take, for one process */
+#define BLOCK_COST 8192
 
 struct hooks_peer {
 	struct agent_conn conn;
@@ -129,6 +132,7 @@ void hooks_peer_close(struct hooks_peer *p)
 		return;
 	tell_refused(p, true);
 	agent_conn_close(&p->conn);
+	hooks_ring_bell(p->ring);
 	if (p->birth.fd >= 0)
 		close(p->birth.fd);
 	hooks_life_close(&p->life);
@@ -155,8 +159,12 @@ static int put(void *ctx, const void *msg, size_t n)
 {
 	struct hooks_peer *p = ctx;
 
+	int err;
+
 	hooks_holes_sent(p->holes, msg, n);
-	return agent_conn_put(&p->conn, msg, n, -1);
+	err = agent_conn_put(&p->conn, msg, n, -1);
+	hooks_ring_bell(p->ring);
+	return err;
 }
 
 /* What it still said says why; then its end of the socket is found to be closed. */
@@ -192,6 +200,11 @@ static struct ct_config config_of(const struct capture_plan *plan)
 		.stop_on_map = plan->cmd != NULL,
 		.filter = plan->filter,
 	};
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
 }
 
 static uint32_t ring_bytes(const struct capture_plan *plan)
@@ -250,14 +263,16 @@ static int put_funcs(struct hooks_peer *p, uint32_t number)
 	return err;
 }
 
-/* Blocks in its area: fewer in a process whose address space is limited, which it needs itself. */
+/* Blocks in its area: fewer where this process may take little memory, for each block that the process
+ * writes to costs it some (the page of its page table, and what is remembered of the block); and fewer in
+ * a process whose address space is limited, which it needs itself. */
 static uint32_t blocks(const struct hooks_peer *p)
 {
-	uint64_t n = HOOKS_THREADS_MAX;
+	uint64_t n = cgroup_memory_here() / MEMORY_PART / BLOCK_COST;
 	struct rlimit l;
 
 	if (!prlimit(p->conn.pid, RLIMIT_AS, NULL, &l) && l.rlim_cur != RLIM_INFINITY)
-		n = l.rlim_cur / LIMIT_PART / hooks_block_bytes(ring_bytes(p->o.plan));
+		n = least(n, l.rlim_cur / LIMIT_PART / hooks_block_bytes(ring_bytes(p->o.plan)));
 	return n > HOOKS_THREADS_MAX ? HOOKS_THREADS_MAX : n ? (uint32_t)n : 1;
 }
 
@@ -315,6 +330,7 @@ void hooks_peer_stop(struct hooks_peer *p)
 	p->o.closing = true;
 	if (p->state != HOOKS_PEER_ENDED)
 		agent_conn_stop(&p->conn, HOOKS_STOP);
+	hooks_ring_bell(p->ring);
 }
 
 /* ---- from the process ---- */
@@ -513,6 +529,7 @@ void hooks_peer_was_read(struct hooks_peer *p)
 	p->reads = 0;
 	/* no room: they wait no longer than for a library */
 	send(p->conn.fd, &a, sizeof(a), MSG_DONTWAIT | MSG_NOSIGNAL);
+	hooks_ring_bell(p->ring);
 }
 
 bool hooks_peer_bye(const struct hooks_peer *p)
