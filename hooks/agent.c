@@ -869,6 +869,7 @@ static struct hook_state said;
 static void finish(int err)
 {
 	struct hook_leftover left = { 0 };
+	int failed = 0;
 
 	change_begins();
 	follows = false;
@@ -881,8 +882,16 @@ static void finish(int err)
 	capture_close();
 	give_up_questions();
 	if (opened)
-		engine_remove(&left);
+		failed = engine_remove(&left);
 	change_ends();
+	if (failed || left.stuck)
+		talk_say(MEET_WARN,
+			 "process %d: its hooks could not be removed (%s): its code stays changed, "
+			 "which does nothing but take it some nanoseconds a call; a later trace of "
+			 "it "
+			 "with --source=hooks removes them, if the process may write to its code "
+			 "then",
+			 (int)own_pid, strerror(failed ? -failed : EACCES));
 	if (left.inside)
 		talk_say(MEET_VERB,
 			 "process %d: %u calls that are still running return through code that "
