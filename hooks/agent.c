@@ -23,6 +23,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -49,7 +50,7 @@
 #define FORK_NAPS 20000 /* of 50 us: how long fork() waits for a change to be complete */
 #define DOOR_MS 1000	/* how long a forked child waits for its connection */
 #define DOOR_NAPS 20000 /* of 50 us: as long waits its parent */
-#define BIRTH_NAPS 2000 /* and so long for the child to begin: there is none if fork() has failed */
+#define BIRTH_NAPS 2000 /* and so long for the child to begin, which may have been killed */
 #define TAKE_MS 5000	/* how long a thread waits until the agent's has its descriptors */
 #define SLICE_MS 20
 
@@ -271,57 +272,94 @@ static void finish(int err);
 static bool own_table;
 /* What has become of the descriptors of the thread that starts the agent's: a futex. */
 static __u32 taking;
-enum { NOT_TAKEN, TAKEN };
+enum { NOT_TAKEN, BEING_TAKEN, TAKEN, NOT_TO_BE_TAKEN };
+/* Where that thread gives them; gives: whether it does. */
+static __u8 giver[8];
+static bool gives;
 
-/* The agent's thread takes the connection, and what was kept, with it into its own table. */
-static void take_along(void)
+static bool turn_taking(__u32 from, __u32 to)
+{
+	return __atomic_compare_exchange_n(&taking, &from, to, 0, __ATOMIC_ACQ_REL,
+					   __ATOMIC_RELAXED);
+}
+
+/* On the agent's thread: takes the connection, and what was kept, into a table of its own. Returns 0, also if
+ * it has no table of its own, or -errno: it has none of them, or the other thread waits no more. */
+static int take_along(void)
 {
 	struct text_fds kept = text_kept();
-	int fds[DOOR_FDS] = { talk_fd(), kept.mem, kept.maps };
+	int fds[DOOR_FDS] = { talk_fd(), kept.mem, kept.maps }, err = 0;
+	bool own = gives && table_empty();
 
-	own_table = table_own(fds, DOOR_FDS);
-	if (own_table) {
-		talk_moved(fds[0]);
-		if (talk_fd() < 0 && fds[0] >= 0)
-			close(fds[0]); /* another file had got the number at the last moment */
-		text_keep_these((struct text_fds){ fds[1], fds[2] });
-		if (fds[1] < 0 || fds[2] < 0)
-			text_keep();
-	}
-	__atomic_store_n(&taking, TAKEN, __ATOMIC_RELEASE);
+	if (own)
+		err = door_take(giver, fds, TAKE_MS);
+	else
+		own = table_copy(fds, DOOR_FDS);
+	if (!err && !turn_taking(NOT_TAKEN, BEING_TAKEN))
+		err = -ETIMEDOUT;
+	if (err)
+		return err;
+	own_table = own;
+	if (!own)
+		return 0;
+	talk_moved(fds[0]);
+	if (talk_fd() < 0 && fds[0] >= 0)
+		close(fds[0]); /* another file had got the number at the last moment */
+	text_keep_these((struct text_fds){ fds[1], fds[2] });
+	if (fds[1] < 0 || fds[2] < 0)
+		text_keep();
+	return 0;
+}
+
+static void say_taken(bool taken)
+{
+	turn_taking(taken ? BEING_TAKEN : NOT_TAKEN, taken ? TAKEN : NOT_TO_BE_TAKEN);
 	sys_call(SYS_futex, (long)&taking, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
 }
 
-/* Waits until the agent's thread has taken the descriptors along. Returns whether the caller's are not
- * used any more. */
-static bool were_taken(void)
+/* Gives the descriptors to the agent's thread (s: the socket for that; below 0: it takes them itself), and
+ * waits until it has them. Returns 0 or -errno. */
+static int give_along(int s, const int fds[DOOR_FDS])
 {
-	struct timespec wait = { .tv_nsec = 100000000 };
+	struct timespec wait = { .tv_nsec = SLICE_MS * 1000000L };
+	struct pollfd p = { .fd = s, .events = POLLIN };
+	int given = s < 0;
+	__u32 is;
 
-	for (int ms = 0; ms < TAKE_MS; ms += 100)
-		if (!__atomic_load_n(&taking, __ATOMIC_ACQUIRE))
-			sys_call(SYS_futex, (long)&taking, FUTEX_WAIT_PRIVATE, NOT_TAKEN,
-				 (long)&wait, 0, 0);
-	return __atomic_load_n(&taking, __ATOMIC_ACQUIRE) && own_table;
+	for (int ms = 0; (is = __atomic_load_n(&taking, __ATOMIC_ACQUIRE)) < TAKEN;
+	     ms += SLICE_MS) {
+		if (ms >= TAKE_MS && !turn_taking(NOT_TAKEN, NOT_TO_BE_TAKEN))
+			nap(); /* it is about to have them */
+		else if (given)
+			sys_call(SYS_futex, (long)&taking, FUTEX_WAIT_PRIVATE, is, (long)&wait, 0,
+				 0);
+		else if (poll(&p, 1, SLICE_MS) > 0)
+			given = !door_give(s, fds);
+	}
+	return is == TAKEN ? 0 : -EAGAIN;
 }
 
 /* Starts the agent's thread, which takes the connection of the calling thread over. Its thread id is
- * known only once it runs. */
+ * known only once it runs. Returns 0 or -errno. */
 static int begin_thread(void *begins)
 {
 	struct held connection = talk_held();
 	struct text_fds kept = text_kept();
-	int err;
+	const int fds[DOOR_FDS] = { talk_fd(), kept.mem, kept.maps };
+	int s = door_listen(giver), err;
 
+	gives = s >= 0;
 	__atomic_store_n(&taking, NOT_TAKEN, __ATOMIC_RELEASE);
 	__atomic_store_n(&agent_begins, true, __ATOMIC_RELEASE);
 	err = meet_thread(thread_main, begins);
-	if (err) {
+	if (!err)
+		err = give_along(s, fds);
+	if (s >= 0)
+		close(s);
+	if (err)
 		__atomic_store_n(&agent_begins, false, __ATOMIC_RELEASE);
+	if (err || !own_table)
 		return err;
-	}
-	if (!were_taken())
-		return 0;
 	held_close(&connection);
 	if (kept.mem >= 0)
 		close(kept.mem);
@@ -1137,7 +1175,12 @@ static void *thread_main(void *begins)
 	hook_guard_enter();
 	prctl(PR_SET_NAME, "cudatrace-hooks");
 	alone_begins();
-	take_along();
+	if (take_along()) {
+		say_taken(false);
+		alone_ends();
+		return NULL;
+	}
+	say_taken(true);
 	__atomic_store_n(&agent_tid, (__u32)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0),
 			 __ATOMIC_RELEASE);
 	if (!begins || !enter())
@@ -1151,6 +1194,9 @@ static void *thread_main(void *begins)
 /* The door that the child will open: the parent waits until the child was answered, because it may end
  * at once, as a daemon does, and its agent with it. */
 static struct hooks_door *for_child;
+/* What errno was. After fork(2) it is not 0 if there is no child: between this and our next function libc
+ * calls none but those of malloc(). */
+static __thread int errno_before __attribute__((tls_model("initial-exec")));
 
 static void before_fork(void)
 {
@@ -1163,6 +1209,8 @@ static void before_fork(void)
 		for_child = follows && capture_is_open() && !capture_is_sandboxed()
 				    ? door_reserve(capture_area())
 				    : NULL;
+	errno_before = errno;
+	errno = 0;
 }
 
 /* Waits for the door, which no child opens if there is none. */
@@ -1177,12 +1225,16 @@ static void wait_for_child(struct hooks_door *d)
 static void after_fork(void)
 {
 	struct hooks_door *d = may_change ? for_child : NULL;
+	int failed = errno;
 
 	if (may_change)
 		change_ends();
 	may_change = false;
-	if (d)
+	if (d && failed)
+		door_release(d);
+	else if (d)
 		wait_for_child(d);
+	errno = failed ? failed : errno_before;
 }
 
 /* In a forked child: gets a connection through its parent's agent. Returns whether it has one. */
@@ -1218,7 +1270,7 @@ static void forget_connection(void)
 static void in_child(void)
 {
 	bool whole = may_change, anew = whole && follows && !capture_is_sandboxed();
-	int saved = errno;
+	int saved = errno_before;
 	sigset_t all, old;
 
 	/* so that no handler of the program runs and forks again */

@@ -236,22 +236,29 @@ void doors_close(struct hooks_area *a)
 		door_done(d, -EPIPE);
 }
 
-int door_enter(struct hooks_door *d)
+static int connect_to(int s, const __u8 address[8])
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	int err = -EAGAIN;
+
+	memcpy(to.sun_path, address, 6);
+	for (int i = 0; i < ENTER_TRIES && err == -EAGAIN; i++) {
+		if (i)
+			poll(NULL, 0, 1);
+		err = connect(s, (struct sockaddr *)&to, sizeof(sa_family_t) + 6) ? -errno : 0;
+	}
+	return err;
+}
+
+int door_enter(struct hooks_door *d)
+{
 	__u8 address[8];
-	int s = make_socket(address), err = 0;
+	int s = make_socket(address), err;
 
 	if (s < 0)
 		return s;
-	memcpy(to.sun_path, d->address, 6);
 	memcpy(d->visitor, address, sizeof(address));
-	for (int i = 0; i < ENTER_TRIES; i++) {
-		err = connect(s, (struct sockaddr *)&to, sizeof(sa_family_t) + 6) ? -errno : 0;
-		if (err != -EAGAIN)
-			break;
-		poll(NULL, 0, 1);
-	}
+	err = connect_to(s, d->address);
 	if (!err)
 		return s;
 	close(s);
@@ -321,4 +328,51 @@ int door_receive(int from, int fds[DOOR_FDS], int wait_ms)
 		if (which & 1u << i)
 			memcpy(&fds[i], CMSG_DATA(c) + n++ * sizeof(int), sizeof(int));
 	return 0;
+}
+
+/* ---- to another thread ---- */
+
+static bool is_of_this_process(int s)
+{
+	struct ucred cred = { 0 };
+	socklen_t len = sizeof(cred);
+
+	return !getsockopt(s, SOL_SOCKET, SO_PEERCRED, &cred, &len) && cred.pid == getpid();
+}
+
+int door_listen(__u8 address[8])
+{
+	int s = make_socket(address), err;
+
+	if (s < 0 || !listen(s, BACKLOG))
+		return s;
+	err = -errno;
+	close(s);
+	return err;
+}
+
+int door_give(int s, const int fds[DOOR_FDS])
+{
+	int to = accept4(s, NULL, NULL, SOCK_CLOEXEC), err = -EAGAIN;
+
+	if (to < 0)
+		return -EAGAIN;
+	if (is_of_this_process(to))
+		err = door_send(to, fds);
+	close(to);
+	return err;
+}
+
+int door_take(const __u8 address[8], int fds[DOOR_FDS], int wait_ms)
+{
+	__u8 unused[8];
+	int s = make_socket(unused), err;
+
+	if (s < 0)
+		return s;
+	err = connect_to(s, address);
+	if (!err)
+		err = is_of_this_process(s) ? door_receive(s, fds, wait_ms) : -EPERM;
+	close(s);
+	return err;
 }

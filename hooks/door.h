@@ -53,4 +53,13 @@ void door_done(struct hooks_door *, int err);
 int door_send(int to, const int fds[DOOR_FDS]);
 int door_receive(int from, int fds[DOOR_FDS], int wait_ms);
 
+/*
+ * The same to a thread of this process that has another descriptor table: the giver listens, the taker comes
+ * to the address; both let in their own process alone. door_listen() returns a socket, or -errno; door_give()
+ * 0 or -EAGAIN: nobody has come yet.
+ */
+int door_listen(__u8 address[8]);
+int door_give(int s, const int fds[DOOR_FDS]);
+int door_take(const __u8 address[8], int fds[DOOR_FDS], int wait_ms);
+
 #endif

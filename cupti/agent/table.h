@@ -5,8 +5,10 @@
  * no check before a use is early enough. In a table of its own the numbers belong to our thread alone, and
  * the program has no descriptor that it did not open.
  *
- * The new table begins as a copy. It is cut off at the last descriptor that is wanted, and all others are
- * closed at once: while our thread had a copy of a pipe of the program's, its reader would not see the end.
+ * A copy of the program's table would not do, even if it were closed at once: a file system may do more at
+ * each close() than at none (FUSE writes back, and some such file systems upload the file), and meanwhile the
+ * other end of a pipe does not see that the program has closed it. From Linux 5.9 on the new table can begin
+ * empty. Our thread then gets its descriptors over a socket.
  */
 #ifndef CT_TABLE_H
 #define CT_TABLE_H
@@ -54,19 +56,37 @@ static inline void table_close_others(const int *fds, int n, int end)
 	table_close(end, TABLE_MOST);
 }
 
-/*
- * Gives the calling thread a table of its own, in which there are only these descriptors (-1: none), with
- * new numbers. What is printed by mistake must not go to one of them: so 0 to 2 are of a kind that takes
- * nothing. Returns false if the kernel does not allow it: then nothing has changed.
- */
-static inline bool table_own(int *fds, int n)
+/* What is printed by mistake must not go to one of our descriptors: so 0 to 2 are of a kind that takes
+ * nothing. */
+static inline void table_fill(void)
+{
+	int fd;
+
+	while ((fd = epoll_create1(EPOLL_CLOEXEC)) >= 0 && fd < 2)
+		;
+	if (fd > 2)
+		close(fd);
+}
+
+/* Gives the calling thread an empty table of its own. Returns false if the kernel does not do so: then
+ * nothing has changed. */
+static inline bool table_empty(void)
+{
+	if (syscall(SYS_close_range, 0, ~0u, TABLE_UNSHARE))
+		return false;
+	table_fill();
+	return true;
+}
+
+/* Before Linux 5.9: gives the calling thread a copy of the table in which there are only these descriptors
+ * (-1: none), with new numbers. Returns false if this is forbidden: then nothing has changed. */
+static inline bool table_copy(int *fds, int n)
 {
 	int end = 0, fd;
 
 	for (int i = 0; i < n; i++)
 		end = fds[i] >= end ? fds[i] + 1 : end;
-	/* from Linux 5.9 on, and in sandboxes that forbid unshare(2) */
-	if (syscall(SYS_close_range, end, ~0u, TABLE_UNSHARE) && unshare(CLONE_FILES))
+	if (unshare(CLONE_FILES))
 		return false;
 	table_close_others(fds, n, end);
 	for (int i = 0; i < n; i++) {
@@ -78,10 +98,7 @@ static inline bool table_own(int *fds, int n)
 		close(fds[i]);
 		fds[i] = fd;
 	}
-	while ((fd = epoll_create1(EPOLL_CLOEXEC)) >= 0 && fd < 2)
-		;
-	if (fd > 2)
-		close(fd);
+	table_fill();
 	return true;
 }
 
