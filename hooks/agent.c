@@ -23,7 +23,6 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <linux/futex.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -32,8 +31,8 @@
 #include <unistd.h>
 
 #include "../cupti/agent/alone.h"
+#include "../cupti/agent/along.h"
 #include "../cupti/agent/meet.h"
-#include "../cupti/agent/table.h"
 #include "capture.h"
 #include "door.h"
 #include "engine.h"
@@ -51,7 +50,6 @@
 #define DOOR_MS 1000	/* how long a forked child waits for its connection */
 #define DOOR_NAPS 20000 /* of 50 us: as long waits its parent */
 #define BIRTH_NAPS 2000 /* and so long for the child to begin, which may have been killed */
-#define TAKE_MS 5000	/* how long a thread waits until the agent's has its descriptors */
 #define SLICE_MS 20
 
 enum state { IDLE, STARTING, RUNNING };
@@ -268,75 +266,28 @@ static bool pausing; /* the agent's thread must end, and the hooks stay */
 static void *thread_main(void *begins);
 static void finish(int err);
 
-/* Whether the agent's thread has, or had, a descriptor table of its own. */
-static bool own_table;
-/* What has become of the descriptors of the thread that starts the agent's: a futex. */
-static __u32 taking;
-enum { NOT_TAKEN, BEING_TAKEN, TAKEN, NOT_TO_BE_TAKEN };
-/* Where that thread gives them; gives: whether it does. */
-static __u8 giver[8];
-static bool gives;
+/* How the connection, and what was kept, go to the agent's thread; own: it has, or had, a descriptor table of
+ * its own. */
+static struct along along;
 
-static bool turn_taking(__u32 from, __u32 to)
-{
-	return __atomic_compare_exchange_n(&taking, &from, to, 0, __ATOMIC_ACQ_REL,
-					   __ATOMIC_RELAXED);
-}
-
-/* On the agent's thread: takes the connection, and what was kept, into a table of its own. Returns 0, also if
- * it has no table of its own, or -errno: it has none of them, or the other thread waits no more. */
+/* On the agent's thread. Returns 0 or -errno: it has no connection. */
 static int take_along(void)
 {
 	struct text_fds kept = text_kept();
-	int fds[DOOR_FDS] = { talk_fd(), kept.mem, kept.maps }, err = 0;
-	bool own = gives && table_empty();
+	int fds[ALONG_FDS] = { talk_fd(), kept.mem, kept.maps }, err = along_take(&along, fds);
 
-	if (own)
-		err = door_take(giver, fds, TAKE_MS);
-	else
-		own = table_copy(fds, DOOR_FDS);
-	if (!err && !turn_taking(NOT_TAKEN, BEING_TAKEN))
-		err = -ETIMEDOUT;
 	if (err)
 		return err;
-	own_table = own;
-	if (!own)
-		return 0;
-	talk_moved(fds[0]);
-	if (talk_fd() < 0 && fds[0] >= 0)
-		close(fds[0]); /* another file had got the number at the last moment */
-	text_keep_these((struct text_fds){ fds[1], fds[2] });
-	if (fds[1] < 0 || fds[2] < 0)
-		text_keep();
-	return 0;
-}
-
-static void say_taken(bool taken)
-{
-	turn_taking(taken ? BEING_TAKEN : NOT_TAKEN, taken ? TAKEN : NOT_TO_BE_TAKEN);
-	sys_call(SYS_futex, (long)&taking, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
-}
-
-/* Gives the descriptors to the agent's thread (s: the socket for that; below 0: it takes them itself), and
- * waits until it has them. Returns 0 or -errno. */
-static int give_along(int s, const int fds[DOOR_FDS])
-{
-	struct timespec wait = { .tv_nsec = SLICE_MS * 1000000L };
-	struct pollfd p = { .fd = s, .events = POLLIN };
-	int given = s < 0;
-	__u32 is;
-
-	for (int ms = 0; (is = __atomic_load_n(&taking, __ATOMIC_ACQUIRE)) < TAKEN;
-	     ms += SLICE_MS) {
-		if (ms >= TAKE_MS && !turn_taking(NOT_TAKEN, NOT_TO_BE_TAKEN))
-			nap(); /* it is about to have them */
-		else if (given)
-			sys_call(SYS_futex, (long)&taking, FUTEX_WAIT_PRIVATE, is, (long)&wait, 0,
-				 0);
-		else if (poll(&p, 1, SLICE_MS) > 0)
-			given = !door_give(s, fds);
+	if (along.own) {
+		talk_moved(fds[0]);
+		if (talk_fd() < 0 && fds[0] >= 0)
+			close(fds[0]); /* another file had got the number at the last moment */
+		text_keep_these((struct text_fds){ fds[1], fds[2] });
+		if (fds[1] < 0 || fds[2] < 0)
+			text_keep();
 	}
-	return is == TAKEN ? 0 : -EAGAIN;
+	along_taken(&along);
+	return 0;
 }
 
 /* Starts the agent's thread, which takes the connection of the calling thread over. Its thread id is
@@ -345,20 +296,14 @@ static int begin_thread(void *begins)
 {
 	struct held connection = talk_held();
 	struct text_fds kept = text_kept();
-	const int fds[DOOR_FDS] = { talk_fd(), kept.mem, kept.maps };
-	int s = door_listen(giver), err;
+	const int fds[ALONG_FDS] = { talk_fd(), kept.mem, kept.maps };
+	int err;
 
-	gives = s >= 0;
-	__atomic_store_n(&taking, NOT_TAKEN, __ATOMIC_RELEASE);
 	__atomic_store_n(&agent_begins, true, __ATOMIC_RELEASE);
-	err = meet_thread(thread_main, begins);
-	if (!err)
-		err = give_along(s, fds);
-	if (s >= 0)
-		close(s);
+	err = along_begin(&along, thread_main, begins, fds);
 	if (err)
 		__atomic_store_n(&agent_begins, false, __ATOMIC_RELEASE);
-	if (err || !own_table)
+	if (err || !along.own)
 		return err;
 	held_close(&connection);
 	if (kept.mem >= 0)
@@ -417,14 +362,14 @@ static void end_thread(bool *why)
 
 /* Has the agent's thread end, which keeps the connection and so on in the program's table. Returns
  * whether it was told. */
-static bool let_thread_leave(int fds[DOOR_FDS])
+static bool let_thread_leave(int fds[ALONG_FDS])
 {
 	const struct hooks_door who = { .kind = DOOR_LEAVE,
 					.pid = (__u32)own_pid,
 					.ns = meet_now() };
 	int fd, err;
 
-	if (!own_table) {
+	if (!along.own) {
 		__atomic_store_n(&pausing, true, __ATOMIC_RELEASE);
 		bell_ring(capture_area());
 		return true;
@@ -432,7 +377,7 @@ static bool let_thread_leave(int fds[DOOR_FDS])
 	fd = door_open(capture_area(), NULL, &who, DOOR_MS);
 	if (fd < 0)
 		return false;
-	err = door_receive(fd, fds, DOOR_MS);
+	err = along_receive(fd, fds, DOOR_MS);
 	close(fd);
 	return !err;
 }
@@ -445,7 +390,7 @@ static bool let_thread_leave(int fds[DOOR_FDS])
 static bool pause_thread(void)
 {
 	__u32 tid = thread_begun();
-	int fds[DOOR_FDS] = { -1, -1, -1 };
+	int fds[ALONG_FDS] = { -1, -1, -1 };
 	sigset_t all, old;
 	bool left = false;
 
@@ -456,7 +401,7 @@ static bool pause_thread(void)
 		left = let_thread_leave(fds) && thread_gone(tid) &&
 		       __atomic_load_n(&state, __ATOMIC_ACQUIRE) == RUNNING;
 	if (left) {
-		if (own_table) {
+		if (along.own) {
 			talk_moved(fds[0]);
 			text_keep_these((struct text_fds){ fds[1], fds[2] });
 		}
@@ -1091,8 +1036,8 @@ static bool step(int type, size_t size)
 static bool hand_over(struct hooks_door *d)
 {
 	struct text_fds kept = text_kept();
-	const int fds[DOOR_FDS] = { talk_fd(), kept.mem, kept.maps };
-	int to = door_enter(d), err = to < 0 ? to : door_send(to, fds);
+	const int fds[ALONG_FDS] = { talk_fd(), kept.mem, kept.maps };
+	int to = door_enter(d), err = to < 0 ? to : along_send(to, fds);
 
 	if (to >= 0)
 		close(to);
@@ -1176,11 +1121,9 @@ static void *thread_main(void *begins)
 	prctl(PR_SET_NAME, "cudatrace-hooks");
 	alone_begins();
 	if (take_along()) {
-		say_taken(false);
 		alone_ends();
 		return NULL;
 	}
-	say_taken(true);
 	__atomic_store_n(&agent_tid, (__u32)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0),
 			 __ATOMIC_RELEASE);
 	if (!begins || !enter())
@@ -1259,7 +1202,7 @@ static void begin_anew(void)
 /* The connection and what was kept are the parent's, in a table that the child does not have. */
 static void forget_connection(void)
 {
-	if (own_table)
+	if (along.own)
 		talk_forget();
 	else
 		talk_close();

@@ -48,18 +48,4 @@ int door_enter(struct hooks_door *);
 /* It was answered: err is 0, or says why not. */
 void door_done(struct hooks_door *, int err);
 
-/* Sends descriptors over the connected socket, and receives them (-1: it was not sent). 0 or -errno. */
-#define DOOR_FDS 3
-int door_send(int to, const int fds[DOOR_FDS]);
-int door_receive(int from, int fds[DOOR_FDS], int wait_ms);
-
-/*
- * The same to a thread of this process that has another descriptor table: the giver listens, the taker comes
- * to the address; both let in their own process alone. door_listen() returns a socket, or -errno; door_give()
- * 0 or -EAGAIN: nobody has come yet.
- */
-int door_listen(__u8 address[8]);
-int door_give(int s, const int fds[DOOR_FDS]);
-int door_take(const __u8 address[8], int fds[DOOR_FDS], int wait_ms);
-
 #endif
