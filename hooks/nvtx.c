@@ -34,7 +34,7 @@
 
 #include "../cupti/agent/alone.h"
 #include "../cupti/agent/along.h"
-#include "../cupti/agent/held.h"
+#include "../cupti/agent/meet.h"
 #include "nvtx_payload.h"
 #include "nvtx_wire.h"
 #include "prologue.h"
@@ -600,12 +600,14 @@ static int begin_thread(int fd)
 {
 	static int beginning; /* for another tracer, at the same time */
 	const int fds[ALONG_FDS] = { fd, -1, -1 };
+	const struct meet m = { .fd = fd };
 	struct held given;
-	int err;
+	int err = meet_connect(&m, 0, &given);
 
+	if (err)
+		return err; /* it is no socket of ours */
 	if (__atomic_exchange_n(&beginning, 1, __ATOMIC_ACQUIRE))
 		return -EAGAIN;
-	held_take(&given, fd);
 	err = along_begin(&along, thread_main, (void *)(intptr_t)fd, fds);
 	if (err || along.own)
 		held_close(&given);

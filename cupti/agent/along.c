@@ -114,7 +114,7 @@ int along_send(int to, const int fds[ALONG_FDS])
 		which |= (uint8_t)(1u << i);
 	}
 	control.head.cmsg_len = CMSG_LEN(n * sizeof(int));
-	m.msg_controllen = CMSG_SPACE(n * sizeof(int));
+	m.msg_controllen = n ? CMSG_SPACE(n * sizeof(int)) : 0;
 	return sendmsg(to, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 ? 0 : -errno;
 }
 
@@ -137,6 +137,8 @@ int along_receive(int from, int fds[ALONG_FDS], int wait_ms)
 	if (recvmsg(from, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != 1)
 		return -EPIPE;
 	c = CMSG_FIRSTHDR(&m);
+	if (!which)
+		return 0;
 	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 		return -EPIPE;
 	got = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
