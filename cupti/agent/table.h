@@ -13,9 +13,11 @@
 #ifndef CT_TABLE_H
 #define CT_TABLE_H
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -26,15 +28,6 @@
 #define TABLE_UNSHARE 2u   /* CLOSE_RANGE_UNSHARE */
 #define TABLE_MOST 1048576 /* descriptors of a process: fs.nr_open, as it is by default */
 
-/* Closes descriptors from lo on, below hi. */
-static inline void table_close(int lo, int hi)
-{
-	if (lo >= hi || !syscall(SYS_close_range, lo, hi - 1, 0))
-		return;
-	for (int fd = lo; fd < hi; fd++)
-		syscall(SYS_close, fd);
-}
-
 static inline bool table_has(const int *fds, int n, int fd)
 {
 	for (int i = 0; i < n; i++)
@@ -43,17 +36,20 @@ static inline bool table_has(const int *fds, int n, int fd)
 	return false;
 }
 
-static inline void table_close_others(const int *fds, int n, int end)
+static inline void table_close_others(const int *fds, int n)
 {
-	int lo = 0;
+	DIR *all = opendir("/proc/thread-self/fd");
+	const struct dirent *e;
 
-	for (int fd = 0; fd < end; fd++)
-		if (table_has(fds, n, fd)) {
-			table_close(lo, fd);
-			lo = fd + 1;
-		}
-	table_close(lo, end);
-	table_close(end, TABLE_MOST);
+	while (all && (e = readdir(all)))
+		if (e->d_name[0] != '.' && atoi(e->d_name) != dirfd(all) &&
+		    !table_has(fds, n, atoi(e->d_name)))
+			syscall(SYS_close, atoi(e->d_name));
+	for (int fd = 0; !all && fd < TABLE_MOST; fd++)
+		if (!table_has(fds, n, fd))
+			syscall(SYS_close, fd);
+	if (all)
+		closedir(all);
 }
 
 /* What is printed by mistake must not go to one of our descriptors: so 0 to 2 are of a kind that takes
@@ -82,13 +78,11 @@ static inline bool table_empty(void)
  * (-1: none), with new numbers. Returns false if this is forbidden: then nothing has changed. */
 static inline bool table_copy(int *fds, int n)
 {
-	int end = 0, fd;
+	int fd;
 
-	for (int i = 0; i < n; i++)
-		end = fds[i] >= end ? fds[i] + 1 : end;
 	if (unshare(CLONE_FILES))
 		return false;
-	table_close_others(fds, n, end);
+	table_close_others(fds, n);
 	for (int i = 0; i < n; i++) {
 		if (fds[i] < 0 || fds[i] > 2)
 			continue;

@@ -3,12 +3,44 @@
 # descriptors.sh - cases of hooks in a program that closes, counts and uses again its descriptors, and that gives up its rights: nothing of
 # ours touches a descriptor of the program's, all calls are shown, and the hooks come off.
 
-# program MODE...: the program in the background, which waits for a line before it goes on ($FD), and for one at its end.
+# make_forbid: makes $T/forbid: `forbid CALL,... PROGRAM ARGS...` runs a program that may not make these system calls.
+make_forbid() {
+	gcc -o "$T/forbid" -x c - << 'END'
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#define FORBID(nr) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS)
+int main(int argc, char **argv)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		FORBID(436 /* close_range */),
+		FORBID(strstr(argv[1], "unshare") ? SYS_unshare : 436),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+		return 1;
+	execv(argv[2], argv + 2);
+	return 1;
+}
+END
+}
+
+# program MODE...: the program in the background, which waits for a line before it goes on ($FD), and for one at its end. FORBID: what runs
+# it, if anything does.
+FORBID=()
 program() {
 	local fifo=$T/in.$1
 	mkfifo "$fifo"
 	rm -f "$T/prog.out"
-	"$BIN/descriptors" "$@" < "$fifo" > "$T/prog.out" 2>&1 &
+	"${FORBID[@]}" "$BIN/descriptors" "$@" < "$fifo" > "$T/prog.out" 2>&1 &
 	PID=$!
 	exec {FD}> "$fifo"
 	wait_for 5 grep -qs '^ready' "$T/prog.out"
@@ -44,6 +76,21 @@ case_hooks_descriptors_reused() { # undisturbed
 			says "^cudatrace: $calls calls, 0 lost\$"
 			! grep -q warning "$T/err" || fail "$how: $(cat "$T/err")"
 		fi
+	done
+}
+
+# The same where the kernel has no close_range(2): our thread's table begins as a copy.
+case_hooks_descriptors_reused_copied() { # undisturbed
+	local how calls
+	with_hooks
+	make_forbid
+	for how in dlopen caps fork; do
+		calls=20
+		[ "$how" != fork ] || calls=25
+		ct --source=hooks -o "$T/rows" -- "$T/forbid" close_range "$BIN/descriptors" "$how" "$STANDIN/libnvToolsExt.so.1"
+		[ "$rc" = 0 ] || fail "$how: status $rc: $(xargs < "$T/out")"
+		expect "$how: rows" "$(grep -c cudaStreamQuery "$T/rows")" "$calls"
+		says "^cudatrace: $calls calls, 0 lost\$"
 	done
 }
 
@@ -173,29 +220,9 @@ case_hooks_rights_given_up_launched() { # undisturbed
 # removes them.
 case_hooks_not_removed() { # undisturbed
 	with_hooks
-	gcc -shared -fPIC -o "$T/bar.so" -x c - << 'END'
-#include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#define FORBID(nr) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
-__attribute__((constructor)) static void bar(void)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		FORBID(436 /* close_range */),
-		FORBID(SYS_unshare),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
-
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
-}
-END
-	LD_PRELOAD=$T/bar.so program seteuid
+	make_forbid
+	FORBID=("$T/forbid" "close_range,unshare")
+	program seteuid
 	attach --source=hooks -p "$PID"
 	line
 	wait_for 5 grep -q '^changed' "$T/prog.out"
