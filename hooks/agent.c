@@ -10,9 +10,13 @@
  * makes the agent's thread. The agent's thread hooks functions of libraries that are mapped later,
  * checks the hooks once a second, and removes them when the peer says so or is gone.
  *
+ * The thread has a descriptor table of its own (table.h), in which are the connection and what it needs
+ * to take the hooks off. No other thread touches these: it rings a bell in the area (door.h), and what it
+ * wants to say is said by the agent's thread.
+ *
  * A forked child has its parent's hooks, which do nothing in the child. If children are traced, the
- * child makes a new connection before fork() returns, over a socket that it sends to its parent's
- * peer, and gets an area and a thread of its own.
+ * child asks its parent's agent for a new connection before fork() returns, and gets an area and a
+ * thread of its own.
  */
 #include "../cupti/agent/compat.h"
 
@@ -29,7 +33,9 @@
 
 #include "../cupti/agent/alone.h"
 #include "../cupti/agent/meet.h"
+#include "../cupti/agent/table.h"
 #include "capture.h"
+#include "door.h"
 #include "engine.h"
 #include "layers.h"
 #include "muted.h"
@@ -37,11 +43,17 @@
 #include "python.h"
 #include "sys.h"
 #include "talk.h"
+#include "text.h"
 
 #define CONNECT_MS 1000
 #define LOOK_MS 1000	/* how often to check the hooks, and whether the program has ended */
 #define FORK_NAPS 20000 /* of 50 us: how long fork() waits for a change to be complete */
 #define LIMIT_NAPS 4000 /* the same, for a change of the limits */
+#define DOOR_MS 1000	/* how long a forked child waits for its connection */
+#define DOOR_NAPS 20000 /* of 50 us: as long waits its parent */
+#define BIRTH_NAPS 2000 /* and so long for the child to begin: there is none if fork() has failed */
+#define TAKE_MS 5000	/* how long a thread waits until the agent's has its descriptors */
+#define SLICE_MS 20
 
 enum state { IDLE, STARTING, RUNNING };
 
@@ -142,6 +154,7 @@ static void look_at_loader(void)
 static struct question {
 	enum hooks_type type;
 	__u32 asked;	/* the newest number that was assigned */
+	__u32 sent;	/* the newest one that was sent */
 	__u32 answered; /* a futex */
 } mapped = { .type = HOOKS_MAPPED }, reads = { .type = HOOKS_READ };
 
@@ -190,13 +203,13 @@ static void wait_for_answer(struct question *q, __u32 number)
 	}
 }
 
-/* Returns whether the question was sent. If not, no thread waits for its answer. */
-static bool ask(struct question *q, __u32 number)
+/* Has the agent's thread ask. If it cannot, no thread waits for the answer. */
+static void ask(struct question *q, __u32 number)
 {
-	if (capture_is_open() && !talk_ask(q->type, number))
-		return true;
-	answered(q, number);
-	return false;
+	if (capture_is_open())
+		bell_ring(capture_area());
+	else
+		answered(q, number);
 }
 
 /*
@@ -214,9 +227,30 @@ static __u32 ask_for_mapped(void)
 		return __atomic_load_n(&mapped.asked, __ATOMIC_ACQUIRE);
 	number = take_number(&mapped);
 	__atomic_store_n(&loaded_last, n, __ATOMIC_RELEASE);
-	if (!ask(&mapped, number)) /* the next thread that checks asks again */
-		__atomic_store_n(&loaded_last, ~n, __ATOMIC_RELEASE);
+	ask(&mapped, number);
 	return number;
+}
+
+/* Returns whether all questions were sent. If not, no thread waits for the answers. */
+static bool send_questions_of(struct question *q)
+{
+	__u32 number = __atomic_load_n(&q->asked, __ATOMIC_ACQUIRE);
+
+	if ((__s32)(number - q->sent) <= 0)
+		return true;
+	q->sent = number;
+	if (!talk_ask(q->type, number))
+		return true;
+	answered(q, number);
+	return false;
+}
+
+/* On the agent's thread. */
+static void send_questions(void)
+{
+	send_questions_of(&reads);
+	if (!send_questions_of(&mapped)) /* the next thread that checks asks again */
+		__atomic_store_n(&loaded_last, ~count_loaded(), __ATOMIC_RELEASE);
 }
 
 /* ---- on the program's threads ---- */
@@ -235,16 +269,67 @@ static bool pausing; /* the agent's thread must end, and the hooks stay */
 static void *thread_main(void *begins);
 static void finish(int err);
 
-/* Starts a thread. Its thread id is known only once it runs. */
-static int begin_thread(void *(*main)(void *), void *arg)
+/* Whether the agent's thread has, or had, a descriptor table of its own. */
+static bool own_table;
+/* What has become of the descriptors of the thread that starts the agent's: a futex. */
+static __u32 taking;
+enum { NOT_TAKEN, TAKEN };
+
+/* The agent's thread takes the connection, and what was kept, with it into its own table. */
+static void take_along(void)
 {
+	struct text_fds kept = text_kept();
+	int fds[DOOR_FDS] = { talk_fd(), kept.mem, kept.maps };
+
+	own_table = table_own(fds, DOOR_FDS);
+	if (own_table) {
+		talk_moved(fds[0]);
+		if (talk_fd() < 0 && fds[0] >= 0)
+			close(fds[0]); /* another file had got the number at the last moment */
+		text_keep_these((struct text_fds){ fds[1], fds[2] });
+		if (fds[1] < 0 || fds[2] < 0)
+			text_keep();
+	}
+	__atomic_store_n(&taking, TAKEN, __ATOMIC_RELEASE);
+	sys_call(SYS_futex, (long)&taking, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+}
+
+/* Waits until the agent's thread has taken the descriptors along. Returns whether the caller's are not
+ * used any more. */
+static bool were_taken(void)
+{
+	struct timespec wait = { .tv_nsec = 100000000 };
+
+	for (int ms = 0; ms < TAKE_MS; ms += 100)
+		if (!__atomic_load_n(&taking, __ATOMIC_ACQUIRE))
+			sys_call(SYS_futex, (long)&taking, FUTEX_WAIT_PRIVATE, NOT_TAKEN,
+				 (long)&wait, 0, 0);
+	return __atomic_load_n(&taking, __ATOMIC_ACQUIRE) && own_table;
+}
+
+/* Starts the agent's thread, which takes the connection of the calling thread over. Its thread id is
+ * known only once it runs. */
+static int begin_thread(void *begins)
+{
+	struct held connection = talk_held();
+	struct text_fds kept = text_kept();
 	int err;
 
+	__atomic_store_n(&taking, NOT_TAKEN, __ATOMIC_RELEASE);
 	__atomic_store_n(&agent_begins, true, __ATOMIC_RELEASE);
-	err = meet_thread(main, arg);
-	if (err)
+	err = meet_thread(thread_main, begins);
+	if (err) {
 		__atomic_store_n(&agent_begins, false, __ATOMIC_RELEASE);
-	return err;
+		return err;
+	}
+	if (!were_taken())
+		return 0;
+	held_close(&connection);
+	if (kept.mem >= 0)
+		close(kept.mem);
+	if (kept.maps >= 0)
+		close(kept.maps);
+	return 0;
 }
 
 /* Returns the agent's thread, and waits for it if it is being started; 0: there is none. */
@@ -273,39 +358,80 @@ static bool thread_gone(__u32 tid)
 	return false;
 }
 
+/* Must the agent's thread take the hooks off and end? */
+static bool must_end(void)
+{
+	return __atomic_load_n(&to_share, __ATOMIC_ACQUIRE) ||
+	       __atomic_load_n(&all_sandboxed, __ATOMIC_ACQUIRE) ||
+	       __atomic_load_n(&no_clock, __ATOMIC_ACQUIRE) ||
+	       __atomic_load_n(&to_be_alone, __ATOMIC_ACQUIRE);
+}
+
 /* Makes the agent's thread take the hooks off and end, and waits for that. */
 static void end_thread(bool *why)
 {
 	__u32 tid = thread_begun();
 
 	__atomic_store_n(why, true, __ATOMIC_RELEASE);
-	if (tid && !talk_hang_up())
+	if (capture_is_open())
+		bell_ring(capture_area());
+	if (tid)
 		thread_gone(tid);
 }
 
+/* Has the agent's thread end, which keeps the connection and so on in the program's table. Returns
+ * whether it was told. */
+static bool let_thread_leave(int fds[DOOR_FDS])
+{
+	const struct hooks_door who = { .kind = DOOR_LEAVE,
+					.pid = (__u32)own_pid,
+					.ns = meet_now() };
+	int fd, err;
+
+	if (!own_table) {
+		__atomic_store_n(&pausing, true, __ATOMIC_RELEASE);
+		bell_ring(capture_area());
+		return true;
+	}
+	fd = door_open(capture_area(), NULL, &who, DOOR_MS);
+	if (fd < 0)
+		return false;
+	err = door_receive(fd, fds, DOOR_MS);
+	close(fd);
+	return !err;
+}
+
 /*
- * Makes the agent's thread end, and waits for that; the hooks stay. Returns false if it could not
- * be done so: then the hooks have been taken off. The answer to a question wakes the thread, which
- * otherwise looks once a second.
+ * Makes the agent's thread end, and waits for that; the hooks stay, and the calling thread, which is the
+ * only one of the program, has the descriptors. Returns false if it could not be done so: then the hooks
+ * have been taken off.
  */
 static bool pause_thread(void)
 {
-	__u32 tid = thread_begun(), number = take_number(&reads);
+	__u32 tid = thread_begun();
+	int fds[DOOR_FDS] = { -1, -1, -1 };
+	sigset_t all, old;
+	bool left = false;
 
-	if (tid && __atomic_load_n(&state, __ATOMIC_ACQUIRE) == RUNNING) {
-		__atomic_store_n(&pausing, true, __ATOMIC_RELEASE);
-		ask(&reads, number);
-		if (thread_gone(tid) && __atomic_load_n(&state, __ATOMIC_ACQUIRE) == RUNNING) {
-			__atomic_store_n(&agent_tid, 0, __ATOMIC_RELEASE);
-			__atomic_store_n(&agent_begins, false, __ATOMIC_RELEASE);
-			answered(&reads, number);
-			return true;
+	/* the program's handlers must not find the descriptors */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	if (tid && __atomic_load_n(&state, __ATOMIC_ACQUIRE) == RUNNING && capture_is_open())
+		left = let_thread_leave(fds) && thread_gone(tid) &&
+		       __atomic_load_n(&state, __ATOMIC_ACQUIRE) == RUNNING;
+	if (left) {
+		if (own_table) {
+			talk_moved(fds[0]);
+			text_keep_these((struct text_fds){ fds[1], fds[2] });
 		}
+		__atomic_store_n(&agent_tid, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&agent_begins, false, __ATOMIC_RELEASE);
+	} else {
 		__atomic_store_n(&pausing, false, __ATOMIC_RELEASE);
+		end_thread(&to_be_alone);
 	}
-	answered(&reads, number);
-	end_thread(&to_be_alone);
-	return false;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return left;
 }
 
 /* Starts the thread again, when the call has returned for which it was ended. */
@@ -315,7 +441,7 @@ static void resume_thread(void)
 
 	hook_guard_enter();
 	__atomic_store_n(&pausing, false, __ATOMIC_RELEASE);
-	if (begin_thread(thread_main, NULL)) { /* after CLONE_NEWPID there are no new threads */
+	if (begin_thread(NULL)) { /* after CLONE_NEWPID there are no new threads */
 		to_be_alone = true;
 		finish(0);
 	}
@@ -711,6 +837,17 @@ static int take_start(size_t size, int fd)
 	return err;
 }
 
+/* As talk_get(); ends early if the thread must end. */
+static int get_first(size_t *size, int *fd)
+{
+	int type = 0;
+
+	*fd = -1;
+	for (int ms = 0; ms < MEET_WAIT_MS && !type; ms += SLICE_MS)
+		type = must_end() ? -EPIPE : talk_get(SLICE_MS, size, fd);
+	return type;
+}
+
 /* Runs until the first list of functions is hooked. Returns 0 or -errno. */
 static int begin(void)
 {
@@ -720,7 +857,7 @@ static int begin(void)
 
 	nlisted = 0; /* an earlier connection, or the parent, may have left an incomplete list */
 	while (!err) {
-		int type = talk_get(MEET_WAIT_MS, &size, &fd);
+		int type = get_first(&size, &fd);
 		bool last = false;
 		__u32 number;
 
@@ -756,6 +893,8 @@ static void finish(int err)
 
 	change_begins();
 	follows = false;
+	if (capture_is_open())
+		doors_close(capture_area());
 	if (opened)
 		capture_interrupted(engine_interrupted());
 	if (to_share || all_sandboxed || to_be_alone || no_clock)
@@ -799,6 +938,7 @@ static void finish(int err)
 			 (int)own_pid);
 	talk_bye(err, (__u32)left.kept_bytes);
 	talk_close();
+	text_let_go();
 	__atomic_store_n(&state, IDLE, __ATOMIC_RELEASE);
 }
 
@@ -849,13 +989,13 @@ static int enter(void)
 	return err;
 }
 
-static int connect_and_enter(void)
+/* Connects, on the thread that starts the agent's. */
+static int get_connected(void)
 {
 	int err = talk_connect(how, CONNECT_MS);
 
-	if (!err)
-		return enter();
-	__atomic_store_n(&state, IDLE, __ATOMIC_RELEASE);
+	if (err)
+		__atomic_store_n(&state, IDLE, __ATOMIC_RELEASE);
 	return err;
 }
 
@@ -909,7 +1049,7 @@ static bool step(int type, size_t size)
 		return true;
 	}
 	if (type) {
-		if (type != HOOKS_STOP && !to_share && !all_sandboxed && !to_be_alone && !no_clock)
+		if (type != HOOKS_STOP && !must_end())
 			capture_gone();
 		return false;
 	}
@@ -923,45 +1063,99 @@ static bool step(int type, size_t size)
 	return true;
 }
 
+/* The program must be without this thread for a time: hands the descriptors over. Returns whether it has
+ * them. */
+static bool hand_over(struct hooks_door *d)
+{
+	struct text_fds kept = text_kept();
+	const int fds[DOOR_FDS] = { talk_fd(), kept.mem, kept.maps };
+	int to = door_enter(d), err = to < 0 ? to : door_send(to, fds);
+
+	if (to >= 0)
+		close(to);
+	door_done(d, err);
+	return !err;
+}
+
+/* A forked child wants to be followed. */
+static void answer_child(struct hooks_door *d)
+{
+	int fd = d->err ? d->err : door_enter(d), err = fd < 0 ? fd : talk_birth(fd, d->tid, d->ns);
+
+	if (fd >= 0)
+		close(fd);
+	if (err)
+		talk_say(MEET_WARN,
+			 "process %d has no connection for its hooks (%s): its calls are not shown",
+			 (int)d->pid, strerror(-err));
+	door_done(d, err);
+}
+
+/* Answers all who wait. Returns true if the thread must end, and the hooks stay. */
+static bool answer_doors(void)
+{
+	struct hooks_door *d;
+
+	while ((d = door_next(capture_area())))
+		if (d->kind != DOOR_LEAVE)
+			answer_child(d);
+		else if (hand_over(d))
+			return true;
+	return __atomic_load_n(&pausing, __ATOMIC_ACQUIRE);
+}
+
+static int next_message(size_t *size)
+{
+	int fd = -1, type = must_end() ? -EPIPE : talk_get(0, size, &fd);
+
+	if (fd >= 0)
+		close(fd);
+	return type;
+}
+
 static void live(void)
 {
-	uint64_t look = meet_now() + LOOK_MS * 1000000ULL;
+	uint64_t look = meet_now() + LOOK_MS * 1000000ULL, now;
 	bool on = true;
 	size_t size;
-	int fd;
 
 	while (on) {
-		if (__atomic_load_n(&pausing, __ATOMIC_ACQUIRE))
-			return;
-		uint64_t now = meet_now();
-		int left_ms = look > now ? (int)((look - now) / 1000000) + 1 : 0;
-		int type = talk_get(muted_wait_ms(left_ms), &size, &fd);
+		__u32 rung = bell_look(capture_area());
+		int type;
 
-		if (fd >= 0)
-			close(fd);
+		if (answer_doors())
+			return;
+		send_questions();
+		type = next_message(&size);
 		now = meet_now();
 		change_begins();
 		muted_step();
 		if (type || now >= look)
 			on = step(type, size);
 		change_ends();
-		if (type || now < look)
+		if (type)
 			continue;
-		on = on && !alone();
-		look = now + LOOK_MS * 1000000ULL;
+		if (now >= look) {
+			on = on && !alone();
+			look = now + LOOK_MS * 1000000ULL;
+		}
+		if (on)
+			bell_wait(capture_area(), rung,
+				  muted_wait_ms((int)((look - now) / 1000000) + 1));
 	}
 	finish(0);
 }
 
-/* begins: not NULL if the thread also connects. */
+/* begins: NULL if the hooks are on. */
 static void *thread_main(void *begins)
 {
 	hook_guard_enter();
 	prctl(PR_SET_NAME, "cudatrace-hooks");
 	alone_begins();
+	take_along();
 	__atomic_store_n(&agent_tid, (__u32)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0),
 			 __ATOMIC_RELEASE);
-	if (!begins || !connect_and_enter())
+	if (!begins || !enter())
 		live();
 	alone_ends();
 	return NULL;
@@ -969,60 +1163,101 @@ static void *thread_main(void *begins)
 
 /* ---- fork ---- */
 
+/* The door that the child will open: the parent waits until the child was answered, because it may end
+ * at once, as a daemon does, and its agent with it. */
+static struct hooks_door *for_child;
+
 static void before_fork(void)
 {
 	__u64 naps = 0;
 
-	while (!(may_change = try_change()) && naps++ < FORK_NAPS)
+	/* In a child that libc does not know of nobody completes a change that its parent was making. */
+	while (!(may_change = try_change()) && naps++ < FORK_NAPS && is_own_process())
 		nap();
 	forker = (__u32)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	if (may_change)
+		for_child = follows && capture_is_open() && !capture_is_sandboxed()
+				    ? door_reserve(capture_area())
+				    : NULL;
+}
+
+/* Waits for the door, which no child opens if there is none. */
+static void wait_for_child(struct hooks_door *d)
+{
+	for (int i = 0; i < (door_is_reserved(d) ? BIRTH_NAPS : DOOR_NAPS) && !door_is_answered(d);
+	     i++)
+		nap();
+	door_release(d);
 }
 
 static void after_fork(void)
 {
+	struct hooks_door *d = may_change ? for_child : NULL;
+
 	if (may_change)
 		change_ends();
 	may_change = false;
+	if (d)
+		wait_for_child(d);
 }
 
-/* Connects a forked child. Signals are blocked, so that no handler of the program runs and forks
- * again. */
+/* In a forked child: gets a connection through its parent's agent. Returns whether it has one. */
+static bool get_born(void)
+{
+	struct hooks_door who = {
+		.kind = DOOR_CHILD, .pid = (__u32)getpid(), .tid = forker, .ns = meet_now()
+	};
+	int fd = door_open(capture_area(), for_child, &who, DOOR_MS);
+
+	if (fd >= 0)
+		talk_child(fd);
+	return fd >= 0;
+}
+
 static void begin_anew(void)
 {
-	sigset_t all, old;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	state = STARTING;
-	err = talk_child(forker);
-	if (err)
-		state = IDLE;
-	else if (!enter() && begin_thread(thread_main, NULL))
+	if (!enter() && begin_thread(NULL))
 		finish(-EAGAIN);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+/* The connection and what was kept are the parent's, in a table that the child does not have. */
+static void forget_connection(void)
+{
+	if (own_table)
+		talk_forget();
+	else
+		talk_close();
+	text_forget();
 }
 
 /* Called in a forked child. The hooks do nothing there until the child has an area of its own. */
 static void in_child(void)
 {
-	bool whole = may_change, anew = follows && !capture_is_sandboxed();
+	bool whole = may_change, anew = whole && follows && !capture_is_sandboxed();
 	int saved = errno;
+	sigset_t all, old;
 
+	/* so that no handler of the program runs and forks again */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
 	may_change = false;
 	change_ends();
+	forget_connection();
+	if (anew)
+		anew = get_born();
 	capture_forget();
 	give_up_questions();
-	opened = follows = pausing = false;
+	mapped.sent = mapped.asked;
+	reads.sent = reads.asked;
+	opened = follows = pausing = to_be_alone = to_share = false;
 	agent_tid = 0;
 	agent_begins = false;
 	/* if the engine is half changed, this child can never have hooks */
-	state = whole ? IDLE : STARTING;
+	state = whole && !anew ? IDLE : STARTING;
 	own_pid = getpid();
-	if (whole && anew)
+	if (anew)
 		begin_anew();
-	else
-		talk_close();
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	errno = saved;
 }
 
@@ -1063,11 +1298,18 @@ __attribute__((visibility("default"))) int cudatrace_hooks_start(const char *tex
 {
 	int err = claim(text);
 
+	if (err) {
+		talk_refuse(text);
+		return err;
+	}
+	err = get_connected();
 	if (err)
 		return err;
-	err = begin_thread(thread_main, &state);
-	if (err)
+	err = begin_thread(&state);
+	if (err) {
+		talk_close();
 		__atomic_store_n(&state, IDLE, __ATOMIC_RELEASE);
+	}
 	return err;
 }
 
@@ -1080,8 +1322,8 @@ __attribute__((constructor)) static void born(int argc, char **argv, char **envp
 	for (; envp && *envp; envp++) {
 		if (strncmp(*envp, name, sizeof(name) - 1))
 			continue;
-		if (!claim(*envp + sizeof(name) - 1) && !connect_and_enter() &&
-		    begin_thread(thread_main, NULL))
+		if (!claim(*envp + sizeof(name) - 1) && !get_connected() && !enter() &&
+		    begin_thread(NULL))
 			finish(-EAGAIN);
 		return;
 	}

@@ -982,3 +982,8 @@ bool capture_is_open(void)
 {
 	return *alive != 0;
 }
+
+struct hooks_area *capture_area(void)
+{
+	return area;
+}

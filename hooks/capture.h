@@ -56,5 +56,7 @@ void capture_mutes(void);
 int capture_memory(void *to, __u64 n, __u64 from);
 /* Are calls recorded? */
 bool capture_is_open(void);
+/* The area; NULL: there has been none. In a forked child it is the parent's, until capture_forget(). */
+struct hooks_area *capture_area(void);
 
 #endif

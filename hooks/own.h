@@ -37,7 +37,7 @@ struct own_call {
 
 struct own_call own_call(__u32 id, const struct hook_regs *);
 /* Of OWN_RIGHTS: returns whether the call would fail, or have another effect, because of the agent's
- * thread. If the program has several threads itself, that thread makes no difference. Makes a system
+ * thread, or would take the program away from it. If the program has several threads itself, that thread makes no difference. Makes a system
  * call. */
 bool own_needs_one_thread(const struct own_call *);
 /* Of OWN_RIGHTS: returns whether the call may change the clock by which the hooks take times. */

@@ -88,7 +88,8 @@ static int take(void *ctx, const struct ct_hdr *rec)
 			   ((const struct ct_lost *)rec)->count);
 	if (!err)
 		err = stages_record(&s->stages, rec);
-	s->paused |= s->ending ? is_late(s) : signals_pending || slice_over(s);
+	s->full = !s->ending && out_full(&s->out);
+	s->paused |= s->ending ? is_late(s) : s->full || signals_pending || slice_over(s);
 	return err;
 }
 
@@ -97,8 +98,8 @@ int session_feed_all(struct session *s)
 	int done = 0;
 
 	/* after a pause, the next drain starts with the calls again */
-	s->paused = false;
-	for (int i = 0; i < s->nsources && !s->paused; i++) {
+	s->paused = s->full = !s->ending && out_full(&s->out);
+	for (int i = 0; i < s->nsources && (!s->paused || s->full); i++) {
 		struct source *src = &s->sources[i];
 		int err;
 

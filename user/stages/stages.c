@@ -156,6 +156,17 @@ void stages_count_anew(struct stages *st)
 	st->counted = st->counted_ended;
 }
 
+/* Is a call left out only because another call made it? */
+static bool is_inner(const struct filter *f, const struct event *ev)
+{
+	const struct ct_hdr *h = ev->rec;
+	struct filter all = *f;
+
+	all.nested = true;
+	return h->kind == CT_CALL && ((const struct ct_call *)h)->depth && !f->nested &&
+	       filter_match(&all, ev);
+}
+
 /* The last stage. */
 static int show(void *ctx, struct event *ev)
 {
@@ -195,8 +206,10 @@ static int show(void *ctx, struct event *ev)
 		return 0;
 	if (rec->kind == CT_ENTER && st->no_entries)
 		return 0;
-	if (!filter_match(st->filter, ev) || !filter_match_device(st->filter, ev))
+	if (!filter_match(st->filter, ev) || !filter_match_device(st->filter, ev)) {
+		st->inner_left_out += is_inner(st->filter, ev);
 		return 0;
+	}
 	rec = ev->rec;
 	if (rec->kind == CT_MUTED)
 		muted_add(&st->muted, (const struct ct_muted *)rec);

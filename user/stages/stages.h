@@ -55,6 +55,7 @@ struct stages {
 	/* scopes that passed the filter and made no row, since the output does not show them; the same of
 	 * calls and device work */
 	uint64_t scopes_left_out, calls_left_out, work_left_out;
+	uint64_t inner_left_out; /* calls that the filter leaves out only because other calls made them */
 	/* calls that have no rows of their own and passed the filter */
 	struct muted_sum muted;
 	/* what the latest reading of counts (CT_CALL_COUNT) has of what passes the filter, and the

@@ -221,6 +221,8 @@ int bpf_drain(struct bpf_source *b, emit_fn emit, void *ctx)
 		b->emit_err = 0;
 		return err;
 	}
+	if (source_paused(b->full))
+		return 0;
 	/* Asked before reading: what the last process sent is then in the ring already. */
 	ended = targets_ended(b);
 	n = read_records(b);
@@ -258,7 +260,8 @@ void bpf_drain_held(struct bpf_source *b)
 {
 	long n;
 
-	if (!b->emit)
+	/* a program is not stopped for as long as the reader of the output likes */
+	if (!b->emit || source_paused(b->full))
 		return;
 	b->whole = true;
 	do

@@ -28,10 +28,10 @@ struct bpf_source {
 	const struct capture_plan *plan;
 	struct cudatrace_bpf *skel;
 	enum attach_kind kind;
-	const bool *paused; /* as struct source has it */
-	bool whole;	    /* a drain takes all that is there, paused or not */
-	bool loaded;	    /* a process had a file that got probes */
-	uint64_t left_out;  /* functions that the kind of probe leaves out, as last stated */
+	const bool *paused, *full; /* as struct source has them */
+	bool whole;		   /* a drain takes all that is there, paused or not */
+	bool loaded;		   /* a process had a file that got probes */
+	uint64_t left_out;	   /* functions that the kind of probe leaves out, as last stated */
 	/* functions that were stated by name: IFUNCs, and those with another one's code */
 	uint64_t silent[2][PLAN_WORDS];
 	bool stopped;

@@ -12,6 +12,7 @@
 #include "../../util/now.h"
 #include "../agent/agent_process.h"
 #include "../agent/agent_tids.h"
+#include "../cgroup.h"
 #include "../python_seek.h"
 #include "hooks_peer.h"
 
@@ -25,6 +26,8 @@
 	64 /* in a limited address space, rings become smaller until there are so many */
 #define LIMITED_CELLS 1024u /* cells come in so many, which are whole pages */
 #define RING_LEAST 65536
+#define MEMORY_PART 64 /* of the memory that we may take, for one process */
+#define BLOCK_COST 8192
 
 struct hooks_peer {
 	struct agent_conn conn;
@@ -132,6 +135,7 @@ void hooks_peer_close(struct hooks_peer *p)
 		return;
 	tell_refused(p, true);
 	agent_conn_close(&p->conn);
+	hooks_ring_bell(p->ring);
 	if (p->birth.fd >= 0)
 		close(p->birth.fd);
 	hooks_life_close(&p->life);
@@ -158,8 +162,12 @@ static int put(void *ctx, const void *msg, size_t n)
 {
 	struct hooks_peer *p = ctx;
 
+	int err;
+
 	hooks_holes_sent(p->holes, msg, n);
-	return agent_conn_put(&p->conn, msg, n, -1);
+	err = agent_conn_put(&p->conn, msg, n, -1);
+	hooks_ring_bell(p->ring);
+	return err;
 }
 
 /* What it still said says why; then its end of the socket is found to be closed. */
@@ -195,6 +203,11 @@ static struct ct_config config_of(const struct capture_plan *plan)
 		.stop_on_map = plan->cmd != NULL,
 		.filter = plan->filter,
 	};
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
 }
 
 static uint32_t ring_bytes(const struct capture_plan *plan)
@@ -253,28 +266,29 @@ static int put_funcs(struct hooks_peer *p, uint32_t number)
 	return err;
 }
 
-/* Makes the area smaller in a process whose address space is limited, which it needs itself. */
+/* Makes the area smaller: fewer blocks where this process may take little memory, for each block that the
+ * process writes to costs it some (the page of its page table, and what is remembered of the block); and less
+ * of all in a process whose address space is limited, which it needs itself. */
 static void fit(const struct hooks_peer *p, struct hooks_ring_opts *o)
 {
-	uint64_t room, each = o->cells ? HOOKS_LISTS * sizeof(uint64_t) : 0, cells, n;
+	uint64_t n = least(o->threads, cgroup_memory_here() / MEMORY_PART / BLOCK_COST), room,
+		 each = o->cells ? HOOKS_LISTS * sizeof(uint64_t) : 0, cells;
 	struct rlimit l;
 
-	if (prlimit(p->conn.pid, RLIMIT_AS, NULL, &l) || l.rlim_cur == RLIM_INFINITY)
-		return;
-	room = l.rlim_cur / HOOKS_LIMIT_PART;
-	if (o->cells) {
-		cells = room / 2 / (sizeof(struct ct_entry) + sizeof(union hooks_extra)) /
-			LIMITED_CELLS * LIMITED_CELLS;
-		cells = cells ? cells : LIMITED_CELLS;
-		o->cells = cells < o->cells ? (uint32_t)cells : o->cells;
-		room /= 2;
+	if (!prlimit(p->conn.pid, RLIMIT_AS, NULL, &l) && l.rlim_cur != RLIM_INFINITY) {
+		room = l.rlim_cur / HOOKS_LIMIT_PART;
+		if (o->cells) {
+			room /= 2;
+			cells = room / (sizeof(struct ct_entry) + sizeof(union hooks_extra)) /
+				LIMITED_CELLS * LIMITED_CELLS;
+			o->cells = (uint32_t)least(o->cells, cells ? cells : LIMITED_CELLS);
+		}
+		while (o->ring_bytes > RING_LEAST &&
+		       room / (hooks_block_bytes(o->ring_bytes) + each) < LIMITED_BLOCKS)
+			o->ring_bytes /= 2;
+		n = least(n, room / (hooks_block_bytes(o->ring_bytes) + each));
 	}
-	while (o->ring_bytes > RING_LEAST &&
-	       room / (hooks_block_bytes(o->ring_bytes) + each) < LIMITED_BLOCKS)
-		o->ring_bytes /= 2;
-	n = room / (hooks_block_bytes(o->ring_bytes) + each);
-	n = n ? n : 1;
-	o->threads = n < o->threads ? (uint32_t)n : o->threads;
+	o->threads = n ? (uint32_t)n : 1;
 }
 
 static int put_start(struct hooks_peer *p)
@@ -333,6 +347,7 @@ void hooks_peer_stop(struct hooks_peer *p)
 	p->o.closing = true;
 	if (p->state != HOOKS_PEER_ENDED)
 		agent_conn_stop(&p->conn, HOOKS_STOP);
+	hooks_ring_bell(p->ring);
 }
 
 /* ---- from the process ---- */
@@ -531,6 +546,7 @@ void hooks_peer_was_read(struct hooks_peer *p)
 	p->reads = 0;
 	/* no room: they wait no longer than for a library */
 	send(p->conn.fd, &a, sizeof(a), MSG_DONTWAIT | MSG_NOSIGNAL);
+	hooks_ring_bell(p->ring);
 }
 
 bool hooks_peer_bye(const struct hooks_peer *p)
