@@ -1148,7 +1148,8 @@ static void test_growing(void)
 
 	CHECK_TEXT("Growing: 74 streams are left in process 100 app: 99 were made throughout the "
 		   "trace, and 25 were given back\n"
-		   "  50 made by fill(float*) at app.cu:12, for forward at model.py:7 (cudaStreamCreate)\n"
+		   "  50 made by fill(float*) at app.cu:12, for forward at model.py:7 "
+		   "(cudaStreamCreate)\n"
 		   "  49 made by cudaStreamCreate\n"
 		   "Growing: 80 pieces of pinned host memory are left in process 100 app: 80 were "
 		   "made throughout the trace, and 0 were given back\n"
