@@ -113,6 +113,8 @@ int chrome_file_add(struct chrome *c, const struct process *proc)
 /* The file of a process; NULL: there can be no more files. */
 struct chrome_file *chrome_file_of(struct chrome *c, uint32_t pid, uint64_t start)
 {
+	const struct chrome_none none = { .start = start, .pid = pid };
+	bool made;
 	int err;
 
 	if (!c->split)
@@ -120,14 +122,20 @@ struct chrome_file *chrome_file_of(struct chrome *c, uint32_t pid, uint64_t star
 	for (uint32_t i = 0; i < c->nfiles; i++)
 		if (c->files[i].pid == pid && c->files[i].start == start)
 			return &c->files[i];
-	if (!c->proc || c->proc->pid != pid)
+	if (!c->proc || c->proc->pid != pid || keyed_look(&c->refused, &none))
 		return NULL;
 	err = chrome_file_add(c, c->proc);
 	if (!err)
 		return &c->files[c->nfiles - 1];
-	c->no_file++;
-	if (err != -EMFILE)
-		c->error = err;
+	if (err == -EMFILE && !c->full)
+		msg_warn(
+			"-o with %%p writes %d files, and no more: what further processes do is in "
+			"no file",
+			CHROME_FILES_MAX);
+	c->full |= err == -EMFILE;
+	/* the others have theirs */
+	if (err == -ENOMEM || (err != -EMFILE && !keyed_get(&c->refused, &none, &made)))
+		c->error = -ENOMEM;
 	return NULL;
 }
 
