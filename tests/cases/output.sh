@@ -325,7 +325,7 @@ case_output_links_race() { # long
 
 # A file for each process, in a folder as /tmp: one that cannot be made is said and counted, and the others are there.
 case_output_one_refused() {
-	local format name calls
+	local format name each
 	mkdir -m 1777 "$T/tmp"
 	mkdir "$T/ours"
 	echo precious > "$T/ours/file"
@@ -336,17 +336,17 @@ case_output_one_refused() {
 	chmod 755 "$T"
 	ct -ff --format json -o "$T/each" -- sh -c "'$CALLS' mix 2 3 0; exec '$CALLS' mix 5 7 0"
 	ok_rc
-	calls=$(grep -h -c '"type":"call"' "$T"/each.* | sort -n | paste -sd' ')
+	each=$(grep -h -c '"type":"call"' "$T"/each.* | sort -n | paste -sd' ')
 	for format in table json csv chrome; do
 		rm -rf "$T"/tmp/x.*
 		ct --strict -ff --format $format -o "$T/tmp/x" -- sh "$T/both"
 		ok_rc 3
 		expect "messages for $format" "$(grep -c "^cudatrace: error: cannot write to $T/tmp/x.[0-9]*: Permission denied$" "$T/err") of $(grep -c error: "$T/err")" "1 of 1"
-		says "^cudatrace: ${calls#* } calls, 0 lost of those seen; ${calls% *} records were not written, because the files of their processes could not be made$"
+		says "^cudatrace: ${each#* } calls, 0 lost of those seen; ${each% *} records were not written, because the files of their processes could not be made$"
 		expect "files for $format" "$(find "$T/tmp" -name 'x.*' -type f | wc -l)" 1
 		name=$(find "$T/tmp" -name 'x.*' -type f)
 		[ $format != json ] || expect "rows" "$(grep -c '"type":"call"' "$name") $(tail -n 1 "$name" | grep -o '"count":[0-9]*,[^}]*"reason":"unwritten"\|"reason":"unwritten"[^}]*"count":[0-9]*' | grep -o '"count":[0-9]*')" \
-			"${calls#* } \"count\":${calls% *}"
+			"${each#* } \"count\":${each% *}"
 		[ $format != csv ] || expect "copies" "$(grep -c 'cudaMemcpy,' "$name")" 7
 	done
 	# the status is the program's where nobody asks for all, and ours where nothing could be written
