@@ -349,6 +349,14 @@ case_output_one_refused() {
 			"${each#* } \"count\":${each% *}"
 		[ $format != csv ] || expect "copies" "$(grep -c 'cudaMemcpy,' "$name")" 7
 	done
+	# a pipe that nobody reads is not waited for
+	for format in table chrome; do
+		rm -rf "$T"/tmp/x.*
+		ct --strict -ff --format $format -o "$T/tmp/x" -- sh -c "sh -c 'mkfifo $T/tmp/x.\$\$; exec $CALLS mix 2 3 0'; exec '$CALLS' mix 5 7 0"
+		ok_rc 3
+		says "cannot write to $T/tmp/x.[0-9]+: it is a pipe that nobody reads$"
+		says "^cudatrace: ${each#* } calls, 0 lost of those seen; ${each% *} records were not written"
+	done
 	# the status is the program's where nobody asks for all, and ours where nothing could be written
 	rm -rf "$T"/tmp/x.*
 	ct -ff -o "$T/tmp/x" -- sh "$T/both"

@@ -92,11 +92,8 @@ int chrome_file_add(struct chrome *c, const struct process *proc)
 	keyed_open(&f->arrows, sizeof(struct chrome_begun), sizeof(uint64_t), CHROME_BEGUN_PAGES);
 	if (c->split) {
 		file_path(c->opts->path, process_unique(proc), path, sizeof(path));
-		err = out_open(&f->own, path, false);
-		if (!err && out_is_gzip(path))
-			err = out_gzip(&f->own);
+		err = out_open_output(&f->own, path, false, -1);
 		if (err) {
-			msg_error("cannot write to %s: %s", path, strerror(-err));
 			out_close(&f->own);
 			return err;
 		}
