@@ -1147,7 +1147,8 @@ static void before_fork(void)
 {
 	__u64 naps = 0;
 
-	while (!(may_change = try_change()) && naps++ < FORK_NAPS)
+	/* In a child that libc does not know of nobody completes a change that its parent was making. */
+	while (!(may_change = try_change()) && naps++ < FORK_NAPS && is_own_process())
 		nap();
 	forker = (__u32)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
 	if (may_change)

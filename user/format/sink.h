@@ -161,6 +161,7 @@ struct sink_end {
 struct sink_wants {
 	bool for_programs;    /* the output is for programs, not for people */
 	const char *files[2]; /* files that it writes in addition to the output; NULL: none */
+	bool handles;	      /* with SINKS_MEMORY: calls that make streams and the like, too */
 	bool blocks;	      /* it shows what allocators inside programs say of their blocks */
 	/* layers that it needs: bits 1 << (domain - API_FIRST_LAYER); any_layer: where others are
 	 * recorded, these are not needed */
