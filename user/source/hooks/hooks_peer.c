@@ -263,7 +263,7 @@ static int put_funcs(struct hooks_peer *p, uint32_t number)
  * a process whose address space is limited, which it needs itself. */
 static uint32_t blocks(const struct hooks_peer *p)
 {
-	uint64_t n = cgroup_memory_here() / MEMORY_PART / BLOCK_COST;
+	uint64_t n = cgroup_memory_fit(HOOKS_THREADS_MAX, BLOCK_COST, MEMORY_PART);
 	struct rlimit l;
 
 	if (!prlimit(p->conn.pid, RLIMIT_AS, NULL, &l) && l.rlim_cur != RLIM_INFINITY)
