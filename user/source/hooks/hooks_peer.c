@@ -271,7 +271,7 @@ static int put_funcs(struct hooks_peer *p, uint32_t number)
  * of all in a process whose address space is limited, which it needs itself. */
 static void fit(const struct hooks_peer *p, struct hooks_ring_opts *o)
 {
-	uint64_t n = least(o->threads, cgroup_memory_here() / MEMORY_PART / BLOCK_COST), room,
+	uint64_t n = cgroup_memory_fit(o->threads, BLOCK_COST, MEMORY_PART), room,
 		 each = o->cells ? HOOKS_LISTS * sizeof(uint64_t) : 0, cells;
 	struct rlimit l;
 
