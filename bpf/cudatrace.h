@@ -106,6 +106,9 @@ enum ct_kind {
 	CT_NODE = 46,
 	/* struct ct_hole: something was not seen, or was counted and not recorded; a definition */
 	CT_HOLE = 47,
+	/* struct ct_hdr: for so long an agent came into the process, inside a call of the thread: the
+	 * time is none of the call's own */
+	CT_ENTERED = 48,
 	CT_KIND_END
 };
 
