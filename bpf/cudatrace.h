@@ -447,6 +447,8 @@ enum ct_hole_reason {
 	CT_HOLE_INDIRECT = 18,	    /* functions are indirect (IFUNC) */
 	CT_HOLE_SHARED_CODE =
 		19, /* functions have another one's code, and its name in the output */
+	CT_HOLE_STRIPPED =
+		20, /* functions of a runtime without symbols were not found; the text is the file */
 	CT_HOLE_REASON_END
 };
 /* hdr.flags: the row as it is at the end, for outputs that show stretches of time: start_ns and

@@ -340,45 +340,60 @@ static int by_function(const void *a, const void *b)
 	return x->name - y->name;
 }
 
+static int miss(struct stripped *out, uint16_t name)
+{
+	if (!array_room(out->missing, out->nmissing))
+		return -ENOMEM;
+	out->missing[out->nmissing++] = numbers[name].name;
+	return 0;
+}
+
 /* Of the proven claims those that no other one contradicts: one function a name, one name a function. */
 static int decide(struct search *s, struct stripped *out)
 {
+	enum { ONE = 1, SEVERAL, TOLD };
 	uint8_t taken[NUMBERS] = { 0 };
 	size_t n = 0;
+	int err = 0;
 
 	qsort(s->claims, s->nclaims, sizeof(*s->claims), by_function);
 	for (size_t i = 0; i < s->nclaims; i++)
 		if ((!i || by_function(&s->claims[i], &s->claims[i - 1])) &&
 		    prove(s, &s->claims[i])) {
-			taken[s->claims[i].name] += taken[s->claims[i].name] < 2;
+			taken[s->claims[i].name] += taken[s->claims[i].name] < SEVERAL;
 			s->claims[n++] = s->claims[i];
 		}
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && !err; i++) {
 		const struct claim *c = &s->claims[i];
+		bool alone = !(i && c[-1].function == c->function) &&
+			     !(i + 1 < n && c[1].function == c->function);
 		struct stripped_func *f;
 
-		if (taken[c->name] != 1 || (i && c[-1].function == c->function) ||
-		    (i + 1 < n && c[1].function == c->function))
-			continue;
-		f = array_add(out->funcs, out->n);
-		if (!f)
-			return -ENOMEM;
-		*f = (struct stripped_func){ numbers[c->name].name, c->function, prove(s, c) };
+		if (taken[c->name] == ONE && alone) {
+			f = array_add(out->funcs, out->n);
+			err = f ? 0 : -ENOMEM;
+			if (f)
+				*f = (struct stripped_func){ numbers[c->name].name, c->function,
+							     prove(s, c) };
+		} else if (taken[c->name] != TOLD) {
+			taken[c->name] = TOLD;
+			err = miss(out, c->name);
+		}
 	}
-	return 0;
+	return err;
 }
 
-/* Which names the file has as texts: enough of the runtime's? */
-static bool is_here(const struct search *s)
+/* The names that the file has as texts; `seen` has them. */
+static int count_texts(const struct search *s, uint8_t seen[NUMBERS])
 {
-	uint8_t seen[NUMBERS] = { 0 };
 	int n = 0;
 
+	memset(seen, 0, NUMBERS);
 	for (size_t i = 0; i < s->ntexts; i++) {
 		n += !seen[s->places[i].name];
 		seen[s->places[i].name] = 1;
 	}
-	return n >= HERE;
+	return n;
 }
 
 static int find_texts(struct search *s)
@@ -413,14 +428,21 @@ static int find_functions(struct search *s, struct stripped *out)
 int stripped_find(const struct elf_file *file, struct stripped *out)
 {
 	struct search s = { .file = file, .piece = malloc(PIECE + OVERLAP) };
+	uint8_t texts[NUMBERS];
 	int err = s.piece ? 0 : -ENOMEM;
 
 	memset(out, 0, sizeof(*out));
 	if (!err)
 		err = find_texts(&s);
-	out->there = !err && is_here(&s);
+	out->there = !err && count_texts(&s, texts) >= HERE;
 	if (out->there)
 		err = find_functions(&s, out);
+	if (out->there && out->n < HERE) {
+		out->n = out->nmissing = 0;
+		for (size_t i = 0; i < NUMBERS && err != -ENOMEM; i++)
+			if (texts[i])
+				err = miss(out, (uint16_t)i);
+	}
 	elf_starts_free(&s.starts);
 	free(s.places);
 	free(s.claims);
@@ -431,5 +453,6 @@ int stripped_find(const struct elf_file *file, struct stripped *out)
 void stripped_free(struct stripped *s)
 {
 	free(s->funcs);
+	free(s->missing);
 	memset(s, 0, sizeof(*s));
 }
