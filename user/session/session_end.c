@@ -299,6 +299,13 @@ static void say_totals(const struct session *s, const char *const *muted)
 			"%llu calls are in no sum: they had not returned when the recording ended, "
 			"or this version does not know their functions",
 			(unsigned long long)s->stages.calls_left_out);
+	if (s->sources[0].ops->recorded && s->stages.inner_left_out &&
+	    (s->wants.sums || s->o->format->flags & SINKS_ROWS))
+		msg_note("%llu calls of the recording are %s: other calls made them, and their "
+			 "time is a part of those%s",
+			 (unsigned long long)s->stages.inner_left_out,
+			 s->wants.sums ? "in no sum" : "not shown",
+			 s->wants.sums ? "" : " (--nested shows them)");
 	if (l->scopes_unbegun)
 		msg_note("%llu ranges ended that had begun before the trace: they are not shown",
 			 (unsigned long long)l->scopes_unbegun);
