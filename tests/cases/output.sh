@@ -159,7 +159,7 @@ case_output_reader_waits() { # undisturbed
 case_output_reader_of_messages_waits() { # undisturbed
 	local source reader
 	for source in probes hooks; do
-		rm -f "$T/done" "$T/slow"
+		rm -f "$T/done" "$T/slow" "$T/err"
 		mkfifo "$T/slow"
 		exec {reader}<> "$T/slow"
 		"${BACKGROUND[@]}" "$CUDATRACE" -v --source="$source" --keep-chatty -- \
