@@ -387,12 +387,14 @@ struct ct_python {
 };
 
 /* One task, as the iterator ct_tasks writes it. */
+#define CT_WANTS_SIGNAL_STACK 1 /* it has an alternate signal stack */
+#define CT_WANTS_DISPATCH 2	/* its system calls become SIGSYS */
 struct ct_task {
 	__u32 tgid, tid;       /* initial namespace */
 	__u32 ns_tgid, ns_tid; /* the tracer's; 0: not visible there */
 	__u32 ppid;	       /* parent's tgid, initial namespace */
 	__u16 ended;	       /* the process is a zombie: it has no living thread */
-	__u16 signal_stack;    /* the thread has an alternate signal stack */
+	__u16 wants_session;   /* CT_WANTS_*: why a plain return probe may end the thread */
 };
 
 /* One thread that has user memory, as the iterator ct_threads writes it. First: where the thread is

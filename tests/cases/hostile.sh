@@ -321,3 +321,14 @@ case_hostile_dead_memory() {
 	ok_rc
 	exec 8>&-
 }
+
+# What a program says that it has written into the memory of its hooks, and has not: cudatrace would make that memory by reading it, 1 GB here.
+case_hostile_hooks_hole() { # undisturbed
+	flood 'hole 1048576' --source=hooks --keep-chatty --ring-size 4M -e cudaStreamQuery
+	wait_for 20 grep -q 'records of its hooks are invalid' "$T/err"
+	memory=$(sed -En 's/^VmHWM:\s*([0-9]+) kB/\1/p' "/proc/$CT/status")
+	((memory < 300000)) || fail "$memory kB of memory"
+	ended_beside interrupted
+	ok_rc 3
+	says 'cudatrace: 5 calls, 1 lost of those seen: 1 record arrived malformed; process [0-9]+ \(floods\) lost its hooks: its further calls are not known, from [0-9.]+ s on'
+}

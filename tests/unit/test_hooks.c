@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -1118,6 +1119,111 @@ static void test_incomplete(void)
 	tear_down();
 }
 
+/* How much memory the area takes. */
+static uint64_t area_memory(void)
+{
+	char path[64], to[64];
+	struct stat st;
+
+	for (int fd = 3; fd < 256; fd++) {
+		ssize_t n;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		n = readlink(path, to, sizeof(to) - 1);
+		to[n < 0 ? 0 : n] = '\0';
+		if (strstr(to, "cudatrace-hooks") && !fstat(fd, &st))
+			return (uint64_t)st.st_blocks * 512;
+	}
+	return 0;
+}
+
+/* Blocks and cells that the process says are in use, and rings that it says are full: what nobody has
+ * written is not read, because a page that is read comes into being, and is charged to the reader. */
+static void test_nothing_written(void)
+{
+	struct seen s = { 0 };
+	struct hooks_thread *t;
+	size_t bytes;
+	uint64_t had;
+	char *area;
+
+	set_up((struct ct_config){ 0 });
+	call(row_free, 1, 0, 0, 0);
+	t = block(0, &bytes, &area);
+	if (!CHECK(t))
+		return;
+	CHECK(!mprotect(area, bytes, PROT_READ | PROT_WRITE));
+	((struct hooks_area *)area)->blocks = 64;
+	((struct hooks_area *)area)->gone = 1;
+	t = hooks_block(area, 7, RING_BYTES);
+	t->owner = HOOKS_USED;
+	t->tid = (uint32_t)getpid();
+	t->depth = CT_MAX_FRAMES;
+	t->head = RING_BYTES;
+	had = area_memory();
+	CHECK(had > 0 && had < RING_BYTES);
+	CHECK_EQ(0, read_all(&s, false));
+	CHECK_EQ(1, s.calls);
+	CHECK_EQ(0, hooks_ring_muted(ring, 0));
+	hooks_ring_returning(ring, 1);
+	CHECK_EQ(had, area_memory());
+	/* nobody has as much to say without writing a word of it */
+	CHECK_EQ(-EBADMSG, read_all(&s, true));
+	CHECK(hooks_ring_broken(ring));
+	CHECK_EQ(had, area_memory());
+	tear_down();
+}
+
+/* A record of which the process has written the head alone: the rest is 0, and takes no memory. */
+static void test_half_written(void)
+{
+	struct seen s = { 0 };
+	struct hooks_thread *t;
+	struct ct_hdr *h;
+	size_t bytes;
+	uint64_t had;
+	char *area;
+
+	set_up((struct ct_config){ 0 });
+	call(row_free, 1, 0, 0, 0);
+	t = block(0, &bytes, &area);
+	if (!CHECK(t))
+		return;
+	CHECK(!mprotect(area, bytes, PROT_READ | PROT_WRITE));
+	((struct hooks_area *)area)->blocks = 2;
+	t = hooks_block(area, 1, RING_BYTES);
+	t->owner = HOOKS_USED;
+	h = (struct ct_hdr *)(hooks_ring(t) + 8);
+	h->size = HOOKS_RECORD_MAX / 8 * 8;
+	h->kind = CT_CALL;
+	*(uint64_t *)hooks_ring(t) = hooks_tag(0);
+	t->head = hooks_entry_bytes(h->size);
+	had = area_memory();
+	CHECK_EQ(-EBADMSG, read_all(&s, true));
+	CHECK_EQ(had, area_memory());
+	tear_down();
+}
+
+/* Once the process has written, nobody takes pages of the area away, or maps it anew to write to it: what
+ * is there when it is looked at is there when it is read. */
+static void test_pages_stay(void)
+{
+	struct seen s = { 0 };
+	size_t bytes;
+	char *area;
+
+	set_up((struct ct_config){ 0 });
+	call(row_free, 1, 0, 0, 0);
+	if (!CHECK(block(0, &bytes, &area)))
+		return;
+	CHECK_EQ(0, read_all(&s, false));
+	CHECK(madvise(area, 4096, MADV_REMOVE) && errno == EPERM);
+	call(row_free, 2, 7, 0, 0);
+	CHECK_EQ(0, read_all(&s, false));
+	CHECK_EQ(2, s.calls);
+	tear_down();
+}
+
 /* The size of the area cannot be changed by who has its descriptor. */
 static void test_sealed(void)
 {
@@ -1431,6 +1537,9 @@ int main(void)
 	RUN(test_counted_after_the_end);
 	RUN(test_hostile_counters);
 	RUN(test_incomplete);
+	RUN(test_nothing_written);
+	RUN(test_half_written);
+	RUN(test_pages_stay);
 	RUN(test_sealed);
 	RUN(test_messages);
 	RUN(test_silent);

@@ -55,6 +55,10 @@ static void last_drain(struct session *s)
 	int err;
 
 	s->ending = true;
+	s->full = false;
+	/* CMD had the signal: the output does not wait for a stalled reader either */
+	if (s->sigint_ns && !signals_pending)
+		signals_pending = 1;
 	s->signals_at_end = signals_pending;
 	signals_last();
 	for (int i = 0; i < s->nsources; i++)
@@ -369,6 +373,7 @@ static void close_sinks(struct session *s)
 			unwritten |= own;
 		}
 	}
+	session_say_directly();
 	err = out_close(&s->out);
 	if (out_report(&s->out, err, "; tracing stopped"))
 		s->error = err;

@@ -2,8 +2,8 @@
 /*
  * floods.c - a hostile program that sends as much as it can until its input ends: `floods records`
  * sends device work in the place of its agent, `floods words` messages for the user, `floods ring
- * BYTES` writes records into the memory that it shares with its hooks, whose rings have so many bytes. It
- * heeds no signal and nothing that it is asked for. Prints "floods" once it does.
+ * BYTES` writes records into the memory that it shares with its hooks, whose rings have so many bytes, and
+ * `floods hole BYTES` says of 1000 such rings that they are full and writes nothing there. It heeds no signal and nothing that it is asked for. Prints "floods" once it does.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -25,6 +25,7 @@
 #include "../../../hooks/wire.h"
 
 #define RECORDS 200 /* in a message */
+#define HOLES 1000
 
 static bool input_ended(void)
 {
@@ -141,6 +142,23 @@ static const struct ct_hdr *a_call(struct hooks_area *area, uint32_t bytes)
 	return call;
 }
 
+static void hole(uint32_t bytes)
+{
+	struct hooks_area *area = find_area();
+
+	if (!area)
+		exit(3);
+	for (uint32_t i = 1; i <= HOLES; i++) {
+		struct hooks_thread *t = hooks_block(area, i, bytes);
+
+		t->owner = HOOKS_USED;
+		t->tid = (__u32)getpid();
+		t->head = bytes;
+	}
+	area->blocks = HOLES + 1;
+	say_so();
+}
+
 static void ring(uint32_t bytes)
 {
 	struct hooks_area *area = find_area();
@@ -189,17 +207,14 @@ int main(int argc, char **argv)
 	if (argc > 2) {
 		for (int i = 0; i < 5; i++)
 			cudaStreamQuery(NULL);
-		ring((uint32_t)atol(argv[2]));
-		return 0;
+		(strcmp(argv[1], "hole") ? ring : hole)((uint32_t)atol(argv[2]));
+	} else {
+		fd = greet();
+		if (fd < 0)
+			return 4;
+		say_so();
+		(strcmp(argv[1], "words") ? records : words)(fd);
 	}
-	fd = greet();
-	if (fd < 0)
-		return 4;
-	say_so();
-	if (!strcmp(argv[1], "words"))
-		words(fd);
-	else
-		records(fd);
 	while (!input_ended())
 		usleep(10000);
 	return 0;

@@ -15,7 +15,7 @@ static void process_text(const struct holes_row *r, char *text, size_t size)
 	char comm[CT_COMM_LEN];
 
 	memcpy(comm, r->comm, sizeof(comm));
-	utf8_plain(comm, false);
+	utf8_plain(comm);
 	if (!r->shown_pid)
 		snprintf(text, size, "a process");
 	else if (*comm)
@@ -151,7 +151,7 @@ void holes_row_text(const struct holes_row *r, uint64_t zero_ns, char *text, siz
 	n = strlen(text);
 	if (*r->text && n < size) {
 		snprintf(what, sizeof(what), "%s", r->text);
-		utf8_plain(what, false);
+		utf8_plain(what);
 		n += (size_t)snprintf(text + n, size - n, " (%s)", what);
 	}
 	if (w->per == HOLES_COUNT && r->shown_pid && n < size)

@@ -46,6 +46,7 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 		return -ENOMEM;
 	s->priv = b;
 	b->paused = s->paused;
+	b->full = s->full;
 	b->plan = plan;
 	err = bpf_probe_pids(b);
 	/* The program is forked first, with the privileges that it is to have. */

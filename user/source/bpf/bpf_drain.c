@@ -212,7 +212,7 @@ int bpf_drain(struct bpf_source *b, emit_fn emit, void *ctx)
 		if (b->launch && !b->launch_ended)
 			b->launch_ended = launch_poll(b->launch) == 1;
 		discover_drain(b->discover);
-		bpf_probe_signal_stacks(b);
+		bpf_probe_want_sessions(b);
 		bpf_loader_answer(b, asked);
 	}
 	if (b->emit_err) {
@@ -221,6 +221,8 @@ int bpf_drain(struct bpf_source *b, emit_fn emit, void *ctx)
 		b->emit_err = 0;
 		return err;
 	}
+	if (source_paused(b->full))
+		return 0;
 	/* Asked before reading: what the last process sent is then in the ring already. */
 	ended = targets_ended(b);
 	n = read_records(b);
@@ -258,7 +260,8 @@ void bpf_drain_held(struct bpf_source *b)
 {
 	long n;
 
-	if (!b->emit)
+	/* a program is not stopped for as long as the reader of the output likes */
+	if (!b->emit || source_paused(b->full))
 		return;
 	b->whole = true;
 	do

@@ -20,6 +20,7 @@
 #include "../agent/agent_conn.h"
 #include "../agent/agent_door.h"
 #include "../agent/agent_env.h"
+#include "../agent/agent_places.h"
 #include "../discover/maps.h"
 #include "../cgroup.h"
 #include "../host.h"
@@ -64,6 +65,7 @@ struct hooks_source {
 	struct hooks_muted *muted;
 	struct hooks_without *without; /* NULL: it cannot be known who has no hooks */
 	uint8_t count_by;
+	struct agent_places places;    /* processes that found none */
 	struct hooks_ring_counts gone; /* of processes that have ended */
 	bool loaded;		       /* a process that has ended had hooks */
 	uint64_t calls, unfinished, stopped_ns;
@@ -211,8 +213,11 @@ static bool make_room(struct hooks_source *h, const struct agent_conn_who *who)
 {
 	int i;
 
-	while ((i = agent_conns_surplus(&(struct agent_conns){ h->npeers, conn_at, h }, who)) >= 0)
+	while ((i = agent_conns_surplus(&(struct agent_conns){ h->npeers, conn_at, h }, who)) >=
+	       0) {
+		agent_places_refuse(&h->places, conn_at(h, i)->uid);
 		drop(h, i);
+	}
 	return i == -ENOENT;
 }
 
@@ -231,9 +236,10 @@ static int add_peer(struct hooks_source *h, int fd, const struct agent_conn_who 
 	int err;
 
 	if (!make_room(h, who)) {
-		msg_warn("more than %d processes with hooks at once: the calls of process %d are "
-			 "not shown",
-			 AGENT_CONNS_MAX, (int)who->pid);
+		msg_warn("the hooks of process %d find no place, because the processes of user %u "
+			 "have as many as one user may have: its calls are not shown",
+			 (int)who->pid, (unsigned int)who->uid);
+		agent_places_refuse(&h->places, who->uid);
 		close(fd);
 		return -EMFILE;
 	}
@@ -259,8 +265,10 @@ static void come(void *ctx, const struct agent_guest *g)
 
 	if (h->plan->follow || g->pid == h->cmd.child.pid)
 		add_peer(h, g->fd,
-			 &(struct agent_conn_who){
-				 .pid = g->pid, .key = h->door.key, .neighbour = g->neighbour });
+			 &(struct agent_conn_who){ .pid = g->pid,
+						   .key = h->door.key,
+						   .neighbour = g->neighbour,
+						   .uid = g->uid });
 	else
 		close(g->fd);
 }
@@ -284,7 +292,7 @@ static int take_child(struct hooks_source *h, struct hooks_peer *parent,
 	if (err)
 		close(b->fd);
 	else
-		add_peer(h, b->fd, &(struct agent_conn_who){ .pid = cred.pid });
+		add_peer(h, b->fd, &(struct agent_conn_who){ .pid = cred.pid, .uid = cred.uid });
 	return err;
 }
 
@@ -331,6 +339,18 @@ static void count_unfinished(struct hooks_source *h, const struct hooks_peer *p)
 		hooks_batch_emit(h->unfinished_calls, count_one, &u);
 }
 
+/* What is in its area makes no sense, and is not read any more. */
+static void note_bad(struct hooks_peer *p)
+{
+	if (!hooks_ring_turned_bad(hooks_peer_ring(p)))
+		return;
+	msg_warn("process %d: the records of its hooks are invalid: the hooks are ignored, and "
+		 "its calls are not shown from here on",
+		 (int)hooks_peer_pid(p));
+	hooks_holes_gone(hooks_peer_holes(p), CT_HOLE_HOOKS_GONE, now_ns());
+	hooks_peer_stop(p);
+}
+
 /* All that a process has left, and that it has ended. */
 static int last_of(struct hooks_source *h, struct hooks_peer *p)
 {
@@ -347,7 +367,7 @@ static int last_of(struct hooks_source *h, struct hooks_peer *p)
 		err = hooks_reader_last(h->reader, r, h->batch);
 	if (err == 1)
 		return 1; /* it is asked again when the batch has been handed out */
-	hooks_ring_turned_bad(r);
+	note_bad(p);
 	if (err != -ENOMEM && !h->stopped_ns)
 		err = hooks_ring_inflight(r, CT_F_UNFINISHED, 0, end, -1, for_unfinished(h));
 	count_unfinished(h, p);
@@ -480,8 +500,8 @@ static int add_exit(struct hooks_source *h, const struct hooks_life *l)
 static void tell_left(const struct hooks_peer *p)
 {
 	msg_warn("process %d: its connection to cudatrace has ended, but the process has not: it "
-		 "has closed its descriptors, as a daemon does, or has become a program that "
-		 "cannot have hooks; its further calls are shown by --source=probes alone",
+		 "has become a program that cannot have hooks; its further calls are shown by "
+		 "--source=probes alone",
 		 (int)hooks_peer_pid(p));
 }
 
@@ -590,18 +610,14 @@ static int look_after(struct hooks_source *h, struct hooks_peer *p)
 		err = hooks_reader_sweep(h->reader, r, for_unfinished(h));
 		count_unfinished(h, p);
 	}
-	if (hooks_ring_turned_bad(r)) {
-		msg_warn("process %d: the records of its hooks are invalid: the hooks are ignored, "
-			 "and its calls are not shown from here on",
-			 (int)hooks_peer_pid(p));
-		hooks_peer_stop(p);
-	}
+	note_bad(p);
 	return err;
 }
 
 /* Fills the batch. 0; 1: there may be more; or -ENOMEM. */
 static int gather(struct hooks_source *h)
 {
+	struct hole_text t;
 	int err = 0;
 
 	if (h->clock)
@@ -615,17 +631,30 @@ static int gather(struct hooks_source *h)
 		else if (!hooks_peer_unannounced(p) && hooks_peer_ring(p))
 			err = look_after(h, p);
 	}
+	while (err >= 0 && agent_places_next(&h->places, CT_HOLE_CALLS, &t))
+		err = hooks_batch_add(h->batch, &t.hole.h);
 	if (err >= 0)
 		err = hooks_without_tell(h->without, false, h->batch);
 	return err < 0 ? err : hooks_reader_read(h->reader, h->batch);
 }
 
+#define ASKED 2		/* of emit_batch(): programs wait for answers */
+#define ASK_RECORDS 128 /* how often that is looked for */
+
 struct passing {
 	struct hooks_source *h;
 	const bool *paused;
+	unsigned int n;
 	emit_fn emit;
 	void *ctx;
 };
+
+static bool is_asked(const struct hooks_source *h)
+{
+	struct pollfd p = { .fd = h->door.epoll, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
+}
 
 static int pass(void *ctx, const struct ct_hdr *rec)
 {
@@ -643,16 +672,25 @@ static int pass(void *ctx, const struct ct_hdr *rec)
 	p->h->unfinished += rec->kind == CT_CALL && rec->flags & CT_F_UNFINISHED &&
 			    !(rec->flags & CT_F_HIDDEN) && !p->h->counts;
 	err = p->emit(p->ctx, rec);
-	return err ? err : source_paused(p->paused);
+	if (err || source_paused(p->paused))
+		return err ? err : 1;
+	return ++p->n % ASK_RECORDS == 0 && is_asked(p->h) ? ASKED : 0;
 }
 
-/* 0: all of it; 1: a pause, and the rest stays for the next drain; or -errno of emit. */
+/* 0: all of it; 1: a pause, and the rest stays for the next drain; or -errno. What programs ask meanwhile is
+ * answered. */
 static int emit_batch(struct source *s, emit_fn emit, void *ctx)
 {
 	struct hooks_source *h = s->priv;
-	struct passing p = { h, s->paused, emit, ctx };
+	struct passing p = { .h = h, .paused = s->paused, .emit = emit, .ctx = ctx };
+	int err;
 
-	return hooks_batch_emit(h->batch, pass, &p);
+	while ((err = hooks_batch_emit(h->batch, pass, &p)) == ASKED) {
+		err = drain_peers(h);
+		if (err)
+			return err;
+	}
+	return err;
 }
 
 static void tell_end(struct hooks_source *h)
@@ -675,16 +713,30 @@ static bool is_running(struct hooks_source *h)
 	return h->plan->cmd && !agent_child_ended(&h->cmd);
 }
 
+/* While the outputs take nothing. What must be read of a program while it waits is not read then: it goes
+ * on. */
+static int drain_held(struct hooks_source *h)
+{
+	int err = hooks_batch_full(h->batch) ? 0 : gather(h);
+
+	for (int i = 0; i < h->npeers; i++)
+		hooks_peer_was_read(h->peers[i]);
+	return err < 0 ? err : 0;
+}
+
 static int drain(struct source *s, emit_fn emit, void *ctx)
 {
 	struct hooks_source *h = s->priv;
 	bool ended, more;
 	int err;
 
+	/* programs wait for it, whatever the outputs do */
+	err = drain_peers(h);
+	if (!err && source_paused(s->full))
+		return drain_held(h);
 	/* what an earlier call left */
-	err = emit_batch(s, emit, ctx);
 	if (!err)
-		err = drain_peers(h);
+		err = emit_batch(s, emit, ctx);
 	if (err)
 		return err < 0 ? err : 0;
 	/* asked before reading: what the last process wrote is then there */

@@ -156,10 +156,13 @@ static bool move_some(struct hooks_reader *r, bool *any)
 
 	*any = false;
 	for (size_t i = 0; i < r->nrings && !r->stop; i++)
-		for (uint32_t b = 0; i < r->nrings && b < hooks_ring_blocks(r->rings[i].ring);
-		     b++) {
-			ssize_t n = move(r, &r->rings[i], b, false);
+		for (uint32_t b = 0; i < r->nrings; b++) {
+			ssize_t n;
 
+			b = hooks_ring_block(r->rings[i].ring, b);
+			if (b == UINT32_MAX)
+				break;
+			n = move(r, &r->rings[i], b, false);
 			if (n < 0)
 				return false;
 			if (!n)
@@ -184,7 +187,7 @@ static bool move_block(struct hooks_reader *r, struct ring_place *p, uint32_t bl
 
 static bool move_ring(struct hooks_reader *r, struct ring_place *p, bool last)
 {
-	for (uint32_t b = 0; b < hooks_ring_blocks(p->ring); b++)
+	for (uint32_t b = 0; (b = hooks_ring_block(p->ring, b)) != UINT32_MAX; b++)
 		if (!move_block(r, p, b, last))
 			return false;
 	return true;

@@ -2,10 +2,13 @@
 /* hooks_ring.c - see hooks_ring.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../../util/now.h"
@@ -20,6 +23,8 @@
 #define PIECE_BYTES 36864    /* that are packed before they are taken */
 #define PUBLISH_BYTES 65536u /* that are read before the writer is told */
 #define SKIPS_MAX 16
+/* that nobody has written in a ring: an entry that its thread has not begun, and the rest of pages */
+#define HOLE_MAX (HOOKS_RECORD_MAX + 8192u)
 #define SWEEP_NS 1000000000ULL
 
 /* ---- the batch ---- */
@@ -34,7 +39,7 @@ struct hooks_batch {
 	size_t len, cap;
 	struct entry *entries;
 	size_t n, room, next;
-	bool sorted;
+	size_t sorted; /* entries that are: what comes while they are handed out comes behind them */
 };
 
 struct hooks_batch *hooks_batch_open(void)
@@ -65,7 +70,6 @@ int hooks_batch_add(struct hooks_batch *b, const struct ct_hdr *h)
 	b->entries[b->n] = (struct entry){ h->end_ns, b->len, (uint32_t)b->n };
 	b->len += h->size;
 	b->n++;
-	b->sorted = false;
 	return 0;
 }
 
@@ -80,26 +84,36 @@ static int by_end(const void *a, const void *b)
 
 int hooks_batch_emit(struct hooks_batch *b, emit_fn emit, void *ctx)
 {
-	if (!b->sorted && b->n > b->next)
-		qsort(b->entries + b->next, b->n - b->next, sizeof(*b->entries), by_end);
-	b->sorted = true;
 	while (b->next < b->n) {
-		const struct entry *e = &b->entries[b->next++];
-		int err = emit(ctx, (const struct ct_hdr *)(b->bytes + e->at));
+		const struct entry *e;
+		int err;
 
+		if (b->next == b->sorted) {
+			qsort(b->entries + b->next, b->n - b->next, sizeof(*b->entries), by_end);
+			b->sorted = b->n;
+		}
+		e = &b->entries[b->next++];
+		err = emit(ctx, (const struct ct_hdr *)(b->bytes + e->at));
 		if (err)
 			return err;
 	}
-	b->n = b->next = b->len = 0;
+	b->n = b->next = b->sorted = b->len = 0;
 	return 0;
 }
 
 /* ---- the area ---- */
 
+/* Bytes of the area that are on pages which somebody has written: [from, to). */
+struct stretch {
+	size_t from, to;
+};
+
 /* The first ones belong to whoever moves records, the last to whoever takes them. */
 struct block {
 	uint64_t tail, reported_tail, lost;
-	uint64_t stuck_ns; /* since when an entry is not complete; 0: none is */
+	uint64_t stuck_ns;	/* since when an entry is not complete; 0: none is */
+	struct stretch written; /* of its ring */
+	bool there;		/* atomic: somebody has written to its head */
 	/* begins of calls that were shown while they lasted: they stay what they were, whatever
 	 * the clock has been found to do since */
 	struct {
@@ -111,11 +125,13 @@ struct hooks_ring {
 	struct hooks_ring_opts o;
 	struct hooks_area *area;
 	size_t bytes;
+	int fd; /* of the area */
 	struct block *blocks;
 	uint64_t received, malformed, swept_ns;
 	uint64_t muted_at_end[HOOKS_MUTED];
 	bool ended;	      /* the trace: what is counted after that does not count */
 	uint32_t phase, used; /* what the area must say; the most blocks that it has said */
+	bool sealed;	      /* atomic: no page of the area can be taken away any more */
 	bool broken; /* atomic: what is in the rings makes no sense, and is not read again */
 	bool bad;    /* this was told, or a record that was moved made none */
 };
@@ -126,9 +142,9 @@ static int make_area(size_t bytes)
 
 	if (fd < 0)
 		return -errno;
-	/* its size stays: a page that is taken away would crash its reader */
-	if (!ftruncate(fd, (off_t)bytes) &&
-	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+	/* its size stays: a page that is taken away would crash its reader. The last seals come when the
+	 * process has mapped it: seal(). */
+	if (!ftruncate(fd, (off_t)bytes) && !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
 		return fd;
 	err = -errno;
 	close(fd);
@@ -146,13 +162,15 @@ struct hooks_ring *hooks_ring_open(const struct hooks_ring_opts *o, int *fd)
 	r->bytes = hooks_area_bytes(o->threads, o->ring_bytes, o->cells);
 	r->blocks = calloc(o->threads, sizeof(*r->blocks));
 	r->area = MAP_FAILED;
+	r->fd = -1;
 	*fd = r->blocks ? make_area(r->bytes) : -ENOMEM;
 	if (*fd >= 0) {
 		r->area = mmap(NULL, r->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
 			       *fd, 0);
-		if (r->area == MAP_FAILED) {
+		r->fd = r->area == MAP_FAILED ? -1 : fcntl(*fd, F_DUPFD_CLOEXEC, 0);
+		if (r->fd < 0) {
 			close(*fd);
-			*fd = -ENOMEM;
+			*fd = r->area == MAP_FAILED ? -ENOMEM : -EMFILE;
 		}
 	}
 	if (*fd < 0) {
@@ -196,6 +214,8 @@ void hooks_ring_close(struct hooks_ring *r)
 		return;
 	if (r->area != MAP_FAILED)
 		munmap(r->area, r->bytes);
+	if (r->fd >= 0)
+		close(r->fd);
 	free(r->blocks);
 	free(r);
 }
@@ -208,6 +228,14 @@ static void end_counts(struct hooks_ring *r)
 		for (uint32_t i = 0; i < HOOKS_MUTED; i++)
 			if (!again || r->muted_at_end[i])
 				r->muted_at_end[i] = hooks_ring_muted(r, i);
+}
+
+void hooks_ring_bell(const struct hooks_ring *r)
+{
+	if (!r)
+		return;
+	__atomic_add_fetch(&r->area->bell, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &r->area->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 void hooks_ring_phase(struct hooks_ring *r, enum ct_phase phase)
@@ -246,6 +274,92 @@ static struct hooks_thread *thread_at(const struct hooks_ring *r, uint32_t i)
 	return hooks_block(r->area, i, r->o.ring_bytes);
 }
 
+/* ---- pages that somebody has written ----
+ *
+ * A page of the area that nobody has written comes into being when it is read, and is then charged to
+ * the reader. So the process is not believed what it has written: the kernel is asked, and it is asked
+ * only once for a page, because pages cannot be taken away after seal(). */
+
+/* From here on pages of the area are not taken away, by hole punching. The process has mapped it: it
+ * could not do so later. */
+static bool seal(const struct hooks_ring *ring)
+{
+	struct hooks_ring *r = (struct hooks_ring *)ring;
+
+	if (__atomic_load_n(&r->sealed, __ATOMIC_ACQUIRE))
+		return true;
+	if (fcntl(r->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) &&
+	    !(fcntl(r->fd, F_GET_SEALS) & F_SEAL_FUTURE_WRITE)) {
+		break_off(r); /* the process has forbidden it */
+		return false;
+	}
+	__atomic_store_n(&r->sealed, true, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* The first byte from this place on that somebody has written, or the area's size. */
+static size_t written_from(const struct hooks_ring *r, struct stretch *s, size_t at)
+{
+	off_t data, hole;
+
+	if (at >= s->from && at < s->to)
+		return at;
+	data = lseek(r->fd, (off_t)at, SEEK_DATA);
+	hole = data < 0 ? -1 : lseek(r->fd, data, SEEK_HOLE);
+	if (hole < 0)
+		return r->bytes;
+	s->from = (size_t)data;
+	s->to = (size_t)hole;
+	return s->from;
+}
+
+static bool is_written(const struct hooks_ring *r, struct stretch *s, const void *from, size_t n)
+{
+	size_t at = (size_t)((const char *)from - (const char *)r->area);
+
+	if (at >= s->from && at + n > s->to)
+		*s = (struct stretch){ 0 }; /* there may be more now */
+	return written_from(r, s, at) == at && at + n <= s->to;
+}
+
+/* Bytes of the area: where they are, or in copy[], with 0 where nobody has written. */
+static const void *bytes_at(const struct hooks_ring *r, struct stretch *s, const void *from,
+			    size_t n, void *copy)
+{
+	ssize_t got;
+
+	if (is_written(r, s, from, n))
+		return from;
+	got = pread(r->fd, copy, n, (const char *)from - (const char *)r->area);
+	if (got < (ssize_t)n)
+		memset((char *)copy + (got > 0 ? got : 0), 0, n - (size_t)(got > 0 ? got : 0));
+	return copy;
+}
+
+/* The first block from this one on that has been in use, or their number. Of its head, the first page
+ * may be read. */
+static uint32_t next_block(const struct hooks_ring *r, uint32_t i)
+{
+	uint32_t n = used_blocks(r);
+
+	while (i < n && seal(r) && !__atomic_load_n(&r->blocks[i].there, __ATOMIC_RELAXED)) {
+		size_t at = (size_t)((char *)thread_at(r, i) - (char *)r->area), data;
+		struct stretch s = { 0 };
+
+		data = written_from(r, &s, at);
+		if (data == at)
+			__atomic_store_n(&r->blocks[i].there, true, __ATOMIC_RELAXED);
+		else if (data >= at + hooks_block_bytes(r->o.ring_bytes))
+			i += (uint32_t)((data - at) / hooks_block_bytes(r->o.ring_bytes));
+		else
+			i++;
+	}
+	return i < n && __atomic_load_n(&r->sealed, __ATOMIC_RELAXED) ? i : n;
+}
+
+#define EACH_BLOCK(r, i) \
+	for (uint32_t i = next_block(r, 0); i < used_blocks(r); i = next_block(r, i + 1))
+
 #define COUNT_MAX (UINT64_MAX >> 20) /* no process makes as many calls in a year */
 
 static uint64_t load(const __u64 *word)
@@ -281,7 +395,8 @@ void hooks_ring_counts(const struct hooks_ring *r, struct hooks_ring_counts *out
 	out->scopes_dropped = said(out, &r->area->scopes_dropped);
 	/* the engine counts each function that it has room for once */
 	out->interrupted = at_most(out, &r->area->interrupted, HOOKS_FUNCS_MAX);
-	for (uint32_t i = 0; i < used_blocks(r); i++) {
+	EACH_BLOCK(r, i)
+	{
 		const struct hooks_thread *t = thread_at(r, i);
 
 		losses_add(&out->lost, said(out, &t->lost));
@@ -329,19 +444,29 @@ uint64_t hooks_ring_muted(const struct hooks_ring *r, uint32_t number)
 
 	if (r->ended)
 		return r->muted_at_end[number];
-	for (uint32_t i = 0; i < used_blocks(r); i++)
-		calls += load(&thread_at(r, i)->muted[number]);
+	EACH_BLOCK(r, i)
+	calls += load(&thread_at(r, i)->muted[number]);
 	return calls < HOOKS_CALLS_MAX ? calls : HOOKS_CALLS_MAX;
 }
 
 void hooks_ring_cells(struct hooks_ring *r, hooks_cell_fn fn, void *ctx)
 {
 	struct ct_entry *cells = hooks_cells(r->area, r->o.threads, r->o.ring_bytes);
+	size_t begin = (size_t)((char *)cells - (char *)r->area);
+	union hooks_extra *extras = hooks_extras(cells, r->o.cells);
 	uint32_t n = __atomic_load_n(&r->area->cells, __ATOMIC_ACQUIRE);
+	struct stretch s = { 0 }, s_extras = { 0 };
 
-	for (uint32_t i = 0; i < n && i < r->o.cells; i++) {
+	for (uint32_t i = 0; i < n && i < r->o.cells && seal(r); i++) {
+		union hooks_extra copy;
 		struct ct_entry e;
+		size_t at = begin + i * sizeof(e), data = written_from(r, &s, at);
 
+		/* a cell is not on two pages */
+		if (data != at) {
+			i = (uint32_t)((data - begin) / sizeof(e)) - 1;
+			continue;
+		}
 		if (!__atomic_load_n(&cells[i].key.tgid, __ATOMIC_ACQUIRE))
 			continue;
 		memcpy(&e, &cells[i], sizeof(e));
@@ -352,7 +477,7 @@ void hooks_ring_cells(struct hooks_ring *r, hooks_cell_fn fn, void *ctx)
 
 			e.key.by = tid ? tid : (uint32_t)e.key.by;
 		}
-		fn(ctx, &e, &hooks_extras(cells, r->o.cells)[i]);
+		fn(ctx, &e, bytes_at(r, &s_extras, &extras[i], sizeof(copy), &copy));
 	}
 }
 
@@ -429,6 +554,14 @@ static uint16_t take_lost(struct hooks_ring *r, const struct hooks_thread *t, st
 	return (uint16_t)lost;
 }
 
+/* How many bytes from this one on nobody has written. */
+static size_t gap_at(const struct hooks_ring *r, struct block *b, const char *place)
+{
+	size_t at = (size_t)(place - (const char *)r->area);
+
+	return written_from(r, &b->written, at) - at;
+}
+
 /* An entry whose tag is not there: nobody completes it if its thread was killed, or left its
  * handler by longjmp. The next one that is complete, if any. */
 static bool resume(struct hooks_ring *r, struct hooks_thread *t, struct block *b, bool last)
@@ -445,11 +578,24 @@ static bool resume(struct hooks_ring *r, struct hooks_thread *t, struct block *b
 	if (!last && now_ns() - b->stuck_ns < SWEEP_NS)
 		return false;
 	for (at = b->tail + 8; at < head; at += 8) {
-		uint64_t tag = load((const __u64 *)(ring + (at & (r->o.ring_bytes - 1))));
+		size_t in = at & (r->o.ring_bytes - 1), left = r->o.ring_bytes - in;
+		size_t gap = gap_at(r, b, ring + in);
+		uint64_t tag;
 
+		gap = gap < left ? gap : left;
+		if (gap > HOLE_MAX) {
+			break_off(r);
+			return false;
+		}
+		if (gap) {
+			at += gap - 8;
+			continue;
+		}
+		tag = load((const __u64 *)(ring + in));
 		if (tag == hooks_tag(at) || tag == hooks_skip(at))
 			break;
 	}
+	at = at < head ? at : head;
 	b->tail = at;
 	b->stuck_ns = 0;
 	return true;
@@ -470,8 +616,12 @@ static ssize_t next_entry(struct hooks_ring *r, struct hooks_thread *t, struct b
 	 * more is skipped is changed all the time. */
 	for (int skipped = 0; skipped < SKIPS_MAX; skipped++) {
 		size_t at = b->tail & (r->o.ring_bytes - 1);
-		uint64_t tag = __atomic_load_n((const __u64 *)(ring + at), __ATOMIC_ACQUIRE);
+		uint64_t tag = 0;
 
+		if (__atomic_load_n(&t->head, __ATOMIC_ACQUIRE) == b->tail)
+			return -1;
+		if (!gap_at(r, b, ring + at))
+			tag = __atomic_load_n((const __u64 *)(ring + at), __ATOMIC_ACQUIRE);
 		if (tag == hooks_tag(b->tail))
 			return (ssize_t)at;
 		if (tag == hooks_skip(b->tail)) {
@@ -489,18 +639,23 @@ size_t hooks_ring_move(struct hooks_ring *r, uint32_t i, bool last, void *to, si
 	struct block *b = &r->blocks[i];
 	struct hooks_pack pack = { 0 };
 	const char *ring = hooks_ring(t);
+	char copy[HOOKS_RECORD_MAX];
 	uint64_t begin = b->tail;
 	size_t n = 0;
 	ssize_t at;
 
+	if (next_block(r, i) != i)
+		return 0;
 	while (!hooks_ring_broken(r) && b->tail - begin < r->o.ring_bytes &&
 	       (at = next_entry(r, t, b, last)) >= 0) {
 		size_t left = r->o.ring_bytes - (size_t)at;
+		const char *rest = ring + at + 8 + sizeof(struct ct_hdr);
 		struct ct_hdr head;
 
 		b->stuck_ns = 0;
 		if (left >= 8 + sizeof(head))
-			memcpy(&head, ring + at + 8, sizeof(head));
+			memcpy(&head, bytes_at(r, &b->written, ring + at + 8, sizeof(head), copy),
+			       sizeof(head));
 		if (left < 8 + sizeof(head) || head.size < sizeof(head) || head.size % 8 ||
 		    head.size > HOOKS_RECORD_MAX || head.size > left - 8) {
 			break_off(r);
@@ -509,7 +664,8 @@ size_t hooks_ring_move(struct hooks_ring *r, uint32_t i, bool last, void *to, si
 		if (room - n < HOOKS_PACKED_MAX(head.size))
 			break;
 		head.lost = take_lost(r, t, b);
-		n += hooks_pack_put(&pack, (char *)to + n, &head, ring + at + 8 + sizeof(head));
+		rest = bytes_at(r, &b->written, rest, head.size - sizeof(head), copy);
+		n += hooks_pack_put(&pack, (char *)to + n, &head, rest);
 		b->tail += hooks_entry_bytes(head.size);
 		if (b->tail - b->reported_tail >= PUBLISH_BYTES)
 			publish(t, b);
@@ -565,9 +721,11 @@ bool hooks_ring_turned_bad(struct hooks_ring *r)
 	return true;
 }
 
-uint32_t hooks_ring_blocks(const struct hooks_ring *r)
+uint32_t hooks_ring_block(const struct hooks_ring *r, uint32_t from)
 {
-	return used_blocks(r);
+	uint32_t i = next_block(r, from);
+
+	return i < used_blocks(r) ? i : UINT32_MAX;
 }
 
 uint32_t hooks_ring_size(const struct hooks_ring *r)
@@ -592,8 +750,9 @@ static int read_block(struct hooks_ring *r, uint32_t i, struct hooks_batch *batc
 
 int hooks_ring_read(struct hooks_ring *r, struct hooks_batch *batch, bool last)
 {
-	for (uint32_t i = 0; i < used_blocks(r) && !r->bad; i++) {
-		int err = read_block(r, i, batch, last);
+	EACH_BLOCK(r, i)
+	{
+		int err = r->bad ? 0 : read_block(r, i, batch, last);
 
 		if (err) {
 			hooks_ring_turned_bad(r);
@@ -616,9 +775,10 @@ static int inflight_of(struct hooks_ring *r, struct block *b, const struct hooks
 	for (uint32_t i = 0; i < depth && i < CT_MAX_FRAMES && err != -ENOMEM; i++) {
 		struct hooks_call f;
 		struct ct_call *c = &f.rec;
+		struct stretch s = { 0 };
 		uint64_t ticks;
 
-		memcpy(&f, &t->calls[i], sizeof(f));
+		memmove(&f, bytes_at(r, &s, &t->calls[i], sizeof(f), &f), sizeof(f));
 		if (!f.owed || f.len > CT_DATA_MAX || f.len % 8)
 			continue;
 		c->h.kind = CT_CALL;
@@ -652,9 +812,12 @@ int hooks_ring_inflight(struct hooks_ring *r, uint16_t with, uint64_t min_age_ns
 {
 	int err = 0;
 
-	for (uint32_t i = 0; i < used_blocks(r) && !err && !r->bad; i++) {
+	EACH_BLOCK(r, i)
+	{
 		const struct hooks_thread *t = thread_at(r, i);
 
+		if (err || r->bad)
+			break;
 		if ((thread < 0 || (uint32_t)thread == i) &&
 		    __atomic_load_n(&t->owner, __ATOMIC_ACQUIRE) == HOOKS_USED)
 			err = inflight_of(r, &r->blocks[i], t, with, min_age_ns, end_ns, batch);
@@ -667,14 +830,19 @@ int hooks_ring_returning(struct hooks_ring *r, uint64_t age_ns)
 	uint64_t now = now_ns();
 	int n = 0;
 
-	for (uint32_t i = 0; i < used_blocks(r); i++) {
+	EACH_BLOCK(r, i)
+	{
 		const struct hooks_thread *t = thread_at(r, i);
 		uint32_t depth = __atomic_load_n(&t->depth, __ATOMIC_ACQUIRE);
+		struct stretch s = { 0 };
+		struct ct_hdr h, copy;
 		uint64_t start;
 
 		if (!depth || depth > CT_MAX_FRAMES)
 			continue;
-		start = load(&t->calls[depth - 1].rec.h.start_ns);
+		memcpy(&h, bytes_at(r, &s, &t->calls[depth - 1].rec.h, sizeof(h), &copy),
+		       sizeof(h));
+		start = h.start_ns;
 		start = r->o.clock ? hooks_clock_ns(r->o.clock, start)
 				   : agent_process_ours(start, r->o.ahead_ns);
 		n += now - start < age_ns;
@@ -691,12 +859,15 @@ int hooks_ring_sweep(struct hooks_ring *r, hooks_rest_fn rest, void *ctx,
 	if (now - r->swept_ns < SWEEP_NS || r->bad)
 		return 0;
 	r->swept_ns = now;
-	for (uint32_t i = 0; i < used_blocks(r) && err >= 0; i++) {
+	EACH_BLOCK(r, i)
+	{
 		struct hooks_thread *t = thread_at(r, i);
 		uint32_t tid =
 			agent_tids_find(r->o.tids, __atomic_load_n(&t->tid, __ATOMIC_ACQUIRE));
 		char path[64];
 
+		if (err < 0)
+			break;
 		if (__atomic_load_n(&t->owner, __ATOMIC_ACQUIRE) != HOOKS_USED || !t->tid)
 			continue;
 		snprintf(path, sizeof(path), "/proc/%d/task/%u", (int)r->o.pid, tid);

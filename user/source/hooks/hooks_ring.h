@@ -61,6 +61,9 @@ bool hooks_ring_in_vfork(const struct hooks_ring *);
 uint64_t hooks_ring_muted(const struct hooks_ring *, uint32_t number);
 
 void hooks_ring_phase(struct hooks_ring *, enum ct_phase);
+/* Wakes the object's thread in the process, which waits at the area and not at its socket: to be called
+ * after each message to it, and when the connection is closed. NULL: does nothing. */
+void hooks_ring_bell(const struct hooks_ring *);
 void hooks_ring_nested(struct hooks_ring *, bool on);
 /* Tells the process how long a tick of the clock is; to be called now and then. */
 void hooks_ring_tick(struct hooks_ring *);
@@ -74,8 +77,9 @@ void hooks_ring_cells(struct hooks_ring *, hooks_cell_fn fn, void *ctx);
 /* Records go two steps. They are moved out of the rings, packed, by one thread at a time (whichever it
  * is); then they are taken, in the order in which they were moved, by the thread that does all else
  * here. A block is a thread's part of the area. */
-uint32_t hooks_ring_blocks(const struct hooks_ring *); /* how many have been in use */
-uint32_t hooks_ring_size(const struct hooks_ring *);   /* bytes of each of its rings */
+/* The first one from this one on that has been in use; UINT32_MAX: there is none. */
+uint32_t hooks_ring_block(const struct hooks_ring *, uint32_t from);
+uint32_t hooks_ring_size(const struct hooks_ring *); /* bytes of each of its rings */
 /* Moves records of a block, as many as are there and find room, but no more than a ring holds; last:
  * nobody writes any more. `to` is aligned to 8 bytes and has room for HOOKS_PACKED_MAX() of the largest
  * record. Returns the bytes. */
