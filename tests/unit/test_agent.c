@@ -1164,7 +1164,8 @@ static void test_no_place(void)
 
 	CHECK(!agent_places_next(&p, CT_HOLE_CALLS, &t));
 	agent_places_refuse(&p, 1000);
-	agent_places_refuse(&p, 1000);
+	agent_places_took(&p, 1000, 5, 5); /* by a connection of its own */
+	agent_places_took(&p, 1000, 5, 6);
 	CHECK(agent_places_next(&p, CT_HOLE_CALLS, &t));
 	CHECK_EQ(2, t.hole.count);
 	CHECK_EQ(CT_HOLE_NO_PLACE, t.hole.reason);

@@ -238,6 +238,8 @@ int session_feed_time(struct session *s, uint64_t now)
 	int err = 0;
 
 	show_progress(s);
+	if (s->stages.resolve)
+		resolve_idle(s->stages.resolve, now);
 
 	if (!session_first(s)->ops->recorded && now - s->clock_ns >= CLOCKS_EVERY_NS) {
 		struct ct_clock c = s->began;
