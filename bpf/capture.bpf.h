@@ -290,6 +290,7 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 	if (spec->nentry && !f->sampled &&
 	    !(config.count && !(flags & (CT_S_ALWAYS | CT_S_NESTED))))
 		do_reads_whole(f, func, CT_AT_ENTRY, spec->more);
+	apart |= is_dispatched(bpf_get_current_task_btf());
 	entry_only = config.no_return || apart || (flags & CT_S_CALLBACK) ||
 		     (spec->more & CT_S_ENTRY_ONLY);
 	/* and it needs no time if it is only counted */

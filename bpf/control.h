@@ -23,6 +23,8 @@ enum ct_read_kind {
 enum ct_read_when { CT_AT_ENTRY = 1, CT_AT_RETURN = 2 };
 /* in `from`: the low bits are the index of an earlier read of the same record */
 #define CT_FROM_READ 0x80
+/* in `from`: the value that the call returned */
+#define CT_FROM_RETURN 0x40
 #define CT_COUNT_NONE 0xff
 
 /* One piece of user memory to read. Outputs (CT_AT_RETURN) are skipped when the call failed. */
@@ -30,7 +32,7 @@ struct ct_read {
 	__u8 when; /* enum ct_read_when; all entry reads precede all return reads */
 	__u8 kind; /* enum ct_read_kind */
 	/* index of the word that holds the pointer, or CT_FROM_READ | index of a CT_READ_BYTES
-	 * read */
+	 * read, or CT_FROM_RETURN */
 	__u8 from;
 	/* CT_READ_ARRAY: the word that holds the count (u32), or CT_FROM_READ | index */
 	__u8 count_from;
@@ -385,12 +387,14 @@ struct ct_python {
 };
 
 /* One task, as the iterator ct_tasks writes it. */
+#define CT_WANTS_SIGNAL_STACK 1 /* it has an alternate signal stack */
+#define CT_WANTS_DISPATCH 2	/* its system calls become SIGSYS */
 struct ct_task {
 	__u32 tgid, tid;       /* initial namespace */
 	__u32 ns_tgid, ns_tid; /* the tracer's; 0: not visible there */
 	__u32 ppid;	       /* parent's tgid, initial namespace */
 	__u16 ended;	       /* the process is a zombie: it has no living thread */
-	__u16 signal_stack;    /* the thread has an alternate signal stack */
+	__u16 wants_session;   /* CT_WANTS_*: why a plain return probe may end the thread */
 };
 
 /* One thread that has user memory, as the iterator ct_threads writes it. First: where the thread is

@@ -77,16 +77,20 @@ static __noinline __u64 cookie_of(__u64 ip)
 	return found;
 }
 
-bool signal_stacks; /* set when a thread that makes calls has an alternate signal stack */
+/* CT_WANTS_*: set when a plain return probe may end a thread that makes calls */
+__u32 wants_sessions;
 
 /* Attached as uprobe_multi, or as perf events with or without cookies. */
 SEC("uprobe")
 int ct_enter(struct pt_regs *ctx)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 cookie;
 
-	if (bpf_get_current_task_btf()->sas_ss_size && !signal_stacks)
-		signal_stacks = true;
+	if (task->sas_ss_size && !(wants_sessions & CT_WANTS_SIGNAL_STACK))
+		__sync_fetch_and_or(&wants_sessions, CT_WANTS_SIGNAL_STACK);
+	if (is_dispatched(task) && !(wants_sessions & CT_WANTS_DISPATCH))
+		__sync_fetch_and_or(&wants_sessions, CT_WANTS_DISPATCH);
 	if (config.by_address) {
 		if (phase != CT_PHASE_RUNNING)
 			return 0;

@@ -83,6 +83,17 @@ static __always_inline void note_trampoline(struct task_struct *task, struct fra
 }
 #endif
 
+/* Does each system call of the task become SIGSYS, except those from a range of its choice
+ * (PR_SET_SYSCALL_USER_DISPATCH)? A return probe on x86-64 is a system call, since Linux 6.11, which is in
+ * no such range. */
+static __always_inline bool is_dispatched(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->thread_info.syscall_work) &&
+	       task->thread_info.syscall_work &
+		       1UL << bpf_core_enum_value(enum syscall_work_bit,
+						  SYSCALL_WORK_BIT_SYSCALL_USER_DISPATCH);
+}
+
 /* Is this address on the thread's alternate signal stack? The same condition as __on_sig_stack()
  * in include/linux/sched/signal.h. */
 static __always_inline bool on_signal_stack(__u64 sp)

@@ -139,7 +139,8 @@ int ct_tasks(struct bpf_iter__task *ctx)
 	t.ns_tgid = pid_in_ns(BPF_CORE_READ(task, group_leader));
 	t.ppid = BPF_CORE_READ(task, real_parent, tgid);
 	t.ended = BPF_CORE_READ(task, signal, live.counter) <= 0;
-	t.signal_stack = task->sas_ss_size != 0;
+	t.wants_session = (task->sas_ss_size ? CT_WANTS_SIGNAL_STACK : 0) |
+			  (is_dispatched(task) ? CT_WANTS_DISPATCH : 0);
 	bpf_seq_write(ctx->meta->seq, &t, sizeof(t));
 	return 0;
 }

@@ -171,6 +171,10 @@ static __always_inline int enter_layer(struct pt_regs *ctx, __u32 func)
 		sweep_scopes(s, sp);
 		trim_scopes(s);
 	}
+	if (is_dispatched(bpf_get_current_task_btf())) {
+		COUNT(scopes_dropped);
+		return 1;
+	}
 	return !enter_scope(ctx, t, s, func, sp, now);
 }
 

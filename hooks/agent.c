@@ -10,9 +10,13 @@
  * makes the agent's thread. The agent's thread hooks functions of libraries that are mapped later,
  * checks the hooks once a second, and removes them when the peer says so or is gone.
  *
+ * The thread has a descriptor table of its own (table.h), in which are the connection and what it needs
+ * to take the hooks off. No other thread touches these: it rings a bell in the area (door.h), and what it
+ * wants to say is said by the agent's thread.
+ *
  * A forked child has its parent's hooks, which do nothing in the child. If children are traced, the
- * child makes a new connection before fork() returns, over a socket that it sends to its parent's
- * peer, and gets an area and a thread of its own.
+ * child asks its parent's agent for a new connection before fork() returns, and gets an area and a
+ * thread of its own.
  */
 #include "../cupti/agent/compat.h"
 
@@ -23,12 +27,15 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../cupti/agent/alone.h"
+#include "../cupti/agent/along.h"
 #include "../cupti/agent/meet.h"
 #include "capture.h"
+#include "door.h"
 #include "engine.h"
 #include "layers.h"
 #include "muted.h"
@@ -36,10 +43,16 @@
 #include "python.h"
 #include "sys.h"
 #include "talk.h"
+#include "text.h"
 
 #define CONNECT_MS 1000
 #define LOOK_MS 1000	/* how often to check the hooks, and whether the program has ended */
 #define FORK_NAPS 20000 /* of 50 us: how long fork() waits for a change to be complete */
+#define LIMIT_NAPS 4000 /* the same, for a change of the limits */
+#define DOOR_MS 1000	/* how long a forked child waits for its connection */
+#define DOOR_NAPS 20000 /* of 50 us: as long waits its parent */
+#define BIRTH_NAPS 2000 /* and so long for the child to begin, which may have been killed */
+#define SLICE_MS 20
 
 enum state { IDLE, STARTING, RUNNING };
 
@@ -140,6 +153,7 @@ static void look_at_loader(void)
 static struct question {
 	enum hooks_type type;
 	__u32 asked;	/* the newest number that was assigned */
+	__u32 sent;	/* the newest one that was sent */
 	__u32 answered; /* a futex */
 } mapped = { .type = HOOKS_MAPPED }, reads = { .type = HOOKS_READ };
 
@@ -188,13 +202,13 @@ static void wait_for_answer(struct question *q, __u32 number)
 	}
 }
 
-/* Returns whether the question was sent. If not, no thread waits for its answer. */
-static bool ask(struct question *q, __u32 number)
+/* Has the agent's thread ask. If it cannot, no thread waits for the answer. */
+static void ask(struct question *q, __u32 number)
 {
-	if (capture_is_open() && !talk_ask(q->type, number))
-		return true;
-	answered(q, number);
-	return false;
+	if (capture_is_open())
+		bell_ring(capture_area());
+	else
+		answered(q, number);
 }
 
 /*
@@ -212,9 +226,30 @@ static __u32 ask_for_mapped(void)
 		return __atomic_load_n(&mapped.asked, __ATOMIC_ACQUIRE);
 	number = take_number(&mapped);
 	__atomic_store_n(&loaded_last, n, __ATOMIC_RELEASE);
-	if (!ask(&mapped, number)) /* the next thread that checks asks again */
-		__atomic_store_n(&loaded_last, ~n, __ATOMIC_RELEASE);
+	ask(&mapped, number);
 	return number;
+}
+
+/* Returns whether all questions were sent. If not, no thread waits for the answers. */
+static bool send_questions_of(struct question *q)
+{
+	__u32 number = __atomic_load_n(&q->asked, __ATOMIC_ACQUIRE);
+
+	if ((__s32)(number - q->sent) <= 0)
+		return true;
+	q->sent = number;
+	if (!talk_ask(q->type, number))
+		return true;
+	answered(q, number);
+	return false;
+}
+
+/* On the agent's thread. */
+static void send_questions(void)
+{
+	send_questions_of(&reads);
+	if (!send_questions_of(&mapped)) /* the next thread that checks asks again */
+		__atomic_store_n(&loaded_last, ~count_loaded(), __ATOMIC_RELEASE);
 }
 
 /* ---- on the program's threads ---- */
@@ -226,21 +261,58 @@ static bool agent_begins; /* there is an agent's thread, or it is being started 
 static bool all_sandboxed, to_be_alone;
 /* the same, because the program is about to make a child that shares its memory and its threads' areas */
 static bool to_share;
+/* the same, because a thread of the program will not be able to take times; stays */
+static bool no_clock;
 static bool pausing; /* the agent's thread must end, and the hooks stay */
 
 static void *thread_main(void *begins);
 static void finish(int err);
 
-/* Starts a thread. Its thread id is known only once it runs. */
-static int begin_thread(void *(*main)(void *), void *arg)
+/* How the connection, and what was kept, go to the agent's thread; own: it has, or had, a descriptor table of
+ * its own. */
+static struct along along;
+
+/* On the agent's thread. Returns 0 or -errno: it has no connection. */
+static int take_along(void)
 {
+	struct text_fds kept = text_kept();
+	int fds[ALONG_FDS] = { talk_fd(), kept.mem, kept.maps }, err = along_take(&along, fds);
+
+	if (err)
+		return err;
+	if (along.own) {
+		talk_moved(fds[0]);
+		if (talk_fd() < 0 && fds[0] >= 0)
+			close(fds[0]); /* another file had got the number at the last moment */
+		text_keep_these((struct text_fds){ fds[1], fds[2] });
+		if (fds[1] < 0 || fds[2] < 0)
+			text_keep();
+	}
+	along_taken(&along);
+	return 0;
+}
+
+/* Starts the agent's thread, which takes the connection of the calling thread over. Its thread id is
+ * known only once it runs. Returns 0 or -errno. */
+static int begin_thread(void *begins)
+{
+	struct held connection = talk_held();
+	struct text_fds kept = text_kept();
+	const int fds[ALONG_FDS] = { talk_fd(), kept.mem, kept.maps };
 	int err;
 
 	__atomic_store_n(&agent_begins, true, __ATOMIC_RELEASE);
-	err = meet_thread(main, arg);
+	err = along_begin(&along, thread_main, begins, fds);
 	if (err)
 		__atomic_store_n(&agent_begins, false, __ATOMIC_RELEASE);
-	return err;
+	if (err || !along.own)
+		return err;
+	held_close(&connection);
+	if (kept.mem >= 0)
+		close(kept.mem);
+	if (kept.maps >= 0)
+		close(kept.maps);
+	return 0;
 }
 
 /* Returns the agent's thread, and waits for it if it is being started; 0: there is none. */
@@ -269,39 +341,80 @@ static bool thread_gone(__u32 tid)
 	return false;
 }
 
+/* Must the agent's thread take the hooks off and end? */
+static bool must_end(void)
+{
+	return __atomic_load_n(&to_share, __ATOMIC_ACQUIRE) ||
+	       __atomic_load_n(&all_sandboxed, __ATOMIC_ACQUIRE) ||
+	       __atomic_load_n(&no_clock, __ATOMIC_ACQUIRE) ||
+	       __atomic_load_n(&to_be_alone, __ATOMIC_ACQUIRE);
+}
+
 /* Makes the agent's thread take the hooks off and end, and waits for that. */
 static void end_thread(bool *why)
 {
 	__u32 tid = thread_begun();
 
 	__atomic_store_n(why, true, __ATOMIC_RELEASE);
-	if (tid && !talk_hang_up())
+	if (capture_is_open())
+		bell_ring(capture_area());
+	if (tid)
 		thread_gone(tid);
 }
 
+/* Has the agent's thread end, which keeps the connection and so on in the program's table. Returns
+ * whether it was told. */
+static bool let_thread_leave(int fds[ALONG_FDS])
+{
+	const struct hooks_door who = { .kind = DOOR_LEAVE,
+					.pid = (__u32)own_pid,
+					.ns = meet_now() };
+	int fd, err;
+
+	if (!along.own) {
+		__atomic_store_n(&pausing, true, __ATOMIC_RELEASE);
+		bell_ring(capture_area());
+		return true;
+	}
+	fd = door_open(capture_area(), NULL, &who, DOOR_MS);
+	if (fd < 0)
+		return false;
+	err = along_receive(fd, fds, DOOR_MS);
+	close(fd);
+	return !err;
+}
+
 /*
- * Makes the agent's thread end, and waits for that; the hooks stay. Returns false if it could not
- * be done so: then the hooks have been taken off. The answer to a question wakes the thread, which
- * otherwise looks once a second.
+ * Makes the agent's thread end, and waits for that; the hooks stay, and the calling thread, which is the
+ * only one of the program, has the descriptors. Returns false if it could not be done so: then the hooks
+ * have been taken off.
  */
 static bool pause_thread(void)
 {
-	__u32 tid = thread_begun(), number = take_number(&reads);
+	__u32 tid = thread_begun();
+	int fds[ALONG_FDS] = { -1, -1, -1 };
+	sigset_t all, old;
+	bool left = false;
 
-	if (tid && __atomic_load_n(&state, __ATOMIC_ACQUIRE) == RUNNING) {
-		__atomic_store_n(&pausing, true, __ATOMIC_RELEASE);
-		ask(&reads, number);
-		if (thread_gone(tid) && __atomic_load_n(&state, __ATOMIC_ACQUIRE) == RUNNING) {
-			__atomic_store_n(&agent_tid, 0, __ATOMIC_RELEASE);
-			__atomic_store_n(&agent_begins, false, __ATOMIC_RELEASE);
-			answered(&reads, number);
-			return true;
+	/* the program's handlers must not find the descriptors */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	if (tid && __atomic_load_n(&state, __ATOMIC_ACQUIRE) == RUNNING && capture_is_open())
+		left = let_thread_leave(fds) && thread_gone(tid) &&
+		       __atomic_load_n(&state, __ATOMIC_ACQUIRE) == RUNNING;
+	if (left) {
+		if (along.own) {
+			talk_moved(fds[0]);
+			text_keep_these((struct text_fds){ fds[1], fds[2] });
 		}
+		__atomic_store_n(&agent_tid, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&agent_begins, false, __ATOMIC_RELEASE);
+	} else {
 		__atomic_store_n(&pausing, false, __ATOMIC_RELEASE);
+		end_thread(&to_be_alone);
 	}
-	answered(&reads, number);
-	end_thread(&to_be_alone);
-	return false;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return left;
 }
 
 /* Starts the thread again, when the call has returned for which it was ended. */
@@ -311,7 +424,7 @@ static void resume_thread(void)
 
 	hook_guard_enter();
 	__atomic_store_n(&pausing, false, __ATOMIC_RELEASE);
-	if (begin_thread(thread_main, NULL)) { /* after CLONE_NEWPID there are no new threads */
+	if (begin_thread(NULL)) { /* after CLONE_NEWPID there are no new threads */
 		to_be_alone = true;
 		finish(0);
 	}
@@ -379,6 +492,38 @@ static void on_filter(bool all_threads)
 		end_thread(&all_sandboxed);
 }
 
+/* A thread in which the processor's clock is forbidden, or the system call that hooks take times from,
+ * would be ended at its next hook. If system calls are forbidden already, the hooks do nothing from now
+ * on, and the agent's thread removes them within a second. */
+static void on_clock(void)
+{
+	if (!capture_is_sandboxed()) {
+		if (is_own_process())
+			end_thread(&no_clock);
+		return;
+	}
+	__atomic_store_n(&no_clock, true, __ATOMIC_RELEASE);
+	engine_rest();
+}
+
+/* The program is about to limit its address space, of which we leave it all but a part. A signal's handler may
+ * have interrupted a change of this thread, which does not end then. */
+static void on_limit(const struct own_call *c)
+{
+	__u64 naps = 0, bytes;
+
+	if (capture_is_sandboxed() || !is_own_process() || !own_limits_addresses(c, &bytes))
+		return;
+	while (!try_change()) {
+		if (naps++ == LIMIT_NAPS)
+			return;
+		nap();
+	}
+	engine_fit(bytes / HOOKS_LIMIT_PART);
+	capture_fit(bytes / HOOKS_LIMIT_PART);
+	change_ends();
+}
+
 /* Called when the program ends: otherwise changes that another tracer made to the hooks since the
  * last engine_check() would not be known. A child of vfork(), which may be killed here, must not
  * keep its parent from changing the hooks. */
@@ -426,6 +571,8 @@ static __attribute__((cold, noinline)) bool on_own(struct hook_frame *f, const s
 		return true;
 	case OWN_FILTER:
 	case OWN_FILTER_ALL: on_filter(c.meaning == OWN_FILTER_ALL); break;
+	case OWN_CLOCK: on_clock(); break;
+	case OWN_LIMIT: on_limit(&c); break;
 	case OWN_RIGHTS: f->data[0] = AFTER_PAUSE; return on_rights(&c);
 	case OWN_SHARES: on_sharing(); break;
 	case OWN_NOTHING: break;
@@ -673,6 +820,17 @@ static int take_start(size_t size, int fd)
 	return err;
 }
 
+/* As talk_get(); ends early if the thread must end. */
+static int get_first(size_t *size, int *fd)
+{
+	int type = 0;
+
+	*fd = -1;
+	for (int ms = 0; ms < MEET_WAIT_MS && !type; ms += SLICE_MS)
+		type = must_end() ? -EPIPE : talk_get(SLICE_MS, size, fd);
+	return type;
+}
+
 /* Runs until the first list of functions is hooked. Returns 0 or -errno. */
 static int begin(void)
 {
@@ -682,7 +840,7 @@ static int begin(void)
 
 	nlisted = 0; /* an earlier connection, or the parent, may have left an incomplete list */
 	while (!err) {
-		int type = talk_get(MEET_WAIT_MS, &size, &fd);
+		int type = get_first(&size, &fd);
 		bool last = false;
 		__u32 number;
 
@@ -715,18 +873,29 @@ static struct hook_state said;
 static void finish(int err)
 {
 	struct hook_leftover left = { 0 };
+	int failed = 0;
 
 	change_begins();
 	follows = false;
+	if (capture_is_open())
+		doors_close(capture_area());
 	if (opened)
 		capture_interrupted(engine_interrupted());
-	if (to_share || all_sandboxed || to_be_alone)
+	if (to_share || all_sandboxed || to_be_alone || no_clock)
 		capture_gone();
 	capture_close();
 	give_up_questions();
 	if (opened)
-		engine_remove(&left);
+		failed = engine_remove(&left);
 	change_ends();
+	if (failed || left.stuck)
+		talk_say(MEET_WARN,
+			 "process %d: its hooks could not be removed (%s): its code stays changed, "
+			 "which does nothing but take it some nanoseconds a call; a later trace of "
+			 "it "
+			 "with --source=hooks removes them, if the process may write to its code "
+			 "then",
+			 (int)own_pid, strerror(failed ? -failed : EACCES));
 	if (left.inside)
 		talk_say(MEET_VERB,
 			 "process %d: %u calls that are still running return through code that "
@@ -753,19 +922,29 @@ static void finish(int err)
 			 "process %d restricts the system calls of all its threads (seccomp): its "
 			 "hooks were removed first, and its calls are not shown from now on",
 			 (int)own_pid);
+	if (no_clock)
+		talk_say(MEET_WARN,
+			 "process %d: it forbids a thread to take times (prctl(PR_SET_TSC), or "
+			 "seccomp): its "
+			 "hooks were removed first, and its calls are not shown from now on",
+			 (int)own_pid);
 	talk_bye(err, (__u32)left.kept_bytes);
 	talk_close();
+	text_let_go();
 	__atomic_store_n(&state, IDLE, __ATOMIC_RELEASE);
 }
 
 static int open_engine(void)
 {
+	struct rlimit limit;
 	int err = 0;
 
 	change_begins();
 	if (!opened)
 		err = engine_open(&ops);
 	opened = !err;
+	if (opened && !getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY)
+		engine_fit(limit.rlim_cur / HOOKS_LIMIT_PART);
 	change_ends();
 	return err;
 }
@@ -802,13 +981,13 @@ static int enter(void)
 	return err;
 }
 
-static int connect_and_enter(void)
+/* Connects, on the thread that starts the agent's. */
+static int get_connected(void)
 {
 	int err = talk_connect(how, CONNECT_MS);
 
-	if (!err)
-		return enter();
-	__atomic_store_n(&state, IDLE, __ATOMIC_RELEASE);
+	if (err)
+		__atomic_store_n(&state, IDLE, __ATOMIC_RELEASE);
 	return err;
 }
 
@@ -834,6 +1013,8 @@ static bool step(int type, size_t size)
 {
 	struct hook_state s;
 
+	if (__atomic_load_n(&no_clock, __ATOMIC_ACQUIRE))
+		return false;
 	if (type == HOOKS_FUNCS) {
 		__u32 number;
 		bool last;
@@ -860,7 +1041,7 @@ static bool step(int type, size_t size)
 		return true;
 	}
 	if (type) {
-		if (type != HOOKS_STOP && !to_share && !all_sandboxed && !to_be_alone)
+		if (type != HOOKS_STOP && !must_end())
 			capture_gone();
 		return false;
 	}
@@ -874,45 +1055,102 @@ static bool step(int type, size_t size)
 	return true;
 }
 
+/* The program must be without this thread for a time: hands the descriptors over. Returns whether it has
+ * them. */
+static bool hand_over(struct hooks_door *d)
+{
+	struct text_fds kept = text_kept();
+	const int fds[ALONG_FDS] = { talk_fd(), kept.mem, kept.maps };
+	int to = door_enter(d), err = to < 0 ? to : along_send(to, fds);
+
+	if (to >= 0)
+		close(to);
+	door_done(d, err);
+	return !err;
+}
+
+/* A forked child wants to be followed. */
+static void answer_child(struct hooks_door *d)
+{
+	int fd = d->err ? d->err : door_enter(d), err = fd < 0 ? fd : talk_birth(fd, d->tid, d->ns);
+
+	if (fd >= 0)
+		close(fd);
+	if (err)
+		talk_say(MEET_WARN,
+			 "process %d has no connection for its hooks (%s): its calls are not shown",
+			 (int)d->pid, strerror(-err));
+	door_done(d, err);
+}
+
+/* Answers all who wait. Returns true if the thread must end, and the hooks stay. */
+static bool answer_doors(void)
+{
+	struct hooks_door *d;
+
+	while ((d = door_next(capture_area())))
+		if (d->kind != DOOR_LEAVE)
+			answer_child(d);
+		else if (hand_over(d))
+			return true;
+	return __atomic_load_n(&pausing, __ATOMIC_ACQUIRE);
+}
+
+static int next_message(size_t *size)
+{
+	int fd = -1, type = must_end() ? -EPIPE : talk_get(0, size, &fd);
+
+	if (fd >= 0)
+		close(fd);
+	return type;
+}
+
 static void live(void)
 {
-	uint64_t look = meet_now() + LOOK_MS * 1000000ULL;
+	uint64_t look = meet_now() + LOOK_MS * 1000000ULL, now;
 	bool on = true;
 	size_t size;
-	int fd;
 
 	while (on) {
-		if (__atomic_load_n(&pausing, __ATOMIC_ACQUIRE))
-			return;
-		uint64_t now = meet_now();
-		int left_ms = look > now ? (int)((look - now) / 1000000) + 1 : 0;
-		int type = talk_get(muted_wait_ms(left_ms), &size, &fd);
+		__u32 rung = bell_look(capture_area());
+		int type;
 
-		if (fd >= 0)
-			close(fd);
+		if (answer_doors())
+			return;
+		send_questions();
+		type = next_message(&size);
 		now = meet_now();
 		change_begins();
 		muted_step();
 		if (type || now >= look)
 			on = step(type, size);
 		change_ends();
-		if (type || now < look)
+		if (type)
 			continue;
-		on = on && !alone();
-		look = now + LOOK_MS * 1000000ULL;
+		if (now >= look) {
+			on = on && !alone();
+			look = now + LOOK_MS * 1000000ULL;
+		}
+		if (on)
+			bell_wait(capture_area(), rung,
+				  muted_wait_ms((int)((look - now) / 1000000) + 1));
 	}
 	finish(0);
 }
 
-/* begins: not NULL if the thread also connects. */
+/* begins: NULL if the hooks are on. */
 static void *thread_main(void *begins)
 {
 	hook_guard_enter();
 	prctl(PR_SET_NAME, "cudatrace-hooks");
 	alone_begins();
+	if (take_along()) {
+		alone_ends();
+		return NULL;
+	}
 	__atomic_store_n(&agent_tid, (__u32)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0),
 			 __ATOMIC_RELEASE);
-	if (!begins || !connect_and_enter())
+	if (!begins || !enter())
 		live();
 	alone_ends();
 	return NULL;
@@ -920,60 +1158,110 @@ static void *thread_main(void *begins)
 
 /* ---- fork ---- */
 
+/* The door that the child will open: the parent waits until the child was answered, because it may end
+ * at once, as a daemon does, and its agent with it. */
+static struct hooks_door *for_child;
+/* What errno was. After fork(2) it is not 0 if there is no child: between this and our next function libc
+ * calls none but those of malloc(). */
+static __thread int errno_before __attribute__((tls_model("initial-exec")));
+
 static void before_fork(void)
 {
 	__u64 naps = 0;
 
-	while (!(may_change = try_change()) && naps++ < FORK_NAPS)
+	/* In a child that libc does not know of nobody completes a change that its parent was making. */
+	while (!(may_change = try_change()) && naps++ < FORK_NAPS && is_own_process())
 		nap();
 	forker = (__u32)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	if (may_change)
+		for_child = follows && capture_is_open() && !capture_is_sandboxed()
+				    ? door_reserve(capture_area())
+				    : NULL;
+	errno_before = errno;
+	errno = 0;
+}
+
+/* Waits for the door, which no child opens if there is none. */
+static void wait_for_child(struct hooks_door *d)
+{
+	for (int i = 0; i < (door_is_reserved(d) ? BIRTH_NAPS : DOOR_NAPS) && !door_is_answered(d);
+	     i++)
+		nap();
+	door_release(d);
 }
 
 static void after_fork(void)
 {
+	struct hooks_door *d = may_change ? for_child : NULL;
+	int failed = errno;
+
 	if (may_change)
 		change_ends();
 	may_change = false;
+	if (d && failed)
+		door_release(d);
+	else if (d)
+		wait_for_child(d);
+	errno = failed ? failed : errno_before;
 }
 
-/* Connects a forked child. Signals are blocked, so that no handler of the program runs and forks
- * again. */
+/* In a forked child: gets a connection through its parent's agent. Returns whether it has one. */
+static bool get_born(void)
+{
+	struct hooks_door who = {
+		.kind = DOOR_CHILD, .pid = (__u32)getpid(), .tid = forker, .ns = meet_now()
+	};
+	int fd = door_open(capture_area(), for_child, &who, DOOR_MS);
+
+	if (fd >= 0)
+		talk_child(fd);
+	return fd >= 0;
+}
+
 static void begin_anew(void)
 {
-	sigset_t all, old;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	state = STARTING;
-	err = talk_child(forker);
-	if (err)
-		state = IDLE;
-	else if (!enter() && begin_thread(thread_main, NULL))
+	if (!enter() && begin_thread(NULL))
 		finish(-EAGAIN);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+/* The connection and what was kept are the parent's, in a table that the child does not have. */
+static void forget_connection(void)
+{
+	if (along.own)
+		talk_forget();
+	else
+		talk_close();
+	text_forget();
 }
 
 /* Called in a forked child. The hooks do nothing there until the child has an area of its own. */
 static void in_child(void)
 {
-	bool whole = may_change, anew = follows && !capture_is_sandboxed();
-	int saved = errno;
+	bool whole = may_change, anew = whole && follows && !capture_is_sandboxed();
+	int saved = errno_before;
+	sigset_t all, old;
 
+	/* so that no handler of the program runs and forks again */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
 	may_change = false;
 	change_ends();
+	forget_connection();
+	if (anew)
+		anew = get_born();
 	capture_forget();
 	give_up_questions();
-	opened = follows = pausing = false;
+	mapped.sent = mapped.asked;
+	reads.sent = reads.asked;
+	opened = follows = pausing = to_be_alone = to_share = false;
 	agent_tid = 0;
 	agent_begins = false;
 	/* if the engine is half changed, this child can never have hooks */
-	state = whole ? IDLE : STARTING;
+	state = whole && !anew ? IDLE : STARTING;
 	own_pid = getpid();
-	if (whole && anew)
+	if (anew)
 		begin_anew();
-	else
-		talk_close();
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	errno = saved;
 }
 
@@ -995,6 +1283,8 @@ static int claim(const char *text)
 
 	if (!text || strlen(text) >= sizeof(how))
 		return -EINVAL;
+	if (no_clock || !meet_may_take_times())
+		return -ENOTSUP;
 	if (!__atomic_compare_exchange_n(&state, &idle, STARTING, 0, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED))
 		return -EBUSY;
@@ -1012,11 +1302,18 @@ __attribute__((visibility("default"))) int cudatrace_hooks_start(const char *tex
 {
 	int err = claim(text);
 
+	if (err) {
+		talk_refuse(text);
+		return err;
+	}
+	err = get_connected();
 	if (err)
 		return err;
-	err = begin_thread(thread_main, &state);
-	if (err)
+	err = begin_thread(&state);
+	if (err) {
+		talk_close();
 		__atomic_store_n(&state, IDLE, __ATOMIC_RELEASE);
+	}
 	return err;
 }
 
@@ -1029,8 +1326,8 @@ __attribute__((constructor)) static void born(int argc, char **argv, char **envp
 	for (; envp && *envp; envp++) {
 		if (strncmp(*envp, name, sizeof(name) - 1))
 			continue;
-		if (!claim(*envp + sizeof(name) - 1) && !connect_and_enter() &&
-		    begin_thread(thread_main, NULL))
+		if (!claim(*envp + sizeof(name) - 1) && !get_connected() && !enter() &&
+		    begin_thread(NULL))
 			finish(-EAGAIN);
 		return;
 	}

@@ -10,11 +10,15 @@
 #include <linux/seccomp.h>
 #include <stdint.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "capture.h"
 #include "sys.h"
 
+#ifndef PR_SET_SYSCALL_USER_DISPATCH
+#define PR_SET_SYSCALL_USER_DISPATCH 59
+#endif
 #define LOADER_COOKIE ~0u     /* of the loader's function */
 #define NAME_COOKIE (~0u - 1) /* of functions that rename threads */
 #define PRCTL_COOKIE (~0u - 2)
@@ -26,7 +30,9 @@
 #define CAPSET_COOKIE (~0u - 7)
 #define CLONE_COOKIE (~0u - 8)
 #define DLMOPEN_COOKIE (~0u - 9)
-_Static_assert(OWN_COOKIES == DLMOPEN_COOKIE, "the smallest of these cookies");
+#define SETRLIMIT_COOKIE (~0u - 10)
+#define PRLIMIT_COOKIE (~0u - 11)
+_Static_assert(OWN_COOKIES == PRLIMIT_COOKIE, "the smallest of these cookies");
 
 /* ---- what a call means ---- */
 
@@ -38,26 +44,52 @@ static long call_of(__u32 id, const struct hook_regs *r)
 	case UNSHARE_COOKIE: return SYS_unshare;
 	case SETNS_COOKIE: return SYS_setns;
 	case CAPSET_COOKIE: return SYS_capset;
+	case SETRLIMIT_COOKIE: return SYS_setrlimit;
+	case PRLIMIT_COOKIE: return SYS_prlimit64;
 	case SYSCALL_COOKIE: return (long)r->args[0];
 	default: return -1;
 	}
 }
 
-/* A filter that is set by prctl(2), or without TSYNC, applies only to the calling thread. */
+/* A filter applies only to the calling thread. If hooks take their times from a system call, they can
+ * take none there. */
+static enum own_meaning filter_of_thread(void)
+{
+	return capture_by_ticks() ? OWN_FILTER : OWN_CLOCK;
+}
+
+/* In the strict mode of seccomp the processor's clock is forbidden, too. */
+static enum own_meaning meaning_of_prctl(int option, __u64 arg)
+{
+	switch (option) {
+	case PR_SET_NAME: return OWN_NAME;
+	case PR_SET_SECCOMP: return arg == SECCOMP_MODE_STRICT ? OWN_CLOCK : filter_of_thread();
+	case PR_SET_SYSCALL_USER_DISPATCH: return arg ? filter_of_thread() : OWN_NOTHING;
+	case PR_SET_TSC: return arg == PR_TSC_SIGSEGV ? OWN_CLOCK : OWN_NOTHING;
+	default: return OWN_NOTHING;
+	}
+}
+
+/* Of seccomp(2) */
+static enum own_meaning meaning_of_seccomp(__u64 operation, __u64 filter_flags)
+{
+	if (operation == SECCOMP_SET_MODE_STRICT)
+		return OWN_CLOCK;
+	if (operation != SECCOMP_SET_MODE_FILTER)
+		return OWN_NOTHING;
+	return filter_flags & SECCOMP_FILTER_FLAG_TSYNC ? OWN_FILTER_ALL : filter_of_thread();
+}
+
 static enum own_meaning meaning_of(long nr, const __u64 *args)
 {
 	switch (nr) {
-	case SYS_prctl:
-		return (int)args[0] == PR_SET_NAME	? OWN_NAME
-		       : (int)args[0] == PR_SET_SECCOMP ? OWN_FILTER
-							: OWN_NOTHING;
-	case SYS_seccomp:
-		if (args[0] != SECCOMP_SET_MODE_FILTER)
-			return OWN_NOTHING;
-		return args[1] & SECCOMP_FILTER_FLAG_TSYNC ? OWN_FILTER_ALL : OWN_FILTER;
+	case SYS_prctl: return meaning_of_prctl((int)args[0], args[1]);
+	case SYS_seccomp: return meaning_of_seccomp(args[0], args[1]);
 	case SYS_unshare:
 	case SYS_setns:
 	case SYS_capset: return OWN_RIGHTS;
+	case SYS_setrlimit: return args[0] == RLIMIT_AS ? OWN_LIMIT : OWN_NOTHING;
+	case SYS_prlimit64: return args[1] == RLIMIT_AS && args[2] ? OWN_LIMIT : OWN_NOTHING;
 	default: return OWN_NOTHING;
 	}
 }
@@ -104,13 +136,27 @@ bool own_needs_one_thread(const struct own_call *c)
 	/* all threads must have the same rights when libc changes the user */
 	bool needs = c->nr == SYS_capset;
 
+	/* CLONE_NEWNET: our thread must be where the program can reach it (door.h) */
 	if (c->nr == SYS_unshare)
-		needs = c->args[0] &
-			(CLONE_NEWUSER | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM | CLONE_FILES);
+		needs = c->args[0] & (CLONE_NEWUSER | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM |
+				      CLONE_FILES | CLONE_NEWNET);
 	if (c->nr == SYS_setns)
 		needs = !(int)c->args[1] ||
-			c->args[1] & (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWTIME);
+			c->args[1] & (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWTIME | CLONE_NEWNET);
 	return needs && thread_count() <= 2;
+}
+
+bool own_limits_addresses(const struct own_call *c, __u64 *bytes)
+{
+	bool by_pid = c->nr == SYS_prlimit64;
+	struct rlimit limit;
+
+	if (by_pid && c->args[0] && (long)c->args[0] != sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0))
+		return false;
+	if (capture_memory(&limit, sizeof(limit), c->args[by_pid ? 2 : 1]))
+		return false;
+	*bytes = limit.rlim_cur;
+	return limit.rlim_cur != RLIM_INFINITY;
 }
 
 bool own_changes_clock(const struct own_call *c)
@@ -172,6 +218,8 @@ void own_hook_others(void)
 		{ .name = "unshare", .id = UNSHARE_COOKIE },
 		{ .name = "setns", .id = SETNS_COOKIE },
 		{ .name = "capset", .id = CAPSET_COOKIE },
+		{ .name = "setrlimit", .id = SETRLIMIT_COOKIE, .flags = HOOK_ENTRY_ONLY },
+		{ .name = "prlimit", .id = PRLIMIT_COOKIE, .flags = HOOK_ENTRY_ONLY },
 		{ .name = "clone", .id = CLONE_COOKIE, .flags = HOOK_ENTRY_ONLY },
 		/* exit() calls it too */
 		{ .name = "_exit", .id = EXIT_COOKIE, .flags = HOOK_ENTRY_ONLY },

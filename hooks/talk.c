@@ -4,71 +4,60 @@
 
 #include "talk.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <sys/socket.h>
 
 #include "../cupti/agent/meet.h"
-#include "sys.h"
 
-#define CHILD_MS 1000 /* how long a forked child waits for room in its parent's socket */
+#define CHILD_MS 1000 /* how long the socket of a forked child waits for room in its parent's */
 
 static struct held held = { .fd = -1 };
 static char key[MEET_KEY];
 static char message[MEET_MSG_MAX];
-static int ask_fd = -1; /* the socket, where talk_ask() may use it */
-
-static void take(int fd)
-{
-	held_take(&held, fd);
-	__atomic_store_n(&ask_fd, fd, __ATOMIC_RELEASE);
-}
 
 int talk_connect(const char *text, int wait_ms)
 {
-	struct held got = { .fd = -1 };
 	struct meet m;
 	int err = meet_parse(text, &m);
 
 	memcpy(key, m.key, sizeof(key));
-	if (!err)
-		err = meet_connect(&m, meet_now() + (uint64_t)wait_ms * 1000000, &got);
-	if (!err)
-		take(got.fd);
-	return err;
+	return err ? err : meet_connect(&m, meet_now() + (uint64_t)wait_ms * 1000000, &held);
+}
+
+void talk_refuse(const char *text)
+{
+	struct held unwanted = { .fd = -1 };
+	struct meet m;
+
+	if (text && !meet_parse(text, &m) && m.fd >= 0 && !meet_connect(&m, 0, &unwanted))
+		held_close(&unwanted);
+}
+
+void talk_child(int fd)
+{
+	memset(key, 0, sizeof(key));
+	held_take(&held, fd);
+}
+
+void talk_moved(int fd)
+{
+	held.fd = fd;
 }
 
 void talk_close(void)
 {
-	__atomic_store_n(&ask_fd, -1, __ATOMIC_RELEASE);
 	held_close(&held);
 }
 
-int talk_child(__u32 parent_tid)
+void talk_forget(void)
 {
-	struct hooks_child msg = { .h = { .size = sizeof(msg), .type = HOOKS_CHILD },
-				   .tid = parent_tid,
-				   .ns = meet_now() };
-	int to = held_fd(&held), pair[2] = { -1, -1 }, err = -EPIPE;
+	held.fd = -1;
+}
 
-	if (to >= 0) {
-		err = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) ? -errno : 0;
-		if (!err)
-			err = meet_put_fd(to, &msg, sizeof(msg), CHILD_MS, pair[1]);
-		if (err)
-			talk_say(MEET_WARN,
-				 "process %d has no connection for its hooks (%s): its calls are "
-				 "not shown",
-				 (int)getpid(), strerror(-err));
-	}
-	talk_close();
-	if (pair[1] >= 0)
-		close(pair[1]);
-	memset(key, 0, sizeof(key));
-	if (!err)
-		take(pair[0]);
-	else if (pair[0] >= 0)
-		close(pair[0]);
-	return err;
+struct held talk_held(void)
+{
+	return held;
 }
 
 int talk_fd(void)
@@ -117,21 +106,18 @@ void talk_bye(int err, __u32 kept)
 int talk_ask(enum hooks_type type, __u32 number)
 {
 	struct hooks_ask a = { .h = { .size = sizeof(a), .type = (__u16)type }, .number = number };
-	int fd = __atomic_load_n(&ask_fd, __ATOMIC_ACQUIRE);
 
-	if (fd < 0)
-		return -EPIPE;
-	return sys_call(SYS_sendto, fd, (long)&a, sizeof(a), MSG_DONTWAIT | MSG_NOSIGNAL, 0, 0) ==
-			       (long)sizeof(a)
-		       ? 0
-		       : -EAGAIN;
+	return talk_put(&a, sizeof(a), 0);
 }
 
-int talk_hang_up(void)
+int talk_birth(int fd, __u32 tid, __u64 ns)
 {
-	int fd = __atomic_load_n(&ask_fd, __ATOMIC_ACQUIRE);
+	struct hooks_child c = { .h = { .size = sizeof(c), .type = HOOKS_CHILD },
+				 .tid = tid,
+				 .ns = ns };
+	int to = held_fd(&held);
 
-	return fd < 0 ? -EPIPE : (int)sys_call(SYS_shutdown, fd, SHUT_RD, 0, 0, 0, 0);
+	return to < 0 ? -EPIPE : meet_put_fd(to, &c, sizeof(c), CHILD_MS, fd);
 }
 
 /* ---- receiving ---- */

@@ -2,33 +2,36 @@
 /*
  * talk.h - the socket to cudatrace: wire.h has the messages. Nothing here waits without a limit,
  * and the connection is closed if the peer does not follow the protocol. Only one thread at a time
- * may use these functions, except talk_ask().
+ * may use these functions: the agent's, while there is one.
  */
 #ifndef CT_HOOKS_TALK_H
 #define CT_HOOKS_TALK_H
 
+#include "../cupti/agent/held.h"
 #include "wire.h"
 
 /* "v1 path=PATH key=HEX" or "v1 fd=N". 0 or -errno. */
 int talk_connect(const char *text, int wait_ms);
+/* Closes the socket that such a text names, which is not wanted. */
+void talk_refuse(const char *text);
+/* This socket is the connection from now on: a forked child's, which has no key, or the one that there
+ * was, in another descriptor table. */
+void talk_child(int fd);
+void talk_moved(int fd);
 void talk_close(void);
-/* In a forked child, which has inherited its parent's socket: sends a socket of its own over that
- * socket, and then closes the parent's. parent_tid: the thread that forked. Returns 0 if the child
- * is connected, or -errno. */
-int talk_child(__u32 parent_tid);
+/* The connection is in a descriptor table that the caller does not have. */
+void talk_forget(void);
+struct held talk_held(void);
 int talk_fd(void); /* -1: the peer is gone */
 
 int talk_put(const void *msg, size_t n, int wait_ms);
 void talk_say(enum meet_level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int talk_hello(void);
 void talk_bye(int err, __u32 kept);
-/* On a thread of the program, without libc: sends HOOKS_MAPPED or HOOKS_READ with this number.
- * Returns 0 or -errno. */
+/* Sends HOOKS_MAPPED or HOOKS_READ with this number. Returns 0 or -errno. */
 int talk_ask(enum hooks_type, __u32 number);
-
-/* On a thread of the program, without libc: makes the reading thread see that the peer is gone.
- * Returns 0 or -errno. */
-int talk_hang_up(void);
+/* Sends the socket of a child that was forked by this thread, at this time. Returns 0 or -errno. */
+int talk_birth(int fd, __u32 tid, __u64 ns);
 
 /* Reads the next message, for talk_message(), and a descriptor that came with it (-1: none; the
  * caller owns it). Returns the message's type; 0 if none came within the time; -errno if the peer

@@ -26,6 +26,7 @@ struct pages {
 };
 
 static int mem = -1;
+static struct text_fds kept = { -1, -1 };
 static struct pages looked; /* of the program's code */
 static struct pages making; /* of our code, while it is being made */
 static int unmade;	    /* 0, or the error of a write; it is never reset */
@@ -59,8 +60,47 @@ static void pages_free(struct pages *p)
 int text_open(void)
 {
 	/* not /proc/self: that is the main thread, which has no memory when it has ended before the others */
-	mem = open("/proc/thread-self/mem", O_RDWR | O_CLOEXEC);
+	mem = kept.mem >= 0 ? kept.mem : open("/proc/thread-self/mem", O_RDWR | O_CLOEXEC);
 	return mem < 0 ? -errno : 0;
+}
+
+void text_keep(void)
+{
+	char any;
+
+	text_let_go();
+	kept.mem = open("/proc/thread-self/mem", O_RDWR | O_CLOEXEC);
+	/* if possible those of the main thread: the calling thread may end before they are used last */
+	kept.maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	if (kept.maps >= 0 && pread(kept.maps, &any, 1, 0) == 1)
+		return;
+	if (kept.maps >= 0)
+		close(kept.maps);
+	kept.maps = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
+}
+
+void text_keep_these(struct text_fds fds)
+{
+	kept = fds;
+}
+
+struct text_fds text_kept(void)
+{
+	return kept;
+}
+
+void text_let_go(void)
+{
+	if (kept.mem >= 0)
+		close(kept.mem);
+	if (kept.maps >= 0)
+		close(kept.maps);
+	text_forget();
+}
+
+void text_forget(void)
+{
+	kept = (struct text_fds){ -1, -1 };
 }
 
 void text_close(void)
@@ -68,7 +108,7 @@ void text_close(void)
 	text_made();
 	pages_free(&looked);
 	pages_free(&making);
-	if (mem >= 0)
+	if (mem >= 0 && mem != kept.mem)
 		close(mem);
 	mem = -1;
 }
@@ -253,21 +293,22 @@ static bool parse(char *line, struct text_map *m)
 	return true;
 }
 
-static char *read_all(const char *path)
+/* Returns all of the file, whose end is a zero, or NULL. */
+static char *read_all(int fd)
 {
 	size_t size = 1 << 16, n = 0;
 	char *text = malloc(size), *more;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	while (text && fd >= 0) {
-		ssize_t got = read(fd, text + n, size - n - 1);
+	while (text) {
+		ssize_t got = pread(fd, text + n, size - n - 1, (off_t)n);
 
+		if (got < 0 && errno == EINTR)
+			continue;
 		if (got < 0)
 			break;
 		n += (size_t)got;
 		if (!got) {
 			text[n] = 0;
-			close(fd);
 			return text;
 		}
 		if (size - n < 4096) {
@@ -278,15 +319,29 @@ static char *read_all(const char *path)
 			text = more;
 		}
 	}
-	if (fd >= 0)
-		close(fd);
 	free(text);
 	return NULL;
 }
 
+static char *read_maps(void)
+{
+	char *text = kept.maps >= 0 ? read_all(kept.maps) : NULL;
+	int fd;
+
+	/* it is empty if the thread that opened it has ended */
+	if (text && *text)
+		return text;
+	free(text);
+	fd = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
+	text = fd >= 0 ? read_all(fd) : NULL;
+	if (fd >= 0)
+		close(fd);
+	return text;
+}
+
 int text_maps_read(struct text_maps *maps)
 {
-	char *text = read_all("/proc/thread-self/maps"), *line, *rest = text;
+	char *text = read_maps(), *line, *rest = text;
 	unsigned int lines = 0;
 
 	*maps = (struct text_maps){ 0 };

@@ -11,10 +11,28 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Opens and closes /proc/self/mem for the functions below. It does not stay open, because the
- * program may close any descriptor. Returns 0 or -errno. */
+/* Opens and closes /proc/self/mem for the functions below, unless it is kept open. It does not stay open
+ * in the program's descriptor table, because the program may close any descriptor. Returns 0 or -errno. */
 int text_open(void);
 void text_close(void);
+
+/* The process's memory and its mappings. */
+struct text_fds {
+	int mem, maps; /* -1: none */
+};
+/*
+ * Opens both, and keeps them open: the calling thread has a descriptor table of its own. Later the
+ * process may not be able to open them: after a change of its user /proc/self belongs to root, and
+ * after chroot(2) there may be no /proc. What cannot be opened is opened at each use, as before.
+ */
+void text_keep(void);
+/* The same with these, which another thread has kept; and what is kept (-1: none). */
+void text_keep_these(struct text_fds);
+struct text_fds text_kept(void);
+/* Closes them. In a process, or a thread, that has not the descriptor table in which they are: forgets
+ * them. */
+void text_let_go(void);
+void text_forget(void);
 
 /* Returns 0 or -errno; -EIO: nothing is mapped there. */
 int text_read(__u64 address, void *bytes, size_t n);

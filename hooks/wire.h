@@ -15,8 +15,8 @@
  *	agent:	READ					a record was written that is to be read now: the
  *							thread waits for the answer
  *	user:	READ
- *	child:	CHILD (with a socket)			a forked child, over its parent's socket; over the
- *							one that it sends, all of this begins anew
+ *	agent:	CHILD (with a socket)			of a forked child, with which all of this begins
+ *							anew over that socket
  *	user:	STOP (or hangs up)
  *	agent:	BYE
  *
@@ -49,10 +49,12 @@
 
 #define HOOKS_ENV "CUDATRACE_HOOKS"
 #define HOOKS_MAGIC 0x6b686463u /* "cdhk" */
-#define HOOKS_VERSION 10
+#define HOOKS_VERSION 11
 #define HOOKS_MAPPED_MS 2000 /* how long a thread that maps a library waits for its hooks */
 #define HOOKS_FUNCS_MAX 8192
 #define HOOKS_THREADS_MAX 4096
+/* an area takes at most one part of so many of a limited address space (RLIMIT_AS) */
+#define HOOKS_LIMIT_PART 16
 #define HOOKS_CELLS (1u << 18)	    /* in an area in which calls are counted */
 #define HOOKS_CELLS_EACH (1u << 16) /* how many of them one thread may have */
 #define HOOKS_CHUNK 16u		    /* cells that a thread takes at a time */
@@ -182,7 +184,7 @@ struct hooks_bye {
 	__u32 kept; /* bytes of code that stay mapped in the process */
 };
 
-/* From a forked child: it sends one end of a new socketpair. */
+/* Of a forked child, with a socket that is connected to it. */
 struct hooks_child {
 	struct meet_head h;
 	__u32 tid; /* the parent's thread that called fork(2), in the parent's pid namespace */
@@ -195,6 +197,22 @@ struct hooks_child {
 #define HOOKS_AREA_HEAD 4096
 #define HOOKS_SCOPES_BYTES 6144
 #define HOOKS_BLOCK_HEAD 16384
+
+/*
+ * Where a thread of the program, or a forked child, waits for the agent's thread, which has a descriptor
+ * table of its own (door.h). Both sides have an abstract address that the kernel chose; each writes its
+ * own here, where nobody else can, so that each knows the other.
+ */
+#define HOOKS_DOORS 8
+struct hooks_door {
+	__u32 state; /* enum door_state */
+	__u32 kind;  /* enum door_kind */
+	__u32 pid, tid;
+	__u64 ns;
+	__s32 err;
+	__u32 pad;
+	__u8 address[8], visitor[8];
+};
 
 enum hooks_owner { HOOKS_FREE = 0, HOOKS_USED = 1 };
 
@@ -276,6 +294,12 @@ struct hooks_area {
 	 * off; and when a child of vfork(2), which has its parent's memory, made a call the first time */
 	__u64 gone, in_vfork;
 	__u64 pad3[6];
+	/* a futex, which is changed when there is something to do for the agent's thread: by the program's
+	 * threads, and by the user side after each message */
+	__u32 bell;
+	__u32 doors_closed;
+	__u32 pad4[14];
+	struct hooks_door doors[HOOKS_DOORS];
 };
 
 /* Additional data of a cell: for a key of CT_BY_SIZE the sizes, otherwise the durations. */
@@ -402,5 +426,7 @@ CT_ASSERT_SIZE(struct hooks_mute, 32);
 _Static_assert(sizeof(struct hooks_thread) <= HOOKS_BLOCK_HEAD, "a thread's block");
 _Static_assert(offsetof(struct hooks_thread, tail) % 64 == 0, "a line of the cache of its own");
 _Static_assert(offsetof(struct hooks_area, cells) == 64, "a line of the cache of its own");
+_Static_assert(offsetof(struct hooks_area, bell) % 64 == 0, "a line of the cache of its own");
+_Static_assert(sizeof(struct hooks_area) <= HOOKS_AREA_HEAD, "the area's head");
 
 #endif

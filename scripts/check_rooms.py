@@ -15,7 +15,7 @@ MOST_FILES = 30
 MAY_INCLUDE = {
     'advise': 'api event event/holes format stat stat/steps util util/table util/option',
     'advise/memory': 'advise event/scopes util',
-    'advise/rules': 'advise util/table',
+    'advise/rules': 'advise mem util/table',
     'advise/rules/collectives': 'advise event event/scopes stat/steps',
     'advise/rules/gemm': 'advise event/scopes',
     'advise/steps': 'advise stat/steps',
@@ -36,14 +36,14 @@ MAY_INCLUDE = {
     'format/chrome': 'event event/scopes format format/rows format/slice stat/steps util util/table',
     'format/columns': 'event event/scopes format format/rows util',
     'format/html': 'event format util util/io',
-    'format/nsys': 'event format util util/io util/option util/table',
+    'format/nsys': 'event format util util/io util/option util/table util/whole',
     'format/otlp': 'event format stat util',
     'format/parquet': 'format format/columns util util/io',
     'format/perfetto': 'event format format/slice util util/io util/option',
     'format/rows': 'api event event/scopes format util util/io util/table',
     'format/slice': 'event format',
     'format/stacks': 'event/scopes format util util/io util/table',
-    'mem': 'event event/holes event/scopes format mem/viz util util/io util/table util/option',
+    'mem': 'api event event/holes event/scopes format mem/viz util util/io util/table util/option',
     'mem/viz': 'util util/io util/table',
     'nccl': 'proc util util/io util/table',
     'proc': 'util util/io util/table',
@@ -69,15 +69,15 @@ MAY_INCLUDE = {
     'stat': 'api event event/holes event/scopes format mem stat/gemm stat/steps util util/io util/option util/table',
     'stat/gemm': 'event event/scopes util/io',
     'stat/steps': 'api event event/holes event/scopes util util/io util/table',
-    'stuck': 'api cli/options event nccl proc resolve/stacks '
-             'session source source/bpf stages util util/io util/table',
+    'stuck': 'api cli/options event format nccl proc resolve/stacks '
+             'session source source/bpf stages util util/io util/option util/table',
     'top': 'api event format stat util util/io util/option util/table',
     'trace': 'event util util/io util/table util/whole',
     'util': '',
     'util/io': 'util',
     'util/table': 'util',
     'util/option': 'util',
-    'util/whole': 'util',
+    'util/whole': 'util util/io',
 }
 
 

@@ -32,6 +32,7 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
+enum syscall_work_bit { SYSCALL_WORK_BIT_SYSCALL_USER_DISPATCH = 5 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
 enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 1024 };
 enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
@@ -103,6 +104,7 @@ struct thread_struct {
 	unsigned long fsbase; /* x86_64 alone */
 };
 struct thread_info {
+	unsigned long syscall_work; /* 5.11 and on; x86_64 alone */
 	__u32 cpu;
 };
 struct task_struct {

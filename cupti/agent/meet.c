@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -24,6 +25,13 @@ uint64_t meet_now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+bool meet_may_take_times(void)
+{
+	int may = PR_TSC_ENABLE;
+
+	return prctl(PR_GET_TSC, &may, 0, 0, 0) || may == PR_TSC_ENABLE;
 }
 
 /* ---- the words ---- */

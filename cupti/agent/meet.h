@@ -11,6 +11,7 @@
 #include "meet_msg.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Where to connect. */
@@ -20,6 +21,9 @@ struct meet {
 };
 
 uint64_t meet_now(void);
+/* Returns whether the calling thread, and those that it makes, may read the processor's clock, by which libc
+ * takes times, too. */
+bool meet_may_take_times(void);
 
 /* The value of `name` in the text, unescaped. Returns its length, 0 when it is not there, -EINVAL
  * when it does not fit. */

@@ -72,6 +72,19 @@ case_stat_leaves_out() {
 	out=$(sed -nE 's/^cudatrace: ([0-9]+) records of devices are in no sum: sums are of kernels, copies and sets of memory$/\1/p' "$T/err")
 	[ "${out:-0}" -gt 0 ] || fail "nothing is said of waits: $(cat "$T/err")"
 	expect "records" "$(sed -nE 's/.* calls, ([0-9]+) on devices.*/\1/p' "$T/err")" $((all - out))
+	# calls that other calls made
+	ct record --nested -o "$T/nested.ctrace" -- "$BIN/work" 20 return
+	ok_rc
+	all=$(sed -nE 's/^cudatrace: ([0-9]+) calls.*/\1/p' "$T/err")
+	ct stat "$T/nested.ctrace"
+	ok_rc
+	out=$(sed -nE 's/^cudatrace: ([0-9]+) calls of the recording are in no sum: other calls made them, and their time is a part of those$/\1/p' "$T/err")
+	[ "${out:-0}" -gt 0 ] || fail "nothing is said of nested calls: $(cat "$T/err")"
+	expect "calls" "$(sed -nE 's/^cudatrace: ([0-9]+) calls, .*/\1/p' "$T/err")" $((all - out))
+	ct replay "$T/nested.ctrace"
+	says "$out calls of the recording are not shown: .* \\(--nested shows them\\)"
+	ct replay --nested "$T/nested.ctrace"
+	! grep -q 'of the recording' "$T/err" || fail "with --nested: $(cat "$T/err")"
 }
 
 # Each habit of the tutorial's program is found at its line of Python, in a recording and live; nothing of the interpreter or of what calls C

@@ -87,7 +87,7 @@ case_doctor_hostile_path() {
 	ct -v -d 0.1 -p "$PID_a"
 	ok_rc
 	cp "$T/err" "$T/said"
-	grep -qF '/?[2J?31m?' "$T/said" || fail "no path in: $(cat -v "$T/said")"
+	grep -qF '/\033[2J\302\23331m\342\200\256\012x/' "$T/said" || fail "no path in: $(cat -v "$T/said")"
 	ct doctor -p "$PID_a"
 	ok_rc
 	grep -qF '/?[2J?31m??x/libcudart' "$T/out" || fail "no path in: $(cat -v "$T/out")"

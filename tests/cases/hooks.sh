@@ -369,6 +369,91 @@ case_hooks_sandboxed() { # undisturbed
 	done
 }
 
+# A thread that forbids itself to read the processor's clock, in whatever way: the hooks are removed before, and it is said from when on.
+case_hooks_no_clock() { # undisturbed
+	with_hooks
+	for how in tsc tsc-call strict filter-tsc; do
+		ct --source=hooks --format json -o "$T/rows" -- "$CALLS" forbids 20 $how
+		expect "status, $how" "$rc" 0
+		expect "the program, $how" "$(cat "$T/out")" survived
+		expect "rows, $how" "$(grep -c '"name":"cudaStreamQuery"' "$T/rows")" "$([ $how = filter-tsc ] && echo 21 || echo 1)"
+		says 'warning: process [0-9]+: it forbids a thread to take times \(prctl\(PR_SET_TSC\), or seccomp\): its hooks were removed first'
+		says 'calls?, 0 lost of those seen; process [0-9]+ \(calls\) lost its hooks: its further calls are not known, from [0-9.]+ s '
+	done
+}
+
+# Nothing is put into a program that has no clock: neither hooks nor the agent, whose thread would have none either.
+case_no_clock_attached() { # undisturbed
+	with_hooks
+	for what in hooks gpu; do
+		target $what forbids 3 tsc-waits
+		go $what nowait
+		wait_for 10 grep -q forbidden "$T/$what.out"
+		pid=PID_$what
+		if [ $what = gpu ]; then
+			ct --gpu --cupti "$ROOT/.output/standin/libcupti.so.13" -o "$T/rows" -d 0.2 -p "${!pid}"
+		else
+			ct --source=hooks -o "$T/rows" -d 0.2 -p "${!pid}"
+		fi
+		says "error: process ${!pid} forbids its threads to read the processor's clock \(prctl\(PR_SET_TSC\)\): nothing can be put into it; trace it by probes"
+		go $what nowait
+		wait_for 10 grep -q survived "$T/$what.out"
+	done
+}
+
+# A program that has made SIGSYS of all system calls that are not libc's: none comes from the hooks, whether stacks are asked for or not.
+case_hooks_dispatched() { # undisturbed
+	with_hooks
+	for stacks in '' -k; do
+		# shellcheck disable=SC2086 # nothing, or a word
+		ct --source=hooks $stacks --format json -o "$T/rows" -- "$CALLS" forbids 20 dispatch
+		expect "status" "$rc" 0
+		expect "the program" "$(cat "$T/out")" survived
+		expect "rows" "$(grep -c '"name":"cudaStreamQuery"' "$T/rows")" 21
+	done
+}
+
+# A program that limits its address space, or has such a limit from the start, or limits it after a trace, can use it: of our addresses, what is
+# not in use is given back. All its calls are there, also those of threads that come later.
+case_hooks_limited() { # undisturbed
+	with_hooks
+	for how in setrlimit prlimit call; do
+		ct --source=hooks -o "$T/rows" -- "$CALLS" limited 20 8192 $how
+		expect "the program, $how" "$(cat "$T/out")" survived
+		expect "rows, $how" "$(grep -c cudaStreamQuery "$T/rows")" 21
+		ct stat --source=hooks --json -o "$T/stat.json" -- "$CALLS" limited 20 4096 $how
+		expect "the program, stat, $how" "$(cat "$T/out")" survived
+		expect "calls, $how" "$(stat_of cudaStreamQuery calls)" 21
+	done
+	ct --source=hooks -o "$T/rows" -- sh -c "ulimit -v 1000000 && exec '$CALLS' limited 20 800 setrlimit"
+	expect "a limited program" "$(cat "$T/out")" survived
+	expect "rows of a limited program" "$(grep -c cudaStreamQuery "$T/rows")" 21
+	target a limited 20 4096 setrlimit
+	for _ in 1 2 3; do
+		ct --source=hooks -o "$T/rows" -d 0.1 -p "$PID_a"
+	done
+	go a
+	expect "after a trace" "$(grep -v ready "$T/a.out" | head -n 1)" survived
+}
+
+# After a trace the program may map something where our addresses were: the next trace has its place elsewhere, and leaves that alone.
+case_hooks_place_taken() { # undisturbed
+	with_hooks
+	target a maps 2
+	ct --source=hooks -o "$T/rows" -d 0.1 -p "$PID_a"
+	go a nowait
+	wait_for 10 grep -q '^at 0: mapped' "$T/a.out"
+	ct --source=hooks -o "$T/rows" -d 0.1 -p "$PID_a"
+	attach --source=hooks -p "$PID_a"
+	go a nowait
+	wait_for 10 grep -q '^at 1: mapped' "$T/a.out"
+	go a
+	stop a
+	finish
+	grep -q '^as it was' "$T/a.out" || fail "$(tail -n 1 "$T/a.out")"
+	expect_rows cudaStreamQuery 1
+}
+
 # A program that locks its memory does not get all of the shared memory made present, be it for records or for counts; not even where
 # that is attached to it later, or after it was attached to another time.
 case_hooks_locked() { # undisturbed
@@ -842,22 +927,70 @@ END
 	stop a
 }
 
-# A program that closes all its descriptors, or becomes another one without hooks: it is said that its further calls are not shown.
-case_hooks_connection_closed() { # undisturbed
-	local how
+# With an auditor (LD_AUDIT) that looks at each call and each return, the dynamic loader makes the calls itself: what the hooks' object calls must
+# not go that way, as dlsym() would take the loader for its caller. The auditor sees each of the program's calls, and none of ours.
+case_hooks_audited() { # undisturbed
 	with_hooks
-	for how in "daemon 3 4" "exec-lines 3"; do
-		# shellcheck disable=SC2086
-		target a $how
-		attach --source=hooks -p "$PID_a"
-		go a nowait
-		wait_for 10 grep -q "^cudatrace: warning: process $PID_a: its connection to cudatrace has ended, but the process has not: it has closed its \
-descriptors, as a daemon does, or has become a program that cannot have hooks; its further calls are shown by --source=probes alone\$" "$T/err"
-		stop a
-		wait_for 5 ended "$CT"
-		[ "$(rows cudaStreamQuery)" -ge 3 ] || fail "$how: calls before that have no rows"
-		rm -f "$T/a.in"
-	done
+	gcc -shared -fPIC -o "$T/audit.so" -x c - << 'END'
+#define _GNU_SOURCE
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+static int calls, ours;
+unsigned int la_version(unsigned int version)
+{
+	return version;
+}
+unsigned int la_objopen(struct link_map *map, Lmid_t lmid, uintptr_t *cookie)
+{
+	*cookie = strstr(map->l_name, "cudatrace") != NULL;
+	return LA_FLG_BINDTO | LA_FLG_BINDFROM;
+}
+Elf64_Addr la_x86_64_gnu_pltenter(Elf64_Sym *symbol, unsigned int n, uintptr_t *from, uintptr_t *to, La_x86_64_regs *regs, unsigned int *flags,
+				  const char *name, long int *frame_bytes)
+{
+	*frame_bytes = 256; /* then it copies the stack, and sees the return */
+	return symbol->st_value;
+}
+unsigned int la_x86_64_gnu_pltexit(Elf64_Sym *symbol, unsigned int n, uintptr_t *from, uintptr_t *to, const La_x86_64_regs *in,
+				   La_x86_64_retval *out, const char *name)
+{
+	calls += !strcmp(name, "cudaStreamQuery");
+	ours += !strcmp(name, "dlsym") && *from;
+	return 0;
+}
+__attribute__((destructor)) static void end(void)
+{
+	dprintf(1, "audited: %d, of ours %d\n", calls, ours);
+}
+END
+	ct --source=hooks -o "$T/rows" -- env LD_AUDIT="$T/audit.so" "$CALLS" queries 20
+	ok_rc
+	expect "the auditor" "$(grep audited "$T/out" | tail -n 1)" 'audited: 20, of ours 0'
+	expect "rows" "$(grep -c cudaStreamQuery "$T/rows")" 20
+}
+
+# A program that closes all its descriptors goes on being traced. One that becomes another one without hooks: it is said that its further
+# calls are not shown.
+case_hooks_connection_closed() { # undisturbed
+	with_hooks
+	target a daemon 3 4
+	attach --source=hooks -p "$PID_a"
+	go a
+	stop a
+	wait_for 5 ended "$CT"
+	expect_rows cudaStreamQuery 7
+	says '7 calls, 0 lost$'
+	rm -f "$T/a.in"
+	target a exec-lines 3
+	attach --source=hooks -p "$PID_a"
+	go a nowait
+	wait_for 10 grep -q "^cudatrace: warning: process $PID_a: its connection to cudatrace has ended, but the process has not: it has become a \
+program that cannot have hooks; its further calls are shown by --source=probes alone\$" "$T/err"
+	stop a
+	wait_for 5 ended "$CT"
+	[ "$(rows cudaStreamQuery)" -ge 3 ] || fail "calls before that have no rows"
+	rm -f "$T/a.in"
 	# that it ended is no reason to say so
 	target a queries 5
 	attach --source=hooks -p "$PID_a"

@@ -16,7 +16,7 @@ job() {
 	wait_for 10 grep -q '^ready' "$T/$name.out"
 	while read -r rank pid; do
 		[ "$rank" = ready ] || declare -g "RANK_$rank=$pid"
-		[ "$rank" = ready ] || [ "$1" = turn ] || [ "$1-$rank" = "absent-$(($2 - 1))" ] || wait_for 10 in_wait "$pid"
+		[ "$rank" = ready ] || [[ $1 == turn || $1 == after-* ]] || [ "$1-$rank" = "absent-$(($2 - 1))" ] || wait_for 10 in_wait "$pid"
 	done < "$T/$name.out"
 }
 
@@ -100,7 +100,7 @@ case_nccl_same() {
 	ok_rc 4
 	expect "the communicator" "$(communicators | head -n 2)" \
 		"communicator HASH of 2 ranks: all ranks have begun as many collectives of each kind, the last: Broadcast #1, AllReduce #4
-  whether their sizes, types, operations and roots are the same is not known here; 'cudatrace record --layers nccl' of the job shows them"
+  whether their sizes, types, operations and roots are the same is not known here; 'cudatrace stuck FILE' compares them in a recording of the job that was made with --layers nccl"
 	job_ends a
 }
 
@@ -208,4 +208,145 @@ case_nccl_python() {
 	kill "$PID_0" "$PID_1"
 	wait_for 5 ended "$PID_0"
 	wait_for 5 ended "$PID_1"
+}
+
+# asked MODE: what `stuck` says of a recording of a job of three ranks, without what differs from run to run.
+asked() {
+	mkfifo "$T/$1.in"
+	# shellcheck disable=SC2261
+	"$CUDATRACE" record -o "$T/$1.ctr" --layers nccl -- "$BIN/ranks" "$1" 3 < "$T/$1.in" > "$T/$1.out" 2> "$T/$1.err" &
+	local pid=$! fd
+	exec {fd}> "$T/$1.in"
+	wait_for 20 grep -q '^ready' "$T/$1.out"
+	sleep 0.3 # nothing begins for this long
+	exec {fd}>&-
+	wait_for 10 ended "$pid"
+	grep -q ' 0 lost' "$T/$1.err" || fail "$1: $(cat "$T/$1.err")"
+	ct stuck --over 0.2 "$T/$1.ctr"
+	sed 's/0x[0-9a-f]*/HASH/g; s/PID [0-9]*/PID/g' "$T/out" > "$T/said"
+}
+
+# asked_all RESULT TEXT of the mode that was asked
+asked_says() {
+	ok_rc "$1"
+	diff - "$T/said" > "$T/diff" || fail "what is said differs: $(cat "$T/diff")"
+}
+
+# What ranks ask for is compared, and all that differs is said with its values.
+case_nccl_asked_values() {
+	asked count
+	asked_says 4 <<- 'END'
+		communicator HASH of 3 ranks:
+		  collective #5: the ranks do not ask for the same
+		    rank 0 (ranks, PID): ncclAllReduce count=512 float32 sum
+		    ranks 1-2: ncclAllReduce count=256 float32 sum
+		1 communicator compared, 1 with ranks that do not ask for the same or wait for each other
+	END
+	ct stuck --over 0.2 --format json "$T/count.ctr"
+	ok_rc 4
+	python3 tests/unit/check_json.py "$T/out" > "$T/check" || fail "JSON: $(cat "$T/check")"
+	expect "JSON" "$(python3 -c '
+import json, sys
+row = json.loads(open(sys.argv[1]).read())
+print(row["type"], row["fault"], row["communicator_ranks"])
+for r in row["ranks"]:
+    print(r["communicator_rank"], r["process"], r["state"], r["name"], r["sequence"], r["count"], r["datatype"], r["op"])' "$T/out")" \
+		"collective_fault arguments 3
+0 ranks asks ncclAllReduce 5 512 float32 sum
+1 ranks asks ncclAllReduce 5 256 float32 sum
+2 ranks asks ncclAllReduce 5 256 float32 sum"
+	asked type
+	expect "types" "$(sed -n 3,4p "$T/said")" "    rank 0 (ranks, PID): ncclAllReduce count=256 bfloat16 sum
+    ranks 1-2: ncclAllReduce count=256 float32 sum"
+	asked root
+	expect "roots" "$(sed -n 3,4p "$T/said")" "    rank 0 (ranks, PID): ncclBroadcast count=256 float32 root 1
+    ranks 1-2: ncclBroadcast count=256 float32 root 0"
+	asked differ
+	expect "functions" "$(sed -n 3,4p "$T/said")" "    ranks 0-1: ncclAllReduce count=256 float32 sum
+    rank 2 (ranks, PID): ncclBroadcast count=256 float32 root 0"
+}
+
+# Who waits in a recording, and that nobody does who does not.
+case_nccl_asked_waits() {
+	asked absent
+	asked_says 4 <<- 'END'
+		communicator HASH of 3 ranks:
+		  ncclAllReduce #5 (count=256 float32 sum): ranks 0-1 wait in it, rank 2 (ranks, PID) has not come to it
+		1 communicator compared, 1 with ranks that do not ask for the same or wait for each other
+	END
+	asked crossed
+	asked_says 4 <<- 'END'
+		communicator HASH of 3 ranks:
+		  ncclAllReduce #5 (count=1 float32 sum): ranks 0-1 wait in it, rank 2 (ranks, PID) has not come to it
+		  a hang, a circle of waiting calls: rank 0 waits in ncclAllReduce #5 for rank 2, rank 2 waits in ncclAllReduce #1 of communicator HASH for rank 0
+		communicator HASH of 3 ranks:
+		  ncclAllReduce #1 (count=1 float32 sum): rank 2 (ranks, PID) waits in it, ranks 0-1 have not come to it
+		2 communicators compared, 2 with ranks that do not ask for the same or wait for each other
+	END
+	asked same
+	asked_says 0 <<- 'END'
+		1 communicator compared, 0 with ranks that do not ask for the same or wait for each other
+	END
+}
+
+case_nccl_asked_peers() {
+	asked circle
+	asked_says 4 <<- 'END'
+		communicator HASH of 3 ranks:
+		  rank 0 waits in receive #1 from rank 1 (count=8 float32): rank 1 has called the send that matches it, but it waits behind ncclRecv #1
+		  rank 1 waits in receive #1 from rank 2 (count=8 float32): rank 2 has called the send that matches it, but it waits behind ncclRecv #1
+		  rank 2 waits in receive #1 from rank 0 (count=8 float32): rank 0 has called the send that matches it, but it waits behind ncclRecv #1
+		  a hang, a circle of receives: rank 0 waits in ncclRecv #1 for rank 1, rank 1 waits in ncclRecv #1 for rank 2, rank 2 waits in ncclRecv #1 for rank 0
+		1 communicator compared, 1 with ranks that do not ask for the same or wait for each other
+	END
+	# sends and receives of a group begin together
+	asked grouped
+	asked_says 0 <<- 'END'
+		1 communicator compared, 0 with ranks that do not ask for the same or wait for each other
+	END
+	asked unsent
+	asked_says 4 <<- 'END'
+		communicator HASH of 3 ranks:
+		  rank 2 waits in receive #1 from rank 0 (count=8 float32): rank 0 has begun no send that matches it
+		  rank 0 has called 1 send to rank 1, which has called 0 receives from it
+		1 communicator compared, 1 with ranks that do not ask for the same or wait for each other
+	END
+	asked sizes
+	asked_says 4 <<- 'END'
+		communicator HASH of 3 ranks:
+		  send #1 from rank 0 to rank 1: rank 0 sends count=8 float32, rank 1 receives count=4 float32
+		1 communicator compared, 1 with ranks that do not ask for the same or wait for each other
+	END
+}
+
+looks() { grep -c 'processes with CUDA' "$T/err"; }
+has_looked() { [ "$(looks)" -ge "$1" ]; }
+
+# Ranks that are looked at when they ask.
+case_nccl_asked_live() {
+	job a after-count 3
+	"${BACKGROUND[@]}" "$CUDATRACE" stuck -v -p "$RANK_0" -p "$RANK_1" -p "$RANK_2" --over 0.3 --watch -o "$T/out" 2> "$T/err" &
+	CT=$!
+	wait_for 20 grep -q 'processes with CUDA' "$T/err"
+	touch "$T/go"
+	wait_for 20 has_looked $(($(looks) + 4))
+	finish INT
+	ok_rc 4
+	expect "what is said" "$(grep -A 2 'do not ask' "$T/out" | sed 's/PID [0-9]*/PID/')" \
+		"  collective #11: the ranks do not ask for the same
+    rank 0 (ranks, PID): ncclAllReduce count=512 float32 sum
+    ranks 1-2: ncclAllReduce count=256 float32 sum"
+	job_ends a
+}
+
+case_nccl_asked_refuses() {
+	ct stuck "$T/nothing"
+	ok_rc 1
+	says "cannot read $T/nothing"
+	ct stuck -p 1 "$T/nothing"
+	ok_rc 2
+	says 'is read as a recording, and no process is looked at'
+	ct stuck "$BIN/ranks"
+	ok_rc 2
+	says "the FILE is no recording, and 'cudatrace stuck' starts no program"
 }

@@ -400,7 +400,62 @@ case_hostile_words_in_messages() {
 	ct -o $'/nonexistent/a\e[31mb\xc2\x9b31mc\x9bd\xe2\x80\xaee\xc3\xa9f\x7f/g'
 	ok_rc 1
 	expect message "$(cat "$T/err")" \
-		$'cudatrace: error: cannot write to /nonexistent/a?[31mb?31mc?d?e\xc3\xa9f?/g: No such file or directory'
+		'cudatrace: error: cannot write to /nonexistent/a\033[31mb\302\23331mc\233d\342\200\256e'$'\xc3\xa9''f\177/g: No such file or directory'
+}
+
+# A name with line ends makes no line of its own, wherever it is quoted: none that could pass for a message of cudatrace.
+case_hostile_lines_in_messages() {
+	local bad=$'x\ncudatrace: 0 lost\ny' how n=0
+	local -a words
+	mkdir "$T/$bad"
+	cp "$STANDIN/libcudart.so.13" "$T/$bad"
+	cp tests/traces/calls.ctrace "$T/$bad/r"
+	head -c 300 tests/traces/calls.ctrace > "$T/$bad/cut"
+	cp tests/traces/calls.ctrace "$T/r"
+	while read -r how; do
+		read -ra words <<< "$how"
+		words=("${words[@]//@/$T/$bad}")
+		words=("${words[@]//=/$bad}")
+		words=("${words[@]/#late/$BIN/late}")
+		ct "${words[@]}"
+		n=$((n + 1))
+		[ -s "$T/err" ] || fail "'$how' says nothing"
+		! grep -v '^cudatrace: ' "$T/err" || fail "'$how' says a line that does not begin as a message: $(cat "$T/err")"
+		! grep -q '^cudatrace: 0 lost' "$T/err" || fail "'$how' says what the name says: $(cat "$T/err")"
+		grep -qF 'x\012cudatrace: 0 lost\012y' "$T/err" || fail "'$how' does not quote the name: $(cat "$T/err")"
+	done <<- 'END'
+		--=
+		=
+		--format = -p 1
+		-e = -- true
+		-p 1 -d =
+		-o @/none/file -p 1 -d 0.1
+		-- @/none
+		-- @
+		-v -o /dev/null -- late @/libcudart.so.13 1
+		replay @/none
+		replay @/cut
+		replay @
+		record -o @ -- true
+		record -o @/out -- true
+		stat @/none
+		stat --by = @/r
+		stat --save @ @/r
+		mem @/none
+		advise --rule = @/r
+		compare @/none @/r
+		export --to = @/r
+		export --to nsys-sqlite -o @ @/r
+		export --to parquet -o @ @/r
+		merge -o @/none/x @/r @/r
+		merge -o /dev/null @/cut @/none
+		info @/none
+		stuck @/none
+		serve --web-config @/none
+	END
+	expect "ways" "$n" 28
+	CUDATRACE_DEBUG=$bad ct replay "$T/r"
+	expect "a word of CUDATRACE_DEBUG" "$(grep -vc '^cudatrace: error: CUDATRACE_DEBUG' "$T/err")" 0
 }
 
 # A reader that has seen enough, as head has, is no error: the trace ends with status 0, without a word.

@@ -340,6 +340,26 @@ case_seccomp_no_return() {
 	expect "rows" "$(grep -c -F '"name":"cudaStreamQuery"' "$T/out")" 21
 }
 
+# A return probe is a system call: where those have become SIGSYS, calls are seen at their entry alone, whether that was so before the trace
+# or is so from some call on.
+case_dispatched_no_return() { # undisturbed
+	with_sessions
+	ct_json -- "$CALLS" forbids 20 dispatch
+	ok_rc
+	expect "the program" "$(cat "$T/prog.out")" survived
+	expect "rows" "$(grep -c -F '"name":"cudaStreamQuery"' "$T/out")" 21
+	expect "rows with a result" "$(grep -F '"name":"cudaStreamQuery"' "$T/out" | grep -c '"result"')" 1
+	target a forbids 20 dispatch-waits
+	go a nowait
+	wait_for 10 grep -q forbidden "$T/a.out"
+	attach -p "$PID_a"
+	go a nowait
+	wait_for 10 grep -q survived "$T/a.out"
+	wait "$CT" || fail "status $?"
+	expect "rows by -p" "$(grep -c -F '"name":"cudaStreamQuery"' "$T/out")" 20
+	expect "rows with a result by -p" "$(grep -F '"name":"cudaStreamQuery"' "$T/out" | grep -c '"result"')" 0
+}
+
 case_user() {
 	id nobody > /dev/null 2>&1 || skip "no user nobody"
 	chmod 777 "$T"

@@ -159,6 +159,19 @@ case_signals_own_ptrace() {
 	own_ptrace traces sh -c "'$BIN/traces' > '$T/it.out'"
 }
 
+# What other programs of the machine map meanwhile concerns only them.
+case_signals_own_ptrace_others() {
+	local n
+	while :; do "$CALLS" queries 1; done > /dev/null 2>&1 &
+	PID_a=$!
+	ct_json -e cudaMalloc -- sh -c "sleep 0.5; '$BIN/traces' > '$T/it.out'"
+	ok_rc
+	says "process [0-9]+ \(traces\) uses ptrace itself"
+	n=$(grep -o '"not_seen":\[.*\],"muted"' "$T/out" | grep -o '"reason":"unprobed"' | wc -l)
+	# the program and its child
+	[ "$n" -le 2 ] || fail "$n processes had no probes: $(tail -n 1 "$T/out")"
+}
+
 case_signals_own_ptrace_gdb() {
 	command -v gdb > /dev/null || skip "gdb is not here"
 	own_ptrace gdb gdb -nx -batch -ex "run > '$T/it.out'" "$BIN/traces"

@@ -812,7 +812,8 @@ static void test_mem(void)
 	CHECK_TEXT("cudatrace: error: there is no option --bogus; see 'cudatrace mem --help'\n",
 		   said);
 	CHECK(parse(OPTS_STUCK, "7"));
-	CHECK_TEXT("cudatrace: error: '7' is one word too many; see 'cudatrace stuck --help'\n",
+	CHECK_TEXT("cudatrace: error: the FILE is no recording, and 'cudatrace stuck' starts no "
+		   "program: give a file that 'cudatrace record' wrote, or -p PID\n",
 		   said);
 }
 

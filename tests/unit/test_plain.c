@@ -14,27 +14,29 @@
 
 #include "unit.h"
 
-/* Bytes, and what is left of them. U+009B is CSI to a terminal, as ESC [ is; U+202E turns the
- * line round. */
+/* Bytes, and what is left of them in place, and in messages. U+009B is CSI to a terminal, as ESC [
+ * is; U+202E turns the line round; U+2028 ends it. */
 static const struct {
-	const char *from, *one_line, *lines;
+	const char *from, *in_place, *said;
 } rows[] = {
 	{ "", "", "" },
 	{ "/usr/lib/libcudart.so.13", "/usr/lib/libcudart.so.13", "/usr/lib/libcudart.so.13" },
 	{ "na\xc3\xafve \xe2\x82\xac", "na\xc3\xafve \xe2\x82\xac", "na\xc3\xafve \xe2\x82\xac" },
-	{ "a\x1b[2Jb\x7f", "a?[2Jb?", "a?[2Jb?" },
+	{ "a\\d+ 100%s", "a\\d+ 100%s", "a\\d+ 100%s" },
+	{ "a\x1b[2Jb\x7f", "a?[2Jb?", "a\\033[2Jb\\177" },
 	{ "a\xc2\x9b"
 	  "31mb",
-	  "a?31mb", "a?31mb" },
+	  "a?31mb", "a\\302\\23331mb" },
 	{ "a\x9b"
 	  "31mb",
-	  "a?31mb", "a?31mb" },
+	  "a?31mb", "a\\23331mb" },
 	{ "a\xe2\x80\xae"
-	  "b",
-	  "a?b", "a?b" },
-	{ "a\nb\tc\rd", "a?b?c?d", "a\nb\tc?d" },
-	{ "a\xe2\x82", "a??", "a??" },
-	{ "\xff\xfe", "??", "??" },
+	  "b\xe2\x80\xa8",
+	  "a?b?", "a\\342\\200\\256b\\342\\200\\250" },
+	{ "x\ncudatrace: 100 calls, 0 lost\ny\tc\rd", "x?cudatrace: 100 calls, 0 lost?y?c?d",
+	  "x\\012cudatrace: 100 calls, 0 lost\\012y\\011c\\015d" },
+	{ "a\xe2\x82", "a??", "a\\342\\202" },
+	{ "\xff\xfe", "??", "\\377\\376" },
 };
 
 static char said[4096];
@@ -123,6 +125,23 @@ static void test_often(void)
 	msg_taker = NULL;
 }
 
+/* A name that is all escapes fills the message, and what is said of more like it has its room. */
+static void test_long(void)
+{
+	char name[4097];
+
+	memset(name, '\n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	msg_taker = take;
+	for (int i = 0; i < MSG_AT_ONCE + 2; i++)
+		msg_warn("no library %s", name);
+	msg_rest();
+	CHECK(strlen(said) < 2048 && strcspn(said, "\n") == strlen(said) - 1);
+	CHECK(strstr(said, "cudatrace: warning: no library \\012\\012") == said);
+	CHECK(strstr(said, " (and 1 more like it)\n"));
+	msg_taker = NULL;
+}
+
 int main(void)
 {
 	char path[] = "/tmp/cudatrace-unit.XXXXXX", text[64], want[128], *got;
@@ -132,21 +151,18 @@ int main(void)
 	msg_taker = take;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		snprintf(text, sizeof(text), "%s", rows[i].from);
-		utf8_plain(text, false);
-		CHECK_TEXT(rows[i].one_line, text);
-		snprintf(text, sizeof(text), "%s", rows[i].from);
-		utf8_plain(text, true);
-		CHECK_TEXT(rows[i].lines, text);
+		utf8_plain(text);
+		CHECK_TEXT(rows[i].in_place, text);
 
 		msg_warn("%s", rows[i].from);
-		snprintf(want, sizeof(want), "cudatrace: warning: %s\n", rows[i].lines);
+		snprintf(want, sizeof(want), "cudatrace: warning: %s\n", rows[i].said);
 		CHECK_TEXT(want, said);
 
 		CHECK(!out_open(&out, path, false));
 		out_plain(&out, rows[i].from, strlen(rows[i].from));
 		CHECK(!out_close(&out));
 		got = unit_read(path);
-		CHECK_TEXT(rows[i].one_line, got ? got : "(no file)");
+		CHECK_TEXT(rows[i].in_place, got ? got : "(no file)");
 		free(got);
 	}
 	/* a part of a text, which goes on */
@@ -159,5 +175,6 @@ int main(void)
 	unlink(path);
 	RUN(test_numbers);
 	RUN(test_often);
+	RUN(test_long);
 	return unit_end();
 }

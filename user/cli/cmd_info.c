@@ -204,7 +204,7 @@ static int learn_process(struct info *in, const struct ct_hdr *h)
 	free(i->host);
 	i->host = strndup(p->info->host, HOST_MAX);
 	if (i->host)
-		utf8_plain(i->host, false);
+		utf8_plain(i->host);
 	return i->host ? 0 : -ENOMEM;
 }
 

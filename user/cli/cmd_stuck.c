@@ -13,6 +13,7 @@
 #include "../nccl/nccl_job.h"
 #include "../source/probe/priv.h"
 #include "../stuck/stuck.h"
+#include "../trace/format.h"
 #include "../util/io/confine.h"
 #include "../util/msg.h"
 #include "../util/option/option.h"
@@ -80,31 +81,75 @@ static int merge(const struct opts *o)
 	return cmd_finish(&out) || err ? 1 : absent ? STUCK_SOME : 0;
 }
 
+/* What the ranks asked for, of a recording. */
+static int stored(const struct opts *o, const struct stuck_options *how)
+{
+	struct stuck_stored as = { .over_ns = how->over_ns,
+				   .json = !(o->format->flags & SINKS_TEXT) };
+	struct opts replay = *o;
+
+	replay.replay = true;
+	replay.file = o->args[0];
+	replay.format = sinks_find(sink_stuck.name);
+	replay.scopes = 1u << CT_SCOPE_COLLECTIVE | 1u << CT_SCOPE_COMMUNICATOR;
+	opts_lend(&replay, sink_stuck.options, &as);
+	return cmd_replay(&replay);
+}
+
 static int cmd_stuck(const struct opts *o)
 {
 	const struct stuck_options *how = opts_own(o, &options);
 
 	if (how->merge)
 		return merge(o);
+	if (o->nargs)
+		return stored(o, how);
 	if (priv_check(true))
 		return 1;
 	return stuck_run(o, how, &source_bpf);
+}
+
+/* A number, or what can be read and is no recording, was meant as another thing: a process, a program,
+ * an answer for --merge. */
+static bool is_no_recording(const char *path)
+{
+	int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	char magic[TRACE_MAGIC_LEN];
+	bool other = fd >= 0 && (pread(fd, magic, sizeof(magic), 0) != sizeof(magic) ||
+				 memcmp(magic, TRACE_MAGIC, sizeof(magic)) != 0);
+
+	if (fd < 0)
+		return !path[strspn(path, "0123456789")] && access(path, F_OK);
+	close(fd);
+	return other;
 }
 
 static int check(const struct opts_line *l)
 {
 	const struct opts *o = l->o;
 	const struct stuck_options *how = opts_own(o, &options);
+	static const char *const live[] = { "pid",     "library",    "watch",	  "no-python",
+					    "mangled", "full-names", "ring-size", "probe-kind" };
+	bool is_stored = o->nargs && !how->merge, looks = false;
 	const struct opts_rule rules[] = {
 		{ !(o->format->flags & SINKS_ROWS), true,
 		  "'cudatrace stuck' prints rows: give --format table or json" },
 		{ how->merge, !o->nargs,
 		  "--merge needs files: what 'cudatrace stuck --format json' printed on each "
 		  "machine" },
+		{ is_stored, o->nargs > 1,
+		  "give one recording: 'cudatrace merge' joins those of several ranks" },
+		{ is_stored, is_stored && is_no_recording(o->args[0]),
+		  "the FILE is no recording, and 'cudatrace stuck' starts no program: give a file "
+		  "that 'cudatrace record' wrote, or -p PID" },
 	};
 
-	if (o->nargs && !how->merge) {
-		msg_error("'%s' is one word too many; see 'cudatrace stuck --help'", o->args[0]);
+	for (size_t i = 0; is_stored && i < ARRAY_LEN(live); i++)
+		looks |= opts_is_given(l, live[i]);
+	if (looks) {
+		msg_error("'%s' is read as a recording, and no process is looked at: leave out "
+			  "it, or the other options than --over, --format and -o",
+			  o->args[0]);
 		return -EINVAL;
 	}
 	return opts_judge(l, rules, ARRAY_LEN(rules));
@@ -117,15 +162,19 @@ const struct command command_stuck = {
 	.words = true,
 	.options = &options,
 	.usage = "Usage: cudatrace stuck [OPTIONS]\n"
+		 "       cudatrace stuck [OPTIONS] FILE                      of a recording\n"
 		 "       cudatrace stuck --merge [OPTIONS] A.json B.json...\n",
 	.about = "\nPrints the threads that have been inside a CUDA call for longer than a second (or --over): the call, since when, its\n"
 		 "arguments and its stack. A call that began before cudatrace is found on the thread's stack; FOR is then a lower bound,\n"
 		 "such as >1.0s, and the arguments are not known. No thread is stopped. For jobs that use NCCL it also says which rank\n"
-		 "has not begun the collective that the others wait in, and what the threads of that rank are doing.\n",
+		 "has not begun the collective that the others wait in, and what the threads of that rank are doing. With a FILE that\n"
+		 "'cudatrace record --layers nccl' wrote, it compares what the ranks asked for: counts, types, operations, roots, and the\n"
+		 "sends and receives that have no partner.\n",
 	.after = "\nExamples:\n"
 		 "  cudatrace stuck                               looks at every process of this machine\n"
 		 "  cudatrace stuck -p 1234 --over 10s\n"
 		 "  cudatrace stuck -p 1234 --watch               prints until SIGINT what hangs, and when it continues\n"
+		 "  cudatrace stuck job.ctrace                    do the ranks ask for the same, and who waits for whom?\n"
 		 "  cudatrace stuck --format json -o $(hostname).json    run this on each machine of a job, and then\n"
 		 "  cudatrace stuck --merge a.json b.json         says which ranks are absent in the whole job\n"
 		 "\nExit status: 4 if there are such threads (with --watch: at the last look) or absent ranks, 5 if none is known but some\n"

@@ -45,7 +45,10 @@ struct nccl_member {
 struct nccl_job {
 	struct nccl_member *members; /* after nccl_job_sort(): by communicator and rank */
 	size_t n;
-	bool merged;	 /* of several answers: a rank that is not there is in none of them */
+	bool merged; /* of several answers: a rank that is not there is in none of them */
+	/* Is what ranks ask for compared elsewhere? NULL: of no communicator */
+	bool (*compared)(void *ctx, uint64_t hash);
+	void *ctx;
 	size_t nunknown; /* processes in the answers whose communicators could not be read */
 };
 

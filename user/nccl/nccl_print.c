@@ -235,8 +235,11 @@ static void put_last(struct out *o, const struct nccl_group *g)
 		out_str(o, "none");
 }
 
-static void put_group(struct out *o, const struct nccl_group *g, bool merged, size_t absent)
+static void put_group(struct out *o, const struct nccl_job *j, const struct nccl_group *g,
+		      size_t absent)
 {
+	bool compared = j->compared && j->compared(j->ctx, g->members[0].hash);
+	bool merged = j->merged;
 	bool unseen = g->nseen < (size_t)g->nranks;
 
 	out_fmt(o, "communicator 0x%" PRIx64 " of %d ranks: ", g->members[0].hash, g->nranks);
@@ -251,9 +254,10 @@ static void put_group(struct out *o, const struct nccl_group *g, bool merged, si
 		put_last(o, g);
 	}
 	out_char(o, '\n');
-	if (!absent)
+	if (!absent && !compared)
 		out_str(o, "  whether their sizes, types, operations and roots are the same is not "
-			   "known here; 'cudatrace record --layers nccl' of the job shows them\n");
+			   "known here; 'cudatrace stuck FILE' compares them in a recording of the "
+			   "job that was made with --layers nccl\n");
 	for (int i = 0; i < g->nkinds; i++)
 		put_kind(o, g, &g->kinds[i]);
 	if (disagree(g))
@@ -295,7 +299,7 @@ int nccl_job_print(const struct nccl_job *j, struct out *o)
 		if (!g.still ||
 		    !(absent || (j->merged && g.nseen < (size_t)g.nranks) || is_inside(&g)))
 			continue;
-		put_group(o, &g, j->merged, absent);
+		put_group(o, j, &g, absent);
 		shown++;
 	}
 	return shown;

@@ -6,10 +6,13 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "session_inside.h"
 #include "signals.h"
+#include "../util/io/behind.h"
 #include "../util/msg.h"
 
 static int exit_status(const struct session *s)
@@ -38,6 +41,46 @@ bool session_interrupted(void)
 	return interrupted;
 }
 
+/* Where messages go while a thread writes them; both NULL: to standard error at once. */
+static struct out *among_rows;
+static struct behind *messages;
+
+static void say_behind(const char *text)
+{
+	if (among_rows)
+		out_between(among_rows, text, strlen(text));
+	else
+		behind_put(messages, text, strlen(text), &signals_pending);
+}
+
+void session_say_behind(struct session *s)
+{
+	struct stat err, rows;
+
+	if (msg_taker || fstat(STDERR_FILENO, &err))
+		return;
+	if (s->out.behind && !fstat(s->out.fd, &rows) && rows.st_dev == err.st_dev &&
+	    rows.st_ino == err.st_ino)
+		among_rows = &s->out;
+	else if (S_ISFIFO(err.st_mode) || S_ISSOCK(err.st_mode))
+		messages = behind_open(STDERR_FILENO, false);
+	if (among_rows || messages)
+		msg_taker = say_behind;
+}
+
+void session_say_directly(void)
+{
+	uint64_t written;
+
+	if (!among_rows && !messages)
+		return;
+	msg_taker = NULL;
+	among_rows = NULL;
+	if (messages)
+		behind_close(messages, &signals_pending, &written);
+	messages = NULL;
+}
+
 int session_run(const struct opts *o, const struct source_ops *const *ops, int nops)
 {
 	struct session *s = calloc(1, sizeof(*s));
@@ -49,7 +92,8 @@ int session_run(const struct opts *o, const struct source_ops *const *ops, int n
 	}
 	s->o = o;
 	for (int i = 0; i < nops && i < SESSION_SOURCES; i++)
-		s->sources[s->nsources++] = (struct source){ .ops = ops[i], .paused = &s->paused };
+		s->sources[s->nsources++] =
+			(struct source){ .ops = ops[i], .paused = &s->paused, .full = &s->full };
 	s->cmd_status = -1;
 	err = session_open(s);
 	if (err)
@@ -70,6 +114,7 @@ out:
 	for (int i = s->nsources - 1; i >= 0; i--)
 		if (s->sources[i].priv)
 			s->sources[i].ops->close(&s->sources[i]);
+	session_say_directly();
 	inject_frames_close(s->frames);
 	out_close(&s->out);
 	stages_close(&s->stages);

@@ -55,6 +55,10 @@ static void last_drain(struct session *s)
 	int err;
 
 	s->ending = true;
+	s->full = false;
+	/* CMD had the signal: the output does not wait for a stalled reader either */
+	if (s->sigint_ns && !signals_pending)
+		signals_pending = 1;
 	s->signals_at_end = signals_pending;
 	signals_last();
 	for (int i = 0; i < s->nsources; i++)
@@ -295,6 +299,13 @@ static void say_totals(const struct session *s, const char *const *muted)
 			"%llu calls are in no sum: they had not returned when the recording ended, "
 			"or this version does not know their functions",
 			(unsigned long long)s->stages.calls_left_out);
+	if (s->sources[0].ops->recorded && s->stages.inner_left_out &&
+	    (s->wants.sums || s->o->format->flags & SINKS_ROWS))
+		msg_note("%llu calls of the recording are %s: other calls made them, and their "
+			 "time is a part of those%s",
+			 (unsigned long long)s->stages.inner_left_out,
+			 s->wants.sums ? "in no sum" : "not shown",
+			 s->wants.sums ? "" : " (--nested shows them)");
 	if (l->scopes_unbegun)
 		msg_note("%llu ranges ended that had begun before the trace: they are not shown",
 			 (unsigned long long)l->scopes_unbegun);
@@ -362,6 +373,7 @@ static void close_sinks(struct session *s)
 			unwritten |= own;
 		}
 	}
+	session_say_directly();
 	err = out_close(&s->out);
 	if (out_report(&s->out, err, "; tracing stopped"))
 		s->error = err;

@@ -88,7 +88,8 @@ static int take(void *ctx, const struct ct_hdr *rec)
 			   ((const struct ct_lost *)rec)->count);
 	if (!err)
 		err = stages_record(&s->stages, rec);
-	s->paused |= s->ending ? is_late(s) : signals_pending || slice_over(s);
+	s->full = !s->ending && out_full(&s->out);
+	s->paused |= s->ending ? is_late(s) : s->full || signals_pending || slice_over(s);
 	return err;
 }
 
@@ -97,8 +98,8 @@ int session_feed_all(struct session *s)
 	int done = 0;
 
 	/* after a pause, the next drain starts with the calls again */
-	s->paused = false;
-	for (int i = 0; i < s->nsources && !s->paused; i++) {
+	s->paused = s->full = !s->ending && out_full(&s->out);
+	for (int i = 0; i < s->nsources && (!s->paused || s->full); i++) {
 		struct source *src = &s->sources[i];
 		int err;
 
@@ -196,6 +197,8 @@ int session_feed_holes(struct session *s, const struct losses *l, uint64_t now_n
 			    l->scopes_dropped);
 	if (!err)
 		err = state(s, CT_HOLE_UNREPORTED, CT_HOLE_PROCESSES, CT_HOLE_LOST, l->unreported);
+	if (!err)
+		err = stages_state_unwritten(&s->stages);
 	/* what the ring lost comes with the records that follow, and join reports its own */
 	for (int i = 0; i < CT_LOSS_END && !err; i++)
 		if (i != CT_LOSS_RING && i != CT_LOSS_ORPHAN && i != CT_LOSS_TAIL &&

@@ -63,10 +63,12 @@ struct session {
 
 	/* the loop */
 	struct loop *loop;
-	struct loop_watch *stream, *tick, *limit, *look;
-	bool stream_paused;
-	bool nested;	 /* the source was asked for nested launches */
-	bool terminated; /* SIGTERM was passed on */
+	struct loop_watch *tick, *limit, *look, *stalled;
+	/* of each source's records, if no program waits for an answer there; else NULL */
+	struct loop_watch *streams[SESSION_SOURCES];
+	bool ignored[SESSION_SOURCES]; /* until the next tick */
+	bool nested;		       /* the source was asked for nested launches */
+	bool terminated;	       /* SIGTERM was passed on */
 	uint64_t sigint_ns, last_record_ns;
 
 	/* records */
@@ -86,7 +88,9 @@ struct session {
 	uint64_t slice_end_ns; /* when the current feed must pause */
 	/* the current feed must pause although there are more records */
 	bool paused;
-	bool ending; /* this is the last drain: it does not pause */
+	bool full;	       /* the output takes nothing now, since its reader is slow */
+	uint64_t sigint_bytes; /* written when the last SIGINT came */
+	bool ending;	       /* this is the last drain: it does not pause */
 	/* in the last drain: whose records come, and the CPU time of this thread after which those
 	 * of an endless source are not read any more; `late`: that has come */
 	const struct source *feeding;
@@ -106,6 +110,14 @@ static inline struct source *session_first(struct session *s)
 {
 	return &s->sources[0];
 }
+
+/* ---- session.c ---- */
+
+/* From here on nobody waits for the reader of messages either, if a thread writes them. Those that go where
+ * the rows go come between rows. */
+void session_say_behind(struct session *);
+/* All have been written, or are where the rows wait, and the next ones are written at once. */
+void session_say_directly(void);
 
 /* ---- session_open.c: the window, the plan, stages, loop, sources and sinks ---- */
 

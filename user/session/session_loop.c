@@ -21,8 +21,9 @@
 /* if one drain takes fewer records than this, the stream's descriptor is ignored until the next
  * tick */
 #define FEW_RECORDS 512
-#define TWICE_NS 1000000000ULL /* a second SIGINT within this time detaches */
-#define GRACE_NS 1000000000ULL /* how long CMD has to end after SIGTERM */
+#define TWICE_NS 1000000000ULL	 /* a second SIGINT within this time detaches */
+#define GRACE_NS 1000000000ULL	 /* how long CMD has to end after SIGTERM */
+#define STALLED_NS 1000000000ULL /* how long a reader may read nothing after a SIGINT */
 
 static void finish(struct session *s, enum session_reason reason, int error)
 {
@@ -64,6 +65,15 @@ static void want_nested(struct session *s)
 	session_first(s)->ops->nested(session_first(s), want);
 }
 
+/* The descriptor of a source's records is ignored until the next tick. */
+static void ignore(struct session *s, int source)
+{
+	if (!s->streams[source] || s->ignored[source])
+		return;
+	loop_pause(s->streams[source]);
+	s->ignored[source] = true;
+}
+
 static void drain(struct session *s)
 {
 	uint64_t before = s->losses.received, now = clock_ns(CLOCK_MONOTONIC);
@@ -76,7 +86,7 @@ static void drain(struct session *s)
 	err = session_feed_all(s);
 	if (s->losses.received != before)
 		s->last_record_ns = now;
-	if (err >= 0) {
+	if (err >= 0 && !s->full) {
 		int e = session_feed_time(s, now);
 
 		err = e ? e : err;
@@ -106,7 +116,9 @@ static void drain(struct session *s)
 		finish(s, SESSION_STOPPED, 0);
 		return;
 	}
-	if (s->paused)
+	for (int i = 0; i < s->nsources && s->full; i++)
+		ignore(s, i);
+	if (s->paused && !s->full)
 		loop_timer_set(s->tick, 0);
 	else
 		loop_timer_set(s->tick,
@@ -123,7 +135,7 @@ static void on_look(void *ctx)
 
 	if (s->reason)
 		return;
-	err = session_feed_pending(s);
+	err = out_full(&s->out) ? 0 : session_feed_pending(s);
 	if (!err)
 		err = out_sync(&s->out);
 	if (err)
@@ -138,11 +150,14 @@ static void on_tick(void *ctx)
 {
 	struct session *s = ctx;
 
+	bool ignored[SESSION_SOURCES];
+
+	memcpy(ignored, s->ignored, sizeof(ignored));
+	memset(s->ignored, 0, sizeof(s->ignored));
 	drain(s);
-	if (s->stream_paused && !s->reason) {
-		loop_resume(s->stream);
-		s->stream_paused = false;
-	}
+	for (int i = 0; i < s->nsources && !s->reason; i++)
+		if (ignored[i] && !s->ignored[i])
+			loop_resume(s->streams[i]);
 }
 
 /*
@@ -156,15 +171,22 @@ static void on_stream(void *ctx)
 	uint64_t before = s->losses.received;
 
 	drain(s);
-	if (s->losses.received - before < FEW_RECORDS && !s->reason) {
-		loop_pause(s->stream);
-		s->stream_paused = true;
-	}
+	if (s->losses.received - before < FEW_RECORDS && !s->reason)
+		ignore(s, 0);
 }
 
 static void on_other(void *ctx)
 {
 	drain(ctx);
+}
+
+/* The reader of the output has read. */
+static void on_room(void *ctx)
+{
+	struct session *s = ctx;
+
+	out_room_seen(&s->out);
+	drain(s);
 }
 
 static void on_limit(void *ctx)
@@ -173,6 +195,22 @@ static void on_limit(void *ctx)
 }
 
 /* ---- signals ---- */
+
+/* Some time after a SIGINT that was CMD's: nobody waits any more for a reader that does not read. */
+static void on_stalled(void *ctx)
+{
+	struct session *s = ctx;
+
+	if (s->reason || !out_full(&s->out))
+		return;
+	if (out_written(&s->out) == s->sigint_bytes) {
+		out_give_up(&s->out, -ETIMEDOUT);
+		end_by(s, -ETIMEDOUT);
+		return;
+	}
+	s->sigint_bytes = out_written(&s->out);
+	loop_timer_set(s->stalled, STALLED_NS);
+}
 
 static void on_sigint(struct session *s, const struct signals_got *got)
 {
@@ -184,6 +222,8 @@ static void on_sigint(struct session *s, const struct signals_got *got)
 		return;
 	}
 	s->sigint_ns = now;
+	s->sigint_bytes = out_written(&s->out);
+	loop_timer_set(s->stalled, STALLED_NS);
 	/* a SIGINT typed at the terminal has already reached CMD, which is in the same process
 	 * group */
 	if (!got->from_kernel && session_first(s)->ops->signal)
@@ -331,25 +371,42 @@ static int watch(struct session *s, struct source *src)
 	int fds[SESSION_FDS], n = src->ops->fds(src, fds, SESSION_FDS);
 
 	for (int i = 0; i < n; i++) {
-		bool stream = src == session_first(s) && !i && !src->ops->asked;
-		struct loop_watch *w = loop_fd(s->loop, fds[i], stream ? on_stream : on_other, s);
+		bool stream = !i && !src->ops->asked;
+		bool first = src == session_first(s);
+		struct loop_watch *w =
+			loop_fd(s->loop, fds[i], stream && first ? on_stream : on_other, s);
 
 		if (!w)
 			return -ENOMEM;
 		if (stream)
-			s->stream = w;
+			s->streams[src - s->sources] = w;
 	}
 	return 0;
 }
 
+/* Programs wait for us while they fork, execute another program, or load a library. So nothing here waits
+ * for the reader of the output: a thread writes, and when too much waits for it, records stay where they
+ * are. */
+static int write_behind(struct session *s)
+{
+	if (session_first(s)->ops->recorded || s->o->format->flags & SINKS_LIVE)
+		return 0;
+	out_behind(&s->out);
+	session_say_behind(s);
+	if (out_room_fd(&s->out) < 0)
+		return 0;
+	return loop_fd(s->loop, out_room_fd(&s->out), on_room, s) ? 0 : -ENOMEM;
+}
+
 int session_loop_run(struct session *s)
 {
-	int err = 0;
+	int err = write_behind(s);
 
 	s->tick = loop_timer(s->loop, on_tick, s);
 	s->limit = loop_timer(s->loop, on_limit, s);
 	s->look = loop_timer(s->loop, on_look, s);
-	if (!s->tick || !s->limit || !s->look)
+	s->stalled = loop_timer(s->loop, on_stalled, s);
+	if (!s->tick || !s->limit || !s->look || !s->stalled)
 		return -ENOMEM;
 	session_cost_begin(s);
 	for (int i = 0; i < s->nsources && !err; i++) {

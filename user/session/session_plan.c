@@ -158,7 +158,7 @@ static void plan_causes(struct session_plan *p, const struct opts *o, const stru
 }
 
 /* For sinks about memory: captures and shows all calls that allocate or free memory. */
-static void plan_memory(struct session_plan *p, const struct opts *o)
+static void plan_memory(struct session_plan *p, const struct opts *o, const struct sink_wants *w)
 {
 	struct capture_plan *c = &p->capture;
 
@@ -166,6 +166,8 @@ static void plan_memory(struct session_plan *p, const struct opts *o)
 		return;
 	memset(c->shown, 0, sizeof(c->shown));
 	api_remembering(c->shown);
+	if (w->handles)
+		api_handling(c->shown);
 	memcpy(c->capture, c->shown, sizeof(c->capture));
 	memcpy(c->named, c->shown, sizeof(c->named));
 }
@@ -282,7 +284,7 @@ static void plan_functions(struct session_plan *p, const struct opts *o, const s
 	c->inlined = api_layers_inlined(o->layers);
 	c->shapes = o->shapes;
 	plan_names(p, o, w);
-	plan_memory(p, o);
+	plan_memory(p, o, w);
 	plan_layers(p, o);
 	if (session_plan_places(o))
 		api_placing(c->capture);

@@ -4,15 +4,19 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/bpf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "host.h"
+
+#define DESCRIPTORS_MAX 4096 /* of a process that are looked at */
 
 /* A file of /proc/TID (0: our own), as much as there is room for. Returns 0 or -errno. */
 static int read_file(pid_t tid, const char *name, char *buf, size_t size)
@@ -99,6 +103,32 @@ int host_open_exe(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
+}
+
+bool host_uses_gpu(pid_t pid)
+{
+	char path[64], link[PATH_MAX];
+	const struct dirent *e;
+	struct stat st;
+	bool uses = false;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	d = opendir(path);
+	for (int n = 0; d && !uses && n < DESCRIPTORS_MAX && (e = readdir(d)); n++) {
+		ssize_t len = readlinkat(dirfd(d), e->d_name, link, sizeof(link) - 1);
+		const char *base;
+
+		if (len <= 0)
+			continue;
+		link[len] = '\0';
+		base = strrchr(link, '/');
+		uses = base && !strcmp(base, "/nvidia-uvm") &&
+		       !fstatat(dirfd(d), e->d_name, &st, 0) && S_ISCHR(st.st_mode);
+	}
+	if (d)
+		closedir(d);
+	return uses;
 }
 
 bool host_initial_pid_ns(void)

@@ -18,6 +18,10 @@ int host_task(pid_t tid, struct host_task *out);
 /* The executable of a process, opened for reading, or -errno. */
 int host_open_exe(pid_t pid);
 
+/* Has the process opened the device of CUDA's memory (/dev/nvidia-uvm), which the driver does for each
+ * program that uses CUDA, and for no other? Of very many descriptors only the first are looked at. */
+bool host_uses_gpu(pid_t pid);
+
 /* True when we are in the initial pid namespace, where our ids are those of the records. */
 bool host_initial_pid_ns(void);
 

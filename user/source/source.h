@@ -107,6 +107,9 @@ struct source {
 	/* True while a drain must return soon although more records are ready: the session must
 	 * handle the time or a signal. drain() checks it between two records. NULL: never. */
 	const bool *paused;
+	/* True while the outputs take nothing more: drain() does what programs wait for and hands out no
+	 * records, which stay where they are. *paused is true, too. NULL: never. */
+	const bool *full;
 };
 
 static inline bool source_paused(const bool *paused)

@@ -156,6 +156,17 @@ void stages_count_anew(struct stages *st)
 	st->counted = st->counted_ended;
 }
 
+/* Is a call left out only because another call made it? */
+static bool is_inner(const struct filter *f, const struct event *ev)
+{
+	const struct ct_hdr *h = ev->rec;
+	struct filter all = *f;
+
+	all.nested = true;
+	return h->kind == CT_CALL && ((const struct ct_call *)h)->depth && !f->nested &&
+	       filter_match(&all, ev);
+}
+
 /* The last stage. */
 static int show(void *ctx, struct event *ev)
 {
@@ -195,8 +206,10 @@ static int show(void *ctx, struct event *ev)
 		return 0;
 	if (rec->kind == CT_ENTER && st->no_entries)
 		return 0;
-	if (!filter_match(st->filter, ev) || !filter_match_device(st->filter, ev))
+	if (!filter_match(st->filter, ev) || !filter_match_device(st->filter, ev)) {
+		st->inner_left_out += is_inner(st->filter, ev);
 		return 0;
+	}
 	rec = ev->rec;
 	if (rec->kind == CT_MUTED)
 		muted_add(&st->muted, (const struct ct_muted *)rec);
@@ -217,6 +230,8 @@ static int show(void *ctx, struct event *ev)
 	}
 	if (rec->flags & CT_F_HIDDEN)
 		return 0;
+	if (rows & SINK_UNWRITTEN)
+		return unwritten_add(&st->unwritten, ev);
 	st->shown += (uint64_t)rows;
 	if (rows && rec->kind == CT_CALL && rec->flags & CT_F_UNFINISHED &&
 	    !(rec->flags & CT_F_PENDING))
@@ -244,6 +259,16 @@ int stages_show(struct stages *st, const struct ct_hdr *rec)
 	INVARIANT((rec->kind == CT_HOLE && rec->flags & CT_F_FINAL) ||
 		  !record_check(rec, rec->size));
 	return show(st, &ev);
+}
+
+static int show_made(void *ctx, const struct ct_hdr *rec)
+{
+	return stages_show(ctx, rec);
+}
+
+int stages_state_unwritten(struct stages *st)
+{
+	return unwritten_state(&st->unwritten, show_made, st);
 }
 
 /* Decides whether a call gets a number. */
@@ -352,6 +377,7 @@ void stages_close(struct stages *st)
 	captures_close(st->captures);
 	peaks_close(st->peaks);
 	holes_close(st->holes);
+	unwritten_close(&st->unwritten);
 	join_close(st->join);
 	kernel_counters_close(st->counters);
 	gpu_table_close(st->gpus);

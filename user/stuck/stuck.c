@@ -25,6 +25,7 @@
 #include "../session/signals.h"
 #include "../source/host.h"
 #include "../stages/stages.h"
+#include "asked.h"
 #include "stuck_look.h"
 #include "stuck_nccl.h"
 #include "stuck_python.h"
@@ -49,11 +50,12 @@ struct stuck {
 	struct sink sink;
 	struct sink_ops ops;  /* the format's; what happens to programs goes through on_event() */
 	struct keyed others;  /* of struct other */
-	struct filter filter; /* lets everything pass */
+	struct filter filter; /* lets everything pass, of scopes those of communicators */
 	struct stages stages;
 	struct stuck_look *look;
 	struct stuck_nccl *nccl;
 	struct nccl_job job; /* the communicators, after the last look */
+	struct asked *asked; /* what their ranks ask for, in calls that were seen */
 	struct loop *loop;
 	struct loop_watch *tick, *next;
 	struct losses losses;
@@ -99,7 +101,10 @@ static int on_event(struct sink *sink, const struct event *ev)
 	const struct ct_hdr *h = ev->rec;
 	struct other *other;
 	bool made;
+	int err = asked_event(s->asked, ev);
 
+	if (err || h->kind == CT_SCOPE_END)
+		return err;
 	if (s->o->npids || (h->kind != CT_PROCESS && h->kind != CT_EXEC && h->kind != CT_EXIT &&
 			    h->kind != CT_FORK))
 		return s->o->format->ops->event(sink, ev);
@@ -350,12 +355,19 @@ static void say_sum(struct stuck *s)
 
 /* ---- communicators ---- */
 
+static bool compared(void *ctx, uint64_t hash)
+{
+	return asked_has(ctx, hash);
+}
+
 /* What the last look showed of them; `rows` are the threads that it found. */
 static int keep_job(struct stuck *s, const struct stuck_row *rows, size_t n)
 {
 	int err;
 
 	nccl_job_free(&s->job);
+	s->job.compared = compared;
+	s->job.ctx = s->asked;
 	err = stuck_nccl_job(s->nccl, s->how->over_ns, rows, n, !s->o->no_python, &s->job);
 	s->nabsent = nccl_job_absent(&s->job);
 	return err;
@@ -364,12 +376,15 @@ static int keep_job(struct stuck *s, const struct stuck_row *rows, size_t n)
 static void show_job(struct stuck *s)
 {
 	bool json = !(s->o->format->flags & SINKS_TEXT);
+	int shown;
 
 	if (json)
 		nccl_job_json(&s->job, &s->out);
 	else
 		nccl_job_print(&s->job, &s->out);
 	stuck_nccl_unknown(s->nccl, json, &s->out);
+	shown = asked_print(s->asked, s->looked_ns, s->how->over_ns, json, &s->out);
+	s->nabsent += shown > 0;
 }
 
 /* ---- the loop ---- */
@@ -583,6 +598,7 @@ static int open_all(struct stuck *s)
 		return err;
 	s->out.stop = &signals_pending;
 	s->loop = loop_open();
+	s->filter.scopes = 1u << CT_SCOPE_COLLECTIVE | 1u << CT_SCOPE_COMMUNICATOR;
 	if (open_stages(s) || !s->loop)
 		goto no_memory;
 	fd = signals_open();
@@ -591,7 +607,8 @@ static int open_all(struct stuck *s)
 	s->tick = loop_timer(s->loop, on_tick, s);
 	s->next = loop_timer(s->loop, on_next, s);
 	s->nccl = stuck_nccl_open(s->o->pids, s->o->npids);
-	if (!s->tick || !s->next || !s->nccl || stuck_look_open(&s->look, &s->source))
+	s->asked = asked_open();
+	if (!s->tick || !s->next || !s->nccl || !s->asked || stuck_look_open(&s->look, &s->source))
 		goto no_memory;
 	err = s->source.ops->open(&s->source, &s->plan.capture);
 	return err ? err : open_sink(s);
@@ -672,6 +689,7 @@ int stuck_run(const struct opts *o, const struct stuck_options *how, const struc
 	stuck_look_close(s->look);
 	nccl_job_free(&s->job);
 	stuck_nccl_close(s->nccl);
+	asked_close(s->asked);
 	stages_close(&s->stages);
 	loop_close(s->loop);
 	free(s);

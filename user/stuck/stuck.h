@@ -17,6 +17,16 @@ struct stuck_options {
 	bool merge;	  /* the answers of several machines, from files */
 };
 
+/* Of a recording: what the sink does, which is lent to a replay. */
+struct stuck_stored {
+	uint64_t over_ns;
+	bool json;
+};
+
+struct asked;
+/* Prints what all of its communicators come to; `shown`: what asked_print() returned. */
+void stuck_sum(const struct asked *, int shown, struct out *);
+
 /* Prints the threads that are inside a CUDA call for over_ns, once or, with `watch`, until
  * SIGINT. Returns the exit status: 0 for none, STUCK_SOME, STUCK_UNDECIDED, 1 after an error. */
 int stuck_run(const struct opts *, const struct stuck_options *, const struct source_ops *);

@@ -298,7 +298,7 @@ const char *reader_value(const char *text, const char *key, char *buf, size_t si
 		n = size - 1;
 	memcpy(buf, v, n);
 	buf[n] = '\0';
-	utf8_plain(buf, false);
+	utf8_plain(buf);
 	return buf;
 }
 

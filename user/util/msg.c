@@ -18,8 +18,8 @@
 
 #include "msg.h"
 #include "now.h"
+#include "text.h"
 #include "types.h"
-#include "utf8.h"
 
 #define KINDS_MAX 64	       /* those beyond are not limited: each is a line of our code */
 #define AGAIN_NS 5000000000ULL /* after MSG_AT_ONCE of a kind, one more in this time */
@@ -42,12 +42,8 @@ void (*msg_taker)(const char *text);
 
 static void put(char *text)
 {
-	size_t n;
+	size_t n = strlen(text);
 
-	/* a message may quote a path, a name or another program's text: nothing of it may steer
-	 * the terminal */
-	utf8_plain(text, true);
-	n = strlen(text);
 	text[n++] = '\n';
 	text[n] = '\0';
 	if (msg_taker) {
@@ -63,12 +59,23 @@ static void put(char *text)
 		;
 }
 
-/* Room for the newline is left, and for so many bytes more. */
+/*
+ * Room for the newline is left, and for so many bytes more. A message may quote a path, a name or
+ * another program's text: whatever it is, the message stays one line, which begins with our name,
+ * and steers no terminal.
+ */
 static void make(char *text, size_t more, const char *kind, const char *fmt, va_list ap)
 {
-	size_t n = (size_t)snprintf(text, TEXT_MAX, "cudatrace: %s", kind);
+	char raw[TEXT_MAX], plain[4 * TEXT_MAX];
+	size_t n = (size_t)snprintf(text, TEXT_MAX, "cudatrace: %s", kind), len;
 
-	vsnprintf(text + n, TEXT_MAX - n - 2 - more, fmt, ap);
+	vsnprintf(raw, sizeof(raw), fmt, ap);
+	len = (size_t)(escape_plain(plain, raw, strlen(raw), false) - plain);
+	plain[len] = '\0';
+	if (len > TEXT_MAX - n - 2 - more)
+		len = text_cut(plain, TEXT_MAX - n - 2 - more);
+	memcpy(text + n, plain, len);
+	text[n + len] = '\0';
 }
 
 static void say(const char *kind, const char *fmt, va_list ap)

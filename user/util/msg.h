@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * msg.h - one-sentence messages to stderr. An error says what happened and what to do.
+ * msg.h - one-sentence messages to stderr. An error says what happened and what to do. Each is one
+ * line: what a terminal does not show as a glyph, as in a hostile name, is an octal escape in it.
  *
  * Errors and warnings of one kind (of one format string, which is never freed) are said
  * MSG_AT_ONCE times, then once in five seconds. Those in between are counted: the next one that

@@ -89,8 +89,7 @@ static char *put_octal(char *p, unsigned char c)
 	return p;
 }
 
-/* 4 bytes of room for each byte. */
-static char *put_plain(char *p, const char *s, size_t n)
+char *escape_plain(char *p, const char *s, size_t n, bool doubled)
 {
 	while (n) {
 		uint32_t code;
@@ -113,7 +112,7 @@ static char *put_plain(char *p, const char *s, size_t n)
 			else
 				*p++ = s[i];
 		}
-		if (good && code == '\\')
+		if (good && doubled && code == '\\')
 			*p++ = '\\';
 		s += len;
 		n -= (size_t)len;
@@ -128,7 +127,7 @@ void text_plain(struct text *t, const char *s, size_t max)
 
 	if (!p)
 		return;
-	p = put_plain(p, s, n);
+	p = escape_plain(p, s, n, true);
 	if (n < all)
 		p = put_lit(p, "...");
 	t->len = (size_t)(p - t->s);

@@ -31,6 +31,9 @@ void text_free(struct text *);
  * than `max` bytes the first ones and "...".
  */
 void text_plain(struct text *, const char *s, size_t max);
+/* The same at p, where there are 4 bytes of room for each byte of s. doubled: as a backslash is
+ * there. Returns the end. */
+char *escape_plain(char *p, const char *s, size_t n, bool doubled);
 /* A JSON string with its quotes; see escape_json(). Of more than `max` bytes the first ones. */
 void text_json(struct text *, const char *s, size_t max);
 

@@ -46,7 +46,7 @@ bool utf8_is_safe(uint32_t c)
 	return (c < 0xe000 || c >= 0xf900) && c < 0xe0000;
 }
 
-void utf8_plain(char *s, bool keep)
+void utf8_plain(char *s)
 {
 	size_t left = strlen(s);
 	char *to = s;
@@ -55,7 +55,7 @@ void utf8_plain(char *s, bool keep)
 		uint32_t code;
 		int len = utf8_next(s, left, &code);
 
-		if (len && (utf8_is_safe(code) || (keep && (code == '\n' || code == '\t')))) {
+		if (len && utf8_is_safe(code)) {
 			memmove(to, s, (size_t)len);
 			to += len;
 		} else {

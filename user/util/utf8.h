@@ -13,8 +13,7 @@ int utf8_next(const char *s, size_t n, uint32_t *code);
  * bidirectional override, no line or paragraph separator, no private or unassigned plane. */
 bool utf8_is_safe(uint32_t code);
 
-/* Writes a '?' over what a terminal does not show as a glyph, in place; newlines and tabs stay
- * if `keep` is true. */
-void utf8_plain(char *s, bool keep);
+/* Writes a '?' over what a terminal does not show as a glyph, in place. */
+void utf8_plain(char *s);
 
 #endif

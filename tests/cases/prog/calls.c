@@ -19,17 +19,20 @@
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
+#include <link.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -101,6 +104,17 @@ static void mode_failing(void)
 	queries(arg(0));
 	for (long i = 0; i < arg(1); i++)
 		cudaSetDevice(4711);
+}
+
+/* Asks for the texts of errors. */
+static void mode_words(void)
+{
+	const char *text;
+
+	cudaGetErrorString(cudaErrorMemoryAllocation);
+	cudaGetErrorName(cudaErrorMemoryAllocation);
+	cudaGetErrorName((cudaError_t)123456);
+	cuGetErrorName(CUDA_ERROR_INVALID_VALUE, &text);
 }
 
 static pthread_barrier_t named;
@@ -612,6 +626,150 @@ static void mode_seccomp(void)
 	_exit(0);
 }
 
+static void wait_line(void)
+{
+	char c;
+
+	ssize_t n;
+
+	while ((n = read(0, &c, 1)) == 1 && c != '\n')
+		;
+	if (n != 1)
+		fprintf(stderr, "calls: stdin ended: %s\n", n ? strerror(errno) : "end of file");
+}
+
+/* A filter of the thread that lets through what this mode does itself, and kills at anything else. */
+static int filter_most(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_write, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_prctl, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_exit, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { sizeof(filter) / sizeof(filter[0]), filter };
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
+}
+
+static int of_libc(struct dl_phdr_info *o, size_t size, void *range)
+{
+	(void)size;
+	for (int i = 0; i < o->dlpi_phnum && strstr(o->dlpi_name, "libc.so"); i++)
+		if (o->dlpi_phdr[i].p_type == PT_LOAD && o->dlpi_phdr[i].p_flags & PF_X) {
+			((unsigned long *)range)[0] = o->dlpi_addr + o->dlpi_phdr[i].p_vaddr;
+			((unsigned long *)range)[1] = o->dlpi_phdr[i].p_memsz;
+		}
+	return 0;
+}
+
+/* System calls that are not made by libc's code become SIGSYS, which ends the program. */
+static int dispatch_calls(void)
+{
+	static char blocks = 1; /* SYSCALL_DISPATCH_FILTER_BLOCK */
+	unsigned long range[2];
+
+	dl_iterate_phdr(of_libc, range);
+	return prctl(59 /* PR_SET_SYSCALL_USER_DISPATCH */, 1, range[0], range[1], &blocks);
+}
+
+/*
+ * N HOW: a query before, and N after the program has forbidden itself something.
+ *	tsc, tsc-call	the processor's clock, by prctl(2) or syscall(2)
+ *	tsc-waits, dispatch-waits	the same as without -waits, and then a line is waited for
+ *	strict		system calls: all but four
+ *	filter-tsc	most system calls, then, after N more queries, the processor's clock
+ *	dispatch	system calls that are not libc's
+ * The thread ends, because exit_group() may be forbidden.
+ */
+static void mode_forbids(void)
+{
+	const char *how = args[1];
+	int err = -1;
+
+	queries(1);
+	if (!strcmp(how, "tsc") || !strcmp(how, "tsc-waits"))
+		err = prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
+	if (!strcmp(how, "tsc-call"))
+		err = (int)syscall(SYS_prctl, PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
+	if (!strcmp(how, "strict"))
+		err = prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0);
+	if (!strcmp(how, "filter-tsc")) {
+		err = filter_most();
+		queries(arg(0));
+		err |= prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
+	}
+	if (!strcmp(how, "dispatch") || !strcmp(how, "dispatch-waits"))
+		err = dispatch_calls();
+	if (strstr(how, "-waits") && write(1, "forbidden\n", 10) == 10)
+		wait_line();
+	queries(arg(0));
+	if (!err && write(1, "survived\n", 9) != 9)
+		_exit(1);
+	syscall(SYS_exit, err != 0);
+}
+
+static void *queries_of_thread(void *arg)
+{
+	queries(*(long *)arg);
+	return NULL;
+}
+
+/* N: maps and fills memory where the hooks' area was, or will be, if that is free; and waits for a line, N times. Then
+ * says whether the memory is as it was. */
+static void mode_maps(void)
+{
+	const size_t page = 1 << 20, size = (size_t)4 << 30;
+	unsigned char *at = MAP_FAILED;
+	bool same = true;
+
+	for (long i = 0; i < arg(0); i++) {
+		queries(1);
+		if (at == MAP_FAILED)
+			at = mmap((void *)0x200040000000, size, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+				  -1, 0);
+		for (size_t n = 0; n < size && at != MAP_FAILED && !i; n += page * 64)
+			memset(at + n, 7, 64);
+		printf("at %ld: %s\n", i, at == MAP_FAILED ? "taken" : "mapped");
+		fflush(stdout);
+		wait_line();
+	}
+	for (size_t n = 0; n < size && at != MAP_FAILED && same; n += page * 64)
+		same = at[n] == 7 && at[n + 63] == 7;
+	printf("%s\n", same ? "as it was" : "changed");
+}
+
+/* N MIB HOW: a query, then the process limits its address space (setrlimit, prlimit, call), takes half of
+ * it by malloc(), and makes N queries in a new thread. */
+static void mode_limited(void)
+{
+	struct rlimit limit = { (rlim_t)arg(1) << 20, (rlim_t)arg(1) << 20 };
+	const char *how = args[2];
+	long n = arg(0);
+	pthread_t thread;
+	int err = -1;
+
+	queries(1);
+	if (!strcmp(how, "setrlimit"))
+		err = setrlimit(RLIMIT_AS, &limit);
+	if (!strcmp(how, "prlimit"))
+		err = prlimit(getpid(), RLIMIT_AS, &limit, NULL);
+	if (!strcmp(how, "call"))
+		err = (int)syscall(SYS_prlimit64, 0, RLIMIT_AS, &limit, NULL);
+	for (int i = 0; i < 16 && !err; i++)
+		err = !malloc((size_t)arg(1) << 15);
+	if (err || pthread_create(&thread, NULL, queries_of_thread, &n)) {
+		printf("no memory\n");
+		return;
+	}
+	pthread_join(thread, NULL);
+	printf("survived\n");
+}
+
 /* ---- namespaces ---- */
 
 static void told(const char *what, long result)
@@ -700,6 +858,7 @@ static const struct {
 	{ "mix", mode_mix },
 	{ "sizes", mode_sizes },
 	{ "failing", mode_failing },
+	{ "words", mode_words },
 	{ "reports", mode_reports },
 	{ "names", mode_names },
 	{ "driver", mode_driver },
@@ -725,23 +884,14 @@ static const struct {
 	{ "dlopen", mode_dlopen },
 	{ "inner", mode_inner },
 	{ "seccomp", mode_seccomp },
+	{ "forbids", mode_forbids },
+	{ "limited", mode_limited },
+	{ "maps", mode_maps },
 	{ "namespaces", mode_namespaces },
 	{ "profiler", mode_profiler },
 	{ "lines", mode_lines },
 	{ "daemon", mode_daemon },
 };
-
-static void wait_line(void)
-{
-	char c;
-
-	ssize_t n;
-
-	while ((n = read(0, &c, 1)) == 1 && c != '\n')
-		;
-	if (n != 1)
-		fprintf(stderr, "calls: stdin ended: %s\n", n ? strerror(errno) : "end of file");
-}
 
 int main(int argc, char **argv)
 {

@@ -5,6 +5,13 @@
  *   absent    all but the last rank do a fourth all-reduce and wait for it, the last one sleeps
  *   same      all do it and wait for it
  *   differ    the last rank does a second broadcast instead, and waits for it
+ *   count, type, root   all do one more, in which rank 0 asks for another count, type or root
+ *   circle    each rank receives from the next one before it sends to the one before
+ *   grouped   the same within a group, which ends
+ *   unsent    the last rank receives from rank 0, which sends to rank 1 only
+ *   sizes     rank 0 sends 8 elements to rank 1, which receives 4
+ *   crossed   with two communicators, whose all-reduces the last rank does in the other order
+ *   after-MODE  the same once there is a file ID/go, and after six all-reduces
  * `turn` does collectives until the end. FIRST to LAST of RANKS are made here, and ID names the job.
  * Prints "RANK PID" for each, then "ready"; the end of stdin ends all.
  */
@@ -38,10 +45,57 @@ static void ready(int fd, int rank)
 	dprintf(fd, "%d %d\n", rank, (int)getpid());
 }
 
+static void send_recv(ncclComm_t comm, int nranks, int rank)
+{
+	static float buf[16];
+
+	ncclRecv(buf, 8, ncclFloat32, (rank + 1) % nranks, comm, 0);
+	ncclSend(buf, 8, ncclFloat32, (rank + nranks - 1) % nranks, comm, 0);
+}
+
+/* What all ranks do in the modes that do not wait in a call. False: it is none of these. */
+static bool ask(const char *mode, int nranks, int rank, ncclComm_t comm, ncclComm_t other)
+{
+	static float buf[512];
+	bool last = rank == nranks - 1;
+
+	if (!strcmp(mode, "count")) {
+		ncclAllReduce(buf, buf, rank ? 256 : 512, ncclFloat32, ncclSum, comm, 0);
+	} else if (!strcmp(mode, "type")) {
+		ncclAllReduce(buf, buf, 256, rank ? ncclFloat32 : ncclBfloat16, ncclSum, comm, 0);
+	} else if (!strcmp(mode, "root")) {
+		ncclBroadcast(buf, buf, 256, ncclFloat32, rank ? 0 : 1, comm, 0);
+	} else if (!strcmp(mode, "circle")) {
+		send_recv(comm, nranks, rank);
+	} else if (!strcmp(mode, "grouped")) {
+		ncclGroupStart();
+		send_recv(comm, nranks, rank);
+		ncclGroupEnd();
+	} else if (!strcmp(mode, "unsent")) {
+		if (!rank)
+			ncclSend(buf, 8, ncclFloat32, 1, comm, 0);
+		if (last)
+			ncclRecv(buf, 8, ncclFloat32, 0, comm, 0);
+	} else if (!strcmp(mode, "sizes")) {
+		if (!rank)
+			ncclSend(buf, 8, ncclFloat32, 1, comm, 0);
+		if (rank == 1)
+			ncclRecv(buf, 4, ncclFloat32, 0, comm, 0);
+	} else if (!strcmp(mode, "crossed")) {
+		ncclAllReduce(buf, buf, 1, ncclFloat32, ncclSum, last ? other : comm,
+			      (cudaStream_t)1);
+		ncclAllReduce(buf, buf, 1, ncclFloat32, ncclSum, last ? comm : other,
+			      (cudaStream_t)1);
+	} else {
+		return false;
+	}
+	return true;
+}
+
 static void run(const char *mode, int nranks, int rank, const char *name, int fd)
 {
 	bool last = rank == nranks - 1;
-	ncclComm_t comm;
+	ncclComm_t comm, other = NULL;
 	ncclUniqueId id;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -53,6 +107,31 @@ static void run(const char *mode, int nranks, int rank, const char *name, int fd
 	for (int i = 0; i < 3; i++)
 		all_reduce(comm);
 	broadcast(comm);
+	if (!strcmp(mode, "crossed")) {
+		snprintf(id.internal, sizeof(id.internal), "%.100s, the other", name);
+		if (ncclCommInitRank(&other, nranks, id, rank))
+			_exit(1);
+	}
+	if (!strncmp(mode, "after-", 6)) {
+		char go[256];
+
+		snprintf(go, sizeof(go), "%s/go", name);
+		ready(fd, rank);
+		while (access(go, F_OK))
+			usleep(10000);
+		for (int i = 0; i < 6; i++) {
+			all_reduce(comm);
+			usleep(20000); /* the library's own count can be read */
+		}
+		ask(mode + 6, nranks, rank, comm, other);
+		for (;;)
+			pause();
+	}
+	if (ask(mode, nranks, rank, comm, other)) {
+		ready(fd, rank);
+		for (;;)
+			pause();
+	}
 	if (!strcmp(mode, "turn")) {
 		ready(fd, rank);
 		for (;;) {

@@ -393,12 +393,13 @@ static int tell_tail(const struct agent_peer *p, emit_fn emit, void *ctx)
 int agent_peer_drain(struct agent_peer *p, struct agent_totals *t, const bool *paused, emit_fn emit,
 		     void *ctx)
 {
-	for (int i = 0; i < MESSAGES && p->state != PEER_ENDED && !source_paused(paused); i++) {
+	for (int i = 0; i < MESSAGES && p->state != PEER_ENDED; i++) {
 		int type, err;
 
 		if (p->at) {
 			err = records(p, t, paused, emit, ctx);
-			if (err)
+			/* what is no record is dealt with in a pause too: the program waits for it */
+			if (err || source_paused(paused))
 				return err;
 			continue;
 		}

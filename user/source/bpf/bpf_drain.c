@@ -186,6 +186,22 @@ static int state_silent(struct bpf_source *b, enum ct_hole_reason reason, emit_f
 	return err;
 }
 
+/* States each file once whose runtime has no symbols, and whose functions were not found. */
+static int state_stripped(struct bpf_source *b, emit_fn emit, void *ctx)
+{
+	int err = 0;
+
+	while (!err && b->told_stripped < b->stripped.n) {
+		struct hole_text t = { .hole = hole_of(0, CT_HOLE_CALLS, CT_HOLE_REFUSED,
+						       CT_HOLE_STRIPPED) };
+
+		t.hole.count = 1;
+		hole_say(&t, strings_get(&b->stripped, b->told_stripped++));
+		err = emit(ctx, &t.hole.h);
+	}
+	return err;
+}
+
 static int state_unseen(struct bpf_source *b, emit_fn emit, void *ctx)
 {
 	int err;
@@ -197,6 +213,8 @@ static int state_unseen(struct bpf_source *b, emit_fn emit, void *ctx)
 		err = state_silent(b, CT_HOLE_INDIRECT, emit, ctx);
 	if (!err)
 		err = state_silent(b, CT_HOLE_SHARED_CODE, emit, ctx);
+	if (!err)
+		err = state_stripped(b, emit, ctx);
 	return err;
 }
 
@@ -213,7 +231,7 @@ int bpf_drain(struct bpf_source *b, emit_fn emit, void *ctx)
 		if (b->launch && !b->launch_ended)
 			b->launch_ended = launch_poll(b->launch) == 1;
 		discover_drain(b->discover);
-		bpf_probe_signal_stacks(b);
+		bpf_probe_want_sessions(b);
 		bpf_loader_answer(b, asked);
 	}
 	if (b->emit_err) {
@@ -222,6 +240,8 @@ int bpf_drain(struct bpf_source *b, emit_fn emit, void *ctx)
 		b->emit_err = 0;
 		return err;
 	}
+	if (source_paused(b->full))
+		return 0;
 	/* Asked before reading: what the last process sent is then in the ring already. */
 	ended = targets_ended(b);
 	n = read_records(b);
@@ -259,7 +279,8 @@ void bpf_drain_held(struct bpf_source *b)
 {
 	long n;
 
-	if (!b->emit)
+	/* a program is not stopped for as long as the reader of the output likes */
+	if (!b->emit || source_paused(b->full))
 		return;
 	b->whole = true;
 	do

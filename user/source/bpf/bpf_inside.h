@@ -16,6 +16,7 @@
 #include "../muted/sampler.h"
 #include "../source.h"
 #include "call_counts.h"
+#include "../../util/strings.h"
 
 #define BPF_MUTED_MAX 256
 #define BPF_LD_SO_MAX 16
@@ -28,12 +29,14 @@ struct bpf_source {
 	const struct capture_plan *plan;
 	struct cudatrace_bpf *skel;
 	enum attach_kind kind;
-	const bool *paused; /* as struct source has it */
-	bool whole;	    /* a drain takes all that is there, paused or not */
-	bool loaded;	    /* a process had a file that got probes */
-	uint64_t left_out;  /* functions that the kind of probe leaves out, as last stated */
+	const bool *paused, *full; /* as struct source has them */
+	bool whole;		   /* a drain takes all that is there, paused or not */
+	bool loaded;		   /* a process had a file that got probes */
+	uint64_t left_out;	   /* functions that the kind of probe leaves out, as last stated */
 	/* functions that were stated by name: IFUNCs, and those with another one's code */
 	uint64_t silent[2][PLAN_WORDS];
+	struct strings stripped; /* files with a runtime whose functions were not found */
+	uint32_t told_stripped;	 /* of these, so many were stated */
 	bool stopped;
 	uint64_t stopped_ns; /* CLOCK_MONOTONIC; 0: calls are still seen, or never were */
 
@@ -111,9 +114,9 @@ int bpf_probe_open(struct bpf_source *);
 /* Puts probes on all that is mapped by now, and finds the Pythons among what runs. Returns 0, or
  * -errno (after one message, but for Python's). */
 int bpf_probe_scan(struct bpf_source *);
-/* A thread with an alternate signal stack has called: no more return probes that the entry
+/* A thread has called that a plain return probe may end (CT_WANTS_*): no more return probes that the entry
  * cannot refuse, see attach_sessions(). */
-void bpf_probe_signal_stacks(struct bpf_source *);
+void bpf_probe_want_sessions(struct bpf_source *);
 
 /* ---- bpf_muted.c: functions that are called too often ---- */
 

@@ -31,11 +31,21 @@
 #define ENTRIES_PART 4
 #define HISTS_PART 32
 
+/* What libbpf says, and of the kernel what it passes on, line by line: a line end may be one of a
+ * file's name too, and what comes behind it must not begin a line. */
 static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list args)
 {
-	if (msg_verbose < 2 || (level == LIBBPF_DEBUG && msg_verbose < 3))
+	char *text, *line, *rest;
+
+	if (msg_verbose < 2 || (level == LIBBPF_DEBUG && msg_verbose < 3) ||
+	    vasprintf(&text, fmt, args) < 0)
 		return 0;
-	return vfprintf(stderr, fmt, args);
+	rest = text + (strncmp(text, "libbpf: ", 8) ? 0 : 8);
+	while ((line = strsep(&rest, "\n")))
+		if (*line)
+			msg_verb("libbpf: %s", line);
+	free(text);
+	return 0;
 }
 
 /* Older kernels ask for more than CAP_BPF and CAP_PERFMON: says for what. False: that is not

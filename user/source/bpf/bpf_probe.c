@@ -179,9 +179,18 @@ static void silent(void *ctx, const struct elf_scan *scan)
 		attach_silent(b->attach, scan);
 }
 
+static void stripped(void *ctx, const char *path, const struct elf_scan *scan)
+{
+	struct bpf_source *b = ctx;
+
+	if (!b->stopped && elf_unnamed(scan, b->plan->shown))
+		strings_add(&b->stripped, path, strlen(path));
+}
+
 static const struct discover_ops discover_ops = {
 	.found = attach_found,
 	.silent = silent,
+	.stripped = stripped,
 	.cost = cost_of,
 	.closing = closing,
 	.gone = let_go,
@@ -200,7 +209,7 @@ int bpf_probe_open(struct bpf_source *b)
 
 	if (!err)
 		err = attach_open(&b->attach, b->kind, &progs, b->plan);
-	if (!err && b->per_process && bpf_maps_signal_stacks(b->skel))
+	if (!err && !b->plan->cmd && bpf_maps_want_sessions(b->skel, b->per_process))
 		attach_sessions(b->attach);
 	if (!err)
 		err = discover_open(&b->discover, b->plan, bpf_program__fd(b->skel->progs.ct_maps),
@@ -310,13 +319,15 @@ int bpf_probe_scan(struct bpf_source *b)
 	return 0;
 }
 
-void bpf_probe_signal_stacks(struct bpf_source *b)
+void bpf_probe_want_sessions(struct bpf_source *b)
 {
-	if (!b->skel->bss->signal_stacks || b->sessions || b->kind != ATTACH_SESSION)
+	if (!b->skel->bss->wants_sessions || b->sessions || b->kind != ATTACH_SESSION)
 		return;
 	b->sessions = true;
-	msg_verb("a program has an alternate signal stack: each call's return probe is decided at "
-		 "its entry from here on");
+	msg_verb("a program has %s: each call's return probe is decided at its entry from here on",
+		 b->skel->bss->wants_sessions & CT_WANTS_DISPATCH
+			 ? "its system calls become signals (syscall user dispatch)"
+			 : "an alternate signal stack");
 	attach_sessions(b->attach);
 }
 

@@ -75,7 +75,7 @@ static bool has_passed(struct bpf_source *b, pid_t pid, uint64_t from_ns)
 	       load.passed_ns > from_ns;
 }
 
-/* With -p: is it one of those, or of their children? */
+/* With -p, or where a program that was started uses ptrace itself: is it one of those, or of their children? */
 static bool is_traced(struct bpf_source *b, pid_t pid)
 {
 	__u32 tgid, one;
@@ -122,9 +122,10 @@ static void late(void *ctx, pid_t pid, uint64_t from_ns, uint64_t to_ns)
 				 .processes = 1 };
 	struct ct_image image = { 0 };
 
-	if (b->launch && b->loose ? !bpf_loader_fails(b, pid) && has_waited(b, pid, from_ns)
-	    : b->launch		  ? !bpf_loader_fails(b, pid) && !has_passed(b, pid, from_ns)
-				  : pid && (!is_traced(b, pid) || has_waited(b, pid, from_ns)))
+	if (b->launch && !b->loose
+		    ? !bpf_loader_fails(b, pid) && !has_passed(b, pid, from_ns)
+		    : pid && (!is_traced(b, pid) || (!(b->launch && bpf_loader_fails(b, pid)) &&
+						     has_waited(b, pid, from_ns))))
 		return;
 	if (!pid) {
 		r.h.end_ns = from_ns; /* of nobody */

@@ -500,8 +500,8 @@ static int add_exit(struct hooks_source *h, const struct hooks_life *l)
 static void tell_left(const struct hooks_peer *p)
 {
 	msg_warn("process %d: its connection to cudatrace has ended, but the process has not: it "
-		 "has closed its descriptors, as a daemon does, or has become a program that "
-		 "cannot have hooks; its further calls are shown by --source=probes alone",
+		 "has become a program that cannot have hooks; its further calls are shown by "
+		 "--source=probes alone",
 		 (int)hooks_peer_pid(p));
 }
 
@@ -638,12 +638,23 @@ static int gather(struct hooks_source *h)
 	return err < 0 ? err : hooks_reader_read(h->reader, h->batch);
 }
 
+#define ASKED 2		/* of emit_batch(): programs wait for answers */
+#define ASK_RECORDS 128 /* how often that is looked for */
+
 struct passing {
 	struct hooks_source *h;
 	const bool *paused;
+	unsigned int n;
 	emit_fn emit;
 	void *ctx;
 };
+
+static bool is_asked(const struct hooks_source *h)
+{
+	struct pollfd p = { .fd = h->door.epoll, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
+}
 
 static int pass(void *ctx, const struct ct_hdr *rec)
 {
@@ -661,16 +672,25 @@ static int pass(void *ctx, const struct ct_hdr *rec)
 	p->h->unfinished += rec->kind == CT_CALL && rec->flags & CT_F_UNFINISHED &&
 			    !(rec->flags & CT_F_HIDDEN) && !p->h->counts;
 	err = p->emit(p->ctx, rec);
-	return err ? err : source_paused(p->paused);
+	if (err || source_paused(p->paused))
+		return err ? err : 1;
+	return ++p->n % ASK_RECORDS == 0 && is_asked(p->h) ? ASKED : 0;
 }
 
-/* 0: all of it; 1: a pause, and the rest stays for the next drain; or -errno of emit. */
+/* 0: all of it; 1: a pause, and the rest stays for the next drain; or -errno. What programs ask meanwhile is
+ * answered. */
 static int emit_batch(struct source *s, emit_fn emit, void *ctx)
 {
 	struct hooks_source *h = s->priv;
-	struct passing p = { h, s->paused, emit, ctx };
+	struct passing p = { .h = h, .paused = s->paused, .emit = emit, .ctx = ctx };
+	int err;
 
-	return hooks_batch_emit(h->batch, pass, &p);
+	while ((err = hooks_batch_emit(h->batch, pass, &p)) == ASKED) {
+		err = drain_peers(h);
+		if (err)
+			return err;
+	}
+	return err;
 }
 
 static void tell_end(struct hooks_source *h)
@@ -693,16 +713,30 @@ static bool is_running(struct hooks_source *h)
 	return h->plan->cmd && !agent_child_ended(&h->cmd);
 }
 
+/* While the outputs take nothing. What must be read of a program while it waits is not read then: it goes
+ * on. */
+static int drain_held(struct hooks_source *h)
+{
+	int err = hooks_batch_full(h->batch) ? 0 : gather(h);
+
+	for (int i = 0; i < h->npeers; i++)
+		hooks_peer_was_read(h->peers[i]);
+	return err < 0 ? err : 0;
+}
+
 static int drain(struct source *s, emit_fn emit, void *ctx)
 {
 	struct hooks_source *h = s->priv;
 	bool ended, more;
 	int err;
 
+	/* programs wait for it, whatever the outputs do */
+	err = drain_peers(h);
+	if (!err && source_paused(s->full))
+		return drain_held(h);
 	/* what an earlier call left */
-	err = emit_batch(s, emit, ctx);
 	if (!err)
-		err = drain_peers(h);
+		err = emit_batch(s, emit, ctx);
 	if (err)
 		return err < 0 ? err : 0;
 	/* asked before reading: what the last process wrote is then there */

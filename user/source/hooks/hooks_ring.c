@@ -2,10 +2,13 @@
 /* hooks_ring.c - see hooks_ring.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../../util/now.h"
@@ -36,7 +39,7 @@ struct hooks_batch {
 	size_t len, cap;
 	struct entry *entries;
 	size_t n, room, next;
-	bool sorted;
+	size_t sorted; /* entries that are: what comes while they are handed out comes behind them */
 };
 
 struct hooks_batch *hooks_batch_open(void)
@@ -67,7 +70,6 @@ int hooks_batch_add(struct hooks_batch *b, const struct ct_hdr *h)
 	b->entries[b->n] = (struct entry){ h->end_ns, b->len, (uint32_t)b->n };
 	b->len += h->size;
 	b->n++;
-	b->sorted = false;
 	return 0;
 }
 
@@ -82,17 +84,20 @@ static int by_end(const void *a, const void *b)
 
 int hooks_batch_emit(struct hooks_batch *b, emit_fn emit, void *ctx)
 {
-	if (!b->sorted && b->n > b->next)
-		qsort(b->entries + b->next, b->n - b->next, sizeof(*b->entries), by_end);
-	b->sorted = true;
 	while (b->next < b->n) {
-		const struct entry *e = &b->entries[b->next++];
-		int err = emit(ctx, (const struct ct_hdr *)(b->bytes + e->at));
+		const struct entry *e;
+		int err;
 
+		if (b->next == b->sorted) {
+			qsort(b->entries + b->next, b->n - b->next, sizeof(*b->entries), by_end);
+			b->sorted = b->n;
+		}
+		e = &b->entries[b->next++];
+		err = emit(ctx, (const struct ct_hdr *)(b->bytes + e->at));
 		if (err)
 			return err;
 	}
-	b->n = b->next = b->len = 0;
+	b->n = b->next = b->sorted = b->len = 0;
 	return 0;
 }
 
@@ -223,6 +228,14 @@ static void end_counts(struct hooks_ring *r)
 		for (uint32_t i = 0; i < HOOKS_MUTED; i++)
 			if (!again || r->muted_at_end[i])
 				r->muted_at_end[i] = hooks_ring_muted(r, i);
+}
+
+void hooks_ring_bell(const struct hooks_ring *r)
+{
+	if (!r)
+		return;
+	__atomic_add_fetch(&r->area->bell, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &r->area->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 void hooks_ring_phase(struct hooks_ring *r, enum ct_phase phase)

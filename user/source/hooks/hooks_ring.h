@@ -61,6 +61,9 @@ bool hooks_ring_in_vfork(const struct hooks_ring *);
 uint64_t hooks_ring_muted(const struct hooks_ring *, uint32_t number);
 
 void hooks_ring_phase(struct hooks_ring *, enum ct_phase);
+/* Wakes the object's thread in the process, which waits at the area and not at its socket: to be called
+ * after each message to it, and when the connection is closed. NULL: does nothing. */
+void hooks_ring_bell(const struct hooks_ring *);
 void hooks_ring_nested(struct hooks_ring *, bool on);
 /* Tells the process how long a tick of the clock is; to be called now and then. */
 void hooks_ring_tick(struct hooks_ring *);

@@ -4,9 +4,10 @@
  *
  * Each CPU has records of its own, so they are put in the order of their times, and the newest ones
  * wait for the next reading. What a process is said to have done is judged a while later, because its
- * hooks say by a socket that they are there. A child that has not executed a program has what its
- * parent had mapped. If it shares its parent's memory, its calls are seen in its parent's hooks: as
- * the parent's, or, in a child of vfork(2), not at all, and then the hooks count them.
+ * hooks say by a socket that they are there. A process that opens the driver's device uses CUDA too,
+ * whatever it maps. A child that has not executed a program has what its parent had mapped. If it
+ * shares its parent's memory, its calls are seen in its parent's hooks: as the parent's, or, in a
+ * child of vfork(2), not at all, and then the hooks count them.
  */
 #include <errno.h>
 #include <linux/sched.h>
@@ -30,6 +31,7 @@
 #define RECORDS_MAX 100000     /* that wait to be put in order */
 #define ORDER_NS 2000000ULL    /* a record is in its ring when it is so old */
 #define ENDED_NS 1000000000ULL /* in which the hooks of a process that has ended are heard of */
+#define LOOK_NS 1000000000ULL  /* between two looks at what processes have opened */
 #define LIVES_NS 2000000000ULL /* in which those of a process that lives are put on */
 
 enum what { FORK = WATCH_FORK, FLAGS = WATCH_FLAGS, EXEC = WATCH_EXEC, EXIT = WATCH_EXIT, MAP };
@@ -69,7 +71,7 @@ struct hooks_without {
 	struct keyed procs, hooked;
 	struct record *records;
 	size_t n, room;
-	uint64_t number;
+	uint64_t number, looked_ns;
 	struct hooks_batch *batch; /* while telling */
 	int err;
 };
@@ -423,6 +425,20 @@ static void read_records(struct hooks_without *w, bool last)
 		memmove(w->records, w->records + n, w->n * sizeof(*w->records));
 }
 
+/* Processes that have mapped no file with functions of CUDA's that is known, and use a GPU. */
+static void look(struct hooks_without *w, uint64_t now)
+{
+	struct proc *p;
+
+	keyed_each(&w->procs, p)
+	{
+		if (p->uses_ns || p->ended_ns || hooked_ns(w, p) || !host_uses_gpu((pid_t)p->pid))
+			continue;
+		p->uses_ns = p->since_ns > w->looked_ns ? p->since_ns : w->looked_ns;
+	}
+	w->looked_ns = now;
+}
+
 int hooks_without_tell(struct hooks_without *w, bool last, struct hooks_batch *batch)
 {
 	uint64_t now = now_ns();
@@ -433,6 +449,8 @@ int hooks_without_tell(struct hooks_without *w, bool last, struct hooks_batch *b
 	w->batch = batch;
 	w->err = 0;
 	read_records(w, last);
+	if (last || now - w->looked_ns >= LOOK_NS)
+		look(w, now);
 	keyed_each(&w->procs, p) judge(w, p, now, last);
 	return w->err;
 }

@@ -125,7 +125,12 @@ static int start(struct inject_job *j)
 	j->result->answer = (int)result;
 	if (!result)
 		return 0;
-	msg_error("process %d: the agent did not start (%d)", (int)j->pid, (int)result);
+	if ((int)result == -ENOTSUP)
+		msg_error("process %d forbids its threads to read the processor's clock "
+			  "(prctl(PR_SET_TSC)): nothing can be put into it; trace it by probes",
+			  (int)j->pid);
+	else
+		msg_error("process %d: the agent did not start (%d)", (int)j->pid, (int)result);
 	return -EPROTO;
 }
 

@@ -3,8 +3,8 @@
  * out.c - the buffered writer of out.h.
  *
  * The buffer never grows: it is OUT_BUF bytes, a reserve that does not fit flushes first. A slow
- * reader of a pipe blocks the tracer in write(2), as it does strace; the ring buffer then fills
- * and what is lost is counted. After an error out_reserve() hands out the start of the buffer
+ * reader of a pipe blocks us in write(2), as it does strace, unless a thread writes (out_behind()).
+ * After an error out_reserve() hands out the start of the buffer
  * again and again, so that callers need no error path of their own. Knows nothing of rows.
  */
 #include <errno.h>
@@ -23,6 +23,7 @@
 #include <zlib.h>
 
 #include "../msg.h"
+#include "behind.h"
 #include "out.h"
 #include "out_command.h"
 #include "../put.h"
@@ -98,9 +99,10 @@ static int open_stream(struct out *o, int fd)
 	return err;
 }
 
-int out_open(struct out *o, const char *path, bool append)
+/* waits: for a reader, if it is a pipe that nobody reads. */
+static int open_file(struct out *o, const char *path, bool append, bool waits)
 {
-	int err, fd;
+	int err, fd, how = append ? O_APPEND : O_TRUNC;
 
 	if (!path || !strcmp(path, "-"))
 		return open_stream(o, STDOUT_FILENO);
@@ -109,10 +111,19 @@ int out_open(struct out *o, const char *path, bool append)
 		return err;
 	/* 0666 as every program's output has it: the umask with which we were started decides. */
 	fd = safe_open(path,
-		       O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | (append ? O_APPEND : O_TRUNC),
+		       O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | how | (waits ? 0 : O_NONBLOCK),
 		       0666);
+	if (fd >= 0 && !waits && fcntl(fd, F_SETFL, append ? O_APPEND : 0) < 0) {
+		close(fd);
+		fd = -EIO;
+	}
 	o->owned = true;
 	return use(o, fd);
+}
+
+int out_open(struct out *o, const char *path, bool append)
+{
+	return open_file(o, path, append, true);
 }
 
 static int open_command(struct out *o, const char *path)
@@ -139,11 +150,12 @@ int out_open_output(struct out *o, const char *path, bool append, int otherwise)
 	else if (out_is_command(path))
 		err = open_command(o, path);
 	else
-		err = out_open(o, path, append);
+		err = open_file(o, path, append, otherwise >= 0);
 	if (!err && out_is_gzip(path))
 		err = out_gzip(o);
 	if (err)
-		msg_error("cannot write to %s: %s", o->name, strerror(-err));
+		msg_error("cannot write to %s: %s", o->name,
+			  err == -ENXIO ? "it is a pipe that nobody reads" : strerror(-err));
 	return err;
 }
 
@@ -174,7 +186,7 @@ int out_wait(int fd, const volatile int *stop)
 	}
 }
 
-static void write_all(struct out *o, const char *s, size_t len)
+static void write_now(struct out *o, const char *s, size_t len)
 {
 	size_t at = 0;
 
@@ -209,6 +221,14 @@ static void write_all(struct out *o, const char *s, size_t len)
 			o->error = -EIO;
 		}
 	}
+}
+
+static void write_all(struct out *o, const char *s, size_t len)
+{
+	if (!o->behind)
+		write_now(o, s, len);
+	else if (!o->error)
+		o->error = behind_put(o->behind, s, len, o->stop);
 }
 
 /* Compresses what is in the buffer. `flush`: as zlib has it. */
@@ -270,11 +290,63 @@ int out_gzip(struct out *o)
 
 int out_sync(struct out *o)
 {
+	if (o->behind && !o->error)
+		o->error = behind_error(o->behind);
 	if (!o->len || o->error)
 		return o->error;
 	if (o->is_file && o->len < o->cap / 2 && now_ns() - o->flushed_ns < OUT_FILE_AGE_NS)
 		return 0;
 	return out_flush(o);
+}
+
+void out_behind(struct out *o)
+{
+	struct stat st;
+
+	if (o->buf && !fstat(o->fd, &st))
+		o->behind = behind_open(o->fd, S_ISREG(st.st_mode));
+}
+
+bool out_full(const struct out *o)
+{
+	return o->behind && behind_full(o->behind);
+}
+
+int out_room_fd(const struct out *o)
+{
+	return o->behind ? behind_fd(o->behind) : -1;
+}
+
+void out_room_seen(struct out *o)
+{
+	behind_seen(o->behind);
+}
+
+void out_between(struct out *o, const char *text, size_t n)
+{
+	behind_put(o->behind, text, n, o->stop);
+}
+
+uint64_t out_written(const struct out *o)
+{
+	return o->behind ? behind_written(o->behind) : o->written;
+}
+
+void out_give_up(struct out *o, int err)
+{
+	if (!o->error)
+		o->error = err;
+}
+
+static int close_behind(struct out *o)
+{
+	/* who has given up waits for nothing */
+	static const volatile int at_once = 2;
+	int err = behind_close(o->behind, o->error ? &at_once : o->stop, &o->written);
+
+	o->behind = NULL;
+	o->error = o->error ? o->error : err;
+	return o->error;
 }
 
 int out_close(struct out *o)
@@ -284,6 +356,8 @@ int out_close(struct out *o)
 	if (!o->buf)
 		return 0;
 	err = flush_to(o, true);
+	if (o->behind)
+		err = close_behind(o);
 	if (o->gzip)
 		deflateEnd(&o->gzip->z);
 	free(o->gzip);

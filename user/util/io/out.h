@@ -26,6 +26,7 @@ struct out {
 	pid_t command;	  /* the shell that reads what is written; 0: none does */
 	int status;	  /* of that shell, as wait(2) has it, once out_close() has said -ECHILD */
 	struct out_gzip *gzip;	  /* what is written is compressed; NULL: not */
+	struct behind *behind;	  /* a thread writes; NULL: we do */
 	const volatile int *stop; /* may be NULL; as out_wait() has it */
 };
 
@@ -41,7 +42,8 @@ int out_open(struct out *, const char *path, bool append);
 int out_open_fd(struct out *, int fd, const char *name);
 /* Opens what -o says: NULL: the descriptor `otherwise`, standard output or standard error; "-":
  * standard output; "|COMMAND": the input of COMMAND, which /bin/sh runs as the user who started
- * this program; else a file, compressed if its name ends in .gz. The path is kept by pointer.
+ * this program; else a file, compressed if its name ends in .gz. A pipe in its place gets a reader before this returns;
+ * with `otherwise` below 0, as in the midst of a trace, nobody is waited for. The path is kept by pointer.
  * Returns 0, or -errno after one message. */
 int out_open_output(struct out *, const char *path, bool append, int otherwise);
 /* Does -o name a command? */
@@ -51,6 +53,21 @@ bool out_is_command(const char *path);
 int out_gzip(struct out *);
 /* Does the name end in .gz? */
 bool out_is_gzip(const char *path);
+/* From here on a thread writes, and nobody waits for the reader but out_close(), or if BEHIND_MOST bytes
+ * wait. Errors come later. Without a thread or memory it stays as it is. */
+void out_behind(struct out *);
+/* So much waits that nothing should be added until out_room_fd() is readable (-1: there is none), of
+ * which out_room_seen() is told. */
+bool out_full(const struct out *);
+int out_room_fd(const struct out *);
+void out_room_seen(struct out *);
+/* A whole text that is no part of what is written, as a message: behind what has been flushed. Only with
+ * a thread. Any thread may call this. */
+void out_between(struct out *, const char *, size_t n);
+/* Bytes that have reached the descriptor so far. */
+uint64_t out_written(const struct out *);
+/* From here on everything is discarded, with this error. */
+void out_give_up(struct out *, int err);
 /* Flushes and closes; a command is waited for. Returns the sticky error or that of close(2);
  * -ECHILD: the command failed; -EBUSY: it still runs, and `stop` asks not to wait for it. */
 int out_close(struct out *);

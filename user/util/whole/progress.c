@@ -33,7 +33,7 @@ const char *progress_text(char *buf, size_t size, const char *what, uint64_t don
 		else
 			snprintf(buf + n, size - n, ", %.0f min left", left_s / 60);
 	}
-	utf8_plain(buf, true);
+	utf8_plain(buf);
 	return buf;
 }
 
