@@ -1294,6 +1294,11 @@ static int claim(const char *text)
 	return 0;
 }
 
+static bool has_thread_sanitizer(void)
+{
+	return dlsym(RTLD_DEFAULT, "__tsan_init") != NULL;
+}
+
 __attribute__((visibility("default"))) int cudatrace_hooks_start(const char *text)
 {
 	int err = claim(text);
@@ -1313,6 +1318,26 @@ __attribute__((visibility("default"))) int cudatrace_hooks_start(const char *tex
 	return err;
 }
 
+/*
+ * Our constructor runs before those of all libraries. A sanitizer's functions stand in for those of libc that
+ * we call, so it must have begun before. Returns false with ThreadSanitizer, which knows the places of all
+ * memory and ends a program that has some elsewhere, as hooks need it.
+ */
+static bool begin_sanitizers(void)
+{
+	static const char *const names[] = { "__asan_init", "__hwasan_init", "__lsan_init" };
+
+	if (has_thread_sanitizer())
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		void (*init)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, names[i]);
+
+		if (init)
+			init();
+	}
+	return true;
+}
+
 __attribute__((constructor)) static void born(int argc, char **argv, char **envp)
 {
 	static const char name[] = HOOKS_ENV "=";
@@ -1322,8 +1347,8 @@ __attribute__((constructor)) static void born(int argc, char **argv, char **envp
 	for (; envp && *envp; envp++) {
 		if (strncmp(*envp, name, sizeof(name) - 1))
 			continue;
-		if (!claim(*envp + sizeof(name) - 1) && !get_connected() && !enter() &&
-		    begin_thread(NULL))
+		if (begin_sanitizers() && !claim(*envp + sizeof(name) - 1) && !get_connected() &&
+		    !enter() && begin_thread(NULL))
 			finish(-EAGAIN);
 		return;
 	}

@@ -927,6 +927,36 @@ END
 	stop a
 }
 
+# Programs with sanitizers start. With ThreadSanitizer hooks are not possible, and that is said; with the others all calls are there.
+case_hooks_sanitized() { # undisturbed
+	local how
+	with_hooks
+	for how in address undefined leak thread; do
+		gcc -fsanitize=$how -x c -o "$T/$how" - -I"$ROOT/tests/standin/include" -L"$STANDIN" -Wl,-rpath,"$STANDIN" -lcudart << 'END' 2> "$T/gcc" || continue
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(void)
+{
+	for (int i = 0; i < 7; i++)
+		cudaStreamQuery(0);
+	printf("options %s\n", getenv("ASAN_OPTIONS"));
+	return 0;
+}
+END
+		ASAN_OPTIONS=exitcode=9 ct --source=hooks -o "$T/rows" -- "$T/$how"
+		ok_rc
+		expect "the program, $how" "$(cat "$T/out")" 'options verify_asan_link_order=0:exitcode=9'
+		if [ $how = thread ]; then
+			says 'no hooks could be put into the program: .* has another libc or ThreadSanitizer'
+			says 'process [0-9]+ \(thread\) used CUDA and had no hooks: its calls are not known'
+		else
+			expect "rows, $how" "$(grep -c cudaStreamQuery "$T/rows")" 7
+		fi
+	done
+	[ -x "$T/undefined" ] || fail "gcc makes none: $(cat "$T/gcc")"
+}
+
 # With an auditor (LD_AUDIT) that looks at each call and each return, the dynamic loader makes the calls itself: what the hooks' object calls must
 # not go that way, as dlsym() would take the loader for its caller. The auditor sees each of the program's calls, and none of ours.
 case_hooks_audited() { # undisturbed
