@@ -48,6 +48,7 @@
 #define CONNECT_MS 1000
 #define LOOK_MS 1000	/* how often to check the hooks, and whether the program has ended */
 #define FORK_NAPS 20000 /* of 50 us: how long fork() waits for a change to be complete */
+#define FILTERS_EACH 32 /* threads whose filters are looked at each time */
 #define LIMIT_NAPS 4000 /* the same, for a change of the limits */
 #define DOOR_MS 1000	/* how long a forked child waits for its connection */
 #define DOOR_NAPS 20000 /* of 50 us: as long waits its parent */
@@ -268,6 +269,7 @@ static bool pausing; /* the agent's thread must end, and the hooks stay */
 
 static void *thread_main(void *begins);
 static void finish(int err);
+static void look_for_filters(int threads);
 
 /* Whether the agent's thread has, or had, a descriptor table of its own. */
 static bool own_table;
@@ -972,6 +974,7 @@ static int enter(void)
 				 : "process %d: no hooks can be put on",
 			 (int)own_pid);
 	if (!err) {
+		look_for_filters(HOOK_THREADS);
 		look_at_loader();
 		err = begin();
 	}
@@ -1016,6 +1019,19 @@ static void say_others(const struct hook_state *s)
 	said = *s;
 }
 
+/* A filter may have been set by a system call that no hook saw: no hook makes one from here on. */
+static void look_for_filters(int threads)
+{
+	if (capture_is_sandboxed() || !own_finds_filters(threads))
+		return;
+	capture_sandboxed();
+	engine_sandboxed();
+	talk_say(MEET_VERB,
+		 "process %d: a thread restricts its system calls (seccomp): no hook makes one "
+		 "from here on",
+		 (int)own_pid);
+}
+
 /* Returns false at the end. */
 static bool step(int type, size_t size)
 {
@@ -1057,6 +1073,7 @@ static bool step(int type, size_t size)
 		capture_interrupted(s.interrupted);
 		say_others(&s);
 	}
+	look_for_filters(FILTERS_EACH);
 	say_late();
 	if (!loader_hooked || capture_is_sandboxed())
 		ask_for_mapped();

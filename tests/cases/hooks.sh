@@ -382,6 +382,24 @@ case_hooks_no_clock() { # undisturbed
 	done
 }
 
+# A filter that the program sets by an instruction of its own is noticed within a second. From then on no hook makes a system call, though calls
+# have names to be read and new threads call.
+case_hooks_filtered_unseen() { # undisturbed
+	with_hooks
+	mkfifo "$T/in"
+	exec 9<> "$T/in"
+	"$CUDATRACE" -v -k --source=hooks --format json -o "$T/rows" -- "$CALLS" forbids 20 raw-filter-waits <&9 > "$T/out" 2> "$T/err" &
+	CT=$!
+	wait_for 10 grep -q 'a thread restricts its system calls (seccomp): no hook makes one from here on' "$T/err"
+	wait_for 10 grep -q forbidden "$T/out"
+	echo >&9
+	rc=0
+	wait "$CT" || rc=$?
+	expect "status" "$rc" 0
+	expect "the program" "$(tail -n 1 "$T/out")" survived
+	expect "rows" "$(grep -c '"name":"cudaStreamQuery"' "$T/rows")" 21
+}
+
 # Nothing is put into a program that has no clock: neither hooks nor the agent, whose thread would have none either.
 case_no_clock_attached() { # undisturbed
 	with_hooks
