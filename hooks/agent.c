@@ -32,8 +32,8 @@
 #include <unistd.h>
 
 #include "../cupti/agent/alone.h"
+#include "../cupti/agent/along.h"
 #include "../cupti/agent/meet.h"
-#include "../cupti/agent/table.h"
 #include "capture.h"
 #include "door.h"
 #include "engine.h"
@@ -52,8 +52,7 @@
 #define LIMIT_NAPS 4000 /* the same, for a change of the limits */
 #define DOOR_MS 1000	/* how long a forked child waits for its connection */
 #define DOOR_NAPS 20000 /* of 50 us: as long waits its parent */
-#define BIRTH_NAPS 2000 /* and so long for the child to begin: there is none if fork() has failed */
-#define TAKE_MS 5000	/* how long a thread waits until the agent's has its descriptors */
+#define BIRTH_NAPS 2000 /* and so long for the child to begin, which may have been killed */
 #define SLICE_MS 20
 
 enum state { IDLE, STARTING, RUNNING };
@@ -271,20 +270,19 @@ static void *thread_main(void *begins);
 static void finish(int err);
 static void look_for_filters(int threads);
 
-/* Whether the agent's thread has, or had, a descriptor table of its own. */
-static bool own_table;
-/* What has become of the descriptors of the thread that starts the agent's: a futex. */
-static __u32 taking;
-enum { NOT_TAKEN, TAKEN };
+/* How the connection, and what was kept, go to the agent's thread; own: it has, or had, a descriptor table of
+ * its own. */
+static struct along along;
 
-/* The agent's thread takes the connection, and what was kept, with it into its own table. */
-static void take_along(void)
+/* On the agent's thread. Returns 0 or -errno: it has no connection. */
+static int take_along(void)
 {
 	struct text_fds kept = text_kept();
-	int fds[DOOR_FDS] = { talk_fd(), kept.mem, kept.maps };
+	int fds[ALONG_FDS] = { talk_fd(), kept.mem, kept.maps }, err = along_take(&along, fds);
 
-	own_table = table_own(fds, DOOR_FDS);
-	if (own_table) {
+	if (err)
+		return err;
+	if (along.own) {
 		talk_moved(fds[0]);
 		if (talk_fd() < 0 && fds[0] >= 0)
 			close(fds[0]); /* another file had got the number at the last moment */
@@ -292,40 +290,25 @@ static void take_along(void)
 		if (fds[1] < 0 || fds[2] < 0)
 			text_keep();
 	}
-	__atomic_store_n(&taking, TAKEN, __ATOMIC_RELEASE);
-	sys_call(SYS_futex, (long)&taking, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
-}
-
-/* Waits until the agent's thread has taken the descriptors along. Returns whether the caller's are not
- * used any more. */
-static bool were_taken(void)
-{
-	struct timespec wait = { .tv_nsec = 100000000 };
-
-	for (int ms = 0; ms < TAKE_MS; ms += 100)
-		if (!__atomic_load_n(&taking, __ATOMIC_ACQUIRE))
-			sys_call(SYS_futex, (long)&taking, FUTEX_WAIT_PRIVATE, NOT_TAKEN,
-				 (long)&wait, 0, 0);
-	return __atomic_load_n(&taking, __ATOMIC_ACQUIRE) && own_table;
+	along_taken(&along);
+	return 0;
 }
 
 /* Starts the agent's thread, which takes the connection of the calling thread over. Its thread id is
- * known only once it runs. */
+ * known only once it runs. Returns 0 or -errno. */
 static int begin_thread(void *begins)
 {
 	struct held connection = talk_held();
 	struct text_fds kept = text_kept();
+	const int fds[ALONG_FDS] = { talk_fd(), kept.mem, kept.maps };
 	int err;
 
-	__atomic_store_n(&taking, NOT_TAKEN, __ATOMIC_RELEASE);
 	__atomic_store_n(&agent_begins, true, __ATOMIC_RELEASE);
-	err = meet_thread(thread_main, begins);
-	if (err) {
+	err = along_begin(&along, thread_main, begins, fds);
+	if (err)
 		__atomic_store_n(&agent_begins, false, __ATOMIC_RELEASE);
+	if (err || !along.own)
 		return err;
-	}
-	if (!were_taken())
-		return 0;
 	held_close(&connection);
 	if (kept.mem >= 0)
 		close(kept.mem);
@@ -383,14 +366,14 @@ static void end_thread(bool *why)
 
 /* Has the agent's thread end, which keeps the connection and so on in the program's table. Returns
  * whether it was told. */
-static bool let_thread_leave(int fds[DOOR_FDS])
+static bool let_thread_leave(int fds[ALONG_FDS])
 {
 	const struct hooks_door who = { .kind = DOOR_LEAVE,
 					.pid = (__u32)own_pid,
 					.ns = meet_now() };
 	int fd, err;
 
-	if (!own_table) {
+	if (!along.own) {
 		__atomic_store_n(&pausing, true, __ATOMIC_RELEASE);
 		bell_ring(capture_area());
 		return true;
@@ -398,7 +381,7 @@ static bool let_thread_leave(int fds[DOOR_FDS])
 	fd = door_open(capture_area(), NULL, &who, DOOR_MS);
 	if (fd < 0)
 		return false;
-	err = door_receive(fd, fds, DOOR_MS);
+	err = along_receive(fd, fds, DOOR_MS);
 	close(fd);
 	return !err;
 }
@@ -411,7 +394,7 @@ static bool let_thread_leave(int fds[DOOR_FDS])
 static bool pause_thread(void)
 {
 	__u32 tid = thread_begun();
-	int fds[DOOR_FDS] = { -1, -1, -1 };
+	int fds[ALONG_FDS] = { -1, -1, -1 };
 	sigset_t all, old;
 	bool left = false;
 
@@ -422,7 +405,7 @@ static bool pause_thread(void)
 		left = let_thread_leave(fds) && thread_gone(tid) &&
 		       __atomic_load_n(&state, __ATOMIC_ACQUIRE) == RUNNING;
 	if (left) {
-		if (own_table) {
+		if (along.own) {
 			talk_moved(fds[0]);
 			text_keep_these((struct text_fds){ fds[1], fds[2] });
 		}
@@ -892,6 +875,7 @@ static struct hook_state said;
 static void finish(int err)
 {
 	struct hook_leftover left = { 0 };
+	int failed = 0;
 
 	change_begins();
 	follows = false;
@@ -904,8 +888,16 @@ static void finish(int err)
 	capture_close();
 	give_up_questions();
 	if (opened)
-		engine_remove(&left);
+		failed = engine_remove(&left);
 	change_ends();
+	if (failed || left.stuck)
+		talk_say(MEET_WARN,
+			 "process %d: its hooks could not be removed (%s): its code stays changed, "
+			 "which does nothing but take it some nanoseconds a call; a later trace of "
+			 "it "
+			 "with --source=hooks removes them, if the process may write to its code "
+			 "then",
+			 (int)own_pid, strerror(failed ? -failed : EACCES));
 	if (left.inside)
 		talk_say(MEET_VERB,
 			 "process %d: %u calls that are still running return through code that "
@@ -1085,8 +1077,8 @@ static bool step(int type, size_t size)
 static bool hand_over(struct hooks_door *d)
 {
 	struct text_fds kept = text_kept();
-	const int fds[DOOR_FDS] = { talk_fd(), kept.mem, kept.maps };
-	int to = door_enter(d), err = to < 0 ? to : door_send(to, fds);
+	const int fds[ALONG_FDS] = { talk_fd(), kept.mem, kept.maps };
+	int to = door_enter(d), err = to < 0 ? to : along_send(to, fds);
 
 	if (to >= 0)
 		close(to);
@@ -1169,7 +1161,10 @@ static void *thread_main(void *begins)
 	hook_guard_enter();
 	prctl(PR_SET_NAME, "cudatrace-hooks");
 	alone_begins();
-	take_along();
+	if (take_along()) {
+		alone_ends();
+		return NULL;
+	}
 	__atomic_store_n(&agent_tid, (__u32)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0),
 			 __ATOMIC_RELEASE);
 	if (!begins || !enter())
@@ -1183,6 +1178,9 @@ static void *thread_main(void *begins)
 /* The door that the child will open: the parent waits until the child was answered, because it may end
  * at once, as a daemon does, and its agent with it. */
 static struct hooks_door *for_child;
+/* What errno was. After fork(2) it is not 0 if there is no child: between this and our next function libc
+ * calls none but those of malloc(). */
+static __thread int errno_before __attribute__((tls_model("initial-exec")));
 
 static void before_fork(void)
 {
@@ -1196,6 +1194,8 @@ static void before_fork(void)
 		for_child = follows && capture_is_open() && !capture_is_sandboxed()
 				    ? door_reserve(capture_area())
 				    : NULL;
+	errno_before = errno;
+	errno = 0;
 }
 
 /* Waits for the door, which no child opens if there is none. */
@@ -1210,12 +1210,16 @@ static void wait_for_child(struct hooks_door *d)
 static void after_fork(void)
 {
 	struct hooks_door *d = may_change ? for_child : NULL;
+	int failed = errno;
 
 	if (may_change)
 		change_ends();
 	may_change = false;
-	if (d)
+	if (d && failed)
+		door_release(d);
+	else if (d)
 		wait_for_child(d);
+	errno = failed ? failed : errno_before;
 }
 
 /* In a forked child: gets a connection through its parent's agent. Returns whether it has one. */
@@ -1240,7 +1244,7 @@ static void begin_anew(void)
 /* The connection and what was kept are the parent's, in a table that the child does not have. */
 static void forget_connection(void)
 {
-	if (own_table)
+	if (along.own)
 		talk_forget();
 	else
 		talk_close();
@@ -1251,7 +1255,7 @@ static void forget_connection(void)
 static void in_child(void)
 {
 	bool whole = may_change, anew = whole && follows && !capture_is_sandboxed();
-	int saved = errno;
+	int saved = errno_before;
 	sigset_t all, old;
 
 	/* so that no handler of the program runs and forks again */

@@ -582,9 +582,12 @@ static void take_off(struct func *f, const struct text_maps *maps, struct hook_l
 							     : -EIO;
 	if (err == 1 && found == 0xcc)
 		left->foreign++;
+	else if (err < 0 && err != -EIO)
+		left->stuck++;
 	else if (err < 0)
 		left->gone++;
-	f->standing = OFF;
+	if (err >= 0 || err == -EIO)
+		f->standing = OFF;
 }
 
 static int take_off_all(struct hook_leftover *left, struct text_maps *maps, const __u64 *addresses,

@@ -174,6 +174,8 @@ struct sink_wants {
 	uint64_t processes; /* for how many of them counts have room; 0: a default */
 };
 
+#define SINK_UNWRITTEN 2
+
 struct sink;
 struct sink_ops {
 	const char *name, *help;
@@ -184,8 +186,9 @@ struct sink_ops {
 	void (*wants)(const void *own, struct sink_wants *);
 	/* Returns 0 or -errno; -EINVAL after a message that says why. */
 	int (*open)(struct sink *, const struct sink_opts *);
-	/* Returns 1 if the event made a row, 0 if not (a kind that the sink does not print), or
-	 * -errno of the output. */
+	/* Returns 1 if the event made a row, 0 if not (a kind that the sink does not print),
+	 * SINK_UNWRITTEN if it would have made one and its process has no file, or -errno of the
+	 * output. */
 	int (*event)(struct sink *, const struct event *);
 	/* Called regularly, at least every 100 ms; NULL: the sink does not depend on time.
 	 * Returns 0 or -errno. */

@@ -165,7 +165,7 @@ static bool make_room(struct agent_source *a, const struct agent_conn_who *who)
 
 	while ((i = agent_conns_surplus(&(struct agent_conns){ a->npeers, conn_at, a }, who)) >=
 	       0) {
-		agent_places_refuse(&a->places, conn_at(a, i)->uid);
+		agent_places_took(&a->places, conn_at(a, i)->uid, conn_at(a, i)->pid, who->pid);
 		drop(a, i);
 	}
 	return i == -ENOENT;

@@ -17,6 +17,12 @@ void agent_places_refuse(struct agent_places *p, uid_t uid)
 		p->users[i].since_ns = now_ns();
 }
 
+void agent_places_took(struct agent_places *p, uid_t uid, pid_t whose, pid_t who)
+{
+	if (whose != who)
+		agent_places_refuse(p, uid);
+}
+
 bool agent_places_next(struct agent_places *p, enum ct_hole_layer layer, struct hole_text *t)
 {
 	char text[32] = "";

@@ -21,6 +21,9 @@ struct agent_places {
 
 /* One process of this user was refused. */
 void agent_places_refuse(struct agent_places *, uid_t);
+/* The place of this user's process was given to another one, which is counted, or to a newer connection of its
+ * own. */
+void agent_places_took(struct agent_places *, uid_t, pid_t whose, pid_t who);
 /* A row that has changed since it was asked for; false: there is none. */
 bool agent_places_next(struct agent_places *, enum ct_hole_layer, struct hole_text *);
 

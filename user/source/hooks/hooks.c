@@ -220,7 +220,7 @@ static bool make_room(struct hooks_source *h, const struct agent_conn_who *who)
 
 	while ((i = agent_conns_surplus(&(struct agent_conns){ h->npeers, conn_at, h }, who)) >=
 	       0) {
-		agent_places_refuse(&h->places, conn_at(h, i)->uid);
+		agent_places_took(&h->places, conn_at(h, i)->uid, conn_at(h, i)->pid, who->pid);
 		drop(h, i);
 	}
 	return i == -ENOENT;

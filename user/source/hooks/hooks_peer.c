@@ -256,6 +256,7 @@ static int put_funcs(struct hooks_peer *p, uint32_t number)
 		return n;
 	hooks_holes_silent(p->holes, CT_HOLE_INDIRECT, hooks_mapped_indirect(p->mapped));
 	hooks_holes_silent(p->holes, CT_HOLE_SHARED_CODE, hooks_mapped_shared(p->mapped));
+	hooks_holes_stripped(p->holes, hooks_mapped_stripped(p->mapped));
 	p->sent += (unsigned int)n;
 	p->waiting++;
 	hooks_mapped_runtime(p->mapped, &lo_now, &bytes_now);
@@ -271,7 +272,7 @@ static int put_funcs(struct hooks_peer *p, uint32_t number)
  * of all in a process whose address space is limited, which it needs itself. */
 static void fit(const struct hooks_peer *p, struct hooks_ring_opts *o)
 {
-	uint64_t n = least(o->threads, cgroup_memory_here() / MEMORY_PART / BLOCK_COST), room,
+	uint64_t n = cgroup_memory_fit(o->threads, BLOCK_COST, MEMORY_PART), room,
 		 each = o->cells ? HOOKS_LISTS * sizeof(uint64_t) : 0, cells;
 	struct rlimit l;
 
