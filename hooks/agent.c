@@ -48,6 +48,7 @@
 #define CONNECT_MS 1000
 #define LOOK_MS 1000	/* how often to check the hooks, and whether the program has ended */
 #define FORK_NAPS 20000 /* of 50 us: how long fork() waits for a change to be complete */
+#define FILTERS_EACH 32 /* threads whose filters are looked at each time */
 #define LIMIT_NAPS 4000 /* the same, for a change of the limits */
 #define DOOR_MS 1000	/* how long a forked child waits for its connection */
 #define DOOR_NAPS 20000 /* of 50 us: as long waits its parent */
@@ -267,6 +268,7 @@ static bool pausing; /* the agent's thread must end, and the hooks stay */
 
 static void *thread_main(void *begins);
 static void finish(int err);
+static void look_for_filters(int threads);
 
 /* How the connection, and what was kept, go to the agent's thread; own: it has, or had, a descriptor table of
  * its own. */
@@ -964,6 +966,7 @@ static int enter(void)
 				 : "process %d: no hooks can be put on",
 			 (int)own_pid);
 	if (!err) {
+		look_for_filters(HOOK_THREADS);
 		look_at_loader();
 		err = begin();
 	}
@@ -1008,6 +1011,19 @@ static void say_others(const struct hook_state *s)
 	said = *s;
 }
 
+/* A filter may have been set by a system call that no hook saw: no hook makes one from here on. */
+static void look_for_filters(int threads)
+{
+	if (capture_is_sandboxed() || !own_finds_filters(threads))
+		return;
+	capture_sandboxed();
+	engine_sandboxed();
+	talk_say(MEET_VERB,
+		 "process %d: a thread restricts its system calls (seccomp): no hook makes one "
+		 "from here on",
+		 (int)own_pid);
+}
+
 /* Returns false at the end. */
 static bool step(int type, size_t size)
 {
@@ -1049,6 +1065,7 @@ static bool step(int type, size_t size)
 		capture_interrupted(s.interrupted);
 		say_others(&s);
 	}
+	look_for_filters(FILTERS_EACH);
 	say_late();
 	if (!loader_hooked || capture_is_sandboxed())
 		ask_for_mapped();
@@ -1298,6 +1315,11 @@ static int claim(const char *text)
 	return 0;
 }
 
+static bool has_thread_sanitizer(void)
+{
+	return dlsym(RTLD_DEFAULT, "__tsan_init") != NULL;
+}
+
 __attribute__((visibility("default"))) int cudatrace_hooks_start(const char *text)
 {
 	int err = claim(text);
@@ -1317,6 +1339,26 @@ __attribute__((visibility("default"))) int cudatrace_hooks_start(const char *tex
 	return err;
 }
 
+/*
+ * Our constructor runs before those of all libraries. A sanitizer's functions stand in for those of libc that
+ * we call, so it must have begun before. Returns false with ThreadSanitizer, which knows the places of all
+ * memory and ends a program that has some elsewhere, as hooks need it.
+ */
+static bool begin_sanitizers(void)
+{
+	static const char *const names[] = { "__asan_init", "__hwasan_init", "__lsan_init" };
+
+	if (has_thread_sanitizer())
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		void (*init)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, names[i]);
+
+		if (init)
+			init();
+	}
+	return true;
+}
+
 __attribute__((constructor)) static void born(int argc, char **argv, char **envp)
 {
 	static const char name[] = HOOKS_ENV "=";
@@ -1326,8 +1368,8 @@ __attribute__((constructor)) static void born(int argc, char **argv, char **envp
 	for (; envp && *envp; envp++) {
 		if (strncmp(*envp, name, sizeof(name) - 1))
 			continue;
-		if (!claim(*envp + sizeof(name) - 1) && !get_connected() && !enter() &&
-		    begin_thread(NULL))
+		if (begin_sanitizers() && !claim(*envp + sizeof(name) - 1) && !get_connected() &&
+		    !enter() && begin_thread(NULL))
 			finish(-EAGAIN);
 		return;
 	}
