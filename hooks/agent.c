@@ -285,6 +285,7 @@ static int take_along(void)
 		text_keep_these((struct text_fds){ fds[1], fds[2] });
 		if (fds[1] < 0 || fds[2] < 0)
 			text_keep();
+		alone_keep();
 	}
 	along_taken(&along);
 	return 0;

@@ -239,3 +239,13 @@ take it some nanoseconds a call; a later trace of it with --source=hooks removes
 	is_restored "$PID" || fail "$(code_changed "$PID") bytes are still changed"
 	ended_well
 }
+
+# The main thread ends in a root without /proc: the program ends with its last thread, although ours is there, too.
+case_hooks_last_thread_elsewhere() { # undisturbed
+	with_hooks
+	mkdir "$T/root"
+	ct --source=hooks -o "$T/rows" -- "$BIN/descriptors" worker "$T/root"
+	ok_rc
+	expect "rows" "$(grep -c cudaStreamQuery "$T/rows")" 20
+	says '^cudatrace: 20 calls, 0 lost$'
+}
