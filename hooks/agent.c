@@ -27,6 +27,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -47,6 +48,7 @@
 #define CONNECT_MS 1000
 #define LOOK_MS 1000	/* how often to check the hooks, and whether the program has ended */
 #define FORK_NAPS 20000 /* of 50 us: how long fork() waits for a change to be complete */
+#define LIMIT_NAPS 4000 /* the same, for a change of the limits */
 #define DOOR_MS 1000	/* how long a forked child waits for its connection */
 #define DOOR_NAPS 20000 /* of 50 us: as long waits its parent */
 #define BIRTH_NAPS 2000 /* and so long for the child to begin, which may have been killed */
@@ -505,6 +507,24 @@ static void on_clock(void)
 	engine_rest();
 }
 
+/* The program is about to limit its address space, of which we leave it all but a part. A signal's handler may
+ * have interrupted a change of this thread, which does not end then. */
+static void on_limit(const struct own_call *c)
+{
+	__u64 naps = 0, bytes;
+
+	if (capture_is_sandboxed() || !is_own_process() || !own_limits_addresses(c, &bytes))
+		return;
+	while (!try_change()) {
+		if (naps++ == LIMIT_NAPS)
+			return;
+		nap();
+	}
+	engine_fit(bytes / HOOKS_LIMIT_PART);
+	capture_fit(bytes / HOOKS_LIMIT_PART);
+	change_ends();
+}
+
 /* Called when the program ends: otherwise changes that another tracer made to the hooks since the
  * last engine_check() would not be known. A child of vfork(), which may be killed here, must not
  * keep its parent from changing the hooks. */
@@ -553,6 +573,7 @@ static __attribute__((cold, noinline)) bool on_own(struct hook_frame *f, const s
 	case OWN_FILTER:
 	case OWN_FILTER_ALL: on_filter(c.meaning == OWN_FILTER_ALL); break;
 	case OWN_CLOCK: on_clock(); break;
+	case OWN_LIMIT: on_limit(&c); break;
 	case OWN_RIGHTS: f->data[0] = AFTER_PAUSE; return on_rights(&c);
 	case OWN_SHARES: on_sharing(); break;
 	case OWN_NOTHING: break;
@@ -916,12 +937,15 @@ static void finish(int err)
 
 static int open_engine(void)
 {
+	struct rlimit limit;
 	int err = 0;
 
 	change_begins();
 	if (!opened)
 		err = engine_open(&ops);
 	opened = !err;
+	if (opened && !getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY)
+		engine_fit(limit.rlim_cur / HOOKS_LIMIT_PART);
 	change_ends();
 	return err;
 }
@@ -1146,7 +1170,8 @@ static void before_fork(void)
 {
 	__u64 naps = 0;
 
-	while (!(may_change = try_change()) && naps++ < FORK_NAPS)
+	/* In a child that libc does not know of nobody completes a change that its parent was making. */
+	while (!(may_change = try_change()) && naps++ < FORK_NAPS && is_own_process())
 		nap();
 	forker = (__u32)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
 	if (may_change)

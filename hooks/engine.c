@@ -124,6 +124,12 @@ int engine_open(const struct hook_ops *ops)
 	return 0;
 }
 
+void engine_fit(__u64 bytes)
+{
+	jump_release();
+	threads_fit(bytes);
+}
+
 /* ---- functions ---- */
 
 static unsigned int slot_of(__u64 address)

@@ -202,6 +202,9 @@ int engine_install(const struct hook_spec *specs, unsigned int n, enum hook_resu
  * thread at a time.
  */
 void engine_reserve(void);
+/* Gives that address space back, and the addresses for threads beyond so many bytes that no thread has used.
+ * Later threads for which there are none left are not recorded. */
+void engine_fit(__u64 bytes);
 
 /* Returns how many functions that engine_install() had refused were hooked partly later, because an
  * object that calls them was mapped, or was bound to them, only then. */

@@ -10,6 +10,7 @@
 #include <linux/seccomp.h>
 #include <stdint.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "capture.h"
@@ -29,7 +30,9 @@
 #define CAPSET_COOKIE (~0u - 7)
 #define CLONE_COOKIE (~0u - 8)
 #define DLMOPEN_COOKIE (~0u - 9)
-_Static_assert(OWN_COOKIES == DLMOPEN_COOKIE, "the smallest of these cookies");
+#define SETRLIMIT_COOKIE (~0u - 10)
+#define PRLIMIT_COOKIE (~0u - 11)
+_Static_assert(OWN_COOKIES == PRLIMIT_COOKIE, "the smallest of these cookies");
 
 /* ---- what a call means ---- */
 
@@ -41,6 +44,8 @@ static long call_of(__u32 id, const struct hook_regs *r)
 	case UNSHARE_COOKIE: return SYS_unshare;
 	case SETNS_COOKIE: return SYS_setns;
 	case CAPSET_COOKIE: return SYS_capset;
+	case SETRLIMIT_COOKIE: return SYS_setrlimit;
+	case PRLIMIT_COOKIE: return SYS_prlimit64;
 	case SYSCALL_COOKIE: return (long)r->args[0];
 	default: return -1;
 	}
@@ -83,6 +88,8 @@ static enum own_meaning meaning_of(long nr, const __u64 *args)
 	case SYS_unshare:
 	case SYS_setns:
 	case SYS_capset: return OWN_RIGHTS;
+	case SYS_setrlimit: return args[0] == RLIMIT_AS ? OWN_LIMIT : OWN_NOTHING;
+	case SYS_prlimit64: return args[1] == RLIMIT_AS && args[2] ? OWN_LIMIT : OWN_NOTHING;
 	default: return OWN_NOTHING;
 	}
 }
@@ -137,6 +144,19 @@ bool own_needs_one_thread(const struct own_call *c)
 		needs = !(int)c->args[1] ||
 			c->args[1] & (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWTIME | CLONE_NEWNET);
 	return needs && thread_count() <= 2;
+}
+
+bool own_limits_addresses(const struct own_call *c, __u64 *bytes)
+{
+	bool by_pid = c->nr == SYS_prlimit64;
+	struct rlimit limit;
+
+	if (by_pid && c->args[0] && (long)c->args[0] != sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0))
+		return false;
+	if (capture_memory(&limit, sizeof(limit), c->args[by_pid ? 2 : 1]))
+		return false;
+	*bytes = limit.rlim_cur;
+	return limit.rlim_cur != RLIM_INFINITY;
 }
 
 bool own_changes_clock(const struct own_call *c)
@@ -198,6 +218,8 @@ void own_hook_others(void)
 		{ .name = "unshare", .id = UNSHARE_COOKIE },
 		{ .name = "setns", .id = SETNS_COOKIE },
 		{ .name = "capset", .id = CAPSET_COOKIE },
+		{ .name = "setrlimit", .id = SETRLIMIT_COOKIE, .flags = HOOK_ENTRY_ONLY },
+		{ .name = "prlimit", .id = PRLIMIT_COOKIE, .flags = HOOK_ENTRY_ONLY },
 		{ .name = "clone", .id = CLONE_COOKIE, .flags = HOOK_ENTRY_ONLY },
 		/* exit() calls it too */
 		{ .name = "_exit", .id = EXIT_COOKIE, .flags = HOOK_ENTRY_ONLY },

@@ -15,7 +15,7 @@ MOST_FILES = 30
 MAY_INCLUDE = {
     'advise': 'api event event/holes format stat stat/steps util util/table util/option',
     'advise/memory': 'advise event/scopes util',
-    'advise/rules': 'advise util/table',
+    'advise/rules': 'advise mem util/table',
     'advise/rules/collectives': 'advise event event/scopes stat/steps',
     'advise/rules/gemm': 'advise event/scopes',
     'advise/steps': 'advise stat/steps',
@@ -36,14 +36,14 @@ MAY_INCLUDE = {
     'format/chrome': 'event event/scopes format format/rows format/slice stat/steps util util/table',
     'format/columns': 'event event/scopes format format/rows util',
     'format/html': 'event format util util/io',
-    'format/nsys': 'event format util util/io util/option util/table',
+    'format/nsys': 'event format util util/io util/option util/table util/whole',
     'format/otlp': 'event format stat util',
     'format/parquet': 'format format/columns util util/io',
     'format/perfetto': 'event format format/slice util util/io util/option',
     'format/rows': 'api event event/scopes format util util/io util/table',
     'format/slice': 'event format',
     'format/stacks': 'event/scopes format util util/io util/table',
-    'mem': 'event event/holes event/scopes format mem/viz util util/io util/table util/option',
+    'mem': 'api event event/holes event/scopes format mem/viz util util/io util/table util/option',
     'mem/viz': 'util util/io util/table',
     'nccl': 'proc util util/io util/table',
     'proc': 'util util/io util/table',
@@ -54,7 +54,7 @@ MAY_INCLUDE = {
     'session': 'cli/options event resolve/stacks source source/inject '
                'stages stat trace util util/io util/whole',
     'source': 'event proc trace util util/table',
-    'source/agent': 'api event proc source source/inject source/launch util util/table util/io',
+    'source/agent': 'api event event/holes proc source source/inject source/launch util util/table util/io',
     'source/bpf': 'event event/holes proc source source/discover source/launch source/muted source/probe util util/table',
     'source/counters': 'source util util/io',
     'source/discover': 'api proc source source/symbols util util/io util/table',
@@ -77,7 +77,7 @@ MAY_INCLUDE = {
     'util/io': 'util',
     'util/table': 'util',
     'util/option': 'util',
-    'util/whole': 'util',
+    'util/whole': 'util util/io',
 }
 
 

@@ -4,8 +4,8 @@
 #
 # In HOURS (8; a fraction may be given, as 0.5) it runs programs at random with a diary, each time with seeds that nobody has run, for a
 # third; each fuzz target for a third together; the soak for a third; and once what CI leaves out of its suites (hooks with many rounds, all
-# cases by hooks and with links of kind multi, some attacks), the other kernels and aarch64 in their virtual machines, CUPTI of each version of
-# CUDA, version 0.1.0 on recordings of today, a hundred faults at random moments, a hundred checks of the parsers that are taken out, and the
+# cases by hooks and with links of kind multi, some attacks), the other kernels and aarch64 in their virtual machines, CUPTI and a stripped static
+# runtime of each version of CUDA, version 0.1.0 on recordings of today, a hundred faults at random moments, a hundred checks of the parsers that are taken out, and the
 # packages and names of packages in root file systems of Debian and Ubuntu, which are fetched (debootstrap, and dnf and createrepo-c, have to be
 # installed for that). Seeds that fail are made smaller, and their commands printed. All that a suite prints is in .output/night.
 # ONLY="soak vm" runs these parts alone. Prints `ok` and `not ok` lines, at last `N passed, N failed, N skipped`; the status is 1 when anything
@@ -70,6 +70,11 @@ mutated() {
 	scripts/mutate.py --random "$1" "$(date +%s)" > "$LOGS/mutants.log" 2>&1 || result="not ok"
 	cat "$LOGS/mutants.log"
 	echo "$result mutate: $(tail -n 1 "$LOGS/mutants.log")"
+}
+
+stripped() {
+	tests/wheels.sh --all
+	tests/stripped.sh
 }
 
 cupti() {
@@ -139,6 +144,7 @@ part cases-hooks by_hooks
 part cases-multi multi
 part vm tests/vm/run.sh
 part arm64 tests/vm/arm64.sh
+part stripped stripped
 part cupti cupti
 part faults tests/faults/run.py --random 100
 part again tests/hostile/again.py

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# wheels.sh - fetches other versions of CUDA's runtime from NVIDIA's Python wheels into $OUTPUT/wheels/VERSION: libcudart, and its
-# headers in include/. Without --all only 11.8, 12.1 and 12.8, for the cases that probe them; with --all each minor version from
+# wheels.sh - fetches other versions of CUDA's runtime from NVIDIA's Python wheels into $OUTPUT/wheels/VERSION: libcudart,
+# libcudart_static.a where the wheel has it (12.9 and later), and the headers in include/. Without --all only 11.8, 12.1 and 12.8, for the cases that probe them; with --all each minor version from
 # 11.8 on, for tests/versions.sh; with --cupti libcupti of each into
 # $OUTPUT/wheels/cupti/VERSION, for tests/agent/versions.sh. Skips those that are there already; without network or pip it says so.
 set -uo pipefail
@@ -17,7 +17,7 @@ unpack() {
 		    with zipfile.ZipFile(wheel) as z:
 		        for name in z.namelist():
 		            base = os.path.basename(name)
-		            if base.startswith(("libcudart.so.", "libcupti.so.")):
+		            if base.startswith(("libcudart.so.", "libcudart_static.a", "libcupti.so.")):
 		                to = base
 		            elif "/include/" in name and base:
 		                to = "include/" + name.split("/include/", 1)[1]

@@ -413,6 +413,47 @@ case_hooks_dispatched() { # undisturbed
 	done
 }
 
+# A program that limits its address space, or has such a limit from the start, or limits it after a trace, can use it: of our addresses, what is
+# not in use is given back. All its calls are there, also those of threads that come later.
+case_hooks_limited() { # undisturbed
+	with_hooks
+	for how in setrlimit prlimit call; do
+		ct --source=hooks -o "$T/rows" -- "$CALLS" limited 20 8192 $how
+		expect "the program, $how" "$(cat "$T/out")" survived
+		expect "rows, $how" "$(grep -c cudaStreamQuery "$T/rows")" 21
+		ct stat --source=hooks --json -o "$T/stat.json" -- "$CALLS" limited 20 4096 $how
+		expect "the program, stat, $how" "$(cat "$T/out")" survived
+		expect "calls, $how" "$(stat_of cudaStreamQuery calls)" 21
+	done
+	ct --source=hooks -o "$T/rows" -- sh -c "ulimit -v 1000000 && exec '$CALLS' limited 20 800 setrlimit"
+	expect "a limited program" "$(cat "$T/out")" survived
+	expect "rows of a limited program" "$(grep -c cudaStreamQuery "$T/rows")" 21
+	target a limited 20 4096 setrlimit
+	for _ in 1 2 3; do
+		ct --source=hooks -o "$T/rows" -d 0.1 -p "$PID_a"
+	done
+	go a
+	expect "after a trace" "$(grep -v ready "$T/a.out" | head -n 1)" survived
+}
+
+# After a trace the program may map something where our addresses were: the next trace has its place elsewhere, and leaves that alone.
+case_hooks_place_taken() { # undisturbed
+	with_hooks
+	target a maps 2
+	ct --source=hooks -o "$T/rows" -d 0.1 -p "$PID_a"
+	go a nowait
+	wait_for 10 grep -q '^at 0: mapped' "$T/a.out"
+	ct --source=hooks -o "$T/rows" -d 0.1 -p "$PID_a"
+	attach --source=hooks -p "$PID_a"
+	go a nowait
+	wait_for 10 grep -q '^at 1: mapped' "$T/a.out"
+	go a
+	stop a
+	finish
+	grep -q '^as it was' "$T/a.out" || fail "$(tail -n 1 "$T/a.out")"
+	expect_rows cudaStreamQuery 1
+}
+
 # A program that locks its memory does not get all of the shared memory made present, be it for records or for counts; not even where
 # that is attached to it later, or after it was attached to another time.
 case_hooks_locked() { # undisturbed

@@ -18,7 +18,7 @@ case_static() {
 	no_loss
 }
 
-# Stripped, the runtime inside cannot be found: the driver's calls show.
+# The stand-in's functions do not name themselves. Stripped, they cannot be found: the driver's calls show.
 case_static_stripped() {
 	ct_json -- "$BIN/calls-stripped" mix 6 4 0
 	ok_rc

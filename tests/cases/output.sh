@@ -257,6 +257,117 @@ case_output_links() {
 	ok_rc 1
 }
 
+# Databases and folders of files, which take the place of what was there, do not follow such links either.
+case_output_links_of_exports() {
+	local to
+	mkdir -m 1777 "$T/tmp"
+	mkdir "$T/ours"
+	for to in nsys-sqlite parquet html chrome arrow; do
+		echo precious > "$T/ours/file"
+		ln -s "$T/ours/file" "$T/tmp/file"
+		ln -s "$T/ours" "$T/tmp/dir"
+		chown -h 65534 "$T/tmp/file" "$T/tmp/dir"
+		ct export --to $to -o "$T/tmp/file" tests/traces/calls.ctrace
+		ok_rc 1
+		says "$T/tmp/file: Permission denied"
+		ct export --to $to -o "$T/tmp/dir/file" tests/traces/calls.ctrace
+		ok_rc 1
+		says "$T/tmp/dir/file: Permission denied"
+		expect "files for $to" "$(cd "$T" && echo ours/* tmp/*)" "ours/file tmp/dir tmp/file"
+		expect "what the link leads to" "$(cat "$T/ours/file")" precious
+		# of our own it is followed
+		chown -h 0 "$T/tmp/file"
+		[ $to != parquet ] || rm "$T/ours/file"
+		ct export --to $to -o "$T/tmp/file" tests/traces/calls.ctrace
+		ok_rc
+		[ -L "$T/tmp/file" ] || fail "$to: the link is gone"
+		[ "$(head -c 8 "$T/ours/file" 2> /dev/null)" != precious ] || fail "$to: our own link is not followed"
+		rm -r "$T/tmp/file" "$T/tmp/dir" "$T/ours/file"
+	done
+}
+
+# In a race with links that come and go, too, nothing that they lead to is written to, renamed or removed.
+case_output_links_race() { # long
+	local what out to how r=$ROOT/tests/traces/calls.ctrace wrote refused i flips
+	chmod 755 "$T"
+	mkdir "$T/ours"
+	cp "$BIN/flips" "$T"
+	for what in file dir; do
+		rm -rf "$T/tmp"
+		mkdir -m 1777 "$T/tmp"
+		out=$T/tmp/file to=$T/ours/file
+		[ $what = file ] || out=$T/tmp/dir/file to=$T/ours
+		(cd "$T/tmp" && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$T/flips" $what "$to") &
+		flips=$!
+		wait_for 10 test -e "$T/tmp/ready"
+		wrote=0 refused=0
+		for ((i = 0; i < 45 || wrote == 0 || refused == 0; i++)); do
+			((i < 3000)) || fail "after $i turns $wrote were written and $refused refused"
+			case $((i % 3)) in
+			0) how="merge -o $out $r $r" ;;
+			1) how="export --to nsys-sqlite -o $out $r" ;;
+			2) how="export --to csv -o $out $r" ;;
+			esac
+			echo precious > "$T/ours/file"
+			# shellcheck disable=SC2086
+			ct $how
+			case $rc in
+			0) wrote=$((wrote + 1)) ;;
+			1) refused=$((refused + 1)) ;;
+			*) fail "status $rc of '$how': $(cat "$T/err")" ;;
+			esac
+			expect "what is there after turn $i, '$how'" "$(ls -A "$T/ours") $(cat "$T/ours/file")" "file precious"
+			rm -f "$T/tmp/file" "$T/tmp/file.old"
+		done
+		kill -KILL $flips
+	done
+}
+
+# A file for each process, in a folder as /tmp: one that cannot be made is said and counted, and the others are there.
+case_output_one_refused() {
+	local format name each
+	mkdir -m 1777 "$T/tmp"
+	mkdir "$T/ours"
+	echo precious > "$T/ours/file"
+	cat > "$T/both" <<- END
+		sh -c 'setpriv --reuid=65534 --regid=65534 --clear-groups ln -s "$T/ours/file" "$T/tmp/x.\$\$"; exec "$CALLS" mix 2 3 0'
+		exec "$CALLS" mix 5 7 0
+	END
+	chmod 755 "$T"
+	ct -ff --format json -o "$T/each" -- sh -c "'$CALLS' mix 2 3 0; exec '$CALLS' mix 5 7 0"
+	ok_rc
+	each=$(grep -h -c '"type":"call"' "$T"/each.* | sort -n | paste -sd' ')
+	for format in table json csv chrome; do
+		rm -rf "$T"/tmp/x.*
+		ct --strict -ff --format $format -o "$T/tmp/x" -- sh "$T/both"
+		ok_rc 3
+		expect "messages for $format" "$(grep -c "^cudatrace: error: cannot write to $T/tmp/x.[0-9]*: Permission denied$" "$T/err") of $(grep -c error: "$T/err")" "1 of 1"
+		says "^cudatrace: ${each#* } calls, 0 lost of those seen; ${each% *} records were not written, because the files of their processes could not be made$"
+		expect "files for $format" "$(find "$T/tmp" -name 'x.*' -type f | wc -l)" 1
+		name=$(find "$T/tmp" -name 'x.*' -type f)
+		[ $format != json ] || expect "rows" "$(grep -c '"type":"call"' "$name") $(tail -n 1 "$name" | grep -o '"count":[0-9]*,[^}]*"reason":"unwritten"\|"reason":"unwritten"[^}]*"count":[0-9]*' | grep -o '"count":[0-9]*')" \
+			"${each#* } \"count\":${each% *}"
+		[ $format != csv ] || expect "copies" "$(grep -c 'cudaMemcpy,' "$name")" 7
+	done
+	# a pipe that nobody reads is not waited for
+	for format in table chrome; do
+		rm -rf "$T"/tmp/x.*
+		ct --strict -ff --format $format -o "$T/tmp/x" -- sh -c "sh -c 'mkfifo $T/tmp/x.\$\$; exec $CALLS mix 2 3 0'; exec '$CALLS' mix 5 7 0"
+		ok_rc 3
+		says "cannot write to $T/tmp/x.[0-9]+: it is a pipe that nobody reads$"
+		says "^cudatrace: ${each#* } calls, 0 lost of those seen; ${each% *} records were not written"
+	done
+	# the status is the program's where nobody asks for all, and ours where nothing could be written
+	rm -rf "$T"/tmp/x.*
+	ct -ff -o "$T/tmp/x" -- sh "$T/both"
+	ok_rc
+	expect "what the link leads to" "$(cat "$T/ours/file")" precious
+	ct -ff -o "$T/nosuch/x" -- sh -c "'$CALLS' mix 2 3 0; exec '$CALLS' mix 5 7 0"
+	ok_rc 1
+	expect "messages" "$(grep -c "cannot write to $T/nosuch/x" "$T/err")" 2
+	says '^cudatrace: 0 calls, 0 lost of those seen; [0-9]+ records were not written'
+}
+
 # What a newer version has recorded is left out, said and counted; the rest is as it would be without.
 case_output_new_kinds() {
 	ct replay tests/traces/calls.ctrace

@@ -21,6 +21,18 @@ case_hooks_offspring() { # undisturbed
 	done
 }
 
+# In a child that libc does not know of nobody completes what its parent was changing: its own fork() does not wait for that.
+case_hooks_offspring_again() { # undisturbed
+	local i
+	with_hooks
+	# the first one is made while the hooks are put on
+	for i in $(seq 10); do
+		ct --source=hooks -o "$T/rows" -- "$OFFSPRING" bare-forks-again 2
+		ok_rc
+		grep -q '^slow 0$' "$T/out" || fail "$(grep slow "$T/out"), not slow 0, in round $i"
+	done
+}
+
 # What a child of vfork(2) calls is not recorded, and it is said. One that a signal's handler has left by a jump leaves nothing behind: the
 # calls after it are recorded.
 case_hooks_vfork() { # undisturbed

@@ -15,6 +15,7 @@
 #include "../trace/defs.h"
 #include "../trace/flight.h"
 #include "../trace/writer.h"
+#include "../util/io/safe_open.h"
 #include "../util/msg.h"
 #include "../util/now.h"
 #include "sink.h"
@@ -102,18 +103,22 @@ static int put_one(void *ctx, const struct ct_hdr *h)
 /* FILE.N-1 becomes FILE.N and so on; what is beyond goes. */
 static int shift_files(const struct sink_file *f)
 {
-	char from[4200], to[4200];
+	char name[NAME_MAX + 16], to[NAME_MAX + 16];
+	struct safe_place at, from;
+	int err = safe_place_find(&at, f->path);
 
-	for (unsigned int i = f->rotate; i-- > 0;) {
-		if (i)
-			snprintf(from, sizeof(from), "%s.%u", f->path, i);
-		else
-			snprintf(from, sizeof(from), "%s", f->path);
-		snprintf(to, sizeof(to), "%s.%u", f->path, i + 1);
-		if (rename(from, to) < 0 && errno != ENOENT)
-			return -errno;
+	for (unsigned int i = f->rotate; !err && i-- > 0;) {
+		from.dir = at.dir;
+		snprintf(name, sizeof(name), i ? "%s.%u" : "%s", at.name, i);
+		snprintf(to, sizeof(to), "%s.%u", at.name, i + 1);
+		if (strlen(name) > NAME_MAX)
+			continue;
+		strcpy(from.name, name);
+		err = safe_place_rename(&from, to);
+		err = err == -ENOENT ? 0 : err;
 	}
-	return 0;
+	safe_place_close(&at);
+	return err;
 }
 
 static int open_writer(struct trace_sink *t, const char *path)

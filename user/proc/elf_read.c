@@ -189,19 +189,29 @@ bool elf_has_section(const struct elf_file *f, uint32_t sh_type)
 	return false;
 }
 
-uint64_t elf_code_offset(const struct elf_file *f, uint64_t vaddr)
+static uint64_t offset_in(const struct elf_file *f, uint64_t vaddr, uint32_t flags)
 {
 	for (int i = 0; i < f->nphdr; i++) {
 		const Elf64_Phdr *p = &f->phdr[i];
 		uint64_t in;
 
-		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || vaddr < p->p_vaddr)
+		if (p->p_type != PT_LOAD || (p->p_flags & flags) != flags || vaddr < p->p_vaddr)
 			continue;
 		in = vaddr - p->p_vaddr;
 		if (in < p->p_filesz && p->p_offset < f->size && in < f->size - p->p_offset)
 			return p->p_offset + in;
 	}
 	return 0;
+}
+
+uint64_t elf_code_offset(const struct elf_file *f, uint64_t vaddr)
+{
+	return offset_in(f, vaddr, PF_X);
+}
+
+uint64_t elf_offset(const struct elf_file *f, uint64_t vaddr)
+{
+	return offset_in(f, vaddr, 0);
 }
 
 /* ---- symbols ---- */

@@ -67,6 +67,8 @@ const char *elf_section_name(const struct elf_file *, uint32_t index); /* "" whe
 bool elf_has_section(const struct elf_file *, uint32_t sh_type);
 /* The file offset of an address in an executable segment; 0: it is in none. */
 uint64_t elf_code_offset(const struct elf_file *, uint64_t vaddr);
+/* The same in any segment. */
+uint64_t elf_offset(const struct elf_file *, uint64_t vaddr);
 /* Copies DT_SONAME into buf ("" when there is none). */
 void elf_soname(const struct elf_file *, char *buf, size_t len);
 

@@ -15,6 +15,7 @@
 #include "../source/host.h"
 #include "../util/msg.h"
 #include "../util/now.h"
+#include "../util/whole/unfinished.h"
 
 static bool want_color(const struct session *s)
 {
@@ -41,6 +42,8 @@ int session_sinks_output(struct session *s)
 			      o->cmd ? STDERR_FILENO : STDOUT_FILENO);
 	if (err)
 		return err;
+	if (s->out.is_file)
+		unfinished_begun(s->out.fd, NULL);
 	if (s->out.is_tty && o->format->flags & SINKS_BINARY && !o->look.counts_only) {
 		msg_error("a terminal cannot show --format %s: give -o FILE", o->format->ops->name);
 		return -EINVAL;

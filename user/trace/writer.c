@@ -21,6 +21,7 @@
 #include "../util/msg.h"
 #include "../util/io/out.h"
 #include "../util/io/safe_open.h"
+#include "../util/whole/unfinished.h"
 #include "encode.h"
 #include "writer.h"
 #include "../util/table/array.h"
@@ -148,9 +149,9 @@ static int put_text(struct writer *w, enum trace_block_type type, const char *te
 
 /* Whether another recorder writes to the existing file. If we renamed it, that recorder would go on
  * writing under a name that nobody expects. */
-static bool is_written(const char *path)
+static bool is_written(const struct safe_place *p)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = openat(p->dir, p->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
 	bool busy = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 
 	if (fd >= 0)
@@ -159,38 +160,49 @@ static bool is_written(const char *path)
 }
 
 /* Renames the existing file. Returns whether it did, with what the file was, or -errno. */
-static int keep_old(const char *path, struct stat *st)
+static int keep_old(const struct safe_place *p, struct stat *st)
 {
-	char real[PATH_MAX], old[PATH_MAX + 8];
+	char old[NAME_MAX + 8];
+	int err = safe_place_look(p, st);
 
-	if (!realpath(path, real) || stat(real, st) || !S_ISREG(st->st_mode))
-		/* there is nothing to keep; opening the file reports an error, if there is one */
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	if (!S_ISREG(st->st_mode))
 		return 0;
-	if (is_written(real))
+	if (is_written(p))
 		return -EBUSY;
 	if (!st->st_size)
 		return 0;
-	snprintf(old, sizeof(old), "%s.old", real);
-	return rename(real, old) < 0 ? -errno : 1;
+	snprintf(old, sizeof(old), "%s.old", p->name);
+	err = safe_place_rename(p, old);
+	return err ? err : 1;
+}
+
+/* Opens the file; what was there is kept under another name. Returns its descriptor or -errno. */
+static int begin_file(const char *path)
+{
+	/* does not wait for a reader of a pipe. The file is for its owner only, as perf.data is,
+	 * because it has the data that programs pass to CUDA. */
+	const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+	struct safe_place place;
+	struct stat old;
+	int fd = safe_place_find(&place, path);
+
+	if (fd == -ENXIO) /* there is nothing to keep */
+		return safe_open(path, flags, 0600);
+	if (!fd)
+		fd = keep_old(&place, &old);
+	if (fd >= 0)
+		fd = safe_place_open(&place, path, fd ? &old : NULL, flags, 0600);
+	safe_place_close(&place);
+	return fd;
 }
 
 static int open_file(struct writer *w, const char *path)
 {
-	int kept, there = safe_open(path, O_PATH | O_CLOEXEC, 0);
-	struct stat st, old;
+	struct stat st;
 
-	/* a symbolic link that belongs to somebody else is not followed for the old file either */
-	if (there == -EACCES)
-		return there;
-	if (there >= 0)
-		close(there);
-	kept = keep_old(path, &old);
-	if (kept < 0)
-		return kept;
-	/* does not wait for a reader of a pipe. The file is for its owner only, as perf.data is,
-	 * because it has the data that programs pass to CUDA. */
-	w->fd = safe_open_instead(path, kept ? &old : NULL,
-				  O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+	w->fd = begin_file(path);
 	if (w->fd < 0)
 		return w->fd;
 	if (fstat(w->fd, &st) < 0 || fcntl(w->fd, F_SETFL, 0) < 0)
@@ -201,7 +213,10 @@ static int open_file(struct writer *w, const char *path)
 	/* not all file systems have locks */
 	if (flock(w->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
 		return -EBUSY;
-	return ftruncate(w->fd, 0) < 0 ? -errno : 0;
+	if (ftruncate(w->fd, 0) < 0)
+		return -errno;
+	unfinished_begun(w->fd, NULL);
+	return 0;
 }
 
 const char *writer_error(int err)

@@ -25,12 +25,14 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -699,6 +701,64 @@ static void mode_forbids(void)
 	syscall(SYS_exit, err != 0);
 }
 
+static void *queries_of_thread(void *arg)
+{
+	queries(*(long *)arg);
+	return NULL;
+}
+
+/* N: maps and fills memory where the hooks' area was, or will be, if that is free; and waits for a line, N times. Then
+ * says whether the memory is as it was. */
+static void mode_maps(void)
+{
+	const size_t page = 1 << 20, size = (size_t)4 << 30;
+	unsigned char *at = MAP_FAILED;
+	bool same = true;
+
+	for (long i = 0; i < arg(0); i++) {
+		queries(1);
+		if (at == MAP_FAILED)
+			at = mmap((void *)0x200040000000, size, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+				  -1, 0);
+		for (size_t n = 0; n < size && at != MAP_FAILED && !i; n += page * 64)
+			memset(at + n, 7, 64);
+		printf("at %ld: %s\n", i, at == MAP_FAILED ? "taken" : "mapped");
+		fflush(stdout);
+		wait_line();
+	}
+	for (size_t n = 0; n < size && at != MAP_FAILED && same; n += page * 64)
+		same = at[n] == 7 && at[n + 63] == 7;
+	printf("%s\n", same ? "as it was" : "changed");
+}
+
+/* N MIB HOW: a query, then the process limits its address space (setrlimit, prlimit, call), takes half of
+ * it by malloc(), and makes N queries in a new thread. */
+static void mode_limited(void)
+{
+	struct rlimit limit = { (rlim_t)arg(1) << 20, (rlim_t)arg(1) << 20 };
+	const char *how = args[2];
+	long n = arg(0);
+	pthread_t thread;
+	int err = -1;
+
+	queries(1);
+	if (!strcmp(how, "setrlimit"))
+		err = setrlimit(RLIMIT_AS, &limit);
+	if (!strcmp(how, "prlimit"))
+		err = prlimit(getpid(), RLIMIT_AS, &limit, NULL);
+	if (!strcmp(how, "call"))
+		err = (int)syscall(SYS_prlimit64, 0, RLIMIT_AS, &limit, NULL);
+	for (int i = 0; i < 16 && !err; i++)
+		err = !malloc((size_t)arg(1) << 15);
+	if (err || pthread_create(&thread, NULL, queries_of_thread, &n)) {
+		printf("no memory\n");
+		return;
+	}
+	pthread_join(thread, NULL);
+	printf("survived\n");
+}
+
 /* ---- namespaces ---- */
 
 static void told(const char *what, long result)
@@ -813,6 +873,8 @@ static const struct {
 	{ "inner", mode_inner },
 	{ "seccomp", mode_seccomp },
 	{ "forbids", mode_forbids },
+	{ "limited", mode_limited },
+	{ "maps", mode_maps },
 	{ "namespaces", mode_namespaces },
 	{ "profiler", mode_profiler },
 	{ "lines", mode_lines },

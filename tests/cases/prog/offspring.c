@@ -5,6 +5,9 @@
  *   offspring worker SECONDS   the main thread ends; another one, which is named as cudatrace names its own, makes a call
  *                              each 10 ms
  *   offspring crowd THREADS    so many threads at a time, each of which makes 5 calls
+ *   offspring bare-forks-again CHILDREN
+ *                              3 calls; so many children that libc does not know of, each of which makes one by fork();
+ *                              prints "slow N": so many of these calls took more than half a second
  *   offspring HOW CHILDREN     3 calls, then a child that makes 7, CHILDREN times; then 2 calls
  *
  * HOW: fork; bare-fork, clone, clone3: without libc's knowledge; clone-function: clone(3); shared: clone(3) with the
@@ -137,6 +140,35 @@ static int crowd(int n)
 	return 0;
 }
 
+/* Returns whether it takes long. */
+static int fork_once(void)
+{
+	struct timespec from, to;
+	pid_t pid;
+
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	pid = fork();
+	if (!pid)
+		_exit(0);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	waitpid(pid, NULL, 0);
+	return (to.tv_sec - from.tv_sec) * 1000 + (to.tv_nsec - from.tv_nsec) / 1000000 > 500;
+}
+
+static int fork_again(int children)
+{
+	int slow = 0, status;
+
+	for (int i = 0; i < children; i++) {
+		if (!syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0))
+			_exit(fork_once());
+		wait(&status);
+		slow += status != 0;
+	}
+	printf("slow %d\n", slow);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t worker;
@@ -152,6 +184,8 @@ int main(int argc, char **argv)
 		pthread_exit(NULL);
 	}
 	calls(3);
+	if (!strcmp(how, "bare-forks-again"))
+		return fork_again(atoi(argv[2]));
 	for (int i = 0; i < atoi(argv[2]); i++) {
 		int status = 0;
 

@@ -11,15 +11,11 @@
  * unique number (event.h); correlationId is the number of the call.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "../../util/io/safe_open.h"
 #include "../../util/msg.h"
 #include "../../util/option/option.h"
 #include "../about.h"
@@ -33,74 +29,17 @@
 
 /* ---- the file ---- */
 
-/* Finds the file to replace, through symbolic links. A device or a pipe cannot be replaced.
- * Returns whether there is one, or -errno, -EINVAL after a message. */
-static int find_path(struct nsys *n, const char *path, struct stat *old)
-{
-	if (stat(path, old) < 0) {
-		/* the file does not exist yet; if it cannot be made, that is reported then */
-		n->path = strdup(path);
-		return n->path ? 0 : -ENOMEM;
-	}
-	if (!S_ISREG(old->st_mode)) {
-		msg_error(
-			"nsys-sqlite writes a database, and %s is not a regular file: give -o FILE",
-			path);
-		return -EINVAL;
-	}
-	n->path = realpath(path, NULL);
-	return n->path ? 1 : -errno;
-}
-
-/* Makes a new file next to the requested one, so that rename(2) can replace that. */
-static int make_file(struct nsys *n, const char *path)
-{
-	struct stat old;
-	int fd, exists = find_path(n, path, &old);
-
-	if (!n->path)
-		return exists;
-	if (asprintf(&n->tmp, "%s.XXXXXX.tmp", n->path) < 0) {
-		n->tmp = NULL;
-		return -ENOMEM;
-	}
-	fd = safe_new(n->tmp, strlen(".tmp"), false, n->path, exists ? &old : NULL);
-	if (fd < 0) {
-		msg_error("cannot write to %s: %s", path, strerror(-fd));
-		free(n->tmp);
-		n->tmp = NULL;
-		return fd;
-	}
-	close(fd);
-	return 0;
-}
-
 static int open_db(struct nsys *n)
 {
 	static const char setup[] =
 		"PRAGMA page_size=16384;PRAGMA journal_mode=OFF;PRAGMA synchronous=OFF;"
 		"PRAGMA locking_mode=EXCLUSIVE;PRAGMA cache_size=-32768;BEGIN";
 	const struct nsys_options *how = n->opts->own;
-	int rc = sqlite3_open_v2(n->tmp, &n->d.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
-				 NULL);
+	int rc = nsys_file_open(&n->file, &n->d.db);
 
 	if (!rc)
 		rc = sqlite3_exec(n->d.db, setup, NULL, NULL, NULL);
 	return rc ? nsys_fail(&n->d, rc) : nsys_schema(&n->d, how && how->all_tables);
-}
-
-/* Puts the file in place of the old one, after its data is on the disk. */
-static int put_in_place(struct nsys *n)
-{
-	int fd = open(n->tmp, O_RDONLY | O_CLOEXEC), err = 0;
-
-	if (fd < 0 || fdatasync(fd) || rename(n->tmp, n->path)) {
-		err = -errno;
-		msg_error("cannot write to %s: %s", n->path, strerror(-err));
-	}
-	if (fd >= 0)
-		close(fd);
-	return err;
 }
 
 /* ---- messages that are printed once ---- */
@@ -430,8 +369,7 @@ static void discard(struct nsys *n)
 	for (int t = 0; t < NSYS_TABLES; t++)
 		sqlite3_finalize(n->d.insert[t]);
 	sqlite3_close(n->d.db);
-	if (n->tmp)
-		unlink(n->tmp);
+	nsys_file_close(&n->file);
 	keyed_close(&n->processes);
 	keyed_close(&n->gpus);
 	keyed_close(&n->contexts);
@@ -439,8 +377,6 @@ static void discard(struct nsys *n)
 	keyed_close(&n->threads);
 	keyed_close(&n->domains);
 	free(n->stacks);
-	free(n->path);
-	free(n->tmp);
 	free(n);
 }
 
@@ -460,7 +396,7 @@ static int nsys_open(struct sink *s, const struct sink_opts *opts)
 		return -ENOMEM;
 	n->opts = opts;
 	n->start_ns = (int64_t)opts->start_ns;
-	err = make_file(n, opts->path);
+	err = nsys_file_make(&n->file, opts->path);
 	if (!err) {
 		n->strings = nsys_strings_open(&n->d);
 		err = n->strings ? open_db(n) : -ENOMEM;
@@ -519,11 +455,7 @@ static int nsys_close(struct sink *s, const struct sink_end *end)
 		err = -EIO;
 	n->d.db = NULL;
 	if (!err)
-		err = put_in_place(n);
-	if (!err) {
-		free(n->tmp);
-		n->tmp = NULL;
-	}
+		err = nsys_file_done(&n->file);
 	discard(n);
 	s->priv = NULL;
 	return err;

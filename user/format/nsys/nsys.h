@@ -9,6 +9,7 @@
 #include <sqlite3.h>
 
 #include "../sink.h"
+#include "../../util/io/safe_open.h"
 #include "../../util/table/keyed.h"
 
 /* ---- the tables (nsys_schema.c) ---- */
@@ -121,6 +122,21 @@ static inline int64_t *nsys_seen(struct keyed *k, uint64_t key, bool *is_new)
 	return s ? &s->value : NULL;
 }
 
+/* ---- the file (nsys_file.c) ---- */
+
+struct nsys_file {
+	struct safe_place at, made; /* the requested one; the new one, in the same folder */
+	int fd;			    /* of the new one */
+	const char *path;	    /* for messages; kept by pointer */
+	bool done;		    /* the new one has taken the place */
+};
+/* These return 0, or -errno after a message. */
+int nsys_file_make(struct nsys_file *, const char *path);
+int nsys_file_done(struct nsys_file *); /* what is written is complete: puts it in place */
+/* Returns SQLite's result. */
+int nsys_file_open(const struct nsys_file *, sqlite3 **);
+void nsys_file_close(struct nsys_file *);
+
 /* ---- the output as a whole (nsys.c), and device work (nsys_device.c) ---- */
 
 struct nsys_options {
@@ -132,7 +148,7 @@ struct nsys {
 	const struct sink_opts *opts;
 	struct nsys_strings *strings;
 	int64_t start_ns; /* start of the session: all times count from it */
-	char *path, *tmp;
+	struct nsys_file file;
 	struct nsys_name {
 		/* id of the function's name, and of the name of its per-thread twin; 0: not made
 		 * yet */

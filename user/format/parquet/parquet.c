@@ -28,20 +28,22 @@ struct parquet {
 		struct batch batch, full; /* being filled; being written */
 		struct parquet_file file;
 	} tables[COLUMN_TABLES_N];
-	struct worker *worker; /* writes one table's `full` at a time */
-	uint8_t *written;      /* a bit for each stack whose frames were written */
-	uint8_t *told;	       /* a bit for each process whose row `info` was written */
-	char *path, *part;     /* the folder, and its name until it is complete */
-	bool made;
+	struct worker *worker;	    /* writes one table's `full` at a time */
+	uint8_t *written;	    /* a bit for each stack whose frames were written */
+	uint8_t *told;		    /* a bit for each process whose row `info` was written */
+	char *path;		    /* the folder, for messages */
+	struct safe_place at, part; /* where it is to be, and where it is until it is complete */
+	int folder;		    /* of `part`; below 0: it was not made */
 };
 
 /* ---- the folder ---- */
 
-static char *file_name(const struct parquet *p, int table)
+static struct safe_place place_of(const struct parquet *p, int table)
 {
-	char *name;
+	struct safe_place at = { .dir = p->folder };
 
-	return asprintf(&name, "%s/%s.parquet", p->part, column_tables[table]) < 0 ? NULL : name;
+	snprintf(at.name, sizeof(at.name), "%s.parquet", column_tables[table]);
+	return at;
 }
 
 static int open_tables(struct parquet *p)
@@ -49,13 +51,12 @@ static int open_tables(struct parquet *p)
 	int err = 0;
 
 	for (int i = 0; i < COLUMN_TABLES_N && !err; i++) {
-		char *name = file_name(p, i);
+		struct safe_place at = place_of(p, i);
 
-		err = name ? batch_open(&p->tables[i].batch, 1u << i) : -ENOMEM;
+		err = batch_open(&p->tables[i].batch, 1u << i);
 		err = err ? err : batch_open(&p->tables[i].full, 1u << i);
 		if (!err)
-			err = parquet_file_open(&p->tables[i].file, name);
-		free(name);
+			err = parquet_file_open(&p->tables[i].file, &at);
 	}
 	return err;
 }
@@ -64,40 +65,32 @@ static int make_folder(struct parquet *p, const char *path)
 {
 	size_t n = strlen(path);
 	struct stat st;
-	int fd;
+	int err;
 
 	while (n > 1 && path[n - 1] == '/')
 		n--;
 	p->path = strndup(path, n);
-	if (!p->path || asprintf(&p->part, "%s.tmp.XXXXXX", p->path) < 0) {
-		p->part = NULL;
+	if (!p->path)
 		return -ENOMEM;
-	}
-	if (!lstat(p->path, &st)) {
+	err = safe_place_find(&p->at, p->path);
+	if (!err && safe_place_look(&p->at, &st) != -ENOENT) {
 		msg_error("%s is there already: remove it, or name another folder with -o",
 			  p->path);
 		return -EINVAL;
 	}
-	fd = safe_new(p->part, 0, true, p->path, NULL);
-	if (fd < 0) {
-		msg_error("cannot make a folder beside %s: %s", p->path, strerror(-fd));
+	p->folder = err ? err : safe_place_new(&p->at, &p->part, true, p->path, NULL);
+	if (p->folder < 0) {
+		msg_error("cannot make a folder beside %s: %s", p->path, strerror(-p->folder));
 		return -EINVAL;
 	}
-	p->made = true;
-	close(fd);
 	return 0;
 }
 
 static void remove_folder(struct parquet *p)
 {
-	for (int i = 0; i < COLUMN_TABLES_N; i++) {
-		char *name = file_name(p, i);
-
-		if (name)
-			unlink(name);
-		free(name);
-	}
-	unlinkat(AT_FDCWD, p->part, AT_REMOVEDIR);
+	for (int i = 0; i < COLUMN_TABLES_N; i++)
+		unlinkat(p->folder, place_of(p, i).name, 0);
+	unlinkat(p->part.dir, p->part.name, AT_REMOVEDIR);
 }
 
 /* ---- rows ---- */
@@ -197,6 +190,7 @@ static int parquet_open(struct sink *s, const struct sink_opts *opts)
 	s->priv = p;
 	if (!p)
 		return -ENOMEM;
+	p->folder = p->at.dir = -1;
 	p->cells.o = opts;
 	p->cells.fields = true;
 	p->written = calloc(COLUMNS_STACKS_MAX / 8, 1);
@@ -224,8 +218,8 @@ static int finish(struct parquet *p, const char *version)
 		if (!err)
 			err = parquet_file_end(&t->file, &t->batch, version);
 	}
-	if (!err && rename(p->part, p->path))
-		err = -errno;
+	if (!err)
+		err = safe_place_rename(&p->part, p->at.name);
 	if (err)
 		msg_error("cannot write to %s: %s", p->path, strerror(-err));
 	return err;
@@ -239,7 +233,7 @@ static int parquet_close(struct sink *s, const struct sink_end *end)
 	(void)end;
 	if (!p)
 		return 0;
-	if (p->made && p->worker) {
+	if (p->folder >= 0 && p->worker) {
 		err = finish(p, s->opts->version);
 		if (err)
 			remove_folder(p);
@@ -254,7 +248,9 @@ static int parquet_close(struct sink *s, const struct sink_end *end)
 	free(p->written);
 	free(p->told);
 	free(p->path);
-	free(p->part);
+	if (p->folder >= 0)
+		close(p->folder);
+	safe_place_close(&p->at);
 	free(p);
 	s->priv = NULL;
 	return err;

@@ -4,6 +4,7 @@
  * format is defined by.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 #include <zstd.h>
@@ -35,12 +36,17 @@ static void put(struct parquet_file *f, const void *s, size_t n)
 	f->at += n;
 }
 
-int parquet_file_open(struct parquet_file *f, const char *path)
+int parquet_file_open(struct parquet_file *f, const struct safe_place *at)
 {
-	int err = out_open(&f->out, path, false);
+	int fd = safe_place_open(at, at->name, NULL, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666),
+	    err = fd < 0 ? fd : out_open_fd(&f->out, fd, "a table");
 
-	if (err)
+	if (err) {
+		if (fd >= 0)
+			close(fd);
 		return err;
+	}
+	f->out.owned = true;
 	f->open = true;
 	f->zstd = ZSTD_createCCtx();
 	if (!f->zstd)

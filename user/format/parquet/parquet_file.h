@@ -7,6 +7,7 @@
 #define CT_PARQUET_FILE_H
 
 #include "../../util/io/out.h"
+#include "../../util/io/safe_open.h"
 #include "../columns/column_batch.h"
 
 struct parquet_file {
@@ -20,7 +21,7 @@ struct parquet_file {
 };
 
 /* Makes the file. Returns 0 or -errno; parquet_file_close() is safe then. */
-int parquet_file_open(struct parquet_file *, const char *path);
+int parquet_file_open(struct parquet_file *, const struct safe_place *);
 /* Writes the batch as a group of rows, and empties it. Returns 0 or -errno. */
 int parquet_file_group(struct parquet_file *, struct batch *);
 /* Writes the end of the file, with the batch's columns, and to the disk. Returns 0 or -errno. */

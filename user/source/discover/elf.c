@@ -21,6 +21,7 @@
 #include "../../proc/elf_read.h"
 #include "../plan.h"
 #include "../symbols/many.h"
+#include "../symbols/stripped.h"
 #include "../../util/now.h"
 #include "../../util/table/array.h"
 
@@ -46,6 +47,7 @@ struct scan {
 	size_t names_len, names_cap;
 	size_t nprobes;	   /* out->probes, before one is left for each offset */
 	struct many *many; /* made when there is a function of a row for many */
+	uint32_t imports;  /* stripped_imported() */
 	uint64_t indirect[PLAN_WORDS], shared[PLAN_WORDS]; /* those in out->silent */
 	struct {
 		bool there, inlined;
@@ -81,6 +83,8 @@ static int on_symbol(void *ctx, const struct elf_sym *sym)
 	uint64_t offset;
 	int func = api_lookup(sym->name, 0, &per_thread), version, err;
 
+	if (!sym->defined && stripped_imported(&s->imports, sym->name))
+		return 0;
 	if (func < 0) {
 		for (int d = 0; d < API_DOMAIN_END; d++)
 			if (api_domains[d].inlined && sym->defined &&
@@ -322,6 +326,51 @@ static void find_sections(const struct elf_file *f, struct elf_scan *out)
 	}
 }
 
+/* The beginnings of all names that are asked for. Made once; two threads that make it write the same. */
+static const char *const *asked(void)
+{
+	static const char *all[STRIPPED_IMPORTS + API_DOMAIN_END * API_DOMAIN_SYMBOLS + 1];
+	static bool made;
+	const char *const *domains = api_domain_symbols();
+	size_t n = 0;
+
+	for (; !made && n < STRIPPED_IMPORTS; n++)
+		all[n] = stripped_imports[n];
+	for (int i = 0; !made && domains[i]; i++)
+		all[n++] = domains[i];
+	made = true;
+	return all;
+}
+
+/* A runtime in it that has no symbols. */
+static int find_stripped(struct scan *s)
+{
+	struct stripped found;
+	int err;
+
+	/* a file that has some symbols of a library that programs can hold has all of them */
+	for (int d = 0; d < API_DOMAIN_END; d++)
+		if (api_domains[d].linked && s->domains[d].there)
+			return 0;
+	if (!stripped_likely(s->imports))
+		return 0;
+	err = stripped_find(s->file, &found);
+	s->out->has_stripped = found.there;
+	for (size_t i = 0; i < found.n && !err; i++) {
+		const struct elf_sym sym = { .name = found.funcs[i].name,
+					     .value = found.funcs[i].address,
+					     .size = found.funcs[i].bytes,
+					     .type = STT_FUNC,
+					     .defined = true };
+
+		err = on_symbol(s, &sym);
+		s->out->nstripped++;
+	}
+	stripped_free(&found);
+	/* what is broken in it is no reason to leave out the rest */
+	return err == -EBADMSG || err == -EIO ? 0 : err;
+}
+
 static uint64_t code_of(int fd, const struct elf_scan *scan)
 {
 	uint64_t h = 0xcbf29ce484222325ULL;
@@ -352,9 +401,11 @@ int elf_scan_until(int fd, const uint64_t *capture, uint64_t until_ns, struct el
 		goto out;
 	file.until_ns = until_ns;
 	find_sections(&file, out);
-	err = elf_symbols(&file, SHT_DYNSYM, api_domain_symbols(), on_symbol, &s);
+	err = elf_symbols(&file, SHT_DYNSYM, asked(), on_symbol, &s);
 	if (!err)
 		err = elf_symbols(&file, SHT_SYMTAB, api_domain_symbols(), on_symbol, &s);
+	if (!err)
+		err = find_stripped(&s);
 	if (err || !s.nfound)
 		goto out;
 	elf_soname(&file, soname, sizeof(soname));

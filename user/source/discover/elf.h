@@ -53,7 +53,10 @@ struct elf_scan {
 	int nunseen; /* of rows for many: functions without a probe, as their returns are not known */
 	bool has_device_code; /* .nv_fatbin, __nv_relfatbin or .nvFatBinSegment */
 	bool has_symtab;      /* false: stripped; only dynamic symbols could be searched */
-	bool imports_cuda;    /* undefined symbols of the table: calls a shared library's */
+	/* it holds a runtime without symbols; if its functions were found all the same, they are among the probes */
+	bool has_stripped;
+	int nstripped;	   /* functions of it that were found, before the plan's choice */
+	bool imports_cuda; /* undefined symbols of the table: calls a shared library's */
 };
 
 /*

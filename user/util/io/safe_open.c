@@ -29,7 +29,7 @@
 #define LINKS_MAX 40	/* as the kernel has it */
 #define PARENTS_MAX 256 /* folders above one */
 #define TRIES 100	/* to make what others make or remove at the same time */
-#define RANDOM_LEN 6	/* the X of a name */
+#define RANDOM_LEN 6	/* of a name that nobody else has */
 
 /* ---- sudo's user ---- */
 
@@ -118,8 +118,9 @@ struct want {
 	const char *path, *said; /* said: for a message */
 	int flags;
 	mode_t mode;
-	bool folder;		/* is made, and not opened */
-	const struct stat *old; /* whose place a new file takes; NULL: of none */
+	bool folder;		  /* is made, and not opened */
+	const struct stat *old;	  /* whose place a new file takes; NULL: of none */
+	struct safe_place *place; /* what is wanted, instead of a descriptor; NULL: is not */
 };
 
 /* May the user put a file into the folder, where another one is or was? */
@@ -232,54 +233,84 @@ static int make_last(int dir, const char *name, const struct want *w)
 	return fd;
 }
 
-/* One name of the path. Returns the descriptor of what it names; -ELOOP: a link, whose text is
- * in `link`; -EAGAIN: it has just changed; else -errno. */
-static int step(int dir, const char *name, bool last, const struct want *w, char *link)
+/* A link of /proc leads to a file that has a path, which is its text: it can be followed as another
+ * link. */
+static bool has_path(int dir, const char *name, const char *link)
 {
-	bool makes = last && (w->folder || w->flags & O_CREAT),
-	     only = w->folder || w->flags & O_EXCL;
-	int want = last ? w->flags : O_PATH | O_CLOEXEC, fd;
-	struct stat dir_st, st;
+	struct stat to, named;
+
+	return *link == '/' && !fstatat(dir, name, &to, 0) && S_ISREG(to.st_mode) &&
+	       !stat(link, &named) && named.st_dev == to.st_dev && named.st_ino == to.st_ino;
+}
+
+/* Looks at one name of the path. Returns 0, with what is there, or a mode of 0; -ELOOP: a link that
+ * is followed, whose text is in `link`; else -errno. */
+static int look(int dir, const char *name, bool last, const struct want *w, struct stat *st,
+		char *link)
+{
+	bool proc;
+	struct stat dir_st;
 	ssize_t n;
 
+	if (fstatat(dir, name, st, AT_SYMLINK_NOFOLLOW) < 0) {
+		st->st_mode = 0;
+		return errno == ENOENT ? 0 : -errno;
+	}
+	proc = S_ISLNK(st->st_mode) && in_proc(dir);
+	if (!S_ISLNK(st->st_mode) || (proc && !(last && w->place)) ||
+	    (last && w->flags & O_CREAT && w->flags & O_EXCL))
+		return 0;
 	if (fstat(dir, &dir_st) < 0)
 		return -errno;
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-		if (errno != ENOENT || !makes)
-			return -errno;
-		fd = make_last(dir, name, w);
-		return fd == -EEXIST && !only ? -EAGAIN : fd;
-	}
-	if (makes && only)
-		return -EEXIST;
-	if (S_ISLNK(st.st_mode) && in_proc(dir)) {
-		fd = openat(dir, name, want, w->mode);
-		return fd < 0 ? -errno : fd;
-	}
-	if ((last || S_ISLNK(st.st_mode)) && foreign(&dir_st, &st))
+	if (foreign(&dir_st, st))
 		return -EACCES;
-	if (!S_ISLNK(st.st_mode) && last) {
-		/* fs.protected_regular would refuse what was given, if it might be made here */
-		fd = open_last(dir, name, given(&st) ? want & ~O_CREAT : want, w->mode, &dir_st);
-		return fd == -ENOENT && makes ? -EAGAIN : fd;
-	}
-	if (!S_ISLNK(st.st_mode)) {
-		fd = openat(dir, name, want | O_NOFOLLOW | O_DIRECTORY);
-		return fd < 0 ? -errno : fd;
-	}
 	n = readlinkat(dir, name, link, PATH_MAX);
 	if (n < 0)
 		return -errno;
 	if (n >= PATH_MAX)
 		return -ENAMETOOLONG;
 	link[n] = '\0';
-	return -ELOOP;
+	return proc && !has_path(dir, name, link) ? -ENXIO : -ELOOP;
+}
+
+/* Opens the name, at which look() has seen `st`. Returns its descriptor; -EAGAIN: it has just
+ * changed; else -errno. */
+static int open_name(int dir, const char *name, bool last, const struct want *w,
+		     const struct stat *st)
+{
+	bool makes = last && (w->folder || w->flags & O_CREAT),
+	     only = w->folder || w->flags & O_EXCL;
+	int want = last ? w->flags : O_PATH | O_CLOEXEC, fd;
+	struct stat dir_st;
+
+	if (!st->st_mode) {
+		fd = makes ? make_last(dir, name, w) : -ENOENT;
+		return fd == -EEXIST && !only ? -EAGAIN : fd;
+	}
+	if (makes && only)
+		return -EEXIST;
+	if (S_ISLNK(st->st_mode)) {
+		fd = openat(dir, name, want, w->mode);
+		return fd < 0 ? -errno : fd;
+	}
+	if (!last) {
+		fd = openat(dir, name, want | O_NOFOLLOW | O_DIRECTORY);
+		return fd < 0 ? -errno : fd;
+	}
+	if (fstat(dir, &dir_st) < 0)
+		return -errno;
+	if (foreign(&dir_st, st))
+		return -EACCES;
+	/* fs.protected_regular would refuse what was given, if it might be made here */
+	fd = open_last(dir, name, given(st) ? want & ~O_CREAT : want, w->mode, &dir_st);
+	return fd == -ENOENT && makes ? -EAGAIN : fd;
 }
 
 static int walk(const struct want *w)
 {
 	char rest[PATH_MAX], link[PATH_MAX], more[2 * PATH_MAX], name[NAME_MAX + 1];
 	int dir, fd = -ENOENT, links = 0, tries = 0;
+	struct stat st;
 
 	if (!*w->path)
 		return -ENOENT;
@@ -304,7 +335,14 @@ static int walk(const struct want *w)
 		}
 		memcpy(name, at, n);
 		name[n] = '\0';
-		fd = step(dir, name, last, w, link);
+		fd = look(dir, name, last, w, &st, link);
+		if (!fd && last && w->place) {
+			w->place->dir = dir;
+			strcpy(w->place->name, name);
+			return 0;
+		}
+		if (!fd)
+			fd = open_name(dir, name, last, w, &st);
 		if (fd == -EAGAIN && ++tries < TRIES)
 			continue;
 		if (fd >= 0 && last)
@@ -336,19 +374,49 @@ static int walk(const struct want *w)
 
 int safe_open(const char *path, int flags, mode_t mode)
 {
-	return safe_open_instead(path, NULL, flags, mode);
-}
-
-int safe_open_instead(const char *path, const struct stat *old, int flags, mode_t mode)
-{
-	const struct want w = {
-		.path = path, .said = path, .flags = flags, .mode = mode, .old = old
-	};
+	const struct want w = { .path = path, .said = path, .flags = flags, .mode = mode };
 
 	return walk(&w);
 }
 
-/* Other letters in the place of the X. */
+/* ---- places ---- */
+
+int safe_place_find(struct safe_place *p, const char *path)
+{
+	const struct want w = { .path = path, .said = path, .place = p };
+
+	p->dir = -1;
+	return walk(&w);
+}
+
+int safe_place_look(const struct safe_place *p, struct stat *st)
+{
+	struct stat dir_st;
+
+	if (fstatat(p->dir, p->name, st, AT_SYMLINK_NOFOLLOW) < 0 || fstat(p->dir, &dir_st) < 0)
+		return -errno;
+	return foreign(&dir_st, st) ? -EACCES : 0;
+}
+
+int safe_place_open(const struct safe_place *p, const char *said, const struct stat *old, int flags,
+		    mode_t mode)
+{
+	const struct want w = { .said = said, .flags = flags, .mode = mode, .old = old };
+	struct stat st;
+	int fd = -EAGAIN;
+
+	for (int i = 0; i < TRIES && fd == -EAGAIN; i++) {
+		if (fstatat(p->dir, p->name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+			if (errno != ENOENT)
+				return -errno;
+			st.st_mode = 0;
+		}
+		fd = S_ISLNK(st.st_mode) ? -ELOOP : open_name(p->dir, p->name, true, &w, &st);
+	}
+	return fd;
+}
+
+/* Six letters of chance. */
 static int put_random(char *at)
 {
 	static const char letters[] = "0123456789abcdefghijklmnopqrstuv";
@@ -361,20 +429,38 @@ static int put_random(char *at)
 	return 0;
 }
 
-int safe_new(char *path, size_t suffix, bool folder, const char *becomes, const struct stat *old)
+int safe_place_new(const struct safe_place *p, struct safe_place *made, bool folder,
+		   const char *said, const struct stat *old)
 {
-	const struct want w = { .path = path,
-				.said = becomes,
+	const struct want w = { .said = said,
 				.flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
 				.mode = folder ? 0777 : 0666,
 				.folder = folder,
 				.old = old };
+	char letters[RANDOM_LEN + 1] = "";
 	int fd = -EEXIST;
 
 	for (int i = 0; i < TRIES && fd == -EEXIST; i++) {
-		fd = put_random(path + strlen(path) - suffix - RANDOM_LEN);
-		if (!fd)
-			fd = walk(&w);
+		fd = put_random(letters);
+		if (fd)
+			break;
+		if ((size_t)snprintf(made->name, sizeof(made->name), "%s.%s.tmp", p->name,
+				     letters) >= sizeof(made->name))
+			return -ENAMETOOLONG;
+		fd = make_last(p->dir, made->name, &w);
 	}
+	made->dir = p->dir;
 	return fd;
+}
+
+int safe_place_rename(const struct safe_place *from, const char *name)
+{
+	return renameat(from->dir, from->name, from->dir, name) < 0 ? -errno : 0;
+}
+
+void safe_place_close(struct safe_place *p)
+{
+	if (p->dir >= 0)
+		close(p->dir);
+	p->dir = -1;
 }

@@ -4,6 +4,7 @@
 #ifndef CT_SAFE_OPEN_H
 #define CT_SAFE_OPEN_H
 
+#include <limits.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -22,13 +23,34 @@
  * Files that are there keep their owner; in a folder as /tmp the user's files are written to.
  */
 int safe_open(const char *path, int flags, mode_t mode);
-/* The same of a file that takes the place of another one, which was renamed or will be: in a
- * folder as /tmp it belongs to sudo's user only if that one did. NULL: there is none. */
-int safe_open_instead(const char *path, const struct stat *old, int flags, mode_t mode);
-/* Makes a new file (for reading and writing) or folder, which is to become `becomes`. The last
- * XXXXXX of the path, before `suffix` more bytes, is replaced by what no other name has. Its mode
- * follows the umask. `old` as above. Returns a descriptor of it, or -errno. */
-int safe_new(char *path, size_t suffix, bool folder, const char *becomes, const struct stat *old);
+
+/*
+ * Where a path leads: a folder, by its descriptor, and a name in it. What is looked at, renamed,
+ * made and opened by it is in that folder, whatever becomes of the path meanwhile. Links are followed
+ * as above, the last one too; if one is put there later, it is not followed any more.
+ */
+struct safe_place {
+	int dir; /* of O_PATH; below 0: none */
+	char name[NAME_MAX + 1];
+};
+/* Returns 0, whether something is there or not, or -errno; -ENXIO: the path leads to what has no
+ * name, as /dev/stdout may. */
+int safe_place_find(struct safe_place *, const char *path);
+/* What is there: 0, or -errno; -ENOENT: nothing is. */
+int safe_place_look(const struct safe_place *, struct stat *);
+/* As safe_open(). `said`: the path, for a message. `old`: the file takes the place of another one,
+ * which was renamed or will be: in a folder as /tmp it belongs to sudo's user only if that one did.
+ * NULL: there is none. */
+int safe_place_open(const struct safe_place *, const char *said, const struct stat *old, int flags,
+		    mode_t mode);
+/* Makes a new file (for reading and writing) or folder beside it, which is to take its place. Its
+ * mode follows the umask. Returns a descriptor of it, and its place, whose folder is that of the
+ * other, or -errno. */
+int safe_place_new(const struct safe_place *, struct safe_place *made, bool folder,
+		   const char *said, const struct stat *old);
+/* Gives it another name in its folder; what has that name is no more. Returns 0 or -errno. */
+int safe_place_rename(const struct safe_place *, const char *name);
+void safe_place_close(struct safe_place *);
 /* The capability that this needs; 0: nobody has called sudo. */
 uint64_t safe_open_caps(void);
 

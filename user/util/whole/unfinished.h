@@ -14,9 +14,14 @@ struct unfinished {
 	pid_t watcher;
 };
 
-/* Before the file is opened, and before confine(). A file that exists and was not changed is kept.
- * Without a watcher the file stays, whatever comes. */
+/* Before the file is opened, and before confine(). One at a time. Without a watcher the file stays,
+ * whatever comes. */
 void unfinished_open(struct unfinished *, const char *path);
+/* What is written through the descriptor is what is to be removed, if it has the path's name then,
+ * or `name` in the same folder; NULL: that of the path. Whoever writes says so once the file is its
+ * own: one that is there, and that nobody has begun to write to, is kept. Nothing is done for a
+ * command without unfinished_open(). */
+void unfinished_begun(int fd, const char *name);
 /* whole: the file is complete. */
 void unfinished_close(struct unfinished *, bool whole);
 

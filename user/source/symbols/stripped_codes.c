@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * stripped_codes.c - see stripped_codes.h.
+ *
+ * A hash alone would not do, because two of these functions may differ in nothing but what they call, and
+ * short ones are alike in any program. So the functions count only as a row of neighbours in the runtime's order, and only
+ * if enough of them call first what the functions that name themselves call.
+ */
+#include "stripped_codes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../util/table/array.h"
+
+#define MASKS 16       /* places in one function that the linker fills in */
+#define MASKED 4       /* bytes at each */
+#define BYTES_MAX 512  /* of a function of the table */
+#define PADDING 16     /* functions begin at a multiple of this */
+#define NEAR (2 << 20) /* bytes: the runtime has a quarter of that */
+#define BETWEEN 2      /* functions between two of a row that are none of it */
+#define PROVEN 3       /* of a row */
+#define CALL 0xe8      /* opcodes */
+#define JUMP 0xe9
+#define FNV_BASIS 0xcbf29ce484222325ULL
+#define FNV_PRIME 0x100000001b3ULL
+
+/* Sorted by order. Of one order, a row for each way in which compilers have made the function. */
+static const struct code {
+	uint8_t order;
+	const char *name;
+	uint16_t bytes;
+	uint64_t hash;
+	uint16_t at[MASKS]; /* ends with 0: no function begins with such a place */
+} codes[] = {
+#define NUMBER(name, number)
+#define X86(order, name, bytes, hash, ...) { order, #name, bytes, hash, { __VA_ARGS__ } },
+#include "stripped.def"
+#undef NUMBER
+#undef X86
+};
+#define CODES ((int)(sizeof(codes) / sizeof(*codes)))
+
+/* A row of neighbours. */
+struct row {
+	struct stripped_func funcs[CODES];
+	int n, proven;
+	size_t last; /* the number of the last one in the list of functions */
+	int order;   /* of the last one; -1: none */
+};
+struct match {
+	const struct elf_file *file;
+	const struct stripped *named;
+	struct row row, best;
+	bool several; /* rows that would do */
+};
+
+static uint64_t hash_of(const uint8_t *code, const struct code *c)
+{
+	uint64_t h = FNV_BASIS;
+	int next = 0;
+
+	for (uint16_t i = 0; i < c->bytes; i++) {
+		while (next < MASKS && c->at[next] && i >= c->at[next] + MASKED)
+			next++;
+		if (next == MASKS || !c->at[next] || i < c->at[next])
+			h = (h ^ code[i]) * FNV_PRIME;
+	}
+	return h;
+}
+
+/* Which code it is, behind those of this order; NULL: none. */
+static const struct code *code_of(const uint8_t *bytes, size_t len, uint64_t gap, int order)
+{
+	for (int i = 0; i < CODES; i++)
+		if (codes[i].order > order && codes[i].bytes <= len && codes[i].bytes <= gap &&
+		    gap < (uint64_t)codes[i].bytes + PADDING &&
+		    hash_of(bytes, &codes[i]) == codes[i].hash)
+			return &codes[i];
+	return NULL;
+}
+
+/* Does the function that names itself call this address? */
+static bool calls(const struct elf_file *f, const struct stripped_func *func, uint64_t to)
+{
+	uint64_t at = elf_code_offset(f, func->address);
+	uint8_t code[BYTES_MAX];
+	size_t len = func->bytes < sizeof(code) ? func->bytes : sizeof(code);
+
+	if (!at || elf_read(f, code, len, at))
+		return false;
+	for (size_t i = 0; i + 5 <= len; i++) {
+		int32_t by;
+
+		memcpy(&by, code + i + 1, 4);
+		if (code[i] == CALL && func->address + i + 5 + (uint64_t)(int64_t)by == to)
+			return true;
+	}
+	return false;
+}
+
+/* Where its first call or jump leads that the linker fills in; 0: that is neither. */
+static uint64_t target(const uint8_t *bytes, uint64_t address, const struct code *c,
+		       uint8_t *opcode)
+{
+	int32_t by;
+
+	*opcode = c->at[0] ? bytes[c->at[0] - 1] : 0;
+	if (*opcode != CALL && *opcode != JUMP)
+		return 0;
+	memcpy(&by, bytes + c->at[0], 4);
+	return address + c->at[0] + MASKED + (uint64_t)(int64_t)by;
+}
+
+/* Do most of those that name themselves call it, too? */
+static bool is_common(const struct match *m, uint64_t to)
+{
+	size_t with = 0;
+
+	for (size_t i = 0; i < m->named->n; i++)
+		with += calls(m->file, &m->named->funcs[i], to);
+	return with > m->named->n / 2;
+}
+
+/* __cudaLaunchKernel only jumps to cudaLaunchKernel. */
+static bool leads_to_namesake(const struct match *m, uint64_t to, const struct code *c)
+{
+	for (size_t i = 0; i < m->named->n; i++)
+		if (m->named->funcs[i].address == to)
+			return !strcmp(m->named->funcs[i].name, c->name + strspn(c->name, "_"));
+	return false;
+}
+
+static void end_row(struct match *m)
+{
+	if (m->row.proven >= PROVEN) {
+		m->several |= m->best.n > 0;
+		m->best = m->row;
+	}
+	m->row = (struct row){ .order = -1 };
+}
+
+static void on_function(struct match *m, const struct elf_start *start, size_t number, uint64_t gap)
+{
+	uint64_t at = elf_code_offset(m->file, start->address);
+	const struct code *c;
+	uint8_t bytes[BYTES_MAX], opcode;
+	uint64_t to;
+	size_t len = gap < sizeof(bytes) ? gap : sizeof(bytes);
+
+	if (m->row.n && number - m->row.last > BETWEEN + 1)
+		end_row(m);
+	if (!at || elf_read(m->file, bytes, len, at))
+		return;
+	c = code_of(bytes, len, gap, m->row.order);
+	if (!c && m->row.n && code_of(bytes, len, gap, -1)) {
+		/* what stood before it was none of the row: another function of the same code */
+		end_row(m);
+		c = code_of(bytes, len, gap, -1);
+	}
+	to = c ? target(bytes, start->address, c, &opcode) : 0;
+	if (!c || (opcode == JUMP && !leads_to_namesake(m, to, c)))
+		return;
+	m->row.funcs[m->row.n++] = (struct stripped_func){ c->name, start->address, c->bytes };
+	m->row.proven += opcode == CALL && is_common(m, to);
+	m->row.last = number;
+	m->row.order = c->order;
+}
+
+int stripped_codes(const struct elf_file *file, const struct elf_starts *starts,
+		   struct stripped *out)
+{
+	struct match *m = calloc(1, sizeof(*m));
+	uint64_t lo = UINT64_MAX, hi = 0;
+	int err = 0;
+
+	if (!m)
+		return -ENOMEM;
+	m->file = file;
+	m->named = out;
+	m->row.order = -1;
+	for (size_t i = 0; i < out->n; i++) {
+		lo = out->funcs[i].address < lo ? out->funcs[i].address : lo;
+		hi = out->funcs[i].address > hi ? out->funcs[i].address : hi;
+	}
+	for (size_t i = 0; out->n && i + 1 < starts->n; i++) {
+		const struct elf_start *s = &starts->list[i];
+
+		if (s->address + NEAR >= lo && s->address <= hi)
+			on_function(m, s, i, s[1].address - s->address);
+	}
+	end_row(m);
+	for (int i = 0; !m->several && i < m->best.n && !err; i++) {
+		struct stripped_func *f = array_add(out->funcs, out->n);
+
+		if (f)
+			*f = m->best.funcs[i];
+		else
+			err = -ENOMEM;
+	}
+	free(m);
+	return err;
+}
