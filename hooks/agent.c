@@ -99,6 +99,30 @@ static void change_begins(void)
 		nap();
 }
 
+/* While a thread of the program does more for us than to ring: no handler of the program runs there, which
+ * could find our descriptors or fork, nothing cancels the thread, and errno stays. */
+struct quiet {
+	sigset_t signals;
+	int cancel, errno_was;
+};
+
+static void quiet_begins(struct quiet *q)
+{
+	sigset_t all;
+
+	q->errno_was = errno;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &q->signals);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &q->cancel);
+}
+
+static void quiet_ends(const struct quiet *q)
+{
+	pthread_setcancelstate(q->cancel, NULL);
+	pthread_sigmask(SIG_SETMASK, &q->signals, NULL);
+	errno = q->errno_was;
+}
+
 /* ---- what the dynamic loader has mapped ---- */
 
 /*
@@ -394,12 +418,10 @@ static bool pause_thread(void)
 {
 	__u32 tid = thread_begun();
 	int fds[ALONG_FDS] = { -1, -1, -1 };
-	sigset_t all, old;
 	bool left = false;
+	struct quiet q;
 
-	/* the program's handlers must not find the descriptors */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	quiet_begins(&q);
 	if (tid && __atomic_load_n(&state, __ATOMIC_ACQUIRE) == RUNNING && capture_is_open())
 		left = let_thread_leave(fds) && thread_gone(tid) &&
 		       __atomic_load_n(&state, __ATOMIC_ACQUIRE) == RUNNING;
@@ -414,23 +436,24 @@ static bool pause_thread(void)
 		__atomic_store_n(&pausing, false, __ATOMIC_RELEASE);
 		end_thread(&to_be_alone);
 	}
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	quiet_ends(&q);
 	return left;
 }
 
 /* Starts the thread again, when the call has returned for which it was ended. */
 static void resume_thread(void)
 {
-	int saved = errno;
+	struct quiet q;
 
 	hook_guard_enter();
+	quiet_begins(&q);
 	__atomic_store_n(&pausing, false, __ATOMIC_RELEASE);
 	if (begin_thread(NULL)) { /* after CLONE_NEWPID there are no new threads */
 		to_be_alone = true;
 		finish(0);
 	}
+	quiet_ends(&q);
 	hook_guard_leave();
-	errno = saved;
 }
 
 /* Returns false in a child that has its parent's memory (vfork()) or that libc does not know of:
@@ -1239,12 +1262,9 @@ static void forget_connection(void)
 static void in_child(void)
 {
 	bool whole = may_change, anew = whole && follows && !capture_is_sandboxed();
-	int saved = errno_before;
-	sigset_t all, old;
+	struct quiet q;
 
-	/* so that no handler of the program runs and forks again */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	quiet_begins(&q);
 	may_change = false;
 	change_ends();
 	forget_connection();
@@ -1262,8 +1282,8 @@ static void in_child(void)
 	own_pid = getpid();
 	if (anew)
 		begin_anew();
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	errno = saved;
+	quiet_ends(&q);
+	errno = errno_before;
 }
 
 /* Registers the functions that fork() calls. A library of malloc() may have such functions, too. In
@@ -1299,7 +1319,7 @@ static int claim(const char *text)
 	return 0;
 }
 
-__attribute__((visibility("default"))) int cudatrace_hooks_start(const char *text)
+static int start(const char *text)
 {
 	int err = claim(text);
 
@@ -1315,6 +1335,17 @@ __attribute__((visibility("default"))) int cudatrace_hooks_start(const char *tex
 		talk_close();
 		__atomic_store_n(&state, IDLE, __ATOMIC_RELEASE);
 	}
+	return err;
+}
+
+__attribute__((visibility("default"))) int cudatrace_hooks_start(const char *text)
+{
+	struct quiet q;
+	int err;
+
+	quiet_begins(&q);
+	err = start(text);
+	quiet_ends(&q);
 	return err;
 }
 

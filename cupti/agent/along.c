@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -200,8 +201,11 @@ static int wait_for_it(struct along *a, int s, const int fds[ALONG_FDS])
 
 int along_begin(struct along *a, void *(*run)(void *), void *arg, const int fds[ALONG_FDS])
 {
-	int s = along_listen(a->address), err;
+	int s, err, cancel;
 
+	/* the program may want to cancel the calling thread; this must be finished first */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	s = along_listen(a->address);
 	a->gives = s >= 0;
 	a->own = false;
 	__atomic_store_n(&a->taking, NOT_TAKEN, __ATOMIC_RELEASE);
@@ -210,6 +214,7 @@ int along_begin(struct along *a, void *(*run)(void *), void *arg, const int fds[
 		err = wait_for_it(a, s, fds);
 	if (s >= 0)
 		close(s);
+	pthread_setcancelstate(cancel, NULL);
 	return err;
 }
 
