@@ -547,17 +547,31 @@ fail:
 	return err;
 }
 
+/* The agent was inside a call of the program since then: sums leave that time out. */
+static void tell_entered(uint64_t begun_ns)
+{
+	struct ct_hdr *h = agent_record(CT_ENTERED, sizeof(*h), begun_ns, clock_now(), agent_tid());
+
+	if (h)
+		queue_commit(h);
+}
+
 /* Called by CUDA's driver. The driver ignores the result, but prints a message of its own if it is
  * 0. */
 __attribute__((visibility("default"))) int InitializeInjection(void)
 {
+	uint64_t begun_ns = clock_now();
 	int saved = errno, state;
 
 	/* the program may want to cancel the thread; this function must be finished first */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	if (!enter(getenv(AGENT_ENV))) {
+		int err = begin();
+
 		agent.early = true;
-		if (!begin() && begin_thread(NULL)) {
+		if (!err)
+			tell_entered(begun_ns);
+		if (!err && begin_thread(NULL)) {
 			leave();
 			finish(-EAGAIN);
 		}

@@ -73,3 +73,58 @@ case_stripped_attached_by_hooks() { # undisturbed
 	with_hooks
 	stripped_attached --source=hooks
 }
+
+# A library whose functions cannot be found, beside one whose functions are: named in the last line and in the ledger, once for each process.
+stripped_not_found() {
+	local lib said="has a CUDA runtime without symbols, whose functions were not found: its runtime calls are not known$"
+	lib=$(readlink -f "$PROGRAMS/libalone-tableless.so")
+	ct_json "$@" -- "$PROGRAMS/reload" "$lib" "$PROGRAMS/libalone-stripped.so" "$lib"
+	ok_rc
+	expect_rows cudaMalloc 3
+	says "^cudatrace: 9 calls, 0 lost of those seen; $lib $said"
+	expect "not seen" "$(ledger)" "stripped $lib 1"
+	ct --strict "$@" -o "$T/rows" -- "$PROGRAMS/reload" "$lib"
+	ok_rc 3
+	# none of its functions is asked for
+	ct --strict --domain driver "$@" -o "$T/rows" -- "$PROGRAMS/reload" "$lib"
+	ok_rc
+}
+
+ledger() {
+	tail -n 1 "$T/out" | python3 -c 'import json, sys
+print(*(f"{r['"'reason'"']} {r['"'text'"']} {r['"'count'"']}" for r in json.load(sys.stdin)["not_seen"]))'
+}
+
+case_stripped_not_found() {
+	alone libalone-tableless.so
+	stripped_not_found
+}
+
+case_stripped_not_found_by_hooks() { # undisturbed
+	alone libalone-tableless.so
+	with_hooks
+	stripped_not_found --source=hooks
+}
+
+case_stripped_doctor() {
+	local lib
+	alone libalone-tableless.so
+	lib=$(readlink -f "$prog")
+	PROG=$PROGRAMS/reload target a "$lib"
+	ct doctor -p "$PID_a"
+	ok_rc
+	grep -qF "  not seen: runtime calls of $lib: a CUDA runtime is linked into it, its symbols are stripped, and" "$T/out" ||
+		fail "it is not named: $(cat "$T/out")"
+	! grep -q 'has not loaded CUDA' "$T/out" || fail "it says that there is no CUDA"
+	ct doctor --format json -p "$PID_a"
+	expect "stripped_files" "$(python3 -c 'import json, sys; print(json.load(sys.stdin)["processes"][0]["stripped_files"])' < "$T/out")" \
+		"['$lib']"
+	kill -KILL "$PID_a"
+	# its functions are found
+	PROG=$PROGRAMS/alone-stripped target b
+	ct doctor -p "$PID_b"
+	ok_rc
+	grep -q 'static CUDA runtime inside, by what its functions tell profilers: it has no symbols' "$T/out" || fail "it is not found: $(cat "$T/out")"
+	! grep -q 'not seen: runtime calls' "$T/out" || fail "$(grep 'not seen' "$T/out")"
+	stop b
+}

@@ -109,6 +109,39 @@ static void test_numbers(void)
 	holes_close(h);
 }
 
+/* A clause that has the text, which may be anything. */
+static void test_text_in_clause(void)
+{
+	struct ct_hole r = hole_of(0, CT_HOLE_CALLS, CT_HOLE_REFUSED, CT_HOLE_STRIPPED);
+	struct holes *h = holes_open();
+	char text[HOLES_ROW_TEXT], path[CT_HOLE_TEXT_MAX + 1];
+
+	states(h, r, 0, 0, 1, "/tmp/a%n\nb.so");
+	CHECK_TEXT("; /tmp/a%n?b.so has a CUDA runtime without symbols, whose functions were not "
+		   "found: "
+		   "its runtime calls are not known",
+		   said(h));
+	holes_row_text(holes_row(h, 0), S, text, sizeof(text));
+	CHECK_TEXT(
+		"/tmp/a%n?b.so has a CUDA runtime without symbols, whose functions were not found: "
+		"its runtime calls are not known",
+		text);
+	CHECK(holes_fails(h) && holes_unseen(h));
+	states(h, r, 0, 0, 1, "c.so");
+	CHECK_TEXT("; 2 files (/tmp/a%n?b.so and others) have a CUDA runtime without symbols, "
+		   "whose functions were "
+		   "not found: their runtime calls are not known",
+		   said(h));
+	holes_close(h);
+	/* the longest one fits */
+	h = holes_open();
+	memset(path, 'x', CT_HOLE_TEXT_MAX);
+	path[CT_HOLE_TEXT_MAX] = 0;
+	states(h, r, 0, 0, 1, path);
+	CHECK(strstr(said(h), "xx has a CUDA runtime") && strstr(said(h), "calls are not known"));
+	holes_close(h);
+}
+
 /* Calls that were only counted stand in the rows, and are no failure. */
 static void test_mutes(void)
 {
@@ -205,6 +238,7 @@ int main(void)
 	RUN(test_replaces);
 	RUN(test_ends_with_its_process);
 	RUN(test_numbers);
+	RUN(test_text_in_clause);
 	RUN(test_mutes);
 	RUN(test_missing);
 	RUN(test_joined);

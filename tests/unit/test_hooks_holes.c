@@ -6,6 +6,7 @@
 #include "../../user/event/holes/holes.h"
 #include "../../user/source/hooks/hooks_holes.h"
 #include "../../user/source/plan.h"
+#include "../../user/util/strings.h"
 #include "../../user/source/hooks/hooks_ring.h"
 #include "unit.h"
 
@@ -165,6 +166,26 @@ static void test_silent(void)
 	end();
 }
 
+/* Files are told once, by their names. */
+static void test_stripped(void)
+{
+	struct strings files;
+
+	begin();
+	CHECK(!strings_init(&files, 1024, 4));
+	hooks_holes_stripped(holes, &files);
+	CHECK_EQ(0, tell());
+	strings_add(&files, "/a.so", 5);
+	strings_add(&files, "/b.so", 5);
+	CHECK_EQ(2, tell());
+	CHECK_EQ(0, tell());
+	CHECK_EQ(1, count_of(CT_HOLE_STRIPPED, "/a.so"));
+	CHECK_EQ(1, count_of(CT_HOLE_STRIPPED, "/b.so"));
+	CHECK(holes_unseen(rows));
+	end();
+	strings_free(&files);
+}
+
 /* The first reason why the hooks are gone counts. */
 static void test_gone(void)
 {
@@ -187,6 +208,7 @@ int main(void)
 	RUN(test_late);
 	RUN(test_void);
 	RUN(test_silent);
+	RUN(test_stripped);
 	RUN(test_gone);
 	return unit_end();
 }

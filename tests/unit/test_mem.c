@@ -1164,6 +1164,35 @@ static void test_growing(void)
 	free(text);
 }
 
+/* Sizes that cannot be, between two that can, and one that was freed. */
+static void impossible(struct play *p)
+{
+	play_process(p, CT_EXEC, 100, "app");
+	story_takes(p, "cudaMalloc", 0x7f0000000000, 1000, 100000, NULL);
+	story_takes(p, "cudaMalloc", 0x7f0000001000, UINT64_MAX - 999, 200000, NULL);
+	story_takes(p, "cudaMalloc", 0x7f0000002000, CT_SIZE_MOST, 300000, NULL);
+	story_takes(p, "cudaMalloc", 0x7f0000003000, CT_SIZE_MOST - 1, 400000, NULL);
+	story_frees(p, "cudaFree", 0x7f0000001000, 0, 500000);
+	story_frees(p, "cudaFree", 0x7f0000003000, 0, 600000);
+}
+
+/* They are in no sum, which they could make wrap around, and are counted. */
+static void test_impossible(void)
+{
+	char *text = reported(&(struct mem_options){ .top = 10, .json = true }, impossible);
+
+	CHECK(text && strstr(text, "\"impossible_sizes\":2,"));
+	CHECK(text && strstr(text, "{\"pid\":null,\"where\":\"device\",\"in_use_bytes\":1000,"
+				   "\"live\":2,\"peak_bytes\":281474976711655,"));
+	CHECK(text &&
+	      strstr(text, "\"taken_bytes\":281474976711655,\"allocations\":4,\"frees\":2}"));
+	free(text);
+	text = reported(&(struct mem_options){ .top = 10 }, impossible);
+	CHECK(text && strstr(text, "\nSizes that cannot be, of 256 TiB or more: 2; they are in no "
+				   "sum\n"));
+	free(text);
+}
+
 /* Two users of one allocator hold memory, and one of them asks for more than there is. */
 static void two_users(struct play *p)
 {
@@ -1370,6 +1399,7 @@ int main(int argc, char **argv)
 	RUN(test_curve);
 	RUN(test_outputs);
 	RUN(test_growing);
+	RUN(test_impossible);
 	RUN(test_two_users);
 	RUN(test_losses);
 	RUN(test_hostile);

@@ -67,6 +67,16 @@ static const struct elf_probe *find(const struct elf_scan *s, const char *name)
 	return NULL;
 }
 
+/* Functions that were not found. */
+static int unnamed(const struct elf_scan *s)
+{
+	int n = 0;
+
+	for (int i = 0; i < api_nfuncs; i++)
+		n += s->unnamed && plan_has(s->unnamed, i);
+	return n;
+}
+
 /* Of three bytes, which no profiler hears of and no program calls: it is not looked for. */
 static bool is_left_out(const struct elf_probe *p)
 {
@@ -83,6 +93,7 @@ static void check_twin(const char *with, const char *without)
 		return;
 	CHECK(!a.has_stripped);
 	CHECK(b.has_stripped && b.nstripped > 400);
+	CHECK_EQ(0, unnamed(&b));
 	CHECK_EQ(ELF_STATIC, b.role);
 	CHECK_EQ(API_RUNTIME, b.domain);
 	CHECK_EQ(a.version, b.version);
@@ -214,6 +225,7 @@ static void test_two_claims(void)
 	CHECK(find(&b, "cudaMallocAsync"));
 	CHECK(find(&b, "__cudaRegisterFunction"));
 	CHECK_EQ(a.nprobes - 1, b.nprobes);
+	CHECK_EQ(1, unnamed(&b));
 	elf_scan_free(&a);
 	elf_scan_free(&b);
 }
@@ -311,6 +323,7 @@ static void test_no_table(void)
 	CHECK_EQ(0, s.nstripped);
 	CHECK_EQ(0, s.nprobes);
 	CHECK_EQ(ELF_NONE, s.role);
+	CHECK(unnamed(&s) > 350);
 	elf_scan_free(&s);
 	free(c.data);
 }

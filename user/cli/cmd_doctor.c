@@ -21,7 +21,12 @@
 #include "../util/io/json.h"
 #include "../util/msg.h"
 #include "../util/option/option.h"
+#include "../util/strings.h"
 #include "../../bpf/control.h"
+
+/* Files with a runtime whose functions were not found: more are not named. */
+#define STRIPPED_FILES 64
+#define STRIPPED_BYTES (64u << 10)
 
 struct doctor {
 	const struct opts *o;
@@ -29,6 +34,7 @@ struct doctor {
 	struct json json;		   /* with --format json; out NULL: not */
 	bool probes;			   /* the machine allows them */
 	uint64_t pair_ns;		   /* what they cost a call; 0: not known */
+	struct strings stripped;	   /* files with a runtime whose functions were not found */
 	int nfiles, there[API_DOMAIN_END]; /* files; those of each library */
 };
 
@@ -139,7 +145,9 @@ static void route(struct doctor *d, const struct elf_scan *scan)
 	if (scan->role == ELF_NONE)
 		out_str(&d->out, "no function of CUDA's\n");
 	else if (scan->role == ELF_STATIC)
-		out_fmt(&d->out, "%s, by the symbol table\n", domain->linked_title);
+		out_fmt(&d->out, "%s, by %s\n", domain->linked_title,
+			scan->has_stripped ? "what its functions tell profilers: it has no symbols"
+					   : "the symbol table");
 	else
 		out_fmt(&d->out, "%s, by its exported symbols\n", domain->library);
 }
@@ -203,7 +211,46 @@ static int found(void *ctx, struct probe_file *f, pid_t pid)
 	return 0;
 }
 
-static const struct discover_ops discover_ops = { .found = found };
+/* Its functions were not found; said when all files are known. */
+static void stripped(void *ctx, const char *path, const struct elf_scan *scan)
+{
+	struct doctor *d = ctx;
+
+	if (elf_unnamed(scan, d->o->select.shown))
+		strings_add(&d->stripped, path, strlen(path));
+}
+
+static void gap(struct doctor *d, const char *text)
+{
+	out_fmt(&d->out, "  not seen: %s\n", text);
+}
+
+/* Of a runtime without symbols. what: the file. */
+static void stripped_gap(struct doctor *d, const char *what, size_t len)
+{
+	out_str(&d->out, "  not seen: runtime calls of ");
+	out_plain(&d->out, what, len);
+	out_str(&d->out, ": a CUDA runtime is linked into it, its symbols are stripped, and\n"
+			 "            its functions were not found; the driver calls that they "
+			 "make are seen\n");
+}
+
+static void stripped_gaps(struct doctor *d)
+{
+	if (in_json(d))
+		json_open_array(&d->json, "stripped_files");
+	for (uint32_t i = 0; i < d->stripped.n; i++) {
+		const char *path = strings_get(&d->stripped, i);
+
+		stripped_gap(d, path, strlen(path));
+		if (in_json(d))
+			json_put_str(&d->json, NULL, path);
+	}
+	if (in_json(d))
+		json_end(&d->json);
+}
+
+static const struct discover_ops discover_ops = { .found = found, .stripped = stripped };
 
 /* Looks for CUDA's files: of one process, or of the whole machine (pid 0). */
 static int files(struct doctor *d, pid_t pid)
@@ -219,6 +266,9 @@ static int files(struct doctor *d, pid_t pid)
 	plan->pids = &pid;
 	plan->npids = pid ? 1 : 0;
 	d->nfiles = 0;
+	strings_free(&d->stripped);
+	if (strings_init(&d->stripped, STRIPPED_BYTES, STRIPPED_FILES))
+		return -ENOMEM;
 	memset(d->there, 0, sizeof(d->there));
 	if (in_json(d))
 		json_open_array(&d->json, "files");
@@ -227,17 +277,14 @@ static int files(struct doctor *d, pid_t pid)
 		err = discover_scan(discover);
 	if (in_json(d))
 		json_end(&d->json);
+	if (in_json(d) || !pid)
+		stripped_gaps(d);
 	discover_close(discover);
 	free(plan);
 	return err < 0 ? err : 0;
 }
 
 /* ---- a process ---- */
-
-static void gap(struct doctor *d, const char *text)
-{
-	out_fmt(&d->out, "  not seen: %s\n", text);
-}
 
 /* A statically linked runtime without symbols leaves only its device code as a trace. */
 static bool stripped_runtime(pid_t pid)
@@ -406,13 +453,13 @@ static int process(struct doctor *d, pid_t pid)
 		out_fmt(&d->out, "  its mapped files cannot be listed: %s\n", strerror(-err));
 		return err;
 	}
-	if (!d->nfiles)
+	if (!d->nfiles && !d->stripped.n)
 		out_str(&d->out, "  it has not loaded CUDA: 'cudatrace -p' waits until it does\n");
 	names(d, pid);
-	if (stripped_runtime(pid))
-		gap(d, "runtime calls of the executable: a CUDA runtime is linked into it and its "
-		       "symbols are stripped; the\n"
-		       "            driver calls that they make are seen");
+	if (!in_json(d))
+		stripped_gaps(d);
+	if (!d->stripped.n && stripped_runtime(pid))
+		stripped_gap(d, "the executable", strlen("the executable"));
 	missing(d);
 	if (task.seccomp)
 		out_str(&d->out,
@@ -506,6 +553,7 @@ static int cmd_doctor(const struct opts *o)
 		"\na return probe replaces the return address: a C++ exception, or a thread's "
 		"cancellation, that unwinds through\n"
 		"a traced call ends the program; trace programs that do so with --no-return\n");
+	strings_free(&d.stripped);
 	if (close_outputs(&d, &json) || err)
 		return 1;
 	return good ? 0 : 1;

@@ -271,6 +271,11 @@ static struct live_entry *enter(struct ledger *l, const struct live_entry *from)
 		return NULL;
 	}
 	*e = *from;
+	if (e->bytes >= CT_SIZE_MOST || (where_of(e->kind) != LEDGER_ADDRESSES &&
+					 ledger_all(l, where_of(e->kind))->bytes >= CT_SUM_MOST)) {
+		l->odd_sizes += e->space != API_SPACE_HANDLE;
+		e->bytes = 0;
+	}
 	l->processes[from->process].live_n++;
 	sum(l, e, TAKEN, from->taken_ns);
 	tell_blocks(l, e, BLOCKS_SEGMENT_TAKEN, from->taken_ns);

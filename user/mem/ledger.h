@@ -140,6 +140,7 @@ struct ledger {
 	/* allocations that are not in the book, because too much is held at a time */
 	uint64_t no_room;
 	uint64_t no_row; /* changes for which there was no row */
+	uint64_t odd_sizes; /* allocations with a size that cannot be (CT_SIZE_MOST): it is in no sum */
 	struct ledger_index *index;
 };
 

@@ -256,6 +256,8 @@ void mem_print_json(struct out *o, const struct ledger *l, const struct mem_abou
 		json_put_holes(&j, a->end->losses.holes);
 	json_put_u64(&j, "not_in_book", l->no_room);
 	json_put_u64(&j, "not_in_rows", l->no_row + l->blocks.no_row + sites_no_room(l->sites));
+	if (l->odd_sizes)
+		json_put_u64(&j, "impossible_sizes", l->odd_sizes);
 	json_put_bool(&j, "leaks_known", !mem_missing(l, a));
 	processes(&j, l);
 	all_rows(&j, l, a);

@@ -372,6 +372,11 @@ static void notes(struct out *o, const struct ledger *l)
 				ull(p->unfreed_n));
 		}
 	}
+	if (l->odd_sizes) {
+		any = true;
+		out_fmt(o, "Sizes that cannot be, of 256 TiB or more: %llu; they are in no sum\n",
+			ull(l->odd_sizes));
+	}
 	if (any)
 		out_char(o, '\n');
 }

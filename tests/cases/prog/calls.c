@@ -106,6 +106,17 @@ static void mode_failing(void)
 		cudaSetDevice(4711);
 }
 
+/* Asks for the texts of errors. */
+static void mode_words(void)
+{
+	const char *text;
+
+	cudaGetErrorString(cudaErrorMemoryAllocation);
+	cudaGetErrorName(cudaErrorMemoryAllocation);
+	cudaGetErrorName((cudaError_t)123456);
+	cuGetErrorName(CUDA_ERROR_INVALID_VALUE, &text);
+}
+
 static pthread_barrier_t named;
 
 static void *named_thread(void *name)
@@ -847,6 +858,7 @@ static const struct {
 	{ "mix", mode_mix },
 	{ "sizes", mode_sizes },
 	{ "failing", mode_failing },
+	{ "words", mode_words },
 	{ "reports", mode_reports },
 	{ "names", mode_names },
 	{ "driver", mode_driver },

@@ -45,9 +45,13 @@ static size_t time_text(uint64_t from_ns, uint64_t to_ns, uint64_t zero_ns, char
 
 /* Writes a clause of holes.def with what its signs stand for. least: the number may be larger. */
 static void put_clause(char *text, size_t size, const char *how, uint64_t number, bool least,
-		       const char *process, const char *layer)
+		       const char *process, const struct holes_row *row)
 {
+	char what[CT_HOLE_TEXT_MAX + 1];
 	size_t n = 0;
+
+	snprintf(what, sizeof(what), "%s", row->text);
+	utf8_plain(what);
 
 	*text = '\0';
 	for (; *how && n + 1 < size; how++) {
@@ -60,7 +64,10 @@ static void put_clause(char *text, size_t size, const char *how, uint64_t number
 			wrote = snprintf(text + n, size - n, "%s%llu", least ? "at least " : "",
 					 (unsigned long long)number);
 		} else {
-			wrote = snprintf(text + n, size - n, "%s", *how == 'p' ? process : layer);
+			wrote = snprintf(text + n, size - n, "%s",
+					 *how == 'p'   ? process
+					 : *how == 't' ? what
+						       : hole_layer(row->layer));
 		}
 		n += (size_t)wrote;
 	}
@@ -92,8 +99,7 @@ static void clause(const struct holes *l, uint16_t reason, uint64_t zero_ns, cha
 		snprintf(process, sizeof(process), "%llu processes", (unsigned long long)number);
 	else
 		process_text(one, process, sizeof(process));
-	put_clause(text, size, number == 1 ? w->one : w->many, number, least, process,
-		   hole_layer(one->layer));
+	put_clause(text, size, number == 1 ? w->one : w->many, number, least, process, one);
 	n = strlen(text);
 	if (w->flags & HOLES_ALL && n < size)
 		time_text(from == UINT64_MAX ? 0 : from, to, zero_ns, text + n, size - n);
@@ -147,9 +153,9 @@ void holes_row_text(const struct holes_row *r, uint64_t zero_ns, char *text, siz
 
 	process_text(r, process, sizeof(process));
 	put_clause(text, size, one ? w->one : w->many, r->count, r->state == CT_HOLE_UNSEEN,
-		   process, hole_layer(r->layer));
+		   process, r);
 	n = strlen(text);
-	if (*r->text && n < size) {
+	if (*r->text && !strstr(one ? w->one : w->many, "%t") && n < size) {
 		snprintf(what, sizeof(what), "%s", r->text);
 		utf8_plain(what);
 		n += (size_t)snprintf(text + n, size - n, " (%s)", what);

@@ -21,6 +21,10 @@
 #include "snapshot.h"
 #include "cudatrace.skel.h" /* behind control.h, whose structs it holds */
 
+/* Files with a runtime whose functions were not found: more are not stated. */
+#define STRIPPED_FILES 256
+#define STRIPPED_BYTES (64u << 10)
+
 int bpf_load_all(struct bpf_source *b)
 {
 	int err = bpf_load_kind(b);
@@ -48,7 +52,9 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 	b->paused = s->paused;
 	b->full = s->full;
 	b->plan = plan;
-	err = bpf_probe_pids(b);
+	err = strings_init(&b->stripped, STRIPPED_BYTES, STRIPPED_FILES);
+	if (!err)
+		err = bpf_probe_pids(b);
 	/* The program is forked first, with the privileges that it is to have. */
 	if (!err)
 		err = plan->cmd ? bpf_launch_open(b) : bpf_load_all(b);
@@ -208,6 +214,7 @@ static void source_close(struct source *s)
 	bpf_muted_close(b);
 	bpf_unprobed_close(b);
 	pythons_close(b->pythons);
+	strings_free(&b->stripped);
 	free(b->pids);
 	free(b);
 	s->priv = NULL;

@@ -186,6 +186,22 @@ static int state_silent(struct bpf_source *b, enum ct_hole_reason reason, emit_f
 	return err;
 }
 
+/* States each file once whose runtime has no symbols, and whose functions were not found. */
+static int state_stripped(struct bpf_source *b, emit_fn emit, void *ctx)
+{
+	int err = 0;
+
+	while (!err && b->told_stripped < b->stripped.n) {
+		struct hole_text t = { .hole = hole_of(0, CT_HOLE_CALLS, CT_HOLE_REFUSED,
+						       CT_HOLE_STRIPPED) };
+
+		t.hole.count = 1;
+		hole_say(&t, strings_get(&b->stripped, b->told_stripped++));
+		err = emit(ctx, &t.hole.h);
+	}
+	return err;
+}
+
 static int state_unseen(struct bpf_source *b, emit_fn emit, void *ctx)
 {
 	int err;
@@ -197,6 +213,8 @@ static int state_unseen(struct bpf_source *b, emit_fn emit, void *ctx)
 		err = state_silent(b, CT_HOLE_INDIRECT, emit, ctx);
 	if (!err)
 		err = state_silent(b, CT_HOLE_SHARED_CODE, emit, ctx);
+	if (!err)
+		err = state_stripped(b, emit, ctx);
 	return err;
 }
 

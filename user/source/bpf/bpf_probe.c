@@ -179,9 +179,18 @@ static void silent(void *ctx, const struct elf_scan *scan)
 		attach_silent(b->attach, scan);
 }
 
+static void stripped(void *ctx, const char *path, const struct elf_scan *scan)
+{
+	struct bpf_source *b = ctx;
+
+	if (!b->stopped && elf_unnamed(scan, b->plan->shown))
+		strings_add(&b->stripped, path, strlen(path));
+}
+
 static const struct discover_ops discover_ops = {
 	.found = attach_found,
 	.silent = silent,
+	.stripped = stripped,
 	.cost = cost_of,
 	.closing = closing,
 	.gone = let_go,

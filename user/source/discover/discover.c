@@ -399,8 +399,17 @@ static void on_silent(void *ctx, const struct elf_scan *scan)
 		d->ops->silent(d->ctx, scan);
 }
 
+static void on_stripped(void *ctx, const char *path, const struct elf_scan *scan)
+{
+	struct discover *d = ctx;
+
+	if (d->ops->stripped)
+		d->ops->stripped(d->ctx, path, scan);
+}
+
 static const struct discover_ops files_ops = { .found = on_found,
 					       .silent = on_silent,
+					       .stripped = on_stripped,
 					       .cost = on_cost,
 					       .closing = on_closing,
 					       .gone = on_gone };

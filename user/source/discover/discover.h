@@ -51,6 +51,8 @@ struct discover_ops {
 	/* A file that was searched has functions of the table of which no probe tells (scan->silent), whether there are others
 	 * in it or not. Before found(). */
 	void (*silent)(void *ctx, const struct elf_scan *);
+	/* A file that was searched has a runtime without symbols, of which functions were not found. Before found(). */
+	void (*stripped)(void *ctx, const char *path, const struct elf_scan *);
 	/* The number of descriptors that the file needs at most, or has taken: called before and
 	 * after found(). */
 	unsigned (*cost)(void *ctx, const struct probe_file *);

@@ -342,6 +342,21 @@ static const char *const *asked(void)
 	return all;
 }
 
+static int add_unnamed(struct elf_scan *out, const char *name)
+{
+	bool per_thread;
+	int func = api_lookup(name, 0, &per_thread);
+
+	if (func < 0 || api_funcs[func].class == API_INTERNAL)
+		return 0;
+	if (!out->unnamed)
+		out->unnamed = calloc(PLAN_WORDS, sizeof(*out->unnamed));
+	if (!out->unnamed)
+		return -ENOMEM;
+	plan_add(out->unnamed, func);
+	return 0;
+}
+
 /* A runtime in it that has no symbols. */
 static int find_stripped(struct scan *s)
 {
@@ -366,6 +381,8 @@ static int find_stripped(struct scan *s)
 		err = on_symbol(s, &sym);
 		s->out->nstripped++;
 	}
+	for (size_t i = 0; i < found.nmissing && !err; i++)
+		err = add_unnamed(s->out, found.missing[i]);
 	stripped_free(&found);
 	/* what is broken in it is no reason to leave out the rest */
 	return err == -EBADMSG || err == -EIO ? 0 : err;
@@ -432,6 +449,7 @@ void elf_scan_free(struct elf_scan *s)
 {
 	free(s->probes);
 	free(s->silent);
+	free(s->unnamed);
 	memset(s, 0, sizeof(*s));
 	s->version_from = "";
 }
@@ -448,6 +466,14 @@ void elf_silent(const struct elf_scan *scan, const uint64_t *shown, uint64_t *in
 			 (plan_has(shown, s->func) || plan_has(shown, s->as)))
 			plan_add(shared, s->func);
 	}
+}
+
+bool elf_unnamed(const struct elf_scan *scan, const uint64_t *shown)
+{
+	for (int i = 0; scan->unnamed && i < PLAN_WORDS; i++)
+		if (scan->unnamed[i] & shown[i])
+			return true;
+	return false;
 }
 
 struct by_name {

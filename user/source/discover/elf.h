@@ -56,6 +56,7 @@ struct elf_scan {
 	/* it holds a runtime without symbols; if its functions were found all the same, they are among the probes */
 	bool has_stripped;
 	int nstripped;	   /* functions of it that were found, before the plan's choice */
+	uint64_t *unnamed; /* that were not, PLAN_WORDS words, without internal ones; NULL: none */
 	bool imports_cuda; /* undefined symbols of the table: calls a shared library's */
 };
 
@@ -76,6 +77,8 @@ void elf_scan_free(struct elf_scan *);
 /* Adds those in `silent` that concern the functions in `shown` to one of two sets; all are of PLAN_WORDS words. */
 void elf_silent(const struct elf_scan *, const uint64_t *shown, uint64_t *indirect,
 		uint64_t *shared);
+/* Were functions in `shown` not found, because the runtime in the file has no symbols? */
+bool elf_unnamed(const struct elf_scan *, const uint64_t *shown);
 
 /* File offset of a symbol (for ld.so's _dl_debug_state): 0 when the file does not define it or
  * on error. */

@@ -285,6 +285,8 @@ static int judge(struct files *f, struct candidate *c, int err, struct elf_scan 
 		return 0;
 	if (scan->nsilent && f->ops->silent)
 		f->ops->silent(f->ctx, scan);
+	if (scan->unnamed && f->ops->stripped)
+		f->ops->stripped(f->ctx, c->path, scan);
 	if (scan->role != ELF_NONE && scan->nprobes)
 		return add_file(f, c, scan);
 	elf_scan_free(scan);

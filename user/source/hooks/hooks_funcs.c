@@ -10,6 +10,7 @@
 #include "../../api/api.h"
 #include "../../util/msg.h"
 #include "../../util/now.h"
+#include "../../util/strings.h"
 #include "../../util/table/array.h"
 #include "../discover/elf.h"
 #include "../discover/maps.h"
@@ -18,6 +19,9 @@
 
 #define FILES_MAX 4096	 /* that are remembered */
 #define MAPPED_MAX 65536 /* mappings of one process */
+/* files of one process with a runtime whose functions were not found: more are not stated */
+#define STRIPPED_FILES 64
+#define STRIPPED_BYTES (16u << 10)
 
 struct file {
 	uint64_t dev, ino, size, changed_ns;
@@ -41,6 +45,7 @@ struct hooks_mapped {
 	uint64_t runtime_lo, runtime_hi;
 	uint64_t mutes[PLAN_WORDS]; /* functions that HOOKS_MUTE is about */
 	uint64_t indirect[PLAN_WORDS], shared[PLAN_WORDS];
+	struct strings stripped;
 };
 
 struct hooks_files *hooks_files_open(const struct capture_plan *plan)
@@ -77,13 +82,20 @@ unsigned int hooks_files_count(const struct hooks_files *f)
 
 struct hooks_mapped *hooks_mapped_open(void)
 {
-	return calloc(1, sizeof(struct hooks_mapped));
+	struct hooks_mapped *m = calloc(1, sizeof(*m));
+
+	if (!m || !strings_init(&m->stripped, STRIPPED_BYTES, STRIPPED_FILES))
+		return m;
+	hooks_mapped_close(m);
+	return NULL;
 }
 
 void hooks_mapped_close(struct hooks_mapped *m)
 {
-	if (m)
-		free(m->maps);
+	if (!m)
+		return;
+	strings_free(&m->stripped);
+	free(m->maps);
 	free(m);
 }
 
@@ -102,6 +114,11 @@ const uint64_t *hooks_mapped_shared(const struct hooks_mapped *m)
 	return m->shared;
 }
 
+const struct strings *hooks_mapped_stripped(const struct hooks_mapped *m)
+{
+	return &m->stripped;
+}
+
 /* ---- files ---- */
 
 static void read_bytes(struct file *f, int fd)
@@ -114,7 +131,7 @@ static void read_bytes(struct file *f, int fd)
 
 static bool has(const struct file *f)
 {
-	return f->scan.nprobes || f->scan.nsilent;
+	return f->scan.nprobes || f->scan.nsilent || f->scan.unnamed;
 }
 
 /* What the file behind a mapping holds; NULL: nothing that is asked for, or it cannot be read. */
@@ -377,6 +394,14 @@ static uint32_t mutes(struct hooks_mapped *m, int func)
 	return HOOKS_F_MUTES;
 }
 
+static void note_stripped(struct hooks_mapped *m, const struct ct_vma *v)
+{
+	char path[4096];
+
+	maps_name(v, path, sizeof(path));
+	strings_add(&m->stripped, path, strlen(path));
+}
+
 static int one_mapping(void *ctx, const struct ct_vma *v)
 {
 	uint64_t from = v->pgoff * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -390,6 +415,8 @@ static int one_mapping(void *ctx, const struct ct_vma *v)
 	f = look(o->files, v);
 	if (f)
 		elf_silent(&f->scan, o->files->plan->shown, o->mapped->indirect, o->mapped->shared);
+	if (f && elf_unnamed(&f->scan, o->files->plan->shown))
+		note_stripped(o->mapped, v);
 	for (int i = 0; f && i < f->scan.nprobes && !err; i++) {
 		const struct elf_probe *p = &f->scan.probes[i];
 		struct hooks_func out = { .address = v->start + (p->offset - from),

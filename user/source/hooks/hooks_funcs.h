@@ -22,6 +22,7 @@ unsigned int hooks_files_count(const struct hooks_files *);
 /* Has the file behind this mapping functions that are to be recorded? False if it cannot be read any
  * more. */
 struct ct_vma;
+struct strings;
 bool hooks_files_have(struct hooks_files *, const struct ct_vma *);
 
 /* What one process has been told of. */
@@ -37,6 +38,8 @@ bool hooks_mapped_mutes(const struct hooks_mapped *, int func);
 /* Functions in it that have no hook because they are IFUNCs, or because they have another one's code: PLAN_WORDS words. */
 const uint64_t *hooks_mapped_indirect(const struct hooks_mapped *);
 const uint64_t *hooks_mapped_shared(const struct hooks_mapped *);
+/* Files that it has mapped with a runtime without symbols, whose functions were not found. */
+const struct strings *hooks_mapped_stripped(const struct hooks_mapped *);
 
 int hooks_funcs_specs(const struct capture_plan *, hooks_send_fn, void *ctx);
 /* The functions of what it has mapped since the last time, as messages, the last of which says so and

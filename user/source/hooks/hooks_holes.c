@@ -14,6 +14,7 @@
 #include "../plan.h"
 #include "hooks_holes.h"
 #include "hooks_ring.h"
+#include "../../util/strings.h"
 
 #define NAMED 16 /* functions of a process and reason that have rows of their own */
 
@@ -33,6 +34,8 @@ struct hooks_holes {
 	size_t n, room, answered;
 	struct group unhooked, partly, indirect, shared_code;
 	uint64_t silent[2][PLAN_WORDS]; /* functions of the last two */
+	const struct strings *stripped; /* NULL: none yet */
+	uint32_t told_stripped;
 	uint32_t late;
 	uint64_t interrupted, told_interrupted;
 	bool shared, told_shared;
@@ -117,6 +120,12 @@ void hooks_holes_silent(struct hooks_holes *h, enum ct_hole_reason reason, const
 		plan_add(h->silent[indirect], i);
 		add(indirect ? &h->indirect : &h->shared_code, i);
 	}
+}
+
+void hooks_holes_stripped(struct hooks_holes *h, const struct strings *files)
+{
+	if (h)
+		h->stripped = files;
 }
 
 void hooks_holes_late(struct hooks_holes *h, uint32_t late)
@@ -211,6 +220,9 @@ int hooks_holes_tell(struct hooks_holes *h, struct hooks_batch *b)
 		err = put_group(h, &h->indirect, b);
 	if (!err)
 		err = put_group(h, &h->shared_code, b);
+	for (; !err && h->stripped && h->told_stripped < h->stripped->n; h->told_stripped++)
+		err = put(h, CT_HOLE_STRIPPED, CT_HOLE_REFUSED, h->from_ns, 1,
+			  strings_get(h->stripped, h->told_stripped), b);
 	if (!err && h->interrupted != h->told_interrupted) {
 		h->told_interrupted = h->interrupted;
 		err = put(h, CT_HOLE_INTERRUPTED, CT_HOLE_REFUSED, h->from_ns, h->interrupted, "",

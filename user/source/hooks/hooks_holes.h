@@ -26,6 +26,9 @@ void hooks_holes_result(struct hooks_holes *, int result);
 void hooks_holes_late(struct hooks_holes *, uint32_t late);
 /* Functions, PLAN_WORDS words, that cannot have hooks (CT_HOLE_INDIRECT, CT_HOLE_SHARED_CODE). */
 void hooks_holes_silent(struct hooks_holes *, enum ct_hole_reason, const uint64_t *funcs);
+/* Files with a runtime without symbols, whose functions were not found. They stay until the next call, or hooks_holes_close(). */
+struct strings;
+void hooks_holes_stripped(struct hooks_holes *, const struct strings *files);
 /* Functions that were without hooks for a time. */
 void hooks_holes_interrupted(struct hooks_holes *, uint64_t functions);
 /* A child of vfork(2) has made calls. */

@@ -256,6 +256,7 @@ static int put_funcs(struct hooks_peer *p, uint32_t number)
 		return n;
 	hooks_holes_silent(p->holes, CT_HOLE_INDIRECT, hooks_mapped_indirect(p->mapped));
 	hooks_holes_silent(p->holes, CT_HOLE_SHARED_CODE, hooks_mapped_shared(p->mapped));
+	hooks_holes_stripped(p->holes, hooks_mapped_stripped(p->mapped));
 	p->sent += (unsigned int)n;
 	p->waiting++;
 	hooks_mapped_runtime(p->mapped, &lo_now, &bytes_now);

@@ -100,19 +100,18 @@ static int each_piece(struct search *s, const Elf64_Shdr *sh, piece_fn fn)
 	return err;
 }
 
-/* Of the sections with these flags, and with none of those in `not`. */
-static int each_section(struct search *s, uint32_t type, uint64_t flags, uint64_t not, piece_fn fn)
+/* Of the sections of this type whose names begin so, or that have these flags. */
+static int each_section(struct search *s, uint32_t type, const char *begin, uint64_t flags,
+			piece_fn fn)
 {
 	int err = 0;
 
 	for (uint32_t i = 0; i < s->file->nshdr && !err; i++) {
 		const Elf64_Shdr *sh = &s->file->shdr[i];
-		const char *name = elf_section_name(s->file, i);
 
 		if (sh->sh_type == type && (sh->sh_flags & flags) == flags &&
-		    !(sh->sh_flags & not ) && sh->sh_size <= SECTION_MAX &&
-		    strncmp(name, ".nv", 3) && strncmp(name, "__nv", 4) &&
-		    strncmp(name, ".eh_frame", 9))
+		    sh->sh_size <= SECTION_MAX &&
+		    !strncmp(elf_section_name(s->file, i), begin, strlen(begin)))
 			err = each_piece(s, sh, fn);
 	}
 	return err;
@@ -261,6 +260,16 @@ static int add_claim(struct search *s, uint64_t address, const struct place *p)
 }
 
 #if !defined(__aarch64__)
+/* Has one of eight bytes the form of a ModRM byte of an operand relative to %rip? */
+static bool may_refer(const uint8_t *c)
+{
+	uint64_t bytes;
+
+	memcpy(&bytes, c, 8);
+	bytes = (bytes & 0xc7c7c7c7c7c7c7c7ULL) ^ 0x0505050505050505ULL;
+	return (bytes - 0x0101010101010101ULL) & ~bytes & 0x8080808080808080ULL;
+}
+
 /* Does an instruction that takes an address, or loads a word, end with the ModRM byte of an operand relative
  * to %rip at c[at]? lea and mov with REX.W, movq to %xmm. */
 static bool refers(const uint8_t *c, size_t at)
@@ -279,6 +288,9 @@ static int on_code(struct search *s, const uint8_t *bytes, size_t len, size_t ow
 	for (size_t i = 3; i + 5 <= len && !err; i++) {
 		int32_t to;
 
+		/* most eight bytes have none */
+		while (i + 13 <= len && !may_refer(bytes + i))
+			i += 8;
 		if (!refers(bytes, i))
 			continue;
 		memcpy(&to, bytes + i + 1, 4);
@@ -340,50 +352,65 @@ static int by_function(const void *a, const void *b)
 	return x->name - y->name;
 }
 
+static int miss(struct stripped *out, uint16_t name)
+{
+	if (!array_room(out->missing, out->nmissing))
+		return -ENOMEM;
+	out->missing[out->nmissing++] = numbers[name].name;
+	return 0;
+}
+
 /* Of the proven claims those that no other one contradicts: one function a name, one name a function. */
 static int decide(struct search *s, struct stripped *out)
 {
+	enum { ONE = 1, SEVERAL, TOLD };
 	uint8_t taken[NUMBERS] = { 0 };
 	size_t n = 0;
+	int err = 0;
 
 	qsort(s->claims, s->nclaims, sizeof(*s->claims), by_function);
 	for (size_t i = 0; i < s->nclaims; i++)
 		if ((!i || by_function(&s->claims[i], &s->claims[i - 1])) &&
 		    prove(s, &s->claims[i])) {
-			taken[s->claims[i].name] += taken[s->claims[i].name] < 2;
+			taken[s->claims[i].name] += taken[s->claims[i].name] < SEVERAL;
 			s->claims[n++] = s->claims[i];
 		}
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && !err; i++) {
 		const struct claim *c = &s->claims[i];
+		bool alone = !(i && c[-1].function == c->function) &&
+			     !(i + 1 < n && c[1].function == c->function);
 		struct stripped_func *f;
 
-		if (taken[c->name] != 1 || (i && c[-1].function == c->function) ||
-		    (i + 1 < n && c[1].function == c->function))
-			continue;
-		f = array_add(out->funcs, out->n);
-		if (!f)
-			return -ENOMEM;
-		*f = (struct stripped_func){ numbers[c->name].name, c->function, prove(s, c) };
+		if (taken[c->name] == ONE && alone) {
+			f = array_add(out->funcs, out->n);
+			err = f ? 0 : -ENOMEM;
+			if (f)
+				*f = (struct stripped_func){ numbers[c->name].name, c->function,
+							     prove(s, c) };
+		} else if (taken[c->name] != TOLD) {
+			taken[c->name] = TOLD;
+			err = miss(out, c->name);
+		}
 	}
-	return 0;
+	return err;
 }
 
-/* Which names the file has as texts: enough of the runtime's? */
-static bool is_here(const struct search *s)
+/* The names that the file has as texts; `seen` has them. */
+static int count_texts(const struct search *s, uint8_t seen[NUMBERS])
 {
-	uint8_t seen[NUMBERS] = { 0 };
 	int n = 0;
 
+	memset(seen, 0, NUMBERS);
 	for (size_t i = 0; i < s->ntexts; i++) {
 		n += !seen[s->places[i].name];
 		seen[s->places[i].name] = 1;
 	}
-	return n >= HERE;
+	return n;
 }
 
 static int find_texts(struct search *s)
 {
-	int err = each_section(s, SHT_PROGBITS, SHF_ALLOC, SHF_WRITE | SHF_EXECINSTR, on_constants);
+	int err = each_section(s, SHT_PROGBITS, ".rodata", SHF_ALLOC, on_constants);
 
 	s->ntexts = s->nplaces;
 	if (s->nplaces)
@@ -397,12 +424,12 @@ static int find_functions(struct search *s, struct stripped *out)
 
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	err = each_section(s, SHT_PROGBITS, SHF_ALLOC | SHF_WRITE, SHF_EXECINSTR, on_words);
+	err = each_section(s, SHT_PROGBITS, ".data.rel.ro", SHF_ALLOC, on_words);
 	if (!err)
-		err = each_section(s, SHT_RELA, SHF_ALLOC, 0, on_relocations);
+		err = each_section(s, SHT_RELA, ".rela.dyn", SHF_ALLOC, on_relocations);
 	qsort(s->places, s->nplaces, sizeof(*s->places), by_address);
 	if (!err)
-		err = each_section(s, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0, on_code);
+		err = each_section(s, SHT_PROGBITS, "", SHF_ALLOC | SHF_EXECINSTR, on_code);
 	if (!err)
 		err = decide(s, out);
 	if (!err)
@@ -413,14 +440,21 @@ static int find_functions(struct search *s, struct stripped *out)
 int stripped_find(const struct elf_file *file, struct stripped *out)
 {
 	struct search s = { .file = file, .piece = malloc(PIECE + OVERLAP) };
+	uint8_t texts[NUMBERS];
 	int err = s.piece ? 0 : -ENOMEM;
 
 	memset(out, 0, sizeof(*out));
 	if (!err)
 		err = find_texts(&s);
-	out->there = !err && is_here(&s);
+	out->there = !err && count_texts(&s, texts) >= HERE;
 	if (out->there)
 		err = find_functions(&s, out);
+	if (out->there && out->n < HERE) {
+		out->n = out->nmissing = 0;
+		for (size_t i = 0; i < NUMBERS && err != -ENOMEM; i++)
+			if (texts[i])
+				err = miss(out, (uint16_t)i);
+	}
 	elf_starts_free(&s.starts);
 	free(s.places);
 	free(s.claims);
@@ -431,5 +465,6 @@ int stripped_find(const struct elf_file *file, struct stripped *out)
 void stripped_free(struct stripped *s)
 {
 	free(s->funcs);
+	free(s->missing);
 	memset(s, 0, sizeof(*s));
 }

@@ -28,6 +28,9 @@ struct stripped {
 	bool there; /* the runtime is in the file */
 	struct stripped_func *funcs;
 	size_t n;
+	/* functions that are there and were not found: claimed by several; or, if hardly any was found, all whose names are there */
+	const char **missing;
+	size_t nmissing;
 };
 
 /* Of a file that is likely to have it. Returns 0, -ENOMEM, -ETIME (file->until_ns), -EIO or -EBADMSG. Free it in any case. */
