@@ -404,7 +404,7 @@ static bool let_thread_leave(int fds[ALONG_FDS])
 	fd = door_open(capture_area(), NULL, &who, DOOR_MS);
 	if (fd < 0)
 		return false;
-	err = along_receive(fd, fds, DOOR_MS);
+	err = along_is_own(fd) ? along_receive(fd, fds, DOOR_MS) : -EPERM;
 	close(fd);
 	return !err;
 }
@@ -1085,8 +1085,11 @@ static bool hand_over(struct hooks_door *d)
 {
 	struct text_fds kept = text_kept();
 	const int fds[ALONG_FDS] = { talk_fd(), kept.mem, kept.maps };
-	int to = door_enter(d), err = to < 0 ? to : along_send(to, fds);
+	int to = door_enter(d), err = to;
 
+	/* who waited may have gone, and another user's process may listen there */
+	if (to >= 0)
+		err = along_is_own(to) ? along_send(to, fds) : -EPERM;
 	if (to >= 0)
 		close(to);
 	door_done(d, err);

@@ -93,6 +93,14 @@ int along_connect(int s, const uint8_t address[ALONG_ADDRESS])
 	return err;
 }
 
+bool along_is_own(int s)
+{
+	struct ucred cred = { 0 };
+	socklen_t len = sizeof(cred);
+
+	return !getsockopt(s, SOL_SOCKET, SO_PEERCRED, &cred, &len) && cred.pid == getpid();
+}
+
 /* ---- descriptors ---- */
 
 union fds_room {
@@ -159,20 +167,12 @@ static bool turn(struct along *a, uint32_t from, uint32_t to)
 					   __ATOMIC_RELAXED);
 }
 
-static bool is_of_this_process(int s)
-{
-	struct ucred cred = { 0 };
-	socklen_t len = sizeof(cred);
-
-	return !getsockopt(s, SOL_SOCKET, SO_PEERCRED, &cred, &len) && cred.pid == getpid();
-}
-
 /* Returns whether the thread has come and was given them. */
 static bool give(int s, const int fds[ALONG_FDS])
 {
 	uint8_t unused[ALONG_ADDRESS];
 	int to = along_accept(s, unused);
-	bool given = to >= 0 && is_of_this_process(to) && !along_send(to, fds);
+	bool given = to >= 0 && along_is_own(to) && !along_send(to, fds);
 
 	if (to >= 0)
 		close(to);
@@ -227,7 +227,7 @@ static int come_for_them(const struct along *a, int fds[ALONG_FDS])
 		return s;
 	err = along_connect(s, a->address);
 	if (!err)
-		err = is_of_this_process(s) ? along_receive(s, fds, TAKE_MS) : -EPERM;
+		err = along_is_own(s) ? along_receive(s, fds, TAKE_MS) : -EPERM;
 	close(s);
 	return err;
 }
