@@ -100,6 +100,30 @@ static void change_begins(void)
 		nap();
 }
 
+/* While a thread of the program does more for us than to ring: no handler of the program runs there, which
+ * could find our descriptors or fork, nothing cancels the thread, and errno stays. */
+struct quiet {
+	sigset_t signals;
+	int cancel, errno_was;
+};
+
+static void quiet_begins(struct quiet *q)
+{
+	sigset_t all;
+
+	q->errno_was = errno;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &q->signals);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &q->cancel);
+}
+
+static void quiet_ends(const struct quiet *q)
+{
+	pthread_setcancelstate(q->cancel, NULL);
+	pthread_sigmask(SIG_SETMASK, &q->signals, NULL);
+	errno = q->errno_was;
+}
+
 /* ---- what the dynamic loader has mapped ---- */
 
 /*
@@ -289,6 +313,7 @@ static int take_along(void)
 		text_keep_these((struct text_fds){ fds[1], fds[2] });
 		if (fds[1] < 0 || fds[2] < 0)
 			text_keep();
+		alone_keep();
 	}
 	along_taken(&along);
 	return 0;
@@ -381,7 +406,7 @@ static bool let_thread_leave(int fds[ALONG_FDS])
 	fd = door_open(capture_area(), NULL, &who, DOOR_MS);
 	if (fd < 0)
 		return false;
-	err = along_receive(fd, fds, DOOR_MS);
+	err = along_is_own(fd) ? along_receive(fd, fds, DOOR_MS) : -EPERM;
 	close(fd);
 	return !err;
 }
@@ -395,12 +420,10 @@ static bool pause_thread(void)
 {
 	__u32 tid = thread_begun();
 	int fds[ALONG_FDS] = { -1, -1, -1 };
-	sigset_t all, old;
 	bool left = false;
+	struct quiet q;
 
-	/* the program's handlers must not find the descriptors */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	quiet_begins(&q);
 	if (tid && __atomic_load_n(&state, __ATOMIC_ACQUIRE) == RUNNING && capture_is_open())
 		left = let_thread_leave(fds) && thread_gone(tid) &&
 		       __atomic_load_n(&state, __ATOMIC_ACQUIRE) == RUNNING;
@@ -415,23 +438,24 @@ static bool pause_thread(void)
 		__atomic_store_n(&pausing, false, __ATOMIC_RELEASE);
 		end_thread(&to_be_alone);
 	}
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	quiet_ends(&q);
 	return left;
 }
 
 /* Starts the thread again, when the call has returned for which it was ended. */
 static void resume_thread(void)
 {
-	int saved = errno;
+	struct quiet q;
 
 	hook_guard_enter();
+	quiet_begins(&q);
 	__atomic_store_n(&pausing, false, __ATOMIC_RELEASE);
 	if (begin_thread(NULL)) { /* after CLONE_NEWPID there are no new threads */
 		to_be_alone = true;
 		finish(0);
 	}
+	quiet_ends(&q);
 	hook_guard_leave();
-	errno = saved;
 }
 
 /* Returns false in a child that has its parent's memory (vfork()) or that libc does not know of:
@@ -1078,8 +1102,11 @@ static bool hand_over(struct hooks_door *d)
 {
 	struct text_fds kept = text_kept();
 	const int fds[ALONG_FDS] = { talk_fd(), kept.mem, kept.maps };
-	int to = door_enter(d), err = to < 0 ? to : along_send(to, fds);
+	int to = door_enter(d), err = to;
 
+	/* who waited may have gone, and another user's process may listen there */
+	if (to >= 0)
+		err = along_is_own(to) ? along_send(to, fds) : -EPERM;
 	if (to >= 0)
 		close(to);
 	door_done(d, err);
@@ -1255,12 +1282,9 @@ static void forget_connection(void)
 static void in_child(void)
 {
 	bool whole = may_change, anew = whole && follows && !capture_is_sandboxed();
-	int saved = errno_before;
-	sigset_t all, old;
+	struct quiet q;
 
-	/* so that no handler of the program runs and forks again */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	quiet_begins(&q);
 	may_change = false;
 	change_ends();
 	forget_connection();
@@ -1278,8 +1302,8 @@ static void in_child(void)
 	own_pid = getpid();
 	if (anew)
 		begin_anew();
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	errno = saved;
+	quiet_ends(&q);
+	errno = errno_before;
 }
 
 /* Registers the functions that fork() calls. A library of malloc() may have such functions, too. In
@@ -1320,7 +1344,7 @@ static bool has_thread_sanitizer(void)
 	return dlsym(RTLD_DEFAULT, "__tsan_init") != NULL;
 }
 
-__attribute__((visibility("default"))) int cudatrace_hooks_start(const char *text)
+static int start(const char *text)
 {
 	int err = claim(text);
 
@@ -1336,6 +1360,17 @@ __attribute__((visibility("default"))) int cudatrace_hooks_start(const char *tex
 		talk_close();
 		__atomic_store_n(&state, IDLE, __ATOMIC_RELEASE);
 	}
+	return err;
+}
+
+__attribute__((visibility("default"))) int cudatrace_hooks_start(const char *text)
+{
+	struct quiet q;
+	int err;
+
+	quiet_begins(&q);
+	err = start(text);
+	quiet_ends(&q);
 	return err;
 }
 

@@ -460,6 +460,8 @@ static void *thread_main(void *begins)
 			link_moved(fds[0]);
 		else if (fds[0] >= 0)
 			how.meet.fd = fds[0];
+		if (along.own)
+			alone_keep();
 		along_taken(&along);
 		if (!begins || !begin())
 			live();
