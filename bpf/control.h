@@ -23,6 +23,8 @@ enum ct_read_kind {
 enum ct_read_when { CT_AT_ENTRY = 1, CT_AT_RETURN = 2 };
 /* in `from`: the low bits are the index of an earlier read of the same record */
 #define CT_FROM_READ 0x80
+/* in `from`: the value that the call returned */
+#define CT_FROM_RETURN 0x40
 #define CT_COUNT_NONE 0xff
 
 /* One piece of user memory to read. Outputs (CT_AT_RETURN) are skipped when the call failed. */
@@ -30,7 +32,7 @@ struct ct_read {
 	__u8 when; /* enum ct_read_when; all entry reads precede all return reads */
 	__u8 kind; /* enum ct_read_kind */
 	/* index of the word that holds the pointer, or CT_FROM_READ | index of a CT_READ_BYTES
-	 * read */
+	 * read, or CT_FROM_RETURN */
 	__u8 from;
 	/* CT_READ_ARRAY: the word that holds the count (u32), or CT_FROM_READ | index */
 	__u8 count_from;

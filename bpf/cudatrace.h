@@ -106,6 +106,9 @@ enum ct_kind {
 	CT_NODE = 46,
 	/* struct ct_hole: something was not seen, or was counted and not recorded; a definition */
 	CT_HOLE = 47,
+	/* struct ct_hdr: for so long an agent came into the process, inside a call of the thread: the
+	 * time is none of the call's own */
+	CT_ENTERED = 48,
 	CT_KIND_END
 };
 
@@ -446,9 +449,11 @@ enum ct_hole_reason {
 	CT_HOLE_KIND = 17,	    /* functions that this kind of probe leaves out */
 	CT_HOLE_INDIRECT = 18,	    /* functions are indirect (IFUNC) */
 	CT_HOLE_SHARED_CODE =
-		19, /* functions have another one's code, and its name in the output */
+		19,		/* functions have another one's code, and its name in the output */
+	CT_HOLE_NO_PLACE = 20,	/* processes found no place for their hooks or agent */
+	CT_HOLE_UNWRITTEN = 21, /* records of a process whose file could not be made */
 	CT_HOLE_STRIPPED =
-		20, /* functions of a runtime without symbols were not found; the text is the file */
+		22, /* functions of a runtime without symbols were not found; the text is the file */
 	CT_HOLE_REASON_END
 };
 /* hdr.flags: the row as it is at the end, for outputs that show stretches of time: start_ns and

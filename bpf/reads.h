@@ -16,7 +16,7 @@
 #ifndef CT_READS_H
 #define CT_READS_H
 
-/* A word that a read refers to: an argument, or a field of an earlier read. start[] holds where
+/* A word that a read refers to: an argument, what the call returned, or a field of an earlier read. start[] holds where
  * each read's bytes begin in data[], ~0 when it failed. */
 static __always_inline bool read_source(struct frame *f, const __u16 *start, __u8 from, __u16 off,
 					__u64 *val)
@@ -28,6 +28,9 @@ static __always_inline bool read_source(struct frame *f, const __u16 *start, __u
 		if (at == 0xffff)
 			return false;
 		at += off;
+	} else if (from == CT_FROM_RETURN) {
+		*val = (__u64)f->rec.ret;
+		return true;
 	} else {
 		at = (from & 31) * 8;
 	}

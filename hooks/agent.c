@@ -27,12 +27,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../cupti/agent/alone.h"
+#include "../cupti/agent/along.h"
 #include "../cupti/agent/meet.h"
-#include "../cupti/agent/table.h"
 #include "capture.h"
 #include "door.h"
 #include "engine.h"
@@ -47,10 +48,11 @@
 #define CONNECT_MS 1000
 #define LOOK_MS 1000	/* how often to check the hooks, and whether the program has ended */
 #define FORK_NAPS 20000 /* of 50 us: how long fork() waits for a change to be complete */
+#define FILTERS_EACH 32 /* threads whose filters are looked at each time */
+#define LIMIT_NAPS 4000 /* the same, for a change of the limits */
 #define DOOR_MS 1000	/* how long a forked child waits for its connection */
 #define DOOR_NAPS 20000 /* of 50 us: as long waits its parent */
-#define BIRTH_NAPS 2000 /* and so long for the child to begin: there is none if fork() has failed */
-#define TAKE_MS 5000	/* how long a thread waits until the agent's has its descriptors */
+#define BIRTH_NAPS 2000 /* and so long for the child to begin, which may have been killed */
 #define SLICE_MS 20
 
 enum state { IDLE, STARTING, RUNNING };
@@ -266,21 +268,21 @@ static bool pausing; /* the agent's thread must end, and the hooks stay */
 
 static void *thread_main(void *begins);
 static void finish(int err);
+static void look_for_filters(int threads);
 
-/* Whether the agent's thread has, or had, a descriptor table of its own. */
-static bool own_table;
-/* What has become of the descriptors of the thread that starts the agent's: a futex. */
-static __u32 taking;
-enum { NOT_TAKEN, TAKEN };
+/* How the connection, and what was kept, go to the agent's thread; own: it has, or had, a descriptor table of
+ * its own. */
+static struct along along;
 
-/* The agent's thread takes the connection, and what was kept, with it into its own table. */
-static void take_along(void)
+/* On the agent's thread. Returns 0 or -errno: it has no connection. */
+static int take_along(void)
 {
 	struct text_fds kept = text_kept();
-	int fds[DOOR_FDS] = { talk_fd(), kept.mem, kept.maps };
+	int fds[ALONG_FDS] = { talk_fd(), kept.mem, kept.maps }, err = along_take(&along, fds);
 
-	own_table = table_own(fds, DOOR_FDS);
-	if (own_table) {
+	if (err)
+		return err;
+	if (along.own) {
 		talk_moved(fds[0]);
 		if (talk_fd() < 0 && fds[0] >= 0)
 			close(fds[0]); /* another file had got the number at the last moment */
@@ -288,40 +290,25 @@ static void take_along(void)
 		if (fds[1] < 0 || fds[2] < 0)
 			text_keep();
 	}
-	__atomic_store_n(&taking, TAKEN, __ATOMIC_RELEASE);
-	sys_call(SYS_futex, (long)&taking, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
-}
-
-/* Waits until the agent's thread has taken the descriptors along. Returns whether the caller's are not
- * used any more. */
-static bool were_taken(void)
-{
-	struct timespec wait = { .tv_nsec = 100000000 };
-
-	for (int ms = 0; ms < TAKE_MS; ms += 100)
-		if (!__atomic_load_n(&taking, __ATOMIC_ACQUIRE))
-			sys_call(SYS_futex, (long)&taking, FUTEX_WAIT_PRIVATE, NOT_TAKEN,
-				 (long)&wait, 0, 0);
-	return __atomic_load_n(&taking, __ATOMIC_ACQUIRE) && own_table;
+	along_taken(&along);
+	return 0;
 }
 
 /* Starts the agent's thread, which takes the connection of the calling thread over. Its thread id is
- * known only once it runs. */
+ * known only once it runs. Returns 0 or -errno. */
 static int begin_thread(void *begins)
 {
 	struct held connection = talk_held();
 	struct text_fds kept = text_kept();
+	const int fds[ALONG_FDS] = { talk_fd(), kept.mem, kept.maps };
 	int err;
 
-	__atomic_store_n(&taking, NOT_TAKEN, __ATOMIC_RELEASE);
 	__atomic_store_n(&agent_begins, true, __ATOMIC_RELEASE);
-	err = meet_thread(thread_main, begins);
-	if (err) {
+	err = along_begin(&along, thread_main, begins, fds);
+	if (err)
 		__atomic_store_n(&agent_begins, false, __ATOMIC_RELEASE);
+	if (err || !along.own)
 		return err;
-	}
-	if (!were_taken())
-		return 0;
 	held_close(&connection);
 	if (kept.mem >= 0)
 		close(kept.mem);
@@ -379,14 +366,14 @@ static void end_thread(bool *why)
 
 /* Has the agent's thread end, which keeps the connection and so on in the program's table. Returns
  * whether it was told. */
-static bool let_thread_leave(int fds[DOOR_FDS])
+static bool let_thread_leave(int fds[ALONG_FDS])
 {
 	const struct hooks_door who = { .kind = DOOR_LEAVE,
 					.pid = (__u32)own_pid,
 					.ns = meet_now() };
 	int fd, err;
 
-	if (!own_table) {
+	if (!along.own) {
 		__atomic_store_n(&pausing, true, __ATOMIC_RELEASE);
 		bell_ring(capture_area());
 		return true;
@@ -394,7 +381,7 @@ static bool let_thread_leave(int fds[DOOR_FDS])
 	fd = door_open(capture_area(), NULL, &who, DOOR_MS);
 	if (fd < 0)
 		return false;
-	err = door_receive(fd, fds, DOOR_MS);
+	err = along_receive(fd, fds, DOOR_MS);
 	close(fd);
 	return !err;
 }
@@ -407,7 +394,7 @@ static bool let_thread_leave(int fds[DOOR_FDS])
 static bool pause_thread(void)
 {
 	__u32 tid = thread_begun();
-	int fds[DOOR_FDS] = { -1, -1, -1 };
+	int fds[ALONG_FDS] = { -1, -1, -1 };
 	sigset_t all, old;
 	bool left = false;
 
@@ -418,7 +405,7 @@ static bool pause_thread(void)
 		left = let_thread_leave(fds) && thread_gone(tid) &&
 		       __atomic_load_n(&state, __ATOMIC_ACQUIRE) == RUNNING;
 	if (left) {
-		if (own_table) {
+		if (along.own) {
 			talk_moved(fds[0]);
 			text_keep_these((struct text_fds){ fds[1], fds[2] });
 		}
@@ -521,6 +508,24 @@ static void on_clock(void)
 	engine_rest();
 }
 
+/* The program is about to limit its address space, of which we leave it all but a part. A signal's handler may
+ * have interrupted a change of this thread, which does not end then. */
+static void on_limit(const struct own_call *c)
+{
+	__u64 naps = 0, bytes;
+
+	if (capture_is_sandboxed() || !is_own_process() || !own_limits_addresses(c, &bytes))
+		return;
+	while (!try_change()) {
+		if (naps++ == LIMIT_NAPS)
+			return;
+		nap();
+	}
+	engine_fit(bytes / HOOKS_LIMIT_PART);
+	capture_fit(bytes / HOOKS_LIMIT_PART);
+	change_ends();
+}
+
 /* Called when the program ends: otherwise changes that another tracer made to the hooks since the
  * last engine_check() would not be known. A child of vfork(), which may be killed here, must not
  * keep its parent from changing the hooks. */
@@ -569,6 +574,7 @@ static __attribute__((cold, noinline)) bool on_own(struct hook_frame *f, const s
 	case OWN_FILTER:
 	case OWN_FILTER_ALL: on_filter(c.meaning == OWN_FILTER_ALL); break;
 	case OWN_CLOCK: on_clock(); break;
+	case OWN_LIMIT: on_limit(&c); break;
 	case OWN_RIGHTS: f->data[0] = AFTER_PAUSE; return on_rights(&c);
 	case OWN_SHARES: on_sharing(); break;
 	case OWN_NOTHING: break;
@@ -869,6 +875,7 @@ static struct hook_state said;
 static void finish(int err)
 {
 	struct hook_leftover left = { 0 };
+	int failed = 0;
 
 	change_begins();
 	follows = false;
@@ -881,8 +888,16 @@ static void finish(int err)
 	capture_close();
 	give_up_questions();
 	if (opened)
-		engine_remove(&left);
+		failed = engine_remove(&left);
 	change_ends();
+	if (failed || left.stuck)
+		talk_say(MEET_WARN,
+			 "process %d: its hooks could not be removed (%s): its code stays changed, "
+			 "which does nothing but take it some nanoseconds a call; a later trace of "
+			 "it "
+			 "with --source=hooks removes them, if the process may write to its code "
+			 "then",
+			 (int)own_pid, strerror(failed ? -failed : EACCES));
 	if (left.inside)
 		talk_say(MEET_VERB,
 			 "process %d: %u calls that are still running return through code that "
@@ -923,12 +938,15 @@ static void finish(int err)
 
 static int open_engine(void)
 {
+	struct rlimit limit;
 	int err = 0;
 
 	change_begins();
 	if (!opened)
 		err = engine_open(&ops);
 	opened = !err;
+	if (opened && !getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY)
+		engine_fit(limit.rlim_cur / HOOKS_LIMIT_PART);
 	change_ends();
 	return err;
 }
@@ -948,6 +966,7 @@ static int enter(void)
 				 : "process %d: no hooks can be put on",
 			 (int)own_pid);
 	if (!err) {
+		look_for_filters(HOOK_THREADS);
 		look_at_loader();
 		err = begin();
 	}
@@ -992,6 +1011,19 @@ static void say_others(const struct hook_state *s)
 	said = *s;
 }
 
+/* A filter may have been set by a system call that no hook saw: no hook makes one from here on. */
+static void look_for_filters(int threads)
+{
+	if (capture_is_sandboxed() || !own_finds_filters(threads))
+		return;
+	capture_sandboxed();
+	engine_sandboxed();
+	talk_say(MEET_VERB,
+		 "process %d: a thread restricts its system calls (seccomp): no hook makes one "
+		 "from here on",
+		 (int)own_pid);
+}
+
 /* Returns false at the end. */
 static bool step(int type, size_t size)
 {
@@ -1033,6 +1065,7 @@ static bool step(int type, size_t size)
 		capture_interrupted(s.interrupted);
 		say_others(&s);
 	}
+	look_for_filters(FILTERS_EACH);
 	say_late();
 	if (!loader_hooked || capture_is_sandboxed())
 		ask_for_mapped();
@@ -1044,8 +1077,8 @@ static bool step(int type, size_t size)
 static bool hand_over(struct hooks_door *d)
 {
 	struct text_fds kept = text_kept();
-	const int fds[DOOR_FDS] = { talk_fd(), kept.mem, kept.maps };
-	int to = door_enter(d), err = to < 0 ? to : door_send(to, fds);
+	const int fds[ALONG_FDS] = { talk_fd(), kept.mem, kept.maps };
+	int to = door_enter(d), err = to < 0 ? to : along_send(to, fds);
 
 	if (to >= 0)
 		close(to);
@@ -1128,7 +1161,10 @@ static void *thread_main(void *begins)
 	hook_guard_enter();
 	prctl(PR_SET_NAME, "cudatrace-hooks");
 	alone_begins();
-	take_along();
+	if (take_along()) {
+		alone_ends();
+		return NULL;
+	}
 	__atomic_store_n(&agent_tid, (__u32)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0),
 			 __ATOMIC_RELEASE);
 	if (!begins || !enter())
@@ -1142,6 +1178,9 @@ static void *thread_main(void *begins)
 /* The door that the child will open: the parent waits until the child was answered, because it may end
  * at once, as a daemon does, and its agent with it. */
 static struct hooks_door *for_child;
+/* What errno was. After fork(2) it is not 0 if there is no child: between this and our next function libc
+ * calls none but those of malloc(). */
+static __thread int errno_before __attribute__((tls_model("initial-exec")));
 
 static void before_fork(void)
 {
@@ -1155,6 +1194,8 @@ static void before_fork(void)
 		for_child = follows && capture_is_open() && !capture_is_sandboxed()
 				    ? door_reserve(capture_area())
 				    : NULL;
+	errno_before = errno;
+	errno = 0;
 }
 
 /* Waits for the door, which no child opens if there is none. */
@@ -1169,12 +1210,16 @@ static void wait_for_child(struct hooks_door *d)
 static void after_fork(void)
 {
 	struct hooks_door *d = may_change ? for_child : NULL;
+	int failed = errno;
 
 	if (may_change)
 		change_ends();
 	may_change = false;
-	if (d)
+	if (d && failed)
+		door_release(d);
+	else if (d)
 		wait_for_child(d);
+	errno = failed ? failed : errno_before;
 }
 
 /* In a forked child: gets a connection through its parent's agent. Returns whether it has one. */
@@ -1199,7 +1244,7 @@ static void begin_anew(void)
 /* The connection and what was kept are the parent's, in a table that the child does not have. */
 static void forget_connection(void)
 {
-	if (own_table)
+	if (along.own)
 		talk_forget();
 	else
 		talk_close();
@@ -1210,7 +1255,7 @@ static void forget_connection(void)
 static void in_child(void)
 {
 	bool whole = may_change, anew = whole && follows && !capture_is_sandboxed();
-	int saved = errno;
+	int saved = errno_before;
 	sigset_t all, old;
 
 	/* so that no handler of the program runs and forks again */
@@ -1270,6 +1315,11 @@ static int claim(const char *text)
 	return 0;
 }
 
+static bool has_thread_sanitizer(void)
+{
+	return dlsym(RTLD_DEFAULT, "__tsan_init") != NULL;
+}
+
 __attribute__((visibility("default"))) int cudatrace_hooks_start(const char *text)
 {
 	int err = claim(text);
@@ -1289,6 +1339,26 @@ __attribute__((visibility("default"))) int cudatrace_hooks_start(const char *tex
 	return err;
 }
 
+/*
+ * Our constructor runs before those of all libraries. A sanitizer's functions stand in for those of libc that
+ * we call, so it must have begun before. Returns false with ThreadSanitizer, which knows the places of all
+ * memory and ends a program that has some elsewhere, as hooks need it.
+ */
+static bool begin_sanitizers(void)
+{
+	static const char *const names[] = { "__asan_init", "__hwasan_init", "__lsan_init" };
+
+	if (has_thread_sanitizer())
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		void (*init)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, names[i]);
+
+		if (init)
+			init();
+	}
+	return true;
+}
+
 __attribute__((constructor)) static void born(int argc, char **argv, char **envp)
 {
 	static const char name[] = HOOKS_ENV "=";
@@ -1298,8 +1368,8 @@ __attribute__((constructor)) static void born(int argc, char **argv, char **envp
 	for (; envp && *envp; envp++) {
 		if (strncmp(*envp, name, sizeof(name) - 1))
 			continue;
-		if (!claim(*envp + sizeof(name) - 1) && !get_connected() && !enter() &&
-		    begin_thread(NULL))
+		if (begin_sanitizers() && !claim(*envp + sizeof(name) - 1) && !get_connected() &&
+		    !enter() && begin_thread(NULL))
 			finish(-EAGAIN);
 		return;
 	}

@@ -873,12 +873,14 @@ int capture_open(int fd, const struct hooks_start *s)
 	at = reach_map(fixed ? area : NULL, bytes, fd);
 	if (at == MAP_FAILED)
 		return -errno;
+	fixed = fixed && at == area;
 	/* much of the area is never touched, but a core dump would allocate all of it */
 	madvise(at, bytes, MADV_DONTDUMP);
 	err = reach_begin(at, s);
 	if (err) {
+		reach_map(NULL, 0, -1);
 		if (!fixed)
-			munmap(at, bytes);
+			area_bytes = 0; /* the next one is not made at the former place */
 		return err;
 	}
 	area = at;
@@ -909,13 +911,19 @@ void capture_close(void)
 	*alive = 0;
 	python_forget();
 	/* the shared memory is unmapped; a thread that is still writing then writes to private
-	 * pages that nobody reads */
-	reach_map(area, area_bytes, -1);
+	 * pages that nobody reads; all else is given back */
+	reach_map(NULL, 0, -1);
 }
 
 void capture_forget(void)
 {
 	capture_close();
+}
+
+void capture_fit(__u64 bytes)
+{
+	if (*alive)
+		reach_fit(bytes);
 }
 
 void capture_sandboxed(void)

@@ -31,6 +31,9 @@ void capture_forget(void);
 /* A thread of the process is about to get a new name, or the calling thread has just got one. */
 void capture_renames(void);
 void capture_renamed(void);
+/* The program limits its address space: gives back what makes the area larger than so many bytes, as far as it
+ * is not in use. */
+void capture_fit(__u64 bytes);
 /* The program is about to restrict its system calls (seccomp): from here on no hook makes one. What
  * needs one is missing: texts behind pointers, names of threads, the calls of new threads. */
 void capture_sandboxed(void);

@@ -6,16 +6,12 @@
 
 #include <linux/futex.h>
 #include <poll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 
+#include "../cupti/agent/along.h"
 #include "../cupti/agent/meet.h"
 #include "sys.h"
 
-/* Others on this machine may connect to an address that the kernel chose, too: they are turned away. */
-#define BACKLOG 64
-#define ENTER_TRIES 100 /* of a millisecond: while others have filled the backlog */
 #define SLICE_MS 20
 #define STALE_NS 5000000000ULL /* who waited has been killed meanwhile */
 
@@ -43,35 +39,6 @@ void bell_wait(struct hooks_area *a, __u32 looked, int wait_ms)
 }
 
 /* ---- who waits ---- */
-
-/* The socket's address, which the kernel chooses: a zero and five digits. Returns 0 or -errno. */
-static int bind_anywhere(int s, __u8 address[8])
-{
-	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	socklen_t len = sizeof(at);
-
-	if (bind(s, (struct sockaddr *)&at, sizeof(sa_family_t)) ||
-	    getsockname(s, (struct sockaddr *)&at, &len))
-		return -errno;
-	if (len != sizeof(sa_family_t) + 6)
-		return -EPROTO;
-	memset(address, 0, 8);
-	memcpy(address, at.sun_path, 6);
-	return 0;
-}
-
-static int make_socket(__u8 address[8])
-{
-	int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err;
-
-	if (s < 0)
-		return -errno;
-	err = bind_anywhere(s, address);
-	if (!err)
-		return s;
-	close(s);
-	return err;
-}
 
 static bool turn(struct hooks_door *d, __u32 from, __u32 to)
 {
@@ -130,14 +97,10 @@ static void leave_door(struct hooks_door *d)
 /* Returns the visitor's socket if it is the agent's thread's; -EAGAIN: nobody came. */
 static int let_in(int s, const struct hooks_door *d)
 {
-	struct sockaddr_un at;
-	socklen_t len = sizeof(at);
-	int fd = accept4(s, (struct sockaddr *)&at, &len, SOCK_CLOEXEC);
+	__u8 from[ALONG_ADDRESS];
+	int fd = along_accept(s, from);
 
-	if (fd < 0)
-		return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED ? -EAGAIN
-										  : -errno;
-	if (len == sizeof(sa_family_t) + 6 && !memcmp(at.sun_path, d->visitor, 6))
+	if (fd < 0 || !memcmp(from, d->visitor, sizeof(from)))
 		return fd;
 	close(fd);
 	return -EAGAIN;
@@ -166,13 +129,11 @@ static int wait_in(struct hooks_area *a, int s, struct hooks_door *d, int wait_m
 {
 	int fd;
 
-	if (s < 0 || listen(s, BACKLOG)) {
-		d->err = s < 0 ? s : -errno;
-		fd = d->err;
-		wait_at(a, d); /* for nobody: only so that it is said */
-		return fd;
-	}
+	if (s < 0)
+		d->err = s; /* for nobody: only so that it is said */
 	wait_at(a, d);
+	if (s < 0)
+		return s;
 	fd = wait_for_visitor(a, s, d, wait_ms);
 	leave_door(d);
 	return fd;
@@ -186,7 +147,7 @@ int door_open(struct hooks_area *a, struct hooks_door *reserved, const struct ho
 
 	if (!d)
 		return -EAGAIN;
-	s = make_socket(d->address);
+	s = along_listen(d->address);
 	fd = wait_in(a, s, d, wait_ms);
 	if (s >= 0)
 		close(s);
@@ -238,20 +199,13 @@ void doors_close(struct hooks_area *a)
 
 int door_enter(struct hooks_door *d)
 {
-	struct sockaddr_un to = { .sun_family = AF_UNIX };
 	__u8 address[8];
-	int s = make_socket(address), err = 0;
+	int s = along_socket(address), err;
 
 	if (s < 0)
 		return s;
-	memcpy(to.sun_path, d->address, 6);
 	memcpy(d->visitor, address, sizeof(address));
-	for (int i = 0; i < ENTER_TRIES; i++) {
-		err = connect(s, (struct sockaddr *)&to, sizeof(sa_family_t) + 6) ? -errno : 0;
-		if (err != -EAGAIN)
-			break;
-		poll(NULL, 0, 1);
-	}
+	err = along_connect(s, d->address);
 	if (!err)
 		return s;
 	close(s);
@@ -267,58 +221,4 @@ void door_done(struct hooks_door *d, int err)
 	d->err = err;
 	if (!turn(d, CLAIMED, DONE))
 		turn(d, LEFT, FREE);
-}
-
-/* ---- descriptors ---- */
-
-union fds_room {
-	struct cmsghdr head;
-	char room[CMSG_SPACE(DOOR_FDS * sizeof(int))];
-};
-
-int door_send(int to, const int fds[DOOR_FDS])
-{
-	union fds_room control = { .head = { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
-	__u8 which = 0;
-	struct iovec io = { &which, 1 };
-	struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = &control };
-	size_t n = 0;
-
-	for (int i = 0; i < DOOR_FDS; i++) {
-		if (fds[i] < 0)
-			continue;
-		memcpy(CMSG_DATA(&control.head) + n++ * sizeof(int), &fds[i], sizeof(int));
-		which |= (__u8)(1u << i);
-	}
-	control.head.cmsg_len = CMSG_LEN(n * sizeof(int));
-	m.msg_controllen = CMSG_SPACE(n * sizeof(int));
-	return sendmsg(to, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 ? 0 : -errno;
-}
-
-int door_receive(int from, int fds[DOOR_FDS], int wait_ms)
-{
-	union fds_room control = { .head = { 0 } };
-	__u8 which = 0;
-	struct iovec io = { &which, 1 };
-	struct msghdr m = { .msg_iov = &io,
-			    .msg_iovlen = 1,
-			    .msg_control = &control,
-			    .msg_controllen = sizeof(control) };
-	struct pollfd p = { .fd = from, .events = POLLIN };
-	const struct cmsghdr *c;
-	size_t n = 0, got;
-
-	for (int i = 0; i < DOOR_FDS; i++)
-		fds[i] = -1;
-	poll(&p, 1, wait_ms);
-	if (recvmsg(from, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) != 1)
-		return -EPIPE;
-	c = CMSG_FIRSTHDR(&m);
-	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-		return -EPIPE;
-	got = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-	for (int i = 0; i < DOOR_FDS && n < got; i++)
-		if (which & 1u << i)
-			memcpy(&fds[i], CMSG_DATA(c) + n++ * sizeof(int), sizeof(int));
-	return 0;
 }

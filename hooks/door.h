@@ -48,9 +48,4 @@ int door_enter(struct hooks_door *);
 /* It was answered: err is 0, or says why not. */
 void door_done(struct hooks_door *, int err);
 
-/* Sends descriptors over the connected socket, and receives them (-1: it was not sent). 0 or -errno. */
-#define DOOR_FDS 3
-int door_send(int to, const int fds[DOOR_FDS]);
-int door_receive(int from, int fds[DOOR_FDS], int wait_ms);
-
 #endif

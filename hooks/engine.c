@@ -124,6 +124,12 @@ int engine_open(const struct hook_ops *ops)
 	return 0;
 }
 
+void engine_fit(__u64 bytes)
+{
+	jump_release();
+	threads_fit(bytes);
+}
+
 /* ---- functions ---- */
 
 static unsigned int slot_of(__u64 address)
@@ -576,9 +582,12 @@ static void take_off(struct func *f, const struct text_maps *maps, struct hook_l
 							     : -EIO;
 	if (err == 1 && found == 0xcc)
 		left->foreign++;
+	else if (err < 0 && err != -EIO)
+		left->stuck++;
 	else if (err < 0)
 		left->gone++;
-	f->standing = OFF;
+	if (err >= 0 || err == -EIO)
+		f->standing = OFF;
 }
 
 static int take_off_all(struct hook_leftover *left, struct text_maps *maps, const __u64 *addresses,

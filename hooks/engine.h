@@ -202,6 +202,9 @@ int engine_install(const struct hook_spec *specs, unsigned int n, enum hook_resu
  * thread at a time.
  */
 void engine_reserve(void);
+/* Gives that address space back, and the addresses for threads beyond so many bytes that no thread has used.
+ * Later threads for which there are none left are not recorded. */
+void engine_fit(__u64 bytes);
 
 /* Returns how many functions that engine_install() had refused were hooked partly later, because an
  * object that calls them was mapped, or was bound to them, only then. */
@@ -255,7 +258,10 @@ void engine_rest(void);
 struct hook_leftover {
 	/* functions whose first byte now belongs to another tracer: they are not changed */
 	__u32 foreign;
-	__u32 gone;	/* functions whose library was unmapped in the meantime */
+	__u32 gone; /* functions whose library was unmapped in the meantime */
+	/* functions whose first byte could not be written: it stays changed until the next
+	 * engine_remove() that can */
+	__u32 stuck;
 	__u32 put_back; /* restored return addresses */
 	/* calls under way whose return address could not be restored: they return through the
 	 * engine, which must stay mapped */
@@ -264,7 +270,7 @@ struct hook_leftover {
 	 * there. The next engine_install() uses them again. */
 	__u64 kept_bytes;
 };
-int engine_remove(struct hook_leftover *);
+int engine_remove(struct hook_leftover *); /* or -errno: nothing could be written */
 
 /*
  * Call this once a second. It looks at the first byte of each hooked function. If another tracer's

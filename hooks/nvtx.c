@@ -22,7 +22,6 @@
 #include <link.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +33,8 @@
 #include <wchar.h>
 
 #include "../cupti/agent/alone.h"
-#include "../cupti/agent/held.h"
+#include "../cupti/agent/along.h"
+#include "../cupti/agent/meet.h"
 #include "nvtx_payload.h"
 #include "nvtx_wire.h"
 #include "prologue.h"
@@ -575,18 +575,44 @@ static void live(struct held *sock)
 	}
 }
 
+static struct along along;
+
 static void *thread_main(void *arg)
 {
+	int fds[ALONG_FDS] = { (int)(intptr_t)arg, -1, -1 };
 	struct held sock;
 
 	prctl(PR_SET_NAME, "cudatrace-nvtx");
 	alone_begins();
-	held_take(&sock, (int)(intptr_t)arg);
-	live(&sock);
-	leave();
-	held_close(&sock);
+	if (!along_take(&along, fds)) {
+		held_take(&sock, fds[0]);
+		along_taken(&along);
+		live(&sock);
+		leave();
+		held_close(&sock);
+	}
 	alone_ends();
 	return NULL;
+}
+
+/* The thread has a descriptor table of its own: the socket does not stay in the program's. */
+static int begin_thread(int fd)
+{
+	static int beginning; /* for another tracer, at the same time */
+	const int fds[ALONG_FDS] = { fd, -1, -1 };
+	const struct meet m = { .fd = fd };
+	struct held given;
+	int err = meet_connect(&m, 0, &given);
+
+	if (err)
+		return err; /* it is no socket of ours */
+	if (__atomic_exchange_n(&beginning, 1, __ATOMIC_ACQUIRE))
+		return -EAGAIN;
+	err = along_begin(&along, thread_main, (void *)(intptr_t)fd, fds);
+	if (err || along.own)
+		held_close(&given);
+	__atomic_store_n(&beginning, 0, __ATOMIC_RELEASE);
+	return err;
 }
 
 /* A number after "fd=". */
@@ -604,8 +630,6 @@ EXPORT int cudatrace_nvtx_start(const char *how);
 int cudatrace_nvtx_start(const char *how)
 {
 	pid_t pid = (pid_t)syscall(SYS_getpid);
-	sigset_t signals, old;
-	pthread_t thread;
 	int fd = fd_of(how), err;
 
 	if (fd < 0)
@@ -618,14 +642,8 @@ int cudatrace_nvtx_start(const char *how)
 	pthread_mutex_lock(&lock);
 	all.users++;
 	pthread_mutex_unlock(&lock);
-	sigfillset(&signals);
-	pthread_sigmask(SIG_SETMASK, &signals, &old);
-	err = pthread_create(&thread, NULL, thread_main, (void *)(intptr_t)fd);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (!err) {
-		pthread_detach(thread);
-		return 0;
-	}
-	leave();
-	return -err;
+	err = begin_thread(fd);
+	if (err)
+		leave();
+	return err;
 }

@@ -4,12 +4,17 @@
 
 #include "own.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "capture.h"
@@ -29,7 +34,9 @@
 #define CAPSET_COOKIE (~0u - 7)
 #define CLONE_COOKIE (~0u - 8)
 #define DLMOPEN_COOKIE (~0u - 9)
-_Static_assert(OWN_COOKIES == DLMOPEN_COOKIE, "the smallest of these cookies");
+#define SETRLIMIT_COOKIE (~0u - 10)
+#define PRLIMIT_COOKIE (~0u - 11)
+_Static_assert(OWN_COOKIES == PRLIMIT_COOKIE, "the smallest of these cookies");
 
 /* ---- what a call means ---- */
 
@@ -41,6 +48,8 @@ static long call_of(__u32 id, const struct hook_regs *r)
 	case UNSHARE_COOKIE: return SYS_unshare;
 	case SETNS_COOKIE: return SYS_setns;
 	case CAPSET_COOKIE: return SYS_capset;
+	case SETRLIMIT_COOKIE: return SYS_setrlimit;
+	case PRLIMIT_COOKIE: return SYS_prlimit64;
 	case SYSCALL_COOKIE: return (long)r->args[0];
 	default: return -1;
 	}
@@ -83,6 +92,8 @@ static enum own_meaning meaning_of(long nr, const __u64 *args)
 	case SYS_unshare:
 	case SYS_setns:
 	case SYS_capset: return OWN_RIGHTS;
+	case SYS_setrlimit: return args[0] == RLIMIT_AS ? OWN_LIMIT : OWN_NOTHING;
+	case SYS_prlimit64: return args[1] == RLIMIT_AS && args[2] ? OWN_LIMIT : OWN_NOTHING;
 	default: return OWN_NOTHING;
 	}
 }
@@ -139,10 +150,73 @@ bool own_needs_one_thread(const struct own_call *c)
 	return needs && thread_count() <= 2;
 }
 
+bool own_limits_addresses(const struct own_call *c, __u64 *bytes)
+{
+	bool by_pid = c->nr == SYS_prlimit64;
+	struct rlimit limit;
+
+	if (by_pid && c->args[0] && (long)c->args[0] != sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0))
+		return false;
+	if (capture_memory(&limit, sizeof(limit), c->args[by_pid ? 2 : 1]))
+		return false;
+	*bytes = limit.rlim_cur;
+	return limit.rlim_cur != RLIM_INFINITY;
+}
+
 bool own_changes_clock(const struct own_call *c)
 {
 	return c->nr == SYS_setns && !capture_by_ticks() &&
 	       (!(int)c->args[1] || c->args[1] & CLONE_NEWTIME);
+}
+
+/* ---- filters ---- */
+
+/* The number behind a word of a status file; 0: it is not there. */
+static long number_of(const char *status, const char *word)
+{
+	const char *at = strstr(status, word);
+
+	return at ? strtol(at + strlen(word), NULL, 10) : 0;
+}
+
+/* How much a thread is restricted: 0: not at all. Linux before 5.9 does not say how many filters there are. */
+static long restricted(int tasks, const char *thread)
+{
+	char path[64], status[4096];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/status", thread);
+	fd = openat(tasks, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = read(fd, status, sizeof(status) - 1);
+	close(fd);
+	status[n > 0 ? n : 0] = '\0';
+	return number_of(status, "\nSeccomp:") + number_of(status, "\nSeccomp_filters:");
+}
+
+bool own_finds_filters(int most)
+{
+	static long place; /* where the next look begins */
+	DIR *tasks = opendir("/proc/self/task");
+	const struct dirent *d = NULL;
+	char thread[16];
+	bool found;
+	long own;
+
+	if (!tasks)
+		return false;
+	snprintf(thread, sizeof(thread), "%ld", sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0));
+	own = restricted(dirfd(tasks), thread);
+	snprintf(thread, sizeof(thread), "%ld", sys_call(SYS_getpid, 0, 0, 0, 0, 0, 0));
+	found = restricted(dirfd(tasks), thread) > own;
+	seekdir(tasks, place);
+	for (int i = 0; i < most && !found && (d = readdir(tasks)) != NULL; i++)
+		found = d->d_name[0] != '.' && restricted(dirfd(tasks), d->d_name) > own;
+	place = d ? telldir(tasks) : 0;
+	closedir(tasks);
+	return found;
 }
 
 /* ---- the hooks ---- */
@@ -198,6 +272,8 @@ void own_hook_others(void)
 		{ .name = "unshare", .id = UNSHARE_COOKIE },
 		{ .name = "setns", .id = SETNS_COOKIE },
 		{ .name = "capset", .id = CAPSET_COOKIE },
+		{ .name = "setrlimit", .id = SETRLIMIT_COOKIE, .flags = HOOK_ENTRY_ONLY },
+		{ .name = "prlimit", .id = PRLIMIT_COOKIE, .flags = HOOK_ENTRY_ONLY },
 		{ .name = "clone", .id = CLONE_COOKIE, .flags = HOOK_ENTRY_ONLY },
 		/* exit() calls it too */
 		{ .name = "_exit", .id = EXIT_COOKIE, .flags = HOOK_ENTRY_ONLY },

@@ -10,7 +10,7 @@
 
 #include "engine.h"
 
-#define OWN_COOKIES (~0u - 9) /* the smallest id of these functions */
+#define OWN_COOKIES (~0u - 11) /* the smallest id of these functions */
 
 enum own_meaning {
 	OWN_NOTHING,
@@ -22,6 +22,7 @@ enum own_meaning {
 	OWN_FILTER,	/* of system calls, for the calling thread */
 	OWN_FILTER_ALL, /* for all threads */
 	OWN_CLOCK,	/* the calling thread may not read the processor's clock from then on */
+	OWN_LIMIT,	/* setrlimit, prlimit */
 	OWN_RIGHTS,	/* unshare, setns, capset */
 	OWN_SHARES, /* a child is made that shares the caller's memory and thread-local storage */
 };
@@ -41,6 +42,14 @@ struct own_call own_call(__u32 id, const struct hook_regs *);
 bool own_needs_one_thread(const struct own_call *);
 /* Of OWN_RIGHTS: returns whether the call may change the clock by which the hooks take times. */
 bool own_changes_clock(const struct own_call *);
+
+/* Of OWN_LIMIT: returns whether the call limits the process's address space, and to how many bytes. Makes
+ * system calls. */
+bool own_limits_addresses(const struct own_call *, __u64 *bytes);
+
+/* Returns whether a thread's system calls are restricted more than the caller's, by a filter that no hook saw
+ * being set. Looks at the main thread and `most` others, the next time at the next ones. Only for the agent's thread, or before there are hooks. */
+bool own_finds_filters(int most);
 
 /* Hooks the loader's function. *first: it was tried for the first time. */
 enum hook_result own_hook_loader(bool *first);

@@ -14,19 +14,23 @@
 
 /* The wanted address of the area. The area must not lie where the functions' jumps land, which is
  * within 2 GiB of the libraries. */
-#define FAR_AWAY ((void *)0x200000000000)
+#define FAR_AWAY 0x200000000000UL
+#define PLACES 8 /* from there on, so far apart, in case the program has mapped something */
+#define APART (1UL << 40)
 /* At the begin: a sandbox that was not noticed may allow few system calls. */
 #define FIRST_BLOCKS 4
 #define CELLS_STEP 1024u	/* so many are whole pages, whatever the size of one */
 #define CELLS_AHEAD (16u << 10) /* for a program that is about to restrict its system calls */
 
+/* reach.asked: no more; a number that changes when `max` does; and how many elements */
 #define CLOSED (1u << 31)
+#define TURN (1u << 20)
+#define NUMBER (TURN - 1)
 
 /* Two arrays: blocks with their lists, and cells with their extras. The first `open` elements of
  * each are accessible. */
 static struct reach {
-	/* number of elements that are accessible or are being made accessible; CLOSED: no more */
-	__u32 asked;
+	__u32 asked; /* elements that are accessible or are being made accessible; CLOSED, TURN */
 	__u32 open;
 	__u32 max, step;
 	struct {
@@ -43,6 +47,13 @@ static struct range {
 } ranges[RANGES_MAX + 1];
 static int nranges;
 
+/* What is mapped for the area, accessible or not, in the same way. Each of the four arrays may have lost its
+ * end (reach_fit()). */
+#define HELD_MAX (2 * RANGES_MAX + 8)
+static struct range held[HELD_MAX];
+static int nheld;
+
+_Static_assert(HOOKS_CELLS <= NUMBER && HOOKS_THREADS_MAX <= NUMBER, "their numbers fit");
 _Static_assert(CELLS_STEP * sizeof(struct ct_entry) % 4096 == 0, "whole pages");
 _Static_assert(CELLS_STEP * sizeof(union hooks_extra) % 4096 == 0, "whole pages");
 _Static_assert(HOOKS_LISTS * sizeof(__u64) % 4096 == 0, "whole pages");
@@ -51,21 +62,23 @@ _Static_assert(HOOKS_LISTS * sizeof(__u64) % 4096 == 0, "whole pages");
 
 static int more(struct reach *r, __u32 n)
 {
-	__u32 to = (n + r->step - 1) / r->step * r->step, was;
+	__u32 up = (n + r->step - 1) / r->step * r->step, to = up, was, max;
 
-	if (n > r->max)
-		return -ENOMEM;
 	if (n <= __atomic_load_n(&r->open, __ATOMIC_ACQUIRE))
 		return 0;
 	if (capture_is_sandboxed())
 		return -EPERM;
-	to = to < r->max ? to : r->max;
-	was = __atomic_load_n(&r->asked, __ATOMIC_RELAXED);
+	was = __atomic_load_n(&r->asked, __ATOMIC_ACQUIRE);
 	do {
 		if (was & CLOSED)
 			return -EPIPE;
-	} while (was < to && !__atomic_compare_exchange_n(&r->asked, &was, to, 0, __ATOMIC_SEQ_CST,
-							  __ATOMIC_RELAXED));
+		max = __atomic_load_n(&r->max, __ATOMIC_ACQUIRE);
+		if (n > max)
+			return -ENOMEM;
+		to = up < max ? up : max;
+	} while ((was & NUMBER) < to &&
+		 !__atomic_compare_exchange_n(&r->asked, &was, (was & ~NUMBER) | to, 0,
+					      __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE));
 	for (int i = 0; i < 2; i++) {
 		size_t len = to * r->part[i].each;
 		long err = len ? sys_call(SYS_mprotect, (long)(area + r->part[i].at), (long)len,
@@ -160,44 +173,162 @@ static void add_range(size_t from, size_t to)
  * made accessible. */
 static void close_reach(struct reach *r)
 {
-	__u32 n = __atomic_fetch_or(&r->asked, CLOSED, __ATOMIC_SEQ_CST) & ~CLOSED;
+	__u32 n = __atomic_fetch_or(&r->asked, CLOSED, __ATOMIC_SEQ_CST) & NUMBER;
 
 	__atomic_store_n(&r->open, 0, __ATOMIC_RELEASE);
 	for (int i = 0; i < 2; i++)
 		add_range(r->part[i].at, r->part[i].at + n * r->part[i].each);
 }
 
-/* Maps a piece, at its place. */
-static int map_piece(char *over, size_t from, size_t to, int prot, int fd)
+/* ---- what is mapped ---- */
+
+static void hold(size_t from, size_t to)
 {
-	int how = MAP_FIXED | (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED);
+	if (from < to && nheld < HELD_MAX)
+		held[nheld++] = (struct range){ from, to };
+}
+
+/* Gives back what is mapped between two places: only what is ours, as the program may have mapped something
+ * where a part was given back before. */
+static void let_go(size_t from, size_t to)
+{
+	int n = nheld;
+
+	for (int i = 0; i < n; i++) {
+		struct range *h = &held[i], old = *h;
+		size_t lo = from > old.from ? from : old.from, hi = to < old.to ? to : old.to;
+
+		if (lo >= hi || (lo > old.from && hi < old.to && nheld == HELD_MAX))
+			continue;
+		sys_call(SYS_munmap, (long)(area + lo), (long)(hi - lo), 0, 0, 0, 0);
+		h->to = lo;
+		if (lo == old.from)
+			*h = (struct range){ hi, old.to };
+		else
+			hold(hi, old.to);
+	}
+}
+
+/* Gives back all that is not accessible; what is accessible becomes memory that nobody reads. */
+static void *abandon(void)
+{
+	size_t at = 0, end = 0;
+	bool failed = false;
+
+	for (int i = 0; i < nheld; i++)
+		end = held[i].to > end ? held[i].to : end;
+	for (int i = 0; i < nranges; i++) {
+		let_go(at, ranges[i].from);
+		failed |= mmap(area + ranges[i].from, ranges[i].to - ranges[i].from,
+			       PROT_READ | PROT_WRITE,
+			       MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			       0) == MAP_FAILED;
+		at = ranges[i].to;
+	}
+	let_go(at, end);
+	nheld = 0;
+	for (int i = 0; i < nranges; i++)
+		hold(ranges[i].from, ranges[i].to);
+	return failed ? MAP_FAILED : area;
+}
+
+/* Maps a part where nothing is mapped. */
+static bool map_gap(size_t from, size_t to, int fd)
+{
+	void *got;
 
 	if (from >= to)
-		return 0;
-	return mmap(over + from, to - from, prot, how, fd, fd < 0 ? 0 : (off_t)from) == MAP_FAILED
-		       ? -1
-		       : 0;
+		return true;
+	got = mmap(area + from, to - from, PROT_NONE, MAP_SHARED | MAP_FIXED_NOREPLACE, fd,
+		   (off_t)from);
+	if (got == area + from) {
+		hold(from, to);
+		return true;
+	}
+	if (got != MAP_FAILED) /* Linux before 4.17 does not know the flag */
+		munmap(got, to - from);
+	return false;
+}
+
+/* Maps the file over an abandoned area: over what is accessible there, and between. Returns false if something
+ * else is mapped there meanwhile. */
+static bool map_over(size_t bytes, int fd)
+{
+	size_t at = 0;
+
+	for (int i = 0; i < nranges && ranges[i].from < bytes; i++) {
+		size_t to = ranges[i].to < bytes ? ranges[i].to : bytes;
+
+		if (nheld == HELD_MAX || !map_gap(at, ranges[i].from, fd) ||
+		    mmap(area + ranges[i].from, to - ranges[i].from, PROT_READ | PROT_WRITE,
+			 MAP_FIXED | MAP_SHARED, fd, (off_t)ranges[i].from) == MAP_FAILED)
+			return false;
+		at = to;
+	}
+	return nheld < HELD_MAX && map_gap(at, bytes, fd);
+}
+
+static void *map_anew(size_t bytes, int fd)
+{
+	void *at, *got;
+
+	for (int i = 0; i < PLACES; i++) {
+		at = (void *)(FAR_AWAY + i * APART);
+		got = mmap(at, bytes, PROT_NONE, MAP_SHARED, fd, 0);
+		if (got == at || got == MAP_FAILED)
+			return got;
+		munmap(got, bytes);
+	}
+	return mmap(NULL, bytes, PROT_NONE, MAP_SHARED, fd, 0);
 }
 
 void *reach_map(void *over, size_t bytes, int fd)
 {
-	size_t at = 0;
+	void *got;
 
 	close_reach(&blocks);
 	close_reach(&cells);
-	if (!over) {
-		nranges = 0;
-		return mmap(FAR_AWAY, bytes, PROT_NONE, MAP_SHARED, fd, 0);
+	if (fd < 0)
+		return abandon();
+	if (over) {
+		if (map_over(bytes, fd))
+			return over;
+		abandon();
 	}
-	for (int i = 0; i < nranges && ranges[i].from < bytes; i++) {
-		size_t to = ranges[i].to < bytes ? ranges[i].to : bytes;
+	got = map_anew(bytes, fd);
+	if (got != MAP_FAILED) {
+		nranges = nheld = 0;
+		area = got;
+		hold(0, bytes);
+	}
+	return got;
+}
 
-		if (map_piece(over, at, ranges[i].from, PROT_NONE, fd) ||
-		    map_piece(over, ranges[i].from, to, PROT_READ | PROT_WRITE, fd))
-			return MAP_FAILED;
-		at = to;
+/* ---- less ---- */
+
+static void fit(struct reach *r, size_t bytes)
+{
+	size_t each = r->part[0].each + r->part[1].each, n;
+	__u32 was = __atomic_fetch_or(&r->asked, CLOSED, __ATOMIC_SEQ_CST), old = r->max;
+
+	if (was & CLOSED || !each)
+		return;
+	n = bytes / each / r->step * r->step;
+	n = n > (was & NUMBER) ? n : was & NUMBER;
+	if (n < old) {
+		__atomic_store_n(&r->max, (__u32)n, __ATOMIC_RELEASE);
+		for (int i = 0; i < 2; i++)
+			let_go(r->part[i].at + n * r->part[i].each,
+			       r->part[i].at + old * r->part[i].each);
 	}
-	return map_piece(over, at, bytes, PROT_NONE, fd) ? MAP_FAILED : over;
+	/* a thread that has seen the former max must look again */
+	__atomic_store_n(&r->asked, (was + TURN) & ~CLOSED, __ATOMIC_SEQ_CST);
+}
+
+void reach_fit(size_t bytes)
+{
+	fit(&cells, bytes / 2);
+	fit(&blocks, bytes / 2);
 }
 
 static void layout(struct reach *r, __u32 max, __u32 step)
@@ -205,7 +336,7 @@ static void layout(struct reach *r, __u32 max, __u32 step)
 	r->max = max;
 	r->step = step;
 	/* from here on threads may ask for more */
-	__atomic_store_n(&r->asked, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&r->asked, (r->asked & ~(NUMBER | CLOSED)) + TURN, __ATOMIC_SEQ_CST);
 }
 
 int reach_begin(void *at, const struct hooks_start *s)
@@ -215,7 +346,6 @@ int reach_begin(void *at, const struct hooks_start *s)
 	size_t first = end + s->threads * HOOKS_LISTS * sizeof(__u64);
 	int err;
 
-	area = at;
 	if (mprotect(at, HOOKS_AREA_HEAD, PROT_READ | PROT_WRITE))
 		return -errno;
 	add_range(0, HOOKS_AREA_HEAD);

@@ -11,10 +11,10 @@
 #include "wire.h"
 
 /*
- * Maps the area of so many bytes, or (fd -1) memory in its place that nobody reads. `over` is the
- * address of an earlier area, which is replaced, or NULL. Nothing more becomes accessible until
- * reach_begin(). Returns MAP_FAILED, with errno, if there is no room; then `over` may be replaced
- * in part.
+ * Maps the area of so many bytes; or (fd -1) maps memory that nobody reads in place of what is accessible of
+ * the last area, and gives the rest back. `over` is the address of the last area, at whose place the new one
+ * shall be, or NULL; if the program has mapped something there meanwhile, the new one is elsewhere.
+ * Nothing more becomes accessible until reach_begin(). Returns MAP_FAILED, with errno, if there is no room.
  */
 void *reach_map(void *over, size_t bytes, int fd);
 /* Sets the area's layout; makes its head, and the first blocks and cells, accessible. Returns 0 or
@@ -31,5 +31,8 @@ int reach_more_cells(__u32 n);
 /* Makes another share of the cells accessible, because the program will soon not allow system calls
  * any more. */
 void reach_ahead(void);
+
+/* Gives back what makes the area larger than so many bytes, as far as it is not accessible. */
+void reach_fit(size_t bytes);
 
 #endif

@@ -139,7 +139,9 @@ bool threads_is_here(void);	/* returns whether this is the process that opened t
 struct area *threads_get(void); /* returns a cleared area for the caller, or NULL */
 int threads_open(void);		/* returns 0 or -errno; also for a forked child */
 void threads_top_up(void);	/* makes some areas ready */
-void threads_drop_gone(void);	/* frees the areas of threads that have ended */
+void threads_fit(
+	__u64 bytes); /* gives back the addresses of areas beyond so many bytes, if unused */
+void threads_drop_gone(void); /* frees the areas of threads that have ended */
 /* returns a number n: only areas below n may have, or have had, a thread */
 unsigned int threads_used(void);
 /* returns whether this area has a thread, or calls may still return through its frames */

@@ -24,7 +24,9 @@
 #define READY 16 /* number of areas that are kept ready */
 
 static uintptr_t owners[HOOK_AREAS];
-static unsigned int mapped; /* areas whose mapping was begun; may be larger than HOOK_AREAS */
+static unsigned int mapped; /* areas whose mapping was begun; may be larger than areas_max */
+/* areas for which there are addresses: fewer in a program that limits its address space */
+static unsigned int areas_max = HOOK_AREAS;
 static int process;
 static int tid_at; /* offset of the thread id in the C library's control block; 0: not known */
 static __thread unsigned int refused __attribute__((tls_model("initial-exec")));
@@ -51,7 +53,25 @@ unsigned int threads_used(void)
 {
 	unsigned int n = __atomic_load_n(&mapped, __ATOMIC_ACQUIRE);
 
-	return n < HOOK_AREAS ? n : HOOK_AREAS;
+	return n < areas_max ? n : areas_max;
+}
+
+void threads_fit(__u64 bytes)
+{
+	unsigned int had = areas_max,
+		     most = (unsigned int)(bytes / HOOK_AREA < had ? bytes / HOOK_AREA : had), n;
+
+	/* A thread that takes an area at this moment has a number below `mapped`, or will see the new limit. */
+	__atomic_store_n(&areas_max, most, __ATOMIC_SEQ_CST);
+	n = __atomic_load_n(&mapped, __ATOMIC_SEQ_CST);
+	n = n < had ? n : had;
+	if (most < n) {
+		most = n;
+		__atomic_store_n(&areas_max, most, __ATOMIC_SEQ_CST);
+	}
+	if (most < had)
+		sys_call(SYS_munmap, (long)(areas_begin() + (size_t)most * HOOK_AREA),
+			 (long)((size_t)(had - most) * HOOK_AREA), 0, 0, 0, 0);
 }
 
 bool threads_has(unsigned int i)
@@ -154,10 +174,10 @@ static unsigned int map_another(void)
 {
 	unsigned int i;
 
-	if (threads_used() == HOOK_AREAS)
+	if (threads_used() == areas_max)
 		return HOOK_AREAS;
-	i = __atomic_fetch_add(&mapped, 1, __ATOMIC_ACQ_REL);
-	if (i >= HOOK_AREAS)
+	i = __atomic_fetch_add(&mapped, 1, __ATOMIC_SEQ_CST);
+	if (i >= __atomic_load_n(&areas_max, __ATOMIC_SEQ_CST))
 		return HOOK_AREAS;
 	set(i, LOCKED);
 	if (map(i))

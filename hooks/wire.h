@@ -53,6 +53,8 @@
 #define HOOKS_MAPPED_MS 2000 /* how long a thread that maps a library waits for its hooks */
 #define HOOKS_FUNCS_MAX 8192
 #define HOOKS_THREADS_MAX 4096
+/* an area takes at most one part of so many of a limited address space (RLIMIT_AS) */
+#define HOOKS_LIMIT_PART 16
 #define HOOKS_CELLS (1u << 18)	    /* in an area in which calls are counted */
 #define HOOKS_CELLS_EACH (1u << 16) /* how many of them one thread may have */
 #define HOOKS_CHUNK 16u		    /* cells that a thread takes at a time */

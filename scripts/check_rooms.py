@@ -15,7 +15,7 @@ MOST_FILES = 30
 MAY_INCLUDE = {
     'advise': 'api event event/holes format stat stat/steps util util/table util/option',
     'advise/memory': 'advise event/scopes util',
-    'advise/rules': 'advise util/table',
+    'advise/rules': 'advise mem util/table',
     'advise/rules/collectives': 'advise event event/scopes stat/steps',
     'advise/rules/gemm': 'advise event/scopes',
     'advise/steps': 'advise stat/steps',
@@ -43,7 +43,7 @@ MAY_INCLUDE = {
     'format/rows': 'api event event/scopes format util util/io util/table',
     'format/slice': 'event format',
     'format/stacks': 'event/scopes format util util/io util/table',
-    'mem': 'event event/holes event/scopes format mem/viz util util/io util/table util/option',
+    'mem': 'api event event/holes event/scopes format mem/viz util util/io util/table util/option',
     'mem/viz': 'util util/io util/table',
     'nccl': 'proc util util/io util/table',
     'proc': 'util util/io util/table',
@@ -54,7 +54,7 @@ MAY_INCLUDE = {
     'session': 'cli/options event resolve/stacks source source/inject '
                'stages stat trace util util/io util/whole',
     'source': 'event proc trace util util/table',
-    'source/agent': 'api event proc source source/inject source/launch util util/table util/io',
+    'source/agent': 'api event event/holes proc source source/inject source/launch util util/table util/io',
     'source/bpf': 'event event/holes proc source source/discover source/launch source/muted source/probe util util/table',
     'source/counters': 'source util util/io',
     'source/discover': 'api proc source source/symbols util util/io util/table',

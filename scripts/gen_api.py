@@ -132,9 +132,8 @@ class Generator:
                 continue
             rows = self.enum_rows(tag)
             flags = hints.FLAG_ENUMS.search(tag.replace('_enum', '')) and not hints.NOT_FLAG_ENUMS.search(tag)
-            prefix = {'cuda_error': 'cudaError', 'cu_result': 'CUDA_ERROR_'}.get(xid) or common_prefix(
-                [n for _, n in rows]
-            )
+            # names of errors are shown in full
+            prefix = '' if xid in ('cuda_error', 'cu_result') else common_prefix([n for _, n in rows])
             out.append((xid, 'FLAGS' if flags else 'ENUM', prefix, rows))
         for xid, (prefix, pattern) in hints.FLAG_SETS.items():
             if xid not in have:

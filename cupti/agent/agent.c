@@ -12,16 +12,17 @@
  */
 #include "state.h"
 #include "alone.h"
+#include "along.h"
 #include "held.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <dlfcn.h>
-#include <poll.h>
-#include <sys/eventfd.h>
+#include <linux/futex.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 /* the longest time that the program waits for a place in the socket's backlog */
@@ -44,7 +45,10 @@ int cudatrace_agent_start(const char *text);
 int cudatrace_agent_stop(void);
 
 struct agent agent;
-static struct held wake = { .fd = -1 };
+static uint32_t
+	bell; /* a futex, which is changed when there is something to do for the agent's thread */
+static struct along along;
+static int given_fd; /* the descriptor that goes along */
 static _Atomic bool exit_asked;
 static struct how how;
 static bool at_exit_set;
@@ -76,15 +80,15 @@ void *agent_record(unsigned int kind, size_t n, uint64_t start_ns, uint64_t end_
 	return h;
 }
 
+/* By memory alone: the agent's descriptors are in a table that threads of the program do not have. */
 void agent_wake(void)
 {
-	int fd = held_fd(&wake), saved = errno;
-	uint64_t one = 1;
+	int saved = errno;
 
-	/* not write(): if a thread of the program is to be cancelled, it would end here, inside
-	 * CUPTI */
-	if (fd >= 0 && syscall(SYS_write, fd, &one, sizeof(one)) < 0)
-		errno = saved; /* the thread is awake already */
+	__atomic_add_fetch(&bell, 1, __ATOMIC_SEQ_CST);
+	/* not by a function in which a thread that is to be cancelled would end, inside CUPTI */
+	syscall(SYS_futex, &bell, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	errno = saved;
 }
 
 /* ---- the end ---- */
@@ -310,27 +314,26 @@ static void at_exit(void)
 
 /* ---- the thread ---- */
 
-static void wait_for_work(int ms)
+/* What the peer says is seen when the wait has ended. */
+static void wait_for_work(uint32_t looked, int ms)
 {
-	struct pollfd p[2] = { { .fd = link_fd(), .events = POLLIN },
-			       { .fd = held_fd(&wake), .events = POLLIN } };
-	uint64_t count;
+	struct timespec wait = { .tv_nsec = ms * 1000000L };
 
-	poll(p, 2, ms);
-	if (p[1].revents & POLLIN && read(p[1].fd, &count, sizeof(count)) < 0)
-		return; /* another thread was faster */
+	syscall(SYS_futex, &bell, FUTEX_WAIT_PRIVATE, looked, &wait, NULL, 0);
 }
 
 static void work(void)
 {
 	uint64_t flushed = 0, measured = clock_now(), came = measured, looked = measured;
 	int every_ms = FLUSH_MS;
+	uint32_t looked_at = __atomic_load_n(&bell, __ATOMIC_SEQ_CST);
 
 	while (!atomic_load(&agent.fatal)) {
 		uint64_t now;
 		int err;
 
-		wait_for_work(queue_used() ? 5 : every_ms / 2);
+		wait_for_work(looked_at, queue_used() ? 5 : every_ms / 2);
+		looked_at = __atomic_load_n(&bell, __ATOMIC_SEQ_CST);
 		if (atomic_load(&exit_asked))
 			return;
 		if (owner_asked())
@@ -449,11 +452,38 @@ static int begin(void)
 /* begins: not NULL if the thread also begins. */
 static void *thread_main(void *begins)
 {
+	int fds[ALONG_FDS] = { given_fd, -1, -1 };
+
 	name_thread();
-	if (!begins || !begin())
-		live();
+	if (!along_take(&along, fds)) {
+		if (!begins)
+			link_moved(fds[0]);
+		else if (fds[0] >= 0)
+			how.meet.fd = fds[0];
+		along_taken(&along);
+		if (!begins || !begin())
+			live();
+	}
 	alone_ends();
 	return NULL;
+}
+
+/* Starts the agent's thread, to which the connection goes, or the socket that is to be one. */
+static int begin_thread(void *begins)
+{
+	struct held given = { .fd = -1 };
+	int fds[ALONG_FDS] = { -1, -1, -1 }, err;
+
+	if (!begins)
+		given = link_held();
+	else if (how.meet.fd >= 0)
+		meet_connect(&how.meet, 0,
+			     &given); /* what is no socket of ours stays where it is */
+	fds[0] = given_fd = given.fd;
+	err = along_begin(&along, thread_main, begins, fds);
+	if (!err && along.own)
+		held_close(&given);
+	return err;
 }
 
 /* In a forked child no thread holds the locks that threads of the parent held. They are released
@@ -469,8 +499,9 @@ static void forget_locks(void)
 
 static void in_child(void)
 {
+	if (along.own)
+		link_lost();
 	link_forget();
-	held_close(&wake);
 	forget_locks();
 	agent.pid = 0;
 	atomic_store(&agent.finalize, false);
@@ -496,8 +527,6 @@ static int enter(const char *text)
 		forget_locks();
 		agent.pid = (uint32_t)getpid();
 	}
-	if (held_fd(&wake) < 0)
-		held_take(&wake, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (!at_exit_set) {
 		pthread_atfork(NULL, NULL, in_child);
 		atexit(at_exit);
@@ -516,17 +545,32 @@ fail:
 	return err;
 }
 
+/* The agent was inside a call of the program since then: sums leave that time out. */
+static void tell_entered(uint64_t begun_ns)
+{
+	struct ct_hdr *h = agent_record(CT_ENTERED, sizeof(*h), begun_ns, clock_now(), agent_tid());
+
+	if (h)
+		queue_commit(h);
+}
+
 /* Called by CUDA's driver. The driver ignores the result, but prints a message of its own if it is
  * 0. */
 __attribute__((visibility("default"))) int InitializeInjection(void)
 {
+	uint64_t begun_ns = clock_now();
 	int saved = errno, state;
 
 	/* the program may want to cancel the thread; this function must be finished first */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	if (!enter(getenv(AGENT_ENV))) {
+		int err;
+
 		agent.early = true;
-		if (!begin() && meet_thread(thread_main, NULL)) {
+		err = begin();
+		if (!err)
+			tell_entered(begun_ns);
+		if (!err && begin_thread(NULL)) {
 			leave();
 			finish(-EAGAIN);
 		}
@@ -542,7 +586,7 @@ __attribute__((visibility("default"))) int cudatrace_agent_start(const char *tex
 
 	if (err)
 		return err;
-	err = meet_thread(thread_main, &agent);
+	err = begin_thread(&agent);
 	if (err)
 		atomic_store(&agent.state, IDLE);
 	return err;

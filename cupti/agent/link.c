@@ -20,6 +20,7 @@ static char *batch;    /* MEET_MSG_MAX bytes: a message on its way */
 static size_t pending; /* bytes of it that could not be sent yet */
 static uint64_t sent;
 static bool gone;
+static _Atomic bool stop_asked;
 
 /* ---- the beginning ---- */
 
@@ -37,6 +38,7 @@ int link_connect(const struct how *how, uint64_t until_ns)
 	int bytes = SEND_BYTES, err;
 
 	gone = false;
+	atomic_store(&stop_asked, false);
 	sent = pending = 0;
 	if (!batch)
 		batch = malloc(MEET_MSG_MAX);
@@ -57,6 +59,21 @@ void link_forget(void)
 {
 	link_close();
 	pending = 0;
+}
+
+struct held link_held(void)
+{
+	return held;
+}
+
+void link_moved(int fd)
+{
+	held.fd = fd;
+}
+
+void link_lost(void)
+{
+	held.fd = -1;
 }
 
 int link_fd(void)
@@ -334,6 +351,10 @@ int link_asked(void)
 	ssize_t n;
 	int fd;
 
+	if (atomic_load(&stop_asked)) {
+		shutdown(link_fd(), SHUT_RDWR);
+		gone = true;
+	}
 	/* not into `batch`, which may hold records that are not sent yet */
 	while ((fd = link_fd()) >= 0) {
 		n = recv(fd, packet, sizeof(packet), MSG_DONTWAIT);
@@ -354,8 +375,6 @@ int link_asked(void)
 
 void link_stop(void)
 {
-	int fd = held_fd(&held);
-
-	if (fd >= 0)
-		shutdown(fd, SHUT_RDWR);
+	atomic_store(&stop_asked, true);
+	agent_wake();
 }

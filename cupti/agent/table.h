@@ -5,15 +5,19 @@
  * no check before a use is early enough. In a table of its own the numbers belong to our thread alone, and
  * the program has no descriptor that it did not open.
  *
- * The new table begins as a copy. It is cut off at the last descriptor that is wanted, and all others are
- * closed at once: while our thread had a copy of a pipe of the program's, its reader would not see the end.
+ * A copy of the program's table would not do, even if it were closed at once: a file system may do more at
+ * each close() than at none (FUSE writes back, and some such file systems upload the file), and meanwhile the
+ * other end of a pipe does not see that the program has closed it. From Linux 5.9 on the new table can begin
+ * empty. Our thread then gets its descriptors over a socket.
  */
 #ifndef CT_TABLE_H
 #define CT_TABLE_H
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -24,15 +28,6 @@
 #define TABLE_UNSHARE 2u   /* CLOSE_RANGE_UNSHARE */
 #define TABLE_MOST 1048576 /* descriptors of a process: fs.nr_open, as it is by default */
 
-/* Closes descriptors from lo on, below hi. */
-static inline void table_close(int lo, int hi)
-{
-	if (lo >= hi || !syscall(SYS_close_range, lo, hi - 1, 0))
-		return;
-	for (int fd = lo; fd < hi; fd++)
-		syscall(SYS_close, fd);
-}
-
 static inline bool table_has(const int *fds, int n, int fd)
 {
 	for (int i = 0; i < n; i++)
@@ -41,34 +36,53 @@ static inline bool table_has(const int *fds, int n, int fd)
 	return false;
 }
 
-static inline void table_close_others(const int *fds, int n, int end)
+static inline void table_close_others(const int *fds, int n)
 {
-	int lo = 0;
+	DIR *all = opendir("/proc/thread-self/fd");
+	const struct dirent *e;
 
-	for (int fd = 0; fd < end; fd++)
-		if (table_has(fds, n, fd)) {
-			table_close(lo, fd);
-			lo = fd + 1;
-		}
-	table_close(lo, end);
-	table_close(end, TABLE_MOST);
+	while (all && (e = readdir(all)))
+		if (e->d_name[0] != '.' && atoi(e->d_name) != dirfd(all) &&
+		    !table_has(fds, n, atoi(e->d_name)))
+			syscall(SYS_close, atoi(e->d_name));
+	for (int fd = 0; !all && fd < TABLE_MOST; fd++)
+		if (!table_has(fds, n, fd))
+			syscall(SYS_close, fd);
+	if (all)
+		closedir(all);
 }
 
-/*
- * Gives the calling thread a table of its own, in which there are only these descriptors (-1: none), with
- * new numbers. What is printed by mistake must not go to one of them: so 0 to 2 are of a kind that takes
- * nothing. Returns false if the kernel does not allow it: then nothing has changed.
- */
-static inline bool table_own(int *fds, int n)
+/* What is printed by mistake must not go to one of our descriptors: so 0 to 2 are of a kind that takes
+ * nothing. */
+static inline void table_fill(void)
 {
-	int end = 0, fd;
+	int fd;
 
-	for (int i = 0; i < n; i++)
-		end = fds[i] >= end ? fds[i] + 1 : end;
-	/* from Linux 5.9 on, and in sandboxes that forbid unshare(2) */
-	if (syscall(SYS_close_range, end, ~0u, TABLE_UNSHARE) && unshare(CLONE_FILES))
+	while ((fd = epoll_create1(EPOLL_CLOEXEC)) >= 0 && fd < 2)
+		;
+	if (fd > 2)
+		close(fd);
+}
+
+/* Gives the calling thread an empty table of its own. Returns false if the kernel does not do so: then
+ * nothing has changed. */
+static inline bool table_empty(void)
+{
+	if (syscall(SYS_close_range, 0, ~0u, TABLE_UNSHARE))
 		return false;
-	table_close_others(fds, n, end);
+	table_fill();
+	return true;
+}
+
+/* Before Linux 5.9: gives the calling thread a copy of the table in which there are only these descriptors
+ * (-1: none), with new numbers. Returns false if this is forbidden: then nothing has changed. */
+static inline bool table_copy(int *fds, int n)
+{
+	int fd;
+
+	if (unshare(CLONE_FILES))
+		return false;
+	table_close_others(fds, n);
 	for (int i = 0; i < n; i++) {
 		if (fds[i] < 0 || fds[i] > 2)
 			continue;
@@ -78,10 +92,7 @@ static inline bool table_own(int *fds, int n)
 		close(fds[i]);
 		fds[i] = fd;
 	}
-	while ((fd = epoll_create1(EPOLL_CLOEXEC)) >= 0 && fd < 2)
-		;
-	if (fd > 2)
-		close(fd);
+	table_fill();
 	return true;
 }
 

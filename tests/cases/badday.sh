@@ -29,6 +29,43 @@ case_few_descriptors() {
 }
 
 # libdw puts arrays on the stack; a small one is no reason to crash.
+# in_memory MIB COMMAND...: as ct, in a memory cgroup (of version 1 or 2) with this limit. The program itself leaves it, by $LEAVE.
+in_memory() {
+	local limit=memory.limit_in_bytes max=$1 name
+	CG=/sys/fs/cgroup/memory
+	if [ ! -e "$CG/$limit" ]; then
+		CG=/sys/fs/cgroup
+		limit=memory.max
+		grep -qw memory "$CG/cgroup.subtree_control" 2> /dev/null || skip "no cgroup can have a limit of memory here"
+	fi
+	name=$CG/cudatrace-case.$$
+	mkdir "$name" 2> /dev/null || skip "cgroups cannot be made here"
+	echo $((max << 20)) > "$name/$limit"
+	LEAVE="echo \$\$ > $CG/cudatrace-case-out.$$/cgroup.procs; exec"
+	mkdir "$CG/cudatrace-case-out.$$"
+	shift
+	rc=0
+	(echo "$BASHPID" > "$name/cgroup.procs" && exec timeout -k 1 $((15 * PATIENCE)) "$CUDATRACE" "$@" sh -c "$LEAVE '$CALLS' queries 1000") \
+		> "$T/out" 2> "$T/err" < /dev/null || rc=$?
+	rmdir "$name" "$CG/cudatrace-case-out.$$"
+}
+
+# The tables and buffers in the kernel, which take 53 MiB where there is room, fit the limit of cudatrace's cgroup.
+case_small_cgroup() {
+	local how
+	for how in "stat -o $T/sums" "stat --source=hooks -o $T/sums" "record -o $T/rec" "--keep-chatty -o $T/rows" "--keep-chatty --source=hooks -o $T/rows"; do
+		# shellcheck disable=SC2086
+		in_memory 64 $how --
+		ok_rc
+		says '^cudatrace: 1000 calls'
+		! grep -q 'of memory here' "$T/err" || fail "$how: $(cat "$T/err")"
+	done
+	in_memory 48 stat -o "$T/sums" --
+	ok_rc
+	says '^cudatrace: warning: cudatrace may take only 48 MiB of memory here \(the limit of its cgroup\): it needs 64 MiB, and the kernel may kill it; raise the limit$'
+	says '^cudatrace: 1000 calls, 0 lost$'
+}
+
 case_small_stack() {
 	local kb
 	for kb in 64 128; do

@@ -426,6 +426,44 @@ case_per_thread_build() {
 }
 
 # Why there is no call, in the last line: by probes, by hooks, one by one and counted.
+# The text that a returned address points to is shown, and an error is named in the same way as an argument and as a result.
+case_calls_error_texts() {
+	local source
+	for source in probes hooks; do
+		[ "$source$(uname -m)" != hooksaarch64 ] || continue
+		ct --source=$source -o "$T/out" -- "$CALLS" words
+		ok_rc
+		expect "rows by $source" "$(sed -nE 's/^.* (cu[A-Za-z]*GetError[A-Za-z]*) +(.*), [0-9.]+[mun]?s$/\1 \2/p' "$T/out")" \
+			'cudaGetErrorString error=2 (cudaErrorMemoryAllocation), returned="out of memory"
+cudaGetErrorName error=2 (cudaErrorMemoryAllocation), returned="cudaErrorMemoryAllocation"
+cudaGetErrorName error=123456, returned="cudaErrorUnknown"
+cuGetErrorName error=1 (CUDA_ERROR_INVALID_VALUE), pStr="CUDA_ERROR_INVALID_VALUE", returned=0 (success)'
+	done
+	ct record -o "$T/r.ctrace" -- "$CALLS" words
+	ok_rc
+	ct replay --format json -o "$T/json" "$T/r.ctrace"
+	expect "JSON" "$(python3 -c '
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+for r in rows:
+    if r["type"] == "call":
+        print(r["name"], r["args"]["error"], r["ret"] if r["ret"] == 0 else r["ret"][:2], r["result"])' "$T/json")" \
+		'cudaGetErrorString cudaErrorMemoryAllocation 0x out of memory
+cudaGetErrorName cudaErrorMemoryAllocation 0x cudaErrorMemoryAllocation
+cudaGetErrorName 123456 0x cudaErrorUnknown
+cuGetErrorName CUDA_ERROR_INVALID_VALUE 0 CUDA_SUCCESS'
+	ct replay --format csv -o "$T/csv" "$T/r.ctrace"
+	expect "csv" "$(python3 -c '
+import csv, sys
+for r in csv.DictReader(open(sys.argv[1])):
+    if r["type"] == "call":
+        print(r["name"], r["result"], r["details"])' "$T/csv")" \
+		'cudaGetErrorString out of memory error=cudaErrorMemoryAllocation
+cudaGetErrorName cudaErrorMemoryAllocation error=cudaErrorMemoryAllocation
+cudaGetErrorName cudaErrorUnknown error=123456
+cuGetErrorName CUDA_SUCCESS error=CUDA_ERROR_INVALID_VALUE, pStr="CUDA_ERROR_INVALID_VALUE"'
+}
+
 case_why_no_calls() {
 	local source command load="import ctypes, sys; ctypes.CDLL(sys.argv[1])"
 	one_line() { grep '^cudatrace: 0 calls' "$T/err"; }

@@ -766,3 +766,27 @@ case_cupti_status() {
 	ok_rc 1
 	says 'cannot run'
 }
+
+# What the agent's coming in took is in no sum, live and of a recording, and is said.
+case_gpu_coming_in() {
+	local all entered
+	ct stat --gpu --json -o "$T/live" -- "$BIN/work" 3 return
+	ok_rc
+	entered=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["summary"].get("agent_entered_ns", 0))' "$T/live")
+	[ "$entered" -gt 0 ] || fail "live: nothing is said of it"
+	ct record --gpu -o "$T/r.ctrace" -- "$BIN/work" 3 return
+	ok_rc
+	ct replay --format json -o "$T/rows" "$T/r.ctrace"
+	ok_rc
+	all=$(python3 -c '
+import json, sys
+print(sum(r["duration_ns"] for r in map(json.loads, open(sys.argv[1])) if r["type"] == "call"))' "$T/rows")
+	ct stat --json -o "$T/stat" "$T/r.ctrace"
+	ok_rc
+	expect "calls, and what is left out" "$(python3 -c '
+import json, sys
+s = json.load(open(sys.argv[1]))["summary"]
+print(s["total_api_time_ns"] + s["agent_entered_ns"], s["agent_entered_ns"] > 0, s.get("agent_entered_in_sums_ns"))' "$T/stat")" "$all True None"
+	ct stat "$T/r.ctrace"
+	grep -qE "^ the agent's coming in  +[0-9.]+ [mu]s inside cu[A-Za-z]+, and in no sum\$" "$T/out" || fail "text: $(grep coming "$T/out")"
+}

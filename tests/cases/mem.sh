@@ -50,6 +50,25 @@ case_mem_leaks_with_their_stacks() {
 	grep -q '^      lose .*memory\.c:' "$T/mem.txt" || fail "no stack"
 }
 
+# Streams that are made and not destroyed: live, of a recording, and as a finding of advise, with the same numbers.
+case_mem_growing_handles() {
+	ct mem -o "$T/mem.txt" -- "$MEMORY" streams
+	ok_rc
+	ct record -k -o "$T/r.ctrace" -- "$MEMORY" streams
+	ok_rc
+	ct mem -o "$T/of.txt" "$T/r.ctrace"
+	ok_rc
+	local f
+	for f in mem of; do
+		expect "$f" "$(sed -n '/^Growing/,/^$/{s/process [0-9]*/process P/; s/memory.c:[0-9]*/memory.c:N/; p}' "$T/$f.txt")" \
+			"Growing: 72 streams are left in process P memory: 96 were made throughout the trace, and 24 were given back
+  96 made by streams at memory.c:N (cudaStreamCreate)"
+	done
+	ct advise "$T/r.ctrace"
+	tr '\n' ' ' < "$T/out" | tr -s ' ' | grep -q '96 streams were made throughout the trace, and 24 were given back: 72 are left\.' ||
+		fail "advise: $(cat "$T/out")"
+}
+
 case_mem_exit_status() {
 	ct mem --leak-check -o /dev/null -- "$MEMORY" leak
 	ok_rc 4

@@ -323,6 +323,51 @@ case_output_links_race() { # long
 	done
 }
 
+# A file for each process, in a folder as /tmp: one that cannot be made is said and counted, and the others are there.
+case_output_one_refused() {
+	local format name each
+	mkdir -m 1777 "$T/tmp"
+	mkdir "$T/ours"
+	echo precious > "$T/ours/file"
+	cat > "$T/both" <<- END
+		sh -c 'setpriv --reuid=65534 --regid=65534 --clear-groups ln -s "$T/ours/file" "$T/tmp/x.\$\$"; exec "$CALLS" mix 2 3 0'
+		exec "$CALLS" mix 5 7 0
+	END
+	chmod 755 "$T"
+	ct -ff --format json -o "$T/each" -- sh -c "'$CALLS' mix 2 3 0; exec '$CALLS' mix 5 7 0"
+	ok_rc
+	each=$(grep -h -c '"type":"call"' "$T"/each.* | sort -n | paste -sd' ')
+	for format in table json csv chrome; do
+		rm -rf "$T"/tmp/x.*
+		ct --strict -ff --format $format -o "$T/tmp/x" -- sh "$T/both"
+		ok_rc 3
+		expect "messages for $format" "$(grep -c "^cudatrace: error: cannot write to $T/tmp/x.[0-9]*: Permission denied$" "$T/err") of $(grep -c error: "$T/err")" "1 of 1"
+		says "^cudatrace: ${each#* } calls, 0 lost of those seen; ${each% *} records were not written, because the files of their processes could not be made$"
+		expect "files for $format" "$(find "$T/tmp" -name 'x.*' -type f | wc -l)" 1
+		name=$(find "$T/tmp" -name 'x.*' -type f)
+		[ $format != json ] || expect "rows" "$(grep -c '"type":"call"' "$name") $(tail -n 1 "$name" | grep -o '"count":[0-9]*,[^}]*"reason":"unwritten"\|"reason":"unwritten"[^}]*"count":[0-9]*' | grep -o '"count":[0-9]*')" \
+			"${each#* } \"count\":${each% *}"
+		[ $format != csv ] || expect "copies" "$(grep -c 'cudaMemcpy,' "$name")" 7
+	done
+	# a pipe that nobody reads is not waited for
+	for format in table chrome; do
+		rm -rf "$T"/tmp/x.*
+		ct --strict -ff --format $format -o "$T/tmp/x" -- sh -c "sh -c 'mkfifo $T/tmp/x.\$\$; exec $CALLS mix 2 3 0'; exec '$CALLS' mix 5 7 0"
+		ok_rc 3
+		says "cannot write to $T/tmp/x.[0-9]+: it is a pipe that nobody reads$"
+		says "^cudatrace: ${each#* } calls, 0 lost of those seen; ${each% *} records were not written"
+	done
+	# the status is the program's where nobody asks for all, and ours where nothing could be written
+	rm -rf "$T"/tmp/x.*
+	ct -ff -o "$T/tmp/x" -- sh "$T/both"
+	ok_rc
+	expect "what the link leads to" "$(cat "$T/ours/file")" precious
+	ct -ff -o "$T/nosuch/x" -- sh -c "'$CALLS' mix 2 3 0; exec '$CALLS' mix 5 7 0"
+	ok_rc 1
+	expect "messages" "$(grep -c "cannot write to $T/nosuch/x" "$T/err")" 2
+	says '^cudatrace: 0 calls, 0 lost of those seen; [0-9]+ records were not written'
+}
+
 # What a newer version has recorded is left out, said and counted; the rest is as it would be without.
 case_output_new_kinds() {
 	ct replay tests/traces/calls.ctrace

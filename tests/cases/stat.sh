@@ -183,6 +183,13 @@ s = json.load(open(sys.argv[1]))
 print(s["runtime"][0]["calls"], s["runtime"][0]["bytes"], s["traffic"][0]["bytes"], s["summary"]["bytes_moved"], s["summary"]["impossible_sizes"])' "$T/stat.json")" \
 			"8 $(((1 << 48) + 2999999)) $(((1 << 48) + 2999999)) $(((1 << 48) + 2999999)) 4"
 	done
+	ct advise "$T/odd.ctrace"
+	ok_rc
+	expect "advise" "$(grep -c '^4 calls have sizes that cannot be, of 256 TiB or more: they are in no sum\.$' "$T/out")" 1
+	ct export --to folded --weight bytes -o "$T/folded" "$T/odd.ctrace"
+	ok_rc
+	expect "folded" "$(python3 -c 'import sys; print(sum(int(line.split()[-1]) for line in open(sys.argv[1])))' "$T/folded")" $(((1 << 48) + 2999999))
+	says 'calls with a size that cannot be, of 256 TiB or more, are left out: 4'
 	ct stat "$T/odd.ctrace"
 	ok_rc
 	expect "the line" "$(grep -c '^ sizes that cannot be  *4 calls or records: 256 TiB or more, and in no sum$' "$T/out")" 1

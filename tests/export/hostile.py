@@ -57,9 +57,16 @@ def no_constant(name):
     raise Bad(f"{name} is no JSON")
 
 
+def whole(digits):
+    """pandas refuses a file with a number that needs more than 64 bits."""
+    if int(digits) >= 1 << 64:
+        raise Bad(f"{digits} has more than 64 bits")
+    return int(digits)
+
+
 def parse(text):
     try:
-        return json.loads(text, parse_constant=no_constant)
+        return json.loads(text, parse_constant=no_constant, parse_int=whole)
     except ValueError as e:
         raise Bad(f"no JSON: {e}: {text[:100]!r}") from e
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # run.sh - the exports in the eyes of programs that others wrote: Perfetto's own definitions and trace processor's rules
-# (check_perfetto.py), Meta's Holistic Trace Analysis (hta.py; steps.py, with the plugin for TensorBoard). The files are those of tests/unit/test_perfetto.c. The programs come
+# (check_perfetto.py), Meta's Holistic Trace Analysis (hta.py; steps.py, with the plugin for TensorBoard); DuckDB, pandas and pyarrow (readers.py). The files are those of tests/unit/test_perfetto.c. The programs come
 # from PyPI into .output/export; without it they are skipped. Prints `ok`, `not ok` and `skip` lines.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
@@ -80,4 +80,9 @@ if have readers HolisticTraceAnalysis==0.5.0 torch-tb-profiler==0.4.3 'pandas<3'
 	./cudatrace export --to chrome -o "$dir/steps.pt.trace.json" tests/export/steps.ctrace 2> "$dir/check.log" &&
 		timeout 300 "$dir/readers/bin/python" tests/export/steps.py "$dir/steps.pt.trace.json" 2> "$dir/readers.err" ||
 		echo "not ok readers: $(tail -n 1 "$dir/check.log" "$dir/readers.err" | tr '\n' ' ')"
+fi
+if [ ! -x .output/unit/test_hostile ]; then
+	echo "not ok readers: .output/unit/test_hostile is not built: make unit-programs"
+elif have tables duckdb pandas pyarrow; then
+	timeout 300 "$dir/tables/bin/python" tests/export/readers.py 2> "$dir/tables.err" || tail -n 1 "$dir/tables.err"
 fi

@@ -22,6 +22,8 @@ SEED = int(os.environ.get("SEED", random.SystemRandom().randrange(1 << 32)))
 ENV = {**os.environ, "LD_LIBRARY_PATH": f"{OUT}/standin"}
 LIMIT_S = 300
 CALLS = 20
+CROWD = 1100
+PLACES = 1024  # of one user, if there is no other
 ODD = (0, 1, 2, 7, 8, 0x7f, 0x80, 0xff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, 0x7fffffffffffffff, 0x8000000000000000, 0xffffffffffffffff)
 
 
@@ -121,6 +123,52 @@ def rounds(way, options, n):
             raise attack.Held(f"SEED={SEED + i}: {e}") from e
     check(f"SEED={SEED}: nothing was said of {n} of them", refused)
     return f"{n} programs that talk for {way}, SEED={SEED}: all rows of the honest one, {refused} refusals that are said"
+
+
+# As many connections that greet as its argument says, which stay until nobody reads what this prints.
+CROWD_PY = r"""
+import os, re, resource, select, socket, struct, sys
+words = dict(w.split("=", 1) for w in os.environ["CUDATRACE_AGENT"].split() if "=" in w)
+path = re.sub("%([0-9a-fA-F]{2})", lambda m: chr(int(m[1], 16)), words["path"])
+greeting = struct.pack("<IHHII32sIIII", 64, 1, 0, 0x61746463, 1, words["key"].encode(), os.getpid(), 130001, 13000, 0)
+resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
+made = []
+for _ in range(int(sys.argv[1])):
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.connect(path.replace("@", "\0", 1) if path.startswith("@") else path)
+    try:
+        s.send(greeting)
+        s.send(struct.pack("<IHHII", 16, 2, 0, 0, 1))
+        s.recv(65536)  # it has a place, or none
+    except OSError:
+        pass
+    made.append(s)
+print(len(made), flush=True)
+stays = select.poll()
+stays.register(1, select.POLLERR)
+stays.poll()
+"""
+
+
+def test_places():
+    """A user's program takes as many places for agents as it can get; root's program, which comes then, has one."""
+    with open(f"{T}/crowd.py", "w", encoding="utf-8") as f:
+        f.write(CROWD_PY)
+    mine = f"env -u LD_PRELOAD -u CUDA_INJECTION64_PATH setpriv --reuid=65534 --regid=65534 --clear-groups {sys.executable} {T}/crowd.py {CROWD}"
+    p = subprocess.run([CT, "--gpu", "--strict", "--format", "json", "-o", f"{T}/out", "--", "sh", "-c",
+                        f"{mine} | (read n; echo $n >&2; {OUT}/cases/work {CALLS} return > /dev/null)"],
+                       stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT_S, check=False, env=ENV)
+    check(f"status {p.returncode}: {p.stderr[-600:]}", p.returncode == 3 and b"Sanitizer" not in p.stderr)
+    check(f"connections: {p.stderr[-600:]}", re.search(rb"^%d$" % CROWD, p.stderr, re.M))
+    with open(f"{T}/out", encoding="utf-8") as f:
+        rows = [json.loads(line) for line in f]
+    kernels = sum(row["type"] == "kernel" and row.get("process") == "work" for row in rows)
+    check(f"{kernels} kernels of the honest program: {p.stderr[-600:]}", kernels == CALLS)
+    said = re.search(rb"; (\d+) processes found no place for their hooks or agents: if they used CUDA, that is not seen, from [\d.]+ s on", p.stderr)
+    check(f"what found no place: {p.stderr[-600:]}", said and CROWD - PLACES <= int(said[1]) < CROWD)
+    row = [row for row in rows[-1]["not_seen"] if row["reason"] == "no_place"]
+    check(f"rows {row}", len(row) == 1 and row[0]["text"] == "user 65534" and row[0]["count"] == int(said[1]))
+    return f"{CROWD} connections of one user, {int(said[1])} of which found no place: all {CALLS} kernels of another user's program"
 
 
 def test_agent():

@@ -839,6 +839,27 @@ def test_strangers():
             c.close()
 
 
+def test_ended_processes():
+    """Processes that were looked at are let go when they have ended, also while no other one comes."""
+    def held(s, programs):
+        found = set()
+        for fd in os.listdir(f"/proc/{s.p.pid}/fd"):
+            try:
+                found.add(os.readlink(f"/proc/{s.p.pid}/fd/{fd}").split()[0])
+            except OSError:
+                pass
+        return len(found & {f"/proc/{p.pid}" for p in programs})
+    with Serve() as s:
+        warm(s)
+        programs = [subprocess.Popen([f"{T}/{NAMES['work']}", "1", "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(60)]
+        for p in programs:
+            p.stdout.readline()
+        wait_for("they are looked at", 30, lambda: held(s, programs) >= 20)
+        for p in programs:
+            p.communicate(timeout=60)
+        wait_for("processes that have ended", 30, lambda: held(s, programs) == 0)
+
+
 def test_many_descriptors():
     """Who says nothing is shut out, whatever number his descriptor has: here more than a thousand are taken before."""
     with Serve(before=("bash", "-c", 'ulimit -n 8192; for ((i = 10; i < 1210; i++)); do eval "exec $i< /dev/null"; done; exec "$@"',

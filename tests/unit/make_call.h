@@ -59,6 +59,8 @@ static inline uint64_t make_source(const struct ct_call *c, const uint16_t *star
 {
 	uint64_t v = 0;
 
+	if (from == CT_FROM_RETURN)
+		return (uint64_t)c->ret;
 	if (!(from & CT_FROM_READ))
 		return c->words[from];
 	if (start[from & 7] != 0xffff)

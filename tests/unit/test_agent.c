@@ -28,6 +28,7 @@
 #include "../../user/source/agent/agent_funcs.h"
 #include "../../user/source/agent/agent_inbox.h"
 #include "../../user/source/agent/agent_peer.h"
+#include "../../user/source/agent/agent_places.h"
 #include "../../user/source/agent/agent_process.h"
 #include "../../user/util/msg.h"
 #include "../standin/include/cuda.h"
@@ -320,31 +321,47 @@ static void test_fork(void)
 	source_agent.close(&src);
 }
 
-/* The program closes what it finds and opens something of its own at that number: nothing is
- * written there, and it stays open. */
-static void test_closed(void)
+/* How many descriptors are eventfds, or this socket. */
+static int found(ino_t socket)
 {
-	int before = threads(), fds[2], theirs[2];
-	char how[PATH_MAX + 64], byte;
+	char path[64], what[64], wanted[64];
+	int n = 0;
+
+	snprintf(wanted, sizeof(wanted), "socket:[%lu]", (unsigned long)socket);
+	for (int i = 0; i < 256; i++) {
+		ssize_t len;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", i);
+		len = readlink(path, what, sizeof(what) - 1);
+		what[len > 0 ? len : 0] = '\0';
+		n += !strcmp(what, "anon_inode:[eventfd]") || !strcmp(what, wanted);
+	}
+	return n;
+}
+
+/* The program has no descriptor of the agent's that it could close, and put something of its own in the
+ * place of. */
+static void test_descriptors(void)
+{
+	int before = threads(), fds[2], had;
+	char how[PATH_MAX + 64];
+	struct stat st;
 
 	reset();
 	CHECK(open_source());
 	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds));
+	CHECK(!fstat(fds[1], &st));
 	CHECK(!agent_how(&plan, fds[1], how, sizeof(how)) &&
 	      !agent_connect_fd(&src, fds[0], getpid()));
+	had = found(st.st_ino);
 	CHECK(!cudatrace_agent_start(how));
+	CHECK_EQ(had - 1, found(st.st_ino));
 	CHECK(drain_until(CT_DEVICE, 2));
-	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, theirs));
-	CHECK(send(theirs[0], "theirs", 6, 0) == 6);
-	CHECK(dup2(theirs[1], fds[1]) == fds[1]);
 	launch(5);
+	CHECK(drain_until(CT_KERNEL, 5));
+	source_agent.stop(&src);
 	CHECK(drain_until(0, 0));
 	CHECK(alone(before));
-	CHECK(recv(theirs[0], &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
-	CHECK(recv(fds[1], &byte, 1, MSG_DONTWAIT) == 1 && byte == 't');
-	close(fds[1]);
-	close(theirs[0]);
-	close(theirs[1]);
 	source_agent.close(&src);
 }
 
@@ -569,6 +586,8 @@ static int emit_any(void *ctx, const struct ct_hdr *rec)
 	(void)ctx;
 	if (record_check(rec, rec->size))
 		abort();
+	if (rec->kind == CT_HOLE && ((const struct ct_hole *)rec)->reason == CT_HOLE_NO_PLACE)
+		return 0; /* of its user */
 	/* whatever it claims, it speaks of its own process, and of no stacks of ours */
 	CHECK(rec->pid == (uint32_t)getpid() && !rec->lost && rec->kind != CT_STACK &&
 	      rec->kind != CT_PROCESS && rec->kind != CT_EXIT);
@@ -1100,6 +1119,66 @@ static void test_stranger(void)
 	CHECK(access(addr.sun_path, F_OK)); /* the socket is taken away, the agent's file stays */
 }
 
+static const struct agent_conn *conn_of(const void *conns, int i)
+{
+	return (const struct agent_conn *)conns + i;
+}
+
+/* A user's processes may have as many places as remain free; one that has sent nothing makes room. */
+static void test_shares(void)
+{
+	static struct agent_conn conns[AGENT_CONNS_MAX];
+	struct agent_conn_who one = { .pid = 1, .uid = 7 }, other = { .pid = 2, .uid = 8 };
+	struct agent_conns all = { AGENT_CONNS_MAX / 2 - 1, conn_of, conns };
+
+	for (int i = 0; i < AGENT_CONNS_MAX; i++)
+		conns[i] = (struct agent_conn){ .pid = 100 + i, .uid = 7, .greeted = true };
+	CHECK_EQ(-ENOENT, agent_conns_surplus(&all, &one));
+	all.n++;
+	CHECK_EQ(-EMFILE, agent_conns_surplus(&all, &one));
+	CHECK_EQ(-ENOENT, agent_conns_surplus(&all, &other));
+	/* somebody else's does not make room for it, its own does */
+	conns[3].uid = 8;
+	conns[3].greeted = false;
+	conns[all.n++].uid = 8;
+	CHECK_EQ(-EMFILE, agent_conns_surplus(&all, &one));
+	conns[5].greeted = false;
+	CHECK_EQ(5, agent_conns_surplus(&all, &one));
+	/* of two users each may have a third */
+	for (int i = 0; i < AGENT_CONNS_MAX; i++)
+		conns[i] = (struct agent_conn){ .pid = 100 + i,
+						.uid = i % 2 ? 7 : 8,
+						.greeted = true };
+	all.n = AGENT_CONNS_MAX / 3 * 2 - 2;
+	CHECK_EQ(-ENOENT, agent_conns_surplus(&all, &one));
+	all.n += 4;
+	CHECK_EQ(-EMFILE, agent_conns_surplus(&all, &one));
+}
+
+/* What found no place is a row for each user, once for each change. */
+static void test_no_place(void)
+{
+	static struct agent_places p;
+	struct hole_text t;
+	int rows = 0;
+
+	CHECK(!agent_places_next(&p, CT_HOLE_CALLS, &t));
+	agent_places_refuse(&p, 1000);
+	agent_places_took(&p, 1000, 5, 5); /* by a connection of its own */
+	agent_places_took(&p, 1000, 5, 6);
+	CHECK(agent_places_next(&p, CT_HOLE_CALLS, &t));
+	CHECK_EQ(2, t.hole.count);
+	CHECK_EQ(CT_HOLE_NO_PLACE, t.hole.reason);
+	CHECK_TEXT("user 1000", t.hole.text);
+	CHECK(!record_check(&t.hole.h, t.hole.h.size));
+	CHECK(!agent_places_next(&p, CT_HOLE_CALLS, &t));
+	for (uid_t uid = 1000; uid < 1100; uid++)
+		agent_places_refuse(&p, uid);
+	for (; agent_places_next(&p, CT_HOLE_CALLS, &t); rows++)
+		CHECK(rows < AGENT_PLACES_USERS || (t.hole.count == 84 && !t.hole.text_len));
+	CHECK_EQ(AGENT_PLACES_USERS + 1, rows);
+}
+
 static void test_names(void)
 {
 	bool twin;
@@ -1234,6 +1313,8 @@ static void test_clock(void)
 int main(void)
 {
 	RUN(test_names);
+	RUN(test_shares);
+	RUN(test_no_place);
 	RUN(test_child);
 	RUN(test_clock);
 	if (!have_device()) {
@@ -1245,7 +1326,7 @@ int main(void)
 	RUN(test_again);
 	RUN(test_hang_up);
 	RUN(test_fork);
-	RUN(test_closed);
+	RUN(test_descriptors);
 	RUN(test_outer_range);
 	RUN(test_losses);
 	RUN(test_holes);

@@ -120,6 +120,8 @@ static void check_reads(const struct ct_spec *s)
 			      s->reads[r->from & ~CT_FROM_READ].when == r->when &&
 			      s->reads[r->from & ~CT_FROM_READ].kind == CT_READ_BYTES &&
 			      r->off + 8 <= s->reads[r->from & ~CT_FROM_READ].len);
+		else if (r->from == CT_FROM_RETURN)
+			CHECK(r->when == CT_AT_RETURN && r->kind == CT_READ_STR);
 		else
 			CHECK(r->from < s->nwords);
 		if (r->kind != CT_READ_ARRAY) {

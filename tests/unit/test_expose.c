@@ -876,6 +876,11 @@ static void test_estimates(void)
 
 	begin(0, 0);
 	reading(&a, "cudaMalloc", 7, false);
+	/* calls with sizes that cannot be */
+	made.t.sums.odd = 3;
+	expose_begin(x, now);
+	give(&a, &made.t);
+	CHECK_TEXT("3", value("cudatrace_call_impossible_sizes_total{process=\"app\"}"));
 	CHECK(!count_lines("cudatrace_calls_estimated") && !count_lines("cudatrace_calls_error"));
 	losses.probes = (struct probe_cost){ .reported = true,
 					     .duty = 0.05,
@@ -890,6 +895,7 @@ static void test_estimates(void)
 		   "cudatrace_calls_total{" OF_LAUNCH "} 20000\n"
 		   "cudatrace_call_failures_total{" OF_MALLOC "} 0\n"
 		   "cudatrace_call_failures_total{" OF_LAUNCH "} 2\n"
+		   "cudatrace_call_impossible_sizes_total{process=\"app\"} 3\n"
 		   "cudatrace_call_time_seconds_total{" OF_MALLOC "} 0\n"
 		   "cudatrace_call_time_seconds_total{" OF_LAUNCH "} 20\n"
 		   "cudatrace_calls_estimated_total{" OF_LAUNCH "} 19000\n"

@@ -527,7 +527,7 @@ static void test_limited(void)
 	static const struct {
 		rlim_t bytes;
 		uint32_t threads;
-	} rows[] = { { 1UL << 30, 1638 }, { 4096, 1 }, { 0, 1 }, { 1UL << 50, HOOKS_THREADS_MAX } };
+	} rows[] = { { 1UL << 30, 819 }, { 4096, 1 }, { 0, 1 }, { 1UL << 50, HOOKS_THREADS_MAX } };
 	pid_t child = start_process();
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

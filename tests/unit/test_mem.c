@@ -1111,6 +1111,88 @@ static void test_outputs(void)
 	       &(struct mem_options){ .top = 3, .watch_ns = 200000000, .json = true });
 }
 
+/* 100 streams and 80 pieces of pinned memory over 800 ms, of which a part is given back; 300 events
+ * that are all destroyed; 100 graphs, all made at the begin. */
+static void more_and_more(struct play *p)
+{
+	struct made_call m;
+
+	play_process(p, CT_EXEC, 100, "app");
+	for (uint64_t i = 0; i < 300; i++) {
+		uint64_t at = 100000000 + i * 2600000;
+
+		if (i < 100)
+			story_call(p, CALL(&m, "cudaGraphCreate", CT_CALL, 0, 0, U(OUT), U(0)), 100,
+				   1000000 + i, &story_stack, 0);
+		story_call(p, CALL(&m, "cudaEventCreate", CT_CALL, 0, 0, U(OUT)), 100, at,
+			   &story_stack, 0);
+		story_call(p, CALL(&m, "cudaEventDestroy", CT_CALL, 0, 0, U(7)), 100, at + 1000,
+			   &story_stack, 0);
+		if (i % 3 == 0)
+			story_call(p,
+				   CALL(&m, "cudaStreamCreate", CT_CALL, 0, i == 3 ? 2 : 0, U(OUT)),
+				   100, at + 2000, i % 2 ? NULL : &story_stack, 0);
+		if (i % 12 == 0)
+			story_call(p, CALL(&m, "cudaStreamDestroy", CT_CALL, 0, 0, U(7)), 100,
+				   at + 3000, &story_stack, 0);
+		if (i < 240 && i % 3 == 1)
+			story_takes(p, "cudaMallocHost", 0x7f0000000000 + i * 4096, 64, at + 4000,
+				    NULL);
+	}
+}
+
+static void test_growing(void)
+{
+	char *text = reported(&(struct mem_options){ .top = 10 }, more_and_more);
+	const char *at = text ? strstr(text, "Growing: ") : NULL;
+
+	CHECK_TEXT("Growing: 74 streams are left in process 100 app: 99 were made throughout the "
+		   "trace, and 25 were given back\n"
+		   "  50 made by fill(float*) at app.cu:12, for forward at model.py:7 "
+		   "(cudaStreamCreate)\n"
+		   "  49 made by cudaStreamCreate\n"
+		   "Growing: 80 pieces of pinned host memory are left in process 100 app: 80 were "
+		   "made throughout the trace, and 0 were given back\n"
+		   "  80 made by cudaMallocHost\n"
+		   "\n"
+		   "LEAK SUMMARY: 0 bytes leaked in 0 allocations\n",
+		   at ? at : text);
+	free(text);
+	text = reported(&(struct mem_options){ .top = 10, .json = true }, more_and_more);
+	CHECK(text && strstr(text, "\"what\":\"streams\",\"made\":99,\"given_back\":25,\"left\":74,"
+				   "\"makers\":[{\"site\":"));
+	free(text);
+}
+
+/* Sizes that cannot be, between two that can, and one that was freed. */
+static void impossible(struct play *p)
+{
+	play_process(p, CT_EXEC, 100, "app");
+	story_takes(p, "cudaMalloc", 0x7f0000000000, 1000, 100000, NULL);
+	story_takes(p, "cudaMalloc", 0x7f0000001000, UINT64_MAX - 999, 200000, NULL);
+	story_takes(p, "cudaMalloc", 0x7f0000002000, CT_SIZE_MOST, 300000, NULL);
+	story_takes(p, "cudaMalloc", 0x7f0000003000, CT_SIZE_MOST - 1, 400000, NULL);
+	story_frees(p, "cudaFree", 0x7f0000001000, 0, 500000);
+	story_frees(p, "cudaFree", 0x7f0000003000, 0, 600000);
+}
+
+/* They are in no sum, which they could make wrap around, and are counted. */
+static void test_impossible(void)
+{
+	char *text = reported(&(struct mem_options){ .top = 10, .json = true }, impossible);
+
+	CHECK(text && strstr(text, "\"impossible_sizes\":2,"));
+	CHECK(text && strstr(text, "{\"pid\":null,\"where\":\"device\",\"in_use_bytes\":1000,"
+				   "\"live\":2,\"peak_bytes\":281474976711655,"));
+	CHECK(text &&
+	      strstr(text, "\"taken_bytes\":281474976711655,\"allocations\":4,\"frees\":2}"));
+	free(text);
+	text = reported(&(struct mem_options){ .top = 10 }, impossible);
+	CHECK(text && strstr(text, "\nSizes that cannot be, of 256 TiB or more: 2; they are in no "
+				   "sum\n"));
+	free(text);
+}
+
 /* Two users of one allocator hold memory, and one of them asks for more than there is. */
 static void two_users(struct play *p)
 {
@@ -1316,6 +1398,8 @@ int main(int argc, char **argv)
 	RUN(test_labels);
 	RUN(test_curve);
 	RUN(test_outputs);
+	RUN(test_growing);
+	RUN(test_impossible);
 	RUN(test_two_users);
 	RUN(test_losses);
 	RUN(test_hostile);

@@ -4,6 +4,7 @@
  * is put into processes fills their slots and puts them back. The tables here are made by hand, so
  * that each state can be tried; tests/cases/nvtx3.sh has NVIDIA's headers.
  */
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -122,6 +123,7 @@ static int begin(void)
 		abort();
 	snprintf(how, sizeof(how), "fd=%d", ends[1]);
 	CHECK_EQ(0, cudatrace_nvtx_start(how));
+	CHECK_EQ(-1, fcntl(ends[1], F_GETFD)); /* it has its end in a table of its own */
 	return ends[0];
 }
 

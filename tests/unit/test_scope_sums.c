@@ -7,7 +7,8 @@
 
 static struct lineage *lineage;
 
-static void collective(uint32_t id, const char *name, uint64_t bytes, uint16_t members)
+static void collective_in(uint32_t parent, uint32_t id, const char *name, uint64_t bytes,
+			  uint16_t members)
 {
 	struct {
 		struct ct_scope s;
@@ -16,6 +17,7 @@ static void collective(uint32_t id, const char *name, uint64_t bytes, uint16_t m
 	} r = {
 		.s = { .h = { .size = sizeof(r), .kind = CT_SCOPE_BEGIN, .pid = 7 },
 		       .id = id,
+		       .parent = parent,
 		       .kind = CT_SCOPE_COLLECTIVE,
 		       .text_len = (uint16_t)strlen(name) },
 		.c = { .bytes = bytes, .ranks = 4, .how = CT_COLLECTIVE_WHOLE, .members = members }
@@ -24,6 +26,11 @@ static void collective(uint32_t id, const char *name, uint64_t bytes, uint16_t m
 	memcpy(r.text, name, strlen(name));
 	CHECK(!record_check(&r, sizeof(r)));
 	CHECK(!lineage_record(lineage, &r.s.h));
+}
+
+static void collective(uint32_t id, const char *name, uint64_t bytes, uint16_t members)
+{
+	collective_in(CT_SCOPE_NONE, id, name, bytes, members);
 }
 
 static void kernel(struct scope_sums *s, uint32_t scope, uint32_t device, uint64_t from,
@@ -82,6 +89,28 @@ static void test_exposed(void)
 	lineage_close(lineage);
 }
 
+/* Scopes of a recording that lie around each other, or around themselves: a kernel inside counts once for
+ * each of them. */
+static void test_circles(void)
+{
+	struct scope_sums *s = scope_sums_open(1u << CT_SCOPE_COLLECTIVE);
+	const char *got;
+
+	lineage = lineage_open();
+	CHECK(s && lineage);
+	collective_in(3, 1, "one", 0, 0);
+	collective_in(1, 2, "two", 0, 0);
+	collective_in(2, 3, "three", 0, 0);
+	collective_in(4, 4, "itself", 0, 0);
+	kernel(s, 1, 0, 100, 200);
+	kernel(s, 4, 0, 300, 350);
+	got = json_of(s);
+	CHECK(strstr(got, "\"gpu_ns\":100,\"inclusive_gpu_ns\":100"));
+	CHECK(strstr(got, "\"gpu_ns\":50,\"inclusive_gpu_ns\":50"));
+	scope_sums_close(s);
+	lineage_close(lineage);
+}
+
 /* Each collective's bytes count, however many there are, and once, however many kernels it has. */
 static void test_many(void)
 {
@@ -118,6 +147,7 @@ int main(void)
 {
 	RUN(test_words);
 	RUN(test_exposed);
+	RUN(test_circles);
 	RUN(test_many);
 	return unit_end();
 }

@@ -181,6 +181,115 @@ static void test_call_count(void)
 	book_close(counted);
 }
 
+/* ---- an agent's coming in ---- */
+
+static void gives_call(struct book *b, const char *name, uint32_t tid, uint64_t start, uint64_t end)
+{
+	struct made_call m;
+
+	CHECK(make_call(&m, name, CT_CALL, 0, 0, 1ULL) != NULL);
+	m.c.h.pid = 7;
+	m.c.h.tid = tid;
+	m.c.h.start_ns = start;
+	m.c.h.end_ns = end;
+	give(b, &m.c.h, NULL);
+}
+
+static void comes_in(struct book *b, uint32_t tid, uint64_t start, uint64_t end)
+{
+	struct ct_hdr h = { .size = sizeof(h),
+			    .kind = CT_ENTERED,
+			    .pid = 7,
+			    .tid = tid,
+			    .start_ns = start,
+			    .end_ns = end };
+
+	give(b, &h, NULL);
+}
+
+/* The sums of a function, and of all that agents took. */
+static const struct ct_sums *sums_of(struct book *b, const char *name, struct entered_sum *all)
+{
+	const struct ct_sums *n = NULL;
+
+	book_leave_entered(b);
+	entered_sum(b->entered, all);
+	for (size_t i = 0; i < b->nentries; i++)
+		if (!strcmp(api_funcs[b->entries[i].func].name, name))
+			n = &b->entries[i].n;
+	return n;
+}
+
+/* The time is left out of the call that it passed in, whichever of the two comes first, and of no other. */
+static void test_entered(void)
+{
+	enum { MS = 1000000 };
+	struct entered_sum all;
+	const struct ct_sums *n;
+
+	for (int late = 0; late < 2; late++) {
+		struct book *b = book_open(BOOK_BY_FUNCTION, true, 0);
+
+		CASE_ROW("%s", late ? "after" : "before");
+		if (!late)
+			comes_in(b, 5, 2 * MS, 47 * MS);
+		gives_call(b, "cudaSetDevice", 6, 1 * MS, 60 * MS); /* another thread */
+		gives_call(b, "cudaGetDeviceCount", 5, 1 * MS, 50 * MS);
+		gives_call(b, "cudaDeviceSynchronize", 5, 50 * MS, 150 * MS);
+		if (late)
+			comes_in(b, 5, 2 * MS, 47 * MS);
+		n = sums_of(b, "cudaGetDeviceCount", &all);
+		CHECK_EQ(4 * MS, n->ns);
+		CHECK_EQ(4 * MS, n->min_ns);
+		CHECK_EQ(4 * MS, n->max_ns);
+		CHECK_EQ(45 * MS, all.ns);
+		CHECK_EQ(0, all.in_sums_ns);
+		CHECK_TEXT("cudaGetDeviceCount", api_funcs[all.func].name);
+		CHECK_EQ(59 * MS, sums_of(b, "cudaSetDevice", &all)->ns);
+		CHECK_EQ(100 * MS, sums_of(b, "cudaDeviceSynchronize", &all)->ns);
+		/* of several calls */
+		gives_call(b, "cudaGetDeviceCount", 5, 200 * MS, 201 * MS);
+		gives_call(b, "cudaGetDeviceCount", 5, 300 * MS, 320 * MS);
+		comes_in(b, 5, 305 * MS, 315 * MS);
+		n = sums_of(b, "cudaGetDeviceCount", &all);
+		CHECK_EQ(3, n->timed);
+		CHECK_EQ(15 * MS, n->ns);
+		CHECK(fabs(book_deviation_ns(n) - 3741657.3868) < 1);
+		book_close(b);
+	}
+}
+
+/* Calls that were only counted: it was in the only function of which a call took so long; else it is
+ * not known. */
+static void test_entered_counted(void)
+{
+	struct ct_call_count t = { .h = { .kind = CT_CALL_COUNT, .size = sizeof(t), .pid = 7 } };
+	struct book *b = book_open(BOOK_BY_FUNCTION, false, 0);
+	struct entered_sum all;
+	struct made_call m;
+
+	make_call(&m, "cudaSetDevice", CT_CALL, 0, 0, 1ULL);
+	t.func = m.c.func;
+	t.sums = (struct ct_sums){
+		.calls = 1, .timed = 1, .ns = 50000, .min_ns = 50000, .max_ns = 50000
+	};
+	give(b, &t.h, NULL);
+	make_call(&m, "cudaFree", CT_CALL, 0, 0, 1ULL);
+	t.func = m.c.func;
+	t.sums = (struct ct_sums){
+		.calls = 2, .timed = 2, .ns = 9000, .min_ns = 4000, .max_ns = 5000
+	};
+	give(b, &t.h, NULL);
+	comes_in(b, 5, 1000, 41000);
+	CHECK_EQ(10000, sums_of(b, "cudaSetDevice", &all)->ns);
+	CHECK_EQ(40000, all.ns);
+	comes_in(b, 5, 1000, 3000); /* it may have been in both */
+	CHECK_EQ(9000, sums_of(b, "cudaFree", &all)->ns);
+	CHECK_EQ(40000, all.ns);
+	CHECK_EQ(2000, all.in_sums_ns);
+	book_close(b);
+}
+
 /* A process number that is given out again is another process; a full book says what it left out. */
 static void test_room(void)
 {
@@ -488,6 +597,8 @@ int main(void)
 {
 	RUN(test_durations);
 	RUN(test_call_count);
+	RUN(test_entered);
+	RUN(test_entered_counted);
 	RUN(test_room);
 	RUN(test_until);
 	RUN(test_busy);

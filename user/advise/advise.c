@@ -305,7 +305,8 @@ static bool look_at_call(struct seen *s)
 	if (s->traits & (TR_COPY | TR_SET)) {
 		int64_t bytes = api_size(c, API_ARCH_HERE);
 
-		s->bytes = bytes > 0 && (uint64_t)bytes < CT_SIZE_MOST ? (uint64_t)bytes : 0;
+		s->bytes = (uint64_t)bytes < CT_SIZE_MOST ? (uint64_t)bytes : 0;
+		s->a->totals.odd_sizes += !s->failed && (uint64_t)bytes >= CT_SIZE_MOST;
 	}
 	return true;
 }

@@ -75,6 +75,8 @@ struct advise_totals {
 	/* operators, launches and device work after the last of which steps were found; only the
 	 * rules about steps did not see them */
 	uint64_t steps_no_room;
+	/* copies and sets with a size that cannot be (CT_SIZE_MOST): it is in no sum */
+	uint64_t odd_sizes;
 	uint64_t span_ns; /* of the process that was seen for longest */
 };
 

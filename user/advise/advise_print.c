@@ -153,6 +153,11 @@ static void limits(struct out *o, const struct advise_print *p)
 			"Counted in short windows and not looked at one by one: %s. What is said "
 			"of queries rests on the others.\n",
 			clause);
+	if (t.odd_sizes)
+		out_fmt(o,
+			"%llu calls have sizes that cannot be, of 256 TiB or more: they are in no "
+			"sum.\n",
+			(unsigned long long)t.odd_sizes);
 	if (t.no_room)
 		out_fmt(o,
 			"%llu events were of more processes, threads or devices than are looked "
@@ -398,6 +403,8 @@ void advise_print_json(struct out *o, const struct advise_print *p)
 	json_put_u64(&j, "work", t.work);
 	json_put_u64(&j, "processes", t.processes);
 	json_put_u64(&j, "span_ns", t.span_ns);
+	if (t.odd_sizes)
+		json_put_u64(&j, "impossible_sizes", t.odd_sizes);
 	json_put_u64(&j, "lost", p->losses ? losses_total(p->losses) : 0);
 	json_put_u64(&j, "not_looked_at", t.no_room);
 	json_put_u64(&j, "steps_not_looked_at", t.steps_no_room);

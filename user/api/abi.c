@@ -474,6 +474,11 @@ static void make_plan(const struct api_func *f, enum api_arch arch, struct abi_p
 	p->spec.nentry = p->spec.nreads;
 	if (!p->err)
 		plan_reads(f, arch, p, CT_AT_RETURN);
+	p->ret_read = ABI_NONE;
+	if (!p->err && f->ret == API_RET_STR) {
+		p->ret_read = p->spec.nreads;
+		add_read(p, CT_AT_RETURN, CT_READ_STR, CT_FROM_RETURN, CT_READ_MAX);
+	}
 	plan_size(f, p);
 	plan_count(f, p);
 	plan_memory(f, p);

@@ -40,6 +40,7 @@ struct abi_plan {
 	int err;	     /* 0, or -E2BIG: needs more than a record may hold */
 	struct ct_spec spec; /* without CT_S_SHOWN */
 	struct abi_arg args[API_MAX_ARGS];
+	uint8_t ret_read; /* index of the read of the text that it returns; ABI_NONE: none */
 	uint8_t nspots;
 	bool teaches, has_stream;
 	struct abi_spot spots[ABI_SPOTS];

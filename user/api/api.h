@@ -384,6 +384,8 @@ enum api_memory_what api_memory(const struct ct_call *, enum api_arch, struct ap
 int api_memory_sign(unsigned int func, bool *host);
 /* Adds the rows whose calls do something to memory to a bitmap over the rows. */
 void api_remembering(uint64_t *set);
+/* Adds the functions that make or give back streams, events, graphs or device code (traits.h). */
+void api_handling(uint64_t *set);
 
 /* The kernel that a call is about: the value of its first argument of type FIELD_FUNC, also in a
  * struct, inputs before outputs. False: it has none, it is NULL, or it could not be read. */

@@ -348,14 +348,21 @@ static void add_return(struct decoder *d)
 	static const struct label l = { "returned", "returned", false };
 	const struct xlat *errors = api_domains[d->f->domain].errors;
 	int64_t ret = d->call->ret;
+	uint8_t read = d->plan->ret_read;
 
 	switch (d->f->ret) {
 	case API_RET_STATUS:
 		add_number(d, &l, errors ? FIELD_ERROR : FIELD_INT, (uint64_t)(int32_t)ret, errors);
 		break;
 	case API_RET_INT: add_number(d, &l, FIELD_INT, (uint64_t)(int32_t)ret, NULL); break;
-	case API_RET_PTR:
-	case API_RET_STR: add_number(d, &l, FIELD_PTR, (uint64_t)ret, NULL); break;
+	case API_RET_PTR: add_number(d, &l, FIELD_PTR, (uint64_t)ret, NULL); break;
+	case API_RET_STR:
+		if (read < CT_MAX_READS && d->reads.at[read])
+			add_bytes(d, &l, FIELD_STR, d->reads.at[read], d->reads.len[read],
+				  d->reads.cut[read]);
+		else
+			add_number(d, &l, FIELD_PTR, (uint64_t)ret, NULL);
+		break;
 	default: break;
 	}
 }

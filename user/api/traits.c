@@ -112,3 +112,14 @@ uint32_t api_traits(unsigned int func)
 	made = true;
 	return traits[func];
 }
+
+void api_handling(uint64_t *set)
+{
+	const uint32_t any = TR_STREAM_CREATE | TR_STREAM_DESTROY | TR_EVENT_CREATE |
+			     TR_EVENT_DESTROY | TR_GRAPH_CREATE | TR_GRAPH_DESTROY | TR_LOAD |
+			     TR_UNLOAD;
+
+	for (int i = 0; i < api_nfuncs && i < CT_MAX_FUNCS; i++)
+		if (api_traits((unsigned int)i) & any)
+			set[i / 64] |= 1ULL << (i % 64);
+}

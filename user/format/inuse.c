@@ -45,6 +45,8 @@ bool inuse_call(struct inuse *u, const struct event *ev, uint32_t *device, int64
 	if (ev->rec->kind != CT_CALL)
 		return false;
 	api_memory((const struct ct_call *)ev->rec, API_ARCH_HERE, &m);
+	if (m.bytes >= CT_SIZE_MOST)
+		m.bytes = 0; /* there is no such size */
 	if ((m.what != API_MEMORY_TAKEN && m.what != API_MEMORY_FREED) ||
 	    m.space != API_SPACE_DEVICE ||
 	    (m.what == API_MEMORY_TAKEN && m.kind == API_MEM_IMPORTED))

@@ -161,6 +161,7 @@ struct sink_end {
 struct sink_wants {
 	bool for_programs;    /* the output is for programs, not for people */
 	const char *files[2]; /* files that it writes in addition to the output; NULL: none */
+	bool handles;	      /* with SINKS_MEMORY: calls that make streams and the like, too */
 	bool blocks;	      /* it shows what allocators inside programs say of their blocks */
 	/* layers that it needs: bits 1 << (domain - API_FIRST_LAYER); any_layer: where others are
 	 * recorded, these are not needed */
@@ -173,6 +174,8 @@ struct sink_wants {
 	uint64_t processes; /* for how many of them counts have room; 0: a default */
 };
 
+#define SINK_UNWRITTEN 2
+
 struct sink;
 struct sink_ops {
 	const char *name, *help;
@@ -183,8 +186,9 @@ struct sink_ops {
 	void (*wants)(const void *own, struct sink_wants *);
 	/* Returns 0 or -errno; -EINVAL after a message that says why. */
 	int (*open)(struct sink *, const struct sink_opts *);
-	/* Returns 1 if the event made a row, 0 if not (a kind that the sink does not print), or
-	 * -errno of the output. */
+	/* Returns 1 if the event made a row, 0 if not (a kind that the sink does not print),
+	 * SINK_UNWRITTEN if it would have made one and its process has no file, or -errno of the
+	 * output. */
 	int (*event)(struct sink *, const struct event *);
 	/* Called regularly, at least every 100 ms; NULL: the sink does not depend on time.
 	 * Returns 0 or -errno. */

@@ -2,7 +2,8 @@
 /*
  * split.c - a file for each process: with %p in the path of -o, each process gets an output of its
  * own, of the format that was asked for (sink_opts.split). What is of no process, as a loss, goes
- * to all that are open. Knows no format.
+ * to all that are open. A file that cannot be made leaves the others alone: in a folder as /tmp anybody
+ * may put something there that has its name. Knows no format.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,8 +13,10 @@
 #include "sink.h"
 #include "../util/msg.h"
 #include "../util/table/array.h"
+#include "../util/table/keyed.h"
 
 #define SPLIT_FILES_MAX 256
+#define SPLIT_REFUSED_MAX (1u << 24) /* as many as processes have numbers */
 
 /* Where it is stays, since its sink points into it. */
 struct split_file {
@@ -28,14 +31,19 @@ struct split {
 	struct split_file **files;
 	int n;
 	struct split_file *last; /* that a row went to */
-	uint64_t no_file;	 /* events of processes for which there could be no file */
+	struct keyed refused;	 /* numbers of processes whose file could not be made */
+	bool full;		 /* there are as many files as there can be, which was said */
 };
 
 static int split_open(struct sink *s, const struct sink_opts *opts)
 {
 	s->opts = opts;
 	s->priv = calloc(1, sizeof(struct split));
-	return s->priv ? 0 : -ENOMEM;
+	if (!s->priv)
+		return -ENOMEM;
+	keyed_open(&((struct split *)s->priv)->refused, sizeof(uint32_t), sizeof(uint32_t),
+		   SPLIT_REFUSED_MAX);
+	return 0;
 }
 
 /* The path with the process's number in place of each %p; NULL: no memory. */
@@ -85,8 +93,16 @@ static int file_open(struct sink *s, struct split_file *f)
 	return err;
 }
 
-/* The file of the event's process, which has one from its first call or device work on. *err: 0,
- * or -errno where it is NULL. */
+/* The process has no file and gets none; that was said. Returns 0 or -ENOMEM. */
+static int refuse(struct split *all, uint32_t number)
+{
+	bool made;
+
+	return keyed_get(&all->refused, &number, &made) ? 0 : -ENOMEM;
+}
+
+/* The file of the event's process, which has one from its first call or device work on. *err, where it
+ * is NULL: 0, or SINK_UNWRITTEN, or -errno. */
 static struct split_file *file_of(struct sink *s, const struct event *ev, int *err)
 {
 	struct split *all = s->priv;
@@ -101,8 +117,16 @@ static struct split_file *file_of(struct sink *s, const struct event *ev, int *e
 	for (int i = 0; i < all->n; i++)
 		if (all->files[i]->number == number)
 			return all->last = all->files[i];
-	all->no_file += works && all->n == SPLIT_FILES_MAX;
-	if (!works || all->n == SPLIT_FILES_MAX)
+	if (!works)
+		return NULL;
+	*err = SINK_UNWRITTEN;
+	if (all->n == SPLIT_FILES_MAX && !all->full)
+		msg_warn(
+			"-o with %%p writes %d files, and no more: what further processes do is in "
+			"no file",
+			SPLIT_FILES_MAX);
+	all->full = all->n == SPLIT_FILES_MAX;
+	if (all->full || keyed_look(&all->refused, &number))
 		return NULL;
 	f = calloc(1, sizeof(*f));
 	*err = f && array_room(all->files, all->n) ? 0 : -ENOMEM;
@@ -114,6 +138,10 @@ static struct split_file *file_of(struct sink *s, const struct event *ev, int *e
 	*err = file_open(s, f);
 	if (*err) {
 		drop(f);
+		/* the others have theirs */
+		if (*err != -ENOMEM)
+			*err = refuse(all, number);
+		*err = *err ? *err : SINK_UNWRITTEN;
 		return NULL;
 	}
 	all->files[all->n++] = f;
@@ -174,12 +202,13 @@ static int split_close(struct sink *s, const struct sink_end *end)
 			failed = 1;
 		drop(f);
 	}
-	if (all && all->no_file)
-		msg_warn("%llu rows of processes after the first %d are in no file, because -o "
-			 "with %%p writes no more files",
-			 (unsigned long long)all->no_file, SPLIT_FILES_MAX);
-	if (all)
+	/* not one of them could be written */
+	if (all && !all->n && all->refused.n)
+		failed = 1;
+	if (all) {
+		keyed_close(&all->refused);
 		free(all->files);
+	}
 	free(all);
 	s->priv = NULL;
 	s->status = failed;

@@ -67,6 +67,8 @@ void ledger_close(struct ledger *l)
 	sites_close(l->sites);
 	ledger_index_close(l);
 	free(l->rows);
+	for (uint32_t i = 0; i < l->nprocesses; i++)
+		free(l->processes[i].handles);
 	free(l->processes);
 	free(l);
 }
@@ -269,6 +271,11 @@ static struct live_entry *enter(struct ledger *l, const struct live_entry *from)
 		return NULL;
 	}
 	*e = *from;
+	if (e->bytes >= CT_SIZE_MOST || (where_of(e->kind) != LEDGER_ADDRESSES &&
+					 ledger_all(l, where_of(e->kind))->bytes >= CT_SUM_MOST)) {
+		l->odd_sizes += e->space != API_SPACE_HANDLE;
+		e->bytes = 0;
+	}
 	l->processes[from->process].live_n++;
 	sum(l, e, TAKEN, from->taken_ns);
 	tell_blocks(l, e, BLOCKS_SEGMENT_TAKEN, from->taken_ns);
@@ -488,6 +495,14 @@ static void sweep(struct ledger *l, uint32_t process, enum ledger_end end,
 	}
 }
 
+static bool grows(struct ledger_handles *h, uint64_t until_ns)
+{
+	for (int k = 0; k < GROWING_END; k++)
+		if (growing_grows(&h->growing, until_ns, (enum growing_kind)k))
+			return true;
+	return false;
+}
+
 static void end_process(struct ledger *l, uint32_t process, enum ledger_end end, int status,
 			uint64_t at_ns)
 {
@@ -498,6 +513,11 @@ static void end_process(struct ledger *l, uint32_t process, enum ledger_end end,
 	blocks_end(&l->blocks, process, &l->live);
 	sweep(l, process, end, NULL, 0, at_ns);
 	p->ended = true;
+	p->ended_ns = at_ns;
+	if (p->handles && !grows(p->handles, at_ns)) {
+		free(p->handles);
+		p->handles = NULL;
+	}
 	p->status = status;
 	ledger_process_drop(l, process);
 }
@@ -535,6 +555,41 @@ static int report(struct ledger *l, const struct event *ev)
 	return 1;
 }
 
+static void made_at(struct ledger_maker *makers, uint32_t site)
+{
+	size_t i = 0;
+
+	while (i < LEDGER_MAKERS && makers[i].n && makers[i].site != site)
+		i++;
+	makers[i].site = i < LEDGER_MAKERS ? site : 0;
+	makers[i].n++;
+}
+
+/* Counts a handle, such as a stream, that a call makes or gives back. */
+static void handle(struct ledger *l, const struct event *ev)
+{
+	const struct ct_call *c = (const struct ct_call *)ev->rec;
+	struct ledger_process *p;
+	enum growing_kind kind;
+	uint32_t process;
+	bool makes;
+
+	if (!l->opts.handles || api_failed(c) || c->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN))
+		return;
+	kind = growing_kind_of(c, &makes);
+	process = kind == GROWING_END ? UINT32_MAX : ledger_process(l, ev->proc);
+	if (process == UINT32_MAX)
+		return;
+	p = &l->processes[process];
+	if (!p->handles)
+		p->handles = calloc(1, sizeof(*p->handles));
+	if (!p->handles)
+		return;
+	growing_add(&p->handles->growing, c->h.start_ns, c->h.start_ns, kind, makes);
+	if (makes)
+		made_at(p->handles->makers[kind], sites_of(l->sites, c->func, ev->stack));
+}
+
 static int call(struct ledger *l, const struct event *ev)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
@@ -544,6 +599,7 @@ static int call(struct ledger *l, const struct event *ev)
 
 	if (api_layer_reports(&api_funcs[c->func]))
 		return report(l, ev);
+	handle(l, ev);
 	if (api_memory(c, API_ARCH_HERE, &m) == API_MEMORY_NONE)
 		return 0;
 	t.process = ledger_process(l, ev->proc);

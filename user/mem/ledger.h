@@ -14,6 +14,7 @@
 
 #include "../event/event.h"
 #include "blocks.h"
+#include "growing.h"
 #include "live.h"
 #include "mem_sites.h"
 
@@ -49,6 +50,16 @@ struct ledger_row {
 	uint64_t first_ns;     /* LEAK: when the first was taken */
 };
 
+/* Streams and the like, which hold no memory that is known: how many there are, and who made them. */
+#define LEDGER_MAKERS 16 /* call sites of each kind, the first ones; more are counted as site 0 */
+struct ledger_handles {
+	struct growing growing;
+	struct ledger_maker {
+		uint32_t site;
+		uint64_t n; /* made there; 0: the place is free */
+	} makers[GROWING_END][LEDGER_MAKERS + 1];
+};
+
 struct ledger_process {
 	uint32_t pid, shown_pid;
 	uint64_t start_boottime_ns; /* 0: not known */
@@ -58,8 +69,10 @@ struct ledger_process {
 	bool had;	 /* it took or gave back memory */
 	bool by_calls;	 /* its calls are seen */
 	bool ended;
-	int status;	 /* with ended: the status as in wait(2) */
-	uint64_t live_n; /* number of its entries in the table */
+	int status;			/* with ended: the status as in wait(2) */
+	uint64_t ended_ns;		/* with ended */
+	struct ledger_handles *handles; /* NULL: it made none */
+	uint64_t live_n;		/* number of its entries in the table */
 	uint64_t leaked, leaked_n;
 	uint64_t unseen_n;  /* frees of memory whose allocation was not seen */
 	uint64_t unfreed_n; /* addresses that were allocated again although no free was seen */
@@ -94,6 +107,7 @@ struct ledger_oom {
 
 struct ledger;
 struct ledger_opts {
+	bool handles;		     /* counts them, too */
 	uint32_t live_max, rows_max; /* 0: as many as there is room for by default */
 	void (*oom)(void *ctx, const struct ledger_oom *); /* called at once; NULL: not wanted */
 	void (*no_block)(void *ctx, const struct blocks_oom *); /* the same of an allocator's */
@@ -126,6 +140,7 @@ struct ledger {
 	/* allocations that are not in the book, because too much is held at a time */
 	uint64_t no_room;
 	uint64_t no_row; /* changes for which there was no row */
+	uint64_t odd_sizes; /* allocations with a size that cannot be (CT_SIZE_MOST): it is in no sum */
 	struct ledger_index *index;
 };
 

@@ -141,7 +141,7 @@ void ledger_process_drop(struct ledger *l, uint32_t process)
 
 	if (place)
 		keyed_remove(&l->index->pids, place);
-	if (p->had)
+	if (p->had || p->handles)
 		return;
 	p->used = false;
 	if (process < l->index->free_process)

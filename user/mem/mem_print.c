@@ -241,3 +241,40 @@ uint64_t mem_missing(const struct ledger *l, const struct mem_about *a)
 		return 1;
 	return missing;
 }
+
+/* ---- handles ---- */
+
+static int made_more(const void *a, const void *b)
+{
+	const struct ledger_maker *x = a, *y = b;
+
+	if (x->n != y->n)
+		return x->n > y->n ? -1 : 1;
+	return x->site < y->site ? -1 : x->site > y->site;
+}
+
+bool mem_next_growth(const struct ledger *l, const struct mem_about *a, uint64_t *at,
+		     struct mem_growth *out)
+{
+	uint64_t now = a->start_ns + (a->end ? a->end->uptime_ns : 0);
+
+	for (; *at < (uint64_t)l->nprocesses * GROWING_END; ++*at) {
+		struct ledger_process *p = &l->processes[*at / GROWING_END];
+		enum growing_kind kind = (enum growing_kind)(*at % GROWING_END);
+		uint64_t until = p->ended ? p->ended_ns : now > l->last_ns ? now : l->last_ns;
+
+		if (!p->used || !p->handles || !growing_grows(&p->handles->growing, until, kind))
+			continue;
+		*out = (struct mem_growth){ .process = (uint32_t)(*at / GROWING_END),
+					    .kind = kind,
+					    .made = p->handles->growing.of[kind].made,
+					    .given = p->handles->growing.of[kind].given };
+		memcpy(out->makers, p->handles->makers[kind], sizeof(out->makers));
+		qsort(out->makers, ARRAY_LEN(out->makers), sizeof(*out->makers), made_more);
+		while (out->nmakers < ARRAY_LEN(out->makers) && out->makers[out->nmakers].n)
+			out->nmakers++;
+		++*at;
+		return true;
+	}
+	return false;
+}

@@ -37,6 +37,19 @@ void mem_print_watch_json(struct out *, const struct ledger *, const struct mem_
  * are any, it is not known what was leaked. */
 uint64_t mem_missing(const struct ledger *, const struct mem_about *);
 
+/* Streams and the like of which a process has more and more. */
+struct mem_growth {
+	uint32_t process;
+	enum growing_kind kind;
+	uint64_t made, given;
+	uint32_t nmakers;
+	/* those of whom most are, first; site 0: all others, or not known */
+	struct ledger_maker makers[LEDGER_MAKERS + 1];
+};
+/* Fills in the next one at or behind *at, from 0 on, which moves on. False: there is none. */
+bool mem_next_growth(const struct ledger *, const struct mem_about *, uint64_t *at,
+		     struct mem_growth *);
+
 /* Used inside the room: the rows of a kind, the largest first: by their peak, or, for leaks, by
  * their size. The caller frees; NULL: there are none, or no memory. */
 const struct ledger_row **mem_rows(const struct ledger *, enum ledger_by, uint32_t *n);

@@ -166,6 +166,33 @@ static void faults(struct json *j, const struct ledger *l, const struct mem_abou
 	json_end(j);
 }
 
+static void growing(struct json *j, const struct ledger *l, const struct mem_about *a)
+{
+	struct mem_growth g;
+	uint64_t at = 0;
+
+	json_line(j, "");
+	json_open_array(j, "growing_handles");
+	while (mem_next_growth(l, a, &at, &g)) {
+		json_line(j, " ");
+		head(j, l, g.process);
+		json_put_str(j, "what", growing_word(g.kind));
+		json_put_u64(j, "made", g.made);
+		json_put_u64(j, "given_back", g.given);
+		json_put_u64(j, "left", g.made - g.given);
+		json_open_array(j, "makers");
+		for (uint32_t i = 0; i < g.nmakers; i++) {
+			json_open_object(j, NULL);
+			json_put_u64(j, "site", g.makers[i].site);
+			json_put_u64(j, "made", g.makers[i].n);
+			json_end(j);
+		}
+		json_end(j);
+		json_end(j);
+	}
+	json_end(j);
+}
+
 static void frame(struct json *j, const struct site_frame *f)
 {
 	static const char *const kinds[] = { "native", "inlined", "python", "unknown" };
@@ -229,10 +256,13 @@ void mem_print_json(struct out *o, const struct ledger *l, const struct mem_abou
 		json_put_holes(&j, a->end->losses.holes);
 	json_put_u64(&j, "not_in_book", l->no_room);
 	json_put_u64(&j, "not_in_rows", l->no_row + l->blocks.no_row + sites_no_room(l->sites));
+	if (l->odd_sizes)
+		json_put_u64(&j, "impossible_sizes", l->odd_sizes);
 	json_put_bool(&j, "leaks_known", !mem_missing(l, a));
 	processes(&j, l);
 	all_rows(&j, l, a);
 	faults(&j, l, a);
+	growing(&j, l, a);
 	mem_print_blocks_json(&j, l, a);
 	sites(&j, l);
 	json_end(&j);

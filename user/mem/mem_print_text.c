@@ -372,6 +372,38 @@ static void notes(struct out *o, const struct ledger *l)
 				ull(p->unfreed_n));
 		}
 	}
+	if (l->odd_sizes) {
+		any = true;
+		out_fmt(o, "Sizes that cannot be, of 256 TiB or more: %llu; they are in no sum\n",
+			ull(l->odd_sizes));
+	}
+	if (any)
+		out_char(o, '\n');
+}
+
+/* ---- handles ---- */
+
+static void handles(struct out *o, const struct ledger *l, const struct mem_about *a)
+{
+	struct mem_growth g;
+	uint64_t at = 0;
+	bool any = false;
+
+	for (; mem_next_growth(l, a, &at, &g); any = true) {
+		out_fmt(o, "Growing: %llu %s are left in process ", ull(g.made - g.given),
+			growing_word(g.kind));
+		mem_process_text(o, l, g.process);
+		out_fmt(o, ": %llu were made throughout the trace, and %llu were given back\n",
+			ull(g.made), ull(g.given));
+		for (uint32_t i = 0; i < g.nmakers && i < a->top; i++) {
+			out_fmt(o, "  %llu made by ", ull(g.makers[i].n));
+			if (g.makers[i].site)
+				mem_site_line(o, l, g.makers[i].site);
+			else
+				out_str(o, "others");
+			out_char(o, '\n');
+		}
+	}
 	if (any)
 		out_char(o, '\n');
 }
@@ -450,6 +482,7 @@ void mem_print_text(struct out *o, const struct ledger *l, const struct mem_abou
 	mem_print_blocks(o, l, a);
 	faults(o, l, a);
 	notes(o, l);
+	handles(o, l, a);
 	leaks(o, l, a);
 }
 

@@ -127,7 +127,9 @@ static int close_snapshot(struct mem_sink *m)
 static int mem_open(struct sink *s, const struct sink_opts *opts)
 {
 	struct mem_sink *m = calloc(1, sizeof(*m));
-	struct ledger_opts ledger = { .oom = on_oom, .no_block = on_no_block, .ctx = m };
+	struct ledger_opts ledger = {
+		.handles = true, .oom = on_oom, .no_block = on_no_block, .ctx = m
+	};
 	int err;
 
 	s->opts = opts;
@@ -255,6 +257,7 @@ static void mem_wants(const void *own, struct sink_wants *wants)
 	wants->files[0] = how->html;
 	wants->files[1] = how->viz;
 	wants->blocks = how->viz;
+	wants->handles = true;
 }
 
 #define OPTION_STRUCT struct mem_options

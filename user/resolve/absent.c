@@ -131,6 +131,10 @@ static bool word_of(const struct reads *in, uint8_t from, uint16_t off, uint64_t
 		memcpy(word, in->at[read] + off, sizeof(*word));
 		return true;
 	}
+	if (from == CT_FROM_RETURN) {
+		*word = (uint64_t)in->call->ret;
+		return true;
+	}
 	if (from >= in->call->nwords)
 		return false;
 	*word = in->call->words[from];

@@ -281,6 +281,11 @@ int resolve_record(struct resolve *r, const struct ct_hdr *h)
 	return err;
 }
 
+void resolve_idle(struct resolve *r, uint64_t now_ns)
+{
+	targets_tidy(r->targets, now_ns);
+}
+
 bool resolve_communicator(struct resolve *r, uint32_t pid, uint64_t handle,
 			  struct communicator_is *is)
 {

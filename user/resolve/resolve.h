@@ -44,6 +44,8 @@ void resolve_close(struct resolve *);
 /* Takes one record, after process_table_record() has taken it. Returns 0 or -errno, which may come
  * from out. */
 int resolve_record(struct resolve *, const struct ct_hdr *);
+/* To be called now and then, also while no record comes: lets go of processes that have ended. */
+void resolve_idle(struct resolve *, uint64_t now_ns);
 /* Reads a communicator of NCCL out of its process, as communicator_fn (event/scopes/collectives.h). Only
  * if the source is live (`absent`). Waits a fraction of a second at most, and once for each file, for
  * the debug information of the library. */

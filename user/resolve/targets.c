@@ -71,13 +71,18 @@ static int find(struct targets *t, uint32_t pid)
 	return -1;
 }
 
+void targets_tidy(struct targets *t, uint64_t now_ns)
+{
+	for (int i = t->n - 1; i >= 0; i--)
+		if (t->entries[i].until_ns && t->entries[i].until_ns < now_ns)
+			drop(t, i);
+}
+
 static void make_room(struct targets *t, uint64_t now_ns)
 {
 	int oldest = 0;
 
-	for (int i = t->n - 1; i >= 0; i--)
-		if (t->entries[i].until_ns && t->entries[i].until_ns < now_ns)
-			drop(t, i);
+	targets_tidy(t, now_ns);
 	if (t->n < MOST)
 		return;
 	for (int i = 1; i < t->n; i++)

@@ -26,5 +26,7 @@ bool targets_same(struct targets *, const struct ct_process *);
 void targets_drop(struct targets *, uint32_t pid);
 /* Call this when the process ended: it is closed after its last records were handled. */
 void targets_exited(struct targets *, uint32_t pid, uint64_t now_ns);
+/* To be called now and then: closes those that ended a while ago. */
+void targets_tidy(struct targets *, uint64_t now_ns);
 
 #endif

@@ -197,6 +197,8 @@ int session_feed_holes(struct session *s, const struct losses *l, uint64_t now_n
 			    l->scopes_dropped);
 	if (!err)
 		err = state(s, CT_HOLE_UNREPORTED, CT_HOLE_PROCESSES, CT_HOLE_LOST, l->unreported);
+	if (!err)
+		err = stages_state_unwritten(&s->stages);
 	/* what the ring lost comes with the records that follow, and join reports its own */
 	for (int i = 0; i < CT_LOSS_END && !err; i++)
 		if (i != CT_LOSS_RING && i != CT_LOSS_ORPHAN && i != CT_LOSS_TAIL &&
@@ -236,6 +238,8 @@ int session_feed_time(struct session *s, uint64_t now)
 	int err = 0;
 
 	show_progress(s);
+	if (s->stages.resolve)
+		resolve_idle(s->stages.resolve, now);
 
 	if (!session_first(s)->ops->recorded && now - s->clock_ns >= CLOCKS_EVERY_NS) {
 		struct ct_clock c = s->began;

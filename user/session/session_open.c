@@ -16,6 +16,9 @@
 #include "../util/io/confine.h"
 #include "../util/msg.h"
 
+/* A trace of a small program by each way takes less (tests/cases/machine.sh). */
+#define MEMORY_LEAST (64u << 20)
+
 static bool recent(void *ctx, uint64_t ino, char *name, size_t size)
 {
 	struct session *s = ctx;
@@ -117,6 +120,18 @@ static void tell_join(struct session *s)
 		join_no_calls(s->stages.join);
 }
 
+/* What cannot be taken ends us without a word: the kernel kills who is above the limit. */
+static void tell_memory(const struct session *s)
+{
+	uint64_t memory = cgroup_memory_here();
+
+	if (memory < MEMORY_LEAST && !s->o->replay)
+		msg_warn("cudatrace may take only %llu MiB of memory here (the limit of its "
+			 "cgroup): "
+			 "it needs %u MiB, and the kernel may kill it; raise the limit",
+			 (unsigned long long)(memory >> 20), MEMORY_LEAST >> 20);
+}
+
 int session_open(struct session *s)
 {
 	int err;
@@ -131,6 +146,7 @@ int session_open(struct session *s)
 		return err;
 	s->out.stop = &signals_pending;
 	objects_memory(cgroup_memory_here());
+	tell_memory(s);
 	err = open_stages(s) ? -ENOMEM : session_loop_open(s);
 	if (err == -EMFILE)
 		msg_error(

@@ -12,9 +12,10 @@
 
 #define RING_BYTES (16u << 20)
 #define RING_STACK_BYTES (64u << 20) /* holds 100 ms of 200 000 stacks a second, at 3 KiB each */
-/* with stacks, the ring takes at most this part of the machine's memory, if that is more than
- * RING_BYTES */
+#define RING_LEAST_BYTES (1u << 20)
+/* the ring takes at most this part of the memory that this process may take: above RING_BYTES, and below */
 #define RING_SHARE 32
+#define RING_SMALL_SHARE 16
 /* one process may use at most 1/ENTRIES_SHARE of the counters' entries for its kernels */
 #define ENTRIES_SHARE 16
 #define ENTRIES_LEAST 100
@@ -157,7 +158,7 @@ static void plan_causes(struct session_plan *p, const struct opts *o, const stru
 }
 
 /* For sinks about memory: captures and shows all calls that allocate or free memory. */
-static void plan_memory(struct session_plan *p, const struct opts *o)
+static void plan_memory(struct session_plan *p, const struct opts *o, const struct sink_wants *w)
 {
 	struct capture_plan *c = &p->capture;
 
@@ -165,6 +166,8 @@ static void plan_memory(struct session_plan *p, const struct opts *o)
 		return;
 	memset(c->shown, 0, sizeof(c->shown));
 	api_remembering(c->shown);
+	if (w->handles)
+		api_handling(c->shown);
 	memcpy(c->capture, c->shown, sizeof(c->capture));
 	memcpy(c->named, c->shown, sizeof(c->named));
 }
@@ -207,10 +210,12 @@ static uint8_t count_by(uint8_t by)
 static uint32_t ring_bytes(const struct opts *o)
 {
 	uint32_t bytes = o->stack == OPTS_STACK_NONE ? RING_BYTES : RING_STACK_BYTES;
+	uint64_t memory = cgroup_memory_here();
 
 	if (o->ring_bytes)
 		return o->ring_bytes;
-	while (bytes > RING_BYTES && bytes > cgroup_memory_here() / RING_SHARE)
+	while (bytes > RING_LEAST_BYTES &&
+	       bytes > memory / (bytes > RING_BYTES ? RING_SHARE : RING_SMALL_SHARE))
 		bytes /= 2;
 	return bytes;
 }
@@ -279,7 +284,7 @@ static void plan_functions(struct session_plan *p, const struct opts *o, const s
 	c->inlined = api_layers_inlined(o->layers);
 	c->shapes = o->shapes;
 	plan_names(p, o, w);
-	plan_memory(p, o);
+	plan_memory(p, o, w);
 	plan_layers(p, o);
 	if (session_plan_places(o))
 		api_placing(c->capture);

@@ -152,3 +152,10 @@ uint64_t cgroup_memory_part(uint64_t want)
 
 	return want < part ? want : part;
 }
+
+uint32_t cgroup_memory_fit(uint32_t want, size_t each, unsigned int parts)
+{
+	uint64_t n = cgroup_memory_here() / parts / each;
+
+	return n < want ? (uint32_t)(n ? n : 1) : want;
+}

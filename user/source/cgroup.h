@@ -18,5 +18,8 @@ uint64_t cgroup_memory_here(void);
 /* `want` bytes, or less where they are more than a quarter of that: for records that wait. The program
  * may be in the same cgroup. */
 uint64_t cgroup_memory_part(uint64_t want);
+/* `want` things of so many bytes each, or as many as fit one of so many parts of the memory that this
+ * process may take; not less than one. */
+uint32_t cgroup_memory_fit(uint32_t want, size_t each, unsigned int parts);
 
 #endif

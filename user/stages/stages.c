@@ -230,6 +230,8 @@ static int show(void *ctx, struct event *ev)
 	}
 	if (rec->flags & CT_F_HIDDEN)
 		return 0;
+	if (rows & SINK_UNWRITTEN)
+		return unwritten_add(&st->unwritten, ev);
 	st->shown += (uint64_t)rows;
 	if (rows && rec->kind == CT_CALL && rec->flags & CT_F_UNFINISHED &&
 	    !(rec->flags & CT_F_PENDING))
@@ -257,6 +259,16 @@ int stages_show(struct stages *st, const struct ct_hdr *rec)
 	INVARIANT((rec->kind == CT_HOLE && rec->flags & CT_F_FINAL) ||
 		  !record_check(rec, rec->size));
 	return show(st, &ev);
+}
+
+static int show_made(void *ctx, const struct ct_hdr *rec)
+{
+	return stages_show(ctx, rec);
+}
+
+int stages_state_unwritten(struct stages *st)
+{
+	return unwritten_state(&st->unwritten, show_made, st);
 }
 
 /* Decides whether a call gets a number. */
@@ -365,6 +377,7 @@ void stages_close(struct stages *st)
 	captures_close(st->captures);
 	peaks_close(st->peaks);
 	holes_close(st->holes);
+	unwritten_close(&st->unwritten);
 	join_close(st->join);
 	kernel_counters_close(st->counters);
 	gpu_table_close(st->gpus);

@@ -17,6 +17,7 @@
 #include "nest.h"
 #include "../resolve/resolve.h"
 #include "../format/sink.h"
+#include "unwritten.h"
 #include "window.h"
 
 #define STAGES_PLACE 512
@@ -65,7 +66,8 @@ struct stages {
 		struct ct_estimated unseen;
 	} counted, counted_ended;
 	struct holes *holes; /* of what passed the filter */
-	uint64_t most;	     /* rows to show at most; 0: no limit */
+	struct unwritten unwritten;
+	uint64_t most; /* rows to show at most; 0: no limit */
 };
 
 /* The caller keeps the ownership of filter and sinks. Returns 0 or -ENOMEM; stages_close() is safe
@@ -80,6 +82,8 @@ int stages_record(struct stages *, const struct ct_hdr *);
 void stages_count_anew(struct stages *);
 /* Takes a record that the session made, for the last stage only. */
 int stages_show(struct stages *, const struct ct_hdr *);
+/* States what could not be written, if more of it could not since this was stated. Returns 0 or -errno. */
+int stages_state_unwritten(struct stages *);
 /* The source has stopped: ends the scopes that are still open, as unfinished. */
 int stages_end_scopes(struct stages *, uint64_t now_ns);
 /* All records have come: states what of device work is missing. Returns 0 or -errno. */

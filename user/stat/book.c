@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* book.c - see book.h. Knows records; no source, no format. */
 #include <math.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,6 +111,7 @@ void book_close(struct book *b)
 		free(b->entries[i].hist);
 		free(b->entries[i].sizes);
 	}
+	entered_close(b->entered);
 	busy_close(&b->busy);
 	gauges_close(&b->gauges);
 	keyed_close(&b->held);
@@ -245,6 +247,53 @@ static void add_value(struct ct_sums *n, struct ct_hist *h, uint64_t v)
 static void add_time(struct book *b, struct book_entry *e, uint64_t ns)
 {
 	add_value(&e->n, hist_of(b, e), ns);
+}
+
+static bool has_entered(struct book *b)
+{
+	if (!b->entered)
+		b->entered = entered_open();
+	return b->entered;
+}
+
+static void add_call_time(struct book *b, struct book_entry *e, const struct ct_call *c)
+{
+	uint64_t out = has_entered(b) ? entered_call(b->entered, c, (size_t)(e - b->entries)) : 0;
+
+	add_time(b, e, c->h.end_ns - c->h.start_ns - out);
+}
+
+static unsigned __int128 square(uint64_t v)
+{
+	return (unsigned __int128)v * v;
+}
+
+/* Takes time out of a call that was added and took so long. Of several calls the longest stays as it
+ * is. */
+static void leave_out(struct book *b, struct book_entry *e, uint64_t took_ns, uint64_t ns)
+{
+	unsigned __int128 sum = (unsigned __int128)e->n.squares[1] << 64 | e->n.squares[0];
+
+	if (e->n.timed == 1 && ns <= e->n.ns) {
+		uint64_t left = e->n.ns - ns;
+
+		e->n.timed = e->n.ns = e->n.min_ns = e->n.max_ns = 0;
+		e->n.squares[0] = e->n.squares[1] = 0;
+		if (e->hist)
+			memset(e->hist, 0, sizeof(*e->hist));
+		add_time(b, e, left);
+		return;
+	}
+	if (ns > took_ns || ns > e->n.ns || square(took_ns) > sum)
+		return;
+	e->n.ns -= ns;
+	sum -= square(took_ns) - square(took_ns - ns);
+	e->n.squares[0] = (uint64_t)sum;
+	e->n.squares[1] = (uint64_t)(sum >> 64);
+	if (!e->hist || !e->hist->n[ct_hist_bucket(took_ns)])
+		return;
+	e->hist->n[ct_hist_bucket(took_ns)]--;
+	e->hist->n[ct_hist_bucket(took_ns - ns)]++;
 }
 
 static void add_bytes(struct book *b, struct book_entry *e, uint64_t bytes)
@@ -591,7 +640,7 @@ static int call(struct book *b, const struct event *ev)
 	e->n.calls++;
 	e->n.failed += api_failed(c);
 	if (!(c->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN)))
-		add_time(b, e, c->h.end_ns - c->h.start_ns);
+		add_call_time(b, e, c);
 	size = api_failed(c) ? 0 : api_size(c, API_ARCH_HERE);
 	fits = size <= 0 || add_size(&e->n.bytes, (uint64_t)size);
 	if (spec.grid_how) {
@@ -720,6 +769,55 @@ static int device_work(struct book *b, const struct event *ev)
 	return 1;
 }
 
+/* An agent has come into a process, in a call that may have been added before. */
+static int entered(struct book *b, const struct event *ev)
+{
+	struct entered_in in;
+
+	if (!has_entered(b))
+		return -ENOMEM;
+	if (entered_record(b->entered, ev->rec, &in) && in.at < b->nentries)
+		leave_out(b, &b->entries[in.at], in.took_ns, in.ns);
+	return 0;
+}
+
+/* The only function of the process of which a call took so long. CT_NO_FUNC: there are several. */
+static uint16_t only_long(const struct book *b, const struct ct_hdr *h, struct book_entry **in)
+{
+	uint16_t func = CT_NO_FUNC;
+
+	*in = NULL;
+	for (size_t i = 0; i < b->nentries; i++) {
+		struct book_entry *e = &b->entries[i];
+
+		if (e->what != BOOK_CALL || (e->pid && e->pid != h->pid) ||
+		    e->n.max_ns < h->end_ns - h->start_ns)
+			continue;
+		if (*in && func != e->func)
+			return CT_NO_FUNC;
+		func = e->func;
+		if (!*in || e->n.max_ns > (*in)->n.max_ns)
+			*in = e;
+	}
+	return func;
+}
+
+void book_leave_entered(struct book *b)
+{
+	struct book_entry *e;
+	struct ct_hdr *h;
+	size_t i = 0;
+
+	while (b->entered && (h = entered_next(b->entered, &i))) {
+		uint16_t func = only_long(b, h, &e);
+
+		if (func == CT_NO_FUNC)
+			continue;
+		leave_out(b, e, e->n.max_ns, h->end_ns - h->start_ns);
+		entered_found(b->entered, h, func);
+	}
+}
+
 int book_event(struct book *b, const struct event *ev)
 {
 	b->gpus = ev->gpus ? ev->gpus : b->gpus;
@@ -734,6 +832,7 @@ int book_event(struct book *b, const struct event *ev)
 	case CT_KERNEL:
 	case CT_COPY:
 	case CT_SET: seen(b, ev->rec); return device_work(b, ev);
+	case CT_ENTERED: return entered(b, ev);
 	case CT_COUNTER: return gauges_event(&b->gauges, ev);
 	default: return 0;
 	}

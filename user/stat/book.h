@@ -12,6 +12,7 @@
 #include "../event/muted.h"
 #include "../util/table/keyed.h"
 #include "busy.h"
+#include "entered.h"
 #include "gauges.h"
 
 enum book_what {
@@ -115,6 +116,7 @@ struct book {
 	/* struct book_held: memory held, for calls that came one by one; the kernel side keeps
 	 * the same for calls that it counts */
 	struct keyed held;
+	struct entered *entered; /* NULL: no call took long, and no agent came into a process */
 	struct book_index *index;
 	uint64_t named; /* counts the entries' names that were looked at */
 	enum book_by by;
@@ -155,6 +157,10 @@ void book_close(struct book *);
 /* Adds the event. Returns 1 if it was counted, 0 if it is not of a kind that is counted, or
  * -ENOMEM. */
 int book_event(struct book *, const struct event *);
+
+/* All have been added: leaves the time out that agents took to come into processes, where calls were only
+ * counted. */
+void book_leave_entered(struct book *);
 
 /* All calls of an entry: those in `n` and the muted ones. Estimated calls get the mean time,
  * bytes and threads of the others. */

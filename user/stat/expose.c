@@ -450,8 +450,9 @@ static void add_sums(struct expose *x, struct group *g, struct expose_process *p
 	e->n.estimated += n.estimated;
 	e->n.error = error;
 	n.odd = add_memory(x, p, e, &n, t);
+	n.impossible = more(&e->n.impossible, t->sums.odd);
 	x->hist_ns[api_funcs[t->func].class] += n.ns;
-	if (!n.calls && !n.ns && !n.bytes && !n.error)
+	if (!n.calls && !n.ns && !n.bytes && !n.error && !n.impossible)
 		return;
 	g->changed_ns = x->now_ns;
 	s = keyed_get(&x->series, &want.key, &made);
@@ -464,6 +465,7 @@ static void add_sums(struct expose *x, struct group *g, struct expose_process *p
 	s->n.ns += n.ns;
 	losses_add(&s->n.bytes, n.bytes);
 	s->n.odd += n.odd;
+	s->n.impossible += n.impossible;
 	s->n.estimated += n.estimated;
 	s->n.error += n.error;
 	if (x->opts.kernels && t->how == CT_BY_KERNEL && api_funcs[t->func].class == API_LAUNCH &&

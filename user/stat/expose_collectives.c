@@ -99,7 +99,8 @@ void expose_collectives_add(struct expose_collectives *c, uint32_t group,
 			s->sequence = what->sequence;
 	} else if (what->flags & CT_COLLECTIVE_RETURNED && !scope_failed(scope)) {
 		s->calls++;
-		s->bytes += what->bytes;
+		if (what->bytes < CT_SIZE_MOST && s->bytes < CT_SUM_MOST)
+			s->bytes += what->bytes;
 	}
 }
 

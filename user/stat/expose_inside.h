@@ -21,6 +21,7 @@ struct expose_sums {
 	/* frees of unknown size, or allocations that could not be remembered, because there was
 	 * no room */
 	uint64_t odd;
+	uint64_t impossible; /* calls with a size that cannot be, which is in no sum */
 	/* the estimated part of the calls, and by how much it may be wrong at 95 % confidence */
 	uint64_t estimated, error;
 };

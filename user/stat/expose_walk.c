@@ -13,7 +13,7 @@
 
 #define ANY 0 /* a family of all functions */
 
-enum sum { CALLS, BYTES, FAILED, TIME, ODD, ESTIMATED, ERROR };
+enum sum { CALLS, BYTES, FAILED, TIME, ODD, IMPOSSIBLE, ESTIMATED, ERROR };
 enum label { NONE, DIRECTION, FUNCTION };
 
 static const struct family {
@@ -95,6 +95,7 @@ static double value_of(enum sum what, const struct expose_sums *n)
 	case BYTES: return (double)n->bytes;
 	case FAILED: return (double)n->failed;
 	case ODD: return (double)n->odd;
+	case IMPOSSIBLE: return (double)n->impossible;
 	case ESTIMATED: return (double)n->estimated;
 	case ERROR: return (int64_t)n->error > 0 ? (double)(int64_t)n->error : 0;
 	default: return (double)n->ns / 1e9;

@@ -531,6 +531,9 @@ struct report *report_make(const struct book *b)
 	if (!r)
 		return NULL;
 	r->span_ns = b->last_ns - b->first_ns;
+	r->entered.func = CT_NO_FUNC;
+	if (b->entered)
+		entered_sum(b->entered, &r->entered);
 	r->busy_ns = busy_ns(&b->busy);
 	r->ndevices = b->busy.ndevices;
 	r->gauges = &b->gauges;

@@ -80,6 +80,7 @@ struct report {
 	uint64_t launches, graph_launches, threads, shared_bytes, on_streams;
 	/* calls and device work with a size that cannot be (CT_SIZE_MOST): it is in no sum */
 	uint64_t odd_sizes;
+	struct entered_sum entered; /* time in calls that agents took to come into processes */
 	struct ct_estimated launches_unseen, graphs_unseen; /* of them, what is an estimate */
 	/* calls that copy or set memory, and the asynchronous ones among them */
 	uint64_t moves, moves_async;

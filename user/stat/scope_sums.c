@@ -215,7 +215,8 @@ static void add_inclusive(struct scope_sums *s, const struct event *ev, uint64_t
 	const struct scope_line *line;
 	bool known;
 
-	while (n < WITHIN_MAX) {
+	/* scopes of a recording may lie around each other in a circle: each counts once, and there is an end */
+	for (int steps = 0; steps < WITHIN_MAX; steps++) {
 		line = lineage_of_kind(ev->lineage, ev->rec->pid, id, s->kinds, &known);
 		if (!line)
 			return;

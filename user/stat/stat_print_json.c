@@ -148,6 +148,10 @@ static void derived(struct json *j, const struct report *r, const struct print_a
 	json_put_u64(j, "moves", r->moves);
 	json_put_u64(j, "async_moves", r->moves_async);
 	json_put_u64(j, "bytes_moved", bytes);
+	if (r->entered.ns)
+		json_put_u64(j, "agent_entered_ns", r->entered.ns);
+	if (r->entered.in_sums_ns)
+		json_put_u64(j, "agent_entered_in_sums_ns", r->entered.in_sums_ns);
 	if (r->odd_sizes)
 		json_put_u64(j, "impossible_sizes", r->odd_sizes);
 	if (r->device || a->gpu)

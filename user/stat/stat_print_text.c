@@ -316,6 +316,21 @@ static void memory(struct out *o, const struct book_memory *m)
 	out_char(o, '\n');
 }
 
+/* What it took the agent to come in. */
+static void entered(struct out *o, const struct entered_sum *e)
+{
+	char text[32];
+
+	if (e->ns)
+		out_fmt(o, " %-34s %s inside %s, and in no sum\n", "the agent's coming in",
+			print_duration(text, sizeof(text), (double)e->ns),
+			e->func < api_nfuncs ? api_funcs[e->func].name : "calls");
+	if (e->in_sums_ns)
+		out_fmt(o, " %-34s %s inside a call that is not known: it is in the sums\n",
+			"the agent's coming in",
+			print_duration(text, sizeof(text), (double)e->in_sums_ns));
+}
+
 /* Writes for how much of the time probes were attached, and their cost. */
 static void duty(struct out *o, const struct probe_cost *c)
 {
@@ -385,6 +400,7 @@ static void profile(struct out *o, const struct report *r, const struct print_ab
 			"what the probes cost the programs", print_duration(text, sizeof(text), ns),
 			(unsigned long long)hits, (unsigned long long)a->end->losses.pair_ns);
 	duty(o, &a->end->losses.probes);
+	entered(o, &r->entered);
 	if (r->odd_sizes)
 		out_fmt(o, " %-34s %llu calls or records: 256 TiB or more, and in no sum\n",
 			"sizes that cannot be", (unsigned long long)r->odd_sizes);

@@ -212,6 +212,8 @@ static int print_tables(struct sink *s, const struct sink_end *end)
 	about.utf8 = is_utf8();
 	if (st->ledger)
 		about.peak_bytes = ledger_all(st->ledger, LEDGER_DEVICE)->peak;
+	if (st->book)
+		book_leave_entered(st->book);
 	r = st->book ? report_make(st->book) : NULL;
 	if (r && how->sort != REPORT_BY_TIME)
 		report_sort(r, (enum report_order)how->sort);

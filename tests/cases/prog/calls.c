@@ -25,12 +25,14 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -102,6 +104,17 @@ static void mode_failing(void)
 	queries(arg(0));
 	for (long i = 0; i < arg(1); i++)
 		cudaSetDevice(4711);
+}
+
+/* Asks for the texts of errors. */
+static void mode_words(void)
+{
+	const char *text;
+
+	cudaGetErrorString(cudaErrorMemoryAllocation);
+	cudaGetErrorName(cudaErrorMemoryAllocation);
+	cudaGetErrorName((cudaError_t)123456);
+	cuGetErrorName(CUDA_ERROR_INVALID_VALUE, &text);
 }
 
 static pthread_barrier_t named;
@@ -625,12 +638,29 @@ static void wait_line(void)
 		fprintf(stderr, "calls: stdin ended: %s\n", n ? strerror(errno) : "end of file");
 }
 
+/* Without libc, where that is possible. */
+static long system_call(long nr, long a, long b, long c)
+{
+#if defined(__x86_64__)
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(nr), "D"(a), "S"(b), "d"(c)
+			 : "rcx", "r11", "memory");
+	return result;
+#else
+	return syscall(nr, a, b, c);
+#endif
+}
+
 /* A filter of the thread that lets through what this mode does itself, and kills at anything else. */
-static int filter_most(void)
+static int filter_most(bool raw)
 {
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_write, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_write, 4, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_read, 3, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_prctl, 2, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_exit, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
@@ -639,7 +669,8 @@ static int filter_most(void)
 	struct sock_fprog prog = { sizeof(filter) / sizeof(filter[0]), filter };
 
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
+	       (raw ? system_call(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, (long)&prog)
+		    : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog));
 }
 
 static int of_libc(struct dl_phdr_info *o, size_t size, void *range)
@@ -669,6 +700,7 @@ static int dispatch_calls(void)
  *	tsc-waits, dispatch-waits	the same as without -waits, and then a line is waited for
  *	strict		system calls: all but four
  *	filter-tsc	most system calls, then, after N more queries, the processor's clock
+ *	raw-filter-waits	most system calls, by an instruction of its own, and then a line is waited for
  *	dispatch	system calls that are not libc's
  * The thread ends, because exit_group() may be forbidden.
  */
@@ -685,10 +717,12 @@ static void mode_forbids(void)
 	if (!strcmp(how, "strict"))
 		err = prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0);
 	if (!strcmp(how, "filter-tsc")) {
-		err = filter_most();
+		err = filter_most(false);
 		queries(arg(0));
 		err |= prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
 	}
+	if (!strcmp(how, "raw-filter-waits"))
+		err = filter_most(true);
 	if (!strcmp(how, "dispatch") || !strcmp(how, "dispatch-waits"))
 		err = dispatch_calls();
 	if (strstr(how, "-waits") && write(1, "forbidden\n", 10) == 10)
@@ -697,6 +731,64 @@ static void mode_forbids(void)
 	if (!err && write(1, "survived\n", 9) != 9)
 		_exit(1);
 	syscall(SYS_exit, err != 0);
+}
+
+static void *queries_of_thread(void *arg)
+{
+	queries(*(long *)arg);
+	return NULL;
+}
+
+/* N: maps and fills memory where the hooks' area was, or will be, if that is free; and waits for a line, N times. Then
+ * says whether the memory is as it was. */
+static void mode_maps(void)
+{
+	const size_t page = 1 << 20, size = (size_t)4 << 30;
+	unsigned char *at = MAP_FAILED;
+	bool same = true;
+
+	for (long i = 0; i < arg(0); i++) {
+		queries(1);
+		if (at == MAP_FAILED)
+			at = mmap((void *)0x200040000000, size, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+				  -1, 0);
+		for (size_t n = 0; n < size && at != MAP_FAILED && !i; n += page * 64)
+			memset(at + n, 7, 64);
+		printf("at %ld: %s\n", i, at == MAP_FAILED ? "taken" : "mapped");
+		fflush(stdout);
+		wait_line();
+	}
+	for (size_t n = 0; n < size && at != MAP_FAILED && same; n += page * 64)
+		same = at[n] == 7 && at[n + 63] == 7;
+	printf("%s\n", same ? "as it was" : "changed");
+}
+
+/* N MIB HOW: a query, then the process limits its address space (setrlimit, prlimit, call), takes half of
+ * it by malloc(), and makes N queries in a new thread. */
+static void mode_limited(void)
+{
+	struct rlimit limit = { (rlim_t)arg(1) << 20, (rlim_t)arg(1) << 20 };
+	const char *how = args[2];
+	long n = arg(0);
+	pthread_t thread;
+	int err = -1;
+
+	queries(1);
+	if (!strcmp(how, "setrlimit"))
+		err = setrlimit(RLIMIT_AS, &limit);
+	if (!strcmp(how, "prlimit"))
+		err = prlimit(getpid(), RLIMIT_AS, &limit, NULL);
+	if (!strcmp(how, "call"))
+		err = (int)syscall(SYS_prlimit64, 0, RLIMIT_AS, &limit, NULL);
+	for (int i = 0; i < 16 && !err; i++)
+		err = !malloc((size_t)arg(1) << 15);
+	if (err || pthread_create(&thread, NULL, queries_of_thread, &n)) {
+		printf("no memory\n");
+		return;
+	}
+	pthread_join(thread, NULL);
+	printf("survived\n");
 }
 
 /* ---- namespaces ---- */
@@ -787,6 +879,7 @@ static const struct {
 	{ "mix", mode_mix },
 	{ "sizes", mode_sizes },
 	{ "failing", mode_failing },
+	{ "words", mode_words },
 	{ "reports", mode_reports },
 	{ "names", mode_names },
 	{ "driver", mode_driver },
@@ -813,6 +906,8 @@ static const struct {
 	{ "inner", mode_inner },
 	{ "seccomp", mode_seccomp },
 	{ "forbids", mode_forbids },
+	{ "limited", mode_limited },
+	{ "maps", mode_maps },
 	{ "namespaces", mode_namespaces },
 	{ "profiler", mode_profiler },
 	{ "lines", mode_lines },

@@ -9,8 +9,9 @@
  *					child that makes 5 calls, or does so in a network of its own
  *	descriptors race N		one thread does the first part again and again, another forks N children
  *	descriptors count		prints the descriptors that it has, and its child has, besides its own
- *	descriptors setuid|setuid-0|chroot|caps-0	changes its user (and may not be dumped), its root or its
- *					capabilities; prints "changed" before it goes on
+ *	descriptors setuid|setuid-0|chroot DIR|caps-0|seteuid	changes its user (and may not be dumped), its root, its
+ *					capabilities or, for a time, its effective user; prints "changed" and waits
+ *					for a line before it goes on
  *
  * Makes 10 calls of cudaStreamQuery, prints "ready PID" and waits for a line of stdin; 10 calls more at the end.
  * Prints "N wrong", then waits for a second line, while it makes no calls.
@@ -153,23 +154,23 @@ static int count(void)
 	return n;
 }
 
-static void change(const char *how)
+static void change(const char *how, const char *dir)
 {
-	char dir[] = "/tmp/descriptors.XXXXXX";
-
 	if (!strncmp(how, "setuid", 6))
 		wrong += setgid(65534) || setuid(65534);
 	if (!strcmp(how, "setuid-0"))
 		wrong += prctl(PR_SET_DUMPABLE, 0) != 0;
 	if (!strcmp(how, "caps-0"))
 		set_caps(true);
-	if (!strcmp(how, "chroot")) {
-		wrong += !mkdtemp(dir) || chroot(dir) || chdir("/");
-		printf("root %s\n", dir);
-	}
+	if (!strcmp(how, "chroot"))
+		wrong += chroot(dir) || chdir("/");
+	if (!strcmp(how, "seteuid"))
+		wrong += seteuid(65534) != 0;
 	printf("changed\n");
 	fflush(stdout);
 	wait_for_line();
+	if (!strcmp(how, "seteuid"))
+		wrong += seteuid(0) != 0;
 }
 
 int main(int argc, char **argv)
@@ -194,9 +195,8 @@ int main(int argc, char **argv)
 		printf("%d descriptors\n", count());
 	} else if (!strcmp(mode, "race")) {
 		race(atoi(arg));
-	} else if (!strncmp(mode, "setuid", 6) || !strcmp(mode, "caps-0") ||
-		   !strcmp(mode, "chroot")) {
-		change(mode);
+	} else if (strstr(mode, "uid") || !strcmp(mode, "caps-0") || !strcmp(mode, "chroot")) {
+		change(mode, arg);
 	} else {
 		reopen();
 		if (!strcmp(mode, "dlopen"))

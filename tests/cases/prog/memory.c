@@ -6,7 +6,7 @@
  * 	memory [-w] MODE
  *
  * Modes: leak, many, threads, fork, exec, faults, pool, virtual, oom, reuse, swap, again, reset,
- * host, arrays, driver. -w: takes 4096 bytes first, prints "ready", waits for a line on stdin,
+ * host, arrays, driver, streams. -w: takes 4096 bytes first, prints "ready", waits for a line on stdin,
  * and frees them: for a tracer that comes late. Built against the stand-in's headers; what the
  * stand-in has no code for returns success and leaves its outputs as they were given.
  */
@@ -53,6 +53,19 @@ static void must(int err, const char *what)
 		return;
 	fprintf(stderr, "memory: %s: error %d\n", what, err);
 	_exit(9);
+}
+
+/* 96 streams, of which every fourth is destroyed. */
+static void streams(void)
+{
+	cudaStream_t stream;
+
+	for (int i = 0; i < 96; i++) {
+		must(cudaStreamCreate(&stream), "cudaStreamCreate");
+		if (i % 4 == 3)
+			must(cudaStreamDestroy(stream), "cudaStreamDestroy");
+		usleep(5000);
+	}
 }
 
 KEEP void *take(size_t n)
@@ -320,11 +333,11 @@ static void run(const char *mode, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} modes[] = { { "leak", leak },	    { "many", many },	 { "threads", threads },
-		      { "faults", faults }, { "pool", pool },	 { "virtual", virtual },
-		      { "oom", oom },	    { "reuse", reuse },	 { "swap", swap },
-		      { "again", again },   { "reset", reset },	 { "host", host },
-		      { "arrays", arrays }, { "driver", driver } };
+	} modes[] = { { "leak", leak },	    { "many", many },	  { "threads", threads },
+		      { "faults", faults }, { "pool", pool },	  { "virtual", virtual },
+		      { "oom", oom },	    { "reuse", reuse },	  { "swap", swap },
+		      { "again", again },   { "reset", reset },	  { "host", host },
+		      { "arrays", arrays }, { "driver", driver }, { "streams", streams } };
 
 	if (!strcmp(mode, "fork") || !strcmp(mode, "exec")) {
 		forks(argv, *mode == 'e');

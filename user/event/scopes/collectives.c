@@ -203,8 +203,9 @@ static void hear_inputs(const struct ct_call *call, struct ct_collective *out)
 		    args[i].type != FIELD_CLOSE)
 			hear_input(&args[i], out);
 	if (out->flags & CT_COLLECTIVE_COUNT &&
-	    __builtin_mul_overflow(out->count, element_bytes(out->datatype), &out->bytes))
-		out->bytes = 0;
+	    (__builtin_mul_overflow(out->count, element_bytes(out->datatype), &out->bytes) ||
+	     out->bytes >= CT_SIZE_MOST))
+		out->bytes = 0; /* there is no such size */
 }
 
 static enum ct_collective_how how(const struct api_func *f)

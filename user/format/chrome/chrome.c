@@ -480,7 +480,9 @@ static int process_event(struct chrome *c, const struct event *ev)
 	int err;
 
 	if (!f)
-		return c->error;
+		return c->error						 ? c->error
+		       : kind_is(ev->rec->kind, KIND_CALL | KIND_DEVICE) ? SINK_UNWRITTEN
+									 : 0;
 	err = add_slice(c, f, ev);
 	return err < 0 ? err : f->out->error ? f->out->error : err;
 }
@@ -529,6 +531,8 @@ static int chrome_open(struct sink *s, const struct sink_opts *opts)
 	if (!c)
 		return -ENOMEM;
 	c->opts = opts;
+	keyed_open(&c->refused, sizeof(struct chrome_none), sizeof(struct chrome_none),
+		   CHROME_REFUSED_MAX);
 	c->split = opts->path && strstr(opts->path, "%p");
 	c->files = calloc(CHROME_FILES_MAX, sizeof(*c->files));
 	c->timeline = timeline_open(&timeline_ops, c);
@@ -554,10 +558,6 @@ static void say(const struct chrome *c)
 		msg_note("chrome: there is too much device work for finding all steps: the last "
 			 "ones "
 			 "are not marked");
-	if (c->no_file)
-		msg_note("chrome: %llu events are left out: no file could be written for their "
-			 "process (at most %d)",
-			 (unsigned long long)c->no_file, CHROME_FILES_MAX);
 }
 
 static int chrome_close(struct sink *s, const struct sink_end *end)
@@ -587,6 +587,9 @@ static int chrome_close(struct sink *s, const struct sink_end *end)
 				  strerror(-e));
 		err = err ? err : e;
 	}
+	/* not one of them could be written */
+	s->status = !c->nfiles && c->refused.n;
+	keyed_close(&c->refused);
 	free(c->files);
 	timeline_close(c->timeline);
 	inuse_close(c->inuse);

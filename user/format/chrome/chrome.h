@@ -14,6 +14,7 @@
 #include "../../stat/steps/steps.h"
 
 #define CHROME_FILES_MAX 128 /* each takes some 600 KiB when it is compressed */
+#define CHROME_REFUSED_MAX (1u << 20)
 /* first tid of device work that does not have the stream's number as its tid */
 #define CHROME_OTHER_TID 1000000
 #define CHROME_TIDS_MAX 65536
@@ -80,8 +81,16 @@ struct chrome {
 	bool split;		    /* a file for each process */
 	const struct process *proc; /* of the current event */
 	const char *thread;	    /* of the current event; NULL: not known */
-	uint64_t no_time, no_file, ranges;
-	int error; /* first error of a file that the sink made */
+	uint64_t no_time, ranges;
+	struct keyed refused; /* of struct chrome_none: processes whose file could not be made */
+	bool full;	      /* there are as many files as there can be, which was said */
+	int error;	      /* -ENOMEM */
+};
+
+/* A process that has no file. */
+struct chrome_none {
+	uint64_t start;
+	uint64_t pid;
 };
 
 /* ---- chrome_file.c: files and their contents ---- */

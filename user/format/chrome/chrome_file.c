@@ -92,11 +92,8 @@ int chrome_file_add(struct chrome *c, const struct process *proc)
 	keyed_open(&f->arrows, sizeof(struct chrome_begun), sizeof(uint64_t), CHROME_BEGUN_PAGES);
 	if (c->split) {
 		file_path(c->opts->path, process_unique(proc), path, sizeof(path));
-		err = out_open(&f->own, path, false);
-		if (!err && out_is_gzip(path))
-			err = out_gzip(&f->own);
+		err = out_open_output(&f->own, path, false, -1);
 		if (err) {
-			msg_error("cannot write to %s: %s", path, strerror(-err));
 			out_close(&f->own);
 			return err;
 		}
@@ -113,6 +110,8 @@ int chrome_file_add(struct chrome *c, const struct process *proc)
 /* The file of a process; NULL: there can be no more files. */
 struct chrome_file *chrome_file_of(struct chrome *c, uint32_t pid, uint64_t start)
 {
+	const struct chrome_none none = { .start = start, .pid = pid };
+	bool made;
 	int err;
 
 	if (!c->split)
@@ -120,14 +119,20 @@ struct chrome_file *chrome_file_of(struct chrome *c, uint32_t pid, uint64_t star
 	for (uint32_t i = 0; i < c->nfiles; i++)
 		if (c->files[i].pid == pid && c->files[i].start == start)
 			return &c->files[i];
-	if (!c->proc || c->proc->pid != pid)
+	if (!c->proc || c->proc->pid != pid || keyed_look(&c->refused, &none))
 		return NULL;
 	err = chrome_file_add(c, c->proc);
 	if (!err)
 		return &c->files[c->nfiles - 1];
-	c->no_file++;
-	if (err != -EMFILE)
-		c->error = err;
+	if (err == -EMFILE && !c->full)
+		msg_warn(
+			"-o with %%p writes %d files, and no more: what further processes do is in "
+			"no file",
+			CHROME_FILES_MAX);
+	c->full |= err == -EMFILE;
+	/* the others have theirs */
+	if (err == -ENOMEM || (err != -EMFILE && !keyed_get(&c->refused, &none, &made)))
+		c->error = -ENOMEM;
 	return NULL;
 }
 

@@ -325,17 +325,31 @@ static bool is_result(const struct event *ev, const struct field *f)
 {
 	const char *title = f->name ? f->name : "";
 
-	return ev->rec->kind == CT_CALL && f->type == FIELD_ERROR && !strcmp(title, "returned");
+	return ev->rec->kind == CT_CALL && (f->type == FIELD_ERROR || f->type == FIELD_STR) &&
+	       !strcmp(title, "returned");
+}
+
+/* The text that a call returned. */
+static void put_text(struct cells *c, const struct field *f)
+{
+	char copy[CT_READ_MAX + 1];
+	size_t from = c->made.len, n = f->str_len < CT_READ_MAX ? f->str_len : CT_READ_MAX;
+
+	memcpy(copy, f->str, n);
+	copy[n] = '\0'; /* text_plain() wants an end */
+	text_plain(&c->made, copy, n);
+	cells_made(c, COLUMN_RESULT, from);
 }
 
 static void put_fields(struct cells *c, const struct event *ev)
 {
 	struct field f[EVENT_MAX_FIELDS];
 	int n = event_fields(ev, f, EVENT_MAX_FIELDS);
-	size_t from = c->made.len;
+	size_t from;
 
-	if (n && is_result(ev, &f[n - 1]))
-		n--;
+	if (n && is_result(ev, &f[n - 1]) && f[--n].type == FIELD_STR)
+		put_text(c, &f[n]);
+	from = c->made.len;
 	if (c->fields) {
 		columns_fields(c, ev, f, n);
 		return;

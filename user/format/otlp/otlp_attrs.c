@@ -199,6 +199,9 @@ void otlp_call_attrs(struct otlp_enc *e, const struct event *ev)
 		 !strcmp(f[n - 1].name, "returned") && f[n - 1].xlat &&
 		 xlat_name(f[n - 1].xlat, f[n - 1].i))
 		put_text(e, "result", xlat_name(f[n - 1].xlat, f[n - 1].i));
+	else if (n && f[n - 1].type == FIELD_STR && f[n - 1].name &&
+		 !strcmp(f[n - 1].name, "returned"))
+		otlp_str(e, "result", f[n - 1].str, f[n - 1].str_len);
 }
 
 static void put_word(struct otlp_enc *e, const char *key, const char *word)

@@ -141,11 +141,17 @@ static void put_head(struct json_sink *j, const char *type, const struct event *
 	row_room(&j->w, JSON_ROOM);
 }
 
-static void put_result(struct row *w, const struct field *ret)
+static void put_result(struct row *w, const struct field *ret, int64_t value)
 {
 	const char *name;
 
 	w->p = put_lit(w->p, ",\"ret\":");
+	if (ret->type == FIELD_STR) { /* the text that the returned address points to */
+		w->p = put_char(put_hex(put_char(w->p, '"'), (uint64_t)value), '"');
+		w->p = put_lit(w->p, ",\"result\":");
+		json_value(w, ret);
+		return;
+	}
 	if (ret->type != FIELD_ERROR) {
 		json_value(w, ret);
 		return;
@@ -286,7 +292,7 @@ static void call_line(struct json_sink *j, const struct sink_opts *o, const stru
 		put_kernel(j, ev->kernel);
 	row_room(w, JSON_ROOM);
 	if (ret)
-		put_result(w, ret);
+		put_result(w, ret, c->ret);
 	put_cut(w, f, n);
 	row_room(w, JSON_ROOM);
 	if ((c->h.flags & (CT_F_UNFINISHED | CT_F_PENDING)) == CT_F_UNFINISHED)

@@ -4,10 +4,12 @@
 #include <stdio.h>
 
 #include "json_fields.h"
+#include "../../util/put.h"
 #include "../../util/text.h"
 
-#define STR_MAX 2048 /* bytes shown of one string; the capture brings less */
-#define MAX_OPEN 16  /* structs in structs */
+#define STR_MAX 2048  /* bytes shown of one string; the capture brings less */
+#define MAX_OPEN 16   /* structs in structs */
+#define RATE_MAX 1e18 /* bytes per second that are written in full */
 
 void json_string(struct row *w, const char *s, size_t n)
 {
@@ -112,7 +114,13 @@ void json_value(struct row *w, const struct field *f)
 		w->p = name ? json_word(w->p, name) : put_i64(w->p, f->i);
 		break;
 	case FIELD_DURATION: w->p = put_u64(w->p, f->u); break;
-	case FIELD_RATE: w->p += snprintf(w->p, 40, "%.0f", isfinite(f->f) ? f->f : 0.0); break;
+	case FIELD_RATE:
+		/* of a size that cannot be: more digits than readers take */
+		if (isfinite(f->f) && fabs(f->f) >= RATE_MAX)
+			w->p = put_double(w->p, f->f, false);
+		else
+			w->p += snprintf(w->p, 40, "%.0f", isfinite(f->f) ? f->f : 0.0);
+		break;
 	case FIELD_DIM3:
 		*w->p++ = '[';
 		w->p = put_u64(w->p, f->dim[0]);

@@ -517,7 +517,7 @@ static uint64_t weight_of(const struct fold *f, const struct ct_hdr *h)
 		bytes = h->kind != CT_CALL || h->flags & CT_F_BEFORE || api_failed(c)
 				? 0
 				: api_size(c, API_ARCH_HERE);
-		return bytes > 0 ? (uint64_t)bytes : 0;
+		return (uint64_t)bytes; /* a negative one is more than there can be */
 	default: return 1;
 	}
 }
@@ -541,6 +541,10 @@ int fold_event(struct fold *f, const struct event *ev)
 	if (!is_weighed(f, ev->rec))
 		return 0;
 	weight = weight_of(f, ev->rec);
+	if (weight >= CT_SIZE_MOST && f->opts->look.weight == SINK_WEIGHT_BYTES) {
+		f->odd_sizes++;
+		return 0;
+	}
 	if (!weight && f->opts->look.weight == SINK_WEIGHT_BYTES) {
 		f->without_size++;
 		return 0;
@@ -633,6 +637,9 @@ void fold_notes(const struct fold *f)
 	if (f->without_size)
 		msg_note("calls that failed or have no size in bytes are left out: %llu",
 			 (unsigned long long)f->without_size);
+	if (f->odd_sizes)
+		msg_note("calls with a size that cannot be, of 256 TiB or more, are left out: %llu",
+			 (unsigned long long)f->odd_sizes);
 	if (f->no_room)
 		msg_note("there were more distinct stacks than can be kept; calls added up as "
 			 "[other]: %llu",

@@ -53,6 +53,7 @@ struct fold {
 	struct strings names;  /* for fold_name(); 0 is the root's */
 	uint32_t other;	       /* the node [other] */
 	uint64_t without_size; /* calls that have no weight in bytes */
+	uint64_t odd_sizes;    /* calls with a size that cannot be (CT_SIZE_MOST) */
 	uint64_t no_room;      /* calls in [other] */
 	uint64_t counted;      /* events that have their weight in the tree */
 	struct fold_index *index;

@@ -26,6 +26,7 @@
 #include "agent_env.h"
 #include "agent_file.h"
 #include "agent_peer.h"
+#include "agent_places.h"
 #include "agent_process.h"
 
 #define STOP_NS 8000000000ULL /* for all agents to leave */
@@ -41,6 +42,7 @@ struct agent_source {
 	int npeers, next;
 	struct agent_totals totals;
 	struct agent_counts counts;
+	struct agent_places places; /* processes that found none */
 	uint64_t stopped_ns, started_ns;
 	bool reported;
 };
@@ -161,8 +163,11 @@ static bool make_room(struct agent_source *a, const struct agent_conn_who *who)
 {
 	int i;
 
-	while ((i = agent_conns_surplus(&(struct agent_conns){ a->npeers, conn_at, a }, who)) >= 0)
+	while ((i = agent_conns_surplus(&(struct agent_conns){ a->npeers, conn_at, a }, who)) >=
+	       0) {
+		agent_places_took(&a->places, conn_at(a, i)->uid, conn_at(a, i)->pid, who->pid);
 		drop(a, i);
+	}
 	return i == -ENOENT;
 }
 
@@ -172,9 +177,10 @@ static int add_peer(struct agent_source *a, int fd, const struct agent_conn_who 
 	int err;
 
 	if (!make_room(a, who)) {
-		msg_warn("more than %d agents at once: that of process %d is refused, and what its "
-			 "devices do is not shown",
-			 AGENT_CONNS_MAX, (int)who->pid);
+		msg_warn("the agent of process %d finds no place, because the processes of user %u "
+			 "have as many as one user may have: what its devices do is not shown",
+			 (int)who->pid, (unsigned int)who->uid);
+		agent_places_refuse(&a->places, who->uid);
 		close(fd);
 		return -EMFILE;
 	}
@@ -215,8 +221,10 @@ static void come(void *ctx, const struct agent_guest *g)
 	struct agent_source *a = ctx;
 
 	add_peer(a, g->fd,
-		 &(struct agent_conn_who){
-			 .pid = g->pid, .key = a->door.key, .neighbour = g->neighbour });
+		 &(struct agent_conn_who){ .pid = g->pid,
+					   .key = a->door.key,
+					   .neighbour = g->neighbour,
+					   .uid = g->uid });
 }
 
 static void accept_all(struct agent_source *a)
@@ -335,11 +343,22 @@ static int wait_a_little(const struct agent_source *a)
 	return 1;
 }
 
+/* Processes that found no place, in records. */
+static int tell_refused(struct agent_source *a, emit_fn emit, void *ctx)
+{
+	struct hole_text t;
+	int err = 0;
+
+	while (!err && agent_places_next(&a->places, a->calls ? CT_HOLE_CALLS : CT_HOLE_DEVICE, &t))
+		err = emit(ctx, &t.hole.h);
+	return err;
+}
+
 static int drain(struct source *s, emit_fn emit, void *ctx)
 {
 	struct agent_source *a = s->priv;
 	uint64_t now = now_ns();
-	int again;
+	int again, err;
 
 	accept_all(a);
 	do {
@@ -348,7 +367,7 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 			struct agent_peer *p = a->peers[i];
 			enum peer_state before = agent_peer_state(p);
 			bool greeted = agent_peer_conn(p)->greeted;
-			int fd = agent_peer_fd(p), err;
+			int fd = agent_peer_fd(p);
 
 			err = agent_peer_drain(p, &a->totals, s->paused, emit, ctx);
 
@@ -387,6 +406,9 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 		/* what they say need not be records, after which there may be a pause */
 	} while (again && !source_paused(s->paused) &&
 		 (a->stopped_ns ? now_ns() - a->stopped_ns < STOP_NS : now_ns() - now < DRAIN_NS));
+	err = tell_refused(a, emit, ctx);
+	if (err)
+		return err;
 	if (a->calls && !a->stopped_ns) {
 		/* what it left in its socket was read above, or is there still */
 		if (a->npeers || (a->plan->cmd && !agent_child_ended(&a->cmd)))

@@ -25,6 +25,7 @@ int agent_conn_open(struct agent_conn *c, int fd, const struct agent_conn_who *w
 {
 	*c = (struct agent_conn){ .fd = fd,
 				  .pid = who->pid,
+				  .uid = who->uid,
 				  .keyed = who->key,
 				  .neighbour = who->neighbour,
 				  .opened_ns = now_ns() };
@@ -151,9 +152,10 @@ bool agent_conn_say(struct agent_conn *c, const struct meet_say *msg)
 	return true;
 }
 
-/* The oldest connection that has not greeted, of a process (0: any), of neighbours alone or of all; n:
- * how many there are. -1: none. */
-static int oldest_silent(const struct agent_conns *all, pid_t pid, bool neighbours, int *n)
+/* The oldest connection that has not greeted, of a process (0: any), of neighbours alone or of all, of a
+ * user (NULL: any); n: how many there are. -1: none. */
+static int oldest_silent(const struct agent_conns *all, pid_t pid, bool neighbours,
+			 const uid_t *user, int *n)
 {
 	const struct agent_conn *oldest = NULL;
 	int found = -1;
@@ -162,7 +164,8 @@ static int oldest_silent(const struct agent_conns *all, pid_t pid, bool neighbou
 	for (int i = 0; i < all->n; i++) {
 		const struct agent_conn *c = all->at(all->ctx, i);
 
-		if (c->greeted || (pid && c->pid != pid) || (neighbours && !c->neighbour))
+		if (c->greeted || (pid && c->pid != pid) || (neighbours && !c->neighbour) ||
+		    (user && c->uid != *user))
 			continue;
 		(*n)++;
 		if (!oldest || c->opened_ns < oldest->opened_ns) {
@@ -173,18 +176,27 @@ static int oldest_silent(const struct agent_conns *all, pid_t pid, bool neighbou
 	return found;
 }
 
+static int count_user(const struct agent_conns *all, uid_t uid)
+{
+	int n = 0;
+
+	for (int i = 0; i < all->n; i++)
+		n += all->at(all->ctx, i)->uid == uid;
+	return n;
+}
+
 static int find_surplus(const struct agent_conns *all, const struct agent_conn_who *who)
 {
-	int n, i = oldest_silent(all, who->pid, false, &n);
+	int n, i = oldest_silent(all, who->pid, false, NULL, &n);
 
 	if (n >= SILENT_EACH)
 		return i;
-	i = who->neighbour ? oldest_silent(all, 0, true, &n) : -1;
+	i = who->neighbour ? oldest_silent(all, 0, true, NULL, &n) : -1;
 	if (i >= 0 && n >= SILENT_NEIGHBOURS)
 		return i;
-	if (all->n < AGENT_CONNS_MAX)
+	if (all->n < AGENT_CONNS_MAX && count_user(all, who->uid) < AGENT_CONNS_MAX - all->n)
 		return -ENOENT;
-	i = oldest_silent(all, 0, false, &n);
+	i = oldest_silent(all, 0, false, all->n < AGENT_CONNS_MAX ? &who->uid : NULL, &n);
 	return i >= 0 ? i : -EMFILE;
 }
 

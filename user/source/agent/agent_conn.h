@@ -12,7 +12,8 @@
 
 /* How long a connection may stay open before the greeting comes. */
 #define AGENT_HELLO_NS (2 * MEET_WAIT_MS * 1000000ULL)
-#define AGENT_CONNS_MAX 1024 /* of one source */
+/* Of one source. A user's processes may have as many as remain free: half of them, if there is one user. */
+#define AGENT_CONNS_MAX 2048
 
 struct agent_tids;
 
@@ -20,11 +21,13 @@ struct agent_conn_who {
 	pid_t pid;	 /* ours */
 	const char *key; /* that its greeting must have; NULL: inherited socket */
 	bool neighbour;	 /* not known to descend from the program */
+	uid_t uid;	 /* as the kernel says */
 };
 
 struct agent_conn {
 	int fd;
 	pid_t pid, inner; /* ours; in its own pid namespace */
+	uid_t uid;
 	bool keyed, neighbour;
 	bool greeted;	  /* its greeting was good */
 	int64_t ahead_ns; /* how far the process's clock is ahead of ours, in a time namespace */
@@ -60,7 +63,7 @@ struct agent_conns {
 	const struct agent_conn *(*at)(const void *ctx, int i);
 	const void *ctx;
 };
-/* Nobody may take the room of all. Returns the number of a connection that must be closed, for it
+/* No process and no user may take the room of all. Returns the number of a connection that must be closed, for it
  * sent nothing, before this process can have one more; after that it is asked again. -ENOENT: there is
  * room; -EMFILE: there is none. */
 int agent_conns_surplus(const struct agent_conns *, const struct agent_conn_who *);

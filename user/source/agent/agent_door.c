@@ -122,6 +122,7 @@ static int accept_one(struct agent_door *d, struct agent_guest *g)
 		cred.pid = 0;
 	kin = agent_kins_find(d->kins, cred.pid, cred.uid);
 	g->pid = cred.pid;
+	g->uid = cred.uid;
 	g->neighbour = kin == AGENT_NEIGHBOUR;
 	if (kin != AGENT_STRANGER)
 		return 1;

@@ -28,6 +28,7 @@ struct agent_door {
 struct agent_guest {
 	int fd;
 	pid_t pid;
+	uid_t uid;
 	bool neighbour; /* not known to descend from the program */
 };
 

@@ -53,6 +53,7 @@ static struct call_counts *open_call_counts(struct bpf_source *b)
 					.held_fd = bpf_map__fd(skel->maps.held),
 					.entries_max = bpf_map__max_entries(skel->maps.entries),
 					.held_max = bpf_map__max_entries(skel->maps.held),
+					.hists_max = bpf_map__max_entries(skel->maps.hists),
 					.used = (uint64_t *)&skel->bss->entries_used,
 					.freed = (uint64_t *)&skel->bss->freed_given,
 					.hist_places = skel->bss->hist_places,

@@ -16,6 +16,7 @@
 #include "bpf_inside.h"
 #include "bpf_maps.h"
 #include "cudatrace.skel.h" /* behind control.h, whose structs it holds */
+#include "../cgroup.h"
 #include "../host.h"
 #include "../probe/priv.h"
 
@@ -24,6 +25,11 @@
 #define SAMPLED_ENTRIES 8192 /* functions that are counted in windows, of so many processes */
 #define PROGRESS_MAX 16384   /* processes */
 #define HALTS_BYTES 65536    /* a page, or some; a question takes 32 */
+/* Bytes of a counted key: its sums, its places in the hash tables. All of them take at most this part of
+ * the memory that we may take, and histograms that. */
+#define ENTRY_COST 512
+#define ENTRIES_PART 4
+#define HISTS_PART 32
 
 /* What libbpf says, and of the kernel what it passes on, line by line: a line end may be one of a
  * file's name too, and what comes behind it must not begin a line. */
@@ -187,6 +193,7 @@ static void configure(struct bpf_source *b)
 	if (config->samples && !plan->count)
 		config->count_by = plan->one_thread ? CT_BY_THREAD : CT_BY_FUNCTION;
 	config->entries = plan->count ? config->entries : SAMPLED_ENTRIES;
+	config->entries = cgroup_memory_fit(config->entries, ENTRY_COST, ENTRIES_PART);
 	config->entries_each = plan->count ? plan->call_counts_each : 0;
 	config->stop_on_map = plan->cmd != NULL;
 	/* Not where the agent is brought in: its own dlopen() would wait for us, who are busy
@@ -269,9 +276,12 @@ static void size_maps(struct bpf_source *b)
 	if (skel->rodata->config.entries_each)
 		bpf_map__set_max_entries(skel->maps.shares, entries / 10);
 	if (plan->count && plan->hist)
-		bpf_map__set_max_entries(skel->maps.hists, plan->hist == CT_HIST_BY_KEY
-								   ? CT_HISTS_MAX
-								   : (uint32_t)api_nfuncs);
+		bpf_map__set_max_entries(skel->maps.hists,
+					 plan->hist == CT_HIST_BY_KEY
+						 ? cgroup_memory_fit(CT_HISTS_MAX,
+								     sizeof(struct ct_hist),
+								     HISTS_PART)
+						 : (uint32_t)api_nfuncs);
 	if (plan->memory)
 		bpf_map__set_max_entries(skel->maps.held, held_max(entries));
 	if (plan->count && plan->sizes)

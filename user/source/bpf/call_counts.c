@@ -104,7 +104,7 @@ struct call_counts *call_counts_open(const struct capture_plan *plan,
 		call_counts_close(t);
 		return NULL;
 	}
-	for (uint32_t i = 0; t->hist == CT_HIST_BY_KEY && i < CT_HISTS_MAX; i++)
+	for (uint32_t i = 0; t->hist == CT_HIST_BY_KEY && i < t->m.hists_max; i++)
 		give_hist(t, i);
 	return t;
 }
@@ -259,7 +259,7 @@ static void forget_gone(struct call_counts *t)
 
 		if (bpf_map_delete_elem(t->m.call_counts_fd, &e->key))
 			continue;
-		if (hist < CT_HISTS_MAX && t->hist == CT_HIST_BY_KEY &&
+		if (hist < t->m.hists_max && t->hist == CT_HIST_BY_KEY &&
 		    !bpf_map_update_elem(t->m.hists_fd, &hist, &none, BPF_ANY))
 			give_hist(t, hist);
 		if (t->m.shares_fd >= 0 && e->key.by)
@@ -362,7 +362,7 @@ static int emit_sums(struct call_counts *t, uint32_t at, uint64_t now, emit_fn e
 	count_record_sums(&rec, &key, &sums, t->timed);
 	if (t->sampler)
 		rec.t.unseen = sampler_unseen(t->sampler, at);
-	if (t->hist == CT_HIST_BY_KEY && hist < CT_HISTS_MAX &&
+	if (t->hist == CT_HIST_BY_KEY && hist < t->m.hists_max &&
 	    !bpf_map_lookup_elem(t->m.hists_fd, &hist, count_record_hist(&rec)))
 		count_record_has_hist(&rec);
 	if (rec.t.h.flags & CT_F_LAST) {

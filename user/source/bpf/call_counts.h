@@ -16,12 +16,12 @@ struct call_counts;
 /* What the kernel side counts in. */
 struct call_counts_maps {
 	int call_counts_fd, entries_fd, freed_fd, hists_fd, sizes_fd, held_fd;
-	int shares_fd;			/* -1: processes have none */
-	uint32_t entries_max, held_max; /* that there is room for */
+	int shares_fd;				   /* -1: processes have none */
+	uint32_t entries_max, held_max, hists_max; /* that there is room for */
 	/* the kernel side's variables: how many of the entries were ever used; how many places
 	 * were given back */
 	uint64_t *used, *freed;
-	/* CT_HISTS_MAX, free places in hists, and how many were put there so far */
+	/* CT_HISTS_MAX: free places in hists, and how many were put there so far */
 	uint32_t *hist_places;
 	uint64_t *hists_given;
 };

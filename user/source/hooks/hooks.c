@@ -20,6 +20,7 @@
 #include "../agent/agent_conn.h"
 #include "../agent/agent_door.h"
 #include "../agent/agent_env.h"
+#include "../agent/agent_places.h"
 #include "../discover/maps.h"
 #include "../cgroup.h"
 #include "../host.h"
@@ -64,6 +65,7 @@ struct hooks_source {
 	struct hooks_muted *muted;
 	struct hooks_without *without; /* NULL: it cannot be known who has no hooks */
 	uint8_t count_by;
+	struct agent_places places;    /* processes that found none */
 	struct hooks_ring_counts gone; /* of processes that have ended */
 	bool loaded;		       /* a process that has ended had hooks */
 	uint64_t calls, unfinished, stopped_ns;
@@ -76,12 +78,17 @@ struct hooks_source {
 static int make_env(struct hooks_source *h, struct capture_plan *plan, const char *file)
 {
 	const char *theirs = agent_env_value(plan->env, "LD_PRELOAD");
+	const char *asan = agent_env_value(plan->env, "ASAN_OPTIONS");
 	char path[400];
 	int err = agent_env_escape(h->door.path, path, sizeof(path));
 
 	if (!err)
 		err = agent_env_add(&h->env, "LD_PRELOAD=%s%s%s", file,
 				    theirs && *theirs ? ":" : "", theirs ? theirs : "");
+	/* AddressSanitizer refuses to start behind a library that is preloaded. The last value counts. */
+	if (!err)
+		err = agent_env_add(&h->env, "ASAN_OPTIONS=verify_asan_link_order=0%s%s",
+				    asan && *asan ? ":" : "", asan ? asan : "");
 	if (!err)
 		err = agent_env_add(&h->env, HOOKS_ENV "=v1 path=%s key=%s", path, h->door.key);
 	return err ? err : agent_env_set(&h->env, plan);
@@ -211,8 +218,11 @@ static bool make_room(struct hooks_source *h, const struct agent_conn_who *who)
 {
 	int i;
 
-	while ((i = agent_conns_surplus(&(struct agent_conns){ h->npeers, conn_at, h }, who)) >= 0)
+	while ((i = agent_conns_surplus(&(struct agent_conns){ h->npeers, conn_at, h }, who)) >=
+	       0) {
+		agent_places_took(&h->places, conn_at(h, i)->uid, conn_at(h, i)->pid, who->pid);
 		drop(h, i);
+	}
 	return i == -ENOENT;
 }
 
@@ -231,9 +241,10 @@ static int add_peer(struct hooks_source *h, int fd, const struct agent_conn_who 
 	int err;
 
 	if (!make_room(h, who)) {
-		msg_warn("more than %d processes with hooks at once: the calls of process %d are "
-			 "not shown",
-			 AGENT_CONNS_MAX, (int)who->pid);
+		msg_warn("the hooks of process %d find no place, because the processes of user %u "
+			 "have as many as one user may have: its calls are not shown",
+			 (int)who->pid, (unsigned int)who->uid);
+		agent_places_refuse(&h->places, who->uid);
 		close(fd);
 		return -EMFILE;
 	}
@@ -259,8 +270,10 @@ static void come(void *ctx, const struct agent_guest *g)
 
 	if (h->plan->follow || g->pid == h->cmd.child.pid)
 		add_peer(h, g->fd,
-			 &(struct agent_conn_who){
-				 .pid = g->pid, .key = h->door.key, .neighbour = g->neighbour });
+			 &(struct agent_conn_who){ .pid = g->pid,
+						   .key = h->door.key,
+						   .neighbour = g->neighbour,
+						   .uid = g->uid });
 	else
 		close(g->fd);
 }
@@ -284,7 +297,7 @@ static int take_child(struct hooks_source *h, struct hooks_peer *parent,
 	if (err)
 		close(b->fd);
 	else
-		add_peer(h, b->fd, &(struct agent_conn_who){ .pid = cred.pid });
+		add_peer(h, b->fd, &(struct agent_conn_who){ .pid = cred.pid, .uid = cred.uid });
 	return err;
 }
 
@@ -609,6 +622,7 @@ static int look_after(struct hooks_source *h, struct hooks_peer *p)
 /* Fills the batch. 0; 1: there may be more; or -ENOMEM. */
 static int gather(struct hooks_source *h)
 {
+	struct hole_text t;
 	int err = 0;
 
 	if (h->clock)
@@ -622,6 +636,8 @@ static int gather(struct hooks_source *h)
 		else if (!hooks_peer_unannounced(p) && hooks_peer_ring(p))
 			err = look_after(h, p);
 	}
+	while (err >= 0 && agent_places_next(&h->places, CT_HOLE_CALLS, &t))
+		err = hooks_batch_add(h->batch, &t.hole.h);
 	if (err >= 0)
 		err = hooks_without_tell(h->without, false, h->batch);
 	return err < 0 ? err : hooks_reader_read(h->reader, h->batch);
@@ -690,7 +706,8 @@ static void tell_end(struct hooks_source *h)
 	agent_door_tell(&h->door);
 	if (!h->started && h->plan->cmd && h->cmd.started)
 		msg_warn("no hooks could be put into the program: it is linked statically, has "
-			 "more rights than its user (setuid), or has another libc; leave out "
+			 "more rights than its user (setuid), or has another libc or "
+			 "ThreadSanitizer; leave out "
 			 "--source=hooks, and probes show its calls");
 }
 

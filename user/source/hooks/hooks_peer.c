@@ -22,7 +22,10 @@
 #define LAST_MESSAGES 4096   /* of a process that is gone: another one may hold its socket */
 #define READS_MAX 100000     /* records that are waited for at a time */
 #define RESULTS 16
-#define LIMIT_PART 8   /* one part of so many of a limited address space */
+#define LIMITED_BLOCKS \
+	64 /* in a limited address space, rings become smaller until there are so many */
+#define LIMITED_CELLS 1024u /* cells come in so many, which are whole pages */
+#define RING_LEAST 65536
 #define MEMORY_PART 64 /* of the memory that we may take, for one process */
 #define BLOCK_COST 8192
 
@@ -211,7 +214,7 @@ static uint32_t ring_bytes(const struct capture_plan *plan)
 {
 	uint32_t bytes = plan->ring_bytes / 4;
 
-	return bytes < 65536 ? 65536 : bytes;
+	return bytes < RING_LEAST ? RING_LEAST : bytes;
 }
 
 /* Whether it runs Python is looked for until it does: the interpreter may be loaded later. */
@@ -264,23 +267,35 @@ static int put_funcs(struct hooks_peer *p, uint32_t number)
 	return err;
 }
 
-/* Blocks in its area: fewer where this process may take little memory, for each block that the process
- * writes to costs it some (the page of its page table, and what is remembered of the block); and fewer in
- * a process whose address space is limited, which it needs itself. */
-static uint32_t blocks(const struct hooks_peer *p)
+/* Makes the area smaller: fewer blocks where this process may take little memory, for each block that the
+ * process writes to costs it some (the page of its page table, and what is remembered of the block); and less
+ * of all in a process whose address space is limited, which it needs itself. */
+static void fit(const struct hooks_peer *p, struct hooks_ring_opts *o)
 {
-	uint64_t n = cgroup_memory_here() / MEMORY_PART / BLOCK_COST;
+	uint64_t n = cgroup_memory_fit(o->threads, BLOCK_COST, MEMORY_PART), room,
+		 each = o->cells ? HOOKS_LISTS * sizeof(uint64_t) : 0, cells;
 	struct rlimit l;
 
-	if (!prlimit(p->conn.pid, RLIMIT_AS, NULL, &l) && l.rlim_cur != RLIM_INFINITY)
-		n = least(n, l.rlim_cur / LIMIT_PART / hooks_block_bytes(ring_bytes(p->o.plan)));
-	return n > HOOKS_THREADS_MAX ? HOOKS_THREADS_MAX : n ? (uint32_t)n : 1;
+	if (!prlimit(p->conn.pid, RLIMIT_AS, NULL, &l) && l.rlim_cur != RLIM_INFINITY) {
+		room = l.rlim_cur / HOOKS_LIMIT_PART;
+		if (o->cells) {
+			room /= 2;
+			cells = room / (sizeof(struct ct_entry) + sizeof(union hooks_extra)) /
+				LIMITED_CELLS * LIMITED_CELLS;
+			o->cells = (uint32_t)least(o->cells, cells ? cells : LIMITED_CELLS);
+		}
+		while (o->ring_bytes > RING_LEAST &&
+		       room / (hooks_block_bytes(o->ring_bytes) + each) < LIMITED_BLOCKS)
+			o->ring_bytes /= 2;
+		n = least(n, room / (hooks_block_bytes(o->ring_bytes) + each));
+	}
+	o->threads = n ? (uint32_t)n : 1;
 }
 
 static int put_start(struct hooks_peer *p)
 {
 	const struct capture_plan *plan = p->o.plan;
-	struct hooks_ring_opts o = { .threads = blocks(p),
+	struct hooks_ring_opts o = { .threads = HOOKS_THREADS_MAX,
 				     .ring_bytes = ring_bytes(plan),
 				     .cells = plan->count ? HOOKS_CELLS : 0,
 				     .pid = p->conn.pid,
@@ -292,15 +307,17 @@ static int put_start(struct hooks_peer *p)
 		.h = { .size = sizeof(s), .type = HOOKS_START },
 		.version = HOOKS_VERSION,
 		.flags = (p->o.clock ? HOOKS_S_TSC : 0u) | (plan->follow ? HOOKS_S_FOLLOW : 0u),
-		.threads = o.threads,
-		.ring_bytes = o.ring_bytes,
 		.min_ticks = p->o.clock
 				     ? hooks_clock_ticks(p->o.clock, plan->filter.min_duration_ns)
 				     : plan->filter.min_duration_ns,
 		.config = config_of(plan),
-		.cells = o.cells,
 	};
 	int fd, err;
+
+	fit(p, &o);
+	s.threads = o.threads;
+	s.ring_bytes = o.ring_bytes;
+	s.cells = o.cells;
 
 	p->ring = hooks_ring_open(&o, &fd);
 	if (!p->ring)

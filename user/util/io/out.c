@@ -99,9 +99,10 @@ static int open_stream(struct out *o, int fd)
 	return err;
 }
 
-int out_open(struct out *o, const char *path, bool append)
+/* waits: for a reader, if it is a pipe that nobody reads. */
+static int open_file(struct out *o, const char *path, bool append, bool waits)
 {
-	int err, fd;
+	int err, fd, how = append ? O_APPEND : O_TRUNC;
 
 	if (!path || !strcmp(path, "-"))
 		return open_stream(o, STDOUT_FILENO);
@@ -110,10 +111,19 @@ int out_open(struct out *o, const char *path, bool append)
 		return err;
 	/* 0666 as every program's output has it: the umask with which we were started decides. */
 	fd = safe_open(path,
-		       O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | (append ? O_APPEND : O_TRUNC),
+		       O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | how | (waits ? 0 : O_NONBLOCK),
 		       0666);
+	if (fd >= 0 && !waits && fcntl(fd, F_SETFL, append ? O_APPEND : 0) < 0) {
+		close(fd);
+		fd = -EIO;
+	}
 	o->owned = true;
 	return use(o, fd);
+}
+
+int out_open(struct out *o, const char *path, bool append)
+{
+	return open_file(o, path, append, true);
 }
 
 static int open_command(struct out *o, const char *path)
@@ -140,11 +150,12 @@ int out_open_output(struct out *o, const char *path, bool append, int otherwise)
 	else if (out_is_command(path))
 		err = open_command(o, path);
 	else
-		err = out_open(o, path, append);
+		err = open_file(o, path, append, otherwise >= 0);
 	if (!err && out_is_gzip(path))
 		err = out_gzip(o);
 	if (err)
-		msg_error("cannot write to %s: %s", o->name, strerror(-err));
+		msg_error("cannot write to %s: %s", o->name,
+			  err == -ENXIO ? "it is a pipe that nobody reads" : strerror(-err));
 	return err;
 }
 

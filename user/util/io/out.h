@@ -42,7 +42,8 @@ int out_open(struct out *, const char *path, bool append);
 int out_open_fd(struct out *, int fd, const char *name);
 /* Opens what -o says: NULL: the descriptor `otherwise`, standard output or standard error; "-":
  * standard output; "|COMMAND": the input of COMMAND, which /bin/sh runs as the user who started
- * this program; else a file, compressed if its name ends in .gz. The path is kept by pointer.
+ * this program; else a file, compressed if its name ends in .gz. A pipe in its place gets a reader before this returns;
+ * with `otherwise` below 0, as in the midst of a trace, nobody is waited for. The path is kept by pointer.
  * Returns 0, or -errno after one message. */
 int out_open_output(struct out *, const char *path, bool append, int otherwise);
 /* Does -o name a command? */

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * agent_places.h - processes whose agent or hooks found no place among a source's connections, by user: a row
+ * of what was not seen for each user. Knows no socket.
+ */
+#ifndef CT_AGENT_PLACES_H
+#define CT_AGENT_PLACES_H
+
+#include "../../event/holes/holes.h"
+#include "../../util/types.h"
+
+#define AGENT_PLACES_USERS 16 /* that have rows of their own */
+
+struct agent_places {
+	struct {
+		uid_t uid;
+		uint64_t refused, told, since_ns;
+	} users[AGENT_PLACES_USERS + 1]; /* the last: all others */
+	int n;
+};
+
+/* One process of this user was refused. */
+void agent_places_refuse(struct agent_places *, uid_t);
+/* The place of this user's process was given to another one, which is counted, or to a newer connection of its
+ * own. */
+void agent_places_took(struct agent_places *, uid_t, pid_t whose, pid_t who);
+/* A row that has changed since it was asked for; false: there is none. */
+bool agent_places_next(struct agent_places *, enum ct_hole_layer, struct hole_text *);
+
+#endif
