@@ -50,6 +50,7 @@
 #define LOOK_STOPPED_MS \
 	50		/* how often to check whether the peer is stopped, while it is waited for */
 #define FORK_NAPS 20000 /* of 50 us: how long fork() waits for a change to be complete */
+#define FILTERS_EACH 32 /* threads whose filters are looked at each time */
 #define LIMIT_NAPS 4000 /* the same, for a change of the limits */
 #define DOOR_MS 1000	/* how long a forked child waits for its connection */
 #define DOOR_NAPS 20000 /* of 50 us: as long waits its parent */
@@ -99,6 +100,30 @@ static void change_begins(void)
 {
 	while (!try_change())
 		nap();
+}
+
+/* While a thread of the program does more for us than to ring: no handler of the program runs there, which
+ * could find our descriptors or fork, nothing cancels the thread, and errno stays. */
+struct quiet {
+	sigset_t signals;
+	int cancel, errno_was;
+};
+
+static void quiet_begins(struct quiet *q)
+{
+	sigset_t all;
+
+	q->errno_was = errno;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &q->signals);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &q->cancel);
+}
+
+static void quiet_ends(const struct quiet *q)
+{
+	pthread_setcancelstate(q->cancel, NULL);
+	pthread_sigmask(SIG_SETMASK, &q->signals, NULL);
+	errno = q->errno_was;
 }
 
 /* ---- what the dynamic loader has mapped ---- */
@@ -319,6 +344,7 @@ static bool pausing; /* the agent's thread must end, and the hooks stay */
 
 static void *thread_main(void *begins);
 static void finish(int err);
+static void look_for_filters(int threads);
 
 /* How the connection, and what was kept, go to the agent's thread; own: it has, or had, a descriptor table of
  * its own. */
@@ -339,6 +365,7 @@ static int take_along(void)
 		text_keep_these((struct text_fds){ fds[1], fds[2] });
 		if (fds[1] < 0 || fds[2] < 0)
 			text_keep();
+		alone_keep();
 	}
 	along_taken(&along);
 	return 0;
@@ -431,7 +458,7 @@ static bool let_thread_leave(int fds[ALONG_FDS])
 	fd = door_open(capture_area(), NULL, &who, DOOR_MS);
 	if (fd < 0)
 		return false;
-	err = along_receive(fd, fds, DOOR_MS);
+	err = along_is_own(fd) ? along_receive(fd, fds, DOOR_MS) : -EPERM;
 	close(fd);
 	return !err;
 }
@@ -445,12 +472,10 @@ static bool pause_thread(void)
 {
 	__u32 tid = thread_begun();
 	int fds[ALONG_FDS] = { -1, -1, -1 };
-	sigset_t all, old;
 	bool left = false;
+	struct quiet q;
 
-	/* the program's handlers must not find the descriptors */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	quiet_begins(&q);
 	if (tid && __atomic_load_n(&state, __ATOMIC_ACQUIRE) == RUNNING && capture_is_open())
 		left = let_thread_leave(fds) && thread_gone(tid) &&
 		       __atomic_load_n(&state, __ATOMIC_ACQUIRE) == RUNNING;
@@ -465,23 +490,24 @@ static bool pause_thread(void)
 		__atomic_store_n(&pausing, false, __ATOMIC_RELEASE);
 		end_thread(&to_be_alone);
 	}
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	quiet_ends(&q);
 	return left;
 }
 
 /* Starts the thread again, when the call has returned for which it was ended. */
 static void resume_thread(void)
 {
-	int saved = errno;
+	struct quiet q;
 
 	hook_guard_enter();
+	quiet_begins(&q);
 	__atomic_store_n(&pausing, false, __ATOMIC_RELEASE);
 	if (begin_thread(NULL)) { /* after CLONE_NEWPID there are no new threads */
 		to_be_alone = true;
 		finish(0);
 	}
+	quiet_ends(&q);
 	hook_guard_leave();
-	errno = saved;
 }
 
 /* Returns false in a child that has its parent's memory (vfork()) or that libc does not know of:
@@ -1039,6 +1065,7 @@ static int enter(bool waits)
 				 : "process %d: no hooks can be put on",
 			 (int)own_pid);
 	if (!err) {
+		look_for_filters(HOOK_THREADS);
 		look_at_loader();
 		err = begin(waits);
 	}
@@ -1083,6 +1110,19 @@ static void say_others(const struct hook_state *s)
 	said = *s;
 }
 
+/* A filter may have been set by a system call that no hook saw: no hook makes one from here on. */
+static void look_for_filters(int threads)
+{
+	if (capture_is_sandboxed() || !own_finds_filters(threads))
+		return;
+	capture_sandboxed();
+	engine_sandboxed();
+	talk_say(MEET_VERB,
+		 "process %d: a thread restricts its system calls (seccomp): no hook makes one "
+		 "from here on",
+		 (int)own_pid);
+}
+
 /* Returns false at the end. */
 static bool step(int type, size_t size)
 {
@@ -1124,6 +1164,7 @@ static bool step(int type, size_t size)
 		capture_interrupted(s.interrupted);
 		say_others(&s);
 	}
+	look_for_filters(FILTERS_EACH);
 	say_late();
 	if (!loader_hooked || capture_is_sandboxed())
 		ask_for_mapped();
@@ -1136,8 +1177,11 @@ static bool hand_over(struct hooks_door *d)
 {
 	struct text_fds kept = text_kept();
 	const int fds[ALONG_FDS] = { talk_fd(), kept.mem, kept.maps };
-	int to = door_enter(d), err = to < 0 ? to : along_send(to, fds);
+	int to = door_enter(d), err = to;
 
+	/* who waited may have gone, and another user's process may listen there */
+	if (to >= 0)
+		err = along_is_own(to) ? along_send(to, fds) : -EPERM;
 	if (to >= 0)
 		close(to);
 	door_done(d, err);
@@ -1319,12 +1363,9 @@ static void forget_connection(void)
 static void in_child(void)
 {
 	bool whole = may_change, anew = whole && follows && !capture_is_sandboxed();
-	int saved = errno_before;
-	sigset_t all, old;
+	struct quiet q;
 
-	/* so that no handler of the program runs and forks again */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
+	quiet_begins(&q);
 	may_change = false;
 	change_ends();
 	forget_connection();
@@ -1343,8 +1384,8 @@ static void in_child(void)
 	own_pid = getpid();
 	if (anew)
 		begin_anew();
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	errno = saved;
+	quiet_ends(&q);
+	errno = errno_before;
 }
 
 /* Registers the functions that fork() calls. A library of malloc() may have such functions, too. In
@@ -1381,7 +1422,12 @@ static int claim(const char *text)
 	return 0;
 }
 
-__attribute__((visibility("default"))) int cudatrace_hooks_start(const char *text)
+static bool has_thread_sanitizer(void)
+{
+	return dlsym(RTLD_DEFAULT, "__tsan_init") != NULL;
+}
+
+static int start(const char *text)
 {
 	int err = claim(text);
 
@@ -1400,6 +1446,37 @@ __attribute__((visibility("default"))) int cudatrace_hooks_start(const char *tex
 	return err;
 }
 
+__attribute__((visibility("default"))) int cudatrace_hooks_start(const char *text)
+{
+	struct quiet q;
+	int err;
+
+	quiet_begins(&q);
+	err = start(text);
+	quiet_ends(&q);
+	return err;
+}
+
+/*
+ * Our constructor runs before those of all libraries. A sanitizer's functions stand in for those of libc that
+ * we call, so it must have begun before. Returns false with ThreadSanitizer, which knows the places of all
+ * memory and ends a program that has some elsewhere, as hooks need it.
+ */
+static bool begin_sanitizers(void)
+{
+	static const char *const names[] = { "__asan_init", "__hwasan_init", "__lsan_init" };
+
+	if (has_thread_sanitizer())
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		void (*init)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, names[i]);
+
+		if (init)
+			init();
+	}
+	return true;
+}
+
 __attribute__((constructor)) static void born(int argc, char **argv, char **envp)
 {
 	static const char name[] = HOOKS_ENV "=";
@@ -1409,8 +1486,8 @@ __attribute__((constructor)) static void born(int argc, char **argv, char **envp
 	for (; envp && *envp; envp++) {
 		if (strncmp(*envp, name, sizeof(name) - 1))
 			continue;
-		if (!claim(*envp + sizeof(name) - 1) && !get_connected() && !enter(true) &&
-		    begin_thread(NULL))
+		if (begin_sanitizers() && !claim(*envp + sizeof(name) - 1) && !get_connected() &&
+		    !enter(true) && begin_thread(NULL))
 			finish(-EAGAIN);
 		return;
 	}

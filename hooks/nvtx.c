@@ -586,6 +586,8 @@ static void *thread_main(void *arg)
 	alone_begins();
 	if (!along_take(&along, fds)) {
 		held_take(&sock, fds[0]);
+		if (along.own)
+			alone_keep();
 		along_taken(&along);
 		live(&sock);
 		leave();

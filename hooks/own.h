@@ -47,6 +47,10 @@ bool own_changes_clock(const struct own_call *);
  * system calls. */
 bool own_limits_addresses(const struct own_call *, __u64 *bytes);
 
+/* Returns whether a thread's system calls are restricted more than the caller's, by a filter that no hook saw
+ * being set. Looks at the main thread and `most` others, the next time at the next ones. Only for the agent's thread, or before there are hooks. */
+bool own_finds_filters(int most);
+
 /* Hooks the loader's function. *first: it was tried for the first time. */
 enum hook_result own_hook_loader(bool *first);
 /* Hooks the others. */

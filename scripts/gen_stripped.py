@@ -135,9 +135,9 @@ def immediates(machine, code):
     out = {}
     if machine == X86:  # mov $number, %edi
         found = [struct.unpack_from("<I", code, m.start() + 1)[0] for m in re.finditer(rb"\xbf(?=..\0\0)", code, re.S)]
-    else:  # mov w?, #number
+    else:  # mov register, #number
         words = struct.unpack_from(f"<{len(code) // 4}I", code)
-        found = [w >> 5 & 0xffff for w in words if w & 0xffe00000 == 0x52800000]
+        found = [w >> 5 & 0xffff for w in words if w & 0x7fe00000 == 0x52800000]
     for n in found:
         out[n] = out.get(n, 0) + 1
     return out

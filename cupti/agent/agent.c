@@ -460,6 +460,8 @@ static void *thread_main(void *begins)
 			link_moved(fds[0]);
 		else if (fds[0] >= 0)
 			how.meet.fd = fds[0];
+		if (along.own)
+			alone_keep();
 		along_taken(&along);
 		if (!begins || !begin())
 			live();
@@ -564,9 +566,10 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 	/* the program may want to cancel the thread; this function must be finished first */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	if (!enter(getenv(AGENT_ENV))) {
-		int err = begin();
+		int err;
 
 		agent.early = true;
+		err = begin();
 		if (!err)
 			tell_entered(begun_ns);
 		if (!err && begin_thread(NULL)) {

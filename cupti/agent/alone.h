@@ -69,8 +69,8 @@ static inline void alone_ends(void)
 }
 
 struct alone_sought {
-	int pid, tid;
-	bool found;
+	int pid, tid; /* tid 0: any */
+	int found;
 };
 
 /* The threads of which a note says where they are; NULL: it is not one of ours. */
@@ -91,7 +91,7 @@ static inline int alone_object(struct dl_phdr_info *info, size_t size, void *ctx
 	struct alone_sought *s = ctx;
 
 	(void)size;
-	for (int i = 0; i < info->dlpi_phnum && !s->found; i++) {
+	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const char *at = (const char *)info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
 		const char *end = at + info->dlpi_phdr[i].p_memsz;
 
@@ -101,7 +101,8 @@ static inline int alone_object(struct dl_phdr_info *info, size_t size, void *ctx
 			const struct alone_thread *t = alone_list(n);
 
 			for (int k = 0; t && k < ALONE_THREADS; k++)
-				s->found |= t[k].pid == s->pid && t[k].tid == s->tid;
+				s->found += t[k].pid == s->pid && t[k].tid &&
+					    (!s->tid || t[k].tid == s->tid);
 			at += sizeof(*n) + ((n->n_namesz + 3) & ~3u);
 			at += (n->n_descsz + 3) & ~3u;
 			if (info->dlpi_phdr[i].p_align == 8)
@@ -110,16 +111,26 @@ static inline int alone_object(struct dl_phdr_info *info, size_t size, void *ctx
 				break;
 		}
 	}
-	return s->found;
+	return s->tid && s->found;
 }
 
-/* Is this thread of the process one of ours? */
-static inline bool alone_is_ours(int tid)
+/* How many threads of the process with this number, or with any (0), are ours? */
+static inline int alone_ours(int tid)
 {
 	struct alone_sought s = { .pid = (int)syscall(SYS_getpid), .tid = tid };
 
 	dl_iterate_phdr(alone_object, &s);
 	return s.found;
+}
+
+/* The stat of the main thread; -1: it is opened each time. */
+static int alone_stat = -1;
+
+/* Keeps it open: after chroot(2) there may be no /proc. The calling thread has a descriptor table of its
+ * own. */
+static inline void alone_keep(void)
+{
+	alone_stat = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
 }
 
 /* The first `size` - 1 bytes of a file. False: it cannot be read. */
@@ -136,19 +147,47 @@ static inline bool alone_read(const char *path, char *text, size_t size)
 	return n > 0;
 }
 
+/* "PID (NAME) STATE": a name may have brackets. Returns what begins at STATE; NULL: the text is another one. */
+static inline const char *alone_state(const char *text)
+{
+	const char *end = strrchr(text, ')');
+
+	return end && end[1] == ' ' ? end + 2 : NULL;
+}
+
+static inline bool alone_is_zombie(const char *text)
+{
+	const char *state = alone_state(text);
+
+	return state && (*state == 'Z' || *state == 'X');
+}
+
 /* Returns whether it is a zombie or one of our threads. `path` is the folder of a task. */
 static inline bool alone_counts_not(const char *task)
 {
-	char path[400], text[256], *state;
+	char path[400], text[256];
 
 	snprintf(path, sizeof(path), "%s/stat", task);
 	if (!alone_read(path, text, sizeof(text)))
 		return true; /* it has ended meanwhile */
-	/* "PID (NAME) STATE": a name may have brackets */
-	state = strrchr(text, ')');
-	if (state && state[1] == ' ' && (state[2] == 'Z' || state[2] == 'X'))
-		return true;
-	return alone_is_ours(atoi(text));
+	return alone_is_zombie(text) || alone_ours(atoi(text));
+}
+
+/* From the stat that is kept: has the main thread ended, and are as many threads left as are ours? */
+static inline bool alone_by_number(void)
+{
+	char text[512];
+	ssize_t n = pread(alone_stat, text, sizeof(text) - 1, 0);
+	const char *at;
+
+	text[n > 0 ? n : 0] = '\0';
+	if (!alone_is_zombie(text))
+		return false;
+	at = alone_state(text);
+	for (int field = 3; at && field < 20; field++)
+		at = strchr(at, ' ') ? strchr(at, ' ') + 1 : NULL;
+	/* the main thread is one of them */
+	return at && atoi(at) - 1 <= alone_ours(0);
 }
 
 /* While the main thread lives, which is nearly always, one file is read. In a sandbox, where a
@@ -162,6 +201,8 @@ static inline bool alone(void)
 
 	if (prctl(PR_GET_SECCOMP))
 		return false;
+	if (alone_stat >= 0)
+		return alone_by_number();
 	snprintf(path, sizeof(path), "/proc/self/task/%d", (int)getpid());
 	if (!alone_counts_not(path))
 		return false;

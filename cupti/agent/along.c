@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -92,6 +93,14 @@ int along_connect(int s, const uint8_t address[ALONG_ADDRESS])
 	return err;
 }
 
+bool along_is_own(int s)
+{
+	struct ucred cred = { 0 };
+	socklen_t len = sizeof(cred);
+
+	return !getsockopt(s, SOL_SOCKET, SO_PEERCRED, &cred, &len) && cred.pid == getpid();
+}
+
 /* ---- descriptors ---- */
 
 union fds_room {
@@ -158,20 +167,12 @@ static bool turn(struct along *a, uint32_t from, uint32_t to)
 					   __ATOMIC_RELAXED);
 }
 
-static bool is_of_this_process(int s)
-{
-	struct ucred cred = { 0 };
-	socklen_t len = sizeof(cred);
-
-	return !getsockopt(s, SOL_SOCKET, SO_PEERCRED, &cred, &len) && cred.pid == getpid();
-}
-
 /* Returns whether the thread has come and was given them. */
 static bool give(int s, const int fds[ALONG_FDS])
 {
 	uint8_t unused[ALONG_ADDRESS];
 	int to = along_accept(s, unused);
-	bool given = to >= 0 && is_of_this_process(to) && !along_send(to, fds);
+	bool given = to >= 0 && along_is_own(to) && !along_send(to, fds);
 
 	if (to >= 0)
 		close(to);
@@ -200,8 +201,11 @@ static int wait_for_it(struct along *a, int s, const int fds[ALONG_FDS])
 
 int along_begin(struct along *a, void *(*run)(void *), void *arg, const int fds[ALONG_FDS])
 {
-	int s = along_listen(a->address), err;
+	int s, err, cancel;
 
+	/* the program may want to cancel the calling thread; this must be finished first */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	s = along_listen(a->address);
 	a->gives = s >= 0;
 	a->own = false;
 	__atomic_store_n(&a->taking, NOT_TAKEN, __ATOMIC_RELEASE);
@@ -210,6 +214,7 @@ int along_begin(struct along *a, void *(*run)(void *), void *arg, const int fds[
 		err = wait_for_it(a, s, fds);
 	if (s >= 0)
 		close(s);
+	pthread_setcancelstate(cancel, NULL);
 	return err;
 }
 
@@ -222,7 +227,7 @@ static int come_for_them(const struct along *a, int fds[ALONG_FDS])
 		return s;
 	err = along_connect(s, a->address);
 	if (!err)
-		err = is_of_this_process(s) ? along_receive(s, fds, TAKE_MS) : -EPERM;
+		err = along_is_own(s) ? along_receive(s, fds, TAKE_MS) : -EPERM;
 	close(s);
 	return err;
 }

@@ -20,6 +20,8 @@ int along_listen(uint8_t address[ALONG_ADDRESS]);
 /* Accepts a connection, and says where it is from. Returns a socket, or -errno; -EAGAIN: nobody has come. */
 int along_accept(int s, uint8_t address[ALONG_ADDRESS]);
 int along_connect(int s, const uint8_t address[ALONG_ADDRESS]);
+/* Is this process at the other end? An address may be another process's by now. */
+bool along_is_own(int s);
 
 /* Sends descriptors over a connected socket, and receives them (-1: none). 0 or -errno. */
 #define ALONG_FDS 3

@@ -18,7 +18,6 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -52,14 +51,17 @@ static inline void table_close_others(const int *fds, int n)
 		closedir(all);
 }
 
-/* What is printed by mistake must not go to one of our descriptors: so 0 to 2 are of a kind that takes
- * nothing. */
+/* What is printed by mistake must not go to one of our descriptors: 0 to 2 are the end of a pipe that can only
+ * be read. */
 static inline void table_fill(void)
 {
-	int fd;
+	int ends[2], fd;
 
-	while ((fd = epoll_create1(EPOLL_CLOEXEC)) >= 0 && fd < 2)
-		;
+	if (pipe2(ends, O_CLOEXEC))
+		return;
+	close(ends[1]);
+	for (fd = ends[0]; fd >= 0 && fd < 2;)
+		fd = fcntl(ends[0], F_DUPFD_CLOEXEC, 0);
 	if (fd > 2)
 		close(fd);
 }

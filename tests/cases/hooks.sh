@@ -382,6 +382,24 @@ case_hooks_no_clock() { # undisturbed
 	done
 }
 
+# A filter that the program sets by an instruction of its own is noticed within a second. From then on no hook makes a system call, though calls
+# have names to be read and new threads call.
+case_hooks_filtered_unseen() { # undisturbed
+	with_hooks
+	mkfifo "$T/in"
+	exec 9<> "$T/in"
+	"$CUDATRACE" -v -k --source=hooks --format json -o "$T/rows" -- "$CALLS" forbids 20 raw-filter-waits <&9 > "$T/out" 2> "$T/err" &
+	CT=$!
+	wait_for 10 grep -q 'a thread restricts its system calls (seccomp): no hook makes one from here on' "$T/err"
+	wait_for 10 grep -q forbidden "$T/out"
+	echo >&9
+	rc=0
+	wait "$CT" || rc=$?
+	expect "status" "$rc" 0
+	expect "the program" "$(tail -n 1 "$T/out")" survived
+	expect "rows" "$(grep -c '"name":"cudaStreamQuery"' "$T/rows")" 21
+}
+
 # Nothing is put into a program that has no clock: neither hooks nor the agent, whose thread would have none either.
 case_no_clock_attached() { # undisturbed
 	with_hooks
@@ -925,6 +943,36 @@ END
 	says 'error: no hooks could be put on: run as root, with --source=probes'
 	go a
 	stop a
+}
+
+# Programs with sanitizers start. With ThreadSanitizer hooks are not possible, and that is said; with the others all calls are there.
+case_hooks_sanitized() { # undisturbed
+	local how
+	with_hooks
+	for how in address undefined leak thread; do
+		gcc -fsanitize=$how -x c -o "$T/$how" - -I"$ROOT/tests/standin/include" -L"$STANDIN" -Wl,-rpath,"$STANDIN" -lcudart << 'END' 2> "$T/gcc" || continue
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(void)
+{
+	for (int i = 0; i < 7; i++)
+		cudaStreamQuery(0);
+	printf("options %s\n", getenv("ASAN_OPTIONS"));
+	return 0;
+}
+END
+		ASAN_OPTIONS=exitcode=9 ct --source=hooks -o "$T/rows" -- "$T/$how"
+		ok_rc
+		expect "the program, $how" "$(cat "$T/out")" 'options verify_asan_link_order=0:exitcode=9'
+		if [ $how = thread ]; then
+			says 'no hooks could be put into the program: .* has another libc or ThreadSanitizer'
+			says 'process [0-9]+ \(thread\) used CUDA and had no hooks: its calls are not known'
+		else
+			expect "rows, $how" "$(grep -c cudaStreamQuery "$T/rows")" 7
+		fi
+	done
+	[ -x "$T/undefined" ] || fail "gcc makes none: $(cat "$T/gcc")"
 }
 
 # With an auditor (LD_AUDIT) that looks at each call and each return, the dynamic loader makes the calls itself: what the hooks' object calls must

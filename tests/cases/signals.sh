@@ -172,6 +172,42 @@ case_signals_own_ptrace_others() {
 	[ "$n" -le 2 ] || fail "$n processes had no probes: $(tail -n 1 "$T/out")"
 }
 
+# A leak checker stops the threads of its process by ptrace: the status is the one that the program has without cudatrace.
+case_signals_own_ptrace_leaks() {
+	local how want
+	for how in address leak; do
+		gcc -fsanitize=$how -x c -o "$T/$how" - -I"$ROOT/tests/standin/include" -L"$STANDIN" -Wl,-rpath,"$STANDIN" -lcudart << 'END' 2> "$T/gcc" || skip "no leak checker here: $(tail -n 1 "$T/gcc")"
+#include <cuda_runtime_api.h>
+#include <stdlib.h>
+static void loses(int argc)
+{
+	void *volatile lost[64] = { 0 };
+
+	for (int i = 0; i < 64 && argc > 1; i++)
+		lost[i] = malloc(100);
+	for (int i = 0; i < 64; i++)
+		lost[i] = NULL;
+}
+int main(int argc, char **argv)
+{
+	void *p;
+
+	loses(argc);
+	cudaMalloc(&p, 100);
+	return 3;
+}
+END
+		ct -o "$T/rows" -- "$T/$how"
+		expect "status, $how" "$rc" 3
+		says "process [0-9]+ \($how\) uses ptrace itself"
+		want=0
+		"$T/$how" leaks > "$T/alone" 2>&1 || want=$?
+		ct -o "$T/rows" -- "$T/$how" leaks
+		expect "status with a leak, $how" "$rc" "$want"
+		grep -q 'LeakSanitizer: detected memory leaks' "$T/err" || fail "$(tail -n 3 "$T/err")"
+	done
+}
+
 case_signals_own_ptrace_gdb() {
 	command -v gdb > /dev/null || skip "gdb is not here"
 	own_ptrace gdb gdb -nx -batch -ex "run > '$T/it.out'" "$BIN/traces"

@@ -265,3 +265,24 @@ case_stuck_options() {
 	ct stuck -- /bin/true
 	ok_rc 2
 }
+
+# More processes than descriptors: not all of them are open at a time.
+case_stuck_many() { # long machine
+	local hold pids=()
+	mkfifo "$T/hold"
+	exec {hold}<> "$T/hold"
+	while ((${#pids[@]} < 400)); do
+		"$CALLS" lines <&"$hold" > /dev/null &
+		pids+=($!)
+	done
+	hang
+	rc=0
+	(ulimit -n 600 && exec timeout -k 1 $((15 * PATIENCE)) "$CUDATRACE" stuck --format json --over 300ms) > "$T/out" 2> "$T/err" < /dev/null || rc=$?
+	kill "${pids[@]}"
+	exec {hold}>&-
+	ok_rc 4
+	grep "\"pid\":$PID_h," "$T/out" > "$T/mine"
+	mv "$T/mine" "$T/out"
+	expect_hanging
+	unhang
+}

@@ -41,7 +41,7 @@ STEPS = 1500
 CALLED = {"cudaMalloc", "cudaMemcpy", "cudaFree"}
 LONGEST = 120  # seconds for anything that is waited for, whatever else the machine does
 
-OWN = ["exec", "fork", "thread", "cancel", "exception", "longjmp", "signals", "socket"]  # what the program does itself
+OWN = ["exec", "fork", "thread", "cancel", "exception", "longjmp", "signals", "socket", "clock", "filter", "dispatch", "addresses"]  # what the program does itself
 FAULTS = ["tracer-killed", "tracer-ended", "target-killed", *OWN, "memory", "target-memory", "descriptors", "disk-full", "slow-reader", "slow-disk",
           "tracer-stopped", "target-stopped", "two-tracers", "bpftrace"]
 CUPTI = ["--cupti", "CUPTI"]
@@ -70,6 +70,10 @@ def reason(fault, way):
         return "return probes, which end a program that unwinds through a call, cannot be left out (docs/limits.md)"
     if fault == "exception" and way in ("gpu", "cupti"):
         return "a program that throws through a call ends while the stand-in's CUPTI is in it (docs/limits.md)"
+    if fault in ("clock", "filter", "dispatch") and way in ("gpu", "cupti"):
+        return "CUPTI takes times and makes system calls in the program's threads (docs/limits.md)"
+    if fault == "dispatch" and way not in INSIDE:
+        return "a program that runs already may be ended by its first call after that (docs/limits.md)"
     if fault == "slow-reader" and way == "record":
         return "a recording is a file"
     if fault in ("disk-full", "slow-reader", "slow-disk") and way in ("serve", "stat", "hooks-stat", "mem"):
@@ -350,7 +354,7 @@ class Pair:
         said = re.search(r"lost|not seen|missing|no more|left|ended|become|cannot|full|No space|memory|open files|closed|gone", self.last())
         if rows + lost < done and not said:
             raise Wrong(f"{rows} rows and {lost} lost of {done} calls, and nothing is said: {self.last()}")
-        if rows + lost < done and self.fault not in ("exec", "socket", "memory", "descriptors", "disk-full"):
+        if rows + lost < done and self.fault not in ("exec", "socket", "clock", "memory", "descriptors", "disk-full"):
             raise Wrong(f"{rows} rows and {lost} lost of {done} calls: {self.last()}")
 
     def judge_rest(self):

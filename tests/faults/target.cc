@@ -13,7 +13,13 @@
 #include <pthread.h>
 #include <stdexcept>
 #include <string>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <link.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -163,6 +169,55 @@ static void cut()
 		shutdown(fd, SHUT_RDWR);
 }
 
+// What the program forbids itself: the processor's clock, system calls that it does not make, those that are not libc's, and addresses.
+static void no_clock()
+{
+	wrong += prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) != 0;
+}
+
+static void filter()
+{
+	sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_gettid, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigprocmask, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+	sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
+
+	wrong += prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+static int of_libc(dl_phdr_info *o, size_t, void *range)
+{
+	for (int i = 0; i < o->dlpi_phnum && strstr(o->dlpi_name, "libc.so"); i++)
+		if (o->dlpi_phdr[i].p_type == PT_LOAD && o->dlpi_phdr[i].p_flags & PF_X) {
+			static_cast<unsigned long *>(range)[0] = o->dlpi_addr + o->dlpi_phdr[i].p_vaddr;
+			static_cast<unsigned long *>(range)[1] = o->dlpi_phdr[i].p_memsz;
+		}
+	return 0;
+}
+
+static void dispatch()
+{
+	static char blocks = 1;
+	unsigned long range[2] = {};
+
+	dl_iterate_phdr(of_libc, range);
+	wrong += prctl(59 /* PR_SET_SYSCALL_USER_DISPATCH */, 1, range[0], range[1], &blocks) != 0;
+}
+
+static void few_addresses()
+{
+	rlimit limit = { 2UL << 30, 2UL << 30 };
+
+	wrong += setrlimit(RLIMIT_AS, &limit) != 0;
+	for (int i = 0; i < 16; i++)
+		wrong += !malloc(64 << 20);
+}
+
 static void become(char **argv, long left)
 {
 	std::string n = std::to_string(left), so_far = std::to_string(calls);
@@ -207,6 +262,14 @@ int main(int argc, char **argv)
 			storm();
 		else if (fault == "socket")
 			cut();
+		else if (fault == "clock")
+			no_clock();
+		else if (fault == "filter")
+			filter();
+		else if (fault == "dispatch")
+			dispatch();
+		else if (fault == "addresses")
+			few_addresses();
 	}
 	printf("done %ld %ld\n", calls.load(), wrong.load());
 	while (read(0, line, sizeof(line)) > 0)

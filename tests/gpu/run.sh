@@ -57,9 +57,7 @@ if gcc -O2 -D_GNU_SOURCE -I"$cuda/include" -o "$tmp/sample-static" cuda_events_t
 	golden sample-static "$tmp/sample-static"
 	cp "$tmp/sample-static" "$tmp/sample-stripped"
 	strip "$tmp/sample-stripped"
-	"$ct" -e launch --format json -o "$tmp/json" -- "$tmp/sample-stripped" >/dev/null 2>"$tmp/err"
-	n=$(grep -c '"name":"cuLaunchKernel' "$tmp/json")
-	check sample-stripped-through-driver "saw $n driver launches" test "$n" -ge 1
+	golden sample-stripped "$tmp/sample-stripped"
 else
 	not_ok sample-static "$(head -n 3 "$tmp/err")"
 fi

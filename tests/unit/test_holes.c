@@ -117,20 +117,18 @@ static void test_text_in_clause(void)
 	char text[HOLES_ROW_TEXT], path[CT_HOLE_TEXT_MAX + 1];
 
 	states(h, r, 0, 0, 1, "/tmp/a%n\nb.so");
-	CHECK_TEXT("; /tmp/a%n?b.so has a CUDA runtime without symbols, whose functions were not "
-		   "found: "
-		   "its runtime calls are not known",
+	CHECK_TEXT("; /tmp/a%n?b.so has a CUDA runtime without symbols, and functions of it were "
+		   "not found: calls of them are not known",
 		   said(h));
 	holes_row_text(holes_row(h, 0), S, text, sizeof(text));
-	CHECK_TEXT(
-		"/tmp/a%n?b.so has a CUDA runtime without symbols, whose functions were not found: "
-		"its runtime calls are not known",
-		text);
+	CHECK_TEXT("/tmp/a%n?b.so has a CUDA runtime without symbols, and functions of it were not "
+		   "found: calls of them are not known",
+		   text);
 	CHECK(holes_fails(h) && holes_unseen(h));
 	states(h, r, 0, 0, 1, "c.so");
 	CHECK_TEXT("; 2 files (/tmp/a%n?b.so and others) have a CUDA runtime without symbols, "
-		   "whose functions were "
-		   "not found: their runtime calls are not known",
+		   "and functions "
+		   "of it were not found: calls of them are not known",
 		   said(h));
 	holes_close(h);
 	/* the longest one fits */
@@ -138,7 +136,8 @@ static void test_text_in_clause(void)
 	memset(path, 'x', CT_HOLE_TEXT_MAX);
 	path[CT_HOLE_TEXT_MAX] = 0;
 	states(h, r, 0, 0, 1, path);
-	CHECK(strstr(said(h), "xx has a CUDA runtime") && strstr(said(h), "calls are not known"));
+	CHECK(strstr(said(h), "xx has a CUDA runtime") &&
+	      strstr(said(h), "calls of them are not known"));
 	holes_close(h);
 }
 

@@ -727,9 +727,13 @@ static struct hooks_start start_with(uint32_t ring_bytes, uint32_t cells)
 
 static void *map_anew(void *over, size_t bytes, int fd, const struct hooks_start *s)
 {
-	void *at = reach_map(over, bytes, fd);
+	void *at;
 
-	CHECK(at != MAP_FAILED && !reach_begin(at, s));
+	/* the area of an earlier attach was left at its end */
+	if (over)
+		CHECK(reach_map(NULL, 0, -1) == over);
+	at = reach_map(over, bytes, fd);
+	CHECK((!over || at == over) && at != MAP_FAILED && !reach_begin(at, s));
 	return at;
 }
 

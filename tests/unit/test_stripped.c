@@ -4,7 +4,8 @@
  * the toolkit's libcudart_static.a and stripped, compared with their twins that have symbols; and damaged ones.
  *
  * With files as arguments it prints the functions that it finds in each: tests/stripped.sh compares these for other
- * versions of CUDA. `test_stripped --runtime FILE...` finds them as if the file had no symbols.
+ * versions of CUDA. `test_stripped --runtime FILE...` finds them as if the file had no symbols, in files for
+ * aarch64 and x86-64.
  */
 #include <elf.h>
 #include <errno.h>
@@ -19,6 +20,7 @@
 #include "../../user/source/discover/elf.h"
 #include "../../user/source/plan.h"
 #include "../../user/source/symbols/stripped.h"
+#include "../../user/source/symbols/stripped_isa.h"
 #include "unit.h"
 
 #define ARCHIVE "/usr/local/cuda/lib64/libcudart_static.a"
@@ -368,6 +370,91 @@ static void test_damaged(void)
 	free(good.data);
 }
 
+/* What one instruction after the other refers to. */
+struct seen {
+	uint64_t at[8], to[8];
+	int n;
+};
+
+static int note(void *ctx, uint64_t at, uint64_t to)
+{
+	struct seen *s = ctx;
+
+	if (s->n < 8) {
+		s->at[s->n] = at;
+		s->to[s->n] = to;
+	}
+	s->n++;
+	return 0;
+}
+
+static void test_x86(void)
+{
+	static const uint8_t code[] = {
+		0x90, 0x48, 0x8d, 0x3d, 0x10, 0,    0,	  0, /* lea 0x10(%rip), %rdi */
+		0x4c, 0x8b, 0x05, 0xf0, 0xff, 0xff, 0xff,    /* mov -0x10(%rip), %r8 */
+		0xf3, 0x0f, 0x7e, 0x0d, 0,    1,    0,	  0, /* movq 0x100(%rip), %xmm1 */
+		0x8b, 0x05, 0x10, 0,	0,    0,	     /* mov 0x10(%rip), %eax: 4 bytes */
+		0xbf, 20,   0,	  0,	0,    0xbe, 20,	  0, 0, 0, /* mov $20 to %edi and %esi */
+		0xe8, 0xfb, 0xff, 0xff, 0xff, 0xe9, 0,	  0, 0, 0, /* call and jmp */
+	};
+	const struct stripped_isa *isa = stripped_isa(EM_X86_64);
+	struct seen s = { .n = 0 };
+	uint64_t registers[ISA_REGISTERS] = { 0 }, to = 0;
+
+	CHECK(!isa->refers(registers, code, sizeof(code), sizeof(code), 0x1000, note, &s));
+	CHECK_EQ(3, s.n);
+	CHECK_EQ(0x1018, s.to[0]);
+	CHECK_EQ(0xfff, s.to[1]);
+	CHECK_EQ(0x1117, s.to[2]);
+	CHECK_EQ(1, isa->count(code, sizeof(code), 20));
+	CHECK_EQ(0, isa->count(code, sizeof(code), 21));
+	CHECK_EQ(ISA_CALL, isa->branch(code, sizeof(code) - 9, 0x1000, &to));
+	CHECK_EQ(0x1000 + sizeof(code) - 10, to);
+	CHECK_EQ(ISA_JUMP, isa->branch(code, sizeof(code) - 4, 0x1000, &to));
+	CHECK_EQ(0x1000 + sizeof(code), to);
+	CHECK_EQ(ISA_NONE, isa->branch(code, 0, 0x1000, &to));
+}
+
+static void test_aarch64(void)
+{
+	static const uint32_t code[] = {
+		0xb000000a, /* adrp x10, the next page */
+		0x9122014c, /* add x12, x10, #0x880 */
+		0xd103818d, /* sub x13, x12, #0xe0 */
+		0xf940096e, /* ldr x14, [x11, #16]: x11 is not known */
+		0xf940098e, /* ldr x14, [x12, #16] */
+		0x10000040, /* adr x0, 8 bytes on */
+		0xd2802276, /* mov x22, #275 */
+		0x52802276, /* mov w22, #275 */
+		0x97ffffff, /* bl, the instruction before */
+		0x14000002, /* b, over the next one */
+	};
+	const struct stripped_isa *isa = stripped_isa(EM_AARCH64);
+	const uint8_t *bytes = (const uint8_t *)code;
+	struct seen s = { .n = 0 };
+	uint64_t registers[ISA_REGISTERS] = { 0 }, to = 0;
+
+	CHECK(!isa->refers(registers, bytes, sizeof(code), sizeof(code), 0x5004, note, &s));
+	CHECK_EQ(5, s.n);
+	CHECK_EQ(0x6000, s.to[0]);
+	CHECK_EQ(0x6880, s.to[1]);
+	CHECK_EQ(0x67a0, s.to[2]);
+	CHECK_EQ(0x6890, s.to[3]);
+	CHECK_EQ(0x5004 + 20 + 8, s.to[4]);
+	/* what a register has is kept for the next piece, and what was loaded is not known */
+	CHECK_EQ(0x6880, registers[12]);
+	CHECK_EQ(0, registers[14]);
+	CHECK_EQ(2, isa->count(bytes, sizeof(code), 275));
+	CHECK_EQ(0, isa->count(bytes, sizeof(code), 274));
+	CHECK_EQ(ISA_CALL, isa->branch(bytes, 32, 0x5004, &to));
+	CHECK_EQ(0x5004 + 28, to);
+	CHECK_EQ(ISA_JUMP, isa->branch(bytes, 36, 0x5004, &to));
+	CHECK_EQ(0x5004 + 44, to);
+	CHECK_EQ(ISA_NONE, isa->branch(bytes, 0, 0x5004, &to));
+	CHECK(!stripped_isa(EM_RISCV));
+}
+
 static void test_imports(void)
 {
 	uint32_t seen = 0;
@@ -387,7 +474,8 @@ static void list(const char *path, bool runtime)
 	struct elf_file f;
 	struct stripped found;
 	struct elf_starts starts;
-	int fd = open(path, O_RDONLY | O_CLOEXEC), err = fd < 0 ? -errno : elf_file_open(&f, fd);
+	int fd = open(path, O_RDONLY | O_CLOEXEC),
+	    err = fd < 0 ? -errno : elf_file_open_any(&f, fd);
 	struct elf_scan s;
 
 	if (!err && runtime) {
@@ -422,6 +510,8 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		return 0;
 	RUN(test_imports);
+	RUN(test_x86);
+	RUN(test_aarch64);
 	if (access(ARCHIVE, R_OK) || !mkdtemp(dir)) {
 		printf("skipped: no " ARCHIVE "\n");
 		return unit_end();

@@ -231,7 +231,7 @@ static void stripped_gap(struct doctor *d, const char *what, size_t len)
 	out_str(&d->out, "  not seen: runtime calls of ");
 	out_plain(&d->out, what, len);
 	out_str(&d->out, ": a CUDA runtime is linked into it, its symbols are stripped, and\n"
-			 "            its functions were not found; the driver calls that they "
+			 "            functions of it were not found; the driver calls that they "
 			 "make are seen\n");
 }
 

@@ -104,7 +104,7 @@ static int read_ehdr(struct elf_file *f)
 		return err;
 	if (memcmp(id, ELFMAG, SELFMAG) || id[EI_CLASS] != ELFCLASS64 || id[EI_DATA] != ELFDATA2LSB)
 		return -ENOEXEC;
-	if (f->ehdr.e_machine != MACHINE || (f->ehdr.e_type != ET_EXEC && f->ehdr.e_type != ET_DYN))
+	if (f->ehdr.e_type != ET_EXEC && f->ehdr.e_type != ET_DYN)
 		return -ENOEXEC;
 	return 0;
 }
@@ -147,7 +147,7 @@ static int read_sections(struct elf_file *f)
 	return 0;
 }
 
-int elf_file_open(struct elf_file *f, int fd)
+static int open_of(struct elf_file *f, int fd, uint16_t machine)
 {
 	int err;
 
@@ -156,6 +156,8 @@ int elf_file_open(struct elf_file *f, int fd)
 	err = read_ehdr(f);
 	if (err)
 		return err;
+	if (machine && f->ehdr.e_machine != machine)
+		return -ENOEXEC;
 	if (f->ehdr.e_phentsize != sizeof(Elf64_Phdr) || !f->ehdr.e_phnum ||
 	    f->ehdr.e_phnum > MAX_PHDRS)
 		return -EBADMSG;
@@ -164,6 +166,16 @@ int elf_file_open(struct elf_file *f, int fd)
 		return err;
 	f->nphdr = f->ehdr.e_phnum;
 	return read_sections(f);
+}
+
+int elf_file_open(struct elf_file *f, int fd)
+{
+	return open_of(f, fd, MACHINE);
+}
+
+int elf_file_open_any(struct elf_file *f, int fd)
+{
+	return open_of(f, fd, 0);
 }
 
 void elf_file_close(struct elf_file *f)

@@ -47,6 +47,8 @@ typedef int (*elf_sym_fn)(void *ctx, const struct elf_sym *);
 /* Reads and checks the headers: 64-bit, this machine's order and architecture, executable or
  * shared object. Returns 0, -ENOEXEC, -EBADMSG, -EIO or -ENOMEM. Close it in any case. */
 int elf_file_open(struct elf_file *, int fd);
+/* The same of any architecture. */
+int elf_file_open_any(struct elf_file *, int fd);
 void elf_file_close(struct elf_file *);
 
 /* Calls fn for the FUNC, GNU_IFUNC and NOTYPE symbols of the symbol table of type `sh_type` (SHT_DYNSYM,

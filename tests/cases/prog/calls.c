@@ -638,12 +638,29 @@ static void wait_line(void)
 		fprintf(stderr, "calls: stdin ended: %s\n", n ? strerror(errno) : "end of file");
 }
 
+/* Without libc, where that is possible. */
+static long system_call(long nr, long a, long b, long c)
+{
+#if defined(__x86_64__)
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(nr), "D"(a), "S"(b), "d"(c)
+			 : "rcx", "r11", "memory");
+	return result;
+#else
+	return syscall(nr, a, b, c);
+#endif
+}
+
 /* A filter of the thread that lets through what this mode does itself, and kills at anything else. */
-static int filter_most(void)
+static int filter_most(bool raw)
 {
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_write, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_write, 4, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_read, 3, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_prctl, 2, 0),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_exit, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
@@ -652,7 +669,8 @@ static int filter_most(void)
 	struct sock_fprog prog = { sizeof(filter) / sizeof(filter[0]), filter };
 
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog);
+	       (raw ? system_call(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, (long)&prog)
+		    : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog));
 }
 
 static int of_libc(struct dl_phdr_info *o, size_t size, void *range)
@@ -682,6 +700,7 @@ static int dispatch_calls(void)
  *	tsc-waits, dispatch-waits	the same as without -waits, and then a line is waited for
  *	strict		system calls: all but four
  *	filter-tsc	most system calls, then, after N more queries, the processor's clock
+ *	raw-filter-waits	most system calls, by an instruction of its own, and then a line is waited for
  *	dispatch	system calls that are not libc's
  * The thread ends, because exit_group() may be forbidden.
  */
@@ -698,10 +717,12 @@ static void mode_forbids(void)
 	if (!strcmp(how, "strict"))
 		err = prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0);
 	if (!strcmp(how, "filter-tsc")) {
-		err = filter_most();
+		err = filter_most(false);
 		queries(arg(0));
 		err |= prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
 	}
+	if (!strcmp(how, "raw-filter-waits"))
+		err = filter_most(true);
 	if (!strcmp(how, "dispatch") || !strcmp(how, "dispatch-waits"))
 		err = dispatch_calls();
 	if (strstr(how, "-waits") && write(1, "forbidden\n", 10) == 10)

@@ -12,6 +12,7 @@
  *	descriptors setuid|setuid-0|chroot DIR|caps-0|seteuid	changes its user (and may not be dumped), its root, its
  *					capabilities or, for a time, its effective user; prints "changed" and waits
  *					for a line before it goes on
+ *	descriptors worker DIR		changes its root, and ends its main thread; another thread makes the last calls
  *
  * Makes 10 calls of cudaStreamQuery, prints "ready PID" and waits for a line of stdin; 10 calls more at the end.
  * Prints "N wrong", then waits for a second line, while it makes no calls.
@@ -173,6 +174,12 @@ static void change(const char *how, const char *dir)
 		wrong += seteuid(0) != 0;
 }
 
+static void *last_calls(void *arg)
+{
+	queries(10);
+	return arg;
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "", *arg = argc > 2 ? argv[2] : "";
@@ -193,6 +200,12 @@ int main(int argc, char **argv)
 		}
 		waitpid(child, NULL, 0);
 		printf("%d descriptors\n", count());
+	} else if (!strcmp(mode, "worker")) {
+		pthread_t thread;
+
+		if (chroot(arg) || chdir("/") || pthread_create(&thread, NULL, last_calls, NULL))
+			return 1;
+		pthread_exit(NULL);
 	} else if (!strcmp(mode, "race")) {
 		race(atoi(arg));
 	} else if (strstr(mode, "uid") || !strcmp(mode, "caps-0") || !strcmp(mode, "chroot")) {

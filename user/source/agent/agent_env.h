@@ -8,7 +8,7 @@
 
 #include "../plan.h"
 
-#define AGENT_ENV_VARS 3
+#define AGENT_ENV_VARS 4
 
 struct agent_env {
 	char *vars[AGENT_ENV_VARS]; /* "NAME=value" */

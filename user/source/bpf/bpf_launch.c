@@ -44,17 +44,22 @@ static void on_stop(void *ctx, pid_t pid, pid_t tid, int why)
 	bpf_drain_mapped(b, pid);
 }
 
+/* The last three: the leak checker of a sanitizer stops the threads of its process by ptrace. */
+static const char *const ptrace_names[] = { "ptrace", "__asan_init", "__hwasan_init", "__lsan_",
+					    NULL };
+
 static int note_ptrace(void *ctx, const struct elf_sym *s)
 {
-	*(bool *)ctx |= !strcmp(s->name, "ptrace");
+	for (int i = 0; ptrace_names[i]; i++)
+		*(bool *)ctx |= !strncmp(s->name, ptrace_names[i], strlen(ptrace_names[i])) &&
+				(i || !strcmp(s->name, "ptrace"));
 	return 0;
 }
 
-/* A debugger, a program with a sandbox or a crash handler: a process has one tracer. Of a static
- * program the function itself is there. */
+/* A debugger, a program with a sandbox, a crash handler or a leak checker: a process has one tracer. Of a
+ * static program the function itself is there. */
 static bool uses_ptrace(pid_t pid)
 {
-	static const char *const names[] = { "ptrace", NULL };
 	struct elf_file elf = { 0 };
 	struct statfs fs;
 	bool uses = false;
@@ -68,7 +73,7 @@ static bool uses_ptrace(pid_t pid)
 	if (!fstatfs(fd, &fs) && fs.f_type != FUSE_SUPER_MAGIC && !elf_file_open(&elf, fd)) {
 		elf.until_ns = now_ns() + PTRACE_LOOK_NS;
 		elf_symbols(&elf, elf_has_section(&elf, SHT_DYNSYM) ? SHT_DYNSYM : SHT_SYMTAB,
-			    names, note_ptrace, &uses);
+			    ptrace_names, note_ptrace, &uses);
 	}
 	elf_file_close(&elf);
 	close(fd);

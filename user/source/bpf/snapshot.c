@@ -23,15 +23,19 @@
 #define STACK_MAX (256u << 10)	/* bytes read of one thread's stack */
 #define STACKS_MAX (256u << 20) /* bytes kept of all */
 #define SAMPLE_WAIT_MS 50
+#define OPEN_MAX 64		      /* processes that are open at a time */
 #define SAMPLING_MAX_NS 2000000000ULL /* for all threads of a snapshot together */
 
 struct work {
 	struct snapshot *snap;
 	const struct snapshot_from *from;
-	struct target **targets; /* by process; NULL: not to be had */
-	uint8_t *stack;		 /* STACK_MAX bytes */
-	uint32_t *done;		 /* tids that are through */
-	size_t ndone;
+	struct target **targets; /* by process; NULL: not open */
+	bool *refused;		 /* the same: not to be had */
+	size_t open[OPEN_MAX];	 /* processes that were opened last */
+	size_t nopened;
+	uint8_t *stack; /* STACK_MAX bytes */
+	uint32_t *done; /* tids that are through; the first ones are sorted */
+	size_t ndone, nsorted;
 	uint64_t stacks, sampled_ns;
 };
 
@@ -47,6 +51,13 @@ static int by_address(const void *a, const void *b)
 	const struct snapshot_func *x = a, *y = b;
 
 	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	const struct snapshot_process *x = a, *y = b;
+
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
 /* The functions of a file that lie in this mapping of it. */
@@ -81,8 +92,8 @@ static struct snapshot_process *process_of(struct gather *g, pid_t pid)
 {
 	struct snapshot *s = g->snap;
 
-	/* the mappings of a process follow each other */
-	for (size_t i = s->nprocs; i-- > 0;)
+	/* the mappings of a process follow each other; a process may be named twice */
+	for (size_t i = s->nprocs, first = g->from->npids || !i ? 0 : i - 1; i-- > first;)
 		if (s->procs[i].pid == pid)
 			return &s->procs[i];
 	if (!array_room(s->procs, s->nprocs))
@@ -118,6 +129,8 @@ static int gather_processes(struct snapshot *s, const struct snapshot_from *from
 	for (size_t i = 0; i < s->nprocs; i++)
 		qsort(s->procs[i].funcs, s->procs[i].nfuncs, sizeof(*s->procs[i].funcs),
 		      by_address);
+	if (s->nprocs)
+		qsort(s->procs, s->nprocs, sizeof(*s->procs), by_pid);
 	return n < 0 && n != -EAGAIN ? n : 0;
 }
 
@@ -146,12 +159,17 @@ static bool concerns(const struct snapshot_thread *t)
 	return false;
 }
 
+static int by_number(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* In an earlier round. */
 static bool is_done(const struct work *w, uint32_t tid)
 {
-	for (size_t i = 0; i < w->ndone; i++)
-		if (w->done[i] == tid)
-			return true;
-	return false;
+	return w->nsorted && bsearch(&tid, w->done, w->nsorted, sizeof(tid), by_number);
 }
 
 static int keep(struct work *w, const struct snapshot_thread *t)
@@ -184,10 +202,29 @@ no_memory:
 
 static struct snapshot_process *find_process(struct snapshot *s, const struct ct_thread *r)
 {
-	for (size_t i = 0; i < s->nprocs; i++)
-		if (s->procs[i].pid == (pid_t)r->h.ns_tgid)
-			return &s->procs[i];
-	return NULL;
+	struct snapshot_process want = { .pid = (pid_t)r->h.ns_tgid };
+
+	return bsearch(&want, s->procs, s->nprocs, sizeof(want), by_pid);
+}
+
+/* The process, open. NULL: it is not to be had. Each takes a descriptor, so that not all are open at a time. */
+static struct target *target_of(struct work *w, const struct snapshot_process *p)
+{
+	size_t i = (size_t)(p - w->snap->procs), *place = &w->open[w->nopened % OPEN_MAX];
+
+	if (w->targets[i] || w->refused[i])
+		return w->targets[i];
+	if (w->nopened >= OPEN_MAX) {
+		target_close(w->targets[*place]);
+		w->targets[*place] = NULL;
+	}
+	if (target_open(&w->targets[i], p->pid, p->about.start_boottime_ns)) {
+		w->targets[i] = NULL;
+		w->refused[i] = true;
+	}
+	*place = i;
+	w->nopened++;
+	return w->targets[i];
 }
 
 /* The first thread of a process that is met tells about it. Another process under the same
@@ -195,10 +232,10 @@ static struct snapshot_process *find_process(struct snapshot *s, const struct ct
 static bool introduce(struct work *w, struct snapshot_process *p, const struct ct_thread *r)
 {
 	struct ct_process *a = &p->about;
-	size_t i = (size_t)(p - w->snap->procs);
 
 	if (a->h.size)
-		return a->start_boottime_ns == r->h.start_boottime_ns && w->targets[i];
+		return a->start_boottime_ns == r->h.start_boottime_ns &&
+		       !w->refused[p - w->snap->procs];
 	*a = (struct ct_process){
 		.h = { .size = sizeof(*a),
 		       .kind = CT_PROCESS,
@@ -215,7 +252,7 @@ static bool introduce(struct work *w, struct snapshot_process *p, const struct c
 	};
 	memcpy(a->comm, r->h.comm, sizeof(a->comm));
 	a->comm[sizeof(a->comm) - 1] = '\0';
-	return !target_open(&w->targets[i], p->pid, r->h.start_boottime_ns);
+	return target_of(w, p) != NULL;
 }
 
 /* The stack from sp on, as far as its mapping goes. */
@@ -341,6 +378,9 @@ static int look(struct work *w, int round)
 	ssize_t n = read_threads(w, &rows);
 	int err = n < 0 ? (int)n : 0, todo = 0;
 
+	if (w->ndone > w->nsorted)
+		qsort(w->done, w->ndone, sizeof(*w->done), by_number);
+	w->nsorted = w->ndone;
 	for (ssize_t i = 0; i < n && !err; i++) {
 		const struct ct_thread *r = &rows[i];
 		struct snapshot_process *p = r->h.ns_tid ? find_process(w->snap, r) : NULL;
@@ -361,7 +401,10 @@ static int look(struct work *w, int round)
 			continue;
 		if (!t.sampled) {
 			take_regs(&t, r);
-			read_stack(w, &t, w->targets[p - w->snap->procs]);
+			struct target *target = target_of(w, p);
+
+			if (target)
+				read_stack(w, &t, target);
 		}
 		err = array_room(read, nread) ? 0 : -ENOMEM;
 		if (err)
@@ -390,8 +433,9 @@ int snapshot_take(struct snapshot *s, const struct snapshot_from *from)
 	if (err || !s->nprocs)
 		return err;
 	w.targets = calloc(s->nprocs, sizeof(*w.targets));
+	w.refused = calloc(s->nprocs, sizeof(*w.refused));
 	w.stack = malloc(STACK_MAX);
-	if (!w.targets || !w.stack)
+	if (!w.targets || !w.refused || !w.stack)
 		err = -ENOMEM;
 	for (int round = 0, todo = 1; round <= ROUNDS && todo > 0 && !err; round++) {
 		size_t before = w.ndone;
@@ -405,6 +449,7 @@ int snapshot_take(struct snapshot *s, const struct snapshot_from *from)
 	for (size_t i = 0; w.targets && i < s->nprocs; i++)
 		target_close(w.targets[i]);
 	free(w.targets);
+	free(w.refused);
 	free(w.stack);
 	free(w.done);
 	return err;

@@ -78,12 +78,17 @@ struct hooks_source {
 static int make_env(struct hooks_source *h, struct capture_plan *plan, const char *file)
 {
 	const char *theirs = agent_env_value(plan->env, "LD_PRELOAD");
+	const char *asan = agent_env_value(plan->env, "ASAN_OPTIONS");
 	char path[400];
 	int err = agent_env_escape(h->door.path, path, sizeof(path));
 
 	if (!err)
 		err = agent_env_add(&h->env, "LD_PRELOAD=%s%s%s", file,
 				    theirs && *theirs ? ":" : "", theirs ? theirs : "");
+	/* AddressSanitizer refuses to start behind a library that is preloaded. The last value counts. */
+	if (!err)
+		err = agent_env_add(&h->env, "ASAN_OPTIONS=verify_asan_link_order=0%s%s",
+				    asan && *asan ? ":" : "", asan ? asan : "");
 	if (!err)
 		err = agent_env_add(&h->env, HOOKS_ENV "=v1 path=%s key=%s", path, h->door.key);
 	return err ? err : agent_env_set(&h->env, plan);
@@ -701,7 +706,8 @@ static void tell_end(struct hooks_source *h)
 	agent_door_tell(&h->door);
 	if (!h->started && h->plan->cmd && h->cmd.started)
 		msg_warn("no hooks could be put into the program: it is linked statically, has "
-			 "more rights than its user (setuid), or has another libc; leave out "
+			 "more rights than its user (setuid), or has another libc or "
+			 "ThreadSanitizer; leave out "
 			 "--source=hooks, and probes show its calls");
 }
 

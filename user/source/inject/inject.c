@@ -129,6 +129,11 @@ static int start(struct inject_job *j)
 		msg_error("process %d forbids its threads to read the processor's clock "
 			  "(prctl(PR_SET_TSC)): nothing can be put into it; trace it by probes",
 			  (int)j->pid);
+	else if ((int)result == -ENOSYS)
+		msg_error(
+			"process %d has ThreadSanitizer, which ends a program with hooks: trace it "
+			"by probes",
+			(int)j->pid);
 	else
 		msg_error("process %d: the agent did not start (%d)", (int)j->pid, (int)result);
 	return -EPROTO;

@@ -17,14 +17,15 @@
 #include "../../util/now.h"
 #include "../../util/table/array.h"
 #include "stripped_codes.h"
+#include "stripped_isa.h"
 
 #define PIECE (24 << 15)	   /* bytes that are read at a time: whole relocations */
 #define OVERLAP 128		   /* longer than any name */
 #define SECTION_MAX (512ULL << 20) /* larger ones are not searched */
 #define PLACES_MAX 65536	   /* of one file: the runtime's are some 900 */
 #define HERE 64	      /* different names, of some 450, that say that it is the runtime */
+#define MANY 8	      /* functions that have a number that is no mark of one */
 #define CODE_MAX 4096 /* bytes of a function: the runtime's have less than 1024 */
-#define TIMES 2	      /* a function reports its number when it begins and when it ends */
 
 const char *const stripped_imports[STRIPPED_IMPORTS + 1] = {
 	"dlvsym",     "nftw",	"get_nprocs", "pthread_rwlockattr_setpshared",
@@ -38,8 +39,10 @@ static const struct number {
 } numbers[] = {
 #define NUMBER(name, number) { #name, number },
 #define X86(order, name, bytes, hash, ...)
+#define ARM64 X86
 #include "stripped.def"
 #undef NUMBER
+#undef ARM64
 #undef X86
 };
 #define NUMBERS (sizeof(numbers) / sizeof(*numbers))
@@ -57,9 +60,12 @@ struct search {
 	struct claim {
 		uint64_t function;
 		uint16_t name;
+		bool common;
 	} * claims; /* what refers to a place */
 	size_t nclaims;
 	uint8_t *piece;
+	const struct stripped_isa *isa;
+	uint64_t registers[ISA_REGISTERS];
 };
 
 bool stripped_imported(uint32_t *seen, const char *name)
@@ -217,12 +223,6 @@ static int on_words(struct search *s, const uint8_t *bytes, size_t len, size_t o
 	return err;
 }
 
-#if defined(__aarch64__)
-#define RELATIVE R_AARCH64_RELATIVE
-#else
-#define RELATIVE R_X86_64_RELATIVE
-#endif
-
 static int on_relocations(struct search *s, const uint8_t *bytes, size_t len, size_t own,
 			  uint64_t address)
 {
@@ -235,7 +235,7 @@ static int on_relocations(struct search *s, const uint8_t *bytes, size_t len, si
 		Elf64_Rela r;
 
 		memcpy(&r, bytes + i, sizeof(r));
-		p = ELF64_R_TYPE(r.r_info) == RELATIVE
+		p = ELF64_R_TYPE(r.r_info) == s->isa->relative
 			    ? place_at(s, s->ntexts, (uint64_t)r.r_addend)
 			    : NULL;
 		err = p ? add_place(s, r.r_offset, p->name) : 0;
@@ -255,77 +255,21 @@ static int add_claim(struct search *s, uint64_t address, const struct place *p)
 	c = array_add(s->claims, s->nclaims);
 	if (!c)
 		return -ENOMEM;
-	*c = (struct claim){ in->address, p->name };
+	*c = (struct claim){ .function = in->address, .name = p->name };
 	return 0;
 }
 
-#if !defined(__aarch64__)
-/* Has one of eight bytes the form of a ModRM byte of an operand relative to %rip? */
-static bool may_refer(const uint8_t *c)
+static int on_reference(void *ctx, uint64_t at, uint64_t to)
 {
-	uint64_t bytes;
+	struct search *s = ctx;
 
-	memcpy(&bytes, c, 8);
-	bytes = (bytes & 0xc7c7c7c7c7c7c7c7ULL) ^ 0x0505050505050505ULL;
-	return (bytes - 0x0101010101010101ULL) & ~bytes & 0x8080808080808080ULL;
-}
-
-/* Does an instruction that takes an address, or loads a word, end with the ModRM byte of an operand relative
- * to %rip at c[at]? lea and mov with REX.W, movq to %xmm. */
-static bool refers(const uint8_t *c, size_t at)
-{
-	if (at < 3 || (c[at] & 0xc7) != 0x05)
-		return false;
-	return ((c[at - 1] == 0x8d || c[at - 1] == 0x8b) && (c[at - 2] & 0xfb) == 0x48) ||
-	       (c[at - 1] == 0x7e && c[at - 2] == 0x0f);
+	return add_claim(s, at, place_at(s, s->nplaces, to));
 }
 
 static int on_code(struct search *s, const uint8_t *bytes, size_t len, size_t own, uint64_t address)
 {
-	int err = 0;
-
-	(void)own;
-	for (size_t i = 3; i + 5 <= len && !err; i++) {
-		int32_t to;
-
-		/* most eight bytes have none */
-		while (i + 13 <= len && !may_refer(bytes + i))
-			i += 8;
-		if (!refers(bytes, i))
-			continue;
-		memcpy(&to, bytes + i + 1, 4);
-		err = add_claim(s, address + i,
-				place_at(s, s->nplaces, address + i + 5 + (uint64_t)(int64_t)to));
-	}
-	return err;
+	return s->isa->refers(s->registers, bytes, len, own, address, on_reference, s);
 }
-
-/* How often the code passes the number as a first argument: mov $number, %edi. */
-static int count_number(const uint8_t *code, size_t len, uint32_t number)
-{
-	uint8_t insn[5] = { 0xbf };
-	int n = 0;
-
-	memcpy(insn + 1, &number, 4);
-	for (const uint8_t *at = code; (at = memmem(at, len - (size_t)(at - code), insn, 5));
-	     at += 5)
-		n++;
-	return n;
-}
-#else
-/* Not known on aarch64. */
-static int on_code(struct search *s, const uint8_t *bytes, size_t len, size_t own, uint64_t address)
-{
-	(void)bytes, (void)len, (void)own;
-	return add_claim(s, address, NULL);
-}
-
-static int count_number(const uint8_t *code, size_t len, uint32_t number)
-{
-	(void)code, (void)len, (void)number;
-	return 0;
-}
-#endif
 
 /* Has the function the number of this name, as often as the runtime's own has? Its size, or 0. */
 static uint64_t prove(const struct search *s, const struct claim *c)
@@ -338,7 +282,7 @@ static uint64_t prove(const struct search *s, const struct claim *c)
 		return 0;
 	for (size_t i = c->name; i < NUMBERS && !strcmp(numbers[i].name, numbers[c->name].name);
 	     i++)
-		if (count_number(code, bytes, numbers[i].number) >= TIMES)
+		if (s->isa->count(code, bytes, numbers[i].number) >= s->isa->times)
 			return bytes;
 	return 0;
 }
@@ -360,35 +304,70 @@ static int miss(struct stripped *out, uint16_t name)
 	return 0;
 }
 
-/* Of the proven claims those that no other one contradicts: one function a name, one name a function. */
-static int decide(struct search *s, struct stripped *out)
+/* Keeps the proven claims, in the order of functions, each once. */
+static void keep_proven(struct search *s)
 {
-	enum { ONE = 1, SEVERAL, TOLD };
-	uint8_t taken[NUMBERS] = { 0 };
 	size_t n = 0;
-	int err = 0;
 
 	qsort(s->claims, s->nclaims, sizeof(*s->claims), by_function);
 	for (size_t i = 0; i < s->nclaims; i++)
-		if ((!i || by_function(&s->claims[i], &s->claims[i - 1])) &&
-		    prove(s, &s->claims[i])) {
-			taken[s->claims[i].name] += taken[s->claims[i].name] < SEVERAL;
+		if ((!n || by_function(&s->claims[i], &s->claims[n - 1])) &&
+		    prove(s, &s->claims[i]))
 			s->claims[n++] = s->claims[i];
-		}
-	for (size_t i = 0; i < n && !err; i++) {
+	s->nclaims = n;
+}
+
+static void count_names(const struct search *s, size_t taken[NUMBERS])
+{
+	memset(taken, 0, NUMBERS * sizeof(*taken));
+	for (size_t i = 0; i < s->nclaims; i++)
+		taken[s->claims[i].name]++;
+}
+
+static bool has_another(const struct search *s, size_t i)
+{
+	const struct claim *c = &s->claims[i];
+
+	return (i && c[-1].function == c->function) ||
+	       (i + 1 < s->nclaims && c[1].function == c->function);
+}
+
+/* A number that many functions have proves nothing where a function has another name: 1, and a text from which the addresses of
+ * others are computed. */
+static void drop_common(struct search *s, const size_t taken[NUMBERS])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->nclaims; i++)
+		s->claims[i].common = taken[s->claims[i].name] >= MANY && has_another(s, i);
+	for (size_t i = 0; i < s->nclaims; i++)
+		if (!s->claims[i].common)
+			s->claims[n++] = s->claims[i];
+	s->nclaims = n;
+}
+
+/* Of the proven claims those that no other one contradicts: one function a name, one name a function. */
+static int decide(struct search *s, struct stripped *out)
+{
+	size_t taken[NUMBERS];
+	int err = 0;
+
+	keep_proven(s);
+	count_names(s, taken);
+	drop_common(s, taken);
+	count_names(s, taken);
+	for (size_t i = 0; i < s->nclaims && !err; i++) {
 		const struct claim *c = &s->claims[i];
-		bool alone = !(i && c[-1].function == c->function) &&
-			     !(i + 1 < n && c[1].function == c->function);
 		struct stripped_func *f;
 
-		if (taken[c->name] == ONE && alone) {
+		if (taken[c->name] == 1 && !has_another(s, i)) {
 			f = array_add(out->funcs, out->n);
 			err = f ? 0 : -ENOMEM;
 			if (f)
 				*f = (struct stripped_func){ numbers[c->name].name, c->function,
 							     prove(s, c) };
-		} else if (taken[c->name] != TOLD) {
-			taken[c->name] = TOLD;
+		} else if (taken[c->name]) {
+			taken[c->name] = 0; /* said once */
 			err = miss(out, c->name);
 		}
 	}
@@ -439,7 +418,9 @@ static int find_functions(struct search *s, struct stripped *out)
 
 int stripped_find(const struct elf_file *file, struct stripped *out)
 {
-	struct search s = { .file = file, .piece = malloc(PIECE + OVERLAP) };
+	struct search s = { .file = file,
+			    .piece = malloc(PIECE + OVERLAP),
+			    .isa = stripped_isa(file->ehdr.e_machine) };
 	uint8_t texts[NUMBERS];
 	int err = s.piece ? 0 : -ENOMEM;
 
@@ -447,7 +428,7 @@ int stripped_find(const struct elf_file *file, struct stripped *out)
 	if (!err)
 		err = find_texts(&s);
 	out->there = !err && count_texts(&s, texts) >= HERE;
-	if (out->there)
+	if (out->there && s.isa)
 		err = find_functions(&s, out);
 	if (out->there && out->n < HERE) {
 		out->n = out->nmissing = 0;

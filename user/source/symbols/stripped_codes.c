@@ -13,21 +13,21 @@
 #include <string.h>
 
 #include "../../util/table/array.h"
+#include "stripped_isa.h"
 
-#define MASKS 16       /* places in one function that the linker fills in */
+#define MASKS 24       /* places in one function that the linker fills in */
 #define MASKED 4       /* bytes at each */
 #define BYTES_MAX 512  /* of a function of the table */
 #define PADDING 16     /* functions begin at a multiple of this */
 #define NEAR (2 << 20) /* bytes: the runtime has a quarter of that */
 #define BETWEEN 2      /* functions between two of a row that are none of it */
 #define PROVEN 3       /* of a row */
-#define CALL 0xe8      /* opcodes */
-#define JUMP 0xe9
 #define FNV_BASIS 0xcbf29ce484222325ULL
 #define FNV_PRIME 0x100000001b3ULL
 
 /* Sorted by order. Of one order, a row for each way in which compilers have made the function. */
 static const struct code {
+	uint16_t machine;
 	uint8_t order;
 	const char *name;
 	uint16_t bytes;
@@ -35,10 +35,15 @@ static const struct code {
 	uint16_t at[MASKS]; /* ends with 0: no function begins with such a place */
 } codes[] = {
 #define NUMBER(name, number)
-#define X86(order, name, bytes, hash, ...) { order, #name, bytes, hash, { __VA_ARGS__ } },
+#define CODE(machine, order, name, bytes, hash, ...) \
+	{ machine, order, #name, bytes, hash, { __VA_ARGS__ } },
+#define X86(...) CODE(EM_X86_64, __VA_ARGS__)
+#define ARM64(...) CODE(EM_AARCH64, __VA_ARGS__)
 #include "stripped.def"
 #undef NUMBER
+#undef CODE
 #undef X86
+#undef ARM64
 };
 #define CODES ((int)(sizeof(codes) / sizeof(*codes)))
 
@@ -51,6 +56,7 @@ struct row {
 };
 struct match {
 	const struct elf_file *file;
+	const struct stripped_isa *isa;
 	const struct stripped *named;
 	struct row row, best;
 	bool several; /* rows that would do */
@@ -71,10 +77,12 @@ static uint64_t hash_of(const uint8_t *code, const struct code *c)
 }
 
 /* Which code it is, behind those of this order; NULL: none. */
-static const struct code *code_of(const uint8_t *bytes, size_t len, uint64_t gap, int order)
+static const struct code *code_of(const struct match *m, const uint8_t *bytes, size_t len,
+				  uint64_t gap, int order)
 {
 	for (int i = 0; i < CODES; i++)
-		if (codes[i].order > order && codes[i].bytes <= len && codes[i].bytes <= gap &&
+		if (codes[i].machine == m->isa->machine && codes[i].order > order &&
+		    codes[i].bytes <= len && codes[i].bytes <= gap &&
 		    gap < (uint64_t)codes[i].bytes + PADDING &&
 		    hash_of(bytes, &codes[i]) == codes[i].hash)
 			return &codes[i];
@@ -82,35 +90,18 @@ static const struct code *code_of(const uint8_t *bytes, size_t len, uint64_t gap
 }
 
 /* Does the function that names itself call this address? */
-static bool calls(const struct elf_file *f, const struct stripped_func *func, uint64_t to)
+static bool calls(const struct match *m, const struct stripped_func *func, uint64_t to)
 {
-	uint64_t at = elf_code_offset(f, func->address);
+	uint64_t at = elf_code_offset(m->file, func->address), leads;
 	uint8_t code[BYTES_MAX];
 	size_t len = func->bytes < sizeof(code) ? func->bytes : sizeof(code);
 
-	if (!at || elf_read(f, code, len, at))
+	if (!at || elf_read(m->file, code, len, at))
 		return false;
-	for (size_t i = 0; i + 5 <= len; i++) {
-		int32_t by;
-
-		memcpy(&by, code + i + 1, 4);
-		if (code[i] == CALL && func->address + i + 5 + (uint64_t)(int64_t)by == to)
+	for (size_t i = 0; i + MASKED <= len; i += m->isa->step)
+		if (m->isa->branch(code, i, func->address, &leads) == ISA_CALL && leads == to)
 			return true;
-	}
 	return false;
-}
-
-/* Where its first call or jump leads that the linker fills in; 0: that is neither. */
-static uint64_t target(const uint8_t *bytes, uint64_t address, const struct code *c,
-		       uint8_t *opcode)
-{
-	int32_t by;
-
-	*opcode = c->at[0] ? bytes[c->at[0] - 1] : 0;
-	if (*opcode != CALL && *opcode != JUMP)
-		return 0;
-	memcpy(&by, bytes + c->at[0], 4);
-	return address + c->at[0] + MASKED + (uint64_t)(int64_t)by;
 }
 
 /* Do most of those that name themselves call it, too? */
@@ -119,7 +110,7 @@ static bool is_common(const struct match *m, uint64_t to)
 	size_t with = 0;
 
 	for (size_t i = 0; i < m->named->n; i++)
-		with += calls(m->file, &m->named->funcs[i], to);
+		with += calls(m, &m->named->funcs[i], to);
 	return with > m->named->n / 2;
 }
 
@@ -145,25 +136,26 @@ static void on_function(struct match *m, const struct elf_start *start, size_t n
 {
 	uint64_t at = elf_code_offset(m->file, start->address);
 	const struct code *c;
-	uint8_t bytes[BYTES_MAX], opcode;
-	uint64_t to;
+	uint8_t bytes[BYTES_MAX];
+	enum isa_branch how;
+	uint64_t to = 0;
 	size_t len = gap < sizeof(bytes) ? gap : sizeof(bytes);
 
 	if (m->row.n && number - m->row.last > BETWEEN + 1)
 		end_row(m);
 	if (!at || elf_read(m->file, bytes, len, at))
 		return;
-	c = code_of(bytes, len, gap, m->row.order);
-	if (!c && m->row.n && code_of(bytes, len, gap, -1)) {
+	c = code_of(m, bytes, len, gap, m->row.order);
+	if (!c && m->row.n && code_of(m, bytes, len, gap, -1)) {
 		/* what stood before it was none of the row: another function of the same code */
 		end_row(m);
-		c = code_of(bytes, len, gap, -1);
+		c = code_of(m, bytes, len, gap, -1);
 	}
-	to = c ? target(bytes, start->address, c, &opcode) : 0;
-	if (!c || (opcode == JUMP && !leads_to_namesake(m, to, c)))
+	how = c ? m->isa->branch(bytes, c->at[0], start->address, &to) : ISA_NONE;
+	if (!c || (how == ISA_JUMP && !leads_to_namesake(m, to, c)))
 		return;
 	m->row.funcs[m->row.n++] = (struct stripped_func){ c->name, start->address, c->bytes };
-	m->row.proven += opcode == CALL && is_common(m, to);
+	m->row.proven += how == ISA_CALL && is_common(m, to);
 	m->row.last = number;
 	m->row.order = c->order;
 }
@@ -178,6 +170,7 @@ int stripped_codes(const struct elf_file *file, const struct elf_starts *starts,
 	if (!m)
 		return -ENOMEM;
 	m->file = file;
+	m->isa = stripped_isa(file->ehdr.e_machine);
 	m->named = out;
 	m->row.order = -1;
 	for (size_t i = 0; i < out->n; i++) {
