@@ -47,7 +47,8 @@ int cudatrace_agent_stop(void);
 struct agent agent;
 static uint32_t
 	bell; /* a futex, which is changed when there is something to do for the agent's thread */
-static struct along along;
+/* CUPTI and the driver, which the thread calls, reach the device by descriptors in the program's table. */
+static struct along along = { .shares = true };
 static int given_fd; /* the descriptor that goes along */
 static _Atomic bool exit_asked;
 static struct how how;
@@ -80,7 +81,7 @@ void *agent_record(unsigned int kind, size_t n, uint64_t start_ns, uint64_t end_
 	return h;
 }
 
-/* By memory alone: the agent's descriptors are in a table that threads of the program do not have. */
+/* By memory alone: the program may have closed any descriptor, and opened one of its own with that number. */
 void agent_wake(void)
 {
 	int saved = errno;

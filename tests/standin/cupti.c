@@ -30,6 +30,7 @@
 #include "standin.h"
 
 #include <dlfcn.h>
+#include <linux/kcmp.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -844,8 +845,18 @@ static int enable(int kind, bool dump)
 	return 0;
 }
 
+#define INVALID_DEVICE 2 /* CUPTI_ERROR_INVALID_DEVICE */
+/* The driver reaches its device by descriptors that the program has: a thread with a descriptor table of its
+ * own finds none. Where the kernel does not say, it is taken to be well. */
+static bool reaches_device(void)
+{
+	return syscall(SYS_kcmp, getpid(), syscall(SYS_gettid), KCMP_FILES, 0, 0) <= 0;
+}
+
 API(cuptiActivityEnable, int kind)
 {
+	if (!reaches_device())
+		return INVALID_DEVICE;
 	return among ? CUPTI_UNKNOWN : enable(kind, false);
 }
 
