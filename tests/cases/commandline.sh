@@ -23,7 +23,6 @@ counters word                             | 'word'          | see 'cudatrace cou
 serve word                                | 'word'          | see 'cudatrace serve --help'
 serve -- true                             | 'true'          | see 'cudatrace serve --help'
 top -- true                               | 'true'          | see 'cudatrace top --help'
-stuck -- true                             | 'true'          | see 'cudatrace stuck --help'
 list -e nonsense                          | 'nonsense'      | see 'cudatrace list'
 list --domain gpu                         | --domain        | is not one of runtime, driver, nvtx, nccl, torch, cublas, allocator or cudnn
 info                                      | recording       | name a file that 'cudatrace record' wrote
@@ -71,7 +70,6 @@ compare -o R R R                          | R               | give another name
 folded --format json -- true              | --format        | leave out 'folded'
 stuck --merge                             | --merge       | needs files
 stuck --merge -p 1 a.json                 | --merge       | leave the other options out
-stuck a.json                              | 'a.json'      | see 'cudatrace stuck --help'
 stuck --format csv                        | --format        | give --format table or json
 -p x                                      | -p              | give numbers
 -L x                                      | -L              | give a number

@@ -8,9 +8,11 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../../user/format/arrow/arrow_ipc.h"
 #include "../../user/format/parquet/parquet_file.h"
+#include "../../user/util/io/safe_open.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -25,6 +27,7 @@ static struct run {
 	struct arrow_body *body;
 	struct text arrow, want;
 	struct parquet_file file;
+	struct safe_place place;	   /* of the file, which is unlinked at once */
 	char texts[COLUMNS][WORD_MAX + 1]; /* of the row */
 } * run;
 
@@ -131,6 +134,16 @@ static void write_all(struct run *r)
 		abort();
 }
 
+static void open_place(void)
+{
+	char path[] = "/tmp/fuzz_columns.XXXXXX";
+	int fd = mkstemp(path);
+
+	if (fd < 0 || safe_place_find(&run->place, path) || unlink(path))
+		abort();
+	close(fd);
+}
+
 static void open_run(void)
 {
 	run = calloc(1, sizeof(*run));
@@ -139,6 +152,7 @@ static void open_run(void)
 		abort();
 	run->cells.o = &run->opts;
 	run->cells.fields = true;
+	open_place();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -147,8 +161,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!run)
 		open_run();
-	if (parquet_file_open(&run->file, "/dev/null"))
+	/* the file is made anew */
+	if (parquet_file_open(&run->file, &run->place))
 		abort();
+	unlinkat(run->place.dir, run->place.name, 0);
 	begin_row(run);
 	while (at < end) {
 		uint8_t op = *at++, n = 0;

@@ -63,7 +63,7 @@ programs=(cases/work cases/calls cases/calls-static cases/stuck cases/ranges cas
 build $BUILT "" static/cudatrace "${programs[@]}" "${engine[@]}"
 build $BUILT-bti "-mbranch-protection=standard" "${programs[@]}" "${engine[@]}"
 $TRIPLE-gcc --sysroot="$SYSROOT" -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -static -o "$VM/test_links" tests/vm/test_links.c \
-	user/source/tracefs.c user/source/probe/links_tracefs.c user/source/probe/links_perf.c user/util/msg.c user/util/utf8.c -lbpf -lelf -lz > "$VM/make.log" 2>&1 ||
+	user/source/tracefs.c user/source/probe/links_tracefs.c user/source/probe/links_perf.c user/util/msg.c user/util/text.c user/util/put.c user/util/utf8.c -lbpf -lelf -lz > "$VM/make.log" 2>&1 ||
 	broken "test_links does not build: $(grep -m 1 error "$VM/make.log")"
 
 # root NAME BUILT: what the guest has, with the programs of this build

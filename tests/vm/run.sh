@@ -112,7 +112,7 @@ make -s static standin cases-progs cuda_events_test > "$VM/make.log" 2>&1 || bro
 # Linked like the static cudatrace, of the files that it needs and no others.
 mapfile -t libs < <(printf '%s\n' -lbpf -lelf -lz; [ -e "$(gcc -print-file-name=libzstd.a)" ] && echo -lzstd)
 gcc -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -static -o "$VM/test_links" tests/vm/test_links.c \
-	user/source/tracefs.c user/source/probe/links_tracefs.c user/source/probe/links_perf.c user/util/msg.c user/util/utf8.c "${libs[@]}" > "$VM/make.log" 2>&1 ||
+	user/source/tracefs.c user/source/probe/links_tracefs.c user/source/probe/links_perf.c user/util/msg.c user/util/text.c user/util/put.c user/util/utf8.c "${libs[@]}" > "$VM/make.log" 2>&1 ||
 	broken "test_links does not build: $(grep -m 1 error "$VM/make.log")"
 
 ROOT=$(mktemp -d "$VM/root.XXXXXX") || exit 1

@@ -267,8 +267,10 @@ static int files(struct doctor *d, pid_t pid)
 	plan->npids = pid ? 1 : 0;
 	d->nfiles = 0;
 	strings_free(&d->stripped);
-	if (strings_init(&d->stripped, STRIPPED_BYTES, STRIPPED_FILES))
+	if (strings_init(&d->stripped, STRIPPED_BYTES, STRIPPED_FILES)) {
+		free(plan);
 		return -ENOMEM;
+	}
 	memset(d->there, 0, sizeof(d->there));
 	if (in_json(d))
 		json_open_array(&d->json, "files");
