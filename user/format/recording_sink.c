@@ -164,6 +164,9 @@ static int rotate(struct trace_sink *t)
 		err = put_one(t->writer, &t->clock.h);
 	if (!err)
 		err = defs_write(t->defs, put_one, t->writer);
+	/* who reads it while it is written finds there what has been known so far */
+	if (!err)
+		err = writer_flush(t->writer);
 	return err && t->writer ? failed(t, t->file->path, err) : err;
 }
 
