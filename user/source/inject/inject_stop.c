@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,12 +166,26 @@ static int by_rank(const void *a, const void *b)
 				  : (x->tid > y->tid) - (x->tid < y->tid);
 }
 
+/* Keeps those that have the same descriptor table. A thread that has been added to the program before may
+ * have one of its own: what is loaded there would find none of the program's descriptors, and we would
+ * not find what it opens. */
+static int of_table(pid_t as, struct candidate *c, int n)
+{
+	int kept = 0;
+
+	for (int i = 0; i < n; i++)
+		if (syscall(SYS_kcmp, as, c[i].tid, KCMP_FILES, 0, 0) <= 0)
+			c[kept++] = c[i];
+	return kept;
+}
+
 static int list(struct inject_place *p, struct candidate *out, int max)
 {
 	char path[64];
 	struct dirent *e;
 	DIR *d;
-	int n = 0, alive = 0;
+	int n = 0;
+	pid_t oldest = 0; /* the main thread, or the one that has the lowest number after its end */
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)p->pid);
 	d = opendir(path);
@@ -180,12 +195,14 @@ static int list(struct inject_place *p, struct candidate *out, int max)
 		out[n].tid = (pid_t)strtol(e->d_name, NULL, 10);
 		if (out[n].tid <= 0)
 			continue;
-		alive += rank(p, &out[n]);
+		if (rank(p, &out[n]) && (!oldest || out[n].tid < oldest))
+			oldest = out[n].tid;
 		n += out[n].rank != RANK_NOT;
 	}
 	closedir(d);
-	if (!alive)
+	if (!oldest)
 		return -ESRCH;
+	n = of_table(oldest, out, n);
 	qsort(out, (size_t)n, sizeof(*out), by_rank);
 	return n;
 }
