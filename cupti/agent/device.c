@@ -15,7 +15,9 @@
 
 #define POOL_MAX 512
 #define DISCARD_BYTES 65536
-#define EMPTY_MS 200 /* how long device_empty() waits for records that are not complete */
+#define EMPTY_MS 200	   /* how long device_empty() waits for records that are not complete */
+#define QUIET_MS 100	   /* and until CUPTI has had no buffer for so long */
+#define EMPTY_MOST_MS 2000 /* in all */
 
 static struct {
 	uint8_t *memory;
@@ -519,15 +521,19 @@ static bool any_out(void)
 	return out || atomic_load(&discards) > 0;
 }
 
+/* What was in flight when its kind was disabled has a record later, for which CUPTI asks for a buffer. If the
+ * program began while CUPTI has one of ours, the records of its profile would come into that. */
 void device_empty(void)
 {
-	uint64_t until = clock_now() + EMPTY_MS * 1000000ULL;
+	uint64_t begin = clock_now(), now = begin, quiet = begin;
 
 	device_flush(false);
-	while (any_out() && clock_now() < until) {
+	for (; now - begin < EMPTY_MOST_MS * 1000000ULL && now - quiet < QUIET_MS * 1000000ULL;
+	     now = clock_now()) {
+		if (any_out()) {
+			device_flush(now - begin > EMPTY_MS * 1000000ULL);
+			quiet = now;
+		}
 		usleep(1000);
-		device_flush(false);
 	}
-	if (any_out())
-		device_flush(true);
 }

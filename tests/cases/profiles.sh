@@ -60,6 +60,20 @@ case_profiles_nothing_left() { # long
 	done
 }
 
+# A kernel that was in flight when the program began to use CUPTI has its record later: not in a buffer of the agent's that is left in CUPTI,
+# into which the program's profile would come.
+case_profiles_in_flight() {
+	local ms
+	for ms in 5 50; do
+		export STANDIN_CUPTI=late:$ms
+		nprofile=0
+		ct_json --gpu -- "$PROFILES" 5 flush pause start 7 stop
+		ok_rc
+		profile 7
+		holes 1
+	done
+}
+
 # Again and again: after each profile the trace goes on, whether the program keeps its subscription or not.
 case_profiles_again() { # long
 	local how

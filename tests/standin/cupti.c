@@ -25,6 +25,7 @@
  *                 have none until the records of contexts were given back
  *   busy          the device always has unfinished work: buffers come back when they are full or
  *                 when it is forced
+ *   late:MS       so long after its kind is disabled the record of a kernel comes that was in flight
  *   empty         asks for buffers until it gets none, as if the program were very busy
  */
 #include "standin.h"
@@ -865,10 +866,27 @@ API(cuptiActivityEnableAndDump, int kind)
 	return among ? CUPTI_UNKNOWN : enable(kind, true);
 }
 
+static void *late(void *unused)
+{
+	uint8_t record[256] = { 0 };
+	const uint32_t kind = CUPTI_KIND_KERNEL;
+
+	memcpy(record, &kind, sizeof(kind));
+	usleep((useconds_t)knob("late") * 1000);
+	put(record, size_of(kind));
+	return unused;
+}
+
 static int disable(int kind)
 {
+	static bool came;
+	pthread_t thread;
+
 	if (kind < 0 || kind >= 64)
 		return CUPTI_INVALID_PARAMETER;
+	if (kind == CUPTI_KIND_KERNEL && kinds[kind] && knob("late") && !came &&
+	    !pthread_create(&thread, NULL, late, NULL))
+		came = !pthread_detach(thread);
 	kinds[kind] = 0;
 	return 0;
 }

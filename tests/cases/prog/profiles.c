@@ -19,6 +19,7 @@
  *	ready		prints "ready PID" and waits for a line on stdin
  *	kill		SIGKILL to itself
  *	sleep		two and a half seconds
+ *	pause		a tenth of a second
  *
  * --wait: prints "done" after the last step and waits for a line. Prints "start failed: N" if CUPTI
  * refuses the subscription; like PyTorch it then has profiles without records for ever. A buffer
@@ -281,6 +282,8 @@ static void step(const char *what)
 		kill(getpid(), SIGKILL);
 	} else if (!strcmp(what, "sleep")) {
 		usleep(2500000);
+	} else if (!strcmp(what, "pause")) {
+		usleep(100000);
 	} else {
 		check(2, what);
 	}
