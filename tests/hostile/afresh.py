@@ -114,13 +114,18 @@ SIGNALS_C = r"""
 #include <sys/mman.h>
 #include <unistd.h>
 int cudaStreamQuery(void *);
-static void on(int s) { cudaStreamQuery(0); }
+static volatile int begun;
+static void on(int s) { begun = 1; cudaStreamQuery(0); }
 int main(int argc, char **argv)
 {
 	volatile int *done = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, open(argv[1], O_RDWR), 0);
+	cudaStreamQuery((void *)1); /* it begins there: a handler must not come in between */
+	++*done;
 	signal(SIGUSR1, on);
 	signal(SIGUSR2, on);
 	write(1, "ready\n", 6);
+	while (!begun) /* it has been found, and is sent signals */
+		usleep(1000);
 	while (*done < 20000) {
 		cudaStreamQuery((void *)1);
 		++*done;
