@@ -2,6 +2,7 @@
 /* cmd_top.c - `cudatrace top`: a trace that is shown live, by counts. */
 #include "cmd.h"
 #include "options/opts_check.h"
+#include "../top/draw.h"
 #include "../top/model.h"
 #include "../top/top_options.h"
 
@@ -28,9 +29,17 @@ static int check(const struct opts_line *l)
 	return opts_judge(l, rules, ARRAY_LEN(rules));
 }
 
+/* Where it cannot draw, nothing is searched and probed first. */
+static int run(const struct opts *o)
+{
+	const struct top_options *how = opts_own(o, sink_top.options);
+
+	return !how->batch && draw_check() ? 1 : cmd_trace(o);
+}
+
 /* clang-format off */
 const struct command command_top = {
-	.run = cmd_trace,
+	.run = run,
 	.check = check,
 	.sink = &sink_top,
 	.usage = "Usage: cudatrace top [OPTIONS]\n",
