@@ -12,7 +12,6 @@
  */
 #include "state.h"
 #include "alone.h"
-#include "along.h"
 #include "held.h"
 
 #include <pthread.h>
@@ -47,9 +46,6 @@ int cudatrace_agent_stop(void);
 struct agent agent;
 static uint32_t
 	bell; /* a futex, which is changed when there is something to do for the agent's thread */
-/* CUPTI and the driver, which the thread calls, reach the device by descriptors in the program's table. */
-static struct along along = { .shares = true };
-static int given_fd; /* the descriptor that goes along */
 static _Atomic bool exit_asked;
 static struct how how;
 static bool at_exit_set;
@@ -450,43 +446,15 @@ static int begin(void)
 	return err;
 }
 
-/* begins: not NULL if the thread also begins. */
+/* begins: not NULL if the thread also begins. It has the program's descriptor table, not one of its own as the
+ * hooks' thread has: CUPTI and the driver, which it calls, reach the device by the program's descriptors. */
 static void *thread_main(void *begins)
 {
-	int fds[ALONG_FDS] = { given_fd, -1, -1 };
-
 	name_thread();
-	if (!along_take(&along, fds)) {
-		if (!begins)
-			link_moved(fds[0]);
-		else if (fds[0] >= 0)
-			how.meet.fd = fds[0];
-		if (along.own)
-			alone_keep();
-		along_taken(&along);
-		if (!begins || !begin())
-			live();
-	}
+	if (!begins || !begin())
+		live();
 	alone_ends();
 	return NULL;
-}
-
-/* Starts the agent's thread, to which the connection goes, or the socket that is to be one. */
-static int begin_thread(void *begins)
-{
-	struct held given = { .fd = -1 };
-	int fds[ALONG_FDS] = { -1, -1, -1 }, err;
-
-	if (!begins)
-		given = link_held();
-	else if (how.meet.fd >= 0)
-		meet_connect(&how.meet, 0,
-			     &given); /* what is no socket of ours stays where it is */
-	fds[0] = given_fd = given.fd;
-	err = along_begin(&along, thread_main, begins, fds);
-	if (!err && along.own)
-		held_close(&given);
-	return err;
 }
 
 /* In a forked child no thread holds the locks that threads of the parent held. They are released
@@ -502,8 +470,6 @@ static void forget_locks(void)
 
 static void in_child(void)
 {
-	if (along.own)
-		link_lost();
 	link_forget();
 	forget_locks();
 	agent.pid = 0;
@@ -573,7 +539,7 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 		err = begin();
 		if (!err)
 			tell_entered(begun_ns);
-		if (!err && begin_thread(NULL)) {
+		if (!err && meet_thread(thread_main, NULL)) {
 			leave();
 			finish(-EAGAIN);
 		}
@@ -589,7 +555,7 @@ __attribute__((visibility("default"))) int cudatrace_agent_start(const char *tex
 
 	if (err)
 		return err;
-	err = begin_thread(&agent);
+	err = meet_thread(thread_main, &agent);
 	if (err)
 		atomic_store(&agent.state, IDLE);
 	return err;

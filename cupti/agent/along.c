@@ -205,7 +205,7 @@ int along_begin(struct along *a, void *(*run)(void *), void *arg, const int fds[
 
 	/* the program may want to cancel the calling thread; this must be finished first */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	s = a->shares ? -1 : along_listen(a->address);
+	s = along_listen(a->address);
 	a->gives = s >= 0;
 	a->own = false;
 	__atomic_store_n(&a->taking, NOT_TAKEN, __ATOMIC_RELEASE);
@@ -245,7 +245,7 @@ int along_take(struct along *a, int fds[ALONG_FDS])
 
 	if (own)
 		err = come_for_them(a, fds);
-	else if (!a->shares)
+	else
 		own = table_copy(fds, ALONG_FDS);
 	if (!err && !turn(a, NOT_TAKEN, BEING_TAKEN))
 		err = -ETIMEDOUT;

@@ -31,8 +31,6 @@ int along_receive(int from, int fds[ALONG_FDS], int wait_ms);
 /* ---- a thread of ours ---- */
 
 struct along {
-	/* set by the caller: the thread keeps the program's table, because it calls what needs the program's descriptors */
-	bool shares;
 	bool own; /* the thread has a descriptor table of its own: those of who started it are not used any more */
 	bool gives; /* who starts it gives the descriptors at this address */
 	uint8_t address[ALONG_ADDRESS];

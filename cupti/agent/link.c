@@ -61,21 +61,6 @@ void link_forget(void)
 	pending = 0;
 }
 
-struct held link_held(void)
-{
-	return held;
-}
-
-void link_moved(int fd)
-{
-	held.fd = fd;
-}
-
-void link_lost(void)
-{
-	held.fd = -1;
-}
-
 int link_fd(void)
 {
 	if (!gone && held_fd(&held) < 0)

@@ -86,11 +86,7 @@ int link_connect(const struct how *, uint64_t until_ns);
 void link_close(void);
 void link_forget(void); /* in a forked child */
 int link_fd(void);	/* -1: none */
-/* The connection, and its number in another descriptor table. */
-struct held link_held(void);
-void link_moved(int fd);
-void link_lost(void); /* it is in a table that the caller does not have */
-void link_stop(void); /* from any thread: the agent ends as if the peer were gone */
+void link_stop(void);	/* from any thread: the agent ends as if the peer were gone */
 int link_hello(const struct how *);
 int link_begin(void); /* receives what is wanted into `agent`; 0 or -errno */
 int link_started(int err);

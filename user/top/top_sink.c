@@ -273,8 +273,6 @@ static int top_open(struct sink *sink, const struct sink_opts *opts)
 	t->head.host = opts->host;
 	t->head.no_queries = opts->no_queries;
 	keys_open(&t->screen, opts->interval_ns, (enum top_sort)t->how->sort);
-	if (!t->how->batch && draw_check())
-		return -EINVAL;
 	t->model = model_open(clock_ns(CLOCK_MONOTONIC), 0);
 	t->clock = event_new(opts->base, -1, 0, on_clock, t);
 	t->keys = event_new(opts->base, STDIN_FILENO, EV_READ | EV_PERSIST, on_keys, t);
