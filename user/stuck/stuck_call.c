@@ -37,6 +37,11 @@ static const struct snapshot_func *func_begins(const struct snapshot_process *p,
 	return f && f->start == addr ? f : NULL;
 }
 
+bool stuck_call_begins(const struct snapshot_process *p, uint64_t addr)
+{
+	return func_begins(p, addr) != NULL;
+}
+
 /* ---- code ---- */
 
 #if defined(__x86_64__)
@@ -322,7 +327,7 @@ bool stuck_call_by_scan(struct stuck_call *out, const struct snapshot_process *p
 			f = func_at(p, word - 1);
 			if (worth(f) && worth(f) >= best && after_call(word, read, ctx)) {
 				best = worth(f);
-				take(out, f, -1, 0, sp + at);
+				take(out, f, -1, 0, sp + at + 8);
 			}
 		}
 		if (!inside)
