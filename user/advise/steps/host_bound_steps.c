@@ -2,7 +2,7 @@
 /* host_bound_steps.c - steps in which the GPU waits for a host that is busy with operators. */
 #include <errno.h>
 
-#include "../../stat/steps/steps.h"
+#include "../../sums/steps.h"
 #include "../rule.h"
 #include "steps_rule.h"
 

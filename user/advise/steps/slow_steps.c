@@ -2,7 +2,7 @@
 /* slow_steps.c - steps that took much longer than the others of their program. */
 #include <errno.h>
 
-#include "../../stat/steps/steps.h"
+#include "../../sums/steps.h"
 #include "../rule.h"
 #include "steps_rule.h"
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "../../../event/scopes/lineage.h"
-#include "../../../stat/steps/overlap.h"
+#include "../../../sums/overlap.h"
 #include "../../rule.h"
 
 #define PIECES_MAX 65536
