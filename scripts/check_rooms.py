@@ -14,11 +14,7 @@ import sys
 MOST_FILES = 30
 MAY_INCLUDE = {
     'advise': 'api event event/holes format sums util util/option util/table',
-    'advise/memory': 'advise event/scopes util',
-    'advise/rules': 'advise mem util/table',
-    'advise/rules/collectives': 'advise event event/scopes sums',
-    'advise/rules/gemm': 'advise event/scopes',
-    'advise/steps': 'advise sums',
+    'advise/rules': 'advise event event/scopes mem sums util util/table',
     'api': 'api/layers util',
     'api/layers': 'util',
     'cli': 'cli/options compare event event/holes format nccl proc resolve/names session source source/agent '
