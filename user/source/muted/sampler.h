@@ -18,7 +18,7 @@
 
 #include "../../event/event.h"
 #include "../plan.h"
-#include "../../../bpf/control.h"
+#include "../../../wire/control.h"
 
 /* of CPU time, so that all calls of a short program are counted */
 #define SAMPLER_COUNT_NS 1000000000ULL
