@@ -36,7 +36,7 @@ MAY_INCLUDE = {
     'export/chrome': 'event event/scopes export/slice flow render stat/steps util util/table',
     'export/columns': 'flow render util util/io',
     'export/html': 'event export/slice flow util util/io',
-    'export/nsys': 'event flow util util/io util/option util/table util/whole',
+    'export/nsys': 'event export/slice flow util util/io util/option util/table util/whole',
     'export/otlp': 'event flow stat util',
     'export/perfetto': 'event export/slice flow util util/io util/option',
     'export/rows': 'api event event/scopes flow render util util/io util/table',
