@@ -15,12 +15,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../stat/expose.h"
+#include "../metrics/expose.h"
 #include "../event/holes/holes.h"
 #include "../util/msg.h"
 #include "../util/now.h"
 #include "../util/option/option.h"
-#include "../stat/book.h"
+#include "../sums/book.h"
 #include "../export/otlp/otlp.h"
 #include "serve_http.h"
 #include "../flow/sink.h"

@@ -11,7 +11,7 @@
 #include "../../flow/sink.h"
 #include "../slice/slice.h"
 #include "../slice/work_text.h"
-#include "../../stat/steps/steps.h"
+#include "../../sums/steps.h"
 
 #define CHROME_FILES_MAX 128 /* each takes some 600 KiB when it is compressed */
 #define CHROME_REFUSED_MAX (1u << 20)

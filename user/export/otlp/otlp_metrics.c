@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "../../stat/expose.h"
+#include "../../metrics/expose.h"
 #include "otlp.h"
 #include "../../util/proto.h"
 

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "../../util/types.h"
+#include "../util/types.h"
 
 #define PERIOD_LEAST 3	      /* times that a period has to be seen */
 #define PERIOD_CONFIDENT 0.75 /* below, there is none */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../util/table/array.h"
+#include "../util/table/array.h"
 #include "overlap.h"
 
 struct piece {

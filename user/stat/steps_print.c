@@ -8,9 +8,9 @@
  */
 #include <stdlib.h>
 
-#include "../../util/io/json.h"
-#include "../../util/text.h"
-#include "../../util/units.h"
+#include "../util/io/json.h"
+#include "../util/text.h"
+#include "../util/units.h"
 #include "steps_print.h"
 
 #define SLOWEST 10

@@ -54,7 +54,7 @@ static int add_hit(struct fragmentation *g, const struct seen *s, uint64_t bytes
 	return hits_add(&g->hits, &one, known ? place : NULL);
 }
 
-static int event(void *state, const struct seen *s)
+static int fragmentation_event(void *state, const struct seen *s)
 {
 	struct fragmentation *g = state;
 	struct block_report r;
@@ -97,7 +97,7 @@ static uint64_t waste_of(const struct totals *t)
 	return waste >= WASTE_LEAST && waste >= t->most_reserved / WASTE_SHARE ? waste : 0;
 }
 
-static void end(void *state, struct advice *a, struct advise_process *proc)
+static void fragmentation_end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct fragmentation *g = state;
 	const struct totals *most = NULL;
@@ -139,6 +139,6 @@ const struct rule rule_fragmentation = {
 	  "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; make sizes that differ from step to step the same by padding; take what stays "
 	  "before what comes and goes. 'cudatrace mem --layers allocator --memory-viz FILE' shows what lies where." },
 	.kinds = KIND(CT_CALL), .traits = TR_REPORT, .most = ADVISE_SERIOUS,
-	.state_bytes = sizeof(struct fragmentation), .event = event, .end = end, .free = rule_free_hits
+	.state_bytes = sizeof(struct fragmentation), .event = fragmentation_event, .end = fragmentation_end, .free = rule_free_hits
 };
 /* clang-format on */

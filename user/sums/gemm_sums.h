@@ -5,10 +5,10 @@
 #ifndef CT_GEMM_SUMS_H
 #define CT_GEMM_SUMS_H
 
-#include "../../event/scopes/lineage.h"
-#include "../../util/io/json.h"
-#include "../../util/io/out.h"
-#include "../../event/scopes/peak.h"
+#include "../event/scopes/lineage.h"
+#include "../util/io/json.h"
+#include "../util/io/out.h"
+#include "../event/scopes/peak.h"
 
 /* All 0: none. */
 struct gemm_sums {

@@ -2,7 +2,7 @@
 /* work_class.c - see work_class.h. */
 #include <fnmatch.h>
 
-#include "../../event/scopes/lineage.h"
+#include "../event/scopes/lineage.h"
 #include "work_class.h"
 
 enum class {

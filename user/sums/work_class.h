@@ -6,7 +6,7 @@
 #ifndef CT_WORK_CLASS_H
 #define CT_WORK_CLASS_H
 
-#include "../../event/event.h"
+#include "../event/event.h"
 
 /* "gemm", "attention", "other"; NULL: the name of the kernel is not known. */
 const char *work_class(const struct event *);

@@ -8,7 +8,7 @@
 #ifndef CT_STEPS_H
 #define CT_STEPS_H
 
-#include "../../event/event.h"
+#include "../event/event.h"
 #include "overlap.h"
 
 /* What the steps of a process were told by. */

@@ -18,9 +18,9 @@
 #include "../util/units.h"
 #include "book.h"
 #include "collective_sums.h"
-#include "gemm/gemm_sums.h"
-#include "gemm/work_class.h"
-#include "steps/overlap.h"
+#include "gemm_sums.h"
+#include "work_class.h"
+#include "overlap.h"
 #include "scope_sums.h"
 
 #define ROWS_MAX 65536

@@ -3,8 +3,8 @@
 #ifndef CT_STEPS_PRINT_H
 #define CT_STEPS_PRINT_H
 
-#include "../../util/io/out.h"
-#include "steps.h"
+#include "../util/io/out.h"
+#include "../sums/steps.h"
 
 /* most: of the slowest steps of a process; 0: ten. */
 void steps_text(const struct steps *, struct out *, uint64_t most);

@@ -5,7 +5,7 @@
  * and never by process id, so that the number of series is bounded. Knows no HTTP and no source.
  *
  *   CT_CALL_COUNT, CT_COUNTER... -> expose.c adds up -> expose_walk.c: families and points ->
- *   expose_text.c, or OTLP (sink/otlp_metrics.c)
+ *   expose_text.c, or OTLP (otlp_metrics.c)
  */
 #ifndef CT_EXPOSE_H
 #define CT_EXPOSE_H

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../event/holes/holes.h"
-#include "../../api/traits.h"
-#include "../../event/scopes/peak.h"
-#include "../../util/parse.h"
-#include "../../util/table/array.h"
-#include "../../util/table/keyed.h"
+#include "../event/holes/holes.h"
+#include "../api/traits.h"
+#include "../event/scopes/peak.h"
+#include "../util/parse.h"
+#include "../util/table/array.h"
+#include "../util/table/keyed.h"
 #include "period.h"
 #include "steps.h"
 

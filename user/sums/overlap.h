@@ -10,7 +10,7 @@
 #ifndef CT_OVERLAP_H
 #define CT_OVERLAP_H
 
-#include "../../util/types.h"
+#include "../util/types.h"
 
 enum overlap_class { OVERLAP_COMPUTE, OVERLAP_COLLECTIVE, OVERLAP_COPY, OVERLAP_IDLE, OVERLAP_END };
 

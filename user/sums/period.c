@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../util/table/keyed.h"
+#include "../util/table/keyed.h"
 #include "period.h"
 
 #define GRAM 4
