@@ -4,7 +4,7 @@
  * numbers, and on ones that are close to it and in which it must not; the three forms of the
  * findings; records of dice.
  */
-#include "../../user/stat/report.h"
+#include "../../user/sums/report.h"
 #include "../../user/advise/advise.h"
 #include "../../user/advise/spans.h"
 #include "../../user/event/scopes/lineage.h"

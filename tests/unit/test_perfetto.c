@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../user/format/inuse.h"
-#include "../../user/format/perfetto/perfetto.h"
-#include "../../user/format/sink.h"
-#include "../../user/format/timeline.h"
+#include "../../user/export/slice/inuse.h"
+#include "../../user/export/perfetto/perfetto.h"
+#include "../../user/flow/sink.h"
+#include "../../user/export/slice/timeline.h"
 #include "make_call.h"
 #include "make_device.h"
 #include "make_muted.h"

@@ -4,7 +4,7 @@
 
 #include "../../user/event/holes/holes.h"
 #include "../../user/event/scopes/lineage.h"
-#include "../../user/stat/steps/steps_print.h"
+#include "../../user/stat/steps_print.h"
 #include "unit.h"
 
 static struct lineage *lineage;

@@ -9,7 +9,7 @@
 #define CT_RULE_H
 
 #include "../api/traits.h"
-#include "../stat/report.h"
+#include "../sums/report.h"
 #include "advise.h"
 #include "advise_sites.h"
 #include "spans.h"

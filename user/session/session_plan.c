@@ -7,7 +7,7 @@
 #include "../source/cgroup.h"
 #include "../source/host.h"
 #include "../source/pids.h"
-#include "../stat/book.h"
+#include "../sums/book.h"
 #include "../util/msg.h"
 
 #define RING_BYTES (16u << 20)

@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include "../mem/ledger.h"
-#include "scope_sums.h"
+#include "../sums/scope_sums.h"
 #include "stat_print.h"
-#include "steps/steps_print.h"
+#include "steps_print.h"
 #include "../util/msg.h"
 #include "../util/option/option.h"
-#include "../format/sink.h"
+#include "../flow/sink.h"
 
 struct stat_sink {
 	const struct stat_options *how;

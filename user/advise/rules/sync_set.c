@@ -3,7 +3,7 @@
  * managed memory it does. */
 #include "../rule.h"
 
-static int event(void *state, const struct seen *s)
+static int sync_set_event(void *state, const struct seen *s)
 {
 	const struct ct_set *c = (const struct ct_set *)s->h;
 	const struct cause *cause = s->ev->cause;
@@ -17,7 +17,7 @@ static int event(void *state, const struct seen *s)
 			c->bytes);
 }
 
-static void end(void *state, struct advice *a, struct advise_process *proc)
+static void sync_set_end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct hits *h = state;
 	struct advise_finding *f;
@@ -41,6 +41,6 @@ const struct rule rule_sync_set = {
 	  "the time that the host was inside these calls",
 	  "Use cudaMemsetAsync on a stream; or memset() on the host where it is host memory." },
 	.kinds = KIND(CT_SET), .most = ADVISE_SERIOUS,
-	.state_bytes = sizeof(struct hits), .event = event, .end = end, .free = rule_free_hits
+	.state_bytes = sizeof(struct hits), .event = sync_set_event, .end = sync_set_end, .free = rule_free_hits
 };
 /* clang-format on */
