@@ -33,7 +33,7 @@ MAY_INCLUDE = {
     'export/columns': 'flow render util util/io',
     'export/html': 'event export/slice flow util util/io',
     'export/nsys': 'event export/slice flow util util/io util/option util/table util/whole',
-    'export/otlp': 'event flow metrics util',
+    'export/otlp': 'event export/slice flow metrics util',
     'export/perfetto': 'event export/slice flow util util/io util/option',
     'export/rows': 'api event event/scopes flow render util util/io util/table',
     'export/slice': 'event flow util util/table',
