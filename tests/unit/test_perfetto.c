@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../user/format/inuse.h"
+#include "../../user/event/memory/inuse.h"
 #include "../../user/format/perfetto/perfetto.h"
 #include "../../user/format/sink.h"
 #include "../../user/format/timeline.h"

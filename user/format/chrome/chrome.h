@@ -6,7 +6,7 @@
 #include "../../event/gpus.h"
 #include "../../util/table/keyed.h"
 #include "chrome_device.h"
-#include "../inuse.h"
+#include "../../event/memory/inuse.h"
 #include "../row.h"
 #include "../sink.h"
 #include "../timeline.h"

@@ -27,7 +27,7 @@
 #include "html_details.h"
 #include "html_holes.h"
 #include "html_pack.h"
-#include "../inuse.h"
+#include "../../event/memory/inuse.h"
 #include "../row.h"
 #include "../table_text.h"
 #include "../tracks.h"

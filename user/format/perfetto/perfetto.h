@@ -3,7 +3,7 @@
 #ifndef CT_PERFETTO_H
 #define CT_PERFETTO_H
 
-#include "../inuse.h"
+#include "../../event/memory/inuse.h"
 #include "perfetto_write.h"
 #include "../timeline.h"
 #include "../work_text.h"
