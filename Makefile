@@ -86,12 +86,12 @@ $(OUTPUT)/commit:
 	$(Q)mkdir -p $(@D)
 	$(Q)echo '$(VERSION) $(COMMIT)' > $@
 $(OUTPUT)/user/cli/cmd_schema.o: docs/schema.json
-$(OUTPUT)/user/format/stacks/flame.o: user/format/stacks/flame.html
+$(OUTPUT)/user/export/stacks/flame.o: user/export/stacks/flame.html
 $(OUTPUT)/user/source/counters/counters_image.o: $(COUNTERS)
 $(OUTPUT)/user/source/counters/counters_image.o: CT_CPPFLAGS += -DCT_COUNTERS_HELPER='"$(COUNTERS)"'
-$(OUTPUT)/user/format/html/html.o: user/format/html/timeline.html
+$(OUTPUT)/user/export/html/html.o: user/export/html/timeline.html
 $(OUTPUT)/user/mem/mem_page.o: user/mem/mem_page.html
-$(OUTPUT)/user/format/nsys/nsys_names.o: user/format/nsys/nsys_cbid.def
+$(OUTPUT)/user/export/nsys/nsys_names.o: user/export/nsys/nsys_cbid.def
 
 BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPFARCH) -Wall -Wextra -Wno-unused-parameter \
 	-Wno-gnu-variable-sized-type-not-at-end -Werror -Ivmlinux/$(ARCH) -Ibpf

@@ -21,11 +21,11 @@ mapfile -t all < <(find user -name '*.[ch]')
 mapfile -t not_source < <(find user -name '*.[ch]' -not -path 'user/source/*')
 mapfile -t not_proc < <(find user -name '*.[ch]' -not -path 'user/source/*' -not -path 'user/proc/*' -not -path 'user/resolve/*')
 mapfile -t not_debug < <(find user -name '*.[ch]' -not -path 'user/resolve/*' -not -path 'user/proc/*')
-mapfile -t not_json < <(find user -name '*.[ch]' -not -path 'user/compare/*' -not -path 'user/format/otlp/*' -not -path 'user/nccl/*')
+mapfile -t not_json < <(find user -name '*.[ch]' -not -path 'user/compare/*' -not -path 'user/export/otlp/*' -not -path 'user/nccl/*')
 mapfile -t not_serve < <(find user -name '*.[ch]' -not -path 'user/serve/*')
-mapfile -t outputs < <(find user/format user/mem user/advise user/top user/serve user/compare user/util -name '*.[ch]')
+mapfile -t outputs < <(find user/export user/render user/mem user/advise user/top user/serve user/compare user/util -name '*.[ch]')
 # Commands and what they print with, and outputs.
-mapfile -t quiet < <(find user -name '*.[ch]' -not -path 'user/format/*' -not -path 'user/util/*' -not -name '*_sink.c' -not -path 'user/serve/*' -not -path 'user/cli/*')
+mapfile -t quiet < <(find user -name '*.[ch]' -not -path 'user/export/*' -not -path 'user/flow/*' -not -path 'user/render/*' -not -path 'user/util/*' -not -name '*_sink.c' -not -path 'user/serve/*' -not -path 'user/cli/*')
 mapfile -t not_main < <(find user -name '*.[ch]' -not -name main.c -not -name launch_child.c -not -name counters_child.c -not -name out_command.c -not -name unfinished.c)
 
 scripts/check_rooms.py || failed=1

@@ -106,9 +106,9 @@ touches kind bpf/cudatrace.h user/event/kinds.def user/event/device_fields.c
 
 # ---- an output format: a file and a row --------------------------------------------------------------------------
 
-cp "$pieces/names.c" user/format/rows/names.c
-echo 'S(names, ".names", SINKS_EXPORT)' >> user/format/sinks.def
-touches format user/format/rows/names.c user/format/sinks.def
+cp "$pieces/names.c" user/export/rows/names.c
+echo 'S(names, ".names", SINKS_EXPORT)' >> user/flow/sinks.def
+touches format user/export/rows/names.c user/flow/sinks.def
 
 # ---- a subcommand: a row and a file ------------------------------------------------------------------------------
 

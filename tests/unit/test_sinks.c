@@ -11,7 +11,7 @@
 
 #include "../../user/event/select.h"
 #include "../../user/stages/nest.h"
-#include "../../user/format/sink.h"
+#include "../../user/flow/sink.h"
 #include "make_call.h"
 #include "unit.h"
 

@@ -13,7 +13,7 @@
 #include "../event/holes/holes.h"
 #include "../source/replay_muted.h"
 #include "../event/muted.h"
-#include "../format/json_text.h"
+#include "../flow/json_text.h"
 #include "../trace/reader.h"
 #include "../util/table/array.h"
 #include "../util/table/keyed.h"

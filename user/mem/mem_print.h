@@ -3,7 +3,7 @@
 #ifndef CT_MEM_PRINT_H
 #define CT_MEM_PRINT_H
 
-#include "../format/sink.h"
+#include "../flow/sink.h"
 #include "../util/text.h"
 #include "ledger.h"
 

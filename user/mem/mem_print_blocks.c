@@ -10,7 +10,7 @@
  */
 #include <stdlib.h>
 
-#include "../format/json_text.h"
+#include "../flow/json_text.h"
 #include "../util/units.h"
 #include "mem_print.h"
 

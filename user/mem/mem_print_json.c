@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "../format/json_text.h"
+#include "../flow/json_text.h"
 #include "mem_print.h"
 
 static void device(struct json *j, uint16_t d)

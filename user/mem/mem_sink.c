@@ -12,7 +12,7 @@
 #include "mem_options.h"
 #include "mem_page.h"
 #include "mem_viz.h"
-#include "../format/sink.h"
+#include "../flow/sink.h"
 
 struct mem_sink {
 	const struct sink_opts *opts;

@@ -5,7 +5,7 @@
 
 #include "../cli/options/opts.h"
 #include "../event/select.h"
-#include "../source/plan.h"
+#include "../flow/plan.h"
 #include "../stages/window.h"
 
 struct session_plan {

@@ -7,7 +7,7 @@
 #define CT_SOURCE_H
 
 #include "../event/event.h"
-#include "plan.h"
+#include "../flow/plan.h"
 
 struct source;
 struct snapshot;

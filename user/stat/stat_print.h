@@ -7,7 +7,7 @@
 #define CT_STAT_PRINT_H
 
 #include "../sums/book.h"
-#include "../format/sink.h"
+#include "../flow/sink.h"
 #include "../sums/report.h"
 
 enum stat_form { STAT_TABLE, STAT_JSON, STAT_CSV };

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "../format/json_text.h"
+#include "../flow/json_text.h"
 #include "stat_print.h"
 
 /* Times that are not known (for example of calls without return probes) are left out. */

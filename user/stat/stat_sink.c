@@ -12,7 +12,7 @@
 #include "steps_print.h"
 #include "../util/msg.h"
 #include "../util/option/option.h"
-#include "../format/sink.h"
+#include "../flow/sink.h"
 
 struct stat_sink {
 	const struct stat_options *how;

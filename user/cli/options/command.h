@@ -6,7 +6,7 @@
 #ifndef CT_COMMAND_H
 #define CT_COMMAND_H
 
-#include "../../format/sink.h"
+#include "../../flow/sink.h"
 #include "commands.def"
 
 struct option_set;

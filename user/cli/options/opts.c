@@ -14,7 +14,7 @@
 #include "../../api/traits.h"
 #include "../../proc/running.h"
 #include "../../stages/dump_on.h"
-#include "../../format/otlp/otlp.h"
+#include "../../export/otlp/otlp.h"
 #include "../../util/msg.h"
 #include "../../util/parse.h"
 #include "../../stages/window.h"

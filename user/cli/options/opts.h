@@ -7,8 +7,8 @@
 #define CT_OPTS_H
 
 #include "../../event/select.h"
-#include "../../format/sinks.h"
-#include "../../source/plan.h"
+#include "../../flow/sinks.h"
+#include "../../flow/plan.h"
 #include "../../stages/window.h"
 #include "command.h"
 

@@ -5,7 +5,7 @@
 #define CT_AGENT_FUNCS_H
 
 #include "../../../cupti/agent/agent.h"
-#include "../plan.h"
+#include "../../flow/plan.h"
 
 struct agent_funcs;
 

@@ -17,7 +17,7 @@
 #define CT_SAMPLER_H
 
 #include "../../event/event.h"
-#include "../plan.h"
+#include "../../flow/plan.h"
 #include "../../../bpf/control.h"
 
 /* of CPU time, so that all calls of a short program are counted */
