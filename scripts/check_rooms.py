@@ -17,10 +17,10 @@ MAY_INCLUDE = {
     'advise/rules': 'advise event event/memory event/scopes sums util util/table',
     'api': 'api/layers util',
     'api/layers': 'util',
-    'cli': 'cli/options compare event event/holes flow nccl proc resolve/names session source source/agent source/counters '
-           'source/discover source/hooks source/inject source/nvtx source/probe stat stuck top trace util util/io '
-           'util/option util/table util/whole',
-    'cli/options': 'api event export/otlp flow proc stages util util/io util/option',
+    'cli': 'cli/options compare event event/holes flow nccl proc request resolve/names session source source/agent '
+           'source/counters source/discover source/hooks source/inject source/nvtx source/probe stat stuck top trace util '
+           'util/io util/option util/table util/whole',
+    'cli/options': 'api export/otlp flow proc request stages util util/io util/option',
     'compare': 'api util util/io util/table',
     'event': 'api util util/table',
     'event/holes': 'event util util/table',
@@ -46,11 +46,12 @@ MAY_INCLUDE = {
     'nccl': 'proc util util/io util/table',
     'proc': 'util util/io util/table',
     'render': 'event event/scopes flow util',
+    'request': 'event flow stages',
     'resolve': 'event event/scopes nccl proc resolve/names resolve/stacks util',
     'resolve/names': 'event proc util util/table',
     'resolve/stacks': 'event proc util util/io util/table',
     'serve': 'event/holes export/otlp flow metrics sums util util/option',
-    'session': 'cli/options event flow resolve/stacks source source/inject stages sums trace util util/io util/whole',
+    'session': 'event flow request resolve/stacks source source/inject stages sums trace util util/io util/whole',
     'source': 'event flow proc trace util util/table',
     'source/agent': 'api event event/holes flow proc source source/inject source/launch util util/io util/table',
     'source/bpf': 'event event/holes flow proc source source/discover source/launch source/muted source/probe util util/table',
@@ -65,7 +66,7 @@ MAY_INCLUDE = {
     'source/symbols': 'api api/layers proc util util/table',
     'stages': 'event event/holes event/join event/scopes flow resolve trace util util/table',
     'stat': 'event/holes event/memory flow sums util util/io util/option util/table',
-    'stuck': 'api cli/options event flow nccl proc resolve/stacks session source source/bpf stages util util/io util/option util/table',
+    'stuck': 'api event flow nccl proc request resolve/stacks session source source/bpf stages util util/io util/option util/table',
     'sums': 'api event event/holes event/scopes util util/io util/table',
     'top': 'api event flow sums util util/io util/option util/table',
     'trace': 'event util util/io util/table util/whole',

@@ -690,11 +690,11 @@ static int read_all(struct info *in, struct reader *r)
 	return err ? err : n;
 }
 
-static int cmd_info(const struct opts *given)
+static int cmd_info(const struct request *given)
 {
-	const struct info_options *how = opts_own(given, &options);
-	struct opts open = *given;
-	const struct opts *o = &open;
+	const struct info_options *how = request_own(given, &options);
+	struct request open = *given;
+	const struct request *o = &open;
 
 	struct info in = { .first_ns = UINT64_MAX };
 	struct reader_stats stats = { 0 };
