@@ -331,8 +331,8 @@ static void print_processes(struct info *in)
 	if (more)
 		out_fmt(&in->out, "  and %u more\n", more);
 	if (idle)
-		out_fmt(&in->out, "  %u%s process%s made no call\n", idle, shown ? " other" : "",
-			idle == 1 ? "" : "es");
+		out_fmt(&in->out, "  %u%s process%s made no call%s\n", idle, shown ? " other" : "",
+			idle == 1 ? "" : "es", holes_unseen(in->holes) ? " that was seen" : "");
 	if (in->beyond)
 		out_fmt(&in->out,
 			"  %llu records are of further processes, which are not counted here\n",
