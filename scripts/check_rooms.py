@@ -32,7 +32,7 @@ MAY_INCLUDE = {
     'export/chrome': 'event event/scopes export/slice flow render sums util util/table',
     'export/columns': 'flow render util util/io',
     'export/html': 'event export/slice flow util util/io',
-    'export/nsys': 'event flow util util/io util/option util/table util/whole',
+    'export/nsys': 'event export/slice flow util util/io util/option util/table util/whole',
     'export/otlp': 'event flow metrics util',
     'export/perfetto': 'event export/slice flow util util/io util/option',
     'export/rows': 'api event event/scopes flow render util util/io util/table',

@@ -21,6 +21,9 @@ int cmd_open_stdin(struct request *);
 /* Ends a command that printed to `out`: closes it; 0, or 1 after one message. */
 int cmd_finish(struct out *out);
 
+/* The last thing of each process that ran a command. */
+void cmd_leave(void);
+
 /* The message of a check of a process that refuses it, instead of printing it; NULL: it does not. Valid
  * until the next call. *err: what the check returned. */
 const char *cmd_refusal(int (*check)(pid_t), pid_t pid, int *err);

@@ -22,7 +22,7 @@
 #include "../util/msg.h"
 #include "../util/option/option.h"
 #include "../util/strings.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 
 /* Files with a runtime whose functions were not found: more are not named. */
 #define STRIPPED_FILES 64

@@ -1,28 +1,53 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* cmd_stat.c - `cudatrace stat`: a trace that only counts. The options say all of it but how often. */
+#include <string.h>
+
 #include "cmd.h"
 #include "options/opts_check.h"
 #include "../session/session.h"
 #include "../stat/stat_print.h"
 #include "../util/msg.h"
+#include "../util/whole/apart.h"
 
-/* Each run is one of its own, with sums of its own, one after the other in the files. */
+static int one_run(void *ctx, bool *cut)
+{
+	int status = cmd_trace(ctx);
+
+	*cut = session_interrupted();
+	cmd_leave();
+	return status;
+}
+
+/*
+ * Each run is one of its own, with sums of its own, one after the other in the files. It is also a process of
+ * its own: a trace gives up its privileges once it has started, and the next CMD would begin without them.
+ */
 static int run_again(const struct request *o, uint64_t runs)
 {
 	struct request one = *o;
-	int status = 0;
+	struct apart apart;
+	int status = 0, err = apart_open(&apart);
+	bool cut = false;
 
-	for (uint64_t i = 0; i < runs && !status; i++) {
+	if (err) {
+		msg_error("tracing cannot be started: %s", strerror(-err));
+		return 1;
+	}
+	for (uint64_t i = 0; i < runs && !status && !cut; i++) {
 		msg_note("run %llu of %llu", (unsigned long long)i + 1, (unsigned long long)runs);
 		one.append = o->append || i;
-		status = cmd_trace(&one);
-		if ((status || session_interrupted()) && i + 1 < runs) {
+		status = apart_run(&apart, one_run, &one, &cut);
+		if (status < 0)
+			msg_error("run %llu cannot be started: %s", (unsigned long long)i + 1,
+				  strerror(-status));
+		else if ((status || cut) && i + 1 < runs)
 			msg_warn("run %llu ended %s: the others are left out",
 				 (unsigned long long)i + 1,
 				 status ? "with an error" : "before its time");
-			return status ? status : 1;
-		}
+		if (status < 0 || (!status && cut && i + 1 < runs))
+			status = 1;
 	}
+	apart_close(&apart);
 	return status;
 }
 

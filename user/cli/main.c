@@ -9,8 +9,6 @@
 #include "options/habits.h"
 #include "options/pager.h"
 #include "../source/built.h"
-#include "../source/probe/links.h"
-#include "../util/io/bounded.h"
 #include "../util/io/roomy.h"
 #include "../util/msg.h"
 #include "../util/parse.h"
@@ -130,10 +128,7 @@ static int run(int argc, char **argv)
 						   : command->command->run(&opts.ask);
 	}
 	opts_free(&opts);
-	msg_rest();
-	bounded_close();
-	/* what the kinds of probes were tried with: an event of tracefs would stay for good */
-	links_close_now();
+	cmd_leave();
 	return status;
 }
 

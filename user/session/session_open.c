@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../cupti/agent/agent.h"
+#include "../../wire/agent_wire.h"
 #include "session_inside.h"
 #include "signals.h"
 #include "../resolve/stacks/object.h"

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "../../bpf/cudatrace.h"
+#include "../../wire/cudatrace.h"
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 

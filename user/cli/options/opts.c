@@ -24,7 +24,7 @@
 
 #define RING_MIN (64u << 10)
 #define RING_MAX (1u << 30)
-#define INTERVAL_MIN_NS 100000ULL /* as cupti/counters/counters_wire.h has it */
+#define INTERVAL_MIN_NS 100000ULL /* as wire/counters_wire.h has it */
 #define DURATION_ADVICE "give a number and its unit, as 1ms, 50us, "
 
 /* ---- values that no type takes apart ---- */

@@ -13,7 +13,7 @@
 
 #include "habits.h"
 #include "opts_rows.h"
-#include "../../../cupti/agent/agent.h"
+#include "../../../wire/agent_wire.h"
 #include "../../stages/window.h"
 #include "../../util/msg.h"
 #include "../../util/parse.h"
