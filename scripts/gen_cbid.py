@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""gen_cbid.py - writes user/format/nsys/nsys_cbid.def: the suffixes that CUPTI's callback ids give to the runtime's functions
+"""gen_cbid.py - writes user/export/nsys/nsys_cbid.def: the suffixes that CUPTI's callback ids give to the runtime's functions
 (cudaLaunchKernel_v7000). nsys has API names with these, and its readers strip them.
 
-    scripts/gen_cbid.py [INCLUDE] > user/format/nsys/nsys_cbid.def     INCLUDE: the folder with cupti_runtime_cbid.h
+    scripts/gen_cbid.py [INCLUDE] > user/export/nsys/nsys_cbid.def     INCLUDE: the folder with cupti_runtime_cbid.h
 
 Only names and numbers are taken. A function that has several ids of one spelling got a new signature under the same name: a
 row `name_v2` of runtime.def without an id of its own is the second of them. The driver's ids are the symbols themselves.

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "../../user/event/select.h"
-#include "../../user/format/sink.h"
+#include "../../user/flow/sink.h"
 #include "../unit/make_call.h"
 #include "../unit/make_device.h"
 

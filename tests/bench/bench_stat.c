@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "../../user/stat/report.h"
+#include "../../user/sums/report.h"
 
 #define PROCESSES 10000
 #define FUNCTIONS 40

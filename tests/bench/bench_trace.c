@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "../../user/event/select.h"
-#include "../../user/format/sink.h"
+#include "../../user/flow/sink.h"
 #include "../../user/trace/reader.h"
 #include "../unit/make_call.h"
 

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../user/format/arrow/arrow_ipc.h"
-#include "../../user/format/parquet/parquet_file.h"
+#include "../../user/export/columns/arrow_ipc.h"
+#include "../../user/export/columns/parquet_file.h"
 #include "../../user/util/io/safe_open.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -13,7 +13,7 @@
 
 #include "../../user/event/device.h"
 #include "../../user/event/gpus.h"
-#include "../../user/format/sink.h"
+#include "../../user/flow/sink.h"
 #include "make_call.h"
 #include "make_device.h"
 #include "make_muted.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_compact.c - the parts of the rows of --compact: names, sizes, columns, the cut. */
-#include "../../user/format/rows/table_compact.h"
+#include "../../user/export/rows/table_compact.h"
 #include "unit.h"
 
 static void test_sizes(void)

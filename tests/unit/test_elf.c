@@ -21,7 +21,7 @@
 #include "../../user/api/layers/symbol.h"
 #include "../../user/proc/elf_read.h"
 #include "../../user/source/discover/elf.h"
-#include "../../user/source/plan.h"
+#include "../../user/flow/plan.h"
 #include "../../user/util/now.h"
 #include "unit.h"
 

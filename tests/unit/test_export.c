@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "../../user/event/device.h"
-#include "../../user/format/columns/column_batch.h"
-#include "../../user/format/sinks.h"
+#include "../../user/export/columns/column_batch.h"
+#include "../../user/flow/sinks.h"
 #include "../../user/util/strings.h"
 #include "make_call.h"
 #include "make_device.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "../../user/event/device.h"
-#include "../../user/stat/expose.h"
+#include "../../user/metrics/expose.h"
 #include "holes_made.h"
 #include "unit.h"
 

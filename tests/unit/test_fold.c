@@ -5,7 +5,7 @@
  */
 #include <unistd.h>
 
-#include "../../user/format/stacks/fold.h"
+#include "../../user/export/stacks/fold.h"
 #include "make_call.h"
 #include "unit.h"
 

@@ -5,7 +5,7 @@
 #include "../../user/event/scopes/lineage.h"
 #include "../../user/event/device.h"
 #include "../../user/event/scopes/peak.h"
-#include "../../user/stat/gemm/work_class.h"
+#include "../../user/sums/work_class.h"
 #include "make_call.h"
 #include "unit.h"
 

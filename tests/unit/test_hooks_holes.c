@@ -5,7 +5,7 @@
 #include "../../user/api/api.h"
 #include "../../user/event/holes/holes.h"
 #include "../../user/source/hooks/hooks_holes.h"
-#include "../../user/source/plan.h"
+#include "../../user/flow/plan.h"
 #include "../../user/util/strings.h"
 #include "../../user/source/hooks/hooks_ring.h"
 #include "unit.h"

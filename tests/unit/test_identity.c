@@ -6,7 +6,7 @@
  * joins.
  */
 #include "../../user/event/gpus.h"
-#include "../../user/stat/report.h"
+#include "../../user/sums/report.h"
 #include "../../user/trace/writer.h"
 #include "../../user/util/msg.h"
 #include "make_call.h"

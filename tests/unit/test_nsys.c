@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../user/format/nsys/nsys.h"
+#include "../../user/export/nsys/nsys.h"
 #include "make_play.h"
 #include "unit.h"
 

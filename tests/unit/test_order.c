@@ -3,7 +3,7 @@
  * what a recording promises, the bound. */
 #include <unistd.h>
 
-#include "../../user/format/order.h"
+#include "../../user/flow/order.h"
 #include "unit.h"
 
 #define MS 1000000ULL

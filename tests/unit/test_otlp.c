@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "../../user/format/otlp/otlp.h"
+#include "../../user/export/otlp/otlp.h"
 #include "make_play.h"
 #include "unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_overlap.c - how windows on devices are split, against a picture of each nanosecond. */
-#include "../../user/stat/steps/overlap.h"
+#include "../../user/sums/overlap.h"
 #include "unit.h"
 
 #define WINDOWS 64

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_period.c - the period of sequences that were made with a known one. */
-#include "../../user/stat/steps/period.h"
+#include "../../user/sums/period.h"
 #include "unit.h"
 
 #define BEATS_MAX 65536

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "../../user/source/bpf/call_counts.h"
-#include "../../user/stat/report.h"
+#include "../../user/sums/report.h"
 #include "make_call.h"
 #include "make_device.h"
 #include "unit.h"

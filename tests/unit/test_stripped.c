@@ -18,7 +18,7 @@
 #include "../../user/api/api.h"
 #include "../../user/proc/elf_starts.h"
 #include "../../user/source/discover/elf.h"
-#include "../../user/source/plan.h"
+#include "../../user/flow/plan.h"
 #include "../../user/source/symbols/stripped.h"
 #include "../../user/source/symbols/stripped_isa.h"
 #include "unit.h"

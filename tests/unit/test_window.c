@@ -4,7 +4,7 @@
  * what is not; and what a process's cgroup says of its container.
  */
 #include "../../user/resolve/info.h"
-#include "../../user/source/plan.h"
+#include "../../user/flow/plan.h"
 #include "../../user/stages/window.h"
 #include "make_call.h"
 #include "unit.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "../event/holes/holes.h"
-#include "../format/json_text.h"
+#include "../flow/json_text.h"
 #include "advise_print.h"
 #include "rule.h"
 

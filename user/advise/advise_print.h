@@ -4,7 +4,7 @@
 #ifndef CT_ADVISE_PRINT_H
 #define CT_ADVISE_PRINT_H
 
-#include "../format/sink.h"
+#include "../flow/sink.h"
 #include "advise.h"
 
 struct advise_print {

@@ -3,7 +3,7 @@
 #ifndef CT_PROC_STEPS_H
 #define CT_PROC_STEPS_H
 
-#include "../stat/steps/steps.h"
+#include "../sums/steps.h"
 #include "rule.h"
 
 /* Pieces of device work that are kept of a process: at first, and at most. All processes share

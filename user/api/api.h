@@ -15,10 +15,11 @@
 #define CT_API_H
 
 #include "../util/types.h"
+#include "../../wire/cudatrace.h"
 #include "domain.h"
 #include "field.h"
 
-struct ct_spec; /* bpf/control.h */
+struct ct_spec; /* wire/control.h */
 
 /* Classes, in the order in which `list` and --help name them. */
 enum api_class {

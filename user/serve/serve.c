@@ -15,15 +15,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../stat/expose.h"
+#include "../metrics/expose.h"
 #include "../event/holes/holes.h"
 #include "../util/msg.h"
 #include "../util/now.h"
 #include "../util/option/option.h"
-#include "../stat/book.h"
-#include "../format/otlp/otlp.h"
+#include "../sums/book.h"
+#include "../export/otlp/otlp.h"
 #include "serve_http.h"
-#include "../format/sink.h"
+#include "../flow/sink.h"
 
 #define PUSH_LAST_NS 2000000000ULL /* at the end, for a collector that accepts nothing */
 #define RETIRE_S 30

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../event/select.h"
-#include "../source/plan.h"
+#include "../flow/plan.h"
 #include "../util/msg.h"
 #include "dump_on.h"
 

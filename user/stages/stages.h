@@ -16,7 +16,7 @@
 #include "../event/scopes/scopes.h"
 #include "nest.h"
 #include "../resolve/resolve.h"
-#include "../format/sink.h"
+#include "../flow/sink.h"
 #include "unwritten.h"
 #include "window.h"
 

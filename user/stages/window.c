@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "../event/select.h"
-#include "../source/plan.h"
+#include "../flow/plan.h"
 #include "../trace/format.h"
 #include "../util/msg.h"
 #include "../util/parse.h"

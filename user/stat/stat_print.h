@@ -6,9 +6,9 @@
 #ifndef CT_STAT_PRINT_H
 #define CT_STAT_PRINT_H
 
-#include "book.h"
-#include "../format/sink.h"
-#include "report.h"
+#include "../sums/book.h"
+#include "../flow/sink.h"
+#include "../sums/report.h"
 
 enum stat_form { STAT_TABLE, STAT_JSON, STAT_CSV };
 

@@ -2,7 +2,7 @@
 /* asked_sink.c - what the ranks of a recording asked for: the sink behind `cudatrace stuck FILE`. */
 #include <errno.h>
 
-#include "../format/sink.h"
+#include "../flow/sink.h"
 #include "../util/option/option.h"
 #include "asked.h"
 #include "stuck.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "../format/json_text.h"
+#include "../flow/json_text.h"
 #include "../util/text.h"
 #include "batch.h"
 #include "columns.h"

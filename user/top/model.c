@@ -12,7 +12,7 @@
 #include "../event/muted.h"
 #include "../util/hash.h"
 #include "../util/text.h"
-#include "../stat/report.h"
+#include "../sums/report.h"
 #include "state.h"
 
 #define ENTRIES_MAX 262144

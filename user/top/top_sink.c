@@ -22,7 +22,7 @@
 #include "../util/now.h"
 #include "../util/option/option.h"
 #include "top_options.h"
-#include "../format/sink.h"
+#include "../flow/sink.h"
 
 #define SAID_MAX 16  /* messages kept while the terminal is drawn on */
 #define KEYS_MAX 256 /* of one wake-up: what is pasted does not hold up the rest */

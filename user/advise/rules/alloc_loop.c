@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* alloc_loop.c - memory that is allocated and freed in a loop. */
 #include "../rule.h"
-#include "turns.h"
+#include "patterns.h"
 
 struct alloc_loop {
 	struct loop_turns loop;
@@ -13,7 +13,7 @@ static bool is_null(const struct seen *s)
 	return s->call->nwords && !s->call->words[0];
 }
 
-static int event(void *state, const struct seen *s)
+static int alloc_loop_event(void *state, const struct seen *s)
 {
 	struct alloc_loop *l = state;
 
@@ -22,7 +22,7 @@ static int event(void *state, const struct seen *s)
 	return turns_add(&l->loop, s, s->traits & TR_ALLOC, true);
 }
 
-static void end(void *state, struct advice *a, struct advise_process *proc)
+static void alloc_loop_end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct alloc_loop *l = state;
 
@@ -33,7 +33,7 @@ static void end(void *state, struct advice *a, struct advise_process *proc)
 			  "in between");
 }
 
-static void release(void *state)
+static void alloc_loop_release(void *state)
 {
 	hits_free(&((struct alloc_loop *)state)->loop.hits);
 }
@@ -45,6 +45,6 @@ const struct rule rule_alloc_loop = {
 	  "Allocate once before the loop, or use cudaMallocAsync and cudaFreeAsync, which take from a pool. "
 	  "cudaFree also waits for the device." },
 	.kinds = KIND(CT_CALL), .traits = TR_ALLOC | TR_FREE, .most = ADVISE_SERIOUS,
-	.state_bytes = sizeof(struct alloc_loop), .event = event, .end = end, .free = release
+	.state_bytes = sizeof(struct alloc_loop), .event = alloc_loop_event, .end = alloc_loop_end, .free = alloc_loop_release
 };
 /* clang-format on */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* create_loop.c - events or streams that are made and destroyed in a loop. */
 #include "../rule.h"
-#include "turns.h"
+#include "patterns.h"
 
 struct create_loop {
 	struct loop_turns events, streams;
 };
 
-static int event(void *state, const struct seen *s)
+static int create_loop_event(void *state, const struct seen *s)
 {
 	struct create_loop *l = state;
 
@@ -22,7 +22,7 @@ static bool is_loop(const struct loop_turns *l)
 	return l->turns >= TURNS_LEAST && l->given * 2 > l->made;
 }
 
-static void end(void *state, struct advice *a, struct advise_process *proc)
+static void create_loop_end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct create_loop *l = state;
 
@@ -37,7 +37,7 @@ static void end(void *state, struct advice *a, struct advise_process *proc)
 			  "was made again after one had been destroyed");
 }
 
-static void release(void *state)
+static void create_loop_release(void *state)
 {
 	struct create_loop *l = state;
 
@@ -52,6 +52,6 @@ const struct rule rule_create_loop = {
 	  "Create them once and use them again." },
 	.kinds = KIND(CT_CALL), .traits = TR_EVENT_CREATE | TR_EVENT_DESTROY | TR_STREAM_CREATE | TR_STREAM_DESTROY,
 	.most = ADVISE_SERIOUS,
-	.state_bytes = sizeof(struct create_loop), .event = event, .end = end, .free = release
+	.state_bytes = sizeof(struct create_loop), .event = create_loop_event, .end = create_loop_end, .free = create_loop_release
 };
 /* clang-format on */

@@ -34,7 +34,7 @@ static struct stream_use *use_of(struct default_stream *d, uint32_t context)
 	return &d->contexts[d->ncontexts++];
 }
 
-static int event(void *state, const struct seen *s)
+static int default_stream_event(void *state, const struct seen *s)
 {
 	struct default_stream *d = state;
 	const struct stream_flags *flags;
@@ -100,7 +100,7 @@ static void find_turns(struct stream_use *u, struct hits *h)
 	}
 }
 
-static void end(void *state, struct advice *a, struct advise_process *p)
+static void default_stream_end(void *state, struct advice *a, struct advise_process *p)
 {
 	struct default_stream *d = state;
 
@@ -128,7 +128,7 @@ static void end(void *state, struct advice *a, struct advise_process *p)
 	}
 }
 
-static void release(void *state)
+static void default_stream_release(void *state)
 {
 	struct default_stream *d = state;
 
@@ -145,6 +145,6 @@ const struct rule rule_default_stream = {
 	  "Give that work a stream of its own, create streams with cudaStreamNonBlocking, or compile with "
 	  "--default-stream per-thread." },
 	.kinds = KIND(CT_KERNEL) | KIND(CT_COPY) | KIND(CT_SET) | KIND(CT_CONTEXT) | KIND(CT_STREAM), .most = ADVISE_SERIOUS,
-	.state_bytes = sizeof(struct default_stream), .event = event, .end = end, .free = release
+	.state_bytes = sizeof(struct default_stream), .event = default_stream_event, .end = default_stream_end, .free = default_stream_release
 };
 /* clang-format on */

@@ -12,7 +12,7 @@ struct failed {
 };
 
 /* What a program does with a result cannot be seen: only what it does next. */
-static int event(void *state, const struct seen *s)
+static int failed_event(void *state, const struct seen *s)
 {
 	struct failed *f = state;
 	struct thread *t = s->t;
@@ -45,7 +45,7 @@ static const struct site *most_failed(const struct hits *h)
 	return most;
 }
 
-static void end(void *state, struct advice *a, struct advise_process *proc)
+static void failed_end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct failed *d = state;
 	const struct site *most = most_failed(&d->hits);
@@ -87,6 +87,6 @@ const struct rule rule_failed = {
 	  "Look at the result of each call. What the program did with these results cannot be seen, only what "
 	  "it called next." },
 	.kinds = KIND(CT_CALL), .traits = ~(uint32_t)TR_REPORT, .least = ADVISE_WARNING, .most = ADVISE_SERIOUS,
-	.state_bytes = sizeof(struct failed), .event = event, .end = end, .free = rule_free_hits
+	.state_bytes = sizeof(struct failed), .event = failed_event, .end = failed_end, .free = rule_free_hits
 };
 /* clang-format on */

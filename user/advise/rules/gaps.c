@@ -182,7 +182,7 @@ out:
 	free(gaps);
 }
 
-static void end(void *state, struct advice *a, struct advise_process *p)
+static void gaps_end(void *state, struct advice *a, struct advise_process *p)
 {
 	(void)state;
 	for (unsigned int i = 0; i < p->ndevices; i++)
@@ -196,6 +196,6 @@ const struct rule rule_gaps = {
 	  "Prepare the next work while the device is busy with this: load data in other threads, launch "
 	  "ahead, wait later. The places below are the calls that ended the gaps." },
 	.most = ADVISE_SERIOUS,
-	.state_bytes = 1, .end = end
+	.state_bytes = 1, .end = gaps_end
 };
 /* clang-format on */

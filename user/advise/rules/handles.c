@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* handles.c - streams, events, graphs, modules and host memory of which there are more and more:
  * they are made throughout the trace, and most of them are never given back. */
-#include "../../mem/growing.h"
+#include "../../event/memory/growing.h"
 #include "../rule.h"
 
 struct handles {
@@ -9,7 +9,7 @@ struct handles {
 	struct hits hits[GROWING_END];
 };
 
-static int event(void *state, const struct seen *s)
+static int handles_event(void *state, const struct seen *s)
 {
 	struct handles *h = state;
 	enum growing_kind kind;
@@ -28,7 +28,7 @@ static int event(void *state, const struct seen *s)
 	return makes ? rule_hit(&h->hits[kind], s, 0, 0) : 0;
 }
 
-static void end(void *state, struct advice *a, struct advise_process *proc)
+static void handles_end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct handles *h = state;
 
@@ -52,7 +52,7 @@ static void end(void *state, struct advice *a, struct advise_process *proc)
 	}
 }
 
-static void release(void *state)
+static void handles_release(void *state)
 {
 	struct handles *h = state;
 
@@ -69,6 +69,6 @@ const struct rule rule_handles = {
 	.traits = TR_STREAM_CREATE | TR_STREAM_DESTROY | TR_EVENT_CREATE | TR_EVENT_DESTROY | TR_GRAPH_CREATE |
 		  TR_GRAPH_DESTROY | TR_LOAD | TR_UNLOAD | TR_MEMORY | TR_ALLOC | TR_FREE,
 	.most = ADVISE_SERIOUS,
-	.state_bytes = sizeof(struct handles), .event = event, .end = end, .free = release
+	.state_bytes = sizeof(struct handles), .event = handles_event, .end = handles_end, .free = handles_release
 };
 /* clang-format on */

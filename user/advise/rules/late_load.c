@@ -13,7 +13,7 @@ struct late_load {
 #define OVERHEAD_MODULE (4u << 16)
 #define OVERHEAD_LAZY (5u << 16)
 
-static int event(void *state, const struct seen *s)
+static int late_load_event(void *state, const struct seen *s)
 {
 	struct late_load *l = state;
 	uint32_t type;
@@ -33,7 +33,7 @@ static int event(void *state, const struct seen *s)
 	return 0;
 }
 
-static void end(void *state, struct advice *a, struct advise_process *proc)
+static void late_load_end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct late_load *l = state;
 	struct advise_finding *f;
@@ -73,6 +73,6 @@ const struct rule rule_late_load = {
 	  "Compiling at run time (JIT): build for this GPU's architecture, or keep the cache "
 	  "(CUDA_CACHE_PATH, CUDA_CACHE_MAXSIZE)." },
 	.kinds = KIND(CT_CALL) | KIND(CT_OVERHEAD), .traits = TR_LOAD, .most = ADVISE_SERIOUS,
-	.state_bytes = sizeof(struct late_load), .event = event, .end = end, .free = rule_free_hits
+	.state_bytes = sizeof(struct late_load), .event = late_load_event, .end = late_load_end, .free = rule_free_hits
 };
 /* clang-format on */

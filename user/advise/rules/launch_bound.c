@@ -10,7 +10,7 @@ struct launch_bound {
 	uint64_t kernels, small, small_ns, launch_ns;
 };
 
-static int event(void *state, const struct seen *s)
+static int launch_bound_event(void *state, const struct seen *s)
 {
 	const struct ct_kernel *k = (const struct ct_kernel *)s->h;
 	const struct cause *cause = s->ev->cause;
@@ -23,7 +23,7 @@ static int event(void *state, const struct seen *s)
 	l->kernels++;
 	if (s->ns >= SMALL_NS || !cause || cause->end_ns <= cause->start_ns)
 		return 0;
-	launch_ns = cause->end_ns - cause->start_ns;
+	launch_ns = rule_cause_ns(s);
 	l->small++;
 	l->small_ns += s->ns;
 	l->launch_ns += launch_ns;
@@ -34,7 +34,7 @@ static int event(void *state, const struct seen *s)
 }
 
 /* Bound by launches: they take longer than what is launched. */
-static void end(void *state, struct advice *a, struct advise_process *proc)
+static void launch_bound_end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct launch_bound *l = state;
 	struct advise_finding *f;
@@ -61,6 +61,6 @@ const struct rule rule_launch_bound = {
 	  "Put the launches into a CUDA graph (in PyTorch torch.cuda.graph, or torch.compile with "
 	  "mode=\"reduce-overhead\"), fuse kernels, or give each more to do." },
 	.kinds = KIND(CT_KERNEL), .most = ADVISE_SERIOUS,
-	.state_bytes = sizeof(struct launch_bound), .event = event, .end = end, .free = rule_free_hits
+	.state_bytes = sizeof(struct launch_bound), .event = launch_bound_event, .end = launch_bound_end, .free = rule_free_hits
 };
 /* clang-format on */

@@ -78,7 +78,7 @@ static int add(struct leak *l, const struct seen *s, const struct api_memory *m)
 	return 0;
 }
 
-static int event(void *state, const struct seen *s)
+static int leak_event(void *state, const struct seen *s)
 {
 	struct leak *l = state;
 	struct leak_live *live;
@@ -129,7 +129,7 @@ static void say_no_room(struct advise_finding *f, const struct leak *l)
 			 (unsigned long long)l->no_room);
 }
 
-static void end(void *state, struct advice *a, struct advise_process *proc)
+static void leak_end(void *state, struct advice *a, struct advise_process *proc)
 {
 	uint64_t span_ms = (proc->last_ns - proc->first_ns) / 1000000 + 1;
 	struct hits growing = { .n = 0 }, left = { .n = 0 };
@@ -174,7 +174,7 @@ static void end(void *state, struct advice *a, struct advise_process *proc)
 	hits_free(&left);
 }
 
-static void release(void *state)
+static void leak_release(void *state)
 {
 	keyed_close(&((struct leak *)state)->live);
 }
@@ -186,6 +186,6 @@ const struct rule rule_leak = {
 	  "Free it where it is no longer needed; 'cudatrace mem' says more. Allocators that keep memory for "
 	  "later, as PyTorch's does, give none back at the end, which is no leak." },
 	.kinds = KIND(CT_CALL) | KIND(CT_EXEC), .traits = TR_MEMORY, .most = ADVISE_SERIOUS,
-	.state_bytes = sizeof(struct leak), .event = event, .end = end, .free = release
+	.state_bytes = sizeof(struct leak), .event = leak_event, .end = leak_end, .free = leak_release
 };
 /* clang-format on */

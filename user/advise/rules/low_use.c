@@ -89,7 +89,7 @@ static void low_use_of(struct advice *a, struct advise_process *p, const struct 
 		 c.busy[worst] / c.width_ns * 100, busy / (double)span * 100);
 }
 
-static void end(void *state, struct advice *a, struct advise_process *p)
+static void low_use_end(void *state, struct advice *a, struct advise_process *p)
 {
 	(void)state;
 	for (unsigned int i = 0; i < p->ndevices; i++)
@@ -103,6 +103,6 @@ const struct rule rule_low_use = {
 	  "Many short gaps: launch more at once (graphs, larger batches), use several streams, see "
 	  "launch-bound and sync-after-launch." },
 	.most = ADVISE_SERIOUS,
-	.state_bytes = 1, .end = end
+	.state_bytes = 1, .end = low_use_end
 };
 /* clang-format on */

@@ -55,7 +55,7 @@ static struct shape_use *shape_of(struct occupancy *o, const struct seen *s,
 	return u;
 }
 
-static int event(void *state, const struct seen *s)
+static int occupancy_event(void *state, const struct seen *s)
 {
 	const struct ct_kernel *k = (const struct ct_kernel *)s->h;
 	uint64_t block = (uint64_t)k->block[0] * k->block[1] * k->block[2];
@@ -97,7 +97,7 @@ static bool is_low(const struct shape_use *u, const struct occupancy *o, const s
 	       (d->multiprocessors && u->blocks < d->multiprocessors);
 }
 
-static void end(void *state, struct advice *a, struct advise_process *proc)
+static void occupancy_end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct text words = { .s = NULL };
 	struct hits h = { .n = 0 };
@@ -149,7 +149,7 @@ static void end(void *state, struct advice *a, struct advise_process *proc)
 	text_free(&words);
 }
 
-static void release(void *state)
+static void occupancy_release(void *state)
 {
 	struct occupancy *o = state;
 
@@ -165,6 +165,6 @@ const struct rule rule_occupancy = {
 	  "Launch more blocks; where registers or shared memory limit the threads, use less of them "
 	  "(__launch_bounds__). Some kernels, as matrix products by tensor cores, are made for few threads." },
 	.kinds = KIND(CT_KERNEL), .most = ADVISE_NOTE,
-	.state_bytes = sizeof(struct occupancy), .event = event, .end = end, .free = release
+	.state_bytes = sizeof(struct occupancy), .event = occupancy_event, .end = occupancy_end, .free = occupancy_release
 };
 /* clang-format on */

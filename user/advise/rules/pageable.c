@@ -7,7 +7,7 @@ struct pageable {
 	uint64_t device_ns, last_call_ns;
 };
 
-static int event(void *state, const struct seen *s)
+static int pageable_event(void *state, const struct seen *s)
 {
 	const struct ct_copy *c = (const struct ct_copy *)s->h;
 	struct pageable *p = state;
@@ -21,13 +21,13 @@ static int event(void *state, const struct seen *s)
 	/* a call that makes several copies took its time once */
 	if (s->ev->cause && s->ev->cause->end_ns > s->ev->cause->start_ns &&
 	    s->ev->cause->start_ns != p->last_call_ns)
-		cost = s->ev->cause->end_ns - s->ev->cause->start_ns;
+		cost = rule_cause_ns(s);
 	p->last_call_ns = s->ev->cause ? s->ev->cause->start_ns : p->last_call_ns;
 	p->device_ns += s->ns;
 	return rule_hit(&p->hits, s, cost, c->bytes);
 }
 
-static void end(void *state, struct advice *a, struct advise_process *proc)
+static void pageable_end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct pageable *p = state;
 	struct advise_finding *f;
@@ -55,6 +55,6 @@ const struct rule rule_pageable = {
 	  "Take the host memory from cudaMallocHost or cudaHostAlloc, or pin it with cudaHostRegister; in "
 	  "PyTorch pin_memory=True or tensor.pin_memory(), without which non_blocking=True has no effect." },
 	.kinds = KIND(CT_COPY), .most = ADVISE_SERIOUS,
-	.state_bytes = sizeof(struct pageable), .event = event, .end = end, .free = rule_free_hits
+	.state_bytes = sizeof(struct pageable), .event = pageable_event, .end = pageable_end, .free = rule_free_hits
 };
 /* clang-format on */

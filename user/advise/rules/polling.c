@@ -27,7 +27,7 @@ static bool is_idle(const struct seen *s)
 	       (t->wait_func == s->call->func && t->wait_word == word);
 }
 
-static int event(void *state, const struct seen *s)
+static int polling_event(void *state, const struct seen *s)
 {
 	struct polling *p = state;
 	struct thread *t = s->t;
@@ -52,7 +52,7 @@ static int event(void *state, const struct seen *s)
 	return hits_add(&p->hits, &one, NULL);
 }
 
-static void end(void *state, struct advice *a, struct advise_process *proc)
+static void polling_end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct polling *p = state;
 	struct advise_finding *f;
@@ -75,7 +75,7 @@ static void end(void *state, struct advice *a, struct advise_process *proc)
 			 (unsigned long long)p->idle.n);
 }
 
-static void release(void *state)
+static void polling_release(void *state)
 {
 	struct polling *p = state;
 
@@ -90,6 +90,6 @@ const struct rule rule_polling = {
 	  "Wait once: cudaEventSynchronize on an event with cudaEventBlockingSync leaves the core to others; "
 	  "leave out waits that have nothing to wait for." },
 	.kinds = KIND(CT_CALL), .traits = TR_POLL | TR_SYNC | TR_WORK, .most = ADVISE_SERIOUS,
-	.state_bytes = sizeof(struct polling), .event = event, .end = end, .free = release
+	.state_bytes = sizeof(struct polling), .event = polling_event, .end = polling_end, .free = polling_release
 };
 /* clang-format on */

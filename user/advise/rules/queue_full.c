@@ -25,7 +25,7 @@ static bool is_new(struct queue_full *q, uint64_t handle)
 	return new;
 }
 
-static int event(void *state, const struct seen *s)
+static int queue_full_event(void *state, const struct seen *s)
 {
 	struct queue_full *q = state;
 	uint64_t handle = 0;
@@ -52,7 +52,7 @@ static int event(void *state, const struct seen *s)
 	return hits_add(&q->calls, &one, NULL);
 }
 
-static void end(void *state, struct advice *a, struct advise_process *proc)
+static void queue_full_end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct queue_full *q = state;
 	struct advise_finding *f;
@@ -83,7 +83,7 @@ static void end(void *state, struct advice *a, struct advise_process *proc)
 			 rule_time((double)LONG_LAUNCH_NS), rule_time((double)q->calls.ns));
 }
 
-static void release(void *state)
+static void queue_full_release(void *state)
 {
 	struct queue_full *q = state;
 
@@ -98,6 +98,6 @@ const struct rule rule_queue_full = {
 	  "The host is far ahead, which by itself is no harm. If the thread has other work, give it to "
 	  "another thread; launch less at once (graphs, larger kernels)." },
 	.kinds = KIND(CT_CALL) | KIND(CT_OVERHEAD), .traits = TR_LAUNCH, .most = ADVISE_WARNING,
-	.state_bytes = sizeof(struct queue_full), .event = event, .end = end, .free = release
+	.state_bytes = sizeof(struct queue_full), .event = queue_full_event, .end = queue_full_end, .free = queue_full_release
 };
 /* clang-format on */

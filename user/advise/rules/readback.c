@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* readback.c - single values that are read back. */
 #include "../rule.h"
-#include "waits.h"
+#include "patterns.h"
 
 #define READBACK_LEAST 10
 
@@ -9,7 +9,7 @@ struct readback {
 	struct hits hits;
 };
 
-static int event(void *state, const struct seen *s)
+static int readback_event(void *state, const struct seen *s)
 {
 	struct readback *r = state;
 	int err = waits_settle(&r->hits, s, WAIT_READBACK);
@@ -24,7 +24,7 @@ static int event(void *state, const struct seen *s)
 	return err;
 }
 
-static void end(void *state, struct advice *a, struct advise_process *proc)
+static void readback_end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct readback *r = state;
 	struct advise_finding *f;
@@ -52,6 +52,6 @@ const struct rule rule_readback = {
 	  "pinned memory and look at it a step later. In PyTorch: .item(), .cpu(), float(tensor), "
 	  "print(tensor) and tensor in an if do this." },
 	.kinds = KIND(CT_CALL), .traits = TR_WORK | TR_SYNC, .most = ADVISE_SERIOUS,
-	.state_bytes = sizeof(struct readback), .event = event, .end = end, .free = rule_free_hits
+	.state_bytes = sizeof(struct readback), .event = readback_event, .end = readback_end, .free = rule_free_hits
 };
 /* clang-format on */

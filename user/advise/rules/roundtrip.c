@@ -13,7 +13,7 @@ struct roundtrip {
 	uint32_t next;
 };
 
-static int event(void *state, const struct seen *s)
+static int roundtrip_event(void *state, const struct seen *s)
 {
 	struct roundtrip *r = state;
 	uint64_t dst, src;
@@ -41,7 +41,7 @@ static int event(void *state, const struct seen *s)
 	return 0;
 }
 
-static void end(void *state, struct advice *a, struct advise_process *proc)
+static void roundtrip_end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct roundtrip *r = state;
 	struct advise_finding *f;
@@ -67,6 +67,6 @@ const struct rule rule_roundtrip = {
 	/* a pinned buffer that is filled anew each time looks the same: what the host
 	 * did with it cannot be seen */
 	.kinds = KIND(CT_CALL), .traits = TR_LINEAR, .most = ADVISE_NOTE,
-	.state_bytes = sizeof(struct roundtrip), .event = event, .end = end, .free = rule_free_hits
+	.state_bytes = sizeof(struct roundtrip), .event = roundtrip_event, .end = roundtrip_end, .free = rule_free_hits
 };
 /* clang-format on */

@@ -11,7 +11,7 @@ struct small_copies {
 	uint64_t runs;
 };
 
-static int event(void *state, const struct seen *s)
+static int small_copies_event(void *state, const struct seen *s)
 {
 	struct small_copies *m = state;
 	struct thread *t = s->t;
@@ -43,7 +43,7 @@ static int event(void *state, const struct seen *s)
 	return hits_add(&m->hits, &one, NULL);
 }
 
-static void end(void *state, struct advice *a, struct advise_process *proc)
+static void small_copies_end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct small_copies *m = state;
 	struct advise_finding *f;
@@ -68,6 +68,6 @@ const struct rule rule_small_copies = {
 	  "the time in these calls, but for the first of each row",
 	  "Gather the data and copy it once, or use cudaMemcpy2D, 3D or cudaMemcpyBatchAsync." },
 	.kinds = KIND(CT_CALL), .traits = TR_WORK | TR_SYNC, .most = ADVISE_SERIOUS,
-	.state_bytes = sizeof(struct small_copies), .event = event, .end = end, .free = rule_free_hits
+	.state_bytes = sizeof(struct small_copies), .event = small_copies_event, .end = small_copies_end, .free = rule_free_hits
 };
 /* clang-format on */

@@ -42,7 +42,7 @@ static uint64_t *unreported_at(struct sync_copy *y, uint64_t start_ns)
 	return &y->unreported[start_ns * 0x9e3779b97f4a7c15ULL >> 52];
 }
 
-static int event(void *state, const struct seen *s)
+static int sync_copy_event(void *state, const struct seen *s)
 {
 	const struct cause *cause = s->ev->cause;
 	struct sync_copy *y = state;
@@ -62,10 +62,10 @@ static int event(void *state, const struct seen *s)
 	if (c->flags & CT_W_ASYNC || cause->end_ns < cause->start_ns ||
 	    !is_sync_copy(way_of_record(c), c->bytes))
 		return 0;
-	return rule_hit(&y->hits, s, cause->end_ns - cause->start_ns, c->bytes);
+	return rule_hit(&y->hits, s, rule_cause_ns(s), c->bytes);
 }
 
-static void end(void *state, struct advice *a, struct advise_process *proc)
+static void sync_copy_end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct sync_copy *y = state;
 	struct advise_finding *f;
@@ -90,6 +90,6 @@ const struct rule rule_sync_copy = {
 	  "Use cudaMemcpyAsync with pinned memory on a stream, and wait for it, by an event, only where the "
 	  "data is needed." },
 	.kinds = KIND(CT_CALL) | KIND(CT_COPY), .traits = TR_COPY, .most = ADVISE_SERIOUS,
-	.state_bytes = sizeof(struct sync_copy), .event = event, .end = end, .free = rule_free_hits
+	.state_bytes = sizeof(struct sync_copy), .event = sync_copy_event, .end = sync_copy_end, .free = rule_free_hits
 };
 /* clang-format on */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sync_each.c - a wait after each launch. */
 #include "../rule.h"
-#include "waits.h"
+#include "patterns.h"
 
 #define EACH_LEAST 10
 
@@ -10,7 +10,7 @@ struct sync_each {
 	uint64_t waits;
 };
 
-static int event(void *state, const struct seen *s)
+static int sync_each_event(void *state, const struct seen *s)
 {
 	struct sync_each *e = state;
 	int err = waits_settle(&e->hits, s, WAIT_EACH);
@@ -23,7 +23,7 @@ static int event(void *state, const struct seen *s)
 	return err;
 }
 
-static void end(void *state, struct advice *a, struct advise_process *proc)
+static void sync_each_end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct sync_each *e = state;
 	struct advise_finding *f;
@@ -49,6 +49,6 @@ const struct rule rule_sync_each = {
 	  "Leave the wait out: work of one stream is done in order. Wait once, where a result is needed; "
 	  "between streams use events and cudaStreamWaitEvent." },
 	.kinds = KIND(CT_CALL), .traits = TR_WORK | TR_SYNC, .most = ADVISE_SERIOUS,
-	.state_bytes = sizeof(struct sync_each), .event = event, .end = end, .free = rule_free_hits
+	.state_bytes = sizeof(struct sync_each), .event = sync_each_event, .end = sync_each_end, .free = rule_free_hits
 };
 /* clang-format on */

@@ -3,21 +3,17 @@
  * managed memory it does. */
 #include "../rule.h"
 
-static int event(void *state, const struct seen *s)
+static int sync_set_event(void *state, const struct seen *s)
 {
 	const struct ct_set *c = (const struct ct_set *)s->h;
-	const struct cause *cause = s->ev->cause;
 
 	if (c->flags & CT_W_ASYNC || (c->memory != CT_MEM_PINNED && c->memory != CT_MEM_MANAGED &&
 				      c->memory != CT_MEM_MANAGED_STATIC))
 		return 0;
-	return rule_hit(state, s,
-			cause && cause->end_ns > cause->start_ns ? cause->end_ns - cause->start_ns
-								 : 0,
-			c->bytes);
+	return rule_hit(state, s, rule_cause_ns(s), c->bytes);
 }
 
-static void end(void *state, struct advice *a, struct advise_process *proc)
+static void sync_set_end(void *state, struct advice *a, struct advise_process *proc)
 {
 	struct hits *h = state;
 	struct advise_finding *f;
@@ -41,6 +37,6 @@ const struct rule rule_sync_set = {
 	  "the time that the host was inside these calls",
 	  "Use cudaMemsetAsync on a stream; or memset() on the host where it is host memory." },
 	.kinds = KIND(CT_SET), .most = ADVISE_SERIOUS,
-	.state_bytes = sizeof(struct hits), .event = event, .end = end, .free = rule_free_hits
+	.state_bytes = sizeof(struct hits), .event = sync_set_event, .end = sync_set_end, .free = rule_free_hits
 };
 /* clang-format on */

@@ -4,7 +4,7 @@
 #define CT_AGENT_CHILD_H
 
 #include "../launch/launch_child.h"
-#include "../plan.h"
+#include "../../flow/plan.h"
 
 struct agent_child {
 	struct launch_child child;

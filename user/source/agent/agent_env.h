@@ -6,7 +6,7 @@
 #ifndef CT_AGENT_ENV_H
 #define CT_AGENT_ENV_H
 
-#include "../plan.h"
+#include "../../flow/plan.h"
 
 #define AGENT_ENV_VARS 4
 

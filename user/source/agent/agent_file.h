@@ -7,7 +7,7 @@
 #ifndef CT_AGENT_FILE_H
 #define CT_AGENT_FILE_H
 
-#include "../plan.h"
+#include "../../flow/plan.h"
 
 /*
  * A file with it that stays: programs that a traced one starts load it too, after cudatrace is

@@ -4,8 +4,8 @@
 #ifndef CT_AGENT_FUNCS_H
 #define CT_AGENT_FUNCS_H
 
-#include "../../../cupti/agent/agent.h"
-#include "../plan.h"
+#include "../../../wire/agent_wire.h"
+#include "../../flow/plan.h"
 
 struct agent_funcs;
 

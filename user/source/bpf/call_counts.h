@@ -7,7 +7,7 @@
 #define CT_CALL_COUNTS_H
 
 #include "../../event/event.h"
-#include "../plan.h"
+#include "../../flow/plan.h"
 
 #define CALL_COUNTS_MAX 65536 /* entries by default */
 

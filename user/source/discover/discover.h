@@ -8,7 +8,7 @@
 #define CT_DISCOVER_H
 
 #include "elf.h"
-#include "../plan.h"
+#include "../../flow/plan.h"
 
 struct files;
 

@@ -19,7 +19,7 @@
 
 #include "../../api/api.h"
 #include "../../proc/elf_read.h"
-#include "../plan.h"
+#include "../../flow/plan.h"
 #include "../symbols/many.h"
 #include "../symbols/stripped.h"
 #include "../../util/now.h"

@@ -7,7 +7,7 @@
 #define CT_SCANS_H
 
 #include "../../util/io/bounded.h"
-#include "../plan.h"
+#include "../../flow/plan.h"
 #include "elf.h"
 #include "maps.h"
 

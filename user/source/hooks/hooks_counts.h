@@ -6,7 +6,7 @@
 #ifndef CT_HOOKS_COUNTS_READER_H
 #define CT_HOOKS_COUNTS_READER_H
 
-#include "../plan.h"
+#include "../../flow/plan.h"
 #include "hooks_muted.h"
 #include "hooks_ring.h"
 

@@ -6,8 +6,8 @@
 #ifndef CT_HOOKS_FUNCS_H
 #define CT_HOOKS_FUNCS_H
 
-#include "../../../hooks/wire.h"
-#include "../plan.h"
+#include "../../../wire/hooks_wire.h"
+#include "../../flow/plan.h"
 
 /* Sends a message. 0 or -errno. */
 typedef int (*hooks_send_fn)(void *ctx, const void *msg, size_t n);

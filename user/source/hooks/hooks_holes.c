@@ -12,7 +12,7 @@
 #include "../../api/api.h"
 #include "../../event/holes/holes.h"
 #include "../../util/table/array.h"
-#include "../plan.h"
+#include "../../flow/plan.h"
 #include "hooks_holes.h"
 #include "hooks_ring.h"
 #include "../../util/strings.h"

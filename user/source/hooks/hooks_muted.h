@@ -8,7 +8,7 @@
 #ifndef CT_HOOKS_MUTED_READER_H
 #define CT_HOOKS_MUTED_READER_H
 
-#include "../plan.h"
+#include "../../flow/plan.h"
 #include "hooks_funcs.h"
 #include "hooks_ring.h"
 

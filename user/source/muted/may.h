@@ -8,7 +8,7 @@
 #define CT_MUTED_MAY_H
 
 #include "../../api/api.h"
-#include "../plan.h"
+#include "../../flow/plan.h"
 
 static inline bool muted_may(const struct capture_plan *plan, int func)
 {

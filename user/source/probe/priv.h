@@ -4,7 +4,7 @@
 #define CT_PRIV_H
 
 #include "attach_kind.h"
-#include "../plan.h"
+#include "../../flow/plan.h"
 
 /* The capabilities that tracing needs and this process lacks, as "CAP_BPF, CAP_PERFMON"; "" when
  * none. others: processes of other users, or the whole machine, are to be traced

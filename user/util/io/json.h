@@ -2,7 +2,7 @@
 /*
  * json.h - writes JSON: commas, quotes and escapes are made here, and what is opened is closed.
  * A key is a word of ours; NULL in an array and at the top. Values are untrusted bytes. What writes
- * a row for each event has its own way (format/rows), since it is measured in nanoseconds.
+ * a row for each event has its own way (export/rows), since it is measured in nanoseconds.
  */
 #ifndef CT_JSON_H
 #define CT_JSON_H

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* gemm_sums.c - see gemm_sums.h. */
+#include "gemm_sums.h"
+
+void gemm_sums_call(struct gemm_sums *s, const struct ct_gemm *g)
+{
+	if (!(g->flags & CT_GEMM_RETURNED) || g->ret)
+		return;
+	s->called += (double)g->flop;
+	s->like = *g;
+}
+
+void gemm_sums_kernel(struct gemm_sums *s, const struct scope_line *line, const struct peaks *peaks,
+		      const struct event *ev, bool first)
+{
+	const struct ct_work *w = (const struct ct_work *)ev->rec;
+	uint64_t ns = w->h.end_ns - w->h.start_ns;
+	double peak = peaks_of(peaks, w->h.pid, w->device,
+			       peak_type(line->gemm, ev->kernel ? ev->kernel->mangled : NULL));
+
+	if (first)
+		s->flop += (double)line->flop;
+	s->ns += ns;
+	s->possible += peak * (double)ns / 1e9;
+	s->unknown |= !peak;
+}
