@@ -31,8 +31,9 @@ struct agent_peer {
 	uint32_t kinds;	      /* of these kinds: enum agent_kind */
 	bool left;	      /* gone without a word, while it ran */
 	uint32_t cupti_version, driver_version;
-	char *msg;	 /* MEET_MSG_MAX: the message at work */
-	size_t size, at; /* at: the next record in it; 0: no message */
+	char *msg;	       /* MEET_MSG_MAX: the message at work */
+	size_t size, at;       /* at: the next record in it; 0: no message */
+	uint64_t since_msg_ns; /* how long the message at work had waited: since then */
 };
 
 struct agent_peer *agent_peer_open(int fd, const struct agent_conn_who *who,
@@ -346,6 +347,7 @@ static int receive(struct agent_peer *p)
 	int fd = -1;
 	ssize_t n;
 
+	p->since_msg_ns = p->inbox ? agent_inbox_since(p->inbox) : UINT64_MAX;
 	if (p->inbox)
 		n = agent_inbox_take(p->inbox, p->msg);
 	else
@@ -447,6 +449,11 @@ bool agent_peer_failed(const struct agent_peer *p)
 const struct agent_conn *agent_peer_conn(const struct agent_peer *p)
 {
 	return &p->conn;
+}
+
+uint64_t agent_peer_since(const struct agent_peer *p)
+{
+	return p->at ? p->since_msg_ns : p->inbox ? agent_inbox_since(p->inbox) : UINT64_MAX;
 }
 
 int agent_peer_fd(const struct agent_peer *p)
