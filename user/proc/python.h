@@ -11,7 +11,6 @@
 
 #include "../../wire/cudatrace.h"
 #include "target.h"
-#include "../../wire/cudatrace.h"
 
 struct ct_python; /* wire/control.h */
 

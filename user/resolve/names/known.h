@@ -10,7 +10,6 @@
 #include "../../../wire/cudatrace.h"
 #include "../../proc/target.h"
 #include "known_elf.h"
-#include "../../../wire/cudatrace.h"
 
 struct known;
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../util/types.h"
 #include "../../../wire/cudatrace.h"
 #include "fatbin.h"
 #include "known_code.h"
