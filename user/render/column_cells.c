@@ -349,11 +349,10 @@ static void put_fields(struct cells *c, const struct event *ev)
 
 	if (n && is_result(ev, &f[n - 1]) && f[--n].type == FIELD_STR)
 		put_text(c, &f[n]);
-	from = c->made.len;
-	if (c->fields) {
-		columns_fields(c, ev, f, n);
+	columns_fields(c, ev, f, n);
+	if (c->fields)
 		return;
-	}
+	from = c->made.len;
 	about_fields(&c->made, f, n);
 	cells_made(c, COLUMN_DETAILS, from);
 }
