@@ -55,7 +55,7 @@ static int copy(int from, int to)
 	return 0;
 }
 
-int cmd_open_stdin(struct opts *o)
+int cmd_open_stdin(struct request *o)
 {
 	struct stat st;
 	int err = 0;

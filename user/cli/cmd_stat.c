@@ -22,9 +22,9 @@ static int one_run(void *ctx, bool *cut)
  * Each run is one of its own, with sums of its own, one after the other in the files. It is also a process of
  * its own: a trace gives up its privileges once it has started, and the next CMD would begin without them.
  */
-static int run_again(const struct opts *o, uint64_t runs)
+static int run_again(const struct request *o, uint64_t runs)
 {
-	struct opts one = *o;
+	struct request one = *o;
 	struct apart apart;
 	int status = 0, err = apart_open(&apart);
 	bool cut = false;
@@ -51,9 +51,9 @@ static int run_again(const struct opts *o, uint64_t runs)
 	return status;
 }
 
-static int cmd_stat(const struct opts *o)
+static int cmd_stat(const struct request *o)
 {
-	const struct stat_options *how = opts_own(o, sink_stat.options);
+	const struct stat_options *how = request_own(o, sink_stat.options);
 
 	if (o->replay)
 		return cmd_replay(o);
@@ -65,16 +65,16 @@ static int cmd_stat(const struct opts *o)
 
 static int check(const struct opts_line *l)
 {
-	const struct opts *o = l->o;
-	const struct stat_options *how = opts_own(o, sink_stat.options);
+	const struct request *o = l->o;
+	const struct stat_options *how = request_own(o, sink_stat.options);
 	bool passes = !o->replay &&
 		      (o->filter.failed_only || o->filter.min_duration_ns || o->no_return);
 	const struct opts_rule rules[] = {
-		{ o->source == OPTS_SOURCE_HOOKS, how->by == BOOK_BY_CGROUP,
+		{ o->source == REQUEST_SOURCE_HOOKS, how->by == BOOK_BY_CGROUP,
 		  "--source=hooks knows no cgroups: leave out --by cgroup" },
-		{ o->source == OPTS_SOURCE_CUPTI, how->by == BOOK_BY_CGROUP,
+		{ o->source == REQUEST_SOURCE_CUPTI, how->by == BOOK_BY_CGROUP,
 		  "--source=cupti knows no cgroups: leave out --by cgroup" },
-		{ book_scopes(how->by) != 0, o->source == OPTS_SOURCE_CUPTI && !o->replay,
+		{ book_scopes(how->by) != 0, o->source == REQUEST_SOURCE_CUPTI && !o->replay,
 		  "--by " SCOPES
 		  " need the layers, which are recorded by probes or hooks: leave out "
 		  "--source=cupti" },
@@ -107,7 +107,7 @@ static int check(const struct opts_line *l)
 		{ how->top > 0, how->form != STAT_TABLE,
 		  "--top is only for tables: leave it out, because JSON and CSV always have all "
 		  "rows" },
-		{ opts_is_given(l, "watch"), o->source == OPTS_SOURCE_CUPTI,
+		{ opts_is_given(l, "watch"), o->source == REQUEST_SOURCE_CUPTI,
 		  "--watch prints what the kernel counts: leave out --source=cupti" },
 		{ how->hist, o->no_return, "--no-return knows no durations: leave out --hist" },
 		{ how->hist, how->form == STAT_CSV && !how->save,

@@ -122,10 +122,10 @@ static int run(int argc, char **argv)
 	if (!msg_debug_parse(getenv("CUDATRACE_DEBUG")))
 		return 2;
 	if (!opts_parse(&opts, command->bit, argc, argv)) {
-		msg_verbose = opts.verbose;
-		msg_quiet = opts.quiet;
+		msg_verbose = opts.ask.verbose;
+		msg_quiet = opts.ask.quiet;
 		status = opts.help || opts.version ? print_text(&opts, command->bit)
-						   : command->command->run(&opts);
+						   : command->command->run(&opts.ask);
 	}
 	opts_free(&opts);
 	cmd_leave();

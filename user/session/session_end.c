@@ -223,7 +223,7 @@ static void say_missing(const struct session *s)
 static const char *no_calls(const struct session *s, uint64_t shown)
 {
 	const struct losses *l = &s->losses;
-	const struct opts *o = s->o;
+	const struct request *o = s->o;
 	bool chosen = o->events_given || o->library || o->domain != API_DOMAIN_END;
 
 	if (shown || s->stages.work || s->stages.nscopes || l->unfinished || losses_total(l) ||

@@ -35,7 +35,7 @@ enum session_reason {
 };
 
 struct session {
-	const struct opts *o;
+	const struct request *o;
 	/* the first delivers the calls and runs CMD; the others add to the calls */
 	struct source sources[SESSION_SOURCES];
 	int nsources, nopened;

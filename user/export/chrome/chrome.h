@@ -6,7 +6,7 @@
 #include "../../event/gpus.h"
 #include "../../util/table/keyed.h"
 #include "chrome_device.h"
-#include "../slice/inuse.h"
+#include "../../event/memory/inuse.h"
 #include "../../flow/row.h"
 #include "../../flow/sink.h"
 #include "../slice/slice.h"

@@ -27,7 +27,7 @@
 #include "html_details.h"
 #include "html_holes.h"
 #include "html_pack.h"
-#include "../slice/inuse.h"
+#include "../../event/memory/inuse.h"
 #include "../../flow/row.h"
 #include "../../flow/table_text.h"
 #include "../slice/tracks.h"

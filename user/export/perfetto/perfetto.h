@@ -3,7 +3,7 @@
 #ifndef CT_PERFETTO_H
 #define CT_PERFETTO_H
 
-#include "../slice/inuse.h"
+#include "../../event/memory/inuse.h"
 #include "../slice/slice.h"
 #include "perfetto_write.h"
 #include "../slice/work_text.h"
