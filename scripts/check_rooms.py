@@ -29,6 +29,7 @@ MAY_INCLUDE = {
     'event/scopes': 'api/layers event event/scopes/products util/table',
     'event/scopes/products': 'event util/table',
     'event/stacks': 'event util util/table',
+    'event/world': 'event event/scopes',
     'export': 'flow trace util util/io util/table',
     'export/chrome': 'event event/memory event/scopes export/slice flow render sums util util/table',
     'export/columns': 'flow render util util/io',

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "world.h"
+#include "../device.h"
 #include "../gpus.h"
 #include "../kernel_counters.h"
 #include "../scopes/captures.h"
