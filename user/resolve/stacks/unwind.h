@@ -12,6 +12,7 @@
 
 #include "../../../wire/cudatrace.h"
 #include "space.h"
+#include "../../../wire/cudatrace.h"
 
 #define UNWIND_MAX 512 /* frames of a stack at most */
 
