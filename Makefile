@@ -50,15 +50,15 @@ help:
 	@echo 'make install         to $$(DESTDIR)$$(PREFIX), /usr/local by default; make uninstall removes it'
 	@echo 'make dist            .output/dist: a release: tarball, .deb, .rpm, container image, Python wheel'
 
-include cupti/agent/Makefile.inc
-include hooks/Makefile.inc
+include target/cupti/Makefile.inc
+include target/hooks/Makefile.inc
 include tests/hooks/Makefile.inc
 include tests/standin/Makefile.inc
 include $(wildcard tests/cases/Makefile.inc)
 include $(wildcard tests/programs/Makefile.inc)
 include tests/traces/Makefile.inc
 include tests/fuzz/Makefile.inc
-include cupti/counters/Makefile.inc
+include counters/Makefile.inc
 
 cudatrace: $(OBJS)
 	$(call say,LINK,$@)
@@ -95,7 +95,7 @@ $(OUTPUT)/user/export/nsys/nsys_names.o: user/export/nsys/nsys_cbid.def
 
 BPF_CFLAGS := -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPFARCH) -Wall -Wextra -Wno-unused-parameter \
 	-Wno-gnu-variable-sized-type-not-at-end -Werror -Ivmlinux/$(ARCH) -Ibpf
-$(OUTPUT)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) vmlinux/types.h vmlinux/$(ARCH)/vmlinux.h
+$(OUTPUT)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h wire/*.h capture/*.h) vmlinux/types.h vmlinux/$(ARCH)/vmlinux.h
 	$(call say,BPF,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -c -o $@ $<
@@ -170,10 +170,10 @@ $(BENCH)/bench_trace: $(OUTPUT)/tests/bench/bench_trace.o $(LIB)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -static -o $@ $^ $(LDLIBS_STATIC) 2>/dev/null
 $(BENCH)/hooks_on: tests/bench/hooks_on.c tests/hooks/exported.h
-$(BENCH)/hooks $(BENCH)/hooks_on: $(BENCH)/%: tests/bench/%.c hooks/engine.h $(ENGINE_OBJS)
+$(BENCH)/hooks $(BENCH)/hooks_on: $(BENCH)/%: tests/bench/%.c target/hooks/engine.h $(ENGINE_OBJS)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CT_CPPFLAGS) -std=gnu11 $(WARN) -O2 -pthread -o $@ $< $(ENGINE_OBJS) -ldl
-$(BENCH)/hooks_cold: tests/bench/hooks_cold.c $(wildcard hooks/*.h) $(CAPTURE_OBJS) $(ENGINE_OBJS)
+$(BENCH)/hooks_cold: tests/bench/hooks_cold.c $(wildcard target/hooks/*.h target/common/*.h wire/*.h capture/*.h) $(CAPTURE_OBJS) $(ENGINE_OBJS)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 $(WARN) -O2 -pthread -o $@ $< $(CAPTURE_OBJS) $(ENGINE_OBJS)
 bench-programs: $(BENCH)/loads $(BENCH)/hooks $(BENCH)/hooks_cold $(BENCH)/hooks_on $(BENCH)/bench_trace $(BENCH)/empty $(BENCH)/target $(BENCH)/many $(BENCH)/bench_sinks $(BENCH)/bench_nsys $(BENCH)/bench_stat $(BENCH)/bench_advise

@@ -174,7 +174,7 @@ static __always_inline void copy_words(struct pt_regs *ctx, __u64 *words, __u32 
 #define SUMS_SWAP(word, was, to) (__sync_val_compare_and_swap(word, was, to) == (was))
 #define SUMS_CGROUP() bpf_get_current_cgroup_id()
 #define SUMS_SPEC const volatile
-#include "sums.h"
+#include "../wire/sums.h"
 
 static __always_inline __u8 how_now(void)
 {

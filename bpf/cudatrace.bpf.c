@@ -21,7 +21,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
-#include "control.h"
+#include "../wire/control.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

@@ -49,7 +49,7 @@ static __always_inline __u32 py_tid(void)
  * most of them too */
 #define PY_THREAD_OWN __u64 recent[PY_RECENT];
 #define PY_LOOP(n, fn, ctx) bpf_loop(n, fn, ctx, 0)
-#include "python_walk.h"
+#include "../capture/python_walk.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);

@@ -131,7 +131,7 @@ static __always_inline void absent(__u32 func, __u32 read, __u64 addr)
 #define READS_OWN(to, n, from) bpf_probe_read_kernel(to, n, from)
 #define READS_FAILED(func, i, from) absent(func, i, from)
 #define READS_SPEC const volatile
-#include "reads.h"
+#include "../capture/reads.h"
 
 struct more {
 	struct ct_more r;

@@ -9,7 +9,7 @@ if [ "$version" != 14 ]; then
 	echo "skip format: it takes clang-format 14, and here is ${version:-none}"
 	exit 0
 fi
-mapfile -t files < <(find bpf cupti hooks scripts tests user cuda_events_test.c -name '*.[ch]' -o -name '*.cpp' -o -name '*.cu')
+mapfile -t files < <(find bpf capture counters target wire scripts tests user cuda_events_test.c -name '*.[ch]' -o -name '*.cpp' -o -name '*.cu')
 if [ "${1:-}" = --fix ]; then
 	exec clang-format -i "${files[@]}"
 fi

@@ -26,7 +26,7 @@ mapfile -t not_serve < <(find user -name '*.[ch]' -not -path 'user/serve/*')
 mapfile -t outputs < <(find user/export user/render user/mem user/advise user/top user/serve user/compare user/util -name '*.[ch]')
 # Commands and what they print with, and outputs.
 mapfile -t quiet < <(find user -name '*.[ch]' -not -path 'user/export/*' -not -path 'user/flow/*' -not -path 'user/render/*' -not -path 'user/util/*' -not -name '*_sink.c' -not -path 'user/serve/*' -not -path 'user/cli/*')
-mapfile -t not_main < <(find user -name '*.[ch]' -not -name main.c -not -name launch_child.c -not -name counters_child.c -not -name out_command.c -not -name unfinished.c)
+mapfile -t not_main < <(find user -name '*.[ch]' -not -name main.c -not -name launch_child.c -not -name counters_child.c -not -name out_command.c -not -name unfinished.c -not -name apart.c)
 
 scripts/check_rooms.py || failed=1
 rule "json-c stays in compare, otlp and nccl" '#include <json-c/' "${not_json[@]}"
@@ -39,7 +39,7 @@ rule "vmlinux.h stays in BPF programs" '#include .*vmlinux\.h' "${all[@]}"
 rule "only commands and sinks write to stdout" '\b(printf|puts|putchar)\(|fprintf\(stdout' "${quiet[@]}"
 rule "only main exits" '\b_?exit\(' "${not_main[@]}"
 rule "no BPF program calls what may sleep: a page that is never served would stop every tracer of the machine" \
-	'\bbpf_(copy_from_user|copy_from_user_task|probe_read_user_dynptr|copy_from_user_str|ima_[a-z_]*hash)' bpf/*.h bpf/*.c
+	'\bbpf_(copy_from_user|copy_from_user_task|probe_read_user_dynptr|copy_from_user_str|ima_[a-z_]*hash)' {bpf,wire,capture}/*.h bpf/*.c
 mapfile -t not_api < <(find user -name '*.[ch]' -not -path 'user/api/*')
 rule "only rows name functions: the others ask for what they do (api/traits.h)" \
 	'(^|[^:])"[*]?(cu|cuda|__cuda)[A-Z][A-Za-z0-9_*]*"|(strstr|strn?cmp|fnmatch)\(.*(\<f|func|api_funcs\[[^]]*\]\.?)(->|\.)?name, *"' "${not_api[@]}"
@@ -100,8 +100,8 @@ described() {
 	local -a all_rooms
 	mapfile -t all_rooms < <(cut -d'|' -f2 <<< "$rooms" | words)
 	{
-		find bpf deploy docs hooks python scripts tests vmlinux -maxdepth 0 -type d
-		find cupti user -mindepth 1 -type d
+		find bpf capture counters deploy docs python scripts tests vmlinux wire -maxdepth 0 -type d
+		find target user -mindepth 1 -type d
 	} | while read -r path; do
 		for room in "${all_rooms[@]}"; do
 			# shellcheck disable=SC2053 # a pattern
@@ -147,10 +147,10 @@ opened() {
 	local file
 	while read -r file; do
 		head -n 4 "$file" | grep -qE '^(/\*| \*) .* - ' || echo "$file"
-	done < <(find user bpf cupti hooks -name '*.[ch]')
+	done < <(find user bpf wire capture target counters -name '*.[ch]')
 }
 # The top level has these and no others; what git ignores does not count.
-TOP='CHANGELOG.md CONTRIBUTING.md LICENSE Makefile README.md SECURITY.md bpf cuda_events_test.c cupti deploy docs hooks python scripts tests user vmlinux'
+TOP='CHANGELOG.md CONTRIBUTING.md LICENSE Makefile README.md SECURITY.md bpf cuda_events_test.c counters deploy docs target wire capture python scripts tests user vmlinux'
 top_level() {
 	local name
 	for name in *; do

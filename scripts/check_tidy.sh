@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# check_tidy.sh - clang-tidy with the checks of .clang-tidy over the C files of user/ and cupti/, or those that are named:
+# check_tidy.sh - clang-tidy with the checks of .clang-tidy over the C files of user/, target/cupti/ and counters/, or those that are named:
 # scripts/check_tidy.sh [FILE...]. Prints a line for each file with a fault, and one in the end. Needs a tree that is built (the
 # skeleton of the BPF programs is included). The analyzer looks at each function with little effort, or this would take ten minutes.
 set -uo pipefail
@@ -11,7 +11,7 @@ command -v clang-tidy > /dev/null || {
 	exit 0
 }
 files=("$@")
-[ $# != 0 ] || mapfile -t files < <(find user cupti -name '*.c' | sort)
+[ $# != 0 ] || mapfile -t files < <(find user target/cupti counters -name '*.c' | sort)
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # shellcheck disable=SC2016 # the inner shell's

@@ -17,7 +17,9 @@
 # A suite is a command that prints `ok NAME`, `not ok NAME: why` or `skip NAME: why` for each test; one without such lines
 # may end with `N passed, N failed`. For each suite one line is printed with its counts, and every failed or skipped test;
 # all that a suite prints is in .output/test/SUITE.log. A suite that ends with an error, or without a result, or not in
-# time, is a failure. The last line is `N passed, N failed, N skipped`; the status is 1 when anything failed.
+# time, is a failure. The last line is `N passed, N failed, N skipped`; the status is 1 when anything failed. Above it stand once more the last
+# lines of each test that failed or was unstable, and at last a line for each that failed: the end of the output is enough to see the cause. The same is
+# printed when SIGTERM ends this.
 #
 # Suites run in a process group of their own with their output in files, and are never waited for beyond their limit:
 # a process that the kernel cannot kill does not hold this up.
@@ -56,6 +58,9 @@ LOGS=.output/test
 passed=0 failed=0 skipped=0
 # The suites in which something failed: how many failures, name, limit, command, as words for the shell.
 to_repeat=()
+failing=() unstable=() # suites whose failures count, and those that passed when run again
+declare -A reasons     # why a suite did not end well by itself
+outside=()             # failures outside of suites
 took=() # "SECONDS NAME" of each suite
 finish() {
 	local one
@@ -63,18 +68,63 @@ finish() {
 		echo "seconds: $(printf '%s\n' "${took[@]}" | sort -rn | head -n 12 | awk '{ printf "%s%s %d", NR == 1 ? "" : ", ", $2, $1 } END { print "" }'); all $SECONDS"
 	fi
 	if $again; then
+		failing=()
 		for one in "${to_repeat[@]}"; do
 			eval "repeat $one"
 		done
 	fi
+	tell_failures
 	echo "$passed passed, $failed failed, $skipped skipped"
 	[ "$failed" = 0 ]
 	exit
 }
 
+# told SUITE: each failed test of it, with the last lines that it printed: those before its result, and those that are set in behind it.
+# Of a suite that did not end well by itself, the last lines of all.
+told() {
+	awk -v lines=20 -v most=12 '
+		/^(ok|skip|again) / { of = n = 0; next }
+		/^not ok / {
+			of = ++found <= most ? lines : 0
+			if (of) {
+				print "    " substr($0, 1, 400)
+				for (i = n > lines ? n - lines : 0; i < n; i++)
+					print "        " substr(kept[i], 1, 400)
+			} else if (found == most + 1)
+				print "    and more, which are in the log"
+			n = 0
+			next
+		}
+		of > 0 && /^[ \t]/ { print "        " substr($0, 1, 400); of--; next }
+		{ of = 0; kept[n++] = $0 }' "$LOGS/$1.log"
+	if [ -n "${reasons[$1]:-}" ]; then
+		echo "    not ok $1: ${reasons[$1]}; the end of its log:"
+		tail -n 20 "$LOGS/$1.log" | cut -c1-400 | sed 's/^/        /'
+	fi
+}
+
+# What was unstable or failed, where who has only the end of the output finds it.
+tell_failures() {
+	local one
+	for one in "${unstable[@]}"; do
+		echo "# $one was unstable:"
+		told "$one"
+	done
+	for one in "${failing[@]}"; do
+		echo "# $one failed:"
+		told "$one"
+	done
+	for one in "${failing[@]}"; do
+		grep -h '^not ok ' "$LOGS/$one.log" | cut -c1-200 | head -n 20
+		[ -z "${reasons[$one]:-}" ] || echo "not ok $one: ${reasons[$one]}"
+	done
+	[ ${#outside[@]} = 0 ] || printf '%s\n' "${outside[@]}"
+}
+
 # A failure outside a suite.
 broken() {
 	echo "not ok $1: $2"
+	outside+=("not ok $1: $2")
 	failed=$((failed + 1))
 }
 
@@ -97,8 +147,25 @@ at_exit() {
 	[ -z "$lane_pid" ] || kill "$lane_pid" 2> /dev/null
 	hand_back
 }
+# shellcheck disable=SC2317 # called by a signal
+# What is told to end says what has failed so far, and what it was doing.
+at_term() {
+	local log
+	trap - TERM
+	[ -z "${now_pid:-}" ] || kill -TERM -- "-$now_pid" 2> /dev/null
+	echo "# told to end (SIGTERM) after $SECONDS s, in: ${now_in:-} $(cat "$LOGS/lane.now" 2> /dev/null)"
+	for log in "$LOGS"/*.log; do
+		log=${log##*/}
+		! grep -q '^not ok ' "$LOGS/$log" || failing+=("${log%.log}")
+	done
+	mapfile -t failing < <(printf '%s\n' "${failing[@]}" | sort -u | sed '/^$/d')
+	tell_failures
+	echo "not ok test.sh: ended by SIGTERM after $SECONDS s"
+	exit 143
+}
 lane_pid=
 trap at_exit EXIT
+trap at_term TERM
 mkdir -p "$LOGS"
 rm -f "$LOGS"/*
 
@@ -116,12 +183,13 @@ done_in() {
 # beat NAME: says every 30 seconds what runs, and what runs beside it in the second lane.
 beaten=0
 beat() {
-	local beside=
+	local beside='' failures
 	((SECONDS - beaten >= 30)) || return 0
 	beaten=$SECONDS
 	[ -z "$lane_pid" ] || beside=$(cat "$LOGS/lane.now" 2> /dev/null)
 	[ -z "$beside" ] || beside=$(done_in "$beside")
-	echo "# $SECONDS s:${1:+ $(done_in "$1")}${1:+${beside:+, beside it}}${beside:+ $beside}"
+	failures=$(grep -hs '^not ok ' "$LOGS"/*.log | sed -E 's/^not ok ([^:]*).*/\1/' | sort -u | paste -sd, | cut -c1-300)
+	echo "# $SECONDS s:${1:+ $(done_in "$1")}${1:+${beside:+, beside it}}${beside:+ $beside}${failures:+; failed so far: $failures}"
 }
 
 # bounded NAME SECONDS COMMAND...: its output in NAME.log. Sets status; 124 when the time was up.
@@ -137,6 +205,7 @@ bounded() {
 	pid=$!
 	disown "$pid"
 	set +m
+	now_in=$name now_pid=$pid
 	while [ ! -s "$rc" ] && kill -0 "$pid" 2> /dev/null && [ $SECONDS -lt $until ]; do
 		sleep 0.1
 		[ -n "${in_lane:-}" ] || beat "$name"
@@ -191,9 +260,13 @@ judge() {
 	if [ -n "$why" ]; then
 		echo "    not ok $name: $why; the end of $log:"
 		tail -n 12 "$log" | cut -c1-400 | sed 's/^/        /'
+		reasons[$name]=$why
 	fi
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
-	[ "$f" = 0 ] || to_repeat+=("$(printf '%q ' "$f" "$@")")
+	if [ "$f" != 0 ]; then
+		to_repeat+=("$(printf '%q ' "$f" "$@")")
+		failing+=("$name")
+	fi
 }
 
 # ---- the second lane -----------------------------------------------------------------------------------------------
@@ -261,7 +334,10 @@ repeat() {
 	if [ "$f" = 0 ]; then
 		echo "unstable: $name: $failures failed, and passed when run again ($((SECONDS - began)) s)"
 		passed=$((passed + failures)) failed=$((failed - failures))
+		unstable+=("$name")
 	else
+		failing+=("$name-again")
+		[ -z "$why" ] || reasons[$name-again]=$why
 		echo "$name: $f failed when run again too ($((SECONDS - began)) s)"
 		grep -E '^not ok ' "$LOGS/$name-again.log" | cut -c1-400 | sed 's/^/    /'
 	fi
@@ -320,10 +396,15 @@ unit_programs() {
 }
 
 # shellcheck disable=SC2317
-# unit_program NAME PROGRAM: its lines come together, whatever runs beside it.
+# unit_program NAME PROGRAM: its lines come together, whatever runs beside it: of one that fails, the last ones of all that it printed.
 unit_program() {
 	local out
-	out=$(as_test "$1" timeout -k 5 600 "$2" | grep -E -A 2 "^(not )?ok $1( |:|\$)|^skip |FAILED: ")
+	out=$(as_test "$1" timeout -k 5 600 "$2")
+	if [[ $'\n'$out = *$'\n'"not ok $1"* ]]; then
+		out=$(tail -n 60 <<< "$out")
+	else
+		out=$(grep -E "^ok $1( |:|\$)|^skip " <<< "$out")
+	fi
 	echo "$out"
 }
 

@@ -282,6 +282,14 @@ end_jobs() {
 	return 0
 }
 
+# said_last FOLDER: what a case that failed, and its cudatrace, said last: set in, so that it belongs to the line above (scripts/test.sh).
+said_last() {
+	local file
+	for file in log err; do
+		[ ! -s "$1/$file" ] || { echo "$file:" && tail -n 9 "$1/$file" | LC_ALL=C tr -cd '\11\12\40-\176' | cut -c1-400; }
+	done | sed 's/^/    /'
+}
+
 random() {
 	echo $((RANDOM % $2 + $1))
 }

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""machine.py - the lock of machine.sh, for tests in Python, and who else traces this machine."""
+"""machine.py - the lock of machine.sh, for tests in Python, who else traces this machine, and its free ports."""
 import atexit
 import contextlib
+import errno
 import fcntl
 import glob
 import os
+import random
 import shutil
+import socket
 import tempfile
 
 LOCK = "/run/cudatrace-tests"
@@ -29,6 +32,19 @@ def taken(how):
             yield
         finally:
             del os.environ["MACHINE_TAKEN"]
+
+
+def free_port(family=socket.AF_INET):
+    """A port that no program has, of those that the kernel gives to no connection by itself: it stays free until it is listened on."""
+    while True:
+        port = random.SystemRandom().randrange(10000, 32000)
+        with socket.socket(family) as s:
+            try:
+                s.bind(("::1" if family == socket.AF_INET6 else "0.0.0.0", port))
+                return port
+            except OSError as e:
+                if e.errno != errno.EADDRINUSE:
+                    raise
 
 
 def own_copy(out, program):

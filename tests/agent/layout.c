@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * layout.c - what cupti/agent/cupti.h says of CUPTI's records and numbers, against the real
+ * layout.c - what target/cupti/cupti.h says of CUPTI's records and numbers, against the real
  * headers. Compiling it is the test. Where 11.8 to 13 have several versions of a record, the
  * oldest that serves and the newest are both compared.
  */
@@ -10,7 +10,7 @@
 
 /* ours has the same names for a few of the real enumerators */
 #define CUPTI_OK OUR_OK
-#include "../../cupti/agent/cupti.h"
+#include "../../target/cupti/cupti.h"
 
 #define AT(ours, m, T, M)                                                      \
 	_Static_assert(offsetof(struct ours, m) == offsetof(T, M),             \

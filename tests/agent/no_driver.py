@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""no_driver.py AGENT LIBCUPTI - loads the agent with a libcupti where there is no GPU, plays the user side (cupti/agent/agent.h),
+"""no_driver.py AGENT LIBCUPTI - loads the agent with a libcupti where there is no GPU, plays the user side (wire/agent_wire.h),
 and prints what the agent says."""
 import ctypes
 import socket

@@ -5,7 +5,7 @@
  * A program does other work between two calls of CUDA, and calls another function each time. So 256 functions are called in
  * random order, each once a round, and before each call so many KiB of other code are executed and as many of data read (64 and
  * 1024, where nothing else is said). Rounds of three ways follow each other: bare; counted alone, as a function that is
- * muted is (a half of the functions, which are recorded otherwise); and recorded by the code of hooks/capture.c into a ring, from
+ * muted is (a half of the functions, which are recorded otherwise); and recorded by the code of target/hooks/capture.c into a ring, from
  * which nobody reads (the other half). Each call is timed by itself, between
  * fences, so nothing of it overlaps with other work, as it would in a program. What a way adds is taken for each
  * function: the mean of the middle half of its calls, less that of its bare calls. Of these the median and quartiles over all
@@ -19,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../hooks/capture.h"
-#include "../../hooks/prologue.h"
+#include "../../target/hooks/capture.h"
+#include "../../target/hooks/prologue.h"
 
 #define CALLBACK __attribute__((target("general-regs-only")))
 #define FUNCS 256

@@ -12,6 +12,8 @@
 # for without a limit: it runs in the background with its output in files.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/machine.sh disable=SC1091
+. tests/machine.sh
 ROOT=$PWD
 OUT=${OUTPUT:-$ROOT/.output}
 [[ $OUT = /* ]] || OUT=$ROOT/$OUT
@@ -484,16 +486,23 @@ for name in "${cases[@]}"; do
 	T=$WORK/$name
 	mkdir "$T"
 	chmod 755 "$T"
+	machine_take alone # its probes are in every program that has the library
 	(
+		exec 9>&-
 		trap 'exec 9>&-; [ -z "${EVENTS_PID:-}" ] || kill -TERM "$EVENTS_PID" 2> /dev/null' EXIT
 		"case_$name"
 	) > "$T/log" 2>&1
 	status=$?
+	machine_leave
 	why=$(cat "$T/why" 2> /dev/null || tail -n 1 "$T/log")
 	case $status in
 	0) echo "ok $name" && passed=$((passed + 1)) ;;
 	77) echo "skip $name: $why" && skipped=$((skipped + 1)) ;;
-	*) echo "not ok $name: $why" && failed=$((failed + 1)) ;;
+	*)
+		echo "not ok $name: $why"
+		tail -q -n 9 "$T"/{log,err} 2> /dev/null | sed "s/^/    /"
+		failed=$((failed + 1))
+		;;
 	esac
 done
 echo "$passed passed, $failed failed, $skipped skipped"

@@ -187,8 +187,8 @@ for name in "${names[@]}"; do
 	case $status in
 	0) echo "ok $name ($((took / 10)).$((took % 10)) s)" && passed=$((passed + 1)) ;;
 	77) echo "skip $name: $why" && skipped=$((skipped + 1)) ;;
-	124 | 137) echo "not ok $name: took too long; $why" && failed=$((failed + 1)) ;;
-	*) echo "not ok $name: $why" && failed=$((failed + 1)) ;;
+	124 | 137) echo "not ok $name: took too long; $why" && said_last "$dir" && failed=$((failed + 1)) ;;
+	*) echo "not ok $name: $why" && said_last "$dir" && failed=$((failed + 1)) ;;
 	esac
 	if [ -n "${KEEP:-}" ] && [ "$status" != 0 ]; then
 		echo "   kept $dir"

@@ -23,6 +23,9 @@ import tempfile
 import threading
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from machine import free_port  # noqa: E402
+
 CT = os.environ.get("CUDATRACE", "./cudatrace")
 CALLS = ".output/cases/calls"
 PYPI = ".output/pypi"
@@ -302,9 +305,7 @@ def retried():
 
 
 def refused_connection():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
+    port = free_port()
     t = Trace(port, (20, 0, 0))
     t.go()
     wait_for("a failed try", lambda: "no connection" in t.text())
@@ -432,12 +433,6 @@ class Replay:
     def end(self):
         status = self.proc.wait(120)
         return re.search(r"cudatrace: otlp: (.*)", self.text()).group(1), status
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def stored():

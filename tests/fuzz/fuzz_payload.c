@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #define CT_NO_COMPAT
-#include "../../hooks/nvtx_payload.c"
+#include "../../target/nvtx/nvtx_payload.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -14,7 +14,7 @@
 #include "../../user/event/event.h"
 #include "../../user/proc/python.h"
 #include "../../user/resolve/stacks/python_stack.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -16,13 +16,13 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "../../cupti/agent/agent.h"
-#include "../../hooks/nvtx_payload.h"
-#include "../../hooks/wire.h"
+#include "../../wire/agent_wire.h"
+#include "../../target/nvtx/nvtx_payload.h"
+#include "../../wire/hooks_wire.h"
 #include "../unit/make_python.h"
 #include "../unit/patch_trace.h"
 #include "dwarf_sections.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 
 #define COMMANDS 13		  /* rows of runs[] in fuzz_trace.c */
 #define NOWHERE "\x01no function" /* patch_body() is wanted for its columns alone */

@@ -11,7 +11,7 @@
 #include <setjmp.h>
 #include <sys/mman.h>
 
-#include "../../hooks/insn.h"
+#include "../../target/common/insn.h"
 #include "hooktest.h"
 
 #define CALLBACK __attribute__((target("general-regs-only")))

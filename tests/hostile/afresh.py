@@ -98,7 +98,7 @@ def test_full():
 
 def child_of(pid, name):
     """The number of the process of this name below it."""
-    until = time.monotonic() + 30
+    until = time.monotonic() + LIMIT_S
     while time.monotonic() < until:
         found = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(pid)], capture_output=True, text=True, check=False).stdout
         for line in found.splitlines():
@@ -183,7 +183,7 @@ def test_signals():
     time.sleep(0.2)
     p.send_signal(signal.SIGINT)  # the second one leaves the program alone
     try:
-        p.wait(20)
+        p.wait(LIMIT_S)
     except subprocess.TimeoutExpired:
         os.kill(pid, signal.SIGCONT)
         os.kill(pid, signal.SIGKILL)
@@ -215,7 +215,7 @@ def test_traced():
             time.sleep(0.3)
             os.chmod(T, 0o777)
             tracer = as_nobody(holds)
-            until = time.monotonic() + 20
+            until = time.monotonic() + LIMIT_S
             while not os.path.exists(f"{T}/held"):
                 check("the program is held", time.monotonic() < until and not os.waitpid(tracer, os.WNOHANG)[0])
                 time.sleep(0.02)
@@ -243,15 +243,17 @@ def test_namespaces():
     open(f"{T}/empty", "w").close()
     done = 0
     with Serve() as s:
-        subprocess.run([name, "1", "return"], check=True, stdout=subprocess.DEVNULL, env=ENV)
-        time.sleep(2)
+        until = time.monotonic() + LIMIT_S
+        while not counted(s, "spaced"):  # its libraries have no probes yet
+            check("spaced is counted", time.monotonic() < until)
+            subprocess.run([name, "1", "return"], check=True, stdout=subprocess.DEVNULL, env=ENV)
         before = counted(s, "spaced")
         for way in ways:
             # the program keeps its files by a descriptor where /tmp is hidden
             script = f"w='{WORK} 20 return'; w=\"bash -c 'exec -a spaced {WORK} 20 return'\"; " + way.replace("exec $w", f"exec {name} 20 return")
             p = subprocess.run([*NOBODY, "unshare", "-Urmpf", "sh", "-c", script], capture_output=True, timeout=LIMIT_S, check=False, env=ENV)
             done += b"launched 20" in p.stdout
-        until = time.monotonic() + 20
+        until = time.monotonic() + LIMIT_S
         while counted(s, "spaced") - before < 20 * done and time.monotonic() < until:
             time.sleep(0.2)
         got = counted(s, "spaced") - before

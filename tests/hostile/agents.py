@@ -85,7 +85,7 @@ def hostile(way, seed):
         s.close()
 
 
-with open("hooks/wire.h") as wire:
+with open("wire/hooks_wire.h") as wire:
     HOOKS_VERSION = int(re.search(r"#define HOOKS_VERSION (\d+)", wire.read())[1])
 
 

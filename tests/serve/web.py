@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 import run
-from run import Serve, Wrong, check, refused, wait_for
+from run import Serve, Wrong, check, machine, refused, wait_for
 
 T = run.T
 # of "secret" (cost 10) and "another" (cost 4)
@@ -305,11 +305,13 @@ def main():
     tests = {name.removeprefix("test_"): f for name, f in globals().items() if name.startswith("test_")}
     for name in sys.argv[1:] or tests:
         try:
-            tests[name]()
+            with machine.taken("alone"):
+                tests[name]()
             print(f"ok serve {NAME} {name}", flush=True)
         except (Wrong, OSError, StopIteration, subprocess.SubprocessError) as e:
             failed = 1
             print(f"not ok serve {NAME} {name}: {type(e).__name__}: {str(e)[:600]}".replace("\n", " | "), flush=True)
+            run.said_last(e)
     shutil.rmtree(T, ignore_errors=True)
     return failed
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "../../hooks/prologue.h"
+#include "../../target/hooks/prologue.h"
 
 #define API __attribute__((visibility("default")))
 #pragma GCC diagnostic ignored "-Wunused-parameter"

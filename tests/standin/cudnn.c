@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "../../hooks/prologue.h"
+#include "../../target/hooks/prologue.h"
 
 #define API __attribute__((visibility("default")))
 #pragma GCC diagnostic ignored "-Wunused-parameter"

@@ -40,8 +40,8 @@
 #include <unistd.h>
 #include <sys/syscall.h>
 
-#include "../../cupti/agent/cupti.h"
-#include "../../hooks/prologue.h"
+#include "../../target/cupti/cupti.h"
+#include "../../target/hooks/prologue.h"
 #include "../../user/api/api.h"
 
 #define EXPORT __attribute__((visibility("default")))

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../cupti/counters/counters_cupti.h"
+#include "../../counters/counters_cupti.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define MAX_SAMPLES 100000

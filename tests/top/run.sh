@@ -9,6 +9,8 @@ set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=tests/lib.sh disable=SC1091
 . "$here/../lib.sh"
+# shellcheck source=tests/machine.sh disable=SC1091
+. "$here/../machine.sh"
 export LC_ALL=C.UTF-8
 
 # ---- the terminal ------------------------------------------------------------------------------------------------
@@ -524,6 +526,11 @@ case_top_dumb() {
 	shown "cannot draw on a terminal of type 'dumb'"
 }
 
+# Descriptions of a terminal that a top has made. Other tests have files with similar names.
+descriptions() {
+	find /tmp/cudatrace-?????? -name cudatrace-ansi 2> /dev/null
+}
+
 # No description of the terminal: it is taken for one that knows ANSI's sequences, and a sentence says so.
 case_top_unknown_terminal() {
 	target a mix 5 0 0
@@ -536,11 +543,11 @@ case_top_unknown_terminal() {
 	shown ' 6 cudaMalloc$'
 	keys q
 	restored 0
-	ls -d /tmp/cudatrace-* > "$T/left" 2> /dev/null
+	descriptions > "$T/left"
 	TOP_ENV="TERM=" top -p "$PID_a"
 	keys q
 	restored 0
-	[ "$(ls -d /tmp/cudatrace-* 2> /dev/null)" = "$(cat "$T/left")" ] || fail "its description of the terminal was left behind"
+	[ "$(descriptions)" = "$(cat "$T/left")" ] || fail "its description of the terminal was left behind"
 }
 
 case_top_colors() {
@@ -678,15 +685,17 @@ while read -r name; do
 		[ -n "$wanted" ] || continue
 	fi
 	dir=$(mktemp -d "${TMPDIR:-/tmp}/cudatrace-top.XXXXXX")
-	timeout -k 5 "${CASE_TIMEOUT:-90}" "$BASH" "$0" --one "$name" "$dir" > "$dir/log" 2>&1
+	machine_take alone # most of them trace the whole machine
+	timeout -k 5 "${CASE_TIMEOUT:-160}" "$BASH" "$0" --one "$name" "$dir" > "$dir/log" 2>&1 9>&-
 	status=$?
+	machine_leave
 	why=$(cat "$dir/why" 2> /dev/null || tail -n 1 "$dir/log")
 	why=$(LC_ALL=C tr -cd '\40-\176' <<< "$why")
 	case $status in
 	0) echo "ok $name" ;;
 	77) echo "skip $name: $why" ;;
-	124 | 137) echo "not ok $name: took too long; $why" && failed=1 ;;
-	*) echo "not ok $name: $why" && failed=1 ;;
+	124 | 137) echo "not ok $name: took too long; $why" && said_last "$dir" && failed=1 ;;
+	*) echo "not ok $name: $why" && said_last "$dir" && failed=1 ;;
 	esac
 	rm -rf "$dir"
 done < <(sed -n 's/^case_\(top_[a-z0-9_]*\)() {.*/\1/p' "$0")

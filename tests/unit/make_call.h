@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "../../user/event/event.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 
 #define MAKE_REGS (API_ARCH_HERE == API_X86_64 ? 6 : 8)
 

@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../../bpf/cudatrace.h"
-#include "../../bpf/control.h"
+#include "../../wire/cudatrace.h"
+#include "../../wire/control.h"
 
 struct python_memory {
 	uint64_t runtime[1], interp[1][2], thread[2][5], frame[4][10], code[3][26], name[8],

@@ -19,10 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../cupti/agent/agent.h"
-#include "../../cupti/agent/cupti.h"
-#include "../../cupti/agent/queue.h"
-#include "../../cupti/agent/state.h"
+#include "../../wire/agent_wire.h"
+#include "../../target/cupti/cupti.h"
+#include "../../target/cupti/queue.h"
+#include "../../target/cupti/state.h"
 #include "../../user/source/agent/agent.h"
 #include "../../user/source/agent/agent_child.h"
 #include "../../user/source/agent/agent_funcs.h"

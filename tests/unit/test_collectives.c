@@ -5,7 +5,7 @@
 
 #include "../../user/event/scopes/scopes.h"
 #include "unit.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 
 #define COMM 0x7f0000001000
 #define HASH 0x8f31

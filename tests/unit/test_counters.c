@@ -19,7 +19,7 @@ typedef int CUptiResult;
 #define __cuda_cuda_h__
 #include "/usr/local/cuda/include/cupti_pmsampling.h"
 #undef CUPTI_SUCCESS
-#include "../../cupti/counters/counters_cupti.h"
+#include "../../counters/counters_cupti.h"
 #endif
 
 static char path[] = "/tmp/cudatrace-unit.XXXXXX";

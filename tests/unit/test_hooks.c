@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_hooks.c - calls recorded inside a process, and read: what is done at a hook (hooks/capture.c)
+ * test_hooks.c - calls recorded inside a process, and read: what is done at a hook (target/hooks/capture.c)
  * is called here as the engine calls it, in this process, and the reader of user/source/hooks reads the
  * area that it writes to. Also with an area, and messages, that make no sense.
  */
@@ -17,9 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../hooks/capture.h"
-#include "../../hooks/layers.h"
-#include "../../hooks/muted.h"
+#include "../../target/hooks/capture.h"
+#include "../../target/hooks/layers.h"
+#include "../../target/hooks/muted.h"
 #include "../../user/source/agent/agent_process.h"
 #include "../../user/source/agent/agent_tids.h"
 #include "../../user/source/hooks/hooks.h"

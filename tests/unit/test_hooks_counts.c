@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_hooks_counts.c - calls counted inside a process, and their sums: what is done at a hook
- * (hooks/capture.c, hooks/counts.c) is called here as the engine calls it, and the reader of
+ * (target/hooks/capture.c, target/hooks/counts.c) is called here as the engine calls it, and the reader of
  * user/source/hooks makes CT_CALL_COUNT records of the area. Also with an area that makes no sense.
  */
 #include <pthread.h>
@@ -12,9 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../hooks/capture.h"
-#include "../../hooks/held.h"
-#include "../../hooks/reach.h"
+#include "../../target/hooks/capture.h"
+#include "../../target/hooks/held.h"
+#include "../../target/hooks/reach.h"
 #include "../../user/source/agent/agent_process.h"
 #include "../../user/source/agent/agent_tids.h"
 #include "../../user/source/hooks/hooks_counts.h"

@@ -12,7 +12,7 @@
 #include "../../user/trace/writer.h"
 #include "patch_trace.h"
 #include "unit.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 
 static uint64_t state = 88172645463325252ULL;
 static uint64_t rnd(void)

@@ -8,7 +8,7 @@
 #include "../../user/util/io/json.h"
 #include "unit.h"
 
-static const char path[] = "/tmp/cudatrace-test-json.tmp";
+static char path[64];
 
 static void test_text(void)
 {
@@ -113,6 +113,7 @@ static void test_long(void)
 
 int main(void)
 {
+	snprintf(path, sizeof(path), "/tmp/ct_test_json.%d", (int)getpid());
 	RUN(test_text);
 	RUN(test_strings);
 	RUN(test_long);

@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../hooks/nvtx_payload.h"
-#include "../../hooks/nvtx_wire.h"
+#include "../../target/nvtx/nvtx_payload.h"
+#include "../../wire/nvtx_wire.h"
 #include "../../user/source/nvtx/nvtx_find.h"
 #include "unit.h"
 

@@ -7,7 +7,7 @@
 
 #include "../../user/event/event.h"
 #include "unit.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 
 /* The largest size that a head can say, and some bytes behind it that no check may look at. */
 static union {

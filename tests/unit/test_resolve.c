@@ -9,7 +9,7 @@
 
 #include "../../user/stages/nest.h"
 #include "../../user/resolve/names/names.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 #include "../../user/resolve/absent.h"
 #include "../../user/resolve/resolve.h"
 #include "make_call.h"

@@ -5,7 +5,7 @@
 #include "../../user/event/scopes/scopes.h"
 #include "../../user/trace/defs.h"
 #include "unit.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 
 static char log_text[8192];
 

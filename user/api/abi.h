@@ -8,7 +8,7 @@
 #define CT_ABI_H
 
 #include "api.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 
 #define ABI_NONE 0xff
 

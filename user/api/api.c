@@ -9,7 +9,7 @@
 #include "api.h"
 #include "layers/symbol.h"
 #include "xlat.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 
 #include <fnmatch.h>
 #include <string.h>

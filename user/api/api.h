@@ -18,7 +18,7 @@
 #include "domain.h"
 #include "field.h"
 
-struct ct_spec; /* bpf/control.h */
+struct ct_spec; /* wire/control.h */
 
 /* Classes, in the order in which `list` and --help name them. */
 enum api_class {

@@ -3,7 +3,7 @@
  * follows from the roles that the rows give to arguments. */
 #include "abi.h"
 #include "layout.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
  * the row's plan is made.
  */
 #include "abi.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  */
 #include "abi.h"
 #include "layout.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 
 #include <string.h>
 

@@ -21,7 +21,7 @@
  */
 #include "layout.h"
 #include "xlat.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 
 /* clang-format off */
 #define ARG(n, t, w, ...) { .name = #n, .label = #n, .type = t, .width = w, ##__VA_ARGS__ }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "event.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 
 struct layout {
 	bool known, bad;

@@ -4,7 +4,7 @@
 #define CT_SELECT_H
 
 #include "event.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 
 struct selection {
 	uint64_t shown[CT_MAX_FUNCS / 64];

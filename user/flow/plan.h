@@ -8,7 +8,7 @@
 #define CT_PLAN_H
 
 #include "../util/types.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 
 struct target;
 struct inject_thread;
@@ -23,7 +23,7 @@ enum plan_stack {
 	PLAN_STACK_AUTO,      /* only Python's frames where a thread runs Python, else as COPY */
 };
 
-/* What the agent in the target must report about the device (cupti/agent/agent.h names the
+/* What the agent in the target must report about the device (wire/agent_wire.h names the
  * bits). */
 struct plan_device {
 	uint32_t kinds;			/* enum agent_kind; 0: nothing */

@@ -15,7 +15,7 @@
 
 #include "elf_read.h"
 #include "python.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 
 #define MAJOR_MINOR(version) ((version) >> 16)
 #define PYTHON_310 0x030a00f0 /* it does not say which 3.10 it is */

@@ -11,7 +11,7 @@
 
 #include "target.h"
 
-struct ct_python; /* bpf/control.h */
+struct ct_python; /* wire/control.h */
 
 /* Looks for an interpreter in the process. Returns 0 and fills *out (generation 0); -ENOENT: there
  * is none; -ENOTSUP: there is one that cannot be walked, and *why says the reason, a clause such as

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "python.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 
 #define MAX_INTERPS 64
 #define MAX_THREADS 4096

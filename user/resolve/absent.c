@@ -9,7 +9,7 @@
 
 #include "../proc/filed.h"
 #include "absent.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 
 #define KEPT 256 /* reads that are kept, of all threads together */
 

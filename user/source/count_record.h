@@ -7,7 +7,7 @@
 #define CT_COUNT_RECORD_H
 
 #include "../util/types.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 
 union count_record {
 	struct ct_call_count t;

@@ -7,7 +7,7 @@
 #include "../proc/python.h"
 #include "../util/msg.h"
 #include "python_seek.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 
 #define MAX_REASONS 8
 

@@ -158,10 +158,11 @@ static void text_proc(const struct steps *s, struct out *o, const struct steps_o
 	size_t *order, n;
 
 	head(o, p);
-	if (!p->n && p->unseen) {
+	if (!p->n && p->unseen + p->entered) {
 		out_fmt(o,
-			"%zu, and in each of them something was not seen: none can be judged\n\n",
-			p->unseen);
+			"%zu, and in each of them something was not seen%s: none can be judged\n\n",
+			p->unseen + p->entered,
+			p->entered ? ", or the agent of --gpu came in" : "");
 		return;
 	}
 	if (!p->n) {
@@ -198,6 +199,12 @@ static void text_proc(const struct steps *s, struct out *o, const struct steps_o
 	if (p->unseen)
 		out_fmt(o, " %zu further steps are not judged, because something was not seen in them\n",
 			p->unseen);
+	if (p->entered)
+		out_fmt(o,
+			" %zu further step%s not judged, because the agent of --gpu came into the "
+			"program in %s\n",
+			p->entered, p->entered == 1 ? " is" : "s are",
+			p->entered == 1 ? "it" : "them");
 	table_text_row(&t, o, &sum);
 	different(s, o, p, order[0]);
 	out_char(o, '\n');
@@ -246,8 +253,8 @@ void steps_json(const struct steps *s, struct out *o)
 		if (p[i].period)
 			json_put_u64(&j, "period", p[i].period);
 		json_put_u64(&j, "median_ns", p[i].median_ns);
-		if (p[i].unseen)
-			json_put_u64(&j, "steps_not_judged", p[i].unseen);
+		if (p[i].unseen + p[i].entered)
+			json_put_u64(&j, "steps_not_judged", p[i].unseen + p[i].entered);
 		json_open_array(&j, "steps");
 		t = table_of(&p[i]);
 		for (size_t k = 0; k < p[i].n; k++)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../api/api.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 
 #define PAGE_BYTES 4096
 #define JUMPS_MAX 3 /* followed from a call's target: a linker's stub, a wrapper that is a jump */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../proc/python.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 
 struct walk {
 	struct target *target;

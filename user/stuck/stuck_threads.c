@@ -11,7 +11,7 @@
 #include "../proc/running.h"
 #include "../resolve/stacks/python_stack.h"
 #include "../util/text.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 
 #define LOOKED_AT_MAX 512 /* threads of a process */
 #define PART_MAX 256	  /* bytes of a function's or a file's name */

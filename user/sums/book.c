@@ -14,7 +14,7 @@
 #include "book.h"
 #include "../util/table/array.h"
 #include "../util/table/kept.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 
 #define WORD(name, word, scopes, layers) word,
 const char *const book_by_words[] = { BOOK_BY(WORD) NULL };
@@ -219,7 +219,7 @@ void book_add(struct ct_sums *a, const struct ct_sums *b)
 	a->odd = a->odd + b->odd < a->odd ? UINT32_MAX : a->odd + b->odd;
 }
 
-/* As in bpf/sums.h. */
+/* As in wire/sums.h. */
 static bool add_size(__u64 *sum, uint64_t size)
 {
 	if (size >= CT_SIZE_MOST || *sum >= CT_SUM_MOST)

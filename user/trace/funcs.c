@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "funcs.h"
-#include "../../bpf/control.h"
+#include "../../wire/control.h"
 
 struct funcs {
 	int n;

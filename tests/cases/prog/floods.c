@@ -21,8 +21,8 @@
 
 #include <cuda_runtime_api.h>
 
-#include "../../../cupti/agent/agent.h"
-#include "../../../hooks/wire.h"
+#include "../../../wire/agent_wire.h"
+#include "../../../wire/hooks_wire.h"
 
 #define RECORDS 200 /* in a message */
 #define HOLES 1000

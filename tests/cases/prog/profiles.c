@@ -40,7 +40,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../../cupti/agent/cupti.h"
+#include "../../../target/cupti/cupti.h"
 
 #define BYTES 65536
 #define BUFFERS 64

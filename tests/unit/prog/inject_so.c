@@ -48,7 +48,9 @@ int cudatrace_agent_start(const char *how)
 	if (strstr(how, "crash"))
 		*nowhere = 1;
 	if (strstr(how, "slow"))
-		nanosleep(&(struct timespec){ .tv_nsec = 500000000 }, NULL);
+		nanosleep(&(struct timespec){ .tv_sec = strstr(how, "very") ? 2 : 0,
+					      .tv_nsec = 600000000 },
+			  NULL);
 	if (strstr(how, "hang") && !pthread_mutex_lock(&held)) /* its own: for ever */
 		pthread_mutex_lock(&held);
 	if (strstr(how, "refuse")) {

@@ -7,7 +7,7 @@
 #define CT_SYMBOL_H
 
 #include "../../util/types.h"
-#include "../../../bpf/control.h"
+#include "../../../wire/control.h"
 
 /* Writes "at::_ops::relu::call" for a symbol as compilers mangle it: names inside of names, without
  * templates and operators. Returns its length; 0: it is another sort of symbol, or longer. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../../wire/cudatrace.h"
 #include "fatbin.h"
 #include "known_code.h"
 

@@ -18,7 +18,7 @@
 #include "../../util/io/bounded.h"
 #include "../../util/msg.h"
 #include "../../util/table/chains.h"
-#include "../../../bpf/control.h"
+#include "../../../wire/control.h"
 
 #define SPACES_MAX 1024 /* processes whose mappings are kept */
 #define SETS 128	/* raw stacks that wait for their calls: SETS times WAYS, by thread */

@@ -7,7 +7,7 @@
 #ifndef CT_AGENT_CONN_H
 #define CT_AGENT_CONN_H
 
-#include "../../../cupti/agent/meet_msg.h"
+#include "../../../wire/meet_msg.h"
 #include "../../util/types.h"
 
 /* How long a connection may stay open before the greeting comes. */

@@ -8,7 +8,7 @@
 #ifndef CT_AGENT_DOOR_H
 #define CT_AGENT_DOOR_H
 
-#include "../../../cupti/agent/meet_msg.h"
+#include "../../../wire/meet_msg.h"
 #include "../../util/types.h"
 
 struct agent_kins;

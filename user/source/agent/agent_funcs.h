@@ -4,7 +4,7 @@
 #ifndef CT_AGENT_FUNCS_H
 #define CT_AGENT_FUNCS_H
 
-#include "../../../cupti/agent/agent.h"
+#include "../../../wire/agent_wire.h"
 #include "../../flow/plan.h"
 
 struct agent_funcs;

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../../cupti/agent/agent.h"
+#include "../../../wire/agent_wire.h"
 #include "../../proc/target.h"
 #include "../../util/now.h"
 #include "agent_kin.h"

@@ -7,7 +7,7 @@
 #ifndef CT_AGENT_PEER_H
 #define CT_AGENT_PEER_H
 
-#include "../../../cupti/agent/agent.h"
+#include "../../../wire/agent_wire.h"
 #include "../source.h"
 #include "agent_conn.h"
 

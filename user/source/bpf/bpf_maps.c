@@ -11,7 +11,7 @@
 #include <bpf/libbpf.h>
 
 #include "../../util/types.h"
-#include "../../../bpf/control.h"
+#include "../../../wire/control.h"
 #include "cudatrace.skel.h" /* behind control.h, whose structs it holds */
 #include "bpf_maps.h"
 #include "../host.h"

@@ -6,7 +6,7 @@
 
 #include "../python_seek.h"
 #include "pythons.h"
-#include "../../../bpf/control.h"
+#include "../../../wire/control.h"
 
 struct pythons {
 	int map_fd;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * counters.c - see counters.h. The helper does the work (cupti/counters/counters_helper.c); this
+ * counters.c - see counters.h. The helper does the work (counters/counters_helper.c); this
  * starts it, passes on what it says (counters_inbox), and ends it.
  */
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "counters.h"
 #include "counters_child.h"
 #include "counters_inbox.h"
-#include "../../../cupti/counters/counters_wire.h"
+#include "../../../wire/counters_wire.h"
 
 #define READY_MS 60000	    /* CUDA takes seconds to start where there are many GPUs */
 #define MESSAGES_MAX 256    /* of one drain(): the loop has other things to do too */

@@ -23,7 +23,7 @@
 #include "../../util/io/child.h"
 #include "../../util/msg.h"
 #include "counters_child.h"
-#include "../../../cupti/counters/counters_wire.h"
+#include "../../../wire/counters_wire.h"
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U

@@ -9,7 +9,7 @@
 
 #include "../source.h"
 
-#include "../../../cupti/counters/counters_wire.h" /* needs bpf/cudatrace.h */
+#include "../../../wire/counters_wire.h" /* needs wire/cudatrace.h */
 
 /* All zero at the beginning, but for what the owner sets. */
 struct counters_inbox {

@@ -37,7 +37,7 @@
 #include "../../util/now.h"
 #include "../../util/table/array.h"
 #include "../host.h"
-#include "../../../bpf/control.h"
+#include "../../../wire/control.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

@@ -9,8 +9,9 @@
 #include <sys/stat.h>
 
 #include "../../util/types.h"
+#include "../../../wire/cudatrace.h"
 
-struct ct_vma; /* bpf/control.h */
+struct ct_vma; /* wire/control.h */
 
 /* One mapping. `pid` is in our namespace (ns_pid is not used any more). A negative return stops. */
 typedef int (*maps_fn)(void *ctx, const struct ct_vma *);

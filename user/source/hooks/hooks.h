@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hooks.h - the source of calls that are recorded inside the programs (hooks/): one that is started
+ * hooks.h - the source of calls that are recorded inside the programs (target/hooks/): one that is started
  * has its hooks by LD_PRELOAD, one that runs by injection. Needs no BPF, and for a program that is
  * started no root. docs/hooks.md has the method.
  */

@@ -29,7 +29,7 @@
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #endif
-#include "../../../bpf/sums.h"
+#include "../../../wire/sums.h"
 
 /* The sums of a key; `more` is there if the plan wants histograms or sizes. */
 struct item {

@@ -6,7 +6,7 @@
 #ifndef CT_HOOKS_FUNCS_H
 #define CT_HOOKS_FUNCS_H
 
-#include "../../../hooks/wire.h"
+#include "../../../wire/hooks_wire.h"
 #include "../../flow/plan.h"
 
 /* Sends a message. 0 or -errno. */

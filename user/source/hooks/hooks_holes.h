@@ -9,7 +9,7 @@
 #define CT_HOOKS_HOLES_H
 
 #include "../../event/event.h"
-#include "../../../hooks/wire.h"
+#include "../../../wire/hooks_wire.h"
 
 struct hooks_batch;
 struct hooks_holes;

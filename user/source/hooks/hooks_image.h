@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hooks_image.h - the object that comes into programs (hooks/). */
+/* hooks_image.h - the object that comes into programs (target/hooks/). */
 #ifndef CT_HOOKS_IMAGE_H
 #define CT_HOOKS_IMAGE_H
 

@@ -8,7 +8,7 @@
 #define CT_HOOKS_RING_READER_H
 
 #include "../../event/event.h"
-#include "../../../hooks/wire.h"
+#include "../../../wire/hooks_wire.h"
 #include "hooks_clock.h"
 #include "hooks_pack.h"
 

@@ -17,8 +17,8 @@
 #define CT_SAMPLER_H
 
 #include "../../event/event.h"
+#include "../../../wire/control.h"
 #include "../../flow/plan.h"
-#include "../../../bpf/control.h"
 
 /* of CPU time, so that all calls of a short program are counted */
 #define SAMPLER_COUNT_NS 1000000000ULL

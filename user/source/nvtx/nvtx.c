@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../../hooks/nvtx_wire.h"
+#include "../../../wire/nvtx_wire.h"
 #include "../../util/msg.h"
 #include "../../util/now.h"
 #include "../agent/agent_env.h"

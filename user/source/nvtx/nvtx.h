@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nvtx.h - brings the object for NVTX 3 (hooks/nvtx.c) into the programs that are traced, so that
+ * nvtx.h - brings the object for NVTX 3 (target/nvtx/nvtx.c) into the programs that are traced, so that
  * probes see header-only NVTX. It makes no records: the probes do, beside which this is a source.
  *
  * A program that is started, and what it starts, gets the object by its environment. A process that

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../hooks/nvtx_wire.h"
+#include "../../../wire/nvtx_wire.h"
 #include "../../util/table/array.h"
 
 #define CHUNK (256u << 10)

@@ -4,7 +4,7 @@
  *
  * They have no symbol in a stripped file, so writable mappings of files are searched for what such a
  * table begins with. What is found is a guess about untrusted memory: the object in the process
- * (hooks/nvtx.c) looks again before it writes.
+ * (target/nvtx/nvtx.c) looks again before it writes.
  */
 #ifndef CT_NVTX_FIND_H
 #define CT_NVTX_FIND_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* nvtx_image.c - the object for NVTX 3 (hooks/nvtx.c), which is part of the binary. */
+/* nvtx_image.c - the object for NVTX 3 (target/nvtx/nvtx.c), which is part of the binary. */
 #include "nvtx_image.h"
 #include "../../util/io/embed.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* nvtx_image.h - the object that makes header-only NVTX 3 visible to probes (hooks/nvtx.c). */
+/* nvtx_image.h - the object that makes header-only NVTX 3 visible to probes (target/nvtx/nvtx.c). */
 #ifndef CT_NVTX_IMAGE_H
 #define CT_NVTX_IMAGE_H
 

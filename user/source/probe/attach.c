@@ -19,7 +19,7 @@
 #include "../../util/msg.h"
 #include "../../util/thread.h"
 #include "links.h"
-#include "../../../bpf/control.h"
+#include "../../../wire/control.h"
 
 #define CLOSE_THREADS 128
 #define CLOSE_STACK (64 * 1024)

@@ -11,7 +11,7 @@
 #include "../../api/layers/symbol.h"
 #include "../../proc/elf_read.h"
 
-/* Where a tensor keeps its shape, as CT_TENSORS_*() in bpf/control.h read it. plan 0: not known. */
+/* Where a tensor keeps its shape, as CT_TENSORS_*() in wire/control.h read it. plan 0: not known. */
 struct tensors_layout {
 	uint32_t plan;
 	uint8_t undefined; /* the type of a tensor that is none */
