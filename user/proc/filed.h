@@ -13,6 +13,7 @@
 #define CT_FILED_H
 
 #include "target.h"
+#include "../../wire/cudatrace.h"
 
 struct filed;
 /* Finds the name of a file that a process has mapped recently, by its inode number. False: not

@@ -10,6 +10,7 @@
 #define CT_PROC_PYTHON_H
 
 #include "target.h"
+#include "../../wire/cudatrace.h"
 
 struct ct_python; /* wire/control.h */
 

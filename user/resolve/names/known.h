@@ -9,6 +9,7 @@
 
 #include "../../proc/target.h"
 #include "known_elf.h"
+#include "../../../wire/cudatrace.h"
 
 struct known;
 

@@ -11,6 +11,7 @@
 #define CT_UNWIND_H
 
 #include "space.h"
+#include "../../../wire/cudatrace.h"
 
 #define UNWIND_MAX 512 /* frames of a stack at most */
 
