@@ -68,7 +68,7 @@ static int open_stages(struct session *s)
 			  &s->plan.filter, s->sinks,
 			  s->o->format->flags & SINKS_LIVE ? 0 : s->o->count);
 	if (!err && s->plan.capture.count)
-		process_table_keep_ended(s->stages.procs);
+		process_table_keep_ended(world_processes(s->stages.world));
 	return err;
 }
 
