@@ -176,7 +176,7 @@ static bool put_as(struct cells *c, const struct rule *r, const struct field *f)
 }
 
 /* Has the field a column? Then it is put there. */
-static bool take(struct cells *c, unsigned int of, const struct field *f)
+static bool put_field(struct cells *c, unsigned int of, const struct field *f)
 {
 	uint64_t known = f->name ? rules_of(field_key(f)) : 0;
 
@@ -204,7 +204,7 @@ void columns_fields(struct cells *c, const struct event *ev, const struct field 
 	for (int i = 0; i < n; i++) {
 		depth -= f[i].type == FIELD_CLOSE && depth;
 		if (depth || f[i].type == FIELD_OPEN || f[i].type == FIELD_CLOSE ||
-		    !take(c, of, &f[i]))
+		    !put_field(c, of, &f[i]))
 			rest[nrest++] = f[i];
 		depth += f[i].type == FIELD_OPEN && !f[i].absent;
 	}

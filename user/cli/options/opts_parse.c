@@ -499,7 +499,7 @@ static int by_status(struct opts *o, unsigned char *given, const char *option, c
 }
 
 /* One option into its struct. Returns 0, or -EINVAL after one message. */
-static int take(struct opts *o, int i, const char *name, unsigned char *given)
+static int set_option(struct opts *o, int i, const char *name, unsigned char *given)
 {
 	static const char status[] = "status=";
 	const struct option_row *r = opts_row_at(i)->row;
@@ -564,7 +564,7 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		i = index_of(cmd, c);
 		r = opts_row_at(i)->row;
 		spelled(r, argv[at], name, sizeof(name));
-		if (take(o, i, name, given))
+		if (set_option(o, i, name, given))
 			return -EINVAL;
 	}
 	if (o->help || o->version)
