@@ -713,7 +713,7 @@ static int count_tail(struct join *j, struct join_proc *p)
 	if (lost.count <= t.lone)
 		return 0;
 	lost.count -= t.lone;
-	p->told += lost.count;
+	p->reported += lost.count;
 	j->counts.tail += lost.count;
 	return j->next(j->ctx, &ev);
 }

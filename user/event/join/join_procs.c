@@ -46,7 +46,7 @@ void join_procs_close(struct join_procs *j)
 
 uint64_t join_procs_missing(const struct join_proc *p)
 {
-	uint64_t came = p->kernels + p->told;
+	uint64_t came = p->kernels + p->reported;
 
 	return p->launched > came ? p->launched - came : 0;
 }
@@ -186,7 +186,7 @@ void join_procs_record(struct join_procs *j, struct join_proc *p, const struct c
 		count_unheard(j, p);
 		count_missing(j, p);
 		p->asked = p->heard = false;
-		p->launched = p->kernels = p->told = 0;
+		p->launched = p->kernels = p->reported = 0;
 		p->taken_ns = p->taken_until_ns = 0;
 		p->left = false;
 		p->number = 0;
