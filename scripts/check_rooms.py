@@ -65,7 +65,7 @@ MAY_INCLUDE = {
     'source/nvtx': 'proc source source/agent util util/io util/table',
     'source/probe': 'api flow source source/discover util util/io util/table',
     'source/symbols': 'api api/layers proc util util/table',
-    'stages': 'event event/holes event/join event/scopes flow resolve trace util util/table',
+    'stages': 'event event/holes event/join event/scopes event/world flow resolve trace util util/table',
     'stat': 'event/holes event/memory flow render sums util util/io util/option util/table',
     'stuck': 'api event flow nccl proc request resolve/stacks session source source/bpf stages util util/io util/option util/table',
     'sums': 'api event event/holes event/scopes util util/table',
