@@ -6,9 +6,9 @@
 #ifndef CT_HOOKS_JUMP_H
 #define CT_HOOKS_JUMP_H
 
-#include "../hooks/engine.h"
-#include "stub.h"
-#include "text.h"
+#include "hook.h"
+#include "call_stub.h"
+#include "code_text.h"
 
 struct jump {
 	/* address of the jump: the function's first byte, or the byte after its endbr64; 0: it was

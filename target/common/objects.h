@@ -12,7 +12,7 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
-#include "text.h"
+#include "code_text.h"
 
 #define OBJECT_NAME 2048 /* the longest name of a symbol, in bytes */
 

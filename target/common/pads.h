@@ -11,7 +11,7 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
-#include "text.h"
+#include "code_text.h"
 
 /* a jump */
 #if defined(__x86_64__)

@@ -13,8 +13,8 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
-#include "stub.h"
-#include "text.h"
+#include "call_stub.h"
+#include "code_text.h"
 
 struct gate {
 	__u64 to;	  /* address of the function; 0: there is no gate */

@@ -4,7 +4,7 @@
  * limit, and the connection to a peer that does not follow the protocol is closed. Used by one
  * thread at a time: the one that starts the agent, then the agent's.
  */
-#include "state.h"
+#include "agent_state.h"
 #include "../common/meet.h"
 
 #include <stdarg.h>

@@ -6,8 +6,8 @@
  * on its own thread, while the call waits; then the call is executed, and finds CUPTI as if nobody
  * had used it.
  */
-#include "state.h"
-#include "watch.h"
+#include "agent_state.h"
+#include "watch_cupti.h"
 
 #include <pthread.h>
 #include <sys/syscall.h>

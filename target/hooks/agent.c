@@ -38,12 +38,12 @@
 #include "door.h"
 #include "engine.h"
 #include "layers.h"
-#include "muted.h"
+#include "muted_funcs.h"
 #include "own.h"
-#include "python.h"
+#include "python_frames.h"
 #include "../common/sys.h"
 #include "talk.h"
-#include "../common/text.h"
+#include "../common/code_text.h"
 
 #define CONNECT_MS 1000
 #define LOOK_MS 1000 /* how often to check the hooks, and whether the program has ended */

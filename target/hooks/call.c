@@ -9,7 +9,7 @@
 #include <linux/types.h>
 #include <sys/syscall.h>
 
-#include "state.h"
+#include "engine_state.h"
 
 struct hot engine_hot[HOOK_FUNCS];
 __thread uintptr_t hooks_top __attribute__((tls_model("initial-exec")));

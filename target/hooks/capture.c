@@ -23,9 +23,9 @@
 #include "counts.h"
 #include "inside.h"
 #include "layers.h"
-#include "python.h"
+#include "python_frames.h"
 #include "reach.h"
-#include "../../wire/hooks_ring.h"
+#include "ring_write.h"
 #include "stack.h"
 #include "../common/sys.h"
 

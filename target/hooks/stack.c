@@ -8,7 +8,7 @@
 #include <sys/uio.h>
 
 #include "engine.h"
-#include "../../wire/hooks_ring.h"
+#include "ring_write.h"
 #include "../common/sys.h"
 
 #define PAGE 4096

@@ -5,8 +5,8 @@
  */
 #include "../common/emit.h"
 #include "../common/pads.h"
-#include "../common/stub.h"
-#include "../common/text.h"
+#include "../common/call_stub.h"
+#include "../common/code_text.h"
 
 void stub_make(struct stub *s, const struct stub_first *first, unsigned int number,
 	       unsigned int bytes)

@@ -29,8 +29,8 @@
 
 #include "../common/emit_x86.h"
 #include "../common/pads.h"
-#include "../common/stub.h"
-#include "../common/text.h"
+#include "../common/call_stub.h"
+#include "../common/code_text.h"
 
 #define COUNTS 2
 #define GO 34

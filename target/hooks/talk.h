@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "../cupti/held.h"
+#include "../common/descriptor.h"
 #include "../../wire/hooks_wire.h"
 
 /* "v1 path=PATH key=HEX" or "v1 fd=N". 0 or -errno. */

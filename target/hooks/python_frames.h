@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * python.h - reads the Python frames of a call's thread, in the same way as the kernel side: both
+ * python_frames.h - reads the Python frames of a call's thread, in the same way as the kernel side: both
  * compile capture/python_walk.h. Here the memory is read by a system call.
  */
 #ifndef CT_HOOKS_PYTHON_H

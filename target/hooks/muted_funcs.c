@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* muted.c - see muted.h. */
-#include "muted.h"
+/* muted_funcs.c - see muted.h. */
+#include "muted_funcs.h"
 
 #include <string.h>
 #include <time.h>
