@@ -85,7 +85,7 @@ cat "$pieces/domain.def" >> user/api/domains.def
 cat "$pieces/xlat.def" >> user/api/xlat.def
 touches library user/api/toy.def user/api/domains.def user/api/xlat.def
 
-# ---- a kind of record: a struct and its number, a row, its fields ------------------------------------------------
+# ---- a kind of record: a struct and its number, a row, its fields, its row on timelines ------------------------------------------------
 
 last=$(sed -nE '/^enum ct_kind/,/CT_KIND_END/s/^\tCT_[A-Z_]+ = ([0-9]+),.*/\1/p' wire/cudatrace.h | sort -n | tail -n 1)
 sed -i "s/^\tCT_KIND_END\$/\tCT_RECIPE = $((last + 1)), \/* struct ct_recipe *\/\n&/" wire/cudatrace.h
@@ -102,7 +102,8 @@ END
 echo 'K(RECIPE, ct_recipe, "recipe", "recipe", KIND_DEVICE | KIND_TIMED)' >> user/event/kinds.def
 sed -i 's/^\tcase CT_OVERHEAD: .*/&\n\tcase CT_RECIPE:\n\t\tfield_add_u(\&at, "spoons", FIELD_UINT, ((const struct ct_recipe *)h)->spoons);\n\t\tbreak;/' \
 	user/event/device_fields.c
-touches kind wire/cudatrace.h user/event/kinds.def user/event/device_fields.c
+echo 'S(RECIPE, RANGES, "recipe", "user_annotation", RANGE, SLICE_ROW | SLICE_NESTS | SLICE_RANGE, any)' >> user/export/slice/slices.def
+touches kind wire/cudatrace.h user/event/kinds.def user/event/device_fields.c user/export/slice/slices.def
 
 # ---- an output format: a file and a row --------------------------------------------------------------------------
 
@@ -121,7 +122,7 @@ touches subcommand user/cli/options/commands.def user/cli/cmd_recipe.c
 
 sed -i -e 's/^\t__u64 min_duration_ns, min_size_bytes;/&\n\t__u64 max_size_bytes;/' \
 	-e 's/^\(CT_ASSERT_SIZE(struct ct_filter\), 24/\1, 32/; s/^\(CT_ASSERT_SIZE(struct ct_config\), 72/\1, 80/' wire/control.h
-sed -i 's/^\t{ 0, "min-size", /\t{ 0, "max-size", "SIZE", SIZE(filter.max_size_bytes, 0, OPTION_MAX, "give bytes"), OPTS_TRACE, NULL, "calls of at most this size" },\n&/' \
+sed -i 's/^\t{ 0, "min-size", /\t{ 0, "max-size", "SIZE", SIZE(ask.filter.max_size_bytes, 0, OPTION_MAX, "give bytes"), OPTS_TRACE, NULL, "calls of at most this size" },\n&/' \
 	user/cli/options/opts.c
 sed -i 's/^\tif (config.filter.min_size_bytes && (flags & CT_S_MATCH_SIZE) &&$/\tif (config.filter.max_size_bytes \&\& (flags \& CT_S_MATCH_SIZE) \&\&\n\t    f->data[spec->size_word \& (CT_MAX_WORDS - 1)] > config.filter.max_size_bytes) {\n\t\tf->sp = sp;\n\t\tf->ip = 0;\n\t\tCOUNT(filtered);\n\t\treturn 1;\n\t}\n&/' \
 	bpf/capture.bpf.h
@@ -239,8 +240,14 @@ same kind-merged 2 "$(grep -c '"type":"recipe".*"spoons":[34]' "$tmp/rows")"
 for format in $("$ct" --complete export --to ''); do
 	"$ct" export --to "$format" -o "$tmp/kind.$format" "$tmp/kinds" > "$tmp/log" 2>&1
 	same "kind-stops-no-$format" 0 $?
+	case $format in
+	html) has "kind-in-$format" <(python3 tests/timeline/page.py "$tmp/kind.$format" 2>&1) recipe ;;
+	arrow) has "kind-in-$format" <(texts_of check_arrow "$tmp/kind.$format" 2>&1) recipe ;;
+	parquet) has "kind-in-$format" <(texts_of check_parquet "$tmp/kind.$format/others.parquet" 2>&1) recipe ;;
+	csv) has "kind-in-$format" "$tmp/kind.$format" '(^|,)recipe,' ;;
+	json | perfetto | chrome | nsys-sqlite | speedscope) has "kind-in-$format" "$tmp/kind.$format" recipe ;;
+	esac
 done
-has kind-in-csv "$tmp/kind.csv" '(^|,)recipe,'
 
 # ---- the format is written ---------------------------------------------------------------------------------------
 

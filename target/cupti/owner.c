@@ -130,11 +130,19 @@ void owner_watch(void)
 
 void owner_unwatch(void)
 {
+	int err = 0;
+
 	/* a call that waits continues */
 	atomic_store(&owner, FREE);
 	if (watching)
-		watch_off();
+		err = watch_off();
 	watching = false;
+	/* it has another user, or another root, than when they came, and /proc/self/mem is closed to it */
+	if (err)
+		link_say(MEET_WARN,
+			 "process %u: its hooks on CUPTI cannot be removed (%s): they stay, and do "
+			 "nothing, until it ends",
+			 agent.pid, strerror(-err));
 }
 
 void owner_look(void)

@@ -199,16 +199,21 @@ int watch_on(void *lib, watch_call_fn fn, const char **blind, const char **by_sl
 	return err;
 }
 
-void watch_off(void)
+int watch_off(void)
 {
 	struct text_maps maps;
+	int err = begin(&maps);
 
-	if (begin(&maps))
-		return;
+	if (err)
+		return err;
 	put_jumps(false);
 	if (any_gate())
 		slots_take_off(&maps, NULL);
 	end(&maps);
+	for (size_t i = 0; i < NWATCHED; i++)
+		if (ways[i].on)
+			err = -EIO;
+	return err;
 }
 
 void watch_look(void)

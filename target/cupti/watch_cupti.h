@@ -63,7 +63,8 @@ typedef void (*watch_call_fn)(enum watch_what, unsigned int kind_arg, const uint
  * cannot; NULL: there is none. Returns 0 or -errno: then there are no hooks.
  */
 int watch_on(void *lib, watch_call_fn, const char **blind, const char **by_slots);
-void watch_off(void);
+/* Returns 0, or -errno where some stay: their calls go on as before, and are not looked at. */
+int watch_off(void);
 /* Called once a second: hooks the slots of objects that were loaded meanwhile. */
 void watch_look(void);
 /* Returns whether two functions of ours are registered in libcupti for buffers (1), two of somebody

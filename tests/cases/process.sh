@@ -95,8 +95,10 @@ case_wrong_message_is_a_fault() { # long machine
 	printf '#!/bin/bash\necho "cudatrace: another tracer has a breakpoint there" >&2\nexit 1\n' > "$T/wrong"
 	chmod +x "$T/wrong"
 	! TRIES=2 PATIENCE=1 CUDATRACE=$T/wrong tests/cases/run.sh detach_restores > "$T/out" || fail "$(cat "$T/out")"
-	expect "lines" "$(sed -E 's/:.*//' "$T/out" | xargs)" "again detach_restores not ok detach_restores 0 passed, 1 failed, 0 skipped"
+	expect "lines" "$(sed -E '/^ /d; s/:.*//' "$T/out" | xargs)" "again detach_restores not ok detach_restores 0 passed, 1 failed, 0 skipped"
 	grep -q '^not ok detach_restores: cudatrace ended at once' "$T/out" || fail "$(cat "$T/out")"
+	# what it said last is set in below
+	grep -q '^    cudatrace: another tracer has a breakpoint there$' "$T/out" || fail "$(cat "$T/out")"
 }
 
 # Once the other tracer has gone, the case that it disturbed is run again.
@@ -402,7 +404,7 @@ case_signals_at_any_moment() { # long
 		kill -s "$sig" "$CT" 2> /dev/null
 		until ended "$CT" 2> /dev/null; do
 			took=$(((${EPOCHREALTIME/./} - start) / 1000))
-			((took < 3000 * PATIENCE)) || fail "round $i: alive $took ms after SIG$sig"
+			((took < 12000)) || fail "round $i: alive $took ms after SIG$sig"
 			sleep 0.01
 		done
 		took=$(((${EPOCHREALTIME/./} - start) / 1000)) waited=$((($(cpu_pressure_us) - waited) / 1000))

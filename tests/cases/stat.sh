@@ -289,6 +289,62 @@ case_stat_golden() {
 	diff -u tests/golden/stat_process.table "$T/stat.table" || fail "differs from tests/golden/stat_process.table"
 }
 
+# ---- several runs ----
+
+# What CMD may do, and how it is scheduled, is in each run what it is without cudatrace.
+case_stat_runs_privileges() {
+	local show='echo "run"; sed -n -E "s/^(CapInh|CapPrm|CapEff|CapAmb|NoNewPrivs|Seccomp|SigBlk|SigIgn):\s*/\1 /p" /proc/self/status; cut -d" " -f18,19,40,41 /proc/self/stat'
+	for _ in 1 2 3; do
+		sh -c "$show"
+	done > "$T/want"
+	ct stat --runs 3 -o "$T/sums" -- sh -c "$show"
+	ok_rc
+	diff "$T/want" "$T/out" > "$T/diff" || fail "$(tr '\n' '|' < "$T/diff")"
+	ct stat --runs 4 --json -o "$T/sums" -- "$CALLS" mix 20
+	ok_rc
+	expect "calls of each run" "$(jq -c '[.runtime[] | select(.name == "cudaMalloc").calls]' "$T/sums" | sort | uniq -c | tr -s ' ')" " 4 [21]"
+}
+
+# A signal to it is the program's of that run, whatever that makes of it, and the last thing that is begun.
+case_stat_runs_ended() {
+	local sig status how ct left
+	for how in dies:INT:130 dies:TERM:143 ends:INT:1 ends:TERM:1; do
+		IFS=: read -r how sig status <<< "$how"
+		rm -f "$T/out"
+		if [ "$how" = ends ]; then
+			"${BACKGROUND[@]}" "$CUDATRACE" stat --runs 3 -o "$T/sums" -- sh -c 'sleep 300 & trap "kill $!; echo got; exit 0" INT TERM; echo begun $$ $!; wait' > "$T/out" 2> "$T/err" &
+		else
+			"${BACKGROUND[@]}" "$CUDATRACE" stat --runs 3 -o "$T/sums" -- sh -c 'echo begun $$; exec sleep 300' > "$T/out" 2> "$T/err" &
+		fi
+		ct=$!
+		wait_for 20 grep -qs '^begun' "$T/out"
+		left="$(pgrep -P "$ct" | tr '\n' ' ') $(sed -n 's/^begun //p' "$T/out")"
+		kill -"$sig" "$ct"
+		within 20 ended "$ct" || fail "it runs on after SIG$sig"
+		wait "$ct"
+		expect "status, $how, $sig" $? "$status"
+		expect "begun, $how, $sig" "$(grep -c begun "$T/out")" 1
+		[ "$how" = dies ] || expect "the program's signals" "$(grep -c got "$T/out")" 1
+		says "run 1 ended .*: the others are left out"
+		for pid in $left; do
+			within 5 ended "$pid" || fail "process $pid runs on after $how, $sig"
+		done
+	done
+	# one that nobody can catch ends the trace, and not the program
+	"${BACKGROUND[@]}" "$CUDATRACE" stat --runs 3 -o "$T/sums" -- sh -c 'echo again $$; exec sleep 300' > "$T/out" 2> "$T/err" &
+	ct=$!
+	wait_for 20 grep -qs '^again' "$T/out"
+	left=$(pgrep -P "$ct")
+	kill -KILL "$ct"
+	wait "$ct"
+	for pid in $left; do
+		within 5 ended "$pid" || fail "the trace of a tracer that was killed runs on"
+	done
+	pid=$(sed -n 's/^again //p' "$T/out")
+	ended "$pid" && fail "the program was ended with its tracer"
+	kill "$pid"
+}
+
 # ---- compare ----
 
 case_compare_runs() { # long

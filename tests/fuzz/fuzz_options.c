@@ -37,10 +37,9 @@ static void parse(enum opts_cmd cmd, int n, char **words)
 	struct opts o;
 
 	if (!opts_parse(&o, cmd, n, words) && !o.help && !o.version) {
-		wants = opts_wants(&o);
-		opts_title(&o, title, sizeof(title));
-		opts_one_each(&o);
-		if (strlen(title) >= sizeof(title) || (wants.for_programs && !o.format))
+		wants = request_wants(&o.ask);
+		request_title(&o.ask, title, sizeof(title));
+		if (strlen(title) >= sizeof(title) || (wants.for_programs && !o.ask.format))
 			abort();
 	}
 	opts_free(&o);

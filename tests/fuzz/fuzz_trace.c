@@ -97,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		argv[argc] = strcmp(run[argc], FILE_PLACE) ? (char *)run[argc] : path;
 	if (opts_parse(&opts, command->bit, argc, argv))
 		abort(); /* a command line of ours is wrong */
-	command->command->run(&opts);
+	command->command->run(&opts.ask);
 	opts_free(&opts);
 	close(fd);
 	return 0;

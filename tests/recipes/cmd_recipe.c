@@ -16,9 +16,9 @@ static const struct option_row rows[] = {
 /* clang-format on */
 static const struct option_set options = OPTION_SET(rows);
 
-static int cmd_recipe(const struct opts *o)
+static int cmd_recipe(const struct request *o)
 {
-	const struct recipe_options *how = opts_own(o, &options);
+	const struct recipe_options *how = request_own(o, &options);
 	struct out out;
 
 	if (out_open(&out, NULL, false)) {

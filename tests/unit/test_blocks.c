@@ -123,7 +123,7 @@ static void test_sums(void)
 	CHECK_EQ(1280, rows[0]->bytes);
 	free(rows);
 	/* they are no memory of CUDA's */
-	CHECK_EQ(0, ledger_all(l, LEDGER_DEVICE)->taken);
+	CHECK_EQ(0, ledger_all(l, ACCOUNT_DEVICE)->taken);
 	/* a new peak, and nothing changes after it */
 	report(l, 0x4000, 512, 1792, 8192);
 	rows = blocks_rows(&l->blocks, 0, BLOCKS_BY_STACK, &nrows);
@@ -204,7 +204,7 @@ static void test_hostile(void)
 	/* at the end of all addresses */
 	report(l, UINT64_MAX, 512, 1024, 2048);
 	CHECK_EQ(512, t->bytes);
-	CHECK_EQ(1, blocks_fragments(&l->blocks, 0, &l->live).outside);
+	CHECK_EQ(1, blocks_fragments(&l->blocks, 0, &l->account.live).outside);
 	ledger_close(l);
 }
 
@@ -243,7 +243,7 @@ static void test_fragments(void)
 	report(l, 0x10000000 + 2 * MIB, MIB, 2 * MIB, 12 * MIB);
 	report(l, 0x10000000 + 6 * MIB, MIB, 3 * MIB, 12 * MIB);
 	report(l, 0x50000000, MIB, 4 * MIB, 12 * MIB); /* its segment was not seen */
-	f = blocks_fragments(&l->blocks, 0, &l->live);
+	f = blocks_fragments(&l->blocks, 0, &l->account.live);
 	CHECK_EQ(1, f.segments);
 	CHECK_EQ(8 * MIB, f.bytes);
 	CHECK_EQ(3 * MIB, f.used);
@@ -284,8 +284,8 @@ static void test_end(void)
 	report(l, 0x10000000, MIB, MIB, 8 * MIB);
 	CHECK(ledger_event(l, &ev) >= 0);
 	CHECK_EQ(0, l->blocks.live.n);
-	CHECK_EQ(0, ledger_all(l, LEDGER_DEVICE)->bytes);
-	CHECK_EQ(7 * MIB, blocks_fragments(&l->blocks, 0, &l->live).largest);
+	CHECK_EQ(0, ledger_all(l, ACCOUNT_DEVICE)->bytes);
+	CHECK_EQ(7 * MIB, blocks_fragments(&l->blocks, 0, &l->account.live).largest);
 	/* another process with its number */
 	report(l, 0x10000000, MIB, MIB, 8 * MIB);
 	CHECK_EQ(2, l->blocks.totals.n);

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "../../user/event/holes/holes.h"
 #include "../../user/event/join/join.h"
 #include "../../user/event/join/join_calls.h"
 #include "../../user/event/join/join_causes.h"
@@ -780,7 +781,7 @@ static void test_no_return(void)
 }
 
 /* What a thread did after tracing stopped has no records: work of that time belongs to no call
- * before it. */
+ * before it, and is not of this trace. */
 static void test_stopped(void)
 {
 	struct made_call m;
@@ -805,18 +806,99 @@ static void test_stopped(void)
 	CHECK_EQ(CT_KERNEL, last(&t)->kind);
 	CHECK_EQ(10000, last(&t)->call_ns);
 	CHECK_EQ(2, last(&t)->number);
-	/* after: of calls that nobody saw */
+	/* after: of calls that nobody saw, and of one that was under way when the agent left */
 	give_cause(j, 10, 11, 79, 31000, 32000);
 	give_kernel(j, 10, 79, 40000, 50000);
 	give_cause(j, 10, 12, 80, 31000, 32000);
 	give_kernel(j, 10, 80, 40000, 50000);
+	give_kernel(j, 10, 0, 40000, 50000);
 	join_flush(j, UINT64_MAX);
-	CHECK(t.n == 6);
-	for (size_t i = 4; i < t.n; i++) {
-		CHECK_EQ(CT_KERNEL, t.seen[i].kind);
-		CHECK_EQ(31000, t.seen[i].call_ns);
-		CHECK_EQ(0, t.seen[i].number);
+	CHECK_EQ(4, t.n);
+	/* what was lost of the time before is a kernel without its call */
+	give_kernel(j, 10, 0, 20000, 25000);
+	give_kernel(j, 10, 81, 40000, 50000);
+	join_flush(j, UINT64_MAX);
+	CHECK_EQ(6, t.n);
+	CHECK_EQ(2, counts_of(j).matched);
+	CHECK_EQ(2, counts_of(j).unmatched);
+	join_close(j);
+	taker_free(&t);
+}
+
+/* In a process that runs calls have records from one moment on: work that was asked for before is not of
+ * this trace. */
+static void test_began(void)
+{
+	static uint64_t launches[CT_MAX_FUNCS / 64], none[CT_MAX_FUNCS / 64];
+	const uint64_t began = 500 * MS, soon = began + MS, later = began + 300 * MS;
+	static const struct {
+		const char *what;
+		uint64_t cause_ns, work_ns;   /* cause_ns 0: the cause never came */
+		bool captured, called, after; /* a call around it; one behind it */
+		bool shown;
+	} cases[] = {
+		{ "before", 499 * MS, 600 * MS, true, false, true, false },
+		{ "before, without its cause", 0, 499 * MS, true, false, true, false },
+		{ "within", 501 * MS, 600 * MS, true, true, true, true },
+		{ "without its cause", 0, 501 * MS, true, false, true, true },
+		{ "the call was under way", 501 * MS, 600 * MS, true, false, true, false },
+		{ "the call was under way, alone", 501 * MS, 600 * MS, true, false, false, false },
+		{ "of a function that is not seen", 501 * MS, 600 * MS, false, false, true, true },
+		{ "lost later", 800 * MS, 900 * MS, true, false, true, true },
+	};
+	int func = row("cudaLaunchKernel");
+
+	launches[func / 64] = 1ULL << (func % 64);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct taker t;
+		struct join *j = begin(&t, false);
+		size_t calls = cases[i].called + (size_t)cases[i].after;
+
+		CASE_ROW("%s", cases[i].what);
+		join_began(j, began, cases[i].captured ? launches : none);
+		if (cases[i].called)
+			give_call(j, "cudaLaunchKernel", 10, 11, cases[i].cause_ns - US,
+				  cases[i].cause_ns + 2 * US);
+		if (cases[i].cause_ns)
+			give_cause(j, 10, 11, 77, cases[i].cause_ns, cases[i].cause_ns + US);
+		if (cases[i].after)
+			give_call(j, "cudaLaunchKernel", 10, 11, cases[i].cause_ns + MS,
+				  cases[i].cause_ns + 2 * MS);
+		give_kernel(j, 10, 77, cases[i].work_ns, cases[i].work_ns + US);
+		CHECK(!join_flush(j, soon) && !join_flush(j, later));
+		CHECK(!join_flush(j, UINT64_MAX));
+		CHECK_EQ(calls + cases[i].shown, t.n);
+		CHECK_EQ(cases[i].shown, counts_of(j).matched + counts_of(j).unmatched);
+		join_close(j);
+		taker_free(&t);
 	}
+}
+
+/* Work that was asked for before the end is waited for, if it may come. */
+static void test_awaited(void)
+{
+	struct made_call m;
+	struct taker t;
+	struct join *j = begin(&t, false);
+	struct ct_call *c;
+
+	join_kernels(j);
+	for (uint64_t i = 1; i <= 10; i++)
+		give_launch(j, 10, 10, (uint32_t)i, 10000 + 10 * i, i > 3);
+	give_launch(j, 10, 11, 11, 5000, false); /* long ago */
+	give_launch(j, 12, 12, 1, 10000, false); /* no agent */
+	c = call_of(&m, "cudaLaunchKernel", 10, 13, 10090 * MS, 10100 * MS);
+	c->h.flags |= CT_F_UNFINISHED;
+	give(j, c);
+	CHECK_EQ(0, join_awaited(j)); /* it has not ended */
+	join_stopped(j, 10100 * MS);
+	CHECK_EQ(3, join_awaited(j));
+	give_cause(j, 10, 10, 1, 10010 * MS + US, 10010 * MS + 2 * US);
+	give_kernel(j, 10, 1, 10010 * MS, 10011 * MS);
+	CHECK_EQ(2, join_awaited(j));
+	/* the agent is gone */
+	CHECK(!give_tail(j, 10, 1, 10100 * MS));
+	CHECK_EQ(0, join_awaited(j));
 	join_close(j);
 	taker_free(&t);
 }
@@ -1549,6 +1631,49 @@ static void test_missing(void)
 	taker_free(&t);
 }
 
+/* The process uses CUPTI itself. */
+static int give_taken(struct join *j, uint32_t pid, uint64_t from_ms, uint64_t until_ms)
+{
+	struct ct_hole hole = hole_of(pid, CT_HOLE_DEVICE, CT_HOLE_TAKEN, CT_HOLE_PROFILER);
+
+	hole_when(&hole, from_ms * MS, until_ms ? until_ms * MS : CT_HOLE_OPEN);
+	return give(j, &hole);
+}
+
+/* Launches of the time in which the process profiled itself are said once: not as launches without a
+ * record, whichever comes first. */
+static void test_missing_once(void)
+{
+	for (int late = 0; late < 2; late++) {
+		struct taker t;
+		struct join *j = begin(&t, false);
+		const struct ct_hole *h;
+		uint32_t id = 0;
+
+		CASE_ROW("%s", late ? "calls first" : "hole first");
+		join_kernels(j);
+		for (uint64_t at = 10; at < 100; at += 10) /* one of them has no kernel */
+			give_launch(j, 10, 10, ++id, at, at != 50);
+		if (!late)
+			CHECK(!give_taken(j, 10, 100, 0));
+		for (uint64_t at = 100; at < 200; at += 10)
+			give_launch(j, 10, 10, ++id, at, false);
+		if (late)
+			CHECK(!give_taken(j, 10, 100, 0));
+		CHECK(!give_taken(j, 10, 100, 200));
+		give_launch(j, 10, 10, ++id, 190, false);
+		for (uint64_t at = 200; at < 300; at += 10)
+			give_launch(j, 10, 10, ++id, at, at != 220 && at != 230);
+		CHECK(!join_flush(j, UINT64_MAX));
+		CHECK(!join_end(j));
+		h = stated(&t, 10);
+		if (CHECK(h && h->reason == CT_HOLE_NO_RECORD))
+			CHECK_EQ(3, h->count);
+		join_close(j);
+		taker_free(&t);
+	}
+}
+
 /* An error stops. */
 static void test_errors(void)
 {
@@ -1580,6 +1705,8 @@ int main(void)
 	RUN(test_ended);
 	RUN(test_no_return);
 	RUN(test_stopped);
+	RUN(test_began);
+	RUN(test_awaited);
 	RUN(test_numbers);
 	RUN(test_stored_numbers);
 	RUN(test_reuse);
@@ -1590,6 +1717,7 @@ int main(void)
 	RUN(test_hostile);
 	RUN(test_unheard);
 	RUN(test_missing);
+	RUN(test_missing_once);
 	RUN(test_errors);
 	return unit_end();
 }

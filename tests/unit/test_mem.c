@@ -350,17 +350,17 @@ static void exits(struct bench *b, uint32_t pid)
 	give(b, &r.h);
 }
 
-static const struct ledger_process *the(const struct bench *b)
+static const struct account_process *the(const struct bench *b)
 {
-	static const struct ledger_process none;
-	uint32_t at = ledger_process_find(b->l, b->proc.pid);
+	static const struct account_process none;
+	uint32_t at = account_process_find(&b->l->account, b->proc.pid);
 
-	return at == UINT32_MAX ? &none : &b->l->processes[at];
+	return at == UINT32_MAX ? &none : &b->l->account.processes[at];
 }
 
-#define HELD(b) (ledger_all((b)->l, LEDGER_DEVICE)->bytes)
-#define HELD_N(b) (ledger_all((b)->l, LEDGER_DEVICE)->n)
-#define PEAK(b) (ledger_all((b)->l, LEDGER_DEVICE)->peak)
+#define HELD(b) (ledger_all((b)->l, ACCOUNT_DEVICE)->bytes)
+#define HELD_N(b) (ledger_all((b)->l, ACCOUNT_DEVICE)->n)
+#define PEAK(b) (ledger_all((b)->l, ACCOUNT_DEVICE)->peak)
 
 static void bench_close(struct bench *b)
 {
@@ -378,19 +378,19 @@ static void test_simple(void)
 	CHECK_EQ(150, HELD(&b));
 	CHECK_EQ(2, HELD_N(&b));
 	CHECK_EQ(150, PEAK(&b));
-	CHECK(ledger_all(b.l, LEDGER_HOST)->bytes == 7);
+	CHECK(ledger_all(b.l, ACCOUNT_HOST)->bytes == 7);
 	frees(&b, "cudaFree", 0x1000, 0);
 	frees(&b, "cudaFree", 0x2000, 0);
 	frees(&b, "cudaFreeHost", 0x3000, 0);
 	CHECK(!HELD(&b));
 	CHECK(!HELD_N(&b));
 	CHECK_EQ(150, PEAK(&b));
-	CHECK(!ledger_all(b.l, LEDGER_HOST)->bytes);
+	CHECK(!ledger_all(b.l, ACCOUNT_HOST)->bytes);
 	/* the same number in another space is something else */
 	takes(&b, "cudaMalloc", 0x4000, 10);
 	takes(&b, "cudaMallocHost", 0x4000, 20);
 	frees(&b, "cudaFreeHost", 0x4000, 0);
-	CHECK(HELD(&b) == 10 && !ledger_all(b.l, LEDGER_HOST)->bytes);
+	CHECK(HELD(&b) == 10 && !ledger_all(b.l, ACCOUNT_HOST)->bytes);
 	/* another process's, too */
 	b.proc.pid = 8;
 	frees(&b, "cudaFree", 0x4000, 0);
@@ -398,9 +398,9 @@ static void test_simple(void)
 	b.proc.pid = 7;
 	exits(&b, 7);
 	CHECK(!HELD(&b));
-	CHECK_EQ(10, b.l->processes[0].leaked);
-	CHECK_EQ(1, b.l->processes[0].leaked_n);
-	CHECK(b.l->processes[0].ended);
+	CHECK_EQ(10, b.l->account.processes[0].leaked);
+	CHECK_EQ(1, b.l->account.processes[0].leaked_n);
+	CHECK(b.l->account.processes[0].ended);
 	bench_close(&b);
 }
 
@@ -473,7 +473,7 @@ static void test_faults(void)
 	frees(&b, "cudaFree", 0x1000, 4);
 	CHECK(!HELD(&b));
 	exits(&b, 7);
-	CHECK(b.l->processes[0].leaked == 100 && b.l->processes[0].leaked_n == 1); /* the host's */
+	CHECK(b.l->account.processes[0].leaked == 100 && b.l->account.processes[0].leaked_n == 1); /* the host's */
 	bench_close(&b);
 }
 
@@ -550,7 +550,7 @@ static void test_virtual(void)
 	CHECK(HELD(&b) == 4096);
 	give_call(&b, CALL(&m, "cuMemUnmap", CT_CALL, 0, 0, U(0x100000), U(4 * 4096)));
 	CHECK(!HELD(&b));
-	CHECK_EQ(1, b.l->live.all.n);
+	CHECK_EQ(1, b.l->account.live.all.n);
 	CHECK_EQ(0, the(&b)->unseen_n);
 	give_call(&b, CALL(&m, "cuMemUnmap", CT_CALL, 0, 0, U(0x100000), U(4096)));
 	CHECK(the(&b)->unseen_n == 1);
@@ -559,9 +559,9 @@ static void test_virtual(void)
 	give_call(&b,
 		  CALL(&m, "cuMemMap", CT_CALL, 0, 0, U(0x100000), U(4096), U(0), U(0xcc), U(0)));
 	exits(&b, 7);
-	CHECK_EQ(4096, b.l->processes[0].leaked);
-	CHECK_EQ(1, b.l->processes[0].leaked_n);
-	CHECK_EQ(0, b.l->live.all.n);
+	CHECK_EQ(4096, b.l->account.processes[0].leaked);
+	CHECK_EQ(1, b.l->account.processes[0].leaked_n);
+	CHECK_EQ(0, b.l->account.live.all.n);
 	bench_close(&b);
 }
 
@@ -602,8 +602,8 @@ static void test_ends(void)
 	/* another program in the same process */
 	process_is(&b, CT_EXEC, 7, 5);
 	CHECK(!HELD(&b));
-	CHECK(b.l->processes[0].ended);
-	CHECK_EQ(1118, b.l->processes[0].leaked);
+	CHECK(b.l->account.processes[0].ended);
+	CHECK_EQ(1118, b.l->account.processes[0].leaked);
 	CHECK(the(&b)->from_start);
 	CHECK(!the(&b)->had);
 	/* a child has nothing of its parent's */
@@ -630,13 +630,13 @@ static void test_processes(void)
 		process_is(&b, CT_EXEC, i, i);
 		exits(&b, i);
 	}
-	CHECK(b.l->nprocesses == 1);
+	CHECK(b.l->account.nprocesses == 1);
 	for (uint32_t i = 1; i <= 3000; i++) {
 		process_is(&b, CT_EXEC, i, i);
 		takes(&b, "cudaMalloc", 0x1000, i);
 		exits(&b, i);
 	}
-	CHECK(b.l->nprocesses >= 3000 && !HELD(&b));
+	CHECK(b.l->account.nprocesses >= 3000 && !HELD(&b));
 	bench_close(&b);
 }
 
@@ -696,7 +696,7 @@ static void test_driver_records(void)
 	give(&b, &m.h);
 	CHECK(!HELD(&b));
 	CHECK_EQ(0, the(&b)->unseen_n);
-	CHECK_EQ(2, ledger_all(b.l, LEDGER_DEVICE)->taken_n);
+	CHECK_EQ(2, ledger_all(b.l, ACCOUNT_DEVICE)->taken_n);
 	bench_close(&b);
 }
 
@@ -736,7 +736,7 @@ static void test_random(void)
 			held[p] += on_host ? 0 : bytes;
 			peak = all > peak ? all : peak;
 		}
-		if (HELD(&b) != all || ledger_all(b.l, LEDGER_HOST)->bytes != host ||
+		if (HELD(&b) != all || ledger_all(b.l, ACCOUNT_HOST)->bytes != host ||
 		    PEAK(&b) != peak) {
 			CHECK(!"the book is right at every moment");
 			break;
@@ -746,7 +746,7 @@ static void test_random(void)
 		uint64_t sum = 0;
 
 		for (uint32_t i = 0; i < b.l->nrows; i++)
-			sum += b.l->rows[i].by == w && b.l->rows[i].where == LEDGER_DEVICE
+			sum += b.l->rows[i].by == w && b.l->rows[i].where == ACCOUNT_DEVICE
 				       ? b.l->rows[i].bytes
 				       : 0;
 		CHECK(sum == all);
@@ -761,7 +761,7 @@ static void test_no_room(void)
 
 	for (uint64_t i = 1; i <= 30; i++)
 		takes(&b, "cudaMalloc", i * 0x1000, 10);
-	CHECK_EQ(20, b.l->no_room);
+	CHECK_EQ(20, b.l->account.no_room);
 	CHECK_EQ(100, HELD(&b));
 	CHECK(b.l->no_row > 0);
 	CHECK_EQ(6, b.l->nrows);

@@ -18,7 +18,7 @@
 #define MAX_WORDS 24
 
 /* Options of an output's own. */
-#define OWN(type, sink) ((const struct type *)opts_own(&o, (sink).options))
+#define OWN(type, sink) ((const struct type *)request_own(&o.ask, (sink).options))
 #define MEM OWN(mem_options, sink_mem)
 #define ADVISE OWN(advise_options, sink_advise)
 #define PERFETTO OWN(perfetto_options, sink_perfetto)
@@ -81,14 +81,14 @@ static bool shows(const char *name)
 {
 	int func = api_next(name, -1);
 
-	return func >= 0 && o.select.shown[func / 64] >> (func % 64) & 1;
+	return func >= 0 && o.ask.select.shown[func / 64] >> (func % 64) & 1;
 }
 
 static bool named(const char *name)
 {
 	int func = api_next(name, -1);
 
-	return func >= 0 && o.select.named[func / 64] >> (func % 64) & 1;
+	return func >= 0 && o.ask.select.named[func / 64] >> (func % 64) & 1;
 }
 
 static void test_select(void)
@@ -161,32 +161,33 @@ static void test_select(void)
 static void test_values(void)
 {
 	CHECK(good(""));
-	CHECK(!o.ring_bytes && o.format->ops == &sink_table && o.look.time == SINK_TIME_MS &&
-	      !o.npids && !o.cmd);
+	CHECK(!o.ask.ring_bytes && o.ask.format->ops == &sink_table &&
+	      o.ask.look.time == SINK_TIME_MS && !o.ask.npids && !o.ask.cmd);
 	CHECK(good("-p 1,2 -p 3 -p 2"));
-	CHECK(o.npids == 3 && o.pids[0] == 1 && o.pids[1] == 2 && o.pids[2] == 3);
+	CHECK(o.ask.npids == 3 && o.ask.pids[0] == 1 && o.ask.pids[1] == 2 && o.ask.pids[2] == 3);
 	CHECK(good("-p 1+2,3+")); /* as pidof and pgrep print them */
-	CHECK(o.npids == 3);
-	CHECK(good("-d 1.5") && o.duration_ns == 1500000000);
-	CHECK(good("-d 500ms") && o.duration_ns == 500000000);
-	CHECK(good("--min-duration 1ms") && o.filter.min_duration_ns == 1000000);
-	CHECK(good("--min-duration=2.5us") && o.filter.min_duration_ns == 2500);
-	CHECK(good("--min-size 1MB") && o.filter.min_size_bytes == 1000000);
-	CHECK(good("--min-size 1MiB") && o.filter.min_size_bytes == 1048576);
-	CHECK(good("--min-size 1.5K") && o.filter.min_size_bytes == 1536);
-	CHECK(good("--min-size 4096") && o.filter.min_size_bytes == 4096);
-	CHECK(good("--ring-size 3MiB") && o.ring_bytes == 4u << 20);
-	CHECK(good("-p 1 -n 5 -fcv --strict") && o.count == 5 && o.follow && o.look.counts_only &&
-	      o.verbose == 1 && o.strict);
+	CHECK(o.ask.npids == 3);
+	CHECK(good("-d 1.5") && o.ask.duration_ns == 1500000000);
+	CHECK(good("-d 500ms") && o.ask.duration_ns == 500000000);
+	CHECK(good("--min-duration 1ms") && o.ask.filter.min_duration_ns == 1000000);
+	CHECK(good("--min-duration=2.5us") && o.ask.filter.min_duration_ns == 2500);
+	CHECK(good("--min-size 1MB") && o.ask.filter.min_size_bytes == 1000000);
+	CHECK(good("--min-size 1MiB") && o.ask.filter.min_size_bytes == 1048576);
+	CHECK(good("--min-size 1.5K") && o.ask.filter.min_size_bytes == 1536);
+	CHECK(good("--min-size 4096") && o.ask.filter.min_size_bytes == 4096);
+	CHECK(good("--ring-size 3MiB") && o.ask.ring_bytes == 4u << 20);
+	CHECK(good("-p 1 -n 5 -fcv --strict") && o.ask.count == 5 && o.ask.follow &&
+	      o.ask.look.counts_only && o.ask.verbose == 1 && o.ask.strict);
 	CHECK(good("--time iso --tid --color never -o out.txt -A") &&
-	      o.look.time == SINK_TIME_ISO && o.look.tid && o.append);
-	CHECK(good("--format json") && o.format->ops == &sink_json);
+	      o.ask.look.time == SINK_TIME_ISO && o.ask.look.tid && o.ask.append);
+	CHECK(good("--format json") && o.ask.format->ops == &sink_json);
 	CHECK(good("-E A=1 -E B -u nobody -- ./app -p 7 --strict"));
-	CHECK(o.cmd && !strcmp(o.cmd[0], "./app") && !strcmp(o.cmd[3], "--strict") && !o.strict &&
-	      !o.npids);
-	CHECK(o.env && !strcmp(o.env[0], "A=1") && !strcmp(o.env[1], "B") && !o.env[2]);
-	CHECK(good("-L 7") && o.tid == 7);
-	CHECK(good("--probe-kind tracefs") && !strcmp(o.probe_kind, "tracefs"));
+	CHECK(o.ask.cmd && !strcmp(o.ask.cmd[0], "./app") && !strcmp(o.ask.cmd[3], "--strict") &&
+	      !o.ask.strict && !o.ask.npids);
+	CHECK(o.ask.env && !strcmp(o.ask.env[0], "A=1") && !strcmp(o.ask.env[1], "B") &&
+	      !o.ask.env[2]);
+	CHECK(good("-L 7") && o.ask.tid == 7);
+	CHECK(good("--probe-kind tracefs") && !strcmp(o.ask.probe_kind, "tracefs"));
 	CHECK(good("--enter-exit --nested --keep-chatty --comm py* --cgroup /x --library /y -C"));
 	CHECK(good("-h") && o.help && o.brief);
 	CHECK(good("--help") && o.help && !o.brief);
@@ -194,9 +195,9 @@ static void test_values(void)
 	CHECK(!parse(OPTS_SCHEMA, "--help x") && o.help);
 	CHECK(!parse(OPTS_EXPORT, "-h") && o.help);
 	CHECK(good("-V") && o.version);
-	CHECK(!parse(OPTS_LIST, "cuda*") && o.nargs == 1);
+	CHECK(!parse(OPTS_LIST, "cuda*") && o.ask.nargs == 1);
 	CHECK(parse(OPTS_SCHEMA, "-p 1"));
-	CHECK(!parse(OPTS_DOCTOR, "-p 1") && o.npids == 1);
+	CHECK(!parse(OPTS_DOCTOR, "-p 1") && o.ask.npids == 1);
 }
 
 static void test_errors(void)
@@ -231,8 +232,8 @@ static void test_errors(void)
 	bad("-n 0", "-n: '0' is no number of rows; give 1 or more");
 	bad("--ring-size 1K", "--ring-size: '1K' is no size; give one from 64KiB to 1GiB");
 	bad("-E =x -- a", "-E: '=x' names no variable; give VAR=VAL to set it, VAR to remove it");
-	CHECK(good("-k ./app -p 7") && o.cmd && !strcmp(o.cmd[2], "7") && !o.npids);
-	CHECK(!parse(OPTS_STAT, "./app") && o.replay && !o.cmd);
+	CHECK(good("-k ./app -p 7") && o.ask.cmd && !strcmp(o.ask.cmd[2], "7") && !o.ask.npids);
+	CHECK(!parse(OPTS_STAT, "./app") && o.ask.replay && !o.ask.cmd);
 	/* also where the form is given by --format */
 	CHECK(parse(OPTS_STAT, "--top 3 --format json ./app") &&
 	      strstr(said, "--top is only for tables"));
@@ -277,17 +278,17 @@ static void test_no_calls(void)
 	static const char of_calls[] = "cudatrace: error: -e none leaves no call, and this command "
 				       "is about calls: leave it out\n";
 
-	CHECK(good("-e none --gpu -- x") && o.select.none && !shows("cudaMalloc") &&
+	CHECK(good("-e none --gpu -- x") && o.ask.select.none && !shows("cudaMalloc") &&
 	      !shows("__cudaLaunchKernel"));
-	CHECK(good("-e none --counters") && o.select.none);
+	CHECK(good("-e none --counters") && o.ask.select.none);
 	CHECK(good("--gpu -c -e none -p 1") &&
 	      good("--gpu -e none --min-duration 1ms --start-on cudaMalloc -p 1"));
-	CHECK(!parse(OPTS_REPLAY, "-e None x") && o.select.none && !shows("cudaMalloc"));
+	CHECK(!parse(OPTS_REPLAY, "-e None x") && o.ask.select.none && !shows("cudaMalloc"));
 	CHECK(!parse(OPTS_RECORD, "-e none --gpu -o x -p 1") &&
 	      !parse(OPTS_EXPORT, "--to csv -e none x"));
 	CHECK(!parse(OPTS_STAT, "-e none x") && !parse(OPTS_STAT, "-e none --gpu -p 1") &&
 	      !parse(OPTS_SERVE, "--counters -e none"));
-	CHECK(good("") && !o.select.none);
+	CHECK(good("") && !o.ask.select.none);
 
 	bad("-e none", "-e none leaves only what devices do: give --gpu or --counters");
 	bad("--gpu -e none,memory -p 1", alone);
@@ -321,17 +322,18 @@ static void test_stacks(void)
 {
 	char title[64];
 
-	CHECK(good("") && o.stack == OPTS_STACK_NONE && !o.look.mangled && !o.look.full_names &&
-	      !o.no_python && !o.look.weight);
-	CHECK(good("-k") && o.stack == OPTS_STACK_DWARF);
-	CHECK(good("--stack") && o.stack == OPTS_STACK_DWARF);
-	CHECK(good("--stack=dwarf") && o.stack == OPTS_STACK_DWARF);
-	CHECK(good("--stack=fp --no-python") && o.stack == OPTS_STACK_FP && o.no_python);
+	CHECK(good("") && o.ask.stack == REQUEST_STACK_NONE && !o.ask.look.mangled &&
+	      !o.ask.look.full_names && !o.ask.no_python && !o.ask.look.weight);
+	CHECK(good("-k") && o.ask.stack == REQUEST_STACK_DWARF);
+	CHECK(good("--stack") && o.ask.stack == REQUEST_STACK_DWARF);
+	CHECK(good("--stack=dwarf") && o.ask.stack == REQUEST_STACK_DWARF);
+	CHECK(good("--stack=fp --no-python") && o.ask.stack == REQUEST_STACK_FP && o.ask.no_python);
 	/* -k takes no value: what is behind it are letters, or the next option */
-	CHECK(good("-kf -k -p 5") && o.stack == OPTS_STACK_DWARF && o.follow && o.npids == 1);
+	CHECK(good("-kf -k -p 5") && o.ask.stack == REQUEST_STACK_DWARF && o.ask.follow &&
+	      o.ask.npids == 1);
 	CHECK(good("-k -e sync") && shows("cudaStreamSynchronize") && !shows("cudaMalloc"));
-	CHECK(good("--mangled") && o.look.mangled && !o.look.full_names);
-	CHECK(good("--full-names") && o.look.full_names && !o.look.mangled);
+	CHECK(good("--mangled") && o.ask.look.mangled && !o.ask.look.full_names);
+	CHECK(good("--full-names") && o.ask.look.full_names && !o.ask.look.mangled);
 	bad("--stack=lbr", "--stack: 'lbr' is not one of dwarf, fp, python or auto");
 	bad("-k fp",
 	    "'fp' belongs to no option: write --stack=fp, or to start a program -- before it");
@@ -341,24 +343,26 @@ static void test_stacks(void)
 	bad("--no-python", "--no-python is about stacks: give -k");
 	CHECK(good("-k -C"));
 
-	CHECK(good("--format folded") && o.format->ops == &sink_folded &&
-	      o.stack == OPTS_STACK_AUTO);
-	CHECK(o.look.weight == SINK_WEIGHT_CALLS);
+	CHECK(good("--format folded") && o.ask.format->ops == &sink_folded &&
+	      o.ask.stack == REQUEST_STACK_AUTO);
+	CHECK(o.ask.look.weight == SINK_WEIGHT_CALLS);
 	CHECK(good("--format flame --stack=fp --weight bytes --no-python") &&
-	      o.format->ops == &sink_flame);
-	CHECK(o.stack == OPTS_STACK_FP && o.look.weight == SINK_WEIGHT_BYTES && o.no_python);
-	CHECK(good("--format folded --weight time") && o.look.weight == SINK_WEIGHT_TIME);
-	CHECK(good("--format folded -o x -A") && o.append);
-	CHECK(folded("") && o.format->ops == &sink_folded && o.stack == OPTS_STACK_AUTO);
-	CHECK(folded("--format flame -p 1 --weight time") && o.format->ops == &sink_flame &&
-	      o.npids == 1);
-	CHECK(folded("--stack=fp -o f -- ./app --format json") && o.stack == OPTS_STACK_FP &&
-	      o.cmd);
-	CHECK_TEXT("./app --format json", opts_title(&o, title, sizeof(title)));
-	CHECK_TEXT("./ap", opts_title(&o, title, 5));
-	CHECK(folded("-p 7") && !strcmp("process 7", opts_title(&o, title, sizeof(title))));
-	CHECK(folded("-p 7,8") && !strcmp("processes 7, 8", opts_title(&o, title, sizeof(title))));
-	CHECK(folded("") && !strcmp("all processes", opts_title(&o, title, sizeof(title))));
+	      o.ask.format->ops == &sink_flame);
+	CHECK(o.ask.stack == REQUEST_STACK_FP && o.ask.look.weight == SINK_WEIGHT_BYTES &&
+	      o.ask.no_python);
+	CHECK(good("--format folded --weight time") && o.ask.look.weight == SINK_WEIGHT_TIME);
+	CHECK(good("--format folded -o x -A") && o.ask.append);
+	CHECK(folded("") && o.ask.format->ops == &sink_folded && o.ask.stack == REQUEST_STACK_AUTO);
+	CHECK(folded("--format flame -p 1 --weight time") && o.ask.format->ops == &sink_flame &&
+	      o.ask.npids == 1);
+	CHECK(folded("--stack=fp -o f -- ./app --format json") && o.ask.stack == REQUEST_STACK_FP &&
+	      o.ask.cmd);
+	CHECK_TEXT("./app --format json", request_title(&o.ask, title, sizeof(title)));
+	CHECK_TEXT("./ap", request_title(&o.ask, title, 5));
+	CHECK(folded("-p 7") && !strcmp("process 7", request_title(&o.ask, title, sizeof(title))));
+	CHECK(folded("-p 7,8") &&
+	      !strcmp("processes 7, 8", request_title(&o.ask, title, sizeof(title))));
+	CHECK(folded("") && !strcmp("all processes", request_title(&o.ask, title, sizeof(title))));
 
 	bad("--weight time", "--weight is what a stack weighs, and table adds none up: give "
 			     "folded, flame or speedscope");
@@ -376,14 +380,15 @@ static void test_stacks(void)
 	    "--time is for the table: --format folded has its own times, or none");
 	bad("--format csv --tid",
 	    "--tid is for the table, folded, flame and speedscope: leave it out");
-	CHECK(good("--format folded --tid") && o.look.tid);
+	CHECK(good("--format folded --tid") && o.ask.look.tid);
 	bad("--format folded --color always", "--color is for the table: leave it out");
 	bad("--format folded --weight time --no-return",
 	    "--no-return knows no durations: leave out --weight time");
-	CHECK(good("--format nsys-sqlite -o x") && o.spans.min_ns == 100000 && !o.spans.url);
+	CHECK(good("--format nsys-sqlite -o x") && o.ask.spans.min_ns == 100000 &&
+	      !o.ask.spans.url);
 	CHECK(good("--otlp http://127.0.0.1:4318 --otlp-min 0s") &&
-	      !strcmp(o.spans.url, "http://127.0.0.1:4318") && !o.spans.min_ns);
-	CHECK(good("--format otlp-json --otlp-min 2ms -o x -A") && o.spans.min_ns == 2000000);
+	      !strcmp(o.ask.spans.url, "http://127.0.0.1:4318") && !o.ask.spans.min_ns);
+	CHECK(good("--format otlp-json --otlp-min 2ms -o x -A") && o.ask.spans.min_ns == 2000000);
 	bad("--format nsys-sqlite", "--format nsys-sqlite writes a file: give -o FILE");
 	bad("--format nsys-sqlite -o x -A",
 	    "--format nsys-sqlite writes a whole file: leave out -A");
@@ -410,7 +415,7 @@ static void test_stacks(void)
 			   "folded, flame"));
 	CHECK(!folded("-c") && strstr(said, "there is no option -c"));
 	CHECK(!folded("app") && strstr(said, "cudatrace folded [OPTIONS] -- app"));
-	CHECK(folded("-o x ./app") && o.cmd && !strcmp(o.cmd[0], "./app"));
+	CHECK(folded("-o x ./app") && o.ask.cmd && !strcmp(o.ask.cmd[0], "./app"));
 }
 
 /* Where it goes: what is for programs never onto the standard output that a program started by
@@ -536,15 +541,15 @@ static void test_names(void)
 		CASE_ROW("%s", rows[i].line);
 		if (parse(rows[i].cmd, rows[i].line))
 			printf("  %s", said);
-		CHECK_TEXT(rows[i].format, o.format->ops->name);
+		CHECK_TEXT(rows[i].format, o.ask.format->ops->name);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
 		CASE_ROW("%s", forms[i]);
 		snprintf(line, sizeof(line), "%s -p 1", forms[i]);
 		CHECK(!parse(OPTS_STAT, line));
-		CHECK_EQ(programs[i], opts_wants(&o).for_programs);
+		CHECK_EQ(programs[i], request_wants(&o.ask).for_programs);
 	}
-	CHECK(!parse(OPTS_STAT, "--to 5 -o x.json R") && opts_wants(&o).for_programs);
+	CHECK(!parse(OPTS_STAT, "--to 5 -o x.json R") && request_wants(&o.ask).for_programs);
 	CHECK(!parse(OPTS_MEM, "-o x.json -p 1") && MEM->json);
 	CHECK(!parse(OPTS_ADVISE, "-o x.md R") && ADVISE->format == ADVISE_MARKDOWN);
 }
@@ -600,11 +605,13 @@ static void test_words(void)
 	CHECK(parse(OPTS_EXPORT, "x") &&
 	      strstr(said, "cudatrace: error: --to is missing: the format to write, one of ") ==
 		      said);
-	CHECK(good("-e status=failed") && o.filter.failed_only && !o.filter.succeeded_only);
-	CHECK(good("-e status=unsuccessful") && o.filter.failed_only);
-	CHECK(good("-e status=successful") && o.filter.succeeded_only && !o.filter.failed_only);
-	CHECK(good("-t") && o.look.time == SINK_TIME_DAY && good("-tt") && !o.cmd &&
-	      o.look.time == SINK_TIME_DAY_US && good("-ttt") && o.look.time == SINK_TIME_UNIX);
+	CHECK(good("-e status=failed") && o.ask.filter.failed_only && !o.ask.filter.succeeded_only);
+	CHECK(good("-e status=unsuccessful") && o.ask.filter.failed_only);
+	CHECK(good("-e status=successful") && o.ask.filter.succeeded_only &&
+	      !o.ask.filter.failed_only);
+	CHECK(good("-t") && o.ask.look.time == SINK_TIME_DAY && good("-tt") && !o.ask.cmd &&
+	      o.ask.look.time == SINK_TIME_DAY_US && good("-ttt") &&
+	      o.ask.look.time == SINK_TIME_UNIX);
 }
 
 static const struct option_row *row_of(enum opts_cmd cmd, const char *name)
@@ -638,9 +645,10 @@ static void test_same(void)
 				CHECK(strstr(said, line) && strstr(said, "needs a value ("));
 		}
 	}
-	CHECK(good("--layers all") && o.layers == (1u << (API_DOMAIN_END - API_FIRST_LAYER)) - 1);
+	CHECK(good("--layers all") &&
+	      o.ask.layers == (1u << (API_DOMAIN_END - API_FIRST_LAYER)) - 1);
 	CHECK(good("--layers nvtx,all") &&
-	      o.layers == (1u << (API_DOMAIN_END - API_FIRST_LAYER)) - 1);
+	      o.ask.layers == (1u << (API_DOMAIN_END - API_FIRST_LAYER)) - 1);
 }
 
 /* A word with a slash begins a program; where a recording may stand, too, only if the file can be executed and begins as
@@ -666,14 +674,14 @@ static void test_program_or_recording(void)
 			      (ssize_t)strlen(rows[i].bytes) &&
 		      !fchmod(fd, (mode_t)rows[i].mode));
 		CHECK(!parse(OPTS_STAT, path));
-		CHECK_EQ(!rows[i].program, o.replay);
-		CHECK_EQ(rows[i].program, o.cmd != NULL);
+		CHECK_EQ(!rows[i].program, o.ask.replay);
+		CHECK_EQ(rows[i].program, o.ask.cmd != NULL);
 	}
 	close(fd);
 	unlink(path);
 	CHECK(!parse(OPTS_STAT, path) &&
-	      o.replay); /* gone: a recording, of which its reader says so */
-	CHECK(!parse(OPTS_STAT, "/dev") && o.replay);
+	      o.ask.replay); /* gone: a recording, of which its reader says so */
+	CHECK(!parse(OPTS_STAT, "/dev") && o.ask.replay);
 }
 
 /* What follows from others. */
@@ -682,41 +690,42 @@ static void test_conclusions(void)
 	char title[64];
 
 	CHECK(good("-ff -o rows -p 1"));
-	CHECK_TEXT("rows.%p", o.output);
+	CHECK_TEXT("rows.%p", o.ask.output);
 	CHECK(good("-ff -o rows.%p -p 1"));
-	CHECK_TEXT("rows.%p", o.output);
+	CHECK_TEXT("rows.%p", o.ask.output);
 	CHECK(good("-ff -o - -p 1"));
-	CHECK_TEXT("-", o.output);
+	CHECK_TEXT("-", o.ask.output);
 	CHECK(good("-f -o rows -p 1"));
-	CHECK_TEXT("rows", o.output);
-	CHECK(good("--layers nvtx --gpu=nvtx,kernel -p 1") && o.gpu);
+	CHECK_TEXT("rows", o.ask.output);
+	CHECK(good("--layers nvtx --gpu=nvtx,kernel -p 1") && o.ask.gpu);
 	CHECK_TEXT("cudatrace: --layers nvtx records the ranges: --gpu=nvtx is left out, so that "
 		   "none is shown twice\n",
 		   said);
 	CHECK(!parse(OPTS_STAT, "/tmp/x.ctrace"));
-	CHECK_TEXT("x.ctrace", opts_title(&o, title, sizeof(title)));
-	CHECK_TEXT("x.c", opts_title(&o, title, 4));
+	CHECK_TEXT("x.ctrace", request_title(&o.ask, title, sizeof(title)));
+	CHECK_TEXT("x.c", request_title(&o.ask, title, 4));
 	CHECK(!parse(OPTS_STAT, "x.ctrace"));
-	CHECK_TEXT("x.ctrace", opts_title(&o, title, sizeof(title)));
+	CHECK_TEXT("x.ctrace", request_title(&o.ask, title, sizeof(title)));
 	CHECK(!parse(OPTS_STAT, "x/"));
-	CHECK_TEXT("x/", opts_title(&o, title, sizeof(title)));
+	CHECK_TEXT("x/", request_title(&o.ask, title, sizeof(title)));
 }
 
 static void test_advise(void)
 {
-	CHECK(!parse(OPTS_ADVISE, "app.ctrace") && o.replay && !strcmp(o.file, "app.ctrace") &&
-	      o.format->ops == &sink_advise);
+	CHECK(!parse(OPTS_ADVISE, "app.ctrace") && o.ask.replay &&
+	      !strcmp(o.ask.file, "app.ctrace") && o.ask.format->ops == &sink_advise);
 	CHECK(!ADVISE->rules && !ADVISE->min_cost_ns && ADVISE->format == ADVISE_TEXT &&
 	      !ADVISE->fail);
 	CHECK(!parse(OPTS_ADVISE,
 		     "--rule leak,sync-copy --min-cost 5ms --format markdown --fail app.ctrace"));
 	CHECK_TEXT("leak,sync-copy", ADVISE->rules);
 	CHECK(ADVISE->min_cost_ns == 5000000 && ADVISE->format == ADVISE_MARKDOWN && ADVISE->fail);
-	CHECK(!parse(OPTS_ADVISE, "--gpu -k -p 12 -d 5") && !o.replay && o.gpu && o.stack &&
-	      o.npids == 1);
-	CHECK(!parse(OPTS_ADVISE, "--from 1 --to 2 app.ctrace") && o.from_ns == 1000000000 &&
-	      o.to_ns == 2000000000);
-	CHECK(!parse(OPTS_ADVISE, "-- ./app --rule x") && o.cmd && !strcmp(o.cmd[1], "--rule"));
+	CHECK(!parse(OPTS_ADVISE, "--gpu -k -p 12 -d 5") && !o.ask.replay && o.ask.gpu &&
+	      o.ask.stack && o.ask.npids == 1);
+	CHECK(!parse(OPTS_ADVISE, "--from 1 --to 2 app.ctrace") && o.ask.from_ns == 1000000000 &&
+	      o.ask.to_ns == 2000000000);
+	CHECK(!parse(OPTS_ADVISE, "-- ./app --rule x") && o.ask.cmd &&
+	      !strcmp(o.ask.cmd[1], "--rule"));
 	CHECK(parse(OPTS_ADVISE, "--rule lek app.ctrace"));
 	CHECK_TEXT("cudatrace: error: --rule: there is no rule 'lek'; did you mean leak?\n", said);
 	CHECK(parse(OPTS_ADVISE, "--rule leak, app.ctrace"));
@@ -781,21 +790,22 @@ static void test_nearest(void)
 
 static void test_mem(void)
 {
-	CHECK(!parse(OPTS_MEM, "-- ./app") && o.format->ops == &sink_mem &&
-	      o.stack == OPTS_STACK_AUTO && o.cmd && !o.replay);
+	CHECK(!parse(OPTS_MEM, "-- ./app") && o.ask.format->ops == &sink_mem &&
+	      o.ask.stack == REQUEST_STACK_AUTO && o.ask.cmd && !o.ask.replay);
 	CHECK(MEM->by == LEDGER_BY_ALL && MEM->top == 10 && !MEM->json && !MEM->watch_ns &&
-	      !MEM->html && !MEM->leak_check && !o.counters);
-	CHECK(!parse(OPTS_MEM, "x.ctrace") && o.replay && !strcmp(o.file, "x.ctrace") &&
-	      o.stack == OPTS_STACK_AUTO);
-	CHECK(!parse(OPTS_MEM, "--no-stack -p 7") && o.stack == OPTS_STACK_NONE && o.npids == 1);
+	      !MEM->html && !MEM->leak_check && !o.ask.counters);
+	CHECK(!parse(OPTS_MEM, "x.ctrace") && o.ask.replay && !strcmp(o.ask.file, "x.ctrace") &&
+	      o.ask.stack == REQUEST_STACK_AUTO);
+	CHECK(!parse(OPTS_MEM, "--no-stack -p 7") && o.ask.stack == REQUEST_STACK_NONE &&
+	      o.ask.npids == 1);
 	CHECK(!parse(OPTS_MEM, "--stack=fp --by stack --top 3 --html p.html") &&
-	      o.stack == OPTS_STACK_FP && MEM->by == 4 && MEM->top == 3 &&
+	      o.ask.stack == REQUEST_STACK_FP && MEM->by == 4 && MEM->top == 3 &&
 	      !strcmp(MEM->html, "p.html"));
 	CHECK(!parse(OPTS_MEM, "--watch --json") && MEM->watch_ns == 1000000000 && MEM->json);
 	CHECK(!parse(OPTS_MEM, "--watch=250ms --leak-check") && MEM->watch_ns == 250000000 &&
 	      MEM->leak_check);
-	CHECK(!parse(OPTS_MEM, "--driver") && o.counters && !strcmp(o.metrics, "mem_process") &&
-	      o.interval_ns == 100000000);
+	CHECK(!parse(OPTS_MEM, "--driver") && o.ask.counters &&
+	      !strcmp(o.ask.metrics, "mem_process") && o.ask.interval_ns == 100000000);
 	CHECK(parse(OPTS_MEM, "--by owner") &&
 	      strstr(said, "--by: 'owner' is not one of process, device, kind, stack or library"));
 	CHECK(parse(OPTS_MEM, "--top 0") && strstr(said, "'0' is no number of rows"));

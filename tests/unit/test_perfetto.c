@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../user/export/slice/inuse.h"
+#include "../../user/event/memory/inuse.h"
 #include "../../user/export/perfetto/perfetto.h"
 #include "../../user/flow/sink.h"
 #include "../../user/export/slice/timeline.h"
@@ -772,17 +772,22 @@ static void test_many_tracks(void)
 static int64_t use(struct inuse *u, uint32_t pid, const char *name, uint64_t address, uint64_t size,
 		   int ret)
 {
+	static uint64_t now_ns = 10000; /* each call comes after the one before */
 	struct process proc = { .pid = pid };
 	struct made_call m;
 	struct event ev = { .proc = &proc, .device = 3 };
 	uint32_t device = 99;
+	struct ct_hdr *h;
 	int64_t delta;
 
 	make_nmemory = 0;
 	make_mem(0x1000, &address, sizeof(address));
 	ev.rec = strstr(name, "Free") ? &make_call(&m, name, CT_CALL, 0, ret, address)->h
 				      : &make_call(&m, name, CT_CALL, 0, ret, U(0x1000), size)->h;
-	((struct ct_hdr *)ev.rec)->pid = pid;
+	h = (struct ct_hdr *)ev.rec;
+	h->pid = pid;
+	h->start_ns = now_ns++;
+	h->end_ns = now_ns++;
 	if (!inuse_call(u, &ev, &device, &delta))
 		return 0;
 	CHECK(device == 3);

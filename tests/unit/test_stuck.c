@@ -5,6 +5,7 @@
  * program that they are said to be in is this one.
  */
 #include "../../user/source/bpf/snapshot.h"
+#include "../../user/cli/options/opts.h"
 #include "../../user/stuck/stuck.h"
 #include "../../user/util/now.h"
 #include "unit.h"
@@ -149,7 +150,7 @@ static int run(const struct play *list, int n, const char *format, char **text)
 	nplays = n;
 	looks = 0;
 	CHECK(!opts_parse(&o, OPTS_STUCK, 7, args));
-	status = stuck_run(&o, opts_own(&o, command_stuck.options), &made_up);
+	status = stuck_run(&o.ask, request_own(&o.ask, command_stuck.options), &made_up);
 	opts_free(&o);
 	*text = unit_read(path);
 	unlink(path);

@@ -94,8 +94,8 @@ static void test_texts(void)
 static void add(struct viz_history *h, uint8_t action, uint64_t address, uint64_t bytes)
 {
 	viz_history_add(
-		h, &(struct viz_entry){
-			   .address = address, .bytes = bytes, .process = 1, .action = action });
+		h, &(struct block_change){
+			   .address = address, .bytes = bytes, .process = 1, .what = action });
 }
 
 static void test_newest(void)
@@ -104,7 +104,7 @@ static void test_newest(void)
 
 	viz_history_open(&h, 4);
 	for (uint64_t i = 1; i <= 10; i++)
-		add(&h, VIZ_ALLOC, i, 1);
+		add(&h, BLOCK_TAKEN, i, 1);
 	CHECK_EQ(4, h.n);
 	CHECK_EQ(6, h.left_out);
 	for (uint64_t i = 0; i < 4; i++)
@@ -140,12 +140,12 @@ static void test_unseen(void)
 	struct viz_history h;
 
 	viz_history_open(&h, 0);
-	add(&h, VIZ_FREE, 0x1000, 0x200);
-	add(&h, VIZ_ALLOC, 0x1400, 0x400);
-	add(&h, VIZ_FREE, 0x3000, 0x100);
-	add(&h, VIZ_SEGMENT_FREE, 0x3000, 0x1000);
-	add(&h, VIZ_OOM, 0, 0x7000);
-	add(&h, VIZ_ALLOC, UINT64_MAX - 10, 1 << 20);
+	add(&h, BLOCK_GIVEN_BACK, 0x1000, 0x200);
+	add(&h, BLOCK_TAKEN, 0x1400, 0x400);
+	add(&h, BLOCK_GIVEN_BACK, 0x3000, 0x100);
+	add(&h, BLOCK_SEGMENT_GIVEN_BACK, 0x3000, 0x1000);
+	add(&h, BLOCK_NO_MEMORY, 0, 0x7000);
+	add(&h, BLOCK_TAKEN, UINT64_MAX - 10, 1 << 20);
 	viz_state_arrange(&s, &h);
 	if (CHECK_EQ(5, s.nsegments)) {
 		CHECK_EQ(0x1000, s.segments[0].address);

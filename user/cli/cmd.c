@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "../source/probe/links.h"
+#include "../util/io/bounded.h"
 #include "../util/msg.h"
 
 bool cmd_overwrites(const char *in, const char *out)
@@ -53,7 +55,7 @@ static int copy(int from, int to)
 	return 0;
 }
 
-int cmd_open_stdin(struct opts *o)
+int cmd_open_stdin(struct request *o)
 {
 	struct stat st;
 	int err = 0;
@@ -111,4 +113,12 @@ const char *cmd_refusal(int (*check)(pid_t), pid_t pid, int *err)
 	*err = check(pid);
 	msg_taker = taker;
 	return !*err ? NULL : *refusal ? refusal : strerror(-*err);
+}
+
+void cmd_leave(void)
+{
+	msg_rest();
+	bounded_close();
+	/* what the kinds of probes were tried with: an event of tracefs would stay for good */
+	links_close_now();
 }

@@ -6,8 +6,8 @@
 #include "options/opts.h"
 
 /* What several commands run. */
-int cmd_trace(const struct opts *);
-int cmd_replay(const struct opts *);
+int cmd_trace(const struct request *);
+int cmd_replay(const struct request *);
 
 /* True, after one message, if a command would overwrite its input. `out` NULL: standard
  * output. */
@@ -16,10 +16,13 @@ bool cmd_overwrites(const char *in, const char *out);
 /* Opens the recording where it is standard input ("-"), which is copied if it cannot be read at any place: then
  * file_fd is its descriptor, which stays open. Any other one is left for its reader. Returns 0, or -1 after one
  * message. */
-int cmd_open_stdin(struct opts *);
+int cmd_open_stdin(struct request *);
 
 /* Ends a command that printed to `out`: closes it; 0, or 1 after one message. */
 int cmd_finish(struct out *out);
+
+/* The last thing of each process that ran a command. */
+void cmd_leave(void);
 
 /* The message of a check of a process that refuses it, instead of printing it; NULL: it does not. Valid
  * until the next call. *err: what the check returned. */

@@ -3,16 +3,16 @@
  * could do better. */
 #include "cmd.h"
 
-static int cmd_advise(const struct opts *o)
+static int cmd_advise(const struct request *o)
 {
-	struct opts all = *o;
+	struct request all = *o;
 
 	/* stacks that were recorded are used; live they cost time: native ones are taken only
 	 * when asked for */
 	if (o->replay)
-		all.stack = OPTS_STACK_DWARF;
-	else if (!o->stack && !o->no_stack && !o->no_python && o->source != OPTS_SOURCE_CUPTI)
-		all.stack = OPTS_STACK_PYTHON;
+		all.stack = REQUEST_STACK_DWARF;
+	else if (!o->stack && !o->no_stack && !o->no_python && o->source != REQUEST_SOURCE_CUPTI)
+		all.stack = REQUEST_STACK_PYTHON;
 	return o->replay ? cmd_replay(&all) : cmd_trace(&all);
 }
 

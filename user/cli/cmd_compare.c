@@ -120,11 +120,11 @@ static bool is_recording(int fd)
 }
 
 /* Returns a descriptor with the sums as JSON, or -errno after a message. */
-static int sums_of(const struct opts *o, const char *path, int recording)
+static int sums_of(const struct request *o, const char *path, int recording)
 {
 	static const struct source_ops *const sources[] = { &source_replay };
 	struct stat_options how = { .form = STAT_JSON };
-	struct opts replay = *o;
+	struct request replay = *o;
 	int fd = memfd_create("cudatrace-stat", MFD_CLOEXEC), status;
 	char name[64];
 
@@ -138,7 +138,7 @@ static int sums_of(const struct opts *o, const char *path, int recording)
 	replay.file_fd = recording;
 	replay.output = name;
 	replay.format = sinks_find("stat");
-	opts_lend(&replay, sink_stat.options, &how);
+	request_lend(&replay, sink_stat.options, &how);
 	status = session_run(&replay, sources, 1);
 	if (status) {
 		close(fd);
@@ -147,7 +147,7 @@ static int sums_of(const struct opts *o, const char *path, int recording)
 	return fd;
 }
 
-static int load(struct comparison *c, const struct opts *o, const char *path, int fd)
+static int load(struct comparison *c, const struct request *o, const char *path, int fd)
 {
 	int sums = -1, err;
 
@@ -163,7 +163,7 @@ static int load(struct comparison *c, const struct opts *o, const char *path, in
 }
 
 /* Opens all files; after that nothing is opened with privileges. */
-static int open_files(int *fds, const struct opts *o)
+static int open_files(int *fds, const struct request *o)
 {
 	for (int i = 0; i < o->nargs; i++) {
 		fds[i] = open(o->args[i], O_RDONLY | O_CLOEXEC);
@@ -229,9 +229,9 @@ static int by_step(struct comparison *c, const char *what)
 	return err;
 }
 
-static int compare_all(struct comparison *c, const struct opts *o, const int *fds)
+static int compare_all(struct comparison *c, const struct request *o, const int *fds)
 {
-	const struct compare_options *how = opts_own(o, &options);
+	const struct compare_options *how = request_own(o, &options);
 	int err;
 
 	c->saved = calloc((size_t)o->nargs, sizeof(*c->saved));
@@ -282,9 +282,9 @@ static int status_of(const struct comparison *c)
 	return status;
 }
 
-static int cmd_compare(const struct opts *o)
+static int cmd_compare(const struct request *o)
 {
-	const struct compare_options *how = opts_own(o, &options);
+	const struct compare_options *how = request_own(o, &options);
 	struct comparison c = { 0 };
 	struct out out;
 	int status = 2, *fds;

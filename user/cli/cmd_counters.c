@@ -30,7 +30,7 @@ static const struct option_row rows[] = {
 static const struct option_set options = OPTION_SET(rows);
 
 struct run {
-	const struct opts *o;
+	const struct request *o;
 	struct source source;
 	struct loop *loop;
 	struct out out;
@@ -49,9 +49,9 @@ static void help_line(void *ctx, const char *text, size_t len)
 	out_char(ctx, '\n');
 }
 
-static int help(const struct opts *o)
+static int help(const struct request *o)
 {
-	const struct counters_options *how = opts_own(o, &options);
+	const struct counters_options *how = request_own(o, &options);
 	struct out out;
 	int err;
 
@@ -116,7 +116,7 @@ static void on_signal(void *ctx)
 
 static int trace(struct run *r)
 {
-	const struct counters_options *how = opts_own(r->o, &options);
+	const struct counters_options *how = request_own(r->o, &options);
 	struct loop_watch *timer;
 	int sig = signals_open(), fd;
 
@@ -139,7 +139,7 @@ static int trace(struct run *r)
 	return r->err ? r->err : loop_run(r->loop);
 }
 
-static int cmd_counters(const struct opts *o)
+static int cmd_counters(const struct request *o)
 {
 	struct capture_plan plan = { .counters_interval_ns = o->interval_ns,
 				     .counters_metrics = o->metrics,

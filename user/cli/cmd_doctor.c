@@ -29,7 +29,7 @@
 #define STRIPPED_BYTES (64u << 10)
 
 struct doctor {
-	const struct opts *o;
+	const struct request *o;
 	struct out out;			   /* for people; of JSON nobody reads it */
 	struct json json;		   /* with --format json; out NULL: not */
 	bool probes;			   /* the machine allows them */
@@ -503,7 +503,7 @@ static const struct option_set options = OPTION_SET(rows);
 /* Where the answers go. JSON is one object, and what is for people goes nowhere then. */
 static int open_outputs(struct doctor *d, struct out *json)
 {
-	const struct doctor_options *how = opts_own(d->o, &options);
+	const struct doctor_options *how = request_own(d->o, &options);
 	bool wanted = how->form == DOCTOR_JSON;
 
 	if (out_open(&d->out, wanted ? "/dev/null" : NULL, false) ||
@@ -530,7 +530,7 @@ static int close_outputs(struct doctor *d, struct out *json)
 	return cmd_finish(json);
 }
 
-static int cmd_doctor(const struct opts *o)
+static int cmd_doctor(const struct request *o)
 {
 	struct doctor d = { .o = o };
 	struct doctor_facts facts;

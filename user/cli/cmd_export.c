@@ -29,10 +29,10 @@ static char *named_after(const char *file, const char *suffix)
 }
 
 /* A part of a recording looks like a whole one: it does not stay. */
-static int write_whole(const struct opts *o)
+static int write_whole(const struct request *o)
 {
 	static const struct source_ops *const sources[] = { &source_replay };
-	bool file = strcmp(o->output, "-") && !out_is_command(o->output) && !opts_one_each(o);
+	bool file = strcmp(o->output, "-") && !out_is_command(o->output) && !o->one_each;
 	struct unfinished guard;
 	int status;
 
@@ -52,9 +52,9 @@ static int write_whole(const struct opts *o)
 	return status;
 }
 
-static int cmd_export(const struct opts *o)
+static int cmd_export(const struct request *o)
 {
-	struct opts all = *o;
+	struct request all = *o;
 	char *path = NULL;
 	int status = 1;
 
@@ -82,7 +82,7 @@ static int cmd_export(const struct opts *o)
 	}
 	/* a file gets all that was recorded, also stacks and calls inside calls; a sum would
 	 * count the latter twice */
-	all.stack = OPTS_STACK_DWARF;
+	all.stack = REQUEST_STACK_DWARF;
 	all.look.nested = !(o->format->flags & (SINKS_FOLDS | SINKS_MEMORY));
 	status = write_whole(&all);
 out:

@@ -331,8 +331,8 @@ static void print_processes(struct info *in)
 	if (more)
 		out_fmt(&in->out, "  and %u more\n", more);
 	if (idle)
-		out_fmt(&in->out, "  %u%s process%s made no call\n", idle, shown ? " other" : "",
-			idle == 1 ? "" : "es");
+		out_fmt(&in->out, "  %u%s process%s made no call%s\n", idle, shown ? " other" : "",
+			idle == 1 ? "" : "es", holes_unseen(in->holes) ? " that was seen" : "");
 	if (in->beyond)
 		out_fmt(&in->out,
 			"  %llu records are of further processes, which are not counted here\n",
@@ -690,11 +690,11 @@ static int read_all(struct info *in, struct reader *r)
 	return err ? err : n;
 }
 
-static int cmd_info(const struct opts *given)
+static int cmd_info(const struct request *given)
 {
-	const struct info_options *how = opts_own(given, &options);
-	struct opts open = *given;
-	const struct opts *o = &open;
+	const struct info_options *how = request_own(given, &options);
+	struct request open = *given;
+	const struct request *o = &open;
 
 	struct info in = { .first_ns = UINT64_MAX };
 	struct reader_stats stats = { 0 };

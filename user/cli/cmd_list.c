@@ -10,12 +10,12 @@
 #include "../util/msg.h"
 
 /* By -e and --domain, or what is traced without them. */
-static bool is_selected(const struct opts *o, int func)
+static bool is_selected(const struct request *o, int func)
 {
 	return o->select.shown[func / 64] >> (func % 64) & 1;
 }
 
-static bool wanted(const struct opts *o, int func)
+static bool wanted(const struct request *o, int func)
 {
 	if (!is_selected(o, func))
 		return false;
@@ -50,7 +50,7 @@ static void print_function(struct out *out, const struct api_func *f)
 	out_char(out, '\n');
 }
 
-static int cmd_list(const struct opts *o)
+static int cmd_list(const struct request *o)
 {
 	struct out out;
 	int n = 0, all = 0;

@@ -4,14 +4,14 @@
 #include "cmd.h"
 #include "options/opts_check.h"
 
-static int cmd_mem(const struct opts *o)
+static int cmd_mem(const struct request *o)
 {
 	return o->replay ? cmd_replay(o) : cmd_trace(o);
 }
 
 static int check(const struct opts_line *l)
 {
-	bool json = opts_wants(l->o).for_programs;
+	bool json = request_wants(l->o).for_programs;
 	const struct opts_rule rules[] = {
 		{ json, opts_is_given(l, "by"), "--format json has all tables: leave out --by" },
 		{ json, opts_is_given(l, "top"), "--format json has all rows: leave out --top" },

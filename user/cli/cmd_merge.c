@@ -34,7 +34,7 @@ static void say_placed(const struct merge *m)
 	}
 }
 
-static int add_all(struct merge *m, const struct opts *o)
+static int add_all(struct merge *m, const struct request *o)
 {
 	for (int i = 0; i < o->nargs; i++) {
 		int err = merge_add(m, o->args[i]);
@@ -54,7 +54,7 @@ static int add_all(struct merge *m, const struct opts *o)
 	return 0;
 }
 
-static int write_all(struct merge *m, const struct opts *o)
+static int write_all(struct merge *m, const struct request *o)
 {
 	char *head = merge_head(m);
 	struct writer *w = NULL;
@@ -74,7 +74,7 @@ static int write_all(struct merge *m, const struct opts *o)
 	return err;
 }
 
-static int cmd_merge(const struct opts *o)
+static int cmd_merge(const struct request *o)
 {
 	struct unfinished guard;
 	struct merge *m;

@@ -3,12 +3,12 @@
 #include "cmd.h"
 #include "../session/session.h"
 
-int cmd_replay(const struct opts *o)
+int cmd_replay(const struct request *o)
 {
 	static const struct source_ops *const sources[] = { &source_replay };
 
-	struct sink_wants wants = opts_wants(o);
-	struct opts open = *o;
+	struct sink_wants wants = request_wants(o);
+	struct request open = *o;
 
 	if (cmd_overwrites(o->file, o->output))
 		return 2;

@@ -9,7 +9,7 @@
 
 EMBED(cmd_schema, "docs/schema.json");
 
-static int cmd_schema(const struct opts *o)
+static int cmd_schema(const struct request *o)
 {
 	struct out out;
 

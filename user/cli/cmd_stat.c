@@ -1,34 +1,59 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* cmd_stat.c - `cudatrace stat`: a trace that only counts. The options say all of it but how often. */
+#include <string.h>
+
 #include "cmd.h"
 #include "options/opts_check.h"
 #include "../session/session.h"
 #include "../stat/stat_print.h"
 #include "../util/msg.h"
+#include "../util/whole/apart.h"
 
-/* Each run is one of its own, with sums of its own, one after the other in the files. */
-static int run_again(const struct opts *o, uint64_t runs)
+static int one_run(void *ctx, bool *cut)
 {
-	struct opts one = *o;
-	int status = 0;
+	int status = cmd_trace(ctx);
 
-	for (uint64_t i = 0; i < runs && !status; i++) {
-		msg_note("run %llu of %llu", (unsigned long long)i + 1, (unsigned long long)runs);
-		one.append = o->append || i;
-		status = cmd_trace(&one);
-		if ((status || session_interrupted()) && i + 1 < runs) {
-			msg_warn("run %llu ended %s: the others are left out",
-				 (unsigned long long)i + 1,
-				 status ? "with an error" : "before its time");
-			return status ? status : 1;
-		}
-	}
+	*cut = session_interrupted();
+	cmd_leave();
 	return status;
 }
 
-static int cmd_stat(const struct opts *o)
+/*
+ * Each run is one of its own, with sums of its own, one after the other in the files. It is also a process of
+ * its own: a trace gives up its privileges once it has started, and the next CMD would begin without them.
+ */
+static int run_again(const struct request *o, uint64_t runs)
 {
-	const struct stat_options *how = opts_own(o, sink_stat.options);
+	struct request one = *o;
+	struct apart apart;
+	int status = 0, err = apart_open(&apart);
+	bool cut = false;
+
+	if (err) {
+		msg_error("tracing cannot be started: %s", strerror(-err));
+		return 1;
+	}
+	for (uint64_t i = 0; i < runs && !status && !cut; i++) {
+		msg_note("run %llu of %llu", (unsigned long long)i + 1, (unsigned long long)runs);
+		one.append = o->append || i;
+		status = apart_run(&apart, one_run, &one, &cut);
+		if (status < 0)
+			msg_error("run %llu cannot be started: %s", (unsigned long long)i + 1,
+				  strerror(-status));
+		else if ((status || cut) && i + 1 < runs)
+			msg_warn("run %llu ended %s: the others are left out",
+				 (unsigned long long)i + 1,
+				 status ? "with an error" : "before its time");
+		if (status < 0 || (!status && cut && i + 1 < runs))
+			status = 1;
+	}
+	apart_close(&apart);
+	return status;
+}
+
+static int cmd_stat(const struct request *o)
+{
+	const struct stat_options *how = request_own(o, sink_stat.options);
 
 	if (o->replay)
 		return cmd_replay(o);
@@ -40,16 +65,16 @@ static int cmd_stat(const struct opts *o)
 
 static int check(const struct opts_line *l)
 {
-	const struct opts *o = l->o;
-	const struct stat_options *how = opts_own(o, sink_stat.options);
+	const struct request *o = l->o;
+	const struct stat_options *how = request_own(o, sink_stat.options);
 	bool passes = !o->replay &&
 		      (o->filter.failed_only || o->filter.min_duration_ns || o->no_return);
 	const struct opts_rule rules[] = {
-		{ o->source == OPTS_SOURCE_HOOKS, how->by == BOOK_BY_CGROUP,
+		{ o->source == REQUEST_SOURCE_HOOKS, how->by == BOOK_BY_CGROUP,
 		  "--source=hooks knows no cgroups: leave out --by cgroup" },
-		{ o->source == OPTS_SOURCE_CUPTI, how->by == BOOK_BY_CGROUP,
+		{ o->source == REQUEST_SOURCE_CUPTI, how->by == BOOK_BY_CGROUP,
 		  "--source=cupti knows no cgroups: leave out --by cgroup" },
-		{ book_scopes(how->by) != 0, o->source == OPTS_SOURCE_CUPTI && !o->replay,
+		{ book_scopes(how->by) != 0, o->source == REQUEST_SOURCE_CUPTI && !o->replay,
 		  "--by " SCOPES
 		  " need the layers, which are recorded by probes or hooks: leave out "
 		  "--source=cupti" },
@@ -82,7 +107,7 @@ static int check(const struct opts_line *l)
 		{ how->top > 0, how->form != STAT_TABLE,
 		  "--top is only for tables: leave it out, because JSON and CSV always have all "
 		  "rows" },
-		{ opts_is_given(l, "watch"), o->source == OPTS_SOURCE_CUPTI,
+		{ opts_is_given(l, "watch"), o->source == REQUEST_SOURCE_CUPTI,
 		  "--watch prints what the kernel counts: leave out --source=cupti" },
 		{ how->hist, o->no_return, "--no-return knows no durations: leave out --hist" },
 		{ how->hist, how->form == STAT_CSV && !how->save,

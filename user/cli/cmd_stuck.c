@@ -33,7 +33,7 @@ static const struct option_row rows[] = {
 /* clang-format on */
 static const struct option_set options = OPTION_SET(rows);
 
-static int read_answers(struct nccl_job *j, const struct opts *o)
+static int read_answers(struct nccl_job *j, const struct request *o)
 {
 	int err = 0;
 
@@ -52,7 +52,7 @@ static int read_answers(struct nccl_job *j, const struct opts *o)
 	return err;
 }
 
-static int merge(const struct opts *o)
+static int merge(const struct request *o)
 {
 	struct nccl_job job = { .merged = true };
 	struct out out;
@@ -82,23 +82,23 @@ static int merge(const struct opts *o)
 }
 
 /* What the ranks asked for, of a recording. */
-static int stored(const struct opts *o, const struct stuck_options *how)
+static int stored(const struct request *o, const struct stuck_options *how)
 {
 	struct stuck_stored as = { .over_ns = how->over_ns,
 				   .json = !(o->format->flags & SINKS_TEXT) };
-	struct opts replay = *o;
+	struct request replay = *o;
 
 	replay.replay = true;
 	replay.file = o->args[0];
 	replay.format = sinks_find(sink_stuck.name);
 	replay.scopes = 1u << CT_SCOPE_COLLECTIVE | 1u << CT_SCOPE_COMMUNICATOR;
-	opts_lend(&replay, sink_stuck.options, &as);
+	request_lend(&replay, sink_stuck.options, &as);
 	return cmd_replay(&replay);
 }
 
-static int cmd_stuck(const struct opts *o)
+static int cmd_stuck(const struct request *o)
 {
-	const struct stuck_options *how = opts_own(o, &options);
+	const struct stuck_options *how = request_own(o, &options);
 
 	if (how->merge)
 		return merge(o);
@@ -126,8 +126,8 @@ static bool is_no_recording(const char *path)
 
 static int check(const struct opts_line *l)
 {
-	const struct opts *o = l->o;
-	const struct stuck_options *how = opts_own(o, &options);
+	const struct request *o = l->o;
+	const struct stuck_options *how = request_own(o, &options);
 	static const char *const live[] = { "pid",     "library",    "watch",	  "no-python",
 					    "mangled", "full-names", "ring-size", "probe-kind" };
 	bool is_stored = o->nargs && !how->merge, looks = false;

@@ -10,8 +10,8 @@
 
 static int check(const struct opts_line *l)
 {
-	const struct opts *o = l->o;
-	const struct top_options *how = opts_own(o, sink_top.options);
+	const struct request *o = l->o;
+	const struct top_options *how = request_own(o, sink_top.options);
 	const struct opts_rule rules[] = {
 		{ o->interval_ns < INTERVAL_MIN_NS, true,
 		  "-i: the screen is refreshed at most ten times a second: give 100ms or more" },
@@ -19,7 +19,7 @@ static int check(const struct opts_line *l)
 		{ !how->batch, o->output, "-o is for blocks of text: give --batch" },
 		{ !how->batch, opts_is_given(l, "format"),
 		  "--format is for blocks of text: give --batch" },
-		{ how->batch, o->color == OPTS_COLOR_ALWAYS,
+		{ how->batch, o->color == REQUEST_COLOR_ALWAYS,
 		  "--batch prints no colors: leave out --color" },
 		{ o->gpu, !o->npids, "--gpu is about programs that the agent is in: give -p PID" },
 		{ !o->gpu, how->sort == TOP_BY_GPU || how->sort == TOP_BY_BUSY,
@@ -30,9 +30,9 @@ static int check(const struct opts_line *l)
 }
 
 /* Where it cannot draw, nothing is searched and probed first. */
-static int run(const struct opts *o)
+static int run(const struct request *o)
 {
-	const struct top_options *how = opts_own(o, sink_top.options);
+	const struct top_options *how = request_own(o, sink_top.options);
 
 	return !how->batch && draw_check() ? 1 : cmd_trace(o);
 }

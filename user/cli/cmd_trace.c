@@ -16,11 +16,11 @@
  * The source for what was asked for: where hooks can never come into one of the processes, probes, for all
  * of them, so that each call is seen by one source. Returns -1 after one message: these are not permitted.
  */
-static int settled_source(const struct opts *o)
+static int settled_source(const struct request *o)
 {
 	char missing[256];
 
-	for (int i = 0; i < o->npids && o->source == OPTS_SOURCE_HOOKS; i++) {
+	for (int i = 0; i < o->npids && o->source == REQUEST_SOURCE_HOOKS; i++) {
 		int err;
 		const char *why = cmd_refusal(hooks_suits, o->pids[i], &err);
 
@@ -34,20 +34,20 @@ static int settled_source(const struct opts *o)
 		msg_note("no hooks can be put on: %s: calls are recorded by probes, as with "
 			 "--source=probes",
 			 why);
-		return OPTS_SOURCE_PROBES;
+		return REQUEST_SOURCE_PROBES;
 	}
 	return (int)o->source;
 }
 
-int cmd_trace(const struct opts *given)
+int cmd_trace(const struct request *given)
 {
-	struct opts settled = *given;
-	const struct opts *o = &settled;
+	struct request settled = *given;
+	const struct request *o = &settled;
 
 	static const struct source_ops *const of_calls[] = {
-		[OPTS_SOURCE_PROBES] = &source_bpf,
-		[OPTS_SOURCE_CUPTI] = &source_agent,
-		[OPTS_SOURCE_HOOKS] = &source_hooks,
+		[REQUEST_SOURCE_PROBES] = &source_bpf,
+		[REQUEST_SOURCE_CUPTI] = &source_agent,
+		[REQUEST_SOURCE_HOOKS] = &source_hooks,
 	};
 	const struct source_ops *sources[SESSION_SOURCES] = { NULL };
 	int n = 0, source = settled_source(given);
@@ -56,13 +56,13 @@ int cmd_trace(const struct opts *given)
 		return 1;
 	settled.source = (unsigned int)source;
 	/* Another user's process, or any, needs one capability more than a program of our own. */
-	if (o->source == OPTS_SOURCE_PROBES && priv_check(!o->cmd || o->user))
+	if (o->source == REQUEST_SOURCE_PROBES && priv_check(!o->cmd || o->user))
 		return 1;
 	if (o->command == OPTS_TRACE && !o->argv[1])
 		msg_note("tracing every process of this machine until Ctrl-C; 'cudatrace -h' lists "
 			 "what else it does");
 	sources[n++] = of_calls[o->source];
-	if (o->gpu && o->source != OPTS_SOURCE_CUPTI)
+	if (o->gpu && o->source != REQUEST_SOURCE_CUPTI)
 		sources[n++] = &source_agent;
 	if (api_layers_inlined(o->layers))
 		sources[n++] = &source_nvtx;

@@ -6,7 +6,7 @@
 #ifndef CT_COUNTERS_PRINT_H
 #define CT_COUNTERS_PRINT_H
 
-#include "options/opts.h"
+#include "../request/request.h"
 
 enum counters_format { COUNTERS_TABLE, COUNTERS_JSON, COUNTERS_CSV };
 

@@ -9,8 +9,6 @@
 #include "options/habits.h"
 #include "options/pager.h"
 #include "../source/built.h"
-#include "../source/probe/links.h"
-#include "../util/io/bounded.h"
 #include "../util/io/roomy.h"
 #include "../util/msg.h"
 #include "../util/parse.h"
@@ -124,16 +122,13 @@ static int run(int argc, char **argv)
 	if (!msg_debug_parse(getenv("CUDATRACE_DEBUG")))
 		return 2;
 	if (!opts_parse(&opts, command->bit, argc, argv)) {
-		msg_verbose = opts.verbose;
-		msg_quiet = opts.quiet;
+		msg_verbose = opts.ask.verbose;
+		msg_quiet = opts.ask.quiet;
 		status = opts.help || opts.version ? print_text(&opts, command->bit)
-						   : command->command->run(&opts);
+						   : command->command->run(&opts.ask);
 	}
 	opts_free(&opts);
-	msg_rest();
-	bounded_close();
-	/* what the kinds of probes were tried with: an event of tracefs would stay for good */
-	links_close_now();
+	cmd_leave();
 	return status;
 }
 

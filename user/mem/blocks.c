@@ -180,17 +180,17 @@ static void sums(struct blocks *b, const struct block *k, bool taken)
 	}
 }
 
-static void tell(const struct blocks *b, const struct blocks_change *c)
+static void tell(const struct blocks *b, const struct block_change *c)
 {
 	if (b->changed)
 		b->changed(b->ctx, c);
 }
 
-static void remove_block(struct blocks *b, struct block *k, const struct blocks_change *by)
+static void remove_block(struct blocks *b, struct block *k, const struct block_change *by)
 {
-	struct blocks_change c = *by;
+	struct block_change c = *by;
 
-	c.what = BLOCKS_GIVEN_BACK;
+	c.what = BLOCK_GIVEN_BACK;
 	c.bytes = k->bytes;
 	tell(b, &c);
 	sums(b, k, false);
@@ -225,7 +225,7 @@ static void follow(struct blocks_total *t, const struct block_report *s, uint64_
 	t->epoch++;
 }
 
-static void taken(struct blocks *b, const struct block *key, const struct blocks_change *c,
+static void taken(struct blocks *b, const struct block *key, const struct block_change *c,
 		  uint32_t name)
 {
 	struct blocks_total *t = total_at(b, key->total);
@@ -249,7 +249,7 @@ static void taken(struct blocks *b, const struct block *key, const struct blocks
 	sums(b, k, true);
 }
 
-static void given_back(struct blocks *b, const struct block *key, const struct blocks_change *c)
+static void given_back(struct blocks *b, const struct block *key, const struct block_change *c)
 {
 	struct blocks_total *t = total_at(b, key->total);
 	struct block *k = keyed_find(&b->live, key);
@@ -410,7 +410,7 @@ struct blocks_frag blocks_fragments(const struct blocks *b, uint32_t total,
 	return f;
 }
 
-void blocks_segment(struct blocks *b, const struct blocks_change *c)
+void blocks_segment(struct blocks *b, const struct block_change *c)
 {
 	tell(b, c);
 	for (uint32_t i = 0; i < b->totals.n; i++) {
@@ -419,7 +419,7 @@ void blocks_segment(struct blocks *b, const struct blocks_change *c)
 		if (t->process != c->process || t->ended ||
 		    (t->device != c->device && c->device != LIVE_NO_DEVICE))
 			continue;
-		if (c->what == BLOCKS_SEGMENT_TAKEN)
+		if (c->what == BLOCK_SEGMENT_TAKEN || c->what == BLOCK_SEGMENT_MAPPED)
 			add_up(&t->reserved, c->bytes);
 		else
 			take_off(&t->reserved, c->bytes);
@@ -467,7 +467,7 @@ const struct blocks_oom *blocks_report(struct blocks *b, const struct event *ev,
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	bool made;
 	struct blocks_total key = { .process = process }, *t;
-	struct blocks_change change = { .at_ns = c->h.start_ns, .process = process, .site = site };
+	struct block_change change = { .at_ns = c->h.start_ns, .process = process, .site = site };
 	struct block k = { .site = site };
 	struct block_report said;
 
@@ -484,7 +484,7 @@ const struct blocks_oom *blocks_report(struct blocks *b, const struct event *ev,
 	change.address = said.address;
 	change.bytes = magnitude(said.size);
 	if (said.no_memory && !block_report_odd(&said)) {
-		change.what = BLOCKS_NO_MEMORY;
+		change.what = BLOCK_NO_MEMORY;
 		tell(b, &change);
 		return no_memory(b, &said, k.total, site, c->h.start_ns, segments);
 	}
@@ -493,7 +493,7 @@ const struct blocks_oom *blocks_report(struct blocks *b, const struct event *ev,
 		return NULL;
 	}
 	k.address = said.address;
-	change.what = said.size > 0 ? BLOCKS_TAKEN : BLOCKS_GIVEN_BACK;
+	change.what = said.size > 0 ? BLOCK_TAKEN : BLOCK_GIVEN_BACK;
 	if (said.size > 0)
 		taken(b, &k, &change, operator_number(b, ev));
 	else if (said.size < 0)

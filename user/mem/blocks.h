@@ -12,7 +12,8 @@
 #define CT_BLOCKS_H
 
 #include "../event/event.h"
-#include "live.h"
+#include "../event/memory/block_change.h"
+#include "../event/memory/live.h"
 #include "mem_sites.h"
 
 #define BLOCKS_MAX LIVE_MAX
@@ -79,25 +80,9 @@ struct blocks_oom {
 	struct holders holders;
 };
 
-enum blocks_what {
-	BLOCKS_TAKEN,
-	BLOCKS_GIVEN_BACK,
-	BLOCKS_SEGMENT_TAKEN,
-	BLOCKS_SEGMENT_GIVEN_BACK,
-	BLOCKS_NO_MEMORY
-};
-/* What an allocator did, or has from CUDA. */
-struct blocks_change {
-	uint64_t at_ns, address, bytes;
-	uint32_t process, site; /* the site where it was done; 0: not known */
-	uint16_t device;	/* of segments: LIVE_NO_DEVICE: not known */
-	uint8_t what;		/* enum blocks_what */
-	bool mapped;		/* the segment, or a part of it, is a mapping */
-};
-
 struct blocks {
 	/* called for each change; NULL: not wanted */
-	void (*changed)(void *ctx, const struct blocks_change *);
+	void (*changed)(void *ctx, const struct block_change *);
 	void *ctx;
 	struct keyed
 		totals; /* struct blocks_total: none is removed, so that its place is its number */
@@ -122,7 +107,7 @@ const struct blocks_oom *blocks_report(struct blocks *, const struct event *, ui
 void blocks_end(struct blocks *, uint32_t process, const struct live *segments);
 /* The allocator has taken a segment from CUDA, or given it back, as one or by mapping memory; it
  * reports its totals only with the next block. */
-void blocks_segment(struct blocks *, const struct blocks_change *);
+void blocks_segment(struct blocks *, const struct block_change *);
 /* What a process has from CUDA, by address. Mappings that adjoin are one: the allocator extends a
  * segment by them. */
 struct blocks_span {

@@ -7,7 +7,7 @@
 
 #define OUT_OF_MEMORY 2 /* in both APIs */
 
-void ledger_fault(struct ledger *l, enum ledger_fault_what what, const struct ledger_trouble *t,
+void ledger_fault(struct ledger *l, enum ledger_fault_what what, const struct account_call *t,
 		  uint8_t kind, uint32_t taken_site, uint32_t freed_site)
 {
 	for (uint32_t i = 0; i < l->nfaults; i++) {
@@ -39,17 +39,17 @@ static void find_holders(const struct ledger *l, struct ledger_oom *o)
 		const struct ledger_row *r = &l->rows[i];
 
 		if (r->by == LEDGER_BY_STACK && r->process == o->process &&
-		    r->where == LEDGER_DEVICE && r->bytes)
+		    r->where == ACCOUNT_DEVICE && r->bytes)
 			holders_add(&o->holders, &(struct holder){ r->site, r->bytes, r->n });
 	}
 }
 
-void ledger_not_taken(struct ledger *l, const struct ledger_trouble *t, const struct api_memory *m,
+void ledger_not_taken(struct ledger *l, const struct account_call *t, const struct api_memory *m,
 		      uint16_t device)
 {
-	const struct ledger_row *held = ledger_of_process(l, t->process, LEDGER_DEVICE),
-				*host = ledger_of_process(l, t->process, LEDGER_HOST);
-	struct ledger_process *p = &l->processes[t->process];
+	const struct ledger_row *held = ledger_of_process(l, t->process, ACCOUNT_DEVICE),
+				*host = ledger_of_process(l, t->process, ACCOUNT_HOST);
+	struct account_process *p = &l->account.processes[t->process];
 	struct ledger_oom o = { .process = t->process,
 				.site = t->site,
 				.device = device,

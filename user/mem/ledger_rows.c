@@ -2,15 +2,13 @@
 /* ledger_rows.c - see ledger_rows.h. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "ledger_rows.h"
 #include "../util/table/array.h"
 
 #define ROWS_MAX (1u << 18)
-#define PROCESSES_MAX (1u << 16)
 
-/* Where a row or a process is. */
+/* Where a row is. */
 struct row_place {
 	struct row_key {
 		uint64_t library;
@@ -19,9 +17,6 @@ struct row_place {
 		uint8_t by, where, kind, end, pad[2];
 	} key;
 	uint32_t at;
-};
-struct pid_place {
-	uint32_t pid, at;
 };
 
 int ledger_index_open(struct ledger *l)
@@ -34,7 +29,6 @@ int ledger_index_open(struct ledger *l)
 	keyed_open_of(&x->rows, struct row_place, key,
 		      l->opts.rows_max && l->opts.rows_max < ROWS_MAX ? l->opts.rows_max
 								      : ROWS_MAX);
-	keyed_open_of(&x->pids, struct pid_place, pid, PROCESSES_MAX);
 	return 0;
 }
 
@@ -43,7 +37,6 @@ void ledger_index_close(struct ledger *l)
 	if (!l->index)
 		return;
 	keyed_close(&l->index->rows);
-	keyed_close(&l->index->pids);
 	free(l->index);
 }
 
@@ -84,68 +77,6 @@ struct ledger_row *ledger_row(struct ledger *l, const struct ledger_row *key)
 	p->at = l->nrows;
 	l->rows[l->nrows] = *key;
 	return &l->rows[l->nrows++];
-}
-
-/* ---- processes ---- */
-
-uint32_t ledger_process_find(const struct ledger *l, uint32_t pid)
-{
-	const struct pid_place *p = keyed_look(&l->index->pids, &pid);
-
-	return p ? p->at : UINT32_MAX;
-}
-
-static uint32_t place(struct ledger *l)
-{
-	for (; l->index->free_process < l->nprocesses; l->index->free_process++)
-		if (!l->processes[l->index->free_process].used)
-			return l->index->free_process;
-	if (l->nprocesses >= PROCESSES_MAX)
-		return UINT32_MAX;
-	if (!array_room(l->processes, l->nprocesses))
-		return UINT32_MAX;
-	return l->nprocesses++;
-}
-
-uint32_t ledger_process(struct ledger *l, const struct process *proc)
-{
-	uint32_t at = ledger_process_find(l, proc->pid);
-	struct ledger_process *p;
-
-	if (at == UINT32_MAX) {
-		struct pid_place *new;
-
-		at = place(l);
-		new = at == UINT32_MAX ? NULL
-				       : keyed_get(&l->index->pids, &proc->pid, &(bool){ false });
-		if (!new)
-			return UINT32_MAX;
-		l->processes[at] = (struct ledger_process){ .pid = proc->pid, .used = true };
-		new->at = at;
-	}
-	p = &l->processes[at];
-	p->shown_pid = proc->shown_pid;
-	if (proc->start_boottime_ns) {
-		p->start_boottime_ns = proc->start_boottime_ns;
-		p->from_start |= l->began_boottime_ns &&
-				 proc->start_boottime_ns >= l->began_boottime_ns;
-	}
-	memcpy(p->comm, proc->comm, sizeof(p->comm));
-	return at;
-}
-
-void ledger_process_drop(struct ledger *l, uint32_t process)
-{
-	struct ledger_process *p = &l->processes[process];
-	struct pid_place *place = keyed_look(&l->index->pids, &p->pid);
-
-	if (place)
-		keyed_remove(&l->index->pids, place);
-	if (p->had || p->handles)
-		return;
-	p->used = false;
-	if (process < l->index->free_process)
-		l->index->free_process = process;
 }
 
 struct ledger_freed *ledger_freed_at(struct ledger *l, uint32_t process, uint8_t space,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ledger_rows.h - inside the ledger: its rows, its processes, and what was freed lately. */
+/* ledger_rows.h - inside the ledger: its rows, and what was freed lately. */
 #ifndef CT_LEDGER_ROWS_H
 #define CT_LEDGER_ROWS_H
 
@@ -14,10 +14,7 @@ struct ledger_freed {
 };
 
 struct ledger_index {
-	struct keyed rows, pids;
-	uint32_t free_process; /* where to look for a place first */
-	/* the number of physical memory: handles are reused while the memory is still mapped */
-	uint64_t serial;
+	struct keyed rows;
 	uint32_t site; /* of the record that is being handled */
 	struct ledger_freed freed[FREED_MAX];
 };
@@ -29,28 +26,15 @@ void ledger_index_close(struct ledger *);
  * no room, which is counted. */
 struct ledger_row *ledger_row(struct ledger *, const struct ledger_row *key);
 const struct ledger_row *ledger_row_find(const struct ledger *, const struct ledger_row *key);
-/* Finds or makes the process that has a pid now; UINT32_MAX: no room. */
-uint32_t ledger_process(struct ledger *, const struct process *);
-uint32_t ledger_process_find(const struct ledger *, uint32_t pid); /* UINT32_MAX: none */
-/* From now on its pid belongs to another process. A process that never held anything is
- * forgotten. */
-void ledger_process_drop(struct ledger *, uint32_t process);
-
 struct ledger_freed *ledger_freed_at(struct ledger *, uint32_t process, uint8_t space,
 				     uint64_t address);
 
-/* The call that is being handled. */
-struct ledger_trouble {
-	const struct ct_call *c;
-	uint32_t process, site;
-	uint64_t address;
-};
 /* Notes a free that went wrong. kind: kind of the memory; sites: where it was taken and freed
  * before, 0: not known. */
-void ledger_fault(struct ledger *, enum ledger_fault_what, const struct ledger_trouble *,
+void ledger_fault(struct ledger *, enum ledger_fault_what, const struct account_call *,
 		  uint8_t kind, uint32_t taken_site, uint32_t freed_site);
 /* An allocation that failed. */
-void ledger_not_taken(struct ledger *, const struct ledger_trouble *, const struct api_memory *,
+void ledger_not_taken(struct ledger *, const struct account_call *, const struct api_memory *,
 		      uint16_t device);
 
 #endif

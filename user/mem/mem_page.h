@@ -11,7 +11,7 @@
 #define MEM_PAGE_SERIES 60
 
 /* The number of a series of the curve: a call site, on devices or on the host. */
-static inline uint32_t mem_page_series(uint32_t site, enum ledger_where where)
+static inline uint32_t mem_page_series(uint32_t site, enum account_where where)
 {
 	return site * CURVE_WHERES + (uint32_t)where;
 }

@@ -6,7 +6,7 @@
 #include "../event/holes/holes.h"
 #include "mem_print.h"
 
-const char *mem_where_name(enum ledger_where where)
+const char *mem_where_name(enum account_where where)
 {
 	static const char *const names[] = { "device", "host", "addresses" };
 
@@ -234,7 +234,7 @@ const struct ledger_row **mem_rows(const struct ledger *l, enum ledger_by by, ui
 
 uint64_t mem_missing(const struct ledger *l, const struct mem_about *a)
 {
-	uint64_t missing = l->no_room + (a->end ? losses_of_sums(&a->end->losses) : 0);
+	uint64_t missing = l->account.no_room + (a->end ? losses_of_sums(&a->end->losses) : 0);
 
 	/* calls that nobody saw may have freed what looks leaked; how many they were is not known */
 	if (!missing && a->end && holes_unknown(a->end->losses.holes, HOLES_OF(CT_HOLE_CALLS)))
@@ -258,8 +258,8 @@ bool mem_next_growth(const struct ledger *l, const struct mem_about *a, uint64_t
 {
 	uint64_t now = a->start_ns + (a->end ? a->end->uptime_ns : 0);
 
-	for (; *at < (uint64_t)l->nprocesses * GROWING_END; ++*at) {
-		struct ledger_process *p = &l->processes[*at / GROWING_END];
+	for (; *at < (uint64_t)l->account.nprocesses * GROWING_END; ++*at) {
+		struct account_process *p = &l->account.processes[*at / GROWING_END];
 		enum growing_kind kind = (enum growing_kind)(*at % GROWING_END);
 		uint64_t until = p->ended ? p->ended_ns : now > l->last_ns ? now : l->last_ns;
 

@@ -70,7 +70,7 @@ void mem_site_texts(const struct sites *, const uint32_t *numbers, size_t n, str
 		    mem_put_fn);
 /* The member "holders"; `counted` is the name of their numbers. */
 void mem_print_holders_json(struct json *, const struct holders *, const char *counted);
-const char *mem_where_name(enum ledger_where);	    /* "device" */
+const char *mem_where_name(enum account_where);	    /* "device" */
 const char *mem_end_name(enum ledger_end);	    /* "exited" */
 const char *mem_fault_name(enum ledger_fault_what); /* "double_free" */
 

@@ -138,7 +138,7 @@ static void missing(struct out *o, const struct blocks_total *t)
 static void one_total(struct out *o, const struct ledger *l, const struct mem_about *a, uint32_t i)
 {
 	const struct blocks_total *t = blocks_total(&l->blocks, i);
-	struct blocks_frag f = blocks_fragments(&l->blocks, i, &l->live);
+	struct blocks_frag f = blocks_fragments(&l->blocks, i, &l->account.live);
 	char x[32], y[32];
 
 	out_str(o, "Blocks of PyTorch's allocator in process ");
@@ -209,8 +209,8 @@ static void head(struct json *j, const struct ledger *l, uint32_t total)
 
 	json_line(j, " ");
 	json_open_object(j, NULL);
-	json_put_u64(j, "pid", l->processes[t->process].shown_pid);
-	json_put_str(j, "process", l->processes[t->process].comm);
+	json_put_u64(j, "pid", l->account.processes[t->process].shown_pid);
+	json_put_str(j, "process", l->account.processes[t->process].comm);
 	json_put_u64(j, "device", t->device);
 }
 
@@ -266,7 +266,7 @@ static void total_json(struct json *j, const struct ledger *l, const struct mem_
 		       uint32_t i)
 {
 	const struct blocks_total *t = blocks_total(&l->blocks, i);
-	struct blocks_frag f = blocks_fragments(&l->blocks, i, &l->live);
+	struct blocks_frag f = blocks_fragments(&l->blocks, i, &l->account.live);
 
 	head(j, l, i);
 	json_put_u64(j, "allocated_bytes", t->allocated);

@@ -19,8 +19,8 @@ static void device(struct json *j, uint16_t d)
 static void head(struct json *j, const struct ledger *l, uint32_t process)
 {
 	json_open_object(j, NULL);
-	json_put_u64(j, "pid", l->processes[process].shown_pid);
-	json_put_str(j, "process", l->processes[process].comm);
+	json_put_u64(j, "pid", l->account.processes[process].shown_pid);
+	json_put_str(j, "process", l->account.processes[process].comm);
 }
 
 static uint64_t since(const struct mem_about *a, uint64_t at_ns)
@@ -35,7 +35,7 @@ static void row(struct json *j, const struct ledger *l, const struct mem_about *
 		json_open_object(j, NULL), json_put_null(j, "pid");
 	else
 		head(j, l, r->process);
-	json_put_str(j, "where", mem_where_name((enum ledger_where)r->where));
+	json_put_str(j, "where", mem_where_name((enum account_where)r->where));
 	if (r->by == LEDGER_BY_DEVICE || r->by == LEDGER_LEAK)
 		device(j, r->device);
 	if (r->by == LEDGER_BY_KIND || r->by == LEDGER_LEAK)
@@ -87,8 +87,8 @@ static void processes(struct json *j, const struct ledger *l)
 {
 	json_line(j, "");
 	json_open_array(j, "processes");
-	for (uint32_t i = 0; i < l->nprocesses; i++) {
-		const struct ledger_process *p = &l->processes[i];
+	for (uint32_t i = 0; i < l->account.nprocesses; i++) {
+		const struct account_process *p = &l->account.processes[i];
 
 		if (!p->used || !p->had)
 			continue;
@@ -254,10 +254,10 @@ void mem_print_json(struct out *o, const struct ledger *l, const struct mem_abou
 	json_put_u64(&j, "lost", a->end ? losses_total(&a->end->losses) : 0);
 	if (a->end)
 		json_put_holes(&j, a->end->losses.holes);
-	json_put_u64(&j, "not_in_book", l->no_room);
+	json_put_u64(&j, "not_in_book", l->account.no_room);
 	json_put_u64(&j, "not_in_rows", l->no_row + l->blocks.no_row + sites_no_room(l->sites));
-	if (l->odd_sizes)
-		json_put_u64(&j, "impossible_sizes", l->odd_sizes);
+	if (l->account.odd_sizes)
+		json_put_u64(&j, "impossible_sizes", l->account.odd_sizes);
 	json_put_bool(&j, "leaks_known", !mem_missing(l, a));
 	processes(&j, l);
 	all_rows(&j, l, a);
@@ -286,7 +286,7 @@ void mem_print_watch_json(struct out *o, const struct ledger *l, const struct me
 		if (!list[i]->bytes && !list[i]->marked)
 			continue;
 		head(&j, l, list[i]->process);
-		json_put_str(&j, "where", mem_where_name((enum ledger_where)list[i]->where));
+		json_put_str(&j, "where", mem_where_name((enum account_where)list[i]->where));
 		json_put_u64(&j, "in_use_bytes", list[i]->bytes);
 		json_put_u64(&j, "peak_bytes", list[i]->peak);
 		json_put_u64(&j, "before_bytes", list[i]->marked);
@@ -295,11 +295,12 @@ void mem_print_watch_json(struct out *o, const struct ledger *l, const struct me
 	free(list);
 	json_end(&j);
 	json_open_array(&j, "driver");
-	for (uint32_t i = 0; i < l->nprocesses; i++) {
-		if (!l->processes[i].used || l->processes[i].ended || !l->processes[i].driver_bytes)
+	for (uint32_t i = 0; i < l->account.nprocesses; i++) {
+		if (!l->account.processes[i].used || l->account.processes[i].ended ||
+		    !l->account.processes[i].driver_bytes)
 			continue;
 		head(&j, l, i);
-		json_put_u64(&j, "bytes", l->processes[i].driver_bytes);
+		json_put_u64(&j, "bytes", l->account.processes[i].driver_bytes);
 		json_end(&j);
 	}
 	json_end(&j);

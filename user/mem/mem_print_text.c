@@ -46,7 +46,7 @@ static void plain(struct out *o, const char *s)
 
 void mem_process_text(struct out *o, const struct ledger *l, uint32_t process)
 {
-	const struct ledger_process *p = &l->processes[process];
+	const struct account_process *p = &l->account.processes[process];
 
 	out_fmt(o, "%u ", p->shown_pid);
 	plain(o, p->comm);
@@ -134,7 +134,7 @@ static void columns(struct out *o, const struct ledger_row *r)
 static void label(struct out *o, const struct ledger *l, const struct ledger_row *r,
 		  const struct text *site, bool several)
 {
-	const char *where = r->where == LEDGER_HOST ? ", host memory" : "";
+	const char *where = r->where == ACCOUNT_HOST ? ", host memory" : "";
 
 	switch (r->by) {
 	case LEDGER_BY_PROCESS:
@@ -169,8 +169,8 @@ static uint32_t having(const struct ledger *l)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < l->nprocesses; i++)
-		n += l->processes[i].used && l->processes[i].had;
+	for (uint32_t i = 0; i < l->account.nprocesses; i++)
+		n += l->account.processes[i].used && l->account.processes[i].had;
 	return n;
 }
 
@@ -213,8 +213,8 @@ static void totals(struct out *o, const struct ledger *l, const struct mem_about
 		plain(o, a->title);
 	}
 	out_fmt(o, "\n %10s %10s %10s %8s %8s\n", "In use", "Peak", "Taken", "Allocs", "Frees");
-	for (int w = 0; w <= LEDGER_HOST; w++) {
-		const struct ledger_row *r = ledger_all(l, (enum ledger_where)w);
+	for (int w = 0; w <= ACCOUNT_HOST; w++) {
+		const struct ledger_row *r = ledger_all(l, (enum account_where)w);
 
 		columns(o, r);
 		out_str(o, words[w]);
@@ -302,13 +302,13 @@ static void faults(struct out *o, const struct ledger *l, const struct mem_about
 		/* memory that was taken before the trace is freed during the trace, which is
 		 * correct */
 		if (l->faults[i].what == LEDGER_UNSEEN &&
-		    !l->processes[l->faults[i].process].from_start)
+		    !l->account.processes[l->faults[i].process].from_start)
 			continue;
 		fault(o, l, a, &l->faults[i]);
 		shown += l->faults[i].n;
 	}
-	for (uint32_t i = 0; i < l->nprocesses; i++) {
-		const struct ledger_process *p = &l->processes[i];
+	for (uint32_t i = 0; i < l->account.nprocesses; i++) {
+		const struct account_process *p = &l->account.processes[i];
 
 		if (p->used)
 			all += p->doubles_n + p->wrong_n + p->invalid_n +
@@ -325,10 +325,10 @@ static void notes(struct out *o, const struct ledger *l)
 	bool any = false;
 	char text[32];
 
-	for (uint32_t i = 0; i < l->nprocesses; i++) {
-		const struct ledger_process *p = &l->processes[i];
+	for (uint32_t i = 0; i < l->account.nprocesses; i++) {
+		const struct account_process *p = &l->account.processes[i];
 		const struct ledger_row *r =
-			p->used && p->had ? ledger_of_process(l, i, LEDGER_DEVICE) : NULL;
+			p->used && p->had ? ledger_of_process(l, i, ACCOUNT_DEVICE) : NULL;
 		uint64_t held = r ? r->bytes : 0, peak = r ? r->peak : 0;
 
 		if (!p->used || !p->had)
@@ -372,10 +372,10 @@ static void notes(struct out *o, const struct ledger *l)
 				ull(p->unfreed_n));
 		}
 	}
-	if (l->odd_sizes) {
+	if (l->account.odd_sizes) {
 		any = true;
 		out_fmt(o, "Sizes that cannot be, of 256 TiB or more: %llu; they are in no sum\n",
-			ull(l->odd_sizes));
+			ull(l->account.odd_sizes));
 	}
 	if (any)
 		out_char(o, '\n');
@@ -425,7 +425,7 @@ static void one_leak(struct out *o, const struct ledger *l, const struct mem_abo
 	if (r->n > ARRAY_LEN(r->addresses) && r->addresses[0])
 		out_str(o, ", ...");
 	out_fmt(o, " (%s", api_memory_name((enum api_memory_kind)r->kind));
-	if (r->where == LEDGER_DEVICE && r->device != LIVE_NO_DEVICE)
+	if (r->where == ACCOUNT_DEVICE && r->device != LIVE_NO_DEVICE)
 		out_fmt(o, " memory of device %u", r->device);
 	else
 		out_str(o, " memory");
@@ -444,11 +444,11 @@ static void leaks(struct out *o, const struct ledger *l, const struct mem_about 
 	uint64_t bytes = 0, n = 0, missing = mem_missing(l, a);
 	uint32_t nrows;
 
-	for (uint32_t i = 0; i < l->nprocesses; i++) {
-		if (!l->processes[i].used)
+	for (uint32_t i = 0; i < l->account.nprocesses; i++) {
+		if (!l->account.processes[i].used)
 			continue;
-		bytes += l->processes[i].leaked;
-		n += l->processes[i].leaked_n;
+		bytes += l->account.processes[i].leaked;
+		n += l->account.processes[i].leaked_n;
 	}
 	rows = mem_rows(l, LEDGER_LEAK, &nrows);
 	for (uint32_t i = 0; i < nrows && i < a->top; i++)

@@ -45,7 +45,7 @@ static void on_no_block(void *ctx, const struct blocks_oom *m)
 }
 
 static void on_moved(void *ctx, uint64_t at_ns, uint32_t process, uint32_t site,
-		     enum ledger_where where, int64_t bytes)
+		     enum account_where where, int64_t bytes)
 {
 	struct mem_sink *s = ctx;
 
@@ -53,7 +53,7 @@ static void on_moved(void *ctx, uint64_t at_ns, uint32_t process, uint32_t site,
 	curve_add(&s->curve, at_ns, mem_page_series(site, where), bytes);
 }
 
-static void on_block(void *ctx, const struct blocks_change *c)
+static void on_block(void *ctx, const struct block_change *c)
 {
 	mem_viz_changed(&((struct mem_sink *)ctx)->viz, c);
 }
@@ -197,17 +197,18 @@ static int status_of(const struct ledger *l, const struct mem_about *about)
 {
 	if (mem_missing(l, about))
 		return MEM_STATUS_NOT_KNOWN;
-	for (uint32_t i = 0; i < l->nprocesses; i++)
-		if (l->processes[i].used && l->processes[i].leaked_n)
+	for (uint32_t i = 0; i < l->account.nprocesses; i++)
+		if (l->account.processes[i].used && l->account.processes[i].leaked_n)
 			return MEM_STATUS_LEAKS;
 	return 0;
 }
 
 static void say_missing(const struct mem_sink *m)
 {
-	if (m->ledger && m->ledger->no_room)
+	if (m->ledger && m->ledger->account.no_room)
 		msg_warn("%llu allocations are not counted: more than %u exist at a time",
-			 (unsigned long long)m->ledger->no_room, (uint32_t)m->ledger->live.all.max);
+			 (unsigned long long)m->ledger->account.no_room,
+			 (uint32_t)m->ledger->account.live.all.max);
 	if (m->ledger &&
 	    m->ledger->no_row + m->ledger->blocks.no_row + sites_no_room(m->ledger->sites))
 		msg_warn("the tables by call site are incomplete: there are too many call sites");

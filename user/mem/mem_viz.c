@@ -19,31 +19,13 @@ void mem_viz_close(struct mem_viz *v)
 	viz_state_free(&v->state);
 }
 
-void mem_viz_changed(struct mem_viz *v, const struct blocks_change *c)
+void mem_viz_changed(struct mem_viz *v, const struct block_change *c)
 {
-	static const uint8_t actions[] = {
-		[BLOCKS_TAKEN] = VIZ_ALLOC,
-		[BLOCKS_GIVEN_BACK] = VIZ_FREE,
-		[BLOCKS_SEGMENT_TAKEN] = VIZ_SEGMENT_ALLOC,
-		[BLOCKS_SEGMENT_GIVEN_BACK] = VIZ_SEGMENT_FREE,
-		[BLOCKS_NO_MEMORY] = VIZ_OOM,
-	};
-	struct viz_entry e = { .at_ns = c->at_ns,
-			       .address = c->address,
-			       .bytes = c->bytes,
-			       .process = c->process,
-			       .site = c->site,
-			       .device = c->device,
-			       .action = actions[c->what] };
-
 	/* a process may say anything */
-	if (c->bytes > UINT64_MAX - c->address) {
+	if (c->bytes > UINT64_MAX - c->address)
 		v->odd++;
-		return;
-	}
-	if (c->mapped)
-		e.action = e.action == VIZ_SEGMENT_ALLOC ? VIZ_SEGMENT_MAP : VIZ_SEGMENT_UNMAP;
-	viz_history_add(&v->history, &e);
+	else
+		viz_history_add(&v->history, c);
 }
 
 /* ---- what a process holds ---- */
@@ -106,7 +88,7 @@ static void add_segments(struct viz_state *s, const struct ledger *l)
 	struct blocks_span *spans;
 	size_t n;
 
-	spans = blocks_spans(&l->live, s->process, &n);
+	spans = blocks_spans(&l->account.live, s->process, &n);
 	for (size_t i = 0; i < n; i++) {
 		const struct viz_block *b = block_in(s, &spans[i]);
 		struct viz_segment *g;
@@ -194,10 +176,10 @@ static bool frame(void *ctx, uint32_t site, uint32_t i, struct viz_frame *to)
 /* Says what is not in the file. */
 static void say_missing(const struct mem_viz *v, const struct ledger *l)
 {
-	const struct ledger_process *p = &l->processes[v->state.process];
+	const struct account_process *p = &l->account.processes[v->state.process];
 	uint32_t others = 0;
 
-	for (uint32_t i = 0; i < l->nprocesses; i++)
+	for (uint32_t i = 0; i < l->account.nprocesses; i++)
 		others += i != v->state.process && peak_of(l, i);
 	if (others)
 		msg_warn("memory-viz: only process %u (%s) is in the file; %u other%s blocks too: "
@@ -226,8 +208,8 @@ int mem_viz_write(struct mem_viz *v, const struct ledger *l, struct out *o,
 			   .frame = frame,
 			   .ctx = (void *)(uintptr_t)l };
 
-	for (uint32_t i = 0; i < l->nprocesses; i++)
-		if (l->processes[i].used && !l->processes[i].ended)
+	for (uint32_t i = 0; i < l->account.nprocesses; i++)
+		if (l->account.processes[i].used && !l->account.processes[i].ended)
 			mem_viz_ends(v, l, i);
 	if (!v->peak)
 		msg_warn("memory-viz: no program reported blocks of PyTorch's allocator: the file "

@@ -19,7 +19,7 @@ struct mem_viz {
 void mem_viz_open(struct mem_viz *);
 void mem_viz_close(struct mem_viz *);
 /* For ledger_opts: of an allocator, and of a process. */
-void mem_viz_changed(struct mem_viz *, const struct blocks_change *);
+void mem_viz_changed(struct mem_viz *, const struct block_change *);
 void mem_viz_ends(struct mem_viz *, const struct ledger *, uint32_t process);
 /* Writes the snapshot, with warnings about what is not in it. Returns 0 or -errno. */
 int mem_viz_write(struct mem_viz *, const struct ledger *, struct out *,

@@ -85,7 +85,7 @@ static uint64_t clock_error_ns(void)
 		       : (uint64_t)t.maxerror * 1000;
 }
 
-static char *make_head(const struct opts *o, const struct sink_opts *s)
+static char *make_head(const struct request *o, const struct sink_opts *s)
 {
 	char text[1024], *head = NULL;
 	size_t len;
@@ -109,7 +109,7 @@ static char *make_head(const struct opts *o, const struct sink_opts *s)
 	number(f, "places", session_plan_places(o));
 	number(f, "whole", o->cmd != NULL);
 	number(f, "work", o->gpu);
-	line(f, "traced", opts_title(o, text, sizeof(text)));
+	line(f, "traced", request_title(o, text, sizeof(text)));
 	/* a reader accepts a head of at most 256 KiB */
 	for (int i = 0; o->argv && o->argv[i] && ftell(f) < ARGS_MAX; i++) {
 		if (strlen(o->argv[i]) < ARGS_MAX)
@@ -124,7 +124,7 @@ static char *make_head(const struct opts *o, const struct sink_opts *s)
 	return head;
 }
 
-int recording_open(struct recording *r, const struct opts *o, const struct sink_opts *s)
+int recording_open(struct recording *r, const struct request *o, const struct sink_opts *s)
 {
 	int err = 0;
 

@@ -4,7 +4,7 @@
 #ifndef CT_RECORDING_H
 #define CT_RECORDING_H
 
-#include "../cli/options/opts.h"
+#include "../request/request.h"
 #include "../stages/dump_on.h"
 
 struct recording {
@@ -14,7 +14,7 @@ struct recording {
 };
 
 /* Returns 0, or -errno after one message. recording_close() is safe in any case. */
-int recording_open(struct recording *, const struct opts *, const struct sink_opts *);
+int recording_open(struct recording *, const struct request *, const struct sink_opts *);
 void recording_close(struct recording *);
 
 #endif

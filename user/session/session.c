@@ -81,7 +81,7 @@ void session_say_directly(void)
 	messages = NULL;
 }
 
-int session_run(const struct opts *o, const struct source_ops *const *ops, int nops)
+int session_run(const struct request *o, const struct source_ops *const *ops, int nops)
 {
 	struct session *s = calloc(1, sizeof(*s));
 	int status = 1, err;

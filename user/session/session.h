@@ -7,7 +7,7 @@
 #ifndef CT_SESSION_H
 #define CT_SESSION_H
 
-#include "../cli/options/opts.h"
+#include "../request/request.h"
 #include "../source/source.h"
 
 #define SESSION_SOURCES 4
@@ -15,7 +15,7 @@
 /* Runs until the targets of the first source have ended, or until -d, -n, a signal or a closed
  * output stops it. The first source delivers the calls; the others add records to them. Returns the
  * exit status of cudatrace. */
-int session_run(const struct opts *, const struct source_ops *const *, int nsources);
+int session_run(const struct request *, const struct source_ops *const *, int nsources);
 /* Whether a signal to cudatrace ended the last session. */
 bool session_interrupted(void);
 

@@ -74,11 +74,13 @@ static uint64_t cpu_ns(const struct session *s)
 }
 
 /* Whether hooks could be asked for in place of the probes, with the same options. */
-static bool is_for_hooks(const struct opts *o)
+static bool is_for_hooks(const struct session *s)
 {
+	const struct request *o = s->o;
+
 #if defined(__x86_64__)
-	return !o->replay && o->source == OPTS_SOURCE_PROBES && !o->layers && !o->library &&
-	       !o->cgroup && !o->keep_chatty && o->stack != OPTS_STACK_FP;
+	return !o->replay && o->source == REQUEST_SOURCE_PROBES && !s->plan.layers && !o->library &&
+	       !o->cgroup && !o->keep_chatty && o->stack != REQUEST_STACK_FP;
 #else
 	(void)o;
 	return false;
@@ -94,7 +96,7 @@ void session_cost_say(const struct session *s)
 	uint64_t cpu = cpu_ns(s);
 	double percent = cpu ? 100 * hits * (double)l->pair_ns / (double)cpu : 0;
 
-	if (!is_for_hooks(s->o) || cpu < CPU_LEAST_NS || percent <= MUCH_PERCENT)
+	if (!is_for_hooks(s) || cpu < CPU_LEAST_NS || percent <= MUCH_PERCENT)
 		return;
 	/* an estimate, which may exceed the whole time */
 	msg_note("the probes took about %.0f %% of the programs' CPU time: with --source=hooks a "

@@ -42,16 +42,24 @@ static bool is_enough(const struct session *s)
 	return s->reason == SESSION_COUNT || s->reason == SESSION_SIZE;
 }
 
-/* CPU time for what programs themselves hand over: they may do so on and on. */
-#define END_NS 500000000ULL
+/* By the clock: for the records of each source, whatever programs hand over, and since the stop for device
+ * work that was asked for before. */
+#define END_NS 1000000000ULL
 
-/* Feeds what is still on the way after the sources have stopped. */
+/* Those that add to the calls. They see what follows from the last calls, and stop after that. */
+static void stop_others(struct session *s)
+{
+	for (int i = 1; i < s->nsources; i++)
+		s->sources[i].ops->stop(&s->sources[i]);
+}
+
+/* Feeds what is still on the way after the source of the calls has stopped. */
 static void last_drain(struct session *s)
 {
 	/* what was recorded has no end of its own to wait for */
 	bool enough = is_enough(s) || out_error(&s->out) ||
 		      (session_first(s)->ops->recorded && s->reason == SESSION_INTERRUPTED);
-	uint64_t before;
+	uint64_t stopped_ns = 0;
 	int err;
 
 	s->ending = true;
@@ -61,22 +69,23 @@ static void last_drain(struct session *s)
 		signals_pending = 1;
 	s->signals_at_end = signals_pending;
 	signals_last();
-	for (int i = 0; i < s->nsources; i++)
-		s->sources[i].ops->stop(&s->sources[i]);
+	session_first(s)->ops->stop(session_first(s));
 	if (session_first(s)->ops->stopped)
-		join_stopped(s->stages.join, session_first(s)->ops->stopped(session_first(s)));
-	if (enough)
+		stopped_ns = session_first(s)->ops->stopped(session_first(s));
+	join_stopped(s->stages.join, stopped_ns);
+	if (enough) {
+		stop_others(s);
 		return;
-	/* one drain may not take all records */
-	session_feed_until(s, END_NS);
-	do {
-		before = s->losses.received;
-		err = session_feed_all(s);
-	} while (err >= 0 && !s->late && s->losses.received != before);
+	}
+	session_feed_for(s, END_NS);
+	err = session_feed_last(s);
 	if (err >= 0 && s->late)
 		err = session_feed_unread(s, session_first(s));
+	else if (err >= 0)
+		err = session_feed_work(s, stopped_ns + END_NS);
+	stop_others(s);
 	for (int i = 1; i < s->nsources && err >= 0; i++) {
-		session_feed_until(s, END_NS / 2);
+		session_feed_for(s, END_NS);
 		err = session_feed_rest(s, &s->sources[i]);
 		if (err >= 0 && s->late)
 			err = session_feed_unread(s, &s->sources[i]);
@@ -214,7 +223,7 @@ static void say_missing(const struct session *s)
 static const char *no_calls(const struct session *s, uint64_t shown)
 {
 	const struct losses *l = &s->losses;
-	const struct opts *o = s->o;
+	const struct request *o = s->o;
 	bool chosen = o->events_given || o->library || o->domain != API_DOMAIN_END;
 
 	if (shown || s->stages.work || s->stages.nscopes || l->unfinished || losses_total(l) ||

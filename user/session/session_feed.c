@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * session_feed.c - inside the session: feeds the records of the sources into the stages, one source
- * after the other. The source of the calls comes first, because what other sources say about a call
- * must come after it. It also puts losses at their place among the rows, feeds clock records, and
- * counts the records. A feed pauses after a time slice, or when a signal arrives, so that signals
- * and timers are handled while a target makes calls in a tight loop. This file does not wait, does
- * not decide when the session ends, and knows sources only through source_ops.
+ * after the other. Each source has a slice of time of its own, so that none waits for another one's
+ * end, which may not come while programs are busy. It also puts losses at their place among the
+ * rows, feeds clock records, and counts the records. A feed pauses when all slices are over, or when
+ * a signal arrives, so that signals and timers are handled while a target makes calls in a tight
+ * loop. This file does not wait, does not decide when the session ends, and knows sources only
+ * through source_ops.
  */
 #include <errno.h>
 #include <poll.h>
@@ -17,8 +18,7 @@
 #include "signals.h"
 #include "../util/now.h"
 
-/* how long the sources other than the first have to deliver their last records */
-#define REST_NS 10000000000ULL
+#define SLICE_NS 10000000ULL /* the longest time that one drain of a source may take */
 #define REST_WAIT_MS 20
 #define REST_WAITS 20	       /* after the first of these records */
 #define UNREAD_NS 200000000ULL /* how long what is not read is counted */
@@ -40,28 +40,31 @@ int session_feed_lost(struct session *s, enum ct_loss cause, uint64_t count, uin
 	return stages_show(&s->stages, &lost.h);
 }
 
-/* Checks once in 1024 records whether the time slice of this drain is over. */
+/* Checks once in 256 records whether the time slice of this source is over. */
 static bool slice_over(struct session *s)
 {
-	if (s->ending || s->losses.received % 1024)
+	if (s->ending || s->losses.received % 256)
 		return false;
-	return clock_ns(CLOCK_MONOTONIC_COARSE) > s->slice_end_ns;
+	return clock_ns(CLOCK_MONOTONIC) > s->slice_end_ns;
 }
 
-void session_feed_until(struct session *s, uint64_t cpu_ns)
+void session_feed_for(struct session *s, uint64_t ns)
 {
-	s->end_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + cpu_ns;
+	s->end_ns = clock_ns(CLOCK_MONOTONIC) + ns;
+	s->end_waited_ns = s->out.waited_ns;
 	s->late = false;
 }
 
-/* In the last drain: is it time to end, whatever comes? A program may send on and on. CPU time: while a
- * slow output makes us wait, it does not pass. What BPF or a file has is finite; a further signal ends that too. */
+/* In the last drain: is it time to end, whatever comes? By the clock, since programs may leave us little of
+ * the processors, and without the time in which the reader of the output takes nothing. What a file has is
+ * finite; a further signal ends that too. */
 static bool is_late(struct session *s)
 {
 	if (signals_pending > s->signals_at_end)
 		s->late = true;
-	else if (s->feeding->ops->endless && s->losses.received % 256 == 0)
-		s->late |= clock_ns(CLOCK_THREAD_CPUTIME_ID) > s->end_cpu_ns;
+	else if (s->losses.received % 256 == 0 && !session_first(s)->ops->recorded)
+		s->late |= clock_ns(CLOCK_MONOTONIC) >
+			   s->end_ns + (s->out.waited_ns - s->end_waited_ns);
 	return s->late;
 }
 
@@ -95,44 +98,85 @@ static int take(void *ctx, const struct ct_hdr *rec)
 
 int session_feed_all(struct session *s)
 {
+	bool more = false;
 	int done = 0;
 
-	/* after a pause, the next drain starts with the calls again */
-	s->paused = s->full = !s->ending && out_full(&s->out);
-	for (int i = 0; i < s->nsources && (!s->paused || s->full); i++) {
+	for (int i = 0; i < s->nsources; i++) {
 		struct source *src = &s->sources[i];
 		int err;
 
-		s->feeding = src;
+		s->slice_end_ns = clock_ns(CLOCK_MONOTONIC) + SLICE_NS;
+		/* a source that has all of its time gives way to the next one, and no source to none */
+		s->paused = s->full = !s->ending && out_full(&s->out);
 		err = src->ops->drain(src, take, s);
-
 		if (err < 0)
 			return err;
+		more |= s->paused;
 		if (!i)
 			done = err;
 	}
-	return s->paused ? 0 : done;
+	s->paused = more;
+	return more ? 0 : done;
+}
+
+int session_feed_last(struct session *s)
+{
+	struct source *src = session_first(s);
+	uint64_t before;
+	int err;
+
+	do {
+		before = s->losses.received;
+		s->paused = false;
+		err = src->ops->drain(src, take, s);
+	} while (err >= 0 && !s->late && s->losses.received != before);
+	return err < 0 ? err : 0;
+}
+
+/* Until a source that adds to the calls has something, for a moment. */
+static void await_records(struct source *src)
+{
+	struct pollfd fds[SESSION_FDS];
+	int fd[SESSION_FDS], n = src->ops->fds(src, fd, SESSION_FDS);
+
+	for (int i = 0; i < n; i++)
+		fds[i] = (struct pollfd){ .fd = fd[i], .events = POLLIN };
+	poll(fds, (nfds_t)n, REST_WAIT_MS);
+}
+
+int session_feed_work(struct session *s, uint64_t until_ns)
+{
+	int err = 0;
+
+	while (!err && !s->late && join_awaited(s->stages.join) &&
+	       clock_ns(CLOCK_MONOTONIC) < until_ns) {
+		for (int i = 1; i < s->nsources && err >= 0; i++) {
+			struct source *src = &s->sources[i];
+
+			s->paused = false;
+			if (src->ops->endless)
+				await_records(src);
+			err = src->ops->drain(src, take, s);
+		}
+		if (err >= 0)
+			err = stages_flush(&s->stages, clock_ns(CLOCK_MONOTONIC));
+	}
+	return err < 0 ? err : 0;
 }
 
 int session_feed_rest(struct session *s, struct source *src)
 {
-	uint64_t until_ns = clock_ns(CLOCK_MONOTONIC) + REST_NS, before = s->losses.received;
-	struct pollfd fds[SESSION_FDS];
-	int fd[SESSION_FDS], err, waits = 0;
+	uint64_t before = s->losses.received;
+	int err, waits = 0;
 
 	s->paused = false;
-	s->feeding = src;
 	while ((err = src->ops->drain(src, take, s)) == 0) {
-		int n = src->ops->fds(src, fd, SESSION_FDS);
-
 		/* what it had is sent at once when it has begun */
-		if (clock_ns(CLOCK_MONOTONIC) > until_ns || waits > REST_WAITS)
+		if (clock_ns(CLOCK_MONOTONIC) > s->end_ns || waits > REST_WAITS)
 			s->late = true;
 		if (s->late)
 			return 0;
-		for (int i = 0; i < n; i++)
-			fds[i] = (struct pollfd){ .fd = fd[i], .events = POLLIN };
-		poll(fds, (nfds_t)n, REST_WAIT_MS);
+		await_records(src);
 		waits += s->losses.received != before;
 	}
 	return err < 0 ? err : 0;
@@ -165,6 +209,9 @@ int session_feed_unread(struct session *s, struct source *src)
 		if (src->ops->drain(src, count, &u) < 0)
 			break;
 	}
+	if (!u.records)
+		return 0;
+	/* which launches have no record for that is stated at the end */
 	if (!u.records)
 		return 0;
 	hole.count = u.records;

@@ -35,7 +35,7 @@ enum session_reason {
 };
 
 struct session {
-	const struct opts *o;
+	const struct request *o;
 	/* the first delivers the calls and runs CMD; the others add to the calls */
 	struct source sources[SESSION_SOURCES];
 	int nsources, nopened;
@@ -85,16 +85,15 @@ struct session {
 	uint64_t cpu_began_ns; /* CPU time of the programs before the sources started */
 	uint64_t clock_ns;     /* when the clocks were last read */
 	uint64_t last_end_ns;  /* the end of the latest record */
-	uint64_t slice_end_ns; /* when the current feed must pause */
+	uint64_t slice_end_ns; /* when the source that is fed must pause */
 	/* the current feed must pause although there are more records */
 	bool paused;
 	bool full;	       /* the output takes nothing now, since its reader is slow */
 	uint64_t sigint_bytes; /* written when the last SIGINT came */
 	bool ending;	       /* this is the last drain: it does not pause */
-	/* in the last drain: whose records come, and the CPU time of this thread after which those
-	 * of an endless source are not read any more; `late`: that has come */
-	const struct source *feeding;
-	uint64_t end_cpu_ns;
+	/* in the last drain: the moment from which on no more of a live source is read, and how
+	 * long the output had been waited for when that was set; `late`: it has come */
+	uint64_t end_ns, end_waited_ns;
 	bool late;
 	int signals_at_end; /* signals_pending when it began */
 
@@ -150,11 +149,17 @@ int session_loop_run(struct session *);
 /* Feeds what all sources have ready. If a pause is due before that, it sets `paused`: there may be
  * more records. Returns 1 if there will be no more calls, else 0, or -errno. */
 int session_feed_all(struct session *);
+/* Feeds what the source of the calls still has after it was told to stop. Returns 0 or -errno. */
+int session_feed_last(struct session *);
 /* Feeds what a source that adds to the calls still delivers after it was told to stop. Returns 0 or
  * -errno. */
 int session_feed_rest(struct session *, struct source *);
-/* From now on, in the last drain, endless sources get so much time. */
-void session_feed_until(struct session *, uint64_t cpu_ns);
+/* From now on, in the last drain, live sources get so much time, without that in which the output takes
+ * nothing. */
+void session_feed_for(struct session *, uint64_t ns);
+/* Feeds what the sources that add to the calls deliver of work that was asked for before the end, at most
+ * until a moment (CLOCK_MONOTONIC). Returns 0 or -errno. */
+int session_feed_work(struct session *, uint64_t until_ns);
 /* Counts what a source still has, for a moment, and feeds a row that says so. Returns 0 or -errno. */
 int session_feed_unread(struct session *, struct source *);
 /* Feeds the calls that have not returned yet and were not shown before. Returns 0 or -errno. */

@@ -15,7 +15,7 @@
 #include "signals.h"
 #include "../util/now.h"
 
-#define TICK_NS 20000000ULL /* also the longest time that one drain may take */
+#define TICK_NS 20000000ULL
 #define IDLE_TICK_NS 100000000ULL
 #define IDLE_AFTER_NS 1000000000ULL
 /* if one drain takes fewer records than this, the stream's descriptor is ignored until the next
@@ -82,7 +82,6 @@ static void drain(struct session *s)
 
 	if (s->reason)
 		return; /* the session is over: after -n, no further row may be shown */
-	s->slice_end_ns = now + TICK_NS;
 	err = session_feed_all(s);
 	if (s->losses.received != before)
 		s->last_record_ns = now;
@@ -274,10 +273,11 @@ static void on_signals(void *ctx)
 {
 	struct signals_got got;
 	struct session *s = ctx;
+	bool ended = false; /* a child */
 
 	while (signals_next(&got)) {
 		if (got.sig == SIGCHLD)
-			drain(s);
+			ended = true;
 		else if (got.sig == SIGUSR1 || got.sig == SIGUSR2)
 			on_sigusr(s, got.sig);
 		else if (got.sig == SIGINT)
@@ -289,6 +289,9 @@ static void on_signals(void *ctx)
 		else
 			on_sigterm(s, &got);
 	}
+	/* once for all of them: there may be hundreds, and each drain takes its time */
+	if (ended)
+		drain(s);
 	if (s->reason == SESSION_INTERRUPTED)
 		/* tells the output not to wait for a stalled reader any more */
 		signals_pending = 1;
@@ -398,6 +401,27 @@ static int write_behind(struct session *s)
 	return loop_fd(s->loop, out_room_fd(&s->out), on_room, s) ? 0 : -ENOMEM;
 }
 
+/* In a program that is started here, nothing happens before the first source starts it. In processes that run,
+ * calls are seen when all is ready that tells of what they cause: so each launch has its kernel, and each
+ * kernel its launch. */
+static int start_all(struct session *s)
+{
+	int err = 0;
+
+	for (int n = 0; n < s->nsources && !err; n++) {
+		int i = s->o->cmd ? n : (n + 1) % s->nsources;
+
+		err = s->sources[i].ops->start(&s->sources[i]);
+		s->said = err != 0;
+		s->unstarted = err && !i;
+		if (!err)
+			err = watch(s, &s->sources[i]);
+	}
+	if (!err && !s->o->cmd && !session_first(s)->ops->recorded)
+		join_began(s->stages.join, clock_ns(CLOCK_MONOTONIC), s->plan.capture.capture);
+	return err;
+}
+
 int session_loop_run(struct session *s)
 {
 	int err = write_behind(s);
@@ -409,13 +433,8 @@ int session_loop_run(struct session *s)
 	if (!s->tick || !s->limit || !s->look || !s->stalled)
 		return -ENOMEM;
 	session_cost_begin(s);
-	for (int i = 0; i < s->nsources && !err; i++) {
-		err = s->sources[i].ops->start(&s->sources[i]);
-		s->said = err != 0;
-		s->unstarted = err && !i;
-		if (!err)
-			err = watch(s, &s->sources[i]);
-	}
+	if (!err)
+		err = start_all(s);
 	if (err)
 		return err;
 	if (s->window)

@@ -35,7 +35,7 @@ static uint64_t count_forgets(void *ctx)
 
 /* Files for other programs, and data that is pushed to them, describe a process by more than its
  * name; --compact takes the name from the command line. */
-static bool wants_info(const struct opts *o)
+static bool wants_info(const struct request *o)
 {
 	return !o->replay && (o->spans.url || o->look.compact ||
 			      (o->format->flags & SINKS_EXPORT &&
@@ -77,7 +77,7 @@ static int open_sources(struct session *s)
 	int err = 0;
 
 	if ((s->plan.capture.device.kinds || s->plan.capture.calls_by_agent ||
-	     s->o->source == OPTS_SOURCE_HOOKS || s->plan.capture.inlined) &&
+	     s->o->source == REQUEST_SOURCE_HOOKS || s->plan.capture.inlined) &&
 	    s->plan.capture.npids)
 		s->frames = inject_frames_open();
 	if (s->frames) {
@@ -114,7 +114,7 @@ static void tell_join(struct session *s)
 		join_whole(s->stages.join);
 	if ((s->plan.capture.device.kinds & work) == work)
 		join_kernels(s->stages.join);
-	if (s->o->layers && !s->o->replay)
+	if (s->plan.layers && !s->o->replay)
 		join_scoped(s->stages.join);
 	if (s->plan.capture.count || s->o->select.none)
 		join_no_calls(s->stages.join);
@@ -136,7 +136,7 @@ int session_open(struct session *s)
 {
 	int err;
 
-	s->wants = opts_wants(s->o);
+	s->wants = request_wants(s->o);
 	err = window_open(&s->window, &s->o->window);
 	if (!err)
 		err = session_plan(&s->plan, s->o, s->window);
@@ -171,7 +171,7 @@ int session_open(struct session *s)
 	/* rows on the terminal are progress enough */
 	s->progress.on &= !(s->out.is_tty && s->o->format->flags & SINKS_ROWS);
 	/* some formats create or rename files until they end */
-	if (!err && s->o->replay && !opts_one_each(s->o) &&
+	if (!err && s->o->replay && !s->o->one_each &&
 	    !(s->o->format->flags & (SINKS_PATH | SINKS_SPLITS)))
 		confine_drop();
 	return err;

@@ -21,11 +21,10 @@
 #define ENTRIES_LEAST 100
 #define FUNCTIONS_EACH 40 /* counter entries for each process of `serve` */
 
-static int plan_pids(struct session_plan *p, const struct opts *o)
+static int plan_pids(struct session_plan *p, const struct request *o)
 {
 	for (int i = 0; i < o->npids; i++) {
-		int err = pids_check(o->pids[i], o->command & (OPTS_TRACE | OPTS_FOLDED |
-							       OPTS_RECORD | OPTS_ADVISE));
+		int err = pids_check(o->pids[i], o->has_tid);
 
 		if (err)
 			return err;
@@ -35,7 +34,7 @@ static int plan_pids(struct session_plan *p, const struct opts *o)
 	return 0;
 }
 
-static int plan_tid(struct session_plan *p, const struct opts *o)
+static int plan_tid(struct session_plan *p, const struct request *o)
 {
 	struct host_task task;
 
@@ -71,7 +70,7 @@ static int plan_tid(struct session_plan *p, const struct opts *o)
  * but not shown. The driver's launches name the kernels that a program registered before the trace
  * began.
  */
-static void plan_names(struct session_plan *p, const struct opts *o, const struct sink_wants *w)
+static void plan_names(struct session_plan *p, const struct request *o, const struct sink_wants *w)
 {
 	struct capture_plan *c = &p->capture;
 
@@ -96,19 +95,19 @@ static bool takes_along(const struct api_domain_row *d)
 	return d->folds && !d->below;
 }
 
-static bool records_layer(const struct opts *o, int func)
+static bool records_layer(const struct session_plan *p, int func)
 {
-	return o->layers >> (api_funcs[func].domain - API_FIRST_LAYER) & 1;
+	return p->layers >> (api_funcs[func].domain - API_FIRST_LAYER) & 1;
 }
 
 /* What allocators inside programs report is shown where single calls are, where memory is booked, and to advise's rules. */
-static bool shows_reports(const struct opts *o)
+static bool shows_reports(const struct request *o)
 {
 	return !(o->format->flags & (SINKS_COUNTS | SINKS_FOLDS));
 }
 
 /* Captures the functions of layers that were asked for. */
-static void plan_layers(struct session_plan *p, const struct opts *o)
+static void plan_layers(struct session_plan *p, const struct request *o)
 {
 	struct capture_plan *c = &p->capture;
 
@@ -116,13 +115,13 @@ static void plan_layers(struct session_plan *p, const struct opts *o)
 		if (!api_funcs[i].layer)
 			continue;
 		if (!api_layer_reports(&api_funcs[i])) {
-			if (records_layer(o, i))
+			if (records_layer(p, i))
 				plan_add(c->capture, i);
 			continue;
 		}
 		if (o->format->flags & SINKS_MEMORY)
 			plan_add(c->shown, i);
-		if (!(o->replay || records_layer(o, i)) || !shows_reports(o))
+		if (!(o->replay || records_layer(p, i)) || !shows_reports(o))
 			plan_remove(c->shown, i);
 		plan_remove(c->capture, i);
 		if (!plan_has(c->shown, i))
@@ -141,12 +140,12 @@ static bool causes_work(const struct api_func *f)
 
 /* Device work is inside the scopes of the call that caused it. Where both are recorded, the source shows such calls too, though -e
  * leaves them out: the filter drops them later. */
-static void plan_causes(struct session_plan *p, const struct opts *o, const struct sink_wants *w)
+static void plan_causes(struct session_plan *p, const struct request *o, const struct sink_wants *w)
 {
 	struct capture_plan *c = &p->capture;
 
 	memcpy(p->asked, c->shown, sizeof(p->asked));
-	if (!o->gpu || !o->layers || o->select.none || c->count)
+	if (!o->gpu || !p->layers || o->select.none || c->count)
 		return;
 	for (int i = 0; i < api_nfuncs; i++) {
 		if (!causes_work(&api_funcs[i]))
@@ -158,7 +157,7 @@ static void plan_causes(struct session_plan *p, const struct opts *o, const stru
 }
 
 /* For sinks about memory: captures and shows all calls that allocate or free memory. */
-static void plan_memory(struct session_plan *p, const struct opts *o, const struct sink_wants *w)
+static void plan_memory(struct session_plan *p, const struct request *o, const struct sink_wants *w)
 {
 	struct capture_plan *c = &p->capture;
 
@@ -172,7 +171,7 @@ static void plan_memory(struct session_plan *p, const struct opts *o, const stru
 	memcpy(c->named, c->shown, sizeof(c->named));
 }
 
-bool session_plan_places(const struct opts *o)
+bool session_plan_places(const struct request *o)
 {
 	bool shown = !o->look.counts_only &&
 		     !(o->format->flags & (SINKS_FOLDS | SINKS_COUNTS | SINKS_NO_PLACES));
@@ -183,7 +182,7 @@ bool session_plan_places(const struct opts *o)
 	    o->filter.min_duration_ns || o->select.none)
 		return false;
 	return o->record || shown ||
-	       (o->format->flags & SINKS_COUNTS && opts_wants(o).by == BOOK_BY_DEVICE);
+	       (o->format->flags & SINKS_COUNTS && request_wants(o).by == BOOK_BY_DEVICE);
 }
 
 bool session_plan_queries(const struct session_plan *p)
@@ -207,9 +206,9 @@ static uint8_t count_by(uint8_t by)
 }
 
 /* A record with a stack is ten times as large as one without. */
-static uint32_t ring_bytes(const struct opts *o)
+static uint32_t ring_bytes(const struct request *o)
 {
-	uint32_t bytes = o->stack == OPTS_STACK_NONE ? RING_BYTES : RING_STACK_BYTES;
+	uint32_t bytes = o->stack == REQUEST_STACK_NONE ? RING_BYTES : RING_STACK_BYTES;
 	uint64_t memory = cgroup_memory_here();
 
 	if (o->ring_bytes)
@@ -225,7 +224,7 @@ static uint32_t ring_bytes(const struct opts *o)
  * free memory are not among them, because memory can be followed only if all their calls are seen.
  * Functions that wait are not either, because their calls last longer than a window.
  */
-static void plan_duty(struct capture_plan *c, const struct opts *o)
+static void plan_duty(struct capture_plan *c, const struct request *o)
 {
 	uint64_t memory[PLAN_WORDS] = { 0 };
 
@@ -246,7 +245,7 @@ static void plan_duty(struct capture_plan *c, const struct opts *o)
 }
 
 /* Plans which processes and threads are traced. */
-static int plan_whom(struct session_plan *p, const struct opts *o)
+static int plan_whom(struct session_plan *p, const struct request *o)
 {
 	struct capture_plan *c = &p->capture;
 	int err = o->replay ? 0 : plan_pids(p, o);
@@ -265,8 +264,8 @@ static int plan_whom(struct session_plan *p, const struct opts *o)
 }
 
 /* Plans which functions are probed, which are shown, and which begin or end the window. */
-static void plan_functions(struct session_plan *p, const struct opts *o, const struct sink_wants *w,
-			   const struct window *window)
+static void plan_functions(struct session_plan *p, const struct request *o,
+			   const struct sink_wants *w, const struct window *window)
 {
 	struct capture_plan *c = &p->capture;
 
@@ -281,7 +280,8 @@ static void plan_functions(struct session_plan *p, const struct opts *o, const s
 		    takes_along(&api_domains[api_funcs[i].domain]) &&
 		    api_funcs[i].class != API_QUERY && api_funcs[i].class != API_INTERNAL)
 			plan_add(c->capture, i);
-	c->inlined = api_layers_inlined(o->layers);
+	p->layers = o->layers;
+	c->inlined = api_layers_inlined(p->layers);
 	c->shapes = o->shapes;
 	plan_names(p, o, w);
 	plan_memory(p, o, w);
@@ -296,14 +296,15 @@ static void plan_functions(struct session_plan *p, const struct opts *o, const s
 }
 
 /* Plans which calls are recorded, and what is recorded of each. */
-static void plan_calls(struct capture_plan *c, const struct opts *o, const struct sink_wants *w,
+static void plan_calls(struct capture_plan *c, const struct request *o, const struct sink_wants *w,
 		       const struct window *window)
 {
-	c->stack = o->stack == OPTS_STACK_DWARF	 ? PLAN_STACK_COPY
-		   : o->stack == OPTS_STACK_AUTO ? o->no_python ? PLAN_STACK_COPY : PLAN_STACK_AUTO
-		   : o->stack == OPTS_STACK_FP	 ? PLAN_STACK_ADDRESSES
-		   : o->stack == OPTS_STACK_PYTHON ? PLAN_STACK_PYTHON
-						   : PLAN_STACK_NONE;
+	c->stack = o->stack == REQUEST_STACK_DWARF ? PLAN_STACK_COPY
+		   : o->stack == REQUEST_STACK_AUTO
+			   ? o->no_python ? PLAN_STACK_COPY : PLAN_STACK_AUTO
+		   : o->stack == REQUEST_STACK_FP     ? PLAN_STACK_ADDRESSES
+		   : o->stack == REQUEST_STACK_PYTHON ? PLAN_STACK_PYTHON
+						      : PLAN_STACK_NONE;
 	c->python = c->stack && !o->no_python;
 	c->enter = o->look.enter_exit;
 	c->nested = o->look.nested;
@@ -316,20 +317,20 @@ static void plan_calls(struct capture_plan *c, const struct opts *o, const struc
 	c->keep_chatty = o->keep_chatty || o->filter.failed_only || o->filter.succeeded_only ||
 			 o->look.counts_only || o->format->flags & SINKS_EVERY_CALL ||
 			 book_scopes(w->by);
-	c->calls_by_agent = o->source == OPTS_SOURCE_CUPTI;
+	c->calls_by_agent = o->source == REQUEST_SOURCE_CUPTI;
 	c->ring_bytes = ring_bytes(o);
 	c->probe_kind = o->probe_kind;
 }
 
 /* Plans what is counted where calls are seen, instead of sending records. */
-static void plan_counts(struct capture_plan *c, const struct opts *o, const struct sink_wants *w)
+static void plan_counts(struct capture_plan *c, const struct request *o, const struct sink_wants *w)
 {
 	unsigned int flags = o->format->flags;
 
 	/* the device of a call follows from the single calls before it; a size may take more than
 	 * one word */
 	c->count = flags & SINKS_COUNTS && !o->filter.min_size_bytes && w->by != BOOK_BY_DEVICE &&
-		   !book_scopes(w->by) && !o->replay && o->source != OPTS_SOURCE_CUPTI;
+		   !book_scopes(w->by) && !o->replay && o->source != REQUEST_SOURCE_CUPTI;
 	plan_duty(c, o);
 	c->count_by = flags & SINKS_LIVE ? CT_BY_ASKED : count_by(w->by);
 	/* a map of histograms has no room for ten thousand processes */
@@ -352,7 +353,7 @@ static void plan_counts(struct capture_plan *c, const struct opts *o, const stru
 }
 
 /* Plans what is recorded of the devices' work. */
-static void plan_devices(struct capture_plan *c, const struct opts *o)
+static void plan_devices(struct capture_plan *c, const struct request *o)
 {
 	c->device = o->agent;
 	c->counters_interval_ns = o->counters ? o->interval_ns : 0;
@@ -362,18 +363,18 @@ static void plan_devices(struct capture_plan *c, const struct opts *o)
 }
 
 /* Plans which recording is read and which files are written. */
-static void plan_files(struct capture_plan *c, const struct opts *o, const struct sink_wants *w)
+static void plan_files(struct capture_plan *c, const struct request *o, const struct sink_wants *w)
 {
 	c->file = o->file;
 	c->file_fd = o->file_fd;
 	c->from_ns = o->from_ns;
 	c->to_ns = o->to_ns ? o->to_ns : UINT64_MAX;
-	c->opens_files = opts_one_each(o) || o->record || w->files[0] || w->files[1] ||
+	c->opens_files = o->one_each || o->record || w->files[0] || w->files[1] ||
 			 (o->output && o->format->flags & (SINKS_PATH | SINKS_SPLITS));
 }
 
 /* Sets the filter: which of the records are shown. */
-static void plan_filter(struct session_plan *p, const struct opts *o)
+static void plan_filter(struct session_plan *p, const struct request *o)
 {
 	p->filter = (struct filter){
 		.shown = p->asked,
@@ -394,9 +395,9 @@ static void plan_filter(struct session_plan *p, const struct opts *o)
 	};
 }
 
-int session_plan(struct session_plan *p, const struct opts *o, const struct window *window)
+int session_plan(struct session_plan *p, const struct request *o, const struct window *window)
 {
-	const struct sink_wants w = opts_wants(o);
+	const struct sink_wants w = request_wants(o);
 	int err;
 
 	memset(p, 0, sizeof(*p));

@@ -21,20 +21,19 @@ static bool want_color(const struct session *s)
 {
 	const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
 
-	if (s->o->color != OPTS_COLOR_AUTO)
-		return s->o->color == OPTS_COLOR_ALWAYS;
+	if (s->o->color != REQUEST_COLOR_AUTO)
+		return s->o->color == REQUEST_COLOR_ALWAYS;
 	return s->out.is_tty && !(no && *no) && term && *term && strcmp(term, "dumb");
 }
 
 int session_sinks_output(struct session *s)
 {
-	const struct opts *o = s->o;
+	const struct request *o = s->o;
 	int err;
 
 	s->out.fd = -1;
 	/* a recording has its own files */
-	if (o->record ||
-	    (!o->look.counts_only && (o->format->flags & SINKS_PATH || opts_one_each(o))))
+	if (o->record || (!o->look.counts_only && (o->format->flags & SINKS_PATH || o->one_each)))
 		return 0;
 	/* the program's own output goes to standard output, and rows do not mix with it, as with
 	 * strace */
@@ -56,7 +55,7 @@ int session_sinks_output(struct session *s)
 static void fill_opts(struct session *s)
 {
 	const struct source_ops *ops = session_first(s)->ops;
-	const struct opts *o = s->o;
+	const struct request *o = s->o;
 	struct source_recorded was;
 
 	s->sink_opts = (struct sink_opts){
@@ -64,7 +63,7 @@ static void fill_opts(struct session *s)
 		.path = o->output,
 		.look = o->look,
 		.spans = o->spans,
-		.own = opts_own(o, o->format->ops->options),
+		.own = request_own(o, o->format->ops->options),
 		.color = want_color(s),
 		.fit = o->look.compact && !o->output,
 		.gpu = o->gpu,
@@ -74,14 +73,14 @@ static void fill_opts(struct session *s)
 				  : !o->no_return && !o->filter.failed_only &&
 					    !o->filter.succeeded_only &&
 					    !o->filter.min_duration_ns && !o->filter.min_size_bytes,
-		.collectives = o->layers >> (API_NCCL - API_FIRST_LAYER) & 1,
+		.collectives = s->plan.layers >> (API_NCCL - API_FIRST_LAYER) & 1,
 		.counters_ns = o->counters ? o->interval_ns : 0,
 		.no_queries = !session_plan_queries(&s->plan),
 		.every_call = !o->events_given && !o->filter.failed_only &&
 			      !o->filter.succeeded_only && !o->filter.min_size_bytes &&
 			      !o->filter.min_duration_ns && o->domain == API_DOMAIN_END,
 		.append = o->append,
-		.title = opts_title(o, s->title, sizeof(s->title)),
+		.title = request_title(o, s->title, sizeof(s->title)),
 		.start_ns = s->began.h.start_ns,
 		.realtime_offset_ns = s->began.realtime_ns - s->began.h.start_ns,
 		.boottime_offset_ns = s->began.boottime_ns - s->began.h.start_ns,
@@ -108,7 +107,7 @@ static void fill_opts(struct session *s)
 
 int session_sinks_open(struct session *s)
 {
-	const struct opts *o = s->o;
+	const struct request *o = s->o;
 	const struct sink_ops *ops[SESSION_SINKS];
 	int n = 0, err;
 
@@ -125,7 +124,7 @@ int session_sinks_open(struct session *s)
 		s->sink_opts.file = &s->recording.file;
 		ops[n++] = &sink_trace;
 	} else if (!o->look.counts_only) {
-		bool one_each = opts_one_each(o) && !(o->format->flags & SINKS_SPLITS);
+		bool one_each = o->one_each && !(o->format->flags & SINKS_SPLITS);
 
 		s->sink_opts.split = o->format->ops;
 		ops[n++] = one_each ? &sink_split : o->format->ops;

@@ -35,8 +35,9 @@ struct source_ops {
 	/* Prepares the source; the program of plan->cmd is started but has not run an
 	 * instruction of its own. Returns 0 or -errno after one message. */
 	int (*open)(struct source *, const struct capture_plan *);
-	/* From here on records may come; a started program runs. Returns 0 or -errno after one
-	 * message. */
+	/* From here on records may come; a started program runs. Into processes that run already a
+	 * source that adds to the calls is started before that of the calls, and returns when it is
+	 * ready there. Returns 0 or -errno after one message. */
 	int (*start)(struct source *);
 	/* The descriptors that the loop waits on; when one is readable, call drain(). The first is
 	 * the record stream's. When few records come, the loop checks that one by a timer only.

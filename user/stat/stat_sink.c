@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../mem/ledger.h"
-#include "../sums/scope_sums.h"
+#include "../event/memory/account.h"
+#include "scopes_print.h"
 #include "stat_print.h"
 #include "steps_print.h"
 #include "../util/msg.h"
@@ -18,9 +18,8 @@ struct stat_sink {
 	const struct stat_options *how;
 	struct book *book;
 	struct ct_device *device; /* the first device that a record reported */
-	/* memory held; NULL: calls are left out, and the sum would be wrong */
-	struct ledger *ledger;
-	struct out saved; /* with --save */
+	struct account memory;	  /* held; only if no call is left out: the sum would be wrong */
+	struct out saved;	  /* with --save */
 	/* what calls and work were for, with --by range and its like: then there is no book; NULL
 	 * otherwise */
 	struct scope_sums *scopes;
@@ -85,9 +84,8 @@ static int stat_open(struct sink *s, const struct sink_opts *opts)
 		if (!st->watch)
 			return -ENOMEM;
 	}
-	if (opts->every_call)
-		st->ledger = ledger_open(&(struct ledger_opts){ 0 });
-	return st->book && (st->ledger || !opts->every_call) ? 0 : -ENOMEM;
+	account_open(&st->memory, 0, NULL, NULL);
+	return st->book ? 0 : -ENOMEM;
 }
 
 static int keep_device(struct stat_sink *st, const struct ct_hdr *h)
@@ -113,8 +111,8 @@ static int stat_event(struct sink *s, const struct event *ev)
 		return keep_device(st, ev->rec);
 	/* calls that are counted in the kernel do not report memory: then only CT_MEMORY does,
 	 * with --gpu=memory */
-	if (st->ledger && ledger_event(st->ledger, ev) < 0)
-		return -ENOMEM;
+	if (s->opts->every_call)
+		account_event(&st->memory, ev);
 	if (st->watch && stat_watch_event(st->watch, ev))
 		return -ENOMEM;
 	return book_event(st->book, ev);
@@ -210,8 +208,7 @@ static int print_tables(struct sink *s, const struct sink_end *end)
 	int err = 0;
 
 	about.utf8 = is_utf8();
-	if (st->ledger)
-		about.peak_bytes = ledger_all(st->ledger, LEDGER_DEVICE)->peak;
+	about.peak_bytes = st->memory.peak[ACCOUNT_DEVICE];
 	if (st->book)
 		book_leave_entered(st->book);
 	r = st->book ? report_make(st->book) : NULL;
@@ -278,7 +275,7 @@ static int stat_close(struct sink *s, const struct sink_end *end)
 			 "counted without a name");
 	stat_watch_close(st->watch);
 	book_close(st->book);
-	ledger_close(st->ledger);
+	account_close(&st->memory);
 	free(st->device);
 	free(st);
 	s->priv = NULL;

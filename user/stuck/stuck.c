@@ -41,7 +41,7 @@
 #define UNDECIDED_MAX 64 /* named; all are counted */
 
 struct stuck {
-	const struct opts *o;
+	const struct request *o;
 	const struct stuck_options *how;
 	struct session_plan plan;
 	struct source source;
@@ -664,7 +664,8 @@ static int close_all(struct stuck *s, int err)
 	return err ? err : written;
 }
 
-int stuck_run(const struct opts *o, const struct stuck_options *how, const struct source_ops *ops)
+int stuck_run(const struct request *o, const struct stuck_options *how,
+	      const struct source_ops *ops)
 {
 	struct stuck *s = calloc(1, sizeof(*s));
 	int err;

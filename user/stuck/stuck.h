@@ -3,7 +3,7 @@
 #ifndef CT_STUCK_H
 #define CT_STUCK_H
 
-#include "../cli/options/opts.h"
+#include "../request/request.h"
 #include "../source/source.h"
 
 #define STUCK_SOME \
@@ -29,6 +29,6 @@ void stuck_sum(const struct asked *, int shown, struct out *);
 
 /* Prints the threads that are inside a CUDA call for over_ns, once or, with `watch`, until
  * SIGINT. Returns the exit status: 0 for none, STUCK_SOME, STUCK_UNDECIDED, 1 after an error. */
-int stuck_run(const struct opts *, const struct stuck_options *, const struct source_ops *);
+int stuck_run(const struct request *, const struct stuck_options *, const struct source_ops *);
 
 #endif

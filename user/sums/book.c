@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* book.c - see book.h. Knows records; no source, no format. */
+/*
+ * book.c - see book.h. Knows records; no source, no format.
+ *
+ * What is held is not taken from the account of event/memory: these sums are the kernel's own, which
+ * adds up calls that have no records (count_memory() in bpf/count.bpf.h), and records must give the same.
+ */
 #include <math.h>
 #include <errno.h>
 #include <stdlib.h>

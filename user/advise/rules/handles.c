@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* handles.c - streams, events, graphs, modules and host memory of which there are more and more:
  * they are made throughout the trace, and most of them are never given back. */
-#include "../../mem/growing.h"
+#include "../../event/memory/growing.h"
 #include "../rule.h"
 
 struct handles {

@@ -10,7 +10,7 @@
 #include "commands.def"
 
 struct option_set;
-struct opts;
+struct request;
 struct opts_line;
 
 /* What commands share: groups of options. */
@@ -49,7 +49,7 @@ enum {
 
 /* What the command's own file has of it. */
 struct command {
-	int (*run)(const struct opts *); /* returns the exit status */
+	int (*run)(const struct request *); /* returns the exit status */
 	/* of --help: its first lines, what it does, what stands behind the options (NULL: nothing) */
 	const char *usage, *about, *after;
 	const char *also;		  /* another name; NULL: none */

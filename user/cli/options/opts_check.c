@@ -104,7 +104,7 @@ static int of_rows_given(const struct opts_line *l)
 /* What -e names must be recorded. */
 static int of_layers(const struct opts_line *l)
 {
-	const struct opts *o = l->o;
+	const struct request *o = l->o;
 	uint32_t missing = o->select.layers & ~o->layers;
 	uint32_t awaited = window_layer(o->window.start_on) | window_layer(o->window.stop_on);
 
@@ -117,13 +117,13 @@ static int of_layers(const struct opts_line *l)
 			  api_layer_names[__builtin_ctz(awaited)]);
 		return -EINVAL;
 	}
-	if (awaited && o->source == OPTS_SOURCE_CUPTI) {
+	if (awaited && o->source == REQUEST_SOURCE_CUPTI) {
 		msg_error("--start-on and --stop-on wait for %s:NAME by probes or hooks: leave out "
 			  "--source=cupti",
 			  api_layer_names[__builtin_ctz(awaited)]);
 		return -EINVAL;
 	}
-	if (o->layers && opts_is_given(l, "layers") && o->source == OPTS_SOURCE_CUPTI) {
+	if (o->layers && opts_is_given(l, "layers") && o->source == REQUEST_SOURCE_CUPTI) {
 		msg_error("--layers records with probes or hooks: leave out --source=cupti");
 		return -EINVAL;
 	}
@@ -144,7 +144,7 @@ static int of_layers(const struct opts_line *l)
 
 static int needs(const struct opts_line *l)
 {
-	const struct opts *o = l->o;
+	const struct request *o = l->o;
 	bool works = o->npids || o->cmd; /* on processes that are chosen */
 	bool help = o->metrics && !strcmp(o->metrics, "help");
 	/* -i belongs to other options than --counters too */
@@ -159,7 +159,7 @@ static int needs(const struct opts_line *l)
 		  "--no-follow is about the children of CMD: give a CMD after --" },
 		{ o->no_follow, opts_is_given(l, "follow"),
 		  "-f asks for the children of CMD and --no-follow for none: give one of the two" },
-		{ o->no_follow, o->gpu || o->source == OPTS_SOURCE_CUPTI,
+		{ o->no_follow, o->gpu || o->source == REQUEST_SOURCE_CUPTI,
 		  "--no-follow is about probes and hooks, and the agent is in CMD's children too: "
 		  "leave "
 		  "it out, or --gpu and --source=cupti" },
@@ -193,7 +193,7 @@ static int of_no_calls(const struct opts_line *l)
 		"stack",  "no-python", "library",    "keep-chatty", "duty",	  "max-cost",
 		"source", "hist",      "kernels",    "processes",
 	};
-	const struct opts *o = l->o;
+	const struct request *o = l->o;
 	bool stored = o->replay || o->export;
 	const struct opts_rule rules[] = {
 		{ o->command & (OPTS_TOP | OPTS_ADVISE | OPTS_LIST), true,
@@ -230,7 +230,7 @@ static int of_one_kind(const struct opts_line *l)
 		"stack",     "watch",
 	};
 	static const char *const stored[] = { "from", "until", "to" };
-	const struct opts *o = l->o;
+	const struct request *o = l->o;
 
 	for (size_t i = 0; i < ARRAY_LEN(live) && o->replay; i++) {
 		if (!opts_is_given(l, live[i]))
@@ -258,7 +258,7 @@ static int of_one_kind(const struct opts_line *l)
 
 static int of_stored(const struct opts_line *l)
 {
-	const struct opts *o = l->o;
+	const struct request *o = l->o;
 
 	if (o->to_ns && o->to_ns <= o->from_ns) {
 		msg_error("%s lies before --from: give a later time",
@@ -273,9 +273,10 @@ static int of_stored(const struct opts_line *l)
 /* What is traced, and by what. */
 static int of_sources(const struct opts_line *l)
 {
-	const struct opts *o = l->o;
+	const struct request *o = l->o;
 	bool folds = o->format->flags & SINKS_FOLDS;
-	bool by_cupti = o->source == OPTS_SOURCE_CUPTI, by_hooks = o->source == OPTS_SOURCE_HOOKS;
+	bool by_cupti = o->source == REQUEST_SOURCE_CUPTI,
+	     by_hooks = o->source == REQUEST_SOURCE_HOOKS;
 	bool agent = o->gpu || by_cupti;
 	const struct opts_rule rules[] = {
 		{ o->gpu, !o->cmd && !o->npids,
@@ -286,7 +287,7 @@ static int of_sources(const struct opts_line *l)
 		{ by_hooks, !o->cmd && !o->npids,
 		  "--source=hooks is about programs that its code is put into: give a CMD after "
 		  "--, or -p PID" },
-		{ by_hooks, o->stack == OPTS_STACK_FP,
+		{ by_hooks, o->stack == REQUEST_STACK_FP,
 		  "--source=hooks copies stacks to unwind them: give -k without =fp" },
 		{ by_hooks, o->library || o->cgroup,
 		  "--library and --cgroup are about probes: leave them out, or --source=hooks" },
@@ -307,7 +308,7 @@ static int of_sources(const struct opts_line *l)
 		  "--cgroup is about probes: leave it out, or --source=cupti" },
 		{ by_cupti, o->keep_chatty,
 		  "--source=cupti mutes nothing: leave out --keep-chatty" },
-		{ o->source != OPTS_SOURCE_PROBES, o->duty > 0 || o->max_cost > 0,
+		{ o->source != REQUEST_SOURCE_PROBES, o->duty > 0 || o->max_cost > 0,
 		  "--duty and --max-cost are about probes: leave them out, or --source" },
 		{ by_cupti, opts_is_given(l, "ring-size"),
 		  "--ring-size is about probes: leave it out, or --source=cupti" },
@@ -323,7 +324,7 @@ static int of_sources(const struct opts_line *l)
 /* Rows, and what is instead of them. */
 static int of_rows(const struct opts_line *l)
 {
-	const struct opts *o = l->o;
+	const struct request *o = l->o;
 	bool folds = o->format->flags & SINKS_FOLDS;
 	bool json = o->format->flags & SINKS_ROWS && !(o->format->flags & SINKS_TEXT);
 	const struct opts_rule rules[] = {
@@ -333,12 +334,13 @@ static int of_rows(const struct opts_line *l)
 		{ json, opts_is_given(l, "time"),
 		  "--time is for the table: JSON has start_ns and duration_ns" },
 		{ json, o->look.string_max, "-s is for the table: JSON has strings whole" },
-		{ json, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: JSON has none" },
+		{ json, o->color == REQUEST_COLOR_ALWAYS,
+		  "--color is for the table: JSON has none" },
 		{ o->look.counts_only, o->stack && !folds, "-c prints no rows: leave out -k" },
 		{ o->no_python, !o->stack && !folds, "--no-python is about stacks: give -k" },
-		{ o->no_python, o->stack == OPTS_STACK_PYTHON,
+		{ o->no_python, o->stack == REQUEST_STACK_PYTHON,
 		  "--stack=python takes Python's frames alone: leave out --no-python" },
-		{ o->look.counts_only, o->color == OPTS_COLOR_ALWAYS,
+		{ o->look.counts_only, o->color == REQUEST_COLOR_ALWAYS,
 		  "-c prints no rows: leave out --color" },
 		{ json, o->look.tid,
 		  "--tid is for the table: JSON has the thread in each line; leave it out" },
@@ -347,17 +349,10 @@ static int of_rows(const struct opts_line *l)
 	return opts_judge(l, rules, ARRAY_LEN(rules));
 }
 
-bool opts_one_each(const struct opts *o)
-{
-	return o->command & (OPTS_TRACE | OPTS_FOLDED | OPTS_REPLAY) && o->output &&
-	       !out_is_command(o->output) && strstr(o->output, "%p") &&
-	       !(o->format->flags & SINKS_PATH);
-}
-
 /* Formats. */
 static int of_forms(const struct opts_line *l)
 {
-	const struct opts *o = l->o;
+	const struct request *o = l->o;
 	bool folds = o->format->flags & SINKS_FOLDS, rows = o->format->flags & SINKS_ROWS;
 	bool spans = o->spans.url || o->format->flags & SINKS_SPANS,
 	     trace = o->command & (OPTS_TRACE | OPTS_FOLDED);
@@ -388,15 +383,16 @@ static int of_forms(const struct opts_line *l)
 		  "-s cuts strings of the table: leave it out" },
 		{ o->follow > 1 && trace, !o->output,
 		  "-ff gives each process a file: give -o FILE, which becomes FILE.PID" },
-		{ opts_one_each(o), o->look.counts || o->look.counts_only,
+		{ o->one_each, o->look.counts || o->look.counts_only,
 		  "-c and -C count all processes together: leave them out, or the %%p of -o" },
-		{ opts_one_each(o), o->counters,
+		{ o->one_each, o->counters,
 		  "hardware counters are of no process: leave out --counters, or the %%p of -o" },
 		{ o->gpu, o->look.time == SINK_TIME_DELTA,
 		  "what the GPU did comes in another order than calls: leave out -r, or --gpu" },
 		{ !rows && !folds, o->look.tid,
 		  "--tid is for the table, folded, flame and speedscope: leave it out" },
-		{ !rows, o->color == OPTS_COLOR_ALWAYS, "--color is for the table: leave it out" },
+		{ !rows, o->color == REQUEST_COLOR_ALWAYS,
+		  "--color is for the table: leave it out" },
 		{ o->look.weight == SINK_WEIGHT_TIME, o->no_return,
 		  "--no-return knows no durations: leave out --weight time" },
 		{ o->format->flags & SINKS_WHOLE, o->append,
@@ -428,7 +424,7 @@ static int of_forms(const struct opts_line *l)
 /* Recordings, and stretches of time. */
 static int of_times(const struct opts_line *l)
 {
-	const struct opts *o = l->o;
+	const struct request *o = l->o;
 	const struct opts_rule rules[] = {
 		{ o->gpu && o->agent.graphs, o->npids,
 		  "--graph graph can end a program that has graphs already: leave it out, or start "
@@ -442,11 +438,11 @@ static int of_times(const struct opts_line *l)
  * the other. */
 static int of_output(const struct opts_line *l)
 {
-	const struct opts *o = l->o;
+	const struct request *o = l->o;
 	bool command = out_is_command(o->output),
 	     stream = command || (o->output && !strcmp(o->output, "-"));
 	bool recording = o->command & (OPTS_RECORD | OPTS_MERGE);
-	bool text = o->format->flags & SINKS_TEXT && !opts_wants(o).for_programs;
+	bool text = o->format->flags & SINKS_TEXT && !request_wants(o).for_programs;
 	const struct opts_rule rules[] = {
 		{ recording, stream,
 		  "-o: a recording is a file, which no command and no standard output can be: give "
@@ -467,7 +463,7 @@ static int of_output(const struct opts_line *l)
 	return opts_judge(l, rules, ARRAY_LEN(rules));
 }
 
-int opts_check(const struct opts *o, const unsigned char *given)
+int opts_check(const struct request *o, const unsigned char *given)
 {
 	struct opts_line l = { .o = o, .given = given };
 	int err = o->command & EITHER ? of_one_kind(&l) : 0;

@@ -7,7 +7,7 @@
 
 /* A command line: its values, and of each row how it was given (enum opts_given). */
 struct opts_line {
-	const struct opts *o;
+	const struct request *o;
 	const unsigned char *given;
 };
 

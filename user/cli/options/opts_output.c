@@ -93,10 +93,10 @@ static bool is_said(const struct opts *o, const unsigned char *given)
 	const struct option_row *r;
 	bool said = false;
 
-	for (int i = -1; (r = opts_next(o->command, &i));)
+	for (int i = -1; (r = opts_next(o->ask.command, &i));)
 		said |= given[i] && (!strcmp(r->name, "format") || !strcmp(r->name, "json") ||
 				     !strcmp(r->name, "csv"));
-	return said || o->export;
+	return said || o->ask.export;
 }
 
 /* A recording is none of the others. stem: the length of the name without its endings. */
@@ -104,12 +104,13 @@ static int not_recorded(const struct opts *o, const char *format, const char *su
 {
 	char text[512] = "";
 
-	if (o->command == OPTS_RECORD)
+	if (o->ask.command == OPTS_RECORD)
 		snprintf(text, sizeof(text), "'cudatrace --format %s -o %.*s%s -- CMD', or ",
-			 format, (int)stem, o->output, suffix);
+			 format, (int)stem, o->ask.output, suffix);
 	msg_error("-o %s: 'cudatrace%s' writes a recording: give %s-o %.*s.ctrace and then "
 		  "'cudatrace export --to %s'",
-		  o->output, command_typed(o->command), text, (int)stem, o->output, format);
+		  o->ask.output, command_typed(o->ask.command), text, (int)stem, o->ask.output,
+		  format);
 	return -EINVAL;
 }
 
@@ -118,7 +119,7 @@ static int set_form(struct opts *o, const char *name, size_t n)
 {
 	const struct option_row *r;
 
-	for (int i = -1; (r = opts_next(o->command, &i));) {
+	for (int i = -1; (r = opts_next(o->ask.command, &i));) {
 		if (strcmp(r->name, "format") != 0 || r->type.kind != OPTION_ENUM)
 			continue;
 		for (size_t k = 0; k < ARRAY_LEN(forms); k++)
@@ -132,44 +133,44 @@ static int set_form(struct opts *o, const char *name, size_t n)
 
 int opts_output(struct opts *o, const unsigned char *given)
 {
-	bool stores = o->command & (OPTS_RECORD | OPTS_MERGE);
-	const char *name = o->output, *slash;
+	bool stores = o->ask.command & (OPTS_RECORD | OPTS_MERGE);
+	const char *name = o->ask.output, *slash;
 	const struct promise *promise;
 	const struct sinks_row *row;
 	size_t n, stem;
 
 	if (!name || !strcmp(name, "-") || out_is_command(name) || is_said(o, given))
 		return 0;
-	if (o->command & ROWS && (o->look.counts || o->look.counts_only))
+	if (o->ask.command & ROWS && (o->ask.look.counts || o->ask.look.counts_only))
 		return 0;
 	slash = strrchr(name, '/');
 	name = slash ? slash + 1 : name;
 	n = strlen(name) - (ends(name, strlen(name), ".gz") ? 3 : 0);
-	if (!stores && !(o->command & (ROWS | OPTS_FOLDED | OPTS_EXPORT | OPTS_STUCK)))
+	if (!stores && !(o->ask.command & (ROWS | OPTS_FOLDED | OPTS_EXPORT | OPTS_STUCK)))
 		return set_form(o, name, n);
 	row = of_name(name, n);
 	promise = row ? NULL : promise_of(name, n);
-	stem = (size_t)(name - o->output) + strcspn(name, ".");
+	stem = (size_t)(name - o->ask.output) + strcspn(name, ".");
 	if (stores && (row || promise))
 		return not_recorded(o, row ? row->ops->name : promise->instead,
 				    row ? name + strcspn(name, ".") : promise->suffix, stem);
-	if (o->command == OPTS_STUCK) {
+	if (o->ask.command == OPTS_STUCK) {
 		if (ends(name, n, ".json"))
-			o->format = sinks_find("json");
+			o->ask.format = sinks_find("json");
 		return 0;
 	}
 	if (promise) {
-		msg_error("-o %s: %s: give %s %s -o %.*s%s", o->output, promise->why,
-			  o->command == OPTS_EXPORT ? "--to" : "--format", promise->instead,
-			  (int)stem, o->output, promise->suffix);
+		msg_error("-o %s: %s: give %s %s -o %.*s%s", o->ask.output, promise->why,
+			  o->ask.command == OPTS_EXPORT ? "--to" : "--format", promise->instead,
+			  (int)stem, o->ask.output, promise->suffix);
 		return -EINVAL;
 	}
-	if (row && (o->command != OPTS_EXPORT || row->flags & SINKS_EXPORT)) {
-		o->format = row;
+	if (row && (o->ask.command != OPTS_EXPORT || row->flags & SINKS_EXPORT)) {
+		o->ask.format = row;
 		/* pages that folded makes are flame graphs */
-		if (o->command == OPTS_FOLDED && !strcmp(row->ops->name, "html"))
-			o->format = sinks_find("flame");
-		o->export = o->command == OPTS_EXPORT;
+		if (o->ask.command == OPTS_FOLDED && !strcmp(row->ops->name, "html"))
+			o->ask.format = sinks_find("flame");
+		o->ask.export = o->ask.command == OPTS_EXPORT;
 	}
 	return 0;
 }

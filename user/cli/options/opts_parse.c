@@ -199,29 +199,31 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 static int files(struct opts *o, enum opts_cmd cmd)
 {
 	char known[256];
-	bool usual = !o->nargs && cmd & (STORED | OPTS_INFO) && !access(RECORDING, F_OK);
+	bool usual = !o->ask.nargs && cmd & (STORED | OPTS_INFO) && !access(RECORDING, F_OK);
 
-	if (cmd != OPTS_MERGE && o->nargs > 1 && o->args[1][0] == '-') {
-		msg_error("'%s' comes after the recording: write options before it", o->args[1]);
+	if (cmd != OPTS_MERGE && o->ask.nargs > 1 && o->ask.args[1][0] == '-') {
+		msg_error("'%s' comes after the recording: write options before it",
+			  o->ask.args[1]);
 		return -EINVAL;
 	}
-	if (cmd != OPTS_MERGE && o->nargs != 1 && !usual) {
-		msg_error(o->nargs ? "'%s' is one word too many; give one recording"
-				   : "no recording is given: name a file that 'cudatrace record' "
-				     "wrote",
-			  o->nargs ? o->args[1] : "");
+	if (cmd != OPTS_MERGE && o->ask.nargs != 1 && !usual) {
+		msg_error(o->ask.nargs
+				  ? "'%s' is one word too many; give one recording"
+				  : "no recording is given: name a file that 'cudatrace record' "
+				    "wrote",
+			  o->ask.nargs ? o->ask.args[1] : "");
 		return -EINVAL;
 	}
-	if (cmd == OPTS_MERGE && (o->nargs < 2 || !o->output)) {
+	if (cmd == OPTS_MERGE && (o->ask.nargs < 2 || !o->ask.output)) {
 		msg_error("give two or more recordings, and -o FILE for the merged one");
 		return -EINVAL;
 	}
-	if (cmd == OPTS_EXPORT && !o->export) {
+	if (cmd == OPTS_EXPORT && !o->ask.export) {
 		msg_error("--to is missing: the format to write, one of %s",
 			  sinks_names(SINKS_EXPORT, known, sizeof(known)));
 		return -EINVAL;
 	}
-	o->file = usual ? RECORDING : o->args[0];
+	o->ask.file = usual ? RECORDING : o->ask.args[0];
 	return 0;
 }
 
@@ -318,14 +320,14 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	bool dashes = optind > 1 && !strcmp(argv[optind - 1], "--");
 	char known[256];
 
-	o->record = cmd == OPTS_RECORD;
+	o->ask.record = cmd == OPTS_RECORD;
 	dashes |= optind < argc && cmd & LIVE && is_program(cmd, argv[optind]);
 	/* where a recording may stand, a file of that name comes first */
 	dashes |= optind < argc && cmd & EITHER && access(argv[optind], F_OK) &&
 		  opts_is_program(argv[optind]);
 	/* a word that is no program's is a recording */
-	o->replay = cmd & STORED || (cmd & EITHER && optind < argc && !dashes);
-	if (cmd & LIVE && !o->replay) {
+	o->ask.replay = cmd & STORED || (cmd & EITHER && optind < argc && !dashes);
+	if (cmd & LIVE && !o->ask.replay) {
 		if (optind < argc && !dashes && cmd == OPTS_TRACE && command_named(argv[optind])) {
 			msg_error("'%s' is a command, which comes first: cudatrace %s [OPTIONS]",
 				  argv[optind], argv[optind]);
@@ -352,8 +354,8 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 			return -EINVAL;
 		}
 		if (optind < argc)
-			o->cmd = argv + optind;
-		if (cmd == OPTS_FOLDED && !(o->format->flags & SINKS_FOLDS)) {
+			o->ask.cmd = argv + optind;
+		if (cmd == OPTS_FOLDED && !(o->ask.format->flags & SINKS_FOLDS)) {
 			msg_error("'cudatrace folded' adds up stacks: give --format %s, or leave "
 				  "out 'folded'",
 				  sinks_names(SINKS_FOLDS, known, sizeof(known)));
@@ -361,11 +363,11 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		}
 		return 0;
 	}
-	o->args = (const char *const *)(argv + optind);
-	o->nargs = argc - optind;
-	if (o->replay || cmd & (OPTS_INFO | OPTS_MERGE))
+	o->ask.args = (const char *const *)(argv + optind);
+	o->ask.nargs = argc - optind;
+	if (o->ask.replay || cmd & (OPTS_INFO | OPTS_MERGE))
 		return files(o, cmd);
-	if (o->nargs && !command_of(cmd)->command->words) {
+	if (o->ask.nargs && !command_of(cmd)->command->words) {
 		msg_error("'%s' is one word too many; see 'cudatrace%s --help'", argv[optind],
 			  command_typed(cmd));
 		return -EINVAL;
@@ -379,12 +381,12 @@ static int open_sets(struct opts *o)
 	const struct opts_row *r;
 
 	for (int i = 0; (r = opts_row_at(i)); i++) {
-		if (!r->set || !(r->cmds & (int)o->command) || opts_own(o, r->set) ||
-		    o->nown == OPTS_SETS_MAX)
+		if (!r->set || !(r->cmds & (int)o->ask.command) || request_own(&o->ask, r->set) ||
+		    o->ask.nown == REQUEST_SETS_MAX)
 			continue;
-		o->own[o->nown].set = r->set;
-		o->own[o->nown].options = calloc(1, r->set->size);
-		if (!o->own[o->nown++].options) {
+		o->ask.own[o->ask.nown].set = r->set;
+		o->ask.own[o->ask.nown].options = calloc(1, r->set->size);
+		if (!o->ask.own[o->ask.nown++].options) {
 			msg_error("not enough memory to start");
 			return -EINVAL;
 		}
@@ -392,54 +394,71 @@ static int open_sets(struct opts *o)
 	return 0;
 }
 
+/* The layers that are recorded: those of --layers, and those that other options need. */
+static uint32_t needed_layers(const struct opts *o)
+{
+	const struct request *ask = &o->ask;
+	struct sink_wants wants = request_wants(ask);
+	uint32_t layers = o->layers;
+
+	/* frames that are ranges need the layer of ranges */
+	if (ask->look.stack_of_scopes)
+		layers |= api_layer(API_NVTX);
+	if (!(wants.any_layer && layers))
+		layers |= wants.layers;
+	if (ask->format->flags & SINKS_BLOCKS || wants.blocks)
+		layers |= api_layer(API_ALLOCATOR);
+	/* what begins or ends the window may be a scope */
+	return layers | window_layer(ask->window.start_on) | window_layer(ask->window.stop_on);
+}
+
+/* Has each process an output of its own: is there a %p in the FILE of -o? */
+static bool is_one_each(const struct request *ask)
+{
+	return ask->command & (OPTS_TRACE | OPTS_FOLDED | OPTS_REPLAY) && ask->output &&
+	       !out_is_command(ask->output) && strstr(ask->output, "%p") &&
+	       !(ask->format->flags & SINKS_PATH);
+}
+
 /* What follows from the options. */
 static void conclude(struct opts *o, const unsigned char *given)
 {
-	uint32_t bytes = o->ring_bytes;
-	struct sink_wants wants;
+	uint32_t bytes = o->ask.ring_bytes;
 	int i = -1;
 
-	if (command_of(o->command)->command->sink)
-		o->format = sinks_find(command_of(o->command)->command->sink->name);
-	/* frames that are ranges need the layer of ranges */
-	if (o->look.stack_of_scopes)
-		o->layers |= api_layer(API_NVTX);
-	wants = opts_wants(o);
-	if (!(wants.any_layer && o->layers))
-		o->layers |= wants.layers;
-	if (o->format->flags & SINKS_BLOCKS || wants.blocks)
-		o->layers |= 1u << (API_ALLOCATOR - API_FIRST_LAYER);
-	/* and so does what begins or ends the window */
-	o->layers |= window_layer(o->window.start_on) | window_layer(o->window.stop_on);
-	if (o->agent.kinds & AGENT_NVTX && api_layers_inlined(o->layers)) {
+	if (command_of(o->ask.command)->command->sink)
+		o->ask.format = sinks_find(command_of(o->ask.command)->command->sink->name);
+	o->ask.layers = needed_layers(o);
+	if (o->ask.agent.kinds & AGENT_NVTX && api_layers_inlined(o->ask.layers)) {
 		msg_note(
 			"--layers nvtx records the ranges: --gpu=nvtx is left out, so that none is "
 			"shown twice");
-		o->agent.kinds &= ~AGENT_NVTX;
+		o->ask.agent.kinds &= ~AGENT_NVTX;
 	}
-	o->gpu = o->agent.kinds != 0;
-	o->look.compact = o->compact == OPTS_COMPACT_ALWAYS;
-	if (o->look.time == SINK_TIME_DAY || o->look.time == SINK_TIME_DAY_US)
+	o->ask.gpu = o->ask.agent.kinds != 0;
+	o->ask.look.compact = o->compact == OPTS_COMPACT_ALWAYS;
+	if (o->ask.look.time == SINK_TIME_DAY || o->ask.look.time == SINK_TIME_DAY_US)
 		tzset(); /* later its file may not be opened */
 	/* strace: -ff -o FILE */
-	if (o->follow > 1 && o->command & (OPTS_TRACE | OPTS_FOLDED) && o->output &&
-	    !out_is_command(o->output) && strcmp(o->output, "-") && !strstr(o->output, "%p") &&
-	    asprintf(&o->split, "%s.%%p", o->output) > 0)
-		o->output = o->split;
-	for (o->ring_bytes = bytes ? 4096 : 0; o->ring_bytes < bytes;)
-		o->ring_bytes *= 2;
-	for (const struct option_row *r; (r = opts_next(o->command, &i));) {
-		o->one_device |= given[i] && !strcmp(r->name, "device");
+	if (o->ask.follow > 1 && o->ask.command & (OPTS_TRACE | OPTS_FOLDED) && o->ask.output &&
+	    !out_is_command(o->ask.output) && strcmp(o->ask.output, "-") &&
+	    !strstr(o->ask.output, "%p") && asprintf(&o->split, "%s.%%p", o->ask.output) > 0)
+		o->ask.output = o->split;
+	o->ask.one_each = is_one_each(&o->ask);
+	for (o->ask.ring_bytes = bytes ? 4096 : 0; o->ask.ring_bytes < bytes;)
+		o->ask.ring_bytes *= 2;
+	for (const struct option_row *r; (r = opts_next(o->ask.command, &i));) {
+		o->ask.one_device |= given[i] && !strcmp(r->name, "device");
 	}
-	if (o->no_stack || o->look.stack_of_scopes)
-		o->stack = OPTS_STACK_NONE;
+	if (o->ask.no_stack || o->ask.look.stack_of_scopes)
+		o->ask.stack = REQUEST_STACK_NONE;
 }
 
 void *opts_of_row(struct opts *o, int i)
 {
 	const struct option_set *set = opts_row_at(i)->set;
 
-	return set ? opts_own(o, set) : o;
+	return set ? request_own(&o->ask, set) : o;
 }
 
 /* Takes note that an option was given in the words of another one. Returns its place; -1: the
@@ -470,10 +489,10 @@ static int by_status(struct opts *o, unsigned char *given, const char *option, c
 			  strncmp(option, "-e ", 3) ? option : option + 3);
 		return -EINVAL;
 	}
-	i = gives(o->command, given, ours);
+	i = gives(o->ask.command, given, ours);
 	if (i < 0) {
 		msg_error("%s=%s: 'cudatrace%s' has no --%s: leave it out", option, status,
-			  command_typed(o->command), ours);
+			  command_typed(o->ask.command), ours);
 		return -EINVAL;
 	}
 	return option_set(opts_row_at(i)->row, opts_of_row(o, i), ours, NULL);
@@ -492,9 +511,9 @@ static int take(struct opts *o, int i, const char *name, unsigned char *given)
 	given[i] = name[1] == '-' ? OPTS_BY_NAME : OPTS_BY_LETTER;
 	o->brief |= r->letter == 'h' && name[1] != '-';
 	if (!strcmp(r->name, "time-of-day") || !strcmp(r->name, "relative"))
-		gives(o->command, given, "time");
-	if (!strcmp(r->name, "trace") && o->command & (OPTS_TRACE | OPTS_RECORD))
-		gives(o->command, given, "layers");
+		gives(o->ask.command, given, "time");
+	if (!strcmp(r->name, "trace") && o->ask.command & (OPTS_TRACE | OPTS_RECORD))
+		gives(o->ask.command, given, "layers");
 	return option_set(r, opts_of_row(o, i), name, optarg);
 }
 
@@ -503,10 +522,10 @@ static bool is_narrow(const struct opts *o)
 {
 	struct winsize size;
 
-	return o->command & ROWS && o->format->flags & SINKS_TEXT && !o->output &&
-	       !o->look.counts_only &&
-	       !ioctl(o->cmd ? STDERR_FILENO : STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col &&
-	       size.ws_col < WIDE;
+	return o->ask.command & ROWS && o->ask.format->flags & SINKS_TEXT && !o->ask.output &&
+	       !o->ask.look.counts_only &&
+	       !ioctl(o->ask.cmd ? STDERR_FILENO : STDOUT_FILENO, TIOCGWINSZ, &size) &&
+	       size.ws_col && size.ws_col < WIDE;
 }
 
 int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
@@ -518,10 +537,11 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 	int c;
 
 	memset(o, 0, sizeof(*o));
-	o->command = cmd;
-	o->domain = API_DOMAIN_END;
-	o->format = sinks_find("table");
-	o->argv = argv;
+	o->ask.command = cmd;
+	o->ask.has_tid = cmd & (OPTS_TRACE | OPTS_FOLDED | OPTS_RECORD | OPTS_ADVISE);
+	o->ask.domain = API_DOMAIN_END;
+	o->ask.format = sinks_find("table");
+	o->ask.argv = argv;
 	if (open_sets(o))
 		return -EINVAL;
 	for (int i = -1; (r = opts_next(cmd, &i));)
@@ -551,93 +571,45 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		return 0;
 	/* what runs for long must cost little: most calls are queries, and say nothing of what
 	 * the GPU is asked for */
-	if (cmd & (OPTS_SERVE | OPTS_TOP) && !o->events_given && !o->queries &&
-	    select_add(&o->select, "!query", msg, sizeof(msg)))
+	if (cmd & (OPTS_SERVE | OPTS_TOP) && !o->ask.events_given && !o->queries &&
+	    select_add(&o->ask.select, "!query", msg, sizeof(msg)))
 		return -EINVAL;
-	if (cmd & OPTS_SERVE && !o->max_cost_off && o->max_cost <= 0 && o->duty <= 0 &&
-	    o->source == OPTS_SOURCE_PROBES) {
-		o->max_cost = SERVE_MAX_COST;
-		o->max_cost_ours = true;
+	if (cmd & OPTS_SERVE && !o->max_cost_off && o->ask.max_cost <= 0 && o->ask.duty <= 0 &&
+	    o->ask.source == REQUEST_SOURCE_PROBES) {
+		o->ask.max_cost = SERVE_MAX_COST;
+		o->ask.max_cost_ours = true;
 	}
-	if (select_finish(&o->select, o->domain, msg, sizeof(msg))) {
+	if (select_finish(&o->ask.select, o->ask.domain, msg, sizeof(msg))) {
 		msg_error("%s", msg);
 		return -EINVAL;
 	}
 	if (cmd != OPTS_LIST)
-		o->scopes = select_scopes(&o->select);
+		o->ask.scopes = select_scopes(&o->ask.select);
 	if (opts_output(o, given))
 		return -EINVAL;
 	conclude(o, given);
-	if (rest(o, cmd, argc, argv) || opts_check(o, given))
+	if (rest(o, cmd, argc, argv) || opts_check(&o->ask, given))
 		return -EINVAL;
-	if (o->format->flags & (SINKS_FOLDS | SINKS_BLOCKS) && !o->stack)
-		o->stack = OPTS_STACK_AUTO;
+	if (o->ask.format->flags & (SINKS_FOLDS | SINKS_BLOCKS) && !o->ask.stack)
+		o->ask.stack = REQUEST_STACK_AUTO;
 	if (o->compact == OPTS_COMPACT_AUTO && is_narrow(o))
-		o->look.compact = true;
-	if (o->format->flags & SINKS_NESTED && !o->no_return)
-		o->look.nested = true;
+		o->ask.look.compact = true;
+	if (o->ask.format->flags & SINKS_NESTED && !o->ask.no_return)
+		o->ask.look.nested = true;
 	return 0;
-}
-
-const char *opts_title(const struct opts *o, char *buf, size_t size)
-{
-	size_t n = 0;
-
-	if (o->replay) {
-		const char *slash = strrchr(o->file, '/');
-
-		snprintf(buf, size, "%s", slash && slash[1] ? slash + 1 : o->file);
-		return buf;
-	}
-	snprintf(buf, size, "%s", o->cmd ? "" : o->npids ? "process" : "all processes");
-	n = strlen(buf);
-	for (int i = 0; o->cmd && o->cmd[i] && n < size; i++)
-		n += (size_t)snprintf(buf + n, size - n, "%s%s", i ? " " : "", o->cmd[i]);
-	for (int i = 0; i < o->npids && n < size; i++)
-		n += (size_t)snprintf(buf + n, size - n, "%s%d",
-				      i		     ? ", "
-				      : o->npids > 1 ? "es "
-						     : " ",
-				      (int)o->pids[i]);
-	return buf;
-}
-
-void *opts_own(const struct opts *o, const struct option_set *set)
-{
-	for (int i = 0; i < o->nown; i++)
-		if (o->own[i].set == set)
-			return o->own[i].options;
-	return NULL;
-}
-
-void opts_lend(struct opts *o, const struct option_set *set, void *options)
-{
-	o->own[o->nown].set = set;
-	o->own[o->nown++].options = options;
-}
-
-struct sink_wants opts_wants(const struct opts *o)
-{
-	const struct sink_ops *ops = o->format->ops;
-	const void *own = opts_own(o, ops->options);
-	struct sink_wants wants = { .for_programs = false };
-
-	if (ops->wants && own)
-		ops->wants(own, &wants);
-	return wants;
 }
 
 void opts_free(struct opts *o)
 {
-	for (int i = 0; i < o->nown; i++) {
-		option_free(o->own[i].set, o->own[i].options);
-		free(o->own[i].options);
+	for (int i = 0; i < o->ask.nown; i++) {
+		option_free(o->ask.own[i].set, o->ask.own[i].options);
+		free(o->ask.own[i].options);
 	}
-	o->nown = 0;
-	free(o->pids);
-	free(o->env);
+	o->ask.nown = 0;
+	free(o->ask.pids);
+	free(o->ask.env);
 	free(o->split);
 	o->split = NULL;
-	o->pids = NULL;
-	o->env = NULL;
+	o->ask.pids = NULL;
+	o->ask.env = NULL;
 }

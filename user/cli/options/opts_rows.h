@@ -23,7 +23,7 @@ const struct option_row *opts_next(enum opts_cmd, int *at);
 enum opts_given { OPTS_NOT_GIVEN, OPTS_BY_LETTER, OPTS_BY_NAME };
 /* Options that contradict each other, and those that would do nothing: of each row its enum
  * opts_given. 0, or -EINVAL after one message. */
-int opts_check(const struct opts *, const unsigned char *given);
+int opts_check(const struct request *, const unsigned char *given);
 
 /* What the name of -o says of the format, if no option says it. 0, or -EINVAL after one message that says what
  * is meant. */

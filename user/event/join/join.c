@@ -61,8 +61,10 @@ struct join {
 	struct queue queues[STEPS];
 	size_t held_bytes;
 	uint64_t now_ns; /* of the last flush; 0: there was none */
-	/* calls that began from then on were not seen; UINT64_MAX: calls are still seen */
-	uint64_t stopped_ns;
+	/* calls that began before the first moment, or from the second on, were not seen; 0,
+	 * UINT64_MAX: there is no such moment */
+	uint64_t began_ns, stopped_ns;
+	const uint64_t *captured; /* rows whose calls are seen; NULL: not known */
 	struct join_counts counts;
 	uint64_t causing[CT_MAX_FUNCS / 64]; /* rows whose calls are remembered */
 	uint8_t expects[CT_MAX_FUNCS];	     /* by row: JOIN_EXPECTS_* */
@@ -197,9 +199,48 @@ void join_kernels(struct join *j)
 	j->opts.kernels = true;
 }
 
+void join_began(struct join *j, uint64_t began_ns, const uint64_t *captured)
+{
+	j->began_ns = began_ns;
+	j->captured = captured;
+}
+
 void join_stopped(struct join *j, uint64_t stopped_ns)
 {
-	j->stopped_ns = stopped_ns;
+	if (stopped_ns)
+		j->stopped_ns = stopped_ns;
+}
+
+struct awaited {
+	const struct join *j;
+	uint64_t n;
+};
+
+/* Of one process: none from which no record will come, or whose records are known to be missing. */
+static int add_awaited(void *ctx, const struct join_proc *p)
+{
+	struct awaited *a = ctx;
+	uint64_t from = a->j->stopped_ns > JOIN_HOLD_NS ? a->j->stopped_ns - JOIN_HOLD_NS : 0,
+		 to = a->j->stopped_ns;
+
+	if (!p->heard || p->left)
+		return 0;
+	if (p->taken_ns && p->taken_until_ns == CT_HOLE_OPEN)
+		to = p->taken_ns;
+	else if (p->taken_until_ns > from)
+		from = p->taken_until_ns;
+	if (from < to)
+		a->n += join_calls_awaited(a->j->calls, p->id, from, to);
+	return 0;
+}
+
+uint64_t join_awaited(const struct join *j)
+{
+	struct awaited a = { j, 0 };
+
+	if (j->opts.kernels && !j->opts.stored && !j->opts.no_calls && j->stopped_ns != UINT64_MAX)
+		join_procs_each(j->procs, add_awaited, &a);
+	return a.n;
 }
 
 void join_counts(const struct join *j, struct join_counts *counts)
@@ -359,6 +400,35 @@ static void look(struct join *j, const struct ct_work *w, struct found *f)
 	f->final |= j->opts.stored;
 }
 
+/* ---- the window ---- */
+
+/* The first call of a thread may have been under way when the window began: its entry was before that, and
+ * CUPTI saw it a moment later. */
+#define ENTRY_NS 100000000ULL
+
+static bool was_under_way(struct join *j, const struct ct_work *w, const struct cause *c)
+{
+	const struct join_proc *p = join_procs_get(j->procs, w->h.pid);
+
+	return p && j->began_ns && c->start_ns - j->began_ns < ENTRY_NS && j->captured &&
+	       c->func < CT_MAX_FUNCS && j->captured[c->func / 64] >> (c->func % 64) & 1 &&
+	       join_calls_first(j->calls, join_procs_id(p, w->h.start_ns), c->tid) > c->end_ns;
+}
+
+/* Did a call ask for this that was not seen because the window had not begun, or had ended? */
+static bool is_outside(struct join *j, const struct ct_work *w, const struct found *f)
+{
+	if (j->opts.stored || f->called || w->h.kind == CT_NODE)
+		return false;
+	/* what has begun was asked for before; and in a call that is under way when an agent leaves, CUPTI
+	 * may tell of the work alone */
+	if (!f->any)
+		return w->h.start_ns && (w->h.start_ns < j->began_ns ||
+					 (!w->correlation && w->h.start_ns >= j->stopped_ns));
+	return f->cause.start_ns < j->began_ns || f->cause.start_ns >= j->stopped_ns ||
+	       (!j->opts.no_calls && was_under_way(j, w, &f->cause));
+}
+
 /* ---- handing on ---- */
 
 /* Notes work without a call, of a process whose calls without work are to be counted. */
@@ -377,11 +447,25 @@ static const char *debug_word(const struct ct_work *w)
 	return word ? word : "node";
 }
 
+/* Kernels are compared with the launches of the window, without those of the time in which there may be no
+ * records. */
+static void count_kernel(struct join *j, const struct ct_work *w, const struct found *f)
+{
+	struct join_proc *p =
+		w->h.kind == CT_KERNEL && !w->graph ? join_procs_get(j->procs, w->h.pid) : NULL;
+
+	if (p && !(f->any && join_procs_taken(p, f->cause.start_ns)))
+		p->kernels++;
+}
+
 static int hand_on(struct join *j, const struct ct_work *w, const struct found *f)
 {
 	struct ct_work *copy = &j->copy.work;
 	struct event ev = { .rec = &copy->h, .context = w->context, .stream = w->stream };
 
+	if (is_outside(j, w, f))
+		return 0;
+	count_kernel(j, w, f);
 	memcpy(copy, w, w->h.size);
 	/* for a wait CUPTI reports only the context */
 	if (w->device == CT_UNKNOWN)
@@ -487,10 +571,8 @@ static int work(struct join *j, const struct ct_work *w)
 	struct join_proc *p = join_procs_get(j->procs, w->h.pid);
 	struct found f;
 
-	if (p) {
+	if (p)
 		p->heard = true;
-		p->kernels += w->h.kind == CT_KERNEL && !w->graph;
-	}
 	look(j, w, &f);
 	return f.final || !waits(w) ? hand_on(j, w, &f) : hold(j, w);
 }
@@ -526,6 +608,12 @@ static uint8_t expects(const struct join *j, const struct join_proc *p, const st
 	return kinds != JOIN_EXPECTS_KERNEL || api_stream(c, API_ARCH_HERE, &stream) ? kinds : 0;
 }
 
+/* Has the call one kernel's record? */
+static bool launches(const struct ct_call *c, uint8_t expects)
+{
+	return expects == JOIN_EXPECTS_KERNEL && !(api_funcs[c->func].flags & API_GRAPH_LAUNCH);
+}
+
 static int call(struct join *j, const struct ct_call *c)
 {
 	struct event ev = { .rec = &c->h };
@@ -554,10 +642,11 @@ static int call(struct join *j, const struct ct_call *c)
 					     c->h.flags & CT_F_NO_RETURN,
 					     expects(j, p, c),
 					     false,
+					     false,
 					     c->func < CT_MAX_FUNCS ? j->expects[c->func] : 0 };
+		l.call.launches = launches(c, l.call.expects);
 		p->asked |= l.call.expects != 0;
-		p->launched += l.call.expects == JOIN_EXPECTS_KERNEL &&
-			       !(api_funcs[c->func].flags & API_GRAPH_LAUNCH);
+		p->launched += l.call.launches && !join_procs_taken(p, c->h.start_ns);
 		j->opts.scoped |= !!(c->h.flags & CT_F_SCOPE);
 		if (c->func < api_nfuncs &&
 		    api_funcs[c->func].flags & (API_BEGINS_CAPTURE | API_ENDS_CAPTURE) &&
@@ -636,6 +725,7 @@ static int tail(struct join *j, const struct ct_tail *r)
 	if (!p)
 		return -ENOMEM;
 	err = p->tail.pending ? count_tail(j, p) : 0;
+	p->left = true;
 	p->tail = (struct join_tail){
 		.pending = true,
 		.expects = (uint8_t)((r->kinds >> CT_KERNEL & 1 ? JOIN_EXPECTS_KERNEL : 0) |
@@ -660,6 +750,26 @@ static int number(struct join *j, const struct ct_number *n)
 	if (p && n->number > p->number)
 		p->number = n->number;
 	return 0;
+}
+
+/* The process uses CUPTI itself, or did: launches in that time have no record for that reason, which is stated
+ * already. Some of them may have come before this record. */
+static void taken(struct join *j, const struct ct_hole *hole)
+{
+	struct join_proc *p = hole->reason == CT_HOLE_PROFILER && hole->layer == CT_HOLE_DEVICE
+				      ? join_procs_get(j->procs, hole->h.pid)
+				      : NULL;
+	uint64_t n;
+
+	if (!p || j->opts.stored)
+		return;
+	/* its end: what came since its begin was not counted */
+	if (p->taken_ns != hole->h.start_ns) {
+		n = join_calls_launched(j->calls, p->id, hole->h.start_ns, hole->until_ns);
+		p->launched -= n < p->launched ? n : p->launched;
+	}
+	p->taken_ns = hole->h.start_ns;
+	p->taken_until_ns = hole->until_ns;
 }
 
 /* ---- records ---- */
@@ -724,6 +834,8 @@ static int pass(struct join *j, const struct ct_hdr *h)
 	if (err)
 		return err;
 	note(j, h);
+	if (h->kind == CT_HOLE)
+		taken(j, (const struct ct_hole *)h);
 	if (h->kind == CT_OVERHEAD) {
 		ev.device = ((const struct ct_overhead *)h)->device;
 		ev.context = ((const struct ct_overhead *)h)->context;

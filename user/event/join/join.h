@@ -77,9 +77,14 @@ void join_whole(struct join *);
 void join_scoped(struct join *);
 void join_stored(struct join *);
 void join_kernels(struct join *);
-/* Calls that began at or after this moment (CLOCK_MONOTONIC, ns) have no records. So work that
- * was caused later is not joined to an earlier call whose end is not known. */
+/* The window: calls that began before the first moment (CLOCK_MONOTONIC, ns), or at or after the
+ * second one, have no records. Work that such a call caused is not handed on, and counts nowhere.
+ * captured: the rows whose calls have records, PLAN_WORDS words; NULL: not known. */
+void join_began(struct join *, uint64_t began_ns, const uint64_t *captured);
 void join_stopped(struct join *, uint64_t stopped_ns);
+/* After join_stopped(): how many calls of the last second before it should have a device record that
+ * may still come. */
+uint64_t join_awaited(const struct join *);
 
 /* If this record says that the process has become another one, hands on what is held of the
  * process. Call it before any other stage gets the record. */

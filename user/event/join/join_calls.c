@@ -317,6 +317,49 @@ uint64_t join_calls_tail(const struct join_calls *j, uint32_t process, uint8_t e
 	return n;
 }
 
+uint64_t join_calls_awaited(const struct join_calls *j, uint32_t process, uint64_t from_ns,
+			    uint64_t to_ns)
+{
+	uint64_t n = 0;
+
+	for (const struct thread *t = j->oldest; t; t = t->newer) {
+		if (t->process != process)
+			continue;
+		for (uint32_t i = first_ending(t, from_ns); i < t->n; i++) {
+			const struct join_call *c = call_at(t, i);
+
+			n += c->expects && !c->worked && c->start_ns >= from_ns &&
+			     c->start_ns < to_ns;
+		}
+	}
+	return n;
+}
+
+uint64_t join_calls_launched(const struct join_calls *j, uint32_t process, uint64_t from_ns,
+			     uint64_t to_ns)
+{
+	uint64_t n = 0;
+
+	for (const struct thread *t = j->oldest; t; t = t->newer) {
+		if (t->process != process)
+			continue;
+		for (uint32_t i = first_ending(t, from_ns); i < t->n; i++) {
+			const struct join_call *c = call_at(t, i);
+
+			n += c->launches && !c->worked && c->start_ns >= from_ns &&
+			     c->start_ns < to_ns;
+		}
+	}
+	return n;
+}
+
+uint64_t join_calls_first(struct join_calls *j, uint32_t process, uint32_t tid)
+{
+	const struct thread *t = find(j, process, tid);
+
+	return t && t->n ? call_at(t, 0)->start_ns : UINT64_MAX;
+}
+
 size_t join_calls_bytes(const struct join_calls *j)
 {
 	return j->room * sizeof(struct join_call) + j->nthreads * sizeof(struct thread);

@@ -21,6 +21,7 @@ struct join_call {
 	bool open_end;	 /* its end is not known: it lasts until the next one's start */
 	uint8_t expects; /* kinds of device records that it may have, JOIN_EXPECTS_*; 0: none */
 	bool worked;	 /* one of them came */
+	bool launches;	 /* it is a launch of one kernel that expects its record */
 	uint8_t makes;	 /* kinds of device records that calls of its function have */
 };
 enum { JOIN_EXPECTS_KERNEL = 1, JOIN_EXPECTS_COPY = 2, JOIN_EXPECTS_SET = 4 };
@@ -70,6 +71,16 @@ void join_calls_worked(struct join_calls *, uint32_t process, uint32_t tid, uint
 #define JOIN_TAIL_NS 1000000000ULL
 uint64_t join_calls_tail(const struct join_calls *, uint32_t process, uint8_t expects,
 			 uint64_t from_ns, uint64_t to_ns);
+/* Counts the calls of a process that expect a device record, have none, and began in a stretch of
+ * time. */
+uint64_t join_calls_awaited(const struct join_calls *, uint32_t process, uint64_t from_ns,
+			    uint64_t to_ns);
+/* Counts the calls of a process that began in a stretch of time and expect a kernel's record, without
+ * launches of graphs. */
+uint64_t join_calls_launched(const struct join_calls *, uint32_t process, uint64_t from_ns,
+			     uint64_t to_ns);
+/* When the first call of the thread began that is remembered; UINT64_MAX: none is. */
+uint64_t join_calls_first(struct join_calls *, uint32_t process, uint32_t tid);
 size_t join_calls_bytes(const struct join_calls *);
 
 #endif

@@ -187,6 +187,8 @@ void join_procs_record(struct join_procs *j, struct join_proc *p, const struct c
 		count_missing(j, p);
 		p->asked = p->heard = false;
 		p->launched = p->kernels = p->told = 0;
+		p->taken_ns = p->taken_until_ns = 0;
+		p->left = false;
 		p->number = 0;
 	}
 	p->exited = false;

@@ -47,6 +47,10 @@ struct join_proc {
 	 * the kernels that came, without those of graphs */
 	uint64_t launched, kernels;
 	uint64_t told; /* launches without a record that CT_LOST records have counted */
+	/* when the process last used CUPTI itself, so that no device record was made: not after
+	 * taken_until_ns (CT_HOLE_OPEN: it still does); 0: it never did */
+	uint64_t taken_ns, taken_until_ns;
+	bool left;		    /* its agent is gone: no more device records come */
 	uint64_t start_boottime_ns; /* 0: not known */
 	uint32_t nlaunches;	    /* number of launches ever; only the newest are stored */
 	struct join_launch *launches;
@@ -80,6 +84,11 @@ bool join_procs_captures(const struct join_proc *, uint32_t tid);
 /* Finds a process whose tail is due. A process without a due time gets one: `wait_ns` from now.
  * NULL: none. */
 struct join_proc *join_procs_due(struct join_procs *, uint64_t now_ns, uint64_t wait_ns);
+/* True if the process used CUPTI itself at that time. */
+static inline bool join_procs_taken(const struct join_proc *p, uint64_t at_ns)
+{
+	return p->taken_ns && at_ns >= p->taken_ns && at_ns < p->taken_until_ns;
+}
 /* Number of processes with `asked` and without `heard` so far; *first: one of them. */
 uint64_t join_procs_unheard(const struct join_procs *, uint32_t *first);
 /* At least so many launches of the process have no device record, beside those that were told. */

@@ -19,11 +19,8 @@
 #include "../../flow/about.h"
 #include "chrome.h"
 #include "../../render/json_fields.h"
-#include "../slice/slice.h"
 
 #define STEPS_WORK 1048576 /* pieces of device work in which steps are looked for */
-
-enum track_kind { T_PROCESS = 1, T_THREAD, T_STREAM, T_WAITS, T_IN_USE };
 
 static void sort_index(struct chrome *c, struct chrome_file *f, uint32_t pid, uint32_t index)
 {
@@ -34,7 +31,7 @@ static void sort_index(struct chrome *c, struct chrome_file *f, uint32_t pid, ui
 	chrome_event_end(c);
 }
 
-static struct timeline_track *track_of(struct chrome *c, enum track_kind kind,
+static struct timeline_track *track_of(struct chrome *c, enum slice_track kind,
 				       const struct process *p, uint32_t a, uint32_t b)
 {
 	const struct timeline_key key = {
@@ -49,7 +46,7 @@ static struct timeline_track *track_of(struct chrome *c, enum track_kind kind,
 static struct timeline_track *process_of(struct chrome *c, struct chrome_file *f,
 					 const struct process *p)
 {
-	struct timeline_track *tr = track_of(c, T_PROCESS, p, 0, 0);
+	struct timeline_track *tr = track_of(c, SLICE_PROCESS, p, 0, 0);
 	struct text who = { 0 };
 	char label[160] = "CPU";
 	bool made;
@@ -89,7 +86,7 @@ static uint64_t correlation_of(const struct timeline_track *process, uint32_t nu
 static uint32_t thread_of(struct chrome *c, struct chrome_file *f, const struct process *p,
 			  uint32_t tid)
 {
-	struct timeline_track *tr = track_of(c, T_THREAD, p, tid, 0);
+	struct timeline_track *tr = track_of(c, SLICE_THREAD, p, tid, 0);
 	uint32_t shown = process_tid(p, tid);
 	const char *thread = c->thread ? c->thread : "";
 	char name[64];
@@ -153,16 +150,16 @@ static uint32_t lane_tid(struct chrome *c, struct chrome_file *f, struct timelin
 		chrome_meta(c, f, pid, 0, "process_labels", "labels", name);
 		sort_index(c, f, pid, CHROME_OTHER_TID + pid);
 	}
-	tid = tr->key.kind == T_STREAM && !lane ? take_tid(f, pid, stream)
-						: take_tid(f, pid, f->next_tid++);
+	tid = tr->key.kind == SLICE_STREAM && !lane ? take_tid(f, pid, stream)
+						    : take_tid(f, pid, f->next_tid++);
 	l->own = (uint64_t)tid + 1;
 	if (tr->key.b == CT_UNKNOWN)
 		snprintf(name, sizeof(name), "%s%s",
-			 tr->key.kind == T_WAITS ? "waits for the context" : "no stream",
+			 tr->key.kind == SLICE_WAITS ? "waits for the context" : "no stream",
 			 lane ? " (beside)" : "");
 	else
 		snprintf(name, sizeof(name), "%sstream %u%s",
-			 tr->key.kind == T_WAITS ? "waits for " : "", stream,
+			 tr->key.kind == SLICE_WAITS ? "waits for " : "", stream,
 			 lane ? " (beside)" : "");
 	chrome_meta(c, f, pid, tid, "thread_name", "name", name);
 	return tid;
@@ -277,7 +274,7 @@ static int add_memory(struct chrome *c, const struct event *ev)
 
 	if (!inuse_call(c->inuse, ev, &device, &delta))
 		return 0;
-	tr = track_of(c, T_IN_USE, ev->proc, device, chrome_pid(ev->proc));
+	tr = track_of(c, SLICE_IN_USE, ev->proc, device, chrome_pid(ev->proc));
 	if (!tr)
 		return -ENOMEM;
 	/* the GPU may be reported only after the first call */
@@ -288,7 +285,7 @@ static int add_memory(struct chrome *c, const struct event *ev)
 
 static bool is_on_device(const struct slice *s)
 {
-	return s->track == SLICE_STREAM || s->track == SLICE_WAITS;
+	return slice_tracks[s->track].of == OF_STREAM;
 }
 
 /* The contents of the event; in front of those of device work is its arrow. False: no memory. */
@@ -297,20 +294,14 @@ static bool put_body(struct chrome *c, const struct event *ev, const struct slic
 {
 	struct arrow a = { 0 };
 
-	if (ev->cause && ev->number && s->track == SLICE_STREAM)
+	if (s->arrow == TIMELINE_TO && s->track == SLICE_STREAM)
 		a = (struct arrow){ ev->cause->start_ns, correlation, chrome_pid(ev->proc),
 				    process_tid(ev->proc, ev->cause->tid) };
 	c->body.len = 0;
 	if (is_on_device(s))
 		text_mem(&c->body, &a, sizeof(a));
 	row_begin_text(&c->row, &c->body);
-	switch (ev->rec->kind) {
-	case CT_CALL: chrome_call_body(&c->row, c->opts, ev, correlation); break;
-	case CT_FOREIGN: chrome_foreign_body(&c->row, s); break;
-	case CT_MARKER: chrome_marker_body(&c->row, (const struct ct_marker *)ev->rec); break;
-	case CT_SCOPE_END: chrome_scope_body(&c->row, ev, s); break;
-	default: chrome_work_body(&c->row, c->opts, c->devices, ev, correlation); break;
-	}
+	chrome_body(c, ev, s, correlation);
 	row_end(&c->row);
 	return !c->body.bad;
 }
@@ -320,8 +311,7 @@ static int add_work(struct chrome *c, const struct event *ev, const struct slice
 	struct timeline_span span = { .start_ns = s->start_ns,
 				      .end_ns = s->end_ns,
 				      .len = (uint32_t)c->body.len };
-	struct timeline_track *tr = track_of(c, s->track == SLICE_WAITS ? T_WAITS : T_STREAM,
-					     ev->proc, gpu_number(ev), s->stream);
+	struct timeline_track *tr = track_of(c, s->track, ev->proc, gpu_number(ev), s->stream);
 
 	return tr ? timeline_add(c->timeline, tr, &span, c->body.s) : -ENOMEM;
 }
@@ -356,8 +346,8 @@ static bool is_step(const struct slice *s)
 {
 	static const char begin[] = "ProfilerStep#";
 
-	return s->track == SLICE_RANGES && s->name_len >= sizeof(begin) - 1 &&
-	       !memcmp(s->name, begin, sizeof(begin) - 1);
+	return slice_tracks[s->track].parent == SLICE_THREAD && !s->loose &&
+	       s->name_len >= sizeof(begin) - 1 && !memcmp(s->name, begin, sizeof(begin) - 1);
 }
 
 /* Writes how often a function was called whose calls have no slices: a mark in its process, at
@@ -409,7 +399,7 @@ static int add_slice(struct chrome *c, struct chrome_file *f, const struct event
 	/* overhead belongs to the driver or to CUPTI: in a thread's row it would overlap the
 	 * calls */
 	tid = s.track == SLICE_OVERHEAD ? CHROME_OTHER_TID : thread_of(c, f, ev->proc, s.tid);
-	if (s.track == SLICE_SPANS)
+	if (s.loose)
 		add_range(c, f, &s, pid, tid);
 	else if (s.instant && ev->rec->kind == CT_SCOPE_END)
 		add_instant(c, f, &s, pid, tid);
@@ -444,15 +434,18 @@ static void add_counter(struct chrome *c, struct chrome_file *f, const struct ev
 }
 
 /* Writes a global mark: what was lost, or what happened to a device. */
-static void add_mark(struct chrome *c, struct chrome_file *f, const struct event *ev,
-		     const char *category, const char *name)
+static void add_mark(struct chrome *c, struct chrome_file *f, const struct event *ev)
 {
 	struct field fields[EVENT_MAX_FIELDS];
 	int n = event_fields(ev, fields, EVENT_MAX_FIELDS);
+	struct slice s;
 
+	slice_of(&s, c->opts, ev);
 	chrome_event_begin(c, f, 'i', 0, 0, ev->rec->end_ns);
-	c->row.p = json_word(put_lit(c->row.p, ",\"s\":\"g\",\"cat\":"), category);
-	c->row.p = json_next_word(c->row.p, "name", name);
+	c->row.p = json_word(put_lit(c->row.p, ",\"s\":\"g\",\"cat\":"), s.category);
+	c->row.p = json_next(c->row.p, "name");
+	json_string(&c->row, s.name, s.name_len);
+	row_room(&c->row, JSON_ROOM);
 	c->row.p = put_lit(c->row.p, ",\"args\":{");
 	json_fields(&c->row, fields, n);
 	row_room(&c->row, 8);
@@ -466,11 +459,8 @@ static void add_global(struct chrome *c, const struct event *ev)
 	for (uint32_t i = 0; i < c->nfiles; i++) {
 		if (ev->rec->kind == CT_COUNTER)
 			add_counter(c, &c->files[i], ev);
-		else if (ev->rec->kind == CT_EVENT)
-			add_mark(c, &c->files[i], ev, "event",
-				 work_event(((const struct ct_event *)ev->rec)->type));
 		else
-			add_mark(c, &c->files[i], ev, "lost", "lost");
+			add_mark(c, &c->files[i], ev);
 	}
 }
 
@@ -489,6 +479,7 @@ static int process_event(struct chrome *c, const struct event *ev)
 
 static int chrome_event(struct sink *s, const struct event *ev)
 {
+	const struct slice_row *row = slice_row(ev->rec->kind);
 	struct chrome *c = s->priv;
 	int err = 0;
 
@@ -497,27 +488,18 @@ static int chrome_event(struct sink *s, const struct event *ev)
 	if (steps_event(c->steps, ev) < 0)
 		return -ENOMEM;
 	switch (ev->rec->kind) {
-	case CT_CALL:
-	case CT_FOREIGN:
-	case CT_OVERHEAD:
-	case CT_MARKER:
-	case CT_KERNEL:
-	case CT_COPY:
-	case CT_SET:
-	case CT_SYNC:
-	case CT_GRAPH:
-	case CT_MUTED:
-	case CT_SCOPE_END:
-		if (!about_is_hidden(ev->rec))
-			err = process_event(c, ev);
-		break;
-	case CT_COUNTER:
-	case CT_EVENT:
-	case CT_LOST: add_global(c, ev); break;
+	case CT_COUNTER: add_global(c, ev); break;
 	case CT_DEVICE: err = chrome_devices_record(c->devices, ev); break;
 	case CT_METRIC: work_metrics_record(c->metrics, (const struct ct_metric *)ev->rec); break;
 	case CT_EXEC:
 	case CT_EXIT: inuse_forget(c->inuse, ev->rec->pid); break;
+	default:
+		if (!row || !row->kineto || about_is_hidden(ev->rec))
+			break;
+		if (slice_tracks[row->track].of <= OF_GPU)
+			add_global(c, ev);
+		else
+			err = process_event(c, ev);
 	}
 	return err < 0 ? err : s->opts->out->error ? s->opts->out->error : err;
 }

@@ -6,10 +6,10 @@
 #include "../../event/gpus.h"
 #include "../../util/table/keyed.h"
 #include "chrome_device.h"
-#include "../slice/inuse.h"
+#include "../../event/memory/inuse.h"
 #include "../../flow/row.h"
 #include "../../flow/sink.h"
-#include "../slice/timeline.h"
+#include "../slice/slice.h"
 #include "../slice/work_text.h"
 #include "../../sums/steps.h"
 
@@ -34,8 +34,6 @@ static inline uint32_t chrome_pid(const struct process *p)
 {
 	return chrome_pid_of(process_unique(p));
 }
-
-struct slice;
 
 struct chrome_tid {
 	uint32_t pid, tid;
@@ -116,16 +114,8 @@ void chrome_file_steps(struct chrome *, struct chrome_file *);
 
 /* ---- chrome_body.c: the contents of events ---- */
 
-/* Writes name, category and args of a call or of device work:
- * "\"name\":...,\"cat\":...,\"args\":{...}". correlation 0: none. */
-void chrome_call_body(struct row *, const struct sink_opts *, const struct event *,
-		      uint64_t correlation);
-void chrome_work_body(struct row *, const struct sink_opts *, const struct chrome_devices *,
-		      const struct event *, uint64_t correlation);
-void chrome_foreign_body(struct row *, const struct slice *);
-void chrome_marker_body(struct row *, const struct ct_marker *);
-/* Of a scope: an event of CT_SCOPE_END. */
-void chrome_scope_body(struct row *, const struct event *, const struct slice *);
+/* Writes category, name and args of an event: "\"cat\":...,\"name\":...,\"args\":{...}". correlation 0: none. */
+void chrome_body(struct chrome *, const struct event *, const struct slice *, uint64_t correlation);
 /* Of a step that was found. */
 void chrome_step_body(struct row *, const struct steps_of *, const struct step *);
 /* Nanoseconds as microseconds with three decimals; they may be negative. */

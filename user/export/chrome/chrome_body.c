@@ -8,7 +8,6 @@
 #include "../../event/scopes/shapes.h"
 #include "chrome.h"
 #include "../../render/json_fields.h"
-#include "../slice/slice.h"
 #include "../slice/work_text.h"
 
 #define NAME_BYTES 16384
@@ -124,17 +123,21 @@ static void put_stack(struct row *w, const struct sink_opts *o, const struct sta
 	*w->p++ = ']';
 }
 
+/* ---- what the kinds add ---- */
+
 /* A call's own arguments are nested one level deeper, because programs that read this take
  * `stream` and `device` for those of device work. */
-void chrome_call_body(struct row *w, const struct sink_opts *o, const struct event *ev,
+static void body_call(struct chrome *chrome, const struct event *ev, const struct slice *slice,
 		      uint64_t correlation)
 {
+	const struct sink_opts *o = chrome->opts;
+	struct row *w = &chrome->row;
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	const struct api_func *f = &api_funcs[c->func];
 	struct field fields[EVENT_MAX_FIELDS];
 	int n = event_fields(ev, fields, EVENT_MAX_FIELDS);
 
-	begin(w, library((enum api_domain)f->domain), f->name, strlen(f->name));
+	begin(w, library((enum api_domain)f->domain), slice->name, slice->name_len);
 	w->p = put_lit(w->p, "\"arguments\":{");
 	json_fields(w, fields, n);
 	row_room(w, JSON_ROOM);
@@ -227,33 +230,21 @@ static void put_sync(struct row *w, const struct ct_sync *s)
 	w->p = put_id(json_next(w->p, "wait_on_cuda_event_id"), s->event);
 }
 
-static const char *category(uint16_t kind)
-{
-	switch (kind) {
-	case CT_KERNEL:
-	case CT_GRAPH: return "kernel";
-	case CT_COPY: return "gpu_memcpy";
-	case CT_SET: return "gpu_memset";
-	case CT_SYNC: return "cuda_sync";
-	default: return "overhead";
-	}
-}
-
-void chrome_work_body(struct row *w, const struct sink_opts *o,
-		      const struct chrome_devices *devices, const struct event *ev,
+static void body_work(struct chrome *c, const struct event *ev, const struct slice *s,
 		      uint64_t correlation)
 {
 	const struct ct_work *work = (const struct ct_work *)ev->rec;
-	char text[WORK_TEXT_MAX];
-	const char *name = work_text(ev->rec, text);
+	const char *name = s->name;
+	size_t len = s->name_len;
+	struct row *w = &c->row;
 
-	if (work->h.kind == CT_KERNEL && ev->kernel)
-		name = o->look.mangled ? ev->kernel->mangled : ev->kernel->full;
-	begin(w, category(work->h.kind), name, strlen(name));
-	if (work->h.kind == CT_OVERHEAD) {
-		*w->p++ = '}';
-		return;
+	if (work->h.kind == CT_KERNEL) {
+		name = !ev->kernel	       ? "kernel"
+		       : c->opts->look.mangled ? ev->kernel->mangled
+					       : ev->kernel->full;
+		len = strlen(name);
 	}
+	begin(w, slice_row(work->h.kind)->kineto, name, len);
 	put_place(w, ev, correlation);
 	if (work->graph) {
 		w->p = json_next_u64(w->p, "graph id", work->graph);
@@ -261,7 +252,7 @@ void chrome_work_body(struct row *w, const struct sink_opts *o,
 		put_capture(w, ev);
 	}
 	if (work->h.kind == CT_KERNEL)
-		put_kernel(w, devices, ev);
+		put_kernel(w, c->devices, ev);
 	else if (work->h.kind == CT_COPY)
 		put_bytes(w, work, ((const struct ct_copy *)work)->bytes);
 	else if (work->h.kind == CT_SET)
@@ -271,12 +262,23 @@ void chrome_work_body(struct row *w, const struct sink_opts *o,
 	*w->p++ = '}';
 }
 
-void chrome_foreign_body(struct row *w, const struct slice *s)
+static void body_foreign(struct chrome *c, const struct event *ev, const struct slice *s,
+			 uint64_t correlation)
 {
 	enum api_domain domain = api_domain_find(s->category, s->category_len);
 
-	begin(w, domain < API_DOMAIN_END ? library(domain) : "library", s->name, s->name_len);
-	*w->p++ = '}';
+	(void)correlation;
+	begin(&c->row, domain < API_DOMAIN_END ? library(domain) : slice_row(ev->rec->kind)->kineto,
+	      s->name, s->name_len);
+	*c->row.p++ = '}';
+}
+
+static void body_overhead(struct chrome *c, const struct event *ev, const struct slice *s,
+			  uint64_t correlation)
+{
+	(void)correlation;
+	begin(&c->row, slice_row(ev->rec->kind)->kineto, s->name, s->name_len);
+	*c->row.p++ = '}';
 }
 
 static void put_tensor(struct row *w, const struct shape *shape, bool first)
@@ -319,7 +321,8 @@ static void put_inputs(struct row *w, const struct ct_scope *s)
 	w->p = put_lit(w->p, "],");
 }
 
-void chrome_scope_body(struct row *w, const struct event *ev, const struct slice *slice)
+static void body_scope(struct chrome *c, const struct event *ev, const struct slice *slice,
+		       uint64_t correlation)
 {
 	struct field fields[EVENT_MAX_FIELDS];
 	int n = event_fields(ev, fields, EVENT_MAX_FIELDS);
@@ -328,9 +331,11 @@ void chrome_scope_body(struct row *w, const struct event *ev, const struct slice
 	const char *name = slice->name;
 	size_t len = slice->name_len;
 	const char *dot = is_operator ? memchr(name, '.', len) : NULL;
+	struct row *w = &c->row;
 
+	(void)correlation;
 	/* as torch.profiler has it: the overload is no part of an operator's name */
-	begin(w, is_operator ? "cpu_op" : "user_annotation", name,
+	begin(w, is_operator ? "cpu_op" : slice_row(CT_SCOPE_END)->kineto, name,
 	      dot ? (size_t)(dot - name) : len);
 	if (is_operator)
 		w->p = put_lit(put_u64(put_lit(w->p, "\"External id\":"), s->id), ",");
@@ -347,6 +352,55 @@ void chrome_scope_body(struct row *w, const struct event *ev, const struct slice
 	*w->p++ = '}';
 }
 
+static void body_marker(struct chrome *c, const struct event *ev, const struct slice *s,
+			uint64_t correlation)
+{
+	const struct ct_marker *m = (const struct ct_marker *)ev->rec;
+	struct row *w = &c->row;
+
+	(void)correlation;
+	begin(w, slice_row(ev->rec->kind)->kineto, s->name, s->name_len);
+	if (m->domain_len) {
+		w->p = put_lit(w->p, "\"domain\":");
+		put_name(w, m->text + m->text_len, m->domain_len);
+	}
+	*w->p++ = '}';
+}
+
+/* A kind that Kineto does not have: its fields. */
+static void body_any(struct chrome *c, const struct event *ev, const struct slice *s,
+		     uint64_t correlation)
+{
+	struct field fields[EVENT_MAX_FIELDS];
+	int n = event_fields(ev, fields, EVENT_MAX_FIELDS);
+	struct row *w = &c->row;
+
+	(void)correlation;
+	begin(w, slice_row(ev->rec->kind)->kineto, s->name, s->name_len);
+	json_fields(w, fields, n);
+	row_room(w, JSON_ROOM);
+	*w->p++ = '}';
+}
+
+void chrome_body(struct chrome *c, const struct event *ev, const struct slice *s,
+		 uint64_t correlation)
+{
+	static void (*const bodies[CT_KIND_END])(struct chrome *, const struct event *,
+						 const struct slice *, uint64_t) = {
+		[CT_CALL] = body_call,	       [CT_FOREIGN] = body_foreign,
+		[CT_OVERHEAD] = body_overhead, [CT_SCOPE_END] = body_scope,
+		[CT_MARKER] = body_marker,
+	};
+	uint16_t kind = ev->rec->kind;
+
+	if (bodies[kind])
+		bodies[kind](c, ev, s, correlation);
+	else if (kind_is(kind, KIND_WORK))
+		body_work(c, ev, s, correlation);
+	else
+		body_any(c, ev, s, correlation);
+}
+
 void chrome_step_body(struct row *w, const struct steps_of *p, const struct step *one)
 {
 	char name[48];
@@ -356,15 +410,5 @@ void chrome_step_body(struct row *w, const struct steps_of *p, const struct step
 	w->p = json_word(put_lit(w->p, "\"found_by\":"), steps_how_word(p->how));
 	if (p->period)
 		w->p += snprintf(w->p, 64, ",\"confidence\":%.4f", p->confidence);
-	*w->p++ = '}';
-}
-
-void chrome_marker_body(struct row *w, const struct ct_marker *m)
-{
-	begin(w, "user_annotation", m->text, m->text_len);
-	if (m->domain_len) {
-		w->p = put_lit(w->p, "\"domain\":");
-		put_name(w, m->text + m->text_len, m->domain_len);
-	}
 	*w->p++ = '}';
 }

@@ -27,7 +27,7 @@
 #include "html_details.h"
 #include "html_holes.h"
 #include "html_pack.h"
-#include "../slice/inuse.h"
+#include "../../event/memory/inuse.h"
 #include "../../flow/row.h"
 #include "../../flow/table_text.h"
 #include "../slice/tracks.h"
@@ -47,21 +47,6 @@
 
 EMBED(timeline_page, "user/export/html/timeline.html");
 
-/* The numbers that the page uses. */
-enum {
-	HTML_CALL,
-	HTML_KERNEL,
-	HTML_COPY,
-	HTML_SET,
-	HTML_SYNC,
-	HTML_GRAPH,
-	HTML_OVERHEAD,
-	HTML_MEMORY,
-	HTML_MANAGED,
-	HTML_MARKER,
-	HTML_EVENT,
-	HTML_COUNTER = 12 /* those between and after: html_holes.h */
-};
 #define FLAG_FAILED 0x10
 #define FLAG_UNFINISHED 0x20
 #define FLAG_NO_TIME 0x40
@@ -230,8 +215,8 @@ static int flush_block(struct html *t, struct out *out)
 	return err;
 }
 
-/* The members of a slice other than its name and details. */
-struct slice {
+/* The members of a record other than its name and details. */
+struct html_record {
 	int kind;
 	uint32_t track, name, number;
 	uint64_t start_ns, duration_ns;
@@ -240,8 +225,8 @@ struct slice {
 };
 
 /* The text of the details has been begun in t->detail at `detail_at` (its length comes before it). */
-static int put_slice(struct html *t, struct out *out, const struct slice *s,
-		     const struct text *detail)
+static int put_record(struct html *t, struct out *out, const struct html_record *s,
+		      const struct text *detail)
 {
 	char kind = (char)s->kind;
 	uint64_t at;
@@ -275,44 +260,36 @@ static int put_slice(struct html *t, struct out *out, const struct slice *s,
 
 /* ---- what comes ---- */
 
-static int kind_of(struct html *t, const struct ct_hdr *h)
+static bool is_page_hole(int page)
 {
-	static const struct {
-		uint16_t kind;
-		int as;
-	} kinds[] = {
-		{ CT_CALL, HTML_CALL },		{ CT_KERNEL, HTML_KERNEL },
-		{ CT_COPY, HTML_COPY },		{ CT_SET, HTML_SET },
-		{ CT_SYNC, HTML_SYNC },		{ CT_GRAPH, HTML_GRAPH },
-		{ CT_OVERHEAD, HTML_OVERHEAD }, { CT_MEMORY, HTML_MEMORY },
-		{ CT_MANAGED, HTML_MANAGED },	{ CT_MARKER, HTML_MARKER },
-		{ CT_EVENT, HTML_EVENT },	{ CT_SCOPE_END, HTML_MARKER },
-	};
+	return page == PAGE_LOST || page > PAGE_COUNTER;
+}
 
-	if (about_is_hidden(h) || (h->flags & (CT_F_PENDING | CT_F_BEFORE) && about_is_call(h)))
+/* Returns how the page draws the record (enum slice_page); -1: it does not. */
+static int html_kind(struct html *t, const struct ct_hdr *h)
+{
+	const struct slice_row *row = slice_row(h->kind);
+
+	if (!row || !slice_is_shown(h) ||
+	    (is_page_hole(row->page) && !html_holes_has(&t->holes, h)))
 		return -1;
-	if (h->kind == CT_FOREIGN)
-		return about_is_call(h) ? HTML_CALL : -1;
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-		if (kinds[i].kind == h->kind)
-			return kinds[i].as;
-	return html_holes_kind(&t->holes, h);
+	return row->page;
 }
 
 /* Writes a value at a time; it is left out if there is no room for the series. */
 static int put_point(struct html *t, struct out *out, uint32_t series, uint64_t at_ns, double value)
 {
-	struct slice s = { .kind = HTML_COUNTER,
-			   .track = series,
-			   .start_ns = at_ns,
-			   .has_value = true,
-			   .value = value };
+	struct html_record s = { .kind = PAGE_COUNTER,
+				 .track = series,
+				 .start_ns = at_ns,
+				 .has_value = true,
+				 .value = value };
 
 	if (series == SERIES_MAX || t->records >= RECORDS_MAX) {
 		t->left_out++;
 		return 0;
 	}
-	return put_slice(t, out, &s, NULL);
+	return put_record(t, out, &s, NULL);
 }
 
 static int put_counter(struct html *t, struct out *out, const struct event *ev)
@@ -367,11 +344,11 @@ static int end_in_use(struct html *t, struct out *out, const struct event *ev)
 
 static int put_event(struct html *t, const struct sink_opts *o, const struct event *ev, int kind)
 {
-	struct slice s = { .kind = kind,
-			   .number = ev->number,
-			   .start_ns = ev->rec->start_ns,
-			   .duration_ns = about_duration_ns(ev->rec) };
-	bool is_hole = kind == HTML_LOST || kind > HTML_COUNTER;
+	struct html_record s = { .kind = kind,
+				 .number = ev->number,
+				 .start_ns = ev->rec->start_ns,
+				 .duration_ns = about_duration_ns(ev->rec) };
+	bool is_hole = is_page_hole(kind);
 	struct text detail = { 0 };
 	struct html_hole hole;
 	uint32_t stack;
@@ -385,7 +362,7 @@ static int put_event(struct html *t, const struct sink_opts *o, const struct eve
 	}
 	if (ev->rec->kind == CT_CALL && api_failed((const struct ct_call *)ev->rec))
 		s.kind |= FLAG_FAILED;
-	if (kind == HTML_CALL && ev->rec->flags & CT_F_UNFINISHED)
+	if (kind == PAGE_CALL && ev->rec->flags & CT_F_UNFINISHED)
 		s.kind |= FLAG_UNFINISHED;
 	if (kind_is(ev->rec->kind, KIND_WORK) && ev->rec->flags & CT_F_NO_TIME)
 		s.kind |= FLAG_NO_TIME;
@@ -396,7 +373,7 @@ static int put_event(struct html *t, const struct sink_opts *o, const struct eve
 	}
 	stack = ev->stack ? stack_of(t, o, ev->stack) : STRINGS_NONE;
 	html_details(&detail, o, ev, stack == STRINGS_NONE ? -1 : (int64_t)stack);
-	err = put_slice(t, o->out, &s, detail.bad ? NULL : &detail);
+	err = put_record(t, o->out, &s, detail.bad ? NULL : &detail);
 	text_free(&detail);
 	if (!err && ev->rec->kind == CT_CALL)
 		err = put_in_use(t, o->out, ev);
@@ -420,7 +397,7 @@ static void learn_device(struct html *t, const struct event *ev)
 static int html_event(struct sink *s, const struct event *ev)
 {
 	struct html *t = s->priv;
-	int kind = kind_of(t, ev->rec);
+	int kind = html_kind(t, ev->rec);
 
 	if (kind >= 0)
 		return put_event(t, s->opts, ev, kind);
@@ -516,7 +493,7 @@ static void put_tracks(struct html *t)
 		text_mem(&name, "", 1);
 		text_mem(&process, "", 1);
 		row_room(&t->w, ROOM);
-		t->w.p = put_u64(i ? put_lit(t->w.p, ",\n[") : put_lit(t->w.p, "["), k->key.kind);
+		t->w.p = put_u64(i ? put_lit(t->w.p, ",\n[") : put_lit(t->w.p, "["), k->key.page);
 		t->w.p = put_u64(put_char(t->w.p, ','), k->key.pid);
 		t->w.p = put_u64(put_char(t->w.p, ','), k->key.first);
 		t->w.p = put_char(put_u64(put_char(t->w.p, ','), k->key.second), ',');

@@ -60,13 +60,12 @@ static struct html_hole hole(struct text *name, const struct event *ev)
 /* reason: of a CT_HOLE that says the same at the end; 0: none. */
 static const struct {
 	uint16_t kind, reason;
-	int as;
 	struct html_hole (*say)(struct text *name, const struct event *);
 } holes[] = {
-	{ CT_LOST, CT_HOLE_RECORDS, HTML_LOST, lost },
-	{ CT_MUTED, CT_HOLE_THROTTLED, HTML_MUTED, muted },
-	{ CT_UNPROBED, CT_HOLE_UNPROBED, HTML_UNPROBED, unprobed },
-	{ CT_HOLE, 0, HTML_HOLE, hole },
+	{ CT_LOST, CT_HOLE_RECORDS, lost },
+	{ CT_MUTED, CT_HOLE_THROTTLED, muted },
+	{ CT_UNPROBED, CT_HOLE_UNPROBED, unprobed },
+	{ CT_HOLE, 0, hole },
 };
 
 /* Is it a row as it is at the end, of what had no records of its own? */
@@ -78,18 +77,18 @@ static bool is_news(const struct html_holes *t, const struct ct_hole *h)
 	return h->h.flags & CT_F_FINAL;
 }
 
-int html_holes_kind(struct html_holes *t, const struct ct_hdr *h)
+bool html_holes_has(struct html_holes *t, const struct ct_hdr *h)
 {
 	for (size_t i = 0; i < ARRAY_LEN(holes); i++) {
 		if (holes[i].kind != h->kind)
 			continue;
 		if (h->kind == CT_HOLE && !is_news(t, (const struct ct_hole *)h))
-			return -1;
+			return false;
 		if (holes[i].reason)
 			t->own |= 1u << i;
-		return holes[i].as;
+		return true;
 	}
-	return -1;
+	return false;
 }
 
 struct html_hole html_holes_say(struct text *name, const struct event *ev)

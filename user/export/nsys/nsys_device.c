@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "../../event/gpus.h"
-#include "../../flow/about.h"
+#include "../slice/slice.h"
 #include "nsys.h"
 
 #define EVENT_NVTX_MARK 34
@@ -531,6 +531,21 @@ static int befell(struct nsys *n, const struct event *ev)
 			       text, e->h.pid ? ev->proc : NULL);
 }
 
+/* Writes what nsys has no table for, as a range in a domain with the category's name. */
+static int nsys_slice(struct nsys *n, const struct event *ev)
+{
+	char domain[64];
+	struct slice s;
+	int64_t id;
+
+	slice_of(&s, n->opts, ev);
+	if (s.track == SLICE_NOWHERE)
+		return 0;
+	snprintf(domain, sizeof(domain), "%.*s", (int)s.category_len, s.category);
+	id = nsys_string(n->strings, s.name, s.name_len);
+	return nsys_range(n, ev, nsys_time(n, s.start_ns), id, s.name, domain);
+}
+
 int nsys_device(struct nsys *n, const struct event *ev)
 {
 	static int (*const rows[CT_KIND_END])(struct nsys *, const struct event *) = {
@@ -541,7 +556,10 @@ int nsys_device(struct nsys *n, const struct event *ev)
 		[CT_EVENT] = befell,  [CT_SCOPE_END] = scope,
 	};
 	uint16_t kind = ev->rec->kind;
+	const struct slice_row *row = slice_row(kind);
 
+	if (row && row->flags & SLICE_RANGE)
+		return nsys_slice(n, ev);
 	if (kind >= CT_KIND_END || !rows[kind])
 		return 0;
 	if (kind_is(kind, KIND_STREAM) && ev->rec->flags & CT_F_NO_TIME) {

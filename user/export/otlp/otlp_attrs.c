@@ -10,6 +10,7 @@
 #include "../../event/device.h"
 #include "../../event/gpus.h"
 #include "../../flow/about.h"
+#include "../slice/work_text.h"
 #include "otlp_attrs.h"
 
 static void put_text(struct otlp_enc *e, const char *key, const char *s)
@@ -305,27 +306,12 @@ const char *otlp_muted_attrs(struct otlp_enc *e, const struct event *ev, char *b
 
 /* ---- device work ---- */
 
-static const char *memory_name(unsigned int kind)
-{
-	static const char *const names[] = { "Unknown",	      "Pageable",      "Pinned",
-					     "Device",	      "Array",	       "Managed",
-					     "Device Static", "Managed Static" };
-
-	return names[kind < ARRAY_LEN(names) ? kind : 0];
-}
-
-static const char *copy_name(unsigned int kind)
-{
-	static const char *const names[] = { "Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
-					     "AtoD",	"DtoA", "DtoD", "HtoH", "PtoP" };
-
-	return names[kind < ARRAY_LEN(names) ? kind : 0];
-}
-
-static const char *kernel(struct otlp_enc *e, const struct event *ev)
+/* These return the span's name. */
+static const char *put_kernel(struct otlp_enc *e, const struct event *ev, char *buf, size_t size)
 {
 	const struct ct_kernel *k = (const struct ct_kernel *)ev->rec;
 
+	(void)buf, (void)size;
 	put_dim(e, "grid_dim", k->grid);
 	put_dim(e, "block_dim", k->block);
 	if (k->cluster[0])
@@ -344,6 +330,35 @@ static const char *kernel(struct otlp_enc *e, const struct event *ev)
 	return ev->kernel->brief;
 }
 
+static const char *put_copy(struct otlp_enc *e, const struct event *ev, char *buf, size_t size)
+{
+	const struct ct_copy *c = (const struct ct_copy *)ev->rec;
+
+	snprintf(buf, size, "Memcpy %s", work_copy_kind(c->kind));
+	otlp_int(e, "bytes", (int64_t)c->bytes);
+	put_text(e, "copy_kind", work_copy_kind(c->kind));
+	put_text(e, "src_kind", work_memory_kind(c->src));
+	put_text(e, "dst_kind", work_memory_kind(c->dst));
+	return buf;
+}
+
+static const char *put_set(struct otlp_enc *e, const struct event *ev, char *buf, size_t size)
+{
+	const struct ct_set *s = (const struct ct_set *)ev->rec;
+
+	(void)buf, (void)size;
+	otlp_int(e, "bytes", (int64_t)s->bytes);
+	otlp_int(e, "value", s->value);
+	put_text(e, "dst_kind", work_memory_kind(s->memory));
+	return "Memset";
+}
+
+static const char *put_graph(struct otlp_enc *e, const struct event *ev, char *buf, size_t size)
+{
+	(void)e, (void)ev, (void)buf, (void)size;
+	return "Graph";
+}
+
 /* Which call was captured, of what a graph's replay did. */
 static void put_capture(struct otlp_enc *e, const struct event *ev)
 {
@@ -359,10 +374,14 @@ static void put_capture(struct otlp_enc *e, const struct event *ev)
 
 const char *otlp_work_attrs(struct otlp_enc *e, const struct event *ev, char *buf, size_t size)
 {
+	static const char *(*const names[CT_KIND_END])(struct otlp_enc *, const struct event *,
+						       char *, size_t) = {
+		[CT_KERNEL] = put_kernel,
+		[CT_COPY] = put_copy,
+		[CT_SET] = put_set,
+		[CT_GRAPH] = put_graph,
+	};
 	const struct ct_work *w = (const struct ct_work *)ev->rec;
-	const struct ct_copy *c = (const struct ct_copy *)w;
-	const struct ct_set *s = (const struct ct_set *)w;
-	const char *name = buf;
 
 	put_head(e, "activity", CT_NO_FUNC, 0, NULL, ev->number);
 	if (w->device != CT_UNKNOWN)
@@ -380,22 +399,5 @@ const char *otlp_work_attrs(struct otlp_enc *e, const struct event *ev, char *bu
 		otlp_int(e, "graph_node_id", (int64_t)w->graph_node);
 	put_capture(e, ev);
 	put_product(e, ev);
-	switch (w->h.kind) {
-	case CT_KERNEL: name = kernel(e, ev); break;
-	case CT_COPY:
-		snprintf(buf, size, "Memcpy %s", copy_name(c->kind));
-		otlp_int(e, "bytes", (int64_t)c->bytes);
-		put_text(e, "copy_kind", copy_name(c->kind));
-		put_text(e, "src_kind", memory_name(c->src));
-		put_text(e, "dst_kind", memory_name(c->dst));
-		break;
-	case CT_SET:
-		snprintf(buf, size, "Memset");
-		otlp_int(e, "bytes", (int64_t)s->bytes);
-		otlp_int(e, "value", s->value);
-		put_text(e, "dst_kind", memory_name(s->memory));
-		break;
-	default: snprintf(buf, size, "Graph");
-	}
-	return name;
+	return names[w->h.kind] ? names[w->h.kind](e, ev, buf, size) : about_kind(w->h.kind);
 }

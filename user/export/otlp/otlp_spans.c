@@ -325,28 +325,7 @@ static bool had_span(struct otlp_process *p, uint32_t number)
 
 /* ---- events ---- */
 
-bool otlp_spans_wants(const struct otlp_spans *s, const struct event *ev)
-{
-	const struct ct_hdr *h = ev->rec;
-
-	switch (h->kind) {
-	case CT_CALL:
-		return !(h->flags & (CT_F_PENDING | CT_F_NO_RETURN | CT_F_BEFORE)) &&
-		       h->end_ns - h->start_ns >= s->o->spans.min_ns;
-	case CT_KERNEL:
-	case CT_COPY:
-	case CT_SET:
-	case CT_GRAPH:
-		return !(h->flags & CT_F_NO_TIME) && h->end_ns - h->start_ns >= s->o->spans.min_ns;
-	case CT_SCOPE_END:
-		return !about_is_hidden(h) && h->end_ns - h->start_ns >= s->o->spans.min_ns;
-	case CT_MUTED:
-	case CT_EXIT: return true;
-	}
-	return false;
-}
-
-static int call(struct otlp_spans *s, struct otlp_process *p, const struct event *ev)
+static int span_of_call(struct otlp_spans *s, struct otlp_process *p, const struct event *ev)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	struct otlp_span span = { .name = api_funcs[c->func].name, .failed = api_failed(c) };
@@ -391,7 +370,7 @@ static int short_call(struct otlp_spans *s, struct otlp_process *p, struct trace
 	return 1;
 }
 
-static int work(struct otlp_spans *s, struct otlp_process *p, const struct event *ev)
+static int span_of_work(struct otlp_spans *s, struct otlp_process *p, const struct event *ev)
 {
 	const struct ct_work *w = (const struct ct_work *)ev->rec;
 	bool caused = ev->number && ev->cause;
@@ -422,7 +401,7 @@ static int work(struct otlp_spans *s, struct otlp_process *p, const struct event
 
 /* How often a function was called whose calls have no spans: a span over the stretch of time
  * that the numbers are of. */
-static int muted(struct otlp_spans *s, struct otlp_process *p, const struct event *ev)
+static int span_of_muted(struct otlp_spans *s, struct otlp_process *p, const struct event *ev)
 {
 	struct otlp_span span = { 0 };
 	char name[sizeof("muted ") + 4 * 256];
@@ -444,7 +423,7 @@ static int muted(struct otlp_spans *s, struct otlp_process *p, const struct even
 
 /* A range or a mark: below the process's root, as calls are. A range comes after the calls in it,
  * which have their spans already. */
-static int scope(struct otlp_spans *s, struct otlp_process *p, const struct event *ev)
+static int span_of_scope(struct otlp_spans *s, struct otlp_process *p, const struct event *ev)
 {
 	struct otlp_span span = { 0 };
 	char name[ABOUT_SCOPE_MAX];
@@ -465,6 +444,35 @@ static int scope(struct otlp_spans *s, struct otlp_process *p, const struct even
 	return 1;
 }
 
+typedef int (*span_fn)(struct otlp_spans *, struct otlp_process *, const struct event *);
+
+/* What makes the span of a kind; NULL: it has none. */
+static span_fn span_of(uint16_t kind)
+{
+	static const span_fn spans[CT_KIND_END] = {
+		[CT_CALL] = span_of_call,
+		[CT_MUTED] = span_of_muted,
+		[CT_SCOPE_END] = span_of_scope,
+	};
+
+	return kind < CT_KIND_END && spans[kind] ? spans[kind]
+	       : kind_is(kind, KIND_BUSY)	 ? span_of_work
+						 : NULL;
+}
+
+bool otlp_spans_wants(const struct otlp_spans *s, const struct event *ev)
+{
+	const struct ct_hdr *h = ev->rec;
+
+	if (h->kind == CT_MUTED || h->kind == CT_EXIT)
+		return true;
+	return span_of(h->kind) && !about_is_hidden(h) &&
+	       h->end_ns - h->start_ns >= s->o->spans.min_ns &&
+	       !(h->flags & (h->kind == CT_CALL	       ? CT_F_PENDING | CT_F_NO_RETURN | CT_F_BEFORE
+			     : h->kind == CT_SCOPE_END ? 0
+						       : CT_F_NO_TIME));
+}
+
 int otlp_spans_event(struct otlp_spans *s, const struct event *ev)
 {
 	struct otlp_process *p;
@@ -480,11 +488,7 @@ int otlp_spans_event(struct otlp_spans *s, const struct event *ev)
 		s->dropped++;
 		return 0;
 	}
-	if (ev->rec->kind == CT_MUTED)
-		return muted(s, p, ev);
-	if (ev->rec->kind == CT_SCOPE_END)
-		return scope(s, p, ev);
-	return ev->rec->kind == CT_CALL ? call(s, p, ev) : work(s, p, ev);
+	return span_of(ev->rec->kind)(s, p, ev);
 }
 
 void otlp_spans_flush(struct otlp_spans *s, bool all)

@@ -16,7 +16,6 @@
 #include "../../util/msg.h"
 #include "../../util/option/option.h"
 #include "../../flow/about.h"
-#include "../slice/slice.h"
 #include "perfetto.h"
 #include "../../util/proto.h"
 
@@ -53,7 +52,7 @@ static int value_is(void *ctx, struct timeline_track *tr, struct timeline_lane *
 	int64_t delta;
 	double v;
 
-	if (perfetto_track_kind(&tr->key) == T_IN_USE) {
+	if (perfetto_track_kind(&tr->key) == SLICE_IN_USE) {
 		/* a late change counts from now on, so that later values are correct */
 		memcpy(&delta, bytes, sizeof(delta));
 		tr->sum = (int64_t)((uint64_t)tr->sum + (uint64_t)delta);
@@ -104,7 +103,7 @@ static int add_memory(struct perfetto *pf, const struct event *ev)
 
 	if (!inuse_call(pf->inuse, ev, &device, &delta))
 		return 0;
-	tr = perfetto_track(pf, T_IN_USE, ev->proc, device, 0);
+	tr = perfetto_track(pf, SLICE_IN_USE, ev->proc, device, 0);
 	return tr ? timeline_add(pf->timeline, tr, &s, &delta) : -ENOMEM;
 }
 
@@ -116,23 +115,23 @@ static char *put_scope(struct perfetto *pf, char *p, const struct event *ev)
 	return name ? perfetto_arg_str(&pf->w, p, "scope", name, strlen(name)) : p;
 }
 
-/* The track that it lies on. */
+/* The track that it lies on. Ranges that need not nest are on one track of their process. */
 static struct timeline_track *track_of(struct perfetto *pf, const struct event *ev,
 				       const struct slice *s)
 {
-	switch (s->track) {
-	case SLICE_THREAD: return perfetto_track(pf, T_THREAD, ev->proc, s->tid, 0);
-	case SLICE_RANGES: return perfetto_track(pf, T_RANGES, ev->proc, s->tid, 0);
-	case SLICE_SPANS: return perfetto_track(pf, T_SPANS, ev->proc, 0, 0);
-	case SLICE_OVERHEAD: return perfetto_track(pf, T_OVERHEAD, ev->proc, ev->rec->tid, 0);
-	case SLICE_WAITS: return perfetto_track(pf, T_WAITS, ev->proc, s->device, s->stream);
-	case SLICE_MEMORY: return perfetto_track(pf, T_MEMORY, ev->proc, s->device, 0);
-	case SLICE_MANAGED: return perfetto_track(pf, T_MANAGED, ev->proc, s->device, 0);
-	case SLICE_EVENTS: return perfetto_track(pf, T_EVENTS, NULL, s->device, 0);
-	case SLICE_LOST: return perfetto_track(pf, T_LOST, NULL, 0, 0);
-	case SLICE_MUTED: return perfetto_track(pf, T_MUTED, ev->proc, 0, 0);
-	default: return perfetto_track(pf, T_STREAM, ev->proc, s->device, s->stream);
+	enum slice_track track = s->loose					 ? SLICE_SPANS
+				 : slice_tracks[s->track].parent == SLICE_THREAD ? SLICE_RANGES
+										 : s->track;
+
+	switch ((enum slice_of)slice_tracks[track].of) {
+	case OF_MACHINE: return perfetto_track(pf, track, NULL, 0, 0);
+	case OF_GPU: return perfetto_track(pf, track, NULL, s->device, 0);
+	case OF_PROCESS: return perfetto_track(pf, track, ev->proc, 0, 0);
+	case OF_THREAD: return perfetto_track(pf, track, ev->proc, s->tid, 0);
+	case OF_DEVICE: return perfetto_track(pf, track, ev->proc, s->device, 0);
+	case OF_STREAM: break;
 	}
+	return perfetto_track(pf, track, ev->proc, s->device, s->stream);
 }
 
 static char *put_call(struct perfetto *pf, char *p, const struct event *ev)
@@ -177,36 +176,14 @@ static char *put_marker(struct perfetto *pf, char *p, const struct ct_marker *m)
 }
 
 /* What else than its category and its name is said of an event. */
-static char *put_details(struct perfetto *pf, char *p, const struct event *ev,
-			 const struct slice *s)
+static char *put_details(struct perfetto *pf, char *p, const struct event *ev)
 {
-	switch (s->track) {
-	case SLICE_THREAD: return ev->rec->kind == CT_CALL ? put_call(pf, p, ev) : p;
-	case SLICE_STREAM:
-	case SLICE_WAITS:
-	case SLICE_MEMORY:
-	case SLICE_MANAGED: return put_work(pf, p, ev);
-	default: break;
+	switch (ev->rec->kind) {
+	case CT_CALL: return put_call(pf, p, ev);
+	case CT_FOREIGN: return p;
+	case CT_MARKER: return put_marker(pf, p, (const struct ct_marker *)ev->rec);
 	}
-	if (ev->rec->kind == CT_MARKER)
-		return put_marker(pf, p, (const struct ct_marker *)ev->rec);
-	return put_fields(pf, p, ev);
-}
-
-/* The end of an arrow that lies at the slice, and how deep a call is nested. */
-static void relate(struct timeline_span *span, const struct event *ev, const struct slice *s)
-{
-	if (ev->rec->kind == CT_CALL) {
-		span->depth = ((const struct ct_call *)ev->rec)->depth;
-		span->arrow = arrow_id(ev);
-		span->end = TIMELINE_FROM;
-	} else if (ev->rec->kind == CT_FOREIGN) {
-		span->depth = ((const struct ct_foreign *)ev->rec)->depth;
-	} else if (s->row && ev->rec->kind != CT_SCOPE_END && ev->cause && ev->number) {
-		span->arrow = arrow_id(ev);
-		span->end = TIMELINE_TO;
-		span->after_ns = ev->cause->end_ns;
-	}
+	return kind_is(ev->rec->kind, KIND_WORK) ? put_work(pf, p, ev) : put_fields(pf, p, ev);
 }
 
 static int add_slice(struct perfetto *pf, const struct event *ev)
@@ -223,12 +200,17 @@ static int add_slice(struct perfetto *pf, const struct event *ev)
 		return 0;
 	span = (struct timeline_span){ .start_ns = s.start_ns,
 				       .end_ns = s.end_ns,
+				       .depth = s.depth,
+				       .end = s.arrow,
 				       .what = s.instant ? TIMELINE_INSTANT : TIMELINE_SPAN };
-	relate(&span, ev, &s);
+	if (s.arrow != TIMELINE_NO_ARROW)
+		span.arrow = arrow_id(ev);
+	if (s.arrow == TIMELINE_TO)
+		span.after_ns = ev->cause->end_ns;
 	p = proto_u64(p, EVENT_CATEGORY,
 		      perfetto_iid(&pf->w, PERFETTO_CATEGORIES, s.category, s.category_len));
 	p = proto_u64(p, EVENT_NAME, perfetto_iid(&pf->w, PERFETTO_NAMES, s.name, s.name_len));
-	p = put_details(pf, p, ev, &s);
+	p = put_details(pf, p, ev);
 	tr = track_of(pf, ev, &s);
 	if (!tr)
 		return -ENOMEM;
@@ -255,7 +237,7 @@ static int add_counter(struct perfetto *pf, const struct event *ev)
 
 		if (c->values[i].flags & CT_VALUE_SUSPECT)
 			continue;
-		tr = perfetto_track(pf, T_METRIC, proc, c->device, c->values[i].metric);
+		tr = perfetto_track(pf, SLICE_METRIC, proc, c->device, c->values[i].metric);
 		err = tr ? timeline_add(pf->timeline, tr, &s, &c->values[i].bits) : -ENOMEM;
 		if (err)
 			return err;
@@ -266,7 +248,7 @@ static int add_counter(struct perfetto *pf, const struct event *ev)
 static int add_device(struct perfetto *pf, const struct event *ev)
 {
 	const struct ct_device *d = (const struct ct_device *)ev->rec;
-	struct timeline_key key = perfetto_track_key(d->h.pid ? T_GPU : T_MACHINE,
+	struct timeline_key key = perfetto_track_key(d->h.pid ? SLICE_GPU : SLICE_MACHINE,
 						     d->h.pid ? ev->proc : NULL, d->id, 0);
 	struct timeline_track *tr = timeline_track(pf->timeline, &key);
 	char name[160];
@@ -281,7 +263,7 @@ static int add_device(struct perfetto *pf, const struct event *ev)
 /* A process that may have another name now. */
 static int rename_process(struct perfetto *pf, const struct event *ev)
 {
-	struct timeline_track *tr = perfetto_track(pf, T_PROCESS, ev->proc, 0, 0);
+	struct timeline_track *tr = perfetto_track(pf, SLICE_PROCESS, ev->proc, 0, 0);
 
 	if (!tr)
 		return -ENOMEM;

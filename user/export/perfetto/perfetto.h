@@ -3,32 +3,10 @@
 #ifndef CT_PERFETTO_H
 #define CT_PERFETTO_H
 
-#include "../slice/inuse.h"
+#include "../../event/memory/inuse.h"
+#include "../slice/slice.h"
 #include "perfetto_write.h"
-#include "../slice/timeline.h"
 #include "../slice/work_text.h"
-
-/* The kinds of tracks; the rows of perfetto_track.c give their names and parents. */
-enum track_kind {
-	T_NONE,
-	T_PROCESS,
-	T_THREAD,
-	T_RANGES, /* NVTX, pushed and popped */
-	T_SPANS,  /* NVTX, started and ended: these need not nest */
-	T_OVERHEAD,
-	T_GPU,
-	T_STREAM,
-	T_WAITS,
-	T_MEMORY,
-	T_MANAGED,
-	T_IN_USE,
-	T_MACHINE,
-	T_METRIC,
-	T_EVENTS,
-	T_LOST,
-	T_MUTED,
-	T_KINDS
-};
 
 struct perfetto_options {
 	bool stack_args; /* stacks as arguments and not as callstacks */
@@ -48,16 +26,16 @@ struct perfetto {
 	char body[PERFETTO_EVENT_MAX];
 };
 
-static inline enum track_kind perfetto_track_kind(const struct timeline_key *key)
+static inline enum slice_track perfetto_track_kind(const struct timeline_key *key)
 {
-	return (enum track_kind)(key->kind & ~TIMELINE_EARLY);
+	return (enum slice_track)(key->kind & ~TIMELINE_EARLY);
 }
 
 /* proc NULL: of the machine. a, b: the thread, or the device and the stream. */
-struct timeline_key perfetto_track_key(enum track_kind, const struct process *proc, uint32_t a,
+struct timeline_key perfetto_track_key(enum slice_track, const struct process *proc, uint32_t a,
 				       uint32_t b);
 /* The track, known to the reader of the trace. NULL: no memory. */
-struct timeline_track *perfetto_track(struct perfetto *, enum track_kind,
+struct timeline_track *perfetto_track(struct perfetto *, enum slice_track,
 				      const struct process *proc, uint32_t a, uint32_t b);
 /* Writes the description of a track that has none yet, or a new one that says more. Returns 0 or
  * -ENOMEM. */

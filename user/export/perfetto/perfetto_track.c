@@ -10,30 +10,6 @@
 #include "../../event/gpus.h"
 #include "perfetto.h"
 
-enum keeps { KEEPS_NOTHING, KEEPS_PROCESS, KEEPS_A };
-static const struct track_row {
-	const char *name; /* %u: the part of the key that the parent has not */
-	uint8_t parent;	  /* enum track_kind */
-	uint8_t keeps;	  /* what of the key is the parent's too */
-} kinds[T_KINDS] = {
-	[T_PROCESS] = { NULL, T_NONE, 0 },
-	[T_THREAD] = { NULL, T_PROCESS, KEEPS_PROCESS },
-	[T_RANGES] = { "NVTX", T_THREAD, KEEPS_A },
-	[T_SPANS] = { "NVTX ranges", T_PROCESS, KEEPS_PROCESS },
-	[T_OVERHEAD] = { "overhead", T_PROCESS, KEEPS_PROCESS },
-	[T_GPU] = { "GPU %u", T_PROCESS, KEEPS_PROCESS },
-	[T_STREAM] = { "stream %u", T_GPU, KEEPS_A },
-	[T_WAITS] = { "waits for stream %u", T_GPU, KEEPS_A },
-	[T_MEMORY] = { "memory", T_GPU, KEEPS_A },
-	[T_MANAGED] = { "managed memory", T_GPU, KEEPS_A },
-	[T_IN_USE] = { "memory in use", T_GPU, KEEPS_A },
-	[T_MACHINE] = { "GPU %u (machine)", T_NONE, 0 },
-	[T_METRIC] = { NULL, T_MACHINE, KEEPS_A },
-	[T_EVENTS] = { "events", T_MACHINE, KEEPS_A },
-	[T_LOST] = { "lost", T_NONE, 0 },
-	[T_MUTED] = { "calls without slices", T_PROCESS, KEEPS_PROCESS },
-};
-
 static uint64_t uuid_of(const struct timeline_key *k, int lane)
 {
 	const uint64_t parts[] = { (uint64_t)perfetto_track_kind(k) << 32 | k->pid, k->start,
@@ -47,11 +23,11 @@ static uint64_t uuid_of(const struct timeline_key *k, int lane)
 	return h | 1; /* 0 is no track */
 }
 
-struct timeline_key perfetto_track_key(enum track_kind kind, const struct process *proc, uint32_t a,
-				       uint32_t b)
+struct timeline_key perfetto_track_key(enum slice_track kind, const struct process *proc,
+				       uint32_t a, uint32_t b)
 {
 	return (struct timeline_key){ .kind = (uint32_t)kind |
-					      (kind == T_THREAD ? TIMELINE_EARLY : 0),
+					      (kind == SLICE_THREAD ? TIMELINE_EARLY : 0),
 				      .pid = proc ? proc->pid : 0,
 				      .start = proc ? proc->start_boottime_ns : 0,
 				      .a = a,
@@ -60,9 +36,9 @@ struct timeline_key perfetto_track_key(enum track_kind kind, const struct proces
 
 static struct timeline_key parent_key(const struct timeline_key *k)
 {
-	const struct track_row *row = &kinds[perfetto_track_kind(k)];
+	const struct slice_track_row *row = &slice_tracks[perfetto_track_kind(k)];
 	struct timeline_key parent = { .kind = row->parent |
-					       (row->parent == T_THREAD ? TIMELINE_EARLY : 0) };
+					       (row->parent == SLICE_THREAD ? TIMELINE_EARLY : 0) };
 
 	if (row->keeps != KEEPS_NOTHING) {
 		parent.pid = k->pid;
@@ -76,7 +52,7 @@ static struct timeline_key parent_key(const struct timeline_key *k)
 /* The number of a GPU in the trace, which its processes and the machine may call by others. */
 static uint32_t gpu_number(const struct perfetto *pf, const struct timeline_key *k)
 {
-	const struct gpu *g = perfetto_track_kind(k) == T_MACHINE
+	const struct gpu *g = perfetto_track_kind(k) == SLICE_MACHINE
 				      ? gpu_table_machine(pf->gpus, k->a)
 				      : gpu_table_find(pf->gpus, pf->proc, k->a);
 
@@ -86,26 +62,26 @@ static uint32_t gpu_number(const struct perfetto *pf, const struct timeline_key 
 static const char *track_name(const struct perfetto *pf, const struct timeline_key *k, char *buf,
 			      size_t size)
 {
-	const struct track_row *row = &kinds[perfetto_track_kind(k)];
+	const struct slice_track_row *row = &slice_tracks[perfetto_track_kind(k)];
 	uint32_t number = row->keeps == KEEPS_A ? k->b : k->a;
 	const struct work_metric *m;
 	char text[16] = "?";
 
-	if (perfetto_track_kind(k) == T_METRIC) {
+	if (perfetto_track_kind(k) == SLICE_METRIC) {
 		m = work_metrics_find(pf->metrics, k->b);
 		snprintf(buf, size, "%s", m ? m->name : "metric");
 		return buf;
 	}
-	if (perfetto_track_kind(k) == T_WAITS && number == CT_UNKNOWN)
+	if (perfetto_track_kind(k) == SLICE_WAITS && number == CT_UNKNOWN)
 		return "waits for the context";
-	if (!row->name || !strchr(row->name, '%'))
-		return row->name;
-	if (perfetto_track_kind(k) == T_GPU || perfetto_track_kind(k) == T_MACHINE)
+	if (!row->perfetto || !strchr(row->perfetto, '%'))
+		return row->perfetto;
+	if (perfetto_track_kind(k) == SLICE_GPU || perfetto_track_kind(k) == SLICE_MACHINE)
 		number = gpu_number(pf, k);
 	if (number != CT_UNKNOWN)
 		snprintf(text, sizeof(text), "%u", number);
-	snprintf(buf, size, "%.*s%s%s", (int)(strchr(row->name, '%') - row->name), row->name, text,
-		 strchr(row->name, '%') + 2);
+	snprintf(buf, size, "%.*s%s%s", (int)(strchr(row->perfetto, '%') - row->perfetto),
+		 row->perfetto, text, strchr(row->perfetto, '%') + 2);
 	return buf;
 }
 
@@ -140,7 +116,7 @@ static const char *thread_name(const struct perfetto *pf, const struct timeline_
 /* Tells of a track, once; of a process or a thread again when it has a new name. */
 int perfetto_track_tell(struct perfetto *pf, struct timeline_track *tr, const char *description)
 {
-	enum track_kind kind = perfetto_track_kind(&tr->key);
+	enum slice_track kind = perfetto_track_kind(&tr->key);
 	const struct process *proc = pf->proc;
 	const struct work_metric *m = NULL;
 	struct perfetto_track t = { 0 };
@@ -150,7 +126,7 @@ int perfetto_track_tell(struct perfetto *pf, struct timeline_track *tr, const ch
 		return 0;
 	tr->introduced = true;
 	tr->own = uuid_of(&tr->key, 0);
-	if (kinds[kind].parent != T_NONE) {
+	if (slice_tracks[kind].parent != SLICE_NOWHERE) {
 		struct timeline_key key = parent_key(&tr->key);
 		struct timeline_track *parent = timeline_track(pf->timeline, &key);
 		int err = parent ? perfetto_track_tell(pf, parent, NULL) : -ENOMEM;
@@ -164,19 +140,19 @@ int perfetto_track_tell(struct perfetto *pf, struct timeline_track *tr, const ch
 	t.description = description;
 	t.pid = process_unique(proc);
 	memcpy(comm, proc->comm, strnlen(proc->comm, CT_COMM_LEN));
-	if (kind == T_PROCESS) {
+	if (kind == SLICE_PROCESS) {
 		t.process = comm;
 		t.description = about(proc, text, sizeof(text));
 		memcpy(tr->name, comm, sizeof(comm));
-	} else if (kind == T_THREAD) {
+	} else if (kind == SLICE_THREAD) {
 		/* the main thread is the one with the process's number */
 		t.tid = tr->key.a == proc->pid ? t.pid : process_tid(proc, tr->key.a);
 		snprintf(tr->name, sizeof(tr->name), "%.*s", CT_COMM_LEN, thread_name(pf, tr));
 		t.thread = tr->name;
-	} else if (kind == T_IN_USE) {
+	} else if (kind == SLICE_IN_USE) {
 		t.counter = true;
 		t.unit = PERFETTO_UNIT_BYTES;
-	} else if (kind == T_METRIC) {
+	} else if (kind == SLICE_METRIC) {
 		m = work_metrics_find(pf->metrics, tr->key.b);
 		t.counter = true;
 		t.unit_name = m ? m->unit : NULL;
@@ -186,13 +162,13 @@ int perfetto_track_tell(struct perfetto *pf, struct timeline_track *tr, const ch
 }
 
 /* The track, known to the reader of the trace. NULL: no memory. */
-struct timeline_track *perfetto_track(struct perfetto *pf, enum track_kind kind,
+struct timeline_track *perfetto_track(struct perfetto *pf, enum slice_track kind,
 				      const struct process *proc, uint32_t a, uint32_t b)
 {
 	struct timeline_key key = perfetto_track_key(kind, proc, a, b);
 	struct timeline_track *tr = timeline_track(pf->timeline, &key);
 
-	if (tr && kind == T_THREAD && tr->introduced &&
+	if (tr && kind == SLICE_THREAD && tr->introduced &&
 	    strncmp(tr->name, thread_name(pf, tr), CT_COMM_LEN))
 		tr->introduced = false;
 	if (!tr || tr->introduced)
@@ -213,7 +189,7 @@ uint64_t perfetto_track_lane(struct perfetto *pf, struct timeline_track *tr,
 	if (l->own || !lane)
 		return l->own ? l->own : (l->own = tr->own);
 	l->own = t.uuid = uuid_of(&tr->key, lane);
-	if (perfetto_track_kind(&tr->key) == T_THREAD) {
+	if (perfetto_track_kind(&tr->key) == SLICE_THREAD) {
 		t.parent = tr->own;
 		t.name = "calls beside";
 	} else {

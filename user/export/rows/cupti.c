@@ -138,8 +138,17 @@ static void put_context(struct out *o, const struct ct_context *c)
 		c->api == 1 ? "CUDA" : "unknown", (int)c->null_stream);
 }
 
-static int put_call(struct sink *s, const struct ct_call *call)
+static void put_lost(struct sink *s, const struct event *ev)
 {
+	const struct ct_lost *l = (const struct ct_lost *)ev->rec;
+
+	out_fmt(s->opts->out, "LOST %" PRIu64 " %s\n", (uint64_t)l->count,
+		loss_name((enum ct_loss)l->cause));
+}
+
+static void put_call(struct sink *s, const struct event *ev)
+{
+	const struct ct_call *call = (const struct ct_call *)ev->rec;
 	const struct api_func *f = &api_funcs[call->func];
 	struct cupti *c = s->priv;
 	char line[256];
@@ -152,7 +161,6 @@ static int put_call(struct sink *s, const struct ct_call *call)
 
 	if (n > 0 && (size_t)n < sizeof(line) && !keep(c, s->opts->out, line, (size_t)n))
 		out_mem(s->opts->out, line, (size_t)n);
-	return 1;
 }
 
 /* [ start - end ] device 0, context 1, stream 7: CUPTI's -1 where a number is not known */
@@ -182,108 +190,125 @@ static void put_kernel_name(struct cupti *c, struct out *o, const struct event *
 		out_str(o, "?");
 }
 
-static int put_work(struct sink *s, const struct event *ev)
+static void put_kernel(struct sink *s, const struct event *ev)
 {
-	const struct ct_work *w = (const struct ct_work *)ev->rec;
-	const struct ct_managed *managed = (const struct ct_managed *)w;
-	const struct ct_memory *memory = (const struct ct_memory *)w;
-	struct out *o = s->opts->out;
+	out_str(s->opts->out, "KERNEL \"");
+	put_kernel_name(s->priv, s->opts->out, ev);
+	out_str(s->opts->out, "\" ");
+}
+
+static void put_copy(struct sink *s, const struct event *ev)
+{
+	out_fmt(s->opts->out, "MEMCPY %s ",
+		device_copy_kind(((const struct ct_copy *)ev->rec)->kind));
+}
+
+static void put_set(struct sink *s, const struct event *ev)
+{
+	out_fmt(s->opts->out, "MEMSET value=%u ", ((const struct ct_set *)ev->rec)->value);
+}
+
+static void put_graph(struct sink *s, const struct event *ev)
+{
+	out_fmt(s->opts->out, "GRAPH_TRACE %u ", ((const struct ct_work *)ev->rec)->graph);
+}
+
+static void put_sync(struct sink *s, const struct event *ev)
+{
 	char word[64];
 
-	switch (w->h.kind) {
-	case CT_KERNEL:
-		out_str(o, "KERNEL \"");
-		put_kernel_name(s->priv, o, ev);
-		out_str(o, "\" ");
-		break;
-	case CT_COPY:
-		out_fmt(o, "MEMCPY %s ", device_copy_kind(((const struct ct_copy *)w)->kind));
-		break;
-	case CT_SET: out_fmt(o, "MEMSET value=%u ", ((const struct ct_set *)w)->value); break;
-	case CT_GRAPH: out_fmt(o, "GRAPH_TRACE %u ", w->graph); break;
-	case CT_SYNC:
-		out_fmt(o, "SYNCHRONIZATION %s ",
-			capitals(word, sizeof(word),
-				 device_sync_type(((const struct ct_sync *)w)->type)));
-		break;
-	case CT_MEMORY:
-		out_fmt(o, "MEMORY %s 0x%" PRIx64 ", size %" PRIu64 " ",
-			memory->op == CT_MEMORY_ALLOC ? "ALLOCATION" : "RELEASE",
-			(uint64_t)memory->address, (uint64_t)memory->bytes);
-		break;
-	default:
-		out_fmt(o, "UNIFIED_MEMORY_COUNTER %s 0x%" PRIx64 ", value %" PRIu64 " ",
-			capitals(word, sizeof(word), device_managed_kind(managed->kind)),
-			(uint64_t)managed->address, (uint64_t)managed->value);
-		break;
-	}
-	put_span(s, w);
-	if (w->h.kind == CT_COPY || w->h.kind == CT_SET)
-		out_fmt(o, ", correlation %u/%u\n", ev->number, ev->number);
-	else
-		out_fmt(o, ", correlation %u\n", ev->number);
-	return 1;
+	out_fmt(s->opts->out, "SYNCHRONIZATION %s ",
+		capitals(word, sizeof(word),
+			 device_sync_type(((const struct ct_sync *)ev->rec)->type)));
 }
 
-/* Writes device records that are not the program's work. Returns 1 if it wrote a line. */
-static int put_other(struct sink *s, const struct ct_hdr *h)
+static void put_memory(struct sink *s, const struct event *ev)
 {
-	const struct ct_overhead *over = (const struct ct_overhead *)h;
-	const struct ct_marker *marker = (const struct ct_marker *)h;
+	const struct ct_memory *m = (const struct ct_memory *)ev->rec;
+
+	out_fmt(s->opts->out, "MEMORY %s 0x%" PRIx64 ", size %" PRIu64 " ",
+		m->op == CT_MEMORY_ALLOC ? "ALLOCATION" : "RELEASE", (uint64_t)m->address,
+		(uint64_t)m->bytes);
+}
+
+static void put_managed(struct sink *s, const struct event *ev)
+{
+	const struct ct_managed *m = (const struct ct_managed *)ev->rec;
+	char word[64];
+
+	out_fmt(s->opts->out, "UNIFIED_MEMORY_COUNTER %s 0x%" PRIx64 ", value %" PRIu64 " ",
+		capitals(word, sizeof(word), device_managed_kind(m->kind)), (uint64_t)m->address,
+		(uint64_t)m->value);
+}
+
+/* ---- device records that are not the program's work ---- */
+
+static void put_overhead(struct sink *s, const struct event *ev)
+{
+	const struct ct_overhead *o = (const struct ct_overhead *)ev->rec;
+	char text[128];
+
+	out_fmt(s->opts->out, "OVERHEAD %s [ %" PRIu64 " - %" PRIu64 " ] THREAD id %u\n",
+		capitals(text, sizeof(text), device_overhead_kind(o->type)),
+		since(s, o->h.start_ns), since(s, o->h.end_ns), o->h.tid);
+}
+
+static void put_marker(struct sink *s, const struct event *ev)
+{
+	const struct ct_marker *m = (const struct ct_marker *)ev->rec;
 	char text[128], domain[128];
-	struct out *o = s->opts->out;
 
-	if (h->kind == CT_OVERHEAD) {
-		out_fmt(o, "OVERHEAD %s [ %" PRIu64 " - %" PRIu64 " ] THREAD id %u\n",
-			capitals(text, sizeof(text), device_overhead_kind(over->type)),
-			since(s, h->start_ns), since(s, h->end_ns), h->tid);
-		return 1;
-	}
-	if (h->kind == CT_MARKER) {
-		out_fmt(o,
-			"MARKER id %u [ %" PRIu64 " - %" PRIu64 " ], name \"%s\", domain \"%s\"\n",
-			marker->id, since(s, h->start_ns), since(s, h->end_ns),
-			clean(text, sizeof(text), marker->text, marker->text_len),
-			clean(domain, sizeof(domain), marker->text + marker->text_len,
-			      marker->domain_len));
-		return 1;
-	}
-	if (h->kind == CT_LOST)
-		out_fmt(o, "LOST %" PRIu64 " %s\n", (uint64_t)((const struct ct_lost *)h)->count,
-			loss_name((enum ct_loss)((const struct ct_lost *)h)->cause));
-	return 0;
+	out_fmt(s->opts->out,
+		"MARKER id %u [ %" PRIu64 " - %" PRIu64 " ], name \"%s\", domain \"%s\"\n", m->id,
+		since(s, m->h.start_ns), since(s, m->h.end_ns),
+		clean(text, sizeof(text), m->text, m->text_len),
+		clean(domain, sizeof(domain), m->text + m->text_len, m->domain_len));
 }
 
-static bool is_printed(uint16_t kind)
-{
-	return kind == CT_CALL || kind == CT_LOST || kind_is(kind, KIND_TIMED);
-}
+/* ---- events ---- */
+
+static const struct cupti_row {
+	void (*put)(struct sink *, const struct event *);
+	bool pair; /* the correlation id stands twice, as in CUPTI's sample */
+} rows[CT_KIND_END] = {
+	[CT_KERNEL] = { put_kernel },	[CT_COPY] = { put_copy, true },
+	[CT_SET] = { put_set, true },	[CT_GRAPH] = { put_graph },
+	[CT_SYNC] = { put_sync },	[CT_MEMORY] = { put_memory },
+	[CT_MANAGED] = { put_managed }, [CT_CALL] = { put_call },
+	[CT_LOST] = { put_lost },	[CT_OVERHEAD] = { put_overhead },
+	[CT_MARKER] = { put_marker },
+};
 
 static int cupti_event(struct sink *s, const struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
+	const struct cupti_row *row = h->kind < CT_KIND_END ? &rows[h->kind] : NULL;
 	struct cupti *c = s->priv;
 	struct out *o = s->opts->out;
-	int rows = 0;
 
 	if (h->kind == CT_DEVICE && h->pid)
 		put_device(o, (const struct ct_device *)h);
 	else if (h->kind == CT_CONTEXT)
 		put_context(o, (const struct ct_context *)h);
-	if (!is_printed(h->kind) || (h->kind == CT_CALL && h->flags & CT_F_PENDING))
+	if (!row || !(row->put || kind_is(h->kind, KIND_TIMED)) ||
+	    (h->kind == CT_CALL && h->flags & CT_F_PENDING))
 		return o->error;
 	/* with several processes the order says whose a line is */
 	if (c->early && (h->kind != CT_CALL || (c->pid && c->pid != h->pid)))
 		write_early(c, o);
-	if (h->kind != CT_LOST)
+	if (h->kind != CT_LOST) /* also of a scope, which has no line */
 		put_process(c, o, ev);
-	if (h->kind == CT_CALL)
-		rows = put_call(s, (const struct ct_call *)h);
-	else if (kind_is(h->kind, KIND_WORK))
-		rows = put_work(s, ev);
-	else
-		rows = put_other(s, h);
-	return o->error ? o->error : rows;
+	if (!row->put)
+		return o->error;
+	row->put(s, ev);
+	if (kind_is(h->kind, KIND_WORK)) {
+		put_span(s, (const struct ct_work *)h);
+		if (row->pair)
+			out_fmt(o, ", correlation %u/%u\n", ev->number, ev->number);
+		else
+			out_fmt(o, ", correlation %u\n", ev->number);
+	}
+	return o->error ? o->error : h->kind != CT_LOST;
 }
 
 static int cupti_close(struct sink *s, const struct sink_end *end)

@@ -313,11 +313,13 @@ static void call_line(struct json_sink *j, const struct sink_opts *o, const stru
 		put_stack(j, o, ev->stack);
 }
 
-/* Any record but a call. */
-static void other_line(struct json_sink *j, const struct sink_opts *o, const struct event *ev,
-		       const char *type)
+/* A record whose members are its fields. */
+static void fields_line(struct json_sink *j, const struct sink_opts *o, const struct event *ev)
 {
 	uint16_t kind = ev->rec->kind;
+	const char *type = kind == CT_SCOPE_END	      ? scope_word((const struct ct_scope *)ev->rec)
+			   : kind_is(kind, KIND_WORK) ? about_kind(kind)
+						      : kind_json(kind);
 	bool of_machine = !ev->rec->pid && kind != CT_LOST;
 	struct field f[EVENT_MAX_FIELDS];
 	int n = event_fields(ev, f, EVENT_MAX_FIELDS);
@@ -347,13 +349,14 @@ static void other_line(struct json_sink *j, const struct sink_opts *o, const str
 }
 
 /* A stored call of a function that this version does not know: its words, and nothing made of them. */
-static void foreign_line(struct json_sink *j, const struct event *ev)
+static void foreign_line(struct json_sink *j, const struct sink_opts *o, const struct event *ev)
 {
 	const struct ct_foreign *f = (const struct ct_foreign *)ev->rec;
 	const char *name = (const char *)&f->words[f->nwords];
 	bool returned = f->kind == CT_CALL && !(f->h.flags & (CT_F_UNFINISHED | CT_F_NO_RETURN));
 	struct row *w = &j->w;
 
+	(void)o;
 	put_head(j, "foreign", ev, returned);
 	w->p = put_lit(w->p, ",\"domain\":");
 	json_string(w, name + f->name_len, f->domain_len);
@@ -372,11 +375,12 @@ static void foreign_line(struct json_sink *j, const struct event *ev)
 }
 
 /* Calls that have no lines of their own. Numbers are of this stretch, and add up. */
-static void muted_line(struct json_sink *j, const struct event *ev)
+static void muted_line(struct json_sink *j, const struct sink_opts *o, const struct event *ev)
 {
 	const struct ct_muted *m = (const struct ct_muted *)ev->rec;
 	struct row *w = &j->w;
 
+	(void)o;
 	put_head(j, "muted", ev, true);
 	w->p = put_lit(w->p, ",\"domain\":");
 	json_string(w, m->text, m->domain_len);
@@ -396,6 +400,13 @@ static void muted_line(struct json_sink *j, const struct event *ev)
 
 static int json_event(struct sink *s, const struct event *ev)
 {
+	static void (*const lines[CT_KIND_END])(struct json_sink *, const struct sink_opts *,
+						const struct event *) = {
+		[CT_CALL] = call_line,
+		[CT_ENTER] = call_line,
+		[CT_FOREIGN] = foreign_line,
+		[CT_MUTED] = muted_line,
+	};
 	struct json_sink *j = s->priv;
 	uint16_t kind = ev->rec->kind;
 	bool call = kind_is(kind, KIND_CALL);
@@ -404,17 +415,7 @@ static int json_event(struct sink *s, const struct event *ev)
 	if (!kind_json(kind) || (kind == CT_HOLE && ev->rec->flags & CT_F_FINAL))
 		return 0;
 	order_begin(j->order, &j->w, s->opts->out);
-	if (call)
-		call_line(j, s->opts, ev);
-	else if (kind == CT_FOREIGN)
-		foreign_line(j, ev);
-	else if (kind == CT_MUTED)
-		muted_line(j, ev);
-	else
-		other_line(j, s->opts, ev,
-			   kind == CT_SCOPE_END	      ? scope_word((const struct ct_scope *)ev->rec)
-			   : kind_is(kind, KIND_WORK) ? about_kind(kind)
-						      : kind_json(kind));
+	(lines[kind] ? lines[kind] : fields_line)(j, s->opts, ev);
 	row_room(&j->w, 2);
 	j->w.p = put_lit(j->w.p, "}\n");
 	err = order_end(j->order, &j->w, ev->rec);

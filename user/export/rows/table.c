@@ -523,7 +523,7 @@ static int limit_strings(const struct sink_opts *o, struct field *f, int n)
 	return n;
 }
 
-static void call_row(struct table *t, const struct sink_opts *o, const struct event *ev)
+static void whole_call_row(struct table *t, const struct sink_opts *o, const struct event *ev)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	bool entry = c->h.kind == CT_ENTER, unfinished = c->h.flags & CT_F_UNFINISHED;
@@ -590,6 +590,14 @@ static void call_row(struct table *t, const struct sink_opts *o, const struct ev
 		t->w.p--;
 }
 
+static void call_row(struct table *t, const struct sink_opts *o, const struct event *ev)
+{
+	if (ev->rec->flags & CT_F_BEFORE)
+		before_row(t, o, ev);
+	else
+		whole_call_row(t, o, ev);
+}
+
 /* A name from a file: untrusted bytes. */
 static const char *printable(char *text)
 {
@@ -624,25 +632,10 @@ static void foreign_row(struct table *t, const struct sink_opts *o, const struct
 		t->w.p = table_duration(put_lit(t->w.p, ", "), f->h.end_ns - f->h.start_ns);
 }
 
-/* The text under EVENT for device work; NULL: the table does not show this kind. */
-static const char *device_what(const struct ct_hdr *h, char *buf, size_t size)
-{
-	if (!kind_is(h->kind, KIND_DEVICE))
-		return NULL;
-	if (h->kind == CT_SCOPE_END)
-		return scope_word((const struct ct_scope *)h);
-	if (h->kind == CT_COPY)
-		snprintf(buf, size, "[memcpy %s]",
-			 device_copy_kind(((const struct ct_copy *)h)->kind));
-	else
-		snprintf(buf, size, "[%s]", record_kinds[h->kind].json);
-	return buf;
-}
-
 /* Writes device work: TIME is its start on the device. */
-static void device_row(struct table *t, const struct sink_opts *o, const struct event *ev,
-		       const char *what)
+static void device_row(struct table *t, const struct sink_opts *o, const struct event *ev)
 {
+	char what[32];
 	const struct ct_hdr *h = ev->rec;
 	struct field f[EVENT_MAX_FIELDS];
 	int n = event_fields(ev, f, EVENT_MAX_FIELDS);
@@ -650,6 +643,11 @@ static void device_row(struct table *t, const struct sink_opts *o, const struct 
 	const struct text *kernel = ev->kernel ? kernel_text(t, o, ev->kernel) : NULL;
 	bool any = kernel;
 
+	if (h->kind == CT_COPY)
+		snprintf(what, sizeof(what), "[memcpy %s]",
+			 device_copy_kind(((const struct ct_copy *)h)->kind));
+	else
+		snprintf(what, sizeof(what), "[%s]", record_kinds[h->kind].json);
 	put_columns(t, o, ev, h->start_ns, what, 0);
 	if (kernel) {
 		row_mem(&t->w, kernel->s, kernel->len);
@@ -704,30 +702,35 @@ static void scope_row(struct table *t, const struct sink_opts *o, const struct e
 		t->w.p = table_duration(put_lit(t->w.p, ", "), s->h.end_ns - s->h.start_ns);
 }
 
-/* The row of any kind that the table shows, with its end of line. device: device_what(). */
-static void put_row(struct table *t, const struct sink *s, const struct event *ev,
-		    const char *device)
+static void lost_row(struct table *t, const struct sink_opts *o, const struct event *ev)
 {
-	const struct ct_hdr *h = ev->rec;
-	bool call = h->kind == CT_CALL || h->kind == CT_ENTER;
+	const struct ct_lost *l = (const struct ct_lost *)ev->rec;
 
-	if (call && h->flags & CT_F_BEFORE) {
-		before_row(t, s->opts, ev);
-	} else if (call) {
-		call_row(t, s->opts, ev);
-	} else if (h->kind == CT_SCOPE_END) {
-		scope_row(t, s->opts, ev);
-	} else if (device) {
-		device_row(t, s->opts, ev, device);
-	} else if (h->kind == CT_FOREIGN) {
-		foreign_row(t, s->opts, ev);
-	} else {
-		const struct ct_lost *l = (const struct ct_lost *)h;
+	(void)o;
+	t->w.p = put_u64(put_lit(t->w.p, "--- "), l->count);
+	t->w.p = put_str(t->w.p, l->count == 1 ? " record lost: " : " records lost: ");
+	t->w.p = put_lit(put_str(t->w.p, loss_text((enum ct_loss)l->cause)), " ---");
+}
 
-		t->w.p = put_u64(put_lit(t->w.p, "--- "), l->count);
-		t->w.p = put_str(t->w.p, l->count == 1 ? " record lost: " : " records lost: ");
-		t->w.p = put_lit(put_str(t->w.p, loss_text((enum ct_loss)l->cause)), " ---");
-	}
+typedef void (*row_fn)(struct table *, const struct sink_opts *, const struct event *);
+
+/* What writes the row of a kind; NULL: the table does not show it. */
+static row_fn row_of(uint16_t kind)
+{
+	static const row_fn rows[CT_KIND_END] = {
+		[CT_CALL] = call_row,	    [CT_ENTER] = call_row, [CT_SCOPE_END] = scope_row,
+		[CT_FOREIGN] = foreign_row, [CT_LOST] = lost_row,
+	};
+
+	return kind < CT_KIND_END && rows[kind] ? rows[kind]
+	       : kind_is(kind, KIND_DEVICE)	? device_row
+						: NULL;
+}
+
+/* The row of an event that the table shows, with its end of line. */
+static void put_row(struct table *t, const struct sink *s, const struct event *ev)
+{
+	row_of(ev->rec->kind)(t, s->opts, ev);
 	row_room(&t->w, FIELD_ROOM);
 	*t->w.p++ = '\n';
 }
@@ -742,7 +745,7 @@ static int hold_row(struct table *t, const struct sink *s, const struct event *e
 
 	t->made.len = t->below.len = t->key.len = 0;
 	row_begin_text(&t->w, &t->made);
-	put_row(t, s, ev, NULL);
+	put_row(t, s, ev);
 	row_end(&t->w);
 	row_begin_text(&t->w, &t->below);
 	if (ev->stack)
@@ -761,21 +764,19 @@ static int hold_row(struct table *t, const struct sink *s, const struct event *e
 }
 
 /* The row of the event, with the lines of its stack below it. */
-static void put_event(struct table *t, const struct sink *s, const struct event *ev,
-		      const char *device)
+static void put_event(struct table *t, const struct sink *s, const struct event *ev)
 {
-	put_row(t, s, ev, device);
+	put_row(t, s, ev);
 	if (ev->stack)
 		put_stack(t, s->opts, ev->stack);
 }
 
 /* The same for a terminal: no line is wider than it. Returns 0 or -ENOMEM. */
-static int put_cut(struct table *t, const struct sink *s, const struct event *ev,
-		   const char *device)
+static int put_cut(struct table *t, const struct sink *s, const struct event *ev)
 {
 	t->made.len = 0;
 	row_begin_text(&t->w, &t->made);
-	put_event(t, s, ev, device);
+	put_event(t, s, ev);
 	row_end(&t->w);
 	if (t->made.bad)
 		return -ENOMEM;
@@ -788,33 +789,30 @@ static int table_event(struct sink *s, const struct event *ev)
 {
 	struct table *t = s->priv;
 	const struct ct_hdr *h = ev->rec;
-	bool call = h->kind == CT_CALL || h->kind == CT_ENTER;
-	char buf[32];
-	const char *device = call ? NULL : device_what(h, buf, sizeof(buf));
 	int err;
 
-	if (!call && !device && h->kind != CT_FOREIGN && h->kind != CT_LOST)
+	if (!row_of(h->kind))
 		return 0;
-	if (t->groups && call && h->flags & CT_F_PENDING) {
+	if (t->groups && kind_is(h->kind, KIND_CALL) && h->flags & CT_F_PENDING) {
 		err = hold_row(t, s, ev);
 		return err ? err : 1;
 	}
 	if (t->groups) /* a row that follows them */
 		table_groups_write(t->groups, s->opts->out);
 	if (t->columns) {
-		err = put_cut(t, s, ev, device);
+		err = put_cut(t, s, ev);
 		if (err)
 			return err;
 	} else {
 		order_begin(t->order, &t->w, s->opts->out);
-		put_event(t, s, ev, device);
+		put_event(t, s, ev);
 	}
 	err = order_end(t->order, &t->w, h);
 	if (err)
 		return err;
 	if (s->opts->out->error)
 		return s->opts->out->error;
-	return call || device || h->kind == CT_FOREIGN;
+	return h->kind != CT_LOST;
 }
 
 static int table_dump(struct sink *s)

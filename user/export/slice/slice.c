@@ -5,94 +5,100 @@
 
 #include "../../event/hole_words.h"
 #include "../../event/kinds.h"
-#include "work_text.h"
 #include "slice.h"
+#include "work_text.h"
 
 _Static_assert(sizeof(((struct slice *)0)->text) >= WORK_TEXT_MAX, "room for device work's names");
 
-static void called(struct slice *s, const char *category, const char *name)
+static void slice_category(struct slice *s, const char *category)
 {
 	s->category = category;
 	s->category_len = strlen(category);
+}
+
+static void slice_name(struct slice *s, const char *name)
+{
 	s->name = name;
 	s->name_len = strlen(name);
 }
 
-/* A call comes again when it has returned; for one that began before the trace, the time is not
- * known. */
-static bool is_whole(const struct ct_hdr *h)
+/* Of a call whose end was not seen only the begin is known. */
+static void slice_in_thread(struct slice *s, const struct ct_hdr *h, uint32_t depth)
 {
-	return !(h->flags & (CT_F_PENDING | CT_F_BEFORE | CT_F_HIDDEN));
-}
-
-static void on_thread(struct slice *s, const struct ct_hdr *h)
-{
-	s->track = SLICE_THREAD;
+	s->depth = depth;
 	if (!(h->flags & CT_F_NO_RETURN))
 		return;
 	s->instant = true;
 	s->end_ns = s->start_ns;
 }
 
-static void of_call(struct slice *s, const struct event *ev)
-{
-	const struct api_func *f = &api_funcs[((const struct ct_call *)ev->rec)->func];
+/* ---- what fills in the rest, by the rows' last words ---- */
 
-	if (!is_whole(ev->rec))
-		return;
-	on_thread(s, ev->rec);
-	s->row = true;
-	called(s, api_domain_name(f->domain), f->name);
+static void fill_call(struct slice *s, const struct sink_opts *o, const struct event *ev)
+{
+	const struct ct_call *c = (const struct ct_call *)ev->rec;
+	const struct api_func *f = &api_funcs[c->func];
+
+	(void)o;
+	slice_in_thread(s, ev->rec, c->depth);
+	s->arrow = TIMELINE_FROM;
+	slice_category(s, api_domain_name(f->domain));
+	slice_name(s, f->name);
 }
 
 /* A stored call of a function that this version does not know: its name and its time. */
-static void of_foreign(struct slice *s, const struct event *ev)
+static void fill_foreign(struct slice *s, const struct sink_opts *o, const struct event *ev)
 {
 	const struct ct_foreign *f = (const struct ct_foreign *)ev->rec;
 
-	if (f->kind != CT_CALL || !is_whole(ev->rec))
-		return;
-	on_thread(s, ev->rec);
+	(void)o;
+	slice_in_thread(s, ev->rec, f->depth);
 	s->name = (const char *)&f->words[f->nwords];
 	s->name_len = f->name_len;
 	s->category = s->name + f->name_len;
 	s->category_len = f->domain_len;
 }
 
-static void of_work(struct slice *s, const struct sink_opts *o, const struct event *ev)
+static void fill_work(struct slice *s, const struct sink_opts *o, const struct event *ev)
 {
 	const struct ct_work *w = (const struct ct_work *)ev->rec;
 
 	s->no_time = w->h.flags & CT_F_NO_TIME;
-	s->row = true;
 	s->device = w->device;
 	s->stream = w->stream;
-	s->instant = w->h.kind == CT_MEMORY;
-	s->track = w->h.kind == CT_SYNC	     ? SLICE_WAITS
-		   : w->h.kind == CT_MEMORY  ? SLICE_MEMORY
-		   : w->h.kind == CT_MANAGED ? SLICE_MANAGED
-					     : SLICE_STREAM;
-	called(s, "device",
-	       w->h.kind == CT_KERNEL ? work_kernel(o, ev->kernel) : work_text(ev->rec, s->text));
+	if (ev->cause && ev->number)
+		s->arrow = TIMELINE_TO;
+	slice_name(s, w->h.kind == CT_KERNEL ? work_kernel(o, ev->kernel)
+					     : work_text(ev->rec, s->text));
 }
 
-static void of_marker(struct slice *s, const struct ct_marker *m)
+/* Of what has no thread this is 0, and not its process. */
+static void fill_overhead(struct slice *s, const struct sink_opts *o, const struct event *ev)
 {
-	s->track = m->what == CT_MARKER_START_END ? SLICE_SPANS : SLICE_RANGES;
+	(void)o;
+	s->tid = ev->rec->tid;
+	slice_name(s, work_text(ev->rec, s->text));
+}
+
+static void fill_marker(struct slice *s, const struct sink_opts *o, const struct event *ev)
+{
+	const struct ct_marker *m = (const struct ct_marker *)ev->rec;
+
+	(void)o;
+	s->loose = m->what == CT_MARKER_START_END;
 	s->instant = m->what == CT_MARKER_MARK;
-	called(s, "nvtx", "");
 	s->name = m->text;
 	s->name_len = m->text_len;
 }
 
 /* A range or a mark, whose category is its layer. */
-static void of_scope(struct slice *s, const struct ct_scope *m)
+static void fill_scope(struct slice *s, const struct sink_opts *o, const struct event *ev)
 {
-	if (m->h.flags & CT_F_HIDDEN)
-		return;
-	s->track = m->flags & CT_SCOPE_ANY_THREAD ? SLICE_SPANS : SLICE_RANGES;
+	const struct ct_scope *m = (const struct ct_scope *)ev->rec;
+
+	(void)o;
+	s->loose = m->flags & CT_SCOPE_ANY_THREAD;
 	s->instant = m->kind == CT_SCOPE_MARK;
-	s->row = true;
 	s->category = m->text + m->text_len + m->domain_len + m->category_len;
 	s->category_len = m->layer_len;
 	s->name = s->text;
@@ -101,58 +107,111 @@ static void of_scope(struct slice *s, const struct ct_scope *m)
 
 /* How often a function was called whose calls have no slices, over the time that the numbers are
  * of. */
-static void of_muted(struct slice *s, const struct ct_muted *m)
+static void fill_muted(struct slice *s, const struct sink_opts *o, const struct event *ev)
 {
-	s->track = SLICE_MUTED;
-	called(s, "muted", "");
+	const struct ct_muted *m = (const struct ct_muted *)ev->rec;
+
+	(void)o;
 	s->name = m->text + m->domain_len;
 	s->name_len = m->name_len;
 }
 
-static void of_event(struct slice *s, const struct ct_event *e)
+static void fill_event(struct slice *s, const struct sink_opts *o, const struct event *ev)
 {
-	s->track = SLICE_EVENTS;
+	const struct ct_event *e = (const struct ct_event *)ev->rec;
+
+	(void)o;
 	s->device = e->device;
-	s->instant = true;
 	s->start_ns = s->end_ns;
-	called(s, "event", work_event(e->type));
+	slice_name(s, work_event(e->type));
+}
+
+static void fill_hole(struct slice *s, const struct sink_opts *o, const struct event *ev)
+{
+	(void)o;
+	slice_name(s, hole_reason(((const struct ct_hole *)ev->rec)->reason));
+}
+
+static void fill_lost(struct slice *s, const struct sink_opts *o, const struct event *ev)
+{
+	(void)o, (void)ev;
+	slice_name(s, "lost");
+}
+
+/* The name that the other outputs have too. */
+static void fill_any(struct slice *s, const struct sink_opts *o, const struct event *ev)
+{
+	struct text name = { 0 };
+
+	about_name(&name, o, ev);
+	s->name = s->text;
+	s->name_len = name.bad ? 0 : name.len < sizeof(s->text) ? name.len : sizeof(s->text) - 1;
+	memcpy(s->text, name.s, s->name_len);
+	s->text[s->name_len] = '\0';
+	text_free(&name);
+}
+
+/* ---- the rows ---- */
+
+const struct slice_track_row slice_tracks[SLICE_TRACKS] = {
+#define T(id, of, name, stream, page, perfetto, parent, keeps) \
+	[SLICE_##id] = { name, stream, perfetto, OF_##of, page, SLICE_##parent, KEEPS_##keeps },
+#include "tracks.def"
+#undef T
+};
+
+static const struct slice_row slice_rows[CT_KIND_END] = {
+#define S(kind, track, category, kineto, page, flags, fill) \
+	[CT_##kind] = { category, kineto, SLICE_##track, PAGE_##page, flags, fill_##fill },
+#include "slices.def"
+#undef S
+};
+
+const struct slice_row *slice_row(uint16_t kind)
+{
+	return kind < CT_KIND_END && slice_rows[kind].fill ? &slice_rows[kind] : NULL;
+}
+
+enum slice_track slice_track(const struct event *ev)
+{
+	if (ev->rec->kind == CT_SCOPE_END)
+		switch (((const struct ct_scope *)ev->rec)->kind) {
+		case CT_SCOPE_COLLECTIVE:
+		case CT_SCOPE_COMMUNICATOR: return SLICE_COLLECTIVES;
+		case CT_SCOPE_OPERATOR: return SLICE_OPERATORS;
+		case CT_SCOPE_GEMM: return SLICE_PRODUCTS;
+		}
+	return (enum slice_track)slice_rows[ev->rec->kind].track;
+}
+
+bool slice_is_shown(const struct ct_hdr *h)
+{
+	switch (h->kind) {
+	case CT_CALL: return !(h->flags & (CT_F_PENDING | CT_F_BEFORE | CT_F_HIDDEN));
+	case CT_FOREIGN:
+		return ((const struct ct_foreign *)h)->kind == CT_CALL &&
+		       !(h->flags & (CT_F_PENDING | CT_F_BEFORE | CT_F_HIDDEN));
+	case CT_SCOPE_END: return !(h->flags & CT_F_HIDDEN);
+	case CT_HOLE: return h->flags & CT_F_FINAL;
+	}
+	return true;
 }
 
 void slice_of(struct slice *s, const struct sink_opts *o, const struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
+	const struct slice_row *row = slice_row(h->kind);
 
 	memset(s, 0, offsetof(struct slice, text));
+	if (!row || row->flags & SLICE_PAGE || !slice_is_shown(h))
+		return;
 	s->start_ns = h->start_ns;
 	s->end_ns = h->end_ns;
 	s->tid = h->tid ? h->tid : h->pid;
-	switch (h->kind) {
-	case CT_CALL: of_call(s, ev); break;
-	case CT_FOREIGN: of_foreign(s, ev); break;
-	case CT_KERNEL:
-	case CT_COPY:
-	case CT_SET:
-	case CT_SYNC:
-	case CT_GRAPH:
-	case CT_MEMORY:
-	case CT_MANAGED: of_work(s, o, ev); break;
-	case CT_OVERHEAD:
-		s->track = SLICE_OVERHEAD;
-		called(s, "overhead", work_text(h, s->text));
-		break;
-	case CT_MARKER: of_marker(s, (const struct ct_marker *)h); break;
-	case CT_SCOPE_END: of_scope(s, (const struct ct_scope *)h); break;
-	case CT_MUTED: of_muted(s, (const struct ct_muted *)h); break;
-	case CT_EVENT: of_event(s, (const struct ct_event *)h); break;
-	case CT_HOLE:
-		if (!(h->flags & CT_F_FINAL))
-			break;
-		s->track = SLICE_LOST;
-		called(s, "not seen", hole_reason(((const struct ct_hole *)h)->reason));
-		break;
-	case CT_LOST:
-		s->track = SLICE_LOST;
-		called(s, "lost", "lost");
-		break;
-	}
+	s->track = slice_track(ev);
+	s->row = row->flags & SLICE_ROW;
+	s->instant = row->flags & SLICE_INSTANT;
+	if (row->category)
+		slice_category(s, row->category);
+	row->fill(s, o, ev);
 }

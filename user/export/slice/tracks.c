@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../event/device.h"
 #include "../../event/gpus.h"
-#include "../../flow/about.h"
 #include "tracks.h"
 
 void tracks_init(struct tracks *t)
@@ -21,51 +19,31 @@ void tracks_free(struct tracks *t)
 	keyed_close(&t->all);
 }
 
-static enum track_kind scope_track(const struct ct_scope *s)
-{
-	switch (s->kind) {
-	case CT_SCOPE_COLLECTIVE:
-	case CT_SCOPE_COMMUNICATOR: return TRACK_COLLECTIVES;
-	case CT_SCOPE_OPERATOR: return TRACK_OPERATORS;
-	case CT_SCOPE_GEMM: return TRACK_PRODUCTS;
-	}
-	return TRACK_MARKERS;
-}
-
 /* Fills in the key of the event's track; false: it has none. */
-static bool key_of(struct track *k, const struct event *ev)
+static bool track_key(struct track *k, const struct event *ev)
 {
-	const struct ct_hdr *h = ev->rec;
+	const struct slice_row *row = slice_row(ev->rec->kind);
+	const struct slice_track_row *track;
 
-	*k = (struct track){ .key = { .pid = process_unique(ev->proc), .first = about_tid(ev) },
-			     .shown_pid = ev->proc->shown_pid };
-	switch (h->kind) {
-	case CT_CALL:
-	case CT_FOREIGN: k->key.kind = TRACK_THREAD; return true;
-	case CT_SCOPE_END: k->key.kind = scope_track((const struct ct_scope *)h); return true;
-	case CT_MARKER: k->key.kind = TRACK_MARKERS; return true;
-	case CT_LOST:
-	case CT_MUTED:
-	case CT_UNPROBED:
-	case CT_HOLE:
-		k->key.kind = TRACK_HOLES;
-		k->key.first = 0;
-		return true;
-	case CT_OVERHEAD: k->key.kind = TRACK_OVERHEAD; return true;
-	case CT_EVENT:
-		k->key.kind = TRACK_EVENTS;
-		k->key.pid = k->shown_pid = 0;
-		k->key.first = ev->gpu ? ev->gpu->number : ((const struct ct_event *)h)->device;
-		return true;
-	}
-	if (!kind_is(h->kind, KIND_WORK))
+	if (!row)
 		return false;
-	k->key.first = ev->gpu ? ev->gpu->number : ev->device;
-	k->key.second = ev->stream;
-	k->key.kind = h->kind == CT_SYNC ? TRACK_WAITS : TRACK_STREAM;
-	if (h->kind == CT_MEMORY || h->kind == CT_MANAGED) {
-		k->key.kind = TRACK_MEMORY;
-		k->key.second = 0;
+	k->track = (uint8_t)slice_track(ev);
+	track = &slice_tracks[k->track];
+	k->shown_pid = ev->proc->shown_pid;
+	k->key.page = track->page;
+	k->key.pid = process_unique(ev->proc);
+	k->key.first = k->key.second = 0;
+	switch ((enum slice_of)track->of) {
+	case OF_MACHINE: /* what was not seen of the machine is shown with a process too */
+	case OF_PROCESS: break;
+	case OF_THREAD: k->key.first = about_tid(ev); break;
+	case OF_GPU:
+		k->key.pid = k->shown_pid = 0;
+		k->key.first = ev->gpu ? ev->gpu->number
+				       : ((const struct ct_event *)ev->rec)->device;
+		break;
+	case OF_STREAM: k->key.second = ev->stream; /* fall through */
+	case OF_DEVICE: k->key.first = ev->gpu ? ev->gpu->number : ev->device; break;
 	}
 	return true;
 }
@@ -90,10 +68,10 @@ static void keep_whom(struct track *k, const struct process *p)
 
 uint32_t tracks_find(struct tracks *t, const struct event *ev)
 {
-	struct track want, *k;
+	struct track want = { 0 }, *k;
 	bool made = false;
 
-	if (!key_of(&want, ev))
+	if (!track_key(&want, ev))
 		return TRACKS_NONE;
 	k = t->last < t->all.n ? keyed_at(&t->all, t->last) : NULL;
 	if (!k || memcmp(&k->key, &want.key, sizeof(k->key)))
@@ -102,8 +80,10 @@ uint32_t tracks_find(struct tracks *t, const struct event *ev)
 		t->no_room++;
 		return TRACKS_NONE;
 	}
-	if (made)
+	if (made) {
 		k->shown_pid = want.shown_pid;
+		k->track = want.track;
+	}
 	t->last = (uint32_t)(k - (struct track *)t->all.items);
 	/* the newest name: a process may become another program */
 	if (want.key.pid && strcmp(ev->proc->comm, "?"))
@@ -115,7 +95,7 @@ uint32_t tracks_find(struct tracks *t, const struct event *ev)
 	return t->last;
 }
 
-static void device(struct text *t, uint32_t device, const char *after)
+static void put_device(struct text *t, uint32_t device)
 {
 	if (device == CT_UNKNOWN) {
 		text_str(t, "unknown GPU");
@@ -123,18 +103,9 @@ static void device(struct text *t, uint32_t device, const char *after)
 		text_str(t, "GPU ");
 		text_u64(t, device);
 	}
-	text_str(t, after);
 }
 
-static void stream(struct text *t, uint32_t id, const char *before)
-{
-	if (id == CT_UNKNOWN)
-		return;
-	text_str(t, before);
-	text_u64(t, id);
-}
-
-static void thread(struct text *t, const struct track *k, const char *after)
+static void put_thread(struct text *t, const struct track *k)
 {
 	text_str(t, "thread ");
 	text_u64(t, k->key.first);
@@ -143,30 +114,21 @@ static void thread(struct text *t, const struct track *k, const char *after)
 		text_plain(t, k->thread, CT_COMM_LEN);
 		text_str(t, ")");
 	}
-	text_str(t, after);
 }
 
 void tracks_name(struct text *t, const struct track *k)
 {
-	switch (k->key.kind) {
-	case TRACK_MARKERS: thread(t, k, ", ranges"); break;
-	case TRACK_THREAD: thread(t, k, ""); break;
-	case TRACK_OVERHEAD: thread(t, k, ", overhead"); break;
-	case TRACK_OPERATORS: thread(t, k, ", operators"); break;
-	case TRACK_COLLECTIVES: thread(t, k, ", collectives"); break;
-	case TRACK_PRODUCTS: thread(t, k, ", products"); break;
-	case TRACK_STREAM:
-		device(t, k->key.first, "");
-		stream(t, k->key.second, ", stream ");
-		break;
-	case TRACK_WAITS:
-		device(t, k->key.first, ", waits");
-		stream(t, k->key.second, " of stream ");
-		break;
-	case TRACK_MEMORY: device(t, k->key.first, ", memory"); break;
-	case TRACK_HOLES: text_str(t, "not seen"); break;
-	default: device(t, k->key.first, ", events");
-	}
+	const struct slice_track_row *row = &slice_tracks[k->track];
+
+	if (row->of == OF_THREAD)
+		put_thread(t, k);
+	else if (row->of == OF_GPU || row->of == OF_DEVICE || row->of == OF_STREAM)
+		put_device(t, k->key.first);
+	text_str(t, row->name);
+	if (row->of != OF_STREAM || k->key.second == CT_UNKNOWN)
+		return;
+	text_str(t, row->stream);
+	text_u64(t, k->key.second);
 }
 
 void tracks_process(struct text *t, const struct track *k)

@@ -1,40 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tracks.h - finds the track of a timeline to which a record belongs: a thread, a stream, a device.
- * Tracks are numbered from 0 in the order in which they are found. Knows no format.
+ * tracks.h - the tracks of a timeline, numbered from 0 in the order in which they are found, with their names for people:
+ * "thread 12345", "GPU 0, stream 7". What tracks there are is in tracks.def. Knows no format.
  */
 #ifndef CT_TRACKS_H
 #define CT_TRACKS_H
 
-#include "../../flow/sink.h"
 #include "../../util/table/keyed.h"
 #include "../../util/text.h"
+#include "slice.h"
 
 #define TRACKS_MAX 65536
 #define TRACKS_NONE UINT32_MAX
 
-enum track_kind {
-	TRACK_MARKERS,	   /* ranges and marks of a thread */
-	TRACK_THREAD,	   /* calls of a thread */
-	TRACK_OVERHEAD,	   /* overhead of the driver on a thread */
-	TRACK_STREAM,	   /* work of a stream: kernels, copies, sets, graphs */
-	TRACK_WAITS,	   /* synchronizations of a stream or a context */
-	TRACK_MEMORY,	   /* memory of a device that is taken, given back and moved */
-	TRACK_EVENTS,	   /* events of a device, by the machine's number */
-	TRACK_OPERATORS,   /* of a thread, as are the two that follow: a framework's operators */
-	TRACK_COLLECTIVES, /* calls of a library for collectives */
-	TRACK_PRODUCTS,	   /* calls that multiply matrices */
-	TRACK_HOLES,	   /* what was not seen of a process, or of the machine */
-};
 struct track {
 	struct {
-		uint32_t kind; /* enum track_kind */
+		uint32_t page; /* its kind: the page's number of it */
 		uint32_t pid;  /* process_unique(); 0: the track belongs to no process */
 		/* thread id as shown; the GPU's number in the trace and the stream
 		 * (CT_UNKNOWN: not known) */
 		uint32_t first, second;
 	} key;
 	uint32_t shown_pid;
+	uint8_t track; /* enum slice_track: the first one that was found, where several are one on the page */
 	char comm[CT_COMM_LEN];
 	/* name of the thread, if it is not its process's leader; "": not known */
 	char thread[CT_COMM_LEN];

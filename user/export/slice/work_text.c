@@ -17,7 +17,7 @@ const char *work_kernel(const struct sink_opts *o, const struct kernel_name *k)
 }
 
 /* enum ct_memory_kind */
-static const char *memory_kind(uint8_t memory)
+const char *work_memory_kind(uint8_t memory)
 {
 	static const char *const names[] = { "Unknown",	      "Pageable",      "Pinned",
 					     "Device",	      "Array",	       "Managed",
@@ -26,7 +26,7 @@ static const char *memory_kind(uint8_t memory)
 	return memory < ARRAY_LEN(names) ? names[memory] : "Unknown";
 }
 
-static const char *copy_kind(uint8_t kind)
+const char *work_copy_kind(uint8_t kind)
 {
 	static const char *const names[] = { "Unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
 					     "AtoD",	"DtoA", "DtoD", "HtoH", "PtoP" };
@@ -88,12 +88,12 @@ const char *work_text(const struct ct_hdr *h, char buf[WORK_TEXT_MAX])
 	switch (h->kind) {
 	case CT_KERNEL: return "kernel";
 	case CT_COPY:
-		snprintf(buf, WORK_TEXT_MAX, "Memcpy %s (%s -> %s)", copy_kind(c->kind),
-			 memory_kind(c->src), memory_kind(c->dst));
+		snprintf(buf, WORK_TEXT_MAX, "Memcpy %s (%s -> %s)", work_copy_kind(c->kind),
+			 work_memory_kind(c->src), work_memory_kind(c->dst));
 		return buf;
 	case CT_SET:
 		snprintf(buf, WORK_TEXT_MAX, "Memset (%s)",
-			 memory_kind(((const struct ct_set *)h)->memory));
+			 work_memory_kind(((const struct ct_set *)h)->memory));
 		return buf;
 	case CT_SYNC: return work_sync_type(((const struct ct_sync *)h)->type);
 	case CT_GRAPH:

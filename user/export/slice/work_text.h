@@ -16,6 +16,8 @@ const char *work_kernel(const struct sink_opts *, const struct kernel_name *k);
 /* The name of device work that is not a kernel; NULL: the record is of another kind. Returns buf
  * or a constant. */
 const char *work_text(const struct ct_hdr *, char buf[WORK_TEXT_MAX]);
+const char *work_copy_kind(uint8_t);	   /* "HtoD"; enum ct_copy_kind */
+const char *work_memory_kind(uint8_t);	   /* "Pageable"; enum ct_memory_kind */
 const char *work_sync_type(uint32_t type); /* "Stream Synchronize"; enum ct_sync_type */
 const char *work_event(uint32_t type);	   /* enum ct_event_type */
 

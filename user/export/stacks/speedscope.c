@@ -49,19 +49,10 @@ struct speedscope {
 
 static bool has_span(const struct ct_hdr *h)
 {
-	switch (h->kind) {
-	case CT_CALL:
-	case CT_FOREIGN:
-		return about_is_call(h) &&
-		       !(h->flags & (CT_F_NO_RETURN | CT_F_PENDING | CT_F_BEFORE)) &&
-		       h->end_ns > h->start_ns;
-	case CT_KERNEL:
-	case CT_COPY:
-	case CT_SET:
-	case CT_GRAPH: return !(h->flags & CT_F_NO_TIME) && h->end_ns > h->start_ns;
-	case CT_MARKER: return h->end_ns > h->start_ns;
-	}
-	return false;
+	const struct slice_row *row = slice_row(h->kind);
+
+	return row && row->flags & SLICE_NESTS && h->end_ns > h->start_ns && slice_is_shown(h) &&
+	       !(h->flags & (kind_is(h->kind, KIND_WORK) ? CT_F_NO_TIME : CT_F_NO_RETURN));
 }
 
 static void drop_spans(struct speedscope *s)

@@ -2,36 +2,20 @@
 /*
  * viz.h - what an allocator inside a program did, and what it holds, as a snapshot of PyTorch's
  * allocator: the file that torch/cuda/_memory_viz.py and pytorch.org/memory_viz read. Knows addresses,
- * sizes and call sites by number; no ledger and no event.
+ * sizes and call sites by number; no ledger and no record.
  */
 #ifndef CT_VIZ_H
 #define CT_VIZ_H
 
+#include "../../event/memory/block_change.h"
 #include "../../util/io/out.h"
 
 #define VIZ_ENTRIES (1u << 20) /* the newest ones are kept: 40 MiB */
 #define VIZ_DEVICES 256
 
-enum viz_action {
-	VIZ_ALLOC,
-	VIZ_FREE,
-	VIZ_SEGMENT_ALLOC,
-	VIZ_SEGMENT_FREE,
-	VIZ_SEGMENT_MAP,
-	VIZ_SEGMENT_UNMAP,
-	VIZ_OOM
-};
-
-struct viz_entry {
-	uint64_t at_ns, address, bytes;
-	uint32_t process, site;
-	uint16_t device;
-	uint8_t action; /* enum viz_action */
-};
-
 /* What was done, the oldest first, of all processes. */
 struct viz_history {
-	struct viz_entry *at;
+	struct block_change *at;
 	size_t n, room, first; /* first: place of the oldest one */
 	size_t max;
 	uint64_t left_out; /* older ones that are not there any more, or had no room */
@@ -40,8 +24,8 @@ struct viz_history {
 /* max: entries at most; 0: VIZ_ENTRIES. */
 void viz_history_open(struct viz_history *, size_t max);
 void viz_history_close(struct viz_history *);
-void viz_history_add(struct viz_history *, const struct viz_entry *);
-static inline const struct viz_entry *viz_history_at(const struct viz_history *h, size_t i)
+void viz_history_add(struct viz_history *, const struct block_change *);
+static inline const struct block_change *viz_history_at(const struct viz_history *h, size_t i)
 {
 	return &h->at[(h->first + i) % h->n];
 }

@@ -16,7 +16,7 @@ void viz_history_close(struct viz_history *h)
 	*h = (struct viz_history){ 0 };
 }
 
-void viz_history_add(struct viz_history *h, const struct viz_entry *e)
+void viz_history_add(struct viz_history *h, const struct block_change *e)
 {
 	if (h->n < h->max && array_fit(h->at, h->room, h->n + 1)) {
 		h->at[h->n++] = *e;

@@ -88,9 +88,9 @@ static bool covers(const struct ranges *r, uint64_t address)
 	return low && address < r->at[low - 1].end;
 }
 
-static bool is_of_block(const struct viz_entry *e)
+static bool is_of_block(const struct block_change *e)
 {
-	return e->action == VIZ_ALLOC || e->action == VIZ_FREE;
+	return e->what == BLOCK_TAKEN || e->what == BLOCK_GIVEN_BACK;
 }
 
 /* All memory that was ever a segment, whatever its device. */
@@ -99,9 +99,9 @@ static void find_known(struct ranges *known, const struct viz_state *s, const st
 	for (size_t i = 0; i < s->nsegments; i++)
 		add(known, s->segments[i].address, s->segments[i].end, 0);
 	for (size_t i = 0; i < h->n; i++) {
-		const struct viz_entry *e = viz_history_at(h, i);
+		const struct block_change *e = viz_history_at(h, i);
 
-		if (e->process == s->process && !is_of_block(e) && e->action != VIZ_OOM)
+		if (e->process == s->process && !is_of_block(e) && e->what != BLOCK_NO_MEMORY)
 			add(known, e->address, end_of(e->address, e->bytes), 0);
 	}
 	if (known->n)
@@ -119,7 +119,7 @@ static void find_unknown(struct ranges *unknown, const struct ranges *known,
 			add(unknown, b->address, end_of(b->address, b->bytes), b->device);
 	}
 	for (size_t i = 0; i < h->n; i++) {
-		const struct viz_entry *e = viz_history_at(h, i);
+		const struct block_change *e = viz_history_at(h, i);
 
 		if (e->process == s->process && is_of_block(e) && !covers(known, e->address))
 			add(unknown, e->address, end_of(e->address, e->bytes), e->device);

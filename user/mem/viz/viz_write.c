@@ -220,14 +220,14 @@ static void segment(struct writer *w, const struct viz_state *s, const struct vi
 
 /* ---- what was done ---- */
 
-static void entry(struct writer *w, struct pickle_list *list, const struct viz_entry *e,
+static void entry(struct writer *w, struct pickle_list *list, const struct block_change *e,
 		  enum key action)
 {
 	pickle_item(&w->p, list);
 	pickle_dict(&w->p);
 	word(w, ACTION, action);
 	/* of memory that could not be had there is no address */
-	number(w, e->action == VIZ_OOM ? DEVICE_FREE : ADDR, e->address);
+	number(w, e->what == BLOCK_NO_MEMORY ? DEVICE_FREE : ADDR, e->address);
 	number(w, SIZE, e->bytes);
 	number(w, STREAM, 0);
 	number(w, TIME_US, (e->at_ns + w->viz->realtime_offset_ns) / 1000);
@@ -238,26 +238,26 @@ static void entry(struct writer *w, struct pickle_list *list, const struct viz_e
 static void entries(struct writer *w, uint32_t device)
 {
 	static const enum key actions[] = {
-		[VIZ_ALLOC] = V_ALLOC,
-		[VIZ_FREE] = V_FREE_COMPLETED,
-		[VIZ_SEGMENT_ALLOC] = V_SEGMENT_ALLOC,
-		[VIZ_SEGMENT_FREE] = V_SEGMENT_FREE,
-		[VIZ_SEGMENT_MAP] = V_SEGMENT_MAP,
-		[VIZ_SEGMENT_UNMAP] = V_SEGMENT_UNMAP,
-		[VIZ_OOM] = V_OOM,
+		[BLOCK_TAKEN] = V_ALLOC,
+		[BLOCK_GIVEN_BACK] = V_FREE_COMPLETED,
+		[BLOCK_SEGMENT_TAKEN] = V_SEGMENT_ALLOC,
+		[BLOCK_SEGMENT_GIVEN_BACK] = V_SEGMENT_FREE,
+		[BLOCK_SEGMENT_MAPPED] = V_SEGMENT_MAP,
+		[BLOCK_SEGMENT_UNMAPPED] = V_SEGMENT_UNMAP,
+		[BLOCK_NO_MEMORY] = V_OOM,
 	};
 	const struct viz_history *h = w->viz->history;
 	struct pickle_list list;
 
 	pickle_list(&w->p, &list);
 	for (size_t i = 0; i < h->n; i++) {
-		const struct viz_entry *e = viz_history_at(h, i);
+		const struct block_change *e = viz_history_at(h, i);
 
 		if (e->process != w->viz->state->process || e->device != device)
 			continue;
-		if (e->action == VIZ_FREE)
+		if (e->what == BLOCK_GIVEN_BACK)
 			entry(w, &list, e, V_FREE_REQUESTED);
-		entry(w, &list, e, actions[e->action]);
+		entry(w, &list, e, actions[e->what]);
 	}
 	pickle_list_end(&w->p, &list);
 }
@@ -268,7 +268,7 @@ static uint32_t devices_of(const struct viz *v)
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < v->history->n; i++) {
-		const struct viz_entry *e = viz_history_at(v->history, i);
+		const struct block_change *e = viz_history_at(v->history, i);
 
 		if (e->process == v->state->process && e->device >= n && e->device < VIZ_DEVICES)
 			n = e->device + 1u;

@@ -29,7 +29,7 @@
 #include "agent_places.h"
 #include "agent_process.h"
 
-#define STOP_NS 8000000000ULL /* for all agents to leave */
+#define STOP_NS 1000000000ULL /* for all agents to leave, if nobody else waits for them */
 #define DRAIN_NS 20000000ULL  /* the longest drain() before that */
 
 struct agent_source {
@@ -39,7 +39,7 @@ struct agent_source {
 	struct agent_env env;
 	struct agent_child cmd;
 	struct agent_peer **peers;
-	int npeers, next;
+	int npeers;
 	struct agent_totals totals;
 	struct agent_counts counts;
 	struct agent_places places; /* processes that found none */
@@ -100,13 +100,19 @@ static int make_env(struct agent_source *a, struct capture_plan *plan, const cha
 	return err ? err : agent_env_set(&a->env, plan);
 }
 
-/* A peer waits on its socket first, then on its inbox. */
-static int change_fd(struct agent_source *a, int from, int to)
+/* A peer waits on its socket first, then on its inbox. False, after a message: it cannot. */
+static bool change_fd(struct agent_source *a, int from, const struct agent_peer *p)
 {
+	int to = agent_peer_fd(p);
+
 	if (from == to)
-		return 0;
+		return true;
 	agent_door_remove(&a->door, from);
-	return agent_door_add(&a->door, to);
+	if (!agent_door_add(&a->door, to))
+		return true;
+	msg_error("process %d: not enough memory for its agent: the agent is ignored",
+		  (int)agent_peer_conn(p)->pid);
+	return false;
 }
 
 static int prepare(struct source *s, struct capture_plan *plan)
@@ -276,6 +282,43 @@ static int open_source(struct source *s, const struct capture_plan *plan)
 	return err;
 }
 
+static int discard(void *ctx, const struct ct_hdr *rec)
+{
+	(void)ctx;
+	(void)rec;
+	return 0;
+}
+
+/* Until the agents record, or cannot. Their records stay where they are: they are of calls that nobody has
+ * seen. */
+static void wait_for_agents(struct agent_source *a)
+{
+	uint64_t until = now_ns() + AGENT_HELLO_NS;
+	const bool paused = true;
+	bool waiting = true;
+
+	while (waiting && now_ns() < until) {
+		struct pollfd ready = { .fd = a->door.epoll, .events = POLLIN };
+
+		waiting = false;
+		for (int i = a->npeers - 1; i >= 0; i--) {
+			struct agent_peer *p = a->peers[i];
+			bool greeted = agent_peer_conn(p)->greeted;
+			int fd = agent_peer_fd(p);
+
+			if (agent_peer_state(p) >= PEER_RUNNING)
+				continue;
+			agent_peer_drain(p, &a->totals, &paused, discard, NULL);
+			a->counts.started += agent_peer_conn(p)->greeted && !greeted;
+			waiting |= agent_peer_state(p) < PEER_RUNNING;
+			if (!change_fd(a, fd, p))
+				drop(a, i);
+		}
+		if (waiting)
+			poll(&ready, 1, 20);
+	}
+}
+
 /* Into each process of -p. A message names each process that cannot have it. If none can, there is nothing to trace without probes. */
 static int attach_all(struct source *s)
 {
@@ -293,6 +336,9 @@ static int attach_all(struct source *s)
 		if (fd >= 0 && !agent_connect_fd(s, fd, a->plan->pids[i]))
 			in++;
 	}
+	/* as the only source the agents say by their first records what the processes are */
+	if (!a->calls)
+		wait_for_agents(a);
 	return err ? err : in || !a->calls ? 0 : -ECHILD;
 }
 
@@ -354,6 +400,17 @@ static int tell_refused(struct agent_source *a, emit_fn emit, void *ctx)
 	return err;
 }
 
+/* The one that was read first is read last: a drain may end after the first one's records. */
+static void take_turns(struct agent_source *a)
+{
+	struct agent_peer *first = a->npeers ? a->peers[a->npeers - 1] : NULL;
+
+	for (int i = a->npeers - 1; i > 0; i--)
+		a->peers[i] = a->peers[i - 1];
+	if (first)
+		a->peers[0] = first;
+}
+
 static int drain(struct source *s, emit_fn emit, void *ctx)
 {
 	struct agent_source *a = s->priv;
@@ -363,6 +420,7 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 	accept_all(a);
 	do {
 		again = 0;
+		take_turns(a);
 		for (int i = a->npeers - 1; i >= 0; i--) {
 			struct agent_peer *p = a->peers[i];
 			enum peer_state before = agent_peer_state(p);
@@ -372,10 +430,7 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 			err = agent_peer_drain(p, &a->totals, s->paused, emit, ctx);
 
 			a->counts.started += agent_peer_conn(p)->greeted && !greeted;
-			if (change_fd(a, fd, agent_peer_fd(p))) {
-				msg_error("process %d: not enough memory for its agent: the agent "
-					  "is ignored",
-					  (int)agent_peer_conn(p)->pid);
+			if (!change_fd(a, fd, p)) {
 				drop(a, i);
 				continue;
 			}

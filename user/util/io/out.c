@@ -225,10 +225,13 @@ static void write_now(struct out *o, const char *s, size_t len)
 
 static void write_all(struct out *o, const char *s, size_t len)
 {
+	uint64_t begun_ns = now_ns();
+
 	if (!o->behind)
 		write_now(o, s, len);
 	else if (!o->error)
 		o->error = behind_put(o->behind, s, len, o->stop);
+	o->waited_ns += now_ns() - begun_ns;
 }
 
 /* Compresses what is in the buffer. `flush`: as zlib has it. */

@@ -20,7 +20,8 @@ struct out {
 	/* a regular file: no flush at out_sync() while the buffer is small and young */
 	bool is_file;
 	bool is_tty;
-	uint64_t written; /* bytes that reached fd */
+	uint64_t written;   /* bytes that reached fd */
+	uint64_t waited_ns; /* in writes */
 	uint64_t flushed_ns;
 	const char *name; /* for messages */
 	pid_t command;	  /* the shell that reads what is written; 0: none does */

@@ -7,7 +7,7 @@
 #ifndef CT_GROWING_H
 #define CT_GROWING_H
 
-#include "../event/event.h"
+#include "../event.h"
 
 #define GROWING_BUCKETS 16 /* of time; when they are full, two become one */
 

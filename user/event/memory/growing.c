@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* growing.c - see growing.h. */
-#include "../api/traits.h"
+#include "../../api/traits.h"
 #include "growing.h"
 
 #define LEAST 64 /* that are left */

@@ -6,14 +6,14 @@
 #ifndef CT_LIVE_H
 #define CT_LIVE_H
 
-#include "../util/table/keyed.h"
+#include "../../util/table/keyed.h"
 
 #define LIVE_MAX ((1u << 21) / 8 * 7) /* allocations at a time */
 
 struct live_entry {
 	uint64_t address; /* or a handle; with the next ones the key */
-	uint32_t process; /* number of the ledger */
-	uint8_t space;	  /* enum api_memory_space, or the ledger's own from 0x80 on */
+	uint32_t process; /* number of the account */
+	uint8_t space;	  /* enum api_memory_space, or LIVE_PHYSICAL */
 	uint8_t pad[3];	  /* a part of the key */
 	uint64_t bytes;
 	uint64_t taken_ns; /* when the call that took it returned */
@@ -27,6 +27,7 @@ struct live_entry {
 	uint32_t refs;	 /* handles and mappings of physical memory */
 };
 #define LIVE_NO_DEVICE 0xffff
+#define LIVE_PHYSICAL 0x80 /* space: physical memory, by a number of its own */
 _Static_assert(sizeof(struct live_entry) <= 56, "a million of them in 200 MiB");
 
 struct live {

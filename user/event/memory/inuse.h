@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * inuse.h - device memory in use, from the calls that take it and give it back, joined by address.
- * Memory that was taken before the trace is not known, so giving it back changes nothing. Knows no
- * format.
+ * inuse.h - device memory in use, as timelines draw it: what each call changes of the account. Memory
+ * that was taken before the trace is not known, so giving it back changes nothing.
  */
 #ifndef CT_INUSE_H
 #define CT_INUSE_H
 
-#include "../../event/event.h"
+#include "account.h"
 
-struct inuse;
+struct inuse {
+	struct account account;
+	/* what the call that is being handled changes */
+	int64_t delta;
+	int entries;
+	uint32_t device;
+};
 struct inuse *inuse_open(void); /* NULL: no memory */
 void inuse_close(struct inuse *);
 
@@ -19,6 +24,9 @@ bool inuse_call(struct inuse *, const struct event *, uint32_t *device, int64_t 
 /* Forgets the memory of a process, when it has ended or runs another program. */
 void inuse_forget(struct inuse *, uint32_t pid);
 /* Number of allocations that were not counted because there were too many at a time. */
-uint64_t inuse_dropped(const struct inuse *);
+static inline uint64_t inuse_dropped(const struct inuse *u)
+{
+	return u->account.no_room;
+}
 
 #endif

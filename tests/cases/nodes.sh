@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2154,SC2034
+# nodes.sh - several busy processes at once, as the ranks of a node are: each has its device work, all have one begin and one end, and what
+# is missing is said.
+NODE_WORK=$BIN/work
+
+# node N ARGS...: N processes that work (prog/work.c); their pids in PIDS, with commas in ALL.
+node() {
+	local n=$1 i
+	shift
+	PIDS=()
+	for ((i = 0; i < n; i++)); do
+		"$NODE_WORK" "$@" > "$T/work.$i" 2>&1 < /dev/null &
+		PIDS+=($!)
+	done
+	for i in "${PIDS[@]}"; do
+		wait_for 5 grep -q libcuda.so "/proc/$i/maps"
+	done
+	ALL=$(IFS=,; echo "${PIDS[*]}")
+}
+
+end_node() {
+	kill -KILL "${PIDS[@]}" 2> /dev/null
+	wait "${PIDS[@]}" 2> /dev/null
+}
+
+# node_sums: of the JSON in $T/out a line for each process: its pid, launches that returned, others, kernels, and device work without a call.
+node_sums() {
+	python3 - "$T/out" << 'EOF'
+import collections, json, sys
+sums = collections.defaultdict(lambda: [0, 0, 0, 0])
+for line in open(sys.argv[1], encoding='utf-8'):
+    r = json.loads(line)
+    if r['type'] == 'call' and r['name'] in ('cudaLaunchKernel', 'cuLaunchKernel'):
+        sums[r['pid']][1 if r.get('unfinished') else 0] += 1
+    elif r['type'] in ('kernel', 'copy', 'set'):
+        sums[r['pid']][2] += r['type'] == 'kernel'
+        sums[r['pid']][3] += 'cause' not in r
+for pid, n in sorted(sums.items()):
+    print(pid, *n)
+EOF
+}
+
+# one_window WHAT PID...: each of these processes has launches and as many kernels, and no work is without its call. A launch that
+# had not returned at the end may have its kernel.
+one_window() {
+	local what=$1 pid launches open kernels alone seen=0
+	shift
+	node_sums > "$T/sums"
+	while read -r pid launches open kernels alone; do
+		[[ " $* " == *" $pid "* ]] || continue
+		seen=$((seen + 1))
+		[ "$launches" -gt 0 ] || fail "$what: process $pid has no launches: $(tail -n 1 "$T/err")"
+		((kernels >= launches && kernels <= launches + open)) ||
+			fail "$what: process $pid has $launches launches, $open that had not returned, and $kernels kernels: $(tail -n 1 "$T/err")"
+		expect "$what: work without a call" "$alone" 0
+	done < "$T/sums"
+	expect "$what: processes" "$seen" $#
+	! grep -q 'no record of' "$T/err" || fail "$what: $(tail -n 1 "$T/err")"
+}
+
+# However busy the processes are, and however much the tracer has to read of their calls: it reads of each of their agents, too.
+case_nodes_fair() { # long
+	local n source pid launches open kernels alone
+	for n in 4 8; do
+		for source in probes hooks; do
+			node $n -- -1 loop
+			ct_json --source=$source --gpu -d 1 -p "$ALL"
+			ok_rc
+			end_node
+			node_sums > "$T/sums"
+			expect "$n by $source: processes" "$(wc -l < "$T/sums")" $n
+			while read -r pid launches open kernels alone; do
+				((launches > 0 && kernels > 0)) ||
+					fail "$n by $source: process $pid has $launches launches and $kernels kernels: $(tail -n 1 "$T/err")"
+			done < "$T/sums"
+			! grep -q 'had no agent' "$T/err" || fail "$n by $source: $(tail -n 1 "$T/err")"
+		done
+	done
+}
+
+# Calls and device work begin and end at the same moment.
+case_nodes_window() {
+	local source i
+	for source in probes hooks; do
+		node 3 -p 1 -t 2 -- -1 loop
+		for i in 1 2 3 4 5; do
+			ct_json --source=$source --gpu -d 0.3 -p "$ALL"
+			ok_rc
+			one_window "$source $i" "${PIDS[@]}"
+			no_loss
+		done
+		end_node
+	done
+}
+
+# A kernel at the end of the trace is in a scope that is known, as any other.
+case_nodes_window_scopes() {
+	local source pid
+	"$BIN/operators" train 100000000 > "$T/work.out" 2>&1 < /dev/null &
+	pid=$!
+	wait_for 5 grep -q libtorch_cpu "/proc/$pid/maps"
+	for source in probes hooks; do
+		ct_json --source=$source --gpu --layers torch -d 0.5 -p "$pid"
+		ok_rc
+		grep -q '"type":"copy"' "$T/out" || fail "$source: no device work: $(tail -n 1 "$T/err")"
+		! grep -q 'unknown scope' "$T/err" || fail "$source: $(tail -n 1 "$T/err")"
+		no_loss
+	done
+	kill -KILL $pid
+}
+
+# One of the processes is killed: it is named, and the others are whole.
+case_nodes_killed() {
+	local source
+	for source in probes hooks; do
+		node 3 -p 1 -- -1 loop
+		attach --source=$source --gpu -p "$ALL"
+		node_worked=0
+		wait_for 5 node_works
+		kill -KILL "${PIDS[0]}"
+		wait_for 5 grep -q "process ${PIDS[0]} ended without its exit handlers" "$T/err"
+		wait_for 5 node_works
+		finish INT
+		ok_rc
+		one_window $source "${PIDS[1]}" "${PIDS[2]}"
+		end_node
+	done
+}
+
+# There is more device work than at the last look.
+node_works() {
+	local n
+	n=$(grep -c '^{"type":"kernel"' "$T/out")
+	((n > ${node_worked:-0} + 100)) && node_worked=$n
+}
+
+# Processes that start late and end early have all of their work.
+case_nodes_late_and_early() {
+	local source
+	for source in probes hooks; do
+		# shellcheck disable=SC2016 # it is the inner shell's
+		ct_json --source=$source --gpu -- sh -c '"$0" 200 return & "$0" -p 1 400 return & sleep 0.3; "$0" 100 return & "$0" 7 return; wait' "$NODE_WORK"
+		ok_rc
+		expect "$source: kernels" "$(grep -c '^{"type":"kernel"' "$T/out")" 707
+		expect "$source: sums" "$(node_sums | awk '{ print $2, $3, $4, $5 }' | sort -n | tr '\n' ,)" "7 0 7 0,100 0 100 0,200 0 200 0,400 0 400 0,"
+		no_loss
+	done
+}
+
+# The tracer itself is stopped for a second: what waits is read later, and nothing is lost without a word.
+case_nodes_stopped_reader() {
+	local source
+	for source in probes hooks; do
+		node 2 -p 1 -- -1 loop
+		attach --source=$source --gpu -p "$ALL"
+		node_worked=0
+		wait_for 5 node_works
+		kill -STOP "$CT"
+		sleep 1
+		kill -CONT "$CT"
+		wait_for 5 node_works
+		finish INT
+		ok_rc
+		one_window $source "${PIDS[@]}"
+		no_loss
+		end_node
+	done
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * test_feed.c - the session's feed, with sources that stand in for those of programs: one that always has
+ * more, one that sleeps, one that has little. None of them starves another, and the last drain ends by the
+ * clock, or at once with a second signal.
+ */
+#include <time.h>
+#include <unistd.h>
+
+#include "../../user/session/session_inside.h"
+#include "../../user/session/signals.h"
+#include "../../user/util/now.h"
+#include "unit.h"
+
+#define MS 1000000ULL
+
+/* A source: `left` records, each of which takes so long. */
+struct fake {
+	uint64_t left, us, given, ending_ns;
+	bool *paused;
+};
+
+static int no_fds(struct source *s, int *fd, int max)
+{
+	(void)s;
+	(void)fd;
+	(void)max;
+	return 0;
+}
+
+static int drain(struct source *s, emit_fn emit, void *ctx)
+{
+	struct fake *f = s->priv;
+	struct ct_thread_name name = {
+		.h = { .size = sizeof(name), .kind = CT_THREAD_NAME, .pid = 10, .tid = 10 },
+		.comm = "x"
+	};
+	int err = 0;
+
+	while (f->left && !err) {
+		f->left--;
+		f->given++;
+		if (f->us)
+			usleep((useconds_t)f->us);
+		name.h.start_ns = name.h.end_ns = now_ns();
+		err = emit(ctx, &name.h);
+		if (source_paused(s->paused))
+			return err;
+	}
+	return err;
+}
+
+static const struct source_ops fake_ops = { .name = "fake", .fds = no_fds, .drain = drain };
+
+struct run {
+	struct session s;
+	struct fake fakes[3];
+	struct filter filter;
+};
+
+static void run_open(struct run *r, int n)
+{
+	struct resolve_opts resolve = { .info = false };
+
+	memset(r, 0, sizeof(*r));
+	r->s.nsources = n;
+	for (int i = 0; i < n; i++)
+		r->s.sources[i] = (struct source){ .ops = &fake_ops,
+						   .priv = &r->fakes[i],
+						   .paused = &r->s.paused,
+						   .full = &r->s.full };
+	CHECK(!stages_open(&r->s.stages, &resolve, false, &r->filter, NULL, 0));
+	signals_pending = 0;
+}
+
+static void run_close(struct run *r)
+{
+	stages_close(&r->s.stages);
+}
+
+/* Whoever is busy: each source has its turn in each feed. */
+static void test_turns(void)
+{
+	for (int busy = 0; busy < 3; busy++) {
+		struct run r;
+
+		CASE_ROW("source %d is busy", busy);
+		run_open(&r, 3);
+		for (int i = 0; i < 3; i++)
+			r.fakes[i].left = i == busy ? UINT64_MAX : 5;
+		for (uint64_t feeds = 1; feeds <= 3; feeds++) {
+			CHECK(session_feed_all(&r.s) == 0);
+			CHECK(r.s.paused); /* there is more */
+			for (int i = 0; i < 3; i++)
+				CHECK(i == busy ? r.fakes[i].given > 100 * feeds
+						: r.fakes[i].given == 5);
+		}
+		run_close(&r);
+	}
+}
+
+/* A signal interrupts all of them. */
+static void test_signal(void)
+{
+	struct run r;
+
+	run_open(&r, 2);
+	r.fakes[0].left = r.fakes[1].left = UINT64_MAX;
+	signals_pending = 1;
+	CHECK(session_feed_all(&r.s) == 0);
+	CHECK_EQ(1, r.fakes[0].given);
+	CHECK_EQ(1, r.fakes[1].given);
+	run_close(&r);
+}
+
+/* The last drain ends by the clock, also if programs leave the tracer little of the processors, as this source
+ * sleeps; what was not read is counted. */
+static void test_end(void)
+{
+	uint64_t begun;
+	struct run r;
+
+	run_open(&r, 1);
+	r.fakes[0] = (struct fake){ .left = 40000, .us = 200 };
+	r.s.ending = true;
+	begun = now_ns();
+	session_feed_for(&r.s, 100 * MS);
+	CHECK(!session_feed_last(&r.s));
+	CHECK(r.s.late);
+	/* far from the eight seconds that all of them take */
+	CHECK(now_ns() - begun < 4000 * MS);
+	r.fakes[0].left = 1234;
+	r.fakes[0].us = 0;
+	CHECK(!session_feed_unread(&r.s, &r.s.sources[0]));
+	CHECK_EQ(1234, holes_number(r.s.stages.holes, CT_HOLE_QUEUED));
+	CHECK(holes_fails(r.s.stages.holes));
+	run_close(&r);
+}
+
+/* What all sources have is read if there is time, and then no row says that something was not. */
+static void test_all_read(void)
+{
+	struct run r;
+
+	run_open(&r, 1);
+	r.fakes[0].left = 40000;
+	r.s.ending = true;
+	session_feed_for(&r.s, 1000000 * MS);
+	CHECK(!session_feed_last(&r.s));
+	CHECK(!r.s.late);
+	CHECK_EQ(40000, r.fakes[0].given);
+	CHECK(!session_feed_unread(&r.s, &r.s.sources[0]));
+	CHECK_EQ(0, holes_rows(r.s.stages.holes));
+	run_close(&r);
+}
+
+/* A second signal ends it at once, whatever the source. */
+static void test_second_signal(void)
+{
+	struct run r;
+
+	run_open(&r, 1);
+	r.fakes[0].left = UINT64_MAX;
+	r.s.ending = true;
+	r.s.signals_at_end = 1;
+	signals_pending = 2;
+	session_feed_for(&r.s, 1000000 * MS);
+	CHECK(!session_feed_last(&r.s));
+	CHECK(r.s.late);
+	CHECK_EQ(1, r.fakes[0].given);
+	run_close(&r);
+}
+
+int main(void)
+{
+	RUN(test_turns);
+	RUN(test_signal);
+	RUN(test_end);
+	RUN(test_all_read);
+	RUN(test_second_signal);
+	return unit_end();
+}
