@@ -4,7 +4,7 @@
  * three ways through it: to hooks_entry, where the call is recorded; the stub counts the call by
  * itself, and the code stays within two cache lines; or the stub counts only calls from code in
  * engine_within. One byte selects the way, so it can be changed while threads are anywhere in the
- * stub. All functions are for the agent's own thread.
+ * stub. All functions are for our own thread.
  */
 #ifndef CT_HOOKS_STUB_H
 #define CT_HOOKS_STUB_H

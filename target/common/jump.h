@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * jump.h - the jump at a function's begin: its parts on this processor, and the one byte (aarch64:
- * one instruction) that is written. All functions are for the agent's own thread.
+ * one instruction) that is written. All functions are for our own thread.
  */
 #ifndef CT_HOOKS_JUMP_H
 #define CT_HOOKS_JUMP_H

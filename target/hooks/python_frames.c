@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * python_frames.c - see python.h. It runs on the program's thread, under the rules of engine.h for entry()
+ * python_frames.c - see python_frames.h. It runs on the program's thread, under the rules of engine.h for entry()
  * and leave(): no libc, no vector registers, little stack. The data lies in memory of the thread,
  * which is mapped at the thread's first stack and is used again by the next thread with its block.
  */

@@ -7,7 +7,7 @@
 
 #include <sys/uio.h>
 
-#include "engine.h"
+#include "../engine/engine.h"
 #include "ring_write.h"
 #include "../common/sys.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stub_aarch64.c - see stub.h. There is only one way, to hooks_entry: call_enter() counts the
+ * stub_aarch64.c - see call_stub.h. There is only one way, to hooks_entry: call_enter() counts the
  * calls.
  */
 #include "../common/emit.h"

@@ -17,7 +17,7 @@
  *     continues.
  *
  * engine_open(), _install(), _remove(), _check() and _close() are for one thread at a time (a
- * thread of the agent), because they take no locks. They may allocate and use the C library.
+ * thread of ours), because they take no locks. They may allocate and use the C library.
  */
 #ifndef CT_HOOKS_ENGINE_H
 #define CT_HOOKS_ENGINE_H
@@ -277,7 +277,7 @@ __u64 hook_true_return(__u64 word);
 struct hook_thread *hook_self(void);
 
 /* Calls that the thread makes between hook_guard_enter() and hook_guard_leave() are not seen. This
- * is for the agent's own threads, and for code of ours that calls the program's functions. The
+ * is for our own threads, and for code of ours that calls the program's functions. The
  * pairs may be nested. */
 void hook_guard_enter(void);
 void hook_guard_leave(void);
