@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* watch.c - see watch.h. docs/hooks.md says why a hook may be put on, and taken off, at any moment. */
+/* watch_cupti.c - see watch_cupti.h. docs/hooks.md says why a hook may be put on, and taken off, at any moment. */
 #include "../common/compat.h"
 
-#include "watch.h"
+#include "watch_cupti.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * state.h - what the engine's parts share.
+ * engine_state.h - what the engine's parts share.
  *
  * A thread's frames are a stack in its area. hooks_top, a thread-local word, points to the first
  * free frame. Its bits below HOOK_PART are 0 if there is no free frame: the thread has no area yet
@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #include "engine.h"
-#include "layout.h"
+#include "area.h"
 #include "../common/sys.h"
 
 #define HOOK_BUSY (~0ULL)
@@ -168,7 +168,6 @@ extern __u64 call_probes_lo, call_probes_hi;
 extern bool call_wants_probes;
 
 /* entry_*.S */
-void hooks_entry(void) __attribute__((visibility("hidden")));
 void hooks_return(void) __attribute__((visibility("hidden")));
 
 #endif

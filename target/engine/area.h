@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * layout.h - where things lie in a thread's area, for C and for the assembler.
+ * area.h - where things lie in a thread's area, for C and for the assembler.
  *
  * The region is a section of this object without bytes in the file: HOOK_AREAS areas of two parts,
  * HOOK_PART bytes each:

@@ -2,14 +2,14 @@
 /*
  * call.c - what happens at the entry and at the return of a hooked function, on the program's
  * thread. The rules of engine.h for entry() and leave() hold here too: a signal may come between
- * any two instructions, and its handler may make hooked calls. state.h says which states a frame
+ * any two instructions, and its handler may make hooked calls. engine_state.h says which states a frame
  * has.
  */
 #include <errno.h>
 #include <linux/types.h>
 #include <sys/syscall.h>
 
-#include "state.h"
+#include "engine_state.h"
 
 struct hot engine_hot[HOOK_FUNCS];
 __thread uintptr_t hooks_top __attribute__((tls_model("initial-exec")));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * watch.h - hooks on those functions of libcupti by which a program uses CUPTI itself. A hook sees
+ * watch_cupti.h - hooks on those functions of libcupti by which a program uses CUPTI itself. A hook sees
  * the call before the function's first instruction, whichever way the program found the function,
  * and may wait; then the function is executed, unchanged. The hooks are those of target/common/jump.h and,
  * for functions without room for a jump and on aarch64, of target/common/slots.h. Calls that come from the

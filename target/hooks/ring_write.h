@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ring.h - how a thread writes entries into its ring (wire.h). Room is taken with one instruction,
+ * ring_write.h - how a thread writes entries into its ring (hooks_wire.h). Room is taken with one instruction,
  * so a signal may come between any two instructions, and its handler may write entries too. The tag
  * is written last. No libc, no vector registers.
  */
@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "hooks_wire.h"
+#include "../../wire/hooks_wire.h"
 
 /* One instruction without a lock prefix: only a signal handler of this thread may also change the
  * word. */

@@ -13,8 +13,8 @@
 
 #include "../common/jump.h"
 #include "../common/slots.h"
-#include "state.h"
-#include "../common/text.h"
+#include "engine_state.h"
+#include "../common/code_text.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18

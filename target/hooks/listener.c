@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* door.c - see door.h. */
+/* listener.c - see listener.h. */
 #include "../common/compat.h"
 
-#include "door.h"
+#include "listener.h"
 
 #include <linux/futex.h>
 #include <poll.h>
@@ -15,8 +15,8 @@
 #define SLICE_MS 20
 #define STALE_NS 5000000000ULL /* who waited has been killed meanwhile */
 
-/* CLAIMED: the agent's thread is about to answer; LEFT: the same, and nobody waits any more. */
-enum door_state { FREE, RESERVED, FILLING, WAITING, CLAIMED, LEFT, DONE };
+/* CLAIMED: the thread of the hooks is about to answer; LEFT: the same, and nobody waits any more. */
+enum listener_state { FREE, RESERVED, FILLING, WAITING, CLAIMED, LEFT, DONE };
 
 /* ---- the bell ---- */
 
@@ -40,22 +40,22 @@ void bell_wait(struct hooks_area *a, __u32 looked, int wait_ms)
 
 /* ---- who waits ---- */
 
-static bool turn(struct hooks_door *d, __u32 from, __u32 to)
+static bool turn(struct hooks_listener *d, __u32 from, __u32 to)
 {
 	return __atomic_compare_exchange_n(&d->state, &from, to, 0, __ATOMIC_ACQ_REL,
 					   __ATOMIC_RELAXED);
 }
 
-static __u32 state_of(const struct hooks_door *d)
+static __u32 state_of(const struct hooks_listener *d)
 {
 	return __atomic_load_n(&d->state, __ATOMIC_ACQUIRE);
 }
 
-/* Takes any door that is free, or whose opener has been killed. */
-static struct hooks_door *take_any(struct hooks_area *a, __u64 now, __u32 to)
+/* Takes any listener that is free, or whose opener has been killed. */
+static struct hooks_listener *take_any(struct hooks_area *a, __u64 now, __u32 to)
 {
-	for (int i = 0; i < HOOKS_DOORS; i++) {
-		struct hooks_door *d = &a->doors[i];
+	for (int i = 0; i < HOOKS_LISTENERS; i++) {
+		struct hooks_listener *d = &a->listeners[i];
 		__u32 is = state_of(d);
 
 		if ((is == FREE || (is == DONE && now - d->ns > STALE_NS)) && turn(d, is, to))
@@ -64,10 +64,10 @@ static struct hooks_door *take_any(struct hooks_area *a, __u64 now, __u32 to)
 	return NULL;
 }
 
-static struct hooks_door *take_door(struct hooks_area *a, struct hooks_door *reserved,
-				    const struct hooks_door *who)
+static struct hooks_listener *take_listener(struct hooks_area *a, struct hooks_listener *reserved,
+				    const struct hooks_listener *who)
 {
-	struct hooks_door *d = reserved;
+	struct hooks_listener *d = reserved;
 
 	if (!d || !turn(d, RESERVED, FILLING))
 		d = take_any(a, who->ns, FILLING);
@@ -78,35 +78,35 @@ static struct hooks_door *take_door(struct hooks_area *a, struct hooks_door *res
 	d->tid = who->tid;
 	d->ns = who->ns;
 	d->err = 0;
-	memset(d->visitor, 0, sizeof(d->visitor));
+	memset(d->connector, 0, sizeof(d->connector));
 	return d;
 }
 
-static void wait_at(struct hooks_area *a, struct hooks_door *d)
+static void wait_at(struct hooks_area *a, struct hooks_listener *d)
 {
 	__atomic_store_n(&d->state, WAITING, __ATOMIC_RELEASE);
 	bell_ring(a);
 }
 
-static void leave_door(struct hooks_door *d)
+static void leave_listener(struct hooks_listener *d)
 {
 	if (!turn(d, WAITING, FREE) && !turn(d, CLAIMED, LEFT))
 		turn(d, DONE, FREE);
 }
 
-/* Returns the visitor's socket if it is the agent's thread's; -EAGAIN: nobody came. */
-static int let_in(int s, const struct hooks_door *d)
+/* Returns the connection if the thread of the hooks has made it; -EAGAIN: nobody has. */
+static int accept_one(int s, const struct hooks_listener *d)
 {
 	__u8 from[ALONG_ADDRESS];
 	int fd = along_accept(s, from);
 
-	if (fd < 0 || !memcmp(from, d->visitor, sizeof(from)))
+	if (fd < 0 || !memcmp(from, d->connector, sizeof(from)))
 		return fd;
 	close(fd);
 	return -EAGAIN;
 }
 
-static int wait_for_visitor(const struct hooks_area *a, int s, const struct hooks_door *d,
+static int wait_for_connection(const struct hooks_area *a, int s, const struct hooks_listener *d,
 			    int wait_ms)
 {
 	uint64_t until = meet_now() + (uint64_t)wait_ms * 1000000;
@@ -116,16 +116,16 @@ static int wait_for_visitor(const struct hooks_area *a, int s, const struct hook
 	while (fd == -EAGAIN && meet_now() < until) {
 		if (state_of(d) == DONE && d->err)
 			return d->err;
-		if (__atomic_load_n(&a->doors_closed, __ATOMIC_ACQUIRE))
+		if (__atomic_load_n(&a->listeners_closed, __ATOMIC_ACQUIRE))
 			return -EPIPE;
 		poll(&p, 1, SLICE_MS);
-		fd = let_in(s, d);
+		fd = accept_one(s, d);
 	}
 	return fd == -EAGAIN ? -ETIMEDOUT : fd;
 }
 
-/* Waits at the door, to which the socket listens. */
-static int wait_in(struct hooks_area *a, int s, struct hooks_door *d, int wait_ms)
+/* Waits for the connection on a socket that listens already. */
+static int wait_in(struct hooks_area *a, int s, struct hooks_listener *d, int wait_ms)
 {
 	int fd;
 
@@ -134,15 +134,15 @@ static int wait_in(struct hooks_area *a, int s, struct hooks_door *d, int wait_m
 	wait_at(a, d);
 	if (s < 0)
 		return s;
-	fd = wait_for_visitor(a, s, d, wait_ms);
-	leave_door(d);
+	fd = wait_for_connection(a, s, d, wait_ms);
+	leave_listener(d);
 	return fd;
 }
 
-int door_open(struct hooks_area *a, struct hooks_door *reserved, const struct hooks_door *who,
+int listener_open(struct hooks_area *a, struct hooks_listener *reserved, const struct hooks_listener *who,
 	      int wait_ms)
 {
-	struct hooks_door *d = take_door(a, reserved, who);
+	struct hooks_listener *d = take_listener(a, reserved, who);
 	int s, fd;
 
 	if (!d)
@@ -156,55 +156,55 @@ int door_open(struct hooks_area *a, struct hooks_door *reserved, const struct ho
 
 /* ---- before and after a fork ---- */
 
-struct hooks_door *door_reserve(struct hooks_area *a)
+struct hooks_listener *listener_reserve(struct hooks_area *a)
 {
 	return take_any(a, meet_now(), RESERVED);
 }
 
-bool door_is_reserved(const struct hooks_door *d)
+bool listener_is_reserved(const struct hooks_listener *d)
 {
 	return state_of(d) == RESERVED;
 }
 
-bool door_is_answered(const struct hooks_door *d)
+bool listener_is_answered(const struct hooks_listener *d)
 {
 	__u32 state = state_of(d);
 
 	return state == DONE || state == FREE;
 }
 
-void door_release(struct hooks_door *d)
+void listener_release(struct hooks_listener *d)
 {
 	turn(d, RESERVED, FREE);
 }
 
-/* ---- who comes in ---- */
+/* ---- the thread of the hooks ---- */
 
-struct hooks_door *door_next(struct hooks_area *a)
+struct hooks_listener *listener_next(struct hooks_area *a)
 {
-	for (int i = 0; i < HOOKS_DOORS; i++)
-		if (state_of(&a->doors[i]) == WAITING && turn(&a->doors[i], WAITING, CLAIMED))
-			return &a->doors[i];
+	for (int i = 0; i < HOOKS_LISTENERS; i++)
+		if (state_of(&a->listeners[i]) == WAITING && turn(&a->listeners[i], WAITING, CLAIMED))
+			return &a->listeners[i];
 	return NULL;
 }
 
-void doors_close(struct hooks_area *a)
+void listeners_close(struct hooks_area *a)
 {
-	struct hooks_door *d;
+	struct hooks_listener *d;
 
-	__atomic_store_n(&a->doors_closed, 1, __ATOMIC_SEQ_CST);
-	while ((d = door_next(a)))
-		door_done(d, -EPIPE);
+	__atomic_store_n(&a->listeners_closed, 1, __ATOMIC_SEQ_CST);
+	while ((d = listener_next(a)))
+		listener_done(d, -EPIPE);
 }
 
-int door_enter(struct hooks_door *d)
+int listener_connect(struct hooks_listener *d)
 {
 	__u8 address[8];
 	int s = along_socket(address), err;
 
 	if (s < 0)
 		return s;
-	memcpy(d->visitor, address, sizeof(address));
+	memcpy(d->connector, address, sizeof(address));
 	err = along_connect(s, d->address);
 	if (!err)
 		return s;
@@ -212,7 +212,7 @@ int door_enter(struct hooks_door *d)
 	return err;
 }
 
-void door_done(struct hooks_door *d, int err)
+void listener_done(struct hooks_listener *d, int err)
 {
 	if (d->err) { /* nobody waits */
 		__atomic_store_n(&d->state, FREE, __ATOMIC_RELEASE);

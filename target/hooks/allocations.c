@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * held.c - see held.h. A table of slots. A key may be in any of NEAR slots from its own place on, so
+ * allocations.c - see allocations.h. A table of slots. A key may be in any of NEAR slots from its own place on, so
  * a slot can simply become free again. A slot that is being filled has the key BUSY.
  */
-#include "held.h"
+#include "allocations.h"
 
 #include <errno.h>
 #include <stddef.h>

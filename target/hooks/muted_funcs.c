@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* muted.c - see muted.h. */
-#include "muted.h"
+/* muted_funcs.c - see muted_funcs.h. */
+#include "muted_funcs.h"
 
 #include <string.h>
 #include <time.h>
 
 #include "capture.h"
-#include "engine.h"
+#include "../engine/engine.h"
 
 /* There is one window in each period. Both are as long as with probes
  * (user/source/muted/duty.h). */

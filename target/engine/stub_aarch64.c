@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stub_aarch64.c - see stub.h. There is only one way, to hooks_entry: call_enter() counts the
+ * stub_aarch64.c - see call_stub.h. There is only one way, to hooks_entry: call_enter() counts the
  * calls.
  */
 #include "../common/emit.h"
 #include "../common/pads.h"
-#include "../common/stub.h"
-#include "../common/text.h"
+#include "../common/call_stub.h"
+#include "../common/code_text.h"
 
 void stub_make(struct stub *s, const struct stub_first *first, unsigned int number,
 	       unsigned int bytes)

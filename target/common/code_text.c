@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * text.c - the mem and maps of /proc/thread-self, and membarrier().
+ * code_text.c - the mem and maps of /proc/thread-self, and membarrier().
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../hooks/state.h"
-#include "text.h"
+#include "code_text.h"
 
 #define PAGE 4096ULL
 #define PAGES 256 /* how many pages of each kind are kept */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
- * tensors.h - the shapes and types of the tensors among an operator's arguments, for its record.
+ * read_tensors.h - the shapes and types of the tensors among an operator's arguments, for its record.
  * Compiled twice: for the kernel side, and for the hooks inside a process. At most six arguments are
  * read, a bounded number of bytes of each. A tensor of which anything does not agree is not known.
  *

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stub.h - the code of one function to which its jump, or its gate, leads. A call can take one of
+ * call_stub.h - the code of one function to which its jump, or its gate, leads. A call can take one of
  * three ways through it: to hooks_entry, where the call is recorded; the stub counts the call by
  * itself, and the code stays within two cache lines; or the stub counts only calls from code in
  * engine_within. One byte selects the way, so it can be changed while threads are anywhere in the
- * stub. All functions are for the agent's own thread.
+ * stub. All functions are for our own thread.
  */
 #ifndef CT_HOOKS_STUB_H
 #define CT_HOOKS_STUB_H

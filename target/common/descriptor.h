@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * held.h - a descriptor in a process that is not ours. The program may close every descriptor that
+ * descriptor.h - a descriptor in a process that is not ours. The program may close every descriptor that
  * it finds, as a daemon does, and the number may then be a file of the program. So before each use
  * it is checked what the descriptor refers to. This is done by system call, because fstat() has a
  * symbol version in glibc that old systems lack.

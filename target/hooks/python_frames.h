@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * python.h - reads the Python frames of a call's thread, in the same way as the kernel side: both
+ * python_frames.h - reads the Python frames of a call's thread, in the same way as the kernel side: both
  * compile capture/python_walk.h. Here the memory is read by a system call.
  */
 #ifndef CT_HOOKS_PYTHON_H
@@ -10,7 +10,7 @@
 
 #include "../../wire/hooks_wire.h"
 
-/* Sets where the process's interpreter keeps its frames. The agent's thread calls it; from then on
+/* Sets where the process's interpreter keeps its frames. The thread of the hooks calls it; from then on
  * python_send() reads frames. pid: that of this process. */
 void python_set(const struct ct_python *, int pid);
 /* From here on no frames are read. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * table.h - a descriptor table of its own for a thread of ours in a process that is not ours. The program
+ * fd_table.h - a descriptor table of its own for a thread of ours in a process that is not ours. The program
  * may close every descriptor that it finds, as a daemon does, and put a file of its own under the number:
  * no check before a use is early enough. In a table of its own the numbers belong to our thread alone, and
  * the program has no descriptor that it did not open.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * counters.h - what the parts of the counters' helper share.
+ * helper.h - what the parts of the counters' helper share.
  *
  * The helper is a small program of its own, because a static program must not load libraries. It
  * links nothing but the C library (no symbol of it newer than 2.17) and finds NVML, the driver

@@ -4,7 +4,7 @@
  * returns. Everything that can be written in C is in call.c. The unwind information is right at
  * each instruction.
  */
-#include "layout.h"
+#include "area.h"
 
 /* The section has no bytes in the file: it is mapped as zeros, and threads.c maps areas there. It
  * is here for its unwind information: in a stub the caller's stack pointer is rsp, and the return

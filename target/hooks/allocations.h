@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * held.h - a table, by address, of the memory that calls of this process have allocated and not
+ * allocations.h - a table, by address, of the memory that calls of this process have allocated and not
  * freed. It is needed because a call that frees does not say the size. Any thread may use it at any
  * time, and no thread waits. Keys are never 0 or 1; a key of 0 is never found and never added.
  */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * python.c - see python.h. It runs on the program's thread, under the rules of engine.h for entry()
+ * python_frames.c - see python_frames.h. It runs on the program's thread, under the rules of engine.h for entry()
  * and leave(): no libc, no vector registers, little stack. The data lies in memory of the thread,
  * which is mapped at the thread's first stack and is used again by the next thread with its block.
  */
-#include "python.h"
+#include "python_frames.h"
 
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <time.h>
 
-#include "../../wire/hooks_ring.h"
+#include "ring_write.h"
 #include "../common/sys.h"
 
 #undef __always_inline

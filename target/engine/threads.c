@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "state.h"
+#include "engine_state.h"
 
 /* owners[]: the thread's control block, or one of these */
 #define UNMAPPED 0UL

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * muted.h - functions that the program calls so often that each call is only counted, by a few
+ * muted_funcs.h - functions that the program calls so often that each call is only counted, by a few
  * instructions at its hook (HOOK_COUNT). If the user side requests it, their calls are recorded in
- * short windows, which begin at random instants, so that their durations are known. Only the
- * agent's own thread uses this.
+ * short windows, which begin at random instants, so that their durations are known. Only the thread
+ * of the hooks uses this.
  */
 #ifndef CT_HOOKS_MUTED_H
 #define CT_HOOKS_MUTED_H

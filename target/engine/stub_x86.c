@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stub_x86.c - see stub.h. From the stub's begin:
+ * stub_x86.c - see call_stub.h. From the stub's begin:
  *
  *	 0	*jmp* *way*			the way that calls take; COUNTS: `test $way, %al` in its place
  *	 2	mov %fs:hooks_counting, %r10	COUNTS
@@ -29,8 +29,8 @@
 
 #include "../common/emit_x86.h"
 #include "../common/pads.h"
-#include "../common/stub.h"
-#include "../common/text.h"
+#include "../common/call_stub.h"
+#include "../common/code_text.h"
 
 #define COUNTS 2
 #define GO 34

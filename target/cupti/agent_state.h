@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * state.h - what the agent's files share: one state for the process, since CUPTI has one subscriber
+ * agent_state.h - what the agent's files share: one state for the process, since CUPTI has one subscriber
  * for the process.
  *
  *   agent.c    the life: start, the thread, stop, fork, exit
@@ -24,7 +24,7 @@
 #include <string.h>
 
 #include "../../wire/agent_wire.h"
-#include "held.h"
+#include "../common/descriptor.h"
 #include "cupti.h"
 #include "faults.h"
 #include "../common/meet.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * text.h - reads and writes the process's code, and reads its mappings, through /proc/self. So
+ * code_text.h - reads and writes the process's code, and reads its mappings, through /proc/self. So
  * nothing faults if a library is unmapped meanwhile, and no protection is changed (uprobes
- * permanently skip a process whose code was made writable). Only the agent's own thread uses this.
+ * permanently skip a process whose code was made writable). Only our own thread uses this.
  */
 #ifndef CT_HOOKS_TEXT_H
 #define CT_HOOKS_TEXT_H

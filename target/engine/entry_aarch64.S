@@ -4,7 +4,7 @@
  * returns. Everything that can be written in C is in call.c. The unwind information is right at
  * each instruction. Vector registers are not saved, because the C code does not use them.
  */
-#include "layout.h"
+#include "area.h"
 
 #define ARGS 80	/* bytes of struct hook_regs: its last word is right below the caller's stack */
 #define KEPT 96	/* x19 to x29, for hook_kept_regs() */
