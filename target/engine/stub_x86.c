@@ -31,6 +31,7 @@
 #include "../common/pads.h"
 #include "../common/call_stub.h"
 #include "../common/code_text.h"
+#include "engine_state.h"
 
 #define COUNTS 2
 #define GO 34

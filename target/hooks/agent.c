@@ -34,6 +34,7 @@
 #include "../common/alone.h"
 #include "../common/along.h"
 #include "../common/meet.h"
+#include "../common/pads.h"
 #include "capture.h"
 #include "listener.h"
 #include "../engine/engine.h"
@@ -52,9 +53,9 @@
 #define FORK_NAPS 20000 /* of 50 us: how long fork() waits for a change to be complete */
 #define FILTERS_EACH 32 /* threads whose filters are looked at each time */
 #define LIMIT_NAPS 4000 /* the same, for a change of the limits */
-#define LISTENER_MS 1000	/* how long a forked child waits for its connection */
+#define LISTENER_MS 1000    /* how long a forked child waits for its connection */
 #define LISTENER_NAPS 20000 /* of 50 us: as long waits its parent */
-#define BIRTH_NAPS 2000 /* and so long for the child to begin, which may have been killed */
+#define BIRTH_NAPS 2000	    /* and so long for the child to begin, which may have been killed */
 #define SLICE_MS 20
 
 enum state { IDLE, STARTING, RUNNING };
@@ -446,8 +447,8 @@ static void end_thread(bool *why)
 static bool let_thread_leave(int fds[ALONG_FDS])
 {
 	const struct hooks_listener who = { .kind = LISTENER_LEAVE,
-					.pid = (__u32)own_pid,
-					.ns = meet_now() };
+					    .pid = (__u32)own_pid,
+					    .ns = meet_now() };
 	int fd, err;
 
 	if (!along.own) {
@@ -537,7 +538,7 @@ static __attribute__((cold, noinline)) void on_loader(bool constructs)
 		return;
 	/* this is also called before anything is mapped */
 	if (capture_is_open() && try_change()) {
-		engine_reserve();
+		pads_reserve();
 		change_ends();
 	}
 	if (constructs && __atomic_load_n(&other_namespaces, __ATOMIC_RELAXED))
@@ -1076,7 +1077,7 @@ static int enter(bool waits)
 		said = (struct hook_state){ 0 };
 		hook_loader();
 		own_hook_others();
-		engine_reserve();
+		pads_reserve();
 		change_ends();
 		__atomic_store_n(&state, RUNNING, __ATOMIC_RELEASE);
 	}
@@ -1191,7 +1192,8 @@ static bool hand_over(struct hooks_listener *d)
 /* A forked child wants to be followed. */
 static void answer_child(struct hooks_listener *d)
 {
-	int fd = d->err ? d->err : listener_connect(d), err = fd < 0 ? fd : talk_birth(fd, d->tid, d->ns);
+	int fd = d->err ? d->err : listener_connect(d),
+	    err = fd < 0 ? fd : talk_birth(fd, d->tid, d->ns);
 
 	if (fd >= 0)
 		close(fd);
@@ -1309,7 +1311,8 @@ static void before_fork(void)
 /* Waits for the listener, which no child opens if there is none. */
 static void wait_for_child(struct hooks_listener *d)
 {
-	for (int i = 0; i < (listener_is_reserved(d) ? BIRTH_NAPS : LISTENER_NAPS) && !listener_is_answered(d);
+	for (int i = 0;
+	     i < (listener_is_reserved(d) ? BIRTH_NAPS : LISTENER_NAPS) && !listener_is_answered(d);
 	     i++)
 		nap();
 	listener_release(d);
