@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <lz4.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <zstd.h>
 

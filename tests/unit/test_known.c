@@ -14,6 +14,7 @@
 #include "../../user/proc/elf_read.h"
 #include "../../user/resolve/names/known.h"
 #include "../../user/resolve/names/known_driver.h"
+#include "../../user/resolve/names/stub.h"
 #include "programs.h"
 
 /* ---- forged programs ---- */
