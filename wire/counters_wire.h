@@ -12,6 +12,8 @@
 #ifndef CT_COUNTERS_WIRE_H
 #define CT_COUNTERS_WIRE_H
 
+#include "cudatrace.h"
+
 /* Kinds that are not in enum ct_kind: far above it. */
 enum counters_kind {
 	/* struct ct_hdr alone: set up; every CT_DEVICE and CT_METRIC has come */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * jump.h - the jump at a function's begin: its parts on this processor, and the one byte (aarch64:
- * one instruction) that is written. All functions are for the agent's own thread.
+ * one instruction) that is written. All functions are for our own thread.
  */
 #ifndef CT_HOOKS_JUMP_H
 #define CT_HOOKS_JUMP_H
 
-#include "../hooks/engine.h"
-#include "stub.h"
-#include "text.h"
+#include "hook.h"
+#include "call_stub.h"
+#include "code_text.h"
 
 struct jump {
 	/* address of the jump: the function's first byte, or the byte after its endbr64; 0: it was
@@ -43,6 +43,6 @@ int jump_write(const struct jump *, bool on, __u8 *found);
 /* Returns the first byte of a function whose hook is on. */
 __u8 jump_byte(void);
 __u64 jump_bytes(void);	 /* bytes of memory that are mapped for all jumps */
-void jump_release(void); /* frees what engine_reserve() has kept free */
+void jump_release(void); /* frees what pads_reserve() has kept free */
 
 #endif

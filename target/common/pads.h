@@ -3,7 +3,7 @@
  * pads.h - code of ours near the program's code: pads, where the jumps of hooks land, at addresses
  * that we cannot choose, and chunks of code within reach of both. They are mapped only at free
  * addresses. They are kept, because a thread may have been preempted in them, until the code that
- * leads to them is unmapped. All functions are for the agent's own thread.
+ * leads to them is unmapped. All functions are for our own thread.
  */
 #ifndef CT_HOOKS_PADS_H
 #define CT_HOOKS_PADS_H
@@ -11,7 +11,7 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
-#include "text.h"
+#include "code_text.h"
 
 /* a jump */
 #if defined(__x86_64__)
@@ -49,7 +49,14 @@ static inline void pads_give(__u64 address)
 __u64 pads_slot(const __u64 *near, unsigned int n);
 /* Gives a slot back, as pads_give() does for pads; chunks stay mapped. */
 void pads_slot_give(__u64 slot);
-/* Unmaps what engine_reserve() has mapped, except the pads that were made in it. */
+/*
+ * Keeps address space free until pads_release(): the jumps of libraries that are mapped from now
+ * on will land there. Does nothing in a process whose address space is limited. It makes some
+ * system calls, usually two. Any thread may call it, also where entry() may run, but only one
+ * thread at a time.
+ */
+void pads_reserve(void);
+/* Unmaps what pads_reserve() has mapped, except the pads that were made in it. */
 void pads_release(void);
 /* Returns the number of bytes mapped. */
 __u64 pads_bytes(void);

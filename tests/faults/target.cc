@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csetjmp>
 #include <csignal>
 #include <cstdio>
@@ -16,7 +17,10 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <link.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -63,7 +67,7 @@ static void in_child()
 	pid_t pid = fork();
 
 	if (!pid) {
-		alarm(60);
+		alarm(240);
 		wrong = 0;
 		steps(20);
 		_exit(wrong ? 1 : 0);
@@ -218,6 +222,99 @@ static void few_addresses()
 		wrong += !malloc(64 << 20);
 }
 
+// All that is open, but for the standard three; and what is open afterwards is the program's own.
+static void close_all()
+{
+	wrong += syscall(SYS_close_range, 3U, ~0U, 0U) != 0;
+	steps(20);
+	for (int i = 0; i < 64; i++)
+		wrong += dup(2) < 0;
+}
+
+// A socket of the program's over each number: nobody writes to it, reads from it or shuts it down.
+static void over_all()
+{
+	int ends[2];
+	char byte;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) || fcntl(ends[0], F_DUPFD, 200) != 200 ||
+	    fcntl(ends[1], F_DUPFD, 201) != 201) {
+		wrong++;
+		return;
+	}
+	for (int fd = 3; fd < 200; fd++)
+		wrong += dup2(200, fd) != fd;
+	steps(100);
+	wrong += recv(201, &byte, 1, MSG_DONTWAIT) >= 0 || errno != EAGAIN;
+	wrong += send(201, "x", 1, MSG_NOSIGNAL) != 1;
+	wrong += recv(200, &byte, 1, MSG_DONTWAIT) != 1 || byte != 'x';
+}
+
+static void another_user()
+{
+	wrong += setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534);
+}
+
+static void another_root()
+{
+	char empty[] = "/tmp/cudatrace-faults-root.XXXXXX";
+
+	wrong += !mkdtemp(empty) || chroot(empty) || chdir("/");
+}
+
+// Nothing but read, write and the end of a thread is allowed from here on.
+static bool is_strict;
+
+static void strict()
+{
+	is_strict = true;
+	wrong += prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0;
+}
+
+static int calls_too(void *)
+{
+	steps(20);
+	return 0;
+}
+
+// A child in the same memory, without a thread pointer of its own: it calls while its parent waits. Its calls are not this process's.
+static void same_memory()
+{
+	static char stack[1 << 18] __attribute__((aligned(16)));
+	long before = calls;
+	pid_t pid = clone(calls_too, stack + sizeof(stack), CLONE_VM | SIGCHLD, nullptr);
+	int status;
+
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+		wrong++;
+	calls = before;
+}
+
+// A debugger: it stops a child in each of its steps.
+static void debugs()
+{
+	int status = 0, stops = 0;
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr))
+			_exit(9);
+		alarm(60);
+		wrong = 0;
+		for (int i = 0; i < 20; i++) {
+			raise(SIGSTOP);
+			step();
+		}
+		_exit(wrong ? 1 : 0);
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) == pid && WIFSTOPPED(status)) {
+		stops += WSTOPSIG(status) == SIGSTOP;
+		if (ptrace(PTRACE_CONT, pid, nullptr, WSTOPSIG(status) == SIGSTOP ? 0L : (long)WSTOPSIG(status)))
+			break;
+	}
+	wrong += pid < 0 || status || stops != 20;
+}
+
 static void become(char **argv, long left)
 {
 	std::string n = std::to_string(left), so_far = std::to_string(calls);
@@ -244,7 +341,8 @@ int main(int argc, char **argv)
 	}
 	for (long i = 0; i < n; i++) {
 		step();
-		usleep(100);
+		if (!is_strict)
+			usleep(100);
 		if (i != at)
 			continue;
 		puts("at");
@@ -270,9 +368,25 @@ int main(int argc, char **argv)
 			dispatch();
 		else if (fault == "addresses")
 			few_addresses();
+		else if (fault == "closefrom")
+			close_all();
+		else if (fault == "dup2")
+			over_all();
+		else if (fault == "setuid")
+			another_user();
+		else if (fault == "chroot")
+			another_root();
+		else if (fault == "strict")
+			strict();
+		else if (fault == "clone-vm")
+			same_memory();
+		else if (fault == "ptrace")
+			debugs();
 	}
 	printf("done %ld %ld\n", calls.load(), wrong.load());
 	while (read(0, line, sizeof(line)) > 0)
 		;
+	if (is_strict)
+		syscall(SYS_exit, 0);
 	return 0;
 }

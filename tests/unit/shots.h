@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../../user/util/types.h"
+#include "../../wire/cudatrace.h"
 #include "prog/stacks.h"
 #include "unit.h"
 

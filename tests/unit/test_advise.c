@@ -516,6 +516,57 @@ static void test_alloc_loop(void)
 	SILENT();
 }
 
+static void comes_in(uint64_t start_ns, uint64_t end_ns)
+{
+	struct ct_hdr h = { .size = sizeof(h),
+			    .kind = CT_ENTERED,
+			    .pid = PID,
+			    .tid = st.tid,
+			    .start_ns = start_ns,
+			    .end_ns = end_ns };
+
+	give((struct event){ .rec = &h });
+}
+
+/* What an agent took to come in is no time of the call, whichever of the two is reported first, nor of the
+ * program. */
+static void test_entered(void)
+{
+	for (int late = 0; late < 2; late++) {
+		CASE_ROW("%s", late ? "after" : "before");
+		begin("sync-copy");
+		if (!late)
+			comes_in(st.now + 1 * MS, st.now + 46 * MS);
+		CALL(47 * MS, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB), U(1));
+		if (late)
+			comes_in(st.now - 46 * MS, st.now - 1 * MS);
+		for (int i = 0; i < 9; i++)
+			CALL(2 * MS, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB), U(1));
+		end_finding(0);
+		if (CHECK_EQ(1, st.n)) {
+			CHECK_EQ(20 * MS, st.findings[0].cost_ns);
+			CHECK_EQ(20 * MS, st.findings[0].places[0].cost_ns);
+			CHECK_EQ(2 * MS, st.findings[0].places[0].took_ns);
+			CHECK(st.findings[0].share > 0.99);
+		}
+		done();
+		/* a wait for nothing: of a rule that keeps more than hits */
+		begin("polling");
+		if (!late)
+			comes_in(st.now + 1 * MS, st.now + 46 * MS);
+		for (int i = 0; i < 200; i++) {
+			CALL(i ? 2 * MS : 47 * MS, "cudaDeviceSynchronize", 0);
+			if (late && !i)
+				comes_in(st.now - 46 * MS, st.now - 1 * MS);
+		}
+		end_finding(0);
+		for (unsigned int i = 0; i < st.n; i++)
+			CHECK_EQ(2 * MS * st.findings[i].n, st.findings[i].cost_ns);
+		CHECK(st.n);
+		done();
+	}
+}
+
 /* n turns, of which one in `kept` is given back at once. */
 static void handles(int n, int kept, const char *make, const char *give)
 {
@@ -1683,6 +1734,7 @@ int main(void)
 	RUN(test_polling);
 	RUN(test_alloc_loop);
 	RUN(test_create_loop);
+	RUN(test_entered);
 	RUN(test_handles);
 	RUN(test_share);
 	RUN(test_failed);

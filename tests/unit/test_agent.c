@@ -22,7 +22,7 @@
 #include "../../wire/agent_wire.h"
 #include "../../target/cupti/cupti.h"
 #include "../../target/cupti/queue.h"
-#include "../../target/cupti/state.h"
+#include "../../target/cupti/agent_state.h"
 #include "../../user/source/agent/agent.h"
 #include "../../user/source/agent/agent_child.h"
 #include "../../user/source/agent/agent_funcs.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_scope_sums.c - what calls and device work were for, by the names of scopes. */
 #include "../../user/event/scopes/lineage.h"
-#include "../../user/sums/scope_sums.h"
+#include "../../user/stat/scopes_print.h"
 #include "../../user/sums/book.h"
 #include "unit.h"
 

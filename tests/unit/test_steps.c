@@ -291,6 +291,40 @@ static void test_unseen(void)
 	holes_close(holes);
 }
 
+/* A step in which an agent came into the program is longer than by itself. */
+static void test_entered(void)
+{
+	struct ct_hdr h = { .size = sizeof(h),
+			    .kind = CT_ENTERED,
+			    .pid = 7,
+			    .tid = 7,
+			    .start_ns = 6200,
+			    .end_ns = 50000 };
+	const struct steps_of *p;
+
+	begin(NULL);
+	for (uint64_t i = 0; i < 10; i++) {
+		uint64_t at = 1000 * i + (i > 6 ? 50000 : 0), to = at + (i == 6 ? 51000 : 1000);
+		char name[32];
+
+		snprintf(name, sizeof(name), "ProfilerStep#%d", (int)i);
+		range(name, at + 1, to);
+		kernel("k", at + 10, at + 500);
+	}
+	CHECK_EQ(1, steps_event(steps, &(struct event){ .rec = &h }));
+	p = found();
+	CHECK_EQ(9, p->n);
+	CHECK_EQ(1, p->entered);
+	CHECK_EQ(0, p->unseen);
+	for (size_t i = 0; i < p->n; i++)
+		CHECK_EQ(999, p->list[i].end_ns - p->list[i].start_ns);
+	CHECK(strstr(printed(false),
+		     " 1 further step is not judged, because the agent of --gpu came "
+		     "into the program in it\n"));
+	CHECK(strstr(printed(true), "\"steps_not_judged\":1"));
+	end();
+}
+
 static void test_printed(void)
 {
 	begin(NULL);
@@ -396,6 +430,7 @@ int main(void)
 	RUN(test_optimizer);
 	RUN(test_operators);
 	RUN(test_unseen);
+	RUN(test_entered);
 	RUN(test_printed);
 	RUN(test_use);
 	return unit_end();

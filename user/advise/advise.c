@@ -154,10 +154,8 @@ static void forget_short(struct advice *a)
 }
 
 static int add_long(struct advice *a, const struct advise_process *p, const struct ct_hdr *h,
-		    uint16_t func, uint32_t type)
+		    uint64_t ns, uint16_t func, uint32_t type)
 {
-	uint64_t ns = h->end_ns > h->start_ns ? h->end_ns - h->start_ns : 0;
-
 	if (a->nlong == LONG_CALLS_MAX)
 		forget_short(a);
 	if (ns < a->long_ns)
@@ -165,7 +163,7 @@ static int add_long(struct advice *a, const struct advise_process *p, const stru
 	if (!array_room(a->long_calls, a->nlong))
 		return -ENOMEM;
 	a->long_calls[a->nlong++] =
-		(struct long_call){ h->start_ns, ns, type, func, (uint16_t)p->index };
+		(struct long_call){ h->start_ns, ns, type, h->tid, func, (uint16_t)p->index };
 	return 0;
 }
 
@@ -321,6 +319,32 @@ static void look_at_time(struct advise_process *p, const struct ct_hdr *h)
 		p->last_ns = h->end_ns;
 }
 
+static void leave_out(const struct rule *r, void *state, const struct ct_hdr *h)
+{
+	unsigned int n = r->free == rule_free_hits ? 1 : r->nhits;
+	struct hits *hits = state ? (struct hits *)((char *)state + r->hits_at) : NULL;
+
+	for (unsigned int i = 0; i < n && hits; i++)
+		hits_leave_out(&hits[i], h->tid, h->start_ns, h->end_ns);
+}
+
+/* An agent has come into the process, inside a call that comes later, or that rules have counted. */
+static void entered(struct advice *a, struct advise_process *p, const struct ct_hdr *h)
+{
+	if (h->end_ns <= h->start_ns || p->nentered == ENTERED_MAX)
+		return;
+	p->entered[p->nentered++] = (struct entered_one){ h->start_ns, h->end_ns, h->tid };
+	for (unsigned int i = 0; i < nrules; i++)
+		leave_out(rules[i], p->state[i], h);
+	for (size_t i = 0; i < a->nlong; i++) {
+		struct long_call *c = &a->long_calls[i];
+
+		if (c->proc == p->index && c->tid == h->tid && c->start_ns <= h->start_ns &&
+		    h->end_ns <= c->start_ns + c->ns)
+			c->ns -= h->end_ns - h->start_ns;
+	}
+}
+
 /* The state that is kept for all rules. */
 static int look(struct advice *a, struct seen *s)
 {
@@ -328,6 +352,8 @@ static int look(struct advice *a, struct seen *s)
 
 	if (s->traits & TR_REPORT)
 		return 0;
+	if (s->h->kind == CT_ENTERED)
+		entered(a, p, s->h);
 	if (s->call) {
 		a->totals.calls++;
 		a->totals.have |= ADVISE_CALLS;
@@ -336,10 +362,10 @@ static int look(struct advice *a, struct seen *s)
 		s->t = procs_thread(&a->procs, p, s->h->tid);
 		if (!s->t)
 			return a->procs.threads.n >= THREADS_MAX ? -ENOSPC : -ENOMEM;
-		return add_long(a, p, s->h, s->call->func, 0);
+		return add_long(a, p, s->h, s->ns, s->call->func, 0);
 	}
 	if (s->h->kind == CT_OVERHEAD)
-		return add_long(a, p, s->h, CT_NO_FUNC,
+		return add_long(a, p, s->h, s->ns, CT_NO_FUNC,
 				((const struct ct_overhead *)s->h)->type | 1u << 31);
 	if (!s->work)
 		return 0;
@@ -417,6 +443,7 @@ int advise_event(struct advice *a, const struct event *ev)
 			return 0;
 		break;
 	case CT_OVERHEAD:
+	case CT_ENTERED:
 	case CT_CONTEXT:
 	case CT_STREAM:
 	case CT_EXEC:
@@ -435,6 +462,8 @@ int advise_event(struct advice *a, const struct event *ev)
 		a->totals.no_room++;
 		return a->procs.n == PROCS_MAX ? 0 : -ENOMEM;
 	}
+	if (s.call)
+		s.ns = rule_own_ns(s.p, s.h->tid, s.h->start_ns, s.h->end_ns);
 	if (ev->rec->kind == CT_EXIT)
 		s.p->exited = true;
 	err = look(a, &s);

@@ -21,6 +21,7 @@ static void add(struct site *to, const struct site *one)
 	if (!to->n || one->took_ns > to->took_ns) {
 		to->at_ns = one->at_ns;
 		to->took_ns = one->took_ns;
+		to->tid = one->tid;
 	}
 	to->n += one->n;
 	to->ns += one->ns;
@@ -66,6 +67,26 @@ int hits_add(struct hits *h, const struct site *one, const char *name)
 	}
 	add(s, one);
 	return 0;
+}
+
+static void leave_out(struct hits *h, struct site *s, uint32_t tid, uint64_t start_ns,
+		      uint64_t end_ns)
+{
+	uint64_t ns = end_ns - start_ns;
+
+	if (s->tid != tid || s->at_ns > start_ns || end_ns > s->at_ns + s->took_ns)
+		return;
+	s->took_ns -= ns;
+	ns = ns < s->ns ? ns : s->ns;
+	s->ns -= ns;
+	h->ns -= ns < h->ns ? ns : h->ns;
+}
+
+void hits_leave_out(struct hits *h, uint32_t tid, uint64_t start_ns, uint64_t end_ns)
+{
+	for (uint32_t i = 0; i < h->nsites; i++)
+		leave_out(h, &h->sites[i], tid, start_ns, end_ns);
+	leave_out(h, &h->others, tid, start_ns, end_ns);
 }
 
 void hits_free(struct hits *h)

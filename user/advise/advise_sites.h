@@ -21,6 +21,7 @@ struct site {
 	uint16_t pad;
 	uint64_t n, ns, bytes;
 	uint64_t at_ns, took_ns; /* the longest */
+	uint32_t tid;		 /* of the longest; 0: not of one thread */
 	char *name;		 /* of a kernel; owned by the hits; NULL: none */
 };
 
@@ -35,6 +36,8 @@ struct hits {
 /* Adds `one` (its n, ns, bytes) to its site; a new site gets a copy of `name` as
  * its own name. Returns 0 or -ENOMEM. */
 int hits_add(struct hits *, const struct site *one, const char *name);
+/* An agent came in meanwhile, inside a call of this thread: the time is none of the call's own. */
+void hits_leave_out(struct hits *, uint32_t tid, uint64_t start_ns, uint64_t end_ns);
 void hits_free(struct hits *);
 
 struct site_stacks;

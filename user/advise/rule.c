@@ -8,12 +8,34 @@
 #include "../util/units.h"
 #include "rule.h"
 
+uint64_t rule_own_ns(const struct advise_process *p, uint32_t tid, uint64_t start_ns,
+		     uint64_t end_ns)
+{
+	uint64_t ns = end_ns > start_ns ? end_ns - start_ns : 0;
+
+	for (unsigned int i = 0; i < p->nentered; i++) {
+		const struct entered_one *e = &p->entered[i];
+
+		if ((!tid || e->tid == tid) && start_ns <= e->start_ns && e->end_ns <= end_ns)
+			ns -= e->end_ns - e->start_ns < ns ? e->end_ns - e->start_ns : ns;
+	}
+	return ns;
+}
+
+uint64_t rule_cause_ns(const struct seen *s)
+{
+	const struct cause *c = s->ev->cause;
+
+	return c ? rule_own_ns(s->p, 0, c->start_ns, c->end_ns) : 0;
+}
+
 struct site rule_site(const struct seen *s, uint64_t handle)
 {
 	struct site one = { .handle = handle,
 			    .func = CT_NO_FUNC,
 			    .n = 1,
 			    .at_ns = s->h->start_ns,
+			    .tid = s->call ? s->h->tid : 0,
 			    .took_ns = s->ns };
 
 	if (s->call)
@@ -76,7 +98,7 @@ struct advise_finding *rule_finding(struct advice *a, const struct rule *r,
 	f->pid = p->shown;
 	text_plain(&f->comm, p->comm, strnlen(p->comm, sizeof(p->comm)));
 	/* the span, until all is weighed */
-	f->share = p->last_ns > p->first_ns ? (double)(p->last_ns - p->first_ns) : 0;
+	f->share = (double)rule_own_ns(p, 0, p->first_ns, p->last_ns);
 	return f;
 }
 

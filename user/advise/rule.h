@@ -8,6 +8,8 @@
 #ifndef CT_RULE_H
 #define CT_RULE_H
 
+#include <stddef.h>
+
 #include "../api/traits.h"
 #include "../sums/report.h"
 #include "advise.h"
@@ -16,6 +18,7 @@
 
 #define RULES_MAX 32
 #define PROCS_MAX 128
+#define ENTERED_MAX 8 /* times that agents came into a process */
 #define THREADS_MAX 32768
 #define DEVICES_MAX 16 /* of a process */
 /* A copy to the host of at most this size counts as a value that is read, not as data moved. */
@@ -35,6 +38,11 @@ struct advise_process {
 	char comm[CT_COMM_LEN];
 	uint64_t first_ns, last_ns; /* of calls and work */
 	uint64_t ncalls, nwork;
+	struct entered_one {
+		uint64_t start_ns, end_ns;
+		uint32_t tid;
+	} entered[ENTERED_MAX];
+	unsigned int nentered;
 	uint64_t serial; /* of the last call that gave a device work */
 	bool exited;
 	void *state[RULES_MAX];
@@ -75,7 +83,7 @@ struct seen {
 	struct advise_process *p;
 	struct thread *t; /* of calls */
 	uint32_t traits;
-	uint64_t ns;	/* how long; 0 where it is not known */
+	uint64_t ns;	/* how long, without an agent's coming in; 0 where it is not known */
 	uint64_t bytes; /* of copies and sets */
 	uint8_t way;	/* of copies: enum report_way, as the call says it */
 	bool failed;
@@ -90,6 +98,9 @@ struct rule {
 	int (*event)(void *state, const struct seen *); /* 0 or -ENOMEM */
 	void (*end)(void *state, struct advice *, struct advise_process *);
 	void (*free)(void *state); /* NULL: the state owns no other memory */
+	/* where in the state hits are, and how many; 0 and one with rule_free_hits() */
+	size_t hits_at;
+	uint8_t nhits;
 };
 #define KIND(k) (1ULL << (k))
 
@@ -111,6 +122,11 @@ void rule_say(struct text *, const char *fmt, ...) __attribute__((format(printf,
 const char *rule_time(double ns);
 const char *rule_bytes(double bytes);
 
+/* A stretch without the time that agents took to come in, inside a call of this thread; tid 0: of any. */
+uint64_t rule_own_ns(const struct advise_process *, uint32_t tid, uint64_t start_ns,
+		     uint64_t end_ns);
+/* The time of the call that caused the device work; 0: not known. */
+uint64_t rule_cause_ns(const struct seen *);
 /* The site of an event. handle: tells sites of the same call apart; 0: none. */
 struct site rule_site(const struct seen *, uint64_t handle);
 /* Adds one at the event's own site. */
@@ -124,6 +140,7 @@ const struct ct_device *advise_device(const struct advice *, uint32_t pid, uint3
 struct long_call {
 	uint64_t start_ns, ns;
 	uint32_t type; /* of an overhead; 0: a call */
+	uint32_t tid;
 	uint16_t func, proc;
 };
 /* All zero. NULL: no memory; the failure is remembered. */

@@ -217,7 +217,7 @@ static void learn_clock(struct info *in, const struct ct_clock *c)
 	in->drift_ns = (int64_t)(offset - in->first_offset_ns);
 }
 
-static int take(struct info *in, const struct ct_hdr *h)
+static int info_record(struct info *in, const struct ct_hdr *h)
 {
 	const struct process *p;
 	struct info_process *i;
@@ -331,8 +331,8 @@ static void print_processes(struct info *in)
 	if (more)
 		out_fmt(&in->out, "  and %u more\n", more);
 	if (idle)
-		out_fmt(&in->out, "  %u%s process%s made no call\n", idle, shown ? " other" : "",
-			idle == 1 ? "" : "es");
+		out_fmt(&in->out, "  %u%s process%s made no call%s\n", idle, shown ? " other" : "",
+			idle == 1 ? "" : "es", holes_unseen(in->holes) ? " that was seen" : "");
 	if (in->beyond)
 		out_fmt(&in->out,
 			"  %llu records are of further processes, which are not counted here\n",
@@ -682,7 +682,7 @@ static int read_all(struct info *in, struct reader *r)
 	reader_stats(r, &stats);
 	progress_open(&shown, "reading the recording");
 	while (!err && (n = reader_next(r, &h)) == 1) {
-		err = take(in, h);
+		err = info_record(in, h);
 		if (++records % 4096 == 0)
 			progress_at(&shown, reader_at(r), stats.bytes);
 	}

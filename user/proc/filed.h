@@ -12,7 +12,9 @@
 #ifndef CT_FILED_H
 #define CT_FILED_H
 
+#include "../../wire/cudatrace.h"
 #include "target.h"
+#include "../../wire/cudatrace.h"
 
 struct filed;
 /* Finds the name of a file that a process has mapped recently, by its inode number. False: not

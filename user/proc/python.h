@@ -9,7 +9,9 @@
 #ifndef CT_PROC_PYTHON_H
 #define CT_PROC_PYTHON_H
 
+#include "../../wire/cudatrace.h"
 #include "target.h"
+#include "../../wire/cudatrace.h"
 
 struct ct_python; /* wire/control.h */
 

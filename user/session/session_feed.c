@@ -70,7 +70,7 @@ static bool is_late(struct session *s)
 }
 
 /* The first stage: takes a record from the source. */
-static int take(void *ctx, const struct ct_hdr *rec)
+static int feed_record(void *ctx, const struct ct_hdr *rec)
 {
 	struct session *s = ctx;
 	int err = 0;
@@ -109,7 +109,7 @@ int session_feed_all(struct session *s)
 		s->slice_end_ns = clock_ns(CLOCK_MONOTONIC) + SLICE_NS;
 		/* a source that has all of its time gives way to the next one, and no source to none */
 		s->paused = s->full = !s->ending && out_full(&s->out);
-		err = src->ops->drain(src, take, s);
+		err = src->ops->drain(src, feed_record, s);
 		if (err < 0)
 			return err;
 		more |= s->paused;
@@ -175,7 +175,7 @@ int session_feed_last(struct session *s)
 	do {
 		before = s->losses.received;
 		s->paused = false;
-		err = src->ops->drain(src, take, s);
+		err = src->ops->drain(src, feed_record, s);
 	} while (err >= 0 && !s->late && s->losses.received != before);
 	return err < 0 ? err : 0;
 }
@@ -203,7 +203,7 @@ int session_feed_work(struct session *s, uint64_t until_ns)
 			s->paused = false;
 			if (src->ops->endless)
 				await_records(src);
-			err = src->ops->drain(src, take, s);
+			err = src->ops->drain(src, feed_record, s);
 		}
 		if (err >= 0)
 			err = stages_flush(&s->stages, clock_ns(CLOCK_MONOTONIC));
@@ -217,7 +217,7 @@ int session_feed_rest(struct session *s, struct source *src)
 	int err, waits = 0;
 
 	s->paused = false;
-	while ((err = src->ops->drain(src, take, s)) == 0) {
+	while ((err = src->ops->drain(src, feed_record, s)) == 0) {
 		/* what it had is sent at once when it has begun */
 		if (clock_ns(CLOCK_MONOTONIC) > s->end_ns || waits > REST_WAITS)
 			s->late = true;
@@ -374,8 +374,8 @@ int session_feed_call_counts(struct session *s)
 
 	s->losses.counted = s->counted_ended;
 	stages_count_anew(&s->stages);
-	err = session_first(s)->ops->call_counts(session_first(s), take, s);
-	process_table_counted(s->stages.procs);
+	err = session_first(s)->ops->call_counts(session_first(s), feed_record, s);
+	process_table_counted(world_processes(s->stages.world));
 	return err;
 }
 

@@ -7,6 +7,7 @@
 #define CT_PYTHON_SEEK_H
 
 #include "../util/types.h"
+#include "../../wire/cudatrace.h"
 
 struct ct_python;
 struct python_seek;

@@ -4,86 +4,8 @@
  * CSV with a row for each function, kernel and kind of copy. All times in nanoseconds. Knows no
  * source.
  */
-#include <string.h>
-
 #include "../flow/json_text.h"
-#include "stat_print.h"
-
-/* Times that are not known (for example of calls without return probes) are left out. */
-static void sums(struct json *j, const struct ct_sums *n)
-{
-	json_put_u64(j, "calls", n->calls);
-	json_put_u64(j, "failed", n->failed);
-	if (n->timed) {
-		json_put_u64(j, "total_ns", n->ns);
-		json_put_real(j, "avg_ns", 1, book_mean_ns(n));
-		json_put_u64(j, "min_ns", n->min_ns);
-		json_put_u64(j, "max_ns", n->max_ns);
-		json_put_real(j, "stddev_ns", 1, book_deviation_ns(n));
-	}
-	json_put_u64(j, "bytes", n->bytes);
-}
-
-/* Writes the estimated part of the calls and by how much it may be wrong at 95 % confidence, or
- * only the minimum number if text output shows only that. Writes nothing if each call was
- * counted. */
-static void estimate(struct json *j, uint64_t calls, const struct ct_estimated *e)
-{
-	if (!muted_unseen(e) && !muted_error(e))
-		return;
-	json_put_u64(j, "estimated", muted_unseen(e));
-	json_put_u64(j, "error", muted_error(e));
-	if (muted_is_floor(calls, e))
-		json_put_u64(j, "at_least", muted_at_least(calls, e));
-}
-
-static void sizes(struct json *j, const struct report_row *r)
-{
-	json_put_real(j, "avg_bytes", 1, book_mean_ns(&r->sizes->n));
-	json_put_u64(j, "median_bytes", r->median_bytes);
-	json_put_u64(j, "min_bytes", r->sizes->n.min_ns);
-	json_put_u64(j, "max_bytes", r->sizes->n.max_ns);
-	json_put_real(j, "stddev_bytes", 1, book_deviation_ns(&r->sizes->n));
-}
-
-static void histogram(struct json *j, const struct report_row *r)
-{
-	json_open_array(j, "histogram_ns");
-	for (int i = 0; i < CT_HIST_BUCKETS; i++) {
-		if (!r->hist->n[i])
-			continue;
-		json_open_array(j, NULL);
-		json_put_u64(j, NULL, book_bucket_ns((uint32_t)i));
-		json_put_u64(j, NULL, r->hist->n[i]);
-		json_end(j);
-	}
-	json_end(j);
-}
-
-static void row(struct json *j, const struct report_row *r, const struct print_about *a)
-{
-	double share = a->device && r->what == BOOK_KERNEL ? report_occupancy(&r->shape, a->device)
-							   : -1;
-
-	json_line(j, " ");
-	json_open_object(j, NULL);
-	json_put_bytes(j, "name", r->label.s, r->label.len);
-	sums(j, &r->n);
-	estimate(j, r->n.calls, &r->unseen);
-	json_put_real(j, "share", 6, r->share);
-	if (r->hist) {
-		json_put_u64(j, "median_ns", r->median_ns);
-		json_put_u64(j, "p90_ns", r->p90_ns);
-		json_put_u64(j, "p99_ns", r->p99_ns);
-	}
-	if (r->sizes)
-		sizes(j, r);
-	if (share >= 0)
-		json_put_real(j, "occupancy", 4, share);
-	if (a->hist && r->hist)
-		histogram(j, r);
-	json_end(j);
-}
+#include "stat_tables.h"
 
 /* Writes values from device work. With --gpu they are there even if no device work came. */
 static void derived_device(struct json *j, const struct report *r)
@@ -135,7 +57,7 @@ static void derived(struct json *j, const struct report *r, const struct print_a
 		json_put_u64(j, "sync_time_ns", r->totals[REPORT_SYNC].ns);
 	}
 	json_put_u64(j, "total_api_calls", calls.calls);
-	estimate(j, calls.calls, &unseen);
+	stat_put_estimate(j, calls.calls, &unseen);
 	json_put_u64(j, "failed_calls", calls.failed);
 	json_put_u64(j, "launches", r->launches);
 	if (muted_unseen(&r->launches_unseen) || muted_error(&r->launches_unseen)) {
@@ -180,47 +102,26 @@ static void memory(struct json *j, const struct book_memory *m)
 
 static void counters(struct json *j, const struct gauges *g)
 {
+	const struct table t = stat_gauges_table();
+
 	json_line(j, "");
 	json_open_array(j, "counters");
-	for (size_t i = 0; i < g->n; i++) {
-		const struct gauge *k = &g->list[i];
-
-		if (!k->samples)
-			continue;
-		json_line(j, " ");
-		json_open_object(j, NULL);
-		json_put_u64(j, "device", k->device);
-		if (*k->uuid)
-			json_put_str(j, "gpu_uuid", k->uuid);
-		json_put_str(j, "name", k->name);
-		json_put_str(j, "unit", k->unit);
-		json_put_u64(j, "samples", k->samples);
-		json_put_u64(j, "suspect", k->suspect);
-		json_put_double(j, "avg", gauge_mean(k));
-		json_put_double(j, "min", k->least);
-		json_put_double(j, "max", k->most);
-		json_end(j);
-	}
+	for (size_t i = 0; i < g->n; i++)
+		if (g->list[i].samples)
+			table_json_row(&t, j, " ", &g->list[i]);
 	json_end(j);
 }
 
 static void traffic(struct json *j, const struct report *r)
 {
+	const struct table t = stat_traffic_table();
+
 	json_line(j, "");
 	json_open_array(j, "traffic");
-	for (int w = 0; w < REPORT_WAY_END; w++) {
-		const struct report_traffic *t = &r->traffic[w];
-
-		if (!t->copies)
-			continue;
-		json_open_object(j, NULL);
-		json_put_str(j, "direction", report_way_name((enum report_way)w));
-		json_put_u64(j, "count", t->copies);
-		json_put_u64(j, "bytes", t->bytes);
-		json_put_u64(j, "device_ns", t->ns);
-		estimate(j, t->copies, &t->unseen);
-		json_end(j);
-	}
+	for (int w = 0; w < REPORT_WAY_END; w++)
+		if (r->traffic[w].copies)
+			table_json_row(&t, j, NULL,
+				       &(struct traffic_row){ (enum report_way)w, &r->traffic[w] });
 	json_end(j);
 }
 
@@ -236,9 +137,17 @@ static void lost(struct json *j, const struct losses *l)
 	json_put_holes(j, l->holes);
 }
 
+static struct section_row row_of(const struct report *r, enum report_section s, size_t i)
+{
+	const struct report_row *row = &r->rows[s][i];
+
+	return (struct section_row){ .section = s, .r = row, .n = &row->n, .unseen = &row->unseen };
+}
+
 void print_json(struct out *o, const struct report *r, const struct print_about *a)
 {
 	struct json j = json_to(o);
+	struct table t;
 
 	json_open_object(&j, NULL);
 	json_put_str(&j, "schema", "cudatrace-stat");
@@ -252,8 +161,12 @@ void print_json(struct out *o, const struct report *r, const struct print_about 
 			continue;
 		json_line(&j, "");
 		json_open_array(&j, report_section_name((enum report_section)s));
-		for (size_t i = 0; i < r->nrows[s]; i++)
-			row(&j, &r->rows[s][i], a);
+		t = stat_section_table((enum report_section)s, a);
+		for (size_t i = 0; i < r->nrows[s]; i++) {
+			const struct section_row row = row_of(r, (enum report_section)s, i);
+
+			table_json_row(&t, &j, " ", &row);
+		}
 		json_end(&j);
 	}
 	traffic(&j, r);
@@ -265,52 +178,16 @@ void print_json(struct out *o, const struct report *r, const struct print_about 
 	out_char(o, '\n');
 }
 
-static void quoted(struct out *o, const char *s, size_t n)
-{
-	out_char(o, '"');
-	/* a spreadsheet must not take it as a formula, see csv.c */
-	if (n && memchr("=+-@\t\r", *s, 6))
-		out_char(o, '\'');
-	for (size_t i = 0; i < n; i++) {
-		if (s[i] == '"')
-			out_char(o, '"');
-		out_char(o, s[i]);
-	}
-	out_char(o, '"');
-}
-
 void print_csv(struct out *o, const struct report *r, const struct print_about *a)
 {
-	(void)a;
-	out_str(o, "section,name,calls,failed,total_ns,share,avg_ns,median_ns,p99_ns,min_ns,max_ns,"
-		   "stddev_ns,bytes,estimated,error\r\n");
+	struct table t = stat_section_table(REPORT_CALLS, a);
+
+	table_csv_heads(&t, o);
 	for (int s = 0; s < REPORT_SECTION_END; s++) {
 		for (size_t i = 0; i < r->nrows[s]; i++) {
-			const struct report_row *row = &r->rows[s][i];
-			const struct ct_sums *n = &row->n;
+			const struct section_row row = row_of(r, (enum report_section)s, i);
 
-			out_fmt(o, "%s,", report_section_name((enum report_section)s));
-			quoted(o, row->label.s, row->label.len);
-			out_fmt(o, ",%llu,%llu,", (unsigned long long)n->calls,
-				(unsigned long long)n->failed);
-			if (n->timed)
-				out_fmt(o, "%llu", (unsigned long long)n->ns);
-			out_fmt(o, ",%.6f,", row->share);
-			if (n->timed)
-				out_fmt(o, "%.1f", book_mean_ns(n));
-			if (n->timed && row->hist)
-				out_fmt(o, ",%llu,%llu", (unsigned long long)row->median_ns,
-					(unsigned long long)row->p99_ns);
-			else
-				out_str(o, ",,");
-			if (n->timed)
-				out_fmt(o, ",%llu,%llu,%.1f", (unsigned long long)n->min_ns,
-					(unsigned long long)n->max_ns, book_deviation_ns(n));
-			else
-				out_str(o, ",,,");
-			out_fmt(o, ",%llu,%llu,%llu\r\n", (unsigned long long)n->bytes,
-				(unsigned long long)muted_unseen(&row->unseen),
-				(unsigned long long)muted_error(&row->unseen));
+			table_csv_row(&t, o, &row);
 		}
 	}
 }

@@ -16,15 +16,7 @@
 
 #include "../event/holes/holes.h"
 #include "../util/units.h"
-#include "stat_print.h"
-
-/* A time in its column; "-" where it is not known. */
-static void column(struct out *o, double ns, bool known)
-{
-	char text[32];
-
-	out_fmt(o, " %9s", known ? print_duration(text, sizeof(text), ns) : "-");
-}
+#include "stat_tables.h"
 
 /* Writes a bar of at most BAR columns; any value above 0 is visible. */
 #define BAR 40
@@ -40,7 +32,7 @@ static void bar(struct out *o, uint64_t n, uint64_t most, bool utf8)
 }
 
 /* A line for each octave, from the first that has any to the last. */
-static void histogram(struct out *o, const struct report_row *row, bool utf8)
+static void print_histogram(struct out *o, const struct report_row *row, bool utf8)
 {
 	uint64_t octaves[CT_HIST_BUCKETS / 8] = { 0 }, most = 0;
 	char from[32], to[32];
@@ -85,132 +77,81 @@ static void histograms(struct out *o, const struct report *r, enum report_sectio
 		if (!any)
 			out_fmt(o, "%s: durations\n", report_section_title(s));
 		any = true;
-		histogram(o, &r->rows[s][i], utf8);
+		print_histogram(o, &r->rows[s][i], utf8);
 	}
 	if (any)
 		out_char(o, '\n');
 }
 
-static bool on_device(enum report_section s)
+/* The name of a row, and how far off an estimate of its calls may be. */
+static void name_of(struct text *t, const struct section_row *row)
 {
-	return s == REPORT_KERNELS || s == REPORT_COPIES;
+	char margin[96];
+
+	if (row->r)
+		text_mem(t, row->r->label.s, row->r->label.len);
+	else
+		text_str(t, "total");
+	if (!*muted_margin(margin, sizeof(margin), row->n->calls, row->unseen))
+		return;
+	text_str(t, row->r ? "  calls" : ", calls");
+	text_str(t, margin);
 }
 
-/* Time and number; what is an estimate, at least in part, begins with `~` or `>=`. */
-static void total(struct out *o, const struct ct_sums *n, const struct ct_estimated *unseen)
+static void section_line(struct out *o, const struct table *t, const struct section_row *row)
 {
-	char number[32], text[48], time[32];
-	const char *mark = muted_number(number, sizeof(number), n->calls, unseen);
-	double ns = (double)n->ns;
+	struct text name = { 0 };
+	struct section_row named = *row;
 
-	if (*mark == '>')
-		ns *= (double)muted_at_least(n->calls, unseen) / (double)n->calls;
-	snprintf(text, sizeof(text), "%.*s%s", (int)strspn(mark, "~>="), mark,
-		 n->timed ? print_duration(time, sizeof(time), ns) : "-");
-	out_fmt(o, " %10s %11s", text, mark);
-}
-
-static void failed(struct out *o, uint64_t n, const struct ct_estimated *unseen)
-{
-	char text[32];
-
-	out_fmt(o, " %7s", muted_failures(text, sizeof(text), n, unseen));
-}
-
-static void line(struct out *o, const struct report_row *row, enum report_section s)
-{
-	bool timed = row->n.timed, hist = timed && row->hist;
-	char text[32], margin[96];
-
-	muted_margin(margin, sizeof(margin), row->n.calls, &row->unseen);
-	out_fmt(o, " %6.2f", row->share * 100);
-	total(o, &row->n, &row->unseen);
-	if (!on_device(s))
-		failed(o, row->n.failed, &row->unseen);
-	column(o, book_mean_ns(&row->n), timed);
-	column(o, (double)row->median_ns, hist);
-	column(o, (double)row->p99_ns, hist);
-	column(o, (double)row->n.min_ns, timed);
-	column(o, (double)row->n.max_ns, timed);
-	column(o, book_deviation_ns(&row->n), timed);
-	if (!on_device(s))
-		out_fmt(o, " %10s",
-			row->n.bytes ? print_bytes(text, sizeof(text), (double)row->n.bytes) : "");
-	out_str(o, "  ");
-	out_mem(o, row->label.s, row->label.len);
-	if (*margin)
-		out_fmt(o, "  calls%s", margin);
-	out_char(o, '\n');
+	named.name = &name;
+	name_of(&name, row);
+	table_text_row(t, o, &named);
+	text_free(&name);
 }
 
 /* top: how many of its rows; 0: all. The total is always that of all rows. */
-static void section(struct out *o, const struct report *r, enum report_section s, uint64_t top)
+static void section(struct out *o, const struct report *r, enum report_section s,
+		    const struct print_about *a)
 {
-	size_t n = top && top < r->nrows[s] ? top : r->nrows[s];
-	const struct ct_sums *all = &r->totals[s];
-	char margin[96];
+	size_t n = a->top && a->top < r->nrows[s] ? a->top : r->nrows[s];
+	const struct table t = stat_section_table(s, a);
 
 	if (!r->nrows[s])
 		return;
 	out_fmt(o, "%s\n", report_section_title(s));
-	out_fmt(o, " %6s %10s %11s", "Time%", "Total",
-		s == REPORT_KERNELS  ? "Instances"
-		: s == REPORT_COPIES ? "Count"
-				     : "Calls");
-	if (!on_device(s))
-		out_fmt(o, " %7s", "Failed");
-	out_fmt(o, " %9s %9s %9s %9s %9s %9s", "Avg", "Med", "P99", "Min", "Max", "StdDev");
-	if (!on_device(s))
-		out_fmt(o, " %10s", "Bytes");
-	out_str(o, s == REPORT_COPIES ? "  Operation\n" : "  Name\n");
+	table_text_heads(&t, o);
 	for (size_t i = 0; i < n; i++)
-		line(o, &r->rows[s][i], s);
+		section_line(o, &t,
+			     &(struct section_row){ .section = s,
+						    .r = &r->rows[s][i],
+						    .n = &r->rows[s][i].n,
+						    .unseen = &r->rows[s][i].unseen });
 	if (n < r->nrows[s])
 		out_fmt(o, " %6s %10s %11s  and %zu more\n", "", "", "...", r->nrows[s] - n);
-	if (r->nrows[s] > 1) {
-		muted_margin(margin, sizeof(margin), all->calls, &r->unseen[s]);
-		out_fmt(o, " %6s", "");
-		total(o, all, &r->unseen[s]);
-		if (on_device(s))
-			out_fmt(o, "%60s  total", "");
-		else {
-			/* bytes of copies, allocations and frees have no sum: the table of
-			 * traffic has one for each direction */
-			failed(o, all->failed, &r->unseen[s]);
-			out_fmt(o, "%60s %10s  total", "", "");
-		}
-		out_fmt(o, "%s%s\n", *margin ? ", calls" : "", margin);
-	}
+	if (r->nrows[s] > 1)
+		section_line(o, &t,
+			     &(struct section_row){
+				     .section = s, .n = &r->totals[s], .unseen = &r->unseen[s] });
 	out_char(o, '\n');
 }
 
 /* The same operations by their sizes. */
 static void sizes(struct out *o, const struct report *r)
 {
+	const struct table t = stat_sizes_table();
 	bool any = false;
-	char text[32];
 
 	for (size_t i = 0; i < r->nrows[REPORT_COPIES]; i++) {
 		const struct report_row *row = &r->rows[REPORT_COPIES][i];
-		const struct book_sizes *n = row->sizes;
 
-		if (!n)
+		if (!row->sizes)
 			continue;
-		if (!any)
-			out_fmt(o,
-				"GPU memory operations by size\n %10s %11s %10s %10s %10s %10s "
-				"%10s  Operation\n",
-				"Total", "Count", "Avg", "Med", "Min", "Max", "StdDev");
+		if (!any) {
+			out_str(o, "GPU memory operations by size\n");
+			table_text_heads(&t, o);
+		}
 		any = true;
-		out_fmt(o, " %10s %11llu", print_bytes(text, sizeof(text), (double)n->n.ns),
-			(unsigned long long)n->n.calls);
-		out_fmt(o, " %10s", print_bytes(text, sizeof(text), book_mean_ns(&n->n)));
-		out_fmt(o, " %10s", print_bytes(text, sizeof(text), (double)row->median_bytes));
-		out_fmt(o, " %10s", print_bytes(text, sizeof(text), (double)n->n.min_ns));
-		out_fmt(o, " %10s", print_bytes(text, sizeof(text), (double)n->n.max_ns));
-		out_fmt(o, " %10s  ", print_bytes(text, sizeof(text), book_deviation_ns(&n->n)));
-		out_mem(o, row->label.s, row->label.len);
-		out_char(o, '\n');
+		table_text_row(&t, o, row);
 	}
 	if (any)
 		out_char(o, '\n');
@@ -218,58 +159,37 @@ static void sizes(struct out *o, const struct report *r)
 
 static void gauges(struct out *o, const struct gauges *g)
 {
+	const struct table t = stat_gauges_table();
+
 	if (!g->n)
 		return;
-	out_fmt(o, "Hardware counters\n %6s %9s %12s %12s %12s  Metric\n", "Device", "Samples",
-		"Avg", "Min", "Max");
-	for (size_t i = 0; i < g->n; i++) {
-		const struct gauge *k = &g->list[i];
-
-		if (k->samples)
-			out_fmt(o, " %6u %9llu %12.6g %12.6g %12.6g  %s%s%s%s", k->device,
-				(unsigned long long)k->samples, gauge_mean(k), k->least, k->most,
-				k->name, *k->unit ? " (" : "", k->unit, *k->unit ? ")" : "");
-		else
-			out_fmt(o, " %6u %9d %12s %12s %12s  %s", k->device, 0, "-", "-", "-",
-				k->name);
-		if (k->suspect)
-			out_fmt(o, "; %llu that cannot be true left out",
-				(unsigned long long)k->suspect);
-		out_char(o, '\n');
-	}
+	out_str(o, "Hardware counters\n");
+	table_text_heads(&t, o);
+	for (size_t i = 0; i < g->n; i++)
+		table_text_row(&t, o, &g->list[i]);
 	out_char(o, '\n');
 }
 
 static void traffic(struct out *o, const struct report *r)
 {
+	const struct table t = stat_traffic_table();
 	bool any = false;
-	char text[32];
 
-	for (int w = 0; w < REPORT_WAY_END; w++)
-		any |= r->traffic[w].copies != 0;
-	if (!any)
-		return;
-	out_fmt(o, "Memory traffic (%s)\n %-12s %9s %10s %10s %10s\n",
-		r->device ? "on the device" : "as calls asked for it", "Direction", "Count",
-		"Total", "Avg", "GB/s");
 	for (int w = 0; w < REPORT_WAY_END; w++) {
-		const struct report_traffic *t = &r->traffic[w];
+		const struct traffic_row row = { (enum report_way)w, &r->traffic[w] };
 
-		if (!t->copies)
+		if (!row.t->copies)
 			continue;
-		muted_number(text, sizeof(text), t->copies, &t->unseen);
-		out_fmt(o, " %-12s %9s", report_way_name((enum report_way)w), text);
-		print_bytes(text + 1, sizeof(text) - 1, (double)t->bytes);
-		*text = '~';
-		out_fmt(o, " %10s", text + !muted_unseen(&t->unseen));
-		out_fmt(o, " %10s",
-			print_bytes(text, sizeof(text), (double)t->bytes / (double)t->copies));
-		if (t->ns)
-			out_fmt(o, " %10.2f\n", (double)t->bytes / (double)t->ns);
-		else
-			out_fmt(o, " %10s\n", "-");
+		if (!any) {
+			out_fmt(o, "Memory traffic (%s)\n",
+				r->device ? "on the device" : "as calls asked for it");
+			table_text_heads(&t, o);
+		}
+		any = true;
+		table_text_row(&t, o, &row);
 	}
-	out_char(o, '\n');
+	if (any)
+		out_char(o, '\n');
 }
 
 static void launches(struct out *o, const struct report *r)
@@ -413,24 +333,22 @@ static void profile(struct out *o, const struct report *r, const struct print_ab
 
 static void occupancy(struct out *o, const struct report *r, const struct print_about *a)
 {
-	bool head = false;
+	const struct table t = stat_occupancy_table(a);
+	bool any = false;
 
 	for (size_t i = 0; a->device && i < r->nrows[REPORT_KERNELS]; i++) {
 		const struct report_row *row = &r->rows[REPORT_KERNELS][i];
-		double share = report_occupancy(&row->shape, a->device);
 
-		if (share < 0)
+		if (report_occupancy(&row->shape, a->device) < 0)
 			continue;
-		if (!head)
-			out_fmt(o, "Theoretical occupancy\n %6s %6s %10s %10s  Name\n", "Occ.%",
-				"Block", "Registers", "Shared");
-		head = true;
-		out_fmt(o, " %6.1f %6u %10u %10u  ", share * 100, row->shape.block,
-			row->shape.registers, row->shape.shared);
-		out_mem(o, row->label.s, row->label.len);
-		out_char(o, '\n');
+		if (!any) {
+			out_str(o, "Theoretical occupancy\n");
+			table_text_heads(&t, o);
+		}
+		any = true;
+		table_text_row(&t, o, row);
 	}
-	if (head)
+	if (any)
 		out_char(o, '\n');
 }
 
@@ -450,7 +368,7 @@ double print_kernel_utilization(const struct report *r)
 void print_text(struct out *o, const struct report *r, const struct print_about *a)
 {
 	for (int s = 0; s < REPORT_SECTION_END; s++) {
-		section(o, r, (enum report_section)s, a->top);
+		section(o, r, (enum report_section)s, a);
 		if (s == REPORT_COPIES)
 			sizes(o, r);
 	}

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "../event/memory/account.h"
-#include "../sums/scope_sums.h"
+#include "scopes_print.h"
 #include "stat_print.h"
 #include "steps_print.h"
 #include "../util/msg.h"
@@ -18,8 +18,8 @@ struct stat_sink {
 	const struct stat_options *how;
 	struct book *book;
 	struct ct_device *device; /* the first device that a record reported */
-	struct account memory; /* held; only if no call is left out: the sum would be wrong */
-	struct out saved; /* with --save */
+	struct account memory;	  /* held; only if no call is left out: the sum would be wrong */
+	struct out saved;	  /* with --save */
 	/* what calls and work were for, with --by range and its like: then there is no book; NULL
 	 * otherwise */
 	struct scope_sums *scopes;

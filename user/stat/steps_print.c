@@ -8,7 +8,7 @@
  */
 #include <stdlib.h>
 
-#include "../util/io/json.h"
+#include "../render/table.h"
 #include "../util/text.h"
 #include "../util/units.h"
 #include "steps_print.h"
@@ -35,23 +35,65 @@ static void plain(struct out *o, const char *s)
 	text_free(&t);
 }
 
-static void columns(struct out *o, const struct steps_of *p, uint64_t ns, const struct step *sum)
-{
-	double use = steps_use(p, sum->least_ns, ns);
-	char text[32];
+/* What the steps of a process have. */
+#define DEVICE 1u
+#define PRODUCTS 2u
 
-	out_fmt(o, " %10s", duration(text, ns));
-	for (int i = 0; i < OVERLAP_END && p->device; i++)
-		out_fmt(o, " %10s", duration(text, sum->ns[i]));
-	if (p->device)
-		out_fmt(o, " %9llu", (unsigned long long)sum->kernels);
-	if (p->products)
-		out_fmt(o, " %10.4g", sum->flop / 1e12);
-	if (p->products && use >= 0)
-		out_fmt(o, " %6.1f", 100 * use);
-	else if (p->products)
-		out_fmt(o, " %6s", "-");
-	out_char(o, '\n');
+/* The sum of all steps is a row, too. */
+#define ALL_STEPS UINT64_MAX
+
+#define COLUMN(name, value)                                       \
+	static struct cell name(const void *row, const void *ctx) \
+	{                                                         \
+		const struct step *one = row;                     \
+		const struct steps_of *p = ctx;                   \
+                                                                  \
+		(void)p;                                          \
+		return value;                                     \
+	}
+
+static struct cell use_of(const struct steps_of *p, const struct step *one, double times)
+{
+	double use = steps_use(p, one->least_ns, one->end_ns - one->start_ns);
+
+	return use >= 0 ? cell_real(times * use) : cell_none();
+}
+
+COLUMN(step_number,
+       one->number == ALL_STEPS ? cell_bytes("all", 3, true) : cell_number(one->number))
+COLUMN(step_begin, cell_number(one->start_ns - p->list[0].start_ns))
+COLUMN(step_length, cell_number(one->end_ns - one->start_ns))
+COLUMN(step_compute, cell_number(one->ns[OVERLAP_COMPUTE]))
+COLUMN(step_exposed, cell_number(one->ns[OVERLAP_COLLECTIVE]))
+COLUMN(step_copies, cell_number(one->ns[OVERLAP_COPY]))
+COLUMN(step_idle, cell_number(one->ns[OVERLAP_IDLE]))
+COLUMN(step_kernels, cell_number(one->kernels))
+COLUMN(step_teraflop, cell_real(one->flop / 1e12))
+COLUMN(step_flop, cell_real(one->flop))
+COLUMN(step_use_percent, use_of(p, one, 100))
+COLUMN(step_use, use_of(p, one, 1))
+
+/* clang-format off */
+static const struct table_column columns[] = {
+	{ .key = "step", .head = "Step", .text = 1, .width = 10, .get = step_number },
+	{ .key = "begin_ns", .get = step_begin },
+	{ .key = "duration_ns", .head = "Length", .text = 2, .width = 10, .unit = TABLE_NS, .get = step_length },
+	{ .key = "compute_ns", .head = "Compute", .text = 3, .width = 10, .unit = TABLE_NS, .needs = DEVICE, .get = step_compute },
+	{ .key = "exposed_ns", .head = "Exposed", .text = 4, .width = 10, .unit = TABLE_NS, .needs = DEVICE, .get = step_exposed },
+	{ .key = "copy_ns", .head = "Copies", .text = 5, .width = 10, .unit = TABLE_NS, .needs = DEVICE, .get = step_copies },
+	{ .key = "idle_ns", .head = "Idle", .text = 6, .width = 10, .unit = TABLE_NS, .needs = DEVICE, .get = step_idle },
+	{ .key = "kernels", .head = "Kernels", .text = 7, .width = 9, .needs = DEVICE, .get = step_kernels },
+	{ .head = "TFLOP", .text = 8, .width = 10, .unit = TABLE_DIGITS, .digits = 4, .needs = PRODUCTS, .get = step_teraflop },
+	{ .key = "flop", .needs = PRODUCTS, .get = step_flop },
+	{ .head = "MFU%", .text = 9, .width = 6, .unit = TABLE_FIXED, .digits = 1, .needs = PRODUCTS, .get = step_use_percent },
+	{ .key = "mfu", .json_digits = 4, .needs = PRODUCTS, .get = step_use },
+};
+/* clang-format on */
+
+static struct table table_of(const struct steps_of *p)
+{
+	return (struct table)TABLE_OF(columns,
+				      (p->device ? DEVICE : 0) | (p->products ? PRODUCTS : 0), p);
 }
 
 /* What the slowest step had more of than the others. */
@@ -111,15 +153,16 @@ static void head(struct out *o, const struct steps_of *p)
 
 static void text_proc(const struct steps *s, struct out *o, const struct steps_of *p, uint64_t most)
 {
-	struct step sum = { 0 };
-	uint64_t all = 0;
+	struct step sum = { .number = ALL_STEPS };
+	const struct table t = table_of(p);
 	size_t *order, n;
 
 	head(o, p);
-	if (!p->n && p->unseen) {
+	if (!p->n && p->unseen + p->entered) {
 		out_fmt(o,
-			"%zu, and in each of them something was not seen: none can be judged\n\n",
-			p->unseen);
+			"%zu, and in each of them something was not seen%s: none can be judged\n\n",
+			p->unseen + p->entered,
+			p->entered ? ", or the agent of --gpu came in" : "");
 		return;
 	}
 	if (!p->n) {
@@ -134,25 +177,16 @@ static void text_proc(const struct steps *s, struct out *o, const struct steps_o
 		return;
 	out_fmt(o, "%zu, ", p->n);
 	reported_by(o, p);
-	out_fmt(o, "; the slowest first\n %10s %10s", "Step", "Length");
-	if (p->device)
-		out_fmt(o, " %10s %10s %10s %10s %9s", "Compute", "Exposed", "Copies", "Idle",
-			"Kernels");
-	if (p->products)
-		out_fmt(o, " %10s %6s", "TFLOP", "MFU%");
-	out_char(o, '\n');
+	out_str(o, "; the slowest first\n");
+	table_text_heads(&t, o);
 	n = most ? most : SLOWEST;
 	n = n < p->n ? n : p->n;
-	for (size_t i = 0; i < n; i++) {
-		const struct step *one = &p->list[order[i]];
-
-		out_fmt(o, " %10llu", (unsigned long long)one->number);
-		columns(o, p, one->end_ns - one->start_ns, one);
-	}
+	for (size_t i = 0; i < n; i++)
+		table_text_row(&t, o, &p->list[order[i]]);
 	for (size_t i = 0; i < p->n; i++) {
 		const struct step *one = &p->list[i];
 
-		all += one->end_ns - one->start_ns;
+		sum.end_ns += one->end_ns - one->start_ns;
 		sum.kernels += one->kernels;
 		sum.flop += one->flop;
 		sum.least_ns = one->least_ns < 0 || sum.least_ns < 0 ? -1
@@ -165,8 +199,13 @@ static void text_proc(const struct steps *s, struct out *o, const struct steps_o
 	if (p->unseen)
 		out_fmt(o, " %zu further steps are not judged, because something was not seen in them\n",
 			p->unseen);
-	out_fmt(o, " %10s", "all");
-	columns(o, p, all, &sum);
+	if (p->entered)
+		out_fmt(o,
+			" %zu further step%s not judged, because the agent of --gpu came into the "
+			"program in %s\n",
+			p->entered, p->entered == 1 ? " is" : "s are",
+			p->entered == 1 ? "it" : "them");
+	table_text_row(&t, o, &sum);
 	different(s, o, p, order[0]);
 	out_char(o, '\n');
 	free(order);
@@ -189,34 +228,11 @@ void steps_text(const struct steps *s, struct out *o, uint64_t most)
 		out_str(o, "There is no device work in this: --gpu records it.\n");
 }
 
-static void json_step(struct json *j, const struct steps_of *p, const struct step *one)
-{
-	json_line(j, "  ");
-	json_open_object(j, NULL);
-	json_put_u64(j, "step", one->number);
-	json_put_u64(j, "begin_ns", one->start_ns - p->list[0].start_ns);
-	json_put_u64(j, "duration_ns", one->end_ns - one->start_ns);
-	if (p->device) {
-		json_put_u64(j, "compute_ns", one->ns[OVERLAP_COMPUTE]);
-		json_put_u64(j, "exposed_ns", one->ns[OVERLAP_COLLECTIVE]);
-		json_put_u64(j, "copy_ns", one->ns[OVERLAP_COPY]);
-		json_put_u64(j, "idle_ns", one->ns[OVERLAP_IDLE]);
-		json_put_u64(j, "kernels", one->kernels);
-	}
-	if (p->products) {
-		double use = steps_use(p, one->least_ns, one->end_ns - one->start_ns);
-
-		json_put_real(j, "flop", 0, one->flop);
-		if (use >= 0)
-			json_put_real(j, "mfu", 4, use);
-	}
-	json_end(j);
-}
-
 void steps_json(const struct steps *s, struct out *o)
 {
 	const struct steps_of *p;
 	struct json j = json_to(o);
+	struct table t;
 	size_t n;
 
 	p = steps_list(s, &n);
@@ -237,11 +253,12 @@ void steps_json(const struct steps *s, struct out *o)
 		if (p[i].period)
 			json_put_u64(&j, "period", p[i].period);
 		json_put_u64(&j, "median_ns", p[i].median_ns);
-		if (p[i].unseen)
-			json_put_u64(&j, "steps_not_judged", p[i].unseen);
+		if (p[i].unseen + p[i].entered)
+			json_put_u64(&j, "steps_not_judged", p[i].unseen + p[i].entered);
 		json_open_array(&j, "steps");
+		t = table_of(&p[i]);
 		for (size_t k = 0; k < p[i].n; k++)
-			json_step(&j, &p[i], &p[i].list[k]);
+			table_json_row(&t, &j, "  ", &p[i].list[k]);
 		json_end(&j);
 		json_end(&j);
 	}

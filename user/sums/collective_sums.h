@@ -9,8 +9,6 @@
 #define CT_COLLECTIVE_SUMS_H
 
 #include "../event/scopes/lineage.h"
-#include "../util/io/json.h"
-#include "../util/io/out.h"
 
 #define COLLECTIVE_SIZES 65 /* powers of two: [i] of 2^(i-1) to 2^i - 1 bytes; [0] is not used */
 
@@ -29,11 +27,5 @@ struct collective_sums {
 int collective_sums_add(struct collective_sums *, const struct scope_line *, uint64_t ns,
 			bool first);
 void collective_sums_free(struct collective_sums *);
-
-/* Columns of a table: their heads, and one row's. */
-void collective_sums_heads(struct out *);
-void collective_sums_columns(const struct collective_sums *, struct out *);
-/* Members of a row's object; nothing if nothing was moved. */
-void collective_sums_json(const struct collective_sums *, struct json *);
 
 #endif

@@ -6,8 +6,6 @@
 #define CT_GEMM_SUMS_H
 
 #include "../event/scopes/lineage.h"
-#include "../util/io/json.h"
-#include "../util/io/out.h"
 #include "../event/scopes/peak.h"
 
 /* All 0: none. */
@@ -25,11 +23,5 @@ void gemm_sums_call(struct gemm_sums *, const struct ct_gemm *);
 /* Adds a kernel of a product whose FLOP are known, and with `first` these. */
 void gemm_sums_kernel(struct gemm_sums *, const struct scope_line *, const struct peaks *,
 		      const struct event *, bool first);
-
-/* Columns of a table: their heads, and one row's. device: kernels were recorded. */
-void gemm_sums_heads(struct out *);
-void gemm_sums_columns(const struct gemm_sums *, struct out *);
-/* Members of a row's object. */
-void gemm_sums_json(const struct gemm_sums *, struct json *);
 
 #endif

@@ -1,24 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * scope_sums.c - see scope_sums.h.
- *
- *   Time of device work by range; it counts for the innermost range around the call
- *   Time%   GPU time  Inclusive   Kernels   Calls  Host time   Count  Name
- *    62.10  1.124 ms   1.402 ms       120     360   2.210 ms      10  forward
- */
+/* scope_sums.c - see scope_sums.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../event/scopes/lineage.h"
 #include "../event/scopes/moved.h"
-#include "../util/io/json.h"
 #include "../util/table/keyed.h"
-#include "../util/text.h"
-#include "../util/units.h"
 #include "book.h"
-#include "collective_sums.h"
-#include "gemm_sums.h"
 #include "work_class.h"
 #include "overlap.h"
 #include "scope_sums.h"
@@ -28,21 +17,6 @@
 #define OVERLAP_MAX 262144 /* pieces of device work, and collectives' kernels, at a time */
 #define OVERLAP_SLACK 10000000000ULL /* ns: device records come so late */
 #define WITHIN_MAX 64		     /* scopes inside each other that a piece of work counts for */
-
-enum row_what { ROW_SCOPE, ROW_NONE, ROW_UNKNOWN };
-
-/* Begins with its key. */
-struct sums_row {
-	uint64_t what; /* enum row_what */
-	uint64_t hash; /* of the name */
-	char *name;
-	uint64_t scopes, scopes_ns; /* that have ended; their time on the host, added up */
-	uint64_t calls, calls_ns;   /* that the program made itself; those whose time is known */
-	uint64_t kernels, work_ns;  /* work_ns: also of copies, memsets and graphs */
-	uint64_t inclusive_ns, inclusive_calls_ns;
-	struct collective_sums moved;
-	struct gemm_sums gemm;
-};
 
 /* A collective whose bytes, or a product whose FLOP, have been counted. */
 struct moved {
@@ -65,8 +39,8 @@ struct scope_sums {
 static void expose(void *ctx, uint64_t tag, const uint64_t ns[OVERLAP_END])
 {
 	struct scope_sums *s = ctx;
-	struct sums_row *r =
-		keyed_find(&s->rows, &(struct sums_row){ .what = ROW_SCOPE, .hash = tag });
+	struct scope_row *r =
+		keyed_find(&s->rows, &(struct scope_row){ .what = SCOPE_ROW_NAMED, .hash = tag });
 
 	if (!r)
 		return;
@@ -83,7 +57,7 @@ struct scope_sums *scope_sums_open(uint32_t kinds)
 		return NULL;
 	s->kinds = kinds;
 	s->collectives = kinds & 1u << CT_SCOPE_COLLECTIVE;
-	keyed_open_of(&s->rows, struct sums_row, hash, ROWS_MAX);
+	keyed_open_of(&s->rows, struct scope_row, hash, ROWS_MAX);
 	keyed_open_of(&s->moved, struct moved, number, MOVED_MAX);
 	keyed_open_of(&s->older, struct moved, number, MOVED_MAX);
 	s->gemms = kinds & 1u << CT_SCOPE_GEMM;
@@ -105,7 +79,7 @@ struct scope_sums *scope_sums_open(uint32_t kinds)
 
 void scope_sums_close(struct scope_sums *s)
 {
-	struct sums_row *r;
+	struct scope_row *r;
 
 	if (!s)
 		return;
@@ -128,9 +102,9 @@ uint64_t scope_sums_no_room(const struct scope_sums *s)
 }
 
 /* The row of a name. NULL: there is no room. */
-static struct sums_row *row_named(struct scope_sums *s, enum row_what what, const char *name)
+static struct scope_row *row_named(struct scope_sums *s, enum scope_row_what what, const char *name)
 {
-	struct sums_row key = { .what = what, .hash = hash_bytes(name, strlen(name)) }, *r;
+	struct scope_row key = { .what = what, .hash = hash_bytes(name, strlen(name)) }, *r;
 	bool made;
 
 	r = keyed_get(&s->rows, &key, &made);
@@ -144,11 +118,11 @@ static struct sums_row *row_named(struct scope_sums *s, enum row_what what, cons
 	return NULL;
 }
 
-static struct sums_row *row_of(struct scope_sums *s, const struct scope_line *line, bool known)
+static struct scope_row *row_of(struct scope_sums *s, const struct scope_line *line, bool known)
 {
-	return line    ? row_named(s, ROW_SCOPE, line->name)
-	       : known ? row_named(s, ROW_NONE, "none")
-		       : row_named(s, ROW_UNKNOWN, "unknown");
+	return line    ? row_named(s, SCOPE_ROW_NAMED, line->name)
+	       : known ? row_named(s, SCOPE_ROW_NONE, "none")
+		       : row_named(s, SCOPE_ROW_UNKNOWN, "unknown");
 }
 
 /* Remembers a collective or product. *first: it was not remembered before. Its kernels come within
@@ -169,7 +143,7 @@ static int remember(struct scope_sums *s, const struct moved *key, bool *first)
 }
 
 /* Adds a kernel of a collective, or of a product; the bytes or FLOP when the first kernel comes. */
-static int add_moved(struct scope_sums *s, struct sums_row *r, const struct scope_line *line,
+static int add_moved(struct scope_sums *s, struct scope_row *r, const struct scope_line *line,
 		     const struct event *ev)
 {
 	struct moved key = { .pid = line->pid,
@@ -193,15 +167,15 @@ static int add_moved(struct scope_sums *s, struct sums_row *r, const struct scop
 
 /* What runs on the device beside collectives. A kernel of which it is not known whether it is one
  * of a collective hides none. */
-static int add_overlap(struct scope_sums *s, const struct sums_row *r, const struct ct_work *w)
+static int add_overlap(struct scope_sums *s, const struct scope_row *r, const struct ct_work *w)
 {
 	const struct ct_hdr *h = &w->h;
 	uint64_t device = (uint64_t)h->pid << 32 | w->device;
 	int err;
 
-	if (!s->overlap || h->kind != CT_KERNEL || r->what == ROW_UNKNOWN)
+	if (!s->overlap || h->kind != CT_KERNEL || r->what == SCOPE_ROW_UNKNOWN)
 		return 0;
-	if (r->what == ROW_NONE)
+	if (r->what == SCOPE_ROW_NONE)
 		return overlap_work(s->overlap, device, OVERLAP_COMPUTE, h->start_ns, h->end_ns);
 	err = overlap_work(s->overlap, device, OVERLAP_COLLECTIVE, h->start_ns, h->end_ns);
 	return err ? err : overlap_window(s->overlap, device, r->hash, h->start_ns, h->end_ns);
@@ -210,7 +184,7 @@ static int add_overlap(struct scope_sums *s, const struct sums_row *r, const str
 /* Adds time to each row of a scope that the event is inside of. */
 static void add_inclusive(struct scope_sums *s, const struct event *ev, uint64_t ns, bool work)
 {
-	struct sums_row *seen[WITHIN_MAX], *r;
+	struct scope_row *seen[WITHIN_MAX], *r;
 	uint32_t id = lineage_from(ev, s->kinds), n = 0;
 	const struct scope_line *line;
 	bool known;
@@ -223,8 +197,8 @@ static void add_inclusive(struct scope_sums *s, const struct event *ev, uint64_t
 		id = line->parent;
 		r = keyed_find(
 			&s->rows,
-			&(struct sums_row){ .what = ROW_SCOPE,
-					    .hash = hash_bytes(line->name, strlen(line->name)) });
+			&(struct scope_row){ .what = SCOPE_ROW_NAMED,
+					     .hash = hash_bytes(line->name, strlen(line->name)) });
 		for (uint32_t i = 0; i < n && r; i++)
 			r = seen[i] == r ? NULL : r;
 		if (!r)
@@ -255,7 +229,7 @@ static int add(struct scope_sums *s, const struct event *ev, bool work)
 {
 	const struct ct_hdr *h = ev->rec;
 	const struct scope_line *line;
-	struct sums_row *r;
+	struct scope_row *r;
 	uint64_t ns = h->end_ns - h->start_ns;
 	bool known;
 	int err = 0;
@@ -287,7 +261,7 @@ static int add(struct scope_sums *s, const struct event *ev, bool work)
 static int add_scope(struct scope_sums *s, const struct ct_scope *scope, const struct event *ev)
 {
 	const struct scope_line *line = lineage_find(ev->lineage, scope->h.pid, scope->id);
-	struct sums_row *r;
+	struct scope_row *r;
 
 	if (!line || !(s->kinds >> scope->kind & 1))
 		return 1; /* it is in no row, and nobody asked for it */
@@ -305,8 +279,8 @@ static int add_scope(struct scope_sums *s, const struct ct_scope *scope, const s
 static int add_class(struct scope_sums *s, const struct event *ev)
 {
 	const char *class = work_class(ev);
-	struct sums_row *r = class ? row_named(s, ROW_SCOPE, class)
-				   : row_named(s, ROW_UNKNOWN, "unknown");
+	struct scope_row *r = class ? row_named(s, SCOPE_ROW_NAMED, class)
+				    : row_named(s, SCOPE_ROW_UNKNOWN, "unknown");
 
 	s->device = true;
 	if (!r) {
@@ -336,14 +310,14 @@ int scope_sums_event(struct scope_sums *s, const struct event *ev)
 	return 0;
 }
 
-/* ---- printing ---- */
+/* ---- at the end ---- */
 
 /* The most time first: on the device if there is device work, else in calls. Then by name; "none"
  * and "unknown" are last. */
 static int by_time(const void *pa, const void *pb)
 {
-	const struct sums_row *a = *(const struct sums_row *const *)pa,
-			      *b = *(const struct sums_row *const *)pb;
+	const struct scope_row *a = *(const struct scope_row *const *)pa,
+			       *b = *(const struct scope_row *const *)pb;
 
 	if (a->what != b->what)
 		return a->what < b->what ? -1 : 1;
@@ -355,9 +329,9 @@ static int by_time(const void *pa, const void *pb)
 }
 
 /* All rows in order; NULL: no memory. */
-static struct sums_row **sorted(struct scope_sums *s)
+static struct scope_row **sorted(struct scope_sums *s)
 {
-	struct sums_row **rows = calloc(s->rows.n + 1, sizeof(*rows)), *r;
+	struct scope_row **rows = calloc(s->rows.n + 1, sizeof(*rows)), *r;
 	size_t n = 0;
 
 	if (!rows)
@@ -367,19 +341,18 @@ static struct sums_row **sorted(struct scope_sums *s)
 	return rows;
 }
 
-/* Adds what is known at the end; returns sorted(). */
-static struct sums_row **finish(struct scope_sums *s)
+struct scope_row **scope_sums_rows(struct scope_sums *s, struct scope_sums_all *all)
 {
+	struct scope_row *r;
+
 	if (s->overlap && overlap_settle(s->overlap))
 		return NULL;
-	return sorted(s);
-}
-
-static void totals(struct scope_sums *s, struct sums_row *all)
-{
-	struct sums_row *r;
-
-	memset(all, 0, sizeof(*all));
+	*all = (struct scope_sums_all){ .nrows = s->rows.n,
+					.device = s->device,
+					.classes = s->classes,
+					.collectives = s->collectives,
+					.gemms = s->gemms,
+					.late = s->overlap ? overlap_late(s->overlap) : 0 };
 	keyed_each(&s->rows, r)
 	{
 		all->work_ns += r->work_ns;
@@ -387,154 +360,5 @@ static void totals(struct scope_sums *s, struct sums_row *all)
 		all->kernels += r->kernels;
 		all->calls += r->calls;
 	}
-}
-
-static const char *duration(char text[32], uint64_t ns)
-{
-	return print_duration(text, 32, (double)ns);
-}
-
-static void text_row(const struct scope_sums *s, struct out *o, const struct sums_row *r,
-		     const struct sums_row *all)
-{
-	uint64_t whole = s->device ? all->work_ns : all->calls_ns,
-		 part = s->device ? r->work_ns : r->calls_ns,
-		 inclusive = s->device ? r->inclusive_ns : r->inclusive_calls_ns;
-	char a[32], b[32];
-	struct text name = { 0 };
-
-	out_fmt(o, " %6.2f %10s", whole ? 100.0 * (double)part / (double)whole : 0.0,
-		duration(a, part));
-	if (!s->classes)
-		out_fmt(o, " %10s", r->what == ROW_SCOPE ? duration(b, inclusive) : "-");
-	if (s->device)
-		out_fmt(o, " %9llu", (unsigned long long)r->kernels);
-	if (!s->classes)
-		out_fmt(o, " %9llu", (unsigned long long)r->calls);
-	if (s->device && !s->classes)
-		out_fmt(o, " %10s", duration(a, r->calls_ns));
-	if (!s->classes)
-		out_fmt(o, " %9llu", (unsigned long long)r->scopes);
-	if (s->collectives)
-		collective_sums_columns(&r->moved, o);
-	if (s->gemms)
-		gemm_sums_columns(&r->gemm, o);
-	text_plain(&name, r->name, 256);
-	out_str(o, r->what == ROW_SCOPE ? "  " : "  (");
-	out_mem(o, name.s, name.len);
-	out_str(o, r->what == ROW_SCOPE ? "\n" : ")\n");
-	text_free(&name);
-}
-
-static void heads(const struct scope_sums *s, struct out *o)
-{
-	out_fmt(o, " %6s %10s", "Time%", s->device || s->classes ? "GPU time" : "Host time");
-	if (!s->classes)
-		out_fmt(o, " %10s", "Inclusive");
-	if (s->device)
-		out_fmt(o, " %9s", s->classes ? "Count" : "Kernels");
-	if (!s->classes)
-		out_fmt(o, " %9s", "Calls");
-	if (s->device && !s->classes)
-		out_fmt(o, " %10s", "Host time");
-	if (!s->classes)
-		out_fmt(o, " %9s", "Count");
-	if (s->collectives)
-		collective_sums_heads(o);
-	if (s->gemms)
-		gemm_sums_heads(o);
-}
-
-void scope_sums_text(struct scope_sums *s, struct out *o, const char *word, uint64_t most)
-{
-	struct sums_row **rows, all;
-	uint64_t n = most && most < s->rows.n ? most : s->rows.n;
-
-	rows = finish(s);
-	if (!rows)
-		return;
-	totals(s, &all);
-	if (s->classes)
-		out_fmt(o, "Time of device work by %s, as the names of kernels say it\n", word);
-	else
-		out_fmt(o, "%s by %s; it counts for the innermost %s around the call\n",
-			s->device ? "Time of device work" : "Time of calls", word, word);
-	heads(s, o);
-	out_str(o, "  Name\n");
-	for (uint64_t i = 0; i < n; i++)
-		text_row(s, o, rows[i], &all);
-	if (n < s->rows.n)
-		out_fmt(o, " and %llu more\n", (unsigned long long)(s->rows.n - n));
-	if (!s->device)
-		out_str(o, "There is no device work in this: --gpu records it.\n");
-	if (s->overlap && overlap_late(s->overlap))
-		out_fmt(o, "%llu kernels were reported too late to count for what is exposed.\n",
-			(unsigned long long)overlap_late(s->overlap));
-	out_char(o, '\n');
-	free(rows);
-}
-
-static void json_row(const struct scope_sums *s, struct json *j, const struct sums_row *r)
-{
-	json_line(j, "  ");
-	json_open_object(j, NULL);
-	if (r->what == ROW_SCOPE)
-		json_put_str(j, "name", r->name);
-	else
-		json_put_bool(j, r->what == ROW_NONE ? "none" : "unknown", true);
-	if (s->classes) {
-		json_put_u64(j, "count", r->kernels);
-		json_put_u64(j, "gpu_ns", r->work_ns);
-		json_end(j);
-		return;
-	}
-	json_put_u64(j, "count", r->scopes);
-	json_put_u64(j, "duration_ns", r->scopes_ns);
-	json_put_u64(j, "calls", r->calls);
-	json_put_u64(j, "calls_ns", r->calls_ns);
-	if (r->what == ROW_SCOPE)
-		json_put_u64(j, "inclusive_calls_ns", r->inclusive_calls_ns);
-	if (s->device) {
-		json_put_u64(j, "kernels", r->kernels);
-		json_put_u64(j, "gpu_ns", r->work_ns);
-		if (r->what == ROW_SCOPE)
-			json_put_u64(j, "inclusive_gpu_ns", r->inclusive_ns);
-	}
-	if (s->collectives)
-		collective_sums_json(&r->moved, j);
-	if (s->gemms)
-		gemm_sums_json(&r->gemm, j);
-	json_end(j);
-}
-
-void scope_sums_json(struct scope_sums *s, struct out *o, const char *word)
-{
-	struct sums_row **rows, all;
-	struct json j = json_to(o);
-
-	rows = finish(s);
-	if (!rows)
-		return;
-	totals(s, &all);
-	json_open_object(&j, NULL);
-	json_put_str(&j, "by", word);
-	if (!s->classes) {
-		json_put_u64(&j, "calls", all.calls);
-		json_put_u64(&j, "calls_ns", all.calls_ns);
-		if (s->no_room)
-			json_put_u64(&j, "no_room", s->no_room);
-	}
-	if (s->device) {
-		json_put_u64(&j, s->classes ? "count" : "kernels", all.kernels);
-		json_put_u64(&j, "gpu_ns", all.work_ns);
-	}
-	if (s->overlap && overlap_late(s->overlap))
-		json_put_u64(&j, "late_kernels", overlap_late(s->overlap));
-	json_open_array(&j, "rows");
-	for (size_t i = 0; i < s->rows.n; i++)
-		json_row(s, &j, rows[i]);
-	json_end(&j);
-	json_end(&j);
-	out_char(o, '\n');
-	free(rows);
+	return sorted(s);
 }

@@ -17,6 +17,7 @@
 #define NAMES_MAX 65536
 #define PRODUCTS_MAX 4194304 /* products whose FLOP were counted */
 #define PROCS_MAX 4096
+#define CAME_MAX 4096
 #define PROFILER "ProfilerStep#"
 #define OPTIMIZER "Optimizer.step#"
 
@@ -55,6 +56,12 @@ struct range {
 	uint8_t how; /* enum steps_how */
 };
 
+/* An agent came into the process. */
+struct came {
+	uint64_t start_ns, end_ns;
+	uint32_t pid;
+};
+
 struct steps {
 	const char *name;
 	struct keyed names, products;
@@ -62,7 +69,8 @@ struct steps {
 	struct mark *marks;
 	struct range *ranges;
 	struct steps_of *procs;
-	size_t nwork, nmarks, nranges, nprocs, max;
+	struct came *came;
+	size_t nwork, nmarks, nranges, nprocs, ncame, max;
 	const struct holes *holes;  /* what was not seen; NULL: not known */
 	uint64_t no_room, until_ns; /* until_ns: what ends later is not complete */
 };
@@ -106,6 +114,7 @@ void steps_close(struct steps *s)
 	free(s->work);
 	free(s->marks);
 	free(s->ranges);
+	free(s->came);
 	free(s);
 }
 
@@ -338,8 +347,23 @@ static int add_scope(struct steps *s, const struct event *ev)
 	return add_mark(s, ev, hash_bytes(line->name, strlen(line->name)), line->name, false);
 }
 
+static int add_came(struct steps *s, const struct ct_hdr *h)
+{
+	struct came *c;
+
+	if (s->ncame == CAME_MAX)
+		return no_room(s, h);
+	c = array_add(s->came, s->ncame);
+	if (!c)
+		return -ENOMEM;
+	*c = (struct came){ h->start_ns, h->end_ns, h->pid };
+	return 1;
+}
+
 int steps_event(struct steps *s, const struct event *ev)
 {
+	if (ev->rec->kind == CT_ENTERED)
+		return add_came(s, ev->rec);
 	if (ev->rec->kind == CT_SCOPE_END)
 		return add_scope(s, ev);
 	if (kind_is(ev->rec->kind, KIND_BUSY))
@@ -660,20 +684,33 @@ void steps_holes(struct steps *s, const struct holes *holes)
 	s->holes = holes;
 }
 
-/* Takes the steps out of the list in which something may be missing: how long they are, and what they lack, is not
- * known. */
+static bool came_in(const struct steps *s, uint32_t pid, const struct step *one)
+{
+	for (size_t i = 0; i < s->ncame; i++)
+		if (s->came[i].pid == pid && s->came[i].start_ns < one->end_ns &&
+		    one->start_ns < s->came[i].end_ns)
+			return true;
+	return false;
+}
+
+/* Takes the steps out of the list in which something may be missing, or an agent came in: how long they are by
+ * themselves, and what they lack, is not known. */
 static void leave_unseen(const struct steps *s, struct steps_of *p)
 {
 	struct holes_stretch *unseen;
 	size_t n = holes_stretches(s->holes, p->pid, HOLES_OF_TIME, &unseen), kept = 0;
 
-	for (size_t i = 0; i < p->n && n; i++)
-		if (!holes_within_ns(unseen, n, p->list[i].start_ns, p->list[i].end_ns))
-			p->list[kept++] = p->list[i];
-	if (n) {
-		p->unseen = p->n - kept;
-		p->n = kept;
+	for (size_t i = 0; i < p->n; i++) {
+		const struct step *one = &p->list[i];
+
+		if (came_in(s, p->pid, one))
+			p->entered++;
+		else if (n && holes_within_ns(unseen, n, one->start_ns, one->end_ns))
+			p->unseen++;
+		else
+			p->list[kept++] = *one;
 	}
+	p->n = kept;
 	free(unseen);
 }
 

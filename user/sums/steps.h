@@ -44,7 +44,8 @@ struct steps_of {
 	uint64_t period;   /* operators or launches in a step */
 	struct step *list; /* by start */
 	size_t n;
-	size_t unseen; /* further steps, in which something may be missing */
+	size_t unseen;	/* further steps, in which something may be missing */
+	size_t entered; /* and those in which an agent came into the program */
 	uint64_t median_ns;
 	bool device;			  /* there is device work of the process */
 	bool products;			  /* there are products of matrices with known FLOP */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * types.h - the fixed-width types, and the wire contract on top of them, for the user side.
- * Include this, never cudatrace.h directly.
+ * types.h - the fixed-width types for the user side, and what is true of all of it.
  */
 #ifndef CT_TYPES_H
 #define CT_TYPES_H
@@ -11,8 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-#include "../../wire/cudatrace.h"
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 

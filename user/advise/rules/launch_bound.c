@@ -23,7 +23,7 @@ static int launch_bound_event(void *state, const struct seen *s)
 	l->kernels++;
 	if (s->ns >= SMALL_NS || !cause || cause->end_ns <= cause->start_ns)
 		return 0;
-	launch_ns = cause->end_ns - cause->start_ns;
+	launch_ns = rule_cause_ns(s);
 	l->small++;
 	l->small_ns += s->ns;
 	l->launch_ns += launch_ns;

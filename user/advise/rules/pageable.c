@@ -21,7 +21,7 @@ static int pageable_event(void *state, const struct seen *s)
 	/* a call that makes several copies took its time once */
 	if (s->ev->cause && s->ev->cause->end_ns > s->ev->cause->start_ns &&
 	    s->ev->cause->start_ns != p->last_call_ns)
-		cost = s->ev->cause->end_ns - s->ev->cause->start_ns;
+		cost = rule_cause_ns(s);
 	p->last_call_ns = s->ev->cause ? s->ev->cause->start_ns : p->last_call_ns;
 	p->device_ns += s->ns;
 	return rule_hit(&p->hits, s, cost, c->bytes);

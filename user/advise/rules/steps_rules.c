@@ -10,8 +10,9 @@
 #include "../rule.h"
 
 #define STEPS_RULE_LEAST 5 /* steps */
-#define STEPS_RULE_KINDS \
-	(KIND(CT_CALL) | KIND(CT_SCOPE_END) | KIND(CT_KERNEL) | KIND(CT_COPY) | KIND(CT_SET))
+#define STEPS_RULE_KINDS                                                                       \
+	(KIND(CT_CALL) | KIND(CT_SCOPE_END) | KIND(CT_KERNEL) | KIND(CT_COPY) | KIND(CT_SET) | \
+	 KIND(CT_ENTERED))
 
 /* The state of such a rule: nothing of its own. */
 struct steps_rule {

@@ -62,7 +62,7 @@ static int sync_copy_event(void *state, const struct seen *s)
 	if (c->flags & CT_W_ASYNC || cause->end_ns < cause->start_ns ||
 	    !is_sync_copy(way_of_record(c), c->bytes))
 		return 0;
-	return rule_hit(&y->hits, s, cause->end_ns - cause->start_ns, c->bytes);
+	return rule_hit(&y->hits, s, rule_cause_ns(s), c->bytes);
 }
 
 static void sync_copy_end(void *state, struct advice *a, struct advise_process *proc)

@@ -6,15 +6,11 @@
 static int sync_set_event(void *state, const struct seen *s)
 {
 	const struct ct_set *c = (const struct ct_set *)s->h;
-	const struct cause *cause = s->ev->cause;
 
 	if (c->flags & CT_W_ASYNC || (c->memory != CT_MEM_PINNED && c->memory != CT_MEM_MANAGED &&
 				      c->memory != CT_MEM_MANAGED_STATIC))
 		return 0;
-	return rule_hit(state, s,
-			cause && cause->end_ns > cause->start_ns ? cause->end_ns - cause->start_ns
-								 : 0,
-			c->bytes);
+	return rule_hit(state, s, rule_cause_ns(s), c->bytes);
 }
 
 static void sync_set_end(void *state, struct advice *a, struct advise_process *proc)

@@ -14,6 +14,7 @@
 
 #include "../../util/table/chains.h"
 #include "../../util/types.h"
+#include "../../../wire/cudatrace.h"
 
 /* ---- names, one copy of each ---- */
 struct pool_name {

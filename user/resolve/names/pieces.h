@@ -7,6 +7,7 @@
 #define CT_PIECES_H
 
 #include "../../util/types.h"
+#include "../../../wire/cudatrace.h"
 
 struct pieces;
 struct pieces *pieces_open(void); /* NULL: no memory */

@@ -14,6 +14,7 @@
 #define CT_STUB_H
 
 #include "../../util/types.h"
+#include "../../../wire/cudatrace.h"
 
 /* Each function copies a name with its NUL into `out` and returns its length; 0: `symbol` is no
  * such symbol, or the name does not fit. `symbol` need not be NUL-terminated. */

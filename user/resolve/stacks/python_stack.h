@@ -11,6 +11,7 @@
 #define CT_RESOLVE_PYTHON_H
 
 #include "../../util/types.h"
+#include "../../../wire/cudatrace.h"
 
 /* Strings are valid until the next python_code(), python_drop() or python_close(). */
 struct python_place {

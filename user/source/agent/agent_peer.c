@@ -70,7 +70,7 @@ void agent_peer_close(struct agent_peer *p)
 	free(p);
 }
 
-static void end(struct agent_peer *p)
+static void end_peer(struct agent_peer *p)
 {
 	p->state = PEER_ENDED;
 	p->at = 0;
@@ -80,7 +80,7 @@ static void mistrust(struct agent_peer *p, const char *why)
 {
 	msg_warn("process %d: its agent sent invalid data (%s): the agent is ignored",
 		 (int)p->conn.pid, why);
-	end(p);
+	end_peer(p);
 }
 
 /* ---- to the agent ---- */
@@ -148,7 +148,7 @@ static void hello(struct agent_peer *p)
 	if (!p->inbox) {
 		msg_error("process %d: not enough memory for its agent: the agent is ignored",
 			  (int)p->conn.pid);
-		end(p);
+		end_peer(p);
 		return;
 	}
 	p->state = PEER_NAMES;
@@ -177,7 +177,7 @@ static void names(struct agent_peer *p)
 		msg_warn("process %d: its agent does not accept its settings: the agent is "
 			 "ignored, and what its devices do is not shown",
 			 (int)p->conn.pid);
-		end(p);
+		end_peer(p);
 	}
 	agent_funcs_close(p->funcs);
 	p->funcs = NULL;
@@ -224,7 +224,7 @@ static void bye(struct agent_peer *p, struct agent_totals *t)
 		msg_warn("process %d: CUPTI did not end within its time: calls may stay a little "
 			 "slower until the program ends",
 			 (int)p->conn.pid);
-	end(p);
+	end_peer(p);
 }
 
 /* ---- records ---- */
@@ -368,7 +368,7 @@ static int receive(struct agent_peer *p)
 				 (int)p->conn.pid);
 		else
 			msg_verb("process %d: the agent is gone without a word", (int)p->conn.pid);
-		end(p);
+		end_peer(p);
 		return 0;
 	}
 	p->size = (size_t)n;

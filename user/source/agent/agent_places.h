@@ -8,6 +8,7 @@
 
 #include "../../event/holes/holes.h"
 #include "../../util/types.h"
+#include "../../../wire/cudatrace.h"
 
 #define AGENT_PLACES_USERS 16 /* that have rows of their own */
 

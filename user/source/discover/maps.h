@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "../../util/types.h"
+#include "../../../wire/cudatrace.h"
 
 struct ct_vma; /* wire/control.h */
 

@@ -374,7 +374,7 @@ static bool refill(struct hooks_reader *r, bool *looked)
 }
 
 /* One segment. 1: it was taken; 0: there is none; or -ENOMEM. */
-static int take(struct hooks_reader *r, struct hooks_batch *batch, bool *looked)
+static int take_segment(struct hooks_reader *r, struct hooks_batch *batch, bool *looked)
 {
 	struct segment s;
 	const char *from;
@@ -408,7 +408,7 @@ int hooks_reader_read(struct hooks_reader *r, struct hooks_batch *batch)
 	int n = 1;
 
 	while (n > 0 && !hooks_batch_full(batch))
-		n = take(r, batch, &looked);
+		n = take_segment(r, batch, &looked);
 	return n;
 }
 
@@ -430,7 +430,7 @@ int hooks_reader_last(struct hooks_reader *r, struct hooks_ring *ring, struct ho
 		while (n > 0 && r->taken < until) {
 			if (hooks_batch_full(batch))
 				return 1;
-			n = take(r, batch, &looked);
+			n = take_segment(r, batch, &looked);
 		}
 		if (n < 0)
 			return n;

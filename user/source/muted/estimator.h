@@ -28,6 +28,7 @@
 #define CT_ESTIMATOR_H
 
 #include "../../util/types.h"
+#include "../../../wire/cudatrace.h"
 
 #define ESTIMATOR_BARE_NS 5 /* no call takes less */
 
