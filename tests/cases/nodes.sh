@@ -88,7 +88,7 @@ case_nodes_window() {
 			ct_json --source=$source --gpu -d 0.3 -p "$ALL"
 			ok_rc
 			one_window "$source $i" "${PIDS[@]}"
-			no_loss
+			says ', 0 lost(;.*)?$'
 		done
 		end_node
 	done
@@ -96,16 +96,20 @@ case_nodes_window() {
 
 # A kernel at the end of the trace is in a scope that is known, as any other.
 case_nodes_window_scopes() {
-	local source pid
+	local source pid try
 	"$BIN/operators" train 100000000 > "$T/work.out" 2>&1 < /dev/null &
 	pid=$!
 	wait_for 5 grep -q libtorch_cpu "/proc/$pid/maps"
 	for source in probes hooks; do
-		ct_json --source=$source --gpu --layers torch -d 0.5 -p "$pid"
+		# its threads live for some microseconds only: a stop at a safe point may need another try, as the message says
+		for try in 1 2 3; do
+			ct_json --source=$source --gpu --layers torch -d 0.5 -p "$pid"
+			grep -q 'at a safe point' "$T/err" || break
+		done
 		ok_rc
 		grep -q '"type":"copy"' "$T/out" || fail "$source: no device work: $(tail -n 1 "$T/err")"
 		! grep -q 'unknown scope' "$T/err" || fail "$source: $(tail -n 1 "$T/err")"
-		no_loss
+		says ', 0 lost(;.*)?$'
 	done
 	kill -KILL $pid
 }
@@ -163,7 +167,7 @@ case_nodes_stopped_reader() {
 		finish INT
 		ok_rc
 		one_window $source "${PIDS[@]}"
-		no_loss
+		says ', 0 lost(;.*)?$'
 		end_node
 	done
 }

@@ -239,6 +239,11 @@ static void test_stopped(void)
 	CHECK_EQ(CT_KERNEL, last(&t)->kind);
 	CHECK_EQ(10000, last(&t)->call_ns);
 	CHECK_EQ(2, last(&t)->number);
+	/* of one that CUPTI saw return after the end */
+	give_cause(j, 10, 12, 82, 11000, 90000);
+	give_kernel(j, 10, 82, 40000, 50000);
+	CHECK_EQ(CT_KERNEL, last(&t)->kind);
+	CHECK_EQ(2, last(&t)->number);
 	/* after: of calls that nobody saw, and of one that was under way when the agent left */
 	give_cause(j, 10, 11, 79, 31000, 32000);
 	give_kernel(j, 10, 79, 40000, 50000);
@@ -246,13 +251,13 @@ static void test_stopped(void)
 	give_kernel(j, 10, 80, 40000, 50000);
 	give_kernel(j, 10, 0, 40000, 50000);
 	join_flush(j, UINT64_MAX);
-	CHECK_EQ(4, t.n);
+	CHECK_EQ(5, t.n);
 	/* what was lost of the time before is a kernel without its call */
 	give_kernel(j, 10, 0, 20000, 25000);
 	give_kernel(j, 10, 81, 40000, 50000);
 	join_flush(j, UINT64_MAX);
-	CHECK_EQ(6, t.n);
-	CHECK_EQ(2, counts_of(j).matched);
+	CHECK_EQ(7, t.n);
+	CHECK_EQ(3, counts_of(j).matched);
 	CHECK_EQ(2, counts_of(j).unmatched);
 	join_close(j);
 	taker_free(&t);

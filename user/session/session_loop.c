@@ -415,10 +415,12 @@ static int write_behind(struct session *s)
  * kernel its launch. */
 static int start_all(struct session *s)
 {
+	struct source *calls = session_first(s);
+	bool first = s->o->cmd || calls->ops->begin;
 	int err = 0;
 
 	for (int n = 0; n < s->nsources && !err; n++) {
-		int i = s->o->cmd ? n : (n + 1) % s->nsources;
+		int i = first ? n : (n + 1) % s->nsources;
 
 		err = s->sources[i].ops->start(&s->sources[i]);
 		s->said = err != 0;
@@ -426,7 +428,9 @@ static int start_all(struct session *s)
 		if (!err)
 			err = watch(s, &s->sources[i]);
 	}
-	if (!err && !s->o->cmd && !session_first(s)->ops->recorded)
+	if (!err && calls->ops->begin)
+		calls->ops->begin(calls);
+	if (!err && !s->o->cmd && !calls->ops->recorded)
 		join_began(s->stages.join, clock_ns(CLOCK_MONOTONIC), s->plan.capture.capture);
 	return err;
 }

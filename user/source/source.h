@@ -36,9 +36,13 @@ struct source_ops {
 	 * instruction of its own. Returns 0 or -errno after one message. */
 	int (*open)(struct source *, const struct capture_plan *);
 	/* From here on records may come; a started program runs. Into processes that run already a
-	 * source that adds to the calls is started before that of the calls, and returns when it is
-	 * ready there. Returns 0 or -errno after one message. */
+	 * source that adds to the calls is started before that of the calls (but see begin), and
+	 * returns when it is ready there. Returns 0 or -errno after one message. */
 	int (*start)(struct source *);
+	/* Of a source of calls for which that takes long, so that others would have much to say
+	 * meanwhile: it is started first, and sees no calls before this is called. NULL: it begins at
+	 * its start. */
+	void (*begin)(struct source *);
 	/* The descriptors that the loop waits on; when one is readable, call drain(). The first is
 	 * the record stream's. When few records come, the loop checks that one by a timer only.
 	 * Returns the number of descriptors. With `asked` a program waits for what comes by the first

@@ -310,6 +310,9 @@ static const struct join_call *call_of(struct join *j, uint32_t process,
 	bool all;
 
 	m.at_ns = cause->start_ns + (cause->end_ns - cause->start_ns) / 2;
+	/* a call that had not returned when the window ended has that as its end */
+	if (m.at_ns >= j->stopped_ns && cause->start_ns < j->stopped_ns)
+		m.at_ns = cause->start_ns;
 	m.seen = m.at_ns < j->stopped_ns;
 	call = join_calls_at(j->calls, process, cause->tid, &m, busy, whole);
 	if ((call && !is_part(call, cause)) || !span.kinds)
@@ -574,6 +577,9 @@ static int work(struct join *j, const struct ct_work *w)
 
 	if (p)
 		p->heard = true;
+	/* of the time before calls were seen there may be a lot, and it is not held */
+	if (w->h.end_ns && w->h.end_ns < j->began_ns && w->h.kind != CT_NODE)
+		return 0;
 	look(j, w, &f);
 	return f.final || !waits(w) ? hand_on(j, w, &f) : hold(j, w);
 }

@@ -289,33 +289,37 @@ static int discard(void *ctx, const struct ct_hdr *rec)
 	return 0;
 }
 
-/* Until the agents record, or cannot. Their records stay where they are: they are of calls that nobody has
- * seen. */
+/* Answers the agents that do not record yet. Their records stay where they are: they are of calls that nobody has
+ * seen. False: all record, or cannot. */
+static bool meet_agents(struct agent_source *a)
+{
+	const bool paused = true;
+	bool waiting = false;
+
+	for (int i = a->npeers - 1; i >= 0; i--) {
+		struct agent_peer *p = a->peers[i];
+		bool greeted = agent_peer_conn(p)->greeted;
+		int fd = agent_peer_fd(p);
+
+		if (agent_peer_settled(p))
+			continue;
+		agent_peer_drain(p, &a->totals, &paused, discard, NULL);
+		a->counts.started += agent_peer_conn(p)->greeted && !greeted;
+		waiting |= !agent_peer_settled(p);
+		if (!change_fd(a, fd, p))
+			drop(a, i);
+	}
+	return waiting;
+}
+
 static void wait_for_agents(struct agent_source *a)
 {
 	uint64_t until = now_ns() + AGENT_HELLO_NS;
-	const bool paused = true;
-	bool waiting = true;
 
-	while (waiting && now_ns() < until) {
+	while (meet_agents(a) && now_ns() < until) {
 		struct pollfd ready = { .fd = a->door.epoll, .events = POLLIN };
 
-		waiting = false;
-		for (int i = a->npeers - 1; i >= 0; i--) {
-			struct agent_peer *p = a->peers[i];
-			bool greeted = agent_peer_conn(p)->greeted;
-			int fd = agent_peer_fd(p);
-
-			if (agent_peer_state(p) >= PEER_RUNNING)
-				continue;
-			agent_peer_drain(p, &a->totals, &paused, discard, NULL);
-			a->counts.started += agent_peer_conn(p)->greeted && !greeted;
-			waiting |= agent_peer_state(p) < PEER_RUNNING;
-			if (!change_fd(a, fd, p))
-				drop(a, i);
-		}
-		if (waiting)
-			poll(&ready, 1, 20);
+		poll(&ready, 1, 20);
 	}
 }
 
@@ -335,6 +339,9 @@ static int attach_all(struct source *s)
 
 		if (fd >= 0 && !agent_connect_fd(s, fd, a->plan->pids[i]))
 			in++;
+		/* they wait for an answer for some seconds, and the next process may take as long */
+		if (!a->calls)
+			meet_agents(a);
 	}
 	/* as the only source the agents say by their first records what the processes are */
 	if (!a->calls)

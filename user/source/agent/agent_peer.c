@@ -451,6 +451,12 @@ const struct agent_conn *agent_peer_conn(const struct agent_peer *p)
 	return &p->conn;
 }
 
+bool agent_peer_settled(const struct agent_peer *p)
+{
+	/* one that cannot may have records, too, which say why */
+	return p->state >= PEER_RUNNING || p->at;
+}
+
 uint64_t agent_peer_since(const struct agent_peer *p)
 {
 	return p->at ? p->since_msg_ns : p->inbox ? agent_inbox_since(p->inbox) : UINT64_MAX;

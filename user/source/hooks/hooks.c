@@ -73,6 +73,7 @@ struct hooks_source {
 	uint64_t complete_ns, batch_ns;
 	unsigned int started;
 	bool reported, inner, ended;
+	bool opening; /* the hooks of processes that run record nothing yet */
 };
 
 /* ---- the environment ---- */
@@ -238,6 +239,7 @@ static int add_peer(struct hooks_source *h, int fd, const struct agent_conn_who 
 				     .muted = h->muted,
 				     .reader = h->reader,
 				     .closing = h->stopped_ns != 0,
+				     .opening = h->opening,
 				     .count_by = h->count_by };
 	struct hooks_peer *p;
 	int err;
@@ -840,8 +842,10 @@ static int start(struct source *s)
 	int err;
 
 	if (!h->plan->cmd) {
+		/* counts have no records, and need no agent */
+		h->opening = !h->plan->count && h->plan->device.kinds;
 		err = attach_all(h);
-		if (!err)
+		if (!err && !h->opening)
 			msg_verb("ready");
 		return err;
 	}
@@ -875,6 +879,20 @@ static void set_phase(struct hooks_source *h, enum ct_phase phase)
 	for (int i = 0; i < h->npeers; i++)
 		if (hooks_peer_ring(h->peers[i]))
 			hooks_ring_phase(hooks_peer_ring(h->peers[i]), phase);
+}
+
+/* The agents are ready: from here on calls are recorded, in all processes at once. */
+static void begin(struct source *s)
+{
+	struct hooks_source *h = s->priv;
+
+	if (!h->opening)
+		return;
+	h->opening = false;
+	for (int i = 0; i < h->npeers; i++)
+		hooks_peer_opened(h->peers[i]);
+	set_phase(h, CT_PHASE_RUNNING);
+	msg_verb("ready");
 }
 
 static void let_return(struct hooks_source *h)
@@ -1107,6 +1125,7 @@ const struct source_ops source_hooks = {
 	.prepare = prepare,
 	.open = open_source,
 	.start = start,
+	.begin = begin,
 	.asked = true,
 	.fds = fds,
 	.drain = drain,

@@ -340,7 +340,9 @@ static int put_start(struct hooks_peer *p)
 	if (!p->ring)
 		return fd;
 	hooks_ring_count_by(p->ring, p->o.count_by);
-	hooks_ring_phase(p->ring, p->o.closing ? CT_PHASE_CLOSED : CT_PHASE_RUNNING);
+	hooks_ring_phase(p->ring, p->o.closing	 ? CT_PHASE_CLOSED
+				  : p->o.opening ? CT_PHASE_OPENING
+						 : CT_PHASE_RUNNING);
 	err = agent_conn_put(&p->conn, &s, sizeof(s), fd);
 	close(fd);
 	if (!err)
@@ -358,6 +360,11 @@ void hooks_peer_mute(struct hooks_peer *p, int number)
 struct hooks_muted_told *hooks_peer_told(struct hooks_peer *p)
 {
 	return &p->told;
+}
+
+void hooks_peer_opened(struct hooks_peer *p)
+{
+	p->o.opening = false;
 }
 
 void hooks_peer_stop(struct hooks_peer *p)

@@ -26,6 +26,7 @@ struct hooks_peer_opts {
 	const struct hooks_muted *muted; /* NULL: nothing is */
 	struct hooks_reader *reader; /* forgets the area before that is closed; NULL: has none */
 	bool closing;		     /* nothing is to be recorded any more */
+	bool opening;		     /* nothing yet */
 	uint8_t count_by;	     /* enum ct_by, where the plan says CT_BY_ASKED */
 };
 
@@ -90,6 +91,8 @@ struct hooks_muted_told *hooks_peer_told(struct hooks_peer *);
 bool hooks_peer_bye(const struct hooks_peer *);
 /* Its connection has ended without that. */
 bool hooks_peer_left(const struct hooks_peer *);
+/* From here on an area that is made records at once. */
+void hooks_peer_opened(struct hooks_peer *);
 /* Asks it to take the hooks off. */
 void hooks_peer_stop(struct hooks_peer *);
 
