@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * sinks.h - the outputs by name, with flags for their properties: --format and `cudatrace export
- * --to` take their words from here. A new one is a file with its struct sink_ops and a row of
- * sinks.def. Knows no source and no command.
+ * --to` take their words from here. To add one: a file with its struct sink_ops, its name in
+ * sink.h, a row in sinks.c. Knows no source and no command.
  */
 #ifndef CT_SINKS_H
 #define CT_SINKS_H

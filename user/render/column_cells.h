@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * column_cells.h - an event as a row of typed cells, which csv, arrow and parquet print. Knows no format.
+ * column_cells.h - an event as a row of typed cells. csv, arrow and parquet print the same cells. Knows no
+ * format.
  */
 #ifndef CT_COLUMN_CELLS_H
 #define CT_COLUMN_CELLS_H

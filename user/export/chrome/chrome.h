@@ -5,6 +5,7 @@
 
 #include "../../event/gpus.h"
 #include "../../util/table/keyed.h"
+#include "chrome_device.h"
 #include "../../event/memory/inuse.h"
 #include "../../flow/row.h"
 #include "../../flow/sink.h"
@@ -64,8 +65,6 @@ struct chrome_file {
 	bool begun; /* an event was written */
 };
 
-struct chrome_devices;
-
 struct chrome {
 	const struct sink_opts *opts;
 	struct timeline *timeline;
@@ -91,23 +90,6 @@ struct chrome_none {
 	uint64_t start;
 	uint64_t pid;
 };
-
-/* ---- chrome_device.c: the devices, as Kineto's deviceProperties, and what follows from them for a kernel ---- */
-
-struct chrome_devices *chrome_devices_open(void); /* NULL: no memory */
-void chrome_devices_close(struct chrome_devices *);
-/* Learns a device of a process from the event of its CT_DEVICE. Returns 0 or -ENOMEM. */
-int chrome_devices_record(struct chrome_devices *, const struct event *);
-/* Writes the objects of a JSON list, separated by commas: the devices of process `pid` (0: of
- * all processes), each GPU once. */
-void chrome_devices_put(const struct chrome_devices *, uint32_t pid, struct row *);
-
-struct chrome_load {
-	double blocks, warps; /* per multiprocessor */
-	int occupancy;	      /* percent, estimated */
-};
-/* False: the device is not known. */
-bool chrome_devices_load(const struct chrome_devices *, const struct event *, struct chrome_load *);
 
 /* ---- chrome_file.c: files and their contents ---- */
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* chrome_device.c - see chrome.h. */
+/* chrome_device.c - see chrome_device.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../event/gpus.h"
-#include "chrome.h"
+#include "chrome_device.h"
 #include "../../render/json_fields.h"
 #include "../../util/table/array.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* html_details.c - see html_parts.h. */
+/* html_details.c - see html_details.h. */
 #include <string.h>
 
 #include "../../flow/about.h"
-#include "html_parts.h"
+#include "html_details.h"
 
 static void detail_key(struct text *d, const char *key)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* html_holes.c - see html_parts.h. */
+/* html_holes.c - see html_holes.h. */
 #include "../../event/hole_words.h"
 #include "../../event/muted.h"
 #include "../../flow/about.h"
-#include "html_parts.h"
+#include "html_holes.h"
 
 static struct html_hole hole_of_lost(struct text *name, const struct event *ev)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* html_pack.c - see html_parts.h. */
+/* html_pack.c - see html_pack.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
-#include "html_parts.h"
+#include "html_pack.h"
 
 #define LEVEL 5 /* level 9 takes three times as long and saves only 2 % */
 #define MOST (256u << 20)

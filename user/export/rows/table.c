@@ -32,9 +32,12 @@
 #include "../../flow/order.h"
 #include "../../flow/row.h"
 #include "../../flow/sink.h"
-#include "table_parts.h"
+#include "table_groups.h"
 #include "../../flow/table_text.h"
+#include "table_collective.h"
+#include "table_gemm.h"
 #include "table_compact.h"
+#include "table_values.h"
 
 #define TIME_WIDTH 10
 #define TIME_US_WIDTH 14

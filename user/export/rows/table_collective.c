@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* table_collective.c - see table_parts.h. */
+/* table_collective.c - see table_collective.h. */
 #include <stdio.h>
 
 #include "../../util/text.h"
 #include "../../util/units.h"
-#include "table_parts.h"
+#include "table_collective.h"
+#include "table_values.h"
 
 /* A word, or the number where there is none: ", 12". */
 static char *put_word(char *p, const char *before, uint32_t v, const char *word)

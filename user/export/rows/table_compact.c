@@ -5,7 +5,7 @@
 
 #include "../../util/utf8.h"
 #include "table_compact.h"
-#include "table_parts.h"
+#include "table_values.h"
 
 #define YELLOW "\033[33m"
 #define PLAIN "\033[0m"

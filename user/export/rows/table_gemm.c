@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* table_gemm.c - see table_parts.h. */
+/* table_gemm.c - see table_gemm.h. */
 #include <stdio.h>
 
 #include "../../util/text.h"
 #include "../../util/units.h"
-#include "table_parts.h"
+#include "table_gemm.h"
+#include "table_values.h"
 
 /* "17.18 GFLOP" */
 static const char *flop_text(double flop, char *text, size_t size)

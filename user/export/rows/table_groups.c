@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* table_groups.c - see table_parts.h. */
-#include "table_parts.h"
+/* table_groups.c - see table_groups.h. */
+#include "table_groups.h"
 #include "../../util/table/array.h"
 
 #include <errno.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * table_values.c - see table_parts.h. Nothing that the target wrote reaches the terminal raw.
+ * table_values.c - see table_values.h. Nothing that the target wrote reaches the terminal raw.
  * Knows no record.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "table_parts.h"
+#include "table_values.h"
 
 #define STR_MAX 2048
 
