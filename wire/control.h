@@ -6,7 +6,6 @@
  * gets the specs.
  *
  * Nothing of it is a record, and nothing of it is stored on disk. Every struct's size is asserted.
- * As with cudatrace.h, each side defines the __uNN types before it includes this file.
  */
 #ifndef CUDATRACE_CONTROL_H
 #define CUDATRACE_CONTROL_H

@@ -15,6 +15,7 @@
 #define CT_API_H
 
 #include "../util/types.h"
+#include "../../wire/cudatrace.h"
 #include "domain.h"
 #include "field.h"
 

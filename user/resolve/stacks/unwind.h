@@ -10,6 +10,7 @@
 #ifndef CT_UNWIND_H
 #define CT_UNWIND_H
 
+#include "../../../wire/cudatrace.h"
 #include "space.h"
 
 #define UNWIND_MAX 512 /* frames of a stack at most */
