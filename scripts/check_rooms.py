@@ -116,7 +116,8 @@ MAY_INCLUDE = {
     'user/source/nvtx': 'user/proc user/source user/source/agent user/util user/util/io user/util/table wire',
     'user/source/probe': 'user/api user/flow user/source user/source/discover user/util user/util/io user/util/table wire',
     'user/source/symbols': 'user/api user/api/layers user/proc user/util user/util/table',
-    'user/stages': 'user/event user/event/holes user/event/join user/event/scopes user/flow user/resolve user/trace user/util user/util/table',
+    'user/stages': 'user/event user/event/holes user/event/join user/event/scopes user/event/world user/flow user/resolve '
+                   'user/trace user/util user/util/table',
     'user/stat': 'user/event/holes user/event/memory user/flow user/render user/sums user/util user/util/io user/util/option user/util/table',
     'user/stuck': 'user/api user/event user/flow user/nccl user/proc user/request user/resolve/stacks user/session user/source '
                   'user/source/bpf user/stages user/util user/util/io user/util/option user/util/table wire',

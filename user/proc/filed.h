@@ -14,6 +14,7 @@
 
 #include "../../wire/cudatrace.h"
 #include "target.h"
+#include "../../wire/cudatrace.h"
 
 struct filed;
 /* Finds the name of a file that a process has mapped recently, by its inode number. False: not

@@ -11,6 +11,7 @@
 
 #include "../../wire/cudatrace.h"
 #include "target.h"
+#include "../../wire/cudatrace.h"
 
 struct ct_python; /* wire/control.h */
 

@@ -22,6 +22,7 @@
 
 #include "fatbin.h"
 #include "stub.h"
+#include "../../../wire/cudatrace.h"
 
 enum { KIND_PTX = 1, KIND_CUBIN = 2 };
 #define FLAG_LZ4 0x2000u

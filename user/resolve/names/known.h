@@ -10,6 +10,7 @@
 #include "../../../wire/cudatrace.h"
 #include "../../proc/target.h"
 #include "known_elf.h"
+#include "../../../wire/cudatrace.h"
 
 struct known;
 

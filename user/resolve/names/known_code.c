@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../wire/cudatrace.h"
 #include "fatbin.h"
 #include "known_code.h"
+#include "../../../wire/cudatrace.h"
 
 #define MAX_CONTAINER (256u << 20) /* bytes of one fat binary */
 /* bytes searched for fat binaries if there are no section headers */

@@ -16,6 +16,7 @@
 #include "known_elf.h"
 #include "stub.h"
 #include "../../util/table/array.h"
+#include "../../../wire/cudatrace.h"
 
 /* Limits; a file that exceeds them has no names. */
 #define MAX_FUNCS (2u << 20)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "stub.h"
+#include "../../../wire/cudatrace.h"
 
 #define STUB "__device_stub__"
 #define STUB_LEN (sizeof(STUB) - 1)
