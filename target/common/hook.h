@@ -7,8 +7,39 @@
 #define CT_HOOK_H
 
 #include <linux/types.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 #define HOOK_FUNCS 8192 /* functions at a time, those of unmapped libraries not counted */
+
+#if defined(__x86_64__)
+#define HOOK_ARGS 6
+#else
+#define HOOK_ARGS 8
+#endif
+
+/* Registers at a function's entry. */
+struct hook_regs {
+	__u64 args[HOOK_ARGS]; /* integer argument registers, in the order of the ABI */
+	/* x86-64: rax, in which al is the number of vector registers of a variadic call; aarch64:
+	 * x8, the address for a result in memory */
+	__u64 rax;
+	__u64 ra; /* return address, before the stack arguments; x86-64: it is on the stack */
+};
+static inline const __u64 *hook_stack_args(const struct hook_regs *r)
+{
+	return &r->ra + 1;
+}
+/* rbx, rbp, r12 to r15 (aarch64: x19 to x29) at the entry, for functions with HOOK_REGS. */
+#if defined(__x86_64__)
+#define HOOK_KEPT_REGS 6
+#else
+#define HOOK_KEPT_REGS 11
+#endif
+static inline const __u64 *hook_kept_regs(const struct hook_regs *r)
+{
+	return r->args - (HOOK_KEPT_REGS + HOOK_KEPT_REGS % 2);
+}
 
 /* Only entry() is called: the return address is not changed. */
 #define HOOK_ENTRY_ONLY 0x1

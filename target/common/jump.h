@@ -43,6 +43,6 @@ int jump_write(const struct jump *, bool on, __u8 *found);
 /* Returns the first byte of a function whose hook is on. */
 __u8 jump_byte(void);
 __u64 jump_bytes(void);	 /* bytes of memory that are mapped for all jumps */
-void jump_release(void); /* frees what engine_reserve() has kept free */
+void jump_release(void); /* frees what pads_reserve() has kept free */
 
 #endif

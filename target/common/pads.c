@@ -141,7 +141,7 @@ static __u64 grow_up(__u64 lo, __u64 hi)
 	return hi;
 }
 
-void engine_reserve(void)
+void pads_reserve(void)
 {
 	__u64 at;
 

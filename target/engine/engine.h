@@ -34,35 +34,6 @@
 
 #define HOOK_THREADS 4096 /* threads at a time whose calls can be recorded */
 #define HOOK_DEPTH 64	  /* hooked calls under way in one thread */
-#if defined(__x86_64__)
-#define HOOK_ARGS 6
-#else
-#define HOOK_ARGS 8
-#endif
-
-/* Registers at a function's entry. */
-struct hook_regs {
-	__u64 args[HOOK_ARGS]; /* integer argument registers, in the order of the ABI */
-	/* x86-64: rax, in which al is the number of vector registers of a variadic call; aarch64:
-	 * x8, the address for a result in memory */
-	__u64 rax;
-	__u64 ra; /* return address, before the stack arguments; x86-64: it is on the stack */
-};
-static inline const __u64 *hook_stack_args(const struct hook_regs *r)
-{
-	return &r->ra + 1;
-}
-/* rbx, rbp, r12 to r15 (aarch64: x19 to x29) at the entry, for functions with HOOK_REGS. */
-#if defined(__x86_64__)
-#define HOOK_KEPT_REGS 6
-#else
-#define HOOK_KEPT_REGS 11
-#endif
-static inline const __u64 *hook_kept_regs(const struct hook_regs *r)
-{
-	return r->args - (HOOK_KEPT_REGS + HOOK_KEPT_REGS % 2);
-}
-
 /*
  * A call under way, from entry() to leave(). The frame belongs to the thread. It is reused for
  * another call after leave() has returned, or after the call was left without a return (longjmp,
@@ -145,13 +116,6 @@ int engine_open(const struct hook_ops *);
  */
 int engine_install(const struct hook_spec *specs, unsigned int n, enum hook_result *results);
 
-/*
- * Keeps address space free until engine_remove(): the jumps of libraries that are mapped from now
- * on will land there. Does nothing in a process whose address space is limited. It makes some
- * system calls, usually two. Any thread may call it, also where entry() may run, but only one
- * thread at a time.
- */
-void engine_reserve(void);
 /* Gives that address space back, and the addresses for threads beyond so many bytes that no thread has used.
  * Later threads for which there are none left are not recorded. */
 void engine_fit(__u64 bytes);

@@ -4,6 +4,7 @@
  * calls.
  */
 #include "../common/emit.h"
+#include "engine_state.h"
 #include "../common/pads.h"
 #include "../common/call_stub.h"
 #include "../common/code_text.h"

@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "../common/emit_x86.h"
+#include "engine_state.h"
 #include "../common/pads.h"
 #include "../common/call_stub.h"
 #include "../common/code_text.h"

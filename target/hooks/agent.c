@@ -34,6 +34,7 @@
 #include "../common/alone.h"
 #include "../common/along.h"
 #include "../common/meet.h"
+#include "../common/pads.h"
 #include "capture.h"
 #include "listener.h"
 #include "../engine/engine.h"
@@ -537,7 +538,7 @@ static __attribute__((cold, noinline)) void on_loader(bool constructs)
 		return;
 	/* this is also called before anything is mapped */
 	if (capture_is_open() && try_change()) {
-		engine_reserve();
+		pads_reserve();
 		change_ends();
 	}
 	if (constructs && __atomic_load_n(&other_namespaces, __ATOMIC_RELAXED))
@@ -1076,7 +1077,7 @@ static int enter(bool waits)
 		said = (struct hook_state){ 0 };
 		hook_loader();
 		own_hook_others();
-		engine_reserve();
+		pads_reserve();
 		change_ends();
 		__atomic_store_n(&state, RUNNING, __ATOMIC_RELEASE);
 	}
