@@ -7,10 +7,6 @@
 #define CT_HOOK_H
 
 #include <linux/types.h>
-#include <stdbool.h>
-#include <stddef.h>
-
-#define HOOK_FUNCS 8192 /* functions at a time, those of unmapped libraries not counted */
 
 #if defined(__x86_64__)
 #define HOOK_ARGS 6
@@ -40,6 +36,8 @@ static inline const __u64 *hook_kept_regs(const struct hook_regs *r)
 {
 	return r->args - (HOOK_KEPT_REGS + HOOK_KEPT_REGS % 2);
 }
+
+#define HOOK_FUNCS 8192 /* functions at a time, those of unmapped libraries not counted */
 
 /* Only entry() is called: the return address is not changed. */
 #define HOOK_ENTRY_ONLY 0x1

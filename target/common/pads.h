@@ -49,6 +49,13 @@ static inline void pads_give(__u64 address)
 __u64 pads_slot(const __u64 *near, unsigned int n);
 /* Gives a slot back, as pads_give() does for pads; chunks stay mapped. */
 void pads_slot_give(__u64 slot);
+/*
+ * Keeps address space free until pads_release(): the jumps of libraries that are mapped from now
+ * on will land there. Does nothing in a process whose address space is limited. It makes some
+ * system calls, usually two. Any thread may call it, also where entry() may run, but only one
+ * thread at a time.
+ */
+void pads_reserve(void);
 /* Unmaps what pads_reserve() has mapped, except the pads that were made in it. */
 void pads_release(void);
 /* Returns the number of bytes mapped. */
@@ -67,13 +74,5 @@ static inline bool pads_reach(__u64 end, __u64 to)
 	return true;
 #endif
 }
-
-/*
- * Keeps address space free until engine_remove(): the jumps of libraries that are mapped from now
- * on will land there. Does nothing in a process whose address space is limited. It makes some
- * system calls, usually two. Any thread may call it, also where entry() may run, but only one
- * thread at a time.
- */
-void pads_reserve(void);
 
 #endif

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../common/hook.h"
 #include "../common/jump.h"
 #include "../common/slots.h"
 

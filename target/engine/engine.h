@@ -34,6 +34,7 @@
 
 #define HOOK_THREADS 4096 /* threads at a time whose calls can be recorded */
 #define HOOK_DEPTH 64	  /* hooked calls under way in one thread */
+
 /*
  * A call under way, from entry() to leave(). The frame belongs to the thread. It is reused for
  * another call after leave() has returned, or after the call was left without a return (longjmp,

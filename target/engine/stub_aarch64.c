@@ -4,10 +4,10 @@
  * calls.
  */
 #include "../common/emit.h"
-#include "engine_state.h"
 #include "../common/pads.h"
 #include "../common/call_stub.h"
 #include "../common/code_text.h"
+#include "engine_state.h"
 
 void stub_make(struct stub *s, const struct stub_first *first, unsigned int number,
 	       unsigned int bytes)

@@ -28,10 +28,10 @@
 #include <string.h>
 
 #include "../common/emit_x86.h"
-#include "engine_state.h"
 #include "../common/pads.h"
 #include "../common/call_stub.h"
 #include "../common/code_text.h"
+#include "engine_state.h"
 
 #define COUNTS 2
 #define GO 34

@@ -53,9 +53,9 @@
 #define FORK_NAPS 20000 /* of 50 us: how long fork() waits for a change to be complete */
 #define FILTERS_EACH 32 /* threads whose filters are looked at each time */
 #define LIMIT_NAPS 4000 /* the same, for a change of the limits */
-#define LISTENER_MS 1000	/* how long a forked child waits for its connection */
+#define LISTENER_MS 1000    /* how long a forked child waits for its connection */
 #define LISTENER_NAPS 20000 /* of 50 us: as long waits its parent */
-#define BIRTH_NAPS 2000 /* and so long for the child to begin, which may have been killed */
+#define BIRTH_NAPS 2000	    /* and so long for the child to begin, which may have been killed */
 #define SLICE_MS 20
 
 enum state { IDLE, STARTING, RUNNING };
@@ -447,8 +447,8 @@ static void end_thread(bool *why)
 static bool let_thread_leave(int fds[ALONG_FDS])
 {
 	const struct hooks_listener who = { .kind = LISTENER_LEAVE,
-					.pid = (__u32)own_pid,
-					.ns = meet_now() };
+					    .pid = (__u32)own_pid,
+					    .ns = meet_now() };
 	int fd, err;
 
 	if (!along.own) {
@@ -1192,7 +1192,8 @@ static bool hand_over(struct hooks_listener *d)
 /* A forked child wants to be followed. */
 static void answer_child(struct hooks_listener *d)
 {
-	int fd = d->err ? d->err : listener_connect(d), err = fd < 0 ? fd : talk_birth(fd, d->tid, d->ns);
+	int fd = d->err ? d->err : listener_connect(d),
+	    err = fd < 0 ? fd : talk_birth(fd, d->tid, d->ns);
 
 	if (fd >= 0)
 		close(fd);
@@ -1310,7 +1311,8 @@ static void before_fork(void)
 /* Waits for the listener, which no child opens if there is none. */
 static void wait_for_child(struct hooks_listener *d)
 {
-	for (int i = 0; i < (listener_is_reserved(d) ? BIRTH_NAPS : LISTENER_NAPS) && !listener_is_answered(d);
+	for (int i = 0;
+	     i < (listener_is_reserved(d) ? BIRTH_NAPS : LISTENER_NAPS) && !listener_is_answered(d);
 	     i++)
 		nap();
 	listener_release(d);

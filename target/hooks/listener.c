@@ -65,7 +65,7 @@ static struct hooks_listener *take_any(struct hooks_area *a, __u64 now, __u32 to
 }
 
 static struct hooks_listener *take_listener(struct hooks_area *a, struct hooks_listener *reserved,
-				    const struct hooks_listener *who)
+					    const struct hooks_listener *who)
 {
 	struct hooks_listener *d = reserved;
 
@@ -107,7 +107,7 @@ static int accept_one(int s, const struct hooks_listener *d)
 }
 
 static int wait_for_connection(const struct hooks_area *a, int s, const struct hooks_listener *d,
-			    int wait_ms)
+			       int wait_ms)
 {
 	uint64_t until = meet_now() + (uint64_t)wait_ms * 1000000;
 	struct pollfd p = { .fd = s, .events = POLLIN };
@@ -139,8 +139,8 @@ static int wait_in(struct hooks_area *a, int s, struct hooks_listener *d, int wa
 	return fd;
 }
 
-int listener_open(struct hooks_area *a, struct hooks_listener *reserved, const struct hooks_listener *who,
-	      int wait_ms)
+int listener_open(struct hooks_area *a, struct hooks_listener *reserved,
+		  const struct hooks_listener *who, int wait_ms)
 {
 	struct hooks_listener *d = take_listener(a, reserved, who);
 	int s, fd;
@@ -183,7 +183,8 @@ void listener_release(struct hooks_listener *d)
 struct hooks_listener *listener_next(struct hooks_area *a)
 {
 	for (int i = 0; i < HOOKS_LISTENERS; i++)
-		if (state_of(&a->listeners[i]) == WAITING && turn(&a->listeners[i], WAITING, CLAIMED))
+		if (state_of(&a->listeners[i]) == WAITING &&
+		    turn(&a->listeners[i], WAITING, CLAIMED))
 			return &a->listeners[i];
 	return NULL;
 }

@@ -28,8 +28,8 @@ enum listener_kind {
  * connected. who: the caller sets kind, pid, tid and ns. reserved: NULL, or a listener that was reserved before the
  * fork. Returns a connected socket, or -errno; the thread of the hooks is told why a child got none.
  */
-int listener_open(struct hooks_area *, struct hooks_listener *reserved, const struct hooks_listener *who,
-	      int wait_ms);
+int listener_open(struct hooks_area *, struct hooks_listener *reserved,
+		  const struct hooks_listener *who, int wait_ms);
 
 /* Before fork(2): a listener for the child; NULL: there is none. After it, in the parent: whether the child has
  * not opened it yet, and whether it was answered; and gives it back if it was not opened. */
