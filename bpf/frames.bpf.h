@@ -143,10 +143,10 @@ static long find_inode(struct task_struct *task, struct vm_area_struct *vma, __u
 }
 
 /*
- * A call inside the frame's, by its place on the stack: did the program make it? It may have: in
- * the handler of a signal, or after siglongjmp out of one, in functions whose frames lie over
- * the word of the return address and did not write to it. Told by the file of the code that makes it: it is the
- * one that made the frame's call, and not the one that the frame's function is in.
+ * Returns whether the program itself made a call that lies inside the frame's call by its place on the stack.
+ * A program can: in the handler of a signal, or after siglongjmp out of one, in functions whose frames lie over
+ * the word of the return address and did not write to it. The call is the program's own if the code that makes it
+ * is in the file that made the frame's call, and not in the file of the frame's function.
  */
 static __noinline int is_programs_own(struct pt_regs *ctx, const struct frame *f)
 {
