@@ -170,10 +170,10 @@ $(BENCH)/bench_trace: $(OUTPUT)/tests/bench/bench_trace.o $(LIB)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -static -o $@ $^ $(LDLIBS_STATIC) 2>/dev/null
 $(BENCH)/hooks_on: tests/bench/hooks_on.c tests/hooks/exported.h
-$(BENCH)/hooks $(BENCH)/hooks_on: $(BENCH)/%: tests/bench/%.c target/hooks/engine.h $(ENGINE_OBJS)
+$(BENCH)/hooks $(BENCH)/hooks_on: $(BENCH)/%: tests/bench/%.c target/engine/engine.h $(ENGINE_OBJS)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CT_CPPFLAGS) -std=gnu11 $(WARN) -O2 -pthread -o $@ $< $(ENGINE_OBJS) -ldl
-$(BENCH)/hooks_cold: tests/bench/hooks_cold.c $(wildcard target/hooks/*.h target/common/*.h wire/*.h capture/*.h) $(CAPTURE_OBJS) $(ENGINE_OBJS)
+$(BENCH)/hooks_cold: tests/bench/hooks_cold.c $(wildcard target/hooks/*.h target/engine/*.h target/common/*.h wire/*.h capture/*.h) $(CAPTURE_OBJS) $(ENGINE_OBJS)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 $(WARN) -O2 -pthread -o $@ $< $(CAPTURE_OBJS) $(ENGINE_OBJS)
 bench-programs: $(BENCH)/loads $(BENCH)/hooks $(BENCH)/hooks_cold $(BENCH)/hooks_on $(BENCH)/bench_trace $(BENCH)/empty $(BENCH)/target $(BENCH)/many $(BENCH)/bench_sinks $(BENCH)/bench_nsys $(BENCH)/bench_stat $(BENCH)/bench_advise

@@ -208,6 +208,8 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 	t = thread_get();
 	if (!t)
 		return 1;
+	if (config.reach)
+		note_reach(t, sp);
 	d = t->depth;
 	if (d) {
 		if (d > CT_MAX_FRAMES)

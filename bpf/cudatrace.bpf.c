@@ -33,6 +33,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #include "stack.bpf.h"
 #include "count.bpf.h"
 #include "frames.bpf.h"
+#include "reach.bpf.h"
 #include "scopes.bpf.h"
 #include "capture.bpf.h"
 #include "hold.bpf.h"

@@ -81,6 +81,7 @@ static __always_inline void abandon(struct task_struct *task)
 		return;
 	sweep(t, ~0ULL);
 	t->frames[0].sp = 0;
+	t->nreach = 0;
 	t->id = 0;
 	t->announced = false;
 }

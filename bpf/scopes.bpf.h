@@ -17,7 +17,7 @@
 	send(h, size, true, (t)->sent++ % WAKE_EVERY ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP)
 #define SCOPES_TENSORS(regs, f, symbol) operator_tensors(regs, f, symbol)
 #define TENSORS_READ(to, n, from) bpf_probe_read_user(to, n, (void *)(from))
-#include "../capture/tensors.h"
+#include "../capture/read_tensors.h"
 
 /* Not inlined, because the registers would be on the stack of each call's entry: Linux 6.1 allows
  * 512 bytes for all functions that are under way. */

@@ -94,12 +94,21 @@ static __noinline int write_probed(struct bpf_iter__task *ctx)
 		return 0;
 	t = bpf_task_storage_get(&threads, task, 0, 0);
 	if (t) {
-		/* the first one also if it has returned, because the next call that begins takes
-		 * its place */
-		p.begun_ns = t->frames[0].rec.h.start_ns;
 		for (i = 0; i < CT_MAX_FRAMES; i++)
-			if (!i || i < t->depth)
+			if (i < t->depth)
 				p.calls[i] = CALLER_SP(t->frames[i].sp);
+		for (i = 0; i < 2; i++) {
+			struct frame *f = &t->frames[(t->depth - i) & (CT_MAX_FRAMES - 1)];
+
+			if (config.stacks && t->depth - i < CT_MAX_FRAMES) {
+				p.ending[i].sp = f->sp;
+				p.ending[i].ip = f->ip_to;
+			}
+		}
+		if (t->reach_round == reach_round) {
+			__builtin_memcpy(p.reach, t->reach, sizeof(p.reach));
+			p.nreach = t->nreach;
+		}
 	}
 	ri = BPF_CORE_READ(task, utask, return_instances);
 	for (i = 0; i < CT_MAX_FRAMES && ri; i++) {

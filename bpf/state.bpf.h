@@ -94,6 +94,9 @@ struct thread {
 	__u64 cgroup_id; /* with config.cgroup_id: the thread's cgroup when it was accepted */
 	/* the mapping in which the thread's stack was last seen; 0: not known */
 	__u64 stack_start, stack_end;
+	/* with config.reach: the stacks that it used in the round reach_round; see reach.bpf.h */
+	__u32 reach_round, nreach;
+	struct ct_reach reach[CT_REACHES];
 	struct frame frames[CT_MAX_FRAMES];
 };
 

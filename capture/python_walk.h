@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /*
  * python_walk.h - walks the Python frames of the current thread. Compiled twice: for the kernel side
- * (python.bpf.h), and for the hooks inside a process (target/hooks/python.c), so that both send the same.
+ * (python.bpf.h), and for the hooks inside a process (target/hooks/python_frames.c), so that both send the same.
  *
  * The thread is inside a call, so its own frames do not change, whichever thread holds the interpreter's
  * lock. The lists of threads may change while they are read: they are read again when the thread

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "counters.h"
+#include "helper.h"
 
 #define MAJOR_MIN 12
 #define MAJOR_MAX 19

@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "counters.h"
+#include "helper.h"
 
 #define GPM_PERIOD_MIN (10 * NS_PER_MS)
 #define NVML_PERIOD_MIN (100 * NS_PER_MS)

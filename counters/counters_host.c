@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "counters.h"
+#include "helper.h"
 #include "counters_cupti.h"
 
 static int configure(struct host *h, const char **names, size_t n)

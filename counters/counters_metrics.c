@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "counters.h"
+#include "helper.h"
 
 #define PM(...)                   \
 	(const char *const[])     \

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "counters.h"
+#include "helper.h"
 
 #define NVML_SUCCESS 0
 #define NVML_NOT_SUPPORTED 3

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "counters.h"
+#include "helper.h"
 #include "counters_cupti.h"
 
 /* the hardware's longest interval; longer ones are combined from several */

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "counters.h"
+#include "helper.h"
 
 #define PATIENCE_MS 1000 /* a message waits so long for room */
 

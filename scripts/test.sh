@@ -41,12 +41,12 @@ export CUDATRACE_TESTS=1 # tells the tracers of the tests from others (tests/lib
 # shellcheck source=scripts/common.sh disable=SC1091
 . scripts/common.sh
 
-# Limits are there to end what hangs: each is several times what the suite takes on two idle processors, so that other work on
-# the machine does not make a test fail. TOTAL_LIMIT: seconds for everything; what would begin later is not run and counts as failed.
-all=false again=false TOTAL_LIMIT=1800
+# Limits are there to end what hangs: each is at least four times what the suite takes on two idle processors, so that other work that has
+# all of them does not make a test fail. TOTAL_LIMIT: seconds for everything; what would begin later is not run and counts as failed.
+all=false again=false TOTAL_LIMIT=3600
 for option in "$@"; do
 	case $option in
-	--all) all=true TOTAL_LIMIT=5000 ;;
+	--all) all=true TOTAL_LIMIT=10800 ;;
 	--again) again=true ;;
 	*)
 		echo "usage: scripts/test.sh [--all] [--again]" >&2
@@ -452,73 +452,73 @@ main() {
 	[ -z "$stuck" ] || echo "note: process $stuck is stuck in the kernel while it registers a probe: tests that do the same will hang"
 	echo "# building"
 	targets=(cudatrace standin programs cases-progs unit-programs)
-	build build 1500 "${targets[@]}" || finish
+	build build 3000 "${targets[@]}" || finish
 	# Older runtimes for the cases that probe them; what cannot be fetched is skipped there.
 	local every=()
 	! $all || every=(--all)
 	PIP_RETRIES=1 PIP_DEFAULT_TIMEOUT=10 bounded wheels 300 tests/wheels.sh "${every[@]}"
 
-	build build-static 900 static || finish
-	behind unit 1200 unit_programs unit .output/unit
-	behind agent 180 tests/agent/run.sh
-	behind standin 120 standin_checks
-	behind docs 120 tests/docs.sh
-	behind install 120 tests/install.sh
-	behind hardening 60 tests/hardening.sh cudatrace .output/static/cudatrace
-	behind export-files 600 tests/export/files.sh
-	behind nsys 120 tests/export/nsys.py
-	behind identity 120 tests/export/identity.py
+	build build-static 1800 static || finish
+	behind unit 2400 unit_programs unit .output/unit
+	behind agent 600 tests/agent/run.sh
+	behind standin 600 standin_checks
+	behind docs 600 tests/docs.sh
+	behind install 600 tests/install.sh
+	behind hardening 300 tests/hardening.sh cudatrace .output/static/cudatrace
+	behind export-files 1800 tests/export/files.sh
+	behind nsys 600 tests/export/nsys.py
+	behind identity 600 tests/export/identity.py
 	if $all; then
-		behind rules 120 scripts/check_rules.sh
-		behind format 300 scripts/check_format.sh
-		behind shellcheck 600 shell_scripts
-		behind api 300 as_test "tables agree with CUDA's headers" scripts/check_api.py
-		behind arm64 300 as_test "the BPF object compiles for arm64" make bpf-arm64
-		behind san 2400 sanitized_units
-		behind tidy 1500 scripts/check_tidy.sh
-		behind versions 1200 tests/versions.sh
-		behind vm 1500 tests/vm/run.sh 6.1 5.10
-		behind tree 1500 tests/tree.sh
-		behind dist 1200 tests/dist.sh
-		behind fuzz 2400 fuzzed 15
-		behind recipes 900 tests/recipes.sh
-		behind hostile 400 tests/export/hostile.py --seeds 2 --seconds 8
+		behind rules 600 scripts/check_rules.sh
+		behind format 900 scripts/check_format.sh
+		behind shellcheck 1800 shell_scripts
+		behind api 900 as_test "tables agree with CUDA's headers" scripts/check_api.py
+		behind arm64 900 as_test "the BPF object compiles for arm64" make bpf-arm64
+		behind san 4800 sanitized_units
+		behind tidy 3600 scripts/check_tidy.sh
+		behind versions 3600 tests/versions.sh
+		behind vm 3600 tests/vm/run.sh 6.1 5.10
+		behind tree 3600 tests/tree.sh
+		behind dist 3600 tests/dist.sh
+		behind fuzz 4800 fuzzed 15
+		behind recipes 2400 tests/recipes.sh
+		behind hostile 1800 tests/export/hostile.py --seeds 2 --seconds 8
 		for other in export flame timeline memory; do
-			behind $other 900 tests/$other/run.sh
+			behind $other 1800 tests/$other/run.sh
 		done
-		behind tutorial 900 tests/tutorial.py
-		behind python 300 tests/python/run.py
-		behind book 200 tests/bench/test_book.py
-		behind attack-names 600 tests/hostile/names.py
-		behind attack-files 900 tests/hostile/files.py
+		behind tutorial 2400 tests/tutorial.py
+		behind python 900 tests/python/run.py
+		behind book 900 tests/bench/test_book.py
+		behind attack-names 1800 tests/hostile/names.py
+		behind attack-files 2400 tests/hostile/files.py
 	else
-		behind cases-2 1200 tests/cases/run.sh --short --half 2
+		behind cases-2 2400 tests/cases/run.sh --short --half 2
 	fi
 	start_lane
 	if $all; then
-		suite hooks 1200 tests/hooks/run.sh --builds
-		suite cases 3000 tests/cases/run.sh
+		suite hooks 3600 tests/hooks/run.sh --builds
+		suite cases 6000 tests/cases/run.sh
 	else
-		suite hooks 300 tests/hooks/run.sh
-		suite cases-1 1200 tests/cases/run.sh --short --half 1
+		suite hooks 900 tests/hooks/run.sh
+		suite cases-1 2400 tests/cases/run.sh --short --half 1
 		grep 'are left out' "$LOGS/cases-1.log" | sed 's/^/    /'
 	fi
-	suite serve 600 tests/serve/run.py
+	suite serve 1800 tests/serve/run.py
 	if $all; then
-		suite faults 300 tests/faults/run.py --fixed
-		suite serve-web 300 tests/serve/web.py
-		suite otlp 600 tests/export/otlp.py
-		suite cases-hooks 400 env SOURCE=hooks tests/cases/run.sh --short 'scopes_*' 'operators_*' 'collectives_*' 'nvtx3_*'
-		suite cases-multi 1200 env CUDATRACE="$PWD/tests/cases/with-multi" tests/cases/run.sh --short --links
-		suite top 900 tests/top/run.sh
-		suite bpftrace 900 tests/bpftrace/run.sh
-		suite diary 500 tests/diary/run.py --fixed
-		suite attack 600 tests/hostile/attack.py
-		suite attack-agents 900 env SEED=7 tests/hostile/agents.py
-		suite attack-shown 600 tests/hostile/shown.py
-		suite attack-afresh 600 tests/hostile/afresh.py
-		suite attack-anew 600 tests/hostile/anew.py
-		suite soak 300 scripts/soak.sh 60 .output/soak
+		suite faults 1200 tests/faults/run.py --fixed
+		suite serve-web 1200 tests/serve/web.py
+		suite otlp 1800 tests/export/otlp.py
+		suite cases-hooks 1800 env SOURCE=hooks tests/cases/run.sh --short 'scopes_*' 'operators_*' 'collectives_*' 'nvtx3_*'
+		suite cases-multi 3600 env CUDATRACE="$PWD/tests/cases/with-multi" tests/cases/run.sh --short --links
+		suite top 1800 tests/top/run.sh
+		suite bpftrace 1800 tests/bpftrace/run.sh
+		suite diary 1800 tests/diary/run.py --fixed
+		suite attack 1800 tests/hostile/attack.py
+		suite attack-agents 1800 env SEED=7 tests/hostile/agents.py
+		suite attack-shown 1800 tests/hostile/shown.py
+		suite attack-afresh 1800 tests/hostile/afresh.py
+		suite attack-anew 1800 tests/hostile/anew.py
+		suite soak 900 scripts/soak.sh 60 .output/soak
 	fi
 	end_lane
 	finish

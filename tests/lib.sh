@@ -33,7 +33,7 @@ skip() {
 }
 
 # Times how long one waits for what never comes: on a machine whose processors are taken by others, all takes longer.
-PATIENCE=${PATIENCE:-4}
+PATIENCE=${PATIENCE:-6}
 
 # within SECONDS COMMAND...: waits until the command succeeds; its status is 1 when it does not in PATIENCE times that.
 within() {
@@ -135,6 +135,17 @@ finish() {
 
 ended() {
 	! kill -0 "$1"
+}
+
+# has_taken PID SIGNAL: none of these waits for it any more.
+has_taken() {
+	local bits
+	bits=$(sed -n 's/^ShdPnd:\s*//p' "/proc/$1/status") && [ -n "$bits" ] && (((0x$bits >> ($(kill -l "$2") - 1) & 1) == 0))
+}
+
+# has_done PID SIGNAL: it has taken it, and what followed from it: it waits for something again.
+has_done() {
+	has_taken "$@" && grep -q '^State:.S' "/proc/$1/status"
 }
 
 # target NAME MODE ARGS...: starts `calls --wait MODE ARGS...` of $PROG (default calls); returns once it is initialised.

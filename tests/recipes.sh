@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# recipes.sh - follows seven recipes of docs/HOWTO.md in a copy of the tree: a function, a library (a domain), a kind of
-# record, an output format, a subcommand, a filter of calls, a rule of advise. git counts the files that each touches,
+# recipes.sh - follows eight recipes of docs/HOWTO.md in a copy of the tree: a function, a library (a domain), a kind of
+# record, a column, an output format, a subcommand, a filter of calls, a rule of advise. git counts the files that each touches,
 # apart from tests; then the copy is built, reusing what is built here, and the additions have to be traced, shown in every format, filtered and stored. The additions are in tests/recipes/. Needs root and
 # ./cudatrace. Prints `ok NAME` or `not ok NAME: why` for each test.
 set -uo pipefail
@@ -104,6 +104,11 @@ sed -i 's/^\tcase CT_OVERHEAD: .*/&\n\tcase CT_RECIPE:\n\t\tfield_add_u(\&at, "s
 	user/event/device_fields.c
 echo 'S(RECIPE, RANGES, "recipe", "user_annotation", RANGE, SLICE_ROW | SLICE_NESTS | SLICE_RANGE, any)' >> user/export/slice/slices.def
 touches kind wire/cudatrace.h user/event/kinds.def user/event/device_fields.c user/export/slice/slices.def
+
+# ---- a column: a row. The field is shown by the outputs without columns as it is. ---------------------------------
+
+sed -i 's,^/\* csv ends here \*/$,C(SPOONS, "spoons", I64, OTHERS)\n&,' user/render/columns.def
+touches column user/render/columns.def
 
 # ---- an output format: a file and a row --------------------------------------------------------------------------
 
@@ -248,6 +253,14 @@ for format in $("$ct" --complete export --to ''); do
 	json | perfetto | chrome | nsys-sqlite | speedscope) has "kind-in-$format" "$tmp/kind.$format" recipe ;;
 	esac
 done
+
+# ---- the column is in every table --------------------------------------------------------------------------------
+
+same column-in-csv "3 4" "$(python3 -c 'import csv, sys; print(*[r["spoons"] for r in csv.DictReader(open(sys.argv[1])) if r["spoons"]])' "$tmp/kind.csv" 2>&1)"
+has column-in-parquet <(texts_of check_parquet "$tmp/kind.parquet/others.parquet" 2>&1) spoons
+has column-in-arrow <(texts_of check_arrow "$tmp/kind.arrow" 2>&1) spoons
+has column-in-table <("$ct" replay "$tmp/kinds" 2>&1) 'spoons=3'
+has column-in-json <("$ct" replay --format json "$tmp/kinds" 2>&1) '"spoons":3'
 
 # ---- the format is written ---------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * agent.h - the protocol between the agent in the target and the user side, over a SOCK_SEQPACKET
+ * agent_wire.h - the protocol between the agent in the target and the user side, over a SOCK_SEQPACKET
  * socket.
  *
  * Every message is one packet: a head, then the members of its type. The receiver checks the

@@ -6,7 +6,6 @@
  * gets the specs.
  *
  * Nothing of it is a record, and nothing of it is stored on disk. Every struct's size is asserted.
- * As with cudatrace.h, each side defines the __uNN types before it includes this file.
  */
 #ifndef CUDATRACE_CONTROL_H
 #define CUDATRACE_CONTROL_H
@@ -205,6 +204,7 @@ struct ct_config {
 	__u8 samples;
 	/* the map `images` keeps what each process ran last, and when it ended */
 	__u8 images;
+	__u8 reach;    /* threads note how far out on their stacks calls begin */
 	__u32 entries; /* the capacity of the map `entries` */
 	struct ct_filter filter;
 	__u64 cgroup_id; /* 0: off */
@@ -411,15 +411,24 @@ struct ct_thread_head {
 	__u64 ip, sp, bp, lr; /* lr: aarch64 */
 	__u64 regs[10];	      /* as in struct ct_user_stack */
 };
+/* One of a thread's stacks, from start to end, and how far out on it a call lies that began since all probes
+ * were placed: the largest of the callers' stack pointers. */
+#define CT_REACHES 4
+struct ct_reach {
+	__u64 start, end, sp;
+};
 /* Second: what probes know about the thread. */
 struct ct_thread_probed {
-	/* begin of the last outermost call that our probes saw; 0: none */
-	__u64 begun_ns;
-	/* the caller's stack pointers of that call and of the nested calls under way; 0: none */
+	/* the caller's stack pointers of the calls under way whose begin our probes saw; 0: none */
 	__u64 calls[CT_MAX_FRAMES];
+	struct ct_reach reach[CT_REACHES];
+	/* Return addresses of the innermost of these calls, and of the one inside it that returned last: the kernel
+	 * forgets what a return probe replaced before the thread is back in its code. sp 0: none. */
+	struct ct_saved ending[2];
 	/* return addresses that return probes of any tracer replaced, innermost first */
 	struct ct_saved saved[CT_MAX_FRAMES];
-	__u32 nsaved, pad;
+	__u32 nsaved;
+	__u32 nreach; /* above CT_REACHES: the thread has more stacks than there is room for */
 };
 struct ct_thread {
 	struct ct_thread_head h;
@@ -466,8 +475,9 @@ CT_ASSERT_SIZE(struct ct_progress_key, 8);
 CT_ASSERT_SIZE(struct ct_where, 24);
 CT_ASSERT_SIZE(struct ct_task, 24);
 CT_ASSERT_SIZE(struct ct_thread_head, 184);
-CT_ASSERT_SIZE(struct ct_thread_probed, 208);
-CT_ASSERT_SIZE(struct ct_thread, 392);
+CT_ASSERT_SIZE(struct ct_reach, 24);
+CT_ASSERT_SIZE(struct ct_thread_probed, 328);
+CT_ASSERT_SIZE(struct ct_thread, 512);
 CT_ASSERT_SIZE(struct ct_vma, 56);
 CT_ASSERT_SIZE(struct ct_inside, 8);
 CT_ASSERT_SIZE(struct ct_counters, 168);

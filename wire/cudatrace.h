@@ -3,14 +3,17 @@
  * cudatrace.h - the wire contract: the records, as the kernel side, the agent and the user side make
  * and read them. What user space passes to the kernel side is in control.h.
  *
- * It includes nothing: each side defines the __uNN types before it includes this file (vmlinux.h in
- * *.bpf.c, <linux/types.h> elsewhere). Fixed-width types only, every struct's size is asserted, every
+ * A *.bpf.c includes vmlinux.h, which defines the __uNN types, before this file. Fixed-width types only, every struct's size is asserted, every
  * record's size is a multiple of 8. Record kinds are append-only because they are stored on disk. A
  * record that arrives is not trusted: record_check() (user/event) checks its lengths before any other
  * code reads it.
  */
 #ifndef CUDATRACE_H
 #define CUDATRACE_H
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
 
 #define CT_COMM_LEN 16
 
@@ -454,6 +457,7 @@ enum ct_hole_reason {
 	CT_HOLE_UNWRITTEN = 21, /* records of a process whose file could not be made */
 	CT_HOLE_STRIPPED =
 		22, /* functions of a runtime without symbols were not found; the text is the file */
+	CT_HOLE_LATE = 23, /* what was shown before the end could not wait for these records */
 	CT_HOLE_REASON_END
 };
 /* hdr.flags: the row as it is at the end, for outputs that show stretches of time: start_ns and

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * wire.h - the protocol between the hooks in a process and the user side: messages over a
+ * hooks_wire.h - the protocol between the hooks in a process and the user side: messages over a
  * SOCK_SEQPACKET socket, and the area of shared memory to which the records of calls are written.
  * docs/hooks.md describes it in order.
  *
@@ -203,19 +203,19 @@ struct hooks_child {
 #define HOOKS_BLOCK_HEAD 16384
 
 /*
- * Where a thread of the program, or a forked child, waits for the agent's thread, which has a descriptor
- * table of its own (door.h). Both sides have an abstract address that the kernel chose; each writes its
+ * Where a thread of the program, or a forked child, waits for the thread of the hooks, which has a descriptor
+ * table of its own (listener.h). Both sides have an abstract address that the kernel chose; each writes its
  * own here, where nobody else can, so that each knows the other.
  */
-#define HOOKS_DOORS 8
-struct hooks_door {
-	__u32 state; /* enum door_state */
-	__u32 kind;  /* enum door_kind */
+#define HOOKS_LISTENERS 8
+struct hooks_listener {
+	__u32 state; /* enum listener_state */
+	__u32 kind;  /* enum listener_kind */
 	__u32 pid, tid;
 	__u64 ns;
 	__s32 err;
 	__u32 pad;
-	__u8 address[8], visitor[8];
+	__u8 address[8], connector[8];
 };
 
 enum hooks_owner { HOOKS_FREE = 0, HOOKS_USED = 1 };
@@ -298,12 +298,12 @@ struct hooks_area {
 	 * off; and when a child of vfork(2), which has its parent's memory, made a call the first time */
 	__u64 gone, in_vfork;
 	__u64 pad3[6];
-	/* a futex, which is changed when there is something to do for the agent's thread: by the program's
+	/* a futex, which is changed when there is something to do for the thread of the hooks: by the program's
 	 * threads, and by the user side after each message */
 	__u32 bell;
-	__u32 doors_closed;
+	__u32 listeners_closed;
 	__u32 pad4[14];
-	struct hooks_door doors[HOOKS_DOORS];
+	struct hooks_listener listeners[HOOKS_LISTENERS];
 };
 
 /* Additional data of a cell: for a key of CT_BY_SIZE the sizes, otherwise the durations. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * meet_msg.h - the messages that the agent and the hooks have in common. Both talk with the user side
- * over a SOCK_SEQPACKET socket: agent.h and wire/hooks_wire.h have the messages of each. A message is one
+ * over a SOCK_SEQPACKET socket: agent_wire.h and hooks_wire.h have the messages of each. A message is one
  * packet, and begins with a head. The first one from the program is a greeting.
  */
 #ifndef CT_MEET_MSG_H

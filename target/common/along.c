@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "meet.h"
-#include "../cupti/table.h"
+#include "fd_table.h"
 
 #define BACKLOG 64
 #define TRIES 100    /* of a millisecond: while others have filled the backlog */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * along.h - descriptors of ours in a process that is not ours: they go from one descriptor table to another
- * one over a socket, and to a thread of ours when it is started (table.h). Each thread that wants a descriptor
+ * one over a socket, and to a thread of ours when it is started (fd_table.h). Each thread that wants a descriptor
  * of another table connects to an abstract address, which the kernel has chosen.
  */
 #ifndef CT_ALONG_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * compat.h - binds functions that moved between glibc's libraries in 2.32 and 2.34 to the versions
- * that every glibc from 2.17 on has, so that one agent works on old and new systems. Every file of
- * the agent includes it first. tests/agent/run.sh checks the result.
+ * that every glibc from 2.17 on has, so that one object works on old and new systems. Every file of
+ * target/ includes it first. tests/agent/run.sh checks the result.
  */
 #ifndef CT_COMPAT_H
 #define CT_COMPAT_H

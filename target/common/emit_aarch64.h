@@ -7,9 +7,11 @@
 #ifndef CT_HOOKS_EMIT_AARCH64_H
 #define CT_HOOKS_EMIT_AARCH64_H
 
+#include <linux/types.h>
+#include <stdint.h>
 #include <string.h>
 
-#include "../hooks/state.h"
+#include "hook.h"
 
 #define EMIT_FILL 0 /* udf #0 */
 

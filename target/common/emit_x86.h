@@ -6,9 +6,11 @@
 #ifndef CT_HOOKS_EMIT_X86_H
 #define CT_HOOKS_EMIT_X86_H
 
+#include <linux/types.h>
+#include <stdint.h>
 #include <string.h>
 
-#include "../hooks/state.h"
+#include "hook.h"
 
 #define INSN_JMP 0xe9
 #define INSN_JMP_SHORT 0xeb

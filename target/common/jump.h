@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * jump.h - the jump at a function's begin: its parts on this processor, and the one byte (aarch64:
- * one instruction) that is written. All functions are for the agent's own thread.
+ * one instruction) that is written. All functions are for our own thread.
  */
 #ifndef CT_HOOKS_JUMP_H
 #define CT_HOOKS_JUMP_H
 
-#include "../hooks/engine.h"
-#include "stub.h"
-#include "text.h"
+#include "hook.h"
+#include "call_stub.h"
+#include "code_text.h"
 
 struct jump {
 	/* address of the jump: the function's first byte, or the byte after its endbr64; 0: it was

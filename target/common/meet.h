@@ -7,7 +7,7 @@
 #ifndef CT_MEET_H
 #define CT_MEET_H
 
-#include "../cupti/held.h"
+#include "descriptor.h"
 #include "../../wire/meet_msg.h"
 
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  * memory describes them: relocations and dynamic symbols. The loader's functions are not called,
  * because a thread that waits for us may hold the loader's locks. An object may be unmapped at any
  * moment, and its memory may contain anything. So everything is read by text_read(), and every
- * length is bounded. All functions are for the agent's own thread.
+ * length is bounded. All functions are for our own thread.
  */
 #ifndef CT_HOOKS_OBJECTS_H
 #define CT_HOOKS_OBJECTS_H
@@ -12,7 +12,7 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
-#include "text.h"
+#include "code_text.h"
 
 #define OBJECT_NAME 2048 /* the longest name of a symbol, in bytes */
 

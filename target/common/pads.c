@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "../hooks/engine.h"
+#include "hook.h"
 #include "pads.h"
 #include "sys.h"
 

@@ -3,7 +3,7 @@
  * pads.h - code of ours near the program's code: pads, where the jumps of hooks land, at addresses
  * that we cannot choose, and chunks of code within reach of both. They are mapped only at free
  * addresses. They are kept, because a thread may have been preempted in them, until the code that
- * leads to them is unmapped. All functions are for the agent's own thread.
+ * leads to them is unmapped. All functions are for our own thread.
  */
 #ifndef CT_HOOKS_PADS_H
 #define CT_HOOKS_PADS_H
@@ -11,7 +11,7 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
-#include "text.h"
+#include "code_text.h"
 
 /* a jump */
 #if defined(__x86_64__)

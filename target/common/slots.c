@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "emit.h"
-#include "../hooks/engine.h"
+#include "hook.h"
 #include "objects.h"
 #include "pads.h"
 #include "slots.h"

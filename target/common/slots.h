@@ -5,7 +5,7 @@
  * they lead to the function's gate, which is code of ours. Calls that use no such word are not
  * seen: calls inside the library that the linker has bound, and calls through pointers from dlsym()
  * and similar functions. docs/hooks.md says why a slot may be written while threads call through
- * it. All functions are for the agent's own thread.
+ * it. All functions are for our own thread.
  */
 #ifndef CT_HOOKS_SLOTS_H
 #define CT_HOOKS_SLOTS_H
@@ -13,8 +13,8 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
-#include "stub.h"
-#include "text.h"
+#include "call_stub.h"
+#include "code_text.h"
 
 struct gate {
 	__u64 to;	  /* address of the function; 0: there is no gate */

@@ -4,8 +4,8 @@
  * CUPTI is shared with another profiler (from 13.3 on), the functions that name the subscriber.
  * Knows no record.
  */
-#include "state.h"
-#include "watch.h"
+#include "agent_state.h"
+#include "watch_cupti.h"
 
 static activity_request request;
 static activity_complete complete;

@@ -10,9 +10,9 @@
  * agent's thread sends the records that come, makes CUPTI deliver partly filled buffers, and ends
  * the agent when a message says so or when its peer is gone.
  */
-#include "state.h"
+#include "agent_state.h"
 #include "../common/alone.h"
-#include "held.h"
+#include "../common/descriptor.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
  * way. Pointers are the program's: what they point to is read by a system call, which fails
  * where a load would crash; only what CUDA itself has just written, in words, is loaded.
  */
-#include "state.h"
+#include "agent_state.h"
 
 #include <pthread.h>
 #include <stdlib.h>

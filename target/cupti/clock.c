@@ -7,7 +7,7 @@
  * CLOCK_REALTIME, which is slewed and set. A time is corrected by the last difference measured
  * before it.
  */
-#include "state.h"
+#include "agent_state.h"
 
 #include <pthread.h>
 #include <time.h>

@@ -5,7 +5,7 @@
  * CT_CONTEXT with both is sent: as the record itself, or, if the record was sent earlier, as a
  * second, hidden one (so that the context is not shown twice).
  */
-#include "state.h"
+#include "agent_state.h"
 
 #include <pthread.h>
 

@@ -5,7 +5,7 @@
  * pool. When CUPTI holds all of them, it gets an extra buffer, because some versions crash without
  * one. That buffer is thrown away when it comes back, and its records are counted.
  */
-#include "state.h"
+#include "agent_state.h"
 
 #include <pthread.h>
 #include <stdlib.h>

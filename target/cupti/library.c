@@ -13,7 +13,7 @@
  * and also if no libcuda can be loaded. So the agent looks for the driver before it loads a
  * libcupti, and checks the driver before it calls any function of libcupti (fits_driver).
  */
-#include "state.h"
+#include "agent_state.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * link.c - the socket to cudatrace; agent.h has the messages. Nothing here ever waits without a
+ * link.c - the socket to cudatrace; agent_wire.h has the messages. Nothing here ever waits without a
  * limit, and the connection to a peer that does not follow the protocol is closed. Used by one
  * thread at a time: the one that starts the agent, then the agent's.
  */
-#include "state.h"
+#include "agent_state.h"
 #include "../common/meet.h"
 
 #include <stdarg.h>

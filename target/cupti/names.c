@@ -12,7 +12,7 @@
  * comes later than that gets the name that was copied from the same address for the epoch in
  * which its kernel started, or none.
  */
-#include "state.h"
+#include "agent_state.h"
 
 #include <pthread.h>
 #include <stdlib.h>

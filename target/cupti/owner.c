@@ -2,12 +2,12 @@
 /*
  * owner.c - who uses CUPTI in this process: the agent, or the program itself. CUPTI's kinds of
  * records, buffers, clock and subscriber belong to the process, so both cannot use it at a time, and
- * the program comes first. At its first call of a function that watch.h knows, the agent withdraws,
+ * the program comes first. At its first call of a function that watch_cupti.h knows, the agent withdraws,
  * on its own thread, while the call waits; then the call is executed, and finds CUPTI as if nobody
  * had used it.
  */
-#include "state.h"
-#include "watch.h"
+#include "agent_state.h"
+#include "watch_cupti.h"
 
 #include <pthread.h>
 #include <sys/syscall.h>

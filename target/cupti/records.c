@@ -4,7 +4,7 @@
  * that CUPTI 11.8 has; later members are read according to the version. Times are checked: a device
  * record without a plausible time is still sent, but marked and counted.
  */
-#include "state.h"
+#include "agent_state.h"
 
 #include <stdlib.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * watch_stub.c - see target/common/stub.h: the code to which a function's jump, or its gate, leads. Here it
+ * watch_stub.c - see target/common/call_stub.h: the code to which a function's jump, or its gate, leads. Here it
  * has one way, to hooks_entry, and a second part (GO): the first instruction, and a jump back.
  */
 #include "../common/emit.h"
 #include "../common/pads.h"
-#include "../common/stub.h"
-#include "../common/text.h"
+#include "../common/call_stub.h"
+#include "../common/code_text.h"
 
 #if defined(__x86_64__)
 #define GO 32

@@ -7,15 +7,15 @@
  * It is loaded in one of two ways. With LD_PRELOAD its constructor runs before those of all other
  * libraries (-z initfirst), so that no call is missed, and puts the hooks on before it returns. If
  * the library is injected, the injector calls cudatrace_hooks_start() on a borrowed thread: it only
- * makes the agent's thread. The agent's thread hooks functions of libraries that are mapped later,
+ * makes the thread of the hooks. The thread of the hooks hooks functions of libraries that are mapped later,
  * checks the hooks once a second, and removes them when the peer says so or is gone.
  *
- * The thread has a descriptor table of its own (table.h), in which are the connection and what it needs
- * to take the hooks off. No other thread touches these: it rings a bell in the area (door.h), and what it
- * wants to say is said by the agent's thread.
+ * The thread has a descriptor table of its own (fd_table.h), in which are the connection and what it needs
+ * to take the hooks off. No other thread touches these: it rings a bell in the area (listener.h), and what it
+ * wants to say is said by the thread of the hooks.
  *
  * A forked child has its parent's hooks, which do nothing in the child. If children are traced, the
- * child asks its parent's agent for a new connection before fork() returns, and gets an area and a
+ * child asks the hooks of its parent for a new connection before fork() returns, and gets an area and a
  * thread of its own.
  */
 #include "../common/compat.h"
@@ -35,15 +35,15 @@
 #include "../common/along.h"
 #include "../common/meet.h"
 #include "capture.h"
-#include "door.h"
-#include "engine.h"
+#include "listener.h"
+#include "../engine/engine.h"
 #include "layers.h"
-#include "muted.h"
+#include "muted_funcs.h"
 #include "own.h"
-#include "python.h"
+#include "python_frames.h"
 #include "../common/sys.h"
 #include "talk.h"
-#include "../common/text.h"
+#include "../common/code_text.h"
 
 #define CONNECT_MS 1000
 #define LOOK_MS 1000 /* how often to check the hooks, and whether the program has ended */
@@ -52,8 +52,8 @@
 #define FORK_NAPS 20000 /* of 50 us: how long fork() waits for a change to be complete */
 #define FILTERS_EACH 32 /* threads whose filters are looked at each time */
 #define LIMIT_NAPS 4000 /* the same, for a change of the limits */
-#define DOOR_MS 1000	/* how long a forked child waits for its connection */
-#define DOOR_NAPS 20000 /* of 50 us: as long waits its parent */
+#define LISTENER_MS 1000	/* how long a forked child waits for its connection */
+#define LISTENER_NAPS 20000 /* of 50 us: as long waits its parent */
 #define BIRTH_NAPS 2000 /* and so long for the child to begin, which may have been killed */
 #define SLICE_MS 20
 
@@ -240,7 +240,7 @@ static void go_on(struct question *q, __u32 number)
 }
 
 /* Waits for the answer, but not longer than HOOKS_ANSWER_MS, and not for a peer that is stopped, which the
- * agent's thread finds. After that, no thread waits for it. */
+ * thread of the hooks finds. After that, no thread waits for it. */
 static void wait_for_answer(struct question *q, __u32 number)
 {
 	__u64 until = sys_now() + HOOKS_ANSWER_MS * 1000000ULL;
@@ -263,7 +263,7 @@ static void wait_for_answer(struct question *q, __u32 number)
 	}
 }
 
-/* Has the agent's thread ask. If it cannot, no thread waits for the answer. */
+/* Has the thread of the hooks ask. If it cannot, no thread waits for the answer. */
 static void ask(struct question *q, __u32 number)
 {
 	if (capture_is_open())
@@ -305,7 +305,7 @@ static bool send_questions_of(struct question *q)
 	return false;
 }
 
-/* On the agent's thread. */
+/* On the thread of the hooks. */
 static void send_questions(void)
 {
 	send_questions_of(&reads);
@@ -313,7 +313,7 @@ static void send_questions(void)
 		__atomic_store_n(&loaded_last, ~count_loaded(), __ATOMIC_RELEASE);
 }
 
-/* On the agent's thread: does somebody wait for an answer? If the peer is stopped, nobody does any more. */
+/* On the thread of the hooks: does somebody wait for an answer? If the peer is stopped, nobody does any more. */
 static bool is_waited_for(void)
 {
 	struct question *const all[] = { &mapped, &reads };
@@ -331,26 +331,26 @@ static bool is_waited_for(void)
 
 /* ---- on the program's threads ---- */
 
-static __u32 agent_tid;	  /* of the agent's thread; 0: there is none, or it does not run yet */
-static bool agent_begins; /* there is an agent's thread, or it is being started */
-/* the agent's thread must end, because its system calls are about to be restricted, or because the
+static __u32 agent_tid;	  /* of the thread of the hooks; 0: there is none, or it does not run yet */
+static bool agent_begins; /* there is a thread of the hooks, or it is being started */
+/* the thread of the hooks must end, because its system calls are about to be restricted, or because the
  * program makes a call that needs a process with one thread */
 static bool all_sandboxed, to_be_alone;
 /* the same, because the program is about to make a child that shares its memory and its threads' areas */
 static bool to_share;
 /* the same, because a thread of the program will not be able to take times; stays */
 static bool no_clock;
-static bool pausing; /* the agent's thread must end, and the hooks stay */
+static bool pausing; /* the thread of the hooks must end, and the hooks stay */
 
 static void *thread_main(void *begins);
 static void finish(int err);
 static void look_for_filters(int threads);
 
-/* How the connection, and what was kept, go to the agent's thread; own: it has, or had, a descriptor table of
+/* How the connection, and what was kept, go to the thread of the hooks; own: it has, or had, a descriptor table of
  * its own. */
 static struct along along;
 
-/* On the agent's thread. Returns 0 or -errno: it has no connection. */
+/* On the thread of the hooks. Returns 0 or -errno: it has no connection. */
 static int take_along(void)
 {
 	struct text_fds kept = text_kept();
@@ -371,7 +371,7 @@ static int take_along(void)
 	return 0;
 }
 
-/* Starts the agent's thread, which takes the connection of the calling thread over. Its thread id is
+/* Starts the thread of the hooks, which takes the connection of the calling thread over. Its thread id is
  * known only once it runs. Returns 0 or -errno. */
 static int begin_thread(void *begins)
 {
@@ -394,7 +394,7 @@ static int begin_thread(void *begins)
 	return 0;
 }
 
-/* Returns the agent's thread, and waits for it if it is being started; 0: there is none. */
+/* Returns the thread of the hooks, and waits for it if it is being started; 0: there is none. */
 static __u32 thread_begun(void)
 {
 	__u32 tid = __atomic_load_n(&agent_tid, __ATOMIC_ACQUIRE);
@@ -420,7 +420,7 @@ static bool thread_gone(__u32 tid)
 	return false;
 }
 
-/* Must the agent's thread take the hooks off and end? */
+/* Must the thread of the hooks take the hooks off and end? */
 static bool must_end(void)
 {
 	return __atomic_load_n(&to_share, __ATOMIC_ACQUIRE) ||
@@ -429,7 +429,7 @@ static bool must_end(void)
 	       __atomic_load_n(&to_be_alone, __ATOMIC_ACQUIRE);
 }
 
-/* Makes the agent's thread take the hooks off and end, and waits for that. */
+/* Makes the thread of the hooks take the hooks off and end, and waits for that. */
 static void end_thread(bool *why)
 {
 	__u32 tid = thread_begun();
@@ -441,11 +441,11 @@ static void end_thread(bool *why)
 		thread_gone(tid);
 }
 
-/* Has the agent's thread end, which keeps the connection and so on in the program's table. Returns
+/* Has the thread of the hooks end, which keeps the connection and so on in the program's table. Returns
  * whether it was told. */
 static bool let_thread_leave(int fds[ALONG_FDS])
 {
-	const struct hooks_door who = { .kind = DOOR_LEAVE,
+	const struct hooks_listener who = { .kind = LISTENER_LEAVE,
 					.pid = (__u32)own_pid,
 					.ns = meet_now() };
 	int fd, err;
@@ -455,16 +455,16 @@ static bool let_thread_leave(int fds[ALONG_FDS])
 		bell_ring(capture_area());
 		return true;
 	}
-	fd = door_open(capture_area(), NULL, &who, DOOR_MS);
+	fd = listener_open(capture_area(), NULL, &who, LISTENER_MS);
 	if (fd < 0)
 		return false;
-	err = along_is_own(fd) ? along_receive(fd, fds, DOOR_MS) : -EPERM;
+	err = along_is_own(fd) ? along_receive(fd, fds, LISTENER_MS) : -EPERM;
 	close(fd);
 	return !err;
 }
 
 /*
- * Makes the agent's thread end, and waits for that; the hooks stay, and the calling thread, which is the
+ * Makes the thread of the hooks end, and waits for that; the hooks stay, and the calling thread, which is the
  * only one of the program, has the descriptors. Returns false if it could not be done so: then the hooks
  * have been taken off.
  */
@@ -559,7 +559,7 @@ static void on_namespace(void)
 /* What leave() does for our own cookies: frame.data[0] */
 enum { AFTER_NAME, AFTER_PAUSE };
 
-/* The agent's own thread cannot continue under a filter. */
+/* The thread of the hooks cannot continue under a filter. */
 static void on_filter(bool all_threads)
 {
 	if (!capture_is_sandboxed() && !is_own_process())
@@ -572,7 +572,7 @@ static void on_filter(bool all_threads)
 
 /* A thread in which the processor's clock is forbidden, or the system call that hooks take times from,
  * would be ended at its next hook. If system calls are forbidden already, the hooks do nothing from now
- * on, and the agent's thread removes them within a second. */
+ * on, and the thread of the hooks removes them within a second. */
 static void on_clock(void)
 {
 	if (!capture_is_sandboxed()) {
@@ -978,7 +978,7 @@ static void finish(int err)
 	change_begins();
 	follows = false;
 	if (capture_is_open())
-		doors_close(capture_area());
+		listeners_close(capture_area());
 	if (opened)
 		capture_interrupted(engine_interrupted());
 	if (to_share || all_sandboxed || to_be_alone || no_clock)
@@ -1083,7 +1083,7 @@ static int enter(bool waits)
 	return err;
 }
 
-/* Connects, on the thread that starts the agent's. */
+/* Connects, on the thread that starts that of the hooks. */
 static int get_connected(void)
 {
 	int err = talk_connect(how, CONNECT_MS);
@@ -1173,25 +1173,25 @@ static bool step(int type, size_t size)
 
 /* The program must be without this thread for a time: hands the descriptors over. Returns whether it has
  * them. */
-static bool hand_over(struct hooks_door *d)
+static bool hand_over(struct hooks_listener *d)
 {
 	struct text_fds kept = text_kept();
 	const int fds[ALONG_FDS] = { talk_fd(), kept.mem, kept.maps };
-	int to = door_enter(d), err = to;
+	int to = listener_connect(d), err = to;
 
 	/* who waited may have gone, and another user's process may listen there */
 	if (to >= 0)
 		err = along_is_own(to) ? along_send(to, fds) : -EPERM;
 	if (to >= 0)
 		close(to);
-	door_done(d, err);
+	listener_done(d, err);
 	return !err;
 }
 
 /* A forked child wants to be followed. */
-static void answer_child(struct hooks_door *d)
+static void answer_child(struct hooks_listener *d)
 {
-	int fd = d->err ? d->err : door_enter(d), err = fd < 0 ? fd : talk_birth(fd, d->tid, d->ns);
+	int fd = d->err ? d->err : listener_connect(d), err = fd < 0 ? fd : talk_birth(fd, d->tid, d->ns);
 
 	if (fd >= 0)
 		close(fd);
@@ -1199,16 +1199,16 @@ static void answer_child(struct hooks_door *d)
 		talk_say(MEET_WARN,
 			 "process %d has no connection for its hooks (%s): its calls are not shown",
 			 (int)d->pid, strerror(-err));
-	door_done(d, err);
+	listener_done(d, err);
 }
 
 /* Answers all who wait. Returns true if the thread must end, and the hooks stay. */
-static bool answer_doors(void)
+static bool answer_listeners(void)
 {
-	struct hooks_door *d;
+	struct hooks_listener *d;
 
-	while ((d = door_next(capture_area())))
-		if (d->kind != DOOR_LEAVE)
+	while ((d = listener_next(capture_area())))
+		if (d->kind != LISTENER_LEAVE)
 			answer_child(d);
 		else if (hand_over(d))
 			return true;
@@ -1234,7 +1234,7 @@ static void live(void)
 		__u32 rung = bell_look(capture_area());
 		int type;
 
-		if (answer_doors())
+		if (answer_listeners())
 			return;
 		send_questions();
 		type = next_message(&size);
@@ -1283,9 +1283,9 @@ static void *thread_main(void *begins)
 
 /* ---- fork ---- */
 
-/* The door that the child will open: the parent waits until the child was answered, because it may end
- * at once, as a daemon does, and its agent with it. */
-static struct hooks_door *for_child;
+/* The listener that the child will open: the parent waits until the child was answered, because it may end
+ * at once, as a daemon does, and the thread of the hooks with it. */
+static struct hooks_listener *for_child;
 /* What errno was. After fork(2) it is not 0 if there is no child: between this and our next function libc
  * calls none but those of malloc(). */
 static __thread int errno_before __attribute__((tls_model("initial-exec")));
@@ -1300,43 +1300,43 @@ static void before_fork(void)
 	forker = (__u32)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
 	if (may_change)
 		for_child = follows && capture_is_open() && !capture_is_sandboxed()
-				    ? door_reserve(capture_area())
+				    ? listener_reserve(capture_area())
 				    : NULL;
 	errno_before = errno;
 	errno = 0;
 }
 
-/* Waits for the door, which no child opens if there is none. */
-static void wait_for_child(struct hooks_door *d)
+/* Waits for the listener, which no child opens if there is none. */
+static void wait_for_child(struct hooks_listener *d)
 {
-	for (int i = 0; i < (door_is_reserved(d) ? BIRTH_NAPS : DOOR_NAPS) && !door_is_answered(d);
+	for (int i = 0; i < (listener_is_reserved(d) ? BIRTH_NAPS : LISTENER_NAPS) && !listener_is_answered(d);
 	     i++)
 		nap();
-	door_release(d);
+	listener_release(d);
 }
 
 static void after_fork(void)
 {
-	struct hooks_door *d = may_change ? for_child : NULL;
+	struct hooks_listener *d = may_change ? for_child : NULL;
 	int failed = errno;
 
 	if (may_change)
 		change_ends();
 	may_change = false;
 	if (d && failed)
-		door_release(d);
+		listener_release(d);
 	else if (d)
 		wait_for_child(d);
 	errno = failed ? failed : errno_before;
 }
 
-/* In a forked child: gets a connection through its parent's agent. Returns whether it has one. */
+/* In a forked child: gets a connection through the hooks of its parent. Returns whether it has one. */
 static bool get_born(void)
 {
-	struct hooks_door who = {
-		.kind = DOOR_CHILD, .pid = (__u32)getpid(), .tid = forker, .ns = meet_now()
+	struct hooks_listener who = {
+		.kind = LISTENER_CHILD, .pid = (__u32)getpid(), .tid = forker, .ns = meet_now()
 	};
-	int fd = door_open(capture_area(), for_child, &who, DOOR_MS);
+	int fd = listener_open(capture_area(), for_child, &who, LISTENER_MS);
 
 	if (fd >= 0)
 		talk_child(fd);

@@ -23,9 +23,9 @@
 #include "counts.h"
 #include "inside.h"
 #include "layers.h"
-#include "python.h"
+#include "python_frames.h"
 #include "reach.h"
-#include "../../wire/hooks_ring.h"
+#include "ring_write.h"
 #include "stack.h"
 #include "../common/sys.h"
 
@@ -46,7 +46,7 @@ static EACH_CALL __u64 generation;
 static EACH_CALL __u32 flags;
 static EACH_CALL __u32 renames;	 /* how often threads were renamed so far */
 static EACH_CALL bool sandboxed; /* a system call might kill the program */
-static EACH_CALL bool mutes;	 /* whether calls of some functions are only counted (muted.h) */
+static EACH_CALL bool mutes;	 /* whether calls of some functions are only counted (muted_funcs.h) */
 
 /*
  * Most calls need nothing of what a spec or the configuration can request at the entry and the

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "engine.h"
+#include "../engine/engine.h"
 #include "../../wire/hooks_wire.h"
 
 /*
@@ -50,7 +50,7 @@ bool capture_by_ticks(void);
 void capture_missed(__u64 cookie, enum hook_miss);
 /* As the engine's counts(). */
 void capture_counts(struct hook_thread *);
-/* Calls of some functions are only counted from here on (muted.h). */
+/* Calls of some functions are only counted from here on (muted_funcs.h). */
 void capture_mutes(void);
 /* Copies n bytes of the program's memory. Returns 0 if all of them are there. */
 int capture_memory(void *to, __u64 n, __u64 from);

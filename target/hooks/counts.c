@@ -6,9 +6,9 @@
  */
 #include "counts.h"
 
-#include "held.h"
+#include "allocations.h"
 #include "reach.h"
-#include "../../wire/hooks_ring.h"
+#include "ring_write.h"
 
 static struct hooks_area *area;
 static const struct ct_config *config;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * counts.h - counts calls in cells of shared memory (wire.h), in place of recording them: the same
+ * counts.h - counts calls in cells of shared memory (hooks_wire.h), in place of recording them: the same
  * sums as those of the kernel side (bpf/count.bpf.h, wire/sums.h). Each thread has cells of its own.
  * The functions are called under the rules of the engine's entry() and leave().
  */

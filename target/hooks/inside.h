@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <sys/uio.h>
 
-#include "engine.h"
+#include "../engine/engine.h"
 #include "../../wire/hooks_wire.h"
 
 extern struct ct_spec capture_specs[CT_MAX_FUNCS];

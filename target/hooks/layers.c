@@ -15,7 +15,7 @@
 
 #include "capture.h"
 #include "inside.h"
-#include "../../wire/hooks_ring.h"
+#include "ring_write.h"
 
 /* An address that is further away may be on another stack. */
 #define STACK_BYTES (8ULL << 20)
@@ -42,7 +42,7 @@
 #define TENSORS_READ(to, n, from) read_tensor(f, to, n, from)
 static int read_tensor(struct hooks_call *, void *to, __u64 n, __u64 from);
 static void read_ahead(struct hooks_call *, const __u64 *regs, __u32 plan);
-#include "../../capture/tensors.h"
+#include "../../capture/read_tensors.h"
 
 static __u32 tensors[CT_SYMBOLS];
 

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "engine.h"
+#include "../engine/engine.h"
 #include "../../wire/hooks_wire.h"
 
 /* A thread has begun to use the block. */

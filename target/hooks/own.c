@@ -140,7 +140,7 @@ bool own_needs_one_thread(const struct own_call *c)
 	/* all threads must have the same rights when libc changes the user */
 	bool needs = c->nr == SYS_capset;
 
-	/* CLONE_NEWNET: our thread must be where the program can reach it (door.h) */
+	/* CLONE_NEWNET: our thread must be where the program can reach it (listener.h) */
 	if (c->nr == SYS_unshare)
 		needs = c->args[0] & (CLONE_NEWUSER | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM |
 				      CLONE_FILES | CLONE_NEWNET);

@@ -3,12 +3,12 @@
  * own.h - functions of libc that the hooks hook for themselves, because their calls change what the
  * hooks may do: the dynamic loader's, those that rename threads, those by which a program restricts its
  * system calls or changes its namespaces and capabilities, and the one by which it ends. Says what a
- * call means, and knows nothing of the agent's thread.
+ * call means, and knows nothing of the thread of the hooks.
  */
 #ifndef CT_HOOKS_OWN_H
 #define CT_HOOKS_OWN_H
 
-#include "engine.h"
+#include "../engine/engine.h"
 
 #define OWN_COOKIES (~0u - 11) /* the smallest id of these functions */
 
@@ -36,7 +36,7 @@ struct own_call {
 };
 
 struct own_call own_call(__u32 id, const struct hook_regs *);
-/* Of OWN_RIGHTS: returns whether the call would fail, or have another effect, because of the agent's
+/* Of OWN_RIGHTS: returns whether the call would fail, or have another effect, because of our
  * thread, or would take the program away from it. If the program has several threads itself, that thread makes no difference. Makes a system
  * call. */
 bool own_needs_one_thread(const struct own_call *);
@@ -48,7 +48,7 @@ bool own_changes_clock(const struct own_call *);
 bool own_limits_addresses(const struct own_call *, __u64 *bytes);
 
 /* Returns whether a thread's system calls are restricted more than the caller's, by a filter that no hook saw
- * being set. Looks at the main thread and `most` others, the next time at the next ones. Only for the agent's thread, or before there are hooks. */
+ * being set. Looks at the main thread and `most` others, the next time at the next ones. Only for the thread of the hooks, or before there are hooks. */
 bool own_finds_filters(int most);
 
 /* Hooks the loader's function. *first: it was tried for the first time. */

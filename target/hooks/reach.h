@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * reach.h - which parts of the area (wire.h) are accessible. mlockall(2) makes all accessible
+ * reach.h - which parts of the area (hooks_wire.h) are accessible. mlockall(2) makes all accessible
  * memory present, and an area has some GiB. So blocks and cells are made accessible when they are
  * first used. A part that was accessible once stays accessible, because a thread that was
  * interrupted in a hook may still write there after the area has been replaced.

@@ -7,8 +7,8 @@
 
 #include <sys/uio.h>
 
-#include "engine.h"
-#include "../../wire/hooks_ring.h"
+#include "../engine/engine.h"
+#include "ring_write.h"
 #include "../common/sys.h"
 
 #define PAGE 4096

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * talk.h - the socket to cudatrace: wire.h has the messages. Nothing here waits without a limit,
+ * talk.h - the socket to cudatrace: hooks_wire.h has the messages. Nothing here waits without a limit,
  * and the connection is closed if the peer does not follow the protocol. Only one thread at a time
- * may use these functions: the agent's, while there is one.
+ * may use these functions: that of the hooks, while there is one.
  */
 #ifndef CT_HOOKS_TALK_H
 #define CT_HOOKS_TALK_H
 
 #include <stdbool.h>
 
-#include "../cupti/held.h"
+#include "../common/descriptor.h"
 #include "../../wire/hooks_wire.h"
 
 /* "v1 path=PATH key=HEX" or "v1 fd=N". 0 or -errno. */

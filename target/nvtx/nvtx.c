@@ -37,7 +37,7 @@
 #include "../common/meet.h"
 #include "nvtx_payload.h"
 #include "../../wire/nvtx_wire.h"
-#include "../hooks/prologue.h"
+#include "../common/prologue.h"
 
 #define EXPORT __attribute__((visibility("default"), noinline))
 

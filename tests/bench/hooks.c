@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../target/hooks/engine.h"
+#include "../../target/engine/engine.h"
 
 #define CALLBACK __attribute__((target("general-regs-only")))
 #define RING (1 << 20)

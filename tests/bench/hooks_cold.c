@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "../../target/hooks/capture.h"
-#include "../../target/hooks/prologue.h"
+#include "../../target/common/prologue.h"
 
 #define CALLBACK __attribute__((target("general-regs-only")))
 #define FUNCS 256

@@ -490,6 +490,11 @@ case_why_no_calls() {
 	sleep 60 &
 	ct -d 0.2 -p $!
 	expect "a process" "$(one_line)" "cudatrace: 0 calls, 0 lost: no CUDA library is loaded there"
+	ct -d 0.2 -L $!
+	expect "a thread" "$(one_line)" "cudatrace: 0 calls, 0 lost: no CUDA library is loaded there"
+	ct -d 0.2 -e memory -L $!
+	expect "chosen functions, of a thread" "$(one_line)" \
+		"cudatrace: 0 calls, 0 lost: no library that has the chosen functions is loaded there"
 	# nothing is said of what is not known: an old recording, and calls that were not asked for
 	ct replay "$T/r.ctrace"
 	expect "a recording" "$(one_line)" "cudatrace: 0 calls, 0 lost"

@@ -863,7 +863,7 @@ case_from_standard_input() {
 	ok_rc 1
 	says '^cudatrace: error: cannot read standard input: '
 	rc=0
-	timeout 20 script -qec "$CUDATRACE replay -" /dev/null > "$T/err" < /dev/null || rc=$?
+	timeout 100 script -qec "$CUDATRACE replay -" /dev/null > "$T/err" < /dev/null || rc=$?
 	ok_rc 1
 	says 'standard input is a terminal and no recording: name a FILE'
 }

@@ -29,6 +29,15 @@ case_debug_recording() {
 	debug names replay "$ROOT/tests/traces/two.ctrace"
 	! grep -E '^cudatrace: (trace|join): ' "$T/said" || fail "other parts print too"
 }
+# What may still come is known from the heads of the blocks: none is read twice for the order of the rows.
+case_debug_once() {
+	local status
+	debug trace replay "$ROOT/docs/step.ctrace"
+	expect "status" "$status" 0
+	expect "blocks" "$(grep -c '^cudatrace: trace: block .* type 2,' "$T/said")" 14
+	expect "read twice" "$(grep '^cudatrace: trace: block ' "$T/said" | sort | uniq -d)" ""
+}
+
 case_debug_live() {
 	local status part
 	debug all record --gpu -k -o "$T/r.ctrace" -- "$BIN/work" 5 return

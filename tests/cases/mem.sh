@@ -182,7 +182,9 @@ case_mem_without_stacks() {
 }
 
 case_mem_watch_and_page() {
-	ct mem --watch=10ms -f -o "$T/mem.txt" -- bash -c "'$MEMORY' -w leak < <(sleep 0.5; echo)"
+	# it holds them until a page has shown it
+	ct mem --watch=10ms -f -o "$T/mem.txt" -- bash -c "'$MEMORY' -w leak < <(for i in {1..2500}; do
+		! grep -qs '5000 B .*take at memory.c\|4.9 KiB .*memory' '$T/mem.txt' || break; sleep 0.02; done; echo)"
 	grep -q '5000 B .*take at memory.c\|4.9 KiB .*memory' "$T/mem.txt" || fail "what is held is not shown: $(head -n 5 "$T/mem.txt")"
 	grep -q 'Grew$' "$T/mem.txt" || fail "no growth is shown: $(head -n 3 "$T/mem.txt")"
 	ct mem --html "$T/mem.html" -o /dev/null -- "$MEMORY" leak

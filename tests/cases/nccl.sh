@@ -151,6 +151,28 @@ case_nccl_merge() {
 	ct stuck --merge --format json "$T/b.json" "$T/a.json" "$T/b.json"
 	ok_rc 4
 	expect "each rank once" "$(grep -c '' "$T/out")" 4
+	ct stuck --merge --format json "$T/a.json"
+	ok_rc 4
+	python3 tests/unit/check_json.py "$T/out" > "$T/check" || fail "JSON: $(cat "$T/check")"
+	expect "ranks that no file has" "$(sed -n 's/.*"communicator_ranks":4,"unseen":2,"ranks":\(.*\)}$/\1/p' "$T/out")" "[2,3]"
+	mv "$T/out" "$T/c.json"
+	ct stuck --merge "$T/c.json" "$T/b.json"
+	ok_rc 4
+	expect "put together again" "$(communicators | head -n 2)" "$(head -n 2 <<< "$NOT_ARRIVED")"
+	# ranks that went on, and some that no file has; a process whose rank is not known
+	sed 's/"still_ns":[0-9]*/"still_ns":0/' "$T/a.json" > "$T/d.json"
+	echo '{"type":"communicator","start_ns":1,"pid":77,"process":"ranks","host":"third","boot":"b","library":"/l/libnccl.so.2","unknown":"it could not be read"}' >> "$T/d.json"
+	ct stuck --merge "$T/d.json"
+	ok_rc 0
+	expect "what is said of them" "$(communicators)" "communicator HASH: its ranks cannot be compared: they went on between the looks, or do not agree how many they are
+  ranks 2-3 have not been seen: in none of the files
+ranks, PID 77, on third, rank ?: /l/libnccl.so.2: it could not be read
+1 process whose rank could not be told
+0 ranks absent"
+	ct stuck --merge --format json "$T/d.json"
+	ok_rc 0
+	python3 tests/unit/check_json.py "$T/out" > "$T/check" || fail "JSON: $(cat "$T/check")"
+	expect "its line" "$(grep -c '"pid":77,"process":"ranks","host":"third",.*"unknown":"it could not be read"' "$T/out")" 1
 	job_ends b # it has the other one's standard input open too
 	job_ends a
 }

@@ -18,9 +18,10 @@ holes() {
 	expect "holes" "$(grep '^{"type":"end"' "$T/out" | grep -o '"reason":"own_profiler"' | wc -l)" "$1"
 }
 
-# own_hole COUNT: the same, and the last line says one with its times.
+# own_hole COUNT: the same, and the last line says one with its times. The launches of that time are counted nowhere else.
 own_hole() {
 	holes "$1"
+	! grep -q 'no record of' "$T/err" || fail "launches in the hole are counted twice: $(tail -n 1 "$T/err")"
 	says "0 lost of those seen; process [0-9]+ (\(profiles\) )?$OWN"
 }
 

@@ -411,13 +411,13 @@ case_window_signal() {
 	attach --start-on signal --stop-on signal -p "$PID_a"
 	make_calls a 100
 	kill -USR1 "$CT"
-	sleep 0.1 # a signal has no answer
+	wait_for 10 has_done "$CT" USR1
 	make_calls a 10
 	kill -USR2 "$CT"
-	sleep 0.1
+	wait_for 10 has_done "$CT" USR2
 	make_calls a 100
 	kill -USR1 "$CT"
-	sleep 0.1
+	wait_for 10 has_done "$CT" USR1
 	make_calls a 1
 	lines_end a
 	finish

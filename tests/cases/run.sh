@@ -149,7 +149,7 @@ run() {
 	esac
 	machine_take "$2"
 	began=${EPOCHREALTIME/./}
-	"${marked[@]}" timeout -k 2 "${CASE_TIMEOUT:-160}" "$BASH" "$0" --one "$1" "$dir" > "$dir/log" 2>&1 9>&-
+	"${marked[@]}" timeout -k 2 "${CASE_TIMEOUT:-300}" "$BASH" "$0" --one "$1" "$dir" > "$dir/log" 2>&1 9>&-
 	status=$?
 	took=$(((${EPOCHREALTIME/./} - began) / 100000))
 	machine_leave

@@ -79,19 +79,12 @@ flood() {
 	wait_for 20 grep -q '^floods' "$T/out"
 }
 
-# No SIGINT waits for it any more: two at once are one.
-has_taken() {
-	local bits
-	bits=$(sed -n 's/^ShdPnd:\s*//p' "/proc/$1/status")
-	(((0x$bits & 2) == 0))
-}
-
 # ended_beside ended|interrupted: the trace ends while the program goes on.
 ended_beside() {
 	if [ "$1" = interrupted ]; then
 		# the first one is passed to the program
 		kill -INT "$CT"
-		wait_for 20 has_taken "$CT"
+		wait_for 20 has_taken "$CT" INT # two at once are one
 		kill -INT "$CT"
 	fi
 	wait_for 20 ended "$CT"

@@ -59,6 +59,32 @@ case_stuck_before() {
 	unhang
 }
 
+# A thread that hangs in an older call, in which CUDA's own code makes call after call: each of them begins
+# behind the probes, and none of them shows that the older one has ended.
+case_stuck_polls() {
+	mkfifo "$T/in"
+	echo 0 > "$T/poll"
+	STANDIN_POLL="cudaStreamSynchronize:$T/poll,cudaEventSynchronize:$T/poll" "$BIN/polls" < "$T/in" > "$T/h.out" &
+	PID_h=$!
+	exec {FD_h}> "$T/in"
+	wait_for 5 grep -q '^ready' "$T/h.out"
+	ct stuck -p "$PID_h" --over 0.3 --format json
+	ok_rc 4
+	expect "threads and calls" "$(stuck_rows "$T/out")" "$(sort <<- END
+		$(sed -n 's/^stream //p' "$T/h.out") cudaStreamSynchronize
+		$(sed -n 's/^event //p' "$T/h.out") cudaEventSynchronize
+	END
+	)"
+	expect "guesses" "$(grep -c by_scan "$T/out")" 0
+	expect "rows with a known beginning" "$(grep '"type":"pending"' "$T/out" | grep -v -c '"before":true')" 0
+	ct stuck -p "$PID_h" --over 0.3
+	ok_rc 4
+	expect "last line" "$(tail -n 1 "$T/out")" "2 threads of 1 process inside CUDA calls for more than 300ms"
+	printf 1 1<> "$T/poll" # not truncated: it is mapped
+	exec {FD_h}>&-
+	wait_for 5 ended "$PID_h"
+}
+
 case_stuck_static() {
 	hang "$BIN/stuck-static"
 	ct stuck -p "$PID_h" --format json --over 0.3

@@ -45,7 +45,7 @@ def check(name, want, got):
 
 
 def run(*args):
-    return subprocess.run([ct, *args], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=60).stdout
+    return subprocess.run([ct, *args], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=240).stdout
 
 
 def by_pid(rows):
@@ -231,7 +231,7 @@ def stat(merged):
 
 
 with tempfile.TemporaryDirectory() as folder:
-    subprocess.run([writer, folder], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
+    subprocess.run([writer, folder], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=240)
     merged = os.path.join(folder, "m.ctrace")
     run("merge", "-o", merged, *(os.path.join(folder, f"{name}.ctrace") for name in "abc"))
     json_rows(merged)

@@ -232,7 +232,7 @@ class Trace:
 
 
 def wait_for(what, condition):
-    until = time.monotonic() + 60
+    until = time.monotonic() + 120
     while not condition():
         if time.monotonic() > until:
             check(f"waited for {what}", True, False)
@@ -244,7 +244,7 @@ def wait_for(what, condition):
 
 def both_encodings(folder):
     prefix = os.path.join(folder, "play")
-    subprocess.run([".output/unit/test_otlp", prefix], check=True, stdout=subprocess.DEVNULL, timeout=60)
+    subprocess.run([".output/unit/test_otlp", prefix], check=True, stdout=subprocess.DEVNULL, timeout=240)
     protobuf, lines = [], []
     for name in sorted(glob.glob(prefix + ".*.pb")):
         protobuf += of_protobuf(open(name, "rb").read())
@@ -269,7 +269,7 @@ def golden():
     """A stored recording: what was recorded says who it is, not this machine."""
     name = "tests/golden/otlp.jsonl"
     run = subprocess.run([CT, "replay", "--format", "otlp-json", "--otlp-min", "20us", "tests/traces/two.ctrace"], check=True,
-                         capture_output=True, text=True, timeout=60,
+                         capture_output=True, text=True, timeout=240,
                          env={k: v for k, v in os.environ.items() if not k.startswith("OTEL_")})
     got = re.sub(r'"version":"[^"]*"', '"version":"-"', run.stdout)
     if os.environ.get("UPDATE_GOLDEN"):
@@ -479,7 +479,7 @@ def stored_dies(folder):
     """The collector dies between two requests and comes back."""
     path = os.path.join(folder, "r.ctrace")
     subprocess.run([CT, "record", "-o", path, "--", CALLS, "mix", "4000", "0", "0"], check=True, stdout=subprocess.DEVNULL,
-                   stderr=subprocess.DEVNULL, timeout=60)
+                   stderr=subprocess.DEVNULL, timeout=240)
     whole = Collector()
     said, status = Replay(whole.port, trace=path).end()
     whole.close()
@@ -508,7 +508,7 @@ def stored_dies(folder):
 
 def live_lost():
     run = subprocess.run([CT, "--strict", "--otlp", f"http://127.0.0.1:{free_port()}", "--otlp-min", "0s", "--otlp-wait", "0", "-o",
-                          "/dev/null", "--", CALLS, "mix", "3", "0", "0"], capture_output=True, text=True, timeout=60)
+                          "/dev/null", "--", CALLS, "mix", "3", "0", "0"], capture_output=True, text=True, timeout=240)
     check("live, no collector: --strict has its status", (3, True), (run.returncode, "dropped: not delivered" in run.stderr))
 
 

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../target/hooks/engine.h"
+#include "../../target/engine/engine.h"
 
 /* The functions that the file exports, loaded at `base`, with their sizes and the file's bytes: at most
  * so many. Returns how many; 0: the file cannot be read. */

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../target/hooks/engine.h"
+#include "../../target/engine/engine.h"
 
 enum { PATIENCE = 240, LONG_PATIENCE = 1800 }; /* seconds */
 #define CHECK(what)                                                       \

@@ -23,7 +23,7 @@ make -s -j "$(nproc)" hooks-tests > "$out.log" 2>&1 || {
 }
 
 # What runs at a hook calls nothing outside: a function of the C library may use vector registers.
-calls=$(nm -u "${out%-tests}/hooks/target/hooks/call.o" | awk '{ print $2 }' | grep -vE '^(engine_(counting|live|ops|parts|within)|hooks_region|threads_get|threads_is_here|_GLOBAL_OFFSET_TABLE_)$')
+calls=$(nm -u "${out%-tests}/hooks/target/engine/call.o" | awk '{ print $2 }' | grep -vE '^(engine_(counting|live|ops|parts|within)|hooks_region|threads_get|threads_is_here|_GLOBAL_OFFSET_TABLE_)$')
 if [ -z "$calls" ]; then echo "ok hooks: what runs at a hook calls nothing outside"; else
 	echo "not ok hooks: what runs at a hook calls nothing outside: $calls"
 	failed=1

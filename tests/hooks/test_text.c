@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* test_text.c - what the engine reads and writes in pieces, and does with few system calls (target/common/text.h). */
+/* test_text.c - what the engine reads and writes in pieces, and does with few system calls (target/common/code_text.h). */
 #include <sys/mman.h>
 
-#include "../../target/common/text.h"
+#include "../../target/common/code_text.h"
 #include "hooktest.h"
 
 #define PAGE 4096

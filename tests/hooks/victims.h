@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-#include "../../target/hooks/state.h"
+#include "../../target/engine/engine_state.h"
 #include "hooktest.h"
 
 long victim_add(long, long);

@@ -68,7 +68,7 @@ def build(name, text, *libraries):
     with open(f"{T}/{name}.c", "w") as f:
         f.write(text)
     subprocess.run(["gcc", "-w", "-O1", "-pthread", "-o", f"{T}/{name}", f"{T}/{name}.c", f"-L{OUT}/standin",
-                    *(f"-l:{one}" for one in libraries)], check=True, timeout=60)
+                    *(f"-l:{one}" for one in libraries)], check=True, timeout=240)
     return f"{T}/{name}"
 
 
@@ -94,7 +94,7 @@ def test_reused():
     for name in names:
         os.symlink(f"{OUT}/cases/work", name)
     with Serve() as s:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while b'process="reusea"' not in s.scrape() and time.monotonic() < until:
             subprocess.run([names[0], "1", "return"], check=True, stdout=subprocess.DEVNULL, env=ENV)
 
@@ -111,7 +111,7 @@ def test_reused():
             first = first or p.pid
             numbers[p.pid] = numbers.get(p.pid, 0) + 1
             check("status", p.wait(60) == 0)
-        until, got = time.monotonic() + 20, {}
+        until, got = time.monotonic() + 120, {}
         while sum(got.values()) < REUSED and time.monotonic() < until:
             time.sleep(0.2)
             got = {name: n - before.get(name, 0) for name, n in launches().items()}
@@ -163,7 +163,7 @@ def test_kernels():
             check("csv: a formula", not re.search(rb'(^|,)"?[=@]', out, re.M))
         if fmt == "nsys-sqlite":
             sane = subprocess.run(["python3", "-c", "import sqlite3,sys;print(sqlite3.connect(sys.argv[1]).execute('pragma integrity_check').fetchone()[0])",
-                                   f"{T}/k.{fmt}"], capture_output=True, text=True, timeout=60, check=False)
+                                   f"{T}/k.{fmt}"], capture_output=True, text=True, timeout=240, check=False)
             check(f"nsys-sqlite: {sane.stderr}", sane.stdout == "ok\n")
     return f"12 names of kernels in {len(formats)} formats"
 

@@ -150,7 +150,7 @@ static void one(int how)
 		if (sscanf(line, "%lx-%lx r-xp %lx %*s %*s %399s", &from, &to, &off, path) == 4 && strstr(path, "libcudart"))
 			break;
 	fclose(f);
-	alarm(5);
+	alarm(60);
 	for (int i = 0; i < 200; i++) {
 		void *there = mmap(0, to - from, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		switch (how) {
@@ -258,7 +258,7 @@ def test_thread():
         os.waitpid(holder, 0)
         check(f"{args}: the program does not end while a thread of ours is held: {state}", state in ("Z", "X"))
         try:
-            said = p.communicate(timeout=60)[1]
+            said = p.communicate(timeout=LIMIT_S)[1]
         except subprocess.TimeoutExpired:
             os.kill(pid, signal.SIGKILL)
             p.kill()
@@ -426,7 +426,7 @@ int main(void) { for (int i = 0; i < 5; i++) named(); return 0; }
         with open(f"{T}/{name}.c", "w") as f:
             f.write(text)
         subprocess.run(["gcc", "-w", "-O1", "-fno-omit-frame-pointer", "-Wl,--build-id=none", "-o", f"{T}/{name}", f"{T}/{name}.c", f"{T}/{name}.s", f"-L{OUT}/standin",
-                        f"-l:{RUNTIME}"], check=True, timeout=60)
+                        f"-l:{RUNTIME}"], check=True, timeout=240)
         # a folder of debug files that leads back to where it lies, and to a device
         shutil.rmtree(f"{T}/.debug", ignore_errors=True)
         os.makedirs(f"{T}/.debug", exist_ok=True)

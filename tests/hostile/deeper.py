@@ -173,7 +173,7 @@ def test_formats():
 def test_handshakes():
     """Whole TLS handshakes from three clients of one address that do nothing else; another address is answered."""
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", f"{T}/k",
-                    "-out", f"{T}/c", "-subj", "/CN=x"], check=True, capture_output=True, timeout=60)
+                    "-out", f"{T}/c", "-subj", "/CN=x"], check=True, capture_output=True, timeout=240)
     with open(f"{T}/tls.yml", "w") as f:
         f.write("tls_server_config:\n  cert_file: c\n  key_file: k\n")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

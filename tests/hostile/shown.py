@@ -219,7 +219,7 @@ def test_labels():
     many = build("manyQj", MANY_C.replace("%%", "%"), "libcuda.so.1")
     with Serve("--processes", "50", "--kernels", "20") as s:
         def scraped(*wanted):
-            until, text = time.monotonic() + 60, b""
+            until, text = time.monotonic() + LIMIT_S, b""
             while not all(re.search(what, text) for what in wanted):
                 check(f"labels {wanted}", time.monotonic() < until)
                 if not running:  # the first one runs before the library has probes

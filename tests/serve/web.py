@@ -26,7 +26,7 @@ NAME = "web"
 
 
 def openssl(*args):
-    subprocess.run(["openssl", *args], cwd=T, check=True, timeout=60, capture_output=True)
+    subprocess.run(["openssl", *args], cwd=T, check=True, timeout=240, capture_output=True)
 
 
 def make(name, ca=None):
@@ -54,7 +54,7 @@ def users(**hashes):
 def curl(s, *args, path="/metrics", scheme="https"):
     """(exit status, status of the answer, its text)"""
     p = subprocess.run(["curl", "-sS", "-m", "60", "-w", "\n%{http_code}", *args, f"{scheme}://{s.listen}{path}"], cwd=T,
-                       capture_output=True, text=True, timeout=90, check=False)
+                       capture_output=True, text=True, timeout=240, check=False)
     text, status = p.stdout.rsplit("\n", 1)
     return p.returncode, int(status), text
 

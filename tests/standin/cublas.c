@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "../../target/hooks/prologue.h"
+#include "../../target/common/prologue.h"
 
 #define API __attribute__((visibility("default")))
 #pragma GCC diagnostic ignored "-Wunused-parameter"

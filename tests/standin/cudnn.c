@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "../../target/hooks/prologue.h"
+#include "../../target/common/prologue.h"
 
 #define API __attribute__((visibility("default")))
 #pragma GCC diagnostic ignored "-Wunused-parameter"

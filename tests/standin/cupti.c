@@ -41,7 +41,7 @@
 #include <sys/syscall.h>
 
 #include "../../target/cupti/cupti.h"
-#include "../../target/hooks/prologue.h"
+#include "../../target/common/prologue.h"
 #include "../../user/api/api.h"
 
 #define EXPORT __attribute__((visibility("default")))

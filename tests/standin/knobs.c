@@ -3,6 +3,7 @@
  * both libraries. */
 #include "standin.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -27,6 +28,19 @@ static void spin(const char *path)
 	close(fd);
 	while (byte != MAP_FAILED && *byte == '0')
 		;
+}
+
+/* As spin(), asking the driver again and again. */
+static void poll_stream(const char *path)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+	int (*query)(void *) = driver ? (int (*)(void *))dlsym(driver, "cuStreamQuery") : NULL;
+	int fd = open(path, O_RDONLY);
+	const volatile char *byte = mmap(NULL, 1, PROT_READ, MAP_SHARED, fd, 0);
+
+	close(fd);
+	while (query && byte != MAP_FAILED && *byte == '0')
+		query(NULL);
 }
 
 /* Finds NAME in "NAME:VALUE,NAME:VALUE"; copies VALUE. */
@@ -56,7 +70,7 @@ int knobs_slow(const char *name)
 	if (!knobs_state)
 		knobs_state = getenv("STANDIN_FAIL") || getenv("STANDIN_DELAY_US") ||
 					      getenv("STANDIN_BLOCK") || getenv("STANDIN_WAIT") ||
-					      getenv("STANDIN_SPIN")
+					      getenv("STANDIN_SPIN") || getenv("STANDIN_POLL")
 				      ? 2
 				      : 1;
 	if (knobs_state == 1)
@@ -70,5 +84,7 @@ int knobs_slow(const char *name)
 		close(open(value, O_RDONLY));
 	if (knob("STANDIN_SPIN", name, value, sizeof(value)))
 		spin(value);
+	if (knob("STANDIN_POLL", name, value, sizeof(value)))
+		poll_stream(value);
 	return knob("STANDIN_FAIL", name, value, sizeof(value)) ? atoi(value) : 0;
 }

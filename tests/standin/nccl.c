@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../target/hooks/prologue.h"
+#include "../../target/common/prologue.h"
 
 #define MAGIC 0x0280028002800280ULL
 #define API __attribute__((visibility("default")))

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <wchar.h>
 
-#include "../../target/hooks/prologue.h"
+#include "../../target/common/prologue.h"
 
 #define NVTX __attribute__((visibility("default"), noinline))
 #define NO_TRACKING (-2)

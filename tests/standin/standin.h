@@ -18,6 +18,7 @@
  *                                    FIFO for writing
  *   STANDIN_SPIN=NAME:PATH[,...]     the call spins, without a system call, until the first byte
  *                                    of file PATH is not '0'
+ *   STANDIN_POLL=NAME:PATH[,...]     the same, and it calls cuStreamQuery all the time
  *   STANDIN_REUSE=N                  the first free returns only after N allocations, no larger,
  *                                    were given its address in turn
  *   STANDIN_LAUNCHES=PATH            the driver writes a line "PID HANDLE NAME" for every launch

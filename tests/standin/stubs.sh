@@ -27,13 +27,16 @@ cat <<'ASM'
 #define SCOPE(f) .globl f
 #endif
 #if defined(__x86_64__)
-#define BEGIN(f) .p2align 4; SCOPE(f); .type f, @function; f: .Lf_##f: .cfi_startproc; push %rbp; mov %rsp, %rbp
+#define BEGIN(f) .p2align 4; SCOPE(f); .type f, @function; f: .Lf_##f: .cfi_startproc; push %rbp; \
+	.cfi_adjust_cfa_offset 8; .cfi_rel_offset %rbp, 0; mov %rsp, %rbp
+#define POP pop %rbp; .cfi_adjust_cfa_offset -8; .cfi_restore %rbp
 #define END(f) .cfi_endproc; .size f, . - f
 /* Does a tool watch the calls (tools.c)? Then by way of it, with the name in rax and the code in r11. */
-#define WATCHED(f, to) mov tools_at(%rip), %rax; test %rax, %rax; je 1f; cmpq $0, (%rax); je 1f; pop %rbp; \
-	lea .Ln_##f(%rip), %rax; lea to(%rip), %r11; jmp tools_enter; .Ln_##f: .asciz #f; 1:
-#define STUB(f) BEGIN(f); WATCHED(f, .Lzero); xor %eax, %eax; pop %rbp; ret; END(f)
-#define GOTO(f, to) BEGIN(f); WATCHED(f, to); pop %rbp; jmp to; END(f)
+#define WATCHED(f, to) mov tools_at(%rip), %rax; test %rax, %rax; je 1f; cmpq $0, (%rax); je 1f; \
+	.cfi_remember_state; POP; lea .Ln_##f(%rip), %rax; lea to(%rip), %r11; jmp tools_enter; .Ln_##f: .asciz #f; \
+	.cfi_restore_state; 1:
+#define STUB(f) BEGIN(f); WATCHED(f, .Lzero); xor %eax, %eax; POP; ret; END(f)
+#define GOTO(f, to) BEGIN(f); WATCHED(f, to); POP; jmp to; END(f)
 .Lzero:	xor %eax, %eax
 	ret
 #elif defined(__aarch64__)

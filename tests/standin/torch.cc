@@ -7,7 +7,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "../../target/hooks/prologue.h"
+#include "../../target/common/prologue.h"
 
 /* As PyTorch registers them. That of log_softmax.int is the end of another one, as linkers merge
  * such texts; mm has no overload; of orphan_op there is none. */

@@ -55,7 +55,7 @@ def click(b, s):
 
 def selected(b, name):
     """Waits for the details, which are unpacked first."""
-    for _ in range(100):
+    for _ in range(1200):
         if text(b, "details").startswith(name):
             return text(b, "details")
         time.sleep(0.05)
@@ -349,7 +349,7 @@ def test_stretch(b, folder):
 
 def shown(b, caption):
     """A table of the sums of what is shown, which come when nothing has moved for a while."""
-    for _ in range(100):
+    for _ in range(1200):
         if table(b, caption):
             break
         time.sleep(0.05)
@@ -438,7 +438,7 @@ def test_legend(b, folder):
     show(b, 2035, 2095)
     slice_ = one(b, "memcpy HtoD")
     wanted = [int(v) for v in re.findall(r"\d+", hue)[:3]]
-    for _ in range(100):  # the page has a new size, and is drawn anew
+    for _ in range(1200):  # the page has a new size, and is drawn anew
         drawn = pixel(b, slice_["x"] + slice_["w"] - 4, slice_["y"] + 3)
         alike = all(abs(a - w) < 24 for a, w in zip(drawn, wanted))
         if alike:

@@ -686,7 +686,7 @@ while read -r name; do
 	fi
 	dir=$(mktemp -d "${TMPDIR:-/tmp}/cudatrace-top.XXXXXX")
 	machine_take alone # most of them trace the whole machine
-	timeout -k 5 "${CASE_TIMEOUT:-160}" "$BASH" "$0" --one "$name" "$dir" > "$dir/log" 2>&1 9>&-
+	timeout -k 5 "${CASE_TIMEOUT:-300}" "$BASH" "$0" --one "$name" "$dir" > "$dir/log" 2>&1 9>&-
 	status=$?
 	machine_leave
 	why=$(cat "$dir/why" 2> /dev/null || tail -n 1 "$dir/log")

@@ -550,6 +550,20 @@ static void test_entered(void)
 			CHECK(st.findings[0].share > 0.99);
 		}
 		done();
+		/* a wait for nothing: of a rule that keeps more than hits */
+		begin("polling");
+		if (!late)
+			comes_in(st.now + 1 * MS, st.now + 46 * MS);
+		for (int i = 0; i < 200; i++) {
+			CALL(i ? 2 * MS : 47 * MS, "cudaDeviceSynchronize", 0);
+			if (late && !i)
+				comes_in(st.now - 46 * MS, st.now - 1 * MS);
+		}
+		end_finding(0);
+		for (unsigned int i = 0; i < st.n; i++)
+			CHECK_EQ(2 * MS * st.findings[i].n, st.findings[i].cost_ns);
+		CHECK(st.n);
+		done();
 	}
 }
 

@@ -22,7 +22,7 @@
 #include "../../wire/agent_wire.h"
 #include "../../target/cupti/cupti.h"
 #include "../../target/cupti/queue.h"
-#include "../../target/cupti/state.h"
+#include "../../target/cupti/agent_state.h"
 #include "../../user/source/agent/agent.h"
 #include "../../user/source/agent/agent_child.h"
 #include "../../user/source/agent/agent_funcs.h"
@@ -771,6 +771,79 @@ static void test_losses(void)
 	source_agent.close(&src);
 }
 
+/* ---- turns ---- */
+
+#define TURN_RECORDS 100
+#define TURN_MESSAGES 20
+
+static bool turn_paused;
+static int by_cause[CT_LOSS_END];
+
+/* The time is over after each record. */
+static int emit_one(void *ctx, const struct ct_hdr *rec)
+{
+	(void)ctx;
+	if (rec->kind == CT_LOST)
+		by_cause[((const struct ct_lost *)rec)->cause]++;
+	turn_paused = true;
+	return 0;
+}
+
+/* An agent that has started and has sent a lot, all of one cause. Returns its end of the connection. */
+static int busy_agent(uint32_t cause)
+{
+	static char msg[MEET_MSG_MAX];
+	struct meet_head head = { .type = AGENT_RECORDS,
+				  .size = sizeof(head) + TURN_RECORDS * sizeof(struct ct_lost) };
+	struct ct_lost lost = { .h = { .size = sizeof(lost), .kind = CT_LOST },
+				.cause = cause,
+				.count = 1 };
+	int fds[2];
+	size_t n;
+
+	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds));
+	CHECK(!agent_connect_fd(&src, fds[0], getpid()));
+	n = hello_message(msg, (uint32_t)getpid());
+	CHECK(send(fds[1], msg, n, 0) == (ssize_t)n);
+	n = names_message(msg);
+	CHECK(send(fds[1], msg, n, 0) == (ssize_t)n);
+	n = started_message(msg);
+	CHECK(send(fds[1], msg, n, 0) == (ssize_t)n);
+	memcpy(msg, &head, sizeof(head));
+	for (int i = 0; i < TURN_RECORDS; i++)
+		memcpy(msg + sizeof(head) + (size_t)i * sizeof(lost), &lost, sizeof(lost));
+	for (int i = 0; i < TURN_MESSAGES; i++)
+		CHECK(send(fds[1], msg, head.size, 0) == (ssize_t)head.size);
+	return fds[1];
+}
+
+/* A drain that ends after one record does not always take that of the same agent. */
+static void test_turns(void)
+{
+	uint64_t until = now_ms() + 20000;
+	int a, b;
+
+	CHECK(open_source());
+	src.paused = &turn_paused;
+	memset(by_cause, 0, sizeof(by_cause));
+	a = busy_agent(CT_LOSS_DEVICE);
+	b = busy_agent(CT_LOSS_AGENT);
+	while ((by_cause[CT_LOSS_DEVICE] < 10 || by_cause[CT_LOSS_AGENT] < 10) &&
+	       by_cause[CT_LOSS_DEVICE] + by_cause[CT_LOSS_AGENT] < TURN_RECORDS * TURN_MESSAGES &&
+	       now_ms() < until) {
+		turn_paused = false;
+		CHECK(source_agent.drain(&src, emit_one, NULL) >= 0);
+		usleep(200);
+	}
+	CHECK(by_cause[CT_LOSS_DEVICE] >= 10);
+	CHECK(by_cause[CT_LOSS_AGENT] >= 10);
+	/* there is more of both, which has waited since then */
+	CHECK(source_agent.complete(&src) < now_ms() * 1000000);
+	source_agent.close(&src);
+	close(a);
+	close(b);
+}
+
 /* It dies with a message that it has not read: what it had sent before is read. */
 static void test_dies_unread(void)
 {
@@ -1332,6 +1405,7 @@ int main(void)
 	RUN(test_closed);
 	RUN(test_outer_range);
 	RUN(test_losses);
+	RUN(test_turns);
 	RUN(test_holes);
 	RUN(test_dies_unread);
 	RUN(test_says);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../../user/util/types.h"
+#include "../../wire/cudatrace.h"
 #include "unit.h"
 
 static int failing(void)

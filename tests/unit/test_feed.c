@@ -16,8 +16,7 @@
 
 /* A source: `left` records, each of which takes so long. */
 struct fake {
-	uint64_t left, us, given, ending_ns;
-	bool *paused;
+	uint64_t left, us, given, complete_ns;
 };
 
 static int no_fds(struct source *s, int *fd, int max)
@@ -50,7 +49,14 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 	return err;
 }
 
-static const struct source_ops fake_ops = { .name = "fake", .fds = no_fds, .drain = drain };
+static uint64_t complete(struct source *s)
+{
+	return ((struct fake *)s->priv)->complete_ns;
+}
+
+static const struct source_ops fake_ops = {
+	.name = "fake", .fds = no_fds, .drain = drain, .complete = complete
+};
 
 struct run {
 	struct session s;
@@ -171,6 +177,41 @@ static void test_second_signal(void)
 	run_close(&r);
 }
 
+/* Outputs wait for the source that is behind, but no longer than a second, and then a row says so until it
+ * has caught up. */
+static void test_complete(void)
+{
+	const uint64_t now = 100000 * MS;
+	const struct holes_row *row;
+	struct run r;
+
+	run_open(&r, 3);
+	r.fakes[0].complete_ns = now + 1;
+	r.fakes[1].complete_ns = now - 5 * MS;
+	r.fakes[2].complete_ns = now - 300 * MS;
+	CHECK_EQ(now, session_feed_calls_complete(&r.s, now));
+	CHECK_EQ(now - 300 * MS, session_feed_complete(&r.s, now));
+	CHECK_EQ(now - 300 * MS, session_feed_settled(&r.s, now));
+	CHECK_EQ(0, holes_rows(r.s.stages.holes));
+	r.fakes[1].complete_ns = now - 1300 * MS;
+	CHECK_EQ(now - 1300 * MS, session_feed_complete(&r.s, now));
+	CHECK_EQ(now - 1000 * MS, session_feed_settled(&r.s, now));
+	CHECK_EQ(now - 900 * MS, session_feed_settled(&r.s, now + 100 * MS));
+	CHECK_EQ(1, holes_rows(r.s.stages.holes));
+	row = holes_row(r.s.stages.holes, 0);
+	CHECK(row && row->reason == CT_HOLE_LATE && row->start_ns == now - 1300 * MS &&
+	      row->end_ns == CT_HOLE_OPEN);
+	r.fakes[1].complete_ns = now;
+	CHECK_EQ(now - 300 * MS, session_feed_settled(&r.s, now + 200 * MS));
+	CHECK_EQ(1, holes_rows(r.s.stages.holes));
+	row = holes_row(r.s.stages.holes, 0);
+	CHECK(row && row->end_ns == now + 200 * MS);
+	/* nothing is missing at the end */
+	CHECK(!holes_fails(r.s.stages.holes));
+	CHECK(!holes_unseen(r.s.stages.holes));
+	run_close(&r);
+}
+
 int main(void)
 {
 	RUN(test_turns);
@@ -178,5 +219,6 @@ int main(void)
 	RUN(test_end);
 	RUN(test_all_read);
 	RUN(test_second_signal);
+	RUN(test_complete);
 	return unit_end();
 }

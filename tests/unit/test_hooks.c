@@ -19,7 +19,7 @@
 
 #include "../../target/hooks/capture.h"
 #include "../../target/hooks/layers.h"
-#include "../../target/hooks/muted.h"
+#include "../../target/hooks/muted_funcs.h"
 #include "../../user/source/agent/agent_process.h"
 #include "../../user/source/agent/agent_tids.h"
 #include "../../user/source/hooks/hooks.h"

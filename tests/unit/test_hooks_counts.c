@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "../../target/hooks/capture.h"
-#include "../../target/hooks/held.h"
+#include "../../target/hooks/allocations.h"
 #include "../../target/hooks/reach.h"
 #include "../../user/source/agent/agent_process.h"
 #include "../../user/source/agent/agent_tids.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * test_hooks_reader.c - the way of records from the areas of processes to the batch. Threads of this
- * program write as hooks do (wire/hooks_ring.h), at full rate; each record has its thread's number and its own.
+ * program write as hooks do (target/hooks/ring_write.h), at full rate; each record has its thread's number and its own.
  * What is checked are numbers of records and their order, never a time.
  */
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../wire/hooks_ring.h"
+#include "../../target/hooks/ring_write.h"
 #include "../../user/api/api.h"
 #include "../../user/source/agent/agent_tids.h"
 #include "../../user/source/hooks/hooks_reader.h"

@@ -276,7 +276,7 @@ static int mode_oob(void)
 	b = accept(l, NULL, NULL);
 	fcntl(b, F_SETOWN, getpid());
 	send(a, "!", 1, MSG_OOB);
-	for (int i = 0; i < 500 && !urgent; i++)
+	for (int i = 0; i < 10000 && !urgent; i++)
 		sleep_ms(2);
 	return urgent != 1;
 }

@@ -473,7 +473,8 @@ static void test_faults(void)
 	frees(&b, "cudaFree", 0x1000, 4);
 	CHECK(!HELD(&b));
 	exits(&b, 7);
-	CHECK(b.l->account.processes[0].leaked == 100 && b.l->account.processes[0].leaked_n == 1); /* the host's */
+	CHECK(b.l->account.processes[0].leaked == 100 &&
+	      b.l->account.processes[0].leaked_n == 1); /* the host's */
 	bench_close(&b);
 }
 

@@ -133,6 +133,24 @@ static void test_late(void)
 	run_close(&run);
 }
 
+/* If the sources have not handed over what ended before, rows wait for that. */
+static void test_behind(void)
+{
+	run = (struct run){ .opts = { .gpu = true, .settled = settled } };
+	run_open(&run);
+	run.settled_ns = START;
+	row(&run, CT_CALL, START, START + MS);
+	CHECK(!order_tick(run.order, START + 2 * ORDER_HOLD_NS));
+	look(&run);
+	CHECK(run.n == 0);
+	row(&run, CT_CALL, START - MS, START - MS / 2);
+	run.settled_ns = START + 2 * ORDER_HOLD_NS;
+	CHECK(!order_tick(run.order, START + 2 * ORDER_HOLD_NS));
+	look(&run);
+	CHECK(run.n == 2 && ordered(&run));
+	run_close(&run);
+}
+
 /* Definitions wait for nothing; of two rows with one place the one that came first is the first;
  * an entry has the place of its moment. */
 static void test_places(void)
@@ -287,6 +305,7 @@ int main(void)
 {
 	RUN(test_random);
 	RUN(test_late);
+	RUN(test_behind);
 	RUN(test_places);
 	RUN(test_recorded);
 	RUN(test_nested);

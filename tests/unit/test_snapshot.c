@@ -350,7 +350,7 @@ static void scan(void)
 	CHECK_EQ(sync_row, c.func);
 	CHECK_EQ(-1, c.caller);
 	CHECK(!c.ip);
-	CHECK_EQ(STACK + 32, c.sp);
+	CHECK_EQ(STACK + 40, c.sp);
 	/* a call of the function itself says where its frame ends */
 	put_call(APP + 0x10, APP + 0x200);
 	memcpy(&app[0x200], "\xff\x25\0\0\0\0", 6);

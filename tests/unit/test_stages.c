@@ -44,11 +44,11 @@ static void run_open(struct run *r, bool info)
 /* How many times the table of processes was given what came of it. */
 static uint64_t entered(struct run *r, const void *rec)
 {
-	uint64_t before = process_table_learned(r->stages.procs);
+	uint64_t before = process_table_learned(world_processes(r->stages.world));
 
 	CHECK(!stages_record(&r->stages, rec));
 	CHECK(!stages_flush(&r->stages, UINT64_MAX));
-	return process_table_learned(r->stages.procs) - before;
+	return process_table_learned(world_processes(r->stages.world)) - before;
 }
 
 /* ---- each record is entered once ---- */
@@ -80,7 +80,7 @@ static void test_of_a_source(void)
 	CHECK_EQ(1, entered(&r, &exec));
 	CHECK_EQ(1, entered(&r, &ended));
 	CHECK_EQ(0, entered(&r, &clock));
-	CHECK_TEXT("other", process_table_find(r.stages.procs, 10)->comm);
+	CHECK_TEXT("other", process_table_find(world_processes(r.stages.world), 10)->comm);
 	stages_close(&r.stages);
 }
 

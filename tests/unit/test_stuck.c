@@ -23,7 +23,9 @@ enum at {
 	CALL,	/* inside a call */
 	OUT,	/* somewhere else */
 	MISSED, /* it could not be looked at */
-	BUSY,	/* the same, and a probe has seen it begin a call */
+	BUSY,	/* the same, and probes have seen it begin calls that are further in than CALL's */
+	LEFT,	/* the same, and one of these calls lay as far out as CALL's */
+	POLLS,	/* inside the call, in which it begins calls */
 };
 
 /* Looks of a test, one after the other; the last goes on. */
@@ -72,12 +74,16 @@ static int take(struct source *s, struct snapshot *snap)
 			.process = snap->procs,
 			.tid = 1001 + (uint32_t)i,
 			.shown_tid = i ? 0 : gettid(),
-			.missed = at == MISSED || at == BUSY,
-			.begun_ns = at == BUSY,
-			.ip = at == CALL ? (uintptr_t)code + 8 : (uintptr_t)take,
-			.sp = (uintptr_t)stack,
+			.missed = at == MISSED || at == BUSY || at == LEFT,
+			.ip = at == CALL || at == POLLS ? (uintptr_t)code + 8 : (uintptr_t)take,
+			.sp = (uintptr_t)stack + 64,
 			.switches = (uint64_t)looks,
 		};
+		if (at == BUSY || at == LEFT || at == POLLS) {
+			t->nreach = 1;
+			t->reach[0] = (struct ct_reach){ (uintptr_t)stack, (uintptr_t)stack + SPACE,
+							 t->sp + (at == LEFT ? 8 : 0) };
+		}
 		if (t->missed)
 			continue;
 		t->stack = calloc(1, 64);
@@ -251,15 +257,58 @@ static void test_reported_later(void)
 	free(text);
 }
 
-/* A thread that a probe has seen begin a call has left what it may have been inside of. */
+/* Calls that a thread begins may be inside the older one; that it has left that one is known when one of them
+ * lies as far out. */
 static void test_busy(void)
 {
-	static const struct play busy[] = { { { BUSY, OUT } } };
+	static const struct play busy[] = { { { BUSY, OUT } } },
+				 polls[] = { { { CALL } }, { { POLLS } } },
+				 hidden[] = { { { CALL } }, { { BUSY } } },
+				 left[] = { { { CALL } }, { { LEFT } } };
 	char *text;
 
-	CHECK(run(busy, 1, "table", &text) == 0);
+	CHECK(run(busy, 1, "table", &text) == STUCK_UNDECIDED);
+	free(text);
+	CHECK(run(polls, 2, "table", &text) == STUCK_SOME);
+	CHECK(has(text, "cudaStreamSynchronize began before the trace"));
 	CHECK(looks == 2);
 	free(text);
+	CHECK(run(hidden, 2, "table", &text) == STUCK_UNDECIDED);
+	CHECK(has(text, "it was inside cudaStreamSynchronize before"));
+	free(text);
+	CHECK(run(left, 2, "table", &text) == 0);
+	CHECK(looks == 2);
+	free(text);
+}
+
+/* On which side of the probes a call began, by how far out later calls lie on its stack. */
+static void test_began(void)
+{
+	struct snapshot_thread t = { .calls = { 0x1500 },
+				     .reach = { { 0x1000, 0x2000, 0x1400 },
+						{ 0x5000, 0x6000, 0x5800 } },
+				     .nreach = 2 };
+	static const struct {
+		uint64_t sp;
+		bool exact;
+		enum snapshot_began began;
+	} rows[] = {
+		{ 0x13f8, true, SNAPSHOT_SINCE },   { 0x1400, true, SNAPSHOT_SINCE },
+		{ 0x1408, true, SNAPSHOT_BEFORE },  { 0x1500, true, SNAPSHOT_SINCE },
+		{ 0x1400, false, SNAPSHOT_SINCE },  { 0x1500, false, SNAPSHOT_BEFORE },
+		{ 0x2000, true, SNAPSHOT_BEFORE },  { 0x5800, true, SNAPSHOT_SINCE },
+		{ 0x5800, false, SNAPSHOT_BEFORE }, { 0x5808, true, SNAPSHOT_BEFORE },
+		{ 0x3000, true, SNAPSHOT_BEFORE },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CASE_ROW("row %zu", i);
+		CHECK_EQ(rows[i].began, snapshot_began(&t, rows[i].sp, rows[i].exact));
+	}
+	/* a stack that has no place among those that are noted */
+	t.nreach = CT_REACHES + 1;
+	CHECK_EQ(SNAPSHOT_UNKNOWN, snapshot_began(&t, 0x3000, true));
+	CHECK_EQ(SNAPSHOT_BEFORE, snapshot_began(&t, 0x1408, true));
 }
 
 int main(void)
@@ -271,5 +320,6 @@ int main(void)
 	RUN(test_undecided);
 	RUN(test_reported_later);
 	RUN(test_busy);
+	RUN(test_began);
 	return unit_end();
 }

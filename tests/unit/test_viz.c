@@ -93,9 +93,9 @@ static void test_texts(void)
 
 static void add(struct viz_history *h, uint8_t action, uint64_t address, uint64_t bytes)
 {
-	viz_history_add(
-		h, &(struct block_change){
-			   .address = address, .bytes = bytes, .process = 1, .what = action });
+	viz_history_add(h,
+			&(struct block_change){
+				.address = address, .bytes = bytes, .process = 1, .what = action });
 }
 
 static void test_newest(void)

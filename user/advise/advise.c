@@ -319,6 +319,15 @@ static void look_at_time(struct advise_process *p, const struct ct_hdr *h)
 		p->last_ns = h->end_ns;
 }
 
+static void leave_out(const struct rule *r, void *state, const struct ct_hdr *h)
+{
+	unsigned int n = r->free == rule_free_hits ? 1 : r->nhits;
+	struct hits *hits = state ? (struct hits *)((char *)state + r->hits_at) : NULL;
+
+	for (unsigned int i = 0; i < n && hits; i++)
+		hits_leave_out(&hits[i], h->tid, h->start_ns, h->end_ns);
+}
+
 /* An agent has come into the process, inside a call that comes later, or that rules have counted. */
 static void entered(struct advice *a, struct advise_process *p, const struct ct_hdr *h)
 {
@@ -326,8 +335,7 @@ static void entered(struct advice *a, struct advise_process *p, const struct ct_
 		return;
 	p->entered[p->nentered++] = (struct entered_one){ h->start_ns, h->end_ns, h->tid };
 	for (unsigned int i = 0; i < nrules; i++)
-		if (p->state[i] && rules[i]->free == rule_free_hits)
-			hits_leave_out(p->state[i], h->tid, h->start_ns, h->end_ns);
+		leave_out(rules[i], p->state[i], h);
 	for (size_t i = 0; i < a->nlong; i++) {
 		struct long_call *c = &a->long_calls[i];
 

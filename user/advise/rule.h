@@ -8,6 +8,8 @@
 #ifndef CT_RULE_H
 #define CT_RULE_H
 
+#include <stddef.h>
+
 #include "../api/traits.h"
 #include "../sums/report.h"
 #include "advise.h"
@@ -96,6 +98,9 @@ struct rule {
 	int (*event)(void *state, const struct seen *); /* 0 or -ENOMEM */
 	void (*end)(void *state, struct advice *, struct advise_process *);
 	void (*free)(void *state); /* NULL: the state owns no other memory */
+	/* where in the state hits are, and how many; 0 and one with rule_free_hits() */
+	size_t hits_at;
+	uint8_t nhits;
 };
 #define KIND(k) (1ULL << (k))
 

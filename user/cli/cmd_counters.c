@@ -88,7 +88,7 @@ static void on_records(void *ctx)
 	loop_stop(r->loop);
 }
 
-static void end(struct run *r, const char *reason)
+static void end_run(struct run *r, const char *reason)
 {
 	r->reason = reason;
 	if (r->stopping) {
@@ -102,7 +102,7 @@ static void end(struct run *r, const char *reason)
 
 static void on_limit(void *ctx)
 {
-	end(ctx, "duration");
+	end_run(ctx, "duration");
 }
 
 static void on_signal(void *ctx)
@@ -111,7 +111,7 @@ static void on_signal(void *ctx)
 
 	while (signals_next(&got))
 		if (got.sig != SIGCHLD)
-			end(ctx, "interrupted");
+			end_run(ctx, "interrupted");
 }
 
 static int trace(struct run *r)

@@ -217,7 +217,7 @@ static void learn_clock(struct info *in, const struct ct_clock *c)
 	in->drift_ns = (int64_t)(offset - in->first_offset_ns);
 }
 
-static int take(struct info *in, const struct ct_hdr *h)
+static int info_record(struct info *in, const struct ct_hdr *h)
 {
 	const struct process *p;
 	struct info_process *i;
@@ -682,7 +682,7 @@ static int read_all(struct info *in, struct reader *r)
 	reader_stats(r, &stats);
 	progress_open(&shown, "reading the recording");
 	while (!err && (n = reader_next(r, &h)) == 1) {
-		err = take(in, h);
+		err = info_record(in, h);
 		if (++records % 4096 == 0)
 			progress_at(&shown, reader_at(r), stats.bytes);
 	}

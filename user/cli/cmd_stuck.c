@@ -70,6 +70,7 @@ static int merge(const struct request *o)
 	absent = err ? 0 : nccl_job_absent(&job);
 	if (!err && o->format->flags & SINKS_TEXT) {
 		nccl_job_print(&job, &out);
+		nccl_job_print_unknown(&job, &out);
 		if (job.nunknown)
 			out_fmt(&out, "%zu process%s whose rank could not be told\n", job.nunknown,
 				job.nunknown == 1 ? "" : "es");

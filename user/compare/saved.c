@@ -38,7 +38,7 @@
 #define SCHEMA "cudatrace-stat"
 
 /* A row of one run. */
-struct entry {
+struct run_row {
 	enum saved_section section;
 	char *name;
 	size_t run;
@@ -46,11 +46,11 @@ struct entry {
 };
 
 struct saved_room {
-	struct entry *entries;
+	struct run_row *entries;
 	size_t nentries, names; /* names: bytes */
 	double *values;
 	bool full; /* there were more rows, or longer names, than there is room for */
-	struct entry nowhere;
+	struct run_row nowhere;
 };
 
 static const char *const sections[SAVED_SECTION_END] = {
@@ -184,10 +184,10 @@ static double number(struct json_object *in, const char *key)
 }
 
 /* Without room, the row leads nowhere, and add_run() refuses the run. */
-static struct entry *add_entry(struct saved *s, enum saved_section section, const char *name)
+static struct run_row *add_entry(struct saved *s, enum saved_section section, const char *name)
 {
 	struct saved_room *r = s->room;
-	struct entry *e = &r->nowhere;
+	struct run_row *e = &r->nowhere;
 	char *copy = NULL;
 
 	r->names += strnlen(name, NAME_MAX_BYTES) + 1;
@@ -197,7 +197,7 @@ static struct entry *add_entry(struct saved *s, enum saved_section section, cons
 	if (copy)
 		e = &r->entries[r->nentries++];
 	r->full |= !copy;
-	*e = (struct entry){ .section = section, .run = s->nruns, .name = copy };
+	*e = (struct run_row){ .section = section, .run = s->nruns, .name = copy };
 	for (int i = 0; i < SAVED_FIELD_END; i++)
 		e->v[i] = NAN;
 	return e;
@@ -213,11 +213,11 @@ static const char *text_of(struct json_object *in, const char *key)
 }
 
 /* NULL: it is not a row. */
-static struct entry *add_row(struct saved *s, enum saved_section section, struct json_object *row)
+static struct run_row *add_row(struct saved *s, enum saved_section section, struct json_object *row)
 {
 	const char *name = text_of(row, section == SAVED_TRAFFIC ? "direction" : "name");
 	char counter[256];
-	struct entry *e;
+	struct run_row *e;
 
 	if (!name || !*name)
 		return NULL;
@@ -257,7 +257,7 @@ static int add_section(struct saved *s, struct json_object *run, enum saved_sect
 						  SAVED_BYTES, SAVED_ERROR };
 	double sums[SAVED_FIELD_END] = { 0 };
 	struct json_object *rows;
-	struct entry *e;
+	struct run_row *e;
 
 	if (!json_object_object_get_ex(run, saved_section_name(section), &rows))
 		return may_lack(section) ? 0 : -EBADMSG;
@@ -474,7 +474,7 @@ static int read_all(struct reading *r, int fd)
 
 static int by_row(const void *pa, const void *pb)
 {
-	const struct entry *a = pa, *b = pb;
+	const struct run_row *a = pa, *b = pb;
 	int d;
 
 	if (a->section != b->section)
@@ -517,7 +517,7 @@ static int make_rows(struct saved *s)
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < r->nentries; i++) {
-		struct entry *e = &r->entries[i];
+		struct run_row *e = &r->entries[i];
 		struct saved_row *row = &s->rows[s->nrows - (s->nrows != 0)];
 
 		if (!s->nrows || row->section != e->section || strcmp(row->name, e->name)) {

@@ -33,7 +33,7 @@ struct text {
 	char mangled[];
 };
 
-struct entry {
+struct named_handle {
 	struct text *text; /* NULL: a free bucket */
 	uint64_t handle;
 	uint32_t pid;
@@ -49,7 +49,7 @@ struct owner {
 };
 
 struct name_table {
-	struct entry *buckets;
+	struct named_handle *buckets;
 	uint32_t nbuckets, used;
 	struct chains texts; /* of struct text */
 	struct keyed owners; /* of struct owner */
@@ -58,7 +58,7 @@ struct name_table {
 	bool said, crowded;
 	size_t bytes; /* of texts */
 	uint32_t clock;
-	const struct entry *last;
+	const struct named_handle *last;
 	struct kernel_name answer; /* of `last` */
 };
 
@@ -168,8 +168,8 @@ static uint32_t hash_handle(uint32_t pid, uint64_t handle)
 }
 
 /* The bucket of a handle, or the free one where it belongs. The table is never full. */
-static struct entry *bucket_of(struct entry *buckets, uint32_t nbuckets, uint32_t pid,
-			       uint64_t handle)
+static struct named_handle *bucket_of(struct named_handle *buckets, uint32_t nbuckets, uint32_t pid,
+				      uint64_t handle)
 {
 	uint32_t i = hash_handle(pid, handle) & (nbuckets - 1);
 
@@ -180,15 +180,15 @@ static struct entry *bucket_of(struct entry *buckets, uint32_t nbuckets, uint32_
 
 /* Moves the entries for which keep() holds into a table of nbuckets; the others are dropped. */
 static int rebuild(struct name_table *t, uint32_t nbuckets,
-		   bool (*keep)(const struct name_table *, const struct entry *, uint32_t),
+		   bool (*keep)(const struct name_table *, const struct named_handle *, uint32_t),
 		   uint32_t arg)
 {
-	struct entry *buckets = calloc(nbuckets, sizeof(*buckets));
+	struct named_handle *buckets = calloc(nbuckets, sizeof(*buckets));
 
 	if (!buckets)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < t->nbuckets; i++) {
-		struct entry *e = &t->buckets[i];
+		struct named_handle *e = &t->buckets[i];
 
 		if (!e->text)
 			continue;
@@ -207,7 +207,7 @@ static int rebuild(struct name_table *t, uint32_t nbuckets,
 }
 
 /* Frees a bucket: entries after it that would no longer be found are moved. */
-static void drop_bucket(struct name_table *t, struct entry *e)
+static void drop_bucket(struct name_table *t, struct named_handle *e)
 {
 	uint32_t hole = (uint32_t)(e - t->buckets), mask = t->nbuckets - 1;
 
@@ -232,13 +232,13 @@ static struct owner *owner_of(const struct name_table *t, uint32_t pid)
 	return keyed_find(&t->owners, &pid);
 }
 
-static bool of_other(const struct name_table *t, const struct entry *e, uint32_t pid)
+static bool of_other(const struct name_table *t, const struct named_handle *e, uint32_t pid)
 {
 	(void)t;
 	return e->pid != pid;
 }
 
-static bool of_living(const struct name_table *t, const struct entry *e, uint32_t arg)
+static bool of_living(const struct name_table *t, const struct named_handle *e, uint32_t arg)
 {
 	const struct owner *o = owner_of(t, e->pid);
 
@@ -246,7 +246,7 @@ static bool of_living(const struct name_table *t, const struct entry *e, uint32_
 	return o && !o->exited;
 }
 
-static bool used_since(const struct name_table *t, const struct entry *e, uint32_t since)
+static bool used_since(const struct name_table *t, const struct named_handle *e, uint32_t since)
 {
 	(void)t;
 	return e->used >= since;
@@ -265,7 +265,7 @@ static bool forget_exited(struct name_table *t)
 	return true;
 }
 
-static bool of_nobody(const struct name_table *t, const struct entry *e, uint32_t arg)
+static bool of_nobody(const struct name_table *t, const struct named_handle *e, uint32_t arg)
 {
 	(void)t, (void)e, (void)arg;
 	return false;
@@ -335,7 +335,7 @@ static int make_room(struct name_table *t)
 static int learn(struct name_table *t, const struct ct_name *n)
 {
 	size_t len = strnlen(n->name, n->len);
-	struct entry *e = bucket_of(t->buckets, t->nbuckets, n->h.pid, n->handle);
+	struct named_handle *e = bucket_of(t->buckets, t->nbuckets, n->h.pid, n->handle);
 	struct owner *o;
 	struct text *x;
 	int err;
@@ -368,11 +368,11 @@ static int learn(struct name_table *t, const struct ct_name *n)
 		}
 		t->used++;
 	}
-	*e = (struct entry){ .text = x,
-			     .handle = n->handle,
-			     .pid = n->h.pid,
-			     .used = ++t->clock,
-			     .source = n->source };
+	*e = (struct named_handle){ .text = x,
+				    .handle = n->handle,
+				    .pid = n->h.pid,
+				    .used = ++t->clock,
+				    .source = n->source };
 	return room(t) > BYTES_MAX ? make_room(t) : 0;
 }
 
@@ -418,7 +418,7 @@ const struct kernel_name *name_table_find(struct name_table *t, const struct ct_
 
 const struct kernel_name *name_table_handle(struct name_table *t, uint32_t pid, uint64_t handle)
 {
-	struct entry *e;
+	struct named_handle *e;
 
 	if (t->last && t->last->handle == handle && t->last->pid == pid)
 		return &t->answer;

@@ -5,9 +5,10 @@
  *
  * The last answer is remembered, since records come in runs of one process. Processes that exited
  * stay (their last records may still be on the way) until they are half of all; then they are
- * swept. So are those of which only a number is known: nobody says when they end. There is room for as many processes as can live at a time. A file may claim more: those
- * are then shown only by their numbers, and one message says so. Never looks at /proc: a replayed
- * trace gives the same table.
+ * swept. Processes of which only a number is known are swept too, because no record says when they end.
+ * There is room for as many processes as can live at a time. A file may claim more: those are then shown
+ * only by their numbers, and one message says so. The table never looks at /proc, so that a replayed
+ * trace gives the same one.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -153,7 +154,7 @@ static void drop_infos_of_ended(struct process_table *t)
 	keyed_each(&t->ended, e) drop_info(t, e->process);
 }
 
-/* Takes the process over, or frees it. */
+/* Keeps a process that has ended for its sums, or frees it if there is no room. */
 static void keep_or_drop(struct process_table *t, struct process *p)
 {
 	struct ended_process want = { .key = { p->pid, short_start(p) } }, *e = NULL;
@@ -346,7 +347,7 @@ static void learn(struct process_table *t, struct process *p, const struct ct_pr
 	set_exited(t, p, false);
 }
 
-static const char *take(char **to, const char **from, size_t len)
+static const char *take_text(char **to, const char **from, size_t len)
 {
 	char *text = *to;
 
@@ -384,13 +385,13 @@ static int learn_info(struct process_table *t, struct process *p, const struct c
 	k->i = (struct process_info){ .rank = r->rank,
 				      .world_size = r->world_size,
 				      .local_rank = r->local_rank };
-	k->i.exe = take(&to, &from, r->exe_len);
-	k->i.cmdline = take(&to, &from, r->cmdline_len);
+	k->i.exe = take_text(&to, &from, r->exe_len);
+	k->i.cmdline = take_text(&to, &from, r->cmdline_len);
 	k->i.cmdline_len = r->cmdline_len;
-	k->i.container = take(&to, &from, r->container_len);
-	k->i.pod = take(&to, &from, r->pod_len);
-	k->i.host = take(&to, &from, r->host_len);
-	k->i.boot = take(&to, &from, r->boot_len);
+	k->i.container = take_text(&to, &from, r->container_len);
+	k->i.pod = take_text(&to, &from, r->pod_len);
+	k->i.host = take_text(&to, &from, r->host_len);
+	k->i.boot = take_text(&to, &from, r->boot_len);
 	t->info_bytes += bytes;
 	p->info = &k->i;
 	return 0;

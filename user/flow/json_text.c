@@ -23,7 +23,7 @@ void json_kernel(struct text *t, const struct kernel_name *k)
 		text_str(t, ",\"kernel_cut\":true");
 }
 
-static void frame(struct text *t, const struct sink_opts *o, const struct stack_frame *f)
+static void json_frame(struct text *t, const struct sink_opts *o, const struct stack_frame *f)
 {
 	static const char *const kinds[] = {
 		[CT_FRAME_NATIVE] = "native",
@@ -75,7 +75,7 @@ void json_stack(struct text *t, const struct sink_opts *o, const struct stack *s
 	for (uint32_t i = 0; i < s->nframes; i++) {
 		if (i)
 			text_str(t, ",");
-		frame(t, o, s->frames[i]);
+		json_frame(t, o, s->frames[i]);
 	}
 	text_str(t, "]");
 	if (!(s->flags & (CT_STACK_CUT | CT_STACK_BROKEN)))
@@ -88,7 +88,7 @@ void json_stack(struct text *t, const struct sink_opts *o, const struct stack *s
 	text_str(t, "]");
 }
 
-static void unprobed(struct json *j, const struct unprobed_sum *u)
+static void json_unprobed(struct json *j, const struct unprobed_sum *u)
 {
 	if (!unprobed_any(u))
 		return;
@@ -145,7 +145,7 @@ void json_put_holes(struct json *j, const struct holes *l)
 		{ CT_HOLE_INTERRUPTED, "interrupted_functions" },
 	};
 
-	unprobed(j, holes_unprobed(l));
+	json_unprobed(j, holes_unprobed(l));
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
 		uint64_t n = holes_number(l, numbers[i].reason);
 

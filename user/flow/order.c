@@ -184,6 +184,18 @@ int order_end(struct order *o, struct row *w, const struct ct_hdr *h)
 	return out_error(o->opts->out);
 }
 
+/* What ended before this can have no earlier row behind it: CUPTI has given out what it had then, and the sources
+ * have handed over what they have. */
+static uint64_t live_until(const struct order *o, uint64_t now_ns)
+{
+	uint64_t held_ns = now_ns > ORDER_HOLD_NS ? now_ns - ORDER_HOLD_NS : 0,
+		 settled_ns = held_ns;
+
+	if (o->nrows && o->opts->settled)
+		settled_ns = o->opts->settled(o->opts->refresh_ctx);
+	return settled_ns < held_ns ? settled_ns : held_ns;
+}
+
 int order_tick(struct order *o, uint64_t now_ns)
 {
 	uint64_t until_ns;
@@ -194,7 +206,7 @@ int order_tick(struct order *o, uint64_t now_ns)
 		until_ns = o->nrows && o->opts->settled ? o->opts->settled(o->opts->refresh_ctx)
 							: 0;
 	else
-		until_ns = now_ns > ORDER_HOLD_NS ? now_ns - ORDER_HOLD_NS : 0;
+		until_ns = live_until(o, now_ns);
 	for (int n = 0; n < TICK_ROWS && o->nrows && o->rows[0].place_ns <= until_ns; n++)
 		hand_on(o);
 	return out_error(o->opts->out);

@@ -7,8 +7,9 @@
  * buffer back, which is later. A row's place is the end of what it describes (event_place_ns). Rows
  * are held, as text, until no earlier one can come:
  *
- * - live, for ORDER_HOLD_NS after their end. A row that comes later than that is shown at once,
- *   behind later ones.
+ * - live, for ORDER_HOLD_NS after their end, and until the sources have handed over what ended before
+ *   (sink_opts.settled: at most a second). A row that comes later than that is shown at once, behind
+ *   later ones.
  * - for a recording, until the source says that what is still to come ended later
  *   (sink_opts.settled). That order is exact.
  *

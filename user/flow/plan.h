@@ -8,6 +8,7 @@
 #define CT_PLAN_H
 
 #include "../util/types.h"
+#include "../../wire/cudatrace.h"
 #include "../../wire/control.h"
 
 struct target;

@@ -127,9 +127,11 @@ struct sink_opts {
 	struct event_base *base;
 	int (*refresh)(void *ctx);
 	void *refresh_ctx;
-	/* With `recorded`: returns a moment, in CLOCK_MONOTONIC of the recording. Every record
+	/* Returns a moment, in CLOCK_MONOTONIC of the recording or of this machine. Every record
 	 * that is still to come has its place (event_place_ns) at this moment or later.
-	 * UINT64_MAX: no more records with a place come. NULL: not known. */
+	 * UINT64_MAX: no more records with a place come. Live it is what the sources have handed
+	 * over, and never more than a second ago: records of devices come some tenths of a second after
+	 * what they are about, and what is later than a second is not waited for. NULL: not known. */
 	uint64_t (*settled)(void *ctx);
 	/* Fills in what was lost so far, and what else the source knows. */
 	void (*losses)(void *ctx, struct losses *);

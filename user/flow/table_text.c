@@ -18,13 +18,13 @@ void table_kernel(struct text *t, const struct sink_opts *o, const struct kernel
 		text_str(t, "...");
 }
 
-static void function(struct text *t, const struct sink_opts *o, const struct stack_frame *f)
+static void table_function(struct text *t, const struct sink_opts *o, const struct stack_frame *f)
 {
 	text_plain(t, o->look.mangled && f->mangled ? f->mangled : f->function,
 		   o->look.full_names || o->look.mangled ? NAME_MAX_BYTES : FUNCTION_MAX_BYTES);
 }
 
-static void source(struct text *t, const struct sink_opts *o, const struct stack_frame *f)
+static void table_source(struct text *t, const struct sink_opts *o, const struct stack_frame *f)
 {
 	if (!f->file)
 		return;
@@ -37,13 +37,13 @@ static void source(struct text *t, const struct sink_opts *o, const struct stack
 	text_str(t, ")");
 }
 
-static void native(struct text *t, const struct sink_opts *o, const struct stack_frame *f)
+static void table_native(struct text *t, const struct sink_opts *o, const struct stack_frame *f)
 {
 	if (f->function) {
-		function(t, o, f);
+		table_function(t, o, f);
 		text_str(t, "+");
 		text_hex(t, f->offset);
-		source(t, o, f);
+		table_source(t, o, f);
 		if (f->object) {
 			text_str(t, " ");
 			text_plain(t, f->object, PATH_MAX_BYTES);
@@ -59,18 +59,18 @@ static void native(struct text *t, const struct sink_opts *o, const struct stack
 	}
 }
 
-static void frame(struct text *t, const struct sink_opts *o, const struct stack_frame *f)
+static void table_frame(struct text *t, const struct sink_opts *o, const struct stack_frame *f)
 {
 	text_str(t, INDENT);
 	if (f->kind == CT_FRAME_PYTHON || f->kind == CT_FRAME_INLINED) {
 		if (f->function)
-			function(t, o, f);
+			table_function(t, o, f);
 		else
 			text_str(t, "??");
-		source(t, o, f);
+		table_source(t, o, f);
 		text_str(t, f->kind == CT_FRAME_PYTHON ? " [python]" : " [inlined]");
 	} else {
-		native(t, o, f);
+		table_native(t, o, f);
 	}
 	text_str(t, "\n");
 }
@@ -81,7 +81,7 @@ void table_stack(struct text *t, const struct sink_opts *o, const struct stack *
 
 	for (uint32_t i = 0; i < v.n; i++)
 		if (stack_shows(&v, s->frames[i]))
-			frame(t, o, s->frames[i]);
+			table_frame(t, o, s->frames[i]);
 	if (s->flags & CT_STACK_BROKEN)
 		text_str(t, INDENT "(the unwinder found no way further)\n");
 	else if (s->flags & CT_STACK_CUT)

@@ -24,7 +24,7 @@
 /* a kind of process without a living process for this long may be replaced by another kind */
 #define IDLE_NS 300000000000ULL
 
-struct entry {
+struct shown_sums {
 	struct {
 		uint32_t tgid, start;
 		uint16_t func;
@@ -69,7 +69,7 @@ struct expose *expose_open(const struct expose_opts *opts)
 		x->opts.kernels = EXPOSE_KERNELS_MAX;
 	keyed_open(&x->procs, sizeof(struct expose_process),
 		   sizeof(((struct expose_process *)0)->key), ENTRIES_MAX);
-	keyed_open(&x->entries, sizeof(struct entry), sizeof(((struct entry *)0)->key),
+	keyed_open(&x->entries, sizeof(struct shown_sums), sizeof(((struct shown_sums *)0)->key),
 		   ENTRIES_MAX);
 	keyed_open(&x->series, sizeof(struct series), sizeof(((struct series *)0)->key),
 		   SERIES_MAX);
@@ -108,7 +108,7 @@ void expose_close(struct expose *x)
 	for (unsigned int i = 0; x->groups && i <= x->opts.groups; i++)
 		empty_group(&x->groups[i]);
 	for (size_t i = 0; i < x->entries.n; i++)
-		free(((struct entry *)keyed_at(&x->entries, i))->sizes);
+		free(((struct shown_sums *)keyed_at(&x->entries, i))->sizes);
 	for (int i = 0; i < CT_MAX_FUNCS; i++)
 		free(x->hist_last[i]);
 	for (int i = 0; i < x->ndevices; i++)
@@ -401,7 +401,7 @@ static uint64_t more(uint64_t *last, uint64_t now)
 	return n;
 }
 
-static uint64_t add_memory(struct expose *x, struct expose_process *p, struct entry *e,
+static uint64_t add_memory(struct expose *x, struct expose_process *p, struct shown_sums *e,
 			   const struct expose_sums *n, const struct ct_call_count *t)
 {
 	bool host = false;
@@ -419,8 +419,8 @@ static uint64_t add_memory(struct expose *x, struct expose_process *p, struct en
 	return more(&e->n.odd, x->signs[t->func] > 0 ? t->sums.unheld : t->sums.unsized);
 }
 
-static void add_sums(struct expose *x, struct group *g, struct expose_process *p, struct entry *e,
-		     const struct event *ev)
+static void add_sums(struct expose *x, struct group *g, struct expose_process *p,
+		     struct shown_sums *e, const struct event *ev)
 {
 	const struct ct_call_count *t = (const struct ct_call_count *)ev->rec;
 	struct ct_sums before = { .calls = e->n.calls,
@@ -489,7 +489,7 @@ static int add_size_row(struct group *g, int of, uint64_t sum, uint32_t *last, c
 	return 0;
 }
 
-static int add_sizes(struct group *g, struct entry *e, const struct ct_call_count *t)
+static int add_sizes(struct group *g, struct shown_sums *e, const struct ct_call_count *t)
 {
 	uint64_t first = more(&e->n.calls, t->sums.asked[0]),
 		 second = more(&e->n.failed, t->sums.asked[1]);
@@ -531,7 +531,7 @@ static int durations(struct expose *x, const struct ct_call_count *t)
 }
 
 /* Drops an entry to which nothing more will be added. */
-static void drop_entry(struct expose *x, struct expose_process *p, struct entry *e)
+static void drop_entry(struct expose *x, struct expose_process *p, struct shown_sums *e)
 {
 	free(e->sizes);
 	keyed_remove(&x->entries, e);
@@ -543,9 +543,9 @@ static void drop_entry(struct expose *x, struct expose_process *p, struct entry 
 	keyed_remove(&x->procs, p);
 }
 
-static struct entry *entry_get(struct expose *x, const struct entry *want, bool *made)
+static struct shown_sums *entry_get(struct expose *x, const struct shown_sums *want, bool *made)
 {
-	struct entry *e = x->next < x->entries.n ? keyed_at(&x->entries, x->next) : NULL;
+	struct shown_sums *e = x->next < x->entries.n ? keyed_at(&x->entries, x->next) : NULL;
 
 	*made = false;
 	if (!e || memcmp(&e->key, &want->key, sizeof(want->key)))
@@ -558,8 +558,9 @@ static struct entry *entry_get(struct expose *x, const struct entry *want, bool 
 static int call_count(struct expose *x, const struct event *ev)
 {
 	const struct ct_call_count *t = (const struct ct_call_count *)ev->rec;
-	struct entry want = { .key = { t->h.pid, t->start, t->func, t->sub, t->how, 0, t->by } },
-		     *e;
+	struct shown_sums want = { .key = { t->h.pid, t->start, t->func, t->sub, t->how, 0,
+					    t->by } },
+			  *e;
 	struct expose_process whose = { .key = { t->h.pid, t->start } }, *p;
 	struct group *g;
 	bool made, made_proc;

@@ -86,7 +86,8 @@ struct expose {
 	struct expose_opts opts;
 	struct group *groups; /* opts.groups, then "other" */
 	struct keyed procs;   /* struct expose_process: processes with calls that were counted */
-	struct keyed entries; /* struct entry: entries of the kernel side, as they were last read */
+	struct keyed
+		entries; /* struct shown_sums: entries of the kernel side, as they were last read */
 	/* place of the next entry: they come in the same order at each reading */
 	size_t next;
 	struct keyed series; /* struct series */

@@ -28,6 +28,8 @@ struct nccl_group {
  * where the next one begins. */
 size_t nccl_group_next(const struct nccl_job *j, size_t at, struct nccl_group *);
 
+/* How many ranks it has, as all members say that know it; -1: they do not agree, or none knows it. */
+int nccl_group_ranks(const struct nccl_group *);
 /* How many of a kind a member has begun. False: it does not say. */
 bool nccl_group_count(const struct nccl_member *, const struct nccl_kind *, uint64_t *n);
 /* Has it not begun a collective that another member has? */

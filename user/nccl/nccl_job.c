@@ -27,8 +27,10 @@ void nccl_job_free(struct nccl_job *j)
 	for (size_t i = 0; i < j->n; i++)
 		nccl_threads_free(j->members[i].threads, j->members[i].nthreads);
 	free(j->members);
+	free(j->unknown);
 	j->members = NULL;
-	j->n = 0;
+	j->unknown = NULL;
+	j->n = j->nunknown = 0;
 }
 
 /* By communicator, rank, process; the one that was looked at last comes first. */
@@ -126,6 +128,16 @@ size_t nccl_group_next(const struct nccl_job *j, size_t at, struct nccl_group *g
 		compare(g, &g->kinds[g->nkinds]);
 	}
 	return end;
+}
+
+int nccl_group_ranks(const struct nccl_group *g)
+{
+	int n = g->members[g->n - 1].nranks;
+
+	for (size_t i = 0; i < g->n; i++)
+		if (g->members[i].rank >= 0 && g->members[i].nranks != n)
+			return -1;
+	return n;
 }
 
 bool nccl_group_lags(const struct nccl_group *g, const struct nccl_member *m)

@@ -42,6 +42,15 @@ struct nccl_member {
 	int nthreads;
 };
 
+/* A process in an answer whose communicators could not be read. */
+struct nccl_unknown {
+	uint64_t ts_ns;
+	uint32_t pid;
+	char comm[16];
+	char host[NCCL_HOST_BYTES], boot[NCCL_HOST_BYTES];
+	char library[256], why[256];
+};
+
 struct nccl_job {
 	struct nccl_member *members; /* after nccl_job_sort(): by communicator and rank */
 	size_t n;
@@ -49,7 +58,8 @@ struct nccl_job {
 	/* Is what ranks ask for compared elsewhere? NULL: of no communicator */
 	bool (*compared)(void *ctx, uint64_t hash);
 	void *ctx;
-	size_t nunknown; /* processes in the answers whose communicators could not be read */
+	struct nccl_unknown *unknown; /* of answers */
+	size_t nunknown;
 };
 
 #define NCCL_MEMBERS_MAX 65536
@@ -68,7 +78,10 @@ void nccl_job_sort(struct nccl_job *);
 size_t nccl_job_absent(const struct nccl_job *);
 /* Prints the communicators whose ranks wait for each other, for people. Returns how many. */
 int nccl_job_print(const struct nccl_job *, struct out *);
-/* Prints a line of JSON for each member. */
+/* The processes whose communicators could not be read, a line for each. */
+void nccl_job_print_unknown(const struct nccl_job *, struct out *);
+/* Prints a line of JSON for each member; with `merged`, also for each communicator that has ranks which are in
+ * none of the answers, and for each process whose communicators could not be read. */
 void nccl_job_json(const struct nccl_job *, struct out *);
 
 /* Reads what `stuck --format json` printed, from a file that is untrusted, and adds its members.

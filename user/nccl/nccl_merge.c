@@ -13,6 +13,7 @@
 #include <json-c/json.h>
 
 #include "../util/msg.h"
+#include "../util/table/array.h"
 #include "nccl_job.h"
 
 #define LINE_BYTES (1u << 20)
@@ -146,16 +147,35 @@ static bool is_unknown(struct json_object *in)
 	       json_object_object_get_ex(in, "unknown", &o);
 }
 
+static int get_unknown(struct nccl_job *j, struct json_object *in)
+{
+	struct nccl_unknown *u = j->nunknown < NCCL_MEMBERS_MAX ? array_add(j->unknown, j->nunknown)
+								: NULL;
+	uint64_t pid, ts;
+
+	if (!u)
+		return -ENOMEM;
+	if (get_number(in, "start_ns", UINT64_MAX, &ts) || get_number(in, "ts_ns", UINT64_MAX, &ts))
+		u->ts_ns = ts;
+	if (get_number(in, "pid", UINT32_MAX, &pid))
+		u->pid = (uint32_t)pid;
+	get_text(in, "comm", u->comm, sizeof(u->comm));
+	get_text(in, "process", u->comm, sizeof(u->comm));
+	get_text(in, "host", u->host, sizeof(u->host));
+	get_text(in, "boot", u->boot, sizeof(u->boot));
+	get_text(in, "library", u->library, sizeof(u->library));
+	get_text(in, "unknown", u->why, sizeof(u->why));
+	return 0;
+}
+
 /* Returns 0, -EBADMSG (it is no such line) or -ENOMEM. */
 static int get_member(struct nccl_job *j, struct json_object *in)
 {
 	uint64_t hash, rank, ranks, device, pid, still = 0, ts = 0;
 	struct nccl_member *m;
 
-	if (is_unknown(in)) {
-		j->nunknown++;
-		return 0;
-	}
+	if (is_unknown(in))
+		return get_unknown(j, in);
 	if (!json_object_is_type(in, json_type_object) || !get_hash(in, &hash) ||
 	    !get_number(in, "pid", UINT32_MAX, &pid))
 		return -EBADMSG;

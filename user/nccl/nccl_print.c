@@ -10,6 +10,7 @@
 #define BEHIND_MAX 8	 /* lines about one kind of collective */
 #define MEMBERS_SHOWN 64 /* of a communicator, that are named one by one */
 #define FRAME_MAX 512	 /* bytes of a frame */
+#define UNSEEN_MAX 1024	 /* ranks that one line of JSON lists */
 
 static void put_name(struct out *o, const char *s, size_t max)
 {
@@ -235,6 +236,21 @@ static void put_last(struct out *o, const struct nccl_group *g)
 		out_str(o, "none");
 }
 
+/* The ranks that nobody has looked at. */
+static void put_unseen(struct out *o, const struct nccl_group *g, bool merged)
+{
+	struct nccl_group all = *g;
+
+	all.nranks = nccl_group_ranks(g);
+	if (all.nranks < 0 || g->nseen >= (size_t)all.nranks)
+		return;
+	out_str(o, "  ");
+	put_ranks(o, &all, is_unseen, NULL);
+	out_str(o, merged ? " not been seen: in none of the files\n"
+			  : " not been seen on this machine (stuck --merge puts the "
+			    "answers of several machines together)\n");
+}
+
 static void put_group(struct out *o, const struct nccl_job *j, const struct nccl_group *g,
 		      size_t absent)
 {
@@ -263,13 +279,7 @@ static void put_group(struct out *o, const struct nccl_job *j, const struct nccl
 	if (disagree(g))
 		out_str(o, "  the ranks do not call the same collectives: each of some ranks has "
 			   "begun one that another has not\n");
-	if (unseen) {
-		out_str(o, "  ");
-		put_ranks(o, g, is_unseen, NULL);
-		out_str(o, merged ? " not been seen: in none of the files\n"
-				  : " not been seen on this machine (stuck --merge puts the "
-				    "answers of several machines together)\n");
-	}
+	put_unseen(o, g, merged);
 	for (size_t i = 0; i < g->n && i < MEMBERS_SHOWN; i++)
 		if (absent || g->members[i].nthreads)
 			put_member(o, g, &g->members[i], merged);
@@ -294,6 +304,7 @@ int nccl_job_print(const struct nccl_job *j, struct out *o)
 				": its ranks cannot be compared: they went "
 				"on between the looks, or do not agree how many they are\n",
 				g.members[0].hash);
+			put_unseen(o, &g, true);
 			shown++;
 		}
 		if (!g.still ||
@@ -362,11 +373,81 @@ static void json_member(struct json *j, const struct nccl_member *m)
 	out_char(j->out, '\n');
 }
 
+static void json_unseen(struct out *o, const struct nccl_group *g)
+{
+	int nranks = nccl_group_ranks(g), shown = 0;
+	struct json j = json_to(o);
+
+	if (nranks < 0 || g->nseen >= (size_t)nranks)
+		return;
+	json_open_object(&j, NULL);
+	json_put_str(&j, "type", "unseen_ranks");
+	json_put_u64(&j, "start_ns", g->members[0].ts_ns);
+	json_put_hex(&j, "communicator_hash", g->members[0].hash);
+	json_put_u64(&j, "communicator_ranks", (uint64_t)nranks);
+	json_put_u64(&j, "unseen", (uint64_t)nranks - g->nseen);
+	json_open_array(&j, "ranks");
+	for (int r = 0; r < nranks && shown < UNSEEN_MAX; r++)
+		if (!of_rank(g, r)) {
+			json_put_u64(&j, NULL, (uint64_t)r);
+			shown++;
+		}
+	json_end(&j);
+	json_end(&j);
+	out_char(o, '\n');
+}
+
+static void json_unknown(struct out *o, const struct nccl_unknown *u)
+{
+	struct json j = json_to(o);
+
+	json_open_object(&j, NULL);
+	json_put_str(&j, "type", "communicator");
+	json_put_u64(&j, "start_ns", u->ts_ns);
+	json_put_u64(&j, "pid", u->pid);
+	json_put_bytes(&j, "process", u->comm, strnlen(u->comm, sizeof(u->comm)));
+	json_put_str(&j, "host", u->host);
+	json_put_str(&j, "boot", u->boot);
+	json_put_str(&j, "library", u->library);
+	json_put_str(&j, "unknown", u->why);
+	json_end(&j);
+	out_char(o, '\n');
+}
+
 void nccl_job_json(const struct nccl_job *job, struct out *o)
 {
+	struct nccl_group g;
+
 	for (size_t i = 0; i < job->n; i++) {
 		struct json j = json_to(o);
 
 		json_member(&j, &job->members[i]);
+	}
+	for (size_t at = 0; job->merged && at < job->n;) {
+		at = nccl_group_next(job, at, &g);
+		json_unseen(o, &g);
+	}
+	for (size_t i = 0; i < job->nunknown; i++)
+		json_unknown(o, &job->unknown[i]);
+}
+
+void nccl_job_print_unknown(const struct nccl_job *j, struct out *o)
+{
+	for (size_t i = 0; i < j->nunknown && i < MEMBERS_SHOWN; i++) {
+		const struct nccl_unknown *u = &j->unknown[i];
+
+		put_name(o, u->comm, sizeof(u->comm));
+		out_fmt(o, ", PID %u", u->pid);
+		if (u->host[0]) {
+			out_str(o, ", on ");
+			put_name(o, u->host, sizeof(u->host));
+		}
+		out_str(o, ", rank ?: ");
+		if (u->library[0]) {
+			put_name(o, u->library, sizeof(u->library));
+			out_str(o, ": ");
+		}
+		put_name(o, u->why, sizeof(u->why));
+		out_char(o, '\n');
 	}
 }

@@ -12,6 +12,7 @@
 #ifndef CT_FILED_H
 #define CT_FILED_H
 
+#include "../../wire/cudatrace.h"
 #include "target.h"
 #include "../../wire/cudatrace.h"
 

@@ -188,7 +188,7 @@ static void from_314(struct debug_offsets *o, const struct debug_offsets_314 *n)
 
 /* Stores the offset of a field of `bytes` bytes in *to. Returns whether the field lies below
  * `limit`. */
-static bool take(uint16_t *to, uint64_t offset, uint64_t bytes, uint64_t limit)
+static bool put_offset(uint16_t *to, uint64_t offset, uint64_t bytes, uint64_t limit)
 {
 	*to = (uint16_t)offset;
 	return offset < limit && bytes <= limit - offset;
@@ -201,31 +201,31 @@ static bool from_debug_offsets(struct ct_python *p, const struct debug_offsets *
 	uint64_t words = o->code.linetable + 8 - check;
 	bool good;
 
-	good = take(&p->runtime_interpreters_head, o->runtime.interpreters_head, 8, any);
-	good &= take(&p->interp_next, o->interp.next, 8, any);
-	good &= take(&p->interp_threads_head, o->interp.threads_head, 8, any);
-	good &= take(&p->thread_prev, o->thread.prev, 8, any);
-	good &= take(&p->thread_next, o->thread.next, 8, any);
-	good &= take(&p->thread_interp, o->thread.interp, 8, any);
-	good &= take(&p->thread_native_id, o->thread.native_thread_id, 8, any);
-	good &= take(&p->thread_frame, o->thread.current_frame, 8, any);
-	good &= take(&p->frame_previous, o->frame.previous, 8, frame);
-	good &= take(&p->frame_code, o->frame.executable, 8, frame);
-	good &= take(&p->frame_instr, o->frame.instr_ptr, 8, frame);
-	good &= take(&p->frame_owner, o->frame.owner, 1, frame) && o->frame.size >= frame;
-	good &= o->code.linetable + 8 >= check && take(&p->code_check, words, check, object);
-	good &= take(&p->code_linetable, o->code.linetable, 8, object);
-	good &= take(&p->code_filename, o->code.filename, 8, object);
-	good &= take(&p->code_qualname, o->code.qualname, 8, object);
-	good &= take(&p->code_first_line, o->code.firstlineno, 4, object);
-	good &= take(&p->code_instrs, o->code.code_adaptive, 2, object);
-	good &= take(&p->str_state, o->unicode.state, 4, object);
-	good &= take(&p->str_length, o->unicode.length, 8, object);
-	good &= take(&p->str_ascii_data, o->unicode.asciiobject_size, 1, object);
+	good = put_offset(&p->runtime_interpreters_head, o->runtime.interpreters_head, 8, any);
+	good &= put_offset(&p->interp_next, o->interp.next, 8, any);
+	good &= put_offset(&p->interp_threads_head, o->interp.threads_head, 8, any);
+	good &= put_offset(&p->thread_prev, o->thread.prev, 8, any);
+	good &= put_offset(&p->thread_next, o->thread.next, 8, any);
+	good &= put_offset(&p->thread_interp, o->thread.interp, 8, any);
+	good &= put_offset(&p->thread_native_id, o->thread.native_thread_id, 8, any);
+	good &= put_offset(&p->thread_frame, o->thread.current_frame, 8, any);
+	good &= put_offset(&p->frame_previous, o->frame.previous, 8, frame);
+	good &= put_offset(&p->frame_code, o->frame.executable, 8, frame);
+	good &= put_offset(&p->frame_instr, o->frame.instr_ptr, 8, frame);
+	good &= put_offset(&p->frame_owner, o->frame.owner, 1, frame) && o->frame.size >= frame;
+	good &= o->code.linetable + 8 >= check && put_offset(&p->code_check, words, check, object);
+	good &= put_offset(&p->code_linetable, o->code.linetable, 8, object);
+	good &= put_offset(&p->code_filename, o->code.filename, 8, object);
+	good &= put_offset(&p->code_qualname, o->code.qualname, 8, object);
+	good &= put_offset(&p->code_first_line, o->code.firstlineno, 4, object);
+	good &= put_offset(&p->code_instrs, o->code.code_adaptive, 2, object);
+	good &= put_offset(&p->str_state, o->unicode.state, 4, object);
+	good &= put_offset(&p->str_length, o->unicode.length, 8, object);
+	good &= put_offset(&p->str_ascii_data, o->unicode.asciiobject_size, 1, object);
 	/* cpython/unicodeobject.h: PyCompactUnicodeObject is PyASCIIObject, utf8_length and utf8 */
-	good &= take(&p->str_compact_data, o->unicode.asciiobject_size + 16, 1, object);
-	good &= take(&p->bytes_size, o->bytes.ob_size, 8, object);
-	good &= take(&p->bytes_data, o->bytes.ob_sval, 1, object);
+	good &= put_offset(&p->str_compact_data, o->unicode.asciiobject_size + 16, 1, object);
+	good &= put_offset(&p->bytes_size, o->bytes.ob_size, 8, object);
+	good &= put_offset(&p->bytes_data, o->bytes.ob_sval, 1, object);
 	p->cframe_frame = CT_PY_NONE;
 	p->frame_entry = CT_PY_NONE;
 	/* internal/pycore_frame.h: FRAME_OWNED_BY_CSTACK; 3.14: FRAME_OWNED_BY_INTERPRETER */

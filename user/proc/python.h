@@ -9,6 +9,7 @@
 #ifndef CT_PROC_PYTHON_H
 #define CT_PROC_PYTHON_H
 
+#include "../../wire/cudatrace.h"
 #include "target.h"
 #include "../../wire/cudatrace.h"
 

@@ -92,7 +92,7 @@ static void put_signed(struct cells *c, int col, int64_t v)
 	*cells_put(c, col) = (struct cell){ .kind = CELL_INT, .i = v };
 }
 
-static void begin(struct cells *c)
+static void cells_begin(struct cells *c)
 {
 	memset(c->there, 0, sizeof(c->there));
 	c->made.len = 0;
@@ -165,7 +165,7 @@ static void put_head(struct cells *c, const struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
 
-	begin(c);
+	cells_begin(c);
 	cells_word(c, COLUMN_TYPE,
 		   h->kind == CT_SCOPE_END ? scope_word((const struct ct_scope *)h)
 					   : about_kind(h->kind));
@@ -349,11 +349,10 @@ static void put_fields(struct cells *c, const struct event *ev)
 
 	if (n && is_result(ev, &f[n - 1]) && f[--n].type == FIELD_STR)
 		put_text(c, &f[n]);
-	from = c->made.len;
-	if (c->fields) {
-		columns_fields(c, ev, f, n);
+	columns_fields(c, ev, f, n);
+	if (c->fields)
 		return;
-	}
+	from = c->made.len;
 	about_fields(&c->made, f, n);
 	cells_made(c, COLUMN_DETAILS, from);
 }
@@ -473,7 +472,7 @@ void columns_fill(struct cells *c, const struct event *ev, uint32_t n)
 
 void columns_process(struct cells *c, const struct event *ev)
 {
-	begin(c);
+	cells_begin(c);
 	cells_word(c, COLUMN_TYPE, "info");
 	cells_uint(c, COLUMN_START, ev->rec->start_ns);
 	put_signed(c, COLUMN_UNIX, (int64_t)(ev->rec->start_ns + c->o->realtime_offset_ns));
@@ -483,7 +482,7 @@ void columns_process(struct cells *c, const struct event *ev)
 
 void columns_device(struct cells *c, const struct event *ev)
 {
-	begin(c);
+	cells_begin(c);
 	if (ev->rec->pid)
 		put_process(c, ev);
 	if (ev->gpu) {
@@ -500,7 +499,7 @@ void columns_frame(struct cells *c, const struct stack *s, uint32_t frame)
 	};
 	const struct stack_frame *f = s->frames[frame];
 
-	begin(c);
+	cells_begin(c);
 	cells_uint(c, COLUMN_STACK_ID, s->id);
 	cells_uint(c, COLUMN_FRAME, frame);
 	cells_raw(c, COLUMN_FUNCTION, c->o->look.mangled && f->mangled ? f->mangled : f->function,

@@ -41,7 +41,7 @@ enum column {
 #undef C
 	COLUMNS
 };
-#define COLUMNS_CSV (COLUMN_STACK_ID + 1) /* csv has the columns before this one */
+#define COLUMNS_CSV COLUMN_UNIX /* csv has the columns before this one */
 
 struct column_about {
 	const char *title;
@@ -109,7 +109,7 @@ static inline bool cells_have(const struct cells *c, int col)
 	return c->there[col / 64] >> col % 64 & 1;
 }
 
-/* ---- inside columns/ ---- */
+/* ---- inside: what column_cells.c and column_fields.c share ---- */
 
 struct cell *cells_put(struct cells *, int col);
 void cells_uint(struct cells *, int col, uint64_t);
@@ -117,7 +117,7 @@ void cells_word(struct cells *, int col, const char *); /* NULL: no value */
 void cells_raw(struct cells *, int col, const char *, uint32_t max);
 /* What was appended to `made` since it had `from` bytes. Nothing is no value. */
 void cells_made(struct cells *, int col, size_t from);
-/* The event's fields, with cells.fields. */
+/* The event's fields: with cells.fields all, else those that have a column of csv. */
 void columns_fields(struct cells *, const struct event *, const struct field *, int n);
 
 #endif

@@ -25,6 +25,7 @@ enum records {
 	OF_SCOPE = 0x20,
 	OF_PROCESS = 0x40,
 	OF_DEVICE = 0x80,
+	OF_OTHER = 0x100, /* what has fields of devices, and no rule */
 };
 
 static const struct rule {
@@ -44,6 +45,7 @@ static const struct rule {
 struct known {
 	char name[32]; /* a name that is longer has no rule */
 	uint64_t rules;
+	int col; /* that has its name; COLUMNS: none */
 };
 _Static_assert(RULES <= 64, "a bit for each rule");
 
@@ -64,9 +66,12 @@ static void learn(struct known *k, const char *name, size_t n)
 	for (size_t i = 0; i < RULES; i++)
 		if (has_word(rules[i].names, name))
 			k->rules |= 1ull << i;
+	for (k->col = 0; k->col < COLUMNS && strcmp(column_about[k->col].title, name);)
+		k->col++;
 }
 
-static uint64_t rules_of(const char *name)
+/* NULL: the name has neither a rule nor a column. */
+static const struct known *known_of(const char *name)
 {
 	static struct known table[KNOWN];
 	uint64_t hash = (uint64_t)(uintptr_t)name * 0x9e3779b97f4a7c15ull >> 32;
@@ -74,15 +79,15 @@ static uint64_t rules_of(const char *name)
 	size_t n;
 
 	if (*name && !strcmp(k[0].name, name))
-		return k[0].rules;
+		return &k[0];
 	if (*name && !strcmp(k[1].name, name))
-		return k[1].rules;
+		return &k[1];
 	n = strlen(name);
 	if (!n || n >= sizeof(k->name))
-		return 0;
+		return NULL;
 	k[1] = k[0];
 	learn(&k[0], name, n);
-	return k[0].rules;
+	return &k[0];
 }
 
 static unsigned int records_of(uint16_t kind)
@@ -98,7 +103,11 @@ static unsigned int records_of(uint16_t kind)
 	case CT_EXEC:
 	case CT_EXIT: return OF_PROCESS;
 	case CT_DEVICE: return OF_DEVICE;
-	default: return kind_is(kind, KIND_WORK) ? OF_WORK : 0;
+	case CT_OVERHEAD: return 0; /* its device, context and stream stay in `args` */
+	default:
+		return kind_is(kind, KIND_WORK)	    ? OF_WORK
+		       : kind_is(kind, KIND_DEVICE) ? OF_OTHER
+						    : 0;
 	}
 }
 
@@ -175,13 +184,29 @@ static bool put_as(struct cells *c, const struct rule *r, const struct field *f)
 	}
 }
 
-/* Has the field a column? Then it is put there. */
-static bool take(struct cells *c, unsigned int of, const struct field *f)
+/* Puts the field into the column that has its name. False: it is not of that type, or does not fit. */
+static bool put_by_name(struct cells *c, int col, const struct field *f)
 {
-	uint64_t known = f->name ? rules_of(field_key(f)) : 0;
+	static const uint8_t forms[] = { [COLUMN_U32] = FORM_NUMBER,
+					 [COLUMN_U64] = FORM_NUMBER,
+					 [COLUMN_I64] = FORM_NUMBER,
+					 [COLUMN_DOUBLE] = FORM_RATE,
+					 [COLUMN_TEXT] = FORM_WORD };
+	const struct rule r = { .col = (uint8_t)col, .form = forms[column_about[col].type] };
 
-	for (; known; known &= known - 1) {
-		const struct rule *r = &rules[__builtin_ctzll(known)];
+	return put_as(c, &r, f);
+}
+
+/* Has the field a column? Then it is put there. tables: bits of those that the record is in. */
+static bool field_to_column(struct cells *c, unsigned int of, unsigned int tables,
+			    const struct field *f)
+{
+	const struct known *k = f->name ? known_of(field_key(f)) : NULL;
+
+	if (!k)
+		return false;
+	for (uint64_t left = c->fields ? k->rules : 0; left; left &= left - 1) {
+		const struct rule *r = &rules[__builtin_ctzll(left)];
 
 		if (!(r->of & of))
 			continue;
@@ -190,25 +215,29 @@ static bool take(struct cells *c, unsigned int of, const struct field *f)
 		if (!f->absent && !cells_have(c, r->col) && put_as(c, r, f))
 			return true;
 	}
-	return false;
+	return of & ~(unsigned int)OF_CALL && k->col < (c->fields ? COLUMN_ARGS : COLUMNS_CSV) &&
+	       !f->absent && column_about[k->col].tables & tables && !cells_have(c, k->col) &&
+	       put_by_name(c, k->col, f);
 }
 
 void columns_fields(struct cells *c, const struct event *ev, const struct field *f, int n)
 {
-	unsigned int of = records_of(ev->rec->kind), depth = 0;
+	unsigned int of = records_of(ev->rec->kind), depth = 0, tables = 1u << columns_table(ev);
 	struct field rest[EVENT_MAX_FIELDS];
 	size_t from = c->made.len;
 	struct row w;
 	int nrest = 0;
 
+	if (!c->fields && !(of & ~(unsigned int)OF_CALL)) /* csv has no rules */
+		return;
 	for (int i = 0; i < n; i++) {
 		depth -= f[i].type == FIELD_CLOSE && depth;
 		if (depth || f[i].type == FIELD_OPEN || f[i].type == FIELD_CLOSE ||
-		    !take(c, of, &f[i]))
+		    !field_to_column(c, of, tables, &f[i]))
 			rest[nrest++] = f[i];
 		depth += f[i].type == FIELD_OPEN && !f[i].absent;
 	}
-	if (!nrest)
+	if (!nrest || !c->fields)
 		return;
 	from = c->made.len;
 	row_begin_text(&w, &c->made);

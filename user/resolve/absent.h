@@ -6,6 +6,7 @@
 #ifndef CT_ABSENT_H
 #define CT_ABSENT_H
 
+#include "../../wire/cudatrace.h"
 #include "../event/event.h"
 #include "../proc/filed.h"
 

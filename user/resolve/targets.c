@@ -11,7 +11,7 @@
 #define AGAIN_NS 1000000000ULL
 #define EXITED_NS 2000000000ULL /* how long a process stays open after it ended */
 
-struct entry {
+struct kept_target {
 	uint32_t pid;
 	struct target *target; /* NULL: it could not be opened */
 	/* how long a failure, or a process that ended, is kept; 0: for ever */
@@ -25,7 +25,7 @@ struct targets {
 	void *ctx;
 	uint64_t clock;
 	int n, last;
-	struct entry entries[MOST];
+	struct kept_target entries[MOST];
 };
 
 struct targets *targets_open(struct process_table *procs, void (*closing)(void *ctx, uint32_t pid),
@@ -52,7 +52,7 @@ void targets_close(struct targets *t)
 
 static void drop(struct targets *t, int i)
 {
-	struct entry s = t->entries[i];
+	struct kept_target s = t->entries[i];
 
 	if (s.target) {
 		t->closing(t->ctx, s.pid);
@@ -94,7 +94,7 @@ static void make_room(struct targets *t, uint64_t now_ns)
 struct target *targets_get(struct targets *t, uint32_t pid, uint64_t now_ns)
 {
 	const struct process *p;
-	struct entry *s;
+	struct kept_target *s;
 	int i = find(t, pid);
 
 	if (i >= 0 && (t->entries[i].target || t->entries[i].until_ns > now_ns)) {
@@ -109,9 +109,9 @@ struct target *targets_get(struct targets *t, uint32_t pid, uint64_t now_ns)
 		return NULL;
 	make_room(t, now_ns);
 	s = &t->entries[t->n++];
-	*s = (struct entry){ .pid = pid,
-			     .used = ++t->clock,
-			     .start_boottime_ns = p->start_boottime_ns };
+	*s = (struct kept_target){ .pid = pid,
+				   .used = ++t->clock,
+				   .start_boottime_ns = p->start_boottime_ns };
 	if (target_open(&s->target, (pid_t)p->shown_pid, p->start_boottime_ns)) {
 		s->target = NULL;
 		s->until_ns = now_ns + AGAIN_NS;

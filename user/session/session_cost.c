@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_cost.c - inside the session: which share of the programs' CPU time the probes took, and,
- * where that is much, that hooks cost less. Says nothing where it does not know the time of all
+ * session_cost.c - inside the session: says which share of the programs' CPU time the probes took and,
+ * if that is much, that hooks cost less. It says nothing if it does not know the CPU time of all
  * programs that were traced.
  */
 #include <sys/resource.h>
@@ -14,7 +14,7 @@
 #define CPU_LEAST_NS 200000000ULL
 #define MUCH_PERCENT 5
 
-/* 0: the process has ended, or cannot be asked. */
+/* The CPU time of a process; 0: the process has ended, or its time cannot be read. */
 static uint64_t process_cpu_ns(pid_t pid)
 {
 	struct timespec ts;
@@ -25,7 +25,7 @@ static uint64_t process_cpu_ns(pid_t pid)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* Of the processes that -p names. 0: of one of them it is not known. */
+/* The CPU time of the processes that -p names; 0: that of one of them is not known. */
 static uint64_t named_cpu_ns(const struct session *s)
 {
 	const struct capture_plan *plan = &s->plan.capture;
@@ -46,7 +46,7 @@ static uint64_t timeval_ns(const struct timeval *t)
 	return (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_usec * 1000;
 }
 
-/* CMD and those of its children that it has waited for, once it has ended. */
+/* The CPU time of CMD and of those of its children that it has waited for, after it has ended. */
 static uint64_t cmd_cpu_ns(void)
 {
 	struct rusage u;
@@ -60,7 +60,7 @@ void session_cost_begin(struct session *s)
 	s->cpu_began_ns = s->plan.capture.cmd ? cmd_cpu_ns() : named_cpu_ns(s);
 }
 
-/* Since the begin; 0: not known. */
+/* The CPU time of the traced programs since the begin of the trace; 0: not known. */
 static uint64_t cpu_ns(const struct session *s)
 {
 	const struct capture_plan *plan = &s->plan.capture;

@@ -225,6 +225,7 @@ static const char *no_calls(const struct session *s, uint64_t shown)
 	const struct losses *l = &s->losses;
 	const struct request *o = s->o;
 	bool chosen = o->events_given || o->library || o->domain != API_DOMAIN_END;
+	bool there = o->npids || o->tid;
 
 	if (shown || s->stages.work || s->stages.nscopes || l->unfinished || losses_total(l) ||
 	    holes_unseen(l->holes) || o->select.none || l->code == LOSSES_CODE_UNKNOWN)
@@ -236,12 +237,12 @@ static const char *no_calls(const struct session *s, uint64_t shown)
 				"them was called"
 			      : ": a CUDA library was loaded, and none of its functions was called";
 	if (chosen)
-		return o->cmd	  ? ": the program loaded no library that has the chosen functions"
-		       : o->npids ? ": no library that has the chosen functions is loaded there"
-				  : ": no process loaded a library that has the chosen functions";
-	return o->cmd	  ? ": the program loaded no CUDA library"
-	       : o->npids ? ": no CUDA library is loaded there"
-			  : ": no process loaded a CUDA library";
+		return o->cmd  ? ": the program loaded no library that has the chosen functions"
+		       : there ? ": no library that has the chosen functions is loaded there"
+			       : ": no process loaded a library that has the chosen functions";
+	return o->cmd  ? ": the program loaded no CUDA library"
+	       : there ? ": no CUDA library is loaded there"
+		       : ": no process loaded a CUDA library";
 }
 
 static void say_totals(const struct session *s, const char *const *muted)

@@ -22,6 +22,7 @@
 #define REST_WAIT_MS 20
 #define REST_WAITS 20	       /* after the first of these records */
 #define UNREAD_NS 200000000ULL /* how long what is not read is counted */
+#define LATE_NS 1000000000ULL  /* no output waits longer for records that are still to come */
 #define HOLES_EVERY_NS 1000000000ULL
 
 int session_feed_lost(struct session *s, enum ct_loss cause, uint64_t count, uint64_t until_ns)
@@ -69,7 +70,7 @@ static bool is_late(struct session *s)
 }
 
 /* The first stage: takes a record from the source. */
-static int take(void *ctx, const struct ct_hdr *rec)
+static int feed_record(void *ctx, const struct ct_hdr *rec)
 {
 	struct session *s = ctx;
 	int err = 0;
@@ -108,7 +109,7 @@ int session_feed_all(struct session *s)
 		s->slice_end_ns = clock_ns(CLOCK_MONOTONIC) + SLICE_NS;
 		/* a source that has all of its time gives way to the next one, and no source to none */
 		s->paused = s->full = !s->ending && out_full(&s->out);
-		err = src->ops->drain(src, take, s);
+		err = src->ops->drain(src, feed_record, s);
 		if (err < 0)
 			return err;
 		more |= s->paused;
@@ -117,6 +118,52 @@ int session_feed_all(struct session *s)
 	}
 	s->paused = more;
 	return more ? 0 : done;
+}
+
+static uint64_t complete_of(struct source *src, uint64_t now_ns)
+{
+	uint64_t ns = src->ops->complete ? src->ops->complete(src) : now_ns;
+
+	return ns < now_ns ? ns : now_ns;
+}
+
+uint64_t session_feed_calls_complete(struct session *s, uint64_t now_ns)
+{
+	return complete_of(&s->sources[0], now_ns);
+}
+
+uint64_t session_feed_complete(struct session *s, uint64_t now_ns)
+{
+	uint64_t least = now_ns;
+
+	for (int i = 0; i < s->nsources; i++)
+		least = complete_of(&s->sources[i], least);
+	return least;
+}
+
+/* Says from when until when outputs did not wait for what came late. */
+static void tell_late(struct session *s, uint64_t until_ns)
+{
+	struct ct_hole hole = hole_of(0, CT_HOLE_CALLS, CT_HOLE_UNSEEN, CT_HOLE_LATE);
+
+	hole.count = 1;
+	hole_when(&hole, s->late_ns, until_ns);
+	stages_show(&s->stages, &hole.h);
+}
+
+uint64_t session_feed_settled(struct session *s, uint64_t now_ns)
+{
+	uint64_t ns = session_feed_complete(s, now_ns),
+		 least = now_ns > LATE_NS ? now_ns - LATE_NS : 0;
+
+	if (ns < least && !s->late_ns) {
+		s->late_ns = ns ? ns : 1;
+		tell_late(s, CT_HOLE_OPEN);
+	} else if (ns >= least && s->late_ns) {
+		tell_late(s, now_ns);
+		s->late_ns = 0;
+	}
+	return ns < least ? least : ns;
 }
 
 int session_feed_last(struct session *s)
@@ -128,7 +175,7 @@ int session_feed_last(struct session *s)
 	do {
 		before = s->losses.received;
 		s->paused = false;
-		err = src->ops->drain(src, take, s);
+		err = src->ops->drain(src, feed_record, s);
 	} while (err >= 0 && !s->late && s->losses.received != before);
 	return err < 0 ? err : 0;
 }
@@ -156,7 +203,7 @@ int session_feed_work(struct session *s, uint64_t until_ns)
 			s->paused = false;
 			if (src->ops->endless)
 				await_records(src);
-			err = src->ops->drain(src, take, s);
+			err = src->ops->drain(src, feed_record, s);
 		}
 		if (err >= 0)
 			err = stages_flush(&s->stages, clock_ns(CLOCK_MONOTONIC));
@@ -170,7 +217,7 @@ int session_feed_rest(struct session *s, struct source *src)
 	int err, waits = 0;
 
 	s->paused = false;
-	while ((err = src->ops->drain(src, take, s)) == 0) {
+	while ((err = src->ops->drain(src, feed_record, s)) == 0) {
 		/* what it had is sent at once when it has begun */
 		if (clock_ns(CLOCK_MONOTONIC) > s->end_ns || waits > REST_WAITS)
 			s->late = true;
@@ -327,8 +374,8 @@ int session_feed_call_counts(struct session *s)
 
 	s->losses.counted = s->counted_ended;
 	stages_count_anew(&s->stages);
-	err = session_first(s)->ops->call_counts(session_first(s), take, s);
-	process_table_counted(s->stages.procs);
+	err = session_first(s)->ops->call_counts(session_first(s), feed_record, s);
+	process_table_counted(world_processes(s->stages.world));
 	return err;
 }
 

@@ -85,6 +85,7 @@ struct session {
 	uint64_t cpu_began_ns; /* CPU time of the programs before the sources started */
 	uint64_t clock_ns;     /* when the clocks were last read */
 	uint64_t last_end_ns;  /* the end of the latest record */
+	uint64_t late_ns;      /* since when an output could not wait for all sources; 0: it can */
 	uint64_t slice_end_ns; /* when the source that is fed must pause */
 	/* the current feed must pause although there are more records */
 	bool paused;
@@ -149,6 +150,13 @@ int session_loop_run(struct session *);
 /* Feeds what all sources have ready. If a pause is due before that, it sets `paused`: there may be
  * more records. Returns 1 if there will be no more calls, else 0, or -errno. */
 int session_feed_all(struct session *);
+/* All records of what ended before this moment have passed the stages: those of calls, or of all sources.
+ * At most now_ns. */
+uint64_t session_feed_calls_complete(struct session *, uint64_t now_ns);
+uint64_t session_feed_complete(struct session *, uint64_t now_ns);
+/* The same for what outputs decide before the end: no more than a second before now_ns. If that does not
+ * suffice, a row says so. */
+uint64_t session_feed_settled(struct session *, uint64_t now_ns);
 /* Feeds what the source of the calls still has after it was told to stop. Returns 0 or -errno. */
 int session_feed_last(struct session *);
 /* Feeds what a source that adds to the calls still delivers after it was told to stop. Returns 0 or

@@ -77,6 +77,7 @@ static void ignore(struct session *s, int source)
 static void drain(struct session *s)
 {
 	uint64_t before = s->losses.received, now = clock_ns(CLOCK_MONOTONIC);
+	uint64_t complete_ns;
 	bool over;
 	int err;
 
@@ -90,8 +91,10 @@ static void drain(struct session *s)
 
 		err = e ? e : err;
 	}
-	if (err >= 0 && !s->paused) {
-		int e = stages_flush(&s->stages, now);
+	/* a recording has no other source; there may be more of it */
+	complete_ns = session_feed_calls_complete(s, now);
+	if (err >= 0 && complete_ns && (!s->paused || session_first(s)->ops->complete)) {
+		int e = stages_flush(&s->stages, complete_ns);
 
 		err = e ? e : err;
 	}
@@ -302,7 +305,13 @@ static void on_signals(void *ctx)
 static int on_refresh(void *ctx)
 {
 	struct session *s = ctx;
-	drain(s);
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	/* what is shown has all that had happened when it was asked for, unless there is too much */
+	do
+		drain(s);
+	while (!s->reason && s->paused && !signals_pending && session_feed_complete(s, now) < now &&
+	       session_feed_settled(s, clock_ns(CLOCK_MONOTONIC)) < now);
 	if (s->reason || !s->plan.capture.count || !session_first(s)->ops->call_counts)
 		return 0;
 	return session_feed_call_counts(s);
@@ -317,9 +326,9 @@ static uint64_t on_settled(void *ctx)
 {
 	struct session *s = ctx;
 
-	return session_first(s)->ops->settled
-		       ? session_first(s)->ops->settled(session_first(s), &signals_pending)
-		       : 0;
+	if (session_first(s)->ops->settled)
+		return session_first(s)->ops->settled(session_first(s), &signals_pending);
+	return session_feed_settled(s, clock_ns(CLOCK_MONOTONIC));
 }
 
 static void on_quit(void *ctx)

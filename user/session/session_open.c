@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * session_open.c - inside the session: opens what the options ask for: the window, the plan, the
+ * session_open.c - inside the session: opens what the request asks for: the window, the plan, the
  * output, the stages, the loop, the sources and the sinks, in that order. Nothing runs before all
  * of them are open.
  */
@@ -68,7 +68,7 @@ static int open_stages(struct session *s)
 			  &s->plan.filter, s->sinks,
 			  s->o->format->flags & SINKS_LIVE ? 0 : s->o->count);
 	if (!err && s->plan.capture.count)
-		process_table_keep_ended(s->stages.procs);
+		process_table_keep_ended(world_processes(s->stages.world));
 	return err;
 }
 
@@ -120,7 +120,7 @@ static void tell_join(struct session *s)
 		join_no_calls(s->stages.join);
 }
 
-/* What cannot be taken ends us without a word: the kernel kills who is above the limit. */
+/* Warns of too small a limit: the kernel kills a process above it, which then cannot say why it ended. */
 static void tell_memory(const struct session *s)
 {
 	uint64_t memory = cgroup_memory_here();
@@ -155,7 +155,7 @@ int session_open(struct session *s)
 		msg_error("tracing cannot be started: %s", strerror(-err));
 	if (err)
 		return err;
-	/* nothing of a recording is read before this point, and the command of -o already runs */
+	/* from here on a recording is read, which may be hostile; the command of -o already runs */
 	if (s->o->replay)
 		confine((s->plan.capture.opens_files ? CONFINE_FILES : 0) |
 			(s->o->spans.url ? CONFINE_NETWORK : 0));
@@ -168,7 +168,7 @@ int session_open(struct session *s)
 	err = session_sinks_open(s);
 	snprintf(s->reading, sizeof(s->reading), "reading %s", s->o->replay ? s->o->file : "");
 	progress_open(&s->progress, s->reading);
-	/* rows on the terminal are progress enough */
+	/* rows that appear on the terminal show the progress themselves */
 	s->progress.on &= !(s->out.is_tty && s->o->format->flags & SINKS_ROWS);
 	/* some formats create or rename files until they end */
 	if (!err && s->o->replay && !s->o->one_each &&

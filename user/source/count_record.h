@@ -7,6 +7,7 @@
 #define CT_COUNT_RECORD_H
 
 #include "../util/types.h"
+#include "../../wire/cudatrace.h"
 #include "../../wire/control.h"
 
 union count_record {

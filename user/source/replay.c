@@ -17,6 +17,7 @@
 #include "source.h"
 
 #define MUTED_MAX 64
+#define FAR_BLOCKS 4 /* whose rows may be held because of one begin */
 
 struct replay {
 	struct reader *reader;
@@ -29,7 +30,7 @@ struct replay {
 	bool reported_holes;
 	uint64_t calls;
 	const char *path; /* the plan's */
-	/* by block: the least place of a record in it or in a later one; NULL: nobody has asked
+	/* by block: no record in it or in a later one has a lesser place; NULL: nobody has asked
 	 * yet */
 	uint64_t *settled;
 	uint64_t nsettled;
@@ -84,8 +85,8 @@ static int replay_fds(struct source *s, int *fd, int max)
 	return 0;
 }
 
-/* Is it of the time that was asked for? A call belongs to the time of its begin, a gap to that
- * of its end. */
+/* Says whether a record belongs to the time that the user asked for. A call belongs to the time of its
+ * begin; a loss belongs to that of its end, because it is reported when it is over. */
 static bool in_range(const struct replay *r, const struct ct_hdr *h)
 {
 	uint64_t at = h->kind == CT_LOST ? h->end_ns : h->start_ns;
@@ -94,7 +95,7 @@ static bool in_range(const struct replay *r, const struct ct_hdr *h)
 	       (at >= r->from_ns && at < r->to_ns);
 }
 
-/* It ends without an end: what is read of it is not all that there was to be. */
+/* Warns once if the file has no end block: records that the program made are then missing in it. */
 static void tell_cut(struct replay *r)
 {
 	struct reader_stats stats;
@@ -111,8 +112,8 @@ static void tell_cut(struct replay *r)
 		msg_note("the recording has no end: its writer was killed, or is still writing");
 }
 
-/* Functions of programs with hooks that recordings before 0.2 count in their end, without saying of which
- * process. */
+/* Recordings before 0.2 count functions without hooks only in their end block, and do not say of which
+ * process. They become rows without a process here. */
 static int tell_holes(struct replay *r, emit_fn emit, void *ctx)
 {
 	static const struct {
@@ -192,28 +193,50 @@ static int settled_room(struct replay *r, uint64_t block, size_t *cap)
 	return 0;
 }
 
-/* Reads the whole recording once more, only for the places: the heads of blocks say when their
- * calls began, which may be long before they ended. */
+/* The least place of a record of the block that the reader is at, by reading them all. */
+static int least_place(const struct replay *r, struct reader *reader, uint64_t last_ns,
+		       uint64_t *place)
+{
+	const struct ct_hdr *rec;
+	int n;
+
+	*place = last_ns; /* of a gap, if it cannot be read */
+	while ((n = reader_span_record(reader, &rec)) == 1) {
+		uint64_t at = in_range(r, rec) ? event_place_ns(rec) : 0;
+
+		if (at && at < *place)
+			*place = at;
+	}
+	return n;
+}
+
+/*
+ * What may still come, by the heads of the blocks: no place is before the block's first begin. A block
+ * with a begin that lies many blocks back, of a call that waited for long, would hold the rows of all of
+ * them: only such a block is read for it.
+ */
 static int scan_places(struct replay *r, struct reader *reader, const volatile int *stop)
 {
+	uint64_t first_ns, last_ns, newest_ns = 0, ends[FAR_BLOCKS] = { 0 };
 	struct reader_stats stats;
-	const struct ct_hdr *rec;
 	size_t cap = 0;
 	int n;
 
 	reader_range(reader, r->from_ns, r->to_ns);
-	while ((n = reader_next(reader, &rec)) == 1) {
-		uint64_t place = in_range(r, rec) ? event_place_ns(rec) : 0;
+	for (unsigned int i = 0; (n = reader_next_span(reader, &first_ns, &last_ns)) == 1; i++) {
+		/* the latest end of all blocks but the last FAR_BLOCKS */
+		uint64_t back_ns = ends[i % FAR_BLOCKS];
 
 		if (*stop)
 			return -EINTR;
-		if (!place)
-			continue;
+		if (first_ns < back_ns)
+			n = least_place(r, reader, last_ns, &first_ns);
 		reader_stats(reader, &stats);
-		if (settled_room(r, stats.blocks, &cap))
-			return -ENOMEM;
-		if (place < r->settled[stats.blocks])
-			r->settled[stats.blocks] = place;
+		if (n < 0 || settled_room(r, stats.blocks, &cap))
+			return n < 0 ? n : -ENOMEM;
+		r->settled[stats.blocks] = first_ns < r->from_ns ? r->from_ns : first_ns;
+		newest_ns = last_ns > newest_ns ? last_ns : newest_ns;
+		ends[i % FAR_BLOCKS] = newest_ns;
 	}
 	for (uint64_t i = r->nsettled; i > 1; i--)
 		if (r->settled[i - 1] < r->settled[i - 2])
@@ -231,7 +254,7 @@ static uint64_t replay_settled(struct source *s, const volatile int *stop)
 		int err = scan_places(r, reader, stop);
 
 		reader_close(reader);
-		/* what cannot be read now, the reading itself will tell of */
+		/* the scan reports nothing: the same place fails again when its records are read */
 		if (err)
 			r->nsettled = 0;
 		if (err == -EINTR)
@@ -247,8 +270,8 @@ static void replay_stop(struct source *s)
 	(void)s;
 }
 
-/* What its end says, where that was read and all of it was asked for; and what the file itself
- * lost. */
+/* The recorder's sums are in the end block. They hold only if that was read and the user asked for the
+ * whole time; the losses of the file itself are added in any case. */
 static void replay_losses(struct source *s, struct losses *l)
 {
 	const struct replay *r = s->priv;
@@ -303,7 +326,7 @@ static void replay_recorded(struct source *s, struct source_recorded *out)
 	out->reason = reader_value(end, "reason", r->reason, sizeof(r->reason));
 	if (!out->reason || !*out->reason)
 		out->reason = "finished";
-	/* one of a few words, which outputs print as it is */
+	/* outputs print the reason as it is, and the file may contain anything */
 	for (char *p = r->reason; *p; p++)
 		if (!strchr("abcdefghijklmnopqrstuvwxyz -", *p))
 			*p = '?';
@@ -314,14 +337,15 @@ static const char *const *replay_muted(struct source *s)
 	struct replay *r = s->priv;
 	int n = 0;
 
-	/* one without an end, or of a part of the time, has rows */
+	/* without an end block, or of a part of the time, the records themselves say it */
 	if (!reader_end(r->reader) ||
 	    !reader_value(reader_end(r->reader), "muted", r->muted_text, sizeof(r->muted_text)))
 		return replay_muted_names(r->muting);
 	for (char *at = strtok(r->muted_text, " "); at && n < MUTED_MAX; at = strtok(NULL, " "))
 		if (!at[strspn(at,
 			       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")])
-			r->muted[n++] = at; /* else it is no function's name */
+			r->muted[n++] =
+				at; /* a text with other characters is not the name of a function */
 	r->muted[n] = NULL;
 	return r->muted;
 }

@@ -15,7 +15,7 @@ struct function {
 	int func; /* row */
 	uint32_t pid;
 	uint64_t from_ns, until_ns; /* until_ns CT_HOLE_OPEN: it goes on */
-	uint64_t told_ns;	    /* up to when there are numbers */
+	uint64_t counted_until_ns;  /* the records have numbers up to here */
 };
 
 struct replay_muted {
@@ -78,8 +78,9 @@ static void numbers(struct replay_muted *m, const struct ct_muted *t)
 	int func = muted_func(t);
 
 	for (struct function *f = m->all; f < m->all + m->n; f++)
-		if (f->func == func && (!f->pid || f->pid == t->h.pid) && t->h.end_ns > f->told_ns)
-			f->told_ns = t->h.end_ns;
+		if (f->func == func && (!f->pid || f->pid == t->h.pid) &&
+		    t->h.end_ns > f->counted_until_ns)
+			f->counted_until_ns = t->h.end_ns;
 }
 
 void replay_muted_record(struct replay_muted *m, const struct ct_hdr *h)
@@ -101,7 +102,7 @@ int replay_muted_end(struct replay_muted *m, emit_fn emit, void *ctx)
 	int err = 0;
 
 	for (const struct function *f = m->all; f < m->all + m->n && !err; f++) {
-		uint64_t from = f->told_ns > f->from_ns ? f->told_ns : f->from_ns;
+		uint64_t from = f->counted_until_ns > f->from_ns ? f->counted_until_ns : f->from_ns;
 		uint64_t until = m->last_ns > from + TELL_NS ? m->last_ns : from + TELL_NS;
 
 		if (f->until_ns != CT_HOLE_OPEN)

@@ -50,6 +50,10 @@ struct source_ops {
 	 * 0 idle or paused, 1 finished (all targets ended), or -errno (also emit's: after it the
 	 * record counts as consumed). */
 	int (*drain)(struct source *, emit_fn, void *ctx);
+	/* All records of what ended before this moment (CLOCK_MONOTONIC, ns) have been handed out, but
+	 * for some milliseconds in which threads had no processor. It never goes back. NULL: a source
+	 * whose records nobody waits for. */
+	uint64_t (*complete)(struct source *);
 	/* Stop making records (detach); what is already there can still be drained. A source
 	 * that is not the session's first is drained until it says 1, at most for some seconds. */
 	void (*stop)(struct source *);

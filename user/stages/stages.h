@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stages.h - the stages that a record passes through: process table -> resolve -> scopes -> join ->
- * nest -> names and stacks -> window -> filter -> sinks.
+ * stages.h - the stages that a record passes through: processes -> resolve -> scopes -> join -> nest ->
+ * the links of stages.c: learn, window, filter, sums, describe, sinks. docs/internals/way.md walks it.
  */
 #ifndef CT_STAGES_H
 #define CT_STAGES_H
@@ -10,36 +10,20 @@
 #include "../event/muted.h"
 #include "../event/select.h"
 #include "../event/join/join.h"
-#include "../event/scopes/captures.h"
-#include "../event/scopes/lineage.h"
-#include "../event/scopes/peak.h"
 #include "../event/scopes/scopes.h"
+#include "../event/world/world.h"
 #include "nest.h"
 #include "../resolve/resolve.h"
 #include "../flow/sink.h"
 #include "unwritten.h"
 #include "window.h"
 
-#define STAGES_PLACE 512
-
 struct stages {
-	struct process_table *procs;
-	struct thread_table *threads;
+	struct world *world;
 	struct resolve *resolve;
 	struct nest *nest; /* NULL: rows in the order of completion */
 	struct join *join;
-	struct name_table *names;
-	struct stack_table *stacks;
-	struct metric_table *metrics;
-	struct kernel_counters_table *counters;
-	struct gpu_table *gpus;
 	struct scopes *scopes;
-	struct lineage *lineage;
-	struct captures *captures;
-	/* the place where a call was made that a graph captured, and of which stack it is; 0: none */
-	char captured_at[STAGES_PLACE];
-	uint32_t captured_stack;
-	struct peaks *peaks;
 	const struct filter *filter;
 	struct window *window; /* NULL: everything is shown; owned by the session */
 	/* calls are shown only when they return, although there are records of their entries */

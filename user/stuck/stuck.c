@@ -144,7 +144,7 @@ static int introduce(struct stuck *s, uint32_t pid, const struct ct_process *abo
 		return err;
 	if (!about->h.size)
 		return 0;
-	p = process_table_find(s->stages.procs, about->h.pid);
+	p = process_table_find(world_processes(s->stages.world), about->h.pid);
 	if (!p)
 		return -ENOMEM;
 	return p->start_boottime_ns == about->start_boottime_ns ? 0 : record(s, &about->h);
@@ -390,7 +390,7 @@ static void show_job(struct stuck *s)
 /* ---- the loop ---- */
 
 /* A call that has returned is reported if its row was shown. Others may still teach names. */
-static int take(void *ctx, const struct ct_hdr *rec)
+static int stuck_record(void *ctx, const struct ct_hdr *rec)
 {
 	union {
 		struct ct_hdr h;
@@ -416,7 +416,7 @@ static int take(void *ctx, const struct ct_hdr *rec)
 
 static void drain(struct stuck *s)
 {
-	int err = s->source.ops->drain(&s->source, take, s);
+	int err = s->source.ops->drain(&s->source, stuck_record, s);
 
 	if (err >= 0 && out_sync(&s->out))
 		finish(s, 0); /* what was wrong is said when the output is closed */

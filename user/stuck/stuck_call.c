@@ -37,6 +37,11 @@ static const struct snapshot_func *func_begins(const struct snapshot_process *p,
 	return f && f->start == addr ? f : NULL;
 }
 
+bool stuck_call_begins(const struct snapshot_process *p, uint64_t addr)
+{
+	return func_begins(p, addr) != NULL;
+}
+
 /* ---- code ---- */
 
 #if defined(__x86_64__)
@@ -196,8 +201,8 @@ static const struct snapshot_func *called(const struct snapshot_process *p, uint
 
 /* ---- stacks ---- */
 
-static void take(struct stuck_call *c, const struct snapshot_func *f, int caller, uint64_t ip,
-		 uint64_t sp)
+static void set_call(struct stuck_call *c, const struct snapshot_func *f, int caller, uint64_t ip,
+		     uint64_t sp)
 {
 	*c = (struct stuck_call){
 		.func = f->func, .per_thread = f->per_thread, .caller = caller, .ip = ip, .sp = sp
@@ -291,9 +296,9 @@ bool stuck_call_of_frames(struct stuck_call *out, const struct snapshot_process 
 			continue;
 		best = worth(f);
 		if (caller)
-			take(out, f, i + 1, caller->ip, caller->sp);
+			set_call(out, f, i + 1, caller->ip, caller->sp);
 		else
-			take(out, f, -1, 0, frames[i].sp);
+			set_call(out, f, -1, 0, frames[i].sp);
 		out->by_scan = !sure;
 	}
 	return best > 0;
@@ -322,7 +327,7 @@ bool stuck_call_by_scan(struct stuck_call *out, const struct snapshot_process *p
 			f = func_at(p, word - 1);
 			if (worth(f) && worth(f) >= best && after_call(word, read, ctx)) {
 				best = worth(f);
-				take(out, f, -1, 0, sp + at);
+				set_call(out, f, -1, 0, sp + at + 8);
 			}
 		}
 		if (!inside)
@@ -330,7 +335,7 @@ bool stuck_call_by_scan(struct stuck_call *out, const struct snapshot_process *p
 		f = called(p, word, read, ctx);
 		if (worth(f) && worth(f) >= best) {
 			best = worth(f);
-			take(out, f, -1, word, sp + at + 8);
+			set_call(out, f, -1, word, sp + at + 8);
 		}
 	}
 	out->by_scan = true;

@@ -31,14 +31,16 @@ struct stuck_call {
 	bool by_scan; /* a guess */
 	int caller;   /* index of the caller's frame; -1: not known */
 	uint64_t ip;  /* the return address of the call; 0: not known */
-	/* the caller's stack pointer after the return; without a caller another address that
-	 * this call keeps */
+	/* the caller's stack pointer after the return; if ip is not known, an address below it, which the
+	 * call's own calls do not lie above */
 	uint64_t sp;
 };
 
 /* Copies exactly len bytes of the process's memory; 0, or -errno. */
 typedef int (*stuck_read_fn)(void *ctx, uint64_t addr, void *buf, size_t len);
 
+/* Whether a function of the table begins at an address. */
+bool stuck_call_begins(const struct snapshot_process *, uint64_t addr);
 /* Whether a frame is CUDA's code and its caller is the program's. */
 bool stuck_call_enters(const struct snapshot_process *, const struct stuck_frame *frame,
 		       const struct stuck_frame *caller);

@@ -117,14 +117,18 @@ static void free_inflights(struct inflights *in)
 	*in = (struct inflights){ 0 };
 }
 
-/* True if a probe saw the begin of the call that the thread's stack shows. If the frame is not
- * known, any call of the thread is assumed to be it. */
-static bool began_since(const struct snapshot_thread *t, const struct stuck_call *c)
+/* When did the call begin that the thread's stack shows? */
+static enum snapshot_began began(const struct snapshot_thread *t, const struct stuck_call *c)
 {
-	for (int i = 0; i < CT_MAX_FRAMES; i++)
-		if (t->calls[i] && (!c->ip || t->calls[i] == c->sp))
-			return true;
-	return false;
+	enum snapshot_began b = snapshot_began(t, c->sp, c->ip != 0);
+
+#if defined(__aarch64__)
+	/* a return address is stored anywhere in the frame of the function that was called: calls further
+	 * out than that may still be inside this one */
+	if (!c->ip && c->by_scan && b == SNAPSHOT_SINCE)
+		return SNAPSHOT_UNKNOWN;
+#endif
+	return b;
 }
 
 /* ---- rows ---- */
@@ -160,16 +164,14 @@ static const struct stuck_undecided *undecided_of(const struct stuck_undecided *
 	return NULL;
 }
 
-/* No probe has seen the thread begin a call, so it may be inside an older one; or an earlier look
- * saw it inside one, and it may still be there. */
+/* The thread may be inside a call from before the probes; or an earlier look saw it inside one, and it may
+ * still be there. */
 static int add_undecided(struct stuck_look *l, const struct snapshot_thread *t,
 			 const struct stuck_row *row, const struct earlier *before, uint64_t now)
 {
 	const struct stuck_undecided *old =
 		undecided_of(before->undecided, before->nundecided, t->tid);
 
-	if (!row && t->begun_ns)
-		return 0;
 	if (!array_room(l->undecided, l->nundecided))
 		return -ENOMEM;
 	l->undecided[l->nundecided++] = (struct stuck_undecided){
@@ -188,16 +190,18 @@ static int add_undecided(struct stuck_look *l, const struct snapshot_thread *t,
 	return 0;
 }
 
-/* A thread is not undecided if a probe saw the begin of the call that it is inside. */
+/* A thread is not undecided if it was for all that time inside a call whose begin a probe saw: then that call
+ * is reported, whether there is an older one around it or not. */
 static void drop_decided(struct stuck_look *l)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < l->nundecided; i++) {
-		const struct stuck_row *r = row_of(l->rows, l->nrows, l->undecided[i].tid);
+		const struct stuck_undecided *u = &l->undecided[i];
+		const struct stuck_row *r = row_of(l->rows, l->nrows, u->tid);
 
-		if (!r || r->unsure)
-			l->undecided[n++] = l->undecided[i];
+		if (!r || is_before(r) || r->call->h.start_ns > u->since_ns)
+			l->undecided[n++] = *u;
 	}
 	l->nundecided = n;
 }
@@ -236,6 +240,7 @@ static int add_before(struct stuck_look *l, const struct snapshot_thread *t,
 	call->func = c->func;
 	describe(r, t);
 	r->sp = c->sp;
+	r->sp_exact = c->ip != 0;
 	r->switches = t->sampled ? 0 : t->switches;
 	r->shown = old && old->shown;
 	if (!stack->h.size)
@@ -281,14 +286,21 @@ static int from_stack(struct stuck_look *l, const struct snapshot_thread *t,
 		undecided_of(before->undecided, before->nundecided, t->tid);
 	struct stuck_row *o = row_of(before->rows, before->nrows, t->tid), *same;
 	struct ct_user_stack stack;
+	enum snapshot_began since;
 	struct stuck_call c;
 	int found, err = 0;
 
 	if (o && !is_before(o))
 		o = NULL;
+	/* it has ended, and none was around it */
+	if (o && snapshot_began(t, o->sp, o->sp_exact) == SNAPSHOT_SINCE)
+		return 0;
 	if (o && !t->missed && !t->sampled && t->switches == o->switches)
 		return keep_row(l, o, now);
 	found = t->missed ? -EAGAIN : stuck_stacks_call(l->stacks, t, &c, &stack);
+	since = found > 0 ? began(t, &c) : SNAPSHOT_BEFORE;
+	if (since == SNAPSHOT_UNKNOWN)
+		found = -EAGAIN;
 	if (found == -EAGAIN && o) {
 		err = keep_row(l, o, now);
 		if (err)
@@ -298,7 +310,7 @@ static int from_stack(struct stuck_look *l, const struct snapshot_thread *t,
 	}
 	if (found == -EAGAIN)
 		return add_undecided(l, t, o, before, now);
-	if (found <= 0 || began_since(t, &c))
+	if (found <= 0 || since == SNAPSHOT_SINCE)
 		return 0;
 	same = same_call(o, &c);
 	/* the call began before the probes, so also before the look that could not decide */

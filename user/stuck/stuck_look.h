@@ -21,6 +21,7 @@ struct stuck_row {
 	pid_t shown_pid, shown_tid;  /* in our namespace; 0: not known */
 	/* of a call that began before: what distinguishes it from another one */
 	uint64_t sp;
+	bool sp_exact;	   /* as for snapshot_began() */
 	uint64_t switches; /* the thread has not run while it has these; 0: not known */
 	bool shown;	   /* for the caller: has been reported */
 	bool unsure;	   /* the last look could not decide: it may be gone */

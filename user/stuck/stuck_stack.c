@@ -17,6 +17,12 @@
 
 #define PROCESSES 16 /* whose address spaces are kept */
 #define SCAN_MAX (64u << 10)
+#define PUSHED_MAX 32 /* bytes that a return probe's trampoline has pushed */
+#if defined(__x86_64__)
+#define RETURN_BYTES 8 /* what a return takes from the stack */
+#else
+#define RETURN_BYTES 0
+#endif
 
 struct process {
 	pid_t pid;
@@ -112,6 +118,21 @@ static bool scan(const struct snapshot_thread *t, uint64_t sp, struct target *ta
 				  target);
 }
 
+/* The unwinder lost its way outside of this call. Is it inside of an older one? */
+static bool may_be_around(const struct snapshot_thread *t, const struct stuck_call *call,
+			  struct target *target)
+{
+	struct stuck_call outer;
+	uint64_t from = call->sp;
+
+	if (snapshot_began(t, call->sp, call->ip != 0) != SNAPSHOT_SINCE)
+		return false;
+	for (uint32_t i = 0; i < t->nreach && i < CT_REACHES; i++)
+		if (t->reach[i].sp > from && from > t->reach[i].start)
+			from = t->reach[i].sp;
+	return scan(t, from, target, &outer);
+}
+
 /* The caller's frame, for resolving its stack while the call lasts. */
 static void caller(const struct unwind_regs *r, const struct ct_saved *saved, int nsaved,
 		   struct ct_user_stack *out)
@@ -136,7 +157,7 @@ static int missing(const struct snapshot_thread *t, struct process *p,
 {
 	int n = 0;
 
-	for (int i = 0; i < t->nsaved; i++) {
+	for (int i = 0; i < t->nsaved && n < CT_MAX_FRAMES; i++) {
 		uint64_t at = t->saved[i].sp - t->sp, word;
 
 		if (at < t->len && t->len - at >= 8)
@@ -147,6 +168,51 @@ static int missing(const struct snapshot_thread *t, struct process *p,
 			out[n++] = t->saved[i];
 	}
 	return n;
+}
+
+static bool leads(const struct snapshot_thread *t, const struct ct_saved *s,
+		  struct unwind_regs *now)
+{
+	uint64_t sp = s->sp + RETURN_BYTES;
+
+	if (!s->sp || !s->ip || sp < t->sp || sp - t->sp > PUSHED_MAX || sp - t->sp > t->len)
+		return false;
+	now->ip = s->ip;
+	now->sp = sp;
+	now->exact = false;
+	return true;
+}
+
+/* A thread that is in a return probe, on its way out of a call, is taken to where it is going: the kernel knows
+ * the return address. Returns false if it does not. */
+static bool leave(const struct snapshot_thread *t, struct unwind_regs *now)
+{
+	for (int i = t->nsaved; i-- > 0;)
+		if (leads(t, &t->saved[i], now))
+			return true;
+	for (size_t i = 0; i < ARRAY_LEN(t->ending); i++)
+		if (leads(t, &t->ending[i], now))
+			return true;
+	return false;
+}
+
+/* Has the thread come upon the probe at the begin of a function, and the kernel not dealt with it yet? On x86-64
+ * it then stands one byte behind, as if it had executed a push of one byte. But on top of the stack is still the
+ * return address. */
+static bool at_probe(const struct snapshot_thread *t, struct process *p)
+{
+#if defined(__x86_64__)
+	enum space_kind kind;
+	uint64_t word;
+
+	if (t->len < sizeof(word) || !stuck_call_begins(t->process, t->ip - 1))
+		return false;
+	memcpy(&word, t->stack, sizeof(word));
+	kind = space_find(p->space, p->target, word).kind;
+	return kind == SPACE_CODE || kind == SPACE_OBJECT || kind == SPACE_UPROBES;
+#else
+	return false;
+#endif
 }
 
 /* Where the function of a frame begins, in the process; 0: not known. */
@@ -174,13 +240,18 @@ int stuck_stacks_call(struct stuck_stacks *s, const struct snapshot_thread *t,
 	stack->h.size = 0;
 	if (!p)
 		return 0;
-	/* in a return probe, on its way out of a call: the frames are not what they were */
-	if (space_find(p->space, p->target, t->ip).kind == SPACE_UPROBES)
+	memcpy(now.regs, t->regs, sizeof(now.regs));
+	if (at_probe(t, p))
+		now.ip--;
+	if (space_find(p->space, p->target, t->ip).kind == SPACE_UPROBES && !leave(t, &now))
 		return -EAGAIN;
 	nsaved = missing(t, p, saved);
-	memcpy(now.regs, t->regs, sizeof(now.regs));
-	n = unwind_thread(p->space, p->target, &now, t->stack, t->len, saved, nsaved, s->regs,
-			  UNWIND_MAX, &flags);
+	n = unwind_thread(p->space, p->target, &now, t->stack + (now.sp - t->sp),
+			  t->len - (now.sp - t->sp), saved, nsaved, s->regs, UNWIND_MAX, &flags);
+	/* a call with a return probe that began or ended at this moment: what is around it is not known */
+	if (t->sampled && flags && n < UNWIND_MAX && s->regs[n].ip &&
+	    space_find(p->space, p->target, s->regs[n].ip).kind == SPACE_UPROBES)
+		return -EAGAIN;
 	for (int i = 0; i < n; i++)
 		s->frames[i] = (struct stuck_frame){ .ip = s->regs[i].ip,
 						     .sp = s->regs[i].sp,
@@ -189,6 +260,8 @@ int stuck_stacks_call(struct stuck_stacks *s, const struct snapshot_thread *t,
 		if (stuck_call_enters(t->process, &s->frames[i], &s->frames[i + 1]))
 			s->frames[i].begin = begin_of(p, &s->frames[i]);
 	if (stuck_call_of_frames(call, t->process, s->frames, n, read_code, p->target)) {
+		if (flags && may_be_around(t, call, p->target))
+			return -EAGAIN;
 		if (call->caller >= 0)
 			caller(&s->regs[call->caller], saved, nsaved, stack);
 		return 1;

@@ -107,7 +107,7 @@ static void find(struct funcs *f, struct trace_func *t)
 	t->fit = FUNCS_KNOWN;
 }
 
-static const char *take(char *to, size_t size, const char *from, size_t n)
+static const char *put_name(char *to, size_t size, const char *from, size_t n)
 {
 	if (n >= size)
 		n = size - 1;
@@ -132,9 +132,9 @@ struct trace_func *funcs_read(struct funcs *f, const void *at, size_t left, size
 	if (*used > left || def.name_len >= sizeof(t.name) || def.domain_len >= sizeof(t.domain) ||
 	    def.class_len >= sizeof(t.class))
 		return NULL;
-	take(t.domain, sizeof(t.domain), strings, def.domain_len);
-	take(t.class, sizeof(t.class), strings + def.domain_len, def.class_len);
-	take(t.name, sizeof(t.name), strings + def.domain_len + def.class_len, def.name_len);
+	put_name(t.domain, sizeof(t.domain), strings, def.domain_len);
+	put_name(t.class, sizeof(t.class), strings + def.domain_len, def.class_len);
+	put_name(t.name, sizeof(t.name), strings + def.domain_len + def.class_len, def.name_len);
 	t.layout = def.layout;
 	t.since = def.since;
 	for (int i = 0; i < f->n; i++) {

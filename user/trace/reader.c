@@ -40,6 +40,8 @@ struct reader {
 	uint32_t window_n;
 	struct trace_index_entry window[256];
 	bool head_damaged, in_block, done;
+	bool span_unread; /* of the block at span_at, which reader_next_span() moved over */
+	uint64_t span_at;
 	uint64_t block_left; /* records of this block that have not been returned yet */
 	uint64_t last_ns;    /* the latest end of the returned records */
 	struct ct_lost lost; /* must be returned before any other record; count 0: nothing */
@@ -427,6 +429,17 @@ static void skip_by_index(struct reader *r)
 	}
 }
 
+/* Moves behind the block whose head is at r->at. Returns false if the file ends within it. */
+static bool pass_block(struct reader *r, const struct trace_block *b)
+{
+	r->span_at = r->at;
+	r->at += sizeof(*b) + b->len;
+	r->seq = b->seq + 1;
+	if (b->type == TRACE_DATA)
+		r->stats.blocks++;
+	return r->at <= r->size;
+}
+
 /* Takes the block behind a valid head at r->at. Sets in_block if the block has records. */
 static int take_block(struct reader *r, const struct trace_block *b)
 {
@@ -439,11 +452,7 @@ static int take_block(struct reader *r, const struct trace_block *b)
 	msg_debug(MSG_TRACE, "block %llu read: at byte %llu, type %u, %u records, %u bytes",
 		  (unsigned long long)b->seq, (unsigned long long)at, (unsigned int)b->type,
 		  (unsigned int)b->records, (unsigned int)b->len);
-	r->at += sizeof(*b) + b->len;
-	r->seq = b->seq + 1;
-	if (b->type == TRACE_DATA)
-		r->stats.blocks++;
-	if (r->at > r->size)
+	if (!pass_block(r, b))
 		return cut(r, at);
 	if (passed_over(r, b->type, b->flags, b->first_ns, b->last_ns))
 		return 0;
@@ -472,9 +481,10 @@ static int take_block(struct reader *r, const struct trace_block *b)
 	return err;
 }
 
-static int next_block(struct reader *r)
+/* Reads the next head into b. Returns 1; 0: there is none here, because the file ends or is damaged;
+ * or -errno. */
+static int next_head(struct reader *r, struct trace_block *b)
 {
-	struct trace_block b;
 	int err;
 
 	if (r->from_ns || r->to_ns != UINT64_MAX)
@@ -483,13 +493,45 @@ static int next_block(struct reader *r)
 		r->done = true;
 		return 0;
 	}
-	err = read_at(r, r->at, &b, sizeof(b));
+	err = read_at(r, r->at, b, sizeof(*b));
 	if (err && err != -ENODATA)
 		return err;
 	/* a block that comes before its place was not written there */
-	if (err || !good_head(&b) || b.seq < r->seq)
+	if (err || !good_head(b) || b->seq < r->seq)
 		return over_damage(r);
-	return take_block(r, &b);
+	return 1;
+}
+
+static int next_block(struct reader *r)
+{
+	struct trace_block b;
+	int n = next_head(r, &b);
+
+	return n == 1 ? take_block(r, &b) : n;
+}
+
+int reader_next_span(struct reader *r, uint64_t *first_ns, uint64_t *last_ns)
+{
+	struct trace_block b;
+
+	r->in_block = false;
+	while (!r->done) {
+		int n = next_head(r, &b);
+
+		if (n < 0)
+			return n;
+		if (!n ||
+		    (pass_block(r, &b) && (b.type != TRACE_DATA ||
+					   passed_over(r, b.type, b.flags, b.first_ns, b.last_ns))))
+			continue;
+		if (r->at > r->size)
+			return cut(r, r->span_at);
+		*first_ns = b.first_ns;
+		*last_ns = b.last_ns;
+		r->span_unread = true;
+		return 1;
+	}
+	return 0;
 }
 
 /* ---- records ---- */
@@ -553,6 +595,25 @@ static int from_block(struct reader *r, const struct ct_hdr **rec)
 		r->last_ns = h->end_ns;
 	r->stats.records++;
 	return 1;
+}
+
+int reader_span_record(struct reader *r, const struct ct_hdr **rec)
+{
+	if (r->span_unread) {
+		struct trace_block b;
+		int err = read_at(r, r->span_at, &b, sizeof(b));
+
+		r->span_unread = false;
+		if (!err && good_head(&b)) {
+			r->at = r->span_at;
+			r->seq = b.seq;
+			r->stats.blocks--;
+			err = take_block(r, &b);
+		}
+		if (err)
+			return err;
+	}
+	return r->in_block && from_block(r, rec);
 }
 
 int reader_next(struct reader *r, const struct ct_hdr **rec)

@@ -42,6 +42,16 @@ void reader_range(struct reader *, uint64_t from_ns, uint64_t to_ns);
  * cannot be read, or no memory). */
 int reader_next(struct reader *, const struct ct_hdr **rec);
 
+/*
+ * Instead of reader_next(): moves over the next block of records without reading them. They began at
+ * *first_ns at the earliest and ended at *last_ns at the latest; UINT64_MAX, 0: they have no times.
+ * Returns 1, 0 or -errno as reader_next() does.
+ */
+int reader_next_span(struct reader *, uint64_t *first_ns, uint64_t *last_ns);
+/* Reads the next record of the block that reader_next_span() moved over. Returns 1, or 0 behind its last
+ * one, or -errno. */
+int reader_span_record(struct reader *, const struct ct_hdr **rec);
+
 /* How many bytes of the file have been read. */
 uint64_t reader_at(const struct reader *);
 

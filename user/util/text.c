@@ -216,7 +216,7 @@ void text_json(struct text *t, const char *s, size_t max)
 
 /* ---- the store ---- */
 
-struct entry {
+struct stored_text {
 	uint64_t key;
 	bool used;
 	char *check;
@@ -224,22 +224,22 @@ struct entry {
 };
 
 struct texts {
-	struct entry entries[ENTRIES];
-	struct entry *last; /* filled since it was handed out: counted when the next one is */
+	struct stored_text entries[ENTRIES];
+	struct stored_text *last; /* filled since it was handed out: counted when the next one is */
 	size_t bytes;
 };
 
-static struct entry *entry_of(const struct texts *ts, uint64_t key)
+static struct stored_text *entry_of(const struct texts *ts, uint64_t key)
 {
-	return (struct entry *)&ts->entries[key * 0x9e3779b97f4a7c15 >> 54 & (ENTRIES - 1)];
+	return (struct stored_text *)&ts->entries[key * 0x9e3779b97f4a7c15 >> 54 & (ENTRIES - 1)];
 }
 
-static size_t entry_bytes(const struct entry *s)
+static size_t entry_bytes(const struct stored_text *s)
 {
 	return s->text.cap + (s->check ? strlen(s->check) + 1 : 0);
 }
 
-static void entry_free(struct entry *s)
+static void entry_free(struct stored_text *s)
 {
 	text_free(&s->text);
 	free(s->check);
@@ -268,7 +268,7 @@ void texts_close(struct texts *ts)
 
 const struct text *texts_find(const struct texts *ts, uint64_t key, const char *check)
 {
-	const struct entry *s = entry_of(ts, key);
+	const struct stored_text *s = entry_of(ts, key);
 
 	if (!s->used || s->key != key || s->text.bad ||
 	    (check && (!s->check || strcmp(s->check, check))))
@@ -278,7 +278,7 @@ const struct text *texts_find(const struct texts *ts, uint64_t key, const char *
 
 struct text *texts_add(struct texts *ts, uint64_t key, const char *check)
 {
-	struct entry *s = entry_of(ts, key);
+	struct stored_text *s = entry_of(ts, key);
 
 	if (ts->last)
 		ts->bytes += entry_bytes(ts->last);

@@ -12,7 +12,7 @@ extern char big[200 << 20];
 char big[200 << 20];
 #endif
 #if defined BIG || defined PUSHED
-#include "../../../target/hooks/prologue.h"
+#include "../../../target/common/prologue.h"
 #else
 #define PUSHES() ((void)0)
 #endif

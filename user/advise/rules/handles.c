@@ -69,6 +69,7 @@ const struct rule rule_handles = {
 	.traits = TR_STREAM_CREATE | TR_STREAM_DESTROY | TR_EVENT_CREATE | TR_EVENT_DESTROY | TR_GRAPH_CREATE |
 		  TR_GRAPH_DESTROY | TR_LOAD | TR_UNLOAD | TR_MEMORY | TR_ALLOC | TR_FREE,
 	.most = ADVISE_SERIOUS,
-	.state_bytes = sizeof(struct handles), .event = handles_event, .end = handles_end, .free = handles_release
+	.state_bytes = sizeof(struct handles), .event = handles_event, .end = handles_end, .free = handles_release,
+	.hits_at = offsetof(struct handles, hits), .nhits = GROWING_END
 };
 /* clang-format on */

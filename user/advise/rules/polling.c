@@ -90,6 +90,7 @@ const struct rule rule_polling = {
 	  "Wait once: cudaEventSynchronize on an event with cudaEventBlockingSync leaves the core to others; "
 	  "leave out waits that have nothing to wait for." },
 	.kinds = KIND(CT_CALL), .traits = TR_POLL | TR_SYNC | TR_WORK, .most = ADVISE_SERIOUS,
-	.state_bytes = sizeof(struct polling), .event = polling_event, .end = polling_end, .free = polling_release
+	.state_bytes = sizeof(struct polling), .event = polling_event, .end = polling_end, .free = polling_release,
+	.hits_at = offsetof(struct polling, hits), .nhits = 2
 };
 /* clang-format on */

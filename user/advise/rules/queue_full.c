@@ -98,6 +98,7 @@ const struct rule rule_queue_full = {
 	  "The host is far ahead, which by itself is no harm. If the thread has other work, give it to "
 	  "another thread; launch less at once (graphs, larger kernels)." },
 	.kinds = KIND(CT_CALL) | KIND(CT_OVERHEAD), .traits = TR_LAUNCH, .most = ADVISE_WARNING,
-	.state_bytes = sizeof(struct queue_full), .event = queue_full_event, .end = queue_full_end, .free = queue_full_release
+	.state_bytes = sizeof(struct queue_full), .event = queue_full_event, .end = queue_full_end, .free = queue_full_release,
+	.hits_at = offsetof(struct queue_full, hits), .nhits = 2
 };
 /* clang-format on */

@@ -2,8 +2,8 @@
 /*
  * opts_check.c - what is wrong with a command line as a whole, each of whose options is right:
  * options that contradict each other, and options that would be taken and do nothing. Whatever
- * is given has an effect or is refused. What concerns one option is a
- * rule in its row, and what concerns one command is in the command's file. Knows no source and no sink.
+ * is given has an effect or is refused. What concerns one option is a rule in its row, and what concerns
+ * one command is in the command's file. Knows no source and no sink.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ int opts_judge(const struct opts_line *l, const struct opts_rule *rules, size_t 
 
 /* ---- what the rows say ---- */
 
-/* Is one of the names given? CMD is a program to start, FILE a recording, format:NAME an output. */
+/* Says whether one of the names is given. CMD is a program to start, FILE a recording, format:NAME an output. */
 static bool any_given(const struct opts_line *l, const char *names)
 {
 	for (const char *at = names; *at; at += strspn(at, " ")) {
@@ -101,7 +101,7 @@ static int of_rows_given(const struct opts_line *l)
 
 /* ---- layers ---- */
 
-/* What -e names must be recorded. */
+/* A layer whose functions -e names must be recorded, or -e would show nothing of it. */
 static int of_layers(const struct opts_line *l)
 {
 	const struct request *o = l->o;
@@ -270,7 +270,7 @@ static int of_stored(const struct opts_line *l)
 
 /* ---- what contradicts what ---- */
 
-/* What is traced, and by what. */
+/* Each source sees some programs only, and has some options only. */
 static int of_sources(const struct opts_line *l)
 {
 	const struct request *o = l->o;
@@ -321,7 +321,7 @@ static int of_sources(const struct opts_line *l)
 	return opts_judge(l, rules, ARRAY_LEN(rules));
 }
 
-/* Rows, and what is instead of them. */
+/* Options about rows do nothing where no rows, or rows for programs, are printed. */
 static int of_rows(const struct opts_line *l)
 {
 	const struct request *o = l->o;
@@ -349,7 +349,7 @@ static int of_rows(const struct opts_line *l)
 	return opts_judge(l, rules, ARRAY_LEN(rules));
 }
 
-/* Formats. */
+/* Each format has some options only. */
 static int of_forms(const struct opts_line *l)
 {
 	const struct request *o = l->o;
@@ -421,7 +421,7 @@ static int of_forms(const struct opts_line *l)
 	return opts_judge(l, rules, ARRAY_LEN(rules));
 }
 
-/* Recordings, and stretches of time. */
+/* Some of what the agent records can only be asked for before a program has begun. */
 static int of_times(const struct opts_line *l)
 {
 	const struct request *o = l->o;
@@ -434,8 +434,8 @@ static int of_times(const struct opts_line *l)
 	return opts_judge(l, rules, ARRAY_LEN(rules));
 }
 
-/* Where it goes: a file, a command, standard output, or standard error if a program of ours has
- * the other. */
+/* Output goes to a file, a command or standard output; if CMD uses standard output, it goes to standard
+ * error. Not every form may go to each of these. */
 static int of_output(const struct opts_line *l)
 {
 	const struct request *o = l->o;

@@ -25,7 +25,7 @@ static const struct {
 	{ ".collapsed", "folded" },
 };
 
-/* What no output is, or several are: what is meant, the ending of its files, and why. */
+/* Endings that no output has, or several have: the output that is meant, the ending of its files, and why. */
 static const struct promise {
 	const char *ending, *instead, *suffix, *why;
 } promises[] = {
@@ -99,7 +99,7 @@ static bool is_said(const struct opts *o, const unsigned char *given)
 	return said || o->ask.export;
 }
 
-/* A recording is none of the others. stem: the length of the name without its endings. */
+/* Refuses the name of another format for a recording. stem: the length of the name without its endings. */
 static int not_recorded(const struct opts *o, const char *format, const char *suffix, size_t stem)
 {
 	char text[512] = "";

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* opts_parse.c - reads a command line by the rows of options: which are given, which exclude each other, and what remains. Knows no source and no sink. */
+/*
+ * opts_parse.c - reads a command line by the rows of options: which are given, which exclude each other,
+ * and what remains. Knows no source and no sink.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -283,7 +286,7 @@ static bool begins_as_program(const char *path)
 	return (n == 4 && !memcmp(magic, "\177ELF", 4)) || (n >= 2 && !memcmp(magic, "#!", 2));
 }
 
-/* Does a word with a slash begin CMD, where a recording may stand too? */
+/* Says whether a word with a slash begins CMD, at a place where a recording may stand too. */
 static bool is_program(enum opts_cmd cmd, const char *word)
 {
 	return strchr(word, '/') &&
@@ -322,10 +325,10 @@ static int rest(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 
 	o->ask.record = cmd == OPTS_RECORD;
 	dashes |= optind < argc && cmd & LIVE && is_program(cmd, argv[optind]);
-	/* where a recording may stand, a file of that name comes first */
+	/* at a place where a recording may stand, a word means a file of that name if there is one */
 	dashes |= optind < argc && cmd & EITHER && access(argv[optind], F_OK) &&
 		  opts_is_program(argv[optind]);
-	/* a word that is no program's is a recording */
+	/* a word that names no program names a recording */
 	o->ask.replay = cmd & STORED || (cmd & EITHER && optind < argc && !dashes);
 	if (cmd & LIVE && !o->ask.replay) {
 		if (optind < argc && !dashes && cmd == OPTS_TRACE && command_named(argv[optind])) {
@@ -438,7 +441,7 @@ static void conclude(struct opts *o, const unsigned char *given)
 	o->ask.gpu = o->ask.agent.kinds != 0;
 	o->ask.look.compact = o->compact == OPTS_COMPACT_ALWAYS;
 	if (o->ask.look.time == SINK_TIME_DAY || o->ask.look.time == SINK_TIME_DAY_US)
-		tzset(); /* later its file may not be opened */
+		tzset(); /* a session gives up the right to open the file of the time zone */
 	/* strace: -ff -o FILE */
 	if (o->ask.follow > 1 && o->ask.command & (OPTS_TRACE | OPTS_FOLDED) && o->ask.output &&
 	    !out_is_command(o->ask.output) && strcmp(o->ask.output, "-") &&
@@ -499,7 +502,7 @@ static int by_status(struct opts *o, unsigned char *given, const char *option, c
 }
 
 /* One option into its struct. Returns 0, or -EINVAL after one message. */
-static int take(struct opts *o, int i, const char *name, unsigned char *given)
+static int set_option(struct opts *o, int i, const char *name, unsigned char *given)
 {
 	static const char status[] = "status=";
 	const struct option_row *r = opts_row_at(i)->row;
@@ -564,13 +567,13 @@ int opts_parse(struct opts *o, enum opts_cmd cmd, int argc, char **argv)
 		i = index_of(cmd, c);
 		r = opts_row_at(i)->row;
 		spelled(r, argv[at], name, sizeof(name));
-		if (take(o, i, name, given))
+		if (set_option(o, i, name, given))
 			return -EINVAL;
 	}
 	if (o->help || o->version)
 		return 0;
-	/* what runs for long must cost little: most calls are queries, and say nothing of what
-	 * the GPU is asked for */
+	/* serve and top run for long and must cost little. Most calls are queries, which say nothing
+	 * of what the GPU is asked for */
 	if (cmd & (OPTS_SERVE | OPTS_TOP) && !o->ask.events_given && !o->queries &&
 	    select_add(&o->ask.select, "!query", msg, sizeof(msg)))
 		return -EINVAL;

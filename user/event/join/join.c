@@ -394,7 +394,7 @@ static void look(struct join *j, const struct ct_work *w, struct found *f)
 	} else {
 		f->final = true;
 	}
-	/* what a graph's replay did comes behind the nodes of the graph */
+	/* the record of a node comes before all work that a replay of its graph does */
 	if (p && p->nodes && w->graph_node && w->h.kind != CT_NODE)
 		f->final = false;
 	f->final |= j->opts.stored;
@@ -415,13 +415,14 @@ static bool was_under_way(struct join *j, const struct ct_work *w, const struct 
 	       join_calls_first(j->calls, join_procs_id(p, w->h.start_ns), c->tid) > c->end_ns;
 }
 
-/* Did a call ask for this that was not seen because the window had not begun, or had ended? */
+/* Says whether the call that asked for this work was not seen because the window had not begun yet, or
+ * had ended. */
 static bool is_outside(struct join *j, const struct ct_work *w, const struct found *f)
 {
 	if (j->opts.stored || f->called || w->h.kind == CT_NODE)
 		return false;
-	/* what has begun was asked for before; and in a call that is under way when an agent leaves, CUPTI
-	 * may tell of the work alone */
+	/* work was asked for before it began. If an agent leaves during a call, CUPTI may report only the
+	 * work of that call */
 	if (!f->any)
 		return w->h.start_ns && (w->h.start_ns < j->began_ns ||
 					 (!w->correlation && w->h.start_ns >= j->stopped_ns));
@@ -560,7 +561,7 @@ static int hold(struct join *j, const struct ct_work *w)
 	return err;
 }
 
-/* Is it kept until its call has come? */
+/* Says whether work is held until the record of its call has come. */
 static bool waits(const struct ct_work *w)
 {
 	return kind_is(w->h.kind, KIND_BUSY) || w->h.kind == CT_NODE;
@@ -608,7 +609,7 @@ static uint8_t expects(const struct join *j, const struct join_proc *p, const st
 	return kinds != JOIN_EXPECTS_KERNEL || api_stream(c, API_ARCH_HERE, &stream) ? kinds : 0;
 }
 
-/* Has the call one kernel's record? */
+/* Says whether the call will have the record of exactly one kernel. */
 static bool launches(const struct ct_call *c, uint8_t expects)
 {
 	return expects == JOIN_EXPECTS_KERNEL && !(api_funcs[c->func].flags & API_GRAPH_LAUNCH);
@@ -712,7 +713,7 @@ static int count_tail(struct join *j, struct join_proc *p)
 	if (lost.count <= t.lone)
 		return 0;
 	lost.count -= t.lone;
-	p->told += lost.count;
+	p->reported += lost.count;
 	j->counts.tail += lost.count;
 	return j->next(j->ctx, &ev);
 }

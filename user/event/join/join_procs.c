@@ -46,7 +46,7 @@ void join_procs_close(struct join_procs *j)
 
 uint64_t join_procs_missing(const struct join_proc *p)
 {
-	uint64_t came = p->kernels + p->told;
+	uint64_t came = p->kernels + p->reported;
 
 	return p->launched > came ? p->launched - came : 0;
 }
@@ -106,9 +106,9 @@ static void forget_exited(struct join_procs *j, uint64_t before_ns)
 		forget(j, p);
 }
 
-/* Makes room for one more: drops the processes that exited some time ago; where there are too many,
- * all that exited, and where these are too few, all. The next time is when there are at least twice
- * as many as are left now. */
+/* Makes room for one more process. Processes that exited some time ago are dropped; if there are still
+ * too many, all that exited are, and if that is not enough, all. This is done again when there are at
+ * least twice as many processes as are left now, so that it costs little for each of them. */
 static void make_room(struct join_procs *j)
 {
 	struct join_proc *p;
@@ -186,7 +186,7 @@ void join_procs_record(struct join_procs *j, struct join_proc *p, const struct c
 		count_unheard(j, p);
 		count_missing(j, p);
 		p->asked = p->heard = false;
-		p->launched = p->kernels = p->told = 0;
+		p->launched = p->kernels = p->reported = 0;
 		p->taken_ns = p->taken_until_ns = 0;
 		p->left = false;
 		p->number = 0;

@@ -46,7 +46,7 @@ struct join_proc {
 	/* launches that each have a kernel's record, of which none was captured or failed, and
 	 * the kernels that came, without those of graphs */
 	uint64_t launched, kernels;
-	uint64_t told; /* launches without a record that CT_LOST records have counted */
+	uint64_t reported; /* launches without a record that CT_LOST records have counted */
 	/* when the process last used CUPTI itself, so that no device record was made: not after
 	 * taken_until_ns (CT_HOLE_OPEN: it still does); 0: it never did */
 	uint64_t taken_ns, taken_until_ns;
@@ -91,7 +91,7 @@ static inline bool join_procs_taken(const struct join_proc *p, uint64_t at_ns)
 }
 /* Number of processes with `asked` and without `heard` so far; *first: one of them. */
 uint64_t join_procs_unheard(const struct join_procs *, uint32_t *first);
-/* At least so many launches of the process have no device record, beside those that were told. */
+/* At least so many launches of the process have no device record, beside those that were reported. */
 uint64_t join_procs_missing(const struct join_proc *);
 /* Hands out each process, and at last, with a pid of 0, what came of those that were forgotten: once of those that
  * were heard, once of the others. */

@@ -700,7 +700,7 @@ static struct ct_scope *copy_of(const struct ct_scope *r)
 	return copy ? memcpy(copy, r, r->h.size) : NULL;
 }
 
-static int end(struct scopes *s, struct ct_scope *r, uint64_t ns, uint8_t flags)
+static int end_scope(struct scopes *s, struct ct_scope *r, uint64_t ns, uint8_t flags)
 {
 	r->h.kind = CT_SCOPE_END;
 	r->h.end_ns = ns > r->h.start_ns ? ns : r->h.start_ns;
@@ -715,7 +715,7 @@ static int instant(struct scopes *s, const struct ct_scope *r)
 	int err = copy ? s->out(s->ctx, &copy->h) : -ENOMEM;
 
 	if (!err)
-		err = end(s, copy, copy->h.start_ns, 0);
+		err = end_scope(s, copy, copy->h.start_ns, 0);
 	free(copy);
 	return err;
 }
@@ -731,7 +731,7 @@ static int end_at(struct scopes *s, struct thread *t, uint32_t i, uint64_t ns, u
 
 	memmove(&t->open[i], &t->open[i + 1], (t->n - i - 1) * sizeof(*t->open));
 	t->n--;
-	err = folded ? 0 : end(s, r, ns, flags);
+	err = folded ? 0 : end_scope(s, r, ns, flags);
 	let_go(s, r);
 	return err;
 }
@@ -876,7 +876,7 @@ static int start(struct scopes *s, const struct ct_call *c)
 	/* the program gives the same number again: the first range has ended */
 	r = keyed_find(&s->ranges, &key);
 	if (r) {
-		err = end(s, r->rec, c->h.start_ns, CT_SCOPE_UNFINISHED);
+		err = end_scope(s, r->rec, c->h.start_ns, CT_SCOPE_UNFINISHED);
 		drop_range(s, r);
 	}
 	rec = hold(s, rec);
@@ -906,7 +906,7 @@ static int stop(struct scopes *s, const struct ct_call *c)
 	r = keyed_find(&s->ranges, &key);
 	if (!r)
 		return 0;
-	err = end(s, r->rec, c->h.start_ns, 0);
+	err = end_scope(s, r->rec, c->h.start_ns, 0);
 	drop_range(s, r);
 	return err;
 }
@@ -985,7 +985,7 @@ static int end_ranges(struct scopes *s, uint32_t pid, uint64_t ns)
 		if (r->pid != pid && pid)
 			continue;
 		if (!err)
-			err = end(s, r->rec, ns, CT_SCOPE_UNFINISHED);
+			err = end_scope(s, r->rec, ns, CT_SCOPE_UNFINISHED);
 		drop_range(s, r);
 	}
 	return err;

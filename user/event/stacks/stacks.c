@@ -215,7 +215,7 @@ static void cut_suffixes(char *name)
 	} while (cut);
 }
 
-static const char *take(char **to, const char *from, size_t len)
+static const char *put_text(char **to, const char *from, size_t len)
 {
 	const char *s = *to;
 
@@ -249,10 +249,10 @@ static struct kept_frame *make_frame(const struct ct_frame *r)
 		k->f = (struct stack_frame){
 			.kind = r->kind, .line = r->line, .address = r->address, .offset = r->offset
 		};
-		k->f.function = take(&to, plain ? plain : function, len);
-		k->f.mangled = plain ? take(&to, function, strlen(function)) : NULL;
-		k->f.file = take(&to, from + r->function_len, r->file_len);
-		k->f.object = take(&to, from + r->function_len + r->file_len, r->object_len);
+		k->f.function = put_text(&to, plain ? plain : function, len);
+		k->f.mangled = plain ? put_text(&to, function, strlen(function)) : NULL;
+		k->f.file = put_text(&to, from + r->function_len, r->file_len);
+		k->f.object = put_text(&to, from + r->function_len + r->file_len, r->object_len);
 	}
 	free(plain);
 	free(function);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "world.h"
+#include "../device.h"
 #include "../gpus.h"
 #include "../kernel_counters.h"
 #include "../scopes/captures.h"
@@ -223,14 +224,12 @@ static const struct gpu *gpu_of(struct world *w, const struct event *ev)
 	uint32_t device;
 
 	switch (h->kind) {
-	case CT_COUNTER:
-		return gpu_table_machine(w->gpus, ((const struct ct_counter *)h)->device);
+	case CT_COUNTER: return gpu_table_machine(w->gpus, ((const struct ct_counter *)h)->device);
 	case CT_EVENT: device = ((const struct ct_event *)h)->device; break;
 	case CT_DEVICE: device = ((const struct ct_device *)h)->id; break;
 	default:
-		return kind_is(h->kind, KIND_WORK)
-			       ? gpu_table_worked(w->gpus, ev->proc, ev->device)
-			       : gpu_table_find(w->gpus, ev->proc, ev->device);
+		return kind_is(h->kind, KIND_WORK) ? gpu_table_worked(w->gpus, ev->proc, ev->device)
+						   : gpu_table_find(w->gpus, ev->proc, ev->device);
 	}
 	return h->pid ? gpu_table_find(w->gpus, ev->proc, device)
 		      : gpu_table_machine(w->gpus, device);

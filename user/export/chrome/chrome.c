@@ -121,7 +121,7 @@ static uint32_t take_tid(struct chrome_file *f, uint32_t pid, uint32_t stream)
 }
 
 /* The number that stands for a device or stream that is not known. */
-static uint32_t known(uint32_t id)
+static uint32_t known_or_none(uint32_t id)
 {
 	return id == CT_UNKNOWN ? CHROME_NO_GPU : id;
 }
@@ -136,7 +136,7 @@ static uint32_t gpu_number(const struct event *ev)
 static uint32_t lane_tid(struct chrome *c, struct chrome_file *f, struct timeline_track *tr,
 			 struct timeline_lane *l, int lane)
 {
-	uint32_t pid = known(tr->key.a), stream = known(tr->key.b), tid;
+	uint32_t pid = known_or_none(tr->key.a), stream = known_or_none(tr->key.b), tid;
 	char name[64];
 
 	if (l->own)
@@ -219,10 +219,10 @@ static int work_begins(void *ctx, struct timeline_track *tr, struct timeline_lan
 		return 0;
 	memcpy(&a, bytes, sizeof(a));
 	tid = lane_tid(c, f, tr, l, lane);
-	chrome_slice(c, f, known(tr->key.a), tid, s->start_ns, s->end_ns, bytes + sizeof(a),
+	chrome_slice(c, f, known_or_none(tr->key.a), tid, s->start_ns, s->end_ns, bytes + sizeof(a),
 		     s->len - sizeof(a));
 	if (a.correlation)
-		put_arrow(c, f, &a, known(tr->key.a), tid, s->start_ns);
+		put_arrow(c, f, &a, known_or_none(tr->key.a), tid, s->start_ns);
 	return f->out->error;
 }
 
@@ -527,7 +527,7 @@ static int chrome_open(struct sink *s, const struct sink_opts *opts)
 	return c->split ? 0 : chrome_file_add(c, NULL);
 }
 
-static void say(const struct chrome *c)
+static void say_left_out(const struct chrome *c)
 {
 	if (c->no_time)
 		msg_note("chrome: %llu pieces of device work have no device time and are left out",
@@ -552,7 +552,7 @@ static int chrome_close(struct sink *s, const struct sink_end *end)
 	if (c->timeline && c->files && c->devices && c->steps) {
 		c->proc = NULL;
 		err = timeline_flush(c->timeline);
-		say(c);
+		say_left_out(c);
 		err = err ? err : steps_finish(c->steps);
 		for (uint32_t i = 0; i < c->nfiles && !err; i++)
 			chrome_file_steps(c, &c->files[i]);

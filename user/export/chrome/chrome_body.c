@@ -47,7 +47,7 @@ static void put_name(struct row *w, const char *s, size_t n)
 	*w->p++ = '"';
 }
 
-static void begin(struct row *w, const char *category, const char *name, size_t n)
+static void body_begin(struct row *w, const char *category, const char *name, size_t n)
 {
 	row_room(w, JSON_ROOM);
 	w->p = json_word(put_lit(w->p, "\"cat\":"), category);
@@ -56,7 +56,7 @@ static void begin(struct row *w, const char *category, const char *name, size_t 
 	w->p = put_lit(w->p, ",\"args\":{");
 }
 
-static const char *library(enum api_domain domain)
+static const char *library_category(enum api_domain domain)
 {
 	const struct api_domain_row *d = &api_domains[domain];
 
@@ -137,7 +137,7 @@ static void body_call(struct chrome *chrome, const struct event *ev, const struc
 	struct field fields[EVENT_MAX_FIELDS];
 	int n = event_fields(ev, fields, EVENT_MAX_FIELDS);
 
-	begin(w, library((enum api_domain)f->domain), slice->name, slice->name_len);
+	body_begin(w, library_category((enum api_domain)f->domain), slice->name, slice->name_len);
 	w->p = put_lit(w->p, "\"arguments\":{");
 	json_fields(w, fields, n);
 	row_room(w, JSON_ROOM);
@@ -244,7 +244,7 @@ static void body_work(struct chrome *c, const struct event *ev, const struct sli
 					       : ev->kernel->full;
 		len = strlen(name);
 	}
-	begin(w, slice_row(work->h.kind)->kineto, name, len);
+	body_begin(w, slice_row(work->h.kind)->kineto, name, len);
 	put_place(w, ev, correlation);
 	if (work->graph) {
 		w->p = json_next_u64(w->p, "graph id", work->graph);
@@ -268,8 +268,10 @@ static void body_foreign(struct chrome *c, const struct event *ev, const struct 
 	enum api_domain domain = api_domain_find(s->category, s->category_len);
 
 	(void)correlation;
-	begin(&c->row, domain < API_DOMAIN_END ? library(domain) : slice_row(ev->rec->kind)->kineto,
-	      s->name, s->name_len);
+	body_begin(&c->row,
+		   domain < API_DOMAIN_END ? library_category(domain)
+					   : slice_row(ev->rec->kind)->kineto,
+		   s->name, s->name_len);
 	*c->row.p++ = '}';
 }
 
@@ -277,7 +279,7 @@ static void body_overhead(struct chrome *c, const struct event *ev, const struct
 			  uint64_t correlation)
 {
 	(void)correlation;
-	begin(&c->row, slice_row(ev->rec->kind)->kineto, s->name, s->name_len);
+	body_begin(&c->row, slice_row(ev->rec->kind)->kineto, s->name, s->name_len);
 	*c->row.p++ = '}';
 }
 
@@ -335,8 +337,8 @@ static void body_scope(struct chrome *c, const struct event *ev, const struct sl
 
 	(void)correlation;
 	/* as torch.profiler has it: the overload is no part of an operator's name */
-	begin(w, is_operator ? "cpu_op" : slice_row(CT_SCOPE_END)->kineto, name,
-	      dot ? (size_t)(dot - name) : len);
+	body_begin(w, is_operator ? "cpu_op" : slice_row(CT_SCOPE_END)->kineto, name,
+		   dot ? (size_t)(dot - name) : len);
 	if (is_operator)
 		w->p = put_lit(put_u64(put_lit(w->p, "\"External id\":"), s->id), ",");
 	if (dot) {
@@ -359,7 +361,7 @@ static void body_marker(struct chrome *c, const struct event *ev, const struct s
 	struct row *w = &c->row;
 
 	(void)correlation;
-	begin(w, slice_row(ev->rec->kind)->kineto, s->name, s->name_len);
+	body_begin(w, slice_row(ev->rec->kind)->kineto, s->name, s->name_len);
 	if (m->domain_len) {
 		w->p = put_lit(w->p, "\"domain\":");
 		put_name(w, m->text + m->text_len, m->domain_len);
@@ -376,7 +378,7 @@ static void body_any(struct chrome *c, const struct event *ev, const struct slic
 	struct row *w = &c->row;
 
 	(void)correlation;
-	begin(w, slice_row(ev->rec->kind)->kineto, s->name, s->name_len);
+	body_begin(w, slice_row(ev->rec->kind)->kineto, s->name, s->name_len);
 	json_fields(w, fields, n);
 	row_room(w, JSON_ROOM);
 	*w->p++ = '}';
@@ -406,7 +408,7 @@ void chrome_step_body(struct row *w, const struct steps_of *p, const struct step
 	char name[48];
 	int n = snprintf(name, sizeof(name), "ProfilerStep#%llu", (unsigned long long)one->number);
 
-	begin(w, "user_annotation", name, (size_t)n);
+	body_begin(w, "user_annotation", name, (size_t)n);
 	w->p = json_word(put_lit(w->p, "\"found_by\":"), steps_how_word(p->how));
 	if (p->period)
 		w->p += snprintf(w->p, 64, ",\"confidence\":%.4f", p->confidence);

@@ -37,7 +37,7 @@ void chrome_devices_close(struct chrome_devices *t)
 	free(t);
 }
 
-static struct device *find(const struct chrome_devices *t, uint32_t pid, uint32_t id)
+static struct device *device_find(const struct chrome_devices *t, uint32_t pid, uint32_t id)
 {
 	/* search the newest first, because a process id can be reused */
 	for (uint32_t i = t->n; i--;)
@@ -49,7 +49,7 @@ static struct device *find(const struct chrome_devices *t, uint32_t pid, uint32_
 int chrome_devices_record(struct chrome_devices *t, const struct event *ev)
 {
 	const struct ct_device *d = (const struct ct_device *)ev->rec;
-	struct device *dev = find(t, d->h.pid, d->id);
+	struct device *dev = device_find(t, d->h.pid, d->id);
 
 	if (!d->h.pid)
 		return 0;
@@ -151,7 +151,7 @@ bool chrome_devices_load(const struct chrome_devices *t, const struct event *ev,
 			 struct chrome_load *load)
 {
 	const struct ct_kernel *k = (const struct ct_kernel *)ev->rec;
-	const struct device *dev = find(t, k->w.h.pid, k->w.device);
+	const struct device *dev = device_find(t, k->w.h.pid, k->w.device);
 	uint64_t threads = (uint64_t)k->block[0] * k->block[1] * k->block[2], warps, fit;
 	double blocks;
 

@@ -30,7 +30,7 @@ struct flat {
 	size_t field[FIELDS]; /* positions of its fields; 0: absent */
 };
 
-static void put(struct flat *f, const void *s, size_t n)
+static void flat_put(struct flat *f, const void *s, size_t n)
 {
 	f->n += n;
 	if (n)
@@ -41,13 +41,13 @@ static void put(struct flat *f, const void *s, size_t n)
 static void pad(struct flat *f, size_t n, size_t align)
 {
 	while ((f->n + n) % align)
-		put(f, "", 1);
+		flat_put(f, "", 1);
 }
 
 static size_t put_uint(struct flat *f, uint64_t v, size_t size)
 {
 	pad(f, size, size);
-	put(f, &v, size);
+	flat_put(f, &v, size);
 	return f->n;
 }
 
@@ -62,8 +62,8 @@ static size_t put_string(struct flat *f, const char *s)
 	size_t n = strlen(s);
 
 	pad(f, n + 1, 4);
-	put(f, "", 1);
-	put(f, s, n);
+	flat_put(f, "", 1);
+	flat_put(f, s, n);
 	return put_uint(f, n, 4);
 }
 
@@ -78,7 +78,7 @@ static size_t put_refs(struct flat *f, const size_t *to, size_t n)
 static size_t put_pairs(struct flat *f, const uint64_t (*pairs)[2], size_t n)
 {
 	pad(f, n * sizeof(*pairs), 8);
-	put(f, pairs, n * sizeof(*pairs));
+	flat_put(f, pairs, n * sizeof(*pairs));
 	return put_uint(f, n, 4);
 }
 

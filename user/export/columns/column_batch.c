@@ -77,7 +77,7 @@ static struct chunk_lately *lately_of(struct chunk *c, const char *s, size_t n)
 }
 
 /* The number of a safe text; STRINGS_NONE: no memory. */
-static uint32_t keep(struct batch *b, struct chunk *c, const char *s, size_t n)
+static uint32_t keep_text(struct batch *b, struct chunk *c, const char *s, size_t n)
 {
 	uint32_t before = c->dict.n, number = strings_add(&c->dict, s, n);
 
@@ -98,9 +98,9 @@ static uint32_t learn(struct batch *b, struct chunk *c, struct chunk_lately *l,
 		if (b->scratch.bad)
 			return STRINGS_NONE;
 		if (b->scratch.len != n || memcmp(b->scratch.s, s, n))
-			return keep(b, c, b->scratch.s, b->scratch.len);
+			return keep_text(b, c, b->scratch.s, b->scratch.len);
 	}
-	number = keep(b, c, s, n);
+	number = keep_text(b, c, s, n);
 	if (number != STRINGS_NONE)
 		*l = (struct chunk_lately){ .word = cell->kind == CELL_WORD ? s : NULL,
 					    .number = number + 1 };
@@ -135,8 +135,9 @@ static uint32_t stack_number(struct batch *b, struct chunk *c, const struct cell
 		return c->stacks[place].number - 1;
 	b->scratch.len = 0;
 	columns_stack(&b->scratch, cells->o, s);
-	number = b->scratch.bad ? STRINGS_NONE
-				: keep(b, c, b->scratch.len ? b->scratch.s : "", b->scratch.len);
+	number = b->scratch.bad
+			 ? STRINGS_NONE
+			 : keep_text(b, c, b->scratch.len ? b->scratch.s : "", b->scratch.len);
 	if (number != STRINGS_NONE) {
 		c->stacks[place].id = s->id;
 		c->stacks[place].number = number + 1;
@@ -161,8 +162,8 @@ static void put_json(struct batch *b, struct chunk *c, const struct cells *cells
 	b->text_bytes += cell->max;
 }
 
-static void put(struct batch *b, struct chunk *c, const struct cells *cells,
-		const struct cell *cell)
+static void put_cell(struct batch *b, struct chunk *c, const struct cells *cells,
+		     const struct cell *cell)
 {
 	const uint32_t row = b->rows;
 	uint32_t number;
@@ -206,7 +207,7 @@ int batch_add(struct batch *b, const struct cells *cells)
 		for (; left; left &= left - 1) {
 			int col = w * 64 + __builtin_ctzll(left);
 
-			put(b, &b->chunks[b->at[col]], cells, &cells->cell[col]);
+			put_cell(b, &b->chunks[b->at[col]], cells, &cells->cell[col]);
 		}
 	}
 	b->rows++;

@@ -30,7 +30,7 @@ static const struct {
 	[COLUMN_TEXT] = { TYPE_BYTES, AS_UTF8 },  [COLUMN_JSON] = { TYPE_BYTES, AS_UTF8 },
 };
 
-static void put(struct parquet_file *f, const void *s, size_t n)
+static void file_put(struct parquet_file *f, const void *s, size_t n)
 {
 	out_mem(&f->out, s, n);
 	f->at += n;
@@ -51,7 +51,7 @@ int parquet_file_open(struct parquet_file *f, const struct safe_place *at)
 	f->zstd = ZSTD_createCCtx();
 	if (!f->zstd)
 		return -ENOMEM;
-	put(f, "PAR1", 4);
+	file_put(f, "PAR1", 4);
 	return 0;
 }
 
@@ -212,8 +212,8 @@ static int write_page(struct parquet_file *f, int type, uint32_t values, int enc
 		return -ENOMEM;
 	said->full += f->head.len + f->page.len;
 	said->packed += f->head.len + n;
-	put(f, f->head.s, f->head.len);
-	put(f, f->packed.s, n);
+	file_put(f, f->head.s, f->head.len);
+	file_put(f, f->packed.s, n);
 	f->page.len = 0;
 	return 0;
 }
@@ -431,9 +431,9 @@ int parquet_file_end(struct parquet_file *f, const struct batch *b, const char *
 
 	put_metadata(&t, f, b, version);
 	len = (uint32_t)t.len;
-	put(f, t.s, t.len);
-	put(f, &len, sizeof(len));
-	put(f, "PAR1", 4);
+	file_put(f, t.s, t.len);
+	file_put(f, &len, sizeof(len));
+	file_put(f, "PAR1", 4);
 	err = t.bad ? -ENOMEM : out_flush(&f->out);
 	text_free(&t);
 	if (!err && fdatasync(f->out.fd))

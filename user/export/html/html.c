@@ -412,7 +412,7 @@ static int html_event(struct sink *s, const struct event *ev)
 
 /* ---- beginning and end ---- */
 
-static const char *mark(void)
+static const char *page_mark(void)
 {
 	return memmem(timeline_page_begin, (size_t)(timeline_page_end - timeline_page_begin), MARK,
 		      strlen(MARK));
@@ -424,7 +424,7 @@ static int html_open(struct sink *s, const struct sink_opts *opts)
 
 	s->opts = opts;
 	s->priv = t;
-	if (!t || !mark())
+	if (!t || !page_mark())
 		return t ? -EINVAL : -ENOMEM;
 	t->in_use = inuse_open();
 	tracks_init(&t->tracks);
@@ -432,7 +432,7 @@ static int html_open(struct sink *s, const struct sink_opts *opts)
 	    strings_init(&t->stacks, STACKS_BYTES, UINT32_MAX) ||
 	    strings_init(&t->keys, SERIES_MAX * 64, UINT32_MAX))
 		return -ENOMEM;
-	out_mem(opts->out, timeline_page_begin, (size_t)(mark() - timeline_page_begin));
+	out_mem(opts->out, timeline_page_begin, (size_t)(page_mark() - timeline_page_begin));
 	return 0;
 }
 
@@ -608,7 +608,7 @@ static int html_close(struct sink *s, const struct sink_end *end)
 {
 	struct html *t = s->priv;
 	struct out *out = s->opts->out;
-	const char *rest = mark();
+	const char *rest = page_mark();
 	int err;
 
 	if (!t)

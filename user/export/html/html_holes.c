@@ -5,7 +5,7 @@
 #include "../../flow/about.h"
 #include "html_holes.h"
 
-static struct html_hole lost(struct text *name, const struct event *ev)
+static struct html_hole hole_of_lost(struct text *name, const struct event *ev)
 {
 	const struct ct_lost *l = (const struct ct_lost *)ev->rec;
 
@@ -14,7 +14,7 @@ static struct html_hole lost(struct text *name, const struct event *ev)
 	return (struct html_hole){ .number = l->count, .all = true };
 }
 
-static struct html_hole muted(struct text *name, const struct event *ev)
+static struct html_hole hole_of_muted(struct text *name, const struct event *ev)
 {
 	const struct ct_muted *m = (const struct ct_muted *)ev->rec;
 	struct muted_sum sum = { 0 };
@@ -26,7 +26,7 @@ static struct html_hole muted(struct text *name, const struct event *ev)
 }
 
 /* The process is not among those of the trace: its start was not seen either. */
-static struct html_hole unprobed(struct text *name, const struct event *ev)
+static struct html_hole hole_of_unprobed(struct text *name, const struct event *ev)
 {
 	const struct ct_unprobed *u = (const struct ct_unprobed *)ev->rec;
 
@@ -39,7 +39,7 @@ static struct html_hole unprobed(struct text *name, const struct event *ev)
 }
 
 /* "calls not seen: no hooks" */
-static struct html_hole hole(struct text *name, const struct event *ev)
+static struct html_hole hole_of_hole(struct text *name, const struct event *ev)
 {
 	const struct ct_hole *h = (const struct ct_hole *)ev->rec;
 	const struct hole_why *why = hole_why(h->reason);
@@ -62,10 +62,10 @@ static const struct {
 	uint16_t kind, reason;
 	struct html_hole (*say)(struct text *name, const struct event *);
 } holes[] = {
-	{ CT_LOST, CT_HOLE_RECORDS, lost },
-	{ CT_MUTED, CT_HOLE_THROTTLED, muted },
-	{ CT_UNPROBED, CT_HOLE_UNPROBED, unprobed },
-	{ CT_HOLE, 0, hole },
+	{ CT_LOST, CT_HOLE_RECORDS, hole_of_lost },
+	{ CT_MUTED, CT_HOLE_THROTTLED, hole_of_muted },
+	{ CT_UNPROBED, CT_HOLE_UNPROBED, hole_of_unprobed },
+	{ CT_HOLE, 0, hole_of_hole },
 };
 
 /* Is it a row as it is at the end, of what had no records of its own? */

@@ -62,7 +62,7 @@ static void date_text(char *buf, size_t size, time_t at, bool local)
 		*buf = '\0';
 }
 
-static void head(struct nsys *n, const struct sink_opts *o)
+static void nsys_head(struct nsys *n, const struct sink_opts *o)
 {
 	uint64_t utc_ns = o->start_ns + o->realtime_offset_ns;
 	struct nsys_row r;
@@ -101,7 +101,7 @@ int nsys_diagnostic(struct nsys *n, int64_t at_ns, int severity, const char *tex
 	return nsys_end(&r);
 }
 
-static int lost(struct nsys *n, const struct ct_lost *l)
+static int nsys_lost(struct nsys *n, const struct ct_lost *l)
 {
 	char text[256];
 
@@ -112,7 +112,7 @@ static int lost(struct nsys *n, const struct ct_lost *l)
 
 /* Writes how often a function was called whose calls have no rows. A negative number corrects an
  * earlier estimate that was too high. */
-static int muted(struct nsys *n, const struct event *ev)
+static int nsys_muted(struct nsys *n, const struct event *ev)
 {
 	const struct ct_muted *m = (const struct ct_muted *)ev->rec;
 	struct text name = { 0 };
@@ -179,7 +179,7 @@ static int place_process(struct nsys *n, int64_t rowid, const struct process *p)
 }
 
 /* Writes the row of a process at its first record, and its new name at CT_EXEC. */
-static int process(struct nsys *n, const struct process *p, bool changed)
+static int nsys_process(struct nsys *n, const struct process *p, bool changed)
 {
 	bool is_new;
 	int64_t *rowid = nsys_seen(&n->processes, (uint64_t)process_unique(p) + 1, &is_new);
@@ -219,7 +219,7 @@ static int process(struct nsys *n, const struct process *p, bool changed)
 }
 
 /* Writes the row of a thread that is not its process's leader. A new name changes the same row. */
-static int thread(struct nsys *n, const struct process *p, const struct ct_thread_name *t)
+static int nsys_thread(struct nsys *n, const struct process *p, const struct ct_thread_name *t)
 {
 	bool is_new;
 	int64_t name = nsys_string(n->strings, t->comm, strnlen(t->comm, CT_COMM_LEN)),
@@ -250,7 +250,7 @@ static int64_t text_id(struct nsys *n, const char *s)
 	return s ? nsys_string(n->strings, s, strlen(s)) : 0;
 }
 
-static void frame(struct nsys *n, const struct stack *s, uint32_t i)
+static void nsys_frame(struct nsys *n, const struct stack *s, uint32_t i)
 {
 	const struct stack_frame *f = s->frames[i];
 	char address[32];
@@ -273,7 +273,7 @@ static void frame(struct nsys *n, const struct stack *s, uint32_t i)
 	nsys_end(&r);
 }
 
-static int stack(struct nsys *n, const struct stack *s)
+static int nsys_stack(struct nsys *n, const struct stack *s)
 {
 	if (s->id < STACK_BITS) {
 		if (!n->stacks)
@@ -286,7 +286,7 @@ static int stack(struct nsys *n, const struct stack *s)
 		n->stacks[s->id / 8] |= (uint8_t)(1u << s->id % 8);
 	}
 	for (uint32_t i = 0; i < s->nframes; i++)
-		frame(n, s, i);
+		nsys_frame(n, s, i);
 	return n->d.error;
 }
 
@@ -309,7 +309,7 @@ static int64_t result_of(const struct ct_call *c)
 	return ret == API_RET_STATUS || ret == API_RET_INT ? (int32_t)c->ret : 0;
 }
 
-static int call(struct nsys *n, const struct event *ev)
+static int nsys_call(struct nsys *n, const struct event *ev)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	int64_t name = name_id(n, c), start = nsys_time(n, c->h.start_ns);
@@ -320,7 +320,7 @@ static int call(struct nsys *n, const struct event *ev)
 		return 0;
 	if (c->h.flags & CT_F_BEFORE)
 		start = 0;
-	if (process(n, ev->proc, false) || (ev->stack && stack(n, ev->stack)))
+	if (nsys_process(n, ev->proc, false) || (ev->stack && nsys_stack(n, ev->stack)))
 		return n->d.error;
 	if (!domain->cupti)
 		return nsys_range(n, ev, start, name, api_funcs[c->func].name, domain->name);
@@ -345,19 +345,19 @@ static int nsys_event(struct sink *s, const struct event *ev)
 	int rows;
 
 	if (kind == CT_CALL)
-		return call(n, ev);
+		return nsys_call(n, ev);
 	if (kind == CT_LOST)
-		rows = lost(n, (const struct ct_lost *)ev->rec);
+		rows = nsys_lost(n, (const struct ct_lost *)ev->rec);
 	else if (kind == CT_MUTED)
-		rows = muted(n, ev);
+		rows = nsys_muted(n, ev);
 	else if (kind == CT_PROCESS || kind == CT_EXEC ||
 		 (kind == CT_THREAD_NAME && ev->rec->tid == ev->rec->pid))
-		rows = process(n, ev->proc, true);
+		rows = nsys_process(n, ev->proc, true);
 	else if (kind == CT_THREAD_NAME)
-		rows = thread(n, ev->proc, (const struct ct_thread_name *)ev->rec);
+		rows = nsys_thread(n, ev->proc, (const struct ct_thread_name *)ev->rec);
 	else
 		rows = nsys_device(n, ev);
-	if (rows == 1 && ev->rec->pid && ev->rec->pid != ~0u && process(n, ev->proc, false))
+	if (rows == 1 && ev->rec->pid && ev->rec->pid != ~0u && nsys_process(n, ev->proc, false))
 		return n->d.error;
 	/* only what happened counts as a row, not a description of a device or a process */
 	return rows < 0 ? rows : rows && kind_is(kind, KIND_TIMED);
@@ -402,7 +402,7 @@ static int nsys_open(struct sink *s, const struct sink_opts *opts)
 		err = n->strings ? open_db(n) : -ENOMEM;
 	}
 	if (!err)
-		head(n, opts);
+		nsys_head(n, opts);
 	err = err ? err : n->d.error;
 	if (err) {
 		discard(n);

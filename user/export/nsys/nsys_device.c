@@ -80,7 +80,7 @@ static void kernel_names(struct nsys *n, const struct event *ev, int64_t ids[3])
 	ids[2] = nsys_string(n->strings, k->mangled, strlen(k->mangled));
 }
 
-static int kernel(struct nsys *n, const struct event *ev)
+static int nsys_kernel(struct nsys *n, const struct event *ev)
 {
 	const struct ct_kernel *k = (const struct ct_kernel *)ev->rec;
 	struct nsys_row r;
@@ -111,7 +111,7 @@ static int kernel(struct nsys *n, const struct event *ev)
 	return nsys_end(&r);
 }
 
-static int copy(struct nsys *n, const struct event *ev)
+static int nsys_copy(struct nsys *n, const struct event *ev)
 {
 	const struct ct_copy *c = (const struct ct_copy *)ev->rec;
 	struct nsys_row r = work_row(n, ev, NSYS_MEMCPY);
@@ -133,7 +133,7 @@ static int copy(struct nsys *n, const struct event *ev)
 	return nsys_end(&r);
 }
 
-static int set(struct nsys *n, const struct event *ev)
+static int nsys_set(struct nsys *n, const struct event *ev)
 {
 	const struct ct_set *s = (const struct ct_set *)ev->rec;
 	struct nsys_row r = work_row(n, ev, NSYS_MEMSET);
@@ -145,7 +145,7 @@ static int set(struct nsys *n, const struct event *ev)
 	return nsys_end(&r);
 }
 
-static int sync_row(struct nsys *n, const struct event *ev)
+static int nsys_sync(struct nsys *n, const struct event *ev)
 {
 	const struct ct_sync *s = (const struct ct_sync *)ev->rec;
 	struct nsys_row r = work_row(n, ev, NSYS_SYNC);
@@ -157,7 +157,7 @@ static int sync_row(struct nsys *n, const struct event *ev)
 	return nsys_end(&r);
 }
 
-static int graph(struct nsys *n, const struct event *ev)
+static int nsys_graph(struct nsys *n, const struct event *ev)
 {
 	struct nsys_row r = work_row(n, ev, NSYS_GRAPH);
 
@@ -165,7 +165,7 @@ static int graph(struct nsys *n, const struct event *ev)
 	return nsys_end(&r);
 }
 
-static int memory(struct nsys *n, const struct event *ev)
+static int nsys_memory(struct nsys *n, const struct event *ev)
 {
 	const struct ct_memory *m = (const struct ct_memory *)ev->rec;
 	struct nsys_row r = nsys_begin(&n->d, NSYS_MEMORY);
@@ -191,7 +191,7 @@ static int memory(struct nsys *n, const struct event *ev)
 
 /* CUpti_ActivityUnifiedMemoryCounterKind: moved bytes become copies, faults become separate
  * rows, and the other kinds have no table. */
-static int managed(struct nsys *n, const struct event *ev)
+static int nsys_managed(struct nsys *n, const struct event *ev)
 {
 	const struct ct_managed *m = (const struct ct_managed *)ev->rec;
 	static const uint8_t moved[] = { [1] = 11, [2] = 12, [8] = 13 };
@@ -227,7 +227,7 @@ static int managed(struct nsys *n, const struct event *ev)
 	return nsys_end(&r);
 }
 
-static int overhead(struct nsys *n, const struct event *ev)
+static int nsys_overhead(struct nsys *n, const struct event *ev)
 {
 	static const char *const names[] = { "CUPTI overhead",
 					     "CUPTI overhead",
@@ -306,7 +306,7 @@ int nsys_range(struct nsys *n, const struct event *ev, int64_t start, int64_t na
 	return nsys_end(&r);
 }
 
-static int marker(struct nsys *n, const struct event *ev)
+static int nsys_marker(struct nsys *n, const struct event *ev)
 {
 	const struct ct_marker *m = (const struct ct_marker *)ev->rec;
 	bool mark = m->what == CT_MARKER_MARK;
@@ -360,7 +360,7 @@ static void payload(struct nsys_row *r, const struct ct_scope *s)
 	}
 }
 
-static int scope(struct nsys *n, const struct event *ev)
+static int nsys_scope(struct nsys *n, const struct event *ev)
 {
 	const struct ct_scope *s = (const struct ct_scope *)ev->rec;
 	const char *domain_name = s->text + s->text_len;
@@ -396,7 +396,7 @@ static int scope(struct nsys *n, const struct event *ev)
 
 /* ---- devices, contexts, streams ---- */
 
-static int device(struct nsys *n, const struct event *ev)
+static int nsys_gpu(struct nsys *n, const struct event *ev)
 {
 	const struct ct_device *d = (const struct ct_device *)ev->rec;
 	int64_t id = ev->gpu ? ev->gpu->number : d->id;
@@ -447,7 +447,7 @@ static int device(struct nsys *n, const struct event *ev)
 	return nsys_end(&r);
 }
 
-static int context(struct nsys *n, const struct event *ev)
+static int nsys_context(struct nsys *n, const struct event *ev)
 {
 	const struct ct_context *c = (const struct ct_context *)ev->rec;
 	struct nsys_row r = nsys_begin(&n->d, NSYS_CONTEXT);
@@ -479,7 +479,7 @@ static int stream_again(struct nsys *n, const struct ct_stream *s, int64_t rowid
 	return rc ? nsys_fail(&n->d, rc) : 0;
 }
 
-static int stream(struct nsys *n, const struct event *ev)
+static int nsys_stream(struct nsys *n, const struct event *ev)
 {
 	const struct ct_stream *s = (const struct ct_stream *)ev->rec;
 	int64_t *context, *rowid = NULL;
@@ -511,7 +511,7 @@ static int stream(struct nsys *n, const struct event *ev)
 }
 
 /* Writes what happened to a device: an XID and the like. */
-static int befell(struct nsys *n, const struct event *ev)
+static int nsys_event_of_device(struct nsys *n, const struct event *ev)
 {
 	static const char *const types[] = { "event", "XID", "ECC error", "clocks held back",
 					     "CUPTI gave up" };
@@ -549,11 +549,20 @@ static int nsys_slice(struct nsys *n, const struct event *ev)
 int nsys_device(struct nsys *n, const struct event *ev)
 {
 	static int (*const rows[CT_KIND_END])(struct nsys *, const struct event *) = {
-		[CT_KERNEL] = kernel, [CT_COPY] = copy,	      [CT_SET] = set,
-		[CT_SYNC] = sync_row, [CT_GRAPH] = graph,     [CT_OVERHEAD] = overhead,
-		[CT_MEMORY] = memory, [CT_MANAGED] = managed, [CT_MARKER] = marker,
-		[CT_DEVICE] = device, [CT_CONTEXT] = context, [CT_STREAM] = stream,
-		[CT_EVENT] = befell,  [CT_SCOPE_END] = scope,
+		[CT_KERNEL] = nsys_kernel,
+		[CT_COPY] = nsys_copy,
+		[CT_SET] = nsys_set,
+		[CT_SYNC] = nsys_sync,
+		[CT_GRAPH] = nsys_graph,
+		[CT_OVERHEAD] = nsys_overhead,
+		[CT_MEMORY] = nsys_memory,
+		[CT_MANAGED] = nsys_managed,
+		[CT_MARKER] = nsys_marker,
+		[CT_DEVICE] = nsys_gpu,
+		[CT_CONTEXT] = nsys_context,
+		[CT_STREAM] = nsys_stream,
+		[CT_EVENT] = nsys_event_of_device,
+		[CT_SCOPE_END] = nsys_scope,
 	};
 	uint16_t kind = ev->rec->kind;
 	const struct slice_row *row = slice_row(kind);

@@ -35,7 +35,7 @@ static int open_ours(const char *name, int flags, int mode)
 
 /* Finds the file to replace, through symbolic links. A device or a pipe cannot be replaced.
  * Returns whether there is one, or -errno. */
-static int find(struct nsys_file *f, const char *path, struct stat *old)
+static int find_old(struct nsys_file *f, const char *path, struct stat *old)
 {
 	int err = safe_place_find(&f->at, path);
 
@@ -60,7 +60,7 @@ int nsys_file_make(struct nsys_file *f, const char *path)
 	int there;
 
 	*f = (struct nsys_file){ .at.dir = -1, .fd = -1, .path = path };
-	there = find(f, path, &old);
+	there = find_old(f, path, &old);
 	if (there < 0)
 		return there;
 	f->fd = safe_place_new(&f->at, &f->made, false, path, there ? &old : NULL);

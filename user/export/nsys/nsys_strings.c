@@ -85,7 +85,7 @@ static bool is_text(struct nsys_strings *s, int64_t id, const char *text, size_t
 	return same;
 }
 
-static int64_t add(struct nsys_strings *s, const char *text, size_t n)
+static int64_t add_string(struct nsys_strings *s, const char *text, size_t n)
 {
 	struct nsys_row r = nsys_begin(s->d, NSYS_STRINGS);
 
@@ -106,14 +106,14 @@ static int64_t find_or_add(struct nsys_strings *s, uint64_t hash, const char *te
 		if (!id)
 			break;
 		if (is_new)
-			return *id = add(s, text, n);
+			return *id = add_string(s, text, n);
 		if (is_text(s, *id, text, n))
 			return *id;
 		if (s->d->error)
 			return s->last;
 	}
 	s->again++;
-	return add(s, text, n);
+	return add_string(s, text, n);
 }
 
 static int64_t no_memory(struct nsys_strings *s)

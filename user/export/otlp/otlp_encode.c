@@ -51,7 +51,7 @@ static void bytes(struct text *t, uint32_t field, const void *s, size_t n)
 }
 
 /* The head of n bytes that follow. */
-static void head(struct text *t, uint32_t field, size_t n)
+static void put_length(struct text *t, uint32_t field, size_t n)
 {
 	char *p = text_room(t, PROTO_FIELD_MAX);
 
@@ -65,9 +65,9 @@ static void key_value(struct otlp_enc *e, const char *key, size_t value)
 	size_t k = strlen(key),
 	       n = 1 + proto_varint_len(k) + k + 1 + proto_varint_len(value) + value;
 
-	head(&e->attrs, e->of_resource ? 1 : 9, n);
+	put_length(&e->attrs, e->of_resource ? 1 : 9, n);
 	bytes(&e->attrs, 1, key, k);
-	head(&e->attrs, 2, value);
+	put_length(&e->attrs, 2, value);
 }
 
 /* ---- attributes ---- */
@@ -125,7 +125,7 @@ void otlp_bool(struct otlp_enc *e, const char *key, bool v)
 }
 
 /* A text, as UTF-8; NUL-terminated at `*end` of what is returned or not at all. */
-static const char *clean(struct text *room, const char *s, size_t *n)
+static const char *as_utf8(struct text *room, const char *s, size_t *n)
 {
 	if (text_is_utf8(s, *n))
 		return s;
@@ -138,7 +138,7 @@ void otlp_str(struct otlp_enc *e, const char *key, const char *s, size_t n)
 {
 	struct text room = { 0 };
 
-	s = clean(&room, s, &n);
+	s = as_utf8(&room, s, &n);
 	if (!e->json) {
 		key_value(e, key, 1 + proto_varint_len(n) + n);
 		bytes(&e->attrs, 1, s, n);
@@ -166,7 +166,7 @@ static void protobuf_span(const struct otlp_enc *e, const struct otlp_span *s, s
 {
 	struct text span = { 0 }, room = { 0 };
 	size_t len = strlen(s->name);
-	const char *name = clean(&room, s->name, &len);
+	const char *name = as_utf8(&room, s->name, &len);
 
 	bytes(&span, 1, s->id.trace, 16);
 	bytes(&span, 2, s->id.span, 8);
@@ -178,14 +178,14 @@ static void protobuf_span(const struct otlp_enc *e, const struct otlp_span *s, s
 	fixed64(&span, 8, s->end_ns);
 	text_mem(&span, e->attrs.s, e->attrs.len);
 	if (s->link) {
-		head(&span, 13, 18 + 10);
+		put_length(&span, 13, 18 + 10);
 		bytes(&span, 1, s->link->trace, 16);
 		bytes(&span, 2, s->link->span, 8);
 	}
 	if (s->failed) {
 		size_t m = s->message ? strlen(s->message) : 0;
 
-		head(&span, 15, 2 + (m ? 1 + proto_varint_len(m) + m : 0));
+		put_length(&span, 15, 2 + (m ? 1 + proto_varint_len(m) + m : 0));
 		if (m)
 			bytes(&span, 2, s->message, m);
 		put_u64_field(&span, 3, 2); /* STATUS_CODE_ERROR */
@@ -283,10 +283,10 @@ void otlp_put_request(bool json, const struct text *resource, const struct text 
 		text_str(out, "]}]}]}");
 		return;
 	}
-	head(out, 1, all); /* resource_spans */
+	put_length(out, 1, all); /* resource_spans */
 	bytes(out, 1, resource->s, resource->len);
-	head(out, 2, scope_spans); /* scope_spans */
-	head(out, 1, scope);
+	put_length(out, 2, scope_spans); /* scope_spans */
+	put_length(out, 1, scope);
 	bytes(out, 1, "cudatrace", 9);
 	bytes(out, 2, version, v);
 	text_mem(out, spans->s, spans->len);

@@ -157,7 +157,7 @@ void otlp_send_put(struct otlp_send *s, struct text *request, uint64_t n)
 		return; /* full: it is awake */
 }
 
-static struct job *take(struct otlp_send *s)
+static struct job *take_job(struct otlp_send *s)
 {
 	struct job *j;
 
@@ -415,7 +415,7 @@ static void go_on(struct otlp_send *s)
 
 	while (!s->request && !s->waiting) {
 		if (!s->job)
-			s->job = take(s);
+			s->job = take_job(s);
 		if (!s->job)
 			break;
 		post(s);
@@ -491,7 +491,7 @@ static void free_send(struct otlp_send *s)
 		evhttp_cancel_request(s->request);
 	drop_connection(s);
 	free_job(s->job);
-	while ((j = take(s)))
+	while ((j = take_job(s)))
 		free_job(j);
 	if (s->wake_event)
 		event_free(s->wake_event);

@@ -216,7 +216,7 @@ static bool evict(struct otlp_spans *s)
 	return false;
 }
 
-static struct otlp_process *find(struct otlp_spans *s, uint32_t pid)
+static struct otlp_process *process_find(struct otlp_spans *s, uint32_t pid)
 {
 	if (s->last && s->last->pid == pid)
 		return s->last;
@@ -228,7 +228,7 @@ static struct otlp_process *find(struct otlp_spans *s, uint32_t pid)
 
 static struct otlp_process *process_of(struct otlp_spans *s, const struct process *proc)
 {
-	struct otlp_process *p = find(s, proc->pid);
+	struct otlp_process *p = process_find(s, proc->pid);
 
 	/* the number of one that is gone may be another's now */
 	if (p && (p->start_boottime_ns == proc->start_boottime_ns || !proc->start_boottime_ns)) {
@@ -274,7 +274,7 @@ static struct otlp_process *process_of(struct otlp_spans *s, const struct proces
 
 /* A new trace, if the current one is full or old. What it begins with is newer than all calls of
  * the one before. */
-static void turn(struct otlp_spans *s, struct otlp_process *p, uint64_t start_ns)
+static void turn_trace(struct otlp_spans *s, struct otlp_process *p, uint64_t start_ns)
 {
 	struct trace *t = p->ntraces ? current(p) : NULL;
 
@@ -332,7 +332,7 @@ static int span_of_call(struct otlp_spans *s, struct otlp_process *p, const stru
 	struct trace *t;
 
 	if (!p->ntraces || ev->number > p->highest || !ev->number)
-		turn(s, p, c->h.start_ns);
+		turn_trace(s, p, c->h.start_ns);
 	if (ev->number && had_span(p, ev->number))
 		return 0;
 	t = trace_of(p, ev->number);
@@ -381,7 +381,7 @@ static int span_of_work(struct otlp_spans *s, struct otlp_process *p, const stru
 
 	/* work of a call that has its span stays with that, be its trace full or not */
 	if (!p->ntraces || !caused || ev->number > p->highest)
-		turn(s, p, caused ? ev->cause->start_ns : w->h.start_ns);
+		turn_trace(s, p, caused ? ev->cause->start_ns : w->h.start_ns);
 	t = trace_of(p, caused ? ev->number : 0);
 	if (caused)
 		n = short_call(s, p, t, ev);
@@ -429,7 +429,7 @@ static int span_of_scope(struct otlp_spans *s, struct otlp_process *p, const str
 	char name[ABOUT_SCOPE_MAX];
 	struct trace *t;
 
-	turn(s, p, ev->rec->start_ns);
+	turn_trace(s, p, ev->rec->start_ns);
 	t = current(p);
 	span.id = t->root;
 	put_id(span.id.span, id_of(p, ID_WORK, ++p->unnumbered));
@@ -478,7 +478,7 @@ int otlp_spans_event(struct otlp_spans *s, const struct event *ev)
 	struct otlp_process *p;
 
 	if (ev->rec->kind == CT_EXIT) {
-		p = find(s, ev->rec->pid);
+		p = process_find(s, ev->rec->pid);
 		if (p)
 			p->exited = true;
 		return 0;

@@ -335,7 +335,7 @@ static int perfetto_open(struct sink *s, const struct sink_opts *opts)
 }
 
 /* What the trace does not show, in one sentence each. */
-static void say(const struct perfetto *pf)
+static void say_left_out(const struct perfetto *pf)
 {
 	const struct {
 		uint64_t n;
@@ -366,7 +366,7 @@ static int perfetto_close(struct sink *s, const struct sink_end *end)
 		return 0;
 	err = pf->timeline ? timeline_flush(pf->timeline) : -ENOMEM;
 	if (pf->timeline && pf->inuse)
-		say(pf);
+		say_left_out(pf);
 	timeline_close(pf->timeline);
 	inuse_close(pf->inuse);
 	work_metrics_close(pf->metrics);

@@ -66,7 +66,7 @@ static void write_early(struct cupti *c, struct out *o)
 }
 
 /* Keeps a line back. False: it must be written. */
-static bool keep(struct cupti *c, struct out *o, const char *line, size_t n)
+static bool keep_early(struct cupti *c, struct out *o, const char *line, size_t n)
 {
 	if (!c->early)
 		return false;
@@ -89,7 +89,7 @@ static uint64_t since(const struct sink *s, uint64_t ns)
 }
 
 /* What the target wrote, one character for each byte that has no place in a line. Returns buf. */
-static const char *clean(char *buf, size_t size, const char *text, size_t n)
+static const char *clean_text(char *buf, size_t size, const char *text, size_t n)
 {
 	size_t i = 0;
 
@@ -116,7 +116,7 @@ static void put_process(struct cupti *c, struct out *o, const struct event *ev)
 
 	if (c->pid && c->pid != ev->rec->pid)
 		out_fmt(o, "PROCESS %u \"%s\"\n", ev->proc->shown_pid,
-			clean(comm, sizeof(comm), ev->proc->comm, CT_COMM_LEN));
+			clean_text(comm, sizeof(comm), ev->proc->comm, CT_COMM_LEN));
 	c->pid = ev->rec->pid;
 }
 
@@ -127,7 +127,7 @@ static void put_device(struct out *o, const struct ct_device *d)
 	out_fmt(o,
 		"DEVICE %s (%u), capability %u.%u, global memory (bandwidth %" PRIu64
 		" GB/s, size %" PRIu64 " MB), multiprocessors %u, clock %u MHz\n",
-		clean(name, sizeof(name), d->name, d->name_len), d->id, d->major, d->minor,
+		clean_text(name, sizeof(name), d->name, d->name_len), d->id, d->major, d->minor,
 		(uint64_t)d->bandwidth / 1000000000, (uint64_t)d->memory_bytes >> 20,
 		d->multiprocessors, d->clock_khz / 1000);
 }
@@ -159,7 +159,7 @@ static void put_call(struct sink *s, const struct event *ev)
 	for (char *p = line; *p && *p != '_'; p++)
 		*p = (char)toupper((unsigned char)*p);
 
-	if (n > 0 && (size_t)n < sizeof(line) && !keep(c, s->opts->out, line, (size_t)n))
+	if (n > 0 && (size_t)n < sizeof(line) && !keep_early(c, s->opts->out, line, (size_t)n))
 		out_mem(s->opts->out, line, (size_t)n);
 }
 
@@ -261,8 +261,8 @@ static void put_marker(struct sink *s, const struct event *ev)
 	out_fmt(s->opts->out,
 		"MARKER id %u [ %" PRIu64 " - %" PRIu64 " ], name \"%s\", domain \"%s\"\n", m->id,
 		since(s, m->h.start_ns), since(s, m->h.end_ns),
-		clean(text, sizeof(text), m->text, m->text_len),
-		clean(domain, sizeof(domain), m->text + m->text_len, m->domain_len));
+		clean_text(text, sizeof(text), m->text, m->text_len),
+		clean_text(domain, sizeof(domain), m->text + m->text_len, m->domain_len));
 }
 
 /* ---- events ---- */

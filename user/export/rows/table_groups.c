@@ -46,7 +46,7 @@ void table_groups_close(struct table_groups *g)
 	free(g);
 }
 
-static struct group *find(struct table_groups *g, const struct text *key)
+static struct group *group_find(struct table_groups *g, const struct text *key)
 {
 	for (size_t i = 0; i < g->n; i++)
 		if (g->groups[i].key.len == key->len &&
@@ -72,7 +72,7 @@ static struct group *make(struct table_groups *g, const struct text *key, struct
 int table_groups_add(struct table_groups *g, const struct text *key, uint32_t tid, struct text *row,
 		     struct text *below)
 {
-	struct group *one = find(g, key);
+	struct group *one = group_find(g, key);
 
 	if (!one)
 		one = make(g, key, row, below);

@@ -43,7 +43,7 @@ const char *work_sync_type(uint32_t type)
 }
 
 /* CUpti_ActivityOverheadKind */
-static const char *overhead(uint32_t type)
+static const char *overhead_name(uint32_t type)
 {
 	switch (type) {
 	case 1: /* CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER */ return "Driver Compiler";
@@ -63,7 +63,7 @@ static const char *overhead(uint32_t type)
 }
 
 /* CUpti_ActivityUnifiedMemoryCounterKind */
-static const char *managed(uint32_t kind)
+static const char *managed_name(uint32_t kind)
 {
 	static const char *const names[] = { "Managed memory", "Bytes HtoD",	 "Bytes DtoH",
 					     "CPU page fault", "GPU page fault", "Thrashing",
@@ -99,10 +99,10 @@ const char *work_text(const struct ct_hdr *h, char buf[WORK_TEXT_MAX])
 	case CT_GRAPH:
 		snprintf(buf, WORK_TEXT_MAX, "graph %u", ((const struct ct_work *)h)->graph);
 		return buf;
-	case CT_OVERHEAD: return overhead(((const struct ct_overhead *)h)->type);
+	case CT_OVERHEAD: return overhead_name(((const struct ct_overhead *)h)->type);
 	case CT_MEMORY:
 		return ((const struct ct_memory *)h)->op == CT_MEMORY_FREE ? "free" : "allocate";
-	case CT_MANAGED: return managed(((const struct ct_managed *)h)->kind);
+	case CT_MANAGED: return managed_name(((const struct ct_managed *)h)->kind);
 	case CT_EVENT: return work_event(((const struct ct_event *)h)->type);
 	default: return NULL;
 	}
@@ -128,7 +128,7 @@ void work_metrics_close(struct work_metrics *t)
 	free(t);
 }
 
-static void copy(char *to, size_t size, const char *s, size_t n)
+static void copy_text(char *to, size_t size, const char *s, size_t n)
 {
 	if (n >= size)
 		n = size - 1;
@@ -150,8 +150,9 @@ void work_metrics_record(struct work_metrics *t, const struct ct_metric *m)
 		t->metrics = metrics;
 		t->n = m->id + 1;
 	}
-	copy(t->metrics[m->id].name, sizeof(t->metrics->name), m->text, m->name_len);
-	copy(t->metrics[m->id].unit, sizeof(t->metrics->unit), m->text + m->name_len, m->unit_len);
+	copy_text(t->metrics[m->id].name, sizeof(t->metrics->name), m->text, m->name_len);
+	copy_text(t->metrics[m->id].unit, sizeof(t->metrics->unit), m->text + m->name_len,
+		  m->unit_len);
 	t->metrics[m->id].known = true;
 }
 

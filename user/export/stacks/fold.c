@@ -91,7 +91,7 @@ struct head {
 };
 
 /* An empty name in scratch, for the text to be appended. */
-static struct text *begin(struct fold *f)
+static struct text *name_begin(struct fold *f)
 {
 	struct text *t = &f->index->scratch;
 
@@ -147,7 +147,7 @@ static size_t name_cut(const struct fold *f)
 
 static uint32_t intern_text(struct fold *f, const char *s, enum fold_kind kind)
 {
-	fold_clean(begin(f), s, name_cut(f), true);
+	fold_clean(name_begin(f), s, name_cut(f), true);
 	return intern(f, kind);
 }
 
@@ -162,7 +162,7 @@ static const char *base(const char *path)
  * which would tell apart what belongs together, unless places are asked for. */
 static uint32_t intern_frame(struct fold *f, const struct stack_frame *fr)
 {
-	struct text *t = begin(f);
+	struct text *t = name_begin(f);
 	enum fold_kind kind = fr->kind == CT_FRAME_PYTHON ? FOLD_PYTHON : FOLD_NATIVE;
 
 	if (fr->function) {
@@ -196,7 +196,7 @@ static uint32_t intern_frame(struct fold *f, const struct stack_frame *fr)
 
 static uint32_t intern_kernel(struct fold *f, const struct kernel_name *k, enum fold_kind kind)
 {
-	fold_clean(begin(f),
+	fold_clean(name_begin(f),
 		   f->opts->look.mangled      ? k->mangled
 		   : f->opts->look.full_names ? k->full
 					      : k->brief,
@@ -267,7 +267,7 @@ static uint32_t child(struct fold *f, uint32_t parent, uint32_t name)
  * `[no thread]`. */
 static uint32_t intern_thread(struct fold *f, const struct event *ev)
 {
-	struct text *t = begin(f);
+	struct text *t = name_begin(f);
 	const char *name = about_thread(ev);
 
 	if (!ev->rec->tid) {
@@ -391,7 +391,7 @@ static void call_ends(struct fold *f, const struct event *ev, struct place *key)
 	bool launch = ev->rec->kind == CT_CALL && ev->kernel &&
 		      api_funcs[c->func].class == API_LAUNCH;
 
-	about_name(begin(f), f->opts, ev);
+	about_name(name_begin(f), f->opts, ev);
 	key->func = intern(f, FOLD_CALL);
 	key->kernel = launch ? intern_kernel(f, ev->kernel, FOLD_KERNEL) : NONE;
 	if (launch && !key->kernel)
@@ -408,7 +408,7 @@ static void work_ends(struct fold *f, const struct event *ev, struct place *key)
 	if (ev->rec->kind == CT_KERNEL && ev->kernel) {
 		key->kernel = intern_kernel(f, ev->kernel, FOLD_DEVICE);
 	} else {
-		about_name(begin(f), f->opts, ev);
+		about_name(name_begin(f), f->opts, ev);
 		key->kernel = intern(f, FOLD_DEVICE);
 	}
 	if (ev->rec->kind == CT_GRAPH)
@@ -499,7 +499,7 @@ static uint64_t took_ns(const struct ct_hdr *h)
 	return h->flags & CT_F_BEFORE || h->end_ns < h->start_ns ? 0 : h->end_ns - h->start_ns;
 }
 
-static void add(uint64_t *sum, uint64_t n)
+static void add_to_sum(uint64_t *sum, uint64_t n)
 {
 	*sum = *sum + n < *sum ? UINT64_MAX : *sum + n;
 }
@@ -555,8 +555,9 @@ int fold_event(struct fold *f, const struct event *ev)
 	f->no_room += !at;
 	f->counted++;
 	at = at ? at : f->other;
-	add(&f->nodes[at].self, weight);
-	add(&f->nodes[at].second, f->opts->look.weight == SINK_WEIGHT_CALLS ? took_ns(ev->rec) : 1);
+	add_to_sum(&f->nodes[at].self, weight);
+	add_to_sum(&f->nodes[at].second,
+		   f->opts->look.weight == SINK_WEIGHT_CALLS ? took_ns(ev->rec) : 1);
 	return 1;
 }
 

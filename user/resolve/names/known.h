@@ -7,6 +7,7 @@
 #ifndef CT_KNOWN_H
 #define CT_KNOWN_H
 
+#include "../../../wire/cudatrace.h"
 #include "../../proc/target.h"
 #include "known_elf.h"
 #include "../../../wire/cudatrace.h"

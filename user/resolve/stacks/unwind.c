@@ -468,11 +468,15 @@ static int walk(struct walk *w, struct unwind_frame *out, int max, uint32_t *fla
 		/* the kernel says that the first one is the caller */
 		if (n && !is_code(w, p.kind)) {
 			*flags |= CT_STACK_BROKEN;
+			if (w->full)
+				w->full[n].ip = w->ip;
 			return n;
 		}
 		out[n++] = (struct unwind_frame){ .ip = w->ip, .exact = w->exact };
 		if (w->full)
 			get_regs(w, &w->full[n - 1]);
+		if (w->full && n < max)
+			w->full[n].ip = 0;
 		row = p.kind == SPACE_OBJECT ? cfi_find(p.object, p.address - !w->exact) : NULL;
 		/* the handler returns to the first byte of the signal's frame, and there is no call
 		 * before it */

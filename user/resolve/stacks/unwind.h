@@ -10,6 +10,7 @@
 #ifndef CT_UNWIND_H
 #define CT_UNWIND_H
 
+#include "../../../wire/cudatrace.h"
 #include "space.h"
 #include "../../../wire/cudatrace.h"
 
@@ -38,7 +39,8 @@ struct unwind_regs {
 /* Finds the frames of a thread with their registers, from the registers that the thread has now,
  * innermost first. copy: len bytes of its stack from regs->sp on; what is beyond them is read from
  * its memory. saved: return addresses that pending return probes replaced, outermost first. Returns
- * their number, at most max. */
+ * their number, at most max. If it is less, out[number].ip is the return address at which no frame was
+ * found, or 0. */
 int unwind_thread(struct space *, struct target *, const struct unwind_regs *regs, const void *copy,
 		  size_t len, const struct ct_saved *saved, int nsaved, struct unwind_regs *out,
 		  int max, uint32_t *flags);

@@ -477,6 +477,20 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 	return !a->npeers || now - a->stopped_ns > STOP_NS;
 }
 
+/* What agents have sent; what CUPTI keeps until it is asked is not known. */
+static uint64_t complete(struct source *s)
+{
+	const struct agent_source *a = s->priv;
+	uint64_t least = now_ns();
+
+	for (int i = 0; i < a->npeers; i++) {
+		uint64_t since = agent_peer_since(a->peers[i]);
+
+		least = since < least ? since : least;
+	}
+	return least;
+}
+
 static void stop(struct source *s)
 {
 	struct agent_source *a = s->priv;
@@ -537,6 +551,7 @@ const struct source_ops source_agent = {
 	.start = start,
 	.fds = fds,
 	.drain = drain,
+	.complete = complete,
 	.stop = stop,
 	.losses = losses,
 	.status = status,

@@ -19,13 +19,13 @@
 
 #define NAME_MAX_LEN 255
 
-struct entry {
+struct cupti_name {
 	uint16_t cbid;
 	uint8_t domain;
 	char *name;
 };
 struct agent_funcs {
-	struct entry entries[AGENT_FUNCS_MAX];
+	struct cupti_name entries[AGENT_FUNCS_MAX];
 	int n;
 };
 
@@ -104,7 +104,7 @@ int agent_funcs_row(enum agent_domain domain, const char *name, int cuda,
 	return row;
 }
 
-static enum agent_funcs_which which(const struct agent_funcs *f, const struct entry *e)
+static enum agent_funcs_which which(const struct agent_funcs *f, const struct cupti_name *e)
 {
 	int version, other, earlier = 0;
 	size_t len = without_version(e->name, &version);
@@ -112,7 +112,7 @@ static enum agent_funcs_which which(const struct agent_funcs *f, const struct en
 	if (e->domain != AGENT_RUNTIME || !version)
 		return AGENT_FUNCS_ONLY;
 	for (int i = 0; i < f->n; i++) {
-		const struct entry *x = &f->entries[i];
+		const struct cupti_name *x = &f->entries[i];
 
 		if (x->domain != AGENT_RUNTIME || strncmp(x->name, e->name, len) ||
 		    without_version(x->name, &other) != len)
@@ -188,7 +188,7 @@ int agent_funcs_send(const struct agent_funcs *f, const struct capture_plan *pla
 	int err = msg ? 0 : -ENOMEM;
 
 	for (int i = 0; i < f->n && !err; i++) {
-		const struct entry *e = &f->entries[i];
+		const struct cupti_name *e = &f->entries[i];
 		struct agent_func out = { .cbid = e->cbid, .domain = e->domain };
 		bool per_thread;
 		int row = agent_funcs_row(e->domain, e->name, cuda_of(cupti), which(f, e),

@@ -13,14 +13,16 @@
 
 #include "../again.h"
 #include "agent_inbox.h"
+#include "../../util/now.h"
 #include "../../util/thread.h"
 
 #define FULL_MS 2 /* between two looks whether there is room again */
 
 struct message {
 	struct message *next;
-	size_t sent; /* bytes that the peer sent */
-	size_t len;  /* of bytes[] */
+	uint64_t at_ns; /* when it came */
+	size_t sent;	/* bytes that the peer sent */
+	size_t len;	/* of bytes[] */
 	char bytes[];
 };
 
@@ -111,6 +113,7 @@ static void *run(void *arg)
 		m = malloc(sizeof(*m) + ((size_t)n < b->message_max ? (size_t)n : b->message_max));
 		if (!m)
 			break;
+		m->at_ns = now_ns();
 		m->sent = (size_t)n;
 		m->len = m->sent < b->message_max ? m->sent : b->message_max;
 		memcpy(m->bytes, room, m->len);
@@ -169,6 +172,16 @@ void agent_inbox_close(struct agent_inbox *b)
 int agent_inbox_fd(const struct agent_inbox *b)
 {
 	return b->ready;
+}
+
+uint64_t agent_inbox_since(struct agent_inbox *b)
+{
+	uint64_t since;
+
+	pthread_mutex_lock(&b->lock);
+	since = b->first ? b->first->at_ns : UINT64_MAX;
+	pthread_mutex_unlock(&b->lock);
+	return since;
 }
 
 ssize_t agent_inbox_take(struct agent_inbox *b, void *msg)

@@ -21,6 +21,8 @@ struct agent_inbox;
 struct agent_inbox *agent_inbox_open(int fd, size_t message_max, size_t max_bytes);
 void agent_inbox_close(struct agent_inbox *); /* takes NULL; what is there is dropped */
 /* Readable while there is something to take. */
+/* When the oldest message came that waits (CLOCK_MONOTONIC); UINT64_MAX: none does. */
+uint64_t agent_inbox_since(struct agent_inbox *);
 int agent_inbox_fd(const struct agent_inbox *);
 /* The next message, whole, in a buffer of message_max bytes. Returns its size as it was sent
  * (larger than message_max: cut), 0 when the peer has gone and all was taken, -EAGAIN when there

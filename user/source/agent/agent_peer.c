@@ -31,8 +31,9 @@ struct agent_peer {
 	uint32_t kinds;	      /* of these kinds: enum agent_kind */
 	bool left;	      /* gone without a word, while it ran */
 	uint32_t cupti_version, driver_version;
-	char *msg;	 /* MEET_MSG_MAX: the message at work */
-	size_t size, at; /* at: the next record in it; 0: no message */
+	char *msg;	       /* MEET_MSG_MAX: the message at work */
+	size_t size, at;       /* at: the next record in it; 0: no message */
+	uint64_t since_msg_ns; /* how long the message at work had waited: since then */
 };
 
 struct agent_peer *agent_peer_open(int fd, const struct agent_conn_who *who,
@@ -69,7 +70,7 @@ void agent_peer_close(struct agent_peer *p)
 	free(p);
 }
 
-static void end(struct agent_peer *p)
+static void end_peer(struct agent_peer *p)
 {
 	p->state = PEER_ENDED;
 	p->at = 0;
@@ -79,7 +80,7 @@ static void mistrust(struct agent_peer *p, const char *why)
 {
 	msg_warn("process %d: its agent sent invalid data (%s): the agent is ignored",
 		 (int)p->conn.pid, why);
-	end(p);
+	end_peer(p);
 }
 
 /* ---- to the agent ---- */
@@ -147,7 +148,7 @@ static void hello(struct agent_peer *p)
 	if (!p->inbox) {
 		msg_error("process %d: not enough memory for its agent: the agent is ignored",
 			  (int)p->conn.pid);
-		end(p);
+		end_peer(p);
 		return;
 	}
 	p->state = PEER_NAMES;
@@ -176,7 +177,7 @@ static void names(struct agent_peer *p)
 		msg_warn("process %d: its agent does not accept its settings: the agent is "
 			 "ignored, and what its devices do is not shown",
 			 (int)p->conn.pid);
-		end(p);
+		end_peer(p);
 	}
 	agent_funcs_close(p->funcs);
 	p->funcs = NULL;
@@ -223,7 +224,7 @@ static void bye(struct agent_peer *p, struct agent_totals *t)
 		msg_warn("process %d: CUPTI did not end within its time: calls may stay a little "
 			 "slower until the program ends",
 			 (int)p->conn.pid);
-	end(p);
+	end_peer(p);
 }
 
 /* ---- records ---- */
@@ -346,6 +347,7 @@ static int receive(struct agent_peer *p)
 	int fd = -1;
 	ssize_t n;
 
+	p->since_msg_ns = p->inbox ? agent_inbox_since(p->inbox) : UINT64_MAX;
 	if (p->inbox)
 		n = agent_inbox_take(p->inbox, p->msg);
 	else
@@ -366,7 +368,7 @@ static int receive(struct agent_peer *p)
 				 (int)p->conn.pid);
 		else
 			msg_verb("process %d: the agent is gone without a word", (int)p->conn.pid);
-		end(p);
+		end_peer(p);
 		return 0;
 	}
 	p->size = (size_t)n;
@@ -447,6 +449,11 @@ bool agent_peer_failed(const struct agent_peer *p)
 const struct agent_conn *agent_peer_conn(const struct agent_peer *p)
 {
 	return &p->conn;
+}
+
+uint64_t agent_peer_since(const struct agent_peer *p)
+{
+	return p->at ? p->since_msg_ns : p->inbox ? agent_inbox_since(p->inbox) : UINT64_MAX;
 }
 
 int agent_peer_fd(const struct agent_peer *p)

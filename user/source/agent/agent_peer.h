@@ -36,6 +36,8 @@ enum peer_state agent_peer_state(const struct agent_peer *);
 bool agent_peer_failed(const struct agent_peer *); /* ended without ever having run */
 const struct agent_conn *agent_peer_conn(const struct agent_peer *);
 /* What is readable when there is something to drain: another one once it has greeted. */
+/* Since when a message of the agent has waited (CLOCK_MONOTONIC); UINT64_MAX: none does. */
+uint64_t agent_peer_since(const struct agent_peer *);
 int agent_peer_fd(const struct agent_peer *);
 
 #endif

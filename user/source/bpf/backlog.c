@@ -144,7 +144,7 @@ static void *run(void *ctx)
 	return NULL;
 }
 
-static void end(struct backlog *b)
+static void end_reading(struct backlog *b)
 {
 	struct chunk *next;
 
@@ -173,7 +173,7 @@ struct backlog *backlog_open(struct ring *ring, enum backlog_when when, uint64_t
 	b->stop_fd = eventfd(0, EFD_CLOEXEC);
 	b->own = new_chunk(b);
 	if (b->stop_fd < 0 || !b->own || thread_start(&b->thread, "ct-backlog", 0, run, b)) {
-		end(b);
+		end_reading(b);
 		return NULL;
 	}
 	return b;
@@ -237,5 +237,5 @@ void backlog_close(struct backlog *b)
 	pthread_mutex_unlock(&b->lock);
 	eventfd_write(b->stop_fd, 1);
 	pthread_join(b->thread, NULL);
-	end(b);
+	end_reading(b);
 }

@@ -104,6 +104,11 @@ static int source_drain(struct source *s, emit_fn emit, void *ctx)
 	return bpf_drain(s->priv, emit, ctx);
 }
 
+static uint64_t source_complete(struct source *s)
+{
+	return ((struct bpf_source *)s->priv)->complete_ns;
+}
+
 static int source_pending(struct source *s, uint64_t min_age_ns, emit_fn emit, void *ctx)
 {
 	return bpf_drain_pending(s->priv, min_age_ns, emit, ctx);
@@ -226,6 +231,7 @@ const struct source_ops source_bpf = {
 	.start = source_start,
 	.fds = source_fds,
 	.drain = source_drain,
+	.complete = source_complete,
 	.stop = source_stop,
 	.losses = source_losses,
 	.status = source_status,

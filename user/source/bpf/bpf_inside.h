@@ -78,8 +78,9 @@ struct bpf_source {
 	struct backlog *backlog;	 /* between the ring and drain() */
 	struct call_counts *call_counts; /* NULL: no calls are counted in the kernel */
 	uint64_t received, calls, malformed, safe_ns;
-	uint64_t swept; /* losses after which the counts of ended processes were looked for */
-	void *inflight; /* records of the calls that had not returned when tracing ended */
+	uint64_t complete_ns; /* all that ended before it was handed out */
+	uint64_t swept;	      /* losses after which the counts of ended processes were looked for */
+	void *inflight;	      /* records of the calls that had not returned when tracing ended */
 	size_t inflight_len;
 	/* during drain() */
 	emit_fn emit;

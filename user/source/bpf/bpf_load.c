@@ -202,6 +202,7 @@ static void configure(struct bpf_source *b)
 		       !plan->device.kinds;
 	/* a program that is started here waits for its probes */
 	config->images = !plan->cmd && !plan->threads;
+	config->reach = plan->threads;
 	config->ns_inum = pid_ns_inum();
 }
 

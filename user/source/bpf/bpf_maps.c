@@ -11,6 +11,7 @@
 #include <bpf/libbpf.h>
 
 #include "../../util/types.h"
+#include "../../../wire/cudatrace.h"
 #include "../../../wire/control.h"
 #include "cudatrace.skel.h" /* behind control.h, whose structs it holds */
 #include "bpf_maps.h"

@@ -144,6 +144,8 @@ out:
 			 f->scan.version % 1000 / 10,
 			 f->scan.role == ELF_STATIC ? ", linked statically" : "");
 	b->loaded |= !err && pid;
+	/* a call of the file's functions may have begun while its probes were placed */
+	b->skel->data->reach_round++;
 	return err;
 }
 

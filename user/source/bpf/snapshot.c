@@ -136,6 +136,27 @@ static int gather_processes(struct snapshot *s, const struct snapshot_from *from
 
 /* ---- threads ---- */
 
+enum snapshot_began snapshot_began(const struct snapshot_thread *t, uint64_t sp, bool exact)
+{
+	size_t n = t->nreach < CT_REACHES ? t->nreach : CT_REACHES;
+	bool noted = false;
+
+	for (int i = 0; i < CT_MAX_FRAMES; i++)
+		if (t->calls[i] && (exact ? t->calls[i] == sp : t->calls[i] > sp))
+			return SNAPSHOT_SINCE;
+	for (size_t i = 0; i < n; i++) {
+		const struct ct_reach *r = &t->reach[i];
+
+		/* sp may be the end of the stack itself */
+		if (sp - 1 < r->start || sp - 1 >= r->end)
+			continue;
+		noted = true;
+		if (r->sp > sp - exact)
+			return SNAPSHOT_SINCE;
+	}
+	return !noted && t->nreach > CT_REACHES ? SNAPSHOT_UNKNOWN : SNAPSHOT_BEFORE;
+}
+
 bool snapshot_in_code(const struct snapshot_process *p, uint64_t addr)
 {
 	for (size_t i = 0; i < p->ncode; i++)
@@ -278,15 +299,41 @@ static void read_stack(struct work *w, struct snapshot_thread *t, struct target 
 	t->len = len;
 }
 
-static void take_probed(struct snapshot_thread *t, const struct ct_thread *r)
+static int by_place(const void *a, const void *b)
+{
+	const struct ct_saved *x = a, *y = b;
+
+	return x->sp > y->sp ? -1 : x->sp < y->sp;
+}
+
+static bool has_saved(const struct snapshot_thread *t, uint64_t sp)
+{
+	for (int i = 0; i < t->nsaved; i++)
+		if (t->saved[i].sp == sp)
+			return true;
+	return false;
+}
+
+/* Adds the return addresses of another moment. */
+static void take_saved(struct snapshot_thread *t, const struct ct_thread *r)
 {
 	uint32_t n = r->p.nsaved < CT_MAX_FRAMES ? r->p.nsaved : CT_MAX_FRAMES;
+	bool first = !t->nsaved;
 
-	t->begun_ns = r->p.begun_ns;
+	for (uint32_t i = n; i-- > 0;)
+		if (first || !has_saved(t, r->p.saved[i].sp))
+			t->saved[t->nsaved++] = r->p.saved[i];
+	if (!first && t->nsaved)
+		qsort(t->saved, (size_t)t->nsaved, sizeof(t->saved[0]), by_place);
+}
+
+static void take_probed(struct snapshot_thread *t, const struct ct_thread *r)
+{
 	memcpy(t->calls, r->p.calls, sizeof(t->calls));
-	for (uint32_t i = 0; i < n; i++)
-		t->saved[i] = r->p.saved[n - 1 - i];
-	t->nsaved = (int)n;
+	memcpy(t->reach, r->p.reach, sizeof(t->reach));
+	t->nreach = r->p.nreach;
+	memcpy(t->ending, r->p.ending, sizeof(r->p.ending));
+	take_saved(t, r);
 }
 
 static void take_regs(struct snapshot_thread *t, const struct ct_thread *r)
@@ -339,13 +386,20 @@ static ssize_t read_threads(struct work *w, struct ct_thread **rows)
 }
 
 /* Does what was read of a thread belong together? What was read of one off the CPU does if it
- * has not run since; a sample is of one moment, and what is known of the calls was true then if
- * it was before and is after. */
+ * has not run since. A sample is of one moment, and how far out calls have begun is of a later one: a call
+ * that the sample shows, and that none has begun outside of until then, is as old as it seemed. */
 static bool still(const struct snapshot_thread *t, const struct ct_thread *r)
 {
-	if (t->sampled)
-		return r->p.begun_ns == t->begun_ns && r->p.calls[0] == t->calls[0];
-	return !r->h.running && r->h.switches == t->switches;
+	return t->sampled || (!r->h.running && r->h.switches == t->switches);
+}
+
+/* What was noted of the thread by the moment behind its sample. */
+static void take_later(struct snapshot_thread *t, const struct ct_thread *r)
+{
+	memcpy(t->reach, r->p.reach, sizeof(t->reach));
+	t->nreach = r->p.nreach;
+	memcpy(&t->ending[2], r->p.ending, sizeof(r->p.ending));
+	take_saved(t, r);
 }
 
 static int confirm(struct work *w, struct snapshot_thread *read, size_t nread)
@@ -359,10 +413,13 @@ static int confirm(struct work *w, struct snapshot_thread *read, size_t nread)
 		const struct ct_thread *r =
 			err ? NULL : bsearch(&t->tid, rows, (size_t)n, sizeof(*rows), by_tid);
 
-		if (r && still(t, r))
+		if (r && still(t, r)) {
+			if (t->sampled)
+				take_later(t, r);
 			err = finish(w, t);
-		else
+		} else {
 			free(t->stack);
+		}
 	}
 	free(rows);
 	return err;

@@ -4,8 +4,8 @@
  * their registers and the stack that they use. Nothing is put into a process and nothing in it
  * notices: no signal, no EINTR.
  *
- * For that moment it is also known whether a thread is inside a call whose entry our probes saw:
- * see calls.
+ * For that moment it is also known whether a call of a thread began before our probes were placed: see
+ * snapshot_began().
  *
  * Two ways to a thread. One that is off the CPU has its registers in the kernel, where the
  * iterator ct_threads reads them; what is then read of its memory is good if it has not run
@@ -45,8 +45,7 @@ struct snapshot_thread {
 	const struct snapshot_process *process;
 	uint32_t tid;	 /* initial namespace */
 	pid_t shown_tid; /* ours */
-	/* the thread could not be read: of the members below only begun_ns, calls and saved are
-	 * known */
+	/* the thread could not be read: of the members below only calls, reach and saved are known */
 	bool missed;
 	bool sampled;	   /* by a perf event; else it was off the CPU */
 	uint64_t switches; /* not sampled: as long as it keeps them it is where it was */
@@ -54,12 +53,26 @@ struct snapshot_thread {
 	uint64_t regs[10]; /* as in struct ct_user_stack */
 	uint8_t *stack;	   /* memory from sp on */
 	size_t len;
-	/* of the calls that a probe of ours saw begin, the last one not inside another such, and
-	 * those under way inside it: the caller's stack pointer after the return; 0: none */
-	uint64_t begun_ns, calls[CT_MAX_FRAMES];
-	/* return addresses that return probes of any tracer replaced, outermost first */
-	struct ct_saved saved[CT_MAX_FRAMES];
+	/* of the calls under way that a probe of ours saw begin: the caller's stack pointer after
+	 * the return; 0: none */
+	uint64_t calls[CT_MAX_FRAMES];
+	/* how far out calls lie that began since all probes were placed, by stack. nreach above
+	 * CT_REACHES: some stacks are missing */
+	struct ct_reach reach[CT_REACHES];
+	uint32_t nreach;
+	/* Return addresses that return probes of any tracer replaced, outermost first. Of a thread that was sampled:
+	 * those of a moment before and of one after, since the calls may be shorter than that. */
+	struct ct_saved saved[2 * CT_MAX_FRAMES];
 	int nsaved;
+	/* return addresses of calls that are ending or have ended, of the same moments; sp 0: none */
+	struct ct_saved ending[4];
+};
+
+/* When did a call begin? */
+enum snapshot_began {
+	SNAPSHOT_BEFORE, /* before the probes were placed; it is still under way, if a stack shows it */
+	SNAPSHOT_SINCE,	  /* later; a call from before that had its frame there has ended */
+	SNAPSHOT_UNKNOWN, /* its frame is on a stack that was not noted */
 };
 
 struct snapshot {
@@ -83,6 +96,9 @@ struct snapshot_from {
  * any case. */
 int snapshot_take(struct snapshot *, const struct snapshot_from *);
 void snapshot_free(struct snapshot *);
+/* A call of the thread that its stack shows. sp: the caller's stack pointer after the return. Not exact:
+ * the largest address that is known to be below that. */
+enum snapshot_began snapshot_began(const struct snapshot_thread *, uint64_t sp, bool exact);
 /* Is it an address in the CUDA code that the process has mapped? */
 bool snapshot_in_code(const struct snapshot_process *, uint64_t addr);
 

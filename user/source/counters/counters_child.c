@@ -219,7 +219,7 @@ bool counters_child_wait(struct counters_child *c, int ms)
 	return c->ended;
 }
 
-static void end(struct counters_child *c)
+static void end_child(struct counters_child *c)
 {
 	if (c->pidfd >= 0)
 		syscall(SYS_pidfd_send_signal, c->pidfd, SIGKILL, NULL, 0);
@@ -233,7 +233,7 @@ void counters_child_close(struct counters_child *c)
 		close(c->fd);
 	c->fd = -1;
 	if (!c->ended && !counters_child_wait(c, CLOSE_MS)) {
-		end(c);
+		end_child(c);
 		/* A driver that does not release it would block us for ever. */
 		if (!counters_child_wait(c, CLOSE_MS))
 			msg_warn("the counters' helper (process %d) does not end: it is blocked in "

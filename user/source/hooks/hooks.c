@@ -69,6 +69,8 @@ struct hooks_source {
 	struct hooks_ring_counts gone; /* of processes that have ended */
 	bool loaded;		       /* a process that has ended had hooks */
 	uint64_t calls, unfinished, stopped_ns;
+	/* what ended before the first moment was handed out; before the second one: when the batch is */
+	uint64_t complete_ns, batch_ns;
 	unsigned int started;
 	bool reported, inner, ended;
 };
@@ -640,7 +642,11 @@ static int gather(struct hooks_source *h)
 		err = hooks_batch_add(h->batch, &t.hole.h);
 	if (err >= 0)
 		err = hooks_without_tell(h->without, false, h->batch);
-	return err < 0 ? err : hooks_reader_read(h->reader, h->batch);
+	if (err < 0)
+		return err;
+	err = hooks_reader_read(h->reader, h->batch);
+	h->batch_ns = hooks_reader_complete(h->reader);
+	return err;
 }
 
 #define ASKED 2		/* of emit_batch(): programs wait for answers */
@@ -695,6 +701,8 @@ static int emit_batch(struct source *s, emit_fn emit, void *ctx)
 		if (err)
 			return err;
 	}
+	if (!err && h->batch_ns > h->complete_ns)
+		h->complete_ns = h->batch_ns;
 	return err;
 }
 
@@ -855,6 +863,11 @@ static int fds(struct source *s, int *fd, int max)
 		return 1;
 	fd[1] = hooks_without_fd(h->without);
 	return 2;
+}
+
+static uint64_t complete(struct source *s)
+{
+	return ((struct hooks_source *)s->priv)->complete_ns;
 }
 
 static void set_phase(struct hooks_source *h, enum ct_phase phase)
@@ -1097,6 +1110,7 @@ const struct source_ops source_hooks = {
 	.asked = true,
 	.fds = fds,
 	.drain = drain,
+	.complete = complete,
 	.stop = stop,
 	.losses = losses,
 	.status = status,

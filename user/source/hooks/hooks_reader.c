@@ -26,7 +26,8 @@
 struct segment {
 	struct hooks_ring *ring; /* NULL: it was removed */
 	uint32_t block;
-	uint32_t bytes; /* that follow: what hooks_ring_move() made */
+	uint32_t bytes;	   /* that follow: what hooks_ring_move() made */
+	uint64_t whole_ns; /* what was written before then is in segments before this one */
 };
 
 #define SEGMENT_ROOM (sizeof(struct segment) + HOOKS_PACKED_MAX(HOOKS_RECORD_MAX))
@@ -48,6 +49,7 @@ struct hooks_reader {
 	uint64_t max_bytes;
 	struct chunk *own; /* of who takes */
 	uint64_t taken;	   /* segments */
+	uint64_t taken_ns; /* what was written before then was taken */
 	int wanted;	   /* atomic: somebody waits for the lock */
 	bool threaded;
 	pthread_t thread;
@@ -57,6 +59,7 @@ struct hooks_reader {
 	size_t nrings;
 	struct chunk *first, *final, *spare;
 	uint64_t bytes, moved; /* of the queue's chunks; segments */
+	uint64_t whole_ns;     /* when a look began after which no ring had anything from before */
 	bool stop;
 };
 
@@ -130,7 +133,7 @@ static struct chunk *room(struct hooks_reader *r)
 static ssize_t move(struct hooks_reader *r, struct ring_place *p, uint32_t block, bool last)
 {
 	struct chunk *c = room(r);
-	struct segment s = { .ring = p->ring, .block = block };
+	struct segment s = { .ring = p->ring, .block = block, .whole_ns = r->whole_ns };
 	size_t most;
 	char *to;
 
@@ -152,6 +155,7 @@ static ssize_t move(struct hooks_reader *r, struct ring_place *p, uint32_t block
  * that a block may soon be full: another look is due at once; *any: whether anything was. */
 static bool move_some(struct hooks_reader *r, bool *any)
 {
+	uint64_t begun_ns = now_ns();
 	bool rush = false;
 
 	*any = false;
@@ -171,6 +175,9 @@ static bool move_some(struct hooks_reader *r, bool *any)
 			rush |= n > (ssize_t)SEGMENT_BYTES / 2;
 			yield(r);
 		}
+	/* what filled its segment may have left something */
+	if (!rush)
+		r->whole_ns = begun_ns;
 	return rush;
 }
 
@@ -344,9 +351,13 @@ static bool refill(struct hooks_reader *r, bool *looked)
 
 	lock(r);
 	if (!filled(r) && !*looked) {
+		uint64_t begun_ns = now_ns();
+
 		*looked = true; /* at all of it, if there was room in the queue */
 		for (size_t i = 0; i < r->nrings; i++)
 			*looked &= move_ring(r, &r->rings[i], false);
+		if (*looked)
+			r->whole_ns = begun_ns;
 	}
 	c = filled(r);
 	if (c) {
@@ -363,7 +374,7 @@ static bool refill(struct hooks_reader *r, bool *looked)
 }
 
 /* One segment. 1: it was taken; 0: there is none; or -ENOMEM. */
-static int take(struct hooks_reader *r, struct hooks_batch *batch, bool *looked)
+static int take_segment(struct hooks_reader *r, struct hooks_batch *batch, bool *looked)
 {
 	struct segment s;
 	const char *from;
@@ -377,7 +388,18 @@ static int take(struct hooks_reader *r, struct hooks_batch *batch, bool *looked)
 		err = hooks_ring_take(s.ring, s.block, from + sizeof(s), s.bytes, batch);
 	r->own->pos += sizeof(s) + s.bytes;
 	r->taken++;
+	r->taken_ns = s.whole_ns;
 	return err == -ENOMEM ? err : 1;
+}
+
+uint64_t hooks_reader_complete(struct hooks_reader *r)
+{
+	uint64_t ns;
+
+	lock(r);
+	ns = r->taken != r->moved ? r->taken_ns : r->nrings ? r->whole_ns : now_ns();
+	unlock(r);
+	return ns;
 }
 
 int hooks_reader_read(struct hooks_reader *r, struct hooks_batch *batch)
@@ -386,7 +408,7 @@ int hooks_reader_read(struct hooks_reader *r, struct hooks_batch *batch)
 	int n = 1;
 
 	while (n > 0 && !hooks_batch_full(batch))
-		n = take(r, batch, &looked);
+		n = take_segment(r, batch, &looked);
 	return n;
 }
 
@@ -408,7 +430,7 @@ int hooks_reader_last(struct hooks_reader *r, struct hooks_ring *ring, struct ho
 		while (n > 0 && r->taken < until) {
 			if (hooks_batch_full(batch))
 				return 1;
-			n = take(r, batch, &looked);
+			n = take_segment(r, batch, &looked);
 		}
 		if (n < 0)
 			return n;

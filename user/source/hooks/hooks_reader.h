@@ -23,6 +23,8 @@ int hooks_reader_add(struct hooks_reader *, struct hooks_ring *);
 /* It is not touched any more, and may be closed. What is in the queue of it is dropped. */
 void hooks_reader_remove(struct hooks_reader *, struct hooks_ring *);
 
+/* All that was written before this moment (CLOCK_MONOTONIC, ns) was taken. */
+uint64_t hooks_reader_complete(struct hooks_reader *);
 /* Takes what was written before the call, of all rings, at most until the batch is full. 0; 1: there may
  * be more; -ENOMEM. A ring that makes no sense is left (hooks_ring_turned_bad()). */
 int hooks_reader_read(struct hooks_reader *, struct hooks_batch *);

@@ -29,7 +29,7 @@
 
 /* ---- the batch ---- */
 
-struct entry {
+struct batch_record {
 	uint64_t end_ns;
 	size_t at;
 	uint32_t n; /* the order in which they were added */
@@ -37,7 +37,7 @@ struct entry {
 struct hooks_batch {
 	char *bytes;
 	size_t len, cap;
-	struct entry *entries;
+	struct batch_record *entries;
 	size_t n, room, next;
 	size_t sorted; /* entries that are: what comes while they are handed out comes behind them */
 };
@@ -67,7 +67,7 @@ int hooks_batch_add(struct hooks_batch *b, const struct ct_hdr *h)
 	    !array_fit(b->entries, b->room, b->n + 1))
 		return -ENOMEM;
 	memcpy(b->bytes + b->len, h, h->size);
-	b->entries[b->n] = (struct entry){ h->end_ns, b->len, (uint32_t)b->n };
+	b->entries[b->n] = (struct batch_record){ h->end_ns, b->len, (uint32_t)b->n };
 	b->len += h->size;
 	b->n++;
 	return 0;
@@ -75,7 +75,7 @@ int hooks_batch_add(struct hooks_batch *b, const struct ct_hdr *h)
 
 static int by_end(const void *a, const void *b)
 {
-	const struct entry *x = a, *y = b;
+	const struct batch_record *x = a, *y = b;
 
 	if (x->end_ns != y->end_ns)
 		return x->end_ns < y->end_ns ? -1 : 1;
@@ -85,7 +85,7 @@ static int by_end(const void *a, const void *b)
 int hooks_batch_emit(struct hooks_batch *b, emit_fn emit, void *ctx)
 {
 	while (b->next < b->n) {
-		const struct entry *e;
+		const struct batch_record *e;
 		int err;
 
 		if (b->next == b->sorted) {

@@ -399,7 +399,7 @@ static void ended(struct hooks_without *w, const struct record *r)
 		p->ended_ns = r->time_ns;
 }
 
-static void take(struct hooks_without *w, const struct record *r)
+static void learn_of_task(struct hooks_without *w, const struct record *r)
 {
 	switch (r->what) {
 	case FORK: forked(w, r); break;
@@ -419,7 +419,7 @@ static void read_records(struct hooks_without *w, bool last)
 	if (w->n > 1)
 		qsort(w->records, w->n, sizeof(*w->records), by_time);
 	while (n < w->n && w->records[n].time_ns < until)
-		take(w, &w->records[n++]);
+		learn_of_task(w, &w->records[n++]);
 	w->n -= n;
 	if (n && w->n)
 		memmove(w->records, w->records + n, w->n * sizeof(*w->records));

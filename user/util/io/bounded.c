@@ -247,7 +247,7 @@ static struct worker *worker_make(void)
 /* ---- jobs ---- */
 
 /* A worker that has nothing to do; made if there is none. */
-static int take(uint32_t owner, struct worker **w)
+static int take_worker(uint32_t owner, struct worker **w)
 {
 	const struct held *h;
 	bool refused;
@@ -324,7 +324,7 @@ int bounded_run(struct bounded_job *job, uint32_t owner, unsigned int limit_ms)
 {
 	uint32_t was = STATE_IDLE;
 	struct worker *w;
-	int err = take(owner, &w);
+	int err = take_worker(owner, &w);
 
 	if (err)
 		return err;

@@ -15,8 +15,8 @@
 
 #define FILES_MAX 2 /* that can be there: what is written, and what it takes the place of */
 
-/* What the watcher is told. */
-struct told {
+/* What the watcher gets of a file that is being written. */
+struct watched_file {
 	bool whole; /* nothing is to be removed */
 	dev_t dev;
 	ino_t ino;
@@ -29,7 +29,7 @@ static int teller = -1; /* of the watcher that there is */
 static void watch(int fd, struct safe_place *place)
 {
 	static const int deaf[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP };
-	struct told files[FILES_MAX], t;
+	struct watched_file files[FILES_MAX], t;
 	int nfiles = 0;
 	struct stat is;
 	ssize_t n;
@@ -85,7 +85,7 @@ void unfinished_open(struct unfinished *u, const char *path)
 
 void unfinished_begun(int fd, const char *name)
 {
-	struct told t = { .whole = false };
+	struct watched_file t = { .whole = false };
 	struct stat st;
 
 	if (teller < 0 || fstat(fd, &st) || (name && strlen(name) > NAME_MAX))
@@ -101,7 +101,8 @@ void unfinished_close(struct unfinished *u, bool whole)
 {
 	if (u->fd < 0)
 		return;
-	if (whole && write(u->fd, &(struct told){ .whole = true }, sizeof(struct told)) < 0)
+	if (whole &&
+	    write(u->fd, &(struct watched_file){ .whole = true }, sizeof(struct watched_file)) < 0)
 		whole = false;
 	close(u->fd);
 	teller = u->fd = -1;
