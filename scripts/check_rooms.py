@@ -66,7 +66,7 @@ MAY_INCLUDE = {
                 'user/source/hooks user/source/inject user/source/nvtx user/source/probe user/stat user/stuck user/top '
                 'user/trace user/util user/util/io user/util/option user/util/table user/util/whole wire',
     'user/cli/options': 'user/api user/export/otlp user/flow user/proc user/request user/stages user/util user/util/io user/util/option wire',
-    'user/compare': 'user/api user/util user/util/io user/util/table',
+    'user/compare': 'user/api user/render user/util user/util/io user/util/table',
     'user/event': 'user/api user/util user/util/table wire',
     'user/event/holes': 'user/event user/util user/util/table',
     'user/event/join': 'user/event user/event/holes user/util user/util/table',
@@ -87,8 +87,8 @@ MAY_INCLUDE = {
     'user/export/slice': 'user/event user/flow user/util user/util/table',
     'user/export/stacks': 'user/event/scopes user/export/slice user/flow user/util user/util/io user/util/table',
     'user/flow': 'user/event user/event/holes user/event/scopes user/util user/util/io user/util/table wire',
-    'user/mem': 'user/event user/event/holes user/event/memory user/event/scopes user/flow user/mem/viz user/util user/util/io '
-                'user/util/option user/util/table',
+    'user/mem': 'user/event user/event/holes user/event/memory user/event/scopes user/flow user/mem/viz user/render user/util '
+                'user/util/io user/util/option user/util/table',
     'user/mem/viz': 'user/event/memory user/util user/util/io user/util/table',
     'user/metrics': 'user/api user/event user/event/holes user/util/io user/util/table',
     'user/nccl': 'user/proc user/util user/util/io user/util/table',

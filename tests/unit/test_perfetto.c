@@ -775,15 +775,16 @@ static int64_t use(struct inuse *u, uint32_t pid, const char *name, uint64_t add
 	static uint64_t now_ns = 10000; /* each call comes after the one before */
 	struct process proc = { .pid = pid };
 	struct made_call m;
-	struct event ev = { .proc = &proc, .device = 3 };
+	struct event ev = { .proc = &proc, .device = 3, .context_handle = 0xc0 };
 	uint32_t device = 99;
 	struct ct_hdr *h;
 	int64_t delta;
 
 	make_nmemory = 0;
 	make_mem(0x1000, &address, sizeof(address));
-	ev.rec = strstr(name, "Free") ? &make_call(&m, name, CT_CALL, 0, ret, address)->h
-				      : &make_call(&m, name, CT_CALL, 0, ret, U(0x1000), size)->h;
+	ev.rec = strstr(name, "Free") || strstr(name, "Destroy")
+			 ? &make_call(&m, name, CT_CALL, 0, ret, address)->h
+			 : &make_call(&m, name, CT_CALL, 0, ret, U(0x1000), size)->h;
 	h = (struct ct_hdr *)ev.rec;
 	h->pid = pid;
 	h->start_ns = now_ns++;
@@ -821,6 +822,18 @@ static void test_in_use(void)
 	inuse_close(u);
 }
 
+/* What a context held is gone with it, and memory that comes again at such an address is new. */
+static void test_in_use_context(void)
+{
+	struct inuse *u = inuse_open();
+
+	CHECK_EQ(10, use(u, 1, "cuMemAlloc_v2", 0x100, 10, 0));
+	CHECK_EQ(20, use(u, 1, "cuMemAlloc_v2", 0x200, 20, 0));
+	CHECK_EQ(-30, use(u, 1, "cuCtxDestroy_v2", 0xc0, 0, 0));
+	CHECK_EQ(10, use(u, 1, "cuMemAlloc_v2", 0x100, 10, 0));
+	inuse_close(u);
+}
+
 int main(void)
 {
 	RUN(test_order);
@@ -829,6 +842,7 @@ int main(void)
 	RUN(test_much);
 	RUN(test_many_tracks);
 	RUN(test_in_use);
+	RUN(test_in_use_context);
 	RUN(test_chrome);
 	RUN(test_chrome_scopes);
 	RUN(test_steps);

@@ -16,7 +16,7 @@ static uint32_t hash_of(const struct site *s)
 				   (uint64_t)s->stack << 32 | s->func);
 }
 
-static void add(struct site *to, const struct site *one)
+static void site_add(struct site *to, const struct site *one)
 {
 	if (!to->n || one->took_ns > to->took_ns) {
 		to->at_ns = one->at_ns;
@@ -56,7 +56,7 @@ int hits_add(struct hits *h, const struct site *one, const char *name)
 			s = have;
 	}
 	if (!s && h->nsites >= SITES_MAX) {
-		add(&h->others, one);
+		site_add(&h->others, one);
 		return 0;
 	}
 	if (!s) {
@@ -65,7 +65,7 @@ int hits_add(struct hits *h, const struct site *one, const char *name)
 			return -ENOMEM;
 		h->buckets[at & mask] = (uint8_t)h->nsites;
 	}
-	add(s, one);
+	site_add(s, one);
 	return 0;
 }
 

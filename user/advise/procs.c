@@ -44,7 +44,7 @@ static struct advise_process *new_proc(struct procs *ps, const struct event *ev,
 	return p;
 }
 
-/* A process that is known before its start is becomes the one with the start. */
+/* A process may be known before the time of its start is known: it gets that time then, and is no other one. */
 struct advise_process *procs_find(struct procs *ps, const struct event *ev)
 {
 	uint32_t pid = ev->rec->pid, start = (uint32_t)(ev->proc->start_boottime_ns >> 10);

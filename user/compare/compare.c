@@ -111,7 +111,7 @@ static int make_keys(struct compare *c)
 	return err;
 }
 
-/* A condition is broken by one of its rows, and unknown when it is of all of them. */
+/* One row that breaks a condition is enough. It cannot be told only if it cannot be told of any row. */
 static void count(struct compare *c, const struct judge_expr *exprs, size_t nexprs)
 {
 	for (size_t i = 0; i < nexprs; i++) {

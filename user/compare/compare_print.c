@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../util/io/json.h"
+#include "../render/table.h"
 #include "../util/text.h"
 #include "compare_words.h"
 
@@ -80,12 +80,10 @@ static void name_text(struct out *o, const char *name, bool markdown)
 	struct text t = { 0 };
 
 	text_plain(&t, name, NAME_MAX_BYTES);
-	for (size_t i = 0; i < t.len && !t.bad; i++) {
-		if (markdown && strchr("|`<>*_[]&", t.s[i]))
-			out_fmt(o, "&#%d;", t.s[i]);
-		else
-			out_char(o, t.s[i]);
-	}
+	if (markdown)
+		table_markdown_text(o, t.s, t.len);
+	else
+		out_mem(o, t.s, t.len);
 	text_free(&t);
 }
 
@@ -99,50 +97,171 @@ static void markdown_name(struct out *o, const char *name)
 	name_text(o, name, true);
 }
 
+/* ---- tables ---- */
+
+/* What a table is about, and for. */
+#define SUMMARY 1u
+#define ROWS 2u
+#define CONDITIONS 4u
+#define MARKDOWN 8u
+#define ROWS_MARKDOWN 16u
+
+struct change_row {
+	const struct judge_change *k;
+	const struct compare_row *row; /* of ROWS; NULL: another */
+	const struct judge_result *r;  /* of CONDITIONS; NULL: another */
+};
+
+static const char *result_word(const struct judge_result *r)
+{
+	static const char *const words[] = { "pass", "fail", "noise", "unknown" };
+
+	return words[r->unknown ? 3 : r->hit ? 1 : r->noise ? 2 : 0];
+}
+
+static const char *unit_word(enum saved_unit unit)
+{
+	static const char *const units[] = {
+		[SAVED_UNIT_NUMBER] = "",     [SAVED_UNIT_NS] = "ns",
+		[SAVED_UNIT_BYTES] = "bytes", [SAVED_UNIT_SHARE] = "share",
+		[SAVED_UNIT_GBS] = "GB/s",
+	};
+
+	return units[unit];
+}
+
+static const char *json_name(const struct judge_change *k)
+{
+	return k->section == SAVED_SUMMARY ? saved_key_json(k->name) : k->name;
+}
+
+static double chance_of(const struct change_row *c)
+{
+	return c->r ? c->r->p : words_chance(c->k);
+}
+
+#define COLUMN(name, value)                                       \
+	static struct cell name(const void *row, const void *ctx) \
+	{                                                         \
+		const struct change_row *c = row;                 \
+                                                                  \
+		(void)ctx;                                        \
+		return value;                                     \
+	}
+#define SHOW(name, value)                                                               \
+	static const char *name(const void *row, const void *ctx, char buf[TABLE_CELL]) \
+	{                                                                               \
+		const struct change_row *c = row;                                       \
+                                                                                        \
+		(void)ctx;                                                              \
+		(void)buf;                                                              \
+		return value;                                                           \
+	}
+
+COLUMN(change_base, cell_real(c->k->base.median))
+COLUMN(change_new, cell_real(c->k->now.median))
+COLUMN(change_share, cell_real(c->k->change))
+COLUMN(change_base_noise, cell_real(c->k->base.spread))
+COLUMN(change_new_noise, cell_real(c->k->now.spread))
+COLUMN(change_chance, cell_real(chance_of(c)))
+COLUMN(change_name, cell_string(c->k->name))
+COLUMN(condition_text, cell_string(c->r->expr->text))
+COLUMN(condition_section, cell_string(saved_section_name(c->k->section)))
+COLUMN(condition_name, cell_string(json_name(c->k)))
+COLUMN(condition_field, cell_string(saved_field_name(c->k->field)))
+COLUMN(condition_unit, cell_string(unit_word(c->r->expr->unit)))
+COLUMN(condition_result, cell_string(result_word(c->r)))
+COLUMN(condition_estimate, cell_flag(c->r->unknown && c->r->estimate))
+SHOW(show_base, words_value(buf, TABLE_CELL, c->k->unit, c->k->base.median))
+SHOW(show_new, words_value(buf, TABLE_CELL, c->k->unit, c->k->now.median))
+SHOW(show_change, change(buf, TABLE_CELL, c->k->change))
+SHOW(show_noise, spread(buf, TABLE_CELL, c->k))
+SHOW(show_chance, chance(buf, TABLE_CELL, chance_of(c)))
+SHOW(show_key, saved_key_words(c->k->name))
+SHOW(show_key_name, c->k->name)
+SHOW(show_calls_base, words_value(buf, TABLE_CELL, SAVED_UNIT_NUMBER, c->row->calls.base.median))
+SHOW(show_calls_new, words_value(buf, TABLE_CELL, SAVED_UNIT_NUMBER, c->row->calls.now.median))
+SHOW(show_result, verdict_text(c->r))
+
+static const char *show_calls(const void *row, const void *ctx, char buf[TABLE_CELL])
+{
+	char a[32], b[32];
+
+	(void)ctx;
+	words_value(a, sizeof(a), SAVED_UNIT_NUMBER,
+		    ((const struct change_row *)row)->row->calls.base.median);
+	words_value(b, sizeof(b), SAVED_UNIT_NUMBER,
+		    ((const struct change_row *)row)->row->calls.now.median);
+	if (strcmp(a, b))
+		snprintf(buf, TABLE_CELL, "%s -> %s", a, b);
+	else
+		snprintf(buf, TABLE_CELL, "%s", a);
+	return buf;
+}
+
+static void write_what(struct out *o, const void *row, const void *ctx)
+{
+	(void)ctx;
+	words_of(o, ((const struct change_row *)row)->k, markdown_name);
+}
+
+#define DIGITS .json_digits = 12, .significant = true
+/* clang-format off */
+static const struct table_column columns[] = {
+	{ .key = "expression", .head = "Condition", .text = 1, .needs = CONDITIONS, .get = condition_text },
+	{ .key = "section", .needs = CONDITIONS, .get = condition_section },
+	{ .key = "name", .needs = CONDITIONS, .get = condition_name },
+	{ .key = "field", .needs = CONDITIONS, .get = condition_field },
+	{ .key = "unit", .needs = CONDITIONS, .get = condition_unit },
+	{ .head = "What", .text = 2, .needs = CONDITIONS, .write = write_what },
+	{ .head = "Summary", .text = 1, .width = -24, .needs = SUMMARY, .show = show_key },
+	{ .head = "Calls", .text = 1, .width = 17, .needs = ROWS, .unless = MARKDOWN, .show = show_calls },
+	{ .head = "Name", .text = 1, .needs = ROWS_MARKDOWN, .get = change_name },
+	{ .head = "Calls, base", .text = 2, .width = 12, .needs = ROWS_MARKDOWN, .show = show_calls_base },
+	{ .head = "Calls, new", .text = 3, .width = 12, .needs = ROWS_MARKDOWN, .show = show_calls_new },
+	{ .head = "Time, base", .text = 4, .width = 12, .needs = ROWS_MARKDOWN, .show = show_base },
+	{ .head = "Time, new", .text = 5, .width = 12, .needs = ROWS_MARKDOWN, .show = show_new },
+	{ .key = "base", .head = "Base", .text = 4, .width = 12, DIGITS, .unless = ROWS_MARKDOWN, .get = change_base, .show = show_base },
+	{ .key = "new", .head = "New", .text = 5, .width = 12, DIGITS, .unless = ROWS_MARKDOWN, .get = change_new, .show = show_new },
+	{ .key = "change", .head = "Change", .text = 6, .width = 10, DIGITS, .get = change_share, .show = show_change },
+	{ .head = "Noise", .text = 7, .width = 9, .unless = CONDITIONS, .show = show_noise },
+	{ .key = "base_noise", DIGITS, .unless = CONDITIONS, .get = change_base_noise },
+	{ .key = "new_noise", DIGITS, .unless = CONDITIONS, .get = change_new_noise },
+	{ .key = "p", .head = "p", .text = 8, .width = 8, DIGITS, .get = change_chance, .show = show_chance },
+	{ .key = "result", .head = "Result", .text = 9, .needs = CONDITIONS, .get = condition_result, .show = show_result },
+	{ .key = "estimate", .needs = CONDITIONS, .get = condition_estimate },
+	{ .head = "In --fail-if", .text = 9, .needs = SUMMARY, .show = show_key_name },
+	{ .head = "Name", .text = 9, .needs = ROWS, .unless = MARKDOWN, .get = change_name },
+};
+/* clang-format on */
+
+static struct table table_of(uint32_t have)
+{
+	return (struct table)TABLE_OF(
+		columns,
+		have | ((have & (ROWS | MARKDOWN)) == (ROWS | MARKDOWN) ? ROWS_MARKDOWN : 0), NULL);
+}
+
 /* ---- text ---- */
 
 static void text_changes(struct out *o, const struct compare *c)
 {
-	char a[32], b[32], d[32], s[32], p[32];
-	bool any = false;
+	const struct table summary = table_of(SUMMARY), rows = table_of(ROWS);
 
 	out_str(o, " What changed\n");
 	words_changes(o, c, "  ", plain_name);
-	out_fmt(o, "\n %-24s %12s %12s %10s %9s %8s  %s\n", "Summary", "Base", "New", "Change",
-		"Noise", "p", "In --fail-if");
-	for (size_t i = 0; i < c->nkeys; i++) {
-		const struct judge_change *k = &c->keys[i];
-
-		if (is_empty(k))
-			continue;
-		out_fmt(o, " %-24s %12s %12s %10s %9s %8s  %s\n", saved_key_words(k->name),
-			words_value(a, sizeof(a), k->unit, k->base.median),
-			words_value(b, sizeof(b), k->unit, k->now.median),
-			change(d, sizeof(d), k->change), spread(s, sizeof(s), k),
-			chance(p, sizeof(p), words_chance(k)), k->name);
-	}
-	for (size_t i = 0; i < c->nrows && i < TEXT_ROWS; i++) {
-		const struct compare_row *row = &c->rows[i];
-		char calls[80];
-
-		if (!any)
-			out_fmt(o, "\n %17s %12s %12s %10s %9s %8s  Name\n", "Calls", "Base", "New",
-				"Change", "Noise", "p");
-		any = true;
-		words_value(a, sizeof(a), SAVED_UNIT_NUMBER, row->calls.base.median);
-		words_value(b, sizeof(b), SAVED_UNIT_NUMBER, row->calls.now.median);
-		if (strcmp(a, b))
-			snprintf(calls, sizeof(calls), "%s -> %s", a, b);
-		else
-			snprintf(calls, sizeof(calls), "%s", a);
-		out_fmt(o, " %17s %12s %12s %10s %9s %8s  ", calls,
-			words_value(a, sizeof(a), SAVED_UNIT_NS, row->time.base.median),
-			words_value(b, sizeof(b), SAVED_UNIT_NS, row->time.now.median),
-			change(d, sizeof(d), row->time.change), spread(s, sizeof(s), &row->time),
-			chance(p, sizeof(p), words_chance(&row->time)));
-		name_text(o, row->time.name, false);
+	out_char(o, '\n');
+	table_text_heads(&summary, o);
+	for (size_t i = 0; i < c->nkeys; i++)
+		if (!is_empty(&c->keys[i]))
+			table_text_row(&summary, o, &(struct change_row){ .k = &c->keys[i] });
+	if (c->nrows) {
 		out_char(o, '\n');
+		table_text_heads(&rows, o);
 	}
+	for (size_t i = 0; i < c->nrows && i < TEXT_ROWS; i++)
+		table_text_row(&rows, o,
+			       &(struct change_row){ .k = &c->rows[i].time, .row = &c->rows[i] });
 	if (c->nrows + c->nothers > TEXT_ROWS)
 		out_fmt(o, " and %zu more\n", c->nrows + c->nothers - TEXT_ROWS);
 }
@@ -243,7 +362,8 @@ static void print_one(struct out *o, const struct compare *c, size_t nexprs)
 
 static void markdown_one(struct out *o, const struct compare *c, size_t nexprs)
 {
-	char a[32], b[32], d[32], s[32], p[32];
+	const struct table conditions = table_of(CONDITIONS | MARKDOWN),
+			   summary = table_of(SUMMARY | MARKDOWN), rows = table_of(ROWS | MARKDOWN);
 
 	out_str(o, "### cudatrace: ");
 	files(o, c, true);
@@ -251,70 +371,41 @@ static void markdown_one(struct out *o, const struct compare *c, size_t nexprs)
 		out_str(o, "\n**No verdict.**\n");
 	else
 		out_fmt(o, "\n**%zu of %zu conditions failed.**\n", c->regressions, nexprs);
-	if (c->results.n)
-		out_str(o, "\n| Condition | What | Base | New | Change | p | Result "
-			   "|\n|---|---|--:|--:|--:|--:|---|\n");
-	for (size_t i = 0; i < c->results.n; i++) {
-		const struct judge_result *r = &c->results.r[i];
-
-		out_str(o, "| ");
-		name_text(o, r->expr->text, true);
-		out_str(o, " | ");
-		words_of(o, &r->c, markdown_name);
-		out_fmt(o, " | %s | %s | %s | %s | %s |\n",
-			words_value(a, sizeof(a), r->c.unit, r->c.base.median),
-			words_value(b, sizeof(b), r->c.unit, r->c.now.median),
-			change(d, sizeof(d), r->c.change), chance(p, sizeof(p), r->p),
-			verdict_text(r));
+	if (c->results.n) {
+		out_char(o, '\n');
+		table_markdown_heads(&conditions, o);
 	}
+	for (size_t i = 0; i < c->results.n; i++)
+		table_markdown_row(&conditions, o,
+				   &(struct change_row){ .k = &c->results.r[i].c,
+							 .r = &c->results.r[i] });
 	out_str(o, "\nWhat changed:\n\n");
 	words_changes(o, c, "- ", markdown_name);
-	out_str(o, "\n| Summary | Base | New | Change | Noise | p | In --fail-if |\n"
-		   "|---|--:|--:|--:|--:|--:|---|\n");
-	for (size_t i = 0; i < c->nkeys; i++) {
-		const struct judge_change *k = &c->keys[i];
-
-		if (!is_empty(k))
-			out_fmt(o, "| %s | %s | %s | %s | %s | %s | %s |\n",
-				saved_key_words(k->name),
-				words_value(a, sizeof(a), k->unit, k->base.median),
-				words_value(b, sizeof(b), k->unit, k->now.median),
-				change(d, sizeof(d), k->change), spread(s, sizeof(s), k),
-				chance(p, sizeof(p), words_chance(k)), k->name);
+	out_char(o, '\n');
+	table_markdown_heads(&summary, o);
+	for (size_t i = 0; i < c->nkeys; i++)
+		if (!is_empty(&c->keys[i]))
+			table_markdown_row(&summary, o, &(struct change_row){ .k = &c->keys[i] });
+	if (c->nrows) {
+		out_char(o, '\n');
+		table_markdown_heads(&rows, o);
 	}
-	if (c->nrows)
-		out_str(o, "\n| Name | Calls, base | Calls, new | Time, base | Time, new | Change "
-			   "| Noise | p |\n"
-			   "|---|--:|--:|--:|--:|--:|--:|--:|\n");
-	for (size_t i = 0; i < c->nrows && i < TEXT_ROWS; i++) {
-		const struct compare_row *row = &c->rows[i];
-
-		out_str(o, "| ");
-		name_text(o, row->time.name, true);
-		out_fmt(o, " | %s | %s",
-			words_value(a, sizeof(a), SAVED_UNIT_NUMBER, row->calls.base.median),
-			words_value(b, sizeof(b), SAVED_UNIT_NUMBER, row->calls.now.median));
-		out_fmt(o, " | %s | %s | %s | %s | %s |\n",
-			words_value(a, sizeof(a), SAVED_UNIT_NS, row->time.base.median),
-			words_value(b, sizeof(b), SAVED_UNIT_NS, row->time.now.median),
-			change(d, sizeof(d), row->time.change), spread(s, sizeof(s), &row->time),
-			chance(p, sizeof(p), words_chance(&row->time)));
-	}
+	for (size_t i = 0; i < c->nrows && i < TEXT_ROWS; i++)
+		table_markdown_row(&rows, o,
+				   &(struct change_row){ .k = &c->rows[i].time,
+							 .row = &c->rows[i] });
 	out_char(o, '\n');
 	how_tested(o, c);
 }
 
 /* ---- JSON ---- */
 
-static void json_change(struct json *j, const char *key, const struct judge_change *c)
+static void json_change(struct json *j, const char *key, const struct judge_change *k)
 {
+	const struct table t = table_of(0);
+
 	json_open_object(j, key);
-	json_put_digits(j, "base", 12, c->base.median);
-	json_put_digits(j, "new", 12, c->now.median);
-	json_put_digits(j, "change", 12, c->change);
-	json_put_digits(j, "base_noise", 12, c->base.spread);
-	json_put_digits(j, "new_noise", 12, c->now.spread);
-	json_put_digits(j, "p", 12, words_chance(c));
+	table_json_members(&t, j, &(struct change_row){ .k = k });
 	json_end(j);
 }
 
@@ -328,35 +419,10 @@ static void json_file(struct json *j, const char *key, const struct saved *s)
 	json_end(j);
 }
 
-static void json_condition(struct json *j, const struct judge_result *r)
-{
-	static const char *const words[] = { "pass", "fail", "noise", "unknown" };
-	static const char *const units[] = {
-		[SAVED_UNIT_NUMBER] = "",     [SAVED_UNIT_NS] = "ns",
-		[SAVED_UNIT_BYTES] = "bytes", [SAVED_UNIT_SHARE] = "share",
-		[SAVED_UNIT_GBS] = "GB/s",
-	};
-
-	json_line(j, " ");
-	json_open_object(j, NULL);
-	json_put_str(j, "expression", r->expr->text);
-	json_put_str(j, "section", saved_section_name(r->c.section));
-	json_put_str(j, "name",
-		     r->c.section == SAVED_SUMMARY ? saved_key_json(r->c.name) : r->c.name);
-	json_put_str(j, "field", saved_field_name(r->c.field));
-	json_put_str(j, "unit", units[r->expr->unit]);
-	json_put_digits(j, "base", 12, r->c.base.median);
-	json_put_digits(j, "new", 12, r->c.now.median);
-	json_put_digits(j, "change", 12, r->c.change);
-	json_put_digits(j, "p", 12, r->p);
-	json_put_str(j, "result", words[r->unknown ? 3 : r->hit ? 1 : r->noise ? 2 : 0]);
-	if (r->unknown && r->estimate)
-		json_put_bool(j, "estimate", true);
-	json_end(j);
-}
-
 static void json_one(struct json *j, const struct compare *c)
 {
+	const struct table conditions = table_of(CONDITIONS);
+
 	json_line(j, "");
 	json_open_object(j, NULL);
 	json_file(j, "base", c->base);
@@ -392,7 +458,9 @@ static void json_one(struct json *j, const struct compare *c)
 	json_line(j, "");
 	json_open_array(j, "conditions");
 	for (size_t i = 0; i < c->results.n; i++)
-		json_condition(j, &c->results.r[i]);
+		table_json_row(&conditions, j, " ",
+			       &(struct change_row){ .k = &c->results.r[i].c,
+						     .r = &c->results.r[i] });
 	json_end(j);
 	json_end(j);
 }

@@ -80,8 +80,8 @@ static void points(struct text *t, const struct curve *c, const struct series *s
 }
 
 /* name: of its call site. */
-static void one(struct out *o, struct text *t, const struct ledger *l, const struct curve *c,
-		const struct series *s, const struct text *name)
+static void page_series(struct out *o, struct text *t, const struct ledger *l,
+			const struct curve *c, const struct series *s, const struct text *name)
 {
 	const struct site *site = sites_get(l->sites, s->id / CURVE_WHERES);
 	struct text raw = { 0 };
@@ -222,7 +222,7 @@ static void all_series(struct out *o, struct text *t, const struct ledger *l, co
 	mem_site_texts(l->sites, numbers, own, names, as_it_is);
 	for (uint32_t i = 0; i < own; i++) {
 		text_str(t, i ? "," : "");
-		one(o, t, l, c, &s[i], &names[i]);
+		page_series(o, t, l, c, &s[i], &names[i]);
 		text_free(&names[i]);
 	}
 	for (uint32_t w = 0; w < CURVE_WHERES; w++) {

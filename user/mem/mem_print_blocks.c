@@ -12,16 +12,11 @@
 
 #include "../flow/json_text.h"
 #include "../util/units.h"
-#include "mem_print.h"
+#include "mem_tables.h"
 
 static unsigned long long ull(uint64_t v)
 {
 	return v;
-}
-
-static uint64_t since(const struct mem_about *a, uint64_t at_ns)
-{
-	return at_ns > a->start_ns ? at_ns - a->start_ns : 0;
 }
 
 static const char *size_text(char text[32], uint64_t bytes)
@@ -56,15 +51,21 @@ static struct text *labels_of(const struct ledger *l, const struct blocks_row *c
 	return labels;
 }
 
+static struct mem_blocks_row row_of(const struct ledger *l, const struct blocks_row *r)
+{
+	struct mem_blocks_row row = { .l = l, .r = r };
+
+	row.at_peak = blocks_at_peak(&l->blocks, r, &row.n_at_peak);
+	return row;
+}
+
 static void table(struct out *o, const struct ledger *l, const struct mem_about *a, uint32_t total,
 		  enum blocks_by by)
 {
-	static const char *const titles[] = { "Call site", "Operator" };
+	const struct table t = mem_blocks_table(by);
 	const struct blocks_row **rows;
-	char x[32], y[32], z[32];
 	uint32_t nrows, shown;
 	struct text *labels;
-	uint64_t n;
 
 	rows = blocks_rows(&l->blocks, total, by, &nrows);
 	/* without the layer of operators there is only "outside" */
@@ -73,17 +74,12 @@ static void table(struct out *o, const struct ledger *l, const struct mem_about 
 	shown = nrows < a->top ? nrows : a->top;
 	labels = labels_of(l, rows, shown, by);
 	if (nrows)
-		out_fmt(o, " %10s %8s %10s %10s %8s %8s  %s\n", "At peak", "Blocks", "In use",
-			"Taken", "Allocs", "Frees", titles[by]);
+		table_text_heads(&t, o);
 	for (uint32_t i = 0; labels && i < shown; i++) {
-		const struct blocks_row *r = rows[i];
-		uint64_t peak = blocks_at_peak(&l->blocks, r, &n);
+		struct mem_blocks_row row = row_of(l, rows[i]);
 
-		out_fmt(o, " %10s %8llu %10s %10s %8llu %8llu  ", size_text(x, peak), ull(n),
-			size_text(y, r->bytes), size_text(z, r->taken), ull(r->taken_n),
-			ull(r->freed_n));
-		out_mem(o, labels[i].s, labels[i].len);
-		out_char(o, '\n');
+		row.label = &labels[i];
+		table_text_row(&t, o, &row);
 		text_free(&labels[i]);
 	}
 	free(labels);
@@ -145,7 +141,7 @@ static void one_total(struct out *o, const struct ledger *l, const struct mem_ab
 	mem_process_text(o, l, t->process);
 	out_fmt(o, ", on device %u\n allocated %s, at most %s", t->device,
 		size_text(x, t->allocated), size_text(y, t->peak));
-	out_fmt(o, " at %.3f s", (double)since(a, t->peak_ns) / 1e9);
+	out_fmt(o, " at %.3f s", (double)mem_since(a, t->peak_ns) / 1e9);
 	out_fmt(o, "; reserved from CUDA %s, at most %s\n", size_text(x, t->reserved),
 		size_text(y, t->reserved_peak));
 	fragments(o, &f, " ");
@@ -173,7 +169,7 @@ void mem_print_no_block(struct out *o, const struct ledger *l, const struct mem_
 	char x[32], y[32];
 
 	out_fmt(o, "PyTorch's allocator is out of memory at %.3f s: ",
-		(double)since(a, m->at_ns) / 1e9);
+		(double)mem_since(a, m->at_ns) / 1e9);
 	mem_site_line(o, l, m->site);
 	out_fmt(o, "\n  asked for %llu bytes (%s) of device %u, process ", ull(m->asked),
 		size_text(x, m->asked), t->device);
@@ -203,7 +199,7 @@ void mem_print_no_block(struct out *o, const struct ledger *l, const struct mem_
 
 /* ---- JSON ---- */
 
-static void head(struct json *j, const struct ledger *l, uint32_t total)
+static void total_head(struct json *j, const struct ledger *l, uint32_t total)
 {
 	const struct blocks_total *t = blocks_total(&l->blocks, total);
 
@@ -235,28 +231,16 @@ static void fragments_json(struct json *j, const struct blocks_frag *f)
 static void rows_json(struct json *j, const struct ledger *l, uint32_t total, enum blocks_by by,
 		      const char *name)
 {
+	const struct table t = mem_blocks_table(by);
 	const struct blocks_row **rows;
 	uint32_t nrows;
-	uint64_t n;
 
 	rows = blocks_rows(&l->blocks, total, by, &nrows);
 	json_open_array(j, name);
 	for (uint32_t i = 0; i < nrows; i++) {
-		uint64_t peak = blocks_at_peak(&l->blocks, rows[i], &n);
+		const struct mem_blocks_row row = row_of(l, rows[i]);
 
-		json_open_object(j, NULL);
-		if (by == BLOCKS_BY_STACK)
-			json_put_u64(j, "site", rows[i]->of);
-		else
-			json_put_str(j, "operator", blocks_operator(&l->blocks, rows[i]->of));
-		json_put_u64(j, "at_peak_bytes", peak);
-		json_put_u64(j, "blocks_at_peak", n);
-		json_put_u64(j, "in_use_bytes", rows[i]->bytes);
-		json_put_u64(j, "live", rows[i]->n);
-		json_put_u64(j, "taken_bytes", rows[i]->taken);
-		json_put_u64(j, "allocations", rows[i]->taken_n);
-		json_put_u64(j, "frees", rows[i]->freed_n);
-		json_end(j);
+		table_json_row(&t, j, NULL, &row);
 	}
 	json_end(j);
 	free(rows);
@@ -268,11 +252,11 @@ static void total_json(struct json *j, const struct ledger *l, const struct mem_
 	const struct blocks_total *t = blocks_total(&l->blocks, i);
 	struct blocks_frag f = blocks_fragments(&l->blocks, i, &l->account.live);
 
-	head(j, l, i);
+	total_head(j, l, i);
 	json_put_u64(j, "allocated_bytes", t->allocated);
 	json_put_u64(j, "reserved_bytes", t->reserved);
 	json_put_u64(j, "peak_bytes", t->peak);
-	json_put_u64(j, "peak_ns", t->peak ? since(a, t->peak_ns) : 0);
+	json_put_u64(j, "peak_ns", t->peak ? mem_since(a, t->peak_ns) : 0);
 	json_put_u64(j, "reserved_peak_bytes", t->reserved_peak);
 	json_put_u64(j, "before_bytes", t->before);
 	json_put_u64(j, "in_use_bytes", t->bytes);
@@ -304,8 +288,8 @@ void mem_print_blocks_json(struct json *j, const struct ledger *l, const struct 
 	for (uint32_t i = 0; i < l->blocks.nooms; i++) {
 		const struct blocks_oom *m = &l->blocks.ooms[i];
 
-		head(j, l, m->total);
-		json_put_u64(j, "at_ns", since(a, m->at_ns));
+		total_head(j, l, m->total);
+		json_put_u64(j, "at_ns", mem_since(a, m->at_ns));
 		json_put_u64(j, "asked_bytes", m->asked);
 		json_put_u64(j, "allocated_bytes", m->allocated);
 		json_put_u64(j, "reserved_bytes", m->reserved);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "../flow/json_text.h"
-#include "mem_print.h"
+#include "mem_tables.h"
 
 static void device(struct json *j, uint16_t d)
 {
@@ -16,69 +16,26 @@ static void device(struct json *j, uint16_t d)
 		json_put_u64(j, "device", d);
 }
 
-static void head(struct json *j, const struct ledger *l, uint32_t process)
+static void process_head(struct json *j, const struct ledger *l, uint32_t process)
 {
 	json_open_object(j, NULL);
 	json_put_u64(j, "pid", l->account.processes[process].shown_pid);
 	json_put_str(j, "process", l->account.processes[process].comm);
 }
 
-static uint64_t since(const struct mem_about *a, uint64_t at_ns)
-{
-	return at_ns > a->start_ns ? at_ns - a->start_ns : 0;
-}
-
-static void row(struct json *j, const struct ledger *l, const struct mem_about *a,
-		const struct ledger_row *r)
-{
-	if (r->by == LEDGER_BY_ALL)
-		json_open_object(j, NULL), json_put_null(j, "pid");
-	else
-		head(j, l, r->process);
-	json_put_str(j, "where", mem_where_name((enum account_where)r->where));
-	if (r->by == LEDGER_BY_DEVICE || r->by == LEDGER_LEAK)
-		device(j, r->device);
-	if (r->by == LEDGER_BY_KIND || r->by == LEDGER_LEAK)
-		json_put_str(j, "kind", api_memory_name((enum api_memory_kind)r->kind));
-	if (r->by == LEDGER_BY_STACK || r->by == LEDGER_LEAK)
-		json_put_u64(j, "site", r->site);
-	if (r->by == LEDGER_BY_LIBRARY)
-		json_put_str(j, "library", r->library);
-	if (r->by == LEDGER_LEAK) {
-		json_put_u64(j, "bytes", r->bytes);
-		json_put_u64(j, "allocations", r->n);
-		json_put_str(j, "until", mem_end_name((enum ledger_end)r->end));
-		json_put_u64(j, "taken_ns", since(a, r->first_ns));
-		json_open_array(j, "addresses");
-		for (uint64_t i = 0; i < r->n && i < ARRAY_LEN(r->addresses) && r->addresses[i];
-		     i++)
-			json_put_hex(j, NULL, r->addresses[i]);
-		json_end(j);
-	} else {
-		json_put_u64(j, "in_use_bytes", r->bytes);
-		json_put_u64(j, "live", r->n);
-		json_put_u64(j, "peak_bytes", r->peak);
-		json_put_u64(j, "peak_ns", r->peak ? since(a, r->peak_ns) : 0);
-		json_put_u64(j, "taken_bytes", r->taken);
-		json_put_u64(j, "allocations", r->taken_n);
-		json_put_u64(j, "frees", r->freed_n);
-	}
-	json_end(j);
-}
-
 static void rows(struct json *j, const struct ledger *l, const struct mem_about *a,
 		 enum ledger_by by, const char *name)
 {
+	const struct mem_table about = { l, a, false };
+	const struct table t = mem_table_of(by, &about);
 	const struct ledger_row **list;
 	uint32_t n;
 
 	list = mem_rows(l, by, &n);
 	json_line(j, "");
 	json_open_array(j, name);
-	for (uint32_t i = 0; i < n; i++) {
-		json_line(j, " ");
-		row(j, l, a, list[i]);
-	}
+	for (uint32_t i = 0; i < n; i++)
+		table_json_row(&t, j, " ", &(struct mem_row){ .r = list[i] });
 	json_end(j);
 	free(list);
 }
@@ -93,7 +50,7 @@ static void processes(struct json *j, const struct ledger *l)
 		if (!p->used || !p->had)
 			continue;
 		json_line(j, " ");
-		head(j, l, i);
+		process_head(j, l, i);
 		json_put_bool(j, "from_start", p->from_start);
 		json_put_bool(j, "ended", p->ended);
 		json_put_u64(j, "leaked_bytes", p->leaked);
@@ -134,11 +91,11 @@ static void faults(struct json *j, const struct ledger *l, const struct mem_abou
 		const struct ledger_fault *f = &l->faults[i];
 
 		json_line(j, " ");
-		head(j, l, f->process);
+		process_head(j, l, f->process);
 		json_put_str(j, "what", mem_fault_name((enum ledger_fault_what)f->what));
 		json_put_hex(j, "address", f->address);
 		json_put_u64(j, "count", f->n);
-		json_put_u64(j, "at_ns", since(a, f->at_ns));
+		json_put_u64(j, "at_ns", mem_since(a, f->at_ns));
 		json_put_u64(j, "site", f->site);
 		json_put_u64(j, "taken_site", f->taken_site);
 		json_put_u64(j, "freed_site", f->freed_site);
@@ -151,8 +108,8 @@ static void faults(struct json *j, const struct ledger *l, const struct mem_abou
 		const struct ledger_oom *m = &l->ooms[i];
 
 		json_line(j, " ");
-		head(j, l, m->process);
-		json_put_u64(j, "at_ns", since(a, m->at_ns));
+		process_head(j, l, m->process);
+		json_put_u64(j, "at_ns", mem_since(a, m->at_ns));
 		json_put_u64(j, "asked_bytes", m->asked);
 		json_put_str(j, "kind", api_memory_name((enum api_memory_kind)m->kind));
 		device(j, m->device);
@@ -175,7 +132,7 @@ static void growing(struct json *j, const struct ledger *l, const struct mem_abo
 	json_open_array(j, "growing_handles");
 	while (mem_next_growth(l, a, &at, &g)) {
 		json_line(j, " ");
-		head(j, l, g.process);
+		process_head(j, l, g.process);
 		json_put_str(j, "what", growing_word(g.kind));
 		json_put_u64(j, "made", g.made);
 		json_put_u64(j, "given_back", g.given);
@@ -273,24 +230,21 @@ void mem_print_json(struct out *o, const struct ledger *l, const struct mem_abou
 void mem_print_watch_json(struct out *o, const struct ledger *l, const struct mem_about *a,
 			  uint64_t now_ns)
 {
+	const struct mem_table about = { l, a, false };
+	const struct table t = mem_table_of(MEM_WATCH, &about);
 	const struct ledger_row **list;
 	struct json j = json_to(o);
 	uint32_t n;
 
 	json_open_object(&j, NULL);
 	json_put_str(&j, "type", "watch");
-	json_put_u64(&j, "at_ns", since(a, now_ns));
+	json_put_u64(&j, "at_ns", mem_since(a, now_ns));
 	json_open_array(&j, "by_process");
 	list = mem_rows(l, LEDGER_BY_PROCESS, &n);
 	for (uint32_t i = 0; i < n; i++) {
 		if (!list[i]->bytes && !list[i]->marked)
 			continue;
-		head(&j, l, list[i]->process);
-		json_put_str(&j, "where", mem_where_name((enum account_where)list[i]->where));
-		json_put_u64(&j, "in_use_bytes", list[i]->bytes);
-		json_put_u64(&j, "peak_bytes", list[i]->peak);
-		json_put_u64(&j, "before_bytes", list[i]->marked);
-		json_end(&j);
+		table_json_row(&t, &j, NULL, &(struct mem_row){ .r = list[i] });
 	}
 	free(list);
 	json_end(&j);
@@ -299,7 +253,7 @@ void mem_print_watch_json(struct out *o, const struct ledger *l, const struct me
 		if (!l->account.processes[i].used || l->account.processes[i].ended ||
 		    !l->account.processes[i].driver_bytes)
 			continue;
-		head(&j, l, i);
+		process_head(&j, l, i);
 		json_put_u64(&j, "bytes", l->account.processes[i].driver_bytes);
 		json_end(&j);
 	}

@@ -20,7 +20,7 @@
 
 #include "../util/text.h"
 #include "../util/units.h"
-#include "mem_print.h"
+#include "mem_tables.h"
 
 #define STACK_LINES 24 /* of a leak */
 
@@ -121,18 +121,9 @@ static void device_name(struct out *o, uint16_t device)
 
 /* ---- tables ---- */
 
-static void columns(struct out *o, const struct ledger_row *r)
-{
-	char a[32], b[32], c[32];
-
-	out_fmt(o, " %10s %10s %10s %8llu %8llu  ", print_bytes(a, sizeof(a), (double)r->bytes),
-		print_bytes(b, sizeof(b), (double)r->peak),
-		print_bytes(c, sizeof(c), (double)r->taken), ull(r->taken_n), ull(r->freed_n));
-}
-
 /* site: its label, for a row by call site. */
-static void label(struct out *o, const struct ledger *l, const struct ledger_row *r,
-		  const struct text *site, bool several)
+static void write_label(struct out *o, const struct ledger *l, const struct ledger_row *r,
+			const struct text *site, bool several)
 {
 	const char *where = r->where == ACCOUNT_HOST ? ", host memory" : "";
 
@@ -174,11 +165,29 @@ static uint32_t having(const struct ledger *l)
 	return n;
 }
 
+void mem_row_label(struct out *o, const void *row, const void *ctx)
+{
+	static const char *const words[] = { "device memory", "host memory, pinned" };
+	const struct mem_table *t = ctx;
+	const struct mem_row *m = row;
+
+	out_str(o, m->indent ? m->indent : "");
+	if (m->r->by != LEDGER_BY_ALL) {
+		write_label(o, t->l, m->r, m->site, t->several);
+		return;
+	}
+	out_str(o, words[m->r->where]);
+	if (m->r->peak)
+		out_fmt(o, ", the peak at %.3f s", seconds(t->a, m->r->peak_ns));
+}
+
 static void table(struct out *o, const struct ledger *l, const struct mem_about *a,
 		  enum ledger_by by)
 {
 	static const char *const titles[] = { "All",	 "By process",	 "By device",
 					      "By kind", "By call site", "By library" };
+	const struct mem_table about = { l, a, having(l) > 1 };
+	const struct table t = mem_table_of(by, &about);
 	const struct ledger_row **rows;
 	struct text *sites = NULL;
 	uint32_t n, shown;
@@ -189,13 +198,11 @@ static void table(struct out *o, const struct ledger *l, const struct mem_about 
 	shown = n < a->top ? n : a->top;
 	if (by == LEDGER_BY_STACK)
 		sites = site_texts(l, rows, shown);
-	out_fmt(o, "%s\n %10s %10s %10s %8s %8s\n", titles[by], "In use", "Peak", "Taken", "Allocs",
-		"Frees");
-	for (uint32_t i = 0; i < shown; i++) {
-		columns(o, rows[i]);
-		label(o, l, rows[i], sites ? &sites[i] : NULL, having(l) > 1);
-		out_char(o, '\n');
-	}
+	out_fmt(o, "%s\n", titles[by]);
+	table_text_heads(&t, o);
+	for (uint32_t i = 0; i < shown; i++)
+		table_text_row(&t, o,
+			       &(struct mem_row){ .r = rows[i], .site = sites ? &sites[i] : NULL });
 	free_texts(sites, shown);
 	if (n > a->top)
 		out_fmt(o, " and %u more (--top)\n", n - a->top);
@@ -205,23 +212,19 @@ static void table(struct out *o, const struct ledger *l, const struct mem_about 
 
 static void totals(struct out *o, const struct ledger *l, const struct mem_about *a)
 {
-	static const char *const words[] = { "device memory", "host memory, pinned" };
+	const struct mem_table about = { l, a, false };
+	const struct table t = mem_table_of(LEDGER_BY_ALL, &about);
 
 	out_str(o, "Memory");
 	if (a->title) {
 		out_str(o, " of ");
 		plain(o, a->title);
 	}
-	out_fmt(o, "\n %10s %10s %10s %8s %8s\n", "In use", "Peak", "Taken", "Allocs", "Frees");
-	for (int w = 0; w <= ACCOUNT_HOST; w++) {
-		const struct ledger_row *r = ledger_all(l, (enum account_where)w);
-
-		columns(o, r);
-		out_str(o, words[w]);
-		if (r->peak)
-			out_fmt(o, ", the peak at %.3f s", seconds(a, r->peak_ns));
-		out_char(o, '\n');
-	}
+	out_char(o, '\n');
+	table_text_heads(&t, o);
+	for (int w = 0; w <= ACCOUNT_HOST; w++)
+		table_text_row(&t, o,
+			       &(struct mem_row){ .r = ledger_all(l, (enum account_where)w) });
 	out_char(o, '\n');
 }
 
@@ -499,53 +502,37 @@ static int grew_more(const void *a, const void *b)
 	return dx != dy ? (dx > dy ? -1 : 1) : x < y ? -1 : x > y;
 }
 
-static void delta(struct out *o, const struct ledger_row *r)
-{
-	bool less = r->bytes < r->marked;
-	char text[32], with[40];
-
-	snprintf(with, sizeof(with), "%s%s", less ? "-" : "+",
-		 print_bytes(text, sizeof(text),
-			     (double)(less ? r->marked - r->bytes : r->bytes - r->marked)));
-	out_fmt(o, " %11s", with);
-}
-
 void mem_print_watch(struct out *o, const struct ledger *l, const struct mem_about *a,
 		     uint64_t now_ns)
 {
+	struct mem_table about = { l, a, false };
+	const struct table t = mem_table_of(MEM_WATCH, &about);
 	const struct ledger_row **rows;
 	struct text *sites;
-	char x[32], y[32];
 	uint32_t n, grown = 0;
 
-	out_fmt(o, "%.1f s\n %10s %10s %11s\n", seconds(a, now_ns), "In use", "Peak", "Grew");
+	out_fmt(o, "%.1f s\n", seconds(a, now_ns));
+	table_text_heads(&t, o);
 	rows = mem_rows(l, LEDGER_BY_PROCESS, &n);
 	for (uint32_t i = 0, shown = 0; i < n && shown < a->top; i++) {
 		if (!rows[i]->bytes && !rows[i]->marked)
 			continue;
 		shown++;
-		out_fmt(o, " %10s %10s", print_bytes(x, sizeof(x), (double)rows[i]->bytes),
-			print_bytes(y, sizeof(y), (double)rows[i]->peak));
-		delta(o, rows[i]);
-		out_str(o, "  ");
-		label(o, l, rows[i], NULL, false);
-		out_char(o, '\n');
+		table_text_row(&t, o, &(struct mem_row){ .r = rows[i] });
 	}
 	free(rows);
+	about.several = having(l) > 1;
 	rows = mem_rows(l, LEDGER_BY_STACK, &n);
 	if (rows)
 		qsort(rows, n, sizeof(*rows), grew_more);
 	while (grown < n && grown < GROWERS && rows[grown]->bytes > rows[grown]->marked)
 		grown++;
 	sites = site_texts(l, rows, grown);
-	for (uint32_t i = 0; i < grown; i++) {
-		out_fmt(o, " %10s %10s", print_bytes(x, sizeof(x), (double)rows[i]->bytes),
-			print_bytes(y, sizeof(y), (double)rows[i]->peak));
-		delta(o, rows[i]);
-		out_str(o, "    ");
-		label(o, l, rows[i], sites ? &sites[i] : NULL, having(l) > 1);
-		out_char(o, '\n');
-	}
+	for (uint32_t i = 0; i < grown; i++)
+		table_text_row(&t, o,
+			       &(struct mem_row){ .r = rows[i],
+						  .site = sites ? &sites[i] : NULL,
+						  .indent = "  " });
 	free_texts(sites, grown);
 	free(rows);
 	out_char(o, '\n');

@@ -128,7 +128,7 @@ struct text_walk {
 
 /* In OpenMetrics a counter's family is named without _total and its samples with it; in the
  * older format both have it. */
-static void head(const struct text_walk *t, const struct expose_family *f)
+static void family_head(const struct text_walk *t, const struct expose_family *f)
 {
 	static const char *const kinds[] = { "counter", "gauge", "histogram" };
 	const char *total = f->kind == EXPOSE_COUNTER && t->format == EXPOSE_TEXT ? "_total" : "";
@@ -210,7 +210,7 @@ static void write_point(void *ctx, const struct expose_family *f, const struct e
 	const struct text_walk *t = ctx;
 
 	if (!p) {
-		head(t, f);
+		family_head(t, f);
 	} else if (f->kind == EXPOSE_HISTOGRAM) {
 		histogram(t, f, p);
 	} else {

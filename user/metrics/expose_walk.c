@@ -72,7 +72,7 @@ static struct expose_point point_of(const struct group *g)
 }
 
 /* A family of one point without labels. */
-static void one(struct walk *w, const struct expose_family *f, double value)
+static void family_point(struct walk *w, const struct expose_family *f, double value)
 {
 	struct expose_point p = { .value = value };
 
@@ -614,31 +614,31 @@ static void walk_self(struct walk *w)
 		label(&l, "ended", ended ? "true" : "false");
 		put(w, &l);
 	}
-	one(w, &unprobed[1], (double)holes_unprobed(a->losses->holes)->longest_ns / 1e9);
-	one(w, &gauges[0], (double)a->losses->files);
-	one(w, &refused, (double)holes_number(a->losses->holes, CT_HOLE_FILE_REFUSED));
-	one(w, &unhooked, (double)holes_number(a->losses->holes, CT_HOLE_UNHOOKED));
-	one(w, &partly, (double)holes_number(a->losses->holes, CT_HOLE_PARTLY_HOOKED));
-	one(w, &interrupted, (double)holes_number(a->losses->holes, CT_HOLE_INTERRUPTED));
-	one(w, &gauges[1], (double)w->x->procs.n);
-	one(w, &gauges[2], (double)w->x->entries.n);
-	one(w, &gauges[3], (double)w->x->opts.entries);
-	one(w, &gauges[4], (double)w->x->no_room);
-	one(w, &gauges[5], (double)a->losses->beyond);
-	one(w, &gauges[6], (double)a->scrapes);
-	one(w, &gauges[7], a->scrape_seconds);
-	one(w, &gauges[8], (double)a->shut);
-	one(w, &denied, (double)a->denied);
-	one(w, &handshakes, (double)a->handshakes_refused);
-	one(w, &gauges[9], a->start_time_s);
+	family_point(w, &unprobed[1], (double)holes_unprobed(a->losses->holes)->longest_ns / 1e9);
+	family_point(w, &gauges[0], (double)a->losses->files);
+	family_point(w, &refused, (double)holes_number(a->losses->holes, CT_HOLE_FILE_REFUSED));
+	family_point(w, &unhooked, (double)holes_number(a->losses->holes, CT_HOLE_UNHOOKED));
+	family_point(w, &partly, (double)holes_number(a->losses->holes, CT_HOLE_PARTLY_HOOKED));
+	family_point(w, &interrupted, (double)holes_number(a->losses->holes, CT_HOLE_INTERRUPTED));
+	family_point(w, &gauges[1], (double)w->x->procs.n);
+	family_point(w, &gauges[2], (double)w->x->entries.n);
+	family_point(w, &gauges[3], (double)w->x->opts.entries);
+	family_point(w, &gauges[4], (double)w->x->no_room);
+	family_point(w, &gauges[5], (double)a->losses->beyond);
+	family_point(w, &gauges[6], (double)a->scrapes);
+	family_point(w, &gauges[7], a->scrape_seconds);
+	family_point(w, &gauges[8], (double)a->shut);
+	family_point(w, &denied, (double)a->denied);
+	family_point(w, &handshakes, (double)a->handshakes_refused);
+	family_point(w, &gauges[9], a->start_time_s);
 	if (a->counters_ns)
-		one(w, &up, expose_counters_up(w->x, a));
-	one(w, &queries, !a->no_queries);
+		family_point(w, &up, expose_counters_up(w->x, a));
+	family_point(w, &queries, !a->no_queries);
 	if (c->reported) {
-		one(w, &probes[0], (double)c->ns / 1e9);
-		one(w, &probes[1], (double)c->cpu_ns / 1e9);
-		one(w, &probes[2], c->duty);
-		one(w, &probes[3], c->functions);
+		family_point(w, &probes[0], (double)c->ns / 1e9);
+		family_point(w, &probes[1], (double)c->cpu_ns / 1e9);
+		family_point(w, &probes[2], c->duty);
+		family_point(w, &probes[3], c->functions);
 	}
 	if (c->reported) {
 		begin(w, &probes[4]);

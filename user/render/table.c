@@ -56,6 +56,8 @@ static const char *short_text(const struct table *t, const struct table_column *
 {
 	struct cell cell;
 
+	if (c->write)
+		return NULL;
 	if (c->show)
 		return c->show(row, t->ctx, buf);
 	cell = c->get(row, t->ctx);
@@ -100,6 +102,11 @@ static void text_cell(const struct table *t, const struct table_column *c, struc
 		out_fmt(o, " %*s", c->width, s);
 		return;
 	}
+	if (c->write) {
+		out_str(o, "  ");
+		c->write(o, row, t->ctx);
+		return;
+	}
 	cell = s ? cell_bytes(s, strlen(s), true) : c->get(row, t->ctx);
 	name_text(&name, c, &cell);
 	pad = (size_t)abs(c->width) > name.len ? abs(c->width) - (int)name.len : 0;
@@ -118,7 +125,7 @@ void table_text_heads(const struct table *t, struct out *o)
 	for (size_t i = 0; i < n; i++)
 		if (order[i]->width)
 			out_fmt(o, " %*s", order[i]->width, order[i]->head);
-		else
+		else if (order[i]->head)
 			out_fmt(o, "  %s", order[i]->head);
 	out_char(o, '\n');
 }
@@ -272,7 +279,9 @@ void table_markdown_row(const struct table *t, struct out *o, const void *row)
 		const char *s = short_text(t, order[i], row, buf);
 
 		out_char(o, ' ');
-		if (s) {
+		if (order[i]->write) {
+			order[i]->write(o, row, t->ctx);
+		} else if (s) {
 			out_str(o, s);
 		} else {
 			cell = order[i]->get(row, t->ctx);

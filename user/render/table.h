@@ -88,6 +88,7 @@ struct table_column {
 	struct cell (*get)(const void *row, const void *ctx);
 	/* in the place of get(): text has another value, or a file has other members than the one */
 	const char *(*show)(const void *row, const void *ctx, char buf[TABLE_CELL]);
+	void (*write)(struct out *, const void *row, const void *ctx); /* text of any length */
 	void (*put)(struct json *, const void *row, const void *ctx);
 };
 

@@ -141,7 +141,7 @@ static void reported_by(struct out *o, const struct steps_of *p)
 	}
 }
 
-static void head(struct out *o, const struct steps_of *p)
+static void steps_head(struct out *o, const struct steps_of *p)
 {
 	out_str(o, "Steps of ");
 	plain(o, p->comm);
@@ -157,7 +157,7 @@ static void text_proc(const struct steps *s, struct out *o, const struct steps_o
 	const struct table t = table_of(p);
 	size_t *order, n;
 
-	head(o, p);
+	steps_head(o, p);
 	if (!p->n && p->unseen + p->entered) {
 		out_fmt(o,
 			"%zu, and in each of them something was not seen%s: none can be judged\n\n",

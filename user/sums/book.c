@@ -618,7 +618,7 @@ static void add_memory(struct book *b, struct book_entry *e, const struct event 
 			  m.bytes < CT_SIZE_MOST ? m.bytes : 0);
 }
 
-static int call(struct book *b, const struct event *ev)
+static int book_call(struct book *b, const struct event *ev)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	struct book_entry want = { .what = BOOK_CALL, .func = c->func }, *e;
@@ -658,7 +658,7 @@ static int call(struct book *b, const struct event *ev)
 }
 
 /* Adds calls that have no records of their own. Their stream, device and kernel are not known. */
-static int muted(struct book *b, const struct event *ev)
+static int book_muted(struct book *b, const struct event *ev)
 {
 	const struct ct_muted *m = (const struct ct_muted *)ev->rec;
 	int func = muted_func(m);
@@ -831,9 +831,9 @@ int book_event(struct book *b, const struct event *ev)
 		if (by_process(b))
 			learn_process(b, ev->proc);
 		return 0;
-	case CT_CALL: seen(b, ev->rec); return call(b, ev);
+	case CT_CALL: seen(b, ev->rec); return book_call(b, ev);
 	case CT_CALL_COUNT: seen(b, ev->rec); return call_count(b, ev);
-	case CT_MUTED: seen(b, ev->rec); return muted(b, ev);
+	case CT_MUTED: seen(b, ev->rec); return book_muted(b, ev);
 	case CT_KERNEL:
 	case CT_COPY:
 	case CT_SET: seen(b, ev->rec); return device_work(b, ev);

@@ -35,7 +35,7 @@ void entered_close(struct entered *e)
 	free(e);
 }
 
-static void add(struct entered *e, uint64_t ns, uint16_t func)
+static void entered_add(struct entered *e, uint64_t ns, uint16_t func)
 {
 	e->sum.func = !e->sum.n || e->sum.func == func ? func : CT_NO_FUNC;
 	e->sum.n++;
@@ -87,7 +87,7 @@ bool entered_record(struct entered *e, const struct ct_hdr *h, struct entered_in
 					   .took_ns = c->end_ns - c->start_ns,
 					   .ns = h->end_ns - h->start_ns,
 					   .func = c->func };
-		add(e, in->ns, c->func);
+		entered_add(e, in->ns, c->func);
 		return true;
 	}
 	if (e->n < ENTERED_MAX)
@@ -105,7 +105,7 @@ struct ct_hdr *entered_next(struct entered *e, size_t *i)
 
 void entered_found(struct entered *e, struct ct_hdr *h, uint16_t func)
 {
-	add(e, h->end_ns - h->start_ns, func);
+	entered_add(e, h->end_ns - h->start_ns, func);
 	h->size = 0;
 }
 

@@ -33,7 +33,7 @@ static struct gauge *gauge_of(struct gauges *g, uint32_t device, uint32_t metric
 	return &g->list[at];
 }
 
-static void add(struct gauge *g, double value, double ns)
+static void gauge_add(struct gauge *g, double value, double ns)
 {
 	g->least = !g->samples || value < g->least ? value : g->least;
 	g->most = !g->samples || value > g->most ? value : g->most;
@@ -73,7 +73,7 @@ int gauges_event(struct gauges *g, const struct event *ev)
 		if (c->values[i].flags & CT_VALUE_SUSPECT || fabs(value) > VALUE_MAX)
 			at->suspect++;
 		else
-			add(at, value, ns);
+			gauge_add(at, value, ns);
 	}
 	return 1;
 }

@@ -225,7 +225,7 @@ static void make_rows(struct scope_sums *s, const struct event *ev)
 	}
 }
 
-static int add(struct scope_sums *s, const struct event *ev, bool work)
+static int add_event(struct scope_sums *s, const struct event *ev, bool work)
 {
 	const struct ct_hdr *h = ev->rec;
 	const struct scope_line *line;
@@ -303,10 +303,10 @@ int scope_sums_event(struct scope_sums *s, const struct event *ev)
 	if (h->kind == CT_SCOPE_END)
 		return add_scope(s, (const struct ct_scope *)h, ev);
 	if (kind_is(h->kind, KIND_BUSY))
-		return add(s, ev, true);
+		return add_event(s, ev, true);
 	if (h->kind == CT_CALL && !(h->flags & (CT_F_HIDDEN | CT_F_PENDING)) &&
 	    !((const struct ct_call *)h)->depth)
-		return add(s, ev, false);
+		return add_event(s, ev, false);
 	return 0;
 }
 

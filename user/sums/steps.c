@@ -524,7 +524,7 @@ static bool has(const struct steps *s, const struct steps_of *p, bool launch)
 	return false;
 }
 
-static int find(const struct steps *s, struct steps_of *p)
+static int steps_search(const struct steps *s, struct steps_of *p)
 {
 	int err;
 
@@ -737,7 +737,7 @@ int steps_finish(struct steps *s)
 		p->nbeats++;
 	}
 	for (size_t i = 0; i < s->nprocs && !err; i++) {
-		err = find(s, &s->procs[i]);
+		err = steps_search(s, &s->procs[i]);
 		leave_unseen(s, &s->procs[i]);
 		if (!err)
 			err = measure(s, &s->procs[i]);

@@ -7,7 +7,7 @@ struct alloc_loop {
 	struct loop_turns loop;
 };
 
-/* Giving back nothing, as cudaFree(NULL), is none. */
+/* cudaFree(NULL) gives nothing back: programs call it so that CUDA starts, and it is no turn of a loop. */
 static bool is_null(const struct seen *s)
 {
 	return s->call->nwords && !s->call->words[0];
