@@ -17,7 +17,7 @@
 #include "source.h"
 
 #define MUTED_MAX 64
-#define FAR_BLOCKS 4 /* whose rows may be held because of one begin */
+#define FAR_BLOCKS 8 /* whose rows may be held because of one begin */
 
 struct replay {
 	struct reader *reader;
