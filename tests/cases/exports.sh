@@ -78,3 +78,15 @@ for r in csv.DictReader(open(sys.argv[1])):
     if "1+1" in r["name"]:
         print(r["name"][:5], int(r["calls"]))' "$T/csv" | sort -u)" "'=1+1 2"
 }
+
+# Outputs of a recording are the same bytes each time, however much time the machine gives to it.
+case_replay_same_each_time() {
+	local n first sum
+	for n in $(seq 12); do
+		# shellcheck disable=SC2312 # the sum says it
+		sum=$("$CUDATRACE" replay --format json "$ROOT/docs/step.ctrace" 2> "$T/err" | sha256sum)
+		first=${first:-$sum}
+		[ "$sum" = "$first" ] || fail "run $n is another one"
+	done
+	[ "$("$CUDATRACE" replay --format json "$ROOT/docs/step.ctrace" 2> "$T/err" | wc -l)" -gt 5000 ] || fail "few lines"
+}

@@ -19,6 +19,7 @@
 #include "../util/now.h"
 
 #define SLICE_NS 10000000ULL /* the longest time that one drain of a source may take */
+#define SLICE_RECORDS 16384  /* a recording's; a multiple of 256 */
 #define REST_WAIT_MS 20
 #define REST_WAITS 20	       /* after the first of these records */
 #define UNREAD_NS 200000000ULL /* how long what is not read is counted */
@@ -41,11 +42,14 @@ int session_feed_lost(struct session *s, enum ct_loss cause, uint64_t count, uin
 	return stages_show(&s->stages, &lost.h);
 }
 
-/* Checks once in 256 records whether the time slice of this source is over. */
+/* Checks once in 256 records whether the slice of this source is over. A recording's is so many records: outputs
+ * write rows between slices, so by the clock they would come in another order each time. */
 static bool slice_over(struct session *s)
 {
 	if (s->ending || s->losses.received % 256)
 		return false;
+	if (session_first(s)->ops->recorded)
+		return s->losses.received % SLICE_RECORDS == 0;
 	return clock_ns(CLOCK_MONOTONIC) > s->slice_end_ns;
 }
 
