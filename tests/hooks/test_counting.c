@@ -180,6 +180,7 @@ static void test_counted_under_fire(void)
 #define BETWEEN 4000
 static atomic_ulong outer_begun, inner_alone;
 static volatile bool in_outer; /* of the one thread that calls */
+static atomic_bool hold, held; /* it shall wait outside of calls, and does */
 
 static CALLBACK bool nested_entry(struct hook_frame *f, const struct hook_regs *r)
 {
@@ -202,9 +203,13 @@ static CALLBACK void nested_leave(struct hook_frame *f, __u64 result)
 
 static void *nested_caller(void *arg)
 {
-	while (!stop)
+	while (!stop) {
+		for (; hold && !stop; held = true)
+			sched_yield();
+		held = false;
 		if (victim_tail(1, 1) != 3)
 			wrong++;
+	}
 	return arg;
 }
 
@@ -231,10 +236,16 @@ static void test_parts_are_last(void)
 	stop = 0;
 	CHECK(!pthread_create(&t, NULL, nested_caller, NULL));
 	for (int i = 0; i < 20; i++) {
-		unsigned long begun = outer_begun;
+		unsigned long begun;
 
+		/* An entry of the last round may still be under way in a thread that got no processor. */
+		hold = true;
+		while (!held)
+			sched_yield();
+		begun = outer_begun;
 		inner_alone = 0;
 		in_outer = false;
+		hold = false;
 		CHECK_EQ(0, engine_open(&ops));
 		engine_runtime(specs[BETWEEN + 1].address, 1);
 		CHECK_EQ(BETWEEN + 2, engine_install(specs, BETWEEN + 2, results));
