@@ -58,7 +58,7 @@ class Schema:
 
 
 def columns():
-    with open(os.path.join(ROOT, 'user', 'format', 'columns', 'columns.def'), encoding='utf-8') as file:
+    with open(os.path.join(ROOT, 'user', 'render', 'columns.def'), encoding='utf-8') as file:
         return set(re.findall(r'^C\(\w+, "(\w+)"', file.read(), re.M))
 
 

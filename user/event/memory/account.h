@@ -8,7 +8,7 @@
  * that is taken again at an address replaces what was there. If calls of a process are seen, they
  * are used; CT_MEMORY records, which report the same, count only for other processes.
  *
- * Two sums are not made here. What the kernel side counts (bpf/sums.h) sums/book.c makes again from
+ * Two sums are not made here. What the kernel side counts (wire/sums.h) sums/book.c makes again from
  * records, by the rules of the kernel side; and a rule of advise looks at the calls of one process.
  */
 #ifndef CT_ACCOUNT_H
