@@ -25,6 +25,7 @@ struct frame {
 	uint8_t depth;
 	uint32_t got, used; /* bytes of data[] */
 	uint64_t start_ns;
+	const void *params; /* CUPTI's copy of the arguments, in the stack frame of the function */
 	uint64_t data[CT_DATA_MAX / 8];
 };
 struct frames {
@@ -177,21 +178,25 @@ static void read_one(struct cursor *c, unsigned int i, bool written_by_cuda)
 	c->f->got |= 1u << i;
 }
 
+static uint64_t word_of(const struct agent_word *w, const void *params)
+{
+	const char *at = (const char *)params + w->off;
+	uint64_t v = 0;
+
+	if (w->how == AGENT_WORD_ADDRESS)
+		v = (uint64_t)(uintptr_t)at;
+	else if (w->width && w->width <= 8)
+		memcpy(&v, at, w->width);
+	if (w->how == AGENT_WORD_SIGN && w->width && w->width < 8)
+		v = (uint64_t)((int64_t)(v << (64 - 8 * w->width)) >> (64 - 8 * w->width));
+	return v;
+}
+
 static void read_words(struct frame *f, const struct agent_call *call, const void *params)
 {
-	for (int i = 0; i < call->spec.nwords; i++) {
-		const struct agent_word *w = &call->words[i];
-		const char *at = (const char *)params + w->off;
-		uint64_t v = 0;
-
-		if (w->how == AGENT_WORD_ADDRESS)
-			v = (uint64_t)(uintptr_t)at;
-		else if (w->width && w->width <= 8)
-			memcpy(&v, at, w->width);
-		if (w->how == AGENT_WORD_SIGN && w->width && w->width < 8)
-			v = (uint64_t)((int64_t)(v << (64 - 8 * w->width)) >> (64 - 8 * w->width));
-		f->data[i] = v;
-	}
+	f->params = params;
+	for (int i = 0; i < call->spec.nwords; i++)
+		f->data[i] = word_of(&call->words[i], params);
 	f->used = call->spec.nwords * 8u;
 	f->got = 0;
 }
@@ -263,6 +268,43 @@ static int depth_of(const struct frames *fs, const struct func *fn)
 	return depth;
 }
 
+/* What is further away than this may be another stack, of which the order of addresses says nothing. */
+#define SAME_STACK (1u << 20)
+
+static bool is_near(const void *p, uintptr_t here)
+{
+	return (uintptr_t)p - here + SAME_STACK <= 2 * SAME_STACK;
+}
+
+/* Was a call left without a return, by longjmp() or an exception, before the call that has these params? The stack
+ * grows down: the frame of a function that is under way lies above ours, and above those of all that it calls, and has
+ * the same arguments until the function returns. */
+static bool is_left(const struct frame *f, const void *params)
+{
+	const struct agent_call *call = agent.funcs[f->domain][f->cbid].call;
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	if (!is_near(f->params, here) || !is_near(params, here))
+		return false;
+	if ((uintptr_t)f->params < here || params >= f->params)
+		return true;
+	for (int i = 0; call && i < call->spec.nwords; i++)
+		if (word_of(&call->words[i], f->params) != f->data[i])
+			return true;
+	return false;
+}
+
+/* Ends the calls from the n-th on: they were left by a jump. */
+static void end_left(struct frames *fs, uint32_t n, uint64_t now)
+{
+	for (uint32_t i = fs->n; i > n; i--) {
+		const struct frame *f = &fs->at[i - 1];
+
+		send_call(f, &agent.funcs[f->domain][f->cbid], CT_CALL, now, 0, CT_F_UNFINISHED);
+	}
+	fs->n = n;
+}
+
 static void call_enters(const struct func *fn, int domain, uint32_t cbid,
 			const struct cupti_call *data)
 {
@@ -272,6 +314,9 @@ static void call_enters(const struct func *fn, int domain, uint32_t cbid,
 
 	if (!fs || !data->params)
 		return;
+	for (uint32_t i = 0; i < fs->n; i++)
+		if (is_left(&fs->at[i], data->params))
+			end_left(fs, i, clock_now());
 	depth = depth_of(fs, fn);
 	if (depth < 0)
 		return;
@@ -349,11 +394,7 @@ static void call_leaves(const struct func *fn, int domain, uint32_t cbid,
 			break;
 	if (!at)
 		return;
-	for (uint32_t i = fs->n; i > at; i--) {
-		const struct frame *f = &fs->at[i - 1];
-
-		send_call(f, &agent.funcs[f->domain][f->cbid], CT_CALL, now, 0, CT_F_UNFINISHED);
-	}
+	end_left(fs, at, now);
 	fs->n = at - 1;
 	c.f = &fs->at[at - 1];
 	if (data->result)

@@ -767,6 +767,15 @@ case_cupti_nested() {
 	expect_rows cuLaunchKernel 5 '"depth":1'
 }
 
+# Calls that are left by longjmp: what is called next is not a part of them. CUPTI comes in within the first one.
+case_cupti_longjmp() {
+	ct_json --source=cupti -- "$CALLS" longjmp 20
+	ok_rc
+	expect_rows cudaStreamQuery 20
+	expect_rows cudaStreamAddCallback 19 '"unfinished":true'
+	no_loss
+}
+
 case_cupti_failures() {
 	ct_rows --source=cupti --failed -- "$SAMPLE"
 	ok_rc
