@@ -46,7 +46,7 @@ export CUDATRACE_TESTS=1 # tells the tracers of the tests from others (tests/lib
 all=false again=false TOTAL_LIMIT=3600
 for option in "$@"; do
 	case $option in
-	--all) all=true TOTAL_LIMIT=10800 ;;
+	--all) all=true TOTAL_LIMIT=5000 ;;
 	--again) again=true ;;
 	*)
 		echo "usage: scripts/test.sh [--all] [--again]" >&2
