@@ -497,6 +497,47 @@ static void test_killed(const char *mode)
 	end(mode);
 }
 
+/* Processes get numbers far above the lowest. */
+static bool high_numbers(void)
+{
+	int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
+	bool done = fd >= 0 && write(fd, "20000", 5) == 5;
+
+	if (fd >= 0)
+		close(fd);
+	return done;
+}
+
+/* A thread with a descriptor table of its own is not used, whatever its number is. */
+static void test_lowest(void)
+{
+	if (high_numbers())
+		test_mode("lowest", 3);
+	else
+		printf("skipped: no thread can be given a lower number here\n");
+}
+
+/* Nor is one that gets it when it has already been chosen. */
+static void test_part(void)
+{
+	struct inject_result r;
+	int added = 0;
+
+	begin("part");
+	for (int i = 0; i < 100; i++) {
+		int err = inject_how(&r, "v1 fd=N", 300);
+
+		CHECK(err == 0 || err == -EAGAIN);
+		if (!err)
+			check_answer(&r, ++added);
+		else
+			check_said("at a safe point");
+	}
+	CHECK(added > 0);
+	rounds();
+	end("part");
+}
+
 static int read_so(const char *path)
 {
 	struct stat st;
@@ -758,6 +799,8 @@ int main(int argc, char **argv)
 	RUN(test_swapped);
 	RUN(test_killed, "vectors");
 	RUN(test_killed, "cond");
+	RUN(test_lowest);
+	RUN(test_part);
 	RUN(test_no_object);
 	RUN(test_write_hangs);
 	RUN(test_refusals);

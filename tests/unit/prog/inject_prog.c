@@ -444,6 +444,73 @@ static void brief(void)
 		;
 }
 
+/* ---- threads that have a descriptor table of their own ---- */
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+static void own_table(void)
+{
+	MUST(!syscall(SYS_close_range, 0, ~0u, 2 /* CLOSE_RANGE_UNSHARE */), errno);
+}
+
+static void *apart(void *arg)
+{
+	own_table();
+	sh->child = (int)syscall(SYS_gettid);
+	while (!sh->stop)
+		nap_nanosleep();
+	return arg;
+}
+
+/* The kernel gives out numbers from the lowest on again when it has come to the highest. */
+static void numbers_from_the_lowest(void)
+{
+	int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY | O_CLOEXEC);
+
+	MUST(fd >= 0 && write(fd, "300", 3) == 3, errno);
+	close(fd);
+}
+
+/* A thread that has one sleeps all the time, and its number is lower than the main thread's. */
+static void lowest(void)
+{
+	pthread_t thread;
+
+	numbers_from_the_lowest();
+	pthread_create(&thread, NULL, apart, NULL);
+	while (!sh->child)
+		nap_nanosleep();
+	MUST(sh->child < getpid(), sh->child);
+	naps(nap_nanosleep);
+	pthread_join(thread, NULL);
+}
+
+static void *parts(void *arg)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = 300000 }, NULL);
+	own_table();
+	nanosleep(&(struct timespec){ .tv_nsec = 300000 }, NULL);
+	return arg;
+}
+
+/* Threads come, get one, and end. The main thread waits in a call that rules it out. */
+static void part(void)
+{
+	pthread_t threads[8];
+
+	sh->ready = 1;
+	while (!sh->stop) {
+		for (int i = 0; i < 8; i++)
+			pthread_create(&threads[i], NULL, parts, NULL);
+		nap_epoll();
+		for (int i = 0; i < 8; i++)
+			pthread_join(threads[i], NULL);
+		sh->rounds++;
+	}
+}
+
 /* Puts a file that it may only read under the number that each new descriptor gets. */
 static void *swapper(void *arg)
 {
@@ -515,6 +582,10 @@ int main(int argc, char **argv)
 		hidden();
 	else if (!strcmp(mode, "brief"))
 		brief();
+	else if (!strcmp(mode, "lowest"))
+		lowest();
+	else if (!strcmp(mode, "part"))
+		part();
 	else if (*mode == '/')
 		swaps(mode);
 	return sh->bad ? 1 : 0;

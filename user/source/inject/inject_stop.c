@@ -166,26 +166,23 @@ static int by_rank(const void *a, const void *b)
 				  : (x->tid > y->tid) - (x->tid < y->tid);
 }
 
-/* Keeps those that have the same descriptor table. A thread that has been added to the program before may
- * have one of its own: what is loaded there would find none of the program's descriptors, and we would
- * not find what it opens. */
-static int of_table(pid_t as, struct candidate *c, int n)
+/* Has the thread the program's descriptor table, which is the main thread's? One that has been added to the
+ * program before may have a table of its own: what is loaded there would find none of the program's
+ * descriptors, and we would not find what it opens. Where this may not be asked, it is taken to have it. */
+static bool shares_table(pid_t pid, pid_t tid)
 {
-	int kept = 0;
+	long is = tid == pid ? 0 : syscall(SYS_kcmp, pid, tid, KCMP_FILES, 0, 0);
 
-	for (int i = 0; i < n; i++)
-		if (syscall(SYS_kcmp, as, c[i].tid, KCMP_FILES, 0, 0) <= 0)
-			c[kept++] = c[i];
-	return kept;
+	return !is || (is < 0 && errno != ESRCH);
 }
 
 static int list(struct inject_place *p, struct candidate *out, int max)
 {
+	bool any = false;
 	char path[64];
 	struct dirent *e;
 	DIR *d;
 	int n = 0;
-	pid_t oldest = 0; /* the main thread, or the one that has the lowest number after its end */
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)p->pid);
 	d = opendir(path);
@@ -195,14 +192,12 @@ static int list(struct inject_place *p, struct candidate *out, int max)
 		out[n].tid = (pid_t)strtol(e->d_name, NULL, 10);
 		if (out[n].tid <= 0)
 			continue;
-		if (rank(p, &out[n]) && (!oldest || out[n].tid < oldest))
-			oldest = out[n].tid;
-		n += out[n].rank != RANK_NOT;
+		any = rank(p, &out[n]) || any;
+		n += out[n].rank != RANK_NOT && shares_table(p->pid, out[n].tid);
 	}
 	closedir(d);
-	if (!oldest)
+	if (!any)
 		return -ESRCH;
-	n = of_table(oldest, out, n);
 	qsort(out, (size_t)n, sizeof(*out), by_rank);
 	return n;
 }
@@ -389,7 +384,9 @@ static int try_one(struct inject_remote *r, struct inject_place *p, const struct
 		p->why = "not stopping";
 		return err;
 	}
-	p->why = look(p, r, whole);
+	/* it may have got one since the list was made; while it stands it does not */
+	p->why = shares_table(p->pid, c->tid) ? look(p, r, whole)
+					      : "one that does not share the program's descriptors";
 	return p->why ? -EAGAIN : 0;
 }
 
