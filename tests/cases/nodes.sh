@@ -98,15 +98,15 @@ case_nodes_window() {
 
 # A kernel at the end of the trace is in a scope that is known, as any other.
 case_nodes_window_scopes() {
-	local pid i
+	local source pid i
 	"$BIN/operators" train 100000000 > "$T/work.out" 2>&1 < /dev/null &
 	pid=$!
 	wait_for 5 grep -q libtorch_cpu "/proc/$pid/maps"
-	for i in 1 2 3; do
-		ct_json --gpu --layers torch -d 0.3 -p "$pid"
+	for source in probes hooks hooks; do
+		ct_json --source=$source --gpu --layers torch -d 0.3 -p "$pid"
 		ok_rc
-		grep -q '"type":"copy"' "$T/out" || fail "$i: no device work: $(tail -n 1 "$T/err")"
-		! grep -q 'unknown scope' "$T/err" || fail "$i: $(tail -n 1 "$T/err")"
+		grep -q '"type":"copy"' "$T/out" || fail "$source: no device work: $(tail -n 1 "$T/err")"
+		! grep -q 'unknown scope' "$T/err" || fail "$source: $(tail -n 1 "$T/err")"
 		says ', 0 lost(;.*)?$'
 	done
 	kill -KILL $pid

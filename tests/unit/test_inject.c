@@ -246,6 +246,20 @@ static void test_growth(const char *mode, int times)
 	end(mode);
 }
 
+/* The main thread waits for another one, which is not to be used: as programs do that have workers. */
+static void test_joins(void)
+{
+	struct inject_result r;
+
+	begin("joins");
+	for (int i = 0; i < 3; i++) {
+		CHECK(!inject(&r));
+		CHECK_EQ(pid, r.tid);
+		check_answer(&r, i + 1);
+	}
+	end("joins");
+}
+
 /* System calls that the kernel does not begin anew: the thread is left alone, or is met outside
  * of them. */
 static void test_never_eintr(const char *mode)
@@ -788,6 +802,7 @@ int main(int argc, char **argv)
 	RUN(test_growth, "nanosleep", 40);
 	RUN(test_growth, "vectors", 40);
 	RUN(test_growth, "many", 10);
+	RUN(test_joins);
 	RUN(test_never_eintr, "epoll");
 	RUN(test_never_eintr, "sem");
 	RUN(test_never_eintr, "recv");

@@ -398,6 +398,28 @@ static void many(void)
 		pthread_join(threads[i], NULL);
 }
 
+/* In a call that rules it out, until the other end of standard input is closed. */
+static void *until_closed(void *arg)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+
+	MUST(fd >= 0 && !epoll_ctl(fd, EPOLL_CTL_ADD, 0, &e), errno);
+	sh->ready = 1;
+	MUST(epoll_wait(fd, &e, 1, -1) == 1, errno);
+	return arg;
+}
+
+static void joins(void)
+{
+	pthread_t thread;
+	void *result = NULL;
+
+	pthread_create(&thread, NULL, until_closed, &thread);
+	errno = 7;
+	MUST(!pthread_join(thread, &result) && result == &thread && errno == 7, errno);
+}
+
 /* Everything is allowed but one call, of which `action` becomes. */
 static void filtered(unsigned nr, unsigned action)
 {
@@ -570,6 +592,8 @@ int main(int argc, char **argv)
 		signals();
 	else if (!strcmp(mode, "many"))
 		many();
+	else if (!strcmp(mode, "joins"))
+		joins();
 	else if (!strcmp(mode, "kills"))
 		filtered(SYS_memfd_create, SECCOMP_RET_KILL_PROCESS);
 	else if (!strcmp(mode, "denies"))

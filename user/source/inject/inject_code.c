@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../../proc/elf_read.h"
+#include "../../proc/elf_starts.h"
 #include "inject_code.h"
 #include "../../util/table/array.h"
 
@@ -220,11 +221,54 @@ static void search(struct inject_code *c, struct target *t, const struct target_
 	free(bytes);
 }
 
+static bool is_known(const struct inject_code *c, uint64_t at)
+{
+	for (size_t i = 0; i < c->nfuncs; i++)
+		if (at - c->funcs[i].start < c->funcs[i].end - c->funcs[i].start)
+			return true;
+	return false;
+}
+
+/* pthread_join() is a jump to a function that has no name, and is on no stack itself. */
+static int add_last_jump(struct inject_code *c, const struct elf_file *elf,
+			 const struct elf_starts *starts, uint64_t bias, uint64_t end)
+{
+	const struct elf_start *to;
+	uint64_t bytes;
+	uint8_t code[8];
+	int64_t far;
+
+	if (elf_read(elf, code, sizeof(code), elf_code_offset(elf, end - bias - sizeof(code))) ||
+	    !inject_regs_last_jump(code, sizeof(code), &far))
+		return 0;
+	to = elf_start_of(starts, end - bias + (uint64_t)far);
+	bytes = to && to->address == end - bias + (uint64_t)far ? elf_start_bytes(elf, to) : 0;
+	if (!bytes || is_known(c, bias + to->address))
+		return 0;
+	return add(&c->funcs, &c->nfuncs, bias + to->address, bias + to->address + bytes,
+		   INJECT_LIBC_WAIT);
+}
+
+static int add_last_jumps(struct inject_code *c, const struct elf_file *elf, uint64_t bias,
+			  size_t first)
+{
+	size_t end = c->nfuncs;
+	struct elf_starts starts;
+	int err = elf_starts_read(elf, &starts);
+
+	for (size_t i = first; i < end && !err; i++)
+		if (c->funcs[i].kind == INJECT_LIBC_OPEN)
+			err = add_last_jump(c, elf, &starts, bias, c->funcs[i].end);
+	elf_starts_free(&starts);
+	return err == -ENOMEM ? err : 0;
+}
+
 static int read_file(struct inject_code *c, struct target *t, const struct target_map *m,
 		     enum inject_kind *kind)
 {
 	struct reading rd = { .code = c, .kind = *kind };
 	struct elf_file elf = {};
+	size_t first = c->nfuncs;
 	int fd = target_open_map(t, m), err;
 
 	if (fd < 0)
@@ -238,6 +282,8 @@ static int read_file(struct inject_code *c, struct target *t, const struct targe
 			c->found.dlopen = rd.dlopen ? rd.dlopen : rd.dlopen_mode;
 			c->found.dlopen_internal = !rd.dlopen;
 		}
+		if (!err && *kind == INJECT_LIBC)
+			err = add_last_jumps(c, &elf, rd.bias, first);
 	}
 	elf_file_close(&elf);
 	close(fd);

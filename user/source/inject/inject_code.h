@@ -17,6 +17,7 @@ enum inject_kind {
 	INJECT_LIBC,
 	/* a function of libc that holds none of its locks while it waits or calls back */
 	INJECT_LIBC_OPEN,
+	INJECT_LIBC_WAIT, /* what such a one ends in, by a jump: the same while it waits by futex(2) */
 	INJECT_LIBC_BASE, /* where threads begin */
 	INJECT_ENTRY,	  /* the program's first instructions, which call libc to call main */
 	INJECT_VDSO,

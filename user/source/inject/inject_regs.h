@@ -98,5 +98,7 @@ ssize_t inject_regs_find_syscall(const uint8_t *code, size_t len);
 ssize_t inject_regs_find_sigreturn(const uint8_t *code, size_t len);
 /* What ends here may be a call instruction. */
 bool inject_regs_is_call(const uint8_t *code, size_t len);
+/* Does the code end in a jump to a fixed place? Then how far that is from the code's end. */
+bool inject_regs_last_jump(const uint8_t *code, size_t len, int64_t *far);
 
 #endif

@@ -335,4 +335,17 @@ bool inject_regs_is_call(const uint8_t *code, size_t len)
 	return (last & 0xfc000000) == 0x94000000 || (last & 0xfffffc1f) == 0xd63f0000; /* bl, blr */
 }
 
+bool inject_regs_last_jump(const uint8_t *code, size_t len, int64_t *far)
+{
+	uint32_t last;
+
+	if (len < 4)
+		return false;
+	memcpy(&last, code + len - 4, 4);
+	if ((last & 0xfc000000) != 0x14000000) /* b */
+		return false;
+	*far = ((int64_t)(int32_t)(last << 6) >> 6) * 4 - 4;
+	return true;
+}
+
 #endif

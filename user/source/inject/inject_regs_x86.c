@@ -388,4 +388,15 @@ bool inject_regs_is_call(const uint8_t *code, size_t len)
 	return false;
 }
 
+bool inject_regs_last_jump(const uint8_t *code, size_t len, int64_t *far)
+{
+	int32_t distance;
+
+	if (len < 5 || code[len - 5] != 0xe9)
+		return false;
+	memcpy(&distance, code + len - 4, 4);
+	*far = distance;
+	return true;
+}
+
 #endif

@@ -45,7 +45,8 @@ enum rank { RANK_WAITS, RANK_READS, RANK_RUNS, RANK_NOT };
 struct candidate {
 	pid_t tid;
 	enum rank rank;
-	uint64_t ip, sp; /* while it sleeps */
+	uint64_t ip, sp; /* while it sleeps, and */
+	long nr;	 /* in which system call */
 };
 
 /* ---- before: which ---- */
@@ -117,6 +118,7 @@ static enum rank by_call(pid_t pid, struct candidate *c, const char *text)
 		v[n++] = strtoull(end + 1, &end, 16);
 	if (end == text || n != 8)
 		return RANK_RUNS;
+	c->nr = nr;
 	c->sp = v[6];
 	c->ip = v[7];
 	if (RESTARTS_WHOLE && (nr == SYS_nanosleep || nr == SYS_clock_nanosleep ||
@@ -134,6 +136,7 @@ static bool rank(struct inject_place *p, struct candidate *c)
 
 	c->rank = RANK_NOT;
 	c->ip = c->sp = 0;
+	c->nr = -1;
 	if (read_task(p->pid, c->tid, "stat", text, sizeof(text)) <= 0)
 		return false;
 	at = strrchr(text, ')');
@@ -292,6 +295,14 @@ static const char *scan(const struct inject_place *p, uint64_t sp)
 	return why;
 }
 
+/* The outermost of the frames that have been entered from outside of libc. */
+static enum inject_kind kind_of_run(const struct inject_place *p, enum inject_kind last, bool first)
+{
+	if (last != INJECT_LIBC_WAIT)
+		return last;
+	return first && p->in_futex ? INJECT_LIBC_OPEN : INJECT_LIBC;
+}
+
 static const char *judge(const struct inject_place *p, const uint64_t *ips, int n, uint64_t lost_sp)
 {
 	for (int i = 0, j; i < n; i = j) {
@@ -310,10 +321,11 @@ static const char *judge(const struct inject_place *p, const uint64_t *ips, int 
 		for (; j < n; j++) {
 			kind = inject_code_at(p->code, ips[j]);
 			if (kind != INJECT_LIBC && kind != INJECT_LIBC_OPEN &&
-			    kind != INJECT_LIBC_BASE)
+			    kind != INJECT_LIBC_WAIT && kind != INJECT_LIBC_BASE)
 				break;
 			last = kind;
 		}
+		last = kind_of_run(p, last, i == 0);
 		if (kind == INJECT_ALLOCATOR && j < n)
 			return "in the allocator";
 		if (last == INJECT_LIBC_BASE || (j < n && kind == INJECT_ENTRY) ||
@@ -362,6 +374,15 @@ static const char *look(const struct inject_place *p, struct inject_remote *r, b
 	return why && whole ? look_whole(p, &t) : why;
 }
 
+/* Has it been in futex(2) since we looked? The kernel may have gone back to the call's instruction. */
+static bool is_in_futex(const struct inject_remote *r, const struct candidate *was)
+{
+	struct inject_thread t;
+
+	inject_regs_thread(&r->saved, &t);
+	return was->nr == SYS_futex && t.sp == was->sp && was->ip - t.ip <= 4;
+}
+
 static int try_one(struct inject_remote *r, struct inject_place *p, const struct candidate *c,
 		   bool whole)
 {
@@ -384,6 +405,7 @@ static int try_one(struct inject_remote *r, struct inject_place *p, const struct
 		p->why = "not stopping";
 		return err;
 	}
+	p->in_futex = is_in_futex(r, &now);
 	/* it may have got one since the list was made; while it stands it does not */
 	p->why = shares_table(p->pid, c->tid) ? look(p, r, whole)
 					      : "one that does not share the program's descriptors";

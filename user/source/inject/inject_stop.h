@@ -16,6 +16,7 @@ struct inject_place {
 	int tries;
 	pid_t tid;	 /* the last one that was stopped or looked at, 0: none, and */
 	const char *why; /* where it was */
+	bool in_futex;	 /* it waits by futex(2) */
 };
 
 /* Stops threads, one at a time, until one is at a safe point. Returns 0 (it stands), -EAGAIN
