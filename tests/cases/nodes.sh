@@ -41,22 +41,32 @@ for pid, n in sorted(sums.items()):
 EOF
 }
 
-# one_window WHAT PID...: each of these processes has launches and as many kernels, and no work is without its call. A launch that
-# had not returned at the end may have its kernel.
+# one_window WHAT PID...: each of these processes has launches and as many kernels, and its work has its call. A launch that had not returned
+# at the end may have its kernel. Where other work has the processors, a call may be under way at the begin, and the last records of the
+# device may need more than the second for which they are waited: at most 2 % of a process's launches, and the last line says how many.
 one_window() {
-	local what=$1 pid launches open kernels alone seen=0
+	local what=$1 pid launches open kernels alone seen=0 gone=0 strays=0
 	shift
 	node_sums > "$T/sums"
 	while read -r pid launches open kernels alone; do
 		[[ " $* " == *" $pid "* ]] || continue
 		seen=$((seen + 1))
 		[ "$launches" -gt 0 ] || fail "$what: process $pid has no launches: $(tail -n 1 "$T/err")"
-		((kernels >= launches && kernels <= launches + open)) ||
+		((kernels + launches / 50 >= launches && kernels <= launches + open + alone)) ||
 			fail "$what: process $pid has $launches launches, $open that had not returned, and $kernels kernels: $(tail -n 1 "$T/err")"
-		expect "$what: work without a call" "$alone" 0
+		[ "$alone" -le 1 ] || fail "$what: $alone kernels of process $pid have no call: $(tail -n 1 "$T/err")"
+		gone=$((gone + (launches > kernels ? launches - kernels : 0))) strays=$((strays + alone))
 	done < "$T/sums"
 	expect "$what: processes" "$seen" $#
-	! grep -q 'no record of' "$T/err" || fail "$what: $(tail -n 1 "$T/err")"
+	expect "$what: launches without a record, said" "$([ "$(last_number 'at least ([0-9]+) launch(es)? ha(s|ve) no record of')" -ge $gone ] && echo enough)" enough
+	expect "$what: work without a call, said" "$(last_number '([0-9]+) without their call')" $strays
+}
+
+# last_number PATTERN: the number in the last line that the pattern has in its first brackets; 0: it is not there.
+last_number() {
+	local line
+	line=$(tail -n 1 "$T/err")
+	if [[ $line =~ $1 ]]; then echo "${BASH_REMATCH[1]}"; else echo 0; fi
 }
 
 # However busy the processes are, and however much the tracer has to read of their calls: it reads of each of their agents, too.
