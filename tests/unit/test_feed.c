@@ -242,6 +242,40 @@ static void test_complete(void)
 	run_close(&r);
 }
 
+/* Work waits for its call in the time of the source of calls, whatever the clock says. */
+static void test_flush(void)
+{
+	const uint64_t now = 100000 * MS;
+	struct ct_kernel k = { .w = { .h = { .size = sizeof(k),
+					     .kind = CT_KERNEL,
+					     .pid = 10,
+					     .start_ns = now - MS,
+					     .end_ns = now },
+				      .correlation = 7 } };
+	struct join_counts c;
+	struct run r;
+
+	for (int paused = 0; paused < 2; paused++) {
+		CASE_ROW("%s", paused ? "there is more to read" : "all is read");
+		run_open(&r, 2);
+		r.s.paused = paused;
+		r.fakes[0].complete_ns = now;
+		CHECK(!session_feed_flush(&r.s, now));
+		CHECK(!stages_record(&r.s.stages, &k.w.h));
+		r.fakes[1].complete_ns = now + 5000 * MS;
+		for (uint64_t i = 1; i <= 50; i++)
+			CHECK(!session_feed_flush(&r.s, now + i * 100 * MS));
+		join_counts(r.s.stages.join, &c);
+		CHECK_EQ(0, c.unmatched);
+		r.fakes[0].complete_ns = now + 5000 * MS;
+		for (int i = 0; i < 10; i++)
+			CHECK(!session_feed_flush(&r.s, now + 5000 * MS));
+		join_counts(r.s.stages.join, &c);
+		CHECK_EQ(1, c.unmatched);
+		run_close(&r);
+	}
+}
+
 int main(void)
 {
 	RUN(test_turns);
@@ -252,5 +286,6 @@ int main(void)
 	RUN(test_all_read);
 	RUN(test_second_signal);
 	RUN(test_complete);
+	RUN(test_flush);
 	return unit_end();
 }

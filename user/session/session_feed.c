@@ -146,6 +146,16 @@ uint64_t session_feed_complete(struct session *s, uint64_t now_ns)
 	return least;
 }
 
+int session_feed_flush(struct session *s, uint64_t now_ns)
+{
+	uint64_t complete_ns = session_feed_calls_complete(s, now_ns);
+
+	/* a recording has no other source; there may be more of it */
+	if (!complete_ns || (s->paused && !session_first(s)->ops->complete))
+		return 0;
+	return stages_flush(&s->stages, complete_ns);
+}
+
 /* Says from when until when outputs did not wait for what came late. */
 static void tell_late(struct session *s, uint64_t until_ns)
 {

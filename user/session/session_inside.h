@@ -154,6 +154,8 @@ int session_feed_all(struct session *);
  * At most now_ns. */
 uint64_t session_feed_calls_complete(struct session *, uint64_t now_ns);
 uint64_t session_feed_complete(struct session *, uint64_t now_ns);
+/* Lets go of what waits in the stages for calls, up to that moment. Returns 0 or -errno. */
+int session_feed_flush(struct session *, uint64_t now_ns);
 /* The same for what outputs decide before the end: no more than a second before now_ns. If that does not
  * suffice, a row says so. */
 uint64_t session_feed_settled(struct session *, uint64_t now_ns);
