@@ -87,6 +87,10 @@ case_hooks_clean_environment() { # undisturbed
 	ct replay --strict -o "$T/rows" "$T/trace"
 	expect "status from the recording" "$rc" 3
 	says "process $pid \(calls\) used CUDA and had no hooks: its calls are not known, from [0-9.]+ s to [0-9.]+ s\$"
+	# 'made no call' would not be true of it
+	ct info "$T/trace"
+	ok_rc
+	expect "others" "$(grep -o ' other process.*' "$T/out")" " other processes made no call that was seen"
 }
 
 # A static program, whose own file has CUDA's functions: it is read while the program runs.

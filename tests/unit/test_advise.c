@@ -516,6 +516,12 @@ static void test_alloc_loop(void)
 	SILENT();
 }
 
+static void kernel_at(uint32_t stream, uint64_t start_ns, uint64_t took_ns)
+{
+	make_kernel(&md, MAKE_AT(PID, 0, 1, stream, 1, start_ns, start_ns + took_ns), 1, 8, 256);
+	work(NULL, &play_axpy);
+}
+
 static void comes_in(uint64_t start_ns, uint64_t end_ns)
 {
 	struct ct_hdr h = { .size = sizeof(h),
@@ -526,6 +532,17 @@ static void comes_in(uint64_t start_ns, uint64_t end_ns)
 			    .end_ns = end_ns };
 
 	give((struct event){ .rec = &h });
+}
+
+/* If `now`, an agent is in the next call, or in the last one, for 45 ms; its record comes before that call, or after it
+ * (late). Returns `now`. */
+static bool comes_in_now(bool now, bool late, bool after)
+{
+	if (now && late && after)
+		comes_in(st.now - 45 * MS - 10 * US, st.now - 10 * US);
+	else if (now && !late && !after)
+		comes_in(st.now + 10 * US, st.now + 45 * MS + 10 * US);
+	return now;
 }
 
 /* What an agent took to come in is no time of the call, whichever of the two is reported first, nor of the
@@ -552,17 +569,69 @@ static void test_entered(void)
 		done();
 		/* a wait for nothing: of a rule that keeps more than hits */
 		begin("polling");
-		if (!late)
-			comes_in(st.now + 1 * MS, st.now + 46 * MS);
 		for (int i = 0; i < 200; i++) {
-			CALL(i ? 2 * MS : 47 * MS, "cudaDeviceSynchronize", 0);
-			if (late && !i)
-				comes_in(st.now - 46 * MS, st.now - 1 * MS);
+			bool in = comes_in_now(i == 5, late, false);
+
+			CALL(in ? 47 * MS : 2 * MS, "cudaDeviceSynchronize", 0);
+			comes_in_now(in, late, true);
 		}
 		end_finding(0);
 		for (unsigned int i = 0; i < st.n; i++)
 			CHECK_EQ(2 * MS * st.findings[i].n, st.findings[i].cost_ns);
 		CHECK(st.n);
+		done();
+		begin("launch-queue-full");
+		for (int i = 0; i < 20; i++) {
+			bool in = comes_in_now(i == 5, late, false);
+
+			LAUNCH(in ? 47 * MS : 2 * MS, 0x5000);
+			comes_in_now(in, late, true);
+		}
+		end_finding(0);
+		if (CHECK_EQ(1, st.n)) {
+			CHECK_EQ(19 * 2 * MS, st.findings[0].cost_ns);
+			CHECK_EQ(2 * MS, st.findings[0].places[0].took_ns);
+		}
+		done();
+		begin("growing-handles");
+		for (int i = 0; i < 100; i++) {
+			bool in = comes_in_now(i == 5, late, false);
+
+			answer = 0xe0000 + (uint64_t)i * 4096;
+			CALL(in ? 47 * MS : 2 * MS, "cudaMallocHost", 0, U(0x1000), U(4096));
+			comes_in_now(in, late, true);
+		}
+		end_finding(0);
+		if (CHECK_EQ(1, st.n))
+			CHECK_EQ(2 * MS, st.findings[0].places[0].took_ns);
+		done();
+		/* the cause of device work */
+		begin("sync-memset");
+		for (int i = 0; i < 3; i++) {
+			bool in = comes_in_now(i == 0, late, false);
+			struct cause c = CALL(in ? 45 * MS + 20 * US : 20 * US, "cudaMemset", 0,
+					      U(0xd000), U(0), U(4096));
+
+			make_set(&md, MAKE_AT(PID, 0, 1, 7, 1, st.now, st.now + 10), CT_MEM_MANAGED,
+				 0, 4096);
+			comes_in_now(in, late, true);
+			work(&c, NULL);
+		}
+		end_finding(0);
+		if (CHECK_EQ(1, st.n))
+			CHECK_EQ(60 * US, st.findings[0].cost_ns);
+		done();
+		/* what the host did while the device had nothing to do */
+		begin("gpu-gaps");
+		kernel_at(7, 10 * S, MS);
+		kernel_at(7, 10 * S + 60 * MS, MS);
+		st.now = 10 * S + 2 * MS;
+		comes_in_now(true, late, false);
+		CALL(47 * MS, "cudaMalloc", 0, U(0x1000), U(4096));
+		comes_in_now(true, late, true);
+		end_finding(0);
+		CHECK(st.n && memmem(st.findings->evidence.s, st.findings->evidence.len,
+				     "for 2.000 ms: cudaMalloc 2.000 ms;", 34));
 		done();
 	}
 }
@@ -883,12 +952,6 @@ static void test_occupancy(void)
 }
 
 /* ---- the device ---- */
-
-static void kernel_at(uint32_t stream, uint64_t start_ns, uint64_t took_ns)
-{
-	make_kernel(&md, MAKE_AT(PID, 0, 1, stream, 1, start_ns, start_ns + took_ns), 1, 8, 256);
-	work(NULL, &play_axpy);
-}
 
 /* Kernels one after the other, with a pause after each; the records in pairs that are out of order. */
 static void kernels(const char *rules, int n, uint64_t took_ns, uint64_t pause_ns)

@@ -17,6 +17,7 @@
 /* A source: `left` records, each of which takes so long. */
 struct fake {
 	uint64_t left, us, given, complete_ns;
+	bool ends; /* it says when there will be no more */
 };
 
 static int no_fds(struct source *s, int *fd, int max)
@@ -46,7 +47,7 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 		if (source_paused(s->paused))
 			return err;
 	}
-	return err;
+	return err ? err : f->ends;
 }
 
 static uint64_t complete(struct source *s)
@@ -105,6 +106,20 @@ static void test_turns(void)
 	}
 }
 
+/* Two that are busy have as much time each. */
+static void test_slices(void)
+{
+	struct run r;
+
+	run_open(&r, 2);
+	r.fakes[0].left = r.fakes[1].left = UINT64_MAX;
+	for (int feeds = 0; feeds < 10; feeds++)
+		CHECK(session_feed_all(&r.s) == 0);
+	CHECK(r.fakes[0].given < 10 * r.fakes[1].given);
+	CHECK(r.fakes[1].given < 10 * r.fakes[0].given);
+	run_close(&r);
+}
+
 /* A signal interrupts all of them. */
 static void test_signal(void)
 {
@@ -130,8 +145,7 @@ static void test_end(void)
 	r.fakes[0] = (struct fake){ .left = 40000, .us = 200 };
 	r.s.ending = true;
 	begun = now_ns();
-	session_feed_for(&r.s, 100 * MS);
-	CHECK(!session_feed_last(&r.s));
+	CHECK(!session_feed_last(&r.s, 100 * MS));
 	CHECK(r.s.late);
 	/* far from the eight seconds that all of them take */
 	CHECK(now_ns() - begun < 4000 * MS);
@@ -143,6 +157,24 @@ static void test_end(void)
 	run_close(&r);
 }
 
+/* That it was over for one source takes nothing from the next one. */
+static void test_end_of_each(void)
+{
+	struct run r;
+
+	run_open(&r, 2);
+	r.fakes[0].left = UINT64_MAX;
+	r.fakes[1].left = 40000;
+	r.fakes[1].ends = true;
+	r.s.ending = true;
+	CHECK(!session_feed_last(&r.s, MS));
+	CHECK(r.s.late);
+	CHECK(!session_feed_rest(&r.s, &r.s.sources[1], 1000000 * MS));
+	CHECK(!r.s.late);
+	CHECK_EQ(40000, r.fakes[1].given);
+	run_close(&r);
+}
+
 /* What all sources have is read if there is time, and then no row says that something was not. */
 static void test_all_read(void)
 {
@@ -151,8 +183,7 @@ static void test_all_read(void)
 	run_open(&r, 1);
 	r.fakes[0].left = 40000;
 	r.s.ending = true;
-	session_feed_for(&r.s, 1000000 * MS);
-	CHECK(!session_feed_last(&r.s));
+	CHECK(!session_feed_last(&r.s, 1000000 * MS));
 	CHECK(!r.s.late);
 	CHECK_EQ(40000, r.fakes[0].given);
 	CHECK(!session_feed_unread(&r.s, &r.s.sources[0]));
@@ -170,8 +201,7 @@ static void test_second_signal(void)
 	r.s.ending = true;
 	r.s.signals_at_end = 1;
 	signals_pending = 2;
-	session_feed_for(&r.s, 1000000 * MS);
-	CHECK(!session_feed_last(&r.s));
+	CHECK(!session_feed_last(&r.s, 1000000 * MS));
 	CHECK(r.s.late);
 	CHECK_EQ(1, r.fakes[0].given);
 	run_close(&r);
@@ -212,13 +242,50 @@ static void test_complete(void)
 	run_close(&r);
 }
 
+/* Work waits for its call in the time of the source of calls, whatever the clock says. */
+static void test_flush(void)
+{
+	const uint64_t now = 100000 * MS;
+	struct ct_kernel k = { .w = { .h = { .size = sizeof(k),
+					     .kind = CT_KERNEL,
+					     .pid = 10,
+					     .start_ns = now - MS,
+					     .end_ns = now },
+				      .correlation = 7 } };
+	struct join_counts c;
+	struct run r;
+
+	for (int paused = 0; paused < 2; paused++) {
+		CASE_ROW("%s", paused ? "there is more to read" : "all is read");
+		run_open(&r, 2);
+		r.s.paused = paused;
+		r.fakes[0].complete_ns = now;
+		CHECK(!session_feed_flush(&r.s, now));
+		CHECK(!stages_record(&r.s.stages, &k.w.h));
+		r.fakes[1].complete_ns = now + 5000 * MS;
+		for (uint64_t i = 1; i <= 50; i++)
+			CHECK(!session_feed_flush(&r.s, now + i * 100 * MS));
+		join_counts(r.s.stages.join, &c);
+		CHECK_EQ(0, c.unmatched);
+		r.fakes[0].complete_ns = now + 5000 * MS;
+		for (int i = 0; i < 10; i++)
+			CHECK(!session_feed_flush(&r.s, now + 5000 * MS));
+		join_counts(r.s.stages.join, &c);
+		CHECK_EQ(1, c.unmatched);
+		run_close(&r);
+	}
+}
+
 int main(void)
 {
 	RUN(test_turns);
+	RUN(test_slices);
 	RUN(test_signal);
 	RUN(test_end);
+	RUN(test_end_of_each);
 	RUN(test_all_read);
 	RUN(test_second_signal);
 	RUN(test_complete);
+	RUN(test_flush);
 	return unit_end();
 }

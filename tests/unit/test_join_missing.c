@@ -242,6 +242,7 @@ static void test_stopped(void)
 	/* of one that CUPTI saw return after the end */
 	give_cause(j, 10, 12, 82, 11000, 90000);
 	give_kernel(j, 10, 82, 40000, 50000);
+	CHECK_EQ(5, t.n);
 	CHECK_EQ(CT_KERNEL, last(&t)->kind);
 	CHECK_EQ(2, last(&t)->number);
 	/* after: of calls that nobody saw, and of one that was under way when the agent left */
@@ -277,6 +278,8 @@ static void test_began(void)
 	} cases[] = {
 		{ "before", 499 * MS, 600 * MS, true, false, true, false },
 		{ "before, without its cause", 0, 499 * MS, true, false, true, false },
+		{ "ran when calls began to be seen", 0, 500 * MS - US / 2, true, false, true,
+		  false },
 		{ "within", 501 * MS, 600 * MS, true, true, true, true },
 		{ "without its cause", 0, 501 * MS, true, false, true, true },
 		{ "the call was under way", 501 * MS, 600 * MS, true, false, true, false },
@@ -290,7 +293,7 @@ static void test_began(void)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct taker t;
 		struct join *j = begin(&t, false);
-		size_t calls = cases[i].called + (size_t)cases[i].after;
+		size_t calls = cases[i].called + (size_t)cases[i].after, bytes;
 
 		CASE_ROW("%s", cases[i].what);
 		join_began(j, began, cases[i].captured ? launches : none);
@@ -302,7 +305,10 @@ static void test_began(void)
 		if (cases[i].after)
 			give_call(j, "cudaLaunchKernel", 10, 11, cases[i].cause_ns + MS,
 				  cases[i].cause_ns + 2 * MS);
+		bytes = join_bytes(j);
 		give_kernel(j, 10, 77, cases[i].work_ns, cases[i].work_ns + US);
+		/* there may be a lot that had ended before, and it is not held */
+		CHECK(cases[i].work_ns + US >= began || join_bytes(j) == bytes);
 		CHECK(!join_flush(j, soon) && !join_flush(j, later));
 		CHECK(!join_flush(j, UINT64_MAX));
 		CHECK_EQ(calls + cases[i].shown, t.n);
@@ -445,6 +451,25 @@ static int give_taken(struct join *j, uint32_t pid, uint64_t from_ms, uint64_t u
 	return give(j, &hole);
 }
 
+/* Nobody waits for what has no record because the process profiles itself. */
+static void test_awaited_taken(void)
+{
+	struct taker t;
+	struct join *j = begin(&t, false);
+
+	join_kernels(j);
+	for (uint64_t i = 1; i <= 9; i++)
+		give_launch(j, 10, 10, (uint32_t)i, 10000 + 10 * i, i == 1);
+	join_stopped(j, 10100 * MS);
+	CHECK_EQ(8, join_awaited(j));
+	CHECK(!give_taken(j, 10, 10050, 0));
+	CHECK_EQ(3, join_awaited(j));
+	CHECK(!give_taken(j, 10, 10050, 10080));
+	CHECK_EQ(2, join_awaited(j));
+	join_close(j);
+	taker_free(&t);
+}
+
 /* Launches of the time in which the process profiled itself are said once: not as launches without a
  * record, whichever comes first. */
 static void test_missing_once(void)
@@ -467,6 +492,8 @@ static void test_missing_once(void)
 			CHECK(!give_taken(j, 10, 100, 0));
 		CHECK(!give_taken(j, 10, 100, 200));
 		give_launch(j, 10, 10, ++id, 190, false);
+		/* nor does a kernel of that time stand in for one that is missing */
+		give_launch(j, 10, 10, ++id, 195, true);
 		for (uint64_t at = 200; at < 300; at += 10)
 			give_launch(j, 10, 10, ++id, at, at != 220 && at != 230);
 		CHECK(!join_flush(j, UINT64_MAX));
@@ -490,6 +517,7 @@ int main(void)
 	RUN(test_awaited);
 	RUN(test_unheard);
 	RUN(test_missing);
+	RUN(test_awaited_taken);
 	RUN(test_missing_once);
 	return unit_end();
 }

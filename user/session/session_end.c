@@ -77,16 +77,14 @@ static void last_drain(struct session *s)
 		stop_others(s);
 		return;
 	}
-	session_feed_for(s, END_NS);
-	err = session_feed_last(s);
+	err = session_feed_last(s, END_NS);
 	if (err >= 0 && s->late)
 		err = session_feed_unread(s, session_first(s));
 	else if (err >= 0)
 		err = session_feed_work(s, stopped_ns + END_NS);
 	stop_others(s);
 	for (int i = 1; i < s->nsources && err >= 0; i++) {
-		session_feed_for(s, END_NS);
-		err = session_feed_rest(s, &s->sources[i]);
+		err = session_feed_rest(s, &s->sources[i], END_NS);
 		if (err >= 0 && s->late)
 			err = session_feed_unread(s, &s->sources[i]);
 	}

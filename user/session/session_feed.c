@@ -53,7 +53,8 @@ static bool slice_over(struct session *s)
 	return clock_ns(CLOCK_MONOTONIC) > s->slice_end_ns;
 }
 
-void session_feed_for(struct session *s, uint64_t ns)
+/* From now on, in the last drain, a live source gets so much time, without that in which the output takes nothing. */
+static void begin_end(struct session *s, uint64_t ns)
 {
 	s->end_ns = clock_ns(CLOCK_MONOTONIC) + ns;
 	s->end_waited_ns = s->out.waited_ns;
@@ -145,6 +146,16 @@ uint64_t session_feed_complete(struct session *s, uint64_t now_ns)
 	return least;
 }
 
+int session_feed_flush(struct session *s, uint64_t now_ns)
+{
+	uint64_t complete_ns = session_feed_calls_complete(s, now_ns);
+
+	/* a recording has no other source; there may be more of it */
+	if (!complete_ns || (s->paused && !session_first(s)->ops->complete))
+		return 0;
+	return stages_flush(&s->stages, complete_ns);
+}
+
 /* Says from when until when outputs did not wait for what came late. */
 static void tell_late(struct session *s, uint64_t until_ns)
 {
@@ -170,12 +181,13 @@ uint64_t session_feed_settled(struct session *s, uint64_t now_ns)
 	return ns < least ? least : ns;
 }
 
-int session_feed_last(struct session *s)
+int session_feed_last(struct session *s, uint64_t ns)
 {
 	struct source *src = session_first(s);
 	uint64_t before;
 	int err;
 
+	begin_end(s, ns);
 	do {
 		before = s->losses.received;
 		s->paused = false;
@@ -215,11 +227,12 @@ int session_feed_work(struct session *s, uint64_t until_ns)
 	return err < 0 ? err : 0;
 }
 
-int session_feed_rest(struct session *s, struct source *src)
+int session_feed_rest(struct session *s, struct source *src, uint64_t ns)
 {
 	uint64_t before = s->losses.received;
 	int err, waits = 0;
 
+	begin_end(s, ns);
 	s->paused = false;
 	while ((err = src->ops->drain(src, feed_record, s)) == 0) {
 		/* what it had is sent at once when it has begun */
@@ -260,9 +273,6 @@ int session_feed_unread(struct session *s, struct source *src)
 		if (src->ops->drain(src, count, &u) < 0)
 			break;
 	}
-	if (!u.records)
-		return 0;
-	/* which launches have no record for that is stated at the end */
 	if (!u.records)
 		return 0;
 	hole.count = u.records;

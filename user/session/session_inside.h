@@ -154,17 +154,17 @@ int session_feed_all(struct session *);
  * At most now_ns. */
 uint64_t session_feed_calls_complete(struct session *, uint64_t now_ns);
 uint64_t session_feed_complete(struct session *, uint64_t now_ns);
+/* Lets go of what waits in the stages for calls, up to that moment. Returns 0 or -errno. */
+int session_feed_flush(struct session *, uint64_t now_ns);
 /* The same for what outputs decide before the end: no more than a second before now_ns. If that does not
  * suffice, a row says so. */
 uint64_t session_feed_settled(struct session *, uint64_t now_ns);
-/* Feeds what the source of the calls still has after it was told to stop. Returns 0 or -errno. */
-int session_feed_last(struct session *);
-/* Feeds what a source that adds to the calls still delivers after it was told to stop. Returns 0 or
- * -errno. */
-int session_feed_rest(struct session *, struct source *);
-/* From now on, in the last drain, live sources get so much time, without that in which the output takes
- * nothing. */
-void session_feed_for(struct session *, uint64_t ns);
+/* Feeds what the source of the calls still has after it was told to stop, a live one for so long at most,
+ * without the time in which the output takes nothing. Returns 0 or -errno. */
+int session_feed_last(struct session *, uint64_t ns);
+/* Feeds what a source that adds to the calls still delivers after it was told to stop, for so long of its own.
+ * Returns 0 or -errno. */
+int session_feed_rest(struct session *, struct source *, uint64_t ns);
 /* Feeds what the sources that add to the calls deliver of work that was asked for before the end, at most
  * until a moment (CLOCK_MONOTONIC). Returns 0 or -errno. */
 int session_feed_work(struct session *, uint64_t until_ns);

@@ -77,7 +77,6 @@ static void ignore(struct session *s, int source)
 static void drain(struct session *s)
 {
 	uint64_t before = s->losses.received, now = clock_ns(CLOCK_MONOTONIC);
-	uint64_t complete_ns;
 	bool over;
 	int err;
 
@@ -91,10 +90,8 @@ static void drain(struct session *s)
 
 		err = e ? e : err;
 	}
-	/* a recording has no other source; there may be more of it */
-	complete_ns = session_feed_calls_complete(s, now);
-	if (err >= 0 && complete_ns && (!s->paused || session_first(s)->ops->complete)) {
-		int e = stages_flush(&s->stages, complete_ns);
+	if (err >= 0) {
+		int e = session_feed_flush(s, now);
 
 		err = e ? e : err;
 	}
