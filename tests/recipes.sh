@@ -107,7 +107,7 @@ touches kind wire/cudatrace.h user/event/kinds.def user/event/device_fields.c us
 
 # ---- a column: a row. The field is shown by the outputs without columns as it is. ---------------------------------
 
-sed -i 's,^/\* csv ends here \*/$,C(SPOONS, "spoons", I64, OTHERS)\n&,' user/render/columns.def
+sed -i 's#^/\* csv ends here \*/$#C(SPOONS, "spoons", I64, OTHERS)\n&#' user/render/columns.def
 touches column user/render/columns.def
 
 # ---- an output format: a file and a row --------------------------------------------------------------------------

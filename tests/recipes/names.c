@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* names.c - the format that tests/recipes.sh adds: what each record is, a line each. */
 #include "../../event/device.h"
-#include "../sink.h"
+#include "../../flow/sink.h"
 
 static int names_event(struct sink *s, const struct event *ev)
 {
