@@ -127,6 +127,27 @@ static int interrupt(struct inject_remote *r, uint64_t until_ns, bool deliver)
 	}
 }
 
+/* The kernel refuses a thread that is about to end with EPERM, as one that may not be traced. */
+static bool is_ending(pid_t pid, pid_t tid)
+{
+	char path[64], text[512];
+	const char *state;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return true;
+	text[n] = '\0';
+	state = strrchr(text, ')');
+	return state && (!strncmp(state, ") Z", 3) || !strncmp(state, ") X", 3));
+}
+
 int inject_remote_open(struct inject_remote *r, pid_t pid, pid_t tid, int limit_ms)
 {
 	int err;
@@ -135,7 +156,7 @@ int inject_remote_open(struct inject_remote *r, pid_t pid, pid_t tid, int limit_
 	r->pid = pid;
 	r->tid = tid;
 	if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD) < 0)
-		return -errno;
+		return errno == EPERM && is_ending(pid, tid) ? -ESRCH : -errno;
 	r->seized = true;
 	r->since_ns = inject_now_ns();
 	err = interrupt(r, r->since_ns + (uint64_t)limit_ms * 1000000, true);
