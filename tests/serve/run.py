@@ -555,7 +555,7 @@ def test_formats():
     """promtool and prometheus_client read both formats, and they say the same."""
     parser = fetch("prometheus_client.parser", "prometheus_client==0.22.1")
     openmetrics = fetch("prometheus_client.openmetrics.parser", "prometheus_client==0.22.1")
-    with Serve("--layers", "nccl", "--hist", "--kernels", "2", "--counters", "-i", "100ms", "--cupti", GPU, env={"LD_LIBRARY_PATH": GPU}) as s:
+    with Serve("--layers", "nccl", "--hist", "--kernels", "2", "--counters", "-i", "100ms", "--cupti", GPU, env={"LD_LIBRARY_PATH": GPU}, limited=True) as s:
         warm(s)
         wait_for("counters", 20, lambda: s.value("cudatrace_counters_up"))
         kind, text = s.get()
@@ -599,6 +599,7 @@ def documented():
 
     def compare(families):
         served = sorted((f.name + ("_total" if f.type == "counter" else ""), f.type) for f in families.values())
+        check("listed or served alone", sorted(set(rows) ^ set(served)), [])
         check("docs/metrics.md lists", sorted(rows), served)
     return rows, compare
 
