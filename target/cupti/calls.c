@@ -276,6 +276,27 @@ static bool is_near(const void *p, uintptr_t here)
 	return (uintptr_t)p - here + SAME_STACK <= 2 * SAME_STACK;
 }
 
+/* Are the arguments not there any more? They are read by a system call: the place may have been on a stack of a
+ * coroutine that is unmapped now. What cannot be read is taken for unchanged. */
+static bool has_changed(const struct frame *f, const struct agent_call *call)
+{
+	char now[256];
+	size_t n = 0;
+
+	for (int i = 0; i < call->spec.nwords; i++) {
+		size_t end = call->words[i].off + (size_t)call->words[i].width;
+
+		n = end > n ? end : n;
+	}
+	if (!n || n > sizeof(now) || !read_memory(now, (uintptr_t)f->params, n))
+		return false;
+	for (int i = 0; i < call->spec.nwords; i++)
+		if (call->words[i].how != AGENT_WORD_ADDRESS &&
+		    word_of(&call->words[i], now) != f->data[i])
+			return true;
+	return false;
+}
+
 /* Was a call left without a return, by longjmp() or an exception, before the call that has these params? The stack
  * grows down: the frame of a function that is under way lies above ours, and above those of all that it calls, and has
  * the same arguments until the function returns. */
@@ -288,10 +309,7 @@ static bool is_left(const struct frame *f, const void *params)
 		return false;
 	if ((uintptr_t)f->params < here || params >= f->params)
 		return true;
-	for (int i = 0; call && i < call->spec.nwords; i++)
-		if (word_of(&call->words[i], f->params) != f->data[i])
-			return true;
-	return false;
+	return call && has_changed(f, call);
 }
 
 /* Ends the calls from the n-th on: they were left by a jump. */
