@@ -1489,9 +1489,13 @@ __attribute__((constructor)) static void born(int argc, char **argv, char **envp
 	for (; envp && *envp; envp++) {
 		if (strncmp(*envp, name, sizeof(name) - 1))
 			continue;
-		if (begin_sanitizers() && !claim(*envp + sizeof(name) - 1) && !get_connected() &&
-		    !enter(true) && begin_thread(NULL))
+		if (!begin_sanitizers())
+			return;
+		alone_meet();
+		if (!claim(*envp + sizeof(name) - 1) && !get_connected() && !enter(true) &&
+		    begin_thread(NULL))
 			finish(-EAGAIN);
 		return;
 	}
+	alone_meet();
 }
