@@ -54,9 +54,6 @@ struct agent {
 	/* CUPTI is shared with another profiler: the agent must neither change its settings nor end
 	 * CUPTI */
 	bool shared;
-	/* The program has subscribed: there are no callbacks, and CUPTI's records say which call caused
-	 * which work. Only after the program has used CUPTI. */
-	bool silent;
 	struct agent_start want;
 	uint32_t clock;	       /* enum agent_clock: which is used */
 	uint32_t kinds;	       /* those of want.kinds that could be enabled */
@@ -107,7 +104,6 @@ void library_tool(char *name, size_t size);
 
 /* ---- device.c, records.c ---- */
 int device_enable(void); /* subscribes first; returns 0, or -errno after a link_say() */
-int device_resume(void); /* the same after device_restore(), without a word */
 /* all: also what can deadlock, because cuptiFinalize will not follow */
 void device_disable(bool all);
 void device_flush(bool all);
@@ -134,16 +130,7 @@ bool owner_holds(void); /* the agent may use CUPTI */
  * else 0. */
 uint64_t owner_asked(void);
 void owner_give(void); /* the agent has withdrawn: the call continues */
-/* Takes CUPTI back if the program has disabled its kinds, has taken its records, and rests. */
-bool owner_reclaim(void);
-void owner_resign(void); /* gives it to the program again */
-bool owner_was_used(void);
-bool owner_has_subscriber(void); /* the program has subscribed */
-/* The functions that the program has registered; NULL: none */
-struct owner_functions {
-	void *request, *complete, *clock;
-};
-struct owner_functions owner_functions(void);
+bool owner_was_used(void); /* the program has used CUPTI */
 void owner_reset(void); /* in a forked child */
 
 /* ---- activity.c: each as the function of CUPTI's with that name ---- */

@@ -600,8 +600,6 @@ int calls_enable(void)
 	const struct cupti *c = &agent.cupti;
 	bool calls = agent.want.flags & AGENT_S_CALLS, records = has_records();
 
-	if (agent.silent)
-		return 0;
 	for (int d = AGENT_DRIVER; d <= AGENT_RUNTIME; d++) {
 		for (uint32_t id = 0; id < FUNCS_MAX; id++) {
 			const struct func *f = &agent.funcs[d][id];
