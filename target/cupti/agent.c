@@ -327,7 +327,8 @@ static void work(void)
 			came = now;
 		every_ms = now - came > IDLE_NS ? IDLE_FLUSH_MS : FLUSH_MS;
 		if (now - flushed >= (uint64_t)every_ms * 1000000) {
-			device_flush(false);
+			/* rather one record without its end than none of what follows */
+			device_flush(device_starved());
 			device_tell_lost();
 			flushed = clock_now();
 		}

@@ -61,6 +61,9 @@ struct agent {
 	_Atomic uint64_t dropped, bad_time, too_deep;
 	/* nodes of graphs were recorded, in this attach or an earlier one */
 	_Atomic bool graphs;
+	/* Records of kernels were ended, and CUPTI was not: see enable_kinds(). */
+	bool kernels_ended;
+	_Atomic bool kernels_asked; /* the next thread that leaves a call begins them again */
 	int fatal_code;
 	char fatal_text[256];
 };
@@ -107,6 +110,10 @@ int device_enable(void); /* subscribes first; returns 0, or -errno after a link_
 /* all: also what can deadlock, because cuptiFinalize will not follow */
 void device_disable(bool all);
 void device_flush(bool all);
+/* Returns whether CUPTI has asked for a buffer since the last time when it had all of them. It gives none back that
+ * has a record which is not complete, or comes after one: a kernel that runs for long, or one that CUPTI takes to
+ * run for ever. */
+bool device_starved(void);
 /* Takes all buffers back from CUPTI: waits a moment for the records that are not complete. Kinds
  * have been disabled, where that is possible. */
 void device_empty(void);
@@ -129,9 +136,9 @@ bool owner_holds(void); /* the agent may use CUPTI */
 /* Returns when the program asked for CUPTI, if a call of it waits until the agent has withdrawn;
  * else 0. */
 uint64_t owner_asked(void);
-void owner_give(void); /* the agent has withdrawn: the call continues */
+void owner_give(void);	   /* the agent has withdrawn: the call continues */
 bool owner_was_used(void); /* the program has used CUPTI */
-void owner_reset(void); /* in a forked child */
+void owner_reset(void);	   /* in a forked child */
 
 /* ---- activity.c: each as the function of CUPTI's with that name ---- */
 typedef void (*activity_request)(uint8_t **buffer, size_t *size, size_t *max_records);

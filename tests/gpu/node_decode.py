@@ -33,8 +33,10 @@ done = 0
 
 
 def token():
-    """Decodes one token, and returns the milliseconds. The cache is used again from its begin when it is full."""
+    """Decodes one token, and returns the milliseconds. The cache is emptied when it is full."""
     global tokens, done
+    if done and done % (CACHE - 1) == 0:
+        cache.reset()
     began = time.perf_counter()
     position = torch.tensor([done % (CACHE - 1)], device="cuda")
     with torch.no_grad():
