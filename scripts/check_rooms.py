@@ -108,8 +108,8 @@ MAY_INCLUDE = {
                        'user/source/muted user/source/probe user/util user/util/table wire',
     'user/source/counters': 'user/source user/util user/util/io wire',
     'user/source/discover': 'user/api user/flow user/proc user/source user/source/symbols user/util user/util/io user/util/table wire',
-    'user/source/hooks': 'user/api user/event user/event/holes user/flow user/source user/source/agent user/source/discover '
-                         'user/source/inject user/source/muted user/util user/util/io user/util/table wire',
+    'user/source/hooks': 'user/api user/event user/event/holes user/flow user/source user/source/agent user/source/bpf '
+                         'user/source/discover user/source/inject user/source/muted user/util user/util/io user/util/table wire',
     'user/source/inject': 'user/proc user/source user/util user/util/io user/util/table',
     'user/source/launch': 'user/util user/util/io user/util/table',
     'user/source/muted': 'user/api user/event user/flow user/source user/util user/util/table wire',

@@ -26,6 +26,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -45,6 +46,7 @@
 #include "../common/sys.h"
 #include "talk.h"
 #include "../common/code_text.h"
+#include "../../wire/filters.h"
 
 #define CONNECT_MS 1000
 #define LOOK_MS 1000 /* how often to check the hooks, and whether the program has ended */
@@ -341,7 +343,8 @@ static bool all_sandboxed, to_be_alone;
 static bool to_share;
 /* the same, because a thread of the program will not be able to take times; stays */
 static bool no_clock;
-static bool pausing; /* the thread of the hooks must end, and the hooks stay */
+static bool filter_known; /* the program restricts its system calls */
+static bool pausing;	  /* the thread of the hooks must end, and the hooks stay */
 
 static void *thread_main(void *begins);
 static void finish(int err);
@@ -565,6 +568,7 @@ static void on_filter(bool all_threads)
 {
 	if (!capture_is_sandboxed() && !is_own_process())
 		return;
+	filter_known = true;
 	capture_sandboxed();
 	engine_sandboxed();
 	if (all_threads)
@@ -899,6 +903,25 @@ static void take_mute(void)
 	muted_take(&m);
 }
 
+/* What says in good time that the program has a filter, however it sets it. Is mapped once: a thread may be
+ * reading it. Without it filters are looked for once a second. */
+static void take_filters(int fd)
+{
+	static void *words;
+	struct hooks_filters f;
+	void *at;
+
+	memcpy(&f, talk_message(), sizeof(f));
+	if (fd < 0 || f.place >= FILTER_PLACES)
+		return;
+	at = mmap(words, FILTER_BYTES, PROT_READ, MAP_SHARED | (words ? MAP_FIXED : 0), fd, 0);
+	if (at == MAP_FAILED)
+		return;
+	words = at;
+	capture_watches((const __u64 *)at + f.place);
+	engine_watches((const __u64 *)at + f.place);
+}
+
 static int take_start(size_t size, int fd)
 {
 	struct hooks_start s;
@@ -949,6 +972,8 @@ static int begin(bool waits)
 		if (type == HOOKS_START && !started) {
 			err = take_start(size, fd);
 			started = true;
+		} else if (type == HOOKS_FILTERS && started) {
+			take_filters(fd);
 		} else if (type == HOOKS_SPECS && started) {
 			take_specs(size);
 		} else if (type == HOOKS_PYTHON && started) {
@@ -1114,8 +1139,9 @@ static void say_others(const struct hook_state *s)
 /* A filter may have been set by a system call that no hook saw: no hook makes one from here on. */
 static void look_for_filters(int threads)
 {
-	if (capture_is_sandboxed() || !own_finds_filters(threads))
+	if (filter_known || (!capture_is_sandboxed() && !own_finds_filters(threads)))
 		return;
+	filter_known = true;
 	capture_sandboxed();
 	engine_sandboxed();
 	talk_say(MEET_VERB,
