@@ -24,6 +24,7 @@ BORDERS = {
     'target/cupti': 'target/common wire',
     'target/engine': 'target/common',
     'target/hooks': 'capture target/common target/engine wire',
+    'target/life': 'target/common target/engine target/hooks wire',
     'target/nvtx': 'target/common wire',
     'user': 'user wire',
 }
@@ -56,6 +57,7 @@ MAY_INCLUDE = {
     'target/cupti': 'target/common wire',
     'target/engine': 'target/common',
     'target/hooks': 'capture target/common target/engine wire',
+    'target/life': 'target/common target/engine target/hooks wire',
     'target/nvtx': 'target/common wire',
     'user/advise': 'user/api user/event user/event/holes user/flow user/sums user/util user/util/option user/util/table',
     'user/advise/rules': 'user/advise user/event user/event/memory user/event/scopes user/sums user/util user/util/table',
