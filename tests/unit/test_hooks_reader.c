@@ -482,6 +482,50 @@ static void test_hostile(void)
 	hooks_batch_close(b);
 }
 
+static int see_nothing(void *ctx, const struct ct_hdr *h)
+{
+	(void)ctx;
+	(void)h;
+	return 0;
+}
+
+static void fill(struct area *a, uint64_t *n)
+{
+	for (uint32_t i = 0; i < WRITERS; i++)
+		while (put(a, i, *n))
+			(*n)++;
+}
+
+/* A process has ended, and a child of it has its memory and writes on and on: its records have an end, also if
+ * the batch has room for few of them at a time. */
+static void test_child_writes_on(void)
+{
+	struct hooks_reader *r = hooks_reader_open(1 << 20, false);
+	struct hooks_batch *b = hooks_batch_open();
+	const struct ct_thread_name other = { .h = { .size = sizeof(other),
+						     .kind = CT_THREAD_NAME } };
+	int room = 0, rounds = 0, err;
+	uint64_t n = 0;
+	struct area a;
+
+	area_open(&a);
+	CHECK_EQ(0, hooks_reader_add(r, a.ring));
+	for (; !hooks_batch_full(b); room++)
+		CHECK_EQ(0, hooks_batch_add(b, &other.h));
+	do {
+		hooks_batch_emit(b, see_nothing, NULL);
+		for (int i = 1; i < room; i++)
+			hooks_batch_add(b, &other.h);
+		fill(&a, &n);
+		err = hooks_reader_last(r, a.ring, b);
+	} while (err == 1 && rounds++ < 100);
+	CHECK_EQ(0, err);
+	hooks_reader_remove(r, a.ring);
+	area_close(&a);
+	hooks_reader_close(r);
+	hooks_batch_close(b);
+}
+
 int main(void)
 {
 	bool per_thread;
@@ -496,6 +540,7 @@ int main(void)
 	RUN(test_come_and_go);
 	RUN(test_sweep);
 	RUN(test_hostile);
+	RUN(test_child_writes_on);
 	agent_tids_close(tids);
 	return unit_end();
 }

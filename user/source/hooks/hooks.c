@@ -58,6 +58,7 @@ struct hooks_source {
 	struct hooks_clock *clock;
 	struct python_seek *python;
 	struct hooks_reader *reader;
+	struct filter_watch *filters; /* NULL: the kernel does not tell of them */
 	struct hooks_batch *batch;
 	/* calls are counted; the calls under way that are to be added; NULL: they are not */
 	struct hooks_counts *counts;
@@ -171,6 +172,7 @@ static int open_source(struct source *s, const struct capture_plan *plan)
 	err = plan->cmd ? agent_child_open(&h->cmd, plan) : 0;
 	if (err)
 		return err;
+	h->filters = filter_watch_open();
 	h->without = hooks_without_open(plan, h->files);
 	if (plan->cmd)
 		hooks_without_add(h->without, h->cmd.child.pid);
@@ -237,6 +239,7 @@ static int add_peer(struct hooks_source *h, int fd, const struct agent_conn_who 
 				     .clock = h->clock,
 				     .python = h->python,
 				     .muted = h->muted,
+				     .filters = h->filters,
 				     .reader = h->reader,
 				     .closing = h->stopped_ns != 0,
 				     .opening = h->opening,
@@ -1114,6 +1117,7 @@ static void close_source(struct source *s)
 	hooks_batch_close(h->unfinished_calls);
 	hooks_counts_close(h->counts);
 	hooks_muted_close(h->muted);
+	filter_watch_close(h->filters);
 	hooks_without_close(h->without);
 	agent_env_free(&h->env);
 	free(h);
