@@ -27,9 +27,9 @@ job_ends() {
 	wait_for 10 ended "${!pid}"
 }
 
-# The lines about communicators, with what differs from run to run left out.
+# What is said of communicators, before the first row, and the last line, with what differs from run to run left out.
 communicators() {
-	sed -n '/^communicator /,$p' "$T/out" | sed "s/0x[0-9a-f]*/HASH/; s/$RANK_0/PID_0/g; s/$RANK_1/PID_1/g; s/${RANK_2:-none}/PID_2/g; s/${RANK_3:-none}/PID_3/g; s/ sleeps.*/ SLEEPS/"
+	sed -e '/^PROCESS /,$ { $ !d; }' "$T/out" | sed "s/0x[0-9a-f]*/HASH/; s/$RANK_0/PID_0/g; s/$RANK_1/PID_1/g; s/${RANK_2:-none}/PID_2/g; s/${RANK_3:-none}/PID_3/g; s/ sleeps.*/ SLEEPS/"
 }
 
 NOT_ARRIVED="communicator HASH of 4 ranks: rank 3 has not arrived

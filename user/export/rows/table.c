@@ -78,6 +78,7 @@ struct table {
 	struct compact compact;	      /* with opts->look.compact */
 	uint64_t last_ns;	      /* of the row before, for SINK_TIME_DELTA; 0: none */
 	int columns;		      /* rows are cut to so many; 0: they are not */
+	bool headed;		      /* the heading was written */
 };
 
 /* ---- columns ---- */
@@ -785,54 +786,6 @@ static int put_cut(struct table *t, const struct sink *s, const struct event *ev
 	return 0;
 }
 
-static int table_event(struct sink *s, const struct event *ev)
-{
-	struct table *t = s->priv;
-	const struct ct_hdr *h = ev->rec;
-	int err;
-
-	if (!row_of(h->kind))
-		return 0;
-	if (t->groups && kind_is(h->kind, KIND_CALL) && h->flags & CT_F_PENDING) {
-		err = hold_row(t, s, ev);
-		return err ? err : 1;
-	}
-	if (t->groups) /* a row that follows them */
-		table_groups_write(t->groups, s->opts->out);
-	if (t->columns) {
-		err = put_cut(t, s, ev);
-		if (err)
-			return err;
-	} else {
-		order_begin(t->order, &t->w, s->opts->out);
-		put_event(t, s, ev);
-	}
-	err = order_end(t->order, &t->w, h);
-	if (err)
-		return err;
-	if (s->opts->out->error)
-		return s->opts->out->error;
-	return h->kind != CT_LOST;
-}
-
-static int table_dump(struct sink *s)
-{
-	struct table *t = s->priv;
-
-	if (t->groups)
-		table_groups_write(t->groups, s->opts->out);
-	return s->opts->out->error;
-}
-
-static int table_tick(struct sink *s, uint64_t now_ns)
-{
-	struct table *t = s->priv;
-
-	if (s->opts->fit)
-		t->columns = out_columns(s->opts->out);
-	return order_tick(t->order, now_ns);
-}
-
 /* Each column begins as wide as its heading. */
 static void compact_head(struct table *t, const struct sink_opts *o, const char *time)
 {
@@ -866,6 +819,78 @@ static void compact_head(struct table *t, const struct sink_opts *o, const char 
 	out_str(o->out, "DETAILS\n");
 }
 
+static void put_head(struct table *t, const struct sink_opts *opts)
+{
+	t->headed = true;
+	if (opts->look.compact) {
+		compact_head(t, opts, times[opts->look.time].heading);
+		return;
+	}
+	if (!opts->stuck)
+		out_fmt(opts->out, "%-*s ", time_width(opts), times[opts->look.time].heading);
+	out_fmt(opts->out, "%-*s %-*s ", COMM_WIDTH, "PROCESS", PID_WIDTH, "PID");
+	if (opts->look.tid)
+		out_fmt(opts->out, "%-*s %-*s ", PID_WIDTH, "TID", COMM_WIDTH, "THREAD");
+	if (opts->stuck)
+		out_fmt(opts->out, "%-*s ", AGE_WIDTH, "FOR");
+	out_fmt(opts->out, "%-*s DETAILS\n", EVENT_WIDTH, "EVENT");
+}
+
+/* The rows that are held, and the heading before the first. */
+static void release(struct table *t, const struct sink_opts *opts)
+{
+	if (!t->headed)
+		put_head(t, opts);
+	if (t->groups)
+		table_groups_write(t->groups, opts->out);
+}
+
+static int table_event(struct sink *s, const struct event *ev)
+{
+	struct table *t = s->priv;
+	const struct ct_hdr *h = ev->rec;
+	int err;
+
+	if (!row_of(h->kind))
+		return 0;
+	if (t->groups && kind_is(h->kind, KIND_CALL) && h->flags & CT_F_PENDING) {
+		err = hold_row(t, s, ev);
+		return err ? err : 1;
+	}
+	release(t, s->opts); /* before a row that follows them */
+	if (t->columns) {
+		err = put_cut(t, s, ev);
+		if (err)
+			return err;
+	} else {
+		order_begin(t->order, &t->w, s->opts->out);
+		put_event(t, s, ev);
+	}
+	err = order_end(t->order, &t->w, h);
+	if (err)
+		return err;
+	if (s->opts->out->error)
+		return s->opts->out->error;
+	return h->kind != CT_LOST;
+}
+
+static int table_dump(struct sink *s)
+{
+	struct table *t = s->priv;
+
+	release(t, s->opts);
+	return s->opts->out->error;
+}
+
+static int table_tick(struct sink *s, uint64_t now_ns)
+{
+	struct table *t = s->priv;
+
+	if (s->opts->fit)
+		t->columns = out_columns(s->opts->out);
+	return order_tick(t->order, now_ns);
+}
+
 static int table_open(struct sink *s, const struct sink_opts *opts)
 {
 	struct table *t = calloc(1, sizeof(*t));
@@ -882,18 +907,9 @@ static int table_open(struct sink *s, const struct sink_opts *opts)
 		return -ENOMEM;
 	if (opts->fit)
 		t->columns = out_columns(opts->out);
-	if (opts->look.compact) {
-		compact_head(t, opts, times[opts->look.time].heading);
-		return 0;
-	}
+	/* with opts->stuck other lines come before the first row */
 	if (!opts->stuck)
-		out_fmt(opts->out, "%-*s ", time_width(opts), times[opts->look.time].heading);
-	out_fmt(opts->out, "%-*s %-*s ", COMM_WIDTH, "PROCESS", PID_WIDTH, "PID");
-	if (opts->look.tid)
-		out_fmt(opts->out, "%-*s %-*s ", PID_WIDTH, "TID", COMM_WIDTH, "THREAD");
-	if (opts->stuck)
-		out_fmt(opts->out, "%-*s ", AGE_WIDTH, "FOR");
-	out_fmt(opts->out, "%-*s DETAILS\n", EVENT_WIDTH, "EVENT");
+		put_head(t, opts);
 	return 0;
 }
 

@@ -114,6 +114,15 @@ static int source_pending(struct source *s, uint64_t min_age_ns, emit_fn emit, v
 	return bpf_drain_pending(s->priv, min_age_ns, emit, ctx);
 }
 
+static int source_probe(struct source *s, const uint64_t *funcs)
+{
+	struct bpf_source *b = s->priv;
+	int err = attach_demanded(b->attach, funcs);
+
+	b->skel->data->reach_round++;
+	return err;
+}
+
 static int source_threads(struct source *s, struct snapshot *snap)
 {
 	struct bpf_source *b = s->priv;
@@ -239,6 +248,7 @@ const struct source_ops source_bpf = {
 	.signal = source_signal,
 	.pending = source_pending,
 	.threads = source_threads,
+	.probe = source_probe,
 	.call_counts = source_call_counts,
 	.count_by = source_count_by,
 	.nested = source_nested,

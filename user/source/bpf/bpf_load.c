@@ -223,9 +223,10 @@ static void choose_programs(struct bpf_source *b)
 	struct cudatrace_bpf *skel = b->skel;
 	bool session = b->kind == ATTACH_SESSION;
 	/* Plain pairs beside sessions (attach.c says for which files), unless only one of them
-	 * is asked for or of use. */
+	 * is asked for or of use. Where only threads matter, what a call costs does not: the kernel
+	 * takes longer to check two programs than all the rest does. */
 	bool pair = !session || (!plan->probe_kind && !plan->cmd && !plan->cgroup_id &&
-				 (b->per_process || !b->npids));
+				 !plan->threads && (b->per_process || !b->npids));
 
 	bpf_program__set_autoload(skel->progs.ct_session, session);
 	bpf_program__set_autoload(skel->progs.ct_enter, pair);
