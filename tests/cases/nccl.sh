@@ -67,6 +67,29 @@ case_nccl_search() {
 	job_ends a
 }
 
+# The layout is read once and kept, by build id; what is kept and damaged, or another user's, is not used, and made anew.
+case_nccl_kept() {
+	local id kept i
+	job a absent 4
+	id=$(readelf -n "$STANDIN/libnccl.so.2" | sed -n 's/.*Build ID: //p')
+	rm -f /run/cudatrace/nccl-"$id"-*
+	for i in new kept damaged kept foreign; do
+		if [ $i = damaged ]; then
+			printf x | dd of="$kept" bs=1 seek=100 conv=notrunc 2> "$T/dd"
+		elif [ $i = foreign ]; then
+			chown nobody "$kept"
+		fi
+		# shellcheck disable=SC2046
+		ct stuck -v $(four) --over 0.3
+		ok_rc 4
+		expect "communicators, $i" "$(communicators)" "$NOT_ARRIVED"
+		expect "was kept, $i" "$(grep -c 'the layout of NCCL.* was kept' "$T/err")" "$([ $i = kept ] && echo 1 || echo 0)"
+		kept=$(ls /run/cudatrace/nccl-"$id"-*)
+		expect "owner and mode, $i" "$(stat -c '%u %a' "$kept")" "0 644"
+	done
+	job_ends a
+}
+
 # -p names the rank that is absent: the others are found on the machine.
 case_nccl_of_one() {
 	job a absent 4
