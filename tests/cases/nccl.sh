@@ -53,6 +53,14 @@ case_nccl_absent() {
 	ct stuck $(four) --over 0.3
 	ok_rc 4
 	expect "communicators" "$(communicators)" "$NOT_ARRIVED"
+	# what the ranks have in common is one row, behind the answer
+	expect "rows" "$(sed -n '/^PROCESS /,$p' "$T/out" | grep -c 'began before the trace')" 1
+	expect "processes of the row" "$(sed -n 's/^ *3 processes: //p' "$T/out")" "$(printf '%s\n' "$RANK_0" "$RANK_1" "$RANK_2" | sort -n | xargs)"
+	# shellcheck disable=SC2046
+	ct stuck $(four) --over 0.3 --format json
+	ok_rc 4
+	expect "the order in JSON" "$(sed -n 's/^{"type":"\(communicator\|pending\)".*/\1/p' "$T/out" | uniq | xargs)" "communicator pending"
+	expect "rows in JSON" "$(grep -c '^{"type":"pending"' "$T/out")" 3
 	job_ends a
 }
 

@@ -943,6 +943,59 @@ static void test_absent(void)
 	nccl_job_free(&j);
 }
 
+/* Threads that do the same are one line: the first, and the numbers of the others. */
+static void test_same_threads(void)
+{
+	static const struct {
+		const char *name, *state, *wait, *frame;
+	} rows[] = {
+		{ "main", "sleeps", "pause", "load (a.py:1)" },
+		{ "pool", "sleeps", "futex", "wait (b.py:2)" },
+		{ "pool", "sleeps", "futex", "wait (b.py:3)" },
+		{ "pool", "runs", "", "wait (b.py:2)" },
+		{ "pool", "sleeps", "futex", NULL },
+	};
+	const int repeats[] = { 1, 20, 2, 1, 1 };
+	struct nccl_job j = { 0 };
+	struct nccl_member *m;
+
+	add(&j, 0, 2, 5, 1);
+	m = add(&j, 1, 2, 4, 1);
+	m->threads = calloc(64, sizeof(*m->threads));
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		for (int k = 0; k < repeats[i]; k++) {
+			struct nccl_thread *t = &m->threads[m->nthreads++];
+
+			t->tid = 1000 + (uint32_t)m->nthreads;
+			strcpy(t->name, rows[i].name);
+			strcpy(t->state, rows[i].state);
+			strcpy(t->wait, rows[i].wait);
+			if (!rows[i].frame)
+				continue;
+			t->frames = calloc(1, sizeof(char *));
+			t->frames[0] = strdup(rows[i].frame);
+			t->nframes = 1;
+		}
+	nccl_job_sort(&j);
+	check_printed(
+		&j,
+		"communicator 0x8f31 of 2 ranks: rank 1 has not arrived\n"
+		"  AllReduce #5: rank 1 has not begun it (the last was #4), rank 0 has\n"
+		"  rank 0: python3, PID 100\n"
+		"  rank 1, absent: python3, PID 101\n"
+		"    thread 1001 (main) sleeps in pause\n"
+		"        load (a.py:1) [python]\n"
+		"    thread 1002 (pool) sleeps in futex, and 19 others: 1003 1004 1005 1006 1007 "
+		"1008 1009 1010 1011 1012 1013 1014 1015 1016 1017 1018 ...\n"
+		"        wait (b.py:2) [python]\n"
+		"    thread 1022 (pool) sleeps in futex, and 1 other: 1023\n"
+		"        wait (b.py:3) [python]\n"
+		"    thread 1024 (pool) runs\n"
+		"        wait (b.py:2) [python]\n"
+		"    thread 1025 (pool) sleeps in futex\n");
+	nccl_job_free(&j);
+}
+
 /* Of what was said twice about one process the later counts; members of other hosts, starts and communicators are others. */
 static void test_order(void)
 {
@@ -1181,6 +1234,7 @@ int main(void)
 	RUN(test_search);
 	RUN(test_find_at);
 	RUN(test_absent);
+	RUN(test_same_threads);
 	RUN(test_absent_several);
 	RUN(test_order);
 	RUN(test_order_of_processes);

@@ -736,14 +736,10 @@ static void put_row(struct table *t, const struct sink *s, const struct event *e
 	*t->w.p++ = '\n';
 }
 
-/* Holds the row of a thread that is inside a call: all threads of a process that are at the same
- * place share one row, if only the thread and the time differ. The text before and after these
- * two is the key. */
+/* Holds the row of a thread that is inside a call: all threads of processes with the same name that are at the same
+ * place share one row, if only the process, the thread and the time differ. */
 static int hold_row(struct table *t, const struct sink *s, const struct event *ev)
 {
-	const struct proc_text *proc = proc_text(t, ev->proc);
-	uint32_t stack = ev->stack ? ev->stack->id : 0;
-
 	t->made.len = t->below.len = t->key.len = 0;
 	row_begin_text(&t->w, &t->made);
 	put_row(t, s, ev);
@@ -754,14 +750,15 @@ static int hold_row(struct table *t, const struct sink *s, const struct event *e
 	row_end(&t->w);
 	if (t->made.bad || t->below.bad)
 		return -ENOMEM;
-	text_mem(&t->key, proc->text, proc->len);
-	text_mem(&t->key, &stack, sizeof(stack));
+	text_mem(&t->key, ev->proc->comm, sizeof(ev->proc->comm));
 	text_mem(&t->key, t->made.s + t->event_at, t->made.len - t->event_at);
-	if (!stack) /* of which nothing is known is not the same */
+	if (t->below.len)
+		text_mem(&t->key, t->below.s, t->below.len);
+	else /* of which nothing is known is not the same */
 		text_mem(&t->key, &ev->rec->tid, sizeof(ev->rec->tid));
-	return t->key.bad
-		       ? -ENOMEM
-		       : table_groups_add(t->groups, &t->key, about_tid(ev), &t->made, &t->below);
+	return t->key.bad ? -ENOMEM
+			  : table_groups_add(t->groups, &t->key, ev->proc->shown_pid, about_tid(ev),
+					     &t->made, &t->below);
 }
 
 /* The row of the event, with the lines of its stack below it. */
