@@ -2,8 +2,8 @@
 /*
  * stuck.c - see stuck.h.
  *
- * The communicators are read first, and once more when --over have passed: which rank the others wait for needs no
- * probe, and is printed before anything else.
+ * The communicators are read as soon as the kernel side is loaded, since we have our least rights from then on, and once
+ * more when --over have passed: which rank the others wait for needs no probe, and is printed before anything else.
  *
  * The source is opened as for a trace, but no call that returns sooner than --over leaves the kernel. A first look
  * finds the functions that threads are inside of; only these get probes, because a probe on each function in each
@@ -626,6 +626,17 @@ static bool may_hang(const struct api_func *f)
 	       !(f->layer && api_layer_reports(f));
 }
 
+/* The first look at communicators: as early as may be. */
+static int on_loaded(void *ctx)
+{
+	struct stuck *s = ctx;
+
+	if (stuck_nccl_look(s->nccl))
+		return -ENOMEM;
+	s->began_ns = clock_ns(CLOCK_MONOTONIC);
+	return 0;
+}
+
 static int open_plan(struct stuck *s)
 {
 	struct capture_plan *c = &s->plan.capture;
@@ -643,6 +654,8 @@ static int open_plan(struct stuck *s)
 	}
 	c->keep_chatty = true;
 	c->threads = true;
+	c->loaded = on_loaded;
+	c->loaded_ctx = s;
 	c->on_demand = !s->how->watch && s->source.ops->probe;
 	c->stack = PLAN_STACK_COPY;
 	c->filter.min_duration_ns = s->how->over_ns;
@@ -735,9 +748,6 @@ static int open_all(struct stuck *s)
 		goto no_memory;
 	if (s->plan.capture.on_demand)
 		stuck_look_anew(s->look, s->probed);
-	if (stuck_nccl_look(s->nccl))
-		goto no_memory;
-	s->began_ns = clock_ns(CLOCK_MONOTONIC);
 	err = s->source.ops->open(&s->source, &s->plan.capture);
 	return err ? err : open_sink(s);
 no_memory:

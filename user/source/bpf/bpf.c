@@ -58,6 +58,8 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 	/* The program is forked first, with the privileges that it is to have. */
 	if (!err)
 		err = plan->cmd ? bpf_launch_open(b) : bpf_load_all(b);
+	if (!err && plan->loaded)
+		err = plan->loaded(plan->loaded_ctx);
 	if (!err)
 		err = bpf_drain_open(b);
 	if (!err)
