@@ -90,7 +90,11 @@ struct capture_plan {
 	uint32_t call_counts_each;
 	/* entries that the counts may take, a tenth of them `sizes`; 0: a default */
 	uint32_t call_counts_max;
-	bool threads;	  /* threads() will be called, and completed calls do not matter */
+	bool threads;	/* threads() will be called, and completed calls do not matter */
+	bool on_demand; /* with threads: only the functions that probe() names get probes */
+	/* called once the source has the rights only that it keeps, before it looks for files; NULL: not */
+	int (*loaded)(void *ctx);
+	void *loaded_ctx;
 	bool keep_chatty; /* capture each call, however often a function is called */
 	bool one_thread;  /* calls of only one thread are shown */
 

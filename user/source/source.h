@@ -77,6 +77,9 @@ struct source_ops {
 	/* Reports where the threads are in the processes that have mapped CUDA's code
 	 * (plan->threads). Returns 0 or -errno; snapshot_free() in any case. */
 	int (*threads)(struct source *, struct snapshot *);
+	/* Places probes on these functions (a bitmap; plan->on_demand), in files that are known now and in
+	 * others when they are found. Returns 0 or -errno. */
+	int (*probe)(struct source *, const uint64_t *funcs);
 	/* Hands out what the kernel side has counted so far (plan->count) as CT_CALL_COUNT records,
 	 * one for each entry; those of a process that has ended for the last time, with
 	 * CT_F_LAST. Returns 0 or -errno. */

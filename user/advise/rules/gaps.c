@@ -157,7 +157,7 @@ static void gaps_of(struct advice *a, struct advise_process *p, const struct pro
 	f = rule_finding_of(a, &rule_gaps, p, &h);
 	if (!f)
 		goto out;
-	f->cost_ns = total > host->own_ns ? total - host->own_ns : 0;
+	f->one.cost_ns = total > host->own_ns ? total - host->own_ns : 0;
 	longest = gaps;
 	for (size_t i = 1; i < n; i++)
 		if (gaps[i].end_ns - gaps[i].start_ns > longest->end_ns - longest->start_ns)

@@ -50,6 +50,7 @@ struct raw {
 
 struct stacks {
 	struct objects *objects;
+	bool lent; /* they are the caller's */
 	struct frames *frames;
 	struct python *python;
 	struct chains owners; /* of struct owner; the hash is the pid */
@@ -59,13 +60,14 @@ struct stacks {
 	uint32_t ids[FRAMES_MAX];
 };
 
-struct stacks *stacks_open(emit_fn out, void *ctx, bool impatient)
+struct stacks *stacks_open(emit_fn out, void *ctx, struct objects *lent, bool impatient)
 {
 	struct stacks *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
-	s->objects = objects_open();
+	s->objects = lent ? lent : objects_open();
+	s->lent = lent != NULL;
 	s->frames = frames_open(out, ctx);
 	s->python = python_open();
 	if (!s->objects || !s->frames || !s->python) {
@@ -105,7 +107,8 @@ void stacks_close(struct stacks *s)
 	chains_close(&s->owners);
 	python_close(s->python);
 	frames_close(s->frames);
-	objects_close(s->objects);
+	if (!s->lent)
+		objects_close(s->objects);
 	free(s);
 }
 

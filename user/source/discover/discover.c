@@ -879,7 +879,8 @@ int discover_scan(struct discover *d)
 	if (d->plan->library)
 		return arm_if_needed(d, scan_library(d));
 	err = scan_watched(d);
-	if (!err && d->whole && !d->paths_done)
+	/* what nobody has mapped does not matter where only threads do */
+	if (!err && d->whole && !d->paths_done && !d->plan->on_demand)
 		err = scan_library_paths(d);
 	return arm_if_needed(d, err);
 }

@@ -53,6 +53,8 @@ struct attach {
 	struct probe_file **files;
 	int nfiles;
 	uint64_t muted[PLAN_WORDS]; /* functions taken off again */
+	/* with plan->on_demand: functions that get probes, and those that get them now */
+	uint64_t demanded[PLAN_WORDS], adding[PLAN_WORDS];
 	/* functions of files, of those that are shown */
 	uint64_t unseen[ATTACH_UNSEEN_END][PLAN_WORDS];
 	bool sessions;	     /* no plain pairs where sessions are to be had */
@@ -208,6 +210,8 @@ static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool 
 		if (may_go(a, p) != query || wants_no_return(g.kind, p) != calls_back ||
 		    plan_has(a->muted, p->func) != window)
 			continue;
+		if (a->plan->on_demand && !plan_has(a->adding, p->func))
+			continue;
 		if (a->kind == ATTACH_PERF && (query || is_left_out(p->func))) {
 			/* those that are captured for another function's sake are missed by nobody */
 			if (plan_has(a->plan->shown, p->func))
@@ -248,9 +252,40 @@ static int remember_pid(struct attach_file *af, pid_t pid)
 	return 0;
 }
 
+static int attach_groups(struct attach *a, struct probe_file *f, pid_t pid)
+{
+	int err = 0;
+
+	for (int group = 0; group < 4 && !err; group++)
+		err = attach_group(a, f, pid, group & 1, group & 2, false);
+	return err;
+}
+
+int attach_demanded(struct attach *a, const uint64_t *funcs)
+{
+	int err = 0;
+
+	for (int i = 0; i < PLAN_WORDS; i++) {
+		a->adding[i] = funcs[i] & ~a->demanded[i];
+		a->demanded[i] |= funcs[i];
+	}
+	for (int i = 0; i < a->nfiles && !err; i++) {
+		struct attach_file *af = a->files[i]->attach;
+
+		if (probe_file_open(a->files[i]))
+			continue; /* nobody maps it any more */
+		for (int j = 0; j < af->npids && !err; j++) {
+			err = attach_groups(a, a->files[i], af->pids[j]);
+			err = err == -ESRCH ? 0 : err; /* that process is gone */
+		}
+		probe_file_shut(a->files[i]);
+	}
+	return err;
+}
+
 int attach_file(struct attach *a, struct probe_file *f, pid_t pid)
 {
-	int group, err = 0;
+	int err = 0;
 
 	if (!f->attach) {
 		if (!array_room(a->files, a->nfiles))
@@ -261,8 +296,9 @@ int attach_file(struct attach *a, struct probe_file *f, pid_t pid)
 		a->files[a->nfiles++] = f;
 	}
 	err = remember_pid(f->attach, pid);
-	for (group = 0; group < 4 && !err; group++)
-		err = attach_group(a, f, pid, group & 1, group & 2, false);
+	memcpy(a->adding, a->demanded, sizeof(a->adding));
+	if (!err)
+		err = attach_groups(a, f, pid);
 	if (err && f->attached <= 0)
 		f->attached = err;
 	return err;

@@ -27,6 +27,10 @@ int attach_open(struct attach **, enum attach_kind, const struct attach_progs *,
  * Returns 0 or -errno. */
 int attach_file(struct attach *, struct probe_file *f, pid_t pid);
 
+/* With plan->on_demand: attaches these functions (a bitmap) in all files, now and to come, those that are not yet.
+ * Returns 0 or -errno. */
+int attach_demanded(struct attach *, const uint64_t *funcs);
+
 /* Functions that the user asked for and whose calls are not shown, or not under their names, in the files so far. */
 enum attach_unseen {
 	ATTACH_LEFT_OUT, /* probes of this kind leave them out */
