@@ -16,7 +16,7 @@
 
 #include "../util/table/keyed.h"
 #include "../util/msg.h"
-#include "event.h"
+#include "registry.h"
 
 #define FIRST_SWEEP 128 /* processes; fewer are not swept */
 #define PROCESSES_MAX 65536
@@ -326,9 +326,7 @@ static void set_heard(struct process_table *t, struct process *p)
 static void learn(struct process_table *t, struct process *p, const struct ct_process *r)
 {
 	/* join and the unique numbers then treat it as another process */
-	bool other = p->start_boottime_ns && r->start_boottime_ns
-			     ? p->start_boottime_ns != r->start_boottime_ns
-			     : p->exited;
+	bool other = registry_other(p->start_boottime_ns, p->exited, r);
 
 	if (other)
 		make_way(t, p);
