@@ -135,7 +135,7 @@ sed -i -e 's/^\t__u64 min_duration_ns, min_size_bytes;/&\n\t__u64 max_size_bytes
 	-e 's/^\(CT_ASSERT_SIZE(struct ct_filter\), 24/\1, 32/; s/^\(CT_ASSERT_SIZE(struct ct_config\), 72/\1, 80/' wire/control.h
 sed -i 's/^\t{ 0, "min-size", /\t{ 0, "max-size", "SIZE", SIZE(ask.filter.max_size_bytes, 0, OPTION_MAX, "give bytes"), OPTS_TRACE, NULL, "calls of at most this size" },\n&/' \
 	user/cli/options/opts.c
-sed -i 's/^\tif (config.filter.min_size_bytes && (flags & CT_S_MATCH_SIZE) &&$/\tif (config.filter.max_size_bytes \&\& (flags \& CT_S_MATCH_SIZE) \&\&\n\t    f->data[spec->size_word \& (CT_MAX_WORDS - 1)] > config.filter.max_size_bytes) {\n\t\tf->sp = sp;\n\t\tf->ip = 0;\n\t\tCOUNT(filtered);\n\t\treturn 1;\n\t}\n&/' \
+sed -i 's/^\treturn config.filter.min_size_bytes && (flags & CT_S_MATCH_SIZE) &&$/\tif (config.filter.max_size_bytes \&\& (flags \& CT_S_MATCH_SIZE) \&\&\n\t    f->data[spec->size_word \& (CT_MAX_WORDS - 1)] > config.filter.max_size_bytes)\n\t\treturn true;\n&/' \
 	bpf/capture.bpf.h
 touches filter wire/control.h user/cli/options/opts.c bpf/capture.bpf.h
 
