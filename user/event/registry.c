@@ -177,6 +177,12 @@ static void set_exited(struct registry *r, struct registered *item, bool exited)
 	item->exited = exited;
 }
 
+void registry_expire(struct registry *r, void *item)
+{
+	set_exited(r, item, true);
+	((struct registered *)item)->exited_ns = r->now_ns;
+}
+
 void registry_lives(struct registry *r, void *item)
 {
 	set_exited(r, item, false);

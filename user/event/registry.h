@@ -92,7 +92,9 @@ static inline bool registry_other(uint64_t start_boottime_ns, bool exited,
 	return start_boottime_ns && r->start_boottime_ns ? start_boottime_ns != r->start_boottime_ns
 							 : exited;
 }
-/* The process of a struct has not ended after all. */
+/* No record will say when the process of a struct ends: it stays as if it had ended now; and: it has not ended
+ * after all. */
+void registry_expire(struct registry *, void *item);
 void registry_lives(struct registry *, void *item);
 void registry_forget(struct registry *, void *item);
 /* Forgets the processes that have ended a while ago: stays_ns before a moment. */
