@@ -6,6 +6,8 @@
 #ifndef CT_ARGS_X86_H
 #define CT_ARGS_X86_H
 
+/* clang-format off */
+
 	.macro save_reg reg
 	push %\reg
 	.cfi_adjust_cfa_offset 8

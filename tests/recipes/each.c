@@ -19,7 +19,9 @@ static void over(void *ctx, void *item, const struct ct_hdr *h)
 	e->calls = 0;
 }
 
-static const struct registry_rules rules = { .size = sizeof(struct each), .most = 4096, .exec = over, .exit = over };
+static const struct registry_rules rules = {
+	.size = sizeof(struct each), .most = 4096, .exec = over, .gone = over
+};
 static struct registry processes;
 
 static int each_open(struct sink *s, const struct sink_opts *opts)

@@ -87,7 +87,7 @@ static void test_renews(void)
 						     .most = 16,
 						     .stays_ns = UINT64_MAX,
 						     .exec = renewed,
-						     .exit = forgotten };
+						     .gone = forgotten };
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct told told = { 0 };
@@ -144,7 +144,7 @@ static void test_plain(void)
 static void test_stays(void)
 {
 	static const struct registry_rules rules = {
-		.size = sizeof(struct mine), .most = 1024, .stays_ns = 5 * SECOND, .exit = forgotten
+		.size = sizeof(struct mine), .most = 1024, .stays_ns = 5 * SECOND, .gone = forgotten
 	};
 	struct told told = { 0 };
 	struct registry r;
@@ -176,7 +176,7 @@ static void test_stays(void)
 static void test_full(void)
 {
 	static const struct registry_rules rules = {
-		.size = sizeof(struct mine), .most = 4096, .stays_ns = UINT64_MAX, .exit = forgotten
+		.size = sizeof(struct mine), .most = 4096, .stays_ns = UINT64_MAX, .gone = forgotten
 	};
 	struct told told = { 0 };
 	struct registry r;
@@ -204,7 +204,7 @@ static void test_forgets(void)
 						     .stays_ns = UINT64_MAX,
 						     .forgets = true,
 						     .exec = renewed,
-						     .exit = forgotten };
+						     .gone = forgotten };
 	struct told told = { 0 };
 	struct registry r;
 	struct mine *held;

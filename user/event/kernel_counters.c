@@ -70,7 +70,7 @@ static const struct registry_rules rules = { .size = sizeof(struct devices),
 					     .most = REGISTRY_MOST,
 					     .forgets = true,
 					     .exec = forgotten,
-					     .exit = forgotten };
+					     .gone = forgotten };
 
 struct kernel_counters_table *kernel_counters_open(void)
 {

@@ -83,7 +83,7 @@ static const struct registry_rules owner_rules = {
 	.forgets = true,
 	.all = true,
 	.exec = owner_renewed,
-	.exit = owner_forgotten,
+	.gone = owner_forgotten,
 };
 
 struct name_table *name_table_open(void)

@@ -77,7 +77,7 @@ static const struct registry_rules rules = { .size = sizeof(struct kept_process)
 					     .most = REGISTRY_MOST,
 					     .stays_ns = STAYS_NS,
 					     .exec = same, /* learn() does it */
-					     .exit = forgotten };
+					     .gone = forgotten };
 
 struct process_table *process_table_open(void)
 {

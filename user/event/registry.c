@@ -23,8 +23,8 @@ static void forget(struct registry *r, struct registered *item, const struct ct_
 	r->nexited -= item->exited;
 	r->last = NULL;
 	keyed_remove(&r->places, place);
-	if (r->rules->exit)
-		r->rules->exit(r->ctx, item, why);
+	if (r->rules->gone)
+		r->rules->gone(r->ctx, item, why);
 	free(item);
 }
 

@@ -50,7 +50,7 @@ struct registry_rules {
 	void (*exec)(void *ctx, void *item, const struct ct_hdr *);
 	/* The process is forgotten, and then the struct is freed. rec: the CT_EXIT, if that is why;
 	 * NULL: it made room, or the registry is closed. NULL: nothing is to be done. */
-	void (*exit)(void *ctx, void *item, const struct ct_hdr *);
+	void (*gone)(void *ctx, void *item, const struct ct_hdr *);
 };
 
 struct registry {

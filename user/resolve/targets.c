@@ -40,7 +40,7 @@ static const struct registry_rules rules = { .size = sizeof(struct kept_target),
 					     .most = MOST,
 					     .stays_ns = UINT64_MAX,
 					     .forgets = true,
-					     .exit = forgotten };
+					     .gone = forgotten };
 
 struct targets *targets_open(struct process_table *procs, void (*closing)(void *ctx, uint32_t pid),
 			     void *ctx)

@@ -41,7 +41,7 @@ static void ends(void *ctx, void *item, const struct ct_hdr *h)
 }
 
 static const struct registry_rules rules = {
-	.size = sizeof(struct seen_pid), .most = PARTIES_MAX, .exec = ends, .exit = ends
+	.size = sizeof(struct seen_pid), .most = PARTIES_MAX, .exec = ends, .gone = ends
 };
 
 struct asked *asked_open(void)

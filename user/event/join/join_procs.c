@@ -22,7 +22,7 @@ static const struct registry_rules rules = {
 	.stays_ns = JOIN_PROCS_NS,
 	.forgets = true,
 	.exec = renewed,
-	.exit = forgotten,
+	.gone = forgotten,
 };
 
 struct join_procs *join_procs_open(void)

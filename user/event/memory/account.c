@@ -33,7 +33,7 @@ static void renewed(void *ctx, void *item, const struct ct_hdr *h);
 static void ended(void *ctx, void *item, const struct ct_hdr *h);
 
 static const struct registry_rules rules = {
-	.size = sizeof(struct pid_place), .most = PROCESSES_MAX, .exec = renewed, .exit = ended
+	.size = sizeof(struct pid_place), .most = PROCESSES_MAX, .exec = renewed, .gone = ended
 };
 
 void account_open(struct account *a, uint32_t most, const struct account_ops *ops, void *ctx)

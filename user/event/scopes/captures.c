@@ -62,7 +62,7 @@ static const struct registry_rules rules = {
 	.most = REGISTRY_MOST,
 	.stays_ns = UINT64_MAX,
 	.exec = renewed,
-	.exit = forgotten,
+	.gone = forgotten,
 };
 
 struct captures *captures_open(void)

@@ -139,7 +139,7 @@ static const struct registry_rules rules = { .size = sizeof(struct proc),
 					     .most = PROCESSES_MAX,
 					     .stays_ns = UINT64_MAX,
 					     .exec = renewed,
-					     .exit = forgotten };
+					     .gone = forgotten };
 
 struct scopes *scopes_open(emit_fn out, communicator_fn ask, void *ctx)
 {

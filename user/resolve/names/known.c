@@ -73,7 +73,7 @@ static const struct registry_rules rules = { .size = sizeof(struct known_process
 					     .most = MAX_PROCS,
 					     .stays_ns = UINT64_MAX,
 					     .forgets = true,
-					     .exit = forgotten };
+					     .gone = forgotten };
 
 struct known *known_open(uint64_t (*forgets)(void *ctx), void *ctx)
 {

@@ -67,7 +67,7 @@ static const struct registry_rules rules = { .size = sizeof(struct names_process
 					     .stays_ns = EXITED_NS,
 					     .all = true,
 					     .exec = renewed,
-					     .exit = forgotten };
+					     .gone = forgotten };
 
 struct names *names_open(const struct names_ops *ops, void *ctx, bool nested)
 {

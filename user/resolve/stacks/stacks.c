@@ -66,7 +66,7 @@ static const struct registry_rules rules = { .size = sizeof(struct owner),
 					     .most = SPACES_MAX,
 					     .stays_ns = UINT64_MAX,
 					     .forgets = true,
-					     .exit = forgotten };
+					     .gone = forgotten };
 
 struct stacks *stacks_open(emit_fn out, void *ctx, bool impatient)
 {
