@@ -71,7 +71,7 @@ MAY_INCLUDE = {
     'user/compare': 'user/api user/render user/util user/util/io user/util/table',
     'user/event': 'user/api user/util user/util/table wire',
     'user/event/holes': 'user/event user/util user/util/table',
-    'user/event/join': 'user/event user/event/holes user/util user/util/table',
+    'user/event/join': 'user/event user/event/holes user/util',
     'user/event/memory': 'user/api user/event user/util user/util/table',
     'user/event/scopes': 'user/api/layers user/event user/event/scopes/products user/util/table',
     'user/event/scopes/products': 'user/event user/util/table',
