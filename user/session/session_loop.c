@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "../util/io/loop.h"
+#include "../util/io/urgent.h"
 #include "session_inside.h"
 #include "signals.h"
 #include "../util/now.h"
@@ -445,6 +446,7 @@ int session_loop_run(struct session *s)
 	session_cost_begin(s);
 	if (!err)
 		err = start_all(s);
+	urgent_end();
 	if (err)
 		return err;
 	if (s->window)
