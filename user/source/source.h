@@ -43,6 +43,9 @@ struct source_ops {
 	 * meanwhile: it is started first, and sees no calls before this is called. NULL: it begins at
 	 * its start. */
 	void (*begin)(struct source *);
+	/* While the session begins, at short intervals: answers the programs that wait for us, and hands
+	 * out nothing. NULL: none does. */
+	void (*answer)(struct source *);
 	/* The descriptors that the loop waits on; when one is readable, call drain(). The first is
 	 * the record stream's. When few records come, the loop checks that one by a timer only.
 	 * Returns the number of descriptors. With `asked` a program waits for what comes by the first
