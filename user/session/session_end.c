@@ -60,6 +60,7 @@ static void last_drain(struct session *s)
 	bool enough = is_enough(s) || out_error(&s->out) ||
 		      (session_first(s)->ops->recorded && s->reason == SESSION_INTERRUPTED);
 	uint64_t stopped_ns = 0;
+	bool cut; /* there was more than could be read in time */
 	int err;
 
 	s->ending = true;
@@ -78,9 +79,8 @@ static void last_drain(struct session *s)
 		return;
 	}
 	err = session_feed_last(s, END_NS);
-	if (err >= 0 && s->late)
-		err = session_feed_unread(s, session_first(s));
-	else if (err >= 0)
+	cut = s->late;
+	if (err >= 0 && !cut)
 		err = session_feed_work(s, stopped_ns + END_NS);
 	stop_others(s);
 	for (int i = 1; i < s->nsources && err >= 0; i++) {
@@ -88,6 +88,14 @@ static void last_drain(struct session *s)
 		if (err >= 0 && s->late)
 			err = session_feed_unread(s, &s->sources[i]);
 	}
+	if (session_first(s)->ops->ended)
+		session_first(s)->ops->ended(session_first(s));
+	if (err >= 0 && !cut) {
+		err = session_feed_last(s, END_NS);
+		cut = s->late;
+	}
+	if (err >= 0 && cut)
+		err = session_feed_unread(s, session_first(s));
 	if (err >= 0)
 		err = stages_end_scopes(&s->stages, clock_ns(CLOCK_MONOTONIC));
 	if (err >= 0)

@@ -208,7 +208,7 @@ static int state_unseen(struct bpf_source *b, emit_fn emit, void *ctx)
 {
 	int err;
 
-	if (!b->attach) /* what is closed says nothing more */
+	if (b->stopped) /* what is closed says nothing more */
 		return 0;
 	err = state_left_out(b, emit, ctx);
 	if (!err)
