@@ -846,7 +846,7 @@ static int start(struct source *s)
 
 	if (!h->plan->cmd) {
 		/* counts have no records, and need no agent */
-		h->opening = !h->plan->count && h->plan->device.kinds;
+		h->opening = !h->plan->count && (h->plan->device.kinds || h->plan->npids > 1);
 		err = attach_all(h);
 		if (!err && !h->opening)
 			msg_verb("ready");
@@ -875,6 +875,18 @@ static int fds(struct source *s, int *fd, int max)
 static uint64_t complete(struct source *s)
 {
 	return ((struct hooks_source *)s->priv)->complete_ns;
+}
+
+/* Of calls that are not recorded yet there is nothing to read before what programs unload is gone. */
+static void answer(struct source *s)
+{
+	struct hooks_source *h = s->priv;
+
+	for (int i = 0; i < h->npeers; i++) {
+		drain_peer(h, h->peers[i]);
+		if (h->opening)
+			hooks_peer_was_read(h->peers[i]);
+	}
 }
 
 static void set_phase(struct hooks_source *h, enum ct_phase phase)
@@ -1109,6 +1121,7 @@ const struct source_ops source_hooks = {
 	.open = open_source,
 	.start = start,
 	.begin = begin,
+	.answer = answer,
 	.asked = true,
 	.fds = fds,
 	.drain = drain,
