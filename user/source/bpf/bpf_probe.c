@@ -290,6 +290,8 @@ static void open_notes(struct bpf_source *b)
 	int links, functions, n = discover_files(b->discover, &files), i;
 
 	attach_totals(b->attach, &links, &functions);
+	for (i = 0; b->plan->on_demand && i < n; i++)
+		functions += files[i]->scan.nprobes;
 	msg_verb("%d functions of %d files probed by %d %s links", functions, n, links,
 		 attach_kind_name(b->kind));
 	if (!functions && b->npids && plan_any(b->plan->capture))

@@ -160,7 +160,7 @@ static ssize_t move(struct hooks_reader *r, struct ring_place *p, uint32_t block
 static bool move_some(struct hooks_reader *r, bool *any)
 {
 	uint64_t begun_ns = now_ns();
-	bool rush = false;
+	bool rush = false, behind = false;
 
 	*any = false;
 	for (size_t i = 0; i < r->nrings && !r->stop; i++)
@@ -170,17 +170,18 @@ static bool move_some(struct hooks_reader *r, bool *any)
 			b = hooks_ring_block(r->rings[i].ring, b);
 			if (b == UINT32_MAX)
 				break;
+			hooks_ring_mark(r->rings[i].ring, b);
 			n = move(r, &r->rings[i], b, false);
 			if (n < 0)
 				return false;
+			behind |= hooks_ring_behind(r->rings[i].ring, b);
 			if (!n)
 				continue;
 			*any = true;
 			rush |= n > (ssize_t)SEGMENT_BYTES / 2;
 			yield(r);
 		}
-	/* what filled its segment may have left something */
-	if (!rush)
+	if (!behind)
 		r->whole_ns = begun_ns;
 	return rush;
 }
@@ -196,11 +197,15 @@ static bool move_block(struct hooks_reader *r, struct ring_place *p, uint32_t bl
 	return n >= 0;
 }
 
-static bool move_ring(struct hooks_reader *r, struct ring_place *p)
+/* behind: set if something stays that had been begun before. */
+static bool move_ring(struct hooks_reader *r, struct ring_place *p, bool *behind)
 {
-	for (uint32_t b = 0; (b = hooks_ring_block(p->ring, b)) != UINT32_MAX; b++)
+	for (uint32_t b = 0; (b = hooks_ring_block(p->ring, b)) != UINT32_MAX; b++) {
+		hooks_ring_mark(p->ring, b);
 		if (!move_block(r, p, b, false))
 			return false;
+		*behind |= hooks_ring_behind(p->ring, b);
+	}
 	return true;
 }
 
@@ -369,11 +374,12 @@ static bool refill(struct hooks_reader *r, bool *looked)
 	lock(r);
 	if (!filled(r) && !*looked) {
 		uint64_t begun_ns = now_ns();
+		bool behind = false;
 
 		*looked = true; /* at all of it, if there was room in the queue */
 		for (size_t i = 0; i < r->nrings; i++)
-			*looked &= r->rings[i].ends || move_ring(r, &r->rings[i]);
-		if (*looked)
+			*looked &= r->rings[i].ends || move_ring(r, &r->rings[i], &behind);
+		if (*looked && !behind)
 			r->whole_ns = begun_ns;
 	}
 	c = filled(r);
