@@ -7,7 +7,7 @@
 #include "../../user/sums/report.h"
 #include "../../user/advise/advise.h"
 #include "../../user/advise/alike.h"
-#include "../../user/advise/spans.h"
+#include "../../user/sums/spans.h"
 #include "../../user/event/scopes/lineage.h"
 #include "holes_made.h"
 #include "make_play.h"

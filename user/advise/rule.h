@@ -14,7 +14,7 @@
 #include "../sums/report.h"
 #include "advise.h"
 #include "advise_sites.h"
-#include "spans.h"
+#include "../sums/spans.h"
 
 #define RULES_MAX 32
 #define PROCS_MAX 128

@@ -104,6 +104,10 @@ struct capture_plan {
 	int (*frames)(void *ctx, struct target *, const struct inject_thread *, uint64_t *ips,
 		      int max, uint64_t *lost_sp);
 	void *frames_ctx;
+	/* To be called at short intervals while a source begins and waits for one program: others wait for
+	 * answers meanwhile. NULL: nobody does. */
+	void (*meanwhile)(void *ctx);
+	void *meanwhile_ctx;
 	bool calls_by_agent; /* there is no kernel side: the agents also record the calls */
 	const char *file;    /* replay: the recording */
 	/* replay: the recording's descriptor if it is already open; 0: it is not open */

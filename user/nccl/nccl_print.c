@@ -5,6 +5,7 @@
 
 #include "../util/io/json.h"
 #include "nccl_group.h"
+#include "../util/table/array.h"
 
 #define RANGES_MAX 16	 /* of a list of ranks */
 #define BEHIND_MAX 8	 /* lines about one kind of collective */
@@ -26,17 +27,9 @@ typedef bool (*choose_fn)(const struct nccl_group *, int rank, const void *arg);
 /* The members with ranks begin behind those without. */
 static const struct nccl_member *of_rank(const struct nccl_group *g, int rank)
 {
-	size_t lo = 0, hi = g->n;
+	size_t at = array_before(g->members, g->n, x, x->rank < rank);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (g->members[mid].rank < rank)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < g->n && g->members[lo].rank == rank ? &g->members[lo] : NULL;
+	return at < g->n && g->members[at].rank == rank ? &g->members[at] : NULL;
 }
 
 /* "rank 3 has", "ranks 0-2,5 have". Returns how many there are. */

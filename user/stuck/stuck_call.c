@@ -6,6 +6,7 @@
 
 #include "../api/api.h"
 #include "../../wire/control.h"
+#include "../util/table/array.h"
 
 #define PAGE_BYTES 4096
 #define JUMPS_MAX 3 /* followed from a call's target: a linker's stub, a wrapper that is a jump */
@@ -14,20 +15,10 @@
  * only its first byte counts. */
 static const struct snapshot_func *func_at(const struct snapshot_process *p, uint64_t addr)
 {
-	size_t lo = 0, hi = p->nfuncs;
+	size_t n = array_before(p->funcs, p->nfuncs, x, x->start <= addr);
+	const struct snapshot_func *f = n ? &p->funcs[n - 1] : NULL;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (p->funcs[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo ||
-	    addr - p->funcs[lo - 1].start >= (p->funcs[lo - 1].size ? p->funcs[lo - 1].size : 1))
-		return NULL;
-	return &p->funcs[lo - 1];
+	return f && addr - f->start < (f->size ? f->size : 1) ? f : NULL;
 }
 
 static const struct snapshot_func *func_begins(const struct snapshot_process *p, uint64_t addr)

@@ -180,6 +180,8 @@ int agent_image_inject(const struct agent_image *image, pid_t pid, const char *h
 		.ready = image->after_cuda ? inject_check_cuda : NULL,
 		.frames = plan->frames,
 		.ctx = plan->frames_ctx,
+		.meanwhile = plan->meanwhile,
+		.meanwhile_ctx = plan->meanwhile_ctx,
 	};
 	struct inject_result got = { .sock = -1 };
 	int err = inject_run(pid, &what, &got);

@@ -217,6 +217,14 @@ static void source_stop(struct source *s)
 	if (b->skel && b->skel->bss)
 		bpf_drain_last(b);
 	bpf_launch_close(b);
+	attach_stop(b->attach);
+}
+
+/* A program of the kernel side may have been interrupted before it sent its record. */
+static void source_ended(struct source *s)
+{
+	struct bpf_source *b = s->priv;
+
 	attach_close(b->attach);
 	b->attach = NULL;
 }
@@ -228,6 +236,7 @@ static void source_close(struct source *s)
 	if (!b)
 		return;
 	source_stop(s);
+	source_ended(s);
 	discover_close(b->discover);
 	bpf_drain_close(b);
 	cudatrace_bpf__destroy(b->skel);
@@ -248,6 +257,7 @@ const struct source_ops source_bpf = {
 	.drain = source_drain,
 	.complete = source_complete,
 	.stop = source_stop,
+	.ended = source_ended,
 	.losses = source_losses,
 	.status = source_status,
 	.stopped = source_stopped,

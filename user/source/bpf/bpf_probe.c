@@ -211,7 +211,7 @@ int bpf_probe_open(struct bpf_source *b)
 
 	if (!err)
 		err = attach_open(&b->attach, b->kind, &progs, b->plan);
-	if (!err && !b->plan->cmd && bpf_maps_want_sessions(b->skel, b->per_process))
+	if (!err && !b->plan->cmd && b->per_process && bpf_maps_want_sessions(b->skel))
 		attach_sessions(b->attach);
 	if (!err)
 		err = discover_open(&b->discover, b->plan, bpf_program__fd(b->skel->progs.ct_maps),

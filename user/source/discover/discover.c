@@ -162,19 +162,9 @@ static int scan_library(struct discover *d)
 
 static bool is_watched(const struct discover *d, pid_t pid)
 {
-	int lo = 0, hi = d->npids;
+	size_t at = array_before(d->pids, d->npids, x, *x < pid);
 
-	while (lo < hi) {
-		int mid = (lo + hi) / 2;
-
-		if (d->pids[mid] == pid)
-			return true;
-		if (d->pids[mid] < pid)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return false;
+	return at < (size_t)d->npids && d->pids[at] == pid;
 }
 
 /* A file's name in the kernel's records; 0: none that can be trusted to stay this file's. */

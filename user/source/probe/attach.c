@@ -57,7 +57,10 @@ struct attach {
 	uint64_t demanded[PLAN_WORDS], adding[PLAN_WORDS];
 	/* functions of files, of those that are shown */
 	uint64_t unseen[ATTACH_UNSEEN_END][PLAN_WORDS];
-	bool sessions;	     /* no plain pairs where sessions are to be had */
+	bool sessions; /* no plain pairs where sessions are to be had */
+	bool closing;  /* the links are with `closer`, which takes them off */
+	pthread_t closer;
+	int *fds, nfds;	     /* its */
 	unsigned generation; /* of the links of windows: each newer than all before */
 };
 
@@ -646,31 +649,55 @@ unsigned attach_closing(void)
 	return links_closing();
 }
 
-void attach_close(struct attach *a)
+static void *take_links_off(void *arg)
 {
-	int i, j, k, n = 0, *fds, functions;
+	struct attach *a = arg;
 
-	if (!a)
+	close_all(a->fds, a->nfds);
+	links_close_now();
+	return NULL;
+}
+
+void attach_stop(struct attach *a)
+{
+	int functions;
+
+	if (!a || a->closing)
 		return;
-	attach_totals(a, &n, &functions);
-	fds = calloc(n + 1, sizeof(*fds));
-	for (n = i = 0; i < a->nfiles; i++) {
+	attach_totals(a, &a->nfds, &functions);
+	a->fds = calloc((size_t)a->nfds + 1, sizeof(*a->fds));
+	if (!a->fds)
+		return;
+	a->nfds = 0;
+	for (int i = 0; i < a->nfiles; i++) {
 		struct attach_file *af = a->files[i]->attach;
 
-		for (j = 0; fds && j < af->nsets; j++) {
-			for (k = 0; k < af->sets[j].links.nfds; k++)
-				fds[n++] = af->sets[j].links.fds[k];
-			af->sets[j].links.nfds = 0;
+		for (int j = 0; j < af->nsets; j++) {
+			struct link_set *links = &af->sets[j].links;
+
+			for (int k = 0; k < links->nfds; k++)
+				a->fds[a->nfds++] = links->fds[k];
+			links->nfds = 0;
 		}
 	}
-	if (fds)
-		close_all(fds, n);
-	for (i = 0; i < a->nfiles; i++) {
+	a->closing = !thread_start(&a->closer, "ct-closer", CLOSE_STACK, take_links_off, a);
+	if (!a->closing)
+		take_links_off(a);
+}
+
+void attach_close(struct attach *a)
+{
+	if (!a)
+		return;
+	attach_stop(a);
+	if (a->closing)
+		pthread_join(a->closer, NULL);
+	for (int i = 0; i < a->nfiles; i++) {
 		forget_sets(a->files[i]->attach);
 		a->files[i]->attach = NULL;
 	}
 	links_close_now();
-	free(fds);
+	free(a->fds);
 	free(a->files);
 	free(a);
 }

@@ -88,7 +88,10 @@ unsigned attach_closing(void);
 /* Number of links and of functions attached, over all files. */
 void attach_totals(const struct attach *, int *links, int *functions);
 
-/* Closes all links, in parallel. Safe with NULL. */
+/* Begins to close all links, in parallel: each takes the kernel as long as threads of the programs that are in a probe, and wait for a
+ * processor. Until attach_close(), which waits for it, nothing else may be asked but what is unseen. Safe with NULL. */
+void attach_stop(struct attach *);
+/* Closes what is open yet. Safe with NULL. */
 void attach_close(struct attach *);
 
 /* Removes what a killed run left behind (tracefs events). */
