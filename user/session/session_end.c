@@ -14,7 +14,7 @@
 #include "signals.h"
 #include "../util/io/bounded.h"
 #include "../util/io/ended.h"
-#include "../util/io/urgent.h"
+#include "../util/self/urgent.h"
 #include "../util/msg.h"
 #include "../util/now.h"
 
