@@ -140,22 +140,20 @@ static double chance_of(const struct change_row *c)
 	return c->r ? c->r->p : words_chance(c->k);
 }
 
-#define COLUMN(name, value)                                       \
-	static struct cell name(const void *row, const void *ctx) \
-	{                                                         \
-		const struct change_row *c = row;                 \
-                                                                  \
-		(void)ctx;                                        \
-		return value;                                     \
+#define COLUMN(name, value)                                \
+	static struct cell name(const struct table_at *at) \
+	{                                                  \
+		const struct change_row *c = at->row;      \
+                                                           \
+		return value;                              \
 	}
-#define SHOW(name, value)                                                               \
-	static const char *name(const void *row, const void *ctx, char buf[TABLE_CELL]) \
-	{                                                                               \
-		const struct change_row *c = row;                                       \
-                                                                                        \
-		(void)ctx;                                                              \
-		(void)buf;                                                              \
-		return value;                                                           \
+#define SHOW(name, value)                                                        \
+	static const char *name(const struct table_at *at, char buf[TABLE_CELL]) \
+	{                                                                        \
+		const struct change_row *c = at->row;                            \
+                                                                                 \
+		(void)buf;                                                       \
+		return value;                                                    \
 	}
 
 COLUMN(change_base, cell_real(c->k->base.median))
@@ -183,15 +181,14 @@ SHOW(show_calls_base, words_value(buf, TABLE_CELL, SAVED_UNIT_NUMBER, c->row->ca
 SHOW(show_calls_new, words_value(buf, TABLE_CELL, SAVED_UNIT_NUMBER, c->row->calls.now.median))
 SHOW(show_result, verdict_text(c->r))
 
-static const char *show_calls(const void *row, const void *ctx, char buf[TABLE_CELL])
+static const char *show_calls(const struct table_at *at, char buf[TABLE_CELL])
 {
 	char a[32], b[32];
 
-	(void)ctx;
 	words_value(a, sizeof(a), SAVED_UNIT_NUMBER,
-		    ((const struct change_row *)row)->row->calls.base.median);
+		    ((const struct change_row *)at->row)->row->calls.base.median);
 	words_value(b, sizeof(b), SAVED_UNIT_NUMBER,
-		    ((const struct change_row *)row)->row->calls.now.median);
+		    ((const struct change_row *)at->row)->row->calls.now.median);
 	if (strcmp(a, b))
 		snprintf(buf, TABLE_CELL, "%s -> %s", a, b);
 	else
@@ -199,10 +196,9 @@ static const char *show_calls(const void *row, const void *ctx, char buf[TABLE_C
 	return buf;
 }
 
-static void write_what(struct out *o, const void *row, const void *ctx)
+static void write_what(struct out *o, const struct table_at *at)
 {
-	(void)ctx;
-	words_of(o, ((const struct change_row *)row)->k, markdown_name);
+	words_of(o, ((const struct change_row *)at->row)->k, markdown_name);
 }
 
 #define DIGITS .json_digits = 12, .significant = true

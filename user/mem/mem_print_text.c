@@ -165,11 +165,11 @@ static uint32_t having(const struct ledger *l)
 	return n;
 }
 
-void mem_row_label(struct out *o, const void *row, const void *ctx)
+void mem_row_label(struct out *o, const struct table_at *at)
 {
 	static const char *const words[] = { "device memory", "host memory, pinned" };
-	const struct mem_table *t = ctx;
-	const struct mem_row *m = row;
+	const struct mem_table *t = at->ctx;
+	const struct mem_row *m = at->row;
 
 	out_str(o, m->indent ? m->indent : "");
 	if (m->r->by != LEDGER_BY_ALL) {
