@@ -248,13 +248,8 @@ static struct cell info_end_value(const struct table_at *at)
 	return info_text_cell(at, reader_end(info_row(at)->r));
 }
 
-static const char *show_damaged(const struct table_at *at, char buf[TABLE_CELL])
-{
-	(void)buf;
-	return *reader_head(info_row(at)->r)
-		       ? NULL
-		       : "damaged: where and when this was recorded is not known";
-}
+TABLE_SAY(show_damaged, struct info, in,
+	  *reader_head(in->r) ? NULL : "damaged: where and when this was recorded is not known")
 
 INFO(info_head_damaged, cell_bool(!*reader_head(in->r)))
 

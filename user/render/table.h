@@ -153,6 +153,16 @@ struct table_column {
 	void (*put)(struct json *, const struct table_at *);
 };
 
+/* A function that shows a text of ours, or nothing (NULL). */
+#define TABLE_SAY(name, type, row_name, text)                                    \
+	static const char *name(const struct table_at *at, char buf[TABLE_CELL]) \
+	{                                                                        \
+		const type *row_name = at->row;                                  \
+                                                                                 \
+		(void)buf;                                                       \
+		return text;                                                     \
+	}
+
 struct table {
 	const struct table_column *columns;
 	size_t n;

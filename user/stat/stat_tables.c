@@ -304,11 +304,7 @@ COLUMN(traffic_ns, struct traffic_row, cell_number(r->t->ns))
 COLUMN(traffic_mean, struct traffic_row, cell_real((double)r->t->bytes / (double)r->t->copies))
 COLUMN(traffic_rate, struct traffic_row, real_if(r->t->ns, (double)r->t->bytes / (double)r->t->ns))
 
-static const char *show_way(const struct table_at *at, char buf[TABLE_CELL])
-{
-	(void)buf;
-	return report_way_name(((const struct traffic_row *)at->row)->way);
-}
+TABLE_SAY(show_way, struct traffic_row, r, report_way_name(r->way))
 
 static const char *show_copies(const struct table_at *at, char buf[TABLE_CELL])
 {
