@@ -175,17 +175,31 @@ static int blanks_before(const struct table *t, const struct table_column *c, si
 	return !i && t->edge ? 0 : c->width ? 1 : 2;
 }
 
+static void heads_line(const struct table *t, struct out *o,
+		       const struct table_column *const *order, size_t n, bool under)
+{
+	out_str(o, t->indent ? t->indent : "");
+	for (size_t i = 0; i < n; i++) {
+		const char *head = under ? order[i]->under : order[i]->head;
+
+		if (head)
+			out_fmt(o, "%*s%*s", blanks_before(t, order[i], i), "", order[i]->width,
+				head);
+	}
+	out_char(o, '\n');
+}
+
 void table_text_heads(const struct table *t, struct out *o)
 {
 	const struct table_column *order[COLUMNS_MAX];
 	size_t n = in_order(t, false, order);
+	bool under = false;
 
-	out_str(o, t->indent ? t->indent : "");
 	for (size_t i = 0; i < n; i++)
-		if (order[i]->head)
-			out_fmt(o, "%*s%*s", blanks_before(t, order[i], i), "", order[i]->width,
-				order[i]->head);
-	out_char(o, '\n');
+		under |= order[i]->under != NULL;
+	heads_line(t, o, order, n, false);
+	if (under)
+		heads_line(t, o, order, n, true);
 }
 
 void table_text_row(const struct table *t, struct out *o, const void *row)

@@ -127,13 +127,14 @@ struct table_at {
 #define TABLE_EXACT 255 /* of json_digits: as many as tell the value from its neighbours */
 #define TABLE_CELL 320	/* bytes of a cell that a column prints itself */
 struct table_column {
-	const char *key;  /* in files; NULL: not in them */
-	bool no_json;	  /* only in CSV */
-	const char *head; /* in text and Markdown */
-	uint8_t text;	  /* its place in text, from 1 on; 0: it is not there */
-	uint8_t csv;	  /* the same in CSV */
-	int8_t width; /* in text; negative: to the left; 0: as long as it is, after two blanks */
-	uint8_t unit; /* enum table_unit */
+	const char *key;   /* in files; NULL: not in them */
+	bool no_json;	   /* only in CSV */
+	const char *head;  /* in text and Markdown */
+	const char *under; /* a second line of the head, where any column has one */
+	uint8_t text;	   /* its place in text, from 1 on; 0: it is not there */
+	uint8_t csv;	   /* the same in CSV */
+	int16_t width; /* in text; negative: to the left; 0: as long as it is, after two blanks */
+	uint8_t unit;  /* enum table_unit */
 	uint8_t digits, json_digits; /* json_digits: of a real: decimals */
 	bool significant;	     /* json_digits are significant digits */
 	uint16_t most;		     /* bytes of a name in text; 0: 4096 */
