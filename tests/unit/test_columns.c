@@ -265,7 +265,7 @@ static void test_lines(void)
 		   "\"far\":-9223372036854775808,\"share\":0.25,\"name\":\"a\\u001b[b\","
 		   "\"none\":null,\"within\":\"chars\",\"other\":2048}\n"
 		   "tiny,absent,below,within\n"
-		   "255,,-1,chars\n",
+		   "255,,-1,\"chars\"\n",
 		   got ? got : "(no file)");
 	free(got);
 	f = (struct fact){ .nothing = 7, .other = &lines[1] };
@@ -280,7 +280,7 @@ static void test_lines(void)
 		   "\"absent\":7,\"many\":0,\"below\":0,\"far\":0,\"share\":0.00,\"name\":null,"
 		   "\"none\":null,\"within\":\"\",\"other\":0}\n"
 		   "tiny,absent,below,within\n"
-		   "0,7,0,\n",
+		   "0,7,0,\"\"\n",
 		   got ? got : "(no file)");
 	free(got);
 }

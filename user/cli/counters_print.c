@@ -82,7 +82,7 @@ static void put_reasons(char *buf, size_t size, uint64_t bits)
 		}
 }
 
-static double value_of(const struct ct_value *v)
+static double counters_print_value_of(const struct ct_value *v)
 {
 	double d;
 
@@ -112,7 +112,7 @@ static void format_value(char *buf, size_t size, const char *unit, double v, boo
 
 /* ---- metrics and columns ---- */
 
-static char *copy(const char *text, size_t n)
+static char *counters_print_copy(const char *text, size_t n)
 {
 	char *s = strndup(text, n);
 
@@ -160,8 +160,8 @@ static int add_metric(struct counters_print *p, const struct ct_metric *m)
 	    m->name_len > NAME_MAX_BYTES || m->unit_len > NAME_MAX_BYTES)
 		return 0;
 	to = &p->metrics[m->id];
-	to->name = copy(m->text, m->name_len);
-	to->unit = copy(m->text + m->name_len, m->unit_len);
+	to->name = counters_print_copy(m->text, m->name_len);
+	to->unit = counters_print_copy(m->text + m->name_len, m->unit_len);
 	if (!to->name || !to->unit)
 		return -ENOMEM;
 	for (to->column = 0; to->column < p->ncolumns; to->column++)
@@ -215,7 +215,7 @@ static const char *value_text(const struct table_at *at, char buf[TABLE_CELL], b
 
 	if (!v)
 		return NULL;
-	format_value(buf, TABLE_CELL - 1, at->column->name, value_of(v), scaled);
+	format_value(buf, TABLE_CELL - 1, at->column->name, counters_print_value_of(v), scaled);
 	if (v->flags & CT_VALUE_SUSPECT)
 		strcat(buf, "?");
 	return buf;
@@ -225,7 +225,7 @@ static struct cell sample_value(const struct table_at *at)
 {
 	const char *text = value_text(at, (char *)at->ctx, false);
 
-	return text ? cell_string(text) : cell_none();
+	return text ? cell_word(text) : cell_none();
 }
 
 static const char *show_value(const struct table_at *at, char buf[TABLE_CELL])

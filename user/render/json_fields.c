@@ -38,7 +38,7 @@ char *json_word(char *p, const char *name)
 }
 
 /* The names of the bits that are set; what has no name as one hex string. */
-static void put_flags(struct row *w, const struct field *f)
+static void json_fields_put_flags(struct row *w, const struct field *f)
 {
 	uint64_t left = f->u;
 	const struct xlat_row *row;
@@ -72,7 +72,7 @@ static void put_float(struct row *w, double v, bool single)
 	w->p = put_double(w->p, v, single);
 }
 
-static void put_bytes(struct row *w, const char *s, size_t n)
+static void json_fields_put_bytes(struct row *w, const char *s, size_t n)
 {
 	if (n > STR_MAX)
 		n = STR_MAX;
@@ -106,7 +106,7 @@ void json_value(struct row *w, const struct field *f)
 		name = f->xlat ? xlat_name(f->xlat, f->i) : NULL;
 		w->p = name ? json_word(w->p, name) : put_i64(w->p, f->i);
 		break;
-	case FIELD_FLAGS: put_flags(w, f); break;
+	case FIELD_FLAGS: json_fields_put_flags(w, f); break;
 	case FIELD_BOOL: w->p = f->u ? put_lit(w->p, "true") : put_lit(w->p, "false"); break;
 	case FIELD_FLOAT: put_float(w, f->f, f->single); break;
 	case FIELD_WORD:
@@ -131,7 +131,7 @@ void json_value(struct row *w, const struct field *f)
 		*w->p++ = ']';
 		break;
 	case FIELD_STR: json_string(w, f->str, f->str_len); break;
-	case FIELD_BYTES: put_bytes(w, f->str, f->str_len); break;
+	case FIELD_BYTES: json_fields_put_bytes(w, f->str, f->str_len); break;
 	default: w->p = put_lit(w->p, "null"); break;
 	}
 }

@@ -74,13 +74,14 @@ static bool is_nothing(const struct cell *cell)
 	case CELL_BYTES:
 	case CELL_PLAIN: return !cell->number;
 	case CELL_REAL: return cell->real == 0;
-	case CELL_STRING: return !*cell->s;
+	case CELL_STRING:
+	case CELL_WORD: return !*cell->s;
 	case CELL_TRUE: return false;
 	default: return true;
 	}
 }
 
-static struct cell value_of(const struct table_at *at)
+static struct cell table_value_of(const struct table_at *at)
 {
 	const struct table_column *c = at->column;
 	struct cell cell = c->get ? c->get(at) : member_of(c, at->row);
@@ -112,7 +113,7 @@ static const char *short_text(const struct table_at *at, char buf[TABLE_CELL])
 		return NULL;
 	if (c->show)
 		return c->show(at, buf);
-	cell = value_of(at);
+	cell = table_value_of(at);
 	switch (cell.is) {
 	case CELL_NONE:
 	case CELL_NULL: return c->none ? c->none : "-";
@@ -136,7 +137,7 @@ static void name_text(struct text *t, const struct table_column *c, const struct
 
 	if (cell->is == CELL_PLAIN)
 		text_mem(t, cell->s, cell->number);
-	else if (cell->is == CELL_STRING)
+	else if (cell->is == CELL_STRING || cell->is == CELL_WORD)
 		text_plain(t, cell->s, most);
 	else
 		text_plain(t, cell->s, cell->number < most ? cell->number : most);
@@ -161,7 +162,7 @@ static void text_cell(const struct table_at *at, struct out *o, int before)
 		c->write(o, at);
 		return;
 	}
-	cell = s ? cell_bytes(s, strlen(s), true) : value_of(at);
+	cell = s ? cell_bytes(s, strlen(s), true) : table_value_of(at);
 	name_text(&name, c, &cell);
 	pad = (size_t)abs(c->width) > name.len ? abs(c->width) - (int)name.len : 0;
 	out_fmt(o, "%*s", c->width > 0 ? pad : 0, "");
@@ -242,7 +243,7 @@ static void text_line(struct out *o, const struct table_at *at)
 		if (!s)
 			return;
 	} else {
-		cell = value_of(at);
+		cell = table_value_of(at);
 		if (!c->none && (cell.is <= CELL_NULL || (c->brief && is_nothing(&cell))))
 			return;
 		s = short_text(at, buf);
@@ -251,7 +252,9 @@ static void text_line(struct out *o, const struct table_at *at)
 	if (s)
 		out_str(o, s);
 	else
-		out_plain(o, cell.s, cell.is == CELL_STRING ? strlen(cell.s) : cell.number);
+		out_plain(o, cell.s,
+			  cell.is == CELL_STRING || cell.is == CELL_WORD ? strlen(cell.s)
+									 : cell.number);
 	out_char(o, '\n');
 }
 
@@ -292,7 +295,8 @@ static void json_member(struct json *j, const struct table_column *c, struct cel
 		break;
 	case CELL_TRUE:
 	case CELL_FALSE: json_put_bool(j, c->key, cell.is == CELL_TRUE); break;
-	case CELL_STRING: json_put_str(j, c->key, cell.s); break;
+	case CELL_STRING:
+	case CELL_WORD: json_put_str(j, c->key, cell.s); break;
 	case CELL_BYTES:
 	case CELL_PLAIN: json_put_bytes(j, c->key, cell.s, cell.number); break;
 	default: break;
@@ -309,7 +313,7 @@ void table_json_members(const struct table *t, struct json *j, const void *row)
 		if (at.column->put)
 			at.column->put(j, &at);
 		else if (at.column->key && !at.column->no_json)
-			json_member(j, at.column, value_of(&at));
+			json_member(j, at.column, table_value_of(&at));
 	}
 }
 
@@ -346,7 +350,8 @@ static void csv_cell(struct out *o, const struct table_column *c, struct cell ce
 	case CELL_REAL: out_fmt(o, "%.*f", c->json_digits, cell.real); break;
 	case CELL_TRUE:
 	case CELL_FALSE: out_str(o, cell.is == CELL_TRUE ? "true" : "false"); break;
-	case CELL_STRING: out_str(o, cell.s); break; /* a word of ours */
+	case CELL_WORD: out_str(o, cell.s); break;
+	case CELL_STRING: table_csv_text(o, cell.s, strlen(cell.s)); break;
 	case CELL_BYTES:
 	case CELL_PLAIN: table_csv_text(o, cell.s, cell.number); break;
 	default: break;
@@ -373,7 +378,7 @@ void table_csv_row(const struct table *t, struct out *o, const void *row)
 
 		if (i)
 			out_char(o, ',');
-		csv_cell(o, order[i], value_of(&at));
+		csv_cell(o, order[i], table_value_of(&at));
 	}
 	out_str(o, t->end ? t->end : "\r\n");
 }
@@ -422,7 +427,7 @@ void table_markdown_row(const struct table *t, struct out *o, const void *row)
 		} else if (s) {
 			out_str(o, s);
 		} else {
-			cell = value_of(&at);
+			cell = table_value_of(&at);
 			name_text(&name, order[i], &cell);
 			table_markdown_text(o, name.s, name.len);
 			text_free(&name);

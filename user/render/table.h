@@ -28,6 +28,7 @@ enum cell_is {
 	CELL_TRUE,
 	CELL_FALSE,
 	CELL_STRING, /* up to a NUL, untrusted bytes */
+	CELL_WORD,   /* up to a NUL, a word or a number of ours: CSV has it without quotes */
 	CELL_BYTES,  /* `number` untrusted bytes */
 	CELL_PLAIN,  /* the same, but safe to print already */
 };
@@ -61,6 +62,10 @@ static inline struct cell cell_bool(bool flag)
 static inline struct cell cell_string(const char *s) /* NULL: null in JSON */
 {
 	return (struct cell){ .is = s ? CELL_STRING : CELL_NULL, .s = s };
+}
+static inline struct cell cell_word(const char *s)
+{
+	return (struct cell){ .is = CELL_WORD, .s = s };
 }
 static inline struct cell cell_bytes(const char *s, size_t n, bool plain)
 {

@@ -43,7 +43,7 @@ static struct cell number_if(bool is, uint64_t n)
 	return is ? cell_number(n) : cell_none();
 }
 
-COLUMN(row_section, struct section_row, cell_string(report_section_name(r->section)))
+COLUMN(row_section, struct section_row, cell_word(report_section_name(r->section)))
 COLUMN(row_label, struct section_row, cell_bytes(r->r->label.s, r->r->label.len, false))
 COLUMN(row_name, struct section_row, cell_bytes(r->name->s, r->name->len, true))
 COLUMN(row_total, struct section_row, number_if(is_timed(r), r->n->ns))
@@ -111,7 +111,7 @@ static void put_estimate(struct json *j, const struct table_at *at)
 	stat_put_estimate(j, r->n->calls, r->unseen);
 }
 
-static void put_sizes(struct json *j, const struct table_at *at)
+static void stat_tables_put_sizes(struct json *j, const struct table_at *at)
 {
 	const struct section_row *r = at->row;
 	const struct table t = stat_sizes_table();
@@ -183,7 +183,7 @@ static const struct table_column section_columns[] = {
 	{ .key = "p99_ns", .get = row_quantile_99 },
 	{ .key = "estimated", .csv = 14, .no_json = true, .get = row_estimated },
 	{ .key = "error", .csv = 15, .no_json = true, .get = row_error },
-	{ .put = put_sizes },
+	{ .put = stat_tables_put_sizes },
 	{ .put = put_occupancy },
 	{ .needs = HISTOGRAMS, .put = put_histogram },
 };
