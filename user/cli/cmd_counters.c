@@ -63,7 +63,7 @@ static int help(const struct request *o)
 
 /* ---- the loop ---- */
 
-static int emit(void *ctx, const struct ct_hdr *rec)
+static int cmd_counters_emit(void *ctx, const struct ct_hdr *rec)
 {
 	struct run *r = ctx;
 	int n = counters_print_record(r->print, rec);
@@ -77,7 +77,8 @@ static int emit(void *ctx, const struct ct_hdr *rec)
 static void on_records(void *ctx)
 {
 	struct run *r = ctx;
-	int err = r->source.ops->drain(&r->source, emit, r), written = out_sync(&r->out);
+	int err = r->source.ops->drain(&r->source, cmd_counters_emit, r),
+	    written = out_sync(&r->out);
 
 	if (!err && !written)
 		return;

@@ -419,7 +419,7 @@ static void name_file(struct doctor *d, const struct known_file *f, bool driver)
 }
 
 /* Names of the kernels of a program that was not started by cudatrace. */
-static void names(struct doctor *d, pid_t pid)
+static void cmd_doctor_names(struct doctor *d, pid_t pid)
 {
 	struct known_survey s = { 0 };
 	struct target *t;
@@ -520,7 +520,7 @@ static void sources(struct doctor *d, pid_t pid, const struct host_task *task)
 	facts(d, &t, &s);
 }
 
-static int process(struct doctor *d, pid_t pid)
+static int cmd_doctor_process(struct doctor *d, pid_t pid)
 {
 	struct host_task task;
 	int err = pids_check(pid, false), exe;
@@ -553,7 +553,7 @@ static int process(struct doctor *d, pid_t pid)
 	}
 	if (!d->nfiles && !d->stripped.n)
 		out_str(&d->out, "  it has not loaded CUDA: 'cudatrace -p' waits until it does\n");
-	names(d, pid);
+	cmd_doctor_names(d, pid);
 	if (!in_json(d))
 		stripped_gaps(d);
 	if (!d->stripped.n && stripped_runtime(pid))
@@ -571,14 +571,14 @@ static int process(struct doctor *d, pid_t pid)
 }
 
 /* Returns 0 or -errno after one message. */
-static int processes(struct doctor *d)
+static int cmd_doctor_processes(struct doctor *d)
 {
 	int err = 0;
 
 	if (in_json(d))
 		json_open_array(&d->json, "processes");
 	for (int i = 0; i < d->o->npids && !err; i++)
-		err = process(d, d->o->pids[i]);
+		err = cmd_doctor_process(d, d->o->pids[i]);
 	if (in_json(d))
 		json_end(&d->json);
 	return err;
@@ -639,7 +639,7 @@ static int cmd_doctor(const struct request *o)
 	good = machine(&d, &facts);
 	d.probes = good;
 	doctor_features(&d.out, in_json(&d) ? &d.json : NULL, &facts);
-	err = processes(&d);
+	err = cmd_doctor_processes(&d);
 	if (!o->npids) {
 		out_str(&d.out, "\nlibraries of all processes, and installed ones\n");
 		out_flush(&d.out);

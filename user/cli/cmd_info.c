@@ -113,7 +113,7 @@ static uint32_t new_process(struct info *in, const struct process *p)
 }
 
 /* NULL: there is no room for it, which is counted. */
-static struct info_process *process_of(struct info *in, const struct process *p)
+static struct info_process *cmd_info_process_of(struct info *in, const struct process *p)
 {
 	const struct info_pid *pid;
 	uint32_t at;
@@ -141,7 +141,7 @@ static struct info_process *process_of(struct info *in, const struct process *p)
 static int learn_process(struct info *in, const struct ct_hdr *h)
 {
 	const struct process *p = process_table_find(in->procs, h->pid);
-	struct info_process *i = p ? process_of(in, p) : NULL;
+	struct info_process *i = p ? cmd_info_process_of(in, p) : NULL;
 
 	if (!i)
 		return p ? 0 : -ENOMEM;
@@ -207,7 +207,7 @@ static int info_record(struct info *in, const struct ct_hdr *h)
 	p = process_table_find(in->procs, h->pid);
 	if (!p)
 		return -ENOMEM;
-	i = process_of(in, p);
+	i = cmd_info_process_of(in, p);
 	if (i) {
 		i->calls += !kind_is(h->kind, KIND_STREAM);
 		i->works += kind_is(h->kind, KIND_STREAM);
@@ -774,7 +774,7 @@ static int old_rows(struct info *in)
 	return err;
 }
 
-static int read_all(struct info *in)
+static int cmd_info_read_all(struct info *in)
 {
 	struct reader_stats stats;
 	const struct ct_hdr *h;
@@ -820,7 +820,7 @@ static int cmd_info(const struct request *given)
 	if (err)
 		msg_error("cannot read %s: %s", o->file, reader_error(err));
 	else
-		err = read_all(&in);
+		err = cmd_info_read_all(&in);
 	if (in.r && !err)
 		err = old_rows(&in);
 	if (in.r && !err)

@@ -16,7 +16,7 @@ static bool is_selected(const struct request *o, int func)
 	return o->select.shown[func / 64] >> (func % 64) & 1;
 }
 
-static bool wanted(const struct request *o, int func)
+static bool cmd_list_wanted(const struct request *o, int func)
 {
 	if (!is_selected(o, func))
 		return false;
@@ -75,7 +75,7 @@ static int cmd_list(const struct request *o)
 	t.edge = true;
 	for (int i = 0; i < api_nfuncs; i++) {
 		all += is_selected(o, i);
-		if (!wanted(o, i))
+		if (!cmd_list_wanted(o, i))
 			continue;
 		table_text_row(&t, &out, &api_funcs[i]);
 		n++;

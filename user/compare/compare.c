@@ -62,7 +62,7 @@ static void add_candidate(const struct compare *c, const struct saved_row *row, 
 	*n += k->time != 0 || k->calls != 0;
 }
 
-static int make_rows(struct compare *c)
+static int compare_make_rows(struct compare *c)
 {
 	struct candidate *list = calloc(c->base->nrows + c->now->nrows + 1, sizeof(*list));
 	double *room = calloc(c->base->nruns + c->now->nruns, sizeof(*room));
@@ -112,7 +112,7 @@ static int make_keys(struct compare *c)
 }
 
 /* One row that breaks a condition is enough. It cannot be told only if it cannot be told of any row. */
-static void count(struct compare *c, const struct judge_expr *exprs, size_t nexprs)
+static void compare_count(struct compare *c, const struct judge_expr *exprs, size_t nexprs)
 {
 	for (size_t i = 0; i < nexprs; i++) {
 		bool hit = false, known = false;
@@ -136,11 +136,11 @@ int compare_open(struct compare *c, const struct saved *base, const struct saved
 	*c = (struct compare){ .base = base, .now = now };
 	err = make_keys(c);
 	if (!err)
-		err = make_rows(c);
+		err = compare_make_rows(c);
 	if (!err)
 		err = judge_all(&c->results, exprs, nexprs, base, now, level);
 	if (!err)
-		count(c, exprs, nexprs);
+		compare_count(c, exprs, nexprs);
 	return err;
 }
 
@@ -155,7 +155,8 @@ void compare_close(struct compare *c)
 /* ---- steps ---- */
 
 /* The row that a metric without a glob is about; NULL: no run has it. */
-static const struct saved_row *row_of(const struct saved *s, const struct judge_expr *metric)
+static const struct saved_row *compare_row_of(const struct saved *s,
+					      const struct judge_expr *metric)
 {
 	for (int i = 0; i < SAVED_SECTION_END; i++) {
 		const struct saved_row *row =
@@ -170,7 +171,7 @@ static const struct saved_row *row_of(const struct saved *s, const struct judge_
 
 int compare_by_step(struct saved *s, const struct judge_expr *metric, double steps)
 {
-	const struct saved_row *row = metric ? row_of(s, metric) : NULL;
+	const struct saved_row *row = metric ? compare_row_of(s, metric) : NULL;
 	double *by = calloc(s->nruns + 1, sizeof(*by));
 	int err = by ? 0 : -ENOMEM;
 

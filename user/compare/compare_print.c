@@ -319,7 +319,7 @@ static void files(struct out *o, const struct compare *c, bool markdown)
 		c->by_step ? ", sums of one step" : "");
 }
 
-static bool missing(const struct compare *c)
+static bool compare_print_missing(const struct compare *c)
 {
 	return c->base->lost || c->now->lost || c->base->unseen || c->now->unseen;
 }
@@ -350,7 +350,7 @@ static void print_one(struct out *o, const struct compare *c, size_t nexprs)
 	if (!c->no_verdict)
 		out_fmt(o, "%zu of %zu conditions failed", c->regressions, nexprs);
 	text_lost(o, c, c->no_verdict ? "Note that " : "; ");
-	if (!c->no_verdict || missing(c))
+	if (!c->no_verdict || compare_print_missing(c))
 		out_str(o, ".\n");
 }
 

@@ -155,18 +155,18 @@ static void how_often(struct teller *t, const struct judge_change *calls)
 		out_fmt(t->o, "was %s", b);
 }
 
-static bool waits(const struct compare *c, const char *name)
+static bool compare_words_waits(const struct compare *c, const char *name)
 {
 	return saved_find(c->base, SAVED_SYNC, name) || saved_find(c->now, SAVED_SYNC, name);
 }
 
 /* Where the time of a row is spent. */
-static void place(struct teller *t, const struct judge_change *k)
+static void compare_words_place(struct teller *t, const struct judge_change *k)
 {
-	out_str(t->o, k->section == SAVED_KERNELS  ? " on the device in the kernel "
-		      : k->section == SAVED_COPIES ? " on the device in "
-		      : waits(t->c, k->name)	   ? " waiting in "
-						   : " in ");
+	out_str(t->o, k->section == SAVED_KERNELS	   ? " on the device in the kernel "
+		      : k->section == SAVED_COPIES	   ? " on the device in "
+		      : compare_words_waits(t->c, k->name) ? " waiting in "
+							   : " in ");
 	t->name(t->o, k->name);
 }
 
@@ -174,7 +174,7 @@ static void tell_row(struct teller *t, const struct compare_row *row)
 {
 	if (is_change(t, &row->time)) {
 		amount(t, &row->time, "", each(t->c));
-		place(t, &row->time);
+		compare_words_place(t, &row->time);
 		out_str(t->o, " (");
 		now_and_before(t, &row->time);
 		how_often(t, &row->calls);

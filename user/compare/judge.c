@@ -337,7 +337,7 @@ int judge_change(struct judge_change *c, const struct saved *base, const struct 
 
 /* ---- expressions against rows ---- */
 
-static bool compare(enum judge_op op, double a, double b)
+static bool judge_compare(enum judge_op op, double a, double b)
 {
 	switch (op) {
 	case JUDGE_MORE: return a > b;
@@ -354,9 +354,10 @@ static bool beyond_value(const struct judge_expr *e, const struct judge_side *no
 {
 	if (e->op == JUDGE_EQUAL)
 		return now->least == e->number || now->most == e->number;
-	return compare(e->op,
-		       e->op == JUDGE_LESS || e->op == JUDGE_LESS_EQUAL ? now->least : now->most,
-		       e->number) ||
+	return judge_compare(e->op,
+			     e->op == JUDGE_LESS || e->op == JUDGE_LESS_EQUAL ? now->least
+									      : now->most,
+			     e->number) ||
 	       (e->op == JUDGE_NOT_EQUAL && now->least != e->number);
 }
 
@@ -383,7 +384,7 @@ static bool rests_on_estimate(struct judge_result *r)
 		v = e->how == JUDGE_VALUE     ? now
 		    : e->how == JUDGE_PERCENT ? (now - base) / base
 					      : now - base;
-		is = compare(e->op, v, e->number);
+		is = judge_compare(e->op, v, e->number);
 		met |= is;
 		unmet |= !is;
 		least = fmin(least, v);
@@ -398,7 +399,7 @@ static bool rests_on_estimate(struct judge_result *r)
 	return met && unmet;
 }
 
-static void judge(struct judge_result *r)
+static void judge_judge(struct judge_result *r)
 {
 	const struct judge_expr *e = r->expr;
 	const struct judge_change *c = &r->c;
@@ -413,9 +414,9 @@ static void judge(struct judge_result *r)
 		r->unknown = rests_on_estimate(r);
 		return;
 	}
-	r->beyond = compare(e->op,
-			    e->how == JUDGE_PERCENT ? c->change : c->now.median - c->base.median,
-			    e->number);
+	r->beyond = judge_compare(
+		e->op, e->how == JUDGE_PERCENT ? c->change : c->now.median - c->base.median,
+		e->number);
 	/* Several runs show by themselves how much their numbers vary, but not how far a lower
 	 * bound is from its true number. */
 	if (isnan(c->p_more) || c->base.error > c->base.median || c->now.error > c->now.median)
@@ -501,7 +502,7 @@ static int add_result(struct judge_results *all, const struct judge_expr *e,
 	r->expr = e;
 	err = judge_change(&r->c, base, now, section, name, e->field, e->unit);
 	if (!err)
-		judge(r);
+		judge_judge(r);
 	return err;
 }
 

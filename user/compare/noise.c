@@ -48,7 +48,7 @@ struct ranked {
 	bool now;
 };
 
-static int by_rank(const void *pa, const void *pb)
+static int noise_by_rank(const void *pa, const void *pb)
 {
 	return by_value(&((const struct ranked *)pa)->value, &((const struct ranked *)pb)->value);
 }
@@ -58,7 +58,7 @@ static double give_ranks(struct ranked *r, size_t n)
 {
 	double ties = 0;
 
-	qsort(r, n, sizeof(*r), by_rank);
+	qsort(r, n, sizeof(*r), noise_by_rank);
 	for (size_t i = 0, end; i < n; i = end) {
 		double t;
 

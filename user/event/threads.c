@@ -54,7 +54,7 @@ void thread_table_close(struct thread_table *t)
 }
 
 /* NULL: no memory. The name is not known then. */
-static struct named_thread *put(struct thread_table *t, const struct named_thread *n)
+static struct named_thread *threads_put(struct thread_table *t, const struct named_thread *n)
 {
 	struct named_thread *at;
 	bool made;
@@ -78,7 +78,7 @@ void thread_table_record(struct thread_table *t, const struct ct_hdr *rec)
 	if (rec->kind != CT_THREAD_NAME || rec->pid == rec->tid)
 		return;
 	memcpy(n.comm, r->comm, sizeof(n.comm));
-	put(t, &n);
+	threads_put(t, &n);
 }
 
 const char *thread_table_find(struct thread_table *t, uint32_t pid, uint32_t tid)
@@ -94,6 +94,6 @@ const char *thread_table_find(struct thread_table *t, uint32_t pid, uint32_t tid
 	if (!n)
 		return NULL;
 	want = *n;
-	n = put(t, &want);
+	n = threads_put(t, &want);
 	return n ? n->comm : NULL;
 }

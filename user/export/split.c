@@ -66,7 +66,7 @@ static char *path_of(const char *template, uint32_t number)
 	return path;
 }
 
-static void drop(struct split_file *f)
+static void split_drop(struct split_file *f)
 {
 	free(f->path);
 	free(f);
@@ -137,7 +137,7 @@ static struct split_file *file_of(struct sink *s, const struct event *ev, int *e
 	f->number = number;
 	*err = file_open(s, f);
 	if (*err) {
-		drop(f);
+		split_drop(f);
 		/* the others have theirs */
 		if (*err != -ENOMEM)
 			*err = refuse(all, number);
@@ -200,7 +200,7 @@ static int split_close(struct sink *s, const struct sink_end *end)
 
 		if (out_report(&f->out, closed, "") || err)
 			failed = 1;
-		drop(f);
+		split_drop(f);
 	}
 	/* not one of them could be written */
 	if (all && !all->n && all->refused.n)

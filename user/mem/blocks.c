@@ -125,13 +125,13 @@ static void keep_peak(const struct blocks *b, struct blocks_row *r)
 	r->epoch = blocks_total(b, r->total)->epoch;
 }
 
-static void add_up(uint64_t *sum, uint64_t bytes)
+static void blocks_add_up(uint64_t *sum, uint64_t bytes)
 {
 	if (__builtin_add_overflow(*sum, bytes, sum))
 		*sum = UINT64_MAX;
 }
 
-static void take_off(uint64_t *sum, uint64_t bytes)
+static void blocks_take_off(uint64_t *sum, uint64_t bytes)
 {
 	*sum -= bytes < *sum ? bytes : *sum;
 }
@@ -151,12 +151,12 @@ static void sum(struct blocks *b, const struct block *k, enum blocks_by by, uint
 	else
 		keep_peak(b, r);
 	if (taken) {
-		add_up(&r->bytes, k->bytes);
-		add_up(&r->taken, k->bytes);
+		blocks_add_up(&r->bytes, k->bytes);
+		blocks_add_up(&r->taken, k->bytes);
 		r->n++;
 		r->taken_n++;
 	} else {
-		take_off(&r->bytes, k->bytes);
+		blocks_take_off(&r->bytes, k->bytes);
 		r->n -= r->n > 0;
 		r->freed_n++;
 	}
@@ -169,18 +169,18 @@ static void sums(struct blocks *b, const struct block *k, bool taken)
 	sum(b, k, BLOCKS_BY_STACK, k->site, taken);
 	sum(b, k, BLOCKS_BY_OPERATOR, k->operator_name, taken);
 	if (taken) {
-		add_up(&t->bytes, k->bytes);
-		add_up(&t->taken, k->bytes);
+		blocks_add_up(&t->bytes, k->bytes);
+		blocks_add_up(&t->taken, k->bytes);
 		t->n++;
 		t->taken_n++;
 	} else {
-		take_off(&t->bytes, k->bytes);
+		blocks_take_off(&t->bytes, k->bytes);
 		t->n--;
 		t->freed_n++;
 	}
 }
 
-static void tell(const struct blocks *b, const struct block_change *c)
+static void blocks_tell(const struct blocks *b, const struct block_change *c)
 {
 	if (b->changed)
 		b->changed(b->ctx, c);
@@ -192,7 +192,7 @@ static void remove_block(struct blocks *b, struct block *k, const struct block_c
 
 	c.what = BLOCK_GIVEN_BACK;
 	c.bytes = k->bytes;
-	tell(b, &c);
+	blocks_tell(b, &c);
 	sums(b, k, false);
 	keyed_remove(&b->live, k);
 }
@@ -236,7 +236,7 @@ static void taken(struct blocks *b, const struct block *key, const struct block_
 		t->unfreed_n++;
 		remove_block(b, k, c);
 	}
-	tell(b, c);
+	blocks_tell(b, c);
 	k = keyed_get(&b->live, key, &made);
 	if (!k) {
 		t->no_room++;
@@ -256,8 +256,8 @@ static void given_back(struct blocks *b, const struct block *key, const struct b
 
 	if (!k) {
 		t->unseen_n++;
-		add_up(&t->unseen_bytes, c->bytes);
-		tell(b, c);
+		blocks_add_up(&t->unseen_bytes, c->bytes);
+		blocks_tell(b, c);
 		return;
 	}
 	t->odd_n += k->bytes != c->bytes;
@@ -266,7 +266,7 @@ static void given_back(struct blocks *b, const struct block *key, const struct b
 
 /* ---- segments ---- */
 
-static int by_address(const void *a, const void *b)
+static int blocks_by_address(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b; /* both kinds begin with their address */
 
@@ -299,7 +299,7 @@ struct blocks_span *blocks_spans(const struct live *live, uint32_t process, size
 		if (!round && (!count || !(spans = malloc(count * sizeof(*spans)))))
 			return NULL;
 	}
-	qsort(spans, *n, sizeof(*spans), by_address);
+	qsort(spans, *n, sizeof(*spans), blocks_by_address);
 	for (size_t i = 1; i < *n; i++) {
 		if (spans[i].space == API_SPACE_MAPPED && spans[last].space == API_SPACE_MAPPED &&
 		    spans[i].address == spans[last].end)
@@ -324,7 +324,7 @@ struct block *blocks_held(const struct blocks *b, uint32_t total, size_t *n)
 			list[(*n)++] = *k;
 	}
 	if (list)
-		qsort(list, *n, sizeof(*list), by_address);
+		qsort(list, *n, sizeof(*list), blocks_by_address);
 	return list;
 }
 
@@ -367,7 +367,7 @@ static void one_segment(struct blocks_frag *f, const struct blocks_span *s,
 static void no_segment(struct blocks_frag *f, const struct block *k)
 {
 	f->outside++;
-	add_up(&f->outside_bytes, k->bytes);
+	blocks_add_up(&f->outside_bytes, k->bytes);
 }
 
 static void no_block(struct blocks_frag *f, const struct blocks_span *s)
@@ -412,7 +412,7 @@ struct blocks_frag blocks_fragments(const struct blocks *b, uint32_t total,
 
 void blocks_segment(struct blocks *b, const struct block_change *c)
 {
-	tell(b, c);
+	blocks_tell(b, c);
 	for (uint32_t i = 0; i < b->totals.n; i++) {
 		struct blocks_total *t = total_at(b, i);
 
@@ -420,9 +420,9 @@ void blocks_segment(struct blocks *b, const struct block_change *c)
 		    (t->device != c->device && c->device != LIVE_NO_DEVICE))
 			continue;
 		if (c->what == BLOCK_SEGMENT_TAKEN || c->what == BLOCK_SEGMENT_MAPPED)
-			add_up(&t->reserved, c->bytes);
+			blocks_add_up(&t->reserved, c->bytes);
 		else
-			take_off(&t->reserved, c->bytes);
+			blocks_take_off(&t->reserved, c->bytes);
 		return;
 	}
 }
@@ -485,7 +485,7 @@ const struct blocks_oom *blocks_report(struct blocks *b, const struct event *ev,
 	change.bytes = magnitude(said.size);
 	if (said.no_memory && !block_report_odd(&said)) {
 		change.what = BLOCK_NO_MEMORY;
-		tell(b, &change);
+		blocks_tell(b, &change);
 		return no_memory(b, &said, k.total, site, c->h.start_ns, segments);
 	}
 	if (said.no_memory || block_report_odd(&said)) {

@@ -42,7 +42,7 @@ void ledger_index_close(struct ledger *l)
 
 /* ---- rows ---- */
 
-static struct row_key key_of(const struct ledger_row *r)
+static struct row_key ledger_rows_key_of(const struct ledger_row *r)
 {
 	return (struct row_key){ .library = (uintptr_t)r->library,
 				 .process = r->process,
@@ -56,7 +56,7 @@ static struct row_key key_of(const struct ledger_row *r)
 
 const struct ledger_row *ledger_row_find(const struct ledger *l, const struct ledger_row *key)
 {
-	const struct row_key k = key_of(key);
+	const struct row_key k = ledger_rows_key_of(key);
 	const struct row_place *p = keyed_look(&l->index->rows, &k);
 
 	return p ? &l->rows[p->at] : NULL;
@@ -64,7 +64,7 @@ const struct ledger_row *ledger_row_find(const struct ledger *l, const struct le
 
 struct ledger_row *ledger_row(struct ledger *l, const struct ledger_row *key)
 {
-	const struct row_key k = key_of(key);
+	const struct row_key k = ledger_rows_key_of(key);
 	struct row_place *p = keyed_look(&l->index->rows, &k);
 
 	if (p)

@@ -109,7 +109,7 @@ static void add_segments(struct viz_state *s, const struct ledger *l)
 	free(spans);
 }
 
-static int by_address(const void *a, const void *b)
+static int mem_viz_by_address(const void *a, const void *b)
 {
 	const struct viz_block *x = a, *y = b;
 
@@ -127,7 +127,7 @@ static void take_state(struct viz_state *s, const struct ledger *l, uint32_t pro
 			add_blocks(s, l, i);
 	}
 	if (s->nblocks)
-		qsort(s->blocks, s->nblocks, sizeof(*s->blocks), by_address);
+		qsort(s->blocks, s->nblocks, sizeof(*s->blocks), mem_viz_by_address);
 	add_segments(s, l);
 }
 

@@ -129,7 +129,7 @@ void expose_close(struct expose *x)
 
 /* Makes the value of a label: each byte that is not printable ASCII becomes '?'. NULL: the value
  * is "", or there is no memory. */
-static char *value_of(const char *s)
+static char *expose_value_of(const char *s)
 {
 	size_t n = s ? strnlen(s, LABEL_MAX) : 0;
 	char *v = n ? strndup(s, n) : NULL;
@@ -140,7 +140,7 @@ static char *value_of(const char *s)
 	return v;
 }
 
-static bool same(const char *a, const char *b)
+static bool expose_same(const char *a, const char *b)
 {
 	return a && b ? !strcmp(a, b) : a == b;
 }
@@ -184,15 +184,17 @@ static struct group *free_group(struct expose *x)
 static struct group *group_of(struct expose *x, const struct process *p)
 {
 	const struct process_info *info = p->info;
-	char *process = value_of(p->comm), *container = value_of(info ? info->container : NULL),
-	     *pod = value_of(info ? info->pod : NULL);
+	char *process = expose_value_of(p->comm),
+	     *container = expose_value_of(info ? info->container : NULL),
+	     *pod = expose_value_of(info ? info->pod : NULL);
 	struct group *g;
 
 	if (!process)
 		process = strdup("?");
 	for (unsigned int i = 0; process && i < x->opts.groups; i++) {
 		g = &x->groups[i];
-		if (same(g->process, process) && same(g->container, container) && same(g->pod, pod))
+		if (expose_same(g->process, process) && expose_same(g->container, container) &&
+		    expose_same(g->pod, pod))
 			goto out;
 	}
 	g = process ? free_group(x) : NULL;
@@ -241,7 +243,7 @@ static void leave_group(struct expose *x, struct expose_process *p)
 }
 
 /* A process reported its properties, or became another program: finds its kind again. */
-static void look_again(struct expose *x, const struct event *ev)
+static void expose_look_again(struct expose *x, const struct event *ev)
 {
 	struct expose_process want = { .key = { ev->rec->pid,
 						(uint32_t)(ev->proc->start_boottime_ns >> 10) } };
@@ -272,7 +274,7 @@ static uint32_t kernel_named(struct expose *x, const char *name)
 
 /* The names of a process are forgotten when it ends, but its last counters come after that, so
  * they are kept here. */
-static void name(struct expose *x, const struct event *ev)
+static void expose_name(struct expose *x, const struct event *ev)
 {
 	const struct ct_name *n = (const struct ct_name *)ev->rec;
 	struct handle want = { .key = { n->handle, ev->rec->pid, 0 } }, *h;
@@ -393,7 +395,7 @@ void expose_begin(struct expose *x, uint64_t now_ns)
 }
 
 /* The increase of a counter. An entry that was made again begins at zero. */
-static uint64_t more(uint64_t *last, uint64_t now)
+static uint64_t expose_more(uint64_t *last, uint64_t now)
 {
 	uint64_t n = now >= *last ? now - *last : now;
 
@@ -401,8 +403,8 @@ static uint64_t more(uint64_t *last, uint64_t now)
 	return n;
 }
 
-static uint64_t add_memory(struct expose *x, struct expose_process *p, struct shown_sums *e,
-			   const struct expose_sums *n, const struct ct_call_count *t)
+static uint64_t expose_add_memory(struct expose *x, struct expose_process *p, struct shown_sums *e,
+				  const struct expose_sums *n, const struct ct_call_count *t)
 {
 	bool host = false;
 	int64_t bytes = (int64_t)n->bytes, *held;
@@ -412,11 +414,11 @@ static uint64_t add_memory(struct expose *x, struct expose_process *p, struct sh
 	api_memory_sign(t->func, &host);
 	held = host ? &p->host_bytes : &p->device_bytes;
 	if (x->signs[t->func] > 0)
-		bytes -= (int64_t)more(&e->lost_bytes, t->sums.unheld_bytes);
+		bytes -= (int64_t)expose_more(&e->lost_bytes, t->sums.unheld_bytes);
 	*held += x->signs[t->func] * bytes;
 	/* memory for which there was no room when it was taken, or whose size is not known when
 	 * it is freed */
-	return more(&e->n.odd, x->signs[t->func] > 0 ? t->sums.unheld : t->sums.unsized);
+	return expose_more(&e->n.odd, x->signs[t->func] > 0 ? t->sums.unheld : t->sums.unsized);
 }
 
 static void add_sums(struct expose *x, struct group *g, struct expose_process *p,
@@ -440,17 +442,17 @@ static void add_sums(struct expose *x, struct group *g, struct expose_process *p
 	all = muted_call_count(t, e->estimated ? &before : NULL);
 	unseen = all.calls - (all.calls < t->sums.calls ? all.calls : t->sums.calls);
 	n = (struct expose_sums){
-		.calls = more(&e->n.calls, all.calls),
-		.failed = more(&e->n.failed, all.failed),
-		.ns = more(&e->n.ns, all.ns),
-		.bytes = more(&e->n.bytes, all.bytes),
+		.calls = expose_more(&e->n.calls, all.calls),
+		.failed = expose_more(&e->n.failed, all.failed),
+		.ns = expose_more(&e->n.ns, all.ns),
+		.bytes = expose_more(&e->n.bytes, all.bytes),
 		.estimated = unseen > e->n.estimated ? unseen - e->n.estimated : 0,
 		.error = error - e->n.error, /* it may decrease: the sum wraps around */
 	};
 	e->n.estimated += n.estimated;
 	e->n.error = error;
-	n.odd = add_memory(x, p, e, &n, t);
-	n.impossible = more(&e->n.impossible, t->sums.odd);
+	n.odd = expose_add_memory(x, p, e, &n, t);
+	n.impossible = expose_more(&e->n.impossible, t->sums.odd);
 	x->hist_ns[api_funcs[t->func].class] += n.ns;
 	if (!n.calls && !n.ns && !n.bytes && !n.error && !n.impossible)
 		return;
@@ -491,8 +493,8 @@ static int add_size_row(struct group *g, int of, uint64_t sum, uint32_t *last, c
 
 static int add_sizes(struct group *g, struct shown_sums *e, const struct ct_call_count *t)
 {
-	uint64_t first = more(&e->n.calls, t->sums.asked[0]),
-		 second = more(&e->n.failed, t->sums.asked[1]);
+	uint64_t first = expose_more(&e->n.calls, t->sums.asked[0]),
+		 second = expose_more(&e->n.failed, t->sums.asked[1]);
 	int err;
 
 	if (t->nbuckets != 2 * CT_SIZE_BUCKETS)
@@ -628,7 +630,7 @@ static int device(struct expose *x, const struct ct_device *d)
 	text = strndup(d->name, d->name_len);
 	if (!text)
 		return -ENOMEM;
-	model = value_of(text);
+	model = expose_value_of(text);
 	free(text);
 	free(to->model);
 	to->model = model;
@@ -669,8 +671,8 @@ int expose_event(struct expose *x, const struct event *ev)
 	case CT_CALL_COUNT: return call_count(x, ev);
 	case CT_PROCESS:
 	case CT_EXEC:
-	case CT_PROCESS_INFO: look_again(x, ev); return 0;
-	case CT_NAME: name(x, ev); return 0;
+	case CT_PROCESS_INFO: expose_look_again(x, ev); return 0;
+	case CT_NAME: expose_name(x, ev); return 0;
 	case CT_DEVICE: return device(x, (const struct ct_device *)ev->rec);
 	case CT_COUNTER: counter(x, ev); return 0;
 	case CT_SCOPE_BEGIN: collective(x, ev); return 0;

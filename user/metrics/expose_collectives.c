@@ -37,7 +37,7 @@ static void remove_series(struct expose_collectives *c, struct collective_series
 }
 
 /* Forgets series that have not changed for long. */
-static void make_room(struct expose_collectives *c, uint64_t now_ns)
+static void expose_collectives_make_room(struct expose_collectives *c, uint64_t now_ns)
 {
 	for (size_t i = c->series.n; i-- > 0;) {
 		struct collective_series *s = keyed_at(&c->series, i);
@@ -74,7 +74,7 @@ static struct collective_series *series_of(struct expose_collectives *c, uint32_
 	if (s)
 		return s;
 	if (!has_room(c, group))
-		make_room(c, now_ns);
+		expose_collectives_make_room(c, now_ns);
 	if (!has_room(c, group)) {
 		want.key.hash = COLLECTIVES_OTHER;
 		want.key.rank = want.key.ranks = CT_UNKNOWN;

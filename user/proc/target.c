@@ -252,7 +252,7 @@ static int reach_again(struct target *t)
 	return err;
 }
 
-static void tell(struct target *t, const char *what)
+static void target_tell(struct target *t, const char *what)
 {
 	if (!t->reported)
 		msg_warn("process %d: its %s could not be read within %u ms; its page or file may "
@@ -278,7 +278,7 @@ static int send_out(struct target *t, struct errand *e)
 	if (err == -ETIMEDOUT && t->in) {
 		t->in = NULL;
 		t->again_ns = now_ns() + AGAIN_NS;
-		tell(t, what);
+		target_tell(t, what);
 	} else if (e) {
 		errand_free(e);
 	}
@@ -347,7 +347,7 @@ ssize_t target_exe(struct target *t, char *buf, size_t size)
 /* ---- a process without its main thread ---- */
 
 /* Returns the directory through which the process's memory and files can be read. */
-static int live(const struct reach *t)
+static int target_live(const struct reach *t)
 {
 	return t->thread >= 0 ? t->thread : t->dir;
 }
@@ -391,7 +391,7 @@ static bool find_thread(struct reach *t)
 	struct dirent *e;
 	DIR *tasks;
 
-	if (shows_memory(live(t)))
+	if (shows_memory(target_live(t)))
 		return false;
 	fd = openat(t->dir, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	tasks = fd >= 0 ? fdopendir(fd) : NULL;
@@ -422,7 +422,7 @@ static ssize_t read_some(struct reach *t, uint64_t addr, void *buf, size_t len)
 	if (addr > INT64_MAX)
 		return -EFAULT;
 	if (opened) {
-		t->mem = openat(live(t), "mem", O_RDONLY | O_CLOEXEC);
+		t->mem = openat(target_live(t), "mem", O_RDONLY | O_CLOEXEC);
 		if (t->mem < 0 && errno != ENOENT && errno != ESRCH)
 			return -errno;
 	}
@@ -526,7 +526,7 @@ static void read_pagemap(struct errand *e)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), first = e->addr / page,
 		 n = (e->end - 1) / page - first + 1, *entries;
-	int fd = openat(live(e->in), "pagemap", O_RDONLY | O_CLOEXEC);
+	int fd = openat(target_live(e->in), "pagemap", O_RDONLY | O_CLOEXEC);
 
 	entries = calloc(n, sizeof(*entries));
 	e->result = fd < 0 ? -errno : !entries ? -ENOMEM : 1;
@@ -622,7 +622,7 @@ static void search_memory(struct errand *e)
 	struct search s = {
 		.e = e,
 		.page = (uint64_t)sysconf(_SC_PAGESIZE),
-		.pagemap = openat(live(e->in), "pagemap", O_RDONLY | O_CLOEXEC),
+		.pagemap = openat(target_live(e->in), "pagemap", O_RDONLY | O_CLOEXEC),
 		.max = (int)(e->len / 8),
 		.found = (uint64_t *)(void *)e->buf,
 	};
@@ -675,7 +675,7 @@ int target_find_word(struct target *t, uint64_t *at, uint64_t end, uint64_t word
 static int read_text(struct reach *t, char **text, size_t *len)
 {
 	size_t cap = 65536, have = 0;
-	int fd = openat(live(t), "maps", O_RDONLY | O_CLOEXEC), err = 0;
+	int fd = openat(target_live(t), "maps", O_RDONLY | O_CLOEXEC), err = 0;
 	char *buf;
 
 	if (fd < 0)
@@ -859,9 +859,9 @@ static int open_root(struct reach *in)
 {
 	/* O_PATH: this does not ask a file server */
 	if (in->root < 0)
-		in->root = openat(live(in), "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		in->root = openat(target_live(in), "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (in->root < 0 && errno == ENOENT && find_thread(in))
-		in->root = openat(live(in), "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		in->root = openat(target_live(in), "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return in->root >= 0 ? in->root : -errno;
 }
 
@@ -872,9 +872,9 @@ static int open_mapped(struct errand *e)
 	int fd;
 
 	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, e->start, e->end);
-	fd = open_link(live(e->in), name);
+	fd = open_link(target_live(e->in), name);
 	if (fd == -ENOENT && find_thread(e->in))
-		fd = open_link(live(e->in), name);
+		fd = open_link(target_live(e->in), name);
 	/* without CAP_CHECKPOINT_RESTORE, open it by its path below the process's root, if it is
 	 * still the same file */
 	if ((fd == -EPERM || fd == -EACCES) && e->path[0] == '/' && open_root(e->in) >= 0) {

@@ -52,7 +52,7 @@ static bool has_peak(const struct gemm_sums *g)
 	return g->ns && !g->unknown;
 }
 
-static const char *type_of(const struct gemm_sums *g, uint8_t type)
+static const char *scopes_print_type_of(const struct gemm_sums *g, uint8_t type)
 {
 	return g->called > 0 && gemm_type(g->like.a_type) && gemm_type(g->like.d_type)
 		       ? gemm_type(type)
@@ -99,8 +99,8 @@ COLUMN(sums_shape_m, number_if(r->gemm.like.flags &CT_GEMM_SHAPE, r->gemm.like.m
 COLUMN(sums_shape_n, number_if(r->gemm.like.flags &CT_GEMM_SHAPE, r->gemm.like.n))
 COLUMN(sums_shape_k, number_if(r->gemm.like.flags &CT_GEMM_SHAPE, r->gemm.like.k))
 COLUMN(sums_batch, number_if(r->gemm.like.flags &CT_GEMM_SHAPE, r->gemm.like.batch))
-COLUMN(sums_a_type, word_if(type_of(&r->gemm, r->gemm.like.a_type)))
-COLUMN(sums_d_type, word_if(type_of(&r->gemm, r->gemm.like.d_type)))
+COLUMN(sums_a_type, word_if(scopes_print_type_of(&r->gemm, r->gemm.like.a_type)))
+COLUMN(sums_d_type, word_if(scopes_print_type_of(&r->gemm, r->gemm.like.d_type)))
 COLUMN(sums_called_flop, real_if(r->gemm.called > 0, r->gemm.called))
 COLUMN(sums_flop, real_if(r->gemm.ns, r->gemm.flop))
 COLUMN(sums_tflops, real_if(r->gemm.ns, teraflops(&r->gemm)))
@@ -126,7 +126,7 @@ static void put_scope_name(struct json *j, const struct table_at *at)
 		json_put_bool(j, r->what == SCOPE_ROW_NONE ? "none" : "unknown", true);
 }
 
-static void put_sizes(struct json *j, const struct table_at *at)
+static void scopes_print_put_sizes(struct json *j, const struct table_at *at)
 {
 	const struct scope_row *r = at->row;
 
@@ -175,7 +175,7 @@ static const struct table_column columns[] = {
 	  .needs = COLLECTIVES, .get = sums_alg_rate },
 	{ .key = "bus_gbps", .head = "Bus GB/s", .text = 11, .width = 9, .unit = TABLE_FIXED, .digits = 2, .json_digits = 3,
 	  .needs = COLLECTIVES, .get = sums_bus_rate },
-	{ .needs = COLLECTIVES, .put = put_sizes },
+	{ .needs = COLLECTIVES, .put = scopes_print_put_sizes },
 	{ .head = "GFLOP", .text = 12, .width = 10, .unit = TABLE_DIGITS, .digits = 4, .needs = GEMMS, .get = sums_gigaflop },
 	{ .head = "TFLOP/s", .text = 13, .width = 9, .unit = TABLE_FIXED, .digits = 2, .needs = GEMMS, .get = sums_flop_rate },
 	{ .head = "Peak%", .text = 14, .width = 7, .unit = TABLE_FIXED, .digits = 1, .needs = GEMMS, .get = sums_peak },

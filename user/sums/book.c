@@ -133,7 +133,7 @@ void book_close(struct book *b)
 
 /* The book's own copy of a name; NULL: no memory, or too many names. Known names are still found
  * when there are too many. */
-static const char *intern(struct book *b, const char *name)
+static const char *book_intern(struct book *b, const char *name)
 {
 	struct book_index *x = b->index;
 	char **place = name ? kept_place(&x->names, name) : NULL;
@@ -149,7 +149,7 @@ static const char *intern(struct book *b, const char *name)
 
 /* ---- entries ---- */
 
-static struct key key_of(const struct book_entry *e)
+static struct key book_key_of(const struct book_entry *e)
 {
 	return (struct key){ .by = e->by,
 			     .name = (uint64_t)(uintptr_t)e->name,
@@ -163,7 +163,7 @@ static struct key key_of(const struct book_entry *e)
 /* Finds or makes the entry with the key of `want`. NULL: there is no room. */
 static struct book_entry *entry_get(struct book *b, const struct book_entry *want)
 {
-	const struct key k = key_of(want);
+	const struct key k = book_key_of(want);
 	struct entry_place *p = keyed_look(&b->index->places, &k);
 
 	if (p)
@@ -197,7 +197,7 @@ static void add_square(struct ct_sums *n, uint64_t low, uint64_t high)
 }
 
 /* Sums of all processes together stop at their end. */
-static void add_up(__u64 *sum, uint64_t n)
+static void book_add_up(__u64 *sum, uint64_t n)
 {
 	*sum = *sum + n < n ? UINT64_MAX : *sum + n;
 }
@@ -213,9 +213,9 @@ void book_add(struct ct_sums *a, const struct ct_sums *b)
 	a->timed += b->timed;
 	a->ns += b->ns;
 	add_square(a, b->squares[0], b->squares[1]);
-	add_up(&a->bytes, b->bytes);
-	add_up(&a->threads, b->threads);
-	add_up(&a->shared, b->shared);
+	book_add_up(&a->bytes, b->bytes);
+	book_add_up(&a->threads, b->threads);
+	book_add_up(&a->shared, b->shared);
 	a->odd = a->odd + b->odd < a->odd ? UINT32_MAX : a->odd + b->odd;
 }
 
@@ -402,11 +402,11 @@ static struct known *learn_process(struct book *b, const struct process *p)
 		memcpy(k->comm, p->comm, sizeof(k->comm));
 	}
 	if (!k->host && p->info && *p->info->host)
-		k->host = intern(b, p->info->host);
+		k->host = book_intern(b, p->info->host);
 	return k;
 }
 
-static void describe(struct book_entry *e, const struct known *k)
+static void book_describe(struct book_entry *e, const struct known *k)
 {
 	e->shown_pid = k->shown_pid;
 	e->nth = k->nth;
@@ -426,7 +426,7 @@ static void of_process(struct book *b, struct book_entry *e, const struct event 
 	memcpy(e->comm, ev->proc->comm, sizeof(e->comm));
 	k = learn_process(b, ev->proc);
 	if (k)
-		describe(e, k);
+		book_describe(e, k);
 }
 
 /* Processes and threads may have other names than at the last event. Sums of a process that has
@@ -478,12 +478,12 @@ static int call_count(struct book *b, const struct event *ev)
 		want.by = by_stream(NULL, t->func, &spec, t->by);
 	/* the kernel side has two sums for two handles of one kernel */
 	if (b->by == BOOK_BY_KERNEL && ev->kernel)
-		want.name = intern(b, ev->kernel->full);
+		want.name = book_intern(b, ev->kernel->full);
 	want.shown_pid = ev->proc->shown_pid;
 	memcpy(want.comm, ev->proc->comm, sizeof(want.comm));
 	k = keyed_find(&b->processes, &(struct known){ .key = { want.pid, want.start } }.key);
 	if (k)
-		describe(&want, k);
+		book_describe(&want, k);
 	e = entry_get(b, &want);
 	if (!e)
 		return no_room(b, t->sums.calls);
@@ -497,7 +497,7 @@ static int call_count(struct book *b, const struct event *ev)
 }
 
 /* The word of a record's call by which calls are separated, as the kernel side does it. */
-static uint64_t word_at(const struct ct_call *c, uint8_t word)
+static uint64_t book_word_at(const struct ct_call *c, uint8_t word)
 {
 	return word < c->nwords ? c->words[word] : 0;
 }
@@ -508,10 +508,10 @@ static uint64_t by_of(const struct book *b, const struct event *ev, const struct
 
 	switch (b->by) {
 	case BOOK_BY_THREAD: return c->h.tid;
-	case BOOK_BY_STREAM: return by_stream(c, c->func, spec, word_at(c, spec->stream_word));
+	case BOOK_BY_STREAM: return by_stream(c, c->func, spec, book_word_at(c, spec->stream_word));
 	case BOOK_BY_DEVICE: return book_device(ev->proc, ev->device);
 	case BOOK_BY_CGROUP: return ev->proc->cgroup_id;
-	case BOOK_BY_KERNEL: return word_at(c, spec->func_word);
+	case BOOK_BY_KERNEL: return book_word_at(c, spec->func_word);
 	default: return 0;
 	}
 }
@@ -597,8 +597,8 @@ static void add_taken(struct book *b, struct book_entry *e, const struct ct_call
 
 /* Adds what a call takes or frees: the same sums as the kernel side makes (count_memory in
  * bpf/count.bpf.h). */
-static void add_memory(struct book *b, struct book_entry *e, const struct event *ev,
-		       const struct ct_spec *spec)
+static void book_add_memory(struct book *b, struct book_entry *e, const struct event *ev,
+			    const struct ct_spec *spec)
 {
 	const struct ct_call *c = (const struct ct_call *)ev->rec;
 	enum api_memory_what what;
@@ -631,13 +631,13 @@ static int book_call(struct book *b, const struct event *ev)
 	of_process(b, &want, ev);
 	want.by = by_of(b, ev, &spec);
 	if (b->by == BOOK_BY_KERNEL && want.by && ev->kernel) {
-		want.name = intern(b, ev->kernel->full);
+		want.name = book_intern(b, ev->kernel->full);
 		want.by = want.name ? 0 : want.by;
 	}
 	want.sub = (uint8_t)((spec.kind_word != CT_COUNT_NONE
-				      ? word_at(c, spec.kind_word) & CT_SUB_KIND
+				      ? book_word_at(c, spec.kind_word) & CT_SUB_KIND
 				      : 0) |
-			     (word_at(c, spec.stream_word) > 2 ? CT_SUB_STREAM : 0));
+			     (book_word_at(c, spec.stream_word) > 2 ? CT_SUB_STREAM : 0));
 	e = entry_get(b, &want);
 	if (!e)
 		return no_room(b, 1);
@@ -650,10 +650,10 @@ static int book_call(struct book *b, const struct event *ev)
 	fits = size <= 0 || add_size(&e->n.bytes, (uint64_t)size);
 	if (spec.grid_how) {
 		fits &= add_size(&e->n.threads, threads_of(c, &spec));
-		fits &= add_size(&e->n.shared, word_at(c, spec.shared_word));
+		fits &= add_size(&e->n.shared, book_word_at(c, spec.shared_word));
 	}
 	e->n.odd += !fits;
-	add_memory(b, e, ev, &spec);
+	book_add_memory(b, e, ev, &spec);
 	return 1;
 }
 
@@ -736,7 +736,7 @@ static int device_work(struct book *b, const struct event *ev)
 	switch (w->h.kind) {
 	case CT_KERNEL:
 		want.what = BOOK_KERNEL;
-		want.name = ev->kernel ? intern(b, ev->kernel->full) : NULL;
+		want.name = ev->kernel ? book_intern(b, ev->kernel->full) : NULL;
 		break;
 	case CT_COPY:
 		want.what = BOOK_COPY;

@@ -165,7 +165,7 @@ static struct symbol **symbols_make(struct keyed *symbols, const struct beat *b,
 }
 
 /* Tries the distances of most votes, the shortest first. */
-static int choose(const struct beat *b, size_t n, struct keyed *votes, struct period *p)
+static int period_choose(const struct beat *b, size_t n, struct keyed *votes, struct period *p)
 {
 	struct score scores[CANDIDATES];
 	double best = 0;
@@ -259,7 +259,7 @@ int period_find(const struct beat *b, size_t n, struct period *p)
 	}
 	keyed_close(&grams);
 	if (!err)
-		err = choose(b, n, &votes, p);
+		err = period_choose(b, n, &votes, p);
 	keyed_close(&votes);
 	return err || !p->length ? err : divide(b, n, p);
 }

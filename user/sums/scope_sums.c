@@ -118,7 +118,8 @@ static struct scope_row *row_named(struct scope_sums *s, enum scope_row_what wha
 	return NULL;
 }
 
-static struct scope_row *row_of(struct scope_sums *s, const struct scope_line *line, bool known)
+static struct scope_row *scope_sums_row_of(struct scope_sums *s, const struct scope_line *line,
+					   bool known)
 {
 	return line    ? row_named(s, SCOPE_ROW_NAMED, line->name)
 	       : known ? row_named(s, SCOPE_ROW_NONE, "none")
@@ -127,7 +128,7 @@ static struct scope_row *row_of(struct scope_sums *s, const struct scope_line *l
 
 /* Remembers a collective or product. *first: it was not remembered before. Its kernels come within
  * some seconds, so the oldest may be forgotten. */
-static int remember(struct scope_sums *s, const struct moved *key, bool *first)
+static int scope_sums_remember(struct scope_sums *s, const struct moved *key, bool *first)
 {
 	struct keyed full = s->moved;
 
@@ -155,7 +156,7 @@ static int add_moved(struct scope_sums *s, struct scope_row *r, const struct sco
 
 	if (!moved_bytes(line, &(double){ 0 }) && !line->flop)
 		return 0;
-	err = remember(s, &key, &first);
+	err = scope_sums_remember(s, &key, &first);
 	if (err)
 		return err;
 	if (line->kind == CT_SCOPE_GEMM) {
@@ -209,7 +210,7 @@ static void add_inclusive(struct scope_sums *s, const struct event *ev, uint64_t
 }
 
 /* Makes the rows of all scopes around an event first: rows move when one is made. */
-static void make_rows(struct scope_sums *s, const struct event *ev)
+static void scope_sums_make_rows(struct scope_sums *s, const struct event *ev)
 {
 	uint32_t id = lineage_from(ev, s->kinds);
 	const struct scope_line *line;
@@ -219,7 +220,7 @@ static void make_rows(struct scope_sums *s, const struct event *ev)
 		line = lineage_of_kind(ev->lineage, ev->rec->pid, id, s->kinds, &known);
 		if (!line)
 			return;
-		if (!row_of(s, line, true))
+		if (!scope_sums_row_of(s, line, true))
 			return;
 		id = line->parent;
 	}
@@ -234,9 +235,9 @@ static int add_event(struct scope_sums *s, const struct event *ev, bool work)
 	bool known;
 	int err = 0;
 
-	make_rows(s, ev);
+	scope_sums_make_rows(s, ev);
 	line = lineage_of_kind(ev->lineage, h->pid, lineage_from(ev, s->kinds), s->kinds, &known);
-	r = row_of(s, line, known);
+	r = scope_sums_row_of(s, line, known);
 	if (!r) {
 		s->no_room++;
 		return 0;
@@ -265,7 +266,7 @@ static int add_scope(struct scope_sums *s, const struct ct_scope *scope, const s
 
 	if (!line || !(s->kinds >> scope->kind & 1))
 		return 1; /* it is in no row, and nobody asked for it */
-	r = row_of(s, line, true);
+	r = scope_sums_row_of(s, line, true);
 	if (!r)
 		return 0; /* a scope that is not shown, and counted as one */
 	if (s->gemms)
@@ -314,7 +315,7 @@ int scope_sums_event(struct scope_sums *s, const struct event *ev)
 
 /* The most time first: on the device if there is device work, else in calls. Then by name; "none"
  * and "unknown" are last. */
-static int by_time(const void *pa, const void *pb)
+static int scope_sums_by_time(const void *pa, const void *pb)
 {
 	const struct scope_row *a = *(const struct scope_row *const *)pa,
 			       *b = *(const struct scope_row *const *)pb;
@@ -337,7 +338,7 @@ static struct scope_row **sorted(struct scope_sums *s)
 	if (!rows)
 		return NULL;
 	keyed_each(&s->rows, r) rows[n++] = r;
-	qsort(rows, n, sizeof(*rows), by_time);
+	qsort(rows, n, sizeof(*rows), scope_sums_by_time);
 	return rows;
 }
 

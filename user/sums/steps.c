@@ -158,7 +158,7 @@ static int no_room(struct steps *s, const struct ct_hdr *h)
 }
 
 /* The place of a name, from 1 on. 0: there is no room. */
-static uint32_t name_of(struct steps *s, const char *text)
+static uint32_t steps_name_of(struct steps *s, const char *text)
 {
 	uint64_t hash = text ? hash_bytes(text, strlen(text)) : 0;
 	struct name *n;
@@ -260,10 +260,10 @@ static int add_work(struct steps *s, const struct event *ev)
 			    .class = (uint8_t)class_of(ev),
 			    .kernel = h->kind == CT_KERNEL };
 	add_product(s, p, w, ev);
-	w->name = name_of(s, ev->kernel		  ? ev->kernel->brief
-			     : h->kind == CT_COPY ? "memcpy"
-			     : h->kind == CT_SET  ? "memset"
-						  : NULL);
+	w->name = steps_name_of(s, ev->kernel		? ev->kernel->brief
+				   : h->kind == CT_COPY ? "memcpy"
+				   : h->kind == CT_SET	? "memset"
+							: NULL);
 	return 1;
 }
 
@@ -281,7 +281,7 @@ static int add_mark(struct steps *s, const struct event *ev, uint64_t symbol, co
 		return -ENOMEM;
 	p->beats = true;
 	*m = (struct mark){ { h->start_ns, h->end_ns, symbol }, h->pid, h->tid, 0, launch };
-	m->name = name_of(s, name);
+	m->name = steps_name_of(s, name);
 	return 1;
 }
 

@@ -344,7 +344,7 @@ static int device_work(struct top_model *m, const struct event *ev)
 
 /* Memory that was allocated before the trace began is not known: when it is freed, the sum may
  * fall below zero. */
-static int memory(struct top_model *m, const struct event *ev)
+static int model_memory(struct top_model *m, const struct event *ev)
 {
 	const struct ct_memory *r = (const struct ct_memory *)ev->rec;
 	struct top_proc *p = proc_of(m, ev);
@@ -448,7 +448,7 @@ int model_event(struct top_model *m, const struct event *ev)
 	case CT_KERNEL:
 	case CT_COPY:
 	case CT_SET: return device_work(m, ev);
-	case CT_MEMORY: return memory(m, ev);
+	case CT_MEMORY: return model_memory(m, ev);
 	case CT_EXEC: new_program(m, ev); return 0;
 	case CT_EXIT: process_exit(m, ev); return 0;
 	case CT_DEVICE: return gpu(m, (const struct ct_device *)ev->rec);
@@ -468,7 +468,7 @@ void model_begin(struct top_model *m)
 }
 
 /* Forgets ended processes that were shown, with all that they had. */
-static void forget(struct top_state *s)
+static void model_forget(struct top_state *s)
 {
 	struct top_entry *e;
 	struct top_kept *k;
@@ -490,7 +490,7 @@ static void forget(struct top_state *s)
 	s->last = NULL;
 }
 
-static void settle(struct top_sums *adding, struct top_sums *period, struct top_sums *total)
+static void model_settle(struct top_sums *adding, struct top_sums *period, struct top_sums *total)
 {
 	*period = *adding;
 	top_sums_add(total, adding);
@@ -505,11 +505,11 @@ void model_end(struct top_model *m, uint64_t now_ns)
 	for (size_t i = 0; i < s->procs.n; i++)
 		any |= top_proc_at(s, i)->going;
 	if (any)
-		forget(s);
+		model_forget(s);
 	for (size_t i = 0; i < s->procs.n; i++) {
 		struct top_proc *p = top_proc_at(s, i);
 
-		settle(&p->adding, &p->period, &p->total);
+		model_settle(&p->adding, &p->period, &p->total);
 		/* the reading had counts, but none of this one */
 		if (p->round && s->call_counts && p->round != s->round)
 			p->ended = true;
@@ -518,9 +518,9 @@ void model_end(struct top_model *m, uint64_t now_ns)
 	for (size_t i = 0; i < s->entries.n; i++) {
 		struct top_entry *e = top_entry_at(s, i);
 
-		settle(&e->adding, &e->period, &e->total);
+		model_settle(&e->adding, &e->period, &e->total);
 	}
-	settle(&s->adding, &m->period, &m->total);
+	model_settle(&s->adding, &m->period, &m->total);
 	m->nprocs = (unsigned int)s->procs.n;
 	m->no_room = s->no_room;
 	m->interval_ns = now_ns > s->last_end_ns ? now_ns - s->last_end_ns : 1;

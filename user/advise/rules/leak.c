@@ -26,7 +26,7 @@ struct leak {
 	uint32_t nsites;
 };
 
-static void forget(struct leak *l, struct leak_live *m)
+static void leak_forget(struct leak *l, struct leak_live *m)
 {
 	struct leak_site *s = &l->sites[m->site];
 
@@ -48,7 +48,7 @@ static struct leak_site *site(struct leak *l, const struct site *one)
 	return &l->sites[l->nsites++];
 }
 
-static int add(struct leak *l, const struct seen *s, const struct api_memory *m)
+static int leak_add(struct leak *l, const struct seen *s, const struct api_memory *m)
 {
 	struct leak_live *live = keyed_find(&l->live, &m->address);
 	struct site one = rule_site(s, 0);
@@ -58,7 +58,7 @@ static int add(struct leak *l, const struct seen *s, const struct api_memory *m)
 		keyed_open_of(&l->live, struct leak_live, address, SIZE_MAX);
 	/* its end was not seen */
 	if (live)
-		forget(l, live);
+		leak_forget(l, live);
 	if (l->live.n == l->may && advise_may_keep_live(s->a, l->may ? 2 * l->may : 256))
 		l->may = l->may ? l->may * 2 : 128;
 	if (l->live.n == l->may) {
@@ -93,7 +93,7 @@ static int leak_event(void *state, const struct seen *s)
 	if (s->failed)
 		return 0;
 	switch (api_memory(s->call, API_ARCH_HERE, &m)) {
-	case API_MEMORY_TAKEN: return m.space == API_SPACE_DEVICE ? add(l, s, &m) : 0;
+	case API_MEMORY_TAKEN: return m.space == API_SPACE_DEVICE ? leak_add(l, s, &m) : 0;
 	case API_MEMORY_FREED:
 		if (m.space == API_SPACE_DEVICE)
 			break;
@@ -102,7 +102,7 @@ static int leak_event(void *state, const struct seen *s)
 	}
 	live = keyed_find(&l->live, &m.address);
 	if (live)
-		forget(l, live);
+		leak_forget(l, live);
 	return 0;
 }
 

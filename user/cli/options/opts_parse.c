@@ -93,7 +93,7 @@ static int index_of(enum opts_cmd cmd, int c)
 	return -1;
 }
 
-static const struct option_row *row_of(enum opts_cmd cmd, int c)
+static const struct option_row *opts_parse_row_of(enum opts_cmd cmd, int c)
 {
 	int i = c ? index_of(cmd, c) : -1;
 
@@ -140,7 +140,7 @@ static int beginning_with(enum opts_cmd cmd, const char *word, char *text, size_
 
 static int bad_option(enum opts_cmd cmd, int c, const char *word)
 {
-	const struct option_row *r = c == ':' ? row_of(cmd, optopt) : NULL;
+	const struct option_row *r = c == ':' ? opts_parse_row_of(cmd, optopt) : NULL;
 	struct parse_nearest near = { .n = 0 };
 	char name[64], text[256];
 
@@ -172,7 +172,7 @@ static int bad_option(enum opts_cmd cmd, int c, const char *word)
 		return -EINVAL;
 	}
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
-	r = optopt >= LONG_ONLY ? row_of(cmd, optopt) : NULL;
+	r = optopt >= LONG_ONLY ? opts_parse_row_of(cmd, optopt) : NULL;
 	if (r) {
 		msg_error("--%s takes no value: leave out what follows the =", r->name);
 		return -EINVAL;

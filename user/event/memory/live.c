@@ -18,7 +18,7 @@ size_t live_bytes(const struct live *l)
 }
 
 /* Only the key. */
-static struct live_entry key_of(uint32_t process, uint8_t space, uint64_t address)
+static struct live_entry live_key_of(uint32_t process, uint8_t space, uint64_t address)
 {
 	return (struct live_entry){ .address = address, .process = process, .space = space };
 }
@@ -26,14 +26,14 @@ static struct live_entry key_of(uint32_t process, uint8_t space, uint64_t addres
 struct live_entry *live_find(const struct live *l, uint32_t process, uint8_t space,
 			     uint64_t address)
 {
-	const struct live_entry key = key_of(process, space, address);
+	const struct live_entry key = live_key_of(process, space, address);
 
 	return keyed_look_for(&l->all, &key, offsetof(struct live_entry, bytes));
 }
 
 struct live_entry *live_add(struct live *l, uint32_t process, uint8_t space, uint64_t address)
 {
-	const struct live_entry key = key_of(process, space, address);
+	const struct live_entry key = live_key_of(process, space, address);
 	bool made = false;
 	struct live_entry *e = keyed_get(&l->all, &key, &made);
 

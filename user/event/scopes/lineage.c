@@ -52,7 +52,7 @@ void lineage_close(struct lineage *l)
 	free(l);
 }
 
-static const char *intern(struct lineage *l, const char *text, size_t n)
+static const char *lineage_intern(struct lineage *l, const char *text, size_t n)
 {
 	struct interned key = { .hash = hash_bytes(text, n) }, *i;
 	bool made;
@@ -72,7 +72,7 @@ static const char *intern(struct lineage *l, const char *text, size_t n)
 }
 
 /* Room for one more: in the place of the oldest. */
-static int make_room(struct lineage *l, uint64_t key)
+static int lineage_make_room(struct lineage *l, uint64_t key)
 {
 	if (!l->oldest) {
 		l->oldest = malloc(LINEAGE_SCOPES * sizeof(*l->oldest));
@@ -105,7 +105,7 @@ static void fill_gemm(struct lineage *l, struct scope_line *line, const struct c
 
 	gemm_text(g, shape, sizeof(shape));
 	snprintf(name, sizeof(name), "%.*s %s", (int)strnlen(s->text, s->text_len), s->text, shape);
-	line->name = intern(l, name, strlen(name));
+	line->name = lineage_intern(l, name, strlen(name));
 	line->flop = g->flop;
 	i = keyed_find(&l->names, &(struct interned){ .hash = hash_bytes(name, strlen(name)) });
 	if (i && !i->gemm) {
@@ -116,7 +116,7 @@ static void fill_gemm(struct lineage *l, struct scope_line *line, const struct c
 	line->gemm = i ? i->gemm : NULL;
 }
 
-static void fill(struct lineage *l, struct scope_line *line, const struct ct_scope *s)
+static void lineage_fill(struct lineage *l, struct scope_line *line, const struct ct_scope *s)
 {
 	const struct ct_collective *more = scope_collective(s);
 	size_t n = strnlen(s->text, s->text_len);
@@ -140,10 +140,10 @@ static void fill(struct lineage *l, struct scope_line *line, const struct ct_sco
 		fields += s->text_len + s->domain_len + s->category_len + s->layer_len;
 		snprintf(group, sizeof(group), "%.*s (%.*s)", (int)n, s->text,
 			 (int)strnlen(fields, s->fields_len), fields);
-		line->name = intern(l, group, strlen(group));
+		line->name = lineage_intern(l, group, strlen(group));
 		return;
 	}
-	line->name = s->flags & CT_SCOPE_UNNAMED ? "?" : intern(l, s->text, n);
+	line->name = s->flags & CT_SCOPE_UNNAMED ? "?" : lineage_intern(l, s->text, n);
 }
 
 int lineage_record(struct lineage *l, const struct ct_hdr *h)
@@ -159,15 +159,15 @@ int lineage_record(struct lineage *l, const struct ct_hdr *h)
 	line = keyed_look(&l->lines, (const uint64_t *)(const void *)&key);
 	if (!line) {
 		memcpy(&bytes, &key, sizeof(bytes));
-		err = make_room(l, bytes);
+		err = lineage_make_room(l, bytes);
 		if (err)
 			return err;
 		line = keyed_get(&l->lines, &key, &(bool){ false });
 		if (!line)
 			return -ENOMEM;
-		fill(l, line, s);
+		lineage_fill(l, line, s);
 	} else if (h->kind == CT_SCOPE_END && line->bytes == 0) {
-		fill(l, line, s);
+		lineage_fill(l, line, s);
 	}
 	line->ended |= h->kind == CT_SCOPE_END;
 	return 0;

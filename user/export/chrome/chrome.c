@@ -43,8 +43,8 @@ static struct timeline_track *track_of(struct chrome *c, enum slice_track kind,
 
 /* The process, which is written to the file when it is new or has a new name. Its `own` is its
  * number in the file, from 1. */
-static struct timeline_track *process_of(struct chrome *c, struct chrome_file *f,
-					 const struct process *p)
+static struct timeline_track *chrome_process_of(struct chrome *c, struct chrome_file *f,
+						const struct process *p)
 {
 	struct timeline_track *tr = track_of(c, SLICE_PROCESS, p, 0, 0);
 	struct text who = { 0 };
@@ -83,8 +83,8 @@ static uint64_t correlation_of(const struct timeline_track *process, uint32_t nu
 }
 
 /* A thread's id. The thread is written to the file when it is new or has a new name. */
-static uint32_t thread_of(struct chrome *c, struct chrome_file *f, const struct process *p,
-			  uint32_t tid)
+static uint32_t chrome_thread_of(struct chrome *c, struct chrome_file *f, const struct process *p,
+				 uint32_t tid)
 {
 	struct timeline_track *tr = track_of(c, SLICE_THREAD, p, tid, 0);
 	uint32_t shown = process_tid(p, tid);
@@ -261,7 +261,7 @@ static const struct timeline_ops timeline_ops = { .begin = work_begins,
 /* ---- what comes in ---- */
 
 /* The memory in use after a call. */
-static int add_memory(struct chrome *c, const struct event *ev)
+static int chrome_add_memory(struct chrome *c, const struct event *ev)
 {
 	struct timeline_span s = { .start_ns = ev->rec->end_ns,
 				   .end_ns = ev->rec->end_ns,
@@ -374,7 +374,7 @@ static void add_muted(struct chrome *c, struct chrome_file *f, const struct even
 /* Writes an event that lies in a process. */
 static int add_slice(struct chrome *c, struct chrome_file *f, const struct event *ev)
 {
-	struct timeline_track *process = process_of(c, f, ev->proc);
+	struct timeline_track *process = chrome_process_of(c, f, ev->proc);
 	uint32_t pid = chrome_pid(ev->proc), tid;
 	struct slice s;
 	int err = 0;
@@ -398,7 +398,8 @@ static int add_slice(struct chrome *c, struct chrome_file *f, const struct event
 	f->steps = f->steps || is_step(&s);
 	/* overhead belongs to the driver or to CUPTI: in a thread's row it would overlap the
 	 * calls */
-	tid = s.track == SLICE_OVERHEAD ? CHROME_OTHER_TID : thread_of(c, f, ev->proc, s.tid);
+	tid = s.track == SLICE_OVERHEAD ? CHROME_OTHER_TID
+					: chrome_thread_of(c, f, ev->proc, s.tid);
 	if (s.loose)
 		add_range(c, f, &s, pid, tid);
 	else if (s.instant && ev->rec->kind == CT_SCOPE_END)
@@ -406,7 +407,7 @@ static int add_slice(struct chrome *c, struct chrome_file *f, const struct event
 	else
 		chrome_slice(c, f, pid, tid, s.start_ns, s.end_ns, c->body.s, c->body.len);
 	if (ev->rec->kind == CT_CALL)
-		err = add_memory(c, ev);
+		err = chrome_add_memory(c, ev);
 	return err ? err : s.row;
 }
 

@@ -21,7 +21,8 @@ static void file_path(const char *template, uint32_t pid, char *path, size_t siz
 
 /* distributedInfo says which process of a job the file describes. The process's launcher, for
  * example torchrun, set that in its environment. */
-static void put_head(struct chrome *c, struct chrome_file *f, const struct process *proc)
+static void chrome_file_put_head(struct chrome *c, struct chrome_file *f,
+				 const struct process *proc)
 {
 	const struct process_info *info = proc ? proc->info : NULL;
 	struct row *w = &c->row;
@@ -103,7 +104,7 @@ int chrome_file_add(struct chrome *c, const struct process *proc)
 		f->start = proc->start_boottime_ns;
 	}
 	c->nfiles++;
-	put_head(c, f, proc);
+	chrome_file_put_head(c, f, proc);
 	return 0;
 }
 

@@ -84,7 +84,7 @@ struct line {
 	const char *name;
 };
 
-static int by_time(const void *pa, const void *pb)
+static int count_by_time(const void *pa, const void *pb)
 {
 	const struct line *a = pa, *b = pb;
 
@@ -97,7 +97,7 @@ static int by_time(const void *pa, const void *pb)
 	return strcmp(a->name, b->name);
 }
 
-static int by_name(const void *pa, const void *pb)
+static int count_by_name(const void *pa, const void *pb)
 {
 	const struct line *a = pa, *b = pb;
 
@@ -110,7 +110,8 @@ static void sort(struct line *lines, int n, uint8_t by)
 		lines[i].first = by == SINK_COUNT_BY_CALLS    ? lines[i].n.calls
 				 : by == SINK_COUNT_BY_ERRORS ? lines[i].n.errors
 							      : 0;
-	qsort(lines, (size_t)n, sizeof(*lines), by == SINK_COUNT_BY_NAME ? by_name : by_time);
+	qsort(lines, (size_t)n, sizeof(*lines),
+	      by == SINK_COUNT_BY_NAME ? count_by_name : count_by_time);
 }
 
 #define DEVICES 1u /* what the lines are about; else calls */

@@ -26,7 +26,7 @@ struct table_groups *table_groups_open(void)
 	return calloc(1, sizeof(struct table_groups));
 }
 
-static void forget(struct table_groups *g)
+static void table_groups_forget(struct table_groups *g)
 {
 	for (size_t i = 0; i < g->n; i++) {
 		text_free(&g->groups[i].key);
@@ -41,7 +41,7 @@ void table_groups_close(struct table_groups *g)
 {
 	if (!g)
 		return;
-	forget(g);
+	table_groups_forget(g);
 	free(g->groups);
 	free(g);
 }
@@ -55,8 +55,8 @@ static struct group *group_find(struct table_groups *g, const struct text *key)
 	return NULL;
 }
 
-static struct group *make(struct table_groups *g, const struct text *key, struct text *row,
-			  struct text *below)
+static struct group *table_groups_make(struct table_groups *g, const struct text *key,
+				       struct text *row, struct text *below)
 {
 	struct group *one = array_add(g->groups, g->n);
 
@@ -75,7 +75,7 @@ int table_groups_add(struct table_groups *g, const struct text *key, uint32_t ti
 	struct group *one = group_find(g, key);
 
 	if (!one)
-		one = make(g, key, row, below);
+		one = table_groups_make(g, key, row, below);
 	if (!one || !array_room(one->tids, one->n))
 		return -ENOMEM;
 	one->tids[one->n++] = tid;
@@ -116,5 +116,5 @@ void table_groups_write(struct table_groups *g, struct out *out)
 			write_tids(one, out);
 		out_mem(out, one->below.s, one->below.len);
 	}
-	forget(g);
+	table_groups_forget(g);
 }

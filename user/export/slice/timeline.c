@@ -205,13 +205,15 @@ static struct timeline_lane *add_lane(struct timeline *t, struct timeline_track 
 	return array_add(tr->lanes, tr->nlanes);
 }
 
-static bool fits(const struct timeline_lane *l, const struct open *o, const struct timeline_span *s)
+static bool timeline_fits(const struct timeline_lane *l, const struct open *o,
+			  const struct timeline_span *s)
 {
 	return s->start_ns >= l->last_ns &&
 	       (!o->n || (o->n < TIMELINE_DEPTH && s->end_ns <= o->ends[o->n - 1]));
 }
 
-static int place(struct timeline *t, struct timeline_track *tr, const struct timeline_span *s)
+static int timeline_place(struct timeline *t, struct timeline_track *tr,
+			  const struct timeline_span *s)
 {
 	struct timeline_lane *l = NULL;
 	int lane, err;
@@ -220,7 +222,8 @@ static int place(struct timeline *t, struct timeline_track *tr, const struct tim
 		err = end_until(t, tr, lane, s->start_ns);
 		if (err)
 			return err;
-		if (s->what == TIMELINE_VALUE || fits(&tr->lanes[lane], &t->open[lane], s)) {
+		if (s->what == TIMELINE_VALUE ||
+		    timeline_fits(&tr->lanes[lane], &t->open[lane], s)) {
 			l = &tr->lanes[lane];
 			break;
 		}
@@ -248,7 +251,7 @@ static int place(struct timeline *t, struct timeline_track *tr, const struct tim
 }
 
 /* Forgets the first n spans; their memory is freed if it is much. */
-static void forget(struct timeline *t, struct timeline_track *tr, uint32_t n)
+static void timeline_forget(struct timeline *t, struct timeline_track *tr, uint32_t n)
 {
 	size_t from = SIZE_MAX, room, left;
 	uint32_t cap;
@@ -273,7 +276,7 @@ static void forget(struct timeline *t, struct timeline_track *tr, uint32_t n)
 }
 
 /* Hands on the spans of one track that are over at `cut_ns`. */
-static int hand_on(struct timeline *t, struct timeline_track *tr, uint64_t cut_ns)
+static int timeline_hand_on(struct timeline *t, struct timeline_track *tr, uint64_t cut_ns)
 {
 	uint32_t i = 0;
 	int err = 0;
@@ -290,12 +293,12 @@ static int hand_on(struct timeline *t, struct timeline_track *tr, uint64_t cut_n
 
 		if (s->end_ns > cut_ns || s->after_ns > cut_ns)
 			break;
-		err = place(t, tr, s);
+		err = timeline_place(t, tr, s);
 	}
 	for (int lane = 0; lane < tr->nlanes && !err; lane++)
 		err = end_until(t, tr, lane, UINT64_MAX);
 	if (i)
-		forget(t, tr, i);
+		timeline_forget(t, tr, i);
 	return err;
 }
 
@@ -306,7 +309,7 @@ static int cut(struct timeline *t, uint64_t cut_ns)
 	for (int late = 0; late < 2; late++)
 		for (size_t i = 0; i < t->tracks.n && !err; i++)
 			if (!(track_at(t, i)->key.kind & TIMELINE_EARLY) == (late != 0))
-				err = hand_on(t, track_at(t, i), cut_ns);
+				err = timeline_hand_on(t, track_at(t, i), cut_ns);
 	t->cut_ns = t->newest_ns;
 	return err;
 }

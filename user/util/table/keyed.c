@@ -23,7 +23,7 @@ void keyed_close(struct keyed *k)
 	k->n = k->room = k->nbuckets = 0;
 }
 
-static size_t bucket_of(const struct keyed *k, const void *key)
+static size_t keyed_bucket_of(const struct keyed *k, const void *key)
 {
 	size_t at = keyed_hash(key, k->key_size) & (k->nbuckets - 1);
 
@@ -38,7 +38,7 @@ void *keyed_find(const struct keyed *k, const void *key)
 }
 
 /* Room for one more; at most half of the buckets are taken. */
-static bool grow(struct keyed *k)
+static bool keyed_grow(struct keyed *k)
 {
 	size_t room = k->room ? k->room + k->room / 2 : FIRST,
 	       nbuckets = k->nbuckets ? k->nbuckets * 2 : FIRST * 2;
@@ -61,7 +61,7 @@ static bool grow(struct keyed *k)
 	k->buckets = buckets;
 	k->nbuckets = nbuckets;
 	for (size_t i = 0; i < k->n; i++)
-		k->buckets[bucket_of(k, keyed_at(k, i))] = (uint32_t)i + 1;
+		k->buckets[keyed_bucket_of(k, keyed_at(k, i))] = (uint32_t)i + 1;
 	free(old);
 	return true;
 }
@@ -85,24 +85,24 @@ void *keyed_get(struct keyed *k, const void *key, bool *made)
 	*made = false;
 	if (item)
 		return item;
-	if (k->n >= k->max || !grow(k))
+	if (k->n >= k->max || !keyed_grow(k))
 		return NULL;
 	*made = true;
 	item = keyed_at(k, k->n);
 	memset(item, 0, k->size);
 	memcpy(item, key, k->key_size);
-	k->buckets[bucket_of(k, key)] = (uint32_t)++k->n;
+	k->buckets[keyed_bucket_of(k, key)] = (uint32_t)++k->n;
 	return item;
 }
 
 void keyed_remove(struct keyed *k, void *item)
 {
-	size_t mask = k->nbuckets - 1, hole = bucket_of(k, item), at = hole;
+	size_t mask = k->nbuckets - 1, hole = keyed_bucket_of(k, item), at = hole;
 	void *last = keyed_at(k, k->n - 1);
 
 	INVARIANT(k->n && k->buckets[hole] && keyed_at(k, k->buckets[hole] - 1) == item);
 	if (item != last) {
-		k->buckets[bucket_of(k, last)] = k->buckets[hole];
+		k->buckets[keyed_bucket_of(k, last)] = k->buckets[hole];
 		memcpy(item, last, k->size);
 	}
 	k->n--;
