@@ -10,6 +10,7 @@
 #include "../../user/api/traits.h"
 #include "../../user/api/xlat.h"
 #include "../../user/event/scopes/products/gemms.h"
+#include "api_row.h"
 #include "make_call.h"
 #include "unit.h"
 
@@ -83,16 +84,6 @@ static const char *decoded(const struct ct_call *c, enum api_arch arch)
 	}
 	CHECK(depth == 0);
 	return text;
-}
-
-static int row(const char *name)
-{
-	int i = api_next(name, -1);
-
-	if (i < 0)
-		printf("no row %s\n", name);
-	CHECK(i >= 0);
-	return i < 0 ? 0 : i;
 }
 
 static struct ct_spec spec_of(const char *name, enum api_arch arch)

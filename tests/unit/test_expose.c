@@ -11,6 +11,7 @@
 #include "../../user/event/device.h"
 #include "../../user/metrics/expose.h"
 #include "holes_made.h"
+#include "api_row.h"
 #include "unit.h"
 
 #define S 1000000000ULL
@@ -43,15 +44,6 @@ static struct process process(uint32_t pid, uint32_t start, const char *comm)
 
 	snprintf(p.comm, sizeof(p.comm), "%s", comm);
 	return p;
-}
-
-static int row(const char *name)
-{
-	int i = api_next(name, -1);
-
-	if (i < 0)
-		abort();
-	return i;
 }
 
 static union {

@@ -21,6 +21,7 @@
 #include "../../user/source/python_seek.h"
 #include "../../user/util/msg.h"
 #include "../../user/util/now.h"
+#include "api_row.h"
 #include "unit.h"
 
 #define RUNTIME ".output/standin/libcudart.so.13"
@@ -207,16 +208,6 @@ static pid_t start_process(void)
 static void end_process(pid_t child)
 {
 	CHECK(!kill(child, SIGKILL) && waitpid(child, NULL, 0) == child);
-}
-
-static int row(const char *symbol)
-{
-	bool per_thread;
-	int found = api_lookup(symbol, 0, &per_thread);
-
-	if (found < 0)
-		abort();
-	return found;
 }
 
 static void capture_all(void)

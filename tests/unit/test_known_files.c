@@ -10,6 +10,7 @@
 #include "../../user/proc/elf_read.h"
 #include "../../user/resolve/names/known.h"
 #include "../../user/resolve/names/stub.h"
+#include "make_elf.h"
 #include "make_forged.h"
 
 static int memory_file(const void *data, size_t len)
@@ -100,20 +101,7 @@ static void test_hostile_elf(void)
 	uint64_t bias;
 	bool sure;
 
-	memcpy(f->ehdr.e_ident, "\177ELF\2\1\1", 7);
-	f->ehdr.e_type = ET_DYN;
-#if defined(__aarch64__)
-	f->ehdr.e_machine = EM_AARCH64;
-#else
-	f->ehdr.e_machine = EM_X86_64;
-#endif
-	f->ehdr.e_phoff = offsetof(__typeof__(*f), phdr);
-	f->ehdr.e_phentsize = sizeof(Elf64_Phdr);
-	f->ehdr.e_phnum = 1;
-	f->ehdr.e_shoff = offsetof(__typeof__(*f), shdr);
-	f->ehdr.e_shentsize = sizeof(Elf64_Shdr);
-	f->ehdr.e_shnum = 4;
-	f->ehdr.e_shstrndx = 2;
+	f->ehdr = (Elf64_Ehdr){ MAKE_ELF_HEAD(*f, phdr, shdr), .e_shstrndx = 2 };
 	f->phdr = (Elf64_Phdr){ .p_type = PT_LOAD,
 				.p_flags = PF_X,
 				.p_offset = UINT64_MAX - 10,
