@@ -1270,7 +1270,7 @@ static void test_messages(void)
 	CHECK_EQ(-1, hooks_msg_check(&say, sizeof(say)));
 }
 
-/* ---- the door ---- */
+/* ---- the listener ---- */
 
 static int closed_silent;
 

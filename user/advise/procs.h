@@ -4,13 +4,13 @@
 #define CT_ADVISE_PROCS_H
 
 #include "rule.h"
-#include "../util/table/keyed.h"
+#include "../util/table/hashmap.h"
 
 struct procs {
 	struct advise_process *at[PROCS_MAX];
 	uint32_t n;
 	struct advise_process *last; /* the one that was asked for before */
-	struct keyed threads;	     /* struct thread */
+	struct hashmap threads;	     /* struct thread */
 };
 
 /* That of the event, made when there is none yet. NULL: n is PROCS_MAX, or there is no memory. */

@@ -14,7 +14,7 @@
 
 #include "../util/hash.h"
 #include "../util/table/chains.h"
-#include "../util/table/keyed.h"
+#include "../util/table/hashmap.h"
 #include "../util/msg.h"
 #include "../util/demangle.h"
 #include "event.h"
@@ -51,8 +51,8 @@ struct owner {
 struct name_table {
 	struct named_handle *buckets;
 	uint32_t nbuckets, used;
-	struct chains texts; /* of struct text */
-	struct keyed owners; /* of struct owner */
+	struct chains texts;   /* of struct text */
+	struct hashmap owners; /* of struct owner */
 	/* messages that were printed: names were forgotten because there were too many processes
 	 * (said) or too many names (crowded) */
 	bool said, crowded;
@@ -80,7 +80,7 @@ struct name_table *name_table_open(void)
 
 	if (!t)
 		return NULL;
-	keyed_open(&t->owners, sizeof(struct owner), sizeof(uint32_t), OWNERS_MAX);
+	hashmap_open(&t->owners, sizeof(struct owner), sizeof(uint32_t), OWNERS_MAX);
 	t->nbuckets = FIRST_BUCKETS;
 	t->buckets = calloc(t->nbuckets, sizeof(*t->buckets));
 	if (!t->buckets) {
@@ -104,7 +104,7 @@ void name_table_close(struct name_table *t)
 	chains_each(&t->texts, link) text_free((struct text *)link);
 	chains_close(&t->texts);
 	free(t->buckets);
-	keyed_close(&t->owners);
+	hashmap_close(&t->owners);
 	free(t);
 }
 
@@ -229,7 +229,7 @@ static void drop_bucket(struct name_table *t, struct named_handle *e)
 
 static struct owner *owner_of(const struct name_table *t, uint32_t pid)
 {
-	return keyed_find(&t->owners, &pid);
+	return hashmap_find(&t->owners, &pid);
 }
 
 static bool of_other(const struct name_table *t, const struct named_handle *e, uint32_t pid)
@@ -257,10 +257,10 @@ static bool forget_exited(struct name_table *t)
 	if (rebuild(t, t->nbuckets, of_living, 0))
 		return false;
 	for (size_t i = t->owners.n; i-- > 0;) {
-		struct owner *o = keyed_at(&t->owners, i);
+		struct owner *o = hashmap_at(&t->owners, i);
 
 		if (o->exited)
-			keyed_remove(&t->owners, o);
+			hashmap_remove(&t->owners, o);
 	}
 	return true;
 }
@@ -282,7 +282,7 @@ static bool forget_all(struct name_table *t)
 	if (rebuild(t, FIRST_BUCKETS, of_nobody, 0))
 		return false;
 	t->owners.n = 0;
-	keyed_close(&t->owners);
+	hashmap_close(&t->owners);
 	return true;
 }
 
@@ -297,7 +297,7 @@ static struct owner *owner_get(struct name_table *t, uint32_t pid)
 	if (t->owners.n >= OWNERS_MAX &&
 	    (!forget_exited(t) || (t->owners.n >= OWNERS_MAX / 8 * 7 && !forget_all(t))))
 		return NULL;
-	return keyed_get(&t->owners, &pid, &made);
+	return hashmap_get(&t->owners, &pid, &made);
 }
 
 /* Forgets a process that has become another one. */

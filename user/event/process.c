@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../util/table/keyed.h"
+#include "../util/table/hashmap.h"
 #include "../util/msg.h"
 #include "event.h"
 
@@ -57,13 +57,13 @@ struct ended_process {
 };
 
 struct process_table {
-	struct keyed all; /* struct kept_process */
+	struct hashmap all; /* struct kept_process */
 	uint32_t nexited, nunheard;
 	struct process *last;
 	struct process other; /* stands for every process for which there is no room */
-	struct keyed ended;   /* struct ended_process */
+	struct hashmap ended; /* struct ended_process */
 	bool keeps_ended;
-	struct keyed given, seen;
+	struct hashmap given, seen;
 	uint32_t made_up; /* numbers so far */
 	size_t info_bytes;
 	uint64_t learned; /* records */
@@ -76,10 +76,10 @@ struct process_table *process_table_open(void)
 
 	if (!t)
 		return NULL;
-	keyed_open_of(&t->all, struct kept_process, pid, PROCESSES_MAX);
-	keyed_open_of(&t->ended, struct ended_process, key, ENDED_MAX);
-	keyed_open_of(&t->given, struct given, key, NUMBERS_MAX);
-	keyed_open_of(&t->seen, struct seen, key, NUMBERS_MAX);
+	hashmap_open_of(&t->all, struct kept_process, pid, PROCESSES_MAX);
+	hashmap_open_of(&t->ended, struct ended_process, key, ENDED_MAX);
+	hashmap_open_of(&t->given, struct given, key, NUMBERS_MAX);
+	hashmap_open_of(&t->seen, struct seen, key, NUMBERS_MAX);
 	return t;
 }
 
@@ -116,11 +116,11 @@ void process_table_close(struct process_table *t)
 	if (!t)
 		return;
 	process_table_counted(t);
-	keyed_each(&t->all, k) drop(t, k->process);
-	keyed_close(&t->all);
-	keyed_close(&t->ended);
-	keyed_close(&t->given);
-	keyed_close(&t->seen);
+	hashmap_each(&t->all, k) drop(t, k->process);
+	hashmap_close(&t->all);
+	hashmap_close(&t->ended);
+	hashmap_close(&t->given);
+	hashmap_close(&t->seen);
 	free(t);
 }
 
@@ -140,10 +140,10 @@ void process_table_counted(struct process_table *t)
 {
 	struct ended_process *e;
 
-	keyed_each(&t->ended, e)
+	hashmap_each(&t->ended, e)
 	{
 		drop(t, e->process);
-		keyed_remove(&t->ended, e);
+		hashmap_remove(&t->ended, e);
 	}
 }
 
@@ -151,7 +151,7 @@ static void drop_infos_of_ended(struct process_table *t)
 {
 	struct ended_process *e;
 
-	keyed_each(&t->ended, e) drop_info(t, e->process);
+	hashmap_each(&t->ended, e) drop_info(t, e->process);
 }
 
 /* Keeps a process that has ended for its sums, or frees it if there is no room. */
@@ -161,7 +161,7 @@ static void keep_or_drop(struct process_table *t, struct process *p)
 	bool made = false;
 
 	if (t->keeps_ended && p->start_boottime_ns) {
-		e = keyed_get(&t->ended, &want.key, &made);
+		e = hashmap_get(&t->ended, &want.key, &made);
 		if (!e && !t->ended_said)
 			msg_warn("more than %d processes have ended since their sums were last "
 				 "read: the calls of further ones are counted, but their names are "
@@ -200,12 +200,12 @@ static int make_room(struct process_table *t)
 		return 0;
 	if (!gone)
 		return -ENOSPC;
-	keyed_each(&t->all, k)
+	hashmap_each(&t->all, k)
 	{
 		if (!k->process->exited && k->process->heard)
 			continue;
 		keep_or_drop(t, k->process);
-		keyed_remove(&t->all, k);
+		hashmap_remove(&t->all, k);
 	}
 	t->nexited = t->nunheard = 0;
 	t->last = NULL;
@@ -226,7 +226,7 @@ static struct process *find(struct process_table *t, uint32_t pid)
 
 	if (t->last && t->last->pid == pid)
 		return t->last;
-	k = keyed_look(&t->all, &pid);
+	k = hashmap_look(&t->all, &pid);
 	if (k)
 		return t->last = k->process;
 	err = make_room(t);
@@ -239,7 +239,7 @@ static struct process *find(struct process_table *t, uint32_t pid)
 		return set_unknown(&t->other, pid);
 	}
 	p = err ? NULL : calloc(1, sizeof(*p));
-	k = p ? keyed_get(&t->all, &pid, &(bool){ false }) : NULL;
+	k = p ? hashmap_get(&t->all, &pid, &(bool){ false }) : NULL;
 	if (!k) {
 		free(p);
 		return NULL;
@@ -255,7 +255,7 @@ static uint32_t times(struct process_table *t, uint32_t shown, uint32_t host)
 	struct seen want = { .key = { shown, host } }, *s;
 	bool made;
 
-	s = keyed_get(&t->seen, &want.key, &made);
+	s = hashmap_get(&t->seen, &want.key, &made);
 	return s ? ++s->times : 0;
 }
 
@@ -268,7 +268,7 @@ static void give_number(struct process_table *t, struct process *p)
 
 	p->unique_pid = p->shown_pid;
 	p->nth = 1;
-	g = keyed_get(&t->given, &want.key, &made);
+	g = hashmap_get(&t->given, &want.key, &made);
 	if (g && !made) {
 		p->unique_pid = g->unique;
 		p->nth = g->nth;
@@ -297,12 +297,12 @@ const struct process *process_table_find_counted(struct process_table *t,
 						 const struct ct_call_count *of)
 {
 	struct ended_process want = { .key = { of->h.pid, of->start } }, *e;
-	struct kept_process *k = keyed_look(&t->all, &of->h.pid);
+	struct kept_process *k = hashmap_look(&t->all, &of->h.pid);
 
 	/* the durations of all processes */
 	if (!of->h.pid || (k && short_start(k->process) == of->start))
 		return process_table_find(t, of->h.pid);
-	e = keyed_find(&t->ended, &want.key);
+	e = hashmap_find(&t->ended, &want.key);
 	if (!e)
 		return set_unknown(&t->other, of->h.pid);
 	if (!e->process->unique_pid)

@@ -87,14 +87,14 @@ struct serve_http {
 
 /* ---- connections ---- */
 
-static void shut_door(struct serve_http *s)
+static void stop_listening(struct serve_http *s)
 {
 	if (!s->closed)
 		evconnlistener_disable(s->listener);
 	s->closed = true;
 }
 
-static void open_door(struct serve_http *s)
+static void start_listening(struct serve_http *s)
 {
 	if (s->closed)
 		evconnlistener_enable(s->listener);
@@ -232,7 +232,7 @@ static void on_settle(evutil_socket_t unused, short what, void *ctx)
 		shut_one(s, NULL);
 	/* closed connections are still here until the server notices, which is soon */
 	if (s->n < CONNECTIONS_MAX + ROOM / 2)
-		open_door(s);
+		start_listening(s);
 	else
 		event_add(s->settle, &(struct timeval){ .tv_usec = 1000 });
 }
@@ -286,7 +286,7 @@ static struct bufferevent *on_accept(struct event_base *base, void *ctx)
 		s->fresh++;
 	}
 	if (s->n == CONNECTIONS_MAX + ROOM)
-		shut_door(s);
+		stop_listening(s);
 	/* runs when the server has taken the connection, in this round of the loop */
 	event_active(s->settle, EV_TIMEOUT, 0);
 	return bev;
@@ -297,7 +297,7 @@ static void on_accept_error(struct evconnlistener *listener, void *ctx)
 {
 	(void)listener;
 	shut_one(ctx, NULL);
-	shut_door(ctx);
+	stop_listening(ctx);
 }
 
 /* ---- requests ---- */

@@ -3,7 +3,7 @@
 #ifndef CT_ASKED_OPS_H
 #define CT_ASKED_OPS_H
 
-#include "../util/table/keyed.h"
+#include "../util/table/hashmap.h"
 #include "asked.h"
 
 #define ASKED_NAME 24
@@ -74,7 +74,7 @@ struct asked_pair {
 
 struct asked {
 	/* asked_comm by hash; asked_seat; asked_pair; by pid; by thread; nothing is taken out */
-	struct keyed comms, seats, pairs, pids, threads;
+	struct hashmap comms, seats, pairs, pids, threads;
 	struct asked_party *parties;
 	size_t nparties;
 	size_t nops;
@@ -85,11 +85,11 @@ struct asked {
 
 static inline struct asked_comm *asked_comm_at(const struct asked *a, uint32_t i)
 {
-	return keyed_at(&a->comms, i);
+	return hashmap_at(&a->comms, i);
 }
 static inline struct asked_seat *asked_seat_at(const struct asked *a, uint32_t i)
 {
-	return keyed_at(&a->seats, i);
+	return hashmap_at(&a->seats, i);
 }
 #define asked_each_seat(a, comm, s)                             \
 	for (uint32_t at_ = asked_comm_at(a, comm)->first_seat; \

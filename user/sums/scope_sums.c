@@ -6,7 +6,7 @@
 
 #include "../event/scopes/lineage.h"
 #include "../event/scopes/moved.h"
-#include "../util/table/keyed.h"
+#include "../util/table/hashmap.h"
 #include "book.h"
 #include "work_class.h"
 #include "overlap.h"
@@ -25,8 +25,8 @@ struct moved {
 };
 
 struct scope_sums {
-	struct keyed rows;
-	struct keyed moved, older; /* older: what `moved` had when it was full */
+	struct hashmap rows;
+	struct hashmap moved, older; /* older: what `moved` had when it was full */
 	uint32_t kinds;
 	uint64_t no_room;
 	bool device; /* there is device work */
@@ -40,7 +40,7 @@ static void expose(void *ctx, uint64_t tag, const uint64_t ns[OVERLAP_END])
 {
 	struct scope_sums *s = ctx;
 	struct scope_row *r =
-		keyed_find(&s->rows, &(struct scope_row){ .what = SCOPE_ROW_NAMED, .hash = tag });
+		hashmap_find(&s->rows, &(struct scope_row){ .what = SCOPE_ROW_NAMED, .hash = tag });
 
 	if (!r)
 		return;
@@ -57,9 +57,9 @@ struct scope_sums *scope_sums_open(uint32_t kinds)
 		return NULL;
 	s->kinds = kinds;
 	s->collectives = kinds & 1u << CT_SCOPE_COLLECTIVE;
-	keyed_open_of(&s->rows, struct scope_row, hash, ROWS_MAX);
-	keyed_open_of(&s->moved, struct moved, number, MOVED_MAX);
-	keyed_open_of(&s->older, struct moved, number, MOVED_MAX);
+	hashmap_open_of(&s->rows, struct scope_row, hash, ROWS_MAX);
+	hashmap_open_of(&s->moved, struct moved, number, MOVED_MAX);
+	hashmap_open_of(&s->older, struct moved, number, MOVED_MAX);
 	s->gemms = kinds & 1u << CT_SCOPE_GEMM;
 	s->classes = kinds == BOOK_CLASSES;
 	if (s->gemms)
@@ -83,16 +83,16 @@ void scope_sums_close(struct scope_sums *s)
 
 	if (!s)
 		return;
-	keyed_each(&s->rows, r)
+	hashmap_each(&s->rows, r)
 	{
 		free(r->name);
 		collective_sums_free(&r->moved);
 	}
 	overlap_close(s->overlap);
 	peaks_close(s->peaks);
-	keyed_close(&s->rows);
-	keyed_close(&s->moved);
-	keyed_close(&s->older);
+	hashmap_close(&s->rows);
+	hashmap_close(&s->moved);
+	hashmap_close(&s->older);
 	free(s);
 }
 
@@ -107,14 +107,14 @@ static struct scope_row *row_named(struct scope_sums *s, enum scope_row_what wha
 	struct scope_row key = { .what = what, .hash = hash_bytes(name, strlen(name)) }, *r;
 	bool made;
 
-	r = keyed_get(&s->rows, &key, &made);
+	r = hashmap_get(&s->rows, &key, &made);
 	if (!r)
 		return NULL;
 	if (made)
 		r->name = strdup(name);
 	if (r->name)
 		return r;
-	keyed_remove(&s->rows, r);
+	hashmap_remove(&s->rows, r);
 	return NULL;
 }
 
@@ -130,17 +130,17 @@ static struct scope_row *scope_sums_row_of(struct scope_sums *s, const struct sc
  * some seconds, so the oldest may be forgotten. */
 static int scope_sums_remember(struct scope_sums *s, const struct moved *key, bool *first)
 {
-	struct keyed full = s->moved;
+	struct hashmap full = s->moved;
 
 	*first = false;
-	if (keyed_find(&s->older, key))
+	if (hashmap_find(&s->older, key))
 		return 0;
-	if (full.n == MOVED_MAX && !keyed_find(&full, key)) {
+	if (full.n == MOVED_MAX && !hashmap_find(&full, key)) {
 		s->moved = s->older;
 		s->older = full;
-		keyed_clear(&s->moved);
+		hashmap_clear(&s->moved);
 	}
-	return keyed_get(&s->moved, key, first) ? 0 : -ENOMEM;
+	return hashmap_get(&s->moved, key, first) ? 0 : -ENOMEM;
 }
 
 /* Adds a kernel of a collective, or of a product; the bytes or FLOP when the first kernel comes. */
@@ -196,7 +196,7 @@ static void add_inclusive(struct scope_sums *s, const struct event *ev, uint64_t
 		if (!line)
 			return;
 		id = line->parent;
-		r = keyed_find(
+		r = hashmap_find(
 			&s->rows,
 			&(struct scope_row){ .what = SCOPE_ROW_NAMED,
 					     .hash = hash_bytes(line->name, strlen(line->name)) });
@@ -337,7 +337,7 @@ static struct scope_row **sorted(struct scope_sums *s)
 
 	if (!rows)
 		return NULL;
-	keyed_each(&s->rows, r) rows[n++] = r;
+	hashmap_each(&s->rows, r) rows[n++] = r;
 	qsort(rows, n, sizeof(*rows), scope_sums_by_time);
 	return rows;
 }
@@ -354,7 +354,7 @@ struct scope_row **scope_sums_rows(struct scope_sums *s, struct scope_sums_all *
 					.collectives = s->collectives,
 					.gemms = s->gemms,
 					.late = s->overlap ? overlap_late(s->overlap) : 0 };
-	keyed_each(&s->rows, r)
+	hashmap_each(&s->rows, r)
 	{
 		all->work_ns += r->work_ns;
 		all->calls_ns += r->calls_ns;

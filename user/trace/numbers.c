@@ -2,7 +2,7 @@
 /* numbers.c - see numbers.h. */
 #include <stdlib.h>
 
-#include "../util/table/keyed.h"
+#include "../util/table/hashmap.h"
 #include "../util/msg.h"
 #include "numbers.h"
 
@@ -17,7 +17,7 @@ struct counted {
 };
 
 struct numbers {
-	struct keyed processes;
+	struct hashmap processes;
 	uint64_t begun;
 	bool full;
 };
@@ -27,7 +27,7 @@ struct numbers *numbers_open(void)
 	struct numbers *n = calloc(1, sizeof(*n));
 
 	if (n)
-		keyed_open(&n->processes, sizeof(struct counted), sizeof(uint32_t), NUMBERS_MAX);
+		hashmap_open(&n->processes, sizeof(struct counted), sizeof(uint32_t), NUMBERS_MAX);
 	return n;
 }
 
@@ -35,7 +35,7 @@ void numbers_close(struct numbers *n)
 {
 	if (!n)
 		return;
-	keyed_close(&n->processes);
+	hashmap_close(&n->processes);
 	free(n);
 }
 
@@ -47,10 +47,10 @@ void numbers_begin(struct numbers *n)
 static void drop_exited(struct numbers *n)
 {
 	for (size_t i = n->processes.n; i-- > 0;) {
-		struct counted *p = keyed_at(&n->processes, i);
+		struct counted *p = hashmap_at(&n->processes, i);
 
 		if (p->exited)
-			keyed_remove(&n->processes, p);
+			hashmap_remove(&n->processes, p);
 	}
 }
 
@@ -60,9 +60,9 @@ static struct counted *process_of(struct numbers *n, uint32_t pid)
 	struct counted *p;
 	bool made;
 
-	if (n->processes.n >= NUMBERS_MAX && !keyed_find(&n->processes, &pid) && !n->full)
+	if (n->processes.n >= NUMBERS_MAX && !hashmap_find(&n->processes, &pid) && !n->full)
 		drop_exited(n);
-	p = keyed_get(&n->processes, &pid, &made);
+	p = hashmap_get(&n->processes, &pid, &made);
 	if (!p && !n->full)
 		msg_warn("more than %d processes at a time: in what is written later, the numbers "
 			 "of further processes' calls start again",
@@ -123,7 +123,7 @@ bool numbers_record(struct numbers *n, const struct ct_hdr *h, struct ct_number 
 			learn(p, (const struct ct_process *)h);
 		return false;
 	case CT_EXIT:
-		p = keyed_find(&n->processes, &h->pid);
+		p = hashmap_find(&n->processes, &h->pid);
 		if (p)
 			p->exited = true;
 		return false;

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../util/table/keyed.h"
+#include "../../util/table/hashmap.h"
 #include "join_procs.h"
 
 #define FIRST_MAX 32	/* processes before those that exited are dropped for the first time */
 #define PROCS_MAX 65536 /* beyond, all are forgotten */
 
 struct join_procs {
-	struct keyed procs; /* of struct join_proc, by pid */
+	struct hashmap procs; /* of struct join_proc, by pid */
 	struct join_proc *last;
 	uint32_t max, ids;
 	uint64_t now_ns;  /* when the last process began or ended */
@@ -28,7 +28,7 @@ struct join_procs *join_procs_open(void)
 
 	if (!j)
 		return NULL;
-	keyed_open_of(&j->procs, struct join_proc, pid, PROCS_MAX);
+	hashmap_open_of(&j->procs, struct join_proc, pid, PROCS_MAX);
 	j->max = FIRST_MAX;
 	return j;
 }
@@ -39,8 +39,8 @@ void join_procs_close(struct join_procs *j)
 
 	if (!j)
 		return;
-	keyed_each(&j->procs, p) free(p->launches);
-	keyed_close(&j->procs);
+	hashmap_each(&j->procs, p) free(p->launches);
+	hashmap_close(&j->procs);
 	free(j);
 }
 
@@ -57,7 +57,7 @@ int join_procs_each(const struct join_procs *j, int (*each)(void *ctx, const str
 	const struct join_proc *p;
 	int err = 0;
 
-	keyed_each(&j->procs, p) err = err ? err : each(ctx, p);
+	hashmap_each(&j->procs, p) err = err ? err : each(ctx, p);
 	if (!err)
 		err = each(ctx, &(struct join_proc){ .heard = true, .launched = j->launched });
 	return err ? err : each(ctx, &(struct join_proc){ .asked = j->unheard });
@@ -84,7 +84,7 @@ uint64_t join_procs_unheard(const struct join_procs *j, uint32_t *first)
 	struct join_procs sum = { .unheard = j->unheard, .one_unheard = j->one_unheard };
 	const struct join_proc *p;
 
-	keyed_each(&j->procs, p) count_unheard(&sum, p);
+	hashmap_each(&j->procs, p) count_unheard(&sum, p);
 	*first = sum.one_unheard;
 	return sum.unheard;
 }
@@ -94,7 +94,7 @@ static void forget(struct join_procs *j, struct join_proc *p)
 	count_unheard(j, p);
 	count_missing(j, p);
 	free(p->launches);
-	keyed_remove(&j->procs, p);
+	hashmap_remove(&j->procs, p);
 }
 
 /* Forgets the processes that exited before a moment. */
@@ -102,7 +102,7 @@ static void forget_exited(struct join_procs *j, uint64_t before_ns)
 {
 	struct join_proc *p;
 
-	keyed_each(&j->procs, p) if (p->exited && p->exited_ns <= before_ns && !p->tail.pending)
+	hashmap_each(&j->procs, p) if (p->exited && p->exited_ns <= before_ns && !p->tail.pending)
 		forget(j, p);
 }
 
@@ -120,7 +120,7 @@ static void make_room(struct join_procs *j)
 	while (j->procs.n >= j->max / 2 && j->max < PROCS_MAX)
 		j->max *= 2;
 	if (j->procs.n >= j->max)
-		keyed_each(&j->procs, p) forget(j, p);
+		hashmap_each(&j->procs, p) forget(j, p);
 	j->last = NULL;
 }
 
@@ -131,11 +131,11 @@ struct join_proc *join_procs_get(struct join_procs *j, uint32_t pid)
 
 	if (j->last && j->last->pid == pid)
 		return j->last;
-	p = keyed_find(&j->procs, &pid);
+	p = hashmap_find(&j->procs, &pid);
 	if (!p) {
 		if (j->procs.n >= j->max)
 			make_room(j);
-		p = keyed_get(&j->procs, &pid, &made);
+		p = hashmap_get(&j->procs, &pid, &made);
 		if (!p)
 			return NULL;
 		p->id = ++j->ids;
@@ -222,7 +222,7 @@ struct join_proc *join_procs_due(struct join_procs *j, uint64_t now_ns, uint64_t
 {
 	struct join_proc *p;
 
-	keyed_each(&j->procs, p)
+	hashmap_each(&j->procs, p)
 	{
 		if (!p->tail.pending)
 			continue;
@@ -262,8 +262,8 @@ const struct join_launch *join_procs_launched(const struct join_proc *p, const s
 size_t join_procs_bytes(const struct join_procs *j)
 {
 	const struct join_proc *p;
-	size_t bytes = keyed_bytes(&j->procs);
+	size_t bytes = hashmap_bytes(&j->procs);
 
-	keyed_each(&j->procs, p) bytes += p->launches ? JOIN_LAUNCHES * sizeof(*p->launches) : 0;
+	hashmap_each(&j->procs, p) bytes += p->launches ? JOIN_LAUNCHES * sizeof(*p->launches) : 0;
 	return bytes;
 }

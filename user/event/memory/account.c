@@ -33,13 +33,13 @@ void account_open(struct account *a, uint32_t most, const struct account_ops *op
 
 	*a = (struct account){ .ops = ops ? ops : &none, .ctx = ctx };
 	live_init(&a->live, most);
-	keyed_open_of(&a->pids, struct pid_place, pid, PROCESSES_MAX);
+	hashmap_open_of(&a->pids, struct pid_place, pid, PROCESSES_MAX);
 }
 
 void account_close(struct account *a)
 {
 	live_free(&a->live);
-	keyed_close(&a->pids);
+	hashmap_close(&a->pids);
 	free(a->processes);
 }
 
@@ -59,7 +59,7 @@ enum account_where account_where(const struct live_entry *e)
 
 uint32_t account_process_find(const struct account *a, uint32_t pid)
 {
-	const struct pid_place *p = keyed_look(&a->pids, &pid);
+	const struct pid_place *p = hashmap_look(&a->pids, &pid);
 
 	return p ? p->at : UINT32_MAX;
 }
@@ -85,7 +85,7 @@ uint32_t account_process(struct account *a, const struct process *proc)
 		struct pid_place *new;
 
 		at = free_place(a);
-		new = at == UINT32_MAX ? NULL : keyed_get(&a->pids, &proc->pid, &(bool){ false });
+		new = at == UINT32_MAX ? NULL : hashmap_get(&a->pids, &proc->pid, &(bool){ false });
 		if (!new)
 			return UINT32_MAX;
 		a->processes[at] = (struct account_process){ .pid = proc->pid, .used = true };
@@ -106,10 +106,10 @@ uint32_t account_process(struct account *a, const struct process *proc)
 static void process_drop(struct account *a, uint32_t process)
 {
 	struct account_process *p = &a->processes[process];
-	struct pid_place *place = keyed_look(&a->pids, &p->pid);
+	struct pid_place *place = hashmap_look(&a->pids, &p->pid);
 
 	if (place)
-		keyed_remove(&a->pids, place);
+		hashmap_remove(&a->pids, place);
 	if (p->had || p->handles)
 		return;
 	p->used = false;

@@ -83,7 +83,7 @@ struct account {
 	struct live live;
 	struct account_process *processes;
 	uint32_t nprocesses;
-	struct keyed pids;
+	struct hashmap pids;
 	uint32_t free_process; /* where to look for a place first */
 	uint64_t bytes[ACCOUNT_WHERE_END], peak[ACCOUNT_WHERE_END]; /* of all processes */
 	/* the number of physical memory: handles are reused while the memory is still mapped */

@@ -2,7 +2,7 @@
 /* captures.c - see captures.h. */
 #include <stdlib.h>
 
-#include "../../util/table/keyed.h"
+#include "../../util/table/hashmap.h"
 #include "captures.h"
 
 #define SHARE 4
@@ -23,7 +23,7 @@ struct owner {
 };
 
 struct captures {
-	struct keyed nodes, owners;
+	struct hashmap nodes, owners;
 	uint64_t dropped;
 };
 
@@ -33,8 +33,8 @@ struct captures *captures_open(void)
 
 	if (!c)
 		return NULL;
-	keyed_open_of(&c->nodes, struct node, id, CAPTURES_MAX);
-	keyed_open_of(&c->owners, struct owner, pid, CAPTURES_MAX);
+	hashmap_open_of(&c->nodes, struct node, id, CAPTURES_MAX);
+	hashmap_open_of(&c->owners, struct owner, pid, CAPTURES_MAX);
 	return c;
 }
 
@@ -42,8 +42,8 @@ void captures_close(struct captures *c)
 {
 	if (!c)
 		return;
-	keyed_close(&c->nodes);
-	keyed_close(&c->owners);
+	hashmap_close(&c->nodes);
+	hashmap_close(&c->owners);
 	free(c);
 }
 
@@ -52,8 +52,8 @@ static void forget(struct captures *c, struct owner *o)
 	struct node *n;
 
 	for (bool any = o->n; any; any = false)
-		keyed_each(&c->nodes, n) if (n->pid == o->pid) keyed_remove(&c->nodes, n);
-	keyed_remove(&c->owners, o);
+		hashmap_each(&c->nodes, n) if (n->pid == o->pid) hashmap_remove(&c->nodes, n);
+	hashmap_remove(&c->owners, o);
 }
 
 /* Makes room: what its last records said of a process that has ended has been heard by then. */
@@ -61,7 +61,7 @@ static void forget_exited(struct captures *c)
 {
 	struct owner *o;
 
-	keyed_each(&c->owners, o) if (o->exited) forget(c, o);
+	hashmap_each(&c->owners, o) if (o->exited) forget(c, o);
 }
 
 static void learn(struct captures *c, const struct event *ev)
@@ -73,12 +73,12 @@ static void learn(struct captures *c, const struct event *ev)
 
 	if (c->nodes.n == CAPTURES_MAX)
 		forget_exited(c);
-	o = keyed_get(&c->owners, &r->w.h.pid, &made);
+	o = hashmap_get(&c->owners, &r->w.h.pid, &made);
 	if (!key.id)
 		return;
-	n = keyed_find(&c->nodes, &key);
+	n = hashmap_find(&c->nodes, &key);
 	if (!n && o && o->n < CAPTURES_MAX / SHARE) {
-		n = keyed_get(&c->nodes, &key, &made);
+		n = hashmap_get(&c->nodes, &key, &made);
 		o->n += !!n;
 	}
 	if (!n) {
@@ -106,7 +106,7 @@ bool captures_event(struct captures *c, const struct event *ev)
 		learn(c, ev);
 	if (h->kind != CT_EXIT && h->kind != CT_EXEC && h->kind != CT_PROCESS)
 		return false;
-	o = keyed_find(&c->owners, &h->pid);
+	o = hashmap_find(&c->owners, &h->pid);
 	if (!o)
 		return false;
 	/* its last kernels may still be on the way */
@@ -125,10 +125,10 @@ const struct capture *captures_find(const struct captures *c, uint32_t pid, uint
 					       .before = true };
 	const struct node *n;
 
-	if (!node || !keyed_find(&c->owners, &pid))
+	if (!node || !hashmap_find(&c->owners, &pid))
 		return NULL;
 	for (int i = 0; i < COPIES_MAX; i++) {
-		n = keyed_find(&c->nodes, &(struct node){ .pid = pid, .id = node });
+		n = hashmap_find(&c->nodes, &(struct node){ .pid = pid, .id = node });
 		if (!n)
 			break;
 		if (!n->origin)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../util/table/keyed.h"
+#include "../../util/table/hashmap.h"
 #include "collectives.h"
 #include "sequence.h"
 
@@ -25,7 +25,7 @@ struct owner {
 };
 
 struct collectives {
-	struct keyed communicators, owners;
+	struct hashmap communicators, owners;
 	communicator_fn ask;
 	void *ctx;
 };
@@ -36,10 +36,10 @@ struct collectives *collectives_open(communicator_fn ask, void *ctx)
 
 	if (!c)
 		return NULL;
-	keyed_open_of(&c->communicators, struct communicator, handle, COMMUNICATORS_MAX);
+	hashmap_open_of(&c->communicators, struct communicator, handle, COMMUNICATORS_MAX);
 	c->ask = ask;
 	c->ctx = ctx;
-	keyed_open_of(&c->owners, struct owner, pid, COMMUNICATORS_MAX);
+	hashmap_open_of(&c->owners, struct owner, pid, COMMUNICATORS_MAX);
 	return c;
 }
 
@@ -47,8 +47,8 @@ void collectives_close(struct collectives *c)
 {
 	if (!c)
 		return;
-	keyed_close(&c->communicators);
-	keyed_close(&c->owners);
+	hashmap_close(&c->communicators);
+	hashmap_close(&c->owners);
 	free(c);
 }
 
@@ -61,7 +61,7 @@ static struct communicator *find(const struct collectives *c, uint64_t pid, uint
 {
 	const struct communicator key = { .pid = pid, .handle = handle };
 
-	return handle ? keyed_find(&c->communicators, &key) : NULL;
+	return handle ? hashmap_find(&c->communicators, &key) : NULL;
 }
 
 /* The communicator, made if it is not there. NULL: its process, or all together, have too many. */
@@ -74,26 +74,26 @@ static struct communicator *get(struct collectives *c, uint32_t pid, uint64_t ha
 
 	if (m || !handle)
 		return m;
-	o = keyed_get(&c->owners, &pid, &made);
+	o = hashmap_get(&c->owners, &pid, &made);
 	if (o && o->n < COMMUNICATORS_MAX / SHARE)
-		m = keyed_get(&c->communicators, &key, &made);
+		m = hashmap_get(&c->communicators, &key, &made);
 	if (m) {
 		o->n++;
 		m->rank = m->ranks = CT_UNKNOWN;
 	} else if (o && !o->n) {
-		keyed_remove(&c->owners, o);
+		hashmap_remove(&c->owners, o);
 	}
 	return m;
 }
 
 static void drop(struct collectives *c, struct communicator *m)
 {
-	struct owner *o = keyed_find(&c->owners, &(uint32_t){ (uint32_t)m->pid });
+	struct owner *o = hashmap_find(&c->owners, &(uint32_t){ (uint32_t)m->pid });
 
 	INVARIANT(o && o->n);
 	if (!--o->n)
-		keyed_remove(&c->owners, o);
-	keyed_remove(&c->communicators, m);
+		hashmap_remove(&c->owners, o);
+	hashmap_remove(&c->communicators, m);
 }
 
 void collectives_forget(struct collectives *c, uint32_t pid)
@@ -101,9 +101,9 @@ void collectives_forget(struct collectives *c, uint32_t pid)
 	struct communicator *m;
 
 	/* most have none, and this is asked often */
-	if (!keyed_find(&c->owners, &pid))
+	if (!hashmap_find(&c->owners, &pid))
 		return;
-	keyed_each(&c->communicators, m)
+	hashmap_each(&c->communicators, m)
 	{
 		if (m->pid == pid)
 			drop(c, m);

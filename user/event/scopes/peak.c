@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../util/table/keyed.h"
+#include "../../util/table/hashmap.h"
 #include "peak.h"
 
 #define DEVICES_MAX 65536
@@ -14,7 +14,7 @@ struct device {
 };
 
 struct peaks {
-	struct keyed devices;
+	struct hashmap devices;
 };
 
 struct peaks *peaks_open(void)
@@ -22,7 +22,7 @@ struct peaks *peaks_open(void)
 	struct peaks *p = calloc(1, sizeof(*p));
 
 	if (p)
-		keyed_open_of(&p->devices, struct device, id, DEVICES_MAX);
+		hashmap_open_of(&p->devices, struct device, id, DEVICES_MAX);
 	return p;
 }
 
@@ -30,7 +30,7 @@ void peaks_close(struct peaks *p)
 {
 	if (!p)
 		return;
-	keyed_close(&p->devices);
+	hashmap_close(&p->devices);
 	free(p);
 }
 
@@ -42,7 +42,7 @@ void peaks_record(struct peaks *p, const struct ct_hdr *h)
 	if (h->kind != CT_DEVICE)
 		return;
 	key.id = r->id;
-	d = keyed_get(&p->devices, &key, &(bool){ false });
+	d = hashmap_get(&p->devices, &key, &(bool){ false });
 	if (!d)
 		return;
 	d->major = r->major;
@@ -62,7 +62,7 @@ double peaks_of(const struct peaks *p, uint32_t pid, uint32_t device, enum peak_
 #undef PEAK
 	};
 	struct device key = { .pid = pid, .id = device };
-	const struct device *d = keyed_find(&p->devices, &key);
+	const struct device *d = hashmap_find(&p->devices, &key);
 
 	for (size_t i = 0; d && i < ARRAY_LEN(rows); i++)
 		if (rows[i].major == d->major && rows[i].minor == d->minor)

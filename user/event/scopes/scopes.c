@@ -13,7 +13,7 @@
 
 #include "../../api/layers/symbol.h"
 #include "../../util/table/array.h"
-#include "../../util/table/keyed.h"
+#include "../../util/table/hashmap.h"
 #include "products/descriptors.h"
 #include "products/gemms.h"
 #include "group.h"
@@ -79,7 +79,7 @@ struct newest {
 struct scopes {
 	emit_fn out;
 	void *ctx;
-	struct keyed procs, threads, names, ranges, newest;
+	struct hashmap procs, threads, names, ranges, newest;
 	struct collectives *collectives;
 	struct descriptors *descriptors;
 	uint64_t dropped;
@@ -117,11 +117,11 @@ struct scopes *scopes_open(emit_fn out, communicator_fn ask, void *ctx)
 		return NULL;
 	s->out = out;
 	s->ctx = ctx;
-	keyed_open_of(&s->procs, struct proc, pid, PROCESSES_MAX);
-	keyed_open_of(&s->threads, struct thread, tid, THREADS_MAX);
-	keyed_open_of(&s->names, struct name, handle, NAMES_MAX);
-	keyed_open_of(&s->ranges, struct range, id, RANGES_MAX);
-	keyed_open_of(&s->newest, struct newest, tid, NEWEST_MAX);
+	hashmap_open_of(&s->procs, struct proc, pid, PROCESSES_MAX);
+	hashmap_open_of(&s->threads, struct thread, tid, THREADS_MAX);
+	hashmap_open_of(&s->names, struct name, handle, NAMES_MAX);
+	hashmap_open_of(&s->ranges, struct range, id, RANGES_MAX);
+	hashmap_open_of(&s->newest, struct newest, tid, NEWEST_MAX);
 	s->collectives = collectives_open(ask, ctx);
 	s->descriptors = descriptors_open();
 	if (s->collectives && s->descriptors)
@@ -137,14 +137,14 @@ static void make_room(struct scopes *s)
 {
 	struct proc *p;
 
-	keyed_each(&s->procs, p)
+	hashmap_each(&s->procs, p)
 	{
 		if (p->names || p->ranges || p->newest || p->bytes)
 			continue;
 		/* ids are not given twice; after half of the numbers they may be */
 		if (p->next_id > s->floor)
 			s->floor = p->next_id < UINT32_MAX / 2 ? p->next_id : 0;
-		keyed_remove(&s->procs, p);
+		hashmap_remove(&s->procs, p);
 	}
 }
 
@@ -154,9 +154,9 @@ static struct proc *proc_of(struct scopes *s, uint32_t pid)
 	struct proc *p;
 	bool made;
 
-	if (s->procs.n == PROCESSES_MAX && !keyed_find(&s->procs, &pid))
+	if (s->procs.n == PROCESSES_MAX && !hashmap_find(&s->procs, &pid))
 		make_room(s);
-	p = keyed_get(&s->procs, &pid, &made);
+	p = hashmap_get(&s->procs, &pid, &made);
 	if (p && made)
 		p->next_id = s->floor;
 	return p;
@@ -182,7 +182,7 @@ static struct ct_scope *hold(struct scopes *s, const struct ct_scope *r)
 
 static void let_go(struct scopes *s, struct ct_scope *r)
 {
-	struct proc *p = keyed_find(&s->procs, &r->h.pid);
+	struct proc *p = hashmap_find(&s->procs, &r->h.pid);
 	size_t bytes = r->h.size + OPEN_BYTES;
 
 	INVARIANT(p && p->bytes >= bytes && s->bytes >= bytes);
@@ -209,7 +209,7 @@ static struct group *make_group(struct scopes *s, struct thread *t)
 
 static void free_group(struct scopes *s, struct thread *t)
 {
-	struct proc *p = keyed_find(&s->procs, &t->pid);
+	struct proc *p = hashmap_find(&s->procs, &t->pid);
 	size_t bytes = sizeof(*t->group) + OPEN_BYTES;
 
 	if (!t->group)
@@ -223,7 +223,7 @@ static void free_group(struct scopes *s, struct thread *t)
 
 static void free_payload(struct scopes *s, struct thread *t)
 {
-	struct proc *p = keyed_find(&s->procs, &t->pid);
+	struct proc *p = hashmap_find(&s->procs, &t->pid);
 	size_t bytes;
 
 	if (!t->payload)
@@ -243,7 +243,7 @@ static void free_thread(struct scopes *s, struct thread *t)
 	for (uint32_t i = 0; i < t->n; i++)
 		let_go(s, t->open[i].rec);
 	free(t->open);
-	keyed_remove(&s->threads, t);
+	hashmap_remove(&s->threads, t);
 }
 
 static void drop_empty(struct scopes *s, struct thread *t)
@@ -255,23 +255,23 @@ static void drop_empty(struct scopes *s, struct thread *t)
 static void free_name(struct scopes *s, struct name *n)
 {
 	free(n->text);
-	keyed_remove(&s->names, n);
+	hashmap_remove(&s->names, n);
 }
 
 static void free_range(struct scopes *s, struct range *r)
 {
 	let_go(s, r->rec);
-	keyed_remove(&s->ranges, r);
+	hashmap_remove(&s->ranges, r);
 }
 
 static void forget_newest(struct scopes *s, struct proc *p)
 {
 	struct newest *n;
 
-	keyed_each(&s->newest, n)
+	hashmap_each(&s->newest, n)
 	{
 		if (n->pid == p->pid)
-			keyed_remove(&s->newest, n);
+			hashmap_remove(&s->newest, n);
 	}
 	p->newest = 0;
 }
@@ -284,14 +284,14 @@ void scopes_close(struct scopes *s)
 
 	if (!s)
 		return;
-	keyed_each(&s->threads, t) free_thread(s, t);
-	keyed_each(&s->names, n) free_name(s, n);
-	keyed_each(&s->ranges, r) free_range(s, r);
-	keyed_close(&s->procs);
-	keyed_close(&s->threads);
-	keyed_close(&s->names);
-	keyed_close(&s->ranges);
-	keyed_close(&s->newest);
+	hashmap_each(&s->threads, t) free_thread(s, t);
+	hashmap_each(&s->names, n) free_name(s, n);
+	hashmap_each(&s->ranges, r) free_range(s, r);
+	hashmap_close(&s->procs);
+	hashmap_close(&s->threads);
+	hashmap_close(&s->names);
+	hashmap_close(&s->ranges);
+	hashmap_close(&s->newest);
 	collectives_close(s->collectives);
 	descriptors_close(s->descriptors);
 	free(s);
@@ -440,7 +440,7 @@ static const char *name_of(const struct scopes *s, uint32_t pid, uint32_t what, 
 			   uint64_t handle)
 {
 	struct name key = { .pid = pid, .what = what, .domain = domain, .handle = handle };
-	const struct name *n = keyed_find(&s->names, &key);
+	const struct name *n = hashmap_find(&s->names, &key);
 
 	return n ? n->text : NULL;
 }
@@ -458,9 +458,9 @@ static int learn(struct scopes *s, uint32_t pid, uint32_t what, uint64_t handle,
 		key.domain = 0;
 	if (!said->known || (!handle && what != API_LAYER_CATEGORY))
 		return 0;
-	n = keyed_find(&s->names, &key);
+	n = hashmap_find(&s->names, &key);
 	if (!n && p && p->names < NAMES_MAX / SHARE)
-		n = keyed_get(&s->names, &key, &made);
+		n = hashmap_get(&s->names, &key, &made);
 	if (!n) {
 		s->dropped++;
 		return 0;
@@ -468,7 +468,7 @@ static int learn(struct scopes *s, uint32_t pid, uint32_t what, uint64_t handle,
 	text = strdup(said->text);
 	if (!text) {
 		if (!n->text)
-			keyed_remove(&s->names, n);
+			hashmap_remove(&s->names, n);
 		return -ENOMEM;
 	}
 	p->names += !n->text;
@@ -481,8 +481,8 @@ static struct thread *thread_of(struct scopes *s, const struct ct_hdr *h, bool m
 {
 	struct thread key = { .pid = h->pid, .tid = h->tid };
 
-	return make ? keyed_get(&s->threads, &key, &(bool){ false })
-		    : keyed_find(&s->threads, &key);
+	return make ? hashmap_get(&s->threads, &key, &(bool){ false })
+		    : hashmap_find(&s->threads, &key);
 }
 
 /* What the payload of the thread's next event says. */
@@ -679,9 +679,9 @@ static void follow(struct scopes *s, const struct ct_hdr *h, struct thread *t, u
 	if (!serial)
 		return;
 	p = proc_of(s, h->pid);
-	if (p && p->newest == NEWEST_MAX / SHARE && !keyed_find(&s->newest, &key))
+	if (p && p->newest == NEWEST_MAX / SHARE && !hashmap_find(&s->newest, &key))
 		forget_newest(s, p);
-	n = p ? keyed_get(&s->newest, &key, &made) : NULL;
+	n = p ? hashmap_get(&s->newest, &key, &made) : NULL;
 	/* a thread that has this number anew begins with 1 */
 	if (!n || (serial != n->serial + 1 && serial != 1)) {
 		collectives_forget(s->collectives, h->pid);
@@ -847,7 +847,7 @@ static int pop(struct scopes *s, const struct ct_call *c, uint32_t serial)
 
 static void drop_range(struct scopes *s, struct range *r)
 {
-	struct proc *p = keyed_find(&s->procs, &(uint32_t){ (uint32_t)r->pid });
+	struct proc *p = hashmap_find(&s->procs, &(uint32_t){ (uint32_t)r->pid });
 
 	INVARIANT(p && p->ranges);
 	p->ranges--;
@@ -874,7 +874,7 @@ static int start(struct scopes *s, const struct ct_call *c)
 	if (!key.id)
 		return instant(s, rec);
 	/* the program gives the same number again: the first range has ended */
-	r = keyed_find(&s->ranges, &key);
+	r = hashmap_find(&s->ranges, &key);
 	if (r) {
 		err = end_scope(s, r->rec, c->h.start_ns, CT_SCOPE_UNFINISHED);
 		drop_range(s, r);
@@ -882,7 +882,7 @@ static int start(struct scopes *s, const struct ct_call *c)
 	rec = hold(s, rec);
 	p = proc_of(s, c->h.pid);
 	r = rec && p && p->ranges < RANGES_MAX / SHARE
-		    ? keyed_get(&s->ranges, &key, &(bool){ false })
+		    ? hashmap_get(&s->ranges, &key, &(bool){ false })
 		    : NULL;
 	if (!r) {
 		s->dropped++;
@@ -903,7 +903,7 @@ static int stop(struct scopes *s, const struct ct_call *c)
 
 	hear(c, &said);
 	key.id = said.id;
-	r = keyed_find(&s->ranges, &key);
+	r = hashmap_find(&s->ranges, &key);
 	if (!r)
 		return 0;
 	err = end_scope(s, r->rec, c->h.start_ns, 0);
@@ -964,7 +964,7 @@ static int end_threads(struct scopes *s, uint32_t pid, uint64_t ns)
 	struct thread *t;
 	int err = 0;
 
-	keyed_each(&s->threads, t)
+	hashmap_each(&s->threads, t)
 	{
 		if (t->pid != pid && pid)
 			continue;
@@ -980,7 +980,7 @@ static int end_ranges(struct scopes *s, uint32_t pid, uint64_t ns)
 	struct range *r;
 	int err = 0;
 
-	keyed_each(&s->ranges, r)
+	hashmap_each(&s->ranges, r)
 	{
 		if (r->pid != pid && pid)
 			continue;
@@ -995,7 +995,7 @@ static void forget_names(struct scopes *s, struct proc *p)
 {
 	struct name *n;
 
-	keyed_each(&s->names, n)
+	hashmap_each(&s->names, n)
 	{
 		if (n->pid == p->pid)
 			free_name(s, n);
@@ -1007,7 +1007,7 @@ static void forget_names(struct scopes *s, struct proc *p)
  * short processes would take the time of all others. */
 static int over(struct scopes *s, uint32_t pid, uint64_t ns)
 {
-	struct proc *p = keyed_find(&s->procs, &pid);
+	struct proc *p = hashmap_find(&s->procs, &pid);
 	int err = 0;
 
 	descriptors_forget(s->descriptors, pid);
@@ -1040,7 +1040,7 @@ const struct ct_hdr *scopes_around(struct scopes *s, const struct ct_hdr *h)
 	if (word >> 32 == CT_SCOPE_BY_ID)
 		return h;
 	id = (uint32_t)word ? CT_SCOPE_UNKNOWN : CT_SCOPE_NONE;
-	t = id == CT_SCOPE_NONE ? NULL : keyed_find(&s->threads, &key);
+	t = id == CT_SCOPE_NONE ? NULL : hashmap_find(&s->threads, &key);
 	for (uint32_t i = t ? t->n : 0; i && id == CT_SCOPE_UNKNOWN; i--)
 		if (t->open[i - 1].serial == (uint32_t)word)
 			id = t->open[i - 1].rec->id;

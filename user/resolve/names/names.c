@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "../../util/msg.h"
-#include "../../util/table/keyed.h"
+#include "../../util/table/hashmap.h"
 #include "handles.h"
 #include "nested_launches.h"
 #include "names.h"
@@ -42,7 +42,7 @@ struct names_process {
 	uint64_t start_boottime_ns; /* 0: not known */
 	uint64_t exited_ns;	    /* 0: it has not ended */
 	struct handles *handles;
-	struct keyed reported; /* of struct reported */
+	struct hashmap reported; /* of struct reported */
 	uint32_t taught;
 };
 
@@ -89,8 +89,8 @@ static void clear_reported(struct names *n, struct names_process *p)
 {
 	struct reported *t;
 
-	keyed_each(&p->reported, t) pool_put(n->pool, t->name);
-	keyed_close(&p->reported);
+	hashmap_each(&p->reported, t) pool_put(n->pool, t->name);
+	hashmap_close(&p->reported);
 }
 
 static void proc_free(struct names *n, struct names_process *p)
@@ -141,7 +141,7 @@ static struct names_process *proc_get(struct names *n, uint32_t pid)
 		return NULL;
 	}
 	p->pid = pid;
-	keyed_open_of(&p->reported, struct reported, handle, REPORTED_MAX);
+	hashmap_open_of(&p->reported, struct reported, handle, REPORTED_MAX);
 	n->last = p;
 	return p;
 }
@@ -212,7 +212,7 @@ static int take_all_back(struct names *n, struct names_process *p, uint64_t at_n
 	struct reported *t;
 	int err = 0;
 
-	keyed_each(&p->reported, t)
+	hashmap_each(&p->reported, t)
 	{
 		err = take_back(n, p, t, at_ns);
 		if (err)
@@ -225,7 +225,7 @@ static int take_all_back(struct names *n, struct names_process *p, uint64_t at_n
 static struct reported *reported_get(struct names *n, struct names_process *p, uint64_t handle,
 				     uint64_t at_ns, int *err)
 {
-	struct reported *t = keyed_find(&p->reported, &handle);
+	struct reported *t = hashmap_find(&p->reported, &handle);
 
 	*err = 0;
 	if (t)
@@ -234,7 +234,7 @@ static struct reported *reported_get(struct names *n, struct names_process *p, u
 		*err = take_all_back(n, p, at_ns);
 		clear_reported(n, p);
 	}
-	t = keyed_get(&p->reported, &handle, &(bool){ false });
+	t = hashmap_get(&p->reported, &handle, &(bool){ false });
 	if (!t)
 		*err = -ENOMEM;
 	return t;
@@ -246,7 +246,7 @@ static int check_reported(struct names *n, struct names_process *p, uint64_t at_
 	struct reported *t;
 	int err = 0;
 
-	keyed_each(&p->reported, t)
+	hashmap_each(&p->reported, t)
 	{
 		const struct handle *h = t->name ? handles_find(p->handles, t->handle) : NULL;
 
@@ -264,7 +264,7 @@ static int check_reported(struct names *n, struct names_process *p, uint64_t at_
  * name. */
 static int learn(struct names *n, struct names_process *p, struct handle *h)
 {
-	struct reported *t = keyed_find(&p->reported, &h->handle);
+	struct reported *t = hashmap_find(&p->reported, &h->handle);
 	int err = 0, e;
 
 	if (t && t->name != h->name)

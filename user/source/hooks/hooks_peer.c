@@ -52,7 +52,7 @@ struct hooks_peer {
 	int reads;	    /* HOOKS_READ that have not been answered */
 	uint32_t read_last; /* the newest of their numbers */
 	struct hooks_life life;
-	struct hooks_muted_told told;
+	struct hooks_muted_sent told;
 	char msg[MEET_MSG_MAX];
 	size_t size;
 };
@@ -357,7 +357,7 @@ void hooks_peer_mute(struct hooks_peer *p, int number)
 		put_mute(p, number);
 }
 
-struct hooks_muted_told *hooks_peer_told(struct hooks_peer *p)
+struct hooks_muted_sent *hooks_peer_sent(struct hooks_peer *p)
 {
 	return &p->told;
 }

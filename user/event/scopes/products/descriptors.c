@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../util/table/keyed.h"
+#include "../../../util/table/hashmap.h"
 #include "descriptors.h"
 #include "gemms.h"
 
@@ -77,7 +77,7 @@ struct count {
 };
 
 struct descriptors {
-	struct keyed table, counts;
+	struct hashmap table, counts;
 	uint64_t dropped;
 };
 
@@ -87,8 +87,8 @@ struct descriptors *descriptors_open(void)
 
 	if (!d)
 		return NULL;
-	keyed_open_of(&d->table, struct descriptor, handle, DESCRIPTORS_MAX);
-	keyed_open_of(&d->counts, struct count, pid, DESCRIPTORS_MAX);
+	hashmap_open_of(&d->table, struct descriptor, handle, DESCRIPTORS_MAX);
+	hashmap_open_of(&d->counts, struct count, pid, DESCRIPTORS_MAX);
 	return d;
 }
 
@@ -96,8 +96,8 @@ void descriptors_close(struct descriptors *d)
 {
 	if (!d)
 		return;
-	keyed_close(&d->table);
-	keyed_close(&d->counts);
+	hashmap_close(&d->table);
+	hashmap_close(&d->counts);
 	free(d);
 }
 
@@ -118,7 +118,7 @@ static struct descriptor *find(struct descriptors *d, uint32_t pid, uint64_t han
 {
 	struct descriptor key = { .pid = pid, .handle = handle };
 
-	return keyed_find(&d->table, &key);
+	return hashmap_find(&d->table, &key);
 }
 
 /* It is described anew: the program may have made another one at its address. */
@@ -134,13 +134,14 @@ static void clear(struct descriptor *r)
 /* NULL: there is no room. Valid until the next call. */
 static struct descriptor *get(struct descriptors *d, uint32_t pid, uint64_t handle)
 {
-	struct descriptor key = { .pid = pid, .handle = handle }, *r = keyed_find(&d->table, &key);
-	struct count *c = r ? NULL : keyed_get(&d->counts, &pid, &(bool){ false });
+	struct descriptor key = { .pid = pid, .handle = handle },
+			  *r = hashmap_find(&d->table, &key);
+	struct count *c = r ? NULL : hashmap_get(&d->counts, &pid, &(bool){ false });
 
 	if (r)
 		return r;
 	if (c && c->n < DESCRIPTORS_MAX / SHARE)
-		r = keyed_get(&d->table, &key, &(bool){ false });
+		r = hashmap_get(&d->table, &key, &(bool){ false });
 	if (!r) {
 		d->dropped++;
 		return NULL;
@@ -153,34 +154,34 @@ static struct descriptor *get(struct descriptors *d, uint32_t pid, uint64_t hand
 static void forget(struct descriptors *d, uint32_t pid, uint64_t handle)
 {
 	struct descriptor *r = find(d, pid, handle);
-	struct count *c = keyed_find(&d->counts, &pid);
+	struct count *c = hashmap_find(&d->counts, &pid);
 
 	if (!r)
 		return;
-	keyed_remove(&d->table, r);
+	hashmap_remove(&d->table, r);
 	if (c && !--c->n)
-		keyed_remove(&d->counts, c);
+		hashmap_remove(&d->counts, c);
 }
 
 void descriptors_lost(struct descriptors *d)
 {
-	keyed_clear(&d->table);
-	keyed_clear(&d->counts);
+	hashmap_clear(&d->table);
+	hashmap_clear(&d->counts);
 }
 
 void descriptors_forget(struct descriptors *d, uint32_t pid)
 {
-	struct count *c = keyed_find(&d->counts, &pid);
+	struct count *c = hashmap_find(&d->counts, &pid);
 	struct descriptor *r;
 
 	if (!c)
 		return;
-	keyed_each(&d->table, r)
+	hashmap_each(&d->table, r)
 	{
 		if (r->pid == pid)
-			keyed_remove(&d->table, r);
+			hashmap_remove(&d->table, r);
 	}
-	keyed_remove(&d->counts, c);
+	hashmap_remove(&d->counts, c);
 }
 
 /* ---- what a call says ---- */
