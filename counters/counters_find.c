@@ -130,7 +130,6 @@ const char *cupti_find(struct cupti_found *f, const char *path, int cuda_major)
 	if (!*why_text)
 		snprintf(why_text, sizeof(why_text),
 			 "libcupti was not found; it comes with the CUDA toolkit, or with pip "
-			 "install "
-			 "nvidia-cuda-cupti: name it with --cupti PATH");
+			 "install nvidia-cuda-cupti: name it with --cupti PATH");
 	return why_text;
 }

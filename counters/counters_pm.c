@@ -74,8 +74,7 @@ static const char *why_not(const char *what, int err)
 	case CUPTI_PRIVILEGES:
 	case CUPTI_VIRTUALIZED_PRIVILEGES:
 		return "the driver lets only administrators profile: run as root, or load the "
-		       "module with "
-		       "NVreg_RestrictProfilingToAdminUsers=0";
+		       "module with NVreg_RestrictProfilingToAdminUsers=0";
 	case CUPTI_VIRTUALIZED:
 		return "it is a virtual GPU without profiling: let the host enable it for the vGPU";
 	case CUPTI_CONFIDENTIAL:
@@ -236,8 +235,7 @@ static bool choose_all(struct device *d, struct pm *p)
 		} else if (w->asked && passes) {
 			send_text(COUNTERS_ERROR,
 				  "--metrics: with '%s' the list needs %zu passes on %s, and "
-				  "samples have one: leave it "
-				  "out, or ask for it alone",
+				  "samples have one: leave it out, or ask for it alone",
 				  w->name, passes, p->chip);
 			return false;
 		} else if (!w->row) {
@@ -494,8 +492,7 @@ static int64_t offset_of(struct pm *p, const struct device *d, uint64_t at)
 		if (offset == (int64_t)(at - now))
 			send_text(COUNTERS_WARN,
 				  "GPU %u: CUPTI's sample times are on no clock of this machine: "
-				  "samples carry the time "
-				  "when they were read",
+				  "samples carry the time when they were read",
 				  d->index);
 		else
 			send_text(
@@ -615,8 +612,7 @@ static void restart(struct device *d)
 	if (!p->restarts++)
 		send_text(COUNTERS_WARN,
 			  "GPU %u: samples were lost, the hardware's buffer was full: give a "
-			  "longer --interval, or fewer "
-			  "--metrics",
+			  "longer --interval, or fewer --metrics",
 			  d->index);
 }
 

@@ -12,9 +12,9 @@ static char forged_dir[] = "/tmp/test_known.XXXXXX"; /* where it is */
 static inline bool forged_build(void)
 {
 	return mkdtemp(forged_dir) &&
-	       !system(text("cc -O1 -w -o %s/forged tests/unit/prog/forged.c && cd %s && "
-			    "sed -i 's/Z1QQQQQQ/Z1\\x1b[2J~~/g' forged && "
-			    "cp forged libcuda.so.580.1 && strip -o forged-stripped forged",
+	       !system(text("cc -O1 -w -o %s/forged tests/unit/prog/forged.c && cd %s && sed -i "
+			    "'s/Z1QQQQQQ/Z1\\x1b[2J~~/g' forged && cp forged libcuda.so.580.1 && "
+			    "strip -o forged-stripped forged",
 			    forged_dir, forged_dir));
 }
 

@@ -261,9 +261,9 @@ static void test_lines(void)
 		   ">          reason 2\n"
 		   "> other    2.0 KiB\n"
 		   "{\"yes\":true,\"no\":false,\"tiny\":255,\"small\":65535,\"word\":4000000000,"
-		   "\"nothing\":0,\"many\":9223372036854775808,\"below\":-1,"
-		   "\"far\":-9223372036854775808,\"share\":0.25,\"name\":\"a\\u001b[b\","
-		   "\"none\":null,\"within\":\"chars\",\"other\":2048}\n"
+		   "\"nothing\":0,\"many\":9223372036854775808,\"below\":-1,\"far\":-"
+		   "9223372036854775808,\"share\":0.25,\"name\":\"a\\u001b[b\",\"none\":null,"
+		   "\"within\":\"chars\",\"other\":2048}\n"
 		   "tiny,absent,below,within\n"
 		   "255,,-1,\"chars\"\n",
 		   got ? got : "(no file)");

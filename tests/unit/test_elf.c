@@ -1004,11 +1004,9 @@ static void test_linked(void)
 {
 	static const char *const make =
 		"cd %s && echo 'int cudaMalloc(void **, long); int main(void) { void *p; return "
-		"cudaMalloc(&p, 1); }' > a.c && "
-		"cc a.c -o static -L/usr/local/cuda/lib64 -lcudart_static -ldl -lrt -lpthread "
-		"2>err && "
-		"cc a.c -o shared -L/usr/local/cuda/lib64 -lcudart 2>err && strip -o stripped "
-		"static";
+		"cudaMalloc(&p, 1); }' > a.c && cc a.c -o static -L/usr/local/cuda/lib64 "
+		"-lcudart_static -ldl -lrt -lpthread 2>err && cc a.c -o shared "
+		"-L/usr/local/cuda/lib64 -lcudart 2>err && strip -o stripped static";
 	char dir[] = "/tmp/test_elf.XXXXXX", cmd[1024], path[64];
 	struct elf_scan s;
 

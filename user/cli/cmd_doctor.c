@@ -127,8 +127,8 @@ static const char session_returns[] =
 	"(SIGILL): use --no-return for such a program";
 static const char other_returns[] =
 	"CUDA called by a coroutine, or in a signal's handler on an alternate stack, inside a "
-	"traced call can end its program (SIGILL): "
-	"use --no-return for such a program, or Linux 6.13 or newer";
+	"traced call can end its program (SIGILL): use --no-return for such a program, or Linux "
+	"6.13 or newer";
 
 TABLE_SAY(show_returns, struct machine, m,
 	  m->kind <= ATTACH_NONE      ? NULL

@@ -75,9 +75,8 @@ static int cmd_stat_check(const struct opts_line *l)
 		{ o->source == REQUEST_SOURCE_CUPTI, how->by == BOOK_BY_CGROUP,
 		  "--source=cupti knows no cgroups: leave out --by cgroup" },
 		{ book_scopes(how->by) != 0, o->source == REQUEST_SOURCE_CUPTI && !o->replay,
-		  "--by " SCOPES
-		  " need the layers, which are recorded by probes or hooks: leave out "
-		  "--source=cupti" },
+		  "--by " SCOPES " need the layers, which are recorded by probes or hooks: leave "
+		  "out --source=cupti" },
 		{ book_scopes(how->by) != 0, o->no_return,
 		  "--no-return sees no returns, and --by " SCOPES
 		  " need them: give one of the two" },

@@ -69,8 +69,7 @@ void doctor_features(struct out *out, struct json *json, const struct doctor_fac
 {
 	const char *names = "only with --source=hooks";
 	static const char no_driver[] =
-		"no: NVIDIA's driver is not loaded here: use a machine with "
-		"a GPU, or load it";
+		"no: NVIDIA's driver is not loaded here: use a machine with a GPU, or load it";
 	const char *no_probes = without_probes(f);
 	char text[64];
 	bool driver = host_driver(text, sizeof(text));
@@ -84,9 +83,9 @@ void doctor_features(struct out *out, struct json *json, const struct doctor_fac
 		{ "--gpu", driver ? "yes, where the program or CUDA's toolkit has a libcupti; else "
 				    "give --cupti PATH"
 				  : no_driver },
-		{ "--counters", driver ? "yes, as far as the driver allows: 'cudatrace counters -d "
-					 "1' tries it"
-				       : no_driver },
+		{ "--counters",
+		  driver ? "yes, as far as the driver allows: 'cudatrace counters -d 1' tries it"
+			 : no_driver },
 	};
 	struct table t = TABLE_OF(columns, 0, NULL);
 

@@ -178,10 +178,9 @@ int compare_by_step(struct saved *s, const struct judge_expr *metric, double ste
 	for (size_t i = 0; i < s->nruns && !err; i++) {
 		by[i] = row ? row->values[i * SAVED_FIELD_END + metric->field] : metric ? 0 : steps;
 		if (!(by[i] > 0)) {
-			msg_error(
-				"--step: run %zu of %s has none of it: give another METRIC, or the "
-				"number of steps",
-				i + 1, s->path);
+			msg_error("--step: run %zu of %s has none of it: give another METRIC, or "
+				  "the number of steps",
+				  i + 1, s->path);
 			err = -EINVAL;
 		}
 	}

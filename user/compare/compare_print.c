@@ -289,10 +289,8 @@ static void how_tested(struct out *o, const struct compare *c)
 	if (c->no_verdict)
 		out_fmt(o,
 			"One run on each side: what differs may be noise, so there is no verdict. "
-			"One "
-			"needs %d runs or more on each side ('cudatrace stat --runs %d --save FILE "
-			"-- "
-			"CMD'), or --fail-if.\n",
+			"One needs %d runs or more on each side ('cudatrace stat --runs %d --save "
+			"FILE -- CMD'), or --fail-if.\n",
 			JUDGE_RUNS_MIN, JUDGE_RUNS_MIN);
 	else if (c->results.tested)
 		out_fmt(o,
@@ -543,8 +541,7 @@ static void junit(struct out *o, const struct compare *c, size_t n, const struct
 	}
 	out_fmt(o,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"cudatrace "
-		"compare\" tests=\"%zu\" failures=\"%zu\" "
-		"errors=\"%zu\">\n",
+		"compare\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\">\n",
 		tests, failed, unknown);
 	for (size_t i = 0; i < n; i++) {
 		size_t ntests = c[i].no_verdict ? 0 : nexprs;

@@ -139,8 +139,7 @@ static int parse_field(struct judge_expr *e, const char *name, size_t len, char 
 
 	if (f < 0)
 		return BAD("'%s': '%.*s' is nothing that calls have; calls, failed, time, avg, "
-			   "median, p90, p99, min, max, stddev, bytes, "
-			   "occupancy or bandwidth",
+			   "median, p90, p99, min, max, stddev, bytes, occupancy or bandwidth",
 			   e->text, (int)(len < 40 ? len : 40), name);
 	e->field = (enum saved_field)f;
 	e->unit = saved_field_unit(e->field);
@@ -205,8 +204,7 @@ static int parse_metric(struct judge_expr *e, char *metric, char *msg, size_t si
 		return -EINVAL;
 	if (!*metric && e->field == SAVED_BYTES && e->sections != 1 << SAVED_COPIES)
 		return BAD("'%s': bytes of calls that copy, allocate and free have no sum; say "
-			   "which, as in 'traffic(HtoD).bytes' or "
-			   "'cudaMalloc.bytes'",
+			   "which, as in 'traffic(HtoD).bytes' or 'cudaMalloc.bytes'",
 			   e->text);
 	e->name = strdup(metric);
 	return e->name ? 0 : BAD("'%s': no memory", e->text);

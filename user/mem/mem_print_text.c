@@ -369,8 +369,8 @@ static void notes(struct out *o, const struct ledger *l)
 			mem_process_text(o, l, i);
 			out_fmt(o,
 				": %llu allocations failed for want of memory, %llu for another "
-				"reason; %llu frees failed; %llu "
-				"addresses came again without a free that was seen\n",
+				"reason; %llu frees failed; %llu addresses came again without a "
+				"free that was seen\n",
 				ull(p->oom_n), ull(p->failed_n), ull(p->failed_frees_n),
 				ull(p->unfreed_n));
 		}

@@ -213,8 +213,7 @@ int mem_viz_write(struct mem_viz *v, const struct ledger *l, struct out *o,
 			mem_viz_ends(v, l, i);
 	if (!v->peak)
 		msg_warn("memory-viz: no program reported blocks of PyTorch's allocator: the file "
-			 "is "
-			 "empty");
+			 "is empty");
 	settle_devices(v, l);
 	viz_state_arrange(&v->state, &v->history);
 	if (v->peak)

@@ -247,8 +247,8 @@ static void put_unseen(struct out *o, const struct nccl_group *g, bool merged)
 	out_str(o, "  ");
 	put_ranks(o, &all, is_unseen, NULL);
 	out_str(o, merged ? " not been seen: in none of the files\n"
-			  : " not been seen on this machine (stuck --merge puts the "
-			    "answers of several machines together)\n");
+			  : " not been seen on this machine (stuck --merge puts the answers of "
+			    "several machines together)\n");
 }
 
 static void put_group(struct out *o, const struct nccl_job *j, const struct nccl_group *g,
@@ -301,8 +301,8 @@ int nccl_job_print(const struct nccl_job *j, struct out *o)
 		if (!g.still && j->merged) {
 			out_fmt(o,
 				"communicator 0x%" PRIx64
-				": its ranks cannot be compared: they went "
-				"on between the looks, or do not agree how many they are\n",
+				": its ranks cannot be compared: they went on between the looks, "
+				"or do not agree how many they are\n",
 				g.members[0].hash);
 			put_unseen(o, &g, true);
 			shown++;

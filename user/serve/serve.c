@@ -199,8 +199,8 @@ static void on_root(void *ctx, struct evhttp_request *req, const char *accept)
 	(void)ctx, (void)accept;
 	serve_http_answer(
 		req, HTTP_OK, "text/html; charset=utf-8",
-		"<!doctype html><title>cudatrace</title><p><a href=\"/metrics\">/metrics</a> "
-		"<a href=\"/healthz\">/healthz</a> <a href=\"/readyz\">/readyz</a>\n");
+		"<!doctype html><title>cudatrace</title><p><a href=\"/metrics\">/metrics</a> <a "
+		"href=\"/healthz\">/healthz</a> <a href=\"/readyz\">/readyz</a>\n");
 }
 
 static const struct serve_page pages[] = {

@@ -355,10 +355,10 @@ static int take_part(struct reading *r, const char *key)
 		return take_tls(r);
 	if (users)
 		return take_users(r);
-	return wrong(r->why,
-		     "%s:%lu: '%.100s' is not known; there are tls_server_config and "
-		     "basic_auth_users",
-		     r->path, line_of(r), key);
+	return wrong(
+		r->why,
+		"%s:%lu: '%.100s' is not known; there are tls_server_config and basic_auth_users",
+		r->path, line_of(r), key);
 }
 
 /* From the stream's beginning to the end of the one document. */
@@ -370,17 +370,17 @@ static int take_all(struct reading *r)
 	if (!err)
 		err = web_config_next(r);
 	if (!err && r->event.type != YAML_DOCUMENT_START_EVENT)
-		return wrong(r->why,
-			     "%s: is empty; it has to have tls_server_config, "
-			     "basic_auth_users, or both",
-			     r->path);
+		return wrong(
+			r->why,
+			"%s: is empty; it has to have tls_server_config, basic_auth_users, or both",
+			r->path);
 	if (!err)
 		err = begins(r, "the file");
 	if (err == 1)
-		return wrong(r->why,
-			     "%s: is empty; it has to have tls_server_config, "
-			     "basic_auth_users, or both",
-			     r->path);
+		return wrong(
+			r->why,
+			"%s: is empty; it has to have tls_server_config, basic_auth_users, or both",
+			r->path);
 	while (!err && (err = web_config_key_of(r, "the file", &key)) > 0) {
 		err = take_part(r, key);
 		free(key);
@@ -392,10 +392,10 @@ static int take_all(struct reading *r)
 	if (!err && r->event.type != YAML_STREAM_END_EVENT)
 		return wrong(r->why, "%s:%lu: a second document", r->path, line_of(r));
 	if (!err && !r->to->tls && !r->to->nusers)
-		return wrong(r->why,
-			     "%s: is empty; it has to have tls_server_config, "
-			     "basic_auth_users, or both",
-			     r->path);
+		return wrong(
+			r->why,
+			"%s: is empty; it has to have tls_server_config, basic_auth_users, or both",
+			r->path);
 	return err;
 }
 

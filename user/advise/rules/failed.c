@@ -65,10 +65,7 @@ static void failed_end(void *state, struct advice *a, struct advise_process *pro
 	if (most->func < api_nfuncs) {
 		error = api_error_name(most->func, (int32_t)most->handle);
 		rule_say(&f->evidence, ", most often %s with %s (%llu), %llu %s",
-			 api_funcs[most->func].name,
-			 error ? error
-			       : "an error of no known "
-				 "name",
+			 api_funcs[most->func].name, error ? error : "an error of no known name",
 			 (unsigned long long)most->handle, (unsigned long long)most->n,
 			 most->n == 1 ? "time" : "times");
 	}

@@ -38,12 +38,9 @@ static void pageable_end(void *state, struct advice *a, struct advise_process *p
 	if (f)
 		rule_say(&f->evidence,
 			 "%llu copies of %s in all were asked for by asynchronous calls, but their "
-			 "host memory is pageable: "
-			 "the call "
-			 "copies through the driver's own buffer and does not return before that "
-			 "is done. The host was %s "
-			 "in these "
-			 "calls; the device took %s for the copies.",
+			 "host memory is pageable: the call copies through the driver's own buffer "
+			 "and does not return before that is done. The host was %s in these calls; "
+			 "the device took %s for the copies.",
 			 (unsigned long long)p->hits.n, rule_bytes((double)p->hits.bytes),
 			 rule_time((double)p->hits.ns), rule_time((double)p->device_ns));
 }

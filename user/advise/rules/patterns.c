@@ -47,8 +47,7 @@ void turns_say(struct advise_finding *f, const struct loop_turns *l, const char 
 	if (f)
 		rule_say(&f->evidence,
 			 "%llu times %s; the %llu calls that make and give back took %s from the "
-			 "first "
-			 "such time on.",
+			 "first such time on.",
 			 (unsigned long long)l->turns, what, (unsigned long long)l->hits.n,
 			 rule_time((double)l->hits.ns));
 }

@@ -54,9 +54,8 @@ static void small_copies_end(void *state, struct advice *a, struct advise_proces
 	if (f)
 		rule_say(&f->evidence,
 			 "%llu copies, of %s on average, came one after the other in %llu rows of "
-			 "%d or more by the same "
-			 "call and in the "
-			 "same direction, with nothing launched and nothing waited for in between.",
+			 "%d or more by the same call and in the same direction, with nothing "
+			 "launched and nothing waited for in between.",
 			 (unsigned long long)m->hits.n,
 			 rule_bytes((double)m->hits.bytes / (double)m->hits.n),
 			 (unsigned long long)m->runs, RUN_LEAST);

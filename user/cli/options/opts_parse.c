@@ -210,10 +210,9 @@ static int files(struct opts *o, enum opts_cmd cmd)
 		return -EINVAL;
 	}
 	if (cmd != OPTS_MERGE && o->ask.nargs != 1 && !usual) {
-		msg_error(o->ask.nargs
-				  ? "'%s' is one word too many; give one recording"
-				  : "no recording is given: name a file that 'cudatrace record' "
-				    "wrote",
+		msg_error(o->ask.nargs ? "'%s' is one word too many; give one recording"
+				       : "no recording is given: name a file that 'cudatrace "
+					 "record' wrote",
 			  o->ask.nargs ? o->ask.args[1] : "");
 		return -EINVAL;
 	}
@@ -433,9 +432,8 @@ static void conclude(struct opts *o, const unsigned char *given)
 		o->ask.format = sinks_find(command_of(o->ask.command)->command->sink->name);
 	o->ask.layers = needed_layers(o);
 	if (o->ask.agent.kinds & AGENT_NVTX && api_layers_inlined(o->ask.layers)) {
-		msg_note(
-			"--layers nvtx records the ranges: --gpu=nvtx is left out, so that none is "
-			"shown twice");
+		msg_note("--layers nvtx records the ranges: --gpu=nvtx is left out, so that none "
+			 "is shown twice");
 		o->ask.agent.kinds &= ~AGENT_NVTX;
 	}
 	o->ask.gpu = o->ask.agent.kinds != 0;

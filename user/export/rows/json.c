@@ -439,8 +439,8 @@ static int json_open(struct sink *s, const struct sink_opts *opts)
 	j->kernels = texts_open();
 	j->stacks = texts_open();
 	out_fmt(opts->out,
-		"{\"type\":\"schema\",\"schema\":\"cudatrace-trace\",\"version\":%s,"
-		"\"cudatrace\":\"%s\",\"start_ns\":%llu}\n",
+		"{\"type\":\"schema\",\"schema\":\"cudatrace-trace\",\"version\":%s,\"cudatrace\":"
+		"\"%s\",\"start_ns\":%llu}\n",
 		SINK_NAMES_VERSION, opts->version ? opts->version : "",
 		(unsigned long long)opts->start_ns);
 	return j->kernels && j->stacks ? order_open(&j->order, opts) : -ENOMEM;

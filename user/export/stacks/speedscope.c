@@ -357,8 +357,7 @@ static void notes(const struct speedscope *s)
 {
 	if (s->left_out)
 		msg_note("speedscope: %llu calls and pieces of device work are left out: there is "
-			 "room for %u; choose some by time "
-			 "or with -e",
+			 "room for %u; choose some by time or with -e",
 			 (unsigned long long)s->left_out, SPANS_MAX);
 }
 

@@ -275,8 +275,7 @@ static int judge(struct files *f, struct candidate *c, int err, struct elf_scan 
 	if (err == -ETIME || err == -EFBIG) {
 		count_refused(f, c);
 		msg_warn("%s is not probed: it has more symbols than can be searched in %d s, or "
-			 "than "
-			 "%d",
+			 "than %d",
 			 c->path, SCANS_S, ELF_SYMBOLS_MAX);
 	} else if (err && err != -ENOEXEC) {
 		msg_verb("%s cannot be searched for functions: %s", c->path, strerror(-err));

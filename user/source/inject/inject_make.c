@@ -124,18 +124,17 @@ int inject_make_failed(struct inject_job *j, int err, const char *what)
 	if (err == -ESRCH)
 		msg_error("process %d ended while the agent was being added", (int)j->pid);
 	else if (err == -ETIME)
-		msg_error("process %d: %s did not return within %d ms, and was given up; the "
-			  "program goes on without the agent: try "
-			  "again, or start it under cudatrace",
-			  (int)j->pid, what, j->what->limit_ms);
+		msg_error(
+			"process %d: %s did not return within %d ms, and was given up; the program "
+			"goes on without the agent: try again, or start it under cudatrace",
+			(int)j->pid, what, j->what->limit_ms);
 	else if (err == -EFAULT && j->r.fault)
 		msg_error("process %d: %s crashed (signal %d) and was undone; the program goes on "
 			  "without the agent",
 			  (int)j->pid, what, j->r.fault);
 	else if (err == -EACCES || err == -EPERM)
 		msg_error("process %d: %s is forbidden there (SELinux, seccomp, or "
-			  "vm.memfd_noexec=2): start the program under "
-			  "cudatrace",
+			  "vm.memfd_noexec=2): start the program under cudatrace",
 			  (int)j->pid, what);
 	else
 		msg_error("process %d: %s failed: %s; the program goes on without the agent",

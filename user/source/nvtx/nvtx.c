@@ -50,9 +50,8 @@ static int make_env(struct nvtx_source *s, struct capture_plan *plan)
 	int err;
 
 	if (theirs && *theirs) {
-		msg_warn(INJECTION
-			 " is set already: ranges of NVTX 3 that is a part of the program "
-			 "(header-only) go there, and are not shown");
+		msg_warn(INJECTION " is set already: ranges of NVTX 3 that is a part of the "
+				   "program (header-only) go there, and are not shown");
 		return 0;
 	}
 	nvtx_image(&image);
