@@ -134,7 +134,7 @@ static void put_command_line(struct cells *c, const struct process_info *i)
 	cells_made(c, COLUMN_COMMAND_LINE, from);
 }
 
-/* What a process is, in its own rows. */
+/* Fills in what a process is, in the rows of the process itself. */
 static void put_info(struct cells *c, const struct event *ev)
 {
 	const struct process_info *i = ev->proc->info;
@@ -150,7 +150,8 @@ static void put_info(struct cells *c, const struct event *ev)
 		put_command_line(c, i);
 }
 
-/* The scope around it: of an unknown one csv has "?" as its number, and others as its name. */
+/* Fills in the scope around the event. If it is unknown, csv has "?" as its number, and the other outputs have "?"
+ * as its name. */
 static void column_cells_put_scope(struct cells *c, const struct event *ev)
 {
 	if (ev->scope_id == CT_SCOPE_UNKNOWN)
@@ -274,8 +275,8 @@ static void column_cells_put_name(struct cells *c, const struct event *ev)
 	}
 }
 
-/* The calls of a period that have no rows of their own. A negative number corrects an earlier
- * estimate that was too high. */
+/* Fills in the calls of a period that have no rows of their own. A negative number corrects an earlier estimate
+ * that was too high. */
 static void put_muted(struct cells *c, const struct ct_muted *m)
 {
 	struct muted_sum sum = { 0 };
@@ -336,7 +337,7 @@ static void column_cells_put_text(struct cells *c, const struct field *f)
 	size_t from = c->made.len, n = f->str_len < CT_READ_MAX ? f->str_len : CT_READ_MAX;
 
 	memcpy(copy, f->str, n);
-	copy[n] = '\0'; /* text_plain() wants an end */
+	copy[n] = '\0'; /* text_plain() needs a NUL at the end */
 	text_plain(&c->made, copy, n);
 	cells_made(c, COLUMN_RESULT, from);
 }

@@ -144,7 +144,7 @@ static bool column_fields_put_word(struct cells *c, int col, const struct field 
 	}
 	if (f->type != FIELD_STR || f->cut || !f->str_len || f->str_len > WORD_MAX_BYTES)
 		return false;
-	/* text_plain() wants an end */
+	/* text_plain() needs a NUL at the end */
 	char copy[WORD_MAX_BYTES + 1];
 
 	memcpy(copy, f->str, f->str_len);
@@ -197,7 +197,7 @@ static bool put_by_name(struct cells *c, int col, const struct field *f)
 	return put_as(c, &r, f);
 }
 
-/* Has the field a column? Then it is put there. tables: bits of those that the record is in. */
+/* Puts the field into its column. False: it has none. tables: bits of the tables that the record is in. */
 static bool field_to_column(struct cells *c, unsigned int of, unsigned int tables,
 			    const struct field *f)
 {

@@ -37,7 +37,7 @@ char *json_word(char *p, const char *name)
 	return p;
 }
 
-/* The names of the bits that are set; what has no name as one hex string. */
+/* Writes the names of the bits that are set, and the bits without a name as one hexadecimal string. */
 static void json_fields_put_flags(struct row *w, const struct field *f)
 {
 	uint64_t left = f->u;
@@ -90,7 +90,7 @@ void json_value(struct row *w, const struct field *f)
 	const char *name;
 
 	if (f->absent) {
-		/* an output that was not there; of an input at least the pointer is known */
+		/* the output was not there; of an input at least the pointer is known */
 		w->p = f->out || !f->u ? put_lit(w->p, "null") : put_quoted_hex(w->p, f->u);
 		return;
 	}
@@ -115,7 +115,7 @@ void json_value(struct row *w, const struct field *f)
 		break;
 	case FIELD_DURATION: w->p = put_u64(w->p, f->u); break;
 	case FIELD_RATE:
-		/* of a size that cannot be: more digits than readers take */
+		/* a size that cannot be true may have more digits than readers accept */
 		if (isfinite(f->f) && fabs(f->f) >= RATE_MAX)
 			w->p = put_double(w->p, f->f, false);
 		else

@@ -118,7 +118,7 @@ struct table_at {
 	const void *row, *ctx;
 	const struct table_column *column;
 	const struct table *table;
-	unsigned int *lines; /* that table_text_line() has begun */
+	unsigned int *lines; /* how many lines table_text_line() has begun */
 };
 /* A function that gives a value of a row. */
 #define TABLE_GET(name, type, row_name, value)             \
@@ -138,17 +138,18 @@ struct table_column {
 	const char *under; /* a second line of the head, where any column has one */
 	uint8_t text;	   /* its place in text, from 1 on; 0: it is not there */
 	uint8_t csv;	   /* the same in CSV */
-	int16_t width; /* in text; negative: to the left; 0: as long as it is, after two blanks */
-	uint8_t unit;  /* enum table_unit */
+	int16_t width; /* in text; negative: aligned to the left; 0: no padding, and two blanks before it */
+	uint8_t unit;		     /* enum table_unit */
 	uint8_t digits, json_digits; /* json_digits: of a real: decimals */
 	bool significant;	     /* json_digits are significant digits */
 	uint16_t most;		     /* bytes of a name in text; 0: 4096 */
-	const char *none;	     /* of what is not known, in text; NULL: "-" */
-	uint32_t needs, unless;	     /* bits of struct table.have: all; none */
-	uint8_t member;		     /* enum table_member; the value, unless get() has it */
-	bool if_any;		     /* a member that is 0, or a text that is empty: as CELL_NONE */
-	bool brief;		     /* text_lines: a line only if it is not 0 */
-	uint32_t through;	     /* of the pointer to what has it, + 1; 0: the row has it */
+	const char *none;	     /* what text shows if the value is not known; NULL: "-" */
+	uint32_t needs,
+		unless; /* bits of struct table.have: the column is there if all of `needs` are set and none of `unless` */
+	uint8_t member;	  /* enum table_member; the value, unless get() has it */
+	bool if_any;	  /* a member that is 0, or a text that is empty: as CELL_NONE */
+	bool brief;	  /* text_lines: a line only if it is not 0 */
+	uint32_t through; /* of the pointer to what has it, + 1; 0: the row has it */
 	uint32_t offset;  /* of the member; else for get(), if several columns share it */
 	const char *name; /* the same */
 	struct cell (*get)(const struct table_at *);
@@ -191,19 +192,19 @@ void table_text_row(const struct table *, struct out *, const void *row);
 void table_text_lines(const struct table *, struct out *, const void *row);
 /* Of write() there: begins a line, the first one with the label. */
 void table_text_line(struct out *, const struct table_at *);
-/* The members of an object that is open. */
+/* Writes the members of an object that is open. */
 void table_json_members(const struct table *, struct json *, const void *row);
-/* An object; blanks: before it, on a line of its own; NULL: on the same line. */
+/* Writes an object. blanks: it begins a new line, with these before it; NULL: it does not. */
 void table_json_row(const struct table *, struct json *, const char *blanks, const void *row);
 void table_csv_heads(const struct table *, struct out *);
 void table_csv_row(const struct table *, struct out *, const void *row);
-/* In the order of text. */
+/* The columns are in the order of text. */
 void table_markdown_heads(const struct table *, struct out *);
 void table_markdown_row(const struct table *, struct out *, const void *row);
 
-/* What a spreadsheet must not take for a formula, and quotes. */
+/* Writes a text in quotes, so that no spreadsheet takes it for a formula. */
 void table_csv_text(struct out *, const char *s, size_t n);
-/* With what Markdown would take for its own made harmless. */
+/* Writes a text in which Markdown finds no marks of its own. */
 void table_markdown_text(struct out *, const char *s, size_t n);
 
 #endif

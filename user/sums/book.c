@@ -35,7 +35,7 @@ uint32_t book_layers(uint8_t by)
 	return by < ARRAY_LEN(bits) ? bits[by] : 0;
 }
 
-#define HISTS_MAX 65536 /* slightly more than 1 KiB each */
+#define HISTS_MAX 65536 /* each entry takes slightly more than 1 KiB */
 #define NAMES_MAX 65536
 #define NAMES_BYTES ((size_t)32 << 20)
 #define HELD_MAX (1 << 20) /* allocations of recordings */
@@ -274,8 +274,8 @@ static unsigned __int128 square(uint64_t v)
 	return (unsigned __int128)v * v;
 }
 
-/* Takes time out of a call that was added and took so long. Of several calls the longest stays as it
- * is. */
+/* Subtracts time from the sums of a call that was added before and whose duration this was. If several calls were
+ * added, the maximum is not changed. */
 static void leave_out(struct book *b, struct book_entry *e, uint64_t took_ns, uint64_t ns)
 {
 	unsigned __int128 sum = (unsigned __int128)e->n.squares[1] << 64 | e->n.squares[0];
@@ -313,7 +313,7 @@ static void add_bytes(struct book *b, struct book_entry *e, uint64_t bytes)
 		b->index->nsizes += e->sizes != NULL;
 	}
 	if (!e->sizes)
-		return; /* the total is kept already */
+		return; /* the total was added already */
 	e->sizes->n.calls++;
 	add_value(&e->sizes->n, &e->sizes->hist, bytes);
 }
@@ -388,7 +388,7 @@ static bool by_process(const struct book *b)
 	return b->by == BOOK_BY_PROCESS || b->by == BOOK_BY_THREAD || b->by == BOOK_BY_STREAM;
 }
 
-/* Remembers who has this number now. */
+/* Remembers which process has this number now. */
 static struct known *learn_process(struct book *b, const struct process *p)
 {
 	struct known want = { .key = { p->pid, (uint32_t)(p->start_boottime_ns >> 10) } }, *k;
@@ -676,7 +676,7 @@ static int book_muted(struct book *b, const struct event *ev)
 	if (!e)
 		return no_room(b, m->counted);
 	muted_add(&e->muted, m);
-	return 0; /* the totals report these calls separately */
+	return 0; /* the totals count these calls separately */
 }
 
 struct ct_sums book_all(const struct book_entry *e)
@@ -775,7 +775,7 @@ static int device_work(struct book *b, const struct event *ev)
 	return 1;
 }
 
-/* An agent has come into a process, in a call that may have been added before. */
+/* Handles the record that an agent has come into a process, inside a call that may have been added before. */
 static int entered(struct book *b, const struct event *ev)
 {
 	struct entered_in in;

@@ -17,9 +17,9 @@
 #define GRAM 4
 #define CANDIDATES 64
 #define GRAMS_MAX (1u << 20)
-#define NEARLY 0.9 /* of the best: a shorter period is taken then */
+#define NEARLY 0.9 /* a shorter period is preferred if it reaches this share of the best one */
 
-/* Begin with their keys. */
+/* Both structs begin with their keys. */
 struct gram {
 	uint64_t hash;
 	size_t first, last, n; /* places, and how many */
@@ -132,7 +132,7 @@ static struct score score_of(struct hashmap *symbols, struct symbol **of, size_t
 	}
 	hashmap_each(symbols, s)
 	{
-		/* what was only at the beginning says nothing of the rest */
+		/* what happened only at the beginning says nothing about the rest */
 		if (s->n < PERIOD_LEAST || !s->tried)
 			continue;
 		sum += (double)s->matched / (double)s->tried;
@@ -158,7 +158,7 @@ static struct symbol **symbols_make(struct hashmap *symbols, const struct beat *
 		}
 		s->n++;
 	}
-	/* they move while some are added */
+	/* the items move while others are added */
 	for (size_t i = 0; i < n && of; i++)
 		of[i] = hashmap_find(symbols, &b[i].symbol);
 	return of;
@@ -187,7 +187,7 @@ static int period_choose(const struct beat *b, size_t n, struct hashmap *votes, 
 		scores[i] = score_of(&symbols, of, n, list[i].distance);
 		best = scores[i].share > best ? scores[i].share : best;
 	}
-	/* one thing again and again has no steps */
+	/* a sequence of one thing alone has no steps */
 	for (size_t i = 0; i < nlist && symbols.n > 1 && !p->length; i++) {
 		if (scores[i].share < best * NEARLY)
 			continue;

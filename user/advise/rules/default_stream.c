@@ -20,7 +20,7 @@ struct default_stream {
 	struct stream_flags streams[1024];
 };
 
-/* CUpti_ActivityStreamFlag: waits for the null stream, as it does for it */
+/* CUpti_ActivityStreamFlag: the stream and the null stream wait for each other */
 #define STREAM_DEFAULT 1
 
 static struct stream_use *use_of(struct default_stream *d, uint32_t context)

@@ -11,7 +11,7 @@ struct failed {
 	uint64_t went_on, checks;
 };
 
-/* What a program does with a result cannot be seen: only what it does next. */
+/* What a program does with a result cannot be seen. What it does next can be. */
 static int failed_event(void *state, const struct seen *s)
 {
 	struct failed *f = state;

@@ -15,7 +15,7 @@ static int pageable_event(void *state, const struct seen *s)
 
 	if (!(c->flags & CT_W_ASYNC) || (c->src != CT_MEM_PAGEABLE && c->dst != CT_MEM_PAGEABLE))
 		return 0;
-	/* those are small-readback's */
+	/* rule small-readback reports these */
 	if (c->kind == CT_COPY_DTOH && c->bytes <= READBACK_BYTES)
 		return 0;
 	/* a call that makes several copies took its time once */

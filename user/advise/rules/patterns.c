@@ -14,7 +14,7 @@ void waits_note(const struct seen *s, enum wait_what what, uint64_t bytes)
 
 int waits_settle(struct hits *h, const struct seen *s, enum wait_what what)
 {
-	/* a copy that waits for itself has the device at work from its begin on */
+	/* a copy that waits for its own end keeps the device busy from its begin on */
 	uint64_t given_ns = s->traits & TR_COPY && !(s->traits & TR_ASYNC) ? s->h->start_ns
 									   : s->h->end_ns;
 	struct thread *t = s->t;
