@@ -8,8 +8,7 @@
 #include "../util/msg.h"
 #include "compare.h"
 
-/* Which rows changed is told by medians, before any test: a test of every row of a large file
- * would take long. */
+/* The medians decide which rows changed, before any test: to test every row of a large file would take long. */
 struct candidate {
 	enum saved_section section;
 	const char *name;
@@ -111,7 +110,8 @@ static int make_keys(struct compare *c)
 	return err;
 }
 
-/* One row that breaks a condition is enough. It cannot be told only if it cannot be told of any row. */
+/* A condition is broken if one row breaks it. If no row breaks it, and there is no row of which that is known,
+ * then the result is unknown. */
 static void compare_count(struct compare *c, const struct judge_expr *exprs, size_t nexprs)
 {
 	for (size_t i = 0; i < nexprs; i++) {

@@ -28,7 +28,7 @@ static const char *change(char *buf, size_t size, double c)
 	return buf;
 }
 
-/* How far the runs of a side lie from their median: of the side where it is more. */
+/* Returns how far the runs of a side lie from their median, of the side where they lie farther. */
 static const char *spread(char *buf, size_t size, const struct judge_change *c)
 {
 	double s = isnan(c->base.spread)  ? c->now.spread
@@ -53,7 +53,7 @@ static const char *chance(char *buf, size_t size, double p)
 	return buf;
 }
 
-/* What neither side has, or has any of, is not worth a line to read. */
+/* A number that neither side has, or that is 0 on both, is not worth a line. */
 static bool is_empty(const struct judge_change *k)
 {
 	return (!k->base.n || k->base.most == 0) && (!k->now.n || k->now.most == 0);

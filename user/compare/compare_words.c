@@ -96,13 +96,13 @@ struct teller {
 	bool noise; /* something changed, and not by more than noise */
 };
 
-/* More than noise and than what estimates may be wrong by, as far as that can be told. */
+/* True if the change is larger than noise and than the error of estimates, as far as these are known. */
 static bool is_change(struct teller *t, const struct judge_change *k)
 {
 	double by = fabs(k->now.median - k->base.median), p = words_chance(k);
 	char a[32], b[32];
 
-	/* nothing that the numbers would not show */
+	/* the numbers show this anyway */
 	if (isnan(by) || !strcmp(words_value(a, sizeof(a), k->unit, k->base.median),
 				 words_value(b, sizeof(b), k->unit, k->now.median)))
 		return false;

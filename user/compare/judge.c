@@ -210,7 +210,7 @@ static int parse_metric(struct judge_expr *e, char *metric, char *msg, size_t si
 	return e->name ? 0 : BAD("'%s': no memory", e->text);
 }
 
-/* Without the blanks at both ends. */
+/* Removes the blanks at both ends. */
 static char *trimmed(const char *s, size_t n)
 {
 	while (n && (*s == ' ' || *s == '\t')) {
@@ -347,7 +347,7 @@ static bool judge_compare(enum judge_op op, double a, double b)
 	}
 }
 
-/* A bound holds for every run: the worst run of NEW decides. */
+/* A bound must hold for every run, so the worst run of NEW decides. */
 static bool beyond_value(const struct judge_expr *e, const struct judge_side *now)
 {
 	if (e->op == JUDGE_EQUAL)
@@ -415,8 +415,8 @@ static void judge_judge(struct judge_result *r)
 	r->beyond = judge_compare(
 		e->op, e->how == JUDGE_PERCENT ? c->change : c->now.median - c->base.median,
 		e->number);
-	/* Several runs show by themselves how much their numbers vary, but not how far a lower
-	 * bound is from its true number. */
+	/* From several runs it can be seen how much their numbers vary, but not how far a lower bound is from the
+	 * true number. */
 	if (isnan(c->p_more) || c->base.error > c->base.median || c->now.error > c->now.median)
 		r->unknown = rests_on_estimate(r);
 	if (isnan(c->p_more) || r->unknown || e->op == JUDGE_EQUAL)

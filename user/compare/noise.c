@@ -44,7 +44,7 @@ double noise_spread(const double *v, size_t n)
 
 struct ranked {
 	double value;
-	uint32_t rank; /* twice its rank: of equals the mean */
+	uint32_t rank; /* twice its rank; equal values share the mean of their ranks */
 	bool now;
 };
 

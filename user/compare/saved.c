@@ -30,7 +30,7 @@
 #define PARTS_KEY 2u
 #define PARTS_VALUE 1u
 #define PARTS_ROW 60u
-#define PART_BYTES 4096u       /* so many are looked at before they are made */
+#define PART_BYTES 4096u       /* so many parts are counted before they are made */
 #define NAMES_MAX (256u << 20) /* bytes of the names of all rows */
 #define DEPTH_MAX 8
 #define ENTRIES_MAX 1000000 /* rows of all runs: 130 MB */
@@ -183,7 +183,7 @@ static double saved_number(struct json_object *in, const char *key)
 	return isfinite(v) && v >= 0 ? v : NAN;
 }
 
-/* Without room, the row leads nowhere, and add_run() refuses the run. */
+/* If there is no room, the row is not stored, and add_run() refuses the run. */
 static struct run_row *add_entry(struct saved *s, enum saved_section section, const char *name)
 {
 	struct saved_room *r = s->room;
@@ -279,7 +279,7 @@ static int add_section(struct saved *s, struct json_object *run, enum saved_sect
 	return 0;
 }
 
-/* Does a row of what was not seen say of calls or device work that it is not known how many there were? */
+/* True if a row of what was not seen says that the number of calls, or of device work, is not known. */
 static bool unseen(struct json_object *run)
 {
 	struct json_object *rows;
@@ -489,7 +489,7 @@ static bool is_count(int field)
 	       field == SAVED_BYTES;
 }
 
-/* What a run has no row of did not happen in it. */
+/* If a run has no row of something, then that did not happen in the run. */
 static double of_nothing(enum saved_section section, int field)
 {
 	return section != SAVED_SUMMARY && section != SAVED_COUNTERS && is_count(field) ? 0 : NAN;

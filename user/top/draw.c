@@ -40,7 +40,7 @@ static struct termios was;
 
 /* ---- the terminal's state ---- */
 
-/* What a crash of ours writes: ncurses cannot be called then. */
+/* What is written if cudatrace itself crashes: ncurses cannot be called then. */
 static char restore[256];
 static size_t restore_len;
 static const int crashes[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
@@ -181,7 +181,7 @@ void draw_suspend(void)
 	curs_set(1);
 	endwin();
 	raise(SIGSTOP);
-	/* here again: the terminal may be another size, and have other text on it */
+	/* the process goes on: the terminal may have another size, and other text on it */
 	draw_resize();
 	curs_set(0);
 	clearok(stdscr, TRUE);
@@ -458,7 +458,7 @@ static void put_help(void)
 	put_line(0, A_BOLD, "Keys of cudatrace top. Any key goes back.");
 	for (; keys_help[pages]; pages++)
 		;
-	/* two columns where one is too long */
+	/* the help has two columns if one is too long */
 	for (int i = 0; i < pages; i++) {
 		int rows = LINES - 2 > 0 ? LINES - 2 : 1, x = i / rows * 40;
 

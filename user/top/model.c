@@ -69,7 +69,7 @@ static struct top_proc *proc_find(const struct top_state *s, uint32_t pid, uint3
 	return k ? k->proc : NULL;
 }
 
-/* The process, made when it is new. NULL: there is no room. */
+/* Returns the process, and makes it if it is new. NULL: there is no room. */
 static struct top_proc *proc_get(struct top_state *s, uint32_t pid, uint32_t start)
 {
 	const struct top_kept want = { .key = { pid, start } };
@@ -144,7 +144,7 @@ static void safe(char *buf, size_t size, const char *from, size_t max)
 	text_free(&t);
 }
 
-/* As /etc/passwd has it, or the number. */
+/* Writes the name of the user from /etc/passwd, or the number. */
 static void name_user(struct top_proc *p, uint32_t uid)
 {
 	FILE *f = fopen("/etc/passwd", "re");
@@ -277,7 +277,8 @@ static int call_count(struct top_model *m, const struct event *ev)
 	if (m->count_memory && !p->reported_memory)
 		count_memory(p, t->func, &e->last, &all);
 	n = since_last(&all, &e->last);
-	d.error = muted_error(&t->unseen) - e->error; /* it may become less: the sum wraps */
+	d.error = muted_error(&t->unseen) -
+		  e->error; /* the sum may become smaller: unsigned numbers wrap */
 	e->error = muted_error(&t->unseen);
 	if (e->estimated && n.calls > t->sums.calls - e->counted)
 		d.estimated = n.calls - (t->sums.calls - e->counted);
@@ -285,7 +286,7 @@ static int call_count(struct top_model *m, const struct event *ev)
 	e->last = all;
 	p->round = s->round;
 	if (p->going && !(t->h.flags & CT_F_LAST))
-		p->going = p->ended = false; /* it was only missed once */
+		p->going = p->ended = false; /* the process was only missed in one reading */
 	p->ended |= t->h.flags & CT_F_LAST;
 	d.calls = n.calls;
 	d.failed = n.failed;
@@ -354,7 +355,7 @@ static int model_memory(struct top_model *m, const struct event *ev)
 		return 0;
 	if (r->bytes > MEMORY_MAX || p->memory > (int64_t)MEMORY_MAX ||
 	    p->memory < -(int64_t)MEMORY_MAX)
-		return 0; /* no machine has as much */
+		return 0; /* no machine has so much memory */
 	if (!p->reported_memory)
 		p->memory = 0;
 	p->has_memory = p->reported_memory = true;
@@ -365,7 +366,7 @@ static int model_memory(struct top_model *m, const struct event *ev)
 	return 1;
 }
 
-/* The memory of the program before is freed, without a call. */
+/* The memory of the previous program is freed without a call. */
 static void new_program(struct top_model *m, const struct event *ev)
 {
 	struct top_proc *p =
@@ -380,7 +381,7 @@ static void process_exit(struct top_model *m, const struct event *ev)
 	struct top_proc *p =
 		proc_find(m->state, ev->rec->pid, (uint32_t)(ev->proc->start_boottime_ns >> 10));
 
-	/* what was counted of it comes with CT_F_LAST */
+	/* its last counts come with CT_F_LAST */
 	if (p && !p->round)
 		p->ended = true;
 }

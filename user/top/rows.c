@@ -154,7 +154,7 @@ static int compare_rows(const void *a, const void *b, void *ctx)
 
 		order = kx > ky ? -1 : kx < ky;
 	}
-	/* a drilled-down view has no pids to sort by: what was used most in all comes first */
+	/* the views of one process have no pids to sort by: what was used most since the beginning comes first */
 	if (!order && q->view != TOP_PROCESSES && q->view != TOP_THREADS && q->sort != TOP_BY_NAME)
 		order = x->total.calls > y->total.calls ? -1 : x->total.calls < y->total.calls;
 	if (!order)

@@ -16,7 +16,7 @@ struct top_proc {
 	char command[200]; /* its command line; "" where not known */
 	char user[12], container[16];
 	struct top_sums adding, period, total;
-	int64_t memory;	      /* allocated minus freed since the trace began */
+	int64_t memory;	      /* bytes allocated minus bytes freed since the trace began */
 	bool has_memory;      /* something is known of it */
 	bool reported_memory; /* known from device records, which have every kind: counts are ignored */
 	uint64_t busy_until_ns;
