@@ -98,7 +98,7 @@ static const struct option_row rows[] = {
 /* clang-format on */
 static const struct option_set options = OPTION_SET(rows);
 
-/* Without --fail-if: those of these numbers that the files have must not grow by more. */
+/* The conditions without --fail-if: the numbers that the files have must not grow by more than this. */
 static const char *const usual[] = { "total_api_time>+5%", "sync_time>+5%", "kernel_time>+5%",
 				     "failed_calls>+0", NULL };
 
@@ -216,7 +216,7 @@ static void drop_unknown(struct comparison *c)
 	c->nexprs = kept;
 }
 
-/* All sums become those of one step, before anything is compared. */
+/* Converts all sums to those of one step, before anything is compared. */
 static int by_step(struct comparison *c, const char *what)
 {
 	struct judge_expr metric;
@@ -247,7 +247,7 @@ static int compare_all(struct comparison *c, const struct request *o, const int 
 		drop_unknown(c);
 	for (size_t i = 1; i < c->nsaved && !err; i++) {
 		struct compare *one = &c->compared[c->ncompared++];
-		/* how much a run differs from the next one is not known then */
+		/* with a single run it is not known how much runs differ from each other */
 		bool alone = !how->fail_if && c->saved[0].nruns < 2 && c->saved[i].nruns < 2;
 
 		err = compare_open(one, &c->saved[0], &c->saved[i], c->exprs, alone ? 0 : c->nexprs,

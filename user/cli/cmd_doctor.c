@@ -32,8 +32,8 @@
 
 struct doctor {
 	const struct request *o;
-	struct out out;			   /* for people; of JSON nobody reads it */
-	struct json json;		   /* with --format json; out NULL: not */
+	struct out out;			   /* the text for people; with JSON it goes to /dev/null */
+	struct json json;		   /* used with --format json; else its `out` is NULL */
 	bool probes;			   /* the machine allows them */
 	uint64_t pair_ns;		   /* what they cost a call; 0: not known */
 	struct strings stripped;	   /* files with a runtime whose functions were not found */
@@ -45,7 +45,7 @@ static bool in_json(const struct doctor *d)
 	return d->json.out != NULL;
 }
 
-/* What there is one of: lines for people, or members of the JSON object that is open. */
+/* Prints facts that there is one set of: as lines for people, or as members of the JSON object that is open. */
 static void facts(struct doctor *d, const struct table *t, const void *row)
 {
 	if (in_json(d))
@@ -59,13 +59,14 @@ static void facts(struct doctor *d, const struct table *t, const void *row)
 struct machine {
 	const char *kernel;
 	char release[256], missing[128];
-	int ring, kind; /* of the probes that would be taken; both: or -errno */
+	int ring, kind; /* the kind of probes that would be used; both members: or -errno */
 	bool btf, loop, initial_pids;
 	const char *asked;     /* the kind that the user wants; NULL: the best */
 	char kind_missing[64]; /* privileges for a better kind */
 };
 
-/* The other kinds are not tried: tracefs's locks are the whole machine's. */
+/* Finds the kind of probes that would be used. The other kinds are not tried, because tracefs's locks stop the
+ * whole machine. */
 static void try_kinds(struct machine *m)
 {
 	bool refused, perf;
@@ -291,7 +292,7 @@ static int found(void *ctx, struct probe_file *f, pid_t pid)
 	return 0;
 }
 
-/* Its functions were not found; said when all files are known. */
+/* Remembers a file whose functions were not found. It is reported when all files are known. */
 static void stripped(void *ctx, const char *path, const struct elf_scan *scan)
 {
 	struct doctor *d = ctx;
@@ -305,7 +306,7 @@ static void gap(struct doctor *d, const char *text)
 	out_fmt(&d->out, "  not seen: %s\n", text);
 }
 
-/* Of a runtime without symbols. what: the file. */
+/* Reports a runtime without symbols. what: the file. */
 static void stripped_gap(struct doctor *d, const char *what, size_t len)
 {
 	out_str(&d->out, "  not seen: runtime calls of ");
@@ -444,7 +445,7 @@ static void cmd_doctor_names(struct doctor *d, pid_t pid)
 	target_close(t);
 }
 
-/* The libraries that should be there too. */
+/* Reports the libraries that should be there too. */
 static void missing(struct doctor *d)
 {
 	bool any = false;
@@ -596,7 +597,7 @@ static const struct option_row rows[] = {
 /* clang-format on */
 static const struct option_set options = OPTION_SET(rows);
 
-/* Where the answers go. JSON is one object, and what is for people goes nowhere then. */
+/* Opens the outputs. With JSON, which is one object, the text for people is discarded. */
 static int open_outputs(struct doctor *d, struct out *json)
 {
 	const struct doctor_options *how = request_own(d->o, &options);

@@ -66,8 +66,8 @@ struct info {
 	int64_t drift_ns;
 };
 
-/* The next line "key value" at or behind *at, which it moves on; *n: the length of the value. NULL: there is
- * none. */
+/* Finds the next line "key value" at or behind *at, moves *at behind it, and returns the value; *n: its length.
+ * NULL: there is none. */
 static const char *next_line(const char **at, const char *key, size_t *n)
 {
 	size_t len = strlen(key);
@@ -92,7 +92,7 @@ static bool same_process(const struct info_process *i, const struct process *p)
 	       (i->p.start_boottime_ns == p->start_boottime_ns || !i->p.start_boottime_ns);
 }
 
-/* The place of one more; PROCESSES_MAX: there is none. */
+/* Returns the place of a new process; PROCESSES_MAX: there is no room. */
 static uint32_t new_process(struct info *in, const struct process *p)
 {
 	struct info_pid *pid;
@@ -112,7 +112,7 @@ static uint32_t new_process(struct info *in, const struct process *p)
 	return in->nprocesses++;
 }
 
-/* NULL: there is no room for it, which is counted. */
+/* Finds or makes the process. NULL: there is no room for it, which is counted. */
 static struct info_process *cmd_info_process_of(struct info *in, const struct process *p)
 {
 	const struct info_pid *pid;
@@ -229,7 +229,8 @@ static const struct info *info_row(const struct table_at *at)
 
 #define INFO(name, value) TABLE_GET(name, struct info, in, value)
 
-#define VALUE_MAX 1024 /* bytes of a line of the file, for which the tables bring room */
+#define VALUE_MAX \
+	1024 /* the length of a line of the file; the context of the tables has room for one */
 static struct cell info_text_cell(const struct table_at *at, const char *text)
 {
 	char *value = (char *)at->ctx;
@@ -253,7 +254,7 @@ TABLE_SAY(show_damaged, struct info, in,
 
 INFO(info_head_damaged, cell_bool(!*reader_head(in->r)))
 
-/* All lines of one key: GPUs, arguments. Arguments stand in one line. */
+/* Writes all lines of one key: GPUs or arguments. All arguments stand in one line. */
 static void write_values(struct out *o, const struct table_at *at)
 {
 	const char *from = reader_head(info_row(at)->r), *value;
@@ -425,7 +426,8 @@ INFO(info_calls_muted, cell_number(muted_calls(&in->muted)))
 
 INFO(info_is_estimated, cell_bool(muted_error(&in->muted.unseen) != 0))
 
-/* Which functions have calls without records: of a recording that has its end that says it. */
+/* Returns the functions that have calls without records: as the end of the recording names them, or, if it has no
+ * end, as its records do. */
 static const char *muted_names(const struct info *in, char names[VALUE_MAX])
 {
 	const char *const *rows = replay_muted_names(in->muting);
@@ -487,7 +489,7 @@ static void write_functions(struct out *o, const struct table_at *at)
 	const struct trace_func *f;
 
 	for (int i = 0; (f = next_unknown(at, &i));) {
-		/* a fact of its own each, with the label */
+		/* each function is a fact of its own, with the label */
 		if (*at->lines)
 			out_char(o, '\n');
 		*at->lines = 0;

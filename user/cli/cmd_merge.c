@@ -80,7 +80,7 @@ static int cmd_merge(const struct request *o)
 	struct merge *m;
 	int err;
 
-	/* an input would become the output's FILE.old under our hands */
+	/* an input would be renamed to FILE.old while it is read */
 	for (int i = 0; i < o->nargs; i++)
 		if (cmd_overwrites(o->args[i], o->output))
 			return 2;

@@ -29,7 +29,7 @@ static int cmd_top_check(const struct opts_line *l)
 	return opts_judge(l, rules, ARRAY_LEN(rules));
 }
 
-/* Where it cannot draw, nothing is searched and probed first. */
+/* If there is no terminal to draw on, the command fails before it looks for files and attaches probes. */
 static int cmd_top_run(const struct request *o)
 {
 	const struct top_options *how = request_own(o, sink_top.options);

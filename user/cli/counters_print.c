@@ -26,7 +26,8 @@ struct named {
 	uint32_t column;
 };
 
-#define ALWAYS 2 /* columns: the time, the GPU; one for each name of a metric follows */
+#define ALWAYS \
+	2 /* columns that are always there: the time and the GPU; behind them comes one for each name of a metric */
 
 struct counters_print {
 	struct out *out;
@@ -34,7 +35,8 @@ struct counters_print {
 	uint64_t start_ns;
 	struct named metrics[METRICS_MAX]; /* by id */
 	struct table_column columns[ALWAYS + METRICS_MAX];
-	uint32_t ncolumns, headed; /* how many of those of metrics there are, and the heading has */
+	uint32_t ncolumns,
+		headed; /* the number of metrics' columns that there are, and that the heading shows */
 	uint64_t rows;
 	/* JSON */
 	struct sink sink;
@@ -90,7 +92,7 @@ static double counters_print_value_of(const struct ct_value *v)
 	return d;
 }
 
-/* Large numbers in whole, as bytes are: what is behind the point means nothing there. */
+/* Large numbers, such as bytes, are printed without decimals, which would mean nothing there. */
 static void format_number(char *buf, size_t size, double v)
 {
 	snprintf(buf, size, fabs(v) >= 1e6 && fabs(v) < 1e18 ? "%.0f" : "%.9g", v);
@@ -191,7 +193,7 @@ static const struct ct_value *value_in(const struct counters_print *p, const str
 
 static double seconds(const struct counters_print *p, uint64_t ns)
 {
-	/* What was there before the first sample is told of at the start. */
+	/* Events from before the first sample have the time 0. */
 	return ns > p->start_ns ? (double)(ns - p->start_ns) / 1e9 : 0;
 }
 

@@ -29,7 +29,7 @@ static const struct table_column columns[] = {
 /* What works without probes. */
 #define INSTEAD ", or use --source=hooks"
 
-/* Why calls cannot be seen by probes; NULL: they can. What stands first has to be mended first. */
+/* Returns why probes cannot see calls; NULL: they can. The order is that in which obstacles must be removed. */
 static const char *without_probes(const struct doctor_facts *f)
 {
 	if (!f->btf)
@@ -51,7 +51,7 @@ static const char *without_probes(const struct doctor_facts *f)
 #define SEEN "; they see calls through the dynamic loader alone"
 #endif
 
-/* Code of ours in the program: whether it may be put there depends on the user. */
+/* Returns whether our code may be put into programs, which depends on the user. */
 static const char *inside(void)
 {
 	int scope = host_ptrace_scope();

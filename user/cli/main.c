@@ -50,7 +50,7 @@ static void help_text(struct out *out, const void *ctx)
 	opts_help(out, *(const enum opts_cmd *)ctx);
 }
 
-/* --help and --version: the only options that do something by themselves. */
+/* --help and --version: these options need no command. */
 static int print_text(const struct opts *o, enum opts_cmd cmd)
 {
 	char text[512];

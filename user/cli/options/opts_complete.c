@@ -53,7 +53,7 @@ static const struct option_row *opts_complete_value_of(enum opts_cmd cmd, const 
 	return r && r->arg && *r->arg != '[' ? r : NULL;
 }
 
-/* There are thousands: from the third letter on. */
+/* Functions are completed from the third letter on, because there are thousands. */
 static void offer_names(struct complete *c)
 {
 	for (int i = 0; i < api_nfuncs && strlen(c->word) > 2; i++)
@@ -61,7 +61,7 @@ static void offer_names(struct complete *c)
 			offer(c, api_funcs[i].name);
 }
 
-/* What programs say by themselves that a profile begins and ends by. */
+/* The functions by which programs say themselves where a profile begins and ends. */
 static void offer_marks(struct complete *c)
 {
 	for (int i = 0; i < api_nfuncs; i++)

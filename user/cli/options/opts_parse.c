@@ -422,7 +422,7 @@ static bool is_one_each(const struct request *ask)
 	       !(ask->format->flags & SINKS_PATH);
 }
 
-/* What follows from the options. */
+/* Fills in what follows from the options. */
 static void conclude(struct opts *o, const unsigned char *given)
 {
 	uint32_t bytes = o->ask.ring_bytes;
@@ -462,8 +462,7 @@ void *opts_of_row(struct opts *o, int i)
 	return set ? request_own(&o->ask, set) : o;
 }
 
-/* Takes note that an option was given in the words of another one. Returns its place; -1: the
- * command does not have it. */
+/* Notes that an option was given in another tool's words. Returns its place; -1: the command does not have it. */
 static int gives(enum opts_cmd cmd, unsigned char *given, const char *name)
 {
 	const struct option_row *r;
@@ -499,7 +498,7 @@ static int by_status(struct opts *o, unsigned char *given, const char *option, c
 	return option_set(opts_row_at(i)->row, opts_of_row(o, i), ours, NULL);
 }
 
-/* One option into its struct. Returns 0, or -EINVAL after one message. */
+/* Stores the value of one option in its struct. Returns 0, or -EINVAL after one message. */
 static int set_option(struct opts *o, int i, const char *name, unsigned char *given)
 {
 	static const char status[] = "status=";
