@@ -56,7 +56,7 @@ struct bpf_muted {
 	uint16_t muted[CT_MAX_FUNCS];
 };
 
-static void take_off(void *ctx, const uint64_t *funcs)
+static void bpf_muted_take_off(void *ctx, const uint64_t *funcs)
 {
 	struct bpf_source *b = ctx;
 
@@ -107,7 +107,7 @@ int bpf_muted_open(struct bpf_source *b)
 	};
 	struct sampler_hooks hooks = {
 		.ctx = b,
-		.off = take_off,
+		.off = bpf_muted_take_off,
 		.open = open_window,
 		.close = close_window,
 		.folded = folded,
@@ -244,7 +244,7 @@ static int take_call_count(void *ctx, const struct ct_hdr *h)
 }
 
 /* What has come since it was told last. */
-static int tell(struct reported *t, uint64_t now, emit_fn emit, void *ctx)
+static int bpf_muted_tell(struct reported *t, uint64_t now, emit_fn emit, void *ctx)
 {
 	union {
 		struct ct_muted m;
@@ -275,7 +275,8 @@ static int tell(struct reported *t, uint64_t now, emit_fn emit, void *ctx)
 
 /* States that the calls of a function have no records: from when, and at the end until when. CT_MUTED has their
  * numbers. */
-static int state(struct bpf_source *b, uint16_t func, uint64_t until_ns, emit_fn emit, void *ctx)
+static int bpf_muted_state(struct bpf_source *b, uint16_t func, uint64_t until_ns, emit_fn emit,
+			   void *ctx)
 {
 	struct hole_text t = { .hole = hole_of(0, CT_HOLE_CALLS, CT_HOLE_MUTED,
 					       CT_HOLE_THROTTLED) };
@@ -291,7 +292,7 @@ static int state_new(struct bpf_source *b, emit_fn emit, void *ctx)
 	int err = 0;
 
 	while (m->stated < m->nmuted && !err)
-		err = state(b, m->muted[m->stated++], CT_HOLE_OPEN, emit, ctx);
+		err = bpf_muted_state(b, m->muted[m->stated++], CT_HOLE_OPEN, emit, ctx);
 	return err;
 }
 
@@ -301,7 +302,7 @@ static int state_ends(struct bpf_source *b, emit_fn emit, void *ctx)
 	int err = 0;
 
 	for (int i = 0; i < m->stated && !err; i++)
-		err = state(b, m->muted[i], m->reported_ns, emit, ctx);
+		err = bpf_muted_state(b, m->muted[i], m->reported_ns, emit, ctx);
 	return err;
 }
 
@@ -321,7 +322,7 @@ static int tell_all(struct bpf_source *b, emit_fn emit, void *ctx)
 		/* one of a process that has ended is not among the counts any more */
 		if (!t->now.counted && !t->now.calls)
 			continue;
-		err = tell(t, now, emit, ctx);
+		err = bpf_muted_tell(t, now, emit, ctx);
 	}
 	return err;
 }

@@ -228,7 +228,7 @@ static uint32_t start_of(uint64_t boottime_ns)
 	return (uint32_t)(boottime_ns >> 10);
 }
 
-static struct whose *process_of(struct hooks_counts *c, uint32_t tgid, uint32_t start)
+static struct whose *hooks_counts_process_of(struct hooks_counts *c, uint32_t tgid, uint32_t start)
 {
 	struct whose want = { .tgid = tgid, .start = start };
 	bool made;
@@ -300,7 +300,8 @@ void hooks_counts_begin(struct hooks_counts *c)
 
 void hooks_counts_add(struct hooks_counts *c, struct hooks_ring *r, uint64_t boottime_ns)
 {
-	struct whose *w = process_of(c, (uint32_t)hooks_ring_pid(r), start_of(boottime_ns));
+	struct whose *w =
+		hooks_counts_process_of(c, (uint32_t)hooks_ring_pid(r), start_of(boottime_ns));
 
 	if (w)
 		w->round = c->round;
@@ -310,7 +311,7 @@ void hooks_counts_add(struct hooks_counts *c, struct hooks_ring *r, uint64_t boo
 /* It has no area any more, and does not run: by exec(2) it may get another area. */
 static bool has_ended(struct hooks_counts *c, const struct ct_count_key *key)
 {
-	struct whose *w = process_of(c, key->tgid, key->start);
+	struct whose *w = hooks_counts_process_of(c, key->tgid, key->start);
 
 	if (!w || w->round == c->round)
 		return false;

@@ -100,7 +100,7 @@ static bool is_muted(const struct hooks_muted *m, int func)
 	return false;
 }
 
-static void say(const struct hooks_muted *m, uint32_t pid, const char *name)
+static void hooks_muted_say(const struct hooks_muted *m, uint32_t pid, const char *name)
 {
 	msg_note("process %u calls %s %s: from here on its calls are counted%s (-e %s or "
 		 "--keep-chatty %s each)",
@@ -126,7 +126,7 @@ static int notice(struct hooks_muted *m, uint32_t pid, uint32_t func, uint64_t c
 	m->funcs[m->n] = (int)func;
 	m->names[m->n] = api_funcs[func].name;
 	m->since_ns[m->n] = now;
-	say(m, pid, api_funcs[func].name);
+	hooks_muted_say(m, pid, api_funcs[func].name);
 	return m->n++;
 }
 

@@ -362,7 +362,7 @@ static void read_progress(struct sampler *s, bool opening)
 	read_work(s, opening);
 }
 
-static struct runner *process_of(const struct sampler *s, uint32_t tgid, uint32_t start)
+static struct runner *sampler_process_of(const struct sampler *s, uint32_t tgid, uint32_t start)
 {
 	struct ct_progress_key key = { tgid, start };
 
@@ -371,7 +371,7 @@ static struct runner *process_of(const struct sampler *s, uint32_t tgid, uint32_
 
 static uint64_t runner_work(const struct sampler *s, const struct ct_count_key *key)
 {
-	const struct runner *r = process_of(s, key->tgid, key->start);
+	const struct runner *r = sampler_process_of(s, key->tgid, key->start);
 
 	return r ? r->work : 0;
 }
@@ -608,7 +608,7 @@ static void bank(struct sampler *s)
 	}
 	for (size_t i = 0; i < s->pairs.n; i++) {
 		struct pair *p = hashmap_at(&s->pairs, i);
-		const struct runner *r = process_of(s, p->key.tgid, p->key.start);
+		const struct runner *r = sampler_process_of(s, p->key.tgid, p->key.start);
 
 		if (!can_bank(p) || !r)
 			continue;
@@ -748,7 +748,7 @@ static void take_places(struct sampler *s)
 			continue;
 		c = count_since(s, i, p);
 		x = c.calls;
-		process = process_of(s, p->key.tgid, p->key.start);
+		process = sampler_process_of(s, p->key.tgid, p->key.start);
 		if (!process)
 			continue;
 		r = (double)(process->refs - process->refs_open);
@@ -868,7 +868,8 @@ void sampler_cost(struct sampler *s)
 		uint32_t func = s->m.entries[i].key.func;
 		struct place *p = s->m.entries[i].key.tgid && func < CT_MAX_FUNCS ? place_at(s, i)
 										  : NULL;
-		const struct runner *r = p ? process_of(s, p->key.tgid, p->key.start) : NULL;
+		const struct runner *r = p ? sampler_process_of(s, p->key.tgid, p->key.start)
+					   : NULL;
 		uint64_t calls = p ? calls_at(s, i) : 0, more = p ? calls - p->hits : 0;
 
 		if (!r || calls < p->hits)
@@ -937,7 +938,7 @@ void sampler_ended(struct sampler *s, uint32_t pid, uint64_t at_ns)
 
 		if (p->key.tgid != pid || p->ended)
 			continue;
-		process = process_of(s, p->key.tgid, p->key.start);
+		process = sampler_process_of(s, p->key.tgid, p->key.start);
 		p->ended = true;
 		p->ended_ns = at_ns;
 		p->refs_end = process ? process->refs : p->refs_begun;
@@ -984,7 +985,7 @@ static struct ct_estimated unseen_lately(struct sampler *s, uint32_t at)
 
 	p = f->off_ns ? place_at(s, at) : NULL;
 	pair = hashmap_find(&s->pairs, &want.key);
-	process = process_of(s, key->tgid, key->start);
+	process = sampler_process_of(s, key->tgid, key->start);
 	if (!p || !process)
 		return (struct ct_estimated){ 0 };
 	windows = (struct estimator_windows){ .n = pair ? pair->n : f->n,
