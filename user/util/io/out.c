@@ -25,7 +25,6 @@
 #include "../msg.h"
 #include "behind.h"
 #include "out.h"
-#include "out_command.h"
 #include "../put.h"
 #include "safe_open.h"
 #include "../utf8.h"
