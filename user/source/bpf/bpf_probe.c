@@ -13,6 +13,7 @@
 #include <bpf/libbpf.h>
 
 #include "../../util/msg.h"
+#include "../../util/table/array.h"
 #include "bpf_inside.h"
 #include "bpf_maps.h"
 #include "../host.h"
@@ -29,11 +30,6 @@ int bpf_probe_pids(struct bpf_source *b)
 {
 	int i, known, err;
 
-	if (!b->plan->npids)
-		return 0;
-	b->pids = calloc(b->plan->npids, sizeof(*b->pids));
-	if (!b->pids)
-		return -ENOMEM;
 	for (i = 0; i < b->plan->npids; i++) {
 		pid_t tgid = bpf_maps_tgid(b->plan->pids[i]);
 
@@ -44,6 +40,8 @@ int bpf_probe_pids(struct bpf_source *b)
 				  b->plan->pids[i]);
 			return err;
 		}
+		if (!array_room(b->pids, b->npids))
+			return -ENOMEM;
 		/* Two threads of one process would make two links. */
 		for (known = 0; known < b->npids && b->pids[known] != tgid; known++)
 			;
@@ -331,6 +329,38 @@ void bpf_probe_want_sessions(struct bpf_source *b)
 			 ? "its system calls become signals (syscall user dispatch)"
 			 : "an alternate signal stack");
 	attach_sessions(b->attach);
+}
+
+/* The process was not among those that are traced. */
+static int add_process(struct bpf_source *b, pid_t pid)
+{
+	if (!array_room(b->pids, b->npids))
+		return -ENOMEM;
+	b->pids[b->npids++] = pid;
+	return bpf_maps_add_pid(b->skel, pid, false);
+}
+
+int bpf_probe_take(struct bpf_source *b, pid_t pid)
+{
+	struct probe_file **files;
+	int n = discover_files(b->discover, &files), i, err = 0;
+
+	for (i = 0; i < b->npids && b->pids[i] != pid; i++)
+		;
+	if (i == b->npids)
+		err = add_process(b, pid);
+	/* those that it maps and that are new get their probes for all processes */
+	for (i = 0; i < n && !err; i++) {
+		err = probe_file_open(files[i]);
+		if (!err)
+			err = attach_file(b->attach, files[i], pid);
+		probe_file_shut(files[i]);
+	}
+	if (!err)
+		err = discover_add_pid(b->discover, pid);
+	if (!err && b->skel->rodata->config.hold)
+		bpf_loader_watch(b, pid);
+	return err < 0 ? err : 0;
 }
 
 void bpf_probe_anew(struct bpf_source *b, pid_t pid)

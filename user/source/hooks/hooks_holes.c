@@ -38,6 +38,7 @@ struct hooks_holes {
 	const struct strings *stripped; /* NULL: none yet */
 	uint32_t told_stripped;
 	uint32_t late;
+	bool lacks; /* a function that is not of a layer has no hook, or is hooked partly */
 	uint64_t interrupted, told_interrupted;
 	bool shared, told_shared;
 	struct ct_unprobed alone; /* h.size 0: it did not run alone, or that has been told */
@@ -109,6 +110,7 @@ void hooks_holes_result(struct hooks_holes *h, int result)
 		row = h->asked[h->answered++];
 	if (row >= api_nfuncs)
 		row = -1;
+	h->lacks |= result && (row < 0 || !api_funcs[row].layer);
 	if (result)
 		add(result == HOOKS_PARTLY ? &h->partly : &h->unhooked, row);
 }
@@ -184,6 +186,11 @@ void hooks_holes_gone(struct hooks_holes *h, enum ct_hole_reason reason, uint64_
 uint64_t hooks_holes_unhooked(const struct hooks_holes *h)
 {
 	return h ? h->unhooked.all : 0;
+}
+
+bool hooks_holes_lacks(const struct hooks_holes *h)
+{
+	return h && h->lacks;
 }
 
 uint64_t hooks_holes_partly(const struct hooks_holes *h)

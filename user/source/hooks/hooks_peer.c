@@ -47,7 +47,8 @@ struct hooks_peer {
 	struct hooks_holes *holes;
 	struct hooks_birth birth; /* fd -1: none */
 	bool bye, left;
-	bool gone; /* the process; `last` messages of it are read yet */
+	bool given; /* its calls are recorded by probes */
+	bool gone;  /* the process; `last` messages of it are read yet */
 	int last;
 	int reads;	    /* HOOKS_READ that have not been answered */
 	uint32_t read_last; /* the newest of their numbers */
@@ -114,6 +115,9 @@ static const char *reason(const struct hooks_peer *p, int result)
  * program that loads many libraries would be told of without an end. */
 static void tell_refused(struct hooks_peer *p, bool at_end)
 {
+	/* it is not decided yet, or is decided, that it gets probes */
+	if (p->given || (p->o.plan->owners && p->o.opening))
+		return;
 	for (int i = 1; i < RESULTS; i++) {
 		unsigned int n = p->refused[i];
 
@@ -365,6 +369,13 @@ struct hooks_muted_told *hooks_peer_told(struct hooks_peer *p)
 void hooks_peer_opened(struct hooks_peer *p)
 {
 	p->o.opening = false;
+	tell_refused(p, false);
+}
+
+void hooks_peer_give(struct hooks_peer *p)
+{
+	p->given = true;
+	hooks_peer_stop(p);
 }
 
 void hooks_peer_stop(struct hooks_peer *p)
@@ -656,6 +667,11 @@ unsigned int hooks_peer_on(const struct hooks_peer *p)
 uint64_t hooks_peer_unhooked(const struct hooks_peer *p)
 {
 	return hooks_holes_unhooked(p->holes);
+}
+
+bool hooks_peer_lacks(const struct hooks_peer *p)
+{
+	return hooks_holes_lacks(p->holes);
 }
 
 uint64_t hooks_peer_partly(const struct hooks_peer *p)

@@ -67,6 +67,8 @@ bool hooks_peer_barred(const struct hooks_peer *);
 unsigned int hooks_peer_on(const struct hooks_peer *);
 /* Functions that could not be hooked, ever. */
 uint64_t hooks_peer_unhooked(const struct hooks_peer *);
+/* Are there any that are not of a layer? */
+bool hooks_peer_lacks(const struct hooks_peer *);
 /* Functions whose calls are seen only where they come through the dynamic loader's slots. */
 uint64_t hooks_peer_partly(const struct hooks_peer *);
 /* What of it is not seen. */
@@ -95,5 +97,7 @@ bool hooks_peer_left(const struct hooks_peer *);
 void hooks_peer_opened(struct hooks_peer *);
 /* Asks it to take the hooks off. */
 void hooks_peer_stop(struct hooks_peer *);
+/* The same, since its calls are recorded by probes from then on: nothing is said of what its hooks did not see. */
+void hooks_peer_give(struct hooks_peer *);
 
 #endif
