@@ -301,7 +301,7 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 	if (entry_only && !f->sampled && config.stacks && (spec->more & CT_S_STACK) &&
 	    !(f->rec.h.flags & CT_F_HIDDEN))
 		send_stack(ctx, t, f, d);
-	if (config.enter && !f->sampled) {
+	if ((config.enter || t->beside) && !f->sampled) {
 		f->rec.h.kind = CT_ENTER;
 		send_call(t, f);
 		f->rec.h.kind = CT_CALL;
@@ -310,7 +310,7 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 		f->rec.h.flags |= CT_F_NO_RETURN;
 		if (is_counted(f))
 			count_call(t, f, func, false, false);
-		if (!config.enter && !f->sampled)
+		if ((!config.enter || t->beside) && !f->sampled)
 			send_call(t, f);
 		if (apart && !config.no_return)
 			keep_apart(ctx, t, f, d);

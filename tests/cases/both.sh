@@ -157,7 +157,7 @@ case_both_two_tracers() { # undisturbed
 	stop a
 	finish
 	ok_rc
-	says "process $PID_a: some of its functions cannot have hooks: its calls are recorded by probes"
+	says "process $PID_a: most of its functions cannot have hooks: its calls are recorded by probes"
 	says '^cudatrace: 20 calls, 0 lost$'
 	expect_rows cudaStreamQuery 20
 	wait_for 10 ended "$OTHER"
@@ -197,6 +197,61 @@ case_both_fork_and_late() { # undisturbed
 	says 'hooks and probes cannot be beside each other here: all calls are recorded by probes'
 	says '^cudatrace: 26 calls, 0 lost$'
 	expect_rows cudaStreamQuery 26
+}
+
+# depths: the rows of $T/out that are calls: their name, their depth, whether they failed.
+depths() {
+	grep '"type":"call"' "$T/out" | grep -o '"name":"[A-Za-z0-9_]*"\|"depth":[0-9]*\|"status":"[a-z]*"' | sed 's/"name":/;/' | tr -d '\n' | tr ';' '\n'
+}
+
+# with_probes_on LABEL EVENTS OPTIONS -- MODE ...: another tracer has breakpoints on some functions only: hooks take the others, and probes
+# these. The rows are those that probes alone show.
+with_probes_on() {
+	local label=$1 events=$2 options=()
+	shift 2
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	target a "$@"
+	attach "${options[@]}" -p "$PID_a"
+	go a
+	stop a
+	finish
+	ok_rc
+	depths > "$T/want"
+	[ -s "$T/want" ] || fail "$label: probes show nothing"
+	rm -f "$T/a.in"
+	target a "$@"
+	"$CUDATRACE" -v -p "$PID_a" -e "$events" -o "$T/out2" 2> "$T/err2" < /dev/null &
+	OTHER=$!
+	wait_for 20 grep -q '^cudatrace: ready' "$T/err2"
+	attach --source=auto "${options[@]}" -p "$PID_a"
+	go a
+	stop a
+	finish
+	ok_rc
+	says 'hooks are on; [0-9]+ of'
+	says '(calls|rows), 0 lost$'
+	wait_for 10 ended "$OTHER"
+	depths > "$T/got"
+	diff -u "$T/want" "$T/got" > "$T/diff" || fail "$label: $(grep '^[-+][^-+]' "$T/diff" | head -n 6)"
+	rm -f "$T/a.in"
+}
+
+# Single functions with probes in a process with hooks: alone, inside calls that hooks see, and around them.
+case_both_functions() { # long undisturbed
+	with_hooks
+	BREAKPOINTS_ARE_OURS=1
+	with_probes_on alone cudaStreamQuery -- queries 20
+	with_probes_on inside cuLaunchKernel -- mix 1 20 0
+	with_probes_on around cudaLaunchKernel -- mix 1 20 0
+	with_probes_on around_nested cudaLaunchKernel,cudaMalloc --nested -- mix 1 20 0
+	with_probes_on inside_nested 'cuLaunchKernel,cuMem*' --nested -- mix 1 20 0
+	with_probes_on driver 'cuMem*' -- driver 3
+	with_probes_on failing cudaMalloc -- failing 3 4
+	with_probes_on entries cudaLaunchKernel --enter-exit -- mix 1 5 0
 }
 
 # Threads that call without a pause, in a process with hooks and in one with probes, while tracers come and go.

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "../util/now.h"
 #include "../util/table/keyed.h"
 #include "owners.h"
 
@@ -11,22 +12,23 @@
 struct owned {
 	uint32_t pid;
 	bool whole, asked;
-	uint64_t placed_ns;
+	uint64_t placed_ns, waiting_ns;
 	uint64_t funcs[PLAN_WORDS];
 };
 
 struct owners {
 	struct keyed table;
-	bool complete;
+	struct owners_opts opts;
+	bool any_function;
 };
 
-struct owners *owners_open(bool complete)
+struct owners *owners_open(const struct owners_opts *opts)
 {
 	struct owners *o = calloc(1, sizeof(*o));
 
 	if (!o)
 		return NULL;
-	o->complete = complete;
+	o->opts = *opts;
 	keyed_open_of(&o->table, struct owned, pid, PROCESSES_MAX);
 	return o;
 }
@@ -38,9 +40,9 @@ void owners_close(struct owners *o)
 	free(o);
 }
 
-bool owners_complete(const struct owners *o)
+const struct owners_opts *owners_opts(const struct owners *o)
 {
-	return o->complete;
+	return &o->opts;
 }
 
 static struct owned *find(const struct owners *o, pid_t pid)
@@ -75,7 +77,12 @@ int owners_give_function(struct owners *o, pid_t pid, int func)
 
 	if (!p)
 		return -ENOMEM;
-	p->asked &= plan_has(p->funcs, func);
+	if (plan_has(p->funcs, func))
+		return 0;
+	o->any_function = true;
+	p->asked = false;
+	if (!p->waiting_ns)
+		p->waiting_ns = now_ns();
 	plan_add(p->funcs, func);
 	return 0;
 }
@@ -110,8 +117,23 @@ void owners_placed(struct owners *o, pid_t pid, uint64_t at_ns)
 {
 	struct owned *p = find(o, pid);
 
-	if (p && !p->placed_ns)
+	if (!p)
+		return;
+	if (!p->placed_ns)
 		p->placed_ns = at_ns;
+	p->waiting_ns = 0;
+}
+
+uint64_t owners_waiting_ns(const struct owners *o, pid_t pid)
+{
+	const struct owned *p = find(o, pid);
+
+	return p ? p->waiting_ns : 0;
+}
+
+bool owners_any_function(const struct owners *o)
+{
+	return o->any_function;
 }
 
 uint64_t owners_placed_ns(const struct owners *o, pid_t pid)

@@ -17,11 +17,16 @@ enum owner {
 	OWNER_PROBES,
 };
 
-/* complete: a process is given to probes, too, where its hooks would see only a part of the calls of some functions. NULL: no
- * memory. */
-struct owners *owners_open(bool complete);
-void owners_close(struct owners *); /* takes NULL */
-bool owners_complete(const struct owners *);
+struct owners_opts {
+	/* a process is given to probes, too, where its hooks would see only a part of the calls of some functions of layers */
+	bool complete;
+	/* single functions of a process can be given; else it is given as a whole */
+	bool functions;
+};
+
+struct owners *owners_open(const struct owners_opts *); /* NULL: no memory */
+void owners_close(struct owners *);			/* takes NULL */
+const struct owners_opts *owners_opts(const struct owners *);
 
 /* Gives a process to probes. Returns 0 or -ENOMEM. */
 int owners_give(struct owners *, pid_t);
@@ -35,8 +40,12 @@ bool owners_probes(const struct owners *, pid_t, int func);
 pid_t owners_next(struct owners *);
 /* The probes of what was given of it are on. */
 void owners_placed(struct owners *, pid_t, uint64_t at_ns);
-/* When that was; 0: they are not on. */
+/* When that was, for the first time; 0: they are not on. */
 uint64_t owners_placed_ns(const struct owners *, pid_t);
+/* Since when functions of it have an owner that does not see their calls yet; 0: there are none. */
+uint64_t owners_waiting_ns(const struct owners *, pid_t);
+/* Has anything of a process with hooks been given? */
+bool owners_any_function(const struct owners *);
 /* It has ended. */
 void owners_forget(struct owners *, pid_t);
 

@@ -8,6 +8,7 @@
  * behind.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -18,8 +19,11 @@
 #include "../../util/table/array.h"
 #include "../bpf/bpf.h"
 #include "../hooks/hooks.h"
+#include "../host.h"
 #include "../owners.h"
+#include "../probe/attach_kind.h"
 #include "both.h"
+#include "both_merge.h"
 
 #define FDS 16
 #define MUTED_MAX 512
@@ -27,6 +31,8 @@
 struct both {
 	const struct capture_plan *plan;
 	struct owners *owners;
+	struct both_merge *merge; /* of processes that have hooks and probes */
+	const bool *paused;
 	/* ops NULL: nobody has hooks, or probes */
 	struct source hooks, probes;
 	struct capture_plan for_probes;
@@ -39,6 +45,7 @@ struct both {
 	uint64_t complete_ns;
 	const char *muted[MUTED_MAX + 1];
 	/* while draining */
+	bool draining_probes, nested, got;
 	emit_fn emit;
 	void *emit_ctx;
 };
@@ -69,19 +76,31 @@ static void drop(struct source *src)
 	*src = (struct source){ 0 };
 }
 
+/* Are there links for single processes? */
+static bool has_links(void)
+{
+	int kind = attach_kind_try(NULL);
+
+	return kind > 0 && attach_kind_pid_links((enum attach_kind)kind);
+}
+
 static int prepare(struct source *s, struct capture_plan *plan)
 {
 	struct both *b = calloc(1, sizeof(*b));
+	struct owners_opts opts = { .complete = plan->complete };
 
 	if (!b)
 		return -ENOMEM;
 	s->priv = b;
 	b->plan = plan;
+	b->paused = s->paused;
 	b->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (b->epoll < 0)
 		return -errno;
-	b->owners = owners_open(plan->complete);
-	if (!b->owners)
+	opts.functions = host_initial_pid_ns() && both_merge_suits(plan) && has_links();
+	b->owners = owners_open(&opts);
+	b->merge = both_merge_open(plan);
+	if (!b->owners || !b->merge)
 		return -ENOMEM;
 	plan->owners = b->owners;
 	b->hooks = (struct source){ .ops = &source_hooks, .paused = s->paused, .full = s->full };
@@ -143,10 +162,25 @@ static int give_all(struct source *s)
 	return err ? err : open_probes(s, false);
 }
 
-static void note_placed(struct both *b)
+/* Calls of functions that were found to have no hook while the process ran were not seen until now. */
+static void note_placed(struct both *b, pid_t pid)
 {
-	for (int i = 0; i < b->npids; i++)
-		owners_placed(b->owners, b->pids[i], now_ns());
+	uint64_t now = now_ns(), since = owners_waiting_ns(b->owners, pid);
+	struct ct_unprobed u = { .h = { .size = sizeof(u),
+					.kind = CT_UNPROBED,
+					.pid = (uint32_t)pid,
+					.start_ns = since,
+					.end_ns = now },
+				 .ns_pid = (uint32_t)pid,
+				 .processes = 1 };
+	struct host_task t = { .comm = "" };
+
+	if (b->begun && since) {
+		host_task(pid, &t);
+		snprintf(u.comm, sizeof(u.comm), "%s", t.comm);
+		b->emit(b->emit_ctx, &u.h);
+	}
+	owners_placed(b->owners, pid, now);
 }
 
 static int start(struct source *s)
@@ -178,9 +212,10 @@ static void begin(struct source *s)
 
 	if (b->begun)
 		return;
-	b->begun = true;
 	if (has(&b->probes) && !source_bpf.start(&b->probes))
-		note_placed(b);
+		for (int i = 0; i < b->npids; i++)
+			note_placed(b, b->pids[i]);
+	b->begun = true;
 	if (has(&b->hooks))
 		source_hooks.begin(&b->hooks);
 }
@@ -202,10 +237,39 @@ static int pass(void *ctx, const struct ct_hdr *rec)
 {
 	struct both *b = ctx;
 
+	b->got = true;
 	if (b->stopped_ns && (rec->kind == CT_CALL || rec->kind == CT_ENTER) &&
 	    rec->start_ns >= b->stopped_ns)
 		return 0;
+	if (owners_any_function(b->owners) && owners_of(b->owners, (pid_t)rec->pid) == OWNER_BOTH)
+		return both_merge_put(b->merge, rec, b->draining_probes);
 	return b->emit(b->emit_ctx, rec);
+}
+
+static int under_way(void *ctx, emit_fn emit, void *emit_ctx)
+{
+	struct both *b = ctx;
+
+	return has(&b->hooks) ? source_hooks.pending(&b->hooks, 0, emit, emit_ctx) : 0;
+}
+
+/* Hands out what both have had to say of processes that have hooks and probes. */
+static int flush(struct both *b)
+{
+	uint64_t now = now_ns();
+	struct both_merge_until u = {
+		.hooks_ns = has(&b->hooks) ? source_hooks.complete(&b->hooks) : now,
+		.probes_ns = has(&b->probes) ? source_bpf.complete(&b->probes) : now,
+		.now_ns = now,
+		.under_way = under_way,
+		.ctx = b,
+		.paused = b->paused,
+		.nested = b->nested,
+		.last = b->stopped_ns && !source_paused(b->paused),
+	};
+
+	return owners_any_function(b->owners) ? both_merge_flush(b->merge, &u, b->emit, b->emit_ctx)
+					      : 0;
 }
 
 /* What was given to probes while the trace runs: a process that has no hooks. Links for it are made at once; if there are no such
@@ -220,7 +284,7 @@ static int place_given(struct source *s)
 	if (has(&b->probes)) {
 		for (int i = placed; i < b->npids; i++)
 			if (!bpf_take(&b->probes, b->pids[i]))
-				owners_placed(b->owners, b->pids[i], now_ns());
+				note_placed(b, b->pids[i]);
 		return 0;
 	}
 	err = open_probes(s, true);
@@ -228,22 +292,23 @@ static int place_given(struct source *s)
 		err = source_bpf.start(&b->probes);
 	if (!err)
 		err = watch(b, &b->probes);
-	if (!err)
-		note_placed(b);
-	else
+	for (int i = 0; i < b->npids && !err; i++)
+		note_placed(b, b->pids[i]);
+	if (err)
 		b->npids = 0; /* they have ended, or there are no such links */
 	return err == -ENOMEM ? err : 0;
 }
 
 static int drain_one(struct both *b, struct source *src)
 {
+	b->draining_probes = src == &b->probes;
 	return has(src) ? src->ops->drain(src, pass, b) : 1;
 }
 
 static int drain(struct source *s, emit_fn emit, void *ctx)
 {
 	struct both *b = s->priv;
-	int first, second;
+	int first, second, err;
 
 	b->emit = emit;
 	b->emit_ctx = ctx;
@@ -255,11 +320,17 @@ static int drain(struct source *s, emit_fn emit, void *ctx)
 		first = 0;
 	if (first < 0)
 		return first;
-	first = drain_one(b, b->probes_first ? &b->probes : &b->hooks);
-	if (first < 0)
-		return first;
-	second = drain_one(b, b->probes_first ? &b->hooks : &b->probes);
-	return second < 0 ? second : first && second;
+	do { /* behind the stop: until there is no more, as what is inside what is decided then */
+		b->got = false;
+		first = drain_one(b, b->probes_first ? &b->probes : &b->hooks);
+		if (first < 0)
+			return first;
+		second = drain_one(b, b->probes_first ? &b->hooks : &b->probes);
+		if (second < 0)
+			return second;
+	} while (b->stopped_ns && b->got && !source_paused(b->paused));
+	err = flush(b);
+	return err < 0 ? err : first && second && !err;
 }
 
 static uint64_t complete(struct source *s)
@@ -272,6 +343,7 @@ static uint64_t complete(struct source *s)
 	of = has(&b->probes) ? source_bpf.complete(&b->probes) : UINT64_MAX;
 	if (of < ns)
 		ns = of;
+	ns = both_merge_complete(b->merge, ns);
 	/* it does not go back when the second one is opened */
 	if (ns > b->complete_ns && ns != UINT64_MAX)
 		b->complete_ns = ns;
@@ -316,6 +388,7 @@ static void nested(struct source *s, bool on)
 {
 	struct both *b = s->priv;
 
+	b->nested = on;
 	if (has(&b->hooks))
 		source_hooks.nested(&b->hooks, on);
 	if (has(&b->probes))
@@ -375,6 +448,7 @@ static void losses(struct source *s, struct losses *l)
 		source_hooks.losses(&b->hooks, l);
 	if (loaded)
 		l->code = LOSSES_CODE_LOADED;
+	losses_add(&l->folded, both_merge_folded(b->merge));
 }
 
 /* ---- the end ---- */
@@ -430,6 +504,7 @@ static void close_both(struct source *s)
 	drop(&b->hooks);
 	if (b->epoll >= 0)
 		close(b->epoll);
+	both_merge_close(b->merge);
 	owners_close(b->owners);
 	free(b->pids);
 	free(b);

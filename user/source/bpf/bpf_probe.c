@@ -17,6 +17,7 @@
 #include "bpf_inside.h"
 #include "bpf_maps.h"
 #include "../host.h"
+#include "../owners.h"
 #include "../pids.h"
 #include "cudatrace.skel.h" /* behind control.h, whose structs it holds */
 
@@ -72,12 +73,21 @@ void bpf_probe_links(struct bpf_source *b)
 	b->per_process = want_pid_links(b);
 }
 
+static int add_to_kernel(struct bpf_source *b, pid_t pid)
+{
+	int err = bpf_maps_add_pid(b->skel, pid, b->plan->follow);
+
+	if (!err && b->plan->apart && owners_of(b->plan->owners, pid) == OWNER_BOTH)
+		err = bpf_maps_beside(b->skel, pid);
+	return err;
+}
+
 static int trace_pids(struct bpf_source *b)
 {
 	int i, err;
 
 	for (i = 0; i < b->npids; i++) {
-		err = bpf_maps_add_pid(b->skel, b->pids[i], b->plan->follow);
+		err = add_to_kernel(b, b->pids[i]);
 		if (err == -ESRCH) {
 			msg_error("process %d has ended; see 'ps' for those that run", b->pids[i]);
 			return err;
@@ -337,7 +347,7 @@ static int add_process(struct bpf_source *b, pid_t pid)
 	if (!array_room(b->pids, b->npids))
 		return -ENOMEM;
 	b->pids[b->npids++] = pid;
-	return bpf_maps_add_pid(b->skel, pid, false);
+	return add_to_kernel(b, pid);
 }
 
 int bpf_probe_take(struct bpf_source *b, pid_t pid)

@@ -845,12 +845,14 @@ static int give(struct hooks_source *h, pid_t pid, const char *why)
 /* Why a process that has hooks is to have probes in their place; NULL: it is not. */
 static const char *lacks(const struct hooks_source *h, const struct hooks_peer *p)
 {
-	bool whole = owners_complete(h->plan->owners);
+	bool whole = owners_opts(h->plan->owners)->complete;
 
 	if (!hooks_peer_ran(p))
 		return "its hooks do not answer";
 	if (hooks_peer_barred(p))
 		return "it may not write to its own code, so no hooks can be put on";
+	if (hooks_peer_with_probes(p) > hooks_peer_on(p))
+		return "most of its functions cannot have hooks";
 	if (hooks_peer_lacks(p) || (whole && hooks_peer_unhooked(p)))
 		return "some of its functions cannot have hooks";
 	if (whole && hooks_peer_partly(p))

@@ -47,8 +47,10 @@ struct hooks_peer {
 	struct hooks_holes *holes;
 	struct hooks_birth birth; /* fd -1: none */
 	bool bye, left;
-	bool given; /* its calls are recorded by probes */
-	bool gone;  /* the process; `last` messages of it are read yet */
+	unsigned int no_write;	  /* functions that were refused for that */
+	unsigned int with_probes; /* functions that were given to probes */
+	bool given;		  /* its calls are recorded by probes */
+	bool gone;		  /* the process; `last` messages of it are read yet */
 	int last;
 	int reads;	    /* HOOKS_READ that have not been answered */
 	uint32_t read_last; /* the newest of their numbers */
@@ -73,7 +75,7 @@ struct hooks_peer *hooks_peer_open(int fd, const struct hooks_peer_opts *o)
 	p->started_ns = agent_process_started_ns(o->who.pid);
 	hooks_life_open(&p->life, o->who.pid);
 	p->mapped = hooks_mapped_open();
-	p->holes = hooks_holes_open((uint32_t)o->who.pid, p->conn.opened_ns);
+	p->holes = hooks_holes_open((uint32_t)o->who.pid, p->conn.opened_ns, o->plan->owners);
 	if (!err && p->mapped && p->holes)
 		return p;
 	hooks_peer_close(p);
@@ -429,8 +431,12 @@ static void installed(struct hooks_peer *p)
 		__s32 result;
 
 		memcpy(&result, p->msg + sizeof(i) + k * sizeof(result), sizeof(result));
-		hooks_holes_result(p->holes, result);
-		if (!result || result == HOOKS_PARTLY)
+		p->no_write += result == HOOKS_NO_WRITE;
+		if (hooks_holes_result(p->holes, result)) {
+			p->with_probes += result != 0;
+			continue;
+		}
+		if (result == HOOKS_PARTLY)
 			continue;
 		p->refused[(uint32_t)result < RESULTS ? result : RESULTS - 1]++;
 	}
@@ -656,7 +662,12 @@ struct hooks_ring *hooks_peer_ring(const struct hooks_peer *p)
 
 bool hooks_peer_barred(const struct hooks_peer *p)
 {
-	return p->answered && p->refused[HOOKS_NO_WRITE] == p->answered;
+	return p->answered && p->no_write == p->answered;
+}
+
+unsigned int hooks_peer_with_probes(const struct hooks_peer *p)
+{
+	return p->with_probes;
 }
 
 unsigned int hooks_peer_on(const struct hooks_peer *p)

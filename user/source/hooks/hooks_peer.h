@@ -65,6 +65,8 @@ struct hooks_ring *hooks_peer_ring(const struct hooks_peer *);
 bool hooks_peer_barred(const struct hooks_peer *);
 /* Functions that are hooked. */
 unsigned int hooks_peer_on(const struct hooks_peer *);
+/* Functions that probes see in their place. */
+unsigned int hooks_peer_with_probes(const struct hooks_peer *);
 /* Functions that could not be hooked, ever. */
 uint64_t hooks_peer_unhooked(const struct hooks_peer *);
 /* Are there any that are not of a layer? */

@@ -18,6 +18,7 @@
 #include "../../util/table/array.h"
 #include "../../util/msg.h"
 #include "../../util/thread.h"
+#include "../owners.h"
 #include "links.h"
 #include "../../../wire/control.h"
 
@@ -185,6 +186,24 @@ static bool wants_no_return(enum attach_kind kind, const struct elf_probe *p)
 	       (api_funcs[p->func].flags & (CT_S_CALLBACK | API_ENTRY_ONLY));
 }
 
+/* Has the function its probe in this process already? */
+static bool is_placed(const struct attach_file *af, const struct elf_probe *p, pid_t pid)
+{
+	for (int i = 0; i < af->nsets; i++)
+		for (int j = 0; af->sets[i].pid == pid && j < af->sets[i].nprobes; j++)
+			if (af->sets[i].probes[j].offset == p->offset)
+				return true;
+	return false;
+}
+
+/* Where hooks are beside probes: is the function another one's, or placed? */
+static bool is_others(const struct attach *a, const struct attach_file *af,
+		      const struct elf_probe *p, pid_t pid)
+{
+	return a->plan->owners && a->plan->apart &&
+	       (!owners_probes(a->plan->owners, pid, p->func) || is_placed(af, p, pid));
+}
+
 /* window: of the functions that were taken off, and not of the others. */
 static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool query,
 			bool calls_back, bool window)
@@ -206,7 +225,8 @@ static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool 
 		const struct elf_probe *p = &f->scan.probes[i];
 
 		if (may_go(a, p) != query || wants_no_return(g.kind, p) != calls_back ||
-		    plan_has(a->muted, p->func) != window)
+		    plan_has(a->muted, p->func) != window ||
+		    (!window && is_others(a, f->attach, p, pid)))
 			continue;
 		if (a->kind == ATTACH_PERF && (query || is_left_out(p->func))) {
 			/* those that are captured for another function's sake are missed by nobody */
@@ -242,6 +262,9 @@ static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool 
 
 static int remember_pid(struct attach_file *af, pid_t pid)
 {
+	for (int i = 0; i < af->npids; i++)
+		if (af->pids[i] == pid)
+			return 0;
 	if (!array_room(af->pids, af->npids))
 		return -ENOMEM;
 	af->pids[af->npids++] = pid;
