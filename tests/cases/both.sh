@@ -164,7 +164,7 @@ case_both_two_tracers() { # undisturbed
 	expect "the other tracer" "$(tail -n 1 "$T/err2")" "cudatrace: 20 calls, 0 lost"
 }
 
-# Processes that fork, and that load a library late, with hooks and with probes; children with -f, which probes for single processes do not
+# Processes that fork, with hooks and with probes, and one that loads a library late; children with -f, which probes for single processes do not
 # follow: then all of them have probes.
 case_both_fork_and_late() { # undisturbed
 	with_hooks
@@ -172,19 +172,17 @@ case_both_fork_and_late() { # undisturbed
 	target a fork 5 7
 	target b dlopen "$STANDIN/12/libcudart.so.12" 20
 	LD_PRELOAD=$T/bar.so target c fork 6 8
-	LD_PRELOAD=$T/bar.so target d dlopen "$STANDIN/12/libcudart.so.12" 21
-	attach --source=auto -p "$PID_a,$PID_b,$PID_c,$PID_d"
-	for name in a b c d; do
+	attach --source=auto -p "$PID_a,$PID_b,$PID_c"
+	for name in a b c; do
 		go $name
 		stop $name
 	done
 	finish
 	ok_rc
-	says '^cudatrace: 52 calls, 0 lost$'
+	says '^cudatrace: 31 calls, 0 lost$'
 	expect_rows cudaStreamQuery 5 "\"pid\":$PID_a,"
 	expect_rows cudaStreamQuery 20 "\"pid\":$PID_b,"
 	expect_rows cudaStreamQuery 6 "\"pid\":$PID_c,"
-	expect_rows cudaStreamQuery 21 "\"pid\":$PID_d,"
 	target e fork 5 7
 	LD_PRELOAD=$T/bar.so target f fork 6 8
 	attach --source=auto -f -p "$PID_e,$PID_f"
@@ -252,6 +250,87 @@ case_both_functions() { # long undisturbed
 	with_probes_on driver 'cuMem*' -- driver 3
 	with_probes_on failing cudaMalloc -- failing 3 4
 	with_probes_on entries cudaLaunchKernel --enter-exit -- mix 1 5 0
+}
+
+# calls_in_scopes: each call of $T/out and the names of the scopes around it.
+calls_in_scopes() {
+	python3 - "$T/out" << 'END'
+import json, sys
+scopes = {}
+for line in open(sys.argv[1]):
+    r = json.loads(line)
+    if "id" in r and r["type"] in ("operator", "range", "collective"):
+        scopes[r["id"]] = r["name"]
+rows = [json.loads(line) for line in open(sys.argv[1])]
+for r in sorted((r for r in rows if r["type"] == "call"), key=lambda r: (r["tid"], r["start_ns"])):
+    print(r["name"], scopes.get(r.get("scope"), r.get("scope")))
+END
+}
+
+# A call that a probe sees has the scope that hooks see around it.
+case_both_scopes() { # undisturbed
+	local pid fd way
+	with_hooks
+	BREAKPOINTS_ARE_OURS=1
+	for way in want got; do
+		rm -f "$T/in"
+		mkfifo "$T/in"
+		"$OPERATORS" wait < "$T/in" > "$T/prog.out" 2> /dev/null &
+		pid=$!
+		exec {fd}> "$T/in"
+		wait_for 10 grep -q ready "$T/prog.out"
+		if [ $way = want ]; then
+			attach --layers torch -p "$pid"
+		else
+			"$CUDATRACE" -v -p "$pid" -e cudaMemcpy -o "$T/out2" 2> "$T/err2" < /dev/null &
+			OTHER=$!
+			wait_for 20 grep -q '^cudatrace: ready' "$T/err2"
+			attach --source=auto --layers torch -p "$pid"
+			says 'hooks are on; [0-9]+ of'
+		fi
+		printf 'xxq' >&"$fd"
+		wait "$pid"
+		finish
+		ok_rc
+		calls_in_scopes > "$T/$way"
+	done
+	wait_for 10 ended "$OTHER"
+	grep -q 'cudaMemcpy .*[a-z]' "$T/want" || fail "no copy has a scope: $(cat "$T/want")"
+	diff -u "$T/want" "$T/got" > "$T/diff" || fail "$(grep '^[-+][^-+]' "$T/diff" | head -n 6)"
+}
+
+# Operators that hooks reach by slots alone stay with hooks, which is said; with --complete-calls they have probes.
+case_both_complete() { # undisturbed
+	local pid fd
+	with_hooks
+	gcc -shared -fPIC -I "$ROOT/tests/standin" -Dmain=crowded -o "$T/fill.so" -x c - << END
+#define _GNU_SOURCE
+#include "$ROOT/tests/cases/prog/crowded.c"
+__attribute__((constructor)) static void crowd(void)
+{
+	fill((uintptr_t)dlsym(RTLD_DEFAULT, "cudaStreamQuery") + (512UL << 20));
+}
+END
+	mkfifo "$T/in"
+	LD_PRELOAD=$T/fill.so "$OPERATORS" wait < "$T/in" > "$T/prog.out" 2> /dev/null &
+	pid=$!
+	exec {fd}> "$T/in"
+	wait_for 10 grep -q ready "$T/prog.out"
+	ct --source=auto -e cudaGraphCreate --layers torch -o "$T/rows" -d 0.5 -p "$pid"
+	ok_rc
+	says 'functions have no hooks, and their calls are shown by --complete-calls alone'
+	says 'of [0-9]+ functions only calls through the dynamic loader are known'
+	attach --source=auto --complete-calls --layers torch -p "$pid"
+	printf 'xxq' >&"$fd"
+	wait "$pid"
+	finish
+	ok_rc
+	says "process $pid: .*: its calls are recorded by probes"
+	expect "operators" "$(grep -c '"type":"operator"' "$T/out")" 18
+	says '0 lost$'
+	ct --complete-calls -- true
+	expect "status without --source" "$rc" 2
+	says 'error: --complete-calls is about hooks and probes beside each other: give --source=auto'
 }
 
 # Threads that call without a pause, in a process with hooks and in one with probes, while tracers come and go.

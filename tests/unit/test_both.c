@@ -295,6 +295,10 @@ static void test_owners(void)
 	CHECK_EQ(0, owners_next(o));
 	owners_give_function(o, 5, 4);
 	CHECK_EQ(5, owners_next(o));
+	owners_again(o, 5);
+	CHECK_EQ(5, owners_next(o));
+	owners_forget(o, 5); /* only a whole process is forgotten */
+	CHECK_EQ(OWNER_BOTH, owners_of(o, 5));
 	owners_give(o, 5);
 	CHECK_EQ(5, owners_next(o));
 	CHECK_EQ(OWNER_PROBES, owners_of(o, 5));

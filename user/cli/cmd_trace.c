@@ -28,7 +28,8 @@ static int chosen_source(const struct request *o)
 	char missing[256];
 	const char *why;
 
-	if (wants_probes(o))
+	/* elsewhere hooks see all functions in part */
+	if (wants_probes(o) || API_ARCH_HERE != API_X86_64)
 		return REQUEST_SOURCE_PROBES;
 	if (*priv_missing(true, missing, sizeof(missing)))
 		return REQUEST_SOURCE_HOOKS;

@@ -82,8 +82,10 @@ struct request {
 	struct sink_spans spans;
 
 	/* what the device does */
-	bool gpu;		  /* device records */
-	uint8_t source;		  /* enum request_source: where the calls come from */
+	bool gpu;	/* device records */
+	uint8_t source; /* enum request_source: where the calls come from */
+	/* with AUTO: probes where hooks would see only a part of the calls of some functions */
+	bool complete;
 	struct plan_device agent; /* what it records */
 	/* recordings */
 	bool record, replay;	 /* store instead of printing; print what was stored */

@@ -147,6 +147,15 @@ void owners_forget(struct owners *o, pid_t pid)
 {
 	struct owned *p = o ? find(o, pid) : NULL;
 
-	if (p)
+	/* of single functions records may still come */
+	if (p && p->whole)
 		keyed_remove(&o->table, p);
+}
+
+void owners_again(struct owners *o, pid_t pid)
+{
+	struct owned *p = o ? find(o, pid) : NULL;
+
+	if (p)
+		p->asked = false;
 }

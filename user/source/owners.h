@@ -46,7 +46,9 @@ uint64_t owners_placed_ns(const struct owners *, pid_t);
 uint64_t owners_waiting_ns(const struct owners *, pid_t);
 /* Has anything of a process with hooks been given? */
 bool owners_any_function(const struct owners *);
-/* It has ended. */
+/* It has become another program, or another process has its number: what is given of it is to be placed again. */
+void owners_again(struct owners *, pid_t);
+/* A process that was given as a whole has ended. */
 void owners_forget(struct owners *, pid_t);
 
 #endif

@@ -243,6 +243,8 @@ static int pass(void *ctx, const struct ct_hdr *rec)
 		return 0;
 	if (owners_any_function(b->owners) && owners_of(b->owners, (pid_t)rec->pid) == OWNER_BOTH)
 		return both_merge_put(b->merge, rec, b->draining_probes);
+	if (!b->draining_probes)
+		both_merge_pass(b->merge, rec);
 	return b->emit(b->emit_ctx, rec);
 }
 

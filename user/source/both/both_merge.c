@@ -11,9 +11,11 @@
 
 #include "../../api/api.h"
 #include "../../util/table/array.h"
+#include "../../util/table/keyed.h"
 #include "both_merge.h"
 
 #define LATE_NS 1000000000ULL
+#define THREADS_MAX 65536
 #define CLOCK_NS 1000 /* by which two conversions of one time may differ */
 
 struct queue {
@@ -33,6 +35,12 @@ struct ways {
 	size_t n, room;
 };
 
+/* The number of the scope that is open in a thread, as its hooks count them. */
+struct scope {
+	uint32_t pid, tid;
+	uint32_t serial;
+};
+
 struct both_merge {
 	const struct capture_plan *plan;
 	struct queue hooks, probes;
@@ -40,6 +48,7 @@ struct both_merge {
 	uint64_t asked_ns; /* when of_hooks was looked at; 0: never */
 	/* stacks, whose call comes next */
 	struct queue stacks[2];
+	struct keyed scopes;
 	uint8_t flags[CT_MAX_FUNCS];
 	uint64_t folded;
 };
@@ -73,6 +82,7 @@ struct both_merge *both_merge_open(const struct capture_plan *plan)
 	if (!m)
 		return NULL;
 	m->plan = plan;
+	keyed_open_of(&m->scopes, struct scope, tid, THREADS_MAX);
 	for (int i = 0; i < api_nfuncs && i < CT_MAX_FUNCS; i++)
 		if (plan_has(plan->capture, i))
 			specs_flags(i, &m->flags[i], plan);
@@ -127,6 +137,7 @@ void both_merge_close(struct both_merge *m)
 	empty(&m->probes);
 	empty(&m->stacks[0]);
 	empty(&m->stacks[1]);
+	keyed_close(&m->scopes);
 	free(m->of_probes.at);
 	free(m->of_hooks.at);
 	free(m);
@@ -241,6 +252,42 @@ static int is_decided(struct both_merge *m, const struct ct_hdr *rec,
 	return err;
 }
 
+/* ---- scopes: only hooks know them ---- */
+
+/* A scope was opened or closed: its number, and the one around it, are the record's last word. */
+static void note_scope(struct both_merge *m, const struct ct_hdr *rec)
+{
+	uint32_t key[2] = { rec->pid, rec->tid }, word[2];
+	struct scope *s;
+	bool made;
+
+	memcpy(word, (const char *)rec + rec->size - sizeof(word), sizeof(word));
+	s = keyed_get(&m->scopes, key, &made);
+	if (s && rec->kind == CT_LAYER_END)
+		s->serial = word[1];
+	else if (s && word[0])
+		s->serial = word[0];
+	if (s && !s->serial)
+		keyed_remove(&m->scopes, s);
+}
+
+void both_merge_pass(struct both_merge *m, const struct ct_hdr *rec)
+{
+	if (rec->kind == CT_LAYER_BEGIN || rec->kind == CT_LAYER_END)
+		note_scope(m, rec);
+}
+
+/* A call of the probes gets the number of the scope around it. */
+static void put_scope(const struct both_merge *m, struct ct_hdr *rec)
+{
+	uint32_t key[2] = { rec->pid, rec->tid }, at = rec->flags & CT_F_STACK ? 16 : 8;
+	const struct scope *s = keyed_find(&m->scopes, key);
+	uint64_t word = s ? s->serial : 0;
+
+	if (rec->flags & CT_F_SCOPE && rec->size >= sizeof(struct ct_call) + at)
+		memcpy((char *)rec + rec->size - at, &word, sizeof(word));
+}
+
 /* ---- out ---- */
 
 struct out {
@@ -322,6 +369,7 @@ static int give_probed(const struct out *o)
 	err = rec->kind == CT_CALL || m->plan->enter ? is_decided(m, rec, o->u) : 1;
 	if (err <= 0)
 		return err < 0 ? err : 1;
+	put_scope(m, rec);
 	remove_way(&m->of_probes, rec);
 	if (rec->kind == CT_ENTER)
 		err = add_way(&m->of_probes, c);
@@ -336,6 +384,7 @@ static int give_hooked(const struct out *o)
 
 	if (is_stack(rec))
 		return push(&m->stacks[0], rec);
+	both_merge_pass(m, rec);
 	if (!is_call(rec))
 		return give(o, rec);
 	count_way(&m->of_probes, (const struct ct_call *)rec, &a);

@@ -20,6 +20,8 @@ void both_merge_close(struct both_merge *);			 /* takes NULL */
 /* A record of such a process: of its hooks, or of probes. What probes say of the process itself is left out, since hooks say
  * it. Returns 0 or -ENOMEM. */
 int both_merge_put(struct both_merge *, const struct ct_hdr *, bool probes);
+/* A record of the hooks of a process that has no probes, which is handed out at once: such a process may get some. */
+void both_merge_pass(struct both_merge *, const struct ct_hdr *);
 /* Hands out what ended before both were complete, and what has waited for a second. hooks_ns: until when the records of hooks are
  * complete. under_way: hands out the calls that are under way in the hooks of such processes. last: nothing will come any more. Returns
  * 0, 1 for a pause, or -errno. */

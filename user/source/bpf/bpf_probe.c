@@ -341,26 +341,35 @@ void bpf_probe_want_sessions(struct bpf_source *b)
 	attach_sessions(b->attach);
 }
 
-/* The process was not among those that are traced. */
 static int add_process(struct bpf_source *b, pid_t pid)
 {
-	if (!array_room(b->pids, b->npids))
+	int i = 0;
+
+	while (i < b->npids && b->pids[i] != pid)
+		i++;
+	if (i == b->npids && !array_room(b->pids, b->npids))
 		return -ENOMEM;
-	b->pids[b->npids++] = pid;
+	b->pids[i] = pid;
+	b->npids += i == b->npids;
 	return add_to_kernel(b, pid);
+}
+
+void bpf_probe_gone(struct bpf_source *b, pid_t pid)
+{
+	if (b->attach)
+		attach_gone(b->attach, pid);
+	for (int i = 0; i < b->npids; i++)
+		if (b->pids[i] == pid)
+			b->pids[i--] = b->pids[--b->npids];
 }
 
 int bpf_probe_take(struct bpf_source *b, pid_t pid)
 {
 	struct probe_file **files;
-	int n = discover_files(b->discover, &files), i, err = 0;
+	int n = discover_files(b->discover, &files), err = add_process(b, pid);
 
-	for (i = 0; i < b->npids && b->pids[i] != pid; i++)
-		;
-	if (i == b->npids)
-		err = add_process(b, pid);
-	/* those that it maps and that are new get their probes for all processes */
-	for (i = 0; i < n && !err; i++) {
+	/* files that it maps and that are not known yet get their probes for all processes that are traced */
+	for (int i = 0; i < n && !err; i++) {
 		err = probe_file_open(files[i]);
 		if (!err)
 			err = attach_file(b->attach, files[i], pid);

@@ -719,7 +719,8 @@ static void tell_end(struct hooks_source *h)
 		return;
 	h->reported = true;
 	agent_door_tell(&h->door);
-	if (!h->started && h->plan->cmd && h->cmd.started)
+	/* beside probes a row says since when these see it */
+	if (!h->started && h->plan->cmd && h->cmd.started && !h->plan->owners)
 		msg_warn("no hooks could be put into the program: it is linked statically, has "
 			 "more rights than its user (setuid), or has another libc or "
 			 "ThreadSanitizer; leave out "
@@ -856,8 +857,8 @@ static const char *lacks(const struct hooks_source *h, const struct hooks_peer *
 	if (hooks_peer_lacks(p) || (whole && hooks_peer_unhooked(p)))
 		return "some of its functions cannot have hooks";
 	if (whole && hooks_peer_partly(p))
-		return "the hooks of some of its functions would see only a part of the calls "
-		       "(--complete)";
+		return "hooks would see only a part of the calls of some functions "
+		       "(--complete-calls; probes cost it more)";
 	return NULL;
 }
 

@@ -58,6 +58,7 @@ struct hooks_holes *hooks_holes_open(uint32_t pid, uint64_t from_ns, struct owne
 		return NULL;
 	h->pid = pid;
 	h->from_ns = from_ns;
+	owners_again(owners, (pid_t)pid);
 	h->owners = owners && owners_opts(owners)->functions ? owners : NULL;
 	h->unhooked.reason = CT_HOLE_UNHOOKED;
 	h->partly.reason = CT_HOLE_PARTLY_HOOKED;

@@ -117,6 +117,8 @@ static const char *reason(const struct hooks_peer *p, int result)
  * program that loads many libraries would be told of without an end. */
 static void tell_refused(struct hooks_peer *p, bool at_end)
 {
+	const char *by = p->o.plan->owners ? "--complete-calls" : "--source=probes";
+
 	/* it is not decided yet, or is decided, that it gets probes */
 	if (p->given || (p->o.plan->owners && p->o.opening))
 		return;
@@ -127,12 +129,12 @@ static void tell_refused(struct hooks_peer *p, bool at_end)
 			continue;
 		if (n == 1)
 			msg_warn("process %d: one function has no hook, and its calls are shown "
-				 "by --source=probes alone: %s",
-				 (int)p->conn.pid, reason(p, i));
+				 "by %s alone: %s",
+				 (int)p->conn.pid, by, reason(p, i));
 		else
 			msg_warn("process %d: %u functions%s have no hooks, and their calls are "
-				 "shown by --source=probes alone: %s",
-				 (int)p->conn.pid, n, p->refused_reported[i] ? " in all" : "",
+				 "shown by %s alone: %s",
+				 (int)p->conn.pid, n, p->refused_reported[i] ? " in all" : "", by,
 				 reason(p, i));
 		p->refused_reported[i] = n;
 	}

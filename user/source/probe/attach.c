@@ -196,12 +196,12 @@ static bool is_placed(const struct attach_file *af, const struct elf_probe *p, p
 	return false;
 }
 
-/* Where hooks are beside probes: is the function another one's, or placed? */
+/* Where hooks are beside probes: does the function get no probe in this process, or none any more? */
 static bool is_others(const struct attach *a, const struct attach_file *af,
-		      const struct elf_probe *p, pid_t pid)
+		      const struct elf_probe *p, pid_t pid, bool window)
 {
-	return a->plan->owners && a->plan->apart &&
-	       (!owners_probes(a->plan->owners, pid, p->func) || is_placed(af, p, pid));
+	return a->plan->apart && (!owners_probes(a->plan->owners, pid, p->func) ||
+				  (!window && is_placed(af, p, pid)));
 }
 
 /* window: of the functions that were taken off, and not of the others. */
@@ -226,7 +226,7 @@ static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool 
 
 		if (may_go(a, p) != query || wants_no_return(g.kind, p) != calls_back ||
 		    plan_has(a->muted, p->func) != window ||
-		    (!window && is_others(a, f->attach, p, pid)))
+		    is_others(a, f->attach, p, pid, window))
 			continue;
 		if (a->kind == ATTACH_PERF && (query || is_left_out(p->func))) {
 			/* those that are captured for another function's sake are missed by nobody */
@@ -472,6 +472,28 @@ int attach_anew(struct attach *a, struct probe_file *f, pid_t pid)
 		err = err ? err : e;
 	}
 	return err;
+}
+
+void attach_gone(struct attach *a, pid_t pid)
+{
+	for (int i = 0; i < a->nfiles; i++) {
+		struct attach_file *af = a->files[i]->attach;
+		int kept = 0;
+
+		for (int j = 0; j < af->nsets; j++) {
+			if (af->sets[j].pid != pid) {
+				af->sets[kept++] = af->sets[j];
+				continue;
+			}
+			a->files[i]->attached -= af->sets[j].window ? 0 : af->sets[j].nprobes;
+			links_close_later(&af->sets[j].links, 0);
+			free(af->sets[j].probes);
+		}
+		af->nsets = kept;
+		for (int j = 0; j < af->npids; j++)
+			if (af->pids[j] == pid)
+				af->pids[j--] = af->pids[--af->npids];
+	}
 }
 
 int attach_off(struct attach *a, const uint64_t *funcs)
