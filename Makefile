@@ -35,6 +35,7 @@ SRCS := $(sort $(shell find user -name '*.c'))
 OBJS := $(SRCS:%.c=$(OUTPUT)/%.o)
 LIB  := $(filter-out $(OUTPUT)/user/cli/main.o,$(OBJS))
 SKEL := $(OUTPUT)/cudatrace.skel.h
+FILTERS_SKEL := $(OUTPUT)/filters.skel.h
 
 all: cudatrace
 
@@ -76,6 +77,7 @@ $(OUTPUT)/%.o: %.c
 	$(Q)$(CC) $(CT_CPPFLAGS) $(CPPFLAGS) $(CT_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(patsubst %.c,$(OUTPUT)/%.o,$(wildcard user/source/bpf/bpf*.c)): $(SKEL)
+$(OUTPUT)/user/source/bpf/filter_watch.o: $(FILTERS_SKEL)
 $(OUTPUT)/user/source/built.o: CT_CPPFLAGS += -DCT_COMMIT='"$(COMMIT)"'
 $(OUTPUT)/user/source/built.o: $(OUTPUT)/commit
 # Made anew only when it would be another, so that `make -q` finds nothing to do.
@@ -103,11 +105,16 @@ $(OUTPUT)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h wire/*.h capture/*.h) vmlinux/
 $(SKEL): $(OUTPUT)/cudatrace.bpf.o
 	$(call say,SKEL,$@)
 	$(Q)$(BPFTOOL) gen skeleton $< name cudatrace_bpf > $@
+$(FILTERS_SKEL): $(OUTPUT)/filters.bpf.o
+	$(call say,SKEL,$@)
+	$(Q)$(BPFTOOL) gen skeleton $< name filters_bpf > $@
 
-# The other architecture's BPF object: compiled, so that it stays compilable.
+# The other architecture's BPF objects: compiled, so that they stay compilable.
 bpf-arm64:
-	$(Q)$(CLANG) $(subst -D__TARGET_ARCH_$(BPFARCH),-D__TARGET_ARCH_arm64,$(subst vmlinux/$(ARCH),vmlinux/aarch64,$(BPF_CFLAGS))) \
-		-c -o $(OUTPUT)/cudatrace-arm64.bpf.o bpf/cudatrace.bpf.c
+	$(Q)for name in cudatrace filters; do \
+		$(CLANG) $(subst -D__TARGET_ARCH_$(BPFARCH),-D__TARGET_ARCH_arm64,$(subst vmlinux/$(ARCH),vmlinux/aarch64,$(BPF_CFLAGS))) \
+			-c -o $(OUTPUT)/$$name-arm64.bpf.o bpf/$$name.bpf.c || exit 1; \
+	done
 
 # ---- tests and benchmarks ----------------------------------------------------------------------------------
 

@@ -220,6 +220,14 @@ static void begin(struct source *s)
 		source_hooks.begin(&b->hooks);
 }
 
+static void answer(struct source *s)
+{
+	struct both *b = s->priv;
+
+	if (has(&b->hooks))
+		source_hooks.answer(&b->hooks);
+}
+
 static int fds(struct source *s, int *fd, int max)
 {
 	struct both *b = s->priv;
@@ -519,6 +527,7 @@ const struct source_ops source_both = {
 	.open = open_both,
 	.start = start,
 	.begin = begin,
+	.answer = answer,
 	.asked = true,
 	.fds = fds,
 	.drain = drain,
