@@ -64,10 +64,10 @@ MAY_INCLUDE = {
     'user/api': 'user/api/layers user/util wire',
     'user/api/layers': 'user/util wire',
     'user/cli': 'user/cli/options user/compare user/event user/event/holes user/flow user/nccl user/proc user/render '
-                'user/request user/resolve/names user/session user/source user/source/agent user/source/counters '
-                'user/source/discover user/source/hooks user/source/inject user/source/nvtx user/source/probe user/stat '
-                'user/stuck user/top user/trace user/util user/util/io user/util/option user/util/self user/util/table '
-                'user/util/whole wire',
+                'user/request user/resolve/names user/session user/source user/source/agent user/source/both '
+                'user/source/counters user/source/discover user/source/hooks user/source/inject user/source/nvtx '
+                'user/source/probe user/stat user/stuck user/sums user/top user/trace user/util user/util/io user/util/option '
+                'user/util/self user/util/table user/util/whole wire',
     'user/cli/options': 'user/api user/export/otlp user/flow user/proc user/request user/stages user/util user/util/io user/util/option wire',
     'user/compare': 'user/api user/render user/util user/util/io user/util/table',
     'user/event': 'user/api user/util user/util/table wire',
@@ -107,6 +107,7 @@ MAY_INCLUDE = {
     'user/source': 'user/event user/flow user/proc user/trace user/util user/util/table wire',
     'user/source/agent': 'user/api user/event user/event/holes user/flow user/proc user/source user/source/inject user/source/launch '
                          'user/util user/util/io user/util/self user/util/table wire',
+    'user/source/both': 'user/api user/event user/flow user/source user/source/bpf user/source/hooks user/source/probe user/util user/util/table',
     'user/source/bpf': 'user/event user/event/holes user/flow user/proc user/source user/source/discover user/source/launch '
                        'user/source/muted user/source/probe user/util user/util/table wire',
     'user/source/counters': 'user/source user/util user/util/io user/util/self wire',

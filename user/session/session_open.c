@@ -78,7 +78,8 @@ static int open_sources(struct session *s)
 	int err = 0;
 
 	if ((s->plan.capture.device.kinds || s->plan.capture.calls_by_agent ||
-	     s->o->source == REQUEST_SOURCE_HOOKS || s->plan.capture.inlined) &&
+	     s->o->source == REQUEST_SOURCE_HOOKS || s->o->source == REQUEST_SOURCE_AUTO ||
+	     s->plan.capture.inlined) &&
 	    s->plan.capture.npids)
 		s->frames = inject_frames_open();
 	if (s->frames) {

@@ -519,10 +519,14 @@ static const struct option_row before[] = {
 	{ 0, "graph", "LEVEL", ENUM(ask.agent.graphs, "node", "graph"), DEVICE | OPTS_FOLDED | OPTS_TOP, "node",
 	  "record each node of CUDA graphs (node), or only each graph, which costs less (graph)",
 	  RULES(NEEDS("gpu", "--graph is about what the GPU does: give --gpu")) },
-	{ 0, "source", "NAME", ENUM(ask.source, "probes", "cupti", "hooks"), DEVICE | OPTS_TOP | OPTS_SERVE | OPTS_MEM, "probes",
-	  "how calls are recorded: probes, cupti or hooks. probes: by uprobes of the kernel, needs\n"
-	  "root; cupti: by CUPTI inside the program, without root; hooks: by code put into the\n"
-	  "program, without root, at a fraction of the cost of probes" },
+	{ 0, "source", "NAME", ENUM(ask.source, "probes", "cupti", "hooks", "auto"), DEVICE | OPTS_TOP | OPTS_SERVE | OPTS_MEM, "probes",
+	  "how calls are recorded: probes, cupti, hooks or auto. probes: by uprobes of the kernel,\n"
+	  "needs root; cupti: by CUPTI inside the program, without root; hooks: by code put into\n"
+	  "the program, without root, at a fraction of the cost of probes; auto: by hooks, and by\n"
+	  "probes where hooks cannot be put on, if that is permitted" },
+	{ 0, "complete-calls", NULL, FLAG(ask.complete), DEVICE | OPTS_TOP | OPTS_SERVE | OPTS_MEM, NULL,
+	  "with --source=auto: give a process to probes, which cost it more, if hooks would see\n"
+	  "only a part of the calls of some functions (PyTorch's operators, with -p)" },
 	{ 0, "cupti", "PATH", TEXT(ask.agent.cupti), DEVICE | OPTS_FOLDED | OPTS_TOP, NULL,
 	  "use this libcupti if the program has not loaded one" },
 	{ 0, "gpu-buffer", "SIZE[,N]", OTHER(set_gpu_buffer), DEVICE | OPTS_FOLDED | OPTS_TOP, "256KiB,160", "CUPTI's buffers in the program's memory: the size of one, and how many at most",

@@ -307,6 +307,9 @@ static int of_sources(const struct opts_line *l)
 		  "--cgroup is about probes: leave it out, or --source=cupti" },
 		{ by_cupti, o->keep_chatty,
 		  "--source=cupti mutes nothing: leave out --keep-chatty" },
+		{ o->complete, o->source != REQUEST_SOURCE_AUTO,
+		  "--complete-calls is about hooks and probes beside each other: give "
+		  "--source=auto" },
 		{ o->source != REQUEST_SOURCE_PROBES, o->duty > 0 || o->max_cost > 0,
 		  "--duty and --max-cost are about probes: leave them out, or --source" },
 		{ by_cupti, opts_is_given(l, "ring-size"),

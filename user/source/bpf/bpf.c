@@ -16,6 +16,7 @@
 
 #include "../../util/msg.h"
 #include "../../util/now.h"
+#include "bpf.h"
 #include "bpf_inside.h"
 #include "../probe/priv.h"
 #include "snapshot.h"
@@ -35,6 +36,8 @@ int bpf_load_all(struct bpf_source *b)
 	if (b->kind == ATTACH_TRACEFS)
 		attach_sweep_stale();
 	bpf_probe_links(b);
+	if (b->plan->apart && !b->per_process)
+		return -EOPNOTSUPP;
 	err = bpf_load(b);
 	if (!err)
 		priv_drop(b->kind, b->plan);
@@ -83,7 +86,8 @@ static int source_start(struct source *s)
 	b->skel->bss->phase = CT_PHASE_RUNNING;
 	if (b->call_counts)
 		call_counts_begin(b->call_counts, clock_ns(CLOCK_MONOTONIC));
-	msg_verb("ready");
+	if (!b->plan->apart) /* others say so */
+		msg_verb("ready");
 	return b->launch ? launch_start(b->launch) : 0;
 }
 
@@ -247,6 +251,11 @@ static void source_close(struct source *s)
 	free(b->pids);
 	free(b);
 	s->priv = NULL;
+}
+
+int bpf_take(struct source *s, pid_t pid)
+{
+	return bpf_probe_take(s->priv, pid);
 }
 
 const struct source_ops source_bpf = {
