@@ -39,6 +39,7 @@ LEVELS = """
     source stages
     request
     export
+    findings
     advise compare mem stat top
     serve
     session
@@ -57,7 +58,7 @@ MAY_INCLUDE = {
     'target/engine': 'target/common',
     'target/hooks': 'capture target/common target/engine wire',
     'target/nvtx': 'target/common wire',
-    'user/advise': 'user/api user/event user/event/holes user/flow user/sums user/util user/util/option user/util/table',
+    'user/advise': 'user/api user/event user/event/holes user/findings user/flow user/sums user/util user/util/option user/util/table',
     'user/advise/rules': 'user/advise user/event user/event/memory user/event/scopes user/sums user/util user/util/table',
     'user/api': 'user/api/layers user/util wire',
     'user/api/layers': 'user/util wire',
@@ -86,6 +87,7 @@ MAY_INCLUDE = {
     'user/export/rows': 'user/api user/event user/event/scopes user/flow user/render user/util user/util/io user/util/table',
     'user/export/slice': 'user/event user/flow user/util user/util/table',
     'user/export/stacks': 'user/event/scopes user/export/slice user/flow user/util user/util/io user/util/table',
+    'user/findings': 'user/render user/util user/util/io',
     'user/flow': 'user/event user/event/holes user/event/scopes user/util user/util/io user/util/table wire',
     'user/mem': 'user/event user/event/holes user/event/memory user/event/scopes user/flow user/mem/viz user/render user/util '
                 'user/util/io user/util/option user/util/table',
