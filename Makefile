@@ -35,6 +35,7 @@ SRCS := $(sort $(shell find user -name '*.c'))
 OBJS := $(SRCS:%.c=$(OUTPUT)/%.o)
 LIB  := $(filter-out $(OUTPUT)/user/cli/main.o,$(OBJS))
 SKEL := $(OUTPUT)/cudatrace.skel.h
+HOST_SKEL := $(OUTPUT)/host.skel.h
 
 all: cudatrace
 
@@ -76,6 +77,7 @@ $(OUTPUT)/%.o: %.c
 	$(Q)$(CC) $(CT_CPPFLAGS) $(CPPFLAGS) $(CT_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(patsubst %.c,$(OUTPUT)/%.o,$(wildcard user/source/bpf/bpf*.c)): $(SKEL)
+$(OUTPUT)/user/source/states/states.o: $(HOST_SKEL)
 $(OUTPUT)/user/source/built.o: CT_CPPFLAGS += -DCT_COMMIT='"$(COMMIT)"'
 $(OUTPUT)/user/source/built.o: $(OUTPUT)/commit
 # Made anew only when it would be another, so that `make -q` finds nothing to do.
@@ -104,10 +106,16 @@ $(SKEL): $(OUTPUT)/cudatrace.bpf.o
 	$(call say,SKEL,$@)
 	$(Q)$(BPFTOOL) gen skeleton $< name cudatrace_bpf > $@
 
+$(HOST_SKEL): $(OUTPUT)/host.bpf.o
+	$(call say,SKEL,$@)
+	$(Q)$(BPFTOOL) gen skeleton $< name host_bpf > $@
+
 # The other architecture's BPF object: compiled, so that it stays compilable.
 bpf-arm64:
 	$(Q)$(CLANG) $(subst -D__TARGET_ARCH_$(BPFARCH),-D__TARGET_ARCH_arm64,$(subst vmlinux/$(ARCH),vmlinux/aarch64,$(BPF_CFLAGS))) \
 		-c -o $(OUTPUT)/cudatrace-arm64.bpf.o bpf/cudatrace.bpf.c
+	$(Q)$(CLANG) $(subst -D__TARGET_ARCH_$(BPFARCH),-D__TARGET_ARCH_arm64,$(subst vmlinux/$(ARCH),vmlinux/aarch64,$(BPF_CFLAGS))) \
+		-c -o $(OUTPUT)/host-arm64.bpf.o bpf/host.bpf.c
 
 # ---- tests and benchmarks ----------------------------------------------------------------------------------
 

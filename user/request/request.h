@@ -77,6 +77,7 @@ struct request {
 
 	/* what the device does */
 	bool gpu;		  /* device records */
+	bool host;		  /* what threads wait for */
 	uint8_t source;		  /* enum request_source: where the calls come from */
 	struct plan_device agent; /* what it records */
 	/* recordings */

@@ -532,6 +532,8 @@ static const struct option_row before[] = {
 	  "offset (the difference to CUPTI's own clock is measured), or auto (CUPTI's version\n"
 	  "decides)",
 	  RULES(NEEDS("gpu", "--gpu-clock is about what the GPU does: give --gpu")) },
+	{ 0, "host", NULL, FLAG(ask.host), OPTS_RECORD, NULL,
+	  "record what the threads of the processes wait for, too, for 'cudatrace why' and timelines" },
 	{ 0, "counters", "[=LIST]", OTHER(set_counters), OPTS_TRACE | OPTS_RECORD | OPTS_STAT | OPTS_TOP, NULL,
 	  "record the hardware counters of the GPUs too, and XID errors; LIST: the metrics, as for\n"
 	  "--metrics of 'cudatrace counters'" },

@@ -22,6 +22,7 @@
 
 #define SPACES_MAX 1024 /* processes whose mappings are kept */
 #define SETS 128	/* raw stacks that wait for their calls: SETS times WAYS, by thread */
+#define LOOK_AGAIN_NS 100000000ULL
 #define WAYS 8
 
 struct owner {
@@ -30,7 +31,7 @@ struct owner {
 	bool exited;
 	uint64_t used;
 	struct space *space;
-	bool looked;		 /* the process was searched for an interpreter */
+	uint64_t looked_ns;	 /* when it was searched for an interpreter; 0: not yet */
 	struct ct_python python; /* runtime 0: there is none */
 };
 
@@ -309,6 +310,18 @@ static void add(struct join *j, uint32_t id)
 		j->s->ids[j->n++] = id;
 }
 
+/* A program that has frames of Python may have been another one, or not far enough, when it was looked at. */
+static void look_for_python(struct join *j, struct owner *o)
+{
+	uint64_t now = j->r->start_ns;
+
+	if (o->python.runtime || (o->looked_ns && now < o->looked_ns + LOOK_AGAIN_NS))
+		return;
+	if (python_find(j->target, &o->python, NULL))
+		o->python.runtime = 0;
+	o->looked_ns = now;
+}
+
 /* Reads a code object from the process, because its record was lost or forgotten. */
 static bool learn_code(struct join *j, uint64_t code)
 {
@@ -317,9 +330,7 @@ static bool learn_code(struct join *j, uint64_t code)
 
 	if (!j->target || !o)
 		return false;
-	if (!o->looked && python_find(j->target, &o->python, NULL))
-		o->python.runtime = 0;
-	o->looked = true;
+	look_for_python(j, o);
 	if (!o->python.runtime ||
 	    python_read_code(j->target, &o->python, code, rec, sizeof(rec)) < 0)
 		return false;
@@ -327,8 +338,26 @@ static bool learn_code(struct join *j, uint64_t code)
 	return !python_code(j->s->python, (struct ct_py_code *)rec);
 }
 
-static void add_python(struct join *j, const struct ct_py_frame *f)
+/* The check of the code object that is at the frame's address now, of a frame that came without: it was
+ * taken where reading more was too much. */
+static struct ct_py_frame checked(struct join *j, const struct ct_py_frame *f)
 {
+	struct owner *o = owner_of(j->s, j->r->pid);
+	__u64 words[CT_PY_CHECK_WORDS];
+	struct ct_py_frame found = *f;
+
+	if (f->check || f->flags & CT_PY_SHIM || !j->target || !o)
+		return found;
+	look_for_python(j, o);
+	if (o->python.runtime &&
+	    !target_read(j->target, f->code + o->python.code_check, words, sizeof(words)))
+		found.check = ct_py_check(words);
+	return found;
+}
+
+static void add_python(struct join *j, const struct ct_py_frame *came)
+{
+	const struct ct_py_frame frame = checked(j, came), *f = &frame;
 	struct python_place p;
 
 	if (python_frame(j->s->python, j->r->pid, f, &p) ||
