@@ -40,13 +40,13 @@ LEVELS = """
     request
     export
     findings
-    advise compare mem stat top
+    advise compare mem stat top why
     serve
     session
     stuck
     cli
 """.strip().split('\n')
-COMMANDS = 'advise compare mem stat top serve stuck'.split()
+COMMANDS = 'advise compare mem stat top why serve stuck'.split()
 SKELETONS = ('user/source/bpf', 'user/source/states')
 SHARED_BY_EXPORTS = ('user/export', 'user/export/slice')
 
@@ -133,6 +133,7 @@ MAY_INCLUDE = {
     'user/util/option': 'user/util',
     'user/util/table': 'user/util',
     'user/util/whole': 'user/util user/util/io',
+    'user/why': 'user/api user/event user/event/holes user/findings user/flow user/util user/util/option user/util/table',
     'wire': '',
 }
 
