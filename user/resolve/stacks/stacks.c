@@ -317,9 +317,29 @@ static void look_for_python(struct join *j, struct owner *o)
 
 	if (o->python.runtime || (o->looked_ns && now < o->looked_ns + LOOK_AGAIN_NS))
 		return;
+	target_refresh(j->target);
 	if (python_find(j->target, &o->python, NULL))
 		o->python.runtime = 0;
 	o->looked_ns = now;
+}
+
+/* The checks of the code objects that are at the frames' addresses now, of frames that came without: they
+ * were taken where reading more was too much. */
+static void add_checks(struct join *j)
+{
+	struct owner *o = owner_of(j->s, j->r->pid);
+	__u64 words[CT_PY_CHECK_WORDS];
+
+	for (uint32_t i = 0; i < j->r->npython && j->target && o; i++) {
+		struct ct_py_frame *f = &j->r->python[i];
+
+		if (f->check || f->flags & CT_PY_SHIM)
+			continue;
+		look_for_python(j, o);
+		if (o->python.runtime &&
+		    !target_read(j->target, f->code + o->python.code_check, words, sizeof(words)))
+			f->check = ct_py_check(words);
+	}
 }
 
 /* Reads a code object from the process, because its record was lost or forgotten. */
@@ -338,26 +358,8 @@ static bool learn_code(struct join *j, uint64_t code)
 	return !python_code(j->s->python, (struct ct_py_code *)rec);
 }
 
-/* The check of the code object that is at the frame's address now, of a frame that came without: it was
- * taken where reading more was too much. */
-static struct ct_py_frame checked(struct join *j, const struct ct_py_frame *f)
+static void add_python(struct join *j, const struct ct_py_frame *f)
 {
-	struct owner *o = owner_of(j->s, j->r->pid);
-	__u64 words[CT_PY_CHECK_WORDS];
-	struct ct_py_frame found = *f;
-
-	if (f->check || f->flags & CT_PY_SHIM || !j->target || !o)
-		return found;
-	look_for_python(j, o);
-	if (o->python.runtime &&
-	    !target_read(j->target, f->code + o->python.code_check, words, sizeof(words)))
-		found.check = ct_py_check(words);
-	return found;
-}
-
-static void add_python(struct join *j, const struct ct_py_frame *came)
-{
-	const struct ct_py_frame frame = checked(j, came), *f = &frame;
 	struct python_place p;
 
 	if (python_frame(j->s->python, j->r->pid, f, &p) ||
@@ -446,6 +448,7 @@ static uint32_t resolve(struct stacks *s, struct target *t, const struct raw *r,
 	s->resolved++;
 	s->broken += !!(flags & CT_STACK_BROKEN);
 	frames_room(s->frames);
+	add_checks(&j);
 	key = key_of(s, r, j.space, n, flags);
 	id = frames_recall(s->frames, key);
 	if (id)
