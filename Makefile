@@ -156,7 +156,7 @@ $(BENCH)/empty.skel.h: $(BENCH)/empty.bpf.o
 $(BENCH)/empty: tests/bench/empty.c $(BENCH)/empty.skel.h $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CT_CPPFLAGS) -I$(BENCH) $(CT_CFLAGS) $(CFLAGS) -static -o $@ $< $(LIB) $(LDLIBS_STATIC) 2>/dev/null
-$(BENCH)/target $(BENCH)/loads: $(BENCH)/%: tests/bench/%.c
+$(BENCH)/target $(BENCH)/loads $(BENCH)/pingpong: $(BENCH)/%: tests/bench/%.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CT_CPPFLAGS) $(CT_CFLAGS) -O2 -o $@ $< -ldl
 $(BENCH)/many: tests/bench/many.c
@@ -184,7 +184,7 @@ $(BENCH)/hooks $(BENCH)/hooks_on: $(BENCH)/%: tests/bench/%.c target/engine/engi
 $(BENCH)/hooks_cold: tests/bench/hooks_cold.c $(wildcard target/hooks/*.h target/engine/*.h target/common/*.h wire/*.h capture/*.h) $(CAPTURE_OBJS) $(ENGINE_OBJS)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 $(WARN) -O2 -pthread -o $@ $< $(CAPTURE_OBJS) $(ENGINE_OBJS)
-bench-programs: $(BENCH)/loads $(BENCH)/hooks $(BENCH)/hooks_cold $(BENCH)/hooks_on $(BENCH)/bench_trace $(BENCH)/empty $(BENCH)/target $(BENCH)/many $(BENCH)/bench_sinks $(BENCH)/bench_nsys $(BENCH)/bench_stat $(BENCH)/bench_advise
+bench-programs: $(BENCH)/loads $(BENCH)/pingpong $(BENCH)/hooks $(BENCH)/hooks_cold $(BENCH)/hooks_on $(BENCH)/bench_trace $(BENCH)/empty $(BENCH)/target $(BENCH)/many $(BENCH)/bench_sinks $(BENCH)/bench_nsys $(BENCH)/bench_stat $(BENCH)/bench_advise
 bench: cudatrace standin cases-progs bench-programs
 	$(Q)tests/bench/run.sh
 
