@@ -36,6 +36,7 @@ OBJS := $(SRCS:%.c=$(OUTPUT)/%.o)
 LIB  := $(filter-out $(OUTPUT)/user/cli/main.o,$(OBJS))
 SKEL := $(OUTPUT)/cudatrace.skel.h
 HOST_SKEL := $(OUTPUT)/host.skel.h
+FILTERS_SKEL := $(OUTPUT)/filters.skel.h
 
 all: cudatrace
 
@@ -78,6 +79,7 @@ $(OUTPUT)/%.o: %.c
 
 $(patsubst %.c,$(OUTPUT)/%.o,$(wildcard user/source/bpf/bpf*.c)): $(SKEL)
 $(OUTPUT)/user/source/states/states.o: $(HOST_SKEL)
+$(OUTPUT)/user/source/bpf/filter_watch.o: $(FILTERS_SKEL)
 $(OUTPUT)/user/source/built.o: CT_CPPFLAGS += -DCT_COMMIT='"$(COMMIT)"'
 $(OUTPUT)/user/source/built.o: $(OUTPUT)/commit
 # Made anew only when it would be another, so that `make -q` finds nothing to do.
@@ -105,17 +107,20 @@ $(OUTPUT)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h wire/*.h capture/*.h) vmlinux/
 $(SKEL): $(OUTPUT)/cudatrace.bpf.o
 	$(call say,SKEL,$@)
 	$(Q)$(BPFTOOL) gen skeleton $< name cudatrace_bpf > $@
+$(FILTERS_SKEL): $(OUTPUT)/filters.bpf.o
+	$(call say,SKEL,$@)
+	$(Q)$(BPFTOOL) gen skeleton $< name filters_bpf > $@
 
 $(HOST_SKEL): $(OUTPUT)/host.bpf.o
 	$(call say,SKEL,$@)
 	$(Q)$(BPFTOOL) gen skeleton $< name host_bpf > $@
 
-# The other architecture's BPF object: compiled, so that it stays compilable.
+# The other architecture's BPF objects: compiled, so that they stay compilable.
 bpf-arm64:
-	$(Q)$(CLANG) $(subst -D__TARGET_ARCH_$(BPFARCH),-D__TARGET_ARCH_arm64,$(subst vmlinux/$(ARCH),vmlinux/aarch64,$(BPF_CFLAGS))) \
-		-c -o $(OUTPUT)/cudatrace-arm64.bpf.o bpf/cudatrace.bpf.c
-	$(Q)$(CLANG) $(subst -D__TARGET_ARCH_$(BPFARCH),-D__TARGET_ARCH_arm64,$(subst vmlinux/$(ARCH),vmlinux/aarch64,$(BPF_CFLAGS))) \
-		-c -o $(OUTPUT)/host-arm64.bpf.o bpf/host.bpf.c
+	$(Q)for name in cudatrace filters host; do \
+		$(CLANG) $(subst -D__TARGET_ARCH_$(BPFARCH),-D__TARGET_ARCH_arm64,$(subst vmlinux/$(ARCH),vmlinux/aarch64,$(BPF_CFLAGS))) \
+			-c -o $(OUTPUT)/$$name-arm64.bpf.o bpf/$$name.bpf.c || exit 1; \
+	done
 
 # ---- tests and benchmarks ----------------------------------------------------------------------------------
 

@@ -183,16 +183,129 @@ static __always_inline void keep_apart(struct pt_regs *ctx, struct thread *t, st
 	t->depth = d + 1;
 }
 
+/* A call of which there is nothing to record: its return probe, if it has one, finds no frame. */
+static __always_inline int leave_out(struct frame *f, __u64 sp)
+{
+	f->sp = sp;
+	f->ip = 0;
+	return 1;
+}
+
+/* How a call that is being entered stands to the calls of its thread that are under way. */
+struct place {
+	__u32 d;     /* the place of its frame */
+	__u32 depth; /* how many calls it is inside */
+	bool apart;  /* it runs on another stack than the call that it is inside */
+};
+
+/* Finds the place of a call. False: it is not recorded, because it is part of another call, was seen already,
+ * or there is no room. */
+static __always_inline bool find_place(struct pt_regs *ctx, struct thread *t, __u32 func,
+				       __u8 flags, __u64 cookie, struct place *at)
+{
+	int stand = STAND_BEHIND;
+	struct frame *top;
+
+	at->d = t->depth;
+	if (at->d) {
+		if (at->d > CT_MAX_FRAMES)
+			return false;
+		stand = settle(ctx, t, cookie);
+		if (stand == STAND_AGAIN)
+			return false;
+		at->d = t->depth;
+	}
+	if (!at->d || at->d > CT_MAX_FRAMES)
+		return true;
+	top = &t->frames[(at->d - 1) & (CT_MAX_FRAMES - 1)];
+	at->apart = stand == STAND_APART || top->returns_to;
+	if (stand != STAND_APART && !(top->interrupted && is_programs_own(ctx, top)))
+		at->depth = top->rec.depth + !(top->spec_flags & CT_S_INTERNAL);
+	if (at->depth && config.samples)
+		note_inside(top->rec.func, func);
+	if (at->depth && !config.nested && !(flags & CT_S_ALWAYS) &&
+	    !((flags & CT_S_NESTED) && want_nested)) {
+		COUNT(folded);
+		return false;
+	}
+	if (at->d >= CT_MAX_FRAMES) {
+		COUNT(lost[CT_LOSS_DEPTH]);
+		return false;
+	}
+	return true;
+}
+
+/* Is the call one of a sampled function that is not recorded now? Sets what its frame says of it. */
+static __always_inline bool is_muted(struct thread *t, struct frame *f, __u32 func, __u32 depth)
+{
+	if (config.samples && sampled[func] == CT_SAMPLED_OFF)
+		return true;
+	f->sampled = config.samples ? sampled[func] : CT_SAMPLED_NO;
+	f->before = 0;
+	return config.samples && sampling && !depth && is_unsure(t, f->sampled, &f->before);
+}
+
+/* Does the filter leave the call out by its size? */
+static __always_inline bool is_filtered(const struct frame *f, const volatile struct ct_spec *spec,
+					__u8 flags)
+{
+	return config.filter.min_size_bytes && (flags & CT_S_MATCH_SIZE) &&
+	       f->data[spec->size_word & (CT_MAX_WORDS - 1)] < config.filter.min_size_bytes;
+}
+
+/* Fills in the frame and its record, apart from what is read of the program's memory. */
+static __always_inline void fill(struct pt_regs *ctx, struct thread *t, struct frame *f,
+				 __u64 cookie, __u8 flags, const struct place *at)
+{
+	f->sp = ENTRY_SP(ctx);
+	f->ip = PT_REGS_IP(ctx);
+	f->cookie = cookie;
+	f->returns_to = 0;
+	f->interrupted = false;
+	f->in_trampoline = false;
+	f->frees = false;
+	f->spec_flags = flags;
+	f->rec.h.kind = CT_CALL;
+	f->rec.h.flags = (CT_COOKIE_PER_THREAD(cookie) ? CT_F_PER_THREAD : 0) |
+			 ((flags & CT_S_SHOWN) && (!at->depth || config.nested) ? 0 : CT_F_HIDDEN);
+	f->rec.h.pid = t->id >> 32;
+	f->rec.h.tid = t->id;
+	f->rec.func = CT_COOKIE_FUNC(cookie);
+	f->rec.nwords = f->len / 8;
+	f->rec.depth = at->depth;
+	f->rec.got = 0;
+	f->rec.ret = 0;
+	f->scope = config.layers ? scope_around(f->sp) : 0;
+	if (config.stacks)
+		keep_registers(ctx, t, f, at->d, f->sp);
+}
+
+/* A call whose return is not waited for: all that is known of it is sent or counted now. */
+static __always_inline int enter_only(struct pt_regs *ctx, struct thread *t, struct frame *f,
+				      const struct place *at)
+{
+	f->rec.h.flags |= CT_F_NO_RETURN;
+	if (is_counted(f))
+		count_call(t, f, f->rec.func, false, false);
+	if (!config.enter && !f->sampled)
+		send_call(t, f);
+	if (at->apart && !config.no_return)
+		keep_apart(ctx, t, f, at->d);
+	else
+		f->ip = 0;
+	return 1;
+}
+
 /* Returns 0 when the return is wanted, 1 when not (a session program's answer). */
 static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 {
-	__u32 func = CT_COOKIE_FUNC(cookie), d, depth = 0, nwords;
+	__u32 func = CT_COOKIE_FUNC(cookie), nwords;
 	const volatile struct ct_spec *spec;
-	__u64 sp = ENTRY_SP(ctx), ip = PT_REGS_IP(ctx);
-	struct frame *f, *top;
+	__u64 sp = ENTRY_SP(ctx);
+	struct place at = {};
 	struct thread *t;
-	bool entry_only, apart = false;
-	int stand = STAND_BEHIND;
+	struct frame *f;
+	bool entry_only;
 	__u8 flags;
 
 	if (phase != CT_PHASE_RUNNING || func >= CT_MAX_FUNCS)
@@ -210,119 +323,50 @@ static __always_inline int enter(struct pt_regs *ctx, __u64 cookie)
 		return 1;
 	if (config.reach)
 		note_reach(t, sp);
-	d = t->depth;
-	if (d) {
-		if (d > CT_MAX_FRAMES)
-			return 1;
-		stand = settle(ctx, t, cookie);
-		if (stand == STAND_AGAIN)
-			return 1;
-		d = t->depth;
-	}
-	if (d && d <= CT_MAX_FRAMES) {
-		top = &t->frames[(d - 1) & (CT_MAX_FRAMES - 1)];
-		apart = stand == STAND_APART || top->returns_to;
-		if (stand != STAND_APART && !(top->interrupted && is_programs_own(ctx, top)))
-			depth = top->rec.depth + !(top->spec_flags & CT_S_INTERNAL);
-		if (depth && config.samples)
-			note_inside(top->rec.func, func);
-		if (depth && !config.nested && !(flags & CT_S_ALWAYS) &&
-		    !((flags & CT_S_NESTED) && want_nested)) {
-			COUNT(folded);
-			return 1;
-		}
-		if (d >= CT_MAX_FRAMES) {
-			COUNT(lost[CT_LOSS_DEPTH]);
-			return 1;
-		}
-	}
 	nwords = spec->nwords;
-	if (nwords > CT_MAX_WORDS)
+	if (!find_place(ctx, t, func, flags, cookie, &at) || nwords > CT_MAX_WORDS)
 		return 1;
-	f = &t->frames[d & (CT_MAX_FRAMES - 1)];
-	if (config.samples && sampled[func] == CT_SAMPLED_OFF) {
-		f->sp = sp;
-		f->ip = 0;
-		return 1;
-	}
-	f->sampled = config.samples ? sampled[func] : CT_SAMPLED_NO;
-	f->before = 0;
-	if (config.samples && sampling && !depth && is_unsure(t, f->sampled, &f->before)) {
-		f->sp = sp;
-		f->ip = 0;
-		return 1;
-	}
+	f = &t->frames[at.d & (CT_MAX_FRAMES - 1)];
+	if (is_muted(t, f, func, at.depth))
+		return leave_out(f, sp);
 	copy_words(ctx, f->data, nwords, sp, CT_MAX_WORDS);
 	f->len = nwords * 8;
 	if (spec->more & CT_S_FORGETS)
 		__sync_fetch_and_add(&forgets, 1);
-	if (config.filter.min_size_bytes && (flags & CT_S_MATCH_SIZE) &&
-	    f->data[spec->size_word & (CT_MAX_WORDS - 1)] < config.filter.min_size_bytes) {
-		f->sp = sp;
-		f->ip = 0;
+	if (is_filtered(f, spec, flags)) {
 		COUNT(filtered);
-		return 1;
+		return leave_out(f, sp);
 	}
 	if (!t->announced)
 		announce(t);
-	if (config.samples && sampling && !f->sampled && !depth)
+	if (config.samples && sampling && !f->sampled && !at.depth)
 		count_progress(t->id >> 32, t->start);
-	f->sp = sp;
-	f->ip = ip;
-	f->cookie = cookie;
-	f->returns_to = 0;
-	f->interrupted = false;
-	f->in_trampoline = false;
-	f->frees = false;
-	f->spec_flags = flags;
-	f->rec.h.kind = CT_CALL;
-	f->rec.h.flags = (CT_COOKIE_PER_THREAD(cookie) ? CT_F_PER_THREAD : 0) |
-			 ((flags & CT_S_SHOWN) && (!depth || config.nested) ? 0 : CT_F_HIDDEN);
-	f->rec.h.pid = t->id >> 32;
-	f->rec.h.tid = t->id;
-	f->rec.func = func;
-	f->rec.nwords = nwords;
-	f->rec.depth = depth;
-	f->rec.got = 0;
-	f->rec.ret = 0;
-	f->scope = config.layers ? scope_around(sp) : 0;
-	if (config.stacks)
-		keep_registers(ctx, t, f, d, sp);
+	fill(ctx, t, f, cookie, flags, &at);
 	/* a call that is only counted needs no memory of the program */
 	if (spec->nentry && !f->sampled &&
 	    !(config.count && !(flags & (CT_S_ALWAYS | CT_S_NESTED))))
 		do_reads_whole(f, func, CT_AT_ENTRY, spec->more);
-	apart |= is_dispatched(bpf_get_current_task_btf());
-	entry_only = config.no_return || apart || (flags & CT_S_CALLBACK) ||
+	at.apart |= is_dispatched(bpf_get_current_task_btf());
+	entry_only = config.no_return || at.apart || (flags & CT_S_CALLBACK) ||
 		     (spec->more & CT_S_ENTRY_ONLY);
 	/* and it needs no time if it is only counted */
 	if (!(config.count && config.no_return) || flags & (CT_S_ALWAYS | CT_S_NESTED))
 		f->rec.h.start_ns = f->rec.h.end_ns = bpf_ktime_get_ns();
 	if (entry_only && !f->sampled && config.stacks && (spec->more & CT_S_STACK) &&
 	    !(f->rec.h.flags & CT_F_HIDDEN))
-		send_stack(ctx, t, f, d);
+		send_stack(ctx, t, f, at.d);
 	if (config.enter && !f->sampled) {
 		f->rec.h.kind = CT_ENTER;
 		send_call(t, f);
 		f->rec.h.kind = CT_CALL;
 	}
-	if (entry_only) {
-		f->rec.h.flags |= CT_F_NO_RETURN;
-		if (is_counted(f))
-			count_call(t, f, func, false, false);
-		if (!config.enter && !f->sampled)
-			send_call(t, f);
-		if (apart && !config.no_return)
-			keep_apart(ctx, t, f, d);
-		else
-			f->ip = 0;
-		return 1;
-	}
-	if (config.memory && spec->memory_how == CT_MEMORY_FREES && !depth && is_counted(f))
+	if (entry_only)
+		return enter_only(ctx, t, f, &at);
+	if (config.memory && spec->memory_how == CT_MEMORY_FREES && !at.depth && is_counted(f))
 		free_begins(t, f);
 	f->owed = OWED;
 	barrier();
-	t->depth = d + 1;
+	t->depth = at.d + 1;
 	return 0;
 }
 

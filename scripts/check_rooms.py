@@ -24,6 +24,7 @@ BORDERS = {
     'target/cupti': 'target/common wire',
     'target/engine': 'target/common',
     'target/hooks': 'capture target/common target/engine wire',
+    'target/life': 'target/common target/engine target/hooks wire',
     'target/nvtx': 'target/common wire',
     'user': 'user wire',
 }
@@ -58,6 +59,7 @@ MAY_INCLUDE = {
     'target/cupti': 'target/common wire',
     'target/engine': 'target/common',
     'target/hooks': 'capture target/common target/engine wire',
+    'target/life': 'target/common target/engine target/hooks wire',
     'target/nvtx': 'target/common wire',
     'user/advise': 'user/api user/event user/event/holes user/findings user/flow user/sums user/util user/util/option user/util/table',
     'user/advise/rules': 'user/advise user/event user/event/memory user/event/scopes user/sums user/util user/util/table',
@@ -71,7 +73,7 @@ MAY_INCLUDE = {
     'user/compare': 'user/api user/render user/util user/util/io user/util/table',
     'user/event': 'user/api user/util user/util/table wire',
     'user/event/holes': 'user/event user/util user/util/table',
-    'user/event/join': 'user/event user/event/holes user/util user/util/table',
+    'user/event/join': 'user/event user/event/holes user/util',
     'user/event/memory': 'user/api user/event user/util user/util/table',
     'user/event/scopes': 'user/api/layers user/event user/event/scopes/products user/util/table',
     'user/event/scopes/products': 'user/event user/util/table',
@@ -111,8 +113,8 @@ MAY_INCLUDE = {
                        'user/source/muted user/source/probe user/util user/util/table wire',
     'user/source/counters': 'user/source user/util user/util/io wire',
     'user/source/discover': 'user/api user/flow user/proc user/source user/source/symbols user/util user/util/io user/util/table wire',
-    'user/source/hooks': 'user/api user/event user/event/holes user/flow user/source user/source/agent user/source/discover '
-                         'user/source/inject user/source/muted user/util user/util/io user/util/table wire',
+    'user/source/hooks': 'user/api user/event user/event/holes user/flow user/source user/source/agent user/source/bpf '
+                         'user/source/discover user/source/inject user/source/muted user/util user/util/io user/util/table wire',
     'user/source/inject': 'user/proc user/source user/util user/util/io user/util/table',
     'user/source/launch': 'user/util user/util/io user/util/table',
     'user/source/muted': 'user/api user/event user/flow user/source user/util user/util/table wire',

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# recipes.sh - follows eight recipes of docs/HOWTO.md in a copy of the tree: a function, a library (a domain), a kind of
-# record, a column, an output format, a subcommand, a filter of calls, a rule of advise. git counts the files that each touches,
+# recipes.sh - follows nine recipes of docs/HOWTO.md in a copy of the tree: a function, a library (a domain), a kind of
+# record, a column, an output format, an output that keeps something for each process, a subcommand, a filter of calls, a rule of advise. git counts the files that each touches,
 # apart from tests; then the copy is built, reusing what is built here, and the additions have to be traced, shown in every format, filtered and stored. The additions are in tests/recipes/. Needs root and
 # ./cudatrace. Prints `ok NAME` or `not ok NAME: why` for each test.
 set -uo pipefail
@@ -116,6 +116,12 @@ cp "$pieces/names.c" user/export/rows/names.c
 echo 'S(names, ".names", SINKS_EXPORT)' >> user/flow/sinks.def
 touches format user/export/rows/names.c user/flow/sinks.def
 
+# ---- an output that keeps something for each process: likewise, with a struct and two callbacks ------------------
+
+cp "$pieces/each.c" user/export/rows/each.c
+echo 'S(each, ".each", SINKS_EXPORT)' >> user/flow/sinks.def
+touches each user/export/rows/each.c user/flow/sinks.def
+
 # ---- a subcommand: a row and a file ------------------------------------------------------------------------------
 
 sed -i '$s/$/ \\/' user/cli/options/commands.def
@@ -129,7 +135,7 @@ sed -i -e 's/^\t__u64 min_duration_ns, min_size_bytes;/&\n\t__u64 max_size_bytes
 	-e 's/^\(CT_ASSERT_SIZE(struct ct_filter\), 24/\1, 32/; s/^\(CT_ASSERT_SIZE(struct ct_config\), 72/\1, 80/' wire/control.h
 sed -i 's/^\t{ 0, "min-size", /\t{ 0, "max-size", "SIZE", SIZE(ask.filter.max_size_bytes, 0, OPTION_MAX, "give bytes"), OPTS_TRACE, NULL, "calls of at most this size" },\n&/' \
 	user/cli/options/opts.c
-sed -i 's/^\tif (config.filter.min_size_bytes && (flags & CT_S_MATCH_SIZE) &&$/\tif (config.filter.max_size_bytes \&\& (flags \& CT_S_MATCH_SIZE) \&\&\n\t    f->data[spec->size_word \& (CT_MAX_WORDS - 1)] > config.filter.max_size_bytes) {\n\t\tf->sp = sp;\n\t\tf->ip = 0;\n\t\tCOUNT(filtered);\n\t\treturn 1;\n\t}\n&/' \
+sed -i 's/^\treturn config.filter.min_size_bytes && (flags & CT_S_MATCH_SIZE) &&$/\tif (config.filter.max_size_bytes \&\& (flags \& CT_S_MATCH_SIZE) \&\&\n\t    f->data[spec->size_word \& (CT_MAX_WORDS - 1)] > config.filter.max_size_bytes)\n\t\treturn true;\n&/' \
 	bpf/capture.bpf.h
 touches filter wire/control.h user/cli/options/opts.c bpf/capture.bpf.h
 
@@ -152,6 +158,7 @@ lib=$tmp/tree/.output/standin
 {
 	cc -O1 -fPIC -fcf-protection=none -fno-omit-frame-pointer -shared -Wl,-soname,libtoy.so.2 -o "$lib/libtoy.so.2" \
 		"$pieces/toy.c" -L"$lib" -lcudart &&
+		cc -O1 -o "$tmp/again" "$pieces/again.c" -L"$lib" -lcudart -Wl,-rpath,"$lib" &&
 		cc -O1 -o "$tmp/program" "$pieces/program.c" "$lib/libtoy.so.2" -L"$lib" -lcudart -Wl,-rpath,"$lib"
 } > "$tmp/log" 2>&1 || not_ok program "$(cat "$tmp/log")"
 
@@ -212,7 +219,7 @@ for format in $("$ct" --complete export --to ''); do
 	html) has "library-in-$format" <(python3 tests/timeline/page.py "$tmp/out.$format" 2>&1) toySend ;;
 	arrow) has "library-in-$format" <(texts_of check_arrow "$tmp/out.$format" 2>&1) toySend ;;
 	parquet) has "library-in-$format" <(texts_of check_parquet "$tmp/out.$format/calls.parquet" 2>&1) toySend ;;
-	memory-viz) ;; # blocks of PyTorch's allocator, no calls
+	memory-viz | each) ;; # blocks of PyTorch's allocator, no calls; numbers of calls
 	*) has "library-in-$format" "$tmp/out.$format" toySend ;;
 	esac
 done
@@ -268,6 +275,13 @@ traced --format names
 same format-live "call toyOpen" "$(grep toyOpen "$tmp/rows")"
 same format-exported "call toySend call toySend" "$(grep toySend "$tmp/out.names" | tr '\n' ' ' | sed 's/ $//')"
 same format-of-a-kind "recipe recipe" "$(grep recipe "$tmp/kind.names" | tr '\n' ' ' | sed 's/ $//')"
+
+# ---- the output sees when a process becomes another program, and when it ends ------------------------------------
+
+"$ct" record -o "$tmp/twice" -- "$tmp/again" > "$tmp/log" 2>&1
+"$ct" -o "$tmp/rows" --format each -- "$tmp/again" > "$tmp/log" 2>&1
+same each-live $'1 calls until its exec\n2 calls until its exit' "$(cat "$tmp/rows")"
+same each-exported $'1 calls until its exec\n2 calls until its exit' "$("$ct" export --to each -o - "$tmp/twice" 2> "$tmp/log")"
 
 # ---- the filter decides in the kernel ----------------------------------------------------------------------------
 

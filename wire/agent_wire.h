@@ -123,9 +123,7 @@ enum agent_kind {
 	AGENT_CONTEXT = 1 << 7,
 	AGENT_DEVICE = 1 << 8,
 	AGENT_STREAM = 1 << 9,
-	AGENT_RUNTIME_API = 1 << 10,
-	AGENT_DRIVER_API = 1 << 11,
-	AGENT_UM = 1 << 12,
+	AGENT_UM = 1 << 10,
 };
 #define AGENT_DEFAULT (AGENT_KERNEL | AGENT_MEMCPY | AGENT_MEMSET | AGENT_OVERHEAD)
 /* records that name them: together with any other kind */

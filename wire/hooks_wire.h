@@ -5,8 +5,9 @@
  * docs/hooks.md describes it in order.
  *
  *	agent:	HELLO
- *	user:	START (with the area's descriptor)  SPECS...  PYTHON  FUNCS...
- *							PYTHON only where its frames are wanted, and found
+ *	user:	START (with the area's descriptor)  FILTERS (with another one)  SPECS...  PYTHON  FUNCS...
+ *							FILTERS only where the kernel tells of them, PYTHON
+ *							where its frames are wanted, and found
  *	agent:	INSTALLED  SAY...
  *	agent:	MAPPED					files were mapped: the thread waits for the answer
  *	user:	PYTHON  FUNCS...
@@ -49,7 +50,7 @@
 
 #define HOOKS_ENV "CUDATRACE_HOOKS"
 #define HOOKS_MAGIC 0x6b686463u /* "cdhk" */
-#define HOOKS_VERSION 11
+#define HOOKS_VERSION 12
 #define HOOKS_MAPPED_MS 2000 /* how long a thread waits for the object's own one */
 #define HOOKS_ANSWER_MS 1000 /* how long a thread waits for the answer to its question */
 #define HOOKS_FUNCS_MAX 8192
@@ -75,6 +76,7 @@ enum hooks_type {
 	HOOKS_STOP = 19,     /* struct meet_head alone */
 	HOOKS_PYTHON = 20,   /* struct hooks_python */
 	HOOKS_MUTE = 21,     /* struct hooks_mute */
+	HOOKS_FILTERS = 22,  /* struct hooks_filters, with a descriptor */
 };
 
 struct hooks_hello {
@@ -147,6 +149,14 @@ struct hooks_mute {
 	__u16 flags;  /* HOOKS_MUTE_* */
 	/* code of the runtime: calls of functions with HOOKS_F_FOLDS from there are parts of its calls */
 	__u64 within, within_bytes;
+};
+
+/* The kernel says in the word at this place of what is mapped (filters.h) that the process sets a filter of its
+ * system calls. */
+struct hooks_filters {
+	struct meet_head h;
+	__u32 place;
+	__u32 pad;
 };
 
 #define HOOKS_F_ENTRY_ONLY 0x1 /* its return is not recorded */
@@ -384,6 +394,7 @@ static inline size_t hooks_fixed(unsigned int type)
 	case HOOKS_STOP: return sizeof(struct meet_head);
 	case HOOKS_PYTHON: return sizeof(struct hooks_python);
 	case HOOKS_MUTE: return sizeof(struct hooks_mute);
+	case HOOKS_FILTERS: return sizeof(struct hooks_filters);
 	default: return 0;
 	}
 }
@@ -427,6 +438,7 @@ CT_ASSERT_SIZE(struct hooks_bye, 16);
 CT_ASSERT_SIZE(struct hooks_python, 88);
 CT_ASSERT_SIZE(struct hooks_child, 24);
 CT_ASSERT_SIZE(struct hooks_mute, 32);
+CT_ASSERT_SIZE(struct hooks_filters, 16);
 _Static_assert(sizeof(struct hooks_thread) <= HOOKS_BLOCK_HEAD, "a thread's block");
 _Static_assert(offsetof(struct hooks_thread, tail) % 64 == 0, "a line of the cache of its own");
 _Static_assert(offsetof(struct hooks_area, cells) == 64, "a line of the cache of its own");

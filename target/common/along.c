@@ -154,6 +154,10 @@ int along_receive(int from, int fds[ALONG_FDS], int wait_ms)
 	for (int i = 0; i < ALONG_FDS && n < got; i++)
 		if (which & 1u << i)
 			memcpy(&fds[i], CMSG_DATA(c) + n++ * sizeof(int), sizeof(int));
+	for (int rest; n < got; n++) {
+		memcpy(&rest, CMSG_DATA(c) + n * sizeof(rest), sizeof(rest));
+		close(rest);
+	}
 	return 0;
 }
 

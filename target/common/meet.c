@@ -270,9 +270,18 @@ static ssize_t receive(int from, void *msg, int *fd)
 	if (n < 0)
 		return -errno;
 	c = CMSG_FIRSTHDR(&m);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(fd, CMSG_DATA(c), sizeof(int));
+	/* there is room for a second one, which would stay open in the program */
+	for (size_t at = CMSG_LEN(0); c && c->cmsg_level == SOL_SOCKET &&
+				      c->cmsg_type == SCM_RIGHTS && at + sizeof(int) <= c->cmsg_len;
+	     at += sizeof(int)) {
+		int one;
+
+		memcpy(&one, (const char *)c + at, sizeof(one));
+		if (*fd < 0)
+			*fd = one;
+		else
+			close(one);
+	}
 	return m.msg_flags & MSG_TRUNC ? 0 : n;
 }
 

@@ -54,9 +54,6 @@ struct agent {
 	/* CUPTI is shared with another profiler: the agent must neither change its settings nor end
 	 * CUPTI */
 	bool shared;
-	/* The program has subscribed: there are no callbacks, and CUPTI's records say which call caused
-	 * which work. Only after the program has used CUPTI. */
-	bool silent;
 	struct agent_start want;
 	uint32_t clock;	       /* enum agent_clock: which is used */
 	uint32_t kinds;	       /* those of want.kinds that could be enabled */
@@ -64,6 +61,9 @@ struct agent {
 	_Atomic uint64_t dropped, bad_time, too_deep;
 	/* nodes of graphs were recorded, in this attach or an earlier one */
 	_Atomic bool graphs;
+	/* Records of kernels were ended, and CUPTI was not: see enable_kinds(). */
+	bool kernels_ended;
+	_Atomic bool kernels_asked; /* the next thread that leaves a call begins them again */
 	int fatal_code;
 	char fatal_text[256];
 };
@@ -107,10 +107,13 @@ void library_tool(char *name, size_t size);
 
 /* ---- device.c, records.c ---- */
 int device_enable(void); /* subscribes first; returns 0, or -errno after a link_say() */
-int device_resume(void); /* the same after device_restore(), without a word */
 /* all: also what can deadlock, because cuptiFinalize will not follow */
 void device_disable(bool all);
 void device_flush(bool all);
+/* Returns whether CUPTI has asked for a buffer since the last time when it had all of them. It gives none back that
+ * has a record which is not complete, or comes after one: a kernel that runs for long, or one that CUPTI takes to
+ * run for ever. */
+bool device_starved(void);
 /* Takes all buffers back from CUPTI: waits a moment for the records that are not complete. Kinds
  * have been disabled, where that is possible. */
 void device_empty(void);
@@ -133,18 +136,9 @@ bool owner_holds(void); /* the agent may use CUPTI */
 /* Returns when the program asked for CUPTI, if a call of it waits until the agent has withdrawn;
  * else 0. */
 uint64_t owner_asked(void);
-void owner_give(void); /* the agent has withdrawn: the call continues */
-/* Takes CUPTI back if the program has disabled its kinds, has taken its records, and rests. */
-bool owner_reclaim(void);
-void owner_resign(void); /* gives it to the program again */
-bool owner_was_used(void);
-bool owner_has_subscriber(void); /* the program has subscribed */
-/* The functions that the program has registered; NULL: none */
-struct owner_functions {
-	void *request, *complete, *clock;
-};
-struct owner_functions owner_functions(void);
-void owner_reset(void); /* in a forked child */
+void owner_give(void);	   /* the agent has withdrawn: the call continues */
+bool owner_was_used(void); /* the program has used CUPTI */
+void owner_reset(void);	   /* in a forked child */
 
 /* ---- activity.c: each as the function of CUPTI's with that name ---- */
 typedef void (*activity_request)(uint8_t **buffer, size_t *size, size_t *max_records);

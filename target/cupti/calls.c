@@ -524,10 +524,20 @@ static void maybe_finalize(void)
 	if (!atomic_compare_exchange_strong(&agent.finalize, &yes, false))
 		return;
 	r = agent.cupti.cuptiFinalize();
-	if (r)
+	if (r) {
 		atomic_store(&agent.finalize_err, r);
-	else
+	} else {
+		agent.kernels_ended = false;
 		atomic_store(&agent.finalized, true);
+	}
+}
+
+static void maybe_begin_kernels(void)
+{
+	bool yes = true;
+
+	if (atomic_compare_exchange_strong(&agent.kernels_asked, &yes, false))
+		activity_enable(CUPTI_KIND_KERNEL, false);
 }
 
 static void callback(int domain, uint32_t cbid, const void *data, int life)
@@ -561,9 +571,12 @@ static void callback(int domain, uint32_t cbid, const void *data, int life)
 		else if (fn->flags & AGENT_F_CAUSE)
 			cause_only(fn, call);
 	}
-	if (call->site == CUPTI_SITE_EXIT &&
-	    atomic_load_explicit(&agent.finalize, memory_order_relaxed))
+	if (call->site != CUPTI_SITE_EXIT)
+		return;
+	if (atomic_load_explicit(&agent.finalize, memory_order_relaxed))
 		maybe_finalize();
+	else if (atomic_load_explicit(&agent.kernels_asked, memory_order_relaxed))
+		maybe_begin_kernels();
 }
 
 void calls_callback(void *user, int domain, uint32_t cbid, const void *data)
@@ -600,8 +613,6 @@ int calls_enable(void)
 	const struct cupti *c = &agent.cupti;
 	bool calls = agent.want.flags & AGENT_S_CALLS, records = has_records();
 
-	if (agent.silent)
-		return 0;
 	for (int d = AGENT_DRIVER; d <= AGENT_RUNTIME; d++) {
 		for (uint32_t id = 0; id < FUNCS_MAX; id++) {
 			const struct func *f = &agent.funcs[d][id];

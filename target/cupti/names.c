@@ -16,14 +16,12 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/uio.h>
 
 #define NAMES_MAX 65536
 #define SLOTS (2 * NAMES_MAX)
 #define NAMES_BYTES (32u << 20) /* of all of them */
 #define EPOCHS 64		/* whose ends are remembered */
 #define SEEN 4096		/* a power of two */
-#define PIECE 256		/* bytes; divides a page */
 
 struct name {
 	uint32_t hash, len;
@@ -147,30 +145,6 @@ static int64_t epoch_of(uint64_t ns)
 	return epoch - e < EPOCHS ? (int64_t)e : -1;
 }
 
-/* Without callbacks it is not seen when code is unloaded. Returns a copy of the name, made by a system
- * call, which fails where a load would crash; NULL: it is gone. Under the lock. */
-static const char *copy_of(const char *name)
-{
-	static char copy[CT_NAME_MAX + 1];
-
-	for (size_t n = 0, part; n < CT_NAME_MAX; n += part) {
-		struct iovec here = { copy + n }, there = { (void *)(name + n) };
-
-		/* a piece within a page: the next page may not be there */
-		part = PIECE - ((uintptr_t)name + n) % PIECE;
-		if (part > CT_NAME_MAX - n)
-			part = CT_NAME_MAX - n;
-		here.iov_len = there.iov_len = part;
-		copy[n] = '\0';
-		if (process_vm_readv((pid_t)agent.pid, &here, 1, &there, 1, 0) != (ssize_t)part)
-			return n ? copy : NULL;
-		copy[n + part] = '\0';
-		if (memchr(copy + n, '\0', part))
-			break;
-	}
-	return copy;
-}
-
 uint64_t names_of_record(const char *name, uint64_t start_ns)
 {
 	uint32_t place = (uint32_t)((uintptr_t)name * 0x9e3779b97f4a7c15ULL >> 52) & (SEEN - 1);
@@ -181,10 +155,7 @@ uint64_t names_of_record(const char *name, uint64_t start_ns)
 		return 0;
 	pthread_mutex_lock(&lock);
 	when = epoch_of(start_ns);
-	if (agent.silent) {
-		name = copy_of(name);
-		i = name && *name && have_tables() ? number(name) : -1;
-	} else if (when == epoch && !unloading) {
+	if (when == epoch && !unloading) {
 		i = *name && have_tables() ? number(name) : -1;
 		if (i >= 0 && (seen[place].address != name || seen[place].number != i)) {
 			seen[place].address = name;

@@ -4,7 +4,7 @@
  * records, buffers, clock and subscriber belong to the process, so both cannot use it at a time, and
  * the program comes first. At its first call of a function that watch_cupti.h knows, the agent withdraws,
  * on its own thread, while the call waits; then the call is executed, and finds CUPTI as if nobody
- * had used it.
+ * had used it. From then on CUPTI is the program's.
  */
 #include "agent_state.h"
 #include "watch_cupti.h"
@@ -17,13 +17,12 @@
 /* the longest time that the program's call waits until the agent has withdrawn */
 #define WITHDRAW_MS 5000
 #define LOOK_NS 1000000 /* between two looks */
-/* how long the program must have made no call of CUPTI before the agent uses it again */
-#define REST_NS 1000000000ULL
 
 /* FREE: nobody uses it, as far as is known; ASKED: the agent does, and a call waits. */
 enum { FREE = 0, OURS, ASKED, THEIRS };
 static _Atomic int owner;
 static _Atomic uint64_t since_ns; /* the call that made the program the owner */
+static _Atomic bool used;	  /* the program has used CUPTI */
 static bool watching;
 
 static void wait_a_little(void)
@@ -51,61 +50,16 @@ static void take(void)
 		wait_a_little();
 }
 
-/* What the program has asked of CUPTI since it was seen first. */
-static struct {
-	_Atomic uint64_t kinds; /* that it has enabled and not disabled, as bits */
-	_Atomic bool subscribed;
-	_Atomic bool unflushed;		  /* it has enabled kinds since it asked for records last */
-	_Atomic bool ever;		  /* it has used CUPTI */
-	_Atomic uint64_t last_ns, number; /* of calls */
-	/* its functions for buffers, and its clock; 0: none is known */
-	_Atomic uint64_t request, complete, clock;
-} program;
-
-static void note_finalize(void)
-{
-	atomic_store(&program.kinds, 0);
-	atomic_store(&program.subscribed, false);
-	atomic_store(&program.unflushed, false);
-	atomic_store(&program.request, 0);
-	atomic_store(&program.complete, 0);
-	atomic_store(&program.clock, 0);
-}
-
-static void note(enum watch_what what, unsigned int kind_arg, const uint64_t *args)
-{
-	uint64_t kind = 1ULL << (args[kind_arg] & 63);
-
-	switch (what) {
-	case WATCH_SUBSCRIBE: atomic_store(&program.subscribed, true); break;
-	case WATCH_UNSUBSCRIBE: atomic_store(&program.subscribed, false); break;
-	case WATCH_BUFFERS:
-		atomic_store(&program.request, args[0]);
-		atomic_store(&program.complete, args[1]);
-		break;
-	case WATCH_CLOCK: atomic_store(&program.clock, args[0]); break;
-	case WATCH_ENABLE:
-		atomic_fetch_or(&program.kinds, kind);
-		atomic_store(&program.unflushed, true);
-		break;
-	case WATCH_DISABLE: atomic_fetch_and(&program.kinds, ~kind); break;
-	case WATCH_FLUSH: atomic_store(&program.unflushed, false); break;
-	case WATCH_FINALIZE: note_finalize(); break;
-	case WATCH_OTHER: break;
-	}
-	atomic_store(&program.ever, true);
-	atomic_store(&program.last_ns, clock_now());
-	/* from here on owner_reclaim() sees the call; take() comes after it */
-	atomic_fetch_add(&program.number, 1);
-}
-
 static void called(enum watch_what what, unsigned int kind_arg, const uint64_t *args)
 {
+	(void)kind_arg;
+	(void)args;
 	if (atomic_load(&agent.state) == IDLE || agent.shared ||
 	    agent.pid != (uint32_t)syscall(SYS_getpid))
 		return;
-	note(what, kind_arg, args);
 	take();
+	/* what the program ends is as new for the next attach */
+	atomic_store(&used, what != WATCH_FINALIZE);
 }
 
 void owner_watch(void)
@@ -177,54 +131,13 @@ void owner_give(void)
 	atomic_compare_exchange_strong(&owner, &asked, THEIRS);
 }
 
-static bool program_rests(void)
-{
-	return !atomic_load(&program.kinds) && !atomic_load(&program.unflushed) &&
-	       clock_now() - atomic_load(&program.last_ns) > REST_NS;
-}
-
-bool owner_reclaim(void)
-{
-	uint64_t number = atomic_load(&program.number);
-	int theirs = THEIRS;
-
-	if (atomic_load(&owner) != THEIRS || !program_rests() ||
-	    !atomic_compare_exchange_strong(&owner, &theirs, OURS))
-		return false;
-	if (number == atomic_load(&program.number))
-		return true;
-	/* a call came meanwhile: it may have found the program to be the owner, and goes on */
-	atomic_store(&owner, THEIRS);
-	return false;
-}
-
-void owner_resign(void)
-{
-	atomic_store(&owner, THEIRS);
-}
-
 bool owner_was_used(void)
 {
-	return atomic_load(&program.ever);
-}
-
-bool owner_has_subscriber(void)
-{
-	return atomic_load(&program.subscribed);
-}
-
-struct owner_functions owner_functions(void)
-{
-	return (struct owner_functions){
-		.request = (void *)(uintptr_t)atomic_load(&program.request),
-		.complete = (void *)(uintptr_t)atomic_load(&program.complete),
-		.clock = (void *)(uintptr_t)atomic_load(&program.clock),
-	};
+	return atomic_load(&used);
 }
 
 void owner_reset(void)
 {
-	note_finalize();
-	atomic_store(&program.ever, false);
+	atomic_store(&used, false);
 	atomic_store(&owner, FREE);
 }

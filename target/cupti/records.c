@@ -266,18 +266,12 @@ static void managed(const struct cupti_um *m)
 	queue_commit(r);
 }
 
-static bool is_cause(const struct cupti_api *a, int domain)
-{
-	return agent.funcs[domain] && a->cbid < FUNCS_MAX &&
-	       agent.funcs[domain][a->cbid].flags & AGENT_F_CAUSE;
-}
-
 /* A call that device work may refer to. */
 static void cause(const struct cupti_api *a, int domain)
 {
 	struct ct_cause *r;
 
-	if (!a->start || a->end < a->start || (agent.silent && !is_cause(a, domain)))
+	if (!a->start || a->end < a->start)
 		return;
 	r = agent_record(CT_CAUSE, sizeof(*r), clock_ns(a->start), clock_ns(a->end), a->tid);
 	if (!r)

@@ -19,6 +19,8 @@ struct call_losses call_losses;
 __u64 call_probes_lo, call_probes_hi;
 bool call_wants_probes;
 static bool sandboxed; /* no system call is made that a sandbox may forbid */
+static const __u64 no_word;
+static const __u64 *filtered = &no_word; /* not 0: the same */
 
 /* For the assembler: rax and rdx. */
 struct onward {
@@ -59,13 +61,24 @@ void engine_sandboxed(void)
 	__atomic_store_n(&sandboxed, true, __ATOMIC_RELAXED);
 }
 
+void engine_watches(const __u64 *word)
+{
+	__atomic_store_n(&filtered, word ? word : &no_word, __ATOMIC_RELEASE);
+}
+
+COLD bool call_is_sandboxed(void)
+{
+	return __atomic_load_n(&sandboxed, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(__atomic_load_n(&filtered, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+}
+
 /* Copies memory of a stack that is not ours, and that may be unmapped at any time. Returns how many
  * bytes it has copied; 0: nothing is mapped there; -1: that is not known. */
 static COLD long copy_foreign(void *to, __u64 from, __u64 n)
 {
 	long got = -EPERM;
 
-	if (!__atomic_load_n(&sandboxed, __ATOMIC_RELAXED))
+	if (!call_is_sandboxed())
 		got = sys_copy(to, from, n);
 	return got > 0 ? got : got == -EFAULT ? 0 : -1;
 }
@@ -93,6 +106,8 @@ static int peek(struct area *a, __u64 sp, __u64 address, __u64 *word)
 	}
 	if (sp >= a->lo && address < a->hi)
 		goto there;
+	if (call_is_sandboxed())
+		return -1;
 	for (__u64 at = page + HOOK_PAGE; at < end; at += HOOK_PAGE)
 		if (!sys_readable(at))
 			return 0;
@@ -121,7 +136,7 @@ static COLD enum standing stands(const struct hook_frame *f, __u64 state, __u64 
 
 #if !HOOK_RA_ON_STACK
 	if (state && state != sp)
-		return stands_elsewhere(f, state, sp);
+		return call_is_sandboxed() ? UNKNOWN : stands_elsewhere(f, state, sp);
 #endif
 	got = state ? peek(area_of(f), sp, state, &word) : 0;
 	if (got <= 0)
@@ -251,7 +266,7 @@ static COLD struct hook_frame *take_slowly(uintptr_t top, __u64 sp, __u32 id, bo
 	}
 	if (!top) {
 		/* A child of vfork() has its parent's thread-local words, and may be killed here. */
-		if (!__atomic_load_n(&sandboxed, __ATOMIC_RELAXED) && !threads_is_here())
+		if (!call_is_sandboxed() && !threads_is_here())
 			return NULL;
 		/* A signal handler must not take a second area for this thread. */
 		hooks_top = GUARD_BIT;

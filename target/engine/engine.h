@@ -132,6 +132,8 @@ void engine_count(__u32 mask, __u32 id, __u32 flags);
 /* From now on no system call is made at a hook that a sandbox may forbid. Then it is not known of some calls
  * whether they are still under way, and their frames are not used again. */
 void engine_sandboxed(void);
+/* The kernel sets this word when it is so; NULL: there is none. */
+void engine_watches(const __u64 *word);
 /* Takes the counts from all threads, because they point to memory of an earlier use. Only to be
  * called while no hooks are on. */
 void engine_forget_counts(void);

@@ -161,6 +161,8 @@ bool call_claim_left(struct hook_frame *);
 /* Returns whether a return address on a stack still leads to this frame of a thread that has
  * ended. */
 bool call_is_led_to(const struct hook_frame *);
+/* May a system call of the program's threads kill them? */
+bool call_is_sandboxed(void);
 /* The kernel's page for return probes: return addresses that another tracer has replaced point
  * there. 0: none */
 extern __u64 call_probes_lo, call_probes_hi;

@@ -4,6 +4,7 @@
  * returns. Everything that can be written in C is in call.c. The unwind information is right at
  * each instruction.
  */
+#include "../common/args_x86.h"
 #include "area.h"
 
 /* The section has no bytes in the file: it is mapped as zeros, and threads.c maps areas there. It
@@ -34,44 +35,20 @@ hooks_region:
 	.balign 64
 hooks_entry:
 	.cfi_startproc
-	push %rax
-	.cfi_def_cfa_offset 16
+	save_reg rax
 	lea engine_hot(%rip), %rax
 	shl $4, %r11
 	add %rax, %r11
 	testb $HOT_REGS_BIT, HOT_FLAGS(%r11)
 	jnz 2f
-	push %r9
-	.cfi_def_cfa_offset 24
-	push %r8
-	.cfi_def_cfa_offset 32
-	push %rcx
-	.cfi_def_cfa_offset 40
-	push %rdx
-	.cfi_def_cfa_offset 48
-	push %rsi
-	.cfi_def_cfa_offset 56
-	push %rdi
-	.cfi_def_cfa_offset 64
+	save_args
 	mov %rsp, %rdi
 	mov %r11, %rsi
 	call call_enter
 6:	mov %rax, %r10
 	mov %rdx, %r11
-	pop %rdi
-	.cfi_def_cfa_offset 56
-	pop %rsi
-	.cfi_def_cfa_offset 48
-	pop %rdx
-	.cfi_def_cfa_offset 40
-	pop %rcx
-	.cfi_def_cfa_offset 32
-	pop %r8
-	.cfi_def_cfa_offset 24
-	pop %r9
-	.cfi_def_cfa_offset 16
-	pop %rax
-	.cfi_def_cfa_offset 8
+	restore_args
+	restore_reg rax
 	test %r10, %r10
 	jz 3f
 	/* The word at rsp already is the return address in the stub; the call in the stub writes it
@@ -83,31 +60,14 @@ hooks_entry:
 	jmp *%r11
 2:	.cfi_def_cfa_offset 16
 	/* As above, but with the registers that functions preserve stored below the arguments. */
-	push %r9
-	.cfi_def_cfa_offset 24
-	push %r8
-	.cfi_def_cfa_offset 32
-	push %rcx
-	.cfi_def_cfa_offset 40
-	push %rdx
-	.cfi_def_cfa_offset 48
-	push %rsi
-	.cfi_def_cfa_offset 56
-	push %rdi
-	.cfi_def_cfa_offset 64
+	save_args
 	mov %rsp, %rdi
-	push %r15
-	.cfi_def_cfa_offset 72
-	push %r14
-	.cfi_def_cfa_offset 80
-	push %r13
-	.cfi_def_cfa_offset 88
-	push %r12
-	.cfi_def_cfa_offset 96
-	push %rbp
-	.cfi_def_cfa_offset 104
-	push %rbx
-	.cfi_def_cfa_offset 112
+	save_reg r15
+	save_reg r14
+	save_reg r13
+	save_reg r12
+	save_reg rbp
+	save_reg rbx
 	mov %r11, %rsi
 	call call_enter
 	add $48, %rsp
@@ -134,10 +94,8 @@ hooks_return:
 	.cfi_same_value rsp
 	.cfi_val_offset rsp, 0
 	.cfi_offset rip, -8
-	push %rax
-	.cfi_def_cfa_offset 16
-	push %rdx
-	.cfi_def_cfa_offset 24
+	save_reg rax
+	save_reg rdx
 	sub $8, %rsp
 	.cfi_def_cfa_offset 32
 	mov %r10, %rdi
@@ -145,10 +103,8 @@ hooks_return:
 	call call_leave
 	add $8, %rsp
 	.cfi_def_cfa_offset 24
-	pop %rdx
-	.cfi_def_cfa_offset 16
-	pop %rax
-	.cfi_def_cfa_offset 8
+	restore_reg rdx
+	restore_reg rax
 	ret
 	.cfi_endproc
 	.size hooks_return, . - hooks_return

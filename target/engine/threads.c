@@ -266,6 +266,8 @@ struct area *threads_get(void)
 			if (__atomic_load_n(&owners[i], __ATOMIC_ACQUIRE) == FREE &&
 			    take(i, FREE, LOCKED))
 				return begin(i, me);
+		if (call_is_sandboxed())
+			break;
 		i = map_another();
 		if (i < HOOK_AREAS)
 			return begin(i, me);

@@ -46,6 +46,9 @@ static EACH_CALL __u64 generation;
 static EACH_CALL __u32 flags;
 static EACH_CALL __u32 renames;	 /* how often threads were renamed so far */
 static EACH_CALL bool sandboxed; /* a system call might kill the program */
+static const __u64 no_word;
+static EACH_CALL const __u64 *filtered =
+	&no_word;	     /* the same, where the kernel says it; not 0: it is so */
 static EACH_CALL bool mutes; /* whether calls of some functions are only counted (muted_funcs.h) */
 
 /*
@@ -91,13 +94,19 @@ static __u64 now(void)
 	return (__u64)ts.tv_sec * 1000000000ULL + (__u64)ts.tv_nsec;
 }
 
+static bool is_sandboxed(void)
+{
+	return __atomic_load_n(&sandboxed, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(__atomic_load_n(&filtered, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+}
+
 /* ---- the program's memory ---- */
 
 int capture_memory(void *to, __u64 n, __u64 from)
 {
 	struct iovec here = { to, n }, there = { (void *)from, n };
 
-	if (sandboxed)
+	if (is_sandboxed())
 		return -1;
 	return sys_call(SYS_process_vm_readv, own_pid, (long)&here, 1, (long)&there, 1, 0) !=
 	       (long)n;
@@ -108,7 +117,7 @@ __u64 capture_gather(void *to, __u64 bytes, const struct iovec *from, __u32 n)
 	struct iovec here = { to, bytes };
 	long got = -1;
 
-	if (!sandboxed)
+	if (!is_sandboxed())
 		got = sys_call(SYS_process_vm_readv, own_pid, (long)&here, 1, (long)from, n, 0);
 	return got > 0 ? (__u64)got : 0;
 }
@@ -267,16 +276,16 @@ static __u32 block_number(const struct hooks_thread *t)
 static __cold bool send_stack(struct hooks_thread *t, const struct hooks_call *f,
 			      const struct ct_spec *spec)
 {
-	bool missing, native = config.python_only != CT_PY_ALONE, any;
+	bool missing, native = config.python_only != CT_PY_ALONE, any, calls = !is_sandboxed();
 
 	if (!(spec->more & CT_S_STACK) || f->rec.h.flags & CT_F_HIDDEN || config.count)
 		return false;
-	missing = sandboxed && (native || python_is_set());
-	if (!sandboxed && config.python && python_is_set()) {
+	missing = !calls && (native || python_is_set());
+	if (calls && config.python && python_is_set()) {
 		missing |= !python_send(t, block_number(t), f, self_ring, &any);
 		native &= !any || config.python_only != CT_PY_FIRST;
 	}
-	if (!sandboxed && native)
+	if (calls && native)
 		missing |= !stack_send(t, (__u32)(f - t->calls), self_ring, own_pid);
 	return missing;
 }
@@ -355,8 +364,8 @@ static void give_place(struct hooks_thread *t, __u32 d)
 	__atomic_store_n(&t->calls[d].sp, NOWHERE, __ATOMIC_RELAXED);
 }
 
-/* Takes one of `blocks` blocks. At most look_at of them are checked. */
-static __cold struct hooks_thread *take_one_of(__u32 blocks, __u32 from, __u32 look_at)
+/* Takes one of `blocks` blocks for a thread. At most look_at of them are checked. Makes no system call. */
+static __cold struct hooks_thread *take_one_of(__u32 blocks, __u32 from, __u32 look_at, __u32 tid)
 {
 	__u32 ring = (__u32)ring_bytes;
 
@@ -379,8 +388,7 @@ static __cold struct hooks_thread *take_one_of(__u32 blocks, __u32 from, __u32 l
 		if (config.count)
 			counts_begin(t, i);
 		t->renames = __atomic_load_n(&renames, __ATOMIC_RELAXED);
-		__atomic_store_n(&t->tid, (__u32)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0),
-				 __ATOMIC_RELEASE);
+		__atomic_store_n(&t->tid, tid, __ATOMIC_RELEASE);
 		return t;
 	}
 	return NULL;
@@ -390,17 +398,27 @@ static __cold struct hooks_thread *take_one_of(__u32 blocks, __u32 from, __u32 l
  * already present. */
 static __cold struct hooks_thread *take_block(void)
 {
-	__u32 n = reach_blocks(), from = __atomic_load_n(&hint, __ATOMIC_RELAXED);
+	__u32 n = reach_blocks(), from = __atomic_load_n(&hint, __ATOMIC_RELAXED),
+	      tid = (__u32)sys_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
 	struct hooks_thread *t;
 
 	for (;;) {
-		t = take_one_of(n, from, LOOK_AT);
+		t = take_one_of(n, from, LOOK_AT, tid);
 		if (t)
 			return t;
 		if (reach_more_blocks(n + 1))
-			return take_one_of(n, 0, n);
+			return take_one_of(n, 0, n, tid);
 		from = n++;
 	}
+}
+
+/* The same in a sandbox: one that is accessible, and the engine knows the thread. */
+static __cold struct hooks_thread *take_ready_block(void)
+{
+	const struct hook_thread *e = hook_self();
+	__u32 n = reach_blocks();
+
+	return e ? take_one_of(n, 0, n, e->tid) : NULL;
 }
 
 /* Sends the thread's name: before the thread's first call, and before the first one after a thread
@@ -410,7 +428,7 @@ static __cold void tell_name(struct hooks_thread *t)
 	struct ct_thread_name n;
 
 	t->renames = __atomic_load_n(&renames, __ATOMIC_RELAXED);
-	if (sandboxed)
+	if (is_sandboxed())
 		return;
 	n.h.kind = CT_THREAD_NAME;
 	n.h.flags = 0;
@@ -429,7 +447,7 @@ static __cold struct hooks_thread *thread_get(bool part)
 
 	if (self && self_generation == generation)
 		return self;
-	t = sandboxed ? NULL : take_block();
+	t = is_sandboxed() ? take_ready_block() : take_block();
 	/* a signal handler that ran in between has already taken a block for the thread */
 	if (t && self && self_generation == generation) {
 		t->tid = 0;
@@ -759,7 +777,8 @@ static __cold bool leaves_somehow(struct hook_frame *e, __u64 cookie, __u64 resu
 	    (area->phase != CT_PHASE_RUNNING && area->phase != CT_PHASE_CLOSING))
 		return false;
 	if (spec->layer)
-		return layers_leave(t, e, cookie, spec, result) && config.stop_on_map && !sandboxed;
+		return layers_leave(t, e, cookie, spec, result) && config.stop_on_map &&
+		       !is_sandboxed();
 	for (d = t->depth; d && d <= CT_MAX_FRAMES; d--) {
 		f = &t->calls[d - 1];
 		if (f->number == e->number)
@@ -958,7 +977,12 @@ void capture_in_vfork(void)
 
 bool capture_is_sandboxed(void)
 {
-	return __atomic_load_n(&sandboxed, __ATOMIC_RELAXED);
+	return is_sandboxed();
+}
+
+void capture_watches(const __u64 *word)
+{
+	__atomic_store_n(&filtered, word ? word : &no_word, __ATOMIC_RELEASE);
 }
 
 void capture_renames(void)

@@ -35,9 +35,12 @@ void capture_renamed(void);
  * is not in use. */
 void capture_fit(__u64 bytes);
 /* The program is about to restrict its system calls (seccomp): from here on no hook makes one. What
- * needs one is missing: texts behind pointers, names of threads, the calls of new threads. */
+ * needs one is missing: texts behind pointers, names of threads, the calls of new threads when there is no block
+ * for them. */
 void capture_sandboxed(void);
 bool capture_is_sandboxed(void);
+/* The kernel sets this word when it is so, before the program can know it. */
+void capture_watches(const __u64 *word);
 /* Functions whose hooks were off for a time, because of another tracer. */
 void capture_interrupted(unsigned int functions);
 /* The connection is gone, although nobody has asked for that: records end here. */

@@ -60,13 +60,14 @@ _Static_assert(HOOKS_LISTS * sizeof(__u64) % 4096 == 0, "whole pages");
 
 /* ---- more ---- */
 
-static int more(struct reach *r, __u32 n)
+/* may: the calling thread may make a system call. */
+static int more(struct reach *r, __u32 n, bool may)
 {
 	__u32 up = (n + r->step - 1) / r->step * r->step, to = up, was, max;
 
 	if (n <= __atomic_load_n(&r->open, __ATOMIC_ACQUIRE))
 		return 0;
-	if (capture_is_sandboxed())
+	if (!may)
 		return -EPERM;
 	was = __atomic_load_n(&r->asked, __ATOMIC_ACQUIRE);
 	do {
@@ -107,12 +108,12 @@ __u32 reach_cells(void)
 
 int reach_more_blocks(__u32 n)
 {
-	return more(&blocks, n);
+	return more(&blocks, n, !capture_is_sandboxed());
 }
 
 int reach_more_cells(__u32 n)
 {
-	return more(&cells, n);
+	return more(&cells, n, !capture_is_sandboxed());
 }
 
 void reach_ahead(void)
@@ -120,7 +121,7 @@ void reach_ahead(void)
 	__u32 n = reach_cells();
 
 	if (n)
-		more(&cells, cells.max - n < CELLS_AHEAD ? cells.max : n + CELLS_AHEAD);
+		more(&cells, cells.max - n < CELLS_AHEAD ? cells.max : n + CELLS_AHEAD, true);
 }
 
 /* ---- the whole area ---- */
@@ -359,6 +360,6 @@ int reach_begin(void *at, const struct hooks_start *s)
 	cells.part[1].each = sizeof(union hooks_extra);
 	layout(&blocks, s->threads, 1);
 	layout(&cells, s->cells, CELLS_STEP);
-	err = more(&blocks, s->threads < FIRST_BLOCKS ? s->threads : FIRST_BLOCKS);
-	return err || !s->cells ? err : more(&cells, 1);
+	err = reach_more_blocks(s->threads < FIRST_BLOCKS ? s->threads : FIRST_BLOCKS);
+	return err || !s->cells ? err : reach_more_cells(1);
 }

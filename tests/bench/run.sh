@@ -277,6 +277,43 @@ for ((i = 0; i < 3; i++)); do
 done
 kill $target
 
+echo "== stuck of jobs of 2 and of 48 ranks (stand-in) in turns, one rank absent: until it is said who, and in all (goal: 48 take at most twice as long)"
+# job_of RANKS: starts it; sets ${ranks[RANKS]}, its processes as -p has them, and ${job_in[RANKS]}, whose end ends it.
+declare -A ranks job_in
+job_of() {
+	local fd dir=$tmp/job$1
+	mkdir "$dir"
+	mkfifo "$dir/in" "$dir/wait"
+	STANDIN_WAIT="cuStreamSynchronize:$dir/wait" "$out/cases/ranks" absent "$1" 0 $(($1 - 1)) "$dir" < "$dir/in" > "$dir/out" &
+	exec {fd}> "$dir/in"
+	until grep -q '^ready' "$dir/out"; do sleep 0.02; done
+	sleep 0.5 # until all that wait do
+	ranks[$1]=$(awk '/^[0-9]/ { printf "%s%s", sep, $2; sep = "," }' "$dir/out")
+	job_in[$1]=$fd
+}
+job_of 2
+job_of 48
+for ((i = 0; i < rounds; i++)); do
+	for n in 2 48; do
+		begin=$(date +%s%N)
+		exec {answer}< <("$ct" stuck --over 0.1 -p "${ranks[$n]}" 2> "$tmp/stuck.err")
+		read -r line <&"$answer"
+		echo $((($(date +%s%N) - begin) / 1000000)) >> "$tmp/stuck.first$n"
+		cat <&"$answer" > "$tmp/stuck.rest"
+		echo $((($(date +%s%N) - begin) / 1000000)) >> "$tmp/stuck.all$n"
+		exec {answer}<&-
+		[[ $line == *"of $n ranks: rank $((n - 1)) has not arrived" ]] || echo "stuck of $n ranks: it said first: $line" >> "$missed"
+	done
+done
+for n in 2 48; do
+	fd=${job_in[$n]}
+	exec {fd}>&-
+	printf '%-58s %6.0f ms, in all %6.0f ms\n' "stuck, $n ranks: who is absent, after" "$(median < "$tmp/stuck.first$n")" "$(median < "$tmp/stuck.all$n")"
+done
+for what in first all; do
+	at_most "stuck: ratio of 48 ranks to 2, $what" "$(ratio "$(median < "$tmp/stuck.${what}48")" "$(median < "$tmp/stuck.${what}2")")" 2
+done
+
 echo "== stat of a large machine: 10 000 processes x 40 functions (goal 256 MiB, kernel and user side)"
 start_tracer stat -o /dev/null
 kernel_mib=$(cat /proc/"$tracer"/fdinfo/* 2> /dev/null | awk '$1 == "memlock:" { n += $2 } END { printf "%d", n / 1048576 }')

@@ -237,6 +237,18 @@ case_gpu_buffers() { # long
 	done
 }
 
+# A kernel that does not end keeps all buffers in CUPTI. When none is left, the agent takes them all; what went into no buffer until then is
+# counted, by its bytes, since CUPTI writes over it.
+case_gpu_unended() {
+	local all
+	export STANDIN_CUPTI=unended
+	ct_json --gpu --gpu-buffer 16KiB,8 -- "$WORK" -p 1 1500 return
+	ok_rc
+	all=$(($(grep -cE '^\{"type":"(kernel|copy|set)"' "$T/out") + $(sed -nE 's/^\{"type":"end".*"device_dropped":([0-9]+).*/\1/p' "$T/out")))
+	[ "$all" -ge 4500 ] || fail "device work, in the trace or lost: $all of 4500"
+	[ "$(grep -c '^{"type":"kernel"' "$T/out")" -ge 1400 ] || fail "$(grep -c '^{"type":"kernel"' "$T/out") of 1500 kernels"
+}
+
 case_gpu_dropped() {
 	export STANDIN_CUPTI=drop:5
 	ct_json --gpu --strict -- "$WORK" 10 return

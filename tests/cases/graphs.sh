@@ -117,6 +117,35 @@ case_graphs_attached() {
 	expect "kernels" "$(kernels_of "$T/out" | sort | uniq -c | tr -s ' ')" ' 2 1 - - - - before the trace'
 }
 
+# A second attach, where CUPTI was not ended after the first, as in a program with graphs: kernels come again, from the first call on that the
+# program leaves. CUPTI gives none any more if it is told so by a thread that does not launch.
+case_graphs_attached_again() {
+	local pid fd
+	export STANDIN_CUPTI=fragile,stuck
+	mkfifo "$T/in"
+	"$GRAPHS" wait < "$T/in" > "$T/prog.out" 2> /dev/null &
+	pid=$!
+	exec {fd}> "$T/in"
+	wait_for 10 grep -q ready "$T/prog.out"
+	attach -v --gpu -p "$pid"
+	wait_for 10 grep -q 'the agent has started' "$T/err"
+	printf 'aa' >&"$fd"
+	wait_for 10 has_kernels 2
+	kill -INT "$CT"
+	wait "$CT" || fail "status $?"
+	says 'CUPTI not ended'
+	attach -v --gpu -p "$pid"
+	wait_for 10 grep -q 'the agent has started' "$T/err"
+	printf 'a' >&"$fd"
+	wait_for 10 grep -q "cudaGraphLaunch" "$T/out"
+	printf 'aaa' >&"$fd"
+	wait_for 10 has_kernels 3
+	printf 'q' >&"$fd"
+	wait "$pid"
+	wait "$CT" || fail "status $?"
+	expect_kinds kernel 3
+}
+
 has_kernels() {
 	[ "$(grep -c '"type":"kernel"' "$T/out")" -ge "$1" ]
 }

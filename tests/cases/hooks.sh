@@ -393,7 +393,29 @@ case_hooks_no_clock() { # undisturbed
 	done
 }
 
-# A filter that the program sets by an instruction of its own is noticed within a second. From then on no hook makes a system call, though calls
+# Where the kernel tells of it, a filter that the program sets by an instruction of its own is known before it is there: no hook makes a system
+# call from then on, though the next call has a text to be read, or a stack.
+case_hooks_filtered_at_once() { # undisturbed
+	with_hooks
+	for _ in 1 2 3; do
+		for stacks in '' -k; do
+			# shellcheck disable=SC2086 # nothing, or a word
+			ct --source=hooks $stacks --format json -o "$T/rows" -- "$CALLS" forbids 20 raw-filter
+			ok_rc
+			expect "the program, $stacks" "$(cat "$T/out")" survived
+			expect "rows, $stacks" "$(grep -c '"name":"cudaStreamQuery"' "$T/rows")" 21
+		done
+		target a forbids 20 raw-filter
+		attach --source=hooks --format json -p "$PID_a"
+		go a nowait
+		wait_for 10 grep -q survived "$T/a.out"
+		wait "$CT" || fail "status $?"
+		expect "rows by -p" "$(grep -c '"name":"cudaStreamQuery"' "$T/out")" 21
+		rm -f "$T/a.in"
+	done
+}
+
+# The same without that. A filter that the program sets by an instruction of its own is noticed within a second. From then on no hook makes a system call, though calls
 # have names to be read and new threads call.
 case_hooks_filtered_unseen() { # undisturbed
 	with_hooks
@@ -990,40 +1012,7 @@ END
 # not go that way, as dlsym() would take the loader for its caller. The auditor sees each of the program's calls, and none of ours.
 case_hooks_audited() { # undisturbed
 	with_hooks
-	gcc -shared -fPIC -o "$T/audit.so" -x c - << 'END'
-#define _GNU_SOURCE
-#include <link.h>
-#include <stdio.h>
-#include <string.h>
-static int calls, ours;
-unsigned int la_version(unsigned int version)
-{
-	return version;
-}
-unsigned int la_objopen(struct link_map *map, Lmid_t lmid, uintptr_t *cookie)
-{
-	*cookie = strstr(map->l_name, "cudatrace") != NULL;
-	return LA_FLG_BINDTO | LA_FLG_BINDFROM;
-}
-Elf64_Addr la_x86_64_gnu_pltenter(Elf64_Sym *symbol, unsigned int n, uintptr_t *from, uintptr_t *to, La_x86_64_regs *regs, unsigned int *flags,
-				  const char *name, long int *frame_bytes)
-{
-	*frame_bytes = 256; /* then it copies the stack, and sees the return */
-	return symbol->st_value;
-}
-unsigned int la_x86_64_gnu_pltexit(Elf64_Sym *symbol, unsigned int n, uintptr_t *from, uintptr_t *to, const La_x86_64_regs *in,
-				   La_x86_64_retval *out, const char *name)
-{
-	calls += !strcmp(name, "cudaStreamQuery");
-	ours += !strcmp(name, "dlsym") && *from;
-	return 0;
-}
-__attribute__((destructor)) static void end(void)
-{
-	dprintf(1, "audited: %d, of ours %d\n", calls, ours);
-}
-END
-	ct --source=hooks -o "$T/rows" -- env LD_AUDIT="$T/audit.so" "$CALLS" queries 20
+	ct --source=hooks -o "$T/rows" -- env LD_AUDIT="$ROOT/.output/cases/auditor.so" "$CALLS" queries 20
 	ok_rc
 	expect "the auditor" "$(grep audited "$T/out" | tail -n 1)" 'audited: 20, of ours 0'
 	expect "rows" "$(grep -c cudaStreamQuery "$T/rows")" 20

@@ -27,9 +27,9 @@ job_ends() {
 	wait_for 10 ended "${!pid}"
 }
 
-# The lines about communicators, with what differs from run to run left out.
+# What is said of communicators, before the first row, and the last line, with what differs from run to run left out.
 communicators() {
-	sed -n '/^communicator /,$p' "$T/out" | sed "s/0x[0-9a-f]*/HASH/; s/$RANK_0/PID_0/g; s/$RANK_1/PID_1/g; s/${RANK_2:-none}/PID_2/g; s/${RANK_3:-none}/PID_3/g; s/ sleeps.*/ SLEEPS/"
+	sed -e '/^PROCESS /,$ { $ !d; }' "$T/out" | sed "s/0x[0-9a-f]*/HASH/; s/$RANK_0/PID_0/g; s/$RANK_1/PID_1/g; s/${RANK_2:-none}/PID_2/g; s/${RANK_3:-none}/PID_3/g; s/ sleeps.*/ SLEEPS/"
 }
 
 NOT_ARRIVED="communicator HASH of 4 ranks: rank 3 has not arrived
@@ -53,6 +53,14 @@ case_nccl_absent() {
 	ct stuck $(four) --over 0.3
 	ok_rc 4
 	expect "communicators" "$(communicators)" "$NOT_ARRIVED"
+	# what the ranks have in common is one row, behind the answer
+	expect "rows" "$(sed -n '/^PROCESS /,$p' "$T/out" | grep -c 'began before the trace')" 1
+	expect "processes of the row" "$(sed -n 's/^ *3 processes: //p' "$T/out")" "$(printf '%s\n' "$RANK_0" "$RANK_1" "$RANK_2" | sort -n | xargs)"
+	# shellcheck disable=SC2046
+	ct stuck $(four) --over 0.3 --format json
+	ok_rc 4
+	expect "the order in JSON" "$(sed -n 's/^{"type":"\(communicator\|pending\)".*/\1/p' "$T/out" | uniq | xargs)" "communicator pending"
+	expect "rows in JSON" "$(grep -c '^{"type":"pending"' "$T/out")" 3
 	job_ends a
 }
 
@@ -64,6 +72,29 @@ case_nccl_search() {
 	ok_rc 4
 	says 'found by a search of its memory'
 	expect "communicators" "$(communicators)" "$NOT_ARRIVED"
+	job_ends a
+}
+
+# The layout is read once and kept, by build id; what is kept and damaged, or another user's, is not used, and made anew.
+case_nccl_kept() {
+	local id kept i
+	job a absent 4
+	id=$(readelf -n "$STANDIN/libnccl.so.2" | sed -n 's/.*Build ID: //p')
+	rm -f /run/cudatrace/nccl-"$id"-*
+	for i in new kept damaged kept foreign; do
+		if [ $i = damaged ]; then
+			printf x | dd of="$kept" bs=1 seek=100 conv=notrunc 2> "$T/dd"
+		elif [ $i = foreign ]; then
+			chown nobody "$kept"
+		fi
+		# shellcheck disable=SC2046
+		ct stuck -v $(four) --over 0.3
+		ok_rc 4
+		expect "communicators, $i" "$(communicators)" "$NOT_ARRIVED"
+		expect "was kept, $i" "$(grep -c 'the layout of NCCL.* was kept' "$T/err")" "$([ $i = kept ] && echo 1 || echo 0)"
+		kept=$(ls /run/cudatrace/nccl-"$id"-*)
+		expect "owner and mode, $i" "$(stat -c '%u %a' "$kept")" "0 644"
+	done
 	job_ends a
 }
 

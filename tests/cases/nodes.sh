@@ -74,8 +74,6 @@ case_nodes_fair() { # long
 	local n source pid launches open kernels alone
 	for n in 4 8; do
 		for source in probes hooks; do
-			# eight at full rate leave the tracer too little of two processors to put hooks in
-			[ $n-$source != 8-hooks ] || continue
 			node $n -- -1 loop
 			ct_json --source=$source --gpu -d 1 -p "$ALL"
 			ok_rc
@@ -178,4 +176,27 @@ case_nodes_stopped_reader() {
 		says ', 0 lost(;.*)?$'
 		end_node
 	done
+}
+
+# A process in which no thread can be stopped, as it waits in a call that would not go on as before, takes the tracer as long as it is
+# willing to wait; the hooks of another one are answered meanwhile.
+case_nodes_one_waits() { # long
+	local holder
+	node 1 -p 1 -- -1 loop
+	python3 -c '
+import socket, subprocess, sys
+ends = [socket.socketpair() for _ in range(2)]
+works = [subprocess.Popen([sys.argv[1], "1", "wait"], stdin=end, stdout=subprocess.DEVNULL) for end, _ in ends]
+print(*(w.pid for w in works), flush=True)
+sys.stdin.read()
+' "$NODE_WORK" > "$T/waiting" < <(sleep 60) &
+	holder=$!
+	wait_for 5 test -s "$T/waiting"
+	read -ra PIDS <<< "${PIDS[0]} $(cat "$T/waiting")"
+	wait_for 5 grep -q libcuda.so "/proc/${PIDS[2]}/maps"
+	ct_json --source=hooks --gpu -d 1 -p "${PIDS[0]},${PIDS[1]},${PIDS[2]}"
+	ok_rc
+	kill -KILL $holder "${PIDS[@]}"
+	one_window 'one of three' "${PIDS[0]}"
+	says "no thread of process ${PIDS[1]} was found at a safe point"
 }

@@ -362,6 +362,18 @@ case_dispatched_no_return() { # undisturbed
 	expect "rows with a result by -p" "$(grep -F '"name":"cudaStreamQuery"' "$T/out" | grep -c '"result"')" 0
 }
 
+# A trace of the whole machine is in programs that nobody has named: none of them is ended for that its system calls have become SIGSYS.
+case_dispatched_whole_machine() { # machine
+	with_sessions
+	own_library
+	target a forbids 20 dispatch
+	attach
+	go a nowait
+	wait_for 10 grep -q survived "$T/a.out"
+	finish INT
+	expect "rows" "$(rows cudaStreamQuery "\"pid\":$PID_a,")" 21
+}
+
 case_user() {
 	id nobody > /dev/null 2>&1 || skip "no user nobody"
 	chmod 777 "$T"

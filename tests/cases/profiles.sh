@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash disable=SC2154,SC2034
 # profiles.sh - programs that profile themselves with CUPTI (prog/profiles.c) while the agent is in them, in each order: the program's
-# profile has all its kernels, and the last line says from when to when the trace has none.
+# profile has all its kernels, and the last line says from when on the trace has none.
 PROFILES=$BIN/profiles
 OWN='profiled itself with CUPTI: what its devices did meanwhile is not known, from [0-9.]+ s (to [0-9.]+ s|on)(;.*)?$'
 
@@ -41,7 +41,7 @@ case_profiles_agent_first() {
 			all_matched
 			no_loss
 			case $source in cupti) own_hole 2 ;; *) own_hole 1 ;; esac
-			says 'the program itself uses CUPTI from now on: its device work is not shown until it has ended that'
+			says 'the program itself uses CUPTI from now on: its device work is not shown any more, so that its own profiles are complete'
 		done
 	done
 }
@@ -75,9 +75,11 @@ case_profiles_in_flight() {
 	done
 }
 
-# Again and again: after each profile the trace goes on, whether the program keeps its subscription or not.
+# Again and again: the program's later profiles have all their kernels too, whether it keeps its subscription or not. The agent does not come
+# back, since CUPTI may then give no kernels to anybody (fragile).
 case_profiles_again() { # long
 	local how
+	export STANDIN_CUPTI=fragile
 	for how in '' -a -l '-l -d'; do
 		nprofile=0
 		# shellcheck disable=SC2086 # they are options
@@ -87,10 +89,8 @@ case_profiles_again() { # long
 		profile 8
 		profile 9
 		expect "settings at the end" "$(grep -h '^settings' "$T/prog.out" | tail -n 1)" "settings 0 1"
-		expect_kinds kernel 15
-		all_matched
-		no_loss
-		holes 3
+		expect_kinds kernel 5
+		own_hole 1
 	done
 	for how in unsubscribe finalize; do
 		nprofile=0
@@ -98,13 +98,12 @@ case_profiles_again() { # long
 		ok_rc
 		profile 7
 		profile 8
-		expect_kinds kernel 11
-		all_matched
+		expect_kinds kernel 5
+		own_hole 1
 	done
 }
 
-# What CUPTI still has of the program's profile comes to the program, whenever it asks for it: while it has not asked, and when it has
-# asked before it disabled its kinds and the trace goes on meanwhile.
+# What CUPTI still has of the program's profile comes to the program, whenever it asks for it, before or after it has disabled its kinds.
 case_profiles_late_flush() {
 	local how
 	for how in disable 'flush disable' 'flush 3 disable'; do
@@ -190,7 +189,7 @@ case_profiles_threads() {
 	ct_json --gpu --source=hooks -- "$PROFILES" 20t both 30t stop sleep 2t
 	ok_rc
 	profile 30
-	expect_kinds kernel 22
+	expect_kinds kernel 20
 	own_hole 1
 }
 

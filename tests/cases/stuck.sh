@@ -312,3 +312,16 @@ case_stuck_many() { # long machine
 	expect_hanging
 	unhang
 }
+
+# Inside an operator of PyTorch: the call of CUDA is named, not the operator around it.
+case_stuck_operator() {
+	mkfifo "$T/wait"
+	STANDIN_WAIT="cuLaunchKernel:$T/wait" "$BIN/operators" train 1 > "$T/h.out" 2>&1 &
+	PID_h=$!
+	wait_for 10 in_wait "$PID_h"
+	ct stuck -p "$PID_h" --over 0.3 --format json
+	ok_rc 4
+	expect "threads and calls" "$(stuck_rows "$T/out")" "$PID_h cudaLaunchKernel"
+	: 1<> "$T/wait" # opened for both, which waits for nobody
+	wait_for 5 ended "$PID_h"
+}

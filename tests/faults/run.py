@@ -36,13 +36,14 @@ import slow  # noqa: E402
 CT = os.environ.get("CUDATRACE", os.path.join(ROOT, "cudatrace"))
 STANDIN = os.path.join(ROOT, ".output", "standin")
 TARGET = os.path.join(ROOT, ".output", "cases", "faults")
+AUDITOR = os.path.join(ROOT, ".output", "cases", "auditor.so")  # what looks at each call that the target makes of a library
 LIBRARIES = ["libcudart.so.13", "libcuda.so.1", "libcupti.so.13"]
 STEPS = 1500
 CALLED = {"cudaMalloc", "cudaMemcpy", "cudaFree"}
 LONGEST = 120  # seconds for anything that is waited for, whatever else the machine does
 
-OWN = ["exec", "fork", "thread", "cancel", "exception", "longjmp", "signals", "socket", "clock", "filter", "dispatch", "addresses", "closefrom", "dup2",
-       "setuid", "chroot", "strict", "clone-vm", "ptrace"]  # what the program does itself
+OWN = ["exec", "fork", "thread", "cancel", "exception", "longjmp", "signals", "socket", "clock", "filter", "raw-filter", "dispatch", "addresses", "closefrom", "dup2",
+       "setuid", "chroot", "strict", "clone-vm", "ptrace", "auditor"]  # what the program does itself
 FAULTS = ["tracer-killed", "tracer-ended", "target-killed", *OWN, "memory", "target-memory", "descriptors", "disk-full", "slow-reader", "slow-disk",
           "tracer-stopped", "target-stopped", "two-tracers", "bpftrace"]
 CUPTI = ["--cupti", "CUPTI"]
@@ -72,8 +73,10 @@ def reason(fault, way):
         return "return probes, which end a program that unwinds through a call, cannot be left out (docs/limits.md)"
     if fault == "exception" and way in ("gpu", "cupti"):
         return "a program that throws through a call ends while the stand-in's CUPTI is in it (docs/limits.md)"
-    if fault in ("clock", "filter", "dispatch", "strict") and way in ("gpu", "cupti"):
+    if fault in ("clock", "filter", "raw-filter", "dispatch", "strict") and way in ("gpu", "cupti"):
         return "CUPTI takes times and makes system calls in the program's threads (docs/limits.md)"
+    if fault == "auditor" and way in INSIDE:
+        return "its threads wait inside the dynamic loader, so that nothing comes in by -p (docs/limits.md)"
     if fault == "dispatch" and way not in INSIDE:
         return "a program that runs already may be ended by its first call after that (docs/limits.md)"
     if fault == "slow-reader" and way == "record":
@@ -194,7 +197,7 @@ class Pair:
         said = self.said if name == "library" else os.path.join(self.folder, name + ".out")
         with open(said, "wb") as out:
             target = subprocess.Popen([TARGET, str(STEPS), fault, str(self.at)], stdin=subprocess.PIPE, stdout=out, stderr=subprocess.STDOUT,
-                                      env={**os.environ, "LD_LIBRARY_PATH": libraries})
+                                      env={**os.environ, "LD_LIBRARY_PATH": libraries, **({"LD_AUDIT": AUDITOR} if fault == "auditor" else {})})
         wait_for("the program", lambda: "ready" in read(said))
         return target
 

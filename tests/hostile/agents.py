@@ -171,6 +171,50 @@ def test_places():
     return f"{CROWD} connections of one user, {int(said[1])} of which found no place: all {CALLS} kernels of another user's program"
 
 
+# Sends texts with one and more descriptors of many sorts; prints how many descriptors cudatrace (argv 3) has before and behind that.
+DESCRIPTORS_PY = r"""
+import os, re, socket, struct, sys, time
+way, version, tracer = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+words = dict(w.split("=", 1) for w in os.environ["CUDATRACE_AGENT" if way == "agent" else "CUDATRACE_HOOKS"].split() if "=" in w)
+path = re.sub("%([0-9a-fA-F]{2})", lambda m: chr(int(m[1], 16)), words["path"])
+key = words["key"].encode()
+greetings = {"agent": [struct.pack("<IHHII32sIIII", 64, 1, 0, 0x61746463, 1, key, os.getpid(), 130001, 13000, 0), struct.pack("<IHHII", 16, 2, 0, 0, 1)],
+             "hooks": [struct.pack("<IHHII32sII", 56, 1, 0, 0x6b686463, version, key, os.getpid(), 0)]}
+count = lambda: len(os.listdir(f"/proc/{tracer}/fd"))
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.connect(path.replace("@", "\0", 1) if path.startswith("@") else path)
+for text in greetings[way]:
+    s.send(text)
+s.settimeout(20)
+s.recv(65536)  # it has a place
+odd = [os.open("/dev/zero", os.O_RDWR), os.open("/", os.O_RDONLY), os.memfd_create("x"), *os.pipe(), os.open("/proc/self/mem", os.O_RDWR), s.fileno()]
+before = count()
+for n in (1, 2, 3, 5, 100, 253):
+    for i in range(40):
+        socket.send_fds(s, [struct.pack("<IHHHH", 16, 3 if way == "hooks" else 5, 0, 1, 4) + b"text"], [odd[(n + i) % len(odd)]] * n)
+until = time.monotonic() + 60
+while count() > before + 20 and time.monotonic() < until:  # some are of messages that have not been read
+    time.sleep(0.1)
+print("descriptors", before, count(), file=sys.stderr)
+"""
+
+
+def test_descriptors():
+    """Messages with more descriptors than any has: none of them stays open in cudatrace."""
+    with open(f"{T}/descriptors.py", "w", encoding="utf-8") as f:
+        f.write(DESCRIPTORS_PY)
+    said = []
+    for way, option in (("hooks", "--source=hooks"), ("agent", "--gpu")):
+        mine = f"env -u LD_PRELOAD -u CUDA_INJECTION64_PATH {sys.executable} {T}/descriptors.py {way} {HOOKS_VERSION} $PPID"
+        p = subprocess.run([CT, option, "-o", f"{T}/out", "--", "sh", "-c", f"{mine}; true"], stdin=subprocess.DEVNULL, capture_output=True,
+                           timeout=LIMIT_S, check=False, env=ENV)
+        found = re.search(rb"descriptors (\d+) (\d+)", p.stderr)
+        check(f"{way}: status {p.returncode}: {p.stderr[-400:]}", p.returncode == 0 and found)
+        check(f"{way}: {found[0]}", int(found[2]) <= int(found[1]) + 20)
+        said.append(f"{way}: {int(found[1])} before, {int(found[2])} then")
+    return "240 messages with 14 560 descriptors each way; descriptors of cudatrace, " + ", ".join(said)
+
+
 def test_agent():
     return rounds("agent", ["--gpu"], attack.times(10))
 

@@ -26,6 +26,9 @@
  *   busy          the device always has unfinished work: buffers come back when they are full or
  *                 when it is forced
  *   device:US     copies, sets and kernels take so long, one after the other
+ *   unended       the first kernel never ends: until it is forced, no buffer is given back
+ *   fragile       the kind of kernels, enabled again by a thread that has not launched the last one, gives
+ *                 none any more until CUPTI is ended, as the real one does now and then in a busy program
  *   late:MS       so long after its kind is disabled the record of a kernel comes that was in flight
  *   empty         asks for buffers until it gets none, as if the program were very busy
  */
@@ -70,7 +73,9 @@ static _Atomic int subscribed;
 static uint8_t enabled[8][IDS];
 static uint8_t api_records[3][IDS];
 static uint8_t kinds[64];
-static bool told[64]; /* the records of what is there were made */
+static bool told[64];		   /* the records of what is there were made */
+static bool ended_kernels, broken; /* the kind was disabled; see `fragile` */
+static _Atomic int launcher;	   /* the thread of the last launch */
 /* next to each other, as in the real one */
 static struct {
 	cupti_request request;
@@ -99,6 +104,14 @@ static struct {
 static uint32_t ncontexts;
 static _Thread_local void *current;
 static _Atomic bool gave;
+
+/* Full buffers that wait for a kernel that does not end. */
+static struct {
+	uint8_t *buffer;
+	size_t size, used;
+} waiting[1024];
+static unsigned int nwaiting;
+static bool forced_once;
 
 /* The buffer that is being filled, and one that waits to be given back second. */
 static uint8_t *buffer, *held_back;
@@ -167,6 +180,21 @@ static void give(uint8_t *b, size_t size, size_t n)
 	gave = true;
 }
 
+/* Whether the full buffer waits; under the lock. */
+static bool waits(void)
+{
+	if (!knob("unended") || forced_once || !buffer)
+		return false;
+	if (nwaiting == sizeof(waiting) / sizeof(waiting[0]))
+		abort();
+	waiting[nwaiting].buffer = buffer;
+	waiting[nwaiting].size = buffer_size;
+	waiting[nwaiting++].used = used;
+	buffer = NULL;
+	used = 0;
+	return true;
+}
+
 /* Takes the full buffers; given back without the lock, as the callback calls us. */
 static void give_all(bool last)
 {
@@ -175,6 +203,11 @@ static void give_all(bool last)
 
 	pthread_mutex_lock(&give_lock);
 	pthread_mutex_lock(&lock);
+	if (waits()) {
+		pthread_mutex_unlock(&lock);
+		pthread_mutex_unlock(&give_lock);
+		return;
+	}
 	first = buffer;
 	n1 = used;
 	s1 = buffer_size;
@@ -357,6 +390,9 @@ static void kernel(const void *f, const uint32_t *dims, uint32_t shared, const v
 	};
 	uint64_t n = atomic_fetch_add(&kernels, 1) + 1, start, end;
 
+	atomic_store(&launcher, (int)syscall(SYS_gettid));
+	if (broken)
+		return;
 	k.graph_node = now_node;
 	k.graph = now_node ? instance : 0;
 
@@ -821,6 +857,9 @@ static int enable(int kind, bool dump)
 	if (!see_calls()) /* also if nobody has subscribed */
 		return CUPTI_UNKNOWN;
 	kinds[kind] = 1;
+	if (kind == CUPTI_KIND_KERNEL && knob("fragile") && ended_kernels &&
+	    atomic_load(&launcher) != (int)syscall(SYS_gettid))
+		broken = true;
 	/* when it is enabled in cuInit() they come as soon as there are any, which is at once here */
 	if (!dump && told[kind])
 		return 0;
@@ -898,6 +937,7 @@ static int disable(int kind)
 	if (kind == CUPTI_KIND_KERNEL && kinds[kind] && knob("late") && !came &&
 	    !pthread_create(&thread, NULL, late, NULL))
 		came = !pthread_detach(thread);
+	ended_kernels |= kind == CUPTI_KIND_KERNEL && kinds[kind];
 	kinds[kind] = 0;
 	return 0;
 }
@@ -912,6 +952,14 @@ API(cuptiActivityFlushAll, uint32_t forced)
 {
 	if (forced && among)
 		abort(); /* the other one's records would come without their ends */
+	if (knob("unended") && !forced_once) {
+		if (!forced)
+			return 0;
+		forced_once = true;
+		for (unsigned int i = 0; i < nwaiting; i++)
+			give(waiting[i].buffer, waiting[i].size, waiting[i].used);
+		nwaiting = 0;
+	}
 	if ((buffer || held_back) && (forced || !knob("busy")))
 		give_all(true);
 	return 0;
@@ -1133,6 +1181,7 @@ API(cuptiFinalize, void)
 	memset(api_records, 0, sizeof(api_records));
 	memset(kinds, 0, sizeof(kinds));
 	memset(told, 0, sizeof(told));
+	ended_kernels = broken = false;
 	callback = NULL;
 	user_clock = NULL;
 	thread_id_type = 0;

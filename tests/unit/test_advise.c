@@ -6,7 +6,8 @@
  */
 #include "../../user/sums/report.h"
 #include "../../user/advise/advise.h"
-#include "../../user/advise/spans.h"
+#include "../../user/advise/alike.h"
+#include "../../user/sums/spans.h"
 #include "../../user/event/scopes/lineage.h"
 #include "holes_made.h"
 #include "make_play.h"
@@ -78,6 +79,26 @@ static struct cause call(uint64_t took_ns, struct ct_call *c)
 	return cause;
 }
 
+/* A process begins, as a rank of a job or as none. */
+static void run_program(uint32_t pid, uint32_t rank, const char *comm)
+{
+	struct ct_process proc = { .h = { .size = sizeof(proc),
+					  .kind = CT_PROCESS,
+					  .pid = pid,
+					  .tid = pid,
+					  .start_ns = st.now,
+					  .end_ns = st.now },
+				   .ns_pid = pid };
+	struct ct_process_info info = { .h = proc.h, .rank = rank, .world_size = 8 };
+
+	snprintf(proc.comm, sizeof(proc.comm), "%s", comm);
+	give((struct event){ .rec = &proc.h });
+	info.h.kind = CT_PROCESS_INFO;
+	info.h.size = sizeof(info);
+	info.local_rank = rank;
+	give((struct event){ .rec = &info.h });
+}
+
 #define CALL(took, name, ret, ...) call(took, make_call(&mc, name, CT_CALL, 0, ret, ##__VA_ARGS__))
 #define LAUNCH(took, kernel)                                                                       \
 	CALL(took, "cudaLaunchKernel", 0, U(kernel), 8 | U(1) << 32, U(1), 256 | U(1) << 32, U(1), \
@@ -122,15 +143,15 @@ static void fires_at(const char *rule, uint64_t n, uint64_t cost_ns, uint64_t by
 	f = st.findings;
 	unit_check(st.n == 1 && !strcmp(f->rule->name, rule), __FILE__, line,
 		   "the rule speaks, and no other");
-	if (st.n == 1 &&
-	    (f->n != n || f->cost_ns != cost_ns || f->bytes != bytes || f->severity != severity))
+	if (st.n == 1 && (f->one.n != n || f->one.cost_ns != cost_ns || f->one.bytes != bytes ||
+			  f->severity != severity))
 		printf("  line %d: %s: n %llu, cost %llu, bytes %llu, "
 		       "%s\n",
-		       line, f->rule->name, (unsigned long long)f->n,
-		       (unsigned long long)f->cost_ns, (unsigned long long)f->bytes,
+		       line, f->rule->name, (unsigned long long)f->one.n,
+		       (unsigned long long)f->one.cost_ns, (unsigned long long)f->one.bytes,
 		       advise_severity_name(f->severity));
-	unit_check(st.n == 1 && f->n == n && f->cost_ns == cost_ns && f->bytes == bytes, __FILE__,
-		   line, "its numbers");
+	unit_check(st.n == 1 && f->one.n == n && f->one.cost_ns == cost_ns && f->one.bytes == bytes,
+		   __FILE__, line, "its numbers");
 	unit_check(st.n == 1 && f->severity == severity, __FILE__, line, "its severity");
 	unit_check(st.n == 1 && f->evidence.len > 40 && !f->evidence.bad, __FILE__, line,
 		   "its evidence");
@@ -561,10 +582,10 @@ static void test_entered(void)
 			CALL(2 * MS, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB), U(1));
 		end_finding(0);
 		if (CHECK_EQ(1, st.n)) {
-			CHECK_EQ(20 * MS, st.findings[0].cost_ns);
+			CHECK_EQ(20 * MS, st.findings[0].one.cost_ns);
 			CHECK_EQ(20 * MS, st.findings[0].places[0].cost_ns);
 			CHECK_EQ(2 * MS, st.findings[0].places[0].took_ns);
-			CHECK(st.findings[0].share > 0.99);
+			CHECK(st.findings[0].one.share > 0.99);
 		}
 		done();
 		/* a wait for nothing: of a rule that keeps more than hits */
@@ -577,7 +598,7 @@ static void test_entered(void)
 		}
 		end_finding(0);
 		for (unsigned int i = 0; i < st.n; i++)
-			CHECK_EQ(2 * MS * st.findings[i].n, st.findings[i].cost_ns);
+			CHECK_EQ(2 * MS * st.findings[i].one.n, st.findings[i].one.cost_ns);
 		CHECK(st.n);
 		done();
 		begin("launch-queue-full");
@@ -589,7 +610,7 @@ static void test_entered(void)
 		}
 		end_finding(0);
 		if (CHECK_EQ(1, st.n)) {
-			CHECK_EQ(19 * 2 * MS, st.findings[0].cost_ns);
+			CHECK_EQ(19 * 2 * MS, st.findings[0].one.cost_ns);
 			CHECK_EQ(2 * MS, st.findings[0].places[0].took_ns);
 		}
 		done();
@@ -619,7 +640,7 @@ static void test_entered(void)
 		}
 		end_finding(0);
 		if (CHECK_EQ(1, st.n))
-			CHECK_EQ(60 * US, st.findings[0].cost_ns);
+			CHECK_EQ(60 * US, st.findings[0].one.cost_ns);
 		done();
 		/* what the host did while the device had nothing to do */
 		begin("gpu-gaps");
@@ -703,8 +724,8 @@ static void test_share(void)
 	}
 	end_finding(0);
 	CHECK_EQ(1, st.n);
-	CHECK_EQ(160 * MS, st.findings[0].cost_ns);
-	CHECK(st.findings[0].share == 1);
+	CHECK_EQ(160 * MS, st.findings[0].one.cost_ns);
+	CHECK(st.findings[0].one.share == 1);
 	done();
 }
 
@@ -1241,19 +1262,22 @@ static void test_steps_are_bounded(void)
 	static const char no_room[] =
 		" Later steps were not looked at, because there was no room for them.";
 	struct advise_totals totals;
+	char program[CT_COMM_LEN];
 
 	for (uint32_t full = 3; full <= 4; full++) {
 		lineage_close(lineage);
 		lineage = lineage_open();
 		begin("slow-steps,host-bound-steps");
-		for (uint32_t i = 0; i < full; i++)
-			range_steps(PID + i, 16384 + 10);
-		range_steps(PID + full, 20);
+		for (uint32_t i = 0; i <= full; i++) {
+			snprintf(program, sizeof(program), "program%u", i);
+			run_program(PID + i, CT_UNKNOWN, program);
+			range_steps(PID + i, i < full ? 16384 + 10 : 20);
+		}
 		end_finding(0);
 		CHECK_EQ(3 + (full == 3) + (full == 4), st.n);
 		for (size_t i = 0; i < st.n; i++) {
 			const struct advise_finding *f = &st.findings[i];
-			bool last = f->pid == PID + full;
+			bool last = f->one.pid == PID + full;
 
 			CHECK(!last || full == 3);
 			CHECK(says(f, last ? "1 of 20 steps" : "1 of 16384 steps"));
@@ -1407,16 +1431,17 @@ static void test_processes(void)
 	st.pid = 301;
 	CALL(900 * US, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB), U(2));
 	end_finding(0);
-	CHECK(st.n == 2);
-	if (CHECK_EQ(2, st.n)) {
-		CHECK_EQ(301, st.findings[0].pid);
-		CHECK_EQ(3, st.findings[0].n);
-		CHECK_EQ(2700 * US, st.findings[0].cost_ns);
-	}
-	if (CHECK_EQ(2, st.n)) {
-		CHECK_EQ(300, st.findings[1].pid);
-		CHECK_EQ(7, st.findings[1].n);
-		CHECK_EQ(1500 * US, st.findings[1].cost_ns);
+	/* one finding, which is about the process in which it costs more */
+	if (CHECK_EQ(1, st.n) && CHECK_EQ(2, st.findings[0].nall)) {
+		CHECK_EQ(301, st.findings[0].one.pid);
+		CHECK_EQ(3, st.findings[0].one.n);
+		CHECK_EQ(2700 * US, st.findings[0].one.cost_ns);
+		CHECK_EQ(300, st.findings[0].all[0].pid);
+		CHECK_EQ(7, st.findings[0].all[0].n);
+		CHECK_EQ(1500 * US, st.findings[0].all[0].cost_ns);
+		CHECK_EQ(301, st.findings[0].all[1].pid);
+		CHECK_EQ(2700 * US, st.findings[0].all[1].cost_ns);
+		CHECK_EQ(0, st.findings[0].nwithout);
 	}
 	done();
 }
@@ -1434,7 +1459,8 @@ static void test_bounds(void)
 	}
 	end_finding(0);
 	advise_totals(st.a, &t);
-	CHECK_EQ(128, st.n);
+	if (CHECK_EQ(1, st.n))
+		CHECK_EQ(128, st.findings[0].nall);
 	CHECK_EQ(128, t.processes);
 	CHECK_EQ(128 * 3, t.calls);
 	CHECK_EQ(72 * 3, t.no_room);
@@ -1504,6 +1530,95 @@ static void test_spans(void)
 	spans_free(&s);
 }
 
+/* ---- the same in several processes ---- */
+
+/* A copy of each process, at one of two places. */
+static void copies_at(uint32_t pid, uint64_t took_ns, const struct stack *stack)
+{
+	st.pid = st.tid = pid;
+	st.stack = stack;
+	for (int i = 0; i < 3; i++)
+		CALL(took_ns, "cudaMemcpy", 0, U(0xd000), U(0xa000), U(MIB), U(2));
+}
+
+static void test_alike(void)
+{
+	struct text said = { .s = NULL };
+
+	/* other places, or other programs, are other findings */
+	begin("sync-copy");
+	for (uint32_t i = 0; i < 4; i++)
+		run_program(300 + i, i, i == 3 ? "other" : "train");
+	copies_at(300, MS, &play_stack);
+	copies_at(301, MS, &play_stack);
+	copies_at(302, 2 * MS, NULL);
+	copies_at(303, 3 * MS, &play_stack);
+	end_finding(0);
+	if (CHECK_EQ(3, st.n)) {
+		CHECK_EQ(303, st.findings[0].one.pid);
+		CHECK_EQ(0, st.findings[0].nall);
+		CHECK_EQ(0, st.findings[0].nwithout);
+		CHECK_EQ(302, st.findings[1].one.pid);
+		CHECK_EQ(2, st.findings[1].nwithout);
+		CHECK_EQ(2, st.findings[2].nall);
+		CHECK_EQ(1, st.findings[2].nwithout);
+		CHECK_EQ(2, st.findings[2].without[0].rank);
+	}
+	done();
+
+	/* of two none stands out; of three one may; a cheap one does, too */
+	begin("sync-copy");
+	copies_at(300, MS, NULL);
+	copies_at(301, 9 * MS, NULL);
+	end_finding(0);
+	if (CHECK_EQ(1, st.n))
+		CHECK(!st.findings[0].all[0].stands_out && !st.findings[0].all[1].stands_out);
+	done();
+	begin("sync-copy");
+	for (uint32_t i = 0; i < 5; i++)
+		copies_at(300 + i, i == 3 ? MS : 5 * MS, NULL);
+	end_finding(0);
+	if (CHECK_EQ(1, st.n) && CHECK_EQ(5, st.findings[0].nall)) {
+		for (uint32_t i = 0; i < 5; i++)
+			CHECK_EQ(i == 3, st.findings[0].all[i].stands_out);
+		alike_say(&st.findings[0], &said);
+		text_mem(&said, "", 1);
+		CHECK_TEXT("The same in processes 301, 302, 303, 304: 3.000 ms to 15.00 ms each. "
+			   "Process "
+			   "303 stands out: "
+			   "3.000 ms, where the median is 15.00 ms.",
+			   said.s);
+	}
+	done();
+
+	/* more ranks than a sentence names, with gaps */
+	begin("sync-copy");
+	for (uint32_t i = 0; i < 100; i++) {
+		run_program(300 + i, i, "train");
+		st.pid = st.tid = 300 + i;
+		if (i % 4 != 3)
+			copies_at(300 + i, MS, NULL);
+		else
+			LAUNCH(5 * US, 0x5000);
+	}
+	end_finding(0);
+	said.len = 0;
+	if (CHECK_EQ(1, st.n) && CHECK_EQ(75, st.findings[0].nall)) {
+		CHECK_EQ(25, st.findings[0].nwithout);
+		alike_say(&st.findings[0], &said);
+		text_mem(&said, "", 1);
+		CHECK_TEXT(
+			"The same in ranks 1-2, 4-6, 8-10, 12-14, 16-18, 20-22, 24-26, 28-30, "
+			"32-34, 36-38, 40-42, "
+			"44-46, 48-50, 52-54, 56-58, 60-62 and others: 3.000 ms each. Not in ranks "
+			"3, 7, 11, 15, 19, "
+			"23, 27, 31, 35, 39, 43, 47, 51, 55, 59, 63 and others.",
+			said.s);
+	}
+	text_free(&said);
+	done();
+}
+
 /* ---- the list ---- */
 
 /* A program with several sins, the last of which is the largest. */
@@ -1542,8 +1657,35 @@ static void sins(void)
 /* Some queries were counted in windows: what is said of queries rests on the others. */
 static const struct muted_sum sampled = { .counted = 5007, .unseen = { 239100, 4100, 3050 } };
 
-static void golden_end(const char *name, enum advise_format format, const char *rules,
-		       uint64_t min_cost_ns, int status, bool muted)
+/* Five ranks of a job, of which rank 2 waits longest for its copies and rank 4 makes none; rank 1 alone has calls that fail.
+ * Another program does the same, and is not of the job. */
+static void ranks(void)
+{
+	for (uint32_t rank = 0; rank < 6; rank++) {
+		st.pid = st.tid = 200 + rank;
+		st.now = 10 * S;
+		run_program(st.pid, rank < 5 ? rank : CT_UNKNOWN, rank < 5 ? "train" : "other");
+		st.stack = &play_stack;
+		for (int i = 0; i < 4 && rank != 4; i++) {
+			CALL((rank == 2 ? 90 : 10 + rank) * MS, "cudaMemcpy", 0, U(0xd000),
+			     U(0xa000), U(MIB), U(2));
+			pass(MS);
+		}
+		for (int i = 0; i < 8 && rank < 5; i++) {
+			CALL(rank * US, "cudaMemcpy", 0, U(0xd000), U(0xa000 + 64 * i), U(16),
+			     U(1));
+			pass(MS);
+		}
+		if (rank == 1)
+			CALL(5 * US, "cudaMemsetAsync", 1, U(0xd000), U(0), U(16), U(0));
+		LAUNCH(5 * US, 0x5000);
+		pass(S - st.now % S);
+	}
+	st.stack = NULL;
+}
+
+static void golden_story(const char *name, enum advise_format format, const char *rules,
+			 uint64_t min_cost_ns, int status, bool muted, void (*story)(void))
 {
 	static const char *const names[] = { "cudaGetDevice", "cudaGetLastError", NULL };
 	struct advise_options how = {
@@ -1569,7 +1711,7 @@ static void golden_end(const char *name, enum advise_format format, const char *
 	opts.out = &out;
 	CHECK(!sink_advise.open(&sink, &opts));
 	st.sink = &sink;
-	sins();
+	story();
 	CHECK(!sink_advise.close(&sink, &end));
 	CHECK(!out_close(&out));
 	CHECK_EQ(status, sink.status);
@@ -1580,6 +1722,12 @@ static void golden_end(const char *name, enum advise_format format, const char *
 	unlink(path);
 	close(fd);
 	holes_close(holes);
+}
+
+static void golden_end(const char *name, enum advise_format format, const char *rules,
+		       uint64_t min_cost_ns, int status, bool muted)
+{
+	golden_story(name, format, rules, min_cost_ns, status, muted, sins);
 }
 
 static void golden(const char *name, enum advise_format format, const char *rules,
@@ -1596,6 +1744,11 @@ static void test_forms(void)
 	golden("advise.md", ADVISE_MARKDOWN, NULL, 0, 1);
 	golden("advise.json", ADVISE_JSON, NULL, 0, 1);
 	golden("advise_few.txt", ADVISE_TEXT, "failed-calls,gpu-gaps", MS, 1);
+	golden_story("advise_ranks.txt", ADVISE_TEXT, "sync-copy,failed-calls", 0, 1, false, ranks);
+	golden_story("advise_ranks.md", ADVISE_MARKDOWN, "sync-copy,failed-calls", 0, 1, false,
+		     ranks);
+	golden_story("advise_ranks.json", ADVISE_JSON, "sync-copy,failed-calls", 0, 1, false,
+		     ranks);
 	golden("advise_none.txt", ADVISE_TEXT, "leak,polling", 0, 0);
 }
 
@@ -1820,6 +1973,7 @@ int main(void)
 	RUN(test_processes);
 	RUN(test_bounds);
 	RUN(test_exec);
+	RUN(test_alike);
 	RUN(test_spans);
 	RUN(test_forms);
 	RUN(test_rubbish);

@@ -182,6 +182,50 @@ static void test_busy(void)
 	fake_close(&f);
 }
 
+#define MS 1000000ULL
+
+/* Up to when all has been handed out: not further while a record is being written, or waits; and so far otherwise. */
+static void test_complete(enum backlog_when when)
+{
+	const uint64_t asked = 1000 * MS, last = 900 * MS, allowed = last - 20 * MS;
+	struct fake f;
+	struct reader r = { .fake = &f };
+	struct backlog *b;
+	unsigned long mark;
+	uint32_t *head;
+
+	fake_open(&f, RING_BYTES);
+	b = backlog_open(&f.ring, when, 1 << 20);
+	CHECK_EQ(asked, backlog_complete(b, backlog_mark(b), asked, 0, 5));
+	CHECK(put_patiently(&f));
+	mark = backlog_mark(b);
+	CHECK_EQ(allowed, backlog_complete(b, mark, asked, last, 5));
+	CHECK_EQ(5, backlog_complete(b, mark, asked, 0, 5));
+	CHECK_EQ(990 * MS, backlog_complete(b, mark, asked, last, 990 * MS));
+	CHECK_EQ(1, backlog_read(b, 100, take, &r));
+	CHECK_EQ(asked, backlog_complete(b, mark, asked, last, 5));
+	/* what was begun later does not count */
+	head = (uint32_t *)(void *)(f.data + f.producer);
+	CHECK(put(&f, BPF_RINGBUF_BUSY_BIT));
+	CHECK_EQ(asked, backlog_complete(b, mark, asked, last, 5));
+	/* an empty read, though one is begun, and others wait behind it */
+	f.put++;
+	CHECK(put(&f, 0));
+	mark = backlog_mark(b);
+	CHECK_EQ(0, backlog_read(b, 100, take, &r));
+	CHECK_EQ(allowed, backlog_complete(b, mark, asked, last, 5));
+	__atomic_store_n(head, *head & ~BPF_RINGBUF_BUSY_BIT, __ATOMIC_RELEASE);
+	/* a pause in between */
+	r.stop_at = 2;
+	CHECK_EQ(-EINTR, backlog_read(b, 100, take, &r));
+	CHECK_EQ(allowed, backlog_complete(b, mark, asked, last, 5));
+	CHECK_EQ(1, backlog_read(b, 100, take, &r));
+	CHECK_EQ(asked, backlog_complete(b, mark, asked, last, 5));
+	CHECK(r.got == 3 && !r.wrong);
+	backlog_close(b);
+	fake_close(&f);
+}
+
 /* The reader is held up in its first record while the ring is filled many times over. */
 static void test_stall(enum backlog_when when)
 {
@@ -325,6 +369,7 @@ int main(void)
 
 	for (int i = 0; i < 2; i++) {
 		RUN(test_in_time, whens[i]);
+		RUN(test_complete, whens[i]);
 		RUN(test_stall, whens[i]);
 		RUN(test_bound, whens[i]);
 	}

@@ -19,8 +19,8 @@ static bool node(struct captures *c, uint32_t pid, uint64_t id, uint64_t origin,
 
 static bool process(struct captures *c, uint16_t kind, uint32_t pid)
 {
-	struct ct_hdr h = { .size = sizeof(h), .kind = kind, .pid = pid };
-	struct event ev = { .rec = &h };
+	struct ct_process p = { .h = { .size = sizeof(p), .kind = kind, .pid = pid } };
+	struct event ev = { .rec = &p.h };
 
 	return captures_event(c, &ev);
 }

@@ -159,6 +159,38 @@ static void test_peaks(void)
 	}
 }
 
+/* Of many processes, one after the other, the newest have their devices, and so has one that runs all the time; one
+ * with a number that was used before has only its own. */
+static void test_peaks_of_many(void)
+{
+	struct ct_device d = { .h = { .size = sizeof(d), .kind = CT_DEVICE },
+			       .major = 9,
+			       .multiprocessors = 132,
+			       .clock_khz = 1980000 };
+	struct ct_exit gone = { .h = { .size = sizeof(gone), .kind = CT_EXIT } };
+	struct ct_process next = { .h = { .size = sizeof(next), .kind = CT_PROCESS },
+				   .start_boottime_ns = 1 };
+	struct peaks *p = peaks_open();
+
+	for (uint32_t pid = 1; pid <= 70000; pid++) {
+		d.h.pid = pid;
+		peaks_record(p, &d.h);
+		CHECK(peaks_of(p, pid, 0, PEAK_FLOAT64) > 0);
+		gone.h.pid = pid;
+		gone.h.end_ns = pid * 1000000000ULL;
+		if (pid == 7)
+			continue;
+		peaks_record(p, &gone.h);
+		CHECK(peaks_of(p, pid, 0, PEAK_FLOAT64) > 0); /* its last kernels may come yet */
+	}
+	CHECK(peaks_of(p, 7, 0, PEAK_FLOAT64) > 0);
+	CHECK(!peaks_of(p, 8, 0, PEAK_FLOAT64));
+	next.h.pid = 70000;
+	peaks_record(p, &next.h);
+	CHECK(!peaks_of(p, 70000, 0, PEAK_FLOAT64));
+	peaks_close(p);
+}
+
 static void test_types(void)
 {
 	static const struct {
@@ -376,6 +408,7 @@ int main(void)
 	RUN(test_layouts);
 	RUN(test_bounds);
 	RUN(test_peaks);
+	RUN(test_peaks_of_many);
 	RUN(test_types);
 	RUN(test_kernel_rows);
 	RUN(test_classes);

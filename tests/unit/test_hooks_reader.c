@@ -14,6 +14,7 @@
 #include "../../user/api/api.h"
 #include "../../user/source/agent/agent_tids.h"
 #include "../../user/source/hooks/hooks_reader.h"
+#include "../../user/util/now.h"
 #include "unit.h"
 
 #define RING_BYTES 65536u
@@ -59,24 +60,31 @@ struct record {
 	uint64_t words[2]; /* the block, and the record's number there */
 };
 
-/* False: there is no room. */
-static bool put(struct area *a, uint32_t block, uint64_t number)
+/* Begins an entry, at its time, and writes all but the word that makes it complete. False: there is no room. */
+static bool begin(struct area *a, uint32_t block, uint64_t number, __u64 *tag_at)
 {
 	struct hooks_thread *t = hooks_block(a->map, block, RING_BYTES);
 	struct record r = { .c.h = { .size = sizeof(r), .kind = CT_CALL },
 			    .c.func = (uint16_t)row_get,
 			    .c.nwords = 2,
 			    .words = { block, number } };
-	__u64 tag_at;
-	void *to;
+	void *to = ring_take(t, RING_BYTES, sizeof(r), tag_at);
 
-	r.c.h.tid = (uint32_t)getpid();
-	r.c.h.start_ns = r.c.h.end_ns = number + 1;
-	to = ring_take(t, RING_BYTES, sizeof(r), &tag_at);
 	if (!to)
 		return false;
+	r.c.h.tid = (uint32_t)getpid();
+	r.c.h.start_ns = r.c.h.end_ns = now_ns();
 	ring_copy(to, &r, sizeof(r));
-	ring_commit(t, RING_BYTES, tag_at);
+	return true;
+}
+
+static bool put(struct area *a, uint32_t block, uint64_t number)
+{
+	__u64 tag_at;
+
+	if (!begin(a, block, number, &tag_at))
+		return false;
+	ring_commit(hooks_block(a->map, block, RING_BYTES), RING_BYTES, tag_at);
 	return true;
 }
 
@@ -123,6 +131,8 @@ static void write_end(struct writer *w)
 
 struct seen {
 	uint64_t n, lost, wrong, next[WRITERS];
+	uint64_t complete_ns,
+		late; /* what the reader has said, and records that it should have handed out before */
 };
 
 static int see(void *ctx, const struct ct_hdr *h)
@@ -133,6 +143,7 @@ static int see(void *ctx, const struct ct_hdr *h)
 
 	s->n++;
 	s->lost += h->lost;
+	s->late += h->end_ns < s->complete_ns;
 	s->wrong += h->size != sizeof(*r) || r->words[0] != block || r->words[1] < s->next[block] ||
 		    r->c.func != row_get || h->pid != (uint32_t)getpid();
 	s->next[block] = r->words[1] + 1;
@@ -142,8 +153,11 @@ static int see(void *ctx, const struct ct_hdr *h)
 static int read_some(struct hooks_reader *r, struct hooks_batch *b, struct seen *s)
 {
 	int err = hooks_reader_read(r, b);
+	uint64_t complete_ns = hooks_reader_complete(r);
 
 	hooks_batch_emit(b, see, s);
+	CHECK(complete_ns >= s->complete_ns);
+	s->complete_ns = complete_ns;
 	return err;
 }
 
@@ -212,6 +226,7 @@ static void full_rate(bool thread, uint64_t max_bytes)
 	struct writer w[WRITERS];
 	struct seen s = { 0 };
 	struct area a;
+	uint64_t written_ns;
 
 	area_open(&a);
 	CHECK_EQ(0, hooks_reader_add(r, a.ring));
@@ -220,9 +235,12 @@ static void full_rate(bool thread, uint64_t max_bytes)
 	for (int i = 0; i < 30; i++)
 		read_some(r, b, &s);
 	write_end(w);
-	/* what was written before a call is there after it */
+	written_ns = now_ns();
+	/* what was written before a call is there after it, and that is said */
 	while (read_some(r, b, &s) == 1)
 		;
+	CHECK(s.complete_ns > written_ns);
+	CHECK_EQ(0, s.late);
 	CHECK_EQ(WRITERS * 100000, s.n + lost_of(&a));
 	CHECK_EQ(0, s.wrong);
 	/* the next record of each says what was lost before it, as far as a head has room */
@@ -233,6 +251,40 @@ static void full_rate(bool thread, uint64_t max_bytes)
 	CHECK_EQ(WRITERS * 100002, s.n + lost_of(&a));
 	CHECK_EQ(lost_of(&a), s.lost);
 	CHECK_EQ(0, s.wrong);
+	hooks_reader_remove(r, a.ring);
+	area_close(&a);
+	hooks_batch_close(b);
+	hooks_reader_close(r);
+}
+
+/* A thread has begun an entry, and has no processor to complete it: what it says of has not been handed out, though there is nothing
+ * to read. */
+static void test_begun(bool thread)
+{
+	struct hooks_reader *r = hooks_reader_open(QUEUE_BYTES, thread);
+	struct hooks_batch *b = hooks_batch_open();
+	struct seen s = { 0 };
+	uint64_t begun_ns;
+	__u64 tag_at;
+	struct area a;
+
+	area_open(&a);
+	CHECK_EQ(0, hooks_reader_add(r, a.ring));
+	CHECK(put(&a, 0, 0));
+	CHECK(begin(&a, 1, 0, &tag_at));
+	begun_ns = now_ns();
+	for (int i = 0; i < 20; i++) {
+		CHECK(put(&a, 0, (uint64_t)i + 1));
+		read_some(r, b, &s);
+		usleep(500); /* the reader's thread looks too */
+	}
+	CHECK_EQ(21, s.n);
+	CHECK(s.complete_ns < begun_ns);
+	ring_commit(hooks_block(a.map, 1, RING_BYTES), RING_BYTES, tag_at);
+	read_some(r, b, &s);
+	CHECK_EQ(22, s.n);
+	CHECK(s.complete_ns > begun_ns);
+	CHECK_EQ(0, s.late);
 	hooks_reader_remove(r, a.ring);
 	area_close(&a);
 	hooks_batch_close(b);
@@ -482,6 +534,50 @@ static void test_hostile(void)
 	hooks_batch_close(b);
 }
 
+static int see_nothing(void *ctx, const struct ct_hdr *h)
+{
+	(void)ctx;
+	(void)h;
+	return 0;
+}
+
+static void fill(struct area *a, uint64_t *n)
+{
+	for (uint32_t i = 0; i < WRITERS; i++)
+		while (put(a, i, *n))
+			(*n)++;
+}
+
+/* A process has ended, and a child of it has its memory and writes on and on: its records have an end, also if
+ * the batch has room for few of them at a time. */
+static void test_child_writes_on(void)
+{
+	struct hooks_reader *r = hooks_reader_open(1 << 20, false);
+	struct hooks_batch *b = hooks_batch_open();
+	const struct ct_thread_name other = { .h = { .size = sizeof(other),
+						     .kind = CT_THREAD_NAME } };
+	int room = 0, rounds = 0, err;
+	uint64_t n = 0;
+	struct area a;
+
+	area_open(&a);
+	CHECK_EQ(0, hooks_reader_add(r, a.ring));
+	for (; !hooks_batch_full(b); room++)
+		CHECK_EQ(0, hooks_batch_add(b, &other.h));
+	do {
+		hooks_batch_emit(b, see_nothing, NULL);
+		for (int i = 1; i < room; i++)
+			hooks_batch_add(b, &other.h);
+		fill(&a, &n);
+		err = hooks_reader_last(r, a.ring, b);
+	} while (err == 1 && rounds++ < 100);
+	CHECK_EQ(0, err);
+	hooks_reader_remove(r, a.ring);
+	area_close(&a);
+	hooks_reader_close(r);
+	hooks_batch_close(b);
+}
+
 int main(void)
 {
 	bool per_thread;
@@ -491,11 +587,14 @@ int main(void)
 	row_get = api_lookup("cudaGetDevice", 0, &per_thread);
 	RUN(test_pack);
 	RUN(test_full_rate);
+	RUN(test_begun, true);
+	RUN(test_begun, false);
 	RUN(test_stalled);
 	RUN(test_bounded);
 	RUN(test_come_and_go);
 	RUN(test_sweep);
 	RUN(test_hostile);
+	RUN(test_child_writes_on);
 	agent_tids_close(tids);
 	return unit_end();
 }

@@ -4,6 +4,7 @@
  * (that of this very program, and of a real libnccl where one is installed), what is read of them
  * from memory that is damaged or hostile, who is absent, and the files of `stuck --merge`.
  */
+#include "../../user/nccl/nccl_cache.h"
 #include "../../user/nccl/nccl_find.h"
 #include "../../user/nccl/nccl_group.h"
 #include "../../user/proc/target.h"
@@ -15,6 +16,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -107,6 +109,158 @@ static void test_layout(void)
 }
 
 /* Members of other types than those that can be read are not there. */
+/* ---- layouts that are kept ---- */
+
+/* The only file in a folder. */
+static void kept_path(const char *folder, char *path, size_t size)
+{
+	char pattern[256];
+	glob_t found;
+
+	snprintf(pattern, sizeof(pattern), "%s/nccl-*", folder);
+	CHECK_EQ(0, glob(pattern, 0, NULL, &found));
+	CHECK_EQ(1, found.gl_pathc);
+	snprintf(path, size, "%s", found.gl_pathv[0]);
+	globfree(&found);
+}
+
+/* Its last word is the sum of all bytes before. */
+static void seal(uint8_t *bytes, size_t n)
+{
+	uint64_t h = 0xcbf29ce484222325ULL;
+
+	for (size_t i = 0; i < n - 8; i++)
+		h = (h ^ bytes[i]) * 0x100000001b3ULL;
+	memcpy(bytes + n - 8, &h, 8);
+}
+
+static size_t slurp(const char *path, uint8_t *bytes, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = read(fd, bytes, size);
+
+	CHECK(fd >= 0 && n > 8);
+	close(fd);
+	return (size_t)n;
+}
+
+static void spill(const char *path, const uint8_t *bytes, size_t n)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	CHECK(fd >= 0 && write(fd, bytes, n) == (ssize_t)n);
+	close(fd);
+}
+
+static void test_kept_layout(void)
+{
+	char folder[] = "/tmp/test_nccl.XXXXXX", path[512], other[600];
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct nccl_key key, wrong;
+	struct nccl_layout l, got;
+	uint8_t bytes[4096], bad[4096];
+	size_t n, taken = 0;
+
+	CHECK(mkdtemp(folder));
+	own_layout(&l);
+	CHECK(nccl_key_of(fd, &key));
+	CHECK(!nccl_key_of(-1, &wrong));
+	close(fd);
+	CHECK(!nccl_cache_load(folder, &key, &got));
+	CHECK_EQ(0, nccl_cache_store(folder, &key, &l));
+	CHECK(nccl_cache_load(folder, &key, &got));
+	CHECK(!memcmp(&l, &got, sizeof(l)));
+	kept_path(folder, path, sizeof(path));
+	n = slurp(path, bytes, sizeof(bytes));
+
+	/* another library: by its id, its size, its owner; nor if it has the name of this one */
+	for (int i = 0; i < 3; i++) {
+		wrong = key;
+		if (i == 0)
+			wrong.id[0] ^= 1;
+		else if (i == 1)
+			wrong.size++;
+		else
+			wrong.owner++;
+		CHECK(!nccl_cache_load(folder, &wrong, &got));
+		CHECK_EQ(0, nccl_cache_store(folder, &wrong, &l));
+		CHECK_EQ(0, unlink(path));
+		kept_path(folder, other, sizeof(other));
+		CHECK_EQ(0, rename(other, path));
+		CHECK(!nccl_cache_load(folder, &key, &got));
+		spill(path, bytes, n);
+		CHECK(nccl_cache_load(folder, &key, &got));
+	}
+
+	/* files that others may write to, or have made */
+	CHECK_EQ(0, chmod(path, 0664));
+	CHECK(!nccl_cache_load(folder, &key, &got));
+	CHECK_EQ(0, chmod(path, 0646));
+	CHECK(!nccl_cache_load(folder, &key, &got));
+	CHECK_EQ(0, chmod(path, 0644));
+	if (!geteuid()) {
+		CHECK_EQ(0, chown(path, 65534, 0));
+		CHECK(!nccl_cache_load(folder, &key, &got));
+		CHECK_EQ(0, chown(path, 0, 0));
+		CHECK_EQ(0, chown(folder, 65534, 0));
+		CHECK(!nccl_cache_load(folder, &key, &got));
+		CHECK_EQ(-EPERM, nccl_cache_store(folder, &key, &l));
+		CHECK_EQ(0, chown(folder, 0, 0));
+	}
+	CHECK_EQ(0, chmod(folder, 0775));
+	CHECK(!nccl_cache_load(folder, &key, &got));
+	CHECK_EQ(-EPERM, nccl_cache_store(folder, &key, &l));
+	CHECK_EQ(0, chmod(folder, 0755));
+	CHECK(nccl_cache_load(folder, &key, &got));
+
+	/* links, and what is no file */
+	snprintf(other, sizeof(other), "%s.other", path);
+	CHECK_EQ(0, link(path, other));
+	CHECK(!nccl_cache_load(folder, &key, &got));
+	CHECK_EQ(0, unlink(path));
+	CHECK_EQ(0, symlink(other, path));
+	CHECK(!nccl_cache_load(folder, &key, &got));
+	CHECK_EQ(0, unlink(path));
+	CHECK_EQ(0, mkfifo(path, 0644));
+	CHECK(!nccl_cache_load(folder, &key, &got));
+	/* what is written takes the place of all of these, and leaves what a link led to */
+	CHECK_EQ(0, unlink(path));
+	CHECK_EQ(0, symlink(other, path));
+	CHECK_EQ(0, nccl_cache_store(folder, &key, &l));
+	CHECK(nccl_cache_load(folder, &key, &got));
+	CHECK_EQ(n, slurp(other, bad, sizeof(bad)));
+	CHECK_EQ(0, unlink(other));
+
+	/* cut off, too long, damaged */
+	for (size_t len = 0; len < n; len += len < 16 ? 1 : 97) {
+		spill(path, bytes, len);
+		CHECK(!nccl_cache_load(folder, &key, &got));
+	}
+	memcpy(bad, bytes, n);
+	bad[n] = 0;
+	spill(path, bad, n + 1);
+	CHECK(!nccl_cache_load(folder, &key, &got));
+	for (size_t i = 0; i < n; i++) {
+		memcpy(bad, bytes, n);
+		bad[i] ^= 0x40;
+		spill(path, bad, n);
+		CHECK(!nccl_cache_load(folder, &key, &got));
+		/* with the sum that belongs to it: what is believed is a layout that may be */
+		seal(bad, n);
+		spill(path, bad, n);
+		if (!nccl_cache_load(folder, &key, &got))
+			continue;
+		taken++;
+		CHECK(nccl_layout_check(&got));
+		for (int m = 0; m < NCCL_MEMBER_END; m++)
+			CHECK(!got.members[m].known ||
+			      dwarf_member_fits(&got.members[m], got.bytes));
+	}
+	CHECK(taken && taken < n);
+	CHECK_EQ(0, unlink(path));
+	CHECK_EQ(0, rmdir(folder));
+}
+
 static void test_layout_types(void)
 {
 	struct dwarf_member m[] = { { .name = "flag" },	    { .name = "bandwidth" },
@@ -789,6 +943,59 @@ static void test_absent(void)
 	nccl_job_free(&j);
 }
 
+/* Threads that do the same are one line: the first, and the numbers of the others. */
+static void test_same_threads(void)
+{
+	static const struct {
+		const char *name, *state, *wait, *frame;
+	} rows[] = {
+		{ "main", "sleeps", "pause", "load (a.py:1)" },
+		{ "pool", "sleeps", "futex", "wait (b.py:2)" },
+		{ "pool", "sleeps", "futex", "wait (b.py:3)" },
+		{ "pool", "runs", "", "wait (b.py:2)" },
+		{ "pool", "sleeps", "futex", NULL },
+	};
+	const int repeats[] = { 1, 20, 2, 1, 1 };
+	struct nccl_job j = { 0 };
+	struct nccl_member *m;
+
+	add(&j, 0, 2, 5, 1);
+	m = add(&j, 1, 2, 4, 1);
+	m->threads = calloc(64, sizeof(*m->threads));
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		for (int k = 0; k < repeats[i]; k++) {
+			struct nccl_thread *t = &m->threads[m->nthreads++];
+
+			t->tid = 1000 + (uint32_t)m->nthreads;
+			strcpy(t->name, rows[i].name);
+			strcpy(t->state, rows[i].state);
+			strcpy(t->wait, rows[i].wait);
+			if (!rows[i].frame)
+				continue;
+			t->frames = calloc(1, sizeof(char *));
+			t->frames[0] = strdup(rows[i].frame);
+			t->nframes = 1;
+		}
+	nccl_job_sort(&j);
+	check_printed(
+		&j,
+		"communicator 0x8f31 of 2 ranks: rank 1 has not arrived\n"
+		"  AllReduce #5: rank 1 has not begun it (the last was #4), rank 0 has\n"
+		"  rank 0: python3, PID 100\n"
+		"  rank 1, absent: python3, PID 101\n"
+		"    thread 1001 (main) sleeps in pause\n"
+		"        load (a.py:1) [python]\n"
+		"    thread 1002 (pool) sleeps in futex, and 19 others: 1003 1004 1005 1006 1007 "
+		"1008 1009 1010 1011 1012 1013 1014 1015 1016 1017 1018 ...\n"
+		"        wait (b.py:2) [python]\n"
+		"    thread 1022 (pool) sleeps in futex, and 1 other: 1023\n"
+		"        wait (b.py:3) [python]\n"
+		"    thread 1024 (pool) runs\n"
+		"        wait (b.py:2) [python]\n"
+		"    thread 1025 (pool) sleeps in futex\n");
+	nccl_job_free(&j);
+}
+
 /* Of what was said twice about one process the later counts; members of other hosts, starts and communicators are others. */
 static void test_order(void)
 {
@@ -1017,6 +1224,7 @@ int main(void)
 	snprintf(command, sizeof(command), "rm -r %s", found_dir);
 	CHECK(!system(command));
 	RUN(test_layout);
+	RUN(test_kept_layout);
 	RUN(test_layout_types);
 	RUN(test_layout_hostile);
 	RUN(test_real_layout);
@@ -1026,6 +1234,7 @@ int main(void)
 	RUN(test_search);
 	RUN(test_find_at);
 	RUN(test_absent);
+	RUN(test_same_threads);
 	RUN(test_absent_several);
 	RUN(test_order);
 	RUN(test_order_of_processes);

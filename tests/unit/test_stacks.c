@@ -37,7 +37,7 @@ struct rig {
 
 static struct rig rig_open(const char *shape, int n)
 {
-	struct rig r = { .stacks = stacks_open(take, NULL, false),
+	struct rig r = { .stacks = stacks_open(take, NULL, NULL, false),
 			 .shots = shots_start("debug", shape, n, SHOT_MAX) };
 
 	table = stack_table_open();

@@ -7,6 +7,7 @@
 
 #include "../event/holes/holes.h"
 #include "../event/device.h"
+#include "alike.h"
 #include "procs.h"
 #include "proc_steps.h"
 #include "../util/table/array.h"
@@ -124,6 +125,7 @@ void advise_close(struct advice *a)
 	for (size_t i = 0; i < a->nfindings; i++) {
 		struct advise_finding *f = &a->findings[i];
 
+		alike_free(f);
 		text_free(&f->comm);
 		text_free(&f->evidence);
 		for (unsigned int k = 0; k < ADVISE_PLACES; k++) {
@@ -491,13 +493,13 @@ static int by_finding(const void *pa, const void *pb)
 {
 	const struct advise_finding *a = pa, *b = pb;
 
-	if (a->cost_ns != b->cost_ns)
-		return a->cost_ns < b->cost_ns ? 1 : -1;
-	if (a->bytes != b->bytes)
-		return a->bytes < b->bytes ? 1 : -1;
+	if (a->one.cost_ns != b->one.cost_ns)
+		return a->one.cost_ns < b->one.cost_ns ? 1 : -1;
+	if (a->one.bytes != b->one.bytes)
+		return a->one.bytes < b->one.bytes ? 1 : -1;
 	if (a->rule != b->rule)
 		return a->rule < b->rule ? -1 : 1;
-	return a->pid < b->pid ? -1 : a->pid > b->pid;
+	return a->one.pid < b->one.pid ? -1 : a->one.pid > b->one.pid;
 }
 
 /* Share and severity, for the span that rule_finding() left in the share. */
@@ -507,12 +509,13 @@ static void weigh(struct advise_finding *f)
 	enum advise_severity by_share;
 
 	/* times of several threads may add up to more than there was */
-	f->share = f->share <= 0		   ? 0
-		   : f->share < (double)f->cost_ns ? 1
-						   : (double)f->cost_ns / f->share;
-	by_share = f->share >= 0.1    ? ADVISE_SERIOUS
-		   : f->share >= 0.01 ? ADVISE_WARNING
-				      : ADVISE_NOTE;
+	f->one.share = f->one.share <= 0 ? 0
+		       : f->one.share < (double)f->one.cost_ns
+			       ? 1
+			       : (double)f->one.cost_ns / f->one.share;
+	by_share = f->one.share >= 0.1	  ? ADVISE_SERIOUS
+		   : f->one.share >= 0.01 ? ADVISE_WARNING
+					  : ADVISE_NOTE;
 	/* the rule may have set a lower bound */
 	if (f->severity < by_share)
 		f->severity = by_share;
@@ -538,7 +541,7 @@ static int settle(const struct advice *a, const struct advise_process *p, struct
 const struct advise_finding *advise_finish(struct advice *a, uint64_t min_cost_ns, size_t *n)
 {
 	static const struct advise_finding none;
-	size_t shown = 0;
+	size_t shown = 0, kept;
 
 	for (uint32_t k = 0; k < a->procs.n; k++) {
 		struct advise_process *p = a->procs.at[k];
@@ -565,11 +568,14 @@ const struct advise_finding *advise_finish(struct advice *a, uint64_t min_cost_n
 		weigh(&a->findings[i]);
 	if (a->nfindings)
 		qsort(a->findings, a->nfindings, sizeof(*a->findings), by_finding);
+	kept = alike_join(a->findings, a->nfindings, &a->procs, &a->bad);
+	if (a->bad)
+		return NULL;
 	/* findings without a time come last, and are kept */
-	for (size_t i = 0; i < a->nfindings; i++) {
+	for (size_t i = 0; i < kept; i++) {
 		struct advise_finding f = a->findings[i];
 
-		if (f.cost_ns && f.cost_ns < min_cost_ns)
+		if (f.one.cost_ns && f.one.cost_ns < min_cost_ns)
 			continue;
 		a->findings[i] = a->findings[shown];
 		a->findings[shown++] = f;

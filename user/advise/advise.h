@@ -54,14 +54,27 @@ struct advise_place {
 	uint64_t at_ns, took_ns; /* the one of them that took longest; CLOCK_MONOTONIC */
 };
 
+/* What a finding is in one process. */
+struct advise_one {
+	uint32_t process;	    /* its place among those that are looked at */
+	uint32_t pid, rank;	    /* as users see it; CT_UNKNOWN */
+	uint64_t n, cost_ns, bytes; /* bytes 0: the finding is not about bytes */
+	double share;	 /* cost_ns / time from the process's first call or work to its last */
+	bool stands_out; /* it costs much more, or much less, than in the other processes */
+};
+
 struct advise_finding {
 	const struct advise_rule *rule;
 	enum advise_severity severity;
-	uint32_t pid; /* as users see it */
 	struct text comm;
-	struct text evidence;	    /* sentences */
-	uint64_t n, cost_ns, bytes; /* bytes 0: the finding is not about bytes */
-	double share; /* cost_ns / time from the process's first call or work to its last */
+	struct text evidence; /* sentences */
+	/* The process in which it costs most, which is what evidence and places are about. */
+	struct advise_one one;
+	/* All processes of the program that have it, and those that do not, by rank or number; nall 0: only this one
+	 * has it. */
+	struct advise_one *all, *without;
+	size_t nall, nwithout;
+	uint64_t median; /* of its cost, or else its bytes, or else how often, in all */
 	struct advise_place places[ADVISE_PLACES]; /* the most costly first */
 	unsigned int nplaces;
 };

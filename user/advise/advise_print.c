@@ -13,6 +13,7 @@
 #include "../findings/findings.h"
 #include "../flow/json_text.h"
 #include "advise_print.h"
+#include "alike.h"
 #include "rule.h"
 
 #define WIDTH 100
@@ -58,10 +59,11 @@ static void wrap_str(struct out *o, const char *indent, const char *label, const
 
 static void cost(char *buf, size_t size, const struct advise_finding *f)
 {
-	if (f->cost_ns)
-		snprintf(buf, size, "%s, %.1f %%", rule_time((double)f->cost_ns), f->share * 100);
-	else if (f->bytes)
-		snprintf(buf, size, "%s", rule_bytes((double)f->bytes));
+	if (f->one.cost_ns)
+		snprintf(buf, size, "%s, %.1f %%", rule_time((double)f->one.cost_ns),
+			 f->one.share * 100);
+	else if (f->one.bytes)
+		snprintf(buf, size, "%s", rule_bytes((double)f->one.bytes));
 	else
 		snprintf(buf, size, "no known time");
 }
@@ -95,12 +97,13 @@ static void in_form(struct in_form *form, const struct advise_print *p,
 	advise_totals(p->advice, &t);
 	form->f = (struct finding){ .id = f->rule->name,
 				    .claim = f->rule->title,
-				    .pid = f->pid,
+				    .pid = f->one.pid,
 				    .process = f->comm.s ? f->comm.s : "",
 				    .process_len = f->comm.len,
-				    .rank = FINDING_UNKNOWN,
+				    .rank = f->one.rank == CT_UNKNOWN ? FINDING_UNKNOWN
+									       : (int64_t)f->one.rank,
 				    .device = FINDING_UNKNOWN,
-				    .share = f->share,
+				    .share = f->one.share,
 				    .share_error = FINDING_UNKNOWN,
 				    .confidence = p->losses && losses_total(p->losses)
 							  ? FINDING_ESTIMATED
@@ -110,11 +113,11 @@ static void in_form(struct in_form *form, const struct advise_print *p,
 		form->f.line_len = line ? (size_t)(line - stack->s) : stack->len;
 	}
 	snprintf(form->evidence, sizeof(form->evidence), "cudatrace %s-p %u%s%s%s",
-		 p->recorded ? "replay " : "", f->pid, func ? " -e " : "", func ? func : "",
+		 p->recorded ? "replay " : "", f->one.pid, func ? " -e " : "", func ? func : "",
 		 p->recorded ? " FILE" : "");
 	form->f.evidence = form->evidence;
 	if (!t.stacks) {
-		snprintf(form->next, sizeof(form->next), "cudatrace advise -k -p %u -d 10", f->pid);
+		snprintf(form->next, sizeof(form->next), "cudatrace advise -k -p %u -d 10", f->one.pid);
 		form->f.next = form->next;
 	}
 	if (p->losses && holes_text(p->losses->holes, p->start_ns, "Not seen: ", ".",
@@ -272,18 +275,31 @@ static void place_line(struct out *o, const struct advise_print *p, const struct
 		out_fmt(o, "; the first at %.6f s", after(p, at->at_ns));
 }
 
+static void rank(struct out *o, const struct advise_finding *f)
+{
+	if (f->one.rank != CT_UNKNOWN)
+		out_fmt(o, " (rank %u)", f->one.rank);
+}
+
 static void text_finding(struct out *o, const struct advise_print *p, size_t i)
 {
 	const struct advise_finding *f = &p->findings[i];
 	struct in_form form;
+	struct text others = { .s = NULL };
 	char buf[96];
 
 	cost(buf, sizeof(buf), f);
 	out_fmt(o, "\n%zu. %-58s %-8s %s\n   %s, ", i + 1, f->rule->title,
 		advise_severity_name(f->severity), buf, f->rule->name);
 	out_mem(o, f->comm.s ? f->comm.s : "", f->comm.len);
-	out_fmt(o, " %u\n", f->pid);
+	out_fmt(o, " %u", f->one.pid);
+	rank(o, f);
+	out_char(o, '\n');
 	wrap(o, "   ", f->evidence.s ? f->evidence.s : "", f->evidence.len);
+	alike_say(f, &others);
+	if (others.len)
+		wrap(o, "   ", others.s, others.len);
+	text_free(&others);
 	wrap_str(o, "   ", "Cost: ", f->rule->cost);
 	wrap_str(o, "   ", "Do: ", f->rule->todo);
 	for (unsigned int k = 0; k < f->nplaces; k++) {
@@ -330,14 +346,21 @@ static void marked_str(struct out *o, const char *s)
 static void markdown_finding(struct out *o, const struct advise_print *p, size_t i)
 {
 	const struct advise_finding *f = &p->findings[i];
+	struct text others = { .s = NULL };
 	char buf[96];
 
 	cost(buf, sizeof(buf), f);
 	out_fmt(o, "\n## %zu. %s\n\n**%s**, %s, `%s`, ", i + 1, f->rule->title,
 		advise_severity_name(f->severity), buf, f->rule->name);
 	marked(o, f->comm.s ? f->comm.s : "", f->comm.len);
-	out_fmt(o, " %u\n\n", f->pid);
+	out_fmt(o, " %u", f->one.pid);
+	rank(o, f);
+	out_str(o, "\n\n");
 	marked(o, f->evidence.s ? f->evidence.s : "", f->evidence.len);
+	alike_say(f, &others);
+	out_str(o, others.len ? "\n\n" : "");
+	marked(o, others.s, others.len);
+	text_free(&others);
 	out_str(o, "\n\n- Cost: ");
 	marked_str(o, f->rule->cost);
 	out_str(o, "\n- Do: ");
@@ -411,6 +434,39 @@ static void json_place(struct json *j, const struct advise_print *p, const struc
 	json_end(j);
 }
 
+static void json_one(struct json *j, const struct advise_one *one, bool has_it)
+{
+	json_open_object(j, NULL);
+	json_put_u64(j, "pid", one->pid);
+	if (one->rank != CT_UNKNOWN)
+		json_put_u64(j, "rank", one->rank);
+	if (has_it) {
+		json_put_u64(j, "count", one->n);
+		json_put_u64(j, "cost_ns", one->cost_ns);
+		json_put_real(j, "share", 6, one->share);
+		json_put_u64(j, "bytes", one->bytes);
+		json_put_bool(j, "stands_out", one->stands_out);
+	}
+	json_end(j);
+}
+
+/* The other processes of the program; nothing where there are none. */
+static void json_others(struct json *j, const struct advise_finding *f)
+{
+	if (f->nall) {
+		json_open_array(j, "processes");
+		for (size_t i = 0; i < f->nall; i++)
+			json_one(j, &f->all[i], true);
+		json_end(j);
+	}
+	if (f->nwithout) {
+		json_open_array(j, "without");
+		for (size_t i = 0; i < f->nwithout; i++)
+			json_one(j, &f->without[i], false);
+		json_end(j);
+	}
+}
+
 static void json_finding(struct json *j, const struct advise_print *p,
 			 const struct advise_finding *f)
 {
@@ -421,15 +477,18 @@ static void json_finding(struct json *j, const struct advise_print *p,
 	json_put_str(j, "rule", f->rule->name);
 	json_put_str(j, "title", f->rule->title);
 	json_put_str(j, "severity", advise_severity_name(f->severity));
-	json_put_u64(j, "pid", f->pid);
+	json_put_u64(j, "pid", f->one.pid);
 	json_put_bytes(j, "process", f->comm.s, f->comm.len);
-	json_put_u64(j, "count", f->n);
-	json_put_u64(j, "cost_ns", f->cost_ns);
-	json_put_real(j, "share", 6, f->share);
-	json_put_u64(j, "bytes", f->bytes);
+	if (f->one.rank != CT_UNKNOWN)
+		json_put_u64(j, "rank", f->one.rank);
+	json_put_u64(j, "count", f->one.n);
+	json_put_u64(j, "cost_ns", f->one.cost_ns);
+	json_put_real(j, "share", 6, f->one.share);
+	json_put_u64(j, "bytes", f->one.bytes);
 	json_put_bytes(j, "evidence", f->evidence.s, f->evidence.len);
 	json_put_str(j, "cost", f->rule->cost);
 	json_put_str(j, "todo", f->rule->todo);
+	json_others(j, f);
 	json_open_array(j, "places");
 	for (unsigned int k = 0; k < f->nplaces; k++)
 		json_place(j, p, &f->places[k]);

@@ -38,6 +38,7 @@ static struct advise_process *new_proc(struct procs *ps, const struct event *ev,
 	if (!p)
 		return NULL;
 	p->index = ps->n;
+	p->rank = CT_UNKNOWN;
 	p->pid = ev->rec->pid;
 	p->start = start;
 	ps->at[ps->n++] = p;
@@ -63,6 +64,8 @@ struct advise_process *procs_find(struct procs *ps, const struct event *ev)
 		p->start = start;
 		p->shown = ev->proc->shown_pid;
 	}
+	if (ev->proc->info)
+		p->rank = ev->proc->info->rank;
 	memcpy(p->comm, ev->proc->comm, sizeof(p->comm));
 	return ps->last = p;
 }

@@ -95,10 +95,12 @@ struct advise_finding *rule_finding(struct advice *a, const struct rule *r,
 	if (!f)
 		return NULL;
 	f->rule = &r->words;
-	f->pid = p->shown;
+	f->one.process = p->index;
+	f->one.pid = p->shown;
+	f->one.rank = p->rank;
 	text_plain(&f->comm, p->comm, strnlen(p->comm, sizeof(p->comm)));
 	/* the span, until all is weighed */
-	f->share = (double)rule_own_ns(p, 0, p->first_ns, p->last_ns);
+	f->one.share = (double)rule_own_ns(p, 0, p->first_ns, p->last_ns);
 	return f;
 }
 
@@ -123,9 +125,9 @@ struct advise_finding *rule_finding_of(struct advice *a, const struct rule *r,
 
 	if (!f)
 		return NULL;
-	f->n = h->n;
-	f->cost_ns = h->ns;
-	f->bytes = h->bytes;
+	f->one.n = h->n;
+	f->one.cost_ns = h->ns;
+	f->one.bytes = h->bytes;
 	sorted = malloc((h->nsites + 1) * sizeof(*sorted));
 	if (!sorted)
 		return f;

@@ -14,7 +14,7 @@
 #include "../sums/report.h"
 #include "advise.h"
 #include "advise_sites.h"
-#include "spans.h"
+#include "../sums/spans.h"
 
 #define RULES_MAX 32
 #define PROCS_MAX 128
@@ -35,6 +35,7 @@ struct proc_device {
 struct proc_steps;
 struct advise_process {
 	uint32_t index, pid, shown, start;
+	uint32_t rank; /* CT_UNKNOWN: it is part of no job, or that is not known */
 	char comm[CT_COMM_LEN];
 	uint64_t first_ns, last_ns; /* of calls and work */
 	uint64_t ncalls, nwork;

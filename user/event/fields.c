@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "host_words.h"
 #include "device.h"
 #include "hole_words.h"
 #include "field_add.h"

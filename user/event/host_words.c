@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* host_words.c - see host_words.h. */
-#include "host_words.h"
-#include "../../wire/cudatrace.h"
+/* host_words.c - the words of host states. */
+#include "event.h"
 
 const char *host_state(uint8_t state)
 {

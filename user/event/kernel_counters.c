@@ -5,12 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../util/table/array.h"
 #include "kernel_counters.h"
+#include "registry.h"
 
 #define GPUS_MAX 64
 #define VALUE_MAX 1e18 /* largest accepted share in percent, so that no sum of shares is infinite */
 #define METRICS_MAX 1024
-#define ORDINALS_MAX 4096 /* (process, device) pairs remembered, the newest */
 #define SAMPLES_MIN 256
 /* the newest ones of one device, enough for a minute at 1 ms; a power of two */
 #define SAMPLES_MAX 65536
@@ -36,22 +37,48 @@ struct gpu {
 
 /* A device, by a process's number. */
 struct ordinal {
-	uint32_t pid, id;
+	uint32_t id;
 	uint8_t uuid[16];
+};
+
+/* The devices of a process. */
+struct devices {
+	struct registered r;
+	struct ordinal *list;
+	size_t n;
 };
 
 struct kernel_counters_table {
 	struct gpu gpus[GPUS_MAX];
 	/* by the metric's id: 1 + enum kernel_counter; 0: a metric that is not used here */
 	uint8_t roles[METRICS_MAX];
-	struct ordinal *ordinals;
-	uint32_t nordinals, next_ordinal;
+	struct registry processes; /* of struct devices */
 	struct kernel_counters answer;
 };
 
+static void forgotten(void *ctx, void *item, const struct ct_hdr *h)
+{
+	struct devices *d = item;
+
+	(void)ctx, (void)h;
+	free(d->list);
+	d->list = NULL;
+	d->n = 0;
+}
+
+static const struct registry_rules rules = { .size = sizeof(struct devices),
+					     .most = REGISTRY_MOST,
+					     .forgets = true,
+					     .exec = forgotten,
+					     .gone = forgotten };
+
 struct kernel_counters_table *kernel_counters_open(void)
 {
-	return calloc(1, sizeof(struct kernel_counters_table));
+	struct kernel_counters_table *t = calloc(1, sizeof(*t));
+
+	if (t)
+		registry_open(&t->processes, &rules, t);
+	return t;
 }
 
 void kernel_counters_close(struct kernel_counters_table *t)
@@ -60,23 +87,24 @@ void kernel_counters_close(struct kernel_counters_table *t)
 		return;
 	for (int i = 0; i < GPUS_MAX; i++)
 		free(t->gpus[i].ring);
-	free(t->ordinals);
+	registry_close(&t->processes);
 	free(t);
 }
 
 /* ---- devices ---- */
 
-static struct ordinal *find_ordinal(struct kernel_counters_table *t, uint32_t pid, uint32_t id)
+static struct ordinal *find_ordinal(const struct devices *d, uint32_t id)
 {
-	for (uint32_t i = 0; i < t->nordinals; i++)
-		if (t->ordinals[i].pid == pid && t->ordinals[i].id == id)
-			return &t->ordinals[i];
+	for (size_t i = 0; d && i < d->n; i++)
+		if (d->list[i].id == id)
+			return &d->list[i];
 	return NULL;
 }
 
 static int learn_device(struct kernel_counters_table *t, const struct ct_device *d)
 {
 	static const uint8_t none[16];
+	struct devices *p;
 	struct ordinal *o;
 
 	if (!d->h.pid) {
@@ -86,35 +114,20 @@ static int learn_device(struct kernel_counters_table *t, const struct ct_device 
 		}
 		return 0;
 	}
-	if (!t->ordinals) {
-		t->ordinals = calloc(ORDINALS_MAX, sizeof(*t->ordinals));
-		if (!t->ordinals)
-			return -ENOMEM;
-	}
-	o = find_ordinal(t, d->h.pid, d->id);
-	if (!o) {
-		o = &t->ordinals[t->next_ordinal];
-		t->next_ordinal = (t->next_ordinal + 1) % ORDINALS_MAX;
-		if (t->nordinals < ORDINALS_MAX)
-			t->nordinals++;
-	}
-	*o = (struct ordinal){ .pid = d->h.pid, .id = d->id };
+	p = registry_get(&t->processes, d->h.pid);
+	o = find_ordinal(p, d->id);
+	if (p && !o && p->n < GPUS_MAX)
+		o = array_add(p->list, p->n);
+	if (!o)
+		return !p || p->n < GPUS_MAX ? -ENOMEM : 0;
+	o->id = d->id;
 	memcpy(o->uuid, d->uuid, sizeof(o->uuid));
 	return 0;
 }
 
-/* Process ids are reused, so the process's entries must go. Their places are not freed: they get
- * pid 0, which matches no process. */
-static void forget(struct kernel_counters_table *t, uint32_t pid)
-{
-	for (uint32_t i = 0; i < t->nordinals; i++)
-		if (t->ordinals[i].pid == pid)
-			t->ordinals[i].pid = 0;
-}
-
 static struct gpu *gpu_of(struct kernel_counters_table *t, uint32_t pid, uint32_t id)
 {
-	const struct ordinal *o = pid ? find_ordinal(t, pid, id) : NULL;
+	const struct ordinal *o = find_ordinal(registry_find(&t->processes, pid), id);
 
 	for (int i = 0; o && i < GPUS_MAX; i++)
 		if (t->gpus[i].known && !memcmp(t->gpus[i].uuid, o->uuid, sizeof(o->uuid)))
@@ -204,9 +217,7 @@ int kernel_counters_record(struct kernel_counters_table *t, const struct ct_hdr 
 		if (rec->pid)
 			return 0; /* a process's share of a device */
 		return learn_sample(t, (const struct ct_counter *)rec);
-	case CT_EXIT:
-	case CT_EXEC: forget(t, rec->pid); return 0;
-	default: return 0;
+	default: registry_record(&t->processes, rec); return 0;
 	}
 }
 

@@ -14,14 +14,12 @@
 
 #include "../util/hash.h"
 #include "../util/table/chains.h"
-#include "../util/table/keyed.h"
 #include "../util/msg.h"
 #include "../util/demangle.h"
-#include "event.h"
+#include "registry.h"
 
 #define FIRST_BUCKETS 1024 /* a power of two */
 #define BYTES_MAX ((size_t)64 << 20)
-#define OWNERS_MAX 65536
 
 /* A name, for all handles of all processes that have it. */
 struct text {
@@ -43,16 +41,17 @@ struct named_handle {
 
 /* A process of which names are known. */
 struct owner {
-	uint32_t pid;
-	bool exited, named;
-	uint64_t start_boottime_ns; /* 0: not known */
+	struct registered r;
+	bool named;
 };
 
 struct name_table {
 	struct named_handle *buckets;
 	uint32_t nbuckets, used;
-	struct chains texts; /* of struct text */
-	struct keyed owners; /* of struct owner */
+	struct chains texts;	/* of struct text */
+	struct registry owners; /* of struct owner */
+	bool dropped;		/* a process that had names was forgotten */
+	int err;		/* of a callback of owners */
 	/* messages that were printed: names were forgotten because there were too many processes
 	 * (said) or too many names (crowded) */
 	bool said, crowded;
@@ -74,13 +73,26 @@ const char *kernel_name_source(uint8_t source)
 	return source_names[source < CT_NAME_END ? source : CT_NAME_NONE];
 }
 
+static void owner_renewed(void *ctx, void *item, const struct ct_hdr *);
+static void owner_forgotten(void *ctx, void *item, const struct ct_hdr *);
+
+static const struct registry_rules owner_rules = {
+	.size = sizeof(struct owner),
+	.most = REGISTRY_MOST,
+	.stays_ns = UINT64_MAX,
+	.forgets = true,
+	.all = true,
+	.exec = owner_renewed,
+	.gone = owner_forgotten,
+};
+
 struct name_table *name_table_open(void)
 {
 	struct name_table *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return NULL;
-	keyed_open(&t->owners, sizeof(struct owner), sizeof(uint32_t), OWNERS_MAX);
+	registry_open(&t->owners, &owner_rules, t);
 	t->nbuckets = FIRST_BUCKETS;
 	t->buckets = calloc(t->nbuckets, sizeof(*t->buckets));
 	if (!t->buckets) {
@@ -104,7 +116,7 @@ void name_table_close(struct name_table *t)
 	chains_each(&t->texts, link) text_free((struct text *)link);
 	chains_close(&t->texts);
 	free(t->buckets);
-	keyed_close(&t->owners);
+	registry_close(&t->owners);
 	free(t);
 }
 
@@ -227,23 +239,16 @@ static void drop_bucket(struct name_table *t, struct named_handle *e)
 
 /* ---- processes ---- */
 
-static struct owner *owner_of(const struct name_table *t, uint32_t pid)
-{
-	return keyed_find(&t->owners, &pid);
-}
-
 static bool of_other(const struct name_table *t, const struct named_handle *e, uint32_t pid)
 {
 	(void)t;
 	return e->pid != pid;
 }
 
-static bool of_living(const struct name_table *t, const struct named_handle *e, uint32_t arg)
+static bool of_known(const struct name_table *t, const struct named_handle *e, uint32_t arg)
 {
-	const struct owner *o = owner_of(t, e->pid);
-
 	(void)arg;
-	return o && !o->exited;
+	return registry_find(&t->owners, e->pid);
 }
 
 static bool used_since(const struct name_table *t, const struct named_handle *e, uint32_t since)
@@ -252,61 +257,39 @@ static bool used_since(const struct name_table *t, const struct named_handle *e,
 	return e->used >= since;
 }
 
-static bool forget_exited(struct name_table *t)
+/* Its number means another program or process. */
+static void owner_renewed(void *ctx, void *item, const struct ct_hdr *h)
 {
-	if (rebuild(t, t->nbuckets, of_living, 0))
-		return false;
-	for (size_t i = t->owners.n; i-- > 0;) {
-		struct owner *o = keyed_at(&t->owners, i);
+	struct name_table *t = ctx;
+	struct owner *o = item;
 
-		if (o->exited)
-			keyed_remove(&t->owners, o);
-	}
-	return true;
+	if (o->named)
+		t->err = rebuild(t, t->nbuckets, of_other, h->pid);
+	o->named = false;
 }
 
-static bool of_nobody(const struct name_table *t, const struct named_handle *e, uint32_t arg)
+/* Its names are dropped together with those of others. */
+static void owner_forgotten(void *ctx, void *item, const struct ct_hdr *h)
 {
-	(void)t, (void)e, (void)arg;
-	return false;
+	(void)h;
+	((struct name_table *)ctx)->dropped |= ((struct owner *)item)->named;
 }
 
-/* More processes live than there is room for: forgets everything and starts again. */
-static bool forget_all(struct name_table *t)
+/* Drops the names of processes that were forgotten. */
+static int drop_names(struct name_table *t)
 {
-	if (!t->said)
+	int err = t->err;
+
+	t->err = 0;
+	if (t->owners.forgotten && !t->said)
 		msg_warn("more than %d processes at a time: the names of kernels so far are "
 			 "forgotten",
-			 OWNERS_MAX);
-	t->said = true;
-	if (rebuild(t, FIRST_BUCKETS, of_nobody, 0))
-		return false;
-	t->owners.n = 0;
-	keyed_close(&t->owners);
-	return true;
-}
-
-/* Finds or adds a process. NULL: no memory. */
-static struct owner *owner_get(struct name_table *t, uint32_t pid)
-{
-	struct owner *o = owner_of(t, pid);
-	bool made;
-
-	if (o)
-		return o;
-	if (t->owners.n >= OWNERS_MAX &&
-	    (!forget_exited(t) || (t->owners.n >= OWNERS_MAX / 8 * 7 && !forget_all(t))))
-		return NULL;
-	return keyed_get(&t->owners, &pid, &made);
-}
-
-/* Forgets a process that has become another one. */
-static int forget_process(struct name_table *t, struct owner *o)
-{
-	bool named = o->named;
-
-	*o = (struct owner){ .pid = o->pid };
-	return named ? rebuild(t, t->nbuckets, of_other, o->pid) : 0;
+			 REGISTRY_MOST);
+	t->said |= t->owners.forgotten != 0;
+	if (!err && t->dropped)
+		err = rebuild(t, t->nbuckets, of_known, 0);
+	t->dropped = t->dropped && err;
+	return err;
 }
 
 static size_t room(const struct name_table *t)
@@ -317,8 +300,10 @@ static size_t room(const struct name_table *t)
 /* Drops what is needed least until a quarter of the room is free. */
 static int make_room(struct name_table *t)
 {
-	int err = forget_exited(t) ? 0 : -ENOMEM;
+	int err;
 
+	registry_forget_exited(&t->owners);
+	err = drop_names(t);
 	if (room(t) > BYTES_MAX / 4 * 3 && !t->crowded)
 		msg_warn("names of kernels take more than %zu MiB: the least recently used are "
 			 "forgotten",
@@ -346,11 +331,11 @@ static int learn(struct name_table *t, const struct ct_name *n)
 			drop_bucket(t, e);
 		return 0;
 	}
-	o = owner_get(t, n->h.pid);
-	if (!o)
-		return -ENOMEM;
+	o = registry_get(&t->owners, n->h.pid);
+	err = drop_names(t);
+	if (!o || err)
+		return err ? err : -ENOMEM;
 	o->named = true;
-	/* exited processes may have been dropped */
 	e = bucket_of(t->buckets, t->nbuckets, n->h.pid, n->handle);
 	x = text_get(t, n->name, len, n->cut);
 	if (!x)
@@ -376,36 +361,12 @@ static int learn(struct name_table *t, const struct ct_name *n)
 	return room(t) > BYTES_MAX ? make_room(t) : 0;
 }
 
-/* A process began, was reported again, or became another program. */
-static int process_record(struct name_table *t, const struct ct_process *p)
-{
-	struct owner *o = owner_get(t, p->h.pid);
-	int err = 0;
-
-	if (!o)
-		return -ENOMEM;
-	if (p->h.kind == CT_EXEC || o->exited ||
-	    (o->start_boottime_ns && o->start_boottime_ns != p->start_boottime_ns))
-		err = forget_process(t, o);
-	o->start_boottime_ns = p->start_boottime_ns;
-	return err;
-}
-
 int name_table_record(struct name_table *t, const struct ct_hdr *rec)
 {
-	struct owner *o;
-
-	switch (rec->kind) {
-	case CT_NAME: return learn(t, (const struct ct_name *)rec);
-	case CT_PROCESS:
-	case CT_EXEC: return process_record(t, (const struct ct_process *)rec);
-	case CT_EXIT:
-		o = owner_of(t, rec->pid);
-		if (o)
-			o->exited = true;
-		return 0;
-	default: return 0;
-	}
+	if (rec->kind == CT_NAME)
+		return learn(t, (const struct ct_name *)rec);
+	registry_record(&t->owners, rec);
+	return drop_names(t);
 }
 
 const struct kernel_name *name_table_find(struct name_table *t, const struct ct_call *c)

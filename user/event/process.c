@@ -3,10 +3,8 @@
  * process.c - the process table: the process that a record belongs to, as other records described
  * it.
  *
- * The last answer is remembered, since records come in runs of one process. Processes that exited
- * stay (their last records may still be on the way) until they are half of all; then they are
- * swept. Processes of which only a number is known are swept too, because no record says when they end.
- * There is room for as many processes as can live at a time. A file may claim more: those are then shown
+ * Processes that exited stay for some seconds, because their last records may still be on the way, and
+ * so do processes of which only a number is known, because no record says when they end. There is room for as many processes as can live at a time. A file may claim more: those are then shown
  * only by their numbers, and one message says so. The table never looks at /proc, so that a replayed
  * trace gives the same one.
  */
@@ -16,10 +14,9 @@
 
 #include "../util/table/keyed.h"
 #include "../util/msg.h"
-#include "event.h"
+#include "registry.h"
 
-#define FIRST_SWEEP 128 /* processes; fewer are not swept */
-#define PROCESSES_MAX 65536
+#define STAYS_NS 5000000000ULL
 #define ENDED_MAX 32768
 #define INFO_MAX ((size_t)32 << 20) /* bytes of paths and command lines */
 #define UNIQUE_END (1u << 24)
@@ -44,8 +41,9 @@ struct seen {
 };
 
 struct kept_process {
-	uint32_t pid;
-	struct process *process;
+	struct registered r;
+	bool made;
+	struct process p;
 };
 
 /* A process that has ended, and whose sums may still come. */
@@ -57,9 +55,7 @@ struct ended_process {
 };
 
 struct process_table {
-	struct keyed all; /* struct kept_process */
-	uint32_t nexited, nunheard;
-	struct process *last;
+	struct registry all;  /* of struct kept_process */
 	struct process other; /* stands for every process for which there is no room */
 	struct keyed ended;   /* struct ended_process */
 	bool keeps_ended;
@@ -70,13 +66,26 @@ struct process_table {
 	bool said, info_said, ended_said;
 };
 
+static void same(void *ctx, void *item, const struct ct_hdr *h)
+{
+	(void)ctx, (void)item, (void)h;
+}
+
+static void forgotten(void *ctx, void *item, const struct ct_hdr *h);
+
+static const struct registry_rules rules = { .size = sizeof(struct kept_process),
+					     .most = REGISTRY_MOST,
+					     .stays_ns = STAYS_NS,
+					     .exec = same, /* learn() does it */
+					     .gone = forgotten };
+
 struct process_table *process_table_open(void)
 {
 	struct process_table *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return NULL;
-	keyed_open_of(&t->all, struct kept_process, pid, PROCESSES_MAX);
+	registry_open(&t->all, &rules, t);
 	keyed_open_of(&t->ended, struct ended_process, key, ENDED_MAX);
 	keyed_open_of(&t->given, struct given, key, NUMBERS_MAX);
 	keyed_open_of(&t->seen, struct seen, key, NUMBERS_MAX);
@@ -111,13 +120,11 @@ static void drop(struct process_table *t, struct process *p)
 
 void process_table_close(struct process_table *t)
 {
-	struct kept_process *k;
-
 	if (!t)
 		return;
+	t->keeps_ended = false;
+	registry_close(&t->all);
 	process_table_counted(t);
-	keyed_each(&t->all, k) drop(t, k->process);
-	keyed_close(&t->all);
 	keyed_close(&t->ended);
 	keyed_close(&t->given);
 	keyed_close(&t->seen);
@@ -188,28 +195,13 @@ static void make_way(struct process_table *t, struct process *p)
 	keep_or_drop(t, copy);
 }
 
-/* Makes room for one more: if half of the processes have exited, removes those. -ENOSPC: too
- * many are alive. */
-static int make_room(struct process_table *t)
+static void forgotten(void *ctx, void *item, const struct ct_hdr *h)
 {
-	struct kept_process *k;
+	struct kept_process *k = item;
 
-	uint32_t gone = t->nexited + t->nunheard;
-
-	if (t->all.n < PROCESSES_MAX && (t->all.n < FIRST_SWEEP || gone < t->all.n / 2))
-		return 0;
-	if (!gone)
-		return -ENOSPC;
-	keyed_each(&t->all, k)
-	{
-		if (!k->process->exited && k->process->heard)
-			continue;
-		keep_or_drop(t, k->process);
-		keyed_remove(&t->all, k);
-	}
-	t->nexited = t->nunheard = 0;
-	t->last = NULL;
-	return 0;
+	(void)h;
+	make_way(ctx, &k->p);
+	drop_info(ctx, &k->p);
 }
 
 static struct process *set_unknown(struct process *p, uint32_t pid)
@@ -220,32 +212,22 @@ static struct process *set_unknown(struct process *p, uint32_t pid)
 
 static struct process *find(struct process_table *t, uint32_t pid)
 {
-	struct kept_process *k;
-	struct process *p;
-	int err;
+	struct kept_process *k = registry_get(&t->all, pid);
 
-	if (t->last && t->last->pid == pid)
-		return t->last;
-	k = keyed_look(&t->all, &pid);
-	if (k)
-		return t->last = k->process;
-	err = make_room(t);
-	if (err == -ENOSPC) {
+	if (!k && t->all.left_out) {
 		if (!t->said)
 			msg_warn("more than %d processes at a time: further ones are shown only by "
 				 "their numbers",
-				 PROCESSES_MAX);
+				 REGISTRY_MOST);
 		t->said = true;
 		return set_unknown(&t->other, pid);
 	}
-	p = err ? NULL : calloc(1, sizeof(*p));
-	k = p ? keyed_get(&t->all, &pid, &(bool){ false }) : NULL;
-	if (!k) {
-		free(p);
-		return NULL;
+	if (k && !k->made) {
+		k->made = true;
+		set_unknown(&k->p, pid);
+		registry_expire(&t->all, k);
 	}
-	t->nunheard++;
-	return t->last = k->process = set_unknown(p, pid);
+	return k ? &k->p : NULL;
 }
 
 /* How many processes have had the number, including this one. 0: there is no room to remember
@@ -297,10 +279,10 @@ const struct process *process_table_find_counted(struct process_table *t,
 						 const struct ct_call_count *of)
 {
 	struct ended_process want = { .key = { of->h.pid, of->start } }, *e;
-	struct kept_process *k = keyed_look(&t->all, &of->h.pid);
+	struct kept_process *k = registry_find(&t->all, of->h.pid);
 
 	/* the durations of all processes */
-	if (!of->h.pid || (k && short_start(k->process) == of->start))
+	if (!of->h.pid || (k && short_start(&k->p) == of->start))
 		return process_table_find(t, of->h.pid);
 	e = keyed_find(&t->ended, &want.key);
 	if (!e)
@@ -310,25 +292,17 @@ const struct process *process_table_find_counted(struct process_table *t,
 	return e->process;
 }
 
-static void set_exited(struct process_table *t, struct process *p, bool exited)
-{
-	t->nexited += exited;
-	t->nexited -= p->exited;
-	p->exited = exited;
-}
-
 static void set_heard(struct process_table *t, struct process *p)
 {
-	t->nunheard -= !p->heard;
+	if (!p->heard)
+		registry_lives(&t->all, registry_find(&t->all, p->pid));
 	p->heard = true;
 }
 
 static void learn(struct process_table *t, struct process *p, const struct ct_process *r)
 {
 	/* join and the unique numbers then treat it as another process */
-	bool other = p->start_boottime_ns && r->start_boottime_ns
-			     ? p->start_boottime_ns != r->start_boottime_ns
-			     : p->exited;
+	bool other = registry_other(p->start_boottime_ns, p->exited, r);
 
 	if (other)
 		make_way(t, p);
@@ -344,7 +318,7 @@ static void learn(struct process_table *t, struct process *p, const struct ct_pr
 	p->shown_pid = r->ns_pid ? r->ns_pid : r->h.pid;
 	memcpy(p->comm, r->comm, sizeof(p->comm));
 	p->comm[CT_COMM_LEN - 1] = '\0';
-	set_exited(t, p, false);
+	p->exited = false;
 }
 
 static const char *take_text(char **to, const char **from, size_t len)
@@ -409,8 +383,7 @@ static int forked(struct process_table *t, const struct process *from, const str
 		return 0;
 	make_way(t, child);
 	drop_info(t, child);
-	set_exited(t, child, false);
-	set_heard(t, child);
+	registry_lives(&t->all, registry_find(&t->all, f->child_pid));
 	parent.info = NULL;
 	parent.ppid = parent.pid;
 	parent.pid = f->child_pid;
@@ -448,9 +421,10 @@ int process_table_record(struct process_table *t, const struct ct_hdr *rec)
 		return 0;
 	}
 	if (rec->kind == CT_EXIT)
-		set_exited(t, p, true);
+		p->exited = true;
 	else
 		learn(t, p, (const struct ct_process *)rec);
+	registry_record(&t->all, rec);
 	return 0;
 }
 

@@ -92,7 +92,11 @@ struct capture_plan {
 	uint32_t call_counts_each;
 	/* entries that the counts may take, a tenth of them `sizes`; 0: a default */
 	uint32_t call_counts_max;
-	bool threads;	  /* threads() will be called, and completed calls do not matter */
+	bool threads;	/* threads() will be called, and completed calls do not matter */
+	bool on_demand; /* with threads: only the functions that probe() names get probes */
+	/* called once the source has the rights only that it keeps, before it looks for files; NULL: not */
+	int (*loaded)(void *ctx);
+	void *loaded_ctx;
 	bool keep_chatty; /* capture each call, however often a function is called */
 	bool one_thread;  /* calls of only one thread are shown */
 
@@ -102,6 +106,10 @@ struct capture_plan {
 	int (*frames)(void *ctx, struct target *, const struct inject_thread *, uint64_t *ips,
 		      int max, uint64_t *lost_sp);
 	void *frames_ctx;
+	/* To be called at short intervals while a source begins and waits for one program: others wait for
+	 * answers meanwhile. NULL: nobody does. */
+	void (*meanwhile)(void *ctx);
+	void *meanwhile_ctx;
 	bool calls_by_agent; /* there is no kernel side: the agents also record the calls */
 	const char *file;    /* replay: the recording */
 	/* replay: the recording's descriptor if it is already open; 0: it is not open */

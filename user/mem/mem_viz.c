@@ -70,17 +70,9 @@ static void add_blocks(struct viz_state *s, const struct ledger *l, uint32_t tot
 /* The first block in a segment; NULL: it has none. */
 static const struct viz_block *block_in(const struct viz_state *s, const struct blocks_span *span)
 {
-	size_t low = 0, high = s->nblocks;
+	size_t at = array_before(s->blocks, s->nblocks, x, x->address < span->address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (s->blocks[middle].address < span->address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < s->nblocks && s->blocks[low].address < span->end ? &s->blocks[low] : NULL;
+	return at < s->nblocks && s->blocks[at].address < span->end ? &s->blocks[at] : NULL;
 }
 
 static void add_segments(struct viz_state *s, const struct ledger *l)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * expose_walk.c - see expose.h: the exposed metrics, family by family. families.def lists the sums
- * over calls; the other families are here.
+ * expose_walk.c - see expose.h: the exposed metrics, family by family. families.def lists
+ * them all.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,10 +32,12 @@ static const struct family {
 #define ESTIMATE(kind, name, otel, sum, help) \
 	{ { kind, #name, otel, NULL, "", help }, sum, FUNCTION, ANY, false, true },
 #include "families.def"
-#undef FAMILY
-#undef FREES
-#undef ESTIMATE
 };
+
+/* Those that a function each walks: of_NAME. */
+#define ONE(kind, name, otel, unit, ucum, help) \
+	static const struct expose_family of_##name = { kind, #name, otel, unit, ucum, help };
+#include "families.def"
 
 struct walk {
 	struct expose *x;
@@ -69,15 +72,6 @@ static struct expose_point point_of(const struct group *g)
 	label(&p, "container_id", g->container);
 	label(&p, "pod_uid", g->pod);
 	return p;
-}
-
-/* A family of one point without labels. */
-static void family_point(struct walk *w, const struct expose_family *f, double value)
-{
-	struct expose_point p = { .value = value };
-
-	begin(w, f);
-	put(w, &p);
 }
 
 /* ---- sums over calls ---- */
@@ -182,21 +176,13 @@ static void walk_sums(struct walk *w)
 /* The memory that the processes of a kind hold together. */
 static void walk_memory(struct walk *w)
 {
-	static const struct expose_family f = {
-		EXPOSE_GAUGE,
-		"cudatrace_memory_in_use_bytes",
-		"cudatrace.memory.in_use",
-		"bytes",
-		"By",
-		"Memory taken by calls that were counted, and not given back."
-	};
 	unsigned int n = w->x->opts.groups + 1;
 	struct {
 		int64_t bytes[2];
 		bool any;
 	} *held = calloc(n, sizeof(*held));
 
-	begin(w, &f);
+	begin(w, &of_cudatrace_memory_in_use_bytes);
 	for (size_t i = 0; held && i < w->x->procs.n; i++) {
 		const struct expose_process *p = keyed_at(&w->x->procs, i);
 
@@ -220,16 +206,7 @@ static void walk_memory(struct walk *w)
 
 static void walk_kernels(struct walk *w)
 {
-	static const struct expose_family f = {
-		EXPOSE_COUNTER,
-		"cudatrace_kernel_launches",
-		"cudatrace.kernel.launches",
-		NULL,
-		"",
-		"Kernel launches by the kernel's name, of those launched most."
-	};
-
-	begin(w, &f);
+	begin(w, &of_cudatrace_kernel_launches);
 	for (size_t i = 0; i < w->x->kernel_series.n; i++) {
 		const struct kernel_series *s = keyed_at(&w->x->kernel_series, i);
 		struct expose_point p = point_of(&w->x->groups[s->key.group]);
@@ -283,27 +260,9 @@ static void walk_sizes(struct walk *w)
 		struct expose_family f;
 		int of, last_of, first, last, step;
 	} hists[] = {
-		{ { EXPOSE_HISTOGRAM, "gpu_cuda_kernel_grid_size", "gpu.cuda.kernel.grid.size",
-		    NULL, "1", "Blocks in the grid of a kernel launch." },
-		  OF_GRID,
-		  OF_GRID,
-		  0,
-		  24,
-		  2 },
-		{ { EXPOSE_HISTOGRAM, "gpu_cuda_kernel_block_size", "gpu.cuda.kernel.block.size",
-		    NULL, "1", "Threads in a block of a kernel launch." },
-		  OF_BLOCK,
-		  OF_BLOCK,
-		  5,
-		  10,
-		  1 },
-		{ { EXPOSE_HISTOGRAM, "gpu_cuda_memory_copies_bytes", "gpu.cuda.memory.copies",
-		    "bytes", "By", "Bytes that a call asked to copy." },
-		  OF_COPIES,
-		  SIZES_OF - 1,
-		  6,
-		  34,
-		  2 },
+#define SIZES(name, otel, unit, ucum, of, last_of, first, last, step, help) \
+	{ { EXPOSE_HISTOGRAM, #name, otel, unit, ucum, help }, of, last_of, first, last, step },
+#include "families.def"
 	};
 
 	for (size_t h = 0; h < ARRAY_LEN(hists); h++) {
@@ -329,18 +288,12 @@ static void walk_sizes(struct walk *w)
  * s. */
 static void walk_durations(struct walk *w)
 {
-	static const struct expose_family f = { EXPOSE_HISTOGRAM,
-						"cudatrace_call_duration_seconds",
-						"cudatrace.call.duration",
-						"seconds",
-						"s",
-						"Durations of calls, by class." };
 	enum { FIRST = 6, LAST = 29 }; /* octaves; the end of one is 16 << octave */
 	double bounds[LAST - FIRST + 1];
 
 	for (int o = FIRST; o <= LAST; o++)
 		bounds[o - FIRST] = (double)(16ULL << o) / 1e9;
-	begin(w, &f);
+	begin(w, &of_cudatrace_call_duration_seconds);
 	for (int c = 0; c < API_CLASS_END; c++) {
 		uint64_t counts[LAST - FIRST + 2] = { 0 };
 		struct expose_point p = { .nbounds = LAST - FIRST + 1,
@@ -410,39 +363,9 @@ static void walk_devices(struct walk *w)
 		const char *metric; /* NULL: a property of the device */
 		double scale;
 	} known[] = {
-		{ { EXPOSE_GAUGE, "hw_gpu_utilization_ratio", "hw.gpu.utilization", "ratio", "1",
-		    "Share of the time in which the GPU had work." },
-		  "gpu",
-		  0.01 },
-		{ { EXPOSE_GAUGE, "hw_gpu_memory_usage_bytes", "hw.gpu.memory.usage", "bytes", "By",
-		    "Memory of the GPU that is in use." },
-		  "mem_used",
-		  1 },
-		{ { EXPOSE_GAUGE, "hw_gpu_memory_utilization_ratio", "hw.gpu.memory.utilization",
-		    "ratio", "1", "Share of the GPU's memory that is in use." },
-		  "mem_used",
-		  0 },
-		{ { EXPOSE_GAUGE, "hw_gpu_memory_limit_bytes", "hw.gpu.memory.limit", "bytes", "By",
-		    "Memory that the GPU has." },
-		  NULL,
-		  1 },
-		{ { EXPOSE_GAUGE, "hw_power_watts", "hw.power", "watts", "W",
-		    "Power that the board draws." },
-		  "power",
-		  1 },
-		{ { EXPOSE_GAUGE, "hw_temperature_celsius", "hw.temperature", "celsius", "Cel",
-		    "Temperature of the GPU." },
-		  "temp",
-		  1 },
-		{ { EXPOSE_GAUGE, "cudatrace_gpu_sm_active_ratio", "cudatrace.gpu.sm.active",
-		    "ratio", "1", "Share of the time in which multiprocessors had a warp." },
-		  "sm",
-		  0.01 },
-		{ { EXPOSE_GAUGE, "cudatrace_gpu_memory_bandwidth_ratio",
-		    "cudatrace.gpu.memory.bandwidth", "ratio", "1",
-		    "Share of the GPU memory's bandwidth that is in use." },
-		  "dram",
-		  0.01 },
+#define DEVICE(name, otel, unit, ucum, metric, scale, help) \
+	{ { EXPOSE_GAUGE, #name, otel, unit, ucum, help }, metric, scale },
+#include "families.def"
 	};
 
 	for (size_t k = 0; k < ARRAY_LEN(known); k++) {
@@ -467,190 +390,81 @@ static void walk_devices(struct walk *w)
 
 /* ---- cudatrace itself ---- */
 
-static void walk_self(struct walk *w)
+static void put_lost(struct walk *w)
 {
-	static const struct expose_family lost = { EXPOSE_COUNTER,
-						   "cudatrace_lost_records",
-						   "cudatrace.lost.records",
-						   NULL,
-						   "",
-						   "Records that were lost, by cause." };
-	static const struct expose_family unprobed[] = {
-		{ EXPOSE_COUNTER, "cudatrace_unprobed_processes", "cudatrace.unprobed.processes",
-		  NULL, "",
-		  "Processes that had CUDA's code mapped before it had its probes, by whether they "
-		  "ended before it had." },
-		{ EXPOSE_GAUGE, "cudatrace_unprobed_time_max_seconds",
-		  "cudatrace.unprobed.time.max", "seconds", "s",
-		  "The longest time that such a process ran on without probes." },
-	};
-	static const struct expose_family gauges[] = {
-		{ EXPOSE_GAUGE, "cudatrace_probed_files", "cudatrace.probed.files", NULL, "",
-		  "Files that have probes." },
-		{ EXPOSE_GAUGE, "cudatrace_processes", "cudatrace.processes", NULL, "",
-		  "Processes that run and have made calls." },
-		{ EXPOSE_GAUGE, "cudatrace_tally_entries", "cudatrace.tally.entries", NULL, "",
-		  "Sums that the kernel side keeps." },
-		{ EXPOSE_GAUGE, "cudatrace_tally_entries_limit", "cudatrace.tally.entries.limit",
-		  NULL, "", "Sums that it has room for (--processes)." },
-		{ EXPOSE_COUNTER, "cudatrace_series_without_room", "cudatrace.series.without.room",
-		  NULL, "", "Calls that found no place among the series." },
-		{ EXPOSE_COUNTER, "cudatrace_calls_beyond_share", "cudatrace.calls.beyond.share",
-		  NULL, "",
-		  "Calls counted without their kernel: their process has its share of the kernel "
-		  "side's sums." },
-		{ EXPOSE_COUNTER, "cudatrace_scrapes", "cudatrace.scrapes", NULL, "",
-		  "Answers given before this one." },
-		{ EXPOSE_COUNTER, "cudatrace_scrape_time_seconds", "cudatrace.scrape.time",
-		  "seconds", "s", "Time that making those answers took." },
-		{ EXPOSE_COUNTER, "cudatrace_connections_shut", "cudatrace.connections.shut", NULL,
-		  "", "Connections that were shut to make room for others." },
-		{ EXPOSE_GAUGE, "cudatrace_start_time_seconds", "cudatrace.start.time", "seconds",
-		  "s", "When cudatrace began, since the epoch." },
-	};
-	static const struct expose_family up = {
-		EXPOSE_GAUGE,
-		"cudatrace_counters_up",
-		"cudatrace.counters.up",
-		NULL,
-		"",
-		"Whether hardware counters (--counters) are being read."
-	};
-	static const struct expose_family queries = {
-		EXPOSE_GAUGE,
-		"cudatrace_queries_counted",
-		"cudatrace.queries.counted",
-		NULL,
-		"",
-		"Whether calls of class query (cudaGetDevice and its like) are counted (--queries)."
-	};
-	static const struct expose_family probes[] = {
-		{ EXPOSE_COUNTER, "cudatrace_probe_cost_seconds", "cudatrace.probe.cost", "seconds",
-		  "s",
-		  "CPU time that the probes cost the programs: hits times what an empty pair of "
-		  "probes was measured to cost." },
-		{ EXPOSE_COUNTER, "cudatrace_programs_cpu_seconds", "cudatrace.programs.cpu",
-		  "seconds", "s", "CPU time of the programs since they were seen to make calls." },
-		{ EXPOSE_GAUGE, "cudatrace_probe_duty_ratio", "cudatrace.probe.duty", "ratio", "1",
-		  "Share of the time in which the probes of frequently called functions are on." },
-		{ EXPOSE_GAUGE, "cudatrace_probe_duty_functions", "cudatrace.probe.duty.functions",
-		  NULL, "", "Functions whose probes are not on all the time." },
-		{ EXPOSE_GAUGE, "cudatrace_probe_cost_ratio", "cudatrace.probe.cost.share", "ratio",
-		  "1", "What the probes cost lately, as a share of the programs' CPU time." },
-		{ EXPOSE_GAUGE, "cudatrace_probe_cost_limit_ratio", "cudatrace.probe.cost.limit",
-		  "ratio", "1", "The limit of that (--max-cost)." },
-	};
-	static const struct expose_family build = {
-		EXPOSE_GAUGE, "cudatrace_build_info",	  "cudatrace.build.info", NULL,
-		"",	      "The version of cudatrace."
-	};
-	static const struct expose_family refused = {
-		EXPOSE_COUNTER,
-		"cudatrace_refused_files",
-		"cudatrace.refused.files",
-		NULL,
-		"",
-		"Files that have no probes because their users' programs map too many."
-	};
-	static const struct expose_family unhooked = {
-		EXPOSE_COUNTER,
-		"cudatrace_unhooked_functions",
-		"cudatrace.unhooked.functions",
-		NULL,
-		"",
-		"Functions in programs with hooks that have no hook: calls of them are not seen."
-	};
-	static const struct expose_family partly = {
-		EXPOSE_COUNTER,
-		"cudatrace_partly_hooked_functions",
-		"cudatrace.partly.hooked.functions",
-		NULL,
-		"",
-		"Functions in programs with hooks of which only calls through the dynamic loader "
-		"are seen."
-	};
-	static const struct expose_family interrupted = {
-		EXPOSE_COUNTER,
-		"cudatrace_interrupted_functions",
-		"cudatrace.interrupted.functions",
-		NULL,
-		"",
-		"Functions in programs with hooks that had none for a time, because of another "
-		"tracer: calls of them in that time are not seen."
-	};
-	static const struct expose_family denied = {
-		EXPOSE_COUNTER,
-		"cudatrace_requests_denied",
-		"cudatrace.requests.denied",
-		NULL,
-		"",
-		"Requests without the right name and password (--web-config)."
-	};
-	static const struct expose_family handshakes = {
-		EXPOSE_COUNTER,
-		"cudatrace_handshakes_refused",
-		"cudatrace.handshakes.refused",
-		NULL,
-		"",
-		"TLS handshakes that were refused because there were too many (--web-config)."
-	};
-	const struct expose_about *a = w->about;
-	const struct probe_cost *c = &a->losses->probes;
-	struct expose_point p = { .value = 1 };
-
-	begin(w, &lost);
 	for (int i = 0; i < CT_LOSS_END; i++) {
-		struct expose_point l = { .value = (double)a->losses->lost[i] };
+		struct expose_point p = { .value = (double)w->about->losses->lost[i] };
 
-		label(&l, "cause", loss_name((enum ct_loss)i));
-		put(w, &l);
+		label(&p, "cause", loss_name((enum ct_loss)i));
+		put(w, &p);
 	}
-	begin(w, &unprobed[0]);
+}
+
+static void put_unprobed(struct walk *w)
+{
+	const struct unprobed_sum *u = holes_unprobed(w->about->losses->holes);
+
 	for (int ended = 0; ended < 2; ended++) {
-		const struct unprobed_sum *u = holes_unprobed(a->losses->holes);
-		struct expose_point l = { .value = (double)(ended ? u->ended
+		struct expose_point p = { .value = (double)(ended ? u->ended
 								  : u->processes - u->ended) };
 
-		label(&l, "ended", ended ? "true" : "false");
-		put(w, &l);
+		label(&p, "ended", ended ? "true" : "false");
+		put(w, &p);
 	}
-	family_point(w, &unprobed[1], (double)holes_unprobed(a->losses->holes)->longest_ns / 1e9);
-	family_point(w, &gauges[0], (double)a->losses->files);
-	family_point(w, &refused, (double)holes_number(a->losses->holes, CT_HOLE_FILE_REFUSED));
-	family_point(w, &unhooked, (double)holes_number(a->losses->holes, CT_HOLE_UNHOOKED));
-	family_point(w, &partly, (double)holes_number(a->losses->holes, CT_HOLE_PARTLY_HOOKED));
-	family_point(w, &interrupted, (double)holes_number(a->losses->holes, CT_HOLE_INTERRUPTED));
-	family_point(w, &gauges[1], (double)w->x->procs.n);
-	family_point(w, &gauges[2], (double)w->x->entries.n);
-	family_point(w, &gauges[3], (double)w->x->opts.entries);
-	family_point(w, &gauges[4], (double)w->x->no_room);
-	family_point(w, &gauges[5], (double)a->losses->beyond);
-	family_point(w, &gauges[6], (double)a->scrapes);
-	family_point(w, &gauges[7], a->scrape_seconds);
-	family_point(w, &gauges[8], (double)a->shut);
-	family_point(w, &denied, (double)a->denied);
-	family_point(w, &handshakes, (double)a->handshakes_refused);
-	family_point(w, &gauges[9], a->start_time_s);
-	if (a->counters_ns)
-		family_point(w, &up, expose_counters_up(w->x, a));
-	family_point(w, &queries, !a->no_queries);
-	if (c->reported) {
-		family_point(w, &probes[0], (double)c->ns / 1e9);
-		family_point(w, &probes[1], (double)c->cpu_ns / 1e9);
-		family_point(w, &probes[2], c->duty);
-		family_point(w, &probes[3], c->functions);
-	}
-	if (c->reported) {
-		begin(w, &probes[4]);
-		if (c->cost >= 0)
-			put(w, &(struct expose_point){ .value = c->cost });
-		begin(w, &probes[5]);
-		if (c->max_cost > 0)
-			put(w, &(struct expose_point){ .value = c->max_cost });
-	}
-	begin(w, &build);
+}
+
+static void put_build(struct walk *w)
+{
+	struct expose_point p = { .value = 1 };
+
 	label(&p, "version", w->x->opts.version);
 	put(w, &p);
+}
+
+/* When a family is shown; COUNTERS: if hardware counters are read, PROBES: if the probes' cost is known. */
+enum when { ALWAYS, COUNTERS, PROBES };
+
+#define SELF(kind, name, otel, unit, ucum, when, value, help)                            \
+	static double value_##name(const struct expose *x, const struct expose_about *a, \
+				   const struct losses *l)                               \
+	{                                                                                \
+		(void)x, (void)a, (void)l;                                               \
+		return (double)(value);                                                  \
+	}
+#include "families.def"
+
+static void walk_self(struct walk *w)
+{
+	static const struct {
+		struct expose_family f;
+		enum when when;
+		double (*value)(const struct expose *, const struct expose_about *,
+				const struct losses *);
+		void (*points)(struct walk *); /* in place of value() */
+	} rows[] = {
+#define SELF(kind, name, otel, unit, ucum, when, value, help) \
+	{ { kind, #name, otel, unit, ucum, help }, when, value_##name, NULL },
+#define LABELLED(kind, name, otel, unit, ucum, points, help) \
+	{ { kind, #name, otel, unit, ucum, help }, ALWAYS, NULL, points },
+#include "families.def"
+	};
+	const struct expose_about *a = w->about;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct expose_point p = { 0 };
+
+		if ((rows[i].when == COUNTERS && !a->counters_ns) ||
+		    (rows[i].when == PROBES && !a->losses->probes.reported))
+			continue;
+		begin(w, &rows[i].f);
+		if (rows[i].points) {
+			rows[i].points(w);
+			continue;
+		}
+		p.value = rows[i].value(w->x, a, a->losses);
+		if (!isnan(p.value))
+			put(w, &p);
+	}
 }
 
 /* ---- collectives ---- */
@@ -708,26 +522,16 @@ static void put_sequences(struct walk *w, struct collective_series **order, size
 
 static void walk_collectives(struct walk *w)
 {
-	static const struct expose_family of[] = {
-		{ EXPOSE_COUNTER, "cudatrace_collective_calls", "cudatrace.collective.calls", NULL,
-		  "", "Calls of NCCL that move data, without those that failed." },
-		{ EXPOSE_COUNTER, "cudatrace_collective_bytes", "cudatrace.collective", "bytes",
-		  "By", "Bytes of the elements that these calls were given." },
-		{ EXPOSE_GAUGE, "cudatrace_collective_sequence", "cudatrace.collective.sequence",
-		  NULL, "",
-		  "The number of the newest collective that was begun with a communicator. A rank "
-		  "whose number stays behind has not arrived." },
-	};
 	struct collective_series **order = expose_collectives_sorted(&w->x->collectives);
 	size_t n = order ? w->x->collectives.series.n : 0;
 
-	begin(w, &of[0]);
+	begin(w, &of_cudatrace_collective_calls);
 	for (size_t i = 0; i < n; i++)
 		put_collective(w, order[i], order[i]->calls, true);
-	begin(w, &of[1]);
+	begin(w, &of_cudatrace_collective_bytes);
 	for (size_t i = 0; i < n; i++)
 		put_collective(w, order[i], order[i]->bytes, true);
-	begin(w, &of[2]);
+	begin(w, &of_cudatrace_collective_sequence);
 	put_sequences(w, order, n);
 	free(order);
 }

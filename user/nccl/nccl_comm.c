@@ -96,6 +96,27 @@ static int find_list(struct nccl_layout *l, int fd, uint64_t until_ns)
 	return err;
 }
 
+bool nccl_layout_check(struct nccl_layout *l)
+{
+	for (int i = 0; i < NCCL_MEMBER_END; i++) {
+		struct dwarf_member *m = &l->members[i];
+
+		m->name = member_names[i];
+		if (!m->known)
+			*m = (struct dwarf_member){ .name = m->name };
+		else if (!dwarf_member_fits(m, l->bytes))
+			return false;
+	}
+	if (!is_usable(l) || !l->list != !l->nlist)
+		return false;
+	drop_unusable(l);
+	for (int i = 0; i < NCCL_KINDS; i++)
+		if (!memchr(l->kinds[i], '\0', sizeof(l->kinds[i])) ||
+		    (l->kinds[i][0] && !nccl_is_kind(l->kinds[i])))
+			return false;
+	return true;
+}
+
 int nccl_layout_read(struct nccl_layout *l, int fd, uint64_t until_ns)
 {
 	char names[NCCL_KINDS][DWARF_NAME_BYTES];

@@ -44,6 +44,9 @@ struct nccl_layout {
  * needed), -ETIME, -ENOEXEC, -ENOMEM, -EIO. */
 int nccl_layout_read(struct nccl_layout *, int fd, uint64_t until_ns);
 
+/* A layout that was kept somewhere: gives its members their names, and says whether one that was read could be so. */
+bool nccl_layout_check(struct nccl_layout *);
+
 struct nccl_count {
 	char kind[NCCL_KIND_BYTES];
 	uint64_t n; /* how many collectives of the kind were begun with the communicator */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* nccl_find.c - see nccl_find.h. */
 #include "nccl_find.h"
+#include "nccl_cache.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include "../proc/elf_read.h"
 #include "../proc/target.h"
 #include "../util/io/bounded.h"
+#include "../util/msg.h"
 #include "../util/now.h"
 
 #define LAYOUT_MS 10000		/* time limit for the debug information of one file */
@@ -54,13 +56,18 @@ struct layout_job {
 	_Atomic int lease;
 	uint64_t until_ns;
 	struct nccl_layout layout;
+	const char *folder; /* of layouts that are kept; NULL: none */
+	struct nccl_key key;
+	bool keyed, kept; /* it has a key; the layout is one that was kept */
 };
 
 static void run_layout(struct bounded_job *job)
 {
 	struct layout_job *j = (struct layout_job *)job;
 
-	j->result = nccl_layout_read(&j->layout, j->fd, j->until_ns);
+	j->keyed = j->folder && nccl_key_of(j->fd, &j->key);
+	j->kept = j->keyed && nccl_cache_load(j->folder, &j->key, &j->layout);
+	j->result = j->kept ? 0 : nccl_layout_read(&j->layout, j->fd, j->until_ns);
 }
 
 static void free_job(struct layout_job *j)
@@ -87,6 +94,11 @@ static void take_layout(struct library *l, struct layout_job *j)
 		*l->layout = j->layout;
 	else if (!l->err)
 		l->err = -ENOMEM;
+	if (l->layout && j->kept)
+		msg_verb("the layout of NCCL's communicators was kept in %s", j->folder);
+	/* it is read again where there is no room for it */
+	else if (l->layout && j->keyed)
+		nccl_cache_store(j->folder, &j->key, l->layout);
 	free_job(j);
 }
 
@@ -103,6 +115,7 @@ static void read_layout(struct library *l, int fd, uint32_t owner, unsigned int 
 	}
 	j->job = (struct bounded_job){ .run = run_layout, .drop = hand_in, .later = true };
 	j->fd = fd;
+	j->folder = nccl_cache_folder();
 	j->until_ns = now_ns() + LAYOUT_MS * 1000000ULL;
 	err = bounded_run(&j->job, owner, wait_ms);
 	if (err == -ETIMEDOUT) {

@@ -5,11 +5,13 @@
 
 #include "../util/io/json.h"
 #include "nccl_group.h"
+#include "../util/table/array.h"
 
 #define RANGES_MAX 16	 /* of a list of ranks */
 #define BEHIND_MAX 8	 /* lines about one kind of collective */
 #define MEMBERS_SHOWN 64 /* of a communicator, that are named one by one */
 #define FRAME_MAX 512	 /* bytes of a frame */
+#define THREADS_NAMED 16 /* of those that do the same, beside the first */
 #define UNSEEN_MAX 1024	 /* ranks that one line of JSON lists */
 
 static void put_name(struct out *o, const char *s, size_t max)
@@ -25,17 +27,9 @@ typedef bool (*choose_fn)(const struct nccl_group *, int rank, const void *arg);
 /* The members with ranks begin behind those without. */
 static const struct nccl_member *of_rank(const struct nccl_group *g, int rank)
 {
-	size_t lo = 0, hi = g->n;
+	size_t at = array_before(g->members, g->n, x, x->rank < rank);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (g->members[mid].rank < rank)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < g->n && g->members[lo].rank == rank ? &g->members[lo] : NULL;
+	return at < g->n && g->members[at].rank == rank ? &g->members[at] : NULL;
 }
 
 /* "rank 3 has", "ranks 0-2,5 have". Returns how many there are. */
@@ -169,8 +163,57 @@ static bool disagree(const struct nccl_group *g)
 	return false;
 }
 
-static void put_thread(struct out *o, const struct nccl_thread *t, bool frames)
+static bool same_text(const char *a, const char *b, size_t max)
 {
+	return !strncmp(a, b, max);
+}
+
+/* Do two threads do the same, as those of a pool that wait for work? */
+static bool same_thread(const struct nccl_thread *a, const struct nccl_thread *b)
+{
+	if (!same_text(a->name, b->name, sizeof(a->name)) ||
+	    !same_text(a->state, b->state, sizeof(a->state)) ||
+	    !same_text(a->wait, b->wait, sizeof(a->wait)) ||
+	    !same_text(a->inside, b->inside, sizeof(a->inside)) || a->nframes != b->nframes)
+		return false;
+	for (int i = 0; i < a->nframes; i++)
+		if (!same_text(a->frames[i], b->frames[i], FRAME_MAX))
+			return false;
+	return true;
+}
+
+/* Is it one of those that an earlier thread of the process stands for? */
+static bool stood_for(const struct nccl_member *m, int at)
+{
+	for (int i = 0; i < at; i++)
+		if (same_thread(&m->threads[i], &m->threads[at]))
+			return true;
+	return false;
+}
+
+/* ", and 3 others: 4102 4103 4104" */
+static void put_others(struct out *o, const struct nccl_member *m, int at)
+{
+	int others = 0, shown = 0;
+
+	for (int i = at + 1; i < m->nthreads; i++)
+		others += same_thread(&m->threads[at], &m->threads[i]);
+	if (!others)
+		return;
+	out_fmt(o, ", and %d other%s:", others, others == 1 ? "" : "s");
+	for (int i = at + 1; i < m->nthreads && shown < THREADS_NAMED; i++)
+		if (same_thread(&m->threads[at], &m->threads[i])) {
+			out_fmt(o, " %u", m->threads[i].tid);
+			shown++;
+		}
+	if (shown < others)
+		out_str(o, " ...");
+}
+
+static void put_thread(struct out *o, const struct nccl_member *m, int at, bool frames)
+{
+	const struct nccl_thread *t = &m->threads[at];
+
 	out_fmt(o, "    thread %u (", t->tid);
 	put_name(o, t->name, sizeof(t->name));
 	out_char(o, ')');
@@ -185,6 +228,7 @@ static void put_thread(struct out *o, const struct nccl_thread *t, bool frames)
 			put_name(o, t->wait, sizeof(t->wait));
 		}
 	}
+	put_others(o, m, at);
 	out_char(o, '\n');
 	for (int i = 0; frames && i < t->nframes; i++) {
 		out_str(o, "        ");
@@ -208,8 +252,8 @@ static void put_member(struct out *o, const struct nccl_group *g, const struct n
 	}
 	out_char(o, '\n');
 	for (int i = 0; i < m->nthreads; i++)
-		if (absent || m->threads[i].inside[0])
-			put_thread(o, &m->threads[i], absent);
+		if ((absent || m->threads[i].inside[0]) && !stood_for(m, i))
+			put_thread(o, m, i, absent);
 }
 
 static bool is_inside(const struct nccl_group *g)

@@ -121,13 +121,20 @@ static void fill_member(struct dwarf_member *m, Dwarf_Die *die)
 }
 
 /* All of a member must lie in the struct. */
+bool dwarf_member_fits(const struct dwarf_member *m, uint64_t bytes)
+{
+	uint64_t own = (uint64_t)m->size * m->n;
+
+	return (m->size == 1 || m->size == 2 || m->size == 4 || m->size == 8) && m->n &&
+	       m->n <= ELEMENTS_MAX && own <= bytes && m->offset <= bytes - own;
+}
+
 static void check_members(struct dwarf_wanted *want)
 {
 	for (int i = 0; i < want->nmembers; i++) {
 		struct dwarf_member *m = &want->members[i];
-		uint64_t bytes = (uint64_t)m->size * m->n;
 
-		if (m->known && (bytes > want->bytes || m->offset > want->bytes - bytes))
+		if (m->known && !dwarf_member_fits(m, want->bytes))
 			*m = (struct dwarf_member){ .name = m->name };
 	}
 }

@@ -18,6 +18,9 @@ struct dwarf_member {
 	uint32_t n;	 /* elements; 1 when it is no array */
 };
 
+/* Is it one that a struct of so many bytes may have? */
+bool dwarf_member_fits(const struct dwarf_member *, uint64_t bytes);
+
 #define DWARF_NAME_BYTES 48
 
 struct dwarf_wanted {

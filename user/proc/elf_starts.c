@@ -5,6 +5,7 @@
  * entry, both relative to the table. Linkers write no other encodings than these.
  */
 #include "elf_starts.h"
+#include "../util/table/array.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -68,17 +69,9 @@ void elf_starts_free(struct elf_starts *s)
 
 const struct elf_start *elf_start_of(const struct elf_starts *s, uint64_t address)
 {
-	size_t lo = 0, hi = s->n;
+	size_t n = array_before(s->list, s->n, x, x->address <= address);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s->list[mid].address <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo ? &s->list[lo - 1] : NULL;
+	return n ? &s->list[n - 1] : NULL;
 }
 
 /* An entry: its length, the distance to its common part, the function relative to this word, its bytes. */

@@ -805,22 +805,12 @@ int target_maps(struct target *t, const struct target_map **maps)
 
 const struct target_map *target_map_at(struct target *t, uint64_t addr)
 {
-	int lo = 0, hi;
+	size_t at;
 
 	if (!t->mapped && target_refresh(t) < 0)
 		return NULL;
-	hi = t->nmaps;
-	while (lo < hi) {
-		int mid = lo + (hi - lo) / 2;
-
-		if (addr >= t->maps[mid].end)
-			lo = mid + 1;
-		else if (addr < t->maps[mid].start)
-			hi = mid;
-		else
-			return &t->maps[mid];
-	}
-	return NULL;
+	at = array_before(t->maps, t->nmaps, x, x->end <= addr);
+	return at < (size_t)t->nmaps && t->maps[at].start <= addr ? &t->maps[at] : NULL;
 }
 
 /* ---- files ---- */

@@ -114,7 +114,7 @@ struct resolve *resolve_open(const struct resolve_opts *opts, struct process_tab
 		r->known = known_open(opts->forgets, opts->forgets_ctx);
 	}
 	if (opts->stacks)
-		r->stacks = stacks_open(emit, r, opts->impatient);
+		r->stacks = stacks_open(emit, r, opts->objects, opts->impatient);
 	if (!r->targets || (opts->absent && !r->absent) ||
 	    (opts->names && (!r->names || !r->known)) || (opts->stacks && !r->stacks)) {
 		resolve_close(r);

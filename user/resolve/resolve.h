@@ -13,10 +13,13 @@
 
 #include "../event/scopes/collectives.h"
 
+struct objects;
+
 struct resolve_opts {
 	bool names;
 	bool stacks;
-	bool info; /* what each process is: CT_PROCESS_INFO */
+	struct objects *objects; /* files that the caller has open for stacks; NULL: none */
+	bool info;		 /* what each process is: CT_PROCESS_INFO */
 	/* processes that the user did not choose are traced too: each user's files may delay the
 	 * main loop only for a share of its time */
 	bool impatient;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* targets.c - see targets.h. At most MOST are open: the one that was not needed for the longest
- * time is closed to make room. */
+/* targets.c - see targets.h. At most MOST are open: those that were not needed for the longest
+ * time are closed to make room. */
 #include <stdlib.h>
-#include <string.h>
 
+#include "../event/registry.h"
 #include "targets.h"
 
 #define MOST 256
@@ -12,21 +12,35 @@
 #define EXITED_NS 2000000000ULL /* how long a process stays open after it ended */
 
 struct kept_target {
-	uint32_t pid;
+	struct registered r;
 	struct target *target; /* NULL: it could not be opened */
 	/* how long a failure, or a process that ended, is kept; 0: for ever */
 	uint64_t until_ns;
-	uint64_t used, start_boottime_ns;
 };
 
 struct targets {
 	struct process_table *procs;
 	void (*closing)(void *ctx, uint32_t pid);
 	void *ctx;
-	uint64_t clock;
-	int n, last;
-	struct kept_target entries[MOST];
+	struct registry open; /* of struct kept_target */
 };
+
+static void forgotten(void *ctx, void *item, const struct ct_hdr *h)
+{
+	struct targets *t = ctx;
+	struct kept_target *k = item;
+
+	(void)h;
+	if (k->target && t->closing)
+		t->closing(t->ctx, k->r.pid);
+	target_close(k->target);
+}
+
+static const struct registry_rules rules = { .size = sizeof(struct kept_target),
+					     .most = MOST,
+					     .stays_ns = UINT64_MAX,
+					     .forgets = true,
+					     .gone = forgotten };
 
 struct targets *targets_open(struct process_table *procs, void (*closing)(void *ctx, uint32_t pid),
 			     void *ctx)
@@ -38,6 +52,7 @@ struct targets *targets_open(struct process_table *procs, void (*closing)(void *
 	t->procs = procs;
 	t->closing = closing;
 	t->ctx = ctx;
+	registry_open(&t->open, &rules, t);
 	return t;
 }
 
@@ -45,99 +60,64 @@ void targets_close(struct targets *t)
 {
 	if (!t)
 		return;
-	for (int i = 0; i < t->n; i++)
-		target_close(t->entries[i].target);
+	t->closing = NULL;
+	registry_close(&t->open);
 	free(t);
-}
-
-static void drop(struct targets *t, int i)
-{
-	struct kept_target s = t->entries[i];
-
-	if (s.target) {
-		t->closing(t->ctx, s.pid);
-		target_close(s.target);
-	}
-	t->entries[i] = t->entries[--t->n];
-}
-
-static int find(struct targets *t, uint32_t pid)
-{
-	if (t->last < t->n && t->entries[t->last].pid == pid)
-		return t->last;
-	for (int i = 0; i < t->n; i++)
-		if (t->entries[i].pid == pid)
-			return t->last = i;
-	return -1;
 }
 
 void targets_tidy(struct targets *t, uint64_t now_ns)
 {
-	for (int i = t->n - 1; i >= 0; i--)
-		if (t->entries[i].until_ns && t->entries[i].until_ns < now_ns)
-			drop(t, i);
-}
+	struct kept_target *k;
 
-static void make_room(struct targets *t, uint64_t now_ns)
-{
-	int oldest = 0;
-
-	targets_tidy(t, now_ns);
-	if (t->n < MOST)
-		return;
-	for (int i = 1; i < t->n; i++)
-		if (t->entries[i].used < t->entries[oldest].used)
-			oldest = i;
-	drop(t, oldest);
+	registry_each(&t->open, k) if (k->until_ns && k->until_ns < now_ns)
+		registry_forget(&t->open, k);
 }
 
 struct target *targets_get(struct targets *t, uint32_t pid, uint64_t now_ns)
 {
+	struct kept_target *k = registry_find(&t->open, pid);
 	const struct process *p;
-	struct kept_target *s;
-	int i = find(t, pid);
 
-	if (i >= 0 && (t->entries[i].target || t->entries[i].until_ns > now_ns)) {
-		t->entries[i].used = ++t->clock;
-		return t->entries[i].target;
+	if (k && !k->target && k->until_ns <= now_ns) {
+		registry_forget(&t->open, k);
+		k = NULL;
 	}
-	if (i >= 0)
-		drop(t, i);
+	if (k) {
+		registry_get(&t->open, pid);
+		return k->target;
+	}
 	/* If the start time is not known, any process may have this number. */
 	p = process_table_find(t->procs, pid);
 	if (!p || !p->start_boottime_ns || !p->shown_pid)
 		return NULL;
-	make_room(t, now_ns);
-	s = &t->entries[t->n++];
-	*s = (struct kept_target){ .pid = pid,
-				   .used = ++t->clock,
-				   .start_boottime_ns = p->start_boottime_ns };
-	if (target_open(&s->target, (pid_t)p->shown_pid, p->start_boottime_ns)) {
-		s->target = NULL;
-		s->until_ns = now_ns + AGAIN_NS;
+	targets_tidy(t, now_ns);
+	k = registry_of(&t->open, p);
+	if (k && target_open(&k->target, (pid_t)p->shown_pid, p->start_boottime_ns)) {
+		k->target = NULL;
+		k->until_ns = now_ns + AGAIN_NS;
 	}
-	return s->target;
+	return k ? k->target : NULL;
 }
 
 bool targets_same(struct targets *t, const struct ct_process *r)
 {
-	int i = find(t, r->h.pid);
+	const struct kept_target *k = registry_find(&t->open, r->h.pid);
 
-	return i < 0 || t->entries[i].start_boottime_ns == r->start_boottime_ns;
+	return !k || k->r.start_boottime_ns == r->start_boottime_ns;
 }
 
 void targets_drop(struct targets *t, uint32_t pid)
 {
-	int i = find(t, pid);
+	struct kept_target *k = registry_find(&t->open, pid);
 
-	if (i >= 0)
-		drop(t, i);
+	if (k)
+		registry_forget(&t->open, k);
 }
 
 void targets_exited(struct targets *t, uint32_t pid, uint64_t now_ns)
 {
-	int i = find(t, pid);
+	struct kept_target *k = registry_find(&t->open, pid);
 
-	if (i >= 0)
-		t->entries[i].until_ns = now_ns + EXITED_NS;
+	if (k)
+		k->until_ns = now_ns + EXITED_NS;
 }

@@ -13,6 +13,7 @@
 #include "session_inside.h"
 #include "signals.h"
 #include "../util/io/behind.h"
+#include "../util/io/urgent.h"
 #include "../util/msg.h"
 
 static int exit_status(const struct session *s)
@@ -103,6 +104,9 @@ int session_run(const struct request *o, const struct source_ops *const *ops, in
 		s->reason = SESSION_ERROR;
 		s->error = err;
 	}
+	/* to our last moment: programs bear probes, and somebody waits */
+	if (!o->replay)
+		urgent_begin();
 	session_end(s);
 	if (s->window && s->o->window.start_on && !window_begun(s->window))
 		msg_note("what --start-on waits for did not happen (%s): earlier calls are not "

@@ -42,8 +42,8 @@ static bool is_enough(const struct session *s)
 	return s->reason == SESSION_COUNT || s->reason == SESSION_SIZE;
 }
 
-/* By the clock: for the records of each source, whatever programs hand over, and since the stop for device
- * work that was asked for before. */
+/* By the clock: for the records of each source, whatever programs hand over, and then for device work that was
+ * asked for before. */
 #define END_NS 1000000000ULL
 
 /* Those that add to the calls. They see what follows from the last calls, and stop after that. */
@@ -60,6 +60,7 @@ static void last_drain(struct session *s)
 	bool enough = is_enough(s) || out_error(&s->out) ||
 		      (session_first(s)->ops->recorded && s->reason == SESSION_INTERRUPTED);
 	uint64_t stopped_ns = 0;
+	bool cut; /* there was more than could be read in time */
 	int err;
 
 	s->ending = true;
@@ -78,16 +79,24 @@ static void last_drain(struct session *s)
 		return;
 	}
 	err = session_feed_last(s, END_NS);
-	if (err >= 0 && s->late)
-		err = session_feed_unread(s, session_first(s));
-	else if (err >= 0)
-		err = session_feed_work(s, stopped_ns + END_NS);
+	cut = s->late;
+	/* not since the stop: to take hooks off may have taken longer than this */
+	if (err >= 0 && !cut)
+		err = session_feed_work(s, clock_ns(CLOCK_MONOTONIC) + END_NS);
 	stop_others(s);
 	for (int i = 1; i < s->nsources && err >= 0; i++) {
 		err = session_feed_rest(s, &s->sources[i], END_NS);
 		if (err >= 0 && s->late)
 			err = session_feed_unread(s, &s->sources[i]);
 	}
+	if (session_first(s)->ops->ended)
+		session_first(s)->ops->ended(session_first(s));
+	if (err >= 0 && !cut) {
+		err = session_feed_last(s, END_NS);
+		cut = s->late;
+	}
+	if (err >= 0 && cut)
+		err = session_feed_unread(s, session_first(s));
 	if (err >= 0)
 		err = stages_end_scopes(&s->stages, clock_ns(CLOCK_MONOTONIC));
 	if (err >= 0)

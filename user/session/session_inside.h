@@ -39,6 +39,7 @@ struct session {
 	/* the first delivers the calls and runs CMD; the others add to the calls */
 	struct source sources[SESSION_SOURCES];
 	int nsources, nopened;
+	bool starting[SESSION_SOURCES]; /* while the trace begins: it may have programs to answer */
 	struct session_plan plan;
 	struct window *window; /* NULL: everything is shown */
 	struct stages stages;

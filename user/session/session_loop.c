@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "../util/io/loop.h"
+#include "../util/io/urgent.h"
 #include "session_inside.h"
 #include "signals.h"
 #include "../util/now.h"
@@ -407,6 +408,16 @@ static int write_behind(struct session *s)
 	return loop_fd(s->loop, out_room_fd(&s->out), on_room, s) ? 0 : -ENOMEM;
 }
 
+/* For sources that wait for one program: others do not wait for us. */
+static void answer_all(void *ctx)
+{
+	struct session *s = ctx;
+
+	for (int i = 0; i < s->nsources; i++)
+		if (s->starting[i] && s->sources[i].ops->answer)
+			s->sources[i].ops->answer(&s->sources[i]);
+}
+
 /* In a program that is started here, nothing happens before the first source starts it. In processes that run,
  * calls are seen when all is ready that tells of what they cause: so each launch has its kernel, and each
  * kernel its launch. */
@@ -416,15 +427,19 @@ static int start_all(struct session *s)
 	bool first = s->o->cmd || calls->ops->begin;
 	int err = 0;
 
+	s->plan.capture.meanwhile = answer_all;
+	s->plan.capture.meanwhile_ctx = s;
 	for (int n = 0; n < s->nsources && !err; n++) {
 		int i = first ? n : (n + 1) % s->nsources;
 
+		s->starting[i] = true;
 		err = s->sources[i].ops->start(&s->sources[i]);
 		s->said = err != 0;
 		s->unstarted = err && !i;
 		if (!err)
 			err = watch(s, &s->sources[i]);
 	}
+	memset(s->starting, 0, sizeof(s->starting));
 	if (!err && calls->ops->begin)
 		calls->ops->begin(calls);
 	if (!err && !s->o->cmd && !calls->ops->recorded)
@@ -445,6 +460,7 @@ int session_loop_run(struct session *s)
 	session_cost_begin(s);
 	if (!err)
 		err = start_all(s);
+	urgent_end();
 	if (err)
 		return err;
 	if (s->window)

@@ -14,6 +14,7 @@
 #include "../resolve/stacks/object.h"
 #include "../source/cgroup.h"
 #include "../util/io/confine.h"
+#include "../util/io/urgent.h"
 #include "../util/msg.h"
 
 /* A trace of a small program by each way takes less (tests/cases/machine.sh). */
@@ -165,6 +166,9 @@ int session_open(struct session *s)
 	if (s->o->replay)
 		confine((s->plan.capture.opens_files ? CONFINE_FILES : 0) |
 			(s->o->spans.url ? CONFINE_NETWORK : 0));
+	/* Programs that run may take all processors, and threads of them stand still for us. */
+	if (!s->o->replay && !s->o->cmd)
+		urgent_begin();
 	err = open_sources(s);
 	if (err)
 		return err;

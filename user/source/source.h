@@ -43,6 +43,9 @@ struct source_ops {
 	 * meanwhile: it is started first, and sees no calls before this is called. NULL: it begins at
 	 * its start. */
 	void (*begin)(struct source *);
+	/* While the session begins, at short intervals: answers the programs that wait for us, and hands
+	 * out nothing. NULL: none does. */
+	void (*answer)(struct source *);
 	/* The descriptors that the loop waits on; when one is readable, call drain(). The first is
 	 * the record stream's. When few records come, the loop checks that one by a timer only.
 	 * Returns the number of descriptors. With `asked` a program waits for what comes by the first
@@ -61,6 +64,9 @@ struct source_ops {
 	/* Stop making records (detach); what is already there can still be drained. A source
 	 * that is not the session's first is drained until it says 1, at most for some seconds. */
 	void (*stop)(struct source *);
+	/* After stop(), for a source in which that takes time: waits until no more records are made. What came
+	 * meanwhile is drained after it. NULL: that is so when stop() returns. */
+	void (*ended)(struct source *);
 	/* Adds to what is there. */
 	void (*losses)(struct source *, struct losses *);
 	/* Each of the next ones may be NULL. The wait(2) status of plan->cmd once drain()
@@ -79,6 +85,9 @@ struct source_ops {
 	/* Reports where the threads are in the processes that have mapped CUDA's code
 	 * (plan->threads). Returns 0 or -errno; snapshot_free() in any case. */
 	int (*threads)(struct source *, struct snapshot *);
+	/* Places probes on these functions (a bitmap; plan->on_demand), in files that are known now and in
+	 * others when they are found. Returns 0 or -errno. */
+	int (*probe)(struct source *, const uint64_t *funcs);
 	/* Hands out what the kernel side has counted so far (plan->count) as CT_CALL_COUNT records,
 	 * one for each entry; those of a process that has ended for the last time, with
 	 * CT_F_LAST. Returns 0 or -errno. */

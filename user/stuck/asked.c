@@ -19,13 +19,29 @@
 #define SETTLE_FIRST 256 /* calls of a process that have not ended, until it is looked at */
 
 struct seen_pid {
-	uint32_t pid, party;
+	struct registered r;
+	uint32_t party; /* + 1; 0: none yet */
 };
 
 /* A thread with an open group. */
 struct thread {
 	uint32_t pid, tid;
 	uint64_t batch; /* 0: no group is open */
+};
+
+/* The process has ended, or is another program now: what has its number from now on is another one. */
+static void ends(void *ctx, void *item, const struct ct_hdr *h)
+{
+	struct asked *a = ctx;
+	struct seen_pid *s = item;
+
+	if (h && s->party)
+		a->parties[s->party - 1].ended_ns = h->start_ns;
+	s->party = 0;
+}
+
+static const struct registry_rules rules = {
+	.size = sizeof(struct seen_pid), .most = PARTIES_MAX, .exec = ends, .gone = ends
 };
 
 struct asked *asked_open(void)
@@ -37,7 +53,7 @@ struct asked *asked_open(void)
 	keyed_open_of(&a->comms, struct asked_comm, hash, COMMS_MAX);
 	keyed_open_of(&a->seats, struct asked_seat, rank, SEATS_MAX);
 	keyed_open_of(&a->pairs, struct asked_pair, to, PAIRS_MAX);
-	keyed_open_of(&a->pids, struct seen_pid, pid, PARTIES_MAX);
+	registry_open(&a->pids, &rules, a);
 	keyed_open_of(&a->threads, struct thread, tid, THREADS_MAX);
 	return a;
 }
@@ -55,7 +71,7 @@ void asked_close(struct asked *a)
 	keyed_close(&a->comms);
 	keyed_close(&a->seats);
 	keyed_close(&a->pairs);
-	keyed_close(&a->pids);
+	registry_close(&a->pids);
 	keyed_close(&a->threads);
 	free(a);
 }
@@ -85,30 +101,17 @@ static uint32_t place(const struct keyed *k, const void *item)
 /* Its place; ASKED_NONE: there is no room. */
 static uint32_t party_of(struct asked *a, const struct process *proc)
 {
-	struct seen_pid *s;
-	bool made;
+	struct seen_pid *s = registry_of(&a->pids, proc);
 
-	s = keyed_get(&a->pids, &proc->pid, &made);
-	if (!s || (!made && s->party != ASKED_NONE))
-		return s ? s->party : ASKED_NONE;
-	s->party = ASKED_NONE;
+	if (!s || s->party)
+		return s ? s->party - 1 : ASKED_NONE;
 	if (a->nparties == PARTIES_MAX || !array_room(a->parties, a->nparties))
 		return ASKED_NONE;
 	a->parties[a->nparties] =
 		(struct asked_party){ .shown_pid = proc->shown_pid, .settle_at = SETTLE_FIRST };
 	memcpy(a->parties[a->nparties].comm, proc->comm, sizeof(proc->comm));
-	return s->party = (uint32_t)a->nparties++;
-}
-
-/* The process has ended, or is another program now: what has its number from now on is another one. */
-static void ends(struct asked *a, const struct ct_hdr *h)
-{
-	struct seen_pid *s = keyed_find(&a->pids, &h->pid);
-
-	if (!s || s->party == ASKED_NONE)
-		return;
-	a->parties[s->party].ended_ns = h->start_ns;
-	s->party = ASKED_NONE;
+	s->party = (uint32_t)++a->nparties;
+	return s->party - 1;
 }
 
 static struct asked_seat *seat_of(struct asked *a, const struct event *ev,
@@ -213,13 +216,13 @@ static struct thread *thread_of(struct asked *a, const struct ct_hdr *h, bool ma
 /* The outermost group of the thread has ended: its calls begin. */
 static void end_group(struct asked *a, const struct ct_hdr *h)
 {
-	const struct seen_pid *pid = keyed_find(&a->pids, &h->pid);
+	const struct seen_pid *pid = registry_find(&a->pids, h->pid);
 	struct thread *t = thread_of(a, h, false);
 	struct asked_party *p;
 
 	if (!t)
 		return;
-	p = pid && pid->party != ASKED_NONE ? &a->parties[pid->party] : NULL;
+	p = pid && pid->party ? &a->parties[pid->party - 1] : NULL;
 	for (size_t i = p ? p->nops : 0; i-- > 0;)
 		if (p->ops[i].batch == t->batch)
 			p->ops[i].open = false;
@@ -372,9 +375,7 @@ int asked_event(struct asked *a, const struct event *ev)
 	switch (h->kind) {
 	case CT_SCOPE_END: scope(a, ev); break;
 	case CT_LOST: lose(a); break;
-	case CT_EXEC:
-	case CT_EXIT: ends(a, h); break;
-	default: break;
+	default: registry_record(&a->pids, h);
 	}
 	return 0;
 }

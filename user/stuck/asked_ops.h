@@ -3,6 +3,7 @@
 #ifndef CT_ASKED_OPS_H
 #define CT_ASKED_OPS_H
 
+#include "../event/registry.h"
 #include "../util/table/keyed.h"
 #include "asked.h"
 
@@ -74,7 +75,8 @@ struct asked_pair {
 
 struct asked {
 	/* asked_comm by hash; asked_seat; asked_pair; by pid; by thread; nothing is taken out */
-	struct keyed comms, seats, pairs, pids, threads;
+	struct keyed comms, seats, pairs, threads;
+	struct registry pids;
 	struct asked_party *parties;
 	size_t nparties;
 	size_t nops;

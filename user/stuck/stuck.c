@@ -2,11 +2,15 @@
 /*
  * stuck.c - see stuck.h.
  *
- * The source is opened as for a trace, but no call that returns sooner than --over leaves
- * the kernel. One look comes as soon as the probes are on, the next when --over have passed:
- * calls that both looks saw are reported, the longest first. If a thread could not be decided
- * about, a few more looks follow; if it still cannot, it is named. With --watch a look follows every
- * second, and a row says what is new.
+ * The communicators are read as soon as the kernel side is loaded, since we have our least rights from then on, and once
+ * more when --over have passed: which rank the others wait for needs no probe, and is printed before anything else.
+ *
+ * The source is opened as for a trace, but no call that returns sooner than --over leaves the kernel. A first look
+ * finds the functions that threads are inside of; only these get probes, because a probe on each function in each
+ * process would take longer than all the rest. One look comes as soon as the probes are on, the next when --over have
+ * passed: calls that both looks saw are reported, the longest first. If a thread could not be decided about, a few
+ * more looks follow; if it still cannot, it is named. With --watch each function has a probe, a look follows every
+ * second, a row says what is new, and the communicators come last.
  */
 #include "stuck.h"
 #include "../util/now.h"
@@ -23,6 +27,7 @@
 #include "../util/io/loop.h"
 #include "../session/session_plan.h"
 #include "../session/signals.h"
+#include "../resolve/stacks/object.h"
 #include "../source/host.h"
 #include "../stages/stages.h"
 #include "asked.h"
@@ -38,6 +43,7 @@
 #define MAX_FDS 16
 #define AGAIN_NS 100000000ULL /* until the next look at threads that could not be decided about */
 #define AGAIN_MAX 5
+#define DEMANDS_MAX 4	 /* looks that may each show functions without a probe */
 #define UNDECIDED_MAX 64 /* named; all are counted */
 
 struct stuck {
@@ -52,7 +58,10 @@ struct stuck {
 	struct keyed others;  /* of struct other */
 	struct filter filter; /* lets everything pass, of scopes those of communicators */
 	struct stages stages;
+	struct objects
+		*objects; /* the files of all processes: for finding calls, and for their stacks */
 	struct stuck_look *look;
+	uint64_t probed[PLAN_WORDS]; /* with plan.capture.on_demand: functions with probes */
 	struct stuck_nccl *nccl;
 	struct nccl_job job; /* the communicators, after the last look */
 	struct asked *asked; /* what their ranks ask for, in calls that were seen */
@@ -60,10 +69,14 @@ struct stuck {
 	struct loop_watch *tick, *next;
 	struct losses losses;
 	uint64_t started_ns, looked_ns; /* the end of the last look */
+	uint64_t began_ns;		/* the communicators were read the first time */
 	int looks;
+	struct stuck_row *rows; /* of the last look, which has them */
+	int nrows;
 	int nstuck, nprocs, nundecided; /* at the last look */
 	size_t nabsent;			/* ranks that others wait for */
 	int again;			/* looks that were taken because of undecided threads */
+	bool judged;			/* the communicators have been printed */
 	bool over;
 	bool interrupted;
 	bool said; /* the error was reported where it happened */
@@ -376,14 +389,20 @@ static int keep_job(struct stuck *s, const struct stuck_row *rows, size_t n)
 static void show_job(struct stuck *s)
 {
 	bool json = !(s->o->format->flags & SINKS_TEXT);
-	int shown;
 
 	if (json)
 		nccl_job_json(&s->job, &s->out);
 	else
 		nccl_job_print(&s->job, &s->out);
 	stuck_nccl_unknown(s->nccl, json, &s->out);
-	shown = asked_print(s->asked, s->looked_ns, s->how->over_ns, json, &s->out);
+}
+
+/* What the ranks asked for in calls that were seen, until the last look. */
+static void show_asked(struct stuck *s)
+{
+	int shown = asked_print(s->asked, s->looked_ns, s->how->over_ns,
+				!(s->o->format->flags & SINKS_TEXT), &s->out);
+
 	s->nabsent += shown > 0;
 }
 
@@ -444,54 +463,143 @@ static void on_fd(void *ctx)
 		drain(s);
 }
 
+/* Places probes on the functions that threads are inside of. Returns 1 if some of them had none, 0 or -errno. */
+static int demand(struct stuck *s, const struct stuck_row *rows, int n)
+{
+	uint64_t funcs[PLAN_WORDS] = { 0 };
+	bool any = false;
+	int err;
+
+	for (int i = 0; i < n; i++) {
+		uint16_t func = rows[i].call->func;
+
+		if (rows[i].gone || plan_has(s->probed, func))
+			continue;
+		plan_add(funcs, func);
+		plan_add(s->probed, func);
+		any = true;
+	}
+	if (!any)
+		return 0;
+	err = s->source.ops->probe(&s->source, funcs);
+	if (err < 0)
+		return err;
+	stuck_look_anew(s->look, s->probed);
+	return 1;
+}
+
+/*
+ * The first look of several. Threads may have gone on to other functions while probes were placed on those that they were
+ * inside of. A call that begins after it is not older than --over at the look that decides.
+ */
+static int first_look(struct stuck *s, struct stuck_row **rows)
+{
+	int n = stuck_look_now(s->look, rows), more = 1;
+
+	for (int i = 0; i < DEMANDS_MAX && s->plan.capture.on_demand && n > 0 && more > 0; i++) {
+		more = demand(s, *rows, n);
+		if (more)
+			n = more < 0 ? more : stuck_look_now(s->look, rows);
+	}
+	return n;
+}
+
+/* The communicators once more, and what they come to. Returns 0 or -errno. */
+static int judge(struct stuck *s)
+{
+	s->judged = true;
+	if (stuck_nccl_look(s->nccl) || keep_job(s, s->rows, (size_t)s->nrows))
+		return -ENOMEM;
+	show_job(s);
+	return out_sync(&s->out);
+}
+
+/* Nothing that the first look found can be older than --over when that has passed. */
+static bool is_clear(const struct stuck *s, int n)
+{
+	const struct stuck_undecided *list;
+
+	return s->plan.capture.on_demand && !n && !stuck_look_undecided(s->look, &list) &&
+	       !stuck_nccl_any(s->nccl);
+}
+
+static uint64_t pause_of(const struct stuck *s)
+{
+	uint64_t over = s->how->over_ns;
+
+	if (s->again)
+		return AGAIN_NS;
+	if (!s->how->watch)
+		return over;
+	return over > WATCH_NS ? WATCH_NS : over < OFTEN_NS ? OFTEN_NS : over;
+}
+
+/* When the next thing is to be done, after the first look. */
+static uint64_t due_ns(const struct stuck *s)
+{
+	uint64_t look = s->looked_ns + pause_of(s), verdict = s->began_ns + s->how->over_ns;
+
+	return s->judged || s->how->watch || look < verdict ? look : verdict;
+}
+
+/* One look at the threads, and, if it decides, the report. Returns 0, 1 when it was the last one, or -errno. */
+static int look_and_report(struct stuck *s)
+{
+	int n = s->looks ? stuck_look_now(s->look, &s->rows) : first_look(s, &s->rows), err = 0;
+
+	s->nrows = n > 0 ? n : 0;
+	if (n >= 0 && s->how->watch && stuck_nccl_look(s->nccl))
+		n = -ENOMEM;
+	s->looked_ns = clock_ns(CLOCK_MONOTONIC);
+	if (n < 0)
+		return n;
+	/* a call that returned while the look was made is gone, and its record is here now */
+	drain(s);
+	if (s->over)
+		return 0;
+	if (!s->looks++) {
+		if (!is_clear(s, n))
+			return 0;
+		err = report(s, s->rows, n);
+		return err < 0 ? err : 1;
+	}
+	if (!s->how->watch && count_undecided(s) && s->again++ < AGAIN_MAX)
+		return 0;
+	if (!s->judged && !s->how->watch)
+		err = judge(s);
+	else if (s->how->watch)
+		err = keep_job(s, s->rows, (size_t)n);
+	if (!err)
+		err = report(s, s->rows, n);
+	return err < 0 ? err : !s->how->watch;
+}
+
 static void on_next(void *ctx)
 {
 	struct stuck *s = ctx;
-	uint64_t pause_ns = s->how->over_ns, now;
-	struct stuck_row *rows;
-	int n;
+	uint64_t now;
+	int err = 0;
 
 	if (s->over)
 		return;
-	if (s->again)
-		pause_ns = AGAIN_NS;
-	else if (s->how->watch)
-		pause_ns = pause_ns > WATCH_NS	 ? WATCH_NS
-			   : pause_ns < OFTEN_NS ? OFTEN_NS
-						 : pause_ns;
 	/* first what has returned, then what has not */
 	drain(s);
 	if (s->over)
 		return;
 	/* a timer runs from the moment that the loop woke up */
 	now = clock_ns(CLOCK_MONOTONIC);
-	if (s->looks && now < s->looked_ns + pause_ns) {
-		loop_timer_set(s->next, s->looked_ns + pause_ns - now);
+	if (!s->looks || now >= s->looked_ns + pause_of(s))
+		err = look_and_report(s);
+	else if (now >= due_ns(s))
+		err = judge(s);
+	if (s->over)
+		return;
+	if (err) {
+		finish(s, err < 0 ? err : 0);
 		return;
 	}
-	n = stuck_look_now(s->look, &rows);
-	if (n >= 0 && stuck_nccl_look(s->nccl))
-		n = -ENOMEM;
-	s->looked_ns = clock_ns(CLOCK_MONOTONIC);
-	/* a call that returned while the look was made is gone, and its record is here now */
-	if (n >= 0)
-		drain(s);
-	if (n >= 0 && s->looks && !s->how->watch && count_undecided(s) && s->again++ < AGAIN_MAX) {
-		loop_timer_set(s->next, AGAIN_NS);
-		return;
-	}
-	if (n >= 0 && s->looks && keep_job(s, rows, (size_t)n))
-		n = -ENOMEM;
-	if (n >= 0 && s->looks)
-		n = report(s, rows, n);
-	if (n < 0) {
-		finish(s, n);
-		return;
-	}
-	if (s->looks++ && !s->how->watch)
-		finish(s, 0);
-	else
-		loop_timer_set(s->next, pause_ns);
+	now = clock_ns(CLOCK_MONOTONIC);
+	loop_timer_set(s->next, due_ns(s) > now ? due_ns(s) - now : 0);
 }
 
 static void on_signals(void *ctx)
@@ -510,6 +618,25 @@ static void on_signals(void *ctx)
 
 /* ---- beginning and end ---- */
 
+/* A thread may hang in any call. Operators are no calls of CUDA, but lie around them, and what a program says of
+ * itself returns at once. */
+static bool may_hang(const struct api_func *f)
+{
+	return f->class != API_OPERATOR && f->class != API_RANGE && f->class != API_MARK &&
+	       !(f->layer && api_layer_reports(f));
+}
+
+/* The first look at communicators: as early as may be. */
+static int on_loaded(void *ctx)
+{
+	struct stuck *s = ctx;
+
+	if (stuck_nccl_look(s->nccl))
+		return -ENOMEM;
+	s->began_ns = clock_ns(CLOCK_MONOTONIC);
+	return 0;
+}
+
 static int open_plan(struct stuck *s)
 {
 	struct capture_plan *c = &s->plan.capture;
@@ -517,13 +644,19 @@ static int open_plan(struct stuck *s)
 
 	if (err)
 		return err;
-	/* every function: a thread may hang in any of them */
 	for (int i = 0; i < api_nfuncs; i++) {
+		plan_remove(c->capture, i);
+		plan_remove(c->shown, i);
+		if (!may_hang(&api_funcs[i]))
+			continue;
 		plan_add(c->capture, i);
 		plan_add(c->shown, i);
 	}
 	c->keep_chatty = true;
 	c->threads = true;
+	c->loaded = on_loaded;
+	c->loaded_ctx = s;
+	c->on_demand = !s->how->watch && s->source.ops->probe;
 	c->stack = PLAN_STACK_COPY;
 	c->filter.min_duration_ns = s->how->over_ns;
 	return 0;
@@ -578,6 +711,7 @@ static int open_stages(struct stuck *s)
 	struct resolve_opts opts = {
 		.names = true,
 		.stacks = true,
+		.objects = s->objects,
 		.absent = true,
 		.recent = s->source.ops->recent ? recent : NULL,
 		.forgets = s->source.ops->forgets ? count_forgets : NULL,
@@ -599,7 +733,8 @@ static int open_all(struct stuck *s)
 	s->out.stop = &signals_pending;
 	s->loop = loop_open();
 	s->filter.scopes = 1u << CT_SCOPE_COLLECTIVE | 1u << CT_SCOPE_COMMUNICATOR;
-	if (open_stages(s) || !s->loop)
+	s->objects = objects_open();
+	if (!s->objects || open_stages(s) || !s->loop)
 		goto no_memory;
 	fd = signals_open();
 	if (fd < 0 || !loop_fd(s->loop, fd, on_signals, s))
@@ -608,8 +743,11 @@ static int open_all(struct stuck *s)
 	s->next = loop_timer(s->loop, on_next, s);
 	s->nccl = stuck_nccl_open(s->o->pids, s->o->npids);
 	s->asked = asked_open();
-	if (!s->tick || !s->next || !s->nccl || !s->asked || stuck_look_open(&s->look, &s->source))
+	if (!s->tick || !s->next || !s->nccl || !s->asked ||
+	    stuck_look_open(&s->look, &s->source, s->objects))
 		goto no_memory;
+	if (s->plan.capture.on_demand)
+		stuck_look_anew(s->look, s->probed);
 	err = s->source.ops->open(&s->source, &s->plan.capture);
 	return err ? err : open_sink(s);
 no_memory:
@@ -651,8 +789,11 @@ static int close_all(struct stuck *s, int err)
 		s->losses.shown = s->stages.shown;
 		end.losses = s->losses;
 		end.uptime_ns = clock_ns(CLOCK_MONOTONIC) - s->started_ns;
-		if (!err && (!s->interrupted || s->how->watch))
-			show_job(s);
+		if (!err && (!s->interrupted || s->how->watch)) {
+			if (!s->judged)
+				show_job(s);
+			show_asked(s);
+		}
 		if (!err && s->o->format->flags & SINKS_TEXT && (!s->interrupted || s->how->watch))
 			say_sum(s);
 		s->sink.ops->close(&s->sink, &end);
@@ -692,6 +833,7 @@ int stuck_run(const struct request *o, const struct stuck_options *how,
 	stuck_nccl_close(s->nccl);
 	asked_close(s->asked);
 	stages_close(&s->stages);
+	objects_close(s->objects);
 	loop_close(s->loop);
 	free(s);
 	return err;

@@ -6,6 +6,7 @@
 
 #include "../api/api.h"
 #include "../../wire/control.h"
+#include "../util/table/array.h"
 
 #define PAGE_BYTES 4096
 #define JUMPS_MAX 3 /* followed from a call's target: a linker's stub, a wrapper that is a jump */
@@ -14,20 +15,10 @@
  * only its first byte counts. */
 static const struct snapshot_func *func_at(const struct snapshot_process *p, uint64_t addr)
 {
-	size_t lo = 0, hi = p->nfuncs;
+	size_t n = array_before(p->funcs, p->nfuncs, x, x->start <= addr);
+	const struct snapshot_func *f = n ? &p->funcs[n - 1] : NULL;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (p->funcs[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo ||
-	    addr - p->funcs[lo - 1].start >= (p->funcs[lo - 1].size ? p->funcs[lo - 1].size : 1))
-		return NULL;
-	return &p->funcs[lo - 1];
+	return f && addr - f->start < (f->size ? f->size : 1) ? f : NULL;
 }
 
 static const struct snapshot_func *func_begins(const struct snapshot_process *p, uint64_t addr)
@@ -234,20 +225,33 @@ static const uint8_t *code_of(struct page *page, const struct snapshot_func *f, 
 	return page->code + (f->start - page->at);
 }
 
-/* The function of the table whose code jumps to the function that begins at `begin`. *sure: no other function does, but the
- * twin of this one. */
+/* The mapping of a file's code that has an address; NULL: none. */
+static const struct snapshot_range *mapping_of(const struct snapshot_process *p, uint64_t addr)
+{
+	for (size_t i = 0; i < p->ncode; i++)
+		if (addr >= p->code[i].start && addr < p->code[i].end)
+			return &p->code[i];
+	return NULL;
+}
+
+/* The function of the table whose code jumps to the function that begins at `begin`: of the same file, as such a jump does not
+ * lead out of one. *sure: no other function does, but the twin of this one. */
 static const struct snapshot_func *jumped(const struct snapshot_process *p, uint64_t begin,
 					  stuck_read_fn read, void *ctx, bool *sure)
 {
 	const struct snapshot_func *found = NULL;
+	const struct snapshot_range *in = mapping_of(p, begin);
 	struct page page = { .len = 0 };
 
 	*sure = true;
-	for (size_t i = 0; i < p->nfuncs; i++) {
+	for (size_t i = 0; in && i < p->nfuncs; i++) {
 		const struct snapshot_func *f = &p->funcs[i];
+		const uint8_t *code;
 		size_t len;
-		const uint8_t *code = code_of(&page, f, read, ctx, &len);
 
+		if (f->start < in->start || f->start >= in->end)
+			continue;
+		code = code_of(&page, f, read, ctx, &len);
 		if (!has_jump(code, len, f->start, begin))
 			continue;
 		if (found && found->func != f->func)

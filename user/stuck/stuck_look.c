@@ -27,6 +27,7 @@ struct inflights {
 
 struct stuck_look {
 	struct source *source;
+	const uint64_t *probed; /* functions with probes; NULL: all */
 	struct stuck_stacks *stacks;
 	struct stuck_row *rows;
 	size_t nrows;
@@ -42,7 +43,7 @@ struct earlier {
 	size_t nundecided;
 };
 
-int stuck_look_open(struct stuck_look **out, struct source *source)
+int stuck_look_open(struct stuck_look **out, struct source *source, struct objects *objects)
 {
 	struct stuck_look *l = calloc(1, sizeof(*l));
 
@@ -50,7 +51,7 @@ int stuck_look_open(struct stuck_look **out, struct source *source)
 	if (!l)
 		return -ENOMEM;
 	l->source = source;
-	l->stacks = stuck_stacks_open();
+	l->stacks = stuck_stacks_open(objects);
 	return l->stacks ? 0 : -ENOMEM;
 }
 
@@ -60,14 +61,23 @@ static void free_row(struct stuck_row *r)
 	free(r->stack);
 }
 
-void stuck_look_close(struct stuck_look *l)
+void stuck_look_anew(struct stuck_look *l, const uint64_t *probed)
 {
-	if (!l)
-		return;
 	for (size_t i = 0; i < l->nrows; i++)
 		free_row(&l->rows[i]);
 	free(l->rows);
 	free(l->undecided);
+	l->rows = NULL;
+	l->undecided = NULL;
+	l->nrows = l->nundecided = 0;
+	l->probed = probed;
+}
+
+void stuck_look_close(struct stuck_look *l)
+{
+	if (!l)
+		return;
+	stuck_look_anew(l, NULL);
 	stuck_stacks_close(l->stacks);
 	free(l);
 }
@@ -299,7 +309,10 @@ static int from_stack(struct stuck_look *l, const struct snapshot_thread *t,
 		return keep_row(l, o, now);
 	found = t->missed ? -EAGAIN : stuck_stacks_call(l->stacks, t, &c, &stack);
 	since = found > 0 ? began(t, &c) : SNAPSHOT_BEFORE;
-	if (since == SNAPSHOT_UNKNOWN)
+	/* a function without a probe may have been called again meanwhile */
+	if (since == SNAPSHOT_UNKNOWN ||
+	    (found > 0 && since == SNAPSHOT_BEFORE && (u || same_call(o, &c)) && l->probed &&
+	     !plan_has(l->probed, c.func)))
 		found = -EAGAIN;
 	if (found == -EAGAIN && o) {
 		err = keep_row(l, o, now);

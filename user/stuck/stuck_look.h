@@ -44,13 +44,17 @@ struct stuck_undecided {
 
 struct stuck_look;
 
-int stuck_look_open(struct stuck_look **, struct source *);
+struct objects;
+int stuck_look_open(struct stuck_look **, struct source *, struct objects *);
 void stuck_look_close(struct stuck_look *); /* takes NULL */
 
 /* Looks now. Afterwards *rows are the calls that threads are inside of (call->h.end_ns: now),
  * one for a thread, and, once, those that the look before had and this one has not. Valid until
  * the next look. Returns their number or -errno. */
 int stuck_look_now(struct stuck_look *, struct stuck_row **rows);
+/* Only calls of these functions (a bitmap, the caller's) have probes from now on, and what was found before does
+ * not count. NULL: all have. */
+void stuck_look_anew(struct stuck_look *, const uint64_t *probed);
 /* The threads that the last look could not decide about. Returns how many; valid until the next
  * look. */
 int stuck_look_undecided(const struct stuck_look *, const struct stuck_undecided **);

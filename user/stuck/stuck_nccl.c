@@ -280,6 +280,14 @@ static bool has_wanted(const struct stuck_nccl *s, const struct party *p)
 	return is_asked_for(s, p->process.pid);
 }
 
+bool stuck_nccl_any(const struct stuck_nccl *s)
+{
+	for (size_t i = 0; i < s->nparties; i++)
+		if (has_wanted(s, &s->parties[i]))
+			return true;
+	return false;
+}
+
 /* Why not all communicators of a process are known. */
 static const char *why_unknown(const struct nccl_process *p)
 {

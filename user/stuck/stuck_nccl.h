@@ -20,6 +20,9 @@ void stuck_nccl_close(struct stuck_nccl *); /* takes NULL */
 /* Looks now. Returns 0 or -ENOMEM. */
 int stuck_nccl_look(struct stuck_nccl *);
 
+/* Has any process one, of those that are asked for? */
+bool stuck_nccl_any(const struct stuck_nccl *);
+
 /* What the looks found, for nccl_job_free(): a member is still when its counts have not changed for
  * over_ns. rows: the threads that are inside a call. Returns 0 or -ENOMEM. */
 int stuck_nccl_job(const struct stuck_nccl *, uint64_t over_ns, const struct stuck_row *rows,

@@ -40,17 +40,14 @@ struct stuck_stacks {
 	struct stuck_frame frames[UNWIND_MAX];
 };
 
-struct stuck_stacks *stuck_stacks_open(void)
+struct stuck_stacks *stuck_stacks_open(struct objects *objects)
 {
 	struct stuck_stacks *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
-	s->objects = objects_open();
-	if (s->objects)
-		return s;
-	free(s);
-	return NULL;
+	s->objects = objects;
+	return s;
 }
 
 static void forget(struct process *p)
@@ -66,7 +63,6 @@ void stuck_stacks_close(struct stuck_stacks *s)
 		return;
 	for (int i = 0; i < PROCESSES; i++)
 		forget(&s->procs[i]);
-	objects_close(s->objects);
 	free(s);
 }
 
@@ -240,6 +236,7 @@ int stuck_stacks_call(struct stuck_stacks *s, const struct snapshot_thread *t,
 	stack->h.size = 0;
 	if (!p)
 		return 0;
+	objects_set_process(s->objects, target_root(p->target), target_uid(p->target));
 	memcpy(now.regs, t->regs, sizeof(now.regs));
 	if (at_probe(t, p))
 		now.ip--;

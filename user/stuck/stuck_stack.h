@@ -10,7 +10,10 @@
 
 struct stuck_stacks;
 
-struct stuck_stacks *stuck_stacks_open(void);	/* NULL: no memory */
+struct objects;
+
+/* objects: the files of all processes, the caller's. NULL: no memory. */
+struct stuck_stacks *stuck_stacks_open(struct objects *);
 void stuck_stacks_close(struct stuck_stacks *); /* takes NULL */
 
 /* Fills in *call, and *stack, the caller's frame without times and ids, as a record of how

@@ -1,31 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * busy.h - for how long at least one kernel ran on a device: the union of the times in records,
- * which need not come in order. A device is a GPU of the trace (pid 0), or a device by its
+ * which need not come quite in order (spans.h). A device is a GPU of the trace (pid 0), or a device by its
  * process's number. Knows no record.
  */
 #ifndef CT_BUSY_H
 #define CT_BUSY_H
 
-#include "../util/types.h"
+#include "spans.h"
 
 #define BUSY_DEVICES 64
-#define BUSY_GAPS 128
 
 struct busy_device {
 	uint32_t pid, device;
-	/* ns: time busy; last_ns: until then everything is known except in the gaps */
-	uint64_t ns, last_ns;
-	struct {
-		uint64_t start_ns, end_ns;
-	} gaps[BUSY_GAPS]; /* the newest gaps, in which nothing has run so far */
-	unsigned int newest;
+	struct spans spans;
 };
 
 struct busy {
 	struct busy_device *devices;
 	size_t ndevices;
-	uint64_t left_out; /* kernels of devices beyond BUSY_DEVICES */
+	uint64_t left_out; /* kernels of devices beyond BUSY_DEVICES, or without memory for them */
 };
 
 void busy_add(struct busy *, uint32_t pid, uint32_t device, uint64_t start_ns, uint64_t end_ns);

@@ -10,17 +10,15 @@ void gemm_sums_call(struct gemm_sums *s, const struct ct_gemm *g)
 	s->like = *g;
 }
 
-void gemm_sums_kernel(struct gemm_sums *s, const struct scope_line *line, const struct peaks *peaks,
-		      const struct event *ev, bool first)
+void gemm_sums_kernel(struct gemm_sums *s, const struct scope_line *line, const struct event *ev,
+		      bool first)
 {
 	const struct ct_work *w = (const struct ct_work *)ev->rec;
 	uint64_t ns = w->h.end_ns - w->h.start_ns;
-	double peak = peaks_of(peaks, w->h.pid, w->device,
-			       peak_type(line->gemm, ev->kernel ? ev->kernel->mangled : NULL));
 
 	if (first)
 		s->flop += (double)line->flop;
 	s->ns += ns;
-	s->possible += peak * (double)ns / 1e9;
-	s->unknown |= !peak;
+	s->possible += ev->peak * (double)ns / 1e9;
+	s->unknown |= !ev->peak;
 }

@@ -6,7 +6,6 @@
 #define CT_GEMM_SUMS_H
 
 #include "../event/scopes/lineage.h"
-#include "../event/scopes/peak.h"
 
 /* All 0: none. */
 struct gemm_sums {
@@ -21,7 +20,7 @@ struct gemm_sums {
 /* Adds a call that has ended. */
 void gemm_sums_call(struct gemm_sums *, const struct ct_gemm *);
 /* Adds a kernel of a product whose FLOP are known, and with `first` these. */
-void gemm_sums_kernel(struct gemm_sums *, const struct scope_line *, const struct peaks *,
-		      const struct event *, bool first);
+void gemm_sums_kernel(struct gemm_sums *, const struct scope_line *, const struct event *,
+		      bool first);
 
 #endif

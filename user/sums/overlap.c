@@ -126,18 +126,10 @@ static struct point *make_points(const struct overlap *o, size_t *n)
 static void sums_at(const struct point *points, size_t n, uint64_t device, uint64_t ns,
 		    uint64_t sums[OVERLAP_END])
 {
-	size_t low = 0, high = n;
+	/* behind the last point that is not behind it */
+	size_t low = array_before(points, n, p,
+				  p->device < device || (p->device == device && p->ns <= ns));
 
-	/* the last point that is not behind it */
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct point *p = &points[mid];
-
-		if (p->device < device || (p->device == device && p->ns <= ns))
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	memset(sums, 0, OVERLAP_END * sizeof(*sums));
 	if (!low || points[low - 1].device != device)
 		return;

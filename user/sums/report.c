@@ -53,7 +53,7 @@ const char *report_way_name(enum report_way w)
 
 /* ---- directions of copies ---- */
 
-static enum report_way way_of_device(uint8_t kind)
+enum report_way report_way_of_copy(uint8_t kind)
 {
 	switch (kind) {
 	case CT_COPY_HTOD:
@@ -95,7 +95,7 @@ static void add_traffic(struct report *r, const struct book_entry *e)
 	struct ct_sums all;
 
 	if (e->what == BOOK_COPY) {
-		t = &r->traffic[way_of_device(e->sub)];
+		t = &r->traffic[report_way_of_copy(e->sub)];
 	} else if (e->what == BOOK_SET) {
 		t = &r->traffic[REPORT_SET];
 	} else if (e->what == BOOK_CALL && !r->device) {
@@ -281,7 +281,7 @@ static void label(struct text *t, const struct book *b, const struct keyed *name
 	case BOOK_KERNEL: text_plain(t, e->name ? e->name : "?", LABEL_MAX); return;
 	case BOOK_COPY:
 		text_str(t, "memcpy ");
-		text_str(t, report_way_name(way_of_device(e->sub)));
+		text_str(t, report_way_name(report_way_of_copy(e->sub)));
 		return;
 	case BOOK_SET: text_str(t, "memset"); return;
 	}
@@ -397,7 +397,7 @@ static int by_row(const void *pa, const void *pb, void *ctx)
 	if (!d)
 		d = order(a->func, b->func);
 	if (!d && a->what == BOOK_COPY)
-		d = order(way_of_device(a->sub), way_of_device(b->sub));
+		d = order(report_way_of_copy(a->sub), report_way_of_copy(b->sub));
 	if (!d)
 		d = order((uintptr_t)a->name, (uintptr_t)b->name);
 	if (!d && (by == BOOK_BY_PROCESS || by == BOOK_BY_THREAD || by == BOOK_BY_STREAM))

@@ -54,6 +54,8 @@ enum report_way {
 const char *report_way_name(enum report_way); /* "HtoD" */
 /* The row of the table of traffic that a direction belongs to. */
 enum report_way report_way_of(enum api_way);
+/* Likewise of a copy on a device: CT_COPY_*. */
+enum report_way report_way_of_copy(uint8_t kind);
 /* The direction in which a counted call of this function and sub (CT_SUB_*) copies bytes;
  * REPORT_WAY_END: it copies none. */
 enum report_way report_way_of_call(uint16_t func, uint8_t sub);

@@ -31,7 +31,6 @@ struct scope_sums {
 	uint64_t no_room;
 	bool device; /* there is device work */
 	bool collectives, gemms, classes;
-	struct peaks *peaks;	 /* of the devices; NULL: not asked for */
 	struct overlap *overlap; /* what runs beside collectives; NULL: that is not asked for */
 };
 
@@ -62,12 +61,6 @@ struct scope_sums *scope_sums_open(uint32_t kinds)
 	keyed_open_of(&s->older, struct moved, number, MOVED_MAX);
 	s->gemms = kinds & 1u << CT_SCOPE_GEMM;
 	s->classes = kinds == BOOK_CLASSES;
-	if (s->gemms)
-		s->peaks = peaks_open();
-	if (s->gemms && !s->peaks) {
-		scope_sums_close(s);
-		return NULL;
-	}
 	if (!s->collectives)
 		return s;
 	s->overlap = overlap_open(OVERLAP_MAX, OVERLAP_SLACK, expose, s);
@@ -89,7 +82,6 @@ void scope_sums_close(struct scope_sums *s)
 		collective_sums_free(&r->moved);
 	}
 	overlap_close(s->overlap);
-	peaks_close(s->peaks);
 	keyed_close(&s->rows);
 	keyed_close(&s->moved);
 	keyed_close(&s->older);
@@ -159,7 +151,7 @@ static int add_moved(struct scope_sums *s, struct scope_row *r, const struct sco
 	if (err)
 		return err;
 	if (line->kind == CT_SCOPE_GEMM) {
-		gemm_sums_kernel(&r->gemm, line, s->peaks, ev, first);
+		gemm_sums_kernel(&r->gemm, line, ev, first);
 		return 0;
 	}
 	return collective_sums_add(&r->moved, line, ns, first);
@@ -296,8 +288,6 @@ int scope_sums_event(struct scope_sums *s, const struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
 
-	if (s->peaks)
-		peaks_record(s->peaks, h);
 	if (s->classes)
 		return kind_is(h->kind, KIND_BUSY) ? add_class(s, ev) : 0;
 	if (h->kind == CT_SCOPE_END)

@@ -553,17 +553,7 @@ static void split_one(void *ctx, uint64_t tag, const uint64_t ns[OVERLAP_END])
 /* The first piece of work of the process that begins at `ns` or later. */
 static size_t work_from(const struct work *w, size_t n, uint64_t ns)
 {
-	size_t low = 0;
-
-	while (low < n) {
-		size_t mid = low + (n - low) / 2;
-
-		if (w[mid].start_ns < ns)
-			low = mid + 1;
-		else
-			n = mid;
-	}
-	return low;
+	return array_before(w, n, x, x->start_ns < ns);
 }
 
 static void count_work(struct step *one, const struct work *w)
@@ -772,17 +762,9 @@ static const char *most_more(const struct steps *s, const struct named_ns *by, s
 /* The step that a time is in; p->n: none. Of steps that overlap, the one that began last. */
 static size_t step_at(const struct steps_of *p, uint64_t ns)
 {
-	size_t low = 0, high = p->n;
+	size_t n = array_before(p->list, p->n, x, x->start_ns <= ns);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (p->list[mid].start_ns <= ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low && ns < p->list[low - 1].end_ns ? low - 1 : p->n;
+	return n && ns < p->list[n - 1].end_ns ? n - 1 : p->n;
 }
 
 int steps_compare(const struct steps *s, const struct steps_of *p, size_t step,

@@ -197,6 +197,28 @@ static uint64_t text_key(const struct ct_marker *m)
 	return key;
 }
 
+static bool is_scope(const struct ct_hdr *h)
+{
+	return (h->kind == CT_SCOPE_BEGIN || h->kind == CT_SCOPE_END) &&
+	       h->size >= sizeof(struct ct_scope);
+}
+
+/* What scopes of one name share: without fields, and what follows them, which differ from call to call. */
+static uint64_t scope_key(const struct ct_scope *s)
+{
+	size_t len = (size_t)s->text_len + s->domain_len + s->category_len + s->layer_len;
+	uint64_t key = s->depth | (uint64_t)len << 8 | (uint64_t)s->kind << 32, word;
+
+	if (len > s->h.size - sizeof(*s))
+		len = s->h.size - sizeof(*s);
+	for (size_t at = 0; at < len; at += 8) {
+		word = 0;
+		memcpy(&word, s->text + at, len - at < 8 ? len - at : 8);
+		key = mix(key ^ word);
+	}
+	return key;
+}
+
 /* Makes the key that the records of one pattern share. Besides the head, the kind and the function it
  * has values that only make the words of a pattern more alike. */
 static void pattern_key(const struct ct_hdr *h, enum trace_shape shape, uint64_t key[4])
@@ -214,6 +236,8 @@ static void pattern_key(const struct ct_hdr *h, enum trace_shape shape, uint64_t
 				 16;
 	else if (h->kind == CT_MARKER)
 		key[2] = text_key((const struct ct_marker *)h);
+	else if (is_scope(h))
+		key[2] = scope_key((const struct ct_scope *)h);
 	else if (h->kind == CT_OVERHEAD)
 		key[2] = ((const struct ct_overhead *)h)->type;
 }
@@ -233,7 +257,10 @@ static uint32_t new_pattern(struct encoder *e, const struct ct_hdr *h, enum trac
 	};
 	uint32_t n = (h->size - (uint32_t)sizeof(*h)) / 8;
 
-	s->lane = lane_of(e, h, shape == TRACE_SHAPE_WORK ? 1 + w->stream + (w->device << 24) : 0);
+	s->lane = lane_of(e, h,
+			  shape == TRACE_SHAPE_WORK ? 1 + w->stream + (w->device << 24)
+			  : is_scope(h)		    ? ~(uint32_t)((const struct ct_scope *)h)->depth
+						    : 0);
 	def.lane = (uint16_t)s->lane;
 	if (shape != TRACE_SHAPE_OTHER)
 		def.func = (uint16_t)func_of(

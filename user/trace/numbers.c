@@ -2,24 +2,40 @@
 /* numbers.c - see numbers.h. */
 #include <stdlib.h>
 
-#include "../util/table/keyed.h"
+#include "../event/registry.h"
 #include "../util/msg.h"
 #include "numbers.h"
 
 struct counted {
-	uint32_t pid;
+	struct registered r;
 	uint32_t number; /* the number of its latest call */
 	/* the count of numbers_begin() calls after which its number was stored, or was 0; 0: it
 	 * must be stored */
 	uint64_t said;
-	uint64_t start_boottime_ns; /* 0: not known */
-	bool exited;
 };
 
 struct numbers {
-	struct keyed processes;
+	struct registry processes;
 	uint64_t begun;
 	bool full;
+};
+
+/* Starts to count anew where join takes the process for another one. */
+static void renewed(void *ctx, void *item, const struct ct_hdr *h)
+{
+	struct counted *p = item;
+
+	(void)ctx;
+	if (registry_other(p->r.start_boottime_ns, p->r.exited, (const struct ct_process *)h))
+		p->number = 0;
+}
+
+static const struct registry_rules rules = {
+	.size = sizeof(struct counted),
+	.most = NUMBERS_MAX,
+	.stays_ns = UINT64_MAX,
+	.all = true,
+	.exec = renewed,
 };
 
 struct numbers *numbers_open(void)
@@ -27,7 +43,7 @@ struct numbers *numbers_open(void)
 	struct numbers *n = calloc(1, sizeof(*n));
 
 	if (n)
-		keyed_open(&n->processes, sizeof(struct counted), sizeof(uint32_t), NUMBERS_MAX);
+		registry_open(&n->processes, &rules, n);
 	return n;
 }
 
@@ -35,7 +51,7 @@ void numbers_close(struct numbers *n)
 {
 	if (!n)
 		return;
-	keyed_close(&n->processes);
+	registry_close(&n->processes);
 	free(n);
 }
 
@@ -44,45 +60,17 @@ void numbers_begin(struct numbers *n)
 	n->begun++;
 }
 
-static void drop_exited(struct numbers *n)
-{
-	for (size_t i = n->processes.n; i-- > 0;) {
-		struct counted *p = keyed_at(&n->processes, i);
-
-		if (p->exited)
-			keyed_remove(&n->processes, p);
-	}
-}
-
 /* Finds or adds a process. NULL: there is no room. */
 static struct counted *process_of(struct numbers *n, uint32_t pid)
 {
-	struct counted *p;
-	bool made;
+	struct counted *p = registry_get(&n->processes, pid);
 
-	if (n->processes.n >= NUMBERS_MAX && !keyed_find(&n->processes, &pid) && !n->full)
-		drop_exited(n);
-	p = keyed_get(&n->processes, &pid, &made);
 	if (!p && !n->full)
 		msg_warn("more than %d processes at a time: in what is written later, the numbers "
 			 "of further processes' calls start again",
 			 NUMBERS_MAX);
 	n->full |= !p;
 	return p;
-}
-
-/* Starts to count anew where join takes the process for another one. */
-static void learn(struct counted *p, const struct ct_process *r)
-{
-	bool other = p->start_boottime_ns && r->start_boottime_ns
-			     ? p->start_boottime_ns != r->start_boottime_ns
-			     : p->exited;
-
-	if (other)
-		p->number = 0;
-	if (other || r->start_boottime_ns)
-		p->start_boottime_ns = r->start_boottime_ns;
-	p->exited = false;
 }
 
 static bool call(struct numbers *n, const struct ct_hdr *h, struct ct_number *out)
@@ -116,17 +104,6 @@ bool numbers_record(struct numbers *n, const struct ct_hdr *h, struct ct_number 
 
 	switch (h->kind) {
 	case CT_CALL: return !(h->flags & (CT_F_HIDDEN | CT_F_PENDING)) && call(n, h, out);
-	case CT_PROCESS:
-	case CT_EXEC:
-		p = process_of(n, h->pid);
-		if (p)
-			learn(p, (const struct ct_process *)h);
-		return false;
-	case CT_EXIT:
-		p = keyed_find(&n->processes, &h->pid);
-		if (p)
-			p->exited = true;
-		return false;
 	case CT_NUMBER:
 		p = process_of(n, h->pid);
 		if (p && ((const struct ct_number *)h)->number > p->number) {
@@ -134,6 +111,6 @@ bool numbers_record(struct numbers *n, const struct ct_hdr *h, struct ct_number 
 			p->said = 0;
 		}
 		return false;
-	default: return false;
+	default: registry_record(&n->processes, h); return false;
 	}
 }

@@ -700,13 +700,14 @@ static int dispatch_calls(void)
  *	tsc-waits, dispatch-waits	the same as without -waits, and then a line is waited for
  *	strict		system calls: all but four
  *	filter-tsc	most system calls, then, after N more queries, the processor's clock
- *	raw-filter-waits	most system calls, by an instruction of its own, and then a line is waited for
+ *	raw-filter	most system calls, by an instruction of its own; then it also asks for the text of an error
+ *	raw-filter-waits	the same, and then a line is waited for
  *	dispatch	system calls that are not libc's
  * The thread ends, because exit_group() may be forbidden.
  */
 static void mode_forbids(void)
 {
-	const char *how = args[1];
+	const char *how = args[1], *text;
 	int err = -1;
 
 	queries(1);
@@ -721,13 +722,15 @@ static void mode_forbids(void)
 		queries(arg(0));
 		err |= prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
 	}
-	if (!strcmp(how, "raw-filter-waits"))
+	if (strstr(how, "raw-filter"))
 		err = filter_most(true);
 	if (!strcmp(how, "dispatch") || !strcmp(how, "dispatch-waits"))
 		err = dispatch_calls();
 	if (strstr(how, "-waits") && write(1, "forbidden\n", 10) == 10)
 		wait_line();
 	queries(arg(0));
+	if (strstr(how, "raw-filter"))
+		cuGetErrorName(CUDA_ERROR_INVALID_VALUE, &text);
 	if (!err && write(1, "survived\n", 9) != 9)
 		_exit(1);
 	syscall(SYS_exit, err != 0);

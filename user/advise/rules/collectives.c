@@ -62,8 +62,8 @@ static void exposed_collectives_end(void *state, struct advice *a, struct advise
 	f = rule_finding(a, &rule_exposed_collectives, proc);
 	if (!f)
 		return;
-	f->n = x->kernels;
-	f->cost_ns = x->exposed_ns;
+	f->one.n = x->kernels;
+	f->one.cost_ns = x->exposed_ns;
 	rule_say(&f->evidence,
 		 "%llu kernels of collectives ran for %s, %s of it (%.0f %%) while no other kernel "
 		 "of "
@@ -136,9 +136,9 @@ static void tiny_collectives_end(void *state, struct advice *a, struct advise_pr
 	f = rule_finding(a, &rule_tiny_collectives, proc);
 	if (!f)
 		return;
-	f->n = t->tiny;
-	f->bytes = t->bytes;
-	f->cost_ns = t->kernels ? t->kernels_ns : t->host_ns;
+	f->one.n = t->tiny;
+	f->one.bytes = t->bytes;
+	f->one.cost_ns = t->kernels ? t->kernels_ns : t->host_ns;
 	rule_say(&f->evidence,
 		 "%llu of %llu collectives, or groups of them, moved at most %s each, %s on "
 		 "average: "

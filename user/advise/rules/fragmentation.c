@@ -112,7 +112,7 @@ static void fragmentation_end(void *state, struct advice *a, struct advise_proce
 	if (!f)
 		return;
 	f->severity = g->ooms ? ADVISE_SERIOUS : ADVISE_WARNING;
-	f->bytes = most ? waste_of(most) : g->asked;
+	f->one.bytes = most ? waste_of(most) : g->asked;
 	if (most)
 		rule_say(&f->evidence,
 			 "PyTorch's allocator had up to %s from CUDA on device %u, and gave out at "

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "../rule.h"
+#include "../../util/table/array.h"
 
 #define GAPS_SHARE 0.05 /* of the time from a device's first work to its last */
 
@@ -13,21 +14,10 @@ struct gap {
 /* How much of start..end lies in gaps. */
 static uint64_t in_gaps(const struct gap *gaps, size_t n, uint64_t at_ns)
 {
-	size_t low = 0, high = n;
+	size_t i = array_before(gaps, n, x, x->start_ns < at_ns);
+	const struct gap *g = i ? &gaps[i - 1] : NULL;
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (gaps[mid].start_ns < at_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (!low)
-		return 0;
-	low--;
-	return gaps[low].before_ns +
-	       ((at_ns < gaps[low].end_ns ? at_ns : gaps[low].end_ns) - gaps[low].start_ns);
+	return g ? g->before_ns + (at_ns < g->end_ns ? at_ns : g->end_ns) - g->start_ns : 0;
 }
 
 static uint64_t end_of(const struct long_call *c)
@@ -157,7 +147,7 @@ static void gaps_of(struct advice *a, struct advise_process *p, const struct pro
 	f = rule_finding_of(a, &rule_gaps, p, &h);
 	if (!f)
 		goto out;
-	f->cost_ns = total > host->own_ns ? total - host->own_ns : 0;
+	f->one.cost_ns = total > host->own_ns ? total - host->own_ns : 0;
 	longest = gaps;
 	for (size_t i = 1; i < n; i++)
 		if (gaps[i].end_ns - gaps[i].start_ns > longest->end_ns - longest->start_ns)

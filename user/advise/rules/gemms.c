@@ -45,8 +45,8 @@ static void gemm_float32_end(void *state, struct advice *a, struct advise_proces
 	f = rule_finding(a, &rule_gemm_float32, proc);
 	if (!f)
 		return;
-	f->n = g->kernels;
-	f->cost_ns = g->ns;
+	f->one.n = g->kernels;
+	f->one.cost_ns = g->ns;
 	rule_say(&f->evidence,
 		 "%llu kernels of float32 products, whose names say that they use no tensor cores, "
 		 "ran for %s of the %s of all kernels (%.0f %%).",
@@ -144,8 +144,8 @@ static void gemm_shape_end(void *state, struct advice *a, struct advise_process 
 	for (uint32_t i = 1; i < g->nshapes; i++)
 		if (g->shapes[i].ns > most->ns)
 			most = &g->shapes[i];
-	f->n = g->kernels;
-	f->cost_ns = g->ns;
+	f->one.n = g->kernels;
+	f->one.cost_ns = g->ns;
 	rule_say(&f->evidence,
 		 "%llu kernels of products ran for %s of the %s of all products, with a dimension "
 		 "that is no multiple of 16 bytes; most of it for m, n, k = %llu, %llu, %llu (%s).",

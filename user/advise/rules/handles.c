@@ -41,14 +41,14 @@ static void handles_end(void *state, struct advice *a, struct advise_process *pr
 		f = rule_finding_of(a, &rule_handles, proc, &h->hits[k]);
 		if (!f)
 			continue;
-		f->n = of->made - of->given;
+		f->one.n = of->made - of->given;
 		f->severity = ADVISE_WARNING;
 		rule_say(&f->evidence,
 			 "%llu %s were made throughout the trace, and %llu were given back: %llu "
 			 "are "
 			 "left.",
 			 (unsigned long long)of->made, growing_word((enum growing_kind)k),
-			 (unsigned long long)of->given, (unsigned long long)f->n);
+			 (unsigned long long)of->given, (unsigned long long)f->one.n);
 	}
 }
 

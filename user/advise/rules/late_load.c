@@ -44,8 +44,8 @@ static void late_load_end(void *state, struct advice *a, struct advise_process *
 	if (!f)
 		return;
 	/* a call that loads and what the driver says of it are the same time */
-	f->cost_ns = l->ns > l->hits.ns ? l->ns : l->hits.ns;
-	f->n = l->n > l->hits.n ? l->n : l->hits.n;
+	f->one.cost_ns = l->ns > l->hits.ns ? l->ns : l->hits.ns;
+	f->one.n = l->n > l->hits.n ? l->n : l->hits.n;
 	rule_say(&f->evidence,
 		 "Later than %s after the process's first call, %llu calls loaded device code, for "
 		 "%s, "

@@ -69,8 +69,8 @@ static void low_use_of(struct advice *a, struct advise_process *p, const struct 
 	f = rule_finding(a, &rule_low_use, p);
 	if (!f)
 		return;
-	f->n = low;
-	f->cost_ns = (uint64_t)(idle + 0.5);
+	f->one.n = low;
+	f->one.cost_ns = (uint64_t)(idle + 0.5);
 	text_str(&f->places[0].name, "the least busy part");
 	f->places[0].n = 1;
 	f->places[0].cost_ns =

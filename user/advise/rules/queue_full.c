@@ -62,8 +62,8 @@ static void queue_full_end(void *state, struct advice *a, struct advise_process 
 		f = rule_finding_of(a, &rule_queue_full, proc, q->calls.n ? &q->calls : &q->hits);
 		if (!f)
 			return;
-		f->n = q->hits.n;
-		f->cost_ns = q->hits.ns;
+		f->one.n = q->hits.n;
+		f->one.cost_ns = q->hits.ns;
 		rule_say(&f->evidence,
 			 "%llu times the driver found the queue of commands to the device full and "
 			 "waited for room, for %s.",

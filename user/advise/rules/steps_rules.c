@@ -102,8 +102,8 @@ static void slow_steps_end(void *state, struct advice *a, struct advise_process 
 	f = rule_finding(a, &rule_slow_steps, proc);
 	if (!f)
 		return;
-	f->n = slow;
-	f->cost_ns = cost_ns;
+	f->one.n = slow;
+	f->one.cost_ns = cost_ns;
 	rule_say(&f->evidence,
 		 "%llu of %zu steps took at least %.1f times as long as the median, %s. The "
 		 "slowest is "
@@ -144,8 +144,8 @@ static void host_bound_steps_end(void *state, struct advice *a, struct advise_pr
 	f = rule_finding(a, &rule_host_bound_steps, proc);
 	if (!f)
 		return;
-	f->n = p->n;
-	f->cost_ns = idle_ns;
+	f->one.n = p->n;
+	f->one.cost_ns = idle_ns;
 	rule_say(&f->evidence,
 		 "In %zu steps the GPU was idle for %.0f %% of the time, and the host was in "
 		 "operators "

@@ -23,15 +23,9 @@ static bool is_sync_copy(uint8_t way, uint64_t bytes)
 
 static uint8_t way_of_record(const struct ct_copy *c)
 {
-	switch (c->kind) {
-	case CT_COPY_HTOD:
-	case CT_COPY_HTOA: return REPORT_HTOD;
-	case CT_COPY_DTOH:
-	case CT_COPY_ATOH: return REPORT_DTOH;
-	case CT_COPY_PTOP: return REPORT_PTOP;
-	case CT_COPY_DTOD: return c->src_device != c->dst_device ? REPORT_PTOP : REPORT_DTOD;
-	default: return REPORT_UNKNOWN;
-	}
+	return c->kind == CT_COPY_DTOD && c->src_device != c->dst_device
+		       ? REPORT_PTOP
+		       : (uint8_t)report_way_of_copy(c->kind);
 }
 
 /* A call that leaves it to the addresses which way it goes (cudaMemcpyDefault) is judged when

@@ -437,20 +437,12 @@ size_t holes_stretches(const struct holes *l, uint32_t pid, unsigned int layers,
 
 uint64_t holes_within_ns(const struct holes_stretch *s, size_t n, uint64_t from_ns, uint64_t to_ns)
 {
-	size_t lo = 0, hi = n;
 	uint64_t sum = 0;
 
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		if (s[mid].to_ns <= from_ns)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	for (; lo < n && s[lo].from_ns < to_ns; lo++)
-		sum += (s[lo].to_ns < to_ns ? s[lo].to_ns : to_ns) -
-		       (s[lo].from_ns > from_ns ? s[lo].from_ns : from_ns);
+	for (size_t i = array_before(s, n, x, x->to_ns <= from_ns); i < n && s[i].from_ns < to_ns;
+	     i++)
+		sum += (s[i].to_ns < to_ns ? s[i].to_ns : to_ns) -
+		       (s[i].from_ns > from_ns ? s[i].from_ns : from_ns);
 	return sum;
 }
 

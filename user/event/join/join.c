@@ -440,7 +440,7 @@ static void lone(struct join *j, const struct ct_work *w)
 {
 	struct join_proc *p = join_procs_get(j->procs, w->h.pid);
 
-	if (p && p->tail.pending)
+	if (p && p->r.held)
 		p->tail.lone++;
 }
 
@@ -703,7 +703,7 @@ static int count_tail(struct join *j, struct join_proc *p)
 	struct ct_lost lost = {
 		.h = { .size = sizeof(lost),
 		       .kind = CT_LOST,
-		       .pid = p->pid,
+		       .pid = p->r.pid,
 		       .start_ns = t.from_ns,
 		       .end_ns = t.to_ns },
 		.cause = CT_LOSS_TAIL,
@@ -713,7 +713,7 @@ static int count_tail(struct join *j, struct join_proc *p)
 		.rec = &lost.h, .device = CT_UNKNOWN, .context = CT_UNKNOWN, .stream = CT_UNKNOWN
 	};
 
-	p->tail = (struct join_tail){ .pending = false };
+	p->r.held = false;
 	j->ntails--;
 	lost.count = join_calls_tail(j->calls, t.id, t.expects, t.from_ns, t.to_ns);
 	if (lost.count <= t.lone)
@@ -731,10 +731,9 @@ static int tail(struct join *j, const struct ct_tail *r)
 
 	if (!p)
 		return -ENOMEM;
-	err = p->tail.pending ? count_tail(j, p) : 0;
-	p->left = true;
+	err = p->r.held ? count_tail(j, p) : 0;
+	p->left = p->r.held = true;
 	p->tail = (struct join_tail){
-		.pending = true,
 		.expects = (uint8_t)((r->kinds >> CT_KERNEL & 1 ? JOIN_EXPECTS_KERNEL : 0) |
 				     (r->kinds >> CT_COPY & 1 ? JOIN_EXPECTS_COPY : 0) |
 				     (r->kinds >> CT_SET & 1 ? JOIN_EXPECTS_SET : 0)),
@@ -811,8 +810,8 @@ int join_process(struct join *j, const struct ct_hdr *h)
 	if (h->kind != CT_EXEC && h->kind != CT_PROCESS)
 		return 0;
 	p = join_procs_get(j->procs, h->pid);
-	return p && join_procs_renews(p, (const struct ct_process *)h) ? flush_process(j, h->pid)
-								       : 0;
+	return p && registry_renews(&p->r, (const struct ct_process *)h) ? flush_process(j, h->pid)
+									 : 0;
 }
 
 /* Notes whether a process made calls that have device records, and whether any came from it. */
@@ -860,9 +859,7 @@ static int process(struct join *j, const struct ct_hdr *h)
 
 	if (!p)
 		return -ENOMEM;
-	if (h->kind == CT_EXIT) {
-		join_procs_exit(j->procs, p, h->end_ns);
-	} else if (join_procs_renews(p, (const struct ct_process *)h)) {
+	if (h->kind != CT_EXIT && registry_renews(&p->r, (const struct ct_process *)h)) {
 		err = flush_process(j, h->pid);
 		if (err)
 			return err;
@@ -873,8 +870,7 @@ static int process(struct join *j, const struct ct_hdr *h)
 		if (err)
 			return err;
 	}
-	if (h->kind != CT_EXIT)
-		join_procs_record(j->procs, p, (const struct ct_process *)h);
+	join_procs_record(j->procs, h);
 	return pass(j, h);
 }
 
@@ -908,7 +904,7 @@ int join_record(struct join *j, const struct ct_hdr *h)
 /* States how many launches of a process have no device record. */
 static int state_missing(void *ctx, const struct join_proc *p)
 {
-	struct ct_hole hole = hole_of(p->pid, CT_HOLE_DEVICE, CT_HOLE_LOST,
+	struct ct_hole hole = hole_of(p->r.pid, CT_HOLE_DEVICE, CT_HOLE_LOST,
 				      p->heard ? CT_HOLE_NO_RECORD : CT_HOLE_NO_AGENT);
 	struct event ev = {
 		.rec = &hole.h, .device = CT_UNKNOWN, .context = CT_UNKNOWN, .stream = CT_UNKNOWN

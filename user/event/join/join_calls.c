@@ -317,8 +317,9 @@ uint64_t join_calls_tail(const struct join_calls *j, uint32_t process, uint8_t e
 	return n;
 }
 
-uint64_t join_calls_awaited(const struct join_calls *j, uint32_t process, uint64_t from_ns,
-			    uint64_t to_ns)
+/* Calls of a process that began in a time and have no device work: launches, or all that should have some. */
+static uint64_t without_work(const struct join_calls *j, uint32_t process, bool launches,
+			     uint64_t from_ns, uint64_t to_ns)
 {
 	uint64_t n = 0;
 
@@ -328,29 +329,23 @@ uint64_t join_calls_awaited(const struct join_calls *j, uint32_t process, uint64
 		for (uint32_t i = first_ending(t, from_ns); i < t->n; i++) {
 			const struct join_call *c = call_at(t, i);
 
-			n += c->expects && !c->worked && c->start_ns >= from_ns &&
-			     c->start_ns < to_ns;
+			n += (launches ? c->launches : c->expects) && !c->worked &&
+			     c->start_ns >= from_ns && c->start_ns < to_ns;
 		}
 	}
 	return n;
 }
 
+uint64_t join_calls_awaited(const struct join_calls *j, uint32_t process, uint64_t from_ns,
+			    uint64_t to_ns)
+{
+	return without_work(j, process, false, from_ns, to_ns);
+}
+
 uint64_t join_calls_launched(const struct join_calls *j, uint32_t process, uint64_t from_ns,
 			     uint64_t to_ns)
 {
-	uint64_t n = 0;
-
-	for (const struct thread *t = j->oldest; t; t = t->newer) {
-		if (t->process != process)
-			continue;
-		for (uint32_t i = first_ending(t, from_ns); i < t->n; i++) {
-			const struct join_call *c = call_at(t, i);
-
-			n += c->launches && !c->worked && c->start_ns >= from_ns &&
-			     c->start_ns < to_ns;
-		}
-	}
-	return n;
+	return without_work(j, process, true, from_ns, to_ns);
 }
 
 uint64_t join_calls_first(struct join_calls *j, uint32_t process, uint32_t tid)

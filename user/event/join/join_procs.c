@@ -1,46 +1,44 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * join_procs.c - see join_procs.h. Processes that exited stay for some seconds, because their last
- * work may still be on the way, and then until room is needed.
- */
+/* join_procs.c - see join_procs.h. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../util/table/keyed.h"
 #include "join_procs.h"
 
-#define FIRST_MAX 32	/* processes before those that exited are dropped for the first time */
-#define PROCS_MAX 65536 /* beyond, all are forgotten */
-
 struct join_procs {
-	struct keyed procs; /* of struct join_proc, by pid */
-	struct join_proc *last;
-	uint32_t max, ids;
-	uint64_t now_ns;  /* when the last process began or ended */
+	struct registry procs; /* of struct join_proc */
+	uint32_t ids;
 	uint64_t unheard; /* unheard processes that were forgotten */
 	uint32_t one_unheard;
 	uint64_t launched; /* launches without a device record of processes that were forgotten */
+};
+
+static void renewed(void *ctx, void *item, const struct ct_hdr *h);
+static void forgotten(void *ctx, void *item, const struct ct_hdr *h);
+
+static const struct registry_rules rules = {
+	.size = sizeof(struct join_proc),
+	.most = REGISTRY_MOST,
+	.stays_ns = JOIN_PROCS_NS,
+	.forgets = true,
+	.exec = renewed,
+	.gone = forgotten,
 };
 
 struct join_procs *join_procs_open(void)
 {
 	struct join_procs *j = calloc(1, sizeof(*j));
 
-	if (!j)
-		return NULL;
-	keyed_open_of(&j->procs, struct join_proc, pid, PROCS_MAX);
-	j->max = FIRST_MAX;
+	if (j)
+		registry_open(&j->procs, &rules, j);
 	return j;
 }
 
 void join_procs_close(struct join_procs *j)
 {
-	struct join_proc *p;
-
 	if (!j)
 		return;
-	keyed_each(&j->procs, p) free(p->launches);
-	keyed_close(&j->procs);
+	registry_close(&j->procs);
 	free(j);
 }
 
@@ -57,7 +55,7 @@ int join_procs_each(const struct join_procs *j, int (*each)(void *ctx, const str
 	const struct join_proc *p;
 	int err = 0;
 
-	keyed_each(&j->procs, p) err = err ? err : each(ctx, p);
+	registry_each(&j->procs, p) err = err ? err : each(ctx, p);
 	if (!err)
 		err = each(ctx, &(struct join_proc){ .heard = true, .launched = j->launched });
 	return err ? err : each(ctx, &(struct join_proc){ .asked = j->unheard });
@@ -76,7 +74,7 @@ static void count_unheard(struct join_procs *j, const struct join_proc *p)
 	if (!p->asked || p->heard)
 		return;
 	j->unheard++;
-	j->one_unheard = p->pid;
+	j->one_unheard = p->r.pid;
 }
 
 uint64_t join_procs_unheard(const struct join_procs *j, uint32_t *first)
@@ -84,116 +82,55 @@ uint64_t join_procs_unheard(const struct join_procs *j, uint32_t *first)
 	struct join_procs sum = { .unheard = j->unheard, .one_unheard = j->one_unheard };
 	const struct join_proc *p;
 
-	keyed_each(&j->procs, p) count_unheard(&sum, p);
+	registry_each(&j->procs, p) count_unheard(&sum, p);
 	*first = sum.one_unheard;
 	return sum.unheard;
 }
 
-static void forget(struct join_procs *j, struct join_proc *p)
+static void forgotten(void *ctx, void *item, const struct ct_hdr *h)
 {
-	count_unheard(j, p);
-	count_missing(j, p);
+	struct join_proc *p = item;
+
+	(void)h;
+	count_unheard(ctx, p);
+	count_missing(ctx, p);
 	free(p->launches);
-	keyed_remove(&j->procs, p);
-}
-
-/* Forgets the processes that exited before a moment. */
-static void forget_exited(struct join_procs *j, uint64_t before_ns)
-{
-	struct join_proc *p;
-
-	keyed_each(&j->procs, p) if (p->exited && p->exited_ns <= before_ns && !p->tail.pending)
-		forget(j, p);
-}
-
-/* Makes room for one more process. Processes that exited some time ago are dropped; if there are still
- * too many, all that exited are, and if that is not enough, all. This is done again when there are at
- * least twice as many processes as are left now, so that it costs little for each of them. */
-static void make_room(struct join_procs *j)
-{
-	struct join_proc *p;
-
-	if (j->now_ns > JOIN_PROCS_NS)
-		forget_exited(j, j->now_ns - JOIN_PROCS_NS);
-	if (j->procs.n >= PROCS_MAX / 2)
-		forget_exited(j, UINT64_MAX);
-	while (j->procs.n >= j->max / 2 && j->max < PROCS_MAX)
-		j->max *= 2;
-	if (j->procs.n >= j->max)
-		keyed_each(&j->procs, p) forget(j, p);
-	j->last = NULL;
 }
 
 struct join_proc *join_procs_get(struct join_procs *j, uint32_t pid)
 {
-	struct join_proc *p;
-	bool made;
+	struct join_proc *p = registry_get(&j->procs, pid);
 
-	if (j->last && j->last->pid == pid)
-		return j->last;
-	p = keyed_find(&j->procs, &pid);
-	if (!p) {
-		if (j->procs.n >= j->max)
-			make_room(j);
-		p = keyed_get(&j->procs, &pid, &made);
-		if (!p)
-			return NULL;
+	if (p && !p->id)
 		p->id = ++j->ids;
-	}
-	return j->last = p;
+	return p;
 }
 
-/* A later file of the same recorder reports a process that has ended once more, because its last
- * records may be in that file. */
-static bool is_other(const struct join_proc *p, const struct ct_process *r)
+/* It is another program, or another process, now. */
+static void renewed(void *ctx, void *item, const struct ct_hdr *h)
 {
-	return p->start_boottime_ns && r->start_boottime_ns
-		       ? p->start_boottime_ns != r->start_boottime_ns
-		       : p->exited;
+	struct join_procs *j = ctx;
+	struct join_proc *p = item;
+
+	p->was_id = p->id;
+	p->renewed_ns = h->start_ns;
+	p->id = ++j->ids;
+	p->nlaunches = 0;
+	memset(p->capturing, 0, sizeof(p->capturing));
+	if (!registry_other(p->r.start_boottime_ns, p->r.exited, (const struct ct_process *)h))
+		return;
+	count_unheard(j, p);
+	count_missing(j, p);
+	p->asked = p->heard = false;
+	p->launched = p->kernels = p->reported = 0;
+	p->taken_ns = p->taken_until_ns = 0;
+	p->left = false;
+	p->number = 0;
 }
 
-bool join_procs_renews(const struct join_proc *p, const struct ct_process *r)
+void join_procs_record(struct join_procs *j, const struct ct_hdr *h)
 {
-	return r->h.kind == CT_EXEC || is_other(p, r);
-}
-
-static void note_time(struct join_procs *j, uint64_t at_ns)
-{
-	if (at_ns > j->now_ns)
-		j->now_ns = at_ns;
-}
-
-void join_procs_exit(struct join_procs *j, struct join_proc *p, uint64_t at_ns)
-{
-	note_time(j, at_ns);
-	p->exited = true;
-	p->exited_ns = at_ns;
-}
-
-void join_procs_record(struct join_procs *j, struct join_proc *p, const struct ct_process *r)
-{
-	bool other = is_other(p, r);
-
-	note_time(j, r->h.start_ns);
-	if (join_procs_renews(p, r)) {
-		p->was_id = p->id;
-		p->renewed_ns = r->h.start_ns;
-		p->id = ++j->ids;
-		p->nlaunches = 0;
-		memset(p->capturing, 0, sizeof(p->capturing));
-	}
-	if (other) {
-		count_unheard(j, p);
-		count_missing(j, p);
-		p->asked = p->heard = false;
-		p->launched = p->kernels = p->reported = 0;
-		p->taken_ns = p->taken_until_ns = 0;
-		p->left = false;
-		p->number = 0;
-	}
-	p->exited = false;
-	if (other || r->start_boottime_ns)
-		p->start_boottime_ns = r->start_boottime_ns;
+	registry_record(&j->procs, h);
 }
 
 void join_procs_capture(struct join_proc *p, uint32_t tid, bool begins)
@@ -222,9 +159,9 @@ struct join_proc *join_procs_due(struct join_procs *j, uint64_t now_ns, uint64_t
 {
 	struct join_proc *p;
 
-	keyed_each(&j->procs, p)
+	registry_each(&j->procs, p)
 	{
-		if (!p->tail.pending)
+		if (!p->r.held)
 			continue;
 		if (!p->tail.due_ns && now_ns != UINT64_MAX)
 			p->tail.due_ns = now_ns + wait_ns;
@@ -262,8 +199,8 @@ const struct join_launch *join_procs_launched(const struct join_proc *p, const s
 size_t join_procs_bytes(const struct join_procs *j)
 {
 	const struct join_proc *p;
-	size_t bytes = keyed_bytes(&j->procs);
+	size_t bytes = registry_bytes(&j->procs);
 
-	keyed_each(&j->procs, p) bytes += p->launches ? JOIN_LAUNCHES * sizeof(*p->launches) : 0;
+	registry_each(&j->procs, p) bytes += p->launches ? JOIN_LAUNCHES * sizeof(*p->launches) : 0;
 	return bytes;
 }

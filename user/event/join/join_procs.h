@@ -6,6 +6,7 @@
 #ifndef CT_JOIN_PROCS_H
 #define CT_JOIN_PROCS_H
 
+#include "../registry.h"
 #include "join_calls.h"
 
 #define JOIN_LAUNCHES 64 /* graph launches remembered for each process; a power of two */
@@ -17,7 +18,6 @@ struct join_launch {
 
 /* What is to be counted for a process whose agent is gone before it sent all its records. */
 struct join_tail {
-	bool pending;
 	uint8_t expects;	 /* JOIN_EXPECTS_* */
 	uint32_t id;		 /* id of the process at that time */
 	uint64_t from_ns, to_ns; /* only calls in this time are counted */
@@ -31,7 +31,7 @@ struct join_tail {
 #define JOIN_CAPTURES 8 /* threads of a process that are remembered while they capture graphs */
 
 struct join_proc {
-	uint32_t pid;
+	struct registered r; /* held: its tail is to be counted */
 	/* never reused: an exec changes it, and another process with the same pid gets another
 	 * one */
 	uint32_t id;
@@ -39,10 +39,8 @@ struct join_proc {
 	uint64_t renewed_ns; /* with was_id: when the id changed */
 	uint32_t number;     /* of its last call */
 	uint32_t nodes;	     /* of graphs that wait for their calls */
-	bool exited;
-	uint64_t exited_ns; /* with exited: when */
-	bool asked;	    /* calls of it succeeded that should have device records */
-	bool heard;	    /* device records came from it, or an agent's records about devices */
+	bool asked;	     /* calls of it succeeded that should have device records */
+	bool heard;	     /* device records came from it, or an agent's records about devices */
 	/* launches that each have a kernel's record, of which none was captured or failed, and
 	 * the kernels that came, without those of graphs */
 	uint64_t launched, kernels;
@@ -50,9 +48,8 @@ struct join_proc {
 	/* when the process last used CUPTI itself, so that no device record was made: not after
 	 * taken_until_ns (CT_HOLE_OPEN: it still does); 0: it never did */
 	uint64_t taken_ns, taken_until_ns;
-	bool left;		    /* its agent is gone: no more device records come */
-	uint64_t start_boottime_ns; /* 0: not known */
-	uint32_t nlaunches;	    /* number of launches ever; only the newest are stored */
+	bool left;	    /* its agent is gone: no more device records come */
+	uint32_t nlaunches; /* number of launches ever; only the newest are stored */
 	struct join_launch *launches;
 	uint32_t capturing[JOIN_CAPTURES]; /* thread ids; 0: none */
 	struct join_tail tail;
@@ -61,18 +58,13 @@ struct join_proc {
 struct join_procs;
 struct join_procs *join_procs_open(void); /* NULL: no memory */
 void join_procs_close(struct join_procs *);
-/* Finds the process of a pid, or makes one. Valid until the next call with another pid. NULL: no
- * memory. */
+/* Finds the process of a pid, or makes one. NULL: no memory. */
 struct join_proc *join_procs_get(struct join_procs *, uint32_t pid);
-/* Handles a record that says that a process began, was reported again, or became another
- * program. Gives it a new id if it is not the process that it was. */
-void join_procs_record(struct join_procs *, struct join_proc *, const struct ct_process *);
-/* Handles a record that says that a process has ended. It is remembered for JOIN_PROCS_NS more,
- * because its last device work may come later, and then until room is needed. */
+/* Handles a record that says that a process began, was reported again, became another program, or has
+ * ended. It gets a new id if it is not the process that it was. One that has ended is remembered for
+ * JOIN_PROCS_NS more, because its last device work may come later, and then until room is needed. */
 #define JOIN_PROCS_NS 5000000000ULL
-void join_procs_exit(struct join_procs *, struct join_proc *, uint64_t at_ns);
-/* True if join_procs_record() would give it a new id. */
-bool join_procs_renews(const struct join_proc *, const struct ct_process *);
+void join_procs_record(struct join_procs *, const struct ct_hdr *);
 /* The id that the process had at a moment. */
 static inline uint32_t join_procs_id(const struct join_proc *p, uint64_t at_ns)
 {

@@ -23,8 +23,17 @@
 /* Both APIs use the same number. */
 #define UNLOADING 4 /* the driver or the runtime is being shut down */
 
+/* Where a process is among the account's. */
 struct pid_place {
-	uint32_t pid, at;
+	struct registered r;
+	uint32_t at; /* + 1; 0: nowhere yet */
+};
+
+static void renewed(void *ctx, void *item, const struct ct_hdr *h);
+static void ended(void *ctx, void *item, const struct ct_hdr *h);
+
+static const struct registry_rules rules = {
+	.size = sizeof(struct pid_place), .most = PROCESSES_MAX, .exec = renewed, .gone = ended
 };
 
 void account_open(struct account *a, uint32_t most, const struct account_ops *ops, void *ctx)
@@ -33,13 +42,13 @@ void account_open(struct account *a, uint32_t most, const struct account_ops *op
 
 	*a = (struct account){ .ops = ops ? ops : &none, .ctx = ctx };
 	live_init(&a->live, most);
-	keyed_open_of(&a->pids, struct pid_place, pid, PROCESSES_MAX);
+	registry_open(&a->pids, &rules, a);
 }
 
 void account_close(struct account *a)
 {
+	registry_close(&a->pids);
 	live_free(&a->live);
-	keyed_close(&a->pids);
 	free(a->processes);
 }
 
@@ -59,9 +68,9 @@ enum account_where account_where(const struct live_entry *e)
 
 uint32_t account_process_find(const struct account *a, uint32_t pid)
 {
-	const struct pid_place *p = keyed_look(&a->pids, &pid);
+	const struct pid_place *p = registry_find(&a->pids, pid);
 
-	return p ? p->at : UINT32_MAX;
+	return p ? p->at - 1 : UINT32_MAX;
 }
 
 static uint32_t free_place(struct account *a)
@@ -78,38 +87,34 @@ static uint32_t free_place(struct account *a)
 
 uint32_t account_process(struct account *a, const struct process *proc)
 {
-	uint32_t at = account_process_find(a, proc->pid);
+	struct pid_place *place = registry_of(&a->pids, proc);
 	struct account_process *p;
+	uint32_t at;
 
-	if (at == UINT32_MAX) {
-		struct pid_place *new;
-
+	if (place && !place->at) {
 		at = free_place(a);
-		new = at == UINT32_MAX ? NULL : keyed_get(&a->pids, &proc->pid, &(bool){ false });
-		if (!new)
+		if (at == UINT32_MAX)
 			return UINT32_MAX;
 		a->processes[at] = (struct account_process){ .pid = proc->pid, .used = true };
-		new->at = at;
+		place->at = at + 1;
 	}
+	if (!place)
+		return UINT32_MAX;
+	at = place->at - 1;
 	p = &a->processes[at];
 	p->shown_pid = proc->shown_pid;
-	if (proc->start_boottime_ns) {
-		p->start_boottime_ns = proc->start_boottime_ns;
+	if (proc->start_boottime_ns)
 		p->from_start |= a->began_boottime_ns &&
 				 proc->start_boottime_ns >= a->began_boottime_ns;
-	}
 	memcpy(p->comm, proc->comm, sizeof(p->comm));
 	return at;
 }
 
-/* From now on its pid belongs to another process. A process that never held anything is forgotten. */
+/* A process that has ended and never held anything is forgotten. */
 static void process_drop(struct account *a, uint32_t process)
 {
 	struct account_process *p = &a->processes[process];
-	struct pid_place *place = keyed_look(&a->pids, &p->pid);
 
-	if (place)
-		keyed_remove(&a->pids, place);
 	if (p->had || p->handles)
 		return;
 	p->used = false;
@@ -373,10 +378,16 @@ static void sweep_entries(struct account *a, uint32_t process, enum account_why 
 	}
 }
 
-static void end_process(struct account *a, uint32_t process, enum account_why why, int status,
-			uint64_t at_ns)
+/* From now on its pid belongs to another process. */
+static void end_process(struct account *a, struct pid_place *place, enum account_why why,
+			int status, uint64_t at_ns)
 {
+	uint32_t process = place->at - 1;
 	struct account_process *p = &a->processes[process];
+
+	if (!place->at)
+		return;
+	place->at = 0;
 
 	if (a->ops->ends)
 		a->ops->ends(a->ctx, process, at_ns);
@@ -451,26 +462,33 @@ void account_memory(struct account *a, const struct ct_memory *r, uint32_t proce
 
 void account_forget(struct account *a, uint32_t pid, enum account_why why, uint64_t at_ns)
 {
-	uint32_t at = account_process_find(a, pid);
+	struct pid_place *place = registry_find(&a->pids, pid);
 
-	if (at != UINT32_MAX)
-		end_process(a, at, why, 0, at_ns);
+	if (!place)
+		return;
+	end_process(a, place, why, 0, at_ns);
+	registry_forget(&a->pids, place);
 }
 
-static void process_record(struct account *a, const struct event *ev)
+/* It executed a program, or another process has its number: the end of the one before was lost. */
+static void renewed(void *ctx, void *item, const struct ct_hdr *h)
 {
-	const struct ct_process *r = (const struct ct_process *)ev->rec;
-	uint32_t at = account_process_find(a, r->h.pid);
+	end_process(ctx, item, h->kind == CT_EXEC ? ACCOUNT_EXECED : ACCOUNT_REPLACED, 0,
+		    h->start_ns);
+}
 
-	/* the same pid, but another process: the end of the one before was lost */
-	if (at != UINT32_MAX &&
-	    (r->h.kind == CT_EXEC || (a->processes[at].start_boottime_ns && r->start_boottime_ns &&
-				      a->processes[at].start_boottime_ns != r->start_boottime_ns)))
-		end_process(a, at, r->h.kind == CT_EXEC ? ACCOUNT_EXECED : ACCOUNT_REPLACED, 0,
-			    r->h.start_ns);
-	if (r->h.kind != CT_EXEC)
-		return;
-	at = account_process(a, ev->proc);
+static void ended(void *ctx, void *item, const struct ct_hdr *h)
+{
+	if (h)
+		end_process(ctx, item, ACCOUNT_EXITED, ((const struct ct_exit *)h)->status,
+			    h->start_ns);
+}
+
+/* A process that is seen from its beginning. */
+static void begins(struct account *a, const struct process *proc)
+{
+	uint32_t at = account_process(a, proc);
+
 	if (at != UINT32_MAX)
 		a->processes[at].from_start = true;
 }
@@ -479,30 +497,21 @@ void account_life(struct account *a, const struct event *ev)
 {
 	const struct ct_hdr *h = ev->rec;
 	struct process child = { 0 };
-	uint32_t at;
 
 	switch (h->kind) {
 	case CT_CLOCK: /* the first one is read when the probes are there */
 		if (!a->began_boottime_ns)
 			a->began_boottime_ns = ((const struct ct_clock *)h)->boottime_ns;
 		return;
-	case CT_PROCESS:
-	case CT_EXEC: process_record(a, ev); return;
 	case CT_FORK:
 		child.pid = child.shown_pid = ((const struct ct_fork *)h)->child_pid;
 		account_forget(a, child.pid, ACCOUNT_REPLACED, h->start_ns);
-		at = account_process(a, &child);
-		if (at != UINT32_MAX)
-			a->processes[at].from_start = true;
+		begins(a, &child);
 		return;
-	case CT_EXIT:
-		at = account_process_find(a, h->pid);
-		if (at != UINT32_MAX)
-			end_process(a, at, ACCOUNT_EXITED, ((const struct ct_exit *)h)->status,
-				    h->start_ns);
-		return;
-	default: return;
+	default: registry_record(&a->pids, h);
 	}
+	if (h->kind == CT_EXEC)
+		begins(a, ev->proc);
 }
 
 int account_event(struct account *a, const struct event *ev)

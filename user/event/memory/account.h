@@ -15,6 +15,7 @@
 #define CT_ACCOUNT_H
 
 #include "../event.h"
+#include "../registry.h"
 #include "live.h"
 
 /* the last one holds no memory itself */
@@ -34,7 +35,6 @@ enum account_why {
 
 struct account_process {
 	uint32_t pid, shown_pid;
-	uint64_t start_boottime_ns; /* 0: not known */
 	char comm[CT_COMM_LEN];
 	bool used;	 /* the place is taken */
 	bool from_start; /* seen from its beginning: all that it holds is in the account */
@@ -83,7 +83,7 @@ struct account {
 	struct live live;
 	struct account_process *processes;
 	uint32_t nprocesses;
-	struct keyed pids;
+	struct registry pids;  /* where each is */
 	uint32_t free_process; /* where to look for a place first */
 	uint64_t bytes[ACCOUNT_WHERE_END], peak[ACCOUNT_WHERE_END]; /* of all processes */
 	/* the number of physical memory: handles are reused while the memory is still mapped */

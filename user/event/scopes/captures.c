@@ -2,7 +2,8 @@
 /* captures.c - see captures.h. */
 #include <stdlib.h>
 
-#include "../../util/table/keyed.h"
+#include "../../util/table/owned.h"
+#include "../registry.h"
 #include "captures.h"
 
 #define SHARE 4
@@ -10,21 +11,58 @@
 
 /* Begins with its key. */
 struct node {
-	uint64_t pid, id;
+	uint32_t pid, pad;
+	uint64_t id;
 	uint64_t origin; /* 0: `made` is this node's own */
 	struct capture made;
 };
 
-/* A process whose nodes are followed. */
 struct owner {
-	uint32_t pid;
-	uint32_t n;
-	bool exited;
+	struct registered r;
+	bool followed; /* its nodes are */
 };
 
 struct captures {
-	struct keyed nodes, owners;
+	struct owned nodes;	/* of struct node */
+	struct registry owners; /* of struct owner */
 	uint64_t dropped;
+	bool forgot;  /* by this record */
+	bool orphans; /* there may be nodes of processes that were forgotten */
+};
+
+static void renewed(void *ctx, void *item, const struct ct_hdr *h)
+{
+	struct captures *c = ctx;
+	struct owner *o = item;
+
+	c->forgot = o->followed;
+	o->followed = false;
+	owned_forget(&c->nodes, h->pid);
+}
+
+static void forgotten(void *ctx, void *item, const struct ct_hdr *h)
+{
+	(void)item, (void)h;
+	((struct captures *)ctx)->orphans = true;
+}
+
+static void drop_orphans(struct captures *c)
+{
+	struct node *n;
+
+	if (!c->orphans)
+		return;
+	c->orphans = false;
+	owned_each(&c->nodes, n) if (!registry_find(&c->owners, n->pid)) owned_remove(&c->nodes, n);
+}
+
+/* The last kernels of a process that has ended may still be on the way: it stays until there is no room. */
+static const struct registry_rules rules = {
+	.size = sizeof(struct owner),
+	.most = REGISTRY_MOST,
+	.stays_ns = UINT64_MAX,
+	.exec = renewed,
+	.gone = forgotten,
 };
 
 struct captures *captures_open(void)
@@ -33,8 +71,8 @@ struct captures *captures_open(void)
 
 	if (!c)
 		return NULL;
-	keyed_open_of(&c->nodes, struct node, id, CAPTURES_MAX);
-	keyed_open_of(&c->owners, struct owner, pid, CAPTURES_MAX);
+	owned_open_of(&c->nodes, struct node, id, CAPTURES_MAX, SHARE);
+	registry_open(&c->owners, &rules, c);
 	return c;
 }
 
@@ -42,45 +80,26 @@ void captures_close(struct captures *c)
 {
 	if (!c)
 		return;
-	keyed_close(&c->nodes);
-	keyed_close(&c->owners);
+	registry_close(&c->owners);
+	owned_close(&c->nodes);
 	free(c);
-}
-
-static void forget(struct captures *c, struct owner *o)
-{
-	struct node *n;
-
-	for (bool any = o->n; any; any = false)
-		keyed_each(&c->nodes, n) if (n->pid == o->pid) keyed_remove(&c->nodes, n);
-	keyed_remove(&c->owners, o);
-}
-
-/* Makes room: what its last records said of a process that has ended has been heard by then. */
-static void forget_exited(struct captures *c)
-{
-	struct owner *o;
-
-	keyed_each(&c->owners, o) if (o->exited) forget(c, o);
 }
 
 static void learn(struct captures *c, const struct event *ev)
 {
 	const struct ct_node *r = (const struct ct_node *)ev->rec;
 	struct node key = { .pid = r->w.h.pid, .id = r->w.graph_node }, *n;
-	bool made = false;
 	struct owner *o;
 
-	if (c->nodes.n == CAPTURES_MAX)
-		forget_exited(c);
-	o = keyed_get(&c->owners, &r->w.h.pid, &made);
+	if (c->nodes.things.n == CAPTURES_MAX)
+		registry_forget_exited(&c->owners);
+	o = registry_get(&c->owners, r->w.h.pid);
+	drop_orphans(c);
+	if (o)
+		o->followed = true;
 	if (!key.id)
 		return;
-	n = keyed_find(&c->nodes, &key);
-	if (!n && o && o->n < CAPTURES_MAX / SHARE) {
-		n = keyed_get(&c->nodes, &key, &made);
-		o->n += !!n;
-	}
+	n = o ? owned_get(&c->nodes, &key, &(bool){ false }) : NULL;
 	if (!n) {
 		c->dropped++;
 		return;
@@ -99,23 +118,12 @@ static void learn(struct captures *c, const struct event *ev)
 
 bool captures_event(struct captures *c, const struct event *ev)
 {
-	const struct ct_hdr *h = ev->rec;
-	struct owner *o;
-
-	if (h->kind == CT_NODE)
+	c->forgot = false;
+	if (ev->rec->kind == CT_NODE)
 		learn(c, ev);
-	if (h->kind != CT_EXIT && h->kind != CT_EXEC && h->kind != CT_PROCESS)
-		return false;
-	o = keyed_find(&c->owners, &h->pid);
-	if (!o)
-		return false;
-	/* its last kernels may still be on the way */
-	if (h->kind == CT_EXIT)
-		o->exited = true;
-	if (h->kind != CT_EXEC && !(h->kind == CT_PROCESS && o->exited))
-		return false;
-	forget(c, o);
-	return true;
+	else
+		registry_record(&c->owners, ev->rec);
+	return c->forgot;
 }
 
 const struct capture *captures_find(const struct captures *c, uint32_t pid, uint64_t node)
@@ -123,12 +131,13 @@ const struct capture *captures_find(const struct captures *c, uint32_t pid, uint
 	static const struct capture before = { .scope = CT_SCOPE_UNKNOWN,
 					       .func = CT_NO_FUNC,
 					       .before = true };
+	const struct owner *o = registry_find(&c->owners, pid);
 	const struct node *n;
 
-	if (!node || !keyed_find(&c->owners, &pid))
+	if (!node || !o || !o->followed)
 		return NULL;
 	for (int i = 0; i < COPIES_MAX; i++) {
-		n = keyed_find(&c->nodes, &(struct node){ .pid = pid, .id = node });
+		n = owned_find(&c->nodes, &(struct node){ .pid = pid, .id = node });
 		if (!n)
 			break;
 		if (!n->origin)

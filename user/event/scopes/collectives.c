@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../util/table/keyed.h"
+#include "../../util/table/owned.h"
 #include "collectives.h"
 #include "sequence.h"
 
@@ -11,21 +11,16 @@
 #define SHARE 16 /* one process has this part of them */
 
 struct communicator {
-	uint64_t pid, handle;
+	uint32_t pid, pad;
+	uint64_t handle;
 	uint32_t rank, ranks; /* or CT_UNKNOWN */
 	uint32_t tries;	      /* to ask the process for it */
 	uint64_t hash;	      /* 0: not known */
 	struct sequence sequence;
 };
 
-/* A process that has communicators, and how many. */
-struct owner {
-	uint32_t pid;
-	uint32_t n;
-};
-
 struct collectives {
-	struct keyed communicators, owners;
+	struct owned communicators; /* of struct communicator */
 	communicator_fn ask;
 	void *ctx;
 };
@@ -36,10 +31,9 @@ struct collectives *collectives_open(communicator_fn ask, void *ctx)
 
 	if (!c)
 		return NULL;
-	keyed_open_of(&c->communicators, struct communicator, handle, COMMUNICATORS_MAX);
+	owned_open_of(&c->communicators, struct communicator, handle, COMMUNICATORS_MAX, SHARE);
 	c->ask = ask;
 	c->ctx = ctx;
-	keyed_open_of(&c->owners, struct owner, pid, COMMUNICATORS_MAX);
 	return c;
 }
 
@@ -47,8 +41,7 @@ void collectives_close(struct collectives *c)
 {
 	if (!c)
 		return;
-	keyed_close(&c->communicators);
-	keyed_close(&c->owners);
+	owned_close(&c->communicators);
 	free(c);
 }
 
@@ -57,57 +50,31 @@ bool collectives_has(const struct api_func *f)
 	return f->layer >= API_LAYER_WHOLE;
 }
 
-static struct communicator *find(const struct collectives *c, uint64_t pid, uint64_t handle)
+static struct communicator *find(const struct collectives *c, uint32_t pid, uint64_t handle)
 {
 	const struct communicator key = { .pid = pid, .handle = handle };
 
-	return handle ? keyed_find(&c->communicators, &key) : NULL;
+	return handle ? owned_find(&c->communicators, &key) : NULL;
 }
 
 /* The communicator, made if it is not there. NULL: its process, or all together, have too many. */
 static struct communicator *get(struct collectives *c, uint32_t pid, uint64_t handle)
 {
 	const struct communicator key = { .pid = pid, .handle = handle };
-	struct communicator *m = find(c, pid, handle);
-	struct owner *o;
+	struct communicator *m;
 	bool made;
 
-	if (m || !handle)
-		return m;
-	o = keyed_get(&c->owners, &pid, &made);
-	if (o && o->n < COMMUNICATORS_MAX / SHARE)
-		m = keyed_get(&c->communicators, &key, &made);
-	if (m) {
-		o->n++;
+	if (!handle)
+		return NULL;
+	m = owned_get(&c->communicators, &key, &made);
+	if (made)
 		m->rank = m->ranks = CT_UNKNOWN;
-	} else if (o && !o->n) {
-		keyed_remove(&c->owners, o);
-	}
 	return m;
-}
-
-static void drop(struct collectives *c, struct communicator *m)
-{
-	struct owner *o = keyed_find(&c->owners, &(uint32_t){ (uint32_t)m->pid });
-
-	INVARIANT(o && o->n);
-	if (!--o->n)
-		keyed_remove(&c->owners, o);
-	keyed_remove(&c->communicators, m);
 }
 
 void collectives_forget(struct collectives *c, uint32_t pid)
 {
-	struct communicator *m;
-
-	/* most have none, and this is asked often */
-	if (!keyed_find(&c->owners, &pid))
-		return;
-	keyed_each(&c->communicators, m)
-	{
-		if (m->pid == pid)
-			drop(c, m);
-	}
+	owned_forget(&c->communicators, pid);
 }
 
 /* ---- what the process's memory says ---- */
@@ -122,7 +89,7 @@ static void ask(const struct collectives *c, struct communicator *m)
 	if (!c->ask || m->hash)
 		return;
 	m->tries++;
-	if ((tries & (tries - 1)) || !c->ask(c->ctx, (uint32_t)m->pid, m->handle, &is))
+	if ((tries & (tries - 1)) || !c->ask(c->ctx, m->pid, m->handle, &is))
 		return;
 	if ((m->rank != CT_UNKNOWN && m->rank != is.rank) ||
 	    (m->ranks != CT_UNKNOWN && m->ranks != is.ranks))
@@ -139,7 +106,7 @@ static void count(const struct collectives *c, struct communicator *m)
 
 	if (!c->ask || !m->hash)
 		return;
-	if (!c->ask(c->ctx, (uint32_t)m->pid, m->handle, &is) || is.hash != m->hash || !is.counted)
+	if (!c->ask(c->ctx, m->pid, m->handle, &is) || is.hash != m->hash || !is.counted)
 		m->sequence.never = true;
 	else
 		sequence_read(&m->sequence, is.begun, is.from_ns, is.until_ns);
@@ -258,7 +225,7 @@ void collectives_begin(struct collectives *c, const struct ct_call *call, bool i
 	if (is_numbered(f, out))
 		out->sequence = sequence_begin(&m->sequence, call->h.start_ns);
 	if (f->layer == API_LAYER_DESTROY)
-		drop(c, m);
+		owned_remove(&c->communicators, m);
 }
 
 /* ---- what it did ---- */

@@ -37,7 +37,7 @@ static inline bool peak_computes(const struct event *ev)
 struct peaks;
 struct peaks *peaks_open(void); /* NULL: no memory */
 void peaks_close(struct peaks *);
-/* Learns from CT_DEVICE; other records are ignored. */
+/* Learns from CT_DEVICE, and forgets processes that have ended. */
 void peaks_record(struct peaks *, const struct ct_hdr *);
 /* FLOP in a second; 0: not known. */
 double peaks_of(const struct peaks *, uint32_t pid, uint32_t device, enum peak_type);

@@ -13,7 +13,8 @@
 
 #include "../../api/layers/symbol.h"
 #include "../../util/table/array.h"
-#include "../../util/table/keyed.h"
+#include "../../util/table/owned.h"
+#include "../registry.h"
 #include "products/descriptors.h"
 #include "products/gemms.h"
 #include "group.h"
@@ -42,11 +43,9 @@ struct open {
 };
 
 struct proc {
-	uint32_t pid;
+	struct registered r; /* held: it has something open */
 	uint32_t next_id;
-	/* what it has of the tables below, and bytes of what it has open */
-	uint32_t names, ranges, newest;
-	size_t bytes;
+	size_t bytes; /* of what it has open */
 };
 
 struct thread {
@@ -66,7 +65,8 @@ struct name {
 };
 
 struct range {
-	uint64_t pid, id;
+	uint32_t pid, pad;
+	uint64_t id;
 	struct ct_scope *rec;
 };
 
@@ -79,7 +79,9 @@ struct newest {
 struct scopes {
 	emit_fn out;
 	void *ctx;
-	struct keyed procs, threads, names, ranges, newest;
+	struct registry procs; /* of struct proc */
+	struct keyed threads;
+	struct owned names, ranges, newest;
 	struct collectives *collectives;
 	struct descriptors *descriptors;
 	uint64_t dropped;
@@ -109,6 +111,36 @@ struct said {
 	struct ct_gemm described; /* of such a call */
 };
 
+static void free_name(void *thing)
+{
+	free(((struct name *)thing)->text);
+}
+
+/* The ids of its scopes go on in the next program. */
+static void renewed(void *ctx, void *item, const struct ct_hdr *h)
+{
+	(void)ctx, (void)item, (void)h;
+}
+
+static void forgotten(void *ctx, void *item, const struct ct_hdr *h)
+{
+	struct scopes *s = ctx;
+	const struct proc *p = item;
+
+	(void)h;
+	/* ids are not given twice; after half of the numbers they may be */
+	if (p->next_id > s->floor)
+		s->floor = p->next_id < UINT32_MAX / 2 ? p->next_id : 0;
+	owned_forget(&s->names, p->r.pid);
+	owned_forget(&s->newest, p->r.pid);
+}
+
+static const struct registry_rules rules = { .size = sizeof(struct proc),
+					     .most = PROCESSES_MAX,
+					     .stays_ns = UINT64_MAX,
+					     .exec = renewed,
+					     .gone = forgotten };
+
 struct scopes *scopes_open(emit_fn out, communicator_fn ask, void *ctx)
 {
 	struct scopes *s = calloc(1, sizeof(*s));
@@ -117,11 +149,12 @@ struct scopes *scopes_open(emit_fn out, communicator_fn ask, void *ctx)
 		return NULL;
 	s->out = out;
 	s->ctx = ctx;
-	keyed_open_of(&s->procs, struct proc, pid, PROCESSES_MAX);
+	registry_open(&s->procs, &rules, s);
 	keyed_open_of(&s->threads, struct thread, tid, THREADS_MAX);
-	keyed_open_of(&s->names, struct name, handle, NAMES_MAX);
-	keyed_open_of(&s->ranges, struct range, id, RANGES_MAX);
-	keyed_open_of(&s->newest, struct newest, tid, NEWEST_MAX);
+	owned_open_of(&s->names, struct name, handle, NAMES_MAX, SHARE);
+	s->names.drop = free_name;
+	owned_open_of(&s->ranges, struct range, id, RANGES_MAX, SHARE);
+	owned_open_of(&s->newest, struct newest, tid, NEWEST_MAX, SHARE);
 	s->collectives = collectives_open(ask, ctx);
 	s->descriptors = descriptors_open();
 	if (s->collectives && s->descriptors)
@@ -132,106 +165,85 @@ struct scopes *scopes_open(emit_fn out, communicator_fn ask, void *ctx)
 
 /* ---- what each process has ---- */
 
-/* Forgets processes that have nothing here, most of which have ended. */
-static void make_room(struct scopes *s)
-{
-	struct proc *p;
-
-	keyed_each(&s->procs, p)
-	{
-		if (p->names || p->ranges || p->newest || p->bytes)
-			continue;
-		/* ids are not given twice; after half of the numbers they may be */
-		if (p->next_id > s->floor)
-			s->floor = p->next_id < UINT32_MAX / 2 ? p->next_id : 0;
-		keyed_remove(&s->procs, p);
-	}
-}
-
-/* NULL: there are too many. Valid until the next call. */
+/* NULL: there are too many. */
 static struct proc *proc_of(struct scopes *s, uint32_t pid)
 {
-	struct proc *p;
-	bool made;
+	struct proc *p = registry_get(&s->procs, pid);
 
-	if (s->procs.n == PROCESSES_MAX && !keyed_find(&s->procs, &pid))
-		make_room(s);
-	p = keyed_get(&s->procs, &pid, &made);
-	if (p && made)
+	if (p && !p->next_id)
 		p->next_id = s->floor;
 	return p;
+}
+
+/* Counts what a process has open. False: it, or all together, have too much. */
+static bool take(struct scopes *s, uint32_t pid, size_t bytes)
+{
+	struct proc *p = proc_of(s, pid);
+
+	if (!p || p->bytes + bytes > BYTES_MAX / SHARE || s->bytes + bytes > BYTES_MAX)
+		return false;
+	p->bytes += bytes;
+	p->r.held = true;
+	s->bytes += bytes;
+	return true;
+}
+
+static void give_back(struct scopes *s, uint32_t pid, size_t bytes)
+{
+	struct proc *p = registry_find(&s->procs, pid);
+
+	INVARIANT(p && p->bytes >= bytes && s->bytes >= bytes);
+	p->bytes -= bytes;
+	p->r.held = p->bytes;
+	s->bytes -= bytes;
 }
 
 /* Copies the record of a scope that stays open. NULL: the process has too much open, or there is no
  * memory. */
 static struct ct_scope *hold(struct scopes *s, const struct ct_scope *r)
 {
-	struct proc *p = proc_of(s, r->h.pid);
-	size_t bytes = r->h.size + OPEN_BYTES;
 	struct ct_scope *copy;
 
-	if (!p || p->bytes + bytes > BYTES_MAX / SHARE || s->bytes + bytes > BYTES_MAX)
+	if (!take(s, r->h.pid, r->h.size + OPEN_BYTES))
 		return NULL;
 	copy = malloc(r->h.size);
-	if (!copy)
-		return NULL;
-	p->bytes += bytes;
-	s->bytes += bytes;
-	return memcpy(copy, r, r->h.size);
+	if (copy)
+		return memcpy(copy, r, r->h.size);
+	give_back(s, r->h.pid, r->h.size + OPEN_BYTES);
+	return NULL;
 }
 
 static void let_go(struct scopes *s, struct ct_scope *r)
 {
-	struct proc *p = keyed_find(&s->procs, &r->h.pid);
-	size_t bytes = r->h.size + OPEN_BYTES;
-
-	INVARIANT(p && p->bytes >= bytes && s->bytes >= bytes);
-	p->bytes -= bytes;
-	s->bytes -= bytes;
+	give_back(s, r->h.pid, r->h.size + OPEN_BYTES);
 	free(r);
 }
 
 /* The thread's group, which is made. NULL: the process has too much open, or there is no memory. */
 static struct group *make_group(struct scopes *s, struct thread *t)
 {
-	struct proc *p = proc_of(s, t->pid);
-	size_t bytes = sizeof(*t->group) + OPEN_BYTES;
-
-	if (!p || p->bytes + bytes > BYTES_MAX / SHARE || s->bytes + bytes > BYTES_MAX)
+	if (!take(s, t->pid, sizeof(*t->group) + OPEN_BYTES))
 		return NULL;
 	t->group = calloc(1, sizeof(*t->group));
 	if (!t->group)
-		return NULL;
-	p->bytes += bytes;
-	s->bytes += bytes;
+		give_back(s, t->pid, sizeof(*t->group) + OPEN_BYTES);
 	return t->group;
 }
 
 static void free_group(struct scopes *s, struct thread *t)
 {
-	struct proc *p = keyed_find(&s->procs, &t->pid);
-	size_t bytes = sizeof(*t->group) + OPEN_BYTES;
-
 	if (!t->group)
 		return;
-	INVARIANT(p && p->bytes >= bytes && s->bytes >= bytes);
-	p->bytes -= bytes;
-	s->bytes -= bytes;
+	give_back(s, t->pid, sizeof(*t->group) + OPEN_BYTES);
 	free(t->group);
 	t->group = NULL;
 }
 
 static void free_payload(struct scopes *s, struct thread *t)
 {
-	struct proc *p = keyed_find(&s->procs, &t->pid);
-	size_t bytes;
-
 	if (!t->payload)
 		return;
-	bytes = strlen(t->payload) + PAYLOAD_BYTES;
-	INVARIANT(p && p->bytes >= bytes && s->bytes >= bytes);
-	p->bytes -= bytes;
-	s->bytes -= bytes;
+	give_back(s, t->pid, strlen(t->payload) + PAYLOAD_BYTES);
 	free(t->payload);
 	t->payload = NULL;
 }
@@ -252,46 +264,26 @@ static void drop_empty(struct scopes *s, struct thread *t)
 		free_thread(s, t);
 }
 
-static void free_name(struct scopes *s, struct name *n)
-{
-	free(n->text);
-	keyed_remove(&s->names, n);
-}
-
-static void free_range(struct scopes *s, struct range *r)
+static void drop_range(struct scopes *s, struct range *r)
 {
 	let_go(s, r->rec);
-	keyed_remove(&s->ranges, r);
-}
-
-static void forget_newest(struct scopes *s, struct proc *p)
-{
-	struct newest *n;
-
-	keyed_each(&s->newest, n)
-	{
-		if (n->pid == p->pid)
-			keyed_remove(&s->newest, n);
-	}
-	p->newest = 0;
+	owned_remove(&s->ranges, r);
 }
 
 void scopes_close(struct scopes *s)
 {
 	struct thread *t;
-	struct name *n;
 	struct range *r;
 
 	if (!s)
 		return;
 	keyed_each(&s->threads, t) free_thread(s, t);
-	keyed_each(&s->names, n) free_name(s, n);
-	keyed_each(&s->ranges, r) free_range(s, r);
-	keyed_close(&s->procs);
+	owned_each(&s->ranges, r) drop_range(s, r);
 	keyed_close(&s->threads);
-	keyed_close(&s->names);
-	keyed_close(&s->ranges);
-	keyed_close(&s->newest);
+	owned_close(&s->names);
+	owned_close(&s->ranges);
+	owned_close(&s->newest);
+	registry_close(&s->procs);
 	collectives_close(s->collectives);
 	descriptors_close(s->descriptors);
 	free(s);
@@ -440,7 +432,7 @@ static const char *name_of(const struct scopes *s, uint32_t pid, uint32_t what, 
 			   uint64_t handle)
 {
 	struct name key = { .pid = pid, .what = what, .domain = domain, .handle = handle };
-	const struct name *n = keyed_find(&s->names, &key);
+	const struct name *n = owned_find(&s->names, &key);
 
 	return n ? n->text : NULL;
 }
@@ -449,18 +441,14 @@ static int learn(struct scopes *s, uint32_t pid, uint32_t what, uint64_t handle,
 		 const struct said *said)
 {
 	struct name key = { .pid = pid, .what = what, .domain = said->domain, .handle = handle };
-	struct proc *p = proc_of(s, pid);
 	struct name *n;
 	char *text;
-	bool made;
 
 	if (what == API_LAYER_DOMAIN)
 		key.domain = 0;
 	if (!said->known || (!handle && what != API_LAYER_CATEGORY))
 		return 0;
-	n = keyed_find(&s->names, &key);
-	if (!n && p && p->names < NAMES_MAX / SHARE)
-		n = keyed_get(&s->names, &key, &made);
+	n = proc_of(s, pid) ? owned_get(&s->names, &key, &(bool){ false }) : NULL;
 	if (!n) {
 		s->dropped++;
 		return 0;
@@ -468,10 +456,9 @@ static int learn(struct scopes *s, uint32_t pid, uint32_t what, uint64_t handle,
 	text = strdup(said->text);
 	if (!text) {
 		if (!n->text)
-			keyed_remove(&s->names, n);
+			owned_remove(&s->names, n);
 		return -ENOMEM;
 	}
-	p->names += !n->text;
 	free(n->text);
 	n->text = text;
 	return 0;
@@ -490,19 +477,16 @@ static int keep_payload(struct scopes *s, const struct ct_hdr *h, const struct s
 {
 	struct thread *t = said->known ? thread_of(s, h, true) : NULL;
 	size_t bytes = strlen(said->text) + PAYLOAD_BYTES;
-	struct proc *p;
 
 	if (!said->known)
 		return 0;
 	if (t)
 		free_payload(s, t);
-	p = t ? proc_of(s, h->pid) : NULL;
-	if (p && p->bytes + bytes <= BYTES_MAX / SHARE && s->bytes + bytes <= BYTES_MAX)
+	if (t && take(s, h->pid, bytes)) {
 		t->payload = strdup(said->text);
-	if (t && t->payload) {
-		p->bytes += bytes;
-		s->bytes += bytes;
-		return 0;
+		if (t->payload)
+			return 0;
+		give_back(s, h->pid, bytes);
 	}
 	s->dropped++;
 	if (t)
@@ -673,15 +657,16 @@ static void nest_group(struct scopes *s, struct thread *t)
 static void follow(struct scopes *s, const struct ct_hdr *h, struct thread *t, uint32_t serial)
 {
 	struct newest key = { .pid = h->pid, .tid = h->tid }, *n;
-	struct proc *p;
-	bool made = false;
+	struct proc *p = serial ? proc_of(s, h->pid) : NULL;
+	bool made;
 
 	if (!serial)
 		return;
-	p = proc_of(s, h->pid);
-	if (p && p->newest == NEWEST_MAX / SHARE && !keyed_find(&s->newest, &key))
-		forget_newest(s, p);
-	n = p ? keyed_get(&s->newest, &key, &made) : NULL;
+	n = p ? owned_get(&s->newest, &key, &made) : NULL;
+	if (p && !n && owned_of(&s->newest, h->pid) == s->newest.each) {
+		owned_forget(&s->newest, h->pid);
+		n = owned_get(&s->newest, &key, &made);
+	}
 	/* a thread that has this number anew begins with 1 */
 	if (!n || (serial != n->serial + 1 && serial != 1)) {
 		collectives_forget(s->collectives, h->pid);
@@ -689,8 +674,6 @@ static void follow(struct scopes *s, const struct ct_hdr *h, struct thread *t, u
 	}
 	if (n)
 		n->serial = serial;
-	if (n && made)
-		p->newest++;
 }
 
 static struct ct_scope *copy_of(const struct ct_scope *r)
@@ -845,22 +828,12 @@ static int pop(struct scopes *s, const struct ct_call *c, uint32_t serial)
 
 /* ---- ranges that are started and ended, in any thread ---- */
 
-static void drop_range(struct scopes *s, struct range *r)
-{
-	struct proc *p = keyed_find(&s->procs, &(uint32_t){ (uint32_t)r->pid });
-
-	INVARIANT(p && p->ranges);
-	p->ranges--;
-	free_range(s, r);
-}
-
 static int start(struct scopes *s, const struct ct_call *c)
 {
 	struct range key = { .pid = c->h.pid, .id = (uint64_t)c->ret }, *r;
 	struct ct_scope *rec;
 	struct thread *t;
 	struct said said;
-	struct proc *p;
 	int err = 0;
 
 	hear(c, &said);
@@ -874,23 +847,19 @@ static int start(struct scopes *s, const struct ct_call *c)
 	if (!key.id)
 		return instant(s, rec);
 	/* the program gives the same number again: the first range has ended */
-	r = keyed_find(&s->ranges, &key);
+	r = owned_find(&s->ranges, &key);
 	if (r) {
 		err = end_scope(s, r->rec, c->h.start_ns, CT_SCOPE_UNFINISHED);
 		drop_range(s, r);
 	}
 	rec = hold(s, rec);
-	p = proc_of(s, c->h.pid);
-	r = rec && p && p->ranges < RANGES_MAX / SHARE
-		    ? keyed_get(&s->ranges, &key, &(bool){ false })
-		    : NULL;
+	r = rec ? owned_get(&s->ranges, &key, &(bool){ false }) : NULL;
 	if (!r) {
 		s->dropped++;
 		if (rec)
 			let_go(s, rec);
 		return err;
 	}
-	p->ranges++;
 	r->rec = rec;
 	return err ? err : s->out(s->ctx, &rec->h);
 }
@@ -903,7 +872,7 @@ static int stop(struct scopes *s, const struct ct_call *c)
 
 	hear(c, &said);
 	key.id = said.id;
-	r = keyed_find(&s->ranges, &key);
+	r = owned_find(&s->ranges, &key);
 	if (!r)
 		return 0;
 	err = end_scope(s, r->rec, c->h.start_ns, 0);
@@ -980,7 +949,7 @@ static int end_ranges(struct scopes *s, uint32_t pid, uint64_t ns)
 	struct range *r;
 	int err = 0;
 
-	keyed_each(&s->ranges, r)
+	owned_each(&s->ranges, r)
 	{
 		if (r->pid != pid && pid)
 			continue;
@@ -991,23 +960,11 @@ static int end_ranges(struct scopes *s, uint32_t pid, uint64_t ns)
 	return err;
 }
 
-static void forget_names(struct scopes *s, struct proc *p)
-{
-	struct name *n;
-
-	keyed_each(&s->names, n)
-	{
-		if (n->pid == p->pid)
-			free_name(s, n);
-	}
-	p->names = 0;
-}
-
 /* The process has ended, or runs another program. Only the tables that it is in are searched: many
  * short processes would take the time of all others. */
 static int over(struct scopes *s, uint32_t pid, uint64_t ns)
 {
-	struct proc *p = keyed_find(&s->procs, &pid);
+	struct proc *p = registry_find(&s->procs, pid);
 	int err = 0;
 
 	descriptors_forget(s->descriptors, pid);
@@ -1015,12 +972,10 @@ static int over(struct scopes *s, uint32_t pid, uint64_t ns)
 		return 0;
 	if (p->bytes)
 		err = end_threads(s, pid, ns);
-	if (p->ranges && !err)
+	if (owned_of(&s->ranges, pid) && !err)
 		err = end_ranges(s, pid, ns);
-	if (p->names)
-		forget_names(s, p);
-	if (p->newest)
-		forget_newest(s, p);
+	owned_forget(&s->names, pid);
+	owned_forget(&s->newest, pid);
 	collectives_forget(s->collectives, pid);
 	return err;
 }
@@ -1055,8 +1010,9 @@ int scopes_record(struct scopes *s, const struct ct_hdr *h)
 	switch (h->kind) {
 	case CT_LAYER_BEGIN:
 	case CT_LAYER_END: return layer(s, (const struct ct_call *)h);
+	case CT_PROCESS: registry_record(&s->procs, h); return 0;
 	case CT_EXEC:
-	case CT_EXIT: return over(s, h->pid, h->end_ns);
+	case CT_EXIT: registry_record(&s->procs, h); return over(s, h->pid, h->end_ns);
 	case CT_LOST:
 		if (((const struct ct_lost *)h)->cause == CT_LOSS_RING)
 			descriptors_lost(s->descriptors);

@@ -116,13 +116,13 @@ static int learn_metric(struct world *w, const struct event *ev)
 
 static int learn_counters(struct world *w, const struct event *ev)
 {
+	peaks_record(w->peaks, ev->rec);
 	return kernel_counters_record(w->counters, ev->rec);
 }
 
 static int learn_gpu(struct world *w, const struct event *ev)
 {
 	gpu_table_record(w->gpus, ev->proc, ev->rec);
-	peaks_record(w->peaks, ev->rec);
 	return 0;
 }
 
@@ -219,7 +219,7 @@ static const struct {
 	[CT_SCOPE_END] = { { learn_scope }, NULL },
 	[CT_NODE] = { { learn_capture }, NULL },
 	[CT_DEVICE] = { { learn_counters, learn_gpu }, NULL },
-	[CT_PROCESS] = { { learn_name, learn_capture }, NULL },
+	[CT_PROCESS] = { { learn_name, learn_capture, learn_counters }, NULL },
 	[CT_EXEC] = { { learn_name, learn_capture, learn_counters }, NULL },
 	[CT_EXIT] = { { learn_name, learn_capture, learn_counters }, NULL },
 	[CT_HOST_SEGMENT] = { .describe = describe_segment },

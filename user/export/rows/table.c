@@ -78,6 +78,7 @@ struct table {
 	struct compact compact;	      /* with opts->look.compact */
 	uint64_t last_ns;	      /* of the row before, for SINK_TIME_DELTA; 0: none */
 	int columns;		      /* rows are cut to so many; 0: they are not */
+	bool headed;		      /* the heading was written */
 };
 
 /* ---- columns ---- */
@@ -735,14 +736,10 @@ static void put_row(struct table *t, const struct sink *s, const struct event *e
 	*t->w.p++ = '\n';
 }
 
-/* Holds the row of a thread that is inside a call: all threads of a process that are at the same
- * place share one row, if only the thread and the time differ. The text before and after these
- * two is the key. */
+/* Holds the row of a thread that is inside a call: all threads of processes with the same name that are at the same
+ * place share one row, if only the process, the thread and the time differ. */
 static int hold_row(struct table *t, const struct sink *s, const struct event *ev)
 {
-	const struct proc_text *proc = proc_text(t, ev->proc);
-	uint32_t stack = ev->stack ? ev->stack->id : 0;
-
 	t->made.len = t->below.len = t->key.len = 0;
 	row_begin_text(&t->w, &t->made);
 	put_row(t, s, ev);
@@ -753,14 +750,15 @@ static int hold_row(struct table *t, const struct sink *s, const struct event *e
 	row_end(&t->w);
 	if (t->made.bad || t->below.bad)
 		return -ENOMEM;
-	text_mem(&t->key, proc->text, proc->len);
-	text_mem(&t->key, &stack, sizeof(stack));
+	text_mem(&t->key, ev->proc->comm, sizeof(ev->proc->comm));
 	text_mem(&t->key, t->made.s + t->event_at, t->made.len - t->event_at);
-	if (!stack) /* of which nothing is known is not the same */
+	if (t->below.len)
+		text_mem(&t->key, t->below.s, t->below.len);
+	else /* of which nothing is known is not the same */
 		text_mem(&t->key, &ev->rec->tid, sizeof(ev->rec->tid));
-	return t->key.bad
-		       ? -ENOMEM
-		       : table_groups_add(t->groups, &t->key, about_tid(ev), &t->made, &t->below);
+	return t->key.bad ? -ENOMEM
+			  : table_groups_add(t->groups, &t->key, ev->proc->shown_pid, about_tid(ev),
+					     &t->made, &t->below);
 }
 
 /* The row of the event, with the lines of its stack below it. */
@@ -783,54 +781,6 @@ static int put_cut(struct table *t, const struct sink *s, const struct event *ev
 	order_begin(t->order, &t->w, s->opts->out);
 	compact_cut(&t->w, &t->made, t->columns);
 	return 0;
-}
-
-static int table_event(struct sink *s, const struct event *ev)
-{
-	struct table *t = s->priv;
-	const struct ct_hdr *h = ev->rec;
-	int err;
-
-	if (!row_of(h->kind))
-		return 0;
-	if (t->groups && kind_is(h->kind, KIND_CALL) && h->flags & CT_F_PENDING) {
-		err = hold_row(t, s, ev);
-		return err ? err : 1;
-	}
-	if (t->groups) /* a row that follows them */
-		table_groups_write(t->groups, s->opts->out);
-	if (t->columns) {
-		err = put_cut(t, s, ev);
-		if (err)
-			return err;
-	} else {
-		order_begin(t->order, &t->w, s->opts->out);
-		put_event(t, s, ev);
-	}
-	err = order_end(t->order, &t->w, h);
-	if (err)
-		return err;
-	if (s->opts->out->error)
-		return s->opts->out->error;
-	return h->kind != CT_LOST;
-}
-
-static int table_dump(struct sink *s)
-{
-	struct table *t = s->priv;
-
-	if (t->groups)
-		table_groups_write(t->groups, s->opts->out);
-	return s->opts->out->error;
-}
-
-static int table_tick(struct sink *s, uint64_t now_ns)
-{
-	struct table *t = s->priv;
-
-	if (s->opts->fit)
-		t->columns = out_columns(s->opts->out);
-	return order_tick(t->order, now_ns);
 }
 
 /* Each column begins as wide as its heading. */
@@ -866,6 +816,78 @@ static void compact_head(struct table *t, const struct sink_opts *o, const char 
 	out_str(o->out, "DETAILS\n");
 }
 
+static void put_head(struct table *t, const struct sink_opts *opts)
+{
+	t->headed = true;
+	if (opts->look.compact) {
+		compact_head(t, opts, times[opts->look.time].heading);
+		return;
+	}
+	if (!opts->stuck)
+		out_fmt(opts->out, "%-*s ", time_width(opts), times[opts->look.time].heading);
+	out_fmt(opts->out, "%-*s %-*s ", COMM_WIDTH, "PROCESS", PID_WIDTH, "PID");
+	if (opts->look.tid)
+		out_fmt(opts->out, "%-*s %-*s ", PID_WIDTH, "TID", COMM_WIDTH, "THREAD");
+	if (opts->stuck)
+		out_fmt(opts->out, "%-*s ", AGE_WIDTH, "FOR");
+	out_fmt(opts->out, "%-*s DETAILS\n", EVENT_WIDTH, "EVENT");
+}
+
+/* The rows that are held, and the heading before the first. */
+static void release(struct table *t, const struct sink_opts *opts)
+{
+	if (!t->headed)
+		put_head(t, opts);
+	if (t->groups)
+		table_groups_write(t->groups, opts->out);
+}
+
+static int table_event(struct sink *s, const struct event *ev)
+{
+	struct table *t = s->priv;
+	const struct ct_hdr *h = ev->rec;
+	int err;
+
+	if (!row_of(h->kind))
+		return 0;
+	if (t->groups && kind_is(h->kind, KIND_CALL) && h->flags & CT_F_PENDING) {
+		err = hold_row(t, s, ev);
+		return err ? err : 1;
+	}
+	release(t, s->opts); /* before a row that follows them */
+	if (t->columns) {
+		err = put_cut(t, s, ev);
+		if (err)
+			return err;
+	} else {
+		order_begin(t->order, &t->w, s->opts->out);
+		put_event(t, s, ev);
+	}
+	err = order_end(t->order, &t->w, h);
+	if (err)
+		return err;
+	if (s->opts->out->error)
+		return s->opts->out->error;
+	return h->kind != CT_LOST;
+}
+
+static int table_dump(struct sink *s)
+{
+	struct table *t = s->priv;
+
+	release(t, s->opts);
+	return s->opts->out->error;
+}
+
+static int table_tick(struct sink *s, uint64_t now_ns)
+{
+	struct table *t = s->priv;
+
+	if (s->opts->fit)
+		t->columns = out_columns(s->opts->out);
+	return order_tick(t->order, now_ns);
+}
+
 static int table_open(struct sink *s, const struct sink_opts *opts)
 {
 	struct table *t = calloc(1, sizeof(*t));
@@ -882,18 +904,9 @@ static int table_open(struct sink *s, const struct sink_opts *opts)
 		return -ENOMEM;
 	if (opts->fit)
 		t->columns = out_columns(opts->out);
-	if (opts->look.compact) {
-		compact_head(t, opts, times[opts->look.time].heading);
-		return 0;
-	}
+	/* with opts->stuck other lines come before the first row */
 	if (!opts->stuck)
-		out_fmt(opts->out, "%-*s ", time_width(opts), times[opts->look.time].heading);
-	out_fmt(opts->out, "%-*s %-*s ", COMM_WIDTH, "PROCESS", PID_WIDTH, "PID");
-	if (opts->look.tid)
-		out_fmt(opts->out, "%-*s %-*s ", PID_WIDTH, "TID", COMM_WIDTH, "THREAD");
-	if (opts->stuck)
-		out_fmt(opts->out, "%-*s ", AGE_WIDTH, "FOR");
-	out_fmt(opts->out, "%-*s DETAILS\n", EVENT_WIDTH, "EVENT");
+		put_head(t, opts);
 	return 0;
 }
 

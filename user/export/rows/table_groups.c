@@ -10,9 +10,13 @@
 #define INDENT "             " /* as the lines of a stack have */
 #define WIDTH 120	       /* of the lines with threads */
 
+struct thread {
+	uint32_t pid, tid;
+};
+
 struct group {
 	struct text key, row, below;
-	uint32_t *tids;
+	struct thread *threads;
 	size_t n;
 };
 
@@ -32,7 +36,7 @@ static void forget(struct table_groups *g)
 		text_free(&g->groups[i].key);
 		text_free(&g->groups[i].row);
 		text_free(&g->groups[i].below);
-		free(g->groups[i].tids);
+		free(g->groups[i].threads);
 	}
 	g->n = 0;
 }
@@ -69,51 +73,95 @@ static struct group *make(struct table_groups *g, const struct text *key, struct
 	return one;
 }
 
-int table_groups_add(struct table_groups *g, const struct text *key, uint32_t tid, struct text *row,
-		     struct text *below)
+int table_groups_add(struct table_groups *g, const struct text *key, uint32_t pid, uint32_t tid,
+		     struct text *row, struct text *below)
 {
 	struct group *one = group_find(g, key);
 
 	if (!one)
 		one = make(g, key, row, below);
-	if (!one || !array_room(one->tids, one->n))
+	if (!one || !array_room(one->threads, one->n))
 		return -ENOMEM;
-	one->tids[one->n++] = tid;
+	one->threads[one->n++] = (struct thread){ pid, tid };
 	return one->key.bad || one->row.bad || one->below.bad ? -ENOMEM : 0;
 }
 
-/* "12 threads: 4101 4102 ..." */
-static void write_tids(const struct group *one, struct out *out)
+static int by_process(const void *a, const void *b)
 {
-	struct text line = { NULL };
-	size_t begin = 0;
+	const struct thread *x = a, *y = b;
 
-	text_str(&line, INDENT);
-	text_u64(&line, one->n);
-	text_str(&line, " threads:");
-	for (size_t i = 0; i < one->n; i++) {
-		if (line.len - begin > WIDTH - 12) {
-			text_str(&line, "\n");
-			begin = line.len;
-			text_str(&line, INDENT " ");
-		}
-		text_str(&line, " ");
-		text_u64(&line, one->tids[i]);
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+/* The lines of a group: the one under way begins at `begin`. */
+struct lines {
+	struct text text;
+	size_t begin;
+};
+
+static void write_number(struct lines *l, uint32_t n)
+{
+	if (l->text.len - l->begin > WIDTH - 12) {
+		text_str(&l->text, "\n");
+		l->begin = l->text.len;
+		text_str(&l->text, INDENT " ");
 	}
-	text_str(&line, "\n");
-	if (!line.bad)
-		out_mem(out, line.s, line.len);
-	text_free(&line);
+	text_str(&l->text, " ");
+	text_u64(&l->text, n);
+}
+
+/* "12 threads: 4101 4102 ...", of processes with one thread each "3 processes: 41 42 43", else a line for each. */
+static void write_threads(const struct group *one, struct out *out)
+{
+	struct lines l = { { NULL }, 0 };
+	bool single = true;
+	size_t procs = 0;
+
+	for (size_t i = 0; i < one->n; i++) {
+		procs += !i || one->threads[i].pid != one->threads[i - 1].pid;
+		single &= one->threads[i].pid == one->threads[i].tid;
+	}
+	text_str(&l.text, INDENT);
+	text_u64(&l.text, procs > 1 && single ? procs : one->n);
+	if (procs > 1 && !single) {
+		text_str(&l.text, " threads of ");
+		text_u64(&l.text, procs);
+	}
+	text_str(&l.text, procs > 1 ? " processes:" : " threads:");
+	for (size_t i = 0; i < one->n; i++) {
+		const struct thread *t = &one->threads[i];
+
+		if (procs > 1 && !single && (!i || t->pid != t[-1].pid)) {
+			text_str(&l.text, "\n");
+			l.begin = l.text.len;
+			text_str(&l.text, INDENT " ");
+			text_u64(&l.text, t->pid);
+			text_str(&l.text, ":");
+		}
+		write_number(&l, t->tid);
+	}
+	text_str(&l.text, "\n");
+	if (!l.text.bad)
+		out_mem(out, l.text.s, l.text.len);
+	text_free(&l.text);
 }
 
 void table_groups_write(struct table_groups *g, struct out *out)
 {
 	for (size_t i = 0; i < g->n; i++) {
-		const struct group *one = &g->groups[i];
+		struct group *one = &g->groups[i];
+		size_t procs = 1;
 
+		for (size_t k = 1; k < one->n; k++)
+			procs += one->threads[k].pid != one->threads[k - 1].pid;
+		/* of one process in the order in which they came */
+		if (procs > 1)
+			qsort(one->threads, one->n, sizeof(*one->threads), by_process);
 		out_mem(out, one->row.s, one->row.len);
 		if (one->n > 1)
-			write_tids(one, out);
+			write_threads(one, out);
 		out_mem(out, one->below.s, one->below.len);
 	}
 	forget(g);

@@ -3,7 +3,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "../../event/host_words.h"
 #include "../../event/hole_words.h"
 #include "../../event/kinds.h"
 #include "slice.h"

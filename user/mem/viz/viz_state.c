@@ -75,17 +75,9 @@ static void merge(struct ranges *r)
 
 static bool covers(const struct ranges *r, uint64_t address)
 {
-	size_t low = 0, high = r->n;
+	size_t n = array_before(r->at, r->n, x, x->address <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (r->at[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && address < r->at[low - 1].end;
+	return n && address < r->at[n - 1].end;
 }
 
 static bool is_of_block(const struct block_change *e)

@@ -18,6 +18,7 @@
 #include "../../util/table/array.h"
 #include "../../util/msg.h"
 #include "../../util/now.h"
+#include "../../event/registry.h"
 #include "known.h"
 #include "known_driver.h"
 #include "known_files.h"
@@ -44,10 +45,10 @@ struct miss {
 };
 
 struct known_process {
-	uint32_t pid;
+	struct registered r;
 	/* the target at the last look-up; a different one means a different process */
 	const struct target *target;
-	uint64_t used, maps_hash, maps_ns, values_ns, forgets;
+	uint64_t maps_hash, maps_ns, values_ns, forgets;
 	bool mapped;
 	struct module *modules;
 	int nmodules;
@@ -61,12 +62,18 @@ struct known {
 	void *forgets_ctx;
 	struct driver_table *drivers;
 	struct file_table *files;
-	struct known_process *procs[MAX_PROCS];
-	int nprocs;
-	uint64_t clock; /* counts uses, to find the least recently used one */
+	struct registry procs; /* of struct known_process */
 	uint64_t unloads;
 	char name[CT_NAME_MAX], other[CT_NAME_MAX];
 };
+
+static void forgotten(void *ctx, void *item, const struct ct_hdr *h);
+
+static const struct registry_rules rules = { .size = sizeof(struct known_process),
+					     .most = MAX_PROCS,
+					     .stays_ns = UINT64_MAX,
+					     .forgets = true,
+					     .gone = forgotten };
 
 struct known *known_open(uint64_t (*forgets)(void *ctx), void *ctx)
 {
@@ -76,6 +83,7 @@ struct known *known_open(uint64_t (*forgets)(void *ctx), void *ctx)
 		return NULL;
 	k->forgets = forgets;
 	k->forgets_ctx = ctx;
+	registry_open(&k->procs, &rules, k);
 	k->drivers = driver_table_open();
 	k->files = file_table_open();
 	if (!k->drivers || !k->files) {
@@ -100,20 +108,18 @@ static void drop_modules(struct known_process *p)
 	p->mapped = p->looked = false;
 }
 
-static void proc_drop(struct known *k, int i)
+static void forgotten(void *ctx, void *item, const struct ct_hdr *h)
 {
-	drop_modules(k->procs[i]);
-	free(k->procs[i]);
-	k->procs[i] = k->procs[--k->nprocs];
+	(void)ctx, (void)h;
+	drop_modules(item);
 }
 
 void known_forget(struct known *k, uint32_t pid)
 {
-	for (int i = 0; i < k->nprocs; i++)
-		if (k->procs[i]->pid == pid) {
-			proc_drop(k, i);
-			return;
-		}
+	struct known_process *p = registry_find(&k->procs, pid);
+
+	if (p)
+		registry_forget(&k->procs, p);
 }
 
 void known_unloads(struct known *k, uint64_t seen)
@@ -125,8 +131,7 @@ void known_close(struct known *k)
 {
 	if (!k)
 		return;
-	while (k->nprocs)
-		proc_drop(k, k->nprocs - 1);
+	registry_close(&k->procs);
 	file_table_close(k->files);
 	driver_table_close(k->drivers);
 	free(k);
@@ -134,31 +139,13 @@ void known_close(struct known *k)
 
 static struct known_process *proc_of(struct known *k, uint32_t pid, const struct target *t)
 {
-	int oldest = 0;
-	struct known_process *p;
+	struct known_process *p = registry_find(&k->procs, pid);
 
-	for (int i = 0; i < k->nprocs; i++) {
-		p = k->procs[i];
-		if (p->pid == pid && p->target == t) {
-			p->used = ++k->clock;
-			return p;
-		}
-		if (p->pid == pid) {
-			proc_drop(k, i);
-			break;
-		}
-		if (p->used < k->procs[oldest]->used)
-			oldest = i;
-	}
-	if (k->nprocs == MAX_PROCS)
-		proc_drop(k, oldest);
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return NULL;
-	p->pid = pid;
-	p->target = t;
-	p->used = ++k->clock;
-	k->procs[k->nprocs++] = p;
+	if (p && p->target != t)
+		registry_forget(&k->procs, p);
+	p = registry_get(&k->procs, pid);
+	if (p)
+		p->target = t;
 	return p;
 }
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "../../util/msg.h"
-#include "../../util/table/keyed.h"
+#include "../../event/registry.h"
 #include "handles.h"
 #include "nested_launches.h"
 #include "names.h"
@@ -37,10 +37,7 @@ struct reported {
 };
 
 struct names_process {
-	struct chain_link link; /* the hash is the pid */
-	uint32_t pid;
-	uint64_t start_boottime_ns; /* 0: not known */
-	uint64_t exited_ns;	    /* 0: it has not ended */
+	struct registered r;
 	struct handles *handles;
 	struct keyed reported; /* of struct reported */
 	uint32_t taught;
@@ -52,10 +49,8 @@ struct names {
 	struct pool *pool;
 	struct pieces *pieces;
 	struct nested_launches *nested; /* NULL: not wanted */
-	struct chains processes;	/* of struct names_process */
-	struct names_process *last;
-	uint32_t nexited;
-	uint64_t now_ns; /* time of the newest record */
+	struct registry processes;	/* of struct names_process */
+	uint64_t now_ns;		/* time of the newest record */
 	uint64_t launches, named;
 	bool warned;
 	union {
@@ -63,6 +58,16 @@ struct names {
 		char room[sizeof(struct ct_name) + CT_NAME_MAX + 8];
 	};
 };
+
+static void renewed(void *ctx, void *item, const struct ct_hdr *);
+static void forgotten(void *ctx, void *item, const struct ct_hdr *);
+
+static const struct registry_rules rules = { .size = sizeof(struct names_process),
+					     .most = UINT32_MAX,
+					     .stays_ns = EXITED_NS,
+					     .all = true,
+					     .exec = renewed,
+					     .gone = forgotten };
 
 struct names *names_open(const struct names_ops *ops, void *ctx, bool nested)
 {
@@ -72,6 +77,7 @@ struct names *names_open(const struct names_ops *ops, void *ctx, bool nested)
 		return NULL;
 	n->ops = *ops;
 	n->ctx = ctx;
+	registry_open(&n->processes, &rules, n);
 	n->pool = pool_open(POOL_BYTES);
 	n->pieces = pieces_open();
 	if (nested)
@@ -93,81 +99,49 @@ static void clear_reported(struct names *n, struct names_process *p)
 	keyed_close(&p->reported);
 }
 
-static void proc_free(struct names *n, struct names_process *p)
+static void forgotten(void *ctx, void *item, const struct ct_hdr *h)
 {
-	clear_reported(n, p);
+	struct names_process *p = item;
+
+	(void)h;
+	clear_reported(ctx, p);
 	handles_close(p->handles);
-	free(p);
+	p->handles = NULL;
+}
+
+/* It is another program, or another process, now. */
+static void renewed(void *ctx, void *item, const struct ct_hdr *h)
+{
+	struct names *n = ctx;
+	struct names_process *p = item;
+
+	forgotten(n, p, h);
+	p->taught = 0;
+	if (n->ops.forget)
+		n->ops.forget(n->ctx, h->pid);
 }
 
 void names_close(struct names *n)
 {
 	if (!n)
 		return;
-	chains_each(&n->processes, link) proc_free(n, (struct names_process *)link);
-	chains_close(&n->processes);
+	registry_close(&n->processes);
 	nested_launches_close(n->nested);
 	pieces_close(n->pieces);
 	pool_close(n->pool);
 	free(n);
 }
 
-static struct names_process *proc_find(struct names *n, uint32_t pid)
-{
-	struct names_process *p = n->last;
-
-	if (p && p->pid == pid)
-		return p;
-	p = (struct names_process *)chains_find(&n->processes, pid);
-	if (p)
-		n->last = p;
-	return p;
-}
-
 /* Returns the process, and adds it if it is new. NULL: no memory. */
 static struct names_process *proc_get(struct names *n, uint32_t pid)
 {
-	struct names_process *p = proc_find(n, pid);
+	struct names_process *p = registry_get(&n->processes, pid);
 
-	if (p)
-		return p;
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return NULL;
-	p->handles = handles_open(n->pool);
-	if (!p->handles || chains_add(&n->processes, &p->link, pid)) {
-		handles_close(p->handles);
-		free(p);
-		return NULL;
+	if (p && !p->handles) {
+		keyed_open_of(&p->reported, struct reported, handle, REPORTED_MAX);
+		p->handles = handles_open(n->pool);
 	}
-	p->pid = pid;
-	keyed_open_of(&p->reported, struct reported, handle, REPORTED_MAX);
-	n->last = p;
-	return p;
-}
-
-static void proc_drop(struct names *n, struct names_process *p)
-{
-	if (!p)
-		return;
-	chains_remove(&n->processes, &p->link);
-	n->last = NULL;
-	n->nexited -= p->exited_ns != 0;
-	proc_free(n, p);
-}
-
-/* Drops the processes that ended a while ago. */
-static void sweep_exited(struct names *n)
-{
-	if (!n->nexited)
-		return;
-	chains_each(&n->processes, link)
-	{
-		struct names_process *p = (struct names_process *)link;
-
-		if (p->exited_ns && p->exited_ns + EXITED_NS <= n->now_ns)
-			proc_drop(n, p);
-	}
+	return p && p->handles ? p : NULL;
 }
 
 /* ---- reporting names ---- */
@@ -204,7 +178,7 @@ static int take_back(struct names *n, struct names_process *p, struct reported *
 		return 0;
 	pool_put(n->pool, t->name);
 	t->name = NULL;
-	return emit(n, p->pid, at_ns, t->handle, NULL, CT_NAME_NONE);
+	return emit(n, p->r.pid, at_ns, t->handle, NULL, CT_NAME_NONE);
 }
 
 static int take_all_back(struct names *n, struct names_process *p, uint64_t at_ns)
@@ -278,7 +252,7 @@ static int learn(struct names *n, struct names_process *p, struct handle *h)
 		if (!n->warned)
 			msg_warn("process %u has too many kernels: the names known so far are "
 				 "forgotten",
-				 p->pid);
+				 p->r.pid);
 		n->warned = true;
 		e = check_reported(n, p, h->learned_ns);
 	}
@@ -303,7 +277,7 @@ static void teach(struct names *n, struct names_process *p, const struct handle 
 	    h->source != CT_NAME_REGISTERED || p->taught >= TEACH_MAX)
 		return;
 	p->taught++;
-	n->ops.teach(n->ctx, p->pid, h->handle, h->name->text, h->name->len);
+	n->ops.teach(n->ctx, p->r.pid, h->handle, h->name->text, h->name->len);
 }
 
 static int learn_name(struct names *n, struct names_process *p, const struct ct_call *c,
@@ -346,7 +320,7 @@ static const struct handle *ask(struct names *n, struct names_process *p, uint64
 
 	*err = 0;
 	if (n->ops.ask)
-		name = n->ops.ask(n->ctx, p->pid, handle, driver, &source, &len);
+		name = n->ops.ask(n->ctx, p->r.pid, handle, driver, &source, &len);
 	if (!name || !len)
 		return NULL;
 	h.name = intern(n, name, len, false);
@@ -418,21 +392,21 @@ static int learn_call(struct names *n, const struct ct_call *c)
 	default: handles_context_ended(p->handles, c->h.start_ns);
 	}
 	if (n->ops.forget)
-		n->ops.forget(n->ctx, p->pid);
+		n->ops.forget(n->ctx, p->r.pid);
 	return err ? err : check_reported(n, p, c->h.start_ns);
 }
 
 int names_doubt(struct names *n, uint64_t at_ns)
 {
+	struct names_process *p;
 	int err = 0;
 
-	chains_each(&n->processes, link)
+	registry_each(&n->processes, p)
 	{
-		struct names_process *p = (struct names_process *)link;
-
-		handles_doubt(p->handles, at_ns);
+		if (p->handles)
+			handles_doubt(p->handles, at_ns);
 		if (n->ops.forget)
-			n->ops.forget(n->ctx, p->pid);
+			n->ops.forget(n->ctx, p->r.pid);
 		if (!err)
 			err = check_reported(n, p, at_ns);
 	}
@@ -498,7 +472,7 @@ static int report(struct names *n, const struct ct_call *c, uint64_t handle)
 	n->named += launch;
 	t->name = pool_ref(h->name);
 	t->source = h->source;
-	return emit(n, p->pid, c->h.start_ns, handle, t->name, t->source);
+	return emit(n, p->r.pid, c->h.start_ns, handle, t->name, t->source);
 }
 
 static int call(struct names *n, const struct ct_call *c)
@@ -538,36 +512,18 @@ static int tallied(struct names *n, const struct ct_call_count *t)
 
 /* ---- records ---- */
 
-static int process(struct names *n, const struct ct_process *r)
-{
-	struct names_process *p = proc_find(n, r->h.pid);
-
-	if (p && (r->h.kind == CT_EXEC || p->exited_ns ||
-		  (p->start_boottime_ns && p->start_boottime_ns != r->start_boottime_ns))) {
-		proc_drop(n, proc_find(n, r->h.pid));
-		if (n->ops.forget)
-			n->ops.forget(n->ctx, r->h.pid);
-		p = NULL;
-	}
-	sweep_exited(n);
-	if (!p)
-		p = proc_get(n, r->h.pid);
-	if (!p)
-		return -ENOMEM;
-	p->start_boottime_ns = r->start_boottime_ns;
-	return 0;
-}
-
 /* A child has its parent's kernels. */
 static int forked(struct names *n, const struct ct_fork *r)
 {
-	struct names_process *parent = proc_find(n, r->h.pid), *p;
+	struct names_process *parent = registry_find(&n->processes, r->h.pid), *p;
 	struct handles *handles;
 
 	if (r->child_pid == r->h.pid)
 		return 0;
-	proc_drop(n, proc_find(n, r->child_pid));
-	if (!parent || parent->exited_ns)
+	p = registry_find(&n->processes, r->child_pid);
+	if (p)
+		registry_forget(&n->processes, p);
+	if (!parent || !parent->handles || parent->r.exited)
 		return 0;
 	handles = handles_fork(parent->handles);
 	p = handles ? proc_get(n, r->child_pid) : NULL;
@@ -582,8 +538,6 @@ static int forked(struct names *n, const struct ct_fork *r)
 
 int names_record(struct names *n, const struct ct_hdr *h)
 {
-	struct names_process *p;
-
 	if (h->end_ns > n->now_ns)
 		n->now_ns = h->end_ns;
 	if (h->lost)
@@ -593,18 +547,11 @@ int names_record(struct names *n, const struct ct_hdr *h)
 	case CT_ENTER: return call(n, (const struct ct_call *)h);
 	case CT_CALL_COUNT: return tallied(n, (const struct ct_call_count *)h);
 	case CT_MORE: pieces_add(n->pieces, (const struct ct_more *)h); return 0;
-	case CT_PROCESS:
-	case CT_EXEC: return process(n, (const struct ct_process *)h);
 	case CT_FORK: return forked(n, (const struct ct_fork *)h);
-	case CT_EXIT:
-		p = proc_find(n, h->pid);
-		if (p && !p->exited_ns) {
-			p->exited_ns = h->end_ns + 1;
-			n->nexited++;
-		}
-		sweep_exited(n);
+	default:
+		if (registry_record(&n->processes, h))
+			registry_sweep(&n->processes, n->now_ns);
 		return 0;
-	default: return 0;
 	}
 }
 

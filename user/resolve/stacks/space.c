@@ -7,6 +7,7 @@
 
 #include "../../util/now.h"
 #include "space.h"
+#include "../../util/table/array.h"
 
 #define MAPS_MAX 131072
 #define IMAGE_MAX (64 << 10) /* bytes of the vdso that are read */
@@ -76,19 +77,9 @@ struct space *space_copy(const struct space *from)
 
 static struct map *map_at(const struct space *s, uint64_t addr)
 {
-	int lo = 0, hi = s->nmaps;
+	size_t at = array_before(s->maps, s->nmaps, x, x->end <= addr);
 
-	while (lo < hi) {
-		int mid = lo + (hi - lo) / 2;
-
-		if (addr >= s->maps[mid].end)
-			lo = mid + 1;
-		else if (addr < s->maps[mid].start)
-			hi = mid;
-		else
-			return &s->maps[mid];
-	}
-	return NULL;
+	return at < (size_t)s->nmaps && s->maps[at].start <= addr ? &s->maps[at] : NULL;
 }
 
 static struct object *open_image(struct space *s, struct target *t, const struct target_map *m)

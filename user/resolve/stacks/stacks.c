@@ -17,7 +17,7 @@
 #include "unwind.h"
 #include "../../util/io/bounded.h"
 #include "../../util/msg.h"
-#include "../../util/table/chains.h"
+#include "../../event/registry.h"
 #include "../../../wire/control.h"
 
 #define SPACES_MAX 1024 /* processes whose mappings are kept */
@@ -26,10 +26,7 @@
 #define WAYS 8
 
 struct owner {
-	struct chain_link link;
-	uint32_t pid;
-	bool exited;
-	uint64_t used;
+	struct registered r;
 	struct space *space;
 	uint64_t looked_ns;	 /* when it was searched for an interpreter; 0: not yet */
 	struct ct_python python; /* runtime 0: there is none */
@@ -51,22 +48,37 @@ struct raw {
 
 struct stacks {
 	struct objects *objects;
+	bool lent; /* they are the caller's */
 	struct frames *frames;
 	struct python *python;
-	struct chains owners; /* of struct owner; the hash is the pid */
+	struct registry owners; /* of struct owner */
 	struct raw raws[SETS][WAYS];
 	uint64_t clock, resolved, broken;
 	struct unwind_frame native[UNWIND_MAX];
 	uint32_t ids[FRAMES_MAX];
 };
 
-struct stacks *stacks_open(emit_fn out, void *ctx, bool impatient)
+static void forgotten(void *ctx, void *item, const struct ct_hdr *h)
+{
+	(void)ctx, (void)h;
+	space_close(((struct owner *)item)->space);
+}
+
+static const struct registry_rules rules = { .size = sizeof(struct owner),
+					     .most = SPACES_MAX,
+					     .stays_ns = UINT64_MAX,
+					     .forgets = true,
+					     .gone = forgotten };
+
+struct stacks *stacks_open(emit_fn out, void *ctx, struct objects *lent, bool impatient)
 {
 	struct stacks *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
-	s->objects = objects_open();
+	registry_open(&s->owners, &rules, s);
+	s->objects = lent ? lent : objects_open();
+	s->lent = lent != NULL;
 	s->frames = frames_open(out, ctx);
 	s->python = python_open();
 	if (!s->objects || !s->frames || !s->python) {
@@ -91,9 +103,7 @@ static void drop_owner(struct stacks *s, struct owner *o)
 {
 	if (!o)
 		return;
-	chains_remove(&s->owners, &o->link);
-	space_close(o->space);
-	free(o);
+	registry_forget(&s->owners, o);
 }
 
 void stacks_close(struct stacks *s)
@@ -102,11 +112,11 @@ void stacks_close(struct stacks *s)
 		return;
 	for (int i = 0; i < SETS * WAYS; i++)
 		raw_clear(&s->raws[i / WAYS][i % WAYS]);
-	chains_each(&s->owners, link) drop_owner(s, (struct owner *)link);
-	chains_close(&s->owners);
+	registry_close(&s->owners);
 	python_close(s->python);
 	frames_close(s->frames);
-	objects_close(s->objects);
+	if (!s->lent)
+		objects_close(s->objects);
 	free(s);
 }
 
@@ -125,39 +135,17 @@ void stacks_totals(const struct stacks *s, uint64_t *resolved, uint64_t *broken)
 
 static struct owner *owner_of(const struct stacks *s, uint32_t pid)
 {
-	return (struct owner *)chains_find(&s->owners, pid);
-}
-
-/* Drops a process that has ended, or else any: the one that was not used for the longest time. */
-static void make_room(struct stacks *s)
-{
-	struct owner *worst = NULL;
-
-	chains_each(&s->owners, link)
-	{
-		struct owner *o = (struct owner *)link;
-
-		if (!worst || o->exited > worst->exited ||
-		    (o->exited == worst->exited && o->used < worst->used))
-			worst = o;
-	}
-	drop_owner(s, worst);
+	return registry_find(&s->owners, pid);
 }
 
 static struct owner *owner_add(struct stacks *s, uint32_t pid, struct space *space)
 {
-	struct owner *o = space ? calloc(1, sizeof(*o)) : NULL;
+	struct owner *o = space ? registry_get(&s->owners, pid) : NULL;
 
-	if (s->owners.n >= SPACES_MAX)
-		make_room(s);
-	if (!o || chains_add(&s->owners, &o->link, pid)) {
+	if (o)
+		o->space = space;
+	else
 		space_close(space);
-		free(o);
-		return NULL;
-	}
-	o->pid = pid;
-	o->space = space;
-	o->used = ++s->clock;
 	return o;
 }
 
@@ -171,9 +159,9 @@ static struct space *space_of(struct stacks *s, struct target *t, uint32_t pid)
 		return NULL;
 	/* a stack that comes after its process has ended belongs to the next process with the same
 	 * number */
-	if (o->exited && t && !space_refresh(o->space, t))
-		o->exited = false;
-	o->used = ++s->clock;
+	if (o->r.exited && t && !space_refresh(o->space, t))
+		registry_lives(&s->owners, o);
+	registry_get(&s->owners, pid);
 	return o->space;
 }
 
@@ -192,7 +180,7 @@ void stacks_process(struct stacks *s, struct target *t, const struct ct_hdr *h)
 
 	switch (h->kind) {
 	case CT_PROCESS:
-		if (o && !o->exited)
+		if (o && !o->r.exited)
 			break;
 		drop_owner(s, o);
 		look_again(s, t, h->pid);
@@ -203,8 +191,7 @@ void stacks_process(struct stacks *s, struct target *t, const struct ct_hdr *h)
 		look_again(s, t, h->pid);
 		break;
 	case CT_EXIT:
-		if (o)
-			o->exited = true;
+		registry_record(&s->owners, h);
 		python_drop(s->python, h->pid);
 		break;
 	case CT_FORK:

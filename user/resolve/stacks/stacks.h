@@ -11,9 +11,11 @@
 
 struct stacks;
 
-/* out gets CT_FRAME and CT_STACK records. impatient: as objects_impatient() has it. NULL: no
- * memory. */
-struct stacks *stacks_open(emit_fn out, void *ctx, bool impatient);
+struct objects;
+
+/* out gets CT_FRAME and CT_STACK records. lent: the files that the caller has open, which outlive it; NULL: none.
+ * impatient: as objects_impatient() has it. NULL: no memory. */
+struct stacks *stacks_open(emit_fn out, void *ctx, struct objects *lent, bool impatient);
 void stacks_close(struct stacks *); /* takes NULL */
 
 /* Keeps a raw record for its call (the same pid, tid and start_ns): CT_USER_STACK, CT_PY_STACK,

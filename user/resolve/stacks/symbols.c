@@ -14,6 +14,7 @@
 #include "../../util/io/bounded.h"
 #include "../../util/now.h"
 #include "symbols.h"
+#include "../../util/table/array.h"
 
 #define SYMBOLS_INDEX_MAX (4 << 20) /* 128 MiB of index; the largest libraries have a million */
 /* how many symbols before an address are checked for one that is large enough to contain it */
@@ -182,18 +183,10 @@ static struct symbol_index *index_of(struct object *o)
 static const struct symbol *lookup(const struct symbol_index *x, uint64_t address)
 {
 	const struct symbol *sizeless = NULL;
-	size_t lo = 0, hi = x->n;
+	size_t n = array_before(x->symbols, x->n, at, at->address <= address);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (x->symbols[mid].address <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	for (size_t back = 0; back < BACK_MAX && back < lo; back++) {
-		const struct symbol *s = &x->symbols[lo - 1 - back];
+	for (size_t back = 0; back < BACK_MAX && back < n; back++) {
+		const struct symbol *s = &x->symbols[n - 1 - back];
 
 		if (s->size && address - s->address < s->size)
 			return s;

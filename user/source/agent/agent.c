@@ -312,6 +312,15 @@ static bool meet_agents(struct agent_source *a)
 	return waiting;
 }
 
+/* They wait for an answer for some seconds, and to come into the next process may take as long. */
+static void answer(struct source *s)
+{
+	struct agent_source *a = s->priv;
+
+	if (!a->calls && !a->plan->cmd)
+		meet_agents(a);
+}
+
 static void wait_for_agents(struct agent_source *a)
 {
 	uint64_t until = now_ns() + AGENT_HELLO_NS;
@@ -320,6 +329,8 @@ static void wait_for_agents(struct agent_source *a)
 		struct pollfd ready = { .fd = a->door.epoll, .events = POLLIN };
 
 		poll(&ready, 1, 20);
+		if (a->plan->meanwhile)
+			a->plan->meanwhile(a->plan->meanwhile_ctx);
 	}
 }
 
@@ -339,9 +350,6 @@ static int attach_all(struct source *s)
 
 		if (fd >= 0 && !agent_connect_fd(s, fd, a->plan->pids[i]))
 			in++;
-		/* they wait for an answer for some seconds, and the next process may take as long */
-		if (!a->calls)
-			meet_agents(a);
 	}
 	/* as the only source the agents say by their first records what the processes are */
 	if (!a->calls)
@@ -561,6 +569,7 @@ const struct source_ops source_agent = {
 	.prepare = prepare,
 	.open = open_source,
 	.start = start,
+	.answer = answer,
 	.fds = fds,
 	.drain = drain,
 	.complete = complete,

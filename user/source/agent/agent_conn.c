@@ -84,6 +84,26 @@ void agent_conn_stop(struct agent_conn *c, unsigned int type)
 		shutdown(c->fd, SHUT_WR);
 }
 
+/* The first descriptor of a message; -1: it has none. There is room for more than one, and what the kernel has
+ * put there is ours to close. */
+static int take_fd(struct msghdr *m)
+{
+	int first = -1, fd;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t at = CMSG_LEN(0); at + sizeof(fd) <= c->cmsg_len; at += sizeof(fd)) {
+			memcpy(&fd, (const char *)c + at, sizeof(fd));
+			if (first < 0)
+				first = fd;
+			else
+				close(fd);
+		}
+	}
+	return first;
+}
+
 ssize_t agent_conn_get(struct agent_conn *c, void *msg, int *fd)
 {
 	union control control;
@@ -92,7 +112,6 @@ ssize_t agent_conn_get(struct agent_conn *c, void *msg, int *fd)
 			    .msg_iovlen = 1,
 			    .msg_control = &control,
 			    .msg_controllen = sizeof(control) };
-	struct cmsghdr *part;
 	ssize_t n;
 
 	*fd = -1;
@@ -101,10 +120,7 @@ ssize_t agent_conn_get(struct agent_conn *c, void *msg, int *fd)
 	while (n < 0 && again(errno));
 	if (n < 0)
 		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
-	part = CMSG_FIRSTHDR(&m);
-	if (part && part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS &&
-	    part->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(fd, CMSG_DATA(part), sizeof(int));
+	*fd = take_fd(&m);
 	return n;
 }
 

@@ -15,6 +15,7 @@
 #include "../inject/inject.h"
 #include "../inject/inject_check.h"
 #include "../../util/io/embed.h"
+#include "../../util/io/own_folder.h"
 
 #define INJECT_MS 5000
 
@@ -53,23 +54,6 @@ static uint64_t content(const struct agent_image *i)
 	for (const char *p = i->bytes; p < i->bytes + i->n; p++)
 		h = (h ^ (uint8_t)*p) * 0x100000001b3ULL;
 	return h;
-}
-
-/* Is it a folder that nobody else can put files into? Made if it is not there. */
-static int own_dir(const char *dir)
-{
-	struct stat st;
-
-	if (mkdir(dir, 0755) && errno != EEXIST)
-		return -errno;
-	if (lstat(dir, &st))
-		return -errno;
-	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022)
-		return -EPERM;
-	/* an umask may have taken what a program of another user needs */
-	if ((st.st_mode & 0755) != 0755 && chmod(dir, 0755))
-		return -errno;
-	return 0;
 }
 
 /* May code be loaded from there? noexec says no, and so may a security module. */
@@ -153,7 +137,7 @@ int agent_image_path(const struct agent_image *image, char *path, size_t size, c
 	}
 	snprintf(tried[n++], sizeof(tried[0]), "/tmp/cudatrace-%u", (unsigned int)geteuid());
 	for (int i = 0; i < n; i++) {
-		err = own_dir(tried[i]);
+		err = own_folder(tried[i]);
 		if (!err)
 			err = put_file(image, tried[i], path, size);
 		if (!err && strlen(tried[i]) < dir_size) {
@@ -196,6 +180,8 @@ int agent_image_inject(const struct agent_image *image, pid_t pid, const char *h
 		.ready = image->after_cuda ? inject_check_cuda : NULL,
 		.frames = plan->frames,
 		.ctx = plan->frames_ctx,
+		.meanwhile = plan->meanwhile,
+		.meanwhile_ctx = plan->meanwhile_ctx,
 	};
 	struct inject_result got = { .sock = -1 };
 	int err = inject_run(pid, &what, &got);

@@ -25,6 +25,9 @@
 #define IDLE_MS 90 /* the same while the ring is empty, unless it wakes us */
 /* with this part of the ring full, so soon after it was emptied, there is no time for a pause */
 #define RUSH_SHARE 16
+/* Records come nearly in the order of the ends of what they are about: a thread may lose its processor between the
+ * end of a call and its record. */
+#define ORDER_NS 20000000ULL
 
 struct chunk {
 	struct chunk *next;
@@ -226,6 +229,24 @@ long backlog_read(struct backlog *b, long max, int (*fn)(void *ctx, const void *
 		n++;
 	}
 	return err < 0 ? err : n;
+}
+
+unsigned long backlog_mark(const struct backlog *b)
+{
+	return ring_end(b->ring);
+}
+
+uint64_t backlog_complete(struct backlog *b, unsigned long mark, uint64_t asked_ns,
+			  uint64_t last_ns, uint64_t before)
+{
+	uint64_t ns = last_ns > ORDER_NS ? last_ns - ORDER_NS : 0;
+	bool reached;
+
+	pthread_mutex_lock(&b->lock);
+	reached = !b->first && b->own->pos == b->own->len && (long)(b->ring->pos - mark) >= 0;
+	pthread_mutex_unlock(&b->lock);
+	ns = reached ? asked_ns : ns;
+	return ns > before ? ns : before;
 }
 
 void backlog_close(struct backlog *b)

@@ -32,6 +32,14 @@ struct backlog *backlog_open(struct ring *, enum backlog_when, uint64_t max_byte
  * inside fn(). */
 long backlog_read(struct backlog *, long max, int (*fn)(void *ctx, const void *rec, size_t size),
 		  void *ctx);
+/* Up to here something has been begun in the ring. */
+unsigned long backlog_mark(const struct backlog *);
+/* The new value of what source_ops.complete() says, which was `before`: asked_ns, if all has been handed out that
+ * had been begun when `mark` was taken, just after that moment. Else it is what the end of the last record, last_ns,
+ * tells: a record that a program of the kernel has begun, and could not complete for want of a processor, holds up
+ * all behind it, so that an empty read says nothing. */
+uint64_t backlog_complete(struct backlog *, unsigned long mark, uint64_t asked_ns, uint64_t last_ns,
+			  uint64_t before);
 void backlog_close(struct backlog *); /* takes NULL; what is in the queue is dropped */
 
 #endif

@@ -58,6 +58,8 @@ static int source_open(struct source *s, const struct capture_plan *plan)
 	/* The program is forked first, with the privileges that it is to have. */
 	if (!err)
 		err = plan->cmd ? bpf_launch_open(b) : bpf_load_all(b);
+	if (!err && plan->loaded)
+		err = plan->loaded(plan->loaded_ctx);
 	if (!err)
 		err = bpf_drain_open(b);
 	if (!err)
@@ -112,6 +114,15 @@ static uint64_t source_complete(struct source *s)
 static int source_pending(struct source *s, uint64_t min_age_ns, emit_fn emit, void *ctx)
 {
 	return bpf_drain_pending(s->priv, min_age_ns, emit, ctx);
+}
+
+static int source_probe(struct source *s, const uint64_t *funcs)
+{
+	struct bpf_source *b = s->priv;
+	int err = attach_demanded(b->attach, funcs);
+
+	b->skel->data->reach_round++;
+	return err;
 }
 
 static int source_threads(struct source *s, struct snapshot *snap)
@@ -209,6 +220,14 @@ static void source_stop(struct source *s)
 	if (b->skel && b->skel->bss)
 		bpf_drain_last(b);
 	bpf_launch_close(b);
+	attach_stop(b->attach);
+}
+
+/* A program of the kernel side may have been interrupted before it sent its record. */
+static void source_ended(struct source *s)
+{
+	struct bpf_source *b = s->priv;
+
 	attach_close(b->attach);
 	b->attach = NULL;
 }
@@ -220,6 +239,7 @@ static void source_close(struct source *s)
 	if (!b)
 		return;
 	source_stop(s);
+	source_ended(s);
 	discover_close(b->discover);
 	bpf_drain_close(b);
 	cudatrace_bpf__destroy(b->skel);
@@ -240,6 +260,7 @@ const struct source_ops source_bpf = {
 	.drain = source_drain,
 	.complete = source_complete,
 	.stop = source_stop,
+	.ended = source_ended,
 	.losses = source_losses,
 	.status = source_status,
 	.stopped = source_stopped,
@@ -247,6 +268,7 @@ const struct source_ops source_bpf = {
 	.signal = source_signal,
 	.pending = source_pending,
 	.threads = source_threads,
+	.probe = source_probe,
 	.call_counts = source_call_counts,
 	.count_by = source_count_by,
 	.nested = source_nested,

@@ -29,8 +29,6 @@
 #define GRACE_LAST_US 32000
 #define GRACE_US 60000
 #define GRACE_BUSY_US 500000
-/* A thread may lose its processor between the end of a call and its record. */
-#define ORDER_NS 20000000ULL
 #define GRACE_AGE_NS 100000000ULL /* what has lasted longer than this is not waited for */
 
 static uint64_t backlog_bytes(const struct capture_plan *plan)
@@ -208,7 +206,7 @@ static int state_unseen(struct bpf_source *b, emit_fn emit, void *ctx)
 {
 	int err;
 
-	if (!b->attach) /* what is closed says nothing more */
+	if (b->stopped) /* what is closed says nothing more */
 		return 0;
 	err = state_left_out(b, emit, ctx);
 	if (!err)
@@ -223,6 +221,7 @@ static int state_unseen(struct bpf_source *b, emit_fn emit, void *ctx)
 int bpf_drain(struct bpf_source *b, emit_fn emit, void *ctx)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	unsigned long mark = backlog_mark(b->backlog); /* after `now` */
 	bool ended;
 	long n;
 
@@ -250,11 +249,7 @@ int bpf_drain(struct bpf_source *b, emit_fn emit, void *ctx)
 	n = read_records(b);
 	if (n < 0)
 		return n;
-	/* records come nearly in the order of the ends of what they are about */
-	if (n < DRAIN_MAX && !source_paused(b->paused))
-		b->complete_ns = now;
-	else if (b->safe_ns > b->complete_ns + ORDER_NS)
-		b->complete_ns = b->safe_ns - ORDER_NS;
+	b->complete_ns = backlog_complete(b->backlog, mark, now, b->safe_ns, b->complete_ns);
 	if (source_paused(b->paused))
 		return 0;
 	if (b->inflight_len && n < DRAIN_MAX) {

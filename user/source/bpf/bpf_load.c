@@ -222,10 +222,13 @@ static void choose_programs(struct bpf_source *b)
 	const struct capture_plan *plan = b->plan;
 	struct cudatrace_bpf *skel = b->skel;
 	bool session = b->kind == ATTACH_SESSION;
-	/* Plain pairs beside sessions (attach.c says for which files), unless only one of them
-	 * is asked for or of use. */
-	bool pair = !session || (!plan->probe_kind && !plan->cmd && !plan->cgroup_id &&
-				 (b->per_process || !b->npids));
+	/* Plain pairs beside sessions (attach.c says for which files) in processes that are named, unless
+	 * only one of them is asked for or of use. A plain return probe is in every process that has the file,
+	 * and ends one that makes SIGSYS of its system calls; nobody has asked for that of all the others. Where
+	 * only threads matter, what a call costs does not: the kernel takes longer to check two programs than
+	 * all the rest does. */
+	bool pair = !session ||
+		    (!plan->probe_kind && !plan->cmd && !plan->threads && b->per_process);
 
 	bpf_program__set_autoload(skel->progs.ct_session, session);
 	bpf_program__set_autoload(skel->progs.ct_enter, pair);

@@ -156,7 +156,7 @@ uint32_t bpf_maps_initial_pid(struct cudatrace_bpf *skel, pid_t pid)
 	return initial;
 }
 
-bool bpf_maps_want_sessions(struct cudatrace_bpf *skel, bool per_process)
+bool bpf_maps_want_sessions(struct cudatrace_bpf *skel)
 {
 	int map = bpf_map__fd(skel->maps.pids);
 	const struct ct_task *tasks;
@@ -169,9 +169,8 @@ bool bpf_maps_want_sessions(struct cudatrace_bpf *skel, bool per_process)
 	    (ssize_t)sizeof(*tasks);
 	tasks = rows;
 	for (ssize_t i = 0; i < n && !found; i++)
-		found = per_process ? tasks[i].wants_session &&
-					      !bpf_map_lookup_elem(map, &tasks[i].tgid, &unused)
-				    : tasks[i].wants_session & CT_WANTS_DISPATCH;
+		found = tasks[i].wants_session &&
+			!bpf_map_lookup_elem(map, &tasks[i].tgid, &unused);
 	free(rows);
 	return found;
 }

@@ -32,9 +32,8 @@ ssize_t bpf_maps_read_iter(int prog_fd, void **rows);
  * at *offset. Returns a descriptor, or -errno. */
 int bpf_maps_open_ld_so(pid_t pid, uint64_t *dev, uint64_t *ino, uint64_t *offset);
 
-/* May a plain return probe end a thread of the processes that are traced by name, or, if none are, of any?
- * (CT_WANTS_*; of any process only CT_WANTS_DISPATCH counts) */
-bool bpf_maps_want_sessions(struct cudatrace_bpf *, bool per_process);
+/* May a plain return probe end a thread of the processes that are traced by name (CT_WANTS_*)? */
+bool bpf_maps_want_sessions(struct cudatrace_bpf *);
 
 /* The number of a process in the initial pid namespace, given that in ours; 0: not to be had. */
 uint32_t bpf_maps_initial_pid(struct cudatrace_bpf *, pid_t pid);

@@ -211,7 +211,7 @@ int bpf_probe_open(struct bpf_source *b)
 
 	if (!err)
 		err = attach_open(&b->attach, b->kind, &progs, b->plan);
-	if (!err && !b->plan->cmd && bpf_maps_want_sessions(b->skel, b->per_process))
+	if (!err && !b->plan->cmd && b->per_process && bpf_maps_want_sessions(b->skel))
 		attach_sessions(b->attach);
 	if (!err)
 		err = discover_open(&b->discover, b->plan, bpf_program__fd(b->skel->progs.ct_maps),
@@ -290,6 +290,8 @@ static void open_notes(struct bpf_source *b)
 	int links, functions, n = discover_files(b->discover, &files), i;
 
 	attach_totals(b->attach, &links, &functions);
+	for (i = 0; b->plan->on_demand && i < n; i++)
+		functions += files[i]->scan.nprobes;
 	msg_verb("%d functions of %d files probed by %d %s links", functions, n, links,
 		 attach_kind_name(b->kind));
 	if (!functions && b->npids && plan_any(b->plan->capture))

@@ -49,6 +49,11 @@ static void publish(struct ring *r)
 	__atomic_store_n(r->consumer, r->pos, __ATOMIC_RELEASE);
 }
 
+unsigned long ring_end(const struct ring *r)
+{
+	return load_acquire(r->producer);
+}
+
 size_t ring_filled(const struct ring *r)
 {
 	return load_acquire(r->producer) - r->pos;

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "../../util/io/child.h"
+#include "../../util/io/urgent.h"
 #include "../../util/msg.h"
 #include "counters_child.h"
 #include "../../../wire/counters_wire.h"
@@ -96,6 +97,7 @@ static void execute(int image, int sock, char *argv[], pid_t parent)
 
 	/* No signal that is typed at the terminal, and no terminal to write to by mistake. */
 	setsid();
+	urgent_child(URGENT_NEVER);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(0);

@@ -162,19 +162,9 @@ static int scan_library(struct discover *d)
 
 static bool is_watched(const struct discover *d, pid_t pid)
 {
-	int lo = 0, hi = d->npids;
+	size_t at = array_before(d->pids, d->npids, x, *x < pid);
 
-	while (lo < hi) {
-		int mid = (lo + hi) / 2;
-
-		if (d->pids[mid] == pid)
-			return true;
-		if (d->pids[mid] < pid)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return false;
+	return at < (size_t)d->npids && d->pids[at] == pid;
 }
 
 /* A file's name in the kernel's records; 0: none that can be trusted to stay this file's. */
@@ -879,7 +869,8 @@ int discover_scan(struct discover *d)
 	if (d->plan->library)
 		return arm_if_needed(d, scan_library(d));
 	err = scan_watched(d);
-	if (!err && d->whole && !d->paths_done)
+	/* what nobody has mapped does not matter where only threads do */
+	if (!err && d->whole && !d->paths_done && !d->plan->on_demand)
 		err = scan_library_paths(d);
 	return arm_if_needed(d, err);
 }

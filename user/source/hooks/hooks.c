@@ -58,6 +58,7 @@ struct hooks_source {
 	struct hooks_clock *clock;
 	struct python_seek *python;
 	struct hooks_reader *reader;
+	struct filter_watch *filters; /* NULL: the kernel does not tell of them */
 	struct hooks_batch *batch;
 	/* calls are counted; the calls under way that are to be added; NULL: they are not */
 	struct hooks_counts *counts;
@@ -171,6 +172,7 @@ static int open_source(struct source *s, const struct capture_plan *plan)
 	err = plan->cmd ? agent_child_open(&h->cmd, plan) : 0;
 	if (err)
 		return err;
+	h->filters = filter_watch_open();
 	h->without = hooks_without_open(plan, h->files);
 	if (plan->cmd)
 		hooks_without_add(h->without, h->cmd.child.pid);
@@ -237,6 +239,7 @@ static int add_peer(struct hooks_source *h, int fd, const struct agent_conn_who 
 				     .clock = h->clock,
 				     .python = h->python,
 				     .muted = h->muted,
+				     .filters = h->filters,
 				     .reader = h->reader,
 				     .closing = h->stopped_ns != 0,
 				     .opening = h->opening,
@@ -794,10 +797,10 @@ static int inject(struct hooks_source *h, pid_t pid)
 	return add_peer(h, sock, &(struct agent_conn_who){ .pid = pid });
 }
 
-/* Until the hooks of the processes are on, or cannot be. */
-static void wait_for_hooks(struct hooks_source *h)
+/* Until all processes have got so far, for a time. False: some have not. */
+static bool wait_for_peers(struct hooks_source *h, enum hooks_peer_state state, uint64_t most_ns)
 {
-	uint64_t until = now_ns() + READY_MS * 1000000ULL;
+	uint64_t until = now_ns() + most_ns;
 	bool waiting = true;
 
 	while (waiting && now_ns() < until) {
@@ -805,14 +808,13 @@ static void wait_for_hooks(struct hooks_source *h)
 
 		waiting = false;
 		for (int i = 0; i < h->npeers; i++) {
-			struct hooks_peer *p = h->peers[i];
-
-			drain_peer(h, p);
-			waiting |= hooks_peer_state(p) < HOOKS_PEER_RUNNING;
+			drain_peer(h, h->peers[i]);
+			waiting |= hooks_peer_state(h->peers[i]) < state;
 		}
 		if (waiting)
 			poll(&ready, 1, 20);
 	}
+	return !waiting;
 }
 
 static int attach_all(struct hooks_source *h)
@@ -821,7 +823,8 @@ static int attach_all(struct hooks_source *h)
 
 	for (int i = 0; i < h->plan->npids; i++)
 		inject(h, h->plan->pids[i]);
-	wait_for_hooks(h);
+	/* until their hooks are on, or cannot be */
+	wait_for_peers(h, HOOKS_PEER_RUNNING, READY_MS * 1000000ULL);
 	for (int i = 0; i < h->npeers; i++) {
 		in += hooks_peer_ran(h->peers[i]) && !hooks_peer_barred(h->peers[i]);
 		barred += hooks_peer_barred(h->peers[i]);
@@ -843,7 +846,7 @@ static int start(struct source *s)
 
 	if (!h->plan->cmd) {
 		/* counts have no records, and need no agent */
-		h->opening = !h->plan->count && h->plan->device.kinds;
+		h->opening = !h->plan->count && (h->plan->device.kinds || h->plan->npids > 1);
 		err = attach_all(h);
 		if (!err && !h->opening)
 			msg_verb("ready");
@@ -872,6 +875,18 @@ static int fds(struct source *s, int *fd, int max)
 static uint64_t complete(struct source *s)
 {
 	return ((struct hooks_source *)s->priv)->complete_ns;
+}
+
+/* Of calls that are not recorded yet there is nothing to read before what programs unload is gone. */
+static void answer(struct source *s)
+{
+	struct hooks_source *h = s->priv;
+
+	for (int i = 0; i < h->npeers; i++) {
+		drain_peer(h, h->peers[i]);
+		if (h->opening)
+			hooks_peer_was_read(h->peers[i]);
+	}
 }
 
 static void set_phase(struct hooks_source *h, enum ct_phase phase)
@@ -911,30 +926,6 @@ static void let_return(struct hooks_source *h)
 	}
 }
 
-/* Until all have taken their hooks off, or are gone. */
-static void wait_for_byes(struct hooks_source *h)
-{
-	uint64_t until = now_ns() + BYE_NS;
-	bool waiting = true;
-
-	while (waiting && now_ns() < until) {
-		struct pollfd ready = { .fd = h->door.epoll, .events = POLLIN };
-
-		waiting = false;
-		for (int i = 0; i < h->npeers; i++) {
-			struct hooks_peer *p = h->peers[i];
-
-			drain_peer(h, p);
-			waiting |= hooks_peer_state(p) != HOOKS_PEER_ENDED;
-		}
-		if (waiting)
-			poll(&ready, 1, 20);
-	}
-	if (waiting)
-		msg_warn("the hooks of a process were not removed in time: they record nothing, "
-			 "and the process removes them later");
-}
-
 static void stop(struct source *s)
 {
 	struct hooks_source *h = s->priv;
@@ -958,7 +949,10 @@ static void stop(struct source *s)
 		}
 	for (int i = 0; i < h->npeers; i++)
 		hooks_peer_stop(h->peers[i]);
-	wait_for_byes(h);
+	/* until all have taken their hooks off, or are gone */
+	if (!wait_for_peers(h, HOOKS_PEER_ENDED, BYE_NS))
+		msg_warn("the hooks of a process were not removed in time: they record nothing, "
+			 "and the process removes them later");
 }
 
 static uint64_t stopped(struct source *s)
@@ -1119,6 +1113,7 @@ static void close_source(struct source *s)
 	hooks_batch_close(h->unfinished_calls);
 	hooks_counts_close(h->counts);
 	hooks_muted_close(h->muted);
+	filter_watch_close(h->filters);
 	hooks_without_close(h->without);
 	agent_env_free(&h->env);
 	free(h);
@@ -1131,6 +1126,7 @@ const struct source_ops source_hooks = {
 	.open = open_source,
 	.start = start,
 	.begin = begin,
+	.answer = answer,
 	.asked = true,
 	.fds = fds,
 	.drain = drain,

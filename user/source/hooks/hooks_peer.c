@@ -52,6 +52,7 @@ struct hooks_peer {
 	int reads;	    /* HOOKS_READ that have not been answered */
 	uint32_t read_last; /* the newest of their numbers */
 	struct hooks_life life;
+	int filters_place; /* -1: the kernel does not tell it of its filters */
 	struct hooks_muted_told told;
 	char msg[MEET_MSG_MAX];
 	size_t size;
@@ -68,6 +69,7 @@ struct hooks_peer *hooks_peer_open(int fd, const struct hooks_peer_opts *o)
 	}
 	err = agent_conn_open(&p->conn, fd, &o->who);
 	p->birth.fd = -1;
+	p->filters_place = -1;
 	p->o = *o;
 	p->started_ns = agent_process_started_ns(o->who.pid);
 	hooks_life_open(&p->life, o->who.pid);
@@ -141,6 +143,7 @@ void hooks_peer_close(struct hooks_peer *p)
 	hooks_ring_bell(p->ring);
 	if (p->birth.fd >= 0)
 		close(p->birth.fd);
+	filter_watch_remove(p->o.filters, p->life.pidfd, p->filters_place);
 	hooks_life_close(&p->life);
 	hooks_mapped_close(p->mapped);
 	hooks_holes_close(p->holes);
@@ -308,6 +311,18 @@ static uint32_t our_pid(pid_t pid)
 	return (uint32_t)getpid();
 }
 
+/* Without this it looks once a second whether it has filters. */
+static int put_filters(struct hooks_peer *p)
+{
+	struct hooks_filters f = { .h = { .size = sizeof(f), .type = HOOKS_FILTERS } };
+
+	p->filters_place = filter_watch_add(p->o.filters, p->life.pidfd);
+	if (p->filters_place < 0)
+		return 0;
+	f.place = (__u32)p->filters_place;
+	return agent_conn_put(&p->conn, &f, sizeof(f), filter_watch_fd(p->o.filters));
+}
+
 static int put_start(struct hooks_peer *p)
 {
 	const struct capture_plan *plan = p->o.plan;
@@ -345,6 +360,8 @@ static int put_start(struct hooks_peer *p)
 						 : CT_PHASE_RUNNING);
 	err = agent_conn_put(&p->conn, &s, sizeof(s), fd);
 	close(fd);
+	if (!err)
+		err = put_filters(p);
 	if (!err)
 		err = hooks_funcs_specs(plan, put, p);
 	return err ? err : put_funcs(p, 0);

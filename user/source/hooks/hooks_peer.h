@@ -7,6 +7,7 @@
 #define CT_HOOKS_PEER_H
 
 #include "../agent/agent_conn.h"
+#include "../bpf/filter_watch.h"
 #include "../source.h"
 #include "hooks_funcs.h"
 #include "hooks_holes.h"
@@ -24,6 +25,7 @@ struct hooks_peer_opts {
 	struct hooks_clock *clock;	 /* NULL: the counter cannot be used */
 	struct python_seek *python;	 /* NULL: its frames are not wanted */
 	const struct hooks_muted *muted; /* NULL: nothing is */
+	struct filter_watch *filters;	 /* NULL: the kernel does not tell of filters */
 	struct hooks_reader *reader; /* forgets the area before that is closed; NULL: has none */
 	bool closing;		     /* nothing is to be recorded any more */
 	bool opening;		     /* nothing yet */

@@ -43,6 +43,10 @@ struct chunk {
 struct ring_place {
 	struct hooks_ring *ring;
 	uint64_t last; /* the number of its last segment */
+	/* its process has ended: of each block what is there is moved once more, of those before `done` it was. A
+	 * child may have the memory, and write on and on. */
+	bool ends;
+	uint32_t done;
 };
 
 struct hooks_reader {
@@ -156,27 +160,28 @@ static ssize_t move(struct hooks_reader *r, struct ring_place *p, uint32_t block
 static bool move_some(struct hooks_reader *r, bool *any)
 {
 	uint64_t begun_ns = now_ns();
-	bool rush = false;
+	bool rush = false, behind = false;
 
 	*any = false;
 	for (size_t i = 0; i < r->nrings && !r->stop; i++)
-		for (uint32_t b = 0; i < r->nrings; b++) {
+		for (uint32_t b = 0; i < r->nrings && !r->rings[i].ends; b++) {
 			ssize_t n;
 
 			b = hooks_ring_block(r->rings[i].ring, b);
 			if (b == UINT32_MAX)
 				break;
+			hooks_ring_mark(r->rings[i].ring, b);
 			n = move(r, &r->rings[i], b, false);
 			if (n < 0)
 				return false;
+			behind |= hooks_ring_behind(r->rings[i].ring, b);
 			if (!n)
 				continue;
 			*any = true;
 			rush |= n > (ssize_t)SEGMENT_BYTES / 2;
 			yield(r);
 		}
-	/* what filled its segment may have left something */
-	if (!rush)
+	if (!behind)
 		r->whole_ns = begun_ns;
 	return rush;
 }
@@ -192,11 +197,28 @@ static bool move_block(struct hooks_reader *r, struct ring_place *p, uint32_t bl
 	return n >= 0;
 }
 
-static bool move_ring(struct hooks_reader *r, struct ring_place *p, bool last)
+/* behind: set if something stays that had been begun before. */
+static bool move_ring(struct hooks_reader *r, struct ring_place *p, bool *behind)
 {
-	for (uint32_t b = 0; (b = hooks_ring_block(p->ring, b)) != UINT32_MAX; b++)
-		if (!move_block(r, p, b, last))
+	for (uint32_t b = 0; (b = hooks_ring_block(p->ring, b)) != UINT32_MAX; b++) {
+		hooks_ring_mark(p->ring, b);
+		if (!move_block(r, p, b, false))
 			return false;
+		*behind |= hooks_ring_behind(p->ring, b);
+	}
+	return true;
+}
+
+/* The same for the last time. */
+static bool move_end(struct hooks_reader *r, struct ring_place *p)
+{
+	p->ends = true;
+	while (p->done != UINT32_MAX &&
+	       (p->done = hooks_ring_block(p->ring, p->done)) != UINT32_MAX) {
+		if (!move_block(r, p, p->done, true))
+			return false;
+		p->done++;
+	}
 	return true;
 }
 
@@ -352,11 +374,12 @@ static bool refill(struct hooks_reader *r, bool *looked)
 	lock(r);
 	if (!filled(r) && !*looked) {
 		uint64_t begun_ns = now_ns();
+		bool behind = false;
 
 		*looked = true; /* at all of it, if there was room in the queue */
 		for (size_t i = 0; i < r->nrings; i++)
-			*looked &= move_ring(r, &r->rings[i], false);
-		if (*looked)
+			*looked &= r->rings[i].ends || move_ring(r, &r->rings[i], &behind);
+		if (*looked && !behind)
 			r->whole_ns = begun_ns;
 	}
 	c = filled(r);
@@ -423,7 +446,7 @@ int hooks_reader_last(struct hooks_reader *r, struct hooks_ring *ring, struct ho
 
 		lock(r);
 		p = place_of(r, ring);
-		whole = !p || move_ring(r, p, true);
+		whole = !p || move_end(r, p);
 		/* the queue was full: what is taken makes room */
 		until = !whole ? r->moved : p ? p->last : 0;
 		unlock(r);

@@ -111,6 +111,7 @@ struct stretch {
 /* The first ones belong to whoever moves records, the last to whoever takes them. */
 struct block {
 	uint64_t tail, reported_tail, lost;
+	uint64_t mark;		/* where the head was at hooks_ring_mark() */
 	uint64_t stuck_ns;	/* since when an entry is not complete; 0: none is */
 	struct stretch written; /* of its ring */
 	bool there;		/* atomic: somebody has written to its head */
@@ -631,6 +632,18 @@ static ssize_t next_entry(struct hooks_ring *r, struct hooks_thread *t, struct b
 		}
 	}
 	return -1;
+}
+
+void hooks_ring_mark(struct hooks_ring *r, uint32_t i)
+{
+	r->blocks[i].mark = __atomic_load_n(&thread_at(r, i)->head, __ATOMIC_ACQUIRE);
+}
+
+bool hooks_ring_behind(const struct hooks_ring *r, uint32_t i)
+{
+	const struct block *b = &r->blocks[i];
+
+	return !hooks_ring_broken(r) && (int64_t)(b->mark - b->tail) > 0;
 }
 
 size_t hooks_ring_move(struct hooks_ring *r, uint32_t i, bool last, void *to, size_t room)

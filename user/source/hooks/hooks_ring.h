@@ -84,6 +84,10 @@ uint32_t hooks_ring_size(const struct hooks_ring *); /* bytes of each of its rin
  * nobody writes any more. `to` is aligned to 8 bytes and has room for HOOKS_PACKED_MAX() of the largest
  * record. Returns the bytes. */
 size_t hooks_ring_move(struct hooks_ring *, uint32_t block, bool last, void *to, size_t room);
+/* Notes what a block has now; and whether some of that has not been moved: no room was left, or its thread has begun
+ * an entry and found no processor to complete it. */
+void hooks_ring_mark(struct hooks_ring *, uint32_t block);
+bool hooks_ring_behind(const struct hooks_ring *, uint32_t block);
 /* Checks what one hooks_ring_move() has moved, and adds it to the batch. 0; -EBADMSG: it makes no sense;
  * -ENOMEM. */
 int hooks_ring_take(struct hooks_ring *, uint32_t block, const void *, size_t bytes,

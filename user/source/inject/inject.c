@@ -9,10 +9,12 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -24,6 +26,7 @@
 #include "inject_seccomp.h"
 #include "inject_stop.h"
 
+#define MEANWHILE_MS 5
 #define OPEN_OF_LIBC 0x80000000u /* __RTLD_DLOPEN of glibc, for __libc_dlopen_mode */
 
 /* ---- functions of the target ---- */
@@ -255,21 +258,37 @@ static void *main_of_thread(void *arg)
 	prctl(PR_SET_TIMERSLACK, 1000); /* ns */
 	j->err = stop_and_do(j);
 	inject_remote_close(&j->r);
+	if (j->done >= 0)
+		eventfd_write(j->done, 1);
 	return NULL;
+}
+
+/* The thread may take seconds, where programs leave the processors to nobody. */
+static void serve_meanwhile(struct inject_job *j)
+{
+	struct pollfd p = { .fd = j->done, .events = POLLIN };
+
+	while (j->done >= 0 && poll(&p, 1, MEANWHILE_MS) <= 0)
+		j->what->meanwhile(j->what->meanwhile_ctx);
 }
 
 /* The tracer is a thread of its own: whatever happens, the kernel lets the tracee go when it ends. */
 static int in_tracer(struct inject_job *j)
 {
 	pthread_t thread;
-	int err = thread_start(&thread, "ct-inject", 0, main_of_thread, j);
+	int err;
 
+	j->done = j->what->meanwhile ? eventfd(0, EFD_CLOEXEC) : -1;
+	err = thread_start(&thread, "ct-inject", 0, main_of_thread, j);
 	if (err) {
 		msg_error("no thread could be started: %s", strerror(-err));
-		return err;
+	} else {
+		serve_meanwhile(j);
+		pthread_join(thread, NULL);
 	}
-	pthread_join(thread, NULL);
-	return j->err;
+	if (j->done >= 0)
+		close(j->done);
+	return err ? err : j->err;
 }
 
 static int prepare(struct inject_job *j)

@@ -49,6 +49,9 @@ struct inject_what {
 	int (*frames)(void *ctx, struct target *, const struct inject_thread *, uint64_t *ips,
 		      int max, uint64_t *lost_sp);
 	void *ctx;
+	/* Called every few milliseconds until it is done, by the thread that waits for it; NULL: nothing is. */
+	void (*meanwhile)(void *ctx);
+	void *meanwhile_ctx;
 };
 
 struct inject_result {

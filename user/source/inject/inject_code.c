@@ -391,17 +391,7 @@ const struct inject_functions *inject_code_functions(const struct inject_code *c
 /* The last range that begins at or before an address. */
 static size_t before(const struct range *list, size_t n, uint64_t ip)
 {
-	size_t lo = 0, hi = n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (list[mid].start <= ip)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return array_before(list, n, x, x->start <= ip);
 }
 
 enum inject_kind inject_code_at(const struct inject_code *c, uint64_t ip)

@@ -26,6 +26,7 @@ struct inject_job {
 	uint64_t stub;	     /* the mapped page of code; 0: none */
 	int64_t memfd, sock; /* in the target; -1: none */
 	bool keep_stack;     /* a call was given up: something may point to it */
+	int done; /* readable: the thread that does all this has ended; -1: nobody asks */
 	int err;
 };
 

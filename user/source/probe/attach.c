@@ -53,9 +53,14 @@ struct attach {
 	struct probe_file **files;
 	int nfiles;
 	uint64_t muted[PLAN_WORDS]; /* functions taken off again */
+	/* with plan->on_demand: functions that get probes, and those that get them now */
+	uint64_t demanded[PLAN_WORDS], adding[PLAN_WORDS];
 	/* functions of files, of those that are shown */
 	uint64_t unseen[ATTACH_UNSEEN_END][PLAN_WORDS];
-	bool sessions;	     /* no plain pairs where sessions are to be had */
+	bool sessions; /* no plain pairs where sessions are to be had */
+	bool closing;  /* the links are with `closer`, which takes them off */
+	pthread_t closer;
+	int *fds, nfds;	     /* its */
 	unsigned generation; /* of the links of windows: each newer than all before */
 };
 
@@ -208,6 +213,8 @@ static int attach_group(struct attach *a, struct probe_file *f, pid_t pid, bool 
 		if (may_go(a, p) != query || wants_no_return(g.kind, p) != calls_back ||
 		    plan_has(a->muted, p->func) != window)
 			continue;
+		if (a->plan->on_demand && !plan_has(a->adding, p->func))
+			continue;
 		if (a->kind == ATTACH_PERF && (query || is_left_out(p->func))) {
 			/* those that are captured for another function's sake are missed by nobody */
 			if (plan_has(a->plan->shown, p->func))
@@ -248,9 +255,40 @@ static int remember_pid(struct attach_file *af, pid_t pid)
 	return 0;
 }
 
+static int attach_groups(struct attach *a, struct probe_file *f, pid_t pid)
+{
+	int err = 0;
+
+	for (int group = 0; group < 4 && !err; group++)
+		err = attach_group(a, f, pid, group & 1, group & 2, false);
+	return err;
+}
+
+int attach_demanded(struct attach *a, const uint64_t *funcs)
+{
+	int err = 0;
+
+	for (int i = 0; i < PLAN_WORDS; i++) {
+		a->adding[i] = funcs[i] & ~a->demanded[i];
+		a->demanded[i] |= funcs[i];
+	}
+	for (int i = 0; i < a->nfiles && !err; i++) {
+		struct attach_file *af = a->files[i]->attach;
+
+		if (probe_file_open(a->files[i]))
+			continue; /* nobody maps it any more */
+		for (int j = 0; j < af->npids && !err; j++) {
+			err = attach_groups(a, a->files[i], af->pids[j]);
+			err = err == -ESRCH ? 0 : err; /* that process is gone */
+		}
+		probe_file_shut(a->files[i]);
+	}
+	return err;
+}
+
 int attach_file(struct attach *a, struct probe_file *f, pid_t pid)
 {
-	int group, err = 0;
+	int err = 0;
 
 	if (!f->attach) {
 		if (!array_room(a->files, a->nfiles))
@@ -261,8 +299,9 @@ int attach_file(struct attach *a, struct probe_file *f, pid_t pid)
 		a->files[a->nfiles++] = f;
 	}
 	err = remember_pid(f->attach, pid);
-	for (group = 0; group < 4 && !err; group++)
-		err = attach_group(a, f, pid, group & 1, group & 2, false);
+	memcpy(a->adding, a->demanded, sizeof(a->adding));
+	if (!err)
+		err = attach_groups(a, f, pid);
 	if (err && f->attached <= 0)
 		f->attached = err;
 	return err;
@@ -610,31 +649,55 @@ unsigned attach_closing(void)
 	return links_closing();
 }
 
-void attach_close(struct attach *a)
+static void *take_links_off(void *arg)
 {
-	int i, j, k, n = 0, *fds, functions;
+	struct attach *a = arg;
 
-	if (!a)
+	close_all(a->fds, a->nfds);
+	links_close_now();
+	return NULL;
+}
+
+void attach_stop(struct attach *a)
+{
+	int functions;
+
+	if (!a || a->closing)
 		return;
-	attach_totals(a, &n, &functions);
-	fds = calloc(n + 1, sizeof(*fds));
-	for (n = i = 0; i < a->nfiles; i++) {
+	attach_totals(a, &a->nfds, &functions);
+	a->fds = calloc((size_t)a->nfds + 1, sizeof(*a->fds));
+	if (!a->fds)
+		return;
+	a->nfds = 0;
+	for (int i = 0; i < a->nfiles; i++) {
 		struct attach_file *af = a->files[i]->attach;
 
-		for (j = 0; fds && j < af->nsets; j++) {
-			for (k = 0; k < af->sets[j].links.nfds; k++)
-				fds[n++] = af->sets[j].links.fds[k];
-			af->sets[j].links.nfds = 0;
+		for (int j = 0; j < af->nsets; j++) {
+			struct link_set *links = &af->sets[j].links;
+
+			for (int k = 0; k < links->nfds; k++)
+				a->fds[a->nfds++] = links->fds[k];
+			links->nfds = 0;
 		}
 	}
-	if (fds)
-		close_all(fds, n);
-	for (i = 0; i < a->nfiles; i++) {
+	a->closing = !thread_start(&a->closer, "ct-closer", CLOSE_STACK, take_links_off, a);
+	if (!a->closing)
+		take_links_off(a);
+}
+
+void attach_close(struct attach *a)
+{
+	if (!a)
+		return;
+	attach_stop(a);
+	if (a->closing)
+		pthread_join(a->closer, NULL);
+	for (int i = 0; i < a->nfiles; i++) {
 		forget_sets(a->files[i]->attach);
 		a->files[i]->attach = NULL;
 	}
 	links_close_now();
-	free(fds);
+	free(a->fds);
 	free(a->files);
 	free(a);
 }

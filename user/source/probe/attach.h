@@ -27,6 +27,10 @@ int attach_open(struct attach **, enum attach_kind, const struct attach_progs *,
  * Returns 0 or -errno. */
 int attach_file(struct attach *, struct probe_file *f, pid_t pid);
 
+/* With plan->on_demand: attaches these functions (a bitmap) in all files, now and to come, those that are not yet.
+ * Returns 0 or -errno. */
+int attach_demanded(struct attach *, const uint64_t *funcs);
+
 /* Functions that the user asked for and whose calls are not shown, or not under their names, in the files so far. */
 enum attach_unseen {
 	ATTACH_LEFT_OUT, /* probes of this kind leave them out */
@@ -84,7 +88,10 @@ unsigned attach_closing(void);
 /* Number of links and of functions attached, over all files. */
 void attach_totals(const struct attach *, int *links, int *functions);
 
-/* Closes all links, in parallel. Safe with NULL. */
+/* Begins to close all links, in parallel: each takes the kernel as long as threads of the programs that are in a probe, and wait for a
+ * processor. Until attach_close(), which waits for it, nothing else may be asked but what is unseen. Safe with NULL. */
+void attach_stop(struct attach *);
+/* Closes what is open yet. Safe with NULL. */
 void attach_close(struct attach *);
 
 /* Removes what a killed run left behind (tracefs events). */

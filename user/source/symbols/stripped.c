@@ -127,17 +127,9 @@ static int each_section(struct search *s, uint32_t type, const char *begin, uint
 
 static int find_name(const char *name)
 {
-	size_t lo = 0, hi = NUMBERS;
+	size_t at = array_before(numbers, NUMBERS, x, strcmp(x->name, name) < 0);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (strcmp(numbers[mid].name, name) < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < NUMBERS && !strcmp(numbers[lo].name, name) ? (int)lo : -1;
+	return at < NUMBERS && !strcmp(numbers[at].name, name) ? (int)at : -1;
 }
 
 static int add_place(struct search *s, uint64_t address, uint16_t name)
@@ -191,19 +183,12 @@ static int by_address(const void *a, const void *b)
 /* Among the first n places, which are sorted. */
 static const struct place *place_at(const struct search *s, size_t n, uint64_t address)
 {
-	size_t lo = 0, hi = n;
+	size_t at;
 
 	if (!n || address < s->places[0].address || address > s->places[n - 1].address)
 		return NULL;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s->places[mid].address < address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < n && s->places[lo].address == address ? &s->places[lo] : NULL;
+	at = array_before(s->places, n, x, x->address < address);
+	return at < n && s->places[at].address == address ? &s->places[at] : NULL;
 }
 
 /* Words that have a name's address in the file, and those that get one when it is loaded. */

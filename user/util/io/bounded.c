@@ -30,6 +30,7 @@
 #include "../now.h"
 #include "../thread.h"
 #include "roomy.h"
+#include "urgent.h"
 
 /* touched as far as it is needed; the guard is larger than what a function puts on the stack */
 #define GUARD_BYTES (1u << 20)
@@ -182,6 +183,7 @@ static int work(void *arg)
 	while (wait_while(&w->state, STATE_IDLE, 0) != STATE_END) {
 		struct bounded_job *job = w->job;
 
+		urgent_child(URGENT_WHILE_WE_ARE);
 		run_job(job);
 		given = STATE_GIVEN;
 		if (!atomic_compare_exchange_strong(&w->state, &given, STATE_DONE)) {

@@ -26,6 +26,22 @@ bool array_widen(void *list, size_t *room, size_t want, size_t size);
 /* A new item, zeroed, behind the n that `list` has, and counts it. NULL: no memory. */
 #define array_add(list, n) (array_room(list, n) ? memset(&(list)[(n)++], 0, sizeof(*(list))) : NULL)
 
+/* Of n items in order those come first for which a condition of `item`, a pointer, holds: how many these
+ * are. The last of them is at one less, if there is any. */
+#define array_before(list, n, item, condition)                                       \
+	({                                                                           \
+		size_t array_low = 0, array_high = (size_t)(n);                      \
+		while (array_low < array_high) {                                     \
+			size_t array_mid = array_low + (array_high - array_low) / 2; \
+			const __typeof__(*(list)) *(item) = &(list)[array_mid];      \
+			if (condition)                                               \
+				array_low = array_mid + 1;                           \
+			else                                                         \
+				array_high = array_mid;                              \
+		}                                                                    \
+		array_low;                                                           \
+	})
+
 /* Makes room for `want` items; `room`, a size_t, is how many there is room for. False: no memory,
  * and all is as it was. */
 #define array_fit(list, room, want) \

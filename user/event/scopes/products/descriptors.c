@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../../util/table/keyed.h"
+#include "../../../util/table/owned.h"
 #include "descriptors.h"
 #include "gemms.h"
 
@@ -72,12 +72,8 @@ struct descriptor {
 	struct ct_gemm sum; /* of an operation or more */
 };
 
-struct count {
-	uint32_t pid, n;
-};
-
 struct descriptors {
-	struct keyed table, counts;
+	struct owned table; /* of struct descriptor */
 	uint64_t dropped;
 };
 
@@ -87,8 +83,7 @@ struct descriptors *descriptors_open(void)
 
 	if (!d)
 		return NULL;
-	keyed_open_of(&d->table, struct descriptor, handle, DESCRIPTORS_MAX);
-	keyed_open_of(&d->counts, struct count, pid, DESCRIPTORS_MAX);
+	owned_open_of(&d->table, struct descriptor, handle, DESCRIPTORS_MAX, SHARE);
 	return d;
 }
 
@@ -96,8 +91,7 @@ void descriptors_close(struct descriptors *d)
 {
 	if (!d)
 		return;
-	keyed_close(&d->table);
-	keyed_close(&d->counts);
+	owned_close(&d->table);
 	free(d);
 }
 
@@ -118,7 +112,7 @@ static struct descriptor *find(struct descriptors *d, uint32_t pid, uint64_t han
 {
 	struct descriptor key = { .pid = pid, .handle = handle };
 
-	return keyed_find(&d->table, &key);
+	return owned_find(&d->table, &key);
 }
 
 /* It is described anew: the program may have made another one at its address. */
@@ -134,53 +128,32 @@ static void clear(struct descriptor *r)
 /* NULL: there is no room. Valid until the next call. */
 static struct descriptor *get(struct descriptors *d, uint32_t pid, uint64_t handle)
 {
-	struct descriptor key = { .pid = pid, .handle = handle }, *r = keyed_find(&d->table, &key);
-	struct count *c = r ? NULL : keyed_get(&d->counts, &pid, &(bool){ false });
+	struct descriptor key = { .pid = pid, .handle = handle }, *r;
+	bool made;
 
-	if (r)
-		return r;
-	if (c && c->n < DESCRIPTORS_MAX / SHARE)
-		r = keyed_get(&d->table, &key, &(bool){ false });
-	if (!r) {
-		d->dropped++;
-		return NULL;
-	}
-	c->n++;
-	clear(r);
+	r = owned_get(&d->table, &key, &made);
+	d->dropped += !r;
+	if (made)
+		clear(r);
 	return r;
 }
 
 static void forget(struct descriptors *d, uint32_t pid, uint64_t handle)
 {
 	struct descriptor *r = find(d, pid, handle);
-	struct count *c = keyed_find(&d->counts, &pid);
 
-	if (!r)
-		return;
-	keyed_remove(&d->table, r);
-	if (c && !--c->n)
-		keyed_remove(&d->counts, c);
+	if (r)
+		owned_remove(&d->table, r);
 }
 
 void descriptors_lost(struct descriptors *d)
 {
-	keyed_clear(&d->table);
-	keyed_clear(&d->counts);
+	owned_clear(&d->table);
 }
 
 void descriptors_forget(struct descriptors *d, uint32_t pid)
 {
-	struct count *c = keyed_find(&d->counts, &pid);
-	struct descriptor *r;
-
-	if (!c)
-		return;
-	keyed_each(&d->table, r)
-	{
-		if (r->pid == pid)
-			keyed_remove(&d->table, r);
-	}
-	keyed_remove(&d->counts, c);
+	owned_forget(&d->table, pid);
 }
 
 /* ---- what a call says ---- */

@@ -17,7 +17,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "capture.h"
+#include "../hooks/capture.h"
 #include "../common/sys.h"
 
 #ifndef PR_SET_SYSCALL_USER_DISPATCH

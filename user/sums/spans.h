@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * spans.h - computes when something was busy, from intervals that come almost in order: a bounded
+ * spans.h - the union of intervals: computes when something was busy, from intervals that come almost in order: a bounded
  * number of spans, each with its busy time. Gaps shorter than the quantum are inside spans.
  * Knows no record.
  */
@@ -34,6 +34,8 @@ struct spans {
 int spans_add(struct spans *, uint64_t start_ns, uint64_t end_ns, uint16_t kind, uint32_t tag);
 /* Puts all intervals into at[]. Returns 0 or -ENOMEM. */
 int spans_settle(struct spans *);
+/* The time in which something was busy so far, settled or not. */
+uint64_t spans_busy_ns(const struct spans *);
 /* Of settled spans: a gap with a part that was not seen is no gap, as if there had been work. */
 struct holes_stretch;
 void spans_fill(struct spans *, const struct holes_stretch *, size_t n);

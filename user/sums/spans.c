@@ -113,6 +113,27 @@ int spans_settle(struct spans *s)
 	return s->nraw ? settle(s, s->nraw) : 0;
 }
 
+uint64_t spans_busy_ns(const struct spans *s)
+{
+	uint64_t until = s->n ? s->at[s->n - 1].end_ns : 0, ns = 0;
+	struct span *raw = s->nraw ? malloc(s->nraw * sizeof(*raw)) : NULL;
+
+	for (uint32_t i = 0; i < s->n; i++)
+		ns += s->at[i].busy_ns;
+	if (!raw)
+		return ns;
+	memcpy(raw, s->raw, s->nraw * sizeof(*raw));
+	qsort(raw, s->nraw, sizeof(*raw), by_start);
+	for (uint32_t i = 0; i < s->nraw; i++) {
+		if (raw[i].end_ns <= until)
+			continue;
+		ns += raw[i].end_ns - (raw[i].start_ns > until ? raw[i].start_ns : until);
+		until = raw[i].end_ns;
+	}
+	free(raw);
+	return ns;
+}
+
 void spans_fill(struct spans *s, const struct holes_stretch *unseen, size_t n)
 {
 	for (uint32_t i = 1; i < s->n && n; i++) {
