@@ -68,7 +68,8 @@ MAY_INCLUDE = {
     'user/cli': 'user/cli/options user/compare user/event user/event/holes user/flow user/nccl user/proc user/request '
                 'user/resolve/names user/session user/source user/source/agent user/source/counters user/source/discover '
                 'user/source/hooks user/source/inject user/source/nvtx user/source/probe user/source/states user/stat '
-                'user/stuck user/top user/trace user/util user/util/io user/util/option user/util/table user/util/whole wire',
+                'user/stuck user/top user/trace user/util user/util/io user/util/option user/util/self user/util/table '
+                'user/util/whole wire',
     'user/cli/options': 'user/api user/export/otlp user/flow user/proc user/request user/stages user/util user/util/io user/util/option wire',
     'user/compare': 'user/api user/render user/util user/util/io user/util/table',
     'user/event': 'user/api user/util user/util/table wire',
@@ -105,13 +106,13 @@ MAY_INCLUDE = {
     'user/resolve/stacks': 'user/event user/proc user/util user/util/io user/util/table wire',
     'user/serve': 'user/event/holes user/export/otlp user/flow user/metrics user/sums user/util user/util/option',
     'user/session': 'user/event user/flow user/request user/resolve/stacks user/source user/source/inject user/stages user/sums '
-                    'user/trace user/util user/util/io user/util/whole wire',
+                    'user/trace user/util user/util/io user/util/self user/util/whole wire',
     'user/source': 'user/event user/flow user/proc user/trace user/util user/util/table wire',
     'user/source/agent': 'user/api user/event user/event/holes user/flow user/proc user/source user/source/inject user/source/launch '
-                         'user/util user/util/io user/util/table wire',
+                         'user/util user/util/io user/util/self user/util/table wire',
     'user/source/bpf': 'user/event user/event/holes user/flow user/proc user/source user/source/discover user/source/launch '
                        'user/source/muted user/source/probe user/util user/util/table wire',
-    'user/source/counters': 'user/source user/util user/util/io wire',
+    'user/source/counters': 'user/source user/util user/util/io user/util/self wire',
     'user/source/discover': 'user/api user/flow user/proc user/source user/source/symbols user/util user/util/io user/util/table wire',
     'user/source/hooks': 'user/api user/event user/event/holes user/flow user/source user/source/agent user/source/bpf '
                          'user/source/discover user/source/inject user/source/muted user/util user/util/io user/util/table wire',
@@ -119,7 +120,7 @@ MAY_INCLUDE = {
     'user/source/launch': 'user/util user/util/io user/util/table',
     'user/source/muted': 'user/api user/event user/flow user/source user/util user/util/table wire',
     'user/source/nvtx': 'user/proc user/source user/source/agent user/util user/util/io user/util/table wire',
-    'user/source/probe': 'user/api user/flow user/source user/source/discover user/util user/util/io user/util/table wire',
+    'user/source/probe': 'user/api user/flow user/source user/source/discover user/util user/util/io user/util/self user/util/table wire',
     'user/source/states': 'user/event user/proc user/source user/source/bpf user/util user/util/table wire',
     'user/source/symbols': 'user/api user/api/layers user/proc user/util user/util/table',
     'user/stages': 'user/event user/event/holes user/event/join user/event/scopes user/event/world user/flow user/resolve '
@@ -131,8 +132,9 @@ MAY_INCLUDE = {
     'user/top': 'user/api user/event user/flow user/sums user/util user/util/io user/util/option user/util/table',
     'user/trace': 'user/event user/util user/util/io user/util/table user/util/whole wire',
     'user/util': '',
-    'user/util/io': 'user/util',
+    'user/util/io': 'user/util user/util/self',
     'user/util/option': 'user/util',
+    'user/util/self': 'user/util',
     'user/util/table': 'user/util',
     'user/util/whole': 'user/util user/util/io',
     'user/why': 'user/api user/event user/event/holes user/findings user/flow user/util user/util/option user/util/table',

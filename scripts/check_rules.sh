@@ -40,6 +40,9 @@ rule "only commands and sinks write to stdout" '\b(printf|puts|putchar)\(|fprint
 rule "only main exits" '\b_?exit\(' "${not_main[@]}"
 rule "no BPF program calls what may sleep: a page that is never served would stop every tracer of the machine" \
 	'\bbpf_(copy_from_user|copy_from_user_task|probe_read_user_dynptr|copy_from_user_str|ima_[a-z_]*hash)' {bpf,wire,capture}/*.h bpf/*.c
+mapfile -t in_targets < <(find target -name '*.[chS]' -not -path target/common/alone.h)
+rule "no thread of ours in a program asks the loader for its objects: dl_iterate_phdr() crashes beside dlopen() (target/common/alone.h)" \
+	'(^|[^*] .*)\<dl_iterate_phdr\(.' "${in_targets[@]}"
 mapfile -t not_api < <(find user -name '*.[ch]' -not -path 'user/api/*')
 rule "only rows name functions: the others ask for what they do (api/traits.h)" \
 	'(^|[^:])"[*]?(cu|cuda|__cuda)[A-Z][A-Za-z0-9_*]*"|(strstr|strn?cmp|fnmatch)\(.*(\<f|func|api_funcs\[[^]]*\]\.?)(->|\.)?name, *"' "${not_api[@]}"

@@ -22,7 +22,37 @@ struct nvtx_globals {
 	uint32_t reserved;	 /* 0 */
 	uint64_t set_version;	 /* a function of the same object */
 };
-#define NVTX_GLOBALS_BYTES 1024 /* the whole struct has at least this size */
+
+/*
+ * All of it. Its functions lie one behind the other, module by module: 15 of CORE, 8 of CUDA, 14 of OpenCL,
+ * 6 of CUDART, 15 of CORE2, 6 of SYNC. So do the modules' tables, each with an empty place in front and one
+ * behind: by the function's number in its module they say where its slot is.
+ */
+#define NVTX_IDS 16 /* of CORE and CORE2; the first number is 1 */
+#define NVTX_SLOTS 64
+#define NVTX_SLOT_CORE 0
+#define NVTX_SLOT_CORE_2 43
+#define NVTX_TABLES 76
+#define NVTX_TABLE_CORE 0
+#define NVTX_TABLE_CORE_2 51
+struct nvtx_layout {
+	struct nvtx_globals head;
+	uint64_t slots[NVTX_SLOTS];
+	uint64_t tables[NVTX_TABLES];
+};
+#define NVTX_GLOBALS_BYTES sizeof(struct nvtx_layout)
+
+/* Returns whether the tables of what is at this address lead to the slots in it. */
+static inline int nvtx_tables_lead(const struct nvtx_layout *l, uint64_t at)
+{
+	uint64_t slots = at + sizeof(l->head);
+
+	for (unsigned int i = 1; i < NVTX_IDS; i++)
+		if (l->tables[NVTX_TABLE_CORE + i] != slots + (NVTX_SLOT_CORE + i - 1) * 8 ||
+		    l->tables[NVTX_TABLE_CORE_2 + i] != slots + (NVTX_SLOT_CORE_2 + i - 1) * 8)
+			return 0;
+	return 1;
+}
 
 enum nvtx_state { NVTX_FRESH, NVTX_STARTED, NVTX_COMPLETE };
 

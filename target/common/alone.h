@@ -4,8 +4,14 @@
  * main thread has called pthread_exit() ends when its last thread ends. A thread of ours would keep
  * the program running for ever, so our thread then ends itself, and libc ends the program.
  *
- * Several objects of ours may be in a program, each with threads. Each says in a note of its file where the
- * numbers of its threads are. A thread's name says nothing: the program may name its threads as it likes.
+ * Several objects of ours may be in a program, each with threads. Each has a list of its threads, and says in
+ * a note of its file where the list is. When an object is loaded, it finds the others' lists by these notes
+ * and joins them: the lists are a ring. Objects of ours are never unloaded. A thread's name says nothing: the
+ * program may name its threads as it likes.
+ *
+ * Our threads do not ask the loader. dl_iterate_phdr() may run while another thread is inside dlopen(), and
+ * then glibc looks for the thread-local variables of an object that it has not put into its own list yet:
+ * with some sixty such objects in the program it follows a null pointer.
  */
 #ifndef CT_ALONE_H
 #define CT_ALONE_H
@@ -23,21 +29,26 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define ALONE_THREADS 4 /* of an object: it has one, and for a moment the one before it */
+#define ALONE_THREADS 4	 /* of an object: it has one, and for a moment the one before it */
+#define ALONE_OBJECTS 64 /* more are not looked at */
 #define ALONE_NOTE "cudatrace"
+#define ALONE_NOTE_TYPE 2 /* of this layout; 1: the threads alone */
 
 /* The threads of this object, in the process that has them: a forked child has a copy. One file of each
- * object includes this one. */
-struct alone_thread {
-	int pid, tid;
+ * object includes this one, and calls alone_meet() in its constructor. */
+struct alone_list {
+	struct alone_list *next; /* of another object; this one if there is none */
+	struct alone_thread {
+		int pid, tid;
+	} threads[ALONE_THREADS];
 };
-__attribute__((used, visibility("hidden"))) struct alone_thread alone_threads[ALONE_THREADS];
+__attribute__((used, visibility("hidden"))) struct alone_list alone_mine = { .next = &alone_mine };
 __asm__(".pushsection .note.cudatrace,\"a\",%note\n"
 	".balign 8\n"
-	".long 10, 8, 1\n"
+	".long 10, 8, 2\n"
 	".asciz \"" ALONE_NOTE "\"\n"
 	".balign 4\n"
-	".quad alone_threads - .\n"
+	".quad alone_mine - .\n"
 	".balign 8\n"
 	".popsection\n");
 
@@ -47,7 +58,7 @@ static inline void alone_begins(void)
 	int pid = (int)syscall(SYS_getpid), tid = (int)syscall(SYS_gettid);
 
 	for (int i = 0; i < ALONE_THREADS; i++) {
-		struct alone_thread *t = &alone_threads[i];
+		struct alone_thread *t = &alone_mine.threads[i];
 		int was = __atomic_load_n(&t->tid, __ATOMIC_ACQUIRE);
 
 		if ((was && t->pid == pid) ||
@@ -64,33 +75,48 @@ static inline void alone_ends(void)
 	int tid = (int)syscall(SYS_gettid);
 
 	for (int i = 0; i < ALONE_THREADS; i++)
-		if (__atomic_load_n(&alone_threads[i].tid, __ATOMIC_ACQUIRE) == tid)
-			__atomic_store_n(&alone_threads[i].tid, 0, __ATOMIC_RELEASE);
+		if (__atomic_load_n(&alone_mine.threads[i].tid, __ATOMIC_ACQUIRE) == tid)
+			__atomic_store_n(&alone_mine.threads[i].tid, 0, __ATOMIC_RELEASE);
 }
 
-struct alone_sought {
-	int pid, tid; /* tid 0: any */
-	int found;
-};
+/* ---- the objects ---- */
 
-/* The threads of which a note says where they are; NULL: it is not one of ours. */
-static inline const struct alone_thread *alone_list(const Elf64_Nhdr *n)
+static inline struct alone_list *alone_next(const struct alone_list *l)
+{
+	return __atomic_load_n(&l->next, __ATOMIC_ACQUIRE);
+}
+
+/* Makes one ring of two. A thread that walks along one of them meanwhile does not stop at its end: the walk
+ * has a limit. */
+static inline void alone_join(struct alone_list *other)
+{
+	struct alone_list *mine = alone_next(&alone_mine), *l = mine;
+
+	for (int i = 0; i < ALONE_OBJECTS && l != other && l != &alone_mine; i++)
+		l = alone_next(l);
+	if (l == other || other == &alone_mine)
+		return; /* they are in one ring */
+	__atomic_store_n(&alone_mine.next, alone_next(other), __ATOMIC_RELEASE);
+	__atomic_store_n(&other->next, mine, __ATOMIC_RELEASE);
+}
+
+/* The list of which a note says where it is; NULL: it is not one of ours. */
+static inline struct alone_list *alone_list(const Elf64_Nhdr *n)
 {
 	const char *desc = (const char *)(n + 1) + ((n->n_namesz + 3) & ~3u);
 	int64_t away;
 
-	if (n->n_namesz != sizeof(ALONE_NOTE) || n->n_descsz != sizeof(away) || n->n_type != 1 ||
-	    memcmp(n + 1, ALONE_NOTE, sizeof(ALONE_NOTE)))
+	if (n->n_namesz != sizeof(ALONE_NOTE) || n->n_descsz != sizeof(away) ||
+	    n->n_type != ALONE_NOTE_TYPE || memcmp(n + 1, ALONE_NOTE, sizeof(ALONE_NOTE)))
 		return NULL;
 	memcpy(&away, desc, sizeof(away));
-	return (const struct alone_thread *)(desc + away);
+	return (struct alone_list *)(uintptr_t)(desc + away);
 }
 
 static inline int alone_object(struct dl_phdr_info *info, size_t size, void *ctx)
 {
-	struct alone_sought *s = ctx;
-
 	(void)size;
+	(void)ctx;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const char *at = (const char *)info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
 		const char *end = at + info->dlpi_phdr[i].p_memsz;
@@ -98,11 +124,10 @@ static inline int alone_object(struct dl_phdr_info *info, size_t size, void *ctx
 		while (info->dlpi_phdr[i].p_type == PT_NOTE &&
 		       (size_t)(end - at) > sizeof(Elf64_Nhdr)) {
 			const Elf64_Nhdr *n = (const Elf64_Nhdr *)at;
-			const struct alone_thread *t = alone_list(n);
+			struct alone_list *l = alone_list(n);
 
-			for (int k = 0; t && k < ALONE_THREADS; k++)
-				s->found += t[k].pid == s->pid && t[k].tid &&
-					    (!s->tid || t[k].tid == s->tid);
+			if (l)
+				alone_join(l);
 			at += sizeof(*n) + ((n->n_namesz + 3) & ~3u);
 			at += (n->n_descsz + 3) & ~3u;
 			if (info->dlpi_phdr[i].p_align == 8)
@@ -111,17 +136,53 @@ static inline int alone_object(struct dl_phdr_info *info, size_t size, void *ctx
 				break;
 		}
 	}
-	return s->tid && s->found;
+	return 0;
+}
+
+/* For this object's constructor, and nowhere else: the loader, which calls it, loads nothing in another thread
+ * meanwhile, and all that is loaded is in its lists. */
+static inline void alone_meet(void)
+{
+	dl_iterate_phdr(alone_object, NULL);
+}
+
+/* Is the list of one of our objects in this range, which is an object's? */
+static inline bool alone_has_object(uint64_t lo, uint64_t hi)
+{
+	const struct alone_list *l = &alone_mine;
+
+	for (int i = 0; i < ALONE_OBJECTS; i++) {
+		if ((uintptr_t)l >= lo && (uintptr_t)l < hi)
+			return true;
+		l = alone_next(l);
+		if (l == &alone_mine)
+			break;
+	}
+	return false;
 }
 
 /* How many threads of the process with this number, or with any (0), are ours? */
 static inline int alone_ours(int tid)
 {
-	struct alone_sought s = { .pid = (int)syscall(SYS_getpid), .tid = tid };
+	const struct alone_list *l = &alone_mine;
+	int pid = (int)syscall(SYS_getpid), found = 0;
 
-	dl_iterate_phdr(alone_object, &s);
-	return s.found;
+	for (int i = 0; i < ALONE_OBJECTS; i++) {
+		for (int k = 0; k < ALONE_THREADS; k++) {
+			const struct alone_thread *t = &l->threads[k];
+			int is = __atomic_load_n(&t->tid, __ATOMIC_ACQUIRE);
+
+			found += is && __atomic_load_n(&t->pid, __ATOMIC_ACQUIRE) == pid &&
+				 (!tid || is == tid);
+		}
+		l = alone_next(l);
+		if (l == &alone_mine)
+			break;
+	}
+	return found;
 }
+
+/* ---- the threads ---- */
 
 /* The stat of the main thread; -1: it is opened each time. */
 static int alone_stat = -1;

@@ -5,6 +5,7 @@
  * addresses.
  */
 #include <elf.h>
+#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -158,6 +159,94 @@ bool object_read(const struct text_map *m, struct object *o)
 	o->dynamic_bytes = dynamic->p_memsz;
 	read_dynamic(o);
 	return o->symbols && o->strings;
+}
+
+bool object_find(const struct text_maps *maps, __u64 address, struct object *o)
+{
+	const struct text_map *m = text_maps_find(maps, address);
+
+	for (; m && m >= maps->maps; m--)
+		if (object_read(m, o))
+			return address >= o->lo && address < o->hi;
+	return false;
+}
+
+/* ---- the loader's list ---- */
+
+#define LOADED_MAX 100000
+#define LOADED_TRIES 3
+#define PATH_BYTES 4096
+
+/* Reads a text up to its end, page by page: what follows may not be mapped. */
+static bool read_path(__u64 at, char path[PATH_BYTES])
+{
+	for (size_t n = 0, part; n < PATH_BYTES; n += part) {
+		part = 4096 - (at + n) % 4096;
+		if (part > PATH_BYTES - n)
+			part = PATH_BYTES - n;
+		if (text_read(at + n, path + n, part))
+			return false;
+		if (memchr(path + n, 0, part))
+			return true;
+	}
+	return false;
+}
+
+/* Returns whether all of the list was read: each object's predecessor is the one that we come from. */
+static bool walk(bool (*f)(void *ctx, const struct link_map *), void *ctx)
+{
+	__u64 at = (__u64)(uintptr_t)_r_debug.r_map, before = 0;
+	struct link_map m;
+
+	for (int i = 0; at && i < LOADED_MAX; i++) {
+		if (text_read(at, &m, sizeof(m)) || (__u64)(uintptr_t)m.l_prev != before ||
+		    !f(ctx, &m))
+			return false;
+		before = at;
+		at = (__u64)(uintptr_t)m.l_next;
+	}
+	return true;
+}
+
+struct loaded {
+	void (*f)(void *ctx, const char *name);
+	void *ctx;
+};
+
+static bool one_loaded(void *ctx, const struct link_map *m)
+{
+	struct loaded *l = ctx;
+	char path[PATH_BYTES];
+
+	if (!read_path((__u64)(uintptr_t)m->l_name, path))
+		return false;
+	l->f(l->ctx, path);
+	return true;
+}
+
+void objects_loaded(void (*f)(void *ctx, const char *name), void *ctx)
+{
+	struct loaded l = { f, ctx };
+
+	for (int i = 0; i < LOADED_TRIES && !walk(one_loaded, &l); i++)
+		;
+}
+
+static bool add_to_state(void *ctx, const struct link_map *m)
+{
+	__u64 *state = ctx;
+
+	*state = (*state ^ m->l_addr) * 0x9e3779b97f4a7c15ULL;
+	*state = (*state ^ (__u64)(uintptr_t)m->l_ld) * 0x9e3779b97f4a7c15ULL;
+	return true;
+}
+
+__u64 objects_state(void)
+{
+	__u64 state = 0;
+
+	walk(add_to_state, &state);
+	return state;
 }
 
 /* ---- words ---- */
@@ -364,18 +453,26 @@ bool object_may_define(const struct object *o, const char *name, __u32 hash)
 	return false;
 }
 
+bool object_soname(const struct object *o, char name[OBJECT_NAME])
+{
+	Elf64_Dyn d[DYNAMIC_MAX];
+	size_t n = get_dynamic(o, d);
+
+	for (size_t i = 0; i < n; i++)
+		if (d[i].d_tag == DT_SONAME)
+			return read_text(o, (__u32)d[i].d_un.d_val, name) && *name;
+	return false;
+}
+
 bool object_needs(const struct object *o, const struct object *other)
 {
-	char name[OBJECT_NAME] = "", needed[OBJECT_NAME];
+	char name[OBJECT_NAME], needed[OBJECT_NAME];
 	Elf64_Dyn d[DYNAMIC_MAX];
-	size_t n = get_dynamic(other, d);
+	size_t n;
 
 	if (o->lo == other->lo)
 		return true;
-	for (size_t i = 0; i < n; i++)
-		if (d[i].d_tag == DT_SONAME && !read_text(other, (__u32)d[i].d_un.d_val, name))
-			return false;
-	n = *name ? get_dynamic(o, d) : 0;
+	n = object_soname(other, name) ? get_dynamic(o, d) : 0;
 	for (size_t i = 0; i < n; i++)
 		if (d[i].d_tag == DT_NEEDED && read_text(o, (__u32)d[i].d_un.d_val, needed) &&
 		    !strcmp(needed, name))

@@ -28,6 +28,16 @@ struct object {
 	} relocs[2]; /* [0]: without those that name no symbol; [1]: of calls */
 };
 
+/* Finds the object that contains the address. */
+bool object_find(const struct text_maps *, __u64 address, struct object *);
+
+/* Calls f for each object that the loader has loaded, with its name as the loader knows it. The list that
+ * debuggers read is read without the loader's lock. If it changes meanwhile it is read again, so f may be
+ * called for an object more than once. */
+void objects_loaded(void (*f)(void *ctx, const char *name), void *ctx);
+/* Returns a number that is another one if the loader has loaded or unloaded something. */
+__u64 objects_state(void);
+
 /* A word that the loader fills in with a symbol's address. */
 enum object_use {
 	OBJECT_CALL,	/* R_X86_64_JUMP_SLOT, R_AARCH64_JUMP_SLOT */
@@ -60,6 +70,9 @@ bool object_name(const struct object *, __u32 symbol, char name[OBJECT_NAME]);
  * returns true if the object has no such table. */
 __u32 object_hash(const char *name);
 bool object_may_define(const struct object *, const char *name, __u32 hash);
+
+/* Gets the name that the object has for those that need it; false: it has none. */
+bool object_soname(const struct object *, char name[OBJECT_NAME]);
 
 /* Returns whether the other object stays mapped for as long as this one: it is the same object, or
  * this object's file names it. */

@@ -464,6 +464,16 @@ static void in_child(void)
 	atomic_store(&agent.state, IDLE);
 }
 
+__attribute__((constructor)) static void born(void)
+{
+	alone_meet();
+}
+
+bool agent_is_object(uint64_t lo, uint64_t hi)
+{
+	return alone_has_object(lo, hi);
+}
+
 /* The common part of both ways to start. If it returns 0, the state is STARTING, and the caller
  * owns it. */
 static int enter(const char *text)

@@ -17,11 +17,12 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "../common/objects.h"
 
 #define NEWEST 13
 #define OLDEST 11
@@ -65,22 +66,29 @@ static const struct {
 };
 #define NTOOLS (sizeof(tools) / sizeof(tools[0]))
 
-static int look_tool(struct dl_phdr_info *info, size_t size, void *ctx)
+static void look_tool(void *ctx, const char *path)
 {
 	size_t *best = ctx;
 
-	(void)size;
 	for (size_t i = 0; i < *best; i++)
-		if (info->dlpi_name && strstr(info->dlpi_name, tools[i].library))
+		if (strstr(path, tools[i].library))
 			*best = i;
-	return 0;
+}
+
+/* Calls look for each object that is loaded. No other thread of the agent reads memory meanwhile. */
+static void look_at_loaded(void (*look)(void *ctx, const char *path), void *ctx)
+{
+	if (text_open())
+		return;
+	objects_loaded(look, ctx);
+	text_close();
 }
 
 void library_tool(char *name, size_t size)
 {
 	size_t best = NTOOLS;
 
-	dl_iterate_phdr(look_tool, &best);
+	look_at_loaded(look_tool, &best);
 	snprintf(name, size, "%s", best < NTOOLS ? tools[best].tool : "");
 }
 
@@ -97,15 +105,13 @@ static void add_dir(struct found *f, const char *path, size_t len, const char *r
 	f->ndirs++;
 }
 
-static int look(struct dl_phdr_info *info, size_t size, void *ctx)
+static void look(void *ctx, const char *path)
 {
-	const char *path = info->dlpi_name, *base, *packages;
+	const char *base = strrchr(path, '/'), *packages;
 	struct found *f = ctx;
 
-	(void)size;
-	base = path ? strrchr(path, '/') : NULL;
 	if (!base)
-		return 0;
+		return;
 	base++;
 	if (!strncmp(base, "libcupti.so", 11) && !f->cupti[0])
 		snprintf(f->cupti, sizeof(f->cupti), "%s", path);
@@ -125,7 +131,6 @@ static int look(struct dl_phdr_info *info, size_t size, void *ctx)
 		add_dir(f, path, (size_t)(packages - path), "/nvidia/cu13/lib/");
 		add_dir(f, path, (size_t)(packages - path), "/nvidia/cuda_cupti/lib/");
 	}
-	return 0;
 }
 
 static void toolkit(struct found *f)
@@ -342,7 +347,7 @@ static int find(struct cupti *c, const char *wanted, char *why, size_t size)
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
-	dl_iterate_phdr(look, f);
+	look_at_loaded(look, f);
 	if (!load_driver(f, why, size)) {
 		free(f);
 		return -ENODEV;

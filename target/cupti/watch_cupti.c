@@ -2,16 +2,17 @@
 /* watch_cupti.c - see watch_cupti.h. docs/hooks.md says why a hook may be put on, and taken off, at any moment. */
 #include "../common/compat.h"
 
+#include "agent_state.h"
 #include "watch_cupti.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../common/hook.h"
 #include "../common/jump.h"
+#include "../common/objects.h"
 #include "../common/slots.h"
 
 uint64_t watch_call(unsigned int n, const struct hook_regs *) __attribute__((visibility("hidden")));
@@ -35,7 +36,7 @@ static struct way {
 	bool made, on;
 } ways[NWATCHED];
 static watch_call_fn called;
-static unsigned long long loads; /* of the dynamic loader, when slots were last searched */
+static uint64_t loads; /* what the dynamic loader had loaded when slots were last searched */
 
 /* The code of libcupti, and of this object. */
 static struct range {
@@ -51,37 +52,6 @@ uint64_t watch_call(unsigned int n, const struct hook_regs *r)
 		called(watched[n].what, watched[n].kind_arg, (const uint64_t *)r->args);
 	errno = saved;
 	return ways[n].go;
-}
-
-/* ---- objects ---- */
-
-struct find {
-	uint64_t address;
-	struct range *range;
-	unsigned long long loads;
-};
-
-static int find_object(struct dl_phdr_info *info, size_t size, void *ctx)
-{
-	struct find *f = ctx;
-	struct range r = { UINT64_MAX, 0 };
-
-	(void)size;
-	f->loads = info->dlpi_adds;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		uint64_t lo = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
-
-		if (info->dlpi_phdr[i].p_type != PT_LOAD)
-			continue;
-		if (lo < r.lo)
-			r.lo = lo;
-		if (lo + info->dlpi_phdr[i].p_memsz > r.hi)
-			r.hi = lo + info->dlpi_phdr[i].p_memsz;
-	}
-	if (f->address - r.lo >= r.hi - r.lo)
-		return 0;
-	*f->range = r;
-	return 1;
 }
 
 static struct gate *gate_for(__u64 function)
@@ -161,15 +131,16 @@ static void end(struct text_maps *maps)
 	text_close();
 }
 
-static void where_we_are(uint64_t libcupti)
+static void where_we_are(const struct text_maps *maps, uint64_t libcupti)
 {
-	struct find f = { (uint64_t)(uintptr_t)&ways, &ours, 0 };
+	struct object o;
 
-	dl_iterate_phdr(find_object, &f);
-	f.address = libcupti;
-	f.range = &theirs;
-	dl_iterate_phdr(find_object, &f);
-	loads = f.loads;
+	ours = theirs = (struct range){ 0 };
+	if (object_find(maps, (uint64_t)(uintptr_t)&ways, &o))
+		ours = (struct range){ o.lo, o.hi };
+	if (object_find(maps, libcupti, &o))
+		theirs = (struct range){ o.lo, o.hi };
+	loads = objects_state();
 }
 
 int watch_on(void *lib, watch_call_fn fn, const char **blind, const char **by_slots)
@@ -181,7 +152,7 @@ int watch_on(void *lib, watch_call_fn fn, const char **blind, const char **by_sl
 	if (err)
 		return err;
 	called = fn;
-	where_we_are((uint64_t)(uintptr_t)dlsym(lib, watched[0].name));
+	where_we_are(&maps, (uint64_t)(uintptr_t)dlsym(lib, watched[0].name));
 	jump_begin(&maps);
 	for (size_t i = 0; i < NWATCHED; i++) {
 		ways[i].address = (uint64_t)(uintptr_t)dlsym(lib, watched[i].name);
@@ -219,112 +190,140 @@ int watch_off(void)
 
 void watch_look(void)
 {
-	struct find f = { 0, &(struct range){ 0 }, 0 };
 	struct text_maps maps;
+	bool loaded, changed;
+	uint64_t now;
 
-	if (!any_gate())
+	if (!any_gate() || text_open())
 		return;
-	dl_iterate_phdr(find_object, &f);
-	if (begin(&maps))
+	now = objects_state();
+	loaded = now != loads;
+	changed = loaded || slots_changed();
+	text_close();
+	if (!changed || begin(&maps))
 		return;
-	if (f.loads != loads)
+	if (loaded)
 		put_gates(&maps);
-	else if (slots_changed())
+	else
 		slots_put_on(&maps);
-	loads = f.loads;
+	loads = now;
 	end(&maps);
 }
 
 /* ---- what is registered ---- */
 
-/* The words of libcupti that the dynamic loader fills in are at the begin of its writable memory. */
-struct words {
-	uint64_t lo, hi;
-	uint64_t loader; /* words below this address are the loader's */
+/* The words of libcupti that the dynamic loader fills in, sorted: nothing is registered there. With hooks on
+ * the functions that libcupti calls, some of them lead to code of ours. */
+struct filled {
+	uint64_t *at;
+	size_t n, room;
 };
 
-static void after(uint64_t *to, uint64_t address)
+static bool one_filled(void *ctx, const struct object *o, const struct object_word *w)
 {
-	if (address > *to)
-		*to = address;
-}
+	struct filled *f = ctx;
 
-static int find_words(struct dl_phdr_info *info, size_t size, void *ctx)
-{
-	uint64_t got = 0, calls_bytes = 0;
-	struct words *w = ctx;
+	(void)o;
+	if (f->n == f->room) {
+		size_t room = f->room ? 2 * f->room : 1024;
+		void *more = realloc(f->at, room * sizeof(*f->at));
 
-	(void)size;
-	if (theirs.lo - info->dlpi_addr > 1 << 20)
-		return 0;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-		uint64_t at = info->dlpi_addr + p->p_vaddr;
-
-		if (p->p_type == PT_GNU_RELRO)
-			after(&w->loader, at + p->p_memsz);
-		if (p->p_type == PT_LOAD && p->p_flags & PF_W) {
-			w->lo = at;
-			w->hi = at + p->p_memsz;
-		}
-		for (const ElfW(Dyn) *d = (const ElfW(Dyn) *)at;
-		     p->p_type == PT_DYNAMIC && d->d_tag != DT_NULL; d++) {
-			got = d->d_tag == DT_PLTGOT ? d->d_un.d_ptr : got;
-			calls_bytes = d->d_tag == DT_PLTRELSZ ? d->d_un.d_val : calls_bytes;
-		}
+		if (!more)
+			return false;
+		f->at = more;
+		f->room = room;
 	}
-	if (got)
-		after(&w->loader, (got < info->dlpi_addr ? got + info->dlpi_addr : got) +
-					  (3 + calls_bytes / sizeof(ElfW(Rela))) * 8);
-	return 1;
+	f->at[f->n++] = w->at;
+	return true;
 }
 
-/* The library of a function, if it is one that may be a program's: not a system library, whose
- * functions libcupti keeps for itself, nor the driver. */
+static int by_address(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static bool is_filled(const struct filled *f, uint64_t at)
+{
+	return f->n && bsearch(&at, f->at, f->n, sizeof(*f->at), by_address);
+}
+
+/* The libraries whose functions libcupti keeps for itself: those of the system, and the driver. */
+static bool is_system(const struct object *o)
+{
+	static const char *const names[] = { "libc.",	 "libcuda.",   "libpthread", "libdl.",
+					     "ld-linux", "libstdc++.", "libgcc_s.",  "librt.",
+					     "libm.",	 "libnv" };
+	char name[OBJECT_NAME];
+
+	if (!object_soname(o, name))
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(name, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+/* The mapping of code to which a word points, if the code may be a program's. */
 static const struct text_map *program_code(const struct text_maps *maps, uint64_t word)
 {
-	static const char *const not [] = { "libc.",  "libc-",	  "libcuda.",  "libpthread",
-					    "libdl.", "ld-linux", "libstdc++", "libgcc_s",
-					    "librt.", "libm.",	  "libnv",     "libcudatrace-" };
 	const struct text_map *m = text_maps_find(maps, word);
-	const char *name;
-	Dl_info info;
+	struct object o;
 
-	if (!m || !m->exec || m->is_probes || word - ours.lo < ours.hi - ours.lo ||
-	    word - theirs.lo < theirs.hi - theirs.lo)
+	if (!m || !m->exec || m->is_probes || word - theirs.lo < theirs.hi - theirs.lo)
 		return NULL;
-	if (!dladdr((void *)(uintptr_t)word, &info) || !info.dli_fname)
+	if (!object_find(maps, word, &o))
 		return m; /* code that the program has made */
-	name = strrchr(info.dli_fname, '/');
-	name = name ? name + 1 : info.dli_fname;
-	for (size_t i = 0; i < sizeof(not ) / sizeof(not [0]); i++)
-		if (!strncmp(name, not [i], strlen(not [i])))
-			return NULL;
-	return m;
+	return agent_is_object(o.lo, o.hi) || is_system(&o) ? NULL : m;
 }
 
-int watch_registered(const void *request, const void *complete)
-{
-	struct words w = { 0 };
-	struct text_maps maps;
-	int found = 0;
+struct look_for {
+	const struct text_maps *maps;
+	const struct filled *filled;
+	uint64_t request, complete;
+	int found;
+};
 
-	dl_iterate_phdr(find_words, &w);
-	if (!w.lo || begin(&maps))
-		return 0;
-	after(&w.lo, w.loader);
-	for (uint64_t at = (w.lo + 7) & ~7ULL; at + 16 <= w.hi && found <= 0; at += 8) {
+static void look_at_words(struct look_for *f, uint64_t lo, uint64_t hi)
+{
+	for (uint64_t at = (lo + 7) & ~7ULL; at + 16 <= hi && f->found <= 0; at += 8) {
 		const struct text_map *first;
 		uint64_t pair[2];
 
 		if (text_look(at, pair, sizeof(pair)))
 			break;
-		if (pair[0] == (uintptr_t)request && pair[1] == (uintptr_t)complete)
-			found = 1;
-		else if (!found && pair[0] != pair[1] && (first = program_code(&maps, pair[0])) &&
-			 program_code(&maps, pair[1]) == first)
-			found = -1;
+		if (pair[0] == f->request && pair[1] == f->complete)
+			f->found = 1;
+		else if (!f->found && pair[0] != pair[1] &&
+			 (first = program_code(f->maps, pair[0])) &&
+			 program_code(f->maps, pair[1]) == first && !is_filled(f->filled, at) &&
+			 !is_filled(f->filled, at + 8))
+			f->found = -1;
 	}
+}
+
+int watch_registered(const void *request, const void *complete)
+{
+	struct filled filled = { 0 };
+	struct text_maps maps;
+	struct look_for f = { &maps, &filled, (uintptr_t)request, (uintptr_t)complete, 0 };
+	struct object o;
+
+	if (!theirs.hi || begin(&maps))
+		return 0;
+	if (object_find(&maps, theirs.lo, &o)) {
+		object_words(&o, one_filled, &filled);
+		if (filled.n)
+			qsort(filled.at, filled.n, sizeof(*filled.at), by_address);
+		for (unsigned int i = 0; i < maps.n; i++) {
+			const struct text_map *m = &maps.maps[i];
+
+			if (m->write && m->lo >= o.lo && m->lo < o.hi)
+				look_at_words(&f, m->lo, m->hi < o.hi ? m->hi : o.hi);
+		}
+	}
+	free(filled.at);
 	end(&maps);
-	return found;
+	return f.found;
 }

@@ -68,6 +68,11 @@ static int take_along(void)
 	return 0;
 }
 
+void thread_meet(void)
+{
+	alone_meet();
+}
+
 int thread_begin(void *begins)
 {
 	struct held connection = talk_held();

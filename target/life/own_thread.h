@@ -24,6 +24,8 @@ extern bool thread_pausing;  /* our thread must end, and the hooks stay */
 /* How the connection, and what was kept, go to our thread; own: it has, or had, a descriptor table of its own. */
 extern struct along thread_along;
 
+/* Makes our threads known to the other objects of ours in the process (alone.h): from the constructor. */
+void thread_meet(void);
 /* Starts the thread of the hooks, which takes the connection of the calling thread over. Its thread id is
  * known only once it runs. Returns 0 or -errno. */
 int thread_begin(void *begins);

@@ -112,9 +112,13 @@ __attribute__((constructor)) static void born(int argc, char **argv, char **envp
 	for (; envp && *envp; envp++) {
 		if (strncmp(*envp, name, sizeof(name) - 1))
 			continue;
-		if (begin_sanitizers() && !claim(*envp + sizeof(name) - 1) && !hooks_connect() &&
-		    !hooks_enter(true) && thread_begin(NULL))
+		if (!begin_sanitizers())
+			return;
+		thread_meet();
+		if (!claim(*envp + sizeof(name) - 1) && !hooks_connect() && !hooks_enter(true) &&
+		    thread_begin(NULL))
 			hooks_finish(-EAGAIN);
 		return;
 	}
+	thread_meet();
 }

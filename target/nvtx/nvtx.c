@@ -13,13 +13,12 @@
  * values. The object is never unloaded, because a thread may be about to call the address that it
  * has just read from a slot.
  *
- * It knows no record. It never prints and allocates nothing. The only lock of the program that it
- * takes is the loader's, during one dl_iterate_phdr().
+ * It knows no record and never prints. It takes no lock of the loader: an object may be unmapped at any
+ * moment, so it reads and writes tables through /proc/self/mem, and calls none of the program's functions.
  */
 #include "../common/compat.h"
 
 #include <errno.h>
-#include <link.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -28,13 +27,14 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 #include <wchar.h>
 
 #include "../common/alone.h"
 #include "../common/along.h"
+#include "../common/code_text.h"
 #include "../common/meet.h"
+#include "../common/objects.h"
 #include "nvtx_payload.h"
 #include "../../wire/nvtx_wire.h"
 #include "../common/prologue.h"
@@ -198,7 +198,7 @@ static int domain_push(struct domain *d, const struct attributes *a)
 
 #define CORE 1
 #define CORE_2 5
-#define IDS 16
+#define IDS NVTX_IDS
 
 /* By the numbers that NVTX's header gives them (NVTX_CBID_CORE_*, NVTX_CBID_CORE2_*). */
 #define AT(n, name) [n] = (slot_fn)(name)
@@ -304,9 +304,10 @@ int InitializeInjectionNvtxExtension(struct extension *x)
 /* ---- in a program that was already running ---- */
 
 struct taken {
-	uint64_t at; /* the globals */
-	bool again;  /* not initialised yet: the initialisation may empty the slots */
-	slot_fn was[2][IDS];
+	uint64_t at;	 /* the globals */
+	uint64_t lo, hi; /* the object that they are in */
+	bool again;	 /* not initialised yet: the initialisation may empty the slots */
+	uint64_t was[2][IDS];
 };
 
 static struct {
@@ -317,9 +318,24 @@ static struct {
 } all;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* The process's memory and its mappings, for a thread that has a descriptor table of its own. */
+static void begin_reading(struct text_fds kept)
+{
+	pthread_mutex_lock(&lock);
+	text_keep_these(kept);
+	text_open(); /* if it cannot be opened, nothing can be read */
+}
+
+static void end_reading(void)
+{
+	text_close();
+	text_forget();
+	pthread_mutex_unlock(&lock);
+}
+
 enum what { TAKE, PUT_BACK };
 
-/* Examines and changes globals, with the loader's list of objects. */
+/* Examines and changes globals. */
 struct visit {
 	enum what what;
 	bool fresh; /* those too */
@@ -328,122 +344,120 @@ struct visit {
 	bool there, taken, others, again;
 };
 
-static bool within(const struct dl_phdr_info *o, uint32_t flags, uint64_t at, uint64_t bytes)
+static uint32_t state_of(uint64_t at)
 {
-	for (int i = 0; i < o->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &o->dlpi_phdr[i];
-		uint64_t from = o->dlpi_addr + p->p_vaddr;
+	uint32_t state = NVTX_COMPLETE;
 
-		if (p->p_type == PT_LOAD && (p->p_flags & flags) == flags && at >= from &&
-		    bytes <= p->p_memsz && at - from <= p->p_memsz - bytes)
-			return true;
-	}
-	return false;
+	return text_read(at, &state, sizeof(state)) ? NVTX_COMPLETE : state;
 }
 
-/* The part that the loader has made read-only after relocation. */
-static bool is_read_only(const struct dl_phdr_info *o, uint64_t at)
+/* If the program changes the slot at this moment, our function may take the place of what it writes there. This
+ * is rare, and the slot has one of the two. */
+static bool change(uint64_t slot, uint64_t from, uint64_t to)
 {
-	for (int i = 0; i < o->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &o->dlpi_phdr[i];
+	uint64_t is;
 
-		if (p->p_type == PT_GNU_RELRO &&
-		    at + NVTX_GLOBALS_BYTES > o->dlpi_addr + p->p_vaddr &&
-		    at < o->dlpi_addr + p->p_vaddr + p->p_memsz)
-			return true;
-	}
-	return false;
+	return !text_read(slot, &is, sizeof(is)) && is == from &&
+	       !text_write(slot, &to, sizeof(to));
 }
 
-static void take(struct visit *v, const struct dl_phdr_info *o, slot_fn *slot, slot_fn ours,
-		 slot_fn *was, uint32_t state)
+static void take(struct visit *v, uint64_t slot, uint64_t ours, uint64_t *was, uint32_t state)
 {
-	slot_fn is = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+	uint64_t is;
 
+	if (text_read(slot, &is, sizeof(is)))
+		return;
 	if (is == ours) {
 		v->taken = true;
-	} else if (is && !within(o, PF_X, (uint64_t)(uintptr_t)is, 1)) {
+	} else if (is && (is < v->t->lo || is >= v->t->hi)) {
 		v->others = true;
 	} else if (state == NVTX_COMPLETE ? !is : v->fresh && is) {
 		/* empty, or it leads to the function that would initialise NVTX and find no tool */
-		if (__atomic_compare_exchange_n(slot, &is, ours, false, __ATOMIC_ACQ_REL,
-						__ATOMIC_RELAXED)) {
+		if (change(slot, is, ours)) {
 			*was = is;
 			v->taken = true;
 		}
 	}
 }
 
-static bool change(slot_fn *slot, slot_fn from, slot_fn to)
-{
-	return __atomic_compare_exchange_n(slot, &from, to, false, __ATOMIC_ACQ_REL,
-					   __ATOMIC_RELAXED);
-}
-
 /* If NVTX has been initialised, no slot may still lead to the function that initialises it: that
  * function would call itself. */
-static void put_back(slot_fn *slot, slot_fn ours, slot_fn was, const uint32_t *state)
+static void put_back(uint64_t at, uint64_t slot, uint64_t ours, uint64_t was)
 {
-	if (__atomic_load_n(state, __ATOMIC_ACQUIRE) != NVTX_FRESH)
-		was = NULL;
-	if (change(slot, ours, was) && was &&
-	    __atomic_load_n(state, __ATOMIC_ACQUIRE) != NVTX_FRESH)
-		change(slot, was, NULL);
+	if (state_of(at) != NVTX_FRESH)
+		was = 0;
+	if (change(slot, ours, was) && was && state_of(at) != NVTX_FRESH)
+		change(slot, was, 0);
 }
 
-static void work_on(struct visit *v, const struct dl_phdr_info *o, struct nvtx_globals *g,
-		    uint32_t module, const slot_fn *ours)
+static void work_on(struct visit *v, unsigned int first, const slot_fn *ours, uint64_t *was)
 {
-	slot_fn *was = v->t->was[module == CORE_2];
-	get_table_fn get = (get_table_fn)(uintptr_t)g->get_table;
-	slot_fn **slots = NULL;
-	unsigned int n = 0;
+	uint64_t slots = v->t->at + sizeof(struct nvtx_globals) + first * 8ULL;
 
-	if (!get(module, &slots, &n) || !within(o, PF_R, (uint64_t)(uintptr_t)slots, 8 * IDS))
-		return;
-	for (unsigned int i = 1; i < n && i < IDS; i++) {
-		uint64_t slot = (uint64_t)(uintptr_t)slots[i];
+	for (unsigned int i = 1; i < IDS; i++) {
+		uint64_t slot = slots + (i - 1) * 8ULL;
 
-		if (!ours[i] || slot % 8 || slot - v->t->at >= NVTX_GLOBALS_BYTES)
+		if (!ours[i])
 			continue;
 		if (v->what == TAKE)
-			take(v, o, slots[i], ours[i], &was[i],
-			     __atomic_load_n(&g->state, __ATOMIC_ACQUIRE));
+			take(v, slot, (uint64_t)(uintptr_t)ours[i], &was[i], state_of(v->t->at));
 		else
-			put_back(slots[i], ours[i], was[i], &g->state);
+			put_back(v->t->at, slot, (uint64_t)(uintptr_t)ours[i], was[i]);
 	}
 }
 
-/* No object is unmapped while this runs. */
-static int on_object(struct dl_phdr_info *o, size_t size, void *ctx)
+static bool is_in(const struct taken *t, uint64_t at)
 {
-	struct visit *v = ctx;
-	struct nvtx_globals *g = (struct nvtx_globals *)(uintptr_t)v->t->at;
-	uint32_t state;
-
-	(void)size;
-	if (!within(o, PF_R | PF_W, v->t->at, NVTX_GLOBALS_BYTES))
-		return 0;
-	if (is_read_only(o, v->t->at) || !nvtx_globals_plausible(g) ||
-	    !within(o, PF_X, g->get_table, 1) || !within(o, PF_X, g->set_version, 1))
-		return 1;
-	v->there = true;
-	state = __atomic_load_n(&g->state, __ATOMIC_ACQUIRE);
-	v->again = state != NVTX_COMPLETE;
-	if (v->what == TAKE && state == NVTX_STARTED)
-		return 1;
-	work_on(v, o, g, CORE, of_core);
-	work_on(v, o, g, CORE_2, of_core_2);
-	return 1;
+	return at >= t->lo && at < t->hi;
 }
 
 static struct visit visit(enum what what, struct taken *t, bool fresh)
 {
 	struct visit v = { .what = what, .fresh = fresh, .t = t };
+	struct nvtx_layout l;
 
-	if (t->at % 8 == 0 && t->at < UINT64_MAX - NVTX_GLOBALS_BYTES)
-		dl_iterate_phdr(on_object, &v);
+	/* another object may be mapped there by now */
+	if (text_read(t->at, &l, sizeof(l)) || !nvtx_globals_plausible(&l.head) ||
+	    !nvtx_tables_lead(&l, t->at) || !is_in(t, l.head.get_table) ||
+	    !is_in(t, l.head.set_version))
+		return v;
+	v.there = true;
+	v.again = l.head.state != NVTX_COMPLETE;
+	if (what == TAKE && l.head.state == NVTX_STARTED)
+		return v;
+	work_on(&v, NVTX_SLOT_CORE, of_core, t->was[0]);
+	work_on(&v, NVTX_SLOT_CORE_2, of_core_2, t->was[1]);
 	return v;
+}
+
+static bool is_code(const struct text_maps *maps, uint64_t at)
+{
+	const struct text_map *m = text_maps_find(maps, at);
+
+	return m && m->exec;
+}
+
+/* Finds the object that the globals at this address are in. Returns false if there can be none: the loader
+ * makes a part of an object read-only, which text_write() would write all the same. */
+static bool find_object(const struct text_maps *maps, struct taken *t)
+{
+	struct nvtx_globals g;
+	struct object o;
+
+	if (t->at % 8 || t->at > UINT64_MAX - NVTX_GLOBALS_BYTES || !object_find(maps, t->at, &o) ||
+	    o.hi - t->at < NVTX_GLOBALS_BYTES)
+		return false;
+	for (uint64_t at = t->at; at < t->at + NVTX_GLOBALS_BYTES;) {
+		const struct text_map *m = text_maps_find(maps, at);
+
+		if (!m || !m->read || !m->write)
+			return false;
+		at = m->hi;
+	}
+	t->lo = o.lo;
+	t->hi = o.hi;
+	return !text_read(t->at, &g, sizeof(g)) && is_code(maps, g.get_table) &&
+	       is_code(maps, g.set_version);
 }
 
 static struct taken *find(uint64_t at)
@@ -454,10 +468,11 @@ static struct taken *find(uint64_t at)
 	return NULL;
 }
 
-static void take_one(uint64_t at, bool fresh, struct nvtx_reported *reported)
+static void take_one(const struct text_maps *maps, uint64_t at, bool fresh,
+		     struct nvtx_reported *reported)
 {
 	struct taken *t = find(at);
-	struct visit v;
+	struct visit v = { 0 };
 
 	if (!t && all.ntaken == NVTX_GLOBALS_MAX) {
 		reported->refused++;
@@ -468,7 +483,8 @@ static void take_one(uint64_t at, bool fresh, struct nvtx_reported *reported)
 		memset(t, 0, sizeof(*t));
 		t->at = at;
 	}
-	v = visit(TAKE, t, fresh);
+	if (find_object(maps, t))
+		v = visit(TAKE, t, fresh);
 	t->again = v.again;
 	reported->taken += v.there && !v.others;
 	reported->others += v.others;
@@ -477,60 +493,53 @@ static void take_one(uint64_t at, bool fresh, struct nvtx_reported *reported)
 		*t = all.taken[--all.ntaken];
 }
 
-static void take_all(const struct nvtx_ask *ask, struct nvtx_reported *reported)
+static void take_all(const struct nvtx_ask *ask, struct text_fds kept,
+		     struct nvtx_reported *reported)
 {
+	struct text_maps maps;
+
 	memset(reported, 0, sizeof(*reported));
-	pthread_mutex_lock(&lock);
+	begin_reading(kept);
+	text_maps_read(&maps); /* without them all are refused */
 	for (uint32_t i = 0; i < ask->n; i++)
-		take_one(ask->at[i], ask->fresh, reported);
-	pthread_mutex_unlock(&lock);
-}
-
-/* A quick check that does not need the loader's list. */
-static bool is_fresh(uint64_t at)
-{
-	uint32_t state = NVTX_COMPLETE;
-	struct iovec to = { &state, sizeof(state) };
-	struct iovec from = { (void *)(uintptr_t)at, sizeof(state) };
-
-	return syscall(SYS_process_vm_readv, syscall(SYS_getpid), &to, 1, &from, 1, 0) ==
-		       sizeof(state) &&
-	       state == NVTX_FRESH;
+		take_one(&maps, ask->at[i], ask->fresh, reported);
+	text_maps_free(&maps);
+	end_reading();
 }
 
 /* Looks at globals that were not initialised: since then, a call that leads to no function of ours
  * may have initialised them. `every`: looks at the others, too, because an object that was unloaded
  * may be back at its place. Returns whether some are still not initialised. */
-static bool look_again(bool fresh, bool every)
+static bool look_again(struct text_fds kept, bool fresh, bool every)
 {
 	bool left = false;
 
-	pthread_mutex_lock(&lock);
+	begin_reading(kept);
 	for (int i = 0; i < all.ntaken; i++) {
 		struct taken *t = &all.taken[i];
 		struct visit v;
 
 		left |= t->again;
-		if (!every && (!t->again || is_fresh(t->at)))
+		if (!every && (!t->again || state_of(t->at) == NVTX_FRESH))
 			continue;
 		v = visit(TAKE, t, fresh);
 		t->again = v.again;
 		if (!v.there) /* unloaded: if it comes back, cudatrace finds it */
 			all.taken[i--] = all.taken[--all.ntaken];
 	}
-	pthread_mutex_unlock(&lock);
+	end_reading();
 	return left;
 }
 
-static void leave(void)
+static void leave(struct text_fds kept)
 {
-	pthread_mutex_lock(&lock);
+	begin_reading(kept);
 	if (!--all.users) {
 		for (int i = 0; i < all.ntaken; i++)
 			visit(PUT_BACK, &all.taken[i], false);
 		all.ntaken = 0;
 	}
-	pthread_mutex_unlock(&lock);
+	end_reading();
 }
 
 /* ---- the thread ---- */
@@ -538,7 +547,7 @@ static void leave(void)
 #define AGAIN_MS 250
 #define EVERY_MS 2000
 
-static void live(struct held *sock)
+static void live(struct held *sock, struct text_fds kept)
 {
 	struct nvtx_ask ask;
 	struct nvtx_reported reported;
@@ -557,7 +566,7 @@ static void live(struct held *sock)
 			return;
 		slept_ms += n ? 0 : left ? AGAIN_MS : EVERY_MS;
 		if (left || slept_ms >= EVERY_MS)
-			left = look_again(fresh, slept_ms >= EVERY_MS);
+			left = look_again(kept, fresh, slept_ms >= EVERY_MS);
 		if (slept_ms >= EVERY_MS)
 			slept_ms = 0;
 		if (n <= 0 || held_fd(sock) < 0)
@@ -568,29 +577,56 @@ static void live(struct held *sock)
 		if (n != sizeof(ask) || ask.n > NVTX_ASK_MAX)
 			return;
 		fresh = ask.fresh;
-		take_all(&ask, &reported);
-		left = look_again(fresh, false);
+		take_all(&ask, kept, &reported);
+		left = look_again(kept, fresh, false);
 		if (send(fd, &reported, sizeof(reported), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 			return;
 	}
 }
 
 static struct along along;
+static const struct text_fds none = { -1, -1 };
+
+/* Opens, on a thread that has a descriptor table of its own, what it keeps open; the lock is for what reads. */
+static struct text_fds keep(void)
+{
+	struct text_fds kept;
+
+	pthread_mutex_lock(&lock);
+	text_forget();
+	text_keep();
+	kept = text_kept();
+	text_forget();
+	pthread_mutex_unlock(&lock);
+	return kept;
+}
+
+static void let_go(struct text_fds kept)
+{
+	pthread_mutex_lock(&lock);
+	text_keep_these(kept);
+	text_let_go();
+	pthread_mutex_unlock(&lock);
+}
 
 static void *thread_main(void *arg)
 {
 	int fds[ALONG_FDS] = { (int)(intptr_t)arg, -1, -1 };
+	struct text_fds kept = none;
 	struct held sock;
 
 	prctl(PR_SET_NAME, "cudatrace-nvtx");
 	alone_begins();
 	if (!along_take(&along, fds)) {
 		held_take(&sock, fds[0]);
-		if (along.own)
+		if (along.own) {
 			alone_keep();
+			kept = keep();
+		}
 		along_taken(&along);
-		live(&sock);
-		leave();
+		live(&sock, kept);
+		leave(kept);
+		let_go(kept);
 		held_close(&sock);
 	}
 	alone_ends();
@@ -646,6 +682,11 @@ int cudatrace_nvtx_start(const char *how)
 	pthread_mutex_unlock(&lock);
 	err = begin_thread(fd);
 	if (err)
-		leave();
+		leave(none);
 	return err;
+}
+
+__attribute__((constructor)) static void born(void)
+{
+	alone_meet();
 }

@@ -282,3 +282,54 @@ case_real_libcudart_wheels() {
 	done
 	[ "$n" != 0 ] || skip "no wheels in $OUT/wheels: tests/wheels.sh fetches them"
 }
+
+# The loader is at work in another thread: see prog/crossing.c.
+crossing_objects() {
+	local i
+	mkdir "$T/objects"
+	for ((i = 1; i <= 80; i++)); do
+		cp "$BIN/libcrossing.so" "$T/objects/$i.so"
+	done
+}
+
+case_library_crossing_started() {
+	crossing_objects
+	# shellcheck disable=SC2016 # the shell's own
+	ct --gpu -o "$T/rows" -- sh -c 'echo | exec "$0" "$1"' "$BIN/crossing" "$T/objects"
+	ok_rc
+	expect "the program" "$(tail -n 1 "$T/out")" "crossed 0"
+}
+
+# crossing_attached HOW OPTIONS...: HOW is for the program. The objects of ours that these bring into the program do not crash it.
+crossing_attached() {
+	local fd pid
+	crossing_objects
+	mkfifo "$T/in"
+	# shellcheck disable=SC2086 # it may be none
+	"$BIN/crossing" "$T/objects" $1 < "$T/in" > "$T/prog.out" &
+	pid=$!
+	exec {fd}> "$T/in"
+	wait_for 10 grep -q ready "$T/prog.out"
+	attach "${@:2}" -p "$pid"
+	echo >&"$fd"
+	exec {fd}>&-
+	wait "$pid" || fail "the program ended with status $?"
+	expect "the program" "$(tail -n 1 "$T/prog.out")" "crossed 0"
+	wait "$CT" || fail "status $?: $(cat "$T/err")"
+}
+
+case_library_crossing_gpu() {
+	crossing_attached "" --gpu
+}
+
+case_library_crossing_hooks() {
+	crossing_attached exits --source=hooks
+}
+
+case_library_crossing_nvtx() {
+	crossing_attached exits --layers nvtx
+}
+
+case_library_crossing_all() {
+	crossing_attached "" --source=hooks --gpu --layers nvtx
+}

@@ -14,19 +14,17 @@
 #include "../../user/source/nvtx/nvtx_find.h"
 #include "unit.h"
 
-#define SLOTS 16
-
 typedef void (*slot_fn)(void);
 
 struct table {
 	struct nvtx_globals g;
-	slot_fn slots[2][SLOTS];
-	slot_fn *list[2][SLOTS];
-	char rest[NVTX_GLOBALS_BYTES];
+	slot_fn slots[NVTX_SLOTS];
+	slot_fn *list[NVTX_TABLES];
 };
+#define CORE_AT(n) (NVTX_SLOT_CORE + (n)-1)
+#define CORE_2_AT(n) (NVTX_SLOT_CORE_2 + (n)-1)
 
 static int get_good(uint32_t module, slot_fn ***slots, unsigned int *n);
-static int get_bad(uint32_t module, slot_fn ***slots, unsigned int *n);
 static void set_version(uint32_t version)
 {
 	(void)version;
@@ -43,33 +41,36 @@ static void init_stub(void)
 		       .version = (version_is),                \
 		       .set_version = (uint64_t)set_version }, \
 	}
-static struct table good = TABLE(get_good, 3), bad = TABLE(get_bad, 3), old = TABLE(get_good, 2);
+static struct table good = TABLE(get_good, 3), bad = TABLE(get_good, 3), old = TABLE(get_good, 2);
 static struct table no_code = TABLE(&good, 3);
 
 static slot_fn outside; /* where a slot that is no slot of the table would be written */
 
 static int get_good(uint32_t module, slot_fn ***slots, unsigned int *n)
 {
-	int m = module == 5;
-
 	if (module != 1 && module != 5)
 		return 0;
-	for (int i = 1; i < SLOTS; i++)
-		good.list[m][i] = &good.slots[m][i];
-	*slots = good.list[m];
-	*n = SLOTS;
+	*slots = &good.list[module == 5 ? NVTX_TABLE_CORE_2 : NVTX_TABLE_CORE];
+	*n = NVTX_IDS;
 	return 1;
 }
 
-/* Says that its slots are elsewhere. */
-static int get_bad(uint32_t module, slot_fn ***slots, unsigned int *n)
+static void make_lists(struct table *t)
 {
-	(void)module;
-	for (int i = 1; i < SLOTS; i++)
-		bad.list[0][i] = &outside;
-	*slots = bad.list[0];
-	*n = SLOTS;
-	return 1;
+	for (int i = 1; i < NVTX_IDS; i++) {
+		t->list[NVTX_TABLE_CORE + i] = &t->slots[CORE_AT(i)];
+		t->list[NVTX_TABLE_CORE_2 + i] = &t->slots[CORE_2_AT(i)];
+	}
+}
+
+/* The last one says that one of its slots is elsewhere. */
+static void make_all_lists(void)
+{
+	make_lists(&good);
+	make_lists(&old);
+	make_lists(&no_code);
+	make_lists(&bad);
+	bad.list[NVTX_TABLE_CORE_2 + 3] = &outside;
 }
 
 int cudatrace_nvtx_start(const char *how);
@@ -78,8 +79,8 @@ int nvtxRangePushA(const char *message);
 void *nvtxDomainCreateA(const char *name);
 uint64_t nvtxRangeStartA(const char *message);
 
-#define PUSH_A good.slots[0][9]
-#define RESOURCE good.slots[1][6]
+#define PUSH_A good.slots[CORE_AT(9)]
+#define RESOURCE good.slots[CORE_2_AT(6)]
 
 /* ---- finding ---- */
 
@@ -150,8 +151,8 @@ static void end(int sock)
 
 static void fill(slot_fn with, uint32_t state)
 {
-	for (int i = 1; i < SLOTS; i++)
-		good.slots[0][i] = good.slots[1][i] = with;
+	for (int i = 0; i < NVTX_SLOTS; i++)
+		good.slots[i] = with;
 	good.g.state = state;
 }
 
@@ -257,8 +258,8 @@ static void test_refused(void)
 	CHECK_EQ(1, ask(sock, (void *)(uintptr_t)-8, true).refused);
 	CHECK_EQ(1, ask(sock, (char *)&good + 1, true).refused);
 	CHECK_EQ(1, ask(sock, (void *)(uintptr_t)strlen, true).refused); /* not writable */
-	ask(sock, &bad, true);
-	CHECK(!outside);
+	CHECK_EQ(1, ask(sock, &bad, true).refused);
+	CHECK(!outside && !bad.slots[CORE_AT(9)]);
 	/* a message that is none: it leaves */
 	send(sock, &wrong, sizeof(wrong), MSG_NOSIGNAL);
 	p = (struct pollfd){ .fd = sock };
@@ -494,6 +495,7 @@ static void test_enumerations(void)
 
 int main(void)
 {
+	make_all_lists();
 	RUN(test_endless_payload);
 	RUN(test_payload);
 	RUN(test_enumerations);

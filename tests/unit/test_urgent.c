@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "unit.h"
-#include "../../user/util/io/urgent.h"
+#include "../../user/util/self/urgent.h"
 
 static sem_t look, looked;
 static int seen;

@@ -9,7 +9,7 @@
 #include "options/habits.h"
 #include "options/pager.h"
 #include "../source/built.h"
-#include "../util/io/roomy.h"
+#include "../util/self/roomy.h"
 #include "../util/msg.h"
 #include "../util/parse.h"
 #include "../util/io/stdfds.h"

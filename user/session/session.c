@@ -13,7 +13,7 @@
 #include "session_inside.h"
 #include "signals.h"
 #include "../util/io/behind.h"
-#include "../util/io/urgent.h"
+#include "../util/self/urgent.h"
 #include "../util/msg.h"
 
 static int exit_status(const struct session *s)

@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "../util/io/loop.h"
-#include "../util/io/urgent.h"
+#include "../util/self/urgent.h"
 #include "session_inside.h"
 #include "signals.h"
 #include "../util/now.h"

@@ -14,7 +14,7 @@
 #include "../resolve/stacks/object.h"
 #include "../source/cgroup.h"
 #include "../util/io/confine.h"
-#include "../util/io/urgent.h"
+#include "../util/self/urgent.h"
 #include "../util/msg.h"
 
 /* A trace of a small program by each way takes less (tests/cases/machine.sh). */

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../util/io/caps.h"
+#include "../../util/self/caps.h"
 #include "../../util/io/safe_open.h"
 #include "../../util/table/array.h"
 #include "../../util/msg.h"

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "../../util/io/child.h"
-#include "../../util/io/urgent.h"
+#include "../../util/self/urgent.h"
 #include "../../util/msg.h"
 #include "counters_child.h"
 #include "../../../wire/counters_wire.h"

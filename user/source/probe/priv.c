@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "../../util/io/caps.h"
+#include "../../util/self/caps.h"
 #include "../../util/io/safe_open.h"
 #include "../../util/msg.h"
 #include "../tracefs.h"

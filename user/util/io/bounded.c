@@ -29,8 +29,8 @@
 
 #include "../now.h"
 #include "../thread.h"
-#include "roomy.h"
-#include "urgent.h"
+#include "../self/roomy.h"
+#include "../self/urgent.h"
 
 /* touched as far as it is needed; the guard is larger than what a function puts on the stack */
 #define GUARD_BYTES (1u << 20)

@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "caps.h"
+#include "../self/caps.h"
 #include "confine.h"
 #include "safe_open.h"
 #include "../msg.h"

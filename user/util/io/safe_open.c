@@ -23,7 +23,7 @@
 
 #include "../msg.h"
 #include "../parse.h"
-#include "caps.h"
+#include "../self/caps.h"
 #include "safe_open.h"
 
 #define LINKS_MAX 40	/* as the kernel has it */
