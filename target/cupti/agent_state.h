@@ -73,7 +73,7 @@ uint32_t agent_tid(void);
 /* A record of n bytes in the queue with its head filled in; NULL: no room (counted).
  * queue_commit() follows. */
 void *agent_record(unsigned int kind, size_t n, uint64_t start_ns, uint64_t end_ns, uint32_t tid);
-void agent_wake(void); /* the agent's thread looks at the queue now */
+void agent_wake(void);				/* the agent's thread looks at the queue now */
 bool agent_is_object(uint64_t lo, uint64_t hi); /* the object in this range is one of ours */
 
 /* ---- link.c: only for the thread that owns the agent ---- */

@@ -101,7 +101,7 @@ static void in_form(struct in_form *form, const struct advise_print *p,
 				    .process = f->comm.s ? f->comm.s : "",
 				    .process_len = f->comm.len,
 				    .rank = f->one.rank == CT_UNKNOWN ? FINDING_UNKNOWN
-									       : (int64_t)f->one.rank,
+								      : (int64_t)f->one.rank,
 				    .device = FINDING_UNKNOWN,
 				    .share = f->one.share,
 				    .share_error = FINDING_UNKNOWN,
@@ -117,7 +117,8 @@ static void in_form(struct in_form *form, const struct advise_print *p,
 		 p->recorded ? " FILE" : "");
 	form->f.evidence = form->evidence;
 	if (!t.stacks) {
-		snprintf(form->next, sizeof(form->next), "cudatrace advise -k -p %u -d 10", f->one.pid);
+		snprintf(form->next, sizeof(form->next), "cudatrace advise -k -p %u -d 10",
+			 f->one.pid);
 		form->f.next = form->next;
 	}
 	if (p->losses && holes_text(p->losses->holes, p->start_ns, "Not seen: ", ".",
